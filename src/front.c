@@ -1,0 +1,139 @@
+/* The process that the caller sees: it takes signals, and ends as told. */
+#include "front.h"
+
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../watchdog.h"
+#include "descriptors.h"
+#include "duration.h"
+#include "message.h"
+#include "signals.h"
+#include "testament.h"
+
+static void
+relay(const struct run *run, int signal)
+{
+	/* It is a child not yet reaped, so the PID is its own. */
+	(void)kill(run->supervisor, signal);
+}
+
+/* Stops, as the terminal wants it, until it is continued. */
+static void
+stop(const struct run *run, int signal)
+{
+	signal_stop_by(signal);
+	/* The SIGCONT that ended the stop is pending, and will be passed on.
+	 * If there is none, we are in an orphaned process group, which is not
+	 * stopped: then the tree must go on too. */
+	if (!signal_is_pending(SIGCONT))
+		relay(run, SIGCONT);
+}
+
+static void
+pass_on(const struct run *run, const siginfo_t *info)
+{
+	const int signal = info->si_signo;
+
+	if (signal_is_ignored(signal))
+		return;
+	if (signal_is_terminal_stop(signal) &&
+	    info->si_pid == run->supervisor && info->si_code == SI_USER) {
+		stop(run, signal); /* the target, which shares our terminal, has
+				      stopped */
+		return;
+	}
+	if (run->shares_group && info->si_code == SI_KERNEL &&
+	    signal_is_terminals(signal))
+		return; /* the target has it already */
+
+	relay(run, signal);
+	if (signal_is_terminal_stop(signal) && !run->shares_group)
+		stop(run, signal);
+}
+
+/*
+ * Reaps what has died, which as PID 1 or under an exec without a fork may be
+ * anybody. Returns whether it was the supervisor.
+ */
+static bool
+supervisor_is_dead(const struct run *run)
+{
+	siginfo_t info;
+
+	for (;;) {
+		info.si_pid = 0;
+		if (waitid(P_ALL, 0, &info,
+			   WEXITED | WSTOPPED | WNOHANG | __WALL) == -1)
+			return errno == ECHILD;
+		if (info.si_pid == 0)
+			return false;
+		if (info.si_pid != run->supervisor)
+			continue;
+		if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
+			return true;
+		/* A watchdog that somebody stopped watches nothing. */
+		relay(run, SIGCONT);
+	}
+}
+
+/* Makes the front what the supervisor was, as far as it is needed. */
+static void
+prepare_to_take_over(struct run *run, const struct testament *testament)
+{
+	run->is_front = true;
+	run->stop = testament->stop;
+	run->target = testament->target;
+	run->target_exited = testament->target == 0; /* it never was */
+	run->tree.target = testament->target;
+	run->tree.target_group = run->shares_group ? 0 : testament->target;
+	run->tree.callers_session = getsid(0);
+	run->signal_fd = signals_open(); /* without: it wakes up by the clock */
+	(void)close(run->lifeline[1]);
+	run->lifeline[1] = -1;
+}
+
+bool
+front_watch(struct run *run, struct outcome *verdict)
+{
+	int keep[] = { run->lifeline[1], run->testament[0] };
+	siginfo_t info;
+
+	descriptors_release(run->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
+	run->null_fd = -1;
+	run->lifeline[0] = -1;
+	run->testament[1] = -1;
+	run->caller_fd = -1;
+
+	for (;;) {
+		if (signals_wait(&info) == -1)
+			continue; /* EINTR: continued after a SIGSTOP */
+		if (info.si_signo != SIGCHLD)
+			pass_on(run, &info);
+		else if (supervisor_is_dead(run))
+			break;
+	}
+
+	const struct testament testament = testament_read(run);
+
+	if (testament.exec_errno != 0)
+		message("cannot run '%s': %s", run->options.command[0],
+			strerror(testament.exec_errno));
+	*verdict = testament.verdict;
+	if (verdict->kind != OUTCOME_UNKNOWN)
+		return true;
+	prepare_to_take_over(run, &testament);
+	return false;
+}
+
+_Noreturn void
+front_end(struct outcome verdict)
+{
+	if (verdict.kind == OUTCOME_SIGNAL)
+		signal_die_by(verdict.value);
+	_exit(verdict.value);
+}

@@ -1,0 +1,169 @@
+/* What a run does next, and how it is to be seen in the end. */
+#include "judge.h"
+
+#include <stdlib.h>
+
+#include "duration.h"
+
+#define CANCELS_TO_KILL 3
+
+static enum reason
+judge_running(const struct run *run, const struct news *news)
+{
+	/* First of all, so that a command which just made it is not said to
+	 * have been late. */
+	if (run->target_exited)
+		return run->options.survivors == SURVIVORS_LEAVE
+			   ? REASON_SURVIVORS_LEFT
+			   : REASON_TARGET_EXITED;
+	if (run->cancels > 0)
+		return REASON_CANCELLED;
+	if (run->caller_is_lost)
+		return REASON_CALLER_LOST;
+	if (news->now >= run->clocks.timeout)
+		return REASON_TIMEOUT;
+	return REASON_NONE;
+}
+
+static enum reason
+judge_lingering(const struct run *run, const struct news *news)
+{
+	if (run->cancels > 0)
+		return REASON_CANCELLED;
+	if (run->caller_is_lost)
+		return REASON_CALLER_LOST;
+	if (news->now >= run->clocks.timeout)
+		return REASON_TIMEOUT;
+	if (news->now >= run->clocks.max_after_exit)
+		return REASON_SURVIVORS_BUSY;
+	if (news->now >= run->clocks.idle_after_exit)
+		return REASON_SURVIVORS_IDLE;
+	return REASON_NONE;
+}
+
+/* A run that a terminal stopped, whose clocks stand still. */
+static enum reason
+judge_paused(const struct run *run, const struct news *news)
+{
+	if (run->state == STATE_RUNNING && run->target_exited)
+		return judge_running(run, news);
+	if (run->cancels > 0)
+		return REASON_CANCELLED;
+	return run->caller_is_lost ? REASON_CALLER_LOST : REASON_NONE;
+}
+
+enum reason
+judge(const struct run *run, const struct news *news)
+{
+	if (run->target_exited && news->tree_is_empty)
+		return REASON_TREE_EMPTY;
+	if (run->front_is_lost)
+		return REASON_FRONT_LOST;
+	if (run->paused_at != NEVER)
+		return judge_paused(run, news);
+
+	switch (run->state) {
+	case STATE_RUNNING:
+		return judge_running(run, news);
+	case STATE_LINGERING:
+		return judge_lingering(run, news);
+	case STATE_STOPPING:
+		if (run->cancels >= CANCELS_TO_KILL)
+			return REASON_THIRD_SIGNAL;
+		return news->now >= run->clocks.kill ? REASON_GRACE_OVER
+						     : REASON_NONE;
+	case STATE_KILLING:
+		return news->now >= run->clocks.last ? REASON_LAST_BOUND
+						     : REASON_NONE;
+	case STATE_DONE:
+		return REASON_NONE;
+	}
+	abort(); /* no other value exists */
+}
+
+enum state
+judge_next_state(enum state state, enum reason why)
+{
+	switch (why) {
+	case REASON_NONE:
+		return state;
+	case REASON_TARGET_EXITED:
+		return STATE_LINGERING;
+	case REASON_TIMEOUT:
+	case REASON_CANCELLED:
+	case REASON_CALLER_LOST:
+	case REASON_SURVIVORS_IDLE:
+	case REASON_SURVIVORS_BUSY:
+		return STATE_STOPPING;
+	case REASON_GRACE_OVER:
+	case REASON_THIRD_SIGNAL:
+	case REASON_FRONT_LOST:
+	case REASON_SUPERVISOR_LOST:
+		return STATE_KILLING;
+	case REASON_TREE_EMPTY:
+	case REASON_SURVIVORS_LEFT:
+	case REASON_LAST_BOUND:
+		return STATE_DONE;
+	}
+	abort(); /* no other value exists */
+}
+
+bool
+judge_is_stop(enum reason why)
+{
+	switch (judge_next_state(STATE_RUNNING, why)) {
+	case STATE_STOPPING:
+	case STATE_KILLING:
+		return true;
+	case STATE_RUNNING:
+	case STATE_LINGERING:
+	case STATE_DONE:
+		return false;
+	}
+	abort(); /* no other value exists */
+}
+
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+int64_t
+judge_next_deadline(const struct run *run)
+{
+	const struct clocks *const clocks = &run->clocks;
+
+	if (run->paused_at != NEVER)
+		return NEVER;
+
+	switch (run->state) {
+	case STATE_RUNNING:
+		return clocks->timeout;
+	case STATE_LINGERING:
+		return earlier(
+		    earlier(clocks->timeout, clocks->sample),
+		    earlier(clocks->idle_after_exit, clocks->max_after_exit));
+	case STATE_STOPPING:
+		return clocks->kill;
+	case STATE_KILLING:
+		return earlier(clocks->sweep, clocks->last);
+	case STATE_DONE:
+		return NEVER;
+	}
+	abort(); /* no other value exists */
+}
+
+struct outcome
+judge_verdict(const struct run *run)
+{
+	if (run->target_left)
+		return run->target_outcome;
+	if (run->stop == REASON_TIMEOUT &&
+	    !(run->options.preserve_status &&
+	      run->target_outcome.kind != OUTCOME_UNKNOWN))
+		return (struct outcome){ OUTCOME_EXIT, STATUS_TIMED_OUT };
+	if (run->target_outcome.kind != OUTCOME_UNKNOWN)
+		return run->target_outcome;
+	return (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
+}

@@ -1,0 +1,26 @@
+#ifndef WDRUN_JUDGE_H
+#define WDRUN_JUDGE_H
+
+#include "../watchdog.h"
+
+/*
+ * The decisions of a run. Nothing here acts or asks: all that counts is in the
+ * arguments, so that a table can test it.
+ */
+
+/* Why RUN should change its state, after NEWS; REASON_NONE if it should not. */
+enum reason judge(const struct run *run, const struct news *news);
+
+/* The state that WHY leads to from STATE. */
+enum state judge_next_state(enum state state, enum reason why);
+
+/* Whether WHY means that the tree is to be ended. */
+bool judge_is_stop(enum reason why);
+
+/* The next moment at which RUN has something to do, or NEVER. */
+int64_t judge_next_deadline(const struct run *run);
+
+/* How wdrun is to end, once RUN is done. */
+struct outcome judge_verdict(const struct run *run);
+
+#endif

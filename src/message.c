@@ -1,0 +1,111 @@
+/* One line on stderr, whatever stderr is. */
+#include "message.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define LINE_SIZE     4096 /* PIPE_BUF: a write(2) of it is atomic */
+#define PATIENCE_MS   200  /* for a reader that is slow, not stuck */
+#define FIRST_VISIBLE 0x20
+#define DELETE	      0x7f
+
+static ssize_t
+send_line(const struct line *line)
+{
+	return send(STDERR_FILENO, line->text, line->length,
+		    MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/*
+ * A pipe or a terminal that is full blocks its writer, and O_NONBLOCK on
+ * descriptor 2 would be seen by everyone who shares the file description. A
+ * description of our own does it: open(2) through /proc, proc(5).
+ */
+static ssize_t
+write_reopened(const struct line *line)
+{
+	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	if (poll(&ready, 1, PATIENCE_MS) <= 0)
+		return -1;
+
+	const int fd = open("/proc/self/fd/2",
+			    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd == -1) /* no /proc, or no permission: poll's word has to do */
+		return write(STDERR_FILENO, line->text, line->length);
+
+	const ssize_t written = write(fd, line->text, line->length);
+
+	(void)close(fd);
+	return written;
+}
+
+static void
+write_line(const struct line *line)
+{
+	struct stat file;
+
+	if (fstat(STDERR_FILENO, &file) == -1)
+		return;
+	if (S_ISSOCK(file.st_mode))
+		(void)send_line(line);
+	else if (S_ISFIFO(file.st_mode) || S_ISCHR(file.st_mode))
+		(void)write_reopened(line);
+	else if (write(STDERR_FILENO, line->text, line->length) == -1)
+		return; /* a full disk: nobody else can be told either */
+}
+
+static void
+append(struct line *line, const char *format, va_list arguments)
+{
+	const size_t room = line->size - line->length;
+	const int length =
+	    vsnprintf(line->text + line->length, room, format, arguments);
+
+	if (length < 0)
+		return;
+	line->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+void
+line_add(struct line *line, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	append(line, format, arguments);
+	va_end(arguments);
+}
+
+void
+message(const char *format, ...)
+{
+	const int saved = errno;
+	char text[LINE_SIZE];
+	struct line line = { .text = text, .size = sizeof(text) - 1 };
+	va_list arguments;
+
+	line_add(&line, "wdrun: ");
+	va_start(arguments, format);
+	append(&line, format, arguments);
+	va_end(arguments);
+
+	/* A file name or an argument must not drive the reader's terminal. */
+	for (size_t i = 0; i < line.length; i++) {
+		const unsigned char byte = (unsigned char)text[i];
+
+		if (byte < FIRST_VISIBLE || byte == DELETE)
+			text[i] = '?';
+	}
+	text[line.length++] = '\n';
+	write_line(&line);
+	errno = saved;
+}

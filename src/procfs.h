@@ -1,0 +1,73 @@
+#ifndef WDRUN_PROCFS_H
+#define WDRUN_PROCFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "message.h"
+
+/* What /proc/PID/stat says of a process, proc(5). */
+struct procfs_stat {
+	char state;
+	pid_t parent;
+	pid_t group;
+	pid_t session;
+	pid_t terminal_group; /* the foreground group of its terminal */
+	long threads;	      /* 0 once it is a zombie */
+	uint64_t cpu;	      /* clock ticks, with those of reaped children */
+	uint64_t start;	      /* clock ticks after boot */
+};
+
+/*
+ * Whether /proc is there and numbers processes as this process does. It need
+ * not: "unshare --pid" without "--mount-proc" leaves the outer /proc in place,
+ * whose PIDs mean other processes here. Reads one file.
+ */
+bool procfs_is_ours(void);
+
+/* Reads TEXT, the LENGTH bytes of a stat file, into *STAT. Returns 0, or -1
+ * with errno EINVAL where it is not one. */
+int procfs_parse_stat(const char *text, struct procfs_stat *stat);
+
+/* Reads /proc/PID/stat. Returns 0, or -1 with errno: ENOENT or ESRCH where PID
+ * is gone. Never waits for PID, in whatever state that is. */
+int procfs_read_stat(pid_t pid, struct procfs_stat *stat);
+
+/* A number that changes when PID reads or writes (the counters of
+ * /proc/PID/io); 0 where that is not ours to read. */
+uint64_t procfs_read_io(pid_t pid);
+
+/* Called for one PID. Returns 0 to go on, -1 (with errno) to end the walk. */
+typedef int procfs_visit(pid_t pid, void *context);
+
+/*
+ * Calls VISIT for each child of process PID, whichever of its THREADS made it.
+ * Costs the number of children. Returns 0, or -1 with errno of VISIT or of
+ * open(2): ENOENT also where the kernel has no "children" files
+ * (CONFIG_PROC_CHILDREN) or PID is gone.
+ *
+ * A list read while processes come and go may miss some (proc(5)): callers
+ * look again until nothing is left.
+ */
+int procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
+			  void *context);
+
+/* Calls VISIT for each process there is, at the cost of the whole machine.
+ * Returns as above. */
+int procfs_visit_all(procfs_visit *visit, void *context);
+
+/*
+ * Appends PID's command line to LINE, arguments parted by spaces and at most
+ * WIDTH bytes of it, or "[comm]" as ps(1) does where there is none or where
+ * reading it could block. Appends "?" where PID is gone.
+ */
+void procfs_add_command(struct line *line, pid_t pid, int width);
+
+/*
+ * Appends to LINE the numbers of PID's descriptors that are the file DEVICE,
+ * INODE, as "1,2". Returns how many there are.
+ */
+int procfs_add_holders(struct line *line, pid_t pid, dev_t device, ino_t inode);
+
+#endif

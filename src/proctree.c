@@ -1,0 +1,331 @@
+/* The processes below one process: who they are and whether any is left. */
+#include "proctree.h"
+
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "procfs.h"
+
+#define FIRST_CAPACITY 64
+
+static bool
+is_dead(const struct procfs_stat *stat)
+{
+	/* Z with threads left: only the main thread has exited. */
+	return stat->state == 'X' || (stat->state == 'Z' && stat->threads <= 1);
+}
+
+static bool
+is_stranger(const struct proctree *tree, const struct process *process)
+{
+	if (process->parent != tree->root)
+		return false;
+	for (size_t i = 0; i < tree->stranger_count; i++) {
+		if (tree->strangers[i] == process->pid)
+			return true;
+	}
+	/*
+	 * An orphan of a stranger comes to us as well, since we are a
+	 * subreaper; it is still in the caller's session, which nothing of a
+	 * run that has a session of its own can be in.
+	 */
+	return tree->stranger_count > 0 && tree->target_group != 0 &&
+	       process->session == tree->callers_session;
+}
+
+static int
+list_append(struct process_list *list, const struct process *process)
+{
+	if (list->count == list->capacity) {
+		const size_t capacity =
+		    list->capacity == 0 ? FIRST_CAPACITY : 2 * list->capacity;
+		struct process *const entries =
+		    realloc(list->entries, capacity * sizeof(*entries));
+
+		if (entries == NULL)
+			return -1;
+		list->entries = entries;
+		list->capacity = capacity;
+	}
+	list->entries[list->count++] = *process;
+	return 0;
+}
+
+static struct process
+process_from(pid_t pid, const struct procfs_stat *stat)
+{
+	return (struct process){
+		.pid = pid,
+		.parent = stat->parent,
+		.group = stat->group,
+		.session = stat->session,
+		.state = stat->state,
+		.threads = stat->threads,
+		.start = stat->start,
+		.cpu = stat->cpu,
+	};
+}
+
+static int
+by_pid(const void *left, const void *right)
+{
+	const struct process *const a = left;
+	const struct process *const b = right;
+
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static int
+by_parent(const void *left, const void *right)
+{
+	const struct process *const a = left;
+	const struct process *const b = right;
+
+	return (a->parent > b->parent) - (a->parent < b->parent);
+}
+
+/* qsort(3) with an order that does not care for an empty list's NULL. */
+static void
+list_sort(struct process_list *list, int (*order)(const void *, const void *))
+{
+	if (list->count > 1)
+		qsort(list->entries, list->count, sizeof(list->entries[0]),
+		      order);
+}
+
+/* One that was handed to the subreaper during the walk was seen twice. */
+static void
+list_sort_and_unify(struct process_list *list)
+{
+	size_t kept = 0;
+
+	list_sort(list, by_pid);
+	for (size_t i = 0; i < list->count; i++) {
+		if (kept == 0 ||
+		    list->entries[kept - 1].pid != list->entries[i].pid)
+			list->entries[kept++] = list->entries[i];
+	}
+	list->count = kept;
+}
+
+/* A walk over the children of PARENT. */
+struct walk {
+	struct proctree *tree;
+	pid_t parent;
+};
+
+static int
+visit_child(pid_t pid, void *context)
+{
+	const struct walk *const walk = context;
+	struct procfs_stat stat;
+
+	if (procfs_read_stat(pid, &stat) == -1 || is_dead(&stat))
+		return 0;
+
+	/* The PID may be somebody else's by now. A child of the tree's is not,
+	 * nor is one that was just handed to the subreaper. */
+	if (stat.parent != walk->parent && stat.parent != walk->tree->root)
+		return 0;
+
+	const struct process process = process_from(pid, &stat);
+
+	if (is_stranger(walk->tree, &process))
+		return 0;
+	return list_append(&walk->tree->list, &process);
+}
+
+/* Breadth first: the list is the queue. */
+static int
+read_by_children(struct proctree *tree)
+{
+	struct walk walk = { .tree = tree, .parent = tree->root };
+
+	if (procfs_visit_children(tree->root, 1, visit_child, &walk) == -1)
+		return -1;
+	for (size_t i = 0; i < tree->list.count; i++) {
+		const struct process parent = tree->list.entries[i];
+
+		walk.parent = parent.pid;
+		/* Gone meanwhile, or no memory: the next reading shows. */
+		(void)procfs_visit_children(parent.pid, parent.threads,
+					    visit_child, &walk);
+	}
+	return 0;
+}
+
+static int
+visit_any(pid_t pid, void *context)
+{
+	struct procfs_stat stat;
+
+	if (procfs_read_stat(pid, &stat) == -1 || is_dead(&stat))
+		return 0;
+
+	const struct process process = process_from(pid, &stat);
+
+	return list_append(context, &process);
+}
+
+/* Appends those of ALL, sorted by parent, whose parent is PARENT. */
+static void
+take_children(struct proctree *tree, const struct process_list *all,
+	      pid_t parent)
+{
+	size_t low = 0;
+	size_t high = all->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (all->entries[middle].parent < parent)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < all->count && all->entries[low].parent == parent; low++) {
+		if (!is_stranger(tree, &all->entries[low]))
+			(void)list_append(&tree->list, &all->entries[low]);
+	}
+}
+
+static void
+read_by_scan(struct proctree *tree)
+{
+	struct process_list all = { .entries = NULL };
+
+	(void)procfs_visit_all(visit_any, &all);
+	list_sort(&all, by_parent);
+	take_children(tree, &all, tree->root);
+	for (size_t i = 0; i < tree->list.count; i++)
+		take_children(tree, &all, tree->list.entries[i].pid);
+	free(all.entries);
+}
+
+static void
+choose_way(struct proctree *tree)
+{
+	if (!procfs_is_ours())
+		tree->way = PROCTREE_BLIND;
+	else if (read_by_children(tree) == -1 && errno == ENOENT)
+		tree->way = PROCTREE_BY_SCAN;
+	else
+		tree->way = PROCTREE_BY_CHILDREN;
+	tree->list.count = 0;
+}
+
+/* Carries over what is known of a process from the reading before. */
+static void
+remember(struct proctree *tree)
+{
+	const struct process_list *const before = &tree->before;
+
+	for (size_t i = 0; i < tree->list.count; i++) {
+		struct process *const process = &tree->list.entries[i];
+		const struct process *const known =
+		    before->count == 0
+			? NULL
+			: bsearch(process, before->entries, before->count,
+				  sizeof(*process), by_pid);
+
+		process->is_new =
+		    known == NULL || known->start != process->start;
+		process->got_kill = !process->is_new && known->got_kill;
+	}
+}
+
+void
+proctree_sort(struct process_list *list)
+{
+	list_sort(list, by_pid);
+}
+
+void
+proctree_read(struct proctree *tree)
+{
+	const struct process_list last = tree->list;
+
+	tree->list = tree->before;
+	tree->list.count = 0;
+	tree->before = last;
+
+	if (tree->way == PROCTREE_UNTRIED)
+		choose_way(tree);
+	if (tree->way == PROCTREE_BY_CHILDREN)
+		(void)read_by_children(tree);
+	else if (tree->way == PROCTREE_BY_SCAN)
+		read_by_scan(tree);
+	list_sort_and_unify(&tree->list);
+	remember(tree);
+}
+
+uint64_t
+proctree_activity(const struct proctree *tree)
+{
+	/* Any mixing will do: it need only change when an input does. */
+	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t sum = tree->list.count;
+
+	for (size_t i = 0; i < tree->list.count; i++) {
+		const struct process *const process = &tree->list.entries[i];
+
+		sum = sum * odd + (uint64_t)process->pid;
+		sum = sum * odd + process->start;
+		sum = sum * odd + process->cpu;
+		sum = sum * odd + procfs_read_io(process->pid);
+	}
+	return sum;
+}
+
+bool
+proctree_has_children(void)
+{
+	siginfo_t info;
+
+	/*
+	 * Without WEXITED a zombie is nothing to wait for, so ECHILD says that
+	 * no child is alive, while the zombie that holds the target's PID
+	 * stays (wait_consider_task() and wait_task_zombie() in the kernel).
+	 */
+	return waitid(P_ALL, 0, &info,
+		      WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
+static int
+visit_to_reap(pid_t pid, void *context)
+{
+	const pid_t *const keep = context;
+	siginfo_t info;
+
+	if (pid != *keep)
+		(void)waitid(P_PID, (id_t)pid, &info,
+			     WEXITED | WNOHANG | __WALL);
+	return 0;
+}
+
+void
+proctree_reap(const struct proctree *tree, pid_t keep)
+{
+	(void)procfs_visit_children(tree->root, 1, visit_to_reap, &keep);
+}
+
+int
+proctree_note_strangers(struct proctree *tree)
+{
+	proctree_read(tree);
+	if (tree->list.count == 0)
+		return 0;
+
+	tree->strangers = calloc(tree->list.count, sizeof(pid_t));
+	if (tree->strangers == NULL)
+		return -1;
+	for (size_t i = 0; i < tree->list.count; i++) {
+		if (tree->list.entries[i].parent == tree->root)
+			tree->strangers[tree->stranger_count++] =
+			    tree->list.entries[i].pid;
+	}
+	return 0;
+}

@@ -1,0 +1,71 @@
+#ifndef WDRUN_SIGNALS_H
+#define WDRUN_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Signals 1 to 64 as the kernel counts them, one bit each. A sigset_t will not
+ * do: musl and glibc keep 32 and 33 (musl: 34 too) to themselves, out of every
+ * set that passes through them, and the command is to get back exactly the
+ * mask that its caller gave it.
+ */
+#define SIGNAL_MAX 64
+
+#define SIGNAL_NAME_SIZE 24 /* holds what signal_name writes */
+
+/* Blocks every signal and stores the mask until then in *OLD. Returns 0, or
+ * -1 with errno of rt_sigprocmask(2). */
+int signals_block(uint64_t *old);
+
+/* Makes MASK the signal mask. Returns 0 or -1 as above. Async-signal-safe. */
+int signals_set_mask(uint64_t mask);
+
+/* A signalfd(2) for every signal, close-on-exec, not blocking. Returns the
+ * descriptor, or -1 with errno of signalfd(2). */
+int signals_open(void);
+
+/* Sleeps until a signal (which has to be blocked) comes, and takes it into
+ * *INFO. Returns its number, or -1 with errno EINTR. */
+int signals_wait(siginfo_t *info);
+
+/* Whether SIGNAL waits to be taken by signals_wait. */
+bool signal_is_pending(int signal);
+
+/* Whether this process ignores SIGNAL, as under nohup(1). */
+bool signal_is_ignored(int signal);
+
+/* Whether SIGNAL asks a run to end: HUP, INT, QUIT, TERM. */
+bool signal_is_terminating(int signal);
+
+/* Whether SIGNAL is a stop that a terminal makes: TSTP, TTIN, TTOU. */
+bool signal_is_terminal_stop(int signal);
+
+/* Whether SIGNAL is one that a terminal sends to a whole process group, to the
+ * front and to a target that shares the group alike. */
+bool signal_is_terminals(int signal);
+
+/*
+ * Reads a signal's name, with or without SIG and in any case, or its number
+ * (1 to 64). RTMIN+N and RTMAX-N count as the shells' kill -l does: RTMIN is
+ * 34. Returns the number, or -1 with errno EINVAL.
+ */
+int signal_parse(const char *text);
+
+/* Writes SIGNAL's name ("SIGTERM", "SIGRTMIN+3") into TEXT. Returns TEXT. */
+char *signal_name(int signal, char text[SIGNAL_NAME_SIZE]);
+
+/* Stops this process by SIGNAL, a terminal's stop, as if it were not blocked;
+ * returns when it is continued, or at once where the kernel ignores the stop
+ * (an orphaned process group, setpgid(2)). */
+void signal_stop_by(int signal);
+
+/*
+ * Ends this process by SIGNAL, without a core dump; where that is not
+ * possible (PID 1 of a namespace is immune to what it does not handle,
+ * pid_namespaces(7)), by exit status 128 + SIGNAL.
+ */
+_Noreturn void signal_die_by(int signal);
+
+#endif

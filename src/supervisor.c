@@ -1,0 +1,389 @@
+/* The supervisor's hands: sleeping, reaping, passing on, sweeping. */
+#include "supervisor.h"
+
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../watchdog.h"
+#include "descriptors.h"
+#include "duration.h"
+#include "signals.h"
+#include "treekill.h"
+
+#define SAMPLE_INTERVAL	   (250 * MILLISECOND)
+#define SWEEP_PAUSE_FIRST  MILLISECOND
+#define SWEEP_PAUSE_LAST   (64 * MILLISECOND)
+#define RESTLESS_IS_STORM  8
+#define FREEZE_LIMIT	   64
+#define PAUSE_AFTER_FAILURE MILLISECOND
+
+int
+supervisor_begin(struct run *run)
+{
+	/* Its end of the lifeline must be the only one besides the front's,
+	 * before there is a process that could inherit another. */
+	(void)close(run->lifeline[1]);
+	run->lifeline[1] = -1;
+
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
+		return -1;
+	run->signal_fd = signals_open();
+	return run->signal_fd == -1 ? -1 : 0;
+}
+
+/* What survivors could keep a reader of the output waiting with. */
+static void
+note_output(struct run *run)
+{
+	struct stat output;
+
+	if (fstat(STDOUT_FILENO, &output) == -1 ||
+	    !(S_ISFIFO(output.st_mode) || S_ISSOCK(output.st_mode)))
+		return;
+	run->watches_output = true;
+	run->output_device = output.st_dev;
+	run->output_inode = output.st_ino;
+}
+
+void
+supervisor_settle(struct run *run)
+{
+	int keep[] = { run->lifeline[0], run->testament[1], run->caller_fd,
+		       run->signal_fd };
+
+	/* "killall wdrun" goes by this name, and finds the front alone. */
+	(void)prctl(PR_SET_NAME, "wdrun-superv", 0, 0, 0);
+	run->tree.callers_session = getsid(0);
+	(void)setsid();
+	note_output(run);
+	descriptors_release(run->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
+	run->null_fd = -1;
+	run->testament[0] = -1;
+}
+
+static void
+sleep_until(struct pollfd fds[], nfds_t count, int64_t deadline)
+{
+	struct timespec left;
+	const struct timespec *timeout = NULL;
+
+	if (deadline != NEVER) {
+		const int64_t now = duration_now();
+		const int64_t ns = deadline > now ? deadline - now : 0;
+
+		left.tv_sec = ns / SECOND;
+		left.tv_nsec = ns % SECOND;
+		timeout = &left;
+	}
+	if (ppoll(fds, count, timeout, NULL) != -1)
+		return;
+
+	/* No memory, say. What is there can still be read; not to spin is all
+	 * that is left to do about it. */
+	const struct timespec pause = { .tv_nsec = PAUSE_AFTER_FAILURE };
+
+	(void)nanosleep(&pause, NULL);
+	for (nfds_t i = 0; i < count; i++)
+		fds[i].revents = 0;
+	fds[0].revents = POLLIN;
+}
+
+/* Closes *FD, whose end has been seen: it would be seen at each poll. */
+static bool
+is_lost(const struct pollfd *polled, int *fd)
+{
+	if (polled->revents == 0)
+		return false;
+	(void)close(*fd);
+	*fd = -1;
+	return true;
+}
+
+void
+supervisor_wait(struct run *run, int64_t deadline, struct news *news)
+{
+	struct pollfd fds[] = {
+		{ .fd = run->signal_fd, .events = POLLIN },
+		{ .fd = run->lifeline[0], .events = POLLIN },
+		{ .fd = run->caller_fd, .events = POLLIN },
+	};
+	struct signalfd_siginfo info;
+
+	sleep_until(fds, sizeof(fds) / sizeof(fds[0]), deadline);
+
+	*news = (struct news){ .now = duration_now() };
+	run->front_is_lost |= is_lost(&fds[1], &run->lifeline[0]);
+	run->caller_is_lost |= is_lost(&fds[2], &run->caller_fd);
+	if (fds[0].revents == 0)
+		return;
+
+	if (read(run->signal_fd, &info, sizeof(info)) ==
+	    (ssize_t)sizeof(info)) {
+		news->signal = (int)info.ssi_signo;
+		news->code = info.ssi_code;
+		news->sender = (pid_t)info.ssi_pid;
+	} else {
+		news->signal = SIGCHLD; /* look at the children, to be sure */
+	}
+}
+
+static struct outcome
+outcome_of(const siginfo_t *info)
+{
+	return (struct outcome){
+		.kind = info->si_code == CLD_EXITED ? OUTCOME_EXIT
+						    : OUTCOME_SIGNAL,
+		.value = info->si_status,
+	};
+}
+
+/*
+ * Reaps the dead but the target, whose zombie keeps its PID, which is also the
+ * number of its group and session, from becoming somebody else's as long as
+ * there is anything to be signalled.
+ */
+static void
+reap_orphans(struct run *run)
+{
+	siginfo_t info;
+
+	while (!run->target_exited) {
+		info.si_pid = 0;
+		if (waitid(P_ALL, 0, &info,
+			   WEXITED | WNOHANG | WNOWAIT | __WALL) == -1) {
+			/* Nobody is left, so neither is the target; how it
+			 * ended will never be known. */
+			run->target_exited = errno == ECHILD;
+			return;
+		}
+		if (info.si_pid == 0)
+			return;
+		if (info.si_pid != run->target) {
+			(void)waitid(P_PID, (id_t)info.si_pid, &info,
+				     WEXITED | WNOHANG | __WALL);
+			continue;
+		}
+		run->target_exited = true;
+		run->target_left = run->state == STATE_RUNNING;
+		run->target_outcome = outcome_of(&info);
+		return;
+	}
+	/* The target now hides all the others from a waitid for any. */
+	proctree_reap(&run->tree, run->target);
+}
+
+/* Ends the stop of a tree that has a session of its own. */
+static void
+resume_tree(struct run *run, int64_t now)
+{
+	supervisor_resume_clocks(run, now);
+	supervisor_signal_tree(run, SIGCONT);
+}
+
+/* The terminal stops its own processes; the front has to follow, so that the
+ * shell sees its job stop. */
+static void
+follow_stops(struct run *run, int64_t now)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	while (!run->target_exited &&
+	       waitid(P_PID, (id_t)run->target, &info,
+		      WSTOPPED | WCONTINUED | WNOHANG | __WALL) == 0 &&
+	       info.si_pid != 0) {
+		run->target_stopped = info.si_code != CLD_CONTINUED;
+		if (!run->target_stopped) {
+			supervisor_resume_clocks(run, now);
+		} else if (signal_is_terminal_stop(info.si_status)) {
+			run->paused_at = now;
+			(void)kill(run->front, info.si_status);
+		}
+		info.si_pid = 0;
+	}
+}
+
+/* To the target's group, or to the target alone where the group is not ours. */
+static void
+forward(const struct run *run, int signal)
+{
+	if (!run->shares_group && kill(-run->target, signal) == 0)
+		return;
+	/* Or it has not come to setsid yet. */
+	if (!run->target_exited)
+		(void)kill(run->target, signal);
+}
+
+static void
+heed_continue(struct run *run, int64_t now)
+{
+	if (run->shares_group) {
+		/* Most often the group got it from the shell. */
+		follow_stops(run, now);
+		if (run->target_exited)
+			supervisor_resume_clocks(run, now);
+		else if (run->target_stopped)
+			supervisor_signal_tree(run, SIGCONT);
+	} else if (run->paused_at != NEVER) {
+		resume_tree(run, now);
+	} else {
+		forward(run, SIGCONT);
+	}
+}
+
+static void
+heed_stop(struct run *run, int signal, int64_t now)
+{
+	if (run->state != STATE_RUNNING && run->state != STATE_LINGERING)
+		return;
+	if (run->shares_group) {
+		supervisor_signal_tree(run, signal);
+		return;
+	}
+	/* The target leads an orphaned process group, which the kernel does
+	 * not let a terminal stop: setpgid(2). */
+	supervisor_signal_tree(run, SIGSTOP);
+	if (run->paused_at == NEVER)
+		run->paused_at = now;
+}
+
+static void
+heed_signal(struct run *run, const struct news *news)
+{
+	const int signal = news->signal;
+
+	/* What the terminal sends, the front gets as well. */
+	if (news->code == SI_KERNEL && signal_is_terminals(signal))
+		return;
+	if (signal_is_ignored(signal))
+		return;
+	if (signal_is_terminating(signal)) {
+		run->cancels++;
+		run->cancel_signal = signal;
+		/* The first one starts the stop, which sends it. */
+		if (run->state == STATE_STOPPING)
+			supervisor_signal_tree(run, signal);
+	} else if (signal_is_terminal_stop(signal)) {
+		heed_stop(run, signal, news->now);
+	} else if (signal == SIGCONT) {
+		heed_continue(run, news->now);
+	} else {
+		forward(run, signal);
+	}
+}
+
+/* waitid(2) is asked first, since that is all that a prompt end costs. */
+static bool
+tree_is_empty(struct run *run)
+{
+	if (!proctree_has_children())
+		return true;
+	if (run->tree.stranger_count == 0)
+		return false;
+	proctree_read(&run->tree);
+	return run->tree.list.count == 0;
+}
+
+static bool
+is_due_for_sample(const struct run *run, int64_t now)
+{
+	return run->state == STATE_LINGERING && run->paused_at == NEVER &&
+	       (now >= run->clocks.sample ||
+		now >= run->clocks.idle_after_exit);
+}
+
+static void
+look_for_progress(struct run *run, int64_t now)
+{
+	const uint64_t before = run->activity;
+
+	supervisor_sample(run, now);
+	if (run->activity != before)
+		run->clocks.idle_after_exit =
+		    duration_add(now, run->options.idle_after_exit);
+}
+
+void
+supervisor_attend(struct run *run, struct news *news)
+{
+	if (news->signal == SIGCHLD) {
+		reap_orphans(run);
+		if (run->shares_group)
+			follow_stops(run, news->now);
+	} else if (news->signal != 0) {
+		heed_signal(run, news);
+	}
+	if (run->target_exited)
+		news->tree_is_empty = tree_is_empty(run);
+	if (news->tree_is_empty)
+		return;
+	if (is_due_for_sample(run, news->now))
+		look_for_progress(run, news->now);
+	if (run->state == STATE_KILLING && news->now >= run->clocks.sweep)
+		supervisor_sweep(run, news->now);
+}
+
+void
+supervisor_signal_tree(struct run *run, int signal)
+{
+	proctree_read(&run->tree);
+	treekill_signal(&run->tree, signal);
+}
+
+static void
+shift(int64_t *clock, int64_t ns)
+{
+	*clock = duration_add(*clock, ns); /* NEVER stays NEVER */
+}
+
+void
+supervisor_resume_clocks(struct run *run, int64_t now)
+{
+	if (run->paused_at == NEVER)
+		return;
+
+	const int64_t pause = now - run->paused_at;
+
+	run->paused_at = NEVER;
+	shift(&run->clocks.timeout, pause);
+	shift(&run->clocks.kill, pause);
+	shift(&run->clocks.idle_after_exit, pause);
+	shift(&run->clocks.max_after_exit, pause);
+}
+
+void
+supervisor_sample(struct run *run, int64_t now)
+{
+	proctree_read(&run->tree);
+	run->activity = proctree_activity(&run->tree);
+	run->clocks.sample = duration_add(now, SAMPLE_INTERVAL);
+}
+
+void
+supervisor_sweep(struct run *run, int64_t now)
+{
+	if (treekill_sweep(&run->tree) > 0) {
+		run->restless_sweeps++;
+		run->sweep_pause = 0;
+	} else {
+		run->restless_sweeps = 0;
+		run->sweep_pause = run->sweep_pause == 0
+				       ? SWEEP_PAUSE_FIRST
+				       : 2 * run->sweep_pause;
+		if (run->sweep_pause > SWEEP_PAUSE_LAST)
+			run->sweep_pause = SWEEP_PAUSE_LAST;
+	}
+	if (run->restless_sweeps == RESTLESS_IS_STORM) {
+		treekill_freeze(&run->tree, FREEZE_LIMIT);
+		run->restless_sweeps = 0;
+	}
+	reap_orphans(run);
+	run->clocks.sweep = duration_add(now, run->sweep_pause);
+}

@@ -1,0 +1,37 @@
+#ifndef WDRUN_SUPERVISOR_H
+#define WDRUN_SUPERVISOR_H
+
+#include <stdint.h>
+
+struct run;
+struct news;
+
+/* Makes a subreaper with a signalfd out of a supervisor just forked, before
+ * there is a target. Returns 0, or -1 with errno. */
+int supervisor_begin(struct run *run);
+
+/* Lets go of all that is the caller's: session, descriptors, directory. Comes
+ * after the fork of the target, off its way to exec. */
+void supervisor_settle(struct run *run);
+
+/* The one place that sleeps: until DEADLINE, a signal, or the loss of the front
+ * or the caller. What it was is in *NEWS. */
+void supervisor_wait(struct run *run, int64_t deadline, struct news *news);
+
+/* Deals with what changes no state: reaps orphans, passes signals on, stops and
+ * continues the tree with its terminal. Completes *NEWS. */
+void supervisor_attend(struct run *run, struct news *news);
+
+/* Sends SIGNAL to all of the tree. */
+void supervisor_signal_tree(struct run *run, int signal);
+
+/* Ends a pause: the clocks go on from where they stood. */
+void supervisor_resume_clocks(struct run *run, int64_t now);
+
+/* Notes what the survivors do, to be compared by the next look at them. */
+void supervisor_sample(struct run *run, int64_t now);
+
+/* A round of killing, and when the next one is due. */
+void supervisor_sweep(struct run *run, int64_t now);
+
+#endif

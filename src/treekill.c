@@ -1,0 +1,175 @@
+/* Signals to a whole tree: to all of it, and to nobody else. */
+#include "treekill.h"
+
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "procfs.h"
+
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424 /* the same everywhere but on alpha */
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+static int
+by_group(const void *left, const void *right)
+{
+	const struct process *const a = left;
+	const struct process *const b = right;
+
+	return (a->group > b->group) - (a->group < b->group);
+}
+
+/*
+ * Whether PROCESS's group may be signalled as one. Only the tree can be in a
+ * group of a session that began in the tree, since setpgid(2) moves within a
+ * session; the caller's session is another matter. That the process is still
+ * in the group is looked at last of all: a number that no group has any more
+ * is given away again only after all others have had their turn
+ * (alloc_pid() in the kernel).
+ */
+static bool
+is_own_group(const struct proctree *tree, const struct process *process)
+{
+	return process->group > 1 &&
+	       process->session != tree->callers_session &&
+	       process->group != getpgrp() &&
+	       getpgid(process->pid) == process->group;
+}
+
+/* Whether PID is still what it was when the tree was read. */
+static bool
+is_same(const struct process *process)
+{
+	struct procfs_stat stat;
+
+	return procfs_read_stat(process->pid, &stat) == 0 &&
+	       stat.start == process->start;
+}
+
+/*
+ * A pidfd stands for one process, whatever becomes of its PID; looked at after
+ * it was opened, it is the right one for good. Without pidfds (a filter may
+ * forbid them) the look comes just before the signal.
+ */
+static int
+signal_verified(const struct process *process, int signal)
+{
+	const int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+
+	if (fd == -1 && errno == ESRCH)
+		return -1;
+	if (!is_same(process)) {
+		if (fd != -1)
+			(void)close(fd);
+		errno = ESRCH;
+		return -1;
+	}
+	if (fd == -1)
+		return kill(process->pid, signal);
+
+	int result =
+	    (int)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
+	int why = errno;
+
+	/* ESRCH and EPERM are answers, all else is a call that is missing. */
+	if (result == -1 && why != ESRCH && why != EPERM) {
+		result = kill(process->pid, signal);
+		why = errno;
+	}
+	(void)close(fd);
+	errno = why;
+	return result;
+}
+
+static void
+signal_one(const struct proctree *tree, struct process *process, int signal)
+{
+	/* A child's PID is its own until we reap it, and that is not now. */
+	const int result = process->parent == tree->root
+			       ? kill(process->pid, signal)
+			       : signal_verified(process, signal);
+
+	process->refused = result == -1 && errno != ESRCH ? errno : 0;
+}
+
+/* All that can be done without /proc. The target is a child not yet reaped,
+ * so both numbers are its own. */
+static void
+signal_blindly(const struct proctree *tree, int signal)
+{
+	if (tree->target <= 1)
+		return;
+	if (tree->target_group > 1)
+		(void)kill(-tree->target_group, signal);
+	(void)kill(tree->target, signal);
+}
+
+void
+treekill_signal(struct proctree *tree, int signal)
+{
+	struct process_list *const list = &tree->list;
+
+	if (tree->way == PROCTREE_BLIND) {
+		signal_blindly(tree, signal);
+		return;
+	}
+	if (list->count > 1)
+		qsort(list->entries, list->count, sizeof(list->entries[0]),
+		      by_group);
+
+	pid_t done = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct process *const process = &list->entries[i];
+
+		if (process->group == done)
+			continue;
+		if (is_own_group(tree, process) &&
+		    kill(-process->group, signal) == 0)
+			done = process->group;
+		else
+			signal_one(tree, process, signal);
+	}
+	proctree_sort(list);
+}
+
+size_t
+treekill_sweep(struct proctree *tree)
+{
+	struct process_list *const list = &tree->list;
+	size_t newcomers = 0;
+
+	proctree_read(tree);
+	treekill_signal(tree, SIGKILL);
+	for (size_t i = 0; i < list->count; i++) {
+		struct process *const process = &list->entries[i];
+
+		if (process->got_kill)
+			signal_one(tree, process, SIGKILL);
+		else
+			newcomers++;
+		process->got_kill = true;
+	}
+	return newcomers;
+}
+
+void
+treekill_freeze(struct proctree *tree, int limit)
+{
+	bool is_still = false;
+
+	while (!is_still && limit-- > 0) {
+		proctree_read(tree);
+		treekill_signal(tree, SIGSTOP);
+		is_still = true;
+		for (size_t i = 0; i < tree->list.count; i++)
+			is_still &= !tree->list.entries[i].is_new;
+	}
+}

@@ -1,0 +1,310 @@
+/* wdrun: runs a command, and sees that it ends with all that it started. */
+#include "watchdog.h"
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/descriptors.h"
+#include "src/diagnosis.h"
+#include "src/duration.h"
+#include "src/front.h"
+#include "src/judge.h"
+#include "src/message.h"
+#include "src/options.h"
+#include "src/signals.h"
+#include "src/supervisor.h"
+#include "src/target.h"
+#include "src/testament.h"
+#include "src/treekill.h"
+
+#define LAST_BOUND   (5 * SECOND)
+#define MESSAGE_SIZE 4000
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434 /* the same everywhere but on alpha */
+#endif
+
+/* For the time when nothing is started yet. */
+static _Noreturn void
+die(const char *what)
+{
+	message("%s: %s", what, strerror(errno));
+	_exit(STATUS_FAILED);
+}
+
+/* A run's ID is its front's PID and the moment of its start. Not by way of the
+ * vDSO, whose pages cost more than the call at this point. */
+static void
+make_id(struct run *run)
+{
+	struct timespec now = { .tv_sec = 0 };
+
+	(void)syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+	(void)snprintf(run->id, sizeof(run->id), "WDRUN_ID=%d-%llx", run->front,
+		       (unsigned long long)(now.tv_sec * SECOND + now.tv_nsec));
+}
+
+/* --die-with-parent: a pidfd, since PR_SET_PDEATHSIG follows a thread. */
+static void
+watch_caller(struct run *run)
+{
+	run->caller = getppid();
+	if (run->caller == 0) {
+		errno = ESRCH;
+		die("--die-with-parent: the caller is in another PID namespace");
+	}
+	run->caller_fd = (int)syscall(SYS_pidfd_open, run->caller, 0);
+	if (run->caller_fd == -1)
+		die("--die-with-parent: cannot watch the caller");
+	/* It may have died before it was watched; then we have another one. */
+	if (getppid() != run->caller) {
+		errno = ESRCH;
+		die("--die-with-parent: the caller is gone");
+	}
+}
+
+/* An exec without a fork leaves us children that are none of the command's. */
+static void
+note_strangers(struct run *run)
+{
+	siginfo_t info;
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
+		if (proctree_note_strangers(&run->tree) == -1)
+			die("cannot note the children there are");
+}
+
+/* All that both watchers need, before they part. */
+static void
+prepare(struct run *run)
+{
+	const struct sigaction by_default = { .sa_handler = SIG_DFL };
+	struct sigaction sigchld;
+
+	run->front = getpid();
+	run->tree.root = run->front;
+	if (signals_block(&run->callers_mask) == -1)
+		die("cannot block signals");
+
+	/* Where it is ignored the kernel reaps children by itself, and their
+	 * status is lost: wait(2). The target gets back what it was. */
+	if (sigaction(SIGCHLD, &by_default, &sigchld) == -1)
+		die("cannot reset SIGCHLD");
+	run->ignores_sigchld = sigchld.sa_handler == SIG_IGN;
+
+	run->null_fd = descriptors_open_null();
+	if (run->null_fd == -1)
+		die("/dev/null");
+	if (pipe2(run->lifeline, O_CLOEXEC) == -1 || testament_open(run) == -1)
+		die("cannot make a pipe");
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
+		die("cannot become a subreaper");
+
+	run->shares_group =
+	    run->options.session == SESSION_CALLERS ||
+	    (run->options.session == SESSION_AUTO && terminal_is_stdin());
+	if (run->shares_group)
+		terminal_remember(&run->terminal);
+	if (run->options.die_with_parent)
+		watch_caller(run);
+	note_strangers(run);
+	make_id(run);
+}
+
+/* Prints what diagnosis_add found worth telling. */
+static void
+tell(const struct run *run, const struct line *line)
+{
+	if (line->length > 0 && !run->options.quiet)
+		message("%s", line->text);
+}
+
+static void
+enter_lingering(struct run *run, int64_t now)
+{
+	struct clocks *const clocks = &run->clocks;
+
+	if (run->options.survivors == SURVIVORS_WAIT)
+		return; /* they end when they end, or at the timeout */
+	clocks->idle_after_exit =
+	    duration_add(now, run->options.idle_after_exit);
+	clocks->max_after_exit = duration_add(now, run->options.max_after_exit);
+	supervisor_sample(run, now);
+}
+
+/* SIGNAL, then SIGCONT, so that a stopped process gets it too. */
+static void
+enter_stopping(struct run *run, enum reason why, int64_t now)
+{
+	treekill_signal(&run->tree, why == REASON_CANCELLED
+					? run->cancel_signal
+					: run->options.signal);
+	treekill_signal(&run->tree, SIGCONT);
+	run->clocks.kill = duration_add(now, run->options.kill_after);
+}
+
+static void
+enter_killing(struct run *run, int64_t now)
+{
+	run->clocks.last = duration_add(now, LAST_BOUND);
+	supervisor_sweep(run, now);
+}
+
+/*
+ * Goes from one state to the next. The processes are named before they are
+ * signalled, and the message is printed after that: a stuck stderr must not
+ * delay a stop.
+ */
+static void
+enter(struct run *run, enum state next, enum reason why)
+{
+	char text[MESSAGE_SIZE];
+	struct line line = { .text = text, .size = sizeof(text) };
+	const int64_t now = duration_now();
+
+	if (run->options.verbose)
+		diagnosis_narrate(run, next, why);
+	run->state = next;
+	if (judge_is_stop(why) && run->stop == REASON_NONE) {
+		run->stop = why;
+		if (!run->target_left)
+			testament_name_stop(run, why);
+	}
+	if (judge_is_stop(why) || why == REASON_LAST_BOUND) {
+		supervisor_resume_clocks(run, now);
+		proctree_read(&run->tree);
+		diagnosis_add(&line, run, why);
+	}
+
+	switch (next) {
+	case STATE_LINGERING:
+		enter_lingering(run, now);
+		break;
+	case STATE_STOPPING:
+		enter_stopping(run, why, now);
+		break;
+	case STATE_KILLING:
+		enter_killing(run, now);
+		break;
+	case STATE_RUNNING:
+	case STATE_DONE:
+		break;
+	}
+	tell(run, &line);
+}
+
+/* The life of a run: sleep, look, decide, act, until it is done. */
+static void
+supervise(struct run *run)
+{
+	while (run->state != STATE_DONE) {
+		struct news news;
+
+		supervisor_wait(run, judge_next_deadline(run), &news);
+		supervisor_attend(run, &news);
+
+		const enum reason why = judge(run, &news);
+		const enum state next = judge_next_state(run->state, why);
+
+		if (next != run->state)
+			enter(run, next, why);
+	}
+}
+
+/* Nothing is signalled any more: the last zombies go, and with them the
+ * target's PID. */
+static void
+reap_all(void)
+{
+	siginfo_t info;
+
+	do
+		info.si_pid = 0;
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) == 0 &&
+	       info.si_pid != 0);
+}
+
+static struct outcome
+conclude(struct run *run)
+{
+	const struct outcome verdict = judge_verdict(run);
+
+	if (run->stop != REASON_NONE)
+		terminal_restore(&run->terminal);
+	return verdict;
+}
+
+static _Noreturn void
+be_supervisor(struct run *run)
+{
+	struct outcome verdict = { OUTCOME_EXIT, STATUS_FAILED };
+
+	run->supervisor = getpid();
+	run->tree.root = run->supervisor;
+	if (supervisor_begin(run) == -1 || target_start(run) == -1) {
+		message("cannot start the command: %s", strerror(errno));
+	} else {
+		run->clocks.timeout =
+		    duration_add(duration_now(), run->options.timeout);
+		supervisor_settle(run);
+		supervise(run);
+		verdict = conclude(run);
+	}
+	testament_judge(run, verdict);
+	reap_all();
+	/* A front that stopped with its job has to see that this is over. */
+	if (run->paused_at != NEVER)
+		(void)kill(run->front, SIGCONT);
+	_exit(0);
+}
+
+/* The supervisor was killed: its orphans are the front's now. */
+static struct outcome
+take_over(struct run *run)
+{
+	enter(run, STATE_KILLING, REASON_SUPERVISOR_LOST);
+	supervise(run);
+
+	const struct outcome verdict = conclude(run);
+
+	reap_all();
+	return verdict;
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct run run = {
+		.clocks = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER },
+		.paused_at = NEVER,
+		.null_fd = -1,
+		.lifeline = { -1, -1 },
+		.testament = { -1, -1 },
+		.caller_fd = -1,
+		.signal_fd = -1,
+	};
+	struct outcome verdict;
+	const int usage = options_read(&run.options, argc, argv);
+
+	if (usage != OPTIONS_ARE_COMPLETE)
+		return usage;
+
+	prepare(&run);
+	run.supervisor = fork();
+	if (run.supervisor == -1)
+		die("cannot start the supervisor");
+	if (run.supervisor == 0)
+		be_supervisor(&run);
+
+	if (!front_watch(&run, &verdict))
+		verdict = take_over(&run);
+	front_end(verdict);
+}

@@ -1,0 +1,148 @@
+#ifndef WDRUN_WATCHDOG_H
+#define WDRUN_WATCHDOG_H
+
+/*
+ * The vocabulary that all rooms share: what was asked for, what a run is at
+ * this moment, and why it changes.
+ */
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "src/proctree.h"
+#include "src/terminal.h"
+
+#define STATUS_TIMED_OUT   124
+#define STATUS_FAILED	   125
+#define STATUS_CANNOT_RUN  126
+#define STATUS_NOT_FOUND   127
+#define STATUS_SIGNAL_BASE 128
+
+#define RUN_ID_SIZE 48
+
+enum state {
+	STATE_RUNNING,	 /* the target was started */
+	STATE_LINGERING, /* it exited by itself, survivors are left */
+	STATE_STOPPING,	 /* the tree was asked to end */
+	STATE_KILLING,	 /* it is made to */
+	STATE_DONE,
+};
+
+/* Why a run changes its state. From this one value come message, status and
+ * report. */
+enum reason {
+	REASON_NONE,
+	REASON_TARGET_EXITED,
+	REASON_TREE_EMPTY,
+	REASON_TIMEOUT,
+	REASON_CANCELLED,
+	REASON_CALLER_LOST,
+	REASON_SURVIVORS_LEFT, /* --survivors=leave */
+	REASON_SURVIVORS_IDLE,
+	REASON_SURVIVORS_BUSY, /* until --max-after-exit was over */
+	REASON_GRACE_OVER,     /* --kill-after */
+	REASON_THIRD_SIGNAL,
+	REASON_FRONT_LOST,
+	REASON_SUPERVISOR_LOST,
+	REASON_LAST_BOUND, /* there is something that SIGKILL does not end */
+};
+
+enum survivors {
+	SURVIVORS_KILL,
+	SURVIVORS_WAIT,
+	SURVIVORS_LEAVE,
+};
+
+enum session {
+	SESSION_AUTO,	 /* the caller's, where stdin is its terminal */
+	SESSION_CALLERS, /* --foreground */
+	SESSION_OWN,	 /* --setsid, --no-stdin */
+};
+
+struct options {
+	int64_t timeout;
+	int64_t kill_after;
+	int64_t idle_after_exit;
+	int64_t max_after_exit;
+	int signal;
+	enum survivors survivors;
+	enum session session;
+	bool preserve_status;
+	bool die_with_parent;
+	bool no_stdin;
+	bool quiet;
+	bool verbose;
+	char **command;
+};
+
+/* How a process ended, or how wdrun is to end. */
+struct outcome {
+	enum { OUTCOME_UNKNOWN, OUTCOME_EXIT, OUTCOME_SIGNAL } kind;
+	int value; /* the exit status, or the signal */
+};
+
+/* The moments at which something falls due, NEVER if nothing does. */
+struct clocks {
+	int64_t timeout;
+	int64_t kill; /* --kill-after */
+	int64_t idle_after_exit;
+	int64_t max_after_exit;
+	int64_t sample; /* next look at what the survivors do */
+	int64_t sweep;	/* next round of killing */
+	int64_t last;	/* then what cannot be killed is given up */
+};
+
+struct run {
+	struct options options;
+	enum state state;
+	enum reason stop; /* the first reason for which the tree is ended */
+	struct clocks clocks;
+	int64_t paused_at; /* a terminal stop: the clocks stand; else NEVER */
+
+	pid_t front;
+	pid_t supervisor;
+	pid_t target;
+	pid_t caller; /* what --die-with-parent watches */
+	bool is_front;
+	bool shares_group; /* the target is in the caller's group and session */
+	bool ignores_sigchld;
+	uint64_t callers_mask;
+	char id[RUN_ID_SIZE]; /* "WDRUN_ID=…" */
+
+	int null_fd;
+	int lifeline[2];  /* the front has the write end, the supervisor */
+	int testament[2]; /* the read end; of this one the other way round */
+	int caller_fd;	  /* a pidfd */
+	int signal_fd;
+	bool watches_output; /* a pipe or socket: survivors may hold it */
+	dev_t output_device;
+	ino_t output_inode;
+
+	bool front_is_lost;
+	bool caller_is_lost;
+	bool target_exited;
+	bool target_left;    /* it exited by itself, nothing had been stopped */
+	bool target_stopped; /* seen only where it shares the terminal */
+	struct outcome target_outcome;
+	int cancels;	   /* terminating signals so far */
+	int cancel_signal; /* the latest of them */
+	uint64_t activity; /* of the survivors, at the last sample */
+	int64_t sweep_pause;
+	int restless_sweeps; /* in a row that found processes not seen before */
+
+	struct proctree tree;
+	struct terminal terminal;
+};
+
+/* What one wake-up brought. */
+struct news {
+	int64_t now;
+	int signal;   /* taken from the signalfd, or 0 */
+	int code;     /* its si_code */
+	pid_t sender; /* its sender, or the child that SIGCHLD is about */
+	bool tree_is_empty;
+};
+
+#endif
