@@ -1,27 +1,108 @@
+# wdrun. Users own CC, CPPFLAGS, CFLAGS, LDFLAGS, DESTDIR and PREFIX; what the
+# code itself needs is in STANDARD, WARNINGS, PLACING and LINKING.
+
 PREFIX ?= /usr/local
-CFLAGS ?= -O2 -g
+CFLAGS ?= -Os -g
 BUILD  ?= build/default
-ifeq ($(origin CC),default)
+ifeq ($(origin CC),default) # "CC ?=" would never take: make predefines cc
 CC := $(shell command -v musl-gcc || echo cc)
 endif
 
 STANDARD := -std=c11 -D_GNU_SOURCE
-WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wpointer-arith -Wcast-qual -Wwrite-strings -Wformat=2 -Wundef -Wvla -Wswitch-enum -Wimplicit-fallthrough -Wnull-dereference
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
+	-Wmissing-prototypes -Wold-style-definition -Wpointer-arith -Wcast-qual \
+	-Wwrite-strings -Wformat=2 -Wundef -Wvla -Wswitch-enum \
+	-Wimplicit-fallthrough -Wnull-dereference
 
+# Static, at a fixed address, in two segments: each page and mapping less is
+# less to make at exec and to copy at fork, which is most of what a run costs.
 ifneq (,$(findstring musl,$(CC)))
-PLACING := -fno-pie
-LINKING := -static -no-pie -Wl,-z,norelro -Wl,-z,noseparate-code -Wl,--build-id=none
+PLACING := -fno-pie -fno-asynchronous-unwind-tables -ffunction-sections \
+	-fdata-sections
+LINKING := -static -no-pie -Wl,-z,norelro -Wl,-z,noseparate-code \
+	-Wl,--build-id=none -Wl,--gc-sections
 endif
 
-SOURCES := watchdog.c $(wildcard src/*.c)
-OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o)
+SOURCES  := watchdog.c $(wildcard src/*.c)
+HEADERS  := watchdog.h $(wildcard src/*.h)
+OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
+PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c)) \
+	$(patsubst tests/unit/%.c,build/tests/unit-%,$(wildcard tests/unit/*.c))
+BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
+C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
+SCRIPTS  := .ci/run bench/run tests/run tests/lint tests/install-tools \
+	tests/demo $(wildcard examples/*)
+HOST_CC  := cc
+
+.PHONY: all demo test lint check asan bench format install uninstall clean programs
 
 all: wdrun
-wdrun: $(BUILD)/wdrun
-	cp $< $@
+
+# Moved into place: a binary that is running cannot be written to.
+wdrun: build/default/wdrun
+	cp $< $@.new && mv -f $@.new $@
+
 $(BUILD)/wdrun: $(OBJECTS)
 	$(CC) $(CFLAGS) $(LINKING) $(LDFLAGS) -o $@ $(OBJECTS)
+
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(STANDARD) $(WARNINGS) $(PLACING) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
 -include $(OBJECTS:.o=.d)
+
+demo: wdrun
+	@tests/demo ./wdrun
+
+programs: $(PROGRAMS)
+
+build/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
+	@mkdir -p $(@D)
+	$(HOST_CC) -O1 -g $(STANDARD) -Wall -Wextra -pthread -o $@ $<
+
+# Each with the rooms that it is about, and with what these need.
+build/tests/unit-%: tests/unit/%.c tests/unit/check.h $(SOURCES) $(HEADERS)
+	@mkdir -p $(@D)
+	$(HOST_CC) -O1 -g -fsanitize=address,undefined $(STANDARD) -Wall -Wextra \
+		-o $@ $< $(filter-out watchdog.c,$(SOURCES))
+
+test: wdrun
+	@tests/install-tools test
+	@$(MAKE) --no-print-directory programs
+	@WDRUN=$(CURDIR)/wdrun PROGRAMS=$(CURDIR)/build/tests tests/run
+
+lint:
+	@tests/install-tools lint
+	@STANDARD="$(STANDARD)" WARNINGS="$(WARNINGS)" tests/lint "$(SOURCES)" "$(HEADERS)" "$(C_FILES)" "$(SCRIPTS)"
+
+# Everything: lint, then the suite on each build.
+check:
+	@tests/check
+
+asan:
+	@$(MAKE) --no-print-directory CC=$(HOST_CC) BUILD=build/asan CFLAGS="-O1 -g \
+		-fsanitize=address,undefined -fno-sanitize-recover=all \
+		-fno-omit-frame-pointer" build/asan/wdrun
+
+bench: wdrun
+	@tests/install-tools bench
+	@$(MAKE) --no-print-directory $(BENCHES)
+	@bench/run ./wdrun build/bench
+
+build/bench/%: bench/%.c
+	@mkdir -p $(@D)
+	$(if $(findstring nothing,$*),$(CC) -static,$(HOST_CC)) -O2 $(STANDARD) -Wall -Wextra -o $@ $<
+
+format:
+	clang-format -i $(C_FILES)
+
+install: wdrun
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 wdrun $(DESTDIR)$(PREFIX)/bin/wdrun
+	install -m 644 man/wdrun.1 $(DESTDIR)$(PREFIX)/share/man/man1/wdrun.1
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/wdrun $(DESTDIR)$(PREFIX)/share/man/man1/wdrun.1
+
+clean:
+	rm -rf build wdrun

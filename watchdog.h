@@ -15,7 +15,7 @@
 #include "src/terminal.h"
 
 #define STATUS_TIMED_OUT   124
-#define STATUS_FAILED	   125
+#define STATUS_FAILED      125
 #define STATUS_CANNOT_RUN  126
 #define STATUS_NOT_FOUND   127
 #define STATUS_SIGNAL_BASE 128
@@ -23,10 +23,10 @@
 #define RUN_ID_SIZE 48
 
 enum state {
-	STATE_RUNNING,	 /* the target was started */
+	STATE_RUNNING,   /* the target was started */
 	STATE_LINGERING, /* it exited by itself, survivors are left */
-	STATE_STOPPING,	 /* the tree was asked to end */
-	STATE_KILLING,	 /* it is made to */
+	STATE_STOPPING,  /* the tree was asked to end */
+	STATE_KILLING,   /* it is made to */
 	STATE_DONE,
 };
 
@@ -56,9 +56,9 @@ enum survivors {
 };
 
 enum session {
-	SESSION_AUTO,	 /* the caller's, where stdin is its terminal */
+	SESSION_AUTO,    /* the caller's, where stdin is its terminal */
 	SESSION_CALLERS, /* --foreground */
-	SESSION_OWN,	 /* --setsid, --no-stdin */
+	SESSION_OWN,     /* --setsid, --no-stdin */
 };
 
 struct options {
@@ -90,8 +90,8 @@ struct clocks {
 	int64_t idle_after_exit;
 	int64_t max_after_exit;
 	int64_t sample; /* next look at what the survivors do */
-	int64_t sweep;	/* next round of killing */
-	int64_t last;	/* then what cannot be killed is given up */
+	int64_t sweep;  /* next round of killing */
+	int64_t last;   /* then what cannot be killed is given up */
 };
 
 struct run {
@@ -114,7 +114,7 @@ struct run {
 	int null_fd;
 	int lifeline[2];  /* the front has the write end, the supervisor */
 	int testament[2]; /* the read end; of this one the other way round */
-	int caller_fd;	  /* a pidfd */
+	int caller_fd;    /* a pidfd */
 	int signal_fd;
 	bool watches_output; /* a pipe or socket: survivors may hold it */
 	dev_t output_device;
@@ -126,7 +126,7 @@ struct run {
 	bool target_left;    /* it exited by itself, nothing had been stopped */
 	bool target_stopped; /* seen only where it shares the terminal */
 	struct outcome target_outcome;
-	int cancels;	   /* terminating signals so far */
+	int cancels;       /* terminating signals so far */
 	int cancel_signal; /* the latest of them */
 	uint64_t activity; /* of the survivors, at the last sample */
 	int64_t sweep_pause;

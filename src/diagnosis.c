@@ -7,26 +7,20 @@
 #include "procfs.h"
 #include "signals.h"
 
-#define NAMED_MAX     8	 /* processes that a message names */
+#define NAMED_MAX     8  /* processes that a message names */
 #define COMMAND_WIDTH 72 /* bytes of each one's command line */
-
-static const char *
-plural(size_t count)
-{
-	return count == 1 ? "process" : "processes";
-}
 
 /* Which descriptors of PROCESS keep a reader of our output waiting. */
 static void
 add_holding(struct line *line, const struct run *run,
-	    const struct process *process)
+            const struct process *process)
 {
 	char fds[64];
 	struct line list = { .text = fds, .size = sizeof(fds) };
 
 	if (run->watches_output && run->target_left &&
 	    procfs_add_holders(&list, process->pid, run->output_device,
-			       run->output_inode) > 0)
+	                       run->output_inode) > 0)
 		line_add(line, " (holds the output, fd %s)", fds);
 }
 
@@ -39,20 +33,27 @@ add_refusal(struct line *line, const struct process *process)
 		line_add(line, " (uninterruptible)");
 }
 
-/* "2 processes: 4711 node vite, 4712 jq ." */
 static void
-add_processes(struct line *line, const struct run *run)
+add_count(struct line *line, const struct run *run)
+{
+	const size_t count = run->tree.list.count;
+
+	if (run->tree.way == PROCTREE_BLIND)
+		line_add(line, "process group %d", run->target);
+	else
+		line_add(line, "%zu %s", count,
+		         count == 1 ? "process" : "processes");
+}
+
+/* ": 4711 node vite, 4712 jq ." */
+static void
+add_names(struct line *line, const struct run *run)
 {
 	const struct process_list *const list = &run->tree.list;
 
-	if (run->tree.way == PROCTREE_BLIND) {
-		line_add(line,
-			 "process group %d (no usable /proc: what left that "
-			 "group cannot be seen)",
-			 run->target);
-		return;
-	}
-	line_add(line, "%zu %s", list->count, plural(list->count));
+	if (run->tree.way == PROCTREE_BLIND)
+		line_add(line, " (no usable /proc: processes that left this "
+		               "group cannot be found)");
 	for (size_t i = 0; i < list->count && i < NAMED_MAX; i++) {
 		const struct process *const process = &list->entries[i];
 
@@ -65,21 +66,45 @@ add_processes(struct line *line, const struct run *run)
 		line_add(line, " and %zu more", list->count - NAMED_MAX);
 }
 
+/* "stopping 2 processes with SIGTERM: …" */
 static void
-add_with_signal(struct line *line, const struct run *run)
+add_stop(struct line *line, const struct run *run)
 {
 	char name[SIGNAL_NAME_SIZE];
 
-	line_add(line, "stopping with %s ",
-		 signal_name(run->options.signal, name));
-	add_processes(line, run);
+	line_add(line, "stopping ");
+	add_count(line, run);
+	line_add(line, " with %s", signal_name(run->options.signal, name));
+	add_names(line, run);
+}
+
+/* "killing 2 processes: …" */
+static void
+add_kill(struct line *line, const struct run *run)
+{
+	line_add(line, "killing ");
+	add_count(line, run);
+	add_names(line, run);
+}
+
+static void
+add_grace_over(struct line *line, const struct run *run)
+{
+	char time[DURATION_TEXT_SIZE];
+	char name[SIGNAL_NAME_SIZE];
+	const int signal =
+	    run->cancels > 0 ? run->cancel_signal : run->options.signal;
+
+	line_add(line, "still there %s after %s, ",
+	         duration_format(run->options.kill_after, time),
+	         signal_name(signal, name));
+	add_kill(line, run);
 }
 
 void
 diagnosis_add(struct line *line, const struct run *run, enum reason why)
 {
 	char time[DURATION_TEXT_SIZE];
-	char name[SIGNAL_NAME_SIZE];
 
 	switch (why) {
 	case REASON_NONE:
@@ -90,48 +115,43 @@ diagnosis_add(struct line *line, const struct run *run, enum reason why)
 		return;
 	case REASON_TIMEOUT:
 		line_add(line, "timed out after %s, ",
-			 duration_format(run->options.timeout, time));
-		add_with_signal(line, run);
+		         duration_format(run->options.timeout, time));
+		add_stop(line, run);
 		return;
 	case REASON_CALLER_LOST:
 		line_add(line, "the caller (PID %d) is dead, ", run->caller);
-		add_with_signal(line, run);
+		add_stop(line, run);
 		return;
 	case REASON_SURVIVORS_IDLE:
 		line_add(line, "the command has exited; no progress for %s, ",
-			 duration_format(run->options.idle_after_exit, time));
-		add_with_signal(line, run);
+		         duration_format(run->options.idle_after_exit, time));
+		add_stop(line, run);
 		return;
 	case REASON_SURVIVORS_BUSY:
 		line_add(line, "the command exited %s ago, ",
-			 duration_format(run->options.max_after_exit, time));
-		add_with_signal(line, run);
+		         duration_format(run->options.max_after_exit, time));
+		add_stop(line, run);
 		return;
 	case REASON_GRACE_OVER:
-		signal_name(run->cancels > 0 ? run->cancel_signal
-					     : run->options.signal,
-			    name);
-		line_add(line, "%s did not do within %s, killing ", name,
-			 duration_format(run->options.kill_after, time));
-		add_processes(line, run);
+		add_grace_over(line, run);
 		return;
 	case REASON_THIRD_SIGNAL:
-		line_add(line, "third signal to end, killing ");
-		add_processes(line, run);
+		line_add(line, "third signal to end, ");
+		add_kill(line, run);
 		return;
 	case REASON_FRONT_LOST:
-		line_add(line, "the front (PID %d) was killed, killing ",
-			 run->front);
-		add_processes(line, run);
+		line_add(line, "the front (PID %d) was killed, ", run->front);
+		add_kill(line, run);
 		return;
 	case REASON_SUPERVISOR_LOST:
-		line_add(line, "the supervisor (PID %d) was killed, killing ",
-			 run->supervisor);
-		add_processes(line, run);
+		line_add(line, "the supervisor (PID %d) was killed, ",
+		         run->supervisor);
+		add_kill(line, run);
 		return;
 	case REASON_LAST_BOUND:
 		line_add(line, "could not kill ");
-		add_processes(line, run);
+		add_count(line, run);
+		add_names(line, run);
 		return;
 	}
 }
@@ -193,13 +213,16 @@ name_of_reason(enum reason why)
 void
 diagnosis_narrate(const struct run *run, enum state next, enum reason why)
 {
-	char name[SIGNAL_NAME_SIZE];
+	char text[64];
+	struct line line = { .text = text, .size = sizeof(text) };
 
-	if (why == REASON_CANCELLED)
-		message("%s -> %s: cancelled by %s", name_of_state(run->state),
-			name_of_state(next),
-			signal_name(run->cancel_signal, name));
-	else
-		message("%s -> %s: %s", name_of_state(run->state),
-			name_of_state(next), name_of_reason(why));
+	line_add(&line, "%s", name_of_reason(why));
+	if (why == REASON_CANCELLED) {
+		char name[SIGNAL_NAME_SIZE];
+
+		line_add(&line, " by %s",
+		         signal_name(run->cancel_signal, name));
+	}
+	message("%s -> %s: %s", name_of_state(run->state), name_of_state(next),
+	        text);
 }

@@ -1,6 +1,8 @@
 /* Lengths of time: read, written, added, and the clock that they count on. */
 #include "duration.h"
 
+#include <sys/syscall.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,27 +10,30 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct unit {
 	const char *suffix;
 	int64_t ns;
 };
 
-static const struct unit UNITS[] = {
-	{ "", SECOND },	      { "ms", MILLISECOND },  { "s", SECOND },
+static const struct unit units[] = {
+	{ "", SECOND },       { "ms", MILLISECOND },  { "s", SECOND },
 	{ "m", 60 * SECOND }, { "h", 3600 * SECOND }, { "d", 86400 * SECOND },
 };
 
-#define UNIT_COUNT	  (sizeof(UNITS) / sizeof(UNITS[0]))
+#define UNIT_COUNT        (sizeof(units) / sizeof(units[0]))
 #define UNIT_MILLISECONDS 1
-#define UNIT_SECONDS	  2
+#define UNIT_SECONDS      2
+
+#define DECIMALS 3 /* that are written */
 
 static const struct unit *
 find_unit(const char *suffix)
 {
 	for (size_t i = 0; i < UNIT_COUNT; i++) {
-		if (strcmp(UNITS[i].suffix, suffix) == 0)
-			return &UNITS[i];
+		if (strcmp(units[i].suffix, suffix) == 0)
+			return &units[i];
 	}
 	return NULL;
 }
@@ -76,8 +81,7 @@ duration_parse(const char *text, int64_t *ns)
 	const size_t whole = strspn(text, "0123456789");
 	const bool has_point = text[whole] == '.';
 	const char *const decimals = text + whole + has_point;
-	const size_t fraction =
-	    has_point ? strspn(decimals, "0123456789") : 0;
+	const size_t fraction = has_point ? strspn(decimals, "0123456789") : 0;
 	const struct unit *const unit = find_unit(decimals + fraction);
 
 	if (whole + fraction == 0 || unit == NULL) {
@@ -99,34 +103,58 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 		return text;
 	}
 
-	/* The largest unit in which NS is a whole number, else seconds. */
-	const struct unit *best = &UNITS[UNIT_SECONDS];
+	const struct unit *best =
+	    &units[ns > 0 && ns < SECOND ? UNIT_MILLISECONDS : UNIT_SECONDS];
 
-	for (size_t i = UNIT_MILLISECONDS; i < UNIT_COUNT; i++) {
-		if (ns >= UNITS[i].ns && ns % UNITS[i].ns == 0)
-			best = &UNITS[i];
+	for (size_t i = UNIT_SECONDS; i < UNIT_COUNT; i++) {
+		if (ns >= units[i].ns && ns % units[i].ns == 0)
+			best = &units[i];
 	}
 
-	const int64_t whole = ns / best->ns;
-	const int64_t thousandths = ns % best->ns * 1000 / best->ns;
+	const int length =
+	    snprintf(text, DURATION_TEXT_SIZE, "%" PRId64, ns / best->ns);
+	char *end = text + length;
+	int64_t rest = ns % best->ns;
+	int64_t scale = best->ns;
 
-	if (thousandths == 0)
-		(void)snprintf(text, DURATION_TEXT_SIZE, "%" PRId64 "%s", whole,
-			       best->suffix);
-	else
-		(void)snprintf(text, DURATION_TEXT_SIZE,
-			       "%" PRId64 ".%03" PRId64 "%s", whole,
-			       thousandths, best->suffix);
+	if (rest > 0)
+		*end++ = '.';
+	for (int decimals = 0; rest > 0 && decimals < DECIMALS; decimals++) {
+		scale /= 10;
+		*end++ = (char)('0' + rest / scale);
+		rest %= scale;
+	}
+	memcpy(end, best->suffix, strlen(best->suffix) + 1);
 	return text;
+}
+
+/*
+ * Not by way of the vDSO where that can be had: mapping its pages in costs a
+ * short run more than the calls that it makes could save.
+ */
+static int64_t
+read_clock(clockid_t clock)
+{
+	struct timespec now = { .tv_sec = 0 };
+
+#ifdef __LP64__
+	(void)syscall(SYS_clock_gettime, clock, &now);
+#else /* there, the plain call may know 32 bits of seconds only */
+	(void)clock_gettime(clock, &now);
+#endif
+	return now.tv_sec * SECOND + now.tv_nsec;
 }
 
 int64_t
 duration_now(void)
 {
-	struct timespec now;
+	return read_clock(CLOCK_MONOTONIC);
+}
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * SECOND + now.tv_nsec;
+int64_t
+duration_since_epoch(void)
+{
+	return read_clock(CLOCK_REALTIME);
 }
 
 int64_t

@@ -21,14 +21,17 @@
 int duration_parse(const char *text, int64_t *ns);
 
 /*
- * Writes NS as it could be given to an option ("250ms", "30m", "never") into
- * TEXT: in the largest unit in which it is a whole number, else in seconds to
- * three decimals. Returns TEXT.
+ * Writes NS as it could be given to an option ("250ms", "1.5s", "30m",
+ * "never") into TEXT: in the largest unit in which it is a whole number, else
+ * in seconds or milliseconds to three decimals. Returns TEXT.
  */
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
 /* The time now. Never fails: CLOCK_MONOTONIC exists on every Linux. */
 int64_t duration_now(void);
+
+/* The same of CLOCK_REALTIME: not to be mixed with the above. */
+int64_t duration_since_epoch(void);
 
 /* START + NS, or NEVER where either is NEVER or the sum is too large. */
 int64_t duration_add(int64_t start, int64_t ns);

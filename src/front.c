@@ -44,7 +44,7 @@ pass_on(const struct run *run, const siginfo_t *info)
 	if (signal_is_terminal_stop(signal) &&
 	    info->si_pid == run->supervisor && info->si_code == SI_USER) {
 		stop(run, signal); /* the target, which shares our terminal, has
-				      stopped */
+		                      stopped */
 		return;
 	}
 	if (run->shares_group && info->si_code == SI_KERNEL &&
@@ -68,7 +68,7 @@ supervisor_is_dead(const struct run *run)
 	for (;;) {
 		info.si_pid = 0;
 		if (waitid(P_ALL, 0, &info,
-			   WEXITED | WSTOPPED | WNOHANG | __WALL) == -1)
+		           WEXITED | WSTOPPED | WNOHANG | __WALL) == -1)
 			return errno == ECHILD;
 		if (info.si_pid == 0)
 			return false;
@@ -122,7 +122,7 @@ front_watch(struct run *run, struct outcome *verdict)
 
 	if (testament.exec_errno != 0)
 		message("cannot run '%s': %s", run->options.command[0],
-			strerror(testament.exec_errno));
+		        strerror(testament.exec_errno));
 	*verdict = testament.verdict;
 	if (verdict->kind != OUTCOME_UNKNOWN)
 		return true;

@@ -14,8 +14,8 @@ judge_running(const struct run *run, const struct news *news)
 	 * have been late. */
 	if (run->target_exited)
 		return run->options.survivors == SURVIVORS_LEAVE
-			   ? REASON_SURVIVORS_LEFT
-			   : REASON_TARGET_EXITED;
+		           ? REASON_SURVIVORS_LEFT
+		           : REASON_TARGET_EXITED;
 	if (run->cancels > 0)
 		return REASON_CANCELLED;
 	if (run->caller_is_lost)
@@ -71,10 +71,10 @@ judge(const struct run *run, const struct news *news)
 		if (run->cancels >= CANCELS_TO_KILL)
 			return REASON_THIRD_SIGNAL;
 		return news->now >= run->clocks.kill ? REASON_GRACE_OVER
-						     : REASON_NONE;
+		                                     : REASON_NONE;
 	case STATE_KILLING:
 		return news->now >= run->clocks.last ? REASON_LAST_BOUND
-						     : REASON_NONE;
+		                                     : REASON_NONE;
 	case STATE_DONE:
 		return REASON_NONE;
 	}

@@ -20,6 +20,6 @@ struct line {
 
 /* Appends to LINE. */
 __attribute__((format(printf, 2, 3))) void line_add(struct line *line,
-						    const char *format, ...);
+                                                    const char *format, ...);
 
 #endif

@@ -15,8 +15,8 @@
 #define VERSION "0.1.0"
 
 #define IDLE_AFTER_EXIT_DEFAULT (2 * SECOND)
-#define MAX_AFTER_EXIT_DEFAULT	(10 * SECOND)
-#define KILL_AFTER_DEFAULT	(5 * SECOND)
+#define MAX_AFTER_EXIT_DEFAULT  (10 * SECOND)
+#define KILL_AFTER_DEFAULT      (5 * SECOND)
 
 #define ACCEPTED_DURATIONS "250ms, 1.5, 30m, never"
 
@@ -56,13 +56,14 @@ enum {
 
 /* '+' stops at the first operand, ':' tells a missing argument apart. Both
  * that and the letters are checked against the table by a test. */
-static const char LETTERS[] = "+:t:k:s:pfqvhV";
+static const char letters[] = "+:t:k:s:pfqvhV";
 
 #define LONG_OPTION(id, name, argument, text)                                  \
-	{ name, (argument) != NULL ? required_argument : no_argument, NULL, id },
+	{ name, (argument) != NULL ? required_argument : no_argument, NULL,    \
+	  id },
 
-static const struct option LONG_OPTIONS[] = { ROWS(LONG_OPTION){
-    NULL, 0, NULL, 0 } };
+static const struct option long_options[] = { ROWS(LONG_OPTION){ NULL, 0, NULL,
+	                                                         0 } };
 
 struct row {
 	int id;
@@ -73,9 +74,9 @@ struct row {
 
 #define HELP_ROW(id, name, argument, text) { id, name, argument, text },
 
-static const struct row HELP[] = { ROWS(HELP_ROW) };
+static const struct row rows[] = { ROWS(HELP_ROW) };
 
-#define HELP_COUNT (sizeof(HELP) / sizeof(HELP[0]))
+#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
 static void
 print_help(void)
@@ -83,17 +84,18 @@ print_help(void)
 	(void)printf(
 	    "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
 	    "Run COMMAND, and see that it ends with all that it started.\n\n");
-	for (size_t i = 0; i < HELP_COUNT; i++) {
-		const struct row *const row = &HELP[i];
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		const struct row *const row = &rows[i];
 		char left[64];
 
 		(void)snprintf(left, sizeof(left), "%s%s%s", row->name,
-			       row->argument == NULL ? "" : "=",
-			       row->argument == NULL ? "" : row->argument);
-		(void)printf(row->id < ID_IDLE_AFTER_EXIT ? "  -%c, --%-26s %s\n"
-							  : "  %c   --%-26s %s\n",
-			     row->id < ID_IDLE_AFTER_EXIT ? row->id : ' ', left,
-			     row->text);
+		               row->argument == NULL ? "" : "=",
+		               row->argument == NULL ? "" : row->argument);
+		(void)printf(row->id < ID_IDLE_AFTER_EXIT
+		                 ? "  -%c, --%-26s %s\n"
+		                 : "  %c   --%-26s %s\n",
+		             row->id < ID_IDLE_AFTER_EXIT ? row->id : ' ', left,
+		             row->text);
 	}
 	(void)printf(
 	    "\nDUR: " ACCEPTED_DURATIONS "; ms, s, m, h, d. Status: COMMAND's "
@@ -114,9 +116,9 @@ printed(void)
 static const struct row *
 find_row(int id)
 {
-	for (size_t i = 0; i < HELP_COUNT; i++) {
-		if (HELP[i].id == id)
-			return &HELP[i];
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (rows[i].id == id)
+			return &rows[i];
 	}
 	return NULL;
 }
@@ -129,14 +131,14 @@ refuse_option(int found, const char *argument)
 
 	if (row != NULL && found == ':')
 		message("--%s: an argument is missing (%s)", row->name,
-			row->argument);
+		        row->argument);
 	else if (row != NULL)
 		message("--%s: takes no argument ('%s')", row->name, argument);
 	else if (optopt != 0)
 		message("unknown option '-%c' (see wdrun --help)", optopt);
 	else
 		message("unknown or ambiguous option '%s' (see wdrun --help)",
-			argument);
+		        argument);
 	return STATUS_FAILED;
 }
 
@@ -146,7 +148,7 @@ refuse_value(int id, const char *value, const char *accepted)
 	const struct row *const row = find_row(id);
 
 	message("--%s: '%s' is not %s", row == NULL ? "?" : row->name, value,
-		accepted);
+	        accepted);
 	return STATUS_FAILED;
 }
 
@@ -164,8 +166,7 @@ read_signal(struct options *options)
 	options->signal = signal_parse(optarg);
 	if (options->signal != -1)
 		return OPTIONS_ARE_COMPLETE;
-	return refuse_value('s', optarg,
-			    "a signal (TERM, SIGINT, 9, RTMIN+1)");
+	return refuse_value('s', optarg, "a signal (TERM, SIGINT, 9, RTMIN+1)");
 }
 
 static int
@@ -259,21 +260,21 @@ options_read(struct options *options, int argc, char *argv[])
 	opterr = 0;
 	for (;;) {
 		const int id =
-		    getopt_long(argc, argv, LETTERS, LONG_OPTIONS, NULL);
+		    getopt_long(argc, argv, letters, long_options, NULL);
 
 		if (id == -1)
 			break;
 
 		const int status = id == '?' || id == ':'
-				       ? refuse_option(id, argv[optind - 1])
-				       : take_option(options, id);
+		                       ? refuse_option(id, argv[optind - 1])
+		                       : take_option(options, id);
 
 		if (status != OPTIONS_ARE_COMPLETE)
 			return status;
 	}
 	if (optind >= argc) {
 		message("no COMMAND given (wdrun [OPTION]... [--] COMMAND "
-			"[ARG]...; see wdrun --help)");
+		        "[ARG]...; see wdrun --help)");
 		return STATUS_FAILED;
 	}
 	if (options->timeout == 0)

@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,29 +60,58 @@ procfs_is_ours(void)
 	return *end == '\n' && pid == getpid();
 }
 
+/* The fields behind the name in a stat file, counted from the state on. */
+enum {
+	FIELD_PARENT = 1,
+	FIELD_GROUP,
+	FIELD_SESSION,
+	FIELD_TERMINAL_GROUP = 5,
+	FIELD_USER_TIME = 11,
+	FIELD_SYSTEM_TIME,
+	FIELD_CHILD_USER_TIME,
+	FIELD_CHILD_SYSTEM_TIME,
+	FIELD_THREADS = 17,
+	FIELD_START = 19,
+	FIELD_COUNT,
+};
+
 int
 procfs_parse_stat(const char *text, struct procfs_stat *stat)
 {
 	/* The name may hold blanks and parentheses: it ends at the last one. */
 	const char *const name_end = strrchr(text, ')');
-	uint64_t user;
-	uint64_t system;
-	int64_t child_user;
-	int64_t child_system;
+	long long fields[FIELD_COUNT];
 
-	if (name_end == NULL ||
-	    sscanf(name_end + 1,
-		   " %c %d %d %d %*d %d %*u %*u %*u %*u %*u"
-		   " %" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64
-		   " %*d %*d %ld %*d %" SCNu64,
-		   &stat->state, &stat->parent, &stat->group, &stat->session,
-		   &stat->terminal_group, &user, &system, &child_user,
-		   &child_system, &stat->threads, &stat->start) != 11) {
+	if (name_end == NULL || name_end[1] != ' ' || name_end[2] == '\0') {
 		errno = EINVAL;
 		return -1;
 	}
-	stat->cpu = user + system + (uint64_t)child_user +
-		    (uint64_t)child_system;
+
+	const char *at = name_end + 3;
+
+	for (int i = FIELD_PARENT; i < FIELD_COUNT; i++) {
+		char *end;
+
+		fields[i] = strtoll(at, &end, 10);
+		if (end == at) {
+			errno = EINVAL;
+			return -1;
+		}
+		at = end;
+	}
+	*stat = (struct procfs_stat){
+		.state = name_end[2],
+		.parent = (pid_t)fields[FIELD_PARENT],
+		.group = (pid_t)fields[FIELD_GROUP],
+		.session = (pid_t)fields[FIELD_SESSION],
+		.terminal_group = (pid_t)fields[FIELD_TERMINAL_GROUP],
+		.threads = (long)fields[FIELD_THREADS],
+		.cpu = (uint64_t)(fields[FIELD_USER_TIME] +
+		                  fields[FIELD_SYSTEM_TIME] +
+		                  fields[FIELD_CHILD_USER_TIME] +
+		                  fields[FIELD_CHILD_SYSTEM_TIME]),
+		.start = (uint64_t)fields[FIELD_START],
+	};
 	return 0;
 }
 
@@ -104,54 +132,57 @@ procfs_read_io(pid_t pid)
 {
 	char path[PATH_SIZE];
 	char text[STAT_SIZE];
-	uint64_t read_bytes = 0;
-	uint64_t written_bytes = 0;
-	uint64_t reads = 0;
-	uint64_t writes = 0;
+	uint64_t sum = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/io", pid);
 	if (read_start(path, text, sizeof(text)) <= 0)
 		return 0;
-	(void)sscanf(text,
-		     "rchar: %" SCNu64 " wchar: %" SCNu64 " syscr: %" SCNu64
-		     " syscw: %" SCNu64,
-		     &read_bytes, &written_bytes, &reads, &writes);
-	return read_bytes + written_bytes + reads + writes;
+	/* "rchar: 4711" and so on, a line each: none of them ever falls. */
+	for (const char *at = text; (at = strchr(at, ' ')) != NULL; at++)
+		sum += strtoull(at, NULL, 10);
+	return sum;
 }
 
 /*
  * Calls VISIT for each of the numbers in the open file FD. A number may be cut
- * in two by the end of a chunk.
+ * in two by the end of a chunk; behind the last there is a blank.
  */
 static int
 visit_numbers(int fd, procfs_visit *visit, void *context)
 {
 	char chunk[CHUNK_SIZE];
 	pid_t pid = 0;
-	ssize_t length;
+	ssize_t length = 0;
+	ssize_t at = 0;
 
-	while ((length = read(fd, chunk, sizeof(chunk))) > 0) {
-		for (ssize_t i = 0; i < length; i++) {
-			if (isdigit((unsigned char)chunk[i])) {
-				pid = pid * 10 + (chunk[i] - '0');
-				continue;
-			}
-			if (pid != 0 && visit(pid, context) == -1)
+	for (;;) {
+		if (at == length) {
+			at = 0;
+			length = read(fd, chunk, sizeof(chunk));
+			if (length <= 0)
+				return length < 0 ? -1 : 0;
+		}
+
+		const int byte = (unsigned char)chunk[at++];
+
+		if (isdigit(byte)) {
+			pid = pid * 10 + (byte - '0');
+		} else if (pid != 0) {
+			if (visit(pid, context) == -1)
 				return -1;
 			pid = 0;
 		}
 	}
-	return length < 0 ? -1 : 0;
 }
 
 static int
 visit_children_of_thread(pid_t pid, long tid, procfs_visit *visit,
-			 void *context)
+                         void *context)
 {
 	char path[PATH_SIZE];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task/%ld/" CHILDREN_FILE,
-		       pid, tid);
+	               pid, tid);
 
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -178,7 +209,7 @@ number_of(const struct dirent *entry)
 
 int
 procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
-		      void *context)
+                      void *context)
 {
 	char path[PATH_SIZE];
 
@@ -303,7 +334,7 @@ procfs_add_holders(struct line *line, pid_t pid, dev_t device, ino_t inode)
 		    fstatat(dirfd(list), entry->d_name, &file, 0) == 0 &&
 		    file.st_dev == device && file.st_ino == inode)
 			line_add(line, holders++ == 0 ? "%s" : ",%s",
-				 entry->d_name);
+			         entry->d_name);
 	}
 	(void)closedir(list);
 	return holders;

@@ -14,9 +14,9 @@ struct procfs_stat {
 	pid_t group;
 	pid_t session;
 	pid_t terminal_group; /* the foreground group of its terminal */
-	long threads;	      /* 0 once it is a zombie */
-	uint64_t cpu;	      /* clock ticks, with those of reaped children */
-	uint64_t start;	      /* clock ticks after boot */
+	long threads;         /* 0 once it is a zombie */
+	uint64_t cpu;         /* clock ticks, with those of reaped children */
+	uint64_t start;       /* clock ticks after boot */
 };
 
 /*
@@ -51,7 +51,7 @@ typedef int procfs_visit(pid_t pid, void *context);
  * look again until nothing is left.
  */
 int procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
-			  void *context);
+                          void *context);
 
 /* Calls VISIT for each process there is, at the cost of the whole machine.
  * Returns as above. */

@@ -152,7 +152,7 @@ read_by_children(struct proctree *tree)
 		walk.parent = parent.pid;
 		/* Gone meanwhile, or no memory: the next reading shows. */
 		(void)procfs_visit_children(parent.pid, parent.threads,
-					    visit_child, &walk);
+		                            visit_child, &walk);
 	}
 	return 0;
 }
@@ -173,7 +173,7 @@ visit_any(pid_t pid, void *context)
 /* Appends those of ALL, sorted by parent, whose parent is PARENT. */
 static void
 take_children(struct proctree *tree, const struct process_list *all,
-	      pid_t parent)
+              pid_t parent)
 {
 	size_t low = 0;
 	size_t high = all->count;
@@ -227,9 +227,9 @@ remember(struct proctree *tree)
 		struct process *const process = &tree->list.entries[i];
 		const struct process *const known =
 		    before->count == 0
-			? NULL
-			: bsearch(process, before->entries, before->count,
-				  sizeof(*process), by_pid);
+		        ? NULL
+		        : bsearch(process, before->entries, before->count,
+		                  sizeof(*process), by_pid);
 
 		process->is_new =
 		    known == NULL || known->start != process->start;
@@ -290,8 +290,8 @@ proctree_has_children(void)
 	 * no child is alive, while the zombie that holds the target's PID
 	 * stays (wait_consider_task() and wait_task_zombie() in the kernel).
 	 */
-	return waitid(P_ALL, 0, &info,
-		      WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0;
+	return waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG | WNOWAIT | __WALL) ==
+	       0;
 }
 
 static int
@@ -302,7 +302,7 @@ visit_to_reap(pid_t pid, void *context)
 
 	if (pid != *keep)
 		(void)waitid(P_PID, (id_t)pid, &info,
-			     WEXITED | WNOHANG | __WALL);
+		             WEXITED | WNOHANG | __WALL);
 	return 0;
 }
 

@@ -13,11 +13,11 @@ struct process {
 	pid_t session;
 	char state;
 	long threads;
-	bool is_new;	  /* not seen when the tree was read before */
-	bool got_kill;	  /* SIGKILL was sent to it, or to its group */
-	int refused;	  /* errno of the last attempt to signal it, or 0 */
-	uint64_t start;	  /* clock ticks after boot */
-	uint64_t cpu;	  /* clock ticks */
+	bool is_new;    /* not seen when the tree was read before */
+	bool got_kill;  /* SIGKILL was sent to it, or to its group */
+	int refused;    /* errno of the last attempt to signal it, or 0 */
+	uint64_t start; /* clock ticks after boot */
+	uint64_t cpu;   /* clock ticks */
 };
 
 struct process_list {
@@ -32,8 +32,8 @@ struct process_list {
  */
 struct proctree {
 	pid_t root;
-	pid_t target;	       /* where /proc cannot be read, all that is known */
-	pid_t target_group;    /* its group, or 0 if that is the caller's */
+	pid_t target;       /* where /proc cannot be read, all that is known */
+	pid_t target_group; /* its group, or 0 if that is the caller's */
 	pid_t callers_session; /* its groups are not to be signalled as such */
 	pid_t *strangers;      /* children that ROOT had before the run */
 	size_t stranger_count;
@@ -41,7 +41,7 @@ struct proctree {
 		PROCTREE_UNTRIED,
 		PROCTREE_BY_CHILDREN, /* costs the size of the tree */
 		PROCTREE_BY_SCAN,     /* costs the size of the machine */
-		PROCTREE_BLIND,	      /* there is no /proc that could be used */
+		PROCTREE_BLIND,       /* there is no /proc that could be used */
 	} way;
 	struct process_list list;
 	struct process_list before; /* the list of the reading before */

@@ -24,25 +24,47 @@
 static const struct {
 	const char *name;
 	int number;
-} NAMES[] = {
-	{ "HUP", SIGHUP },	 { "INT", SIGINT },   { "QUIT", SIGQUIT },
-	{ "ILL", SIGILL },	 { "TRAP", SIGTRAP }, { "ABRT", SIGABRT },
-	{ "BUS", SIGBUS },	 { "FPE", SIGFPE },   { "KILL", SIGKILL },
-	{ "USR1", SIGUSR1 },	 { "SEGV", SIGSEGV }, { "USR2", SIGUSR2 },
-	{ "PIPE", SIGPIPE },	 { "ALRM", SIGALRM }, { "TERM", SIGTERM },
+} names[] = {
+	{ "HUP", SIGHUP },
+	{ "INT", SIGINT },
+	{ "QUIT", SIGQUIT },
+	{ "ILL", SIGILL },
+	{ "TRAP", SIGTRAP },
+	{ "ABRT", SIGABRT },
+	{ "BUS", SIGBUS },
+	{ "FPE", SIGFPE },
+	{ "KILL", SIGKILL },
+	{ "USR1", SIGUSR1 },
+	{ "SEGV", SIGSEGV },
+	{ "USR2", SIGUSR2 },
+	{ "PIPE", SIGPIPE },
+	{ "ALRM", SIGALRM },
+	{ "TERM", SIGTERM },
 #ifdef SIGSTKFLT
 	{ "STKFLT", SIGSTKFLT },
 #endif
-	{ "CHLD", SIGCHLD },	 { "CONT", SIGCONT }, { "STOP", SIGSTOP },
-	{ "TSTP", SIGTSTP },	 { "TTIN", SIGTTIN }, { "TTOU", SIGTTOU },
-	{ "URG", SIGURG },	 { "XCPU", SIGXCPU }, { "XFSZ", SIGXFSZ },
-	{ "VTALRM", SIGVTALRM }, { "PROF", SIGPROF }, { "WINCH", SIGWINCH },
-	{ "IO", SIGIO },	 { "PWR", SIGPWR },   { "SYS", SIGSYS },
+	{ "CHLD", SIGCHLD },
+	{ "CONT", SIGCONT },
+	{ "STOP", SIGSTOP },
+	{ "TSTP", SIGTSTP },
+	{ "TTIN", SIGTTIN },
+	{ "TTOU", SIGTTOU },
+	{ "URG", SIGURG },
+	{ "XCPU", SIGXCPU },
+	{ "XFSZ", SIGXFSZ },
+	{ "VTALRM", SIGVTALRM },
+	{ "PROF", SIGPROF },
+	{ "WINCH", SIGWINCH },
+	{ "IO", SIGIO },
+	{ "PWR", SIGPWR },
+	{ "SYS", SIGSYS },
 	/* other names, which are read but not written */
-	{ "IOT", SIGABRT },	 { "CLD", SIGCHLD },  { "POLL", SIGIO },
+	{ "IOT", SIGABRT },
+	{ "CLD", SIGCHLD },
+	{ "POLL", SIGIO },
 };
 
-#define NAME_COUNT (sizeof(NAMES) / sizeof(NAMES[0]))
+#define NAME_COUNT (sizeof(names) / sizeof(names[0]))
 
 static uint64_t
 bit_of(int signal)
@@ -74,7 +96,7 @@ signals_open(void)
 	static const uint64_t all = ALL_SIGNALS;
 
 	return (int)syscall(SYS_signalfd4, -1, &all, sizeof(all),
-			    SFD_CLOEXEC | SFD_NONBLOCK);
+	                    SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 int
@@ -175,8 +197,8 @@ signal_parse(const char *text)
 	    strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
 
 	for (size_t i = 0; i < NAME_COUNT; i++) {
-		if (strcasecmp(name, NAMES[i].name) == 0)
-			return NAMES[i].number;
+		if (strcasecmp(name, names[i].name) == 0)
+			return names[i].number;
 	}
 
 	const int real_time = parse_real_time(name);
@@ -190,9 +212,9 @@ char *
 signal_name(int signal, char text[SIGNAL_NAME_SIZE])
 {
 	for (size_t i = 0; i < NAME_COUNT; i++) {
-		if (NAMES[i].number == signal) {
+		if (names[i].number == signal) {
 			(void)snprintf(text, SIGNAL_NAME_SIZE, "SIG%s",
-				       NAMES[i].name);
+			               names[i].name);
 			return text;
 		}
 	}
@@ -200,7 +222,7 @@ signal_name(int signal, char text[SIGNAL_NAME_SIZE])
 		(void)snprintf(text, SIGNAL_NAME_SIZE, "SIGRTMIN");
 	else if (signal > FIRST_REAL_TIME)
 		(void)snprintf(text, SIGNAL_NAME_SIZE, "SIGRTMIN+%d",
-			       signal - FIRST_REAL_TIME);
+		               signal - FIRST_REAL_TIME);
 	else
 		(void)snprintf(text, SIGNAL_NAME_SIZE, "signal %d", signal);
 	return text;

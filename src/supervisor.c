@@ -18,11 +18,11 @@
 #include "signals.h"
 #include "treekill.h"
 
-#define SAMPLE_INTERVAL	   (250 * MILLISECOND)
-#define SWEEP_PAUSE_FIRST  MILLISECOND
-#define SWEEP_PAUSE_LAST   (64 * MILLISECOND)
-#define RESTLESS_IS_STORM  8
-#define FREEZE_LIMIT	   64
+#define SAMPLE_INTERVAL     (250 * MILLISECOND)
+#define SWEEP_PAUSE_FIRST   MILLISECOND
+#define SWEEP_PAUSE_LAST    (64 * MILLISECOND)
+#define RESTLESS_IS_STORM   8
+#define FREEZE_LIMIT        64
 #define PAUSE_AFTER_FAILURE MILLISECOND
 
 int
@@ -139,8 +139,8 @@ static struct outcome
 outcome_of(const siginfo_t *info)
 {
 	return (struct outcome){
-		.kind = info->si_code == CLD_EXITED ? OUTCOME_EXIT
-						    : OUTCOME_SIGNAL,
+		.kind =
+		    info->si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL,
 		.value = info->si_status,
 	};
 }
@@ -158,7 +158,7 @@ reap_orphans(struct run *run)
 	while (!run->target_exited) {
 		info.si_pid = 0;
 		if (waitid(P_ALL, 0, &info,
-			   WEXITED | WNOHANG | WNOWAIT | __WALL) == -1) {
+		           WEXITED | WNOHANG | WNOWAIT | __WALL) == -1) {
 			/* Nobody is left, so neither is the target; how it
 			 * ended will never be known. */
 			run->target_exited = errno == ECHILD;
@@ -168,7 +168,7 @@ reap_orphans(struct run *run)
 			return;
 		if (info.si_pid != run->target) {
 			(void)waitid(P_PID, (id_t)info.si_pid, &info,
-				     WEXITED | WNOHANG | __WALL);
+			             WEXITED | WNOHANG | __WALL);
 			continue;
 		}
 		run->target_exited = true;
@@ -197,7 +197,7 @@ follow_stops(struct run *run, int64_t now)
 
 	while (!run->target_exited &&
 	       waitid(P_PID, (id_t)run->target, &info,
-		      WSTOPPED | WCONTINUED | WNOHANG | __WALL) == 0 &&
+	              WSTOPPED | WCONTINUED | WNOHANG | __WALL) == 0 &&
 	       info.si_pid != 0) {
 		run->target_stopped = info.si_code != CLD_CONTINUED;
 		if (!run->target_stopped) {
@@ -296,7 +296,7 @@ is_due_for_sample(const struct run *run, int64_t now)
 {
 	return run->state == STATE_LINGERING && run->paused_at == NEVER &&
 	       (now >= run->clocks.sample ||
-		now >= run->clocks.idle_after_exit);
+	        now >= run->clocks.idle_after_exit);
 }
 
 static void
@@ -374,9 +374,8 @@ supervisor_sweep(struct run *run, int64_t now)
 		run->sweep_pause = 0;
 	} else {
 		run->restless_sweeps = 0;
-		run->sweep_pause = run->sweep_pause == 0
-				       ? SWEEP_PAUSE_FIRST
-				       : 2 * run->sweep_pause;
+		run->sweep_pause = run->sweep_pause == 0 ? SWEEP_PAUSE_FIRST
+		                                         : 2 * run->sweep_pause;
 		if (run->sweep_pause > SWEEP_PAUSE_LAST)
 			run->sweep_pause = SWEEP_PAUSE_LAST;
 	}

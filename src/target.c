@@ -18,7 +18,7 @@
 #define DEFAULT_PATH "/usr/local/bin:/bin:/usr/bin" /* where PATH is unset */
 
 static size_t
-count_strings(char *const strings[])
+count_strings(char *const *strings)
 {
 	size_t count = 0;
 
@@ -30,7 +30,7 @@ count_strings(char *const strings[])
 /* Copies FROM to TO with ID in place of an older WDRUN_ID, or behind the rest.
  * TO has room for two more strings than FROM has. */
 static void
-add_id(char **to, char *const from[], char *id)
+add_id(char **to, char *const *from, char *id)
 {
 	const size_t name = strcspn(id, "=") + 1;
 	bool is_placed = false;
@@ -52,15 +52,16 @@ add_id(char **to, char *const from[], char *id)
 /* execvp(3) as POSIX wants it and musl has it not: what the kernel takes for
  * no program is a shell script. PATH is the file that was found. */
 static void
-execute_script(const char *path, char *const command[])
+execute_script(char *path, char *const command[])
 {
 	const size_t count = count_strings(command);
+	/* cppcheck-suppress allocaCalled ; as in become_target */
 	char **const script = alloca((count + 2) * sizeof(*script));
 	static char shell[] = "/bin/sh";
 
 	script[0] = shell;
 	memcpy(&script[1], &command[0], (count + 1) * sizeof(*script));
-	script[1] = (char *)(uintptr_t)path;
+	script[1] = path;
 	(void)execv(shell, script);
 }
 
@@ -68,6 +69,7 @@ execute_script(const char *path, char *const command[])
 static void
 execute_script_in_path(char *const command[])
 {
+	const size_t name_size = strlen(command[0]) + 1;
 	const char *directory = NULL;
 	char path[4096];
 
@@ -81,10 +83,12 @@ execute_script_in_path(char *const command[])
 	for (;;) {
 		const size_t length = strcspn(directory, ":");
 
-		if (length + strlen(command[0]) + 2 <= sizeof(path)) {
+		if (length + name_size < sizeof(path)) {
+			/* An empty element is the current directory. */
 			memcpy(path, directory, length);
 			path[length] = '/';
-			(void)strcpy(path + length + (length > 0), command[0]);
+			memcpy(path + length + (length > 0), command[0],
+			       name_size);
 			(void)execv(path, command);
 			if (errno == ENOEXEC)
 				execute_script(path, command);
@@ -121,7 +125,11 @@ restore_sigchld(const struct run *run)
 static _Noreturn void
 become_target(struct run *run, pid_t supervisor)
 {
+	/* Room that needs no release and no malloc(3), which is not
+	 * async-signal-safe: a pointer a string, and the strings themselves
+	 * have had their place on the same stack since execve(2). */
 	char **const environment =
+	    /* cppcheck-suppress allocaCalled ; for that reason */
 	    alloca((count_strings(environ) + 2) * sizeof(*environment));
 
 	/*
@@ -135,8 +143,7 @@ become_target(struct run *run, pid_t supervisor)
 	testament_name_target(run, getpid());
 	if (!run->shares_group)
 		(void)setsid(); /* a process just forked leads no group */
-	if (run->options.no_stdin &&
-	    dup2(run->null_fd, STDIN_FILENO) == -1)
+	if (run->options.no_stdin && dup2(run->null_fd, STDIN_FILENO) == -1)
 		_exit(STATUS_FAILED);
 	restore_sigchld(run);
 	add_id(environment, environ, run->id);

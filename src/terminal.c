@@ -39,8 +39,8 @@ static int
 open_again(const struct terminal *terminal)
 {
 	struct stat file;
-	const int fd = open(terminal->path,
-			    O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	const int fd =
+	    open(terminal->path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd == -1)
 		return -1;

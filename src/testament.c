@@ -55,9 +55,9 @@ void
 testament_judge(const struct run *run, struct outcome verdict)
 {
 	leave(run, (struct entry){ verdict.kind == OUTCOME_EXIT
-				       ? ENTRY_VERDICT_EXIT
-				       : ENTRY_VERDICT_SIGNAL,
-				   verdict.value });
+	                               ? ENTRY_VERDICT_EXIT
+	                               : ENTRY_VERDICT_SIGNAL,
+	                           verdict.value });
 }
 
 static void

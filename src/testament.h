@@ -12,7 +12,7 @@
 /* What the front finds; an entry that was not written is 0. */
 struct testament {
 	pid_t target;
-	int exec_errno;	  /* why COMMAND could not be executed */
+	int exec_errno;   /* why COMMAND could not be executed */
 	enum reason stop; /* the first reason for which the tree was ended */
 	struct outcome verdict;
 };

@@ -74,8 +74,7 @@ signal_verified(const struct process *process, int signal)
 	if (fd == -1)
 		return kill(process->pid, signal);
 
-	int result =
-	    (int)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
+	int result = (int)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
 	int why = errno;
 
 	/* ESRCH and EPERM are answers, all else is a call that is missing. */
@@ -93,8 +92,8 @@ signal_one(const struct proctree *tree, struct process *process, int signal)
 {
 	/* A child's PID is its own until we reap it, and that is not now. */
 	const int result = process->parent == tree->root
-			       ? kill(process->pid, signal)
-			       : signal_verified(process, signal);
+	                       ? kill(process->pid, signal)
+	                       : signal_verified(process, signal);
 
 	process->refused = result == -1 && errno != ESRCH ? errno : 0;
 }

@@ -1,0 +1,18 @@
+#!/usr/bin/env bats
+#
+# The decisions and the parsers, walked through tables: tests/unit/*.c, each
+# compiled with the sources that it is about.
+
+load helper
+
+@test "durations are read, refused and written as the manual says" {
+	"$PROGRAMS/unit-duration"
+}
+
+@test "a run in any state, after any news, does what the table of states says" {
+	"$PROGRAMS/unit-judge"
+}
+
+@test "a process's name cannot confuse what is read of its stat line" {
+	"$PROGRAMS/unit-procfs"
+}

@@ -1,0 +1,91 @@
+/* A table of durations: what is read, what is refused, what is written. */
+#include "../../src/duration.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "check.h"
+
+static const struct {
+	const char *text;
+	int64_t ns;
+} accepted[] = {
+	{ "0", 0 },
+	{ "0.0", 0 },
+	{ "1", SECOND },
+	{ "1s", SECOND },
+	{ "1.", SECOND },
+	{ ".5", SECOND / 2 },
+	{ "1.5", SECOND + SECOND / 2 },
+	{ "250ms", 250 * MILLISECOND },
+	{ "0.5ms", 500000 },
+	{ "30m", 1800 * SECOND },
+	{ "1.5h", 5400 * SECOND },
+	{ "2d", 172800 * SECOND },
+	{ "0.123456789", 123456789 },
+	{ "0.1234567891", 123456790 },
+	{ "0.0000000000000000000000000001", 1 },
+	{ "00000000000000000000000000000001", SECOND },
+	{ "never", NEVER },
+	{ "9223372036", INT64_C(9223372036) * SECOND },
+	{ "9223372037", NEVER },
+	{ "9223372036.9", NEVER },
+	{ "99999999999999999999999999999999", NEVER },
+	{ "106752d", NEVER },
+};
+
+static const char *const refused[] = {
+	"",      ".",    "s",   "-1",   "+1",    " 1",  "1 ",
+	"5x",    "1sec", "1e3", "0x10", "1.5.5", "1,5", "inf",
+	"Never", "1ss",  "ms",  ".s",   "1 s",
+};
+
+static const struct {
+	int64_t ns;
+	const char *text;
+} written[] = {
+	{ 0, "0s" },
+	{ 250 * MILLISECOND, "250ms" },
+	{ SECOND, "1s" },
+	{ 1500 * MILLISECOND, "1.5s" },
+	{ 90 * SECOND, "90s" },
+	{ 1800 * SECOND, "30m" },
+	{ 5400 * SECOND, "90m" },
+	{ 7200 * SECOND, "2h" },
+	{ 86400 * SECOND, "1d" },
+	{ 1234567890, "1.234s" },
+	{ 1050 * MILLISECOND, "1.05s" },
+	{ 1500000, "1.5ms" },
+	{ 1, "0.000ms" },
+	{ NEVER, "never" },
+};
+
+int
+main(void)
+{
+	for (size_t i = 0; i < sizeof(accepted) / sizeof(accepted[0]); i++) {
+		int64_t ns = -1;
+
+		CHECK(duration_parse(accepted[i].text, &ns) == 0,
+		      accepted[i].text);
+		CHECK(ns == accepted[i].ns, accepted[i].text);
+	}
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		int64_t ns = -1;
+
+		errno = 0;
+		CHECK(duration_parse(refused[i], &ns) == -1, refused[i]);
+		CHECK(errno == EINVAL && ns == -1, refused[i]);
+	}
+	for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
+		char text[DURATION_TEXT_SIZE];
+
+		CHECK(strcmp(duration_format(written[i].ns, text),
+		             written[i].text) == 0,
+		      written[i].text);
+	}
+	CHECK(duration_add(NEVER, SECOND) == NEVER, "sum");
+	CHECK(duration_add(SECOND, NEVER) == NEVER, "sum");
+	CHECK(duration_add(SECOND, SECOND) == 2 * SECOND, "sum");
+	return failures != 0;
+}

@@ -1,0 +1,54 @@
+/* Lines of /proc/PID/stat, with names that were made to confuse a parser. */
+#include "../../src/procfs.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "check.h"
+
+#define NUMBERS                                                                \
+	" 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 777 1 2 3 4 5 6 7\n"
+
+static const char *const names[] = {
+	"sh",       "",          ")",
+	"(",        ") R 1 1 1", "a b",
+	"a)\nb",    "((",        "))))))))))))))",
+	"\xff\xfe", "1 (2) S 3",
+};
+
+static const char *const broken[] = {
+	"",
+	"1",
+	"1 (sh",
+	"1 (sh)",
+	"1 (sh) ",
+	"1 (sh) S",
+	"1 (sh) S 7 8",
+	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0",
+	"1 (sh) S x" NUMBERS,
+};
+
+int
+main(void)
+{
+	struct procfs_stat stat;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char text[256];
+
+		(void)snprintf(text, sizeof(text), "4711 (%s) S" NUMBERS,
+		               names[i]);
+		CHECK(procfs_parse_stat(text, &stat) == 0, names[i]);
+		CHECK(stat.state == 'S' && stat.parent == 7, names[i]);
+		CHECK(stat.group == 8 && stat.session == 9, names[i]);
+		CHECK(stat.terminal_group == 10, names[i]);
+		CHECK(stat.cpu == 124 && stat.threads == 5, names[i]);
+		CHECK(stat.start == 777, names[i]);
+	}
+	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+		errno = 0;
+		CHECK(procfs_parse_stat(broken[i], &stat) == -1, broken[i]);
+		CHECK(errno == EINVAL, broken[i]);
+	}
+	return failures != 0;
+}
