@@ -14,6 +14,7 @@
 #include "src/descriptors.h"
 #include "src/diagnosis.h"
 #include "src/duration.h"
+#include "src/fork.h"
 #include "src/front.h"
 #include "src/judge.h"
 #include "src/message.h"
@@ -138,14 +139,6 @@ prepare(struct run *run)
 	make_id(run);
 }
 
-/* Prints what diagnosis_add found worth telling. */
-static void
-tell(const struct run *run, const struct line *line)
-{
-	if (line->length > 0 && !run->options.quiet)
-		message("%s", line->text);
-}
-
 static void
 enter_lingering(struct run *run, int64_t now)
 {
@@ -177,47 +170,72 @@ enter_killing(struct run *run, int64_t now)
 	supervisor_sweep(run, now);
 }
 
-/*
- * Goes from one state to the next. The processes are named before they are
- * signalled, and the message is printed after that: a stuck stderr must not
- * delay a stop.
- */
+/* Notes the first reason to end the tree, which the verdict depends on. */
 static void
-enter(struct run *run, enum state next, enum reason why)
+note_stop(struct run *run, enum reason why)
 {
-	char text[MESSAGE_SIZE];
-	struct line line = { .text = text, .size = sizeof(text) };
-	const int64_t now = duration_now();
+	if (run->stop != REASON_NONE)
+		return;
+	run->stop = why;
+	if (!run->target_left)
+		testament_name_stop(run, why);
+}
 
-	if (run->options.verbose)
-		diagnosis_narrate(run, next, why);
-	run->state = next;
-	if (judge_is_stop(why) && run->stop == REASON_NONE) {
-		run->stop = why;
-		if (!run->target_left)
-			testament_name_stop(run, why);
-	}
-	if (judge_is_stop(why) || why == REASON_LAST_BOUND) {
-		supervisor_resume_clocks(run, now);
-		proctree_read(&run->tree);
-		diagnosis_add(&line, run, why);
-	}
+static void
+begin(struct run *run, enum state next, enum reason why)
+{
+	const int64_t now = duration_now();
 
 	switch (next) {
 	case STATE_LINGERING:
 		enter_lingering(run, now);
 		break;
 	case STATE_STOPPING:
+		supervisor_resume_clocks(run, now);
 		enter_stopping(run, why, now);
 		break;
 	case STATE_KILLING:
+		supervisor_resume_clocks(run, now);
 		enter_killing(run, now);
 		break;
 	case STATE_RUNNING:
 	case STATE_DONE:
 		break;
 	}
-	tell(run, &line);
+}
+
+/*
+ * Begins a state that the user has to know of. The processes are named before
+ * they are signalled, and the message is printed after that: a stuck stderr
+ * must not delay a stop. Kept out of enter(): a run that just ends has no use
+ * for the pages of the buffer.
+ */
+__attribute__((noinline)) static void
+begin_and_tell(struct run *run, enum state next, enum reason why)
+{
+	char text[MESSAGE_SIZE];
+	struct line line = { .text = text, .size = sizeof(text) };
+
+	proctree_read(&run->tree);
+	diagnosis_add(&line, run, why);
+	begin(run, next, why);
+	if (line.length > 0 && !run->options.quiet)
+		message("%s", line.text);
+}
+
+/* Goes from one state to the next. */
+static void
+enter(struct run *run, enum state next, enum reason why)
+{
+	if (run->options.verbose)
+		diagnosis_narrate(run, next, why);
+	if (judge_is_stop(why))
+		note_stop(run, why);
+	run->state = next;
+	if (judge_is_stop(why) || why == REASON_LAST_BOUND)
+		begin_and_tell(run, next, why);
+	else
+		begin(run, next, why);
 }
 
 /* The life of a run: sleep, look, decide, act, until it is done. */
@@ -230,11 +248,16 @@ supervise(struct run *run)
 		supervisor_wait(run, judge_next_deadline(run), &news);
 		supervisor_attend(run, &news);
 
-		const enum reason why = judge(run, &news);
-		const enum state next = judge_next_state(run->state, why);
+		/* One wake-up may bring more than one reason. */
+		for (;;) {
+			const enum reason why = judge(run, &news);
+			const enum state next =
+			    judge_next_state(run->state, why);
 
-		if (next != run->state)
+			if (next == run->state)
+				break;
 			enter(run, next, why);
+		}
 	}
 }
 
@@ -268,6 +291,7 @@ be_supervisor(struct run *run)
 
 	run->supervisor = getpid();
 	run->tree.root = run->supervisor;
+	run->tree.stranger_count = 0; /* those are the front's children */
 	if (supervisor_begin(run) == -1 || target_start(run) == -1) {
 		message("cannot start the command: %s", strerror(errno));
 	} else {
@@ -301,7 +325,9 @@ take_over(struct run *run)
 int
 main(int argc, char *argv[])
 {
-	struct run run = {
+	/* Not on the stack, where it would lie across two pages or not as
+	 * chance has it; each fork copies what it lies in. */
+	static struct run run = {
 		.clocks = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER },
 		.paused_at = NEVER,
 		.null_fd = -1,
@@ -317,7 +343,7 @@ main(int argc, char *argv[])
 		return usage;
 
 	prepare(&run);
-	run.supervisor = fork();
+	run.supervisor = process_fork();
 	if (run.supervisor == -1)
 		die("cannot start the supervisor");
 	if (run.supervisor == 0)

@@ -126,9 +126,11 @@ struct run {
 	bool target_left;    /* it exited by itself, nothing had been stopped */
 	bool target_stopped; /* seen only where it shares the terminal */
 	struct outcome target_outcome;
-	int cancels;       /* terminating signals so far */
-	int cancel_signal; /* the latest of them */
-	uint64_t activity; /* of the survivors, at the last sample */
+	int cancels;          /* terminating signals so far */
+	int cancel_signal;    /* the latest of them, */
+	pid_t cancel_sender;  /* who sent it, */
+	int64_t cancelled_at; /* and when */
+	uint64_t activity;    /* of the survivors, at the last sample */
 	int64_t sweep_pause;
 	int restless_sweeps; /* in a row that found processes not seen before */
 

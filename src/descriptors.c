@@ -71,13 +71,19 @@ close_from_to(unsigned first, unsigned last)
 		close_one_by_one(first, last);
 }
 
-static int
-compare(const void *left, const void *right)
+/* Not qsort(3): for four numbers it takes a page of stack more than this, in
+ * both watchers, and pages are what a short run pays for. */
+static void
+sort(int numbers[], size_t count)
 {
-	const int a = *(const int *)left;
-	const int b = *(const int *)right;
+	for (size_t i = 1; i < count; i++) {
+		const int number = numbers[i];
+		size_t to = i;
 
-	return (a > b) - (a < b);
+		for (; to > 0 && numbers[to - 1] > number; to--)
+			numbers[to] = numbers[to - 1];
+		numbers[to] = number;
+	}
 }
 
 static void
@@ -85,7 +91,7 @@ close_all_but(int keep[], size_t count)
 {
 	unsigned first = FIRST_OTHER;
 
-	qsort(keep, count, sizeof(keep[0]), compare);
+	sort(keep, count);
 	for (size_t i = 0; i < count; i++) {
 		if (keep[i] < FIRST_OTHER)
 			continue;

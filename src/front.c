@@ -15,11 +15,16 @@
 #include "signals.h"
 #include "testament.h"
 
+/* Passes SIGNAL on, and with it who sent it. It goes to a child not yet reaped,
+ * so the PID is its own. */
 static void
-relay(const struct run *run, int signal)
+relay(const struct run *run, int signal, pid_t sender)
 {
-	/* It is a child not yet reaped, so the PID is its own. */
-	(void)kill(run->supervisor, signal);
+	const union sigval value = { .sival_int = sender };
+
+	/* EAGAIN: RLIMIT_SIGPENDING, which kill(2) does not know. */
+	if (sigqueue(run->supervisor, signal, value) == -1)
+		(void)kill(run->supervisor, signal);
 }
 
 /* Stops, as the terminal wants it, until it is continued. */
@@ -31,7 +36,7 @@ stop(const struct run *run, int signal)
 	 * If there is none, we are in an orphaned process group, which is not
 	 * stopped: then the tree must go on too. */
 	if (!signal_is_pending(SIGCONT))
-		relay(run, SIGCONT);
+		relay(run, SIGCONT, run->front);
 }
 
 static void
@@ -40,6 +45,9 @@ pass_on(const struct run *run, const siginfo_t *info)
 	const int signal = info->si_signo;
 
 	if (signal_is_ignored(signal))
+		return;
+	/* Our own SIGPIPE or SIGXFSZ, from a message that nobody can read. */
+	if (info->si_pid == run->front)
 		return;
 	if (signal_is_terminal_stop(signal) &&
 	    info->si_pid == run->supervisor && info->si_code == SI_USER) {
@@ -51,7 +59,7 @@ pass_on(const struct run *run, const siginfo_t *info)
 	    signal_is_terminals(signal))
 		return; /* the target has it already */
 
-	relay(run, signal);
+	relay(run, signal, info->si_pid);
 	if (signal_is_terminal_stop(signal) && !run->shares_group)
 		stop(run, signal);
 }
@@ -61,7 +69,7 @@ pass_on(const struct run *run, const siginfo_t *info)
  * anybody. Returns whether it was the supervisor.
  */
 static bool
-supervisor_is_dead(const struct run *run)
+supervisor_is_dead(struct run *run)
 {
 	siginfo_t info;
 
@@ -72,12 +80,16 @@ supervisor_is_dead(const struct run *run)
 			return errno == ECHILD;
 		if (info.si_pid == 0)
 			return false;
-		if (info.si_pid != run->supervisor)
+		if (info.si_pid != run->supervisor) {
+			if (info.si_code != CLD_STOPPED)
+				proctree_forget_stranger(&run->tree,
+				                         info.si_pid);
 			continue;
+		}
 		if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
 			return true;
 		/* A watchdog that somebody stopped watches nothing. */
-		relay(run, SIGCONT);
+		relay(run, SIGCONT, run->front);
 	}
 }
 
@@ -88,7 +100,8 @@ prepare_to_take_over(struct run *run, const struct testament *testament)
 	run->is_front = true;
 	run->stop = testament->stop;
 	run->target = testament->target;
-	run->target_exited = testament->target == 0; /* it never was */
+	/* Unknown: it was never forked, or has died with the supervisor. */
+	run->target_exited = testament->target == 0;
 	run->tree.target = testament->target;
 	run->tree.target_group = run->shares_group ? 0 : testament->target;
 	run->tree.callers_session = getsid(0);

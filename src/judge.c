@@ -55,9 +55,11 @@ judge_paused(const struct run *run, const struct news *news)
 enum reason
 judge(const struct run *run, const struct news *news)
 {
+	if (run->state == STATE_DONE)
+		return REASON_NONE;
 	if (run->target_exited && news->tree_is_empty)
 		return REASON_TREE_EMPTY;
-	if (run->front_is_lost)
+	if (run->front_is_lost && run->state != STATE_KILLING)
 		return REASON_FRONT_LOST;
 	if (run->paused_at != NEVER)
 		return judge_paused(run, news);

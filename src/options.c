@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../watchdog.h"
 #include "duration.h"
@@ -79,38 +79,70 @@ static const struct row rows[] = { ROWS(HELP_ROW) };
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
 static void
-print_help(void)
+add_help(struct line *text)
 {
-	(void)printf(
+	line_add(
+	    text,
 	    "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
 	    "Run COMMAND, and see that it ends with all that it started.\n\n");
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const struct row *const row = &rows[i];
-		char left[64];
+		char name[64];
+		struct line left = { .text = name, .size = sizeof(name) };
 
-		(void)snprintf(left, sizeof(left), "%s%s%s", row->name,
-		               row->argument == NULL ? "" : "=",
-		               row->argument == NULL ? "" : row->argument);
-		(void)printf(row->id < ID_IDLE_AFTER_EXIT
-		                 ? "  -%c, --%-26s %s\n"
-		                 : "  %c   --%-26s %s\n",
-		             row->id < ID_IDLE_AFTER_EXIT ? row->id : ' ', left,
-		             row->text);
+		line_add(&left, "%s%s%s", row->name,
+		         row->argument == NULL ? "" : "=",
+		         row->argument == NULL ? "" : row->argument);
+		if (row->id < ID_IDLE_AFTER_EXIT)
+			line_add(text, "  -%c, ", row->id);
+		else
+			line_add(text, "      ");
+		line_add(text, "--%-26s %s\n", name, row->text);
 	}
-	(void)printf(
-	    "\nDUR: " ACCEPTED_DURATIONS "; ms, s, m, h, d. Status: COMMAND's "
-	    "own, or 124 timeout,\n125 wdrun failed, 126 cannot execute, 127 "
-	    "not found. More: man wdrun\n");
+	line_add(text,
+	         "\nDUR: " ACCEPTED_DURATIONS " (ms, s, m, h, d; bare: "
+	         "seconds).\nStatus: COMMAND's own, 124 timeout, 125 wdrun "
+	         "failed, 126 cannot execute,\n127 not found. More: man "
+	         "wdrun\n");
 }
 
-/* What was printed has to arrive: --help > /dev/full is a failure. */
+/* Not by printf(3): stdout's buffer would be another page of memory in each
+ * run. What is printed has to arrive: --help > /dev/full is a failure. */
 static int
-printed(void)
+print(const struct line *text)
 {
-	if (fflush(stdout) == 0)
-		return EXIT_SUCCESS;
-	message("cannot write to stdout: %s", strerror(errno));
-	return STATUS_FAILED;
+	size_t done = 0;
+
+	while (done < text->length) {
+		const ssize_t written = write(STDOUT_FILENO, text->text + done,
+		                              text->length - done);
+
+		if (written == -1) {
+			message("cannot write to stdout: %s", strerror(errno));
+			return STATUS_FAILED;
+		}
+		done += (size_t)written;
+	}
+	return EXIT_SUCCESS;
+}
+
+static int
+print_help(void)
+{
+	char text[4096];
+	struct line help = { .text = text, .size = sizeof(text) };
+
+	add_help(&help);
+	return print(&help);
+}
+
+static int
+print_version(void)
+{
+	char text[] = "wdrun " VERSION "\n";
+
+	return print(
+	    &(struct line){ .text = text, .length = sizeof(text) - 1 });
 }
 
 static const struct row *
@@ -237,11 +269,9 @@ take_option(struct options *options, int id)
 		options->quiet = false;
 		break;
 	case 'h':
-		print_help();
-		return printed();
+		return print_help();
 	default: /* 'V', the last row of the table */
-		(void)printf("wdrun " VERSION "\n");
-		return printed();
+		return print_version();
 	}
 	return OPTIONS_ARE_COMPLETE;
 }

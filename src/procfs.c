@@ -42,20 +42,25 @@ read_start(const char *path, char *text, size_t size)
 bool
 procfs_is_ours(void)
 {
+	static const char name[] = "NSpid:\t";
 	char text[4096];
+	const char *line = text;
 
 	if (read_start("/proc/self/status", text, sizeof(text)) <= 0)
 		return false;
 
 	/* One number for each PID namespace from that of the mount down to
-	 * ours, so one alone if they are the same: proc(5), NSpid. */
-	const char *const numbers = strstr(text, "\nNSpid:\t");
-
-	if (numbers == NULL) /* a kernel without CONFIG_PID_NS */
-		return strstr(text, "\nPid:\t") != NULL;
+	 * ours, so one alone if they are the same: proc(5). Without the line
+	 * (CONFIG_PID_NS) there is one namespace only. */
+	while (strncmp(line, name, sizeof(name) - 1) != 0) {
+		line = strchr(line, '\n');
+		if (line == NULL)
+			return true;
+		line++;
+	}
 
 	char *end;
-	const long pid = strtol(numbers + strlen("\nNSpid:\t"), &end, 10);
+	const long pid = strtol(line + sizeof(name) - 1, &end, 10);
 
 	return *end == '\n' && pid == getpid();
 }

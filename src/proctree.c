@@ -18,15 +18,23 @@ is_dead(const struct procfs_stat *stat)
 	return stat->state == 'X' || (stat->state == 'Z' && stat->threads <= 1);
 }
 
+bool
+proctree_knows_stranger(const struct proctree *tree, pid_t pid)
+{
+	for (size_t i = 0; i < tree->stranger_count; i++) {
+		if (tree->strangers[i] == pid)
+			return true;
+	}
+	return false;
+}
+
 static bool
 is_stranger(const struct proctree *tree, const struct process *process)
 {
 	if (process->parent != tree->root)
 		return false;
-	for (size_t i = 0; i < tree->stranger_count; i++) {
-		if (tree->strangers[i] == process->pid)
-			return true;
-	}
+	if (proctree_knows_stranger(tree, process->pid))
+		return true;
 	/*
 	 * An orphan of a stranger comes to us as well, since we are a
 	 * subreaper; it is still in the caller's session, which nothing of a
@@ -117,18 +125,47 @@ struct walk {
 	pid_t parent;
 };
 
+/*
+ * A child of our own whose stat is hidden from us, as that of a setuid or
+ * undumpable program is under "hidepid" (proc(5)). The kernel listed it, and as
+ * long as it is not reaped the PID is its own.
+ */
+static int
+list_hidden_child(struct proctree *tree, pid_t pid)
+{
+	siginfo_t info;
+	const struct process process = {
+		.pid = pid,
+		.parent = tree->root,
+		.group = getpgid(pid),
+		.session = getsid(pid),
+		.state = '?',
+		.threads = 1,
+	};
+
+	if (waitid(P_PID, (id_t)pid, &info,
+	           WSTOPPED | WNOHANG | WNOWAIT | __WALL) == -1)
+		return 0; /* a zombie */
+	return is_stranger(tree, &process) ? 0
+	                                   : list_append(&tree->list, &process);
+}
+
 static int
 visit_child(pid_t pid, void *context)
 {
 	const struct walk *const walk = context;
 	struct procfs_stat stat;
 
-	if (procfs_read_stat(pid, &stat) == -1 || is_dead(&stat))
-		return 0;
+	if (procfs_read_stat(pid, &stat) == -1)
+		/* One further down will be ours when its parent is dead. */
+		return walk->parent == walk->tree->root
+		           ? list_hidden_child(walk->tree, pid)
+		           : 0;
 
 	/* The PID may be somebody else's by now. A child of the tree's is not,
 	 * nor is one that was just handed to the subreaper. */
-	if (stat.parent != walk->parent && stat.parent != walk->tree->root)
+	if (is_dead(&stat) ||
+	    (stat.parent != walk->parent && stat.parent != walk->tree->root))
 		return 0;
 
 	const struct process process = process_from(pid, &stat);
@@ -233,7 +270,10 @@ remember(struct proctree *tree)
 
 		process->is_new =
 		    known == NULL || known->start != process->start;
-		process->got_kill = !process->is_new && known->got_kill;
+		if (process->is_new)
+			continue;
+		process->got_kill = known->got_kill;
+		process->refused = known->refused;
 	}
 }
 
@@ -319,7 +359,7 @@ proctree_note_strangers(struct proctree *tree)
 	if (tree->list.count == 0)
 		return 0;
 
-	tree->strangers = calloc(tree->list.count, sizeof(pid_t));
+	tree->strangers = malloc(tree->list.count * sizeof(pid_t));
 	if (tree->strangers == NULL)
 		return -1;
 	for (size_t i = 0; i < tree->list.count; i++) {
@@ -328,4 +368,14 @@ proctree_note_strangers(struct proctree *tree)
 			    tree->list.entries[i].pid;
 	}
 	return 0;
+}
+
+void
+proctree_forget_stranger(struct proctree *tree, pid_t pid)
+{
+	for (size_t i = 0; i < tree->stranger_count; i++) {
+		if (tree->strangers[i] == pid)
+			tree->strangers[i--] =
+			    tree->strangers[--tree->stranger_count];
+	}
 }

@@ -73,4 +73,11 @@ void proctree_reap(const struct proctree *tree, pid_t keep);
  * fork, as no part of the tree. Returns 0 or -1 with errno ENOMEM. */
 int proctree_note_strangers(struct proctree *tree);
 
+/* Whether the child PID is one of those. */
+bool proctree_knows_stranger(const struct proctree *tree, pid_t pid);
+
+/* To be called when the child PID has been reaped: the number may become that
+ * of a process of the tree. */
+void proctree_forget_stranger(struct proctree *tree, pid_t pid);
+
 #endif

@@ -23,6 +23,7 @@
 #define SWEEP_PAUSE_LAST    (64 * MILLISECOND)
 #define RESTLESS_IS_STORM   8
 #define FREEZE_LIMIT        64
+#define ECHO_WINDOW         (100 * MILLISECOND)
 #define PAUSE_AFTER_FAILURE MILLISECOND
 
 int
@@ -107,6 +108,17 @@ is_lost(const struct pollfd *polled, int *fd)
 	return true;
 }
 
+/* Who sent what came, also where the front passed it on. */
+static pid_t
+sender_of(const struct run *run, const struct signalfd_siginfo *info)
+{
+	const pid_t sender = (pid_t)info->ssi_pid;
+
+	return sender == run->front && info->ssi_code == SI_QUEUE
+	           ? (pid_t)info->ssi_int
+	           : sender;
+}
+
 void
 supervisor_wait(struct run *run, int64_t deadline, struct news *news)
 {
@@ -129,7 +141,7 @@ supervisor_wait(struct run *run, int64_t deadline, struct news *news)
 	    (ssize_t)sizeof(info)) {
 		news->signal = (int)info.ssi_signo;
 		news->code = info.ssi_code;
-		news->sender = (pid_t)info.ssi_pid;
+		news->sender = sender_of(run, &info);
 	} else {
 		news->signal = SIGCHLD; /* look at the children, to be sure */
 	}
@@ -254,6 +266,32 @@ heed_stop(struct run *run, int signal, int64_t now)
 		run->paused_at = now;
 }
 
+/*
+ * Whether a terminating signal is one that has come already, by another way:
+ * whoever stops a tree with a wdrun in it (an outer wdrun, a shell's group)
+ * hits front and supervisor alike, and may do so at each level of nesting.
+ */
+static bool
+is_echo(const struct run *run, const struct news *news)
+{
+	return run->cancels > 0 && news->sender != run->cancel_sender &&
+	       news->now - run->cancelled_at < ECHO_WINDOW;
+}
+
+static void
+heed_terminating_signal(struct run *run, const struct news *news)
+{
+	if (is_echo(run, news))
+		return;
+	run->cancels++;
+	run->cancel_signal = news->signal;
+	run->cancel_sender = news->sender;
+	run->cancelled_at = news->now;
+	/* The first one starts the stop, which sends it. */
+	if (run->state == STATE_STOPPING)
+		supervisor_signal_tree(run, news->signal);
+}
+
 static void
 heed_signal(struct run *run, const struct news *news)
 {
@@ -262,21 +300,18 @@ heed_signal(struct run *run, const struct news *news)
 	/* What the terminal sends, the front gets as well. */
 	if (news->code == SI_KERNEL && signal_is_terminals(signal))
 		return;
-	if (signal_is_ignored(signal))
+	/* Our own SIGPIPE or SIGXFSZ, from a message that nobody can read. */
+	if (news->sender == getpid() || signal_is_ignored(signal))
 		return;
-	if (signal_is_terminating(signal)) {
-		run->cancels++;
-		run->cancel_signal = signal;
-		/* The first one starts the stop, which sends it. */
-		if (run->state == STATE_STOPPING)
-			supervisor_signal_tree(run, signal);
-	} else if (signal_is_terminal_stop(signal)) {
+
+	if (signal_is_terminating(signal))
+		heed_terminating_signal(run, news);
+	else if (signal_is_terminal_stop(signal))
 		heed_stop(run, signal, news->now);
-	} else if (signal == SIGCONT) {
+	else if (signal == SIGCONT)
 		heed_continue(run, news->now);
-	} else {
+	else
 		forward(run, signal);
-	}
 }
 
 /* waitid(2) is asked first, since that is all that a prompt end costs. */

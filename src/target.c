@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../watchdog.h"
+#include "fork.h"
 #include "signals.h"
 #include "testament.h"
 
@@ -140,7 +141,6 @@ become_target(struct run *run, pid_t supervisor)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || getppid() != supervisor)
 		_exit(STATUS_FAILED);
 
-	testament_name_target(run, getpid());
 	if (!run->shares_group)
 		(void)setsid(); /* a process just forked leads no group */
 	if (run->options.no_stdin && dup2(run->null_fd, STDIN_FILENO) == -1)
@@ -161,12 +161,14 @@ int
 target_start(struct run *run)
 {
 	const pid_t supervisor = getpid();
-	const pid_t target = fork();
+	const pid_t target = process_fork();
 
 	if (target == -1)
 		return -1;
 	if (target == 0)
 		become_target(run, supervisor);
+	/* Not by the target itself: that would be on its way to exec. */
+	testament_name_target(run, target);
 	run->target = target;
 	run->tree.target = target;
 	run->tree.target_group = run->shares_group ? 0 : target;

@@ -4,8 +4,9 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "procfs.h"
@@ -51,24 +52,35 @@ open_again(const struct terminal *terminal)
 	return -1;
 }
 
-void
-terminal_restore(const struct terminal *terminal)
+/*
+ * Whether the terminal is still the run's, or that of a group which has died
+ * with the run, as a shell's jobs do. Not tcgetpgrp(3): it answers in the
+ * terminal's session only, and the supervisor has left that.
+ */
+static bool
+is_unclaimed(const struct terminal *terminal)
 {
 	struct procfs_stat leader;
 
-	/* Not tcgetpgrp(3): it answers in the terminal's session only, and
-	 * the supervisor has left that. */
-	if (!terminal->is_known ||
-	    procfs_read_stat(terminal->session, &leader) == -1 ||
-	    leader.terminal_group != terminal->group)
+	if (procfs_read_stat(terminal->session, &leader) == -1)
+		return false;
+	return leader.terminal_group == terminal->group ||
+	       (leader.terminal_group > 1 &&
+	        kill(-leader.terminal_group, 0) == -1 && errno == ESRCH);
+}
+
+void
+terminal_restore(const struct terminal *terminal)
+{
+	if (!terminal->is_known || !is_unclaimed(terminal))
 		return;
 
 	const int fd = open_again(terminal);
 
 	if (fd == -1)
 		return;
-	/* A signal blocked or another session: this never stops us with
-	 * SIGTTOU (tty_check_change() in the kernel). */
+	/* With SIGTTOU blocked, or from another session, this does not stop
+	 * us (tty_check_change() in the kernel). */
 	(void)tcsetattr(fd, TCSANOW, &terminal->modes);
 	(void)close(fd);
 }

@@ -20,12 +20,12 @@ struct testament {
 /* Opens RUN's pipe. Returns 0, or -1 with errno of pipe2(2). */
 int testament_open(struct run *run);
 
-/* The target's entries. Async-signal-safe. A failure is not told to anyone:
- * the pipe is there as long as the front is. */
-void testament_name_target(const struct run *run, pid_t target);
+/* The target's entry. Async-signal-safe. A failure is not told to anyone: the
+ * pipe is there as long as the front is. */
 void testament_exec_failed(const struct run *run, int why);
 
 /* The supervisor's. */
+void testament_name_target(const struct run *run, pid_t target);
 void testament_name_stop(const struct run *run, enum reason why);
 void testament_judge(const struct run *run, struct outcome verdict);
 

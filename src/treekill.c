@@ -110,6 +110,34 @@ signal_blindly(const struct proctree *tree, int signal)
 	(void)kill(tree->target, signal);
 }
 
+struct peel {
+	const struct proctree *tree;
+	int signal;
+};
+
+static int
+visit_to_signal(pid_t pid, void *context)
+{
+	const struct peel *const peel = context;
+
+	if (!proctree_knows_stranger(peel->tree, pid))
+		(void)kill(pid, peel->signal);
+	return 0;
+}
+
+/*
+ * For a tree that could not be listed, since there was no memory: its topmost
+ * processes, which are our own children. When these are dead, their children
+ * are.
+ */
+static void
+signal_topmost(const struct proctree *tree, int signal)
+{
+	struct peel peel = { .tree = tree, .signal = signal };
+
+	(void)procfs_visit_children(tree->root, 1, visit_to_signal, &peel);
+}
+
 void
 treekill_signal(struct proctree *tree, int signal)
 {
@@ -119,6 +147,8 @@ treekill_signal(struct proctree *tree, int signal)
 		signal_blindly(tree, signal);
 		return;
 	}
+	if (list->count == 0)
+		signal_topmost(tree, signal);
 	if (list->count > 1)
 		qsort(list->entries, list->count, sizeof(list->entries[0]),
 		      by_group);

@@ -94,6 +94,8 @@ check_stopping_and_killing(void)
 	CHECK(judged(run, false) == REASON_NONE, "killing");
 	run.clocks.last = DUE;
 	CHECK(judged(run, false) == REASON_LAST_BOUND, "last bound");
+	run.front_is_lost = true;
+	CHECK(judged(run, false) == REASON_LAST_BOUND, "last bound, no front");
 }
 
 static void
@@ -115,7 +117,7 @@ check_paused(void)
 static void
 check_that_states_only_advance(void)
 {
-	for (enum state state = STATE_RUNNING; state < STATE_DONE; state++) {
+	for (enum state state = STATE_RUNNING; state <= STATE_DONE; state++) {
 		for (unsigned bits = 0; bits < 64; bits++) {
 			struct run run = run_in(state);
 
