@@ -12,12 +12,13 @@
 #include <unistd.h>
 
 #include "src/descriptors.h"
-#include "src/diagnosis.h"
 #include "src/duration.h"
 #include "src/fork.h"
 #include "src/front.h"
+#include "src/jobcontrol.h"
 #include "src/judge.h"
 #include "src/message.h"
+#include "src/narrator.h"
 #include "src/options.h"
 #include "src/signals.h"
 #include "src/supervisor.h"
@@ -25,8 +26,7 @@
 #include "src/testament.h"
 #include "src/treekill.h"
 
-#define LAST_BOUND   (5 * SECOND)
-#define MESSAGE_SIZE 4000
+#define LAST_BOUND (5 * SECOND)
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434 /* the same everywhere but on alpha */
@@ -191,11 +191,11 @@ begin(struct run *run, enum state next, enum reason why)
 		enter_lingering(run, now);
 		break;
 	case STATE_STOPPING:
-		supervisor_resume_clocks(run, now);
+		jobcontrol_resume_clocks(run, now);
 		enter_stopping(run, why, now);
 		break;
 	case STATE_KILLING:
-		supervisor_resume_clocks(run, now);
+		jobcontrol_resume_clocks(run, now);
 		enter_killing(run, now);
 		break;
 	case STATE_RUNNING:
@@ -204,38 +204,21 @@ begin(struct run *run, enum state next, enum reason why)
 	}
 }
 
-/*
- * Begins a state that the user has to know of. The processes are named before
- * they are signalled, and the message is printed after that: a stuck stderr
- * must not delay a stop. Kept out of enter(): a run that just ends has no use
- * for the pages of the buffer.
- */
-__attribute__((noinline)) static void
-begin_and_tell(struct run *run, enum state next, enum reason why)
-{
-	char text[MESSAGE_SIZE];
-	struct line line = { .text = text, .size = sizeof(text) };
-
-	proctree_read(&run->tree);
-	diagnosis_add(&line, run, why);
-	begin(run, next, why);
-	if (line.length > 0 && !run->options.quiet)
-		message("%s", line.text);
-}
-
 /* Goes from one state to the next. */
 static void
 enter(struct run *run, enum state next, enum reason why)
 {
-	if (run->options.verbose)
-		diagnosis_narrate(run, next, why);
+	const bool is_to_be_told =
+	    judge_is_stop(why) || why == REASON_LAST_BOUND;
+
 	if (judge_is_stop(why))
 		note_stop(run, why);
+	if (is_to_be_told)
+		proctree_read(&run->tree);
+	if (is_to_be_told || run->options.verbose)
+		narrator_start(run, next, why);
 	run->state = next;
-	if (judge_is_stop(why) || why == REASON_LAST_BOUND)
-		begin_and_tell(run, next, why);
-	else
-		begin(run, next, why);
+	begin(run, next, why);
 }
 
 /* The life of a run: sleep, look, decide, act, until it is done. */
@@ -279,6 +262,7 @@ conclude(struct run *run)
 {
 	const struct outcome verdict = judge_verdict(run);
 
+	narrator_finish(run);
 	if (run->stop != REASON_NONE)
 		terminal_restore(&run->terminal);
 	return verdict;
@@ -303,9 +287,7 @@ be_supervisor(struct run *run)
 	}
 	testament_judge(run, verdict);
 	reap_all();
-	/* A front that stopped with its job has to see that this is over. */
-	if (run->paused_at != NEVER)
-		(void)kill(run->front, SIGCONT);
+	jobcontrol_end(run, duration_now());
 	_exit(0);
 }
 
@@ -335,6 +317,7 @@ main(int argc, char *argv[])
 		.testament = { -1, -1 },
 		.caller_fd = -1,
 		.signal_fd = -1,
+		.narrator_fd = -1,
 	};
 	struct outcome verdict;
 	const int usage = options_read(&run.options, argc, argv);

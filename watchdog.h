@@ -116,15 +116,16 @@ struct run {
 	int testament[2]; /* the read end; of this one the other way round */
 	int caller_fd;    /* a pidfd */
 	int signal_fd;
-	bool watches_output; /* a pipe or socket: survivors may hold it */
-	dev_t output_device;
-	ino_t output_inode;
+	unsigned output_type; /* of stdout, if survivors may hold it */
+	unsigned long long output_inode;
+	int narrator_fd; /* tells how far the narrator is, or -1 */
 
 	bool front_is_lost;
 	bool caller_is_lost;
 	bool target_exited;
 	bool target_left;    /* it exited by itself, nothing had been stopped */
 	bool target_stopped; /* seen only where it shares the terminal */
+	bool front_stopped;  /* with it, so far as the supervisor knows */
 	struct outcome target_outcome;
 	int cancels;          /* terminating signals so far */
 	int cancel_signal;    /* the latest of them, */

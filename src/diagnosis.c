@@ -1,6 +1,9 @@
 /* What is to be told: why a run is ended, and whom that hits. */
 #include "diagnosis.h"
 
+#include <sys/stat.h>
+
+#include <stdio.h>
 #include <string.h>
 
 #include "duration.h"
@@ -15,12 +18,16 @@ static void
 add_holding(struct line *line, const struct run *run,
             const struct process *process)
 {
+	char file[48];
 	char fds[64];
 	struct line list = { .text = fds, .size = sizeof(fds) };
 
-	if (run->watches_output && run->target_left &&
-	    procfs_add_holders(&list, process->pid, run->output_device,
-	                       run->output_inode) > 0)
+	if (run->output_type == 0 || !run->target_left)
+		return;
+	(void)snprintf(file, sizeof(file), "%s:[%llu]",
+	               S_ISFIFO(run->output_type) ? "pipe" : "socket",
+	               run->output_inode);
+	if (procfs_add_holders(&list, process->pid, file) > 0)
 		line_add(line, " (holds the output, fd %s)", fds);
 }
 
@@ -29,7 +36,7 @@ add_refusal(struct line *line, const struct process *process)
 {
 	if (process->refused != 0)
 		line_add(line, " (%s)", strerror(process->refused));
-	else if (process->state == 'D')
+	else if (process->state == 'D' && process->got_kill)
 		line_add(line, " (uninterruptible)");
 }
 
@@ -47,7 +54,7 @@ add_count(struct line *line, const struct run *run)
 
 /* ": 4711 node vite, 4712 jq ." */
 static void
-add_names(struct line *line, const struct run *run)
+add_names(struct line *line, const struct run *run, enum diagnosis depth)
 {
 	const struct process_list *const list = &run->tree.list;
 
@@ -58,7 +65,9 @@ add_names(struct line *line, const struct run *run)
 		const struct process *const process = &list->entries[i];
 
 		line_add(line, "%s%d ", i == 0 ? ": " : ", ", process->pid);
-		procfs_add_command(line, process->pid, COMMAND_WIDTH);
+		procfs_add_command(line, process->pid,
+		                   depth == DIAGNOSIS_IN_FULL ? COMMAND_WIDTH
+		                                              : 0);
 		add_holding(line, run, process);
 		add_refusal(line, process);
 	}
@@ -68,27 +77,31 @@ add_names(struct line *line, const struct run *run)
 
 /* "stopping 2 processes with SIGTERM: …" */
 static void
-add_stop(struct line *line, const struct run *run)
+add_stop(struct line *line, const struct run *run, enum diagnosis depth)
 {
 	char name[SIGNAL_NAME_SIZE];
 
 	line_add(line, "stopping ");
 	add_count(line, run);
 	line_add(line, " with %s", signal_name(run->options.signal, name));
-	add_names(line, run);
+	add_names(line, run, depth);
 }
 
 /* "killing 2 processes: …" */
 static void
-add_kill(struct line *line, const struct run *run)
+add_kill(struct line *line, const struct run *run, enum diagnosis depth)
 {
+	if (run->tree.way != PROCTREE_BLIND && run->tree.list.count == 0) {
+		line_add(line, "and with it all that was left");
+		return;
+	}
 	line_add(line, "killing ");
 	add_count(line, run);
-	add_names(line, run);
+	add_names(line, run, depth);
 }
 
 static void
-add_grace_over(struct line *line, const struct run *run)
+add_grace_over(struct line *line, const struct run *run, enum diagnosis depth)
 {
 	char time[DURATION_TEXT_SIZE];
 	char name[SIGNAL_NAME_SIZE];
@@ -98,11 +111,12 @@ add_grace_over(struct line *line, const struct run *run)
 	line_add(line, "still there %s after %s, ",
 	         duration_format(run->options.kill_after, time),
 	         signal_name(signal, name));
-	add_kill(line, run);
+	add_kill(line, run, depth);
 }
 
 void
-diagnosis_add(struct line *line, const struct run *run, enum reason why)
+diagnosis_add(struct line *line, const struct run *run, enum reason why,
+              enum diagnosis depth)
 {
 	char time[DURATION_TEXT_SIZE];
 
@@ -116,42 +130,42 @@ diagnosis_add(struct line *line, const struct run *run, enum reason why)
 	case REASON_TIMEOUT:
 		line_add(line, "timed out after %s, ",
 		         duration_format(run->options.timeout, time));
-		add_stop(line, run);
+		add_stop(line, run, depth);
 		return;
 	case REASON_CALLER_LOST:
 		line_add(line, "the caller (PID %d) is dead, ", run->caller);
-		add_stop(line, run);
+		add_stop(line, run, depth);
 		return;
 	case REASON_SURVIVORS_IDLE:
 		line_add(line, "the command has exited; no progress for %s, ",
 		         duration_format(run->options.idle_after_exit, time));
-		add_stop(line, run);
+		add_stop(line, run, depth);
 		return;
 	case REASON_SURVIVORS_BUSY:
 		line_add(line, "the command exited %s ago, ",
 		         duration_format(run->options.max_after_exit, time));
-		add_stop(line, run);
+		add_stop(line, run, depth);
 		return;
 	case REASON_GRACE_OVER:
-		add_grace_over(line, run);
+		add_grace_over(line, run, depth);
 		return;
 	case REASON_THIRD_SIGNAL:
 		line_add(line, "third signal to end, ");
-		add_kill(line, run);
+		add_kill(line, run, depth);
 		return;
 	case REASON_FRONT_LOST:
 		line_add(line, "the front (PID %d) was killed, ", run->front);
-		add_kill(line, run);
+		add_kill(line, run, depth);
 		return;
 	case REASON_SUPERVISOR_LOST:
 		line_add(line, "the supervisor (PID %d) was killed, ",
 		         run->supervisor);
-		add_kill(line, run);
+		add_kill(line, run, depth);
 		return;
 	case REASON_LAST_BOUND:
 		line_add(line, "could not kill ");
 		add_count(line, run);
-		add_names(line, run);
+		add_names(line, run, depth);
 		return;
 	}
 }

@@ -1,8 +1,6 @@
 /* What /proc says of one process, or lists of many. */
 #include "procfs.h"
 
-#include <sys/stat.h>
-
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -292,16 +290,10 @@ procfs_add_command(struct line *line, pid_t pid, int width)
 {
 	char path[PATH_SIZE];
 	char text[STAT_SIZE];
-	struct procfs_stat stat;
 	ssize_t length = 0;
 
-	/*
-	 * The arguments are in the process's own memory, and whoever reads
-	 * them waits for its mmap_lock (get_cmdline() in the kernel): for
-	 * ever, if it hangs in state D with the lock held.
-	 */
 	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	if (procfs_read_stat(pid, &stat) == 0 && stat.state != 'D')
+	if (width > 0)
 		length = read_start(path, text, sizeof(text));
 	while (length > 0 && text[length - 1] == '\0')
 		length--;
@@ -320,7 +312,7 @@ procfs_add_command(struct line *line, pid_t pid, int width)
 }
 
 int
-procfs_add_holders(struct line *line, pid_t pid, dev_t device, ino_t inode)
+procfs_add_holders(struct line *line, pid_t pid, const char *file)
 {
 	char path[PATH_SIZE];
 	int holders = 0;
@@ -332,12 +324,14 @@ procfs_add_holders(struct line *line, pid_t pid, dev_t device, ino_t inode)
 	if (list == NULL)
 		return 0;
 	for (const struct dirent *entry; (entry = readdir(list)) != NULL;) {
-		struct stat file;
+		char name[PATH_SIZE];
+		const ssize_t length = readlinkat(dirfd(list), entry->d_name,
+		                                  name, sizeof(name) - 1);
 
-		/* Asks the open file itself: nothing is opened by it. */
-		if (isdigit((unsigned char)entry->d_name[0]) &&
-		    fstatat(dirfd(list), entry->d_name, &file, 0) == 0 &&
-		    file.st_dev == device && file.st_ino == inode)
+		if (length <= 0)
+			continue;
+		name[length] = '\0';
+		if (strcmp(name, file) == 0)
 			line_add(line, holders++ == 0 ? "%s" : ",%s",
 			         entry->d_name);
 	}

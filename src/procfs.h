@@ -59,15 +59,21 @@ int procfs_visit_all(procfs_visit *visit, void *context);
 
 /*
  * Appends PID's command line to LINE, arguments parted by spaces and at most
- * WIDTH bytes of it, or "[comm]" as ps(1) does where there is none or where
- * reading it could block. Appends "?" where PID is gone.
+ * WIDTH bytes of it; "[comm]" as ps(1) does where there is none, or where WIDTH
+ * is 0; "?" where PID is gone. The arguments are in the process's own memory,
+ * and whoever reads them waits for its mmap_lock (get_cmdline() in the kernel):
+ * for ever, if one of its threads hangs with it. The name never has to be
+ * waited for.
  */
 void procfs_add_command(struct line *line, pid_t pid, int width);
 
 /*
- * Appends to LINE the numbers of PID's descriptors that are the file DEVICE,
- * INODE, as "1,2". Returns how many there are.
+ * Appends to LINE the numbers of PID's descriptors that are FILE, a pipe or
+ * socket by the name that /proc/PID/fd gives it ("pipe:[4711]"), as "1,2".
+ * Returns how many there are. By name, since stat(2) would ask the file system
+ * of each file that PID has open, and one that hangs, which may be why PID
+ * does, never answers.
  */
-int procfs_add_holders(struct line *line, pid_t pid, dev_t device, ino_t inode);
+int procfs_add_holders(struct line *line, pid_t pid, const char *file);
 
 #endif

@@ -25,7 +25,7 @@ proctree_knows_stranger(const struct proctree *tree, pid_t pid)
 		if (tree->strangers[i] == pid)
 			return true;
 	}
-	return false;
+	return pid == tree->narrator;
 }
 
 static bool
@@ -334,22 +334,30 @@ proctree_has_children(void)
 	       0;
 }
 
+struct reaping {
+	struct proctree *tree;
+	pid_t keep;
+};
+
 static int
 visit_to_reap(pid_t pid, void *context)
 {
-	const pid_t *const keep = context;
-	siginfo_t info;
+	const struct reaping *const reaping = context;
+	siginfo_t info = { .si_pid = 0 };
 
-	if (pid != *keep)
-		(void)waitid(P_PID, (id_t)pid, &info,
-		             WEXITED | WNOHANG | __WALL);
+	if (pid != reaping->keep &&
+	    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | __WALL) == 0 &&
+	    info.si_pid == pid)
+		proctree_forget_stranger(reaping->tree, pid);
 	return 0;
 }
 
 void
-proctree_reap(const struct proctree *tree, pid_t keep)
+proctree_reap(struct proctree *tree, pid_t keep)
 {
-	(void)procfs_visit_children(tree->root, 1, visit_to_reap, &keep);
+	struct reaping reaping = { .tree = tree, .keep = keep };
+
+	(void)procfs_visit_children(tree->root, 1, visit_to_reap, &reaping);
 }
 
 int
@@ -373,6 +381,8 @@ proctree_note_strangers(struct proctree *tree)
 void
 proctree_forget_stranger(struct proctree *tree, pid_t pid)
 {
+	if (pid == tree->narrator)
+		tree->narrator = 0;
 	for (size_t i = 0; i < tree->stranger_count; i++) {
 		if (tree->strangers[i] == pid)
 			tree->strangers[i--] =

@@ -37,6 +37,7 @@ struct proctree {
 	pid_t callers_session; /* its groups are not to be signalled as such */
 	pid_t *strangers;      /* children that ROOT had before the run */
 	size_t stranger_count;
+	pid_t narrator; /* a child of ROOT's that tells of it, or 0 */
 	enum {
 		PROCTREE_UNTRIED,
 		PROCTREE_BY_CHILDREN, /* costs the size of the tree */
@@ -67,13 +68,13 @@ bool proctree_has_children(void);
 
 /* Reaps the dead children of this process, all but KEEP (0: none is kept).
  * Costs the number of its children. */
-void proctree_reap(const struct proctree *tree, pid_t keep);
+void proctree_reap(struct proctree *tree, pid_t keep);
 
 /* Notes the children that this process has already, from an exec without a
  * fork, as no part of the tree. Returns 0 or -1 with errno ENOMEM. */
 int proctree_note_strangers(struct proctree *tree);
 
-/* Whether the child PID is one of those. */
+/* Whether the child PID is one of those, or the narrator. */
 bool proctree_knows_stranger(const struct proctree *tree, pid_t pid);
 
 /* To be called when the child PID has been reaped: the number may become that

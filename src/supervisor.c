@@ -3,10 +3,12 @@
 
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
@@ -15,6 +17,7 @@
 #include "../watchdog.h"
 #include "descriptors.h"
 #include "duration.h"
+#include "jobcontrol.h"
 #include "signals.h"
 #include "treekill.h"
 
@@ -40,17 +43,24 @@ supervisor_begin(struct run *run)
 	return run->signal_fd == -1 ? -1 : 0;
 }
 
-/* What survivors could keep a reader of the output waiting with. */
+/*
+ * What survivors could keep a reader of the output waiting with. It is asked
+ * for as a pipe or a socket first: fstat(2) on any file might have to wait for
+ * a file system that hangs.
+ */
 static void
 note_output(struct run *run)
 {
 	struct stat output;
+	int type;
+	socklen_t size = sizeof(type);
 
-	if (fstat(STDOUT_FILENO, &output) == -1 ||
-	    !(S_ISFIFO(output.st_mode) || S_ISSOCK(output.st_mode)))
+	if ((fcntl(STDOUT_FILENO, F_GETPIPE_SZ) == -1 &&
+	     getsockopt(STDOUT_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) ==
+	         -1) ||
+	    fstat(STDOUT_FILENO, &output) == -1)
 		return;
-	run->watches_output = true;
-	run->output_device = output.st_dev;
+	run->output_type = output.st_mode;
 	run->output_inode = output.st_ino;
 }
 
@@ -186,84 +196,21 @@ reap_orphans(struct run *run)
 		run->target_exited = true;
 		run->target_left = run->state == STATE_RUNNING;
 		run->target_outcome = outcome_of(&info);
+		jobcontrol_end(run, duration_now());
 		return;
 	}
 	/* The target now hides all the others from a waitid for any. */
 	proctree_reap(&run->tree, run->target);
 }
 
-/* Ends the stop of a tree that has a session of its own. */
-static void
-resume_tree(struct run *run, int64_t now)
-{
-	supervisor_resume_clocks(run, now);
-	supervisor_signal_tree(run, SIGCONT);
-}
-
-/* The terminal stops its own processes; the front has to follow, so that the
- * shell sees its job stop. */
-static void
-follow_stops(struct run *run, int64_t now)
-{
-	siginfo_t info = { .si_pid = 0 };
-
-	while (!run->target_exited &&
-	       waitid(P_PID, (id_t)run->target, &info,
-	              WSTOPPED | WCONTINUED | WNOHANG | __WALL) == 0 &&
-	       info.si_pid != 0) {
-		run->target_stopped = info.si_code != CLD_CONTINUED;
-		if (!run->target_stopped) {
-			supervisor_resume_clocks(run, now);
-		} else if (signal_is_terminal_stop(info.si_status)) {
-			run->paused_at = now;
-			(void)kill(run->front, info.si_status);
-		}
-		info.si_pid = 0;
-	}
-}
-
-/* To the target's group, or to the target alone where the group is not ours. */
-static void
-forward(const struct run *run, int signal)
+void
+supervisor_forward(const struct run *run, int signal)
 {
 	if (!run->shares_group && kill(-run->target, signal) == 0)
 		return;
 	/* Or it has not come to setsid yet. */
 	if (!run->target_exited)
 		(void)kill(run->target, signal);
-}
-
-static void
-heed_continue(struct run *run, int64_t now)
-{
-	if (run->shares_group) {
-		/* Most often the group got it from the shell. */
-		follow_stops(run, now);
-		if (run->target_exited)
-			supervisor_resume_clocks(run, now);
-		else if (run->target_stopped)
-			supervisor_signal_tree(run, SIGCONT);
-	} else if (run->paused_at != NEVER) {
-		resume_tree(run, now);
-	} else {
-		forward(run, SIGCONT);
-	}
-}
-
-static void
-heed_stop(struct run *run, int signal, int64_t now)
-{
-	if (run->state != STATE_RUNNING && run->state != STATE_LINGERING)
-		return;
-	if (run->shares_group) {
-		supervisor_signal_tree(run, signal);
-		return;
-	}
-	/* The target leads an orphaned process group, which the kernel does
-	 * not let a terminal stop: setpgid(2). */
-	supervisor_signal_tree(run, SIGSTOP);
-	if (run->paused_at == NEVER)
-		run->paused_at = now;
 }
 
 /*
@@ -307,11 +254,11 @@ heed_signal(struct run *run, const struct news *news)
 	if (signal_is_terminating(signal))
 		heed_terminating_signal(run, news);
 	else if (signal_is_terminal_stop(signal))
-		heed_stop(run, signal, news->now);
+		jobcontrol_stop(run, signal, news->now);
 	else if (signal == SIGCONT)
-		heed_continue(run, news->now);
+		jobcontrol_continue(run, news->now);
 	else
-		forward(run, signal);
+		supervisor_forward(run, signal);
 }
 
 /* waitid(2) is asked first, since that is all that a prompt end costs. */
@@ -320,7 +267,7 @@ tree_is_empty(struct run *run)
 {
 	if (!proctree_has_children())
 		return true;
-	if (run->tree.stranger_count == 0)
+	if (run->tree.stranger_count == 0 && run->tree.narrator == 0)
 		return false;
 	proctree_read(&run->tree);
 	return run->tree.list.count == 0;
@@ -351,7 +298,7 @@ supervisor_attend(struct run *run, struct news *news)
 	if (news->signal == SIGCHLD) {
 		reap_orphans(run);
 		if (run->shares_group)
-			follow_stops(run, news->now);
+			jobcontrol_follow(run, news->now);
 	} else if (news->signal != 0) {
 		heed_signal(run, news);
 	}
@@ -370,27 +317,6 @@ supervisor_signal_tree(struct run *run, int signal)
 {
 	proctree_read(&run->tree);
 	treekill_signal(&run->tree, signal);
-}
-
-static void
-shift(int64_t *clock, int64_t ns)
-{
-	*clock = duration_add(*clock, ns); /* NEVER stays NEVER */
-}
-
-void
-supervisor_resume_clocks(struct run *run, int64_t now)
-{
-	if (run->paused_at == NEVER)
-		return;
-
-	const int64_t pause = now - run->paused_at;
-
-	run->paused_at = NEVER;
-	shift(&run->clocks.timeout, pause);
-	shift(&run->clocks.kill, pause);
-	shift(&run->clocks.idle_after_exit, pause);
-	shift(&run->clocks.max_after_exit, pause);
 }
 
 void

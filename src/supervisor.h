@@ -25,8 +25,9 @@ void supervisor_attend(struct run *run, struct news *news);
 /* Sends SIGNAL to all of the tree. */
 void supervisor_signal_tree(struct run *run, int signal);
 
-/* Ends a pause: the clocks go on from where they stood. */
-void supervisor_resume_clocks(struct run *run, int64_t now);
+/* Sends SIGNAL to the target's group, or to the target alone where the group is
+ * the caller's. */
+void supervisor_forward(const struct run *run, int signal);
 
 /* Notes what the survivors do, to be compared by the next look at them. */
 void supervisor_sample(struct run *run, int64_t now);

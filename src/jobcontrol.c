@@ -1,0 +1,112 @@
+/* Stopping and continuing, as a shell and its terminal want it. */
+#include "jobcontrol.h"
+
+#include <sys/wait.h>
+
+#include <signal.h>
+
+#include "duration.h"
+#include "signals.h"
+#include "supervisor.h"
+
+static void
+pause_clocks(struct run *run, int64_t now)
+{
+	if (run->paused_at == NEVER)
+		run->paused_at = now;
+}
+
+static void
+shift(int64_t *clock, int64_t ns)
+{
+	*clock = duration_add(*clock, ns); /* NEVER stays NEVER */
+}
+
+void
+jobcontrol_resume_clocks(struct run *run, int64_t now)
+{
+	if (run->paused_at == NEVER)
+		return;
+
+	const int64_t pause = now - run->paused_at;
+
+	run->paused_at = NEVER;
+	shift(&run->clocks.timeout, pause);
+	shift(&run->clocks.kill, pause);
+	shift(&run->clocks.idle_after_exit, pause);
+	shift(&run->clocks.max_after_exit, pause);
+}
+
+/*
+ * Whatever stops the target stops the front: the target may have a terminal's
+ * foreground group of its own, as an interactive shell has, and nobody but the
+ * caller's shell could take the terminal back. A SIGSTOP stops no clock,
+ * though.
+ */
+void
+jobcontrol_follow(struct run *run, int64_t now)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	while (!run->target_exited &&
+	       waitid(P_PID, (id_t)run->target, &info,
+	              WSTOPPED | WCONTINUED | WNOHANG | __WALL) == 0 &&
+	       info.si_pid != 0) {
+		run->target_stopped = info.si_code != CLD_CONTINUED;
+		if (run->target_stopped) {
+			const bool is_terminals =
+			    signal_is_terminal_stop(info.si_status);
+
+			if (is_terminals)
+				pause_clocks(run, now);
+			run->front_stopped = true;
+			(void)kill(run->front,
+			           is_terminals ? info.si_status : SIGTSTP);
+		} else {
+			jobcontrol_resume_clocks(run, now);
+		}
+		info.si_pid = 0;
+	}
+}
+
+void
+jobcontrol_stop(struct run *run, int signal, int64_t now)
+{
+	if (run->shares_group) {
+		supervisor_signal_tree(run, signal);
+		return;
+	}
+	run->front_stopped = true;
+	if (run->state != STATE_RUNNING && run->state != STATE_LINGERING)
+		return;
+	/* The target leads an orphaned process group, which the kernel does
+	 * not let a terminal stop: setpgid(2). */
+	supervisor_signal_tree(run, SIGSTOP);
+	pause_clocks(run, now);
+}
+
+void
+jobcontrol_continue(struct run *run, int64_t now)
+{
+	run->front_stopped = false;
+	if (run->shares_group) {
+		/* Most often the group got it from the shell. */
+		jobcontrol_follow(run, now);
+		if (run->target_stopped && !run->target_exited)
+			supervisor_signal_tree(run, SIGCONT);
+	} else if (run->paused_at != NEVER) {
+		jobcontrol_resume_clocks(run, now);
+		supervisor_signal_tree(run, SIGCONT);
+	} else {
+		supervisor_forward(run, SIGCONT);
+	}
+}
+
+void
+jobcontrol_end(struct run *run, int64_t now)
+{
+	jobcontrol_resume_clocks(run, now);
+	if (run->front_stopped && !run->is_front)
+		(void)kill(run->front, SIGCONT);
+	run->front_stopped = false;
+}

@@ -1,0 +1,113 @@
+/* Telling of a stop without being held up by what is told of. */
+#include "narrator.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "diagnosis.h"
+#include "fork.h"
+#include "message.h"
+
+#define MESSAGE_SIZE 4000
+#define PATIENCE_MS  200 /* for naming; and again for printing */
+
+static void
+tell(const struct run *run, enum state next, enum reason why, struct line *line)
+{
+	if (run->options.verbose)
+		diagnosis_narrate(run, next, why);
+	if (line->length > 0)
+		message("%s", line->text);
+}
+
+/* NAMED_FD gets a byte when all is read, and is closed when all is told. */
+static _Noreturn void
+narrate(const struct run *run, enum state next, enum reason why, int named_fd)
+{
+	char text[MESSAGE_SIZE];
+	struct line line = { .text = text, .size = sizeof(text) };
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	diagnosis_add(&line, run, why, DIAGNOSIS_IN_FULL);
+	if (write(named_fd, "", 1) == 1)
+		tell(run, next, why, &line);
+	_exit(0);
+}
+
+/* Where there is no process to be had, which is what a fork bomb leads to, the
+ * watcher itself tells what can be read without a risk. */
+static void
+tell_in_short(const struct run *run, enum state next, enum reason why)
+{
+	char text[MESSAGE_SIZE];
+	struct line line = { .text = text, .size = sizeof(text) };
+
+	diagnosis_add(&line, run, why, DIAGNOSIS_IN_SHORT);
+	tell(run, next, why, &line);
+}
+
+static void
+wait_for_news(int fd)
+{
+	struct pollfd news = { .fd = fd, .events = POLLIN };
+
+	(void)poll(&news, 1, PATIENCE_MS);
+}
+
+void
+narrator_start(struct run *run, enum state next, enum reason why)
+{
+	int named[2];
+
+	if (run->options.quiet)
+		return;
+	narrator_finish(run); /* one after the other */
+	if (pipe2(named, O_CLOEXEC) == -1) {
+		tell_in_short(run, next, why);
+		return;
+	}
+
+	const pid_t narrator = process_fork();
+
+	if (narrator == 0)
+		narrate(run, next, why, named[1]);
+	(void)close(named[1]);
+	if (narrator == -1) {
+		(void)close(named[0]);
+		tell_in_short(run, next, why);
+		return;
+	}
+	run->tree.narrator = narrator;
+	run->narrator_fd = named[0];
+	wait_for_news(run->narrator_fd);
+}
+
+void
+narrator_finish(struct run *run)
+{
+	char byte;
+	siginfo_t info;
+
+	if (run->narrator_fd == -1)
+		return;
+	/* That it named them, or if it never did, that it is over. */
+	wait_for_news(run->narrator_fd);
+	if (fcntl(run->narrator_fd, F_SETFL, O_NONBLOCK) == 0 &&
+	    read(run->narrator_fd, &byte, 1) == 1)
+		wait_for_news(run->narrator_fd);
+	(void)close(run->narrator_fd);
+	run->narrator_fd = -1;
+
+	if (run->tree.narrator == 0)
+		return;
+	/* Our child and not yet reaped: the PID is its own. If SIGKILL does not
+	 * end it, it has become one of those that it was to tell of. */
+	(void)kill(run->tree.narrator, SIGKILL);
+	(void)waitid(P_PID, (id_t)run->tree.narrator, &info,
+	             WEXITED | WNOHANG | __WALL);
+}
