@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/children.h"
 #include "src/descriptors.h"
 #include "src/duration.h"
 #include "src/fork.h"
@@ -97,9 +98,13 @@ note_strangers(struct run *run)
 {
 	siginfo_t info;
 
-	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) ==
+	    0) {
 		if (proctree_note_strangers(&run->tree) == -1)
 			die("cannot note the children there are");
+	} else if (errno != ECHILD) {
+		die("cannot wait for children");
+	}
 }
 
 /* All that both watchers need, before they part. */
@@ -137,6 +142,7 @@ prepare(struct run *run)
 		watch_caller(run);
 	note_strangers(run);
 	make_id(run);
+	run->tree.id = run->id;
 }
 
 static void
@@ -249,12 +255,8 @@ supervise(struct run *run)
 static void
 reap_all(void)
 {
-	siginfo_t info;
-
-	do
-		info.si_pid = 0;
-	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) == 0 &&
-	       info.si_pid != 0);
+	while (children_reap(ANY_CHILD) > 0)
+		;
 }
 
 static struct outcome
@@ -274,6 +276,8 @@ be_supervisor(struct run *run)
 	struct outcome verdict = { OUTCOME_EXIT, STATUS_FAILED };
 
 	run->supervisor = getpid();
+	if (getppid() == 0)
+		run->front = 0; /* in another PID namespace */
 	run->tree.root = run->supervisor;
 	run->tree.stranger_count = 0; /* those are the front's children */
 	if (supervisor_begin(run) == -1 || target_start(run) == -1) {
@@ -300,6 +304,7 @@ take_over(struct run *run)
 
 	const struct outcome verdict = conclude(run);
 
+	terminal_reclaim(&run->terminal);
 	reap_all();
 	return verdict;
 }

@@ -13,22 +13,39 @@
 #define NAMED_MAX     8  /* processes that a message names */
 #define COMMAND_WIDTH 72 /* bytes of each one's command line */
 
-/* Which descriptors of PROCESS keep a reader of our output waiting. */
-static void
-add_holding(struct line *line, const struct run *run,
-            const struct process *process)
+static int
+width_of(enum diagnosis depth)
 {
+	return depth == DIAGNOSIS_IN_FULL ? COMMAND_WIDTH : 0;
+}
+
+/* "; output held by 4711 node vite, fd 1,2": who of them keeps a reader of our
+ * output waiting. */
+static void
+add_holders(struct line *line, const struct run *run, enum diagnosis depth)
+{
+	const struct process_list *const list = &run->tree.list;
 	char file[48];
-	char fds[64];
-	struct line list = { .text = fds, .size = sizeof(fds) };
+	int holders = 0;
 
 	if (run->output_type == 0 || !run->target_left)
 		return;
 	(void)snprintf(file, sizeof(file), "%s:[%llu]",
 	               S_ISFIFO(run->output_type) ? "pipe" : "socket",
 	               run->output_inode);
-	if (procfs_add_holders(&list, process->pid, file) > 0)
-		line_add(line, " (holds the output, fd %s)", fds);
+	for (size_t i = 0; i < list->count && holders < NAMED_MAX; i++) {
+		const pid_t pid = list->entries[i].pid;
+		char text[64];
+		struct line fds = { .text = text, .size = sizeof(text) };
+
+		if (procfs_add_holders(&fds, pid, file) == 0)
+			continue;
+		line_add(line,
+		         holders++ == 0 ? "; output held by %d " : ", %d ",
+		         pid);
+		procfs_add_command(line, pid, width_of(depth));
+		line_add(line, ", fd %s", text);
+	}
 }
 
 static void
@@ -59,20 +76,18 @@ add_names(struct line *line, const struct run *run, enum diagnosis depth)
 	const struct process_list *const list = &run->tree.list;
 
 	if (run->tree.way == PROCTREE_BLIND)
-		line_add(line, " (no usable /proc: processes that left this "
-		               "group cannot be found)");
+		line_add(line, " (no usable /proc: others are not named, and "
+		               "killed without a signal before)");
 	for (size_t i = 0; i < list->count && i < NAMED_MAX; i++) {
 		const struct process *const process = &list->entries[i];
 
 		line_add(line, "%s%d ", i == 0 ? ": " : ", ", process->pid);
-		procfs_add_command(line, process->pid,
-		                   depth == DIAGNOSIS_IN_FULL ? COMMAND_WIDTH
-		                                              : 0);
-		add_holding(line, run, process);
+		procfs_add_command(line, process->pid, width_of(depth));
 		add_refusal(line, process);
 	}
 	if (list->count > NAMED_MAX)
 		line_add(line, " and %zu more", list->count - NAMED_MAX);
+	add_holders(line, run, depth);
 }
 
 /* "stopping 2 processes with SIGTERM: …" */

@@ -3,12 +3,12 @@
 
 #include <sys/wait.h>
 
-#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../watchdog.h"
+#include "children.h"
 #include "descriptors.h"
 #include "duration.h"
 #include "message.h"
@@ -44,15 +44,12 @@ pass_on(const struct run *run, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
 
-	if (signal_is_ignored(signal))
+	if (signal_is_ignored(signal) ||
+	    signal_is_by_write(signal, info->si_pid))
 		return;
-	/* Our own SIGPIPE or SIGXFSZ, from a message that nobody can read. */
-	if (info->si_pid == run->front)
-		return;
-	if (signal_is_terminal_stop(signal) &&
-	    info->si_pid == run->supervisor && info->si_code == SI_USER) {
-		stop(run, signal); /* the target, which shares our terminal, has
-		                      stopped */
+	if (signal == SIGNAL_TO_STOP && info->si_code == SI_QUEUE &&
+	    info->si_pid == run->supervisor) {
+		stop(run, info->si_value.sival_int);
 		return;
 	}
 	if (run->shares_group && info->si_code == SI_KERNEL &&
@@ -74,22 +71,24 @@ supervisor_is_dead(struct run *run)
 	siginfo_t info;
 
 	for (;;) {
-		info.si_pid = 0;
-		if (waitid(P_ALL, 0, &info,
-		           WEXITED | WSTOPPED | WNOHANG | __WALL) == -1)
-			return errno == ECHILD;
-		if (info.si_pid == 0)
+		const pid_t child =
+		    children_look(ANY_CHILD, WEXITED | WSTOPPED, &info);
+
+		if (child == CHILD_NONE_LEFT)
+			return true;
+		if (child == CHILD_NONE_READY)
 			return false;
-		if (info.si_pid != run->supervisor) {
-			if (info.si_code != CLD_STOPPED)
-				proctree_forget_stranger(&run->tree,
-				                         info.si_pid);
-			continue;
-		}
-		if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
+
+		const bool is_stopped =
+		    info.si_code == CLD_STOPPED || info.si_code == CLD_TRAPPED;
+
+		if (child == run->supervisor && !is_stopped)
 			return true;
 		/* A watchdog that somebody stopped watches nothing. */
-		relay(run, SIGCONT, run->front);
+		if (child == run->supervisor)
+			relay(run, SIGCONT, run->front);
+		else if (!is_stopped)
+			proctree_forget_stranger(&run->tree, child);
 	}
 }
 
@@ -137,8 +136,11 @@ front_watch(struct run *run, struct outcome *verdict)
 		message("cannot run '%s': %s", run->options.command[0],
 		        strerror(testament.exec_errno));
 	*verdict = testament.verdict;
-	if (verdict->kind != OUTCOME_UNKNOWN)
+	if (verdict->kind != OUTCOME_UNKNOWN) {
+		if (testament.stop != REASON_NONE)
+			terminal_reclaim(&run->terminal);
 		return true;
+	}
 	prepare_to_take_over(run, &testament);
 	return false;
 }

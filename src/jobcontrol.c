@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "children.h"
 #include "duration.h"
 #include "signals.h"
 #include "supervisor.h"
@@ -37,6 +38,16 @@ jobcontrol_resume_clocks(struct run *run, int64_t now)
 	shift(&run->clocks.max_after_exit, pause);
 }
 
+/* The front may be in another PID namespace ("unshare --pid" without a fork).
+ * Then there is no number for it here, and kill(0) would mean others. */
+static void
+signal_front(const struct run *run, int signal, int value)
+{
+	if (run->front > 0)
+		(void)sigqueue(run->front, signal,
+		               (union sigval){ .sival_int = value });
+}
+
 /*
  * Whatever stops the target stops the front: the target may have a terminal's
  * foreground group of its own, as an interactive shell has, and nobody but the
@@ -46,26 +57,25 @@ jobcontrol_resume_clocks(struct run *run, int64_t now)
 void
 jobcontrol_follow(struct run *run, int64_t now)
 {
-	siginfo_t info = { .si_pid = 0 };
+	siginfo_t info;
 
 	while (!run->target_exited &&
-	       waitid(P_PID, (id_t)run->target, &info,
-	              WSTOPPED | WCONTINUED | WNOHANG | __WALL) == 0 &&
-	       info.si_pid != 0) {
-		run->target_stopped = info.si_code != CLD_CONTINUED;
-		if (run->target_stopped) {
-			const bool is_terminals =
-			    signal_is_terminal_stop(info.si_status);
+	       children_look(run->target, WSTOPPED | WCONTINUED, &info) ==
+	           run->target) {
+		const bool is_terminals =
+		    signal_is_terminal_stop(info.si_status);
 
-			if (is_terminals)
-				pause_clocks(run, now);
-			run->front_stopped = true;
-			(void)kill(run->front,
-			           is_terminals ? info.si_status : SIGTSTP);
-		} else {
-			jobcontrol_resume_clocks(run, now);
+		run->target_stopped = info.si_code != CLD_CONTINUED;
+		if (!run->target_stopped) {
+			/* Which need not be the shell's doing. */
+			jobcontrol_end(run, now);
+			continue;
 		}
-		info.si_pid = 0;
+		if (is_terminals)
+			pause_clocks(run, now);
+		run->front_stopped = true;
+		signal_front(run, SIGNAL_TO_STOP,
+		             is_terminals ? info.si_status : SIGTSTP);
 	}
 }
 
@@ -107,6 +117,6 @@ jobcontrol_end(struct run *run, int64_t now)
 {
 	jobcontrol_resume_clocks(run, now);
 	if (run->front_stopped && !run->is_front)
-		(void)kill(run->front, SIGCONT);
+		signal_front(run, SIGCONT, 0);
 	run->front_stopped = false;
 }

@@ -21,8 +21,8 @@ void jobcontrol_continue(struct run *run, int64_t now);
 /* Ends a pause: the clocks go on from where they stood. */
 void jobcontrol_resume_clocks(struct run *run, int64_t now);
 
-/* The target is dead, whatever stopped it: nothing stands still any more, the
- * clocks as little as the front. */
+/* The target goes on, or is dead: nothing stands still any more, the clocks as
+ * little as the front. */
 void jobcontrol_end(struct run *run, int64_t now);
 
 #endif

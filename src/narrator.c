@@ -2,13 +2,13 @@
 #include "narrator.h"
 
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "diagnosis.h"
 #include "fork.h"
 #include "message.h"
@@ -91,7 +91,6 @@ void
 narrator_finish(struct run *run)
 {
 	char byte;
-	siginfo_t info;
 
 	if (run->narrator_fd == -1)
 		return;
@@ -108,6 +107,5 @@ narrator_finish(struct run *run)
 	/* Our child and not yet reaped: the PID is its own. If SIGKILL does not
 	 * end it, it has become one of those that it was to tell of. */
 	(void)kill(run->tree.narrator, SIGKILL);
-	(void)waitid(P_PID, (id_t)run->tree.narrator, &info,
-	             WEXITED | WNOHANG | __WALL);
+	(void)children_reap(run->tree.narrator);
 }

@@ -269,6 +269,38 @@ procfs_visit_all(procfs_visit *visit, void *context)
 	return result;
 }
 
+bool
+procfs_has_variable(pid_t pid, const char *variable)
+{
+	char path[PATH_SIZE];
+	char chunk[CHUNK_SIZE];
+	size_t matched = 0; /* bytes of VARIABLE, its final null byte too */
+	bool is_start = true;
+	ssize_t length;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd == -1)
+		return false;
+	while ((length = read(fd, chunk, sizeof(chunk))) > 0) {
+		for (ssize_t i = 0; i < length; i++) {
+			if (is_start && chunk[i] == variable[matched]) {
+				if (variable[matched++] == '\0') {
+					(void)close(fd);
+					return true;
+				}
+				continue;
+			}
+			is_start = chunk[i] == '\0';
+			matched = 0;
+		}
+	}
+	(void)close(fd);
+	return false;
+}
+
 /* PID's name as the kernel keeps it, which can always be read. */
 static void
 add_name(struct line *line, pid_t pid)

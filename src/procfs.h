@@ -57,6 +57,10 @@ int procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
  * Returns as above. */
 int procfs_visit_all(procfs_visit *visit, void *context);
 
+/* Whether PID was started with VARIABLE ("NAME=value") in its environment.
+ * False where that is not ours to read. May wait, as procfs_add_command may. */
+bool procfs_has_variable(pid_t pid, const char *variable);
+
 /*
  * Appends PID's command line to LINE, arguments parted by spaces and at most
  * WIDTH bytes of it; "[comm]" as ps(1) does where there is none, or where WIDTH

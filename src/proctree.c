@@ -1,12 +1,11 @@
 /* The processes below one process: who they are and whether any is left. */
 #include "proctree.h"
 
-#include <sys/wait.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "procfs.h"
 
 #define FIRST_CAPACITY 64
@@ -28,6 +27,12 @@ proctree_knows_stranger(const struct proctree *tree, pid_t pid)
 	return pid == tree->narrator;
 }
 
+/*
+ * Whether PROCESS is one of the caller's that is below us only since this was
+ * an exec without a fork. Orphans of such children come to us as well, as we
+ * are a subreaper: so where there are any, a child has to prove that it is of
+ * the run, by the target's session or the run's ID.
+ */
 static bool
 is_stranger(const struct proctree *tree, const struct process *process)
 {
@@ -35,13 +40,10 @@ is_stranger(const struct proctree *tree, const struct process *process)
 		return false;
 	if (proctree_knows_stranger(tree, process->pid))
 		return true;
-	/*
-	 * An orphan of a stranger comes to us as well, since we are a
-	 * subreaper; it is still in the caller's session, which nothing of a
-	 * run that has a session of its own can be in.
-	 */
-	return tree->stranger_count > 0 && tree->target_group != 0 &&
-	       process->session == tree->callers_session;
+	return tree->stranger_count > 0 && process->pid != tree->target &&
+	       !(tree->target_group != 0 &&
+	         process->session == tree->target_group) &&
+	       !procfs_has_variable(process->pid, tree->id);
 }
 
 static int
@@ -133,7 +135,6 @@ struct walk {
 static int
 list_hidden_child(struct proctree *tree, pid_t pid)
 {
-	siginfo_t info;
 	const struct process process = {
 		.pid = pid,
 		.parent = tree->root,
@@ -143,9 +144,8 @@ list_hidden_child(struct proctree *tree, pid_t pid)
 		.threads = 1,
 	};
 
-	if (waitid(P_PID, (id_t)pid, &info,
-	           WSTOPPED | WNOHANG | WNOWAIT | __WALL) == -1)
-		return 0; /* a zombie */
+	if (!children_are_alive(pid))
+		return 0;
 	return is_stranger(tree, &process) ? 0
 	                                   : list_append(&tree->list, &process);
 }
@@ -181,15 +181,18 @@ read_by_children(struct proctree *tree)
 {
 	struct walk walk = { .tree = tree, .parent = tree->root };
 
-	if (procfs_visit_children(tree->root, 1, visit_child, &walk) == -1)
+	if (procfs_visit_children(tree->root, 1, visit_child, &walk) == -1) {
+		tree->is_partial = true;
 		return -1;
+	}
 	for (size_t i = 0; i < tree->list.count; i++) {
 		const struct process parent = tree->list.entries[i];
 
 		walk.parent = parent.pid;
-		/* Gone meanwhile, or no memory: the next reading shows. */
-		(void)procfs_visit_children(parent.pid, parent.threads,
-		                            visit_child, &walk);
+		if (procfs_visit_children(parent.pid, parent.threads,
+		                          visit_child, &walk) == -1 &&
+		    errno != ENOENT && errno != ESRCH)
+			tree->is_partial = true;
 	}
 	return 0;
 }
@@ -225,7 +228,8 @@ take_children(struct proctree *tree, const struct process_list *all,
 	}
 	for (; low < all->count && all->entries[low].parent == parent; low++) {
 		if (!is_stranger(tree, &all->entries[low]))
-			(void)list_append(&tree->list, &all->entries[low]);
+			tree->is_partial |=
+			    list_append(&tree->list, &all->entries[low]) == -1;
 	}
 }
 
@@ -234,7 +238,8 @@ read_by_scan(struct proctree *tree)
 {
 	struct process_list all = { .entries = NULL };
 
-	(void)procfs_visit_all(visit_any, &all);
+	if (procfs_visit_all(visit_any, &all) == -1)
+		tree->is_partial = true;
 	list_sort(&all, by_parent);
 	take_children(tree, &all, tree->root);
 	for (size_t i = 0; i < tree->list.count; i++)
@@ -291,6 +296,7 @@ proctree_read(struct proctree *tree)
 	tree->list = tree->before;
 	tree->list.count = 0;
 	tree->before = last;
+	tree->is_partial = false;
 
 	if (tree->way == PROCTREE_UNTRIED)
 		choose_way(tree);
@@ -298,6 +304,8 @@ proctree_read(struct proctree *tree)
 		(void)read_by_children(tree);
 	else if (tree->way == PROCTREE_BY_SCAN)
 		read_by_scan(tree);
+	else
+		tree->is_partial = true;
 	list_sort_and_unify(&tree->list);
 	remember(tree);
 }
@@ -320,20 +328,6 @@ proctree_activity(const struct proctree *tree)
 	return sum;
 }
 
-bool
-proctree_has_children(void)
-{
-	siginfo_t info;
-
-	/*
-	 * Without WEXITED a zombie is nothing to wait for, so ECHILD says that
-	 * no child is alive, while the zombie that holds the target's PID
-	 * stays (wait_consider_task() and wait_task_zombie() in the kernel).
-	 */
-	return waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG | WNOWAIT | __WALL) ==
-	       0;
-}
-
 struct reaping {
 	struct proctree *tree;
 	pid_t keep;
@@ -343,11 +337,8 @@ static int
 visit_to_reap(pid_t pid, void *context)
 {
 	const struct reaping *const reaping = context;
-	siginfo_t info = { .si_pid = 0 };
 
-	if (pid != reaping->keep &&
-	    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | __WALL) == 0 &&
-	    info.si_pid == pid)
+	if (pid != reaping->keep && children_reap(pid) == pid)
 		proctree_forget_stranger(reaping->tree, pid);
 	return 0;
 }

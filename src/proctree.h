@@ -37,6 +37,7 @@ struct proctree {
 	pid_t callers_session; /* its groups are not to be signalled as such */
 	pid_t *strangers;      /* children that ROOT had before the run */
 	size_t stranger_count;
+	const char *id; /* "WDRUN_ID=…", as all of the tree have it */
 	pid_t narrator; /* a child of ROOT's that tells of it, or 0 */
 	enum {
 		PROCTREE_UNTRIED,
@@ -44,6 +45,7 @@ struct proctree {
 		PROCTREE_BY_SCAN,     /* costs the size of the machine */
 		PROCTREE_BLIND,       /* there is no /proc that could be used */
 	} way;
+	bool is_partial; /* the list is: for want of memory, or of /proc */
 	struct process_list list;
 	struct process_list before; /* the list of the reading before */
 };
@@ -62,9 +64,6 @@ void proctree_sort(struct process_list *list);
 /* A number that changes when a process of the tree comes, goes, computes,
  * reads or writes. Taken from the latest reading, and /proc/PID/io. */
 uint64_t proctree_activity(const struct proctree *tree);
-
-/* Whether this process has a child that is alive. One system call. */
-bool proctree_has_children(void);
 
 /* Reaps the dead children of this process, all but KEEP (0: none is kept).
  * Costs the number of its children. */

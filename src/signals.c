@@ -126,6 +126,12 @@ signal_is_ignored(int signal)
 }
 
 bool
+signal_is_by_write(int signal, pid_t sender)
+{
+	return (signal == SIGPIPE || signal == SIGXFSZ) && sender == getpid();
+}
+
+bool
 signal_is_terminating(int signal)
 {
 	return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT ||

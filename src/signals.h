@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Signals 1 to 64 as the kernel counts them, one bit each. A sigset_t will not
@@ -12,6 +13,11 @@
  * mask that its caller gave it.
  */
 #define SIGNAL_MAX 64
+
+/* By which the supervisor has the front stop: its value is the signal to stop
+ * by. A real-time one, which is queued even behind the terminal's own SIGTSTP,
+ * and not lost in it. */
+#define SIGNAL_TO_STOP SIGNAL_MAX
 
 #define SIGNAL_NAME_SIZE 24 /* holds what signal_name writes */
 
@@ -35,6 +41,10 @@ bool signal_is_pending(int signal);
 
 /* Whether this process ignores SIGNAL, as under nohup(1). */
 bool signal_is_ignored(int signal);
+
+/* Whether SIGNAL, from SENDER, is what a write(2) of this process's own has led
+ * to: SIGPIPE or SIGXFSZ, by a message that cannot be written. */
+bool signal_is_by_write(int signal, pid_t sender);
 
 /* Whether SIGNAL asks a run to end: HUP, INT, QUIT, TERM. */
 bool signal_is_terminating(int signal);

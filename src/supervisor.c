@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../watchdog.h"
+#include "children.h"
 #include "descriptors.h"
 #include "duration.h"
 #include "jobcontrol.h"
@@ -70,8 +71,9 @@ supervisor_settle(struct run *run)
 	int keep[] = { run->lifeline[0], run->testament[1], run->caller_fd,
 		       run->signal_fd };
 
-	/* "killall wdrun" goes by this name, and finds the front alone. */
-	(void)prctl(PR_SET_NAME, "wdrun-superv", 0, 0, 0);
+	/* killall(1) and pkill(1) go by this name: "pkill -9 wdrun" is not to
+	 * find both watchers, but the front alone. */
+	(void)prctl(PR_SET_NAME, "wd-supervisor", 0, 0, 0);
 	run->tree.callers_session = getsid(0);
 	(void)setsid();
 	note_output(run);
@@ -178,28 +180,26 @@ reap_orphans(struct run *run)
 	siginfo_t info;
 
 	while (!run->target_exited) {
-		info.si_pid = 0;
-		if (waitid(P_ALL, 0, &info,
-		           WEXITED | WNOHANG | WNOWAIT | __WALL) == -1) {
-			/* Nobody is left, so neither is the target; how it
-			 * ended will never be known. */
-			run->target_exited = errno == ECHILD;
+		const pid_t child =
+		    children_look(ANY_CHILD, WEXITED | WNOWAIT, &info);
+
+		if (child == CHILD_NONE_READY)
 			return;
-		}
-		if (info.si_pid == 0)
-			return;
-		if (info.si_pid != run->target) {
-			(void)waitid(P_PID, (id_t)info.si_pid, &info,
-			             WEXITED | WNOHANG | __WALL);
+		if (child != run->target && child != CHILD_NONE_LEFT) {
+			(void)children_reap(child);
+			proctree_forget_stranger(&run->tree, child);
 			continue;
 		}
 		run->target_exited = true;
 		run->target_left = run->state == STATE_RUNNING;
-		run->target_outcome = outcome_of(&info);
+		/* Where nobody is left, neither is the target; how it ended
+		 * will never be known. */
+		if (child == run->target)
+			run->target_outcome = outcome_of(&info);
 		jobcontrol_end(run, duration_now());
 		return;
 	}
-	/* The target now hides all the others from a waitid for any. */
+	/* The target now hides all the others from a look for any. */
 	proctree_reap(&run->tree, run->target);
 }
 
@@ -247,8 +247,8 @@ heed_signal(struct run *run, const struct news *news)
 	/* What the terminal sends, the front gets as well. */
 	if (news->code == SI_KERNEL && signal_is_terminals(signal))
 		return;
-	/* Our own SIGPIPE or SIGXFSZ, from a message that nobody can read. */
-	if (news->sender == getpid() || signal_is_ignored(signal))
+	if (signal_is_ignored(signal) ||
+	    signal_is_by_write(signal, news->sender))
 		return;
 
 	if (signal_is_terminating(signal))
@@ -261,16 +261,19 @@ heed_signal(struct run *run, const struct news *news)
 		supervisor_forward(run, signal);
 }
 
-/* waitid(2) is asked first, since that is all that a prompt end costs. */
+/* The children are asked first, since that is all that a prompt end costs. */
 static bool
 tree_is_empty(struct run *run)
 {
-	if (!proctree_has_children())
+	struct proctree *const tree = &run->tree;
+
+	if (!children_are_alive(ANY_CHILD))
 		return true;
-	if (run->tree.stranger_count == 0 && run->tree.narrator == 0)
+	if (tree->stranger_count == 0 && tree->narrator == 0)
 		return false;
-	proctree_read(&run->tree);
-	return run->tree.list.count == 0;
+	/* There are some who do not count. */
+	proctree_read(tree);
+	return tree->list.count == 0 && !tree->is_partial;
 }
 
 static bool

@@ -33,6 +33,7 @@ terminal_remember(struct terminal *terminal)
 	terminal->device = file.st_rdev;
 	terminal->session = getsid(0);
 	terminal->group = getpgrp();
+	terminal->was_foreground = tcgetpgrp(STDIN_FILENO) == terminal->group;
 }
 
 /* The terminal, opened anew, since no descriptor of the caller's is kept. */
@@ -82,5 +83,24 @@ terminal_restore(const struct terminal *terminal)
 	/* With SIGTTOU blocked, or from another session, this does not stop
 	 * us (tty_check_change() in the kernel). */
 	(void)tcsetattr(fd, TCSANOW, &terminal->modes);
+	(void)close(fd);
+}
+
+void
+terminal_reclaim(const struct terminal *terminal)
+{
+	if (!terminal->is_known || !terminal->was_foreground)
+		return;
+
+	const int fd = open_again(terminal);
+
+	if (fd == -1)
+		return;
+
+	const pid_t group = tcgetpgrp(fd);
+
+	if (group > 1 && group != terminal->group && kill(-group, 0) == -1 &&
+	    errno == ESRCH)
+		(void)tcsetpgrp(fd, terminal->group);
 	(void)close(fd);
 }

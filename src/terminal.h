@@ -15,6 +15,7 @@ struct terminal {
 	struct termios modes;
 	pid_t session; /* the caller's */
 	pid_t group;
+	bool was_foreground; /* that group */
 };
 
 /* Whether stdin is the controlling terminal of this process. */
@@ -29,5 +30,12 @@ void terminal_remember(struct terminal *terminal);
  * session too. Fails silently: there may be no terminal any more.
  */
 void terminal_restore(const struct terminal *terminal);
+
+/*
+ * Gives the terminal back to the caller's group where the group that had it is
+ * dead: a script that goes on after an interactive shell was stopped could not
+ * read from it otherwise. For the front alone, which is in its session.
+ */
+void terminal_reclaim(const struct terminal *terminal);
 
 #endif

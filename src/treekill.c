@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "procfs.h"
+
+#define FIRST_PID     2
+#define PID_MAX_LIMIT 4194304 /* of any kernel, proc(5): pid_max */
 
 #ifndef SYS_pidfd_send_signal
 #define SYS_pidfd_send_signal 424 /* the same everywhere but on alpha */
@@ -98,16 +102,32 @@ signal_one(const struct proctree *tree, struct process *process, int signal)
 	process->refused = result == -1 && errno != ESRCH ? errno : 0;
 }
 
-/* All that can be done without /proc. The target is a child not yet reaped,
- * so both numbers are its own. */
+/*
+ * The children that are alive, found by asking for every number there may be.
+ * It takes half a second; and what is below them comes to us when they are
+ * dead, for the next sweep.
+ */
+static void
+kill_children_by_number(const struct proctree *tree)
+{
+	for (pid_t pid = FIRST_PID; pid <= PID_MAX_LIMIT; pid++) {
+		if (children_are_alive(pid) &&
+		    !proctree_knows_stranger(tree, pid))
+			(void)kill(pid, SIGKILL);
+	}
+}
+
+/* What can be done without /proc. The target is a child not yet reaped, so both
+ * numbers are its own. */
 static void
 signal_blindly(const struct proctree *tree, int signal)
 {
-	if (tree->target <= 1)
-		return;
-	if (tree->target_group > 1)
+	if (tree->target > 1 && tree->target_group > 1)
 		(void)kill(-tree->target_group, signal);
-	(void)kill(tree->target, signal);
+	if (tree->target > 1)
+		(void)kill(tree->target, signal);
+	if (signal == SIGKILL)
+		kill_children_by_number(tree);
 }
 
 struct peel {

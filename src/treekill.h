@@ -10,7 +10,7 @@
  * process groups where they are the tree's own, for which that is atomic
  * against a fork, else one by one. Nothing that is not of the tree is ever
  * signalled, nor kill(0) or kill(-1) called. What refuses is marked in the
- * list.
+ * list. Without /proc, only SIGKILL reaches what has left the target's group.
  */
 void treekill_signal(struct proctree *tree, int signal);
 
