@@ -27,8 +27,6 @@
 #include "src/testament.h"
 #include "src/treekill.h"
 
-#define LAST_BOUND (5 * SECOND)
-
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434 /* the same everywhere but on alpha */
 #endif
@@ -169,13 +167,6 @@ enter_stopping(struct run *run, enum reason why, int64_t now)
 	run->clocks.kill = duration_add(now, run->options.kill_after);
 }
 
-static void
-enter_killing(struct run *run, int64_t now)
-{
-	run->clocks.last = duration_add(now, LAST_BOUND);
-	supervisor_sweep(run, now);
-}
-
 /* Notes the first reason to end the tree, which the verdict depends on. */
 static void
 note_stop(struct run *run, enum reason why)
@@ -202,7 +193,7 @@ begin(struct run *run, enum state next, enum reason why)
 		break;
 	case STATE_KILLING:
 		jobcontrol_resume_clocks(run, now);
-		enter_killing(run, now);
+		supervisor_start_killing(run, now);
 		break;
 	case STATE_RUNNING:
 	case STATE_DONE:
@@ -265,7 +256,7 @@ conclude(struct run *run)
 	const struct outcome verdict = judge_verdict(run);
 
 	narrator_finish(run);
-	if (run->stop != REASON_NONE)
+	if (run->stop != REASON_NONE && !run->target_left)
 		terminal_restore(&run->terminal);
 	return verdict;
 }
@@ -315,7 +306,8 @@ main(int argc, char *argv[])
 	/* Not on the stack, where it would lie across two pages or not as
 	 * chance has it; each fork copies what it lies in. */
 	static struct run run = {
-		.clocks = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER },
+		.clocks = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
+		            NEVER },
 		.paused_at = NEVER,
 		.null_fd = -1,
 		.lifeline = { -1, -1 },

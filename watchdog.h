@@ -92,6 +92,7 @@ struct clocks {
 	int64_t sample; /* next look at what the survivors do */
 	int64_t sweep;  /* next round of killing */
 	int64_t last;   /* then what cannot be killed is given up */
+	int64_t storm;  /* no newcomer puts that off any more */
 };
 
 struct run {

@@ -61,35 +61,44 @@ pass_on(const struct run *run, const siginfo_t *info)
 		stop(run, signal);
 }
 
-/*
- * Reaps what has died, which as PID 1 or under an exec without a fork may be
- * anybody. Returns whether it was the supervisor.
- */
+/* Whether the supervisor is; one that is merely stopped is continued. */
 static bool
-supervisor_is_dead(struct run *run)
+supervisor_is_dead(const struct run *run)
 {
 	siginfo_t info;
+	pid_t child;
 
-	for (;;) {
-		const pid_t child =
-		    children_look(ANY_CHILD, WEXITED | WSTOPPED, &info);
-
-		if (child == CHILD_NONE_LEFT)
+	while ((child = children_look(run->supervisor, WEXITED | WSTOPPED,
+	                              &info)) == run->supervisor) {
+		if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
 			return true;
-		if (child == CHILD_NONE_READY)
-			return false;
-
-		const bool is_stopped =
-		    info.si_code == CLD_STOPPED || info.si_code == CLD_TRAPPED;
-
-		if (child == run->supervisor && !is_stopped)
-			return true;
-		/* A watchdog that somebody stopped watches nothing. */
-		if (child == run->supervisor)
-			relay(run, SIGCONT, run->front);
-		else if (!is_stopped)
-			proctree_forget_stranger(&run->tree, child);
+		relay(run, SIGCONT, run->front);
 	}
+	return child == CHILD_NONE_LEFT;
+}
+
+/*
+ * Reaps the other children there can be: as PID 1, or after an exec without a
+ * fork. Returns whether the target is one of them; then the supervisor is
+ * dying, and the target's status is still wanted.
+ */
+static bool
+target_is_ours(struct run *run, struct testament *testament)
+{
+	siginfo_t info;
+	pid_t child;
+
+	while ((child = children_look(ANY_CHILD, WEXITED | WNOWAIT, &info)) >
+	       0) {
+		testament_read(run, testament);
+		if (child == testament->target)
+			return true;
+		if (child == run->supervisor)
+			return false; /* its own SIGCHLD is still to come */
+		(void)children_reap(child);
+		proctree_forget_stranger(&run->tree, child);
+	}
+	return false;
 }
 
 /* Makes the front what the supervisor was, as far as it is needed. */
@@ -113,6 +122,7 @@ bool
 front_watch(struct run *run, struct outcome *verdict)
 {
 	int keep[] = { run->lifeline[1], run->testament[0] };
+	struct testament testament = { .target = 0 };
 	siginfo_t info;
 
 	descriptors_release(run->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
@@ -123,15 +133,15 @@ front_watch(struct run *run, struct outcome *verdict)
 
 	for (;;) {
 		if (signals_wait(&info) == -1)
-			continue; /* EINTR: continued after a SIGSTOP */
+			continue; /* EINTR, at a SIGCONT after a SIGSTOP */
 		if (info.si_signo != SIGCHLD)
 			pass_on(run, &info);
-		else if (supervisor_is_dead(run))
+		else if (supervisor_is_dead(run) ||
+		         target_is_ours(run, &testament))
 			break;
 	}
 
-	const struct testament testament = testament_read(run);
-
+	testament_read(run, &testament);
 	if (testament.exec_errno != 0)
 		message("cannot run '%s': %s", run->options.command[0],
 		        strerror(testament.exec_errno));

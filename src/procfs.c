@@ -37,7 +37,7 @@ read_start(const char *path, char *text, size_t size)
 	return length;
 }
 
-bool
+int
 procfs_is_ours(void)
 {
 	static const char name[] = "NSpid:\t";
@@ -45,7 +45,7 @@ procfs_is_ours(void)
 	const char *line = text;
 
 	if (read_start("/proc/self/status", text, sizeof(text)) <= 0)
-		return false;
+		return errno == ENOENT || errno == EACCES ? 0 : -1;
 
 	/* One number for each PID namespace from that of the mount down to
 	 * ours, so one alone if they are the same: proc(5). Without the line
@@ -53,7 +53,7 @@ procfs_is_ours(void)
 	while (strncmp(line, name, sizeof(name) - 1) != 0) {
 		line = strchr(line, '\n');
 		if (line == NULL)
-			return true;
+			return 1;
 		line++;
 	}
 

@@ -22,9 +22,10 @@ struct procfs_stat {
 /*
  * Whether /proc is there and numbers processes as this process does. It need
  * not: "unshare --pid" without "--mount-proc" leaves the outer /proc in place,
- * whose PIDs mean other processes here. Reads one file.
+ * whose PIDs mean other processes here. Reads one file. Returns 1 or 0, or -1
+ * with errno where that cannot be told at the moment (ENOMEM, EMFILE…).
  */
-bool procfs_is_ours(void);
+int procfs_is_ours(void);
 
 /* Reads TEXT, the LENGTH bytes of a stat file, into *STAT. Returns 0, or -1
  * with errno EINVAL where it is not one. */

@@ -250,12 +250,16 @@ read_by_scan(struct proctree *tree)
 static void
 choose_way(struct proctree *tree)
 {
-	if (!procfs_is_ours())
+	const int is_ours = procfs_is_ours();
+
+	if (is_ours == 0)
 		tree->way = PROCTREE_BLIND;
-	else if (read_by_children(tree) == -1 && errno == ENOENT)
-		tree->way = PROCTREE_BY_SCAN;
-	else
+	if (is_ours != 1)
+		return;
+	if (read_by_children(tree) == 0)
 		tree->way = PROCTREE_BY_CHILDREN;
+	else if (errno == ENOENT)
+		tree->way = PROCTREE_BY_SCAN;
 	tree->list.count = 0;
 }
 

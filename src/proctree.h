@@ -40,7 +40,8 @@ struct proctree {
 	const char *id; /* "WDRUN_ID=…", as all of the tree have it */
 	pid_t narrator; /* a child of ROOT's that tells of it, or 0 */
 	enum {
-		PROCTREE_UNTRIED,
+		PROCTREE_UNTRIED, /* or what was tried failed for want of memory
+		                   */
 		PROCTREE_BY_CHILDREN, /* costs the size of the tree */
 		PROCTREE_BY_SCAN,     /* costs the size of the machine */
 		PROCTREE_BLIND,       /* there is no /proc that could be used */

@@ -22,10 +22,12 @@
 #include "signals.h"
 #include "treekill.h"
 
+#define LAST_BOUND          (5 * SECOND)  /* since the last newcomer */
+#define STORM_BOUND         (60 * SECOND) /* and in all, about */
 #define SAMPLE_INTERVAL     (250 * MILLISECOND)
 #define SWEEP_PAUSE_FIRST   MILLISECOND
 #define SWEEP_PAUSE_LAST    (64 * MILLISECOND)
-#define RESTLESS_IS_STORM   8
+#define RESTLESS_IS_STORM   3
 #define FREEZE_LIMIT        64
 #define ECHO_WINDOW         (100 * MILLISECOND)
 #define PAUSE_AFTER_FAILURE MILLISECOND
@@ -295,6 +297,31 @@ look_for_progress(struct run *run, int64_t now)
 		    duration_add(now, run->options.idle_after_exit);
 }
 
+/* A round of killing, and when the next one is due. */
+static void
+sweep(struct run *run, int64_t now)
+{
+	if (treekill_sweep(&run->tree) > 0) {
+		run->restless_sweeps++;
+		run->sweep_pause = 0;
+		/* What still forks can be killed, if only not as fast. */
+		if (run->clocks.last < run->clocks.storm)
+			run->clocks.last = duration_add(now, LAST_BOUND);
+	} else {
+		run->restless_sweeps = 0;
+		run->sweep_pause = run->sweep_pause == 0 ? SWEEP_PAUSE_FIRST
+		                                         : 2 * run->sweep_pause;
+		if (run->sweep_pause > SWEEP_PAUSE_LAST)
+			run->sweep_pause = SWEEP_PAUSE_LAST;
+	}
+	if (run->restless_sweeps == RESTLESS_IS_STORM) {
+		treekill_freeze(&run->tree, FREEZE_LIMIT);
+		run->restless_sweeps = 0;
+	}
+	reap_orphans(run);
+	run->clocks.sweep = duration_add(now, run->sweep_pause);
+}
+
 void
 supervisor_attend(struct run *run, struct news *news)
 {
@@ -312,7 +339,7 @@ supervisor_attend(struct run *run, struct news *news)
 	if (is_due_for_sample(run, news->now))
 		look_for_progress(run, news->now);
 	if (run->state == STATE_KILLING && news->now >= run->clocks.sweep)
-		supervisor_sweep(run, news->now);
+		sweep(run, news->now);
 }
 
 void
@@ -331,22 +358,9 @@ supervisor_sample(struct run *run, int64_t now)
 }
 
 void
-supervisor_sweep(struct run *run, int64_t now)
+supervisor_start_killing(struct run *run, int64_t now)
 {
-	if (treekill_sweep(&run->tree) > 0) {
-		run->restless_sweeps++;
-		run->sweep_pause = 0;
-	} else {
-		run->restless_sweeps = 0;
-		run->sweep_pause = run->sweep_pause == 0 ? SWEEP_PAUSE_FIRST
-		                                         : 2 * run->sweep_pause;
-		if (run->sweep_pause > SWEEP_PAUSE_LAST)
-			run->sweep_pause = SWEEP_PAUSE_LAST;
-	}
-	if (run->restless_sweeps == RESTLESS_IS_STORM) {
-		treekill_freeze(&run->tree, FREEZE_LIMIT);
-		run->restless_sweeps = 0;
-	}
-	reap_orphans(run);
-	run->clocks.sweep = duration_add(now, run->sweep_pause);
+	run->clocks.last = duration_add(now, LAST_BOUND);
+	run->clocks.storm = duration_add(now, STORM_BOUND);
+	sweep(run, now);
 }

@@ -32,7 +32,7 @@ void supervisor_forward(const struct run *run, int signal);
 /* Notes what the survivors do, to be compared by the next look at them. */
 void supervisor_sample(struct run *run, int64_t now);
 
-/* A round of killing, and when the next one is due. */
-void supervisor_sweep(struct run *run, int64_t now);
+/* Begins to kill the tree, and sets the bound on that. */
+void supervisor_start_killing(struct run *run, int64_t now);
 
 #endif

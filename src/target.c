@@ -122,6 +122,14 @@ restore_sigchld(const struct run *run)
 		(void)sigaction(SIGCHLD, &ignore, NULL);
 }
 
+/* Has the front tell errno. */
+static _Noreturn void
+fail(const struct run *run, int status)
+{
+	testament_exec_failed(run, errno);
+	_exit(status);
+}
+
 /* Async-signal-safe, and so is all that it calls. */
 static _Noreturn void
 become_target(struct run *run, pid_t supervisor)
@@ -138,23 +146,22 @@ become_target(struct run *run, pid_t supervisor)
 	 * line would never be noticed. So arm first, then look who the parent
 	 * is. prctl(2), PR_SET_PDEATHSIG.
 	 */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || getppid() != supervisor)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
+		fail(run, STATUS_FAILED);
+	if (getppid() != supervisor)
 		_exit(STATUS_FAILED);
 
 	if (!run->shares_group)
 		(void)setsid(); /* a process just forked leads no group */
 	if (run->options.no_stdin && dup2(run->null_fd, STDIN_FILENO) == -1)
-		_exit(STATUS_FAILED);
+		fail(run, STATUS_FAILED);
 	restore_sigchld(run);
 	add_id(environment, environ, run->id);
 	environ = environment;
 	(void)signals_set_mask(run->callers_mask);
 
 	execute(run->options.command);
-	const int why = errno;
-
-	testament_exec_failed(run, why);
-	_exit(why == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
+	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
 
 int

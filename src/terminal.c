@@ -16,7 +16,10 @@ terminal_is_stdin(void)
 {
 	/* Answers for the caller's controlling terminal only: TIOCGSID in
 	 * ioctl_tty(2). */
-	return tcgetsid(STDIN_FILENO) != -1;
+	const pid_t session = tcgetsid(STDIN_FILENO);
+
+	/* The master of a pseudo-terminal answers for its slave. */
+	return session != -1 && session == getsid(0);
 }
 
 void

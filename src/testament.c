@@ -84,17 +84,15 @@ note(struct testament *testament, struct entry entry)
 	}
 }
 
-struct testament
-testament_read(const struct run *run)
+void
+testament_read(const struct run *run, struct testament *testament)
 {
-	struct testament testament = { .target = 0 };
 	struct entry entry;
 	ssize_t length;
 
 	do {
 		length = read(run->testament[0], &entry, sizeof(entry));
 		if (length == (ssize_t)sizeof(entry))
-			note(&testament, entry);
+			note(testament, entry);
 	} while (length > 0 || (length == -1 && errno == EINTR));
-	return testament;
 }

@@ -29,7 +29,8 @@ void testament_name_target(const struct run *run, pid_t target);
 void testament_name_stop(const struct run *run, enum reason why);
 void testament_judge(const struct run *run, struct outcome verdict);
 
-/* All that was left. Does not block. */
-struct testament testament_read(const struct run *run);
+/* Adds what was left since the last reading to *TESTAMENT, which starts empty.
+ * Does not block. */
+void testament_read(const struct run *run, struct testament *testament);
 
 #endif

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -163,7 +164,7 @@ treekill_signal(struct proctree *tree, int signal)
 {
 	struct process_list *const list = &tree->list;
 
-	if (tree->way == PROCTREE_BLIND) {
+	if (tree->way == PROCTREE_BLIND || tree->way == PROCTREE_UNTRIED) {
 		signal_blindly(tree, signal);
 		return;
 	}
@@ -209,6 +210,22 @@ treekill_sweep(struct proctree *tree)
 	return newcomers;
 }
 
+/*
+ * A storm of hundreds leaves its killer a hundredth of a processor. What it has
+ * forked gets what is left over from now on, and its children with it. That is
+ * allowed for one's own: sched(7). Not by sched_setscheduler(3), which musl
+ * leaves to fail.
+ */
+static void
+calm(const struct process_list *list)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+
+	for (size_t i = 0; i < list->count; i++)
+		(void)syscall(SYS_sched_setscheduler, list->entries[i].pid,
+		              SCHED_IDLE, &none);
+}
+
 void
 treekill_freeze(struct proctree *tree, int limit)
 {
@@ -217,6 +234,7 @@ treekill_freeze(struct proctree *tree, int limit)
 	while (!is_still && limit-- > 0) {
 		proctree_read(tree);
 		treekill_signal(tree, SIGSTOP);
+		calm(&tree->list);
 		is_still = true;
 		for (size_t i = 0; i < tree->list.count; i++)
 			is_still &= !tree->list.entries[i].is_new;

@@ -13,7 +13,8 @@ run_in(enum state state)
 	return (struct run){
 		.state = state,
 		.paused_at = NEVER,
-		.clocks = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER },
+		.clocks = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
+		            NEVER },
 		.options = { .timeout = NEVER, .survivors = SURVIVORS_KILL },
 	};
 }
@@ -21,7 +22,7 @@ run_in(enum state state)
 static struct run
 with_all_due(struct run run)
 {
-	run.clocks = (struct clocks){ DUE, DUE, DUE, DUE, DUE, DUE, DUE };
+	run.clocks = (struct clocks){ DUE, DUE, DUE, DUE, DUE, DUE, DUE, DUE };
 	return run;
 }
 

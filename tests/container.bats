@@ -1,0 +1,229 @@
+#!/usr/bin/env bats
+#
+# Containers and other people's machines: as PID 1, without /proc, with a /proc
+# that is somebody else's, with processes that cannot be killed.
+#
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load helper
+
+setup() {
+	common_setup
+	need_root
+	need unshare
+	container=(unshare --pid --fork --mount-proc)
+}
+
+@test "as PID 1 the code passes" {
+	complete "${container[@]}" "$WDRUN" sh -c 'exit 42'
+
+	[ "$status" -eq 42 ]
+	[ -z "$stderr" ]
+}
+
+@test "as PID 1 a death by signal N becomes exit status 128+N" {
+	complete "$PROGRAMS/status" "${container[@]}" \
+		"$WDRUN" "$PROGRAMS/die" TERM
+	[ "$output" = "exit 143" ]
+
+	complete "$PROGRAMS/status" "${container[@]}" \
+		"$WDRUN" "$PROGRAMS/die" SEGV
+	[ "$output" = "exit 139" ]
+}
+
+@test "as PID 1 it leaves no zombie" {
+	complete "${container[@]}" "$WDRUN" -t 60 bash -c '
+		[ /proc/1/exe -ef "$WDRUN" ] || exit 1
+		for i in {1..20}; do
+			(sleep 0.01 & exec true) &
+		done
+		wait
+		until [ "$(ls -d /proc/[0-9]* | wc -l)" -le 5 ]; do
+			sleep 0.05
+		done
+		sleep 0.1 & wait
+		! grep -h "^State:.*Z" /proc/[0-9]*/status'
+
+	[ "$status" -eq 0 ]
+}
+
+# The process that is PID 1 in the container that was started.
+in_container() {
+	first=$(children_of "$started") && [[ $first =~ ^[0-9]+$ ]] &&
+		[ "/proc/$first/exe" -ef "$WDRUN" ]
+}
+
+@test "as PID 1 it is ended by TERM" {
+	start "${container[@]}" "$WDRUN" -k 300ms \
+		"$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	wait_until 30 in_container
+
+	kill -TERM "$first"
+	finish
+
+	[ "$status" -eq 143 ]
+	nobody_is_left
+}
+
+@test "as PID 1 it forwards signals to a command that handles them" {
+	start "${container[@]}" "$WDRUN" "$PROGRAMS/sigcount"
+	await_ready
+	wait_until 30 in_container
+
+	kill -USR1 "$first"
+	wait_until 30 grep -qx 'got 10' out
+	kill -TERM "$first"
+	finish
+
+	[ "$status" -eq 7 ]
+}
+
+@test "as PID 1 a timeout ends the tree" {
+	complete "${container[@]}" "$WDRUN" -t 500ms -k 300ms \
+		"$PROGRAMS/escape" fork setsid stubborn
+
+	[ "$status" -eq 124 ]
+	nobody_is_left
+}
+
+@test "as PID 1 it survives the death of its supervisor, and ends the tree" {
+	start "${container[@]}" "$WDRUN" "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	wait_until 30 in_container
+
+	kill -KILL "$(children_of "$first")"
+	finish
+
+	[ "$status" -eq 137 ]
+	nobody_is_left
+}
+
+@test "without /proc a command runs, and its code passes" {
+	complete unshare --mount sh -c 'mount -t tmpfs none /proc
+		exec "$WDRUN" -t 60 sh -c "exit 42"'
+
+	[ "$status" -eq 42 ]
+	[ -z "$stderr" ]
+}
+
+@test "without /proc a timeout ends the command's group" {
+	start unshare --mount sh -c 'mount -t tmpfs none /proc
+		exec "$WDRUN" -t 1 -k 300ms "$PROGRAMS/escape" stubborn'
+	await_ready
+
+	finish
+
+	[ "$status" -eq 124 ]
+	is_dead "$ready"
+	nobody_is_left
+}
+
+@test "without /proc an escapee dies all the same, and it says what it lacks" {
+	start unshare --mount sh -c 'mount -t tmpfs none /proc
+		exec "$WDRUN" -t 500ms -k 300ms "$PROGRAMS/escape" \
+			fork setsid stubborn'
+	await_ready
+
+	finish
+
+	[ "$status" -eq 124 ]
+	[[ $stderr == *"wdrun: "*/proc* ]]
+	only_messages
+	is_dead "$ready"
+	nobody_is_left
+}
+
+@test "a /proc of another namespace is not believed: no stranger is signalled" {
+	# In the inner namespace the supervisor is made PID 2, and the strangers
+	# have the numbers that kthreadd's children have outside: who takes the
+	# outer /proc/2 for the supervisor's kills strangers.
+	[ "$(cat /proc/2/comm)" = kthreadd ] || skip "no kthreadd here"
+	start unshare --pid --fork bash -c '
+		last=/proc/sys/kernel/ns_last_pid
+		echo 2 >$last
+		for i in {3..20}; do
+			setsid "$PROGRAMS/escape" --live & strangers+=($!)
+		done
+		echo "strangers ${strangers[*]}"
+		(
+			echo 99 >$last
+			"$PROGRAMS/launch" --defaults bash -c "
+				echo 1 >$last
+				exec \"\$WDRUN\" -t 1 -k 300ms \
+					\"\$PROGRAMS/escape\" stubborn"
+			echo "status $?"
+		)
+		kill -0 "${strangers[@]}" && echo "all live"
+		grep -h "^NSpid" /proc/[0-9]*/status >/dev/null'
+	finish
+
+	grep -q '^strangers 3 4 5 6' out
+	grep -q '^ready' out
+	grep -qx 'status 124' out
+	grep -qx 'all live' out
+	grep -q '^wdrun: .*/proc' err
+	wait_until 30 nobody_is_left
+}
+
+# give_to_all FILE...: copies that another user can reach and execute.
+give_to_all() {
+	local directory=$PWD
+	cp "$@" .
+	chmod a+rwx .
+	while [ "$directory" != / ]; do
+		chmod a+x "$directory"
+		directory=$(dirname "$directory")
+	done
+}
+
+@test "another user's process is listed, and waited for no longer than the bound" {
+	need setpriv
+	give_to_all "$WDRUN" "$PROGRAMS/escape"
+	chmod u+s escape
+	setpriv --reuid 65534 --clear-groups ./escape -x 0 root-user >try \
+		2>&1 3>&- || true
+	grep -q ready try || skip "no setuid on this file system"
+	end_leftovers
+
+	start setpriv --reuid 65534 --regid 65534 --clear-groups \
+		"./${WDRUN##*/}" -t 500ms -k 200ms ./escape fork setsid root-user
+	await_ready
+	finish
+
+	[ "$status" -eq 124 ]
+	[[ $stderr == *"$ready"*escape* ]]
+	[[ $(tail -n 1 err) == "wdrun: "*"$ready"* ]]
+	only_messages
+	is_alive "$ready"
+	end_leftovers
+}
+
+@test "a process that not even SIGKILL ends is listed, and does not hang wdrun" {
+	freezer=/sys/fs/cgroup/freezer
+	[ -w "$freezer/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
+	freezer+=/wdrun-test-$$
+	mkdir "$freezer"
+	start "$WDRUN" -t 1 -k 200ms "$PROGRAMS/escape" fork setsid
+	await_ready
+	echo "$ready" >"$freezer/cgroup.procs"
+	echo FROZEN >"$freezer/freezer.state"
+	wait_until 30 grep -q FROZEN "$freezer/freezer.state"
+
+	finish
+
+	[ "$status" -eq 124 ]
+	[[ $(tail -n 1 err) == "wdrun: "*"$ready"* ]]
+	only_messages
+	is_alive "$ready"
+}
+
+teardown() {
+	if [ -d "${freezer-}" ] && [[ $freezer == *wdrun-test* ]]; then
+		echo THAWED >"$freezer/freezer.state"
+		# It dies of what it got while it was frozen.
+		wait_until 30 nobody_is_left || true
+		wait_until 30 rmdir "$freezer" || true
+	fi
+	common_teardown
+}

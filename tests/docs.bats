@@ -1,0 +1,190 @@
+#!/usr/bin/env bats
+#
+# What is written about wdrun is what wdrun does: manual, README and --help
+# know the same options, the messages of the manual exist, and the commands of
+# the README run.
+#
+# In the README, `<!-- run: STATUS -->` before a ```sh block says that the block
+# runs, and that its last command ends with STATUS; a ```text block right after
+# it is what is printed, digits apart.
+#
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load helper
+
+manual=$root/man/wdrun.1
+readme=$root/README.md
+
+# section NAME: its lines, with mdoc's escapes undone.
+section() {
+	sed -n "/^\.Sh $1\$/,/^\.Sh /p" "$manual" |
+		sed -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(dq/"/g'
+}
+
+# options_in_help: of lines as --help has them, "-t, --timeout", one a line.
+options_in_help() {
+	sed -nE 's/^ +((-[a-zA-Z], )?--[a-z-]+).*/\1/p' | sort
+}
+
+# The same of lines like ".It Fl t Ar DUR , Fl -timeout Ns = Ns Ar DUR".
+options_in_manual() {
+	sed -nE -e 's/^\.It Fl ([a-zA-Z])( Ar [A-Z]+)? , Fl (-[a-z-]+).*/-\1, -\3/p' \
+		-e 's/^\.It Fl (-[a-z-]+).*/-\1/p' | sort
+}
+
+@test "the manual describes the options of --help, all of them and no other" {
+	"$WDRUN" --help | options_in_help >of-help
+	section OPTIONS | options_in_manual >of-manual
+
+	[ "$(wc -l <of-help)" -ge 15 ]
+	diff of-help of-manual
+}
+
+@test "the manual has its options in alphabetical order" {
+	section OPTIONS | sed -nE 's/^\.It Fl .*Fl -([a-z-]+).*/\1/p
+		t
+		s/^\.It Fl -([a-z-]+).*/\1/p' >order
+
+	[ "$(wc -l <order)" -ge 15 ]
+	LC_ALL=C sort -c order
+}
+
+@test "each option of the manual is taken, with an argument where it shows one" {
+	local option
+	section OPTIONS | sed -nE 's/^\.It .*Fl (-[a-z-]+)( Ns = Ns .*)?$/-\1\2/p' |
+		sed -e 's/ Ns = Ns .*/=/' | grep -vE 'help|version' >taken
+	[ "$(wc -l <taken)" -ge 13 ]
+
+	while read -r option; do
+		case $option in
+		--signal=) option+=TERM ;;
+		--survivors=) option+='kill' ;;
+		*=) option+=never ;;
+		esac
+		complete "$WDRUN" "$option" true
+		[ "$status" -eq 0 ]
+	done <taken
+}
+
+@test "the README lists the options of --help, all of them and no other" {
+	"$WDRUN" --help | options_in_help >of-help
+	sed -n '/^Usage: wdrun/,/^```/p' "$readme" | options_in_help >of-readme
+
+	diff of-help of-readme
+}
+
+@test "the defaults of --help are those of the manual" {
+	local name default
+	"$WDRUN" --help |
+		sed -nE 's/^ .*--([a-z-]+)=[^ ]+ .*\(([A-Za-z0-9]+)\)$/\1 \2/p' \
+			>defaults
+	[ "$(wc -l <defaults)" -ge 6 ]
+
+	while read -r name default; do
+		section OPTIONS | sed -n "/^\.It .*Fl -$name/,/^\.It /p" |
+			tr '\n' ' ' | grep -q "Default: \.Cm $default "
+	done <defaults
+}
+
+@test "mandoc finds nothing wrong with the manual" {
+	need mandoc
+
+	run ! grep -v 'referenced manual not found' \
+		<(mandoc -Tlint "$manual" 2>/dev/null)
+}
+
+@test "the messages of the manual are in the source" {
+	local part
+	section DIAGNOSTICS | grep '^\.It' | grep -oE '"[^"]+"' >parts
+	[ "$(wc -l <parts)" -ge 35 ]
+
+	while read -r part; do
+		cat "$root"/watchdog.c "$root"/src/*.c |
+			grep -qF -e "$(sed 's/^"//; s/"$//' <<<"$part")" || {
+			echo "not in the source: $part"
+			return 1
+		}
+	done <parts
+}
+
+@test "what wdrun can say before it runs anything is in the manual" {
+	local message
+	grep -ohE '(die|message)\("[^"]*' "$root"/watchdog.c "$root"/src/*.c |
+		sed -E 's/^[a-z]+\("//; s/^--%s//; s/[^a-z]*(%|\().*//' |
+		grep '[a-z]' | sort -u >said
+	[ "$(wc -l <said)" -ge 15 ]
+	section DIAGNOSTICS >diagnostics
+
+	while read -r message; do
+		grep -qF -e "$message" diagnostics || {
+			echo "not in the manual: $message"
+			return 1
+		}
+	done <said
+}
+
+@test "the statuses of the manual are those of the README" {
+	section 'EXIT STATUS' | sed -nE 's/^\.It ([0-9]+)$/\1/p' >of-manual
+
+	while read -r number; do
+		grep -qE "^\| $number " "$readme"
+	done <of-manual
+	[ "$(wc -l <of-manual)" -ge 5 ]
+}
+
+# Writes the blocks of the README that are marked: N.sh, N.status and, where it
+# is told, N.expected.
+take_blocks() {
+	awk '
+		/^<!-- run: [0-9]+ -->$/ { status = $3; next }
+		/^```sh$/ && status != "" {
+			file = ++n ".sh"
+			print status >(n ".status")
+			status = ""
+			after = 0
+			next
+		}
+		/^```text$/ && after { file = n ".expected"; after = 0; next }
+		/^```$/ { after = file ~ /\.sh$/; file = ""; next }
+		file != "" { print >file; next }
+		/[^ ]/ && !/^It prints:$/ { after = 0 }
+	' "$readme"
+}
+
+run_block() {
+	mkdir "$1.room"
+	cd "$1.room" || return
+	start bash "../$1.sh"
+	finish
+	cat err out >../"$1.printed"
+	echo "$status" >../"$1.ended"
+}
+
+# Digits are PIDs and the like; the order of the lines is that of two streams.
+normalised() {
+	sed -E 's/[0-9]+/N/g' "$1" | sort
+}
+
+@test "the commands of the README run, and end and print as it says" {
+	local block number pids=()
+	take_blocks
+	[ -s 5.sh ]
+	mkdir bin
+	ln -s "$WDRUN" bin/wdrun
+	PATH=$PWD/bin:$PATH
+
+	for block in [0-9]*.sh; do
+		(run_block "${block%.sh}") >"${block%.sh}.log" 3>&- &
+		pids+=("$!")
+	done
+	wait "${pids[@]}" # and not for bats's own clock
+
+	for block in [0-9]*.sh; do
+		number=${block%.sh}
+		echo "--- block $number" && cat "$block" "$number.log"
+		diff "$number.status" "$number.ended"
+		[ ! -e "$number.expected" ] ||
+			diff <(normalised "$number.expected") \
+				<(normalised "$number.printed")
+	done
+}

@@ -1,0 +1,285 @@
+#!/usr/bin/env bats
+#
+# Promise 3: the exit status is true. Seen from a shell ($?), which shows a
+# death by signal N as 128+N, and from waitpid(2) (programs/status.c).
+#
+# shellcheck disable=SC2016,SC2154
+
+load helper
+
+# as_waitpid_sees RESULT COMMAND...: with wdrun, RESULT is what waitpid says.
+as_waitpid_sees() {
+	complete "$PROGRAMS/status" "$WDRUN" "${@:2}"
+
+	[ "$output" = "$1" ]
+	[ -z "$stderr" ]
+}
+
+@test "a shell sees the command's own code: 0, 1, 42, 255" {
+	local code
+	for code in 0 1 42 255; do
+		complete "$WDRUN" sh -c "exit $code"
+		[ "$status" -eq "$code" ]
+		[ -z "$stderr" ]
+	done
+}
+
+@test "waitpid sees the command's own code: 0, 1, 42, 255" {
+	local code
+	for code in 0 1 42 255; do
+		as_waitpid_sees "exit $code" sh -c "exit $code"
+	done
+}
+
+@test "the codes of the table are the command's too, where it returns them" {
+	local code
+	for code in 75 124 125 126 127 137; do
+		as_waitpid_sees "exit $code" sh -c "exit $code"
+	done
+}
+
+@test "waitpid sees death by TERM, KILL, SEGV, INT, ABRT, and a real-time signal" {
+	local name
+	for name in TERM KILL SEGV INT ABRT; do
+		as_waitpid_sees "signal $(kill -l "$name")" \
+			"$PROGRAMS/die" "$name"
+	done
+	as_waitpid_sees "signal 34" "$PROGRAMS/die" 34
+}
+
+@test "a shell sees 128+N after death by signal N" {
+	local name
+	for name in TERM KILL SEGV INT ABRT; do
+		complete bash -c '"$WDRUN" "$PROGRAMS/die" "$1"; exit "$?"' - \
+			"$name"
+		[ "$status" -eq $((128 + $(kill -l "$name"))) ]
+	done
+}
+
+@test "a death that dumps core is not dumped a second time" {
+	ulimit -c unlimited || skip "this shell may not dump core"
+	complete "$PROGRAMS/status" "$PROGRAMS/die" ABRT
+	[ "$output" = "signal 6 core" ] || skip "this machine dumps no core"
+	rm -f core*
+
+	complete "$PROGRAMS/status" "$WDRUN" "$PROGRAMS/die" ABRT
+
+	[ "$output" = "signal 6" ]
+	[ "$(find . -name 'core*' | wc -l)" -le 1 ]
+}
+
+@test "a command that is not found gives 127, and says so" {
+	complete "$WDRUN" no-such-command
+	[ "$status" -eq 127 ]
+	[[ $stderr == "wdrun: "*no-such-command* ]]
+	[ "$(wc -l <err)" -eq 1 ]
+
+	complete "$WDRUN" ./no/such/file
+	[ "$status" -eq 127 ]
+	[[ $stderr == "wdrun: "*./no/such/file*[Nn]o\ such\ file* ]]
+
+	complete "$WDRUN" ''
+	[ "$status" -eq 127 ]
+}
+
+@test "a command that cannot be executed gives 126, and says why" {
+	echo data >data
+
+	complete "$WDRUN" ./data
+	[ "$status" -eq 126 ]
+	[[ $stderr == "wdrun: "*./data*[Pp]ermission\ denied* ]]
+	[ "$(wc -l <err)" -eq 1 ]
+
+	mkdir directory
+	complete "$WDRUN" ./directory
+	[ "$status" -eq 126 ]
+
+	complete "$WDRUN" ./data/below
+	[ "$status" -eq 126 ]
+}
+
+@test "a script whose interpreter is missing gives 127" {
+	printf '#!/no/such/interpreter\n' >script
+	chmod +x script
+
+	complete "$WDRUN" ./script
+
+	[ "$status" -eq 127 ]
+	[[ $stderr == "wdrun: "*./script* ]]
+}
+
+@test "a script without #! is run by /bin/sh" {
+	echo 'echo "hello $1"; exit 5' >script
+	chmod +x script
+
+	complete "$WDRUN" ./script you
+
+	[ "$status" -eq 5 ]
+	[ "$output" = "hello you" ]
+}
+
+@test "a command is looked for in PATH" {
+	mkdir bin
+	printf '#!/bin/sh\nexit 6\n' >bin/in-path
+	chmod +x bin/in-path
+
+	PATH="$PWD/bin:$PATH" complete "$WDRUN" in-path
+
+	[ "$status" -eq 6 ]
+}
+
+@test "a timeout gives 124" {
+	complete "$WDRUN" -t 100ms sleep 1000
+	[ "$status" -eq 124 ]
+}
+
+@test "a timeout gives 124 also where SIGKILL was needed" {
+	complete "$WDRUN" -t 100ms -k 100ms "$PROGRAMS/launch" --ignore TERM \
+		sleep 1000
+	[ "$status" -eq 124 ]
+}
+
+@test "a timeout gives 124 also where the command answers the signal with 0" {
+	start "$WDRUN" -t 1 sh -c 'trap "exit 0" TERM; echo "ready $$"
+		while :; do sleep 0.05; done'
+	await_ready
+
+	finish
+
+	[ "$status" -eq 124 ]
+}
+
+@test "--preserve-status gives the command's own status after a timeout" {
+	start "$WDRUN" -p -t 1 sh -c 'trap "exit 9" TERM; echo "ready $$"
+		while :; do sleep 0.05; done'
+	await_ready
+	finish
+	[ "$status" -eq 9 ]
+
+	complete "$PROGRAMS/status" "$WDRUN" --preserve-status -t 100ms sleep 1000
+	[ "$output" = "signal 15" ]
+
+	complete "$PROGRAMS/status" "$WDRUN" -p -t 100ms -k 100ms \
+		"$PROGRAMS/launch" --ignore TERM sleep 1000
+	[ "$output" = "signal 9" ]
+}
+
+@test "a command that answers a forwarded TERM with a code gives that code" {
+	start "$WDRUN" "$PROGRAMS/sigcount"
+	await_ready
+
+	kill -TERM "$started"
+	finish
+
+	[ "$status" -eq 7 ]
+}
+
+@test "a command that somebody else killed gives its death, and its children die" {
+	start "$PROGRAMS/status" "$WDRUN" "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	wait_until 10 grep -qs . "/proc/$started/task/$started/children"
+	started=$(children_of "$started") await_watchers
+
+	kill -KILL "$target"
+	finish
+
+	[ "$output" = "ready $ready"$'\n'"signal 9" ]
+	is_dead "$ready"
+}
+
+@test "a timeout that comes after the command's exit leaves its status alone" {
+	complete "$WDRUN" -t 1 --survivors=wait "$PROGRAMS/ticker" 100 0 3
+
+	[ "$status" -eq 3 ]
+	nobody_is_left
+}
+
+@test "a signal that comes after the command's exit leaves its status alone" {
+	start "$WDRUN" --survivors=wait "$PROGRAMS/ticker" 100 0 3
+	wait_until 30 grep -q tick out
+
+	kill -TERM "$started"
+	finish
+
+	[ "$status" -eq 3 ]
+	nobody_is_left
+}
+
+@test "a supervisor that is killed after the command's exit takes no status along" {
+	start "$WDRUN" --survivors=wait "$PROGRAMS/escape" -x 7 fork setsid
+	await_watchers
+	await_ready
+	wait_until 30 is_zombie "$target"
+
+	kill -KILL "$supervisor"
+	finish
+
+	[ "$status" -eq 7 ]
+	nobody_is_left
+}
+
+@test "trouble with stderr does not change the status" {
+	complete sh -c 'exec "$WDRUN" -t 100ms sleep 1000 2>/dev/full'
+	[ "$status" -eq 124 ]
+
+	complete sh -c 'exec "$WDRUN" -v sh -c "exit 42" 2>/dev/full'
+	[ "$status" -eq 42 ]
+
+	complete bash -c '{ sleep 0.1; "$WDRUN" -v sh -c "exit 42"
+		echo "$?" >status; } 2>&1 | true'
+	[ "$(<status)" -eq 42 ]
+}
+
+@test "python's subprocess sees the same statuses" {
+	need python3
+	complete python3 -c '
+import os, subprocess
+run = lambda *command: subprocess.run([os.environ["WDRUN"], *command])
+print(run("sh", "-c", "exit 42").returncode)
+print(run(os.environ["PROGRAMS"] + "/die", "TERM").returncode)
+print(run("-t", "100ms", "sleep", "1000").returncode)
+print(subprocess.run([os.environ["WDRUN"], "cat"], input=b"text",
+                     stdout=subprocess.PIPE).stdout)
+'
+	[ "$status" -eq 0 ]
+	[ "$output" = $'42\n-15\n124\nb\'text\'' ]
+}
+
+@test "python's subprocess timeout kills wdrun, and with it the whole tree" {
+	need python3
+	complete python3 -c '
+import os, subprocess
+try:
+    subprocess.run([os.environ["WDRUN"], os.environ["PROGRAMS"] + "/escape",
+                    "fork", "setsid", "stubborn"], timeout=1)
+except subprocess.TimeoutExpired:
+    print("expired")
+'
+	[[ $output == *expired* ]]
+	wait_until 10 nobody_is_left
+}
+
+@test "make sees a recipe that hangs as one that failed" {
+	need make
+	# shellcheck disable=SC2016
+	printf 'all:\n\t@$(WDRUN) -t 100ms sleep 1000\n' >Makefile
+
+	complete make
+
+	[ "$status" -eq 2 ]
+	[[ $stderr == *"Error 124"* ]]
+}
+
+@test "make's jobserver passes through to a make below" {
+	need make
+	printf '%s\n' 'all: one two' 'one two:' \
+		$'\t+@$(WDRUN) -t 60 $(MAKE) -s below' \
+		'below: a b' 'a b:' $'\t@echo $@' \
+		'.PHONY: all one two below a b' >Makefile
+
+	complete make -s -j3
+
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+	[ "$(sort out | xargs)" = "a a b b" ]
+}

@@ -1,0 +1,186 @@
+#!/usr/bin/env bats
+#
+# On an older kernel: the main promises once more where the newer system calls
+# fail with ENOSYS (programs/deny.c), and where /proc/PID/task/TID/children is
+# not compiled in.
+#
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load helper
+
+# on_kernel WITHOUT ARGUMENT...: starts wdrun ARGUMENT... on a kernel that does
+# not have the calls WITHOUT.
+on_kernel() {
+	local without
+	read -ra without <<<"$1"
+	start "$PROGRAMS/deny" "${without[@]}" -- "$WDRUN" "${@:2}"
+}
+
+kernels=(close_range pidfd_open pidfd_send_signal
+	'pidfd_open pidfd_send_signal'
+	'close_range pidfd_open pidfd_send_signal')
+
+@test "the test's older kernel is one" {
+	need python3
+	complete "$PROGRAMS/deny" pidfd_open -- python3 -c 'if True:
+		import os
+		try:
+			os.pidfd_open(os.getpid())
+		except OSError as error:
+			print(error.errno)'
+
+	[ "$output" = 38 ]
+}
+
+@test "on an older kernel a timeout ends escapees" {
+	local without
+	for without in "${kernels[@]}"; do
+		on_kernel "$without" -t 700ms -k 200ms \
+			"$PROGRAMS/escape" fork setsid stubborn stopped
+		await_ready
+		finish
+		[ "$status" -eq 124 ]
+		is_dead "$ready"
+		nobody_is_left
+	done
+}
+
+@test "on an older kernel a timeout ends a storm, and a chain" {
+	on_kernel "${kernels[-1]}" -t 1 -k 200ms "$PROGRAMS/storm" 400
+	await_ready
+	finish
+	[ "$status" -eq 124 ]
+	nobody_is_left
+
+	on_kernel "${kernels[-1]}" -t 1 -k 200ms "$PROGRAMS/chain" 200
+	await_ready
+	finish
+	[ "$status" -eq 124 ]
+	nobody_is_left
+}
+
+@test "on an older kernel SIGKILL of the front ends escapees" {
+	local without
+	for without in "${kernels[@]}"; do
+		on_kernel "$without" "$PROGRAMS/escape" fork setsid stubborn
+		await_ready
+		kill -KILL "$started"
+		finish
+		wait_until 10 nobody_is_left
+	done
+}
+
+@test "on an older kernel SIGKILL of the supervisor ends escapees" {
+	local without
+	for without in "${kernels[@]}"; do
+		on_kernel "$without" "$PROGRAMS/escape" fork setsid stubborn
+		await_ready
+		await_watchers
+		kill -KILL "$supervisor"
+		finish
+		[ "$status" -eq 137 ]
+		nobody_is_left
+	done
+}
+
+@test "on an older kernel statuses are true" {
+	local without
+	for without in "${kernels[@]}"; do
+		on_kernel "$without" sh -c 'exit 42'
+		finish
+		[ "$status" -eq 42 ]
+		on_kernel "$without" "$PROGRAMS/die" SEGV
+		finish
+		[ "$status" -eq 139 ]
+		on_kernel "$without" no-such-command
+		finish
+		[ "$status" -eq 127 ]
+		[[ $stderr == "wdrun: "*no-such-command* ]]
+	done
+}
+
+@test "on an older kernel survivors are waited for, stopped, or left" {
+	on_kernel "${kernels[-1]}" "$PROGRAMS/ticker" 100 5 3
+	finish
+	[ "$status" -eq 3 ]
+	[ "$(tail -n 1 out)" = "done" ]
+
+	on_kernel "${kernels[-1]}" --idle-after-exit=200ms \
+		"$PROGRAMS/escape" -x 3 fork setsid
+	finish
+	[ "$status" -eq 3 ]
+	nobody_is_left
+}
+
+@test "on an older kernel the watchers hold no descriptor of the caller's" {
+	local watcher
+	exec 5>>log 300>>log
+	on_kernel close_range sh -c 'echo "ready $$"; exec sleep 1000'
+	exec 5>&- 300>&-
+	await_ready
+	await_watchers
+
+	for watcher in "$front" "$supervisor"; do
+		[ -z "$(find "/proc/$watcher/fd" -lname "$PWD/log")" ]
+	done
+	[ -n "$(find "/proc/$target/fd" -lname "$PWD/log")" ]
+
+	kill -TERM "$front"
+	finish
+}
+
+@test "on an older kernel --die-with-parent holds, or nothing is run" {
+	local without
+	for without in close_range pidfd_send_signal; do
+		start "$PROGRAMS/deny" "$without" -- bash -c '"$WDRUN" \
+			-k 200ms --die-with-parent \
+			"$PROGRAMS/escape" fork setsid; :'
+		await_ready
+		kill -KILL "$started"
+		finish
+		wait_until 10 nobody_is_left
+	done
+
+	on_kernel pidfd_open --die-with-parent touch ran
+	finish
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: --die-with-parent"* ]]
+	[ ! -e ran ]
+}
+
+# Below PID, nothing of /proc/PID/task is to be seen for those in its mount
+# namespace: as if CONFIG_PROC_CHILDREN were missing.
+hide_children_of() {
+	nsenter --mount="/proc/$1/ns/mnt" mount -t tmpfs none "/proc/$1/task"
+}
+
+@test "where the kernel lists no children, the tree is found all the same" {
+	need_root
+	need unshare nsenter
+	start unshare --mount "$WDRUN" -t 2 -k 300ms \
+		"$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+
+	hide_children_of "$supervisor"
+	finish
+
+	[ "$status" -eq 124 ]
+	is_dead "$ready"
+	nobody_is_left
+}
+
+@test "where the kernel lists no children, SIGKILL of the front ends the tree" {
+	need_root
+	need unshare nsenter
+	start unshare --mount "$WDRUN" \
+		"$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+
+	hide_children_of "$supervisor"
+	kill -KILL "$front"
+	finish
+
+	wait_until 10 nobody_is_left
+}

@@ -1,0 +1,232 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # what is set here is read by the tests
+#
+# What all .bats files share. A test runs in an empty directory of its own, all
+# that it starts carries the marker WDRUN_TEST in its environment, and when it
+# is over no process of it may be left: teardown looks, and fails the test.
+
+bats_require_minimum_version 1.5.0
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+WDRUN=$(realpath -s "${WDRUN:-$root/wdrun}")
+PROGRAMS=$(realpath -s "${PROGRAMS:-$root/build/tests}")
+export WDRUN PROGRAMS
+
+# A test that hangs all the same is ended by bats.
+export BATS_TEST_TIMEOUT="${BATS_TEST_TIMEOUT:-90}"
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# stdin is no terminal, also when the tests are started from one.
+common_setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	export WDRUN_TEST="$BATS_TEST_TMPDIR"
+	exec </dev/null
+}
+
+common_teardown() {
+	cd / || return
+	nobody_is_left && return
+
+	echo "this test has left:"
+	show_processes
+	end_leftovers || echo "and they cannot be ended"
+	return 1
+}
+
+# --- waiting -----------------------------------------------------------------
+
+# wait_until SECONDS COMMAND...: until COMMAND succeeds; else fails the test.
+wait_until() {
+	local bound=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		((SECONDS < bound)) || {
+			echo "never came true: $*" >&2
+			show_processes >&2
+			return 1
+		}
+		sleep 0.02
+	done
+}
+
+# no COMMAND...: succeeds where COMMAND fails. (! is no command to wait for.)
+no() {
+	if "$@"; then return 1; fi
+}
+
+# --- processes ---------------------------------------------------------------
+
+# look_at PID: sets process_state (a letter, empty if there is no such process)
+# and process_parent. No fork: a test may have a thousand processes.
+look_at() {
+	local stat
+	process_state='' process_parent=0
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+	read -r process_state process_parent _ <<<"${stat##*) }"
+}
+
+# A zombie is dead: whether its new parent has buried it is not our subject.
+is_alive() {
+	look_at "$1"
+	case $process_state in
+	'' | Z | X) return 1 ;;
+	esac
+}
+
+is_dead() {
+	no is_alive "$1"
+}
+
+is_zombie() {
+	look_at "$1"
+	[ "$process_state" = Z ]
+}
+
+is_stopped() {
+	look_at "$1"
+	[ "$process_state" = T ]
+}
+
+# The children of all threads, one a line.
+children_of() {
+	cat "/proc/$1"/task/*/children | tr -s ' ' '\n'
+}
+
+# is_below PID ANCESTOR: PID is ANCESTOR, or a descendant of its.
+is_below() {
+	local pid=$1
+	while ((pid > 1 && pid != $2)); do
+		look_at "$pid"
+		pid=$process_parent
+	done
+	((pid == $2))
+}
+
+# The PIDs of what this test started and is not dead: found by the marker, or,
+# where the environment was emptied, by the working directory. The shells that
+# are looking, and what they look with, do not count.
+leftovers() (
+	looking=$BASHPID
+	marker=$WDRUN_TEST
+	unset WDRUN_TEST
+	mapfile -t found < <(
+		cd /
+		grep -lszxF "WDRUN_TEST=$marker" /proc/[0-9]*/environ || true
+		find /proc/[0-9]*/cwd -maxdepth 0 \( -lname "$marker" -o \
+			-lname "${marker}[/ ]*" \) 2>/dev/null || true
+	)
+	for pid in "${found[@]}"; do
+		pid=${pid#/proc/}
+		pid=${pid%%/*}
+		is_alive "$pid" && no is_below "$pid" "$looking" &&
+			no is_below "$looking" "$pid" && echo "$pid"
+	done | sort -nu
+)
+
+nobody_is_left() {
+	[ -z "$(leftovers)" ]
+}
+
+show_processes() {
+	local pids
+	pids=$(leftovers | paste -sd,)
+	[ -z "$pids" ] || ps -o pid,ppid,pgid,sid,stat,wchan:20,args -p "$pids" |
+		cut -c1-200 | head -n 40
+}
+
+# For what a test leaves by intent. Stopped first, as they may fork; and the
+# chain of programs/chain.c, which nobody catches from a shell, stops by itself
+# where it sees the file.
+end_leftovers() {
+	local round left
+	: >"$BATS_TEST_TMPDIR/stop-chain"
+	for round in {1..100}; do
+		mapfile -t left < <(leftovers)
+		((${#left[@]} > 0)) || return 0
+		kill -STOP "${left[@]}" 2>/dev/null || true
+		((round < 3)) || kill -KILL "${left[@]}" 2>/dev/null || true
+	done
+	nobody_is_left
+}
+
+# --- running -----------------------------------------------------------------
+
+# start COMMAND...: in the background, with default signal dispositions (bash
+# ignores SIGINT in its background jobs), its output in the files out and err.
+# Sets started. stdin is that of the call.
+start() {
+	: >out
+	"$PROGRAMS/launch" --defaults "$@" <&0 >out 2>err 3>&- &
+	started=$!
+}
+
+# Waits for what was started. Sets status, output and stderr.
+finish() {
+	wait_until 30 is_dead "$started" || {
+		echo "--- stdout" && head -n 20 out
+		echo "--- stderr" && head -n 20 err
+		end_leftovers
+		return 1
+	}
+	status=0
+	wait "$started" || status=$?
+	output=$(head -c 100000 out | tr -d '\0')
+	stderr=$(head -c 100000 err | tr -d '\0')
+	echo "status $status"
+	echo "--- stdout" && head -n 20 out
+	echo "--- stderr" && head -n 20 err
+}
+
+# complete COMMAND...: start and finish.
+complete() {
+	start "$@"
+	finish
+}
+
+# Waits until the program says `ready PID`. Sets ready to that PID.
+await_ready() {
+	wait_until 30 grep -q '^ready [0-9]' "${1:-out}"
+	read -r _ ready < <(grep '^ready' "${1:-out}")
+}
+
+# Sets front, supervisor and target of the wdrun that was started. The target
+# was executed when this returns.
+await_watchers() {
+	front=$started
+	wait_until 30 has_target
+}
+
+has_target() {
+	supervisor=$(children_of "$front" 2>/dev/null) || return
+	[[ $supervisor =~ ^[0-9]+$ ]] || return
+	target=$(children_of "$supervisor" 2>/dev/null | head -n 1) || return
+	[[ $target =~ ^[0-9]+$ ]] || return
+	no cmp -s "/proc/$supervisor/cmdline" "/proc/$target/cmdline"
+}
+
+# Every line of err is a message of wdrun's.
+only_messages() {
+	no grep -qv '^wdrun: ' err
+}
+
+# --- skipping ----------------------------------------------------------------
+
+# need COMMAND...: skips the test where one of these is not installed.
+need() {
+	local command
+	for command; do
+		command -v "$command" >/dev/null ||
+			skip "$command is not installed (tests/install-tools)"
+	done
+}
+
+need_root() {
+	((EUID == 0)) || skip "needs root"
+}

@@ -1,0 +1,179 @@
+#!/usr/bin/env bats
+#
+# Promise 2: nothing hangs. Every wait has a bound, and when a bound was needed
+# it is told. (The bounds after the command's exit: survivors.bats.)
+#
+# shellcheck disable=SC2016,SC2154
+
+load helper
+
+@test "a command that never ends is ended by --timeout" {
+	complete "$WDRUN" --timeout=200ms sleep 1000
+
+	[ "$status" -eq 124 ]
+}
+
+@test "a command that ends in time is left alone" {
+	complete "$WDRUN" -t 60 -k 60 sh -c 'echo done'
+
+	[ "$status" -eq 0 ]
+	[ "$output" = "done" ]
+	[ -z "$stderr" ]
+}
+
+@test "no timeout: 0, never, and no option" {
+	local bound
+	for bound in --timeout=0 --timeout=never --kill-after=never; do
+		start "$WDRUN" "$bound" "$PROGRAMS/sigcount"
+		await_ready
+
+		# It has had the time to read its clocks, and runs.
+		kill -USR1 "$started"
+		wait_until 30 grep -qx 'got 10' out
+		kill -TERM "$started"
+		finish
+
+		[ "$status" -eq 7 ]
+	done
+}
+
+@test "the timeout sends the signal of --signal" {
+	start "$WDRUN" -t 500ms -k 300ms -s USR1 "$PROGRAMS/sigcount"
+	await_ready
+
+	finish
+
+	[ "$status" -eq 124 ]
+	grep -qx 'got 10' out
+	run ! grep -qx 'got 15' out
+}
+
+@test "--signal=KILL ends what ignores everything else" {
+	complete "$WDRUN" -t 300ms -k never -s KILL \
+		"$PROGRAMS/launch" --ignore TERM sleep 1000
+
+	[ "$status" -eq 124 ]
+}
+
+@test "what ignores the first signal gets SIGKILL after --kill-after" {
+	start "$WDRUN" -t 500ms -k 500ms "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+
+	finish
+
+	[ "$status" -eq 124 ]
+	is_dead "$ready"
+}
+
+@test "a stopped process gets the chance to end in order" {
+	start "$WDRUN" -t 1 -k never sh -c '
+		trap "echo in order; exit 0" TERM; echo "ready $$"
+		kill -STOP $$; while :; do sleep 0.05; done'
+	await_ready
+
+	finish
+
+	[ "$status" -eq 124 ]
+	[[ $output == *"in order" ]]
+}
+
+@test "the end of the tree is the end of the stop: no bound is sat out" {
+	start "$WDRUN" -t 500ms -k never "$PROGRAMS/escape" fork setsid
+	await_ready
+
+	finish # bounded, and --kill-after is not
+
+	[ "$status" -eq 124 ]
+}
+
+@test "a timeout is told in one line that names the bound" {
+	complete "$WDRUN" -t 300ms sleep 1000
+
+	[[ $stderr == "wdrun: "*300ms* ]]
+	only_messages
+}
+
+@test "a timeout names the processes that had to be stopped" {
+	start "$WDRUN" -t 1 -k 300ms "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+
+	finish
+
+	[[ $stderr == *"$ready"*escape* ]]
+	only_messages
+}
+
+@test "--quiet says nothing of a timeout" {
+	complete "$WDRUN" -q -t 200ms -k 200ms "$PROGRAMS/escape" stubborn
+
+	[ "$status" -eq 124 ]
+	[ -z "$stderr" ]
+}
+
+@test "--quiet is still told why nothing was run" {
+	complete "$WDRUN" -q -t x true
+	[ "$status" -eq 125 ]
+	[ -n "$stderr" ]
+}
+
+@test "--verbose narrates a run in which nothing went wrong" {
+	complete "$WDRUN" -v true
+
+	[ "$status" -eq 0 ]
+	[ "$(wc -l <err)" -ge 1 ]
+	only_messages
+}
+
+@test "--verbose tells each decision of a stop: the signal, and the kill" {
+	complete "$WDRUN" -v -t 300ms -k 300ms "$PROGRAMS/escape" stubborn
+
+	[ "$status" -eq 124 ]
+	[[ $stderr == *stopping*TERM*killing*escape* ]]
+	only_messages
+}
+
+@test "a stuck reader of stderr does not hang the stop" {
+	mkfifo full
+	exec 7<>full
+	# Nobody reads what fills the pipe.
+	head -c 1000000 /dev/zero >&7 3>&- &
+	local filler=$!
+	wait_until 30 is_asleep "$filler"
+
+	"$PROGRAMS/launch" --defaults "$WDRUN" -t 300ms -k 300ms \
+		"$PROGRAMS/escape" stubborn >out 2>&7 3>&- 7>&- &
+	started=$!
+	: >err
+	finish
+
+	[ "$status" -eq 124 ]
+	kill -KILL "$filler"
+	exec 7>&-
+	wait_until 30 nobody_is_left
+}
+
+# In the kernel's pipe_write, and so not between two writes.
+is_asleep() {
+	look_at "$1"
+	[ "$process_state" = S ]
+}
+
+@test "a storm that outruns the sweep is frozen, and ended" {
+	start "$WDRUN" -t 1 -k 300ms "$PROGRAMS/storm" 3000
+	await_ready
+
+	finish
+
+	[ "$status" -eq 124 ]
+	nobody_is_left
+}
+
+@test "a chain at full speed is ended" {
+	start "$WDRUN" -t 1 -k 300ms "$PROGRAMS/chain"
+	await_ready
+
+	finish
+
+	[ "$status" -eq 124 ]
+	nobody_is_left
+}

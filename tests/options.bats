@@ -1,0 +1,250 @@
+#!/usr/bin/env bats
+#
+# The command line: what is accepted, and that a mistake is told before
+# anything is run.
+#
+# shellcheck disable=SC2016,SC2154
+
+load helper
+
+# refused OPTION VALUE ARGUMENT...: wdrun ARGUMENT... says no in one line that
+# names OPTION and VALUE, and runs nothing.
+refused() {
+	local option=$1 value=$2
+	shift 2
+	complete "$WDRUN" "$@" touch ran
+
+	[ "$status" -eq 125 ]
+	[ ! -e ran ]
+	[ -z "$output" ]
+	[ "$(wc -l <err)" -eq 1 ]
+	only_messages
+	[[ $stderr == *"$option"*"$value"* ]]
+}
+
+@test "a bad duration is refused by each option, named with what is accepted" {
+	local option
+	for option in --timeout --kill-after --idle-after-exit --max-after-exit
+	do
+		refused "$option" "'5x'" "$option=5x"
+		[[ $stderr == *250ms* && $stderr == *30m* && $stderr == *never* ]]
+		refused "$option" "''" "$option="
+		refused "$option" "'-1'" "$option=-1"
+	done
+}
+
+@test "what looks like a duration to strtod is still refused" {
+	local value
+	for value in inf nan 0x10 1e3 '1 s' ' 1' '1 ' . .s 1..5 1.5.2 1,5 s ms \
+		+1 1sm 5S 5M nevers Never '1 0' $'5\n'; do
+		refused --timeout "${value%$'\n'}" --timeout="$value"
+	done
+}
+
+@test "durations: ms s m h d, decimals, bare seconds, never" {
+	local value
+	for value in 900000ms 900s 15m 1h 1d 900 900.5 900. 0.5h .5h never \
+		1.5m 0.25d 00900 900.123456789123456789; do
+		complete "$WDRUN" -t "$value" -k "$value" echo ran
+		[ "$status" -eq 0 ]
+		[ "$output" = ran ]
+		[ -z "$stderr" ]
+	done
+}
+
+@test "a duration that is too long for a clock means never" {
+	local value
+	for value in 99999999999999999999 1000000000000d 9223372036854775807 \
+		9223372037s 99999999999999999999.5h; do
+		complete "$WDRUN" -t "$value" echo ran
+		[ "$status" -eq 0 ]
+		[ "$output" = ran ]
+		[ -z "$stderr" ]
+	done
+}
+
+@test "each unit is what it says" {
+	complete "$WDRUN" -t 200ms sleep 1000
+	[ "$status" -eq 124 ]
+	complete "$WDRUN" -t .2 sleep 1000
+	[ "$status" -eq 124 ]
+	complete "$WDRUN" -t 0.004m sleep 1000
+	[ "$status" -eq 124 ]
+	complete "$WDRUN" -t 0.00007h sleep 1000
+	[ "$status" -eq 124 ]
+	complete "$WDRUN" -t 0.000003d sleep 1000
+	[ "$status" -eq 124 ]
+}
+
+@test "signal names: with and without SIG, in any case, and numbers" {
+	local value
+	for value in USR2 SIGUSR2 usr2 sigusr2 SigUsr2 12; do
+		start "$WDRUN" -t 400ms -k 100ms -s "$value" \
+			"$PROGRAMS/sigcount"
+		finish
+		grep -qx 'got 12' out
+	done
+}
+
+@test "real-time signals are counted as kill(1) counts them" {
+	local value
+	for value in RTMIN RTMIN+1 SIGRTMIN+2 RTMAX-1 RTMAX 40; do
+		start "$WDRUN" -t 400ms -k 100ms -s "$value" \
+			"$PROGRAMS/sigcount"
+		finish
+		case $value in
+		40) grep -qx "got 40" out ;;
+		*) grep -qx "got $(kill -l "$value")" out ;;
+		esac
+	done
+}
+
+@test "a bad signal is refused, named with what is accepted" {
+	local value
+	for value in FOO '' 0 65 -1 SIG SIGFOO 15x TERMINATE RTMIN+99 RTMAX+1 \
+		RTMIN-1 99999999999 ' TERM'; do
+		refused --signal "'$value'" --signal="$value"
+		[[ $stderr == *TERM* ]]
+	done
+}
+
+@test "a bad word for --survivors is refused, named with what is accepted" {
+	refused --survivors "'maybe'" --survivors=maybe
+	[[ $stderr == *kill* && $stderr == *wait* && $stderr == *leave* ]]
+	refused --survivors "''" --survivors=
+}
+
+@test "an unknown option is refused" {
+	refused no-such-option '' --no-such-option
+	refused Z '' -Z
+}
+
+@test "an option without its argument is refused" {
+	complete "$WDRUN" --timeout
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: "*timeout* ]]
+
+	complete "$WDRUN" -t
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: "*t* ]]
+}
+
+@test "an argument for an option that takes none is refused" {
+	refused quiet '' --quiet=yes
+}
+
+@test "--foreground with --setsid is refused" {
+	refused --foreground --setsid --foreground --setsid
+	refused '' '' -f --setsid
+	refused '' '' --setsid -f
+}
+
+@test "no command is a mistake" {
+	complete "$WDRUN"
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: "* ]]
+
+	complete "$WDRUN" -t 5
+	[ "$status" -eq 125 ]
+
+	complete "$WDRUN" -t 5 --
+	[ "$status" -eq 125 ]
+}
+
+@test "options end at the first operand" {
+	complete "$WDRUN" echo -t x --help
+	[ "$status" -eq 0 ]
+	[ "$output" = "-t x --help" ]
+}
+
+@test "-- ends the options, and only the first one does" {
+	complete "$WDRUN" -t 5 -- echo -- -t 7
+	[ "$output" = "-- -t 7" ]
+
+	printf '#!/bin/sh\necho dashed\n' >-dashed
+	chmod +x ./-dashed
+	PATH=$PWD:$PATH complete "$WDRUN" -- -dashed
+	[ "$output" = dashed ]
+}
+
+@test "a value may be joined, apart, long or short, and the last one counts" {
+	local options
+	for options in '-t900' '-t 900' '--timeout=900' '--timeout 900' \
+		'-t1ms -t900' '-pqt900' '-t 1ms --timeout=never'; do
+		# shellcheck disable=SC2086 # these are words
+		complete "$WDRUN" $options echo ran
+		[ "$status" -eq 0 ]
+		[ "$output" = ran ]
+	done
+}
+
+@test "--help fits on a screen, and goes to stdout" {
+	complete "$WDRUN" --help
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+	[ "$(wc -l <out)" -le 24 ]
+	[ "$(wc -L <out)" -le 80 ]
+	cp out long
+
+	complete "$WDRUN" -h
+	cmp out long
+}
+
+@test "--help names every option" {
+	local option
+	complete "$WDRUN" --help
+	for option in -t --timeout -k --kill-after -s --signal -p \
+		--preserve-status --idle-after-exit --max-after-exit \
+		--survivors --die-with-parent -f --foreground --setsid \
+		-q --quiet -v --verbose -h --help -V --version; do
+		grep -qE -- "(^|[ ,])$option([ ,=]|\$)" out
+	done
+}
+
+@test "every option that --help names is taken" {
+	local option
+	complete "$WDRUN" --help
+	mapfile -t options < <(sed -nE 's/^  .{4}(--[a-z=A-Z|-]+).*/\1/p' out)
+	[ "${#options[@]}" -ge 14 ]
+
+	for option in "${options[@]}"; do
+		case $option in
+		--help | --version) continue ;;
+		--*=DUR) option=${option%DUR}never ;;
+		--*=SIG) option=${option%SIG}TERM ;;
+		--*=*'|'*) option=${option%%'|'*} ;;
+		--*=*) echo "unknown to this test: $option" && return 1 ;;
+		esac
+		complete "$WDRUN" "$option" true
+		[ "$status" -eq 0 ]
+	done
+}
+
+@test "--version is one line, on stdout" {
+	complete "$WDRUN" --version
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+	[[ $output =~ ^wdrun\ [0-9]+\.[0-9]+[^$'\n']*$ ]]
+
+	complete "$WDRUN" -V
+	[[ $output =~ ^wdrun\ [0-9] ]]
+}
+
+@test "--help and --version count though more options follow" {
+	complete "$WDRUN" --version true
+	[ "$status" -eq 0 ]
+	[[ $output == wdrun* ]]
+}
+
+@test "an output that cannot be written is an error of --help" {
+	complete sh -c '"$WDRUN" --help >/dev/full'
+	[ "$status" -eq 125 ]
+}
+
+@test "--no-stdin gives the command an empty stdin" {
+	printf 'one\ntwo\n' >lines
+	complete bash -c 'while read -r line; do
+		"$WDRUN" --no-stdin cat; echo "$line"; done <lines'
+
+	[ "$output" = $'one\ntwo' ]
+}

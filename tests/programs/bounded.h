@@ -1,0 +1,94 @@
+/*
+ * What all test programs share: a life that ends by itself, whatever its owner
+ * ignores, so that a bug in wdrun never litters the machine.
+ */
+#ifndef BOUNDED_H
+#define BOUNDED_H
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LIFE_SECONDS 120
+
+/* Says what failed, with errno, and ends the process with 99. */
+static inline _Noreturn void
+give_up(const char *what)
+{
+	perror(what);
+	_exit(99);
+}
+
+/*
+ * Kills the calling process LIFE_SECONDS from now. A timer that sends SIGKILL,
+ * and no alarm(2): SIGALRM can be ignored, and waits while one is stopped.
+ * Neither fork nor exec passes it on: call it in each process.
+ */
+static inline void
+bound_life(void)
+{
+	struct sigevent event = {
+		.sigev_notify = SIGEV_SIGNAL,
+		.sigev_signo = SIGKILL,
+	};
+	const struct itimerspec life = { .it_value.tv_sec = LIFE_SECONDS };
+	timer_t timer;
+
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) == -1 ||
+	    timer_settime(timer, 0, &life, NULL) == -1)
+		give_up("timer");
+}
+
+/* fork(2) whose child has a bounded life; a failure ends the program. */
+static inline pid_t
+fork_bounded(void)
+{
+	const pid_t pid = fork();
+
+	if (pid == -1)
+		give_up("fork");
+	if (pid == 0)
+		bound_life();
+	return pid;
+}
+
+/* Tells the test that PID is what it wants to look at, and that it misbehaves
+ * from now on. */
+static inline void
+say_ready(pid_t pid)
+{
+	dprintf(STDOUT_FILENO, "ready %d\n", (int)pid);
+}
+
+static inline _Noreturn void
+live(void)
+{
+	for (;;)
+		pause();
+}
+
+/* The number of TERM, SIGTERM or 15; what is none of these ends the program. */
+static inline int
+signal_number(const char *text)
+{
+	const char *name = strncmp(text, "SIG", 3) == 0 ? text + 3 : text;
+	char *end;
+	const long number = strtol(text, &end, 10);
+
+	if (*text != '\0' && *end == '\0' && number > 0 && number <= SIGRTMAX)
+		return (int)number;
+	for (int i = 1; i < SIGRTMIN; i++) {
+		const char *known = sigabbrev_np(i);
+
+		if (known != NULL && strcmp(known, name) == 0)
+			return i;
+	}
+	fprintf(stderr, "no signal: %s\n", text);
+	exit(99);
+}
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * launch [OPTION]... COMMAND [ARG]...: executes COMMAND as a child of an
+ * unusual parent.
+ *
+ *	--defaults     every signal has its default action, none is blocked
+ *	--block SIG    SIG is blocked
+ *	--ignore SIG   SIG is ignored
+ *	--pending SIG  SIG is blocked, and has come
+ *	--close FD     FD is closed
+ *
+ * bash cannot undo that it ignores SIGINT in what it starts in the background,
+ * nor block a signal: hence --defaults, and this program.
+ */
+#include "bounded.h"
+
+#include <getopt.h>
+#include <sys/wait.h>
+
+static void
+change_mask(int how, int number)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, number);
+	if (sigprocmask(how, &set, NULL) == -1)
+		give_up("sigprocmask");
+}
+
+/* From another process, as signals come. */
+static void
+be_sent(int number)
+{
+	const pid_t self = getpid();
+	const pid_t sender = fork();
+
+	if (sender == -1)
+		give_up("fork");
+	if (sender == 0)
+		_exit(kill(self, number) == 0 ? 0 : 99);
+	if (waitpid(sender, NULL, 0) != sender)
+		give_up("waitpid");
+}
+
+static void
+reset_signals(void)
+{
+	sigset_t none;
+
+	for (int i = 1; i <= SIGRTMAX; i++)
+		(void)signal(i, SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+int
+main(int argc, char *argv[])
+{
+	static const struct option options[] = {
+		{ "defaults", no_argument, NULL, 'd' },
+		{ "block", required_argument, NULL, 'b' },
+		{ "ignore", required_argument, NULL, 'i' },
+		{ "pending", required_argument, NULL, 'p' },
+		{ "close", required_argument, NULL, 'c' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+		switch (option) {
+		case 'd':
+			reset_signals();
+			break;
+		case 'b':
+			change_mask(SIG_BLOCK, signal_number(optarg));
+			break;
+		case 'i':
+			(void)signal(signal_number(optarg), SIG_IGN);
+			break;
+		case 'p':
+			change_mask(SIG_BLOCK, signal_number(optarg));
+			be_sent(signal_number(optarg));
+			break;
+		case 'c':
+			(void)close(atoi(optarg));
+			break;
+		default:
+			return 99;
+		}
+	}
+	if (optind == argc)
+		return 99;
+	execvp(argv[optind], argv + optind);
+	give_up(argv[optind]);
+}

@@ -1,0 +1,26 @@
+/*
+ * sigcount: prints `ready PID`, then `got N` for each signal N that comes, in
+ * the order in which they come, and exits 7 after SIGTERM.
+ */
+#include "bounded.h"
+
+int
+main(void)
+{
+	sigset_t all;
+
+	bound_life();
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+
+	say_ready(getpid());
+	for (;;) {
+		const int number = sigwaitinfo(&all, NULL);
+
+		if (number == -1)
+			continue; /* EINTR: it was stopped and continued */
+		(void)dprintf(STDOUT_FILENO, "got %d\n", number);
+		if (number == SIGTERM)
+			return 7;
+	}
+}

@@ -1,0 +1,43 @@
+/*
+ * storm NUMBER: a fork storm. Each process makes a session of its own and
+ * forks children that do the same, until there have been NUMBER of them. It
+ * says that it is ready when a tenth has come, and so in the middle of it.
+ */
+#include "bounded.h"
+
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+static atomic_int *born; /* shared by all */
+
+static _Noreturn void
+rage(int limit)
+{
+	while (atomic_fetch_add(born, 1) < limit) {
+		if (fork_bounded() == 0)
+			(void)setsid();
+		(void)usleep(500);
+	}
+	live();
+}
+
+int
+main(int argc, char *argv[])
+{
+	const int limit = argc > 1 ? atoi(argv[1]) : 300;
+
+	bound_life();
+	born = mmap(NULL, sizeof(*born), PROT_READ | PROT_WRITE,
+	            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (born == MAP_FAILED)
+		give_up("mmap");
+
+	const pid_t first = fork_bounded();
+
+	if (first == 0)
+		rage(limit);
+	while (atomic_load(born) < limit / 10)
+		(void)usleep(100);
+	say_ready(first);
+	live();
+}

@@ -1,0 +1,63 @@
+/*
+ * threads fork: a child forked by a thread that is not the main one.
+ * threads leaderless: the same, and then the main thread exits.
+ *
+ * Such a child is in /proc/PID/task/TID/children of its thread, and of no
+ * other; a process without its main thread looks like a zombie.
+ */
+#include "bounded.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+static bool leaderless;
+
+static void
+wait_until_leader_is_gone(void)
+{
+	char path[64];
+	char state = '?';
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
+	               (int)getpid());
+	while (state != 'Z') {
+		FILE *stat = fopen(path, "re");
+
+		if (stat == NULL ||
+		    fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
+			give_up(path);
+		(void)fclose(stat);
+		(void)usleep(1000);
+	}
+}
+
+static void *
+fork_and_live(void *unused)
+{
+	const pid_t child = fork_bounded();
+
+	(void)unused;
+	if (child == 0)
+		live();
+	if (leaderless)
+		wait_until_leader_is_gone();
+	say_ready(child);
+	live();
+}
+
+int
+main(int argc, char *argv[])
+{
+	pthread_t thread;
+
+	bound_life();
+	if (argc != 2)
+		return 99;
+	leaderless = strcmp(argv[1], "leaderless") == 0;
+
+	if (pthread_create(&thread, NULL, fork_and_live, NULL) != 0)
+		give_up("pthread_create");
+	if (leaderless)
+		pthread_exit(NULL);
+	live();
+}

@@ -1,0 +1,269 @@
+#!/usr/bin/env bats
+#
+# Signals: who gets them, and what they decide. programs/sigcount.c says what it
+# got, and exits 7 after TERM.
+#
+# shellcheck disable=SC2016,SC2154
+
+load helper
+
+got() {
+	grep -qx "got $1" out
+}
+
+@test "signals that end nothing are forwarded to the command" {
+	local number
+	start "$WDRUN" "$PROGRAMS/sigcount"
+	await_ready
+
+	# USR1 USR2 PIPE ALRM URG XCPU VTALRM PROF WINCH IO PWR, real-time
+	for number in 10 12 13 14 23 24 26 27 28 29 30 34 50 64; do
+		kill -"$number" "$started"
+		wait_until 30 got "$number"
+	done
+	kill -TERM "$started"
+	finish
+
+	[ "$status" -eq 7 ]
+	[ -z "$stderr" ]
+}
+
+@test "each of several real-time signals arrives" {
+	start "$WDRUN" "$PROGRAMS/sigcount"
+	await_ready
+
+	kill -34 "$started"
+	kill -34 "$started"
+	kill -34 "$started"
+	wait_until 30 got 34
+	kill -TERM "$started"
+	finish
+
+	[ "$(grep -cx 'got 34' out)" -eq 3 ]
+}
+
+@test "a forwarded signal reaches the command's whole group" {
+	start "$WDRUN" sh -c '"$PROGRAMS/sigcount" & exec "$PROGRAMS/sigcount"'
+	wait_until 30 has_lines 2 '^ready'
+
+	kill -USR1 "$started"
+	wait_until 30 has_lines 2 '^got 10$'
+
+	kill -TERM "$started"
+	finish
+	[ "$status" -eq 7 ]
+}
+
+has_lines() {
+	[ "$(grep -c "$2" out)" -eq "$1" ]
+}
+
+@test "a forwarded signal goes to no other group" {
+	start "$WDRUN" sh -c 'setsid "$PROGRAMS/sigcount" >escaped &
+		exec "$PROGRAMS/sigcount"'
+	await_ready
+	await_ready escaped
+
+	kill -USR1 "$started"
+	wait_until 30 got 10
+
+	run ! grep -q 'got 10' escaped
+	kill -TERM "$started"
+	finish
+}
+
+@test "HUP, INT, QUIT and TERM end the run, with the command's death by them" {
+	local name
+	for name in HUP INT QUIT TERM; do
+		start "$WDRUN" "$PROGRAMS/escape" fork setsid
+		await_ready
+
+		kill -s "$name" "$started"
+		finish
+
+		[ "$status" -eq $((128 + $(kill -l "$name"))) ]
+		nobody_is_left
+	done
+}
+
+@test "a terminating signal reaches those too who left the command's group" {
+	start "$WDRUN" -k never sh -c 'setsid "$PROGRAMS/sigcount" >escaped &
+		exec "$PROGRAMS/sigcount"'
+	await_ready
+	await_ready escaped
+
+	kill -TERM "$started"
+	finish
+
+	grep -qx 'got 15' escaped
+}
+
+@test "a terminating signal starts the clock of --kill-after" {
+	start "$WDRUN" -k 300ms "$PROGRAMS/launch" --ignore TERM \
+		sh -c 'echo "ready $$"; exec sleep 1000'
+	await_ready
+
+	kill -TERM "$started"
+	finish
+
+	[ "$status" -eq 137 ]
+}
+
+@test "two terminating signals are forwarded, the third kills at once" {
+	start "$WDRUN" -k never "$PROGRAMS/sigcount"
+	await_ready
+	kill -HUP "$started"
+	wait_until 30 got 1
+	kill -INT "$started"
+	wait_until 30 got 2
+	is_alive "$ready"
+
+	kill -QUIT "$started"
+	finish
+
+	[ "$status" -eq 137 ]
+}
+
+@test "TERM to the supervisor is as good as TERM to the front" {
+	start "$WDRUN" -k 300ms "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+
+	kill -TERM "$supervisor"
+	finish
+
+	[ "$status" -eq 143 ]
+	is_dead "$ready"
+}
+
+@test "no signal but SIGKILL ends the supervisor, or changes the status" {
+	local number
+	start "$WDRUN" "$PROGRAMS/sigcount"
+	await_ready
+	await_watchers
+
+	for number in 4 5 6 7 8 10 11 12 13 14 16 {23..31} {34..64}; do
+		kill -"$number" "$supervisor"
+	done
+	kill -TERM "$ready"
+	finish
+
+	[ "$status" -eq 7 ]
+}
+
+@test "what was ignored when wdrun started stays ignored: nohup" {
+	start "$PROGRAMS/launch" --ignore HUP "$WDRUN" "$PROGRAMS/sigcount"
+	await_ready
+
+	kill -HUP "$started"
+	kill -USR1 "$started" # later than HUP
+	wait_until 30 got 10
+
+	is_alive "$ready"
+	run ! grep -qx 'got 1' out
+	kill -TERM "$started"
+	finish
+	[ "$status" -eq 7 ]
+}
+
+@test "what was ignored stays ignored: INT and QUIT of a shell's background job" {
+	start sh -c '"$WDRUN" "$PROGRAMS/sigcount" & echo "front $!"; wait'
+	await_ready
+	front=$(sed -n 's/^front //p' out)
+
+	kill -INT "$front"
+	kill -QUIT "$front"
+	kill -USR1 "$front"
+	wait_until 30 got 10
+
+	run ! grep -qxE 'got (2|3)' out
+	kill -TERM "$front"
+	finish
+}
+
+@test "a blocked signal that was pending at the start is pending for the command" {
+	# bash, as dash unblocks every signal when it waits for a child.
+	complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 20 bash -c '
+		until grep -qE "^S[ih][gd]Pnd:.*[2367abef]..$" /proc/$$/status
+		do sleep 0.05; done; echo pending'
+
+	[ "$status" -eq 0 ]
+	[ "$output" = pending ]
+}
+
+@test "a terminating signal that was blocked and pending ends the run" {
+	complete "$PROGRAMS/launch" --pending TERM "$WDRUN" -k 300ms sleep 1000
+
+	[ "$status" -gt 128 ]
+}
+
+@test "a signal in the first moments is not lost" {
+	for _ in {1..30}; do
+		start "$WDRUN" -k 300ms sleep 1000
+		# The front is executed (before, launch would die of it).
+		wait_until 30 is_wdrun "$started"
+		kill -TERM "$started"
+		finish >/dev/null
+		[ "$status" -eq 143 ]
+	done
+}
+
+is_wdrun() {
+	[ "/proc/$1/exe" -ef "$WDRUN" ]
+}
+
+@test "TSTP stops the command, and CONT continues it" {
+	start "$WDRUN" "$PROGRAMS/sigcount"
+	await_ready
+
+	kill -TSTP "$started"
+	wait_until 30 is_stopped "$ready"
+	kill -CONT "$started"
+	wait_until 30 no is_stopped "$ready"
+
+	kill -TERM "$started"
+	finish
+	[ "$status" -eq 7 ]
+}
+
+@test "a stop by TSTP reaches those too who left the command's group" {
+	start "$WDRUN" "$PROGRAMS/escape" fork setsid
+	await_ready
+
+	kill -TSTP "$started"
+	wait_until 30 is_stopped "$ready"
+	kill -CONT "$started"
+	wait_until 30 no is_stopped "$ready"
+
+	kill -TERM "$started"
+	finish
+	[ "$status" -eq 143 ]
+}
+
+@test "the clocks stand still while the run is stopped" {
+	start "$WDRUN" -t 1500ms "$PROGRAMS/sigcount"
+	await_ready
+	kill -TSTP "$started"
+	wait_until 30 is_stopped "$ready"
+
+	# A clock of the same bound, started later, runs out first.
+	"$WDRUN" -q -t 2 sleep 1000 || true
+
+	is_alive "$started"
+	kill -CONT "$started"
+	wait_until 30 no is_stopped "$ready"
+	kill -USR1 "$started"
+	wait_until 30 got 10
+	finish
+	[ "$status" -eq 124 ]
+}
+
+@test "a SIGSTOP from elsewhere stops no clock" {
+	start "$WDRUN" -t 1 "$PROGRAMS/sigcount"
+	await_ready
+
+	kill -STOP "$ready"
+	finish
+
+	[ "$status" -eq 124 ]
+}

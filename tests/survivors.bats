@@ -1,0 +1,180 @@
+#!/usr/bin/env bats
+#
+# After the exit: what becomes of those who survive the command. Its status
+# stands, whatever happens to them.
+#
+# shellcheck disable=SC2016,SC2154
+
+load helper
+
+@test "\$(wdrun ...) returns though a background job holds the output" {
+	# Nothing but --idle-after-exit can end this one.
+	complete bash -c 'x=$("$WDRUN" --max-after-exit=never \
+		sh -c "sleep 1000 & echo hi"); echo "$? $x"'
+
+	[ "$output" = "0 hi" ]
+	nobody_is_left
+}
+
+@test "without wdrun the same hangs" {
+	start bash -c 'x=$(sh -c "sleep 1000 & echo hi; echo over >over")
+		echo "$? $x"'
+	wait_until 30 test -s over
+
+	# Not a wait for time: the reader sleeps, and the writer for long.
+	wait_until 30 grep -q pipe_read "/proc/$started/wchan"
+	is_alive "$started"
+
+	end_leftovers
+	finish
+}
+
+@test "survivors that were stopped are named, in one line" {
+	complete "$WDRUN" --idle-after-exit=300ms sh -c 'sleep 1000 & echo $!'
+
+	[ "$status" -eq 0 ]
+	only_messages
+	[ "$(wc -l <err)" -eq 1 ]
+	[[ $stderr == *"$output"*sleep* ]]
+}
+
+@test "it is told who held the output" {
+	complete sh -c '"$WDRUN" --idle-after-exit=300ms sh -c "
+		sleep 1000 >/dev/null & sleep 1001 2>&1 & echo \$!" | cat'
+
+
+	[[ $stderr == *"held by $output sleep"*"fd 1,2" ]]
+}
+
+@test "--quiet stops survivors without a word" {
+	complete "$WDRUN" -q --idle-after-exit=200ms sh -c 'sleep 1000 & exit 6'
+
+	[ "$status" -eq 6 ]
+	[ -z "$stderr" ]
+	nobody_is_left
+}
+
+@test "survivors that end by themselves are waited for, and nothing is said" {
+	complete "$WDRUN" sh -c '(sleep 0.3; echo late) & exit 3'
+
+	[ "$status" -eq 3 ]
+	[ "$output" = late ]
+	[ -z "$stderr" ]
+}
+
+@test "a survivor that writes a line each 0.7 s for 5 s loses nothing" {
+	complete "$WDRUN" "$PROGRAMS/ticker" 700 7 3
+
+	[ "$status" -eq 3 ]
+	[ "$(grep -c '^tick' out)" -eq 7 ]
+	[ "$(tail -n 1 out)" = "done" ]
+	[ -z "$stderr" ]
+}
+
+@test "a survivor that writes for ever is stopped at --max-after-exit" {
+	complete "$WDRUN" --max-after-exit=1s "$PROGRAMS/ticker" 100 0 3
+
+	[ "$status" -eq 3 ]
+	[[ $stderr == *ticker* ]]
+	nobody_is_left
+}
+
+@test "a survivor that computes is making progress" {
+	complete "$WDRUN" --idle-after-exit=700ms bash -c '
+		{ until ((SECONDS >= 3)); do :; done; echo computed; } &'
+
+	[ "$output" = computed ]
+	[ -z "$stderr" ]
+}
+
+@test "a survivor that does nothing is stopped at --idle-after-exit" {
+	complete "$WDRUN" --idle-after-exit=300ms --max-after-exit=never \
+		"$PROGRAMS/escape" -x 5 fork setsid
+
+	[ "$status" -eq 5 ]
+	nobody_is_left
+}
+
+@test "a survivor that ignores SIGTERM gets SIGKILL" {
+	complete "$WDRUN" --idle-after-exit=200ms -k 300ms \
+		"$PROGRAMS/escape" -x 5 fork setsid stubborn closed
+
+	[ "$status" -eq 5 ]
+	nobody_is_left
+}
+
+@test "a daemon does not survive the command that started it" {
+	complete "$WDRUN" --idle-after-exit=200ms \
+		"$PROGRAMS/escape" -x 0 fork setsid fork root closed
+
+	[ "$status" -eq 0 ]
+	nobody_is_left
+}
+
+@test "--survivors=wait waits though they do nothing" {
+	complete "$WDRUN" --survivors=wait --idle-after-exit=100ms \
+		--max-after-exit=200ms sh -c '(sleep 1.5; echo late) & exit 4'
+
+	[ "$status" -eq 4 ]
+	[ "$output" = late ]
+	[ -z "$stderr" ]
+}
+
+@test "--survivors=wait is bounded by --timeout" {
+	complete "$WDRUN" --survivors=wait -t 1 sh -c 'sleep 1000 & exit 4'
+
+	[ "$status" -eq 4 ]
+	[[ $stderr == "wdrun: "*sleep* ]]
+	nobody_is_left
+}
+
+@test "--survivors=leave lets them go, and returns at once" {
+	complete "$WDRUN" --survivors=leave --idle-after-exit=never \
+		--max-after-exit=never "$PROGRAMS/escape" -x 4 fork setsid
+	await_ready
+
+	[ "$status" -eq 4 ]
+	[ -z "$stderr" ]
+	is_alive "$ready"
+	[ "$(leftovers)" = "$ready" ]
+	kill -KILL "$ready"
+	wait_until 30 nobody_is_left
+}
+
+@test "--survivors=leave is about the exit: a timeout ends the whole tree" {
+	start "$WDRUN" --survivors=leave -t 1 -k 300ms \
+		"$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+
+	finish
+
+	[ "$status" -eq 124 ]
+	is_dead "$ready"
+	nobody_is_left
+}
+
+@test "after the command's death by a signal survivors are stopped as well" {
+	start "$WDRUN" --idle-after-exit=200ms "$PROGRAMS/escape" fork setsid
+	await_watchers
+	await_ready
+
+	kill -SEGV "$target"
+	finish
+
+	[ "$status" -eq 139 ]
+	is_dead "$ready"
+}
+
+@test "a signal that is forwarded while survivors linger reaches their group" {
+	start "$WDRUN" --survivors=wait sh -c '"$PROGRAMS/sigcount" & exit 3'
+	await_ready
+	await_watchers
+	wait_until 30 is_zombie "$target"
+
+	kill -USR1 "$front"
+	wait_until 30 grep -qx 'got 10' out
+
+	kill -TERM "$front"
+	finish
+	[ "$status" -eq 3 ]
+}

@@ -1,0 +1,495 @@
+#!/usr/bin/env bats
+#
+# At a real prompt: an interactive bash in tmux, whose keys are pressed and
+# whose screen is read. A command whose stdin is the terminal behaves as
+# without wdrun, and what goes wrong leaves a usable terminal.
+#
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load helper
+
+setup() {
+	common_setup
+	need tmux bash
+	mkdir bin
+	ln -s "$WDRUN" bin/wdrun
+	cat >profile <<-'END'
+		PS1='prompt> '
+		PATH=$WDRUN_BIN:$PROGRAMS:$PATH
+		HISTFILE=
+	END
+	WDRUN_BIN=$PWD/bin tmux -S "$PWD/socket" -f /dev/null new-session -d \
+		-x 100 -y 40 "exec bash --noprofile --rcfile '$PWD/profile'" \
+		3>&- 4>&-
+	wait_until 30 shows '^prompt>$'
+}
+
+teardown() {
+	screen | grep . || true # shown where the test failed
+	tmux -S "$BATS_TEST_TMPDIR/socket" kill-server || true
+	wait_until 20 nobody_is_left || true
+	common_teardown
+}
+
+# enter TEXT: types a line.
+enter() {
+	tmux -S socket send-keys -l -- "$1"
+	tmux -S socket send-keys Enter
+}
+
+# press KEY...: C-c and the like.
+press() {
+	tmux -S socket send-keys "$@"
+}
+
+screen() {
+	tmux -S socket capture-pane -p -J | sed 's/ *$//'
+}
+
+# shows REGEX: a line of the screen matches. The typed line is on it as well, so
+# look for what only the running command prints.
+shows() {
+	screen | grep -qE -- "$1"
+}
+
+# At the prompt, and the terminal echoes, and reads lines: it is usable.
+usable() {
+	enter 'echo usable$((40 + 2))'
+	wait_until 30 shows '^usable42$'
+	screen | grep -qF 'echo usable$((40 + 2))'
+}
+
+# The job's state as ps has it: state letter and foreground mark.
+front_of() {
+	local pid
+	for pid in $(leftovers); do
+		[ "/proc/$pid/exe" -ef "$WDRUN" ] || continue
+		look_at "$pid"
+		[ "/proc/$process_parent/exe" -ef "$WDRUN" ] || echo "$pid"
+	done
+}
+
+one_front() {
+	front=$(front_of)
+	[[ $front =~ ^[0-9]+$ ]]
+}
+
+@test "a command reads a line from the terminal" {
+	enter 'wdrun sh -c '\''read x; echo "you said <$x>"'\'
+	wait_until 30 target_runs
+	enter 'hello there'
+
+	wait_until 30 shows '^you said <hello there>$'
+	usable
+}
+
+@test "its status reaches the prompt" {
+	enter 'wdrun sh -c "exit 42"; echo "status=$?"'
+	wait_until 30 shows '^status=42$'
+}
+
+@test "a password prompt on /dev/tty does not echo, and reads" {
+	enter 'wdrun bash -c '\''read -rsp "Pass""word: " p </dev/tty; echo; echo "length=${#p}"'\'
+	wait_until 30 shows '^Password:'
+	enter 'secret7'
+
+	wait_until 30 shows '^length=7$'
+	run ! shows secret7
+	usable
+}
+
+@test "a password prompt on /dev/tty works in a command that stdin is not for" {
+	enter 'echo data | wdrun -f bash -c '\''read -rsp "Pass""word: " p </dev/tty; echo; echo "length=${#p}"'\'
+	wait_until 30 shows '^Password:'
+	enter 'secret7'
+
+	wait_until 30 shows '^length=7$'
+	usable
+}
+
+@test "vi edits a file" {
+	local vi
+	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
+	echo first >file
+	enter "wdrun $vi -u NONE -N file"
+	wait_until 30 shows '^~'
+	press o
+	enter 'second'
+	press Escape
+	enter ':wq'
+
+	wait_until 30 grep -qx second file
+	wait_until 30 no one_front
+	usable
+}
+
+@test "less pages, from a file and at the end of a pipe" {
+	need less
+	seq 1000 >numbers
+	enter 'LESS= wdrun less numbers'
+	wait_until 30 shows '^39$'
+	press G
+	wait_until 30 shows '^1000$'
+	press q
+	wait_until 30 no one_front
+
+	enter 'clear; wdrun seq 2000 | LESS= less'
+	wait_until 30 shows '^39$'
+	press G
+	wait_until 30 shows '^2000$'
+	press q
+	usable
+
+	enter 'clear; seq 3000 | LESS= wdrun -f less'
+	wait_until 30 shows '^39$'
+	press G
+	wait_until 30 shows '^3000$'
+	press q
+	usable
+}
+
+@test "Ctrl-C ends a command, and is its death" {
+	enter 'wdrun sleep 1000; echo "status=$?"'
+	wait_until 30 target_runs
+	press C-c
+
+	wait_until 30 shows '^prompt>$'
+	wait_until 30 no one_front
+	enter 'echo "last=$?"'
+	wait_until 30 shows '^last=130$'
+}
+
+# The command itself runs: the watchers are there before it.
+target_runs() {
+	one_front && has_target
+}
+
+@test "a REPL survives Ctrl-C, as often as it is pressed" {
+	enter 'wdrun -k 200ms repl; echo "status=$?"'
+	wait_until 30 shows '^ready [0-9]+$'
+	press C-c
+	wait_until 30 shows 'interrupted 1$'
+	press C-c
+	wait_until 30 shows 'interrupted 2$'
+	press C-c
+	wait_until 30 shows 'interrupted 3$'
+	press C-c
+	wait_until 30 shows 'interrupted 4$'
+
+	# Longer than the clock that Ctrl-C must not have started.
+	"$WDRUN" -q -t 500ms sleep 1000 || true
+	enter 'hello'
+	wait_until 30 shows '^you said hello$'
+	press C-d
+	wait_until 30 shows '^status=0$'
+	usable
+}
+
+@test "an interactive bash and a python below wdrun survive Ctrl-C" {
+	need python3
+	enter 'wdrun -k 200ms python3 -q'
+	wait_until 30 shows '^>>>'
+	press C-c
+	wait_until 30 shows '^KeyboardInterrupt$'
+	enter 'print(6 * 7)'
+	wait_until 30 shows '^42$'
+	press C-d
+	wait_until 30 no one_front
+
+	enter 'clear; PS1="inner> " wdrun bash --norc --noprofile'
+	wait_until 30 shows '^inner>'
+	enter 'sleep 1000'
+	wait_until 30 shows '^inner> sleep 1000'
+	press C-c
+	enter 'echo inner$((20 + 3))'
+	wait_until 30 shows '^inner23$'
+	enter 'exit'
+	wait_until 30 no one_front
+	usable
+}
+
+@test "a script that is stopped by Ctrl-C stops at the wdrun line" {
+	printf '%s\n' '#!/bin/bash' 'echo "script $((1 + 1))"' \
+		'wdrun sleep 1000' 'echo "went on $((1 + 1))"' >script
+	chmod +x script
+	enter './script; echo "status=$?"'
+	wait_until 30 target_runs
+	press C-c
+
+	wait_until 30 shows '^prompt>$'
+	wait_until 30 no one_front
+	run ! shows '^went on 2'
+	usable
+}
+
+@test "Ctrl-Z stops the job, fg goes on with it" {
+	enter 'wdrun repl; echo "status=$?"'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	press C-z
+	wait_until 30 shows 'Stopped'
+	wait_until 30 is_stopped "$ready"
+	usable
+
+	enter 'fg'
+	wait_until 30 no is_stopped "$ready"
+	enter 'back again'
+	wait_until 30 shows '^you said back again$'
+	press C-d
+	wait_until 30 shows '^bye$'
+	usable
+}
+
+@test "Ctrl-Z stops the job also where the front is slow to hear of it" {
+	need strace
+	enter 'wdrun repl'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	one_front
+	# What the terminal sends and what the supervisor sends comes while the
+	# front is busy: the same signal twice is one.
+	strace -qq -o /dev/null -e inject=rt_sigtimedwait:delay_enter=300000 \
+		-p "$front" 3>&- &
+	wait_until 30 is_traced "$front"
+	kill -WINCH "$front" # the first wait is over, the next one is delayed
+	press C-z
+
+	wait_until 30 shows 'Stopped'
+	usable
+}
+
+is_traced() {
+	grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"
+}
+
+@test "Ctrl-Z stops the job, bg lets it go on until it wants to read" {
+	enter 'wdrun sh -c '\''echo "ready $$"; until [ -e go ]; do sleep 0.05; done; read x; echo "you said $x"'\'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	press C-z
+	wait_until 30 shows 'Stopped'
+	enter 'bg'
+	wait_until 30 no is_stopped "$ready"
+
+	touch go # it reads from the terminal, in the background: SIGTTIN
+	wait_until 30 is_stopped "$ready"
+	usable
+	enter 'fg'
+	wait_until 30 no is_stopped "$ready"
+	enter 'at last'
+	wait_until 30 shows '^you said at last$'
+	usable
+}
+
+@test "a job that is stopped can be ended with kill %1" {
+	enter 'wdrun -k 300ms escape fork setsid stubborn'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	press C-z
+	wait_until 30 shows 'Stopped'
+
+	enter 'kill %1'
+	wait_until 30 is_dead "$ready"
+	usable
+}
+
+@test "the clocks stand still while the job is stopped" {
+	enter 'wdrun -t 2 repl; echo "status=$?"'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	press C-z
+	wait_until 30 is_stopped "$ready"
+
+	# A clock of the same length runs out meanwhile.
+	"$WDRUN" -q -t 2500ms sleep 1000 || true
+	is_alive "$ready"
+	run ! shows 'timed out'
+
+	enter 'fg'
+	wait_until 30 is_dead "$ready"
+	wait_until 30 shows 'timed out'
+	usable
+}
+
+@test "Ctrl-C ends a command whose stdin is not the terminal" {
+	enter 'wdrun escape fork setsid </dev/null; echo "status=$?"'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	press C-c
+
+	wait_until 30 is_dead "$ready"
+	wait_until 30 no one_front
+	enter 'echo "last=$?"'
+	wait_until 30 shows '^last=130$'
+}
+
+@test "Ctrl-Z and fg work for a command whose stdin is not the terminal" {
+	enter 'wdrun sigcount </dev/null'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	press C-z
+	wait_until 30 shows 'Stopped'
+	wait_until 30 is_stopped "$ready"
+	usable
+
+	enter 'fg'
+	wait_until 30 no is_stopped "$ready"
+	press C-c
+	wait_until 30 shows 'got 2$'
+	one_front
+	kill -TERM "$front"
+	wait_until 30 is_dead "$ready"
+	usable
+}
+
+@test "a job in the background says nothing and ends" {
+	enter 'wdrun sh -c "exit 42" & wait $!; echo "status=$?"'
+	wait_until 30 shows '^status=42$'
+	usable
+}
+
+@test "wdrun cmd | cat: a pipeline is one job, and Ctrl-C ends it" {
+	enter 'wdrun repl | cat; echo "status=$?"'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	enter 'through'
+	wait_until 30 shows '^you said through$'
+	press C-d
+	wait_until 30 shows '^status=0$'
+
+	enter 'clear; wdrun escape | cat'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p' | tail -n 1)
+	press C-c
+	wait_until 30 is_dead "$ready"
+	usable
+}
+
+@test "the window's size is that of the terminal, and its change is noticed" {
+	enter 'wdrun bash -c '\''trap "stty size >size" WINCH; echo "ready $$"; while :; do sleep 0.05; done'\'
+	wait_until 30 shows '^ready [0-9]+$'
+	tmux -S socket resize-window -x 90 -y 35
+
+	wait_until 30 grep -qsx '35 90' size
+	press C-c
+	usable
+}
+
+@test "SIGKILL of wdrun while vi runs leaves a usable terminal" {
+	local vi
+	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
+	enter "wdrun $vi -u NONE -N file"
+	wait_until 30 shows '^~'
+	one_front
+
+	kill -KILL "$front"
+
+	wait_until 30 no one_front
+	usable_again
+}
+
+@test "SIGKILL of the supervisor while vi runs leaves a usable terminal" {
+	local vi
+	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
+	enter "wdrun $vi -u NONE -N file"
+	wait_until 30 shows '^~'
+	one_front
+
+	kill -KILL "$(children_of "$front")"
+
+	wait_until 30 no one_front
+	usable_again
+}
+
+# What vi left on the screen may stand before the prompt.
+usable_again() {
+	press Enter
+	enter 'clear'
+	wait_until 30 shows '^prompt>$'
+	enter 'stty -a | grep -ow -e icanon -e echo | xargs'
+	wait_until 30 shows '^(icanon echo|echo icanon)$'
+	usable
+}
+
+@test "a raw-mode program that times out leaves the modes as they were" {
+	enter 'stty -g >before'
+	wait_until 30 test -s before
+	enter 'wdrun -t 1 sh -c "stty raw -echo; echo raw >is_raw; sleep 1000"; stty -g >after'
+	wait_until 30 test -s is_raw
+	wait_until 30 test -s after
+
+	cmp before after
+	usable
+}
+
+@test "a raw-mode program that is cancelled leaves the modes as they were" {
+	enter 'stty -g >before'
+	wait_until 30 test -s before
+	enter 'wdrun sh -c "stty raw -echo; echo raw >is_raw; sleep 1000"; stty -g >after'
+	wait_until 30 test -s is_raw
+	one_front
+	kill -TERM "$front"
+	wait_until 30 test -s after
+
+	cmp before after
+	usable
+}
+
+@test "a command that changes the modes by itself keeps its change" {
+	enter 'stty -g >before; wdrun stty -ixon; stty -g >after'
+	wait_until 30 test -s after
+
+	run ! cmp before after
+	usable
+}
+
+@test "closing the terminal ends the run, whole" {
+	enter 'wdrun -k 300ms escape fork setsid stubborn'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+
+	tmux -S socket kill-server
+
+	wait_until 30 is_dead "$ready"
+	wait_until 30 nobody_is_left
+}
+
+@test "--setsid takes the terminal away, --foreground gives it back" {
+	enter 'wdrun --setsid sh -c "ps -o tty= -p \$\$ >tty; (: </dev/tty) || echo none >>tty"'
+	wait_until 30 grep -qsx none tty
+
+	enter 'wdrun --foreground true </dev/null; wdrun -f sh -c ": </dev/tty && echo some >own" </dev/null'
+	wait_until 30 grep -qsx some own
+	usable
+}
+
+@test "at the terminal escapees die by a timeout as well" {
+	enter 'wdrun -t 1 -k 300ms escape fork setsid stubborn; echo "status=$?"'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+
+	wait_until 30 shows '^status=124$'
+	is_dead "$ready"
+	usable
+}
+
+@test "a timeout does not signal the shell's other jobs, or the shell" {
+	enter 'sleep 1000 & wdrun -t 500ms sleep 1001; echo "status=$?"'
+	wait_until 30 shows '^status=124$'
+
+	enter 'clear; jobs'
+	wait_until 30 shows 'Running +sleep 1000'
+}
+
+@test "a timeout in a script does not signal the script that shares the group" {
+	printf '%s\n' '#!/bin/bash' 'sleep 1000 & other=$!' \
+		'wdrun -t 500ms -k 300ms escape stubborn' \
+		'echo "status=$?"' 'kill -0 $other && echo "other lives $((1+1))"' \
+		'kill $other' >script
+	chmod +x script
+	enter './script'
+
+	wait_until 30 shows '^status=124$'
+	wait_until 30 shows '^other lives 2$'
+	usable
+}
