@@ -133,6 +133,7 @@ struct run {
 	pid_t cancel_sender;  /* who sent it, */
 	int64_t cancelled_at; /* and when */
 	uint64_t activity;    /* of the survivors, at the last sample */
+	int64_t reaped_at;    /* all the children were looked at */
 	int64_t sweep_pause;
 	int restless_sweeps; /* in a row that found processes not seen before */
 

@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 
+#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -125,6 +126,9 @@ front_watch(struct run *run, struct outcome *verdict)
 	struct testament testament = { .target = 0 };
 	siginfo_t info;
 
+	/* The supervisor first: until the target is on its way, what there is
+	 * to do here can wait. */
+	(void)sched_yield();
 	descriptors_release(run->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
 	run->null_fd = -1;
 	run->lifeline[0] = -1;

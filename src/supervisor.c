@@ -29,6 +29,7 @@
 #define SWEEP_PAUSE_LAST    (64 * MILLISECOND)
 #define RESTLESS_IS_STORM   3
 #define FREEZE_LIMIT        64
+#define REAP_INTERVAL       (100 * MILLISECOND)
 #define ECHO_WINDOW         (100 * MILLISECOND)
 #define PAUSE_AFTER_FAILURE MILLISECOND
 
@@ -172,12 +173,31 @@ outcome_of(const siginfo_t *info)
 }
 
 /*
+ * The target's zombie hides all the others from a look for any. The one that
+ * SIGCHLD names is reaped; those that it did not name, as one SIGCHLD can stand
+ * for many, are looked for among all the children, but not each time: that
+ * would cost the square of their number.
+ */
+static void
+reap_behind_target(struct run *run, const struct news *news)
+{
+	const pid_t child = news->signal == SIGCHLD ? news->sender : 0;
+
+	if (child > 0 && child != run->target && children_reap(child) == child)
+		proctree_forget_stranger(&run->tree, child);
+	if (news->now - run->reaped_at < REAP_INTERVAL)
+		return;
+	proctree_reap(&run->tree, run->target);
+	run->reaped_at = duration_now();
+}
+
+/*
  * Reaps the dead but the target, whose zombie keeps its PID, which is also the
  * number of its group and session, from becoming somebody else's as long as
  * there is anything to be signalled.
  */
 static void
-reap_orphans(struct run *run)
+reap_orphans(struct run *run, const struct news *news)
 {
 	siginfo_t info;
 
@@ -201,8 +221,7 @@ reap_orphans(struct run *run)
 		jobcontrol_end(run, duration_now());
 		return;
 	}
-	/* The target now hides all the others from a look for any. */
-	proctree_reap(&run->tree, run->target);
+	reap_behind_target(run, news);
 }
 
 void
@@ -318,7 +337,7 @@ sweep(struct run *run, int64_t now)
 		treekill_freeze(&run->tree, FREEZE_LIMIT);
 		run->restless_sweeps = 0;
 	}
-	reap_orphans(run);
+	reap_orphans(run, &(struct news){ .now = now });
 	run->clocks.sweep = duration_add(now, run->sweep_pause);
 }
 
@@ -326,7 +345,7 @@ void
 supervisor_attend(struct run *run, struct news *news)
 {
 	if (news->signal == SIGCHLD) {
-		reap_orphans(run);
+		reap_orphans(run, news);
 		if (run->shares_group)
 			jobcontrol_follow(run, news->now);
 	} else if (news->signal != 0) {

@@ -16,6 +16,8 @@ struct entry {
 	int value;
 };
 
+#define ENTRIES_MAX 8 /* that are read at a time */
+
 int
 testament_open(struct run *run)
 {
@@ -87,12 +89,14 @@ note(struct testament *testament, struct entry entry)
 void
 testament_read(const struct run *run, struct testament *testament)
 {
-	struct entry entry;
+	struct entry entries[ENTRIES_MAX];
 	ssize_t length;
 
 	do {
-		length = read(run->testament[0], &entry, sizeof(entry));
-		if (length == (ssize_t)sizeof(entry))
-			note(testament, entry);
-	} while (length > 0 || (length == -1 && errno == EINTR));
+		length = read(run->testament[0], entries, sizeof(entries));
+		for (ssize_t i = 0; i < length / (ssize_t)sizeof(entries[0]);
+		     i++)
+			note(testament, entries[i]);
+	} while (length == (ssize_t)sizeof(entries) ||
+	         (length == -1 && errno == EINTR));
 }
