@@ -32,6 +32,7 @@ C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
 SCRIPTS  := .ci/run bench/run tests/run tests/lint tests/install-tools \
 	tests/demo $(wildcard examples/*)
 HOST_CC  := cc
+QUIET    := $(if $(V),,@)# "make V=1" shows the commands
 
 .PHONY: all demo test lint check asan bench format install uninstall clean programs
 
@@ -39,14 +40,16 @@ all: wdrun
 
 # Moved into place: a binary that is running cannot be written to.
 wdrun: build/default/wdrun
-	cp $< $@.new && mv -f $@.new $@
+	@cp $< $@.new && mv -f $@.new $@
 
 $(BUILD)/wdrun: $(OBJECTS)
-	$(CC) $(CFLAGS) $(LINKING) $(LDFLAGS) -o $@ $(OBJECTS)
+	@echo '  link    $@'
+	$(QUIET)$(CC) $(CFLAGS) $(LINKING) $(LDFLAGS) -o $@ $(OBJECTS)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(STANDARD) $(WARNINGS) $(PLACING) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	@echo '  compile $@'
+	$(QUIET)$(CC) $(STANDARD) $(WARNINGS) $(PLACING) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 -include $(OBJECTS:.o=.d)
 
@@ -57,12 +60,14 @@ programs: $(PROGRAMS)
 
 build/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	@mkdir -p $(@D)
-	$(HOST_CC) -O1 -g $(STANDARD) -Wall -Wextra -pthread -o $@ $<
+	@echo '  compile $@'
+	$(QUIET)$(HOST_CC) -O1 -g $(STANDARD) -Wall -Wextra -pthread -o $@ $<
 
 # Each with the rooms that it is about, and with what these need.
 build/tests/unit-%: tests/unit/%.c tests/unit/check.h $(SOURCES) $(HEADERS)
 	@mkdir -p $(@D)
-	$(HOST_CC) -O1 -g -fsanitize=address,undefined $(STANDARD) -Wall -Wextra \
+	@echo '  compile $@'
+	$(QUIET)$(HOST_CC) -O1 -g -fsanitize=address,undefined $(STANDARD) -Wall -Wextra \
 		-o $@ $< $(filter-out watchdog.c,$(SOURCES))
 
 test: wdrun
@@ -78,10 +83,12 @@ lint:
 check:
 	@tests/check
 
-asan:
+# The suite once more, on the build that watches its own memory.
+asan: programs
 	@$(MAKE) --no-print-directory CC=$(HOST_CC) BUILD=build/asan CFLAGS="-O1 -g \
 		-fsanitize=address,undefined -fno-sanitize-recover=all \
 		-fno-omit-frame-pointer" build/asan/wdrun
+	@WDRUN=$(CURDIR)/build/asan/wdrun PROGRAMS=$(CURDIR)/build/tests tests/run
 
 bench: wdrun
 	@tests/install-tools bench
@@ -90,7 +97,8 @@ bench: wdrun
 
 build/bench/%: bench/%.c
 	@mkdir -p $(@D)
-	$(if $(findstring nothing,$*),$(CC) -static,$(HOST_CC)) -O2 $(STANDARD) -Wall -Wextra -o $@ $<
+	@echo '  compile $@'
+	$(QUIET)$(if $(findstring nothing,$*),$(CC) -static,$(HOST_CC)) -O2 $(STANDARD) -Wall -Wextra -o $@ $<
 
 format:
 	clang-format -i $(C_FILES)

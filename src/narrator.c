@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "children.h"
 #include "diagnosis.h"
+#include "duration.h"
 #include "fork.h"
 #include "message.h"
 
@@ -90,6 +92,7 @@ narrator_start(struct run *run, enum state next, enum reason why)
 void
 narrator_finish(struct run *run)
 {
+	const struct timespec moment = { .tv_nsec = MILLISECOND };
 	char byte;
 
 	if (run->narrator_fd == -1)
@@ -107,5 +110,11 @@ narrator_finish(struct run *run)
 	/* Our child and not yet reaped: the PID is its own. If SIGKILL does not
 	 * end it, it has become one of those that it was to tell of. */
 	(void)kill(run->tree.narrator, SIGKILL);
-	(void)children_reap(run->tree.narrator);
+	for (int i = 0; i < PATIENCE_MS; i++) {
+		if (children_reap(run->tree.narrator) != CHILD_NONE_READY) {
+			run->tree.narrator = 0;
+			return;
+		}
+		(void)nanosleep(&moment, NULL);
+	}
 }

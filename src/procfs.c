@@ -269,13 +269,36 @@ procfs_visit_all(procfs_visit *visit, void *context)
 	return result;
 }
 
+/* How much of a VARIABLE, up to its null byte, has been seen. */
+struct match {
+	const char *variable;
+	size_t length;
+	bool is_lost; /* not this one; the next begins behind a null byte */
+};
+
+/* Adds BYTE. Returns whether the variable is complete with it. */
+static bool
+match_byte(struct match *match, char byte)
+{
+	match->is_lost |= byte != match->variable[match->length];
+	if (byte != '\0') {
+		match->length += !match->is_lost;
+		return false;
+	}
+	if (!match->is_lost)
+		return true;
+	match->length = 0;
+	match->is_lost = false;
+	return false;
+}
+
 bool
 procfs_has_variable(pid_t pid, const char *variable)
 {
+	struct match match = { .variable = variable };
 	char path[PATH_SIZE];
 	char chunk[CHUNK_SIZE];
-	size_t matched = 0; /* bytes of VARIABLE, its final null byte too */
-	bool is_start = true;
+	bool is_there = false;
 	ssize_t length;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
@@ -284,21 +307,12 @@ procfs_has_variable(pid_t pid, const char *variable)
 
 	if (fd == -1)
 		return false;
-	while ((length = read(fd, chunk, sizeof(chunk))) > 0) {
-		for (ssize_t i = 0; i < length; i++) {
-			if (is_start && chunk[i] == variable[matched]) {
-				if (variable[matched++] == '\0') {
-					(void)close(fd);
-					return true;
-				}
-				continue;
-			}
-			is_start = chunk[i] == '\0';
-			matched = 0;
-		}
+	while (!is_there && (length = read(fd, chunk, sizeof(chunk))) > 0) {
+		for (ssize_t i = 0; i < length && !is_there; i++)
+			is_there = match_byte(&match, chunk[i]);
 	}
 	(void)close(fd);
-	return false;
+	return is_there;
 }
 
 /* PID's name as the kernel keeps it, which can always be read. */
