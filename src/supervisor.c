@@ -227,6 +227,10 @@ reap_orphans(struct run *run, const struct news *news)
 void
 supervisor_forward(const struct run *run, int signal)
 {
+	/* Not known, where the supervisor died before it could name it; and
+	 * kill(0) would be for the caller's own group. */
+	if (run->target <= 1)
+		return;
 	if (!run->shares_group && kill(-run->target, signal) == 0)
 		return;
 	/* Or it has not come to setsid yet. */
