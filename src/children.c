@@ -24,7 +24,7 @@ children_look(pid_t pid, int options, siginfo_t *info)
 			return CHILD_NONE_LEFT;
 		(void)nanosleep(&pause, NULL);
 	}
-	return CHILD_NONE_READY;
+	return CHILD_UNKNOWN;
 }
 
 bool

@@ -40,6 +40,26 @@ stop(const struct run *run, int signal)
 		relay(run, SIGCONT, run->front);
 }
 
+static bool
+is_order_to_stop(const struct run *run, const siginfo_t *info)
+{
+	return info->si_signo == SIGNAL_TO_STOP && info->si_code == SI_QUEUE &&
+	       info->si_pid == run->supervisor;
+}
+
+/* A SIGCONT undoes the stops that came before it, as the kernel has it for its
+ * own: an order that waited while we were stopped ourselves is void. */
+static void
+void_orders_to_stop(const struct run *run)
+{
+	siginfo_t info;
+
+	while (signals_take(SIGNAL_TO_STOP, &info)) {
+		if (!is_order_to_stop(run, &info))
+			relay(run, SIGNAL_TO_STOP, info.si_pid);
+	}
+}
+
 static void
 pass_on(const struct run *run, const siginfo_t *info)
 {
@@ -48,11 +68,12 @@ pass_on(const struct run *run, const siginfo_t *info)
 	if (signal_is_ignored(signal) ||
 	    signal_is_by_write(signal, info->si_pid))
 		return;
-	if (signal == SIGNAL_TO_STOP && info->si_code == SI_QUEUE &&
-	    info->si_pid == run->supervisor) {
+	if (is_order_to_stop(run, info)) {
 		stop(run, info->si_value.sival_int);
 		return;
 	}
+	if (signal == SIGCONT)
+		void_orders_to_stop(run);
 	if (run->shares_group && info->si_code == SI_KERNEL &&
 	    signal_is_terminals(signal))
 		return; /* the target has it already */

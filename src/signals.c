@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../watchdog.h"
@@ -105,6 +106,16 @@ signals_wait(siginfo_t *info)
 	static const uint64_t all = ALL_SIGNALS;
 
 	return (int)syscall(SYS_rt_sigtimedwait, &all, info, NULL, sizeof(all));
+}
+
+bool
+signals_take(int signal, siginfo_t *info)
+{
+	const uint64_t only = bit_of(signal);
+	const struct timespec now = { .tv_sec = 0 };
+
+	return syscall(SYS_rt_sigtimedwait, &only, info, &now, sizeof(only)) ==
+	       signal;
 }
 
 bool

@@ -36,6 +36,9 @@ int signals_open(void);
  * *INFO. Returns its number, or -1 with errno EINTR. */
 int signals_wait(siginfo_t *info);
 
+/* Takes SIGNAL into *INFO, if it has come. Returns whether it had. */
+bool signals_take(int signal, siginfo_t *info);
+
 /* Whether SIGNAL waits to be taken by signals_wait. */
 bool signal_is_pending(int signal);
 

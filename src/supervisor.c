@@ -205,7 +205,7 @@ reap_orphans(struct run *run, const struct news *news)
 		const pid_t child =
 		    children_look(ANY_CHILD, WEXITED | WNOWAIT, &info);
 
-		if (child == CHILD_NONE_READY)
+		if (child == CHILD_NONE_READY || child == CHILD_UNKNOWN)
 			return;
 		if (child != run->target && child != CHILD_NONE_LEFT) {
 			(void)children_reap(child);

@@ -2,6 +2,7 @@
 #include "treekill.h"
 
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <sched.h>
@@ -111,8 +112,12 @@ signal_one(const struct proctree *tree, struct process *process, int signal)
 static void
 kill_children_by_number(const struct proctree *tree)
 {
+	siginfo_t info;
+
 	for (pid_t pid = FIRST_PID; pid <= PID_MAX_LIMIT; pid++) {
-		if (children_are_alive(pid) &&
+		/* CHILD_UNKNOWN is not enough to kill somebody. */
+		if (children_look(pid, WSTOPPED | WNOWAIT, &info) >=
+		        CHILD_NONE_READY &&
 		    !proctree_knows_stranger(tree, pid))
 			(void)kill(pid, SIGKILL);
 	}
