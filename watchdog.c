@@ -261,6 +261,22 @@ conclude(struct run *run)
 	return verdict;
 }
 
+/* A front that has stopped with its job is to see that this is over. */
+static void
+wake_front(struct run *run)
+{
+	struct news news;
+
+	jobcontrol_end(run, duration_now());
+	while (run->clocks.wake != NEVER && !run->front_is_lost) {
+		supervisor_wait(run, run->clocks.wake, &news);
+		if (news.signal == SIGCONT)
+			return;
+		if (news.now >= run->clocks.wake)
+			jobcontrol_wake(run, news.now);
+	}
+}
+
 static _Noreturn void
 be_supervisor(struct run *run)
 {
@@ -281,8 +297,8 @@ be_supervisor(struct run *run)
 		verdict = conclude(run);
 	}
 	testament_judge(run, verdict);
+	wake_front(run);
 	reap_all();
-	jobcontrol_end(run, duration_now());
 	_exit(0);
 }
 
@@ -307,7 +323,7 @@ main(int argc, char *argv[])
 	 * chance has it; each fork copies what it lies in. */
 	static struct run run = {
 		.clocks = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
-		            NEVER },
+		            NEVER, NEVER },
 		.paused_at = NEVER,
 		.null_fd = -1,
 		.lifeline = { -1, -1 },

@@ -93,6 +93,7 @@ struct clocks {
 	int64_t sweep;  /* next round of killing */
 	int64_t last;   /* then what cannot be killed is given up */
 	int64_t storm;  /* no newcomer puts that off any more */
+	int64_t wake;   /* next look whether the front goes on */
 };
 
 struct run {
@@ -127,6 +128,7 @@ struct run {
 	bool target_left;    /* it exited by itself, nothing had been stopped */
 	bool target_stopped; /* seen only where it shares the terminal */
 	bool front_stopped;  /* with it, so far as the supervisor knows */
+	int wakes_left;      /* SIGCONTs to try */
 	struct outcome target_outcome;
 	int cancels;          /* terminating signals so far */
 	int cancel_signal;    /* the latest of them, */

@@ -10,6 +10,9 @@
 #include "signals.h"
 #include "supervisor.h"
 
+#define WAKES         100
+#define WAKE_INTERVAL (10 * MILLISECOND)
+
 static void
 pause_clocks(struct run *run, int64_t now)
 {
@@ -39,11 +42,12 @@ jobcontrol_resume_clocks(struct run *run, int64_t now)
 }
 
 /* The front may be in another PID namespace ("unshare --pid" without a fork).
- * Then there is no number for it here, and kill(0) would mean others. */
+ * Then there is no number for it here, and kill(0) would mean others. And once
+ * it is dead, its number may be anybody's. */
 static void
 signal_front(const struct run *run, int signal, int value)
 {
-	if (run->front > 0)
+	if (run->front > 0 && !run->front_is_lost && !run->is_front)
 		(void)sigqueue(run->front, signal,
 		               (union sigval){ .sival_int = value });
 }
@@ -71,9 +75,10 @@ jobcontrol_follow(struct run *run, int64_t now)
 			jobcontrol_end(run, now);
 			continue;
 		}
-		if (is_terminals)
+		if (is_terminals && run->state < STATE_STOPPING)
 			pause_clocks(run, now);
 		run->front_stopped = true;
+		run->clocks.wake = NEVER;
 		signal_front(run, SIGNAL_TO_STOP,
 		             is_terminals ? info.si_status : SIGTSTP);
 	}
@@ -99,6 +104,7 @@ void
 jobcontrol_continue(struct run *run, int64_t now)
 {
 	run->front_stopped = false;
+	run->clocks.wake = NEVER;
 	if (run->shares_group) {
 		/* Most often the group got it from the shell. */
 		jobcontrol_follow(run, now);
@@ -116,7 +122,22 @@ void
 jobcontrol_end(struct run *run, int64_t now)
 {
 	jobcontrol_resume_clocks(run, now);
-	if (run->front_stopped && !run->is_front)
-		signal_front(run, SIGCONT, 0);
-	run->front_stopped = false;
+	if (!run->front_stopped)
+		return;
+	run->wakes_left = WAKES;
+	jobcontrol_wake(run, now);
+}
+
+/*
+ * A front that is just about to stop loses the SIGCONT that comes a moment too
+ * early: a stop signal discards it (signal(7) does not say so, prepare_signal()
+ * in the kernel does). So it is sent until the front, which passes each on, has
+ * answered.
+ */
+void
+jobcontrol_wake(struct run *run, int64_t now)
+{
+	signal_front(run, SIGCONT, 0);
+	run->clocks.wake =
+	    run->wakes_left-- > 0 ? duration_add(now, WAKE_INTERVAL) : NEVER;
 }

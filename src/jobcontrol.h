@@ -25,4 +25,7 @@ void jobcontrol_resume_clocks(struct run *run, int64_t now);
  * little as the front. */
 void jobcontrol_end(struct run *run, int64_t now);
 
+/* Due at clocks.wake: has the front go on, if it did not say so yet. */
+void jobcontrol_wake(struct run *run, int64_t now);
+
 #endif

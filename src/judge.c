@@ -41,6 +41,13 @@ judge_lingering(const struct run *run, const struct news *news)
 	return REASON_NONE;
 }
 
+/* A stop that has begun is not stopped by a terminal. */
+static bool
+is_paused(const struct run *run)
+{
+	return run->paused_at != NEVER && run->state < STATE_STOPPING;
+}
+
 /* A run that a terminal stopped, whose clocks stand still. */
 static enum reason
 judge_paused(const struct run *run, const struct news *news)
@@ -61,7 +68,7 @@ judge(const struct run *run, const struct news *news)
 		return REASON_TREE_EMPTY;
 	if (run->front_is_lost && run->state != STATE_KILLING)
 		return REASON_FRONT_LOST;
-	if (run->paused_at != NEVER)
+	if (is_paused(run))
 		return judge_paused(run, news);
 
 	switch (run->state) {
@@ -136,18 +143,19 @@ judge_next_deadline(const struct run *run)
 {
 	const struct clocks *const clocks = &run->clocks;
 
-	if (run->paused_at != NEVER)
-		return NEVER;
+	if (is_paused(run))
+		return clocks->wake;
 
 	switch (run->state) {
 	case STATE_RUNNING:
-		return clocks->timeout;
+		return earlier(clocks->timeout, clocks->wake);
 	case STATE_LINGERING:
 		return earlier(
-		    earlier(clocks->timeout, clocks->sample),
+		    earlier(earlier(clocks->timeout, clocks->sample),
+		            clocks->wake),
 		    earlier(clocks->idle_after_exit, clocks->max_after_exit));
 	case STATE_STOPPING:
-		return clocks->kill;
+		return earlier(clocks->kill, clocks->wake);
 	case STATE_KILLING:
 		return earlier(clocks->sweep, clocks->last);
 	case STATE_DONE:

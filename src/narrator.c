@@ -69,7 +69,7 @@ narrator_start(struct run *run, enum state next, enum reason why)
 	if (run->options.quiet)
 		return;
 	narrator_finish(run); /* one after the other */
-	if (pipe2(named, O_CLOEXEC) == -1) {
+	if (run->tree.narrator != 0 || pipe2(named, O_CLOEXEC) == -1) {
 		tell_in_short(run, next, why);
 		return;
 	}

@@ -77,6 +77,8 @@ supervisor_settle(struct run *run)
 	/* killall(1) and pkill(1) go by this name: "pkill -9 wdrun" is not to
 	 * find both watchers, but the front alone. */
 	(void)prctl(PR_SET_NAME, "wd-supervisor", 0, 0, 0);
+	/* For one that somebody stopped, when the front is killed then. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	run->tree.callers_session = getsid(0);
 	(void)setsid();
 	note_output(run);
@@ -355,6 +357,8 @@ supervisor_attend(struct run *run, struct news *news)
 	} else if (news->signal != 0) {
 		heed_signal(run, news);
 	}
+	if (news->now >= run->clocks.wake)
+		jobcontrol_wake(run, news->now);
 	if (run->target_exited)
 		news->tree_is_empty = tree_is_empty(run);
 	if (news->tree_is_empty)

@@ -14,7 +14,7 @@ run_in(enum state state)
 		.state = state,
 		.paused_at = NEVER,
 		.clocks = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
-		            NEVER },
+		            NEVER, NEVER },
 		.options = { .timeout = NEVER, .survivors = SURVIVORS_KILL },
 	};
 }
@@ -22,7 +22,8 @@ run_in(enum state state)
 static struct run
 with_all_due(struct run run)
 {
-	run.clocks = (struct clocks){ DUE, DUE, DUE, DUE, DUE, DUE, DUE, DUE };
+	run.clocks =
+	    (struct clocks){ DUE, DUE, DUE, DUE, DUE, DUE, DUE, DUE, NEVER };
 	return run;
 }
 
