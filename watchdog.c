@@ -174,7 +174,7 @@ note_stop(struct run *run, enum reason why)
 	if (run->stop != REASON_NONE)
 		return;
 	run->stop = why;
-	if (!run->target_left)
+	if (!run->target_left && !run->is_front)
 		testament_name_stop(run, why);
 }
 
@@ -244,21 +244,11 @@ supervise(struct run *run)
 /* Nothing is signalled any more: the last zombies go, and with them the
  * target's PID. */
 static void
-reap_all(void)
+finish(struct run *run)
 {
+	narrator_finish(run);
 	while (children_reap(ANY_CHILD) > 0)
 		;
-}
-
-static struct outcome
-conclude(struct run *run)
-{
-	const struct outcome verdict = judge_verdict(run);
-
-	narrator_finish(run);
-	if (run->stop != REASON_NONE && !run->target_left)
-		terminal_restore(&run->terminal);
-	return verdict;
 }
 
 /* A front that has stopped with its job is to see that this is over. */
@@ -287,6 +277,7 @@ be_supervisor(struct run *run)
 		run->front = 0; /* in another PID namespace */
 	run->tree.root = run->supervisor;
 	run->tree.stranger_count = 0; /* those are the front's children */
+	run->tree.has_strangers = false;
 	if (supervisor_begin(run) == -1 || target_start(run) == -1) {
 		message("cannot start the command: %s", strerror(errno));
 	} else {
@@ -294,11 +285,13 @@ be_supervisor(struct run *run)
 		    duration_add(duration_now(), run->options.timeout);
 		supervisor_settle(run);
 		supervise(run);
-		verdict = conclude(run);
+		verdict = judge_verdict(run);
 	}
 	testament_judge(run, verdict);
+	finish(run);
 	wake_front(run);
-	reap_all();
+	if (run->front_is_lost && run->stop != REASON_NONE && !run->target_left)
+		terminal_restore(&run->terminal);
 	_exit(0);
 }
 
@@ -309,11 +302,10 @@ take_over(struct run *run)
 	enter(run, STATE_KILLING, REASON_SUPERVISOR_LOST);
 	supervise(run);
 
-	const struct outcome verdict = conclude(run);
-
+	finish(run);
+	terminal_restore(&run->terminal);
 	terminal_reclaim(&run->terminal);
-	reap_all();
-	return verdict;
+	return judge_verdict(run);
 }
 
 int

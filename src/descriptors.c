@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define FIRST_OTHER 3
+#define TRIED_MAX   (1 << 20) /* takes a tenth of a second */
 
 #ifndef SYS_close_range
 #define SYS_close_range 436 /* the same on every architecture but alpha */
@@ -58,8 +59,11 @@ close_one_by_one(unsigned first, unsigned last)
 		return;
 	}
 
-	/* The hard limit: the soft one may have been lowered since. */
+	/* The hard limit: the soft one may have been lowered since. But it may
+	 * be a thousand million. */
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max > TRIED_MAX)
+		limit.rlim_max = TRIED_MAX;
 	for (rlim_t fd = first; fd <= last && fd < limit.rlim_max; fd++)
 		(void)close((int)fd);
 }

@@ -57,6 +57,13 @@ add_refusal(struct line *line, const struct process *process)
 		line_add(line, " (uninterruptible)");
 }
 
+/* Whether there are processes, but none that could be listed. */
+static bool
+is_unlisted(const struct run *run)
+{
+	return run->tree.list.count == 0 && run->tree.is_partial;
+}
+
 static void
 add_count(struct line *line, const struct run *run)
 {
@@ -64,6 +71,8 @@ add_count(struct line *line, const struct run *run)
 
 	if (run->tree.way == PROCTREE_BLIND)
 		line_add(line, "process group %d", run->target);
+	else if (is_unlisted(run))
+		line_add(line, "processes that could not be listed");
 	else
 		line_add(line, "%zu %s", count,
 		         count == 1 ? "process" : "processes");
@@ -106,7 +115,7 @@ add_stop(struct line *line, const struct run *run, enum diagnosis depth)
 static void
 add_kill(struct line *line, const struct run *run, enum diagnosis depth)
 {
-	if (run->tree.way != PROCTREE_BLIND && run->tree.list.count == 0) {
+	if (run->tree.list.count == 0 && !is_unlisted(run)) {
 		line_add(line, "and with it all that was left");
 		return;
 	}

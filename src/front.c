@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../watchdog.h"
@@ -83,6 +84,21 @@ pass_on(const struct run *run, const siginfo_t *info)
 		stop(run, signal);
 }
 
+/* Passes on what comes, until it is a SIGCHLD. A failure (EINTR, at a SIGCONT
+ * after a SIGSTOP; or a filter that forbids the call) may stand for one. */
+static void
+pass_on_until_child(const struct run *run)
+{
+	const struct timespec moment = { .tv_nsec = MILLISECOND };
+	siginfo_t info;
+	int signal;
+
+	while ((signal = signals_wait(&info)) != SIGCHLD && signal != -1)
+		pass_on(run, &info);
+	if (signal == -1)
+		(void)nanosleep(&moment, NULL);
+}
+
 /* Whether the supervisor is; one that is merely stopped is continued. */
 static bool
 supervisor_is_dead(const struct run *run)
@@ -94,7 +110,8 @@ supervisor_is_dead(const struct run *run)
 	                              &info)) == run->supervisor) {
 		if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
 			return true;
-		relay(run, SIGCONT, run->front);
+		/* Not relayed: it is for the supervisor itself. */
+		(void)kill(run->supervisor, SIGCONT);
 	}
 	return child == CHILD_NONE_LEFT;
 }
@@ -145,7 +162,6 @@ front_watch(struct run *run, struct outcome *verdict)
 {
 	int keep[] = { run->lifeline[1], run->testament[0] };
 	struct testament testament = { .target = 0 };
-	siginfo_t info;
 
 	/* The supervisor first: until the target is on its way, what there is
 	 * to do here can wait. */
@@ -156,15 +172,9 @@ front_watch(struct run *run, struct outcome *verdict)
 	run->testament[1] = -1;
 	run->caller_fd = -1;
 
-	for (;;) {
-		if (signals_wait(&info) == -1)
-			continue; /* EINTR, at a SIGCONT after a SIGSTOP */
-		if (info.si_signo != SIGCHLD)
-			pass_on(run, &info);
-		else if (supervisor_is_dead(run) ||
-		         target_is_ours(run, &testament))
-			break;
-	}
+	do
+		pass_on_until_child(run);
+	while (!supervisor_is_dead(run) && !target_is_ours(run, &testament));
 
 	testament_read(run, &testament);
 	if (testament.exec_errno != 0)
@@ -172,8 +182,10 @@ front_watch(struct run *run, struct outcome *verdict)
 		        strerror(testament.exec_errno));
 	*verdict = testament.verdict;
 	if (verdict->kind != OUTCOME_UNKNOWN) {
-		if (testament.stop != REASON_NONE)
+		if (testament.stop != REASON_NONE) {
+			terminal_restore(&run->terminal);
 			terminal_reclaim(&run->terminal);
+		}
 		return true;
 	}
 	prepare_to_take_over(run, &testament);

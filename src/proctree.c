@@ -18,32 +18,26 @@ is_dead(const struct procfs_stat *stat)
 }
 
 bool
-proctree_knows_stranger(const struct proctree *tree, pid_t pid)
+proctree_is_stranger(const struct proctree *tree, pid_t child)
 {
+	if (child == tree->narrator)
+		return true;
+	if (!tree->has_strangers || child == tree->target)
+		return false;
 	for (size_t i = 0; i < tree->stranger_count; i++) {
-		if (tree->strangers[i] == pid)
+		if (tree->strangers[i] == child)
 			return true;
 	}
-	return pid == tree->narrator;
+	return !(tree->target_group != 0 &&
+	         getsid(child) == tree->target_group) &&
+	       !procfs_has_variable(child, tree->id);
 }
 
-/*
- * Whether PROCESS is one of the caller's that is below us only since this was
- * an exec without a fork. Orphans of such children come to us as well, as we
- * are a subreaper: so where there are any, a child has to prove that it is of
- * the run, by the target's session or the run's ID.
- */
 static bool
 is_stranger(const struct proctree *tree, const struct process *process)
 {
-	if (process->parent != tree->root)
-		return false;
-	if (proctree_knows_stranger(tree, process->pid))
-		return true;
-	return tree->stranger_count > 0 && process->pid != tree->target &&
-	       !(tree->target_group != 0 &&
-	         process->session == tree->target_group) &&
-	       !procfs_has_variable(process->pid, tree->id);
+	return process->parent == tree->root &&
+	       proctree_is_stranger(tree, process->pid);
 }
 
 static int
@@ -365,6 +359,7 @@ proctree_note_strangers(struct proctree *tree)
 	tree->strangers = malloc(tree->list.count * sizeof(pid_t));
 	if (tree->strangers == NULL)
 		return -1;
+	tree->has_strangers = true;
 	for (size_t i = 0; i < tree->list.count; i++) {
 		if (tree->list.entries[i].parent == tree->root)
 			tree->strangers[tree->stranger_count++] =

@@ -36,9 +36,10 @@ struct proctree {
 	pid_t target_group; /* its group, or 0 if that is the caller's */
 	pid_t callers_session; /* its groups are not to be signalled as such */
 	pid_t *strangers;      /* children that ROOT had before the run */
-	size_t stranger_count;
-	const char *id; /* "WDRUN_ID=…", as all of the tree have it */
-	pid_t narrator; /* a child of ROOT's that tells of it, or 0 */
+	size_t stranger_count; /* of those that still live */
+	bool has_strangers;    /* or had */
+	const char *id;        /* "WDRUN_ID=…", as all of the tree have it */
+	pid_t narrator;        /* a child of ROOT's that tells of it, or 0 */
 	enum {
 		PROCTREE_UNTRIED, /* or what was tried failed for want of memory
 		                   */
@@ -74,8 +75,14 @@ void proctree_reap(struct proctree *tree, pid_t keep);
  * fork, as no part of the tree. Returns 0 or -1 with errno ENOMEM. */
 int proctree_note_strangers(struct proctree *tree);
 
-/* Whether the child PID is one of those, or the narrator. */
-bool proctree_knows_stranger(const struct proctree *tree, pid_t pid);
+/*
+ * Whether CHILD, of this process, is no part of the tree: the narrator, or one
+ * of the caller's that is below us only since this was an exec without a fork.
+ * Orphans of such children come to us as well, as we are a subreaper: so where
+ * there were any, a child has to prove that it is of the run, by the target's
+ * session or the run's ID.
+ */
+bool proctree_is_stranger(const struct proctree *tree, pid_t child);
 
 /* To be called when the child PID has been reaped: the number may become that
  * of a process of the tree. */

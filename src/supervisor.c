@@ -277,6 +277,10 @@ heed_signal(struct run *run, const struct news *news)
 	if (signal_is_ignored(signal) ||
 	    signal_is_by_write(signal, news->sender))
 		return;
+	/* That one was to have ourselves go on, after somebody's SIGSTOP. */
+	if (signal == SIGCONT && news->code == SI_USER &&
+	    news->sender == run->front)
+		return;
 
 	if (signal_is_terminating(signal))
 		heed_terminating_signal(run, news);
@@ -296,7 +300,7 @@ tree_is_empty(struct run *run)
 
 	if (!children_are_alive(ANY_CHILD))
 		return true;
-	if (tree->stranger_count == 0 && tree->narrator == 0)
+	if (!tree->has_strangers && tree->narrator == 0)
 		return false;
 	/* There are some who do not count. */
 	proctree_read(tree);

@@ -118,7 +118,7 @@ kill_children_by_number(const struct proctree *tree)
 		/* CHILD_UNKNOWN is not enough to kill somebody. */
 		if (children_look(pid, WSTOPPED | WNOWAIT, &info) >=
 		        CHILD_NONE_READY &&
-		    !proctree_knows_stranger(tree, pid))
+		    !proctree_is_stranger(tree, pid))
 			(void)kill(pid, SIGKILL);
 	}
 }
@@ -146,22 +146,26 @@ visit_to_signal(pid_t pid, void *context)
 {
 	const struct peel *const peel = context;
 
-	if (!proctree_knows_stranger(peel->tree, pid))
+	if (!proctree_is_stranger(peel->tree, pid))
 		(void)kill(pid, peel->signal);
 	return 0;
 }
 
 /*
- * For a tree that could not be listed, since there was no memory: its topmost
- * processes, which are our own children. When these are dead, their children
- * are.
+ * For a tree that could not be listed, as there was no memory, or its stat
+ * files are hidden: its topmost processes, which are our own children. When
+ * these are dead, their children are.
  */
 static void
 signal_topmost(const struct proctree *tree, int signal)
 {
 	struct peel peel = { .tree = tree, .signal = signal };
 
-	(void)procfs_visit_children(tree->root, 1, visit_to_signal, &peel);
+	if (tree->way == PROCTREE_BY_CHILDREN)
+		(void)procfs_visit_children(tree->root, 1, visit_to_signal,
+		                            &peel);
+	else if (signal == SIGKILL)
+		kill_children_by_number(tree);
 }
 
 void
@@ -173,7 +177,8 @@ treekill_signal(struct proctree *tree, int signal)
 		signal_blindly(tree, signal);
 		return;
 	}
-	if (list->count == 0)
+	if (list->count == 0 &&
+	    (tree->is_partial || tree->way == PROCTREE_BY_SCAN))
 		signal_topmost(tree, signal);
 	if (list->count > 1)
 		qsort(list->entries, list->count, sizeof(list->entries[0]),

@@ -145,6 +145,78 @@ drop_sanitizers_warnings() {
 	nobody_is_left
 }
 
+@test "with unshare --pid, but without --fork, a timeout ends the tree" {
+	complete unshare --pid "$WDRUN" -t 1 -k 300ms \
+		"$PROGRAMS/escape" fork setsid stubborn
+
+	[ "$status" -eq 124 ]
+	grep -q ready out
+	[[ $stderr != *"could not"* ]]
+	nobody_is_left
+}
+
+# as_nobody ARGUMENT...: starts wdrun ARGUMENT... as another user, to whom /proc
+# shows nothing but that user's own processes.
+as_nobody() {
+	need setpriv
+	start unshare --mount sh -c 'mount --make-rprivate / &&
+		mount -t proc -o hidepid=2 proc /proc &&
+		exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' \
+		- "./${WDRUN##*/}" "$@"
+}
+
+@test "where /proc hides what is not dumpable, a daemon of it dies" {
+	give_to_all "$WDRUN" "$PROGRAMS/escape"
+	as_nobody --idle-after-exit=300ms -k 300ms \
+		./escape -x 3 fork setsid fork undumpable
+	await_ready
+	finish
+
+	[ "$status" -eq 3 ]
+	is_dead "$ready"
+	nobody_is_left
+}
+
+@test "where /proc hides a setuid command, a timeout ends it" {
+	give_to_all "$WDRUN" "$PROGRAMS/escape"
+	chmod u+s escape
+	as_nobody -t 1 -k 300ms ./escape
+	await_ready
+	finish
+
+	[ "$status" -eq 124 ]
+	is_dead "$ready"
+	nobody_is_left
+}
+
+@test "a fork bomb at its user's limit of processes is ended" {
+	need setpriv prlimit
+	give_to_all "$WDRUN" "$PROGRAMS/bomb"
+	start prlimit --nproc=40 setpriv --reuid 64123 --regid 64123 \
+		--clear-groups "./${WDRUN##*/}" -t 1 -k 200ms ./bomb
+	await_ready
+	finish
+
+	[ "$status" -eq 124 ]
+	[[ $stderr != *"could not"* ]]
+	nobody_is_left
+}
+
+@test "a PID that was a stranger's is no stranger's any more" {
+	complete "${container[@]}" sh -c '
+		bash -c '\''sleep 0.3 & was=$!; exec "$WDRUN" --idle-after-exit=200ms \
+			bash -c "
+			while kill -0 \$1 2>/dev/null; do read -rt 0.05 <><(:); done
+			echo \$((\$1 - 1)) >/proc/sys/kernel/ns_last_pid
+			setsid sleep 1000 &
+			[ \$! -eq \$1 ] && echo reused
+			exit 4" - $was'\''
+		echo "status $?"
+		pgrep -x sleep >/dev/null && echo left'
+
+	[ "$output" = $'reused\nstatus 4' ]
+}
+
 @test "a /proc of another namespace is not believed: no stranger is signalled" {
 	# In the inner namespace the supervisor is made PID 2, and the strangers
 	# have the numbers that kthreadd's children have outside: who takes the
@@ -227,6 +299,34 @@ give_to_all() {
 	[[ $(tail -n 1 err) == "wdrun: "*"$ready"* ]]
 	only_messages
 	is_alive "$ready"
+}
+
+@test "a caller's death is heard though the command exits of it at once" {
+	freezer=/sys/fs/cgroup/freezer
+	[ -w "$freezer/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
+	start bash -c '"$WDRUN" --die-with-parent --survivors=wait -k 300ms \
+		"$PROGRAMS/escape" fork setsid; :'
+	await_ready
+	front=$(children_of "$started")
+	supervisor=$(children_of "$front")
+	target=$(children_of "$supervisor" | head -n 1)
+	freezer+=/wdrun-test-$$
+	mkdir "$freezer"
+	# So that it learns of both at the same time.
+	echo "$supervisor" >"$freezer/cgroup.procs"
+	echo FROZEN >"$freezer/freezer.state"
+	wait_until 30 grep -q FROZEN "$freezer/freezer.state"
+
+	kill -KILL "$started"
+	wait_until 30 is_dead "$started"
+	kill -KILL "$target"
+	wait_until 30 is_zombie "$target"
+	echo THAWED >"$freezer/freezer.state"
+
+	wait_until 20 nobody_is_left || {
+		end_leftovers
+		return 1
+	}
 }
 
 teardown() {

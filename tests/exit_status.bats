@@ -98,6 +98,62 @@ as_waitpid_sees() {
 	[ "$status" -eq 126 ]
 }
 
+@test "a program that is being written gives 126, and says so" {
+	cp "$PROGRAMS/status" busy
+	exec 7>>busy
+
+	complete "$WDRUN" ./busy true
+	exec 7>&-
+
+	[ "$status" -eq 126 ]
+	[[ $stderr == "wdrun: "*./busy*[Tt]ext\ file\ busy* ]]
+	[ "$(wc -l <err)" -eq 1 ]
+}
+
+@test "a directory in PATH is no command: 126, or the command behind it" {
+	mkdir -p one/tool two
+	printf '#!/bin/sh\nexit 6\n' >two/tool
+	chmod +x two/tool
+
+	PATH=$PWD/one:$PATH complete "$WDRUN" tool
+	[ "$status" -eq 126 ]
+	[[ $stderr == "wdrun: "*tool*[Pp]ermission\ denied* ]]
+
+	PATH=$PWD/one:$PWD/two:$PATH complete "$WDRUN" tool
+	[ "$status" -eq 6 ]
+	[ -z "$stderr" ]
+}
+
+@test "a script without #! is found by an empty element of PATH as well" {
+	local path
+	echo 'echo "hello $1"; exit 5' >only-here
+	chmod +x only-here
+
+	for path in ":$PATH" "$PATH:" "/no/such::$PATH"; do
+		PATH=$path complete "$WDRUN" only-here you
+		[ "$status" -eq 5 ]
+		[ "$output" = "hello you" ]
+	done
+}
+
+@test "a kernel that would not end the command with its supervisor gives 125" {
+	complete "$PROGRAMS/deny" PR_SET_PDEATHSIG -- "$WDRUN" touch ran
+
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: "*not\ implemented* ]]
+	[ "$(wc -l <err)" -eq 1 ]
+	[ ! -e ran ]
+}
+
+@test "the status is true also where the supervisor is traced" {
+	need strace
+	for _ in {1..5}; do
+		complete strace -f -qq -o /dev/null "$WDRUN" sh -c 'exit 42'
+		[ "$status" -eq 42 ]
+		[ -z "$stderr" ]
+	done
+}
+
 @test "a script whose interpreter is missing gives 127" {
 	printf '#!/no/such/interpreter\n' >script
 	chmod +x script

@@ -92,6 +92,26 @@ compare_state() {
 	grep -q '^session: leader of session yes, leader of group yes' with
 }
 
+@test "the master of a pseudo-terminal on stdin is not the terminal" {
+	need python3
+	complete python3 -c '
+import fcntl, os, pty, subprocess, termios, time
+master, slave = pty.openpty()
+news, tell = os.pipe()
+owner = os.fork()
+if owner == 0:
+    os.setsid()
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    os.write(tell, b"x")
+    time.sleep(100)
+os.read(news, 1)
+subprocess.run([os.environ["WDRUN"], os.environ["PROGRAMS"] + "/state"],
+               stdin=master)
+os.kill(owner, 9)
+'
+	grep -q '^session: leader of session yes, leader of group yes' out
+}
+
 @test "the command is told the run's ID in its environment, and nothing else" {
 	complete "$WDRUN" env
 	sort out >with

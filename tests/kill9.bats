@@ -75,6 +75,100 @@ load helper
 	only_messages
 }
 
+# daemon_of_a_job PLACE FILE: a shell becomes the front of `wdrun PLACE` while
+# one of its jobs starts a daemon, waits for FILE and exits. The run has a daemon
+# as well. Sets stranger and escapee, and prints `job PID`.
+daemon_of_a_job() {
+	rm -f go stranger
+	start bash -c '(
+			until [ -e go ]; do sleep 0.05; done
+			"$PROGRAMS/escape" -x 0 fork setsid >stranger
+			until [ -e "$2" ]; do sleep 0.05; done
+		) >/dev/null 2>&1 &
+		echo "job $!"
+		exec "$WDRUN" "$1" "$PROGRAMS/escape" fork setsid stubborn' \
+		- "$@"
+	await_ready
+	escapee=$ready
+	touch go
+	await_ready stranger
+	stranger=$ready
+	wait_until 30 is_child "$stranger" "$started"
+}
+
+is_child() {
+	look_at "$1"
+	[ "$process_parent" = "$2" ]
+}
+
+is_gone() {
+	[ ! -e "/proc/$1" ]
+}
+
+# The supervisor is the escapee's parent.
+kill_supervisor() {
+	look_at "$escapee"
+	((process_parent > 1))
+	kill -KILL "$process_parent"
+	finish
+}
+
+@test "the daemon of an older job is not taken for the tree's" {
+	local place
+	for place in --setsid --foreground; do
+		rm -f leave
+		daemon_of_a_job "$place" leave
+
+		kill_supervisor
+
+		is_dead "$escapee"
+		is_alive "$stranger"
+		kill -KILL "$stranger"
+		touch leave
+		wait_until 30 nobody_is_left
+	done
+}
+
+@test "the daemon of an older job that is over is not taken for the tree's" {
+	local place
+	for place in --setsid --foreground; do
+		daemon_of_a_job "$place" /
+		wait_until 30 is_gone "$(sed -n 's/^job //p' out)"
+
+		kill_supervisor
+
+		is_dead "$escapee"
+		is_alive "$stranger"
+		kill -KILL "$stranger"
+		wait_until 30 nobody_is_left
+	done
+}
+
+@test "pkill -9 wdrun and killall -9 wdrun leave nothing either" {
+	local by
+	need_root
+	need unshare pkill killall
+	mkdir bin
+	cp "$WDRUN" bin/wdrun
+	for by in pkill killall; do
+		# In a namespace of its own: there are other wdruns about.
+		complete unshare --pid --fork --mount-proc bash -c '
+			[ $$ -eq 1 ] && [ "$(find /proc/[0-9]* -maxdepth 0 |
+				wc -l)" -lt 9 ] || exit 99
+			bin/wdrun "$PROGRAMS/escape" fork setsid stubborn >said &
+			until grep -q ready said; do sleep 0.05; done
+			"$1" -9 wdrun
+			for _ in {1..200}; do
+				pgrep -x escape >/dev/null || break
+				sleep 0.05
+			done
+			wait $!
+			echo "status $?"
+			pgrep -x "escape|wdrun|wd-supervisor"' - "$by"
+		[ "$output" = "status 137" ]
+	done
+}
+
 @test "a timeout holds also when the supervisor is stopped and killed" {
 	start "$WDRUN" -t 60 "$PROGRAMS/escape" fork setsid stubborn stopped
 	await_ready
@@ -153,4 +247,38 @@ print("status", run[0].wait(), flush=True)
 	finish
 
 	[[ $output == *"status 7" ]]
+}
+
+@test "a supervisor that is killed before it named the command: the caller's group gets no signal" {
+	need strace
+	# In a group of its own, since that is what a kill(0) would hit. The
+	# first write of all is the one that names the command.
+	start setsid sh -c 'sleep 1000 & echo "ready $!"
+		strace -f -qq -o /dev/null -e trace=write \
+			-e inject=write:signal=KILL:when=1 \
+			"$PROGRAMS/launch" --pending USR2 "$WDRUN" sleep 1000
+		echo "over $?"'
+	await_ready
+	wait_until 30 grep -q '^over' out
+
+	[ "$(grep '^over' out)" = 'over 125' ]
+	is_alive "$ready"
+	end_leftovers
+	wait "$started" || true
+}
+
+@test "a front that is killed while it and the supervisor are stopped leaves nothing" {
+	start "$WDRUN" "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+	# The front first: it would have the supervisor go on.
+	kill -STOP "$front"
+	wait_until 30 is_stopped "$front"
+	kill -STOP "$supervisor"
+	wait_until 30 is_stopped "$supervisor"
+
+	kill -KILL "$front"
+	finish
+
+	wait_until 30 nobody_is_left
 }

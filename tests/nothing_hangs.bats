@@ -3,7 +3,7 @@
 # Promise 2: nothing hangs. Every wait has a bound, and when a bound was needed
 # it is told. (The bounds after the command's exit: survivors.bats.)
 #
-# shellcheck disable=SC2016,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
@@ -152,6 +152,7 @@ load helper
 	wait_until 30 nobody_is_left
 }
 
+
 # In the kernel's pipe_write, and so not between two writes.
 is_asleep() {
 	look_at "$1"
@@ -175,5 +176,112 @@ is_asleep() {
 	finish
 
 	[ "$status" -eq 124 ]
+	nobody_is_left
+}
+
+# with_hung_fs SCRIPT: starts SCRIPT where $PWD/mnt is a file system, which hangs
+# from `hang_fs` on. What serves it is the process $server.
+with_hung_fs() {
+	need_root
+	need unshare
+	mkdir mnt
+	start unshare --mount bash -c 'mount --make-rprivate /
+		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
+		until grep -qs ready server; do sleep 0.02; done
+		: <mnt/file # from now on a close asks no more
+		hang_fs() {
+			kill -USR1 "$server"
+			until grep -q hung server; do sleep 0.02; done
+		}
+		export -f hang_fs
+		export server
+		'"$1"
+	await_ready server
+}
+
+@test "a survivor with a file of a hung file system does not hang the stop" {
+	with_hung_fs '"$WDRUN" --idle-after-exit=300ms -k 300ms bash -c "
+			exec 9<mnt/file
+			setsid \"\$PROGRAMS/launch\" --ignore TERM sleep 1000 &
+			echo \"survivor \$!\"
+			hang_fs
+			exit 3" | cat
+		echo "status ${PIPESTATUS[0]}"
+		kill -KILL $server'
+	finish
+
+	grep -qx 'status 3' out
+	[[ $stderr == *"$(sed -n 's/^survivor //p' out)"*sleep* ]]
+	nobody_is_left
+}
+
+@test "a command that works in a hung file system does not hang the stop" {
+	with_hung_fs 'cd mnt
+		"$WDRUN" -t 1 -k 300ms bash -c "hang_fs; exec sleep 1000"
+		echo "status $?"
+		kill -KILL $server'
+	finish
+
+	grep -qx 'status 124' out
+	nobody_is_left
+}
+
+@test "a stderr on a hung file system does not hold up the kill" {
+	with_hung_fs '"$WDRUN" -t 1 -k 300ms bash -c "exec 2>/dev/null
+			hang_fs
+			exec \"\$PROGRAMS/escape\" fork setsid stubborn" 2>>mnt/file
+		echo "status $?"
+		kill -KILL $server'
+	await_ready
+	finish
+
+	grep -qx 'status 124' out
+	is_dead "$ready"
+	nobody_is_left
+}
+
+@test "a call that fails for a moment hangs nothing, and leaves nothing" {
+	local when
+	need strace
+	for when in {1..8}; do
+		complete strace -f -qq -o /dev/null \
+			-e "inject=waitid:error=ENOMEM:when=$when" \
+			"$WDRUN" --idle-after-exit=100ms -k 100ms \
+			"$PROGRAMS/escape" -x 3 fork setsid stubborn
+		[[ $status == 3 || $status == 125 ]]
+		nobody_is_left
+	done
+}
+
+@test "a /proc that cannot be read for a moment is read later" {
+	need strace
+	start "$WDRUN" -t 2 -k 300ms "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+	strace -qq -o /dev/null -e inject=open,openat:error=ENFILE:when=1 \
+		-p "$supervisor" 3>&- &
+	wait_until 30 is_traced "$supervisor"
+
+	finish
+
+	[ "$status" -eq 124 ]
+	[[ $stderr == *"$ready"*escape* ]]
+	is_dead "$ready"
+}
+
+is_traced() {
+	grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"
+}
+
+@test "no memory for a list of the tree ends the tree all the same" {
+	need prlimit
+	start "$WDRUN" -t 2 -k 300ms "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+
+	prlimit --pid "$supervisor" --as=1000:1000 --data=1000:1000
+	finish
+
+	is_dead "$ready"
 	nobody_is_left
 }

@@ -119,6 +119,24 @@ refused() {
 	refused Z '' -Z
 }
 
+@test "a message prints, and drives no terminal: C0, C1 and no UTF-8 become ?" {
+	local control
+	for control in $'\e' $'\a' $'\177' $'\302\233' $'\302\200' $'\302\237' \
+		$'\233' $'\200' $'\377' $'\303' $'\342\202' $'\300' $'\370'; do
+		complete "$WDRUN" "./no-${control}[2J-such"
+		[ "$status" -eq 127 ]
+		[[ $stderr =~ ^"wdrun: cannot run './no-"\?+"[2J-such'" ]]
+	done
+}
+
+@test "a message leaves UTF-8 as it is" {
+	local text
+	for text in café Größe € 日本 😀 $'\302\240'; do
+		complete "$WDRUN" "./no-$text-such"
+		[[ $stderr == "wdrun: cannot run './no-$text-such'"* ]]
+	done
+}
+
 @test "an option without its argument is refused" {
 	complete "$WDRUN" --timeout
 	[ "$status" -eq 125 ]

@@ -3,7 +3,7 @@
 # Signals: who gets them, and what they decide. programs/sigcount.c says what it
 # got, and exits 7 after TERM.
 #
-# shellcheck disable=SC2016,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
@@ -122,6 +122,57 @@ has_lines() {
 	finish
 
 	[ "$status" -eq 137 ]
+}
+
+@test "three terminating signals of one sender kill also without a pause" {
+	start "$WDRUN" -k never "$PROGRAMS/launch" --ignore HUP --ignore INT \
+		--ignore QUIT sh -c 'echo "ready $$"; exec sleep 1000'
+	await_ready
+
+	kill -HUP "$started"
+	kill -INT "$started"
+	kill -QUIT "$started"
+	finish
+
+	[ "$status" -eq 137 ]
+}
+
+@test "one TERM to the outermost of three nested wdruns is no third signal" {
+	start "$WDRUN" -k 60 "$WDRUN" -k 60 "$WDRUN" -k 60 bash -c '
+		trap "sleep 0.7; echo in order; exit 7" TERM; echo "ready $$"
+		while :; do sleep 0.05; done'
+	await_ready
+
+	kill -TERM "$started"
+	finish
+
+	[ "$status" -eq 7 ]
+	[ "$(tail -n 1 out)" = "in order" ]
+}
+
+# end_in_order COMMAND...: COMMAND executes its further arguments with a stderr
+# that cannot be written to without a signal.
+end_in_order() {
+	start "$@" "$WDRUN" -v -k 60 bash -c '
+		exec 2>/dev/null
+		trap "sleep 0.7; mkdir in-order; exit 7" TERM; mkdir ready
+		while :; do sleep 0.05; done'
+	wait_until 30 test -d ready
+
+	kill -TERM "$started"
+	finish
+
+	[ "$status" -eq 7 ]
+	[ -d in-order ]
+}
+
+@test "SIGPIPE of a message that nobody reads is not the command's, nor wdrun's" {
+	mkfifo pipe
+	end_in_order bash -c 'exec 7<>pipe 2>pipe 7<&-; exec "$@"' -
+}
+
+@test "SIGXFSZ of a message to a full file is not the command's, nor wdrun's" {
+	end_in_order bash -c 'ulimit -f 0; exec 2>full "$@"' -
 }
 
 @test "TERM to the supervisor is as good as TERM to the front" {

@@ -258,6 +258,8 @@ target_runs() {
 	usable
 }
 
+
+
 is_traced() {
 	grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"
 }
@@ -290,6 +292,55 @@ is_traced() {
 
 	enter 'kill %1'
 	wait_until 30 is_dead "$ready"
+	usable
+}
+
+# stopped_job COMMAND: types it, and stops it by Ctrl-Z when it is ready. Sets
+# ready, front, supervisor and target.
+stopped_job() {
+	enter "$1"
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	one_front
+	has_target
+	press C-z
+	wait_until 30 shows 'Stopped'
+	wait_until 30 is_stopped "$target"
+}
+
+@test "a stopped job whose command is killed from elsewhere ends" {
+	stopped_job 'wdrun --idle-after-exit=300ms escape fork setsid'
+
+	kill -KILL "$target"
+
+	wait_until 20 is_dead "$ready"
+	wait_until 20 no one_front
+	usable
+}
+
+@test "a stopped job whose command is continued from elsewhere goes on" {
+	mkfifo pipe
+	stopped_job 'wdrun bash -c '\''echo "ready $$"; exec 9<>pipe; until [ -e go ]; do read -rt 0.05 -u 9; done; exit 5'\'
+	touch go
+
+	kill -CONT "$target"
+
+	wait_until 20 no one_front
+	usable
+}
+
+@test "suspend in a bash below wdrun stops the job, fg goes on with it" {
+	enter 'PS1="inner> " wdrun bash --norc --noprofile'
+	wait_until 30 shows '^inner>'
+	enter 'suspend'
+	wait_until 20 shows 'Stopped'
+	usable
+
+	enter 'clear; fg'
+	enter 'echo inner$((20 + 3))'
+	wait_until 30 shows '^inner23$'
+	enter 'exit'
+	wait_until 30 no one_front
 	usable
 }
 
@@ -435,6 +486,31 @@ usable_again() {
 	usable
 }
 
+@test "a raw-mode job of a script with job control leaves the modes as they were" {
+	printf '%s\n' 'set -m' \
+		'sh -c "stty raw -echo; echo raw >is_raw; sleep 1000"' >script
+	enter 'stty -g >before'
+	wait_until 30 test -s before
+	enter 'wdrun -t 1 -k 300ms bash script; stty -g >after'
+	wait_until 30 test -s is_raw
+	wait_until 30 test -s after
+
+	cmp before after
+	usable
+}
+
+@test "a script can read on where an interactive shell has timed out" {
+	printf '%s\n' 'wdrun -t 2 -k 300ms bash --norc --noprofile -i' \
+		'echo "status=$?"; read -r line; echo "you said <$line>"' >script
+	enter 'PS1="inner> " sh script'
+	wait_until 30 shows '^inner>'
+	wait_until 30 shows '^status=124$'
+	enter 'hello'
+
+	wait_until 20 shows '^you said <hello>$'
+	usable
+}
+
 @test "a command that changes the modes by itself keeps its change" {
 	enter 'stty -g >before; wdrun stty -ixon; stty -g >after'
 	wait_until 30 test -s after
@@ -492,4 +568,37 @@ usable_again() {
 	wait_until 30 shows '^status=124$'
 	wait_until 30 shows '^other lives 2$'
 	usable
+}
+
+@test "a job that kill -STOP stopped goes on with one fg" {
+	enter 'wdrun repl &'
+	wait_until 30 shows 'ready [0-9]+$'
+	ready=$(screen | sed -n 's/.*ready //p')
+	enter 'kill -STOP %1'
+	wait_until 30 is_stopped "$ready"
+	one_front
+	wait_until 30 is_stopped "$front"
+	enter 'fg; echo over'
+
+	wait_until 30 no is_stopped "$ready"
+	wait_until 30 no is_stopped "$front"
+	run ! shows '^over$'
+	kill -TERM "$front"
+	wait_until 30 shows '^over$'
+	usable
+}
+
+@test "a command that stops itself when it is asked to end is killed in time" {
+	enter 'wdrun -t 500ms -k 500ms bash -c '\''trap "kill -TSTP \$\$" TERM; while :; do sleep .1; done'\'''
+
+	# The shell sees its job stop, with the command; the clock does not.
+	wait_until 30 shows 'killing 1 process'
+	wait_until 30 no front_is_there
+	enter 'jobs'
+	wait_until 30 shows 'Exit 124'
+	usable
+}
+
+front_is_there() {
+	[ -n "$(front_of)" ]
 }

@@ -1,6 +1,7 @@
 /*
  * deny CALL... -- COMMAND [ARG]...: executes COMMAND on an older kernel, as far
- * as it can tell: the named system calls fail with ENOSYS.
+ * as it can tell: the named system calls fail with ENOSYS. PR_SET_PDEATHSIG is
+ * that one of prctl(2) alone.
  */
 #include "bounded.h"
 
@@ -11,38 +12,47 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-static const struct {
+struct call {
 	const char *name;
 	unsigned number;
-} calls[] = {
-	{ "close_range", SYS_close_range },
-	{ "pidfd_open", SYS_pidfd_open },
-	{ "pidfd_send_signal", SYS_pidfd_send_signal },
-	{ "clone3", SYS_clone3 },
-	{ "waitid", SYS_waitid },
-	{ "faccessat2", SYS_faccessat2 },
-	{ "openat2", SYS_openat2 },
-	{ "epoll_pwait2", SYS_epoll_pwait2 },
+	unsigned argument; /* the first, or 0 for any */
 };
 
-static unsigned
-call_number(const char *name)
+static const struct call calls[] = {
+	{ "close_range", SYS_close_range, 0 },
+	{ "pidfd_open", SYS_pidfd_open, 0 },
+	{ "pidfd_send_signal", SYS_pidfd_send_signal, 0 },
+	{ "clone3", SYS_clone3, 0 },
+	{ "waitid", SYS_waitid, 0 },
+	{ "faccessat2", SYS_faccessat2, 0 },
+	{ "openat2", SYS_openat2, 0 },
+	{ "epoll_pwait2", SYS_epoll_pwait2, 0 },
+	{ "PR_SET_PDEATHSIG", SYS_prctl, PR_SET_PDEATHSIG },
+};
+
+static const struct call *
+find_call(const char *name)
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		if (strcmp(calls[i].name, name) == 0)
-			return calls[i].number;
+			return &calls[i];
 	}
 	fprintf(stderr, "deny: no such call: %s\n", name);
 	exit(99);
 }
 
 static void
-deny_call(unsigned number)
+deny_call(const struct call *call)
 {
+	/* The lower half of the argument, on a little-endian machine. */
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 		         offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call->number, 0, 4),
+		BPF_JUMP(BPF_JMP | BPF_JA, call->argument == 0 ? 2 : 0, 0, 0),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		         offsetof(struct seccomp_data, args)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call->argument, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -62,7 +72,7 @@ main(int argc, char *argv[])
 	int i = 1;
 
 	for (; i < argc && strcmp(argv[i], "--") != 0; i++)
-		deny_call(call_number(argv[i]));
+		deny_call(find_call(argv[i]));
 	if (i + 1 >= argc)
 		return 99;
 	execvp(argv[i + 1], argv + i + 1);

@@ -8,6 +8,7 @@
  *	root      works in /
  *	closed    has no open descriptor
  *	stubborn  ignores every signal that can be ignored
+ *	undumpable is as /proc shows a setuid program or ssh-agent
  *	root-user has become root altogether (from a copy that is setuid root)
  *	stopped   has stopped itself (last)
  *	empty     has executed itself with an empty environment (last)
@@ -18,6 +19,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/prctl.h>
 
 static int report_fd; /* the escapee's end; closed when it is where it wants */
 
@@ -53,6 +55,9 @@ take_step(const char *step)
 		close_every_descriptor();
 	} else if (strcmp(step, "stubborn") == 0) {
 		ignore_every_signal();
+	} else if (strcmp(step, "undumpable") == 0) {
+		if (prctl(PR_SET_DUMPABLE, 0) == -1)
+			give_up("prctl");
 	} else if (strcmp(step, "root-user") == 0) {
 		if (setresuid(0, 0, 0) == -1)
 			give_up("setresuid");
