@@ -13,6 +13,7 @@
 
 #include "src/children.h"
 #include "src/descriptors.h"
+#include "src/diagnosis.h"
 #include "src/duration.h"
 #include "src/fork.h"
 #include "src/front.h"
@@ -31,78 +32,55 @@
 #define SYS_pidfd_open 434 /* the same everywhere but on alpha */
 #endif
 
-/* For the time when nothing is started yet. */
-static _Noreturn void
-die(const char *what)
+static void prepare(struct run *run);
+static _Noreturn void be_supervisor(struct run *run);
+static struct outcome take_over(struct run *run);
+static void supervise(struct run *run);
+static void enter(struct run *run, enum state next, enum reason why);
+static void note_stop(struct run *run, enum reason why);
+static void begin(struct run *run, enum state next, enum reason why);
+static void enter_lingering(struct run *run, int64_t now);
+static void enter_stopping(struct run *run, enum reason why, int64_t now);
+static void finish(struct run *run);
+static void wake_front(struct run *run);
+static void note_strangers(struct run *run);
+static void watch_caller(struct run *run);
+static void make_id(struct run *run);
+static char *add_number(char *end, uint64_t number, unsigned base);
+static _Noreturn void die(const char *what);
+
+int
+main(int argc, char *argv[])
 {
-	message("%s: %s", what, strerror(errno));
-	_exit(STATUS_FAILED);
-}
+	/* Not on the stack, where it would lie across two pages or not as
+	 * chance has it; each fork copies what it lies in. */
+	static struct run run = {
+		.clocks = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
+		            NEVER, NEVER },
+		.paused_at = NEVER,
+		.null_fd = -1,
+		.lifeline = { -1, -1 },
+		.testament = { -1, -1 },
+		.caller_fd = -1,
+		.signal_fd = -1,
+		.narrator_fd = -1,
+	};
+	struct outcome verdict;
+	const int usage = options_read(&run.options, argc, argv);
 
-static char *
-add_number(char *end, uint64_t number, unsigned base)
-{
-	char digits[24];
-	size_t count = 0;
+	if (usage != OPTIONS_ARE_COMPLETE)
+		return usage;
 
-	do
-		digits[count++] = "0123456789abcdef"[number % base];
-	while ((number /= base) > 0);
-	while (count > 0)
-		*end++ = digits[--count];
-	return end;
-}
+	prepare(&run);
+	run.supervisor = process_fork();
+	if (run.supervisor == -1)
+		die("cannot start the supervisor");
+	if (run.supervisor == 0)
+		be_supervisor(&run);
 
-/*
- * A run's ID is its front's PID and the moment of its start, "4711-1879ab…".
- * By hand: at this point, what snprintf(3) touches of memory is a measurable
- * part of all that a short run costs.
- */
-static void
-make_id(struct run *run)
-{
-	static const char name[] = "WDRUN_ID=";
-	char *end = run->id + sizeof(name) - 1;
-
-	memcpy(run->id, name, sizeof(name) - 1);
-	end = add_number(end, (uint64_t)run->front, 10);
-	*end++ = '-';
-	end = add_number(end, (uint64_t)duration_since_epoch(), 16);
-	*end = '\0';
-}
-
-/* --die-with-parent: a pidfd, since PR_SET_PDEATHSIG follows a thread. */
-static void
-watch_caller(struct run *run)
-{
-	run->caller = getppid();
-	if (run->caller == 0) {
-		errno = ESRCH;
-		die("--die-with-parent: the caller is in another PID namespace");
-	}
-	run->caller_fd = (int)syscall(SYS_pidfd_open, run->caller, 0);
-	if (run->caller_fd == -1)
-		die("--die-with-parent: cannot watch the caller");
-	/* It may have died before it was watched; then we have another one. */
-	if (getppid() != run->caller) {
-		errno = ESRCH;
-		die("--die-with-parent: the caller is gone");
-	}
-}
-
-/* An exec without a fork leaves us children that are none of the command's. */
-static void
-note_strangers(struct run *run)
-{
-	siginfo_t info;
-
-	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) ==
-	    0) {
-		if (proctree_note_strangers(&run->tree) == -1)
-			die("cannot note the children there are");
-	} else if (errno != ECHILD) {
-		die("cannot wait for children");
-	}
+	if (!front_watch(&run, &verdict))
+		verdict = take_over(&run);
+	front_end(verdict);
 }
 
 /* All that both watchers need, before they part. */
@@ -141,130 +119,6 @@ prepare(struct run *run)
 	note_strangers(run);
 	make_id(run);
 	run->tree.id = run->id;
-}
-
-static void
-enter_lingering(struct run *run, int64_t now)
-{
-	struct clocks *const clocks = &run->clocks;
-
-	if (run->options.survivors == SURVIVORS_WAIT)
-		return; /* they end when they end, or at the timeout */
-	clocks->idle_after_exit =
-	    duration_add(now, run->options.idle_after_exit);
-	clocks->max_after_exit = duration_add(now, run->options.max_after_exit);
-	supervisor_sample(run, now);
-}
-
-/* SIGNAL, then SIGCONT, so that a stopped process gets it too. */
-static void
-enter_stopping(struct run *run, enum reason why, int64_t now)
-{
-	treekill_signal(&run->tree, why == REASON_CANCELLED
-	                                ? run->cancel_signal
-	                                : run->options.signal);
-	treekill_signal(&run->tree, SIGCONT);
-	run->clocks.kill = duration_add(now, run->options.kill_after);
-}
-
-/* Notes the first reason to end the tree, which the verdict depends on. */
-static void
-note_stop(struct run *run, enum reason why)
-{
-	if (run->stop != REASON_NONE)
-		return;
-	run->stop = why;
-	if (!run->target_left && !run->is_front)
-		testament_name_stop(run, why);
-}
-
-static void
-begin(struct run *run, enum state next, enum reason why)
-{
-	const int64_t now = duration_now();
-
-	switch (next) {
-	case STATE_LINGERING:
-		enter_lingering(run, now);
-		break;
-	case STATE_STOPPING:
-		jobcontrol_resume_clocks(run, now);
-		enter_stopping(run, why, now);
-		break;
-	case STATE_KILLING:
-		jobcontrol_resume_clocks(run, now);
-		supervisor_start_killing(run, now);
-		break;
-	case STATE_RUNNING:
-	case STATE_DONE:
-		break;
-	}
-}
-
-/* Goes from one state to the next. */
-static void
-enter(struct run *run, enum state next, enum reason why)
-{
-	const bool is_to_be_told =
-	    judge_is_stop(why) || why == REASON_LAST_BOUND;
-
-	if (judge_is_stop(why))
-		note_stop(run, why);
-	if (is_to_be_told)
-		proctree_read(&run->tree);
-	if (is_to_be_told || run->options.verbose)
-		narrator_start(run, next, why);
-	run->state = next;
-	begin(run, next, why);
-}
-
-/* The life of a run: sleep, look, decide, act, until it is done. */
-static void
-supervise(struct run *run)
-{
-	while (run->state != STATE_DONE) {
-		struct news news;
-
-		supervisor_wait(run, judge_next_deadline(run), &news);
-		supervisor_attend(run, &news);
-
-		/* One wake-up may bring more than one reason. */
-		for (;;) {
-			const enum reason why = judge(run, &news);
-			const enum state next =
-			    judge_next_state(run->state, why);
-
-			if (next == run->state)
-				break;
-			enter(run, next, why);
-		}
-	}
-}
-
-/* Nothing is signalled any more: the last zombies go, and with them the
- * target's PID. */
-static void
-finish(struct run *run)
-{
-	narrator_finish(run);
-	while (children_reap(ANY_CHILD) > 0)
-		;
-}
-
-/* A front that has stopped with its job is to see that this is over. */
-static void
-wake_front(struct run *run)
-{
-	struct news news;
-
-	jobcontrol_end(run, duration_now());
-	while (run->clocks.wake != NEVER && !run->front_is_lost) {
-		supervisor_wait(run, run->clocks.wake, &news);
-		if (news.signal == SIGCONT)
-			return;
-		if (news.now >= run->clocks.wake)
-			jobcontrol_wake(run, news.now);
-	}
 }
 
 static _Noreturn void
@@ -308,36 +162,197 @@ take_over(struct run *run)
 	return judge_verdict(run);
 }
 
-int
-main(int argc, char *argv[])
+/* The life of a run: sleep, look, decide, act, until it is done. */
+static void
+supervise(struct run *run)
 {
-	/* Not on the stack, where it would lie across two pages or not as
-	 * chance has it; each fork copies what it lies in. */
-	static struct run run = {
-		.clocks = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
-		            NEVER, NEVER },
-		.paused_at = NEVER,
-		.null_fd = -1,
-		.lifeline = { -1, -1 },
-		.testament = { -1, -1 },
-		.caller_fd = -1,
-		.signal_fd = -1,
-		.narrator_fd = -1,
-	};
-	struct outcome verdict;
-	const int usage = options_read(&run.options, argc, argv);
+	while (run->state != STATE_DONE) {
+		struct news news;
 
-	if (usage != OPTIONS_ARE_COMPLETE)
-		return usage;
+		supervisor_wait(run, judge_next_deadline(run), &news);
+		supervisor_attend(run, &news);
 
-	prepare(&run);
-	run.supervisor = process_fork();
-	if (run.supervisor == -1)
-		die("cannot start the supervisor");
-	if (run.supervisor == 0)
-		be_supervisor(&run);
+		/* One wake-up may bring more than one reason. */
+		for (;;) {
+			const enum reason why = judge(run, &news);
+			const enum state next =
+			    judge_next_state(run->state, why);
 
-	if (!front_watch(&run, &verdict))
-		verdict = take_over(&run);
-	front_end(verdict);
+			if (next == run->state)
+				break;
+			enter(run, next, why);
+		}
+	}
+}
+
+/* Goes from one state to the next. */
+static void
+enter(struct run *run, enum state next, enum reason why)
+{
+	if (judge_is_stop(why))
+		note_stop(run, why);
+	if (judge_is_stop(why) || why == REASON_LAST_BOUND)
+		proctree_read(&run->tree);
+	if (diagnosis_is_due(why) || run->options.verbose)
+		narrator_start(run, next, why);
+	run->state = next;
+	begin(run, next, why);
+}
+
+/* Notes the first reason to end the tree, which the verdict depends on. */
+static void
+note_stop(struct run *run, enum reason why)
+{
+	if (run->stop != REASON_NONE)
+		return;
+	run->stop = why;
+	if (!run->target_left && !run->is_front)
+		testament_name_stop(run, why);
+}
+
+static void
+begin(struct run *run, enum state next, enum reason why)
+{
+	const int64_t now = duration_now();
+
+	switch (next) {
+	case STATE_LINGERING:
+		enter_lingering(run, now);
+		break;
+	case STATE_STOPPING:
+		jobcontrol_resume_clocks(run, now);
+		enter_stopping(run, why, now);
+		break;
+	case STATE_KILLING:
+		jobcontrol_resume_clocks(run, now);
+		supervisor_start_killing(run, now);
+		break;
+	case STATE_RUNNING:
+	case STATE_DONE:
+		break;
+	}
+}
+
+static void
+enter_lingering(struct run *run, int64_t now)
+{
+	struct clocks *const clocks = &run->clocks;
+
+	if (run->options.survivors == SURVIVORS_WAIT)
+		return; /* they end when they end, or at the timeout */
+	clocks->idle_after_exit =
+	    duration_add(now, run->options.idle_after_exit);
+	clocks->max_after_exit = duration_add(now, run->options.max_after_exit);
+	supervisor_sample(run, now);
+}
+
+/* SIGNAL, then SIGCONT, so that a stopped process gets it too. */
+static void
+enter_stopping(struct run *run, enum reason why, int64_t now)
+{
+	treekill_signal(&run->tree, why == REASON_CANCELLED
+	                                ? run->cancel_signal
+	                                : run->options.signal);
+	treekill_signal(&run->tree, SIGCONT);
+	run->clocks.kill = duration_add(now, run->options.kill_after);
+}
+
+/* Nothing is signalled any more: the last zombies go, and with them the
+ * target's PID. */
+static void
+finish(struct run *run)
+{
+	narrator_finish(run);
+	while (children_reap(ANY_CHILD) > 0)
+		;
+}
+
+/* A front that has stopped with its job is to see that this is over. */
+static void
+wake_front(struct run *run)
+{
+	struct news news;
+
+	jobcontrol_end(run, duration_now());
+	while (run->clocks.wake != NEVER && !run->front_is_lost) {
+		supervisor_wait(run, run->clocks.wake, &news);
+		if (news.signal == SIGCONT)
+			return;
+		if (news.now >= run->clocks.wake)
+			jobcontrol_wake(run, news.now);
+	}
+}
+
+/* An exec without a fork leaves us children that are none of the command's. */
+static void
+note_strangers(struct run *run)
+{
+	siginfo_t info;
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) ==
+	    0) {
+		if (proctree_note_strangers(&run->tree) == -1)
+			die("cannot note the children there are");
+	} else if (errno != ECHILD) {
+		die("cannot wait for children");
+	}
+}
+
+/* --die-with-parent: a pidfd, since PR_SET_PDEATHSIG follows a thread. */
+static void
+watch_caller(struct run *run)
+{
+	run->caller = getppid();
+	if (run->caller == 0) {
+		errno = ESRCH;
+		die("--die-with-parent: the caller is in another PID namespace");
+	}
+	run->caller_fd = (int)syscall(SYS_pidfd_open, run->caller, 0);
+	if (run->caller_fd == -1)
+		die("--die-with-parent: cannot watch the caller");
+	/* It may have died before it was watched; then we have another one. */
+	if (getppid() != run->caller) {
+		errno = ESRCH;
+		die("--die-with-parent: the caller is gone");
+	}
+}
+
+/*
+ * A run's ID is its front's PID and the moment of its start, "4711-1879ab…".
+ * By hand: at this point, what snprintf(3) touches of memory is a measurable
+ * part of all that a short run costs.
+ */
+static void
+make_id(struct run *run)
+{
+	static const char name[] = "WDRUN_ID=";
+	char *end = run->id + sizeof(name) - 1;
+
+	memcpy(run->id, name, sizeof(name) - 1);
+	end = add_number(end, (uint64_t)run->front, 10);
+	*end++ = '-';
+	end = add_number(end, (uint64_t)duration_since_epoch(), 16);
+	*end = '\0';
+}
+
+static char *
+add_number(char *end, uint64_t number, unsigned base)
+{
+	char digits[24];
+	size_t count = 0;
+
+	do
+		digits[count++] = "0123456789abcdef"[number % base];
+	while ((number /= base) > 0);
+	while (count > 0)
+		*end++ = digits[--count];
+	return end;
+}
+
+/* For the time when nothing is started yet. */
+static _Noreturn void
+die(const char *what)
+{
+	message("%s: %s", what, strerror(errno));
+	_exit(STATUS_FAILED);
 }

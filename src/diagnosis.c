@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "duration.h"
+#include "judge.h"
 #include "procfs.h"
 #include "signals.h"
 
@@ -138,6 +139,14 @@ add_grace_over(struct line *line, const struct run *run, enum diagnosis depth)
 	add_kill(line, run, depth);
 }
 
+bool
+diagnosis_is_due(enum reason why)
+{
+	/* Who cancels knows it. */
+	return why == REASON_LAST_BOUND ||
+	       (judge_is_stop(why) && why != REASON_CANCELLED);
+}
+
 void
 diagnosis_add(struct line *line, const struct run *run, enum reason why,
               enum diagnosis depth)
@@ -149,7 +158,7 @@ diagnosis_add(struct line *line, const struct run *run, enum reason why,
 	case REASON_TARGET_EXITED:
 	case REASON_TREE_EMPTY:
 	case REASON_SURVIVORS_LEFT:
-	case REASON_CANCELLED: /* who cancels knows it */
+	case REASON_CANCELLED:
 		return;
 	case REASON_TIMEOUT:
 		line_add(line, "timed out after %s, ",

@@ -1,6 +1,8 @@
 #ifndef WDRUN_DIAGNOSIS_H
 #define WDRUN_DIAGNOSIS_H
 
+#include <stdbool.h>
+
 #include "../watchdog.h"
 #include "message.h"
 
@@ -17,6 +19,9 @@ enum diagnosis {
  */
 void diagnosis_add(struct line *line, const struct run *run, enum reason why,
                    enum diagnosis depth);
+
+/* Whether there is anything to be told of a change for the reason WHY. */
+bool diagnosis_is_due(enum reason why);
 
 /* Prints that RUN goes to NEXT because of WHY, for --verbose. */
 void diagnosis_narrate(const struct run *run, enum state next, enum reason why);

@@ -30,7 +30,7 @@
 #define RESTLESS_IS_STORM   3
 #define FREEZE_LIMIT        64
 #define REAP_INTERVAL       (100 * MILLISECOND)
-#define ECHO_WINDOW         (100 * MILLISECOND)
+#define ECHO_WINDOW         (300 * MILLISECOND)
 #define PAUSE_AFTER_FAILURE MILLISECOND
 
 int

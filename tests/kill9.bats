@@ -3,7 +3,7 @@
 # Promise 4: kill -9 does not help a leak. What dies with the run is the subject
 # of nothing_survives.bats; here: at any moment of the run, and what is said.
 #
-# shellcheck disable=SC2016,SC2154
+# shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
 load helper
 
