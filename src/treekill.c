@@ -114,6 +114,8 @@ kill_children_by_number(const struct proctree *tree)
 {
 	siginfo_t info;
 
+	if (!children_are_alive(ANY_CHILD))
+		return;
 	for (pid_t pid = FIRST_PID; pid <= PID_MAX_LIMIT; pid++) {
 		/* CHILD_UNKNOWN is not enough to kill somebody. */
 		if (children_look(pid, WSTOPPED | WNOWAIT, &info) >=

@@ -254,7 +254,7 @@ print("status", run[0].wait(), flush=True)
 	# In a group of its own, since that is what a kill(0) would hit. The
 	# first write of all is the one that names the command.
 	start setsid sh -c 'sleep 1000 & echo "ready $!"
-		strace -f -qq -o /dev/null -e trace=write \
+		strace -f --seccomp-bpf -qq -o /dev/null -e trace=write \
 			-e inject=write:signal=KILL:when=1 \
 			"$PROGRAMS/launch" --pending USR2 "$WDRUN" sleep 1000
 		echo "over $?"'
