@@ -95,13 +95,13 @@ compare_state() {
 @test "the master of a pseudo-terminal on stdin is not the terminal" {
 	need python3
 	complete python3 -c '
-import fcntl, os, subprocess, termios, time
+import os, subprocess, time
 master, slave = os.openpty()
 news, tell = os.pipe()
 owner = os.fork()
 if owner == 0:
     os.setsid()
-    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    os.open(os.ttyname(slave), os.O_RDWR) # now it is its terminal
     os.write(tell, b"x")
     time.sleep(100)
 os.read(news, 1)
