@@ -134,8 +134,7 @@ target_is_ours(struct run *run, struct testament *testament)
 			return true;
 		if (child == run->supervisor)
 			return false; /* its own SIGCHLD is still to come */
-		(void)children_reap(child);
-		proctree_forget_stranger(&run->tree, child);
+		proctree_reap_child(&run->tree, child);
 	}
 	return false;
 }

@@ -326,6 +326,20 @@ proctree_activity(const struct proctree *tree)
 	return sum;
 }
 
+void
+proctree_reap_child(struct proctree *tree, pid_t pid)
+{
+	if (children_reap(pid) != pid)
+		return;
+	if (pid == tree->narrator)
+		tree->narrator = 0;
+	for (size_t i = 0; i < tree->stranger_count; i++) {
+		if (tree->strangers[i] == pid)
+			tree->strangers[i--] =
+			    tree->strangers[--tree->stranger_count];
+	}
+}
+
 struct reaping {
 	struct proctree *tree;
 	pid_t keep;
@@ -336,8 +350,8 @@ visit_to_reap(pid_t pid, void *context)
 {
 	const struct reaping *const reaping = context;
 
-	if (pid != reaping->keep && children_reap(pid) == pid)
-		proctree_forget_stranger(reaping->tree, pid);
+	if (pid != reaping->keep)
+		proctree_reap_child(reaping->tree, pid);
 	return 0;
 }
 
@@ -366,16 +380,4 @@ proctree_note_strangers(struct proctree *tree)
 			    tree->list.entries[i].pid;
 	}
 	return 0;
-}
-
-void
-proctree_forget_stranger(struct proctree *tree, pid_t pid)
-{
-	if (pid == tree->narrator)
-		tree->narrator = 0;
-	for (size_t i = 0; i < tree->stranger_count; i++) {
-		if (tree->strangers[i] == pid)
-			tree->strangers[i--] =
-			    tree->strangers[--tree->stranger_count];
-	}
 }

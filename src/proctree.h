@@ -84,8 +84,8 @@ int proctree_note_strangers(struct proctree *tree);
  */
 bool proctree_is_stranger(const struct proctree *tree, pid_t child);
 
-/* To be called when the child PID has been reaped: the number may become that
- * of a process of the tree. */
-void proctree_forget_stranger(struct proctree *tree, pid_t pid);
+/* Reaps the child PID, if it is dead, and forgets that it was a stranger or the
+ * narrator: the number may become that of a process of the tree. */
+void proctree_reap_child(struct proctree *tree, pid_t pid);
 
 #endif

@@ -185,8 +185,8 @@ reap_behind_target(struct run *run, const struct news *news)
 {
 	const pid_t child = news->signal == SIGCHLD ? news->sender : 0;
 
-	if (child > 0 && child != run->target && children_reap(child) == child)
-		proctree_forget_stranger(&run->tree, child);
+	if (child > 0 && child != run->target)
+		proctree_reap_child(&run->tree, child);
 	if (news->now - run->reaped_at < REAP_INTERVAL)
 		return;
 	proctree_reap(&run->tree, run->target);
@@ -210,8 +210,7 @@ reap_orphans(struct run *run, const struct news *news)
 		if (child == CHILD_NONE_READY || child == CHILD_UNKNOWN)
 			return;
 		if (child != run->target && child != CHILD_NONE_LEFT) {
-			(void)children_reap(child);
-			proctree_forget_stranger(&run->tree, child);
+			proctree_reap_child(&run->tree, child);
 			continue;
 		}
 		run->target_exited = true;
