@@ -95,10 +95,10 @@ bench: wdrun
 	@$(MAKE) --no-print-directory $(BENCHES)
 	@bench/run ./wdrun build/bench
 
-build/bench/%: bench/%.c
+build/bench/%: bench/%.c $(wildcard bench/*.h)
 	@mkdir -p $(@D)
 	@echo '  compile $@'
-	$(QUIET)$(if $(findstring nothing,$*),$(CC) -static,$(HOST_CC)) -O2 $(STANDARD) -Wall -Wextra -o $@ $<
+	$(QUIET)$(if $(filter nothing tree,$*),$(CC) -static,$(HOST_CC)) -O2 $(STANDARD) -Wall -Wextra -o $@ $<
 
 format:
 	clang-format -i $(C_FILES)

@@ -2,7 +2,6 @@
 #include "watchdog.h"
 
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/children.h"
+#include "src/console.h"
 #include "src/descriptors.h"
 #include "src/diagnosis.h"
 #include "src/duration.h"
@@ -19,22 +19,24 @@
 #include "src/front.h"
 #include "src/jobcontrol.h"
 #include "src/judge.h"
+#include "src/listener.h"
 #include "src/message.h"
 #include "src/narrator.h"
 #include "src/options.h"
+#include "src/output.h"
+#include "src/pidfd.h"
+#include "src/plumbing.h"
 #include "src/signals.h"
 #include "src/supervisor.h"
 #include "src/target.h"
 #include "src/testament.h"
 #include "src/treekill.h"
 
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434 /* the same everywhere but on alpha */
-#endif
-
 static void prepare(struct run *run);
 static _Noreturn void be_supervisor(struct run *run);
 static struct outcome take_over(struct run *run);
+static _Noreturn void abandon(struct run *run);
+static void leave_terminal(struct run *run);
 static void supervise(struct run *run);
 static void enter(struct run *run, enum state next, enum reason why);
 static void note_stop(struct run *run, enum reason why);
@@ -55,8 +57,7 @@ main(int argc, char *argv[])
 	/* Not on the stack, where it would lie across two pages or not as
 	 * chance has it; each fork copies what it lies in. */
 	static struct run run = {
-		.clocks = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
-		            NEVER, NEVER },
+		.clocks = NOTHING_DUE,
 		.paused_at = NEVER,
 		.null_fd = -1,
 		.lifeline = { -1, -1 },
@@ -64,6 +65,12 @@ main(int argc, char *argv[])
 		.caller_fd = -1,
 		.signal_fd = -1,
 		.narrator_fd = -1,
+		.output = { .news = { -1, -1 },
+		            .tee_fd = -1,
+		            .copy = { -1, -1 },
+		            .size_fd = -1,
+		            .keyboard_fd = -1,
+		            .keyboard_orders_fd = -1 },
 	};
 	struct outcome verdict;
 	const int usage = options_read(&run.options, argc, argv);
@@ -78,8 +85,12 @@ main(int argc, char *argv[])
 	if (run.supervisor == 0)
 		be_supervisor(&run);
 
+	if (output_start(&run) == -1)
+		abandon(&run);
 	if (!front_watch(&run, &verdict))
 		verdict = take_over(&run);
+	output_end(&run);
+	leave_terminal(&run);
 	front_end(verdict);
 }
 
@@ -92,6 +103,12 @@ prepare(struct run *run)
 
 	run->front = getpid();
 	run->tree.root = run->front;
+	run->null_fd = descriptors_open_null();
+	if (run->null_fd == -1)
+		die("/dev/null");
+	/* What this opens may hang. So signals have to be able to end us. */
+	if (plumbing_is_needed(run) && plumbing_lay(run) == -1)
+		_exit(STATUS_FAILED);
 	if (signals_block(&run->callers_mask) == -1)
 		die("cannot block signals");
 
@@ -101,17 +118,15 @@ prepare(struct run *run)
 		die("cannot reset SIGCHLD");
 	run->ignores_sigchld = sigchld.sa_handler == SIG_IGN;
 
-	run->null_fd = descriptors_open_null();
-	if (run->null_fd == -1)
-		die("/dev/null");
 	if (pipe2(run->lifeline, O_CLOEXEC) == -1 || testament_open(run) == -1)
 		die("cannot make a pipe");
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die("cannot become a subreaper");
 
 	run->shares_group =
-	    run->options.session == SESSION_CALLERS ||
-	    (run->options.session == SESSION_AUTO && terminal_is_stdin());
+	    !run->options.pty &&
+	    (run->options.session == SESSION_CALLERS ||
+	     (run->options.session == SESSION_AUTO && terminal_is_stdin()));
 	if (run->shares_group)
 		terminal_remember(&run->terminal);
 	if (run->options.die_with_parent)
@@ -135,17 +150,19 @@ be_supervisor(struct run *run)
 	if (supervisor_begin(run) == -1 || target_start(run) == -1) {
 		message("cannot start the command: %s", strerror(errno));
 	} else {
-		run->clocks.timeout =
-		    duration_add(duration_now(), run->options.timeout);
+		const int64_t now = duration_now();
+
+		run->clocks.timeout = duration_add(now, run->options.timeout);
 		supervisor_settle(run);
+		listener_begin(run, now);
 		supervise(run);
 		verdict = judge_verdict(run);
 	}
 	testament_judge(run, verdict);
 	finish(run);
 	wake_front(run);
-	if (run->front_is_lost && run->stop != REASON_NONE && !run->target_left)
-		terminal_restore(&run->terminal);
+	if (run->front_is_lost)
+		leave_terminal(run);
 	_exit(0);
 }
 
@@ -157,9 +174,35 @@ take_over(struct run *run)
 	supervise(run);
 
 	finish(run);
+	return judge_verdict(run);
+}
+
+/* There is no process to be had for a relay. What was started ends. */
+static _Noreturn void
+abandon(struct run *run)
+{
+	struct outcome verdict;
+
+	message("cannot start a relay: %s", strerror(errno));
+	run->options.quiet = true; /* all is said */
+	/* A child not yet reaped: the number is its own. */
+	(void)kill(run->supervisor, SIGKILL);
+	if (!front_watch(run, &verdict))
+		(void)take_over(run);
+	output_end(run);
+	leave_terminal(run);
+	_exit(STATUS_FAILED);
+}
+
+/* Leaves the caller's terminal as it was, if the command could not. */
+static void
+leave_terminal(struct run *run)
+{
+	console_restore(run);
+	if (!run->shares_group || run->stop == REASON_NONE || run->target_left)
+		return;
 	terminal_restore(&run->terminal);
 	terminal_reclaim(&run->terminal);
-	return judge_verdict(run);
 }
 
 /* The life of a run: sleep, look, decide, act, until it is done. */
@@ -238,8 +281,9 @@ enter_lingering(struct run *run, int64_t now)
 {
 	struct clocks *const clocks = &run->clocks;
 
-	if (run->options.survivors == SURVIVORS_WAIT)
-		return; /* they end when they end, or at the timeout */
+	/* Others end when they end, or at the timeout; or are let go. */
+	if (run->options.survivors != SURVIVORS_KILL || run->tree_is_empty)
+		return;
 	clocks->idle_after_exit =
 	    duration_add(now, run->options.idle_after_exit);
 	clocks->max_after_exit = duration_add(now, run->options.max_after_exit);
@@ -307,7 +351,7 @@ watch_caller(struct run *run)
 		errno = ESRCH;
 		die("--die-with-parent: the caller is in another PID namespace");
 	}
-	run->caller_fd = (int)syscall(SYS_pidfd_open, run->caller, 0);
+	run->caller_fd = pidfd_open(run->caller);
 	if (run->caller_fd == -1)
 		die("--die-with-parent: cannot watch the caller");
 	/* It may have died before it was watched; then we have another one. */

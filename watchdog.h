@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "src/output.h"
 #include "src/proctree.h"
 #include "src/terminal.h"
 
@@ -37,6 +38,8 @@ enum reason {
 	REASON_TARGET_EXITED,
 	REASON_TREE_EMPTY,
 	REASON_TIMEOUT,
+	REASON_SILENCE, /* --idle-timeout */
+	REASON_UNTIL,   /* --until was found, and --until-grace is over */
 	REASON_CANCELLED,
 	REASON_CALLER_LOST,
 	REASON_SURVIVORS_LEFT, /* --survivors=leave */
@@ -46,7 +49,9 @@ enum reason {
 	REASON_THIRD_SIGNAL,
 	REASON_FRONT_LOST,
 	REASON_SUPERVISOR_LOST,
-	REASON_LAST_BOUND, /* there is something that SIGKILL does not end */
+	REASON_OUTPUT_STUCK, /* nobody is left, nor does a reader take the rest
+	                      */
+	REASON_LAST_BOUND,   /* there is something that SIGKILL does not end */
 };
 
 enum survivors {
@@ -63,12 +68,18 @@ enum session {
 
 struct options {
 	int64_t timeout;
+	int64_t idle_timeout;
+	int64_t until_grace;
 	int64_t kill_after;
 	int64_t idle_after_exit;
 	int64_t max_after_exit;
 	int signal;
 	enum survivors survivors;
 	enum session session;
+	const char *until; /* or NULL */
+	const char *tee;   /* or NULL */
+	bool idle_unless_busy;
+	bool pty;
 	bool preserve_status;
 	bool die_with_parent;
 	bool no_stdin;
@@ -86,15 +97,24 @@ struct outcome {
 /* The moments at which something falls due, NEVER if nothing does. */
 struct clocks {
 	int64_t timeout;
-	int64_t kill; /* --kill-after */
+	int64_t idle;  /* --idle-timeout */
+	int64_t until; /* --until-grace */
+	int64_t kill;  /* --kill-after */
 	int64_t idle_after_exit;
 	int64_t max_after_exit;
 	int64_t sample; /* next look at what the survivors do */
+	int64_t drain;  /* then undelivered output is given up */
 	int64_t sweep;  /* next round of killing */
 	int64_t last;   /* then what cannot be killed is given up */
 	int64_t storm;  /* no newcomer puts that off any more */
 	int64_t wake;   /* next look whether the front goes on */
 };
+
+#define NOTHING_DUE                                                            \
+	{                                                                      \
+		NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, \
+		    NEVER, NEVER, NEVER                                        \
+	}
 
 struct run {
 	struct options options;
@@ -121,9 +141,14 @@ struct run {
 	unsigned output_type; /* of stdout, if survivors may hold it */
 	unsigned long long output_inode;
 	int narrator_fd; /* tells how far the narrator is, or -1 */
+	pid_t narrator;
 
 	bool front_is_lost;
 	bool caller_is_lost;
+	bool is_complete;   /* the text of --until was found */
+	bool is_asked;      /* a relay, whether there was no output */
+	bool is_finishing;  /* the relays know that nobody writes any more */
+	bool tree_is_empty; /* and with the target gone, will stay so */
 	bool target_exited;
 	bool target_left;    /* it exited by itself, nothing had been stopped */
 	bool target_stopped; /* seen only where it shares the terminal */
@@ -134,13 +159,15 @@ struct run {
 	int cancel_signal;    /* the latest of them, */
 	pid_t cancel_sender;  /* who sent it, */
 	int64_t cancelled_at; /* and when */
-	uint64_t activity;    /* of the survivors, at the last sample */
+	uint64_t activity;    /* of the tree, at the last sample */
+	int64_t resumed_at;   /* the end of the last pause, or 0 */
 	int64_t reaped_at;    /* all the children were looked at */
 	int64_t sweep_pause;
 	int restless_sweeps; /* in a row that found processes not seen before */
 
 	struct proctree tree;
 	struct terminal terminal;
+	struct output output;
 };
 
 /* What one wake-up brought. */
@@ -149,7 +176,6 @@ struct news {
 	int signal;   /* taken from the signalfd, or 0 */
 	int code;     /* its si_code */
 	pid_t sender; /* its sender, or the child that SIGCHLD is about */
-	bool tree_is_empty;
 };
 
 #endif

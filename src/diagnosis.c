@@ -31,8 +31,10 @@ add_holders(struct line *line, const struct run *run, enum diagnosis depth)
 
 	if (run->output_type == 0 || !run->target_left)
 		return;
-	(void)snprintf(file, sizeof(file), "%s:[%llu]",
-	               S_ISFIFO(run->output_type) ? "pipe" : "socket",
+	(void)snprintf(file, sizeof(file),
+	               S_ISCHR(run->output_type)    ? "/dev/pts/%llu"
+	               : S_ISFIFO(run->output_type) ? "pipe:[%llu]"
+	                                            : "socket:[%llu]",
 	               run->output_inode);
 	for (size_t i = 0; i < list->count && holders < NAMED_MAX; i++) {
 		const pid_t pid = list->entries[i].pid;
@@ -125,24 +127,81 @@ add_kill(struct line *line, const struct run *run, enum diagnosis depth)
 	add_names(line, run, depth);
 }
 
-static void
-add_grace_over(struct line *line, const struct run *run, enum diagnosis depth)
+/* How much of --until-grace it has had; not all, where a timeout came first. */
+static int64_t
+time_since_found(const struct run *run)
 {
+	const int64_t since = duration_now() - output_found_at(&run->output);
+
+	return since < run->options.until_grace ? since
+	                                        : run->options.until_grace;
+}
+
+/* "timed out after 30m, " */
+static void
+add_cause(struct line *line, const struct run *run, enum reason why)
+{
+	const struct options *const options = &run->options;
 	char time[DURATION_TEXT_SIZE];
 	char name[SIGNAL_NAME_SIZE];
-	const int signal =
-	    run->cancels > 0 ? run->cancel_signal : run->options.signal;
 
-	line_add(line, "still there %s after %s, ",
-	         duration_format(run->options.kill_after, time),
-	         signal_name(signal, name));
-	add_kill(line, run, depth);
+	switch (why) {
+	case REASON_NONE:
+	case REASON_TARGET_EXITED:
+	case REASON_TREE_EMPTY:
+	case REASON_SURVIVORS_LEFT:
+	case REASON_OUTPUT_STUCK: /* what is lost is told when it is known */
+	case REASON_CANCELLED:    /* who cancels knows it */
+	case REASON_LAST_BOUND:
+		return;
+	case REASON_TIMEOUT:
+		line_add(line, "timed out after %s, ",
+		         duration_format(options->timeout, time));
+		return;
+	case REASON_SILENCE:
+		line_add(line, "no output for %s, ",
+		         duration_format(options->idle_timeout, time));
+		return;
+	case REASON_UNTIL:
+		line_add(line,
+		         "the output says that it is complete, but the command "
+		         "did not exit in %s, ",
+		         duration_format(time_since_found(run), time));
+		return;
+	case REASON_CALLER_LOST:
+		line_add(line, "the caller (PID %d) is dead, ", run->caller);
+		return;
+	case REASON_SURVIVORS_IDLE:
+		line_add(line, "the command has exited; no progress for %s, ",
+		         duration_format(options->idle_after_exit, time));
+		return;
+	case REASON_SURVIVORS_BUSY:
+		line_add(line, "the command exited %s ago, ",
+		         duration_format(options->max_after_exit, time));
+		return;
+	case REASON_GRACE_OVER:
+		line_add(line, "still there %s after %s, ",
+		         duration_format(options->kill_after, time),
+		         signal_name(run->cancels > 0 ? run->cancel_signal
+		                                      : options->signal,
+		                     name));
+		return;
+	case REASON_THIRD_SIGNAL:
+		line_add(line, "third signal to end, ");
+		return;
+	case REASON_FRONT_LOST:
+		line_add(line, "the front (PID %d) was killed, ", run->front);
+		return;
+	case REASON_SUPERVISOR_LOST:
+		line_add(line, "the supervisor (PID %d) was killed, ",
+		         run->supervisor);
+		return;
+	}
 }
 
 bool
 diagnosis_is_due(enum reason why)
 {
-	/* Who cancels knows it. */
 	return why == REASON_LAST_BOUND ||
 	       (judge_is_stop(why) && why != REASON_CANCELLED);
 }
@@ -151,55 +210,17 @@ void
 diagnosis_add(struct line *line, const struct run *run, enum reason why,
               enum diagnosis depth)
 {
-	char time[DURATION_TEXT_SIZE];
-
-	switch (why) {
-	case REASON_NONE:
-	case REASON_TARGET_EXITED:
-	case REASON_TREE_EMPTY:
-	case REASON_SURVIVORS_LEFT:
-	case REASON_CANCELLED:
+	if (!diagnosis_is_due(why))
 		return;
-	case REASON_TIMEOUT:
-		line_add(line, "timed out after %s, ",
-		         duration_format(run->options.timeout, time));
-		add_stop(line, run, depth);
-		return;
-	case REASON_CALLER_LOST:
-		line_add(line, "the caller (PID %d) is dead, ", run->caller);
-		add_stop(line, run, depth);
-		return;
-	case REASON_SURVIVORS_IDLE:
-		line_add(line, "the command has exited; no progress for %s, ",
-		         duration_format(run->options.idle_after_exit, time));
-		add_stop(line, run, depth);
-		return;
-	case REASON_SURVIVORS_BUSY:
-		line_add(line, "the command exited %s ago, ",
-		         duration_format(run->options.max_after_exit, time));
-		add_stop(line, run, depth);
-		return;
-	case REASON_GRACE_OVER:
-		add_grace_over(line, run, depth);
-		return;
-	case REASON_THIRD_SIGNAL:
-		line_add(line, "third signal to end, ");
-		add_kill(line, run, depth);
-		return;
-	case REASON_FRONT_LOST:
-		line_add(line, "the front (PID %d) was killed, ", run->front);
-		add_kill(line, run, depth);
-		return;
-	case REASON_SUPERVISOR_LOST:
-		line_add(line, "the supervisor (PID %d) was killed, ",
-		         run->supervisor);
-		add_kill(line, run, depth);
-		return;
-	case REASON_LAST_BOUND:
+	add_cause(line, run, why);
+	if (why == REASON_LAST_BOUND) {
 		line_add(line, "could not kill ");
 		add_count(line, run);
 		add_names(line, run, depth);
-		return;
+	} else if (judge_next_state(STATE_RUNNING, why) == STATE_STOPPING) {
+		add_stop(line, run, depth);
+	} else {
+		add_kill(line, run, depth);
 	}
 }
 
@@ -233,6 +254,12 @@ name_of_reason(enum reason why)
 		return "no process is left";
 	case REASON_TIMEOUT:
 		return "timeout";
+	case REASON_SILENCE:
+		return "no output";
+	case REASON_UNTIL:
+		return "the output is complete";
+	case REASON_OUTPUT_STUCK:
+		return "nobody reads the rest of the output";
 	case REASON_CANCELLED:
 		return "cancelled";
 	case REASON_CALLER_LOST:

@@ -11,10 +11,13 @@
 
 #include "../watchdog.h"
 #include "children.h"
+#include "console.h"
 #include "descriptors.h"
 #include "duration.h"
+#include "helper.h"
 #include "message.h"
 #include "signals.h"
+#include "target.h"
 #include "testament.h"
 
 /* Passes SIGNAL on, and with it who sent it. It goes to a child not yet reaped,
@@ -31,9 +34,11 @@ relay(const struct run *run, int signal, pid_t sender)
 
 /* Stops, as the terminal wants it, until it is continued. */
 static void
-stop(const struct run *run, int signal)
+stop(struct run *run, int signal)
 {
+	console_release(run);
 	signal_stop_by(signal);
+	console_take(run);
 	/* The SIGCONT that ended the stop is pending, and will be passed on.
 	 * If there is none, we are in an orphaned process group, which is not
 	 * stopped: then the tree must go on too. */
@@ -62,9 +67,15 @@ void_orders_to_stop(const struct run *run)
 }
 
 static void
-pass_on(const struct run *run, const siginfo_t *info)
+pass_on(struct run *run, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
+
+	if (signal == SIGWINCH)
+		output_resize(run);
+	/* A relay tells those again who were told of a new size too early. */
+	if (helper_is(&run->tree, info->si_pid))
+		return;
 
 	if (signal_is_ignored(signal) ||
 	    signal_is_by_write(signal, info->si_pid))
@@ -87,7 +98,7 @@ pass_on(const struct run *run, const siginfo_t *info)
 /* Passes on what comes, until it is a SIGCHLD. A failure (EINTR, at a SIGCONT
  * after a SIGSTOP; or a filter that forbids the call) may stand for one. */
 static void
-pass_on_until_child(const struct run *run)
+pass_on_until_child(struct run *run)
 {
 	const struct timespec moment = { .tv_nsec = MILLISECOND };
 	siginfo_t info;
@@ -127,6 +138,7 @@ target_is_ours(struct run *run, struct testament *testament)
 	siginfo_t info;
 	pid_t child;
 
+	helper_keep_going(&run->tree);
 	while ((child = children_look(ANY_CHILD, WEXITED | WNOWAIT, &info)) >
 	       0) {
 		testament_read(run, testament);
@@ -135,6 +147,7 @@ target_is_ours(struct run *run, struct testament *testament)
 		if (child == run->supervisor)
 			return false; /* its own SIGCHLD is still to come */
 		proctree_reap_child(&run->tree, child);
+		output_note_death(run, child);
 	}
 	return false;
 }
@@ -144,12 +157,9 @@ static void
 prepare_to_take_over(struct run *run, const struct testament *testament)
 {
 	run->is_front = true;
-	run->stop = testament->stop;
-	run->target = testament->target;
+	target_note(run, testament->target);
 	/* Unknown: it was never forked, or has died with the supervisor. */
 	run->target_exited = testament->target == 0;
-	run->tree.target = testament->target;
-	run->tree.target_group = run->shares_group ? 0 : testament->target;
 	run->tree.callers_session = getsid(0);
 	run->signal_fd = signals_open(); /* without: it wakes up by the clock */
 	(void)close(run->lifeline[1]);
@@ -159,9 +169,10 @@ prepare_to_take_over(struct run *run, const struct testament *testament)
 bool
 front_watch(struct run *run, struct outcome *verdict)
 {
-	int keep[] = { run->lifeline[1], run->testament[0] };
+	int keep[2 + OUTPUT_FDS] = { run->lifeline[1], run->testament[0] };
 	struct testament testament = { .target = 0 };
 
+	output_keep(run, &keep[2]);
 	/* The supervisor first: until the target is on its way, what there is
 	 * to do here can wait. */
 	(void)sched_yield();
@@ -180,13 +191,9 @@ front_watch(struct run *run, struct outcome *verdict)
 		message("cannot run '%s': %s", run->options.command[0],
 		        strerror(testament.exec_errno));
 	*verdict = testament.verdict;
-	if (verdict->kind != OUTCOME_UNKNOWN) {
-		if (testament.stop != REASON_NONE) {
-			terminal_restore(&run->terminal);
-			terminal_reclaim(&run->terminal);
-		}
+	run->stop = testament.stop;
+	if (verdict->kind != OUTCOME_UNKNOWN)
 		return true;
-	}
 	prepare_to_take_over(run, &testament);
 	return false;
 }

@@ -35,7 +35,10 @@ jobcontrol_resume_clocks(struct run *run, int64_t now)
 	const int64_t pause = now - run->paused_at;
 
 	run->paused_at = NEVER;
+	run->resumed_at = now;
 	shift(&run->clocks.timeout, pause);
+	shift(&run->clocks.idle, pause);
+	shift(&run->clocks.until, pause);
 	shift(&run->clocks.kill, pause);
 	shift(&run->clocks.idle_after_exit, pause);
 	shift(&run->clocks.max_after_exit, pause);

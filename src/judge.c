@@ -7,38 +7,75 @@
 
 #define CANCELS_TO_KILL 3
 
+/* What ends a run from outside, as long as nothing has. */
+static enum reason
+judge_bounds(const struct run *run, const struct news *news)
+{
+	if (run->cancels > 0)
+		return REASON_CANCELLED;
+	if (run->caller_is_lost)
+		return REASON_CALLER_LOST;
+	if (news->now < run->clocks.timeout)
+		return REASON_NONE;
+	/* Its work was done: it is hung, not late. */
+	return run->is_complete ? REASON_UNTIL : REASON_TIMEOUT;
+}
+
 static enum reason
 judge_running(const struct run *run, const struct news *news)
 {
 	/* First of all, so that a command which just made it is not said to
 	 * have been late. */
 	if (run->target_exited)
-		return run->options.survivors == SURVIVORS_LEAVE
-		           ? REASON_SURVIVORS_LEFT
-		           : REASON_TARGET_EXITED;
-	if (run->cancels > 0)
-		return REASON_CANCELLED;
-	if (run->caller_is_lost)
-		return REASON_CALLER_LOST;
-	if (news->now >= run->clocks.timeout)
-		return REASON_TIMEOUT;
-	return REASON_NONE;
+		return REASON_TARGET_EXITED;
+
+	const enum reason why = judge_bounds(run, news);
+
+	if (why != REASON_NONE)
+		return why;
+	if (news->now >= run->clocks.until)
+		return REASON_UNTIL;
+	return news->now >= run->clocks.idle ? REASON_SILENCE : REASON_NONE;
 }
 
 static enum reason
 judge_lingering(const struct run *run, const struct news *news)
 {
-	if (run->cancels > 0)
-		return REASON_CANCELLED;
-	if (run->caller_is_lost)
-		return REASON_CALLER_LOST;
-	if (news->now >= run->clocks.timeout)
-		return REASON_TIMEOUT;
+	const enum reason why = judge_bounds(run, news);
+
+	if (why != REASON_NONE)
+		return why;
 	if (news->now >= run->clocks.max_after_exit)
 		return REASON_SURVIVORS_BUSY;
 	if (news->now >= run->clocks.idle_after_exit)
 		return REASON_SURVIVORS_IDLE;
 	return REASON_NONE;
+}
+
+bool
+judge_is_over(const struct run *run)
+{
+	return run->tree_is_empty ||
+	       (run->target_left && run->options.survivors == SURVIVORS_LEAVE);
+}
+
+bool
+judge_is_hurried(const struct run *run)
+{
+	return run->cancels > 0 || run->caller_is_lost || run->is_front ||
+	       run->stop == REASON_TIMEOUT;
+}
+
+/* Nobody is waited for but a reader of the output, if there is any left. */
+static enum reason
+judge_drain(const struct run *run, const struct news *news)
+{
+	if (!run->output.is_open || run->front_is_lost)
+		return run->tree_is_empty ? REASON_TREE_EMPTY
+		                          : REASON_SURVIVORS_LEFT;
+	if (news->now >= run->clocks.drain || run->cancels >= CANCELS_TO_KILL)
+		return REASON_OUTPUT_STUCK;
+	return run->state == STATE_RUNNING ? REASON_TARGET_EXITED : REASON_NONE;
 }
 
 /* A stop that has begun is not stopped by a terminal. */
@@ -50,13 +87,11 @@ is_paused(const struct run *run)
 
 /* A run that a terminal stopped, whose clocks stand still. */
 static enum reason
-judge_paused(const struct run *run, const struct news *news)
+judge_paused(const struct run *run)
 {
 	if (run->state == STATE_RUNNING && run->target_exited)
-		return judge_running(run, news);
-	if (run->cancels > 0)
-		return REASON_CANCELLED;
-	return run->caller_is_lost ? REASON_CALLER_LOST : REASON_NONE;
+		return REASON_TARGET_EXITED;
+	return judge_bounds(run, &(struct news){ .now = 0 });
 }
 
 enum reason
@@ -64,12 +99,14 @@ judge(const struct run *run, const struct news *news)
 {
 	if (run->state == STATE_DONE)
 		return REASON_NONE;
-	if (run->target_exited && news->tree_is_empty)
+	if (run->tree_is_empty && !run->output.is_open)
 		return REASON_TREE_EMPTY;
 	if (run->front_is_lost && run->state != STATE_KILLING)
 		return REASON_FRONT_LOST;
 	if (is_paused(run))
-		return judge_paused(run, news);
+		return judge_paused(run);
+	if (judge_is_over(run))
+		return judge_drain(run, news);
 
 	switch (run->state) {
 	case STATE_RUNNING:
@@ -99,6 +136,8 @@ judge_next_state(enum state state, enum reason why)
 	case REASON_TARGET_EXITED:
 		return STATE_LINGERING;
 	case REASON_TIMEOUT:
+	case REASON_SILENCE:
+	case REASON_UNTIL:
 	case REASON_CANCELLED:
 	case REASON_CALLER_LOST:
 	case REASON_SURVIVORS_IDLE:
@@ -111,6 +150,7 @@ judge_next_state(enum state state, enum reason why)
 		return STATE_KILLING;
 	case REASON_TREE_EMPTY:
 	case REASON_SURVIVORS_LEFT:
+	case REASON_OUTPUT_STUCK:
 	case REASON_LAST_BOUND:
 		return STATE_DONE;
 	}
@@ -145,10 +185,13 @@ judge_next_deadline(const struct run *run)
 
 	if (is_paused(run))
 		return clocks->wake;
+	if (judge_is_over(run))
+		return earlier(clocks->drain, clocks->wake);
 
 	switch (run->state) {
 	case STATE_RUNNING:
-		return earlier(clocks->timeout, clocks->wake);
+		return earlier(earlier(clocks->timeout, clocks->wake),
+		               earlier(clocks->idle, clocks->until));
 	case STATE_LINGERING:
 		return earlier(
 		    earlier(earlier(clocks->timeout, clocks->sample),
@@ -169,7 +212,9 @@ judge_verdict(const struct run *run)
 {
 	if (run->target_left)
 		return run->target_outcome;
-	if (run->stop == REASON_TIMEOUT &&
+	if (run->stop == REASON_UNTIL)
+		return (struct outcome){ OUTCOME_EXIT, 0 };
+	if ((run->stop == REASON_TIMEOUT || run->stop == REASON_SILENCE) &&
 	    !(run->options.preserve_status &&
 	      run->target_outcome.kind != OUTCOME_UNKNOWN))
 		return (struct outcome){ OUTCOME_EXIT, STATUS_TIMED_OUT };

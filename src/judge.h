@@ -17,6 +17,14 @@ enum state judge_next_state(enum state state, enum reason why);
 /* Whether WHY means that the tree is to be ended. */
 bool judge_is_stop(enum reason why);
 
+/* Whether nobody is left who is to be waited for: the tree is empty, or what is
+ * left of it is let go. Then at most output is still to be delivered. */
+bool judge_is_over(const struct run *run);
+
+/* Whether RUN is to end, from a bound that is over or on somebody's order, so
+ * that undelivered output must not hold it up for long. */
+bool judge_is_hurried(const struct run *run);
+
 /* The next moment at which RUN has something to do, or NEVER. */
 int64_t judge_next_deadline(const struct run *run);
 

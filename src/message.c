@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define LINE_SIZE     4096 /* PIPE_BUF: a write(2) of it is atomic */
@@ -134,12 +136,22 @@ line_add(struct line *line, const char *format, ...)
 	va_end(arguments);
 }
 
+/* Whether a newline on stderr would only go down, as for an editor. */
+static bool
+is_raw_terminal(void)
+{
+	struct termios modes;
+
+	return tcgetattr(STDERR_FILENO, &modes) == 0 &&
+	       (modes.c_oflag & OPOST) == 0;
+}
+
 void
 message(const char *format, ...)
 {
 	const int saved = errno;
 	char text[LINE_SIZE];
-	struct line line = { .text = text, .size = sizeof(text) - 1 };
+	struct line line = { .text = text, .size = sizeof(text) - 2 };
 	va_list arguments;
 
 	line_add(&line, "wdrun: ");
@@ -148,6 +160,8 @@ message(const char *format, ...)
 	va_end(arguments);
 
 	make_printable(text, line.length);
+	if (is_raw_terminal())
+		text[line.length++] = '\r';
 	text[line.length++] = '\n';
 	write_line(&line);
 	errno = saved;

@@ -6,13 +6,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "children.h"
 #include "diagnosis.h"
-#include "duration.h"
 #include "fork.h"
+#include "helper.h"
 #include "message.h"
 
 #define MESSAGE_SIZE 4000
@@ -69,7 +67,8 @@ narrator_start(struct run *run, enum state next, enum reason why)
 	if (run->options.quiet)
 		return;
 	narrator_finish(run); /* one after the other */
-	if (run->tree.narrator != 0 || pipe2(named, O_CLOEXEC) == -1) {
+	if (helper_is(&run->tree, run->narrator) ||
+	    pipe2(named, O_CLOEXEC) == -1) {
 		tell_in_short(run, next, why);
 		return;
 	}
@@ -84,7 +83,8 @@ narrator_start(struct run *run, enum state next, enum reason why)
 		tell_in_short(run, next, why);
 		return;
 	}
-	run->tree.narrator = narrator;
+	helper_add(&run->tree, narrator);
+	run->narrator = narrator;
 	run->narrator_fd = named[0];
 	wait_for_news(run->narrator_fd);
 }
@@ -92,7 +92,6 @@ narrator_start(struct run *run, enum state next, enum reason why)
 void
 narrator_finish(struct run *run)
 {
-	const struct timespec moment = { .tv_nsec = MILLISECOND };
 	char byte;
 
 	if (run->narrator_fd == -1)
@@ -105,16 +104,5 @@ narrator_finish(struct run *run)
 	(void)close(run->narrator_fd);
 	run->narrator_fd = -1;
 
-	if (run->tree.narrator == 0)
-		return;
-	/* Our child and not yet reaped: the PID is its own. If SIGKILL does not
-	 * end it, it has become one of those that it was to tell of. */
-	(void)kill(run->tree.narrator, SIGKILL);
-	for (int i = 0; i < PATIENCE_MS; i++) {
-		if (children_reap(run->tree.narrator) != CHILD_NONE_READY) {
-			run->tree.narrator = 0;
-			return;
-		}
-		(void)nanosleep(&moment, NULL);
-	}
+	helper_end(&run->tree, run->narrator, SIGKILL);
 }

@@ -5,58 +5,24 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../watchdog.h"
 #include "duration.h"
+#include "help.h"
 #include "message.h"
+#include "optiontable.h"
+#include "search.h"
 #include "signals.h"
-
-#define VERSION "0.1.0"
 
 #define IDLE_AFTER_EXIT_DEFAULT (2 * SECOND)
 #define MAX_AFTER_EXIT_DEFAULT  (10 * SECOND)
 #define KILL_AFTER_DEFAULT      (5 * SECOND)
-
-#define ACCEPTED_DURATIONS "250ms, 1.5, 30m, never"
-
-/*
- * ROW(id, letter or 0, long name, argument or NULL, what it does)
- * in the order of --help. An id is the letter where there is one.
- */
-#define ROWS(ROW)                                                              \
-	ROW('t', "timeout", "DUR", "stop COMMAND after DUR (never)")           \
-	ROW('k', "kill-after", "DUR", "SIGKILL, DUR after a stop (5s)")        \
-	ROW('s', "signal", "SIG", "first signal of a stop (TERM)")             \
-	ROW('p', "preserve-status", NULL, "its own status even on a timeout")  \
-	ROW(ID_IDLE_AFTER_EXIT, "idle-after-exit", "DUR",                      \
-	    "stop survivors idle for DUR (2s)")                                \
-	ROW(ID_MAX_AFTER_EXIT, "max-after-exit", "DUR",                        \
-	    "stop survivors after DUR (10s)")                                  \
-	ROW(ID_SURVIVORS, "survivors", "kill|wait|leave",                      \
-	    "what becomes of them (kill)")                                     \
-	ROW(ID_DIE_WITH_PARENT, "die-with-parent", NULL,                       \
-	    "stop when the caller dies")                                       \
-	ROW('f', "foreground", NULL, "stay in the caller's process group")     \
-	ROW(ID_SETSID, "setsid", NULL, "get a session of its own")             \
-	ROW(ID_NO_STDIN, "no-stdin", NULL, "stdin is /dev/null; own session")  \
-	ROW('q', "quiet", NULL, "say nothing")                                 \
-	ROW('v', "verbose", NULL, "tell every decision")                       \
-	ROW('h', "help", NULL, "show this help and exit")                      \
-	ROW('V', "version", NULL, "show the version and exit")
-
-enum {
-	ID_IDLE_AFTER_EXIT = 256, /* beyond every letter */
-	ID_MAX_AFTER_EXIT,
-	ID_SURVIVORS,
-	ID_DIE_WITH_PARENT,
-	ID_SETSID,
-	ID_NO_STDIN,
-};
+#define UNTIL_GRACE_DEFAULT     (30 * SECOND)
+#define NOT_GIVEN               (-1) /* no duration is negative */
 
 /* '+' stops at the first operand, ':' tells a missing argument apart. Both
  * that and the letters are checked against the table by a test. */
-static const char letters[] = "+:t:k:s:pfqvhV";
+static const char letters[] = "+:t:i:u:k:s:pfqvhV";
 
 #define LONG_OPTION(id, name, argument, text)                                  \
 	{ name, (argument) != NULL ? required_argument : no_argument, NULL,    \
@@ -65,101 +31,12 @@ static const char letters[] = "+:t:k:s:pfqvhV";
 static const struct option long_options[] = { ROWS(LONG_OPTION){ NULL, 0, NULL,
 	                                                         0 } };
 
-struct row {
-	int id;
-	const char *name;
-	const char *argument;
-	const char *text;
-};
-
-#define HELP_ROW(id, name, argument, text) { id, name, argument, text },
-
-static const struct row rows[] = { ROWS(HELP_ROW) };
-
-#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
-
-static void
-add_help(struct line *text)
-{
-	line_add(
-	    text,
-	    "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
-	    "Run COMMAND, and see that it ends with all that it started.\n\n");
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		const struct row *const row = &rows[i];
-		char name[64];
-		struct line left = { .text = name, .size = sizeof(name) };
-
-		line_add(&left, "%s%s%s", row->name,
-		         row->argument == NULL ? "" : "=",
-		         row->argument == NULL ? "" : row->argument);
-		if (row->id < ID_IDLE_AFTER_EXIT)
-			line_add(text, "  -%c, ", row->id);
-		else
-			line_add(text, "      ");
-		line_add(text, "--%-26s %s\n", name, row->text);
-	}
-	line_add(text,
-	         "\nDUR: " ACCEPTED_DURATIONS " (ms, s, m, h, d; bare: "
-	         "seconds).\nStatus: COMMAND's own, 124 timeout, 125 wdrun "
-	         "failed, 126 cannot execute,\n127 not found. More: man "
-	         "wdrun\n");
-}
-
-/* Not by printf(3): stdout's buffer would be another page of memory in each
- * run. What is printed has to arrive: --help > /dev/full is a failure. */
-static int
-print(const struct line *text)
-{
-	size_t done = 0;
-
-	while (done < text->length) {
-		const ssize_t written = write(STDOUT_FILENO, text->text + done,
-		                              text->length - done);
-
-		if (written == -1) {
-			message("cannot write to stdout: %s", strerror(errno));
-			return STATUS_FAILED;
-		}
-		done += (size_t)written;
-	}
-	return EXIT_SUCCESS;
-}
-
-static int
-print_help(void)
-{
-	char text[4096];
-	struct line help = { .text = text, .size = sizeof(text) };
-
-	add_help(&help);
-	return print(&help);
-}
-
-static int
-print_version(void)
-{
-	char text[] = "wdrun " VERSION "\n";
-
-	return print(
-	    &(struct line){ .text = text, .length = sizeof(text) - 1 });
-}
-
-static const struct row *
-find_row(int id)
-{
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		if (rows[i].id == id)
-			return &rows[i];
-	}
-	return NULL;
-}
-
 /* Tells what is wrong with ARGUMENT, getopt_long having answered FOUND. */
 static int
 refuse_option(int found, const char *argument)
 {
-	const struct row *const row = optopt == 0 ? NULL : find_row(optopt);
+	const struct help_row *const row =
+	    optopt == 0 ? NULL : help_find(optopt);
 
 	if (row != NULL && found == ':')
 		message("--%s: an argument is missing (%s)", row->name,
@@ -177,7 +54,7 @@ refuse_option(int found, const char *argument)
 static int
 refuse_value(int id, const char *value, const char *accepted)
 {
-	const struct row *const row = find_row(id);
+	const struct help_row *const row = help_find(id);
 
 	message("--%s: '%s' is not %s", row == NULL ? "?" : row->name, value,
 	        accepted);
@@ -220,6 +97,28 @@ read_survivors(struct options *options)
 }
 
 static int
+read_until(struct options *options)
+{
+	const size_t length = strlen(optarg);
+
+	if (length == 0 || length > SEARCH_TEXT_MAX)
+		return refuse_value('u', length == 0 ? "" : "(too long)",
+		                    "a text (1 to " SEARCH_TEXT_MAX_WORD
+		                    " bytes)");
+	options->until = optarg;
+	return OPTIONS_ARE_COMPLETE;
+}
+
+static int
+read_tee(struct options *options)
+{
+	if (*optarg == '\0')
+		return refuse_value(ID_TEE, optarg, "a file name");
+	options->tee = optarg;
+	return OPTIONS_ARE_COMPLETE;
+}
+
+static int
 choose_session(struct options *options, enum session session)
 {
 	if (options->session != SESSION_AUTO && options->session != session) {
@@ -237,6 +136,20 @@ take_option(struct options *options, int id)
 	switch (id) {
 	case 't':
 		return read_duration(id, &options->timeout);
+	case 'i':
+		return read_duration(id, &options->idle_timeout);
+	case ID_IDLE_UNLESS_BUSY:
+		options->idle_unless_busy = true;
+		break;
+	case 'u':
+		return read_until(options);
+	case ID_UNTIL_GRACE:
+		return read_duration(id, &options->until_grace);
+	case ID_PTY:
+		options->pty = true;
+		break;
+	case ID_TEE:
+		return read_tee(options);
 	case 'k':
 		return read_duration(id, &options->kill_after);
 	case 's':
@@ -269,11 +182,49 @@ take_option(struct options *options, int id)
 		options->quiet = false;
 		break;
 	case 'h':
-		return print_help();
+		return help_print();
 	default: /* 'V', the last row of the table */
-		return print_version();
+		return help_print_version();
 	}
 	return OPTIONS_ARE_COMPLETE;
+}
+
+static int
+refuse_combination(const char *what)
+{
+	message("%s", what);
+	return STATUS_FAILED;
+}
+
+/* What one option says of another, and is not there; or contradicts it. */
+static int
+check_combinations(const struct options *options)
+{
+	if (options->idle_unless_busy && options->idle_timeout == NOT_GIVEN)
+		return refuse_combination(
+		    "--idle-unless-busy: says nothing without --idle-timeout");
+	if (options->until_grace != NOT_GIVEN && options->until == NULL)
+		return refuse_combination(
+		    "--until-grace: says nothing without --until");
+	if (options->pty && options->session == SESSION_CALLERS)
+		return refuse_combination(
+		    "--pty and --foreground: only one can be had");
+	return OPTIONS_ARE_COMPLETE;
+}
+
+/* Completes what was given by what follows from it. */
+static void
+settle(struct options *options)
+{
+	/* As for timeout(1). */
+	if (options->timeout == 0)
+		options->timeout = NEVER;
+	if (options->idle_timeout == 0 || options->idle_timeout == NOT_GIVEN)
+		options->idle_timeout = NEVER;
+	if (options->until_grace == NOT_GIVEN)
+		options->until_grace = UNTIL_GRACE_DEFAULT;
+	if (options->no_stdin && options->session == SESSION_AUTO)
+		options->session = SESSION_OWN;
 }
 
 int
@@ -281,6 +232,8 @@ options_read(struct options *options, int argc, char *argv[])
 {
 	*options = (struct options){
 		.timeout = NEVER,
+		.idle_timeout = NOT_GIVEN,
+		.until_grace = NOT_GIVEN,
 		.kill_after = KILL_AFTER_DEFAULT,
 		.idle_after_exit = IDLE_AFTER_EXIT_DEFAULT,
 		.max_after_exit = MAX_AFTER_EXIT_DEFAULT,
@@ -307,10 +260,10 @@ options_read(struct options *options, int argc, char *argv[])
 		        "[ARG]...; see wdrun --help)");
 		return STATUS_FAILED;
 	}
-	if (options->timeout == 0)
-		options->timeout = NEVER; /* as for timeout(1) */
-	if (options->no_stdin && options->session == SESSION_AUTO)
-		options->session = SESSION_OWN;
+
+	const int status = check_combinations(options);
+
+	settle(options);
 	options->command = argv + optind;
-	return OPTIONS_ARE_COMPLETE;
+	return status;
 }

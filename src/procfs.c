@@ -2,6 +2,8 @@
 #include "procfs.h"
 
 #include <ctype.h>
+#include <sys/sysmacros.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -68,6 +70,7 @@ enum {
 	FIELD_PARENT = 1,
 	FIELD_GROUP,
 	FIELD_SESSION,
+	FIELD_TERMINAL,
 	FIELD_TERMINAL_GROUP = 5,
 	FIELD_USER_TIME = 11,
 	FIELD_SYSTEM_TIME,
@@ -107,6 +110,7 @@ procfs_parse_stat(const char *text, struct procfs_stat *stat)
 		.parent = (pid_t)fields[FIELD_PARENT],
 		.group = (pid_t)fields[FIELD_GROUP],
 		.session = (pid_t)fields[FIELD_SESSION],
+		.terminal = (unsigned)fields[FIELD_TERMINAL],
 		.terminal_group = (pid_t)fields[FIELD_TERMINAL_GROUP],
 		.threads = (long)fields[FIELD_THREADS],
 		.cpu = (uint64_t)(fields[FIELD_USER_TIME] +
@@ -116,6 +120,14 @@ procfs_parse_stat(const char *text, struct procfs_stat *stat)
 		.start = (uint64_t)fields[FIELD_START],
 	};
 	return 0;
+}
+
+unsigned
+procfs_number(dev_t device)
+{
+	const unsigned low = minor(device) & 0xff;
+
+	return (minor(device) - low) << 12 | major(device) << 8 | low;
 }
 
 int

@@ -13,11 +13,15 @@ struct procfs_stat {
 	pid_t parent;
 	pid_t group;
 	pid_t session;
+	unsigned terminal;    /* its controlling terminal, as procfs_number */
 	pid_t terminal_group; /* the foreground group of its terminal */
 	long threads;         /* 0 once it is a zombie */
 	uint64_t cpu;         /* clock ticks, with those of reaped children */
 	uint64_t start;       /* clock ticks after boot */
 };
+
+/* The number by which a stat file names a terminal, DEVICE. */
+unsigned procfs_number(dev_t device);
 
 /*
  * Whether /proc is there and numbers processes as this process does. It need

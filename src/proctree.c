@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "children.h"
+#include "helper.h"
 #include "procfs.h"
 
 #define FIRST_CAPACITY 64
@@ -20,7 +21,7 @@ is_dead(const struct procfs_stat *stat)
 bool
 proctree_is_stranger(const struct proctree *tree, pid_t child)
 {
-	if (child == tree->narrator)
+	if (helper_is(tree, child))
 		return true;
 	if (!tree->has_strangers || child == tree->target)
 		return false;
@@ -326,18 +327,25 @@ proctree_activity(const struct proctree *tree)
 	return sum;
 }
 
+/* Takes PID out of the COUNT PIDS. Returns how many are left. */
+static size_t
+forget(pid_t pid, pid_t pids[], size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (pids[i] == pid)
+			pids[i--] = pids[--count];
+	}
+	return count;
+}
+
 void
 proctree_reap_child(struct proctree *tree, pid_t pid)
 {
 	if (children_reap(pid) != pid)
 		return;
-	if (pid == tree->narrator)
-		tree->narrator = 0;
-	for (size_t i = 0; i < tree->stranger_count; i++) {
-		if (tree->strangers[i] == pid)
-			tree->strangers[i--] =
-			    tree->strangers[--tree->stranger_count];
-	}
+	tree->helper_count = forget(pid, tree->helpers, tree->helper_count);
+	tree->stranger_count =
+	    forget(pid, tree->strangers, tree->stranger_count);
 }
 
 struct reaping {

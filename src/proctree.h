@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define HELPERS_MAX 5 /* narrator, two relays, copyist, keyboard */
+
 struct process {
 	pid_t pid;
 	pid_t parent;
@@ -39,7 +41,9 @@ struct proctree {
 	size_t stranger_count; /* of those that still live */
 	bool has_strangers;    /* or had */
 	const char *id;        /* "WDRUN_ID=…", as all of the tree have it */
-	pid_t narrator;        /* a child of ROOT's that tells of it, or 0 */
+	pid_t
+	    helpers[HELPERS_MAX]; /* children of ROOT's that are wdrun's own */
+	size_t helper_count;
 	enum {
 		PROCTREE_UNTRIED, /* or what was tried failed for want of memory
 		                   */
@@ -76,7 +80,7 @@ void proctree_reap(struct proctree *tree, pid_t keep);
 int proctree_note_strangers(struct proctree *tree);
 
 /*
- * Whether CHILD, of this process, is no part of the tree: the narrator, or one
+ * Whether CHILD, of this process, is no part of the tree: a helper, or one
  * of the caller's that is below us only since this was an exec without a fork.
  * Orphans of such children come to us as well, as we are a subreaper: so where
  * there were any, a child has to prove that it is of the run, by the target's
@@ -84,8 +88,8 @@ int proctree_note_strangers(struct proctree *tree);
  */
 bool proctree_is_stranger(const struct proctree *tree, pid_t child);
 
-/* Reaps the child PID, if it is dead, and forgets that it was a stranger or the
- * narrator: the number may become that of a process of the tree. */
+/* Reaps the child PID, if it is dead, and forgets that it was a stranger or a
+ * helper: the number may become that of a process of the tree. */
 void proctree_reap_child(struct proctree *tree, pid_t pid);
 
 #endif

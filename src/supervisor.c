@@ -3,8 +3,6 @@
 
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -19,6 +17,7 @@
 #include "descriptors.h"
 #include "duration.h"
 #include "jobcontrol.h"
+#include "listener.h"
 #include "signals.h"
 #include "treekill.h"
 
@@ -32,6 +31,9 @@
 #define REAP_INTERVAL       (100 * MILLISECOND)
 #define ECHO_WINDOW         (300 * MILLISECOND)
 #define PAUSE_AFTER_FAILURE MILLISECOND
+
+/* What is waited for. */
+enum { SIGNALS, LIFELINE, CALLER, NEWS };
 
 int
 supervisor_begin(struct run *run)
@@ -47,32 +49,11 @@ supervisor_begin(struct run *run)
 	return run->signal_fd == -1 ? -1 : 0;
 }
 
-/*
- * What survivors could keep a reader of the output waiting with. It is asked
- * for as a pipe or a socket first: fstat(2) on any file might have to wait for
- * a file system that hangs.
- */
-static void
-note_output(struct run *run)
-{
-	struct stat output;
-	int type;
-	socklen_t size = sizeof(type);
-
-	if ((fcntl(STDOUT_FILENO, F_GETPIPE_SZ) == -1 &&
-	     getsockopt(STDOUT_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) ==
-	         -1) ||
-	    fstat(STDOUT_FILENO, &output) == -1)
-		return;
-	run->output_type = output.st_mode;
-	run->output_inode = output.st_ino;
-}
-
 void
 supervisor_settle(struct run *run)
 {
-	int keep[] = { run->lifeline[0], run->testament[1], run->caller_fd,
-		       run->signal_fd };
+	int keep[4 + OUTPUT_FDS] = { run->lifeline[0], run->testament[1],
+		                     run->caller_fd, run->signal_fd };
 
 	/* killall(1) and pkill(1) go by this name: "pkill -9 wdrun" is not to
 	 * find both watchers, but the front alone. */
@@ -81,7 +62,8 @@ supervisor_settle(struct run *run)
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	run->tree.callers_session = getsid(0);
 	(void)setsid();
-	note_output(run);
+	listener_note_output(run);
+	output_keep(run, &keep[4]);
 	descriptors_release(run->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
 	run->null_fd = -1;
 	run->testament[0] = -1;
@@ -111,7 +93,8 @@ sleep_until(struct pollfd fds[], nfds_t count, int64_t deadline)
 	(void)nanosleep(&pause, NULL);
 	for (nfds_t i = 0; i < count; i++)
 		fds[i].revents = 0;
-	fds[0].revents = POLLIN;
+	fds[SIGNALS].revents = POLLIN;
+	fds[NEWS].revents = fds[NEWS].fd == -1 ? 0 : POLLIN;
 }
 
 /* Closes *FD, whose end has been seen: it would be seen at each poll. */
@@ -140,18 +123,22 @@ void
 supervisor_wait(struct run *run, int64_t deadline, struct news *news)
 {
 	struct pollfd fds[] = {
-		{ .fd = run->signal_fd, .events = POLLIN },
-		{ .fd = run->lifeline[0], .events = POLLIN },
-		{ .fd = run->caller_fd, .events = POLLIN },
+		[SIGNALS] = { .fd = run->signal_fd, .events = POLLIN },
+		[LIFELINE] = { .fd = run->lifeline[0], .events = POLLIN },
+		[CALLER] = { .fd = run->caller_fd, .events = POLLIN },
+		[NEWS] = { .fd = run->output.is_open ? run->output.news[0] : -1,
+		           .events = POLLIN },
 	};
 	struct signalfd_siginfo info;
 
 	sleep_until(fds, sizeof(fds) / sizeof(fds[0]), deadline);
 
 	*news = (struct news){ .now = duration_now() };
-	run->front_is_lost |= is_lost(&fds[1], &run->lifeline[0]);
-	run->caller_is_lost |= is_lost(&fds[2], &run->caller_fd);
-	if (fds[0].revents == 0)
+	run->front_is_lost |= is_lost(&fds[LIFELINE], &run->lifeline[0]);
+	run->caller_is_lost |= is_lost(&fds[CALLER], &run->caller_fd);
+	if (fds[NEWS].revents != 0)
+		output_listen(&run->output);
+	if (fds[SIGNALS].revents == 0)
 		return;
 
 	if (read(run->signal_fd, &info, sizeof(info)) ==
@@ -299,7 +286,7 @@ tree_is_empty(struct run *run)
 
 	if (!children_are_alive(ANY_CHILD))
 		return true;
-	if (!tree->has_strangers && tree->narrator == 0)
+	if (!tree->has_strangers && tree->helper_count == 0)
 		return false;
 	/* There are some who do not count. */
 	proctree_read(tree);
@@ -310,6 +297,7 @@ static bool
 is_due_for_sample(const struct run *run, int64_t now)
 {
 	return run->state == STATE_LINGERING && run->paused_at == NEVER &&
+	       run->options.survivors != SURVIVORS_LEAVE &&
 	       (now >= run->clocks.sample ||
 	        now >= run->clocks.idle_after_exit);
 }
@@ -353,18 +341,21 @@ sweep(struct run *run, int64_t now)
 void
 supervisor_attend(struct run *run, struct news *news)
 {
-	if (news->signal == SIGCHLD) {
+	/* A clock that is due is a reason to look, too: a command which has
+	 * just made it is not to be said to be late. */
+	if (news->signal == SIGCHLD || news->signal == 0) {
 		reap_orphans(run, news);
-		if (run->shares_group)
+		if (run->shares_group || run->output.has_keyboard)
 			jobcontrol_follow(run, news->now);
-	} else if (news->signal != 0) {
+	} else {
 		heed_signal(run, news);
 	}
 	if (news->now >= run->clocks.wake)
 		jobcontrol_wake(run, news->now);
-	if (run->target_exited)
-		news->tree_is_empty = tree_is_empty(run);
-	if (news->tree_is_empty)
+	if (run->target_exited && !run->tree_is_empty)
+		run->tree_is_empty = tree_is_empty(run);
+	listener_attend(run, news->now);
+	if (run->tree_is_empty)
 		return;
 	if (is_due_for_sample(run, news->now))
 		look_for_progress(run, news->now);
@@ -383,7 +374,8 @@ void
 supervisor_sample(struct run *run, int64_t now)
 {
 	proctree_read(&run->tree);
-	run->activity = proctree_activity(&run->tree);
+	run->activity =
+	    proctree_activity(&run->tree) + output_relayed(&run->output);
 	run->clocks.sample = duration_add(now, SAMPLE_INTERVAL);
 }
 

@@ -155,6 +155,8 @@ become_target(struct run *run, pid_t supervisor)
 		(void)setsid(); /* a process just forked leads no group */
 	if (run->options.no_stdin && dup2(run->null_fd, STDIN_FILENO) == -1)
 		fail(run, STATUS_FAILED);
+	if (output_give(run) == -1)
+		fail(run, STATUS_FAILED);
 	restore_sigchld(run);
 	add_id(environment, environ, run->id);
 	environ = environment;
@@ -162,6 +164,14 @@ become_target(struct run *run, pid_t supervisor)
 
 	execute(run->options.command);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
+}
+
+void
+target_note(struct run *run, pid_t target)
+{
+	run->target = target;
+	run->tree.target = target;
+	run->tree.target_group = run->shares_group ? 0 : target;
 }
 
 int
@@ -176,8 +186,6 @@ target_start(struct run *run)
 		become_target(run, supervisor);
 	/* Not by the target itself: that would be on its way to exec. */
 	testament_name_target(run, target);
-	run->target = target;
-	run->tree.target = target;
-	run->tree.target_group = run->shares_group ? 0 : target;
+	target_note(run, target);
 	return 0;
 }

@@ -1,6 +1,8 @@
 #ifndef WDRUN_TARGET_H
 #define WDRUN_TARGET_H
 
+#include <sys/types.h>
+
 struct run;
 
 /*
@@ -10,5 +12,8 @@ struct run;
  * the target's exit status (125, 126, 127) and the testament.
  */
 int target_start(struct run *run);
+
+/* Notes in RUN that TARGET is the target; 0 if it was never known. */
+void target_note(struct run *run, pid_t target);
 
 #endif

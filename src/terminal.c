@@ -22,6 +22,41 @@ terminal_is_stdin(void)
 	return session != -1 && session == getsid(0);
 }
 
+/*
+ * For a terminal that is not our session's: su(1) puts a command in a session
+ * of its own and leaves it the terminal, which it has as long as su's job has
+ * it. The nearest of those who started us that has that terminal knows.
+ */
+static bool
+ancestor_has(int fd)
+{
+	struct procfs_stat ancestor;
+	struct stat file;
+
+	if (fstat(fd, &file) == -1)
+		return false;
+	for (pid_t pid = getppid(); pid > 1; pid = ancestor.parent) {
+		if (procfs_read_stat(pid, &ancestor) == -1)
+			return false;
+		if (ancestor.terminal == procfs_number(file.st_rdev))
+			return ancestor.group == ancestor.terminal_group;
+	}
+	return false;
+}
+
+bool
+terminal_is_ours(int fd)
+{
+	char none;
+
+	if (tcgetpgrp(fd) == -1)
+		return errno == ENOTTY && isatty(fd) && ancestor_has(fd);
+	/* Not by number: in a PID namespace of our own the groups that have the
+	 * terminal may all be 0. A read in the background, with SIGTTIN
+	 * blocked, is EIO, be it of nothing (job_control() in the kernel). */
+	return read(fd, &none, 0) == 0;
+}
+
 void
 terminal_remember(struct terminal *terminal)
 {

@@ -21,6 +21,10 @@ struct terminal {
 /* Whether stdin is the controlling terminal of this process. */
 bool terminal_is_stdin(void);
 
+/* Whether the terminal on FD is that of this process's job, in the foreground.
+ * SIGTTIN has to be blocked. */
+bool terminal_is_ours(int fd);
+
 /* Notes modes, path and owner of the terminal on stdin in *TERMINAL. */
 void terminal_remember(struct terminal *terminal);
 

@@ -11,17 +11,11 @@
 #include <unistd.h>
 
 #include "children.h"
+#include "pidfd.h"
 #include "procfs.h"
 
 #define FIRST_PID     2
 #define PID_MAX_LIMIT 4194304 /* of any kernel, proc(5): pid_max */
-
-#ifndef SYS_pidfd_send_signal
-#define SYS_pidfd_send_signal 424 /* the same everywhere but on alpha */
-#endif
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
 
 static int
 by_group(const void *left, const void *right)
@@ -67,7 +61,7 @@ is_same(const struct process *process)
 static int
 signal_verified(const struct process *process, int signal)
 {
-	const int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	const int fd = pidfd_open(process->pid);
 
 	if (fd == -1 && errno == ESRCH)
 		return -1;
@@ -80,7 +74,7 @@ signal_verified(const struct process *process, int signal)
 	if (fd == -1)
 		return kill(process->pid, signal);
 
-	int result = (int)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
+	int result = pidfd_send_signal(fd, signal);
 	int why = errno;
 
 	/* ESRCH and EPERM are answers, all else is a call that is missing. */

@@ -36,7 +36,7 @@ options_in_manual() {
 	"$WDRUN" --help | options_in_help >of-help
 	section OPTIONS | options_in_manual >of-manual
 
-	[ "$(wc -l <of-help)" -ge 15 ]
+	[ "$(wc -l <of-help)" -ge 21 ]
 	diff of-help of-manual
 }
 
@@ -45,23 +45,29 @@ options_in_manual() {
 		t
 		s/^\.It Fl -([a-z-]+).*/\1/p' >order
 
-	[ "$(wc -l <order)" -ge 15 ]
+	[ "$(wc -l <order)" -ge 21 ]
 	LC_ALL=C sort -c order
 }
 
 @test "each option of the manual is taken, with an argument where it shows one" {
-	local option
+	local option partner
 	section OPTIONS | sed -nE 's/^\.It .*Fl (-[a-z-]+)( Ns = Ns .*)?$/-\1\2/p' |
 		sed -e 's/ Ns = Ns .*/=/' | grep -vE 'help|version' >taken
-	[ "$(wc -l <taken)" -ge 13 ]
+	[ "$(wc -l <taken)" -ge 19 ]
 
 	while read -r option; do
 		case $option in
 		--signal=) option+=TERM ;;
 		--survivors=) option+='kill' ;;
+		--until= | --tee=) option+=text ;;
 		*=) option+=never ;;
 		esac
-		complete "$WDRUN" "$option" true
+		case $option in # what it says nothing without
+		--idle-unless-busy) partner=--idle-timeout=never ;;
+		--until-grace=*) partner=--until=text ;;
+		*) partner='' ;;
+		esac
+		complete "$WDRUN" ${partner:+"$partner"} "$option" true
 		[ "$status" -eq 0 ]
 	done <taken
 }
@@ -78,7 +84,7 @@ options_in_manual() {
 	"$WDRUN" --help |
 		sed -nE 's/^ .*--([a-z-]+)=[^ ]+ .*\(([A-Za-z0-9]+)\)$/\1 \2/p' \
 			>defaults
-	[ "$(wc -l <defaults)" -ge 6 ]
+	[ "$(wc -l <defaults)" -ge 8 ]
 
 	while read -r name default; do
 		section OPTIONS | sed -n "/^\.It .*Fl -$name/,/^\.It /p" |
@@ -93,34 +99,48 @@ options_in_manual() {
 		<(mandoc -Tlint "$manual" 2>/dev/null)
 }
 
+# The source on one line, the parts of its strings joined.
+source_text() {
+	cat "$root"/watchdog.c "$root"/src/*.[ch] | tr -s '\n\t ' ' ' |
+		sed -E 's/" PRI[a-z0-9]+ "/u/g; s/" "//g'
+}
+
+# said BY...: what the functions BY are given to say, cut at what differs from
+# time to time and at parentheses, a fragment a line.
+said() {
+	source_text | grep -oE "\<($(IFS='|' && echo "$*"))\( ?(&?line, )?\"[^\"]*" |
+		sed -E -e 's/^[a-z_]+\( ?(&?line, )?"//' \
+			-e 's/%[-0-9]*l*(zu|[a-z])|\([^)]*\)?|\)/\n/g' |
+		sed -E 's/^[^a-z]+//; s/[^a-z]+$//' | grep '[a-z]...' | sort -u
+}
+
 @test "the messages of the manual are in the source" {
 	local part
+	source_text >source
 	section DIAGNOSTICS | grep '^\.It' | grep -oE '"[^"]+"' >parts
-	[ "$(wc -l <parts)" -ge 35 ]
+	[ "$(wc -l <parts)" -ge 60 ]
 
 	while read -r part; do
-		cat "$root"/watchdog.c "$root"/src/*.c |
-			grep -qF -e "$(sed 's/^"//; s/"$//' <<<"$part")" || {
+		part=${part#'"'}
+		grep -qF -e "${part%'"'}" source || {
 			echo "not in the source: $part"
 			return 1
 		}
 	done <parts
 }
 
-@test "what wdrun can say before it runs anything is in the manual" {
-	local message
-	grep -ohE '(die|message)\("[^"]*' "$root"/watchdog.c "$root"/src/*.c |
-		sed -E 's/^[a-z]+\("//; s/^--%s//; s/[^a-z]*(%|\().*//' |
-		grep '[a-z]' | sort -u >said
-	[ "$(wc -l <said)" -ge 15 ]
+@test "what wdrun can say is in the manual" {
+	local fragment
+	said die message refuse refuse_combination line_add >fragments
+	[ "$(wc -l <fragments)" -ge 50 ]
 	section DIAGNOSTICS >diagnostics
 
-	while read -r message; do
-		grep -qF -e "$message" diagnostics || {
-			echo "not in the manual: $message"
+	while read -r fragment; do
+		grep -qF -e "$fragment" diagnostics || {
+			echo "not in the manual: $fragment"
 			return 1
 		}
-	done <said
+	done <fragments
 }
 
 @test "the statuses of the manual are those of the README" {
@@ -130,6 +150,20 @@ options_in_manual() {
 		grep -qE "^\| $number " "$readme"
 	done <of-manual
 	[ "$(wc -l <of-manual)" -ge 5 ]
+}
+
+# Two would read the same keys, and set the terminal's modes for one another.
+@test "an example with --pty and a pager leaves the terminal to the pager" {
+	local example
+	{
+		section EXAMPLES
+		cat "$readme"
+	} | grep -E -- '--pty .*\| *(less|more)\>' >examples
+	[ "$(wc -l <examples)" -ge 2 ]
+
+	while read -r example; do
+		[[ $example == *--no-stdin* ]]
+	done <examples
 }
 
 # Writes the blocks of the README that are marked: N.sh, N.status and, where it

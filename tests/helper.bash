@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # what is set here is read by the tests
+# shellcheck disable=SC2016,SC2034 # what is set here is read by the tests
 #
 # What all .bats files share. A test runs in an empty directory of its own, all
 # that it starts carries the marker WDRUN_TEST in its environment, and when it
@@ -15,6 +15,10 @@ export WDRUN PROGRAMS
 # A test that hangs all the same is ended by bats.
 export BATS_TEST_TIMEOUT="${BATS_TEST_TIMEOUT:-90}"
 
+# bats notes the stack before each command, to show it where a test fails. In
+# the loops below that is four fifths of their time, and tells no more than the
+# line that called them: hence "local -; set +T" in what tests call often.
+
 setup() {
 	common_setup
 }
@@ -25,12 +29,16 @@ teardown() {
 
 # stdin is no terminal, also when the tests are started from one.
 common_setup() {
+	local -
+	set +T
 	cd "$BATS_TEST_TMPDIR" || return
 	export WDRUN_TEST="$BATS_TEST_TMPDIR"
 	exec </dev/null
 }
 
 common_teardown() {
+	local -
+	set +T
 	cd / || return
 	nobody_is_left && return
 
@@ -42,9 +50,12 @@ common_teardown() {
 
 # --- waiting -----------------------------------------------------------------
 
-# wait_until SECONDS COMMAND...: until COMMAND succeeds; else fails the test.
+# wait_until SECONDS COMMAND...: until COMMAND succeeds; else fails the test. It
+# looks less often after a while, as all that look share two processors.
 wait_until() {
-	local bound=$((SECONDS + $1))
+	local -
+	set +T
+	local bound=$((SECONDS + $1)) pauses=0
 	shift
 	until "$@"; do
 		((SECONDS < bound)) || {
@@ -52,7 +63,7 @@ wait_until() {
 			show_processes >&2
 			return 1
 		}
-		sleep 0.02
+		if ((pauses++ < 5)); then sleep 0.02; else sleep 0.06; fi
 	done
 }
 
@@ -101,6 +112,8 @@ children_of() {
 
 # is_below PID ANCESTOR: PID is ANCESTOR, or a descendant of its.
 is_below() {
+	local -
+	set +T
 	local pid=$1
 	while ((pid > 1 && pid != $2)); do
 		look_at "$pid"
@@ -113,6 +126,7 @@ is_below() {
 # where the environment was emptied, by the working directory. The shells that
 # are looking, and what they look with, do not count.
 leftovers() (
+	set +T
 	looking=$BASHPID
 	marker=$WDRUN_TEST
 	unset WDRUN_TEST
@@ -135,6 +149,8 @@ nobody_is_left() {
 }
 
 show_processes() {
+	local -
+	set +T
 	local pids
 	pids=$(leftovers | paste -sd,)
 	[ -z "$pids" ] || ps -o pid,ppid,pgid,sid,stat,wchan:20,args -p "$pids" |
@@ -145,6 +161,8 @@ show_processes() {
 # chain of programs/chain.c, which nobody catches from a shell, stops by itself
 # where it sees the file.
 end_leftovers() {
+	local -
+	set +T
 	local round left
 	: >"$BATS_TEST_TMPDIR/stop-chain"
 	for round in {1..100}; do
@@ -162,6 +180,8 @@ end_leftovers() {
 # ignores SIGINT in its background jobs), its output in the files out and err.
 # Sets started. stdin is that of the call.
 start() {
+	local -
+	set +T
 	: >out
 	"$PROGRAMS/launch" --defaults "$@" <&0 >out 2>err 3>&- &
 	started=$!
@@ -169,6 +189,8 @@ start() {
 
 # Waits for what was started. Sets status, output and stderr.
 finish() {
+	local -
+	set +T
 	wait_until 30 is_dead "$started" || {
 		echo "--- stdout" && head -n 20 out
 		echo "--- stderr" && head -n 20 err
@@ -186,12 +208,16 @@ finish() {
 
 # complete COMMAND...: start and finish.
 complete() {
+	local -
+	set +T
 	start "$@"
 	finish
 }
 
 # Waits until the program says `ready PID`. Sets ready to that PID.
 await_ready() {
+	local -
+	set +T
 	wait_until 30 grep -q '^ready [0-9]' "${1:-out}"
 	read -r _ ready < <(grep '^ready' "${1:-out}")
 }
@@ -199,6 +225,8 @@ await_ready() {
 # Sets front, supervisor and target of the wdrun that was started. The target
 # was executed when this returns.
 await_watchers() {
+	local -
+	set +T
 	front=$started
 	wait_until 30 has_target
 }
@@ -214,6 +242,26 @@ has_target() {
 # Every line of err is a message of wdrun's.
 only_messages() {
 	no grep -qv '^wdrun: ' err
+}
+
+# with_hung_fs SCRIPT: starts SCRIPT where $PWD/mnt is a file system, which hangs
+# from `hang_fs` on. What serves it is the process $server.
+with_hung_fs() {
+	need_root
+	need unshare
+	mkdir mnt
+	start unshare --mount bash -c 'mount --make-rprivate /
+		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
+		until grep -qs ready server; do sleep 0.02; done
+		: <mnt/file # from now on a close asks no more
+		hang_fs() {
+			kill -USR1 "$server"
+			until grep -q hung server; do sleep 0.02; done
+		}
+		export -f hang_fs
+		export server
+		'"$1"
+	await_ready server
 }
 
 # --- skipping ----------------------------------------------------------------

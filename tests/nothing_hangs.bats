@@ -179,26 +179,6 @@ is_asleep() {
 	nobody_is_left
 }
 
-# with_hung_fs SCRIPT: starts SCRIPT where $PWD/mnt is a file system, which hangs
-# from `hang_fs` on. What serves it is the process $server.
-with_hung_fs() {
-	need_root
-	need unshare
-	mkdir mnt
-	start unshare --mount bash -c 'mount --make-rprivate /
-		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
-		until grep -qs ready server; do sleep 0.02; done
-		: <mnt/file # from now on a close asks no more
-		hang_fs() {
-			kill -USR1 "$server"
-			until grep -q hung server; do sleep 0.02; done
-		}
-		export -f hang_fs
-		export server
-		'"$1"
-	await_ready server
-}
-
 @test "a survivor with a file of a hung file system does not hang the stop" {
 	with_hung_fs '"$WDRUN" --idle-after-exit=300ms -k 300ms bash -c "
 			exec 9<mnt/file

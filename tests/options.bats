@@ -8,24 +8,34 @@
 load helper
 
 # refused OPTION VALUE ARGUMENT...: wdrun ARGUMENT... says no in one line that
-# names OPTION and VALUE, and runs nothing.
+# names OPTION and VALUE, and runs and makes nothing.
 refused() {
-	local option=$1 value=$2
+	local option=$1 value=$2 before
 	shift 2
+	touch out err
+	before=$(ls -A)
 	complete "$WDRUN" "$@" touch ran
 
 	[ "$status" -eq 125 ]
-	[ ! -e ran ]
+	[ "$(ls -A)" = "$before" ]
 	[ -z "$output" ]
 	[ "$(wc -l <err)" -eq 1 ]
 	only_messages
 	[[ $stderr == *"$option"*"$value"* ]]
 }
 
+# partner_of OPTION: what it says nothing without.
+partner_of() {
+	case $1 in
+	--idle-unless-busy) echo --idle-timeout=never ;;
+	--until-grace=*) echo --until=text ;;
+	esac
+}
+
 @test "a bad duration is refused by each option, named with what is accepted" {
 	local option
-	for option in --timeout --kill-after --idle-after-exit --max-after-exit
-	do
+	for option in --timeout --kill-after --idle-after-exit \
+		--max-after-exit --idle-timeout --until-grace; do
 		refused "$option" "'5x'" "$option=5x"
 		[[ $stderr == *250ms* && $stderr == *30m* && $stderr == *never* ]]
 		refused "$option" "''" "$option="
@@ -114,6 +124,59 @@ refused() {
 	refused --survivors "''" --survivors=
 }
 
+@test "a text for --until is refused if it is empty or too long to be found" {
+	local text
+	printf -v text '%01025d' 0
+	refused --until "''" --until=
+	[[ $stderr == *"1 to 1024 bytes"* ]]
+	refused --until '(too long)' --until="$text"
+	[[ $stderr == *"1 to 1024 bytes"* ]]
+	refused --until "''" -u ''
+
+	complete "$WDRUN" --until="${text%0}" echo ran
+	[ "$status" -eq 0 ]
+	[ "$output" = ran ]
+	[ -z "$stderr" ]
+}
+
+@test "a file for --tee is refused if it cannot be opened, and says why" {
+	mkdir directory
+	mkfifo fifo
+	ln -s loop loop
+	refused --tee "''" --tee=
+	refused --tee "'no/such/file'" --tee=no/such/file
+	[[ $stderr == *"No such file or directory" ]]
+	refused --tee "'directory'" --tee=directory
+	[[ $stderr == *"Is a directory" ]]
+	refused --tee "'out/file'" --tee=out/file
+	[[ $stderr == *"Not a directory" ]]
+	refused --tee "'loop'" --tee=loop
+	refused --tee "'fifo'" --tee=fifo
+	[[ $stderr == *"nobody reads it" ]]
+
+	# Nobody reads that either, but it is no FIFO.
+	complete setsid -w "$WDRUN" --tee=/dev/tty touch ran
+	[ "$status" -eq 125 ]
+	[ ! -e ran ]
+	[[ $stderr == *"'/dev/tty': No such device or address" ]]
+}
+
+@test "a copy into the file that is the output is refused" {
+	refused --tee "'out'" --tee=out
+	refused --tee "'err'" --tee=err
+	ln out other
+	refused --tee "'other'" --tee=other
+}
+
+@test "a copy is not made where the rest is a mistake" {
+	refused --timeout "'5x'" --tee=copy --timeout=5x
+	refused --until-grace '' --tee=copy --until-grace=5
+
+	complete "$WDRUN" --tee=copy
+	[ "$status" -eq 125 ]
+	[ ! -e copy ]
+}
+
 @test "an unknown option is refused" {
 	refused no-such-option '' --no-such-option
 	refused Z '' -Z
@@ -157,6 +220,42 @@ refused() {
 	refused '' '' --setsid -f
 }
 
+@test "--foreground with --pty is refused" {
+	refused --pty --foreground --foreground --pty
+	refused --pty --foreground --pty -f
+	refused --pty --foreground --no-stdin --pty -f
+}
+
+@test "an option that says nothing without another one is refused without it" {
+	refused --idle-unless-busy --idle-timeout --idle-unless-busy
+	refused --until-grace --until --until-grace=5
+	refused --until-grace --until --until-grace=30s -t 5
+	refused --until-grace --until -i 5 --until-grace=never
+}
+
+@test "the order of two options that belong together does not matter" {
+	local options
+	for options in '--idle-unless-busy -i 900' '-i 900 --idle-unless-busy' \
+		'--until-grace=900 -u ran' '-u ran --until-grace=900' \
+		'--pty --setsid' '--setsid --pty'; do
+		# shellcheck disable=SC2086 # these are words
+		complete "$WDRUN" $options echo ran
+		[ "$status" -eq 0 ]
+		[ "$output" = ran ]
+		[ -z "$stderr" ]
+	done
+}
+
+@test "output that nobody can see is no output to look at" {
+	local option
+	for option in --idle-timeout=5 --until=text --tee=copy; do
+		complete sh -c '"$WDRUN" "$1" touch ran >&- 2>&-' sh "$option"
+		[ "$status" -eq 125 ]
+		[ ! -e ran ]
+		[ ! -e copy ]
+	done
+}
+
 @test "no command is a mistake" {
 	complete "$WDRUN"
 	[ "$status" -eq 125 ]
@@ -196,11 +295,11 @@ refused() {
 	done
 }
 
-@test "--help fits on a screen, and goes to stdout" {
+@test "--help fits on two screens, and goes to stdout" {
 	complete "$WDRUN" --help
 	[ "$status" -eq 0 ]
 	[ -z "$stderr" ]
-	[ "$(wc -l <out)" -le 24 ]
+	[ "$(wc -l <out)" -le 48 ]
 	[ "$(wc -L <out)" -le 80 ]
 	cp out long
 
@@ -211,29 +310,34 @@ refused() {
 @test "--help names every option" {
 	local option
 	complete "$WDRUN" --help
-	for option in -t --timeout -k --kill-after -s --signal -p \
+	for option in -t --timeout -i --idle-timeout --idle-unless-busy \
+		-u --until --until-grace -k --kill-after -s --signal -p \
 		--preserve-status --idle-after-exit --max-after-exit \
-		--survivors --die-with-parent -f --foreground --setsid \
-		-q --quiet -v --verbose -h --help -V --version; do
+		--survivors --die-with-parent -f --foreground --setsid --pty \
+		--tee --no-stdin -q --quiet -v --verbose -h --help -V \
+		--version; do
 		grep -qE -- "(^|[ ,])$option([ ,=]|\$)" out
 	done
 }
 
 @test "every option that --help names is taken" {
-	local option
+	local option partner
 	complete "$WDRUN" --help
 	mapfile -t options < <(sed -nE 's/^  .{4}(--[a-z=A-Z|-]+).*/\1/p' out)
-	[ "${#options[@]}" -ge 14 ]
+	[ "${#options[@]}" -ge 20 ]
 
 	for option in "${options[@]}"; do
 		case $option in
 		--help | --version) continue ;;
 		--*=DUR) option=${option%DUR}never ;;
 		--*=SIG) option=${option%SIG}TERM ;;
+		--*=TEXT) option=${option%TEXT}text ;;
+		--*=FILE) option=${option%FILE}file ;;
 		--*=*'|'*) option=${option%%'|'*} ;;
 		--*=*) echo "unknown to this test: $option" && return 1 ;;
 		esac
-		complete "$WDRUN" "$option" true
+		partner=$(partner_of "$option")
+		complete "$WDRUN" ${partner:+"$partner"} "$option" true
 		[ "$status" -eq 0 ]
 	done
 }

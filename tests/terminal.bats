@@ -7,61 +7,23 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
+load prompt
 
 setup() {
 	common_setup
-	need tmux bash
-	mkdir bin
-	ln -s "$WDRUN" bin/wdrun
-	cat >profile <<-'END'
-		PS1='prompt> '
-		PATH=$WDRUN_BIN:$PROGRAMS:$PATH
-		HISTFILE=
-	END
-	WDRUN_BIN=$PWD/bin tmux -S "$PWD/socket" -f /dev/null new-session -d \
-		-x 100 -y 40 "exec bash --noprofile --rcfile '$PWD/profile'" \
-		3>&- 4>&-
-	wait_until 30 shows '^prompt>$'
+	at_prompt
 }
 
 teardown() {
-	screen | grep . || true # shown where the test failed
-	tmux -S "$BATS_TEST_TMPDIR/socket" kill-server || true
-	wait_until 20 nobody_is_left || true
+	close_prompt
 	common_teardown
-}
-
-# enter TEXT: types a line.
-enter() {
-	tmux -S socket send-keys -l -- "$1"
-	tmux -S socket send-keys Enter
-}
-
-# press KEY...: C-c and the like.
-press() {
-	tmux -S socket send-keys "$@"
-}
-
-screen() {
-	tmux -S socket capture-pane -p -J | sed 's/ *$//'
-}
-
-# shows REGEX: a line of the screen matches. The typed line is on it as well, so
-# look for what only the running command prints.
-shows() {
-	screen | grep -qE -- "$1"
-}
-
-# At the prompt, and the terminal echoes, and reads lines: it is usable.
-usable() {
-	enter 'echo usable$((40 + 2))'
-	wait_until 30 shows '^usable42$'
-	screen | grep -qF 'echo usable$((40 + 2))'
 }
 
 # The job's state as ps has it: state letter and foreground mark.
 front_of() {
 	local pid
+	local -
+	set +T
 	for pid in $(leftovers); do
 		[ "/proc/$pid/exe" -ef "$WDRUN" ] || continue
 		look_at "$pid"

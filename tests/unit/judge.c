@@ -13,8 +13,7 @@ run_in(enum state state)
 	return (struct run){
 		.state = state,
 		.paused_at = NEVER,
-		.clocks = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
-		            NEVER, NEVER },
+		.clocks = NOTHING_DUE,
 		.options = { .timeout = NEVER, .survivors = SURVIVORS_KILL },
 	};
 }
@@ -22,16 +21,17 @@ run_in(enum state state)
 static struct run
 with_all_due(struct run run)
 {
-	run.clocks =
-	    (struct clocks){ DUE, DUE, DUE, DUE, DUE, DUE, DUE, DUE, NEVER };
+	run.clocks = (struct clocks){ DUE, DUE, DUE, DUE, DUE, DUE,
+		                      DUE, DUE, DUE, DUE, DUE, NEVER };
 	return run;
 }
 
 static enum reason
 judged(struct run run, bool tree_is_empty)
 {
-	const struct news news = { .now = NOW, .tree_is_empty = tree_is_empty };
+	const struct news news = { .now = NOW };
 
+	run.tree_is_empty = tree_is_empty;
 	return judge(&run, &news);
 }
 
@@ -49,6 +49,7 @@ check_running(void)
 	CHECK(judged(run, false) == REASON_TARGET_EXITED, "just in time");
 	CHECK(judged(run, true) == REASON_TREE_EMPTY, "nothing left");
 	run.options.survivors = SURVIVORS_LEAVE;
+	run.target_left = true;
 	CHECK(judged(run, false) == REASON_SURVIVORS_LEFT, "leave");
 	run.front_is_lost = true;
 	CHECK(judged(run, false) == REASON_FRONT_LOST, "front lost");
@@ -56,6 +57,49 @@ check_running(void)
 	run = run_in(STATE_RUNNING);
 	run.caller_is_lost = true;
 	CHECK(judged(run, false) == REASON_CALLER_LOST, "caller lost");
+}
+
+static void
+check_what_is_heard(void)
+{
+	struct run run = run_in(STATE_RUNNING);
+
+	run.clocks.idle = DUE;
+	CHECK(judged(run, false) == REASON_SILENCE, "silent");
+	run.clocks.until = DUE;
+	CHECK(judged(run, false) == REASON_UNTIL, "complete, and silent");
+	run.clocks.timeout = DUE;
+	CHECK(judged(run, false) == REASON_TIMEOUT, "late before all");
+	run.is_complete = true;
+	CHECK(judged(run, false) == REASON_UNTIL, "complete before late");
+	run.target_exited = true;
+	CHECK(judged(run, false) == REASON_TARGET_EXITED, "exited before all");
+}
+
+/* Nobody is left, but a reader has not taken everything yet. */
+static void
+check_draining(void)
+{
+	for (enum state state = STATE_RUNNING; state < STATE_DONE; state++) {
+		struct run run = run_in(state);
+
+		run.target_exited = true;
+		run.output.is_open = true;
+		CHECK(judged(run, true) == (state == STATE_RUNNING
+		                                ? REASON_TARGET_EXITED
+		                                : REASON_NONE),
+		      "draining");
+		run.clocks.timeout = DUE;
+		run.clocks.kill = DUE;
+		run.clocks.last = DUE;
+		run.clocks.sample = DUE;
+		run.tree_is_empty = true;
+		CHECK(judge_next_deadline(&run) == NEVER, "only the drain's");
+		run.clocks.drain = DUE;
+		CHECK(judged(run, true) == REASON_OUTPUT_STUCK, "stuck");
+		run.output.is_open = false;
+		CHECK(judged(run, true) == REASON_TREE_EMPTY, "drained");
+	}
 }
 
 static void
@@ -120,7 +164,7 @@ static void
 check_that_states_only_advance(void)
 {
 	for (enum state state = STATE_RUNNING; state <= STATE_DONE; state++) {
-		for (unsigned bits = 0; bits < 64; bits++) {
+		for (unsigned bits = 0; bits < 128; bits++) {
 			struct run run = run_in(state);
 
 			if (bits & 1)
@@ -128,10 +172,12 @@ check_that_states_only_advance(void)
 			run.cancels = bits & 2 ? 3 : 0;
 			run.front_is_lost = bits & 4;
 			run.caller_is_lost = bits & 8;
+			run.output.is_open = bits & 64;
 			run.target_exited =
 			    bits & 16 || state == STATE_LINGERING;
 
-			const enum reason why = judged(run, bits & 32);
+			const enum reason why =
+			    judged(run, run.target_exited && bits & 32);
 
 			CHECK(judge_next_state(state, why) >= state, "order");
 		}
@@ -156,6 +202,10 @@ check_verdicts(void)
 	run.target_left = true;
 	CHECK(judge_verdict(&run).value == 15, "timeout of the survivors");
 	run.target_left = false;
+	run.stop = REASON_UNTIL;
+	CHECK(judge_verdict(&run).value == 0, "complete");
+	run.stop = REASON_SILENCE;
+	CHECK(judge_verdict(&run).value == 124, "silent");
 	run.stop = REASON_CANCELLED;
 	CHECK(judge_verdict(&run).value == 15, "cancelled");
 	run.target_outcome.kind = OUTCOME_UNKNOWN;
@@ -166,7 +216,9 @@ int
 main(void)
 {
 	check_running();
+	check_what_is_heard();
 	check_lingering();
+	check_draining();
 	check_stopping_and_killing();
 	check_paused();
 	check_that_states_only_advance();

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+#
+# Runs a coding agent for one task, and sees that it ends.
+#
+#     agent-run.sh "review PR 1052"
+#
+# stdout is what the agent printed, byte for byte; stderr is one line that says
+# how it ended, and what wdrun had to do. The status is the agent's own; 0 if its
+# result came, also where it hung afterwards; 124 if it took too long, or went
+# silent while nothing of it moved.
+#
+# All of it can be changed by the environment:
+#
+#     AGENT          the agent (claude)
+#     AGENT_LOG      a copy of the output is appended to this file (agent.log)
+#     AGENT_TIMEOUT  bound on the run (30m)
+#     AGENT_SILENCE  bound on silence (10m)
+#     AGENT_GRACE    time to exit once the result is there (30s)
+#     WDRUN          the watchdog (wdrun)
+#
+# Sourced, it defines claude_run_with_watchdog and does nothing else.
+
+# claude_run_with_watchdog COMMAND [ARG]...
+#
+# The agent insists on a terminal, so it gets one (--pty), but nobody who types
+# there (--no-stdin). It may print its result and not exit: then it is stopped,
+# and has succeeded. What it has started is dead when this returns, be it in
+# the background, in a session of its own, or holding the terminal open.
+claude_run_with_watchdog() {
+	"${WDRUN:-wdrun}" --pty --no-stdin --tee="${AGENT_LOG:-agent.log}" \
+		--timeout="${AGENT_TIMEOUT:-30m}" --kill-after=10s \
+		--idle-timeout="${AGENT_SILENCE:-10m}" --idle-unless-busy \
+		--until='"type":"result","subtype":' \
+		--until-grace="${AGENT_GRACE:-30s}" \
+		-- "$@"
+}
+
+# shellcheck disable=SC2317 # reached where this file is sourced
+[ "${BASH_SOURCE[0]}" = "$0" ] || return 0
+
+set -uo pipefail
+if (($# == 0)); then
+	echo "usage: ${0##*/} PROMPT [AGENT OPTION]..." >&2
+	exit 2
+fi
+
+log=${AGENT_LOG:-agent.log}
+status=0
+claude_run_with_watchdog "${AGENT:-claude}" -p "$@" \
+	--output-format stream-json --verbose || status=$?
+
+case $status in
+0) echo "agent-run: complete" >&2 ;;
+124) echo "agent-run: stopped without a result (see $log)" >&2 ;;
+*) echo "agent-run: failed with status $status (see $log)" >&2 ;;
+esac
+exit "$status"

@@ -1,0 +1,494 @@
+#!/usr/bin/env bats
+#
+# After the command's end its output is still on the way: it is delivered,
+# however slow the reader, and no reader, survivor or stranger holds the status
+# hostage.
+#
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load helper
+load relays
+
+# Sets lost: how many bytes wdrun says are lost.
+read_lost() {
+	lost=$(sed -n 's/^wdrun: \([0-9]*\) bytes of output are lost: .*/\1/p' err)
+	[[ $lost =~ ^[0-9]+$ ]]
+}
+
+# written_is_out_and_lost BYTES: none is missing in the sum.
+written_is_out_and_lost() {
+	read_lost
+	echo "out $(wc -c <out), lost $lost"
+	(($(wc -c <out) + lost == $1))
+}
+
+# --- slow readers ------------------------------------------------------------
+
+@test "a reader that takes 1 KB now and then gets all of it, and the status" {
+	# None of the bounds of survivors is about a reader.
+	local option
+	for option in -i60 --until=nothing --pty; do
+		complete "$PROGRAMS/sip" -c 1024 -p 25 "$WDRUN" "$option" \
+			--idle-after-exit=200ms --max-after-exit=300ms \
+			sh -c '"$PROGRAMS/pattern" write 1 20000; exit 7'
+
+		echo "$option"
+		[ "$status" -eq 7 ]
+		[ "$("$PROGRAMS/pattern" check 1 20000 <out)" = same ]
+		[ -z "$stderr" ]
+	done
+}
+
+@test "a reader that comes late gets all of it, and the status" {
+	start "$PROGRAMS/sip" -w go "$WDRUN" -i 300ms --idle-after-exit=100ms \
+		--max-after-exit=100ms sh -c \
+		'"$PROGRAMS/pattern" write 1 20000; exit 7'
+	await_run_below
+	wait_until 30 is_dead "$target"
+	"$WDRUN" -q -t 700ms sleep 1000 || true # longer than any bound above
+	is_alive "$front"
+
+	touch go
+	finish
+
+	[ "$status" -eq 7 ]
+	[ "$("$PROGRAMS/pattern" check 1 20000 <out)" = same ]
+	[ -z "$stderr" ]
+}
+
+@test "a slow reader of stderr is waited for as well" {
+	complete "$PROGRAMS/sip" -c 1024 -p 50 sh -c '"$WDRUN" -i 60 sh -c "
+		\"\$PROGRAMS/pattern\" write 1 10 2 20000; exit 7" \
+		2>&1 >first'
+
+	[ "$status" -eq 7 ]
+	[ "$("$PROGRAMS/pattern" check 2 20000 <out)" = same ]
+	[ "$("$PROGRAMS/pattern" check 1 10 <first)" = same ]
+}
+
+@test "what was written right before the exit is there, time and again" {
+	local i
+	for i in {1..15}; do
+		"$WDRUN" -i 60 "$PROGRAMS/pattern" write "$i" 50000 |
+			"$PROGRAMS/pattern" check "$i" 50000
+		"$WDRUN" --pty "$PROGRAMS/pattern" write "$i" 50000 |
+			"$PROGRAMS/pattern" check "$i" 50000
+	done >verdicts
+
+	[ "$(sort verdicts | uniq -c | xargs)" = "30 same" ]
+}
+
+@test "where nothing is left to be delivered the end costs no time" {
+	local i without with
+	without=$SECONDS
+	for i in {1..20}; do "$WDRUN" true; done
+	without=$((SECONDS - without)) with=$SECONDS
+	# Any wait, and be it for the blink of an eye, would make 4 s.
+	for i in {1..20}; do "$WDRUN" -i 60 echo hello >>out; done
+	with=$((SECONDS - with))
+
+	[ "$(wc -l <out)" -eq 20 ]
+	((with <= without + 3))
+}
+
+# --- readers that are stuck --------------------------------------------------
+
+@test "a reader that never reads does not hold the status beyond --timeout" {
+	local option
+	for option in -i60 --until=nothing --tee=copy --pty; do
+		complete "$PROGRAMS/sip" -n "$WDRUN" "$option" -t 500ms -k 300ms \
+			sh -c '"$PROGRAMS/pattern" write 1 6000; exit 7'
+
+		echo "$option"
+		[ "$status" -eq 7 ]
+		[ "$(wc -l <err)" -eq 1 ]
+		written_is_out_and_lost 6000
+		((lost > 0))
+		[[ $stderr == *" bytes of output are lost: they were not read in time" ]]
+		cmp out <(head -c "$(wc -c <out)" \
+			<("$PROGRAMS/pattern" write 1 6000))
+	done
+}
+
+@test "a command that is late because its reader is stuck gets 124" {
+	complete "$PROGRAMS/sip" -n "$WDRUN" -i 60 -t 500ms -k 300ms \
+		"$PROGRAMS/pattern" write 1 5000000
+
+	[ "$status" -eq 124 ]
+	read_lost
+	((lost > 0 && lost < 5000000))
+	grep -q '^wdrun: timed out after 500ms, stopping' err
+	nobody_is_left
+}
+
+@test "what both streams have lost is told in one line, and not with --quiet" {
+	complete "$PROGRAMS/sip" -n sh -c '"$WDRUN" -i 60 -t 500ms -k 300ms \
+		sh -c "\"\$PROGRAMS/pattern\" write 1 15000; exit 7" \
+		2>messages'
+	mv messages err
+
+	[ "$status" -eq 7 ]
+	[ "$(wc -l <err)" -eq 1 ]
+	written_is_out_and_lost 15000
+
+	complete "$PROGRAMS/sip" -n "$WDRUN" -q -i 60 -t 500ms -k 300ms \
+		sh -c '"$PROGRAMS/pattern" write 1 15000; exit 7'
+	[ "$status" -eq 7 ]
+	[ -z "$stderr" ]
+}
+
+@test "after a signal a stuck reader is waited for until --kill-after" {
+	start "$PROGRAMS/sip" -n "$WDRUN" -i 60 -k 400ms sh -c '
+		"$PROGRAMS/pattern" write 1 15000; exit 7'
+	await_run_below
+	wait_until 30 is_dead "$target"
+	is_alive "$front"
+
+	kill -TERM "$front"
+	finish
+
+	[ "$status" -eq 7 ]
+	written_is_out_and_lost 15000
+}
+
+@test "after a signal a reader that takes nothing is not waited for any longer" {
+	start "$PROGRAMS/sip" -n "$WDRUN" -i 60 -k never sh -c '
+		"$PROGRAMS/pattern" write 1 15000; exit 7'
+	await_run_below
+	wait_until 30 is_dead "$target"
+
+	kill -TERM "$front"
+	finish
+
+	[ "$status" -eq 7 ]
+	written_is_out_and_lost 15000
+}
+
+@test "after a signal a reader that goes on is waited for, however slow it is" {
+	# Longer than one that takes nothing is waited for.
+	start "$PROGRAMS/sip" -c 1024 -p 80 "$WDRUN" -i 60 -k never sh -c '
+		"$PROGRAMS/pattern" write 1 36000; exit 7'
+	await_run_below
+	wait_until 30 is_dead "$target"
+
+	kill -TERM "$front"
+	finish
+
+	[ "$status" -eq 7 ]
+	[ "$("$PROGRAMS/pattern" check 1 36000 <out)" = same ]
+	[ -z "$stderr" ]
+}
+
+@test "a third signal gives up at once, though the reader goes on" {
+	start "$PROGRAMS/sip" -c 2048 -p 400 "$WDRUN" -i 60 -k never sh -c '
+		"$PROGRAMS/pattern" write 1 60000; exit 7'
+	await_run_below
+	wait_until 30 is_dead "$target"
+
+	kill -TERM "$front"
+	wait_until 30 no is_pending "$front"
+	kill -TERM "$front"
+	wait_until 30 no is_pending "$front"
+	kill -TERM "$front"
+	finish
+
+	[ "$status" -eq 7 ]
+	written_is_out_and_lost 60000
+	((lost > 20000)) # which the reader would have taken, in time
+}
+
+# A SIGTERM waits for PID.
+is_pending() {
+	local pending
+	pending=$(sed -n 's/^ShdPnd:\t//p' "/proc/$1/status")
+	((16#$pending & 1 << 14))
+}
+
+@test "a stuck reader and a caller that dies: the run ends" {
+	mkfifo fifo
+	exec 7<>fifo
+	"$PROGRAMS/pattern" write 2 60000 >&7 # there is no room to speak of
+	start sh -c '"$WDRUN" --die-with-parent -k 300ms -i 60 sh -c "
+		\"\$PROGRAMS/pattern\" write 1 50000" 7>&- >fifo & echo $! >pid
+		exec sleep 1000' 7>&-
+	wait_until 30 test -s pid
+	front=$(cat pid)
+	wait_until 30 has_no_target
+
+	kill -KILL "$started"
+	wait_until 30 is_dead "$front"
+	exec 7>&-
+	finish
+	read_lost
+}
+
+has_no_target() {
+	supervisor=$(supervisor_of "$front") && [ -n "$supervisor" ] &&
+		target=$(children_of "$supervisor" | head -n 1) &&
+		is_dead "${target:-0}"
+}
+
+@test "a stop by --timeout leaves a reader that is slow the time of the stop" {
+	complete "$PROGRAMS/sip" -c 2048 -p 50 "$WDRUN" -i 60 -t 600ms -k 20 sh -c '
+		"$PROGRAMS/pattern" write 1 16384; sleep 1000'
+
+	[ "$status" -eq 124 ]
+	[ "$("$PROGRAMS/pattern" check 1 16384 <out)" = same ]
+	[ "$(wc -l <err)" -eq 1 ]
+}
+
+# --- survivors and strangers -------------------------------------------------
+
+@test "what a survivor writes comes through, and is progress" {
+	complete "$WDRUN" -i 60 --idle-after-exit=800ms \
+		"$PROGRAMS/ticker" 200 6 3
+
+	[ "$status" -eq 3 ]
+	[ "$(grep -c '^tick' out)" -eq 6 ]
+	[ "$(tail -n 1 out)" = "done" ]
+	[ -z "$stderr" ]
+}
+
+@test "what a survivor writes to the pseudo-terminal comes through" {
+	complete "$WDRUN" --pty --idle-after-exit=800ms bash -c '
+		trap "" HUP; (sleep 0.3; echo late) & exit 3'
+
+	[ "$status" -eq 3 ]
+	[ "$output" = late ]
+	[ -z "$stderr" ]
+}
+
+@test "a survivor that holds the output does not hold \$(wdrun ...)" {
+	complete bash -c 'x=$("$WDRUN" -i 60 --idle-after-exit=200ms \
+		sh -c "setsid sleep 1000 & echo hi; exit 3"); echo "$? $x"'
+
+	[ "$output" = "3 hi" ]
+	[[ $stderr == *"output held by"*"sleep"*"fd 1"* ]]
+	nobody_is_left
+}
+
+@test "a survivor that floods its output is stopped, with a reader or without" {
+	complete bash -c '"$WDRUN" -i 60 --max-after-exit=400ms -k 300ms sh -c "
+		yes & exit 3" >/dev/null'
+	[ "$status" -eq 3 ]
+	nobody_is_left
+
+	complete "$PROGRAMS/sip" -n "$WDRUN" -i 60 --max-after-exit=400ms \
+		-k 300ms -t 1 sh -c 'yes & exit 3'
+	[ "$status" -eq 3 ]
+	read_lost
+	nobody_is_left
+}
+
+@test "--survivors=leave: what was written is there, and the rest comes later" {
+	complete "$WDRUN" -i 60 --survivors=leave "$PROGRAMS/ticker" 300 3 5
+
+	[ "$status" -eq 5 ]
+	[ -z "$stderr" ]
+	run ! grep -q '^done' out
+	wait_until 30 grep -qx "done" out
+	[ "$(wc -l <out)" -eq 4 ]
+	# The relay ends with them.
+	wait_until 30 nobody_is_left
+}
+
+@test "--survivors=leave: the reader sees the end when the last survivor ends" {
+	complete bash -c '"$WDRUN" --tee=copy --survivors=leave sh -c "
+			echo first; (sleep 0.5; echo last) & exit 5" | cat
+		echo "${PIPESTATUS[0]}"'
+
+	[ "$output" = $'first\nlast\n5' ]
+	cmp copy <(printf 'first\nlast\n')
+	wait_until 30 nobody_is_left
+}
+
+@test "--survivors=leave: a stuck reader gets all of it when it goes on" {
+	start "$PROGRAMS/sip" -w go "$WDRUN" -i 60 -t 500ms --survivors=leave \
+		sh -c '"$PROGRAMS/pattern" write 1 15000
+			(until [ -e go ]; do sleep 0.05; done
+			echo late; : >survived) & exit 3'
+	await_run_below
+	wait_until 30 is_dead "$front"
+
+	touch go
+	finish
+
+	[ "$status" -eq 3 ]
+	[ "$(head -c 15000 out | "$PROGRAMS/pattern" check 1 15000)" = same ]
+	[ "$(tail -c +15001 out)" = late ]
+	[ -e survived ]
+	[ -z "$stderr" ]
+	wait_until 30 nobody_is_left
+}
+
+@test "a pipe that a stranger holds does not hold the run" {
+	"$PROGRAMS/hand_over" take socket >stranger 3>&- &
+	local stranger=$!
+	wait_until 30 test -S socket
+
+	complete "$WDRUN" -i 60 --max-after-exit=never --idle-after-exit=never \
+		sh -c '"$PROGRAMS/hand_over" give socket; echo hello; exit 3'
+
+	[ "$status" -eq 3 ]
+	[ "$output" = hello ]
+	[ -z "$stderr" ]
+	is_alive "$stranger"
+	kill -KILL "$stranger"
+	wait "$stranger" || true
+}
+
+@test "a stranger that floods the pipe does not hold the run" {
+	local option
+	for option in -i60 --until=nothing --pty; do
+		rm -f socket
+		"$PROGRAMS/hand_over" take socket flood >stranger 3>&- &
+		local stranger=$!
+		wait_until 30 test -S socket
+
+		complete "$WDRUN" "$option" --max-after-exit=never sh -c '
+			"$PROGRAMS/hand_over" give socket; exit 3'
+
+		kill -KILL "$stranger"
+		wait "$stranger" || true
+		echo "$option"
+		[ "$status" -eq 3 ]
+		[ -z "$stderr" ]
+	done
+}
+
+# --- SIGKILL of a watcher ----------------------------------------------------
+
+# A run whose output is on its way, and has no reader yet: more than that one
+# has room for, and no more than a pseudo-terminal takes.
+start_with_output_in_flight() {
+	start "$PROGRAMS/sip" -w go "$WDRUN" "$@" sh -c '
+		"$PROGRAMS/pattern" write 1 6000; echo "$$" >written
+		exec sleep 1000'
+	await_run_below
+	wait_until 30 test -s written
+}
+
+@test "SIGKILL of the supervisor: what was written is delivered, nobody is left" {
+	local option
+	for option in -i60 --until=nothing --tee=copy --pty; do
+		rm -f go written
+		start_with_output_in_flight "$option"
+
+		kill -KILL "$supervisor"
+		wait_until 30 is_dead "$(cat written)"
+		is_alive "$front"
+		touch go
+		finish
+
+		echo "$option"
+		[ "$status" -eq 137 ]
+		[ "$("$PROGRAMS/pattern" check 1 6000 <out)" = same ]
+		nobody_is_left
+	done
+}
+
+@test "SIGKILL of the supervisor, and a reader that never reads: the run ends" {
+	start "$PROGRAMS/sip" -n "$WDRUN" -i 60 -k 300ms sh -c '
+		"$PROGRAMS/pattern" write 1 15000; echo $$ >written
+		exec sleep 1000'
+	await_run_below
+	wait_until 30 test -s written
+
+	kill -KILL "$supervisor"
+	finish
+
+	[ "$status" -eq 137 ]
+	written_is_out_and_lost 15000
+	nobody_is_left
+}
+
+@test "SIGKILL of the supervisor after another stop: --timeout still ends the run" {
+	local option
+	# Its last words find a reader that takes no more.
+	for option in '-u first --until-grace=0' '-i 200ms'; do
+		# shellcheck disable=SC2086 # two words
+		start "$PROGRAMS/sip" -n "$WDRUN" $option -t 1500ms -k 300ms \
+			bash -c 'trap "\"\$PROGRAMS/pattern\" write 1 9000; exit 9" TERM
+				echo first; while :; do sleep 0.05; done'
+		await_run_below
+		wait_until 30 grep -q 'stopping' err
+		wait_until 30 is_dead "$target"
+
+		kill -KILL "$supervisor"
+		finish
+
+		echo "$option"
+		[ "$status" -ne 125 ]
+		nobody_is_left
+	done
+}
+
+@test "SIGKILL of the front: nobody is left, no relay either" {
+	local option pid relays
+	for option in -i60 --until=nothing --tee=copy --pty; do
+		rm -f go written
+		start_with_output_in_flight "$option"
+
+		mapfile -t relays < <(relays_of "$front")
+		kill -KILL "$front"
+		for pid in "$(cat written)" "$supervisor" "${relays[@]}"; do
+			wait_until 30 is_dead "$pid"
+		done
+		touch go
+		finish
+
+		echo "$option"
+		[ "$status" -eq 137 ]
+		nobody_is_left
+	done
+}
+
+@test "SIGKILL of a relay with output in flight: told, and the run goes on" {
+	start "$PROGRAMS/sip" -w go "$WDRUN" -u nothing sh -c '
+		"$PROGRAMS/pattern" write 1 20000
+		: >written; until [ -e go ]; do sleep 0.02; done; exit 6'
+	await_run_below
+	wait_until 30 test -e written
+
+	kill_relays
+	touch go
+	finish
+
+	[ "$status" -eq 6 ]
+	grep -q '^wdrun: the relay of stdout was killed: output may be lost$' err
+	nobody_is_left
+}
+
+@test "SIGKILL of a relay that has a stuck reader: the run ends" {
+	start "$PROGRAMS/sip" -n "$WDRUN" -i 60 sh -c '
+		"$PROGRAMS/pattern" write 1 15000; exit 6'
+	await_run_below
+	wait_until 30 is_dead "$target"
+
+	kill_relays
+	finish
+
+	[ "$status" -eq 6 ]
+	[ "$stderr" = "wdrun: the relay of stdout was killed: output may be lost" ]
+}
+
+kill_relays() {
+	local pid
+	for pid in $(relays_of "$front"); do
+		kill -KILL "$pid"
+	done
+}
+
+@test "SIGKILL of the relays, and then of the front, leaves nobody" {
+	start "$WDRUN" -i 60 "$PROGRAMS/escape" fork setsid
+	await_ready
+	front=$started
+	supervisor=$(supervisor_of "$front")
+
+	kill_relays
+	kill -KILL "$front"
+	finish
+
+	wait_until 30 is_dead "$ready"
+	wait_until 30 nobody_is_left
+}

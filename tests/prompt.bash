@@ -1,0 +1,60 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2016,SC2034 # the shell at the prompt expands, tests read
+#
+# For tests at a real prompt: an interactive bash in tmux, whose keys are
+# pressed and whose screen is read.
+
+# Opens the terminal: 100 columns, and 39 rows beside tmux's own line. Sets tty,
+# its name, and shell, the PID of the bash at the prompt.
+at_prompt() {
+	need tmux bash
+	mkdir bin
+	ln -s "$WDRUN" bin/wdrun
+	cat >profile <<-'END'
+		PS1='prompt> '
+		PATH=$WDRUN_BIN:$PROGRAMS:$PATH
+		HISTFILE=
+	END
+	WDRUN_BIN=$PWD/bin tmux -S "$PWD/socket" -f /dev/null new-session -d \
+		-x 100 -y 40 "exec bash --noprofile --rcfile '$PWD/profile'" \
+		3>&- 4>&-
+	wait_until 30 shows '^prompt>$'
+	shell=$(tmux -S socket display -p '#{pane_pid}')
+	tty=$(tmux -S socket display -p '#{pane_tty}')
+}
+
+# For teardown.
+close_prompt() {
+	[ -e "$BATS_TEST_TMPDIR/socket" ] || return 0
+	screen | grep . || true # shown where the test failed
+	tmux -S "$BATS_TEST_TMPDIR/socket" kill-server || true
+	wait_until 20 nobody_is_left || true
+}
+
+# enter TEXT: types a line.
+enter() {
+	tmux -S socket send-keys -l -- "$1"
+	tmux -S socket send-keys Enter
+}
+
+# press KEY...: C-c and the like.
+press() {
+	tmux -S socket send-keys "$@"
+}
+
+screen() {
+	tmux -S socket capture-pane -p -J | sed 's/ *$//'
+}
+
+# shows REGEX: a line of the screen matches. The typed line is on it as well, so
+# look for what only the running command prints.
+shows() {
+	screen | grep -qE -- "$1"
+}
+
+# At the prompt, and the terminal echoes, and reads lines: it is usable.
+usable() {
+	enter 'echo usable$((40 + 2))'
+	wait_until 30 shows '^usable42$'
+	screen | grep -qF 'echo usable$((40 + 2))'
+}

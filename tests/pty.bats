@@ -1,0 +1,745 @@
+#!/usr/bin/env bats
+#
+# --pty: a command has a terminal where there is none, and where there is one it
+# does not notice the difference. And at a terminal whatever looks at the output
+# takes nothing of it away.
+#
+# shellcheck disable=SC2016,SC2034,SC2030,SC2031,SC2154
+
+load helper
+load prompt
+load relays
+
+teardown() {
+	close_prompt
+	common_teardown
+}
+
+# --- without a terminal ------------------------------------------------------
+
+@test "stdout and stderr are a terminal, and stdin is what it was" {
+	complete bash -c 'echo input | "$WDRUN" --pty sh -c "
+		[ -t 0 ] || echo no; [ -t 1 ] && [ -t 2 ] && echo yes; cat
+		echo error >&2"'
+
+	[ "$output" = $'no\nyes\ninput\nerror' ]
+	[ -z "$stderr" ]
+}
+
+@test "it is the command's controlling terminal, in a session of its own" {
+	complete "$WDRUN" --pty sh -c '
+		echo words >/dev/tty; ps -o sid=,tpgid= -p $$ | xargs; echo $$'
+
+	[ "$(sed -n 1p out)" = words ]
+	[ "$(sed -n 2p out)" = "$(sed -n 3p out) $(sed -n 3p out)" ]
+}
+
+@test "binary output comes through with every byte, and no carriage return" {
+	complete bash -c '"$WDRUN" --pty "$PROGRAMS/pattern" write 1 5000000 |
+		"$PROGRAMS/pattern" check 1 5000000; echo "${PIPESTATUS[0]}"'
+
+	[ "$output" = $'same\n0' ]
+
+	complete "$WDRUN" --pty printf 'a\nb\tc\r\n\n'
+	[ "$(od -c <out)" = "$(printf 'a\nb\tc\r\n\n' | od -c)" ]
+}
+
+@test "the window is 24 by 80 where no terminal is about" {
+	complete "$PROGRAMS/launch" --defaults setsid -w \
+		"$WDRUN" --pty sh -c 'stty size </dev/tty'
+
+	[ "$output" = "24 80" ]
+}
+
+@test "the status is the command's: exit, signal, not found" {
+	complete "$WDRUN" --pty sh -c 'exit 42'
+	[ "$status" -eq 42 ]
+	complete "$WDRUN" --pty sh -c 'kill -TERM $$'
+	[ "$status" -eq 143 ]
+	complete "$WDRUN" --pty ./nothing
+	[ "$status" -eq 127 ]
+	[ "$(wc -l <err)" -eq 1 ]
+}
+
+@test "ls --color=auto shows colours, in a pipeline and in \$(...)" {
+	mkdir directory
+	export TERM=xterm
+	complete bash -c 'ls --color=auto | cat
+		"$WDRUN" --pty ls --color=auto --ignore="*[!y]" | cat
+		x=$("$WDRUN" --pty ls --color=auto --ignore="*[!y]")
+		printf "%s\n" "$x"'
+
+	run ! grep -q $'\e' <(head -n 1 out)
+	[ "$(grep -c $'\e\[.*directory' out)" -eq 2 ]
+}
+
+@test "python3 -i is interactive, in a pipeline and in \$(...)" {
+	need python3
+	export PYTHONSTARTUP='' TERM=dumb
+	complete bash -c '
+		echo "import sys; print(sys.stdout.isatty(), 6 * 7)" |
+			"$WDRUN" --pty python3 -i | cat
+		x=$(echo "import sys; print(sys.stderr.isatty(), 6 * 7)" |
+			"$WDRUN" --pty python3 -i)
+		printf "%s\n" "$x"'
+
+	[ "$(grep -c 'True 42' out)" -eq 2 ]
+	[ "$(grep -c '>>> ' out)" -ge 2 ]
+	[ -z "$stderr" ]
+}
+
+@test "less pages, in a pipeline and in \$(...)" {
+	need less
+	export TERM=xterm LESS=
+	seq 1000 >numbers
+	complete bash -c '
+		"$WDRUN" --pty -t 60 -u "numbers" --until-grace=0 \
+			less numbers | cat >first
+		x=$("$WDRUN" --pty -t 60 -u "numbers" --until-grace=0 \
+			less numbers); echo "$?"; printf "%s\n" "$x" >second
+		less numbers | cat >third'
+
+	# A screen of 24 lines, and a prompt that shows the file.
+	[ "$output" = 0 ]
+	grep -q numbers first
+	grep -q numbers second
+	grep -q 23 first
+	run ! grep -q 24 first
+	cmp numbers third
+}
+
+@test "both streams come in the order in which they were written" {
+	complete "$WDRUN" --pty bash -c 'for ((i = 1; i <= 1000; i += 2)); do
+		echo $i; echo $((i + 1)) >&2; done'
+
+	cmp out <(seq 1000)
+	[ -z "$stderr" ]
+}
+
+@test "a command has its terminal also where wdrun has no stdout or stderr" {
+	complete "$PROGRAMS/launch" --close 1 --close 2 "$WDRUN" --pty sh -c '
+		[ -t 1 ] && [ -t 2 ] && echo into nothing && exit 3'
+
+	[ "$status" -eq 3 ]
+}
+
+@test "a command that ignores SIGPIPE is hung up when its reader has gone" {
+	complete bash -c '"$WDRUN" --pty -t 30 "$PROGRAMS/launch" \
+			--ignore PIPE yes | head -n 1
+		echo "${PIPESTATUS[*]}"'
+
+	[ "$output" = $'y\n129 0' ]
+	[ -z "$stderr" ]
+}
+
+@test "a reader that has gone is no news to a command that writes nothing" {
+	start bash -c '"$WDRUN" --pty sh -c "echo first
+			until [ -e go ]; do sleep 0.02; done; exit 3" </dev/null |
+		head -n 1; echo "${PIPESTATUS[0]}"'
+	wait_until 30 grep -qx first out
+	sleep 0.2 # head is gone
+
+	touch go
+	finish
+
+	[ "$output" = $'first\n3' ]
+	[ -z "$stderr" ]
+}
+
+@test "the terminal stays for survivors until they have been seen off" {
+	complete "$WDRUN" --pty --idle-after-exit=200ms -k 300ms sh -c '
+		trap "" HUP; sleep 1000 & echo hi; exit 5'
+
+	[ "$status" -eq 5 ]
+	[ "$output" = hi ]
+	[[ $stderr == *"sleep 1000"* ]]
+	nobody_is_left
+}
+
+@test "stdin from a file is not the terminal's, and is not echoed" {
+	echo secret >input
+	complete sh -c '"$WDRUN" --pty sh -c "read x; echo length \${#x}" <input'
+
+	[ "$output" = "length 6" ]
+}
+
+@test "bad values and combinations: 125, one line, and nothing was made" {
+	local -a cases=(
+		'-i x' '-i -1' '-i 1,5' '--idle-timeout='
+		'--until=' '-u' '--until-grace=x -u DONE' '--until-grace=1'
+		'--until-grace=-1 -u DONE' '--idle-unless-busy'
+		'--idle-unless-busy --until=DONE' '--idle-unless-busy=1 -i 1'
+		'--tee' '--tee=' '--pty=yes' '--pty --foreground'
+		'--tee=no/such/directory/file' '--tee=.'
+	)
+	local case arguments
+	for case in "${cases[@]}"; do
+		read -ra arguments <<<"$case"
+		# What is missing is to be missing, and not to be COMMAND.
+		case ${arguments[0]} in
+		-u | --tee) complete "$WDRUN" --tee=copy "${arguments[@]}" ;;
+		*) complete "$WDRUN" --tee=copy "${arguments[@]}" touch ran ;;
+		esac
+
+		echo "$case"
+		[ "$status" -eq 125 ]
+		[ "$(wc -l <err)" -eq 1 ]
+		only_messages
+		[ ! -s out ]
+		[ ! -e ran ]
+		[ ! -e copy ]
+	done
+	complete "$WDRUN" --tee=copy
+	[ "$status" -eq 125 ]
+	[ ! -e copy ]
+}
+
+# --- at a terminal -----------------------------------------------------------
+
+modes() {
+	stty -g -F "$tty"
+}
+
+is_raw() {
+	stty -a -F "$tty" | grep -q -- '-icanon'
+}
+
+is_cooked() {
+	no is_raw
+}
+
+# The front that runs at the prompt, or in a script that does.
+one_front() {
+	local child
+	for child in $(children_of "$shell"); do
+		front=$child
+		[ "/proc/$child/exe" -ef "$WDRUN" ] || wdrun_of "$child"
+		return
+	done
+	return 1
+}
+
+no_wdrun() {
+	no one_front
+}
+
+# run_script LINE...: runs these by a shell without job control, which changes
+# no modes: what is left is what wdrun leaves. Notes the modes before and after.
+run_script() {
+	printf '%s\n' 'stty -g >before' "$1" 'echo "status=$?"' "${@:2}" \
+		'stty -g >after' >script
+	enter 'sh script'
+}
+
+# start_raw_script LINE...: a run that is to be ended in some way; then LINEs.
+start_raw_script() {
+	run_script "wdrun --pty -k 300ms sh -c 'echo \"ready \$\$\"; exec sleep 1000'" "$@"
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	wait_until 30 is_raw
+	wait_until 30 one_front
+	supervisor=$(supervisor_of "$front")
+	relay=$(relays_of "$front" | sed -n 1p)
+	keyboard=$(relays_of "$front" | sed -n 2p)
+}
+
+restored() {
+	[ "$(modes)" = "$(cat before)" ]
+}
+
+@test "the window's size is that of the terminal, in a pipeline too" {
+	at_prompt
+	enter 'stty size >own; wdrun --pty stty size >first; wdrun --pty stty size | cat >second; wdrun --pty sh -c "stty size </dev/tty" </dev/null >third; echo over$((1 + 1))'
+	wait_until 30 shows '^over2$'
+
+	grep -qx '[0-9]* 100' own
+	cmp own first
+	cmp own second
+	cmp own third
+}
+
+@test "the command notices that the window's size has changed" {
+	at_prompt
+	enter 'wdrun --pty bash -c '\''trap "stty size >size" WINCH; echo "ready $$"; while :; do sleep 0.05; done'\'
+	wait_until 30 shows '^ready [0-9]+$'
+	tmux -S socket resize-window -x 90 -y 35
+
+	wait_until 30 grep -qsx '35 90' size
+	press C-c
+	wait_until 30 no_wdrun
+	usable
+}
+
+@test "in a pipeline too, and where stdin is something else" {
+	at_prompt
+	enter 'wdrun --pty bash -c '\''trap "stty size </dev/tty >size" WINCH; echo "ready $$"; while :; do sleep 0.05; done'\'' </dev/null | cat'
+	wait_until 30 shows '^ready [0-9]+$'
+	tmux -S socket resize-window -x 91 -y 33
+
+	wait_until 30 grep -qsx '33 91' size
+	press C-c
+	wait_until 30 no_wdrun
+	usable
+}
+
+@test "what is typed is read, and Ctrl-C and Ctrl-D do what they do" {
+	at_prompt
+	enter 'wdrun --pty repl; echo "status=$?"'
+	wait_until 30 shows '^ready [0-9]+$'
+	enter 'hello'
+	wait_until 30 shows '^you said hello$'
+	press C-c
+	wait_until 30 shows 'interrupted 1$'
+	press C-c
+	wait_until 30 shows 'interrupted 2$'
+	press C-d
+
+	wait_until 30 shows '^status=0$'
+	usable
+}
+
+@test "Ctrl-C ends a command, and is its death" {
+	at_prompt
+	enter 'wdrun --pty sh -c '\''echo "ready $$"; exec sleep 1000'\'
+	wait_until 30 shows '^ready [0-9]+$'
+	press C-c
+	wait_until 30 no_wdrun
+
+	enter 'echo "last=$?"'
+	wait_until 30 shows '^last=130$'
+	usable
+}
+
+@test "a REPL, a password and vi work, with a bound on silence as well" {
+	local vi
+	need python3
+	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
+	at_prompt
+	enter 'wdrun --pty -i 60 python3 -q'
+	wait_until 30 shows '^>>>'
+	press C-c
+	wait_until 30 shows '^KeyboardInterrupt$'
+	enter '6 * 7'
+	wait_until 30 shows '^42$'
+	press C-d
+	wait_until 30 no_wdrun
+
+	enter 'clear; wdrun --pty bash -c '\''read -rsp "Pass""word: " p </dev/tty; echo; echo "length=${#p}"'\'
+	wait_until 30 shows '^Password:'
+	enter 'secret7'
+	wait_until 30 shows '^length=7$'
+	run ! shows secret7
+	wait_until 30 no_wdrun
+
+	enter "clear; wdrun --pty -i 60 $vi -u NONE -N file"
+	wait_until 30 shows '^~'
+	press i
+	enter 'second'
+	press Escape
+	enter ':wq'
+	wait_until 30 grep -qx second file
+	wait_until 30 no_wdrun
+	usable
+}
+
+@test "the terminal is restored at a normal end, and there is no staircase" {
+	at_prompt
+	run_script 'wdrun --pty sh -c "stty -a >within; printf \"one\ntwo\n\""'
+	wait_until 30 test -s after
+
+	cmp before after
+	grep -q ' icanon' within # the command's own is what the caller's was
+	wait_until 30 shows '^one$'
+	wait_until 30 shows '^two$'
+	usable
+}
+
+@test "the terminal is restored after a timeout" {
+	at_prompt
+	run_script 'wdrun --pty -t 700ms -k 300ms repl'
+	wait_until 30 is_raw
+	wait_until 30 test -s after
+
+	wait_until 30 shows '^status=124$'
+	cmp before after
+	usable
+}
+
+@test "the terminal is restored after a signal" {
+	at_prompt
+	start_raw_script :
+	kill -TERM "$front"
+	wait_until 30 test -s after
+
+	cmp before after
+	usable
+}
+
+@test "the terminal is restored after SIGKILL of the supervisor, or of the relay" {
+	local victim
+	at_prompt
+	for victim in supervisor relay; do
+		rm -f before after
+		enter 'clear'
+		start_raw_script :
+		kill -KILL "${!victim}"
+		wait_until 30 test -s after
+
+		cmp before after
+		is_dead "$ready"
+	done
+	usable
+}
+
+@test "the terminal is restored after SIGKILL of the front" {
+	at_prompt
+	start_raw_script 'until [ -e checked ]; do sleep 0.02; done'
+	kill -KILL "$front"
+
+	# Nobody waits for the one who does it.
+	wait_until 30 restored
+	wait_until 30 is_dead "$ready"
+	touch checked
+	wait_until 30 no_wdrun
+	usable
+}
+
+@test "SIGKILL of the keyboard: it is told, the modes are back, Ctrl-C ends the run" {
+	at_prompt
+	start_raw_script :
+	kill -KILL "$keyboard"
+	wait_until 30 shows 'the relay of the keyboard was killed: what is typed does not reach'
+	wait_until 30 restored
+	is_alive "$ready"
+
+	press C-c
+	wait_until 30 is_dead "$ready"
+	wait_until 30 no_wdrun
+	usable
+}
+
+@test "SIGKILL of the front while it and the keyboard are stopped leaves nobody" {
+	at_prompt
+	start_raw_script 'until [ -e checked ]; do sleep 0.02; done'
+	kill -STOP "$front" "$keyboard"
+	kill -KILL "$front"
+
+	wait_until 30 is_dead "$ready"
+	wait_until 30 is_dead "$keyboard"
+	wait_until 30 restored
+	touch checked
+	wait_until 30 no_wdrun
+	usable
+}
+
+@test "a stop gives the terminal back, fg takes it again" {
+	at_prompt
+	enter 'wdrun --pty repl; echo "status=$?"'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	wait_until 30 is_raw
+	wait_until 30 one_front
+
+	kill -TSTP "$front"
+	wait_until 30 shows 'Stopped'
+	wait_until 30 is_stopped "$ready"
+	usable
+
+	enter 'fg'
+	wait_until 30 no is_stopped "$ready"
+	wait_until 30 is_raw
+	enter 'back again'
+	wait_until 30 shows '^you said back again$'
+	press C-d
+	wait_until 30 no_wdrun
+	usable
+}
+
+# A run that has the terminal, of a shell that does not put modes back itself.
+start_at_dash() {
+	need dash
+	at_prompt
+	enter 'PS1="dash> " exec dash -i'
+	wait_until 30 shows '^dash>'
+	enter 'stty -g >before; wdrun --pty repl; echo "status=$?"'
+	wait_until 30 shows '^ready [0-9]+$'
+	wait_until 30 is_raw
+	wait_until 30 one_front
+}
+
+@test "a stop restores the modes for a shell that does not do so itself" {
+	start_at_dash
+	kill -TSTP "$front"
+	wait_until 30 shows 'Stopped'
+	wait_until 30 restored
+	enter 'fg'
+	wait_until 30 is_raw
+	press C-d
+	wait_until 30 no_wdrun
+	restored
+	usable
+}
+
+@test "SIGKILL of the front restores the modes for a shell that does not do so itself" {
+	start_at_dash
+	kill -KILL "$front"
+
+	wait_until 30 restored
+	wait_until 30 no_wdrun
+	usable
+}
+
+@test "job control within works: Ctrl-Z belongs to the shell that runs there" {
+	at_prompt
+	enter 'PS1="inner> " wdrun --pty bash --norc --noprofile'
+	wait_until 30 shows '^inner>'
+	enter 'repl'
+	wait_until 30 shows '^ready [0-9]+$'
+	press C-z
+	wait_until 30 shows 'Stopped'
+	enter 'fg'
+	enter 'through'
+	wait_until 30 shows '^you said through$'
+	press C-d
+	wait_until 30 shows '^bye$'
+	enter 'exit'
+	wait_until 30 no_wdrun
+	usable
+}
+
+@test "a command that stops itself stops the job, fg goes on with both" {
+	at_prompt
+	enter 'wdrun --pty sh -c '\''kill -STOP $$; echo "went on"; exit 3'\''; echo "status=$?"'
+	wait_until 30 shows 'Stopped'
+	no is_wdruns
+	usable
+	enter 'fg'
+	wait_until 30 shows '^went on$'
+	wait_until 30 no_wdrun
+	usable
+
+	enter 'clear; PS1="inner> " wdrun --pty bash --norc --noprofile'
+	wait_until 30 shows '^inner>'
+	enter 'suspend -f'
+	wait_until 30 shows 'Stopped'
+	usable
+	enter 'fg'
+	enter 'echo inner$((20 + 3))'
+	wait_until 30 shows 'inner23$'
+	enter 'exit'
+	wait_until 30 no_wdrun
+	usable
+}
+
+@test "in the background it takes neither the terminal nor what is typed" {
+	at_prompt
+	enter 'wdrun --pty repl &'
+	wait_until 30 shows 'ready [0-9]+$'
+	ready=$(screen | sed -n 's/.*ready //p')
+
+	usable
+	usable
+	run ! shows '^you said'
+	is_alive "$ready"
+
+	enter 'fg'
+	wait_until 30 is_raw
+	enter 'at last'
+	wait_until 30 shows '^you said at last$'
+	press C-d
+	wait_until 30 no_wdrun
+	usable
+}
+
+stays_away() {
+	enter "$1 wdrun --pty sh -c 'echo \"ready \$\$\" >ready; exec sleep 1000' >/dev/null 2>&1 &"
+	await_ready ready
+
+	usable
+	usable
+	no is_wdruns
+}
+
+# Of what wdrun sets for --pty: a prompt reads keys as well, but leaves this.
+is_wdruns() {
+	stty -a -F "$tty" | grep -q -- '-isig'
+}
+
+@test "in the background of another session it takes nothing either" {
+	local launcher
+	at_prompt
+	for launcher in 'setsid' 'setsid -w' 'unshare --pid --fork --mount-proc'; do
+		echo "$launcher"
+		rm -f ready; : >ready
+		enter clear
+		stays_away "$launcher"
+		wait_until 30 end_background
+	done
+}
+
+end_background() {
+	local pid
+	for pid in $(leftovers); do
+		[ "/proc/$pid/exe" -ef "$WDRUN" ] && kill -KILL "$pid"
+	done
+	for pid in $(leftovers); do
+		[ ! "/proc/$pid/exe" -ef "$WDRUN" ] || return
+	done
+}
+
+@test "--no-stdin leaves the terminal alone" {
+	at_prompt
+	enter 'wdrun --pty --no-stdin sh -c '\''[ -t 1 ] && ! [ -t 0 ] && echo "ready $$"; exec sleep 1000'\'
+	wait_until 30 shows '^ready [0-9]+$'
+	wait_until 30 one_front
+
+	is_cooked
+	press C-c
+	wait_until 30 no_wdrun
+	usable
+}
+
+@test "where only the output goes elsewhere the terminal can still be typed at" {
+	at_prompt
+	enter 'wdrun --pty repl >answers; echo "status=$?"'
+	wait_until 30 grep -qs '^ready' answers
+	wait_until 30 is_raw
+	enter 'hello'
+	wait_until 30 grep -qx 'you said hello' answers
+	press C-d
+	wait_until 30 shows '^status=0$'
+
+	run ! grep -q $'\r' answers
+	usable
+}
+
+@test "two runs on one terminal leave it as it was, in a pipeline too" {
+	at_prompt
+	# The first to come is the first to go.
+	run_script 'first="wdrun --pty sh -c \"touch one; until [ -e two ]; do sleep 0.02; done\""' \
+		'second="wdrun --pty sh -c \"touch two; sleep 0.2\""' \
+		'until_first() { until [ -e one ]; do sleep 0.02; done; }' \
+		'eval "$first" </dev/tty & until_first; eval "$second"; wait' \
+		'rm one two' \
+		'eval "$first" | { until_first; eval "$second" </dev/tty; }'
+	wait_until 30 test -s after
+
+	cmp before after
+	usable
+}
+
+@test "with a bound on silence stdout and stderr are still a terminal" {
+	at_prompt
+	enter 'wdrun -i 60 sh -c '\''[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size <&1 && echo "all ""three"'\'
+	wait_until 30 shows '^all three$'
+	shows '^[0-9]+ 100$'
+
+	enter 'clear; wdrun -i 60 sh -c '\''[ -t 2 ] && ! [ -t 1 ] && echo "only ""this"'\'' | cat'
+	wait_until 30 shows '^only this$'
+	usable
+}
+
+@test "vi works with a bound on silence, and follows the window" {
+	local vi
+	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
+	at_prompt
+	enter "wdrun -i 60 $vi -u NONE -N file"
+	wait_until 30 shows '^~'
+	tmux -S socket resize-window -x 90 -y 20
+	press i
+	enter 'second'
+	press Escape
+	enter ':set lines?'
+	wait_until 30 shows 'lines=20$'
+	enter ':wq'
+
+	wait_until 30 grep -qx second file
+	wait_until 30 no_wdrun
+	usable
+}
+
+@test "Ctrl-C and Ctrl-Z work with a bound on silence" {
+	at_prompt
+	enter 'wdrun -i 60 repl; echo "status=$?"'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	press C-c
+	wait_until 30 shows 'interrupted 1$'
+	press C-z
+	wait_until 30 shows 'Stopped'
+	wait_until 30 is_stopped "$ready"
+	usable
+	enter 'fg'
+	enter 'back again'
+	wait_until 30 shows '^you said back again$'
+	press C-d
+	wait_until 30 shows '^bye$'
+	usable
+}
+
+@test "the silence of a job that is stopped does not count" {
+	at_prompt
+	enter 'wdrun -i 1 repl'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+	press C-z
+	wait_until 30 is_stopped "$ready"
+
+	"$WDRUN" -q -t 1500ms sleep 1000 || true # longer than that
+	is_alive "$ready"
+	run ! shows 'no output'
+
+	enter 'fg'
+	wait_until 30 shows 'no output for 1s'
+	wait_until 30 is_dead "$ready"
+	usable
+}
+
+@test "no flag of the terminal changes, during the run or after it" {
+	local before option
+	at_prompt
+	before=$(grep -h '^flags' "/proc/$shell/fdinfo/"{0,1,2})
+	for option in --pty '-i 60' --tee=copy; do
+		enter "clear; wdrun $option repl"
+		wait_until 30 shows '^ready [0-9]+$'
+		[ "$(grep -h '^flags' "/proc/$shell/fdinfo/"{0,1,2})" = "$before" ]
+		press C-d
+		wait_until 30 no_wdrun
+		[ "$(grep -h '^flags' "/proc/$shell/fdinfo/"{0,1,2})" = "$before" ]
+	done
+	usable
+}
+
+@test "closing the terminal ends the run, whole" {
+	at_prompt
+	enter 'wdrun --pty -k 300ms escape fork setsid stubborn'
+	wait_until 30 shows '^ready [0-9]+$'
+	ready=$(screen | sed -n 's/^ready //p')
+
+	tmux -S socket kill-server
+
+	wait_until 30 is_dead "$ready"
+	wait_until 30 nobody_is_left
+}
+
+@test "a terminal that goes away where SIGHUP is ignored: cat ends, nobody is left" {
+	at_prompt
+	enter 'trap "" HUP; wdrun --pty cat >file; : >ended'
+	wait_until 30 is_raw
+	enter 'some words'
+	wait_until 30 grep -qsx 'some words' file
+
+	tmux -S socket kill-server
+
+	wait_until 30 nobody_is_left
+}
+
+@test "much output at a terminal comes in order, to its end" {
+	at_prompt
+	enter 'wdrun --pty seq 20000; wdrun -i 60 seq 30000; echo over$((1 + 1))'
+	wait_until 60 shows '^over2$'
+
+	screen | grep -x '[0-9]*' | cmp - <(seq 30000 | tail -n \
+		"$(screen | grep -cx '[0-9]*')")
+	usable
+}

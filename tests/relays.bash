@@ -1,0 +1,45 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154 # they share variables with the tests
+#
+# For tests that look at the processes of a run that has relays.
+
+# supervisor_of FRONT: prints its PID.
+supervisor_of() {
+	local pid
+	for pid in $(children_of "$1"); do
+		[ "$(<"/proc/$pid/comm")" != wd-supervisor ] || echo "$pid"
+	done
+}
+
+# relays_of FRONT: prints the PIDs of what carries its output and its input.
+relays_of() {
+	local pid
+	for pid in $(children_of "$1"); do
+		[ "$(<"/proc/$pid/comm")" != wd-relay ] || echo "$pid"
+	done
+}
+
+# Sets front: the wdrun that is a child of PID's.
+wdrun_of() {
+	local pid
+	front=''
+	for pid in $(children_of "$1"); do
+		[ ! "/proc/$pid/exe" -ef "$WDRUN" ] || front=$pid
+	done
+	[ -n "$front" ]
+}
+
+# Sets front, supervisor and target of the wdrun that a child of what was
+# started has become.
+await_run_below() {
+	wait_until 30 wdrun_of "$started"
+	wait_until 30 has_watched_target
+}
+
+has_watched_target() {
+	supervisor=$(supervisor_of "$front")
+	[ -n "$supervisor" ] || return
+	target=$(children_of "$supervisor" | head -n 1)
+	[ -n "$target" ] &&
+		no cmp -s "/proc/$supervisor/cmdline" "/proc/$target/cmdline"
+}
