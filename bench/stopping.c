@@ -16,86 +16,35 @@
  * Nothing is left behind, even if this program is killed: each idle process
  * ends with the leash, a pipe whose write end only this program holds.
  */
+#include "common.h"
+
 #include <sys/prctl.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#define CANDIDATES_MAX 16
 #define COUNT_MAX      16000 /* as many PIDs as a pipe holds */
 #define ROUNDS_MAX     1000
-#define WORDS_MAX      24
 #define NUMBER_SIZE    12
 #define READY_BOUND_MS 30000
 #define RETURN_BOUND_S 10
 #define LEAK_DELAY_MS  500
 
-struct candidate {
-	const char *name;
-	char *words[WORDS_MAX + 1]; /* with the final NULL */
-	int64_t nanoseconds[ROUNDS_MAX];
+struct remains {
 	int left;
 	int leaked;
 };
 
 struct tree {
+	char *program;
 	char shape[NUMBER_SIZE];
 	int count;
 	pid_t pids[COUNT_MAX];
 	pid_t wrapper;
 	int leash_fd; /* the end that we hold */
 };
-
-static _Noreturn void
-fail(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static int64_t
-now_ns(void)
-{
-	struct timespec now;
-
-	if (clock_gettime(CLOCK_MONOTONIC, &now) == -1)
-		fail("clock_gettime");
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static int
-number(const char *text, int min, int max)
-{
-	char *end = NULL;
-	const long value = strtol(text, &end, 10);
-
-	if (end == text || *end != '\0' || value < min || value > max) {
-		(void)fprintf(stderr, "stopping: '%s' is not %d to %d\n", text,
-		              min, max);
-		exit(2);
-	}
-	return (int)value;
-}
-
-static pid_t
-fork_or_fail(void)
-{
-	const pid_t pid = fork();
-
-	if (pid == -1)
-		fail("fork");
-	return pid;
-}
 
 /* As the wrapper: with nothing but /dev/null on 0, 1 and 2. */
 static _Noreturn void
@@ -141,24 +90,23 @@ start_tree(struct tree *tree, const struct candidate *candidate)
 	char count_text[NUMBER_SIZE];
 	char pids_text[NUMBER_SIZE];
 	char leash_text[NUMBER_SIZE];
-	char *words[WORDS_MAX + 1];
+	char *words[WORDS_MAX + WORDS_APPENDED + 1];
 	int pids_fds[2];
 	int leash_fds[2];
-	size_t used = 0;
+	size_t used = candidate->word_count;
 
 	if (pipe2(pids_fds, O_CLOEXEC) == -1 ||
 	    pipe2(leash_fds, O_CLOEXEC) == -1)
 		fail("pipe2");
-	for (; candidate->words[used] != NULL; used++)
-		words[used] = candidate->words[used];
+	memcpy(words, candidate->words, sizeof(words));
 	(void)snprintf(count_text, sizeof(count_text), "%d", tree->count);
 	(void)snprintf(pids_text, sizeof(pids_text), "%d", pids_fds[1]);
 	(void)snprintf(leash_text, sizeof(leash_text), "%d", leash_fds[0]);
+	words[used++] = tree->program;
 	words[used++] = tree->shape;
 	words[used++] = count_text;
 	words[used++] = pids_text;
-	words[used++] = leash_text;
-	words[used] = NULL;
+	words[used] = leash_text;
 
 	tree->wrapper = fork_or_fail();
 	if (tree->wrapper == 0) {
@@ -240,18 +188,19 @@ max(int a, int b)
 }
 
 static void
-run_once(struct tree *tree, struct candidate *candidate, int round)
+run_once(struct tree *tree, struct candidate *candidate,
+         struct remains *remains)
 {
 	const struct timespec delay = { .tv_nsec = LEAK_DELAY_MS * 1000000L };
 
 	start_tree(tree, candidate);
-	candidate->nanoseconds[round] = stop_tree(tree);
+	candidate_note(candidate, stop_tree(tree));
 
 	const int left = count_alive(tree);
-	candidate->left = max(candidate->left, left);
+	remains->left = max(remains->left, left);
 	if (left > 0) {
 		(void)nanosleep(&delay, NULL);
-		candidate->leaked = max(candidate->leaked, count_alive(tree));
+		remains->leaked = max(remains->leaked, count_alive(tree));
 	}
 
 	/* We are the subreaper: when no child is left, no orphan is. */
@@ -260,55 +209,13 @@ run_once(struct tree *tree, struct candidate *candidate, int round)
 		;
 }
 
-static int
-compare(const void *left, const void *right)
-{
-	const int64_t a = *(const int64_t *)left;
-	const int64_t b = *(const int64_t *)right;
-
-	return (a > b) - (a < b);
-}
-
-static void
-print_result(struct candidate *candidate, int rounds)
-{
-	int64_t *const times = candidate->nanoseconds;
-
-	qsort(times, (size_t)rounds, sizeof(*times), compare);
-	const double median = (double)times[rounds >> 1];
-	(void)printf("%s %.2f %d %d\n", candidate->name, median / 1e6,
-	             candidate->left, candidate->leaked);
-}
-
-/* Splits "NAME=WORD WORD..." in place, and appends the tree's program. */
-static void
-candidate_parse(struct candidate *candidate, char *text, char *tree_program)
-{
-	char *const wrapper = strchr(text, '=');
-	size_t count = 0;
-
-	if (wrapper == NULL) {
-		(void)fprintf(stderr, "stopping: '%s' is not NAME=WRAPPER\n",
-		              text);
-		exit(2);
-	}
-	*wrapper = '\0';
-	candidate->name = text;
-
-	char *rest = NULL;
-	char *word = strtok_r(wrapper + 1, " ", &rest);
-	for (; word != NULL && count < WORDS_MAX - 5;
-	     word = strtok_r(NULL, " ", &rest))
-		candidate->words[count++] = word;
-	candidate->words[count] = tree_program;
-}
-
 /* In a process of its own, whose children are the trees and nothing else. */
 static _Noreturn void
 run_rounds(char *argv[])
 {
 	static struct tree tree;
 	static struct candidate candidates[CANDIDATES_MAX];
+	static struct remains remains[CANDIDATES_MAX];
 	const struct sigaction alarm_action = { .sa_handler = on_alarm };
 	const int rounds = number(argv[2], 1, ROUNDS_MAX);
 	size_t count = 0;
@@ -317,17 +224,20 @@ run_rounds(char *argv[])
 	    sigaction(SIGALRM, &alarm_action, NULL) == -1)
 		fail("prctl");
 
+	tree.program = argv[1];
 	tree.count = number(argv[4], 1, COUNT_MAX);
 	(void)snprintf(tree.shape, sizeof(tree.shape), "%s", argv[3]);
 	for (char **text = argv + 6; *text != NULL; text++)
-		candidate_parse(&candidates[count++], *text, argv[1]);
+		candidate_parse(&candidates[count++], *text);
 
 	for (int round = 0; round < rounds; round++)
 		for (size_t i = 0; i < count; i++)
-			run_once(&tree, &candidates[i], round);
+			run_once(&tree, &candidates[i], &remains[i]);
 
 	for (size_t i = 0; i < count; i++)
-		print_result(&candidates[i], rounds);
+		(void)printf("%s %.2f %d %d\n", candidates[i].name,
+		             candidate_median(&candidates[i]) / 1e6,
+		             remains[i].left, remains[i].leaked);
 	exit(0);
 }
 
@@ -345,7 +255,7 @@ main(int argc, char *argv[])
 	}
 
 	others.count = number(argv[5], 0, COUNT_MAX);
-	bare.words[0] = argv[1];
+	others.program = argv[1];
 	if (others.count > 0)
 		start_tree(&others, &bare);
 
