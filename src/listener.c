@@ -116,7 +116,9 @@ look_for_text(struct run *run)
 static int64_t
 end_of_drain(const struct run *run, int64_t now)
 {
-	if (!judge_is_hurried(run))
+	/* A stop that began at the timeout has not had its own time yet. */
+	if (!judge_is_hurried(run) &&
+	    (run->state < STATE_STOPPING || now < run->clocks.timeout))
 		return run->clocks.timeout;
 
 	const int64_t end =

@@ -127,6 +127,8 @@ go_on(struct flow *flow)
 
 	if (is_to_give_up && !flow->is_detached)
 		flow_give_up(flow);
+	if (flow->is_detached)
+		is_to_give_up = 0; /* that was meant by it */
 	if (ready == -1) {
 		(void)nanosleep(&moment, NULL);
 		return;
