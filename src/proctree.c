@@ -10,6 +10,7 @@
 #include "procfs.h"
 
 #define FIRST_CAPACITY 64
+#define FIRST_PID      1
 
 static bool
 is_dead(const struct procfs_stat *stat)
@@ -232,6 +233,7 @@ static void
 read_by_scan(struct proctree *tree)
 {
 	struct process_list all = { .entries = NULL };
+	struct procfs_stat first;
 
 	if (procfs_visit_all(visit_any, &all) == -1)
 		tree->is_partial = true;
@@ -240,6 +242,10 @@ read_by_scan(struct proctree *tree)
 	for (size_t i = 0; i < tree->list.count; i++)
 		take_children(tree, &all, tree->list.entries[i].pid);
 	free(all.entries);
+	/* Where /proc hides what is not ours to see ("hidepid", proc(5)), which
+	 * shows on process 1, a setuid program of the tree is not found. */
+	if (tree->list.count == 0 && procfs_read_stat(FIRST_PID, &first) == -1)
+		tree->is_partial = true;
 }
 
 static void

@@ -29,7 +29,7 @@
 #define RESTLESS_IS_STORM   3
 #define FREEZE_LIMIT        64
 #define REAP_INTERVAL       (100 * MILLISECOND)
-#define ECHO_WINDOW         (300 * MILLISECOND)
+#define ECHO_WINDOW         SECOND /* a loaded machine takes its time */
 #define PAUSE_AFTER_FAILURE MILLISECOND
 
 /* What is waited for. */
