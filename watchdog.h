@@ -155,13 +155,15 @@ struct run {
 	bool front_stopped;  /* with it, so far as the supervisor knows */
 	int wakes_left;      /* SIGCONTs to try */
 	struct outcome target_outcome;
-	int cancels;          /* terminating signals so far */
-	int cancel_signal;    /* the latest of them, */
-	pid_t cancel_sender;  /* who sent it, */
-	int64_t cancelled_at; /* and when */
-	uint64_t activity;    /* of the tree, at the last sample */
-	int64_t resumed_at;   /* the end of the last pause, or 0 */
-	int64_t reaped_at;    /* all the children were looked at */
+	int cancels_direct;    /* terminating signals to the supervisor, */
+	int cancels_passed_on; /* to the front, and */
+	int cancels;           /* the larger of these */
+	int cancel_signal;     /* the latest of them, */
+	pid_t cancel_sender;   /* who sent it, */
+	int64_t cancelled_at;  /* and when */
+	uint64_t activity;     /* of the tree, at the last sample */
+	int64_t resumed_at;    /* the end of the last pause, or 0 */
+	int64_t reaped_at;     /* all the children were looked at */
 	int64_t sweep_pause;
 	int restless_sweeps; /* in a row that found processes not seen before */
 
@@ -173,9 +175,10 @@ struct run {
 /* What one wake-up brought. */
 struct news {
 	int64_t now;
-	int signal;   /* taken from the signalfd, or 0 */
-	int code;     /* its si_code */
-	pid_t sender; /* its sender, or the child that SIGCHLD is about */
+	int signal;        /* taken from the signalfd, or 0 */
+	int code;          /* its si_code */
+	pid_t sender;      /* its sender, or the child that SIGCHLD is about */
+	bool is_passed_on; /* by the front */
 };
 
 #endif

@@ -169,9 +169,21 @@ flow_lose_reader(struct flow *flow)
 	flow_tell_news(flow);
 }
 
+/* That the text has come is told when it was delivered, so that no message
+ * comes before it; or when a reader keeps it waiting. */
+static void
+tell_found(struct flow *flow)
+{
+	if (flow->found_at == 0 || flow->relay->state->found_at != 0)
+		return;
+	flow->relay->state->found_at = flow->found_at;
+	flow_tell_news(flow);
+}
+
 static void
 await_room(struct flow *flow)
 {
+	tell_found(flow);
 	if (*flow->gives_up)
 		flow_give_up(flow);
 	/* A signal that comes between the look and the wait: comes again. */
@@ -241,13 +253,9 @@ note_size(struct flow *flow, ssize_t length)
 static void
 look_for_text(struct flow *flow, size_t length)
 {
-	struct relay_state *const state = flow->relay->state;
-
-	if (state->found_at != 0 ||
-	    !search_continue(&flow->relay->search, chunk_of(flow), length))
-		return;
-	state->found_at = duration_now_fast();
-	flow_tell_news(flow);
+	if (flow->found_at == 0 &&
+	    search_continue(&flow->relay->search, chunk_of(flow), length))
+		flow->found_at = duration_now_fast();
 }
 
 static void
@@ -287,6 +295,7 @@ pass_through(struct flow *flow)
 		copy_write(&relay->copy, chunk_of(flow), (size_t)length,
 		           flow->gives_up);
 	deliver(flow, (size_t)length);
+	tell_found(flow);
 	end_write(flow);
 }
 

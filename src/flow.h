@@ -14,10 +14,11 @@
 struct flow {
 	struct relay *relay;
 	const volatile sig_atomic_t *gives_up; /* the relay was told to */
-	size_t left;     /* bytes that are still to be carried */
-	size_t filled;   /* bytes of the chunk */
-	size_t held;     /* bytes of the chunk that were not taken yet */
-	int64_t hang_up; /* when a terminal nobody reads is closed, or NEVER */
+	size_t left;      /* bytes that are still to be carried */
+	size_t filled;    /* bytes of the chunk */
+	size_t held;      /* bytes of the chunk that were not taken yet */
+	int64_t found_at; /* when the text had come, or 0 */
+	int64_t hang_up;  /* when a terminal nobody reads is closed, or NEVER */
 	enum relay_order order;
 	bool can_splice;
 	bool is_bulk;    /* the last chunk was a large one */

@@ -108,15 +108,15 @@ is_lost(const struct pollfd *polled, int *fd)
 	return true;
 }
 
-/* Who sent what came, also where the front passed it on. */
-static pid_t
-sender_of(const struct run *run, const struct signalfd_siginfo *info)
+/* Notes who sent what came, also where the front passed it on. */
+static void
+note_sender(const struct run *run, const struct signalfd_siginfo *info,
+            struct news *news)
 {
 	const pid_t sender = (pid_t)info->ssi_pid;
 
-	return sender == run->front && info->ssi_code == SI_QUEUE
-	           ? (pid_t)info->ssi_int
-	           : sender;
+	news->is_passed_on = sender == run->front && info->ssi_code == SI_QUEUE;
+	news->sender = news->is_passed_on ? (pid_t)info->ssi_int : sender;
 }
 
 void
@@ -145,7 +145,7 @@ supervisor_wait(struct run *run, int64_t deadline, struct news *news)
 	    (ssize_t)sizeof(info)) {
 		news->signal = (int)info.ssi_signo;
 		news->code = info.ssi_code;
-		news->sender = sender_of(run, &info);
+		note_sender(run, &info, news);
 	} else {
 		news->signal = SIGCHLD; /* look at the children, to be sure */
 	}
@@ -243,7 +243,14 @@ heed_terminating_signal(struct run *run, const struct news *news)
 {
 	if (is_echo(run, news))
 		return;
-	run->cancels++;
+	/* What came both ways came once, whatever lay between the two. */
+	if (news->is_passed_on)
+		run->cancels_passed_on++;
+	else
+		run->cancels_direct++;
+	run->cancels = run->cancels_direct > run->cancels_passed_on
+	                   ? run->cancels_direct
+	                   : run->cancels_passed_on;
 	run->cancel_signal = news->signal;
 	run->cancel_sender = news->sender;
 	run->cancelled_at = news->now;
