@@ -39,6 +39,9 @@ int procfs_parse_stat(const char *text, struct procfs_stat *stat);
  * is gone. Never waits for PID, in whatever state that is. */
 int procfs_read_stat(pid_t pid, struct procfs_stat *stat);
 
+/* Whether it was dead: a zombie is. */
+bool procfs_is_dead(const struct procfs_stat *stat);
+
 /* A number that changes when PID reads or writes (the counters of
  * /proc/PID/io); 0 where that is not ours to read. */
 uint64_t procfs_read_io(pid_t pid);
@@ -61,10 +64,6 @@ int procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
 /* Calls VISIT for each process there is, at the cost of the whole machine.
  * Returns as above. */
 int procfs_visit_all(procfs_visit *visit, void *context);
-
-/* Whether PID was started with VARIABLE ("NAME=value") in its environment.
- * False where that is not ours to read. May wait, as procfs_add_command may. */
-bool procfs_has_variable(pid_t pid, const char *variable);
 
 /*
  * Appends PID's command line to LINE, arguments parted by spaces and at most

@@ -6,18 +6,12 @@
 #include <unistd.h>
 
 #include "children.h"
+#include "environment.h"
 #include "helper.h"
 #include "procfs.h"
 
 #define FIRST_CAPACITY 64
 #define FIRST_PID      1
-
-static bool
-is_dead(const struct procfs_stat *stat)
-{
-	/* Z with threads left: only the main thread has exited. */
-	return stat->state == 'X' || (stat->state == 'Z' && stat->threads <= 1);
-}
 
 bool
 proctree_is_stranger(const struct proctree *tree, pid_t child)
@@ -32,7 +26,7 @@ proctree_is_stranger(const struct proctree *tree, pid_t child)
 	}
 	return !(tree->target_group != 0 &&
 	         getsid(child) == tree->target_group) &&
-	       !procfs_has_variable(child, tree->id);
+	       !environment_has(child, tree->id);
 }
 
 static bool
@@ -160,7 +154,7 @@ visit_child(pid_t pid, void *context)
 
 	/* The PID may be somebody else's by now. A child of the tree's is not,
 	 * nor is one that was just handed to the subreaper. */
-	if (is_dead(&stat) ||
+	if (procfs_is_dead(&stat) ||
 	    (stat.parent != walk->parent && stat.parent != walk->tree->root))
 		return 0;
 
@@ -198,7 +192,7 @@ visit_any(pid_t pid, void *context)
 {
 	struct procfs_stat stat;
 
-	if (procfs_read_stat(pid, &stat) == -1 || is_dead(&stat))
+	if (procfs_read_stat(pid, &stat) == -1 || procfs_is_dead(&stat))
 		return 0;
 
 	const struct process process = process_from(pid, &stat);
