@@ -18,7 +18,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 # less to make at exec and to copy at fork, which is most of what a run costs.
 ifneq (,$(findstring musl,$(CC)))
 PLACING := -flto -fno-pie -fno-asynchronous-unwind-tables
-LINKING := -flto -static -no-pie -Wl,-z,norelro -Wl,-z,noseparate-code \
+LINKING := -flto -flto-partition=one -static -no-pie -Wl,-z,norelro -Wl,-z,noseparate-code \
 	-Wl,--build-id=none -Wl,--gc-sections
 endif
 
@@ -27,14 +27,15 @@ HEADERS  := watchdog.h $(wildcard src/*.h)
 OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
 PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c)) \
 	$(patsubst tests/unit/%.c,build/tests/unit-%,$(wildcard tests/unit/*.c))
+FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
 SCRIPTS  := .ci/run bench/run tests/run tests/lint tests/install-tools \
-	tests/demo $(wildcard examples/*)
+	tests/check tests/demo tests/fuzz/run $(wildcard examples/*)
 HOST_CC  := cc
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
 
-.PHONY: all demo test lint check asan bench format install uninstall clean programs
+.PHONY: all demo test lint check asan fuzz bench format install uninstall clean programs
 
 all: wdrun
 
@@ -44,7 +45,7 @@ wdrun: build/default/wdrun
 
 $(BUILD)/wdrun: $(OBJECTS)
 	@echo '  link    $@'
-	$(QUIET)$(CC) $(CFLAGS) $(LINKING) $(LDFLAGS) -o $@ $(OBJECTS)
+	$(QUIET)$(CC) $(CFLAGS) $(PLACING) $(LINKING) $(LDFLAGS) -o $@ $(OBJECTS)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -89,6 +90,19 @@ asan: programs
 		-fsanitize=address,undefined -fno-sanitize-recover=all \
 		-fno-omit-frame-pointer" build/asan/wdrun
 	@WDRUN=$(CURDIR)/build/asan/wdrun PROGRAMS=$(CURDIR)/build/tests tests/run
+
+# Each parser of what others may have written, for FUZZ_SECONDS.
+fuzz:
+	@tests/install-tools fuzz
+	@$(MAKE) --no-print-directory $(FUZZERS)
+	@FUZZ_SECONDS="$(FUZZ_SECONDS)" tests/fuzz/run $(FUZZERS)
+
+build/fuzz/%: tests/fuzz/%.c $(SOURCES) $(HEADERS)
+	@mkdir -p $(@D)
+	@echo '  compile $@'
+	$(QUIET)clang -O1 -g -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=all $(STANDARD) -Wall -Wextra \
+		-o $@ $< $(filter-out watchdog.c,$(SOURCES))
 
 bench: wdrun
 	@tests/install-tools bench

@@ -2,7 +2,6 @@
 #include "watchdog.h"
 
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/caller.h"
+#include "src/cancel.h"
 #include "src/children.h"
 #include "src/console.h"
 #include "src/descriptors.h"
@@ -19,19 +20,22 @@
 #include "src/front.h"
 #include "src/jobcontrol.h"
 #include "src/judge.h"
+#include "src/list.h"
 #include "src/listener.h"
 #include "src/message.h"
 #include "src/narrator.h"
 #include "src/options.h"
 #include "src/output.h"
-#include "src/pidfd.h"
 #include "src/plumbing.h"
+#include "src/reap.h"
+#include "src/settle.h"
 #include "src/signals.h"
 #include "src/supervisor.h"
 #include "src/target.h"
 #include "src/testament.h"
 #include "src/treekill.h"
 
+static int serve(const struct options *options);
 static void prepare(struct run *run);
 static _Noreturn void be_supervisor(struct run *run);
 static struct outcome take_over(struct run *run);
@@ -45,10 +49,6 @@ static void enter_lingering(struct run *run, int64_t now);
 static void enter_stopping(struct run *run, enum reason why, int64_t now);
 static void finish(struct run *run);
 static void wake_front(struct run *run);
-static void note_strangers(struct run *run);
-static void watch_caller(struct run *run);
-static void make_id(struct run *run);
-static char *add_number(char *end, uint64_t number, unsigned base);
 static _Noreturn void die(const char *what);
 
 int
@@ -78,10 +78,15 @@ main(int argc, char *argv[])
 	if (usage != OPTIONS_ARE_COMPLETE)
 		return usage;
 
+	if (run.options.mode != MODE_RUN)
+		return serve(&run.options);
+
 	prepare(&run);
 	run.supervisor = process_fork();
-	if (run.supervisor == -1)
+	if (run.supervisor == -1) {
+		settle_at_once(&run);
 		die("cannot start the supervisor");
+	}
 	if (run.supervisor == 0)
 		be_supervisor(&run);
 
@@ -92,6 +97,24 @@ main(int argc, char *argv[])
 	output_end(&run);
 	leave_terminal(&run);
 	front_end(verdict);
+}
+
+/* What can be done without a COMMAND: with the runs on record. */
+static int
+serve(const struct options *options)
+{
+	switch (options->mode) {
+	case MODE_LIST:
+		return list_print(options->registry, options->as_json);
+	case MODE_REAP:
+		return reap_all(options->registry, options->quiet);
+	case MODE_CANCEL:
+		return cancel_run(options->registry, options->cancel,
+		                  options->quiet);
+	case MODE_RUN:
+		break;
+	}
+	return STATUS_FAILED;
 }
 
 /* All that both watchers need, before they part. */
@@ -107,7 +130,8 @@ prepare(struct run *run)
 	if (run->null_fd == -1)
 		die("/dev/null");
 	/* What this opens may hang. So signals have to be able to end us. */
-	if (plumbing_is_needed(run) && plumbing_lay(run) == -1)
+	if (settle_prepare(run) == -1 ||
+	    (plumbing_is_needed(run) && plumbing_lay(run) == -1))
 		_exit(STATUS_FAILED);
 	if (signals_block(&run->callers_mask) == -1)
 		die("cannot block signals");
@@ -129,11 +153,16 @@ prepare(struct run *run)
 	     (run->options.session == SESSION_AUTO && terminal_is_stdin()));
 	if (run->shares_group)
 		terminal_remember(&run->terminal);
-	if (run->options.die_with_parent)
-		watch_caller(run);
-	note_strangers(run);
-	make_id(run);
+	if (caller_watch(run) == -1 || caller_note_strangers(run) == -1)
+		_exit(STATUS_FAILED);
+	runid_make(run->id, run->front);
 	run->tree.id = run->id;
+
+	/* Last of all: from now on there is something to be undone. */
+	const int status = settle_begin(run);
+
+	if (status != LOCKS_ARE_TAKEN)
+		_exit(status);
 }
 
 static _Noreturn void
@@ -160,6 +189,8 @@ be_supervisor(struct run *run)
 	}
 	testament_judge(run, verdict);
 	finish(run);
+	settle(run);
+	testament_settled(run);
 	wake_front(run);
 	if (run->front_is_lost)
 		leave_terminal(run);
@@ -174,6 +205,7 @@ take_over(struct run *run)
 	supervise(run);
 
 	finish(run);
+	settle(run);
 	return judge_verdict(run);
 }
 
@@ -263,12 +295,16 @@ begin(struct run *run, enum state next, enum reason why)
 		enter_lingering(run, now);
 		break;
 	case STATE_STOPPING:
+		supervisor_show_stopping(run);
 		jobcontrol_resume_clocks(run, now);
 		enter_stopping(run, why, now);
 		break;
 	case STATE_KILLING:
+		supervisor_show_stopping(run);
 		jobcontrol_resume_clocks(run, now);
 		supervisor_start_killing(run, now);
+		if (why == REASON_FRONT_LOST)
+			settle_inherit(run);
 		break;
 	case STATE_RUNNING:
 	case STATE_DONE:
@@ -325,72 +361,6 @@ wake_front(struct run *run)
 		if (news.now >= run->clocks.wake)
 			jobcontrol_wake(run, news.now);
 	}
-}
-
-/* An exec without a fork leaves us children that are none of the command's. */
-static void
-note_strangers(struct run *run)
-{
-	siginfo_t info;
-
-	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) ==
-	    0) {
-		if (proctree_note_strangers(&run->tree) == -1)
-			die("cannot note the children there are");
-	} else if (errno != ECHILD) {
-		die("cannot wait for children");
-	}
-}
-
-/* --die-with-parent: a pidfd, since PR_SET_PDEATHSIG follows a thread. */
-static void
-watch_caller(struct run *run)
-{
-	run->caller = getppid();
-	if (run->caller == 0) {
-		errno = ESRCH;
-		die("--die-with-parent: the caller is in another PID namespace");
-	}
-	run->caller_fd = pidfd_open(run->caller);
-	if (run->caller_fd == -1)
-		die("--die-with-parent: cannot watch the caller");
-	/* It may have died before it was watched; then we have another one. */
-	if (getppid() != run->caller) {
-		errno = ESRCH;
-		die("--die-with-parent: the caller is gone");
-	}
-}
-
-/*
- * A run's ID is its front's PID and the moment of its start, "4711-1879ab…".
- * By hand: at this point, what snprintf(3) touches of memory is a measurable
- * part of all that a short run costs.
- */
-static void
-make_id(struct run *run)
-{
-	static const char name[] = "WDRUN_ID=";
-	char *end = run->id + sizeof(name) - 1;
-
-	memcpy(run->id, name, sizeof(name) - 1);
-	end = add_number(end, (uint64_t)run->front, 10);
-	*end++ = '-';
-	end = add_number(end, (uint64_t)duration_since_epoch(), 16);
-	*end = '\0';
-}
-
-static char *
-add_number(char *end, uint64_t number, unsigned base)
-{
-	char digits[24];
-	size_t count = 0;
-
-	do
-		digits[count++] = "0123456789abcdef"[number % base];
-	while ((number /= base) > 0);
-	while (count > 0)
-		*end++ = digits[--count];
-	return end;
 }
 
 /* For the time when nothing is started yet. */

@@ -13,15 +13,18 @@
 
 #include "src/output.h"
 #include "src/proctree.h"
+#include "src/runid.h"
 #include "src/terminal.h"
 
+#define STATUS_NOT_HAD     1
+#define STATUS_LOCKED      75 /* EX_TEMPFAIL of sysexits.h */
 #define STATUS_TIMED_OUT   124
 #define STATUS_FAILED      125
 #define STATUS_CANNOT_RUN  126
 #define STATUS_NOT_FOUND   127
 #define STATUS_SIGNAL_BASE 128
 
-#define RUN_ID_SIZE 48
+#define FILES_MAX 16 /* of --lock, and of --cleanup */
 
 enum state {
 	STATE_RUNNING,   /* the target was started */
@@ -66,18 +69,42 @@ enum session {
 	SESSION_OWN,     /* --setsid, --no-stdin */
 };
 
+/* What wdrun is to do. */
+enum mode {
+	MODE_RUN,
+	MODE_LIST,
+	MODE_REAP,
+	MODE_CANCEL,
+};
+
+struct files {
+	size_t count;
+	const char *paths[FILES_MAX];
+};
+
 struct options {
+	enum mode mode;
 	int64_t timeout;
 	int64_t idle_timeout;
 	int64_t until_grace;
 	int64_t kill_after;
 	int64_t idle_after_exit;
 	int64_t max_after_exit;
+	int64_t lock_wait;
+	int lock_exit;
 	int signal;
 	enum survivors survivors;
 	enum session session;
 	const char *until; /* or NULL */
 	const char *tee;   /* or NULL */
+	struct files locks;
+	struct files cleanups;
+	const char *name;     /* or NULL */
+	const char *registry; /* or NULL */
+	const char *cancel;   /* the run that MODE_CANCEL means */
+	bool is_for_run;      /* an option that means nothing to other modes */
+	bool is_registered;
+	bool as_json;
 	bool idle_unless_busy;
 	bool pty;
 	bool preserve_status;
@@ -131,7 +158,7 @@ struct run {
 	bool shares_group; /* the target is in the caller's group and session */
 	bool ignores_sigchld;
 	uint64_t callers_mask;
-	char id[RUN_ID_SIZE]; /* "WDRUN_ID=…" */
+	char id[RUNID_SIZE]; /* "WDRUN_ID=…" */
 
 	int null_fd;
 	int lifeline[2];  /* the front has the write end, the supervisor */
@@ -170,6 +197,7 @@ struct run {
 	struct proctree tree;
 	struct terminal terminal;
 	struct output output;
+	struct estate *estate; /* see settle.h; or NULL */
 };
 
 /* What one wake-up brought. */

@@ -128,6 +128,33 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 	return text;
 }
 
+char *
+duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE])
+{
+	const int64_t seconds = ns < 0 ? 0 : ns / SECOND;
+	const int64_t minutes = seconds / 60;
+	const int64_t hours = minutes / 60;
+
+	if (ns == NEVER)
+		(void)snprintf(text, DURATION_TEXT_SIZE, "-");
+	else if (minutes == 0)
+		(void)snprintf(text, DURATION_TEXT_SIZE, "%" PRId64 "s",
+		               seconds);
+	else if (hours == 0)
+		(void)snprintf(text, DURATION_TEXT_SIZE,
+		               "%" PRId64 "m%02" PRId64 "s", minutes,
+		               seconds % 60);
+	else if (hours < 24)
+		(void)snprintf(text, DURATION_TEXT_SIZE,
+		               "%" PRId64 "h%02" PRId64 "m", hours,
+		               minutes % 60);
+	else
+		(void)snprintf(text, DURATION_TEXT_SIZE,
+		               "%" PRId64 "d%02" PRId64 "h", hours / 24,
+		               hours % 24);
+	return text;
+}
+
 /*
  * Not by way of the vDSO where that can be had: mapping its pages in costs a
  * short run more than the calls that it makes could save.

@@ -27,6 +27,13 @@ int duration_parse(const char *text, int64_t *ns);
  */
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
+/*
+ * Writes NS as a reader takes it in at a glance: "12s", "5m03s", "2h14m",
+ * "3d04h", and "-" for NEVER. What is smaller than shown is left out; less than
+ * nothing is "0s". Returns TEXT.
+ */
+char *duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE]);
+
 /* The time now. Never fails: CLOCK_MONOTONIC exists on every Linux. */
 int64_t duration_now(void);
 

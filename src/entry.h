@@ -7,6 +7,7 @@
 
 #include "identity.h"
 #include "message.h"
+#include "runid.h"
 #include "snapshot.h"
 
 #define ENTRY_TEXT_MAX     32768 /* bytes of a whole entry */
@@ -26,7 +27,8 @@ struct entry {
 	const char *name; /* or NULL */
 	const char *boot;
 	uint64_t pid_namespace;
-	struct identity front; /* pid 0 in another PID namespace */
+	uint64_t time_namespace; /* by which starts are told, or 0 */
+	struct identity front;   /* pid 0 in another PID namespace */
 	struct identity supervisor;
 	struct identity target;
 	bool has_session;   /* the target leads a session of its own */
@@ -47,8 +49,9 @@ struct entry {
 /*
  * Appends ENTRY to LINE as text: "key value" lines, the last of which is "end".
  * entry->command is not looked at, but COMMAND, NULL-terminated as in main(),
- * of which no more is kept than fits the limits above. Returns 0, or -1 with
- * errno EMSGSIZE.
+ * of which no more is kept than fits the limits above, and LINE; where that is
+ * not all, or entry->is_cut, the text says so. Returns 0, or -1 with errno
+ * EMSGSIZE.
  */
 int entry_format(struct line *line, const struct entry *entry,
                  char *const command[]);

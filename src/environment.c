@@ -16,10 +16,47 @@ struct match {
 	bool is_lost; /* not this one; the next begins behind a null byte */
 };
 
-/* Adds BYTE. Returns whether the variable is complete with it. */
+/* What has been seen of a variable whose name is known, and its value not. */
+struct value {
+	const char *name; /* "NAME=" */
+	size_t matched;   /* bytes of the name */
+	bool is_lost;     /* another variable; as above */
+	char *text;       /* of RUNID_SIZE bytes */
+	size_t length;
+};
+
+/* Called for each byte of an environment. Returns whether that is enough. */
+typedef bool take_byte(void *context, char byte);
+
+/* Gives the environment of PID to TAKE. Returns whether that had enough. */
 static bool
-match_byte(struct match *match, char byte)
+read_environment(pid_t pid, take_byte *take, void *context)
 {
+	char path[PATH_SIZE];
+	char chunk[CHUNK_SIZE];
+	bool is_enough = false;
+	ssize_t length;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd == -1)
+		return false;
+	while (!is_enough && (length = read(fd, chunk, sizeof(chunk))) > 0) {
+		for (ssize_t i = 0; i < length && !is_enough; i++)
+			is_enough = take(context, chunk[i]);
+	}
+	(void)close(fd);
+	return is_enough;
+}
+
+/* Returns whether the variable is complete with BYTE. */
+static bool
+match_byte(void *context, char byte)
+{
+	struct match *const match = context;
+
 	match->is_lost |= byte != match->variable[match->length];
 	if (byte != '\0') {
 		match->length += !match->is_lost;
@@ -32,25 +69,48 @@ match_byte(struct match *match, char byte)
 	return false;
 }
 
+/*
+ * Returns whether the value is complete with BYTE. One that is too long is
+ * complete as well, and as none: the first part of it could be somebody's ID.
+ */
+static bool
+value_byte(void *context, char byte)
+{
+	struct value *const value = context;
+
+	if (value->is_lost) {
+		value->is_lost = byte != '\0';
+		return false;
+	}
+	if (value->name[value->matched] != '\0') {
+		const bool is_next = byte == value->name[value->matched];
+
+		value->matched = is_next ? value->matched + 1 : 0;
+		value->is_lost = !is_next && byte != '\0';
+		return false;
+	}
+	if (byte == '\0' || value->length == RUNID_SIZE - 1) {
+		value->text[byte == '\0' ? value->length : 0] = '\0';
+		return true;
+	}
+	value->text[value->length++] = byte;
+	return false;
+}
+
 bool
 environment_has(pid_t pid, const char *variable)
 {
 	struct match match = { .variable = variable };
-	char path[PATH_SIZE];
-	char chunk[CHUNK_SIZE];
-	bool is_there = false;
-	ssize_t length;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	return read_environment(pid, match_byte, &match);
+}
 
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+bool
+environment_read_id(pid_t pid, char id[RUNID_SIZE])
+{
+	struct value value = { .name = RUNID_VARIABLE "=", .text = id };
 
-	if (fd == -1)
-		return false;
-	while (!is_there && (length = read(fd, chunk, sizeof(chunk))) > 0) {
-		for (ssize_t i = 0; i < length && !is_there; i++)
-			is_there = match_byte(&match, chunk[i]);
-	}
-	(void)close(fd);
-	return is_there;
+	if (!read_environment(pid, value_byte, &value))
+		id[0] = '\0'; /* also where the end of it was missing */
+	return id[0] != '\0';
 }

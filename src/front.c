@@ -16,6 +16,7 @@
 #include "duration.h"
 #include "helper.h"
 #include "message.h"
+#include "settle.h"
 #include "signals.h"
 #include "target.h"
 #include "testament.h"
@@ -166,13 +167,26 @@ prepare_to_take_over(struct run *run, const struct testament *testament)
 	run->lifeline[1] = -1;
 }
 
+/* The supervisor may have died when its work was done, but for this. */
+static void
+settle_for_supervisor(struct run *run, const struct testament *testament)
+{
+	if (testament->is_settled)
+		return;
+	run->target_left = testament->stop == REASON_NONE;
+	run->tree_is_empty = testament->tree_is_empty;
+	settle(run);
+}
+
 bool
 front_watch(struct run *run, struct outcome *verdict)
 {
-	int keep[2 + OUTPUT_FDS] = { run->lifeline[1], run->testament[0] };
+	int keep[2 + OUTPUT_FDS + ESTATE_FDS] = { run->lifeline[1],
+		                                  run->testament[0] };
 	struct testament testament = { .target = 0 };
 
 	output_keep(run, &keep[2]);
+	settle_keep(run, &keep[2 + OUTPUT_FDS]);
 	/* The supervisor first: until the target is on its way, what there is
 	 * to do here can wait. */
 	(void)sched_yield();
@@ -192,8 +206,10 @@ front_watch(struct run *run, struct outcome *verdict)
 		        strerror(testament.exec_errno));
 	*verdict = testament.verdict;
 	run->stop = testament.stop;
-	if (verdict->kind != OUTCOME_UNKNOWN)
+	if (verdict->kind != OUTCOME_UNKNOWN) {
+		settle_for_supervisor(run, &testament);
 		return true;
+	}
 	prepare_to_take_over(run, &testament);
 	return false;
 }

@@ -9,6 +9,7 @@
 #include "../watchdog.h"
 #include "message.h"
 #include "optiontable.h"
+#include "print.h"
 
 #define VERSION "0.1.0"
 
@@ -34,6 +35,7 @@ add_help(struct line *text)
 	line_add(
 	    text,
 	    "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
+	    "       wdrun --list | --cancel=RUN | --reap [--registry=DIR]\n"
 	    "Run COMMAND, and see that it ends with all that it started.\n\n");
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const struct help_row *const row = &rows[i];
@@ -51,29 +53,9 @@ add_help(struct line *text)
 	}
 	line_add(text,
 	         "\nDUR: " ACCEPTED_DURATIONS " (ms, s, m, h, d; bare: "
-	         "seconds).\nStatus: COMMAND's own, 124 timeout, 125 wdrun "
-	         "failed, 126 cannot execute,\n127 not found. More: man "
-	         "wdrun\n");
-}
-
-/* Not by printf(3): stdout's buffer would be another page of memory in each
- * run. What is printed has to arrive: --help > /dev/full is a failure. */
-static int
-print(const struct line *text)
-{
-	size_t done = 0;
-
-	while (done < text->length) {
-		const ssize_t written = write(STDOUT_FILENO, text->text + done,
-		                              text->length - done);
-
-		if (written == -1) {
-			message("cannot write to stdout: %s", strerror(errno));
-			return STATUS_FAILED;
-		}
-		done += (size_t)written;
-	}
-	return EXIT_SUCCESS;
+	         "seconds).\nStatus: COMMAND's own, 75 lock held, 124 timeout, "
+	         "125 wdrun failed, 126 cannot\nexecute, 127 not found. "
+	         "More: man wdrun\n");
 }
 
 int
@@ -83,7 +65,7 @@ help_print(void)
 	struct line help = { .text = text, .size = sizeof(text) };
 
 	add_help(&help);
-	return print(&help);
+	return print_line(&help);
 }
 
 int
@@ -91,6 +73,6 @@ help_print_version(void)
 {
 	char text[] = "wdrun " VERSION "\n";
 
-	return print(
+	return print_line(
 	    &(struct line){ .text = text, .length = sizeof(text) - 1 });
 }

@@ -89,6 +89,12 @@ helper_await(struct proctree *tree, pid_t pid)
 }
 
 bool
+helper_ask(struct proctree *tree, pid_t pid, int signal)
+{
+	return insist(tree, pid, signal);
+}
+
+bool
 helper_end(struct proctree *tree, pid_t pid, int signal)
 {
 	return (signal != SIGKILL && insist(tree, pid, signal)) ||

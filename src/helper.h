@@ -34,6 +34,10 @@ void helper_keep_going(const struct proctree *tree);
  * for longer than a fifth of a second. Returns whether it is. */
 bool helper_await(struct proctree *tree, pid_t pid);
 
+/* Asks PID, a helper of this process's, by SIGNAL to end, and reaps it. Returns
+ * whether it is dead after a fifth of a second. */
+bool helper_ask(struct proctree *tree, pid_t pid, int signal);
+
 /*
  * Ends PID, a helper of this process's: by SIGNAL, and after a fifth of a
  * second by SIGKILL. Returns whether it is dead: one that hangs in the kernel

@@ -54,8 +54,8 @@ identity_open(const struct identity *identity)
 int
 identity_boot(char id[BOOT_ID_SIZE])
 {
-	const int fd = open("/proc/sys/kernel/random/boot_id",
-	                    O_RDONLY | O_CLOEXEC);
+	const int fd =
+	    open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
 	if (fd == -1)
 		return -1;
@@ -70,6 +70,14 @@ identity_boot(char id[BOOT_ID_SIZE])
 	id[length] = '\0';
 	id[strcspn(id, "\n")] = '\0';
 	return 0;
+}
+
+uint64_t
+identity_time_namespace(void)
+{
+	struct stat file;
+
+	return stat("/proc/self/ns/time", &file) == -1 ? 0 : file.st_ino;
 }
 
 int

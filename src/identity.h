@@ -35,4 +35,8 @@ int identity_boot(char id[BOOT_ID_SIZE]);
  * or -1 with errno. */
 int identity_namespace(uint64_t *number);
 
+/* The same of the time namespace, by whose clock /proc tells when a process was
+ * started: time_namespaces(7). 0 where there are none (before Linux 5.6). */
+uint64_t identity_time_namespace(void);
+
 #endif

@@ -13,17 +13,10 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define LINE_SIZE     4096 /* PIPE_BUF: a write(2) of it is atomic */
-#define PATIENCE_MS   200  /* for a reader that is slow, not stuck */
-#define FIRST_VISIBLE 0x20
-#define DELETE        0x7f
+#include "utf8.h"
 
-/* UTF-8, RFC 3629 */
-#define LEAD_KINDS        4
-#define CONTINUATION      0x80
-#define CONTINUATION_MASK 0xc0
-#define C1_LEAD           0xc2
-#define C1_END            0xa0
+#define LINE_SIZE   4096 /* PIPE_BUF: a write(2) of it is atomic */
+#define PATIENCE_MS 200  /* for a reader that is slow, not stuck */
 
 static ssize_t
 send_line(const struct line *line)
@@ -86,46 +79,6 @@ append(struct line *line, const char *format, va_list arguments)
 	line->length += (size_t)length < room ? (size_t)length : room - 1;
 }
 
-/*
- * How many bytes from TEXT on are one character that only prints: 0 for a
- * control character, be it of ASCII, of C1 (U+0080 to U+009F, which terminals
- * obey as well) or a byte that is no UTF-8.
- */
-static size_t
-printable_length(const unsigned char *text, size_t size)
-{
-	static const unsigned char masks[] = { 0x80, 0xe0, 0xf0, 0xf8 };
-	static const unsigned char leads[] = { 0x00, 0xc0, 0xe0, 0xf0 };
-	size_t length = 1;
-
-	while (length <= LEAD_KINDS &&
-	       (text[0] & masks[length - 1]) != leads[length - 1])
-		length++;
-	if (length > LEAD_KINDS || length > size)
-		return 0;
-	for (size_t i = 1; i < length; i++) {
-		if ((text[i] & CONTINUATION_MASK) != CONTINUATION)
-			return 0;
-	}
-	if (length == 1)
-		return text[0] >= FIRST_VISIBLE && text[0] != DELETE;
-	return text[0] == C1_LEAD && text[1] < C1_END ? 0 : length;
-}
-
-/* A file name or an argument must not drive the reader's terminal. */
-static void
-make_printable(char *text, size_t size)
-{
-	for (size_t at = 0; at < size;) {
-		const size_t length = printable_length(
-		    (const unsigned char *)text + at, size - at);
-
-		if (length == 0)
-			text[at++] = '?';
-		at += length;
-	}
-}
-
 void
 line_add(struct line *line, const char *format, ...)
 {
@@ -159,7 +112,7 @@ message(const char *format, ...)
 	append(&line, format, arguments);
 	va_end(arguments);
 
-	make_printable(text, line.length);
+	utf8_make_printable(text, line.length);
 	if (is_raw_terminal())
 		text[line.length++] = '\r';
 	text[line.length++] = '\n';

@@ -12,6 +12,7 @@
 #include "fork.h"
 #include "helper.h"
 #include "message.h"
+#include "settle.h"
 
 #define MESSAGE_SIZE 4000
 #define PATIENCE_MS  200 /* for naming; and again for printing */
@@ -33,6 +34,7 @@ narrate(const struct run *run, enum state next, enum reason why, int named_fd)
 	struct line line = { .text = text, .size = sizeof(text) };
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	settle_let_go(run); /* or a narrator that hangs keeps the locks */
 	diagnosis_add(&line, run, why, DIAGNOSIS_IN_FULL);
 	if (write(named_fd, "", 1) == 1)
 		tell(run, next, why, &line);

@@ -11,8 +11,8 @@
 #include "help.h"
 #include "message.h"
 #include "optiontable.h"
-#include "search.h"
-#include "signals.h"
+#include "registry.h"
+#include "values.h"
 
 #define IDLE_AFTER_EXIT_DEFAULT (2 * SECOND)
 #define MAX_AFTER_EXIT_DEFAULT  (10 * SECOND)
@@ -22,7 +22,7 @@
 
 /* '+' stops at the first operand, ':' tells a missing argument apart. Both
  * that and the letters are checked against the table by a test. */
-static const char letters[] = "+:t:i:u:k:s:pfqvhV";
+static const char letters[] = "+:t:i:u:k:s:pfl:w:E:c:n:qvhV";
 
 #define LONG_OPTION(id, name, argument, text)                                  \
 	{ name, (argument) != NULL ? required_argument : no_argument, NULL,    \
@@ -52,69 +52,13 @@ refuse_option(int found, const char *argument)
 }
 
 static int
-refuse_value(int id, const char *value, const char *accepted)
+choose_mode(struct options *options, enum mode mode)
 {
-	const struct help_row *const row = help_find(id);
-
-	message("--%s: '%s' is not %s", row == NULL ? "?" : row->name, value,
-	        accepted);
-	return STATUS_FAILED;
-}
-
-static int
-read_duration(int id, int64_t *ns)
-{
-	if (duration_parse(optarg, ns) == 0)
-		return OPTIONS_ARE_COMPLETE;
-	return refuse_value(id, optarg, "a duration (" ACCEPTED_DURATIONS ")");
-}
-
-static int
-read_signal(struct options *options)
-{
-	options->signal = signal_parse(optarg);
-	if (options->signal != -1)
-		return OPTIONS_ARE_COMPLETE;
-	return refuse_value('s', optarg, "a signal (TERM, SIGINT, 9, RTMIN+1)");
-}
-
-static int
-read_survivors(struct options *options)
-{
-	static const char *const words[] = {
-		[SURVIVORS_KILL] = "kill",
-		[SURVIVORS_WAIT] = "wait",
-		[SURVIVORS_LEAVE] = "leave",
-	};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(optarg, words[i]) == 0) {
-			options->survivors = (enum survivors)i;
-			return OPTIONS_ARE_COMPLETE;
-		}
+	if (options->mode != MODE_RUN && options->mode != mode) {
+		message("--list, --cancel and --reap: only one can be had");
+		return STATUS_FAILED;
 	}
-	return refuse_value(ID_SURVIVORS, optarg, "one of kill, wait, leave");
-}
-
-static int
-read_until(struct options *options)
-{
-	const size_t length = strlen(optarg);
-
-	if (length == 0 || length > SEARCH_TEXT_MAX)
-		return refuse_value('u', length == 0 ? "" : "(too long)",
-		                    "a text (1 to " SEARCH_TEXT_MAX_WORD
-		                    " bytes)");
-	options->until = optarg;
-	return OPTIONS_ARE_COMPLETE;
-}
-
-static int
-read_tee(struct options *options)
-{
-	if (*optarg == '\0')
-		return refuse_value(ID_TEE, optarg, "a file name");
-	options->tee = optarg;
+	options->mode = mode;
 	return OPTIONS_ARE_COMPLETE;
 }
 
@@ -129,40 +73,42 @@ choose_session(struct options *options, enum session session)
 	return OPTIONS_ARE_COMPLETE;
 }
 
-/* Takes the option ID, whose argument is in optarg. */
+/* Takes the option ID, whose argument is in optarg, if it is one of those that
+ * are about a run. */
 static int
-take_option(struct options *options, int id)
+take_option_of_run(struct options *options, int id)
 {
+	options->is_for_run = true;
 	switch (id) {
 	case 't':
-		return read_duration(id, &options->timeout);
+		return value_read_duration(id, &options->timeout);
 	case 'i':
-		return read_duration(id, &options->idle_timeout);
+		return value_read_duration(id, &options->idle_timeout);
 	case ID_IDLE_UNLESS_BUSY:
 		options->idle_unless_busy = true;
 		break;
 	case 'u':
-		return read_until(options);
+		return value_read_until(options);
 	case ID_UNTIL_GRACE:
-		return read_duration(id, &options->until_grace);
+		return value_read_duration(id, &options->until_grace);
 	case ID_PTY:
 		options->pty = true;
 		break;
 	case ID_TEE:
-		return read_tee(options);
+		return value_read_tee(options);
 	case 'k':
-		return read_duration(id, &options->kill_after);
+		return value_read_duration(id, &options->kill_after);
 	case 's':
-		return read_signal(options);
+		return value_read_signal(options);
 	case 'p':
 		options->preserve_status = true;
 		break;
 	case ID_IDLE_AFTER_EXIT:
-		return read_duration(id, &options->idle_after_exit);
+		return value_read_duration(id, &options->idle_after_exit);
 	case ID_MAX_AFTER_EXIT:
-		return read_duration(id, &options->max_after_exit);
+		return value_read_duration(id, &options->max_after_exit);
 	case ID_SURVIVORS:
-		return read_survivors(options);
+		return value_read_survivors(options);
 	case ID_DIE_WITH_PARENT:
 		options->die_with_parent = true;
 		break;
@@ -170,8 +116,38 @@ take_option(struct options *options, int id)
 		return choose_session(options, SESSION_CALLERS);
 	case ID_SETSID:
 		return choose_session(options, SESSION_OWN);
-	case ID_NO_STDIN:
+	case 'l':
+		return value_read_file(id, &options->locks);
+	case 'w':
+		return value_read_duration(id, &options->lock_wait);
+	case 'E':
+		return value_read_lock_exit(options);
+	case 'c':
+		return value_read_file(id, &options->cleanups);
+	case 'n':
+		return value_read_name(options);
+	default: /* ID_NO_STDIN */
 		options->no_stdin = true;
+		break;
+	}
+	return OPTIONS_ARE_COMPLETE;
+}
+
+static int
+take_option(struct options *options, int id)
+{
+	switch (id) {
+	case ID_REGISTRY:
+		return value_read_registry(options);
+	case ID_LIST:
+		return choose_mode(options, MODE_LIST);
+	case ID_REAP:
+		return choose_mode(options, MODE_REAP);
+	case ID_CANCEL:
+		options->cancel = optarg;
+		return choose_mode(options, MODE_CANCEL);
+	case ID_JSON:
+		options->as_json = true;
 		break;
 	case 'q':
 		options->quiet = true;
@@ -183,8 +159,10 @@ take_option(struct options *options, int id)
 		break;
 	case 'h':
 		return help_print();
-	default: /* 'V', the last row of the table */
+	case 'V':
 		return help_print_version();
+	default:
+		return take_option_of_run(options, id);
 	}
 	return OPTIONS_ARE_COMPLETE;
 }
@@ -209,6 +187,37 @@ check_combinations(const struct options *options)
 	if (options->pty && options->session == SESSION_CALLERS)
 		return refuse_combination(
 		    "--pty and --foreground: only one can be had");
+	if (options->locks.count == 0 && options->lock_wait != NOT_GIVEN)
+		return refuse_combination(
+		    "--lock-wait: says nothing without --lock");
+	if (options->locks.count == 0 && options->lock_exit != NOT_GIVEN)
+		return refuse_combination(
+		    "--lock-exit: says nothing without --lock");
+	if (options->as_json && options->mode != MODE_LIST)
+		return refuse_combination(
+		    "--json: says nothing without --list");
+	return OPTIONS_ARE_COMPLETE;
+}
+
+/* OPERAND is what is left of the command line, or NULL. */
+static int
+check_mode(const struct options *options, const char *operand)
+{
+	if (options->mode == MODE_RUN && operand == NULL)
+		return refuse_combination(
+		    "no COMMAND given (wdrun [OPTION]... [--] COMMAND "
+		    "[ARG]...; see wdrun --help)");
+	if (options->mode == MODE_RUN)
+		return OPTIONS_ARE_COMPLETE;
+	if (operand != NULL) {
+		message("--list, --cancel and --reap take no COMMAND ('%s')",
+		        operand);
+		return STATUS_FAILED;
+	}
+	if (options->is_for_run)
+		return refuse_combination(
+		    "--list, --cancel and --reap go with --registry, --json, "
+		    "--quiet and --verbose alone");
 	return OPTIONS_ARE_COMPLETE;
 }
 
@@ -225,6 +234,13 @@ settle(struct options *options)
 		options->until_grace = UNTIL_GRACE_DEFAULT;
 	if (options->no_stdin && options->session == SESSION_AUTO)
 		options->session = SESSION_OWN;
+	if (options->lock_wait == NOT_GIVEN)
+		options->lock_wait = 0;
+	if (options->lock_exit == NOT_GIVEN)
+		options->lock_exit = STATUS_LOCKED;
+	options->is_registered = options->name != NULL ||
+	                         options->registry != NULL ||
+	                         registry_is_wanted();
 }
 
 int
@@ -237,6 +253,8 @@ options_read(struct options *options, int argc, char *argv[])
 		.kill_after = KILL_AFTER_DEFAULT,
 		.idle_after_exit = IDLE_AFTER_EXIT_DEFAULT,
 		.max_after_exit = MAX_AFTER_EXIT_DEFAULT,
+		.lock_wait = NOT_GIVEN,
+		.lock_exit = NOT_GIVEN,
 		.signal = SIGTERM,
 	};
 
@@ -248,21 +266,18 @@ options_read(struct options *options, int argc, char *argv[])
 		if (id == -1)
 			break;
 
-		const int status = id == '?' || id == ':'
-		                       ? refuse_option(id, argv[optind - 1])
-		                       : take_option(options, id);
+		const int taken = id == '?' || id == ':'
+		                      ? refuse_option(id, argv[optind - 1])
+		                      : take_option(options, id);
 
-		if (status != OPTIONS_ARE_COMPLETE)
-			return status;
-	}
-	if (optind >= argc) {
-		message("no COMMAND given (wdrun [OPTION]... [--] COMMAND "
-		        "[ARG]...; see wdrun --help)");
-		return STATUS_FAILED;
+		if (taken != OPTIONS_ARE_COMPLETE)
+			return taken;
 	}
 
-	const int status = check_combinations(options);
+	int status = check_mode(options, argv[optind]);
 
+	if (status == OPTIONS_ARE_COMPLETE)
+		status = check_combinations(options);
 	settle(options);
 	options->command = argv + optind;
 	return status;

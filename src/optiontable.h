@@ -34,6 +34,16 @@
 	ROW(ID_PTY, "pty", NULL, "give it a terminal of its own")              \
 	ROW(ID_TEE, "tee", "FILE", "append a copy of its output to FILE")      \
 	ROW(ID_NO_STDIN, "no-stdin", NULL, "stdin is /dev/null; own session")  \
+	ROW('l', "lock", "FILE", "hold FILE for the run (repeatable)")         \
+	ROW('w', "lock-wait", "DUR", "wait for a held lock (0)")               \
+	ROW('E', "lock-exit", "CODE", "status when it stays held (75)")        \
+	ROW('c', "cleanup", "FILE", "remove COMMAND's own lock (repeatable)")  \
+	ROW('n', "name", "NAME", "put the run on record, as NAME")             \
+	ROW(ID_REGISTRY, "registry", "DIR", "the record's directory")          \
+	ROW(ID_LIST, "list", NULL, "show the runs on record and exit")         \
+	ROW(ID_JSON, "json", NULL, "show them as JSON")                        \
+	ROW(ID_CANCEL, "cancel", "RUN", "stop that run and exit")              \
+	ROW(ID_REAP, "reap", NULL, "end what killed runs have left and exit")  \
 	ROW('q', "quiet", NULL, "say nothing")                                 \
 	ROW('v', "verbose", NULL, "tell every decision")                       \
 	ROW('h', "help", NULL, "show this help and exit")                      \
@@ -51,6 +61,11 @@ enum {
 	ID_UNTIL_GRACE,
 	ID_PTY,
 	ID_TEE,
+	ID_REGISTRY,
+	ID_LIST,
+	ID_JSON,
+	ID_CANCEL,
+	ID_REAP,
 };
 
 #endif

@@ -320,10 +320,12 @@ end_relay(struct run *run, size_t number)
 		proctree_reap_child(&run->tree, channel->relay);
 	if (state->is_done) {
 		(void)helper_await(&run->tree, channel->relay);
-	} else if (!helper_is(&run->tree, channel->relay)) {
-		tell_killed(channel);
-	} else if (!helper_end(&run->tree, channel->relay, HELPER_GIVE_UP) ||
-	           !state->is_done) {
+	} else if (helper_ask(&run->tree, channel->relay, HELPER_GIVE_UP)) {
+		/* It may have been dying when it was asked. */
+		if (!state->is_done)
+			tell_killed(channel);
+	} else {
+		(void)helper_end(&run->tree, channel->relay, SIGKILL);
 		message("the relay of %s (PID %d) hung, in a file system "
 		        "perhaps: output may be lost",
 		        name_of(channel), channel->relay);

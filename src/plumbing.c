@@ -5,8 +5,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/sysmacros.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +13,7 @@
 
 #include "../watchdog.h"
 #include "duration.h"
+#include "fileinfo.h"
 #include "keyboard.h"
 #include "message.h"
 #include "pty.h"
@@ -22,9 +21,6 @@
 
 #define FIRST_OTHER 3
 #define TEE_MODE    0666
-
-#define DONT_SYNC      0x4000 /* AT_STATX_DONT_SYNC */
-#define TYPE_AND_INODE 0x101U /* STATX_TYPE | STATX_INO */
 
 /* One mapping for both kinds of helper. */
 struct shared {
@@ -62,52 +58,15 @@ is_writable(int fd)
 	       (mode & O_ACCMODE) != O_RDONLY;
 }
 
-/* What statx(2) fills in, as far as it is used here; musl has no name for it
- * before 1.2.5. */
-struct status {
-	uint32_t mask, block_size;
-	uint64_t attributes;
-	uint32_t links, user, group;
-	uint16_t mode, reserved;
-	uint64_t inode, size, blocks, attributes_mask;
-	uint64_t times[8];
-	uint32_t device_major, device_minor; /* of a device file */
-	uint32_t major, minor;
-	uint64_t rest[14];
-};
-
-/*
- * What file FD is, and of what type. As it is known here and now
- * (AT_STATX_DONT_SYNC): a file system that hangs is not asked.
- */
-static bool
-identify(int fd, struct status *status)
-{
-	struct stat file;
-
-	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | DONT_SYNC,
-	            TYPE_AND_INODE, status) == 0)
-		return true;
-	if (fstat(fd, &file) == -1)
-		return false;
-	*status = (struct status){
-		.mode = (uint16_t)file.st_mode,
-		.inode = file.st_ino,
-		.major = major(file.st_dev),
-		.minor = minor(file.st_dev),
-	};
-	return true;
-}
-
 static bool
 is_same_file(int left, int right, bool (*is_type)(mode_t))
 {
-	struct status a;
-	struct status b;
+	struct fileinfo a;
+	struct fileinfo b;
 
-	return identify(left, &a) && identify(right, &b) &&
-	       a.major == b.major && a.minor == b.minor && a.inode == b.inode &&
-	       is_type(a.mode);
+	return fileinfo_guess(left, &a) == 0 &&
+	       fileinfo_guess(right, &b) == 0 && a.device == b.device &&
+	       a.inode == b.inode && is_type(a.mode);
 }
 
 static bool
@@ -128,9 +87,10 @@ is_regular(mode_t mode)
 static bool
 is_terminal(int fd)
 {
-	struct status status;
+	struct fileinfo file;
 
-	return identify(fd, &status) && S_ISCHR(status.mode) && isatty(fd);
+	return fileinfo_guess(fd, &file) == 0 && S_ISCHR(file.mode) &&
+	       isatty(fd);
 }
 
 static int

@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define HELPERS_MAX 5 /* narrator, two relays, copyist, keyboard */
+#define HELPERS_MAX                                                            \
+	7 /* narrator, two relays, copyist, keyboard; and two that settle */
 
 struct process {
 	pid_t pid;

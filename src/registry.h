@@ -6,12 +6,13 @@
 #include "entry.h"
 
 /* The registry: a directory with a file "ID.run" for each run on record. */
+#define REGISTRY_SUFFIX ".run"
 
 enum record_state {
 	RECORD_RUNNING,
-	RECORD_STOPPING, /* as one of its watchers says, or is dead */
-	RECORD_ORPHANED, /* both are */
-	RECORD_OLD,      /* from before the last boot */
+	RECORD_STOPPING,  /* as one of its watchers says, or is dead */
+	RECORD_ORPHANED,  /* both are */
+	RECORD_OLD,       /* from before the last boot */
 	RECORD_ELSEWHERE, /* from another PID namespace: nothing can be said */
 	RECORD_BROKEN,    /* no entry that could be read */
 };
@@ -19,9 +20,9 @@ enum record_state {
 struct record {
 	const char *file; /* its name in the directory */
 	int directory_fd;
-	int fd; /* the open file */
+	int fd; /* the open file; or -1, of a broken one */
 	enum record_state state;
-	int why;            /* of a broken one: errno, as of entry_parse */
+	int why;            /* of a broken one: errno, see registry_tell */
 	struct entry entry; /* if it is not broken */
 };
 
@@ -51,10 +52,17 @@ int registry_remove(int directory_fd, const char *id);
 /* Called for one record. Returns 0 to go on, else that ends the walk. */
 typedef int registry_visit(const struct record *record, void *context);
 
-/* Calls VISIT for each record there is, in the order of their start, the
- * broken ones last. What it is given is gone when it returns. Returns what
- * VISIT did, or -1 with errno. */
+/*
+ * Calls VISIT for each record there is, in the order of their start by the wall
+ * clock, the broken ones last. What it is given is gone when it returns. A
+ * record that is gone before its turn is left out, as is one whose run has
+ * ended meanwhile. VISIT may take records away. Returns what VISIT did, or -1
+ * with errno.
+ */
 int registry_visit_all(int directory_fd, registry_visit *visit, void *context);
+
+/* Tells in one line what is wrong with RECORD, a broken one. */
+void registry_tell(const struct record *record);
 
 /* "running", "stopping", "orphaned"… */
 const char *registry_state_name(enum record_state state);

@@ -5,8 +5,8 @@
 
 /*
  * Which file a path named at some moment. All 0: none. With the moment of its
- * birth (or, where a file system does not know that, of its last change), since
- * the number of an inode is given away again at once.
+ * birth, where the file system knows that, since the number of an inode may be
+ * given away again at once.
  */
 struct snapshot {
 	uint64_t device;

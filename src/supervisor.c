@@ -16,8 +16,10 @@
 #include "children.h"
 #include "descriptors.h"
 #include "duration.h"
+#include "heed.h"
 #include "jobcontrol.h"
 #include "listener.h"
+#include "settle.h"
 #include "signals.h"
 #include "treekill.h"
 
@@ -29,7 +31,6 @@
 #define RESTLESS_IS_STORM   3
 #define FREEZE_LIMIT        64
 #define REAP_INTERVAL       (100 * MILLISECOND)
-#define ECHO_WINDOW         SECOND /* a loaded machine takes its time */
 #define PAUSE_AFTER_FAILURE MILLISECOND
 
 /* What is waited for. */
@@ -52,18 +53,21 @@ supervisor_begin(struct run *run)
 void
 supervisor_settle(struct run *run)
 {
-	int keep[4 + OUTPUT_FDS] = { run->lifeline[0], run->testament[1],
-		                     run->caller_fd, run->signal_fd };
+	int keep[4 + OUTPUT_FDS + ESTATE_FDS] = { run->lifeline[0],
+		                                  run->testament[1],
+		                                  run->caller_fd,
+		                                  run->signal_fd };
 
 	/* killall(1) and pkill(1) go by this name: "pkill -9 wdrun" is not to
 	 * find both watchers, but the front alone. */
-	(void)prctl(PR_SET_NAME, "wd-supervisor", 0, 0, 0);
+	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
 	/* For one that somebody stopped, when the front is killed then. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	run->tree.callers_session = getsid(0);
 	(void)setsid();
 	listener_note_output(run);
 	output_keep(run, &keep[4]);
+	settle_keep(run, &keep[4 + OUTPUT_FDS]);
 	descriptors_release(run->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
 	run->null_fd = -1;
 	run->testament[0] = -1;
@@ -212,79 +216,6 @@ reap_orphans(struct run *run, const struct news *news)
 	reap_behind_target(run, news);
 }
 
-void
-supervisor_forward(const struct run *run, int signal)
-{
-	/* Not known, where the supervisor died before it could name it; and
-	 * kill(0) would be for the caller's own group. */
-	if (run->target <= 1)
-		return;
-	if (!run->shares_group && kill(-run->target, signal) == 0)
-		return;
-	/* Or it has not come to setsid yet. */
-	if (!run->target_exited)
-		(void)kill(run->target, signal);
-}
-
-/*
- * Whether a terminating signal is one that has come already, by another way:
- * whoever stops a tree with a wdrun in it (an outer wdrun, a shell's group)
- * hits front and supervisor alike, and may do so at each level of nesting.
- */
-static bool
-is_echo(const struct run *run, const struct news *news)
-{
-	return run->cancels > 0 && news->sender != run->cancel_sender &&
-	       news->now - run->cancelled_at < ECHO_WINDOW;
-}
-
-static void
-heed_terminating_signal(struct run *run, const struct news *news)
-{
-	if (is_echo(run, news))
-		return;
-	/* What came both ways came once, whatever lay between the two. */
-	if (news->is_passed_on)
-		run->cancels_passed_on++;
-	else
-		run->cancels_direct++;
-	run->cancels = run->cancels_direct > run->cancels_passed_on
-	                   ? run->cancels_direct
-	                   : run->cancels_passed_on;
-	run->cancel_signal = news->signal;
-	run->cancel_sender = news->sender;
-	run->cancelled_at = news->now;
-	/* The first one starts the stop, which sends it. */
-	if (run->state == STATE_STOPPING)
-		supervisor_signal_tree(run, news->signal);
-}
-
-static void
-heed_signal(struct run *run, const struct news *news)
-{
-	const int signal = news->signal;
-
-	/* What the terminal sends, the front gets as well. */
-	if (news->code == SI_KERNEL && signal_is_terminals(signal))
-		return;
-	if (signal_is_ignored(signal) ||
-	    signal_is_by_write(signal, news->sender))
-		return;
-	/* That one was to have ourselves go on, after somebody's SIGSTOP. */
-	if (signal == SIGCONT && news->code == SI_USER &&
-	    news->sender == run->front)
-		return;
-
-	if (signal_is_terminating(signal))
-		heed_terminating_signal(run, news);
-	else if (signal_is_terminal_stop(signal))
-		jobcontrol_stop(run, signal, news->now);
-	else if (signal == SIGCONT)
-		jobcontrol_continue(run, news->now);
-	else
-		supervisor_forward(run, signal);
-}
-
 /* The children are asked first, since that is all that a prompt end costs. */
 static bool
 tree_is_empty(struct run *run)
@@ -355,7 +286,7 @@ supervisor_attend(struct run *run, struct news *news)
 		if (run->shares_group || run->output.has_keyboard)
 			jobcontrol_follow(run, news->now);
 	} else {
-		heed_signal(run, news);
+		heed(run, news);
 	}
 	if (news->now >= run->clocks.wake)
 		jobcontrol_wake(run, news->now);
@@ -368,6 +299,20 @@ supervisor_attend(struct run *run, struct news *news)
 		look_for_progress(run, news->now);
 	if (run->state == STATE_KILLING && news->now >= run->clocks.sweep)
 		sweep(run, news->now);
+}
+
+void
+supervisor_forward(const struct run *run, int signal)
+{
+	/* Not known, where the supervisor died before it could name it; and
+	 * kill(0) would be for the caller's own group. */
+	if (run->target <= 1)
+		return;
+	if (!run->shares_group && kill(-run->target, signal) == 0)
+		return;
+	/* Or it has not come to setsid yet. */
+	if (!run->target_exited)
+		(void)kill(run->target, signal);
 }
 
 void
@@ -384,6 +329,13 @@ supervisor_sample(struct run *run, int64_t now)
 	run->activity =
 	    proctree_activity(&run->tree) + output_relayed(&run->output);
 	run->clocks.sample = duration_add(now, SAMPLE_INTERVAL);
+}
+
+void
+supervisor_show_stopping(const struct run *run)
+{
+	if (!run->is_front)
+		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 }
 
 void

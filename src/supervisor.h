@@ -3,6 +3,10 @@
 
 #include <stdint.h>
 
+/* What /proc/PID/comm says of a supervisor. */
+#define SUPERVISOR_NAME     "wd-supervisor"
+#define SUPERVISOR_STOPPING "wd-stopping"
+
 struct run;
 struct news;
 
@@ -31,6 +35,10 @@ void supervisor_forward(const struct run *run, int signal);
 
 /* Notes what the survivors do, to be compared by the next look at them. */
 void supervisor_sample(struct run *run, int64_t now);
+
+/* Shows by this process's name that the run is being stopped, to who lists the
+ * runs on record. */
+void supervisor_show_stopping(const struct run *run);
 
 /* Begins to kill the tree, and sets the bound on that. */
 void supervisor_start_killing(struct run *run, int64_t now);

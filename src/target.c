@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../watchdog.h"
+#include "enrol.h"
 #include "fork.h"
 #include "signals.h"
 #include "testament.h"
@@ -130,7 +131,8 @@ fail(const struct run *run, int status)
 	_exit(status);
 }
 
-/* Async-signal-safe, and so is all that it calls. */
+/* Async-signal-safe, and so is all that it calls, but for enrol(): which is
+ * as safe as in any process with one thread, whose fork interrupted nothing. */
 static _Noreturn void
 become_target(struct run *run, pid_t supervisor)
 {
@@ -153,6 +155,8 @@ become_target(struct run *run, pid_t supervisor)
 
 	if (!run->shares_group)
 		(void)setsid(); /* a process just forked leads no group */
+	if (enrol(run) == -1)
+		_exit(STATUS_FAILED);
 	if (run->options.no_stdin && dup2(run->null_fd, STDIN_FILENO) == -1)
 		fail(run, STATUS_FAILED);
 	if (output_give(run) == -1)

@@ -154,3 +154,116 @@ ends_with() {
 	[ ! -e ran ]
 	[[ $stderr == "usage: agent-run.sh "* ]]
 }
+
+# --- review-poll.sh ----------------------------------------------------------
+
+# reviewer LINE...: a review command that does these lines, and two requests.
+reviewer() {
+	printf '%s\n' '#!/bin/bash' 'echo "reviewing $1"' "$@" >review
+	chmod +x review
+	mkdir -p queue
+	echo '{"id":1051}' >queue/1051
+	echo '{"id":1052}' >queue/1052
+}
+
+# poll [COMMAND...]: a round, as cron calls it, or called by COMMAND.
+poll() {
+	complete "${@:-env}" "$root/examples/review-poll.sh"
+}
+
+under_wdrun=("$WDRUN" -t 2 --cleanup=review.lock)
+
+# A FIFO that nobody writes, and a jq line that says too much.
+hangs='mkfifo requests; jq .id requests >ids.json echo "ids written"'
+
+@test "a poll does the reviews that were asked for, once, with the lock held" {
+	reviewer '[ "$(cat review.lock)" = "$PPID" ] && jq -e .id "$1"'
+	poll "${under_wdrun[@]}"
+
+	[ "$status" -eq 0 ]
+	diff out - <<-'END'
+		reviewing queue/1051
+		1051
+		reviewing queue/1052
+		1052
+	END
+	diff err - <<-'END'
+		review-poll: 1051: done
+		review-poll: 1052: done
+	END
+	[ ! -e review.lock ]
+
+	poll "${under_wdrun[@]}"
+	[ "$status" -eq 0 ]
+	[ -z "$output$stderr" ]
+	[ ! -e review.lock ]
+}
+
+@test "a review that fails is tried again in the next round" {
+	reviewer '[[ $1 != *1051 ]] || exit 3'
+	poll "${under_wdrun[@]}"
+
+	[ "$status" -eq 1 ]
+	[ "$(ls queue)" = 1051 ]
+	[[ $stderr == *"review-poll: 1051: failed with status 3"* ]]
+	[ ! -e review.lock ]
+}
+
+@test "a poll that finds another at it does nothing" {
+	reviewer
+	complete bash -c 'echo $$ >review.lock
+		"$@"; exit $?' - "${under_wdrun[@]}" "$root/examples/review-poll.sh"
+
+	[ "$status" -eq 75 ]
+	[ "$(ls queue)" = $'1051\n1052' ]
+	[ "$stderr" = "review-poll: PID $(cat review.lock) is at it" ]
+}
+
+@test "a poll whose review hangs is ended, and the next one does its work" {
+	need jq
+	reviewer "$hangs"
+	poll "${under_wdrun[@]}"
+	[ "$status" -eq 124 ]
+	nobody_is_left
+	[ ! -e review.lock ]
+	[ "$(grep -oE '[0-9]+ jq ' err | sort -u | wc -l)" -eq 1 ]
+
+	reviewer
+	poll "${under_wdrun[@]}"
+	[ "$status" -eq 0 ]
+	[ -z "$(ls queue)" ]
+	[ ! -e review.lock ]
+}
+
+@test "a poll whose review hangs blocks the next one without wdrun" {
+	need jq
+	reviewer "$hangs"
+	start "$root/examples/review-poll.sh"
+	wait_until 30 test -s review.lock
+	first=$started
+
+	start "$root/examples/review-poll.sh"
+	finish
+	[ "$status" -eq 75 ]
+	end_leftovers
+	wait "$first" || true
+	[ -e review.lock ]
+}
+
+@test "a poll and a run with --lock on the same file respect each other" {
+	reviewer 'touch at-it; until [ -e go ]; do sleep 0.02; done'
+	start "$root/examples/review-poll.sh"
+	first=$started
+	wait_until 30 test -e at-it
+	complete "$WDRUN" --lock=review.lock touch ran
+	[ "$status" -eq 75 ]
+	[ ! -e ran ]
+	touch go
+	wait "$first"
+
+	reviewer
+	complete "$WDRUN" --lock=review.lock "$root/examples/review-poll.sh"
+	[ "$status" -eq 75 ]
+	[[ $stderr == "review-poll: PID $started is at it" ]]
+	[ ! -e review.lock ]
+}

@@ -4,7 +4,7 @@
 # fail with ENOSYS (programs/deny.c), and where /proc/PID/task/TID/children is
 # not compiled in.
 #
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2086,SC2154
 
 load helper
 
@@ -183,4 +183,57 @@ hide_children_of() {
 	finish
 
 	wait_until 10 nobody_is_left
+}
+
+# A poll that runs on its own, the old kernel being for wdrun alone.
+hold_for_a_moment() {
+	bash -c 'echo $$ >held.lock; touch held; sleep 0.5; rm held.lock; sleep 0.3' \
+		3>&- &
+	holder=$!
+	wait_until 30 test -e held
+}
+
+@test "on an older kernel locks exclude, are waited for, and go" {
+	local without
+	for without in 'statx linkat' inotify_init1 \
+		'pidfd_open close_range'; do
+		on_kernel "$without" --lock=run.lock sh -c 'cat run.lock; read x' \
+			< <(sleep 0.7)
+		wait_until 30 test -s out
+		first=$started
+		[ "$(cat run.lock)" = "$(cat out)" ]
+		run ! flock -n run.lock true
+
+		status=0
+		"$PROGRAMS/deny" $without -- "$WDRUN" --lock=run.lock true ||
+			status=$?
+		[ "$status" -eq 75 ]
+		"$PROGRAMS/deny" $without -- "$WDRUN" --lock=run.lock -w 60 true
+		started=$first
+		finish
+		[ ! -e run.lock ]
+
+		rm -f held
+		hold_for_a_moment
+		status=0
+		"$PROGRAMS/deny" $without -- "$WDRUN" -q --lock=held.lock true ||
+			status=$?
+		[ "$status" -eq 75 ]
+		"$PROGRAMS/deny" $without -- "$WDRUN" --lock=held.lock -w 60 true
+		[ ! -e held.lock ]
+		wait "$holder"
+	done
+}
+
+@test "on an older kernel the command's own locks are removed" {
+	local without
+	for without in statx 'statx linkat inotify_init1 pidfd_open'; do
+		on_kernel "$without" -t 500ms --cleanup=pid.lock \
+			--cleanup=dir.lock sh -c \
+			'echo $$ >pid.lock; mkdir dir.lock; sleep 1000'
+		finish
+		[ "$status" -eq 124 ]
+		[ ! -e pid.lock ]
+		[ ! -e dir.lock ]
+	done
 }

@@ -3,7 +3,7 @@
 # The command line: what is accepted, and that a mistake is told before
 # anything is run.
 #
-# shellcheck disable=SC2016,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
@@ -29,6 +29,7 @@ partner_of() {
 	case $1 in
 	--idle-unless-busy) echo --idle-timeout=never ;;
 	--until-grace=*) echo --until=text ;;
+	--lock-wait=* | --lock-exit=*) echo --lock=lock ;;
 	esac
 }
 
@@ -314,7 +315,9 @@ partner_of() {
 		-u --until --until-grace -k --kill-after -s --signal -p \
 		--preserve-status --idle-after-exit --max-after-exit \
 		--survivors --die-with-parent -f --foreground --setsid --pty \
-		--tee --no-stdin -q --quiet -v --verbose -h --help -V \
+		--tee --no-stdin -l --lock -w --lock-wait -E --lock-exit \
+		-c --cleanup -n --name --registry --list --json --cancel \
+		--reap -q --quiet -v --verbose -h --help -V \
 		--version; do
 		grep -qE -- "(^|[ ,])$option([ ,=]|\$)" out
 	done
@@ -328,7 +331,12 @@ partner_of() {
 
 	for option in "${options[@]}"; do
 		case $option in
-		--help | --version) continue ;;
+		--help | --version | --list | --json | --cancel=* | --reap)
+			continue
+			;;
+		--*=CODE) option=${option%CODE}75 ;;
+		--*=NAME) option=${option%NAME}name ;;
+		--*=DIR) option=${option%DIR}$PWD/registry ;;
 		--*=DUR) option=${option%DUR}never ;;
 		--*=SIG) option=${option%SIG}TERM ;;
 		--*=TEXT) option=${option%TEXT}text ;;
@@ -337,9 +345,47 @@ partner_of() {
 		--*=*) echo "unknown to this test: $option" && return 1 ;;
 		esac
 		partner=$(partner_of "$option")
-		complete "$WDRUN" ${partner:+"$partner"} "$option" true
+		complete env XDG_STATE_HOME="$PWD/state" "$WDRUN" \
+			${partner:+"$partner"} "$option" true
 		[ "$status" -eq 0 ]
 	done
+}
+
+# Refused in one line, before anything is run or made.
+told_off() {
+	complete "$WDRUN" "$@"
+	[ "$status" -eq 125 ]
+	[ -z "$output" ]
+	[ "$(wc -l <err)" -eq 1 ]
+	[ "$(ls -A)" = $'err\nout' ]
+	only_messages
+}
+
+@test "--list, --cancel and --reap run nothing, and go with no other option" {
+	local mode
+	for mode in --list --reap --cancel=nobody; do
+		told_off "$mode" touch ran
+		[[ $stderr == *"take no COMMAND"*"'touch'"* ]]
+		told_off "$mode" -t 5
+		[[ $stderr == *"--list, --cancel and --reap"* ]]
+	done
+	told_off --list --reap
+	[[ $stderr == *"only one"* ]]
+	told_off --json touch ran
+	told_off --reap --json
+	[[ $stderr == *"--json"*"--list"* ]]
+}
+
+@test "locks, names and registries that cannot be are refused" {
+	local option
+	for option in --lock= --cleanup= --name= --registry=; do
+		told_off "$option" touch ran
+		[[ $stderr == "wdrun: ${option%=}: "* ]]
+	done
+	told_off --name="$(printf '%0256d' 0)" touch ran
+	told_off --lock-wait=1 touch ran
+	told_off --lock-exit=1 touch ran
+	told_off -l x --lock-wait=soon touch ran
 }
 
 @test "--version is one line, on stdout" {

@@ -16,3 +16,11 @@ load helper
 @test "a process's name cannot confuse what is read of its stat line" {
 	"$PROGRAMS/unit-procfs"
 }
+
+@test "what is a PID in a lock file, and whose it is, goes by a table" {
+	"$PROGRAMS/unit-lockowner"
+}
+
+@test "an entry of the registry is read as it was written, or refused as a whole" {
+	"$PROGRAMS/unit-entry"
+}

@@ -27,6 +27,9 @@ static const struct call calls[] = {
 	{ "faccessat2", SYS_faccessat2, 0 },
 	{ "openat2", SYS_openat2, 0 },
 	{ "epoll_pwait2", SYS_epoll_pwait2, 0 },
+	{ "statx", SYS_statx, 0 },
+	{ "linkat", SYS_linkat, 0 },
+	{ "inotify_init1", SYS_inotify_init1, 0 },
 	{ "PR_SET_PDEATHSIG", SYS_prctl, PR_SET_PDEATHSIG },
 };
 

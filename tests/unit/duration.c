@@ -60,6 +60,27 @@ static const struct {
 	{ NEVER, "never" },
 };
 
+static const struct {
+	int64_t ns;
+	const char *text;
+} at_a_glance[] = {
+	{ -SECOND, "0s" },
+	{ 0, "0s" },
+	{ SECOND - 1, "0s" },
+	{ 12 * SECOND, "12s" },
+	{ 60 * SECOND - 1, "59s" },
+	{ 60 * SECOND, "1m00s" },
+	{ 303 * SECOND, "5m03s" },
+	{ 3599 * SECOND, "59m59s" },
+	{ 3600 * SECOND, "1h00m" },
+	{ 8040 * SECOND, "2h14m" },
+	{ 86399 * SECOND, "23h59m" },
+	{ 86400 * SECOND, "1d00h" },
+	{ 276300 * SECOND, "3d04h" },
+	{ NEVER - 1, "106751d23h" },
+	{ NEVER, "-" },
+};
+
 int
 main(void)
 {
@@ -83,6 +104,14 @@ main(void)
 		CHECK(strcmp(duration_format(written[i].ns, text),
 		             written[i].text) == 0,
 		      written[i].text);
+	}
+	for (size_t i = 0; i < sizeof(at_a_glance) / sizeof(at_a_glance[0]);
+	     i++) {
+		char text[DURATION_TEXT_SIZE];
+
+		CHECK(strcmp(duration_format_short(at_a_glance[i].ns, text),
+		             at_a_glance[i].text) == 0,
+		      at_a_glance[i].text);
 	}
 	CHECK(duration_add(NEVER, SECOND) == NEVER, "sum");
 	CHECK(duration_add(SECOND, NEVER) == NEVER, "sum");

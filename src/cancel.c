@@ -1,0 +1,362 @@
+/* Stopping one run that is on record, and no other. */
+#include "cancel.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../watchdog.h"
+#include "duration.h"
+#include "message.h"
+#include "orphans.h"
+#include "procfs.h"
+#include "procstatus.h"
+#include "reap.h"
+#include "registry.h"
+
+#define STATUS_NONE_IN_FLIGHT 1
+#define IDS_SIZE              512
+#define AFTER_KILL            (10 * SECOND) /* it has no more than that then */
+#define LOOK_INTERVAL         (50 * MILLISECOND) /* without pidfds */
+
+/* How a word can mean a run. What is further up goes first. */
+enum meaning {
+	MEANS_ID,
+	MEANS_NAME,
+	MEANS_FRONT, /* a target may be the front of a run within the run */
+	MEANS_SUPERVISOR,
+	MEANS_TARGET,
+	MEANS_ANOTHER,
+};
+
+struct search {
+	const char *which;
+	enum meaning best;
+	size_t count;          /* of those that it means in this way */
+	char id[NAME_MAX + 1]; /* of the first of them */
+	struct line ids;       /* of all */
+	bool is_quiet;
+	int status;
+};
+
+/* --- finding it ----------------------------------------------------------- */
+
+/* Whether PID means the process on record, or meant it, and means no other. */
+static bool
+means_process(long pid, const struct identity *process)
+{
+	struct procfs_stat stat;
+
+	return pid > 0 && pid == process->pid &&
+	       (procfs_read_stat(process->pid, &stat) == -1 ||
+	        stat.start == process->start);
+}
+
+static enum meaning
+meaning_for(const char *which, const struct record *record)
+{
+	const struct entry *const entry = &record->entry;
+
+	if (strcmp(which, entry->id) == 0)
+		return MEANS_ID;
+	if (entry->name != NULL && strcmp(which, entry->name) == 0)
+		return MEANS_NAME;
+	if (record->state == RECORD_ELSEWHERE)
+		return MEANS_ANOTHER; /* its PIDs mean others here */
+
+	char *end;
+	const long pid = strtol(which, &end, 10);
+
+	if (*which == '\0' || *end != '\0')
+		return MEANS_ANOTHER;
+	if (means_process(pid, &entry->front))
+		return MEANS_FRONT;
+	if (means_process(pid, &entry->supervisor))
+		return MEANS_SUPERVISOR;
+	if (means_process(pid, &entry->target))
+		return MEANS_TARGET;
+	return MEANS_ANOTHER;
+}
+
+static int
+visit_to_find(const struct record *record, void *context)
+{
+	struct search *const search = context;
+
+	if (record->state == RECORD_OLD || record->state == RECORD_BROKEN)
+		return 0;
+
+	const enum meaning meaning = meaning_for(search->which, record);
+
+	if (meaning == MEANS_ANOTHER || meaning > search->best)
+		return 0;
+	if (meaning < search->best) {
+		search->best = meaning;
+		search->count = 0;
+		search->ids.length = 0;
+	}
+	if (search->count++ == 0)
+		(void)snprintf(search->id, sizeof(search->id), "%s",
+		               record->entry.id);
+	line_add(&search->ids, "%s%s", search->count == 1 ? "" : ", ",
+	         record->entry.id);
+	return 0;
+}
+
+/* --- stopping it ---------------------------------------------------------- */
+
+/* The two processes of a run that have to end. */
+struct watcher {
+	const struct identity *identity;
+	int fd; /* a pidfd, or -1 where there are none */
+	bool is_dead;
+};
+
+enum {
+	FRONT,
+	SUPERVISOR,
+	WATCHERS,
+};
+
+static void
+watch(struct watcher *watcher, const struct identity *identity)
+{
+	watcher->identity = identity;
+	watcher->fd = identity_open(identity);
+	watcher->is_dead = watcher->fd == -1 && !identity_is_alive(identity);
+}
+
+static bool
+are_dead(const struct watcher watchers[])
+{
+	return watchers[FRONT].is_dead && watchers[SUPERVISOR].is_dead;
+}
+
+/* Whom to ask: the front; or the supervisor, where the front is dead or, in
+ * another PID namespace, has no number here. Both take signals alike. */
+static const struct identity *
+whom_to_ask(const struct watcher watchers[])
+{
+	return watchers[watchers[FRONT].is_dead ? SUPERVISOR : FRONT].identity;
+}
+
+/*
+ * The first of the terminating signals that it does not ignore: under nohup(1)
+ * and the like a run ignores what its front ignored from the start, which is
+ * meant for the terminal's signals, not for --cancel. SIGKILL if it ignores
+ * all: the other watcher then ends the tree.
+ */
+static int
+signal_that_ends(pid_t pid)
+{
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT };
+	struct procstatus status;
+
+	if (procstatus_read(pid, &status) == -1)
+		return SIGTERM;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		if ((status.ignored >> (signals[i] - 1) & 1) == 0)
+			return signals[i];
+	}
+	return SIGKILL;
+}
+
+/* Asks the run to end. Returns 0, or -1 with errno; one that is ending already
+ * is not an error. */
+static int
+ask(const struct watcher watchers[])
+{
+	const struct identity *const whom = whom_to_ask(watchers);
+	const int signal = signal_that_ends(whom->pid);
+
+	if (orphans_signal(whom, signal) == -1 && errno != ESRCH)
+		return -1;
+	(void)orphans_signal(whom, SIGCONT); /* one that is stopped hears it */
+	return 0;
+}
+
+/* It did not end in time. A supervisor that was stopped would not notice that
+ * the front is dead. */
+static void
+force(const struct watcher watchers[])
+{
+	(void)orphans_signal(whom_to_ask(watchers), SIGKILL);
+	if (!watchers[SUPERVISOR].is_dead)
+		(void)orphans_signal(watchers[SUPERVISOR].identity, SIGCONT);
+}
+
+/* How long to sleep until DEADLINE, for poll(2). */
+static int
+pause_until(int64_t deadline, bool has_pidfds)
+{
+	const int64_t left = deadline - duration_now();
+
+	if (!has_pidfds && (deadline == NEVER || left > LOOK_INTERVAL))
+		return (int)(LOOK_INTERVAL / MILLISECOND);
+	if (deadline == NEVER)
+		return -1;
+	if (left <= 0)
+		return 0;
+	return left / MILLISECOND >= INT32_MAX ? INT32_MAX
+	                                       : (int)(left / MILLISECOND) + 1;
+}
+
+/* Waits until both are dead, but no longer than to DEADLINE. Returns whether
+ * they are. */
+static bool
+wait_for(struct watcher watchers[], int64_t deadline)
+{
+	while (!are_dead(watchers) && duration_now() < deadline) {
+		struct pollfd ends[WATCHERS];
+		bool has_pidfds = true;
+
+		for (int i = 0; i < WATCHERS; i++) {
+			ends[i] = (struct pollfd){
+				.fd = watchers[i].is_dead ? -1 : watchers[i].fd,
+				.events = POLLIN,
+			};
+			has_pidfds &= watchers[i].is_dead || ends[i].fd != -1;
+		}
+		(void)poll(ends, WATCHERS, pause_until(deadline, has_pidfds));
+		for (int i = 0; i < WATCHERS; i++)
+			watchers[i].is_dead =
+			    !identity_is_alive(watchers[i].identity);
+	}
+	return are_dead(watchers);
+}
+
+/* A run takes itself off the record before it ends. What is left on it then was
+ * left by watchers that were killed, or could not be killed by them. */
+static int
+finish(const struct record *record, bool is_quiet)
+{
+	struct stat opened;
+	struct stat named;
+
+	if (fstatat(record->directory_fd, record->file, &named,
+	            AT_SYMLINK_NOFOLLOW) == -1 ||
+	    fstat(record->fd, &opened) == -1 || named.st_dev != opened.st_dev ||
+	    named.st_ino != opened.st_ino)
+		return 0;
+	return reap_record(record, is_quiet) == 0 ? 0 : STATUS_FAILED;
+}
+
+static int
+stop(const struct record *record, bool is_quiet)
+{
+	const struct entry *const entry = &record->entry;
+	struct watcher watchers[WATCHERS];
+	int status = STATUS_FAILED;
+
+	watch(&watchers[FRONT], &entry->front);
+	watch(&watchers[SUPERVISOR], &entry->supervisor);
+	if (!are_dead(watchers) && ask(watchers) == -1) {
+		message("--cancel: cannot signal run %s: %s", entry->id,
+		        strerror(errno));
+		goto out;
+	}
+	if (!wait_for(watchers,
+	              duration_add(duration_add(duration_now(), AFTER_KILL),
+	                           entry->kill_after))) {
+		force(watchers);
+		if (!wait_for(watchers, duration_now() + AFTER_KILL)) {
+			message("--cancel: run %s does not end, not even by "
+			        "SIGKILL",
+			        entry->id);
+			goto out;
+		}
+	}
+	status = finish(record, is_quiet);
+out:
+	for (int i = 0; i < WATCHERS; i++) {
+		if (watchers[i].fd != -1)
+			(void)close(watchers[i].fd);
+	}
+	return status;
+}
+
+static int
+visit_to_stop(const struct record *record, void *context)
+{
+	struct search *const search = context;
+
+	if (record->state == RECORD_OLD || record->state == RECORD_BROKEN ||
+	    strcmp(record->entry.id, search->id) != 0)
+		return 0;
+	if (record->state == RECORD_ELSEWHERE) {
+		message("--cancel: run %s is in another PID namespace (a "
+		        "container?): cancel it from within",
+		        search->id);
+		search->status = STATUS_FAILED;
+	} else {
+		search->status = stop(record, search->is_quiet);
+	}
+	return 1;
+}
+
+/* --- the command ---------------------------------------------------------- */
+
+static int
+cancel_in(int directory_fd, struct search *search)
+{
+	if (registry_visit_all(directory_fd, visit_to_find, search) == -1) {
+		message("--cancel: cannot read the registry: %s",
+		        strerror(errno));
+		return STATUS_FAILED;
+	}
+	if (search->count > 1) {
+		message("--cancel: '%s' means %zu runs, name one by its ID: %s",
+		        search->which, search->count, search->ids.text);
+		return STATUS_FAILED;
+	}
+	search->status = STATUS_NONE_IN_FLIGHT;
+	if (search->count == 1) {
+		/* If it is not there any more, it has just ended. */
+		search->status = 0;
+		if (registry_visit_all(directory_fd, visit_to_stop, search) ==
+		    -1) {
+			message("--cancel: cannot read the registry: %s",
+			        strerror(errno));
+			return STATUS_FAILED;
+		}
+	}
+	return search->status;
+}
+
+int
+cancel_run(const char *registry, const char *which, bool is_quiet)
+{
+	char ids[IDS_SIZE];
+	struct search search = {
+		.which = which,
+		.best = MEANS_ANOTHER,
+		.ids = { .text = ids, .size = sizeof(ids) },
+		.is_quiet = is_quiet,
+		.status = STATUS_NONE_IN_FLIGHT,
+	};
+	const int directory_fd = registry_open(registry, false);
+
+	if (directory_fd == -1 && errno != ENOENT)
+		return STATUS_FAILED;
+	if (directory_fd != -1 && procfs_is_ours() != 1) {
+		message("--cancel: without a /proc of this PID namespace "
+		        "nothing can be verified");
+		search.status = STATUS_FAILED;
+	} else if (directory_fd != -1) {
+		search.status = cancel_in(directory_fd, &search);
+	}
+	if (directory_fd != -1)
+		(void)close(directory_fd);
+	if (search.status == STATUS_NONE_IN_FLIGHT && !is_quiet)
+		message("nothing in flight: '%s'", which);
+	return search.status;
+}

@@ -1,0 +1,355 @@
+/* Lock files that are held by the kernel, and read by shell scripts. */
+#include "lockfile.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fileinfo.h"
+
+#define MODE         0666
+#define TEXT_SIZE    64 /* a PID and blanks; what is longer is none */
+#define FD_PATH_SIZE 64
+#define TRIES        1000
+#define JUST_NOW     (100 * MILLISECOND)
+#define OPEN_FLAGS   (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
+static bool
+is_same(const struct fileinfo *a, const struct fileinfo *b)
+{
+	return a->device == b->device && a->inode == b->inode;
+}
+
+/* Whether the open file FD is what is at PATH now. */
+static bool
+is_at(int fd, const char *path)
+{
+	struct fileinfo opened;
+	struct fileinfo named;
+
+	return fileinfo_of(fd, &opened) == 0 &&
+	       fileinfo_at(path, &named) == 0 && is_same(&opened, &named);
+}
+
+/* The directory that PATH is in, as a string in DIRECTORY. */
+static const char *
+directory_of(const char *path, char directory[PATH_MAX])
+{
+	const char *const slash = strrchr(path, '/');
+	const size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+
+	(void)snprintf(directory, PATH_MAX, "%.*s", (int)length, path);
+	return length == 0 ? "/" : directory;
+}
+
+/* Names what is there instead of a lock file. */
+static int
+refuse(mode_t mode)
+{
+	errno = S_ISLNK(mode) ? ELOOP : S_ISDIR(mode) ? EISDIR : ENOTSUP;
+	return -1;
+}
+
+/*
+ * Looked at first: to open a FIFO would wake up who waits for its other end,
+ * and to open a device may do anything. For writing where that is allowed, as
+ * NFS wants it for a lock that excludes: flock(2).
+ */
+static int
+open_file(const char *path)
+{
+	struct fileinfo file;
+
+	if (fileinfo_at(path, &file) == -1)
+		return -1;
+	if (!S_ISREG(file.mode))
+		return refuse(file.mode);
+
+	const int fd = open(path, O_RDWR | OPEN_FLAGS);
+
+	if (fd != -1 || (errno != EACCES && errno != EPERM && errno != EROFS))
+		return fd;
+	return open(path, O_RDONLY | OPEN_FLAGS);
+}
+
+int
+lockfile_check_owner(const char *path, const struct fileinfo *file)
+{
+	char directory[PATH_MAX];
+	struct stat above;
+
+	if (file->owner == geteuid())
+		return 0;
+	if (stat(directory_of(path, directory), &above) == -1)
+		return -1;
+	if ((above.st_mode & S_ISVTX) == 0)
+		return 0;
+	errno = EPERM;
+	return -1;
+}
+
+int
+lockfile_check(const char *path)
+{
+	const int fd = open_file(path);
+
+	if (fd == -1 && errno == ENOENT) {
+		char directory[PATH_MAX];
+
+		return access(directory_of(path, directory), W_OK | X_OK);
+	}
+	if (fd == -1)
+		return -1;
+
+	const pid_t pid = lockowner_read(fd);
+	const int why = errno;
+
+	(void)close(fd);
+	errno = why;
+	return pid == -1 ? -1 : 0;
+}
+
+/* Makes what has no name yet, locked and written, appear at the path. */
+static int
+create_at_once(struct lockfile *lock)
+{
+	char directory[PATH_MAX];
+	char name[FD_PATH_SIZE];
+
+	lock->fd = open(directory_of(lock->path, directory),
+	                O_TMPFILE | O_RDWR | O_CLOEXEC, MODE);
+	if (lock->fd == -1)
+		return -1;
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", lock->fd);
+	if (flock(lock->fd, LOCK_EX | LOCK_NB) == 0 &&
+	    lockowner_write(lock->fd, getpid(), 0) == 0 &&
+	    linkat(AT_FDCWD, name, AT_FDCWD, lock->path, AT_SYMLINK_FOLLOW) ==
+	        0)
+		return 0;
+	lockfile_close(lock);
+	return -1;
+}
+
+/* For file systems without such files, and where there is no /proc. Whoever
+ * opens it before it is locked may lock it, and has it then. */
+static int
+create_in_steps(struct lockfile *lock)
+{
+	lock->fd =
+	    open(lock->path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS, MODE);
+	if (lock->fd == -1)
+		return -1;
+	if (flock(lock->fd, LOCK_EX | LOCK_NB) == 0 &&
+	    is_at(lock->fd, lock->path) &&
+	    lockowner_write(lock->fd, getpid(), 0) == 0)
+		return 0;
+
+	const int why = errno;
+
+	/* Not if somebody was faster: then it is his. */
+	if (why != EWOULDBLOCK)
+		(void)unlink(lock->path);
+	lockfile_close(lock);
+	errno = why == EWOULDBLOCK ? EEXIST : why;
+	return -1;
+}
+
+static int
+create(struct lockfile *lock)
+{
+	if (create_at_once(lock) == -1) {
+		if (errno == EEXIST || errno == ENOSPC || errno == EDQUOT)
+			return -1;
+		if (create_in_steps(lock) == -1)
+			return -1;
+	}
+	lock->is_taken = true;
+	return 0;
+}
+
+/* What is in the file says nobody, or somebody who is dead. So it is not ours
+ * yet: whoever makes the new one first has it. */
+static int
+take_over(struct lockfile *lock, pid_t pid, enum lockowner owner)
+{
+	struct fileinfo file;
+
+	if (fileinfo_of(lock->fd, &file) == -1 ||
+	    lockfile_check_owner(lock->path, &file) == -1)
+		return -1;
+	if (unlink(lock->path) == -1 && errno != ENOENT)
+		return -1;
+	lock->last_owner = pid;
+	lock->fate = owner;
+	return 0;
+}
+
+/* Whether LOCK, which is open and cannot be locked, is held by who is named in
+ * it. */
+static int
+note_holder(struct lockfile *lock)
+{
+	const pid_t pid = lockowner_read(lock->fd);
+
+	lock->is_flocked = true;
+	lock->holder = pid > 0 && kill(pid, 0) == 0 ? pid : 0;
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
+/* LOCK is open. Returns 0 where it is to be tried again, now without a file at
+ * the path; or -1. */
+static int
+look_at(struct lockfile *lock)
+{
+	enum lockowner owner;
+
+	if (flock(lock->fd, LOCK_EX | LOCK_NB) == -1) {
+		if (errno != EWOULDBLOCK)
+			return -1;
+		return is_at(lock->fd, lock->path) ? note_holder(lock) : 0;
+	}
+	if (!is_at(lock->fd, lock->path))
+		return 0;
+
+	const pid_t pid = lockowner_of(lock->fd, &owner);
+
+	if (pid == -1)
+		return -1;
+	if (pid == 0 || owner != LOCKOWNER_ALIVE)
+		/* It may have been replaced while it was looked at. */
+		return is_at(lock->fd, lock->path) ? take_over(lock, pid, owner)
+		                                   : 0;
+	(void)flock(lock->fd, LOCK_UN);
+	lock->is_flocked = false;
+	lock->holder = pid;
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
+/* Returns 0, with the lock taken, or where it is to be tried again; or -1. */
+static int
+try_once(struct lockfile *lock)
+{
+	if (lock->fd == -1)
+		lock->fd = open_file(lock->path);
+	if (lock->fd == -1) {
+		if (errno != ENOENT)
+			return -1;
+		return create(lock) == 0 || errno == EEXIST ? 0 : -1;
+	}
+
+	const int result = look_at(lock);
+
+	/* One that is held stays open, to be waited for. */
+	if (result == 0 || errno != EWOULDBLOCK)
+		lockfile_close(lock);
+	return result;
+}
+
+int
+lockfile_take(struct lockfile *lock)
+{
+	for (int i = 0; i < TRIES; i++) {
+		if (try_once(lock) == -1)
+			return -1;
+		if (lock->is_taken)
+			return 0;
+	}
+	/* Others make and remove it all the time. */
+	lock->holder = 0;
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
+void
+lockfile_hand_over(const struct lockfile *lock, pid_t from, pid_t pid)
+{
+	struct fileinfo file;
+
+	if (lockowner_read(lock->fd) == from &&
+	    fileinfo_of(lock->fd, &file) == 0)
+		(void)lockowner_write(lock->fd, pid, file.size);
+}
+
+int
+lockfile_release(struct lockfile *lock, pid_t owner, pid_t successor)
+{
+	const pid_t pid = lockowner_read(lock->fd);
+	int result = 0;
+
+	/* A script may have taken no notice, and written its own PID. */
+	if ((pid == owner || pid == successor) && is_at(lock->fd, lock->path))
+		result = unlink(lock->path);
+
+	const int why = errno;
+
+	(void)flock(lock->fd, LOCK_UN);
+	lockfile_close(lock);
+	errno = why;
+	return result == -1 && why != ENOENT ? -1 : 0;
+}
+
+void
+lockfile_close(struct lockfile *lock)
+{
+	const int why = errno;
+
+	if (lock->fd != -1)
+		(void)close(lock->fd);
+	lock->fd = -1;
+	lock->is_taken = false;
+	errno = why;
+}
+
+/* What is at PATH, if that can be locked, so that nobody who goes by flock(2)
+ * takes it for his. Without locks (ENOLCK and the like) nobody can have one. */
+static int
+open_locked(const char *path)
+{
+	const int fd = open_file(path);
+
+	if (fd == -1)
+		return -1;
+	if ((flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+	    is_at(fd, path))
+		return fd;
+	(void)close(fd);
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
+int
+lockfile_remove(const char *path, bool without_pid, pid_t own)
+{
+	enum lockowner owner;
+	struct fileinfo file;
+	const int fd = open_locked(path);
+
+	if (fd == -1)
+		return errno == EWOULDBLOCK || errno == ENOENT ? 0 : -1;
+
+	const pid_t pid = lockowner_of(fd, &owner);
+	int result = 0;
+
+	if ((pid > 0 ? owner != LOCKOWNER_ALIVE || pid == own : without_pid) &&
+	    is_at(fd, path))
+		result = fileinfo_of(fd, &file) == 0 &&
+		                 lockfile_check_owner(path, &file) == 0 &&
+		                 unlink(path) == 0
+		             ? 1
+		             : -1;
+
+	const int why = errno;
+
+	(void)close(fd);
+	errno = why;
+	return result;
+}

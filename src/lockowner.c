@@ -1,0 +1,140 @@
+/* Whether the owner of a PID file lives. */
+#include "lockowner.h"
+
+#include <sys/auxv.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "duration.h"
+#include "fileinfo.h"
+#include "procfs.h"
+
+#define BASE      10
+#define PID_LAST  999999999 /* what has ten digits is a time, see date +%s */
+#define TEXT_SIZE 64        /* a PID and blanks; what is longer is none */
+#define JUST_NOW  (100 * MILLISECOND)
+
+/*
+ * A file's time comes from a clock that stands still for a hundredth of a
+ * second (current_time() in the kernel), a process's start is in clock ticks,
+ * and a leap second may lie between the two.
+ */
+#define TOLERANCE SECOND
+
+pid_t
+lockowner_parse(const char *text, size_t length)
+{
+	size_t at = 0;
+	long long pid = 0;
+
+	while (at < length && isspace((unsigned char)text[at]))
+		at++;
+	if (at == length)
+		return 0;
+	for (; at < length && isdigit((unsigned char)text[at]); at++) {
+		pid = pid * BASE + (text[at] - '0');
+		if (pid > PID_LAST)
+			break;
+	}
+	while (at < length && isspace((unsigned char)text[at]))
+		at++;
+	/* kill(2) takes 0 for a group; it is nobody's PID. */
+	if (at < length || pid == 0 || pid > PID_LAST) {
+		errno = EINVAL;
+		return -1;
+	}
+	return (pid_t)pid;
+}
+
+/* When the process of STAT was started, since the epoch. */
+static int64_t
+started_at(const struct procfs_stat *stat)
+{
+	const uint64_t ticks = getauxval(AT_CLKTCK);
+	struct timespec booted = { .tv_sec = 0 };
+
+	/* Counts on while the machine sleeps, as the ticks do: proc(5). */
+	(void)clock_gettime(CLOCK_BOOTTIME, &booted);
+	return duration_since_epoch() -
+	       (booted.tv_sec * SECOND + booted.tv_nsec) +
+	       (int64_t)(stat->start / ticks) * SECOND +
+	       (int64_t)(stat->start % ticks * (uint64_t)SECOND / ticks);
+}
+
+enum lockowner
+lockowner_look(pid_t pid, int64_t written_at)
+{
+	struct procfs_stat stat;
+
+	/* Nobody asks for what he has: it is from a time before us. */
+	if (pid == getpid())
+		return LOCKOWNER_REUSED;
+	if (kill(pid, 0) == -1 && errno == ESRCH)
+		return LOCKOWNER_DEAD;
+	/* Hidden from us ("hidepid"), or no /proc: it is there, at least. */
+	if (procfs_is_ours() == 0 || procfs_read_stat(pid, &stat) == -1)
+		return LOCKOWNER_ALIVE;
+	if (procfs_is_dead(&stat))
+		return LOCKOWNER_DEAD;
+	return started_at(&stat) - TOLERANCE > written_at ? LOCKOWNER_REUSED
+	                                                  : LOCKOWNER_ALIVE;
+}
+
+pid_t
+lockowner_read(int fd)
+{
+	char text[TEXT_SIZE];
+	const ssize_t length = pread(fd, text, sizeof(text), 0);
+
+	if (length == -1)
+		return -1;
+	if (length == (ssize_t)sizeof(text)) {
+		errno = EINVAL;
+		return -1;
+	}
+	return lockowner_parse(text, (size_t)length);
+}
+
+pid_t
+lockowner_of(int fd, enum lockowner *owner)
+{
+	struct fileinfo file;
+	pid_t pid = lockowner_read(fd);
+
+	*owner = LOCKOWNER_DEAD;
+	if (fileinfo_of(fd, &file) == -1)
+		return -1;
+
+	/* "echo $$ >FILE" makes the file first, and then writes. */
+	const int64_t age = duration_since_epoch() - file.modified;
+
+	if (pid == 0 && age >= 0 && age < JUST_NOW) {
+		const struct timespec rest = { .tv_nsec = JUST_NOW - age };
+
+		(void)nanosleep(&rest, NULL);
+		pid = lockowner_read(fd);
+		if (fileinfo_of(fd, &file) == -1)
+			return -1;
+	}
+	if (pid > 0)
+		*owner = lockowner_look(pid, file.modified);
+	return pid;
+}
+
+int
+lockowner_write(int fd, pid_t pid, uint64_t size)
+{
+	char text[TEXT_SIZE];
+	size_t length = (size_t)snprintf(text, sizeof(text), "%d\n", pid);
+
+	/* Newlines over the rest of what was longer: at no moment is there
+	 * anything else to be read, and $(cat) drops them. */
+	while (length < size && length < sizeof(text))
+		text[length++] = '\n';
+	return pwrite(fd, text, length, 0) == (ssize_t)length ? 0 : -1;
+}

@@ -1,0 +1,233 @@
+/* The locks of a run: all of them, or none. */
+#include "locks.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../watchdog.h"
+#include "duration.h"
+#include "fileinfo.h"
+#include "lockfile.h"
+#include "lockwait.h"
+#include "message.h"
+#include "procfs.h"
+#include "settle.h"
+#include "signals.h"
+
+#define COMMAND_WIDTH 72
+
+/* Tells why there is no lock to be had at PATH. */
+static int
+refuse(const char *path)
+{
+	switch (errno) {
+	case EINVAL:
+		message("--lock: '%s' is no lock file: what is in it is not a "
+		        "PID",
+		        path);
+		break;
+	case ELOOP:
+		message("--lock: '%s' is a symbolic link", path);
+		break;
+	case EISDIR:
+		message("--lock: '%s' is a directory", path);
+		break;
+	case ENOTSUP:
+		message("--lock: '%s' is no regular file", path);
+		break;
+	case EPERM:
+		message("--lock: '%s' is another user's, in a sticky directory",
+		        path);
+		break;
+	default:
+		message("--lock: '%s': %s", path, strerror(errno));
+		break;
+	}
+	return -1;
+}
+
+int
+locks_check(const struct run *run)
+{
+	const struct files *const files = &run->options.locks;
+
+	for (size_t i = 0; i < files->count; i++) {
+		if (lockfile_check(files->paths[i]) == -1)
+			return refuse(files->paths[i]);
+	}
+	return 0;
+}
+
+/* Whether LOCK, which is open, is a file that this run has locked by another
+ * name. */
+static bool
+is_alias(const struct estate *estate, const struct lockfile *lock)
+{
+	struct fileinfo file;
+	struct fileinfo other;
+
+	if (lock->fd == -1 || fileinfo_of(lock->fd, &file) == -1)
+		return false;
+	for (size_t i = 0; i < estate->lock_count; i++) {
+		const struct lockfile *const taken = &estate->locks[i];
+
+		if (taken->is_taken && fileinfo_of(taken->fd, &other) == 0 &&
+		    other.device == file.device && other.inode == file.inode)
+			return true;
+	}
+	return false;
+}
+
+static void
+release_all(struct estate *estate)
+{
+	for (size_t i = 0; i < estate->lock_count; i++) {
+		struct lockfile *const lock = &estate->locks[i];
+
+		if (lock->is_taken && lockfile_release(lock, getpid(), 0) == -1)
+			(void)refuse(lock->path);
+		lock->is_alias = false;
+	}
+}
+
+/* Takes what is not taken yet. Returns NULL, or the lock that cannot be had,
+ * with errno as of lockfile_take, none being taken then. */
+static struct lockfile *
+take_all(struct estate *estate)
+{
+	for (size_t i = 0; i < estate->lock_count; i++) {
+		struct lockfile *const lock = &estate->locks[i];
+
+		if (lock->is_taken || lock->is_alias ||
+		    lockfile_take(lock) == 0)
+			continue;
+
+		const int why = errno;
+
+		if (why == EWOULDBLOCK && is_alias(estate, lock)) {
+			lock->is_alias = true;
+			lockfile_close(lock);
+			continue;
+		}
+		release_all(estate);
+		errno = why;
+		return lock;
+	}
+	return NULL;
+}
+
+static void
+tell_holder(const struct run *run, const struct lockfile *lock)
+{
+	char text[COMMAND_WIDTH * 2];
+	struct line command = { .text = text, .size = sizeof(text) };
+
+	if (run->options.quiet)
+		return;
+	if (lock->holder == 0) {
+		message("--lock: '%s' is held by another process", lock->path);
+		return;
+	}
+	procfs_add_command(&command, lock->holder, COMMAND_WIDTH);
+	message("--lock: '%s' is held by PID %d (%s)", lock->path, lock->holder,
+	        text);
+}
+
+/* Waits until LOCK may be free. Returns LOCKS_ARE_TAKEN where it may be, or the
+ * status to end with. */
+static int
+wait_for(struct run *run, struct lockfile *lock, int64_t deadline)
+{
+	struct lockwait wait;
+	enum lockwait_end end = LOCKWAIT_CHANGED;
+
+	lockwait_begin(run, lock, &wait);
+	if (lockfile_take(lock) == -1 && errno == EWOULDBLOCK)
+		end = lockwait_sleep(run, &wait, deadline);
+	lockwait_end(run, &wait);
+
+	switch (end) {
+	case LOCKWAIT_CHANGED:
+		return LOCKS_ARE_TAKEN;
+	case LOCKWAIT_OVER:
+		tell_holder(run, lock);
+		return run->options.lock_exit;
+	case LOCKWAIT_SIGNAL:
+		release_all(run->estate);
+		signal_die_by(wait.signal);
+	case LOCKWAIT_CALLER_LOST:
+		return STATUS_FAILED;
+	}
+	return STATUS_FAILED;
+}
+
+static void
+tell_taken_over(const struct run *run)
+{
+	for (size_t i = 0; i < run->estate->lock_count; i++) {
+		const struct lockfile *const lock = &run->estate->locks[i];
+
+		/* From before an exec it is our own. */
+		if (lock->last_owner > 0 &&
+		    lock->last_owner != run->estate->owner &&
+		    !run->options.quiet)
+			message("--lock: took '%s' over from PID %d, which %s",
+			        lock->path, lock->last_owner,
+			        lock->fate == LOCKOWNER_DEAD
+			            ? "is dead"
+			            : "started after the file was written");
+	}
+}
+
+int
+locks_take(struct run *run)
+{
+	const int64_t deadline =
+	    duration_add(duration_now(), run->options.lock_wait);
+	struct lockfile *held;
+
+	while ((held = take_all(run->estate)) != NULL) {
+		if (errno != EWOULDBLOCK) {
+			(void)refuse(held->path);
+			return STATUS_FAILED;
+		}
+		if (run->options.lock_wait == 0) {
+			tell_holder(run, held);
+			return run->options.lock_exit;
+		}
+
+		const int status = wait_for(run, held, deadline);
+
+		if (status != LOCKS_ARE_TAKEN) {
+			release_all(run->estate);
+			return status;
+		}
+	}
+	tell_taken_over(run);
+	return LOCKS_ARE_TAKEN;
+}
+
+void
+locks_hand_over(struct run *run)
+{
+	for (size_t i = 0; i < run->estate->lock_count; i++) {
+		if (run->estate->locks[i].is_taken)
+			lockfile_hand_over(&run->estate->locks[i],
+			                   run->estate->owner, run->supervisor);
+	}
+}
+
+void
+locks_release(struct run *run)
+{
+	for (size_t i = 0; i < run->estate->lock_count; i++) {
+		struct lockfile *const lock = &run->estate->locks[i];
+
+		if (lock->is_taken && lockfile_release(lock, run->estate->owner,
+		                                       run->supervisor) == -1)
+			message("--lock: cannot remove '%s': %s", lock->path,
+			        strerror(errno));
+	}
+}

@@ -1,0 +1,369 @@
+/*
+ * Telling the processes of a run from all others. A process has to fail no
+ * test: those of is_suspect and of admit are for each, and one of the rules
+ * below, from A to E, has to hold.
+ */
+#include "proof.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "environment.h"
+#include "procfs.h"
+#include "procstatus.h"
+
+#define FIRST_CAPACITY 64
+#define FIRST_PID      1
+
+/* Who has the PID of the target now, which is the number of its session. */
+enum leader {
+	LEADER_IS_TARGET,
+	LEADER_IS_GONE,
+	LEADER_IS_OTHER, /* or cannot be told */
+};
+
+static int
+by_pid(const void *left, const void *right)
+{
+	const struct suspect *const a = left;
+	const struct suspect *const b = right;
+
+	return (a->identity.pid > b->identity.pid) -
+	       (a->identity.pid < b->identity.pid);
+}
+
+static struct suspect *
+find(const struct suspects *suspects, pid_t pid)
+{
+	const struct suspect key = { .identity.pid = pid };
+
+	if (suspects->count == 0)
+		return NULL;
+	return bsearch(&key, suspects->entries, suspects->count, sizeof(key),
+	               by_pid);
+}
+
+static int
+append(struct suspects *suspects, const struct suspect *suspect)
+{
+	if (suspects->count == suspects->capacity) {
+		const size_t capacity = suspects->capacity == 0
+		                            ? FIRST_CAPACITY
+		                            : 2 * suspects->capacity;
+		struct suspect *const entries =
+		    realloc(suspects->entries, capacity * sizeof(*entries));
+
+		if (entries == NULL)
+			return -1;
+		suspects->entries = entries;
+		suspects->capacity = capacity;
+	}
+	suspects->entries[suspects->count++] = *suspect;
+	return 0;
+}
+
+/*
+ * Nothing of a run is older than its watchers: so a PID on record that was
+ * given away again before they began, or a process that was handed the run's
+ * environment later, is none of it.
+ */
+static bool
+is_suspect(const struct entry *entry, const struct procfs_stat *stat)
+{
+	const struct identity *const first =
+	    entry->front.pid > 0 ? &entry->front : &entry->supervisor;
+
+	return stat->start >= first->start && !procfs_is_dead(stat);
+}
+
+static int
+visit(pid_t pid, void *context)
+{
+	struct lineup *const lineup = context;
+	struct procfs_stat stat;
+
+	if (procfs_read_stat(pid, &stat) == -1 ||
+	    !is_suspect(lineup->entry, &stat))
+		return 0; /* or it is gone, or hidden */
+
+	const struct suspect suspect = {
+		.identity = { pid, stat.start },
+		.parent = stat.parent,
+		.session = stat.session,
+		.state = stat.state,
+		.is_new = true,
+	};
+
+	return append(&lineup->now, &suspect);
+}
+
+/*
+ * What was not needed to pick SUSPECT. If its PID is another's by now, nothing
+ * happens to that: a signal looks at the moment of its start again. The memory
+ * of others is not read, which they could make wait for them (userfaultfd(2),
+ * a file system of theirs that does not answer).
+ */
+static void
+look_closer(struct suspect *suspect)
+{
+	struct procstatus status;
+
+	suspect->is_own =
+	    procstatus_read(suspect->identity.pid, &status) == 0 &&
+	    status.user == geteuid();
+	if (suspect->is_own)
+		(void)environment_read_id(suspect->identity.pid, suspect->id);
+}
+
+/* Carries over what is known of SUSPECT from the sweep before. */
+static void
+remember(const struct suspects *before, struct suspect *suspect)
+{
+	const struct suspect *const known = find(before, suspect->identity.pid);
+
+	if (known == NULL || known->identity.start != suspect->identity.start)
+		return;
+	suspect->is_new = false;
+	suspect->got_stop = known->got_stop;
+	suspect->got_kill = known->got_kill;
+	suspect->is_named = known->is_named;
+	if (known->standing != STANDING_UNPROVEN)
+		suspect->standing = known->standing;
+}
+
+/* This process and all above it, as far as these can be seen. */
+static void
+mark_above(const struct suspects *suspects)
+{
+	struct procfs_stat stat;
+	pid_t pid = getpid();
+
+	while (pid > 0) {
+		struct suspect *const suspect = find(suspects, pid);
+
+		if (suspect != NULL)
+			suspect->is_above = true;
+		if (procfs_read_stat(pid, &stat) == -1)
+			return;
+		pid = stat.parent;
+	}
+}
+
+/* There is evidence that SUSPECT is of the run. Returns whether that is news,
+ * and makes it one of those that are to end. */
+static bool
+admit(struct suspect *suspect)
+{
+	if (suspect->standing != STANDING_STRANGER &&
+	    suspect->standing != STANDING_UNPROVEN)
+		return false;
+	if (suspect->is_above)
+		suspect->standing = STANDING_ABOVE;
+	else if (!suspect->is_own)
+		suspect->standing = STANDING_FOREIGN;
+	else
+		suspect->standing = STANDING_PROVEN;
+	return suspect->standing == STANDING_PROVEN;
+}
+
+/* Rule A: it carries the run's ID. */
+static void
+admit_by_id(const struct lineup *lineup)
+{
+	for (size_t i = 0; i < lineup->now.count; i++) {
+		struct suspect *const suspect = &lineup->now.entries[i];
+
+		if (strcmp(suspect->id, lineup->entry->id) == 0)
+			(void)admit(suspect);
+	}
+}
+
+/*
+ * Looked at after the suspects. As long as a session has members, the kernel
+ * does not give its number to a new process (__change_pid() keeps the struct
+ * pid): so if the target has it now, it had it when they were read, and if
+ * another has it, the target's session has no member left.
+ */
+static enum leader
+look_at_leader(const struct entry *entry)
+{
+	const pid_t pid = entry->target.pid;
+	struct procfs_stat stat;
+
+	if (!entry->has_session || pid <= FIRST_PID)
+		return LEADER_IS_OTHER;
+	if (procfs_read_stat(pid, &stat) == 0)
+		return stat.start == entry->target.start ? LEADER_IS_TARGET
+		                                         : LEADER_IS_OTHER;
+	/* It may be there and hidden: "hidepid", proc(5). */
+	if (kill(pid, 0) == -1 && errno == ESRCH)
+		return LEADER_IS_GONE;
+	return LEADER_IS_OTHER;
+}
+
+/* Whether a proven process is in the session with the target's number. */
+static bool
+has_proven_member(const struct lineup *lineup)
+{
+	for (size_t i = 0; i < lineup->now.count; i++) {
+		const struct suspect *const suspect = &lineup->now.entries[i];
+
+		if (suspect->session == lineup->entry->target.pid &&
+		    suspect->standing == STANDING_PROVEN)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Rule B: it is in the session that the target leads, dead or alive. Rule C:
+ * the target is gone altogether, but the session with its number is the run's
+ * all the same, since a process that rule A proves is in it. Else the number
+ * may have gone to a stranger meanwhile, who died and left the session behind.
+ */
+static void
+admit_by_session(const struct lineup *lineup)
+{
+	const enum leader leader = look_at_leader(lineup->entry);
+
+	if (leader == LEADER_IS_OTHER)
+		return;
+
+	const bool is_certain =
+	    leader == LEADER_IS_TARGET || has_proven_member(lineup);
+
+	for (size_t i = 0; i < lineup->now.count; i++) {
+		struct suspect *const suspect = &lineup->now.entries[i];
+
+		if (suspect->session != lineup->entry->target.pid)
+			continue;
+		if (is_certain)
+			(void)admit(suspect);
+		else if (suspect->standing == STANDING_STRANGER)
+			suspect->standing = STANDING_UNPROVEN;
+	}
+}
+
+/* Rule D: its parent is proven, and still lives, so that the PID of the parent
+ * was not another's when the child was read. */
+static bool
+has_proven_parent(const struct lineup *lineup, const struct suspect *suspect)
+{
+	const struct suspect *const parent =
+	    find(&lineup->now, suspect->parent);
+
+	return parent != NULL && parent->standing == STANDING_PROVEN &&
+	       identity_is_alive(&parent->identity);
+}
+
+/* When the run ID began, and the PID of its FRONT; 0 where that is no ID. */
+static uint64_t
+moment_of(const char *id, pid_t *front)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*id))
+		return 0;
+
+	const long pid = strtol(id, &end, 10);
+
+	if (*end != '-' || !isxdigit((unsigned char)end[1]))
+		return 0;
+
+	const uint64_t moment = strtoull(end + 1, &end, 16);
+
+	*front = (pid_t)pid;
+	return *end == '\0' ? moment : 0;
+}
+
+/*
+ * Whether a run with the ID of SUSPECT, a process of ours, may be one within
+ * ours. One that began earlier is not: a process of ours may have been given
+ * the environment of the run that ours is in. Nor is one whose front lives and
+ * is not proven: that is a run of its own.
+ */
+static bool
+is_nested(const struct lineup *lineup, const struct suspect *suspect)
+{
+	pid_t front = 0;
+	const uint64_t ours = moment_of(lineup->entry->id, &front);
+	const uint64_t others = moment_of(suspect->id, &front);
+	const struct suspect *const watcher = find(&lineup->now, front);
+
+	return ours != 0 && others > ours &&
+	       (watcher == NULL || watcher->standing == STANDING_PROVEN);
+}
+
+/* Rule E: it is of a run within the run, to which a proven process belongs. */
+static bool
+has_proven_peer(const struct lineup *lineup, const struct suspect *suspect)
+{
+	if (suspect->id[0] == '\0' || !is_nested(lineup, suspect))
+		return false;
+	for (size_t i = 0; i < lineup->now.count; i++) {
+		const struct suspect *const other = &lineup->now.entries[i];
+
+		if (other->standing == STANDING_PROVEN &&
+		    strcmp(other->id, suspect->id) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Rules D and E, which go on from what is proven already. Returns whether they
+ * proved anything. */
+static bool
+admit_by_others(const struct lineup *lineup)
+{
+	bool is_news = false;
+
+	for (size_t i = 0; i < lineup->now.count; i++) {
+		struct suspect *const suspect = &lineup->now.entries[i];
+
+		if (suspect->standing != STANDING_PROVEN &&
+		    (has_proven_parent(lineup, suspect) ||
+		     has_proven_peer(lineup, suspect)))
+			is_news |= admit(suspect);
+	}
+	return is_news;
+}
+
+int
+proof_read(struct lineup *lineup)
+{
+	const struct suspects last = lineup->now;
+
+	lineup->now = lineup->before;
+	lineup->now.count = 0;
+	lineup->before = last;
+	if (procfs_visit_all(visit, lineup) == -1)
+		return -1;
+
+	struct suspects *const now = &lineup->now;
+
+	if (now->count > 1)
+		qsort(now->entries, now->count, sizeof(now->entries[0]),
+		      by_pid);
+	for (size_t i = 0; i < now->count; i++) {
+		look_closer(&now->entries[i]);
+		remember(&lineup->before, &now->entries[i]);
+	}
+	mark_above(now);
+	admit_by_id(lineup);
+	admit_by_session(lineup);
+	while (admit_by_others(lineup))
+		;
+	return 0;
+}
+
+void
+proof_release(struct lineup *lineup)
+{
+	free(lineup->now.entries);
+	free(lineup->before.entries);
+	*lineup = (struct lineup){ .entry = lineup->entry };
+}

@@ -1,0 +1,245 @@
+/* What is to be done for one run that its watchers did not finish. */
+#include "reaping.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "duration.h"
+#include "lockfile.h"
+#include "message.h"
+#include "orphans.h"
+#include "procfs.h"
+
+#define LINE_SIZE      4000
+#define RIVAL_BOUND    (10 * SECOND) /* for another who reaps the same run */
+#define RIVAL_PAUSE_MS 50
+
+static void
+add_run(struct line *line, const struct entry *entry)
+{
+	line_add(line, "run %s", entry->id);
+	if (entry->name != NULL)
+		line_add(line, " (%s)", entry->name);
+}
+
+/* --- whether it is to be done --------------------------------------------- */
+
+/* Whether the run has not been taken off the record meanwhile. */
+static bool
+is_on_record(const struct record *record)
+{
+	struct stat opened;
+	struct stat named;
+
+	return fstat(record->fd, &opened) == 0 &&
+	       fstatat(record->directory_fd, record->file, &named,
+	               AT_SYMLINK_NOFOLLOW) == 0 &&
+	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/*
+ * Takes the right to reap this run, which nobody else then has, until the
+ * record is closed. Who was asked waits for another who has it. Returns whether
+ * there is nobody else; a file system that knows no such locks does no harm, as
+ * each signal is looked at on its own.
+ */
+static bool
+take_over(const struct record *record, const struct reaping *reaping)
+{
+	const int64_t deadline = duration_now() + RIVAL_BOUND;
+
+	while (flock(record->fd, LOCK_EX | LOCK_NB) == -1 &&
+	       errno == EWOULDBLOCK) {
+		if (!reaping->is_asked || duration_now() >= deadline)
+			return false;
+		(void)poll(NULL, 0, RIVAL_PAUSE_MS);
+	}
+	return true;
+}
+
+/* Where /proc hides a process ("hidepid", proc(5)) that it is not to be seen
+ * does not mean that it is dead. Nor has one in another PID namespace a number
+ * here. */
+static bool
+is_certainly_dead(const struct identity *identity)
+{
+	struct procfs_stat stat;
+
+	if (identity->pid <= 0)
+		return false;
+	if (procfs_read_stat(identity->pid, &stat) == 0)
+		return stat.start != identity->start || procfs_is_dead(&stat);
+	return kill(identity->pid, 0) == -1 && errno == ESRCH;
+}
+
+/* --- doing it ------------------------------------------------------------- */
+
+static void
+add_removal(struct line *line, const char *path, int result)
+{
+	if (result == 1)
+		line_add(line, "; removed '%s'", path);
+	else if (result == -1 && errno != ENOENT)
+		line_add(line, "; cannot remove '%s': %s", path,
+		         strerror(errno));
+}
+
+static void
+remove_locks(struct line *line, const struct entry *entry)
+{
+	for (size_t i = 0; i < entry->lock_count; i++)
+		add_removal(line, entry->locks[i],
+		            lockfile_remove(entry->locks[i], false, 0));
+}
+
+static void
+clean_up(struct line *line, const struct entry_cleanup *cleanup)
+{
+	add_removal(line, cleanup->path,
+	            cleanup_remove(cleanup->path, &cleanup->before));
+}
+
+/* Takes the run off the record, which is the last thing: what is killed at any
+ * moment before can be done again. Returns 0 or -1. */
+static int
+strike(struct line *line, const struct record *record)
+{
+	if (registry_remove(record->directory_fd, record->entry.id) == 0)
+		return 0;
+	line_add(line, "; cannot be taken off the record: %s", strerror(errno));
+	return -1;
+}
+
+static void
+add_killed(struct line *line, const struct orphans *orphans)
+{
+	if (orphans->killed > 0)
+		line_add(line, ": killed %zu process%s: %s", orphans->killed,
+		         orphans->killed == 1 ? "" : "es",
+		         orphans->killed_text);
+	else
+		line_add(line, ": no process of it was left to be killed");
+}
+
+/* What is left keeps the run on record, and its files as they are. */
+static int
+keep(struct line *line, const struct orphans *orphans,
+     const struct reaping *reaping)
+{
+	line_add(line, "; it is kept on record for what is left: %s",
+	         orphans->left_text);
+	if (reaping->is_asked || (orphans->killed > 0 && !reaping->is_quiet))
+		message("%s", line->text);
+	return -1;
+}
+
+static int
+finish_run(const struct record *record, const struct reaping *reaping)
+{
+	const struct entry *const entry = &record->entry;
+	char text[LINE_SIZE];
+	struct line line = { .text = text, .size = sizeof(text) };
+	struct orphans orphans;
+
+	add_run(&line, entry);
+	if (orphans_end(entry, &orphans) == -1) {
+		if (reaping->is_asked)
+			message("%s: cannot look for its processes: %s", text,
+			        strerror(errno));
+		return -1;
+	}
+	add_killed(&line, &orphans);
+	if (orphans.left > 0)
+		return keep(&line, &orphans, reaping);
+
+	remove_locks(&line, entry);
+	for (size_t i = 0; i < entry->cleanup_count; i++)
+		clean_up(&line, &entry->cleanups[i]);
+
+	const int result = strike(&line, record);
+
+	if (!reaping->is_quiet || result == -1)
+		message("%s", text);
+	return result;
+}
+
+int
+reaping_finish(const struct record *record, const struct reaping *reaping)
+{
+	const struct entry *const entry = &record->entry;
+	char text[LINE_SIZE];
+	struct line line = { .text = text, .size = sizeof(text) };
+
+	add_run(&line, entry);
+	if (!take_over(record, reaping)) {
+		if (reaping->is_asked)
+			message("%s: another wdrun is about to reap it", text);
+		return -1;
+	}
+	if (!is_on_record(record))
+		return 0;
+	if (!is_certainly_dead(&entry->front) ||
+	    !is_certainly_dead(&entry->supervisor)) {
+		if (reaping->is_asked)
+			message("%s: cannot see whether its watchers live",
+			        text);
+		return -1;
+	}
+	return finish_run(record, reaping);
+}
+
+/* --- from before the last boot -------------------------------------------- */
+
+/* The moment of the last boot, or a second before: the clocks may have been set
+ * since. */
+static int64_t
+boot_moment(void)
+{
+	struct timespec up;
+
+	if (clock_gettime(CLOCK_BOOTTIME, &up) == -1)
+		return 0;
+	return duration_since_epoch() - (up.tv_sec + 1) * SECOND - up.tv_nsec;
+}
+
+bool
+reaping_is_old(const struct stat *file)
+{
+	return file->st_ctim.tv_sec * SECOND + file->st_ctim.tv_nsec <
+	       boot_moment();
+}
+
+/* All of its processes are dead, and their PIDs mean others now. Of a file that
+ * was not changed since then, the maker is dead as well. */
+void
+reaping_drop(const struct record *record, const struct reaping *reaping)
+{
+	const struct entry *const entry = &record->entry;
+	char text[LINE_SIZE];
+	struct line line = { .text = text, .size = sizeof(text) };
+	struct stat file;
+
+	if (flock(record->fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
+		return;
+	if (!is_on_record(record))
+		return;
+	add_run(&line, entry);
+	line_add(&line, ": was from before the last boot");
+	remove_locks(&line, entry);
+	for (size_t i = 0; i < entry->cleanup_count; i++) {
+		if (lstat(entry->cleanups[i].path, &file) == 0 &&
+		    reaping_is_old(&file))
+			clean_up(&line, &entry->cleanups[i]);
+	}
+	if (strike(&line, record) == -1 || !reaping->is_quiet)
+		message("%s", text);
+}

@@ -1,0 +1,279 @@
+/* One record of the registry, and what became of its run. */
+#include "record.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "procfs.h"
+#include "supervisor.h"
+
+#define COMM_PATH_SIZE 32
+#define COMM_SIZE      32
+#define WRITE_BY_ALL   (S_IWGRP | S_IWOTH)
+
+struct record_place
+record_look_around(void)
+{
+	struct record_place place = {
+		.time_namespace = identity_time_namespace(),
+	};
+
+	place.is_known = identity_boot(place.boot) == 0 &&
+	                 identity_namespace(&place.pid_namespace) == 0 &&
+	                 procfs_is_ours() == 1;
+	return place;
+}
+
+/* --- the state of a run --------------------------------------------------- */
+
+/* Not the opposite of being known to be alive: a table of files that is full
+ * must not make an orphan of a run. */
+static bool
+is_known_dead(const struct identity *identity)
+{
+	struct procfs_stat stat;
+
+	if (procfs_read_stat(identity->pid, &stat) == -1)
+		return errno == ENOENT || errno == ESRCH;
+	return stat.start != identity->start || procfs_is_dead(&stat);
+}
+
+static bool
+is_stopping(pid_t supervisor)
+{
+	static const char stopping[] = SUPERVISOR_STOPPING "\n";
+	char path[COMM_PATH_SIZE];
+	char name[COMM_SIZE];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", supervisor);
+
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd == -1)
+		return false;
+
+	const ssize_t length = read(fd, name, sizeof(name));
+
+	(void)close(fd);
+	return length == sizeof(stopping) - 1 &&
+	       memcmp(name, stopping, sizeof(stopping) - 1) == 0;
+}
+
+/* Whether the open file of RECORD is the one that its name stands for. */
+static bool
+has_its_name(const struct record *record)
+{
+	struct stat opened;
+	struct stat named;
+
+	return fstat(record->fd, &opened) == 0 &&
+	       fstatat(record->directory_fd, record->file, &named,
+	               AT_SYMLINK_NOFOLLOW) == 0 &&
+	       named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
+}
+
+static enum record_state
+find_state(const struct entry *entry, const struct record_place *place)
+{
+	if (!place->is_known)
+		return RECORD_ELSEWHERE;
+	if (strcmp(entry->boot, place->boot) != 0)
+		return RECORD_OLD;
+	if (entry->pid_namespace != place->pid_namespace ||
+	    (entry->time_namespace != 0 &&
+	     entry->time_namespace != place->time_namespace))
+		return RECORD_ELSEWHERE;
+
+	/* A front in another PID namespace cannot be seen to be dead. */
+	const bool front_is_dead =
+	    entry->front.pid != 0 && is_known_dead(&entry->front);
+	const bool supervisor_is_dead = is_known_dead(&entry->supervisor);
+
+	if (front_is_dead && supervisor_is_dead)
+		return RECORD_ORPHANED;
+	if (front_is_dead || supervisor_is_dead ||
+	    is_stopping(entry->supervisor.pid))
+		return RECORD_STOPPING;
+	return RECORD_RUNNING;
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+/* Why FILE can hold no entry that is to be believed; 0 if it can. */
+static int
+find_fault(const struct stat *file)
+{
+	if (S_ISLNK(file->st_mode))
+		return ELOOP;
+	if (S_ISDIR(file->st_mode))
+		return EISDIR;
+	if (!S_ISREG(file->st_mode))
+		return ENXIO;
+	if (file->st_uid != geteuid() || (file->st_mode & WRITE_BY_ALL) != 0)
+		return EPERM;
+	return file->st_size > ENTRY_TEXT_MAX ? EFBIG : 0;
+}
+
+/* Opens the file of RECORD. Returns 0, or -1 with errno. */
+static int
+open_file(struct record *record)
+{
+	struct stat file;
+
+	/* Looked at first: to open a device, or a FIFO, may do something. */
+	if (fstatat(record->directory_fd, record->file, &file,
+	            AT_SYMLINK_NOFOLLOW) == -1)
+		return -1;
+	errno = find_fault(&file);
+	if (errno != 0)
+		return -1;
+	record->fd =
+	    openat(record->directory_fd, record->file,
+	           O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (record->fd == -1 || fstat(record->fd, &file) == -1)
+		return -1;
+	errno = find_fault(&file);
+	return errno == 0 ? 0 : -1;
+}
+
+/* Reads the SIZE bytes at TEXT, or fewer. Returns how many, or -1. */
+static ssize_t
+read_all(int fd, char *text, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		const ssize_t length = read(fd, text + done, size - done);
+
+		if (length == 0)
+			break;
+		if (length == -1 && errno != EINTR)
+			return -1;
+		if (length > 0)
+			done += (size_t)length;
+	}
+	return (ssize_t)done;
+}
+
+/* Whether the entry is that of a run by whose ID the file is called. */
+static bool
+is_called_right(const struct record *record)
+{
+	const size_t length = strlen(record->entry.id);
+
+	return strncmp(record->file, record->entry.id, length) == 0 &&
+	       strcmp(record->file + length, REGISTRY_SUFFIX) == 0;
+}
+
+/* Reads the entry of RECORD into TEXT. Returns 0, or -1 with errno. */
+static int
+read_entry(struct record *record, char text[RECORD_TEXT_SIZE])
+{
+	if (open_file(record) == -1)
+		return -1;
+
+	const ssize_t length = read_all(record->fd, text, RECORD_TEXT_SIZE - 1);
+
+	if (length == -1)
+		return -1;
+	if (length > ENTRY_TEXT_MAX) {
+		errno = EFBIG; /* it has grown */
+		return -1;
+	}
+	if (entry_parse(text, (size_t)length, &record->entry) == -1)
+		return -1;
+	if (!is_called_right(record)) {
+		errno = EINVAL;
+		return -1;
+	}
+	return 0;
+}
+
+/* Whether WHY is no fault of the file's. */
+static bool
+is_trouble_of_ours(int why)
+{
+	return why == EMFILE || why == ENFILE || why == ENOMEM;
+}
+
+static int
+leave(struct record *record, int result, int why)
+{
+	if (record->fd != -1)
+		(void)close(record->fd);
+	record->fd = -1;
+	errno = why;
+	return result;
+}
+
+int
+record_read(struct record *record, char text[RECORD_TEXT_SIZE],
+            const struct record_place *place)
+{
+	record->fd = -1;
+	record->why = read_entry(record, text) == -1 ? errno : 0;
+	if (record->why == ENOENT)
+		return leave(record, 0, 0);
+	if (is_trouble_of_ours(record->why))
+		return leave(record, -1, record->why);
+
+	record->state = record->why != 0 ? RECORD_BROKEN
+	                                 : find_state(&record->entry, place);
+	/* A run takes its entry away before its watchers end: looked at now
+	 * that they are dead, it is there only if they could not. */
+	if (record->state == RECORD_ORPHANED && !has_its_name(record))
+		return leave(record, 0, 0);
+	return 1;
+}
+
+/* --- telling -------------------------------------------------------------- */
+
+const char *
+registry_state_name(enum record_state state)
+{
+	static const char *const names[] = {
+		[RECORD_RUNNING] = "running",
+		[RECORD_STOPPING] = "stopping",
+		[RECORD_ORPHANED] = "orphaned",
+		[RECORD_OLD] = "old",
+		[RECORD_ELSEWHERE] = "elsewhere",
+		[RECORD_BROKEN] = "broken",
+	};
+
+	return names[state];
+}
+
+static const char *
+explain(int why)
+{
+	switch (why) {
+	case EINVAL:
+		return "not an entry, or not a whole one";
+	case ENOTSUP:
+		return "written by another version of wdrun";
+	case ELOOP:
+		return "a symbolic link";
+	case EISDIR:
+		return "a directory";
+	case ENXIO:
+		return "not a regular file";
+	case EPERM:
+		return "not this user's own, or others can write it";
+	case EFBIG:
+		return "too large for an entry";
+	default:
+		return strerror(why);
+	}
+}
+
+void
+registry_tell(const struct record *record)
+{
+	message("registry: '%s' cannot be used: %s", record->file,
+	        explain(record->why));
+}

@@ -1,0 +1,323 @@
+#!/usr/bin/env bats
+#
+# wdrun --cancel: stops the one run that is meant, and returns when it is gone.
+#
+# shellcheck disable=SC2016,SC2154,SC2030,SC2031
+
+load helper
+load orphans
+
+setup() {
+	common_setup
+	make_registry
+}
+
+# begin NAME [OPTION]... -- COMMAND...: a run with that name, in the background,
+# its output in NAME.out. Sets front and ready.
+begin() {
+	local -
+	set +T
+	local name=$1
+	shift
+	: >"$name.out"
+	"$PROGRAMS/launch" --defaults "$WDRUN" --name="$name" "$@" \
+		>"$name.out" 2>"$name.err" 3>&- &
+	front=$!
+	await_ready "$name.out"
+}
+
+cancel() {
+	complete "$WDRUN" --cancel="$1"
+}
+
+# The ID of the run whose front is PID.
+id_of() {
+	ids | grep "^$1-"
+}
+
+@test "--cancel stops one of three runs, alone, and returns when it is gone" {
+	local -A fronts=() targets=()
+	for name in one two three; do
+		begin "$name" -k 300ms -- \
+			"$PROGRAMS/escape" fork setsid stubborn
+		fronts[$name]=$front targets[$name]=$ready
+	done
+
+	cancel two
+
+	[ "$status" -eq 0 ]
+	[ -z "$output$stderr" ]
+	is_dead "${fronts[two]}"
+	is_dead "${targets[two]}"
+	is_unharmed "${fronts[one]}"
+	is_unharmed "${targets[one]}"
+	is_unharmed "${fronts[three]}"
+	is_unharmed "${targets[three]}"
+	[ "$(ids | wc -l)" -eq 2 ]
+
+	cancel one
+	cancel three
+	[ -z "$(ids)" ]
+}
+
+@test "a run is named by its ID, or the PID of its front, supervisor or target" {
+	local -a children
+	local means
+	for means in id front supervisor target; do
+		begin job -- "$PROGRAMS/sigcount"
+		children=("$(children_of "$front")")
+		case $means in
+		id) cancel "$(id_of "$front")" ;;
+		front) cancel "$front" ;;
+		supervisor) cancel "${children[0]}" ;;
+		target) cancel "$ready" ;;
+		esac
+		[ "$status" -eq 0 ]
+		is_dead "$ready"
+		[ -z "$(ids)" ]
+	done
+}
+
+@test "an ID goes before a name, and a name before a PID" {
+	local one two
+	begin one -- "$PROGRAMS/sigcount"
+	one=$front
+	begin "$one" -- "$PROGRAMS/sigcount"
+	two=$front
+	begin "$(id_of "$two")" -- "$PROGRAMS/sigcount"
+
+	cancel "$(id_of "$two")"
+	is_dead "$two"
+	is_alive "$front"
+	is_alive "$one"
+
+	begin "$one" -- "$PROGRAMS/sigcount"
+	cancel "$one"
+	is_dead "$front"
+	is_alive "$one"
+
+	cancel one
+	for id in $(ids); do cancel "$id"; done
+	nobody_is_left
+}
+
+@test "the target that is the front of a run within the run means the inner run" {
+	local outer
+	begin outer -- "$PROGRAMS/launch" --defaults \
+		"$WDRUN" --name=inner "$PROGRAMS/sigcount"
+	outer=$front
+	inner=$(ids | grep -v "^$outer-")
+
+	cancel "${inner%%-*}"
+
+	[ "$status" -eq 0 ]
+	is_dead "$ready"
+	wait_until 30 is_dead "$outer"
+}
+
+@test "what is not in flight gives 1, and is told" {
+	begin job -- "$PROGRAMS/sigcount"
+
+	for which in jo job2 "${front}0" 1 0 -1 '' "$front-0" '../job'; do
+		cancel "$which"
+		[ "$status" -eq 1 ]
+		[ "$stderr" = "wdrun: nothing in flight: '$which'" ]
+	done
+	is_unharmed "$ready"
+
+	cancel job
+	[ "$status" -eq 0 ]
+	cancel job
+	[ "$status" -eq 1 ]
+	rm -r "$WDRUN_REGISTRY"
+	cancel job
+	[ "$status" -eq 1 ]
+	[ "$stderr" = "wdrun: nothing in flight: 'job'" ]
+}
+
+@test "a name that several runs have is refused, with their IDs" {
+	local first
+	begin job -- "$PROGRAMS/sigcount"
+	first=$front
+	begin job -- "$PROGRAMS/sigcount"
+
+	cancel job
+
+	[ "$status" -eq 125 ]
+	[[ $stderr == *"$(id_of "$first")"* ]]
+	[[ $stderr == *"$(id_of "$front")"* ]]
+	only_messages
+	is_unharmed "$first"
+	is_unharmed "$front"
+	cancel "$(id_of "$first")"
+	cancel "$(id_of "$front")"
+	nobody_is_left
+}
+
+@test "a cancelled run ends as after a SIGTERM" {
+	begin job -- "$PROGRAMS/sigcount"
+	run_front=$front
+
+	cancel job
+
+	status=0
+	wait "$run_front" || status=$?
+	[ "$status" -eq 7 ]
+	grep -qx 'got 15' job.out
+}
+
+@test "what does not end by itself has --kill-after, and then is killed" {
+	begin job -k 300ms -- "$PROGRAMS/escape" stubborn
+	stubborn=$ready
+
+	cancel job
+
+	[ "$status" -eq 0 ]
+	is_dead "$stubborn"
+	nobody_is_left
+}
+
+@test "a run that ignores SIGTERM from the start is cancelled all the same" {
+	local -a ignored=()
+	for signal in TERM INT HUP QUIT; do
+		ignored+=(--ignore "$signal")
+		start "$PROGRAMS/launch" "${ignored[@]}" "$WDRUN" --name=job \
+			-k 300ms "$PROGRAMS/escape" fork setsid
+		await_ready
+		job=$started
+
+		"$WDRUN" --cancel=job
+
+		is_dead "$job"
+		wait_until 10 nobody_is_left
+		[ -z "$(ids)" ]
+	done
+}
+
+@test "a run that is stopped is cancelled all the same" {
+	begin job -- "$PROGRAMS/sigcount"
+	kill -STOP "$front"
+	wait_until 30 is_stopped "$front"
+
+	cancel job
+
+	[ "$status" -eq 0 ]
+	is_dead "$ready"
+	is_dead "$front"
+}
+
+@test "--cancel of a run whose watchers were both killed ends what is left of it" {
+	orphan --name=job -- "$PROGRAMS/escape" fork setsid stubborn
+	orphan=$ready
+
+	cancel job
+
+	[ "$status" -eq 0 ]
+	is_dead "$orphan"
+	[ -z "$(ids)" ]
+	[[ $stderr == "wdrun: run "*" (job): killed 1 process: $orphan "* ]]
+}
+
+@test "a front that is killed meanwhile leaves nothing to be cancelled" {
+	begin job -k never -- "$PROGRAMS/escape" fork setsid stubborn
+	start "$WDRUN" --cancel=job
+	cancel=$started
+	wait_until 30 grep -q 'wd-stopping' \
+		"/proc/$(children_of "$front")/comm"
+	is_alive "$cancel"
+
+	kill -KILL "$front"
+	finish
+
+	[ "$status" -eq 0 ]
+	wait_until 10 nobody_is_left
+	[ -z "$(ids)" ]
+}
+
+@test "on a kernel without pidfds --cancel does the same" {
+	begin job -k 300ms -- "$PROGRAMS/escape" stubborn
+
+	complete "$PROGRAMS/deny" pidfd_open pidfd_send_signal -- \
+		"$WDRUN" --cancel=job
+
+	[ "$status" -eq 0 ]
+	is_dead "$ready"
+	is_dead "$front"
+	[ -z "$(ids)" ]
+}
+
+@test "a process that got the PID of a dead front or supervisor gets no signal" {
+	local watcher
+	live
+	watcher="$living $(($(start_of "$living") - 1))"
+	forge name=job front="$watcher" supervisor="$watcher"
+
+	cancel job
+
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	spares "$living"
+}
+
+@test "the PID of a process that got it from a run's is not the run's" {
+	local stranger
+	live
+	stranger=$living
+	live
+	forge front="$living $(start_of "$living")" \
+		target="$stranger $(($(start_of "$stranger") - 1))"
+
+	cancel "$stranger"
+
+	[ "$status" -eq 1 ]
+	is_on_record
+	spares "$stranger" "$living"
+}
+
+@test "a run of another PID namespace is not cancelled from here" {
+	live
+	forge name=job pidns=1 front="$living $(start_of "$living")"
+
+	cancel "$living"
+	[ "$status" -eq 1 ]
+	cancel job
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: "*"another PID namespace"* ]]
+
+	is_on_record
+	spares "$living"
+}
+
+@test "a run from before the last boot is not in flight" {
+	live
+	forge name=job boot=0 front="$living $(start_of "$living")"
+
+	cancel job
+
+	[ "$status" -eq 1 ]
+	is_on_record
+	spares "$living"
+}
+
+@test "who gets the PID of a front just before it is signalled gets no signal" {
+	need_root
+	need strace
+	live
+	forge name=job front="$living $(start_of "$living")"
+	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	# It has found the run, and waits before it takes hold of its front.
+	start strace -f -qq -o trace -e trace=pidfd_open \
+		-e inject=pidfd_open:delay_enter=3000000:when=1 \
+		"$WDRUN" --cancel=job
+	wait_until 30 grep -q pidfd_open trace
+	kill -KILL "$living"
+	wait "$living" || true
+	"$PROGRAMS/impostor" "$living" >impostor 3>&- &
+	await_ready impostor
+	[ "$ready" = "$living" ]
+
+	finish
+
+	[ "$status" -eq 0 ]
+	spares "$ready"
+}

@@ -1,0 +1,740 @@
+#!/usr/bin/env bats
+#
+# Promise 5: --cleanup. The locks that a script makes do not outlive it, on any
+# way out, and nobody else's are touched.
+#
+# shellcheck disable=SC2016,SC2154,SC2030,SC2031
+
+load helper
+load relays
+
+setup() {
+	common_setup
+	# Takes a PID lock and an mkdir lock with the plain idioms, then does
+	# what the arguments say. It removes none of them.
+	cat >script <<-'END'
+		#!/bin/bash
+		if [ -f pid.lock ] && kill -0 "$(cat pid.lock)"; then
+			echo "held by $(cat pid.lock)"
+			exit 11
+		fi
+		echo $$ >pid.lock
+		mkdir dir.lock
+		echo "ready $$"
+		eval "$@"
+	END
+	chmod +x script
+	both=(--cleanup=pid.lock --cleanup=dir.lock)
+}
+
+both_are_gone() {
+	[ ! -e pid.lock ] && [ ! -e dir.lock ]
+}
+
+# What was told. wdrun makes absolute the names that it was given: here they are
+# as they were.
+told() {
+	sed "s|'$PWD/|'|g" err
+}
+
+both_are_told() {
+	only_messages
+	[ "$(told | grep '^wdrun: --cleanup: ' | sort)" = "$(
+		echo "wdrun: --cleanup: removed 'dir.lock', which the command had left"
+		echo "wdrun: --cleanup: removed 'pid.lock', which the command had left"
+	)" ]
+}
+
+# One line on FILE.
+left_is_told() {
+	only_messages
+	[ "$(told | grep -c "^wdrun: --cleanup: '$1' is left")" -eq 1 ]
+}
+
+# begin NAME COMMAND...: in the background; its output is in NAME.out and
+# NAME.err. Sets begun.
+begin() {
+	local -
+	set +T
+	local name=$1
+	shift
+	: >"$name.out"
+	"$PROGRAMS/launch" --defaults "$@" >"$name.out" 2>"$name.err" 3>&- &
+	begun=$!
+}
+
+# end PID: waits for it, and sets status.
+end() {
+	wait_until 30 is_dead "$1"
+	status=0
+	wait "$1" || status=$?
+}
+
+dead_pid() {
+	sh -c 'echo $$'
+}
+
+# A process that is no part of any run. Sets outsider.
+start_outsider() {
+	sleep 1000 3>&- &
+	outsider=$!
+}
+
+end_outsider() {
+	kill -KILL "$outsider"
+	wait "$outsider" || true
+}
+
+# --- every way out -----------------------------------------------------------
+
+@test "the locks of a script are removed at its normal end, and that is told" {
+	complete "$WDRUN" "${both[@]}" ./script 'exit 0'
+
+	[ "$status" -eq 0 ]
+	both_are_gone
+	both_are_told
+	[ "$(wc -l <err)" -eq 2 ]
+}
+
+@test "without --cleanup the same script leaves its locks" {
+	complete "$WDRUN" ./script 'exit 0'
+
+	[ "$status" -eq 0 ]
+	[ -f pid.lock ] && [ -d dir.lock ]
+}
+
+@test "-c is --cleanup" {
+	complete "$WDRUN" -c pid.lock -cdir.lock ./script 'exit 0'
+
+	[ "$status" -eq 0 ]
+	both_are_gone
+}
+
+@test "the locks of a script that fails are removed, and its status stands" {
+	complete "$WDRUN" "${both[@]}" ./script 'exit 3'
+	[ "$status" -eq 3 ]
+	both_are_gone
+	both_are_told
+
+	complete "$WDRUN" "${both[@]}" ./script 'kill -KILL $$'
+	[ "$status" -eq 137 ]
+	both_are_gone
+	both_are_told
+}
+
+@test "--quiet removes the locks without a word" {
+	complete "$WDRUN" -q "${both[@]}" ./script 'exit 3'
+
+	[ "$status" -eq 3 ]
+	both_are_gone
+	[ -z "$stderr" ]
+}
+
+@test "a script that removes its own locks is none of the watchdog's business" {
+	complete "$WDRUN" "${both[@]}" ./script 'rm pid.lock; rmdir dir.lock'
+
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+}
+
+@test "the locks of a script that takes too long are removed" {
+	complete "$WDRUN" -t 300ms "${both[@]}" ./script 'sleep 1000'
+	[ "$status" -eq 124 ]
+	both_are_gone
+	both_are_told
+
+	complete "$WDRUN" -t 300ms -k 200ms "${both[@]}" ./script \
+		'trap "" TERM; while :; do sleep 1000; done'
+	[ "$status" -eq 124 ]
+	both_are_gone
+	both_are_told
+}
+
+@test "a script that removes its locks when it is stopped has the time for it" {
+	complete "$WDRUN" -t 300ms "${both[@]}" ./script \
+		'trap "rm pid.lock; rmdir dir.lock; exit" TERM
+		while :; do sleep 0.05; done'
+
+	[ "$status" -eq 124 ]
+	both_are_gone
+	[[ $stderr != *--cleanup* ]]
+}
+
+@test "the locks of a script are removed when a signal ends it" {
+	local signal
+	for signal in INT TERM HUP; do
+		start "$WDRUN" -k 300ms "${both[@]}" ./script 'sleep 1000 & wait'
+		await_ready
+		kill -s "$signal" "$started"
+		finish
+		[ "$status" -eq $((128 + $(kill -l "$signal"))) ]
+		both_are_gone
+		both_are_told
+	done
+}
+
+@test "the locks of a script are removed when the front is killed" {
+	local option
+	for option in -t60 -i60 -v; do
+		start "$WDRUN" "$option" "${both[@]}" ./script 'sleep 1000'
+		await_ready
+		kill -KILL "$started"
+		finish
+		[ "$status" -eq 137 ]
+		wait_until 10 both_are_gone
+		wait_until 10 nobody_is_left
+	done
+}
+
+@test "the locks of a script are removed when the supervisor is killed" {
+	local option
+	for option in -t60 -i60 -v; do
+		start "$WDRUN" "$option" "${both[@]}" ./script 'sleep 1000'
+		await_ready
+		kill -KILL "$(supervisor_of "$started")"
+		finish
+		[ "$status" -eq 137 ]
+		both_are_gone
+		both_are_told
+	done
+}
+
+@test "the locks are there as long as one process of the tree is" {
+	start "$WDRUN" -k never "${both[@]}" ./script \
+		'"$PROGRAMS/escape" -x 0 fork setsid stubborn; sleep 1000'
+	await_ready
+	wait_until 30 test "$(grep -c ready out)" -ge 1
+	wait_until 30 two_are_ready
+	escapee=$(sed -n '2s/ready //p' out)
+
+	kill -TERM "$started"
+	wait_until 30 is_dead "$ready"
+	is_alive "$escapee"
+	[ -f pid.lock ] && [ -d dir.lock ]
+
+	kill -KILL "$escapee"
+	finish
+	both_are_gone
+}
+
+two_are_ready() {
+	[ "$(grep -c ready out)" -eq 2 ]
+}
+
+# --- where the files are -----------------------------------------------------
+
+@test "locks are found though the command goes elsewhere" {
+	complete "$WDRUN" "${both[@]}" ./script 'cd /; exit 0'
+
+	[ "$status" -eq 0 ]
+	both_are_gone
+}
+
+@test "absolute names and names with directories work as relative ones do" {
+	mkdir place
+	complete "$WDRUN" -c "$PWD/pid.lock" -c ./dir.lock -c place/lock \
+		-c place/../place/deep sh -c 'cd / && cd "$WDRUN_TEST" &&
+			./script "echo \$\$ >place/lock; mkdir place/deep"'
+
+	[ "$status" -eq 0 ]
+	both_are_gone
+	rmdir place
+}
+
+@test "a directory and a file in it are removed, in any order" {
+	local command='mkdir d; echo $$ >d/pid'
+	complete "$WDRUN" -c d -c d/pid sh -c "$command"
+	[ "$status" -eq 0 ]
+	[ ! -e d ]
+
+	complete "$WDRUN" -c d/pid -c d sh -c "$command"
+	[ "$status" -eq 0 ]
+	[ ! -e d ]
+}
+
+@test "a file that is never made is nobody's trouble" {
+	complete "$WDRUN" -c lock -c no/such/lock -c "$PWD/file/x" sh -c \
+		'exit 4'
+
+	[ "$status" -eq 4 ]
+	[ -z "$stderr" ]
+}
+
+@test "--cleanup does not change the status of what cannot be executed" {
+	complete "$WDRUN" "${both[@]}" ./no-such-command
+	[ "$status" -eq 127 ]
+	complete "$WDRUN" "${both[@]}" /
+	[ "$status" -eq 126 ]
+}
+
+@test "--cleanup of nothing, and of 17 files, is refused" {
+	complete "$WDRUN" --cleanup= touch ran
+	[ "$status" -eq 125 ]
+
+	mapfile -t arguments < <(seq -f '--cleanup=c%g' 17)
+	complete "$WDRUN" "${arguments[@]}" touch ran
+	[ "$status" -eq 125 ]
+	[ ! -e ran ]
+
+	complete "$WDRUN" "${arguments[@]:0:16}" sh -c \
+		'for i in $(seq 16); do echo $$ >c$i; done'
+	[ "$status" -eq 0 ]
+	[ -z "$(find . -name 'c[0-9]*')" ]
+}
+
+@test "one file may be the run's own lock and one to clean up" {
+	complete "$WDRUN" --lock=lock --cleanup=lock true
+
+	[ "$status" -eq 0 ]
+	[ ! -e lock ]
+}
+
+# --- whose they are ----------------------------------------------------------
+
+@test "a lock that somebody outside holds is not removed" {
+	start_outsider
+	echo "$outsider" >pid.lock
+	cp pid.lock copy
+	complete "$WDRUN" "${both[@]}" ./script 'exit 0'
+
+	[ "$status" -eq 11 ]
+	cmp pid.lock copy
+	end_outsider
+}
+
+@test "a lock that names somebody outside is not removed, whoever wrote it" {
+	start_outsider
+	complete "$WDRUN" -t 20 --cleanup=lock sh -c 'echo "$1" >lock' - \
+		"$outsider"
+
+	[ "$status" -eq 0 ]
+	[ "$(cat lock)" = "$outsider" ]
+	end_outsider
+}
+
+@test "a lock that somebody outside has taken since is not removed" {
+	start_outsider
+	complete "$WDRUN" "${both[@]}" ./script 'rm pid.lock
+		echo '"$outsider"' >pid.lock'
+
+	[ "$status" -eq 0 ]
+	[ "$(cat pid.lock)" = "$outsider" ]
+	[ ! -e dir.lock ]
+	end_outsider
+}
+
+@test "a lock that somebody outside has flocked is not removed" {
+	complete "$WDRUN" --cleanup=lock sh -c 'dead=$(sh -c "echo \$\$")
+		echo "$dead" >lock'
+	[ ! -e lock ]
+
+	start "$WDRUN" --cleanup=lock sh -c 'sh -c "echo \$\$" >lock
+		echo "ready $$"
+		until [ -e go ]; do sleep 0.02; done'
+	await_ready
+	flock lock sh -c 'touch flocked; exec sleep 1000' 3>&- &
+	outsider=$!
+	wait_until 30 test -e flocked
+	touch go
+	finish
+
+	[ "$status" -eq 0 ]
+	[ -e lock ]
+	end_leftovers
+	wait "$outsider" || true
+}
+
+@test "a process that got the PID of the script does not keep its lock" {
+	start_outsider
+	complete "$WDRUN" --cleanup=lock sh -c 'echo "$1" >lock
+		touch -d "1 hour ago" lock' - "$outsider"
+
+	[ "$status" -eq 0 ]
+	[ ! -e lock ]
+	is_alive "$outsider"
+	end_outsider
+}
+
+@test "the stale PID lock of an earlier script is removed" {
+	dead_pid >lock
+	complete "$WDRUN" --cleanup=lock true
+
+	[ "$status" -eq 0 ]
+	[ ! -e lock ]
+}
+
+@test "a file without a PID that the run has made is removed" {
+	local content
+	for content in '' 'locked by Ann' 'host 4711 now'; do
+		complete "$WDRUN" --cleanup=lock sh -c 'printf %s "$1" >lock' \
+			- "$content"
+		[ "$status" -eq 0 ]
+		[ ! -e lock ]
+	done
+}
+
+@test "a file without a PID that was there before is left untouched" {
+	local content
+	for content in '' important '0' '-5' '99999999999' '1 2'; do
+		printf %s "$content" >lock
+		cp lock copy
+		complete "$WDRUN" --cleanup=lock touch ran
+		[ "$status" -eq 0 ]
+		cmp lock copy
+
+		complete "$WDRUN" --cleanup=lock touch lock
+		cmp lock copy
+	done
+}
+
+@test "a directory that was there before is left" {
+	mkdir lock
+	complete "$WDRUN" --cleanup=lock sh -c 'mkdir lock 2>/dev/null'
+
+	[ "$status" -eq 1 ]
+	[ -d lock ]
+}
+
+@test "files that were there before are left where nobody knows their birth" {
+	need_root
+	need unshare
+	mkdir place
+	complete unshare --mount sh -c 'mount -t ramfs none place && cd place &&
+		mkdir lock && : >file && sleep 0.1 &&
+		"$WDRUN" -c lock -c file sh -c "touch lock; chmod 600 file" &&
+		ls'
+
+	[ "$status" -eq 0 ]
+	[ "$output" = $'file\nlock' ]
+}
+
+@test "a directory that is not empty is left, and that is told" {
+	complete "$WDRUN" --cleanup=lock sh -c 'mkdir lock; echo $$ >lock/pid'
+
+	[ "$status" -eq 0 ]
+	[ -s lock/pid ]
+	left_is_told lock
+}
+
+@test "a symbolic link is left, and so is what it leads to, and that is told" {
+	local to
+	dead_pid >stale
+	cp stale copy
+	mkdir empty
+	for to in stale empty nothing 4711; do
+		complete "$WDRUN" --cleanup=lock ln -s "$to" lock
+		[ "$status" -eq 0 ]
+		[ -L lock ]
+			left_is_told lock
+		rm lock
+	done
+	cmp stale copy
+	[ -d empty ]
+}
+
+@test "a FIFO, a socket and a device are left, told, and hang nobody" {
+	need_root
+	need python3
+	complete "$WDRUN" --cleanup=fifo mkfifo fifo
+	[ "$status" -eq 0 ]
+	[ -p fifo ]
+	left_is_told fifo
+
+	complete "$WDRUN" --cleanup=socket python3 -c \
+		'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
+	[ "$status" -eq 0 ]
+	[ -S socket ]
+	left_is_told socket
+
+	# Of our own: root would remove the machine's, were wdrun wrong.
+	complete "$WDRUN" --cleanup=null mknod null c 1 3
+	[ "$status" -eq 0 ]
+	[ -c null ]
+	left_is_told null
+}
+
+@test "a huge file that the run has made hangs nobody, and changes no status" {
+	complete "$WDRUN" --cleanup=lock sh -c 'truncate -s 8G lock; exit 6'
+
+	[ "$status" -eq 6 ]
+}
+
+@test "another user's lock is not touched in a sticky directory" {
+	need_root
+	mkdir sticky
+	chmod 1777 sticky
+	: >sticky/lock
+	chown 65534 sticky/lock
+	complete "$WDRUN" --cleanup=sticky/lock true
+
+	[ "$status" -eq 0 ]
+	[ -e sticky/lock ]
+}
+
+# --- several runs ------------------------------------------------------------
+
+# 20 runs at once of a script that polls for a while; some of those that get the
+# lock are killed, or forget to remove it.
+@test "20 runs at once of a script with an mkdir lock never overlap, and it is gone at the end" {
+	local -
+	set +T
+	local i pids=()
+	cat >poller <<-'END'
+		#!/bin/bash
+		for ((i = 0; i < 100; i++)); do
+			mkdir dir.lock 2>/dev/null && break
+			sleep 0.01
+		done
+		((i < 100)) || exit 1
+		echo "enter $$" >>log
+		for i in {1..20}; do : >>log; done
+		echo "leave $$" >>log
+		[ "$1" != forgets ] || exit 0
+		[ "$1" != dies ] || kill -KILL $$
+		rmdir dir.lock
+	END
+	chmod +x poller
+	: >log
+	for ((i = 1; i <= 20; i++)); do
+		case $i in
+		7) how=forgets ;;
+		14) how=dies ;;
+		*) how=removes ;;
+		esac
+		"$WDRUN" --cleanup=dir.lock ./poller "$how" 2>>errors 3>&- &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do
+		wait "$i" || true
+	done
+
+	awk 'NR % 2 == 1 && $1 != "enter" { exit bad = 1 }
+		NR % 2 == 0 && ($1 != "leave" || $2 != pid) { exit bad = 1 }
+		{ pid = $2 }
+		END { exit bad || NR < 2 || NR % 2 == 1 }' log
+	[ ! -e dir.lock ]
+	[ ! -s errors ] || grep -q "removed '.*dir.lock'" errors
+}
+
+@test "a run does not remove the locks of an earlier run that goes on" {
+	start "$WDRUN" "${both[@]}" ./script 'until [ -e go ]; do sleep 0.02; done'
+	await_ready
+	begin second "$WDRUN" "${both[@]}" ./script
+	end "$begun"
+	[ "$status" -eq 11 ]
+	begin third "$WDRUN" "${both[@]}" true
+	end "$begun"
+	[ "$status" -eq 0 ]
+
+	[ "$(cat pid.lock)" = "$ready" ]
+	[ -d dir.lock ]
+	[ ! -s third.err ]
+
+	touch go
+	finish
+	both_are_gone
+	both_are_told
+}
+
+@test "a run that began before the lock was made does not remove another's" {
+	begin waiter "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"
+		until [ -e over ]; do sleep 0.02; done'
+	waiter=$begun
+	await_ready waiter.out
+	start "$WDRUN" "${both[@]}" ./script 'until [ -e go ]; do sleep 0.02; done'
+	await_ready
+
+	touch over
+	end "$waiter"
+	[ "$status" -eq 0 ]
+	[ "$(cat pid.lock)" = "$ready" ]
+	[ -d dir.lock ]
+
+	touch go
+	finish
+	both_are_gone
+}
+
+# A waiting run, named LOCK, is over while another that made it, with COMMAND,
+# goes on.
+lock_outlives_a_waiting_run() {
+	local lock=$1 command=$2
+	rm -f over go
+	begin waiter "$WDRUN" --cleanup="$lock" sh -c 'echo "ready $$"
+		until [ -e over ]; do sleep 0.02; done'
+	waiter=$begun
+	await_ready waiter.out
+	start "$WDRUN" --cleanup="$lock" sh -c "$command"'; echo "ready $$"
+		until [ -e go ]; do sleep 0.02; done'
+	await_ready
+
+	touch over
+	end "$waiter"
+	[ "$status" -eq 0 ]
+	[ -e "$lock" ] || return
+
+	touch go
+	finish
+	[ ! -e "$lock" ]
+}
+
+@test "the lock of a run that goes on is left, also where its directory was made later" {
+	lock_outlives_a_waiting_run place/lock 'mkdir place place/lock'
+	rmdir place
+	lock_outlives_a_waiting_run place/lock 'mkdir place; : >place/lock'
+}
+
+@test "the lock of a run that goes on is left, also where its name ends in a slash" {
+	lock_outlives_a_waiting_run lock/ 'mkdir lock'
+	lock_outlives_a_waiting_run lock// 'mkdir lock'
+}
+
+@test "the last of the runs that overlap removes the lock that one has left" {
+	begin waiter "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"
+		until [ -e over ]; do sleep 0.02; done'
+	waiter=$begun
+	await_ready waiter.out
+	complete "$WDRUN" "${both[@]}" ./script 'exit 0'
+	[ "$status" -eq 0 ]
+	[ ! -e pid.lock ]
+
+	touch over
+	end "$waiter"
+	[ "$status" -eq 0 ]
+	both_are_gone
+}
+
+@test "of runs that end at the same time, one removes the lock" {
+	local -
+	set +T
+	local i pids
+	for _ in {1..20}; do
+		pids=()
+		rm -f go ready
+		for i in {1..8}; do
+			"$WDRUN" --cleanup=lock sh -c 'mkdir lock 2>/dev/null
+				echo ready >>ready
+				until [ -e go ]; do sleep 0.02; done' \
+				2>/dev/null 3>&- &
+			pids+=($!)
+		done
+		wait_until 30 all_are_ready 8
+		touch go
+		wait "${pids[@]}"
+		[ ! -e lock ]
+	done
+}
+
+all_are_ready() {
+	[ "$(wc -l <ready)" -eq "$1" ]
+}
+
+@test "a run that polls for the lock of a script outside does not remove it" {
+	begin outside ./script 'until [ -e go ]; do sleep 0.02; done
+		rm pid.lock; rmdir dir.lock'
+	outside=$begun
+	await_ready outside.out
+	complete "$WDRUN" -t 300ms "${both[@]}" sh -c \
+		'until mkdir dir.lock 2>/dev/null; do sleep 0.02; done'
+
+	[ "$status" -eq 124 ]
+	[ "$(cat pid.lock)" = "$ready" ]
+	[ -d dir.lock ]
+	touch go
+	end "$outside"
+	[ "$status" -eq 0 ]
+}
+
+# --- survivors ---------------------------------------------------------------
+
+@test "--survivors=leave: what a living survivor owns stays" {
+	complete "$WDRUN" --survivors=leave -c lock -c dead -c gone sh -c '
+		echo $$ >dead
+		echo $$ >gone
+		"$PROGRAMS/escape" -x 0 fork setsid'
+	[ "$status" -eq 0 ]
+	[ ! -e dead ] && [ ! -e gone ]
+	end_leftovers
+
+	complete "$WDRUN" --survivors=leave -c lock -c dead sh -c '
+		echo $$ >dead
+		sleep 1000 >/dev/null 2>&1 & echo $! >lock'
+	[ "$status" -eq 0 ]
+	[ ! -e dead ]
+	is_alive "$(cat lock)"
+	end_leftovers
+}
+
+@test "--survivors=leave: what a living survivor may own stays" {
+	complete "$WDRUN" --survivors=leave -c lock -c file sh -c '
+		mkdir lock
+		: >file
+		sleep 1000 >/dev/null 2>&1 &'
+
+	[ "$status" -eq 0 ]
+	[ -d lock ] && [ -e file ]
+	end_leftovers
+}
+
+@test "the lock of a survivor that is killed is removed" {
+	complete "$WDRUN" --idle-after-exit=200ms -c lock sh -c '
+		setsid sleep 1000 & echo $! >lock'
+
+	[ "$status" -eq 0 ]
+	nobody_is_left
+	[ ! -e lock ]
+}
+
+# --- the incident, to its end ------------------------------------------------
+
+# As of incident.bats: `echo` and its text are two more input files for jq, which
+# opens the first, a FIFO that nobody writes.
+write_incident() {
+	mkfifo requests
+	cat >review-poll.sh <<-'END'
+		if [ -f review.lock ] && kill -0 "$(cat review.lock)"; then
+			echo "busy"
+			exit 0
+		fi
+		echo $$ >review.lock
+		if [ -p requests ]; then
+			jq .id requests >ids.json echo "ids written"
+		fi
+		echo "reviewed"
+		rm review.lock
+	END
+}
+
+@test "the incident without wdrun: no later poll ever runs" {
+	need jq
+	write_incident
+	begin first bash review-poll.sh
+	wait_until 30 test -s review.lock
+	wait_until 30 runs_jq "$begun"
+
+	complete bash review-poll.sh
+	[ "$output" = busy ]
+	end_leftovers
+	wait "$begun" || true
+}
+
+runs_jq() {
+	[[ "$(cat "/proc/$(children_of "$1" | head -n 1)/comm")" == jq ]]
+}
+
+@test "the incident to its end: the lock is gone, and the next poll runs" {
+	need jq
+	write_incident
+	complete "$WDRUN" -t 2 --cleanup review.lock bash review-poll.sh
+	[ "$status" -eq 124 ]
+	nobody_is_left
+	[ ! -e review.lock ]
+	only_messages
+
+	rm requests
+	complete "$WDRUN" -t 20 --cleanup review.lock bash review-poll.sh
+	[ "$status" -eq 0 ]
+	[ "$output" = reviewed ]
+	[ ! -e review.lock ]
+	[ -z "$stderr" ]
+}

@@ -1,0 +1,530 @@
+#!/usr/bin/env bats
+#
+# `wdrun --list` shows what runs and what is left, to people and to programs,
+# whatever lies in the registry.
+#
+# shellcheck disable=SC2016,SC2154,SC2030,SC2031
+
+load helper
+load orphans
+load prompt
+
+setup() {
+	common_setup
+	make_registry
+}
+
+teardown() {
+	close_prompt
+	common_teardown
+}
+
+# run_on_record OPTION... -- COMMAND...: a run, once its COMMAND is executed,
+# which is after it was put on record. Sets front, supervisor and target.
+run_on_record() {
+	start "$WDRUN" "$@"
+	await_watchers
+}
+
+list() {
+	complete "$WDRUN" --list "$@"
+}
+
+# shows_state NAME STATE: so says --list of the run NAME.
+shows_state() {
+	"$WDRUN" --list --json |
+		jq -e --arg name "$1" --arg state "$2" \
+			'.[] | select(.name == $name) | .state == $state'
+}
+
+end() {
+	kill -TERM "$front"
+	wait "$front" || true
+}
+
+# --- what is listed ----------------------------------------------------------
+
+@test "--list shows who runs, since when, for how long still, and what" {
+	run_on_record --name=nightly -t 1h -- sleep 1000
+	first=$front
+	run_on_record --name=daily -- sleep 1001
+
+	run --separate-stderr "$WDRUN" --list
+	kill "$first" "$front"
+	wait "$first" "$front" || true
+
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 3 ]
+	[[ ${lines[0]} =~ ^ID\ +NAME\ +STATE\ +PID\ +AGE\ +LEFT\ +COMMAND$ ]]
+	[[ ${lines[1]} =~ ^$first-[0-9a-f]+\ +nightly\ +running\ +$first\ +[0-9]+s\ +59m..s\ +sleep\ 1000$ ]]
+	[[ ${lines[2]} =~ ^$front-[0-9a-f]+\ +daily\ +running\ +$front\ +[0-9]+s\ +-\ +sleep\ 1001$ ]]
+	[ "${#lines[2]}" -eq "${#lines[1]}" ]
+	[ -z "${stderr-}" ]
+}
+
+@test "a run is on record before its command is executed" {
+	complete "$WDRUN" --name=itself -- "$WDRUN" --list --json
+
+	[ "$(jq -r '.[0].name' out)" = itself ]
+	[ "$(jq '.[0] | .state == "running" and .pid == '"$started" out)" = true ]
+}
+
+@test "a run that is over is not listed" {
+	complete "$WDRUN" --name=over true
+
+	list
+
+	[ "$(wc -l <out)" -eq 1 ]
+	[ -z "$(ls "$WDRUN_REGISTRY")" ]
+}
+
+@test "where there is nothing, --list prints its header, --json an empty array" {
+	list
+	[ "$status" -eq 0 ]
+	[[ $output == ID\ *COMMAND ]]
+
+	list --json
+	[ "$status" -eq 0 ]
+	[ "$output" = '[]' ]
+
+	list --registry=nowhere
+	[ "$status" -eq 0 ]
+	[[ $output == ID\ *COMMAND ]]
+	[ -z "$stderr" ]
+	[ ! -e nowhere ]
+}
+
+@test "a run that is being stopped is listed as stopping" {
+	mkfifo fifo
+	start "$WDRUN" --name=slow -k never bash -c \
+		'trap "" TERM; echo "ready $$"; read -r x <>fifo' 3>&-
+	await_watchers
+	await_ready
+	shows_state slow running
+
+	kill -TERM "$front"
+
+	wait_until 30 shows_state slow stopping
+	kill -KILL "$ready"
+	finish
+}
+
+@test "a run whose supervisor was killed is not listed as running" {
+	run_on_record --name=hurt -- "$PROGRAMS/escape" stubborn
+	await_ready
+	kill -STOP "$front"
+	wait_until 30 is_stopped "$front"
+	kill -KILL "$supervisor"
+	wait_until 30 is_dead "$supervisor"
+
+	shows_state hurt stopping
+
+	kill -CONT "$front"
+	finish
+	[ -z "$(ls "$WDRUN_REGISTRY")" ]
+}
+
+@test "a run both of whose watchers were killed is listed as orphaned" {
+	orphan --name=lost -- "$PROGRAMS/escape" fork setsid
+
+	shows_state lost orphaned
+
+	"$WDRUN" --reap -q
+	is_dead "$ready"
+	run ! shows_state lost orphaned
+}
+
+@test "a run in another PID namespace is listed as elsewhere" {
+	forge name=inside pidns=4711 front="$$ $(start_of $$)"
+
+	shows_state inside elsewhere
+
+	list
+	[[ ${output##*$'\n'} == *" inside  elsewhere  $$ "* ]]
+}
+
+@test "a run whose starts are told by another clock is listed as elsewhere" {
+	forge name=apart timens=4711 front="$$ $(start_of $$)"
+
+	shows_state apart elsewhere
+}
+
+@test "a run from before the last boot is not listed" {
+	forge boot=11111111-2222-3333-4444-555555555555
+
+	list
+
+	[ "$status" -eq 0 ]
+	[ "$(wc -l <out)" -eq 1 ]
+	[ -z "$stderr" ]
+}
+
+@test "a process that got the PID of a dead watcher does not keep its run alive" {
+	forge name=lost front="$$ 1" supervisor="$$ 2"
+
+	shows_state lost orphaned
+}
+
+@test "the runs are listed in the order of their start" {
+	forge id=5-30 name=third
+	forge id=1111111-10 name=first
+	forge id=7-20 name=second
+	forge id=3-100000000000000 name=last
+
+	"$WDRUN" --list --json | jq -e 'map(.name) ==
+		["first", "second", "third", "last"]'
+}
+
+@test "thousands of runs on record are all listed" {
+	forge name=one
+	awk -v dir="$WDRUN_REGISTRY" '{ line[NR] = $0 } END {
+		for (i = 1; i <= 4000; i++) {
+			file = sprintf("%s/77-%x.run", dir, i)
+			for (n = 1; n <= NR; n++)
+				print (line[n] ~ /^id / ? sprintf("id 77-%x", i) \
+					: line[n]) >file
+			close(file)
+		}
+	}' "$WDRUN_REGISTRY/$id.run"
+
+	[ "$("$WDRUN" --list | grep -c ' orphaned ')" -eq 4001 ]
+	[ "$("$WDRUN" --list --json | jq 'map(.id) | unique | length')" -eq 4001 ]
+}
+
+@test "a run that ends while --list looks is not taken for an orphan" {
+	need strace
+	run_on_record --name=short -- sleep 1000
+	entry=$(ids).run
+	# Two tracers of one process cannot be: the sanitizer looks for leaks so.
+	strace -E ASAN_OPTIONS=detect_leaks=0 -o trace \
+		-P "$WDRUN_REGISTRY/$entry" -e inject=read:signal=STOP:when=1 \
+		"$WDRUN" --list >listed 3>&- &
+	strace=$!
+	wait_until 30 is_stopped_with "$strace" "$entry"
+
+	end
+	[ -z "$(ids)" ]
+	kill -CONT "$looking"
+	wait "$strace"
+
+	[[ $(<listed) == ID\ *COMMAND ]]
+}
+
+# is_stopped_with PID FILE: the child of PID is, with FILE open. Sets looking.
+is_stopped_with() {
+	looking=$(children_of "$1" 2>/dev/null) || return
+	is_traced_stop "$looking" &&
+		find "/proc/$looking/fd" -lname "*/$2" 2>/dev/null | grep -q .
+}
+
+# As a tracer sees it.
+is_traced_stop() {
+	look_at "$1"
+	[[ $process_state == [Tt] ]] && grep -q 'stopped by SIGSTOP' trace
+}
+
+@test "without descriptors to look with, --list takes nobody for dead" {
+	run_on_record --name=alive -- sleep 1000
+	for descriptors in {3..12}; do
+		bash -c 'ulimit -n "$1"; exec "$WDRUN" --list' - "$descriptors" \
+			>>lists 2>>errors || true # nor does the loader know how
+	done
+	end
+
+	grep -q ' alive  running ' lists
+	run ! grep -v -e ' running ' -e '^ID ' lists
+	grep -q '^wdrun: cannot read the registry: ' errors
+}
+
+# --- the table ---------------------------------------------------------------
+
+@test "on a terminal the table fits its width" {
+	forge name="$(printf 'n%.0s' {1..200})" arg="$(printf 'é%.0s' {1..400})"
+	forge name=short
+	at_prompt
+	for width in 100 61; do
+		tmux -S socket resize-window -x "$width" -y 40
+		wait_until 30 pane_is "$width"
+		enter "clear; wdrun --list; echo at$width=\$?"
+		wait_until 30 shows "^at$width=0\$"
+
+		mapfile -t lines < <(screen)
+		[[ ${lines[0]} == ID\ * ]]
+		[[ ${lines[1]} =~ ^[0-9]+-[0-9a-f]+\ \ nnnnnnnnnnnnnnnnnnnnnnnn\ \ orph ]]
+		[[ ${lines[2]} == "$id  short "* ]]
+		[ "${lines[3]}" = "at$width=0" ]
+		[ "$(screen | LC_ALL=C.UTF-8 wc -L)" -le "$width" ]
+	done
+}
+
+pane_is() {
+	[ "$(tmux -S socket display -p '#{pane_width}')" -eq "$1" ]
+}
+
+@test "where stdout is no terminal, nothing of the table is cut" {
+	long=$(printf 'n%.0s' {1..255})
+	forge name="$long" arg="$(printf 'a%.0s' {1..1000})"
+
+	list
+
+	[[ $output == *"  $long  orphaned "*" $(printf 'a%.0s' {1..1000})" ]]
+}
+
+@test "a name that is no text cannot drive the terminal" {
+	run_on_record --name=$'a\e[31m\n\xff\xc2\x9bb' -- \
+		sh -c 'exec sleep 1000' $'x\ty'
+
+	list_output=$("$WDRUN" --list)
+	end
+
+	[[ $list_output == *'  a?[31m????b  running '* ]]
+	[[ $list_output == *'  sh -c exec sleep 1000 x?y' ]]
+	[ "$(wc -l <<<"$list_output")" -eq 2 ]
+}
+
+@test "what a command has too many of is left out, and that is said" {
+	mapfile -t many < <(seq 100000 104999)
+	run_on_record --name=many -- sleep 1000 "${many[@]}"
+
+	list_output=$("$WDRUN" --list)
+	is_cut=$("$WDRUN" --list --json | jq '.[0].command_is_cut')
+	end
+
+	[[ $list_output == *' sleep 1000 100000 100001 100002 '*... ]]
+	[ "$is_cut" = true ]
+}
+
+# --- JSON --------------------------------------------------------------------
+
+@test "--json tells all that is on record" {
+	run_on_record --name=nightly -t 1h --lock=run.lock --cleanup=a.lock \
+		--cleanup=b.lock -- sh -c 'exec sleep 1000' ''
+	"$WDRUN" --list --json >json
+	end
+
+	jq -e --arg pwd "$PWD" --argjson pid "$front" \
+		--argjson supervisor "$supervisor" --argjson target "$target" '
+		length == 1 and (.[0] |
+		(.id | test("^\($pid)-[0-9a-f]+$")) and .name == "nightly" and
+		.state == "running" and .pid == $pid and
+		.supervisor == $supervisor and .target == $target and
+		(.started - now | fabs) < 60 and
+		.age >= 0 and .age < 60 and .left > 3500 and .left <= 3600 and
+		.directory == $pwd and .command == ["sh", "-c", "exec sleep 1000", ""] and
+		.command_is_cut == false and
+		(.locks | length == 1 and (.[0] | endswith("run.lock"))) and
+		(.cleanup | length == 2 and (.[1] | endswith("b.lock"))))' json
+}
+
+@test "--json has null for a name, and for a time, that there is not" {
+	run_on_record --registry="$WDRUN_REGISTRY" -- sleep 1000
+	"$WDRUN" --list --json >json
+	end
+
+	jq -e '.[0] | .name == null and .left == null' json
+}
+
+@test "--json is JSON whatever bytes a name and a command have" {
+	long=$(printf 'a%.0s' {1..4096})
+	local nasty=$'"quoted" \\ back\nnew\tline\e\x7f \xff\xc3 \xed\xa0\x80 \xc3\xa9 \xf0\x9f\x90\xa2'
+	run_on_record --name="$nasty" -- sh -c 'exec sleep 1000' \
+		"$nasty" "$long" last
+	"$WDRUN" --list --json >json
+	end
+
+	iconv -f UTF-8 -t UTF-8 json >/dev/null
+	jq -e '.[0].name ==
+		"\"quoted\" \\ back\nnew\tline\u001b\u007f \ufffd\ufffd \ufffd\ufffd\ufffd é 🐢"' json
+	jq -e '.[0] | .command[3] == .name and .command[5] == "last" and
+		(.command[4] | test("^a{1024}$")) and .command_is_cut' json
+}
+
+# --- a hostile registry ------------------------------------------------------
+
+# is_refused FILE TEXT [NAME]: of what is called FILE, --list says in one line
+# that it is TEXT, shows the run beside it, and leaves it there. FILE is shown as
+# NAME.
+is_refused() {
+	list
+	[ "$status" -eq 0 ]
+	[[ $output == *" healthy "* ]]
+	[ "$(wc -l <out)" -eq 2 ]
+	[ "$stderr" = "wdrun: registry: '${3-$1}' cannot be used: $2" ]
+	[ -e "$WDRUN_REGISTRY/$1" ] || [ -L "$WDRUN_REGISTRY/$1" ]
+
+	list --json
+	[ "$(jq 'map(.name) == ["healthy"]' out)" = true ]
+	rm -rf "${WDRUN_REGISTRY:?}/$1"
+}
+
+@test "what is no entry in the registry is told in a line, and left alone" {
+	forge name=healthy
+	cd "$WDRUN_REGISTRY"
+	cp "$id.run" ../entry
+	sed 's/^id .*/id 9-9/' ../entry >../other
+
+	ln -s ../other 9-9.run
+	is_refused 9-9.run "a symbolic link"
+	mkfifo 9-9.run
+	is_refused 9-9.run "not a regular file"
+	mkdir 9-9.run
+	is_refused 9-9.run "a directory"
+	truncate -s 1T 9-9.run
+	is_refused 9-9.run "too large for an entry"
+	head -c 20000 /dev/urandom >9-9.run
+	is_refused 9-9.run "not an entry, or not a whole one"
+	: >9-9.run
+	is_refused 9-9.run "not an entry, or not a whole one"
+	head -n -1 ../other >9-9.run
+	is_refused 9-9.run "not an entry, or not a whole one"
+	sed 's/^front .*/front 1/' ../other >9-9.run
+	is_refused 9-9.run "not an entry, or not a whole one"
+	cp ../entry 9-9.run
+	is_refused 9-9.run "not an entry, or not a whole one"
+	sed 's/^wdrun 1$/wdrun 2/' ../other >9-9.run
+	is_refused 9-9.run "written by another version of wdrun"
+	cp ../other 9-9.run && chmod 620 9-9.run
+	is_refused 9-9.run "not this user's own, or others can write it"
+	cp ../other $'a\nb.run'
+	is_refused $'a\nb.run' "not an entry, or not a whole one" 'a?b.run'
+}
+
+@test "another user's file in the registry is told in a line, and left alone" {
+	need_root
+	forge name=healthy
+	sed 's/^id .*/id 9-9/' "$WDRUN_REGISTRY/$id.run" >"$WDRUN_REGISTRY/9-9.run"
+	chown nobody "$WDRUN_REGISTRY/9-9.run"
+
+	is_refused 9-9.run "not this user's own, or others can write it"
+}
+
+@test "what is not called as a record is nobody's business" {
+	touch "$WDRUN_REGISTRY"/{notes,.run,.1-1.new,1-1.run~}
+	mkfifo "$WDRUN_REGISTRY/fifo"
+
+	list
+
+	[ "$(wc -l <out)" -eq 1 ]
+	[ -z "$stderr" ]
+}
+
+# is_no_registry WHAT TEXT: it is refused, for a run before that has begun.
+is_no_registry() {
+	list --registry="$1"
+	[ "$status" -eq 125 ]
+	[ -z "$output" ]
+	[[ $stderr == "wdrun: registry '"*"$2"* ]]
+	[ "$(wc -l <err)" -eq 1 ]
+
+	complete "$WDRUN" --registry="$1" -- touch has-run
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: registry '"*"$2"* ]]
+	[ ! -e has-run ]
+}
+
+@test "a registry that others can write is refused, for a run before it begins" {
+	mkdir -m 770 theirs
+	mkdir -m 777 everyones
+	mkdir -m 1777 sticky
+	ln -s everyones link
+
+	is_no_registry theirs 'can be written by others'
+	is_no_registry everyones 'can be written by others'
+	is_no_registry sticky 'can be written by others'
+	is_no_registry link 'can be written by others'
+}
+
+@test "another user's registry is refused" {
+	need_root
+	mkdir -m 700 theirs
+	chown nobody theirs
+
+	is_no_registry theirs 'belongs to user'
+}
+
+@test "a file or a FIFO is no registry" {
+	touch file
+	mkfifo fifo
+	ln -s nowhere dangling
+
+	is_no_registry file 'Not a directory'
+	is_no_registry fifo 'Not a directory'
+	is_no_registry file/below 'Not a directory'
+
+	complete "$WDRUN" --registry=dangling -- touch has-run
+	[ "$status" -eq 125 ]
+	[ ! -e has-run ]
+	[ ! -e nowhere ]
+}
+
+@test "a link leads to a registry that is this user's own" {
+	ln -s "$WDRUN_REGISTRY" link
+
+	complete "$WDRUN" --registry=link -- "$WDRUN" --list --json
+
+	[ "$(jq length out)" -eq 1 ]
+}
+
+# --- where it is -------------------------------------------------------------
+
+# makes_it_at DIRECTORY [NAME=VALUE]...: a run makes its registry there, and
+# nobody else can look into it, or into its entry.
+makes_it_at() {
+	local directory=$1
+	shift
+	complete env -u WDRUN_REGISTRY "$@" bash -c '
+		umask 027; exec "$WDRUN" --name=a -- sh -c \
+		"stat -c \"%a %F\" \"\$1\" \"\$1\"/*.run" - "$0"' "$directory"
+	[ "$status" -eq 0 ]
+	[ "$output" = $'700 directory\n600 regular file' ]
+	[ "$(stat -c %a "${directory%/*}")" = 700 ]
+	[ -z "$(ls "$directory")" ]
+}
+
+@test "the registry is where the manual says, and made for this user alone" {
+	makes_it_at "$PWD/a/b" XDG_STATE_HOME="$PWD/x" WDRUN_REGISTRY=a/b
+	makes_it_at "$PWD/state/wdrun" XDG_STATE_HOME="$PWD/state"
+	makes_it_at "$PWD/home/.local/state/wdrun" XDG_STATE_HOME='' \
+		HOME="$PWD/home"
+	makes_it_at "$PWD/home2/.local/state/wdrun" XDG_STATE_HOME=relative \
+		HOME="$PWD/home2"
+	[ ! -e x ]
+	[ ! -e relative ]
+
+	complete env -u HOME -u XDG_STATE_HOME -u WDRUN_REGISTRY \
+		"$WDRUN" --name=a true
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: no registry: "* ]]
+}
+
+@test "an entry can be read by its owner whatever umask says" {
+	start bash -c 'umask 777; exec "$WDRUN" --name=a sleep 1000' 3>&-
+	await_watchers
+
+	[ "$(stat -c %a "$WDRUN_REGISTRY"/*.run)" = 600 ]
+	end
+}
+
+@test "where a file cannot be given a name, an entry comes by a rename" {
+	complete "$PROGRAMS/deny" linkat -- "$WDRUN" --name=a -- bash -c '
+		ls -A "$WDRUN_REGISTRY"; "$WDRUN" --list --json | jq -r ".[].state"'
+	mapfile -t lines <out
+
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 2 ]
+	[[ ${lines[0]} =~ ^[0-9]+-[0-9a-f]+\.run$ ]]
+	[ "${lines[1]}" = running ]
+	[ -z "$(ls -A "$WDRUN_REGISTRY")" ]
+}
+
+# --- stdout ------------------------------------------------------------------
+
+@test "a list that cannot be written is a failure" {
+	forge
+	for option in '' --json; do
+		status=0
+		"$WDRUN" --list $option >/dev/full 2>err || status=$?
+		[ "$status" -eq 125 ]
+		[ "$(<err)" = "wdrun: cannot write to stdout: No space left on device" ]
+	done
+}

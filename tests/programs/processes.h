@@ -1,0 +1,87 @@
+/*
+ * Looks at processes through /proc, for test programs. What is gone counts as
+ * dead, as does a zombie.
+ */
+#ifndef PROCESSES_H
+#define PROCESSES_H
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#define CHILDREN_MAX 32
+
+/* The letter of proc(5), X where there is no such process. */
+static inline char
+state_of(pid_t pid)
+{
+	char path[64];
+	char text[512];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t length = fd == -1 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd != -1)
+		(void)close(fd);
+	if (length <= 0)
+		return 'X';
+	text[length] = '\0';
+
+	const char *state = strrchr(text, ')');
+
+	return state == NULL ? 'X' : state[2];
+}
+
+static inline bool
+is_dead(pid_t pid)
+{
+	const char state = state_of(pid);
+
+	return state == 'Z' || state == 'X';
+}
+
+/* Empty where there is no such process. */
+static inline void
+name_of(pid_t pid, char name[32])
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t length = fd == -1 ? 0 : read(fd, name, 31);
+
+	if (fd != -1)
+		(void)close(fd);
+	name[length > 0 ? length - 1 : 0] = '\0';
+}
+
+/* Fills PIDS with the living children of PID. Returns their number. */
+static inline int
+children_of(pid_t pid, pid_t pids[CHILDREN_MAX])
+{
+	char path[64];
+	int count = 0;
+	int child;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
+	               (int)pid, (int)pid);
+
+	FILE *file = fopen(path, "re");
+
+	if (file == NULL)
+		return 0;
+	while (count < CHILDREN_MAX && fscanf(file, "%d", &child) == 1) {
+		if (!is_dead(child))
+			pids[count++] = child;
+	}
+	(void)fclose(file);
+	return count;
+}
+
+#endif

@@ -1,0 +1,560 @@
+/*
+ * random_kill [-s SEED] [-j WORKERS] RUNS front|supervisor|both: runs $WDRUN
+ * RUNS times, each time with a lock, cleanup files and an entry, and with a
+ * command that litters ($PROGRAMS/litter). At a random moment the front, the
+ * supervisor, or both at once get SIGKILL. Then nothing may be left of the run:
+ * no process, no held lock, no file, no entry (where both were killed, after
+ * `wdrun --reap`). What is, is a finding: one line. Exits with 1 if there was
+ * one. The workers each have a directory in the working directory.
+ */
+#include "bounded.h"
+#include "processes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define MICROSECOND     INT64_C(1000)
+#define MILLISECOND     INT64_C(1000000)
+#define BOUND           (10000 * MILLISECOND) /* generous, as for all tests */
+#define LONG_RUN_US     90000 /* moments of runs that are watched to their end */
+#define SHORT_RUN_US    6000  /* and of those whose start is looked at */
+#define SOON_US         30000 /* when a run ends by itself, or gets SIGTERM */
+#define TEXT_MAX        512
+#define DEFAULT_WORKERS 6
+
+enum victim { VICTIM_FRONT, VICTIM_SUPERVISOR, VICTIM_BOTH };
+
+/* How a run ends, should nobody be killed. */
+enum ending { ENDING_NONE, ENDING_EXIT, ENDING_TERM };
+
+static const char *const ending_names[] = { "for ever", "exit", "TERM" };
+
+struct trial {
+	enum victim victim;
+	enum ending ending;
+	int64_t moment; /* of the kill, in nanoseconds after the fork */
+	int64_t end;    /* of the exit or the SIGTERM */
+	uint64_t seed;
+	int number;
+	int findings;
+	pid_t front;
+	char log[32]; /* what the run has said */
+};
+
+/* Of all workers: in shared memory. */
+struct tally {
+	int runs;
+	int early; /* there was no supervisor yet */
+	int late;  /* the front had ended */
+	int findings;
+};
+
+static struct tally *tally;
+
+static int64_t
+now(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000 * MILLISECOND + time.tv_nsec;
+}
+
+static void
+sleep_until(int64_t moment)
+{
+	const struct timespec time = {
+		.tv_sec = moment / (1000 * MILLISECOND),
+		.tv_nsec = moment % (1000 * MILLISECOND),
+	};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) ==
+	       EINTR)
+		continue;
+}
+
+/* SplitMix64: each number of the sequence is as good as any, so that a trial
+ * depends on the seed and its own number alone. */
+static uint64_t
+random_number(uint64_t *state)
+{
+	uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/* --- telling ------------------------------------------------------------- */
+
+/* Copies the last line of FILE, without its end. */
+static void
+last_line(const char *file, char text[TEXT_MAX])
+{
+	char buffer[TEXT_MAX] = "";
+	const int fd = open(file, O_RDONLY | O_CLOEXEC);
+	const off_t size = fd == -1 ? 0 : lseek(fd, 0, SEEK_END);
+	const off_t from = size < TEXT_MAX ? 0 : size - (TEXT_MAX - 1);
+	ssize_t length = fd == -1 ? 0 : pread(fd, buffer, TEXT_MAX - 1, from);
+
+	if (fd != -1)
+		(void)close(fd);
+	if (length > 0 && buffer[length - 1] == '\n')
+		length--;
+	buffer[length < 0 ? 0 : length] = '\0';
+
+	const char *start = strrchr(buffer, '\n');
+
+	(void)snprintf(text, TEXT_MAX, "%s",
+	               start == NULL ? buffer : start + 1);
+}
+
+__attribute__((format(printf, 2, 3))) static void
+find(struct trial *trial, const char *format, ...)
+{
+	char what[TEXT_MAX];
+	char said[TEXT_MAX];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(what, sizeof(what), format, arguments);
+	va_end(arguments);
+	last_line(trial->log, said);
+	trial->findings++;
+	(void)__atomic_add_fetch(&tally->findings, 1, __ATOMIC_RELAXED);
+	dprintf(STDOUT_FILENO,
+	        "seed %llu run %d (%s, %lld us), killed after %lld us: %s; "
+	        "said last: %s\n",
+	        (unsigned long long)trial->seed, trial->number,
+	        ending_names[trial->ending],
+	        (long long)(trial->end / MICROSECOND),
+	        (long long)(trial->moment / MICROSECOND), what, said);
+}
+
+/* --- processes ----------------------------------------------------------- */
+
+/*
+ * Finds the supervisor among the children of FRONT, by its name: the others are
+ * relays. A child that has no name of its own yet is looked at again. Returns
+ * its PID, 0 where there is none (yet).
+ */
+static pid_t
+look_for_supervisor(pid_t front, bool *has_nameless)
+{
+	pid_t pids[CHILDREN_MAX];
+	const int count = children_of(front, pids);
+
+	*has_nameless = false;
+	for (int i = 0; i < count; i++) {
+		char name[32];
+
+		name_of(pids[i], name);
+		if (strcmp(name, "wd-supervisor") == 0 ||
+		    strcmp(name, "wd-stopping") == 0)
+			return pids[i];
+		if (strncmp(name, "wd-", 3) != 0)
+			*has_nameless = true;
+	}
+	return 0;
+}
+
+static pid_t
+find_supervisor(pid_t front, bool is_to_come)
+{
+	const int64_t deadline = now() + BOUND / 10;
+	bool has_nameless = false;
+	pid_t pid = look_for_supervisor(front, &has_nameless);
+
+	while (pid == 0 && (is_to_come || has_nameless) && !is_dead(front) &&
+	       now() < deadline)
+		pid = look_for_supervisor(front, &has_nameless);
+	return pid;
+}
+
+static void
+await_stop(pid_t pid)
+{
+	const int64_t deadline = now() + BOUND;
+
+	while (state_of(pid) != 'T' && !is_dead(pid) && now() < deadline)
+		(void)usleep(100);
+}
+
+/* A process that got SIGKILL lives on for a moment, and lets go of its locks
+ * before it is dead. */
+static void
+await_death(pid_t pid)
+{
+	const int64_t deadline = now() + BOUND;
+
+	while (!is_dead(pid) && now() < deadline)
+		(void)usleep(100);
+}
+
+/* --- a trial ------------------------------------------------------------- */
+
+/* The front is not reaped before it was killed, and a supervisor that is held
+ * by a pidfd and still the front's child is the one that was found. */
+static void
+kill_supervisor(const struct trial *trial, bool is_to_come)
+{
+	bool has_nameless;
+	const pid_t pid = find_supervisor(trial->front, is_to_come);
+	const int fd = pid == 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (pid == 0 && !is_dead(trial->front))
+		(void)__atomic_add_fetch(&tally->early, 1, __ATOMIC_RELAXED);
+	if (fd == -1)
+		return;
+	if (look_for_supervisor(trial->front, &has_nameless) == pid) {
+		if (trial->victim == VICTIM_BOTH) {
+			(void)syscall(SYS_pidfd_send_signal, fd, SIGSTOP, NULL,
+			              0);
+			await_stop(pid);
+		}
+		(void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+		await_death(pid);
+	}
+	(void)close(fd);
+}
+
+static void
+kill_victim(const struct trial *trial)
+{
+	if (is_dead(trial->front))
+		(void)__atomic_add_fetch(&tally->late, 1, __ATOMIC_RELAXED);
+
+	switch (trial->victim) {
+	case VICTIM_FRONT:
+		(void)kill(trial->front, SIGKILL);
+		return;
+	case VICTIM_SUPERVISOR:
+		kill_supervisor(trial, true);
+		return;
+	case VICTIM_BOTH:
+		/* The front first: it would have the supervisor go on. None
+		 * of both sees the other's death, as both are stopped. */
+		(void)kill(trial->front, SIGSTOP);
+		await_stop(trial->front);
+		kill_supervisor(trial, false);
+		(void)kill(trial->front, SIGKILL);
+		await_death(trial->front);
+		return;
+	}
+}
+
+/* Has what this process prints in LOG, and gives the path of wdrun. */
+static const char *
+prepare_to_execute(const char *log)
+{
+	const int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+
+	if (fd == -1 || dup2(fd, STDOUT_FILENO) == -1 ||
+	    dup2(fd, STDERR_FILENO) == -1 || close(fd) == -1)
+		give_up(log);
+	return getenv("WDRUN");
+}
+
+static _Noreturn void
+become_run(const struct trial *trial)
+{
+	char program[TEXT_MAX];
+	char lifetime[16];
+	const char *wdrun = prepare_to_execute(trial->log);
+
+	(void)snprintf(program, sizeof(program), "%s/litter",
+	               getenv("PROGRAMS"));
+	(void)snprintf(lifetime, sizeof(lifetime), "%d",
+	               (int)(trial->end / MILLISECOND));
+	(void)execl(wdrun, wdrun, "--lock=L", "--cleanup=C", "--cleanup=D",
+	            "--name=r", "--registry=R", "--idle-timeout=60",
+	            "--kill-after=20ms", "--idle-after-exit=10ms", program, "C",
+	            "D", trial->ending == ENDING_EXIT ? lifetime : NULL, NULL);
+	give_up(wdrun);
+}
+
+static pid_t
+start_run(const struct trial *trial)
+{
+	const pid_t pid = fork();
+
+	if (pid == -1)
+		give_up("fork");
+	if (pid == 0)
+		become_run(trial);
+	return pid;
+}
+
+/* --- afterwards ---------------------------------------------------------- */
+
+/* Returns whether the lock is free, or was not there: nobody is waited for. */
+static bool
+lock_is_free(void)
+{
+	const int fd = open("L", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd == -1)
+		return errno == ENOENT;
+
+	const bool is_free = flock(fd, LOCK_EX | LOCK_NB) == 0;
+
+	(void)close(fd);
+	return is_free;
+}
+
+static void
+check_lock(struct trial *trial)
+{
+	const int64_t deadline = now() + BOUND;
+
+	while (!lock_is_free()) {
+		if (now() > deadline) {
+			find(trial, "the lock is still held");
+			return;
+		}
+		(void)usleep(1000);
+	}
+}
+
+/* Reaps what has died. Returns false where nobody is left to reap. Sets *STATUS
+ * if PID, or with 0 anybody, was among them. */
+static bool
+reap(pid_t pid, int *status)
+{
+	for (;;) {
+		int its;
+		const pid_t dead = waitpid(-1, &its, WNOHANG);
+
+		if (dead <= 0)
+			return dead == 0;
+		if (dead == pid || pid == 0)
+			*status = its;
+	}
+}
+
+/* All that live below this process are its children sooner or later, as it is a
+ * subreaper: no children, no process of the run. */
+static void
+check_processes(struct trial *trial, int *status)
+{
+	const int64_t deadline = now() + BOUND;
+	pid_t pids[CHILDREN_MAX];
+	char name[32] = "";
+
+	while (reap(trial->front, status)) {
+		if (now() < deadline) {
+			(void)usleep(1000);
+			continue;
+		}
+
+		const int count = children_of(getpid(), pids);
+
+		if (count > 0)
+			name_of(pids[0], name);
+		find(trial, "%d processes are left, one is %d %s", count,
+		     count > 0 ? (int)pids[0] : 0, name);
+		while (reap(0, status)) {
+			const int left = children_of(getpid(), pids);
+
+			for (int i = 0; i < left; i++)
+				(void)kill(pids[i], SIGKILL);
+			(void)usleep(1000);
+		}
+		return;
+	}
+}
+
+static void
+check_directory(struct trial *trial, const char *path, const char *allowed)
+{
+	DIR *directory = opendir(path);
+	const struct dirent *file;
+
+	if (directory == NULL) {
+		if (errno != ENOENT)
+			find(trial, "%s: %s", path, strerror(errno));
+		return;
+	}
+	while ((file = readdir(directory)) != NULL) {
+		const char *name = file->d_name;
+
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+		    (name[1] == '\0' && strchr(allowed, name[0]) != NULL))
+			continue;
+		find(trial, "'%s/%s' is left", path, name);
+		/* The next trial shall not find it again. */
+		(void)unlinkat(dirfd(directory), name, 0);
+		(void)unlinkat(dirfd(directory), name, AT_REMOVEDIR);
+	}
+	(void)closedir(directory);
+}
+
+static void
+call_reaper(struct trial *trial)
+{
+	const int64_t deadline = now() + 2 * BOUND;
+	const pid_t pid = fork();
+	int status = -1;
+
+	if (pid == -1)
+		give_up("fork");
+	if (pid == 0) {
+		const char *wdrun = prepare_to_execute(trial->log);
+
+		(void)execl(wdrun, wdrun, "--reap", "--registry=R", NULL);
+		give_up(wdrun);
+	}
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (now() > deadline) {
+			find(trial, "--reap does not end");
+			(void)kill(pid, SIGKILL);
+			(void)waitpid(pid, &status, 0);
+			return;
+		}
+		(void)usleep(1000);
+	}
+	if (status != 0)
+		find(trial, "the wait status of --reap is %#x", status);
+}
+
+static void
+attempt(struct trial *trial)
+{
+	int status = -1;
+	const int64_t start = now();
+
+	trial->front = start_run(trial);
+	if (trial->ending == ENDING_TERM && trial->end < trial->moment) {
+		sleep_until(start + trial->end);
+		(void)kill(trial->front, SIGTERM);
+	}
+	sleep_until(start + trial->moment);
+	kill_victim(trial);
+	(void)__atomic_add_fetch(&tally->runs, 1, __ATOMIC_RELAXED);
+
+	check_lock(trial);
+	if (trial->victim == VICTIM_BOTH)
+		call_reaper(trial);
+	check_processes(trial, &status);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 75)
+		find(trial, "the lock was held when it started");
+	check_lock(trial);
+	check_directory(trial, ".", "LR");
+	check_directory(trial, "R", "");
+}
+
+static struct trial
+make_trial(uint64_t seed, int number, enum victim victim)
+{
+	uint64_t state = seed + (uint64_t)number * UINT64_C(0x2545f4914f6cdd1d);
+	const enum ending ending = (enum ending)(random_number(&state) % 4 % 3);
+	const bool is_short = random_number(&state) % 3 == 0;
+	const uint64_t range = is_short ? SHORT_RUN_US : LONG_RUN_US;
+
+	return (struct trial){
+		.victim = victim,
+		.ending = ending,
+		.moment =
+		    (int64_t)(random_number(&state) % range) * MICROSECOND,
+		.end = (int64_t)(random_number(&state) % SOON_US) * MICROSECOND,
+		.seed = seed,
+		.number = number,
+	};
+}
+
+/* --- all of them --------------------------------------------------------- */
+
+struct plan {
+	int runs;
+	int workers;
+	uint64_t seed;
+	enum victim victim;
+};
+
+static _Noreturn void
+work(const struct plan *plan, int worker)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "worker-%d", worker);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) == -1 || mkdir(name, 0777) == -1 ||
+	    chdir(name) == -1)
+		give_up(name);
+	for (int i = worker; i < plan->runs; i += plan->workers) {
+		struct trial trial = make_trial(plan->seed, i, plan->victim);
+
+		(void)snprintf(trial.log, sizeof(trial.log), "../said-%d",
+		               worker);
+		attempt(&trial);
+	}
+	_exit(0);
+}
+
+static struct plan
+read_arguments(int argc, char *argv[])
+{
+	static const char *const names[] = { "front", "supervisor", "both" };
+	struct plan plan = {
+		.workers = DEFAULT_WORKERS,
+		.seed = (uint64_t)now() / MICROSECOND % 1000000000,
+	};
+	int option;
+
+	while ((option = getopt(argc, argv, "s:j:")) != -1) {
+		if (option == 's')
+			plan.seed = strtoull(optarg, NULL, 10);
+		else if (option == 'j')
+			plan.workers = atoi(optarg);
+	}
+	if (argc - optind != 2 || plan.workers < 1 || getenv("WDRUN") == NULL ||
+	    getenv("PROGRAMS") == NULL)
+		exit(99);
+	plan.runs = atoi(argv[optind]);
+	for (plan.victim = VICTIM_FRONT; plan.victim <= VICTIM_BOTH;
+	     plan.victim++) {
+		if (strcmp(argv[optind + 1], names[plan.victim]) == 0)
+			return plan;
+	}
+	exit(99);
+}
+
+int
+main(int argc, char *argv[])
+{
+	const struct plan plan = read_arguments(argc, argv);
+	bool is_fine = true;
+	int status;
+
+	tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE,
+	             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (tally == MAP_FAILED)
+		give_up("mmap");
+	for (int i = 0; i < plan.workers; i++) {
+		const pid_t pid = fork();
+
+		if (pid == -1)
+			give_up("fork");
+		if (pid == 0)
+			work(&plan, i);
+	}
+	while (wait(&status) != -1)
+		is_fine = is_fine && status == 0;
+
+	dprintf(STDOUT_FILENO,
+	        "seed %llu: %d runs, %d killed before there was a supervisor, "
+	        "%d when all was over: %d findings\n",
+	        (unsigned long long)plan.seed, tally->runs, tally->early,
+	        tally->late, tally->findings);
+	return is_fine && tally->findings == 0 && tally->runs == plan.runs ? 0
+	                                                                   : 1;
+}

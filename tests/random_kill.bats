@@ -1,0 +1,34 @@
+#!/usr/bin/env bats
+#
+# kill -9 at random moments of a run: before it has begun, while it begins, in
+# the middle, and while it ends. programs/random_kill.c does it, and looks for
+# what is left; a finding names the seed with which it can be had again.
+#
+# shellcheck disable=SC2154
+
+load helper
+
+# The end of the output says whether the moments met the runs at all: most of
+# them have a supervisor, and are not over.
+survive() {
+	local counts
+	complete "$PROGRAMS/random_kill" 200 "$1"
+
+	[ "$status" -eq 0 ]
+	counts=$(tail -n 1 out)
+	[[ $counts == *": 200 runs, "*": 0 findings" ]]
+	[[ $counts =~ ([0-9]+)" killed before "[^,]*", "([0-9]+)" when" ]]
+	((BASH_REMATCH[1] + BASH_REMATCH[2] < 150))
+}
+
+@test "kill -9 of the front at 200 random moments leaves no process, lock, file or entry" {
+	survive front
+}
+
+@test "kill -9 of the supervisor at 200 random moments leaves no process, lock, file or entry" {
+	survive supervisor
+}
+
+@test "kill -9 of both at 200 random moments leaves nothing that --reap does not end, and no held lock" {
+	survive both
+}

@@ -1,0 +1,591 @@
+#!/usr/bin/env bats
+#
+# Promise 4, its last sentence: when both watchers were killed at once, `wdrun
+# --reap` ends what is left. And never anything else: each test of a stranger
+# here fails when the check that spares him is taken out of the source.
+#
+# Most of the runs are forged: an entry whose watchers are dead.
+#
+# shellcheck disable=SC2016,SC2154,SC2030,SC2031
+
+load helper
+load orphans
+
+setup() {
+	common_setup
+	make_registry
+}
+
+# --- what is proven ----------------------------------------------------------
+
+@test "--reap ends a daemon that both watchers left behind, and says so" {
+	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
+	read -r id < <(ids)
+
+	complete "$WDRUN" --reap
+
+	[ "$status" -eq 0 ]
+	is_dead "$ready"
+	[ -z "$(ids)" ]
+	[[ $stderr == "wdrun: run $id (nightly): killed 1 process: $ready "* ]]
+	only_messages
+}
+
+@test "a registered run ends what an earlier one has left before it starts" {
+	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
+
+	complete "$WDRUN" --name=daily -- sh -c \
+		'ps -o stat= -p "$1" | grep -qv Z || echo "is gone"' - "$ready"
+
+	[ "$status" -eq 0 ]
+	[ "$output" = "is gone" ]
+	[[ $stderr == "wdrun: run "*" (nightly): killed 1 process: $ready "* ]]
+	[ -z "$(ids)" ]
+}
+
+@test "a process that carries the run's ID is ended" {
+	forge
+	live WDRUN_ID="$id"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_dead "$living"
+	is_off_the_record
+}
+
+@test "a process that has thrown its environment away is ended with its parent" {
+	forge
+	start env WDRUN_ID="$id" "$PROGRAMS/escape" setsid empty
+	await_ready
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_dead "$started"
+	is_dead "$ready"
+	is_off_the_record
+}
+
+@test "what is in the session that the target leads is ended" {
+	session_of_a_leader
+	forge target="$leader $(start_of "$leader")"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_dead "$leader"
+	is_dead "$member"
+	is_off_the_record
+}
+
+@test "what is in the session of a target that is a zombie is ended" {
+	local parent leader
+	start sh -c 'setsid sh -c "sleep 1000 & echo ready \$!; wait" &
+		echo "leader $!"; exec sleep 1000'
+	parent=$started
+	await_ready
+	leader=$(sed -n 's/^leader //p' out)
+	forge target="$leader $(start_of "$leader")"
+	kill -KILL "$leader"
+	wait_until 30 is_zombie "$leader"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	spares "$parent"
+	is_dead "$ready"
+	is_off_the_record
+}
+
+@test "one process with the run's ID proves its whole session" {
+	session_of_nobody
+	forge target="$gone"
+	echo "$id" >go
+	await_ready proof
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_dead "$member"
+	is_dead "$ready"
+	is_off_the_record
+}
+
+@test "a run within the run is ended with it" {
+	session_of_a_leader WDRUN_ID="$(new_id)"
+	nested=$(tr '\0' '\n' <"/proc/$member/environ" | sed -n 's/^WDRUN_ID=//p')
+	forge id="1-$(printf '%x' 1)" target="$leader $(start_of "$leader")"
+	live WDRUN_ID="$nested"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_dead "$member"
+	is_dead "$living"
+	is_off_the_record
+}
+
+@test "a fork storm that was left behind is ended" {
+	forge
+	start env WDRUN_ID="$id" "$PROGRAMS/storm" 2000
+	await_ready
+
+	reap
+
+	[ "$status" -eq 0 ]
+	wait_until 30 nobody_is_left
+	is_off_the_record
+}
+
+@test "what is forked while --reap looks is found, even without an environment" {
+	forge
+	start env WDRUN_ID="$id" "$PROGRAMS/brood" 2000
+	await_ready
+
+	reap
+
+	[ "$status" -eq 0 ]
+	nobody_is_left
+	is_off_the_record
+}
+
+# --- who is spared -----------------------------------------------------------
+
+@test "a process that got the PID of a dead front or supervisor is left alone" {
+	live
+	forge front="$living $(($(start_of "$living") - 1))" \
+		supervisor="$living $(($(start_of "$living") - 1))"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	spares "$living"
+	is_off_the_record
+}
+
+@test "a session is left alone whose leader only got the PID of the target" {
+	session_of_a_leader
+	forge target="$leader $(($(start_of "$leader") - 1))"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	spares "$leader" "$member"
+	is_off_the_record
+}
+
+@test "a process of the same session is left alone where nothing proves that, and told" {
+	session_of_nobody
+	forge target="$gone"
+
+	reap
+
+	[ "$status" -eq 1 ]
+	spares "$member"
+	is_on_record
+	[[ $stderr == "wdrun: run $id"*" $member bash"*"a session with its number"* ]]
+	[ "$(wc -l <err)" -eq 1 ]
+}
+
+@test "a session of a run that shares the caller's is left alone" {
+	session_of_a_leader
+	forge target="$leader $(start_of "$leader")" session=caller
+
+	reap
+
+	[ "$status" -eq 0 ]
+	spares "$leader" "$member"
+}
+
+@test "an entry from another boot is dropped, and nobody is signalled" {
+	session_of_a_leader
+	forge boot=00000000-0000-0000-0000-000000000000 \
+		target="$leader $(start_of "$leader")"
+	live WDRUN_ID="$id"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	spares "$living" "$leader" "$member"
+	is_off_the_record
+	[[ $stderr == "wdrun: run $id: was from before the last boot" ]]
+}
+
+@test "a run of another PID namespace stays on record, and nobody is signalled" {
+	session_of_a_leader
+	forge pidns=1 target="$leader $(start_of "$leader")"
+	live WDRUN_ID="$id"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	spares "$living" "$leader" "$member"
+	is_on_record
+}
+
+@test "a process of another user is left alone, whatever it carries" {
+	need_root
+	forge
+	live WDRUN_ID="$id" setpriv --reuid=65534 --regid=65534 --clear-groups
+
+	reap
+
+	spares "$living"
+}
+
+@test "a process in the run's session that is another user's is left alone, and told" {
+	need_root
+	session_of_a_leader setpriv --reuid=65534 --regid=65534 --clear-groups
+	forge target="$leader $(start_of "$leader")"
+
+	reap
+
+	[ "$status" -eq 1 ]
+	is_dead "$leader"
+	spares "$member"
+	is_on_record
+	[[ $stderr == *"left: $member sleep 1000 (another user's)" ]]
+}
+
+@test "what had lost its proof but for its parent is still told when that is dead" {
+	need_root
+	forge
+	start env WDRUN_ID="$id" sh -c 'setsid env -i setpriv --reuid=65534 \
+		--regid=65534 --clear-groups sleep 1000 & echo "ready $!"; wait'
+	await_ready
+	wait_until 30 is_asleep "$ready"
+
+	reap
+
+	[ "$status" -eq 1 ]
+	spares "$ready"
+	is_on_record
+	[[ $stderr == *"left: $ready sleep 1000 (another user's)" ]]
+}
+
+@test "a process older than the run is left alone, whatever it carries" {
+	id=$(new_id)
+	live WDRUN_ID="$id"
+	until mourn && ((${dead#* } > $(start_of "$living"))); do :; done
+	forge id="$id"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	spares "$living"
+	is_off_the_record
+}
+
+@test "a process whose ID only looks like the run's is left alone" {
+	local -a strangers=()
+	local like
+	forge
+	for like in "WDRUN_ID=${id}0" "WDRUN_ID=${id%?}" "WDRUN_ID=1$id" \
+		"WDRUN_ID=${id#?}" "WDRUN_ID=${id^^}" "WDRUN_ID= $id" \
+		"WDRUN_ID=" "XWDRUN_ID=$id" "WDRUN_IDX=$id" \
+		"X=WDRUN_ID=$id" "X=1
+WDRUN_ID=$id" "WDRUN_ID=$id$id$id$id" "wdrun_id=$id"; do
+		live "$like"
+		strangers+=("$living")
+	done
+
+	reap
+
+	[ "$status" -eq 0 ]
+	spares "${strangers[@]}"
+	is_off_the_record
+}
+
+@test "an ID that is too long to be one is not cut down to the run's" {
+	forge id="1-$(printf '%045d' 1)" # with its end, 48 bytes
+	live WDRUN_ID="${id}0"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	spares "$living"
+	is_off_the_record
+}
+
+@test "a process with the command line of the run's is left alone" {
+	forge arg=sh
+	mkfifo never
+	start sh -c 'echo "ready $$"; read -r _ <never' "WDRUN_ID=$id" "$id"
+	await_ready
+
+	reap
+
+	[ "$status" -eq 0 ]
+	spares "$ready"
+	is_off_the_record
+}
+
+@test "a --reap from within what was left spares itself and all above it, and tells" {
+	forge
+	start env WDRUN_ID="$id" bash -c '
+		bash -c "\"\$WDRUN\" --reap; echo \"status \$?\""
+		echo "$$ lives"'
+	finish
+
+	[ "$output" = "status 1
+$started lives" ]
+	is_on_record
+	[[ $stderr == *" $started bash"*"runs below it"* ]]
+}
+
+@test "a run that is being stopped by its own watchers is left alone" {
+	live
+	forge supervisor="$living $(start_of "$living")"
+	watcher=$living
+	live WDRUN_ID="$id"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	spares "$living" "$watcher"
+	is_on_record
+}
+
+@test "the run that an orphaned run began in is left alone" {
+	session_of_a_leader WDRUN_ID="$(new_id)"
+	outer=$(tr '\0' '\n' <"/proc/$member/environ" | sed -n 's/^WDRUN_ID=//p')
+	forge target="$leader $(start_of "$leader")"
+	live WDRUN_ID="$outer"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_dead "$member"
+	spares "$living"
+}
+
+@test "a run whose own front lives is not taken for one within the run" {
+	local front
+	live
+	front=$living
+	session_of_a_leader WDRUN_ID="$front-$(printf '%x' "$(date +%s%N)")"
+	forge id="1-$(printf '%x' 1)" target="$leader $(start_of "$leader")"
+	live WDRUN_ID="$(tr '\0' '\n' <"/proc/$member/environ" |
+		sed -n 's/^WDRUN_ID=//p')"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_dead "$member"
+	spares "$living" "$front"
+}
+
+@test "who gets the PID of a process just before it is signalled is left alone" {
+	need_root
+	need strace
+	forge
+	live WDRUN_ID="$id"
+	# The reaper has seen it, and waits before it takes hold of it.
+	start strace -f -qq -o trace -e trace=pidfd_open \
+		-e inject=pidfd_open:delay_enter=3000000:when=1 \
+		"$WDRUN" --reap
+	reaper=$started
+	wait_until 30 grep -q pidfd_open trace
+	kill -KILL "$living"
+	wait "$living" || true
+	"$PROGRAMS/impostor" "$living" >impostor 3>&- &
+	await_ready impostor
+	[ "$ready" = "$living" ]
+
+	wait_until 30 is_dead "$reaper"
+
+	spares "$ready"
+}
+
+# --- what cannot be verified -------------------------------------------------
+
+@test "without a /proc of its own --reap signals nobody, and says that" {
+	need_root
+	need unshare
+	forge
+	live WDRUN_ID="$id"
+
+	export ASAN_OPTIONS=detect_leaks=0 # which needs a /proc, as this does
+	complete unshare --mount sh -c \
+		'mount -t tmpfs none /proc && exec "$WDRUN" --reap'
+	[ "$status" -eq 125 ] || [[ $stderr == *LeakSanitizer* ]]
+	[[ $stderr == *"wdrun: "*"/proc"*"verified"* ]]
+	is_on_record
+
+	complete unshare --pid --fork "$WDRUN" --reap
+	[ "$status" -eq 125 ]
+	spares "$living"
+	is_on_record
+}
+
+@test "a run is not orphaned because /proc hides its watchers" {
+	need_root
+	need unshare setpriv
+	# What is hidden is hidden from users other than root.
+	chown 65534:65534 "$WDRUN_REGISTRY"
+	start unshare --pid --fork --mount-proc bash -c '
+		mount -o remount,hidepid=2 /proc || exit 99
+		mount --bind "$WDRUN_REGISTRY" /mnt || exit 99
+		. "$1/orphans.bash"
+		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+		"${as[@]}" "$PROGRAMS/escape" undumpable >ready &
+		until grep -q ready ready; do sleep 0.02; done
+		read -r _ watcher <ready
+		dead="$watcher $(start_of "$watcher")"
+		forge
+		chown 65534 "$WDRUN_REGISTRY"/*
+		WDRUN_ID=$id "${as[@]}" sleep 1000 >/dev/null &
+		until is_asleep "$!"; do sleep 0.02; done
+		"${as[@]}" "$WDRUN" --reap --registry=/mnt
+		echo "status $?"
+		kill -0 "$!" && echo "it lives"' - "$BATS_TEST_DIRNAME"
+	finish
+
+	[ "$output" = "status 1
+it lives" ]
+	[[ $stderr == "wdrun: run "*"cannot see whether"* ]]
+}
+
+@test "on a kernel without pidfds --reap does the same" {
+	forge
+	live WDRUN_ID="$id"
+	mine=$living
+	live WDRUN_ID="${id}0"
+	complete "$PROGRAMS/deny" pidfd_open pidfd_send_signal -- \
+		"$WDRUN" --reap
+
+	[ "$status" -eq 0 ]
+	is_dead "$mine"
+	spares "$living"
+	is_off_the_record
+}
+
+@test "two who reap at once do it once" {
+	local i
+	forge
+	live WDRUN_ID="$id"
+	for i in {1..20}; do
+		"$WDRUN" --reap 2>"err.$i" 3>&- &
+	done
+	wait_until 30 is_dead "$living"
+	wait_until 30 is_off_the_record
+	for i in {1..20}; do wait -n || true; done
+
+	[ "$(cat err.* | wc -l)" -eq 1 ]
+	grep -q "killed 1 process: $living" err.*
+}
+
+@test "a --reap waits for another that is at the same run" {
+	forge
+	live WDRUN_ID="$id"
+	exec 8<"$WDRUN_REGISTRY/$id.run"
+	flock 8
+	start "$WDRUN" --reap 8<&-
+	wait_until 30 has_opened "$started" "$id.run"
+	is_unharmed "$living"
+
+	exec 8<&-
+	finish
+
+	[ "$status" -eq 0 ]
+	is_dead "$living"
+}
+
+@test "a run starts also where what an earlier one has left cannot be looked at" {
+	need strace
+	forge
+	live WDRUN_ID="$id"
+
+	# As if a process that is looked at let its reader wait.
+	start strace -f -qq -o trace -e trace=pidfd_open \
+		-e inject=pidfd_open:delay_enter=80000000 \
+		"$WDRUN" --name=daily echo started
+	wait_until 30 grep -qx started out
+
+	kill -KILL "$started"
+	wait "$started" || true
+	is_on_record
+	spares "$living"
+}
+
+@test "an entry that cannot be read is told and left alone" {
+	forge
+	head -c 100 "$WDRUN_REGISTRY/$id.run" >"$WDRUN_REGISTRY/1-1.run"
+	sed 's/^wdrun 1$/wdrun 99/' "$WDRUN_REGISTRY/$id.run" \
+		>"$WDRUN_REGISTRY/1-2.run"
+	: >"$WDRUN_REGISTRY/1-3.run"
+	mkfifo "$WDRUN_REGISTRY/1-4.run"
+	chmod 600 "$WDRUN_REGISTRY"/*.run
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	[ "$(ids | sort | paste -sd' ')" = "1-1 1-2 1-3 1-4" ]
+	[ "$(grep -c '^wdrun: registry: .1-[1-4].run' err)" -eq 4 ]
+	only_messages
+}
+
+@test "where there is no registry there is nothing to reap" {
+	rm -r "$WDRUN_REGISTRY"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	[ -z "$output$stderr" ]
+	[ ! -e "$WDRUN_REGISTRY" ]
+}
+
+# --- its files ---------------------------------------------------------------
+
+@test "lock files of an orphaned run are removed, but not those of the living" {
+	echo "${dead% *}" >stale.lock
+	echo "$$" >held.lock
+	forge lock="$PWD/stale.lock" lock="$PWD/held.lock" lock="$PWD/none.lock"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	[ ! -e stale.lock ]
+	[ -e held.lock ]
+	[[ $stderr == *"; removed '$PWD/stale.lock'" ]]
+	is_off_the_record
+}
+
+@test "the command's own lock file is removed when all of its run is dead" {
+	forge cleanup="0 0 0 $PWD/own.lock"
+	live WDRUN_ID="$id"
+	echo "$living" >own.lock
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_dead "$living"
+	[ ! -e own.lock ]
+	[[ $stderr == *"; removed '$PWD/own.lock'" ]]
+}
+
+@test "the files of a run of which something is left stay as they are" {
+	echo "${dead% *}" >stale.lock
+	session_of_nobody
+	forge target="$gone" lock="$PWD/stale.lock"
+
+	reap
+
+	[ "$status" -eq 1 ]
+	[ -e stale.lock ]
+	spares "$member"
+	is_on_record
+}
+
+@test "--reap --quiet is silent about what it did" {
+	forge
+	live WDRUN_ID="$id"
+
+	complete "$WDRUN" --reap -q
+
+	[ "$status" -eq 0 ]
+	is_dead "$living"
+	[ -z "$output$stderr" ]
+}

@@ -1,0 +1,146 @@
+#!/usr/bin/env bats
+#
+# What a run has besides processes is put in order at its end, and nothing of
+# that can hold up the end, or change the status: promises 2, 3 and 5.
+#
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load helper
+
+@test "a lock to clean up on a hung file system does not hang the end, nor keep another lock" {
+	with_hung_fs '"$WDRUN" --lock="$PWD/ok.lock" --cleanup="$PWD/mnt/file" \
+			bash -c "hang_fs; exit 3"
+		echo "status $?"
+		[ -e ok.lock ] || echo gone
+		kill -KILL $server'
+	finish
+
+	grep -qx 'status 3' out
+	grep -qx gone out
+	[[ $stderr == *"file system"* ]]
+	only_messages
+	nobody_is_left
+}
+
+@test "a lock on a hung file system does not hang the kill" {
+	with_hung_fs '"$WDRUN" -t 1 -k 300ms --cleanup="$PWD/mnt/file" \
+			bash -c "hang_fs; exec \"\$PROGRAMS/escape\" fork setsid stubborn"
+		echo "status $?"
+		kill -KILL $server'
+	await_ready
+	finish
+
+	grep -qx 'status 124' out
+	is_dead "$ready"
+	nobody_is_left
+}
+
+@test "a lock file on a file system that hangs at the start can be interrupted" {
+	with_hung_fs 'kill -USR1 "$server"
+		until grep -q hung server; do sleep 0.02; done
+		"$WDRUN" --lock="$PWD/mnt/other" touch ran &
+		sleep 0.3
+		kill -TERM $!
+		status=0
+		wait $! || status=$?
+		echo "status $status"
+		kill -KILL $server'
+	finish
+
+	grep -qx 'status 143' out
+	[ ! -e ran ]
+}
+
+# Frozen, so that it does not even die of SIGKILL.
+freeze() {
+	freezer=/sys/fs/cgroup/freezer
+	[ -w "$freezer/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
+	freezer+=/wdrun-test-$$-$BATS_TEST_NUMBER
+	mkdir "$freezer"
+	echo "$1" >"$freezer/cgroup.procs"
+	echo FROZEN >"$freezer/freezer.state"
+	wait_until 30 grep -q FROZEN "$freezer/freezer.state"
+}
+
+thaw() {
+	echo THAWED >"$freezer/freezer.state"
+	wait_until 30 is_dead "$1"
+	wait_until 30 rmdir "$freezer" 2>/dev/null
+}
+
+says() {
+	[ "$(cat "$1" 2>/dev/null)" = "$2" ]
+}
+
+@test "a front that is killed leaves the lock to the supervisor, as long as anything lives" {
+	start "$WDRUN" --lock=run.lock "$PROGRAMS/escape" fork setsid
+	await_ready
+	await_watchers
+	says run.lock "$front"
+	freeze "$ready"
+
+	kill -KILL "$front"
+	wait_until 30 says run.lock "$supervisor"
+	is_alive "$ready"
+	run -75 "$WDRUN" --lock=run.lock true
+
+	thaw "$ready"
+	finish
+	wait_until 30 test ! -e run.lock
+}
+
+@test "what cannot be killed stays on record, and its lock where it is, until --reap" {
+	start "$WDRUN" --registry="$PWD/registry" -t 1 -k 100ms \
+		--cleanup=pid.lock "$PROGRAMS/escape" fork setsid
+	await_ready
+	echo "$ready" >pid.lock
+	freeze "$ready"
+
+	finish
+	[ "$status" -eq 124 ]
+	is_alive "$ready"
+	[ -e pid.lock ]
+	"$WDRUN" --list --registry="$PWD/registry" | grep -q orphaned
+
+	thaw "$ready"
+	"$WDRUN" --reap --registry="$PWD/registry"
+	[ ! -e pid.lock ]
+	[ "$("$WDRUN" --list --registry="$PWD/registry" | wc -l)" -eq 1 ]
+}
+
+@test "a run that comes to nothing leaves neither lock nor entry" {
+	complete "$WDRUN" --lock=run.lock --registry="$PWD/registry" ./absent
+	[ "$status" -eq 127 ]
+	[ ! -e run.lock ]
+	[ -z "$(ls registry)" ]
+
+	complete bash -c 'ulimit -u 1; exec setpriv --reuid 65534 --clear-groups \
+		"$1" --lock=/tmp/wdrun-$$.lock true' - "$WDRUN"
+	[ "$status" -ne 0 ]
+	[ -z "$(find /tmp -maxdepth 1 -name "wdrun-$started.lock")" ]
+}
+
+@test "a registry that cannot be written is 125, and nothing was run" {
+	need_root
+	mkdir -m 0700 registry
+	mount -t tmpfs -o size=4k,nr_inodes=1,mode=0700 none registry
+	complete "$WDRUN" --registry="$PWD/registry" --lock=run.lock touch ran
+	umount registry
+
+	[ "$status" -eq 125 ]
+	[ ! -e ran ]
+	[ ! -e run.lock ]
+	only_messages
+}
+
+@test "an entry is on disk before the command is executed, and gone at the end" {
+	complete "$WDRUN" --name=early --registry="$PWD/registry" sh -c \
+		'cat registry/*.run; echo "$WDRUN_ID"; ls registry/*.run'
+	[ "$status" -eq 0 ]
+	grep -qx 'name early' out
+	grep -qx end out
+	id=$(sed -n 's/^id //p' out)
+	grep -qx "$id" out
+	grep -qx "registry/$id.run" out
+	[ -z "$(ls -A registry)" ]
+}
