@@ -430,7 +430,7 @@ $started lives" ]
 		. "$1/orphans.bash"
 		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 		"${as[@]}" "$PROGRAMS/escape" undumpable >ready &
-		until grep -q ready ready; do sleep 0.02; done
+		until grep -qs ready ready; do sleep 0.02; done
 		read -r _ watcher <ready
 		dead="$watcher $(start_of "$watcher")"
 		forge
