@@ -631,7 +631,7 @@ complete_beside() {
 	kill -KILL "$first"
 	# It is up to the second now. What was wrong would show at once.
 	sleep 0.3
-	is_waiting "$started"
+	wait_until 30 is_waiting "$started"
 	[ ! -e log ]
 	[ "$(cat lock)" = "$second" ]
 
