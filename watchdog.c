@@ -18,6 +18,7 @@
 #include "src/duration.h"
 #include "src/fork.h"
 #include "src/front.h"
+#include "src/heartbeat.h"
 #include "src/jobcontrol.h"
 #include "src/judge.h"
 #include "src/list.h"
@@ -184,6 +185,7 @@ be_supervisor(struct run *run)
 		run->clocks.timeout = duration_add(now, run->options.timeout);
 		supervisor_settle(run);
 		listener_begin(run, now);
+		heartbeat_begin(run, now);
 		supervise(run);
 		verdict = judge_verdict(run);
 	}

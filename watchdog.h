@@ -91,6 +91,7 @@ struct options {
 	int64_t idle_after_exit;
 	int64_t max_after_exit;
 	int64_t lock_wait;
+	int64_t heartbeat;
 	int lock_exit;
 	int signal;
 	enum survivors survivors;
@@ -135,12 +136,13 @@ struct clocks {
 	int64_t last;   /* then what cannot be killed is given up */
 	int64_t storm;  /* no newcomer puts that off any more */
 	int64_t wake;   /* next look whether the front goes on */
+	int64_t heartbeat;
 };
 
 #define NOTHING_DUE                                                            \
 	{                                                                      \
 		NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, \
-		    NEVER, NEVER, NEVER                                        \
+		    NEVER, NEVER, NEVER, NEVER                                 \
 	}
 
 struct run {
@@ -169,6 +171,8 @@ struct run {
 	unsigned long long output_inode;
 	int narrator_fd; /* tells how far the narrator is, or -1 */
 	pid_t narrator;
+	pid_t herald;    /* tells of the heartbeat */
+	int64_t started; /* the command */
 
 	bool front_is_lost;
 	bool caller_is_lost;

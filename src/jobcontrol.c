@@ -38,6 +38,7 @@ jobcontrol_resume_clocks(struct run *run, int64_t now)
 	run->resumed_at = now;
 	shift(&run->clocks.timeout, pause);
 	shift(&run->clocks.idle, pause);
+	shift(&run->clocks.heartbeat, pause);
 	shift(&run->clocks.until, pause);
 	shift(&run->clocks.kill, pause);
 	shift(&run->clocks.idle_after_exit, pause);

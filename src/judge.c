@@ -190,12 +190,13 @@ judge_next_deadline(const struct run *run)
 
 	switch (run->state) {
 	case STATE_RUNNING:
-		return earlier(earlier(clocks->timeout, clocks->wake),
+		return earlier(earlier(earlier(clocks->timeout, clocks->wake),
+		                       clocks->heartbeat),
 		               earlier(clocks->idle, clocks->until));
 	case STATE_LINGERING:
 		return earlier(
 		    earlier(earlier(clocks->timeout, clocks->sample),
-		            clocks->wake),
+		            earlier(clocks->heartbeat, clocks->wake)),
 		    earlier(clocks->idle_after_exit, clocks->max_after_exit));
 	case STATE_STOPPING:
 		return earlier(clocks->kill, clocks->wake);

@@ -126,6 +126,8 @@ take_option_of_run(struct options *options, int id)
 		return value_read_file(id, &options->cleanups);
 	case 'n':
 		return value_read_name(options);
+	case ID_HEARTBEAT:
+		return value_read_duration(id, &options->heartbeat);
 	default: /* ID_NO_STDIN */
 		options->no_stdin = true;
 		break;
@@ -234,6 +236,8 @@ settle(struct options *options)
 		options->until_grace = UNTIL_GRACE_DEFAULT;
 	if (options->no_stdin && options->session == SESSION_AUTO)
 		options->session = SESSION_OWN;
+	if (options->heartbeat == 0)
+		options->heartbeat = NEVER;
 	if (options->lock_wait == NOT_GIVEN)
 		options->lock_wait = 0;
 	if (options->lock_exit == NOT_GIVEN)
@@ -255,6 +259,7 @@ options_read(struct options *options, int argc, char *argv[])
 		.max_after_exit = MAX_AFTER_EXIT_DEFAULT,
 		.lock_wait = NOT_GIVEN,
 		.lock_exit = NOT_GIVEN,
+		.heartbeat = NEVER,
 		.signal = SIGTERM,
 	};
 

@@ -34,6 +34,8 @@
 	ROW(ID_PTY, "pty", NULL, "give it a terminal of its own")              \
 	ROW(ID_TEE, "tee", "FILE", "append a copy of its output to FILE")      \
 	ROW(ID_NO_STDIN, "no-stdin", NULL, "stdin is /dev/null; own session")  \
+	ROW(ID_HEARTBEAT, "heartbeat", "DUR",                                  \
+	    "a line after each DUR of silence (never)")                        \
 	ROW('l', "lock", "FILE", "hold FILE for the run (repeatable)")         \
 	ROW('w', "lock-wait", "DUR", "wait for a held lock (0)")               \
 	ROW('E', "lock-exit", "CODE", "status when it stays held (75)")        \
@@ -66,6 +68,7 @@ enum {
 	ID_JSON,
 	ID_CANCEL,
 	ID_REAP,
+	ID_HEARTBEAT,
 };
 
 #endif

@@ -7,7 +7,8 @@
 #include <sys/types.h>
 
 #define HELPERS_MAX                                                            \
-	7 /* narrator, two relays, copyist, keyboard; and two that settle */
+	8 /* narrator, herald, two relays, copyist, keyboard; two that settle  \
+	   */
 
 struct process {
 	pid_t pid;

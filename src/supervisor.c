@@ -16,6 +16,7 @@
 #include "children.h"
 #include "descriptors.h"
 #include "duration.h"
+#include "heartbeat.h"
 #include "heed.h"
 #include "jobcontrol.h"
 #include "listener.h"
@@ -293,6 +294,7 @@ supervisor_attend(struct run *run, struct news *news)
 	if (run->target_exited && !run->tree_is_empty)
 		run->tree_is_empty = tree_is_empty(run);
 	listener_attend(run, news->now);
+	heartbeat_attend(run, news->now);
 	if (run->tree_is_empty)
 		return;
 	if (is_due_for_sample(run, news->now))

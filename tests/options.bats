@@ -36,7 +36,7 @@ partner_of() {
 @test "a bad duration is refused by each option, named with what is accepted" {
 	local option
 	for option in --timeout --kill-after --idle-after-exit \
-		--max-after-exit --idle-timeout --until-grace; do
+		--max-after-exit --idle-timeout --until-grace --heartbeat; do
 		refused "$option" "'5x'" "$option=5x"
 		[[ $stderr == *250ms* && $stderr == *30m* && $stderr == *never* ]]
 		refused "$option" "''" "$option="
@@ -315,7 +315,7 @@ partner_of() {
 		-u --until --until-grace -k --kill-after -s --signal -p \
 		--preserve-status --idle-after-exit --max-after-exit \
 		--survivors --die-with-parent -f --foreground --setsid --pty \
-		--tee --no-stdin -l --lock -w --lock-wait -E --lock-exit \
+		--tee --no-stdin --heartbeat -l --lock -w --lock-wait -E --lock-exit \
 		-c --cleanup -n --name --registry --list --json --cancel \
 		--reap -q --quiet -v --verbose -h --help -V \
 		--version; do

@@ -1,0 +1,112 @@
+#!/usr/bin/env bats
+#
+# --heartbeat: a sign of life, and nothing else.
+#
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load helper
+
+beats() {
+	grep -c ' elapsed' err
+}
+
+has_beaten() {
+	[ "$(beats)" -ge "$1" ]
+}
+
+@test "--heartbeat tells how far a silent run is: name, elapsed, left, processes" {
+	start env XDG_STATE_HOME="$PWD" "$WDRUN" --heartbeat=200ms -t 1h \
+		-n nightly sh -c 'sleep 1000 & sleep 1000'
+	wait_until 30 has_beaten 3
+	kill -TERM "$started"
+	finish
+
+	[ "$status" -eq 143 ]
+	[ -z "$output" ]
+	only_messages
+	grep -qxE 'wdrun: nightly: [0-9]+s elapsed, 59m[0-9]+s left, 3 processes' err
+}
+
+@test "without a name a run is called by its command, without a bound nothing is left" {
+	start "$WDRUN" --heartbeat=200ms /bin/sleep 1000
+	wait_until 30 has_beaten 1
+	kill -TERM "$started"
+	finish
+	grep -qxE 'wdrun: sleep: [0-9]+s elapsed, 1 process' err
+}
+
+@test "--heartbeat is silent while there is output, where wdrun sees it" {
+	start "$WDRUN" --heartbeat=2 -i 60 sh -c \
+		'for _ in 1 2 3 4 5 6 7 8; do echo line; sleep 0.5; done'
+	finish
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+
+	start "$WDRUN" --heartbeat=300ms -i 60 sh -c 'echo line; sleep 1000'
+	wait_until 30 has_beaten 2
+	kill -TERM "$started"
+	finish
+	grep -qE 'elapsed, last output [0-9]+s ago, 2 processes$' err
+}
+
+@test "a heartbeat is no output: --idle-timeout comes all the same" {
+	start "$WDRUN" --heartbeat=100ms -i 1 sh -c 'echo line; sleep 1000'
+	finish
+	[ "$status" -eq 124 ]
+	has_beaten 2
+	[ "$output" = line ]
+}
+
+@test "a run does not wake up between its heartbeats" {
+	need strace
+	start "$WDRUN" --heartbeat=1000 "$PROGRAMS/sigcount"
+	await_ready
+	await_watchers
+	strace -f -qq -p "$supervisor" -o trace 3>&- &
+	tracer=$!
+	wait_until 30 grep -q ppoll trace
+	sleep 0.5
+	[ "$(wc -l <trace)" -le 1 ]
+	kill -TERM "$front"
+	finish
+	wait "$tracer" || true
+}
+
+@test "--quiet, a stop and the end silence the heart" {
+	complete "$WDRUN" -q --heartbeat=50ms sleep 0.5
+	[ "$status" -eq 0 ] && [ -z "$stderr" ]
+
+	start "$WDRUN" --heartbeat=100ms -k 1 -t 450ms \
+		"$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	finish
+	[ "$status" -eq 124 ]
+	# Nothing after the word of the stop but the word of the kill.
+	[ "$(sed '1,/timed out/d' err | grep -c elapsed)" -eq 0 ]
+	nobody_is_left
+}
+
+@test "a stderr that takes nothing holds up neither the run nor its end" {
+	mkfifo fifo
+	exec 7<>fifo
+	head -c 1000000 /dev/zero >&7 3>&- & # fills it
+	filler=$!
+	start sh -c '"$WDRUN" --heartbeat=50ms -t 1 -k 100ms sleep 1000 2>&7
+		echo "status $?"'
+	finish
+	kill -KILL "$filler"
+	wait "$filler" || true
+	[ "$output" = 'status 124' ]
+	nobody_is_left
+}
+
+@test "a heart that beats all the time leaves nothing, and no zombie" {
+	start "$WDRUN" --heartbeat=1ms sleep 1000
+	await_watchers
+	wait_until 30 has_beaten 20
+	[ "$(children_of "$supervisor" | wc -l)" -le 3 ]
+	kill -TERM "$front"
+	finish
+	[ "$status" -eq 143 ]
+	nobody_is_left
+}
