@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "procstatus.h"
 #include "reap.h"
 #include "registry.h"
+#include "text.h"
 
 #define STATUS_NONE_IN_FLIGHT 1
 #define IDS_SIZE              512
@@ -105,8 +105,8 @@ visit_to_find(const struct record *record, void *context)
 		search->ids.length = 0;
 	}
 	if (search->count++ == 0)
-		(void)snprintf(search->id, sizeof(search->id), "%s",
-		               record->entry.id);
+		(void)text_format(search->id, sizeof(search->id), "%s",
+		                  record->entry.id);
 	line_add(&search->ids, "%s%s", search->count == 1 ? "" : ", ",
 	         record->entry.id);
 	return 0;

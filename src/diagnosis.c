@@ -3,13 +3,13 @@
 
 #include <sys/stat.h>
 
-#include <stdio.h>
 #include <string.h>
 
 #include "duration.h"
 #include "judge.h"
 #include "procfs.h"
 #include "signals.h"
+#include "text.h"
 
 #define NAMED_MAX     8  /* processes that a message names */
 #define COMMAND_WIDTH 72 /* bytes of each one's command line */
@@ -31,11 +31,11 @@ add_holders(struct line *line, const struct run *run, enum diagnosis depth)
 
 	if (run->output_type == 0 || !run->target_left)
 		return;
-	(void)snprintf(file, sizeof(file),
-	               S_ISCHR(run->output_type)    ? "/dev/pts/%llu"
-	               : S_ISFIFO(run->output_type) ? "pipe:[%llu]"
-	                                            : "socket:[%llu]",
-	               run->output_inode);
+	(void)text_format(file, sizeof(file),
+	                  S_ISCHR(run->output_type)    ? "/dev/pts/%llu"
+	                  : S_ISFIFO(run->output_type) ? "pipe:[%llu]"
+	                                               : "socket:[%llu]",
+	                  run->output_inode);
 	for (size_t i = 0; i < list->count && holders < NAMED_MAX; i++) {
 		const pid_t pid = list->entries[i].pid;
 		char text[64];

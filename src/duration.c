@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "text.h"
 
 struct unit {
 	const char *suffix;
@@ -99,7 +100,7 @@ char *
 duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 {
 	if (ns == NEVER) {
-		(void)snprintf(text, DURATION_TEXT_SIZE, "never");
+		(void)text_format(text, DURATION_TEXT_SIZE, "never");
 		return text;
 	}
 
@@ -111,8 +112,8 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 			best = &units[i];
 	}
 
-	const int length =
-	    snprintf(text, DURATION_TEXT_SIZE, "%" PRId64, ns / best->ns);
+	const size_t length =
+	    text_format(text, DURATION_TEXT_SIZE, "%" PRId64, ns / best->ns);
 	char *end = text + length;
 	int64_t rest = ns % best->ns;
 	int64_t scale = best->ns;
@@ -136,22 +137,22 @@ duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE])
 	const int64_t hours = minutes / 60;
 
 	if (ns == NEVER)
-		(void)snprintf(text, DURATION_TEXT_SIZE, "-");
+		(void)text_format(text, DURATION_TEXT_SIZE, "-");
 	else if (minutes == 0)
-		(void)snprintf(text, DURATION_TEXT_SIZE, "%" PRId64 "s",
-		               seconds);
+		(void)text_format(text, DURATION_TEXT_SIZE, "%" PRId64 "s",
+		                  seconds);
 	else if (hours == 0)
-		(void)snprintf(text, DURATION_TEXT_SIZE,
-		               "%" PRId64 "m%02" PRId64 "s", minutes,
-		               seconds % 60);
+		(void)text_format(text, DURATION_TEXT_SIZE,
+		                  "%" PRId64 "m%02" PRId64 "s", minutes,
+		                  seconds % 60);
 	else if (hours < 24)
-		(void)snprintf(text, DURATION_TEXT_SIZE,
-		               "%" PRId64 "h%02" PRId64 "m", hours,
-		               minutes % 60);
+		(void)text_format(text, DURATION_TEXT_SIZE,
+		                  "%" PRId64 "h%02" PRId64 "m", hours,
+		                  minutes % 60);
 	else
-		(void)snprintf(text, DURATION_TEXT_SIZE,
-		               "%" PRId64 "d%02" PRId64 "h", hours / 24,
-		               hours % 24);
+		(void)text_format(text, DURATION_TEXT_SIZE,
+		                  "%" PRId64 "d%02" PRId64 "h", hours / 24,
+		                  hours % 24);
 	return text;
 }
 

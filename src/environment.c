@@ -3,8 +3,9 @@
 
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <unistd.h>
+
+#include "text.h"
 
 #define PATH_SIZE  64
 #define CHUNK_SIZE 16384
@@ -37,7 +38,7 @@ read_environment(pid_t pid, take_byte *take, void *context)
 	bool is_enough = false;
 	ssize_t length;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	(void)text_format(path, sizeof(path), "/proc/%d/environ", pid);
 
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 

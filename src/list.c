@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "print.h"
 #include "registry.h"
 #include "table.h"
+#include "text.h"
 
 /* Of an entry's text, nothing grows more than what is escaped for JSON; and
  * the keys. */
@@ -78,7 +78,7 @@ add_row(struct list *list, const struct record *record)
 	struct line command = { .text = text, .size = sizeof(text) };
 
 	if (entry->front.pid != 0)
-		(void)snprintf(pid, sizeof(pid), "%d", entry->front.pid);
+		(void)text_format(pid, sizeof(pid), "%d", entry->front.pid);
 	add_command(&command, entry);
 
 	const char *const cells[COLUMN_COUNT] = {

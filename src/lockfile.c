@@ -8,11 +8,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fileinfo.h"
+#include "text.h"
 
 #define MODE         0666
 #define TEXT_SIZE    64 /* a PID and blanks; what is longer is none */
@@ -45,7 +45,7 @@ directory_of(const char *path, char directory[PATH_MAX])
 	const char *const slash = strrchr(path, '/');
 	const size_t length = slash == NULL ? 0 : (size_t)(slash - path);
 
-	(void)snprintf(directory, PATH_MAX, "%.*s", (int)length, path);
+	(void)text_format(directory, PATH_MAX, "%.*s", (int)length, path);
 	return length == 0 ? "/" : directory;
 }
 
@@ -127,7 +127,7 @@ create_at_once(struct lockfile *lock)
 	                O_TMPFILE | O_RDWR | O_CLOEXEC, MODE);
 	if (lock->fd == -1)
 		return -1;
-	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", lock->fd);
+	(void)text_format(name, sizeof(name), "/proc/self/fd/%d", lock->fd);
 	if (flock(lock->fd, LOCK_EX | LOCK_NB) == 0 &&
 	    lockowner_write(lock->fd, getpid(), 0) == 0 &&
 	    linkat(AT_FDCWD, name, AT_FDCWD, lock->path, AT_SYMLINK_FOLLOW) ==

@@ -6,13 +6,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "duration.h"
 #include "fileinfo.h"
 #include "procfs.h"
+#include "text.h"
 
 #define BASE      10
 #define PID_LAST  999999999 /* what has ten digits is a time, see date +%s */
@@ -130,7 +130,7 @@ int
 lockowner_write(int fd, pid_t pid, uint64_t size)
 {
 	char text[TEXT_SIZE];
-	size_t length = (size_t)snprintf(text, sizeof(text), "%d\n", pid);
+	size_t length = text_format(text, sizeof(text), "%d\n", pid);
 
 	/* Newlines over the rest of what was longer: at no moment is there
 	 * anything else to be read, and $(cat) drops them. */

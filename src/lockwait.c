@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "../watchdog.h"
@@ -18,6 +17,7 @@
 #include "lockfile.h"
 #include "pidfd.h"
 #include "signals.h"
+#include "text.h"
 
 #define FD_PATH_SIZE  64
 #define LOOK_INTERVAL (100 * MILLISECOND) /* where nobody tells us */
@@ -33,7 +33,7 @@ watch_file(const struct lockfile *lock)
 	const int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	char name[FD_PATH_SIZE];
 
-	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", lock->fd);
+	(void)text_format(name, sizeof(name), "/proc/self/fd/%d", lock->fd);
 	if (fd != -1 && inotify_add_watch(fd, name, CHANGES) == -1) {
 		(void)close(fd);
 		return -1;

@@ -9,10 +9,10 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include "text.h"
 #include "utf8.h"
 
 #define LINE_SIZE   4096 /* PIPE_BUF: a write(2) of it is atomic */
@@ -69,14 +69,12 @@ __attribute__((format(printf, 2, 0))) static void
 append(struct line *line, const char *format, va_list arguments)
 {
 	const size_t room = line->size - line->length;
-	const int length =
+	const size_t length =
 	    /* Both callers have started it; the analyzer does not see that. */
 	    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
-	    vsnprintf(line->text + line->length, room, format, arguments);
+	    text_vformat(line->text + line->length, room, format, arguments);
 
-	if (length < 0)
-		return;
-	line->length += (size_t)length < room ? (size_t)length : room - 1;
+	line->length += length < room ? length : room - 1;
 }
 
 void

@@ -7,10 +7,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "text.h"
 
 #define PATH_SIZE  64
 #define STAT_SIZE  1024
@@ -143,7 +144,7 @@ procfs_read_stat(pid_t pid, struct procfs_stat *stat)
 	char path[PATH_SIZE];
 	char text[STAT_SIZE];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	(void)text_format(path, sizeof(path), "/proc/%d/stat", pid);
 	if (read_start(path, text, sizeof(text)) <= 0)
 		return -1;
 	return procfs_parse_stat(text, stat);
@@ -156,7 +157,7 @@ procfs_read_io(pid_t pid)
 	char text[STAT_SIZE];
 	uint64_t sum = 0;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/io", pid);
+	(void)text_format(path, sizeof(path), "/proc/%d/io", pid);
 	if (read_start(path, text, sizeof(text)) <= 0)
 		return 0;
 	/* "rchar: 4711" and so on, a line each: none of them ever falls. */
@@ -203,8 +204,8 @@ visit_children_of_thread(pid_t pid, long tid, procfs_visit *visit,
 {
 	char path[PATH_SIZE];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%ld/" CHILDREN_FILE,
-	               pid, tid);
+	(void)text_format(path, sizeof(path),
+	                  "/proc/%d/task/%ld/" CHILDREN_FILE, pid, tid);
 
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -238,7 +239,7 @@ procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
 	if (threads <= 1)
 		return visit_children_of_thread(pid, pid, visit, context);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	(void)text_format(path, sizeof(path), "/proc/%d/task", pid);
 
 	DIR *const tasks = opendir(path);
 
@@ -295,7 +296,7 @@ add_name(struct line *line, pid_t pid)
 	char path[PATH_SIZE];
 	char name[PATH_SIZE];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	(void)text_format(path, sizeof(path), "/proc/%d/comm", pid);
 	if (read_start(path, name, sizeof(name)) <= 0) {
 		line_add(line, "?");
 		return;
@@ -311,7 +312,7 @@ procfs_add_command(struct line *line, pid_t pid, int width)
 	char text[STAT_SIZE];
 	ssize_t length = 0;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	(void)text_format(path, sizeof(path), "/proc/%d/cmdline", pid);
 	if (width > 0)
 		length = read_start(path, text, sizeof(text));
 	while (length > 0 && text[length - 1] == '\0')
@@ -336,7 +337,7 @@ procfs_add_holders(struct line *line, pid_t pid, const char *file)
 	char path[PATH_SIZE];
 	int holders = 0;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	(void)text_format(path, sizeof(path), "/proc/%d/fd", pid);
 
 	DIR *const list = opendir(path);
 

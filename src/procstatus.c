@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "text.h"
 
 #define PATH_SIZE   64
 #define STATUS_SIZE 8192 /* thrice what it takes, but for many groups */
@@ -45,7 +46,7 @@ read_status(pid_t pid, char *text, size_t size)
 {
 	char path[PATH_SIZE];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	(void)text_format(path, sizeof(path), "/proc/%d/status", pid);
 
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 

@@ -9,6 +9,10 @@
 #include <termios.h>
 #include <unistd.h>
 
+#ifndef TIOCGPTPEER
+#define TIOCGPTPEER 0x5441 /* the same but on alpha, mips, parisc, sparc */
+#endif
+
 #define ROWS_DEFAULT    24
 #define COLUMNS_DEFAULT 80
 
@@ -17,17 +21,7 @@
 static int
 open_slave(int master_fd)
 {
-	const int flags = O_RDWR | O_NOCTTY | O_CLOEXEC;
-	char path[64];
-
-#ifdef TIOCGPTPEER
-	const int fd = ioctl(master_fd, TIOCGPTPEER, flags);
-
-	if (fd != -1)
-		return fd;
-#endif
-	errno = ptsname_r(master_fd, path, sizeof(path));
-	return errno == 0 ? open(path, flags) : -1;
+	return ioctl(master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 }
 
 int

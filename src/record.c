@@ -5,12 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "procfs.h"
 #include "supervisor.h"
+#include "text.h"
 
 #define COMM_PATH_SIZE 32
 #define COMM_SIZE      32
@@ -50,7 +50,7 @@ is_stopping(pid_t supervisor)
 	char path[COMM_PATH_SIZE];
 	char name[COMM_SIZE];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/comm", supervisor);
+	(void)text_format(path, sizeof(path), "/proc/%d/comm", supervisor);
 
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 

@@ -6,12 +6,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "record.h"
+#include "text.h"
 
 #define NAMES_MIN 64
 
@@ -68,7 +68,7 @@ add_name(struct names *names, const char *file)
 
 	name->start = start_of(file);
 	name->is_broken = false;
-	(void)snprintf(name->file, sizeof(name->file), "%s", file);
+	(void)text_format(name->file, sizeof(name->file), "%s", file);
 	return 0;
 }
 

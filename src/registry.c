@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "text.h"
+
 #define FILE_NAME_SIZE 128 /* holds an ID, and what is put around it */
 #define FD_PATH_SIZE   32
 
@@ -150,7 +152,7 @@ registry_open(const char *given, bool to_make)
 static const char *
 name_file(char file[FILE_NAME_SIZE], const char *id)
 {
-	(void)snprintf(file, FILE_NAME_SIZE, "%s" REGISTRY_SUFFIX, id);
+	(void)text_format(file, FILE_NAME_SIZE, "%s" REGISTRY_SUFFIX, id);
 	return file;
 }
 
@@ -158,7 +160,7 @@ name_file(char file[FILE_NAME_SIZE], const char *id)
 static void
 name_unfinished(char file[FILE_NAME_SIZE], const char *id)
 {
-	(void)snprintf(file, FILE_NAME_SIZE, ".%s.new", id);
+	(void)text_format(file, FILE_NAME_SIZE, ".%s.new", id);
 }
 
 /* Makes the open file FD an entry. No fsync(2): of what a crash of the machine
@@ -193,7 +195,7 @@ add_at_once(int directory_fd, const char *file, const struct line *line)
 
 	if (fd == -1)
 		return -1;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	(void)text_format(path, sizeof(path), "/proc/self/fd/%d", fd);
 
 	int result = fill(fd, line);
 

@@ -7,7 +7,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "../watchdog.h"
+#include "text.h"
 
 #define ALL_SIGNALS UINT64_MAX
 
@@ -230,18 +230,18 @@ signal_name(int signal, char text[SIGNAL_NAME_SIZE])
 {
 	for (size_t i = 0; i < NAME_COUNT; i++) {
 		if (names[i].number == signal) {
-			(void)snprintf(text, SIGNAL_NAME_SIZE, "SIG%s",
-			               names[i].name);
+			(void)text_format(text, SIGNAL_NAME_SIZE, "SIG%s",
+			                  names[i].name);
 			return text;
 		}
 	}
 	if (signal == FIRST_REAL_TIME)
-		(void)snprintf(text, SIGNAL_NAME_SIZE, "SIGRTMIN");
+		(void)text_format(text, SIGNAL_NAME_SIZE, "SIGRTMIN");
 	else if (signal > FIRST_REAL_TIME)
-		(void)snprintf(text, SIGNAL_NAME_SIZE, "SIGRTMIN+%d",
-		               signal - FIRST_REAL_TIME);
+		(void)text_format(text, SIGNAL_NAME_SIZE, "SIGRTMIN+%d",
+		                  signal - FIRST_REAL_TIME);
 	else
-		(void)snprintf(text, SIGNAL_NAME_SIZE, "signal %d", signal);
+		(void)text_format(text, SIGNAL_NAME_SIZE, "signal %d", signal);
 	return text;
 }
 

@@ -24,3 +24,7 @@ load helper
 @test "an entry of the registry is read as it was written, or refused as a whole" {
 	"$PROGRAMS/unit-entry"
 }
+
+@test "text is put together as printf(3) does it" {
+	"$PROGRAMS/unit-text"
+}
