@@ -29,6 +29,7 @@
 #include "src/output.h"
 #include "src/plumbing.h"
 #include "src/reap.h"
+#include "src/report.h"
 #include "src/settle.h"
 #include "src/signals.h"
 #include "src/supervisor.h"
@@ -96,6 +97,7 @@ main(int argc, char *argv[])
 	if (!front_watch(&run, &verdict))
 		verdict = take_over(&run);
 	output_end(&run);
+	settle_amend(&run);
 	leave_terminal(&run);
 	front_end(verdict);
 }
@@ -184,6 +186,7 @@ be_supervisor(struct run *run)
 
 		run->clocks.timeout = duration_add(now, run->options.timeout);
 		supervisor_settle(run);
+		report_note_start(run, now);
 		listener_begin(run, now);
 		heartbeat_begin(run, now);
 		supervise(run);
@@ -191,6 +194,7 @@ be_supervisor(struct run *run)
 	}
 	testament_judge(run, verdict);
 	finish(run);
+	report_note_end(run, verdict);
 	settle(run);
 	testament_settled(run);
 	wake_front(run);
@@ -207,6 +211,7 @@ take_over(struct run *run)
 	supervise(run);
 
 	finish(run);
+	report_note_end(run, judge_verdict(run));
 	settle(run);
 	return judge_verdict(run);
 }
@@ -270,6 +275,8 @@ enter(struct run *run, enum state next, enum reason why)
 		note_stop(run, why);
 	if (judge_is_stop(why) || why == REASON_LAST_BOUND)
 		proctree_read(&run->tree);
+	if (judge_is_stop(why) && run->state < STATE_STOPPING)
+		report_note_stop(run, run->tree.list.count);
 	if (diagnosis_is_due(why) || run->options.verbose)
 		narrator_start(run, next, why);
 	run->state = next;

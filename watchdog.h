@@ -102,6 +102,7 @@ struct options {
 	struct files cleanups;
 	const char *name;     /* or NULL */
 	const char *registry; /* or NULL */
+	const char *report;   /* or NULL */
 	const char *cancel;   /* the run that MODE_CANCEL means */
 	bool is_for_run;      /* an option that means nothing to other modes */
 	bool is_registered;
@@ -201,7 +202,8 @@ struct run {
 	struct proctree tree;
 	struct terminal terminal;
 	struct output output;
-	struct estate *estate; /* see settle.h; or NULL */
+	struct estate *estate;       /* see settle.h; or NULL */
+	struct report_facts *report; /* see report.h; or NULL */
 };
 
 /* What one wake-up brought. */

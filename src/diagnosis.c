@@ -242,8 +242,8 @@ name_of_state(enum state state)
 	return "?";
 }
 
-static const char *
-name_of_reason(enum reason why)
+const char *
+diagnosis_reason(enum reason why)
 {
 	switch (why) {
 	case REASON_NONE:
@@ -290,7 +290,7 @@ diagnosis_narrate(const struct run *run, enum state next, enum reason why)
 	char text[64];
 	struct line line = { .text = text, .size = sizeof(text) };
 
-	line_add(&line, "%s", name_of_reason(why));
+	line_add(&line, "%s", diagnosis_reason(why));
 	if (why == REASON_CANCELLED) {
 		char name[SIGNAL_NAME_SIZE];
 

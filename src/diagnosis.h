@@ -23,6 +23,9 @@ void diagnosis_add(struct line *line, const struct run *run, enum reason why,
 /* Whether there is anything to be told of a change for the reason WHY. */
 bool diagnosis_is_due(enum reason why);
 
+/* WHY in words. */
+const char *diagnosis_reason(enum reason why);
+
 /* Prints that RUN goes to NEXT because of WHY, for --verbose. */
 void diagnosis_narrate(const struct run *run, enum state next, enum reason why);
 

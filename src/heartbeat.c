@@ -13,7 +13,7 @@
 #include "settle.h"
 
 #define LINE_SIZE 512
-#define NAME_MAX  64 /* bytes of a name that are shown */
+#define SHOWN_MAX  64 /* bytes of a name that are shown */
 
 /* By which name the run is known to who reads the line. */
 static const char *
@@ -45,7 +45,7 @@ add_state(struct line *line, struct run *run, int64_t now)
 {
 	const struct output *const output = &run->output;
 
-	line_add(line, "%.*s: ", NAME_MAX, name_of(&run->options));
+	line_add(line, "%.*s: ", SHOWN_MAX, name_of(&run->options));
 	add_duration(line, now - run->started);
 	line_add(line, " elapsed");
 	if (run->clocks.timeout != NEVER) {

@@ -38,9 +38,8 @@ is_at(int fd, const char *path)
 	       fileinfo_at(path, &named) == 0 && is_same(&opened, &named);
 }
 
-/* The directory that PATH is in, as a string in DIRECTORY. */
-static const char *
-directory_of(const char *path, char directory[PATH_MAX])
+const char *
+lockfile_directory_of(const char *path, char directory[PATH_MAX])
 {
 	const char *const slash = strrchr(path, '/');
 	const size_t length = slash == NULL ? 0 : (size_t)(slash - path);
@@ -87,7 +86,7 @@ lockfile_check_owner(const char *path, const struct fileinfo *file)
 
 	if (file->owner == geteuid())
 		return 0;
-	if (stat(directory_of(path, directory), &above) == -1)
+	if (stat(lockfile_directory_of(path, directory), &above) == -1)
 		return -1;
 	if ((above.st_mode & S_ISVTX) == 0)
 		return 0;
@@ -103,7 +102,8 @@ lockfile_check(const char *path)
 	if (fd == -1 && errno == ENOENT) {
 		char directory[PATH_MAX];
 
-		return access(directory_of(path, directory), W_OK | X_OK);
+		return access(lockfile_directory_of(path, directory),
+		              W_OK | X_OK);
 	}
 	if (fd == -1)
 		return -1;
@@ -123,7 +123,7 @@ create_at_once(struct lockfile *lock)
 	char directory[PATH_MAX];
 	char name[FD_PATH_SIZE];
 
-	lock->fd = open(directory_of(lock->path, directory),
+	lock->fd = open(lockfile_directory_of(lock->path, directory),
 	                O_TMPFILE | O_RDWR | O_CLOEXEC, MODE);
 	if (lock->fd == -1)
 		return -1;

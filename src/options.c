@@ -126,6 +126,8 @@ take_option_of_run(struct options *options, int id)
 		return value_read_file(id, &options->cleanups);
 	case 'n':
 		return value_read_name(options);
+	case ID_REPORT:
+		return value_read_report(options);
 	case ID_HEARTBEAT:
 		return value_read_duration(id, &options->heartbeat);
 	default: /* ID_NO_STDIN */

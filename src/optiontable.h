@@ -36,6 +36,8 @@
 	ROW(ID_NO_STDIN, "no-stdin", NULL, "stdin is /dev/null; own session")  \
 	ROW(ID_HEARTBEAT, "heartbeat", "DUR",                                  \
 	    "a line after each DUR of silence (never)")                        \
+	ROW(ID_REPORT, "report", "FILE",                                       \
+	    "write how it ended to FILE, as JSON")                             \
 	ROW('l', "lock", "FILE", "hold FILE for the run (repeatable)")         \
 	ROW('w', "lock-wait", "DUR", "wait for a held lock (0)")               \
 	ROW('E', "lock-exit", "CODE", "status when it stays held (75)")        \
@@ -69,6 +71,7 @@ enum {
 	ID_CANCEL,
 	ID_REAP,
 	ID_HEARTBEAT,
+	ID_REPORT,
 };
 
 #endif

@@ -236,6 +236,26 @@ output_relayed(const struct output *output)
 	return sum;
 }
 
+uint64_t
+output_dropped(const struct output *output)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < output->channel_count; i++)
+		sum += output->page->states[i].dropped;
+	return sum;
+}
+
+uint64_t
+output_undelivered(const struct output *output)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < output->channel_count; i++)
+		sum += output->page->states[i].undelivered;
+	return sum;
+}
+
 int64_t
 output_found_at(const struct output *output)
 {

@@ -88,8 +88,11 @@ int64_t output_stuck_since(const struct output *output, int64_t now);
 void output_ask(struct output *output);
 bool output_has_answered(const struct output *output);
 
-/* Bytes that were delivered. */
+/* Bytes that were delivered, that could not be written, and that were given
+ * up. */
 uint64_t output_relayed(const struct output *output);
+uint64_t output_dropped(const struct output *output);
+uint64_t output_undelivered(const struct output *output);
 
 /* When the text of --until was found, or NEVER. */
 int64_t output_found_at(const struct output *output);

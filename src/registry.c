@@ -6,15 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "text.h"
+#include "wholefile.h"
 
 #define FILE_NAME_SIZE 128 /* holds an ID, and what is put around it */
-#define FD_PATH_SIZE   32
 
 #define DIRECTORY_MODE S_IRWXU
 #define ENTRY_MODE     (S_IRUSR | S_IWUSR)
@@ -163,108 +162,27 @@ name_unfinished(char file[FILE_NAME_SIZE], const char *id)
 	(void)text_format(file, FILE_NAME_SIZE, ".%s.new", id);
 }
 
-/* Makes the open file FD an entry. No fsync(2): of what a crash of the machine
- * loses there is nothing left to be stopped. */
-static int
-fill(int fd, const struct line *line)
-{
-	size_t done = 0;
-
-	/* Whatever umask(2) says: or the owner could not read it. */
-	if (fchmod(fd, ENTRY_MODE) == -1)
-		return -1;
-	while (done < line->length) {
-		const ssize_t written =
-		    write(fd, line->text + done, line->length - done);
-
-		if (written == -1 && errno != EINTR)
-			return -1;
-		if (written > 0)
-			done += (size_t)written;
-	}
-	return 0;
-}
-
-/* By a file without a name, of which a SIGKILL at any moment leaves nothing. */
-static int
-add_at_once(int directory_fd, const char *file, const struct line *line)
-{
-	char path[FD_PATH_SIZE];
-	const int fd = openat(directory_fd, ".",
-	                      O_TMPFILE | O_WRONLY | O_CLOEXEC, ENTRY_MODE);
-
-	if (fd == -1)
-		return -1;
-	(void)text_format(path, sizeof(path), "/proc/self/fd/%d", fd);
-
-	int result = fill(fd, line);
-
-	if (result == 0)
-		result = linkat(AT_FDCWD, path, directory_fd, file,
-		                AT_SYMLINK_FOLLOW);
-
-	const int why = errno;
-
-	(void)close(fd);
-	errno = why;
-	return result;
-}
-
-/* Where file systems know no better: by a file of another name. */
-static int
-add_by_rename(int directory_fd, const char *id, const struct line *line)
-{
-	char unfinished[FILE_NAME_SIZE];
-
-	name_unfinished(unfinished, id);
-
-	const int fd = openat(
-	    directory_fd, unfinished,
-	    O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, ENTRY_MODE);
-
-	if (fd == -1)
-		return -1;
-
-	int result = fill(fd, line);
-	int why = errno;
-
-	/* A network file system may tell only now that the disk is full. */
-	if (close(fd) == -1 && result == 0) {
-		result = -1;
-		why = errno;
-	}
-	if (result == 0) {
-		char file[FILE_NAME_SIZE];
-
-		result = renameat(directory_fd, unfinished, directory_fd,
-		                  name_file(file, id));
-		why = errno;
-	}
-	if (result == -1)
-		(void)unlinkat(directory_fd, unfinished, 0);
-	errno = why;
-	return result;
-}
-
 int
 registry_add(int directory_fd, const struct entry *entry, char *const command[])
 {
 	char text[ENTRY_TEXT_MAX];
+	char file[FILE_NAME_SIZE];
+	char unfinished[FILE_NAME_SIZE];
 	struct line line = { .text = text, .size = sizeof(text) };
+	const struct wholefile whole = {
+		.directory_fd = directory_fd,
+		.directory = ".",
+		.file = name_file(file, entry->id),
+		.unfinished = unfinished,
+		.mode = ENTRY_MODE,
+		.is_exact =
+		    true, /* or the owner might not be able to read it */
+	};
 
+	name_unfinished(unfinished, entry->id);
 	if (entry_format(&line, entry, command) == -1)
 		return -1;
-
-	char file[FILE_NAME_SIZE];
-
-	if (add_at_once(directory_fd, name_file(file, entry->id), &line) == 0)
-		return 0;
-	/* Which errno tells that there is no O_TMPFILE, no linkat(2) of one, or
-	 * no /proc, depends on the file system. On any other trouble, the
-	 * second way meets it too. */
-	if (errno == EEXIST)
-		return -1;
-	return add_by_rename(directory_fd, entry->id, &line);
+	return wholefile_write(&whole, &line);
 }
 
 int

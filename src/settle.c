@@ -15,6 +15,7 @@
 #include "message.h"
 #include "reap.h"
 #include "registry.h"
+#include "report.h"
 
 #define PATIENCE (5 * SECOND)
 
@@ -67,7 +68,7 @@ static bool
 is_needed(const struct options *options)
 {
 	return options->locks.count > 0 || options->cleanups.count > 0 ||
-	       options->is_registered;
+	       options->is_registered || options->report != NULL;
 }
 
 static struct estate *
@@ -90,6 +91,24 @@ make(const struct options *options)
 	return estate;
 }
 
+static int
+prepare_report(struct run *run)
+{
+	struct files file = { 1, { run->options.report } };
+
+	if (run->options.report == NULL)
+		return 0;
+	if (resolve(run->estate, "report", &file) == -1)
+		return -1;
+	run->options.report = file.paths[0];
+	if (report_check(run->options.report) == -1)
+		return -1;
+	if (report_begin(run) == 0)
+		return 0;
+	message("--report: %s", strerror(errno));
+	return -1;
+}
+
 int
 settle_prepare(struct run *run)
 {
@@ -101,7 +120,7 @@ settle_prepare(struct run *run)
 	if (run->estate == NULL ||
 	    resolve(run->estate, "lock", &options->locks) == -1 ||
 	    resolve(run->estate, "cleanup", &options->cleanups) == -1 ||
-	    locks_check(run) == -1)
+	    prepare_report(run) == -1 || locks_check(run) == -1)
 		return -1;
 	for (size_t i = 0; i < options->locks.count; i++)
 		run->estate->locks[i].path = options->locks.paths[i];
@@ -112,6 +131,54 @@ settle_prepare(struct run *run)
 		return -1;
 	(void)reap_before_run(run->estate->registry_fd, options->quiet);
 	return 0;
+}
+
+/* Forks a helper that does WORK. Returns its PID; or 0, where WORK was done
+ * here, as there is no process to be had. */
+static pid_t
+delegate(struct run *run, void (*work)(struct run *run))
+{
+	const pid_t self = getpid();
+	const pid_t helper = process_fork();
+
+	if (helper == 0) {
+		helper_follow(self, SIGKILL);
+		work(run);
+		_exit(0);
+	}
+	if (helper == -1) {
+		work(run);
+		return 0;
+	}
+	helper_add(&run->tree, helper);
+	return helper;
+}
+
+/* Whether WORK is done before the helper's time is over. */
+static bool
+do_in_time(struct run *run, void (*work)(struct run *run))
+{
+	const int64_t bound = duration_add(duration_now(), PATIENCE);
+	const pid_t helper = delegate(run, work);
+
+	while (helper != 0 && !helper_await(&run->tree, helper)) {
+		if (duration_now() < bound)
+			continue;
+		(void)helper_end(&run->tree, helper, SIGKILL);
+		return false;
+	}
+	return true;
+}
+
+/* There was nothing to be run. */
+static void
+settle_lockout(struct run *run, int status)
+{
+	if (run->report == NULL)
+		return;
+	run->report->is_locked_out = status == run->options.lock_exit;
+	report_note_end(run, (struct outcome){ OUTCOME_EXIT, status });
+	(void)do_in_time(run, report_write);
 }
 
 int
@@ -126,8 +193,10 @@ settle_begin(struct run *run)
 
 	const int status = locks_take(run);
 
-	if (status != LOCKS_ARE_TAKEN)
+	if (status != LOCKS_ARE_TAKEN) {
+		settle_lockout(run, status);
 		return status;
+	}
 	/* Only now, when the run before has put its own in order. */
 	for (size_t i = 0; i < files->count; i++) {
 		estate->cleanups[i].path = files->paths[i];
@@ -222,29 +291,17 @@ settle_at_once(struct run *run)
 	    registry_remove(estate->registry_fd, runid_of(run->id)) == -1)
 		message("the registry: cannot remove the entry of run %s: %s",
 		        runid_of(run->id), strerror(errno));
+	if (run->report != NULL)
+		report_write(run);
 	locks_release(run);
 	estate->is_settled = true;
 }
 
-/* Forks a helper that does WORK. Returns its PID; or 0, where WORK was done
- * here, as there is no process to be had. */
-static pid_t
-delegate(struct run *run, void (*work)(struct run *run))
+void
+settle_amend(struct run *run)
 {
-	const pid_t self = getpid();
-	const pid_t helper = process_fork();
-
-	if (helper == 0) {
-		helper_follow(self, SIGKILL);
-		work(run);
-		_exit(0);
-	}
-	if (helper == -1) {
-		work(run);
-		return 0;
-	}
-	helper_add(&run->tree, helper);
-	return helper;
+	if (run->report != NULL && output_undelivered(&run->output) > 0)
+		(void)do_in_time(run, report_write);
 }
 
 void
@@ -252,22 +309,6 @@ settle_inherit(struct run *run)
 {
 	if (run->estate != NULL && run->estate->lock_count > 0)
 		(void)delegate(run, locks_hand_over);
-}
-
-/* Whether WORK is done before the helper's time is over. */
-static bool
-do_in_time(struct run *run, void (*work)(struct run *run))
-{
-	const int64_t bound = duration_add(duration_now(), PATIENCE);
-	const pid_t helper = delegate(run, work);
-
-	while (helper != 0 && !helper_await(&run->tree, helper)) {
-		if (duration_now() < bound)
-			continue;
-		(void)helper_end(&run->tree, helper, SIGKILL);
-		return false;
-	}
-	return true;
 }
 
 void

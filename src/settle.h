@@ -55,6 +55,10 @@ void settle_inherit(struct run *run);
  */
 void settle(struct run *run);
 
+/* In the front, when all is over: output that was not delivered after all has
+ * to be in the report. */
+void settle_amend(struct run *run);
+
 /* The same here and now, for a run that comes to nothing. */
 void settle_at_once(struct run *run);
 

@@ -20,6 +20,7 @@
 #include "heed.h"
 #include "jobcontrol.h"
 #include "listener.h"
+#include "report.h"
 #include "settle.h"
 #include "signals.h"
 #include "treekill.h"
@@ -256,7 +257,10 @@ look_for_progress(struct run *run, int64_t now)
 static void
 sweep(struct run *run, int64_t now)
 {
-	if (treekill_sweep(&run->tree) > 0) {
+	const size_t newcomers = treekill_sweep(&run->tree);
+
+	report_note_kill(run, newcomers);
+	if (newcomers > 0) {
 		run->restless_sweeps++;
 		run->sweep_pause = 0;
 		/* What still forks can be killed, if only not as fast. */

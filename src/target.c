@@ -13,6 +13,7 @@
 #include "../watchdog.h"
 #include "enrol.h"
 #include "fork.h"
+#include "report.h"
 #include "signals.h"
 #include "testament.h"
 
@@ -127,6 +128,7 @@ static _Noreturn void
 fail(const struct run *run, int status)
 {
 	testament_exec_failed(run, errno);
+	report_note_exec_failure(run, errno);
 	_exit(status);
 }
 

@@ -122,6 +122,15 @@ value_read_name(struct options *options)
 }
 
 int
+value_read_report(struct options *options)
+{
+	if (*optarg == '\0')
+		return refuse_value(ID_REPORT, optarg, "a file name");
+	options->report = optarg;
+	return OPTIONS_ARE_COMPLETE;
+}
+
+int
 value_read_registry(struct options *options)
 {
 	if (*optarg == '\0')

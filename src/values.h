@@ -16,6 +16,7 @@ int value_read_tee(struct options *options);
 int value_read_file(int id, struct files *files);
 int value_read_lock_exit(struct options *options);
 int value_read_name(struct options *options);
+int value_read_report(struct options *options);
 int value_read_registry(struct options *options);
 
 #endif

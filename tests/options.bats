@@ -315,7 +315,7 @@ partner_of() {
 		-u --until --until-grace -k --kill-after -s --signal -p \
 		--preserve-status --idle-after-exit --max-after-exit \
 		--survivors --die-with-parent -f --foreground --setsid --pty \
-		--tee --no-stdin --heartbeat -l --lock -w --lock-wait -E --lock-exit \
+		--tee --no-stdin --heartbeat --report -l --lock -w --lock-wait -E --lock-exit \
 		-c --cleanup -n --name --registry --list --json --cancel \
 		--reap -q --quiet -v --verbose -h --help -V \
 		--version; do
@@ -340,6 +340,7 @@ partner_of() {
 		--*=DUR) option=${option%DUR}never ;;
 		--*=SIG) option=${option%SIG}TERM ;;
 		--*=TEXT) option=${option%TEXT}text ;;
+		--report=FILE) option=--report=report ;;
 		--*=FILE) option=${option%FILE}file ;;
 		--*=*'|'*) option=${option%%'|'*} ;;
 		--*=*) echo "unknown to this test: $option" && return 1 ;;

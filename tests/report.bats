@@ -1,0 +1,186 @@
+#!/usr/bin/env bats
+#
+# --report: how a run ended, for programs, on every way out.
+#
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load helper
+
+setup() {
+	common_setup
+	need jq
+}
+
+# says FILTER: the report is there, whole, and FILTER is true of it.
+says() {
+	jq -e "$1" report >answer || {
+		cat report
+		return 1
+	}
+	[ "$(jq '.version == 1 and (.elapsed_ms >= 0) and (.id | length > 5)
+		and (.processes | has("stopped") and has("killed"))
+		and (.command | length > 0)' report)" = true ]
+}
+
+says_now() {
+	[ -s report ] && says "$1" >/dev/null 2>&1
+}
+
+# ends STATUS FILTER ARGUMENT...: wdrun --report=report ARGUMENT... does.
+ends() {
+	rm -f report
+	complete "$WDRUN" --report=report "${@:3}"
+	[ "$status" -eq "$1" ]
+	says "$2"
+	[ "$(find . -name '*report*')" = ./report ]
+}
+
+@test "a command's own end is told: its status, or its signal" {
+	ends 0 '.outcome == "exited" and .status == 0 and .signal == null and
+		.reason == null and .target.status == 0 and .output == null' true
+	ends 3 '.status == 3 and .target.status == 3' sh -c 'exit 3'
+	ends 139 '.outcome == "killed" and .status == 139 and
+		.signal == "SIGSEGV" and .target.status == null and
+		.target.signal == "SIGSEGV"' sh -c 'kill -SEGV $$'
+}
+
+@test "why a command was not executed is told" {
+	ends 127 '.outcome == "not executed" and .status == 127 and
+		.reason == "No such file or directory"' ./absent
+	ends 126 '.outcome == "not executed" and .status == 126' /
+}
+
+@test "each reason to stop is told, and how many were stopped and killed" {
+	ends 124 '.outcome == "stopped" and .reason == "timeout" and
+		.status == 124 and .processes.stopped == 2 and
+		.processes.killed == 0 and .target.signal == "SIGTERM"' \
+		-t 300ms sh -c 'sleep 1000 & wait'
+	ends 124 '.reason == "no output" and .output.relayed == 5' \
+		-i 300ms sh -c 'echo line; sleep 1000'
+	ends 0 '.reason == "the output is complete" and .status == 0' \
+		-u line --until-grace=0 sh -c 'echo line; sleep 1000'
+	ends 7 '.outcome == "exited" and .target.status == 7 and
+		.reason == "the survivors are idle" and .processes.stopped == 1' \
+		--idle-after-exit=100ms sh -c 'sleep 1000 & exit 7'
+	ends 124 '.reason == "timeout" and .processes.killed >= 1' \
+		-t 500ms -k 100ms "$PROGRAMS/escape" fork setsid stubborn
+}
+
+@test "a signal to wdrun is told" {
+	start "$WDRUN" --report=report sleep 1000
+	await_watchers
+	kill -INT "$front"
+	finish
+	[ "$status" -eq 130 ]
+	says '.outcome == "stopped" and .reason == "cancelled" and
+		.status == 130 and .signal == "SIGINT"'
+}
+
+@test "a lock that is held by another is told" {
+	start "$WDRUN" --lock=lock sleep 1000
+	await_watchers
+	first=$started
+	ends 75 '.outcome == "locked out" and .status == 75 and
+		(.locks[0] | endswith("/lock")) and .target.pid == null' \
+		--lock=lock true
+	kill -TERM "$first"
+	wait "$first" || true
+}
+
+@test "a report is written after SIGKILL of the front, and of the supervisor" {
+	start "$WDRUN" --report=report "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+	kill -KILL "$front"
+	finish
+	wait_until 30 says_now '.reason == "the front was killed"'
+	wait_until 30 nobody_is_left
+
+	rm -f report
+	start "$WDRUN" --report=report "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+	kill -KILL "$supervisor"
+	finish
+	[ "$status" -eq 137 ]
+	says '.reason == "the supervisor was killed" and .status == 137 and
+		.processes.killed >= 1'
+}
+
+@test "names and arguments of any bytes come through as JSON" {
+	name=$'a "name"\nof \\ two\tlines \e[1m\xff\xfe \xc3\xa4'
+	big=$(printf 'x%.0s' {1..4096})
+	XDG_STATE_HOME=$PWD/state \
+		ends 0 '(.name | startswith("a \"name\"\nof \\ two\tlines \u001b[1m") and
+		endswith("\ufffd\ufffd ä")) and (.command | length) == 5 and
+		(.command[3] | length) == 4096 and .command[4] == "\ufffd\"\u0001"' \
+		--name="$name" sh -c ':' "$big" $'\xff"\x01'
+	ends 0 '(.command | length) == 20003 and .command[20002] == "\u0007"' \
+		sh -c ':' $(yes $'\a' | head -n 20000)
+}
+
+@test "what a run used, and where and when it was, is told" {
+	before=$(date +%s)
+	ends 0 '.cpu_ms >= 100 and .peak_memory_kib > 500 and
+		.directory == "'"$PWD"'" and .started >= '"$before"' and
+		.started - '"$before"' < 60' \
+		bash -c 'SECONDS=0; i=0; while ((i++ < 300000)); do :; done'
+}
+
+@test "output that was given up is in the report" {
+	mkfifo fifo
+	exec 7<>fifo
+	rm -f report
+	start sh -c '"$WDRUN" --report=report -i 60 -t 1 -k 100ms sh -c "
+		\"\$PROGRAMS/pattern\" write 1 200000" >&7'
+	finish
+	exec 7>&-
+	says '.output.undelivered > 0 and .output.relayed > 0 and .status == 0'
+}
+
+@test "an older report is replaced in one step, and nothing else is" {
+	echo old >report
+	ln report kept
+	complete "$WDRUN" --report=report true
+	says '.status == 0'
+	[ "$(cat kept)" = old ]
+
+	ln -s kept link
+	mkfifo fifo
+	for file in link fifo . absent/report; do
+		complete "$WDRUN" --report="$file" touch ran
+		[ "$status" -eq 125 ]
+		[[ $stderr == "wdrun: --report: "* ]]
+	done
+	[ "$(cat kept)" = old ]
+	[ ! -e ran ]
+}
+
+@test "a report that cannot be written in the end is told, and changes no status" {
+	mkdir place
+	complete "$WDRUN" --report=place/report sh -c 'rm -r place; exit 4'
+	[ "$status" -eq 4 ]
+	[[ $stderr == "wdrun: --report: cannot write '"*"/place/report': "* ]]
+	with_hung_fs '"$WDRUN" --report="$PWD/mnt/file" bash -c "hang_fs; exit 3"
+		echo "status $?"
+		kill -KILL $server'
+	finish
+	grep -qx 'status 3' out || grep -qx 'status 125' out
+}
+
+@test "an unkillable process is listed in the report" {
+	freezer=/sys/fs/cgroup/freezer
+	[ -w "$freezer/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
+	freezer+=/wdrun-test-$$-report
+	mkdir "$freezer"
+	start "$WDRUN" --report=report -t 1 -k 100ms "$PROGRAMS/escape" fork setsid
+	await_ready
+	echo "$ready" >"$freezer/cgroup.procs"
+	echo FROZEN >"$freezer/freezer.state"
+	finish
+	says '.status == 124 and .processes.left[0].pid == '"$ready"' and
+		(.processes.left[0].command | test("escape"))'
+	echo THAWED >"$freezer/freezer.state"
+	wait_until 30 is_dead "$ready"
+	wait_until 30 rmdir "$freezer" 2>/dev/null
+}
