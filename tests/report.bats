@@ -115,8 +115,9 @@ ends() {
 		endswith("\ufffd\ufffd ä")) and (.command | length) == 5 and
 		(.command[3] | length) == 4096 and .command[4] == "\ufffd\"\u0001"' \
 		--name="$name" sh -c ':' "$big" $'\xff"\x01'
+	mapfile -t bells < <(yes $'\a' | head -n 20000)
 	ends 0 '(.command | length) == 20003 and .command[20002] == "\u0007"' \
-		sh -c ':' $(yes $'\a' | head -n 20000)
+		sh -c ':' "${bells[@]}"
 }
 
 @test "what a run used, and where and when it was, is told" {
