@@ -192,11 +192,11 @@ be_supervisor(struct run *run)
 		supervise(run);
 		verdict = judge_verdict(run);
 	}
+	settle_note_end(run);
 	testament_judge(run, verdict);
 	finish(run);
 	report_note_end(run, verdict);
 	settle(run);
-	testament_settled(run);
 	wake_front(run);
 	if (run->front_is_lost)
 		leave_terminal(run);
@@ -251,7 +251,12 @@ supervise(struct run *run)
 	while (run->state != STATE_DONE) {
 		struct news news;
 
+		const bool had_front = !run->front_is_lost;
+
 		supervisor_wait(run, judge_next_deadline(run), &news);
+		/* Before it is killed, as that may take a while. */
+		if (had_front && run->front_is_lost)
+			settle_inherit(run);
 		supervisor_attend(run, &news);
 
 		/* One wake-up may bring more than one reason. */
@@ -312,8 +317,6 @@ begin(struct run *run, enum state next, enum reason why)
 		supervisor_show_stopping(run);
 		jobcontrol_resume_clocks(run, now);
 		supervisor_start_killing(run, now);
-		if (why == REASON_FRONT_LOST)
-			settle_inherit(run);
 		break;
 	case STATE_RUNNING:
 	case STATE_DONE:

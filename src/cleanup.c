@@ -134,7 +134,8 @@ cleanup_begin(struct cleanup *cleanup)
 
 	const off_t first = first_byte_of(name);
 
-	if (cleanup->before.inode == 0) {
+	/* Without its birth, another file may be taken for this one. */
+	if (cleanup->before.inode == 0 || cleanup->before.birth == 0) {
 		claim(cleanup->claim_fd, F_RDLCK, first, all);
 		return;
 	}
@@ -171,10 +172,13 @@ is_claimed(const char *path, const struct snapshot *file)
 		const char *name;
 		const int fd = open_above(path, length, &name);
 
+		/* What cannot be looked at may hold a claim. */
 		if (fd == -1)
-			continue;
-		is_found = is_claimed_in(fd, name, file);
-		(void)close(fd);
+			is_found = errno != ENOENT && errno != ENOTDIR;
+		else
+			is_found = is_claimed_in(fd, name, file);
+		if (fd != -1)
+			(void)close(fd);
 	}
 	return is_found;
 }
@@ -211,8 +215,13 @@ cleanup_end(const struct cleanup *cleanup, bool is_over)
 
 	const bool may_be_ours = is_over && is_ours(cleanup);
 
-	if (S_ISREG(file.mode))
-		return lockfile_remove(path, may_be_ours, cleanup->front);
+	if (S_ISREG(file.mode)) {
+		const struct lockfile_rule rule = { may_be_ours,
+			                            { cleanup->watchers[0],
+			                              cleanup->watchers[1] } };
+
+		return lockfile_remove(path, &rule);
+	}
 	if (!may_be_ours)
 		return 0;
 	if (lockfile_check_owner(path, &file) == 0 && rmdir(path) == 0)
@@ -223,7 +232,7 @@ cleanup_end(const struct cleanup *cleanup, bool is_over)
 int
 cleanup_remove(const char *path, const struct snapshot *before)
 {
-	const struct cleanup cleanup = { path, *before, -1, 0 };
+	const struct cleanup cleanup = { path, *before, -1, { 0, 0 } };
 
 	return cleanup_end(&cleanup, true);
 }

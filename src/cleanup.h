@@ -20,8 +20,9 @@
 struct cleanup {
 	const char *path; /* absolute */
 	struct snapshot before;
-	int claim_fd; /* the directory that it is in or to be in, or -1 */
-	pid_t front;  /* which was the command's shell, before an exec */
+	int claim_fd;      /* the directory that it is in or to be in, or -1 */
+	pid_t watchers[2]; /* whose PID in it means this run, too: the front
+	                    * was a shell before an exec, say */
 };
 
 /* Notes in CLEANUP, whose path is set, what is there now, and claims what may

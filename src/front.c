@@ -167,17 +167,6 @@ prepare_to_take_over(struct run *run, const struct testament *testament)
 	run->lifeline[1] = -1;
 }
 
-/* The supervisor may have died when its work was done, but for this. */
-static void
-settle_for_supervisor(struct run *run, const struct testament *testament)
-{
-	if (testament->is_settled)
-		return;
-	run->target_left = testament->stop == REASON_NONE;
-	run->tree_is_empty = testament->tree_is_empty;
-	settle(run);
-}
-
 bool
 front_watch(struct run *run, struct outcome *verdict)
 {
@@ -207,7 +196,7 @@ front_watch(struct run *run, struct outcome *verdict)
 	*verdict = testament.verdict;
 	run->stop = testament.stop;
 	if (verdict->kind != OUTCOME_UNKNOWN) {
-		settle_for_supervisor(run, &testament);
+		settle_for_supervisor(run);
 		return true;
 	}
 	prepare_to_take_over(run, &testament);

@@ -13,7 +13,7 @@
 #include "settle.h"
 
 #define LINE_SIZE 512
-#define SHOWN_MAX  64 /* bytes of a name that are shown */
+#define SHOWN_MAX 64 /* bytes of a name that are shown */
 
 /* By which name the run is known to who reads the line. */
 static const char *

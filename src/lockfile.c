@@ -9,17 +9,23 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "duration.h"
 #include "fileinfo.h"
 #include "text.h"
 
-#define MODE         0666
-#define TEXT_SIZE    64 /* a PID and blanks; what is longer is none */
-#define FD_PATH_SIZE 64
-#define TRIES        1000
-#define JUST_NOW     (100 * MILLISECOND)
-#define OPEN_FLAGS   (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+#define MODE          0666
+#define TEXT_SIZE     64 /* a PID and blanks; what is longer is none */
+#define FD_PATH_SIZE  64
+#define PAUSE         (5 * MILLISECOND)
+#define LOOKERS_TIME  (25 * MILLISECOND)
+#define REMOVERS_TIME (200 * MILLISECOND)
+#define PID_MAX_LIMIT 4194304 /* of any kernel, proc(5): pid_max */
+#define TRIES         1000
+#define JUST_NOW      (100 * MILLISECOND)
+#define OPEN_FLAGS    (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 static bool
 is_same(const struct fileinfo *a, const struct fileinfo *b)
@@ -90,7 +96,7 @@ lockfile_check_owner(const char *path, const struct fileinfo *file)
 		return -1;
 	if ((above.st_mode & S_ISVTX) == 0)
 		return 0;
-	errno = EPERM;
+	errno = EUSERS;
 	return -1;
 }
 
@@ -146,18 +152,20 @@ create_in_steps(struct lockfile *lock)
 	    open(lock->path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS, MODE);
 	if (lock->fd == -1)
 		return -1;
-	if (flock(lock->fd, LOCK_EX | LOCK_NB) == 0 &&
-	    is_at(lock->fd, lock->path) &&
-	    lockowner_write(lock->fd, getpid(), 0) == 0)
+	if (flock(lock->fd, LOCK_EX | LOCK_NB) == -1) {
+		if (errno == EWOULDBLOCK)
+			errno = EEXIST;
+	} else if (!is_at(lock->fd, lock->path)) {
+		errno = EEXIST;
+	} else if (lockowner_write(lock->fd, getpid(), 0) == 0) {
 		return 0;
+	} else {
+		const int why = errno;
 
-	const int why = errno;
-
-	/* Not if somebody was faster: then it is his. */
-	if (why != EWOULDBLOCK)
-		(void)unlink(lock->path);
+		(void)unlink(lock->path); /* locked, and so ours */
+		errno = why;
+	}
 	lockfile_close(lock);
-	errno = why == EWOULDBLOCK ? EEXIST : why;
 	return -1;
 }
 
@@ -191,47 +199,73 @@ take_over(struct lockfile *lock, pid_t pid, enum lockowner owner)
 	return 0;
 }
 
-/* Whether LOCK, which is open and cannot be locked, is held by who is named in
- * it. */
+/* Locks FD. Who merely looks at a file has it locked for a moment, which is not
+ * to be taken for more: so not to wait is to wait for PATIENCE. */
 static int
-note_holder(struct lockfile *lock)
+lock_soon(int fd, int64_t patience)
 {
-	const pid_t pid = lockowner_read(lock->fd);
+	const struct timespec pause = { .tv_nsec = PAUSE };
 
-	lock->is_flocked = true;
-	lock->holder = pid > 0 && kill(pid, 0) == 0 ? pid : 0;
+	for (; flock(fd, LOCK_EX | LOCK_NB) == -1; patience -= PAUSE) {
+		if (errno != EWOULDBLOCK || patience <= 0)
+			return -1;
+		(void)nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+static int
+note_holder(struct lockfile *lock, bool is_flocked, pid_t holder)
+{
+	lock->is_flocked = is_flocked;
+	lock->holder = holder;
 	errno = EWOULDBLOCK;
 	return -1;
 }
 
-/* LOCK is open. Returns 0 where it is to be tried again, now without a file at
- * the path; or -1. */
+/* LOCK is open and locked, and says PID, or did just now. Returns as look_at.
+ */
+static int
+decide(struct lockfile *lock, pid_t pid, enum lockowner owner)
+{
+	if (!is_at(lock->fd, lock->path) || lockowner_read(lock->fd) != pid)
+		return 0;
+	/* A script that became wdrun by exec keeps what it has. */
+	if (pid == getpid()) {
+		lock->is_taken = true;
+		return 0;
+	}
+	if (pid == 0 && lockowner_is_awaited(lock->fd)) {
+		/* Looked at again when it is not locked by us. */
+		(void)flock(lock->fd, LOCK_UN);
+		lockowner_await(lock->fd);
+		return 0;
+	}
+	return take_over(lock, pid, owner);
+}
+
+/*
+ * LOCK is open. Returns 0, with the lock taken, or where it is to be opened and
+ * looked at once more; or -1. Who is named and lives has it, whoever has an
+ * flock(2) on it.
+ */
 static int
 look_at(struct lockfile *lock)
 {
 	enum lockowner owner;
-
-	if (flock(lock->fd, LOCK_EX | LOCK_NB) == -1) {
-		if (errno != EWOULDBLOCK)
-			return -1;
-		return is_at(lock->fd, lock->path) ? note_holder(lock) : 0;
-	}
-	if (!is_at(lock->fd, lock->path))
-		return 0;
-
 	const pid_t pid = lockowner_of(lock->fd, &owner);
 
 	if (pid == -1)
 		return -1;
-	if (pid == 0 || owner != LOCKOWNER_ALIVE)
-		/* It may have been replaced while it was looked at. */
-		return is_at(lock->fd, lock->path) ? take_over(lock, pid, owner)
-		                                   : 0;
-	(void)flock(lock->fd, LOCK_UN);
-	lock->is_flocked = false;
-	lock->holder = pid;
-	errno = EWOULDBLOCK;
-	return -1;
+	if (pid > 0 && pid != getpid() && owner == LOCKOWNER_ALIVE)
+		return is_at(lock->fd, lock->path)
+		           ? note_holder(lock, false, pid)
+		           : 0;
+	if (lock_soon(lock->fd, LOOKERS_TIME) == 0)
+		return decide(lock, pid, owner);
+	if (errno != EWOULDBLOCK)
+		return -1;
+	return is_at(lock->fd, lock->path) ? note_holder(lock, true, 0) : 0;
 }
 
 /* Returns 0, with the lock taken, or where it is to be tried again; or -1. */
@@ -249,7 +283,7 @@ try_once(struct lockfile *lock)
 	const int result = look_at(lock);
 
 	/* One that is held stays open, to be waited for. */
-	if (result == 0 || errno != EWOULDBLOCK)
+	if (!lock->is_taken && (result == 0 || errno != EWOULDBLOCK))
 		lockfile_close(lock);
 	return result;
 }
@@ -280,13 +314,18 @@ lockfile_hand_over(const struct lockfile *lock, pid_t from, pid_t pid)
 }
 
 int
-lockfile_release(struct lockfile *lock, pid_t owner, pid_t successor)
+lockfile_release(struct lockfile *lock, const pid_t owners[2])
 {
 	const pid_t pid = lockowner_read(lock->fd);
 	int result = 0;
 
-	/* A script may have taken no notice, and written its own PID. */
-	if ((pid == owner || pid == successor) && is_at(lock->fd, lock->path))
+	/* A script may have taken no notice, and written its own PID; one that
+	 * opened it by ">" and could not lock it has emptied it. */
+	if (pid == -1 && errno != EINVAL)
+		result = -1;
+	else if (pid != -1 &&
+	         (pid == 0 || pid == owners[0] || pid == owners[1]) &&
+	         is_at(lock->fd, lock->path))
 		result = unlink(lock->path);
 
 	const int why = errno;
@@ -309,47 +348,51 @@ lockfile_close(struct lockfile *lock)
 	errno = why;
 }
 
-/* What is at PATH, if that can be locked, so that nobody who goes by flock(2)
- * takes it for his. Without locks (ENOLCK and the like) nobody can have one. */
-static int
-open_locked(const char *path)
+/* Whether what says PID, whose fate is OWNER, has no owner any more. */
+static bool
+is_stale(const struct lockfile_rule *rule, pid_t pid, enum lockowner owner)
 {
-	const int fd = open_file(path);
+	/* A time, say. */
+	if (pid <= 0 || pid > PID_MAX_LIMIT)
+		return rule->without_pid;
+	return owner != LOCKOWNER_ALIVE || pid == rule->own[0] ||
+	       pid == rule->own[1];
+}
 
-	if (fd == -1)
+static int
+remove_at(const char *path, int fd)
+{
+	struct fileinfo file;
+
+	if (fileinfo_of(fd, &file) == -1 ||
+	    lockfile_check_owner(path, &file) == -1 || unlink(path) == -1)
 		return -1;
-	if ((flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
-	    is_at(fd, path))
-		return fd;
-	(void)close(fd);
-	errno = EWOULDBLOCK;
-	return -1;
+	return 1;
 }
 
 int
-lockfile_remove(const char *path, bool without_pid, pid_t own)
+lockfile_remove(const char *path, const struct lockfile_rule *rule)
 {
 	enum lockowner owner;
-	struct fileinfo file;
-	const int fd = open_locked(path);
-
-	if (fd == -1)
-		return errno == EWOULDBLOCK || errno == ENOENT ? 0 : -1;
-
-	const pid_t pid = lockowner_of(fd, &owner);
+	const int fd = open_file(path);
 	int result = 0;
 
-	if ((pid > 0 ? owner != LOCKOWNER_ALIVE || pid == own : without_pid) &&
-	    is_at(fd, path))
-		result = fileinfo_of(fd, &file) == 0 &&
-		                 lockfile_check_owner(path, &file) == 0 &&
-		                 unlink(path) == 0
-		             ? 1
-		             : -1;
+	if (fd == -1)
+		return errno == ENOENT ? 0 : -1;
+
+	const pid_t pid = lockowner_of(fd, &owner);
+
+	if (pid == -1 && errno != EINVAL)
+		result = -1;
+	/* Where there are no locks (ENOLCK and the like) nobody has one. */
+	else if (is_stale(rule, pid, owner) &&
+	         (lock_soon(fd, REMOVERS_TIME) == 0 || errno != EWOULDBLOCK) &&
+	         lockowner_read(fd) == pid && is_at(fd, path))
+		result = remove_at(path, fd);
 
 	const int why = errno;
 
 	(void)close(fd);
 	errno = why;
-	return result;
+	return result == -1 && why == ENOENT ? 0 : result;
 }

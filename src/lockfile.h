@@ -44,7 +44,7 @@ int lockfile_check(const char *path);
 
 /* Whether FILE, which is at PATH, is ours to be removed: in a sticky directory,
  * another user's is not, though root could (unlink(2), EPERM). Returns 0, or -1
- * with errno. */
+ * with errno, which then is EUSERS. */
 int lockfile_check_owner(const char *path, const struct fileinfo *file);
 
 /*
@@ -59,20 +59,26 @@ int lockfile_take(struct lockfile *lock);
  * that. */
 void lockfile_hand_over(const struct lockfile *lock, pid_t from, pid_t pid);
 
-/* Removes LOCK, which is taken, if it still says OWNER or SUCCESSOR, and
- * releases it. Returns 0, or -1 with errno of unlink(2), released all the
- * same. */
-int lockfile_release(struct lockfile *lock, pid_t owner, pid_t successor);
+/* Removes LOCK, which is taken, if it still says one of OWNERS, or nothing, and
+ * releases it. Returns 0, or -1 with errno of read(2) or unlink(2), released
+ * all the same. */
+int lockfile_release(struct lockfile *lock, const pid_t owners[2]);
 
 /* Lets go of LOCK's descriptor, and does no more. */
 void lockfile_close(struct lockfile *lock);
 
+/* Which locks are nobody's any more, besides those whose PID is dead or reused.
+ */
+struct lockfile_rule {
+	bool without_pid; /* what is empty, or holds something else */
+	pid_t own[2];     /* what says one of these; 0 for none */
+};
+
 /*
- * Removes the lock file at PATH, if nobody holds it: one with a PID, if that is
- * dead or reused, or OWN; one without, be it empty or hold something else, if
- * WITHOUT_PID. Returns 1; 0 where there is nothing to be removed; or -1 with
+ * Removes the lock file at PATH, if it is nobody's by RULE, and nobody has an
+ * flock(2) on it. Returns 1; 0 where there is nothing to be removed; or -1 with
  * errno.
  */
-int lockfile_remove(const char *path, bool without_pid, pid_t own);
+int lockfile_remove(const char *path, const struct lockfile_rule *rule);
 
 #endif

@@ -5,26 +5,28 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "duration.h"
 #include "fileinfo.h"
+#include "pidfd.h"
 #include "procfs.h"
 #include "text.h"
 
 #define BASE      10
-#define PID_LAST  999999999 /* what has ten digits is a time, see date +%s */
-#define TEXT_SIZE 64        /* a PID and blanks; what is longer is none */
+#define TEXT_SIZE 64 /* a PID and blanks; what is longer is none */
 #define JUST_NOW  (100 * MILLISECOND)
 
 /*
  * A file's time comes from a clock that stands still for a hundredth of a
- * second (current_time() in the kernel), a process's start is in clock ticks,
- * and a leap second may lie between the two.
+ * second (current_time() in the kernel), and FAT keeps it to two seconds; a
+ * process's start is in clock ticks, and a leap second may lie between the two.
  */
-#define TOLERANCE SECOND
+#define TOLERANCE (3 * SECOND)
 
 pid_t
 lockowner_parse(const char *text, size_t length)
@@ -38,13 +40,13 @@ lockowner_parse(const char *text, size_t length)
 		return 0;
 	for (; at < length && isdigit((unsigned char)text[at]); at++) {
 		pid = pid * BASE + (text[at] - '0');
-		if (pid > PID_LAST)
+		if (pid > INT_MAX)
 			break;
 	}
 	while (at < length && isspace((unsigned char)text[at]))
 		at++;
 	/* kill(2) takes 0 for a group; it is nobody's PID. */
-	if (at < length || pid == 0 || pid > PID_LAST) {
+	if (at < length || pid == 0 || pid > INT_MAX) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -66,6 +68,21 @@ started_at(const struct procfs_stat *stat)
 	       (int64_t)(stat->start % ticks * (uint64_t)SECOND / ticks);
 }
 
+/* What can be said without /proc: a zombie can still be signalled, but its
+ * pidfd is ready to be read. */
+static enum lockowner
+look_blindly(pid_t pid)
+{
+	struct pollfd death = { .fd = pidfd_open(pid), .events = POLLIN };
+	bool is_dead;
+
+	if (death.fd == -1)
+		return errno == ESRCH ? LOCKOWNER_DEAD : LOCKOWNER_ALIVE;
+	is_dead = poll(&death, 1, 0) == 1;
+	(void)close(death.fd);
+	return is_dead ? LOCKOWNER_DEAD : LOCKOWNER_ALIVE;
+}
+
 enum lockowner
 lockowner_look(pid_t pid, int64_t written_at)
 {
@@ -78,7 +95,7 @@ lockowner_look(pid_t pid, int64_t written_at)
 		return LOCKOWNER_DEAD;
 	/* Hidden from us ("hidepid"), or no /proc: it is there, at least. */
 	if (procfs_is_ours() == 0 || procfs_read_stat(pid, &stat) == -1)
-		return LOCKOWNER_ALIVE;
+		return look_blindly(pid);
 	if (procfs_is_dead(&stat))
 		return LOCKOWNER_DEAD;
 	return started_at(&stat) - TOLERANCE > written_at ? LOCKOWNER_REUSED
@@ -104,26 +121,42 @@ pid_t
 lockowner_of(int fd, enum lockowner *owner)
 {
 	struct fileinfo file;
-	pid_t pid = lockowner_read(fd);
+	const pid_t pid = lockowner_read(fd);
 
 	*owner = LOCKOWNER_DEAD;
+	if (pid <= 0)
+		return pid;
 	if (fileinfo_of(fd, &file) == -1)
 		return -1;
+	*owner = lockowner_look(pid, file.modified);
+	return pid;
+}
 
-	/* "echo $$ >FILE" makes the file first, and then writes. */
+/* How long it is still to be waited for who has just made FD. */
+static int64_t
+time_to_write(int fd)
+{
+	struct fileinfo file;
+
+	if (fileinfo_of(fd, &file) == -1)
+		return 0;
+
 	const int64_t age = duration_since_epoch() - file.modified;
 
-	if (pid == 0 && age >= 0 && age < JUST_NOW) {
-		const struct timespec rest = { .tv_nsec = JUST_NOW - age };
+	return age >= 0 && age < JUST_NOW ? JUST_NOW - age : 0;
+}
 
-		(void)nanosleep(&rest, NULL);
-		pid = lockowner_read(fd);
-		if (fileinfo_of(fd, &file) == -1)
-			return -1;
-	}
-	if (pid > 0)
-		*owner = lockowner_look(pid, file.modified);
-	return pid;
+bool
+lockowner_is_awaited(int fd)
+{
+	return time_to_write(fd) > 0;
+}
+
+void
+lockowner_await(int fd)
+{
+	(void)nanosleep(&(struct timespec){ .tv_nsec = time_to_write(fd) },
+	                NULL);
 }
 
 int

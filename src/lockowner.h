@@ -1,6 +1,7 @@
 #ifndef WDRUN_LOCKOWNER_H
 #define WDRUN_LOCKOWNER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,7 +18,7 @@ enum lockowner {
 /*
  * Reads the LENGTH bytes of TEXT, all that is in the file. Returns the PID; 0
  * where there is nothing but blanks; or -1 with errno EINVAL where there is
- * anything else, be it a number that is too large for a PID.
+ * anything else, be it a number that kill(2) would not take.
  */
 pid_t lockowner_parse(const char *text, size_t length);
 
@@ -32,10 +33,16 @@ enum lockowner lockowner_look(pid_t pid, int64_t written_at);
  * errno of read(2). */
 pid_t lockowner_read(int fd);
 
-/* The same, and in *OWNER what became of it. A file that is empty and was
- * changed just now is looked at a second time, a tenth of a second later: who
- * writes it may be about to. */
+/* The same, and in *OWNER what became of it. */
 pid_t lockowner_of(int fd, enum lockowner *owner);
+
+/*
+ * Whether the file FD, which is empty, was made or emptied less than a tenth of
+ * a second ago: "echo $$ >FILE" makes it first, and then writes. The other
+ * waits until that is over.
+ */
+bool lockowner_is_awaited(int fd);
+void lockowner_await(int fd);
 
 /* Writes PID into the open file FD, which has SIZE bytes, in one piece. Returns
  * 0, or -1 with errno of write(2). */

@@ -37,7 +37,7 @@ refuse(const char *path)
 	case ENOTSUP:
 		message("--lock: '%s' is no regular file", path);
 		break;
-	case EPERM:
+	case EUSERS:
 		message("--lock: '%s' is another user's, in a sticky directory",
 		        path);
 		break;
@@ -80,14 +80,20 @@ is_alias(const struct estate *estate, const struct lockfile *lock)
 	return false;
 }
 
+/* All but BUT, which stays open, if it is not NULL. */
 static void
-release_all(struct estate *estate)
+release_all(struct estate *estate, const struct lockfile *but)
 {
+	const pid_t owners[2] = { estate->owner, 0 };
+
 	for (size_t i = 0; i < estate->lock_count; i++) {
 		struct lockfile *const lock = &estate->locks[i];
 
-		if (lock->is_taken && lockfile_release(lock, getpid(), 0) == -1)
+		if (lock->is_taken && lockfile_release(lock, owners) == -1)
 			(void)refuse(lock->path);
+		/* The helper may have locked one that was waited for. */
+		if (lock != but)
+			lockfile_close(lock);
 		lock->is_alias = false;
 	}
 }
@@ -111,7 +117,7 @@ take_all(struct estate *estate)
 			lockfile_close(lock);
 			continue;
 		}
-		release_all(estate);
+		release_all(estate, lock);
 		errno = why;
 		return lock;
 	}
@@ -126,7 +132,8 @@ tell_holder(const struct run *run, const struct lockfile *lock)
 
 	if (run->options.quiet)
 		return;
-	if (lock->holder == 0) {
+	/* A /proc of another PID namespace would name somebody else. */
+	if (lock->holder == 0 || procfs_is_ours() != 1) {
 		message("--lock: '%s' is held by another process", lock->path);
 		return;
 	}
@@ -144,19 +151,30 @@ wait_for(struct run *run, struct lockfile *lock, int64_t deadline)
 	enum lockwait_end end = LOCKWAIT_CHANGED;
 
 	lockwait_begin(run, lock, &wait);
-	if (lockfile_take(lock) == -1 && errno == EWOULDBLOCK)
+	/* What happened before that would not be told. */
+	if (lockfile_take(lock) == -1 && errno == EWOULDBLOCK &&
+	    lockwait_is_about(&wait, lock))
 		end = lockwait_sleep(run, &wait, deadline);
 	lockwait_end(run, &wait);
 
 	switch (end) {
 	case LOCKWAIT_CHANGED:
 		return LOCKS_ARE_TAKEN;
+	case LOCKWAIT_STOP:
+		/* Who is stopped is not to have what the helper got. */
+		lockfile_close(lock);
+		signal_stop_by(wait.signal);
+		return LOCKS_ARE_TAKEN;
 	case LOCKWAIT_OVER:
 		tell_holder(run, lock);
 		return run->options.lock_exit;
 	case LOCKWAIT_SIGNAL:
-		release_all(run->estate);
+		release_all(run->estate, NULL);
 		signal_die_by(wait.signal);
+	case LOCKWAIT_FAILED:
+		message("--lock: cannot wait for '%s': %s", lock->path,
+		        strerror(wait.why));
+		return STATUS_FAILED;
 	case LOCKWAIT_CALLER_LOST:
 		return STATUS_FAILED;
 	}
@@ -201,7 +219,7 @@ locks_take(struct run *run)
 		const int status = wait_for(run, held, deadline);
 
 		if (status != LOCKS_ARE_TAKEN) {
-			release_all(run->estate);
+			release_all(run->estate, NULL);
 			return status;
 		}
 	}
@@ -222,11 +240,12 @@ locks_hand_over(struct run *run)
 void
 locks_release(struct run *run)
 {
+	const pid_t owners[2] = { run->estate->owner, run->supervisor };
+
 	for (size_t i = 0; i < run->estate->lock_count; i++) {
 		struct lockfile *const lock = &run->estate->locks[i];
 
-		if (lock->is_taken && lockfile_release(lock, run->estate->owner,
-		                                       run->supervisor) == -1)
+		if (lock->is_taken && lockfile_release(lock, owners) == -1)
 			message("--lock: cannot remove '%s': %s", lock->path,
 			        strerror(errno));
 	}

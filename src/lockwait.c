@@ -6,12 +6,14 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "../watchdog.h"
 #include "duration.h"
+#include "fileinfo.h"
 #include "fork.h"
 #include "helper.h"
 #include "lockfile.h"
@@ -60,14 +62,22 @@ void
 lockwait_begin(struct run *run, const struct lockfile *lock,
                struct lockwait *wait)
 {
+	struct fileinfo file = { .inode = 0 };
+
+	(void)fileinfo_of(lock->fd, &file);
 	*wait = (struct lockwait){
-		.signal_fd = signals_open(),
+		.inode = file.inode,
+		.is_flocked = lock->is_flocked,
+		.holder = lock->holder,
 		.change_fd = watch_file(lock),
 		.holder_fd = lock->is_flocked || lock->holder == 0
 		                 ? -1
 		                 : pidfd_open(lock->holder),
 		.helper = -1,
 	};
+	wait->signal_fd = signals_open();
+	if (wait->signal_fd == -1)
+		wait->why = errno;
 	if (!lock->is_flocked)
 		return;
 	wait->helper = process_fork();
@@ -77,13 +87,22 @@ lockwait_begin(struct run *run, const struct lockfile *lock,
 		helper_add(&run->tree, wait->helper);
 }
 
+bool
+lockwait_is_about(const struct lockwait *wait, const struct lockfile *lock)
+{
+	struct fileinfo file;
+
+	return fileinfo_of(lock->fd, &file) == 0 && file.inode == wait->inode &&
+	       lock->is_flocked == wait->is_flocked &&
+	       lock->holder == wait->holder;
+}
+
 /* Whether all that can free the lock will be told. */
 static bool
 is_told(const struct lockwait *wait)
 {
-	return wait->signal_fd != -1 &&
-	       (wait->helper != -1 ||
-	        (wait->holder_fd != -1 && wait->change_fd != -1));
+	return wait->change_fd != -1 &&
+	       (wait->helper != -1 || wait->holder_fd != -1);
 }
 
 /* Reads a signal. Returns whether it ends the sleep. */
@@ -101,9 +120,7 @@ heed_signal(struct lockwait *wait)
 		return true; /* the helper has the lock, say */
 	if (signal_is_ignored(signal))
 		return false;
-	if (signal_is_terminal_stop(signal))
-		signal_stop_by(signal);
-	if (signal_is_terminating(signal))
+	if (signal_is_terminal_stop(signal) || signal_is_terminating(signal))
 		wait->signal = signal;
 	return wait->signal != 0;
 }
@@ -134,7 +151,9 @@ is_end(struct lockwait *wait, const struct pollfd fds[], enum lockwait_end *end)
 	}
 	if (fds[SIGNALS].revents != 0 && heed_signal(wait)) {
 		if (wait->signal != 0)
-			*end = LOCKWAIT_SIGNAL;
+			*end = signal_is_terminal_stop(wait->signal)
+			           ? LOCKWAIT_STOP
+			           : LOCKWAIT_SIGNAL;
 		return true;
 	}
 	return fds[CHANGE].revents != 0 || fds[HOLDER].revents != 0;
@@ -151,6 +170,9 @@ lockwait_sleep(const struct run *run, struct lockwait *wait, int64_t deadline)
 	};
 	enum lockwait_end end = LOCKWAIT_CHANGED;
 	int64_t left;
+
+	if (wait->signal_fd == -1)
+		return LOCKWAIT_FAILED;
 
 	while ((left = time_left(wait, deadline)) > 0) {
 		const struct timespec timeout = { left / SECOND,

@@ -15,12 +15,19 @@ struct lockwait {
 	int holder_fd; /* a pidfd of who is named in the file */
 	pid_t helper;  /* which blocks in flock(2) */
 	int signal;    /* that ended it */
+	int why;       /* errno, where signals cannot be heard */
+	/* What it is about: */
+	uint64_t inode;
+	bool is_flocked;
+	pid_t holder;
 };
 
 enum lockwait_end {
 	LOCKWAIT_CHANGED, /* try again */
 	LOCKWAIT_OVER,    /* the time */
-	LOCKWAIT_SIGNAL,
+	LOCKWAIT_SIGNAL,  /* that asks to end */
+	LOCKWAIT_STOP,    /* a terminal's stop */
+	LOCKWAIT_FAILED,  /* signals cannot be heard */
 	LOCKWAIT_CALLER_LOST,
 };
 
@@ -32,8 +39,12 @@ enum lockwait_end {
 void lockwait_begin(struct run *run, const struct lockfile *lock,
                     struct lockwait *wait);
 
-/* Sleeps until something happens, or until DEADLINE. A terminal's stop is
- * obeyed; signals that ask for no end are dropped, there being no command. */
+/* Whether it is still the same file, held in the same way, that is watched. */
+bool lockwait_is_about(const struct lockwait *wait,
+                       const struct lockfile *lock);
+
+/* Sleeps until something happens, or until DEADLINE. Signals that ask for
+ * nothing of ours are dropped, there being no command. */
 enum lockwait_end lockwait_sleep(const struct run *run, struct lockwait *wait,
                                  int64_t deadline);
 

@@ -96,9 +96,11 @@ add_removal(struct line *line, const char *path, int result)
 static void
 remove_locks(struct line *line, const struct entry *entry)
 {
+	const struct lockfile_rule rule = { .without_pid = false };
+
 	for (size_t i = 0; i < entry->lock_count; i++)
 		add_removal(line, entry->locks[i],
-		            lockfile_remove(entry->locks[i], false, 0));
+		            lockfile_remove(entry->locks[i], &rule));
 }
 
 static void

@@ -1,6 +1,8 @@
 /* What has to be in order when a run is over, besides its processes. */
 #include "settle.h"
 
+#include <sys/mman.h>
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -18,9 +20,31 @@
 #include "report.h"
 
 #define PATIENCE (5 * SECOND)
+#define TRIES    2
 
-/* PATH as it is found from anywhere, less slashes at its end, which would have
- * a lock named "" in it. Returns NULL with errno. */
+/* Takes out of PATH, which is absolute, what says nothing: "//", "/./", and "/"
+ * at its end, which would have a lock named "" in it. */
+static void
+simplify(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from != '\0'; from++) {
+		if (from[0] == '/' && (from[1] == '/' || from[1] == '\0'))
+			continue;
+		if (from[0] == '/' && from[1] == '.' &&
+		    (from[2] == '/' || from[2] == '\0')) {
+			from++;
+			continue;
+		}
+		*to++ = *from;
+	}
+	if (to == path)
+		*to++ = '/';
+	*to = '\0';
+}
+
+/* PATH as it is found from anywhere. Returns NULL with errno. */
 static const char *
 make_absolute(const char *directory, const char *path)
 {
@@ -39,8 +63,7 @@ make_absolute(const char *directory, const char *path)
 	if (!is_absolute)
 		line_add(&line, "%s/", directory[1] == '\0' ? "" : directory);
 	line_add(&line, "%s", path);
-	while (line.length > 1 && absolute[line.length - 1] == '/')
-		absolute[--line.length] = '\0';
+	simplify(absolute);
 	return absolute;
 }
 
@@ -80,6 +103,13 @@ make(const struct options *options)
 		message("no memory for locks: %s", strerror(errno));
 		return NULL;
 	}
+	estate->page = mmap(NULL, sizeof(*estate->page), PROT_READ | PROT_WRITE,
+	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (estate->page == MAP_FAILED) {
+		message("no memory for locks: %s", strerror(errno));
+		free(estate);
+		return NULL;
+	}
 	estate->registry_fd = -1;
 	estate->started_at = duration_since_epoch();
 	estate->directory = getcwd(NULL, 0); /* or NULL, with errno */
@@ -109,6 +139,21 @@ prepare_report(struct run *run)
 	return -1;
 }
 
+/* Looks at what will be looked at when signals are blocked, when a file system
+ * that hangs could not be interrupted any more. */
+static void
+probe(const struct files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		struct cleanup cleanup = { .path = files->paths[i],
+			                   .claim_fd = -1 };
+
+		cleanup_begin(&cleanup);
+		if (cleanup.claim_fd != -1)
+			(void)close(cleanup.claim_fd);
+	}
+}
+
 int
 settle_prepare(struct run *run)
 {
@@ -124,6 +169,7 @@ settle_prepare(struct run *run)
 		return -1;
 	for (size_t i = 0; i < options->locks.count; i++)
 		run->estate->locks[i].path = options->locks.paths[i];
+	probe(&options->cleanups);
 	if (!options->is_registered)
 		return 0;
 	run->estate->registry_fd = registry_open(options->registry, true);
@@ -162,6 +208,7 @@ do_in_time(struct run *run, void (*work)(struct run *run))
 	const pid_t helper = delegate(run, work);
 
 	while (helper != 0 && !helper_await(&run->tree, helper)) {
+		helper_keep_going(&run->tree);
 		if (duration_now() < bound)
 			continue;
 		(void)helper_end(&run->tree, helper, SIGKILL);
@@ -200,7 +247,7 @@ settle_begin(struct run *run)
 	/* Only now, when the run before has put its own in order. */
 	for (size_t i = 0; i < files->count; i++) {
 		estate->cleanups[i].path = files->paths[i];
-		estate->cleanups[i].front = estate->owner;
+		estate->cleanups[i].watchers[0] = estate->owner;
 		cleanup_begin(&estate->cleanups[i]);
 	}
 	estate->cleanup_count = files->count;
@@ -233,8 +280,9 @@ settle_let_go(const struct run *run)
 }
 
 static void
-clean_up(const struct cleanup *cleanup, const struct run *run)
+clean_up(struct cleanup *cleanup, const struct run *run)
 {
+	cleanup->watchers[1] = run->supervisor;
 	/* What was let go, or cannot be killed, may still have its lock. */
 	switch (cleanup_end(cleanup, run->tree_is_empty)) {
 	case 0:
@@ -247,7 +295,9 @@ clean_up(const struct cleanup *cleanup, const struct run *run)
 		return;
 	default:
 		message("--cleanup: '%s' is left: %s", cleanup->path,
-		        errno == ELOOP ? "it is a symbolic link"
+		        errno == EUSERS
+		            ? "it is another user's, in a sticky directory"
+		        : errno == ELOOP ? "it is a symbolic link"
 		        : errno == ENOTSUP
 		            ? "it is no regular file and no directory"
 		            : strerror(errno));
@@ -282,8 +332,9 @@ void
 settle_at_once(struct run *run)
 {
 	struct estate *const estate = run->estate;
+	const int why = errno;
 
-	if (estate == NULL || estate->is_settled)
+	if (estate == NULL || estate->page->is_settled)
 		return;
 	clean_up_all(run);
 	/* What cannot be killed stays on record, for --reap. */
@@ -294,7 +345,25 @@ settle_at_once(struct run *run)
 	if (run->report != NULL)
 		report_write(run);
 	locks_release(run);
-	estate->is_settled = true;
+	estate->page->is_settled = true;
+	errno = why;
+}
+
+void
+settle_note_end(struct run *run)
+{
+	if (run->estate != NULL)
+		run->estate->page->tree_is_empty = run->tree_is_empty;
+}
+
+void
+settle_for_supervisor(struct run *run)
+{
+	if (run->estate == NULL || run->estate->page->is_settled)
+		return;
+	run->target_left = run->stop == REASON_NONE;
+	run->tree_is_empty = run->estate->page->tree_is_empty;
+	settle(run);
 }
 
 void
@@ -314,14 +383,17 @@ settle_inherit(struct run *run)
 void
 settle(struct run *run)
 {
-	if (run->estate == NULL || run->estate->is_settled)
+	if (run->estate == NULL || run->estate->page->is_settled)
 		return;
-	if (!do_in_time(run, settle_at_once)) {
+	/* A second time, if somebody has killed the helper. */
+	for (int i = 0; i < TRIES && !run->estate->page->is_settled; i++) {
+		if (do_in_time(run, settle_at_once))
+			continue;
 		message("locks and registry may be left as they are: a file "
 		        "system does not answer");
 		/* They may be on another one. */
 		(void)do_in_time(run, locks_release);
+		break;
 	}
-	run->estate->is_settled = true;
 	settle_let_go(run);
 }

@@ -10,6 +10,12 @@
 
 #define ESTATE_FDS (2 * FILES_MAX + 1)
 
+/* What watchers and helpers know of it together. */
+struct estate_page {
+	_Atomic bool tree_is_empty;
+	_Atomic bool is_settled;
+};
+
 /* What a run has besides processes, and what is to be put in order when these
  * are dead. */
 struct estate {
@@ -21,7 +27,7 @@ struct estate {
 	int registry_fd;
 	const char *directory; /* the caller's */
 	int64_t started_at;    /* as duration_since_epoch() */
-	bool is_settled;
+	struct estate_page *page;
 };
 
 /*
@@ -46,6 +52,13 @@ void settle_let_go(const struct run *run);
 
 /* The front is dead: has a helper name the supervisor in the locks. */
 void settle_inherit(struct run *run);
+
+/* The processes are dead, or let go; what could not be killed is not. */
+void settle_note_end(struct run *run);
+
+/* In a front whose supervisor died when its work was done, but maybe for this:
+ * settles, as the supervisor would have. */
+void settle_for_supervisor(struct run *run);
 
 /*
  * Puts the estate in order, the processes being dead as far as they can be: the

@@ -12,8 +12,6 @@ struct entry {
 		ENTRY_STOP,
 		ENTRY_VERDICT_EXIT,
 		ENTRY_VERDICT_SIGNAL,
-		ENTRY_TREE_EMPTY,
-		ENTRY_SETTLED,
 	} kind;
 	int value;
 };
@@ -31,7 +29,7 @@ leave(const struct run *run, struct entry entry)
 {
 	ssize_t written;
 
-	/* There is room for hundreds, and a run writes six. */
+	/* There is room for hundreds, and a run writes four. */
 	do
 		written = write(run->testament[1], &entry, sizeof(entry));
 	while (written == -1 && errno == EINTR);
@@ -58,18 +56,10 @@ testament_name_stop(const struct run *run, enum reason why)
 void
 testament_judge(const struct run *run, struct outcome verdict)
 {
-	if (run->estate != NULL && run->tree_is_empty)
-		leave(run, (struct entry){ ENTRY_TREE_EMPTY, 0 });
 	leave(run, (struct entry){ verdict.kind == OUTCOME_EXIT
 	                               ? ENTRY_VERDICT_EXIT
 	                               : ENTRY_VERDICT_SIGNAL,
 	                           verdict.value });
-}
-
-void
-testament_settled(const struct run *run)
-{
-	leave(run, (struct entry){ ENTRY_SETTLED, 0 });
 }
 
 static void
@@ -92,12 +82,6 @@ note(struct testament *testament, struct entry entry)
 	case ENTRY_VERDICT_SIGNAL:
 		testament->verdict =
 		    (struct outcome){ OUTCOME_SIGNAL, entry.value };
-		break;
-	case ENTRY_TREE_EMPTY:
-		testament->tree_is_empty = true;
-		break;
-	case ENTRY_SETTLED:
-		testament->is_settled = true;
 		break;
 	}
 }

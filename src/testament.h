@@ -15,8 +15,6 @@ struct testament {
 	int exec_errno;   /* why COMMAND could not be executed */
 	enum reason stop; /* the first reason for which the tree was ended */
 	struct outcome verdict;
-	bool tree_is_empty;
-	bool is_settled; /* the estate */
 };
 
 /* Opens RUN's pipe. Returns 0, or -1 with errno of pipe2(2). */
@@ -30,7 +28,6 @@ void testament_exec_failed(const struct run *run, int why);
 void testament_name_target(const struct run *run, pid_t target);
 void testament_name_stop(const struct run *run, enum reason why);
 void testament_judge(const struct run *run, struct outcome verdict);
-void testament_settled(const struct run *run);
 
 /* Adds what was left since the last reading to *TESTAMENT, which starts empty.
  * Does not block. */

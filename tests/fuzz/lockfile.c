@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@
 
 #include "../../src/lockowner.h"
 
-#define READ_MAX 64 /* what is as long as this is no PID */
+#define PID_MAX_LIMIT 4194304
+#define READ_MAX      64 /* what is as long as this is no PID */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -65,7 +67,7 @@ read_naively(const char *text, size_t size)
 		return *start == '\0' ? 0 : -1;
 	errno = 0;
 	pid = strtoll(start, NULL, 10);
-	return errno != 0 || pid == 0 || pid > 999999999 ? -1 : pid;
+	return errno != 0 || pid == 0 || pid > INT_MAX ? -1 : pid;
 }
 
 /* As something that was written long ago. */
@@ -105,9 +107,10 @@ try_to_take(const uint8_t *data, size_t size, long long pid)
 		require(is_untouched(data, size));
 		return;
 	}
-	/* Who lives now has not written in 1970. */
-	require(result == 0 && lock.is_taken && lock.last_owner == pid);
-	require(lockfile_release(&lock, getpid(), 0) == 0);
+	/* Who lives now has not written in 1970, but we ourselves. */
+	require(result == 0 && lock.is_taken &&
+	        lock.last_owner == (pid == getpid() ? 0 : pid));
+	require(lockfile_release(&lock, (pid_t[2]){ getpid() }) == 0);
 	require(access(path, F_OK) == -1);
 }
 
@@ -129,8 +132,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const long long known = size >= READ_MAX ? -1 : pid;
 
 	write_file(data, size);
-	require(lockfile_remove(path, false, 0) == (known > 0));
-	if (known > 0)
+	const struct lockfile_rule rule = { .without_pid = false };
+	const bool is_pid = known > 0 && known <= PID_MAX_LIMIT;
+
+	require(lockfile_remove(path, &rule) == is_pid);
+	if (is_pid)
 		write_file(data, size);
 	try_to_take(data, size, known);
 	return 0;

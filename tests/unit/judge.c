@@ -21,8 +21,8 @@ run_in(enum state state)
 static struct run
 with_all_due(struct run run)
 {
-	run.clocks = (struct clocks){ DUE, DUE, DUE, DUE, DUE, DUE,
-		                      DUE, DUE, DUE, DUE, DUE, NEVER };
+	run.clocks = (struct clocks){ DUE, DUE, DUE, DUE, DUE,   DUE,  DUE,
+		                      DUE, DUE, DUE, DUE, NEVER, NEVER };
 	return run;
 }
 

@@ -2,6 +2,7 @@
 #include "../../src/lockowner.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,10 +19,8 @@ static const struct {
 	{ " 4711 \n\n", 4711 },
 	{ "\t0004711\r\n", 4711 },
 	{ "1\n", 1 },
-	{ "999999999", 999999999 },
-	{ "1000000000", -1 },
-	{ "1795274765", -1 },
-	{ "2147483647", -1 },
+	{ "2147483647", INT_MAX },
+	{ "2147483648", -1 },
 	{ "4294971307", -1 },
 	{ "99999999999999999999999999999999", -1 },
 	{ "", 0 },
@@ -70,7 +69,7 @@ check_owners(void)
 	CHECK(lockowner_look(child, now) == LOCKOWNER_DEAD, "a zombie");
 	(void)waitpid(child, &status, 0);
 	CHECK(lockowner_look(child, now) == LOCKOWNER_DEAD, "nobody");
-	CHECK(lockowner_look(999999999, now) == LOCKOWNER_DEAD, "no PID");
+	CHECK(lockowner_look(INT_MAX, now) == LOCKOWNER_DEAD, "no PID");
 	CHECK(lockowner_look(parent, now) == LOCKOWNER_ALIVE, "our parent");
 	CHECK(lockowner_look(parent, INT64_MAX) == LOCKOWNER_ALIVE,
 	      "our parent, in a file from the future");
