@@ -309,7 +309,7 @@ has_no_target() {
 }
 
 @test "--survivors=leave: a stuck reader gets all of it when it goes on" {
-	start "$PROGRAMS/sip" -w go "$WDRUN" -i 60 -t 500ms --survivors=leave \
+	start "$PROGRAMS/sip" -w go "$WDRUN" -i 60 -t 3 --survivors=leave \
 		sh -c '"$PROGRAMS/pattern" write 1 15000
 			(until [ -e go ]; do sleep 0.05; done
 			echo late; : >survived) & exit 3'
