@@ -154,8 +154,7 @@ add_open(struct line *line, const struct look *look)
 	if (!is_fifo_open(look))
 		line_add(line, "opening a file");
 	else if (flags == -1)
-		line_add(line, "opening a FIFO that nobody opens to read or to "
-		               "write");
+		line_add(line, "opening a FIFO whose other end nobody opens");
 	else
 		line_add(line, "opening a FIFO that nobody %s",
 		         (flags & O_WRONLY) != 0 ? "reads" : "writes");
@@ -334,8 +333,7 @@ add_words(struct line *line, const struct look *look)
 	if (!is_asleep)
 		line->text[line->length -= 2] = '\0';
 	else if (is_fifo_open(look))
-		line_add(line, "opening a FIFO that nobody opens to read or "
-		               "to write");
+		line_add(line, "opening a FIFO whose other end nobody opens");
 	else if (has_function)
 		line_add(line, "waiting in the kernel (%s)", look->function);
 }

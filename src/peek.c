@@ -13,8 +13,11 @@ peek(pid_t pid, uint64_t address, void *data, size_t size)
 	const struct iovec local = { .iov_base = data, .iov_len = size };
 	/* What is asked for as one piece comes as a whole or not at all:
 	 * process_vm_readv(2). The next page may not be there. */
+	/* Addresses of another process, which nobody follows here. */
 	const struct iovec remote[] = {
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
 		{ (void *)(uintptr_t)address, first },
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
 		{ (void *)(uintptr_t)(address + first), size - first },
 	};
 
