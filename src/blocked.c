@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "descriptor.h"
+#include "describe.h"
 #include "peek.h"
 #include "procfs.h"
 #include "systemcall.h"
@@ -21,7 +21,6 @@
 #define FUNCTION_SIZE 64
 #define WORDS_SIZE    512
 #define TRIES         3
-#define ENDS_MAX      4 /* of a pipe, that are named */
 #define PATH_SIZE     256
 
 /* A look at a process. */
@@ -48,74 +47,9 @@ is_in_pipe(const struct look *look)
 }
 
 static bool
-starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
-/* " from 4711, 4712", the processes of the tree that have the other end of the
- * pipe FILE; or that none has, where all of them could be looked at. */
-static void
-add_other_end(struct line *line, const struct look *look,
-              const struct descriptor *file)
-{
-	const struct process_list *const tree = look->process->tree;
-	struct descriptor other = *file;
-	bool has_seen_all = true;
-	int found = 0;
-
-	if (tree == NULL || file->reads == file->writes)
-		return;
-	other.reads = file->writes;
-	other.writes = file->reads;
-	for (size_t i = 0; i < tree->count && found < ENDS_MAX; i++) {
-		const pid_t pid = tree->entries[i].pid;
-		char unused[2];
-		struct line fds = { .text = unused, .size = sizeof(unused) };
-		const int holders = descriptor_add_holders(&fds, pid, &other);
-
-		if (holders == -1)
-			has_seen_all = false;
-		if (holders <= 0)
-			continue;
-		line_add(line, "%s %d",
-		         found++ > 0   ? ","
-		         : file->reads ? " from"
-		                       : " to",
-		         pid);
-	}
-	if (found == 0 && has_seen_all)
-		line_add(line, " that nobody in the tree %s",
-		         file->reads ? "writes" : "reads");
-}
-
-/* "fd 0 (pipe from 4711)". Returns whether it is a pipe or a FIFO. */
-static bool
 add_descriptor(struct line *line, const struct look *look, int fd)
 {
-	struct descriptor file;
-	const char *const name = file.name;
-
-	line_add(line, "fd %d", fd);
-	if (descriptor_read(look->process->pid, fd, &file) == -1)
-		return false;
-	if (starts_with(name, "pipe:[")) {
-		line_add(line, " (pipe");
-		add_other_end(line, look, &file);
-		line_add(line, ")");
-		return true;
-	}
-	if (starts_with(name, "socket:["))
-		line_add(line, " (socket)");
-	else if (starts_with(name, "/dev/pts/") ||
-	         starts_with(name, "/dev/tty") ||
-	         strcmp(name, "/dev/console") == 0)
-		line_add(line, " (terminal %s)", name);
-	else if (name[0] == '/' && is_in_pipe(look))
-		line_add(line, " (FIFO %s)", name);
-	else
-		line_add(line, " (%s)", name);
-	return name[0] == '/' && is_in_pipe(look);
+	return describe_descriptor(line, look->process, fd, is_in_pipe(look));
 }
 
 /* ": 'requests'", the path at ADDRESS. Another thread might have changed it
