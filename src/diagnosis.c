@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "descriptor.h"
 #include "duration.h"
 #include "judge.h"
 #include "procfs.h"
@@ -26,12 +27,12 @@ static void
 add_holders(struct line *line, const struct run *run, enum diagnosis depth)
 {
 	const struct process_list *const list = &run->tree.list;
-	char file[48];
+	struct descriptor file = { .reads = false };
 	int holders = 0;
 
 	if (run->output_type == 0 || !run->target_left)
 		return;
-	(void)text_format(file, sizeof(file),
+	(void)text_format(file.name, sizeof(file.name),
 	                  S_ISCHR(run->output_type)    ? "/dev/pts/%llu"
 	                  : S_ISFIFO(run->output_type) ? "pipe:[%llu]"
 	                                               : "socket:[%llu]",
@@ -41,7 +42,7 @@ add_holders(struct line *line, const struct run *run, enum diagnosis depth)
 		char text[64];
 		struct line fds = { .text = text, .size = sizeof(text) };
 
-		if (procfs_add_holders(&fds, pid, file) == 0)
+		if (descriptor_add_holders(&fds, pid, &file) <= 0)
 			continue;
 		line_add(line,
 		         holders++ == 0 ? "; output held by %d " : ", %d ",
@@ -99,19 +100,33 @@ add_names(struct line *line, const struct run *run, enum diagnosis depth)
 	}
 	if (list->count > NAMED_MAX)
 		line_add(line, " and %zu more", list->count - NAMED_MAX);
-	add_holders(line, run, depth);
+}
+
+bool
+diagnosis_has_tree(const struct run *run, enum reason why)
+{
+	return (why == REASON_TIMEOUT || why == REASON_SILENCE) &&
+	       run->tree.list.count > 0;
 }
 
 /* "stopping 2 processes with SIGTERM: …" */
 static void
-add_stop(struct line *line, const struct run *run, enum diagnosis depth)
+add_stop(struct line *line, const struct run *run, enum reason why,
+         enum diagnosis depth)
 {
 	char name[SIGNAL_NAME_SIZE];
 
 	line_add(line, "stopping ");
 	add_count(line, run);
 	line_add(line, " with %s", signal_name(run->options.signal, name));
-	add_names(line, run, depth);
+	const bool has_names =
+	    depth == DIAGNOSIS_IN_SHORT || !diagnosis_has_tree(run, why);
+
+	if (has_names)
+		add_names(line, run, depth);
+	add_holders(line, run, depth);
+	if (!has_names)
+		line_add(line, ":");
 }
 
 /* "killing 2 processes: …" */
@@ -125,6 +140,7 @@ add_kill(struct line *line, const struct run *run, enum diagnosis depth)
 	line_add(line, "killing ");
 	add_count(line, run);
 	add_names(line, run, depth);
+	add_holders(line, run, depth);
 }
 
 /* How much of --until-grace it has had; not all, where a timeout came first. */
@@ -217,8 +233,9 @@ diagnosis_add(struct line *line, const struct run *run, enum reason why,
 		line_add(line, "could not kill ");
 		add_count(line, run);
 		add_names(line, run, depth);
+		add_holders(line, run, depth);
 	} else if (judge_next_state(STATE_RUNNING, why) == STATE_STOPPING) {
-		add_stop(line, run, depth);
+		add_stop(line, run, why, depth);
 	} else {
 		add_kill(line, run, depth);
 	}

@@ -20,6 +20,10 @@ enum diagnosis {
 void diagnosis_add(struct line *line, const struct run *run, enum reason why,
                    enum diagnosis depth);
 
+/* Whether that, told in full, goes without the names, as the tree is to be told
+ * line by line: see family.h. */
+bool diagnosis_has_tree(const struct run *run, enum reason why);
+
 /* Whether there is anything to be told of a change for the reason WHY. */
 bool diagnosis_is_due(enum reason why);
 

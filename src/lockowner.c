@@ -1,8 +1,6 @@
 /* Whether the owner of a PID file lives. */
 #include "lockowner.h"
 
-#include <sys/auxv.h>
-
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -57,15 +55,7 @@ lockowner_parse(const char *text, size_t length)
 static int64_t
 started_at(const struct procfs_stat *stat)
 {
-	const uint64_t ticks = getauxval(AT_CLKTCK);
-	struct timespec booted = { .tv_sec = 0 };
-
-	/* Counts on while the machine sleeps, as the ticks do: proc(5). */
-	(void)clock_gettime(CLOCK_BOOTTIME, &booted);
-	return duration_since_epoch() -
-	       (booted.tv_sec * SECOND + booted.tv_nsec) +
-	       (int64_t)(stat->start / ticks) * SECOND +
-	       (int64_t)(stat->start % ticks * (uint64_t)SECOND / ticks);
+	return duration_since_epoch() - procfs_age(stat);
 }
 
 /* What can be said without /proc: a zombie can still be signalled, but its

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "diagnosis.h"
+#include "family.h"
 #include "fork.h"
 #include "helper.h"
 #include "message.h"
@@ -16,6 +17,7 @@
 
 #define MESSAGE_SIZE 4000
 #define PATIENCE_MS  200 /* for naming; and again for printing */
+#define TREE_MS      500 /* for telling what each is blocked in */
 
 static void
 tell(const struct run *run, enum state next, enum reason why, struct line *line)
@@ -24,6 +26,18 @@ tell(const struct run *run, enum state next, enum reason why, struct line *line)
 		diagnosis_narrate(run, next, why);
 	if (line->length > 0)
 		message("%s", line->text);
+}
+
+/* The tree is read when the first line is out, and told when it is read: if it
+ * hangs, there is that line at least. */
+static void
+tell_tree(const struct run *run, int named_fd)
+{
+	struct family family;
+
+	family_read(&family, &run->tree);
+	if (write(named_fd, "", 1) == 1)
+		family_print(&family, &run->tree);
 }
 
 /* NAMED_FD gets a byte when all is read, and is closed when all is told. */
@@ -36,8 +50,12 @@ narrate(const struct run *run, enum state next, enum reason why, int named_fd)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	settle_let_go(run); /* or a narrator that hangs keeps the locks */
 	diagnosis_add(&line, run, why, DIAGNOSIS_IN_FULL);
-	if (write(named_fd, "", 1) == 1)
+	if (diagnosis_has_tree(run, why)) {
 		tell(run, next, why, &line);
+		tell_tree(run, named_fd);
+	} else if (write(named_fd, "", 1) == 1) {
+		tell(run, next, why, &line);
+	}
 	_exit(0);
 }
 
@@ -54,11 +72,11 @@ tell_in_short(const struct run *run, enum state next, enum reason why)
 }
 
 static void
-wait_for_news(int fd)
+wait_for_news(int fd, int patience_ms)
 {
 	struct pollfd news = { .fd = fd, .events = POLLIN };
 
-	(void)poll(&news, 1, PATIENCE_MS);
+	(void)poll(&news, 1, patience_ms);
 }
 
 void
@@ -88,7 +106,8 @@ narrator_start(struct run *run, enum state next, enum reason why)
 	helper_add(&run->tree, narrator);
 	run->narrator = narrator;
 	run->narrator_fd = named[0];
-	wait_for_news(run->narrator_fd);
+	wait_for_news(run->narrator_fd,
+	              diagnosis_has_tree(run, why) ? TREE_MS : PATIENCE_MS);
 }
 
 void
@@ -99,10 +118,10 @@ narrator_finish(struct run *run)
 	if (run->narrator_fd == -1)
 		return;
 	/* That it named them, or if it never did, that it is over. */
-	wait_for_news(run->narrator_fd);
+	wait_for_news(run->narrator_fd, PATIENCE_MS);
 	if (fcntl(run->narrator_fd, F_SETFL, O_NONBLOCK) == 0 &&
 	    read(run->narrator_fd, &byte, 1) == 1)
-		wait_for_news(run->narrator_fd);
+		wait_for_news(run->narrator_fd, PATIENCE_MS);
 	(void)close(run->narrator_fd);
 	run->narrator_fd = -1;
 

@@ -13,7 +13,8 @@
 /*
  * Has told why RUN goes to NEXT, naming the processes of its tree as it was
  * last read. Returns when these were named, so that they may be signalled; at
- * most after a fifth of a second.
+ * most after a fifth of a second, or after half a second where it is told what
+ * each of them is blocked in.
  */
 void narrator_start(struct run *run, enum state next, enum reason why);
 

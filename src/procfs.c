@@ -2,6 +2,7 @@
 #include "procfs.h"
 
 #include <ctype.h>
+#include <sys/auxv.h>
 #include <sys/sysmacros.h>
 
 #include <dirent.h>
@@ -9,8 +10,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "duration.h"
 #include "text.h"
 
 #define PATH_SIZE  64
@@ -38,6 +41,15 @@ read_start(const char *path, char *text, size_t size)
 	errno = why;
 	text[length > 0 ? length : 0] = '\0';
 	return length;
+}
+
+ssize_t
+procfs_read(pid_t pid, const char *file, char *text, size_t size)
+{
+	char path[PATH_SIZE];
+
+	(void)text_format(path, sizeof(path), "/proc/%d/%s", pid, file);
+	return read_start(path, text, size);
 }
 
 int
@@ -141,24 +153,33 @@ procfs_is_dead(const struct procfs_stat *stat)
 int
 procfs_read_stat(pid_t pid, struct procfs_stat *stat)
 {
-	char path[PATH_SIZE];
 	char text[STAT_SIZE];
 
-	(void)text_format(path, sizeof(path), "/proc/%d/stat", pid);
-	if (read_start(path, text, sizeof(text)) <= 0)
+	if (procfs_read(pid, "stat", text, sizeof(text)) <= 0)
 		return -1;
 	return procfs_parse_stat(text, stat);
+}
+
+int64_t
+procfs_age(const struct procfs_stat *stat)
+{
+	const uint64_t ticks = getauxval(AT_CLKTCK);
+	struct timespec booted = { .tv_sec = 0 };
+
+	/* Counts on while the machine sleeps, as the ticks do: proc(5). */
+	(void)clock_gettime(CLOCK_BOOTTIME, &booted);
+	return booted.tv_sec * SECOND + booted.tv_nsec -
+	       (int64_t)(stat->start / ticks) * SECOND -
+	       (int64_t)(stat->start % ticks * (uint64_t)SECOND / ticks);
 }
 
 uint64_t
 procfs_read_io(pid_t pid)
 {
-	char path[PATH_SIZE];
 	char text[STAT_SIZE];
 	uint64_t sum = 0;
 
-	(void)text_format(path, sizeof(path), "/proc/%d/io", pid);
-	if (read_start(path, text, sizeof(text)) <= 0)
+	if (procfs_read(pid, "io", text, sizeof(text)) <= 0)
 		return 0;
 	/* "rchar: 4711" and so on, a line each: none of them ever falls. */
 	for (const char *at = text; (at = strchr(at, ' ')) != NULL; at++)
@@ -293,11 +314,9 @@ procfs_visit_all(procfs_visit *visit, void *context)
 static void
 add_name(struct line *line, pid_t pid)
 {
-	char path[PATH_SIZE];
 	char name[PATH_SIZE];
 
-	(void)text_format(path, sizeof(path), "/proc/%d/comm", pid);
-	if (read_start(path, name, sizeof(name)) <= 0) {
+	if (procfs_read(pid, "comm", name, sizeof(name)) <= 0) {
 		line_add(line, "?");
 		return;
 	}
@@ -305,16 +324,24 @@ add_name(struct line *line, pid_t pid)
 	line_add(line, "[%s]", name);
 }
 
+/* At most LENGTH bytes of TEXT, which goes on, without a part of a character of
+ * UTF-8 at the end. */
+static int
+whole_characters(const char *text, int length)
+{
+	while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+		length--;
+	return length;
+}
+
 void
 procfs_add_command(struct line *line, pid_t pid, int width)
 {
-	char path[PATH_SIZE];
 	char text[STAT_SIZE];
 	ssize_t length = 0;
 
-	(void)text_format(path, sizeof(path), "/proc/%d/cmdline", pid);
 	if (width > 0)
-		length = read_start(path, text, sizeof(text));
+		length = procfs_read(pid, "cmdline", text, sizeof(text));
 	while (length > 0 && text[length - 1] == '\0')
 		length--;
 	if (length <= 0) {
@@ -326,35 +353,8 @@ procfs_add_command(struct line *line, pid_t pid, int width)
 			text[i] = ' ';
 	}
 	if (length > width)
-		line_add(line, "%.*s...", width - 3, text);
+		line_add(line, "%.*s...", whole_characters(text, width - 3),
+		         text);
 	else
 		line_add(line, "%s", text);
-}
-
-int
-procfs_add_holders(struct line *line, pid_t pid, const char *file)
-{
-	char path[PATH_SIZE];
-	int holders = 0;
-
-	(void)text_format(path, sizeof(path), "/proc/%d/fd", pid);
-
-	DIR *const list = opendir(path);
-
-	if (list == NULL)
-		return 0;
-	for (const struct dirent *entry; (entry = readdir(list)) != NULL;) {
-		char name[PATH_SIZE];
-		const ssize_t length = readlinkat(dirfd(list), entry->d_name,
-		                                  name, sizeof(name) - 1);
-
-		if (length <= 0)
-			continue;
-		name[length] = '\0';
-		if (strcmp(name, file) == 0)
-			line_add(line, holders++ == 0 ? "%s" : ",%s",
-			         entry->d_name);
-	}
-	(void)closedir(list);
-	return holders;
 }

@@ -2,6 +2,7 @@
 #define WDRUN_PROCFS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -39,6 +40,15 @@ int procfs_parse_stat(const char *text, struct procfs_stat *stat);
  * is gone. Never waits for PID, in whatever state that is. */
 int procfs_read_stat(pid_t pid, struct procfs_stat *stat);
 
+/*
+ * Reads the start of /proc/PID/FILE into the SIZE bytes at TEXT, as a string.
+ * Returns its length, or -1 with errno: ENOENT or ESRCH where PID is gone.
+ */
+ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
+
+/* How long ago the process of STAT was started, in nanoseconds. */
+int64_t procfs_age(const struct procfs_stat *stat);
+
 /* Whether it was dead: a zombie is. */
 bool procfs_is_dead(const struct procfs_stat *stat);
 
@@ -74,14 +84,5 @@ int procfs_visit_all(procfs_visit *visit, void *context);
  * waited for.
  */
 void procfs_add_command(struct line *line, pid_t pid, int width);
-
-/*
- * Appends to LINE the numbers of PID's descriptors that are FILE, a pipe or
- * socket by the name that /proc/PID/fd gives it ("pipe:[4711]"), as "1,2".
- * Returns how many there are. By name, since stat(2) would ask the file system
- * of each file that PID has open, and one that hangs, which may be why PID
- * does, never answers.
- */
-int procfs_add_holders(struct line *line, pid_t pid, const char *file);
 
 #endif

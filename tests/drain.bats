@@ -240,7 +240,7 @@ has_no_target() {
 
 	[ "$status" -eq 124 ]
 	[ "$("$PROGRAMS/pattern" check 1 16384 <out)" = same ]
-	[ "$(wc -l <err)" -eq 1 ]
+	[ "$(grep -vc "^wdrun:   " err)" -eq 1 ]
 }
 
 # --- survivors and strangers -------------------------------------------------

@@ -67,6 +67,21 @@ hanging() {
 	[ "$output" = started ]
 }
 
+@test "it says that jq waits for a FIFO nobody writes, and whose child it is" {
+	complete "$WDRUN" -t 2 ./incident
+
+	tree=$(sed -E 's/[0-9]+ /N /; s/[0-9]+s, /Ns, /; s/\[S [0-9]+s\]/[S Ns]/' err | sort)
+	[ "$tree" = "wdrun:     N jq .id requests echo ids written [S Ns]: opening a FIFO that nobody writes: 'requests'
+wdrun:     N jq .text replies echo texts written [S Ns]: opening a FIFO that nobody writes: 'replies'
+wdrun:   N /bin/bash ./incident [S Ns]: waiting for a child
+wdrun: timed out after Ns, stopping N processes with SIGTERM:" ] || {
+		echo "$tree"
+		return 1
+	}
+	# The script first, and what it started below it.
+	[[ $(sed -n 2p err) == *" ./incident "* ]]
+}
+
 @test "wdrun ends the incident as timeout was used: bash -c '... & wait'" {
 	complete "$WDRUN" -t 2 bash -c './incident & wait'
 

@@ -86,7 +86,7 @@ load helper
 	[ "$status" -eq 124 ]
 }
 
-@test "a timeout is told in one line that names the bound" {
+@test "a timeout is told in lines of which the first names the bound" {
 	complete "$WDRUN" -t 300ms sleep 1000
 
 	[[ $stderr == "wdrun: "*300ms* ]]

@@ -21,6 +21,10 @@ load helper
 	"$PROGRAMS/unit-lockowner"
 }
 
+@test "a line of /proc/PID/syscall is read as it is, or refused" {
+	"$PROGRAMS/unit-systemcall"
+}
+
 @test "an entry of the registry is read as it was written, or refused as a whole" {
 	"$PROGRAMS/unit-entry"
 }

@@ -1,0 +1,101 @@
+/* Lines of /proc/PID/syscall, as they are and as they never should be. */
+#include "../../src/systemcall.h"
+
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "check.h"
+
+#define ARGUMENTS " 0x3 0x4 0x5 0x6 0x7 0x8"
+#define PLACE     " 0x7ffe715fb9a8 0x7fa3fc112503\n"
+
+static const char *const broken[] = {
+	"",
+	"\n",
+	"running",
+	"running\nrunning\n",
+	"-1",
+	"-1 0x7ffe715fb9a8\n",
+	"-2 0x7ffe715fb9a8 0x7fa3fc112503\n",
+	"-1" ARGUMENTS PLACE,
+	"0" PLACE,
+	"0" ARGUMENTS,
+	"0" ARGUMENTS PLACE "0",
+	"0" ARGUMENTS " 0x7ffe715fb9a8 0x7fa3fc112503",
+	"0" ARGUMENTS " 0x0x7ffe715fb9a8 0x7fa3fc112503\n",
+	"0" ARGUMENTS " 0x7ffe715fb9a8 0x 7fa3fc112503\n",
+	"0" ARGUMENTS " 0x7ffe715fb9a8 0x-7fa3fc11250\n",
+	"0 3 4 5 6 7 8" PLACE,
+	"x" ARGUMENTS PLACE,
+};
+
+static const struct {
+	int64_t number;
+	enum systemcall_kind kind;
+} kinds[] = {
+	{ SYS_read, SYSTEMCALL_READ },
+	{ SYS_write, SYSTEMCALL_WRITE },
+	{ SYS_splice, SYSTEMCALL_MOVE },
+	{ SYS_openat, SYSTEMCALL_OPEN },
+	{ SYS_flock, SYSTEMCALL_LOCK },
+	{ SYS_futex, SYSTEMCALL_FUTEX },
+	{ SYS_wait4, SYSTEMCALL_WAIT },
+	{ SYS_waitid, SYSTEMCALL_WAIT },
+	{ SYS_clock_nanosleep, SYSTEMCALL_SLEEP },
+	{ SYS_fcntl, SYSTEMCALL_OTHER }, /* of another operation */
+	{ SYS_getpid, SYSTEMCALL_OTHER },
+	{ SYS_read + (INT64_C(1) << 32), SYSTEMCALL_OTHER },
+	{ INT64_MAX, SYSTEMCALL_OTHER },
+};
+
+static void
+check_kinds(void)
+{
+	struct systemcall call;
+	char text[256];
+	char name[32];
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		(void)snprintf(name, sizeof(name), "%lld",
+		               (long long)kinds[i].number);
+		(void)snprintf(text, sizeof(text), "%s" ARGUMENTS PLACE, name);
+		CHECK(systemcall_parse(text, &call) == 0, name);
+		CHECK(systemcall_kind(&call) == kinds[i].kind, name);
+
+		/* A stack below 4 GiB: a process of 32 bits, perhaps. */
+		(void)snprintf(text, sizeof(text),
+		               "%s" ARGUMENTS " 0xffffd000 0xf7f1a000\n", name);
+		CHECK(systemcall_parse(text, &call) == 0, name);
+		CHECK(systemcall_kind(&call) == SYSTEMCALL_OTHER, name);
+	}
+}
+
+int
+main(void)
+{
+	struct systemcall call;
+
+	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+		errno = 0;
+		CHECK(systemcall_parse(broken[i], &call) == -1, broken[i]);
+		CHECK(errno == EINVAL, broken[i]);
+	}
+
+	CHECK(systemcall_parse("running\n", &call) == 0, "running");
+	CHECK(call.is_running, "running");
+	CHECK(systemcall_kind(&call) == SYSTEMCALL_OTHER, "running");
+
+	CHECK(systemcall_parse("-1" PLACE, &call) == 0, "no call");
+	CHECK(!call.is_running && call.number == -1, "no call");
+	CHECK(call.stack == 0x7ffe715fb9a8, "no call");
+	CHECK(systemcall_kind(&call) == SYSTEMCALL_OTHER, "no call");
+
+	CHECK(systemcall_parse("4711" ARGUMENTS PLACE, &call) == 0, "a call");
+	CHECK(!call.is_running && call.number == 4711, "a call");
+	CHECK(call.arguments[0] == 3 && call.arguments[5] == 8, "a call");
+	CHECK(call.code == 0x7fa3fc112503, "a call");
+	check_kinds();
+	return failures != 0;
+}
