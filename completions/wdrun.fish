@@ -15,7 +15,6 @@ function __wdrun_command
     or return 1
     set -q argv[1]
     and test -z "$_flag_list$_flag_cancel$_flag_reap"
-    and not string match -q -- '-*' $argv[1]
     and string join0 -- $argv
 end
 
@@ -48,7 +47,7 @@ end
 function __wdrun_runs
     set -l tokens (commandline -opc)
     set -l program $tokens[1]
-    set -l registry (string match -r -- '^--registry=.*' $tokens)
+    set -l registry
     argparse -i registry= -- $tokens 2>/dev/null
     set -q _flag_registry
     and set registry --registry=$_flag_registry

@@ -61,6 +61,8 @@ options_fish_parses() {
 	[ "$(wc -l <of-help)" -ge 31 ]
 
 	diff of-help <(options_for_bash "$completions/wdrun.bash")
+	run ! grep -vE "^	\[-.\]=([a-z']+) \[--[a-z-]+\]=\1$" \
+		<(grep -E '^	\[-.\]' "$completions/wdrun.bash")
 	diff of-help <(options_for_zsh "$completions/_wdrun")
 	diff of-help <(options_for_fish "$completions/wdrun.fish")
 	diff of-help <(options_fish_parses "$completions/wdrun.fish")
@@ -76,15 +78,22 @@ ask_bash() {
 		# readline does this for us, where it completes: it is not there.
 		compopt() { case $* in *default* | *dirnames*) echo "$*" ;; esac; }
 		for file; do . "$file"; done
-		while IFS= read -r line; do
-			rest=$line COMP_LINE=$line COMP_POINT=${#line} COMP_WORDS=()
+		cut() {
+			local rest=$1
+			COMP_WORDS=()
 			while [[ $rest =~ ^\ *([=:]+|[^=:\ ]+)(.*)$ ]]; do
 				COMP_WORDS+=("${BASH_REMATCH[1]}")
 				rest=${BASH_REMATCH[2]}
 			done
-			[[ $line != *' ' ]] || COMP_WORDS+=('')
-			COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-			_wdrun wdrun "${COMP_WORDS[-1]}" >options 2>errors
+			[[ $1 != *' ' ]] || COMP_WORDS+=('')
+		}
+		while IFS= read -r line; do
+			before=${line%%^*} # which is the cursor
+			cut "$before"
+			COMP_POINT=${#before} COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+			COMP_LINE=${line/^/}
+			cut "$COMP_LINE"
+			_wdrun wdrun >options 2>errors
 			[ ! -s errors ] || cat errors >&2
 			{
 				printf '%s\n' "${COMPREPLY[@]}"
@@ -164,6 +173,7 @@ XCPU XFSZ'
 		wdrun --ti:--timeout=
 		wdrun --lo:--lock-exit= --lock-wait= --lock=
 		wdrun -q --js:--json
+		wdrun --js^on --list:--json
 		wdrun --timeout=:10m 10s 1h 1m 1s never
 		wdrun -t_:10m 10s 1h 1m 1s never
 		wdrun -pqk1.5:-pqk1.5d -pqk1.5h -pqk1.5m -pqk1.5ms -pqk1.5s
@@ -222,6 +232,7 @@ XCPU XFSZ'
 		wdrun -pt5 -- wdru:wdrun
 		wdrun --list wdru:
 		wdrun ls --alm:--almost-all
+		wdrun ls --surv:
 		wdrun -t 5 -- wdrun -t 5 --su:--survivors
 	END
 }
@@ -241,28 +252,31 @@ XCPU XFSZ'
 		wdrun -pt5 -- wdru:wdrun
 		wdrun --list wdru:
 		wdrun ls --alm:--almost-all
+		wdrun ls --surv:
 		wdrun -t 5 -- wdrun -t 5 --su:--survivors
 	END
 }
 
 @test "the shells complete IDs and names of the runs on record" {
-	local ids
+	local ids others=$PWD/others
 	make_registry
-	for name in nightly 'a "name"' nobody; do
+	for name in nightly 'a "name"'; do
 		"$WDRUN" -n "$name" sleep 1000 3>&- &
 	done
-	wait_until 30 eval '[ "$(wdrun --list | grep -c running)" -eq 3 ]'
+	"$WDRUN" -n nobody --registry="$others" sleep 1000 3>&- &
+	wait_until 30 eval '[ "$(wdrun --list | grep -c running)" -eq 2 ]'
+	wait_until 30 eval 'wdrun --list --registry="$others" | grep running'
 	ids=$(wdrun --list --json | jq -r '.[].id' | sort | paste -sd ' ')
 	sed 's/_$/ /' >lines <<-END
 		wdrun --cancel n
 		wdrun --cancel_
-		wdrun --registry=$PWD/record --cancel n
-		wdrun --registry $WDRUN_REGISTRY --cancel nob
+		wdrun --registry=$others --cancel n
+		wdrun --registry $others -q --cancel n
 	END
 	cat >expected <<-END
-		nightly nobody
-		$ids nightly nobody
-
+		nightly
+		$ids nightly
+		nobody
 		nobody
 	END
 
@@ -273,6 +287,7 @@ XCPU XFSZ'
 	for id in $ids; do
 		wdrun --cancel="$id"
 	done
+	wdrun --registry="$others" --cancel=nobody
 }
 
 @test "wdrun takes what is offered: each signal, duration and word" {

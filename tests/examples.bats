@@ -400,6 +400,7 @@ by_make() {
 	kill -TERM "$(children_of "$started")"
 	finish
 
+	[ "$ready" -ne 1 ]
 	[ "$status" -eq 7 ]
 	[ "$(tail -n 1 out)" = "tidied up" ]
 	[ -z "$stderr" ]
@@ -458,6 +459,9 @@ tool() {
 		(.output | startswith("1\n2\n3\n4\n5\n\n... ")) and
 		(.output | endswith(" ...\n\n10000\né\n")) and
 		.omitted == 48894 + 3 - 20' out
+
+	tool '{"command": "exit 124"}'
+	jq -e '.status == 124 and .stopped == false' out
 }
 
 @test "an agent's tool stops what hangs or is silent, and tells in what" {
