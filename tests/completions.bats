@@ -173,7 +173,7 @@ XCPU XFSZ'
 		wdrun --ti:--timeout=
 		wdrun --lo:--lock-exit= --lock-wait= --lock=
 		wdrun -q --js:--json
-		wdrun --js^on --list:--json
+		wdrun --js^xx --list:--json
 		wdrun --timeout=:10m 10s 1h 1m 1s never
 		wdrun -t_:10m 10s 1h 1m 1s never
 		wdrun -pqk1.5:-pqk1.5d -pqk1.5h -pqk1.5m -pqk1.5ms -pqk1.5s
