@@ -31,7 +31,8 @@ FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
 SCRIPTS  := .ci/run bench/run tests/run tests/lint tests/install-tools \
-	tests/check tests/demo tests/fuzz/run $(wildcard examples/*)
+	tests/check tests/demo tests/fuzz/run $(wildcard examples/*.sh) \
+	completions/wdrun.bash
 HOST_CC  := cc
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
 
@@ -117,13 +118,23 @@ build/bench/%: bench/%.c $(wildcard bench/*.h)
 format:
 	clang-format -i $(C_FILES)
 
+# Where distributions have them. Each shell looks there for PREFIX=/usr, and for
+# /usr/local where XDG_DATA_DIRS or its own list names that.
+COMPLETIONS := bash-completion/completions/wdrun zsh/site-functions/_wdrun \
+	fish/vendor_completions.d/wdrun.fish
+
 install: wdrun
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(dir $(COMPLETIONS:%=$(DESTDIR)$(PREFIX)/share/%))
 	install -m 755 wdrun $(DESTDIR)$(PREFIX)/bin/wdrun
 	install -m 644 man/wdrun.1 $(DESTDIR)$(PREFIX)/share/man/man1/wdrun.1
+	install -m 644 completions/wdrun.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/wdrun
+	install -m 644 completions/_wdrun $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_wdrun
+	install -m 644 completions/wdrun.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/wdrun.fish
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/wdrun $(DESTDIR)$(PREFIX)/share/man/man1/wdrun.1
+	rm -f $(DESTDIR)$(PREFIX)/bin/wdrun $(DESTDIR)$(PREFIX)/share/man/man1/wdrun.1 \
+		$(COMPLETIONS:%=$(DESTDIR)$(PREFIX)/share/%)
 
 clean:
 	rm -rf build wdrun

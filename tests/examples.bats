@@ -267,3 +267,238 @@ hangs='mkfifo requests; jq .id requests >ids.json echo "ids written"'
 	[[ $stderr == "review-poll: PID $started is at it" ]]
 	[ ! -e review.lock ]
 }
+
+# --- ci-step.sh --------------------------------------------------------------
+
+@test "a CI step has its command's status and output, and a copy in the log" {
+	complete "$root/examples/ci-step.sh" sh -c 'echo one; echo two >&2; exit 3'
+
+	[ "$status" -eq 3 ]
+	[ "$output" = one ]
+	[ "$stderr" = $'two\n::error::sh failed with status 3' ]
+	diff <(sort step.log) <(printf '%s\n' one two)
+}
+
+@test "a CI step that hangs is stopped, and says in what" {
+	complete env STEP_TIMEOUT=500ms "$root/examples/ci-step.sh" \
+		sh -c 'echo one; setsid sleep 1000 & sleep 1000'
+
+	[ "$status" -eq 124 ]
+	[ "$output" = one ]
+	[[ $stderr == "wdrun: timed out after 500ms, "*" sleep 1000"* ]]
+	[ "$(tail -n 1 err)" = \
+		"::error::sh was stopped; what it hung in is named above" ]
+}
+
+# --- crontab -----------------------------------------------------------------
+
+# job NUMBER: runs that line as cron does, but for the bound and the directory.
+job() {
+	local line
+	line=$(grep -E '^[0-9*]' "$root/examples/crontab" | sed -n "$1p" |
+		sed -E 's/^([^ ]+ +){5}//')
+	[[ $line == *wdrun* && $line != *%* ]]
+	complete env PATH="$PWD/path:$PATH" SYNC="$PWD" BOUND=500ms \
+		sh -c "$line"
+}
+
+@test "a cron job that hangs is ended, and the next round gets the lock" {
+	mkdir path
+	ln -s "$WDRUN" path/wdrun
+	printf '%s\n' '#!/bin/sh' 'cat sync.lock' '[ ! -e hang ] || sleep 1000' \
+		>sync.sh
+	cp sync.sh clean.sh
+	chmod +x sync.sh clean.sh
+
+	touch hang
+	job 1
+	[ "$status" -eq 124 ]
+	[[ $stderr == "wdrun: timed out after 500ms, "*" sleep 1000"* ]]
+	[ ! -e sync.lock ]
+
+	rm hang
+	for number in 1 2; do
+		job "$number"
+		[ "$status" -eq 0 ]
+		[[ $output =~ ^[0-9]+$ ]]
+		[ -z "$stderr" ]
+	done
+}
+
+@test "a cron job that finds another round at it does nothing, and says so" {
+	mkdir path
+	ln -s "$WDRUN" path/wdrun
+	start "$WDRUN" --lock=sync.lock sleep 1000
+	await_watchers
+	other=$started
+
+	job 1
+	[ "$status" -eq 75 ]
+	[[ $stderr == "wdrun: --lock: '$PWD/sync.lock' is held by PID $other "* ]]
+	kill "$other"
+	wait "$other" || true
+}
+
+# --- Makefile ----------------------------------------------------------------
+
+# a_test NAME LINE...: an executable that make runs.
+a_test() {
+	printf '%s\n' '#!/bin/sh' "${@:2}" >"$1"
+	chmod +x "$1"
+}
+
+# by_make ARGUMENT...: make, not as one of the make that runs these tests.
+by_make() {
+	complete env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make \
+		-f "$root/examples/Makefile" TESTS='t-*.sh' "$@"
+}
+
+@test "of tests that make runs, one that hangs fails, and the others pass" {
+	a_test t-1.sh 'echo one'
+	a_test t-2.sh 'setsid sleep 1000 &' 'sleep 1000'
+	a_test t-3.sh 'echo three'
+	by_make -k -j3 check BOUND=500ms
+
+	[ "$status" -eq 2 ]
+	nobody_is_left
+	[ "$(echo ./*.passed)" = "./t-1.sh.passed ./t-3.sh.passed" ]
+	[ "$(cat t-1.sh.log t-3.sh.log)" = $'one\nthree' ]
+	grep -q '^wdrun: timed out after 500ms, .* sleep 1000' err
+	grep -q 't-2.sh.passed\] Error 124' err
+}
+
+@test "a make within a recipe shares the jobserver" {
+	for i in 1 2 3; do # each waits for the others
+		a_test "t-$i.sh" 'touch "$0.began"' \
+			'until [ "$(ls *.began | wc -l)" -eq 3 ]; do' \
+			'sleep 0.02' 'done'
+	done
+	by_make -j3 again BOUND=20s
+
+	[ "$status" -eq 0 ]
+	[ "$(find . -name '*.passed' | wc -l)" -eq 3 ]
+	[ -z "$stderr" ]
+}
+
+# --- entrypoint.sh -----------------------------------------------------------
+
+@test "a container ends when it is told to, its service having tidied up" {
+	need_root
+	need unshare
+	cat >server <<-'END'
+		#!/bin/bash
+		trap 'echo tidied up; exit 7' TERM
+		(sleep 0.01 & exec true) & # an orphan, which PID 1 gets
+		wait
+		echo "ready $$"
+		while :; do sleep 1000 & wait "$!"; done
+	END
+	chmod +x server
+	start env STATE_DIR="$PWD/state" unshare --pid --fork --mount-proc \
+		"$root/examples/entrypoint.sh" ./server --port=8080
+	await_ready
+	kill -TERM "$(children_of "$started")"
+	finish
+
+	[ "$ready" -ne 1 ]
+	[ "$status" -eq 7 ]
+	[ "$(tail -n 1 out)" = "tidied up" ]
+	[ -z "$stderr" ]
+	[ -d state ]
+}
+
+# --- many.sh -----------------------------------------------------------------
+
+# A command that hangs, dies or fails for some of its lines.
+some_fail='case $1 in
+	7) setsid sleep 1000 & sleep 1000 ;;
+	8) kill -KILL $$ ;;
+	9) exit 255 ;;
+	"ten and a half") echo "$1" ;;
+	esac'
+
+# many WITH COUNT: so many lines at once, more or less.
+many() {
+	complete bash -c '{ seq "$3" && echo "ten and a half"; } |
+		MANY_WITH=$2 MANY_TIMEOUT=500ms MANY_JOBS=20 \
+		"$1/examples/many.sh" sh -c "$4" -' - "$root" "$1" "$2" "$some_fail"
+
+	[ "$status" -eq 1 ]
+	nobody_is_left
+	[ "$output" = "ten and a half" ]
+	[ "$(wc -l <many.log)" -eq $(($2 + 1)) ]
+	diff <(grep -v '^0 ' many.log | sort) \
+		<(printf '%s\n' '124 7' '137 8' '255 9')
+	[ "$(tail -n 1 err)" = \
+		"many: $(($2 + 1)) runs, 3 failed, 1 of them timed out" ]
+}
+
+@test "hundreds of runs by xargs: those that hang, die or fail do not matter" {
+	many xargs 200
+}
+
+@test "runs by GNU parallel: those that hang, die or fail do not matter" {
+	need parallel
+	many parallel 20
+}
+
+# --- agent-tool.py, run.py, run.mjs ------------------------------------------
+
+# tool REQUEST: the answer is in the file out.
+tool() {
+	complete bash -c '"$1/examples/agent-tool.py" <<<"$2"' - "$root" "$1"
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+}
+
+@test "an agent's tool returns status and output as JSON, less the middle" {
+	need jq
+	tool '{"command": "seq 10000; echo \"é\" >&2; cat; exit 3", "max_output": 20}'
+
+	jq -e '.status == 3 and .stopped == false and .notes == [] and
+		(.output | startswith("1\n2\n3\n4\n5\n\n... ")) and
+		(.output | endswith(" ...\n\n10000\né\n")) and
+		.omitted == 48894 + 3 - 20' out
+
+	tool '{"command": "exit 124"}'
+	jq -e '.status == 124 and .stopped == false' out
+}
+
+@test "an agent's tool stops what hangs or is silent, and tells in what" {
+	need jq
+	tool '{"command": "echo up; setsid sleep 1000 & sleep 1000", "timeout": 0.4}'
+	nobody_is_left
+	jq -e '.status == null and .stopped and .output == "up\n" and
+		(.notes[0] | test("timed out after 400ms, .* sleep 1000"))' out
+
+	tool '{"command": "sleep 1000", "idle_timeout": 0.4}'
+	nobody_is_left
+	jq -e '.stopped and (.notes[0] | test("no output for 400ms, "))' out
+}
+
+@test "Python's subprocess and Node's child_process return in time" {
+	need python3 node
+	local program
+	for program in run.py run.mjs; do
+		complete "$root/examples/$program" 0.4 \
+			sh -c 'echo up; setsid sleep 1000 & sleep 1000'
+		[ "$status" -eq 124 ]
+		[ "$output" = up ]
+		[[ $stderr == "wdrun: timed out after 400ms, "* ]]
+		nobody_is_left
+	done
+}
+
+@test "Python's subprocess and Node's child_process have the command's status" {
+	need python3 node
+	local program
+	for program in run.py run.mjs; do
+		complete "$root/examples/$program" 20 sh -c 'echo up; exit 3'
+		[ "$status" -eq 3 ]
+		[ "$output" = up ]
+		complete "$root/examples/$program" 20 sh -c 'kill -KILL $$'
+		[ "$status" -eq 137 ]
+		complete "$root/examples/$program" 20
+		[[ $stderr == "usage: $program "* ]]
+	done
+}

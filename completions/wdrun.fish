@@ -1,0 +1,97 @@
+# Completion of wdrun(1) for fish: its options and their values, then COMMAND
+# with the completion that COMMAND has.
+
+# Prints COMMAND and its arguments up to the cursor, each with a zero byte; nothing
+# where the cursor is not there yet, or COMMAND has no place.
+function __wdrun_command
+    set -l tokens (commandline -opc) (commandline -ct)
+    set -e tokens[1]
+    argparse -s t/timeout= i/idle-timeout= idle-unless-busy u/until= \
+        until-grace= k/kill-after= s/signal= p/preserve-status \
+        idle-after-exit= max-after-exit= survivors= die-with-parent \
+        f/foreground setsid pty tee= no-stdin l/lock= w/lock-wait= \
+        E/lock-exit= c/cleanup= n/name= registry= list json cancel= reap \
+        q/quiet v/verbose h/help V/version -- $tokens 2>/dev/null
+    or return 1
+    set -q argv[1]
+    and test -z "$_flag_list$_flag_cancel$_flag_reap"
+    and string join0 -- $argv
+end
+
+# The cursor is not behind COMMAND, where options are not wdrun's any more.
+function __wdrun_takes_options
+    set -l command (__wdrun_command | string split0)
+    not set -q command[2]
+end
+
+# As __fish_complete_subcommand does it, which knows no options like -t5 though,
+# and takes an empty COMMAND for none. The last word is as it was typed.
+function __wdrun_complete_command
+    set -l command (__wdrun_command | string split0)
+    set -q command[1]
+    and complete -C (string join -- ' ' (string escape -- $command[1..-2]) "$command[-1]")
+end
+
+# After a number its units, else what is often wanted.
+function __wdrun_durations
+    set -l number (string match -r -- '[0-9]*\.?[0-9]+' (commandline -ct))
+    if set -q number[1]
+        printf '%s\n' $number[1]{ms\tmilliseconds,s\tseconds,m\tminutes,h\thours,d\tdays}
+    else
+        printf '%s\n' 1s 10s 1m 10m 1h never\t'no bound'
+    end
+end
+
+# IDs and names of the runs on record. A name that JSON has to escape is left
+# out; its ID is there.
+function __wdrun_runs
+    set -l tokens (commandline -opc)
+    set -l program $tokens[1]
+    set -l registry
+    argparse -i registry= -- $tokens 2>/dev/null
+    set -q _flag_registry
+    and set registry --registry=$_flag_registry
+    for line in ($program --list --json $registry 2>/dev/null)
+        string match -qr -- '^\{"id":"(?<id>[^"]*)","name":(?<quoted>"[^"\\\\]+")?' $line
+        or continue
+        set -l name (string trim -c '"' -- "$quoted")
+        printf '%s\t%s\n' $id "$name"
+        test -z "$name"
+        or printf '%s\t%s\n' $name $id
+    end
+end
+
+# tests/completions.bats holds these against --help.
+complete -c wdrun -f
+complete -c wdrun -n __wdrun_takes_options -s t -l timeout -x -a '(__wdrun_durations)' -d 'stop COMMAND after this time'
+complete -c wdrun -n __wdrun_takes_options -s i -l idle-timeout -x -a '(__wdrun_durations)' -d 'stop it after this time without output'
+complete -c wdrun -n __wdrun_takes_options -l idle-unless-busy -d 'not while it computes, reads or writes'
+complete -c wdrun -n __wdrun_takes_options -s u -l until -x -d 'this in the output says that the work is done'
+complete -c wdrun -n __wdrun_takes_options -l until-grace -x -a '(__wdrun_durations)' -d 'then stop it after this time, status 0'
+complete -c wdrun -n __wdrun_takes_options -s k -l kill-after -x -a '(__wdrun_durations)' -d 'SIGKILL, this time after a stop'
+complete -c wdrun -n __wdrun_takes_options -s s -l signal -x -a 'HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS RTMIN RTMAX' -d 'first signal of a stop'
+complete -c wdrun -n __wdrun_takes_options -s p -l preserve-status -d 'its own status even on a timeout'
+complete -c wdrun -n __wdrun_takes_options -l idle-after-exit -x -a '(__wdrun_durations)' -d 'stop survivors idle for this time'
+complete -c wdrun -n __wdrun_takes_options -l max-after-exit -x -a '(__wdrun_durations)' -d 'stop survivors after this time'
+complete -c wdrun -n __wdrun_takes_options -l survivors -x -a 'kill wait leave' -d 'what becomes of survivors'
+complete -c wdrun -n __wdrun_takes_options -l die-with-parent -d 'stop when the caller dies'
+complete -c wdrun -n __wdrun_takes_options -s f -l foreground -d "stay in the caller's process group"
+complete -c wdrun -n __wdrun_takes_options -l setsid -d 'get a session of its own'
+complete -c wdrun -n __wdrun_takes_options -l pty -d 'give it a terminal of its own'
+complete -c wdrun -n __wdrun_takes_options -l tee -r -F -d 'append a copy of its output to a file'
+complete -c wdrun -n __wdrun_takes_options -l no-stdin -d 'stdin is /dev/null; own session'
+complete -c wdrun -n __wdrun_takes_options -s l -l lock -r -F -d 'hold a lock for the run'
+complete -c wdrun -n __wdrun_takes_options -s w -l lock-wait -x -a '(__wdrun_durations)' -d 'wait for a held lock'
+complete -c wdrun -n __wdrun_takes_options -s E -l lock-exit -x -a '0 75' -d 'status when it stays held'
+complete -c wdrun -n __wdrun_takes_options -s c -l cleanup -r -F -d "remove COMMAND's own lock"
+complete -c wdrun -n __wdrun_takes_options -s n -l name -x -d 'put the run on record, by a name'
+complete -c wdrun -n __wdrun_takes_options -l registry -x -a '(__fish_complete_directories)' -d "the record's directory"
+complete -c wdrun -n __wdrun_takes_options -l list -d 'show the runs on record and exit'
+complete -c wdrun -n __wdrun_takes_options -l json -d 'show them as JSON'
+complete -c wdrun -n __wdrun_takes_options -l cancel -x -a '(__wdrun_runs)' -d 'stop that run and exit'
+complete -c wdrun -n __wdrun_takes_options -l reap -d 'end what killed runs have left and exit'
+complete -c wdrun -n __wdrun_takes_options -s q -l quiet -d 'say nothing'
+complete -c wdrun -n __wdrun_takes_options -s v -l verbose -d 'tell every decision'
+complete -c wdrun -n __wdrun_takes_options -s h -l help -d 'show help and exit'
+complete -c wdrun -n __wdrun_takes_options -s V -l version -d 'show the version and exit'
+complete -c wdrun -a '(__wdrun_complete_command)'

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+#
+# One step of a CI job: runs a command, sees that the step ends, and says why.
+#
+#     - name: Integration tests
+#       run: examples/ci-step.sh make check
+#     - uses: actions/upload-artifact@v4
+#       if: always()
+#       with: { name: step-log, path: step.log }
+#
+# A test that leaves a server in the background holds the step's output open: the
+# runner waits for hours, until the job's own bound, and then says "cancelled".
+# With wdrun the step ends with its command, or in time, and what hung is named.
+#
+# stdout is what the command printed; stderr has the messages. The status is the
+# command's own; 124 if it took too long, or went silent while nothing moved.
+#
+# All of it can be changed by the environment:
+#
+#     STEP_TIMEOUT  bound on the step (20m)
+#     STEP_SILENCE  bound on silence (5m)
+#     STEP_LOG      a copy of the output is appended to this file (step.log)
+#     WDRUN         the watchdog (wdrun)
+set -uo pipefail
+
+if (($# == 0)); then
+	echo "usage: ${0##*/} COMMAND [ARG]..." >&2
+	exit 2
+fi
+
+status=0
+"${WDRUN:-wdrun}" --no-stdin --tee="${STEP_LOG:-step.log}" \
+	--timeout="${STEP_TIMEOUT:-20m}" --kill-after=10s \
+	--idle-timeout="${STEP_SILENCE:-5m}" --idle-unless-busy \
+	-- "$@" || status=$?
+
+case $status in
+0) ;;
+124) echo "::error::$1 was stopped; what it hung in is named above" >&2 ;;
+*) echo "::error::$1 failed with status $status" >&2 ;;
+esac
+exit "$status"

@@ -1,0 +1,321 @@
+#!/usr/bin/env bats
+#
+# completions/: each shell offers the options of wdrun and their values, and
+# then what it offers for COMMAND. The shells themselves are asked.
+#
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load helper
+load orphans
+load prompt
+
+completions=$root/completions
+
+setup() {
+	common_setup
+	mkdir path some-directory
+	ln -s "$WDRUN" path/wdrun
+	: >some-file
+	PATH=$PWD/path:$PATH
+	export HOME=$PWD
+}
+
+teardown() {
+	close_prompt
+	common_teardown
+}
+
+# "t timeout=" or " setsid", of lines as --help has them.
+options_in_help() {
+	"$WDRUN" --help |
+		sed -nE 's/^ +(-([a-zA-Z]), )?--([a-z-]+=?).*/\2 \3/p' | sort
+}
+
+options_for_bash() {
+	grep -oE "^	(\[-[a-zA-Z]\]=[^ ]* )?\[--[a-z-]+\]=.*" "$1" |
+		sed -E -e "s/^	(\[-([a-zA-Z])\][^ ]+ )?\[--([a-z-]+)\](=)(''$)?/\2 \3\4\5/" \
+			-e "s/=''$//; s/=.*/=/" | sort
+}
+
+options_for_zsh() {
+	sed -nE "s/^	['\"](.*[{)'])?(-([a-zA-Z])\+?,)?--([a-z-]+=?)[[}].*/\3 \4/p" \
+		"$1" | sort
+}
+
+options_for_fish() {
+	sed -nE -e 's/^complete .* -s ([a-zA-Z]) -l ([a-z-]+) -[rx] .*/\1 \2=/p;t' \
+		-e 's/^complete .* -l ([a-z-]+) -[rx] .*/ \1=/p;t' \
+		-e 's/^complete .* -s ([a-zA-Z]) -l ([a-z-]+) .*/\1 \2/p;t' \
+		-e 's/^complete .* -l ([a-z-]+) .*/ \1/p' "$1" | sort
+}
+
+# Those by which it finds where COMMAND is.
+options_fish_parses() {
+	sed -n '/argparse -s/,/-- /p' "$1" | tr -s ' ' '\n' |
+		sed -nE -e '/^argparse$|^-/d' \
+			-e 's/^(([a-zA-Z])\/)?([a-z-]+=?)$/\2 \3/p' | sort
+}
+
+@test "the shells complete the options of --help, all of them and no other" {
+	options_in_help >of-help
+	[ "$(wc -l <of-help)" -ge 31 ]
+
+	diff of-help <(options_for_bash "$completions/wdrun.bash")
+	run ! grep -vE "^	\[-.\]=([a-z']+) \[--[a-z-]+\]=\1$" \
+		<(grep -E '^	\[-.\]' "$completions/wdrun.bash")
+	diff of-help <(options_for_zsh "$completions/_wdrun")
+	diff of-help <(options_for_fish "$completions/wdrun.fish")
+	diff of-help <(options_fish_parses "$completions/wdrun.fish")
+}
+
+# --- asking ------------------------------------------------------------------
+
+# ask_bash [SOURCED...], ask_zsh, ask_fish: what the shell finds for each line of
+# the file lines, sorted on a line of the file answers. What is SOURCED comes
+# before the completion.
+ask_bash() {
+	cat >driver.bash <<-'END'
+		# readline does this for us, where it completes: it is not there.
+		compopt() { case $* in *default* | *dirnames*) echo "$*" ;; esac; }
+		for file; do . "$file"; done
+		cut() {
+			local rest=$1
+			COMP_WORDS=()
+			while [[ $rest =~ ^\ *([=:]+|[^=:\ ]+)(.*)$ ]]; do
+				COMP_WORDS+=("${BASH_REMATCH[1]}")
+				rest=${BASH_REMATCH[2]}
+			done
+			[[ $1 != *' ' ]] || COMP_WORDS+=('')
+		}
+		while IFS= read -r line; do
+			before=${line%%^*} # which is the cursor
+			cut "$before"
+			COMP_POINT=${#before} COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+			COMP_LINE=${line/^/}
+			cut "$COMP_LINE"
+			_wdrun wdrun >options 2>errors
+			[ ! -s errors ] || cat errors >&2
+			{
+				printf '%s\n' "${COMPREPLY[@]}"
+				cat options
+			} | sort -u | paste -sd ' ' | sed 's/^ //'
+		done
+	END
+	bash --norc driver.bash "$@" "$completions/wdrun.bash" <lines >answers
+}
+
+ask_zsh() {
+	cat >inner.zsh <<-'END'
+		fpath=($completions $fpath)
+		autoload -Uz compinit && compinit -u -D
+		comppostfuncs=(say_nothing)
+		say_nothing() { compstate[list]= compstate[insert]= }
+		compadd() {
+			local -a hits
+			if (( ${@[(I)-[OAD]]} == 0 )); then
+				builtin compadd -O hits "$@"
+				found+=($hits)
+			fi
+			builtin compadd "$@"
+		}
+		answer() {
+			for BUFFER in "${(@f)$(<lines)}"; do
+				found=()
+				CURSOR=$#BUFFER
+				zle list-choices
+				print -r -- ${(uo)found}
+			done >answers
+			mv answers answered
+		}
+		zle -N answer
+		bindkey '^X' answer
+	END
+	cat >outer.zsh <<-'END'
+		zmodload zsh/zpty
+		zpty inner zsh -f -i
+		zpty -w inner 'source ./inner.zsh'
+		zpty -w -n inner $'\x18'
+		until [[ -e answered ]]; do
+			zpty -r -t inner || sleep 0.02
+		done >>screen
+		zpty -d inner
+	END
+	completions=$completions zsh -f outer.zsh 3>&-
+	mv answered answers
+}
+
+ask_fish() {
+	fish -c 'source $argv[1]
+		while read -l line
+			set -l found (complete -C $line | string replace -r "\t.*" "" | sort -u)
+			printf "%s\n" "$found"
+		end' "$completions/wdrun.fish" <lines >answers 3>&-
+}
+
+
+# expect SHELL [ARGUMENT...]: asks for the lines before the colons of stdin, and
+# compares with what comes after them.
+expect() {
+	local -
+	set +T
+	sed -E 's/^ *//' >expected
+	sed -E 's/:[^:]*$//; s/_$/ /' expected >lines
+	"ask_$1" "${@:2}"
+	paste -d: lines answers | sed -E 's/ :([^:]*)$/_:\1/' | diff expected -
+}
+
+signals='ABRT ALRM BUS CHLD CONT FPE HUP ILL INT IO KILL PIPE PROF PWR QUIT RTMAX
+RTMIN SEGV STKFLT STOP SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH
+XCPU XFSZ'
+
+@test "bash completes options, values and COMMAND, also without bash-completion" {
+	expect bash <<-END
+		wdrun --ti:--timeout=
+		wdrun --lo:--lock-exit= --lock-wait= --lock=
+		wdrun -q --js:--json
+		wdrun --js^xx --list:--json
+		wdrun --timeout=:10m 10s 1h 1m 1s never
+		wdrun -t_:10m 10s 1h 1m 1s never
+		wdrun -pqk1.5:-pqk1.5d -pqk1.5h -pqk1.5m -pqk1.5ms -pqk1.5s
+		wdrun --idle-t 1.5:1.5d 1.5h 1.5m 1.5ms 1.5s
+		wdrun --survivors=:kill leave wait
+		wdrun --signal=:${signals//$'\n'/ }
+		wdrun -s SIGUS:SIGUSR1 SIGUSR2
+		wdrun --tee=some:-o default
+		wdrun -t 5 -l some:-o default
+		wdrun --registry=some:-o dirnames
+		wdrun --list --j:--json
+		wdrun --list_:
+		wdrun --timeout=5 wdru:wdrun
+		wdrun -pt5 wdru:wdrun
+		wdrun -pt5 -- wdru:wdrun
+		wdrun --until=a:b -- wdru:wdrun
+		wdrun ls --tim:-o bashdefault -o default
+	END
+}
+
+@test "bash completes the arguments of COMMAND as bash-completion has it" {
+	expect bash /usr/share/bash-completion/bash_completion <<-'END'
+		wdrun --ti:--timeout=
+		wdrun -pt5 -l a=b -- wdru:wdrun
+		wdrun --until=a:b -pt 5 ls --alm:--almost-all
+		wdrun ls some:some-directory some-file
+		wdrun -- wdrun -t 5 --su:--survivors=
+	END
+}
+
+@test "bash at a prompt completes names of files, after = as well" {
+	mv some-file 'my file'
+	at_prompt
+	enter ". '$completions/wdrun.bash'; clear"
+	enter $'wdrun --tee=my\t cat /etc/hostn\t; wdrun --registry=some\t\x7f --li\t; echo $?'
+	wait_until 30 shows '^0$'
+
+	cmp 'my file' /etc/hostname
+	shows '^ID +NAME'
+}
+
+@test "zsh completes options, values and COMMAND" {
+	expect zsh <<-END
+		wdrun --ti:--timeout
+		wdrun --lo:--lock --lock-exit --lock-wait
+		wdrun --foreground --se:
+		wdrun --timeout=:never
+		wdrun -pqk 1.5:d h m ms s
+		wdrun --survivors=:kill leave wait
+		wdrun --signal=:${signals//$'\n'/ }
+		wdrun -s SIGUS:USR1 USR2
+		wdrun --tee=some:some-directory some-file
+		wdrun -t 5 -l some:some-directory some-file
+		wdrun --registry=some:some-directory
+		wdrun --timeout=5 wdru:wdrun
+		wdrun -pt5 -- wdru:wdrun
+		wdrun --list wdru:
+		wdrun ls --alm:--almost-all
+		wdrun ls --surv:
+		wdrun -t 5 -- wdrun -t 5 --su:--survivors
+	END
+}
+
+@test "fish completes options, values and COMMAND" {
+	expect fish <<-END
+		wdrun --ti:--timeout
+		wdrun --lo:--lock --lock-exit --lock-wait
+		wdrun -t_:10m 10s 1h 1m 1s never
+		wdrun -pqk 1.5:1.5d 1.5h 1.5m 1.5ms 1.5s
+		wdrun -s_:${signals//$'\n'/ }
+		wdrun --survivors w:wait
+		wdrun --tee some:some-directory/ some-file
+		wdrun -t 5 -l some:some-directory/ some-file
+		wdrun --registry some:some-directory/
+		wdrun --timeout=5 wdru:wdrun
+		wdrun -pt5 -- wdru:wdrun
+		wdrun --list wdru:
+		wdrun ls --alm:--almost-all
+		wdrun ls --surv:
+		wdrun -t 5 -- wdrun -t 5 --su:--survivors
+	END
+}
+
+@test "the shells complete IDs and names of the runs on record" {
+	local ids others=$PWD/others
+	make_registry
+	for name in nightly 'a "name"'; do
+		"$WDRUN" -n "$name" sleep 1000 3>&- &
+	done
+	"$WDRUN" -n nobody --registry="$others" sleep 1000 3>&- &
+	wait_until 30 eval '[ "$(wdrun --list | grep -c running)" -eq 2 ]'
+	wait_until 30 eval 'wdrun --list --registry="$others" | grep running'
+	ids=$(wdrun --list --json | jq -r '.[].id' | sort | paste -sd ' ')
+	sed 's/_$/ /' >lines <<-END
+		wdrun --cancel n
+		wdrun --cancel_
+		wdrun --registry=$others --cancel n
+		wdrun --registry $others -q --cancel n
+	END
+	cat >expected <<-END
+		nightly
+		$ids nightly
+		nobody
+		nobody
+	END
+
+	for shell in bash zsh fish; do
+		"ask_$shell"
+		diff expected answers
+	done
+	for id in $ids; do
+		wdrun --cancel="$id"
+	done
+	wdrun --registry="$others" --cancel=nobody
+}
+
+@test "wdrun takes what is offered: each signal, duration and word" {
+	local value
+	for value in $signals SIGUSR1; do
+		wdrun --signal="$value" true
+	done
+	for value in 10m 1s never 1.5ms 1.5s 1.5m 1.5h 1.5d; do
+		wdrun --kill-after="$value" true
+	done
+	for value in kill wait leave; do
+		wdrun --survivors="$value" true
+	done
+}
+
+@test "make install puts the completions where the shells look, uninstall removes them" {
+	local make=(make --no-print-directory -f "$root/Makefile" -o wdrun
+		DESTDIR="$PWD/destination" PREFIX=/usr)
+	ln -s "$WDRUN" wdrun
+	ln -s "$root/man" "$root/completions" .
+
+	"${make[@]}" install
+	cd destination/usr/share
+	cmp bash-completion/completions/wdrun "$completions/wdrun.bash"
+	cmp zsh/site-functions/_wdrun "$completions/_wdrun"
+	cmp fish/vendor_completions.d/wdrun.fish "$completions/wdrun.fish"
+
+	cd ../../..
+	"${make[@]}" uninstall
+	[ -z "$(find destination -type f)" ]
+}
