@@ -23,6 +23,8 @@ declare -gA _wdrun_options=(
 	[--setsid]=''
 	[--pty]=''
 	[--tee]=file
+	[--report]=file
+	[--heartbeat]=duration
 	[--no-stdin]=''
 	[-l]=file [--lock]=file
 	[-w]=duration [--lock-wait]=duration

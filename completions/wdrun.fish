@@ -10,7 +10,7 @@ function __wdrun_command
         until-grace= k/kill-after= s/signal= p/preserve-status \
         idle-after-exit= max-after-exit= survivors= die-with-parent \
         f/foreground setsid pty tee= no-stdin l/lock= w/lock-wait= \
-        E/lock-exit= c/cleanup= n/name= registry= list json cancel= reap \
+        E/lock-exit= c/cleanup= n/name= registry= report= heartbeat= list json cancel= reap \
         q/quiet v/verbose h/help V/version -- $tokens 2>/dev/null
     or return 1
     set -q argv[1]
@@ -82,6 +82,8 @@ complete -c wdrun -n __wdrun_takes_options -l tee -r -F -d 'append a copy of its
 complete -c wdrun -n __wdrun_takes_options -l no-stdin -d 'stdin is /dev/null; own session'
 complete -c wdrun -n __wdrun_takes_options -s l -l lock -r -F -d 'hold a lock for the run'
 complete -c wdrun -n __wdrun_takes_options -s w -l lock-wait -x -a '(__wdrun_durations)' -d 'wait for a held lock'
+complete -c wdrun -n __wdrun_takes_options -l report -r -F -d 'tell how it ended, as JSON'
+complete -c wdrun -n __wdrun_takes_options -l heartbeat -x -a '(__wdrun_durations)' -d 'a line after each such time of silence'
 complete -c wdrun -n __wdrun_takes_options -s E -l lock-exit -x -a '0 75' -d 'status when it stays held'
 complete -c wdrun -n __wdrun_takes_options -s c -l cleanup -r -F -d "remove COMMAND's own lock"
 complete -c wdrun -n __wdrun_takes_options -s n -l name -x -d 'put the run on record, by a name'
