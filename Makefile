@@ -1,5 +1,6 @@
-# wdrun. Users own CC, CPPFLAGS, CFLAGS, LDFLAGS, DESTDIR and PREFIX; what the
-# code itself needs is in STANDARD, WARNINGS, PLACING and LINKING.
+# wdrun. Users own CC, CPPFLAGS, CFLAGS, LDFLAGS, DESTDIR, PREFIX and
+# TIMEOUT_LINK; what the code itself needs is in STANDARD, WARNINGS, PLACING and
+# LINKING.
 
 PREFIX ?= /usr/local
 CFLAGS ?= -Os -g
@@ -33,6 +34,7 @@ C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
 SCRIPTS  := .ci/run bench/run tests/run tests/lint tests/install-tools \
 	tests/check tests/demo tests/fuzz/run $(wildcard examples/*)
 HOST_CC  := cc
+BIN       = $(DESTDIR)$(PREFIX)/bin
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
 
 .PHONY: all demo test lint check asan fuzz bench format install uninstall clean programs
@@ -117,13 +119,24 @@ build/bench/%: bench/%.c $(wildcard bench/*.h)
 format:
 	clang-format -i $(C_FILES)
 
+# With TIMEOUT_LINK=timeout (or wdrun-timeout) also as a stand-in for timeout(1):
+# but never over what is there and is no link of this kind.
 install: wdrun
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 wdrun $(DESTDIR)$(PREFIX)/bin/wdrun
+	install -d $(BIN) $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 wdrun $(BIN)/wdrun
 	install -m 644 man/wdrun.1 $(DESTDIR)$(PREFIX)/share/man/man1/wdrun.1
+	@case '$(TIMEOUT_LINK)' in '') exit 0 ;; *timeout) ;; \
+		*) echo 'TIMEOUT_LINK: has to end with timeout' >&2; exit 1 ;; esac; \
+	link='$(BIN)/$(TIMEOUT_LINK)'; \
+	if { [ -e "$$link" ] || [ -L "$$link" ]; } && [ "$$(readlink "$$link")" != wdrun ]; then \
+		echo "$$link is there, and is not wdrun's: left alone" >&2; exit 1; \
+	fi; \
+	echo "ln -sf wdrun $$link" && ln -sf wdrun "$$link"
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/wdrun $(DESTDIR)$(PREFIX)/share/man/man1/wdrun.1
+	@for link in $(BIN)/*timeout; do \
+		[ "$$(readlink "$$link")" != wdrun ] || rm -f "$$link"; done
+	rm -f $(BIN)/wdrun $(DESTDIR)$(PREFIX)/share/man/man1/wdrun.1
 
 clean:
 	rm -rf build wdrun

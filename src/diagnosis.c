@@ -10,6 +10,7 @@
 #include "judge.h"
 #include "procfs.h"
 #include "signals.h"
+#include "timeout_personality.h"
 
 #define NAMED_MAX     8  /* processes that a message names */
 #define COMMAND_WIDTH 72 /* bytes of each one's command line */
@@ -210,7 +211,7 @@ void
 diagnosis_add(struct line *line, const struct run *run, enum reason why,
               enum diagnosis depth)
 {
-	if (!diagnosis_is_due(why))
+	if (timeout_personality_add(line, run, why) || !diagnosis_is_due(why))
 		return;
 	add_cause(line, run, why);
 	if (why == REASON_LAST_BOUND) {
