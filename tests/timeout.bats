@@ -27,6 +27,10 @@ setup() {
 				[[ ${stat##*) } == S* ]]; do nap; done
 			kill "-$1" "$timeout"
 		}
+		hit_when() { # STATE SIGNAL: the command is in that state
+			until grep -q "$1" "/proc/$$/status"; do nap; done
+			hit "$2"
+		}
 	EOF_
 }
 
@@ -139,7 +143,8 @@ all_are() {
 }
 
 @test "timeout: a huge duration does not time out at once, 0 never does" {
-	printf '%s\n' 9223372036854775808 18446744073709551616d 1e4932 0 0s |
+	printf '%s\n' 9223372036854775808 18446744073709551616d 1e4932 0 0s \
+		100000000000000000000000000e-24 |
 		twin_each {} sleep 0.05
 	all_are 0
 }
@@ -149,6 +154,8 @@ all_are() {
 		twin_each {} sleep 1000
 	all_are 124
 	[ -z "$stderr" ]
+	twin 0x.1000 sleep 0.5
+	[ "$output" = "exit 124" ]
 }
 
 @test "timeout: a timeout is 124, whatever the command makes of the signal" {
@@ -281,13 +288,16 @@ timeout: sending signal KILL to command 'sleep'" ]
 @test "timeout: a signal to it reaches the command, whose end is then its own" {
 	local signal
 	for signal in HUP INT QUIT TERM; do
-		twin -v 10 bash -c "ulimit -c 0; hit $signal; exec sleep 1000"
+		# Not sooner: bash ignores SIGQUIT.
+		twin -v 10 bash -c "ulimit -c 0; hit_when sleep $signal & exec sleep 1000"
 		[ "$output" = "signal $(kill -l $signal)" ]
 		[ "$stderr" = "timeout: sending signal $signal to command 'bash'" ]
 	done
 	twin 10 bash -c 'trap "echo got; exit 5" TERM; hit TERM
 		while :; do nap; done'
 	[ "$output" = $'got\nexit 5' ]
+	twin 10 bash -c 'hit_when stopped TERM & kill -STOP $$'
+	[ "$output" = "signal 15" ]
 }
 
 @test "timeout: a signal that the command outlives is no end, and the timeout stands" {
@@ -394,6 +404,14 @@ timeout: sending signal KILL to what is left of command 'sh'" ]
 		nobody_is_left
 	done
 	[ -z "$stderr" ]
+}
+
+@test "timeout: a signal to it reaches once what outlives the command" {
+	ours -v 100 bash -c 'bash -c "trap \"echo got\" TERM; >trapped
+			for i in {1..30}; do nap; done" &
+		until [ -e trapped ]; do nap; done; hit TERM; exec sleep 1000'
+	[ "$output" = $'got\nsignal 15' ]
+	[ "$stderr" = "timeout: sending signal TERM to command 'bash'" ]
 }
 
 @test "timeout: --foreground stops all that the command has started, too" {
