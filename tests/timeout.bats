@@ -302,11 +302,10 @@ timeout: sending signal KILL to command 'sleep'" ]
 
 @test "timeout: a signal that the command outlives is no end, and the timeout stands" {
 	# As a daemon reads its configuration again.
-	twin 10 bash -c 'trap "echo again" HUP; hit HUP
-		i=0; while ((i++ < 20)); do nap; done; exit 4'
-	[ "$(tail -n 1 ours.out)" = "exit 4" ]
-	twin -v .5 bash -c 'trap : INT TERM; hit INT
-		i=0; while ((i++ < 60)); do nap; done; exit 4'
+	twin 10 bash -c 'trap n=4 HUP; hit HUP; until ((n)); do nap; done; exit $n'
+	[ "$output" = "exit 4" ]
+	twin -v 1 bash -c 'trap : INT; trap n=4 TERM; hit INT
+		until ((n)); do nap; done; exit $n'
 	[ "$output" = "exit 124" ]
 	[ "$stderr" = "timeout: sending signal INT to command 'bash'
 timeout: sending signal TERM to command 'bash'" ]
