@@ -1,5 +1,6 @@
-# wdrun. Users own CC, CPPFLAGS, CFLAGS, LDFLAGS, DESTDIR and PREFIX; what the
-# code itself needs is in STANDARD, WARNINGS, PLACING and LINKING.
+# wdrun. Users own CC, CPPFLAGS, CFLAGS, LDFLAGS, DESTDIR, PREFIX and
+# TIMEOUT_LINK; what the code itself needs is in STANDARD, WARNINGS, PLACING and
+# LINKING.
 
 PREFIX ?= /usr/local
 CFLAGS ?= -Os -g
@@ -34,6 +35,7 @@ SCRIPTS  := .ci/run bench/run tests/run tests/lint tests/install-tools \
 	tests/check tests/demo tests/fuzz/run $(wildcard examples/*.sh) \
 	completions/wdrun.bash
 HOST_CC  := cc
+BIN       = $(DESTDIR)$(PREFIX)/bin
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
 
 .PHONY: all demo test lint check asan fuzz bench format install uninstall clean programs
@@ -120,21 +122,31 @@ format:
 
 # Where distributions have them. Each shell looks there for PREFIX=/usr, and for
 # /usr/local where XDG_DATA_DIRS or its own list names that.
-COMPLETIONS := bash-completion/completions/wdrun zsh/site-functions/_wdrun \
-	fish/vendor_completions.d/wdrun.fish
+SHARE       = $(DESTDIR)$(PREFIX)/share
+COMPLETIONS = $(SHARE)/bash-completion/completions/wdrun \
+	$(SHARE)/zsh/site-functions/_wdrun $(SHARE)/fish/vendor_completions.d/wdrun.fish
 
+# With TIMEOUT_LINK=timeout (or wdrun-timeout) also as a stand-in for timeout(1):
+# but never over what is there and is no link of this kind.
 install: wdrun
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
-		$(dir $(COMPLETIONS:%=$(DESTDIR)$(PREFIX)/share/%))
-	install -m 755 wdrun $(DESTDIR)$(PREFIX)/bin/wdrun
-	install -m 644 man/wdrun.1 $(DESTDIR)$(PREFIX)/share/man/man1/wdrun.1
-	install -m 644 completions/wdrun.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/wdrun
-	install -m 644 completions/_wdrun $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_wdrun
-	install -m 644 completions/wdrun.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/wdrun.fish
+	install -d $(BIN) $(SHARE)/man/man1 $(dir $(COMPLETIONS))
+	install -m 755 wdrun $(BIN)/wdrun
+	install -m 644 man/wdrun.1 $(SHARE)/man/man1/wdrun.1
+	install -m 644 completions/wdrun.bash $(SHARE)/bash-completion/completions/wdrun
+	install -m 644 completions/_wdrun $(SHARE)/zsh/site-functions/_wdrun
+	install -m 644 completions/wdrun.fish $(SHARE)/fish/vendor_completions.d/wdrun.fish
+	@case '$(TIMEOUT_LINK)' in '') exit 0 ;; *timeout) ;; \
+		*) echo 'TIMEOUT_LINK: has to end with timeout' >&2; exit 1 ;; esac; \
+	link='$(BIN)/$(TIMEOUT_LINK)'; \
+	if { [ -e "$$link" ] || [ -L "$$link" ]; } && [ "$$(readlink "$$link")" != wdrun ]; then \
+		echo "$$link is there, and is not wdrun's: left alone" >&2; exit 1; \
+	fi; \
+	echo "ln -sf wdrun $$link" && ln -sf wdrun "$$link"
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/wdrun $(DESTDIR)$(PREFIX)/share/man/man1/wdrun.1 \
-		$(COMPLETIONS:%=$(DESTDIR)$(PREFIX)/share/%)
+	@for link in $(BIN)/*timeout; do \
+		[ "$$(readlink "$$link")" != wdrun ] || rm -f "$$link"; done
+	rm -f $(BIN)/wdrun $(SHARE)/man/man1/wdrun.1 $(COMPLETIONS)
 
 clean:
 	rm -rf build wdrun

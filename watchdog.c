@@ -35,6 +35,7 @@
 #include "src/supervisor.h"
 #include "src/target.h"
 #include "src/testament.h"
+#include "src/timeout_personality.h"
 #include "src/treekill.h"
 
 static int serve(const struct options *options);
@@ -342,11 +343,12 @@ enter_lingering(struct run *run, int64_t now)
 static void
 enter_stopping(struct run *run, enum reason why, int64_t now)
 {
-	treekill_signal(&run->tree, why == REASON_CANCELLED
-	                                ? run->cancel_signal
-	                                : run->options.signal);
+	if (!timeout_personality_has_signalled(run, why))
+		treekill_signal(&run->tree, why == REASON_CANCELLED
+		                                ? run->cancel_signal
+		                                : run->options.signal);
 	treekill_signal(&run->tree, SIGCONT);
-	run->clocks.kill = duration_add(now, run->options.kill_after);
+	supervisor_set_kill_clock(run, now);
 }
 
 /* Nothing is signalled any more: the last zombies go, and with them the
@@ -357,6 +359,7 @@ finish(struct run *run)
 	narrator_finish(run);
 	while (children_reap(ANY_CHILD) > 0)
 		;
+	timeout_personality_tell_core(run);
 }
 
 /* A front that has stopped with its job is to see that this is over. */

@@ -114,6 +114,7 @@ struct options {
 	bool no_stdin;
 	bool quiet;
 	bool verbose;
+	bool is_timeout; /* see timeout_personality.h */
 	char **command;
 };
 
@@ -186,6 +187,7 @@ struct run {
 	bool target_stopped; /* seen only where it shares the terminal */
 	bool front_stopped;  /* with it, so far as the supervisor knows */
 	int wakes_left;      /* SIGCONTs to try */
+	bool target_dumped_core;
 	struct outcome target_outcome;
 	int cancels_direct;    /* terminating signals to the supervisor, */
 	int cancels_passed_on; /* to the front, and */

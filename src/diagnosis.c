@@ -11,6 +11,7 @@
 #include "procfs.h"
 #include "signals.h"
 #include "text.h"
+#include "timeout_personality.h"
 
 #define NAMED_MAX     8  /* processes that a message names */
 #define COMMAND_WIDTH 72 /* bytes of each one's command line */
@@ -226,7 +227,7 @@ void
 diagnosis_add(struct line *line, const struct run *run, enum reason why,
               enum diagnosis depth)
 {
-	if (!diagnosis_is_due(why))
+	if (timeout_personality_add(line, run, why) || !diagnosis_is_due(why))
 		return;
 	add_cause(line, run, why);
 	if (why == REASON_LAST_BOUND) {

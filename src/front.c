@@ -191,8 +191,10 @@ front_watch(struct run *run, struct outcome *verdict)
 
 	testament_read(run, &testament);
 	if (testament.exec_errno != 0)
-		message("cannot run '%s': %s", run->options.command[0],
-		        strerror(testament.exec_errno));
+		message(
+		    run->options.is_timeout ? "failed to run command '%s': %s"
+		                            : "cannot run '%s': %s",
+		    run->options.command[0], strerror(testament.exec_errno));
 	*verdict = testament.verdict;
 	run->stop = testament.stop;
 	if (verdict->kind != OUTCOME_UNKNOWN) {

@@ -6,8 +6,11 @@
 #include "../watchdog.h"
 #include "duration.h"
 #include "jobcontrol.h"
+#include "judge.h"
+#include "narrator.h"
 #include "signals.h"
 #include "supervisor.h"
+#include "treekill.h"
 
 #define ECHO_WINDOW SECOND /* a loaded machine takes its time */
 
@@ -21,6 +24,17 @@ is_echo(const struct run *run, const struct news *news)
 {
 	return run->cancels > 0 && news->sender != run->cancel_sender &&
 	       news->now - run->cancelled_at < ECHO_WINDOW;
+}
+
+/* As to timeout(1): told of, and so that a stopped process gets it too. */
+static void
+pass_on(struct run *run)
+{
+	if (run->options.is_timeout)
+		narrator_start(run, run->state, REASON_CANCELLED);
+	supervisor_signal_tree(run, run->cancel_signal);
+	if (run->options.is_timeout)
+		treekill_signal(&run->tree, SIGCONT);
 }
 
 static void
@@ -40,8 +54,8 @@ heed_terminating_signal(struct run *run, const struct news *news)
 	run->cancel_sender = news->sender;
 	run->cancelled_at = news->now;
 	/* The first one starts the stop, which sends it. */
-	if (run->state == STATE_STOPPING)
-		supervisor_signal_tree(run, news->signal);
+	if (run->state == STATE_STOPPING || judge_only_passes_on(run))
+		pass_on(run);
 }
 
 void
@@ -60,7 +74,11 @@ heed(struct run *run, const struct news *news)
 	    news->sender == run->front)
 		return;
 
-	if (signal_is_terminating(signal))
+	/* "may behave as if the time limit had been reached": POSIX.1-2024,
+	 * timeout, ASYNCHRONOUS EVENTS. */
+	if (signal == SIGALRM && run->options.is_timeout)
+		run->clocks.timeout = news->now;
+	else if (signal_is_terminating(signal))
 		heed_terminating_signal(run, news);
 	else if (signal_is_terminal_stop(signal))
 		jobcontrol_stop(run, signal, news->now);

@@ -11,8 +11,6 @@
 #include "optiontable.h"
 #include "print.h"
 
-#define VERSION "0.1.0"
-
 #define HELP_ROW(id, name, argument, text) { id, name, argument, text },
 
 static const struct help_row rows[] = { ROWS(HELP_ROW) };
@@ -51,11 +49,13 @@ add_help(struct line *text)
 			line_add(text, "      ");
 		line_add(text, "--%-26s %s\n", name, row->text);
 	}
-	line_add(text,
-	         "\nDUR: " ACCEPTED_DURATIONS " (ms, s, m, h, d; bare: "
-	         "seconds).\nStatus: COMMAND's own, 75 lock held, 124 timeout, "
-	         "125 wdrun failed, 126 cannot\nexecute, 127 not found. "
-	         "More: man wdrun\n");
+	line_add(
+	    text,
+	    "\nDUR: " ACCEPTED_DURATIONS " (ms, s, m, h, d; bare: "
+	    "seconds).\nStatus: COMMAND's own, 75 lock held, 124 timeout, "
+	    "125 wdrun failed, 126 cannot\nexecute, 127 not found. "
+	    "More: man wdrun\n"
+	    "Started under the name timeout, it takes the arguments of timeout(1).\n");
 }
 
 int

@@ -1,6 +1,8 @@
 #ifndef WDRUN_HELP_H
 #define WDRUN_HELP_H
 
+#define VERSION "0.1.0"
+
 /* An option, as it is explained. */
 struct help_row {
 	int id; /* its letter, or ID_FIRST_LONG or above */

@@ -4,14 +4,22 @@
 #include <stdlib.h>
 
 #include "duration.h"
+#include "timeout_personality.h"
 
 #define CANCELS_TO_KILL 3
+
+bool
+judge_only_passes_on(const struct run *run)
+{
+	return run->options.is_timeout && run->options.kill_after == NEVER &&
+	       run->state == STATE_RUNNING && !run->target_exited;
+}
 
 /* What ends a run from outside, as long as nothing has. */
 static enum reason
 judge_bounds(const struct run *run, const struct news *news)
 {
-	if (run->cancels > 0)
+	if (run->cancels > 0 && !judge_only_passes_on(run))
 		return REASON_CANCELLED;
 	if (run->caller_is_lost)
 		return REASON_CALLER_LOST;
@@ -56,7 +64,8 @@ bool
 judge_is_over(const struct run *run)
 {
 	return run->tree_is_empty ||
-	       (run->target_left && run->options.survivors == SURVIVORS_LEAVE);
+	       (run->target_left && run->options.survivors == SURVIVORS_LEAVE &&
+	        !(run->options.is_timeout && run->cancels > 0));
 }
 
 bool
@@ -114,7 +123,7 @@ judge(const struct run *run, const struct news *news)
 	case STATE_LINGERING:
 		return judge_lingering(run, news);
 	case STATE_STOPPING:
-		if (run->cancels >= CANCELS_TO_KILL)
+		if (run->cancels >= CANCELS_TO_KILL && !run->options.is_timeout)
 			return REASON_THIRD_SIGNAL;
 		return news->now >= run->clocks.kill ? REASON_GRACE_OVER
 		                                     : REASON_NONE;
@@ -215,6 +224,8 @@ judge_verdict(const struct run *run)
 		return run->target_outcome;
 	if (run->stop == REASON_UNTIL)
 		return (struct outcome){ OUTCOME_EXIT, 0 };
+	if (run->stop == REASON_TIMEOUT && run->options.is_timeout)
+		return timeout_personality_verdict(run);
 	if ((run->stop == REASON_TIMEOUT || run->stop == REASON_SILENCE) &&
 	    !(run->options.preserve_status &&
 	      run->target_outcome.kind != OUTCOME_UNKNOWN))

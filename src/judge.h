@@ -25,6 +25,10 @@ bool judge_is_over(const struct run *run);
  * that undelivered output must not hold it up for long. */
 bool judge_is_hurried(const struct run *run);
 
+/* Whether a terminating signal is for the tree to make of it what it will, and
+ * no stop of ours: that is timeout(1) without --kill-after. */
+bool judge_only_passes_on(const struct run *run);
+
 /* The next moment at which RUN has something to do, or NEVER. */
 int64_t judge_next_deadline(const struct run *run);
 

@@ -18,6 +18,8 @@
 #define LINE_SIZE   4096 /* PIPE_BUF: a write(2) of it is atomic */
 #define PATIENCE_MS 200  /* for a reader that is slow, not stuck */
 
+static const char *name = "wdrun";
+
 static ssize_t
 send_line(const struct line *line)
 {
@@ -98,6 +100,12 @@ is_raw_terminal(void)
 }
 
 void
+message_set_name(const char *new_name)
+{
+	name = new_name;
+}
+
+void
 message(const char *format, ...)
 {
 	const int saved = errno;
@@ -105,7 +113,7 @@ message(const char *format, ...)
 	struct line line = { .text = text, .size = sizeof(text) - 2 };
 	va_list arguments;
 
-	line_add(&line, "wdrun: ");
+	line_add(&line, "%s: ", name);
 	va_start(arguments, format);
 	append(&line, format, arguments);
 	va_end(arguments);

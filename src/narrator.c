@@ -14,6 +14,7 @@
 #include "helper.h"
 #include "message.h"
 #include "settle.h"
+#include "timeout_personality.h"
 
 #define MESSAGE_SIZE 4000
 #define PATIENCE_MS  200 /* for naming; and again for printing */
@@ -22,7 +23,7 @@
 static void
 tell(const struct run *run, enum state next, enum reason why, struct line *line)
 {
-	if (run->options.verbose)
+	if (run->options.verbose && !run->options.is_timeout)
 		diagnosis_narrate(run, next, why);
 	if (line->length > 0)
 		message("%s", line->text);
@@ -84,7 +85,7 @@ narrator_start(struct run *run, enum state next, enum reason why)
 {
 	int named[2];
 
-	if (run->options.quiet)
+	if (run->options.quiet || timeout_personality_is_silent(run, why))
 		return;
 	narrator_finish(run); /* one after the other */
 	if (helper_is(&run->tree, run->narrator) ||

@@ -12,6 +12,7 @@
 #include "message.h"
 #include "optiontable.h"
 #include "registry.h"
+#include "timeout_personality.h"
 #include "values.h"
 
 #define IDLE_AFTER_EXIT_DEFAULT (2 * SECOND)
@@ -249,22 +250,9 @@ settle(struct options *options)
 	                         registry_is_wanted();
 }
 
-int
-options_read(struct options *options, int argc, char *argv[])
+static int
+read_command_line(struct options *options, int argc, char *argv[])
 {
-	*options = (struct options){
-		.timeout = NEVER,
-		.idle_timeout = NOT_GIVEN,
-		.until_grace = NOT_GIVEN,
-		.kill_after = KILL_AFTER_DEFAULT,
-		.idle_after_exit = IDLE_AFTER_EXIT_DEFAULT,
-		.max_after_exit = MAX_AFTER_EXIT_DEFAULT,
-		.lock_wait = NOT_GIVEN,
-		.lock_exit = NOT_GIVEN,
-		.heartbeat = NEVER,
-		.signal = SIGTERM,
-	};
-
 	opterr = 0;
 	for (;;) {
 		const int id =
@@ -281,10 +269,32 @@ options_read(struct options *options, int argc, char *argv[])
 			return taken;
 	}
 
-	int status = check_mode(options, argv[optind]);
+	const int status = check_mode(options, argv[optind]);
 
-	if (status == OPTIONS_ARE_COMPLETE)
-		status = check_combinations(options);
+	return status == OPTIONS_ARE_COMPLETE ? check_combinations(options)
+	                                      : status;
+}
+
+int
+options_read(struct options *options, int argc, char *argv[])
+{
+	*options = (struct options){
+		.timeout = NEVER,
+		.idle_timeout = NOT_GIVEN,
+		.until_grace = NOT_GIVEN,
+		.kill_after = KILL_AFTER_DEFAULT,
+		.idle_after_exit = IDLE_AFTER_EXIT_DEFAULT,
+		.max_after_exit = MAX_AFTER_EXIT_DEFAULT,
+		.lock_wait = NOT_GIVEN,
+		.lock_exit = NOT_GIVEN,
+		.heartbeat = NEVER,
+		.signal = SIGTERM,
+	};
+
+	const int status = timeout_personality_applies(argv[0])
+	                       ? timeout_personality_read(options, argc, argv)
+	                       : read_command_line(options, argc, argv);
+
 	settle(options);
 	options->command = argv + optind;
 	return status;

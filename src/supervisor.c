@@ -23,6 +23,7 @@
 #include "report.h"
 #include "settle.h"
 #include "signals.h"
+#include "timeout_personality.h"
 #include "treekill.h"
 
 #define LAST_BOUND          (5 * SECOND)  /* since the last newcomer */
@@ -157,14 +158,15 @@ supervisor_wait(struct run *run, int64_t deadline, struct news *news)
 	}
 }
 
-static struct outcome
-outcome_of(const siginfo_t *info)
+static void
+note_outcome(struct run *run, const siginfo_t *info)
 {
-	return (struct outcome){
+	run->target_outcome = (struct outcome){
 		.kind =
 		    info->si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL,
 		.value = info->si_status,
 	};
+	run->target_dumped_core = info->si_code == CLD_DUMPED;
 }
 
 /*
@@ -211,8 +213,10 @@ reap_orphans(struct run *run, const struct news *news)
 		/* Where nobody is left, neither is the target; how it ended
 		 * will never be known. */
 		if (child == run->target)
-			run->target_outcome = outcome_of(&info);
+			note_outcome(run, &info);
 		jobcontrol_end(run, duration_now());
+		if (run->state == STATE_STOPPING)
+			supervisor_set_kill_clock(run, news->now);
 		return;
 	}
 	reap_behind_target(run, news);
@@ -342,6 +346,18 @@ supervisor_show_stopping(const struct run *run)
 {
 	if (!run->is_front)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
+}
+
+void
+supervisor_set_kill_clock(struct run *run, int64_t now)
+{
+	int64_t *const clock = &run->clocks.kill;
+
+	if (*clock == NEVER)
+		*clock = duration_add(now, run->options.kill_after);
+	if (run->options.is_timeout && run->target_exited &&
+	    *clock > now + ORPHANS_GRACE)
+		*clock = now + ORPHANS_GRACE;
 }
 
 void

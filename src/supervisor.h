@@ -40,6 +40,10 @@ void supervisor_sample(struct run *run, int64_t now);
  * runs on record. */
 void supervisor_show_stopping(const struct run *run);
 
+/* Sets when a tree that has got its first signal is to be killed: after
+ * --kill-after; and what a timeout's dead command has left, soon. */
+void supervisor_set_kill_clock(struct run *run, int64_t now);
+
 /* Begins to kill the tree, and sets the bound on that. */
 void supervisor_start_killing(struct run *run, int64_t now);
 

@@ -212,6 +212,32 @@ check_verdicts(void)
 	CHECK(judge_verdict(&run).value == 125, "unknown");
 }
 
+static void
+check_timeout_personality(void)
+{
+	struct run run = run_in(STATE_RUNNING);
+
+	run.options.is_timeout = true;
+	run.options.kill_after = NEVER;
+	run.options.survivors = SURVIVORS_LEAVE;
+	run.cancels = 3;
+	CHECK(judged(run, false) == REASON_NONE, "passed on");
+	run.clocks.timeout = DUE;
+	CHECK(judged(run, false) == REASON_TIMEOUT, "passed on, then late");
+	run.state = STATE_STOPPING;
+	CHECK(judged(run, false) == REASON_NONE, "no third signal");
+	run.state = STATE_RUNNING;
+	run.options.kill_after = SECOND;
+	CHECK(judged(run, false) == REASON_CANCELLED, "with a kill-after");
+	run.target_exited = run.target_left = true;
+	CHECK(judged(run, false) == REASON_TARGET_EXITED, "ended after it");
+	run.state = STATE_LINGERING;
+	run.options.kill_after = NEVER;
+	CHECK(judged(run, false) == REASON_CANCELLED, "what that has left");
+	run.cancels = 0;
+	CHECK(judged(run, false) == REASON_SURVIVORS_LEFT, "by itself");
+}
+
 int
 main(void)
 {
@@ -223,5 +249,6 @@ main(void)
 	check_paused();
 	check_that_states_only_advance();
 	check_verdicts();
+	check_timeout_personality();
 	return failures != 0;
 }
