@@ -106,8 +106,10 @@ add_names(struct line *line, const struct run *run, enum diagnosis depth)
 bool
 diagnosis_has_tree(const struct run *run, enum reason why)
 {
-	return (why == REASON_TIMEOUT || why == REASON_SILENCE) &&
-	       run->tree.list.count > 0;
+	/* timeout(1) tells what it sends, and nothing else. */
+	return !run->options.is_timeout &&
+	       ((why == REASON_TIMEOUT || why == REASON_SILENCE) &&
+	        run->tree.list.count > 0);
 }
 
 /* "stopping 2 processes with SIGTERM: …" */
