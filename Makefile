@@ -30,7 +30,7 @@ PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/program
 FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
-SCRIPTS  := .ci/run bench/run tests/run tests/lint tests/install-tools \
+SCRIPTS  := .ci/run bench/run bench/picture tests/run tests/lint tests/install-tools \
 	tests/check tests/demo tests/fuzz/run $(wildcard examples/*)
 HOST_CC  := cc
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
