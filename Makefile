@@ -106,7 +106,7 @@ build/fuzz/%: tests/fuzz/%.c $(SOURCES) $(HEADERS)
 
 bench: wdrun
 	@tests/install-tools bench
-	@$(MAKE) --no-print-directory $(BENCHES)
+	@$(MAKE) --no-print-directory --silent $(BENCHES)
 	@bench/run ./wdrun build/bench
 
 build/bench/%: bench/%.c $(wildcard bench/*.h)
