@@ -31,9 +31,9 @@ PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/program
 FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
-SCRIPTS  := .ci/run bench/run tests/run tests/lint tests/install-tools \
-	tests/check tests/demo tests/fuzz/run $(wildcard examples/*.sh) \
-	completions/wdrun.bash
+SCRIPTS  := .ci/run bench/run bench/picture tests/run tests/lint \
+	tests/install-tools tests/check tests/demo tests/fuzz/run \
+	$(wildcard examples/*.sh) completions/wdrun.bash
 HOST_CC  := cc
 BIN       = $(DESTDIR)$(PREFIX)/bin
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
@@ -109,7 +109,7 @@ build/fuzz/%: tests/fuzz/%.c $(SOURCES) $(HEADERS)
 
 bench: wdrun
 	@tests/install-tools bench
-	@$(MAKE) --no-print-directory $(BENCHES)
+	@$(MAKE) --no-print-directory --silent $(BENCHES)
 	@bench/run ./wdrun build/bench
 
 build/bench/%: bench/%.c $(wildcard bench/*.h)

@@ -1,0 +1,450 @@
+#!/usr/bin/env bats
+#
+# Who types what README and manual show gets what they say: each command in them
+# runs here as it is written, but for those that docs.bats runs already, and for
+# the few of which it is said below why they do not. A command that is new in
+# them is run as well, and has to end with 0 where nothing else is told here.
+#
+# It runs in a room of its own, which is $HOME too. What is not installed, or
+# not wdrun's, is played by stand-ins, which note in the file ran that they were
+# run, and with what arguments.
+#
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load helper
+
+manual=$root/man/wdrun.1
+readme=$root/README.md
+
+# --- what they show ----------------------------------------------------------
+
+# Writes the commands of the README, each into a file of its own below shown/:
+# blocks of shell, and the lines of indented blocks. Those before which it says
+# `<!-- run: N -->` are the business of docs.bats.
+take_readme() {
+	awk '
+		function new() { file = sprintf("shown/readme-%02d", ++n) }
+		/^<!-- run: / { marked = 1; next }
+		/^```(sh|bash)$/ {
+			in_block = 1
+			if (!marked)
+				new()
+			next
+		}
+		/^```/ {
+			in_block = !in_block
+			marked = 0
+			file = ""
+			next
+		}
+		in_block { if (file != "") print >file; next }
+		/^    [^ ]/ && !in_item { new(); print substr($0, 5) >file; file = "" }
+		/^[^ ]/ { in_item = /^- / }
+	' "$readme"
+}
+
+# The same of the manual, with the escapes of mdoc undone.
+take_manual() {
+	sed -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(dq/"/g' -e 's/\\&//g' \
+		-e 's/\\e/\\/g' "$manual" | awk '
+		function new() { file = sprintf("shown/manual-%02d", ++n) }
+		/^\.Dl / { new(); print substr($0, 5) >file; file = "" }
+		/^\.Bd -literal/ { new(); next }
+		/^\.Ed/ { file = "" }
+		file != "" { print >file }'
+}
+
+# What they name in passing: "`make bench`", ".Ql killall -9 wdrun".
+named_in_passing() {
+	local what='(wdrun|make|man|kill|killall|pkill|unshare) [^`]*'
+	{
+		tr -s '\n ' ' ' <"$readme" | sed 's/```[^`]*```//g' |
+			grep -oE '`'"$what"'`' | tr -d '`'
+		sed -n 's/^\.Ql //p' "$manual" | sed 's/\\-/-/g' |
+			grep -E "^$what" | sed 's/ \([Nn]o .*\|[.,)]*\)$//'
+	} | sort -u
+}
+
+# --- what they are to do -----------------------------------------------------
+
+# What is not run, and why.
+never() {
+	case $1 in
+	'make test '*) echo "is what runs this" ;;
+	'make bench') echo "takes minutes, on a machine that does nothing else" ;;
+	'man wdrun' | 'man ./man/wdrun.1')
+		echo "docs.bats reads the page, and man(1) need not be there" ;;
+	*…* | *...*) echo "stands for many" ;;
+	'wdrun -k 1 -t 1' | 'wdrun --survivors=leave') echo "is no whole command" ;;
+	'kill -9' | 'kill -TSTP' | 'kill %1' | 'kill 0')
+		echo "is no whole command" ;;
+	'wdrun 1') echo "is a line of a file" ;;
+	*) return 1 ;;
+	esac
+}
+
+# Which test below does it, if it is not the one that does most.
+elsewhere() {
+	case $1 in
+	'* * * * * '*) echo cron ;;
+	make | 'make install '* | 'make demo '*) echo tree ;;
+	'killall -9 wdrun' | 'pkill -9 -f wdrun' | 'pkill -f wdrun')
+		echo namespace ;;
+	'wdrun --list '* | 'wdrun --cancel=nightly '* | 'wdrun --reap '* | \
+		'wdrun -n nightly -t 2h ./nightly.sh &'*) echo record ;;
+	*) return 1 ;;
+	esac
+}
+
+# tell EXAMPLE: sets wanted (the status), ran (by stand-ins, in this order),
+# before and after (commands around it, in the same room).
+tell() {
+	wanted=0 ran='' before=: after=:
+	case $1 in
+	'wdrun -t 30m -- ./review.sh') ran='review.sh ' ;;
+	'wdrun -l deploy.lock ./deploy '*)
+		ran='deploy '
+		after='is_held deploy.lock again 75' ;;
+	'wdrun -l deploy.lock -w 5m ./deploy '*)
+		before='hold deploy.lock'
+		ran='deploy ' ;;
+	'wdrun -l db.lock -l disk.lock -w never ./job '*)
+		before='hold disk.lock'
+		ran='job ' ;;
+	'wdrun -l db.lock -l disk.lock -w 1m -E 99 ./backup')
+		before='hold db.lock'
+		ran='backup ' ;;
+	'wdrun --pty --no-stdin ls --color=auto | less -R')
+		before='mkdir directory'
+		after='grep -q $'\''\e\[.*directory'\'' out' ;;
+	'claude_run_with_watchdog() {'*)
+		ran='claude -p the task --output-format stream-json --verbose'
+		after='cmp agent.log out && grep -q result out' ;;
+	'wdrun --pty --no-stdin -t 30m -i 10m --idle-unless-busy '*)
+		ran='claude -p review PR 1052 --output-format stream-json --verbose'
+		after='cmp agent.log out && grep -q result out' ;;
+	'wdrun -t 30m -- make check') after='grep -qx checked out' ;;
+	'wdrun -t 5m -s INT -k 10s ./integration-tests')
+		ran='integration-tests ' ;;
+	'out=$(wdrun ./start-server)')
+		ran='start-server '
+		after='grep -qx listening variable' ;;
+	'while read -r host; do'*)
+		before="printf '%s\\n' one two >hosts"
+		ran=$'ssh one uptime\nssh two uptime' ;;
+	'wdrun -t 1h --survivors=wait ./build.sh')
+		ran='build.sh '
+		after='[ -e built ]' ;;
+	'wdrun -i 1m -t 2h -- rsync -av --progress host:/data .')
+		ran='rsync -av --progress host:/data .' ;;
+	'wdrun -i 5m --idle-unless-busy --tee=build.log make')
+		after='grep -qx built build.log' ;;
+	'wdrun -t 60 ./job'*)
+		ran='job '
+		after='grep -qx done out
+			JOB_STATUS=3 again 0 && grep -qx failed out
+			JOB_STATUS=124 again 0 && grep -qx "took too long" out' ;;
+	'export WDRUN_REGISTRY='*)
+		before='mkdir -p .local/state' ;;
+	esac
+}
+
+# stand_in NAME [LINE...]: a program that notes its arguments, then does these.
+stand_in() {
+	printf '%s\n' '#!/bin/bash' 'echo "${0##*/} $*" >>"$HOME/ran"' \
+		"${@:2}" >"$1"
+	chmod +x "$1"
+}
+
+# hold FILE: for a moment.
+hold() {
+	"$WDRUN" --lock="$1" sleep 0.4 3>&- &
+	wait_until 30 test -s "$1"
+}
+
+# is_held FILE COMMAND...: COMMAND, while this shell holds FILE as scripts do.
+is_held() {
+	echo $$ >"$1"
+	"${@:2}"
+}
+
+# again STATUS: the example once more.
+again() {
+	run_example "$1" <"$example"
+}
+
+# In the room: the commands on stdin, and what they leave in $out.
+run_example() {
+	{
+		cat
+		echo 'status=$?; echo "${out-}" >variable; exit "$status"'
+	} >typed
+	complete bash typed
+	[ "$status" -eq "$1" ]
+}
+
+# enter_room NAME
+enter_room() {
+	mkdir -p "$1/bin" && cd "$1" || return
+	export HOME=$PWD XDG_STATE_HOME=$PWD/.local/state
+	export PATH=$PWD/bin:$PATH TERM=xterm task='the task'
+	unset WDRUN_REGISTRY MAKEFLAGS MAKELEVEL LS_COLORS
+	ln -s "$WDRUN" bin/wdrun
+	printf '%s\n' 'all:;@echo built' 'check:;@echo checked' >Makefile
+
+	local name
+	for name in review.sh deploy backup integration-tests poll.sh; do
+		stand_in "$name"
+	done
+	stand_in job 'exit "${JOB_STATUS:-0}"'
+	stand_in start-server 'sleep 1000 &' 'echo listening'
+	stand_in build.sh '(sleep 0.3; touch built) &'
+	stand_in nightly.sh 'sleep 1000'
+	stand_in bin/ssh 'cat >/dev/null' # as it does: the lines of others
+	stand_in bin/rsync
+	stand_in bin/claude '[ -t 1 ] || exit 3' \
+		'echo '\''{"type":"result","subtype":"success"}'\'
+}
+
+# In a shell of its own, as an example may change anything of it.
+walk() {
+	local text wanted ran before after example=$PWD/$1
+	text=$(<"$example")
+	tell "$text"
+	enter_room "room-${1##*/}"
+	eval "$before"
+	run_example "$wanted" <"$example"
+	[ -z "$ran" ] || diff ran - <<<"$ran"
+	eval "$after"
+}
+
+# taken KIND: the files of the examples of which elsewhere says that.
+taken() {
+	local file
+	mkdir -p shown
+	take_readme
+	take_manual
+	for file in shown/*; do
+		if [ "$(elsewhere "$(<"$file")" || echo here)" = "$1" ] &&
+			! never "$(<"$file")" >/dev/null; then
+			echo "$file"
+		fi
+	done
+}
+
+# --- the walk ----------------------------------------------------------------
+
+@test "the examples of README and manual end as they say, and do what they say" {
+	local file
+	taken here >files
+	[ "$(grep -c readme files)" -ge 5 ]
+	[ "$(grep -c manual files)" -ge 10 ]
+
+	while read -r file; do
+		echo "=== $file" && cat "$file"
+		(walk "$file")
+	done <files
+}
+
+# Where the shell adds something, which differs, docs.bats cannot compare.
+@test "what the README shows without a shell's own words is printed" {
+	awk '
+		/^```sh$/ { file = "block"; printf "" >file; next }
+		/^```$/ && file == "" && told { file = "expected"; next }
+		/^```$/ && file == "block" { close(file); file = "" ; next }
+		/^```$/ && file == "expected" { exit }
+		/^It prints, with what the shell adds:$/ { told = 1 }
+		file != "" { print >file }
+	' "$readme"
+	[ "$(wc -l <expected)" -eq 1 ]
+	enter_room room
+	run_example 137 <../block
+
+	# Who is there to be killed is a matter of the moment.
+	sed -E 's/[0-9]+/N/g' err >printed
+	sed -E 's/[0-9]+/N/g; s/, killing .*//' ../expected >beginning
+	grep -qF "$(<beginning)" printed
+	grep -qE ', killing N process(es)?: .*sleep N' printed
+}
+
+@test "the commands that they name in passing are known to a test" {
+	local name
+	named_in_passing >names
+	[ "$(wc -l <names)" -ge 8 ]
+
+	while read -r name; do
+		never "$name" || elsewhere "$name" || {
+			echo "say in never() or elsewhere(), or run: $name"
+			return 1
+		}
+	done <names
+}
+
+# --- with others on the machine, or none -------------------------------------
+
+# As cron does: by sh, at home, with next to nothing in the environment. /srv
+# and /run are this namespace's own.
+as_cron() {
+	local line=$1
+	complete unshare --mount bash -c '
+		mount --make-rprivate / && mount -t tmpfs none /run &&
+			mount -t tmpfs none /srv || exit 99
+		mkdir -p /run/lock /srv/review && cp review-poll.sh /srv/review
+		exec env -i HOME="$HOME" LOGNAME=me SHELL=/bin/sh \
+			WDRUN_TEST="$WDRUN_TEST" \
+			PATH="$HOME/bin:/usr/bin:/bin" sh -c "$1"' - \
+		"${line#'* * * * * '}"
+}
+
+@test "the lines for cron run as cron runs them" {
+	local file
+	need_root
+	need unshare
+	taken cron >files
+	[ "$(wc -l <files)" -ge 3 ]
+
+	while read -r file; do
+		(
+			line=$(<"$file")
+			echo "=== $line"
+			enter_room "room-${file##*/}"
+			stand_in review-poll.sh
+			as_cron "$line"
+			[ "$status" -eq 0 ]
+			[ -z "$output$stderr" ]
+			[[ $line == *"./$(<ran)" || $line == *"./$(tr -d ' ' <ran)" ]]
+		)
+	done <files
+}
+
+# killall and pkill are told by name what to kill: in a namespace where there is
+# nobody else of that name.
+@test "killall finds one of the two processes of wdrun, pkill -f both" {
+	local by
+	need_root
+	need unshare pkill killall
+	enter_room room
+	for by in 'killall -9 wdrun' 'pkill -9 -f wdrun' 'pkill -f wdrun'; do
+		named_in_passing | grep -qxF "$by"
+		echo "=== $by"
+		printf '%s\n' 'wdrun -n nightly sleep 1000 >said 2>&1 &' \
+			'until wdrun --list | grep -q running; do sleep 0.05; done' \
+			'[ $$ -eq 1 ] && cd / && # where no path tells where this is' \
+			"$by" 'wait $!' 'echo "status $?"' \
+			'wdrun --list | grep -c orphaned' \
+			'wdrun --reap' 'pgrep -x sleep' >script
+		complete unshare --pid --fork --mount-proc bash <script
+		case $by in
+		killall*) # the other one ends the run
+			[ "$output" = $'status 137\n0' ]
+			grep -q '^wdrun: the front (PID [0-9]*) was killed' said ;;
+		'pkill -9'*)
+			[ "$output" = $'status 137\n1' ]
+			[[ $stderr == *"wdrun: run "*"(nightly): "* ]] ;;
+		*)
+			[ "$output" = $'status 143\n0' ] ;;
+		esac
+	done
+}
+
+# --- runs on record ----------------------------------------------------------
+
+# typed_with TEXT: the file of the example that begins so.
+typed_with() {
+	local file
+	for file in shown/*; do
+		[[ $(<"$file") != "$1"* ]] || echo "$PWD/$file"
+	done | head -n 1
+}
+
+nightly_is_listed() {
+	wdrun --list | grep -q ' nightly '
+}
+
+# Who types the manual's lines does it one after the other.
+@test "the commands for runs on record show a run, stop it, and clean up" {
+	local list json cancel reap lines
+	need jq
+	taken record >files
+	list=$(typed_with 'wdrun --list  ')
+	json=$(typed_with 'wdrun --list --json')
+	cancel=$(typed_with 'wdrun --cancel=')
+	reap=$(typed_with 'wdrun --reap')
+	mapfile -t lines <"$(typed_with 'wdrun -n nightly')"
+	[ "${#lines[@]}" -eq 3 ]
+	[ "$(wc -l <files)" -eq 5 ]
+	enter_room room
+
+	start bash -c "${lines[0]} wait \$!"
+	nightly=$started
+	wait_until 30 nightly_is_listed
+	wait_until 30 grep -q nightly ran
+	run_example 0 <<<"${lines[1]}"
+	[[ $output == *nightly*running*./nightly.sh* ]]
+	run_example 0 <<<"${lines[2]}"
+	wait_until 30 is_dead "$nightly"
+	wait "$nightly" || [ $? -eq 143 ]
+
+	wdrun -n nightly sleep 1000 3>&- &
+	nightly=$!
+	wait_until 30 nightly_is_listed
+	run_example 0 <"$list"
+	diff <(sed 's/.*# //' "$list") <(head -n 1 out | tr -s ' ')
+	run_example 0 <"$json"
+	jq -e '.[0].name == "nightly" and length == 1' out
+	run_example 0 <"$cancel"
+	wait_until 30 is_dead "$nightly"
+	run_example 1 <"$cancel"
+	run_example 0 <"$reap"
+	[ -z "$output$stderr" ]
+}
+
+# --- this tree ---------------------------------------------------------------
+
+# A copy in which all is made, wdrun being the one that is tested.
+copy_tree() {
+	cp -a "$root"/{Makefile,watchdog.[ch],src,man,README.md,examples} .
+	mkdir tests
+	cp -a "$root"/tests/{demo,install-tools,run} tests
+	mkdir -p build/default/src
+	make --touch wdrun >/dev/null
+	install -m 755 "$WDRUN" build/default/wdrun
+	install -m 755 "$WDRUN" wdrun
+}
+
+@test "make, make demo and make install do what the README says" {
+	local file text
+	taken tree >files
+	[ "$(wc -l <files)" -eq 3 ]
+	(
+		enter_room tree
+		rm Makefile
+		copy_tree
+		while read -r file; do
+			text=$(<"../$file")
+			echo "=== $text"
+			case $text in
+			'make install '*)
+				# The second form first: it is for everybody.
+				[[ $text == *'# or PREFIX=$HOME/.local' ]]
+				run_example 0 <<<"make install ${text#*# or }"
+				[ "$(.local/bin/wdrun --version)" = "$(wdrun --version)" ]
+				cmp man/wdrun.1 .local/share/man/man1/wdrun.1
+				((EUID == 0)) || continue
+				complete unshare --mount bash -c '
+					mount --make-rprivate / &&
+						mount -t tmpfs none /usr/local &&
+						. "$1" && /usr/local/bin/wdrun --version' \
+					- "../$file"
+				[ "$status" -eq 0 ] ;;
+			'make demo '*)
+				run_example 0 <"../$file"
+				[ "$(grep -c 'still running: [0-9]' out)" -ge 1 ]
+				[ "$(tail -n 1 out)" = '    still running: nothing' ] ;;
+			*)
+				run_example 0 <"../$file"
+				[ -x wdrun ] ;;
+			esac
+		done <../files
+	)
+}
