@@ -114,14 +114,14 @@ told() {
 @test "a script that has the lock and becomes wdrun has it still, whoever looks at it" {
 	local -
 	set +T
-	local i pids=()
-	for i in {1..3}; do
+	local pids=()
+	for _ in {1..3}; do
 		until [ -e stop ]; do
 			"$WDRUN" --lock=lock true || true
 		done 2>/dev/null 3>&- &
 		pids+=($!)
 	done
-	for i in {1..20}; do
+	for _ in {1..20}; do
 		bash -c 'until (set -C; echo $$ >lock) 2>/dev/null; do
 				sleep 0.01
 			done
@@ -173,7 +173,6 @@ told() {
 }
 
 @test "who waits for a lock and is stopped does not get it, until he goes on" {
-	local i
 	hold_flock lock
 	# A job of its own: SIGTSTP stops no orphaned group.
 	start bash -mc '"$WDRUN" --lock=lock --lock-wait=60 touch ran &
@@ -187,7 +186,7 @@ told() {
 	wait_until 30 is_stopped "$ready"
 
 	release
-	for i in {1..10}; do
+	for _ in {1..10}; do
 		flock -n lock true
 		sleep 0.03
 	done
@@ -241,6 +240,44 @@ is_in_call() {
 	[ ! -e ran ]
 	[[ $(told) == "wdrun: --lock: cannot wait for 'lock': "* ]]
 	says lock "$holder"
+	release
+}
+
+@test "a lock that was removed is had though nobody tells of files, and it is still locked" {
+	hold_flock lock
+	start "$PROGRAMS/deny" inotify_init1 -- "$WDRUN" --lock=lock \
+		--lock-wait=5 touch ran
+	wait_until 30 has_helper_but "$started" ''
+	rm lock
+	finish
+
+	[ "$status" -eq 0 ]
+	[ -e ran ]
+	release
+}
+
+@test "a zombie is dead also where /proc is of others" {
+	need_root
+	complete unshare --pid --fork sh -c '
+		sh -c "sleep 0.1 & echo \$! >lock; exec sleep 1000" &
+		until [ -s lock ]; do sleep 0.02; done
+		"$WDRUN" --lock=lock --lock-wait=3 touch ran
+		status=$?
+		kill -KILL $!
+		exit $status'
+
+	[ "$status" -eq 0 ]
+	[ -e ran ]
+}
+
+# FAT, say, which keeps times to two seconds.
+@test "a lock has its owner where the file system rounds times" {
+	hold sh -c 'echo $$ >lock; echo "ready $$"; exec sleep 1000'
+	touch -d '2 seconds ago' lock
+	complete "$WDRUN" --lock=lock touch ran
+
+	[ "$status" -eq 75 ]
+	says lock "$held_by"
 	release
 }
 
