@@ -289,6 +289,82 @@ two_are_ready() {
 	[ ! -e lock ]
 }
 
+# --- what is in its way ------------------------------------------------------
+
+@test "a file on a file system that hangs does not keep the start from being ended" {
+	with_hung_fs 'hang_fs
+		"$WDRUN" --lock="$PWD/run.lock" --cleanup="$PWD/mnt/other" \
+			touch ran &
+		until ! cmp -s /proc/$!/cmdline /proc/$$/cmdline; do
+			sleep 0.02
+		done
+		sleep 0.2
+		kill -TERM $!
+		for i in {1..150}; do
+			[ -e /proc/$!/fd/0 ] || break
+			sleep 0.02
+		done
+		[ ! -e /proc/$!/fd/0 ] || echo hangs
+		[ ! -e run.lock ] || flock -n run.lock true || echo held
+		kill -KILL $server
+		wait $!
+		echo "status $?"'
+	finish
+
+	grep -qx 'status 143' out
+	no grep -qx 'hangs\|held' out
+	[ ! -e ran ]
+	nobody_is_left
+}
+
+# Starts a run whose end takes half a second more, before each file. Sets helper
+# to what removes them, when that is at it.
+start_slow_end() {
+	need strace
+	start "$WDRUN" --lock=lock "${both[@]}" ./script \
+		'until [ -e go ]; do sleep 0.02; done; exit 3'
+	await_ready
+	await_watchers
+	strace -f --seccomp-bpf -qq -o /dev/null -e trace=unlink \
+		-e inject=unlink:delay_enter=500000 -p "$supervisor" \
+		2>/dev/null 3>&- &
+	tracer=$!
+	wait_until 30 grep -q "TracerPid:.$tracer" "/proc/$supervisor/status"
+	touch go
+	wait_until 30 has_helper
+}
+
+has_helper() {
+	is_dead "$target" && helper=$(children_of "$supervisor") &&
+		[[ $helper =~ ^[0-9]+$ ]] && [ "$helper" != "$target" ]
+}
+
+@test "what removes the files may be killed" {
+	start_slow_end
+	kill -KILL "$helper"
+	finish
+	wait "$tracer" || true
+
+	[ "$status" -eq 3 ]
+	both_are_gone
+	[ ! -e lock ]
+	both_are_told
+}
+
+@test "what removes the files may be stopped" {
+	SECONDS=0
+	start_slow_end
+	kill -STOP "$helper"
+	finish
+	wait "$tracer" || true
+
+	[ "$status" -eq 3 ]
+	((SECONDS < 4))
+	both_are_gone
+	[ ! -e lock ]
+	both_are_told
+}
+
 # --- whose they are ----------------------------------------------------------
 
 @test "a lock that somebody outside holds is not removed" {
@@ -358,6 +434,13 @@ two_are_ready() {
 @test "the stale PID lock of an earlier script is removed" {
 	dead_pid >lock
 	complete "$WDRUN" --cleanup=lock true
+
+	[ "$status" -eq 0 ]
+	[ ! -e lock ]
+}
+
+@test "a lock that names a watcher, as the parent of the script, is removed" {
+	complete "$WDRUN" --cleanup=lock sh -c 'echo $PPID >lock'
 
 	[ "$status" -eq 0 ]
 	[ ! -e lock ]
@@ -555,12 +638,12 @@ two_are_ready() {
 	both_are_gone
 }
 
-# A waiting run, named LOCK, is over while another that made it, with COMMAND,
-# goes on.
+# A waiting run, which calls it LOCK or else as NAME says, is over while another
+# that made it, with COMMAND, goes on.
 lock_outlives_a_waiting_run() {
-	local lock=$1 command=$2
+	local lock=$1 command=$2 name=${3-$1}
 	rm -f over go
-	begin waiter "$WDRUN" --cleanup="$lock" sh -c 'echo "ready $$"
+	begin waiter "$WDRUN" --cleanup="$name" sh -c 'echo "ready $$"
 		until [ -e over ]; do sleep 0.02; done'
 	waiter=$begun
 	await_ready waiter.out
@@ -587,6 +670,76 @@ lock_outlives_a_waiting_run() {
 @test "the lock of a run that goes on is left, also where its name ends in a slash" {
 	lock_outlives_a_waiting_run lock/ 'mkdir lock'
 	lock_outlives_a_waiting_run lock// 'mkdir lock'
+}
+
+@test "the lock of a run that goes on is left, also where the other one spells it differently" {
+	local name
+	for name in place//lock ./place/./lock place/lock/.; do
+		lock_outlives_a_waiting_run place/lock 'mkdir place place/lock' \
+			"$name"
+		rmdir place
+	done
+}
+
+# As root, who may read everything otherwise; nobody else gets to this place.
+@test "the lock of a run that goes on is left, also where its directory cannot be read" {
+	need_root
+	mkdir -m 0300 place
+	begin waiter setpriv --bounding-set -dac_override,-dac_read_search \
+		"$WDRUN" --cleanup=place/lock sh -c 'echo "ready $$"
+			ls place && exit 1
+			until [ -e over ]; do sleep 0.02; done'
+	waiter=$begun
+	await_ready waiter.out
+	start "$WDRUN" --cleanup=place/lock sh -c 'mkdir place/lock
+		echo "ready $$"
+		until [ -e go ]; do sleep 0.02; done'
+	await_ready
+
+	touch over
+	end "$waiter"
+	[ "$status" -eq 0 ]
+	[ -d place/lock ]
+
+	touch go
+	finish
+	[ ! -e place/lock ]
+}
+
+@test "the lock of a run that goes on is left, also where its birth is not known" {
+	# Polls for the lock until it has one with the number of before, where
+	# the file system gives numbers away again.
+	cat >take <<-'END'
+		#!/bin/sh
+		until mkdir lock 2>/dev/null; do sleep 0.02; done
+		for i in $(seq 100); do
+			[ "$(stat -c %i lock)" != "$1" ] || break
+			rmdir lock
+			mkdir lock
+		done
+	END
+	chmod +x take
+	begin waiter "$PROGRAMS/deny" statx -- "$WDRUN" --cleanup=lock sh -c \
+		'echo "ready $$"; until [ -e over ]; do sleep 0.02; done'
+	waiter=$begun
+	await_ready waiter.out
+	mkdir lock # as somebody outside
+	start "$PROGRAMS/deny" statx -- "$WDRUN" --cleanup=lock sh -c \
+		'echo "polls $$"; ./take "$1"; echo "ready $$"
+		until [ -e go ]; do sleep 0.02; done' - "$(stat -c %i lock)"
+	wait_until 30 grep -q polls out
+	rmdir lock
+	await_ready
+
+	touch over
+	end "$waiter"
+	[ "$status" -eq 0 ]
+	[ -d lock ]
+
+	# That it is its own, and not the one from before, nobody can tell.
+	touch go
+	finish
+	[ "$status" -eq 0 ]
 }
 
 @test "the last of the runs that overlap removes the lock that one has left" {
@@ -619,6 +772,27 @@ lock_outlives_a_waiting_run() {
 			pids+=($!)
 		done
 		wait_until 30 all_are_ready 8
+		touch go
+		wait "${pids[@]}"
+		[ ! -e lock ]
+	done
+}
+
+@test "of runs that end at the same time, one removes the file" {
+	local -
+	set +T
+	local i pids
+	for _ in {1..5}; do
+		pids=()
+		rm -f go ready
+		for i in {1..4}; do
+			"$WDRUN" --cleanup=lock sh -c ': >lock
+				echo ready >>ready
+				until [ -e go ]; do sleep 0.02; done' \
+				2>/dev/null 3>&- &
+			pids+=($!)
+		done
+		wait_until 30 all_are_ready 4
 		touch go
 		wait "${pids[@]}"
 		[ ! -e lock ]

@@ -1,0 +1,368 @@
+#!/usr/bin/env bats
+#
+# Promise 5: --lock, where two do something at the same moment. So that they do,
+# strace(1) holds one of them up, and where that is to last, is held up itself.
+#
+# shellcheck disable=SC2016,SC2154,SC2030,SC2031
+
+load helper
+load relays
+
+setup() {
+	common_setup
+	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+}
+
+# hold COMMAND...: in the background, until it says `ready PID`. Sets holder, and
+# held_by, that PID.
+hold() {
+	local -
+	set +T
+	: >holder.out
+	"$PROGRAMS/launch" --defaults "$@" >holder.out 2>holder.err 3>&- &
+	holder=$!
+	await_ready holder.out
+	held_by=$ready
+}
+
+hold_lock() {
+	hold "$WDRUN" --lock=lock "$PROGRAMS/sigcount"
+}
+
+# hold_flock FILE: as flock(1) does, without a PID in it.
+hold_flock() {
+	hold bash -c 'exec 9>"$1"; flock 9; echo "ready $$"; exec sleep 1000' - \
+		"$1"
+}
+
+release() {
+	kill -KILL "$held_by"
+	wait_until 30 is_dead "$holder"
+	wait "$holder" || true
+}
+
+# A wdrun that is not executed yet does not sleep in wdrun.
+is_waiting() {
+	look_at "$1"
+	[ "$process_state" = S ] && [ "/proc/$1/exe" -ef "$WDRUN" ] &&
+		[ -z "$(supervisor_of "$1")" ]
+}
+
+# Its helper sleeps in flock(2), and is not OTHER.
+has_helper_but() {
+	helper=$(children_of "$1")
+	[ -n "$helper" ] && [ "$helper" != "$2" ] &&
+		[ "$(<"/proc/$helper/comm")" = wd-lock ] && is_waiting_in "$helper"
+}
+
+is_waiting_in() {
+	look_at "$1"
+	[ "$process_state" = S ]
+}
+
+# start_under STRACE-OPTION... -- COMMAND...
+start_under() {
+	local -
+	set +T
+	local options=()
+	need strace
+	while [ "$1" != -- ]; do
+		options+=(-e "$1")
+		shift
+	done
+	shift
+	start strace -f -qq -o trace "${options[@]}" "$@"
+}
+
+says() {
+	[ "$(cat "$1" 2>/dev/null)" = "$2" ]
+}
+
+dead_pid() {
+	sh -c 'echo $$'
+}
+
+# What was told. wdrun makes absolute the names that it was given: here they are
+# as they were.
+told() {
+	sed "s|'$PWD/|'|g" err
+}
+
+# --- who looks, and who has --------------------------------------------------
+
+@test "who is late to lock the file that he made does not remove that of the one who has it" {
+	local tracer
+	start_under trace=flock,linkat inject=linkat:error=ENOENT \
+		inject=flock:delay_enter=1000000:when=2 -- \
+		"$WDRUN" --lock=lock touch ran
+	tracer=$started
+	wait_until 30 test -e lock
+	kill -STOP "$tracer"
+	[ ! -s lock ]
+	hold_lock
+
+	kill -CONT "$tracer"
+	finish
+	[ "$status" -eq 75 ]
+	[ ! -e ran ]
+	says lock "$holder"
+	no flock -n lock true
+	release
+	[ ! -e lock ]
+}
+
+@test "a script that has the lock and becomes wdrun has it still, whoever looks at it" {
+	local -
+	set +T
+	local pids=()
+	for _ in {1..3}; do
+		until [ -e stop ]; do
+			"$WDRUN" --lock=lock true || true
+		done 2>/dev/null 3>&- &
+		pids+=($!)
+	done
+	for _ in {1..20}; do
+		bash -c 'until (set -C; echo $$ >lock) 2>/dev/null; do
+				sleep 0.01
+			done
+			exec "$WDRUN" --lock=lock true' 2>>errors &&
+			echo got it
+	done >got
+	touch stop
+	wait "${pids[@]}"
+
+	[ "$(wc -l <got)" -eq 20 ]
+	[ ! -s errors ]
+	[ ! -e lock ]
+}
+
+@test "who opens a held lock to write, and cannot have it, does not make it stay" {
+	hold_lock
+	run -1 bash -c 'exec 9>lock; flock -n 9'
+	[ -e lock ] && [ ! -s lock ]
+	run -75 "$WDRUN" --lock=lock true
+
+	release
+	[ ! -e lock ]
+}
+
+# --- who waits ---------------------------------------------------------------
+
+@test "who waits for one of two locks does not keep the other" {
+	local first
+	hold_flock b
+	start "$WDRUN" --lock=a --lock=b --lock-wait=60 touch ran
+	wait_until 30 has_helper_but "$started" ''
+	first=$helper
+	# In the other order, and it has one now.
+	flock a sh -c 'touch has-a
+		until [ -e go ]; do sleep 0.02; done
+		flock -w 5 b touch has-both' 3>&- &
+	other=$!
+	wait_until 30 test -e has-a
+
+	release
+	wait_until 30 has_helper_but "$started" "$first"
+	touch go
+	wait "$other"
+	[ -e has-both ]
+	finish
+	[ "$status" -eq 0 ]
+	[ -e ran ]
+	[ ! -e a ] && [ ! -e b ]
+}
+
+@test "who waits for a lock and is stopped does not get it, until he goes on" {
+	hold_flock lock
+	# A job of its own: SIGTSTP stops no orphaned group.
+	start bash -mc '"$WDRUN" --lock=lock --lock-wait=60 touch ran &
+		echo "ready $!"
+		status=148 # stopped
+		while ((status > 128)); do wait $!; status=$?; done
+		echo "over $status"'
+	await_ready
+	wait_until 30 has_helper_but "$ready" ''
+	kill -TSTP "$ready"
+	wait_until 30 is_stopped "$ready"
+
+	release
+	for _ in {1..10}; do
+		flock -n lock true
+		sleep 0.03
+	done
+	[ ! -e ran ]
+	kill -CONT "$ready"
+	finish
+	[[ $output == *"over 0" ]]
+	[ -e ran ] && [ ! -e lock ]
+}
+
+@test "a lock that changes hands just before it is waited for is not missed" {
+	local tracer first second
+	hold sh -c 'echo $$ >lock; echo "ready $$"; exec sleep 1000'
+	first=$held_by
+	sleep 1000 3>&- &
+	second=$!
+	start_under trace=inotify_init1 \
+		inject=inotify_init1:delay_enter=1000000:when=1 -- \
+		"$WDRUN" --lock=lock --lock-wait=10 touch ran
+	tracer=$started
+	wait_until 30 is_in_call "$tracer" inotify_init1
+	kill -STOP "$tracer"
+	mv lock moved
+	echo "$second" >lock
+	kill -CONT "$tracer"
+	wait_until 30 wdrun_of "$tracer"
+	wait_until 30 is_waiting "$front"
+
+	rm lock # and nobody dies
+	finish
+	[ "$status" -eq 0 ]
+	[ -e ran ]
+	is_alive "$first" && is_alive "$second"
+	kill -KILL "$second"
+	wait "$second" || true
+	release
+}
+
+# is_in_call TRACER CALL: strace holds the call up.
+is_in_call() {
+	grep -q "$2(" trace
+}
+
+@test "a run that cannot be told of signals does not wait for a lock" {
+	hold_lock
+	start_under trace=signalfd4 inject=signalfd4:error=EMFILE -- \
+		"$WDRUN" --lock=lock --lock-wait=5 touch ran
+	finish
+
+	[ "$status" -eq 125 ]
+	[ ! -e ran ]
+	[[ $(told) == "wdrun: --lock: cannot wait for 'lock': "* ]]
+	says lock "$holder"
+	release
+}
+
+@test "a lock that was removed is had though nobody tells of files, and it is still locked" {
+	hold_flock lock
+	start "$PROGRAMS/deny" inotify_init1 -- "$WDRUN" --lock=lock \
+		--lock-wait=5 touch ran
+	wait_until 30 has_helper_but "$started" ''
+	rm lock
+	finish
+
+	[ "$status" -eq 0 ]
+	[ -e ran ]
+	release
+}
+
+@test "a zombie is dead also where /proc is of others" {
+	need_root
+	complete unshare --pid --fork sh -c '
+		sh -c "sleep 0.1 & echo \$! >lock; exec sleep 1000" &
+		until [ -s lock ]; do sleep 0.02; done
+		"$WDRUN" --lock=lock --lock-wait=3 touch ran
+		status=$?
+		kill -KILL $!
+		exit $status'
+
+	[ "$status" -eq 0 ]
+	[ -e ran ]
+}
+
+# FAT, say, which keeps times to two seconds.
+@test "a lock has its owner where the file system rounds times" {
+	hold sh -c 'echo $$ >lock; echo "ready $$"; exec sleep 1000'
+	touch -d '2 seconds ago' lock
+	complete "$WDRUN" --lock=lock touch ran
+
+	[ "$status" -eq 75 ]
+	says lock "$held_by"
+	release
+}
+
+# --- who is killed -----------------------------------------------------------
+
+# Frozen, so that it does not even die of SIGKILL.
+freeze() {
+	freezer=/sys/fs/cgroup/freezer
+	[ -w "$freezer/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
+	freezer+=/wdrun-test-$$-races-$BATS_TEST_NUMBER
+	mkdir "$freezer"
+	echo "$1" >"$freezer/cgroup.procs"
+	echo FROZEN >"$freezer/freezer.state"
+	wait_until 30 grep -q FROZEN "$freezer/freezer.state"
+}
+
+thaw() {
+	echo THAWED >"$freezer/freezer.state"
+	wait_until 30 is_dead "$1"
+	wait_until 30 rmdir "$freezer" 2>/dev/null
+}
+
+# SIGKILL is on its way to it: bit 8 of the mask, proc(5).
+is_being_killed() {
+	grep -q '^S[hi][dg]Pnd:.*[13579bdf]..$' "/proc/$1/status"
+}
+
+@test "a front that is killed during the kill leaves the lock to the supervisor" {
+	start "$WDRUN" --lock=lock -k 100ms "$PROGRAMS/escape" fork setsid
+	await_ready
+	await_watchers
+	freeze "$ready"
+	kill -TERM "$front"
+	wait_until 30 is_being_killed "$ready"
+	says lock "$front"
+
+	kill -KILL "$front"
+	wait_until 3 says lock "$supervisor"
+	is_alive "$ready"
+	run -75 "$WDRUN" --lock=lock true
+
+	thaw "$ready"
+	finish
+	wait_until 30 test ! -e lock
+}
+
+# --- what is told ------------------------------------------------------------
+
+@test "why there is no process for the supervisor is told, also with locks" {
+	need_root
+	complete bash -c 'ulimit -u 1
+		exec setpriv --reuid 65534 --clear-groups "$WDRUN" \
+			--lock=/tmp/wdrun-$$.lock -c /tmp/wdrun-$$/no true'
+
+	[ "$status" -eq 125 ]
+	[[ $stderr == *"cannot start the supervisor: Resource temporarily unavailable" ]]
+	[ ! -e "/tmp/wdrun-$started.lock" ]
+}
+
+# As by chattr(1) +i, which not each file system knows.
+@test "a file that cannot be removed is not told to be another user's" {
+	dead_pid >lock
+	start_under trace=unlink,unlinkat inject=unlink,unlinkat:error=EPERM -- \
+		"$WDRUN" --lock=lock touch ran
+	finish
+	[ "$status" -eq 125 ]
+	[ ! -e ran ]
+	[ "$(told)" = "wdrun: --lock: 'lock': Operation not permitted" ]
+
+	start_under trace=unlink,unlinkat inject=unlink,unlinkat:error=EPERM -- \
+		"$WDRUN" --cleanup=lock true
+	finish
+	[ "$status" -eq 0 ]
+	[ "$(told)" = "wdrun: --cleanup: 'lock' is left: Operation not permitted" ]
+}
+
+@test "a /proc of others does not tell who holds the lock" {
+	need_root
+	complete unshare --pid --fork sh -c 'sleep 1000 & echo $! >lock
+		"$WDRUN" --lock=lock touch ran
+		status=$?
+		kill -KILL $!
+		exit $status'
+
+	[ "$status" -eq 75 ]
+	[ ! -e ran ]
+	[ "$(told)" = "wdrun: --lock: 'lock' is held by another process" ]
+}
