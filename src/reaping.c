@@ -222,7 +222,7 @@ reaping_is_old(const struct stat *file)
 
 /* All of its processes are dead, and their PIDs mean others now. Of a file that
  * was not changed since then, the maker is dead as well. */
-void
+int
 reaping_drop(const struct record *record, const struct reaping *reaping)
 {
 	const struct entry *const entry = &record->entry;
@@ -231,9 +231,9 @@ reaping_drop(const struct record *record, const struct reaping *reaping)
 	struct stat file;
 
 	if (flock(record->fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
-		return;
+		return -1;
 	if (!is_on_record(record))
-		return;
+		return 0;
 	add_run(&line, entry);
 	line_add(&line, ": was from before the last boot");
 	remove_locks(&line, entry);
@@ -242,6 +242,10 @@ reaping_drop(const struct record *record, const struct reaping *reaping)
 		    reaping_is_old(&file))
 			clean_up(&line, &entry->cleanups[i]);
 	}
-	if (strike(&line, record) == -1 || !reaping->is_quiet)
+
+	const int result = strike(&line, record);
+
+	if (result == -1 || !reaping->is_quiet)
 		message("%s", text);
+	return result;
 }

@@ -16,6 +16,17 @@ setup() {
 	make_registry
 }
 
+# Of a wdrun below strace. Sets front and supervisor.
+has_traced_target() {
+	front=$(children_of "$started" | head -n 1) &&
+		supervisor=$(children_of "$front" | head -n 1) &&
+		[ -n "$(children_of "$supervisor")" ]
+} 2>/dev/null
+
+has_an_entry() {
+	[ -n "$(ids)" ]
+}
+
 # --- what is proven ----------------------------------------------------------
 
 @test "--reap ends a daemon that both watchers left behind, and says so" {
@@ -507,6 +518,50 @@ it lives" ]
 	wait "$started" || true
 	is_on_record
 	spares "$living"
+}
+
+@test "a run starts also where a file of a run from before the last boot hangs" {
+	export BATS_TEST_DIRNAME
+	with_hung_fs '. "$BATS_TEST_DIRNAME/orphans.bash"
+		export WDRUN_REGISTRY=$PWD/registry
+		hang_fs
+		dead="1 1"
+		forge boot=0 lock="$PWD/mnt/x" cleanup="0 0 0 $PWD/mnt/x"
+		"$WDRUN" --name=daily echo started
+		echo "status $?"
+		is_on_record && echo "on record"
+		kill -KILL "$server"'
+	finish
+
+	[ "$output" = "started
+status 0
+on record" ]
+	[ -z "$stderr" ]
+}
+
+@test "a run whose front died before its target was on record can be reaped" {
+	local front supervisor id
+	need_root
+	need strace
+	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	# The watchers sleep, while the target goes on record without its front.
+	start strace -f -qq -o trace -e trace=setsid,poll,ppoll \
+		-e inject=setsid:delay_enter=500000 \
+		-e inject=poll,ppoll:delay_enter=20000000 \
+		"$WDRUN" --name=job sleep 1000
+	wait_until 30 has_traced_target
+	kill -KILL "$front"
+	wait_until 30 has_an_entry
+	kill -KILL "$supervisor"
+	finish || true
+	id=$(ids)
+	is_on_record
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	[[ $stderr == "wdrun: run $id (job): no process of it was left"* ]]
 }
 
 @test "an entry that cannot be read is told and left alone" {
