@@ -621,6 +621,51 @@ on record" ]
 	[[ $stderr == *"; removed '$PWD/own.lock'" ]]
 }
 
+@test "a file without a PID is left to strangers where nobody of the run was left" {
+	echo data >strange.txt
+	: >empty
+	mkdir directory
+	forge cleanup="0 0 0 $PWD/strange.txt" cleanup="0 0 0 $PWD/empty" \
+		cleanup="0 0 0 $PWD/directory"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	[ "$(cat strange.txt)" = data ]
+	[ ! -e empty ]
+	[ ! -e directory ]
+	[[ $stderr == *"; left '$PWD/strange.txt', which may be somebody else's"* ]]
+	is_off_the_record
+}
+
+@test "a file without a PID goes with the run whose processes had it, if it is no older" {
+	echo data >older
+	sleep 1.1
+	forge cleanup="0 0 0 $PWD/older" cleanup="0 0 0 $PWD/own"
+	live WDRUN_ID="$id"
+	echo data >own
+
+	reap
+
+	[ "$status" -eq 0 ]
+	[ ! -e own ]
+	[ -e older ]
+	is_off_the_record
+}
+
+@test "the file in a directory is removed before that, in whatever order they are named" {
+	mkdir d
+	echo "${dead% *}" >d/pid
+	forge cleanup="0 0 0 $PWD/d" cleanup="0 0 0 $PWD/d/pid"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	[ ! -e d ]
+	[[ $stderr == *"; removed '$PWD/d/pid'; removed '$PWD/d'" ]]
+	is_off_the_record
+}
+
 @test "the files of a run of which something is left stay as they are" {
 	echo "${dead% *}" >stale.lock
 	session_of_nobody
