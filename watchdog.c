@@ -16,6 +16,7 @@
 #include "src/descriptors.h"
 #include "src/diagnosis.h"
 #include "src/duration.h"
+#include "src/enrol.h"
 #include "src/fork.h"
 #include "src/front.h"
 #include "src/heartbeat.h"
@@ -134,7 +135,7 @@ prepare(struct run *run)
 	if (run->null_fd == -1)
 		die("/dev/null");
 	/* What this opens may hang. So signals have to be able to end us. */
-	if (settle_prepare(run) == -1 ||
+	if (settle_prepare(run) == -1 || enrol_prepare(run) == -1 ||
 	    (plumbing_is_needed(run) && plumbing_lay(run) == -1))
 		_exit(STATUS_FAILED);
 	if (signals_block(&run->callers_mask) == -1)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "src/identity.h"
 #include "src/output.h"
 #include "src/proctree.h"
 #include "src/runid.h"
@@ -155,6 +156,7 @@ struct run {
 	int64_t paused_at; /* a terminal stop: the clocks stand; else NEVER */
 
 	pid_t front;
+	struct identity front_identity; /* if the run is to be on record */
 	pid_t supervisor;
 	pid_t target;
 	pid_t caller; /* what --die-with-parent watches */

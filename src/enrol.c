@@ -2,6 +2,7 @@
 #include "enrol.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,17 +12,23 @@
 #include "registry.h"
 #include "settle.h"
 
-/* Who is who. A front in another PID namespace has no number here; one that is
- * dead has been seen to be so by the supervisor. */
-static int
-identify(const struct run *run, struct entry *entry)
+static bool
+is_wanted(const struct run *run)
 {
-	if (run->front > 0)
-		(void)identity_read(run->front, &entry->front);
-	return identity_read(getppid(), &entry->supervisor) == -1 ||
-	               identity_read(getpid(), &entry->target) == -1
-	           ? -1
-	           : 0;
+	return run->estate != NULL && run->estate->registry_fd != -1;
+}
+
+/* The front itself: the target might come to look when it is dead, and an entry
+ * that does not know it would never be seen to be an orphan's. */
+int
+enrol_prepare(struct run *run)
+{
+	if (!is_wanted(run) ||
+	    identity_read(run->front, &run->front_identity) == 0)
+		return 0;
+	message("cannot put the run on record: '%s': %s", "/proc/PID/stat",
+	        strerror(errno));
+	return -1;
 }
 
 static int
@@ -33,6 +40,9 @@ put_on_record(const struct run *run)
 		.id = runid_of(run->id),
 		.name = run->options.name,
 		.boot = boot,
+		/* In another PID namespace it has no number here. */
+		.front = run->front > 0 ? run->front_identity
+		                        : (struct identity){ .pid = 0 },
 		.time_namespace = identity_time_namespace(),
 		.has_session = !run->shares_group,
 		.started = duration_now(),
@@ -44,7 +54,9 @@ put_on_record(const struct run *run)
 		.cleanup_count = estate->cleanup_count,
 	};
 
-	if (identify(run, &entry) == -1 || identity_boot(boot) == -1 ||
+	if (identity_read(getppid(), &entry.supervisor) == -1 ||
+	    identity_read(getpid(), &entry.target) == -1 ||
+	    identity_boot(boot) == -1 ||
 	    identity_namespace(&entry.pid_namespace) == -1)
 		return -1;
 	for (size_t i = 0; i < entry.lock_count; i++)
@@ -59,8 +71,7 @@ put_on_record(const struct run *run)
 int
 enrol(const struct run *run)
 {
-	if (run->estate == NULL || run->estate->registry_fd == -1 ||
-	    put_on_record(run) == 0)
+	if (!is_wanted(run) || put_on_record(run) == 0)
 		return 0;
 	message("cannot put the run on record: %s", strerror(errno));
 	return -1;

@@ -20,60 +20,97 @@
 
 /* For the 5 s of orphans_end, and for another who reaps the same run. */
 #define BOUND_MS       7000
+#define DROP_BOUND_MS  2000 /* nobody is looked for: only files */
 #define BOUND_ASKED_MS 20000
 #define END_BOUND_MS   1000
 #define PATIENCE       (10 * SECOND) /* of a run that is to start */
 
 /* --- by a helper, which may hang ------------------------------------------ */
 
+typedef int finish_run(const struct record *record,
+                       const struct reaping *reaping);
+
+/* Waits no longer than BOUND_MS until there is something to be read from FD, or
+ * nobody is left who could write. Returns whether that is so. */
+static bool
+has_word(int fd, int bound_ms)
+{
+	struct pollfd word = { .fd = fd, .events = POLLIN };
+	const int64_t deadline = duration_now() + bound_ms * MILLISECOND;
+	int64_t left;
+	int result = -1;
+
+	while (result == -1 && (left = deadline - duration_now()) > 0)
+		result = poll(&word, 1, (int)(left / MILLISECOND) + 1);
+	return result > 0;
+}
+
 /* Waits for the word of HELPER, who has the other end of FD, and for the end of
  * it. Returns that word, or -1 if none comes in time. */
 static int
-await(pid_t helper, int fd, int bound_ms)
+await(pid_t helper, int fd, int bound_ms, bool *is_hung)
 {
-	struct pollfd word = { .fd = fd, .events = POLLIN };
 	signed char result = -1;
 
+	*is_hung = !has_word(fd, bound_ms);
 	/* Who has not closed the pipe lives: the number is its own. */
-	if (poll(&word, 1, bound_ms) == 0)
+	if (*is_hung)
 		(void)kill(helper, SIGKILL);
 	else if (read(fd, &result, 1) != 1)
 		result = -1;
 	/* One that not even SIGKILL ends is not waited for. */
-	if (poll(&word, 1, END_BOUND_MS) > 0)
+	if (has_word(fd, END_BOUND_MS))
 		(void)waitpid(helper, NULL, __WALL);
 	return result;
+}
+
+/* A run that is to start waits no longer than all of its patience. */
+static int
+bound_of(const struct reaping *reaping, int bound_ms)
+{
+	if (reaping->is_asked)
+		return BOUND_ASKED_MS;
+
+	const int64_t left = (reaping->deadline - duration_now()) / MILLISECOND;
+
+	return left < 0 ? 0 : left < bound_ms ? (int)left : bound_ms;
 }
 
 /*
  * To look at a process may take for ever: what it carries in its environment
  * is in its own memory, and whoever reads that waits for whoever has its
- * mmap_lock. No run, and no --reap, is held up for that.
+ * mmap_lock. So may a file on a file system that hangs. No run, and no --reap,
+ * is held up for that.
  */
 static int
-reap_by_helper(const struct record *record, const struct reaping *reaping)
+do_by_helper(finish_run *work, const struct record *record,
+             const struct reaping *reaping, int bound_ms)
 {
+	bool is_hung = false;
 	int word[2];
 
 	if (pipe2(word, O_CLOEXEC) == -1)
-		return reaping_finish(record, reaping);
+		return work(record, reaping);
 
 	const pid_t helper = process_fork();
 
 	if (helper == 0) {
-		const signed char result =
-		    (signed char)reaping_finish(record, reaping);
+		const signed char result = (signed char)work(record, reaping);
 
 		_exit(write(word[1], &result, 1) == 1 ? 0 : STATUS_FAILED);
 	}
 	(void)close(word[1]);
 
-	const int result =
-	    helper == -1 ? reaping_finish(record, reaping)
-	                 : await(helper, word[0],
-	                         reaping->is_asked ? BOUND_ASKED_MS : BOUND_MS);
+	const int result = helper == -1
+	                       ? work(record, reaping)
+	                       : await(helper, word[0],
+	                               bound_of(reaping, bound_ms), &is_hung);
 
 	(void)close(word[0]);
+	if (is_hung && reaping->is_asked)
+		message("run %s: left as it is: a process or a file system "
+		        "does not answer",
+		        record->entry.id);
 	return result;
 }
 
@@ -110,11 +147,13 @@ visit(const struct record *record, void *context)
 	case RECORD_ELSEWHERE:
 		break;
 	case RECORD_ORPHANED:
-		if (reap_by_helper(record, reaping) != 0)
+		if (do_by_helper(reaping_finish, record, reaping, BOUND_MS) !=
+		    0)
 			reaping->left++;
 		break;
 	case RECORD_OLD:
-		reaping_drop(record, reaping);
+		(void)do_by_helper(reaping_drop, record, reaping,
+		                   DROP_BOUND_MS);
 		break;
 	case RECORD_BROKEN:
 		see_to_broken(record, reaping);
@@ -170,5 +209,5 @@ reap_record(const struct record *record, bool is_quiet)
 	const struct reaping reaping = { .is_quiet = is_quiet,
 		                         .is_asked = true };
 
-	return reap_by_helper(record, &reaping);
+	return do_by_helper(reaping_finish, record, &reaping, BOUND_MS);
 }

@@ -8,12 +8,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cleanup.h"
 #include "duration.h"
+#include "fileinfo.h"
 #include "lockfile.h"
 #include "message.h"
 #include "orphans.h"
@@ -103,11 +105,72 @@ remove_locks(struct line *line, const struct entry *entry)
 		            lockfile_remove(entry->locks[i], &rule));
 }
 
-static void
-clean_up(struct line *line, const struct entry_cleanup *cleanup)
+/*
+ * Whether what is at CLEANUP's path, with no PID in it, may go. Nobody saw the
+ * run end, so a file may have been made by a stranger since: what has content
+ * goes only if processes of the run were there until now, and only if it was
+ * made in their time. What is empty is no loss to anybody.
+ */
+static bool
+may_be_theirs(const struct entry *entry, const struct entry_cleanup *cleanup,
+              size_t killed)
 {
-	add_removal(line, cleanup->path,
-	            cleanup_remove(cleanup->path, &cleanup->before));
+	struct fileinfo file;
+
+	if (fileinfo_at(cleanup->path, &file) == -1 || !S_ISREG(file.mode) ||
+	    file.size == 0)
+		return true;
+	return killed > 0 &&
+	       (file.birth == 0 || file.birth >= entry->started_at - SECOND);
+}
+
+static bool
+is_as_before(const struct entry_cleanup *cleanup)
+{
+	struct fileinfo file;
+
+	return fileinfo_at(cleanup->path, &file) == -1 ||
+	       (file.inode == cleanup->before.inode &&
+	        file.device == cleanup->before.device &&
+	        file.birth == cleanup->before.birth);
+}
+
+static void
+clean_up(struct line *line, const struct entry *entry,
+         const struct entry_cleanup *at, size_t killed)
+{
+	const struct cleanup cleanup = { at->path, at->before, -1, { 0, 0 } };
+	const bool is_over = may_be_theirs(entry, at, killed);
+	const int result = cleanup_end(&cleanup, is_over);
+
+	add_removal(line, at->path, result);
+	if (!is_over && result == 0 && !is_as_before(at))
+		line_add(line, "; left '%s', which may be somebody else's",
+		         at->path);
+}
+
+static int
+by_length(const void *left, const void *right)
+{
+	const size_t one = strlen(((const struct entry_cleanup *)left)->path);
+	const size_t other =
+	    strlen(((const struct entry_cleanup *)right)->path);
+
+	return (one < other) - (one > other);
+}
+
+/* Sorts what is to be cleaned up for that: what lies in a directory comes
+ * before it. Returns how many there are. */
+static size_t
+sort_cleanups(const struct entry *entry,
+              struct entry_cleanup sorted[ENTRY_FILES_MAX])
+{
+	const size_t count = entry->cleanup_count;
+
+	memcpy(sorted, entry->cleanups, count * sizeof(sorted[0]));
+	if (count > 1)
+		qsort(sorted, count, sizeof(sorted[0]), by_length);
+	return count;
 }
 
 /* Takes the run off the record, which is the last thing: what is killed at any
@@ -150,6 +213,7 @@ finish_run(const struct record *record, const struct reaping *reaping)
 	const struct entry *const entry = &record->entry;
 	char text[LINE_SIZE];
 	struct line line = { .text = text, .size = sizeof(text) };
+	struct entry_cleanup cleanups[ENTRY_FILES_MAX];
 	struct orphans orphans;
 
 	add_run(&line, entry);
@@ -164,8 +228,11 @@ finish_run(const struct record *record, const struct reaping *reaping)
 		return keep(&line, &orphans, reaping);
 
 	remove_locks(&line, entry);
-	for (size_t i = 0; i < entry->cleanup_count; i++)
-		clean_up(&line, &entry->cleanups[i]);
+
+	const size_t count = sort_cleanups(entry, cleanups);
+
+	for (size_t i = 0; i < count; i++)
+		clean_up(&line, entry, &cleanups[i], orphans.killed);
 
 	const int result = strike(&line, record);
 
@@ -222,26 +289,37 @@ reaping_is_old(const struct stat *file)
 
 /* All of its processes are dead, and their PIDs mean others now. Of a file that
  * was not changed since then, the maker is dead as well. */
-void
+int
 reaping_drop(const struct record *record, const struct reaping *reaping)
 {
 	const struct entry *const entry = &record->entry;
 	char text[LINE_SIZE];
 	struct line line = { .text = text, .size = sizeof(text) };
+	struct entry_cleanup cleanups[ENTRY_FILES_MAX];
 	struct stat file;
 
 	if (flock(record->fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
-		return;
+		return -1;
 	if (!is_on_record(record))
-		return;
+		return 0;
 	add_run(&line, entry);
 	line_add(&line, ": was from before the last boot");
 	remove_locks(&line, entry);
-	for (size_t i = 0; i < entry->cleanup_count; i++) {
-		if (lstat(entry->cleanups[i].path, &file) == 0 &&
+
+	const size_t count = sort_cleanups(entry, cleanups);
+
+	/* What is as old as the run belongs to nobody who lives. */
+	for (size_t i = 0; i < count; i++) {
+		if (lstat(cleanups[i].path, &file) == 0 &&
 		    reaping_is_old(&file))
-			clean_up(&line, &entry->cleanups[i]);
+			add_removal(&line, cleanups[i].path,
+			            cleanup_remove(cleanups[i].path,
+			                           &cleanups[i].before));
 	}
-	if (strike(&line, record) == -1 || !reaping->is_quiet)
+
+	const int result = strike(&line, record);
+
+	if (result == -1 || !reaping->is_quiet)
 		message("%s", text);
+	return result;
 }

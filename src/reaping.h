@@ -23,8 +23,8 @@ struct reaping {
 int reaping_finish(const struct record *record, const struct reaping *reaping);
 
 /* Takes a run off the record that is from before the last boot, and signals
- * nobody. */
-void reaping_drop(const struct record *record, const struct reaping *reaping);
+ * nobody. Returns 0, or -1 where it is still there. */
+int reaping_drop(const struct record *record, const struct reaping *reaping);
 
 /* Whether FILE was not changed since the last boot, so that nobody who made it
  * is alive. */

@@ -16,6 +16,17 @@ setup() {
 	make_registry
 }
 
+# Of a wdrun below strace. Sets front and supervisor.
+has_traced_target() {
+	front=$(children_of "$started" | head -n 1) &&
+		supervisor=$(children_of "$front" | head -n 1) &&
+		[ -n "$(children_of "$supervisor")" ]
+} 2>/dev/null
+
+has_an_entry() {
+	[ -n "$(ids)" ]
+}
+
 # --- what is proven ----------------------------------------------------------
 
 @test "--reap ends a daemon that both watchers left behind, and says so" {
@@ -509,6 +520,50 @@ it lives" ]
 	spares "$living"
 }
 
+@test "a run starts also where a file of a run from before the last boot hangs" {
+	export BATS_TEST_DIRNAME
+	with_hung_fs '. "$BATS_TEST_DIRNAME/orphans.bash"
+		export WDRUN_REGISTRY=$PWD/registry
+		hang_fs
+		dead="1 1"
+		forge boot=0 lock="$PWD/mnt/x" cleanup="0 0 0 $PWD/mnt/x"
+		"$WDRUN" --name=daily echo started
+		echo "status $?"
+		is_on_record && echo "on record"
+		kill -KILL "$server"'
+	finish
+
+	[ "$output" = "started
+status 0
+on record" ]
+	[ -z "$stderr" ]
+}
+
+@test "a run whose front died before its target was on record can be reaped" {
+	local front supervisor id
+	need_root
+	need strace
+	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	# The watchers sleep, while the target goes on record without its front.
+	start strace -f -qq -o trace -e trace=setsid,poll,ppoll \
+		-e inject=setsid:delay_enter=500000 \
+		-e inject=poll,ppoll:delay_enter=20000000 \
+		"$WDRUN" --name=job sleep 1000
+	wait_until 30 has_traced_target
+	kill -KILL "$front"
+	wait_until 30 has_an_entry
+	kill -KILL "$supervisor"
+	finish || true
+	id=$(ids)
+	is_on_record
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	[[ $stderr == "wdrun: run $id (job): no process of it was left"* ]]
+}
+
 @test "an entry that cannot be read is told and left alone" {
 	forge
 	head -c 100 "$WDRUN_REGISTRY/$id.run" >"$WDRUN_REGISTRY/1-1.run"
@@ -564,6 +619,51 @@ it lives" ]
 	is_dead "$living"
 	[ ! -e own.lock ]
 	[[ $stderr == *"; removed '$PWD/own.lock'" ]]
+}
+
+@test "a file without a PID is left to strangers where nobody of the run was left" {
+	echo data >strange.txt
+	: >empty
+	mkdir directory
+	forge cleanup="0 0 0 $PWD/strange.txt" cleanup="0 0 0 $PWD/empty" \
+		cleanup="0 0 0 $PWD/directory"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	[ "$(cat strange.txt)" = data ]
+	[ ! -e empty ]
+	[ ! -e directory ]
+	[[ $stderr == *"; left '$PWD/strange.txt', which may be somebody else's"* ]]
+	is_off_the_record
+}
+
+@test "a file without a PID goes with the run whose processes had it, if it is no older" {
+	echo data >older
+	sleep 1.1
+	forge cleanup="0 0 0 $PWD/older" cleanup="0 0 0 $PWD/own"
+	live WDRUN_ID="$id"
+	echo data >own
+
+	reap
+
+	[ "$status" -eq 0 ]
+	[ ! -e own ]
+	[ -e older ]
+	is_off_the_record
+}
+
+@test "the file in a directory is removed before that, in whatever order they are named" {
+	mkdir d
+	echo "${dead% *}" >d/pid
+	forge cleanup="0 0 0 $PWD/d" cleanup="0 0 0 $PWD/d/pid"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	[ ! -e d ]
+	[[ $stderr == *"; removed '$PWD/d/pid'; removed '$PWD/d'" ]]
+	is_off_the_record
 }
 
 @test "the files of a run of which something is left stay as they are" {
