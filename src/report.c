@@ -215,7 +215,7 @@ add_strings(struct line *line, const char *key, size_t count,
 }
 
 static size_t
-count_of(char *const strings[])
+count_of(const char *const strings[])
 {
 	size_t count = 0;
 
@@ -281,7 +281,8 @@ add_all(struct line *line, const struct run *run)
 	json_add_number(line, "version", VERSION);
 	json_add_text(line, "id", runid_of(run->id));
 	json_add_text(line, "name", options->name);
-	add_strings(line, "command", count_of(options->command),
+	add_strings(line, "command",
+	            count_of((const char *const *)options->command),
 	            (const char *const *)options->command);
 	json_add_text(line, "directory", run->estate->directory);
 	json_add_number(line, "started", facts->started_at / SECOND);

@@ -79,6 +79,10 @@ never() {
 	'kill -9' | 'kill -TSTP' | 'kill %1' | 'kill 0')
 		echo "is no whole command" ;;
 	'wdrun 1') echo "is a line of a file" ;;
+	'wdrun: '*) echo "is what wdrun prints" ;;
+	'make install TIMEOUT_LINK='*) echo "timeout.bats does it" ;;
+	'SHELL '*) echo "is a part of a makefile, which examples.bats runs" ;;
+	'ENTRYPOINT '*) echo "is a line for an engine; examples/entrypoint.sh" ;;
 	*) return 1 ;;
 	esac
 }
@@ -144,6 +148,9 @@ tell() {
 		after='grep -qx done out
 			JOB_STATUS=3 again 0 && grep -qx failed out
 			JOB_STATUS=124 again 0 && grep -qx "took too long" out' ;;
+	'xargs -n 1 -P 16 wdrun -t 1m ./convert <files')
+		before='echo picture >files'
+		ran='convert picture' ;;
 	'export WDRUN_REGISTRY='*)
 		before='mkdir -p .local/state' ;;
 	esac
@@ -193,7 +200,7 @@ enter_room() {
 	printf '%s\n' 'all:;@echo built' 'check:;@echo checked' >Makefile
 
 	local name
-	for name in review.sh deploy backup integration-tests poll.sh; do
+	for name in review.sh deploy backup integration-tests poll.sh convert; do
 		stand_in "$name"
 	done
 	stand_in job 'exit "${JOB_STATUS:-0}"'
@@ -403,7 +410,7 @@ nightly_is_listed() {
 
 # A copy in which all is made, wdrun being the one that is tested.
 copy_tree() {
-	cp -a "$root"/{Makefile,watchdog.[ch],src,man,README.md,examples} .
+	cp -a "$root"/{Makefile,watchdog.[ch],src,man,README.md,examples,completions} .
 	mkdir tests
 	cp -a "$root"/tests/{demo,install-tools,run} tests
 	mkdir -p build/default/src
