@@ -14,6 +14,8 @@ fault_name(const struct fault *fault)
 		return strerrorname_np(fault->error);
 	case FAULT_KILL:
 		return "KILL";
+	case FAULT_KILL_SOON:
+		return "KILL SOON";
 	case FAULT_KILL_BOTH:
 		return "KILL BOTH";
 	}
@@ -37,6 +39,9 @@ read_kind(const char *text, struct fault *fault)
 {
 	fault->kind = FAULT_KILL;
 	if (strcmp(text, "KILL") == 0)
+		return true;
+	fault->kind = FAULT_KILL_SOON;
+	if (strcmp(text, "KILL SOON") == 0)
 		return true;
 	fault->kind = FAULT_KILL_BOTH;
 	if (strcmp(text, "KILL BOTH") == 0)

@@ -62,7 +62,7 @@ conclude(struct attempt *attempt, enum verdict verdict)
 __attribute__((format(printf, 3, 4))) static void
 find(struct attempt *attempt, enum verdict verdict, const char *format, ...)
 {
-	char case_name[128];
+	char case_name[CASE_NAME_MAX];
 	char what[TEXT_MAX];
 	char said[TEXT_MAX];
 	va_list arguments;
@@ -120,7 +120,7 @@ may_be_left(const struct attempt *attempt, const char *name)
 	 * over. */
 	return strcmp(name, "L") == 0 &&
 	       (fault->kind == FAULT_KILL_BOTH ||
-	        (fault->kind == FAULT_KILL && !attempt->trace->had_supervisor));
+	        (fault->kind >= FAULT_KILL && !attempt->trace->had_supervisor));
 }
 
 static void
@@ -180,6 +180,7 @@ can_be_killed(const struct fault *fault)
 	case FAULT_KILL:
 		return is_watcher(fault->role) ||
 		       strcmp(fault->role, "target") == 0;
+	case FAULT_KILL_SOON:
 	case FAULT_KILL_BOTH:
 		return true;
 	}
@@ -195,6 +196,23 @@ is_cut_off(const struct fault *fault)
 	       strncmp(fault->role, "front-helper", 12) == 0;
 }
 
+/* Whether there may be a reason for 125. A call that was interrupted is none,
+ * when the command runs. */
+static bool
+can_fail(const struct attempt *attempt)
+{
+	const struct fault *fault = attempt->fault;
+	const struct trace *trace = attempt->trace;
+	const bool is_running =
+	    strcmp(fault->role, "supervisor") == 0 ||
+	    (strcmp(fault->role, "front") == 0 && trace->is_waiting &&
+	     fault->count > trace->early[fault->call]);
+
+	return fault->kind != FAULT_NONE &&
+	       !(fault->kind == FAULT_ERROR && fault->error == EINTR &&
+	         is_running);
+}
+
 static void
 check_status(struct attempt *attempt)
 {
@@ -206,7 +224,7 @@ check_status(struct attempt *attempt)
 
 	if (code == attempt->scenario->status)
 		conclude(attempt, VERDICT_TRUE);
-	else if (fault->kind != FAULT_NONE && code == STATUS_FAILED)
+	else if (code == STATUS_FAILED && can_fail(attempt))
 		conclude(attempt, VERDICT_FAILED);
 	else if (is_killed && can_be_killed(fault))
 		conclude(attempt, VERDICT_KILLED);
@@ -238,6 +256,9 @@ start(struct attempt *attempt)
 	arguments[count++] = getenv("WDRUN");
 	for (const char *const *one = scenario->options; *one != NULL; one++)
 		arguments[count++] = *one;
+	/* Who does not see that the front is gone waits for that. */
+	if (attempt->fault->kind == FAULT_KILL_SOON)
+		arguments[count++] = "--kill-after=100";
 	arguments[count++] = program;
 	arguments[count++] = "C";
 	arguments[count++] = "D";
@@ -277,7 +298,7 @@ run(struct attempt *attempt)
 	const struct fault *fault = attempt->fault;
 	struct trace *trace = attempt->trace;
 	const bool is_front =
-	    fault->kind == FAULT_KILL_BOTH ||
+	    fault->kind == FAULT_KILL_BOTH || fault->kind == FAULT_KILL_SOON ||
 	    (fault->kind == FAULT_KILL && strcmp(fault->role, "front") == 0);
 
 	start(attempt);

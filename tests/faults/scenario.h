@@ -43,6 +43,8 @@ extern const size_t scenario_count;
 enum verdict scenario_try(const struct scenario *scenario,
                           const struct fault *fault, struct trace *trace);
 
+#define CASE_NAME_MAX 128
+
 /* Writes FAULT of SCENARIO as "timeout:supervisor:read#3:EIO". */
 void fault_write(const struct scenario *scenario, const struct fault *fault,
                  char *text, size_t size);
@@ -50,7 +52,7 @@ void fault_write(const struct scenario *scenario, const struct fault *fault,
 /* Reads that. Returns the scenario, or NULL where it is none. */
 const struct scenario *fault_read(const char *text, struct fault *fault);
 
-/* "EIO", "KILL" or "KILL BOTH" */
+/* "EIO", "KILL", "KILL SOON" or "KILL BOTH" */
 const char *fault_name(const struct fault *fault);
 
 #endif

@@ -21,6 +21,7 @@
 #include "../programs/trial.h"
 #include "amounts.h"
 #include "frontless.h"
+#include "soakrun.h"
 
 #define RUNS_DEFAULT  10000
 #define WAVE_DEFAULT  500
@@ -29,28 +30,9 @@
 #define BOUND_AFTER   (15000 * MILLISECOND) /* when all fronts have ended */
 #define BOUND_KNOWN   (1000 * MILLISECOND)
 #define FINDINGS_TOLD 50
-#define MOMENTS       (150 * MILLISECOND) /* of kills, after the start */
 #define PAUSE_US      2000
 #define ARGUMENTS_MAX 24
 #define STATUS_FAILED 125
-
-enum kind { KIND_BARE, KIND_RELAY, KIND_ESTATE, KIND_COUNT };
-
-enum victim {
-	VICTIM_NONE,
-	VICTIM_FRONT,
-	VICTIM_SUPERVISOR,
-	VICTIM_BOTH,
-};
-
-struct one_run {
-	enum kind kind;
-	enum victim victim;
-	int status;     /* the command's */
-	int64_t moment; /* of the kill */
-	pid_t front;    /* 0: it was reaped */
-	int ended_by;   /* its wait status */
-};
 
 static struct one_run runs[WAVE_MAX];
 static int findings;
@@ -79,78 +61,6 @@ find(const char *format, ...)
 
 /* --- a run --------------------------------------------------------------- */
 
-static struct one_run
-make_run(uint64_t *state)
-{
-	struct one_run run = {
-		.kind = (enum kind)(random_number(state) % KIND_COUNT),
-		.status = (int)(random_number(state) % 100),
-		.moment = (int64_t)(random_number(state) % MOMENTS),
-	};
-
-	if (random_number(state) % 3 == 0)
-		run.victim = (enum victim)(random_number(state) % 4);
-	/* Without an entry, nobody can find what both have left. */
-	if (run.victim == VICTIM_BOTH)
-		run.kind = KIND_ESTATE;
-	return run;
-}
-
-#define WDRUN_AND_BOUNDS                                                       \
-	wdrun, wdrun, "--kill-after=20ms", "--idle-after-exit=10ms", "--quiet"
-
-static _Noreturn void
-execute_litter(const struct one_run *run, int number)
-{
-	const char *const wdrun = getenv("WDRUN");
-	char files[3][32];
-	char cleanups[2][32];
-	char status[16];
-	char program[TEXT_MAX];
-
-	(void)snprintf(files[0], 32, "--lock=L%d", number);
-	(void)snprintf(files[1], 32, "C%d", number);
-	(void)snprintf(files[2], 32, "D%d", number);
-	(void)snprintf(cleanups[0], 32, "--cleanup=C%d", number);
-	(void)snprintf(cleanups[1], 32, "--cleanup=D%d", number);
-	(void)snprintf(status, sizeof(status), "%d", run->status);
-	(void)snprintf(program, sizeof(program), "%s/litter",
-	               getenv("PROGRAMS"));
-	(void)execl(WDRUN_AND_BOUNDS, "--name=soak", "--registry=R", files[0],
-	            cleanups[0], cleanups[1], program, files[1], files[2], "20",
-	            status, NULL);
-	give_up(wdrun);
-}
-
-static _Noreturn void
-become_run(const struct one_run *run, int number)
-{
-	const char *const wdrun = getenv("WDRUN");
-	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	char script[64];
-
-	if (null == -1 || dup2(null, STDIN_FILENO) == -1 ||
-	    dup2(null, STDOUT_FILENO) == -1)
-		give_up("/dev/null");
-	(void)snprintf(script, sizeof(script), "%sexit %d",
-	               run->kind == KIND_RELAY ? "echo; sleep .02; " : "",
-	               run->status);
-
-	switch (run->kind) {
-	case KIND_BARE:
-		(void)execl(WDRUN_AND_BOUNDS, "sh", "-c", script, NULL);
-		break;
-	case KIND_RELAY:
-		(void)execl(WDRUN_AND_BOUNDS, "--idle-timeout=60", "sh", "-c",
-		            script, NULL);
-		break;
-	case KIND_ESTATE:
-	case KIND_COUNT:
-		execute_litter(run, number);
-	}
-	give_up(wdrun);
-}
-
 static void
 start(struct one_run *run, int number)
 {
@@ -158,7 +68,7 @@ start(struct one_run *run, int number)
 	if (run->front == -1)
 		give_up("fork");
 	if (run->front == 0)
-		become_run(run, number);
+		soak_execute(run, number);
 	run->moment += now();
 	if (run->victim != VICTIM_NONE)
 		killed++;
@@ -295,7 +205,34 @@ check_status(const struct one_run *run, int number)
 	     (int)run->kind, (int)run->victim, status, run->status);
 }
 
+/*
+ * Not mended yet. C: see TWO_HELPERS in known.c. D: a run that starts reaps
+ * this one, whose settle() helper is about to die, but still has the claim to
+ * D; so cleanup_remove() takes that for somebody else's, and leaves it, yet the
+ * entry is struck.
+ */
+static bool
+is_known_file(const char *name, enum victim victim)
+{
+	return (name[0] == 'C' && victim == VICTIM_SUPERVISOR) ||
+	       (name[0] == 'D' && victim == VICTIM_BOTH);
+}
+
 /* A lock that is left is free: whoever held it is dead. */
+static void
+check_file(const char *name, enum victim victim)
+{
+	const bool is_lock =
+	    name[0] == 'L' && (victim == VICTIM_BOTH || victim == VICTIM_FRONT);
+
+	if (is_known_file(name, victim))
+		knowns++;
+	else if (!is_lock)
+		find("'%s' is left, victim %d", name, (int)victim);
+	else if (!lock_is_free(name))
+		find("'%s' is held", name);
+}
+
 static void
 check_files(const char *path, int count)
 {
@@ -308,12 +245,8 @@ check_files(const char *path, int count)
 
 		if (name[0] == '.' || strcmp(name, "R") == 0)
 			continue;
-		if (name[0] != 'L' || number >= count ||
-		    (runs[number].victim != VICTIM_BOTH &&
-		     runs[number].victim != VICTIM_FRONT))
-			find("'%s/%s' is left", path, name);
-		else if (!lock_is_free(name))
-			find("'%s' is held", name);
+		check_file(name,
+		           number < count ? runs[number].victim : VICTIM_NONE);
 		(void)unlinkat(dirfd(directory), name, 0);
 		(void)unlinkat(dirfd(directory), name, AT_REMOVEDIR);
 	}
@@ -328,7 +261,7 @@ do_wave(int count, uint64_t *state)
 	bool has_children;
 
 	for (int i = 0; i < count; i++) {
-		runs[i] = make_run(state);
+		runs[i] = soak_make(state);
 		start(&runs[i], i);
 		kill_due(i + 1);
 		(void)reap_dead(i + 1);
@@ -357,8 +290,8 @@ do_wave(int count, uint64_t *state)
 int
 main(int argc, char *argv[])
 {
-	int total = RUNS_DEFAULT;
-	int at_once = WAVE_DEFAULT;
+	int total = 10000;
+	int at_once = 500;
 	struct amounts before;
 	struct amounts after;
 	int option;

@@ -1,14 +1,15 @@
 /*
- * sweep [-n CASES] [-s SEED] [-j WORKERS] [-v] [CASE]...: has each system call
- * of $WDRUN go wrong once, in each way that fits it, and front and supervisor
- * get SIGKILL at each of theirs, over the runs of scenario.c. After each
- * nothing may be left, and the status has to be true. Prints what it finds, and
- * a table. Exits with 1 if there was a finding.
+ * sweep [-n CASES] [-s SEED] [-j WORKERS] [-m TEXT] [-v] [CASE]...: has each
+ * system call of $WDRUN go wrong once, in each way that fits it, and front and
+ * supervisor get SIGKILL at each of theirs, over the runs of scenario.c. After
+ * each nothing may be left, and the status has to be true. Prints what it
+ * finds, and a table. Exits with 1 if there was a finding.
  *
  * The calls are those that a few runs without a fault make. -n tries so many of
  * the cases, by chance, which SEED decides. A CASE is one that was printed, or
  * the name of a scenario, which is then run without a fault; -v shows the
- * calls. The workers each have a directory in the working directory.
+ * calls, and without a CASE how each case went. -m takes those with TEXT in
+ * their name. The workers each have a directory in the working directory.
  */
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -28,6 +29,7 @@ struct plan {
 	uint64_t seed;
 	int workers;
 	bool is_verbose;
+	const char *text; /* in the cases' names, or NULL */
 };
 
 /* Of all workers. The cases are in shared memory. */
@@ -78,7 +80,7 @@ add_case(const struct scenario *scenario, struct fault fault)
 }
 
 static void
-add_call(const struct scenario *scenario, struct fault fault)
+add_call(const struct scenario *scenario, struct fault fault, bool is_early)
 {
 	const struct call *call = call_of(fault.call);
 	const bool is_watcher = strcmp(fault.role, "front") == 0 ||
@@ -89,7 +91,7 @@ add_call(const struct scenario *scenario, struct fault fault)
 		fault.error = call->errors[i];
 		add_case(scenario, fault);
 	}
-	fault.kind = FAULT_KILL;
+	fault.kind = is_early ? FAULT_KILL_SOON : FAULT_KILL;
 	add_case(scenario, fault);
 	fault.kind = FAULT_KILL_BOTH;
 	if (is_watcher && scenario->is_registered)
@@ -97,7 +99,8 @@ add_call(const struct scenario *scenario, struct fault fault)
 }
 
 static void
-add_role(const struct scenario *scenario, const struct role *role)
+add_role(const struct scenario *scenario, const struct role *role,
+         const uint16_t early[CALLS_MAX])
 {
 	for (long call = 0; call < CALLS_MAX; call++) {
 		struct fault fault = { .call = call };
@@ -112,7 +115,7 @@ add_role(const struct scenario *scenario, const struct role *role)
 		}
 		for (int i = 1; i <= role->counts[call]; i++) {
 			fault.count = i;
-			add_call(scenario, fault);
+			add_call(scenario, fault, i <= early[call]);
 		}
 	}
 }
@@ -147,6 +150,7 @@ static bool
 record(const struct scenario *scenario)
 {
 	static struct trace all;
+	static const uint16_t none_early[CALLS_MAX];
 	const struct fault none = { .kind = FAULT_NONE };
 
 	all.role_count = 0;
@@ -158,9 +162,12 @@ record(const struct scenario *scenario)
 		if (scenario_try(scenario, &none, &trace) != VERDICT_TRUE)
 			return false;
 		merge(&all, &trace);
+		memcpy(all.early, trace.early, sizeof(all.early));
 	}
 	for (int i = 0; i < all.role_count; i++)
-		add_role(scenario, &all.roles[i]);
+		add_role(scenario, &all.roles[i],
+		         strcmp(all.roles[i].name, "front") == 0 ? all.early
+		                                                 : none_early);
 	return true;
 }
 
@@ -177,6 +184,35 @@ draw(size_t limit, uint64_t seed)
 		cases[other] = one;
 	}
 	case_count = limit;
+}
+
+/* Leaves those that have TEXT in their name. */
+static void
+choose(const char *text)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < case_count; i++) {
+		char name[CASE_NAME_MAX];
+
+		fault_write(cases[i].scenario, &cases[i].fault, name,
+		            sizeof(name));
+		if (strstr(name, text) != NULL)
+			cases[count++] = cases[i];
+	}
+	case_count = count;
+}
+
+static void
+tell_cases(void)
+{
+	for (size_t i = 0; i < case_count; i++) {
+		char name[CASE_NAME_MAX];
+
+		fault_write(cases[i].scenario, &cases[i].fault, name,
+		            sizeof(name));
+		printf("%s: %s\n", name, verdict_name(cases[i].verdict));
+	}
 }
 
 /* --- the work ------------------------------------------------------------ */
@@ -239,13 +275,15 @@ read_options(int argc, char *argv[])
 	};
 	int option;
 
-	while ((option = getopt(argc, argv, "n:s:j:v")) != -1) {
+	while ((option = getopt(argc, argv, "n:s:j:m:v")) != -1) {
 		if (option == 'n')
 			plan.limit = strtoul(optarg, NULL, 10);
 		else if (option == 's')
 			plan.seed = strtoull(optarg, NULL, 10);
 		else if (option == 'j')
 			plan.workers = atoi(optarg);
+		else if (option == 'm')
+			plan.text = optarg;
 		else if (option == 'v')
 			plan.is_verbose = true;
 		else
@@ -297,6 +335,9 @@ main(int argc, char *argv[])
 	if (!is_fine || chdir("..") == -1)
 		return 1;
 
+	if (plan.text != NULL)
+		choose(plan.text);
+
 	const size_t all = case_count;
 
 	if (plan.limit > 0 && plan.limit < case_count)
@@ -304,6 +345,8 @@ main(int argc, char *argv[])
 	printf("sweep: %zu of %zu cases, seed %llu\n", case_count, all,
 	       (unsigned long long)plan.seed);
 	is_fine = work_all(plan.workers);
+	if (plan.is_verbose)
+		tell_cases();
 
 	const int findings = table_print(cases, case_count);
 

@@ -153,6 +153,7 @@ have_fault(struct trace *trace, struct role *role)
 			skip_call(role->pid);
 		return true;
 	case FAULT_KILL:
+	case FAULT_KILL_SOON:
 		(void)kill(role->pid, SIGKILL);
 		let_orphans_go(trace);
 		return false;
@@ -177,6 +178,11 @@ enter_call(struct trace *trace, struct role *role, long call)
 		return true;
 	role->counts[call]++;
 	role->call = call;
+	if (call == SYS_rt_sigtimedwait && !trace->is_waiting &&
+	    role == &trace->roles[0]) {
+		memcpy(trace->early, role->counts, sizeof(trace->early));
+		trace->is_waiting = true;
+	}
 	if (trace->is_verbose)
 		dprintf(STDOUT_FILENO, "%d %s %s#%d\n", (int)role->pid,
 		        role->name, call_of(call)->name, role->counts[call]);
@@ -227,8 +233,7 @@ attend_fork(struct trace *trace, struct role *parent)
 static bool
 is_killed(const struct trace *trace)
 {
-	return trace->is_met && (trace->fault.kind == FAULT_KILL ||
-	                         trace->fault.kind == FAULT_KILL_BOTH);
+	return trace->is_met && trace->fault.kind >= FAULT_KILL;
 }
 
 static void
@@ -282,9 +287,6 @@ note_death(struct trace *trace, pid_t pid, int status)
 	if (role == NULL)
 		return;
 	role->is_traced = false;
-	if (trace->is_verbose)
-		dprintf(STDOUT_FILENO, "%d %s ended: %#x\n", (int)pid,
-		        role->name, status);
 	if (role != &trace->roles[0])
 		return;
 	trace->has_ended = true;

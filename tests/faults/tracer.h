@@ -24,6 +24,7 @@ enum fault_kind {
 	FAULT_NONE,
 	FAULT_ERROR,     /* the call fails */
 	FAULT_KILL,      /* SIGKILL comes instead of it */
+	FAULT_KILL_SOON, /* while the run would go on for long */
 	FAULT_KILL_BOTH, /* SIGKILL comes to front and supervisor */
 };
 
@@ -55,14 +56,16 @@ struct trace {
 	bool is_verbose; /* each call is printed */
 	struct role roles[ROLES_MAX];
 	int role_count;
-	bool is_met;         /* the fault happened */
-	bool had_supervisor; /* at that moment */
-	bool has_ended;      /* the front */
-	int status;          /* its, as of wait(2) */
-	int outlived;        /* processes that lived on when it had ended, */
-	char outliver[32];   /* and one of these */
-	int other_status;    /* of OTHER, if not -1 */
-	pid_t other;         /* another child, which is waited for */
+	bool is_met;               /* the fault happened */
+	bool had_supervisor;       /* at that moment */
+	bool has_ended;            /* the front */
+	int status;                /* its, as of wait(2) */
+	uint16_t early[CALLS_MAX]; /* its calls until it waits, */
+	bool is_waiting;           /* which it does, or did */
+	int outlived;      /* processes that lived on when it had ended, */
+	char outliver[32]; /* and one of these */
+	int other_status;  /* of OTHER, if not -1 */
+	pid_t other;       /* another child, which is waited for */
 };
 
 /* Starts ARGV with its output in the files "out" and "err". Each process that
