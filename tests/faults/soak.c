@@ -206,8 +206,8 @@ check_status(const struct one_run *run, int number)
 }
 
 /*
- * Not mended yet. C: see TWO_HELPERS in known.c. D: a run that starts reaps
- * this one, whose settle() helper is about to die, but still has the claim to
+ * Not mended yet. C: see TWO_HELPERS in known.c. D: probably, a run that starts
+ * reaps this one while its settle() helper is dying, and still has the claim to
  * D; so cleanup_remove() takes that for somebody else's, and leaves it, yet the
  * entry is struck.
  */
