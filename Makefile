@@ -29,16 +29,18 @@ OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
 PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c)) \
 	$(patsubst tests/unit/%.c,build/tests/unit-%,$(wildcard tests/unit/*.c))
 FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
+SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep table scenario known frontless fault tracer gated calls)
+SOAK_C   := $(patsubst %,tests/faults/%.c,soak soakrun amounts frontless)
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
 SCRIPTS  := .ci/run bench/run bench/picture tests/run tests/lint \
 	tests/install-tools tests/check tests/demo tests/fuzz/run \
-	$(wildcard examples/*.sh) completions/wdrun.bash
+	tests/faults/run $(wildcard examples/*.sh) completions/wdrun.bash
 HOST_CC  := cc
 BIN       = $(DESTDIR)$(PREFIX)/bin
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
 
-.PHONY: all demo test lint check asan fuzz bench format install uninstall clean programs
+.PHONY: all demo test lint check asan fuzz faults soak bench format install uninstall clean programs
 
 all: wdrun
 
@@ -106,6 +108,22 @@ build/fuzz/%: tests/fuzz/%.c $(SOURCES) $(HEADERS)
 	$(QUIET)clang -O1 -g -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=all $(STANDARD) -Wall -Wextra \
 		-o $@ $< $(filter-out watchdog.c,$(SOURCES))
+
+# Each system call of wdrun's goes wrong once, in each way. FAULTS=200 tries so
+# many of these cases, by chance, which SEED=… decides.
+faults: wdrun build/faults/sweep build/tests/litter
+	@tests/faults/run ./wdrun build/faults/sweep $(if $(FAULTS),-n $(FAULTS)) $(if $(SEED),-s $(SEED))
+
+# SOAK_RUNS (10000) runs, SOAK_AT_ONCE (500) side by side, some of them killed.
+soak: wdrun build/faults/soak build/tests/litter
+	@tests/faults/run ./wdrun build/faults/soak $(if $(SOAK_RUNS),-n $(SOAK_RUNS)) $(if $(SOAK_AT_ONCE),-p $(SOAK_AT_ONCE)) $(if $(SEED),-s $(SEED))
+
+build/faults/sweep: $(SWEEP_C)
+build/faults/soak: $(SOAK_C)
+build/faults/%: $(wildcard tests/faults/*.h tests/programs/*.h)
+	@mkdir -p $(@D)
+	@echo '  compile $@'
+	$(QUIET)$(HOST_CC) -O1 -g $(STANDARD) -Wall -Wextra -o $@ $(filter %.c,$^)
 
 bench: wdrun
 	@tests/install-tools bench

@@ -1,8 +1,9 @@
 /*
- * litter FILE DIRECTORY [MILLISECONDS]: what a run may leave behind, all at
- * once. Writes its PID into FILE and makes DIRECTORY, as locks of shell scripts
- * are; starts a process that has a session of its own and ignores SIGTERM, and
- * a daemon; prints `ready PID`. Then it lives on, or exits so much later.
+ * litter FILE DIRECTORY [MILLISECONDS [STATUS]]: what a run may leave behind,
+ * all at once. Writes its PID into FILE and makes DIRECTORY, as locks of shell
+ * scripts are; starts a process that has a session of its own and ignores
+ * SIGTERM, and a daemon; prints `ready PID`. Then it lives on, or exits so much
+ * later.
  */
 #include "bounded.h"
 
@@ -55,5 +56,5 @@ main(int argc, char *argv[])
 	if (argc == 3)
 		live();
 	(void)usleep((useconds_t)atoi(argv[3]) * 1000);
-	return 0;
+	return argc == 4 ? 0 : atoi(argv[4]);
 }

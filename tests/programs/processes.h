@@ -84,4 +84,29 @@ children_of(pid_t pid, pid_t pids[CHILDREN_MAX])
 	return count;
 }
 
+/*
+ * Finds the supervisor among the children of FRONT, by its name: the others are
+ * relays. A child that has no name of its own yet is to be looked at again:
+ * then *HAS_NAMELESS is set. Returns its PID, 0 where there is none (yet).
+ */
+static inline pid_t
+supervisor_of(pid_t front, bool *has_nameless)
+{
+	pid_t pids[CHILDREN_MAX];
+	const int count = children_of(front, pids);
+
+	*has_nameless = false;
+	for (int i = 0; i < count; i++) {
+		char name[32];
+
+		name_of(pids[i], name);
+		if (strcmp(name, "wd-supervisor") == 0 ||
+		    strcmp(name, "wd-stopping") == 0)
+			return pids[i];
+		if (strncmp(name, "wd-", 3) != 0)
+			*has_nameless = true;
+	}
+	return 0;
+}
+
 #endif

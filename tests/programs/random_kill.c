@@ -9,27 +9,20 @@
  */
 #include "bounded.h"
 #include "processes.h"
+#include "trial.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define MICROSECOND     INT64_C(1000)
-#define MILLISECOND     INT64_C(1000000)
 #define BOUND           (10000 * MILLISECOND) /* generous, as for all tests */
 #define LONG_RUN_US     90000 /* moments of runs that are watched to their end */
 #define SHORT_RUN_US    6000  /* and of those whose start is looked at */
 #define SOON_US         30000 /* when a run ends by itself, or gets SIGTERM */
-#define TEXT_MAX        512
 #define DEFAULT_WORKERS 6
 
 enum victim { VICTIM_FRONT, VICTIM_SUPERVISOR, VICTIM_BOTH };
@@ -61,63 +54,7 @@ struct tally {
 
 static struct tally *tally;
 
-static int64_t
-now(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1000 * MILLISECOND + time.tv_nsec;
-}
-
-static void
-sleep_until(int64_t moment)
-{
-	const struct timespec time = {
-		.tv_sec = moment / (1000 * MILLISECOND),
-		.tv_nsec = moment % (1000 * MILLISECOND),
-	};
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) ==
-	       EINTR)
-		continue;
-}
-
-/* SplitMix64: each number of the sequence is as good as any, so that a trial
- * depends on the seed and its own number alone. */
-static uint64_t
-random_number(uint64_t *state)
-{
-	uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
 /* --- telling ------------------------------------------------------------- */
-
-/* Copies the last line of FILE, without its end. */
-static void
-last_line(const char *file, char text[TEXT_MAX])
-{
-	char buffer[TEXT_MAX] = "";
-	const int fd = open(file, O_RDONLY | O_CLOEXEC);
-	const off_t size = fd == -1 ? 0 : lseek(fd, 0, SEEK_END);
-	const off_t from = size < TEXT_MAX ? 0 : size - (TEXT_MAX - 1);
-	ssize_t length = fd == -1 ? 0 : pread(fd, buffer, TEXT_MAX - 1, from);
-
-	if (fd != -1)
-		(void)close(fd);
-	if (length > 0 && buffer[length - 1] == '\n')
-		length--;
-	buffer[length < 0 ? 0 : length] = '\0';
-
-	const char *start = strrchr(buffer, '\n');
-
-	(void)snprintf(text, TEXT_MAX, "%s",
-	               start == NULL ? buffer : start + 1);
-}
 
 __attribute__((format(printf, 2, 3))) static void
 find(struct trial *trial, const char *format, ...)
@@ -143,41 +80,16 @@ find(struct trial *trial, const char *format, ...)
 
 /* --- processes ----------------------------------------------------------- */
 
-/*
- * Finds the supervisor among the children of FRONT, by its name: the others are
- * relays. A child that has no name of its own yet is looked at again. Returns
- * its PID, 0 where there is none (yet).
- */
-static pid_t
-look_for_supervisor(pid_t front, bool *has_nameless)
-{
-	pid_t pids[CHILDREN_MAX];
-	const int count = children_of(front, pids);
-
-	*has_nameless = false;
-	for (int i = 0; i < count; i++) {
-		char name[32];
-
-		name_of(pids[i], name);
-		if (strcmp(name, "wd-supervisor") == 0 ||
-		    strcmp(name, "wd-stopping") == 0)
-			return pids[i];
-		if (strncmp(name, "wd-", 3) != 0)
-			*has_nameless = true;
-	}
-	return 0;
-}
-
 static pid_t
 find_supervisor(pid_t front, bool is_to_come)
 {
 	const int64_t deadline = now() + BOUND / 10;
 	bool has_nameless = false;
-	pid_t pid = look_for_supervisor(front, &has_nameless);
+	pid_t pid = supervisor_of(front, &has_nameless);
 
 	while (pid == 0 && (is_to_come || has_nameless) && !is_dead(front) &&
 	       now() < deadline)
-		pid = look_for_supervisor(front, &has_nameless);
+		pid = supervisor_of(front, &has_nameless);
 	return pid;
 }
 
@@ -216,7 +128,7 @@ kill_supervisor(const struct trial *trial, bool is_to_come)
 		(void)__atomic_add_fetch(&tally->early, 1, __ATOMIC_RELAXED);
 	if (fd == -1)
 		return;
-	if (look_for_supervisor(trial->front, &has_nameless) == pid) {
+	if (supervisor_of(trial->front, &has_nameless) == pid) {
 		if (trial->victim == VICTIM_BOTH) {
 			(void)syscall(SYS_pidfd_send_signal, fd, SIGSTOP, NULL,
 			              0);
@@ -297,27 +209,12 @@ start_run(const struct trial *trial)
 
 /* --- afterwards ---------------------------------------------------------- */
 
-/* Returns whether the lock is free, or was not there: nobody is waited for. */
-static bool
-lock_is_free(void)
-{
-	const int fd = open("L", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fd == -1)
-		return errno == ENOENT;
-
-	const bool is_free = flock(fd, LOCK_EX | LOCK_NB) == 0;
-
-	(void)close(fd);
-	return is_free;
-}
-
 static void
 check_lock(struct trial *trial)
 {
 	const int64_t deadline = now() + BOUND;
 
-	while (!lock_is_free()) {
+	while (!lock_is_free("L")) {
 		if (now() > deadline) {
 			find(trial, "the lock is still held");
 			return;

@@ -1,0 +1,55 @@
+/* Programs that wait to be let go. */
+#include "gated.h"
+
+#include "../programs/bounded.h"
+
+#include <fcntl.h>
+
+static void
+open_as(const char *file, int flags, int fd)
+{
+	const int opened = open(file, flags, 0666);
+
+	if (opened == -1 || dup2(opened, fd) == -1 || close(opened) == -1)
+		give_up(file);
+}
+
+/* Once GATE can be read, or has no writer any more. */
+static _Noreturn void
+execute(char *const argv[], int gate)
+{
+	const int flags = O_WRONLY | O_CREAT | O_APPEND;
+	sigset_t none;
+	char byte;
+
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	open_as("/dev/null", O_RDONLY, STDIN_FILENO);
+	open_as("out", flags, STDOUT_FILENO);
+	open_as("err", flags, STDERR_FILENO);
+	if (read(gate, &byte, 1) == -1)
+		give_up("gate");
+	(void)execv(argv[0], argv);
+	give_up(argv[0]);
+}
+
+pid_t
+gated_start(char *const argv[], int *gate)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) == -1)
+		give_up("pipe");
+
+	const pid_t pid = fork();
+
+	if (pid == -1)
+		give_up("fork");
+	if (pid == 0) {
+		(void)close(fds[1]);
+		execute(argv, fds[0]);
+	}
+	(void)close(fds[0]);
+	*gate = fds[1];
+	return pid;
+}

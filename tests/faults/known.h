@@ -1,0 +1,12 @@
+#ifndef KNOWN_H
+#define KNOWN_H
+
+#include <stdbool.h>
+
+#include "scenario.h"
+
+/* Whether WHAT was found after FAULT is known: see known.c. */
+bool known_is(const struct fault *fault, enum verdict verdict,
+              const char *what);
+
+#endif
