@@ -52,11 +52,10 @@ orphans_signal(const struct identity *identity, int signal)
 	 * PID is not given away again until all others have had their turn.
 	 */
 	if (result == -1 && (fd == -1 || (why != ESRCH && why != EPERM))) {
-		errno = ESRCH;
-		result = identity_is_alive(identity)
-		             ? kill(identity->pid, signal)
-		             : -1;
-		why = errno;
+		const enum fate fate = identity_look(identity);
+
+		result = fate == FATE_ALIVE ? kill(identity->pid, signal) : -1;
+		why = fate == FATE_DEAD ? ESRCH : errno;
 	}
 	errno = why;
 	return result;

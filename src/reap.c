@@ -101,10 +101,10 @@ do_by_helper(finish_run *work, const struct record *record,
 	}
 	(void)close(word[1]);
 
-	const int result = helper == -1
-	                       ? work(record, reaping)
-	                       : await(helper, word[0],
-	                               bound_of(reaping, bound_ms), &is_hung);
+	const int result =
+	    helper == -1
+	        ? work(record, reaping)
+	        : await(helper, word[0], bound_of(reaping, bound_ms), &is_hung);
 
 	(void)close(word[0]);
 	if (is_hung && reaping->is_asked)
