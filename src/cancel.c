@@ -17,6 +17,7 @@
 #include "duration.h"
 #include "message.h"
 #include "orphans.h"
+#include "pidfd.h"
 #include "procfs.h"
 #include "procstatus.h"
 #include "reap.h"
@@ -127,12 +128,18 @@ enum {
 	WATCHERS,
 };
 
-static void
+/* Returns 0, or -1 with errno, where nothing can be said of it. */
+static int
 watch(struct watcher *watcher, const struct identity *identity)
 {
 	watcher->identity = identity;
 	watcher->fd = identity_open(identity);
-	watcher->is_dead = watcher->fd == -1 && !identity_is_alive(identity);
+
+	const enum fate fate = identity_look(identity);
+
+	/* One that has no number here, the supervisor outlives. */
+	watcher->is_dead = fate == FATE_DEAD || identity->pid == 0;
+	return fate == FATE_UNKNOWN && identity->pid != 0 ? -1 : 0;
 }
 
 static bool
@@ -143,10 +150,22 @@ are_dead(const struct watcher watchers[])
 
 /* Whom to ask: the front; or the supervisor, where the front is dead or, in
  * another PID namespace, has no number here. Both take signals alike. */
-static const struct identity *
+static const struct watcher *
 whom_to_ask(const struct watcher watchers[])
 {
-	return watchers[watchers[FRONT].is_dead ? SUPERVISOR : FRONT].identity;
+	return &watchers[watchers[FRONT].is_dead ? SUPERVISOR : FRONT];
+}
+
+/* Sends SIGNAL, which needs nothing that may be lacking now where there is a
+ * pidfd. Returns 0, or -1 with errno; to be dead is no error. */
+static int
+signal_to(const struct watcher *watcher, int signal)
+{
+	if ((watcher->fd != -1 &&
+	     pidfd_send_signal(watcher->fd, signal) == 0) ||
+	    orphans_signal(watcher->identity, signal) == 0)
+		return 0;
+	return errno == ESRCH ? 0 : -1;
 }
 
 /*
@@ -175,23 +194,24 @@ signal_that_ends(pid_t pid)
 static int
 ask(const struct watcher watchers[])
 {
-	const struct identity *const whom = whom_to_ask(watchers);
-	const int signal = signal_that_ends(whom->pid);
+	const struct watcher *const whom = whom_to_ask(watchers);
+	const int signal = signal_that_ends(whom->identity->pid);
 
-	if (orphans_signal(whom, signal) == -1 && errno != ESRCH)
+	if (signal_to(whom, signal) == -1)
 		return -1;
-	(void)orphans_signal(whom, SIGCONT); /* one that is stopped hears it */
-	return 0;
+	return signal_to(whom, SIGCONT); /* one that is stopped hears it */
 }
 
 /* It did not end in time. A supervisor that was stopped would not notice that
- * the front is dead. */
-static void
+ * the front is dead. Returns as ask. */
+static int
 force(const struct watcher watchers[])
 {
-	(void)orphans_signal(whom_to_ask(watchers), SIGKILL);
-	if (!watchers[SUPERVISOR].is_dead)
-		(void)orphans_signal(watchers[SUPERVISOR].identity, SIGCONT);
+	if (signal_to(whom_to_ask(watchers), SIGKILL) == -1)
+		return -1;
+	return watchers[SUPERVISOR].is_dead
+	           ? 0
+	           : signal_to(&watchers[SUPERVISOR], SIGCONT);
 }
 
 /* How long to sleep until DEADLINE, for poll(2). */
@@ -228,8 +248,11 @@ wait_for(struct watcher watchers[], int64_t deadline)
 		}
 		(void)poll(ends, WATCHERS, pause_until(deadline, has_pidfds));
 		for (int i = 0; i < WATCHERS; i++)
-			watchers[i].is_dead =
-			    !identity_is_alive(watchers[i].identity);
+			watchers[i].is_dead |=
+			    watchers[i].fd == -1
+			        ? identity_look(watchers[i].identity) ==
+			              FATE_DEAD
+			        : ends[i].revents != 0;
 	}
 	return are_dead(watchers);
 }
@@ -250,38 +273,47 @@ finish(const struct record *record, bool is_quiet)
 	return reap_record(record, is_quiet) == 0 ? 0 : STATUS_FAILED;
 }
 
+/* Ends the run of these. Returns 0, or -1 having told why not. */
+static int
+end_run(const struct entry *entry, struct watcher watchers[])
+{
+	if (watch(&watchers[FRONT], &entry->front) == -1 ||
+	    watch(&watchers[SUPERVISOR], &entry->supervisor) == -1) {
+		message("--cancel: cannot see how run %s fares: %s", entry->id,
+		        strerror(errno));
+		return -1;
+	}
+
+	const int64_t patience = duration_add(
+	    duration_add(duration_now(), AFTER_KILL), entry->kill_after);
+	int result = are_dead(watchers) ? 0 : ask(watchers);
+
+	if (result == 0 && wait_for(watchers, patience))
+		return 0;
+	if (result == 0)
+		result = force(watchers);
+	if (result == -1)
+		message("--cancel: cannot signal run %s: %s", entry->id,
+		        strerror(errno));
+	else if (wait_for(watchers, duration_now() + AFTER_KILL))
+		return 0;
+	else
+		message("--cancel: run %s does not end, not even by SIGKILL",
+		        entry->id);
+	return -1;
+}
+
 static int
 stop(const struct record *record, bool is_quiet)
 {
-	const struct entry *const entry = &record->entry;
-	struct watcher watchers[WATCHERS];
-	int status = STATUS_FAILED;
+	struct watcher watchers[WATCHERS] = { { .fd = -1 }, { .fd = -1 } };
+	const int result = end_run(&record->entry, watchers);
 
-	watch(&watchers[FRONT], &entry->front);
-	watch(&watchers[SUPERVISOR], &entry->supervisor);
-	if (!are_dead(watchers) && ask(watchers) == -1) {
-		message("--cancel: cannot signal run %s: %s", entry->id,
-		        strerror(errno));
-		goto out;
-	}
-	if (!wait_for(watchers,
-	              duration_add(duration_add(duration_now(), AFTER_KILL),
-	                           entry->kill_after))) {
-		force(watchers);
-		if (!wait_for(watchers, duration_now() + AFTER_KILL)) {
-			message("--cancel: run %s does not end, not even by "
-			        "SIGKILL",
-			        entry->id);
-			goto out;
-		}
-	}
-	status = finish(record, is_quiet);
-out:
 	for (int i = 0; i < WATCHERS; i++) {
 		if (watchers[i].fd != -1)
 			(void)close(watchers[i].fd);
 	}
-	return status;
+	return result == 0 ? finish(record, is_quiet) : STATUS_FAILED;
 }
 
 static int

@@ -1,6 +1,7 @@
 /* What processes were given to know, by which they can be recognised. */
 #include "environment.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -29,13 +30,15 @@ struct value {
 /* Called for each byte of an environment. Returns whether that is enough. */
 typedef bool take_byte(void *context, char byte);
 
-/* Gives the environment of PID to TAKE. Returns whether that had enough. */
+/* Gives the environment of PID to TAKE. Returns whether that had enough; else
+ * errno is as environment_read_id tells. */
 static bool
 read_environment(pid_t pid, take_byte *take, void *context)
 {
 	char path[PATH_SIZE];
 	char chunk[CHUNK_SIZE];
 	bool is_enough = false;
+	bool is_empty = true;
 	ssize_t length;
 
 	(void)text_format(path, sizeof(path), "/proc/%d/environ", pid);
@@ -44,11 +47,19 @@ read_environment(pid_t pid, take_byte *take, void *context)
 
 	if (fd == -1)
 		return false;
+	errno = 0;
 	while (!is_enough && (length = read(fd, chunk, sizeof(chunk))) > 0) {
+		is_empty = false;
 		for (ssize_t i = 0; i < length && !is_enough; i++)
 			is_enough = take(context, chunk[i]);
 	}
+	if (is_empty && errno == 0)
+		errno = EAGAIN;
+
+	const int why = errno;
+
 	(void)close(fd);
+	errno = why;
 	return is_enough;
 }
 

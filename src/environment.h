@@ -17,7 +17,9 @@ bool environment_has(pid_t pid, const char *variable);
  * Reads into ID the value of WDRUN_ID with which PID was started: the first, if
  * there are more, as getenv(3) does. Returns true; or false, with ID empty,
  * where there is none, or one that is too long to be an ID, or where that is
- * not ours to read. May have to wait, as above.
+ * not ours to read. May have to wait, as above. errno says why there is none: 0
+ * where the environment was read, EAGAIN where it was empty, as it is also
+ * within an execve(2), else that of open(2) or read(2).
  */
 bool environment_read_id(pid_t pid, char id[RUNID_SIZE]);
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,14 +23,27 @@ identity_read(pid_t pid, struct identity *identity)
 	return 0;
 }
 
-bool
-identity_is_alive(const struct identity *identity)
+enum fate
+identity_look(const struct identity *identity)
 {
 	struct procfs_stat stat;
 
-	return identity->pid > 0 &&
-	       procfs_read_stat(identity->pid, &stat) == 0 &&
-	       stat.start == identity->start && !procfs_is_dead(&stat);
+	if (identity->pid > 0 && procfs_read_stat(identity->pid, &stat) == 0)
+		return stat.start == identity->start && !procfs_is_dead(&stat)
+		           ? FATE_ALIVE
+		           : FATE_DEAD;
+	if (identity->pid <= 0)
+		errno = ESRCH;
+	else if ((errno == ENOENT || errno == ESRCH) &&
+	         kill(identity->pid, 0) == -1 && errno == ESRCH)
+		return FATE_DEAD;
+	return FATE_UNKNOWN;
+}
+
+bool
+identity_is_alive(const struct identity *identity)
+{
+	return identity_look(identity) == FATE_ALIVE;
 }
 
 int
@@ -42,13 +56,18 @@ identity_open(const struct identity *identity)
 
 	const int fd = pidfd_open(identity->pid);
 
-	/* Looked at after it was opened, it is the right one for good. */
-	if (fd != -1 && !identity_is_alive(identity)) {
-		(void)close(fd);
-		errno = ESRCH;
+	if (fd == -1)
 		return -1;
-	}
-	return fd;
+
+	/* Looked at after it was opened, it is the right one for good. */
+	const enum fate fate = identity_look(identity);
+	const int why = fate == FATE_DEAD ? ESRCH : errno;
+
+	if (fate == FATE_ALIVE)
+		return fd;
+	(void)close(fd);
+	errno = why;
+	return -1;
 }
 
 int

@@ -20,6 +20,19 @@ struct identity {
  * is gone, or there is no /proc. */
 int identity_read(pid_t pid, struct identity *identity);
 
+enum fate {
+	FATE_UNKNOWN,
+	FATE_ALIVE,
+	FATE_DEAD,
+};
+
+/*
+ * What became of this very process. FATE_UNKNOWN, with errno, where it could
+ * not be looked at: for want of descriptors, say, or since /proc hides it
+ * ("hidepid", proc(5)), or it has no number here.
+ */
+enum fate identity_look(const struct identity *identity);
+
 /* Whether this very process lives. A zombie does not, nor does another process
  * that got its PID. */
 bool identity_is_alive(const struct identity *identity);

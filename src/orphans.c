@@ -19,6 +19,7 @@
 
 #define BOUND         (5 * SECOND)
 #define FREEZE_BOUND  (1 * SECOND)
+#define EMPTY_SWEEPS  10
 #define PAUSE_MS      2
 #define PAUSE_MAX_MS  50
 #define NAMED_MAX     8  /* how many processes are told by name */
@@ -30,6 +31,8 @@ struct ending {
 	struct orphans *orphans;
 	struct line killed_line;
 	bool is_freezing;
+	bool is_unsure; /* whether all were seen, at the end */
+	int empty_sweeps;
 	size_t named;
 };
 
@@ -52,11 +55,10 @@ orphans_signal(const struct identity *identity, int signal)
 	 * PID is not given away again until all others have had their turn.
 	 */
 	if (result == -1 && (fd == -1 || (why != ESRCH && why != EPERM))) {
-		errno = ESRCH;
-		result = identity_is_alive(identity)
-		             ? kill(identity->pid, signal)
-		             : -1;
-		why = errno;
+		const enum fate fate = identity_look(identity);
+
+		result = fate == FATE_ALIVE ? kill(identity->pid, signal) : -1;
+		why = fate == FATE_DEAD ? ESRCH : errno;
 	}
 	errno = why;
 	return result;
@@ -157,6 +159,31 @@ has_newcomer(const struct suspects *suspects)
 	return false;
 }
 
+static bool
+stop_on_sight(const struct identity *identity)
+{
+	return orphans_signal(identity, SIGSTOP) == 0;
+}
+
+/*
+ * Whether a sweep that has found nobody is to be believed. Where one was gone
+ * before it was looked at, it takes more such sweeps in a row: on a busy
+ * machine strangers come and go all the time, but a chain of processes, each of
+ * which forks the next, is not missed that often. What may well have been of
+ * the run ends the row.
+ */
+static bool
+is_over(struct ending *ending)
+{
+	const struct lineup *const lineup = &ending->lineup;
+
+	if (lineup->missed == 0)
+		return true;
+	ending->empty_sweeps =
+	    lineup->escaped > 0 ? 0 : ending->empty_sweeps + 1;
+	return ending->empty_sweeps >= EMPTY_SWEEPS;
+}
+
 /* Sweeps until nobody is left who is to be killed, or the time is over. */
 static int
 sweep(struct ending *ending)
@@ -167,13 +194,21 @@ sweep(struct ending *ending)
 	for (;;) {
 		if (proof_read(&ending->lineup) == -1)
 			return -1;
-		if (count_proven(&ending->lineup.now) == 0)
-			return 0;
 
 		const int64_t now = duration_now();
+		const bool is_empty = count_proven(&ending->lineup.now) == 0;
 
-		if (now >= start + BOUND)
+		if (is_empty && is_over(ending))
 			return 0;
+		if (now >= start + BOUND) {
+			ending->is_unsure = is_empty;
+			return 0;
+		}
+		if (is_empty) {
+			(void)poll(NULL, 0, PAUSE_MS);
+			continue;
+		}
+		ending->empty_sweeps = 0;
 		if (ending->is_freezing)
 			ending->is_freezing = !freeze(&ending->lineup.now) &&
 			                      now < start + FREEZE_BOUND;
@@ -231,11 +266,23 @@ tell_left(const struct suspects *suspects, struct orphans *orphans)
 	}
 }
 
+/* The bound is over, and in no sweep could all be looked at. */
+static void
+tell_unsure(struct orphans *orphans)
+{
+	struct line line = { .text = orphans->left_text,
+		             .size = sizeof(orphans->left_text) };
+
+	if (orphans->left++ == 0)
+		line_add(&line, "perhaps processes that come and go too fast "
+		                "to be looked at");
+}
+
 int
 orphans_end(const struct entry *entry, struct orphans *orphans)
 {
 	struct ending ending = {
-		.lineup = { .entry = entry },
+		.lineup = { .entry = entry, .on_sight = stop_on_sight },
 		.orphans = orphans,
 		.killed_line = { .text = orphans->killed_text,
 		                 .size = sizeof(orphans->killed_text) },
@@ -249,6 +296,8 @@ orphans_end(const struct entry *entry, struct orphans *orphans)
 
 	if (result == 0)
 		tell_left(&ending.lineup.now, orphans);
+	if (result == 0 && ending.is_unsure)
+		tell_unsure(orphans);
 	proof_release(&ending.lineup);
 	errno = why;
 	return result;

@@ -295,8 +295,16 @@ procfs_visit_all(procfs_visit *visit, void *context)
 
 	if (processes == NULL)
 		return -1;
-	for (const struct dirent *entry;
-	     result == 0 && (entry = readdir(processes)) != NULL;) {
+	while (result == 0) {
+		errno = 0;
+
+		const struct dirent *const entry = readdir(processes);
+
+		if (entry == NULL) {
+			result = errno == 0 ? 0 : -1;
+			break;
+		}
+
 		const long pid = number_of(entry);
 
 		if (pid != 0)

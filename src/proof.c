@@ -1,7 +1,7 @@
 /*
  * Telling the processes of a run from all others. A process has to fail no
- * test: those of is_suspect and of admit are for each, and one of the rules
- * below, from A to E, has to hold.
+ * test: those of is_suspect (prooflook.c) and of admit are for each, and one of
+ * the rules below, from A to E, has to hold.
  */
 #include "proof.h"
 
@@ -12,12 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "environment.h"
 #include "procfs.h"
-#include "procstatus.h"
+#include "prooflook.h"
 
-#define FIRST_CAPACITY 64
-#define FIRST_PID      1
+#define FIRST_PID 1
 
 /* Who has the PID of the target now, which is the number of its session. */
 enum leader {
@@ -26,109 +24,17 @@ enum leader {
 	LEADER_IS_OTHER, /* or cannot be told */
 };
 
-static int
-by_pid(const void *left, const void *right)
-{
-	const struct suspect *const a = left;
-	const struct suspect *const b = right;
-
-	return (a->identity.pid > b->identity.pid) -
-	       (a->identity.pid < b->identity.pid);
-}
-
-static struct suspect *
-find(const struct suspects *suspects, pid_t pid)
-{
-	const struct suspect key = { .identity.pid = pid };
-
-	if (suspects->count == 0)
-		return NULL;
-	return bsearch(&key, suspects->entries, suspects->count, sizeof(key),
-	               by_pid);
-}
-
-static int
-append(struct suspects *suspects, const struct suspect *suspect)
-{
-	if (suspects->count == suspects->capacity) {
-		const size_t capacity = suspects->capacity == 0
-		                            ? FIRST_CAPACITY
-		                            : 2 * suspects->capacity;
-		struct suspect *const entries =
-		    realloc(suspects->entries, capacity * sizeof(*entries));
-
-		if (entries == NULL)
-			return -1;
-		suspects->entries = entries;
-		suspects->capacity = capacity;
-	}
-	suspects->entries[suspects->count++] = *suspect;
-	return 0;
-}
-
-/*
- * Nothing of a run is older than its watchers: so a PID on record that was
- * given away again before they began, or a process that was handed the run's
- * environment later, is none of it.
- */
-static bool
-is_suspect(const struct entry *entry, const struct procfs_stat *stat)
-{
-	const struct identity *const first =
-	    entry->front.pid > 0 ? &entry->front : &entry->supervisor;
-
-	return stat->start >= first->start && !procfs_is_dead(stat);
-}
-
-static int
-visit(pid_t pid, void *context)
-{
-	struct lineup *const lineup = context;
-	struct procfs_stat stat;
-
-	if (procfs_read_stat(pid, &stat) == -1 ||
-	    !is_suspect(lineup->entry, &stat))
-		return 0; /* or it is gone, or hidden */
-
-	const struct suspect suspect = {
-		.identity = { pid, stat.start },
-		.parent = stat.parent,
-		.session = stat.session,
-		.state = stat.state,
-		.is_new = true,
-	};
-
-	return append(&lineup->now, &suspect);
-}
-
-/*
- * What was not needed to pick SUSPECT. If its PID is another's by now, nothing
- * happens to that: a signal looks at the moment of its start again. The memory
- * of others is not read, which they could make wait for them (userfaultfd(2),
- * a file system of theirs that does not answer).
- */
-static void
-look_closer(struct suspect *suspect)
-{
-	struct procstatus status;
-
-	suspect->is_own =
-	    procstatus_read(suspect->identity.pid, &status) == 0 &&
-	    status.user == geteuid();
-	if (suspect->is_own)
-		(void)environment_read_id(suspect->identity.pid, suspect->id);
-}
-
 /* Carries over what is known of SUSPECT from the sweep before. */
 static void
 remember(const struct suspects *before, struct suspect *suspect)
 {
-	const struct suspect *const known = find(before, suspect->identity.pid);
+	const struct suspect *const known =
+	    proof_find(before, suspect->identity.pid);
 
 	if (known == NULL || known->identity.start != suspect->identity.start)
 		return;
 	suspect->is_new = false;
-	suspect->got_stop = known->got_stop;
+	suspect->got_stop |= known->got_stop;
 	suspect->got_kill = known->got_kill;
 	suspect->is_named = known->is_named;
 	if (known->standing != STANDING_UNPROVEN)
@@ -140,16 +46,14 @@ static void
 mark_above(const struct suspects *suspects)
 {
 	struct procfs_stat stat;
-	pid_t pid = getpid();
 
-	while (pid > 0) {
-		struct suspect *const suspect = find(suspects, pid);
+	for (pid_t pid = getpid(); pid > 0; pid = stat.parent) {
+		struct suspect *const suspect = proof_find(suspects, pid);
 
 		if (suspect != NULL)
 			suspect->is_above = true;
 		if (procfs_read_stat(pid, &stat) == -1)
 			return;
-		pid = stat.parent;
 	}
 }
 
@@ -254,7 +158,7 @@ static bool
 has_proven_parent(const struct lineup *lineup, const struct suspect *suspect)
 {
 	const struct suspect *const parent =
-	    find(&lineup->now, suspect->parent);
+	    proof_find(&lineup->now, suspect->parent);
 
 	return parent != NULL && parent->standing == STANDING_PROVEN &&
 	       identity_is_alive(&parent->identity);
@@ -292,7 +196,7 @@ is_nested(const struct lineup *lineup, const struct suspect *suspect)
 	pid_t front = 0;
 	const uint64_t ours = moment_of(lineup->entry->id, &front);
 	const uint64_t others = moment_of(suspect->id, &front);
-	const struct suspect *const watcher = find(&lineup->now, front);
+	const struct suspect *const watcher = proof_find(&lineup->now, front);
 
 	return ours != 0 && others > ours &&
 	       (watcher == NULL || watcher->standing == STANDING_PROVEN);
@@ -340,18 +244,15 @@ proof_read(struct lineup *lineup)
 	lineup->now = lineup->before;
 	lineup->now.count = 0;
 	lineup->before = last;
-	if (procfs_visit_all(visit, lineup) == -1)
+	lineup->missed = 0;
+	lineup->escaped = 0;
+	if (proof_look(lineup) == -1)
 		return -1;
 
-	struct suspects *const now = &lineup->now;
+	const struct suspects *const now = &lineup->now;
 
-	if (now->count > 1)
-		qsort(now->entries, now->count, sizeof(now->entries[0]),
-		      by_pid);
-	for (size_t i = 0; i < now->count; i++) {
-		look_closer(&now->entries[i]);
+	for (size_t i = 0; i < now->count; i++)
 		remember(&lineup->before, &now->entries[i]);
-	}
 	mark_above(now);
 	admit_by_id(lineup);
 	admit_by_session(lineup);

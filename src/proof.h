@@ -12,7 +12,7 @@
 
 /*
  * Which processes a run on record proves to be its own, by what /proc says of
- * them. Nobody here is signalled.
+ * them. Nobody here is signalled but by lineup.on_sight.
  */
 
 enum standing {
@@ -47,6 +47,11 @@ struct suspects {
 
 struct lineup {
 	const struct entry *entry;
+	/* Called at once for what carries the run's ID, before others are
+	 * looked at; or NULL. Returns whether it got SIGSTOP. */
+	bool (*on_sight)(const struct identity *identity);
+	size_t missed;  /* that were gone when they were to be looked at */
+	size_t escaped; /* of these, those that may have been of the run */
 	struct suspects now;
 	struct suspects before; /* those of the sweep before */
 };
@@ -54,7 +59,9 @@ struct lineup {
 /*
  * Reads into lineup->now all living processes that began when the run had, and
  * their standing, which one that has any keeps from sweep to sweep: what proved
- * it may die before it. Costs a look at each process of the machine. Returns 0,
+ * it may die before it. Costs a look at each process of the machine. What was
+ * gone before it was looked at, or was within an execve(2), is counted: it may
+ * have left a child whom nobody has seen. Returns 0,
  * or -1 with errno. May have to wait, as environment_read_id may.
  */
 int proof_read(struct lineup *lineup);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,7 +18,6 @@
 #include "lockfile.h"
 #include "message.h"
 #include "orphans.h"
-#include "procfs.h"
 
 #define LINE_SIZE      4000
 #define RIVAL_BOUND    (10 * SECOND) /* for another who reaps the same run */
@@ -66,21 +64,6 @@ take_over(const struct record *record, const struct reaping *reaping)
 		(void)poll(NULL, 0, RIVAL_PAUSE_MS);
 	}
 	return true;
-}
-
-/* Where /proc hides a process ("hidepid", proc(5)) that it is not to be seen
- * does not mean that it is dead. Nor has one in another PID namespace a number
- * here. */
-static bool
-is_certainly_dead(const struct identity *identity)
-{
-	struct procfs_stat stat;
-
-	if (identity->pid <= 0)
-		return false;
-	if (procfs_read_stat(identity->pid, &stat) == 0)
-		return stat.start != identity->start || procfs_is_dead(&stat);
-	return kill(identity->pid, 0) == -1 && errno == ESRCH;
 }
 
 /* --- doing it ------------------------------------------------------------- */
@@ -256,8 +239,8 @@ reaping_finish(const struct record *record, const struct reaping *reaping)
 	}
 	if (!is_on_record(record))
 		return 0;
-	if (!is_certainly_dead(&entry->front) ||
-	    !is_certainly_dead(&entry->supervisor)) {
+	if (identity_look(&entry->front) != FATE_DEAD ||
+	    identity_look(&entry->supervisor) != FATE_DEAD) {
 		if (reaping->is_asked)
 			message("%s: cannot see whether its watchers live",
 			        text);

@@ -218,6 +218,24 @@ id_of() {
 	[[ $stderr == "wdrun: run "*" (job): killed 1 process: $orphan "* ]]
 }
 
+@test "--cancel with too few descriptors either stops the run or says why not" {
+	local descriptors
+	begin job -k never -- "$PROGRAMS/sigcount"
+
+	for descriptors in {3..12}; do
+		complete bash -c 'ulimit -n "$1"; exec "$WDRUN" --cancel=job' \
+			- "$descriptors"
+		((status != 0)) || break
+		[ "$status" -eq 125 ] || [ "$status" -eq 127 ]
+		[ -n "$stderr" ]
+		is_unharmed "$front"
+	done
+
+	[ "$status" -eq 0 ]
+	is_dead "$front"
+	is_dead "$ready"
+}
+
 @test "a front that is killed meanwhile leaves nothing to be cancelled" {
 	begin job -k never -- "$PROGRAMS/escape" fork setsid stubborn
 	start "$WDRUN" --cancel=job

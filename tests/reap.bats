@@ -161,6 +161,33 @@ has_an_entry() {
 	is_off_the_record
 }
 
+@test "a chain of processes, each of which forks the next and exits, is ended" {
+	forge
+	start env WDRUN_ID="$id" "$PROGRAMS/chain" 200
+	await_ready
+	kill -KILL "$started"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	nobody_is_left
+}
+
+@test "a process that executes itself time and again is ended" {
+	forge
+	printf '%s\n' '#!/bin/sh' ': >begun' 'exec "$0"' >again
+	chmod +x again
+	start env WDRUN_ID="$id" ./again
+	wait_until 30 test -e begun
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	is_dead "$started"
+}
+
 # --- who is spared -----------------------------------------------------------
 
 @test "a process that got the PID of a dead front or supervisor is left alone" {
