@@ -161,8 +161,9 @@ is_claimed_in(int fd, const char *name, const struct snapshot *file)
 	return fcntl(fd, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }
 
-/* The same, wherever he had to claim it. */
-static bool
+/* The same, wherever he had to claim it. Returns 1 or 0; or -1 with errno,
+ * where it could not be looked whether there is a claim. */
+static int
 is_claimed(const char *path, const struct snapshot *file)
 {
 	size_t length = strlen(path);
@@ -172,13 +173,12 @@ is_claimed(const char *path, const struct snapshot *file)
 		const char *name;
 		const int fd = open_above(path, length, &name);
 
-		/* What cannot be looked at may hold a claim. */
+		if (fd == -1 && errno != ENOENT && errno != ENOTDIR)
+			return -1;
 		if (fd == -1)
-			is_found = errno != ENOENT && errno != ENOTDIR;
-		else
-			is_found = is_claimed_in(fd, name, file);
-		if (fd != -1)
-			(void)close(fd);
+			continue;
+		is_found = is_claimed_in(fd, name, file);
+		(void)close(fd);
 	}
 	return is_found;
 }
@@ -186,17 +186,22 @@ is_claimed(const char *path, const struct snapshot *file)
 /*
  * Whether what is at the path was made by this run, or by one that is over. Our
  * own claim goes first: of two that end at once, one at least then finds none.
+ * Returns as is_claimed.
  */
-static bool
+static int
 is_ours(const struct cleanup *cleanup)
 {
 	const struct snapshot now = take_snapshot(cleanup->path);
 
 	claim(cleanup->claim_fd, F_UNLCK, 0, OFF_MAX);
-	return (now.inode != cleanup->before.inode ||
-	        now.device != cleanup->before.device ||
-	        now.birth != cleanup->before.birth) &&
-	       !is_claimed(cleanup->path, &now);
+	if (now.inode == cleanup->before.inode &&
+	    now.device == cleanup->before.device &&
+	    now.birth == cleanup->before.birth)
+		return 0;
+
+	const int claimed = is_claimed(cleanup->path, &now);
+
+	return claimed == -1 ? -1 : !claimed;
 }
 
 int
@@ -213,16 +218,19 @@ cleanup_end(const struct cleanup *cleanup, bool is_over)
 		return -1;
 	}
 
-	const bool may_be_ours = is_over && is_ours(cleanup);
+	const int ours = is_over ? is_ours(cleanup) : 0;
+
+	if (ours == -1)
+		return -1;
 
 	if (S_ISREG(file.mode)) {
-		const struct lockfile_rule rule = { may_be_ours,
+		const struct lockfile_rule rule = { ours == 1,
 			                            { cleanup->watchers[0],
 			                              cleanup->watchers[1] } };
 
 		return lockfile_remove(path, &rule);
 	}
-	if (!may_be_ours)
+	if (ours == 0)
 		return 0;
 	if (lockfile_check_owner(path, &file) == 0 && rmdir(path) == 0)
 		return 1;

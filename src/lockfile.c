@@ -22,7 +22,7 @@
 #define PAUSE         (5 * MILLISECOND)
 #define LOOKERS_TIME  (25 * MILLISECOND)
 #define REMOVERS_TIME (200 * MILLISECOND)
-#define PID_MAX_LIMIT 4194304 /* of any kernel, proc(5): pid_max */
+#define PID_MAX_LIMIT 4194304 /* of any kernel, proc(5) */
 #define TRIES         1000
 #define JUST_NOW      (100 * MILLISECOND)
 #define OPEN_FLAGS    (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
@@ -153,8 +153,7 @@ create_in_steps(struct lockfile *lock)
 	if (lock->fd == -1)
 		return -1;
 	if (flock(lock->fd, LOCK_EX | LOCK_NB) == -1) {
-		if (errno == EWOULDBLOCK)
-			errno = EEXIST;
+		errno = errno == EWOULDBLOCK ? EEXIST : errno;
 	} else if (!is_at(lock->fd, lock->path)) {
 		errno = EEXIST;
 	} else if (lockowner_write(lock->fd, getpid(), 0) == 0) {
@@ -319,8 +318,7 @@ lockfile_release(struct lockfile *lock, const pid_t owners[2])
 	const pid_t pid = lockowner_read(lock->fd);
 	int result = 0;
 
-	/* A script may have taken no notice, and written its own PID; one that
-	 * opened it by ">" and could not lock it has emptied it. */
+	/* A script may have written its own PID, or emptied it by ">". */
 	if (pid == -1 && errno != EINVAL)
 		result = -1;
 	else if (pid != -1 &&
@@ -359,11 +357,17 @@ is_stale(const struct lockfile_rule *rule, pid_t pid, enum lockowner owner)
 	       pid == rule->own[1];
 }
 
+/* Removes FD, which is locked, if it still says PID, and is at PATH. */
 static int
-remove_at(const char *path, int fd)
+remove_at(const char *path, int fd, pid_t pid)
 {
 	struct fileinfo file;
+	const pid_t now = lockowner_read(fd);
 
+	if (now == -1 && errno != EINVAL)
+		return -1;
+	if (now != pid || !is_at(fd, path))
+		return 0;
 	if (fileinfo_of(fd, &file) == -1 ||
 	    lockfile_check_owner(path, &file) == -1 || unlink(path) == -1)
 		return -1;
@@ -386,9 +390,8 @@ lockfile_remove(const char *path, const struct lockfile_rule *rule)
 		result = -1;
 	/* Where there are no locks (ENOLCK and the like) nobody has one. */
 	else if (is_stale(rule, pid, owner) &&
-	         (lock_soon(fd, REMOVERS_TIME) == 0 || errno != EWOULDBLOCK) &&
-	         lockowner_read(fd) == pid && is_at(fd, path))
-		result = remove_at(path, fd);
+	         (lock_soon(fd, REMOVERS_TIME) == 0 || errno != EWOULDBLOCK))
+		result = remove_at(path, fd, pid);
 
 	const int why = errno;
 

@@ -33,9 +33,11 @@ fill(int fd, const struct wholefile *file, const struct line *line)
 	return 0;
 }
 
-/* By a file that has no name before it is whole. */
+/* By a file that has no name before it is whole; where there is no older one,
+ * that is its own, and it *IS_IN_PLACE. */
 static int
-make_at_once(const struct wholefile *file, const struct line *line)
+make_at_once(const struct wholefile *file, const struct line *line,
+             bool *is_in_place)
 {
 	char path[FD_PATH_SIZE];
 	const int fd = openat(file->directory_fd, file->directory,
@@ -47,7 +49,10 @@ make_at_once(const struct wholefile *file, const struct line *line)
 
 	int result = fill(fd, file, line);
 
-	if (result == 0)
+	if (result == 0 && linkat(AT_FDCWD, path, file->directory_fd,
+	                          file->file, AT_SYMLINK_FOLLOW) == 0)
+		*is_in_place = true;
+	else if (result == 0) /* there is an older one, mostly */
 		result = linkat(AT_FDCWD, path, file->directory_fd,
 		                file->unfinished, AT_SYMLINK_FOLLOW);
 
@@ -84,15 +89,20 @@ make_in_steps(const struct wholefile *file, const struct line *line)
 int
 wholefile_write(const struct wholefile *file, const struct line *line)
 {
+	bool is_in_place = false;
+
 	/* Of a writer that was killed. */
 	(void)unlinkat(file->directory_fd, file->unfinished, 0);
 	/* Which errno tells that there is no O_TMPFILE, no linkat(2) of one, or
 	 * no /proc, depends on the file system. Any other trouble, the second
 	 * way meets too. */
-	if ((make_at_once(file, line) == 0 || make_in_steps(file, line) == 0) &&
-	    renameat(file->directory_fd, file->unfinished, file->directory_fd,
-	             file->file) == 0)
-		return 0;
+	if (make_at_once(file, line, &is_in_place) == 0 ||
+	    make_in_steps(file, line) == 0) {
+		if (is_in_place ||
+		    renameat(file->directory_fd, file->unfinished,
+		             file->directory_fd, file->file) == 0)
+			return 0;
+	}
 
 	const int why = errno;
 
