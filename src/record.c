@@ -29,6 +29,28 @@ record_look_around(void)
 	return place;
 }
 
+bool
+record_can_look(const char *option)
+{
+	const struct record_place place = record_look_around();
+	const int why = errno;
+
+	if (place.is_known)
+		return true;
+	if (procfs_is_ours() == 0)
+		message("--%s: without a /proc of this PID namespace nothing "
+		        "can be verified",
+		        option);
+	else
+		message("--%s: nothing can be verified: cannot read '%s': %s",
+		        option,
+		        place.boot[0] == '\0'
+		            ? "/proc/sys/kernel/random/boot_id"
+		            : "/proc/self",
+		        strerror(why));
+	return false;
+}
+
 /* --- the state of a run --------------------------------------------------- */
 
 /* Not the opposite of being known to be alive: a table of files that is full
@@ -64,17 +86,18 @@ is_stopping(pid_t supervisor)
 	       memcmp(name, stopping, sizeof(stopping) - 1) == 0;
 }
 
-/* Whether the open file of RECORD is the one that its name stands for. */
-static bool
-has_its_name(const struct record *record)
+int
+record_has_name(const struct record *record)
 {
 	struct stat opened;
 	struct stat named;
 
-	return fstat(record->fd, &opened) == 0 &&
-	       fstatat(record->directory_fd, record->file, &named,
-	               AT_SYMLINK_NOFOLLOW) == 0 &&
-	       named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
+	if (fstatat(record->directory_fd, record->file, &named,
+	            AT_SYMLINK_NOFOLLOW) == -1)
+		return errno == ENOENT ? 0 : -1;
+	if (fstat(record->fd, &opened) == -1)
+		return -1;
+	return named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
 }
 
 static enum record_state
@@ -226,8 +249,12 @@ record_read(struct record *record, char text[RECORD_TEXT_SIZE],
 	                                 : find_state(&record->entry, place);
 	/* A run takes its entry away before its watchers end: looked at now
 	 * that they are dead, it is there only if they could not. */
-	if (record->state == RECORD_ORPHANED && !has_its_name(record))
-		return leave(record, 0, 0);
+	if (record->state == RECORD_ORPHANED) {
+		const int result = record_has_name(record);
+
+		if (result != 1)
+			return leave(record, result, errno);
+	}
 	return 1;
 }
 

@@ -19,6 +19,14 @@ struct record_place {
 
 struct record_place record_look_around(void);
 
+/* Whether there is what it takes to know the processes on record from others.
+ * Tells in the name of OPTION if there is not. */
+bool record_can_look(const char *option);
+
+/* Whether the open file of RECORD is what its name in the directory stands for.
+ * Returns 1, 0, or -1 with errno where that cannot be told. */
+int record_has_name(const struct record *record);
+
 /*
  * Reads the file record->file in record->directory_fd, and how its run fares
  * as seen from PLACE, into RECORD and TEXT, to which it points. Returns 1, and

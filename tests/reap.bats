@@ -457,6 +457,20 @@ $started lives" ]
 	is_on_record
 }
 
+@test "where /proc has processes only, --reap and --cancel say what is missing" {
+	need_root
+	need unshare
+	forge
+	for mode in --reap --cancel=job; do
+		complete unshare --pid --fork --mount sh -c \
+			'mount -t proc -o subset=pid proc /proc && exec "$WDRUN" "$1"' \
+			- "$mode"
+		[ "$status" -eq 125 ]
+		[[ $stderr == *"verified: cannot read '/proc/sys/kernel/random/boot_id': "* ]]
+	done
+	is_on_record
+}
+
 @test "a run is not orphaned because /proc hides its watchers" {
 	need_root
 	need unshare setpriv
