@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/utsname.h>
 
 #include "registry.h"
 
@@ -12,6 +13,7 @@
 /* Where this process looks from. */
 struct record_place {
 	char boot[BOOT_ID_SIZE];
+	struct utsname host;
 	uint64_t pid_namespace;
 	uint64_t time_namespace;
 	bool is_known; /* and /proc tells of the processes there */

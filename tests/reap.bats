@@ -250,6 +250,22 @@ has_an_entry() {
 	[[ $stderr == "wdrun: run $id: was from before the last boot" ]]
 }
 
+@test "a run of another machine, or of a container with a boot of its own, stays on record" {
+	forge boot=0 host="not-$(uname -n)"
+	reap
+	[ "$status" -eq 0 ]
+	is_on_record
+
+	forge boot=0 pidns=1
+	reap
+	[ "$status" -eq 0 ]
+	is_on_record
+
+	forge boot=0 host="$(uname -n)"
+	reap
+	is_off_the_record
+}
+
 @test "a run of another PID namespace stays on record, and nobody is signalled" {
 	session_of_a_leader
 	forge pidns=1 target="$leader $(start_of "$leader")"
