@@ -1,10 +1,7 @@
 /* Stopping one run that is on record, and no other. */
 #include "cancel.h"
 
-#include <sys/stat.h>
-
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,6 +18,7 @@
 #include "procfs.h"
 #include "procstatus.h"
 #include "reap.h"
+#include "record.h"
 #include "registry.h"
 #include "text.h"
 
@@ -88,13 +86,39 @@ meaning_for(const char *which, const struct record *record)
 	return MEANS_ANOTHER;
 }
 
+/* Whether WORD is the ID by which the file of RECORD is called. */
+static bool
+is_called(const struct record *record, const char *word)
+{
+	const size_t length = strlen(word);
+
+	return strncmp(record->file, word, length) == 0 &&
+	       strcmp(record->file + length, REGISTRY_SUFFIX) == 0;
+}
+
+/* What is meant cannot be read, and so not be stopped. */
+static int
+refuse_broken(const struct record *record, struct search *search,
+              const char *id)
+{
+	if (!is_called(record, id))
+		return 0;
+	registry_tell(record);
+	search->status = STATUS_FAILED;
+	return 1;
+}
+
 static int
 visit_to_find(const struct record *record, void *context)
 {
 	struct search *const search = context;
 
-	if (record->state == RECORD_OLD || record->state == RECORD_BROKEN)
+	if (record->state == RECORD_OLD)
 		return 0;
+	if (record->state == RECORD_BROKEN)
+		return search->count > 0
+		           ? 0
+		           : refuse_broken(record, search, search->which);
 
 	const enum meaning meaning = meaning_for(search->which, record);
 
@@ -262,14 +286,15 @@ wait_for(struct watcher watchers[], int64_t deadline)
 static int
 finish(const struct record *record, bool is_quiet)
 {
-	struct stat opened;
-	struct stat named;
+	const int is_there = record_has_name(record);
 
-	if (fstatat(record->directory_fd, record->file, &named,
-	            AT_SYMLINK_NOFOLLOW) == -1 ||
-	    fstat(record->fd, &opened) == -1 || named.st_dev != opened.st_dev ||
-	    named.st_ino != opened.st_ino)
+	if (is_there == 0)
 		return 0;
+	if (is_there == -1) {
+		message("--cancel: cannot read the registry: %s",
+		        strerror(errno));
+		return STATUS_FAILED;
+	}
 	return reap_record(record, is_quiet) == 0 ? 0 : STATUS_FAILED;
 }
 
@@ -321,7 +346,9 @@ visit_to_stop(const struct record *record, void *context)
 {
 	struct search *const search = context;
 
-	if (record->state == RECORD_OLD || record->state == RECORD_BROKEN ||
+	if (record->state == RECORD_BROKEN)
+		return refuse_broken(record, search, search->id);
+	if (record->state == RECORD_OLD ||
 	    strcmp(record->entry.id, search->id) != 0)
 		return 0;
 	if (record->state == RECORD_ELSEWHERE) {
@@ -350,7 +377,6 @@ cancel_in(int directory_fd, struct search *search)
 		        search->which, search->count, search->ids.text);
 		return STATUS_FAILED;
 	}
-	search->status = STATUS_NONE_IN_FLIGHT;
 	if (search->count == 1) {
 		/* If it is not there any more, it has just ended. */
 		search->status = 0;
@@ -379,9 +405,7 @@ cancel_run(const char *registry, const char *which, bool is_quiet)
 
 	if (directory_fd == -1 && errno != ENOENT)
 		return STATUS_FAILED;
-	if (directory_fd != -1 && procfs_is_ours() != 1) {
-		message("--cancel: without a /proc of this PID namespace "
-		        "nothing can be verified");
+	if (directory_fd != -1 && !record_can_look("cancel")) {
 		search.status = STATUS_FAILED;
 	} else if (directory_fd != -1) {
 		search.status = cancel_in(directory_fd, &search);

@@ -1,6 +1,8 @@
 /* The entry of a run that begins. */
 #include "enrol.h"
 
+#include <sys/utsname.h>
+
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -36,10 +38,12 @@ put_on_record(const struct run *run)
 {
 	const struct estate *const estate = run->estate;
 	char boot[BOOT_ID_SIZE];
+	struct utsname host;
 	struct entry entry = {
 		.id = runid_of(run->id),
 		.name = run->options.name,
 		.boot = boot,
+		.host = uname(&host) == -1 ? NULL : host.nodename,
 		/* In another PID namespace it has no number here. */
 		.front = run->front > 0 ? run->front_identity
 		                        : (struct identity){ .pid = 0 },

@@ -26,6 +26,7 @@ struct entry {
 	const char *id;
 	const char *name; /* or NULL */
 	const char *boot;
+	const char *host; /* its name; or NULL */
 	uint64_t pid_namespace;
 	uint64_t time_namespace; /* by which starts are told, or 0 */
 	struct identity front;   /* pid 0 in another PID namespace */

@@ -9,6 +9,7 @@ const struct entry_key entry_keys[ENTRY_KEY_COUNT] = {
 	{ "id", AT(id), KIND_TEXT, true },
 	{ "name", AT(name), KIND_TEXT, false },
 	{ "boot", AT(boot), KIND_TEXT, true },
+	{ "host", AT(host), KIND_TEXT, false },
 	{ "pidns", AT(pid_namespace), KIND_NUMBER, true },
 	{ "timens", AT(time_namespace), KIND_NUMBER, false },
 	{ "front", AT(front), KIND_IDENTITY, true },

@@ -34,7 +34,7 @@ struct entry_key {
 	bool is_needed;
 };
 
-#define ENTRY_KEY_COUNT 18
+#define ENTRY_KEY_COUNT 19
 
 /* In the order in which they are written. */
 extern const struct entry_key entry_keys[ENTRY_KEY_COUNT];

@@ -15,8 +15,8 @@
 #include "duration.h"
 #include "fork.h"
 #include "message.h"
-#include "procfs.h"
 #include "reaping.h"
+#include "record.h"
 
 /* For the 5 s of orphans_end, and for another who reaps the same run. */
 #define BOUND_MS       7000
@@ -172,9 +172,7 @@ reap_all(const char *registry, bool is_quiet)
 
 	if (directory_fd == -1)
 		return errno == ENOENT ? 0 : STATUS_FAILED;
-	if (procfs_is_ours() != 1) {
-		message("--reap: without a /proc of this PID namespace nothing "
-		        "can be verified");
+	if (!record_can_look("reap")) {
 		(void)close(directory_fd);
 		return STATUS_FAILED;
 	}

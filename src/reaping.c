@@ -18,6 +18,7 @@
 #include "lockfile.h"
 #include "message.h"
 #include "orphans.h"
+#include "record.h"
 
 #define LINE_SIZE      4000
 #define RIVAL_BOUND    (10 * SECOND) /* for another who reaps the same run */
@@ -32,19 +33,6 @@ add_run(struct line *line, const struct entry *entry)
 }
 
 /* --- whether it is to be done --------------------------------------------- */
-
-/* Whether the run has not been taken off the record meanwhile. */
-static bool
-is_on_record(const struct record *record)
-{
-	struct stat opened;
-	struct stat named;
-
-	return fstat(record->fd, &opened) == 0 &&
-	       fstatat(record->directory_fd, record->file, &named,
-	               AT_SYMLINK_NOFOLLOW) == 0 &&
-	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
-}
 
 /*
  * Takes the right to reap this run, which nobody else then has, until the
@@ -237,8 +225,12 @@ reaping_finish(const struct record *record, const struct reaping *reaping)
 			message("%s: another wdrun is about to reap it", text);
 		return -1;
 	}
-	if (!is_on_record(record))
-		return 0;
+
+	/* The run may have been taken off the record meanwhile. */
+	const int is_there = record_has_name(record);
+
+	if (is_there != 1)
+		return is_there;
 	if (identity_look(&entry->front) != FATE_DEAD ||
 	    identity_look(&entry->supervisor) != FATE_DEAD) {
 		if (reaping->is_asked)
@@ -283,8 +275,12 @@ reaping_drop(const struct record *record, const struct reaping *reaping)
 
 	if (flock(record->fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
 		return -1;
-	if (!is_on_record(record))
-		return 0;
+
+	/* The run may have been taken off the record meanwhile. */
+	const int is_there = record_has_name(record);
+
+	if (is_there != 1)
+		return is_there;
 	add_run(&line, entry);
 	line_add(&line, ": was from before the last boot");
 	remove_locks(&line, entry);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "procfs.h"
+#include "reaping.h"
 #include "supervisor.h"
 #include "text.h"
 
@@ -23,10 +24,33 @@ record_look_around(void)
 		.time_namespace = identity_time_namespace(),
 	};
 
+	(void)uname(&place.host);
 	place.is_known = identity_boot(place.boot) == 0 &&
 	                 identity_namespace(&place.pid_namespace) == 0 &&
 	                 procfs_is_ours() == 1;
 	return place;
+}
+
+bool
+record_can_look(const char *option)
+{
+	const struct record_place place = record_look_around();
+	const int why = errno;
+
+	if (place.is_known)
+		return true;
+	if (procfs_is_ours() == 0)
+		message("--%s: without a /proc of this PID namespace nothing "
+		        "can be verified",
+		        option);
+	else
+		message("--%s: nothing can be verified: cannot read '%s': %s",
+		        option,
+		        place.boot[0] == '\0'
+		            ? "/proc/sys/kernel/random/boot_id"
+		            : "/proc/self",
+		        strerror(why));
+	return false;
 }
 
 /* --- the state of a run --------------------------------------------------- */
@@ -64,26 +88,49 @@ is_stopping(pid_t supervisor)
 	       memcmp(name, stopping, sizeof(stopping) - 1) == 0;
 }
 
-/* Whether the open file of RECORD is the one that its name stands for. */
-static bool
-has_its_name(const struct record *record)
+int
+record_has_name(const struct record *record)
 {
 	struct stat opened;
 	struct stat named;
 
-	return fstat(record->fd, &opened) == 0 &&
-	       fstatat(record->directory_fd, record->file, &named,
-	               AT_SYMLINK_NOFOLLOW) == 0 &&
-	       named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
+	if (fstatat(record->directory_fd, record->file, &named,
+	            AT_SYMLINK_NOFOLLOW) == -1)
+		return errno == ENOENT ? 0 : -1;
+	if (fstat(record->fd, &opened) == -1)
+		return -1;
+	return named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
+}
+
+/*
+ * Whether a run of another boot is not from before the last one, but from
+ * another machine, whose registry is on a network file system, or from a
+ * container, which may have a boot ID of its own. The first PID namespace has
+ * the same number on all machines.
+ */
+static bool
+is_from_elsewhere(const struct record *record, const struct record_place *place)
+{
+	const struct entry *const entry = &record->entry;
+	struct stat file;
+
+	if (entry->host != NULL &&
+	    strcmp(entry->host, place->host.nodename) != 0)
+		return true;
+	return entry->pid_namespace != place->pid_namespace &&
+	       fstat(record->fd, &file) == 0 && !reaping_is_old(&file);
 }
 
 static enum record_state
-find_state(const struct entry *entry, const struct record_place *place)
+find_state(const struct record *record, const struct record_place *place)
 {
+	const struct entry *const entry = &record->entry;
+
 	if (!place->is_known)
 		return RECORD_ELSEWHERE;
 	if (strcmp(entry->boot, place->boot) != 0)
-		return RECORD_OLD;
+		return is_from_elsewhere(record, place) ? RECORD_ELSEWHERE
+		                                        : RECORD_OLD;
 	if (entry->pid_namespace != place->pid_namespace ||
 	    (entry->time_namespace != 0 &&
 	     entry->time_namespace != place->time_namespace))
@@ -222,12 +269,16 @@ record_read(struct record *record, char text[RECORD_TEXT_SIZE],
 	if (is_trouble_of_ours(record->why))
 		return leave(record, -1, record->why);
 
-	record->state = record->why != 0 ? RECORD_BROKEN
-	                                 : find_state(&record->entry, place);
+	record->state =
+	    record->why != 0 ? RECORD_BROKEN : find_state(record, place);
 	/* A run takes its entry away before its watchers end: looked at now
 	 * that they are dead, it is there only if they could not. */
-	if (record->state == RECORD_ORPHANED && !has_its_name(record))
-		return leave(record, 0, 0);
+	if (record->state == RECORD_ORPHANED) {
+		const int result = record_has_name(record);
+
+		if (result != 1)
+			return leave(record, result, errno);
+	}
 	return 1;
 }
 

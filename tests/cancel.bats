@@ -236,6 +236,18 @@ id_of() {
 	is_dead "$ready"
 }
 
+@test "a run whose entry cannot be read is not taken for none" {
+	forge name=job
+	sed -i 's/^wdrun 1$/wdrun 99/' "$WDRUN_REGISTRY/$id.run"
+
+	cancel "$id"
+
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: registry: '$id.run' cannot be used: "* ]]
+	[ "$(wc -l <err)" -eq 1 ]
+	is_on_record
+}
+
 @test "a front that is killed meanwhile leaves nothing to be cancelled" {
 	begin job -k never -- "$PROGRAMS/escape" fork setsid stubborn
 	start "$WDRUN" --cancel=job

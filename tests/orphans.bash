@@ -58,7 +58,7 @@ forge() {
 	id=${is[id]}
 	{
 		echo "wdrun 1"
-		for pair in id name boot pidns timens front supervisor target \
+		for pair in id name boot host pidns timens front supervisor target \
 			session started epoch timeout kill-after directory; do
 			[ -z "${is[$pair]-}" ] || echo "$pair ${is[$pair]}"
 		done

@@ -250,6 +250,22 @@ has_an_entry() {
 	[[ $stderr == "wdrun: run $id: was from before the last boot" ]]
 }
 
+@test "a run of another machine, or of a container with a boot of its own, stays on record" {
+	forge boot=0 host="not-$(uname -n)"
+	reap
+	[ "$status" -eq 0 ]
+	is_on_record
+
+	forge boot=0 pidns=1
+	reap
+	[ "$status" -eq 0 ]
+	is_on_record
+
+	forge boot=0 host="$(uname -n)"
+	reap
+	is_off_the_record
+}
+
 @test "a run of another PID namespace stays on record, and nobody is signalled" {
 	session_of_a_leader
 	forge pidns=1 target="$leader $(start_of "$leader")"
@@ -454,6 +470,20 @@ $started lives" ]
 	complete unshare --pid --fork "$WDRUN" --reap
 	[ "$status" -eq 125 ]
 	spares "$living"
+	is_on_record
+}
+
+@test "where /proc has processes only, --reap and --cancel say what is missing" {
+	need_root
+	need unshare
+	forge
+	for mode in --reap --cancel=job; do
+		complete unshare --pid --fork --mount sh -c \
+			'mount -t proc -o subset=pid proc /proc && exec "$WDRUN" "$1"' \
+			- "$mode"
+		[ "$status" -eq 125 ]
+		[[ $stderr == *"verified: cannot read '/proc/sys/kernel/random/boot_id': "* ]]
+	done
 	is_on_record
 }
 
