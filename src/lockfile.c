@@ -27,12 +27,6 @@
 #define JUST_NOW      (100 * MILLISECOND)
 #define OPEN_FLAGS    (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-static bool
-is_same(const struct fileinfo *a, const struct fileinfo *b)
-{
-	return a->device == b->device && a->inode == b->inode;
-}
-
 /* Whether the open file FD is what is at PATH now. */
 static bool
 is_at(int fd, const char *path)
@@ -41,7 +35,8 @@ is_at(int fd, const char *path)
 	struct fileinfo named;
 
 	return fileinfo_of(fd, &opened) == 0 &&
-	       fileinfo_at(path, &named) == 0 && is_same(&opened, &named);
+	       fileinfo_at(path, &named) == 0 &&
+	       opened.device == named.device && opened.inode == named.inode;
 }
 
 const char *
