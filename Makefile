@@ -29,8 +29,8 @@ OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
 PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c)) \
 	$(patsubst tests/unit/%.c,build/tests/unit-%,$(wildcard tests/unit/*.c))
 FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
-SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep table scenario known frontless fault tracer gated calls)
-SOAK_C   := $(patsubst %,tests/faults/%.c,soak soakrun amounts frontless)
+SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep table scenario known fault tracer gated calls)
+SOAK_C   := $(patsubst %,tests/faults/%.c,soak soakrun amounts)
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
 SCRIPTS  := .ci/run bench/run bench/picture tests/run tests/lint \

@@ -70,7 +70,7 @@ byte_of(const struct snapshot *file)
 }
 
 /* Claims LENGTH bytes from FIRST on, or with F_UNLCK no more. */
-static void
+static int
 claim(int fd, short type, off_t first, off_t length)
 {
 	struct flock range = {
@@ -82,8 +82,7 @@ claim(int fd, short type, off_t first, off_t length)
 
 	/* To no byte, 0, would be to all of them. Where there are no such
 	 * locks, each run believes that it is alone. */
-	if (length > 0)
-		(void)fcntl(fd, F_OFD_SETLK, &range);
+	return length > 0 ? fcntl(fd, F_OFD_SETLK, &range) : 0;
 }
 
 /*
@@ -136,14 +135,15 @@ cleanup_begin(struct cleanup *cleanup)
 
 	/* Without its birth, another file may be taken for this one. */
 	if (cleanup->before.inode == 0 || cleanup->before.birth == 0) {
-		claim(cleanup->claim_fd, F_RDLCK, first, all);
+		(void)claim(cleanup->claim_fd, F_RDLCK, first, all);
 		return;
 	}
 	/* All but this one, which is not ours. */
 	const off_t byte = byte_of(&cleanup->before);
 
-	claim(cleanup->claim_fd, F_RDLCK, first, byte);
-	claim(cleanup->claim_fd, F_RDLCK, first + byte + 1, all - byte - 1);
+	(void)claim(cleanup->claim_fd, F_RDLCK, first, byte);
+	(void)claim(cleanup->claim_fd, F_RDLCK, first + byte + 1,
+	            all - byte - 1);
 }
 
 /* Whether somebody who lives has claimed, in the directory FD, that he may make
@@ -193,7 +193,14 @@ is_ours(const struct cleanup *cleanup)
 {
 	const struct snapshot now = take_snapshot(cleanup->path);
 
-	claim(cleanup->claim_fd, F_UNLCK, 0, OFF_MAX);
+	if (now.inode == 0)
+		return errno == ENOENT ? 0 : -1;
+	/* Or it would be taken for another's. Where there are no such locks,
+	 * there is none. */
+	if (cleanup->claim_fd != -1 &&
+	    claim(cleanup->claim_fd, F_UNLCK, 0, OFF_MAX) == -1 &&
+	    errno != EINVAL && errno != EOPNOTSUPP)
+		return -1;
 	if (now.inode == cleanup->before.inode &&
 	    now.device == cleanup->before.device &&
 	    now.birth == cleanup->before.birth)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "duration.h"
+#include "text.h"
 
 #define DONT_SYNC       0x4000 /* AT_STATX_DONT_SYNC */
 #define BASIC_AND_BIRTH 0xfffU /* STATX_BASIC_STATS | STATX_BTIME */
@@ -143,4 +144,14 @@ int
 fileinfo_at(const char *path, struct fileinfo *file)
 {
 	return read_file(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, file);
+}
+
+const char *
+fileinfo_directory_of(const char *path, char directory[PATH_MAX])
+{
+	const char *const slash = strrchr(path, '/');
+	const size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+
+	(void)text_format(directory, PATH_MAX, "%.*s", (int)length, path);
+	return length == 0 ? "/" : directory;
 }

@@ -1,6 +1,7 @@
 #ifndef WDRUN_FILEINFO_H
 #define WDRUN_FILEINFO_H
 
+#include <limits.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -24,5 +25,9 @@ int fileinfo_guess(int fd, struct fileinfo *file);
 
 /* Reads what PATH is; a symbolic link is not followed. Returns as above. */
 int fileinfo_at(const char *path, struct fileinfo *file);
+
+/* The directory that PATH, which is absolute, is in. Returns "/" or DIRECTORY.
+ */
+const char *fileinfo_directory_of(const char *path, char directory[PATH_MAX]);
 
 #endif

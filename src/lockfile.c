@@ -27,26 +27,24 @@
 #define JUST_NOW      (100 * MILLISECOND)
 #define OPEN_FLAGS    (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* Whether the open file FD is what is at PATH now. */
-static bool
-is_at(int fd, const char *path)
+/* Whether the open file FD is what is at PATH now: 1 or 0; or -1 with errno. */
+static int
+look_whether_at(int fd, const char *path)
 {
 	struct fileinfo opened;
 	struct fileinfo named;
 
-	return fileinfo_of(fd, &opened) == 0 &&
-	       fileinfo_at(path, &named) == 0 &&
-	       opened.device == named.device && opened.inode == named.inode;
+	if (fileinfo_of(fd, &opened) == -1)
+		return -1;
+	if (fileinfo_at(path, &named) == -1)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+	return opened.device == named.device && opened.inode == named.inode;
 }
 
-const char *
-lockfile_directory_of(const char *path, char directory[PATH_MAX])
+static bool
+is_at(int fd, const char *path)
 {
-	const char *const slash = strrchr(path, '/');
-	const size_t length = slash == NULL ? 0 : (size_t)(slash - path);
-
-	(void)text_format(directory, PATH_MAX, "%.*s", (int)length, path);
-	return length == 0 ? "/" : directory;
+	return look_whether_at(fd, path) == 1;
 }
 
 /* Names what is there instead of a lock file. */
@@ -87,7 +85,7 @@ lockfile_check_owner(const char *path, const struct fileinfo *file)
 
 	if (file->owner == geteuid())
 		return 0;
-	if (stat(lockfile_directory_of(path, directory), &above) == -1)
+	if (stat(fileinfo_directory_of(path, directory), &above) == -1)
 		return -1;
 	if ((above.st_mode & S_ISVTX) == 0)
 		return 0;
@@ -103,7 +101,7 @@ lockfile_check(const char *path)
 	if (fd == -1 && errno == ENOENT) {
 		char directory[PATH_MAX];
 
-		return access(lockfile_directory_of(path, directory),
+		return access(fileinfo_directory_of(path, directory),
 		              W_OK | X_OK);
 	}
 	if (fd == -1)
@@ -124,7 +122,7 @@ create_at_once(struct lockfile *lock)
 	char directory[PATH_MAX];
 	char name[FD_PATH_SIZE];
 
-	lock->fd = open(lockfile_directory_of(lock->path, directory),
+	lock->fd = open(fileinfo_directory_of(lock->path, directory),
 	                O_TMPFILE | O_RDWR | O_CLOEXEC, MODE);
 	if (lock->fd == -1)
 		return -1;
@@ -311,15 +309,14 @@ int
 lockfile_release(struct lockfile *lock, const pid_t owners[2])
 {
 	const pid_t pid = lockowner_read(lock->fd);
-	int result = 0;
+	int result = pid == -1 && errno != EINVAL ? -1 : 0;
 
 	/* A script may have written its own PID, or emptied it by ">". */
-	if (pid == -1 && errno != EINVAL)
-		result = -1;
-	else if (pid != -1 &&
-	         (pid == 0 || pid == owners[0] || pid == owners[1]) &&
-	         is_at(lock->fd, lock->path))
-		result = unlink(lock->path);
+	if (pid != -1 && (pid == 0 || pid == owners[0] || pid == owners[1])) {
+		result = look_whether_at(lock->fd, lock->path);
+		if (result == 1)
+			result = unlink(lock->path);
+	}
 
 	const int why = errno;
 
@@ -361,12 +358,18 @@ remove_at(const char *path, int fd, pid_t pid)
 
 	if (now == -1 && errno != EINVAL)
 		return -1;
-	if (now != pid || !is_at(fd, path))
+	if (now != pid)
 		return 0;
-	if (fileinfo_of(fd, &file) == -1 ||
-	    lockfile_check_owner(path, &file) == -1 || unlink(path) == -1)
-		return -1;
-	return 1;
+
+	const int is_there = look_whether_at(fd, path);
+
+	if (is_there != 1)
+		return is_there;
+	return fileinfo_of(fd, &file) == -1 ||
+	               lockfile_check_owner(path, &file) == -1 ||
+	               unlink(path) == -1
+	           ? -1
+	           : 1;
 }
 
 int

@@ -1,7 +1,6 @@
 #ifndef WDRUN_LOCKFILE_H
 #define WDRUN_LOCKFILE_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -29,10 +28,6 @@ struct lockfile {
 	pid_t last_owner; /* or 0 */
 	enum lockowner fate;
 };
-
-/* The directory that PATH, which is absolute, is in. Returns "/" or DIRECTORY.
- */
-const char *lockfile_directory_of(const char *path, char directory[PATH_MAX]);
 
 /*
  * Whether there may be a lock file at PATH: it is one, or nothing, in a

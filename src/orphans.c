@@ -169,8 +169,7 @@ stop_on_sight(const struct identity *identity)
  * Whether a sweep that has found nobody is to be believed. Where one was gone
  * before it was looked at, it takes more such sweeps in a row: on a busy
  * machine strangers come and go all the time, but a chain of processes, each of
- * which forks the next, is not missed that often. What may well have been of
- * the run ends the row.
+ * which forks the next, is not missed that often.
  */
 static bool
 is_over(struct ending *ending)
@@ -179,9 +178,7 @@ is_over(struct ending *ending)
 
 	if (lineup->missed == 0)
 		return true;
-	ending->empty_sweeps =
-	    lineup->escaped > 0 ? 0 : ending->empty_sweeps + 1;
-	return ending->empty_sweeps >= EMPTY_SWEEPS;
+	return ++ending->empty_sweeps >= EMPTY_SWEEPS;
 }
 
 /* Sweeps until nobody is left who is to be killed, or the time is over. */

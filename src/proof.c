@@ -245,7 +245,6 @@ proof_read(struct lineup *lineup)
 	lineup->now.count = 0;
 	lineup->before = last;
 	lineup->missed = 0;
-	lineup->escaped = 0;
 	if (proof_look(lineup) == -1)
 		return -1;
 

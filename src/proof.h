@@ -50,8 +50,7 @@ struct lineup {
 	/* Called at once for what carries the run's ID, before others are
 	 * looked at; or NULL. Returns whether it got SIGSTOP. */
 	bool (*on_sight)(const struct identity *identity);
-	size_t missed;  /* that were gone when they were to be looked at */
-	size_t escaped; /* of these, those that may have been of the run */
+	size_t missed; /* that were gone when they were to be looked at */
 	struct suspects now;
 	struct suspects before; /* those of the sweep before */
 };

@@ -14,9 +14,9 @@
 
 #include "diagnosis.h"
 #include "duration.h"
+#include "fileinfo.h"
 #include "json.h"
 #include "judge.h"
-#include "lockfile.h"
 #include "procfs.h"
 #include "settle.h"
 #include "signals.h"
@@ -46,7 +46,7 @@ report_check(const char *path)
 	 * link leads to would survive as what it is. */
 	if (lstat(path, &file) == 0 && !S_ISREG(file.st_mode))
 		return refuse(path, "it is there, and no regular file");
-	if (access(lockfile_directory_of(path, directory), W_OK | X_OK) == -1)
+	if (access(fileinfo_directory_of(path, directory), W_OK | X_OK) == -1)
 		return refuse(path, strerror(errno));
 	return 0;
 }
@@ -327,7 +327,7 @@ report_write(struct run *run)
 	const struct wholefile file = {
 		.directory_fd = AT_FDCWD,
 		.directory =
-		    lockfile_directory_of(run->options.report, directory),
+		    fileinfo_directory_of(run->options.report, directory),
 		.file = run->options.report,
 		.unfinished = unfinished,
 		.mode = MODE,

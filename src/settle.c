@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "duration.h"
@@ -21,6 +22,7 @@
 
 #define PATIENCE (5 * SECOND)
 #define TRIES    2
+#define MOMENTS  200
 
 /* Takes out of PATH, which is absolute, what says nothing: "//", "/./", and "/"
  * at its end, which would have a lock named "" in it. */
@@ -359,8 +361,17 @@ settle_note_end(struct run *run)
 void
 settle_for_supervisor(struct run *run)
 {
+	const struct timespec moment = { .tv_nsec = MILLISECOND };
+
 	if (run->estate == NULL || run->estate->page->is_settled)
 		return;
+	/* Its helper dies with it, and has the files locked until then. */
+	for (int i = 0; i < MOMENTS; i++) {
+		proctree_read(&run->tree);
+		if (run->tree.list.count == 0)
+			break;
+		(void)nanosleep(&moment, NULL);
+	}
 	run->target_left = run->stop == REASON_NONE;
 	run->tree_is_empty = run->estate->page->tree_is_empty;
 	settle(run);

@@ -10,7 +10,6 @@
 #include "../programs/bounded.h"
 #include "../programs/processes.h"
 #include "../programs/trial.h"
-#include "frontless.h"
 #include "known.h"
 
 /* All that wdrun waits for by itself ends after 5 s, two such waits can follow
@@ -24,8 +23,7 @@
 
 #define ESTATE                                                                 \
 	"--lock=L", "--cleanup=C", "--cleanup=D", "--name=r", "--registry=R"
-#define OUTPUT "--idle-timeout=60", "--tee=T"
-/* The place of --report=J, in OUTPUT; J is then to be there, whole, or told. */
+#define OUTPUT   "--idle-timeout=60", "--tee=T", "--report=J"
 #define PATIENCE "--kill-after=20ms", "--idle-after-exit=10ms"
 
 static const char *const all_options[] = { ESTATE, OUTPUT, PATIENCE,
@@ -67,13 +65,9 @@ find(struct attempt *attempt, enum verdict verdict, const char *format, ...)
 	char said[TEXT_MAX];
 	va_list arguments;
 
-	const char *detail =
-	    frontless_is_there() ? ", with no front on record" : "";
-
 	va_start(arguments, format);
 	(void)vsnprintf(what, sizeof(what), format, arguments);
 	va_end(arguments);
-	(void)strncat(what, detail, sizeof(what) - strlen(what) - 1);
 	if (known_is(attempt->fault, verdict, what)) {
 		conclude(attempt, VERDICT_KNOWN);
 		return;
@@ -112,7 +106,8 @@ may_be_left(const struct attempt *attempt, const char *name)
 	    strcmp(name, "C") == 0 || strcmp(name, "D") == 0;
 
 	if (strcmp(name, "out") == 0 || strcmp(name, "err") == 0 ||
-	    strcmp(name, "T") == 0 || strcmp(name, "R") == 0)
+	    strcmp(name, "T") == 0 || strcmp(name, "R") == 0 ||
+	    strcmp(name, "J") == 0)
 		return true;
 	if (is_command)
 		return !attempt->scenario->is_registered;

@@ -20,7 +20,6 @@
 #include "../programs/processes.h"
 #include "../programs/trial.h"
 #include "amounts.h"
-#include "frontless.h"
 #include "soakrun.h"
 
 #define RUNS_DEFAULT  10000
@@ -28,7 +27,6 @@
 #define WAVE_MAX      2000
 #define BOUND         (60000 * MILLISECOND) /* for a wave */
 #define BOUND_AFTER   (15000 * MILLISECOND) /* when all fronts have ended */
-#define BOUND_KNOWN   (1000 * MILLISECOND)
 #define FINDINGS_TOLD 50
 #define PAUSE_US      2000
 #define ARGUMENTS_MAX 24
@@ -36,8 +34,6 @@
 
 static struct one_run runs[WAVE_MAX];
 static int findings;
-static int knowns;    /* findings that known.c tells of */
-static bool is_known; /* what is found now is of that kind */
 static int killed;
 static uint64_t seed;
 
@@ -46,10 +42,6 @@ find(const char *format, ...)
 {
 	va_list arguments;
 
-	if (is_known) {
-		knowns++;
-		return;
-	}
 	if (++findings > FINDINGS_TOLD)
 		return;
 	printf("found: ");
@@ -205,19 +197,6 @@ check_status(const struct one_run *run, int number)
 	     (int)run->kind, (int)run->victim, status, run->status);
 }
 
-/*
- * Not mended yet. C: see TWO_HELPERS in known.c. D: probably, a run that starts
- * reaps this one while its settle() helper is dying, and still has the claim to
- * D; so cleanup_remove() takes that for somebody else's, and leaves it, yet the
- * entry is struck.
- */
-static bool
-is_known_file(const char *name, enum victim victim)
-{
-	return (name[0] == 'C' && victim == VICTIM_SUPERVISOR) ||
-	       (name[0] == 'D' && victim == VICTIM_BOTH);
-}
-
 /* A lock that is left is free: whoever held it is dead. */
 static void
 check_file(const char *name, enum victim victim)
@@ -225,9 +204,7 @@ check_file(const char *name, enum victim victim)
 	const bool is_lock =
 	    name[0] == 'L' && (victim == VICTIM_BOTH || victim == VICTIM_FRONT);
 
-	if (is_known_file(name, victim))
-		knowns++;
-	else if (!is_lock)
+	if (!is_lock)
 		find("'%s' is left, victim %d", name, (int)victim);
 	else if (!lock_is_free(name))
 		find("'%s' is held", name);
@@ -274,8 +251,7 @@ do_wave(int count, uint64_t *state)
 	if (fronts_are_left(count))
 		find("the wave does not end");
 	call_reaper(count);
-	is_known = frontless_is_there();
-	deadline = now() + (is_known ? BOUND_KNOWN : BOUND_AFTER);
+	deadline = now() + BOUND_AFTER;
 	while ((has_children = reap_dead(count)) && now() < deadline)
 		(void)usleep(PAUSE_US);
 	if (has_children)
@@ -284,7 +260,6 @@ do_wave(int count, uint64_t *state)
 		check_status(&runs[i], i);
 	check_files(".", count);
 	check_files("R", 0);
-	is_known = false;
 }
 
 int
@@ -327,8 +302,7 @@ main(int argc, char *argv[])
 		find("more is in use than before");
 	amounts_print(&before, &after);
 	printf("soak: seed %llu: %d runs, %d at a time, %d killed: "
-	       "%d known, %d findings\n",
-	       (unsigned long long)seed, total, at_once, killed, knowns,
-	       findings);
+	       "%d findings\n",
+	       (unsigned long long)seed, total, at_once, killed, findings);
 	return findings == 0 ? 0 : 1;
 }
