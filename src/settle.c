@@ -358,20 +358,31 @@ settle_note_end(struct run *run)
 		run->estate->page->tree_is_empty = run->tree_is_empty;
 }
 
-void
-settle_for_supervisor(struct run *run)
+/* The helper of a supervisor that was killed dies with it, in a moment, and has
+ * files locked until then. */
+static void
+await_last_helper(struct run *run)
 {
 	const struct timespec moment = { .tv_nsec = MILLISECOND };
 
-	if (run->estate == NULL || run->estate->page->is_settled)
-		return;
-	/* Its helper dies with it, and has the files locked until then. */
 	for (int i = 0; i < MOMENTS; i++) {
 		proctree_read(&run->tree);
 		if (run->tree.list.count == 0)
-			break;
+			return;
 		(void)nanosleep(&moment, NULL);
 	}
+}
+
+void
+settle_for_supervisor(struct run *run)
+{
+	if (run->estate == NULL)
+		return;
+	/* Survivors that are let go are children of ours as well. */
+	if (run->options.survivors != SURVIVORS_LEAVE)
+		await_last_helper(run);
+	if (run->estate->page->is_settled)
+		return;
 	run->target_left = run->stop == REASON_NONE;
 	run->tree_is_empty = run->estate->page->tree_is_empty;
 	settle(run);

@@ -328,8 +328,9 @@ is_being_killed() {
 
 @test "why there is no process for the supervisor is told, also with locks" {
 	need_root
+	# A user who has no other process: or exec fails first.
 	complete bash -c 'ulimit -u 1
-		exec setpriv --reuid 65534 --clear-groups "$WDRUN" \
+		exec setpriv --reuid 61795 --clear-groups "$WDRUN" \
 			--lock=/tmp/wdrun-$$.lock -c /tmp/wdrun-$$/no true'
 
 	[ "$status" -eq 125 ]
