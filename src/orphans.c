@@ -17,13 +17,14 @@
 #include "procfs.h"
 #include "proof.h"
 
-#define BOUND         (5 * SECOND)
-#define FREEZE_BOUND  (1 * SECOND)
-#define EMPTY_SWEEPS  10
-#define PAUSE_MS      2
-#define PAUSE_MAX_MS  50
-#define NAMED_MAX     8  /* how many processes are told by name */
-#define COMMAND_WIDTH 60 /* and how much of their command lines */
+#define BOUND          (5 * SECOND)
+#define FREEZE_BOUND   (1 * SECOND)
+#define EMPTY_SWEEPS   10
+#define EMPTY_AT_LEAST 2
+#define PAUSE_MS       2
+#define PAUSE_MAX_MS   50
+#define NAMED_MAX      8  /* how many processes are told by name */
+#define COMMAND_WIDTH  60 /* and how much of their command lines */
 
 /* One run's processes being ended. */
 struct ending {
@@ -198,7 +199,9 @@ sweep(struct ending *ending)
 		if (is_empty && is_over(ending))
 			return 0;
 		if (now >= start + BOUND) {
-			ending->is_unsure = is_empty;
+			/* A machine that is slow has had fewer. */
+			ending->is_unsure =
+			    is_empty && ending->empty_sweeps < EMPTY_AT_LEAST;
 			return 0;
 		}
 		if (is_empty) {

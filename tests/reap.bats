@@ -96,6 +96,7 @@ has_an_entry() {
 		echo "leader $!"; exec sleep 1000'
 	parent=$started
 	await_ready
+	wait_until 30 grep -q '^leader' out
 	leader=$(sed -n 's/^leader //p' out)
 	forge target="$leader $(start_of "$leader")"
 	kill -KILL "$leader"
