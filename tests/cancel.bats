@@ -112,7 +112,7 @@ id_of() {
 
 	[ "$status" -eq 0 ]
 	is_dead "$ready"
-	wait_until 30 is_dead "$outer"
+	wait_until is_dead "$outer"
 }
 
 @test "what is not in flight gives 1, and is told" {
@@ -189,7 +189,7 @@ id_of() {
 		"$WDRUN" --cancel=job
 
 		is_dead "$job"
-		wait_until 10 nobody_is_left
+		wait_until nobody_is_left
 		[ -z "$(ids)" ]
 	done
 }
@@ -197,7 +197,7 @@ id_of() {
 @test "a run that is stopped is cancelled all the same" {
 	begin job -- "$PROGRAMS/sigcount"
 	kill -STOP "$front"
-	wait_until 30 is_stopped "$front"
+	wait_until is_stopped "$front"
 
 	cancel job
 
@@ -252,7 +252,7 @@ id_of() {
 	begin job -k never -- "$PROGRAMS/escape" fork setsid stubborn
 	start "$WDRUN" --cancel=job
 	cancel=$started
-	wait_until 30 grep -q 'wd-stopping' \
+	wait_until grep -q 'wd-stopping' \
 		"/proc/$(children_of "$front")/comm"
 	is_alive "$cancel"
 
@@ -260,7 +260,7 @@ id_of() {
 	finish
 
 	[ "$status" -eq 0 ]
-	wait_until 10 nobody_is_left
+	wait_until nobody_is_left
 	[ -z "$(ids)" ]
 }
 
@@ -339,7 +339,7 @@ id_of() {
 	start strace -f -qq -o trace -e trace=pidfd_open \
 		-e inject=pidfd_open:delay_enter=3000000:when=1 \
 		"$WDRUN" --cancel=job
-	wait_until 30 grep -q pidfd_open trace
+	wait_until grep -q pidfd_open trace
 	kill -KILL "$living"
 	wait "$living" || true
 	"$PROGRAMS/impostor" "$living" >impostor 3>&- &

@@ -65,7 +65,7 @@ begin() {
 
 # end PID: waits for it, and sets status.
 end() {
-	wait_until 30 is_dead "$1"
+	wait_until is_dead "$1"
 	status=0
 	wait "$1" || status=$?
 }
@@ -181,8 +181,8 @@ end_outsider() {
 		kill -KILL "$started"
 		finish
 		[ "$status" -eq 137 ]
-		wait_until 10 both_are_gone
-		wait_until 10 nobody_is_left
+		wait_until both_are_gone
+		wait_until nobody_is_left
 	done
 }
 
@@ -203,12 +203,12 @@ end_outsider() {
 	start "$WDRUN" -k never "${both[@]}" ./script \
 		'"$PROGRAMS/escape" -x 0 fork setsid stubborn; sleep 1000'
 	await_ready
-	wait_until 30 test "$(grep -c ready out)" -ge 1
-	wait_until 30 two_are_ready
+	wait_until test "$(grep -c ready out)" -ge 1
+	wait_until two_are_ready
 	escapee=$(sed -n '2s/ready //p' out)
 
 	kill -TERM "$started"
-	wait_until 30 is_dead "$ready"
+	wait_until is_dead "$ready"
 	is_alive "$escapee"
 	[ -f pid.lock ] && [ -d dir.lock ]
 
@@ -329,9 +329,9 @@ start_slow_end() {
 		-e inject=unlink:delay_enter=500000 -p "$supervisor" \
 		2>/dev/null 3>&- &
 	tracer=$!
-	wait_until 30 grep -q "TracerPid:.$tracer" "/proc/$supervisor/status"
+	wait_until grep -q "TracerPid:.$tracer" "/proc/$supervisor/status"
 	touch go
-	wait_until 30 has_helper
+	wait_until has_helper
 }
 
 has_helper() {
@@ -410,7 +410,7 @@ has_helper() {
 	await_ready
 	flock lock sh -c 'touch flocked; exec sleep 1000' 3>&- &
 	outsider=$!
-	wait_until 30 test -e flocked
+	wait_until test -e flocked
 	touch go
 	finish
 
@@ -727,7 +727,7 @@ lock_outlives_a_waiting_run() {
 	start "$PROGRAMS/deny" statx -- "$WDRUN" --cleanup=lock sh -c \
 		'echo "polls $$"; ./take "$1"; echo "ready $$"
 		until [ -e go ]; do sleep 0.02; done' - "$(stat -c %i lock)"
-	wait_until 30 grep -q polls out
+	wait_until grep -q polls out
 	rmdir lock
 	await_ready
 
@@ -771,7 +771,7 @@ lock_outlives_a_waiting_run() {
 				2>/dev/null 3>&- &
 			pids+=($!)
 		done
-		wait_until 30 all_are_ready 8
+		wait_until all_are_ready 8
 		touch go
 		wait "${pids[@]}"
 		[ ! -e lock ]
@@ -792,7 +792,7 @@ lock_outlives_a_waiting_run() {
 				2>/dev/null 3>&- &
 			pids+=($!)
 		done
-		wait_until 30 all_are_ready 4
+		wait_until all_are_ready 4
 		touch go
 		wait "${pids[@]}"
 		[ ! -e lock ]
@@ -883,8 +883,8 @@ write_incident() {
 	need jq
 	write_incident
 	begin first bash review-poll.sh
-	wait_until 30 test -s review.lock
-	wait_until 30 runs_jq "$begun"
+	wait_until test -s review.lock
+	wait_until runs_jq "$begun"
 
 	complete bash review-poll.sh
 	[ "$output" = busy ]

@@ -209,7 +209,7 @@ XCPU XFSZ'
 	at_prompt
 	enter ". '$completions/wdrun.bash'; clear"
 	enter $'wdrun --tee=my\t cat /etc/hostn\t; wdrun --registry=some\t\x7f --li\t; echo $?'
-	wait_until 30 shows '^0$'
+	wait_until shows '^0$'
 
 	cmp 'my file' /etc/hostname
 	shows '^ID +NAME'
@@ -264,8 +264,8 @@ XCPU XFSZ'
 		"$WDRUN" -n "$name" sleep 1000 3>&- &
 	done
 	"$WDRUN" -n nobody --registry="$others" sleep 1000 3>&- &
-	wait_until 30 eval '[ "$(wdrun --list | grep -c running)" -eq 2 ]'
-	wait_until 30 eval 'wdrun --list --registry="$others" | grep running'
+	wait_until eval '[ "$(wdrun --list | grep -c running)" -eq 2 ]'
+	wait_until eval 'wdrun --list --registry="$others" | grep running'
 	ids=$(wdrun --list --json | jq -r '.[].id' | sort | paste -sd ' ')
 	sed 's/_$/ /' >lines <<-END
 		wdrun --cancel n

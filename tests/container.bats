@@ -57,7 +57,7 @@ in_container() {
 	start "${container[@]}" "$WDRUN" -k 300ms \
 		"$PROGRAMS/escape" fork setsid stubborn
 	await_ready
-	wait_until 30 in_container
+	wait_until in_container
 
 	kill -TERM "$first"
 	finish
@@ -69,10 +69,10 @@ in_container() {
 @test "as PID 1 it forwards signals to a command that handles them" {
 	start "${container[@]}" "$WDRUN" "$PROGRAMS/sigcount"
 	await_ready
-	wait_until 30 in_container
+	wait_until in_container
 
 	kill -USR1 "$first"
-	wait_until 30 grep -qx 'got 10' out
+	wait_until grep -qx 'got 10' out
 	kill -TERM "$first"
 	finish
 
@@ -90,7 +90,7 @@ in_container() {
 @test "as PID 1 it survives the death of its supervisor, and ends the tree" {
 	start "${container[@]}" "$WDRUN" "$PROGRAMS/escape" fork setsid stubborn
 	await_ready
-	wait_until 30 in_container
+	wait_until in_container
 
 	kill -KILL "$(children_of "$first")"
 	finish
@@ -246,7 +246,7 @@ as_nobody() {
 	grep -qx 'status 124' out
 	grep -qx 'all live' out
 	grep -q '^wdrun: .*/proc' err
-	wait_until 30 nobody_is_left
+	wait_until nobody_is_left
 }
 
 # give_to_all FILE...: copies that another user can reach and execute.
@@ -291,7 +291,7 @@ give_to_all() {
 	await_ready
 	echo "$ready" >"$freezer/cgroup.procs"
 	echo FROZEN >"$freezer/freezer.state"
-	wait_until 30 grep -q FROZEN "$freezer/freezer.state"
+	wait_until grep -q FROZEN "$freezer/freezer.state"
 
 	finish
 
@@ -315,15 +315,15 @@ give_to_all() {
 	# So that it learns of both at the same time.
 	echo "$supervisor" >"$freezer/cgroup.procs"
 	echo FROZEN >"$freezer/freezer.state"
-	wait_until 30 grep -q FROZEN "$freezer/freezer.state"
+	wait_until grep -q FROZEN "$freezer/freezer.state"
 
 	kill -KILL "$started"
-	wait_until 30 is_dead "$started"
+	wait_until is_dead "$started"
 	kill -KILL "$target"
-	wait_until 30 is_zombie "$target"
+	wait_until is_zombie "$target"
 	echo THAWED >"$freezer/freezer.state"
 
-	wait_until 20 nobody_is_left || {
+	wait_until nobody_is_left || {
 		end_leftovers
 		return 1
 	}
@@ -333,8 +333,8 @@ teardown() {
 	if [ -d "${freezer-}" ] && [[ $freezer == *wdrun-test* ]]; then
 		echo THAWED >"$freezer/freezer.state"
 		# It dies of what it got while it was frozen.
-		wait_until 30 nobody_is_left || true
-		wait_until 30 rmdir "$freezer" || true
+		wait_until nobody_is_left || true
+		wait_until rmdir "$freezer" || true
 	fi
 	common_teardown
 }

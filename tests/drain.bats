@@ -44,7 +44,7 @@ written_is_out_and_lost() {
 		--max-after-exit=100ms sh -c \
 		'"$PROGRAMS/pattern" write 1 20000; exit 7'
 	await_run_below
-	wait_until 30 is_dead "$target"
+	wait_until is_dead "$target"
 	"$WDRUN" -q -t 700ms sleep 1000 || true # longer than any bound above
 	is_alive "$front"
 
@@ -141,7 +141,7 @@ written_is_out_and_lost() {
 	start "$PROGRAMS/sip" -n "$WDRUN" -i 60 -k 400ms sh -c '
 		"$PROGRAMS/pattern" write 1 15000; exit 7'
 	await_run_below
-	wait_until 30 is_dead "$target"
+	wait_until is_dead "$target"
 	is_alive "$front"
 
 	kill -TERM "$front"
@@ -155,7 +155,7 @@ written_is_out_and_lost() {
 	start "$PROGRAMS/sip" -n "$WDRUN" -i 60 -k never sh -c '
 		"$PROGRAMS/pattern" write 1 15000; exit 7'
 	await_run_below
-	wait_until 30 is_dead "$target"
+	wait_until is_dead "$target"
 
 	kill -TERM "$front"
 	finish
@@ -169,7 +169,7 @@ written_is_out_and_lost() {
 	start "$PROGRAMS/sip" -c 1024 -p 80 "$WDRUN" -i 60 -k never sh -c '
 		"$PROGRAMS/pattern" write 1 36000; exit 7'
 	await_run_below
-	wait_until 30 is_dead "$target"
+	wait_until is_dead "$target"
 
 	kill -TERM "$front"
 	finish
@@ -183,12 +183,12 @@ written_is_out_and_lost() {
 	start "$PROGRAMS/sip" -c 2048 -p 400 "$WDRUN" -i 60 -k never sh -c '
 		"$PROGRAMS/pattern" write 1 60000; exit 7'
 	await_run_below
-	wait_until 30 is_dead "$target"
+	wait_until is_dead "$target"
 
 	kill -TERM "$front"
-	wait_until 30 was_taken
+	wait_until was_taken
 	kill -TERM "$front"
-	wait_until 30 was_taken
+	wait_until was_taken
 	kill -TERM "$front"
 	finish
 
@@ -217,12 +217,12 @@ is_pending() {
 	start sh -c '"$WDRUN" --die-with-parent -k 300ms -i 60 sh -c "
 		\"\$PROGRAMS/pattern\" write 1 50000" 7>&- >fifo & echo $! >pid
 		exec sleep 1000' 7>&-
-	wait_until 30 test -s pid
+	wait_until test -s pid
 	front=$(cat pid)
-	wait_until 30 has_no_target
+	wait_until has_no_target
 
 	kill -KILL "$started"
-	wait_until 30 is_dead "$front"
+	wait_until is_dead "$front"
 	exec 7>&-
 	finish
 	read_lost
@@ -292,10 +292,10 @@ has_no_target() {
 	[ "$status" -eq 5 ]
 	[ -z "$stderr" ]
 	run ! grep -q '^done' out
-	wait_until 30 grep -qx "done" out
+	wait_until grep -qx "done" out
 	[ "$(wc -l <out)" -eq 4 ]
 	# The relay ends with them.
-	wait_until 30 nobody_is_left
+	wait_until nobody_is_left
 }
 
 @test "--survivors=leave: the reader sees the end when the last survivor ends" {
@@ -305,7 +305,7 @@ has_no_target() {
 
 	[ "$output" = $'first\nlast\n5' ]
 	cmp copy <(printf 'first\nlast\n')
-	wait_until 30 nobody_is_left
+	wait_until nobody_is_left
 }
 
 @test "--survivors=leave: a stuck reader gets all of it when it goes on" {
@@ -314,7 +314,7 @@ has_no_target() {
 			(until [ -e go ]; do sleep 0.05; done
 			echo late; : >survived) & exit 3'
 	await_run_below
-	wait_until 30 is_dead "$front"
+	wait_until is_dead "$front"
 
 	touch go
 	finish
@@ -324,13 +324,13 @@ has_no_target() {
 	[ "$(tail -c +15001 out)" = late ]
 	[ -e survived ]
 	[ -z "$stderr" ]
-	wait_until 30 nobody_is_left
+	wait_until nobody_is_left
 }
 
 @test "a pipe that a stranger holds does not hold the run" {
 	"$PROGRAMS/hand_over" take socket >stranger 3>&- &
 	local stranger=$!
-	wait_until 30 test -S socket
+	wait_until test -S socket
 
 	complete "$WDRUN" -i 60 --max-after-exit=never --idle-after-exit=never \
 		sh -c '"$PROGRAMS/hand_over" give socket; echo hello; exit 3'
@@ -349,7 +349,7 @@ has_no_target() {
 		rm -f socket
 		"$PROGRAMS/hand_over" take socket flood >stranger 3>&- &
 		local stranger=$!
-		wait_until 30 test -S socket
+		wait_until test -S socket
 
 		complete "$WDRUN" "$option" --max-after-exit=never sh -c '
 			"$PROGRAMS/hand_over" give socket; exit 3'
@@ -371,7 +371,7 @@ start_with_output_in_flight() {
 		"$PROGRAMS/pattern" write 1 6000; echo "$$" >written
 		exec sleep 1000'
 	await_run_below
-	wait_until 30 test -s written
+	wait_until test -s written
 }
 
 @test "SIGKILL of the supervisor: what was written is delivered, nobody is left" {
@@ -381,7 +381,7 @@ start_with_output_in_flight() {
 		start_with_output_in_flight "$option"
 
 		kill -KILL "$supervisor"
-		wait_until 30 is_dead "$(cat written)"
+		wait_until is_dead "$(cat written)"
 		is_alive "$front"
 		touch go
 		finish
@@ -398,7 +398,7 @@ start_with_output_in_flight() {
 		"$PROGRAMS/pattern" write 1 15000; echo $$ >written
 		exec sleep 1000'
 	await_run_below
-	wait_until 30 test -s written
+	wait_until test -s written
 
 	kill -KILL "$supervisor"
 	finish
@@ -420,8 +420,8 @@ start_with_output_in_flight() {
 				echo first; while :; do sleep 0.05; done'
 		await_run_below
 		touch go
-		wait_until 30 grep -q 'stopping' err
-		wait_until 30 is_dead "$target"
+		wait_until grep -q 'stopping' err
+		wait_until is_dead "$target"
 
 		kill -KILL "$supervisor"
 		finish
@@ -441,7 +441,7 @@ start_with_output_in_flight() {
 		mapfile -t relays < <(relays_of "$front")
 		kill -KILL "$front"
 		for pid in "$(cat written)" "$supervisor" "${relays[@]}"; do
-			wait_until 30 is_dead "$pid"
+			wait_until is_dead "$pid"
 		done
 		touch go
 		finish
@@ -457,7 +457,7 @@ start_with_output_in_flight() {
 		"$PROGRAMS/pattern" write 1 20000
 		: >written; until [ -e go ]; do sleep 0.02; done; exit 6'
 	await_run_below
-	wait_until 30 test -e written
+	wait_until test -e written
 
 	kill_relays
 	touch go
@@ -472,7 +472,7 @@ start_with_output_in_flight() {
 	start "$PROGRAMS/sip" -n "$WDRUN" -i 60 sh -c '
 		"$PROGRAMS/pattern" write 1 15000; exit 6'
 	await_run_below
-	wait_until 30 is_dead "$target"
+	wait_until is_dead "$target"
 
 	kill_relays
 	finish
@@ -498,6 +498,6 @@ kill_relays() {
 	kill -KILL "$front"
 	finish
 
-	wait_until 30 is_dead "$ready"
-	wait_until 30 nobody_is_left
+	wait_until is_dead "$ready"
+	wait_until nobody_is_left
 }

@@ -239,7 +239,7 @@ hangs='mkfifo requests; jq .id requests >ids.json echo "ids written"'
 	need jq
 	reviewer "$hangs"
 	start "$root/examples/review-poll.sh"
-	wait_until 30 test -s review.lock
+	wait_until test -s review.lock
 	first=$started
 
 	start "$root/examples/review-poll.sh"
@@ -254,7 +254,7 @@ hangs='mkfifo requests; jq .id requests >ids.json echo "ids written"'
 	reviewer 'touch at-it; until [ -e go ]; do sleep 0.02; done'
 	start "$root/examples/review-poll.sh"
 	first=$started
-	wait_until 30 test -e at-it
+	wait_until test -e at-it
 	complete "$WDRUN" --lock=review.lock touch ran
 	[ "$status" -eq 75 ]
 	[ ! -e ran ]

@@ -233,7 +233,7 @@ as_waitpid_sees() {
 @test "a command that somebody else killed gives its death, and its children die" {
 	start "$PROGRAMS/status" "$WDRUN" "$PROGRAMS/escape" fork setsid stubborn
 	await_ready
-	wait_until 10 grep -qs . "/proc/$started/task/$started/children"
+	wait_until grep -qs . "/proc/$started/task/$started/children"
 	started=$(children_of "$started") await_watchers
 
 	kill -KILL "$target"
@@ -252,7 +252,7 @@ as_waitpid_sees() {
 
 @test "a signal that comes after the command's exit leaves its status alone" {
 	start "$WDRUN" --survivors=wait "$PROGRAMS/ticker" 100 0 3
-	wait_until 30 grep -q tick out
+	wait_until grep -q tick out
 
 	kill -TERM "$started"
 	finish
@@ -265,7 +265,7 @@ as_waitpid_sees() {
 	start "$WDRUN" --survivors=wait "$PROGRAMS/escape" -x 7 fork setsid
 	await_watchers
 	await_ready
-	wait_until 30 is_zombie "$target"
+	wait_until is_zombie "$target"
 
 	kill -KILL "$supervisor"
 	finish
@@ -312,7 +312,7 @@ except subprocess.TimeoutExpired:
     print("expired")
 '
 	[[ $output == *expired* ]]
-	wait_until 10 nobody_is_left
+	wait_until nobody_is_left
 }
 
 @test "make sees a recipe that hangs as one that failed" {

@@ -66,7 +66,7 @@ kernels=(close_range pidfd_open pidfd_send_signal
 		await_ready
 		kill -KILL "$started"
 		finish
-		wait_until 10 nobody_is_left
+		wait_until nobody_is_left
 	done
 }
 
@@ -138,7 +138,7 @@ kernels=(close_range pidfd_open pidfd_send_signal
 		await_ready
 		kill -KILL "$started"
 		finish
-		wait_until 10 nobody_is_left
+		wait_until nobody_is_left
 	done
 
 	on_kernel pidfd_open --die-with-parent touch ran
@@ -182,7 +182,7 @@ hide_children_of() {
 	kill -KILL "$front"
 	finish
 
-	wait_until 10 nobody_is_left
+	wait_until nobody_is_left
 }
 
 # A poll that runs on its own, the old kernel being for wdrun alone.
@@ -190,7 +190,7 @@ hold_for_a_moment() {
 	bash -c 'echo $$ >held.lock; touch held; sleep 0.5; rm held.lock; sleep 0.3' \
 		3>&- &
 	holder=$!
-	wait_until 30 test -e held
+	wait_until test -e held
 }
 
 @test "on an older kernel locks exclude, are waited for, and go" {
@@ -199,7 +199,7 @@ hold_for_a_moment() {
 		'pidfd_open close_range'; do
 		on_kernel "$without" --lock=run.lock sh -c 'cat run.lock; read x' \
 			< <(sleep 0.7)
-		wait_until 30 test -s out
+		wait_until test -s out
 		first=$started
 		[ "$(cat run.lock)" = "$(cat out)" ]
 		run ! flock -n run.lock true

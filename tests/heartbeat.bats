@@ -17,7 +17,7 @@ has_beaten() {
 @test "--heartbeat tells how far a silent run is: name, elapsed, left, processes" {
 	start env XDG_STATE_HOME="$PWD" "$WDRUN" --heartbeat=200ms -t 1h \
 		-n nightly sh -c 'sleep 1000 & sleep 1000'
-	wait_until 30 has_beaten 3
+	wait_until has_beaten 3
 	kill -TERM "$started"
 	finish
 
@@ -29,7 +29,7 @@ has_beaten() {
 
 @test "without a name a run is called by its command, without a bound nothing is left" {
 	start "$WDRUN" --heartbeat=200ms /bin/sleep 1000
-	wait_until 30 has_beaten 1
+	wait_until has_beaten 1
 	kill -TERM "$started"
 	finish
 	grep -qxE 'wdrun: sleep: [0-9]+s elapsed, 1 process' err
@@ -43,7 +43,7 @@ has_beaten() {
 	[ -z "$stderr" ]
 
 	start "$WDRUN" --heartbeat=300ms -i 60 sh -c 'echo line; sleep 1000'
-	wait_until 30 has_beaten 2
+	wait_until has_beaten 2
 	kill -TERM "$started"
 	finish
 	grep -qE 'elapsed, last output [0-9]+s ago, 2 processes$' err
@@ -64,7 +64,7 @@ has_beaten() {
 	await_watchers
 	strace -f -qq -p "$supervisor" -o trace 3>&- &
 	tracer=$!
-	wait_until 30 grep -q ppoll trace
+	wait_until grep -q ppoll trace
 	sleep 0.5
 	[ "$(wc -l <trace)" -le 1 ]
 	kill -TERM "$front"
@@ -103,7 +103,7 @@ has_beaten() {
 @test "a heart that beats all the time leaves nothing, and no zombie" {
 	start "$WDRUN" --heartbeat=1ms sleep 1000
 	await_watchers
-	wait_until 30 has_beaten 20
+	wait_until has_beaten 20
 	[ "$(children_of "$supervisor" | wc -l)" -le 3 ]
 	kill -TERM "$front"
 	finish

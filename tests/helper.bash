@@ -7,13 +7,18 @@
 
 bats_require_minimum_version 1.5.0
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-WDRUN=$(realpath -s "${WDRUN:-$root/wdrun}")
-PROGRAMS=$(realpath -s "${PROGRAMS:-$root/build/tests}")
+# Without a fork where that can be: bats reads this file anew for each test.
+root=${BASH_SOURCE[0]%/*}/..
+[[ $root == /*[!.]/.. ]] && root=${root%/*/..} || root=$(realpath -s "$root")
+[[ ${WDRUN-} == /* ]] || WDRUN=$(realpath -s "${WDRUN:-$root/wdrun}")
+[[ ${PROGRAMS-} == /* ]] || PROGRAMS=$(realpath -s "${PROGRAMS:-$root/build/tests}")
 export WDRUN PROGRAMS
 
-# A test that hangs all the same is ended by bats.
-export BATS_TEST_TIMEOUT="${BATS_TEST_TIMEOUT:-90}"
+# For how long, in seconds, what must come true is waited for. The test programs
+# live longer (LIFE_SECONDS in programs/bounded.h), so that none is found dead
+# which nobody killed; and a test that hangs all the same is ended by bats.
+PATIENCE=100
+export BATS_TEST_TIMEOUT="${BATS_TEST_TIMEOUT:-280}"
 
 # bats notes the stack before each command, to show it where a test fails. In
 # the loops below that is four fifths of their time, and tells no more than the
@@ -50,13 +55,12 @@ common_teardown() {
 
 # --- waiting -----------------------------------------------------------------
 
-# wait_until SECONDS COMMAND...: until COMMAND succeeds; else fails the test. It
-# looks less often after a while, as all that look share two processors.
+# wait_until COMMAND...: until COMMAND succeeds; else fails the test. It looks
+# less often after a while, as all that look share two processors.
 wait_until() {
 	local -
 	set +T
-	local bound=$((SECONDS + $1)) pauses=0
-	shift
+	local bound=$((SECONDS + PATIENCE)) pauses=0
 	until "$@"; do
 		((SECONDS < bound)) || {
 			echo "never came true: $*" >&2
@@ -123,38 +127,22 @@ is_below() {
 }
 
 # The PIDs of what this test started and is not dead: found by the marker, or,
-# where the environment was emptied, by the working directory. The shells that
-# are looking, and what they look with, do not count.
-leftovers() (
-	set +T
-	looking=$BASHPID
-	marker=$WDRUN_TEST
-	unset WDRUN_TEST
-	mapfile -t found < <(
-		cd /
-		grep -lszxF "WDRUN_TEST=$marker" /proc/[0-9]*/environ || true
-		find /proc/[0-9]*/cwd -maxdepth 0 \( -lname "$marker" -o \
-			-lname "${marker}[/ ]*" \) 2>/dev/null || true
-	)
-	for pid in "${found[@]}"; do
-		pid=${pid#/proc/}
-		pid=${pid%%/*}
-		is_alive "$pid" && no is_below "$pid" "$looking" &&
-			no is_below "$looking" "$pid" && echo "$pid"
-	done | sort -nu
-)
+# where the environment was emptied, by the working directory. Fails if there
+# are any. The shells that ask do not count.
+leftovers() {
+	"$PROGRAMS/leftovers" "$WDRUN_TEST"
+}
 
 nobody_is_left() {
-	[ -z "$(leftovers)" ]
+	leftovers >/dev/null
 }
 
 show_processes() {
 	local -
 	set +T
 	local pids
-	pids=$(leftovers | paste -sd,)
-	[ -z "$pids" ] || ps -o pid,ppid,pgid,sid,stat,wchan:20,args -p "$pids" |
-		cut -c1-200 | head -n 40
+	pids=$(leftovers) || ps -o pid,ppid,pgid,sid,stat,wchan:20,args \
+		-p "${pids//$'\n'/,}" | cut -c1-200 | head -n 40
 }
 
 # For what a test leaves by intent. Stopped first, as they may fork; and the
@@ -166,8 +154,8 @@ end_leftovers() {
 	local round left
 	: >"$BATS_TEST_TMPDIR/stop-chain"
 	for round in {1..100}; do
-		mapfile -t left < <(leftovers)
-		((${#left[@]} > 0)) || return 0
+		left=$(leftovers) && return
+		mapfile -t left <<<"$left"
 		kill -STOP "${left[@]}" 2>/dev/null || true
 		((round < 3)) || kill -KILL "${left[@]}" 2>/dev/null || true
 	done
@@ -191,7 +179,7 @@ start() {
 finish() {
 	local -
 	set +T
-	wait_until 30 is_dead "$started" || {
+	wait_until is_dead "$started" || {
 		echo "--- stdout" && head -n 20 out
 		echo "--- stderr" && head -n 20 err
 		end_leftovers
@@ -214,11 +202,23 @@ complete() {
 	finish
 }
 
+# complete_late COMMAND...: complete, where LIMIT in COMMAND is a time
+# that is to pass after the program said `ready`, and not before, on a machine of
+# any speed: a short one, and if that was too short, a longer one. Sets ready.
+complete_late() {
+	local limit
+	for limit in 0.4 2 10 50; do
+		complete "${@/LIMIT/$limit}"
+		! grep -q '^ready [0-9]' out || break
+	done
+	await_ready
+}
+
 # Waits until the program says `ready PID`. Sets ready to that PID.
 await_ready() {
 	local -
 	set +T
-	wait_until 30 grep -q '^ready [0-9]' "${1:-out}"
+	wait_until grep -q '^ready [0-9]' "${1:-out}"
 	read -r _ ready < <(grep '^ready' "${1:-out}")
 }
 
@@ -228,7 +228,7 @@ await_watchers() {
 	local -
 	set +T
 	front=$started
-	wait_until 30 has_target
+	wait_until has_target
 }
 
 has_target() {

@@ -68,7 +68,7 @@ load relays
 		start "$WDRUN" "$bound" "$PROGRAMS/sigcount"
 		await_ready
 		kill -USR1 "$started"
-		wait_until 30 grep -qx 'got 10' out
+		wait_until grep -qx 'got 10' out
 		kill -TERM "$started"
 		finish
 
@@ -122,7 +122,7 @@ let_time_pass() {
 	local pids
 	start "$WDRUN" -i 700ms bash -c '
 		until [ -e go ]; do echo .; sleep 0.1; done; exit 4'
-	wait_until 30 grep -q . out
+	wait_until grep -q . out
 	front=$started
 	mapfile -t pids < <(echo "$front"; relays_of "$front")
 
@@ -233,7 +233,7 @@ let_time_pass() {
 	start "$WDRUN" -i 60 sh -c 'echo "ready $$"; exec sleep 1000'
 	await_ready
 	front=$started
-	wait_until 30 all_sleep
+	wait_until all_sleep
 	before=$(wake_ups)
 
 	let_time_pass

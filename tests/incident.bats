@@ -37,7 +37,7 @@ hanging() {
 
 @test "without wdrun the incident outlives the one who ended the script" {
 	start ./incident
-	wait_until 30 two_hang
+	wait_until two_hang
 
 	kill -TERM "$started"
 	finish
@@ -92,7 +92,7 @@ wdrun: timed out after Ns, stopping N processes with SIGTERM:" ] || {
 
 @test "wdrun ends the incident when its caller is told to stop" {
 	start "$WDRUN" ./incident
-	wait_until 30 two_hang
+	wait_until two_hang
 
 	kill -TERM "$started"
 	finish

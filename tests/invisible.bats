@@ -177,7 +177,7 @@ their_descriptors() {
 	[ "$(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$PWD/busy")" ] # it finds
 	touch leave
 	await_watchers
-	wait_until 30 is_in / "$target"
+	wait_until is_in / "$target"
 
 	[ -z "$(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$PWD/busy" || true)" ]
 
@@ -197,7 +197,7 @@ is_in() {
 		echo all; exec >&-; exec sleep 1000' >pipe 2>err 3>&- &
 	started=$!
 
-	wait_until 30 is_dead "$reader"
+	wait_until is_dead "$reader"
 
 	is_alive "$started"
 	[ "$(<copy)" = all ]
@@ -213,7 +213,7 @@ is_in() {
 	start "$WDRUN" sh -c 'read line; echo "$line"; exec <&-
 		exec sleep 1000' <pipe
 
-	wait_until 30 is_dead "$producer"
+	wait_until is_dead "$producer"
 
 	is_alive "$started"
 	kill -TERM "$started"
@@ -229,7 +229,7 @@ is_in() {
 	exec 8>&-
 	await_ready
 
-	wait_until 30 flock -n lock true
+	wait_until flock -n lock true
 
 	kill -TERM "$started"
 	finish
@@ -312,7 +312,7 @@ is_in() {
 	start "$WDRUN" -t 60 sh -c 'echo "ready $$"; exec sleep 1000'
 	await_ready
 	await_watchers
-	wait_until 30 switches_settle
+	wait_until switches_settle
 
 	# A second in which nothing is to happen: the subject, not a wait.
 	before=$(switches)

@@ -24,12 +24,12 @@ load helper
 		"$PROGRAMS/escape" -x 0 fork setsid stubborn
 	await_watchers
 	await_ready
-	wait_until 30 is_zombie "$target"
+	wait_until is_zombie "$target"
 
 	kill -KILL "$front"
 	finish
 
-	wait_until 10 nobody_is_left
+	wait_until nobody_is_left
 }
 
 @test "a front that is killed during a stop ends the stop" {
@@ -37,13 +37,13 @@ load helper
 	await_ready
 	await_watchers
 	kill -TERM "$front"
-	wait_until 30 is_dead "$target"
+	wait_until is_dead "$target"
 	is_alive "$ready"
 
 	kill -KILL "$front"
 	finish
 
-	wait_until 10 nobody_is_left
+	wait_until nobody_is_left
 }
 
 @test "a supervisor that is killed during a stop does not end it too early" {
@@ -51,7 +51,7 @@ load helper
 	await_ready
 	await_watchers
 	kill -TERM "$front"
-	wait_until 30 is_dead "$target"
+	wait_until is_dead "$target"
 	is_alive "$ready"
 
 	kill -KILL "$supervisor"
@@ -93,7 +93,7 @@ daemon_of_a_job() {
 	touch go
 	await_ready stranger
 	stranger=$ready
-	wait_until 30 is_child "$stranger" "$started"
+	wait_until is_child "$stranger" "$started"
 }
 
 is_child() {
@@ -125,7 +125,7 @@ kill_supervisor() {
 		is_alive "$stranger"
 		kill -KILL "$stranger"
 		touch leave
-		wait_until 30 nobody_is_left
+		wait_until nobody_is_left
 	done
 }
 
@@ -133,14 +133,14 @@ kill_supervisor() {
 	local place
 	for place in --setsid --foreground; do
 		daemon_of_a_job "$place" /
-		wait_until 30 is_gone "$(sed -n 's/^job //p' out)"
+		wait_until is_gone "$(sed -n 's/^job //p' out)"
 
 		kill_supervisor
 
 		is_dead "$escapee"
 		is_alive "$stranger"
 		kill -KILL "$stranger"
-		wait_until 30 nobody_is_left
+		wait_until nobody_is_left
 	done
 }
 
@@ -194,7 +194,7 @@ kill_supervisor() {
 		kill -TERM "$front" 2>/dev/null || true
 		finish
 
-		wait_until 10 nobody_is_left
+		wait_until nobody_is_left
 	done
 }
 
@@ -206,7 +206,7 @@ kill_supervisor() {
 	kill -KILL "$started"
 	finish
 
-	wait_until 10 nobody_is_left
+	wait_until nobody_is_left
 }
 
 @test "a caller that dies does not end the run without --die-with-parent" {
@@ -219,10 +219,10 @@ kill_supervisor() {
 
 	# The answer comes later than any news of the caller's death.
 	kill -USR1 "$front"
-	wait_until 30 grep -qx 'got 10' out
+	wait_until grep -qx 'got 10' out
 	is_alive "$ready"
 	kill -TERM "$front"
-	wait_until 30 nobody_is_left
+	wait_until nobody_is_left
 }
 
 @test "the thread that started wdrun may exit: --die-with-parent means processes" {
@@ -241,7 +241,7 @@ print("status", run[0].wait(), flush=True)
 	front=$(children_of "$started")
 
 	kill -USR1 "$front"
-	wait_until 30 grep -qx 'got 10' out
+	wait_until grep -qx 'got 10' out
 	is_alive "$ready"
 	kill -TERM "$front"
 	finish
@@ -259,7 +259,7 @@ print("status", run[0].wait(), flush=True)
 			"$PROGRAMS/launch" --pending USR2 "$WDRUN" sleep 1000
 		echo "over $?"'
 	await_ready
-	wait_until 30 grep -q '^over' out
+	wait_until grep -q '^over' out
 
 	[ "$(grep '^over' out)" = 'over 125' ]
 	is_alive "$ready"
@@ -273,12 +273,12 @@ print("status", run[0].wait(), flush=True)
 	await_watchers
 	# The front first: it would have the supervisor go on.
 	kill -STOP "$front"
-	wait_until 30 is_stopped "$front"
+	wait_until is_stopped "$front"
 	kill -STOP "$supervisor"
-	wait_until 30 is_stopped "$supervisor"
+	wait_until is_stopped "$supervisor"
 
 	kill -KILL "$front"
 	finish
 
-	wait_until 30 nobody_is_left
+	wait_until nobody_is_left
 }

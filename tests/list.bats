@@ -104,7 +104,7 @@ end() {
 
 	kill -TERM "$front"
 
-	wait_until 30 shows_state slow stopping
+	wait_until shows_state slow stopping
 	kill -KILL "$ready"
 	finish
 }
@@ -113,9 +113,9 @@ end() {
 	run_on_record --name=hurt -- "$PROGRAMS/escape" stubborn
 	await_ready
 	kill -STOP "$front"
-	wait_until 30 is_stopped "$front"
+	wait_until is_stopped "$front"
 	kill -KILL "$supervisor"
-	wait_until 30 is_dead "$supervisor"
+	wait_until is_dead "$supervisor"
 
 	shows_state hurt stopping
 
@@ -200,7 +200,7 @@ end() {
 		-P "$WDRUN_REGISTRY/$entry" -e inject=read:signal=STOP:when=1 \
 		"$WDRUN" --list >listed 3>&- &
 	strace=$!
-	wait_until 30 is_stopped_with "$strace" "$entry"
+	wait_until is_stopped_with "$strace" "$entry"
 
 	end
 	[ -z "$(ids)" ]
@@ -244,9 +244,9 @@ is_traced_stop() {
 	at_prompt
 	for width in 100 61; do
 		tmux -S socket resize-window -x "$width" -y 40
-		wait_until 30 pane_is "$width"
+		wait_until pane_is "$width"
 		enter "clear; wdrun --list; echo at$width=\$?"
-		wait_until 30 shows "^at$width=0\$"
+		wait_until shows "^at$width=0\$"
 
 		mapfile -t lines < <(screen)
 		[[ ${lines[0]} == ID\ * ]]

@@ -37,7 +37,7 @@ hold_flock() {
 
 release() {
 	kill -KILL "$held_by"
-	wait_until 30 is_dead "$holder"
+	wait_until is_dead "$holder"
 	wait "$holder" || true
 }
 
@@ -96,7 +96,7 @@ told() {
 		inject=flock:delay_enter=1000000:when=2 -- \
 		"$WDRUN" --lock=lock touch ran
 	tracer=$started
-	wait_until 30 test -e lock
+	wait_until test -e lock
 	kill -STOP "$tracer"
 	[ ! -s lock ]
 	hold_lock
@@ -152,17 +152,17 @@ told() {
 	local first
 	hold_flock b
 	start "$WDRUN" --lock=a --lock=b --lock-wait=60 touch ran
-	wait_until 30 has_helper_but "$started" ''
+	wait_until has_helper_but "$started" ''
 	first=$helper
 	# In the other order, and it has one now.
 	flock a sh -c 'touch has-a
 		until [ -e go ]; do sleep 0.02; done
 		flock -w 5 b touch has-both' 3>&- &
 	other=$!
-	wait_until 30 test -e has-a
+	wait_until test -e has-a
 
 	release
-	wait_until 30 has_helper_but "$started" "$first"
+	wait_until has_helper_but "$started" "$first"
 	touch go
 	wait "$other"
 	[ -e has-both ]
@@ -181,9 +181,9 @@ told() {
 		while ((status > 128)); do wait $!; status=$?; done
 		echo "over $status"'
 	await_ready
-	wait_until 30 has_helper_but "$ready" ''
+	wait_until has_helper_but "$ready" ''
 	kill -TSTP "$ready"
-	wait_until 30 is_stopped "$ready"
+	wait_until is_stopped "$ready"
 
 	release
 	for _ in {1..10}; do
@@ -207,13 +207,13 @@ told() {
 		inject=inotify_init1:delay_enter=1000000:when=1 -- \
 		"$WDRUN" --lock=lock --lock-wait=10 touch ran
 	tracer=$started
-	wait_until 30 is_in_call "$tracer" inotify_init1
+	wait_until is_in_call "$tracer" inotify_init1
 	kill -STOP "$tracer"
 	mv lock moved
 	echo "$second" >lock
 	kill -CONT "$tracer"
-	wait_until 30 wdrun_of "$tracer"
-	wait_until 30 is_waiting "$front"
+	wait_until wdrun_of "$tracer"
+	wait_until is_waiting "$front"
 
 	rm lock # and nobody dies
 	finish
@@ -247,7 +247,7 @@ is_in_call() {
 	hold_flock lock
 	start "$PROGRAMS/deny" inotify_init1 -- "$WDRUN" --lock=lock \
 		--lock-wait=5 touch ran
-	wait_until 30 has_helper_but "$started" ''
+	wait_until has_helper_but "$started" ''
 	rm lock
 	finish
 
@@ -291,13 +291,13 @@ freeze() {
 	mkdir "$freezer"
 	echo "$1" >"$freezer/cgroup.procs"
 	echo FROZEN >"$freezer/freezer.state"
-	wait_until 30 grep -q FROZEN "$freezer/freezer.state"
+	wait_until grep -q FROZEN "$freezer/freezer.state"
 }
 
 thaw() {
 	echo THAWED >"$freezer/freezer.state"
-	wait_until 30 is_dead "$1"
-	wait_until 30 rmdir "$freezer" 2>/dev/null
+	wait_until is_dead "$1"
+	wait_until rmdir "$freezer" 2>/dev/null
 }
 
 # SIGKILL is on its way to it: bit 8 of the mask, proc(5).
@@ -311,17 +311,17 @@ is_being_killed() {
 	await_watchers
 	freeze "$ready"
 	kill -TERM "$front"
-	wait_until 30 is_being_killed "$ready"
+	wait_until is_being_killed "$ready"
 	says lock "$front"
 
 	kill -KILL "$front"
-	wait_until 3 says lock "$supervisor"
+	wait_until says lock "$supervisor"
 	is_alive "$ready"
 	run -75 "$WDRUN" --lock=lock true
 
 	thaw "$ready"
 	finish
-	wait_until 30 test ! -e lock
+	wait_until test ! -e lock
 }
 
 # --- what is told ------------------------------------------------------------

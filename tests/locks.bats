@@ -51,7 +51,7 @@ hold_lock() {
 
 release() {
 	kill -KILL "$held_by"
-	wait_until 30 is_dead "$holder"
+	wait_until is_dead "$holder"
 	wait "$holder" || true
 }
 
@@ -65,7 +65,7 @@ is_waiting() {
 # contend [OPTION]...: a run wants the lock, and waits.
 contend() {
 	start "$WDRUN" --lock=lock "$@" ./inside
-	wait_until 30 is_waiting "$started"
+	wait_until is_waiting "$started"
 }
 
 # The run that was started had the lock, and nobody else has it now.
@@ -259,7 +259,7 @@ dead_pid() {
 @test "the time for the lock is not the command's: --timeout begins with it" {
 	hold_lock
 	start "$WDRUN" --lock=lock --lock-wait=60 --timeout=20s ./inside
-	wait_until 30 is_waiting "$started"
+	wait_until is_waiting "$started"
 
 	release
 	finish
@@ -323,7 +323,7 @@ dead_pid() {
 		hold_lock
 		kill -s "$signal" "$holder"
 		kill -KILL "$held_by" 2>/dev/null || true
-		wait_until 30 is_dead "$holder"
+		wait_until is_dead "$holder"
 		wait "$holder" || true
 		[ ! -e lock ]
 	done
@@ -334,7 +334,7 @@ dead_pid() {
 		"$PROGRAMS/escape" -x 0 fork setsid
 	await_ready
 	await_watchers
-	wait_until 30 is_zombie "$target"
+	wait_until is_zombie "$target"
 
 	no flock -n lock true
 	[ "$(cat lock)" = "$started" ]
@@ -478,7 +478,7 @@ dead_pid() {
 	local i
 	hold_lock
 	start "$WDRUN" -w 60 --lock=a --lock=lock --lock=b ./inside
-	wait_until 30 is_waiting "$started"
+	wait_until is_waiting "$started"
 
 	for i in {1..10}; do
 		complete_beside --lock=a --lock=b true
@@ -631,7 +631,7 @@ complete_beside() {
 	kill -KILL "$first"
 	# It is up to the second now. What was wrong would show at once.
 	sleep 0.3
-	wait_until 30 is_waiting "$started"
+	wait_until is_waiting "$started"
 	[ ! -e log ]
 	[ "$(cat lock)" = "$second" ]
 
@@ -703,7 +703,7 @@ start_second() {
 		done) &
 		echo $! >lock; echo "ready $$"; exec sleep 1000'
 	dead=$(<lock)
-	wait_until 30 is_zombie "$dead"
+	wait_until is_zombie "$dead"
 	complete "$WDRUN" --lock=lock ./inside
 
 	got_it
@@ -934,7 +934,7 @@ refused() {
 	before=$(find . | sort)
 	for signal in TERM INT HUP QUIT; do
 		start "$WDRUN" -w 60 --lock=a --lock=lock touch ran
-		wait_until 30 is_waiting "$started"
+		wait_until is_waiting "$started"
 		kill -s "$signal" "$started"
 		finish
 		[ "$status" -eq $((128 + $(kill -l "$signal"))) ]
@@ -967,12 +967,12 @@ refused() {
 		while ((status > 128)); do wait $!; status=$?; done
 		echo "over $status"'
 	await_ready
-	wait_until 30 is_waiting "$ready"
+	wait_until is_waiting "$ready"
 
 	kill -TSTP "$ready"
-	wait_until 30 is_stopped "$ready"
+	wait_until is_stopped "$ready"
 	kill -CONT "$ready"
-	wait_until 30 is_waiting "$ready"
+	wait_until is_waiting "$ready"
 	release
 	finish
 
@@ -988,9 +988,9 @@ refused() {
 		while ((status > 128)); do wait $!; status=$?; done
 		echo "over $status"'
 	await_ready
-	wait_until 30 is_waiting "$ready"
+	wait_until is_waiting "$ready"
 	kill -TSTP "$ready"
-	wait_until 30 is_stopped "$ready"
+	wait_until is_stopped "$ready"
 
 	release
 	kill -CONT "$ready"
@@ -1005,14 +1005,14 @@ refused() {
 	hold_lock
 	for holds in run script; do
 		start "$WDRUN" -w 60 --lock=a --lock=lock touch ran
-		wait_until 30 is_waiting "$started"
+		wait_until is_waiting "$started"
 		kill -KILL "$started"
 		finish
 		[ "$status" -eq 137 ]
 		[ ! -e ran ] && [ ! -e a ]
 		is_alive "$held_by"
 		release
-		wait_until 30 nobody_is_left
+		wait_until nobody_is_left
 		[ "$holds" = script ] || hold ./script 'exec sleep 1000'
 	done
 	rm lock
@@ -1034,16 +1034,16 @@ hold_stubbornly() {
 # The front first: it would have the supervisor go on.
 stop_both() {
 	kill -STOP "$front"
-	wait_until 30 is_stopped "$front"
+	wait_until is_stopped "$front"
 	kill -STOP "$supervisor"
-	wait_until 30 is_stopped "$supervisor"
+	wait_until is_stopped "$supervisor"
 }
 
 # gone_after PID...: these get SIGKILL, and the lock is gone without a word.
 gone_after() {
 	kill -KILL "$@"
-	wait_until 10 no test -e lock
-	wait_until 10 nobody_is_left
+	wait_until no test -e lock
+	wait_until nobody_is_left
 	wait "$holder" || true
 
 	complete "$WDRUN" --lock=lock ./inside
@@ -1079,15 +1079,15 @@ gone_after() {
 	done
 
 	kill -STOP "$front"
-	wait_until 30 is_stopped "$front"
+	wait_until is_stopped "$front"
 	kill -KILL "$supervisor"
-	wait_until 30 is_dead "$supervisor"
+	wait_until is_dead "$supervisor"
 	complete flock -n lock true
 	[ "$status" -eq 1 ]
 
 	kill -CONT "$front"
-	wait_until 10 no test -e lock
-	wait_until 10 nobody_is_left
+	wait_until no test -e lock
+	wait_until nobody_is_left
 	wait "$holder" || true
 }
 
@@ -1114,7 +1114,7 @@ has_open() {
 		while { read -r pid <lock; } 2>/dev/null; do
 			echo "$pid"
 		done >seen
-		wait_until 10 nobody_is_left
+		wait_until nobody_is_left
 		wait "$holder" || true
 
 		no grep -qvx "$front\|$supervisor" seen
@@ -1130,7 +1130,7 @@ has_open() {
 		hold_stubbornly "$option"
 		kill_both
 
-		wait_until 10 flock -n lock true
+		wait_until flock -n lock true
 		is_alive "$held_by"
 		complete "$WDRUN" --lock=lock ./inside
 		got_it
@@ -1146,8 +1146,8 @@ has_open() {
 kill_both() {
 	stop_both
 	kill -KILL "$supervisor" "$front"
-	wait_until 30 is_dead "$front"
-	wait_until 30 is_dead "$supervisor"
+	wait_until is_dead "$front"
+	wait_until is_dead "$supervisor"
 }
 
 @test "--lock-wait gets the lock of a run both of whose watchers are killed" {

@@ -29,7 +29,7 @@ load helper
 
 		# It has had the time to read its clocks, and runs.
 		kill -USR1 "$started"
-		wait_until 30 grep -qx 'got 10' out
+		wait_until grep -qx 'got 10' out
 		kill -TERM "$started"
 		finish
 
@@ -138,7 +138,7 @@ load helper
 	# Nobody reads what fills the pipe.
 	head -c 1000000 /dev/zero >&7 3>&- &
 	local filler=$!
-	wait_until 30 is_asleep "$filler"
+	wait_until is_asleep "$filler"
 
 	"$PROGRAMS/launch" --defaults "$WDRUN" -t 300ms -k 300ms \
 		"$PROGRAMS/escape" stubborn >out 2>&7 3>&- 7>&- &
@@ -149,7 +149,7 @@ load helper
 	[ "$status" -eq 124 ]
 	kill -KILL "$filler"
 	exec 7>&-
-	wait_until 30 nobody_is_left
+	wait_until nobody_is_left
 }
 
 
@@ -240,7 +240,7 @@ is_asleep() {
 	await_watchers
 	strace -qq -o /dev/null -e inject=open,openat:error=ENFILE:when=1 \
 		-p "$supervisor" 3>&- &
-	wait_until 30 is_traced "$supervisor"
+	wait_until is_traced "$supervisor"
 
 	finish
 

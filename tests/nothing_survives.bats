@@ -25,10 +25,7 @@ crowd=("$PROGRAMS/crowd" 1000)
 nested=(sh -c 'timeout 1000 sleep 1000 & echo "ready $!"; wait')
 
 by_timeout() {
-	start "$WDRUN" -t 1 -k 300ms -- "$@"
-	await_ready
-
-	finish
+	complete_late "$WDRUN" -t LIMIT -k 300ms -- "$@"
 
 	[ "$status" -eq 124 ]
 	is_dead "$ready"
@@ -57,7 +54,7 @@ by_death_of_front() {
 	finish
 
 	[ "$status" -eq 137 ]
-	wait_until 10 nobody_is_left
+	wait_until nobody_is_left
 	is_dead "$ready"
 }
 

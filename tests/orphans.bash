@@ -76,7 +76,7 @@ live() {
 	set +T
 	env "$@" sleep 1000 >/dev/null 2>&1 3>&- &
 	living=$!
-	wait_until 30 is_asleep "$living"
+	wait_until is_asleep "$living"
 }
 
 is_asleep() {
@@ -94,7 +94,7 @@ session_of_a_leader() {
 	leader=$!
 	await_ready member
 	member=$ready
-	wait_until 30 is_asleep "$member"
+	wait_until is_asleep "$member"
 }
 
 # A session with a member, whose leader is gone. Sets gone, to PID and start of
@@ -130,7 +130,7 @@ spares() {
 	local pid
 	for pid; do is_unharmed "$pid" || return; done
 	kill -KILL "$@"
-	for pid; do wait_until 30 is_dead "$pid"; done
+	for pid; do wait_until is_dead "$pid"; done
 }
 
 is_on_record() {
@@ -158,12 +158,12 @@ orphan() {
 	await_watchers
 	await_ready
 	kill -STOP "$front" "$supervisor"
-	wait_until 30 is_stopped "$front"
-	wait_until 30 is_stopped "$supervisor"
+	wait_until is_stopped "$front"
+	wait_until is_stopped "$supervisor"
 	# In this order: a supervisor that is stopped and loses its front is in
 	# an orphaned process group then, so that the kernel has it go on.
 	kill -KILL "$supervisor" "$front"
 	wait "$front" || true
-	wait_until 30 is_dead "$supervisor"
-	wait_until 30 is_dead "$target"
+	wait_until is_dead "$supervisor"
+	wait_until is_dead "$target"
 }

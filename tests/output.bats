@@ -58,7 +58,7 @@ relay_count_is() {
 		"$PROGRAMS/pattern" check 6 20000000'
 
 	[ "$output" = same ]
-	wait_until 30 grep -qx same second
+	wait_until grep -qx same second
 }
 
 @test "stdout and stderr come through at the same time into two files" {
@@ -95,7 +95,7 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 	cat fifo >seen 3>&- &
 	complete bash -c '"$WDRUN" -i 60 bash -c "$0" >fifo 2>fifo' "$in_turns"
 
-	wait_until 30 cmp -s seen <(seq 1000)
+	wait_until cmp -s seen <(seq 1000)
 }
 
 @test "what others write into the same file is not overwritten" {
@@ -158,9 +158,9 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 			until [ -e go ]; do sleep 0.02; done
 			echo second; : >survived; sleep 1000" | head -n 1
 		echo "${PIPESTATUS[*]}"'
-	wait_until 30 grep -qx first out
+	wait_until grep -qx first out
 	wdrun_of "$started"
-	wait_until 30 relay_count_is 1 # that of stderr
+	wait_until relay_count_is 1 # that of stderr
 
 	touch go
 	finish
@@ -174,9 +174,9 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 			until [ -e go ]; do sleep 0.02; done
 			echo first; : >survived; sleep 1000" | :
 		echo "${PIPESTATUS[*]}"'
-	wait_until 30 wdrun_of "$started"
-	wait_until 30 grep -q sigtimedwait "/proc/$front/wchan" # all is started
-	wait_until 30 relay_count_is 1
+	wait_until wdrun_of "$started"
+	wait_until grep -q sigtimedwait "/proc/$front/wchan" # all is started
+	wait_until relay_count_is 1
 
 	touch go
 	finish
@@ -197,7 +197,7 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 	exec 6<&-
 	touch go
 	finish
-	wait_until 30 grep -qx two second
+	wait_until grep -qx two second
 
 	[ "$status" -eq 4 ]
 	[ "$(cat second)" = two ]
@@ -219,7 +219,7 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 @test "a reader that does not read blocks the command, and loses nothing" {
 	start "$PROGRAMS/sip" -w go "$WDRUN" -i 60 sh -c '
 		"$PROGRAMS/pattern" write 8 3000000; echo over >over'
-	wait_until 30 writer_is_blocked
+	wait_until writer_is_blocked
 	[ ! -e over ]
 
 	touch go
@@ -259,9 +259,9 @@ writer_is_blocked() {
 @test "a reader that is stuck on stdout does not hold up stderr" {
 	start "$PROGRAMS/sip" -w go "$WDRUN" -i 60 sh -c '
 		"$PROGRAMS/pattern" write 8 5000000 & echo word >&2; wait'
-	wait_until 30 writer_is_blocked
+	wait_until writer_is_blocked
 
-	wait_until 30 grep -qx word err
+	wait_until grep -qx word err
 	touch go
 	finish
 	[ "$status" -eq 0 ]
@@ -273,7 +273,7 @@ writer_is_blocked() {
 		{ cat; echo "end"; }
 		echo "${PIPESTATUS[0]}"'
 
-	wait_until 30 grep -qx end out
+	wait_until grep -qx end out
 	[ ! -e go ]
 	touch go
 	finish
@@ -451,11 +451,11 @@ holds() {
 	start bash -c '"$WDRUN" -i 60 sh -c "echo hello
 			until [ -e go ]; do sleep 0.02; done; exit 3" | cat
 		echo "${PIPESTATUS[0]}"'
-	wait_until 30 grep -qx hello out
+	wait_until grep -qx hello out
 	wdrun_of "$started"
 
 	kill -KILL "$(relays_of "$front" | head -n 1)"
-	wait_until 30 relay_count_is 1
+	wait_until relay_count_is 1
 	touch go
 	finish
 

@@ -18,7 +18,7 @@ at_prompt() {
 	WDRUN_BIN=$PWD/bin tmux -S "$PWD/socket" -f /dev/null new-session -d \
 		-x 100 -y 40 "exec bash --noprofile --rcfile '$PWD/profile'" \
 		3>&- 4>&-
-	wait_until 30 shows '^prompt>$'
+	wait_until shows '^prompt>$'
 	shell=$(tmux -S socket display -p '#{pane_pid}')
 	tty=$(tmux -S socket display -p '#{pane_tty}')
 }
@@ -28,7 +28,7 @@ close_prompt() {
 	[ -e "$BATS_TEST_TMPDIR/socket" ] || return 0
 	screen | grep . || true # shown where the test failed
 	tmux -S "$BATS_TEST_TMPDIR/socket" kill-server || true
-	wait_until 20 nobody_is_left || true
+	wait_until nobody_is_left || true
 }
 
 # enter TEXT: types a line.
@@ -55,6 +55,6 @@ shows() {
 # At the prompt, and the terminal echoes, and reads lines: it is usable.
 usable() {
 	enter 'echo usable$((40 + 2))'
-	wait_until 30 shows '^usable42$'
+	wait_until shows '^usable42$'
 	screen | grep -qF 'echo usable$((40 + 2))'
 }

@@ -136,7 +136,7 @@ teardown() {
 	start bash -c '"$WDRUN" --pty sh -c "echo first
 			until [ -e go ]; do sleep 0.02; done; exit 3" </dev/null |
 		head -n 1; echo "${PIPESTATUS[0]}"'
-	wait_until 30 grep -qx first out
+	wait_until grep -qx first out
 	sleep 0.2 # head is gone
 
 	touch go
@@ -234,10 +234,10 @@ run_script() {
 # start_raw_script LINE...: a run that is to be ended in some way; then LINEs.
 start_raw_script() {
 	run_script "wdrun --pty -k 300ms sh -c 'echo \"ready \$\$\"; exec sleep 1000'" "$@"
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
-	wait_until 30 is_raw
-	wait_until 30 one_front
+	wait_until is_raw
+	wait_until one_front
 	supervisor=$(supervisor_of "$front")
 	relay=$(relays_of "$front" | sed -n 1p)
 	keyboard=$(relays_of "$front" | sed -n 2p)
@@ -250,7 +250,7 @@ restored() {
 @test "the window's size is that of the terminal, in a pipeline too" {
 	at_prompt
 	enter 'stty size >own; wdrun --pty stty size >first; wdrun --pty stty size | cat >second; wdrun --pty sh -c "stty size </dev/tty" </dev/null >third; echo over$((1 + 1))'
-	wait_until 30 shows '^over2$'
+	wait_until shows '^over2$'
 
 	grep -qx '[0-9]* 100' own
 	cmp own first
@@ -261,52 +261,52 @@ restored() {
 @test "the command notices that the window's size has changed" {
 	at_prompt
 	enter 'wdrun --pty bash -c '\''trap "stty size >size" WINCH; echo "ready $$"; while :; do sleep 0.05; done'\'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	tmux -S socket resize-window -x 90 -y 35
 
-	wait_until 30 grep -qsx '35 90' size
+	wait_until grep -qsx '35 90' size
 	press C-c
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 	usable
 }
 
 @test "in a pipeline too, and where stdin is something else" {
 	at_prompt
 	enter 'wdrun --pty bash -c '\''trap "stty size </dev/tty >size" WINCH; echo "ready $$"; while :; do sleep 0.05; done'\'' </dev/null | cat'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	tmux -S socket resize-window -x 91 -y 33
 
-	wait_until 30 grep -qsx '33 91' size
+	wait_until grep -qsx '33 91' size
 	press C-c
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 	usable
 }
 
 @test "what is typed is read, and Ctrl-C and Ctrl-D do what they do" {
 	at_prompt
 	enter 'wdrun --pty repl; echo "status=$?"'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	enter 'hello'
-	wait_until 30 shows '^you said hello$'
+	wait_until shows '^you said hello$'
 	press C-c
-	wait_until 30 shows 'interrupted 1$'
+	wait_until shows 'interrupted 1$'
 	press C-c
-	wait_until 30 shows 'interrupted 2$'
+	wait_until shows 'interrupted 2$'
 	press C-d
 
-	wait_until 30 shows '^status=0$'
+	wait_until shows '^status=0$'
 	usable
 }
 
 @test "Ctrl-C ends a command, and is its death" {
 	at_prompt
 	enter 'wdrun --pty sh -c '\''echo "ready $$"; exec sleep 1000'\'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	press C-c
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 
 	enter 'echo "last=$?"'
-	wait_until 30 shows '^last=130$'
+	wait_until shows '^last=130$'
 	usable
 }
 
@@ -316,51 +316,51 @@ restored() {
 	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
 	at_prompt
 	enter 'wdrun --pty -i 60 python3 -q'
-	wait_until 30 shows '^>>>'
+	wait_until shows '^>>>'
 	press C-c
-	wait_until 30 shows '^KeyboardInterrupt$'
+	wait_until shows '^KeyboardInterrupt$'
 	enter '6 * 7'
-	wait_until 30 shows '^42$'
+	wait_until shows '^42$'
 	press C-d
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 
 	enter 'clear; wdrun --pty bash -c '\''read -rsp "Pass""word: " p </dev/tty; echo; echo "length=${#p}"'\'
-	wait_until 30 shows '^Password:'
+	wait_until shows '^Password:'
 	enter 'secret7'
-	wait_until 30 shows '^length=7$'
+	wait_until shows '^length=7$'
 	run ! shows secret7
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 
 	enter "clear; wdrun --pty -i 60 $vi -u NONE -N file"
-	wait_until 30 shows '^~'
+	wait_until shows '^~'
 	press i
 	enter 'second'
 	press Escape
 	enter ':wq'
-	wait_until 30 grep -qx second file
-	wait_until 30 no_wdrun
+	wait_until grep -qx second file
+	wait_until no_wdrun
 	usable
 }
 
 @test "the terminal is restored at a normal end, and there is no staircase" {
 	at_prompt
 	run_script 'wdrun --pty sh -c "stty -a >within; printf \"one\ntwo\n\""'
-	wait_until 30 test -s after
+	wait_until test -s after
 
 	cmp before after
 	grep -q ' icanon' within # the command's own is what the caller's was
-	wait_until 30 shows '^one$'
-	wait_until 30 shows '^two$'
+	wait_until shows '^one$'
+	wait_until shows '^two$'
 	usable
 }
 
 @test "the terminal is restored after a timeout" {
 	at_prompt
 	run_script 'wdrun --pty -t 700ms -k 300ms repl'
-	wait_until 30 is_raw
-	wait_until 30 test -s after
+	wait_until is_raw
+	wait_until test -s after
 
-	wait_until 30 shows '^status=124$'
+	wait_until shows '^status=124$'
 	cmp before after
 	usable
 }
@@ -369,7 +369,7 @@ restored() {
 	at_prompt
 	start_raw_script :
 	kill -TERM "$front"
-	wait_until 30 test -s after
+	wait_until test -s after
 
 	cmp before after
 	usable
@@ -383,7 +383,7 @@ restored() {
 		enter 'clear'
 		start_raw_script :
 		kill -KILL "${!victim}"
-		wait_until 30 test -s after
+		wait_until test -s after
 
 		cmp before after
 		is_dead "$ready"
@@ -397,10 +397,10 @@ restored() {
 	kill -KILL "$front"
 
 	# Nobody waits for the one who does it.
-	wait_until 30 restored
-	wait_until 30 is_dead "$ready"
+	wait_until restored
+	wait_until is_dead "$ready"
 	touch checked
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 	usable
 }
 
@@ -408,13 +408,13 @@ restored() {
 	at_prompt
 	start_raw_script :
 	kill -KILL "$keyboard"
-	wait_until 30 shows 'the relay of the keyboard was killed: what is typed does not reach'
-	wait_until 30 restored
+	wait_until shows 'the relay of the keyboard was killed: what is typed does not reach'
+	wait_until restored
 	is_alive "$ready"
 
 	press C-c
-	wait_until 30 is_dead "$ready"
-	wait_until 30 no_wdrun
+	wait_until is_dead "$ready"
+	wait_until no_wdrun
 	usable
 }
 
@@ -424,34 +424,34 @@ restored() {
 	kill -STOP "$front" "$keyboard"
 	kill -KILL "$front"
 
-	wait_until 30 is_dead "$ready"
-	wait_until 30 is_dead "$keyboard"
-	wait_until 30 restored
+	wait_until is_dead "$ready"
+	wait_until is_dead "$keyboard"
+	wait_until restored
 	touch checked
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 	usable
 }
 
 @test "a stop gives the terminal back, fg takes it again" {
 	at_prompt
 	enter 'wdrun --pty repl; echo "status=$?"'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
-	wait_until 30 is_raw
-	wait_until 30 one_front
+	wait_until is_raw
+	wait_until one_front
 
 	kill -TSTP "$front"
-	wait_until 30 shows 'Stopped'
-	wait_until 30 is_stopped "$ready"
+	wait_until shows 'Stopped'
+	wait_until is_stopped "$ready"
 	usable
 
 	enter 'fg'
-	wait_until 30 no is_stopped "$ready"
-	wait_until 30 is_raw
+	wait_until no is_stopped "$ready"
+	wait_until is_raw
 	enter 'back again'
-	wait_until 30 shows '^you said back again$'
+	wait_until shows '^you said back again$'
 	press C-d
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 	usable
 }
 
@@ -460,22 +460,22 @@ start_at_dash() {
 	need dash
 	at_prompt
 	enter 'PS1="dash> " exec dash -i'
-	wait_until 30 shows '^dash>'
+	wait_until shows '^dash>'
 	enter 'stty -g >before; wdrun --pty repl; echo "status=$?"'
-	wait_until 30 shows '^ready [0-9]+$'
-	wait_until 30 is_raw
-	wait_until 30 one_front
+	wait_until shows '^ready [0-9]+$'
+	wait_until is_raw
+	wait_until one_front
 }
 
 @test "a stop restores the modes for a shell that does not do so itself" {
 	start_at_dash
 	kill -TSTP "$front"
-	wait_until 30 shows 'Stopped'
-	wait_until 30 restored
+	wait_until shows 'Stopped'
+	wait_until restored
 	enter 'fg'
-	wait_until 30 is_raw
+	wait_until is_raw
 	press C-d
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 	restored
 	usable
 }
@@ -484,57 +484,57 @@ start_at_dash() {
 	start_at_dash
 	kill -KILL "$front"
 
-	wait_until 30 restored
-	wait_until 30 no_wdrun
+	wait_until restored
+	wait_until no_wdrun
 	usable
 }
 
 @test "job control within works: Ctrl-Z belongs to the shell that runs there" {
 	at_prompt
 	enter 'PS1="inner> " wdrun --pty bash --norc --noprofile'
-	wait_until 30 shows '^inner>'
+	wait_until shows '^inner>'
 	enter 'repl'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	press C-z
-	wait_until 30 shows 'Stopped'
+	wait_until shows 'Stopped'
 	enter 'fg'
 	enter 'through'
-	wait_until 30 shows '^you said through$'
+	wait_until shows '^you said through$'
 	press C-d
-	wait_until 30 shows '^bye$'
+	wait_until shows '^bye$'
 	enter 'exit'
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 	usable
 }
 
 @test "a command that stops itself stops the job, fg goes on with both" {
 	at_prompt
 	enter 'wdrun --pty sh -c '\''kill -STOP $$; echo "went on"; exit 3'\''; echo "status=$?"'
-	wait_until 30 shows 'Stopped'
+	wait_until shows 'Stopped'
 	no is_wdruns
 	usable
 	enter 'fg'
-	wait_until 30 shows '^went on$'
-	wait_until 30 no_wdrun
+	wait_until shows '^went on$'
+	wait_until no_wdrun
 	usable
 
 	enter 'clear; PS1="inner> " wdrun --pty bash --norc --noprofile'
-	wait_until 30 shows '^inner>'
+	wait_until shows '^inner>'
 	enter 'suspend -f'
-	wait_until 30 shows 'Stopped'
+	wait_until shows 'Stopped'
 	usable
 	enter 'fg'
 	enter 'echo inner$((20 + 3))'
-	wait_until 30 shows 'inner23$'
+	wait_until shows 'inner23$'
 	enter 'exit'
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 	usable
 }
 
 @test "in the background it takes neither the terminal nor what is typed" {
 	at_prompt
 	enter 'wdrun --pty repl &'
-	wait_until 30 shows 'ready [0-9]+$'
+	wait_until shows 'ready [0-9]+$'
 	ready=$(screen | sed -n 's/.*ready //p')
 
 	usable
@@ -543,11 +543,11 @@ start_at_dash() {
 	is_alive "$ready"
 
 	enter 'fg'
-	wait_until 30 is_raw
+	wait_until is_raw
 	enter 'at last'
-	wait_until 30 shows '^you said at last$'
+	wait_until shows '^you said at last$'
 	press C-d
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 	usable
 }
 
@@ -573,7 +573,7 @@ is_wdruns() {
 		rm -f ready; : >ready
 		enter clear
 		stays_away "$launcher"
-		wait_until 30 end_background
+		wait_until end_background
 	done
 }
 
@@ -590,24 +590,24 @@ end_background() {
 @test "--no-stdin leaves the terminal alone" {
 	at_prompt
 	enter 'wdrun --pty --no-stdin sh -c '\''[ -t 1 ] && ! [ -t 0 ] && echo "ready $$"; exec sleep 1000'\'
-	wait_until 30 shows '^ready [0-9]+$'
-	wait_until 30 one_front
+	wait_until shows '^ready [0-9]+$'
+	wait_until one_front
 
 	is_cooked
 	press C-c
-	wait_until 30 no_wdrun
+	wait_until no_wdrun
 	usable
 }
 
 @test "where only the output goes elsewhere the terminal can still be typed at" {
 	at_prompt
 	enter 'wdrun --pty repl >answers; echo "status=$?"'
-	wait_until 30 grep -qs '^ready' answers
-	wait_until 30 is_raw
+	wait_until grep -qs '^ready' answers
+	wait_until is_raw
 	enter 'hello'
-	wait_until 30 grep -qx 'you said hello' answers
+	wait_until grep -qx 'you said hello' answers
 	press C-d
-	wait_until 30 shows '^status=0$'
+	wait_until shows '^status=0$'
 
 	run ! grep -q $'\r' answers
 	usable
@@ -622,7 +622,7 @@ end_background() {
 		'eval "$first" </dev/tty & until_first; eval "$second"; wait' \
 		'rm one two' \
 		'eval "$first" | { until_first; eval "$second" </dev/tty; }'
-	wait_until 30 test -s after
+	wait_until test -s after
 
 	cmp before after
 	usable
@@ -631,11 +631,11 @@ end_background() {
 @test "with a bound on silence stdout and stderr are still a terminal" {
 	at_prompt
 	enter 'wdrun -i 60 sh -c '\''[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size <&1 && echo "all ""three"'\'
-	wait_until 30 shows '^all three$'
+	wait_until shows '^all three$'
 	shows '^[0-9]+ 100$'
 
 	enter 'clear; wdrun -i 60 sh -c '\''[ -t 2 ] && ! [ -t 1 ] && echo "only ""this"'\'' | cat'
-	wait_until 30 shows '^only this$'
+	wait_until shows '^only this$'
 	usable
 }
 
@@ -644,54 +644,54 @@ end_background() {
 	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
 	at_prompt
 	enter "wdrun -i 60 $vi -u NONE -N file"
-	wait_until 30 shows '^~'
+	wait_until shows '^~'
 	tmux -S socket resize-window -x 90 -y 20
 	press i
 	enter 'second'
 	press Escape
 	enter ':set lines?'
-	wait_until 30 shows 'lines=20$'
+	wait_until shows 'lines=20$'
 	enter ':wq'
 
-	wait_until 30 grep -qx second file
-	wait_until 30 no_wdrun
+	wait_until grep -qx second file
+	wait_until no_wdrun
 	usable
 }
 
 @test "Ctrl-C and Ctrl-Z work with a bound on silence" {
 	at_prompt
 	enter 'wdrun -i 60 repl; echo "status=$?"'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 	press C-c
-	wait_until 30 shows 'interrupted 1$'
+	wait_until shows 'interrupted 1$'
 	press C-z
-	wait_until 30 shows 'Stopped'
-	wait_until 30 is_stopped "$ready"
+	wait_until shows 'Stopped'
+	wait_until is_stopped "$ready"
 	usable
 	enter 'fg'
 	enter 'back again'
-	wait_until 30 shows '^you said back again$'
+	wait_until shows '^you said back again$'
 	press C-d
-	wait_until 30 shows '^bye$'
+	wait_until shows '^bye$'
 	usable
 }
 
 @test "the silence of a job that is stopped does not count" {
 	at_prompt
 	enter 'wdrun -i 1 repl'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 	press C-z
-	wait_until 30 is_stopped "$ready"
+	wait_until is_stopped "$ready"
 
 	"$WDRUN" -q -t 1500ms sleep 1000 || true # longer than that
 	is_alive "$ready"
 	run ! shows 'no output'
 
 	enter 'fg'
-	wait_until 30 shows 'no output for 1s'
-	wait_until 30 is_dead "$ready"
+	wait_until shows 'no output for 1s'
+	wait_until is_dead "$ready"
 	usable
 }
 
@@ -701,10 +701,10 @@ end_background() {
 	before=$(grep -h '^flags' "/proc/$shell/fdinfo/"{0,1,2})
 	for option in --pty '-i 60' --tee=copy; do
 		enter "clear; wdrun $option repl"
-		wait_until 30 shows '^ready [0-9]+$'
+		wait_until shows '^ready [0-9]+$'
 		[ "$(grep -h '^flags' "/proc/$shell/fdinfo/"{0,1,2})" = "$before" ]
 		press C-d
-		wait_until 30 no_wdrun
+		wait_until no_wdrun
 		[ "$(grep -h '^flags' "/proc/$shell/fdinfo/"{0,1,2})" = "$before" ]
 	done
 	usable
@@ -713,31 +713,31 @@ end_background() {
 @test "closing the terminal ends the run, whole" {
 	at_prompt
 	enter 'wdrun --pty -k 300ms escape fork setsid stubborn'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 
 	tmux -S socket kill-server
 
-	wait_until 30 is_dead "$ready"
-	wait_until 30 nobody_is_left
+	wait_until is_dead "$ready"
+	wait_until nobody_is_left
 }
 
 @test "a terminal that goes away where SIGHUP is ignored: cat ends, nobody is left" {
 	at_prompt
 	enter 'trap "" HUP; wdrun --pty cat >file; : >ended'
-	wait_until 30 is_raw
+	wait_until is_raw
 	enter 'some words'
-	wait_until 30 grep -qsx 'some words' file
+	wait_until grep -qsx 'some words' file
 
 	tmux -S socket kill-server
 
-	wait_until 30 nobody_is_left
+	wait_until nobody_is_left
 }
 
 @test "much output at a terminal comes in order, to its end" {
 	at_prompt
 	enter 'wdrun --pty seq 20000; wdrun -i 60 seq 30000; echo over$((1 + 1))'
-	wait_until 60 shows '^over2$'
+	wait_until shows '^over2$'
 
 	screen | grep -x '[0-9]*' | cmp - <(seq 30000 | tail -n \
 		"$(screen | grep -cx '[0-9]*')")

@@ -96,11 +96,11 @@ has_an_entry() {
 		echo "leader $!"; exec sleep 1000'
 	parent=$started
 	await_ready
-	wait_until 30 grep -q '^leader' out
+	wait_until grep -q '^leader' out
 	leader=$(sed -n 's/^leader //p' out)
 	forge target="$leader $(start_of "$leader")"
 	kill -KILL "$leader"
-	wait_until 30 is_zombie "$leader"
+	wait_until is_zombie "$leader"
 
 	reap
 
@@ -146,7 +146,7 @@ has_an_entry() {
 	reap
 
 	[ "$status" -eq 0 ]
-	wait_until 30 nobody_is_left
+	wait_until nobody_is_left
 	is_off_the_record
 }
 
@@ -180,7 +180,7 @@ has_an_entry() {
 	printf '%s\n' '#!/bin/sh' ': >begun' 'exec "$0"' >again
 	chmod +x again
 	start env WDRUN_ID="$id" ./again
-	wait_until 30 test -e begun
+	wait_until test -e begun
 
 	reap
 
@@ -309,7 +309,7 @@ has_an_entry() {
 	start env WDRUN_ID="$id" sh -c 'setsid env -i setpriv --reuid=65534 \
 		--regid=65534 --clear-groups sleep 1000 & echo "ready $!"; wait'
 	await_ready
-	wait_until 30 is_asleep "$ready"
+	wait_until is_asleep "$ready"
 
 	reap
 
@@ -441,14 +441,14 @@ $started lives" ]
 		-e inject=pidfd_open:delay_enter=3000000:when=1 \
 		"$WDRUN" --reap
 	reaper=$started
-	wait_until 30 grep -q pidfd_open trace
+	wait_until grep -q pidfd_open trace
 	kill -KILL "$living"
 	wait "$living" || true
 	"$PROGRAMS/impostor" "$living" >impostor 3>&- &
 	await_ready impostor
 	[ "$ready" = "$living" ]
 
-	wait_until 30 is_dead "$reaper"
+	wait_until is_dead "$reaper"
 
 	spares "$ready"
 }
@@ -537,8 +537,8 @@ it lives" ]
 	for i in {1..20}; do
 		"$WDRUN" --reap 2>"err.$i" 3>&- &
 	done
-	wait_until 30 is_dead "$living"
-	wait_until 30 is_off_the_record
+	wait_until is_dead "$living"
+	wait_until is_off_the_record
 	for i in {1..20}; do wait -n || true; done
 
 	[ "$(cat err.* | wc -l)" -eq 1 ]
@@ -551,7 +551,7 @@ it lives" ]
 	exec 8<"$WDRUN_REGISTRY/$id.run"
 	flock 8
 	start "$WDRUN" --reap 8<&-
-	wait_until 30 has_opened "$started" "$id.run"
+	wait_until has_opened "$started" "$id.run"
 	is_unharmed "$living"
 
 	exec 8<&-
@@ -570,7 +570,7 @@ it lives" ]
 	start strace -f -qq -o trace -e trace=pidfd_open \
 		-e inject=pidfd_open:delay_enter=80000000 \
 		"$WDRUN" --name=daily echo started
-	wait_until 30 grep -qx started out
+	wait_until grep -qx started out
 
 	kill -KILL "$started"
 	wait "$started" || true
@@ -607,9 +607,9 @@ on record" ]
 		-e inject=setsid:delay_enter=500000 \
 		-e inject=poll,ppoll:delay_enter=20000000 \
 		"$WDRUN" --name=job sleep 1000
-	wait_until 30 has_traced_target
+	wait_until has_traced_target
 	kill -KILL "$front"
-	wait_until 30 has_an_entry
+	wait_until has_an_entry
 	kill -KILL "$supervisor"
 	finish || true
 	id=$(ids)

@@ -32,8 +32,8 @@ wdrun_of() {
 # Sets front, supervisor and target of the wdrun that a child of what was
 # started has become.
 await_run_below() {
-	wait_until 30 wdrun_of "$started"
-	wait_until 30 has_watched_target
+	wait_until wdrun_of "$started"
+	wait_until has_watched_target
 }
 
 has_watched_target() {

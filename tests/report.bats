@@ -93,8 +93,8 @@ ends() {
 	await_watchers
 	kill -KILL "$front"
 	finish
-	wait_until 30 says_now '.reason == "the front was killed"'
-	wait_until 30 nobody_is_left
+	wait_until says_now '.reason == "the front was killed"'
+	wait_until nobody_is_left
 
 	rm -f report
 	start "$WDRUN" --report=report "$PROGRAMS/escape" fork setsid stubborn
@@ -182,6 +182,6 @@ ends() {
 	says '.status == 124 and .processes.left[0].pid == '"$ready"' and
 		(.processes.left[0].command | test("escape"))'
 	echo THAWED >"$freezer/freezer.state"
-	wait_until 30 is_dead "$ready"
-	wait_until 30 rmdir "$freezer" 2>/dev/null
+	wait_until is_dead "$ready"
+	wait_until rmdir "$freezer" 2>/dev/null
 }

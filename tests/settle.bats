@@ -59,13 +59,13 @@ freeze() {
 	mkdir "$freezer"
 	echo "$1" >"$freezer/cgroup.procs"
 	echo FROZEN >"$freezer/freezer.state"
-	wait_until 30 grep -q FROZEN "$freezer/freezer.state"
+	wait_until grep -q FROZEN "$freezer/freezer.state"
 }
 
 thaw() {
 	echo THAWED >"$freezer/freezer.state"
-	wait_until 30 is_dead "$1"
-	wait_until 30 rmdir "$freezer" 2>/dev/null
+	wait_until is_dead "$1"
+	wait_until rmdir "$freezer" 2>/dev/null
 }
 
 says() {
@@ -80,13 +80,13 @@ says() {
 	freeze "$ready"
 
 	kill -KILL "$front"
-	wait_until 30 says run.lock "$supervisor"
+	wait_until says run.lock "$supervisor"
 	is_alive "$ready"
 	run -75 "$WDRUN" --lock=run.lock true
 
 	thaw "$ready"
 	finish
-	wait_until 30 test ! -e run.lock
+	wait_until test ! -e run.lock
 }
 
 @test "what cannot be killed stays on record, and its lock where it is, until --reap" {

@@ -19,7 +19,7 @@ got() {
 	# USR1 USR2 PIPE ALRM URG XCPU VTALRM PROF WINCH IO PWR, real-time
 	for number in 10 12 13 14 23 24 26 27 28 29 30 34 50 64; do
 		kill -"$number" "$started"
-		wait_until 30 got "$number"
+		wait_until got "$number"
 	done
 	kill -TERM "$started"
 	finish
@@ -35,7 +35,7 @@ got() {
 	kill -34 "$started"
 	kill -34 "$started"
 	kill -34 "$started"
-	wait_until 30 got 34
+	wait_until got 34
 	kill -TERM "$started"
 	finish
 
@@ -44,10 +44,10 @@ got() {
 
 @test "a forwarded signal reaches the command's whole group" {
 	start "$WDRUN" sh -c '"$PROGRAMS/sigcount" & exec "$PROGRAMS/sigcount"'
-	wait_until 30 has_lines 2 '^ready'
+	wait_until has_lines 2 '^ready'
 
 	kill -USR1 "$started"
-	wait_until 30 has_lines 2 '^got 10$'
+	wait_until has_lines 2 '^got 10$'
 
 	kill -TERM "$started"
 	finish
@@ -65,7 +65,7 @@ has_lines() {
 	await_ready escaped
 
 	kill -USR1 "$started"
-	wait_until 30 got 10
+	wait_until got 10
 
 	run ! grep -q 'got 10' escaped
 	kill -TERM "$started"
@@ -113,9 +113,9 @@ has_lines() {
 	start "$WDRUN" -k never "$PROGRAMS/sigcount"
 	await_ready
 	kill -HUP "$started"
-	wait_until 30 got 1
+	wait_until got 1
 	kill -INT "$started"
-	wait_until 30 got 2
+	wait_until got 2
 	is_alive "$ready"
 
 	kill -QUIT "$started"
@@ -157,7 +157,7 @@ end_in_order() {
 		exec 2>/dev/null
 		trap "sleep 0.7; mkdir in-order; exit 7" TERM; mkdir ready
 		while :; do sleep 0.05; done'
-	wait_until 30 test -d ready
+	wait_until test -d ready
 
 	kill -TERM "$started"
 	finish
@@ -208,7 +208,7 @@ end_in_order() {
 
 	kill -HUP "$started"
 	kill -USR1 "$started" # later than HUP
-	wait_until 30 got 10
+	wait_until got 10
 
 	is_alive "$ready"
 	run ! grep -qx 'got 1' out
@@ -225,7 +225,7 @@ end_in_order() {
 	kill -INT "$front"
 	kill -QUIT "$front"
 	kill -USR1 "$front"
-	wait_until 30 got 10
+	wait_until got 10
 
 	run ! grep -qxE 'got (2|3)' out
 	kill -TERM "$front"
@@ -252,7 +252,7 @@ end_in_order() {
 	for _ in {1..30}; do
 		start "$WDRUN" -k 300ms sleep 1000
 		# The front is executed (before, launch would die of it).
-		wait_until 30 is_wdrun "$started"
+		wait_until is_wdrun "$started"
 		kill -TERM "$started"
 		finish >/dev/null
 		[ "$status" -eq 143 ]
@@ -268,9 +268,9 @@ is_wdrun() {
 	await_ready
 
 	kill -TSTP "$started"
-	wait_until 30 is_stopped "$ready"
+	wait_until is_stopped "$ready"
 	kill -CONT "$started"
-	wait_until 30 no is_stopped "$ready"
+	wait_until no is_stopped "$ready"
 
 	kill -TERM "$started"
 	finish
@@ -282,9 +282,9 @@ is_wdrun() {
 	await_ready
 
 	kill -TSTP "$started"
-	wait_until 30 is_stopped "$ready"
+	wait_until is_stopped "$ready"
 	kill -CONT "$started"
-	wait_until 30 no is_stopped "$ready"
+	wait_until no is_stopped "$ready"
 
 	kill -TERM "$started"
 	finish
@@ -295,16 +295,16 @@ is_wdrun() {
 	start "$WDRUN" -t 1500ms "$PROGRAMS/sigcount"
 	await_ready
 	kill -TSTP "$started"
-	wait_until 30 is_stopped "$ready"
+	wait_until is_stopped "$ready"
 
 	# A clock of the same bound, started later, runs out first.
 	"$WDRUN" -q -t 2 sleep 1000 || true
 
 	is_alive "$started"
 	kill -CONT "$started"
-	wait_until 30 no is_stopped "$ready"
+	wait_until no is_stopped "$ready"
 	kill -USR1 "$started"
-	wait_until 30 got 10
+	wait_until got 10
 	finish
 	[ "$status" -eq 124 ]
 }

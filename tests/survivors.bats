@@ -19,10 +19,10 @@ load helper
 @test "without wdrun the same hangs" {
 	start bash -c 'x=$(sh -c "sleep 1000 & echo hi; echo over >over")
 		echo "$? $x"'
-	wait_until 30 test -s over
+	wait_until test -s over
 
 	# Not a wait for time: the reader sleeps, and the writer for long.
-	wait_until 30 grep -q pipe_read "/proc/$started/wchan"
+	wait_until grep -q pipe_read "/proc/$started/wchan"
 	is_alive "$started"
 
 	end_leftovers
@@ -138,7 +138,7 @@ load helper
 	is_alive "$ready"
 	[ "$(leftovers)" = "$ready" ]
 	kill -KILL "$ready"
-	wait_until 30 nobody_is_left
+	wait_until nobody_is_left
 }
 
 @test "--survivors=leave is about the exit: a timeout ends the whole tree" {
@@ -169,10 +169,10 @@ load helper
 	start "$WDRUN" --survivors=wait sh -c '"$PROGRAMS/sigcount" & exit 3'
 	await_ready
 	await_watchers
-	wait_until 30 is_zombie "$target"
+	wait_until is_zombie "$target"
 
 	kill -USR1 "$front"
-	wait_until 30 grep -qx 'got 10' out
+	wait_until grep -qx 'got 10' out
 
 	kill -TERM "$front"
 	finish

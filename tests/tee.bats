@@ -75,8 +75,8 @@ load helper
 		"$PROGRAMS/pattern" write 1 30000
 		until [ "$(wc -c <copy)" -eq 30000 ]; do sleep 0.01; done
 		: >whole; exit 4'
-	wait_until 30 grep -q . copy
-	wait_until 30 seen_last_of_chunk
+	wait_until grep -q . copy
+	wait_until seen_last_of_chunk
 
 	touch go
 	finish
@@ -144,7 +144,7 @@ seen_last_of_chunk() {
 	mkfifo fifo
 	"$PROGRAMS/pattern" check 1 3000000 <fifo >verdict 3>&- &
 	local reader=$!
-	wait_until 30 opens_fifo "$reader"
+	wait_until opens_fifo "$reader"
 
 	complete "$WDRUN" --tee=fifo "$PROGRAMS/pattern" write 1 3000000
 	wait "$reader"
@@ -223,12 +223,12 @@ opens_fifo() {
 	mkfifo fifo
 	head -n 1 <fifo >first 3>&- &
 	local reader=$!
-	wait_until 30 opens_fifo "$reader"
+	wait_until opens_fifo "$reader"
 
 	start "$WDRUN" -t 30 --tee=fifo sh -c 'echo one
 		until [ -e gone ]; do sleep 0.02; done
 		echo two; sleep 0.1; echo three; exit 4'
-	wait_until 30 is_dead "$reader"
+	wait_until is_dead "$reader"
 	touch gone
 	finish
 	wait "$reader"

@@ -38,34 +38,34 @@ one_front() {
 
 @test "a command reads a line from the terminal" {
 	enter 'wdrun sh -c '\''read x; echo "you said <$x>"'\'
-	wait_until 30 target_runs
+	wait_until target_runs
 	enter 'hello there'
 
-	wait_until 30 shows '^you said <hello there>$'
+	wait_until shows '^you said <hello there>$'
 	usable
 }
 
 @test "its status reaches the prompt" {
 	enter 'wdrun sh -c "exit 42"; echo "status=$?"'
-	wait_until 30 shows '^status=42$'
+	wait_until shows '^status=42$'
 }
 
 @test "a password prompt on /dev/tty does not echo, and reads" {
 	enter 'wdrun bash -c '\''read -rsp "Pass""word: " p </dev/tty; echo; echo "length=${#p}"'\'
-	wait_until 30 shows '^Password:'
+	wait_until shows '^Password:'
 	enter 'secret7'
 
-	wait_until 30 shows '^length=7$'
+	wait_until shows '^length=7$'
 	run ! shows secret7
 	usable
 }
 
 @test "a password prompt on /dev/tty works in a command that stdin is not for" {
 	enter 'echo data | wdrun -f bash -c '\''read -rsp "Pass""word: " p </dev/tty; echo; echo "length=${#p}"'\'
-	wait_until 30 shows '^Password:'
+	wait_until shows '^Password:'
 	enter 'secret7'
 
-	wait_until 30 shows '^length=7$'
+	wait_until shows '^length=7$'
 	usable
 }
 
@@ -74,14 +74,14 @@ one_front() {
 	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
 	echo first >file
 	enter "wdrun $vi -u NONE -N file"
-	wait_until 30 shows '^~'
+	wait_until shows '^~'
 	press o
 	enter 'second'
 	press Escape
 	enter ':wq'
 
-	wait_until 30 grep -qx second file
-	wait_until 30 no one_front
+	wait_until grep -qx second file
+	wait_until no one_front
 	usable
 }
 
@@ -89,36 +89,36 @@ one_front() {
 	need less
 	seq 1000 >numbers
 	enter 'LESS= wdrun less numbers'
-	wait_until 30 shows '^39$'
+	wait_until shows '^39$'
 	press G
-	wait_until 30 shows '^1000$'
+	wait_until shows '^1000$'
 	press q
-	wait_until 30 no one_front
+	wait_until no one_front
 
 	enter 'clear; wdrun seq 2000 | LESS= less'
-	wait_until 30 shows '^39$'
+	wait_until shows '^39$'
 	press G
-	wait_until 30 shows '^2000$'
+	wait_until shows '^2000$'
 	press q
 	usable
 
 	enter 'clear; seq 3000 | LESS= wdrun -f less'
-	wait_until 30 shows '^39$'
+	wait_until shows '^39$'
 	press G
-	wait_until 30 shows '^3000$'
+	wait_until shows '^3000$'
 	press q
 	usable
 }
 
 @test "Ctrl-C ends a command, and is its death" {
 	enter 'wdrun sleep 1000; echo "status=$?"'
-	wait_until 30 target_runs
+	wait_until target_runs
 	press C-c
 
-	wait_until 30 shows '^prompt>$'
-	wait_until 30 no one_front
+	wait_until shows '^prompt>$'
+	wait_until no one_front
 	enter 'echo "last=$?"'
-	wait_until 30 shows '^last=130$'
+	wait_until shows '^last=130$'
 }
 
 # The command itself runs: the watchers are there before it.
@@ -128,45 +128,45 @@ target_runs() {
 
 @test "a REPL survives Ctrl-C, as often as it is pressed" {
 	enter 'wdrun -k 200ms repl; echo "status=$?"'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	press C-c
-	wait_until 30 shows 'interrupted 1$'
+	wait_until shows 'interrupted 1$'
 	press C-c
-	wait_until 30 shows 'interrupted 2$'
+	wait_until shows 'interrupted 2$'
 	press C-c
-	wait_until 30 shows 'interrupted 3$'
+	wait_until shows 'interrupted 3$'
 	press C-c
-	wait_until 30 shows 'interrupted 4$'
+	wait_until shows 'interrupted 4$'
 
 	# Longer than the clock that Ctrl-C must not have started.
 	"$WDRUN" -q -t 500ms sleep 1000 || true
 	enter 'hello'
-	wait_until 30 shows '^you said hello$'
+	wait_until shows '^you said hello$'
 	press C-d
-	wait_until 30 shows '^status=0$'
+	wait_until shows '^status=0$'
 	usable
 }
 
 @test "an interactive bash and a python below wdrun survive Ctrl-C" {
 	need python3
 	enter 'wdrun -k 200ms python3 -q'
-	wait_until 30 shows '^>>>'
+	wait_until shows '^>>>'
 	press C-c
-	wait_until 30 shows '^KeyboardInterrupt$'
+	wait_until shows '^KeyboardInterrupt$'
 	enter 'print(6 * 7)'
-	wait_until 30 shows '^42$'
+	wait_until shows '^42$'
 	press C-d
-	wait_until 30 no one_front
+	wait_until no one_front
 
 	enter 'clear; PS1="inner> " wdrun bash --norc --noprofile'
-	wait_until 30 shows '^inner>'
+	wait_until shows '^inner>'
 	enter 'sleep 1000'
-	wait_until 30 shows '^inner> sleep 1000'
+	wait_until shows '^inner> sleep 1000'
 	press C-c
 	enter 'echo inner$((20 + 3))'
-	wait_until 30 shows '^inner23$'
+	wait_until shows '^inner23$'
 	enter 'exit'
-	wait_until 30 no one_front
+	wait_until no one_front
 	usable
 }
 
@@ -175,48 +175,48 @@ target_runs() {
 		'wdrun sleep 1000' 'echo "went on $((1 + 1))"' >script
 	chmod +x script
 	enter './script; echo "status=$?"'
-	wait_until 30 target_runs
+	wait_until target_runs
 	press C-c
 
-	wait_until 30 shows '^prompt>$'
-	wait_until 30 no one_front
+	wait_until shows '^prompt>$'
+	wait_until no one_front
 	run ! shows '^went on 2'
 	usable
 }
 
 @test "Ctrl-Z stops the job, fg goes on with it" {
 	enter 'wdrun repl; echo "status=$?"'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 	press C-z
-	wait_until 30 shows 'Stopped'
-	wait_until 30 is_stopped "$ready"
+	wait_until shows 'Stopped'
+	wait_until is_stopped "$ready"
 	usable
 
 	enter 'fg'
-	wait_until 30 no is_stopped "$ready"
+	wait_until no is_stopped "$ready"
 	enter 'back again'
-	wait_until 30 shows '^you said back again$'
+	wait_until shows '^you said back again$'
 	press C-d
-	wait_until 30 shows '^bye$'
+	wait_until shows '^bye$'
 	usable
 }
 
 @test "Ctrl-Z stops the job also where the front is slow to hear of it" {
 	need strace
 	enter 'wdrun repl'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 	one_front
 	# What the terminal sends and what the supervisor sends comes while the
 	# front is busy: the same signal twice is one.
 	strace -qq -o /dev/null -e inject=rt_sigtimedwait:delay_enter=300000 \
 		-p "$front" 3>&- &
-	wait_until 30 is_traced "$front"
+	wait_until is_traced "$front"
 	kill -WINCH "$front" # the first wait is over, the next one is delayed
 	press C-z
 
-	wait_until 30 shows 'Stopped'
+	wait_until shows 'Stopped'
 	usable
 }
 
@@ -228,32 +228,32 @@ is_traced() {
 
 @test "Ctrl-Z stops the job, bg lets it go on until it wants to read" {
 	enter 'wdrun sh -c '\''echo "ready $$"; until [ -e go ]; do sleep 0.05; done; read x; echo "you said $x"'\'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 	press C-z
-	wait_until 30 shows 'Stopped'
+	wait_until shows 'Stopped'
 	enter 'bg'
-	wait_until 30 no is_stopped "$ready"
+	wait_until no is_stopped "$ready"
 
 	touch go # it reads from the terminal, in the background: SIGTTIN
-	wait_until 30 is_stopped "$ready"
+	wait_until is_stopped "$ready"
 	usable
 	enter 'fg'
-	wait_until 30 no is_stopped "$ready"
+	wait_until no is_stopped "$ready"
 	enter 'at last'
-	wait_until 30 shows '^you said at last$'
+	wait_until shows '^you said at last$'
 	usable
 }
 
 @test "a job that is stopped can be ended with kill %1" {
 	enter 'wdrun -k 300ms escape fork setsid stubborn'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 	press C-z
-	wait_until 30 shows 'Stopped'
+	wait_until shows 'Stopped'
 
 	enter 'kill %1'
-	wait_until 30 is_dead "$ready"
+	wait_until is_dead "$ready"
 	usable
 }
 
@@ -261,13 +261,13 @@ is_traced() {
 # ready, front, supervisor and target.
 stopped_job() {
 	enter "$1"
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 	one_front
 	has_target
 	press C-z
-	wait_until 30 shows 'Stopped'
-	wait_until 30 is_stopped "$target"
+	wait_until shows 'Stopped'
+	wait_until is_stopped "$target"
 }
 
 @test "a stopped job whose command is killed from elsewhere ends" {
@@ -275,8 +275,8 @@ stopped_job() {
 
 	kill -KILL "$target"
 
-	wait_until 20 is_dead "$ready"
-	wait_until 20 no one_front
+	wait_until is_dead "$ready"
+	wait_until no one_front
 	usable
 }
 
@@ -287,31 +287,31 @@ stopped_job() {
 
 	kill -CONT "$target"
 
-	wait_until 20 no one_front
+	wait_until no one_front
 	usable
 }
 
 @test "suspend in a bash below wdrun stops the job, fg goes on with it" {
 	enter 'PS1="inner> " wdrun bash --norc --noprofile'
-	wait_until 30 shows '^inner>'
+	wait_until shows '^inner>'
 	enter 'suspend'
-	wait_until 20 shows 'Stopped'
+	wait_until shows 'Stopped'
 	usable
 
 	enter 'clear; fg'
 	enter 'echo inner$((20 + 3))'
-	wait_until 30 shows '^inner23$'
+	wait_until shows '^inner23$'
 	enter 'exit'
-	wait_until 30 no one_front
+	wait_until no one_front
 	usable
 }
 
 @test "the clocks stand still while the job is stopped" {
 	enter 'wdrun -t 2 repl; echo "status=$?"'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 	press C-z
-	wait_until 30 is_stopped "$ready"
+	wait_until is_stopped "$ready"
 
 	# A clock of the same length runs out meanwhile.
 	"$WDRUN" -q -t 2500ms sleep 1000 || true
@@ -319,71 +319,71 @@ stopped_job() {
 	run ! shows 'timed out'
 
 	enter 'fg'
-	wait_until 30 is_dead "$ready"
-	wait_until 30 shows 'timed out'
+	wait_until is_dead "$ready"
+	wait_until shows 'timed out'
 	usable
 }
 
 @test "Ctrl-C ends a command whose stdin is not the terminal" {
 	enter 'wdrun escape fork setsid </dev/null; echo "status=$?"'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 	press C-c
 
-	wait_until 30 is_dead "$ready"
-	wait_until 30 no one_front
+	wait_until is_dead "$ready"
+	wait_until no one_front
 	enter 'echo "last=$?"'
-	wait_until 30 shows '^last=130$'
+	wait_until shows '^last=130$'
 }
 
 @test "Ctrl-Z and fg work for a command whose stdin is not the terminal" {
 	enter 'wdrun sigcount </dev/null'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 	press C-z
-	wait_until 30 shows 'Stopped'
-	wait_until 30 is_stopped "$ready"
+	wait_until shows 'Stopped'
+	wait_until is_stopped "$ready"
 	usable
 
 	enter 'fg'
-	wait_until 30 no is_stopped "$ready"
+	wait_until no is_stopped "$ready"
 	press C-c
-	wait_until 30 shows 'got 2$'
+	wait_until shows 'got 2$'
 	one_front
 	kill -TERM "$front"
-	wait_until 30 is_dead "$ready"
+	wait_until is_dead "$ready"
 	usable
 }
 
 @test "a job in the background says nothing and ends" {
 	enter 'wdrun sh -c "exit 42" & wait $!; echo "status=$?"'
-	wait_until 30 shows '^status=42$'
+	wait_until shows '^status=42$'
 	usable
 }
 
 @test "wdrun cmd | cat: a pipeline is one job, and Ctrl-C ends it" {
 	enter 'wdrun repl | cat; echo "status=$?"'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 	enter 'through'
-	wait_until 30 shows '^you said through$'
+	wait_until shows '^you said through$'
 	press C-d
-	wait_until 30 shows '^status=0$'
+	wait_until shows '^status=0$'
 
 	enter 'clear; wdrun escape | cat'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p' | tail -n 1)
 	press C-c
-	wait_until 30 is_dead "$ready"
+	wait_until is_dead "$ready"
 	usable
 }
 
 @test "the window's size is that of the terminal, and its change is noticed" {
 	enter 'wdrun bash -c '\''trap "stty size >size" WINCH; echo "ready $$"; while :; do sleep 0.05; done'\'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	tmux -S socket resize-window -x 90 -y 35
 
-	wait_until 30 grep -qsx '35 90' size
+	wait_until grep -qsx '35 90' size
 	press C-c
 	usable
 }
@@ -392,12 +392,12 @@ stopped_job() {
 	local vi
 	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
 	enter "wdrun $vi -u NONE -N file"
-	wait_until 30 shows '^~'
+	wait_until shows '^~'
 	one_front
 
 	kill -KILL "$front"
 
-	wait_until 30 no one_front
+	wait_until no one_front
 	usable_again
 }
 
@@ -405,12 +405,12 @@ stopped_job() {
 	local vi
 	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
 	enter "wdrun $vi -u NONE -N file"
-	wait_until 30 shows '^~'
+	wait_until shows '^~'
 	one_front
 
 	kill -KILL "$(children_of "$front")"
 
-	wait_until 30 no one_front
+	wait_until no one_front
 	usable_again
 }
 
@@ -418,18 +418,18 @@ stopped_job() {
 usable_again() {
 	press Enter
 	enter 'clear'
-	wait_until 30 shows '^prompt>$'
+	wait_until shows '^prompt>$'
 	enter 'stty -a | grep -ow -e icanon -e echo | xargs'
-	wait_until 30 shows '^(icanon echo|echo icanon)$'
+	wait_until shows '^(icanon echo|echo icanon)$'
 	usable
 }
 
 @test "a raw-mode program that times out leaves the modes as they were" {
 	enter 'stty -g >before'
-	wait_until 30 test -s before
+	wait_until test -s before
 	enter 'wdrun -t 1 sh -c "stty raw -echo; echo raw >is_raw; sleep 1000"; stty -g >after'
-	wait_until 30 test -s is_raw
-	wait_until 30 test -s after
+	wait_until test -s is_raw
+	wait_until test -s after
 
 	cmp before after
 	usable
@@ -437,12 +437,12 @@ usable_again() {
 
 @test "a raw-mode program that is cancelled leaves the modes as they were" {
 	enter 'stty -g >before'
-	wait_until 30 test -s before
+	wait_until test -s before
 	enter 'wdrun sh -c "stty raw -echo; echo raw >is_raw; sleep 1000"; stty -g >after'
-	wait_until 30 test -s is_raw
+	wait_until test -s is_raw
 	one_front
 	kill -TERM "$front"
-	wait_until 30 test -s after
+	wait_until test -s after
 
 	cmp before after
 	usable
@@ -452,10 +452,10 @@ usable_again() {
 	printf '%s\n' 'set -m' \
 		'sh -c "stty raw -echo; echo raw >is_raw; sleep 1000"' >script
 	enter 'stty -g >before'
-	wait_until 30 test -s before
+	wait_until test -s before
 	enter 'wdrun -t 1 -k 300ms bash script; stty -g >after'
-	wait_until 30 test -s is_raw
-	wait_until 30 test -s after
+	wait_until test -s is_raw
+	wait_until test -s after
 
 	cmp before after
 	usable
@@ -465,17 +465,17 @@ usable_again() {
 	printf '%s\n' 'wdrun -t 2 -k 300ms bash --norc --noprofile -i' \
 		'echo "status=$?"; read -r line; echo "you said <$line>"' >script
 	enter 'PS1="inner> " sh script'
-	wait_until 30 shows '^inner>'
-	wait_until 30 shows '^status=124$'
+	wait_until shows '^inner>'
+	wait_until shows '^status=124$'
 	enter 'hello'
 
-	wait_until 20 shows '^you said <hello>$'
+	wait_until shows '^you said <hello>$'
 	usable
 }
 
 @test "a command that changes the modes by itself keeps its change" {
 	enter 'stty -g >before; wdrun stty -ixon; stty -g >after'
-	wait_until 30 test -s after
+	wait_until test -s after
 
 	run ! cmp before after
 	usable
@@ -483,40 +483,40 @@ usable_again() {
 
 @test "closing the terminal ends the run, whole" {
 	enter 'wdrun -k 300ms escape fork setsid stubborn'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 
 	tmux -S socket kill-server
 
-	wait_until 30 is_dead "$ready"
-	wait_until 30 nobody_is_left
+	wait_until is_dead "$ready"
+	wait_until nobody_is_left
 }
 
 @test "--setsid takes the terminal away, --foreground gives it back" {
 	enter 'wdrun --setsid sh -c "ps -o tty= -p \$\$ >tty; (: </dev/tty) || echo none >>tty"'
-	wait_until 30 grep -qsx none tty
+	wait_until grep -qsx none tty
 
 	enter 'wdrun --foreground true </dev/null; wdrun -f sh -c ": </dev/tty && echo some >own" </dev/null'
-	wait_until 30 grep -qsx some own
+	wait_until grep -qsx some own
 	usable
 }
 
 @test "at the terminal escapees die by a timeout as well" {
 	enter 'wdrun -t 1 -k 300ms escape fork setsid stubborn; echo "status=$?"'
-	wait_until 30 shows '^ready [0-9]+$'
+	wait_until shows '^ready [0-9]+$'
 	ready=$(screen | sed -n 's/^ready //p')
 
-	wait_until 30 shows '^status=124$'
+	wait_until shows '^status=124$'
 	is_dead "$ready"
 	usable
 }
 
 @test "a timeout does not signal the shell's other jobs, or the shell" {
 	enter 'sleep 1000 & wdrun -t 500ms sleep 1001; echo "status=$?"'
-	wait_until 30 shows '^status=124$'
+	wait_until shows '^status=124$'
 
 	enter 'clear; jobs'
-	wait_until 30 shows 'Running +sleep 1000'
+	wait_until shows 'Running +sleep 1000'
 }
 
 @test "a timeout in a script does not signal the script that shares the group" {
@@ -527,26 +527,26 @@ usable_again() {
 	chmod +x script
 	enter './script'
 
-	wait_until 30 shows '^status=124$'
-	wait_until 30 shows '^other lives 2$'
+	wait_until shows '^status=124$'
+	wait_until shows '^other lives 2$'
 	usable
 }
 
 @test "a job that kill -STOP stopped goes on with one fg" {
 	enter 'wdrun repl &'
-	wait_until 30 shows 'ready [0-9]+$'
+	wait_until shows 'ready [0-9]+$'
 	ready=$(screen | sed -n 's/.*ready //p')
 	enter 'kill -STOP %1'
-	wait_until 30 is_stopped "$ready"
+	wait_until is_stopped "$ready"
 	one_front
-	wait_until 30 is_stopped "$front"
+	wait_until is_stopped "$front"
 	enter 'fg; echo over'
 
-	wait_until 30 no is_stopped "$ready"
-	wait_until 30 no is_stopped "$front"
+	wait_until no is_stopped "$ready"
+	wait_until no is_stopped "$front"
 	run ! shows '^over$'
 	kill -TERM "$front"
-	wait_until 30 shows '^over$'
+	wait_until shows '^over$'
 	usable
 }
 
@@ -554,8 +554,8 @@ usable_again() {
 	enter 'wdrun -t 500ms -k 500ms bash -c '\''trap "kill -TSTP \$\$" TERM; while :; do sleep .1; done'\'''
 
 	# The shell sees its job stop, with the command; the clock does not.
-	wait_until 30 shows 'killing [12] process'
-	wait_until 30 no front_is_there
+	wait_until shows 'killing [12] process'
+	wait_until no front_is_there
 	usable
 }
 

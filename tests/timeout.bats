@@ -455,7 +455,7 @@ timeout: sending signal KILL to what is left of command 'sh'" ]
 @test "timeout: SIGKILL to it leaves nothing, and the supervisor's is told" {
 	ours 100 bash -c 'sleep 1000 & hit KILL; exec sleep 1000'
 	[ "$output" = "signal 9" ]
-	wait_until 30 nobody_is_left
+	wait_until nobody_is_left
 
 	ours 100 sh -c 'sleep 1000 & kill -KILL $PPID; exec sleep 1000'
 	[[ $stderr == "timeout: the supervisor (PID "*") was killed"* ]]

@@ -81,7 +81,7 @@ load helper
 	start "$WDRUN" -u ready --until-grace=never "$PROGRAMS/sigcount"
 	await_ready
 	kill -USR1 "$started"
-	wait_until 30 grep -qx 'got 10' out
+	wait_until grep -qx 'got 10' out
 	kill -TERM "$started"
 	finish
 	[ "$status" -eq 7 ]

@@ -166,7 +166,7 @@ stand_in() {
 # hold FILE: for a moment.
 hold() {
 	"$WDRUN" --lock="$1" sleep 0.4 3>&- &
-	wait_until 30 test -s "$1"
+	wait_until test -s "$1"
 }
 
 # is_held FILE COMMAND...: COMMAND, while this shell holds FILE as scripts do.
@@ -384,23 +384,23 @@ nightly_is_listed() {
 
 	start bash -c "${lines[0]} wait \$!"
 	nightly=$started
-	wait_until 30 nightly_is_listed
-	wait_until 30 grep -q nightly ran
+	wait_until nightly_is_listed
+	wait_until grep -q nightly ran
 	run_example 0 <<<"${lines[1]}"
 	[[ $output == *nightly*running*./nightly.sh* ]]
 	run_example 0 <<<"${lines[2]}"
-	wait_until 30 is_dead "$nightly"
+	wait_until is_dead "$nightly"
 	wait "$nightly" || [ $? -eq 143 ]
 
 	wdrun -n nightly sleep 1000 3>&- &
 	nightly=$!
-	wait_until 30 nightly_is_listed
+	wait_until nightly_is_listed
 	run_example 0 <"$list"
 	diff <(sed 's/.*# //' "$list") <(head -n 1 out | tr -s ' ')
 	run_example 0 <"$json"
 	jq -e '.[0].name == "nightly" and length == 1' out
 	run_example 0 <"$cancel"
-	wait_until 30 is_dead "$nightly"
+	wait_until is_dead "$nightly"
 	run_example 1 <"$cancel"
 	run_example 0 <"$reap"
 	[ -z "$output$stderr" ]

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIFE_SECONDS 120
+#define LIFE_SECONDS 300
 
 /* Says what failed, with errno, and ends the process with 99. */
 static inline _Noreturn void

@@ -1,0 +1,133 @@
+/*
+ * leftovers DIRECTORY: prints the PID of each process that is not dead and has
+ * WDRUN_TEST=DIRECTORY in its environment, or, as that may be empty, its
+ * working directory in DIRECTORY. Itself and its ancestors, the shells of the
+ * test, do not count. Ends with 1 if there are any.
+ *
+ * The harness asks after each test: a program, since grep and find over all of
+ * /proc, and a shell around them, took a third of the whole suite's time.
+ */
+#include "bounded.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+
+/* A name in /proc/PID, or an environment as far as it is looked at. */
+static char buffer[1 << 20];
+
+/* Reads the file NAME of the process and ends it with a zero byte. Returns how
+ * many bytes, or -1: the process is gone, or none of our business. */
+static ssize_t
+read_file(pid_t pid, const char *name)
+{
+	char path[64];
+	size_t length = 0;
+	ssize_t got;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return -1;
+	while ((got = read(fd, buffer + length, sizeof buffer - 1 - length)) >
+	       0)
+		length += (size_t)got;
+	(void)close(fd);
+	buffer[length] = '\0';
+	return got == -1 ? -1 : (ssize_t)length;
+}
+
+/* Sets the state's letter and the parent. */
+static bool
+look_at(pid_t pid, char *state, pid_t *parent)
+{
+	const char *after;
+	int number;
+
+	if (read_file(pid, "stat") <= 0)
+		return false;
+	after = strrchr(buffer, ')');
+	if (after == NULL || sscanf(after, ") %c %d", state, &number) != 2)
+		return false;
+	*parent = number;
+	return true;
+}
+
+static bool
+has_marker(pid_t pid, const char *marker)
+{
+	const ssize_t length = read_file(pid, "environ");
+
+	for (const char *at = buffer; length > 0 && at < buffer + length;
+	     at += strlen(at) + 1)
+		if (strcmp(at, marker) == 0)
+			return true;
+	return false;
+}
+
+/* A directory that was removed reads "DIRECTORY (deleted)". */
+static bool
+is_inside(pid_t pid, const char *directory)
+{
+	const size_t length = strlen(directory);
+	char link[64];
+	char path[PATH_MAX];
+	ssize_t got;
+
+	(void)snprintf(link, sizeof link, "/proc/%d/cwd", (int)pid);
+	got = readlink(link, path, sizeof path - 1);
+	if (got < (ssize_t)length)
+		return false;
+	path[got] = '\0';
+	return strncmp(path, directory, length) == 0 &&
+	       strchr("/ ", path[length]) != NULL;
+}
+
+static bool
+is_ancestor(pid_t pid)
+{
+	char state;
+
+	for (pid_t own = getpid(); own > 0;)
+		if (own == pid)
+			return true;
+		else if (!look_at(own, &state, &own))
+			return false;
+	return false;
+}
+
+static bool
+is_left(pid_t pid, const char *marker, const char *directory)
+{
+	char state;
+	pid_t parent;
+
+	return (has_marker(pid, marker) || is_inside(pid, directory)) &&
+	       look_at(pid, &state, &parent) && strchr("ZX", state) == NULL &&
+	       !is_ancestor(pid);
+}
+
+int
+main(int argc, char *argv[])
+{
+	DIR *processes = opendir("/proc");
+	char marker[PATH_MAX + 16];
+	const struct dirent *entry;
+	bool found = false;
+
+	if (argc != 2 || processes == NULL)
+		give_up("leftovers");
+	(void)snprintf(marker, sizeof marker, "WDRUN_TEST=%s", argv[1]);
+	while ((entry = readdir(processes)) != NULL) {
+		const pid_t pid = atoi(entry->d_name);
+
+		if (pid > 0 && is_left(pid, marker, argv[1])) {
+			printf("%d\n", (int)pid);
+			found = true;
+		}
+	}
+	return found ? 1 : 0;
+}
