@@ -166,6 +166,8 @@ prepare(struct run *run)
 	/* Last of all: from now on there is something to be undone. */
 	const int status = settle_begin(run);
 
+	if (run->cancel_signal != 0)
+		signal_die_by(run->cancel_signal);
 	if (status != LOCKS_ARE_TAKEN)
 		_exit(status);
 }

@@ -169,13 +169,15 @@ wait_for(struct run *run, struct lockfile *lock, int64_t deadline)
 		tell_holder(run, lock);
 		return run->options.lock_exit;
 	case LOCKWAIT_SIGNAL:
-		release_all(run->estate, NULL);
-		signal_die_by(wait.signal);
+		run->stop = REASON_CANCELLED;
+		run->cancel_signal = wait.signal;
+		return STATUS_SIGNAL_BASE + wait.signal;
 	case LOCKWAIT_FAILED:
 		message("--lock: cannot wait for '%s': %s", lock->path,
 		        strerror(wait.why));
 		return STATUS_FAILED;
 	case LOCKWAIT_CALLER_LOST:
+		run->stop = REASON_CALLER_LOST;
 		return STATUS_FAILED;
 	}
 	return STATUS_FAILED;

@@ -225,8 +225,12 @@ settle_lockout(struct run *run, int status)
 {
 	if (run->report == NULL)
 		return;
-	run->report->is_locked_out = status == run->options.lock_exit;
-	report_note_end(run, (struct outcome){ OUTCOME_EXIT, status });
+	run->report->is_locked_out =
+	    run->stop == REASON_NONE && status == run->options.lock_exit;
+	report_note_end(
+	    run, run->cancel_signal != 0
+	             ? (struct outcome){ OUTCOME_SIGNAL, run->cancel_signal }
+	             : (struct outcome){ OUTCOME_EXIT, status });
 	(void)do_in_time(run, report_write);
 }
 

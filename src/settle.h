@@ -39,8 +39,8 @@ struct estate {
 int settle_prepare(struct run *run);
 
 /* Takes the locks and looks at what is to be cleaned up. Returns
- * LOCKS_ARE_TAKEN, or the status with which wdrun is to end, having told why.
- */
+ * LOCKS_ARE_TAKEN, or the status with which wdrun is to end, having told why;
+ * where that is by a signal, it is the RUN's cancel_signal. */
 int settle_begin(struct run *run);
 
 /* Puts into KEEP, of ESTATE_FDS, the descriptors that a watcher needs on, -1

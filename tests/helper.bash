@@ -170,9 +170,52 @@ end_leftovers() {
 start() {
 	local -
 	set +T
+	local words=("$@")
+	wanted_report=
+	[ -z "${WDRUN_REPORTS-}" ] || want_report
 	: >out
-	"$PROGRAMS/launch" --defaults "$@" <&0 >out 2>err 3>&- &
+	"$PROGRAMS/launch" --defaults "${words[@]}" <&0 >out 2>err 3>&- &
 	started=$!
+}
+
+# With WDRUN_REPORTS=1 each run that a test starts writes a report as well,
+# beside the test's directory, and finish looks at it. Not where words is no run,
+# or has a --report of its own.
+want_report() {
+	local word
+	[ "${words[0]}" = "$WDRUN" ] || return 0
+	for word in "${words[@]:1}"; do
+		case $word in
+		--report* | --list | --reap | --cancel* | --help | -h | \
+			--version | -V) return 0 ;;
+		esac
+	done
+	wanted_report=$BATS_TEST_TMPDIR.report
+	rm -f "$wanted_report"
+	words=("$WDRUN" "--report=$wanted_report" "${words[@]:1}")
+}
+
+# The report is there, whole, and as true as the status. Who kills the front gets
+# it later, and who kills both gets none; nor does who is refused, or told that
+# it cannot be written.
+check_report() {
+	case $status in
+	137) [ -e "$wanted_report" ] || return 0 ;;
+	125) [ -e "$wanted_report" ] || [ -s err ] && return ;;
+	esac
+	no grep -qs '^wdrun: --report: cannot write' err || return 0
+	jq -e --argjson status "$status" '.version == 1 and
+		(.status == $status or $status == 137) and
+		(.id | length) > 5 and .elapsed_ms >= 0 and .started > 0 and
+		(.outcome | IN("exited", "killed", "stopped", "not executed",
+			"locked out", "unknown")) and
+		(.command | length) > 0 and (.directory | startswith("/")) and
+		(.processes.stopped >= 0 and .processes.killed >= 0)' \
+		"$wanted_report" >/dev/null || {
+		echo "status $status, but the report:"
+		cat "$wanted_report"
+		return 1
+	}
 }
 
 # Waits for what was started. Sets status, output and stderr.
@@ -192,6 +235,7 @@ finish() {
 	echo "status $status"
 	echo "--- stdout" && head -n 20 out
 	echo "--- stderr" && head -n 20 err
+	[ -z "${wanted_report-}" ] || check_report
 }
 
 # complete COMMAND...: start and finish.

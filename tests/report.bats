@@ -76,13 +76,26 @@ ends() {
 		.status == 130 and .signal == "SIGINT"'
 }
 
-@test "a lock that is held by another is told" {
+# It reads its signals, and has no command yet.
+waits_for_lock() {
+	grep -qs '^sigmask' "/proc/$1"/fdinfo/*
+}
+
+@test "a lock that is held by another, or waited for in vain, is told" {
 	start "$WDRUN" --lock=lock sleep 1000
 	await_watchers
 	first=$started
 	ends 75 '.outcome == "locked out" and .status == 75 and
 		(.locks[0] | endswith("/lock")) and .target.pid == null' \
 		--lock=lock true
+
+	start "$WDRUN" --report=report --lock=lock --lock-wait=100 true
+	wait_until waits_for_lock "$started"
+	kill -INT "$started"
+	finish
+	[ "$status" -eq 130 ]
+	says '.outcome == "stopped" and .reason == "cancelled" and
+		.signal == "SIGINT" and .target.pid == null'
 	kill -TERM "$first"
 	wait "$first" || true
 }
