@@ -226,34 +226,20 @@ output_has_answered(const struct output *output)
 	return true;
 }
 
-uint64_t
-output_relayed(const struct output *output)
+struct output_sums
+output_sum(const struct output *output)
 {
-	uint64_t sum = 0;
+	struct output_sums sums = { .relayed = 0 };
 
-	for (size_t i = 0; i < output->channel_count; i++)
-		sum += output->page->states[i].relayed;
-	return sum;
-}
+	for (size_t i = 0; i < output->channel_count; i++) {
+		const struct relay_state *const state =
+		    &output->page->states[i];
 
-uint64_t
-output_dropped(const struct output *output)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < output->channel_count; i++)
-		sum += output->page->states[i].dropped;
-	return sum;
-}
-
-uint64_t
-output_undelivered(const struct output *output)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < output->channel_count; i++)
-		sum += output->page->states[i].undelivered;
-	return sum;
+		sums.relayed += state->relayed;
+		sums.dropped += state->dropped;
+		sums.undelivered += state->undelivered;
+	}
+	return sums;
 }
 
 int64_t

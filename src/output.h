@@ -88,11 +88,15 @@ int64_t output_stuck_since(const struct output *output, int64_t now);
 void output_ask(struct output *output);
 bool output_has_answered(const struct output *output);
 
-/* Bytes that were delivered, that could not be written, and that were given
- * up. */
-uint64_t output_relayed(const struct output *output);
-uint64_t output_dropped(const struct output *output);
-uint64_t output_undelivered(const struct output *output);
+/* Bytes of all channels. */
+struct output_sums {
+	uint64_t relayed;     /* were delivered */
+	uint64_t dropped;     /* could not be written */
+	uint64_t undelivered; /* were given up */
+};
+
+/* As they are now; the relays go on counting. */
+struct output_sums output_sum(const struct output *output);
 
 /* When the text of --until was found, or NEVER. */
 int64_t output_found_at(const struct output *output);

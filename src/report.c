@@ -227,16 +227,17 @@ count_of(const char *const strings[])
 static void
 add_output(struct line *line, const struct output *output)
 {
+	const struct output_sums sums = output_sum(output);
+
 	json_add_key(line, "output");
 	if (output->channel_count == 0) {
 		line_add(line, "null");
 		return;
 	}
 	line_add(line, "{");
-	json_add_number(line, "relayed", (int64_t)output_relayed(output));
-	json_add_number(line, "dropped", (int64_t)output_dropped(output));
-	json_add_number(line, "undelivered",
-	                (int64_t)output_undelivered(output));
+	json_add_number(line, "relayed", (int64_t)sums.relayed);
+	json_add_number(line, "dropped", (int64_t)sums.dropped);
+	json_add_number(line, "undelivered", (int64_t)sums.undelivered);
 	line_add(line, "}");
 }
 

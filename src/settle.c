@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abspath.h"
 #include "duration.h"
 #include "fork.h"
 #include "helper.h"
@@ -24,51 +25,6 @@
 #define TRIES    2
 #define MOMENTS  200
 
-/* Takes out of PATH, which is absolute, what says nothing: "//", "/./", and "/"
- * at its end, which would have a lock named "" in it. */
-static void
-simplify(char *path)
-{
-	char *to = path;
-
-	for (const char *from = path; *from != '\0'; from++) {
-		if (from[0] == '/' && (from[1] == '/' || from[1] == '\0'))
-			continue;
-		if (from[0] == '/' && from[1] == '.' &&
-		    (from[2] == '/' || from[2] == '\0')) {
-			from++;
-			continue;
-		}
-		*to++ = *from;
-	}
-	if (to == path)
-		*to++ = '/';
-	*to = '\0';
-}
-
-/* PATH as it is found from anywhere. Returns NULL with errno. */
-static const char *
-make_absolute(const char *directory, const char *path)
-{
-	const bool is_absolute = *path == '/';
-
-	if (!is_absolute && directory == NULL)
-		return NULL;
-
-	const size_t size =
-	    (is_absolute ? 0 : strlen(directory) + 1) + strlen(path) + 1;
-	char *const absolute = malloc(size);
-	struct line line = { .text = absolute, .size = size };
-
-	if (absolute == NULL)
-		return NULL;
-	if (!is_absolute)
-		line_add(&line, "%s/", directory[1] == '\0' ? "" : directory);
-	line_add(&line, "%s", path);
-	simplify(absolute);
-	return absolute;
-}
-
 /* Makes the paths that are given to OPTION absolute, since the watchers leave
  * the caller's directory. */
 static int
@@ -76,7 +32,7 @@ resolve(const struct estate *estate, const char *option, struct files *files)
 {
 	for (size_t i = 0; i < files->count; i++) {
 		const char *const path =
-		    make_absolute(estate->directory, files->paths[i]);
+		    abspath_make(estate->directory, files->paths[i]);
 
 		if (path == NULL) {
 			message("--%s: '%s': the working directory is not "
@@ -395,7 +351,7 @@ settle_for_supervisor(struct run *run)
 void
 settle_amend(struct run *run)
 {
-	if (run->report != NULL && output_undelivered(&run->output) > 0)
+	if (run->report != NULL && output_sum(&run->output).undelivered > 0)
 		(void)do_in_time(run, report_write);
 }
 

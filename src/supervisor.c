@@ -337,7 +337,7 @@ supervisor_sample(struct run *run, int64_t now)
 {
 	proctree_read(&run->tree);
 	run->activity =
-	    proctree_activity(&run->tree) + output_relayed(&run->output);
+	    proctree_activity(&run->tree) + output_sum(&run->output).relayed;
 	run->clocks.sample = duration_add(now, SAMPLE_INTERVAL);
 }
 
