@@ -358,6 +358,7 @@ static void
 finish(struct run *run)
 {
 	narrator_finish(run);
+	heartbeat_end(run);
 	while (children_reap(ANY_CHILD) > 0)
 		;
 	timeout_personality_tell_core(run);
