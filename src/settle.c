@@ -22,7 +22,6 @@
 
 #define PATIENCE (5 * SECOND)
 #define TRIES    2
-#define MOMENTS  200
 
 /* Takes out of PATH, which is absolute, what says nothing: "//", "/./", and "/"
  * at its end, which would have a lock named "" in it. */
@@ -219,6 +218,25 @@ do_in_time(struct run *run, void (*work)(struct run *run))
 	return true;
 }
 
+static void
+write_report(struct run *run)
+{
+	report_write(run);
+	run->estate->page->reported = run->report->verdict;
+	run->estate->page->is_reported = true;
+}
+
+/* By a helper; and by a second one, if somebody has killed it. */
+static void
+report(struct run *run)
+{
+	run->estate->page->is_reported = false;
+	for (int i = 0; i < TRIES && !run->estate->page->is_reported; i++) {
+		if (!do_in_time(run, write_report))
+			return;
+	}
+}
+
 /* There was nothing to be run. */
 static void
 settle_lockout(struct run *run, int status)
@@ -227,7 +245,7 @@ settle_lockout(struct run *run, int status)
 		return;
 	run->report->is_locked_out = status == run->options.lock_exit;
 	report_note_end(run, (struct outcome){ OUTCOME_EXIT, status });
-	(void)do_in_time(run, report_write);
+	report(run);
 }
 
 int
@@ -345,7 +363,7 @@ settle_at_once(struct run *run)
 		message("the registry: cannot remove the entry of run %s: %s",
 		        runid_of(run->id), strerror(errno));
 	if (run->report != NULL)
-		report_write(run);
+		write_report(run);
 	locks_release(run);
 	estate->page->is_settled = true;
 	errno = why;
@@ -358,30 +376,10 @@ settle_note_end(struct run *run)
 		run->estate->page->tree_is_empty = run->tree_is_empty;
 }
 
-/* The helper of a supervisor that was killed dies with it, in a moment, and has
- * files locked until then. */
-static void
-await_last_helper(struct run *run)
-{
-	const struct timespec moment = { .tv_nsec = MILLISECOND };
-
-	for (int i = 0; i < MOMENTS; i++) {
-		proctree_read(&run->tree);
-		if (run->tree.list.count == 0)
-			return;
-		(void)nanosleep(&moment, NULL);
-	}
-}
-
 void
 settle_for_supervisor(struct run *run)
 {
-	if (run->estate == NULL)
-		return;
-	/* Survivors that are let go are children of ours as well. */
-	if (run->options.survivors != SURVIVORS_LEAVE)
-		await_last_helper(run);
-	if (run->estate->page->is_settled)
+	if (run->estate == NULL || run->estate->page->is_settled)
 		return;
 	run->target_left = run->stop == REASON_NONE;
 	run->tree_is_empty = run->estate->page->tree_is_empty;
@@ -391,8 +389,15 @@ settle_for_supervisor(struct run *run)
 void
 settle_amend(struct run *run)
 {
-	if (run->report != NULL && output_undelivered(&run->output) > 0)
-		(void)do_in_time(run, report_write);
+	const struct outcome *told;
+
+	if (run->report == NULL)
+		return;
+	told = &run->estate->page->reported;
+	if (output_undelivered(&run->output) > 0 ||
+	    told->kind != run->report->verdict.kind ||
+	    told->value != run->report->verdict.value)
+		report(run);
 }
 
 void
