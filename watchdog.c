@@ -55,6 +55,8 @@ static void finish(struct run *run);
 static void wake_front(struct run *run);
 static _Noreturn void die(const char *what);
 
+static const struct outcome failure = { OUTCOME_EXIT, STATUS_FAILED };
+
 int
 main(int argc, char *argv[])
 {
@@ -88,6 +90,7 @@ main(int argc, char *argv[])
 	prepare(&run);
 	run.supervisor = process_fork();
 	if (run.supervisor == -1) {
+		report_note_end(&run, failure);
 		settle_at_once(&run);
 		die("cannot start the supervisor");
 	}
@@ -175,7 +178,7 @@ prepare(struct run *run)
 static _Noreturn void
 be_supervisor(struct run *run)
 {
-	struct outcome verdict = { OUTCOME_EXIT, STATUS_FAILED };
+	struct outcome verdict = failure;
 
 	run->supervisor = getpid();
 	if (getppid() == 0)
@@ -197,6 +200,9 @@ be_supervisor(struct run *run)
 		verdict = judge_verdict(run);
 	}
 	settle_note_end(run);
+	/* Before the front can end by that verdict; and again, when all that
+	 * were reaped can be counted. */
+	report_note_end(run, verdict);
 	testament_judge(run, verdict);
 	finish(run);
 	report_note_end(run, verdict);
@@ -232,7 +238,9 @@ abandon(struct run *run)
 	(void)kill(run->supervisor, SIGKILL);
 	if (!front_watch(run, &verdict))
 		(void)take_over(run);
+	report_note_verdict(run, failure);
 	output_end(run);
+	settle_amend(run);
 	leave_terminal(run);
 	_exit(STATUS_FAILED);
 }
@@ -360,6 +368,7 @@ static void
 finish(struct run *run)
 {
 	narrator_finish(run);
+	heartbeat_end(run);
 	while (children_reap(ANY_CHILD) > 0)
 		;
 	timeout_personality_tell_core(run);

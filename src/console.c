@@ -31,7 +31,7 @@ become_keyboard(const struct run *run)
 	int keep[] = { keyboard.terminal_fd, keyboard.master_fd,
 		       keyboard.orders_fd };
 
-	helper_follow(run->front, SIGKILL);
+	helper_follow(run->front, HELPER_GIVE_UP);
 	output_become_helper(run, keep, sizeof(keep) / sizeof(keep[0]));
 	keyboard_run(&keyboard);
 }

@@ -263,8 +263,9 @@ end_of_output(struct flow *flow, int why)
 {
 	if (why == EINTR || why == EAGAIN)
 		return;
-	/* EIO: the last one to have a terminal open has closed it. */
-	if (why != 0 && why != EIO)
+	/* Not even a terminal that all others have closed says EIO: we have it
+	 * open ourselves. */
+	if (why != 0)
 		message("cannot read the command's %s: %s",
 		        flow->relay->out_name, strerror(why));
 	flow->is_over = true;

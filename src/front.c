@@ -16,10 +16,14 @@
 #include "duration.h"
 #include "helper.h"
 #include "message.h"
+#include "procfs.h"
 #include "settle.h"
 #include "signals.h"
+#include "supervisor.h"
 #include "target.h"
 #include "testament.h"
+
+#define MOMENTS 200 /* that dying helpers are waited for */
 
 /* Passes SIGNAL on, and with it who sent it. It goes to a child not yet reaped,
  * so the PID is its own. */
@@ -113,13 +117,16 @@ pass_on_until_child(struct run *run)
 
 /* Whether the supervisor is; one that is merely stopped is continued. */
 static bool
-supervisor_is_dead(const struct run *run)
+supervisor_is_dead(const struct run *run, bool *was_killed)
 {
 	siginfo_t info;
 	pid_t child;
 
+	*was_killed = true; /* if it is not known */
+
 	while ((child = children_look(run->supervisor, WEXITED | WSTOPPED,
 	                              &info)) == run->supervisor) {
+		*was_killed = info.si_code != CLD_EXITED;
 		if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
 			return true;
 		/* Not relayed: it is for the supervisor itself. */
@@ -167,12 +174,52 @@ prepare_to_take_over(struct run *run, const struct testament *testament)
 	run->lifeline[1] = -1;
 }
 
+/* Whether PID has the name that a supervisor and its helpers have. */
+static bool
+is_named(pid_t pid)
+{
+	char name[sizeof(SUPERVISOR_NAME) + 1];
+
+	return procfs_read(pid, "comm", name, sizeof(name)) > 0 &&
+	       (strcmp(name, SUPERVISOR_NAME "\n") == 0 ||
+	        strcmp(name, SUPERVISOR_STOPPING "\n") == 0);
+}
+
+/* Whether there is anybody below us who should not be there. Survivors that are
+ * let go should. */
+static bool
+helper_is_left(struct run *run)
+{
+	const struct process_list *const list = &run->tree.list;
+
+	proctree_read(&run->tree);
+	if (run->options.survivors != SURVIVORS_LEAVE)
+		return list->count > 0;
+	for (size_t i = 0; i < list->count; i++) {
+		if (is_named(list->entries[i].pid))
+			return true;
+	}
+	return false;
+}
+
+/* The helpers of a supervisor that was killed die with it, in a moment, and
+ * have files locked until then. */
+static void
+await_helpers(struct run *run)
+{
+	const struct timespec moment = { .tv_nsec = MILLISECOND };
+
+	for (int i = 0; i < MOMENTS && helper_is_left(run); i++)
+		(void)nanosleep(&moment, NULL);
+}
+
 bool
 front_watch(struct run *run, struct outcome *verdict)
 {
 	int keep[2 + OUTPUT_FDS + ESTATE_FDS] = { run->lifeline[1],
 		                                  run->testament[0] };
 	struct testament testament = { .target = 0 };
+	bool was_killed;
 
 	output_keep(run, &keep[2]);
 	settle_keep(run, &keep[2 + OUTPUT_FDS]);
@@ -187,7 +234,8 @@ front_watch(struct run *run, struct outcome *verdict)
 
 	do
 		pass_on_until_child(run);
-	while (!supervisor_is_dead(run) && !target_is_ours(run, &testament));
+	while (!supervisor_is_dead(run, &was_killed) &&
+	       !target_is_ours(run, &testament));
 
 	testament_read(run, &testament);
 	if (testament.exec_errno != 0)
@@ -198,6 +246,8 @@ front_watch(struct run *run, struct outcome *verdict)
 	*verdict = testament.verdict;
 	run->stop = testament.stop;
 	if (verdict->kind != OUTCOME_UNKNOWN) {
+		if (was_killed)
+			await_helpers(run);
 		settle_for_supervisor(run);
 		return true;
 	}

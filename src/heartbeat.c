@@ -1,6 +1,7 @@
 /* A sign of life from a run whose command is silent. */
 #include "heartbeat.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,6 +94,12 @@ heartbeat_begin(struct run *run, int64_t now)
 	if (!run->options.quiet)
 		run->clocks.heartbeat =
 		    duration_add(now, run->options.heartbeat);
+}
+
+void
+heartbeat_end(struct run *run)
+{
+	(void)helper_end(&run->tree, run->herald, SIGKILL);
 }
 
 void

@@ -17,4 +17,7 @@ void heartbeat_begin(struct run *run, int64_t now);
 /* Has a helper tell, if it is time to, how far the run is. */
 void heartbeat_attend(struct run *run, int64_t now);
 
+/* Ends the helper, if it is still at it. */
+void heartbeat_end(struct run *run);
+
 #endif

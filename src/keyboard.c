@@ -29,12 +29,9 @@ struct typing {
 
 static volatile sig_atomic_t is_to_give_up;
 
-static void
-note_give_up(int signal)
-{
-	(void)signal;
-	is_to_give_up = 1;
-}
+/* For the handler. */
+static const struct keyboard *served;
+static pid_t parent;
 
 static void
 make_raw(const struct keyboard *keyboard)
@@ -73,9 +70,29 @@ keyboard_put_back(int fd, struct keyboard_page *page)
 
 	if (!page->is_raw)
 		return;
-	if (tcgetattr(fd, &now) == 0 && is_same(&now, &page->raw))
-		(void)tcsetattr(fd, TCSANOW, &page->modes);
+	/* Who comes after us tries again what failed. */
+	if (tcgetattr(fd, &now) == -1 ||
+	    (is_same(&now, &page->raw) &&
+	     tcsetattr(fd, TCSANOW, &page->modes) == -1))
+		return;
 	page->is_raw = false;
+}
+
+/*
+ * A watcher that was killed when the other one had ended leaves nobody else to
+ * put the terminal back. Here and now, as a read(2) whose byte another one took
+ * would wait for the next. It calls what is async-signal-safe: tcgetattr(3),
+ * tcsetattr(3), getppid(2), _exit(2).
+ */
+static void
+note_give_up(int signal)
+{
+	(void)signal;
+	is_to_give_up = 1;
+	if (getppid() == parent)
+		return;
+	keyboard_put_back(served->terminal_fd, served->page);
+	_exit(0);
 }
 
 /* Makes the terminal raw, or what it was. Returns whether it may be read. */
@@ -148,15 +165,11 @@ go_on(const struct keyboard *keyboard, struct typing *typing)
 	};
 	const struct timespec interval = { .tv_nsec = BACKGROUND_INTERVAL };
 	const bool looks_again = !is_ours && keyboard->page->is_wanted;
-	sigset_t mask;
 	eventfd_t times;
 
-	/* Open to the signal only in the one call that waits, so that it cannot
-	 * come a moment too early. */
-	(void)sigfillset(&mask);
-	(void)sigdelset(&mask, HELPER_GIVE_UP);
+	/* A signal that comes a moment too early comes again. */
 	if (ppoll(fds, sizeof(fds) / sizeof(fds[0]),
-	          looks_again ? &interval : NULL, &mask) == -1)
+	          looks_again ? &interval : NULL, NULL) == -1)
 		return;
 	if (fds[0].revents != 0)
 		(void)eventfd_read(keyboard->orders_fd, &times);
@@ -174,7 +187,10 @@ keyboard_run(const struct keyboard *keyboard)
 	const struct sigaction action = { .sa_handler = note_give_up };
 	struct typing typing = { .length = 0 };
 
+	served = keyboard;
+	parent = getppid();
 	(void)sigaction(HELPER_GIVE_UP, &action, NULL);
+	(void)signals_set_mask(~(UINT64_C(1) << (HELPER_GIVE_UP - 1)));
 	while (!is_to_give_up && !typing.is_over)
 		go_on(keyboard, &typing);
 	if (typing.is_over)

@@ -36,8 +36,9 @@ struct keyboard {
  */
 void keyboard_put_back(int fd, struct keyboard_page *page);
 
-/* Carries until the terminal is gone, or HELPER_GIVE_UP comes. For a process
- * of its own, in which all signals are blocked. */
+/* Carries until the terminal is gone, or HELPER_GIVE_UP comes; from the kernel,
+ * when the parent is dead, that ends it wherever it is. For a process of its
+ * own, in which all signals are blocked. */
 _Noreturn void keyboard_run(const struct keyboard *keyboard);
 
 #endif

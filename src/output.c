@@ -23,6 +23,7 @@
 #include "relay.h"
 
 #define LET_GO_PATIENCE_MS 200
+#define WAKE_TRIES         10
 
 static const char *
 name_of(const struct channel *channel)
@@ -129,8 +130,13 @@ output_give(const struct run *run)
 static void
 wake(int orders_fd)
 {
-	/* It never gets so full that it would refuse. */
-	(void)eventfd_write(orders_fd, 1);
+	/* It never gets so full that it would refuse. But a relay that is not
+	 * woken might be waited for without a bound: so for whatever reason it
+	 * fails, it is tried again. */
+	for (int i = 0; i < WAKE_TRIES; i++) {
+		if (eventfd_write(orders_fd, 1) == 0)
+			return;
+	}
 }
 
 static void

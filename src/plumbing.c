@@ -47,15 +47,20 @@ refuse(const char *what)
 /*
  * Whether FD is the caller's, and open for writing. What is not, the command
  * finds as it is. What an exec has passed on is not close-on-exec; so one that
- * is, is the /dev/null of descriptors_open_null().
+ * is, is the /dev/null of descriptors_open_null(). Where a filter forbids the
+ * question it is taken for one that is, or its output would go nowhere.
  */
 static bool
 is_writable(int fd)
 {
+	const int flags = fcntl(fd, F_GETFD);
+
+	if (flags == -1 ? errno == EBADF : flags != 0)
+		return false;
+
 	const int mode = fcntl(fd, F_GETFL);
 
-	return fcntl(fd, F_GETFD) == 0 && mode != -1 &&
-	       (mode & O_ACCMODE) != O_RDONLY;
+	return mode == -1 || (mode & O_ACCMODE) != O_RDONLY;
 }
 
 static bool
@@ -186,8 +191,9 @@ open_pty(struct run *run, struct channel *channel)
 	channel->is_pty = true;
 	/* The caller's terminal does what a terminal does with output, unless
 	 * it is raw. */
-	pty_imitate(channel->command_fd, has_model ? output->size_fd : -1,
-	            output->has_keyboard && channel->is_screen);
+	if (pty_imitate(channel->command_fd, has_model ? output->size_fd : -1,
+	                output->has_keyboard && channel->is_screen) == -1)
+		return refuse("cannot set up a pseudo-terminal");
 	(void)pty_follow_size(channel->command_fd, output->size_fd);
 	return 0;
 }

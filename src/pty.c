@@ -49,17 +49,17 @@ pty_open(int *master_fd, int *slave_fd)
 	return -1;
 }
 
-void
+int
 pty_imitate(int slave_fd, int model_fd, bool is_cooked)
 {
 	struct termios modes;
 
 	if ((model_fd == -1 || tcgetattr(model_fd, &modes) == -1) &&
 	    tcgetattr(slave_fd, &modes) == -1)
-		return;
+		return -1;
 	if (!is_cooked)
 		modes.c_oflag &= ~(tcflag_t)OPOST;
-	(void)tcsetattr(slave_fd, TCSANOW, &modes);
+	return tcsetattr(slave_fd, TCSANOW, &modes);
 }
 
 bool

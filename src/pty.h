@@ -12,9 +12,9 @@ int pty_open(int *master_fd, int *slave_fd);
 /*
  * Sets up the terminal on SLAVE_FD like that on MODEL_FD, or -1 for the
  * defaults, and if not IS_COOKED with its output left as it is: no "\r\n" where
- * the program wrote "\n".
+ * the program wrote "\n". Returns 0, or -1 with errno of ioctl(2).
  */
-void pty_imitate(int slave_fd, int model_fd, bool is_cooked);
+int pty_imitate(int slave_fd, int model_fd, bool is_cooked);
 
 /*
  * Gives the terminal on SLAVE_FD the window size of that on FD; 24 by 80 if FD

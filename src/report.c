@@ -132,6 +132,13 @@ report_note_end(const struct run *run, struct outcome verdict)
 	}
 }
 
+void
+report_note_verdict(const struct run *run, struct outcome verdict)
+{
+	if (run->report != NULL)
+		run->report->verdict = verdict;
+}
+
 static const char *
 outcome_of(const struct report_facts *facts)
 {

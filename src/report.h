@@ -46,6 +46,9 @@ void report_note_exec_failure(const struct run *run, int why);
 /* The run is over with VERDICT, and its children are reaped. */
 void report_note_end(const struct run *run, struct outcome verdict);
 
+/* What is returned became VERDICT after all. */
+void report_note_verdict(const struct run *run, struct outcome verdict);
+
 /* Writes the report. May hang where a file system does. */
 void report_write(struct run *run);
 

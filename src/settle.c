@@ -23,7 +23,6 @@
 
 #define PATIENCE (5 * SECOND)
 #define TRIES    2
-#define MOMENTS  200
 
 /* Makes the paths that are given to OPTION absolute, since the watchers leave
  * the caller's directory. */
@@ -175,6 +174,25 @@ do_in_time(struct run *run, void (*work)(struct run *run))
 	return true;
 }
 
+static void
+write_report(struct run *run)
+{
+	report_write(run);
+	run->estate->page->reported = run->report->verdict;
+	run->estate->page->is_reported = true;
+}
+
+/* By a helper; and by a second one, if somebody has killed it. */
+static void
+report(struct run *run)
+{
+	run->estate->page->is_reported = false;
+	for (int i = 0; i < TRIES && !run->estate->page->is_reported; i++) {
+		if (!do_in_time(run, write_report))
+			return;
+	}
+}
+
 /* There was nothing to be run. */
 static void
 settle_lockout(struct run *run, int status)
@@ -187,7 +205,7 @@ settle_lockout(struct run *run, int status)
 	    run, run->cancel_signal != 0
 	             ? (struct outcome){ OUTCOME_SIGNAL, run->cancel_signal }
 	             : (struct outcome){ OUTCOME_EXIT, status });
-	(void)do_in_time(run, report_write);
+	report(run);
 }
 
 int
@@ -305,7 +323,7 @@ settle_at_once(struct run *run)
 		message("the registry: cannot remove the entry of run %s: %s",
 		        runid_of(run->id), strerror(errno));
 	if (run->report != NULL)
-		report_write(run);
+		write_report(run);
 	locks_release(run);
 	estate->page->is_settled = true;
 	errno = why;
@@ -318,30 +336,10 @@ settle_note_end(struct run *run)
 		run->estate->page->tree_is_empty = run->tree_is_empty;
 }
 
-/* The helper of a supervisor that was killed dies with it, in a moment, and has
- * files locked until then. */
-static void
-await_last_helper(struct run *run)
-{
-	const struct timespec moment = { .tv_nsec = MILLISECOND };
-
-	for (int i = 0; i < MOMENTS; i++) {
-		proctree_read(&run->tree);
-		if (run->tree.list.count == 0)
-			return;
-		(void)nanosleep(&moment, NULL);
-	}
-}
-
 void
 settle_for_supervisor(struct run *run)
 {
-	if (run->estate == NULL)
-		return;
-	/* Survivors that are let go are children of ours as well. */
-	if (run->options.survivors != SURVIVORS_LEAVE)
-		await_last_helper(run);
-	if (run->estate->page->is_settled)
+	if (run->estate == NULL || run->estate->page->is_settled)
 		return;
 	run->target_left = run->stop == REASON_NONE;
 	run->tree_is_empty = run->estate->page->tree_is_empty;
@@ -351,8 +349,15 @@ settle_for_supervisor(struct run *run)
 void
 settle_amend(struct run *run)
 {
-	if (run->report != NULL && output_sum(&run->output).undelivered > 0)
-		(void)do_in_time(run, report_write);
+	const struct outcome *told;
+
+	if (run->report == NULL)
+		return;
+	told = &run->estate->page->reported;
+	if (output_sum(&run->output).undelivered > 0 ||
+	    told->kind != run->report->verdict.kind ||
+	    told->value != run->report->verdict.value)
+		report(run);
 }
 
 void

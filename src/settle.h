@@ -14,6 +14,8 @@
 struct estate_page {
 	_Atomic bool tree_is_empty;
 	_Atomic bool is_settled;
+	_Atomic bool is_reported;
+	struct outcome reported; /* the verdict in the report */
 };
 
 /* What a run has besides processes, and what is to be put in order when these
@@ -69,7 +71,8 @@ void settle_for_supervisor(struct run *run);
 void settle(struct run *run);
 
 /* In the front, when all is over: output that was not delivered after all has
- * to be in the report. */
+ * to be in the report, and the status that is returned, if it became another
+ * one. */
 void settle_amend(struct run *run);
 
 /* The same here and now, for a run that comes to nothing. */
