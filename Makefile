@@ -26,9 +26,10 @@ endif
 SOURCES  := watchdog.c $(wildcard src/*.c)
 HEADERS  := watchdog.h $(wildcard src/*.h)
 OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
-PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c)) \
-	$(patsubst tests/unit/%.c,build/tests/unit-%,$(wildcard tests/unit/*.c))
-FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
+ROOMS    := $(filter-out $(BUILD)/watchdog.o,$(OBJECTS))
+PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c))
+UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit-%,$(wildcard tests/unit/*.c))
+FUZZERS  := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep table scenario known fault tracer gated calls)
 SOAK_C   := $(patsubst %,tests/faults/%.c,soak soakrun amounts)
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
@@ -40,7 +41,14 @@ HOST_CC  := cc
 BIN       = $(DESTDIR)$(PREFIX)/bin
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
 
-.PHONY: all demo test lint check asan fuzz faults soak bench format install uninstall clean programs
+# The build that watches its own memory, and the one that is fuzzed.
+ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g -fsanitize=address,undefined \
+	-fno-sanitize-recover=all -fno-omit-frame-pointer"
+FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
+	-fno-sanitize-recover=all"
+
+.PHONY: all demo test lint check asan fuzz faults soak bench format install uninstall clean \
+	programs units fuzzers
 
 all: wdrun
 
@@ -59,22 +67,32 @@ $(BUILD)/%.o: %.c
 
 -include $(OBJECTS:.o=.d)
 
+# The tests of rooms are linked with them as they are in the build that these
+# tests are part of: compiled once, for all of the tests.
+units: $(UNITS)
+fuzzers: $(FUZZERS)
+
+$(UNITS): $(BUILD)/unit-%: $(BUILD)/tests/unit/%.o $(ROOMS)
+$(FUZZERS): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(ROOMS)
+$(UNITS) $(FUZZERS):
+	@echo '  link    $@'
+	$(QUIET)$(CC) $(CFLAGS) $(PLACING) $(LINKING) $(LDFLAGS) -o $@ $^
+
+$(BUILD)/tests/%.o: WARNINGS := -Wall -Wextra
+
+-include $(patsubst %.c,$(BUILD)/%.d,$(wildcard tests/unit/*.c tests/fuzz/*.c))
+
 demo: wdrun
 	@tests/demo ./wdrun
 
 programs: $(PROGRAMS)
+	@$(MAKE) --no-print-directory $(ASAN) units
+	@ln -f build/asan/unit-* build/tests
 
 build/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	@mkdir -p $(@D)
 	@echo '  compile $@'
 	$(QUIET)$(HOST_CC) -O1 -g $(STANDARD) -Wall -Wextra -pthread -o $@ $<
-
-# Each with the rooms that it is about, and with what these need.
-build/tests/unit-%: tests/unit/%.c tests/unit/check.h $(SOURCES) $(HEADERS)
-	@mkdir -p $(@D)
-	@echo '  compile $@'
-	$(QUIET)$(HOST_CC) -O1 -g -fsanitize=address,undefined $(STANDARD) -Wall -Wextra \
-		-o $@ $< $(filter-out watchdog.c,$(SOURCES))
 
 test: wdrun
 	@tests/install-tools test
@@ -91,23 +109,14 @@ check:
 
 # The suite once more, on the build that watches its own memory.
 asan: programs
-	@$(MAKE) --no-print-directory CC=$(HOST_CC) BUILD=build/asan CFLAGS="-O1 -g \
-		-fsanitize=address,undefined -fno-sanitize-recover=all \
-		-fno-omit-frame-pointer" build/asan/wdrun
+	@$(MAKE) --no-print-directory $(ASAN) build/asan/wdrun
 	@WDRUN=$(CURDIR)/build/asan/wdrun PROGRAMS=$(CURDIR)/build/tests tests/run
 
 # Each parser of what others may have written, for FUZZ_SECONDS.
 fuzz:
 	@tests/install-tools fuzz
-	@$(MAKE) --no-print-directory $(FUZZERS)
-	@FUZZ_SECONDS="$(FUZZ_SECONDS)" tests/fuzz/run $(FUZZERS)
-
-build/fuzz/%: tests/fuzz/%.c $(SOURCES) $(HEADERS)
-	@mkdir -p $(@D)
-	@echo '  compile $@'
-	$(QUIET)clang -O1 -g -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=all $(STANDARD) -Wall -Wextra \
-		-o $@ $< $(filter-out watchdog.c,$(SOURCES))
+	@$(MAKE) --no-print-directory $(FUZZ) fuzzers
+	@FUZZ_SECONDS="$(FUZZ_SECONDS)" tests/fuzz/run $(FUZZERS:$(BUILD)/%=build/fuzz/%)
 
 # Each system call of wdrun's goes wrong once, in each way. FAULTS=200 tries so
 # many of these cases, by chance, which SEED=… decides.
