@@ -35,7 +35,7 @@ SOAK_C   := $(patsubst %,tests/faults/%.c,soak soakrun amounts)
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
 SCRIPTS  := .ci/run bench/run bench/picture tests/run tests/lint \
-	tests/install-tools tests/check tests/demo tests/fuzz/run \
+	tests/install-tools tests/check tests/demo tests/arm64 tests/fuzz/run \
 	tests/faults/run $(wildcard examples/*.sh) completions/wdrun.bash
 HOST_CC  := cc
 BIN       = $(DESTDIR)$(PREFIX)/bin
@@ -46,9 +46,10 @@ ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g -fsanitize=address,undefin
 	-fno-sanitize-recover=all -fno-omit-frame-pointer"
 FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all"
+ARM64 := BUILD=build/arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-Os -g -Werror" LDFLAGS=-static
 
-.PHONY: all demo test lint check asan fuzz faults soak bench format install uninstall clean \
-	programs units fuzzers
+.PHONY: all demo test lint check asan fuzz arm64 faults soak bench format install uninstall \
+	clean programs units fuzzers
 
 all: wdrun
 
@@ -117,6 +118,12 @@ fuzz:
 	@tests/install-tools fuzz
 	@$(MAKE) --no-print-directory $(FUZZ) fuzzers
 	@FUZZ_SECONDS="$(FUZZ_SECONDS)" tests/fuzz/run $(FUZZERS:$(BUILD)/%=build/fuzz/%)
+
+# For the other architecture, without a warning; what can be run of that on any.
+arm64:
+	@tests/install-tools arm64
+	@$(MAKE) --no-print-directory $(ARM64) build/arm64/wdrun units
+	@tests/arm64 build/arm64
 
 # Each system call of wdrun's goes wrong once, in each way. FAULTS=200 tries so
 # many of these cases, by chance, which SEED=… decides.
