@@ -46,6 +46,7 @@ ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g -fsanitize=address,undefin
 	-fno-sanitize-recover=all -fno-omit-frame-pointer"
 FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all"
+STAGE := write fstat sigaction open openat mkdir unlink unlinkat flock kill _Fork execv execvp
 ARM64 := BUILD=build/arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-Os -g -Werror" LDFLAGS=-static
 
 .PHONY: all demo test lint check asan fuzz arm64 faults soak bench format install uninstall \
@@ -72,6 +73,8 @@ $(BUILD)/%.o: %.c
 # tests are part of: compiled once, for all of the tests.
 units: $(UNITS)
 fuzzers: $(FUZZERS)
+units fuzzers:
+	@: # says nothing where nothing is to be done
 
 $(UNITS): $(BUILD)/unit-%: $(BUILD)/tests/unit/%.o $(ROOMS)
 $(FUZZERS): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(ROOMS)
@@ -80,6 +83,9 @@ $(UNITS) $(FUZZERS):
 	$(QUIET)$(CC) $(CFLAGS) $(PLACING) $(LINKING) $(LDFLAGS) -o $@ $^
 
 $(BUILD)/tests/%.o: WARNINGS := -Wall -Wextra
+
+# What a parser of the command line does to the world, tests/fuzz/stage.h sees.
+$(BUILD)/duration $(BUILD)/options: LINKING += $(STAGE:%=-Wl,--wrap=%)
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(wildcard tests/unit/*.c tests/fuzz/*.c))
 
