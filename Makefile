@@ -26,21 +26,31 @@ endif
 SOURCES  := watchdog.c $(wildcard src/*.c)
 HEADERS  := watchdog.h $(wildcard src/*.h)
 OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
-PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c)) \
-	$(patsubst tests/unit/%.c,build/tests/unit-%,$(wildcard tests/unit/*.c))
-FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
+ROOMS    := $(filter-out $(BUILD)/watchdog.o,$(OBJECTS))
+PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c))
+UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit-%,$(wildcard tests/unit/*.c))
+FUZZERS  := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep table scenario known fault tracer gated calls)
 SOAK_C   := $(patsubst %,tests/faults/%.c,soak soakrun amounts)
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
 SCRIPTS  := .ci/run bench/run bench/picture tests/run tests/lint \
-	tests/install-tools tests/check tests/demo tests/fuzz/run \
+	tests/install-tools tests/check tests/demo tests/arm64 tests/fuzz/run \
 	tests/faults/run $(wildcard examples/*.sh) completions/wdrun.bash
 HOST_CC  := cc
 BIN       = $(DESTDIR)$(PREFIX)/bin
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
 
-.PHONY: all demo test lint check asan fuzz faults soak bench format install uninstall clean programs
+# The build that watches its own memory, and the one that is fuzzed.
+ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g -fsanitize=address,undefined \
+	-fno-sanitize-recover=all -fno-omit-frame-pointer"
+FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
+	-fno-sanitize-recover=all"
+STAGE := write fstat sigaction open openat mkdir unlink unlinkat flock kill _Fork execv execvp
+ARM64 := BUILD=build/arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-Os -g -Werror" LDFLAGS=-static
+
+.PHONY: all demo test lint check asan fuzz arm64 faults soak bench format install uninstall \
+	clean programs units fuzzers
 
 all: wdrun
 
@@ -59,22 +69,37 @@ $(BUILD)/%.o: %.c
 
 -include $(OBJECTS:.o=.d)
 
+# The tests of rooms are linked with them as they are in the build that these
+# tests are part of: compiled once, for all of the tests.
+units: $(UNITS)
+fuzzers: $(FUZZERS)
+units fuzzers:
+	@: # says nothing where nothing is to be done
+
+$(UNITS): $(BUILD)/unit-%: $(BUILD)/tests/unit/%.o $(ROOMS)
+$(FUZZERS): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(ROOMS)
+$(UNITS) $(FUZZERS):
+	@echo '  link    $@'
+	$(QUIET)$(CC) $(CFLAGS) $(PLACING) $(LINKING) $(LDFLAGS) -o $@ $^
+
+$(BUILD)/tests/%.o: WARNINGS := -Wall -Wextra
+
+# What a parser of the command line does to the world, tests/fuzz/stage.h sees.
+$(BUILD)/duration $(BUILD)/options: LINKING += $(STAGE:%=-Wl,--wrap=%)
+
+-include $(patsubst %.c,$(BUILD)/%.d,$(wildcard tests/unit/*.c tests/fuzz/*.c))
+
 demo: wdrun
 	@tests/demo ./wdrun
 
 programs: $(PROGRAMS)
+	@$(MAKE) --no-print-directory $(ASAN) units
+	@ln -f build/asan/unit-* build/tests
 
 build/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	@mkdir -p $(@D)
 	@echo '  compile $@'
 	$(QUIET)$(HOST_CC) -O1 -g $(STANDARD) -Wall -Wextra -pthread -o $@ $<
-
-# Each with the rooms that it is about, and with what these need.
-build/tests/unit-%: tests/unit/%.c tests/unit/check.h $(SOURCES) $(HEADERS)
-	@mkdir -p $(@D)
-	@echo '  compile $@'
-	$(QUIET)$(HOST_CC) -O1 -g -fsanitize=address,undefined $(STANDARD) -Wall -Wextra \
-		-o $@ $< $(filter-out watchdog.c,$(SOURCES))
 
 test: wdrun
 	@tests/install-tools test
@@ -91,23 +116,20 @@ check:
 
 # The suite once more, on the build that watches its own memory.
 asan: programs
-	@$(MAKE) --no-print-directory CC=$(HOST_CC) BUILD=build/asan CFLAGS="-O1 -g \
-		-fsanitize=address,undefined -fno-sanitize-recover=all \
-		-fno-omit-frame-pointer" build/asan/wdrun
+	@$(MAKE) --no-print-directory $(ASAN) build/asan/wdrun
 	@WDRUN=$(CURDIR)/build/asan/wdrun PROGRAMS=$(CURDIR)/build/tests tests/run
 
 # Each parser of what others may have written, for FUZZ_SECONDS.
 fuzz:
 	@tests/install-tools fuzz
-	@$(MAKE) --no-print-directory $(FUZZERS)
-	@FUZZ_SECONDS="$(FUZZ_SECONDS)" tests/fuzz/run $(FUZZERS)
+	@$(MAKE) --no-print-directory $(FUZZ) fuzzers
+	@FUZZ_SECONDS="$(FUZZ_SECONDS)" tests/fuzz/run $(FUZZERS:$(BUILD)/%=build/fuzz/%)
 
-build/fuzz/%: tests/fuzz/%.c $(SOURCES) $(HEADERS)
-	@mkdir -p $(@D)
-	@echo '  compile $@'
-	$(QUIET)clang -O1 -g -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=all $(STANDARD) -Wall -Wextra \
-		-o $@ $< $(filter-out watchdog.c,$(SOURCES))
+# For the other architecture, without a warning; what can be run of that on any.
+arm64:
+	@tests/install-tools arm64
+	@$(MAKE) --no-print-directory $(ARM64) build/arm64/wdrun units
+	@tests/arm64 build/arm64
 
 # Each system call of wdrun's goes wrong once, in each way. FAULTS=200 tries so
 # many of these cases, by chance, which SEED=… decides.

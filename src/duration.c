@@ -53,20 +53,21 @@ read_whole(const char *digits, int64_t unit)
 	return __builtin_mul_overflow(value, unit, &value) ? NEVER : value;
 }
 
-/* The DIGITS behind a point as a part of UNIT: rounded up, so that "0.0…1"
- * does not become zero, which for --timeout means "none". */
+/*
+ * The COUNT DIGITS behind a point as a part of UNIT: rounded up, so that
+ * "0.0…1" does not become zero, which for --timeout means "none". From the last
+ * digit on, where what is cut off can add up to nothing any more.
+ */
 static int64_t
-read_fraction(const char *digits, int64_t unit)
+read_fraction(const char *digits, size_t count, int64_t unit)
 {
 	int64_t value = 0;
 	bool is_rounded = false;
 
-	for (; isdigit((unsigned char)*digits); digits++) {
-		const int64_t share = (*digits - '0') * unit;
-
-		value += share / 10;
-		is_rounded |= share % 10 != 0 || (unit == 0 && *digits != '0');
-		unit /= 10;
+	for (size_t i = count; i > 0; i--) {
+		value += (digits[i - 1] - '0') * unit;
+		is_rounded |= value % 10 != 0;
+		value /= 10;
 	}
 	return value + is_rounded;
 }
@@ -92,7 +93,8 @@ duration_parse(const char *text, int64_t *ns)
 
 	*ns = read_whole(text, unit->ns);
 	if (fraction > 0)
-		*ns = duration_add(*ns, read_fraction(decimals, unit->ns));
+		*ns = duration_add(*ns,
+		                   read_fraction(decimals, fraction, unit->ns));
 	return 0;
 }
 

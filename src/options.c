@@ -269,7 +269,10 @@ read_command_line(struct options *options, int argc, char *argv[])
 			return taken;
 	}
 
-	const int status = check_mode(options, argv[optind]);
+	/* Until Linux 5.18, execve(2) lets a caller pass no argument at all,
+	 * not even the first; behind the end of the list is the environment. */
+	const int status =
+	    check_mode(options, optind < argc ? argv[optind] : NULL);
 
 	return status == OPTIONS_ARE_COMPLETE ? check_combinations(options)
 	                                      : status;

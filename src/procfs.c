@@ -94,6 +94,22 @@ enum {
 	FIELD_COUNT,
 };
 
+/* Reads " 4711" at *TEXT into *NUMBER, and moves *TEXT to the blank behind it:
+ * at the end of TEXT, a number may be cut off. */
+static bool
+take_field(const char **text, long long *number)
+{
+	char *end;
+
+	/* strtoll(3) takes more blanks, and other signs. */
+	if (**text != ' ' ||
+	    (!isdigit((unsigned char)(*text)[1]) && (*text)[1] != '-'))
+		return false;
+	*number = strtoll(*text + 1, &end, 10);
+	*text = end;
+	return *end == ' ';
+}
+
 int
 procfs_parse_stat(const char *text, struct procfs_stat *stat)
 {
@@ -101,7 +117,8 @@ procfs_parse_stat(const char *text, struct procfs_stat *stat)
 	const char *const name_end = strrchr(text, ')');
 	long long fields[FIELD_COUNT];
 
-	if (name_end == NULL || name_end[1] != ' ' || name_end[2] == '\0') {
+	if (name_end == NULL || name_end[1] != ' ' ||
+	    !isalpha((unsigned char)name_end[2])) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -109,14 +126,10 @@ procfs_parse_stat(const char *text, struct procfs_stat *stat)
 	const char *at = name_end + 3;
 
 	for (int i = FIELD_PARENT; i < FIELD_COUNT; i++) {
-		char *end;
-
-		fields[i] = strtoll(at, &end, 10);
-		if (end == at) {
+		if (!take_field(&at, &fields[i])) {
 			errno = EINVAL;
 			return -1;
 		}
-		at = end;
 	}
 	*stat = (struct procfs_stat){
 		.state = name_end[2],
@@ -126,10 +139,10 @@ procfs_parse_stat(const char *text, struct procfs_stat *stat)
 		.terminal = (unsigned)fields[FIELD_TERMINAL],
 		.terminal_group = (pid_t)fields[FIELD_TERMINAL_GROUP],
 		.threads = (long)fields[FIELD_THREADS],
-		.cpu = (uint64_t)(fields[FIELD_USER_TIME] +
-		                  fields[FIELD_SYSTEM_TIME] +
-		                  fields[FIELD_CHILD_USER_TIME] +
-		                  fields[FIELD_CHILD_SYSTEM_TIME]),
+		.cpu = (uint64_t)fields[FIELD_USER_TIME] +
+		       (uint64_t)fields[FIELD_SYSTEM_TIME] +
+		       (uint64_t)fields[FIELD_CHILD_USER_TIME] +
+		       (uint64_t)fields[FIELD_CHILD_SYSTEM_TIME],
 		.start = (uint64_t)fields[FIELD_START],
 	};
 	return 0;

@@ -25,7 +25,14 @@ static const char *const broken[] = {
 	"1 (sh) S",
 	"1 (sh) S 7 8",
 	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0",
+	"1 (sh)  " NUMBERS,
 	"1 (sh) S x" NUMBERS,
+	"1 (sh) Sx" NUMBERS,
+	"1 (sh) S " NUMBERS,
+	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 777",
+	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 -",
+	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 - 777 1",
+	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 +777 1",
 };
 
 int
@@ -45,6 +52,13 @@ main(void)
 		CHECK(stat.cpu == 124 && stat.threads == 5, names[i]);
 		CHECK(stat.start == 777, names[i]);
 	}
+	/* More than can be: but it is read, and nothing overflows. */
+	CHECK(procfs_parse_stat("1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 "
+	                        "9223372036854775807 9223372036854775807 3 "
+	                        "99999999999999999999 20 0 5 0 777 1\n",
+	                        &stat) == 0,
+	      "large numbers");
+	CHECK(stat.cpu == 3 * (uint64_t)INT64_MAX + 3, "large numbers");
 	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
 		errno = 0;
 		CHECK(procfs_parse_stat(broken[i], &stat) == -1, broken[i]);

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 
 #include "check.h"
@@ -36,14 +37,41 @@ static const struct {
 	enum systemcall_kind kind;
 } kinds[] = {
 	{ SYS_read, SYSTEMCALL_READ },
+	{ SYS_readv, SYSTEMCALL_READ },
+	{ SYS_pread64, SYSTEMCALL_READ },
+	{ SYS_recvfrom, SYSTEMCALL_READ },
+	{ SYS_recvmsg, SYSTEMCALL_READ },
 	{ SYS_write, SYSTEMCALL_WRITE },
+	{ SYS_writev, SYSTEMCALL_WRITE },
+	{ SYS_pwrite64, SYSTEMCALL_WRITE },
+	{ SYS_sendto, SYSTEMCALL_WRITE },
+	{ SYS_sendmsg, SYSTEMCALL_WRITE },
 	{ SYS_splice, SYSTEMCALL_MOVE },
+	{ SYS_sendfile, SYSTEMCALL_MOVE },
+	{ SYS_fsync, SYSTEMCALL_SYNC },
+	{ SYS_connect, SYSTEMCALL_CONNECT },
+	{ SYS_accept, SYSTEMCALL_ACCEPT },
+	{ SYS_accept4, SYSTEMCALL_ACCEPT },
 	{ SYS_openat, SYSTEMCALL_OPEN },
 	{ SYS_flock, SYSTEMCALL_LOCK },
 	{ SYS_futex, SYSTEMCALL_FUTEX },
 	{ SYS_wait4, SYSTEMCALL_WAIT },
 	{ SYS_waitid, SYSTEMCALL_WAIT },
+	{ SYS_nanosleep, SYSTEMCALL_SLEEP },
 	{ SYS_clock_nanosleep, SYSTEMCALL_SLEEP },
+	{ SYS_rt_sigsuspend, SYSTEMCALL_SIGNAL },
+	{ SYS_rt_sigtimedwait, SYSTEMCALL_SIGNAL },
+	{ SYS_ppoll, SYSTEMCALL_POLL },
+	{ SYS_pselect6, SYSTEMCALL_SELECT },
+	{ SYS_epoll_pwait, SYSTEMCALL_EPOLL },
+#ifndef __aarch64__ /* it has the newer calls alone, by which these are had */
+	{ SYS_open, SYSTEMCALL_OPEN },
+	{ SYS_creat, SYSTEMCALL_OPEN },
+	{ SYS_pause, SYSTEMCALL_SIGNAL },
+	{ SYS_poll, SYSTEMCALL_POLL },
+	{ SYS_select, SYSTEMCALL_SELECT },
+	{ SYS_epoll_wait, SYSTEMCALL_EPOLL },
+#endif
 	{ SYS_fcntl, SYSTEMCALL_OTHER }, /* of another operation */
 	{ SYS_getpid, SYSTEMCALL_OTHER },
 	{ SYS_read + (INT64_C(1) << 32), SYSTEMCALL_OTHER },
@@ -72,6 +100,23 @@ check_kinds(void)
 	}
 }
 
+/* What an open call says of itself, in whichever way there are. */
+static void
+check_open(void)
+{
+	struct systemcall call = { .number = SYS_openat,
+		                   .arguments = { 1, 2, 3, 4 } };
+	uint64_t path = 0;
+
+	CHECK(systemcall_open(&call, &path) == 3 && path == 2, "openat");
+#ifndef __aarch64__
+	call.number = SYS_open;
+	CHECK(systemcall_open(&call, &path) == 2 && path == 1, "open");
+	call.number = SYS_creat;
+	CHECK(systemcall_open(&call, &path) == O_WRONLY && path == 1, "creat");
+#endif
+}
+
 int
 main(void)
 {
@@ -97,5 +142,6 @@ main(void)
 	CHECK(call.arguments[0] == 3 && call.arguments[5] == 8, "a call");
 	CHECK(call.code == 0x7fa3fc112503, "a call");
 	check_kinds();
+	check_open();
 	return failures != 0;
 }

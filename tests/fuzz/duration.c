@@ -1,0 +1,198 @@
+/*
+ * Any text as a duration: it is read as by schoolbook arithmetic, to the
+ * nanosecond, or refused by both; and under the name timeout as strtold(3)
+ * reads it.
+ */
+#include "../../src/duration.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <float.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/options.h"
+#include "../../watchdog.h"
+#include "stage.h"
+
+#define DIGITS_MAX 4096
+#define UNTOUCHED  (-7)
+
+/* What doubles may lose on the way; they count 300 powers of ten at most. */
+#define PRECISION 1e-13L
+
+static const struct {
+	const char *suffix;
+	int64_t ns;
+} units[] = {
+	{ "", SECOND },       { "s", SECOND },        { "ms", SECOND / 1000 },
+	{ "m", 60 * SECOND }, { "h", 3600 * SECOND }, { "d", 86400 * SECOND },
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The nanoseconds of one of SUFFIX, or 0 for none. */
+static int64_t
+unit_of(const char *suffix)
+{
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(units[i].suffix, suffix) == 0)
+			return units[i].ns;
+	}
+	return 0;
+}
+
+/*
+ * DIGITS, COUNT of them, the last DECIMALS of which stand behind the point,
+ * times UNIT; rounded up. On paper: from the right, carrying.
+ */
+static int64_t
+multiply(const char *digits, size_t count, size_t decimals, int64_t unit)
+{
+	static char product[DIGITS_MAX + 32];
+	const size_t places = count + 20; /* a unit has no more */
+	int64_t carry = 0;
+	bool has_rest = false;
+	__int128 value = 0;
+
+	for (size_t place = 0; place < places; place++) {
+		if (place < count)
+			carry += (digits[count - 1 - place] - '0') * unit;
+		product[place] = (char)(carry % 10);
+		carry /= 10;
+	}
+	for (size_t place = 0; place < decimals; place++)
+		has_rest |= product[place] != 0;
+	for (size_t place = places; place > decimals; place--) {
+		value = value * 10 + product[place - 1];
+		if (value > INT64_MAX)
+			return NEVER;
+	}
+	value += has_rest;
+	return value > INT64_MAX ? NEVER : (int64_t)value;
+}
+
+/* The duration TEXT, or -1. */
+static int64_t
+read_naively(const char *text)
+{
+	static char digits[DIGITS_MAX];
+	size_t count = 0;
+	size_t decimals = 0;
+	bool has_point = false;
+
+	if (strcmp(text, "never") == 0)
+		return NEVER;
+	for (; isdigit((unsigned char)*text) || (*text == '.' && !has_point);
+	     text++) {
+		if (*text == '.') {
+			has_point = true;
+			continue;
+		}
+		digits[count++] = *text;
+		decimals += has_point;
+	}
+	if (count == 0 || unit_of(text) == 0)
+		return -1;
+	return multiply(digits, count, decimals, unit_of(text));
+}
+
+static void
+check(const char *text)
+{
+	const int64_t expected = read_naively(text);
+	int64_t ns = UNTOUCHED;
+	char written[DURATION_TEXT_SIZE];
+	int64_t reread;
+
+	errno = 0;
+	if (expected == -1) {
+		require(duration_parse(text, &ns) == -1);
+		require(errno == EINVAL && ns == UNTOUCHED);
+		return;
+	}
+	require(duration_parse(text, &ns) == 0);
+	require(ns == expected);
+
+	/* What is written has three decimals, and so is no more than it was,
+	 * nor a thousandth less. */
+	require(duration_parse(duration_format(ns, written), &reread) == 0);
+	require(reread <= ns);
+	require(ns - reread < MILLISECOND);
+	require(strlen(duration_format_short(ns, written)) <
+	        DURATION_TEXT_SIZE);
+}
+
+/* The nanoseconds of TEXT for timeout(1), or -1. */
+static long double
+read_as_timeout(const char *text)
+{
+	char *suffix;
+
+	errno = 0;
+
+	long double number = strtold(text, &suffix);
+
+	if (suffix == text || isnan(number) || strcmp(suffix, "ms") == 0 ||
+	    unit_of(suffix) == 0)
+		return -1;
+	/* Too small for a long double, which is the same as small. */
+	if (number == 0 && errno == ERANGE)
+		number = signbit(number) ? -LDBL_MIN : LDBL_MIN;
+	return number < 0 ? -1 : number * (long double)unit_of(suffix);
+}
+
+static void
+check_as_timeout(const char *text)
+{
+	char name[] = "timeout";
+	char end[] = "--";
+	char command[] = "true";
+	char *argv[] = { name, end, (char *)text, command, NULL };
+	struct options options;
+	const long double expected = read_as_timeout(text);
+
+	optind = 0; /* starts anew: getopt(3), notes */
+	stage_open();
+
+	const int status = options_read(&options, 4, argv);
+
+	stage_close();
+	if (expected < 0) {
+		require(status == STATUS_FAILED && stage.said.writes == 1);
+		return;
+	}
+	require(status == OPTIONS_ARE_COMPLETE && stage.said.writes == 0);
+
+	const long double ns = (long double)options.timeout;
+
+	if (expected == 0)
+		require(options.timeout == NEVER);
+	else if (options.timeout == NEVER)
+		require(expected >= (long double)NEVER * (1 - PRECISION));
+	else
+		require(options.timeout >= 1 &&
+		        fabsl(ns - expected) <= 1 + expected * PRECISION);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size >= DIGITS_MAX)
+		return 0;
+
+	/* On the heap, and no larger than promised: it is seen if more is
+	 * touched. */
+	char *const text = malloc(size + 1);
+
+	require(text != NULL);
+	if (size > 0)
+		memcpy(text, data, size);
+	text[size] = '\0';
+	check(text);
+	check_as_timeout(text);
+	free(text);
+	return 0;
+}

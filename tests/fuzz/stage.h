@@ -1,0 +1,140 @@
+#ifndef WDRUN_FUZZ_STAGE_H
+#define WDRUN_FUZZ_STAGE_H
+
+/*
+ * A stage on which a parser of the command line plays: what it says is noted
+ * instead of said, and what it must not do ends the program. The linker gives
+ * these functions to whoever calls those that they stand in for (ld(1),
+ * --wrap), the fuzzer itself among them, which is let through.
+ */
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STAGE_TEXT_SIZE 8192
+
+struct stage_text {
+	char bytes[STAGE_TEXT_SIZE];
+	size_t length;
+	int writes;
+};
+
+static struct {
+	bool is_open;
+	struct stage_text said;    /* on stderr */
+	struct stage_text printed; /* on stdout */
+	int resets;                /* of signals to what they do by default */
+	int signal;                /* the last of these */
+} stage;
+
+/* Ends the process where CLAIM does not hold: a crash, with its input. */
+static void
+require(bool claim)
+{
+	if (!claim)
+		abort();
+}
+
+static void
+stage_open(void)
+{
+	stage.said.length = 0;
+	stage.said.writes = 0;
+	stage.printed.length = 0;
+	stage.printed.writes = 0;
+	stage.resets = 0;
+	stage.is_open = true;
+}
+
+static void
+stage_close(void)
+{
+	stage.is_open = false;
+}
+
+static void
+note(struct stage_text *text, const void *bytes, size_t size)
+{
+	require(size <= sizeof(text->bytes) - text->length);
+	memcpy(text->bytes + text->length, bytes, size);
+	text->length += size;
+	text->writes++;
+}
+
+ssize_t __real_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size);
+
+ssize_t
+__wrap_write(int fd, const void *bytes, size_t size)
+{
+	if (!stage.is_open)
+		return __real_write(fd, bytes, size);
+	require(fd == STDOUT_FILENO || fd == STDERR_FILENO);
+	note(fd == STDERR_FILENO ? &stage.said : &stage.printed, bytes, size);
+	return (ssize_t)size;
+}
+
+int __real_fstat(int fd, struct stat *file);
+int __wrap_fstat(int fd, struct stat *file);
+
+/* Whatever stderr is: a file can be written to at once. */
+int
+__wrap_fstat(int fd, struct stat *file)
+{
+	const int result = __real_fstat(fd, file);
+
+	if (stage.is_open && result == 0)
+		file->st_mode = S_IFREG;
+	return result;
+}
+
+int __real_sigaction(int signal, const struct sigaction *action,
+                     struct sigaction *old);
+int __wrap_sigaction(int signal, const struct sigaction *action,
+                     struct sigaction *old);
+
+int
+__wrap_sigaction(int signal, const struct sigaction *action,
+                 struct sigaction *old)
+{
+	if (!stage.is_open)
+		return __real_sigaction(signal, action, old);
+	require(action->sa_handler == SIG_DFL && old == NULL);
+	stage.resets++;
+	stage.signal = signal;
+	return 0;
+}
+
+#define FORBIDDEN(type, name, parameters, ...)                                 \
+	type __real_##name parameters;                                         \
+	type __wrap_##name parameters;                                         \
+	type __wrap_##name parameters                                          \
+	{                                                                      \
+		require(!stage.is_open);                                       \
+		return __real_##name(__VA_ARGS__);                             \
+	}
+
+FORBIDDEN(int, open, (const char *path, int flags, mode_t mode), path, flags,
+          mode)
+FORBIDDEN(int, openat,
+          (int directory, const char *path, int flags, mode_t mode), directory,
+          path, flags, mode)
+FORBIDDEN(int, mkdir, (const char *path, mode_t mode), path, mode)
+FORBIDDEN(int, unlink, (const char *path), path)
+FORBIDDEN(int, unlinkat, (int directory, const char *path, int flags),
+          directory, path, flags)
+FORBIDDEN(int, flock, (int fd, int operation), fd, operation)
+FORBIDDEN(int, kill, (pid_t pid, int signal), pid, signal)
+FORBIDDEN(pid_t, _Fork, (void))
+FORBIDDEN(int, execv, (const char *path, char *const arguments[]), path,
+          arguments)
+FORBIDDEN(int, execvp, (const char *path, char *const arguments[]), path,
+          arguments)
+
+#endif
