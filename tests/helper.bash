@@ -244,9 +244,14 @@ complete() {
 # that is to pass after the program said `ready`, and not before, on a machine of
 # any speed: a short one, and if that was too short, a longer one. Sets ready.
 complete_late() {
+	late complete "$@"
+}
+
+# late FUNCTION ARG...: the same for another FUNCTION that starts and finishes.
+late() {
 	local limit
 	for limit in 0.4 2 10 50; do
-		complete "${@/LIMIT/$limit}"
+		"${@//LIMIT/$limit}"
 		! says_ready out || return 0
 	done
 	return 1
@@ -296,7 +301,7 @@ only_messages() {
 with_hung_fs() {
 	need_root
 	need unshare
-	mkdir mnt
+	mkdir -p mnt
 	start unshare --mount bash -c 'mount --make-rprivate /
 		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
 		until grep -qs ready server; do sleep 0.02; done
@@ -309,6 +314,11 @@ with_hung_fs() {
 		export server
 		'"$1"
 	await_ready server
+}
+
+complete_with_hung_fs() {
+	with_hung_fs "$1"
+	finish
 }
 
 # --- skipping ----------------------------------------------------------------

@@ -8,6 +8,7 @@
 
 load helper
 load relays
+load locks
 
 setup() {
 	common_setup
@@ -30,36 +31,6 @@ setup() {
 		eval "$@"
 	END
 	chmod +x inside script
-}
-
-# hold COMMAND...: in the background, until it says `ready PID`. Sets holder, and
-# held_by, that PID.
-hold() {
-	local -
-	set +T
-	: >holder.out
-	"$PROGRAMS/launch" --defaults "$@" >holder.out 2>holder.err 3>&- &
-	holder=$!
-	await_ready holder.out
-	held_by=$ready
-}
-
-# A run holds the lock.
-hold_lock() {
-	hold "$WDRUN" --lock=lock "$PROGRAMS/sigcount"
-}
-
-release() {
-	kill -KILL "$held_by"
-	wait_until is_dead "$holder"
-	wait "$holder" || true
-}
-
-# A wdrun that is not executed yet does not sleep in wdrun.
-is_waiting() {
-	look_at "$1"
-	[ "$process_state" = S ] && [ "/proc/$1/exe" -ef "$WDRUN" ] &&
-		[ -z "$(supervisor_of "$1")" ]
 }
 
 # contend [OPTION]...: a run wants the lock, and waits.
@@ -105,18 +76,6 @@ at_once() {
 	statuses=$(sort -n ended | uniq -c | awk '{ print $2 ":" $1 }' | xargs)
 	echo "statuses $statuses"
 	head -n 20 errors
-}
-
-# What was told. wdrun makes absolute the names that it was given: here they are
-# as they were.
-told() {
-	sed "s|'$PWD/|'|g" err
-}
-
-# The PID of a process that has ended. It was not given away yet: each number
-# has its turn.
-dead_pid() {
-	sh -c 'echo $$'
 }
 
 # --- many runs ---------------------------------------------------------------

@@ -6,6 +6,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
+load freezer
 
 @test "a lock to clean up on a hung file system does not hang the end, nor keep another lock" {
 	with_hung_fs '"$WDRUN" --lock="$PWD/ok.lock" --cleanup="$PWD/mnt/file" \
@@ -23,12 +24,11 @@ load helper
 }
 
 @test "a lock on a hung file system does not hang the kill" {
-	with_hung_fs '"$WDRUN" -t 1 -k 300ms --cleanup="$PWD/mnt/file" \
+	late complete_with_hung_fs '"$WDRUN" -t LIMIT -k 300ms \
+			--cleanup="$PWD/mnt/file" \
 			bash -c "hang_fs; exec \"\$PROGRAMS/escape\" fork setsid stubborn"
 		echo "status $?"
 		kill -KILL $server'
-	await_ready
-	finish
 
 	grep -qx 'status 124' out
 	is_dead "$ready"
@@ -39,7 +39,8 @@ load helper
 	with_hung_fs 'kill -USR1 "$server"
 		until grep -q hung server; do sleep 0.02; done
 		"$WDRUN" --lock="$PWD/mnt/other" touch ran &
-		sleep 0.3
+		until [ "/proc/$!/exe" -ef "$WDRUN" ] &&
+			grep -q "^State:.[SD]" "/proc/$!/status"; do sleep 0.02; done
 		kill -TERM $!
 		status=0
 		wait $! || status=$?
@@ -49,23 +50,6 @@ load helper
 
 	grep -qx 'status 143' out
 	[ ! -e ran ]
-}
-
-# Frozen, so that it does not even die of SIGKILL.
-freeze() {
-	freezer=/sys/fs/cgroup/freezer
-	[ -w "$freezer/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
-	freezer+=/wdrun-test-$$-$BATS_TEST_NUMBER
-	mkdir "$freezer"
-	echo "$1" >"$freezer/cgroup.procs"
-	echo FROZEN >"$freezer/freezer.state"
-	wait_until grep -q FROZEN "$freezer/freezer.state"
-}
-
-thaw() {
-	echo THAWED >"$freezer/freezer.state"
-	wait_until is_dead "$1"
-	wait_until rmdir "$freezer" 2>/dev/null
 }
 
 says() {
@@ -90,14 +74,15 @@ says() {
 }
 
 @test "what cannot be killed stays on record, and its lock where it is, until --reap" {
-	start "$WDRUN" --registry="$PWD/registry" -t 1 -k 100ms \
+	start "$WDRUN" --registry="$PWD/registry" -k 100ms \
 		--cleanup=pid.lock "$PROGRAMS/escape" fork setsid
 	await_ready
 	echo "$ready" >pid.lock
 	freeze "$ready"
 
+	kill -TERM "$started"
 	finish
-	[ "$status" -eq 124 ]
+	[ "$status" -eq 143 ]
 	is_alive "$ready"
 	[ -e pid.lock ]
 	"$WDRUN" --list --registry="$PWD/registry" | grep -q orphaned
