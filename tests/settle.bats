@@ -8,7 +8,8 @@
 load helper
 load freezer
 
-@test "a lock to clean up on a hung file system does not hang the end, nor keep another lock" {
+end_by_itself() {
+	mkdir end && cd end || return
 	with_hung_fs '"$WDRUN" --lock="$PWD/ok.lock" --cleanup="$PWD/mnt/file" \
 			bash -c "hang_fs; exit 3"
 		echo "status $?"
@@ -20,10 +21,10 @@ load freezer
 	grep -qx gone out
 	[[ $stderr == *"file system"* ]]
 	only_messages
-	nobody_is_left
 }
 
-@test "a lock on a hung file system does not hang the kill" {
+be_killed() {
+	mkdir kill && cd kill || return
 	late complete_with_hung_fs '"$WDRUN" -t LIMIT -k 300ms \
 			--cleanup="$PWD/mnt/file" \
 			bash -c "hang_fs; exec \"\$PROGRAMS/escape\" fork setsid stubborn"
@@ -32,6 +33,16 @@ load freezer
 
 	grep -qx 'status 124' out
 	is_dead "$ready"
+}
+
+# At the same time, as each has to wait for bounds of 5 s.
+@test "a lock to clean up on a hung file system hangs neither the end nor the kill, nor keeps another lock" {
+	need_root
+	need unshare
+	end_by_itself 3>&- &
+	local other=$!
+	(be_killed)
+	wait "$other"
 	nobody_is_left
 }
 
