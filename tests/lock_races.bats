@@ -100,7 +100,7 @@ is_stopped_or_dead() {
 		done 2>/dev/null 3>&- &
 		pids+=($!)
 	done
-	for _ in {1..20}; do
+	for _ in {1..15}; do
 		bash -c 'until (set -C; echo $$ >lock) 2>/dev/null; do
 				sleep 0.01
 			done
@@ -110,7 +110,7 @@ is_stopped_or_dead() {
 	touch stop
 	wait "${pids[@]}"
 
-	[ "$(wc -l <got)" -eq 20 ]
+	[ "$(wc -l <got)" -eq 15 ]
 	[ ! -s errors ]
 	[ ! -e lock ]
 }
@@ -130,7 +130,7 @@ is_stopped_or_dead() {
 @test "who waits for one of two locks does not keep the other" {
 	local first
 	hold_flock b
-	start "$WDRUN" --lock=a --lock=b --lock-wait=60 touch ran
+	start "$WDRUN" --lock=a --lock=b --lock-wait=200 touch ran
 	wait_until has_helper_but "$started" ''
 	first=$helper
 	# In the other order, and it has one now.
@@ -154,7 +154,7 @@ is_stopped_or_dead() {
 @test "who waits for a lock and is stopped does not get it, until he goes on" {
 	hold_flock lock
 	# A job of its own: SIGTSTP stops no orphaned group.
-	start bash -mc '"$WDRUN" --lock=lock --lock-wait=60 touch ran &
+	start bash -mc '"$WDRUN" --lock=lock --lock-wait=200 touch ran &
 		echo "ready $!"
 		status=148 # stopped
 		while ((status > 128)); do wait $!; status=$?; done
@@ -216,7 +216,7 @@ is_stopped_or_dead() {
 @test "a run that cannot be told of signals does not wait for a lock" {
 	hold_lock
 	start_under trace=signalfd4 inject=signalfd4:error=EMFILE -- \
-		"$WDRUN" --lock=lock --lock-wait=60 touch ran
+		"$WDRUN" --lock=lock --lock-wait=200 touch ran
 	finish
 
 	[ "$status" -eq 125 ]
@@ -229,7 +229,7 @@ is_stopped_or_dead() {
 @test "a lock that was removed is had though nobody tells of files, and it is still locked" {
 	hold_flock lock
 	start "$PROGRAMS/deny" inotify_init1 -- "$WDRUN" --lock=lock \
-		--lock-wait=60 touch ran
+		--lock-wait=200 touch ran
 	wait_until has_helper_but "$started" ''
 	rm lock
 	finish
@@ -244,7 +244,7 @@ is_stopped_or_dead() {
 	complete unshare --pid --fork sh -c '
 		sh -c "sleep 0.1 & echo \$! >lock; exec sleep 1000" &
 		until [ -s lock ]; do sleep 0.02; done
-		"$WDRUN" --lock=lock --lock-wait=60 touch ran
+		"$WDRUN" --lock=lock --lock-wait=200 touch ran
 		status=$?
 		kill -KILL $!
 		exit $status'

@@ -378,6 +378,7 @@ writer_is_blocked() {
 	finish
 	during=$(grep -h '^flags' /proc/$$/fdinfo/{7,8})
 	exec 7>&- 8>&-
+	wait_until nobody_is_left # both cats
 
 	[ "$before" = "$during" ]
 }
