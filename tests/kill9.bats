@@ -158,13 +158,11 @@ kill_supervisor() {
 			bin/wdrun "$PROGRAMS/escape" fork setsid stubborn >said &
 			until grep -q ready said; do sleep 0.05; done
 			"$1" -9 wdrun
-			for _ in {1..200}; do
-				pgrep -x escape >/dev/null || break
-				sleep 0.05
-			done
 			wait $!
 			echo "status $?"
-			pgrep -x "escape|wdrun|wd-supervisor"' - "$by"
+			while pgrep -x "escape|wdrun|wd-supervisor" >/dev/null; do
+				sleep 0.05
+			done' - "$by"
 		[ "$output" = "status 137" ]
 	done
 }

@@ -7,45 +7,18 @@
 
 load helper
 load relays
+load freezer
+load locks
 
 setup() {
 	common_setup
 	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
 }
 
-# hold COMMAND...: in the background, until it says `ready PID`. Sets holder, and
-# held_by, that PID.
-hold() {
-	local -
-	set +T
-	: >holder.out
-	"$PROGRAMS/launch" --defaults "$@" >holder.out 2>holder.err 3>&- &
-	holder=$!
-	await_ready holder.out
-	held_by=$ready
-}
-
-hold_lock() {
-	hold "$WDRUN" --lock=lock "$PROGRAMS/sigcount"
-}
-
 # hold_flock FILE: as flock(1) does, without a PID in it.
 hold_flock() {
 	hold bash -c 'exec 9>"$1"; flock 9; echo "ready $$"; exec sleep 1000' - \
 		"$1"
-}
-
-release() {
-	kill -KILL "$held_by"
-	wait_until is_dead "$holder"
-	wait "$holder" || true
-}
-
-# A wdrun that is not executed yet does not sleep in wdrun.
-is_waiting() {
-	look_at "$1"
-	[ "$process_state" = S ] && [ "/proc/$1/exe" -ef "$WDRUN" ] &&
-		[ -z "$(supervisor_of "$1")" ]
 }
 
 # Its helper sleeps in flock(2), and is not OTHER.
@@ -78,26 +51,23 @@ says() {
 	[ "$(cat "$1" 2>/dev/null)" = "$2" ]
 }
 
-dead_pid() {
-	sh -c 'echo $$'
-}
-
-# What was told. wdrun makes absolute the names that it was given: here they are
-# as they were.
-told() {
-	sed "s|'$PWD/|'|g" err
-}
-
 # --- who looks, and who has --------------------------------------------------
 
 @test "who is late to lock the file that he made does not remove that of the one who has it" {
-	local tracer
-	start_under trace=flock,linkat inject=linkat:error=ENOENT \
-		inject=flock:delay_enter=1000000:when=2 -- \
-		"$WDRUN" --lock=lock touch ran
-	tracer=$started
-	wait_until test -e lock
-	kill -STOP "$tracer"
+	local delay tracer
+	for delay in 300000 3000000 30000000; do # until it is stopped meanwhile
+		start_under trace=flock,linkat inject=linkat:error=ENOENT \
+			inject=flock:delay_enter=$delay:when=2 -- \
+			"$WDRUN" --lock=lock touch ran
+		tracer=$started
+		wait_until made_or_over "$tracer"
+		kill -STOP "$tracer"
+		wait_until is_stopped_or_dead "$tracer"
+		[ ! -e lock ] || [ -s lock ] || break
+		kill -CONT "$tracer"
+		finish
+		rm -f ran
+	done
 	[ ! -s lock ]
 	hold_lock
 
@@ -111,6 +81,15 @@ told() {
 	[ ! -e lock ]
 }
 
+# The lock is there, or has been.
+made_or_over() {
+	[ -e lock ] || is_dead "$1"
+}
+
+is_stopped_or_dead() {
+	is_stopped "$1" || is_dead "$1"
+}
+
 @test "a script that has the lock and becomes wdrun has it still, whoever looks at it" {
 	local -
 	set +T
@@ -121,7 +100,7 @@ told() {
 		done 2>/dev/null 3>&- &
 		pids+=($!)
 	done
-	for _ in {1..20}; do
+	for _ in {1..15}; do
 		bash -c 'until (set -C; echo $$ >lock) 2>/dev/null; do
 				sleep 0.01
 			done
@@ -131,7 +110,7 @@ told() {
 	touch stop
 	wait "${pids[@]}"
 
-	[ "$(wc -l <got)" -eq 20 ]
+	[ "$(wc -l <got)" -eq 15 ]
 	[ ! -s errors ]
 	[ ! -e lock ]
 }
@@ -151,13 +130,13 @@ told() {
 @test "who waits for one of two locks does not keep the other" {
 	local first
 	hold_flock b
-	start "$WDRUN" --lock=a --lock=b --lock-wait=60 touch ran
+	start "$WDRUN" --lock=a --lock=b --lock-wait=200 touch ran
 	wait_until has_helper_but "$started" ''
 	first=$helper
 	# In the other order, and it has one now.
 	flock a sh -c 'touch has-a
 		until [ -e go ]; do sleep 0.02; done
-		flock -w 5 b touch has-both' 3>&- &
+		flock -w 60 b touch has-both' 3>&- &
 	other=$!
 	wait_until test -e has-a
 
@@ -175,7 +154,7 @@ told() {
 @test "who waits for a lock and is stopped does not get it, until he goes on" {
 	hold_flock lock
 	# A job of its own: SIGTSTP stops no orphaned group.
-	start bash -mc '"$WDRUN" --lock=lock --lock-wait=60 touch ran &
+	start bash -mc '"$WDRUN" --lock=lock --lock-wait=200 touch ran &
 		echo "ready $!"
 		status=148 # stopped
 		while ((status > 128)); do wait $!; status=$?; done
@@ -198,17 +177,26 @@ told() {
 }
 
 @test "a lock that changes hands just before it is waited for is not missed" {
-	local tracer first second
+	local delay tracer first second
 	hold sh -c 'echo $$ >lock; echo "ready $$"; exec sleep 1000'
 	first=$held_by
 	sleep 1000 3>&- &
 	second=$!
-	start_under trace=inotify_init1 \
-		inject=inotify_init1:delay_enter=1000000:when=1 -- \
-		"$WDRUN" --lock=lock --lock-wait=10 touch ran
-	tracer=$started
-	wait_until is_in_call "$tracer" inotify_init1
-	kill -STOP "$tracer"
+	for delay in 300000 3000000 30000000; do # until it is stopped meanwhile
+		start_under trace=inotify_init1 \
+			inject=inotify_init1:delay_enter=$delay:when=1 -- \
+			"$WDRUN" --lock=lock --lock-wait=200 touch ran
+		tracer=$started
+		wait_until grep -q 'inotify_init1(' trace
+		kill -STOP "$tracer"
+		wait_until is_stopped "$tracer"
+		grep -q ') = ' trace || break
+		wdrun_of "$tracer"
+		kill -CONT "$tracer"
+		kill -TERM "$front"
+		finish
+		rm trace
+	done
 	mv lock moved
 	echo "$second" >lock
 	kill -CONT "$tracer"
@@ -225,15 +213,10 @@ told() {
 	release
 }
 
-# is_in_call TRACER CALL: strace holds the call up.
-is_in_call() {
-	grep -q "$2(" trace
-}
-
 @test "a run that cannot be told of signals does not wait for a lock" {
 	hold_lock
 	start_under trace=signalfd4 inject=signalfd4:error=EMFILE -- \
-		"$WDRUN" --lock=lock --lock-wait=5 touch ran
+		"$WDRUN" --lock=lock --lock-wait=200 touch ran
 	finish
 
 	[ "$status" -eq 125 ]
@@ -246,7 +229,7 @@ is_in_call() {
 @test "a lock that was removed is had though nobody tells of files, and it is still locked" {
 	hold_flock lock
 	start "$PROGRAMS/deny" inotify_init1 -- "$WDRUN" --lock=lock \
-		--lock-wait=5 touch ran
+		--lock-wait=200 touch ran
 	wait_until has_helper_but "$started" ''
 	rm lock
 	finish
@@ -261,7 +244,7 @@ is_in_call() {
 	complete unshare --pid --fork sh -c '
 		sh -c "sleep 0.1 & echo \$! >lock; exec sleep 1000" &
 		until [ -s lock ]; do sleep 0.02; done
-		"$WDRUN" --lock=lock --lock-wait=3 touch ran
+		"$WDRUN" --lock=lock --lock-wait=200 touch ran
 		status=$?
 		kill -KILL $!
 		exit $status'
@@ -282,23 +265,6 @@ is_in_call() {
 }
 
 # --- who is killed -----------------------------------------------------------
-
-# Frozen, so that it does not even die of SIGKILL.
-freeze() {
-	freezer=/sys/fs/cgroup/freezer
-	[ -w "$freezer/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
-	freezer+=/wdrun-test-$$-races-$BATS_TEST_NUMBER
-	mkdir "$freezer"
-	echo "$1" >"$freezer/cgroup.procs"
-	echo FROZEN >"$freezer/freezer.state"
-	wait_until grep -q FROZEN "$freezer/freezer.state"
-}
-
-thaw() {
-	echo THAWED >"$freezer/freezer.state"
-	wait_until is_dead "$1"
-	wait_until rmdir "$freezer" 2>/dev/null
-}
 
 # SIGKILL is on its way to it: bit 8 of the mask, proc(5).
 is_being_killed() {

@@ -8,6 +8,7 @@
 
 load helper
 load relays
+load locks
 
 setup() {
 	common_setup
@@ -30,36 +31,6 @@ setup() {
 		eval "$@"
 	END
 	chmod +x inside script
-}
-
-# hold COMMAND...: in the background, until it says `ready PID`. Sets holder, and
-# held_by, that PID.
-hold() {
-	local -
-	set +T
-	: >holder.out
-	"$PROGRAMS/launch" --defaults "$@" >holder.out 2>holder.err 3>&- &
-	holder=$!
-	await_ready holder.out
-	held_by=$ready
-}
-
-# A run holds the lock.
-hold_lock() {
-	hold "$WDRUN" --lock=lock "$PROGRAMS/sigcount"
-}
-
-release() {
-	kill -KILL "$held_by"
-	wait_until is_dead "$holder"
-	wait "$holder" || true
-}
-
-# A wdrun that is not executed yet does not sleep in wdrun.
-is_waiting() {
-	look_at "$1"
-	[ "$process_state" = S ] && [ "/proc/$1/exe" -ef "$WDRUN" ] &&
-		[ -z "$(supervisor_of "$1")" ]
 }
 
 # contend [OPTION]...: a run wants the lock, and waits.
@@ -107,22 +78,10 @@ at_once() {
 	head -n 20 errors
 }
 
-# What was told. wdrun makes absolute the names that it was given: here they are
-# as they were.
-told() {
-	sed "s|'$PWD/|'|g" err
-}
-
-# The PID of a process that has ended. It was not given away yet: each number
-# has its turn.
-dead_pid() {
-	sh -c 'echo $$'
-}
-
 # --- many runs ---------------------------------------------------------------
 
 @test "50 runs at once on one lock never overlap, and none is lost" {
-	at_once 50 --lock=lock --lock-wait=60
+	at_once 50 --lock=lock --lock-wait=200
 
 	[ "$statuses" = 0:50 ]
 	alternates
@@ -134,7 +93,7 @@ dead_pid() {
 @test "50 runs at once on a lock that a dead one has left never overlap" {
 	dead_pid >lock
 
-	at_once 50 --lock=lock --lock-wait=60
+	at_once 50 --lock=lock --lock-wait=200
 
 	[ "$statuses" = 0:50 ]
 	alternates
@@ -146,7 +105,7 @@ dead_pid() {
 @test "20 runs at once on an empty lock file never overlap" {
 	: >lock
 
-	at_once 20 --lock=lock --lock-wait=60
+	at_once 20 --lock=lock --lock-wait=200
 
 	[ "$statuses" = 0:20 ]
 	alternates
@@ -162,7 +121,7 @@ dead_pid() {
 }
 
 @test "runs whose output is relayed do not overlap either" {
-	at_once 20 --lock=lock --lock-wait=60 --idle-timeout=60
+	at_once 20 --lock=lock --lock-wait=200 --idle-timeout=200
 
 	[ "$statuses" = 0:20 ]
 	alternates
@@ -222,7 +181,7 @@ dead_pid() {
 
 @test "--lock-wait gets the lock when it is free" {
 	hold_lock
-	contend --lock-wait=60
+	contend --lock-wait=200
 	[ ! -e log ]
 
 	release
@@ -248,7 +207,7 @@ dead_pid() {
 	complete "$WDRUN" --lock=lock --lock-wait=300ms touch ran
 
 	[ "$status" -eq 75 ]
-	((SECONDS < 20))
+	((SECONDS < 100))
 	[ ! -e ran ]
 	[[ $(told) == "wdrun: --lock: 'lock' is held by PID $holder ("* ]]
 	complete "$WDRUN" --lock=lock --lock-wait=100ms --lock-exit=4 touch ran
@@ -268,15 +227,19 @@ dead_pid() {
 }
 
 @test "a run that waits for a lock does not wake up" {
-	local before
 	hold_lock
-	contend --lock-wait=60
-	before=$(grep ctxt "/proc/$started/status")
-	sleep 1 # in which nothing happens
-
-	[ "$(grep ctxt "/proc/$started/status")" = "$before" ]
+	contend --lock-wait=200
+	wait_until sleeps_on "$started" # it may not have come to rest yet
 	release
 	finish
+}
+
+# sleeps_on PID: for a second it did not give up the CPU, nor lose it.
+sleeps_on() {
+	local before
+	before=$(grep ctxt "/proc/$1/status")
+	pause 1
+	[ "$(grep ctxt "/proc/$1/status")" = "$before" ]
 }
 
 @test "a bad --lock-wait, an empty name and a 17th lock are refused" {
@@ -459,9 +422,9 @@ dead_pid() {
 	set +T
 	local i pids=()
 	for i in {1..20}; do
-		"$WDRUN" -l a -l b -w 60 ./inside 2>>errors 3>&- &
+		"$WDRUN" -l a -l b -w 200 ./inside 2>>errors 3>&- &
 		pids+=($!)
-		"$WDRUN" -l b -l a -w 60 ./inside 2>>errors 3>&- &
+		"$WDRUN" -l b -l a -w 200 ./inside 2>>errors 3>&- &
 		pids+=($!)
 	done
 	for i in "${pids[@]}"; do
@@ -493,20 +456,20 @@ dead_pid() {
 # complete_beside ARGUMENT...: a run beside that which was started. It may meet
 # the other's look whether all are free now.
 complete_beside() {
-	"$WDRUN" --lock-wait=10 "$@" 3>&-
+	"$WDRUN" --lock-wait=200 "$@" 3>&-
 }
 
 @test "the same lock twice, however it is spelt, is no deadlock" {
 	local other
 	ln -s . here
 	for other in lock ./lock "$PWD/lock" ../"${PWD##*/}"/lock here/lock; do
-		complete "$WDRUN" -w 20 --lock=lock --lock="$other" ./inside
+		complete "$WDRUN" -w 100 --lock=lock --lock="$other" ./inside
 		got_it
 		rm log
 
 		# A file that is there already.
 		dead_pid >lock
-		complete "$WDRUN" -w 20 --lock="$other" --lock=lock ./inside
+		complete "$WDRUN" -w 100 --lock="$other" --lock=lock ./inside
 		got_it
 		rm log
 	done
@@ -589,7 +552,7 @@ complete_beside() {
 @test "--lock-wait gets the lock of a script that removes it and lives on" {
 	hold ./script 'until [ -e go ]; do sleep 0.02; done; rm lock
 		exec sleep 1000'
-	contend --lock-wait=60
+	contend --lock-wait=200
 
 	touch go
 	finish
@@ -601,7 +564,7 @@ complete_beside() {
 
 @test "--lock-wait gets the lock of a script that ends" {
 	hold ./script 'until [ -e go ]; do sleep 0.02; done; rm lock'
-	contend --lock-wait=60
+	contend --lock-wait=200
 
 	touch go
 	finish
@@ -612,7 +575,7 @@ complete_beside() {
 
 @test "--lock-wait gets the lock of a script that is killed" {
 	hold ./script 'sleep 1000 & wait'
-	contend --lock-wait=60
+	contend --lock-wait=200
 
 	release
 	finish
@@ -625,7 +588,7 @@ complete_beside() {
 @test "--lock-wait waits on when another script has the lock by then" {
 	hold ./script 'exec sleep 1000'
 	first=$held_by
-	contend --lock-wait=60
+	contend --lock-wait=200
 	start_second
 
 	kill -KILL "$first"
@@ -669,7 +632,7 @@ start_second() {
 	[ ! -e ran ]
 	[[ $(told) == "wdrun: --lock: 'lock' is held by "* ]]
 
-	contend --lock-wait=60
+	contend --lock-wait=200
 	release
 	finish
 	got_it
@@ -948,7 +911,7 @@ refused() {
 
 @test "a run that waits for a script's lock is ended by the signal that it gets" {
 	hold ./script 'exec sleep 1000'
-	contend --lock-wait=60
+	contend --lock-wait=200
 	kill -TERM "$started"
 	finish
 
@@ -958,19 +921,24 @@ refused() {
 	release
 }
 
-@test "Ctrl-Z stops a run that waits for a lock, and fg has it go on" {
-	hold_lock
-	# A job of its own: SIGTSTP stops no orphaned group.
-	start bash -mc '"$WDRUN" --lock=lock --lock-wait=60 ./inside &
+# As contend, in a job of its own, as SIGTSTP stops no orphaned group: it is
+# stopped. Sets ready. In the end it says `over STATUS`.
+contend_as_job() {
+	start bash -mc '"$WDRUN" --lock=lock --lock-wait=200 ./inside &
 		echo "ready $!"
 		status=148 # stopped
 		while ((status > 128)); do wait $!; status=$?; done
 		echo "over $status"'
 	await_ready
 	wait_until is_waiting "$ready"
-
 	kill -TSTP "$ready"
 	wait_until is_stopped "$ready"
+}
+
+@test "Ctrl-Z stops a run that waits for a lock, and fg has it go on" {
+	hold_lock
+	contend_as_job
+
 	kill -CONT "$ready"
 	wait_until is_waiting "$ready"
 	release
@@ -982,15 +950,7 @@ refused() {
 
 @test "a lock that becomes free while its contender is stopped is had later" {
 	hold_lock
-	start bash -mc '"$WDRUN" --lock=lock --lock-wait=60 ./inside &
-		echo "ready $!"
-		status=148 # stopped
-		while ((status > 128)); do wait $!; status=$?; done
-		echo "over $status"'
-	await_ready
-	wait_until is_waiting "$ready"
-	kill -TSTP "$ready"
-	wait_until is_stopped "$ready"
+	contend_as_job
 
 	release
 	kill -CONT "$ready"
@@ -1105,7 +1065,7 @@ has_open() {
 	local -
 	set +T
 	local pid
-	for _ in {1..10}; do
+	for _ in {1..40}; do
 		hold "$WDRUN" --lock=lock "$PROGRAMS/crowd" 400
 		front=$holder
 		supervisor=$(supervisor_of "$front")
@@ -1152,7 +1112,7 @@ kill_both() {
 
 @test "--lock-wait gets the lock of a run both of whose watchers are killed" {
 	hold_stubbornly
-	contend --lock-wait=60
+	contend --lock-wait=200
 	kill_both
 	finish
 

@@ -38,14 +38,12 @@ load helper
 }
 
 @test "the timeout sends the signal of --signal" {
-	start "$WDRUN" -t 500ms -k 300ms -s USR1 "$PROGRAMS/sigcount"
-	await_ready
-
-	finish
+	complete_late "$WDRUN" -t LIMIT -k never -s USR1 bash -c '
+		trap "echo got USR1; exit 3" USR1; trap "echo got TERM; exit 3" TERM
+		echo "ready $$"; while :; do sleep 0.05; done'
 
 	[ "$status" -eq 124 ]
-	grep -qx 'got 10' out
-	run ! grep -qx 'got 15' out
+	[ "${output#*$'\n'}" = 'got USR1' ]
 }
 
 @test "--signal=KILL ends what ignores everything else" {
@@ -56,32 +54,27 @@ load helper
 }
 
 @test "what ignores the first signal gets SIGKILL after --kill-after" {
-	start "$WDRUN" -t 500ms -k 500ms "$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-
-	finish
+	complete_late "$WDRUN" -t LIMIT -k 300ms \
+		"$PROGRAMS/escape" fork setsid stubborn
 
 	[ "$status" -eq 124 ]
 	is_dead "$ready"
 }
 
 @test "a stopped process gets the chance to end in order" {
-	start "$WDRUN" -t 1 -k never sh -c '
-		trap "echo in order; exit 0" TERM; echo "ready $$"
+	complete_late "$WDRUN" -t LIMIT -k never sh -c '
+		(until grep -q stopped /proc/$$/status; do sleep 0.02; done
+		echo "ready $$") &
+		trap "echo in order; exit 0" TERM
 		kill -STOP $$; while :; do sleep 0.05; done'
-	await_ready
-
-	finish
 
 	[ "$status" -eq 124 ]
 	[[ $output == *"in order" ]]
 }
 
 @test "the end of the tree is the end of the stop: no bound is sat out" {
-	start "$WDRUN" -t 500ms -k never "$PROGRAMS/escape" fork setsid
-	await_ready
-
-	finish # bounded, and --kill-after is not
+	# This is bounded, and --kill-after is not.
+	complete_late "$WDRUN" -t LIMIT -k never "$PROGRAMS/escape" fork setsid
 
 	[ "$status" -eq 124 ]
 }
@@ -94,10 +87,8 @@ load helper
 }
 
 @test "a timeout names the processes that had to be stopped" {
-	start "$WDRUN" -t 1 -k 300ms "$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-
-	finish
+	complete_late "$WDRUN" -t LIMIT -k 300ms \
+		"$PROGRAMS/escape" fork setsid stubborn
 
 	[[ $stderr == *"$ready"*escape* ]]
 	only_messages
@@ -125,7 +116,7 @@ load helper
 }
 
 @test "--verbose tells each decision of a stop: the signal, and the kill" {
-	complete "$WDRUN" -v -t 300ms -k 300ms "$PROGRAMS/escape" stubborn
+	complete_late "$WDRUN" -v -t LIMIT -k 300ms "$PROGRAMS/escape" stubborn
 
 	[ "$status" -eq 124 ]
 	[[ $stderr == *stopping*TERM*killing*escape* ]]
@@ -152,7 +143,6 @@ load helper
 	wait_until nobody_is_left
 }
 
-
 # In the kernel's pipe_write, and so not between two writes.
 is_asleep() {
 	look_at "$1"
@@ -160,20 +150,14 @@ is_asleep() {
 }
 
 @test "a storm that outruns the sweep is frozen, and ended" {
-	start "$WDRUN" -t 1 -k 300ms "$PROGRAMS/storm" 3000
-	await_ready
-
-	finish
+	complete_late "$WDRUN" -t LIMIT -k 300ms "$PROGRAMS/storm" 3000
 
 	[ "$status" -eq 124 ]
 	nobody_is_left
 }
 
 @test "a chain at full speed is ended" {
-	start "$WDRUN" -t 1 -k 300ms "$PROGRAMS/chain"
-	await_ready
-
-	finish
+	complete_late "$WDRUN" -t LIMIT -k 300ms "$PROGRAMS/chain"
 
 	[ "$status" -eq 124 ]
 	nobody_is_left
@@ -196,24 +180,24 @@ is_asleep() {
 }
 
 @test "a command that works in a hung file system does not hang the stop" {
-	with_hung_fs 'cd mnt
-		"$WDRUN" -t 1 -k 300ms bash -c "hang_fs; exec sleep 1000"
+	late complete_with_hung_fs '"$WDRUN" -t LIMIT -k 300ms bash -c "
+			hang_fs
+			echo \"ready \$\$\"
+			cd mnt && exec sleep 1000"
 		echo "status $?"
 		kill -KILL $server'
-	finish
 
 	grep -qx 'status 124' out
 	nobody_is_left
 }
 
 @test "a stderr on a hung file system does not hold up the kill" {
-	with_hung_fs '"$WDRUN" -t 1 -k 300ms bash -c "exec 2>/dev/null
+	late complete_with_hung_fs '"$WDRUN" -t LIMIT -k 300ms bash -c "
+			exec 2>/dev/null
 			hang_fs
 			exec \"\$PROGRAMS/escape\" fork setsid stubborn" 2>>mnt/file
 		echo "status $?"
 		kill -KILL $server'
-	await_ready
-	finish
 
 	grep -qx 'status 124' out
 	is_dead "$ready"
@@ -235,16 +219,17 @@ is_asleep() {
 
 @test "a /proc that cannot be read for a moment is read later" {
 	need strace
-	start "$WDRUN" -t 2 -k 300ms "$PROGRAMS/escape" fork setsid stubborn
+	start "$WDRUN" -k 300ms "$PROGRAMS/escape" fork setsid stubborn
 	await_ready
 	await_watchers
 	strace -qq -o /dev/null -e inject=open,openat:error=ENFILE:when=1 \
 		-p "$supervisor" 3>&- &
 	wait_until is_traced "$supervisor"
 
+	kill -TERM "$front"
 	finish
 
-	[ "$status" -eq 124 ]
+	[ "$status" -eq 143 ]
 	[[ $stderr == *"$ready"*escape* ]]
 	is_dead "$ready"
 }
@@ -255,11 +240,12 @@ is_traced() {
 
 @test "no memory for a list of the tree ends the tree all the same" {
 	need prlimit
-	start "$WDRUN" -t 2 -k 300ms "$PROGRAMS/escape" fork setsid stubborn
+	start "$WDRUN" -k 300ms "$PROGRAMS/escape" fork setsid stubborn
 	await_ready
 	await_watchers
 
 	prlimit --pid "$supervisor" --as=1000:1000 --data=1000:1000
+	kill -TERM "$front"
 	finish
 
 	is_dead "$ready"

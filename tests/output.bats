@@ -10,7 +10,7 @@ load helper
 load relays
 
 # Much more than any pipe holds.
-MANY=200000000
+MANY=60000000
 
 relay_count_is() {
 	[ "$(relays_of "$front" | wc -l)" -eq "$1" ]
@@ -18,7 +18,7 @@ relay_count_is() {
 
 # --- every byte, in order ----------------------------------------------------
 
-@test "200 MB come through from pipe to pipe, with the command's status" {
+@test "60 MB come through from pipe to pipe, with the command's status" {
 	complete bash -c '"$WDRUN" -i 60 sh -c "
 			\"\$PROGRAMS/pattern\" write 1 $0; exit 7" |
 		"$PROGRAMS/pattern" check 1 "$0"; echo "${PIPESTATUS[0]}"' \
@@ -28,27 +28,27 @@ relay_count_is() {
 	[ -z "$stderr" ]
 }
 
-@test "200 MB come through into a file, and are appended to one" {
+@test "60 MB come through into a file, and are appended to one" {
 	complete sh -c '"$WDRUN" -i 60 "$PROGRAMS/pattern" write 2 "$0" >file' \
 		"$MANY"
 	[ "$status" -eq 0 ]
 	[ "$("$PROGRAMS/pattern" check 2 "$MANY" <file)" = same ]
 
 	printf 'first\n' >file
-	complete sh -c '"$WDRUN" -i 60 "$PROGRAMS/pattern" write 3 50000000 >>file'
+	complete sh -c '"$WDRUN" -i 60 "$PROGRAMS/pattern" write 3 20000000 >>file'
 	[ "$status" -eq 0 ]
 	[ "$(head -n 1 file)" = first ]
-	[ "$(tail -c +7 file | "$PROGRAMS/pattern" check 3 50000000)" = same ]
+	[ "$(tail -c +7 file | "$PROGRAMS/pattern" check 3 20000000)" = same ]
 }
 
-@test "100 MB come through where each byte is looked at, and into a copy" {
+@test "30 MB come through where each byte is looked at, and into a copy" {
 	complete bash -c 'set -o pipefail
 		"$WDRUN" --tee=copy -u "no such text" "$PROGRAMS/pattern" write 5 "$0" |
-		"$PROGRAMS/pattern" check 5 "$0"' 100000000
+		"$PROGRAMS/pattern" check 5 "$0"' 30000000
 
 	[ "$status" -eq 0 ]
 	[ "$output" = same ]
-	[ "$("$PROGRAMS/pattern" check 5 100000000 <copy)" = same ]
+	[ "$("$PROGRAMS/pattern" check 5 30000000 <copy)" = same ]
 }
 
 @test "stdout and stderr come through at the same time, each by itself" {
@@ -378,6 +378,7 @@ writer_is_blocked() {
 	finish
 	during=$(grep -h '^flags' /proc/$$/fdinfo/{7,8})
 	exec 7>&- 8>&-
+	wait_until nobody_is_left # both cats
 
 	[ "$before" = "$during" ]
 }

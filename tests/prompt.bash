@@ -43,13 +43,26 @@ press() {
 }
 
 screen() {
-	tmux -S socket capture-pane -p -J | sed 's/ *$//'
+	local -
+	set +T
+	local text line
+	text=$(tmux -S socket capture-pane -p -J)
+	while IFS= read -r line; do
+		printf '%s\n' "${line%"${line##*[! ]}"}"
+	done <<<"$text"
 }
 
 # shows REGEX: a line of the screen matches. The typed line is on it as well, so
 # look for what only the running command prints.
 shows() {
-	screen | grep -qE -- "$1"
+	local -
+	set +T
+	local text line
+	text=$(tmux -S socket capture-pane -p -J)
+	while IFS= read -r line; do
+		[[ ! ${line%"${line##*[! ]}"} =~ $1 ]] || return 0
+	done <<<"$text"
+	return 1
 }
 
 # At the prompt, and the terminal echoes, and reads lines: it is usable.

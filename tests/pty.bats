@@ -137,13 +137,23 @@ teardown() {
 			until [ -e go ]; do sleep 0.02; done; exit 3" </dev/null |
 		head -n 1; echo "${PIPESTATUS[0]}"'
 	wait_until grep -qx first out
-	sleep 0.2 # head is gone
+	wait_until no has_child "$started" head
 
 	touch go
 	finish
 
 	[ "$output" = $'first\n3' ]
 	[ -z "$stderr" ]
+}
+
+# has_child PID NAME: one that is called so and is not dead.
+has_child() {
+	local pid name
+	for pid in $(children_of "$1"); do
+		{ read -r name <"/proc/$pid/comm"; } 2>/dev/null || continue
+		[ "$name" != "$2" ] || no is_alive "$pid" || return 0
+	done
+	return 1
 }
 
 @test "the terminal stays for survivors until they have been seen off" {
@@ -201,7 +211,7 @@ modes() {
 }
 
 is_raw() {
-	stty -a -F "$tty" | grep -q -- '-icanon'
+	[[ $(stty -a -F "$tty") == *-icanon* ]]
 }
 
 is_cooked() {
@@ -258,9 +268,23 @@ restored() {
 	cmp own third
 }
 
+# Where it runs: it writes its window's size into a file, whenever that changes.
+# Ctrl-C finds it without a child, as bash outlives the one that hits a child
+# which is about to exit.
+note_sizes() {
+	mkfifo fifo
+	cat >note_sizes <<-'END'
+		exec 9<>fifo
+		trap 'new=$(stty size </dev/tty); echo "$new" >size' WINCH
+		echo "ready $$"
+		while :; do read -rt 0.05 -u 9; done
+	END
+}
+
 @test "the command notices that the window's size has changed" {
 	at_prompt
-	enter 'wdrun --pty bash -c '\''trap "stty size >size" WINCH; echo "ready $$"; while :; do sleep 0.05; done'\'
+	note_sizes
+	enter 'wdrun --pty bash note_sizes'
 	wait_until shows '^ready [0-9]+$'
 	tmux -S socket resize-window -x 90 -y 35
 
@@ -272,7 +296,8 @@ restored() {
 
 @test "in a pipeline too, and where stdin is something else" {
 	at_prompt
-	enter 'wdrun --pty bash -c '\''trap "stty size </dev/tty >size" WINCH; echo "ready $$"; while :; do sleep 0.05; done'\'' </dev/null | cat'
+	note_sizes
+	enter 'wdrun --pty bash note_sizes </dev/null | cat'
 	wait_until shows '^ready [0-9]+$'
 	tmux -S socket resize-window -x 91 -y 33
 
@@ -355,11 +380,19 @@ restored() {
 }
 
 @test "the terminal is restored after a timeout" {
+	local limit
 	at_prompt
-	run_script 'wdrun --pty -t 700ms -k 300ms repl'
-	wait_until is_raw
-	wait_until test -s after
+	# Not before the terminal is wdrun's: where that was too soon, later.
+	printf '%s\n' "until stty -a -F $tty | grep -q -- -icanon; do sleep 0.02; done" \
+		': >was_raw' 'exec repl' >in_raw
+	for limit in 0.7 3 15 60; do
+		rm -f before after
+		run_script "wdrun --pty -t $limit -k 300ms sh in_raw"
+		wait_until test -s after
+		[ ! -e was_raw ] || break
+	done
 
+	[ -e was_raw ]
 	wait_until shows '^status=124$'
 	cmp before after
 	usable
@@ -562,7 +595,7 @@ stays_away() {
 
 # Of what wdrun sets for --pty: a prompt reads keys as well, but leaves this.
 is_wdruns() {
-	stty -a -F "$tty" | grep -q -- '-isig'
+	[[ $(stty -a -F "$tty") == *-isig* ]]
 }
 
 @test "in the background of another session it takes nothing either" {
@@ -617,11 +650,11 @@ end_background() {
 	at_prompt
 	# The first to come is the first to go.
 	run_script 'first="wdrun --pty sh -c \"touch one; until [ -e two ]; do sleep 0.02; done\""' \
-		'second="wdrun --pty sh -c \"touch two; sleep 0.2\""' \
+		'second="wdrun --pty sh -c \"touch two; until [ -e over ]; do sleep 0.02; done\""' \
 		'until_first() { until [ -e one ]; do sleep 0.02; done; }' \
-		'eval "$first" </dev/tty & until_first; eval "$second"; wait' \
-		'rm one two' \
-		'eval "$first" | { until_first; eval "$second" </dev/tty; }'
+		'{ eval "$first" </dev/tty; touch over; } & until_first; eval "$second"; wait' \
+		'rm one two over' \
+		'{ eval "$first"; touch over; } | { until_first; eval "$second" </dev/tty; }'
 	wait_until test -s after
 
 	cmp before after
@@ -678,21 +711,31 @@ end_background() {
 }
 
 @test "the silence of a job that is stopped does not count" {
+	local limit
 	at_prompt
-	enter 'wdrun -i 1 repl'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
-	press C-z
-	wait_until is_stopped "$ready"
+	for limit in 700ms 5s 30s; do # until it is stopped before
+		enter "clear; wdrun -i $limit repl"
+		wait_until shows '^ready [0-9]+$'
+		ready=$(screen | sed -n 's/^ready //p')
+		press C-z
+		wait_until is_stopped_or_dead "$ready"
+		! is_stopped "$ready" || break
+		wait_until no_wdrun
+	done
 
-	"$WDRUN" -q -t 1500ms sleep 1000 || true # longer than that
+	"$WDRUN" -q -t "$limit" sleep 1000 || true
+	"$WDRUN" -q -t 300ms sleep 1000 || true # the other clock is over by now
 	is_alive "$ready"
 	run ! shows 'no output'
 
 	enter 'fg'
-	wait_until shows 'no output for 1s'
+	wait_until shows "no output for $limit"
 	wait_until is_dead "$ready"
 	usable
+}
+
+is_stopped_or_dead() {
+	is_stopped "$1" || is_dead "$1"
 }
 
 @test "no flag of the terminal changes, during the run or after it" {

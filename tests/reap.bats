@@ -140,7 +140,7 @@ has_an_entry() {
 
 @test "a fork storm that was left behind is ended" {
 	forge
-	start env WDRUN_ID="$id" "$PROGRAMS/storm" 2000
+	start env WDRUN_ID="$id" "$PROGRAMS/storm" 1000
 	await_ready
 
 	reap
@@ -604,14 +604,16 @@ on record" ]
 	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
 	# The watchers sleep, while the target goes on record without its front.
 	start strace -f -qq -o trace -e trace=setsid,poll,ppoll \
-		-e inject=setsid:delay_enter=500000 \
-		-e inject=poll,ppoll:delay_enter=20000000 \
+		-e inject=setsid:delay_enter=1000000 \
+		-e inject=poll,ppoll:delay_enter=90000000 \
 		"$WDRUN" --name=job sleep 1000
 	wait_until has_traced_target
 	kill -KILL "$front"
 	wait_until has_an_entry
-	kill -KILL "$supervisor"
-	finish || true
+	# strace would wait for the end of the call that it holds up.
+	kill -KILL "$supervisor" "$started"
+	finish
+	wait_until nobody_is_left
 	id=$(ids)
 	is_on_record
 

@@ -5,6 +5,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
+load freezer
 
 setup() {
 	common_setup
@@ -28,8 +29,19 @@ says_now() {
 
 # ends STATUS FILTER ARGUMENT...: wdrun --report=report ARGUMENT... does.
 ends() {
+	ends_by complete "$@"
+}
+
+# The same, where LIMIT in ARGUMENT is a time in which it gets ready.
+ends_late() {
+	ends_by complete_late "$@"
+}
+
+ends_by() {
+	local how=$1
+	shift
 	rm -f report
-	complete "$WDRUN" --report=report "${@:3}"
+	"$how" "$WDRUN" --report=report "${@:3}"
 	[ "$status" -eq "$1" ]
 	says "$2"
 	[ "$(find . -name '*report*')" = ./report ]
@@ -51,19 +63,19 @@ ends() {
 }
 
 @test "each reason to stop is told, and how many were stopped and killed" {
-	ends 124 '.outcome == "stopped" and .reason == "timeout" and
+	ends_late 124 '.outcome == "stopped" and .reason == "timeout" and
 		.status == 124 and .processes.stopped == 2 and
 		.processes.killed == 0 and .target.signal == "SIGTERM"' \
-		-t 300ms sh -c 'sleep 1000 & wait'
-	ends 124 '.reason == "no output" and .output.relayed == 5' \
-		-i 300ms sh -c 'echo line; sleep 1000'
+		-t LIMIT sh -c 'sleep 1000 & echo "ready $!"; wait'
+	ends_late 124 '.reason == "no output" and .output.relayed == 8' \
+		-i LIMIT sh -c 'echo ready 1; sleep 1000'
 	ends 0 '.reason == "the output is complete" and .status == 0' \
 		-u line --until-grace=0 sh -c 'echo line; sleep 1000'
 	ends 7 '.outcome == "exited" and .target.status == 7 and
 		.reason == "the survivors are idle" and .processes.stopped == 1' \
 		--idle-after-exit=100ms sh -c 'sleep 1000 & exit 7'
-	ends 124 '.reason == "timeout" and .processes.killed >= 1' \
-		-t 500ms -k 100ms "$PROGRAMS/escape" fork setsid stubborn
+	ends_late 124 '.reason == "timeout" and .processes.killed >= 1' \
+		-t LIMIT -k 100ms "$PROGRAMS/escape" fork setsid stubborn
 }
 
 @test "a signal to wdrun is told" {
@@ -138,16 +150,16 @@ waits_for_lock() {
 	ends 0 '.cpu_ms >= 100 and .peak_memory_kib > 500 and
 		.directory == "'"$PWD"'" and .started >= '"$before"' and
 		.started - '"$before"' < 60' \
-		bash -c 'SECONDS=0; i=0; while ((i++ < 300000)); do :; done'
+		bash -c 'SECONDS=0; i=0; while ((i++ < 150000)); do :; done'
 }
 
 @test "output that was given up is in the report" {
 	mkfifo fifo
 	exec 7<>fifo
-	rm -f report
-	start sh -c '"$WDRUN" --report=report -i 60 -t 1 -k 100ms sh -c "
-		\"\$PROGRAMS/pattern\" write 1 200000" >&7'
-	finish
+	# It says that it is ready when it has written all.
+	late complete sh -c '"$WDRUN" --report=report -i 60 -t LIMIT -k 100ms sh -c "
+		\"\$PROGRAMS/pattern\" write 1 200000
+		exec \"\$PROGRAMS/escape\" -x 0 >&8" 8>&1 >&7'
 	exec 7>&-
 	says '.output.undelivered > 0 and .output.relayed > 0 and .status == 0'
 }
@@ -183,18 +195,13 @@ waits_for_lock() {
 }
 
 @test "an unkillable process is listed in the report" {
-	freezer=/sys/fs/cgroup/freezer
-	[ -w "$freezer/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
-	freezer+=/wdrun-test-$$-report
-	mkdir "$freezer"
-	start "$WDRUN" --report=report -t 1 -k 100ms "$PROGRAMS/escape" fork setsid
+	need_freezer
+	start "$WDRUN" --report=report -k 100ms "$PROGRAMS/escape" fork setsid
 	await_ready
-	echo "$ready" >"$freezer/cgroup.procs"
-	echo FROZEN >"$freezer/freezer.state"
+	freeze "$ready"
+	kill -TERM "$started"
 	finish
-	says '.status == 124 and .processes.left[0].pid == '"$ready"' and
+	says '.status == 143 and .processes.left[0].pid == '"$ready"' and
 		(.processes.left[0].command | test("escape"))'
-	echo THAWED >"$freezer/freezer.state"
-	wait_until is_dead "$ready"
-	wait_until rmdir "$freezer" 2>/dev/null
+	thaw "$ready"
 }

@@ -6,8 +6,10 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
+load freezer
 
-@test "a lock to clean up on a hung file system does not hang the end, nor keep another lock" {
+end_by_itself() {
+	mkdir end && cd end || return
 	with_hung_fs '"$WDRUN" --lock="$PWD/ok.lock" --cleanup="$PWD/mnt/file" \
 			bash -c "hang_fs; exit 3"
 		echo "status $?"
@@ -19,19 +21,28 @@ load helper
 	grep -qx gone out
 	[[ $stderr == *"file system"* ]]
 	only_messages
-	nobody_is_left
 }
 
-@test "a lock on a hung file system does not hang the kill" {
-	with_hung_fs '"$WDRUN" -t 1 -k 300ms --cleanup="$PWD/mnt/file" \
+be_killed() {
+	mkdir kill && cd kill || return
+	late complete_with_hung_fs '"$WDRUN" -t LIMIT -k 300ms \
+			--cleanup="$PWD/mnt/file" \
 			bash -c "hang_fs; exec \"\$PROGRAMS/escape\" fork setsid stubborn"
 		echo "status $?"
 		kill -KILL $server'
-	await_ready
-	finish
 
 	grep -qx 'status 124' out
 	is_dead "$ready"
+}
+
+# At the same time, as each has to wait for bounds of 5 s.
+@test "a lock to clean up on a hung file system hangs neither the end nor the kill, nor keeps another lock" {
+	need_root
+	need unshare
+	end_by_itself 3>&- &
+	local other=$!
+	(be_killed)
+	wait "$other"
 	nobody_is_left
 }
 
@@ -39,7 +50,8 @@ load helper
 	with_hung_fs 'kill -USR1 "$server"
 		until grep -q hung server; do sleep 0.02; done
 		"$WDRUN" --lock="$PWD/mnt/other" touch ran &
-		sleep 0.3
+		until [ "/proc/$!/exe" -ef "$WDRUN" ] &&
+			grep -q "^State:.[SD]" "/proc/$!/status"; do sleep 0.02; done
 		kill -TERM $!
 		status=0
 		wait $! || status=$?
@@ -49,23 +61,6 @@ load helper
 
 	grep -qx 'status 143' out
 	[ ! -e ran ]
-}
-
-# Frozen, so that it does not even die of SIGKILL.
-freeze() {
-	freezer=/sys/fs/cgroup/freezer
-	[ -w "$freezer/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
-	freezer+=/wdrun-test-$$-$BATS_TEST_NUMBER
-	mkdir "$freezer"
-	echo "$1" >"$freezer/cgroup.procs"
-	echo FROZEN >"$freezer/freezer.state"
-	wait_until grep -q FROZEN "$freezer/freezer.state"
-}
-
-thaw() {
-	echo THAWED >"$freezer/freezer.state"
-	wait_until is_dead "$1"
-	wait_until rmdir "$freezer" 2>/dev/null
 }
 
 says() {
@@ -90,14 +85,15 @@ says() {
 }
 
 @test "what cannot be killed stays on record, and its lock where it is, until --reap" {
-	start "$WDRUN" --registry="$PWD/registry" -t 1 -k 100ms \
+	start "$WDRUN" --registry="$PWD/registry" -k 100ms \
 		--cleanup=pid.lock "$PROGRAMS/escape" fork setsid
 	await_ready
 	echo "$ready" >pid.lock
 	freeze "$ready"
 
+	kill -TERM "$started"
 	finish
-	[ "$status" -eq 124 ]
+	[ "$status" -eq 143 ]
 	is_alive "$ready"
 	[ -e pid.lock ]
 	"$WDRUN" --list --registry="$PWD/registry" | grep -q orphaned

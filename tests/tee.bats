@@ -260,10 +260,13 @@ opens_fifo() {
 	# Never as slow as to be given up.
 	bash -c 'until [ -e over ]; do sleep 0.3; head -c 4096; done' \
 		<fifo >/dev/null 3>&- 7>&- &
-	local reader=$!
-	start "$WDRUN" -t 500ms -k 300ms --tee=fifo sh -c '
-		"$PROGRAMS/pattern" write 2 60000; exec sleep 1000' 7>&-
-	finish
+	local reader=$! limit
+	for limit in 0.5 5 50; do # until it has written all before
+		complete "$WDRUN" -t $limit -k 300ms --tee=fifo sh -c '
+			"$PROGRAMS/pattern" write 2 60000; : >written
+			exec sleep 1000' 7>&-
+		[ ! -e written ] || break
+	done
 	: >over
 	wait "$reader"
 	exec 7>&-

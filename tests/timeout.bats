@@ -83,12 +83,39 @@ under() {
 
 # twin_by LAUNCHER... -- ARG...
 twin_by() {
+	run_both "$@"
+	alike "$@"
+}
+
+run_both() {
 	local -
 	set +T
 	under gnu "$@" &
 	under ours "$@"
 	wait "$!"
-	alike "$@"
+}
+
+# twin_late ARG...: as twin, where LIMIT in ARGs is a time that is to pass after
+# the command said `ready`: until both did.
+twin_late() {
+	local -
+	set +T
+	local limit
+	is_gnu
+	for limit in 0.2 2 20; do
+		run_both -- "${@//LIMIT/$limit}"
+		[[ $(<gnu.out) != ready* || $(<ours.out) != ready* ]] || break
+	done
+	alike "${@//LIMIT/$limit}"
+}
+
+# ours_late ARG...: the same of ours.
+ours_late() {
+	local limit
+	for limit in 0.2 2 20; do
+		ours "${@//LIMIT/$limit}"
+		[[ $output != ready* ]] || break
+	done
 }
 
 twin() {
@@ -129,8 +156,8 @@ all_are() {
 # --- as GNU's ----------------------------------------------------------------
 
 @test "timeout: the durations are those of GNU's, and so is what is none" {
-	printf '%s\n' 9 10.34 9.999999999 .5 5. +1 ' 1' 1s 2m 3h 1d 1e1s 2.34e+5d \
-		0x10 0x.8 0x1P4 0X1p-1 1E1 inf Infinity infs 1e400 0 0.0 0e9 0x0 \
+	printf '%s\n' 99 100.34 99.999999999 .5m 50. +100 ' 100' 90s 2m 3h 1d \
+		1e2s 2.34e+5d 0x100 0x.8h 0x1P8 0X1p-1h 1E2 inf Infinity infs 1e400 0 0.0 0e9 0x0 \
 		-0.0 999999999999999999999999999999 9223372036854775808d 0.5e1m |
 		twin_each -- {} true
 	all_are 0
@@ -138,7 +165,7 @@ all_are() {
 	printf '%s\n' '' . s -1 -inf nan never 1ms 1S 42D 1ss '1 ' '1 s' 1e 1ee 1e+ \
 		0x 0xs 1,5 1d0 invalid 1_0 --1 | twin_each -- {} true
 	all_are 125
-	twin_each --kill-after={} 1 true <<<invalid
+	twin_each --kill-after={} 100 true <<<invalid
 	all_are 125
 }
 
@@ -161,10 +188,11 @@ all_are() {
 @test "timeout: a timeout is 124, whatever the command makes of the signal" {
 	twin .1 sleep 1000
 	[ "$output" = "exit 124" ]
-	twin 0.3 bash -c 'trap "echo bye; exit 3" TERM; while :; do nap; done'
-	[ "$output" = $'bye\nexit 124' ]
-	twin 0.1 bash -c 'trap "" TERM; sleep 0.3; echo done'
-	[ "$output" = $'done\nexit 124' ]
+	twin_late LIMIT bash -c 'trap "echo bye; exit 3" TERM
+		echo ready; while :; do nap; done'
+	[ "$output" = $'ready\nbye\nexit 124' ]
+	twin_late LIMIT bash -c 'trap "" TERM; echo ready; sleep LIMIT; echo done'
+	[ "$output" = $'ready\ndone\nexit 124' ]
 	twin 0.1 sh -c 'kill -STOP $$'
 	[ "$output" = "exit 124" ]
 	[ -z "$stderr" ]
@@ -175,11 +203,12 @@ all_are() {
 	[ "$output" = "exit 143" ]
 	twin --preserve-status -s INT .1 sleep 1000
 	[ "$output" = "exit 130" ]
-	twin --preserve-status .3 bash -c 'trap "exit 3" TERM; while :; do nap; done'
-	[ "$output" = "exit 3" ]
-	twin --preserve-status 10 sh -c 'kill -TERM $$'
+	twin_late --preserve-status LIMIT bash -c 'trap "exit 3" TERM
+		echo ready; while :; do nap; done'
+	[ "$output" = $'ready\nexit 3' ]
+	twin --preserve-status 100 sh -c 'kill -TERM $$'
 	[ "$output" = "signal 15" ]
-	twin --preserve-status 10 sh -c 'exit 4'
+	twin --preserve-status 100 sh -c 'exit 4'
 	[ "$output" = "exit 4" ]
 }
 
@@ -188,8 +217,8 @@ all_are() {
 	[ "$output" = "signal 9" ]
 	twin --preserve-status -s9 .1 sleep 1000
 	[ "$output" = "signal 9" ]
-	twin -k .1 .1 bash -c 'trap "" TERM; sleep 1000'
-	[ "$output" = "signal 9" ]
+	twin_late -k .1 LIMIT bash -c 'trap "" TERM; echo ready; sleep 1000'
+	[ "$output" = $'ready\nsignal 9' ]
 	twin -s0 -k .1 .1 sleep 1000
 	[ "$output" = "signal 9" ]
 	twin --foreground -s0 -k .1 .1 sleep 1000
@@ -199,10 +228,10 @@ all_are() {
 }
 
 @test "timeout: without --kill-after, and with one of 0, the command is waited for" {
-	twin -k 0 .1 bash -c 'trap "" TERM; sleep .4; echo done'
-	[ "$output" = $'done\nexit 124' ]
-	twin -s 0 .1 sh -c 'sleep .4; echo done'
-	[ "$output" = $'done\nexit 124' ]
+	twin_late -k 0 LIMIT bash -c 'trap "" TERM; echo ready; sleep LIMIT; echo done'
+	[ "$output" = $'ready\ndone\nexit 124' ]
+	twin_late -s 0 LIMIT sh -c 'echo ready; sleep LIMIT; echo done'
+	[ "$output" = $'ready\ndone\nexit 124' ]
 	twin --kill-after=1000 .1 sleep 1000
 	[ "$output" = "exit 124" ]
 }
@@ -226,7 +255,7 @@ timeout: sending signal KILL to command 'sleep'" ]
 	twin -v .1 sleep 1000
 	[ "$stderr" = "timeout: sending signal TERM to command 'sleep'" ]
 	twin -v -s RTMIN+2 .1 sleep 1000
-	twin -v 10 true
+	twin -v 100 true
 	[ -z "$stderr" ]
 }
 
@@ -250,38 +279,38 @@ timeout: sending signal KILL to command 'sleep'" ]
 }
 
 @test "timeout: 126 is a command that cannot be executed, 127 one not found" {
-	twin 10 no_such_command
+	twin 100 no_such_command
 	[ "$output" = "exit 127" ]
 	[ "$stderr" = "timeout: failed to run command 'no_such_command': No such file or directory" ]
-	twin 10 ./no/such
-	twin 10 ''
+	twin 100 ./no/such
+	twin 100 ''
 	[ "$output" = "exit 127" ]
-	twin 10 .
-	twin 10 /
+	twin 100 .
+	twin 100 /
 	[ "$output" = "exit 126" ]
-	twin 10 /etc/passwd
+	twin 100 /etc/passwd
 	[ "$stderr" = "timeout: failed to run command '/etc/passwd': Permission denied" ]
-	twin 10 /etc/passwd/x
+	twin 100 /etc/passwd/x
 	[ "$output" = "exit 126" ]
 }
 
 @test "timeout: the command's own end reaches the caller: status, signal, core" {
 	local signal
-	printf '%s\n' 0 1 2 124 125 126 127 137 255 | twin_each 10 sh -c 'exit {}'
+	printf '%s\n' 0 1 2 124 125 126 127 137 255 | twin_each 100 sh -c 'exit {}'
 	grep -q '^124|124$' ours.out
 	for signal in 1 2 9 13 15; do
-		twin 10 sh -c "kill -$signal \$\$"
+		twin 100 sh -c "kill -$signal \$\$"
 		[ "$output" = "signal $signal" ]
 	done
-	twin 10 sh -c 'ulimit -c unlimited; kill -SEGV $$'
+	twin 100 sh -c 'ulimit -c unlimited; kill -SEGV $$'
 	[ "$output" = "signal 11" ]
 }
 
 @test "timeout: options end at DURATION, arguments and input reach the command" {
-	twin -- 10 printf '%s|' -k --help '' 'a b'
+	twin -- 100 printf '%s|' -k --help '' 'a b'
 	[ "$output" = '-k|--help||a b|exit 0' ]
-	twin 10 env -- sh -c 'cat; echo "$#"' -v x
-	twin --sig TERM --kill 5 --pres --fore 10 true
+	twin 100 env -- sh -c 'cat; echo "$#"' -v x
+	twin --sig TERM --kill 5 --pres --fore 100 true
 	[ "$output" = "exit 0" ]
 }
 
@@ -289,24 +318,24 @@ timeout: sending signal KILL to command 'sleep'" ]
 	local signal
 	for signal in HUP INT QUIT TERM; do
 		# Not sooner: bash ignores SIGQUIT.
-		twin -v 10 bash -c "ulimit -c 0; hit_when sleep $signal & exec sleep 1000"
+		twin -v 100 bash -c "ulimit -c 0; hit_when Name.*sleep $signal & exec sleep 1000"
 		[ "$output" = "signal $(kill -l $signal)" ]
 		[ "$stderr" = "timeout: sending signal $signal to command 'bash'" ]
 	done
-	twin 10 bash -c 'trap "echo got; exit 5" TERM; hit TERM
+	twin 100 bash -c 'trap "echo got; exit 5" TERM; hit TERM
 		while :; do nap; done'
 	[ "$output" = $'got\nexit 5' ]
-	twin 10 bash -c 'hit_when stopped TERM & kill -STOP $$'
+	twin 100 bash -c 'hit_when State.*stopped TERM & kill -STOP $$'
 	[ "$output" = "signal 15" ]
 }
 
 @test "timeout: a signal that the command outlives is no end, and the timeout stands" {
 	# As a daemon reads its configuration again.
-	twin 10 bash -c 'trap n=4 HUP; hit HUP; until ((n)); do nap; done; exit $n'
+	twin 100 bash -c 'trap n=4 HUP; hit HUP; until ((n)); do nap; done; exit $n'
 	[ "$output" = "exit 4" ]
-	twin -v 1 bash -c 'trap : INT; trap n=4 TERM; hit INT
+	twin_late -v LIMIT bash -c 'trap "echo ready" INT; trap n=4 TERM; hit INT
 		until ((n)); do nap; done; exit $n'
-	[ "$output" = "exit 124" ]
+	[ "$output" = $'ready\nexit 124' ]
 	[ "$stderr" = "timeout: sending signal INT to command 'bash'
 timeout: sending signal TERM to command 'bash'" ]
 }
@@ -334,7 +363,7 @@ timeout: sending signal KILL to command 'bash'" ]
 	[ "$output" = "exit 124" ]
 	twin_by "$PROGRAMS/launch" --block 14 -- .1 sleep 1000
 	[ "$output" = "exit 124" ]
-	twin_by "$PROGRAMS/launch" --ignore 17 -- 10 sh -c 'exit 7'
+	twin_by "$PROGRAMS/launch" --ignore 17 -- 100 sh -c 'exit 7'
 	[ "$output" = "exit 7" ]
 	twin_by "$PROGRAMS/launch" --ignore 17 -- .1 sleep 1000
 	[ "$output" = "exit 124" ]
@@ -360,7 +389,7 @@ timeout: sending signal KILL to command 'bash'" ]
 	local who
 	is_gnu
 	for who in gnu ours; do
-		under $who -- 10 "$PROGRAMS/escape" -x 3 fork
+		under $who -- 100 "$PROGRAMS/escape" -x 3 fork
 		[ "$(tail -n 1 $who.out)" = "exit 3" ]
 		await_ready $who.out
 		is_alive "$ready"
@@ -375,7 +404,7 @@ timeout: sending signal KILL to command 'bash'" ]
 	local steps
 	for steps in fork setsid 'setsid fork root closed' 'setsid stubborn' stopped; do
 		# shellcheck disable=SC2086
-		ours -k .2 .2 sh -c '"$@"; exec sleep 1000' sh \
+		ours_late -k .2 LIMIT sh -c '"$@"; exec sleep 1000' sh \
 			"$PROGRAMS/escape" -x 0 $steps
 		[ "$(tail -n 1 ours.out)" = "exit 124" ]
 		[ -z "$stderr" ]
@@ -384,7 +413,7 @@ timeout: sending signal KILL to command 'bash'" ]
 }
 
 @test "timeout: what a stopped command has left gets 5 s without --kill-after" {
-	ours -v .2 sh -c '"$@"; exec sleep 1000' sh \
+	ours_late -v LIMIT sh -c '"$@"; exec sleep 1000' sh \
 		"$PROGRAMS/escape" -x 0 setsid stubborn
 
 	[ "$(tail -n 1 ours.out)" = "exit 124" ]
@@ -406,8 +435,8 @@ timeout: sending signal KILL to what is left of command 'sh'" ]
 }
 
 @test "timeout: a signal to it reaches once what outlives the command" {
-	ours -v 100 bash -c 'bash -c "trap \"echo got\" TERM; >trapped
-			for i in {1..30}; do nap; done" &
+	ours -v 100 bash -c 'bash -c "trap \"echo got; n=1\" TERM; >trapped
+			until ((n)); do nap; done; for i in {1..20}; do nap; done" &
 		until [ -e trapped ]; do nap; done; hit TERM; exec sleep 1000'
 	[ "$output" = $'got\nsignal 15' ]
 	[ "$stderr" = "timeout: sending signal TERM to command 'bash'" ]
@@ -436,7 +465,7 @@ timeout: sending signal KILL to what is left of command 'sh'" ]
 
 @test "timeout: all signals but that of the timeout stay as they were" {
 	under ours "$PROGRAMS/launch" --ignore 1 --ignore 2 --ignore 15 -- \
-		10 grep SigIgn /proc/self/status
+		100 grep SigIgn /proc/self/status
 	[[ $(cat ours.out) == *0003$'\n'"exit 0" ]]
 }
 

@@ -58,8 +58,8 @@ load helper
 }
 
 @test "the timeout within the grace ends it with 0: its work was done" {
-	complete "$WDRUN" -u DONE --until-grace=60 -t 500ms sh -c '
-		echo DONE; sleep 1000'
+	complete_late "$WDRUN" -u DONE --until-grace=60 -t LIMIT sh -c '
+		echo DONE; echo ready 1; sleep 1000'
 
 	[ "$status" -eq 0 ]
 	[[ $stderr == *"complete"*"did not exit"*"stopping"* ]]
@@ -67,8 +67,8 @@ load helper
 }
 
 @test "after the text silence is no reason to stop" {
-	complete "$WDRUN" -u DONE --until-grace=60 -i 300ms sh -c '
-		echo DONE; sleep 1; exit 3'
+	complete_late "$WDRUN" -u DONE --until-grace=60 -i LIMIT sh -c '
+		echo DONE; echo ready 1; sleep "$0"; sleep 0.3; exit 3' LIMIT
 
 	[ "$status" -eq 3 ]
 	[ -z "$stderr" ]
@@ -206,9 +206,9 @@ found() {
 }
 
 @test "an agent that never prints its result is late" {
-	complete "$WDRUN" --pty -t 500ms -k 300ms \
-		-u '"type":"result","subtype":' sh -c 'echo work; sleep 1000'
+	complete_late "$WDRUN" --pty -t LIMIT -k 300ms \
+		-u '"type":"result","subtype":' sh -c 'echo ready 1; sleep 1000'
 
 	[ "$status" -eq 124 ]
-	[ "$output" = work ]
+	[ "$output" = 'ready 1' ]
 }

@@ -338,6 +338,7 @@ as_cron() {
 			'until wdrun --list | grep -q running; do sleep 0.05; done' \
 			'[ $$ -eq 1 ] && cd / && # where no path tells where this is' \
 			"$by" 'wait $!' 'echo "status $?"' \
+			'while pgrep -f wdrun; do sleep 0.05; done >/dev/null' \
 			'wdrun --list | grep -c orphaned' \
 			'wdrun --reap' 'pgrep -x sleep' >script
 		complete unshare --pid --fork --mount-proc bash <script

@@ -1,12 +1,14 @@
 /*
- * sigcount: prints `ready PID`, then `got N` for each signal N that comes, in
- * the order in which they come, and exits 7 after SIGTERM.
+ * sigcount [NUMBER]: prints `ready PID`, then `got N` for each signal N that
+ * comes, in the order in which they come, and exits 7 after SIGTERM, or after
+ * NUMBER signals.
  */
 #include "bounded.h"
 
 int
-main(void)
+main(int argc, char *argv[])
 {
+	int left = argc > 1 ? atoi(argv[1]) : -1;
 	sigset_t all;
 
 	bound_life();
@@ -20,7 +22,7 @@ main(void)
 		if (number == -1)
 			continue; /* EINTR: it was stopped and continued */
 		(void)dprintf(STDOUT_FILENO, "got %d\n", number);
-		if (number == SIGTERM)
+		if (number == SIGTERM || --left == 0)
 			return 7;
 	}
 }
