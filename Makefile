@@ -29,7 +29,7 @@ OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
 PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c)) \
 	$(patsubst tests/unit/%.c,build/tests/unit-%,$(wildcard tests/unit/*.c))
 FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
-SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep table scenario known fault tracer gated calls)
+SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep table scenario scenarios stage leftovers known fault tracer gated calls)
 SOAK_C   := $(patsubst %,tests/faults/%.c,soak soakrun amounts)
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
@@ -111,7 +111,7 @@ build/fuzz/%: tests/fuzz/%.c $(SOURCES) $(HEADERS)
 
 # Each system call of wdrun's goes wrong once, in each way. FAULTS=200 tries so
 # many of these cases, by chance, which SEED=… decides.
-faults: wdrun build/faults/sweep build/tests/litter
+faults: wdrun build/faults/sweep build/tests/litter build/tests/act
 	@tests/faults/run ./wdrun build/faults/sweep $(if $(FAULTS),-n $(FAULTS)) $(if $(SEED),-s $(SEED))
 
 # SOAK_RUNS (10000) runs, SOAK_AT_ONCE (500) side by side, some of them killed.
