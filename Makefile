@@ -30,7 +30,7 @@ ROOMS    := $(filter-out $(BUILD)/watchdog.o,$(OBJECTS))
 PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c))
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit-%,$(wildcard tests/unit/*.c))
 FUZZERS  := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
-SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep table scenario known fault tracer gated calls)
+SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep table scenario scenarios stage leftovers known fault tracer gated calls)
 SOAK_C   := $(patsubst %,tests/faults/%.c,soak soakrun amounts)
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
@@ -133,7 +133,7 @@ arm64:
 
 # Each system call of wdrun's goes wrong once, in each way. FAULTS=200 tries so
 # many of these cases, by chance, which SEED=… decides.
-faults: wdrun build/faults/sweep build/tests/litter
+faults: wdrun build/faults/sweep build/tests/litter build/tests/act
 	@tests/faults/run ./wdrun build/faults/sweep $(if $(FAULTS),-n $(FAULTS)) $(if $(SEED),-s $(SEED))
 
 # SOAK_RUNS (10000) runs, SOAK_AT_ONCE (500) side by side, some of them killed.

@@ -22,6 +22,7 @@ become_keyboard(const struct run *run)
 {
 	const struct output *const output = &run->output;
 	const struct keyboard keyboard = {
+		.parent = run->front,
 		.terminal_fd = output->keyboard_fd,
 		.master_fd = output->channels[0].in_fd,
 		.orders_fd = output->keyboard_orders_fd,
@@ -31,7 +32,7 @@ become_keyboard(const struct run *run)
 	int keep[] = { keyboard.terminal_fd, keyboard.master_fd,
 		       keyboard.orders_fd };
 
-	helper_follow(run->front, HELPER_GIVE_UP);
+	helper_follow(run->front, SIGCONT);
 	output_become_helper(run, keep, sizeof(keep) / sizeof(keep[0]));
 	keyboard_run(&keyboard);
 }

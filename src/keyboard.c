@@ -29,9 +29,7 @@ struct typing {
 
 static volatile sig_atomic_t is_to_give_up;
 
-/* For the handler. */
-static const struct keyboard *served;
-static pid_t parent;
+static const struct keyboard *served; /* for a handler */
 
 static void
 make_raw(const struct keyboard *keyboard)
@@ -78,18 +76,27 @@ keyboard_put_back(int fd, struct keyboard_page *page)
 	page->is_raw = false;
 }
 
-/*
- * A watcher that was killed when the other one had ended leaves nobody else to
- * put the terminal back. Here and now, as a read(2) whose byte another one took
- * would wait for the next. It calls what is async-signal-safe: tcgetattr(3),
- * tcsetattr(3), getppid(2), _exit(2).
- */
 static void
 note_give_up(int signal)
 {
 	(void)signal;
 	is_to_give_up = 1;
-	if (getppid() == parent)
+}
+
+/*
+ * The parent may be dead, and the other watcher have ended before: then nobody
+ * else is left to put the terminal back. Here and now, as a read(2) whose byte
+ * another one took would wait for the next. It calls what is async-signal-safe:
+ * tcgetattr(3), tcsetattr(3), getppid(2), _exit(2).
+ */
+static void
+look_after_parent(int signal)
+{
+	const pid_t parent = getppid();
+
+	(void)signal;
+	/* One in another PID namespace has no number here. */
+	if (parent == served->parent || parent == 0)
 		return;
 	keyboard_put_back(served->terminal_fd, served->page);
 	_exit(0);
@@ -165,11 +172,16 @@ go_on(const struct keyboard *keyboard, struct typing *typing)
 	};
 	const struct timespec interval = { .tv_nsec = BACKGROUND_INTERVAL };
 	const bool looks_again = !is_ours && keyboard->page->is_wanted;
+	sigset_t mask;
 	eventfd_t times;
 
-	/* A signal that comes a moment too early comes again. */
+	/* Open to the signal only in the one call that waits, so that it cannot
+	 * come a moment too early. */
+	(void)sigfillset(&mask);
+	(void)sigdelset(&mask, HELPER_GIVE_UP);
+	(void)sigdelset(&mask, SIGCONT);
 	if (ppoll(fds, sizeof(fds) / sizeof(fds[0]),
-	          looks_again ? &interval : NULL, NULL) == -1)
+	          looks_again ? &interval : NULL, &mask) == -1)
 		return;
 	if (fds[0].revents != 0)
 		(void)eventfd_read(keyboard->orders_fd, &times);
@@ -184,13 +196,15 @@ go_on(const struct keyboard *keyboard, struct typing *typing)
 _Noreturn void
 keyboard_run(const struct keyboard *keyboard)
 {
-	const struct sigaction action = { .sa_handler = note_give_up };
+	const struct sigaction give_up = { .sa_handler = note_give_up };
+	const struct sigaction look = { .sa_handler = look_after_parent,
+		                        .sa_flags = SA_RESTART };
 	struct typing typing = { .length = 0 };
 
 	served = keyboard;
-	parent = getppid();
-	(void)sigaction(HELPER_GIVE_UP, &action, NULL);
-	(void)signals_set_mask(~(UINT64_C(1) << (HELPER_GIVE_UP - 1)));
+	(void)sigaction(HELPER_GIVE_UP, &give_up, NULL);
+	(void)sigaction(SIGCONT, &look, NULL);
+	(void)signals_set_mask(~(UINT64_C(1) << (SIGCONT - 1)));
 	while (!is_to_give_up && !typing.is_over)
 		go_on(keyboard, &typing);
 	if (typing.is_over)

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 #include <termios.h>
 
 /*
@@ -22,6 +23,7 @@ struct keyboard_page {
 };
 
 struct keyboard {
+	pid_t parent;
 	int terminal_fd;
 	int master_fd;  /* does not block */
 	int orders_fd;  /* an eventfd: look at is_wanted again */
@@ -36,8 +38,8 @@ struct keyboard {
  */
 void keyboard_put_back(int fd, struct keyboard_page *page);
 
-/* Carries until the terminal is gone, or HELPER_GIVE_UP comes; from the kernel,
- * when the parent is dead, that ends it wherever it is. For a process of its
+/* Carries until the terminal is gone, HELPER_GIVE_UP comes, or SIGCONT, which
+ * reaches also who is stopped, when the parent is dead. For a process of its
  * own, in which all signals are blocked. */
 _Noreturn void keyboard_run(const struct keyboard *keyboard);
 

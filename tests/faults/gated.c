@@ -16,7 +16,7 @@ open_as(const char *file, int flags, int fd)
 
 /* Once GATE can be read, or has no writer any more. */
 static _Noreturn void
-execute(char *const argv[], int gate)
+execute(const struct program *program, int gate)
 {
 	const int flags = O_WRONLY | O_CREAT | O_APPEND;
 	sigset_t none;
@@ -24,17 +24,22 @@ execute(char *const argv[], int gate)
 
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	open_as("/dev/null", O_RDONLY, STDIN_FILENO);
-	open_as("out", flags, STDOUT_FILENO);
-	open_as("err", flags, STDERR_FILENO);
+	if (program->terminal_fd == -1) {
+		open_as("/dev/null", O_RDONLY, STDIN_FILENO);
+		open_as(program->output, flags, STDOUT_FILENO);
+	} else if (dup2(program->terminal_fd, STDIN_FILENO) == -1 ||
+	           dup2(program->terminal_fd, STDOUT_FILENO) == -1) {
+		give_up("terminal");
+	}
+	open_as(program->errors, flags, STDERR_FILENO);
 	if (read(gate, &byte, 1) == -1)
 		give_up("gate");
-	(void)execv(argv[0], argv);
-	give_up(argv[0]);
+	(void)execv(program->path, program->argv);
+	give_up(program->path);
 }
 
 pid_t
-gated_start(char *const argv[], int *gate)
+gated_start(const struct program *program, int *gate)
 {
 	int fds[2];
 
@@ -47,7 +52,7 @@ gated_start(char *const argv[], int *gate)
 		give_up("fork");
 	if (pid == 0) {
 		(void)close(fds[1]);
-		execute(argv, fds[0]);
+		execute(program, fds[0]);
 	}
 	(void)close(fds[0]);
 	*gate = fds[1];

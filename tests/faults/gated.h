@@ -3,9 +3,17 @@
 
 #include <sys/types.h>
 
-/* Forks a process that executes ARGV as soon as *GATE, a descriptor, is closed;
- * without a signal blocked, and with its output in the files "out" and "err".
- * Returns its PID. A failure ends this program. */
-pid_t gated_start(char *const argv[], int *gate);
+struct program {
+	const char *path;
+	char *const *argv;
+	int terminal_fd;    /* if not -1, its stdin and stdout */
+	const char *output; /* else the file that stdout goes to */
+	const char *errors; /* and stderr */
+};
+
+/* Forks a process that executes PROGRAM as soon as *GATE, a descriptor, is
+ * closed; without a signal blocked. Returns its PID. A failure ends this
+ * program. */
+pid_t gated_start(const struct program *program, int *gate);
 
 #endif

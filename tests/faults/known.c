@@ -1,10 +1,11 @@
 /*
  * What the sweep finds, and is not mended, or not yet: it is counted, but does
- * not fail. Each has its reason. A NULL stands for any; ROLE is the start of a
- * role's name, TEXT is in what is found.
+ * not fail. Each has its reason. A NULL stands for any; ROLE may lack the
+ * number of a helper, TEXT is in what is found.
  */
 #include "known.h"
 
+#include <ctype.h>
 #include <string.h>
 
 struct known {
@@ -20,6 +21,11 @@ static const struct known known[] = {
 	/* A process that it may not signal is alive, so this file stays. */
 	{ VERDICT_FILE, "supervisor-helper", "kill", "EPERM", "'./C'",
 	  "as it should be" },
+	/* To be mended: --reap says that all is done where it could not look
+	 * around, or read an entry, or see whether a watcher is dead. */
+	{ VERDICT_LEAK, "reaper", "open", NULL, NULL, "src/record.c" },
+	{ VERDICT_LEAK, "reaper", "read", NULL, NULL, "src/record.c" },
+	{ VERDICT_LEAK, "reaper", "stat", NULL, NULL, "src/record.c" },
 	{ VERDICT_COUNT, NULL, NULL, NULL, NULL, NULL }, /* the end */
 };
 
@@ -29,6 +35,16 @@ fits(const char *pattern, const char *text)
 	return pattern == NULL || strcmp(pattern, text) == 0;
 }
 
+static bool
+fits_role(const char *pattern, const char *role)
+{
+	const size_t length = strlen(pattern);
+
+	return strncmp(pattern, role, length) == 0 &&
+	       (role[length] == '\0' ||
+	        (role[length] == '-' && isdigit(role[length + 1])));
+}
+
 bool
 known_is(const struct fault *fault, enum verdict verdict, const char *what)
 {
@@ -36,7 +52,7 @@ known_is(const struct fault *fault, enum verdict verdict, const char *what)
 		return false;
 	for (const struct known *one = known; one->reason != NULL; one++) {
 		if (one->verdict == verdict &&
-		    strncmp(one->role, fault->role, strlen(one->role)) == 0 &&
+		    fits_role(one->role, fault->role) &&
 		    fits(one->call, call_of(fault->call)->name) &&
 		    fits(one->fault, fault_name(fault)) &&
 		    (one->text == NULL || strstr(what, one->text) != NULL))

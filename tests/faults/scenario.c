@@ -1,179 +1,53 @@
-/* The runs that faults come to, and what may be left of them. */
+/* One run with a fault in it, from the start until nothing of it is left. */
 #include "scenario.h"
 
-#include <dirent.h>
 #include <ftw.h>
-#include <stdarg.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "../programs/bounded.h"
 #include "../programs/processes.h"
 #include "../programs/trial.h"
-#include "known.h"
+#include "leftovers.h"
 
 /* All that wdrun waits for by itself ends after 5 s, two such waits can follow
  * one another, and this machine may be busy. */
-#define BOUND          (30000 * MILLISECOND)
-#define ARGUMENTS_MAX  32
-#define SAYS_MAX       4096
-#define STATUS_LOCKED  75
-#define STATUS_FAILED  125
-#define STATUS_NOT_RUN 126
+#define BOUND            (30000 * MILLISECOND)
+#define ARGUMENTS_MAX    32
+#define STATUS_FAILED    125
+#define STATUS_NOT_RUN   126
+#define STATUS_SOME_LEFT 1 /* of --reap */
+#define STATUS_NOTHING   1 /* of --cancel, for which there is nothing to do */
 
-#define ESTATE                                                                 \
-	"--lock=L", "--cleanup=C", "--cleanup=D", "--name=r", "--registry=R"
-#define OUTPUT   "--idle-timeout=60", "--tee=T", "--report=J"
-#define PATIENCE "--kill-after=20ms", "--idle-after-exit=10ms"
+/* --- the status ---------------------------------------------------------- */
 
-static const char *const all_options[] = { ESTATE, OUTPUT, PATIENCE,
-	                                   "--timeout=100ms", NULL };
-static const char *const exit_options[] = { ESTATE, OUTPUT, PATIENCE, NULL };
-static const char *const few_options[] = { PATIENCE, NULL };
-static const char *const for_ever[] = { NULL };
-static const char *const soon[] = { "20", "7", NULL };
-
-const struct scenario scenarios[] = {
-	{ "timeout", 124, all_options, for_ever, true },
-	{ "exit", 7, exit_options, soon, true },
-	{ "plain", 7, few_options, soon, false },
-};
-const size_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);
-
-/* --- findings ------------------------------------------------------------ */
-
-/* A case while it is looked at. */
-struct attempt {
-	const struct scenario *scenario;
-	const struct fault *fault;
-	struct trace *trace;
-	enum verdict verdict;
-};
-
-static void
-conclude(struct attempt *attempt, enum verdict verdict)
-{
-	if (verdict > attempt->verdict)
-		attempt->verdict = verdict;
-}
-
-__attribute__((format(printf, 3, 4))) static void
-find(struct attempt *attempt, enum verdict verdict, const char *format, ...)
-{
-	char case_name[CASE_NAME_MAX];
-	char what[TEXT_MAX];
-	char said[TEXT_MAX];
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(what, sizeof(what), format, arguments);
-	va_end(arguments);
-	if (known_is(attempt->fault, verdict, what)) {
-		conclude(attempt, VERDICT_KNOWN);
-		return;
-	}
-	conclude(attempt, verdict);
-	last_line("err", said);
-	fault_write(attempt->scenario, attempt->fault, case_name,
-	            sizeof(case_name));
-	dprintf(STDOUT_FILENO, "found: '%s': %s; said last: %s\n", case_name,
-	        what, said);
-}
-
-/* --- what is left -------------------------------------------------------- */
-
-/* Whether a message names the file NAME. */
+/* What is asked of wdrun about other runs than its own. */
 static bool
-is_told(const char *name)
+is_tool(const struct attempt *attempt)
 {
-	char says[SAYS_MAX] = "";
-	char file[TEXT_MAX];
-	const int fd = open("err", O_RDONLY | O_CLOEXEC);
-
-	if (fd != -1) {
-		(void)!read(fd, says, sizeof(says) - 1);
-		(void)close(fd);
-	}
-	(void)snprintf(file, sizeof(file), "/%s'", name);
-	return strstr(says, file) != NULL || strstr(says, "registry") != NULL;
+	return attempt->scenario->subject == SUBJECT_CANCEL ||
+	       attempt->scenario->subject == SUBJECT_REAP;
 }
 
 static bool
-may_be_left(const struct attempt *attempt, const char *name)
+is_root(const struct attempt *attempt, const char *role)
+{
+	return strcmp(role, attempt->trace->root) == 0;
+}
+
+/* Whether the one that was started can have been killed: it itself, or it does
+ * as the target did. */
+static bool
+can_be_killed(const struct attempt *attempt)
 {
 	const struct fault *fault = attempt->fault;
-	const bool is_command =
-	    strcmp(name, "C") == 0 || strcmp(name, "D") == 0;
 
-	if (strcmp(name, "out") == 0 || strcmp(name, "err") == 0 ||
-	    strcmp(name, "T") == 0 || strcmp(name, "R") == 0 ||
-	    strcmp(name, "J") == 0)
-		return true;
-	if (is_command)
-		return !attempt->scenario->is_registered;
-	/* Nobody was there to remove it; it is not held, and will be taken
-	 * over. */
-	return strcmp(name, "L") == 0 &&
-	       (fault->kind == FAULT_KILL_BOTH ||
-	        (fault->kind >= FAULT_KILL && !attempt->trace->had_supervisor));
-}
-
-static void
-check_directory(struct attempt *attempt, const char *path)
-{
-	const bool is_registry = strcmp(path, "R") == 0;
-	DIR *directory = opendir(path);
-	const struct dirent *file;
-
-	if (directory == NULL)
-		return;
-	while ((file = readdir(directory)) != NULL) {
-		const char *name = file->d_name;
-
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-		    (!is_registry && may_be_left(attempt, name)))
-			continue;
-		if (attempt->fault->kind == FAULT_ERROR && is_told(name))
-			conclude(attempt, VERDICT_TOLD);
-		else
-			find(attempt, VERDICT_FILE, "'%s/%s' is left", path,
-			     name);
-	}
-	(void)closedir(directory);
-}
-
-/* A process that got SIGKILL lives on for a moment. */
-static void
-check_lock(struct attempt *attempt)
-{
-	const int64_t deadline = now() + BOUND;
-
-	while (!lock_is_free("L")) {
-		if (now() > deadline) {
-			find(attempt, VERDICT_LOCK, "the lock is still held");
-			return;
-		}
-		(void)usleep(1000);
-	}
-}
-
-static bool
-is_watcher(const char *role)
-{
-	return strcmp(role, "front") == 0 || strcmp(role, "supervisor") == 0;
-}
-
-/* Whether the front can have been killed: it itself, or it does as the target
- * did. */
-static bool
-can_be_killed(const struct fault *fault)
-{
 	switch (fault->kind) {
 	case FAULT_NONE:
 	case FAULT_ERROR:
 		return false;
 	case FAULT_KILL:
-		return is_watcher(fault->role) ||
+		return is_root(attempt, fault->role) ||
+		       strcmp(fault->role, "supervisor") == 0 ||
 		       strcmp(fault->role, "target") == 0;
 	case FAULT_KILL_SOON:
 	case FAULT_KILL_BOTH:
@@ -182,13 +56,24 @@ can_be_killed(const struct fault *fault)
 	return false;
 }
 
-/* A command that writes where its relay has died gets SIGPIPE, and the front
- * ends as it did. */
 static bool
-is_cut_off(const struct fault *fault)
+is_of_relay(const struct attempt *attempt)
 {
-	return fault->kind == FAULT_KILL &&
-	       strncmp(fault->role, "front-helper", 12) == 0;
+	return strncmp(attempt->fault->role, "front-helper", 12) == 0;
+}
+
+/* A command that writes where its relay has died, or given up, gets SIGPIPE,
+ * one whose terminal is gone SIGHUP, and the front ends as it did. */
+static bool
+is_cut_off(const struct attempt *attempt)
+{
+	const int status = attempt->trace->status;
+	const bool has_relay_died =
+	    attempt->fault->kind == FAULT_KILL ||
+	    contains("err", "cannot read the command's");
+
+	return has_relay_died && is_of_relay(attempt) && WIFSIGNALED(status) &&
+	       (WTERMSIG(status) == SIGPIPE || WTERMSIG(status) == SIGHUP);
 }
 
 /* Whether there may be a reason for 125. A call that was interrupted is none,
@@ -200,7 +85,7 @@ can_fail(const struct attempt *attempt)
 	const struct trace *trace = attempt->trace;
 	const bool is_running =
 	    strcmp(fault->role, "supervisor") == 0 ||
-	    (strcmp(fault->role, "front") == 0 && trace->is_waiting &&
+	    (strcmp(fault->role, ROLE_FRONT) == 0 && trace->is_waiting &&
 	     fault->count > trace->early[fault->call]);
 
 	return fault->kind != FAULT_NONE &&
@@ -211,20 +96,22 @@ can_fail(const struct attempt *attempt)
 static void
 check_status(struct attempt *attempt)
 {
+	const struct scenario *scenario = attempt->scenario;
 	const struct fault *fault = attempt->fault;
 	const int status = attempt->trace->status;
-	const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-	const bool is_killed =
-	    WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	const int code = exit_code(attempt);
 
-	if (code == attempt->scenario->status)
+	if (code == scenario->status ||
+	    (code == scenario->other && code != 0 && is_of_relay(attempt)))
 		conclude(attempt, VERDICT_TRUE);
 	else if (code == STATUS_FAILED && can_fail(attempt))
 		conclude(attempt, VERDICT_FAILED);
-	else if (is_killed && can_be_killed(fault))
-		conclude(attempt, VERDICT_KILLED);
-	else if (is_cut_off(fault) && WIFSIGNALED(status) &&
-	         WTERMSIG(status) == SIGPIPE)
+	else if (code == STATUS_SOME_LEFT && can_fail(attempt) &&
+	         scenario->subject == SUBJECT_REAP)
+		conclude(attempt, VERDICT_FAILED);
+	else if ((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+	          can_be_killed(attempt)) ||
+	         is_cut_off(attempt))
 		conclude(attempt, VERDICT_KILLED);
 	else if (code == STATUS_NOT_RUN && fault->kind == FAULT_ERROR &&
 	         strcmp(call_of(fault->call)->name, "execve") == 0)
@@ -235,33 +122,143 @@ check_status(struct attempt *attempt)
 		     WIFEXITED(status) ? code : WTERMSIG(status));
 }
 
+/* --- who lives ----------------------------------------------------------- */
+
+/* The one that is let go may be dead where a watcher was killed, and has to be
+ * where wdrun failed. */
+static void
+check_survivor(struct attempt *attempt)
+{
+	const struct fault *fault = attempt->fault;
+	const struct trace *trace = attempt->trace;
+	const bool is_watcher = is_root(attempt, fault->role) ||
+	                        strcmp(fault->role, "supervisor") == 0;
+	const int code = exit_code(attempt);
+
+	if (fault->kind >= FAULT_KILL && is_watcher && trace->outlived <= 1)
+		return;
+	if (code == attempt->scenario->status && trace->outlived != 1)
+		find(attempt, VERDICT_LEAK, "%d were let go", trace->outlived);
+	if (code == STATUS_FAILED && trace->outlived != 0)
+		find(attempt, VERDICT_LEAK, "it failed, and %s lives",
+		     trace->outliver);
+}
+
+static void
+check_living(struct attempt *attempt)
+{
+	const struct fault *fault = attempt->fault;
+	const struct trace *trace = attempt->trace;
+	const bool is_killed =
+	    trace->is_met &&
+	    (fault->kind == FAULT_KILL_BOTH || fault->kind == FAULT_KILL_SOON ||
+	     (fault->kind == FAULT_KILL && is_root(attempt, fault->role)));
+
+	if (attempt->scenario->lets_go)
+		check_survivor(attempt);
+	else if (trace->outlived > 0 && !is_killed &&
+	         (!is_tool(attempt) || exit_code(attempt) == 0))
+		find(attempt, VERDICT_LEAK, "%d outlived it, one is %s",
+		     trace->outlived, trace->outliver);
+}
+
+static void
+end_survivors(void)
+{
+	pid_t pids[CHILDREN_MAX];
+	const int count = children_of(getpid(), pids);
+
+	for (int i = 0; i < count; i++)
+		(void)kill(pids[i], SIGKILL);
+}
+
 /* --- a case -------------------------------------------------------------- */
+
+static const char *
+root_of(const struct scenario *scenario)
+{
+	switch (scenario->subject) {
+	case SUBJECT_RUN:
+	case SUBJECT_TIMEOUT:
+		return ROLE_FRONT;
+	case SUBJECT_REFUSED:
+		return "refused";
+	case SUBJECT_CANCEL:
+		return "canceller";
+	case SUBJECT_REAP:
+		return "reaper";
+	}
+	return NULL;
+}
+
+static size_t
+add_all(const char *words[], size_t count, const char *const *more)
+{
+	for (; *more != NULL; more++) {
+		if (count == ARGUMENTS_MAX - 5)
+			give_up("too many arguments");
+		words[count++] = *more;
+	}
+	return count;
+}
 
 static void
 start(struct attempt *attempt)
 {
 	const struct scenario *scenario = attempt->scenario;
-	char program[TEXT_MAX];
-	const char *arguments[ARGUMENTS_MAX];
+	const bool is_timeout = scenario->subject == SUBJECT_TIMEOUT;
+	char path[TEXT_MAX];
+	const char *words[ARGUMENTS_MAX];
 	char *argv[ARGUMENTS_MAX];
 	size_t count = 0;
 
-	(void)snprintf(program, sizeof(program), "%s/litter",
-	               getenv("PROGRAMS"));
-	arguments[count++] = getenv("WDRUN");
-	for (const char *const *one = scenario->options; *one != NULL; one++)
-		arguments[count++] = *one;
+	words[count++] = is_timeout ? "timeout" : getenv("WDRUN");
+	count = add_all(words, count, scenario->arguments);
 	/* Who does not see that the front is gone waits for that. */
-	if (attempt->fault->kind == FAULT_KILL_SOON)
-		arguments[count++] = "--kill-after=100";
-	arguments[count++] = program;
-	arguments[count++] = "C";
-	arguments[count++] = "D";
-	for (const char *const *one = scenario->arguments; *one != NULL; one++)
-		arguments[count++] = *one;
-	arguments[count++] = NULL;
-	memcpy(argv, arguments, count * sizeof(arguments[0]));
-	trace_start(attempt->trace, argv);
+	if (attempt->fault->kind == FAULT_KILL_SOON) {
+		words[count++] = "-k";
+		words[count++] = "100";
+	}
+	if (scenario->operand != NULL)
+		words[count++] = scenario->operand;
+	if (scenario->command != NULL) {
+		(void)snprintf(path, sizeof(path), "%s/%s", getenv("PROGRAMS"),
+		               scenario->command[0]);
+		words[count++] = path;
+		count = add_all(words, count, &scenario->command[1]);
+	}
+	words[count++] = NULL;
+	memcpy(argv, words, count * sizeof(words[0]));
+	trace_start(
+	    attempt->trace,
+	    &(struct program){ .path = getenv("WDRUN"),
+	                       .argv = argv,
+	                       .terminal_fd = attempt->stage.terminal_fd,
+	                       .output = "out",
+	                       .errors = "err" });
+}
+
+/* Has wdrun do WHAT, without a fault. Returns whether its status is 0 or
+ * STATUS. */
+static bool
+ask(struct attempt *attempt, char *what, int status)
+{
+	struct trace *trace = attempt->trace;
+	char *argv[] = { getenv("WDRUN"), what, (char[]){ "--registry=R" },
+		         NULL };
+
+	trace_start_other(trace, &(struct program){ .path = argv[0],
+	                                            .argv = argv,
+	                                            .terminal_fd = -1,
+	                                            .output = "out",
+	                                            .errors = "err" });
+	if (!trace_await(trace, false, now() + BOUND)) {
+		find(attempt, VERDICT_HANG, "%s does not end", what);
+		return true;
+	}
+	return WIFEXITED(trace->other_status) &&
+	       (WEXITSTATUS(trace->other_status) == 0 ||
+	        WEXITSTATUS(trace->other_status) == status);
 }
 
 /* Twice, if need be: for a process that is dying at this moment, nothing can be
@@ -269,48 +266,75 @@ start(struct attempt *attempt)
 static void
 reap(struct attempt *attempt)
 {
-	char *argv[] = { getenv("WDRUN"), (char[]){ "--reap" },
-		         (char[]){ "--registry=R" }, NULL };
-	struct trace *trace = attempt->trace;
+	char what[] = "--reap";
 
-	for (int i = 0; i < 2; i++) {
-		trace_start_other(trace, argv);
-		if (!trace_await(trace, false, now() + BOUND)) {
-			find(attempt, VERDICT_HANG, "--reap does not end");
-			return;
-		}
-		if (trace->other_status == 0)
-			return;
-	}
-	find(attempt, VERDICT_STATUS, "the wait status of --reap is %#x",
-	     trace->other_status);
+	if (!ask(attempt, what, 0) && !ask(attempt, what, 0))
+		find(attempt, VERDICT_STATUS, "the wait status of %s is %#x",
+		     what, attempt->trace->other_status);
+}
+
+static void
+cancel(struct attempt *attempt)
+{
+	char what[] = "--cancel=r";
+
+	if (!ask(attempt, what, STATUS_NOTHING))
+		find(attempt, VERDICT_STATUS, "the wait status of %s is %#x",
+		     what, attempt->trace->other_status);
+}
+
+/* Whoever did not do it all, or was killed, has another do it. */
+static void
+do_again(struct attempt *attempt)
+{
+	if (attempt->fault->kind == FAULT_KILL_BOTH)
+		reap(attempt);
+	if (is_tool(attempt) &&
+	    (exit_code(attempt) != 0 || attempt->trace->outlived > 0))
+		(attempt->scenario->subject == SUBJECT_REAP ? reap
+		                                            : cancel)(attempt);
 }
 
 /* Runs it, until nothing of it is left. */
 static void
 run(struct attempt *attempt)
 {
-	const struct fault *fault = attempt->fault;
 	struct trace *trace = attempt->trace;
-	const bool is_front =
-	    fault->kind == FAULT_KILL_BOTH || fault->kind == FAULT_KILL_SOON ||
-	    (fault->kind == FAULT_KILL && strcmp(fault->role, "front") == 0);
 
 	start(attempt);
 	if (!trace_await(trace, false, now() + BOUND)) {
 		find(attempt, VERDICT_HANG, "it does not end");
+		stage_end(&attempt->stage);
 		trace_end(trace);
 		return;
 	}
-	if (trace->outlived > 0 && !(is_front && trace->is_met))
-		find(attempt, VERDICT_LEAK, "%d outlived it, one is %s",
-		     trace->outlived, trace->outliver);
-	if (fault->kind == FAULT_KILL_BOTH)
-		reap(attempt);
+	check_status(attempt);
+	check_living(attempt);
+	if (attempt->scenario->subject == SUBJECT_REFUSED &&
+	    !stage_is_held(&attempt->stage))
+		find(attempt, VERDICT_LOCK, "its holder has lost the lock");
+	if (attempt->scenario->lets_go) {
+		check_lock(attempt);
+		end_survivors();
+	}
+	do_again(attempt);
+	stage_end(&attempt->stage);
 	if (!trace_await(trace, true, now() + BOUND / 3)) {
 		find(attempt, VERDICT_LEAK, "processes are left");
 		trace_end(trace);
 	}
+}
+
+/* The run that was cancelled ends as it should, too. */
+static void
+check_staged(struct attempt *attempt)
+{
+	const int status = attempt->trace->staged_status;
+
+	if (attempt->stage.kind == STAGE_RUN &&
+	    !(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
+		find(attempt, VERDICT_STATUS, "the wait status of it is %#x",
+		     status);
 }
 
 static int
@@ -328,15 +352,20 @@ enum verdict
 scenario_try(const struct scenario *scenario, const struct fault *fault,
              struct trace *trace)
 {
-	struct attempt attempt = { scenario, fault, trace, VERDICT_NOT_MET };
+	struct attempt attempt = { .scenario = scenario,
+		                   .fault = fault,
+		                   .trace = trace,
+		                   .stage = stage_set(scenario->stage) };
 
 	trace->fault = *fault;
+	trace->root = root_of(scenario);
+	trace->stage = &attempt.stage;
 	run(&attempt);
-	if (attempt.verdict != VERDICT_HANG)
-		check_status(&attempt);
 	check_lock(&attempt);
-	check_directory(&attempt, ".");
-	check_directory(&attempt, "R");
+	check_files(&attempt);
+	check_staged(&attempt);
+	if (!stage_terminal_is_restored())
+		find(&attempt, VERDICT_LOST, "the terminal is not as it was");
 	if (nftw(".", remove_one, 8, FTW_DEPTH | FTW_PHYS) == -1)
 		give_up("nftw");
 	if (attempt.verdict < VERDICT_KNOWN && fault->kind != FAULT_NONE &&

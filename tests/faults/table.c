@@ -14,11 +14,11 @@ static const char *const verdict_names[VERDICT_COUNT] = {
 	[VERDICT_FAILED] = "125",    [VERDICT_KILLED] = "killed",
 	[VERDICT_TOLD] = "told",     [VERDICT_KNOWN] = "known",
 	[VERDICT_LEAK] = "LEAK",     [VERDICT_FILE] = "FILE",
-	[VERDICT_LOCK] = "LOCK",     [VERDICT_STATUS] = "STATUS",
-	[VERDICT_HANG] = "HANG",
+	[VERDICT_LOST] = "LOST",     [VERDICT_LOCK] = "LOCK",
+	[VERDICT_STATUS] = "STATUS", [VERDICT_HANG] = "HANG",
 };
 
-/* A system call and what happens to it, or all of them. */
+/* A system call and what happens to it, or all of a scenario's, or all. */
 struct row {
 	const char *call;
 	const char *fault;
@@ -44,6 +44,20 @@ count_in(struct row *row, const struct one_case *one)
 {
 	row->count++;
 	row->verdicts[one->verdict]++;
+}
+
+static void
+print_scenario(const struct scenario *scenario, const struct one_case cases[],
+               size_t case_count)
+{
+	struct row row = { .call = scenario->name, .fault = "" };
+
+	for (size_t i = 0; i < case_count; i++) {
+		if (cases[i].scenario == scenario)
+			count_in(&row, &cases[i]);
+	}
+	if (row.count > 0)
+		print_row(&row);
 }
 
 static int
@@ -87,6 +101,8 @@ table_print(const struct one_case cases[], size_t case_count)
 	printf("\n");
 	for (size_t i = 0; i < count; i++)
 		print_row(&rows[i]);
+	for (size_t i = 0; i < scenario_count; i++)
+		print_scenario(&scenarios[i], cases, case_count);
 	print_row(&sum);
 	for (int i = VERDICT_LEAK; i < VERDICT_COUNT; i++)
 		findings += sum.verdicts[i];

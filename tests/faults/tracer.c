@@ -84,15 +84,28 @@ add_role(struct trace *trace, pid_t pid)
 
 	if (trace->role_count > ROLES_MAX)
 		give_up("too many processes");
-	*role = (struct role){ .pid = pid, .is_traced = true, .call = -1 };
+	*role = (struct role){
+		.pid = pid,
+		.is_traced = true,
+		.call = -1,
+		.before = -1,
+	};
 	return role;
 }
 
+/* A watcher that waits for a lock forks a helper right after it has opened a
+ * signalfd, as none does at another time. */
 static void
 name_child(struct role *child, struct role *parent)
 {
+	if (parent->before == SYS_signalfd4) {
+		(void)snprintf(child->name, sizeof(child->name),
+		               "%.20s-lock-%d", parent->name,
+		               ++parent->lock_forks);
+		return;
+	}
 	parent->forks++;
-	if (strcmp(parent->name, "front") == 0 && parent->forks == 1)
+	if (strcmp(parent->name, ROLE_FRONT) == 0 && parent->forks == 1)
 		strcpy(child->name, "supervisor");
 	else if (strcmp(parent->name, "supervisor") == 0 && parent->forks == 1)
 		strcpy(child->name, "target");
@@ -143,6 +156,7 @@ have_fault(struct trace *trace, struct role *role)
 {
 	trace->is_met = true;
 	trace->had_supervisor = find_role(trace, "supervisor") != NULL;
+	stage_let_go(trace->stage); /* what comes next is not seen */
 
 	switch (trace->fault.kind) {
 	case FAULT_NONE:
@@ -160,15 +174,27 @@ have_fault(struct trace *trace, struct role *role)
 	case FAULT_KILL_BOTH:
 		/* The one that is stopped here comes last, so that neither
 		 * sees the other's death. */
-		if (strcmp(role->name, "front") == 0)
+		if (role == &trace->roles[0])
 			kill_role(trace, "supervisor");
 		else
-			kill_role(trace, "front");
+			kill_role(trace, trace->root);
 		(void)kill(role->pid, SIGKILL);
 		let_orphans_go(trace);
 		return false;
 	}
 	return true;
+}
+
+/* Whether fork(2), as the C libraries have it, makes this call. */
+static bool
+is_of_fork(long call)
+{
+#ifdef SYS_fork
+	if (call == SYS_fork)
+		return true;
+#endif
+	return call == SYS_clone || call == SYS_rt_sigprocmask ||
+	       call == SYS_gettid || call == SYS_set_robust_list;
 }
 
 static bool
@@ -178,6 +204,10 @@ enter_call(struct trace *trace, struct role *role, long call)
 		return true;
 	role->counts[call]++;
 	role->call = call;
+	if (!is_of_fork(call))
+		role->before = call;
+	if (call == SYS_ppoll && role == &trace->roles[0])
+		stage_let_go(trace->stage);
 	if (call == SYS_rt_sigtimedwait && !trace->is_waiting &&
 	    role == &trace->roles[0]) {
 		memcpy(trace->early, role->counts, sizeof(trace->early));
@@ -248,7 +278,7 @@ attend_stop(struct trace *trace, struct role *role, int status)
 		attend_fork(trace, role);
 		return;
 	case PTRACE_EVENT_EXEC:
-		if (strcmp(role->name, "front") == 0) {
+		if (role == &trace->roles[0]) {
 			go_on(trace, role, 0);
 			return;
 		}
@@ -284,6 +314,8 @@ note_death(struct trace *trace, pid_t pid, int status)
 		trace->other_status = status;
 		trace->other = 0;
 	}
+	if (pid == trace->stage->front)
+		trace->staged_status = status;
 	if (role == NULL)
 		return;
 	role->is_traced = false;
@@ -292,9 +324,15 @@ note_death(struct trace *trace, pid_t pid, int status)
 	trace->has_ended = true;
 	trace->status = status;
 	/* What it left is the child of this process, a subreaper, by now. */
-	trace->outlived = children_of(getpid(), pids);
-	if (trace->outlived > 0)
-		name_of(pids[0], trace->outliver);
+	const int count = children_of(getpid(), pids);
+
+	trace->outlived = 0;
+	for (int i = 0; i < count; i++) {
+		if (pids[i] == trace->stage->holder)
+			continue;
+		trace->outlived++;
+		name_of(pids[i], trace->outliver);
+	}
 }
 
 static bool
@@ -377,23 +415,24 @@ trace_end(struct trace *trace)
 }
 
 void
-trace_start(struct trace *trace, char *const argv[])
+trace_start(struct trace *trace, const struct program *program)
 {
 	int gate;
-	const pid_t pid = gated_start(argv, &gate);
+	const pid_t pid = gated_start(program, &gate);
 
 	if (ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) == -1)
 		give_up("ptrace");
 	(void)close(gate);
-	strcpy(add_role(trace, pid)->name, "front");
+	strcpy(add_role(trace, pid)->name, trace->root);
 	trace->other_status = -1;
+	trace->staged_status = -1;
 }
 
 void
-trace_start_other(struct trace *trace, char *const argv[])
+trace_start_other(struct trace *trace, const struct program *program)
 {
 	int gate;
 
-	trace->other = gated_start(argv, &gate);
+	trace->other = gated_start(program, &gate);
 	(void)close(gate);
 }

@@ -16,6 +16,8 @@
 #include <sys/types.h>
 
 #include "calls.h"
+#include "gated.h"
+#include "stage.h"
 
 #define ROLES_MAX     24
 #define ROLE_NAME_MAX 40
@@ -38,14 +40,19 @@ struct fault {
 	int error;
 };
 
+#define ROLE_FRONT "front"
+
 /* A process of wdrun's. */
 struct role {
 	char name[ROLE_NAME_MAX]; /* "front", "supervisor", "target",
-	                             "front-helper-1"… in the order of forks */
+	                             "front-helper-1"… in the order of forks,
+	                             and "front-lock-1"… */
 	pid_t pid;
 	int forks;
+	int lock_forks;
 	uint16_t counts[CALLS_MAX];
 	long call;       /* the last one */
+	long before;     /* and the last one that forks nothing */
 	bool is_stopped; /* it was there before its parent told of it */
 	bool is_failing; /* its call is to return an error */
 	bool is_traced;
@@ -53,6 +60,9 @@ struct role {
 
 struct trace {
 	struct fault fault;
+	const char *root; /* the name of the first role: ROLE_FRONT, if a
+	                     supervisor is to come of it */
+	struct stage *stage;
 	bool is_verbose; /* each call is printed */
 	struct role roles[ROLES_MAX];
 	int role_count;
@@ -62,18 +72,20 @@ struct trace {
 	int status;                /* its, as of wait(2) */
 	uint16_t early[CALLS_MAX]; /* its calls until it waits, */
 	bool is_waiting;           /* which it does, or did */
-	int outlived;      /* processes that lived on when it had ended, */
+	int outlived;      /* processes that lived on when it had ended, but
+	                      for the stage's holder, */
 	char outliver[32]; /* and one of these */
+	int staged_status; /* of the stage's front, if not -1 */
 	int other_status;  /* of OTHER, if not -1 */
 	pid_t other;       /* another child, which is waited for */
 };
 
-/* Starts ARGV with its output in the files "out" and "err". Each process that
- * has one of these is to have SIGCHLD blocked, and to be a subreaper. */
-void trace_start(struct trace *trace, char *const argv[]);
+/* Starts PROGRAM, which is wdrun, once TRACE->root and TRACE->stage are set.
+ * Each process that has one of these is to be prepared by stage_prepare(). */
+void trace_start(struct trace *trace, const struct program *program);
 
 /* Starts it without a trace, as TRACE->other. */
-void trace_start_other(struct trace *trace, char *const argv[]);
+void trace_start_other(struct trace *trace, const struct program *program);
 
 /* Goes on until nothing is traced any more and TRACE->other has ended, or where
  * ALL, until this process has no child left. Returns false where that is not so
