@@ -18,7 +18,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 # Static, at a fixed address, in two segments: each page and mapping less is
 # less to make at exec and to copy at fork, which is most of what a run costs.
 ifneq (,$(findstring musl,$(CC)))
-PLACING := -flto -fno-pie -fno-asynchronous-unwind-tables
+PLACING := -flto -fno-pie -fno-asynchronous-unwind-tables -fno-inline-functions-called-once
 LINKING := -flto -flto-partition=one -static -no-pie -Wl,-z,norelro -Wl,-z,noseparate-code \
 	-Wl,--build-id=none -Wl,--gc-sections
 endif
