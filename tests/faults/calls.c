@@ -89,6 +89,7 @@ static const struct call calls[CALLS_MAX] = {
 	CALL(readv, EINTR, EIO),
 	CALL(renameat, EIO, ENOSPC),
 	CALL(renameat2, EIO, ENOSPC),
+	CALL(rseq, 0),
 	CALL(rt_sigaction, 0),
 	CALL(rt_sigpending, 0),
 	CALL(rt_sigprocmask, 0),
