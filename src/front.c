@@ -41,13 +41,15 @@ relay(const struct run *run, int signal, pid_t sender)
 static void
 stop(struct run *run, int signal)
 {
+	const bool is_terminals = signal_is_terminal_stop(signal);
+
 	console_release(run);
-	signal_stop_by(signal);
+	signal_stop_by(is_terminals ? signal : SIGTSTP);
 	console_take(run);
 	/* The SIGCONT that ended the stop is pending, and will be passed on.
-	 * If there is none, we are in an orphaned process group, which is not
-	 * stopped: then the tree must go on too. */
-	if (!signal_is_pending(SIGCONT))
+	 * If there is none, we are in an orphaned process group, which no
+	 * terminal stops: then the tree must go on too, but for a SIGSTOP. */
+	if (is_terminals && !signal_is_pending(SIGCONT))
 		relay(run, SIGCONT, run->front);
 }
 

@@ -83,8 +83,7 @@ jobcontrol_follow(struct run *run, int64_t now)
 			pause_clocks(run, now);
 		run->front_stopped = true;
 		run->clocks.wake = NEVER;
-		signal_front(run, SIGNAL_TO_STOP,
-		             is_terminals ? info.si_status : SIGTSTP);
+		signal_front(run, SIGNAL_TO_STOP, info.si_status);
 	}
 }
 

@@ -330,3 +330,11 @@ is_stopped_or_dead() {
 
 	[ "$status" -eq 124 ]
 }
+
+@test "a command that stops itself where no shell would continue it stays stopped" {
+	complete_late setsid -w "$WDRUN" -f -t LIMIT -k 200ms sh -c \
+		'echo "ready $$"; kill -STOP $$; echo never'
+
+	[ "$status" -eq 124 ]
+	[ "$output" = "ready $ready" ]
+}

@@ -32,3 +32,7 @@ load helper
 @test "text is put together as printf(3) does it" {
 	"$PROGRAMS/unit-text"
 }
+
+@test "a command line without even a name is refused" {
+	"$PROGRAMS/unit-options"
+}
