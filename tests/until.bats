@@ -78,13 +78,7 @@ load helper
 	complete "$WDRUN" -u DONE --until-grace=0 sh -c 'echo DONE; sleep 1000'
 	[ "$status" -eq 0 ]
 
-	start "$WDRUN" -u ready --until-grace=never "$PROGRAMS/sigcount"
-	await_ready
-	kill -USR1 "$started"
-	wait_until grep -qx 'got 10' out
-	kill -TERM "$started"
-	finish
-	[ "$status" -eq 7 ]
+	goes_on -u ready --until-grace=never
 }
 
 @test "the grace runs from the first match, and what is printed in it comes through" {
