@@ -523,7 +523,7 @@ usable_again() {
 }
 
 @test "at the terminal escapees die by a timeout as well" {
-	enter_late said 'wdrun -t LIMIT -k 300ms sh -c '\''escape -x 0 fork setsid stubborn | tee said; sleep 1000'\''; echo "status=$?"'
+	enter_late said 'wdrun -t LIMIT -k 300ms sh -c '\''escape -x 0 fork setsid stubborn >new; mv new said; sleep 1000'\''; echo "status=$?"'
 	ready=$(sed -n 's/^ready //p' said)
 
 	wait_until shows '^status=124$'
