@@ -124,7 +124,7 @@ teardown() {
 }
 
 @test "a command that ignores SIGPIPE is hung up when its reader has gone" {
-	complete bash -c '"$WDRUN" --pty -t 30 "$PROGRAMS/launch" \
+	complete bash -c '"$WDRUN" --pty -t 200 "$PROGRAMS/launch" \
 			--ignore PIPE yes | head -n 1
 		echo "${PIPESTATUS[*]}"'
 

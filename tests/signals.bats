@@ -234,7 +234,7 @@ end_in_order() {
 
 @test "a blocked signal that was pending at the start is pending for the command" {
 	# bash, as dash unblocks every signal when it waits for a child.
-	complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 20 bash -c '
+	complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 200 bash -c '
 		until grep -qE "^S[ih][gd]Pnd:.*[2367abef]..$" /proc/$$/status
 		do sleep 0.05; done; echo pending'
 
