@@ -91,3 +91,22 @@ usable() {
 	wait_until shows '^usable42$'
 	screen | grep -qF 'echo usable$((40 + 2))'
 }
+
+# Makes the script note_sizes, which writes its window's size into the file size
+# whenever that changes. (Not with a `read -t` in the loop: where its time is
+# over while a trap runs, bash never runs that trap again.)
+note_sizes() {
+	cat >note_sizes <<-'END'
+		trap 'stty size </dev/tty >size' WINCH
+		echo "ready $$"
+		while :; do sleep 0.05; done
+	END
+}
+
+# interrupted_unless CONDITION: Ctrl-C once more where CONDITION is not true yet.
+# bash goes on where it hits a child of its that is about to exit by itself.
+interrupted_unless() {
+	"$@" && return
+	press C-c
+	return 1
+}

@@ -267,19 +267,6 @@ restored() {
 	cmp own third
 }
 
-# Where it runs: it writes its window's size into a file, whenever that changes.
-# Ctrl-C finds it without a child, as bash outlives the one that hits a child
-# which is about to exit.
-note_sizes() {
-	mkfifo fifo
-	cat >note_sizes <<-'END'
-		exec 9<>fifo
-		trap 'new=$(stty size </dev/tty); echo "$new" >size' WINCH
-		echo "ready $$"
-		while :; do read -rt 0.05 -u 9; done
-	END
-}
-
 @test "the command notices that the window's size has changed" {
 	at_prompt
 	note_sizes
@@ -288,8 +275,7 @@ note_sizes() {
 	tmux -S socket resize-window -x 90 -y 35
 
 	wait_until grep -qsx '35 90' size
-	press C-c
-	wait_until no_wdrun
+	wait_until interrupted_unless no_wdrun
 	usable
 }
 
@@ -301,8 +287,7 @@ note_sizes() {
 	tmux -S socket resize-window -x 91 -y 33
 
 	wait_until grep -qsx '33 91' size
-	press C-c
-	wait_until no_wdrun
+	wait_until interrupted_unless no_wdrun
 	usable
 }
 

@@ -394,16 +394,13 @@ is_stopped_or_dead() {
 }
 
 @test "the window's size is that of the terminal, and its change is noticed" {
-	mkfifo fifo
-	# Without a child where Ctrl-C hits it: bash outlives that of one which is
-	# about to exit.
-	enter 'wdrun bash -c '\''exec 9<>fifo; trap "new=\$(stty size); echo \$new >size" WINCH; echo "ready $$"; while :; do read -rt 0.05 -u 9; done'\'
+	note_sizes
+	enter 'wdrun bash note_sizes'
 	wait_until shows '^ready [0-9]+$'
 	tmux -S socket resize-window -x 90 -y 35
 
 	wait_until grep -qsx '35 90' size
-	press C-c
-	wait_until no one_front
+	wait_until interrupted_unless no one_front
 	usable
 }
 
