@@ -17,8 +17,8 @@ setup() {
 	ln -s /usr/bin/timeout gnu/timeout
 	# For bash as the command, without a child that a signal could hit: nap
 	# waits a moment (not a short one: where it ends while a trap runs, bash
-	# never runs that trap again), and hit sends timeout a signal. GNU's is not ready for
-	# one before it sleeps.
+	# never runs that trap again), and hit sends timeout a signal. GNU's is not
+	# ready for one before it sleeps.
 	cat >tools <<-'EOF_'
 		exec 9<> <(:)
 		nap() { read -rt 0.1 -u 9; }
