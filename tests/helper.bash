@@ -301,6 +301,19 @@ late() {
 	return 1
 }
 
+# goes_on OPTION...: with these a run has no bound: when it has had the time to
+# look at its clocks, it still runs, until it is told to end.
+goes_on() {
+	start "$WDRUN" "$@" "$PROGRAMS/sigcount"
+	await_ready
+	kill -USR1 "$started"
+	wait_until grep -qx 'got 10' out
+	kill -TERM "$started"
+	finish
+
+	[ "$status" -eq 7 ]
+}
+
 # Waits until the program says `ready PID`. Sets ready to that PID.
 await_ready() {
 	local -

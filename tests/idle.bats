@@ -65,14 +65,7 @@ load relays
 @test "no bound on silence: 0, never, and no option" {
 	local bound
 	for bound in --idle-timeout=0 --idle-timeout=never --until=nothing; do
-		start "$WDRUN" "$bound" "$PROGRAMS/sigcount"
-		await_ready
-		kill -USR1 "$started"
-		wait_until grep -qx 'got 10' out
-		kill -TERM "$started"
-		finish
-
-		[ "$status" -eq 7 ]
+		goes_on "$bound"
 	done
 }
 

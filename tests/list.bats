@@ -347,13 +347,14 @@ pane_is() {
 is_refused() {
 	list
 	[ "$status" -eq 0 ]
-	[[ $output == *" healthy "* ]]
-	[ "$(wc -l <out)" -eq 2 ]
+	[[ $output == ID\ *COMMAND$'\n'*" healthy "* ]]
+	[[ $output != *$'\n'*$'\n'* ]]
 	[ "$stderr" = "wdrun: registry: '${3-$1}' cannot be used: $2" ]
 	[ -e "$WDRUN_REGISTRY/$1" ] || [ -L "$WDRUN_REGISTRY/$1" ]
 
 	list --json
-	[ "$(jq 'map(.name) == ["healthy"]' out)" = true ]
+	[[ $output == $'[\n{"id":'*'"name":"healthy",'*$'}\n]' ]]
+	[[ $output != *$'\n'*$'\n'*$'\n'* ]]
 	rm -rf "${WDRUN_REGISTRY:?}/$1"
 }
 
@@ -413,8 +414,7 @@ is_no_registry() {
 	list --registry="$1"
 	[ "$status" -eq 125 ]
 	[ -z "$output" ]
-	[[ $stderr == "wdrun: registry '"*"$2"* ]]
-	[ "$(wc -l <err)" -eq 1 ]
+	[[ $stderr == "wdrun: registry '"*"$2"* && $stderr != *$'\n'* ]]
 
 	complete "$WDRUN" --registry="$1" -- touch has-run
 	[ "$status" -eq 125 ]

@@ -13,23 +13,13 @@ load locks
 setup() {
 	common_setup
 	# What runs under a lock: it is inside from `enter` to `leave`.
-	cat >inside <<-'END'
-		#!/bin/sh
-		echo "enter $$" >>log
-		for i in 1 2 3 4 5 6 7 8 9; do : >>log; done
-		echo "leave $$" >>log
-	END
+	printf '%s\n' '#!/bin/sh' 'echo "enter $$" >>log' \
+		'for i in 1 2 3 4 5 6 7 8 9; do : >>log; done' \
+		'echo "leave $$" >>log' >inside
 	# The plain idiom. Then what the arguments say, with the lock held.
-	cat >script <<-'END'
-		#!/bin/bash
-		if [ -f lock ] && kill -0 "$(cat lock)"; then
-			echo "held by $(cat lock)"
-			exit 11
-		fi
-		echo $$ >lock
-		echo "ready $$"
-		eval "$@"
-	END
+	printf '%s\n' '#!/bin/bash' 'if [ -f lock ] && kill -0 "$(cat lock)"; then' \
+		'echo "held by $(cat lock)"' 'exit 11' 'fi' \
+		'echo $$ >lock' 'echo "ready $$"' 'eval "$@"' >script
 	chmod +x inside script
 }
 
@@ -41,9 +31,10 @@ contend() {
 
 # The run that was started had the lock, and nobody else has it now.
 got_it() {
+	local lines
 	[ "$status" -eq 0 ]
-	alternates
-	[ "$(wc -l <log)" -eq 2 ]
+	mapfile -t lines <log
+	[ "${lines[*]}" = "enter ${lines[0]#enter } leave ${lines[0]#enter }" ]
 	[ ! -e lock ]
 }
 

@@ -277,7 +277,7 @@ partner_of() {
 }
 
 @test "-- ends the options, and only the first one does" {
-	complete "$WDRUN" -t 5 -- echo -- -t 7
+	complete "$WDRUN" -t 100 -- echo -- -t 7
 	[ "$output" = "-- -t 7" ]
 
 	printf '#!/bin/sh\necho dashed\n' >-dashed

@@ -30,7 +30,12 @@ mourn() {
 }
 
 new_id() {
-	echo "${dead% *}-$(printf '%x' "$(date +%s%N)")"
+	printf '%d-%x\n' "${dead% *}" "$(moment)"
+}
+
+# Now, in nanoseconds after the epoch.
+moment() {
+	echo "${EPOCHREALTIME//[!0-9]/}000"
 }
 
 # forge [KEY=VALUE]...: puts a run on record, as one whose watchers are dead if
@@ -45,7 +50,7 @@ forge() {
 		[pidns]=$(stat -Lc %i /proc/self/ns/pid)
 		[front]=$dead [supervisor]=$dead [target]=$dead
 		[session]=own [started]=1000000000
-		[epoch]=$(date +%s%N) [timeout]=never
+		[epoch]=$(moment) [timeout]=never
 		[kill-after]=5000000000 [directory]=$PWD [arg]=sleep
 	)
 	is[id]=$(new_id)

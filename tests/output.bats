@@ -134,7 +134,7 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 @test "yes | head -1 ends yes by SIGPIPE, whatever looks at the output" {
 	local option
 	for option in -i60 --tee=/dev/null --until=nothing --pty; do
-		complete bash -c '"$WDRUN" -t 20 "$0" yes | head -n 1
+		complete bash -c '"$WDRUN" -t 200 "$0" yes | head -n 1
 			echo "${PIPESTATUS[*]}"' "$option"
 
 		echo "$option"
@@ -144,7 +144,7 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 }
 
 @test "a command that ignores SIGPIPE gets an error instead" {
-	complete bash -c '"$WDRUN" -i 60 -t 20 "$PROGRAMS/launch" \
+	complete bash -c '"$WDRUN" -i 60 -t 200 "$PROGRAMS/launch" \
 			--ignore PIPE yes | head -n 1
 		echo "${PIPESTATUS[*]}"'
 

@@ -42,14 +42,22 @@ press() {
 	tmux -S socket send-keys "$@"
 }
 
-screen() {
+# Sets rows, to the lines of the screen without the blanks at their ends.
+read_screen() {
 	local -
 	set +T
-	local text line
+	local text row
 	text=$(tmux -S socket capture-pane -p -J)
-	while IFS= read -r line; do
-		printf '%s\n' "${line%"${line##*[! ]}"}"
-	done <<<"$text"
+	mapfile -t rows <<<"$text"
+	for row in "${!rows[@]}"; do
+		rows[row]=${rows[row]%"${rows[row]##*[! ]}"}
+	done
+}
+
+screen() {
+	local rows
+	read_screen
+	printf '%s\n' "${rows[@]}"
 }
 
 # shows REGEX: a line of the screen matches. The typed line is on it as well, so
@@ -57,12 +65,24 @@ screen() {
 shows() {
 	local -
 	set +T
-	local text line
-	text=$(tmux -S socket capture-pane -p -J)
-	while IFS= read -r line; do
-		[[ ! ${line%"${line##*[! ]}"} =~ $1 ]] || return 0
-	done <<<"$text"
+	local rows row
+	read_screen
+	for row in "${rows[@]}"; do
+		[[ ! $row =~ $1 ]] || return 0
+	done
 	return 1
+}
+
+# Waits until the screen shows `ready PID`. Sets ready to that PID.
+see_ready() {
+	wait_until shows '^ready ([0-9]+)$'
+	ready=${BASH_REMATCH[1]}
+}
+
+# wipe REGEX: clears the screen, until nothing on it matches.
+wipe() {
+	enter clear
+	wait_until no shows "$1"
 }
 
 # At the prompt, and the terminal echoes, and reads lines: it is usable.
@@ -70,4 +90,23 @@ usable() {
 	enter 'echo usable$((40 + 2))'
 	wait_until shows '^usable42$'
 	screen | grep -qF 'echo usable$((40 + 2))'
+}
+
+# Makes the script note_sizes, which writes its window's size into the file size
+# whenever that changes. (Not with a `read -t` in the loop: where its time is
+# over while a trap runs, bash never runs that trap again.)
+note_sizes() {
+	cat >note_sizes <<-'END'
+		trap 'stty size </dev/tty >size' WINCH
+		echo "ready $$"
+		while :; do sleep 0.05; done
+	END
+}
+
+# interrupted_unless CONDITION: Ctrl-C once more where CONDITION is not true yet.
+# bash goes on where it hits a child of its that is about to exit by itself.
+interrupted_unless() {
+	"$@" && return
+	press C-c
+	return 1
 }

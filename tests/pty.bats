@@ -124,7 +124,7 @@ teardown() {
 }
 
 @test "a command that ignores SIGPIPE is hung up when its reader has gone" {
-	complete bash -c '"$WDRUN" --pty -t 30 "$PROGRAMS/launch" \
+	complete bash -c '"$WDRUN" --pty -t 200 "$PROGRAMS/launch" \
 			--ignore PIPE yes | head -n 1
 		echo "${PIPESTATUS[*]}"'
 
@@ -244,8 +244,7 @@ run_script() {
 # start_raw_script LINE...: a run that is to be ended in some way; then LINEs.
 start_raw_script() {
 	run_script "wdrun --pty -k 300ms sh -c 'echo \"ready \$\$\"; exec sleep 1000'" "$@"
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 	wait_until is_raw
 	wait_until one_front
 	supervisor=$(supervisor_of "$front")
@@ -268,19 +267,6 @@ restored() {
 	cmp own third
 }
 
-# Where it runs: it writes its window's size into a file, whenever that changes.
-# Ctrl-C finds it without a child, as bash outlives the one that hits a child
-# which is about to exit.
-note_sizes() {
-	mkfifo fifo
-	cat >note_sizes <<-'END'
-		exec 9<>fifo
-		trap 'new=$(stty size </dev/tty); echo "$new" >size' WINCH
-		echo "ready $$"
-		while :; do read -rt 0.05 -u 9; done
-	END
-}
-
 @test "the command notices that the window's size has changed" {
 	at_prompt
 	note_sizes
@@ -289,8 +275,7 @@ note_sizes() {
 	tmux -S socket resize-window -x 90 -y 35
 
 	wait_until grep -qsx '35 90' size
-	press C-c
-	wait_until no_wdrun
+	wait_until interrupted_unless no_wdrun
 	usable
 }
 
@@ -302,8 +287,7 @@ note_sizes() {
 	tmux -S socket resize-window -x 91 -y 33
 
 	wait_until grep -qsx '33 91' size
-	press C-c
-	wait_until no_wdrun
+	wait_until interrupted_unless no_wdrun
 	usable
 }
 
@@ -468,8 +452,7 @@ note_sizes() {
 @test "a stop gives the terminal back, fg takes it again" {
 	at_prompt
 	enter 'wdrun --pty repl; echo "status=$?"'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 	wait_until is_raw
 	wait_until one_front
 
@@ -682,8 +665,7 @@ end_background() {
 	press i
 	enter 'second'
 	press Escape
-	enter ':set lines?'
-	wait_until shows 'lines=20$'
+	wait_until has_lines 20
 	enter ':wq'
 
 	wait_until grep -qx second file
@@ -691,11 +673,16 @@ end_background() {
 	usable
 }
 
+# vi says that its window has so many: now, or when it has heard of the change.
+has_lines() {
+	enter ':set lines?'
+	shows "lines=$1\$"
+}
+
 @test "Ctrl-C and Ctrl-Z work with a bound on silence" {
 	at_prompt
 	enter 'wdrun -i 60 repl; echo "status=$?"'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 	press C-c
 	wait_until shows 'interrupted 1$'
 	press C-z
@@ -714,9 +701,9 @@ end_background() {
 	local limit
 	at_prompt
 	for limit in 700ms 5s 30s; do # until it is stopped before
-		enter "clear; wdrun -i $limit repl"
-		wait_until shows '^ready [0-9]+$'
-		ready=$(screen | sed -n 's/^ready //p')
+		wipe '^ready'
+		enter "wdrun -i $limit repl"
+		see_ready
 		press C-z
 		wait_until is_stopped_or_dead "$ready"
 		! is_stopped "$ready" || break
@@ -756,8 +743,7 @@ is_stopped_or_dead() {
 @test "closing the terminal ends the run, whole" {
 	at_prompt
 	enter 'wdrun --pty -k 300ms escape fork setsid stubborn'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 
 	tmux -S socket kill-server
 

@@ -9,16 +9,22 @@
 load helper
 
 # The end of the output says whether the moments met the runs at all: most of
-# them have a supervisor, and are not over.
+# them have a supervisor, and are not over. If not, the machine is slow.
 survive() {
-	local counts
-	complete "$PROGRAMS/random_kill" 200 "$1"
+	local factor counts
+	for factor in 1 5 25; do
+		mkdir "$factor"
+		cd "$factor" || return
+		complete "$PROGRAMS/random_kill" -m "$factor" 200 "$1"
+		cd ..
 
-	[ "$status" -eq 0 ]
-	counts=$(tail -n 1 out)
-	[[ $counts == *": 200 runs, "*": 0 findings" ]]
-	[[ $counts =~ ([0-9]+)" killed before "[^,]*", "([0-9]+)" when" ]]
-	((BASH_REMATCH[1] + BASH_REMATCH[2] < 150))
+		[ "$status" -eq 0 ]
+		counts=${output##*$'\n'}
+		[[ $counts == *": 200 runs, "*": 0 findings" ]]
+		[[ $counts =~ ([0-9]+)" killed before "[^,]*", "([0-9]+)" when" ]]
+		((BASH_REMATCH[1] + BASH_REMATCH[2] >= 150)) || return 0
+	done
+	return 1
 }
 
 @test "kill -9 of the front at 200 random moments leaves no process, lock, file or entry" {

@@ -234,7 +234,7 @@ end_in_order() {
 
 @test "a blocked signal that was pending at the start is pending for the command" {
 	# bash, as dash unblocks every signal when it waits for a child.
-	complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 20 bash -c '
+	complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 200 bash -c '
 		until grep -qE "^S[ih][gd]Pnd:.*[2367abef]..$" /proc/$$/status
 		do sleep 0.05; done; echo pending'
 
@@ -264,8 +264,10 @@ is_wdrun() {
 	[ "/proc/$1/exe" -ef "$WDRUN" ]
 }
 
-@test "TSTP stops the command, and CONT continues it" {
-	start "$WDRUN" "$PROGRAMS/sigcount"
+# stops_and_goes_on STATUS COMMAND...: TSTP stops what says that it is ready, CONT
+# has it go on, and TERM ends the run with STATUS.
+stops_and_goes_on() {
+	start "$WDRUN" "${@:2}"
 	await_ready
 
 	kill -TSTP "$started"
@@ -275,27 +277,21 @@ is_wdrun() {
 
 	kill -TERM "$started"
 	finish
-	[ "$status" -eq 7 ]
+	[ "$status" -eq "$1" ]
+}
+
+@test "TSTP stops the command, and CONT continues it" {
+	stops_and_goes_on 7 "$PROGRAMS/sigcount"
 }
 
 @test "a stop by TSTP reaches those too who left the command's group" {
-	start "$WDRUN" "$PROGRAMS/escape" fork setsid
-	await_ready
-
-	kill -TSTP "$started"
-	wait_until is_stopped "$ready"
-	kill -CONT "$started"
-	wait_until no is_stopped "$ready"
-
-	kill -TERM "$started"
-	finish
-	[ "$status" -eq 143 ]
+	stops_and_goes_on 143 "$PROGRAMS/escape" fork setsid
 }
 
 @test "the clocks stand still while the run is stopped" {
 	local limit
 	for limit in 0.5 5 50; do # until it is stopped before
-		start "$WDRUN" -t $limit "$PROGRAMS/sigcount"
+		start "$WDRUN" -t "$limit" "$PROGRAMS/sigcount"
 		wait_until ready_or_dead
 		kill -TSTP "$started"
 		wait_until is_stopped_or_dead "$ready"
@@ -304,7 +300,7 @@ is_wdrun() {
 	done
 
 	# A clock of the same bound, started later, runs out first.
-	"$WDRUN" -q -t $limit sleep 1000 || true
+	"$WDRUN" -q -t "$limit" sleep 1000 || true
 	"$WDRUN" -q -t 0.3 sleep 1000 || true # and what it does has happened
 
 	is_alive "$started"

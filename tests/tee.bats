@@ -51,7 +51,7 @@ load helper
 	local tail=$!
 
 	# The command goes on only when its line was seen.
-	complete "$WDRUN" -t 30 --tee=copy bash -c '
+	complete "$WDRUN" -t 200 --tee=copy bash -c '
 		for i in {1..5}; do
 			echo "line $i"
 			until grep -qsx "line $i" seen; do sleep 0.01; done
@@ -64,7 +64,7 @@ load helper
 }
 
 @test "the copy has a part of a line at once" {
-	complete "$WDRUN" -t 30 --tee=copy sh -c 'printf dots...
+	complete "$WDRUN" -t 200 --tee=copy sh -c 'printf dots...
 		until grep -qs "dots\.\.\.$" copy; do sleep 0.01; done; echo'
 
 	[ "$status" -eq 0 ]
@@ -225,7 +225,7 @@ opens_fifo() {
 	local reader=$!
 	wait_until opens_fifo "$reader"
 
-	start "$WDRUN" -t 30 --tee=fifo sh -c 'echo one
+	start "$WDRUN" -t 200 --tee=fifo sh -c 'echo one
 		until [ -e gone ]; do sleep 0.02; done
 		echo two; sleep 0.1; echo three; exit 4'
 	wait_until is_dead "$reader"

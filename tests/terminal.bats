@@ -42,7 +42,8 @@ one_front() {
 enter_late() {
 	rm -f "$1" after
 	for limit in 0.7 4 30; do
-		enter "clear; ${2//LIMIT/$limit}; : >after"
+		wipe '^status='
+		enter "${2//LIMIT/$limit}; : >after"
 		wait_until test -e after
 		[ ! -e "$1" ] || return 0
 		rm after
@@ -200,8 +201,7 @@ target_runs() {
 
 @test "Ctrl-Z stops the job, fg goes on with it" {
 	enter 'wdrun repl; echo "status=$?"'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 	press C-z
 	wait_until shows 'Stopped'
 	wait_until is_stopped "$ready"
@@ -219,8 +219,7 @@ target_runs() {
 @test "Ctrl-Z stops the job also where the front is slow to hear of it" {
 	need strace
 	enter 'wdrun repl'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 	one_front
 	# What the terminal sends and what the supervisor sends comes while the
 	# front is busy: the same signal twice is one.
@@ -240,8 +239,7 @@ is_traced() {
 
 @test "Ctrl-Z stops the job, bg lets it go on until it wants to read" {
 	enter 'wdrun sh -c '\''echo "ready $$"; until [ -e go ]; do sleep 0.05; done; read x; echo "you said $x"'\'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 	press C-z
 	wait_until shows 'Stopped'
 	enter 'bg'
@@ -259,8 +257,7 @@ is_traced() {
 
 @test "a job that is stopped can be ended with kill %1" {
 	enter 'wdrun -k 300ms escape fork setsid stubborn'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 	press C-z
 	wait_until shows 'Stopped'
 
@@ -273,8 +270,7 @@ is_traced() {
 # ready, front, supervisor and target.
 stopped_job() {
 	enter "$1"
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 	one_front
 	has_target
 	press C-z
@@ -321,9 +317,9 @@ stopped_job() {
 @test "the clocks stand still while the job is stopped" {
 	local limit
 	for limit in 0.7 4 30; do # until it is stopped before
-		enter "clear; wdrun -t $limit repl"
-		wait_until shows '^ready [0-9]+$'
-		ready=$(screen | sed -n 's/^ready //p')
+		wipe '^ready'
+		enter "wdrun -t $limit repl"
+		see_ready
 		press C-z
 		wait_until is_stopped_or_dead "$ready"
 		! is_stopped "$ready" || break
@@ -348,8 +344,7 @@ is_stopped_or_dead() {
 
 @test "Ctrl-C ends a command whose stdin is not the terminal" {
 	enter 'wdrun escape fork setsid </dev/null; echo "status=$?"'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 	press C-c
 
 	wait_until is_dead "$ready"
@@ -360,8 +355,7 @@ is_stopped_or_dead() {
 
 @test "Ctrl-Z and fg work for a command whose stdin is not the terminal" {
 	enter 'wdrun sigcount </dev/null'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 	press C-z
 	wait_until shows 'Stopped'
 	wait_until is_stopped "$ready"
@@ -385,8 +379,7 @@ is_stopped_or_dead() {
 
 @test "wdrun cmd | cat: a pipeline is one job, and Ctrl-C ends it" {
 	enter 'wdrun repl | cat; echo "status=$?"'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 	enter 'through'
 	wait_until shows '^you said through$'
 	press C-d
@@ -401,16 +394,13 @@ is_stopped_or_dead() {
 }
 
 @test "the window's size is that of the terminal, and its change is noticed" {
-	mkfifo fifo
-	# Without a child where Ctrl-C hits it: bash outlives that of one which is
-	# about to exit.
-	enter 'wdrun bash -c '\''exec 9<>fifo; trap "new=\$(stty size); echo \$new >size" WINCH; echo "ready $$"; while :; do read -rt 0.05 -u 9; done'\'
+	note_sizes
+	enter 'wdrun bash note_sizes'
 	wait_until shows '^ready [0-9]+$'
 	tmux -S socket resize-window -x 90 -y 35
 
 	wait_until grep -qsx '35 90' size
-	press C-c
-	wait_until no one_front
+	wait_until interrupted_unless no one_front
 	usable
 }
 
@@ -488,7 +478,8 @@ usable_again() {
 	for limit in 0.7 4 30; do # until the prompt was there before
 		printf '%s\n' "wdrun -t $limit -k 300ms bash --norc --noprofile -i" \
 			'echo "status=$?"; read -r line; echo "you said <$line>"' >script
-		enter 'clear; PROMPT_COMMAND=": >prompted" sh script'
+		wipe '^status='
+		enter 'PROMPT_COMMAND=": >prompted" sh script'
 		wait_until shows '^status=124$'
 		[ ! -e prompted ] || break
 		enter 'too early'
@@ -511,8 +502,7 @@ usable_again() {
 
 @test "closing the terminal ends the run, whole" {
 	enter 'wdrun -k 300ms escape fork setsid stubborn'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p')
+	see_ready
 
 	tmux -S socket kill-server
 
@@ -530,7 +520,7 @@ usable_again() {
 }
 
 @test "at the terminal escapees die by a timeout as well" {
-	enter_late said 'wdrun -t LIMIT -k 300ms sh -c '\''escape -x 0 fork setsid stubborn | tee said; sleep 1000'\''; echo "status=$?"'
+	enter_late said 'wdrun -t LIMIT -k 300ms sh -c '\''escape -x 0 fork setsid stubborn >new; mv new said; sleep 1000'\''; echo "status=$?"'
 	ready=$(sed -n 's/^ready //p' said)
 
 	wait_until shows '^status=124$'
@@ -582,7 +572,8 @@ usable_again() {
 	printf '%s\n' 'trap "kill -TSTP \$\$" TERM; : >trapped' \
 		'while :; do sleep .1; done' >script
 	for limit in 0.5 4 30; do # until it is ready for the signal before
-		enter "clear; wdrun -t $limit -k 500ms bash script"
+		wipe 'timed out'
+		enter "wdrun -t $limit -k 500ms bash script"
 		wait_until shows 'timed out'
 		[ ! -e trapped ] || break
 		wait_until no front_is_there

@@ -78,18 +78,12 @@ load helper
 	complete "$WDRUN" -u DONE --until-grace=0 sh -c 'echo DONE; sleep 1000'
 	[ "$status" -eq 0 ]
 
-	start "$WDRUN" -u ready --until-grace=never "$PROGRAMS/sigcount"
-	await_ready
-	kill -USR1 "$started"
-	wait_until grep -qx 'got 10' out
-	kill -TERM "$started"
-	finish
-	[ "$status" -eq 7 ]
+	goes_on -u ready --until-grace=never
 }
 
 @test "the grace runs from the first match, and what is printed in it comes through" {
 	# With a grace that begins anew at each line this would never end.
-	complete "$WDRUN" -t 30 -u DONE --until-grace=500ms bash -c '
+	complete "$WDRUN" -u DONE --until-grace=500ms bash -c '
 		trap "echo last words; exit 9" TERM
 		while :; do echo DONE; sleep 0.05; done'
 
@@ -100,7 +94,7 @@ load helper
 
 # found TEXT SCRIPT: it is, in what SCRIPT prints before it hangs.
 found() {
-	complete "$WDRUN" -t 30 -u "$1" --until-grace=0 sh -c "$2
+	complete "$WDRUN" -t 200 -u "$1" --until-grace=0 sh -c "$2
 		sleep 1000"
 
 	[ "$status" -eq 0 ]
@@ -123,7 +117,7 @@ found() {
 }
 
 @test "a text is not put together from both streams" {
-	complete "$WDRUN" -t 20 -u DONE --until-grace=0 sh -c '
+	complete "$WDRUN" -t 200 -u DONE --until-grace=0 sh -c '
 		printf DO; sleep 0.1; printf NE >&2; sleep 0.1; echo
 		printf DO >&2; sleep 0.1; printf NE; sleep 0.1; exit 3'
 
@@ -141,7 +135,7 @@ found() {
 @test "a text across the border of two chunks is found" {
 	local before
 	for before in 4094 65534 131070; do
-		complete "$WDRUN" -t 30 -u DONE --until-grace=0 sh -c '
+		complete "$WDRUN" -t 200 -u DONE --until-grace=0 sh -c '
 			{ "$PROGRAMS/pattern" write 1 "$0"; printf DONE; } |
 				dd bs=1M iflag=fullblock 2>/dev/null
 			sleep 1000' "$before"
@@ -152,7 +146,7 @@ found() {
 }
 
 @test "the text is found in binary output, behind zeros and no text at all" {
-	complete "$WDRUN" -t 30 -u $'\xff\x01DONE' --until-grace=0 sh -c '
+	complete "$WDRUN" -t 200 -u $'\xff\x01DONE' --until-grace=0 sh -c '
 		"$PROGRAMS/pattern" write 1 3000000; printf "\0\0\377\001DONE\0"
 		sleep 1000'
 
@@ -164,7 +158,7 @@ found() {
 @test "the longest text is found, one byte longer is refused" {
 	local text
 	text=$(printf '%01023d!' 0)
-	complete "$WDRUN" -t 30 -u "$text" --until-grace=0 sh -c '
+	complete "$WDRUN" -t 200 -u "$text" --until-grace=0 sh -c '
 		printf 0; sleep 0.05; printf %s "$0"; sleep 1000' "$text"
 	[ "$status" -eq 0 ]
 	[ "$output" = "0$text" ]

@@ -1,11 +1,12 @@
 /*
- * random_kill [-s SEED] [-j WORKERS] RUNS front|supervisor|both: runs $WDRUN
- * RUNS times, each time with a lock, cleanup files and an entry, and with a
- * command that litters ($PROGRAMS/litter). At a random moment the front, the
- * supervisor, or both at once get SIGKILL. Then nothing may be left of the run:
- * no process, no held lock, no file, no entry (where both were killed, after
- * `wdrun --reap`). What is, is a finding: one line. Exits with 1 if there was
- * one. The workers each have a directory in the working directory.
+ * random_kill [-s SEED] [-j WORKERS] [-m FACTOR] RUNS front|supervisor|both:
+ * runs $WDRUN RUNS times, each time with a lock, cleanup files and an entry,
+ * and with a command that litters ($PROGRAMS/litter). At a random moment the
+ * front, the supervisor, or both at once get SIGKILL. Then nothing may be left
+ * of the run: no process, no held lock, no file, no entry (where both were
+ * killed, after `wdrun --reap`). What is, is a finding: one line. Exits with 1
+ * if there was one. The workers each have a directory in the working directory.
+ * On a machine that is slow by FACTOR the moments are to be that much later.
  */
 #include "bounded.h"
 #include "processes.h"
@@ -350,33 +351,36 @@ attempt(struct trial *trial)
 	check_directory(trial, "R", "");
 }
 
+struct plan {
+	int runs;
+	int workers;
+	int factor;
+	uint64_t seed;
+	enum victim victim;
+};
+
 static struct trial
-make_trial(uint64_t seed, int number, enum victim victim)
+make_trial(const struct plan *plan, int number)
 {
-	uint64_t state = seed + (uint64_t)number * UINT64_C(0x2545f4914f6cdd1d);
+	uint64_t state =
+	    plan->seed + (uint64_t)number * UINT64_C(0x2545f4914f6cdd1d);
 	const enum ending ending = (enum ending)(random_number(&state) % 4 % 3);
 	const bool is_short = random_number(&state) % 3 == 0;
 	const uint64_t range = is_short ? SHORT_RUN_US : LONG_RUN_US;
 
 	return (struct trial){
-		.victim = victim,
+		.victim = plan->victim,
 		.ending = ending,
-		.moment =
-		    (int64_t)(random_number(&state) % range) * MICROSECOND,
-		.end = (int64_t)(random_number(&state) % SOON_US) * MICROSECOND,
-		.seed = seed,
+		.moment = (int64_t)(random_number(&state) % range) *
+		          plan->factor * MICROSECOND,
+		.end = (int64_t)(random_number(&state) % SOON_US) *
+		       plan->factor * MICROSECOND,
+		.seed = plan->seed,
 		.number = number,
 	};
 }
 
 /* --- all of them --------------------------------------------------------- */
-
-struct plan {
-	int runs;
-	int workers;
-	uint64_t seed;
-	enum victim victim;
-};
 
 static _Noreturn void
 work(const struct plan *plan, int worker)
@@ -388,7 +392,7 @@ work(const struct plan *plan, int worker)
 	    chdir(name) == -1)
 		give_up(name);
 	for (int i = worker; i < plan->runs; i += plan->workers) {
-		struct trial trial = make_trial(plan->seed, i, plan->victim);
+		struct trial trial = make_trial(plan, i);
 
 		(void)snprintf(trial.log, sizeof(trial.log), "../said-%d",
 		               worker);
@@ -403,18 +407,21 @@ read_arguments(int argc, char *argv[])
 	static const char *const names[] = { "front", "supervisor", "both" };
 	struct plan plan = {
 		.workers = DEFAULT_WORKERS,
+		.factor = 1,
 		.seed = (uint64_t)now() / MICROSECOND % 1000000000,
 	};
 	int option;
 
-	while ((option = getopt(argc, argv, "s:j:")) != -1) {
+	while ((option = getopt(argc, argv, "s:j:m:")) != -1) {
 		if (option == 's')
 			plan.seed = strtoull(optarg, NULL, 10);
 		else if (option == 'j')
 			plan.workers = atoi(optarg);
+		else if (option == 'm')
+			plan.factor = atoi(optarg);
 	}
-	if (argc - optind != 2 || plan.workers < 1 || getenv("WDRUN") == NULL ||
-	    getenv("PROGRAMS") == NULL)
+	if (argc - optind != 2 || plan.workers < 1 || plan.factor < 1 ||
+	    getenv("WDRUN") == NULL || getenv("PROGRAMS") == NULL)
 		exit(99);
 	plan.runs = atoi(argv[optind]);
 	for (plan.victim = VICTIM_FRONT; plan.victim <= VICTIM_BOTH;
