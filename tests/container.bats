@@ -6,6 +6,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
+load freezer
 
 setup() {
 	common_setup
@@ -283,58 +284,34 @@ give_to_all() {
 }
 
 @test "a process that not even SIGKILL ends is listed, and does not hang wdrun" {
-	freezer=/sys/fs/cgroup/freezer
-	[ -w "$freezer/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
-	freezer+=/wdrun-test-$$
-	mkdir "$freezer"
-	start "$WDRUN" -t 1 -k 200ms "$PROGRAMS/escape" fork setsid
+	start "$WDRUN" -k 100ms "$PROGRAMS/escape" fork setsid
 	await_ready
-	echo "$ready" >"$freezer/cgroup.procs"
-	echo FROZEN >"$freezer/freezer.state"
-	wait_until grep -q FROZEN "$freezer/freezer.state"
-
+	freeze "$ready"
+	kill -TERM "$started"
 	finish
 
-	[ "$status" -eq 124 ]
+	[ "$status" -eq 143 ]
 	[[ $(tail -n 1 err) == "wdrun: "*"$ready"* ]]
 	only_messages
 	is_alive "$ready"
+	thaw "$ready"
 }
 
 @test "a caller's death is heard though the command exits of it at once" {
-	freezer=/sys/fs/cgroup/freezer
-	[ -w "$freezer/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
 	start bash -c '"$WDRUN" --die-with-parent --survivors=wait -k 300ms \
 		"$PROGRAMS/escape" fork setsid; :'
 	await_ready
 	front=$(children_of "$started")
 	supervisor=$(children_of "$front")
 	target=$(children_of "$supervisor" | head -n 1)
-	freezer+=/wdrun-test-$$
-	mkdir "$freezer"
 	# So that it learns of both at the same time.
-	echo "$supervisor" >"$freezer/cgroup.procs"
-	echo FROZEN >"$freezer/freezer.state"
-	wait_until grep -q FROZEN "$freezer/freezer.state"
+	freeze "$supervisor"
 
 	kill -KILL "$started"
 	wait_until is_dead "$started"
 	kill -KILL "$target"
 	wait_until is_zombie "$target"
-	echo THAWED >"$freezer/freezer.state"
+	thaw "$supervisor"
 
-	wait_until nobody_is_left || {
-		end_leftovers
-		return 1
-	}
-}
-
-teardown() {
-	if [ -d "${freezer-}" ] && [[ $freezer == *wdrun-test* ]]; then
-		echo THAWED >"$freezer/freezer.state"
-		# It dies of what it got while it was frozen.
-		wait_until nobody_is_left || true
-		wait_until rmdir "$freezer" || true
-	fi
-	common_teardown
+	wait_until nobody_is_left
 }
