@@ -67,8 +67,16 @@ wait_until() {
 			show_processes >&2
 			return 1
 		}
-		if ((pauses++ < 5)); then sleep 0.02; else sleep 0.06; fi
+		if ((pauses++ < 5)); then pause 0.02; else pause 0.06; fi
 	done
+}
+
+# pause SECONDS: as sleep(1), which costs as much as all else in a look: nothing
+# ever comes on this socket.
+pause() {
+	local why=0
+	{ read -rt "$1" </dev/udp/127.0.0.1/9; } 2>/dev/null || why=$?
+	((why > 128)) || sleep "$1" # there is no such socket
 }
 
 # no COMMAND...: succeeds where COMMAND fails. (! is no command to wait for.)
@@ -111,7 +119,14 @@ is_stopped() {
 
 # The children of all threads, one a line.
 children_of() {
-	cat "/proc/$1"/task/*/children | tr -s ' ' '\n'
+	local -
+	set +T
+	local file pids
+	for file in "/proc/$1"/task/*/children; do
+		pids=()
+		read -ra pids <"$file" || true # it has no newline
+		((${#pids[@]} == 0)) || printf '%s\n' "${pids[@]}"
+	done 2>/dev/null
 }
 
 # is_below PID ANCESTOR: PID is ANCESTOR, or a descendant of its.
@@ -180,18 +195,41 @@ finish() {
 	local -
 	set +T
 	wait_until is_dead "$started" || {
-		echo "--- stdout" && head -n 20 out
-		echo "--- stderr" && head -n 20 err
+		show_output
 		end_leftovers
 		return 1
 	}
 	status=0
 	wait "$started" || status=$?
-	output=$(head -c 100000 out | tr -d '\0')
-	stderr=$(head -c 100000 err | tr -d '\0')
+	take out
+	output=$taken
+	take err
+	stderr=$taken
 	echo "status $status"
-	echo "--- stdout" && head -n 20 out
-	echo "--- stderr" && head -n 20 err
+	show_output
+}
+
+# take FILE: sets taken to what it begins with, as $(...) has it: no zero bytes,
+# and no newlines at its end. Without a fork, as each test does it.
+take() {
+	local LC_ALL=C part='' room=100000
+	taken=''
+	while ((room > 0)) && IFS= read -rd '' -n "$room" part; do
+		taken+=$part
+		((room -= ${#part} + 1)) || true
+		part=''
+	done <"$1"
+	taken+=$part
+	taken=${taken%"${taken##*[!$'\n']}"}
+}
+
+# The beginning of both, for who looks at a failure.
+show_output() {
+	local lines
+	mapfile -n 20 lines <out
+	printf '%s' "--- stdout"$'\n' "${lines[@]}"
+	mapfile -n 20 lines <err
+	printf '%s' "--- stderr"$'\n' "${lines[@]}"
 }
 
 # complete COMMAND...: start and finish.
@@ -209,18 +247,26 @@ complete_late() {
 	local limit
 	for limit in 0.4 2 10 50; do
 		complete "${@/LIMIT/$limit}"
-		! grep -q '^ready [0-9]' out || break
+		! says_ready out || return 0
 	done
-	await_ready
+	return 1
 }
 
 # Waits until the program says `ready PID`. Sets ready to that PID.
 await_ready() {
 	local -
 	set +T
-	wait_until grep -q '^ready [0-9]' "${1:-out}"
-	read -r _ ready < <(grep '^ready' "${1:-out}")
+	wait_until says_ready "${1:-out}"
 }
+
+# Without a fork: a grep that is on its way out would be one that is left.
+says_ready() {
+	local word
+	while read -r word ready _; do
+		[[ $word != ready || ! $ready =~ ^[0-9]+$ ]] || return 0
+	done <"$1"
+	return 1
+} 2>/dev/null
 
 # Sets front, supervisor and target of the wdrun that was started. The target
 # was executed when this returns.
@@ -232,9 +278,10 @@ await_watchers() {
 }
 
 has_target() {
-	supervisor=$(children_of "$front" 2>/dev/null) || return
+	supervisor=$(children_of "$front")
 	[[ $supervisor =~ ^[0-9]+$ ]] || return
-	target=$(children_of "$supervisor" 2>/dev/null | head -n 1) || return
+	target=$(children_of "$supervisor")
+	target=${target%%$'\n'*}
 	[[ $target =~ ^[0-9]+$ ]] || return
 	no cmp -s "/proc/$supervisor/cmdline" "/proc/$target/cmdline"
 }
