@@ -305,6 +305,7 @@ except subprocess.TimeoutExpired:
 
 	read -r _ ready <out
 	wait_until is_dead "$ready"
+	wait_until nobody_is_left # nor the supervisor
 }
 
 @test "make sees a recipe that hangs as one that failed" {

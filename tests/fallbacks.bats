@@ -68,6 +68,7 @@ kernels=(close_range pidfd_open pidfd_send_signal
 		kill -KILL "$started"
 		finish
 		wait_until is_dead "$ready"
+		wait_until nobody_is_left # nor the supervisor
 	done
 }
 
@@ -140,6 +141,7 @@ kernels=(close_range pidfd_open pidfd_send_signal
 		kill -KILL "$started"
 		finish
 		wait_until is_dead "$ready"
+		wait_until nobody_is_left # nor the supervisor
 	done
 
 	on_kernel pidfd_open --die-with-parent touch ran
