@@ -255,7 +255,9 @@ choose_way(struct proctree *tree)
 		tree->way = PROCTREE_BY_CHILDREN;
 	else if (errno == ENOENT)
 		tree->way = PROCTREE_BY_SCAN;
+	/* The way is chosen; what this reading lacks, the next one may not. */
 	tree->list.count = 0;
+	tree->is_partial = false;
 }
 
 /* Carries over what is known of a process from the reading before. */
@@ -368,7 +370,10 @@ proctree_reap(struct proctree *tree, pid_t keep)
 {
 	struct reaping reaping = { .tree = tree, .keep = keep };
 
-	(void)procfs_visit_children(tree->root, 1, visit_to_reap, &reaping);
+	if (procfs_visit_children(tree->root, 1, visit_to_reap, &reaping) ==
+	        -1 &&
+	    errno == ENOENT)
+		(void)procfs_visit_all(visit_to_reap, &reaping);
 }
 
 int

@@ -16,6 +16,7 @@
 
 #define FIRST_PID     2
 #define PID_MAX_LIMIT 4194304 /* of any kernel, proc(5): pid_max */
+#define LOOK_INTERVAL 4096    /* numbers between two looks for any child */
 
 static int
 by_group(const void *left, const void *right)
@@ -99,9 +100,9 @@ signal_one(const struct proctree *tree, struct process *process, int signal)
 }
 
 /*
- * The children that are alive, found by asking for every number there may be.
- * It takes half a second; and what is below them comes to us when they are
- * dead, for the next sweep.
+ * The children that are alive, found by asking for every number there may be,
+ * until none is left. That takes half a second where one does not die; and what
+ * is below them comes to us when they are dead, for the next sweep.
  */
 static void
 kill_children_by_number(const struct proctree *tree)
@@ -111,6 +112,8 @@ kill_children_by_number(const struct proctree *tree)
 	if (!children_are_alive(ANY_CHILD))
 		return;
 	for (pid_t pid = FIRST_PID; pid <= PID_MAX_LIMIT; pid++) {
+		if (pid % LOOK_INTERVAL == 0 && !children_are_alive(ANY_CHILD))
+			return;
 		/* CHILD_UNKNOWN is not enough to kill somebody. */
 		if (children_look(pid, WSTOPPED | WNOWAIT, &info) >=
 		        CHILD_NONE_READY &&

@@ -87,30 +87,13 @@ end_outsider() {
 
 # --- every way out -----------------------------------------------------------
 
-@test "the locks of a script are removed at its normal end, and that is told" {
+@test "the locks of a script are removed at its end, which is told, and its status stands" {
 	complete "$WDRUN" "${both[@]}" ./script 'exit 0'
-
 	[ "$status" -eq 0 ]
 	both_are_gone
 	both_are_told
 	[ "$(wc -l <err)" -eq 2 ]
-}
 
-@test "without --cleanup the same script leaves its locks" {
-	complete "$WDRUN" ./script 'exit 0'
-
-	[ "$status" -eq 0 ]
-	[ -f pid.lock ] && [ -d dir.lock ]
-}
-
-@test "-c is --cleanup" {
-	complete "$WDRUN" -c pid.lock -cdir.lock ./script 'exit 0'
-
-	[ "$status" -eq 0 ]
-	both_are_gone
-}
-
-@test "the locks of a script that fails are removed, and its status stands" {
 	complete "$WDRUN" "${both[@]}" ./script 'exit 3'
 	[ "$status" -eq 3 ]
 	both_are_gone
@@ -122,9 +105,19 @@ end_outsider() {
 	both_are_told
 }
 
-@test "--quiet removes the locks without a word" {
-	complete "$WDRUN" -q "${both[@]}" ./script 'exit 3'
+@test "without --cleanup the same script leaves its locks" {
+	complete "$WDRUN" ./script 'exit 0'
 
+	[ "$status" -eq 0 ]
+	[ -f pid.lock ] && [ -d dir.lock ]
+}
+
+@test "-c is --cleanup, and --quiet removes the locks without a word" {
+	complete "$WDRUN" -c pid.lock -cdir.lock ./script 'exit 0'
+	[ "$status" -eq 0 ]
+	both_are_gone
+
+	complete "$WDRUN" -q "${both[@]}" ./script 'exit 3'
 	[ "$status" -eq 3 ]
 	both_are_gone
 	[ -z "$stderr" ]
@@ -138,22 +131,23 @@ end_outsider() {
 }
 
 @test "the locks of a script that takes too long are removed" {
-	complete "$WDRUN" -t 300ms "${both[@]}" ./script 'sleep 1000'
+	complete_late "$WDRUN" -t LIMIT "${both[@]}" ./script 'sleep 1000'
 	[ "$status" -eq 124 ]
 	both_are_gone
 	both_are_told
 
-	complete "$WDRUN" -t 300ms -k 200ms "${both[@]}" ./script \
-		'trap "" TERM; while :; do sleep 1000; done'
+	complete_late "$WDRUN" -t LIMIT -k 200ms "${both[@]}" sh -c \
+		'trap "" TERM; ./script "while :; do sleep 1000; done"'
 	[ "$status" -eq 124 ]
 	both_are_gone
 	both_are_told
 }
 
 @test "a script that removes its locks when it is stopped has the time for it" {
-	complete "$WDRUN" -t 300ms "${both[@]}" ./script \
-		'trap "rm pid.lock; rmdir dir.lock; exit" TERM
+	complete_late "$WDRUN" -t LIMIT -k never "${both[@]}" ./script \
+		'trap "rm pid.lock; rmdir dir.lock; exit" TERM; echo "traps $$"
 		while :; do sleep 0.05; done'
+	grep -q traps out
 
 	[ "$status" -eq 124 ]
 	both_are_gone
@@ -163,7 +157,7 @@ end_outsider() {
 @test "the locks of a script are removed when a signal ends it" {
 	local signal
 	for signal in INT TERM HUP; do
-		start "$WDRUN" -k 300ms "${both[@]}" ./script 'sleep 1000 & wait'
+		start "$WDRUN" -k 100ms "${both[@]}" ./script 'sleep 1000 & wait'
 		await_ready
 		kill -s "$signal" "$started"
 		finish
@@ -203,7 +197,6 @@ end_outsider() {
 	start "$WDRUN" -k never "${both[@]}" ./script \
 		'"$PROGRAMS/escape" -x 0 fork setsid stubborn; sleep 1000'
 	await_ready
-	wait_until test "$(grep -c ready out)" -ge 1
 	wait_until two_are_ready
 	escapee=$(sed -n '2s/ready //p' out)
 
@@ -300,11 +293,11 @@ two_are_ready() {
 		done
 		sleep 0.2
 		kill -TERM $!
-		for i in {1..150}; do
-			[ -e /proc/$!/fd/0 ] || break
+		SECONDS=0
+		while [ -e /proc/$!/fd/0 ]; do
+			((SECONDS < 100)) || { echo hangs && break; }
 			sleep 0.02
 		done
-		[ ! -e /proc/$!/fd/0 ] || echo hangs
 		[ ! -e run.lock ] || flock -n run.lock true || echo held
 		kill -KILL $server
 		wait $!
@@ -317,20 +310,20 @@ two_are_ready() {
 	nobody_is_left
 }
 
-# Starts a run whose end takes half a second more, before each file. Sets helper
-# to what removes them, when that is at it.
+# Starts a run whose end takes a while more, before each file. Sets helper to what
+# removes them, when that is at it.
 start_slow_end() {
 	need strace
-	start "$WDRUN" --lock=lock "${both[@]}" ./script \
-		'until [ -e go ]; do sleep 0.02; done; exit 3'
+	mkfifo go
+	start "$WDRUN" --lock=lock "${both[@]}" ./script 'read -r _ <go; exit 3'
 	await_ready
 	await_watchers
 	strace -f --seccomp-bpf -qq -o /dev/null -e trace=unlink \
-		-e inject=unlink:delay_enter=500000 -p "$supervisor" \
+		-e inject=unlink:delay_enter=1s -p "$supervisor" \
 		2>/dev/null 3>&- &
 	tracer=$!
 	wait_until grep -q "TracerPid:.$tracer" "/proc/$supervisor/status"
-	touch go
+	echo >go
 	wait_until has_helper
 }
 
@@ -352,14 +345,12 @@ has_helper() {
 }
 
 @test "what removes the files may be stopped" {
-	SECONDS=0
 	start_slow_end
 	kill -STOP "$helper"
 	finish
 	wait "$tracer" || true
 
 	[ "$status" -eq 3 ]
-	((SECONDS < 4))
 	both_are_gone
 	[ ! -e lock ]
 	both_are_told
@@ -404,20 +395,22 @@ has_helper() {
 		echo "$dead" >lock'
 	[ ! -e lock ]
 
+	mkfifo go
 	start "$WDRUN" --cleanup=lock sh -c 'sh -c "echo \$\$" >lock
 		echo "ready $$"
-		until [ -e go ]; do sleep 0.02; done'
+		read -r _ <go'
 	await_ready
-	flock lock sh -c 'touch flocked; exec sleep 1000' 3>&- &
+	flock -o lock sh -c 'touch flocked; read -r _ <outside' 3>&- &
 	outsider=$!
+	mkfifo outside
 	wait_until test -e flocked
-	touch go
+	echo >go
 	finish
 
 	[ "$status" -eq 0 ]
 	[ -e lock ]
-	end_leftovers
-	wait "$outsider" || true
+	echo >outside
+	wait "$outsider"
 }
 
 @test "a process that got the PID of the script does not keep its lock" {
@@ -508,7 +501,7 @@ has_helper() {
 		complete "$WDRUN" --cleanup=lock ln -s "$to" lock
 		[ "$status" -eq 0 ]
 		[ -L lock ]
-			left_is_told lock
+		left_is_told lock
 		rm lock
 	done
 	cmp stale copy
@@ -564,11 +557,12 @@ has_helper() {
 	local i pids=()
 	cat >poller <<-'END'
 		#!/bin/bash
-		for ((i = 0; i < 100; i++)); do
-			mkdir dir.lock 2>/dev/null && break
-			sleep 0.01
+		# mkdir(1) where that can succeed, and a wait that forks nothing.
+		for ((i = 0; i < 400; i++)); do
+			[ ! -d dir.lock ] && mkdir dir.lock 2>/dev/null && break
+			read -rt 0.01 <>never
 		done
-		((i < 100)) || exit 1
+		((i < 400)) || exit 1
 		echo "enter $$" >>log
 		for i in {1..20}; do : >>log; done
 		echo "leave $$" >>log
@@ -577,6 +571,7 @@ has_helper() {
 		rmdir dir.lock
 	END
 	chmod +x poller
+	mkfifo never
 	: >log
 	for ((i = 1; i <= 20; i++)); do
 		case $i in
@@ -600,7 +595,8 @@ has_helper() {
 }
 
 @test "a run does not remove the locks of an earlier run that goes on" {
-	start "$WDRUN" "${both[@]}" ./script 'until [ -e go ]; do sleep 0.02; done'
+	mkfifo go
+	start "$WDRUN" "${both[@]}" ./script 'read -r _ <go'
 	await_ready
 	begin second "$WDRUN" "${both[@]}" ./script
 	end "$begun"
@@ -613,27 +609,28 @@ has_helper() {
 	[ -d dir.lock ]
 	[ ! -s third.err ]
 
-	touch go
+	echo >go
 	finish
 	both_are_gone
 	both_are_told
 }
 
 @test "a run that began before the lock was made does not remove another's" {
+	mkfifo over go
 	begin waiter "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"
-		until [ -e over ]; do sleep 0.02; done'
+		read -r _ <over'
 	waiter=$begun
 	await_ready waiter.out
-	start "$WDRUN" "${both[@]}" ./script 'until [ -e go ]; do sleep 0.02; done'
+	start "$WDRUN" "${both[@]}" ./script 'read -r _ <go'
 	await_ready
 
-	touch over
+	echo >over
 	end "$waiter"
 	[ "$status" -eq 0 ]
 	[ "$(cat pid.lock)" = "$ready" ]
 	[ -d dir.lock ]
 
-	touch go
+	echo >go
 	finish
 	both_are_gone
 }
@@ -642,21 +639,21 @@ has_helper() {
 # that made it, with COMMAND, goes on.
 lock_outlives_a_waiting_run() {
 	local lock=$1 command=$2 name=${3-$1}
-	rm -f over go
+	[ -p go ] || mkfifo over go
 	begin waiter "$WDRUN" --cleanup="$name" sh -c 'echo "ready $$"
-		until [ -e over ]; do sleep 0.02; done'
+		read -r _ <over'
 	waiter=$begun
 	await_ready waiter.out
 	start "$WDRUN" --cleanup="$lock" sh -c "$command"'; echo "ready $$"
-		until [ -e go ]; do sleep 0.02; done'
+		read -r _ <go'
 	await_ready
 
-	touch over
+	echo >over
 	end "$waiter"
 	[ "$status" -eq 0 ]
 	[ -e "$lock" ] || return
 
-	touch go
+	echo >go
 	finish
 	[ ! -e "$lock" ]
 }
@@ -685,23 +682,24 @@ lock_outlives_a_waiting_run() {
 @test "the lock of a run that goes on is left, also where its directory cannot be read" {
 	need_root
 	mkdir -m 0300 place
+	mkfifo over go
 	begin waiter setpriv --bounding-set -dac_override,-dac_read_search \
 		"$WDRUN" --cleanup=place/lock sh -c 'echo "ready $$"
 			ls place && exit 1
-			until [ -e over ]; do sleep 0.02; done'
+			read -r _ <over'
 	waiter=$begun
 	await_ready waiter.out
 	start "$WDRUN" --cleanup=place/lock sh -c 'mkdir place/lock
 		echo "ready $$"
-		until [ -e go ]; do sleep 0.02; done'
+		read -r _ <go'
 	await_ready
 
-	touch over
+	echo >over
 	end "$waiter"
 	[ "$status" -eq 0 ]
 	[ -d place/lock ]
 
-	touch go
+	echo >go
 	finish
 	[ ! -e place/lock ]
 }
@@ -712,109 +710,106 @@ lock_outlives_a_waiting_run() {
 	cat >take <<-'END'
 		#!/bin/sh
 		until mkdir lock 2>/dev/null; do sleep 0.02; done
-		for i in $(seq 100); do
+		for i in 1 2 3 4 5 6 7 8 9; do
 			[ "$(stat -c %i lock)" != "$1" ] || break
 			rmdir lock
 			mkdir lock
 		done
 	END
 	chmod +x take
+	mkfifo over go
 	begin waiter "$PROGRAMS/deny" statx -- "$WDRUN" --cleanup=lock sh -c \
-		'echo "ready $$"; until [ -e over ]; do sleep 0.02; done'
+		'echo "ready $$"; read -r _ <over'
 	waiter=$begun
 	await_ready waiter.out
 	mkdir lock # as somebody outside
 	start "$PROGRAMS/deny" statx -- "$WDRUN" --cleanup=lock sh -c \
 		'echo "polls $$"; ./take "$1"; echo "ready $$"
-		until [ -e go ]; do sleep 0.02; done' - "$(stat -c %i lock)"
+		read -r _ <go' - "$(stat -c %i lock)"
 	wait_until grep -q polls out
 	rmdir lock
 	await_ready
 
-	touch over
+	echo >over
 	end "$waiter"
 	[ "$status" -eq 0 ]
 	[ -d lock ]
 
 	# That it is its own, and not the one from before, nobody can tell.
-	touch go
+	echo >go
 	finish
 	[ "$status" -eq 0 ]
 }
 
 @test "the last of the runs that overlap removes the lock that one has left" {
+	mkfifo over go
 	begin waiter "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"
-		until [ -e over ]; do sleep 0.02; done'
+		read -r _ <over'
 	waiter=$begun
 	await_ready waiter.out
 	complete "$WDRUN" "${both[@]}" ./script 'exit 0'
 	[ "$status" -eq 0 ]
 	[ ! -e pid.lock ]
 
-	touch over
+	echo >over
 	end "$waiter"
 	[ "$status" -eq 0 ]
 	both_are_gone
 }
 
-@test "of runs that end at the same time, one removes the lock" {
+# ends_at_once ROUNDS RUNS COMMAND: as often, as many runs with that end together.
+ends_at_once() {
 	local -
 	set +T
-	local i pids
-	for _ in {1..20}; do
+	local i j pids
+	mkfifo go
+	exec 7<>go
+	for ((i = 0; i < $1; i++)); do
 		pids=()
-		rm -f go ready
-		for i in {1..8}; do
-			"$WDRUN" --cleanup=lock sh -c 'mkdir lock 2>/dev/null
+		: >ready
+		for ((j = 0; j < $2; j++)); do
+			"$WDRUN" --cleanup=lock sh -c "$3"'
 				echo ready >>ready
-				until [ -e go ]; do sleep 0.02; done' \
-				2>/dev/null 3>&- &
+				read -r _ <go' 2>/dev/null 3>&- 7>&- &
 			pids+=($!)
 		done
-		wait_until all_are_ready 8
-		touch go
+		wait_until all_are_ready "$2"
+		# One byte for each of them.
+		printf '%*s' "$2" '' | tr ' ' '\n' >&7
 		wait "${pids[@]}"
 		[ ! -e lock ]
 	done
-}
-
-@test "of runs that end at the same time, one removes the file" {
-	local -
-	set +T
-	local i pids
-	for _ in {1..5}; do
-		pids=()
-		rm -f go ready
-		for i in {1..4}; do
-			"$WDRUN" --cleanup=lock sh -c ': >lock
-				echo ready >>ready
-				until [ -e go ]; do sleep 0.02; done' \
-				2>/dev/null 3>&- &
-			pids+=($!)
-		done
-		wait_until all_are_ready 4
-		touch go
-		wait "${pids[@]}"
-		[ ! -e lock ]
-	done
+	exec 7>&-
 }
 
 all_are_ready() {
-	[ "$(wc -l <ready)" -eq "$1" ]
+	local lines
+	mapfile -t lines <ready
+	((${#lines[@]} == $1))
+}
+
+@test "of runs that end at the same time, one removes the lock" {
+	ends_at_once 20 8 'mkdir lock 2>/dev/null'
+}
+
+@test "of runs that end at the same time, one removes the file" {
+	ends_at_once 5 4 ': >lock'
 }
 
 @test "a run that polls for the lock of a script outside does not remove it" {
-	begin outside ./script 'until [ -e go ]; do sleep 0.02; done
-		rm pid.lock; rmdir dir.lock'
+	mkfifo go
+	begin outside ./script 'read -r _ <go; rm pid.lock; rmdir dir.lock'
 	outside=$begun
 	await_ready outside.out
-	complete "$WDRUN" -t 300ms "${both[@]}" sh -c \
-		'until mkdir dir.lock 2>/dev/null; do sleep 0.02; done'
+	complete_late "$WDRUN" -t LIMIT "${both[@]}" sh -c '
+		mkdir dir.lock 2>/dev/null || echo "ready $$"
+		until mkdir dir.lock 2>/dev/null; do sleep 0.05; done'
+	read -r _ ready <outside.out
 
 	[ "$status" -eq 124 ]
 	[ "$(cat pid.lock)" = "$ready" ]
 	[ -d dir.lock ]
-	touch go
+	echo >go
 	end "$outside"
 	[ "$status" -eq 0 ]
 }
@@ -888,18 +883,27 @@ write_incident() {
 
 	complete bash review-poll.sh
 	[ "$output" = busy ]
-	end_leftovers
+	kill -KILL "$(children_of "$begun")" "$begun"
 	wait "$begun" || true
 }
 
 runs_jq() {
-	[[ "$(cat "/proc/$(children_of "$1" | head -n 1)/comm")" == jq ]]
+	local pid name=''
+	pid=$(children_of "$1") && { read -r name <"/proc/$pid/comm"; } 2>/dev/null
+	[ "$name" = jq ]
+}
+
+# It has got to where it hangs, or a longer time is needed.
+hangs_in_jq() {
+	rm -f review.lock ids.json
+	complete "$WDRUN" -t "$limit" --cleanup review.lock bash review-poll.sh
+	[ -e ids.json ]
 }
 
 @test "the incident to its end: the lock is gone, and the next poll runs" {
 	need jq
 	write_incident
-	complete "$WDRUN" -t 2 --cleanup review.lock bash review-poll.sh
+	with_more_time hangs_in_jq
 	[ "$status" -eq 124 ]
 	nobody_is_left
 	[ ! -e review.lock ]

@@ -107,7 +107,7 @@ ask_bash() {
 ask_zsh() {
 	cat >inner.zsh <<-'END'
 		fpath=($completions $fpath)
-		autoload -Uz compinit && compinit -u -D
+		autoload -Uz compinit && compinit -C -d $BATS_FILE_TMPDIR/dump
 		comppostfuncs=(say_nothing)
 		say_nothing() { compstate[list]= compstate[insert]= }
 		compadd() {
@@ -207,7 +207,10 @@ XCPU XFSZ'
 @test "bash at a prompt completes names of files, after = as well" {
 	mv some-file 'my file'
 	at_prompt
-	enter ". '$completions/wdrun.bash'; clear"
+	enter ". '$completions/wdrun.bash'; clear; echo sourced"
+	# Not before it reads keys: the terminal itself has a use for the last.
+	wait_until shows '^sourced$'
+	wait_until shows '^prompt>$'
 	enter $'wdrun --tee=my\t cat /etc/hostn\t; wdrun --registry=some\t\x7f --li\t; echo $?'
 	wait_until shows '^0$'
 

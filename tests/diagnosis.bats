@@ -3,13 +3,20 @@
 # Why a command hung: before a stop by --timeout or --idle-timeout, the tree is
 # told as a tree, with what each process is blocked in.
 #
-# shellcheck disable=SC2016,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
+# What runs under wdrun has the programs by their short names: a line has no
+# room for the long ones.
+setup() {
+	common_setup
+	PATH=$PROGRAMS:$PATH
+}
+
 # The functions of what runs under wdrun: `job NAME COMMAND...` in the background,
-# and `settle`, which says something until each of them hangs, so that the
-# silence begins there.
+# and `settle`, which says something until all of them hang, and then `ready`, so
+# that the silence begins there.
 write_jobs() {
 	cat >jobs.bash <<-'END'
 		# Shells of the script are not to be mistaken for what they execute.
@@ -20,20 +27,28 @@ write_jobs() {
 			"$@" &
 			pids[$name]=$!
 		}
-		calls() {
-			local pid
-			for pid in "${pids[@]}"; do
-				cat "/proc/$pid/comm" "/proc/$pid/syscall"
-			done 2>&1
-		}
+		# Sets calls: what each process below PID is in.
+		look_below() {
+			local below pid call
+			read -ra below <"/proc/$1/task/$1/children"
+			for pid in "${below[@]}"; do
+				read -r call <"/proc/$pid/syscall"
+				calls+="$pid $call;"
+				look_below "$pid"
+			done
+		} 2>/dev/null
 		settle() {
-			local before=none now
-			until now=$(calls) && [ "$now" = "$before" ]; do
-				before=$now
+			local before quiet=0
+			until ((quiet >= 3)); do
+				read -rt 0.05 <>never
 				echo .
-				sleep 0.2
+				before=$calls calls=''
+				look_below $$
+				[[ $calls = "$before" && $calls != *running* ]] &&
+					((++quiet)) || quiet=0
 			done
 			declare -p pids >pids
+			echo "ready $$"
 		}
 	END
 	cat jobs.bash - >script
@@ -55,9 +70,45 @@ tells() {
 	}
 }
 
-@test "each process is told with what it is blocked in, in words" {
+# Each look of wdrun's has its time as well: who is late is told with less.
+tells_of_the_jobs() {
 	local -A pids
-	mkfifo unwritten unread open
+	complete "$WDRUN" -i "$limit" -k 200ms bash ./script
+	[ "$status" -eq 124 ] && grep -q '^ready' out || return
+	# shellcheck disable=SC1091 # it was written by the script
+	source ./pids
+
+	tells sleep 'sleeping' &&
+		tells lock "waiting for a lock on fd 3 ($PWD/lockfile)" &&
+		tells read "opening a FIFO that nobody writes: 'unwritten'" &&
+		tells write "opening a FIFO that nobody reads: 'unread'" &&
+		tells fifo "reading fd 0 (FIFO $PWD/open)" &&
+		told shell | grep -E 's\]: waiting for child [0-9]+$' &&
+		tells several 'waiting for a child' &&
+		tells futex 'waiting for a lock, or another process (futex)' &&
+		tells threads 'waiting for a lock, or another of its 5 threads (futex)' &&
+		told socket | grep -E 's\]: reading fd [0-9]+ \(socket\)$' &&
+		told accept | grep -E 's\]: waiting for a connection on fd [0-9]+ \(socket\)$' &&
+		tells poll "waiting for fd 3 (pipe from ${pids[poll]})" &&
+		tells select "waiting for fd 3 (pipe from ${pids[select]})" &&
+		tells epoll "waiting for fd 3 (pipe from ${pids[epoll]})" &&
+		tells itself "reading fd 3 (pipe from ${pids[itself]})" &&
+		tells signal 'waiting for a signal' &&
+		told vfork | grep -E '\[D [0-9]+s\]: uninterruptible \([a-z_]+\)$' &&
+		cat <(told record) <(told record2) >records &&
+		[[ $(<records) == *": waiting for a lock on fd "?" ($PWD/record)"* ]] ||
+		return
+
+	# By what is around them in the tree.
+	grep -A 2 "^wdrun: *${pids[pipeline]} " err >group &&
+		grep -E "cat \[S [0-9]+s\]: reading fd 0 \(pipe from [0-9]+\)$" group &&
+		grep -A 2 "^wdrun: *${pids[full]} " err >group &&
+		grep -E "yes \[S [0-9]+s\]: writing fd 1 \(pipe to [0-9]+\): it is full$" \
+			group
+}
+
+@test "each process is told with what it is blocked in, in words" {
+	mkfifo unwritten unread open never
 	: >lockfile
 	write_jobs <<-'END'
 		exec 8<>open 9>lockfile
@@ -74,153 +125,149 @@ tells() {
 		job full bash -c 'yes | sleep 1000; true'
 		for kind in futex threads socket accept poll select epoll signal \
 			vfork itself; do
-			job "$kind" "$PROGRAMS/block" "$kind"
+			job "$kind" block "$kind"
 		done
-		job record "$PROGRAMS/block" record
-		job record2 "$PROGRAMS/block" record
+		job record block record
+		job record2 block record
 		job terminal bash -c 'exec script -qc cat typescript <&8'
 		settle
 		wait
 	END
-	start "$WDRUN" -i 700ms bash ./script
-	finish
-	[ "$status" -eq 124 ]
-	# shellcheck disable=SC1091 # it was written by the script
-	source ./pids
-
-	tells sleep 'sleeping'
-	tells lock "waiting for a lock on fd 3 ($PWD/lockfile)"
-	tells read "opening a FIFO that nobody writes: 'unwritten'"
-	tells write "opening a FIFO that nobody reads: 'unread'"
-	tells fifo "reading fd 0 (FIFO $PWD/open)"
-	told shell | grep -E 's\]: waiting for child [0-9]+$'
-	tells several 'waiting for a child'
-	tells futex 'waiting for a lock, or another process (futex)'
-	tells threads 'waiting for a lock, or another of its 5 threads (futex)'
-	told socket | grep -E 's\]: reading fd [0-9]+ \(socket\)$'
-	told accept | grep -E 's\]: waiting for a connection on fd [0-9]+ \(socket\)$'
-	tells poll "waiting for fd 3 (pipe from ${pids[poll]})"
-	tells select "waiting for fd 3 (pipe from ${pids[select]})"
-	tells epoll "waiting for fd 3 (pipe from ${pids[epoll]})"
-	tells itself "reading fd 3 (pipe from ${pids[itself]})"
-	tells signal 'waiting for a signal'
-	told vfork | grep -E '\[D [0-9]+s\]: uninterruptible \([a-z_]+\)$'
-	cat <(told record) <(told record2) >records
-	[[ $(<records) == *": waiting for a lock on fd "?" ($PWD/record)"* ]]
-
-	# By what is around them in the tree.
-	grep -A 2 "^wdrun: *${pids[pipeline]} " err >group
-	grep -E "cat \[S [0-9]+s\]: reading fd 0 \(pipe from [0-9]+\)$" group
-	grep -A 2 "^wdrun: *${pids[full]} " err >group
-	grep -E "yes \[S [0-9]+s\]: writing fd 1 \(pipe to [0-9]+\): it is full$" \
-		group
+	with_more_time tells_of_the_jobs
 }
 
-@test "a pipe whose writer is not in the tree is told as such" {
-	# shellcheck disable=SC2094
-	mkfifo caller
-	exec 7<>caller
-	start bash -c 'exec 7>&-
-		sleep 0.9 | "$WDRUN" -t 500ms bash -c "cat; true"'
-	finish
-
+tells_of_a_strangers_pipe() {
+	complete bash -c 'exec 7< <(exec sleep 1000)
+		"$WDRUN" -t "$1" bash -c "cat; true" <&7 7<&-
+		kill "$!"' - "$limit"
 	grep -E 'cat \[S .*s\]: reading fd 0 \(pipe that nobody in the tree writes\)$' err
 }
 
-@test "a stopped process, and one that computes, are told as such" {
-	complete "$WDRUN" -t 1 bash -c 'sleep 1000 & kill -STOP $!
-		while :; do :; done'
+@test "a pipe whose writer is not in the tree is told as such" {
+	with_more_time tells_of_a_strangers_pipe
+}
 
-	[ "$status" -eq 124 ]
-	grep -E '^wdrun:   [0-9]+ bash -c .* \[R [0-9]+s\]: on CPU$' err
-	grep -E '^wdrun:     [0-9]+ .* \[T [0-9]+s\]: stopped$' err
+tells_of_the_stopped() {
+	complete "$WDRUN" -t "$limit" bash -c 'sleep 1000 & kill -STOP $!
+		while :; do :; done'
+	[ "$status" -eq 124 ] &&
+		grep -E '^wdrun:   [0-9]+ bash -c .* \[R [0-9]+s\]: on CPU$' err &&
+		grep -E '^wdrun:     [0-9]+ .* \[T [0-9]+s\]: stopped$' err
+}
+
+@test "a stopped process, and one that computes, are told as such" {
+	with_more_time tells_of_the_stopped
 }
 
 @test "a process in a file system that hangs is told with its file" {
-	with_hung_fs '"$WDRUN" -t 1 -k 300ms bash -c "exec 3<mnt/file
+	# Long enough for any machine: it hangs by then.
+	with_hung_fs '"$WDRUN" -t 5 -k 300ms bash -c "exec 3<mnt/file
 			hang_fs
-			exec \"\$PROGRAMS/block\" inherited"
+			exec block inherited"
 		kill -KILL $server'
 	finish
 
+	grep -q '^ready' out
 	grep -E "block inherited \[[SD] [0-9]+s\]: .*reading fd 3 \($PWD/mnt/file\)$" err
+}
+
+is_shortened() {
+	complete "$WDRUN" -t "$limit" bash -c 'exec -a "$1" sleep 1000' - \
+		$'a\nb\e[31m\x9b\xc2\x9b'"$long"
+	[[ $(tail -n 1 err) == *' a?b?[31m???xx'*'x... [S '*'s]: sleeping' ]]
 }
 
 @test "arguments are shortened to 120 columns, and drive no terminal" {
 	local long
 	long=$(printf 'x%.0s' {1..4096})
-	complete "$WDRUN" -t 700ms bash -c 'exec -a "$1" sleep 1000' - \
-		$'a\nb\e[31m\x9b\xc2\x9b'"$long"
+	with_more_time is_shortened
 
 	[ "$(wc -l <err)" -eq 2 ]
 	only_messages
 	[ "$(wc -L <err)" -le 120 ]
 	[ "$(tail -n 1 err | wc -c)" -ge 110 ]
-	[[ $(tail -n 1 err) == *' a?b?[31m???xx'*'x... [S '*'s]: sleeping' ]]
 	run ! grep -qP '[^\x20-\x7e]' err
+}
+
+is_not_cut_within_a_character() {
+	complete "$WDRUN" -t "$limit" bash -c 'exec -a "$1" sleep 1000' - "$name"
+	[[ $stderr == *$'\xc3\xa9... [S '* ]]
 }
 
 @test "a name of many bytes is not cut within a character" {
 	local name
 	name=$(printf '\xc3\xa9%.0s' {1..200})
-	complete "$WDRUN" -t 700ms bash -c 'exec -a "$1" sleep 1000' - "$name"
-	[[ $stderr == *$'\xc3\xa9... [S '* ]]
-	complete "$WDRUN" -t 700ms bash -c 'exec -a "$1" sleep 1000' - "x$name"
-	[[ $stderr == *$'\xc3\xa9... [S '* ]]
+	with_more_time is_not_cut_within_a_character
+	name=x$name
+	with_more_time is_not_cut_within_a_character
 	run ! grep -qF '?' err
+}
+
+is_as_wide_as_the_terminal() {
+	complete script -qc 'stty cols 80
+		"$WDRUN" -t "$limit" bash -c "exec -a \$long sleep 1000"' typescript
+	tr -d '\r' <out | grep '^wdrun:   ' >line
+	[[ $(<line) == *'x... [S '*'s]: sleeping' ]]
 }
 
 @test "at a terminal a line is no longer than that is wide" {
 	local long
 	need script
 	long=$(printf 'x%.0s' {1..200})
-	export long
-	start script -qc 'stty cols 80
-		"$WDRUN" -t 1 bash -c "exec -a \$long sleep 1000"' typescript
-	finish
+	export long limit
+	with_more_time is_as_wide_as_the_terminal
 
-	tr -d '\r' <out | grep '^wdrun:   ' >line
-	[[ $(<line) == *'x... [S '*'s]: sleeping' ]]
 	[ "$(wc -L <line)" -le 80 ]
 	[ "$(wc -L <line)" -ge 70 ]
 }
 
+tells_of_a_crowd() {
+	complete "$WDRUN" -i "$limit" crowd 999
+	grep -q '^ready' out &&
+		[ "$(grep -cE '^wdrun:   +[0-9]+ .*: waiting for a signal$' err)" -eq 32 ]
+}
+
 @test "of a thousand processes it tells 32, and how many there are besides" {
-	start "$WDRUN" -i 1s "$PROGRAMS/crowd" 999
-	finish
+	with_more_time tells_of_a_crowd
 
 	[ "$status" -eq 124 ]
-	[ "$(grep -cE '^wdrun:   +[0-9]+ .*: waiting for a signal$' err)" -eq 32 ]
 	[ "$(tail -n 1 err)" = "wdrun:   and 968 more" ]
 	[ "$(wc -l <err)" -eq 34 ]
+}
+
+tells_of_the_secret() {
+	complete setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$WDRUN" -t "$limit" bash -c '"$1" secret | cat; true' - \
+		"$PROGRAMS/block"
+	[ "$status" -eq 124 ] &&
+		grep -E '^wdrun:     [0-9]+ .*block secret \[S [0-9]+s\]$' err &&
+		# Who has the other end may not be read, so it is not nobody.
+		grep -E ' cat \[S .*\]: reading fd 0 \(pipe\)$' err
 }
 
 @test "what may not be read of a process is left out" {
 	need_root
 	need setpriv
 	chmod 777 .
-	complete setpriv --reuid=65534 --regid=65534 --clear-groups \
-		"$WDRUN" -t 1 bash -c '"$PROGRAMS/block" secret | cat; true'
+	with_more_time tells_of_the_secret
+}
 
-	[ "$status" -eq 124 ]
-	grep -E '^wdrun:     [0-9]+ .*block secret \[S [0-9]+s\]$' err
-	# Who has the other end may not be read, so it is not nobody.
-	grep -E ' cat \[S .*\]: reading fd 0 \(pipe\)$' err
+tells_in_time() {
+	# What is held up is the look at the path of the FIFO.
+	complete strace -f --seccomp-bpf -qq -o /dev/null \
+		-e trace=process_vm_readv \
+		-e inject=process_vm_readv:delay_enter=1s \
+		"$WDRUN" -t "$limit" bash -c 'cat unwritten & sleep 1000; true'
+	[ "$status" -eq 124 ] &&
+		grep -E '^wdrun:     [0-9]+ \[cat\] \[S .*s\]: opening a FIFO whose other end nobody opens$' err &&
+		grep -E '^wdrun:     [0-9]+ sleep 1000 \[[St] .*s\]' err &&
+		grep -E '^wdrun:   [0-9]+ bash -c ' err
 }
 
 @test "a process that cannot be read in time does not cost the lines of others" {
 	need strace
 	mkfifo unwritten
-	# What is held up is the look at the path of the FIFO.
-	start strace -f -qq -o /dev/null \
-		-e inject=process_vm_readv:delay_enter=2s \
-		"$WDRUN" -t 1500ms bash -c 'cat unwritten & sleep 1000; true'
-	finish
-
-	[ "$status" -eq 124 ]
-	grep -E '^wdrun:     [0-9]+ \[cat\] \[S .*s\]: opening a FIFO whose other end nobody opens$' err
-	grep -E '^wdrun:     [0-9]+ sleep 1000 \[[St] .*s\]' err
-	grep -E '^wdrun:   [0-9]+ bash -c ' err
+	with_more_time tells_in_time
 }
 
 @test "the tree is told by stops at a timeout alone, and not with --quiet" {

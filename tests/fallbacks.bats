@@ -16,6 +16,13 @@ on_kernel() {
 	start "$PROGRAMS/deny" "${without[@]}" -- "$WDRUN" "${@:2}"
 }
 
+# With LIMIT in ARGUMENT, as complete_late has it.
+late_on_kernel() {
+	local without
+	read -ra without <<<"$1"
+	complete_late "$PROGRAMS/deny" "${without[@]}" -- "$WDRUN" "${@:2}"
+}
+
 kernels=(close_range pidfd_open pidfd_send_signal
 	'pidfd_open pidfd_send_signal'
 	'close_range pidfd_open pidfd_send_signal')
@@ -35,10 +42,8 @@ kernels=(close_range pidfd_open pidfd_send_signal
 @test "on an older kernel a timeout ends escapees" {
 	local without
 	for without in "${kernels[@]}"; do
-		on_kernel "$without" -t 700ms -k 200ms \
+		late_on_kernel "$without" -t LIMIT -k 200ms \
 			"$PROGRAMS/escape" fork setsid stubborn stopped
-		await_ready
-		finish
 		[ "$status" -eq 124 ]
 		is_dead "$ready"
 		nobody_is_left
@@ -46,15 +51,11 @@ kernels=(close_range pidfd_open pidfd_send_signal
 }
 
 @test "on an older kernel a timeout ends a storm, and a chain" {
-	on_kernel "${kernels[-1]}" -t 1 -k 200ms "$PROGRAMS/storm" 400
-	await_ready
-	finish
+	late_on_kernel "${kernels[-1]}" -t LIMIT -k 200ms "$PROGRAMS/storm" 400
 	[ "$status" -eq 124 ]
 	nobody_is_left
 
-	on_kernel "${kernels[-1]}" -t 1 -k 200ms "$PROGRAMS/chain" 200
-	await_ready
-	finish
+	late_on_kernel "${kernels[-1]}" -t LIMIT -k 200ms "$PROGRAMS/chain" 200
 	[ "$status" -eq 124 ]
 	nobody_is_left
 }
@@ -66,7 +67,8 @@ kernels=(close_range pidfd_open pidfd_send_signal
 		await_ready
 		kill -KILL "$started"
 		finish
-		wait_until nobody_is_left
+		wait_until is_dead "$ready"
+		wait_until nobody_is_left # nor the supervisor
 	done
 }
 
@@ -79,7 +81,7 @@ kernels=(close_range pidfd_open pidfd_send_signal
 		kill -KILL "$supervisor"
 		finish
 		[ "$status" -eq 137 ]
-		nobody_is_left
+		is_dead "$ready"
 	done
 }
 
@@ -138,7 +140,8 @@ kernels=(close_range pidfd_open pidfd_send_signal
 		await_ready
 		kill -KILL "$started"
 		finish
-		wait_until nobody_is_left
+		wait_until is_dead "$ready"
+		wait_until nobody_is_left # nor the supervisor
 	done
 
 	on_kernel pidfd_open --die-with-parent touch ran
@@ -157,15 +160,16 @@ hide_children_of() {
 @test "where the kernel lists no children, the tree is found all the same" {
 	need_root
 	need unshare nsenter
-	start unshare --mount "$WDRUN" -t 2 -k 300ms \
+	start unshare --mount "$WDRUN" -k 300ms \
 		"$PROGRAMS/escape" fork setsid stubborn
 	await_ready
 	await_watchers
 
 	hide_children_of "$supervisor"
+	kill -TERM "$front"
 	finish
 
-	[ "$status" -eq 124 ]
+	[ "$status" -eq 143 ]
 	is_dead "$ready"
 	nobody_is_left
 }
@@ -185,42 +189,56 @@ hide_children_of() {
 	wait_until nobody_is_left
 }
 
-# A poll that runs on its own, the old kernel being for wdrun alone.
-hold_for_a_moment() {
-	bash -c 'echo $$ >held.lock; touch held; sleep 0.5; rm held.lock; sleep 0.3' \
-		3>&- &
+# A poll that runs on its own, the old kernel being for wdrun alone. With a line
+# in the FIFO gate it removes its lock, with a second one it ends. Sets holder.
+hold_until_told() {
+	rm -f held
+	bash -c 'echo $$ >held.lock; touch held
+		read -r _ <gate; rm held.lock; read -r _ <gate' 3>&- &
 	holder=$!
 	wait_until test -e held
 }
 
+# is_waited_for WITHOUT LOCK COMMAND...: LOCK is held; COMMAND releases it while
+# it is waited for.
+is_waited_for() {
+	local without waiter
+	read -ra without <<<"$1"
+	status=0
+	"$PROGRAMS/deny" "${without[@]}" -- "$WDRUN" -q --lock="$2" true ||
+		status=$?
+	[ "$status" -eq 75 ]
+	"$PROGRAMS/deny" "${without[@]}" -- "$WDRUN" --lock="$2" -w 90 true \
+		3>&- &
+	waiter=$!
+	pause 0.2
+	is_alive "$waiter"
+	"${@:3}"
+	wait "$waiter"
+}
+
+# One line for who reads the FIFO gate.
+open_gate() {
+	echo >gate
+}
+
 @test "on an older kernel locks exclude, are waited for, and go" {
 	local without
+	mkfifo gate
 	for without in 'statx linkat' inotify_init1 \
 		'pidfd_open close_range'; do
-		on_kernel "$without" --lock=run.lock sh -c 'cat run.lock; read x' \
-			< <(sleep 0.7)
+		on_kernel "$without" --lock=run.lock sh -c 'cat run.lock; read -r _ <gate'
 		wait_until test -s out
-		first=$started
 		[ "$(cat run.lock)" = "$(cat out)" ]
 		run ! flock -n run.lock true
-
-		status=0
-		"$PROGRAMS/deny" $without -- "$WDRUN" --lock=run.lock true ||
-			status=$?
-		[ "$status" -eq 75 ]
-		"$PROGRAMS/deny" $without -- "$WDRUN" --lock=run.lock -w 60 true
-		started=$first
+		is_waited_for "$without" run.lock open_gate
 		finish
 		[ ! -e run.lock ]
 
-		rm -f held
-		hold_for_a_moment
-		status=0
-		"$PROGRAMS/deny" $without -- "$WDRUN" -q --lock=held.lock true ||
-			status=$?
-		[ "$status" -eq 75 ]
-		"$PROGRAMS/deny" $without -- "$WDRUN" --lock=held.lock -w 60 true
+		hold_until_told
+		is_waited_for "$without" held.lock open_gate
 		[ ! -e held.lock ]
+		open_gate
 		wait "$holder"
 	done
 }
@@ -228,10 +246,9 @@ hold_for_a_moment() {
 @test "on an older kernel the command's own locks are removed" {
 	local without
 	for without in statx 'statx linkat inotify_init1 pidfd_open'; do
-		on_kernel "$without" -t 500ms --cleanup=pid.lock \
-			--cleanup=dir.lock sh -c \
-			'echo $$ >pid.lock; mkdir dir.lock; sleep 1000'
-		finish
+		late_on_kernel "$without" -t LIMIT --cleanup=pid.lock \
+			--cleanup=dir.lock sh -c 'echo $$ >pid.lock
+				mkdir dir.lock; echo "ready $$"; sleep 1000'
 		[ "$status" -eq 124 ]
 		[ ! -e pid.lock ]
 		[ ! -e dir.lock ]

@@ -17,6 +17,7 @@ has_beaten() {
 @test "--heartbeat tells how far a silent run is: name, elapsed, left, processes" {
 	start env XDG_STATE_HOME="$PWD" "$WDRUN" --heartbeat=200ms -t 1h \
 		-n nightly sh -c 'sleep 1000 & sleep 1000'
+	wait_until grep -qxE 'wdrun: nightly: [0-9]+s elapsed, 59m[0-9]+s left, 3 processes' err
 	wait_until has_beaten 3
 	kill -TERM "$started"
 	finish
@@ -24,7 +25,6 @@ has_beaten() {
 	[ "$status" -eq 143 ]
 	[ -z "$output" ]
 	only_messages
-	grep -qxE 'wdrun: nightly: [0-9]+s elapsed, 59m[0-9]+s left, 3 processes' err
 }
 
 @test "without a name a run is called by its command, without a bound nothing is left" {
@@ -33,28 +33,35 @@ has_beaten() {
 	kill -TERM "$started"
 	finish
 	grep -qxE 'wdrun: sleep: [0-9]+s elapsed, 1 process' err
+	run ! grep -vxE 'wdrun: sleep: [0-9]+s elapsed, 1 process' err
+}
+
+is_silent_between_lines() {
+	complete "$WDRUN" --heartbeat="$limit" -i 60 bash -c \
+		'for _ in {1..10}; do echo line; read -rt "$1" <>never; done
+		exit 0' - "$moment"
+	[ "$status" -eq 0 ] && [ "$(wc -l <out)" -eq 10 ] && [ -z "$stderr" ]
 }
 
 @test "--heartbeat is silent while there is output, where wdrun sees it" {
-	start "$WDRUN" --heartbeat=2 -i 60 sh -c \
-		'for _ in 1 2 3 4 5 6 7 8; do echo line; sleep 0.5; done'
-	finish
-	[ "$status" -eq 0 ]
-	[ -z "$stderr" ]
+	mkfifo never
+	with_more_time is_silent_between_lines
 
 	start "$WDRUN" --heartbeat=300ms -i 60 sh -c 'echo line; sleep 1000'
+	wait_until grep -qE 'elapsed, last output [0-9]+s ago, 2 processes$' err
 	wait_until has_beaten 2
 	kill -TERM "$started"
 	finish
-	grep -qE 'elapsed, last output [0-9]+s ago, 2 processes$' err
+}
+
+goes_silent_with_a_heartbeat() {
+	complete "$WDRUN" --heartbeat="$moment" -i "$limit" \
+		sh -c 'echo line; exec sleep 1000'
+	[ "$status" -eq 124 ] && has_beaten 2 && [ "$output" = line ]
 }
 
 @test "a heartbeat is no output: --idle-timeout comes all the same" {
-	start "$WDRUN" --heartbeat=100ms -i 1 sh -c 'echo line; sleep 1000'
-	finish
-	[ "$status" -eq 124 ]
-	has_beaten 2
-	[ "$output" = line ]
+	with_more_time goes_silent_with_a_heartbeat
 }
 
 @test "a run does not wake up between its heartbeats" {
@@ -76,12 +83,11 @@ has_beaten() {
 	complete "$WDRUN" -q --heartbeat=50ms sleep 0.5
 	[ "$status" -eq 0 ] && [ -z "$stderr" ]
 
-	start "$WDRUN" --heartbeat=100ms -k 1 -t 450ms \
+	complete_late "$WDRUN" --heartbeat=50ms -k 300ms -t LIMIT \
 		"$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-	finish
 	[ "$status" -eq 124 ]
 	# Nothing after the word of the stop but the word of the kill.
+	grep -q 'timed out' err
 	[ "$(sed '1,/timed out/d' err | grep -c elapsed)" -eq 0 ]
 	nobody_is_left
 }
@@ -89,13 +95,10 @@ has_beaten() {
 @test "a stderr that takes nothing holds up neither the run nor its end" {
 	mkfifo fifo
 	exec 7<>fifo
-	head -c 1000000 /dev/zero >&7 3>&- & # fills it
-	filler=$!
-	start sh -c '"$WDRUN" --heartbeat=50ms -t 1 -k 100ms sleep 1000 2>&7
+	"$PROGRAMS/pattern" write 1 65536 >&7 # it is full
+	complete sh -c '"$WDRUN" --heartbeat=50ms -t 400ms -k 100ms sleep 1000 2>&7
 		echo "status $?"'
-	finish
-	kill -KILL "$filler"
-	wait "$filler" || true
+	exec 7>&-
 	[ "$output" = 'status 124' ]
 	nobody_is_left
 }

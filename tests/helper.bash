@@ -348,6 +348,22 @@ has_target() {
 	no cmp -s "/proc/$supervisor/cmdline" "/proc/$target/cmdline"
 }
 
+# with_more_time COMMAND...: COMMAND succeeds, where it takes its times from
+# limit, in seconds, and moment, a fifth of that: short ones, and should these be
+# too short for the machine, longer ones. It may not rely on `set -e`.
+with_more_time() {
+	local limit moment
+	for limit in 0.4 2 10 50; do
+		case $limit in
+		0.4) moment=0.08 ;;
+		2) moment=0.4 ;;
+		*) moment=$((limit / 5)) ;;
+		esac
+		if "$@"; then return; fi
+	done
+	return 1
+}
+
 # Every line of err is a message of wdrun's.
 only_messages() {
 	no grep -qv '^wdrun: ' err

@@ -8,14 +8,26 @@
 load helper
 load relays
 
+# In what follows limit is the bound on silence, and moment a fifth of it. The
+# commands wait without a process, which is slow where the machine is.
+setup() {
+	common_setup
+	mkfifo never
+	export moment
+}
+
+goes_silent() {
+	complete "$WDRUN" --idle-timeout="$limit" \
+		sh -c 'echo one; echo two; sleep 1000'
+	[ "$output" = $'one\ntwo' ] &&
+		[[ $(tail -n 1 err) == "wdrun: "*" sleep 1000 "*": sleeping" ]]
+}
+
 @test "a command that goes silent is stopped, with 124, and it is told" {
-	start "$WDRUN" --idle-timeout=300ms sh -c 'echo one; echo two; sleep 1000'
-	finish
+	with_more_time goes_silent
 
 	[ "$status" -eq 124 ]
-	[ "$output" = $'one\ntwo' ]
-	[[ $stderr == "wdrun: no output for 300ms, stopping "*" with SIGTERM:"$'\n'* ]]
-	[[ $(tail -n 1 err) == "wdrun: "*"sleep 1000"*": sleeping" ]]
+	[[ $stderr == "wdrun: no output for "*"s, stopping "*" with SIGTERM:"$'\n'* ]]
 	only_messages
 	nobody_is_left
 }
@@ -27,39 +39,54 @@ load relays
 	[ -z "$output" ]
 }
 
-@test "a dot now and then is no silence, on stdout or on stderr" {
-	complete "$WDRUN" -i 700ms bash -c '
-		for i in {1..6}; do printf . >&2; sleep 0.15; done
-		for i in {1..6}; do printf .; sleep 0.15; done; exit 5'
+dots_are_no_silence() {
+	complete "$WDRUN" -i "$limit" bash -c '
+		for i in {1..6}; do printf . >&2; read -rt "$moment" <>never; done
+		for i in {1..6}; do printf .; read -rt "$moment" <>never; done
+		exit 5'
+	[ "$status" -eq 5 ] && [ "$output$stderr" = ............ ]
+}
 
-	[ "$status" -eq 5 ]
-	[ "$output$stderr" = ............ ]
+@test "a dot now and then is no silence, on stdout or on stderr" {
+	with_more_time dots_are_no_silence
+}
+
+dots_on_the_terminal_are_no_silence() {
+	complete "$WDRUN" --pty -i "$limit" bash -c '
+		for i in {1..10}; do
+			printf . >/dev/tty; read -rt "$moment" <>never
+		done; exit 5'
+	[ "$status" -eq 5 ] && [ "$output" = .......... ]
 }
 
 @test "a dot that goes to a terminal of the command's own is no silence" {
-	complete "$WDRUN" --pty -i 700ms bash -c '
-		for i in {1..10}; do printf . >/dev/tty; sleep 0.15; done'
+	with_more_time dots_on_the_terminal_are_no_silence
+}
 
-	[ "$status" -eq 0 ]
-	[ "$output" = .......... ]
+is_stopped_after_the_last_line() {
+	complete "$WDRUN" -i "$limit" bash -c '
+		for i in {1..8}; do echo "$i"; read -rt "$moment" <>never; done
+		exec sleep 1000'
+	[ "$status" -eq 124 ] && [ "$(tail -n 1 out)" = 8 ]
 }
 
 @test "the silence counts from the last output, and not from the start" {
-	start "$WDRUN" -i 600ms bash -c '
-		for i in {1..6}; do echo "$i"; sleep 0.15; done; sleep 1000'
-	finish
+	with_more_time is_stopped_after_the_last_line
+}
 
-	[ "$status" -eq 124 ]
-	[ "$(tail -n 1 out)" = 6 ]
+dots_of_a_daemon_are_no_silence() {
+	complete "$WDRUN" -i "$limit" bash -c '
+		(setsid bash -c "
+			for i in {1..10}; do
+				echo .; read -rt \$moment <>never
+			done; echo >told" &)
+		read -r _ <told'
+	[ "$status" -eq 0 ] && [ -z "$stderr" ]
 }
 
 @test "what the tree says counts, whoever says it" {
-	complete "$WDRUN" -i 700ms bash -c '
-		(setsid bash -c "for i in {1..8}; do echo .; sleep 0.15; done" &)
-		sleep 1.2'
-
-	[ "$status" -eq 0 ]
-	[ -z "$stderr" ]
+	mkfifo told
+	with_more_time dots_of_a_daemon_are_no_silence
 }
 
 @test "no bound on silence: 0, never, and no option" {
@@ -78,46 +105,55 @@ load relays
 	[ "$output" = "$PWD/out" ]
 }
 
-# Longer than the bounds below.
+# Longer than the bound.
 let_time_pass() {
-	"$WDRUN" -q -t 900ms sleep 1000 || true
+	pause "$limit"
+	pause "$limit"
+}
+
+waits_for_its_reader() {
+	rm -f go
+	start "$PROGRAMS/sip" -w go "$WDRUN" -i "$limit" sh -c '
+		"$PROGRAMS/pattern" write 1 3000000; exit 5'
+	let_time_pass
+	touch go
+	finish
+	[ "$status" -eq 5 ] && [ -z "$stderr" ]
 }
 
 @test "a reader that does not read is not the command's silence" {
-	start "$PROGRAMS/sip" -w go "$WDRUN" -i 300ms sh -c '
-		"$PROGRAMS/pattern" write 1 3000000; exit 5'
-	let_time_pass
-	[ ! -s err ]
+	with_more_time waits_for_its_reader
 
-	touch go
-	finish
-
-	[ "$status" -eq 5 ]
-	[ -z "$stderr" ]
 	[ "$("$PROGRAMS/pattern" check 1 3000000 <out)" = same ]
 }
 
-@test "when the reader goes on, the silence counts from then" {
-	start "$PROGRAMS/sip" -w go "$WDRUN" -i 300ms --tee=copy sh -c '
+goes_silent_with_its_reader_late() {
+	rm -f go
+	start "$PROGRAMS/sip" -w go "$WDRUN" -i "$limit" --tee=copy sh -c '
 		"$PROGRAMS/pattern" write 1 20000; sleep 1000'
 	let_time_pass
-	[ ! -s err ]
-
+	! [ -s err ]
+	was_stopped=$?
 	touch go
 	finish
-
-	[ "$status" -eq 124 ]
-	[[ $stderr == *"no output for 300ms"* ]]
-	[ "$("$PROGRAMS/pattern" check 1 20000 <out)" = same ]
+	[ "$was_stopped" -eq 0 ] && [ "$status" -eq 124 ] &&
+		[ "$("$PROGRAMS/pattern" check 1 20000 <out)" = same ]
 }
 
-@test "wdrun's own processes being stopped is not the command's silence" {
+@test "when the reader goes on, the silence counts from then" {
+	with_more_time goes_silent_with_its_reader_late
+
+	[[ $stderr == *"no output for "* ]]
+}
+
+is_heard_when_wdrun_goes_on() {
 	local pids
-	start "$WDRUN" -i 700ms bash -c '
-		until [ -e go ]; do echo .; sleep 0.1; done; exit 4'
-	wait_until grep -q . out
-	front=$started
-	mapfile -t pids < <(echo "$front"; relays_of "$front")
+	rm -f go
+	start "$WDRUN" -i "$limit" bash -c '
+		until [ -e go ]; do echo .; read -rt "$moment" <>never; done; exit 4'
+	# Or it is over already.
+	wait_until test -s out -o -s err
+	mapfile -t pids < <(echo "$started"; relays_of "$started")
 
 	kill -STOP "${pids[@]}"
 	let_time_pass
@@ -125,100 +161,126 @@ let_time_pass() {
 	touch go
 	finish
 
-	[ "$status" -eq 4 ]
-	[ -z "$stderr" ]
+	[ "$status" -eq 4 ] && [ -z "$stderr" ]
+}
+
+@test "wdrun's own processes being stopped is not the command's silence" {
+	with_more_time is_heard_when_wdrun_goes_on
+}
+
+is_held_up_by_its_copy() {
+	complete "$WDRUN" -i "$limit" --tee=fifo bash -c '
+		for i in {1..10}; do
+			echo "$i"; read -rt "$moment" <>never
+		done; exit 4' 7>&-
+	[ "$status" -eq 4 ] && [ "$(wc -l <out)" -eq 10 ]
 }
 
 @test "a copy that holds the output up is not the command's silence" {
 	mkfifo fifo
 	exec 7<>fifo
 	"$PROGRAMS/pattern" write 1 65536 >&7 # it is full
-	complete "$WDRUN" -i 700ms --tee=fifo bash -c '
-		for i in {1..15}; do echo "$i"; sleep 0.1; done; exit 4' 7>&-
+	with_more_time is_held_up_by_its_copy
 	exec 7>&-
 
-	[ "$status" -eq 4 ]
-	[ "$(wc -l <out)" -eq 15 ]
 	run ! grep -q 'no output' err
 }
 
-@test "--idle-unless-busy: a command that computes is not stopped" {
-	complete "$WDRUN" -i 400ms --idle-unless-busy bash -c '
-		until ((SECONDS >= 2)); do :; done; echo computed; exit 5'
+# Computes for twice the bound.
+computes='end=$((${EPOCHREALTIME/[.,]/} + 10 * ${micro%.*}))
+	until ((${EPOCHREALTIME/[.,]/} >= end)); do :; done'
 
-	[ "$status" -eq 5 ]
-	[ "$output" = computed ]
-	[ -z "$stderr" ]
+computes_unless_stopped() {
+	printf -v micro %.0f "${moment}e6"
+	micro=$micro complete "$WDRUN" -i "$limit" --idle-unless-busy \
+		bash -c "$computes; echo computed; exit 5"
+	[ "$status" -eq 5 ] && [ "$output" = computed ] && [ -z "$stderr" ]
+}
+
+@test "--idle-unless-busy: a command that computes is not stopped" {
+	with_more_time computes_unless_stopped
 }
 
 @test "without it the same is stopped" {
-	complete "$WDRUN" -i 400ms bash -c '
-		until ((SECONDS >= 20)); do :; done; echo computed'
+	complete "$WDRUN" -i 300ms bash -c '
+		until ((SECONDS >= 200)); do :; done; echo computed'
 
 	[ "$status" -eq 124 ]
 	[ -z "$output" ]
 }
 
-@test "--idle-unless-busy: a grandchild that writes a file is busy" {
-	complete "$WDRUN" -i 700ms --idle-unless-busy bash -c '
-		bash -c "for i in {1..15}; do echo \$i; sleep 0.1; done" >file
+writes_unless_stopped() {
+	complete "$WDRUN" -i "$limit" --idle-unless-busy bash -c '
+		bash -c "for i in {1..10}; do
+				echo \$i; read -rt \$moment <>never
+			done" >file
 		exit 5'
+	[ "$status" -eq 5 ] && [ -z "$stderr" ]
+}
 
-	[ "$status" -eq 5 ]
-	[ -z "$stderr" ]
+@test "--idle-unless-busy: a grandchild that writes a file is busy" {
+	with_more_time writes_unless_stopped
+}
+
+computes_and_hangs() {
+	printf -v micro %.0f "${moment}e6"
+	micro=$micro complete "$WDRUN" -i "$limit" --idle-unless-busy \
+		bash -c "$computes; : >computed; exec sleep 1000"
+	[ -e computed ]
 }
 
 @test "--idle-unless-busy: one that has computed, and hangs then, is stopped" {
-	complete "$WDRUN" -i 300ms --idle-unless-busy bash -c '
-		until ((SECONDS >= 1)); do :; done; exec sleep 1000'
+	with_more_time computes_and_hangs
 
 	[ "$status" -eq 124 ]
 }
 
 @test "what ignores the first signal gets SIGKILL after --kill-after" {
-	start "$WDRUN" -i 300ms -k 300ms "$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-	finish
+	complete_late "$WDRUN" -i LIMIT -k 200ms "$PROGRAMS/escape" fork setsid stubborn
 
 	[ "$status" -eq 124 ]
 	is_dead "$ready"
 	nobody_is_left
 }
 
-@test "what the command says when it is stopped comes through" {
-	start "$WDRUN" -i 400ms bash -c '
+has_last_words() {
+	complete "$WDRUN" "$@" -i "$limit" -k never bash -c '
 		trap "echo last words; exit 9" TERM
-		echo first; while :; do sleep 0.05; done'
-	finish
-
-	[ "$status" -eq 124 ]
-	[ "$output" = $'first\nlast words' ]
+		echo first; while :; do read -rt "$moment" <>never; done'
+	[[ $output == first* ]]
 }
 
-@test "-p gives the command's own status of a stop for silence" {
-	complete "$WDRUN" -p -i 300ms bash -c '
-		trap "exit 9" TERM; while :; do sleep 0.05; done'
+@test "what the command says when it is stopped comes through, and -p gives its status" {
+	with_more_time has_last_words
+	[ "$status" -eq 124 ]
+	[ "$output" = $'first\nlast words' ]
 
+	with_more_time has_last_words -p
 	[ "$status" -eq 9 ]
 }
 
-@test "the bound on silence ends with the command: survivors have their own" {
-	complete "$WDRUN" -i 200ms --idle-after-exit=3s sh -c '
-		(sleep 0.8; echo late) & exit 3'
+is_left_to_its_survivor() {
+	complete "$WDRUN" -i "$limit" --idle-after-exit=60 --max-after-exit=60 sh -c '
+		(sleep "$1"; sleep "$1"; echo late) & exit 3' - "$limit"
+	[ "$status" -eq 3 ] && [ "$output" = late ] && [ -z "$stderr" ]
+}
 
-	[ "$status" -eq 3 ]
-	[ "$output" = late ]
-	[ -z "$stderr" ]
+@test "the bound on silence ends with the command: survivors have their own" {
+	with_more_time is_left_to_its_survivor
+}
+
+is_read_slowly_after_a_stop() {
+	# Its pause makes the reader later than --kill-after.
+	complete "$PROGRAMS/sip" -c 2048 -p 100 "$WDRUN" -i "$limit" -k 300ms sh -c '
+		"$PROGRAMS/pattern" write 1 16384; sleep 1000'
+
+	[ "$status" -eq 124 ] &&
+		[ "$("$PROGRAMS/pattern" check 1 16384 <out)" = same ] &&
+		[ "$(grep -vc "^wdrun:   " err)" -eq 1 ]
 }
 
 @test "a stop for silence waits for a reader that is slow, and loses nothing" {
-	# Its pause makes the reader later than --kill-after.
-	complete "$PROGRAMS/sip" -c 2048 -p 150 "$WDRUN" -i 300ms -k 300ms sh -c '
-		"$PROGRAMS/pattern" write 1 16384; sleep 1000'
-
-	[ "$status" -eq 124 ]
-	[ "$("$PROGRAMS/pattern" check 1 16384 <out)" = same ]
-	[ "$(grep -vc "^wdrun:   " err)" -eq 1 ]
+	with_more_time is_read_slowly_after_a_stop
 }
 
 @test "silence wakes nobody up before its bound" {
@@ -229,7 +291,7 @@ let_time_pass() {
 	wait_until all_sleep
 	before=$(wake_ups)
 
-	let_time_pass
+	pause 0.5 # in which nothing is to happen: the subject, not a wait
 
 	[ "$(wake_ups)" = "$before" ]
 	[ "$(wc -l <<<"$before")" -ge 6 ] # front, supervisor, a relay

@@ -35,6 +35,8 @@ compare_state() {
 
 @test "descriptors, signals, limits, directory, ids are those of the caller" {
 	same_state
+	# But it leads a session of its own.
+	grep -q '^session: leader of session yes, leader of group yes' with
 }
 
 @test "blocked and ignored signals stay so, real-time signals too" {
@@ -85,11 +87,6 @@ compare_state() {
 
 @test "with --foreground the session and the group are the caller's too" {
 	compare_state 'nothing' "$WDRUN" --foreground --
-}
-
-@test "by default the command leads a session of its own" {
-	same_state
-	grep -q '^session: leader of session yes, leader of group yes' with
 }
 
 @test "the master of a pseudo-terminal on stdin is not the terminal" {
@@ -144,22 +141,21 @@ their_descriptors() {
 	await_ready
 	await_watchers
 
+	their_descriptors "$target" >those
+	their_descriptors "$$" >>those
 	for watcher in "$front" "$supervisor"; do
+		their_descriptors "$watcher" >held
 		while read -r fd target_file; do
 			case $fd:$target_file in
 			[01]:/dev/null) ;;
 			2:"$PWD/err") ;;
 			2:* | [01]:*) echo "$fd $target_file" && return 1 ;;
 			*:anon_inode:*) ;;
-			*:pipe:*)
-				run ! grep -qF "$target_file" \
-					<(their_descriptors "$target") \
-					<(their_descriptors "$$")
-				;;
+			*:pipe:*) run ! grep -qF "$target_file" those ;;
 			*) echo "$watcher holds $fd $target_file" && return 1 ;;
 			esac
-		done < <(their_descriptors "$watcher")
-		[ "$(their_descriptors "$watcher" | head -n 3 | wc -l)" -eq 3 ]
+		done <held
+		[ "$(head -n 3 held | wc -l)" -eq 3 ]
 		[ "$(readlink "/proc/$watcher/cwd")" = / ]
 	done
 	their_descriptors "$target" | grep -q '^500 '
@@ -170,12 +166,13 @@ their_descriptors() {
 
 @test "wdrun leaves only its target in the caller's directory" {
 	mkdir busy
+	mkfifo leave
 	start env -C busy "$WDRUN" sh -c 'echo "ready $$"
-		until [ -e ../leave ]; do sleep 0.05; done; cd /
+		read -r _ <../leave; cd /
 		exec sleep 1000'
 	await_ready
 	[ "$(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$PWD/busy")" ] # it finds
-	touch leave
+	echo >leave
 	await_watchers
 	wait_until is_in / "$target"
 
@@ -274,16 +271,20 @@ is_in() {
 	complete "$PROGRAMS/launch" --block CHLD "$WDRUN" sh -c 'exit 42'
 	[ "$status" -eq 42 ]
 
-	complete "$PROGRAMS/launch" --ignore CHLD "$WDRUN" -t 200ms -k 200ms \
+	complete_late "$PROGRAMS/launch" --ignore CHLD "$WDRUN" -t LIMIT -k 200ms \
 		"$PROGRAMS/escape" fork setsid stubborn
 	[ "$status" -eq 124 ]
 }
 
-@test "closed standard descriptors do not stop a timeout" {
-	start "$PROGRAMS/launch" --close 0 --close 1 --close 2 \
-		"$WDRUN" -t 300ms -k 300ms sh -c 'exec "$PROGRAMS/escape" \
+is_ready_without_descriptors() {
+	complete "$PROGRAMS/launch" --close 0 --close 1 --close 2 \
+		"$WDRUN" -t "$limit" -k 200ms sh -c 'exec "$PROGRAMS/escape" \
 		fork setsid stubborn >ready'
-	finish
+	[ -s ready ]
+}
+
+@test "closed standard descriptors do not stop a timeout" {
+	with_more_time is_ready_without_descriptors
 
 	[ "$status" -eq 124 ]
 	is_dead "$(sed 's/ready //' ready)"
@@ -314,9 +315,9 @@ is_in() {
 	await_watchers
 	wait_until switches_settle
 
-	# A second in which nothing is to happen: the subject, not a wait.
+	# A while in which nothing is to happen: the subject, not a wait.
 	before=$(switches)
-	sleep 1
+	pause 0.6
 	after=$(switches)
 
 	[ "$before" = "$after" ]
@@ -336,11 +337,8 @@ switches_settle() {
 }
 
 @test "wdrun in wdrun is one as well: each level's status and cleaning" {
-	start "$WDRUN" -t 60 "$WDRUN" -t 60 "$WDRUN" -t 1 -k 300ms \
+	complete_late "$WDRUN" -t 90 "$WDRUN" -t 90 "$WDRUN" -t LIMIT -k 200ms \
 		"$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-
-	finish
 
 	[ "$status" -eq 124 ]
 	is_dead "$ready"
