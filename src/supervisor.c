@@ -35,6 +35,7 @@
 #define FREEZE_LIMIT        64
 #define REAP_INTERVAL       (100 * MILLISECOND)
 #define PAUSE_AFTER_FAILURE MILLISECOND
+#define EMPTY_READINGS      5
 
 /* What is waited for. */
 enum { SIGNALS, LIFELINE, CALLER, NEWS };
@@ -222,7 +223,12 @@ reap_orphans(struct run *run, const struct news *news)
 	reap_behind_target(run, news);
 }
 
-/* The children are asked first, since that is all that a prompt end costs. */
+/*
+ * The children are asked first, since that is all that a prompt end costs, and
+ * proves it. A list proves less: of a chain of processes, each of which forks
+ * the next and exits, it may have been in the wrong place each time. So it is
+ * read more than once.
+ */
 static bool
 tree_is_empty(struct run *run)
 {
@@ -233,8 +239,12 @@ tree_is_empty(struct run *run)
 	if (!tree->has_strangers && tree->helper_count == 0)
 		return false;
 	/* There are some who do not count. */
-	proctree_read(tree);
-	return tree->list.count == 0 && !tree->is_partial;
+	for (int i = 0; i < EMPTY_READINGS; i++) {
+		proctree_read(tree);
+		if (tree->list.count > 0 || tree->is_partial)
+			return false;
+	}
+	return true;
 }
 
 static bool
