@@ -8,6 +8,10 @@
 /* The registry: a directory with a file "ID.run" for each run on record. */
 #define REGISTRY_SUFFIX ".run"
 
+/* Modes of sys/stat.h that neither it nor a file in it may have: others could
+ * put somebody's PID there. */
+#define REGISTRY_FORBIDDEN (S_IWGRP | S_IWOTH)
+
 enum record_state {
 	RECORD_RUNNING,
 	RECORD_STOPPING,  /* as one of its watchers says, or is dead */
@@ -48,6 +52,9 @@ int registry_add(int directory_fd, const struct entry *entry,
  * registry_add for it. Returns 0, also where it was not there; or -1 with
  * errno of unlink(2). */
 int registry_remove(int directory_fd, const char *id);
+
+/* Whether the file of RECORD is called as that of the run ID. */
+bool registry_is_called(const struct record *record, const char *id);
 
 /* Called for one record. Returns 0 to go on, else that ends the walk. */
 typedef int registry_visit(const struct record *record, void *context);
