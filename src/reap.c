@@ -18,8 +18,9 @@
 #include "reaping.h"
 #include "record.h"
 
-/* For the 5 s of orphans_end, and for another who reaps the same run. */
-#define BOUND_MS       7000
+/* For the 13 s of orphans_end, but no longer than a run waits; and for another
+ * who reaps the same run. */
+#define BOUND_MS       10000
 #define DROP_BOUND_MS  2000 /* nobody is looked for: only files */
 #define BOUND_ASKED_MS 20000
 #define END_BOUND_MS   1000

@@ -747,3 +747,47 @@ on record" ]
 	is_dead "$living"
 	[ -z "$output$stderr" ]
 }
+
+# --- those who get away from one look ----------------------------------------
+
+# ends_brood WAY: so it does what brood has forked in this way.
+ends_brood() {
+	forge
+	start env WDRUN_ID="$id" "$PROGRAMS/brood" 2000 "$@"
+	await_ready
+
+	reap
+
+	[ "$status" -eq 0 ]
+	nobody_is_left
+	is_off_the_record
+}
+
+@test "what is forked by vfork while --reap looks is found" {
+	ends_brood vfork
+}
+
+@test "what is forked as a sibling while --reap looks is found" {
+	ends_brood sibling
+}
+
+@test "what threads fork while --reap looks is found, though the main one has exited" {
+	ends_brood thread
+}
+
+@test "what forks on without an environment while --reap looks is found" {
+	ends_brood deep
+}
+
+@test "a process that computes, with no environment, does not hold up --reap" {
+	forge
+	env -i bash -c 'cd "$1"; echo "ready $$"; while :; do :; done' - "$PWD" \
+		>busy 3>&- &
+	await_ready busy
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	spares "$ready"
+}
