@@ -178,6 +178,8 @@ reap_all(const char *registry, bool is_quiet)
 		return STATUS_FAILED;
 	}
 
+	registry_tidy(directory_fd);
+
 	const int result = registry_visit_all(directory_fd, visit, &reaping);
 
 	if (result == -1)
@@ -197,6 +199,7 @@ reap_before_run(int directory_fd, bool is_quiet)
 		.deadline = duration_add(duration_now(), PATIENCE),
 	};
 
+	registry_tidy(directory_fd);
 	/* Where /proc cannot be used, all runs are elsewhere. */
 	(void)registry_visit_all(directory_fd, visit, &reaping);
 	return 0;

@@ -166,7 +166,7 @@ registry_is_called(const struct record *record, const char *id)
 static void
 name_unfinished(char file[FILE_NAME_SIZE], const char *id)
 {
-	(void)text_format(file, FILE_NAME_SIZE, ".%s.new", id);
+	(void)text_format(file, FILE_NAME_SIZE, ".%s" REGISTRY_UNFINISHED, id);
 }
 
 int

@@ -8,6 +8,10 @@
 /* The registry: a directory with a file "ID.run" for each run on record. */
 #define REGISTRY_SUFFIX ".run"
 
+/* Behind ".ID", the file that is to become it, in a file system which knows no
+ * O_TMPFILE. */
+#define REGISTRY_UNFINISHED ".new"
+
 /* Modes of sys/stat.h that neither it nor a file in it may have: others could
  * put somebody's PID there. */
 #define REGISTRY_FORBIDDEN (S_IWGRP | S_IWOTH)
@@ -67,6 +71,9 @@ typedef int registry_visit(const struct record *record, void *context);
  * with errno.
  */
 int registry_visit_all(int directory_fd, registry_visit *visit, void *context);
+
+/* Removes unfinished files whose writers were killed. */
+void registry_tidy(int directory_fd);
 
 /* Tells in one line what is wrong with RECORD, a broken one. */
 void registry_tell(const struct record *record);

@@ -791,3 +791,41 @@ ends_brood() {
 	is_off_the_record
 	spares "$ready"
 }
+
+# --- unfinished entries ------------------------------------------------------
+
+# An unfinished entry that nobody has written for so long. Sets unfinished.
+leave_unfinished() {
+	unfinished=$WDRUN_REGISTRY/.$1.new
+	echo "wdrun 1" >"$unfinished"
+	touch -d "$2" "$unfinished"
+}
+
+@test "an unfinished entry goes when its writer is dead, by --reap or the next run" {
+	leave_unfinished "$(new_id)" '2 minutes ago'
+	reap
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+	[ ! -e "$unfinished" ]
+
+	leave_unfinished "$(new_id)" '2 minutes ago'
+	complete "$WDRUN" --name=next true
+	[ "$status" -eq 0 ]
+	[ ! -e "$unfinished" ]
+}
+
+@test "an unfinished entry stays where its writer may be alive, or is unknown" {
+	leave_unfinished "$(new_id)" 'now'
+	reap
+	[ -e "$unfinished" ]
+
+	leave_unfinished "$$-$(printf '%x' "$(date +%s%N)")" '2 minutes ago'
+	reap
+	[ -e "$unfinished" ]
+
+	for name in notes 0-1 -1-1 4711; do
+		leave_unfinished "$name" '2 minutes ago'
+		reap
+		[ -e "$unfinished" ]
+	done
+}
