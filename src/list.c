@@ -269,9 +269,12 @@ list_print(const char *registry, bool as_json)
 	};
 	const int directory_fd = registry_open(registry, false);
 
-	/* What is not there has nothing on record. */
+	/* What is not there has nothing on record; but who has named it may
+	 * have meant another. */
 	if (directory_fd == -1 && errno != ENOENT)
 		return STATUS_FAILED;
+	if (directory_fd == -1 && registry != NULL)
+		message("registry '%s': %s", registry, strerror(errno));
 
 	const int status = print_all(&list, directory_fd);
 
