@@ -77,22 +77,12 @@ meaning_for(const char *which, const struct record *record)
 	return MEANS_ANOTHER;
 }
 
-/* Whether WORD is the ID by which the file of RECORD is called. */
-static bool
-is_called(const struct record *record, const char *word)
-{
-	const size_t length = strlen(word);
-
-	return strncmp(record->file, word, length) == 0 &&
-	       strcmp(record->file + length, REGISTRY_SUFFIX) == 0;
-}
-
 /* What is meant cannot be read, and so not be stopped. */
 static int
 refuse_broken(const struct record *record, struct search *search,
               const char *id)
 {
-	if (!is_called(record, id))
+	if (!registry_is_called(record, id))
 		return 0;
 	registry_tell(record);
 	search->status = STATUS_FAILED;

@@ -66,6 +66,19 @@ json_add_text(struct line *line, const char *key, const char *text)
 }
 
 void
+json_add_strings(struct line *line, const char *key, size_t count,
+                 const char *const strings[])
+{
+	json_add_key(line, key);
+	line_add(line, "[");
+	for (size_t i = 0; i < count; i++) {
+		json_add_comma(line);
+		json_add_string(line, strings[i]);
+	}
+	line_add(line, "]");
+}
+
+void
 json_add_number(struct line *line, const char *key, int64_t number)
 {
 	json_add_key(line, key);

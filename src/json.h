@@ -2,6 +2,7 @@
 #define WDRUN_JSON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "message.h"
@@ -19,6 +20,8 @@ void json_add_string(struct line *line, const char *text);
 /* Append "KEY": and the value, behind a comma unless the object begins here. */
 void json_add_key(struct line *line, const char *key);
 void json_add_text(struct line *line, const char *key, const char *text);
+void json_add_strings(struct line *line, const char *key, size_t count,
+                      const char *const strings[]);
 void json_add_number(struct line *line, const char *key, int64_t number);
 void json_add_bool(struct line *line, const char *key, bool value);
 

@@ -66,7 +66,17 @@ add_command(struct line *line, const struct entry *entry)
 		line_add(line, "...");
 }
 
-/* Returns 0, or -1 with errno. */
+/* Returns 0, or -1 with errno, as those who call it do. */
+static int
+add_cells(struct list *list, const char *const cells[COLUMN_COUNT])
+{
+	for (size_t i = 0; i < COLUMN_COUNT; i++) {
+		if (table_add(&list->table, cells[i]) == -1)
+			return -1;
+	}
+	return 0;
+}
+
 static int
 add_row(struct list *list, const struct record *record)
 {
@@ -91,11 +101,7 @@ add_row(struct list *list, const struct record *record)
 		text,
 	};
 
-	for (size_t i = 0; i < COLUMN_COUNT; i++) {
-		if (table_add(&list->table, cells[i]) == -1)
-			return -1;
-	}
-	return 0;
+	return add_cells(list, cells);
 }
 
 static int
@@ -105,11 +111,7 @@ add_header(struct list *list)
 		"ID", "NAME", "STATE", "PID", "AGE", "LEFT", "COMMAND",
 	};
 
-	for (size_t i = 0; i < COLUMN_COUNT; i++) {
-		if (table_add(&list->table, cells[i]) == -1)
-			return -1;
-	}
-	return 0;
+	return add_cells(list, cells);
 }
 
 static int
@@ -150,20 +152,12 @@ add_arguments(struct line *line, const struct entry *entry)
 static void
 add_files(struct line *line, const struct entry *entry)
 {
-	json_add_key(line, "locks");
-	line_add(line, "[");
-	for (size_t i = 0; i < entry->lock_count; i++) {
-		json_add_comma(line);
-		json_add_string(line, entry->locks[i]);
-	}
-	line_add(line, "]");
-	json_add_key(line, "cleanup");
-	line_add(line, "[");
-	for (size_t i = 0; i < entry->cleanup_count; i++) {
-		json_add_comma(line);
-		json_add_string(line, entry->cleanups[i].path);
-	}
-	line_add(line, "]");
+	const char *cleanups[ENTRY_FILES_MAX];
+
+	for (size_t i = 0; i < entry->cleanup_count; i++)
+		cleanups[i] = entry->cleanups[i].path;
+	json_add_strings(line, "locks", entry->lock_count, entry->locks);
+	json_add_strings(line, "cleanup", entry->cleanup_count, cleanups);
 }
 
 static void
@@ -275,9 +269,12 @@ list_print(const char *registry, bool as_json)
 	};
 	const int directory_fd = registry_open(registry, false);
 
-	/* What is not there has nothing on record. */
+	/* What is not there has nothing on record; but who has named it may
+	 * have meant another. */
 	if (directory_fd == -1 && errno != ENOENT)
 		return STATUS_FAILED;
+	if (directory_fd == -1 && registry != NULL)
+		message("registry '%s': %s", registry, strerror(errno));
 
 	const int status = print_all(&list, directory_fd);
 

@@ -17,21 +17,22 @@
 #include "procfs.h"
 #include "proof.h"
 
-#define BOUND          (5 * SECOND)
-#define FREEZE_BOUND   (1 * SECOND)
-#define EMPTY_SWEEPS   10
-#define EMPTY_AT_LEAST 2
-#define PAUSE_MS       2
-#define PAUSE_MAX_MS   50
-#define NAMED_MAX      8  /* how many processes are told by name */
-#define COMMAND_WIDTH  60 /* and how much of their command lines */
+#define FREEZE_BOUND       (8 * SECOND)
+#define FREEZE_AGAIN_BOUND (1 * SECOND) /* when some are killed */
+#define KILL_BOUND         (4 * SECOND) /* after that */
+#define D_BOUND            (1 * SECOND)
+#define PAUSE_MS           2
+#define PAUSE_MAX_MS       50
+#define NAMED_MAX          8  /* how many processes are told by name */
+#define COMMAND_WIDTH      60 /* and how much of their command lines */
 
 /* One run's processes being ended. */
 struct ending {
 	struct lineup lineup;
 	struct orphans *orphans;
 	struct line killed_line;
-	bool is_freezing;
+	int64_t freeze_end;
+	bool was_still; /* all that are proven, before the last sweep */
 	bool is_unsure; /* whether all were seen, at the end */
 	int empty_sweeps;
 	size_t named;
@@ -78,146 +79,209 @@ add_process(struct line *line, const struct suspect *suspect)
 
 /* Appends it as one that is killed, before it is. */
 static void
-name_killed(struct ending *ending, const struct suspect *suspect)
+name_killed(struct ending *ending, struct suspect *suspect)
 {
 	if (ending->named < NAMED_MAX)
 		add_process(&ending->killed_line, suspect);
 	else if (ending->named == NAMED_MAX)
 		line_add(&ending->killed_line, ", ...");
 	ending->named++;
+	suspect->is_named = true;
 }
 
-/* Whether SUSPECT forks no more: one that gets SIGSTOP within a fork(2) still
- * completes it. One in state D is not waited for. */
-static bool
-is_quiet(const struct suspect *suspect)
+/* --- freezing them -------------------------------------------------------- */
+
+static void
+stop_on_sight(const struct suspect *suspect)
 {
-	return suspect->state != 'R' && suspect->state != 'S';
+	if (suspect->state != 'T' && !suspect->got_kill)
+		(void)orphans_signal(&suspect->identity, SIGSTOP);
 }
 
 /*
- * Stops all of them before the first is killed: the child of a process that is
- * dead has lost what may be its only proof. Returns whether all that are there
- * were there before, and stand still.
+ * Whether a thread in STATE, whose process has got SIGSTOP, forks no more. In
+ * state D it may be on its way out of a fork(2), which SIGSTOP does not undo;
+ * but so is whoever waits for a vfork(2), and for what never answers: AT_LAST
+ * it is enough.
  */
 static bool
-freeze(struct suspects *suspects)
+is_quiet(char state, bool at_last)
 {
-	bool is_still = true;
-
-	for (size_t i = 0; i < suspects->count; i++) {
-		struct suspect *const suspect = &suspects->entries[i];
-
-		if (suspect->standing != STANDING_PROVEN)
-			continue;
-		is_still &= suspect->got_stop && is_quiet(suspect);
-		if (!suspect->got_stop)
-			(void)orphans_signal(&suspect->identity, SIGSTOP);
-		suspect->got_stop = true;
-	}
-	return is_still;
+	return strchr("TtZX", state) != NULL || (state == 'D' && at_last);
 }
 
+struct threads {
+	long quiet;
+	bool at_last;
+};
+
+static int
+visit_thread(pid_t tid, void *context)
+{
+	struct threads *const threads = context;
+	struct procfs_stat stat;
+
+	threads->quiet += procfs_read_stat(tid, &stat) == 0 &&
+	                  is_quiet(stat.state, threads->at_last);
+	return 0;
+}
+
+/* Whether SUSPECT stands still with all of its threads, or is dead. They are
+ * counted last: one more may have been made while they were looked at. */
+static bool
+is_still(const struct suspect *suspect, bool at_last)
+{
+	const pid_t pid = suspect->identity.pid;
+	struct threads threads = { .at_last = at_last };
+	struct procfs_stat stat;
+
+	(void)procfs_visit_threads(pid, visit_thread, &threads);
+	if (procfs_read_stat(pid, &stat) == -1)
+		return errno == ENOENT || errno == ESRCH;
+	return stat.start != suspect->identity.start || procfs_is_dead(&stat) ||
+	       stat.threads == threads.quiet;
+}
+
+/* Waits until all who are proven, and were stopped on sight, stand still.
+ * Returns whether they do. */
+static bool
+await_stillness(const struct ending *ending)
+{
+	const struct suspects *const suspects = &ending->lineup.now;
+	const int64_t at_last = duration_now() + D_BOUND;
+
+	for (size_t i = 0; i < suspects->count; i++) {
+		const struct suspect *const suspect = &suspects->entries[i];
+
+		if (suspect->standing != STANDING_PROVEN || suspect->got_kill)
+			continue;
+		while (!is_still(suspect, duration_now() >= at_last)) {
+			if (duration_now() >= ending->freeze_end)
+				return false;
+			(void)poll(NULL, 0, 1);
+		}
+	}
+	return true;
+}
+
+/* --- killing them --------------------------------------------------------- */
+
+/*
+ * The youngest first: the end of a process may leave groups orphaned below it,
+ * and to those who are stopped there the kernel sends SIGCONT
+ * (kill_orphaned_pgrp()). They are to have their SIGKILL by then. PIDs rise
+ * from that of the oldest on, to where they begin anew.
+ */
 static void
 kill_proven(struct ending *ending)
 {
 	struct suspects *const suspects = &ending->lineup.now;
+	size_t oldest = 0;
 
 	for (size_t i = 0; i < suspects->count; i++) {
 		struct suspect *const suspect = &suspects->entries[i];
 
-		if (suspect->standing != STANDING_PROVEN)
-			continue;
-		if (!suspect->is_named)
+		if (suspect->standing == STANDING_PROVEN && !suspect->is_named)
 			name_killed(ending, suspect);
-		suspect->is_named = true;
-		if (orphans_signal(&suspect->identity, SIGKILL) == -1)
+		if (suspect->identity.start <
+		    suspects->entries[oldest].identity.start)
+			oldest = i;
+	}
+	for (size_t i = suspects->count; i-- > 0;) {
+		struct suspect *const suspect =
+		    &suspects->entries[(oldest + i) % suspects->count];
+
+		if (suspect->standing != STANDING_PROVEN ||
+		    orphans_signal(&suspect->identity, SIGKILL) == -1)
 			continue;
 		ending->orphans->killed += !suspect->got_kill;
 		suspect->got_kill = true;
 	}
 }
 
+/* --- one sweep after the other -------------------------------------------- */
+
+/* Counts who is proven, and in NEWS who was not in the sweep before, or was
+ * continued by somebody. */
 static size_t
-count_proven(const struct suspects *suspects)
+count(const struct suspects *suspects, size_t *news)
 {
-	size_t count = 0;
+	size_t proven = 0;
 
-	for (size_t i = 0; i < suspects->count; i++)
-		count += suspects->entries[i].standing == STANDING_PROVEN;
-	return count;
-}
-
-/* Whether this sweep found one that was not there in the sweep before. */
-static bool
-has_newcomer(const struct suspects *suspects)
-{
+	*news = 0;
 	for (size_t i = 0; i < suspects->count; i++) {
-		if (suspects->entries[i].is_new &&
-		    suspects->entries[i].standing == STANDING_PROVEN)
-			return true;
+		const struct suspect *const suspect = &suspects->entries[i];
+
+		if (suspect->standing != STANDING_PROVEN)
+			continue;
+		proven++;
+		*news += !suspect->got_kill &&
+		         (suspect->is_new || !is_quiet(suspect->state, true));
 	}
-	return false;
+	return proven;
 }
 
+/* After a sweep that has found nobody. Returns whether that is the end. */
 static bool
-stop_on_sight(const struct identity *identity)
+is_over(struct ending *ending, int64_t now)
 {
-	return orphans_signal(identity, SIGSTOP) == 0;
+	const bool is_late = now >= ending->freeze_end + KILL_BOUND;
+
+	if (ending->lineup.unseen == 0)
+		return ++ending->empty_sweeps == PROOF_EMPTY_SWEEPS;
+	ending->empty_sweeps = 0;
+	ending->is_unsure |= is_late;
+	return is_late;
 }
 
 /*
- * Whether a sweep that has found nobody is to be believed. Where one was gone
- * before it was looked at, it takes more such sweeps in a row: on a busy
- * machine strangers come and go all the time, but a chain of processes, each of
- * which forks the next, is not missed that often.
+ * After a sweep that has found some: kills them, if they are frozen as a whole.
+ * All that were proven stood still before that sweep began, and do at its end.
+ * So what they have forked was there from its beginning to its end, below
+ * parents who are alive and proven: it is proven, and no NEWS. And it stood
+ * still as well. Who is dead has lost what may be his children's only proof,
+ * so there is no other moment, until the time is over. Returns whether it
+ * killed them.
  */
 static bool
-is_over(struct ending *ending)
+end_proven(struct ending *ending, int64_t now, size_t news)
 {
-	const struct lineup *const lineup = &ending->lineup;
+	const bool is_whole = ending->was_still && news == 0;
 
-	if (lineup->missed == 0)
-		return true;
-	return ++ending->empty_sweeps >= EMPTY_SWEEPS;
+	if (!is_whole && now < ending->freeze_end) {
+		ending->was_still = await_stillness(ending);
+		return false;
+	}
+	ending->is_unsure |= !is_whole;
+	kill_proven(ending);
+	if (now + FREEZE_AGAIN_BOUND < ending->freeze_end)
+		ending->freeze_end = now + FREEZE_AGAIN_BOUND;
+	return true;
 }
 
 /* Sweeps until nobody is left who is to be killed, or the time is over. */
 static int
 sweep(struct ending *ending)
 {
-	const int64_t start = duration_now();
 	int pause = PAUSE_MS;
+	size_t news;
 
 	for (;;) {
 		if (proof_read(&ending->lineup) == -1)
 			return -1;
 
 		const int64_t now = duration_now();
-		const bool is_empty = count_proven(&ending->lineup.now) == 0;
 
-		if (is_empty && is_over(ending))
-			return 0;
-		if (now >= start + BOUND) {
-			/* A machine that is slow has had fewer. */
-			ending->is_unsure =
-			    is_empty && ending->empty_sweeps < EMPTY_AT_LEAST;
-			return 0;
-		}
-		if (is_empty) {
-			(void)poll(NULL, 0, PAUSE_MS);
+		if (count(&ending->lineup.now, &news) == 0) {
+			if (is_over(ending, now))
+				return 0;
 			continue;
 		}
 		ending->empty_sweeps = 0;
-		if (ending->is_freezing)
-			ending->is_freezing = !freeze(&ending->lineup.now) &&
-			                      now < start + FREEZE_BOUND;
-		if (!ending->is_freezing)
-			kill_proven(ending);
-		if (has_newcomer(&ending->lineup.now)) {
-			pause = PAUSE_MS;
+		if (now >= ending->freeze_end + KILL_BOUND)
+			return 0;
+		if (!end_proven(ending, now, news))
 			continue;
-		}
 		(void)poll(NULL, 0, pause);
 		pause = 2 * pause > PAUSE_MAX_MS ? PAUSE_MAX_MS : 2 * pause;
 	}
@@ -286,7 +350,7 @@ orphans_end(const struct entry *entry, struct orphans *orphans)
 		.orphans = orphans,
 		.killed_line = { .text = orphans->killed_text,
 		                 .size = sizeof(orphans->killed_text) },
-		.is_freezing = true,
+		.freeze_end = duration_now() + FREEZE_BOUND,
 	};
 
 	*orphans = (struct orphans){ .killed = 0 };

@@ -18,7 +18,8 @@ struct orphans {
 /*
  * Ends with SIGKILL the processes that ENTRY, of this boot and this PID
  * namespace, proves to be its run's: see proof.h. Looks until nothing is left,
- * for 5 seconds at most. Returns 0, or -1 with errno where it could not look.
+ * for 8 seconds at most until all of it is frozen, and 5 until it is dead.
+ * Returns 0, or -1 with errno where it could not look.
  * May have to wait longer, as environment_read_id may.
  */
 int orphans_end(const struct entry *entry, struct orphans *orphans);

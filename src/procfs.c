@@ -264,38 +264,44 @@ number_of(const struct dirent *entry)
 	return *end == '\0' && number > 0 ? number : 0;
 }
 
-int
-procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
-                      void *context)
+/* Calls VISIT for each number that is a name in the directory PATH. */
+static int
+visit_names(const char *path, procfs_visit *visit, void *context)
 {
-	char path[PATH_SIZE];
-
-	if (threads <= 1)
-		return visit_children_of_thread(pid, pid, visit, context);
-
-	(void)text_format(path, sizeof(path), "/proc/%d/task", pid);
-
-	DIR *const tasks = opendir(path);
-
-	if (tasks == NULL)
-		return -1;
-
+	DIR *const directory = opendir(path);
+	long gone = 0;
 	int result = 0;
-	int why = 0;
 
-	for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
-		const long tid = number_of(entry);
+	if (directory == NULL)
+		return -1;
+	while (result == 0) {
+		const long here = telldir(directory);
 
-		/* A thread that is gone has left its children to another. */
-		if (tid != 0 &&
-		    visit_children_of_thread(pid, tid, visit, context) == -1 &&
-		    errno != ENOENT && errno != ESRCH) {
-			result = -1;
-			why = errno;
+		errno = 0;
+
+		const struct dirent *const entry = readdir(directory);
+
+		if (entry == NULL) {
+			result = errno == 0 ? 0 : -1;
 			break;
 		}
+
+		const long number = number_of(entry);
+
+		if (number != 0 && number != gone)
+			result = visit((pid_t)number, context);
+		if (result == PROCFS_GONE) {
+			/* From its own place on: the kernel's next place is
+			 * that of the next number that there was. */
+			gone = number;
+			seekdir(directory, here);
+			result = 0;
+		}
 	}
-	(void)closedir(tasks);
+
+	const int why = errno;
+
+	(void)closedir(directory);
 	errno = why;
 	return result;
 }
@@ -303,32 +309,46 @@ procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
 int
 procfs_visit_all(procfs_visit *visit, void *context)
 {
-	DIR *const processes = opendir("/proc");
-	int result = 0;
+	return visit_names("/proc", visit, context);
+}
 
-	if (processes == NULL)
-		return -1;
-	while (result == 0) {
-		errno = 0;
+int
+procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context)
+{
+	char path[PATH_SIZE];
 
-		const struct dirent *const entry = readdir(processes);
+	(void)text_format(path, sizeof(path), "/proc/%d/task", pid);
+	return visit_names(path, visit, context);
+}
 
-		if (entry == NULL) {
-			result = errno == 0 ? 0 : -1;
-			break;
-		}
+struct parent {
+	pid_t pid;
+	procfs_visit *visit;
+	void *context;
+};
 
-		const long pid = number_of(entry);
+/* A thread that is gone has left its children to another. */
+static int
+visit_thread(pid_t tid, void *context)
+{
+	const struct parent *const parent = context;
 
-		if (pid != 0)
-			result = visit((pid_t)pid, context);
-	}
+	if (visit_children_of_thread(parent->pid, tid, parent->visit,
+	                             parent->context) == 0 ||
+	    errno == ENOENT || errno == ESRCH)
+		return 0;
+	return -1;
+}
 
-	const int why = errno;
+int
+procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
+                      void *context)
+{
+	struct parent parent = { pid, visit, context };
 
-	(void)closedir(processes);
-	errno = why;
-	return result;
+	if (threads <= 1)
+		return visit_children_of_thread(pid, pid, visit, context);
+	return procfs_visit_threads(pid, visit_thread, &parent);
 }
 
 /* PID's name as the kernel keeps it, which can always be read. */

@@ -56,8 +56,11 @@ bool procfs_is_dead(const struct procfs_stat *stat);
  * /proc/PID/io); 0 where that is not ours to read. */
 uint64_t procfs_read_io(pid_t pid);
 
-/* Called for one PID. Returns 0 to go on, -1 (with errno) to end the walk. */
+/* Called for one PID. Returns 0 to go on, -1 (with errno) to end the walk, or
+ * PROCFS_GONE where procfs_visit_all says so. */
 typedef int procfs_visit(pid_t pid, void *context);
+
+#define PROCFS_GONE 1
 
 /*
  * Calls VISIT for each child of process PID, whichever of its THREADS made it.
@@ -71,9 +74,16 @@ typedef int procfs_visit(pid_t pid, void *context);
 int procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
                           void *context);
 
-/* Calls VISIT for each process there is, at the cost of the whole machine.
- * Returns as above. */
+/*
+ * Calls VISIT for each process there is, at the cost of the whole machine, by
+ * rising PIDs. The list is read ahead of the calls: what VISIT finds dead may
+ * have left a child behind it since. If it returns PROCFS_GONE, the list is
+ * read anew from there on. Returns as above.
+ */
 int procfs_visit_all(procfs_visit *visit, void *context);
+
+/* Calls VISIT for each thread of PID. Returns as above. */
+int procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context);
 
 /*
  * Appends PID's command line to LINE, arguments parted by spaces and at most

@@ -24,66 +24,41 @@ enum leader {
 	LEADER_IS_OTHER, /* or cannot be told */
 };
 
-/* Carries over what is known of SUSPECT from the sweep before. */
-static void
-remember(const struct suspects *before, struct suspect *suspect)
-{
-	const struct suspect *const known =
-	    proof_find(before, suspect->identity.pid);
-
-	if (known == NULL || known->identity.start != suspect->identity.start)
-		return;
-	suspect->is_new = false;
-	suspect->got_stop |= known->got_stop;
-	suspect->got_kill = known->got_kill;
-	suspect->is_named = known->is_named;
-	if (known->standing != STANDING_UNPROVEN)
-		suspect->standing = known->standing;
-}
-
-/* This process and all above it, as far as these can be seen. */
-static void
-mark_above(const struct suspects *suspects)
+/* Whether PID is this process, or one above it, as far as these can be seen. */
+static bool
+is_above(pid_t pid)
 {
 	struct procfs_stat stat;
 
-	for (pid_t pid = getpid(); pid > 0; pid = stat.parent) {
-		struct suspect *const suspect = proof_find(suspects, pid);
-
-		if (suspect != NULL)
-			suspect->is_above = true;
-		if (procfs_read_stat(pid, &stat) == -1)
-			return;
+	for (pid_t at = getpid(); at > 0; at = stat.parent) {
+		if (at == pid)
+			return true;
+		if (procfs_read_stat(at, &stat) == -1)
+			return false;
 	}
+	return false;
 }
 
 /* There is evidence that SUSPECT is of the run. Returns whether that is news,
  * and makes it one of those that are to end. */
 static bool
-admit(struct suspect *suspect)
+admit(const struct lineup *lineup, struct suspect *suspect)
 {
+	if (suspect->standing == STANDING_PROVEN)
+		lineup->on_sight(suspect);
 	if (suspect->standing != STANDING_STRANGER &&
 	    suspect->standing != STANDING_UNPROVEN)
 		return false;
-	if (suspect->is_above)
+	if (is_above(suspect->identity.pid)) {
 		suspect->standing = STANDING_ABOVE;
-	else if (!suspect->is_own)
+	} else if (!suspect->is_own) {
 		suspect->standing = STANDING_FOREIGN;
-	else
+	} else {
 		suspect->standing = STANDING_PROVEN;
-	return suspect->standing == STANDING_PROVEN;
-}
-
-/* Rule A: it carries the run's ID. */
-static void
-admit_by_id(const struct lineup *lineup)
-{
-	for (size_t i = 0; i < lineup->now.count; i++) {
-		struct suspect *const suspect = &lineup->now.entries[i];
-
-		if (strcmp(suspect->id, lineup->entry->id) == 0)
-			(void)admit(suspect);
+		suspect->is_new = true;
+		lineup->on_sight(suspect);
 	}
+	return suspect->is_new;
 }
 
 /*
@@ -146,7 +121,7 @@ admit_by_session(const struct lineup *lineup)
 		if (suspect->session != lineup->entry->target.pid)
 			continue;
 		if (is_certain)
-			(void)admit(suspect);
+			(void)admit(lineup, suspect);
 		else if (suspect->standing == STANDING_STRANGER)
 			suspect->standing = STANDING_UNPROVEN;
 	}
@@ -231,9 +206,19 @@ admit_by_others(const struct lineup *lineup)
 		if (suspect->standing != STANDING_PROVEN &&
 		    (has_proven_parent(lineup, suspect) ||
 		     has_proven_peer(lineup, suspect)))
-			is_news |= admit(suspect);
+			is_news |= admit(lineup, suspect);
 	}
 	return is_news;
+}
+
+/* Rule A, that it carries the run's ID, and rule D, before it can go on. */
+void
+proof_judge(struct lineup *lineup, struct suspect *suspect)
+{
+	if (suspect->standing == STANDING_PROVEN ||
+	    strcmp(suspect->id, lineup->entry->id) == 0 ||
+	    has_proven_parent(lineup, suspect))
+		(void)admit(lineup, suspect);
 }
 
 int
@@ -244,16 +229,9 @@ proof_read(struct lineup *lineup)
 	lineup->now = lineup->before;
 	lineup->now.count = 0;
 	lineup->before = last;
-	lineup->missed = 0;
+	lineup->unseen = 0;
 	if (proof_look(lineup) == -1)
 		return -1;
-
-	const struct suspects *const now = &lineup->now;
-
-	for (size_t i = 0; i < now->count; i++)
-		remember(&lineup->before, &now->entries[i]);
-	mark_above(now);
-	admit_by_id(lineup);
 	admit_by_session(lineup);
 	while (admit_by_others(lineup))
 		;

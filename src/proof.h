@@ -28,13 +28,12 @@ struct suspect {
 	pid_t parent;
 	pid_t session;
 	char state;
-	bool is_own;   /* its real user is our effective one */
-	bool is_above; /* this process, or an ancestor of it */
+	bool is_own; /* its real user is our effective one */
 	enum standing standing;
+	bool is_new;         /* it was not proven in the sweep before */
 	char id[RUNID_SIZE]; /* its WDRUN_ID, or empty */
 
-	bool is_new;   /* not seen in the sweep before; else kept from it: */
-	bool got_stop; /* SIGSTOP was sent to it */
+	/* Of the caller's, kept from sweep to sweep: */
 	bool got_kill;
 	bool is_named; /* among those that are killed */
 };
@@ -47,20 +46,24 @@ struct suspects {
 
 struct lineup {
 	const struct entry *entry;
-	/* Called at once for what carries the run's ID, before others are
-	 * looked at; or NULL. Returns whether it got SIGSTOP. */
-	bool (*on_sight)(const struct identity *identity);
-	size_t missed; /* that were gone when they were to be looked at */
+	/* Called in each sweep for who is proven; if by its ID or its parent,
+	 * at once, before others are looked at. */
+	void (*on_sight)(const struct suspect *suspect);
+	size_t unseen; /* in which an ID could not be seen, and may have been */
 	struct suspects now;
 	struct suspects before; /* those of the sweep before */
 };
 
+/* So many sweeps in a row that find nobody who is proven, and nobody unseen,
+ * are proof that nobody of the run is left who can be proven, see prooflook.h:
+ * it cannot be that PIDs begin anew in each of them, which takes as many forks
+ * as there are PIDs. */
+#define PROOF_EMPTY_SWEEPS 2
+
 /*
  * Reads into lineup->now all living processes that began when the run had, and
  * their standing, which one that has any keeps from sweep to sweep: what proved
- * it may die before it. Costs a look at each process of the machine. What was
- * gone before it was looked at, or was within an execve(2), is counted: it may
- * have left a child whom nobody has seen. Returns 0,
+ * it may die before it. Costs a look at each process of the machine. Returns 0,
  * or -1 with errno. May have to wait, as environment_read_id may.
  */
 int proof_read(struct lineup *lineup);

@@ -14,6 +14,12 @@
 #define FIRST_CAPACITY 64
 #define LOOKS          4
 #define KTHREADD       2
+#define STAT_SIZE      1024
+
+/* In a stat file, as proc(5) counts: where the environment begins; where it
+ * ends comes next. */
+#define FIELD_STATE       3
+#define FIELD_ENVIRONMENT 50
 
 static int
 by_pid(const void *left, const void *right)
@@ -66,23 +72,48 @@ is_suspect(const struct entry *entry, const struct procfs_stat *stat)
 	const struct identity *const first =
 	    entry->front.pid > 0 ? &entry->front : &entry->supervisor;
 
-	return stat->start >= first->start && !procfs_is_dead(stat);
-}
-
-/* Whether ERRNO tells that a process is gone, or hidden; else that it could not
- * be looked at. */
-static bool
-is_answer(int why)
-{
-	return why == ENOENT || why == ESRCH || why == EPERM || why == EACCES;
+	return stat->start >= first->start;
 }
 
 /*
- * Reads the run's ID of SUSPECT. Within an execve(2) it has no environment, and
- * who was started with an empty one never has: that takes some looks. One of
- * the kernel's own, a child of kthreadd in no process group, has none either.
- * Returns 0; or -1 with errno: EAGAIN where it may have one that could not be
- * seen.
+ * Whether PID was started with an empty environment. Within an execve(2) it has
+ * none yet, and that has no end: environ_read() in the kernel.
+ */
+static bool
+is_bare(pid_t pid)
+{
+	char text[STAT_SIZE];
+	char *end;
+
+	if (procfs_read(pid, "stat", text, sizeof(text)) <= 0)
+		return false;
+
+	/* The name may hold blanks and parentheses: it ends at the last one. */
+	const char *at = strrchr(text, ')');
+
+	for (int i = FIELD_STATE; at != NULL && i <= FIELD_ENVIRONMENT; i++)
+		at = strchr(at + 1, ' ');
+	if (at == NULL)
+		return false;
+
+	const uint64_t begin = strtoull(at, &end, 10);
+
+	return begin != 0 && begin == strtoull(end, NULL, 10);
+}
+
+static int
+visit_thread(pid_t tid, void *context)
+{
+	struct suspect *const suspect = context;
+
+	return environment_read_id(tid, suspect->id) ? -1 : 0;
+}
+
+/*
+ * Reads the run's ID of SUSPECT; where its main thread has exited, from another
+ * one. One of the kernel's own, a child of kthreadd in no process group, has
+ * none. Returns 0; or -1 with errno: EAGAIN where it may have one that could
+ * not be seen, being within an execve(2), or one that is about to be dead.
  */
 static int
 read_id(struct suspect *suspect, bool has_group)
@@ -90,22 +121,26 @@ read_id(struct suspect *suspect, bool has_group)
 	const pid_t pid = suspect->identity.pid;
 	struct procfs_stat stat;
 
+	if (suspect->state == 'Z') {
+		(void)procfs_visit_threads(pid, visit_thread, suspect);
+		return 0;
+	}
 	for (int i = 0; i < LOOKS; i++) {
-		if (environment_read_id(pid, suspect->id) || errno == 0 ||
-		    !has_group)
+		if (environment_read_id(pid, suspect->id) || errno == 0)
 			return 0;
-		if (errno != EAGAIN)
+		if (errno != EAGAIN && errno != ENOENT && errno != ESRCH)
 			return -1;
+		if (!has_group || is_bare(pid))
+			return 0;
 		if (procfs_read_stat(pid, &stat) == -1)
 			return -1;
-		if (procfs_is_dead(&stat)) {
-			errno = ESRCH;
+		errno = ESRCH;
+		if (procfs_is_dead(&stat))
 			return -1;
-		}
 		(void)poll(NULL, 0, 1);
 	}
 	errno = EAGAIN;
-	return stat.state == 'R' || stat.state == 'D' ? -1 : 0;
+	return -1;
 }
 
 /*
@@ -115,36 +150,38 @@ read_id(struct suspect *suspect, bool has_group)
  * a file system of theirs that does not answer). Returns 0, or -1 with errno.
  */
 static int
-look_closer(struct lineup *lineup, struct suspect *suspect, bool has_group)
+look_closer(struct suspect *suspect, bool has_group)
 {
 	struct procstatus status;
 
-	if (procstatus_read(suspect->identity.pid, &status) == 0) {
-		suspect->is_own = status.user == geteuid();
-		if (!suspect->is_own || read_id(suspect, has_group) == 0)
-			return 0;
-	}
-	if (errno != EAGAIN && !is_answer(errno))
+	if (procstatus_read(suspect->identity.pid, &status) == -1)
 		return -1;
-	/* What cannot be read for good is no reason to look again. */
-	if (errno != EPERM && errno != EACCES)
-		lineup->missed++;
-	return 0;
+	suspect->is_own = status.user == geteuid();
+	return suspect->is_own ? read_id(suspect, has_group) : 0;
 }
 
-/* Whether PID is this process, or one above it, as far as these can be seen. */
-static bool
-is_above(pid_t pid)
+/* What ERRNO tells of a process that could not be looked at, as the result of
+ * a procfs_visit; 0 where it is hidden. */
+static int
+result_of(int why)
 {
-	struct procfs_stat stat;
+	if (why == ENOENT || why == ESRCH)
+		return PROCFS_GONE;
+	return why == EPERM || why == EACCES ? 0 : -1;
+}
 
-	for (pid_t at = getpid(); at > 0; at = stat.parent) {
-		if (at == pid)
-			return true;
-		if (procfs_read_stat(at, &stat) == -1)
-			return false;
-	}
-	return false;
+/* What the sweep before knew of PROCESS, if that is not to be found out again;
+ * or NULL. */
+static const struct suspect *
+recall(const struct suspects *before, const struct identity *process)
+{
+	const struct suspect *const known = proof_find(before, process->pid);
+
+	return known == NULL || known->identity.start != process->start ||
+	               known->standing == STANDING_STRANGER ||
+	               known->standing == STANDING_UNPROVEN
+	           ? NULL
+	           : known;
 }
 
 /* Looks at PID at once in all ways that it takes: what forks and exits, time
@@ -155,40 +192,38 @@ visit(pid_t pid, void *context)
 	struct lineup *const lineup = context;
 	struct procfs_stat stat;
 
-	if (procfs_read_stat(pid, &stat) == -1) {
-		lineup->missed += errno == ENOENT || errno == ESRCH;
-		return is_answer(errno) ? 0 : -1;
-	}
+	if (procfs_read_stat(pid, &stat) == -1)
+		return result_of(errno);
 	if (!is_suspect(lineup->entry, &stat))
 		return 0;
+	if (procfs_is_dead(&stat))
+		return PROCFS_GONE;
 
-	struct suspect suspect = {
-		.identity = { pid, stat.start },
-		.parent = stat.parent,
-		.session = stat.session,
-		.state = stat.state,
-		.is_new = true,
-	};
+	struct suspect suspect = { .identity = { pid, stat.start } };
+	const struct suspect *const known =
+	    recall(&lineup->before, &suspect.identity);
 
-	if (look_closer(lineup, &suspect,
-	                stat.group != 0 || stat.parent > KTHREADD) == -1)
-		return -1;
-	/* Rule A, before it can go on. */
-	if (suspect.is_own && strcmp(suspect.id, lineup->entry->id) == 0 &&
-	    lineup->on_sight != NULL && suspect.state != 'T' && !is_above(pid))
-		suspect.got_stop = lineup->on_sight(&suspect.identity);
+	if (known != NULL)
+		suspect = *known;
+	suspect.is_new = false;
+	suspect.parent = stat.parent;
+	suspect.session = stat.session;
+	suspect.state = stat.state;
+	if (known == NULL &&
+	    look_closer(&suspect, stat.group != 0 || stat.parent > KTHREADD) ==
+	        -1) {
+		const int result = errno == EAGAIN ? 0 : result_of(errno);
+
+		lineup->unseen += errno == EAGAIN;
+		if (result != 0)
+			return result;
+	}
+	proof_judge(lineup, &suspect);
 	return append(&lineup->now, &suspect);
 }
 
 int
 proof_look(struct lineup *lineup)
 {
-	struct suspects *const now = &lineup->now;
-
-	if (procfs_visit_all(visit, lineup) == -1)
-		return -1;
-	if (now->count > 1)
-		qsort(now->entries, now->count, sizeof(now->entries[0]),
-		      by_pid);
-	return 0;
+	return procfs_visit_all(visit, lineup);
 }

@@ -18,8 +18,9 @@
 #include "reaping.h"
 #include "record.h"
 
-/* For the 5 s of orphans_end, and for another who reaps the same run. */
-#define BOUND_MS       7000
+/* For the 13 s of orphans_end, but no longer than a run waits; and for another
+ * who reaps the same run. */
+#define BOUND_MS       10000
 #define DROP_BOUND_MS  2000 /* nobody is looked for: only files */
 #define BOUND_ASKED_MS 20000
 #define END_BOUND_MS   1000
@@ -177,6 +178,8 @@ reap_all(const char *registry, bool is_quiet)
 		return STATUS_FAILED;
 	}
 
+	registry_tidy(directory_fd);
+
 	const int result = registry_visit_all(directory_fd, visit, &reaping);
 
 	if (result == -1)
@@ -196,6 +199,7 @@ reap_before_run(int directory_fd, bool is_quiet)
 		.deadline = duration_add(duration_now(), PATIENCE),
 	};
 
+	registry_tidy(directory_fd);
 	/* Where /proc cannot be used, all runs are elsewhere. */
 	(void)registry_visit_all(directory_fd, visit, &reaping);
 	return 0;

@@ -11,11 +11,8 @@
 #include "procfs.h"
 #include "reaping.h"
 #include "supervisor.h"
-#include "text.h"
 
-#define COMM_PATH_SIZE 32
-#define COMM_SIZE      32
-#define WRITE_BY_ALL   (S_IWGRP | S_IWOTH)
+#define COMM_SIZE 32
 
 struct record_place
 record_look_around(void)
@@ -55,8 +52,11 @@ record_can_look(const char *option)
 
 /* --- the state of a run --------------------------------------------------- */
 
-/* Not the opposite of being known to be alive: a table of files that is full
- * must not make an orphan of a run. */
+/*
+ * Not the opposite of being known to be alive: a table of files that is full
+ * must not make an orphan of a run. Nor what identity_look knows: whom /proc
+ * hides makes one here, and --reap comes to tell that it cannot see him.
+ */
 static bool
 is_known_dead(const struct identity *identity)
 {
@@ -70,22 +70,10 @@ is_known_dead(const struct identity *identity)
 static bool
 is_stopping(pid_t supervisor)
 {
-	static const char stopping[] = SUPERVISOR_STOPPING "\n";
-	char path[COMM_PATH_SIZE];
 	char name[COMM_SIZE];
 
-	(void)text_format(path, sizeof(path), "/proc/%d/comm", supervisor);
-
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd == -1)
-		return false;
-
-	const ssize_t length = read(fd, name, sizeof(name));
-
-	(void)close(fd);
-	return length == sizeof(stopping) - 1 &&
-	       memcmp(name, stopping, sizeof(stopping) - 1) == 0;
+	return procfs_read(supervisor, "comm", name, sizeof(name)) > 0 &&
+	       strcmp(name, SUPERVISOR_STOPPING "\n") == 0;
 }
 
 int
@@ -161,7 +149,8 @@ find_fault(const struct stat *file)
 		return EISDIR;
 	if (!S_ISREG(file->st_mode))
 		return ENXIO;
-	if (file->st_uid != geteuid() || (file->st_mode & WRITE_BY_ALL) != 0)
+	if (file->st_uid != geteuid() ||
+	    (file->st_mode & REGISTRY_FORBIDDEN) != 0)
 		return EPERM;
 	return file->st_size > ENTRY_TEXT_MAX ? EFBIG : 0;
 }
@@ -207,16 +196,6 @@ read_all(int fd, char *text, size_t size)
 	return (ssize_t)done;
 }
 
-/* Whether the entry is that of a run by whose ID the file is called. */
-static bool
-is_called_right(const struct record *record)
-{
-	const size_t length = strlen(record->entry.id);
-
-	return strncmp(record->file, record->entry.id, length) == 0 &&
-	       strcmp(record->file + length, REGISTRY_SUFFIX) == 0;
-}
-
 /* Reads the entry of RECORD into TEXT. Returns 0, or -1 with errno. */
 static int
 read_entry(struct record *record, char text[RECORD_TEXT_SIZE])
@@ -234,7 +213,7 @@ read_entry(struct record *record, char text[RECORD_TEXT_SIZE])
 	}
 	if (entry_parse(text, (size_t)length, &record->entry) == -1)
 		return -1;
-	if (!is_called_right(record)) {
+	if (!registry_is_called(record, record->entry.id)) {
 		errno = EINVAL;
 		return -1;
 	}

@@ -1,19 +1,24 @@
 /* All records of the registry, one after the other. */
 #include "registry.h"
 
+#include <sys/stat.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "duration.h"
 #include "record.h"
 #include "text.h"
 
-#define NAMES_MIN 64
+#define NAMES_MIN     64
+#define WRITE_BOUND_S 60 /* nobody takes so long for an entry */
 
 /* A file of the directory, by its name. */
 struct name {
@@ -73,18 +78,19 @@ add_name(struct names *names, const char *file)
 }
 
 static bool
-is_a_record(const char *file)
+ends_with(const char *file, const char *suffix)
 {
 	const size_t length = strlen(file);
-	const size_t suffix = sizeof(REGISTRY_SUFFIX) - 1;
+	const size_t suffix_length = strlen(suffix);
 
-	return length > suffix &&
-	       strcmp(file + length - suffix, REGISTRY_SUFFIX) == 0;
+	return length > suffix_length &&
+	       strcmp(file + length - suffix_length, suffix) == 0;
 }
 
-/* Reads the whole directory, before anything in it is changed. */
+/* Reads those names of the whole directory that end with SUFFIX, before
+ * anything in it is changed. */
 static int
-read_names(int directory_fd, struct names *names)
+read_names(int directory_fd, const char *suffix, struct names *names)
 {
 	/* Another file description: the position in it is our own. */
 	const int fd =
@@ -109,7 +115,7 @@ read_names(int directory_fd, struct names *names)
 			result = -1;
 		if (file == NULL)
 			break;
-		if (is_a_record(file->d_name))
+		if (ends_with(file->d_name, suffix))
 			result = add_name(names, file->d_name);
 	}
 
@@ -167,7 +173,7 @@ registry_visit_all(int directory_fd, registry_visit *visit, void *context)
 		.context = context,
 		.directory_fd = directory_fd,
 	};
-	int result = read_names(directory_fd, &names);
+	int result = read_names(directory_fd, REGISTRY_SUFFIX, &names);
 
 	if (result == 0 && names.count > 0)
 		qsort(names.all, names.count, sizeof(*names.all),
@@ -185,4 +191,36 @@ registry_visit_all(int directory_fd, registry_visit *visit, void *context)
 	free(names.all);
 	errno = why;
 	return result;
+}
+
+/* --- what is unfinished --------------------------------------------------- */
+
+/* Whether the front by whose PID FILE is called is dead. In another PID
+ * namespace it may be alive: hence the minute. */
+static bool
+is_nobodys(int directory_fd, const char *file)
+{
+	char *end;
+	const long front = strtol(file + 1, &end, 10);
+	struct stat unfinished;
+
+	return *end == '-' && front > 0 &&
+	       fstatat(directory_fd, file, &unfinished, AT_SYMLINK_NOFOLLOW) ==
+	           0 &&
+	       unfinished.st_mtim.tv_sec <
+	           duration_since_epoch() / SECOND - WRITE_BOUND_S &&
+	       kill((pid_t)front, 0) == -1 && errno == ESRCH;
+}
+
+void
+registry_tidy(int directory_fd)
+{
+	struct names names = { .all = NULL };
+
+	(void)read_names(directory_fd, REGISTRY_UNFINISHED, &names);
+	for (size_t i = 0; i < names.count; i++) {
+		if (is_nobodys(directory_fd, names.all[i].file))
+			(void)unlinkat(directory_fd, names.all[i].file, 0);
+	}
+	free(names.all);
 }

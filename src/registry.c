@@ -17,7 +17,6 @@
 
 #define DIRECTORY_MODE S_IRWXU
 #define ENTRY_MODE     (S_IRUSR | S_IWUSR)
-#define WRITE_BY_ALL   (S_IWGRP | S_IWOTH)
 
 /* --- the directory -------------------------------------------------------- */
 
@@ -103,7 +102,7 @@ is_ours_alone(int fd, const char *path)
 		        directory.st_uid, geteuid());
 		return false;
 	}
-	if ((directory.st_mode & WRITE_BY_ALL) != 0) {
+	if ((directory.st_mode & REGISTRY_FORBIDDEN) != 0) {
 		message("registry '%s' can be written by others (chmod go-w)",
 		        path);
 		return false;
@@ -155,11 +154,19 @@ name_file(char file[FILE_NAME_SIZE], const char *id)
 	return file;
 }
 
+bool
+registry_is_called(const struct record *record, const char *id)
+{
+	char file[FILE_NAME_SIZE];
+
+	return strcmp(record->file, name_file(file, id)) == 0;
+}
+
 /* What registry_visit_all does not take for a record. */
 static void
 name_unfinished(char file[FILE_NAME_SIZE], const char *id)
 {
-	(void)text_format(file, FILE_NAME_SIZE, ".%s.new", id);
+	(void)text_format(file, FILE_NAME_SIZE, ".%s" REGISTRY_UNFINISHED, id);
 }
 
 int

@@ -8,6 +8,14 @@
 /* The registry: a directory with a file "ID.run" for each run on record. */
 #define REGISTRY_SUFFIX ".run"
 
+/* Behind ".ID", the file that is to become it, in a file system which knows no
+ * O_TMPFILE. */
+#define REGISTRY_UNFINISHED ".new"
+
+/* Modes of sys/stat.h that neither it nor a file in it may have: others could
+ * put somebody's PID there. */
+#define REGISTRY_FORBIDDEN (S_IWGRP | S_IWOTH)
+
 enum record_state {
 	RECORD_RUNNING,
 	RECORD_STOPPING,  /* as one of its watchers says, or is dead */
@@ -49,6 +57,9 @@ int registry_add(int directory_fd, const struct entry *entry,
  * errno of unlink(2). */
 int registry_remove(int directory_fd, const char *id);
 
+/* Whether the file of RECORD is called as that of the run ID. */
+bool registry_is_called(const struct record *record, const char *id);
+
 /* Called for one record. Returns 0 to go on, else that ends the walk. */
 typedef int registry_visit(const struct record *record, void *context);
 
@@ -60,6 +71,9 @@ typedef int registry_visit(const struct record *record, void *context);
  * with errno.
  */
 int registry_visit_all(int directory_fd, registry_visit *visit, void *context);
+
+/* Removes unfinished files whose writers were killed. */
+void registry_tidy(int directory_fd);
 
 /* Tells in one line what is wrong with RECORD, a broken one. */
 void registry_tell(const struct record *record);

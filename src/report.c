@@ -208,19 +208,6 @@ add_target(struct line *line, const struct report_facts *facts)
 	line_add(line, "}");
 }
 
-static void
-add_strings(struct line *line, const char *key, size_t count,
-            const char *const strings[])
-{
-	json_add_key(line, key);
-	line_add(line, "[");
-	for (size_t i = 0; i < count; i++) {
-		json_add_comma(line);
-		json_add_string(line, strings[i]);
-	}
-	line_add(line, "]");
-}
-
 static size_t
 count_of(const char *const strings[])
 {
@@ -289,9 +276,9 @@ add_all(struct line *line, const struct run *run)
 	json_add_number(line, "version", VERSION);
 	json_add_text(line, "id", runid_of(run->id));
 	json_add_text(line, "name", options->name);
-	add_strings(line, "command",
-	            count_of((const char *const *)options->command),
-	            (const char *const *)options->command);
+	json_add_strings(line, "command",
+	                 count_of((const char *const *)options->command),
+	                 (const char *const *)options->command);
 	json_add_text(line, "directory", run->estate->directory);
 	json_add_number(line, "started", facts->started_at / SECOND);
 	json_add_number(
@@ -305,9 +292,10 @@ add_all(struct line *line, const struct run *run)
 	json_add_number(line, "peak_memory_kib", facts->peak_memory);
 	add_output(line, &run->output);
 	add_processes(line, run);
-	add_strings(line, "locks", options->locks.count, options->locks.paths);
-	add_strings(line, "cleanup", options->cleanups.count,
-	            options->cleanups.paths);
+	json_add_strings(line, "locks", options->locks.count,
+	                 options->locks.paths);
+	json_add_strings(line, "cleanup", options->cleanups.count,
+	                 options->cleanups.paths);
 	line_add(line, "}\n");
 }
 

@@ -90,6 +90,12 @@ end() {
 	list --registry=nowhere
 	[ "$status" -eq 0 ]
 	[[ $output == ID\ *COMMAND ]]
+	[ "$stderr" = "wdrun: registry 'nowhere': No such file or directory" ]
+	[ ! -e nowhere ]
+
+	WDRUN_REGISTRY=nowhere list
+	[ "$status" -eq 0 ]
+	[[ $output == ID\ *COMMAND ]]
 	[ -z "$stderr" ]
 	[ ! -e nowhere ]
 }

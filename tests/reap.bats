@@ -749,3 +749,85 @@ on record" ]
 	is_dead "$living"
 	[ -z "$output$stderr" ]
 }
+
+# --- those who get away from one look ----------------------------------------
+
+# ends_brood WAY: so it does what brood has forked in this way.
+ends_brood() {
+	forge
+	start env WDRUN_ID="$id" "$PROGRAMS/brood" 2000 "$@"
+	await_ready
+
+	reap
+
+	[ "$status" -eq 0 ]
+	nobody_is_left
+	is_off_the_record
+}
+
+@test "what is forked by vfork while --reap looks is found" {
+	ends_brood vfork
+}
+
+@test "what is forked as a sibling while --reap looks is found" {
+	ends_brood sibling
+}
+
+@test "what threads fork while --reap looks is found, though the main one has exited" {
+	ends_brood thread
+}
+
+@test "what forks on without an environment while --reap looks is found" {
+	ends_brood deep
+}
+
+@test "a process that computes, with no environment, does not hold up --reap" {
+	forge
+	env -i bash -c 'cd "$1"; echo "ready $$"; while :; do :; done' - "$PWD" \
+		>busy 3>&- &
+	await_ready busy
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	spares "$ready"
+}
+
+# --- unfinished entries ------------------------------------------------------
+
+# An unfinished entry that nobody has written for so long. Sets unfinished.
+leave_unfinished() {
+	unfinished=$WDRUN_REGISTRY/.$1.new
+	echo "wdrun 1" >"$unfinished"
+	touch -d "$2" "$unfinished"
+}
+
+@test "an unfinished entry goes when its writer is dead, by --reap or the next run" {
+	leave_unfinished "$(new_id)" '2 minutes ago'
+	reap
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
+	[ ! -e "$unfinished" ]
+
+	leave_unfinished "$(new_id)" '2 minutes ago'
+	complete "$WDRUN" --name=next true
+	[ "$status" -eq 0 ]
+	[ ! -e "$unfinished" ]
+}
+
+@test "an unfinished entry stays where its writer may be alive, or is unknown" {
+	leave_unfinished "$(new_id)" 'now'
+	reap
+	[ -e "$unfinished" ]
+
+	leave_unfinished "$$-$(printf '%x' "$(date +%s%N)")" '2 minutes ago'
+	reap
+	[ -e "$unfinished" ]
+
+	for name in notes 0-1 -1-1 4711; do
+		leave_unfinished "$name" '2 minutes ago'
+		reap
+		[ -e "$unfinished" ]
+	done
+}

@@ -1,37 +1,108 @@
 /*
- * brood NUMBER: forks NUMBER children, one after the other. Each makes a
- * session of its own and executes itself with an empty environment: once its
- * parent is dead, nothing tells whose child it was. It says that it is ready
- * after the first few.
+ * brood NUMBER [fork|vfork|sibling|thread|deep|daemon [PAUSE_US]]: forks NUMBER
+ * children, one after the other. Each makes a session of its own and executes
+ * itself with an empty environment: once its parent is dead, nothing tells
+ * whose child it was. It says that it is ready after the first few.
+ *
+ * vfork: by vfork(2), so that the parent waits in state D. sibling: by a child,
+ * with CLONE_PARENT. thread: by four threads, the main one having exited. deep:
+ * each child has a brood of a twentieth. daemon: by a child that then exits, so
+ * that even a parent who lives tells nothing.
  */
 #include "bounded.h"
 
-#define PAUSE_US    200
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
 #define READY_AFTER 10
+#define THREADS     4
+
+static const char *way = "fork";
+static useconds_t pause_us = 200;
+static atomic_int born;
+static int number;
+
+static bool
+is_way(const char *name)
+{
+	return strcmp(way, name) == 0;
+}
 
 static _Noreturn void
-be_child(void)
+be_child(char *left)
 {
-	char *const arguments[] = { "brood", NULL };
+	char pause[16];
+	char *const last[] = { "brood", NULL };
+	char *const more[] = { "brood", left, "deep", pause, NULL };
 	char *const nothing[] = { NULL };
 
+	(void)snprintf(pause, sizeof(pause), "%u", (unsigned)pause_us);
 	(void)setsid();
-	(void)execve("/proc/self/exe", arguments, nothing);
+	(void)execve("/proc/self/exe", is_way("deep") ? more : last, nothing);
 	give_up("execve");
+}
+
+/* A child that is nobody's to wait for, or the caller's sibling. */
+static void
+bear(char *left)
+{
+	pid_t pid;
+
+	if (is_way("vfork"))
+		pid = vfork();
+	else if (is_way("sibling"))
+		pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL,
+		                     NULL, NULL, NULL);
+	else
+		pid = fork();
+	if (pid == -1)
+		give_up("fork");
+	if (pid == 0 && is_way("daemon") && fork() != 0)
+		_exit(0);
+	if (pid == 0)
+		be_child(left);
+	if (is_way("daemon"))
+		(void)waitpid(pid, NULL, 0);
+}
+
+static void *
+bear_all(void *unused)
+{
+	(void)unused;
+	for (int i; (i = atomic_fetch_add(&born, 1)) < number;) {
+		char left[16];
+
+		(void)snprintf(left, sizeof(left), "%d", number / 20);
+		bear(left);
+		if (i == READY_AFTER)
+			say_ready(getpid());
+		if (pause_us > 0)
+			(void)usleep(pause_us);
+	}
+	live();
 }
 
 int
 main(int argc, char *argv[])
 {
-	const int number = argc > 1 ? atoi(argv[1]) : 0;
+	pthread_t thread;
 
+	number = argc > 1 ? atoi(argv[1]) : 0;
+	way = argc > 2 ? argv[2] : way;
+	if (is_way("deep") && number > 200)
+		number = 200; /* so 2200 in all */
+	pause_us = argc > 3 ? (useconds_t)atoi(argv[3]) : pause_us;
 	bound_life();
-	for (int i = 0; i < number; i++) {
-		if (fork_bounded() == 0)
-			be_child();
-		if (i == READY_AFTER)
-			say_ready(getpid());
-		(void)usleep(PAUSE_US);
-	}
-	live();
+	if (is_way("sibling") && fork_bounded() != 0)
+		live();
+	if (!is_way("thread"))
+		(void)bear_all(NULL);
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&thread, NULL, bear_all, NULL) != 0)
+			give_up("pthread_create");
+	pthread_exit(NULL);
 }
