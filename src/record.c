@@ -22,7 +22,9 @@ record_look_around(void)
 	};
 
 	(void)uname(&place.host);
-	place.is_known = identity_boot(place.boot) == 0 &&
+	/* One that is not there has another errno: an older kernel's. */
+	place.is_known = (place.time_namespace != 0 || errno == ENOENT) &&
+	                 identity_boot(place.boot) == 0 &&
 	                 identity_namespace(&place.pid_namespace) == 0 &&
 	                 procfs_is_ours() == 1;
 	return place;
@@ -53,17 +55,18 @@ record_can_look(const char *option)
 /* --- the state of a run --------------------------------------------------- */
 
 /*
- * Not the opposite of being known to be alive: a table of files that is full
- * must not make an orphan of a run. Nor what identity_look knows: whom /proc
- * hides makes one here, and --reap comes to tell that it cannot see him.
+ * Whether it is dead: 1 or 0, or -1 with errno where that cannot be seen: a
+ * table of files that is full must not make an orphan of a run. Nor is it what
+ * identity_look knows: whom /proc hides makes one here, and --reap comes to
+ * tell that it cannot see him.
  */
-static bool
-is_known_dead(const struct identity *identity)
+static int
+look_whether_dead(const struct identity *identity)
 {
 	struct procfs_stat stat;
 
 	if (procfs_read_stat(identity->pid, &stat) == -1)
-		return errno == ENOENT || errno == ESRCH;
+		return errno == ENOENT || errno == ESRCH ? 1 : -1;
 	return stat.start != identity->start || procfs_is_dead(&stat);
 }
 
@@ -109,32 +112,45 @@ is_from_elsewhere(const struct record *record, const struct record_place *place)
 	       fstat(record->fd, &file) == 0 && !reaping_is_old(&file);
 }
 
-static enum record_state
-find_state(const struct record *record, const struct record_place *place)
+/* Returns 0, or -1 with errno where it cannot be told of a run which may be an
+ * orphan. */
+static int
+find_state(const struct record *record, const struct record_place *place,
+           enum record_state *state)
 {
 	const struct entry *const entry = &record->entry;
 
+	*state = RECORD_ELSEWHERE;
 	if (!place->is_known)
-		return RECORD_ELSEWHERE;
-	if (strcmp(entry->boot, place->boot) != 0)
-		return is_from_elsewhere(record, place) ? RECORD_ELSEWHERE
-		                                        : RECORD_OLD;
+		return 0;
+	if (strcmp(entry->boot, place->boot) != 0) {
+		if (!is_from_elsewhere(record, place))
+			*state = RECORD_OLD;
+		return 0;
+	}
 	if (entry->pid_namespace != place->pid_namespace ||
 	    (entry->time_namespace != 0 &&
 	     entry->time_namespace != place->time_namespace))
-		return RECORD_ELSEWHERE;
+		return 0;
 
 	/* A front in another PID namespace cannot be seen to be dead. */
-	const bool front_is_dead =
-	    entry->front.pid != 0 && is_known_dead(&entry->front);
-	const bool supervisor_is_dead = is_known_dead(&entry->supervisor);
+	const int front =
+	    entry->front.pid == 0 ? 0 : look_whether_dead(&entry->front);
+	const int why = errno;
+	const int supervisor = look_whether_dead(&entry->supervisor);
 
-	if (front_is_dead && supervisor_is_dead)
-		return RECORD_ORPHANED;
-	if (front_is_dead || supervisor_is_dead ||
-	    is_stopping(entry->supervisor.pid))
-		return RECORD_STOPPING;
-	return RECORD_RUNNING;
+	if (front != 0 && supervisor != 0 && front + supervisor < 2) {
+		errno = supervisor == -1 ? errno : why;
+		return -1;
+	}
+	if (front == 1 && supervisor == 1)
+		*state = RECORD_ORPHANED;
+	else if (front == 1 || supervisor == 1 ||
+	         is_stopping(entry->supervisor.pid))
+		*state = RECORD_STOPPING;
+	else
+		*state = RECORD_RUNNING;
+	return 0;
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -248,8 +264,9 @@ record_read(struct record *record, char text[RECORD_TEXT_SIZE],
 	if (is_trouble_of_ours(record->why))
 		return leave(record, -1, record->why);
 
-	record->state =
-	    record->why != 0 ? RECORD_BROKEN : find_state(record, place);
+	record->state = RECORD_BROKEN;
+	if (record->why == 0 && find_state(record, place, &record->state) == -1)
+		return leave(record, -1, errno);
 	/* A run takes its entry away before its watchers end: looked at now
 	 * that they are dead, it is there only if they could not. */
 	if (record->state == RECORD_ORPHANED) {

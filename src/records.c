@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "duration.h"
+#include "procfs.h"
 #include "record.h"
 #include "text.h"
 
@@ -173,6 +174,15 @@ registry_visit_all(int directory_fd, registry_visit *visit, void *context)
 		.context = context,
 		.directory_fd = directory_fd,
 	};
+	const int unknown = errno;
+
+	/* Where it just cannot be read, and is not another's, all runs would
+	 * seem to be elsewhere. */
+	if (!walk.place.is_known && procfs_is_ours() != 0) {
+		errno = unknown;
+		return -1;
+	}
+
 	int result = read_names(directory_fd, REGISTRY_SUFFIX, &names);
 
 	if (result == 0 && names.count > 0)
