@@ -249,7 +249,7 @@ end_in_order() {
 }
 
 @test "a signal in the first moments is not lost" {
-	local WDRUN_REPORTS= # it has none, where it dies before it begins
+	local -x WDRUN_REPORTS= # it has none, where it dies before it begins
 	for _ in {1..30}; do
 		start "$WDRUN" -k 300ms sleep 1000
 		# The front is executed (before, launch would die of it).
