@@ -32,6 +32,7 @@ struct ending {
 	struct orphans *orphans;
 	struct line killed_line;
 	int64_t freeze_end;
+	bool has_killed;
 	bool was_still; /* all that are proven, before the last sweep */
 	bool is_unsure; /* whether all were seen, at the end */
 	int empty_sweeps;
@@ -254,8 +255,9 @@ end_proven(struct ending *ending, int64_t now, size_t news)
 	}
 	ending->is_unsure |= !is_whole;
 	kill_proven(ending);
-	if (now + FREEZE_AGAIN_BOUND < ending->freeze_end)
+	if (!ending->has_killed)
 		ending->freeze_end = now + FREEZE_AGAIN_BOUND;
+	ending->has_killed = true;
 	return true;
 }
 
@@ -278,7 +280,9 @@ sweep(struct ending *ending)
 			continue;
 		}
 		ending->empty_sweeps = 0;
-		if (now >= ending->freeze_end + KILL_BOUND)
+		/* One sweep may take longer than all the time there was. */
+		if (ending->has_killed &&
+		    now >= ending->freeze_end + KILL_BOUND)
 			return 0;
 		if (!end_proven(ending, now, news))
 			continue;
