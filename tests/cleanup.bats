@@ -395,14 +395,13 @@ has_helper() {
 		echo "$dead" >lock'
 	[ ! -e lock ]
 
-	mkfifo go
+	mkfifo go outside
 	start "$WDRUN" --cleanup=lock sh -c 'sh -c "echo \$\$" >lock
 		echo "ready $$"
 		read -r _ <go'
 	await_ready
 	flock -o lock sh -c 'touch flocked; read -r _ <outside' 3>&- &
 	outsider=$!
-	mkfifo outside
 	wait_until test -e flocked
 	echo >go
 	finish
