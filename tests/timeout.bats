@@ -229,9 +229,9 @@ all_are() {
 }
 
 @test "timeout: without --kill-after, and with one of 0, the command is waited for" {
-	twin_late -k 0 LIMIT bash -c 'trap "" TERM; echo ready; sleep LIMIT; echo done'
+	twin_late -k 0 LIMIT bash -c 'trap "" TERM; echo ready; sleep LIMIT; sleep 1; echo done'
 	[ "$output" = $'ready\ndone\nexit 124' ]
-	twin_late -s 0 LIMIT sh -c 'echo ready; sleep LIMIT; echo done'
+	twin_late -s 0 LIMIT sh -c 'echo ready; sleep LIMIT; sleep 1; echo done'
 	[ "$output" = $'ready\ndone\nexit 124' ]
 	twin --kill-after=1000 .1 sleep 1000
 	[ "$output" = "exit 124" ]
