@@ -192,7 +192,7 @@ all_are() {
 	twin_late LIMIT bash -c 'trap "echo bye; exit 3" TERM
 		echo ready; while :; do nap; done'
 	[ "$output" = $'ready\nbye\nexit 124' ]
-	twin_late LIMIT bash -c 'trap "" TERM; echo ready; sleep LIMIT; echo done'
+	twin_late LIMIT bash -c 'trap "" TERM; echo ready; sleep LIMIT; sleep 1; echo done'
 	[ "$output" = $'ready\ndone\nexit 124' ]
 	twin 0.1 sh -c 'kill -STOP $$'
 	[ "$output" = "exit 124" ]
