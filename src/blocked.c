@@ -46,42 +46,6 @@ is_in_pipe(const struct look *look)
 	       NULL;
 }
 
-/* What is told of them without a look at their arguments. */
-static const char *
-words_for(enum systemcall_kind kind)
-{
-	switch (kind) {
-	case SYSTEMCALL_READ:
-		return "reading";
-	case SYSTEMCALL_WRITE:
-		return "writing";
-	case SYSTEMCALL_SYNC:
-		return "syncing";
-	case SYSTEMCALL_CONNECT:
-		return "connecting";
-	case SYSTEMCALL_ACCEPT:
-		return "waiting for a connection on";
-	case SYSTEMCALL_LOCK:
-		return "waiting for a lock on";
-	case SYSTEMCALL_SLEEP:
-		return "sleeping";
-	case SYSTEMCALL_SIGNAL:
-		return "waiting for a signal";
-	case SYSTEMCALL_RING:
-		return "waiting for input or output";
-	case SYSTEMCALL_OTHER:
-	case SYSTEMCALL_MOVE:
-	case SYSTEMCALL_OPEN:
-	case SYSTEMCALL_FUTEX:
-	case SYSTEMCALL_WAIT:
-	case SYSTEMCALL_POLL:
-	case SYSTEMCALL_SELECT:
-	case SYSTEMCALL_EPOLL:
-		break;
-	}
-	return NULL;
-}
-
 static bool
 add_descriptor(struct line *line, const struct look *look, int fd)
 {
@@ -162,20 +126,18 @@ add_watched(struct line *line, const struct look *look,
 {
 	struct suspended process = *look->process;
 	struct watched watched = { .is_more = true };
-	const bool is_nothing =
-	    look->call.arguments[kind == SYSTEMCALL_POLL ? 1 : 0] == 0 &&
-	    kind != SYSTEMCALL_EPOLL;
 
-	/* The memory of several threads may have changed meanwhile. */
-	if (kind == SYSTEMCALL_EPOLL || process.threads <= 1 || is_nothing)
+	/* The memory of several threads may have changed meanwhile: only that
+	 * there is nothing in it for the call is certain. */
+	if (kind == SYSTEMCALL_EPOLL || process.threads <= 1 ||
+	    look->call.arguments[kind == SYSTEMCALL_POLL] == 0)
 		watched_read(&watched, process.pid, &look->call, kind);
 	/* And these are still what they were. */
 	process.threads = 1;
 	if (watched.count == 0 && !watched.is_more) {
-		line_add(line, "%s",
-		         words_for(systemcall_has_timeout(&look->call, kind)
-		                       ? SYSTEMCALL_SLEEP
-		                       : SYSTEMCALL_SIGNAL));
+		line_add(line, systemcall_has_timeout(&look->call, kind)
+		                   ? "sleeping"
+		                   : "waiting for a signal");
 		return;
 	}
 	line_add(line, "waiting for ");
@@ -227,6 +189,42 @@ add_use(struct line *line, const struct look *look, const char *what)
 	if (add_descriptor(line, look, (int)look->call.arguments[0]) &&
 	    is_write && is_in_pipe(look) && look->process->state == 'S')
 		line_add(line, ": it is full");
+}
+
+/* What is told of them without a look at their arguments. */
+static const char *
+words_for(enum systemcall_kind kind)
+{
+	switch (kind) {
+	case SYSTEMCALL_READ:
+		return "reading";
+	case SYSTEMCALL_WRITE:
+		return "writing";
+	case SYSTEMCALL_SYNC:
+		return "syncing";
+	case SYSTEMCALL_CONNECT:
+		return "connecting";
+	case SYSTEMCALL_ACCEPT:
+		return "waiting for a connection on";
+	case SYSTEMCALL_LOCK:
+		return "waiting for a lock on";
+	case SYSTEMCALL_SLEEP:
+		return "sleeping";
+	case SYSTEMCALL_SIGNAL:
+		return "waiting for a signal";
+	case SYSTEMCALL_RING:
+		return "waiting for input or output";
+	case SYSTEMCALL_OTHER:
+	case SYSTEMCALL_MOVE:
+	case SYSTEMCALL_OPEN:
+	case SYSTEMCALL_FUTEX:
+	case SYSTEMCALL_WAIT:
+	case SYSTEMCALL_POLL:
+	case SYSTEMCALL_SELECT:
+	case SYSTEMCALL_EPOLL:
+		break;
+	}
+	return NULL;
 }
 
 /* Says in words which call it is. Returns whether there were any. */
