@@ -30,7 +30,7 @@
 static int
 resolve(const struct run *run, const char *option, struct files *files)
 {
-	const char *const report = run->options.report;
+	const char *const other = run->options.report;
 
 	for (size_t i = 0; i < files->count; i++) {
 		const char *const path =
@@ -42,8 +42,9 @@ resolve(const struct run *run, const char *option, struct files *files)
 			        option, files->paths[i], strerror(errno));
 			return -1;
 		}
-		if (report != NULL && strcmp(path, report) == 0) {
-			message("--%s: '%s' is the file of --report", option, path);
+		if (other != NULL && strcmp(path, other) == 0) {
+			message("--%s: '%s' is the file of --report", option,
+			        path);
 			return -1;
 		}
 		files->paths[i] = path;
@@ -102,13 +103,13 @@ static int
 resolve_all(struct run *run)
 {
 	struct options *const options = &run->options;
-	struct files report = { options->report != NULL, { options->report } };
+	struct files file = { options->report != NULL, { options->report } };
 	struct files tee = { options->tee != NULL, { options->tee } };
 
 	options->report = NULL;
-	if (resolve(run, "report", &report) == -1)
+	if (resolve(run, "report", &file) == -1)
 		return -1;
-	options->report = report.paths[0];
+	options->report = file.paths[0];
 	if (resolve(run, "lock", &options->locks) == -1 ||
 	    resolve(run, "cleanup", &options->cleanups) == -1)
 		return -1;

@@ -12,6 +12,7 @@
 #define RUNNING      "running\n"
 #define HEXADECIMAL  16
 #define LOWEST_STACK (UINT64_C(1) << 32)
+#define SIGN_OF_INT  (UINT64_C(1) << 31)
 
 /* Those of 32 bits have other numbers (and are seldom met). */
 #ifdef __LP64__
@@ -172,7 +173,7 @@ systemcall_has_timeout(const struct systemcall *call, enum systemcall_kind kind)
 	if (call->number == SYS_ppoll || kind == SYSTEMCALL_SELECT ||
 	    call->number == SYS_epoll_pwait2)
 		return timeout != 0;
-	return (int)timeout >= 0;
+	return (timeout & SIGN_OF_INT) == 0;
 }
 
 void

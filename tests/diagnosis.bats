@@ -285,3 +285,9 @@ tells() {
 	grep -E ' unshare .*: waiting for child [0-9]+$' err
 	grep -E '^wdrun:     [0-9]+ .*block child .*: waiting for a child$' err
 }
+
+@test "no argument turns a message round, or hides in it" {
+	complete "$WDRUN" -t 700ms bash -c 'exec -a "$1" sleep 1000' - \
+		$'a\xe2\x80\x8bb\xe2\x80\xaec\xe2\x81\xa6d\xe2\x80\xa8e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa'
+	[[ $stderr == *$' a???b???c???d???e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa 1000 [S '* ]]
+}
