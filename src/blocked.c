@@ -53,7 +53,7 @@ add_descriptor(struct line *line, const struct look *look, int fd)
 }
 
 /* ": 'requests'", the path at ADDRESS. Another thread might have changed it
- * since the kernel read it. */
+ * since the kernel read it, or it begins in a directory that is not told. */
 static void
 add_path(struct line *line, const struct look *look, uint64_t address)
 {
@@ -63,7 +63,8 @@ add_path(struct line *line, const struct look *look, uint64_t address)
 	        ? -1
 	        : peek(look->process->pid, address, path, sizeof(path));
 
-	if (length > 0 && memchr(path, '\0', (size_t)length) != NULL)
+	if (length > 0 && memchr(path, '\0', (size_t)length) != NULL &&
+	    (path[0] == '/' || !systemcall_has_directory(&look->call)))
 		line_add(line, ": '%s'", path);
 }
 
@@ -95,6 +96,17 @@ add_open(struct line *line, const struct look *look)
 	add_path(line, look, path);
 }
 
+/* A number in a register is one of the process's own PID namespace, and a
+ * tracer waits for others. The child that was seen may be dead by now. */
+static bool
+has_child(const struct suspended *process, pid_t child)
+{
+	struct procfs_stat stat;
+
+	return child > 0 && procfs_read_stat(child, &stat) == 0 &&
+	       stat.parent == process->pid && !procfs_is_dead(&stat);
+}
+
 /* "waiting for child 4711" */
 static void
 add_wait(struct line *line, const struct look *look)
@@ -102,7 +114,7 @@ add_wait(struct line *line, const struct look *look)
 	const int pid = systemcall_wait(&look->call);
 	const pid_t child = pid > 0 ? pid : look->process->child;
 
-	if (child > 0)
+	if (has_child(look->process, child))
 		line_add(line, "waiting for child %d", child);
 	else
 		line_add(line, "waiting for a child");
@@ -112,21 +124,28 @@ static void
 add_watched(struct line *line, const struct look *look,
             enum systemcall_kind kind)
 {
-	const struct suspended *const process = look->process;
-	struct watched watched = { .count = 0 };
+	struct suspended process = *look->process;
+	struct watched watched = { .is_more = true };
 
-	/* The memory of several threads may have changed meanwhile. */
-	if (kind == SYSTEMCALL_EPOLL || process->threads <= 1)
-		watched_read(&watched, process->pid, &look->call, kind);
-	if (watched.is_none) {
-		line_add(line, "sleeping");
+	/* The memory of several threads may have changed meanwhile: only that
+	 * there is nothing in it for the call is certain. */
+	if (kind == SYSTEMCALL_EPOLL || process.threads <= 1 ||
+	    look->call.arguments[kind == SYSTEMCALL_POLL] == 0)
+		watched_read(&watched, process.pid, &look->call, kind);
+	/* And these are still what they were. */
+	process.threads = 1;
+	if (watched.count == 0 && !watched.is_more) {
+		line_add(line, systemcall_has_timeout(&look->call, kind)
+		                   ? "sleeping"
+		                   : "waiting for a signal");
 		return;
 	}
 	line_add(line, "waiting for ");
 	for (size_t i = 0; i < watched.count; i++) {
 		if (i > 0)
 			line_add(line, ", ");
-		(void)add_descriptor(line, look, watched.fds[i]);
+		(void)describe_descriptor(line, &process, watched.fds[i],
+		                          false);
 	}
 	if (watched.count == 0)
 		line_add(line, "input or output");
@@ -168,7 +187,7 @@ add_use(struct line *line, const struct look *look, const char *what)
 
 	line_add(line, "%s ", what);
 	if (add_descriptor(line, look, (int)look->call.arguments[0]) &&
-	    is_write && look->process->state == 'S')
+	    is_write && is_in_pipe(look) && look->process->state == 'S')
 		line_add(line, ": it is full");
 }
 
@@ -306,9 +325,9 @@ is_unchanged(const struct look *look)
 }
 
 static const char *
-words_for_state(char state)
+words_for_state(const struct suspended *process)
 {
-	switch (state) {
+	switch (process->state) {
 	case 'R':
 		return "on CPU";
 	case 'T':
@@ -316,7 +335,9 @@ words_for_state(char state)
 	case 't':
 		return "stopped by a debugger";
 	case 'Z':
-		return "its main thread has exited";
+		return process->threads > 1
+		           ? "its main thread has exited"
+		           : "dead, its parent has not waited for it";
 	default:
 		return NULL;
 	}
@@ -325,7 +346,7 @@ words_for_state(char state)
 void
 blocked_add(struct line *line, const struct suspended *process)
 {
-	const char *const words = words_for_state(process->state);
+	const char *const words = words_for_state(process);
 
 	if (words != NULL)
 		line_add(line, ": %s", words);

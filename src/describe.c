@@ -1,9 +1,12 @@
 /* What a descriptor of another process is, in words. */
 #include "describe.h"
 
+#include <sys/stat.h>
+
 #include <string.h>
 
 #include "descriptor.h"
+#include "fileinfo.h"
 
 #define ENDS_MAX 4 /* of a pipe, that are named */
 
@@ -27,7 +30,7 @@ add_other_end(struct line *line, const struct process_list *tree,
 		return;
 	other.reads = file->writes;
 	other.writes = file->reads;
-	for (size_t i = 0; i < tree->count && found < ENDS_MAX; i++) {
+	for (size_t i = 0; i < tree->count && found <= ENDS_MAX; i++) {
 		const pid_t pid = tree->entries[i].pid;
 		char unused[2];
 		struct line fds = { .text = unused, .size = sizeof(unused) };
@@ -37,11 +40,15 @@ add_other_end(struct line *line, const struct process_list *tree,
 			has_seen_all = false;
 		if (holders <= 0)
 			continue;
-		line_add(line, "%s %d",
-		         found++ > 0   ? ","
-		         : file->reads ? " from"
-		                       : " to",
-		         pid);
+		if (found == ENDS_MAX)
+			line_add(line, " and others");
+		else
+			line_add(line, "%s %d",
+			         found > 0     ? ","
+			         : file->reads ? " from"
+			                       : " to",
+			         pid);
+		found++;
 	}
 	if (found == 0 && has_seen_all)
 		line_add(line, " that nobody in the tree %s",
@@ -53,6 +60,7 @@ describe_descriptor(struct line *line, const struct suspended *process, int fd,
                     bool in_pipe)
 {
 	struct descriptor file;
+	struct fileinfo info;
 	const char *const name = file.name;
 
 	line_add(line, "fd %d", fd);
@@ -64,15 +72,21 @@ describe_descriptor(struct line *line, const struct suspended *process, int fd,
 		line_add(line, ")");
 		return true;
 	}
+	/* Another thread may have put this in the place of what is used. */
+	if (name[0] == '/' && process->threads > 1)
+		return false;
+
+	const bool is_fifo = name[0] == '/' && in_pipe &&
+	                     descriptor_look(process->pid, fd, &info) == 0 &&
+	                     S_ISFIFO(info.mode);
+
 	if (starts_with(name, "socket:["))
 		line_add(line, " (socket)");
 	else if (starts_with(name, "/dev/pts/") ||
 	         starts_with(name, "/dev/tty") ||
 	         strcmp(name, "/dev/console") == 0)
 		line_add(line, " (terminal %s)", name);
-	else if (name[0] == '/' && in_pipe)
-		line_add(line, " (FIFO %s)", name);
 	else
-		line_add(line, " (%s)", name);
-	return name[0] == '/' && in_pipe;
+		line_add(line, is_fifo ? " (FIFO %s)" : " (%s)", name);
+	return is_fifo;
 }

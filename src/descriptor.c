@@ -44,6 +44,24 @@ descriptor_read(pid_t pid, int fd, struct descriptor *descriptor)
 	return read_link(AT_FDCWD, path, descriptor);
 }
 
+int
+descriptor_look(pid_t pid, int fd, struct fileinfo *file)
+{
+	char path[PATH_SIZE];
+
+	(void)text_format(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+
+	const int copy = open(path, O_PATH | O_CLOEXEC);
+
+	if (copy == -1)
+		return -1;
+
+	const int result = fileinfo_guess(copy, file);
+
+	(void)close(copy);
+	return result;
+}
+
 static bool
 is_same(const struct descriptor *descriptor, const struct descriptor *file)
 {
@@ -62,17 +80,25 @@ descriptor_add_holders(struct line *line, pid_t pid,
 	(void)text_format(path, sizeof(path), "/proc/%d/fd", pid);
 
 	DIR *const list = opendir(path);
+	bool has_any = false;
+	bool has_missed = false;
 
 	if (list == NULL)
 		return -1;
 	for (const struct dirent *entry; (entry = readdir(list)) != NULL;) {
 		struct descriptor descriptor;
 
-		if (read_link(dirfd(list), entry->d_name, &descriptor) == 0 &&
-		    is_same(&descriptor, file))
+		if (entry->d_name[0] == '.')
+			continue;
+		has_any = true;
+		if (read_link(dirfd(list), entry->d_name, &descriptor) == -1)
+			has_missed |= errno != ENAMETOOLONG; /* no pipe */
+		else if (is_same(&descriptor, file))
 			line_add(line, holders++ == 0 ? "%s" : ",%s",
 			         entry->d_name);
 	}
 	(void)closedir(list);
-	return holders;
+	/* The list of a zombie is empty; and other threads of a process whose
+	 * main thread is one may have descriptors all the same. */
+	return holders == 0 && (has_missed || !has_any) ? -1 : holders;
 }

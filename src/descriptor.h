@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "fileinfo.h"
 #include "message.h"
 
 /*
@@ -22,10 +23,15 @@ struct descriptor {
  * has none, it is not ours to see, or the name is too long. */
 int descriptor_read(pid_t pid, int fd, struct descriptor *descriptor);
 
+/* Looks at the file itself. Returns 0 or -1 with errno. May wait for its file
+ * system, if not for what is on it. */
+int descriptor_look(pid_t pid, int fd, struct fileinfo *file);
+
 /*
  * Appends to LINE the numbers of PID's descriptors that are FILE, a pipe or
  * socket, and read or write if that does, as "1,2". Returns how many there are,
- * or -1 with errno where they are not ours to see, or PID is gone.
+ * or -1 where there may be some that were not seen: they are not ours to see,
+ * or PID or its main thread is dead.
  */
 int descriptor_add_holders(struct line *line, pid_t pid,
                            const struct descriptor *file);

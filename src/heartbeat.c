@@ -28,6 +28,17 @@ name_of(const struct options *options)
 	return slash == NULL || slash[1] == '\0' ? command : slash + 1;
 }
 
+/* Not cut within a character. */
+static void
+add_name(struct line *line, const char *name)
+{
+	size_t length = strnlen(name, SHOWN_MAX);
+
+	while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80)
+		length--;
+	line_add(line, "%.*s", (int)length, name);
+}
+
 /* "5m", "5m03s" */
 static void
 add_duration(struct line *line, int64_t ns)
@@ -45,8 +56,10 @@ static void
 add_state(struct line *line, struct run *run, int64_t now)
 {
 	const struct output *const output = &run->output;
+	const int64_t heard_at = output_heard_at(output, now);
 
-	line_add(line, "%.*s: ", SHOWN_MAX, name_of(&run->options));
+	add_name(line, name_of(&run->options));
+	line_add(line, ": ");
 	add_duration(line, now - run->started);
 	line_add(line, " elapsed");
 	if (run->clocks.timeout != NEVER) {
@@ -54,10 +67,12 @@ add_state(struct line *line, struct run *run, int64_t now)
 		add_duration(line, run->clocks.timeout - now);
 		line_add(line, " left");
 	}
-	if (output->channel_count > 0) {
+	if (heard_at > 0) {
 		line_add(line, ", last output ");
-		add_duration(line, now - output_heard_at(output, now));
+		add_duration(line, now - heard_at);
 		line_add(line, " ago");
+	} else if (output->channel_count > 0) {
+		line_add(line, ", no output yet");
 	}
 	proctree_read(&run->tree);
 	if (!run->tree.is_partial)
@@ -105,9 +120,7 @@ heartbeat_end(struct run *run)
 void
 heartbeat_attend(struct run *run, int64_t now)
 {
-	const int64_t heard_at = run->output.channel_count == 0
-	                             ? 0
-	                             : output_heard_at(&run->output, now);
+	const int64_t heard_at = output_heard_at(&run->output, now);
 	const int64_t due = duration_add(heard_at, run->options.heartbeat);
 
 	if (now < run->clocks.heartbeat || run->paused_at != NEVER)

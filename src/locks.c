@@ -13,6 +13,7 @@
 #include "lockwait.h"
 #include "message.h"
 #include "procfs.h"
+#include "report.h"
 #include "settle.h"
 #include "signals.h"
 
@@ -142,6 +143,15 @@ tell_holder(const struct run *run, const struct lockfile *lock)
 	        text);
 }
 
+/* LOCK is not to be had. Returns the status for that. */
+static int
+lock_out(const struct run *run, const struct lockfile *lock)
+{
+	report_note_lockout(run);
+	tell_holder(run, lock);
+	return run->options.lock_exit;
+}
+
 /* Waits until LOCK may be free. Returns LOCKS_ARE_TAKEN where it may be, or the
  * status to end with. */
 static int
@@ -166,8 +176,7 @@ wait_for(struct run *run, struct lockfile *lock, int64_t deadline)
 		signal_stop_by(wait.signal);
 		return LOCKS_ARE_TAKEN;
 	case LOCKWAIT_OVER:
-		tell_holder(run, lock);
-		return run->options.lock_exit;
+		return lock_out(run, lock);
 	case LOCKWAIT_SIGNAL:
 		run->stop = REASON_CANCELLED;
 		run->cancel_signal = wait.signal;
@@ -213,10 +222,8 @@ locks_take(struct run *run)
 			(void)refuse(held->path);
 			return STATUS_FAILED;
 		}
-		if (run->options.lock_wait == 0) {
-			tell_holder(run, held);
-			return run->options.lock_exit;
-		}
+		if (run->options.lock_wait == 0)
+			return lock_out(run, held);
 
 		const int status = wait_for(run, held, deadline);
 

@@ -270,7 +270,6 @@ plumbing_lay(struct run *run)
 	for (size_t i = 0; i < output->channel_count; i++) {
 		if (open_channel(run, &output->channels[i]) == -1)
 			return -1;
-		output->page->states[i].active_at = duration_now();
 	}
 	output->is_open = true;
 	return 0;

@@ -30,7 +30,7 @@ enum relay_order {
 
 /* What a relay tells of itself. All time as in duration.h. */
 struct relay_state {
-	_Atomic int64_t active_at;  /* when something came, or was taken */
+	_Atomic int64_t active_at;  /* when something came or went, or 0 */
 	_Atomic int64_t blocked_at; /* when a write began, or 0: none goes on */
 	_Atomic uint64_t relayed;   /* bytes that were taken */
 	_Atomic uint64_t dropped;   /* bytes that could not be written */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,8 +78,21 @@ report_note_start(const struct run *run, int64_t now)
 void
 report_note_stop(const struct run *run, size_t processes)
 {
+	/* A front that takes over during the grace finds fewer. */
+	if (run->report == NULL || run->report->stopped != 0)
+		return;
+	run->report->stopped = processes;
+	/* Else they are counted when they are swept. */
+	if (run->options.signal == SIGKILL && run->stop != REASON_CANCELLED &&
+	    !run->is_front && !run->front_is_lost)
+		run->report->killed = processes;
+}
+
+void
+report_note_lockout(const struct run *run)
+{
 	if (run->report != NULL)
-		run->report->stopped = processes;
+		run->report->is_locked_out = true;
 }
 
 void
@@ -124,8 +138,9 @@ report_note_end(const struct run *run, struct outcome verdict)
 	facts->target_outcome = run->target_outcome;
 	facts->target_left = run->target_left;
 	facts->stop = run->stop;
-	/* Of all that were reaped here, and below: getrusage(2). */
-	if (getrusage(RUSAGE_CHILDREN, &usage) == 0) {
+	/* Of all that were reaped here, and below: getrusage(2). Without a
+	 * command, those are what the process was before an exec had. */
+	if (facts->started != 0 && getrusage(RUSAGE_CHILDREN, &usage) == 0) {
 		facts->cpu =
 		    time_of(&usage.ru_utime) + time_of(&usage.ru_stime);
 		facts->peak_memory = usage.ru_maxrss;
@@ -146,7 +161,11 @@ outcome_of(const struct report_facts *facts)
 		return "locked out";
 	if (facts->exec_errno != 0)
 		return "not executed";
-	if (!facts->target_left && facts->stop != REASON_NONE)
+	/* A front that takes over sends SIGKILL alone: what has a status was
+	 * gone before that. */
+	if (!facts->target_left && facts->stop != REASON_NONE &&
+	    (facts->stop != REASON_SUPERVISOR_LOST ||
+	     facts->target_outcome.kind != OUTCOME_EXIT))
 		return "stopped";
 	switch (facts->target_outcome.kind) {
 	case OUTCOME_EXIT:

@@ -41,6 +41,7 @@ int report_begin(struct run *run);
 void report_note_start(const struct run *run, int64_t now);
 void report_note_stop(const struct run *run, size_t processes);
 void report_note_kill(const struct run *run, size_t processes);
+void report_note_lockout(const struct run *run);
 void report_note_exec_failure(const struct run *run, int why);
 
 /* The run is over with VERDICT, and its children are reaped. */

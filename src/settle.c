@@ -25,18 +25,26 @@
 #define TRIES    2
 
 /* Makes the paths that are given to OPTION absolute, since the watchers leave
- * the caller's directory. */
+ * the caller's directory. The report, once it is known, is none of them: it
+ * would be removed, or replace them. */
 static int
-resolve(const struct estate *estate, const char *option, struct files *files)
+resolve(const struct run *run, const char *option, struct files *files)
 {
+	const char *const other = run->options.report;
+
 	for (size_t i = 0; i < files->count; i++) {
 		const char *const path =
-		    abspath_make(estate->directory, files->paths[i]);
+		    abspath_make(run->estate->directory, files->paths[i]);
 
 		if (path == NULL) {
 			message("--%s: '%s': the working directory is not "
 			        "known: %s",
 			        option, files->paths[i], strerror(errno));
+			return -1;
+		}
+		if (other != NULL && strcmp(path, other) == 0) {
+			message("--%s: '%s' is the file of --report", option,
+			        path);
 			return -1;
 		}
 		files->paths[i] = path;
@@ -81,19 +89,31 @@ make(const struct options *options)
 static int
 prepare_report(struct run *run)
 {
-	struct files file = { 1, { run->options.report } };
-
 	if (run->options.report == NULL)
 		return 0;
-	if (resolve(run->estate, "report", &file) == -1)
-		return -1;
-	run->options.report = file.paths[0];
 	if (report_check(run->options.report) == -1)
 		return -1;
 	if (report_begin(run) == 0)
 		return 0;
 	message("--report: %s", strerror(errno));
 	return -1;
+}
+
+static int
+resolve_all(struct run *run)
+{
+	struct options *const options = &run->options;
+	struct files file = { options->report != NULL, { options->report } };
+	struct files tee = { options->tee != NULL, { options->tee } };
+
+	options->report = NULL;
+	if (resolve(run, "report", &file) == -1)
+		return -1;
+	options->report = file.paths[0];
+	if (resolve(run, "lock", &options->locks) == -1 ||
+	    resolve(run, "cleanup", &options->cleanups) == -1)
+		return -1;
+	return options->report == NULL ? 0 : resolve(run, "tee", &tee);
 }
 
 /* Looks at what will be looked at when signals are blocked, when a file system
@@ -119,9 +139,7 @@ settle_prepare(struct run *run)
 	if (!is_needed(options))
 		return 0;
 	run->estate = make(options);
-	if (run->estate == NULL ||
-	    resolve(run->estate, "lock", &options->locks) == -1 ||
-	    resolve(run->estate, "cleanup", &options->cleanups) == -1 ||
+	if (run->estate == NULL || resolve_all(run) == -1 ||
 	    prepare_report(run) == -1 || locks_check(run) == -1)
 		return -1;
 	for (size_t i = 0; i < options->locks.count; i++)
@@ -199,8 +217,6 @@ settle_lockout(struct run *run, int status)
 {
 	if (run->report == NULL)
 		return;
-	run->report->is_locked_out =
-	    run->stop == REASON_NONE && status == run->options.lock_exit;
 	report_note_end(
 	    run, run->cancel_signal != 0
 	             ? (struct outcome){ OUTCOME_SIGNAL, run->cancel_signal }

@@ -12,6 +12,7 @@
 #define RUNNING      "running\n"
 #define HEXADECIMAL  16
 #define LOWEST_STACK (UINT64_C(1) << 32)
+#define SIGN_OF_INT  (UINT64_C(1) << 31)
 
 /* Those of 32 bits have other numbers (and are seldom met). */
 #ifdef __LP64__
@@ -160,6 +161,21 @@ systemcall_kind(const struct systemcall *call)
 	return kind_of_number(call->number);
 }
 
+bool
+systemcall_has_timeout(const struct systemcall *call, enum systemcall_kind kind)
+{
+	const uint64_t timeout =
+	    call->arguments[kind == SYSTEMCALL_POLL     ? 2
+	                    : kind == SYSTEMCALL_SELECT ? 4
+	                                                : 3];
+
+	/* The address of a time; or, below, a number of milliseconds. */
+	if (call->number == SYS_ppoll || kind == SYSTEMCALL_SELECT ||
+	    call->number == SYS_epoll_pwait2)
+		return timeout != 0;
+	return (timeout & SIGN_OF_INT) == 0;
+}
+
 void
 systemcall_move(const struct systemcall *call, int *from_fd, int *to_fd)
 {
@@ -190,6 +206,13 @@ systemcall_open(const struct systemcall *call, uint64_t *path)
 #endif
 	*path = call->arguments[1];
 	return call->number == SYS_openat ? (int)call->arguments[2] : -1;
+}
+
+bool
+systemcall_has_directory(const struct systemcall *call)
+{
+	return (call->number == SYS_openat || call->number == SYS_openat2) &&
+	       (int)call->arguments[0] != AT_FDCWD;
 }
 
 int

@@ -46,12 +46,20 @@ int systemcall_parse(const char *text, struct systemcall *call);
  */
 enum systemcall_kind systemcall_kind(const struct systemcall *call);
 
+/* For CALL of KIND SYSTEMCALL_POLL, SYSTEMCALL_SELECT or SYSTEMCALL_EPOLL. */
+bool systemcall_has_timeout(const struct systemcall *call,
+                            enum systemcall_kind kind);
+
 /* For SYSTEMCALL_MOVE: which arguments are the source and the destination. */
 void systemcall_move(const struct systemcall *call, int *from_fd, int *to_fd);
 
 /* For SYSTEMCALL_OPEN: sets *PATH to its address in the process's memory, and
  * returns the flags, or -1 where these are not in the arguments. */
 int systemcall_open(const struct systemcall *call, uint64_t *path);
+
+/* For SYSTEMCALL_OPEN: whether the path, unless it is absolute, begins in a
+ * directory that is a descriptor. */
+bool systemcall_has_directory(const struct systemcall *call);
 
 /* For SYSTEMCALL_WAIT: the PID of the only child it waits for, or 0. */
 int systemcall_wait(const struct systemcall *call);

@@ -18,6 +18,8 @@
 #define C1_LEAD 0xc2
 #define C1_END  0xa0
 
+#define FORMAT_LEAD 0xe2
+
 /* What stands for a character in more bytes than it needs is none, nor is half
  * of a pair of UTF-16, nor what Unicode has no room for. */
 static bool
@@ -56,6 +58,19 @@ utf8_length(const char *text, size_t size)
 	return is_character(value, length) ? length : 0;
 }
 
+/* Whether a character of three bytes cannot be seen, ends a line, or turns the
+ * direction of what follows: U+200B to U+200F, U+2028 to U+202E, U+2066 to
+ * U+2069. */
+static bool
+is_format(const unsigned char *bytes)
+{
+	const unsigned tail = (unsigned)bytes[1] << 8 | bytes[2];
+
+	return bytes[0] == FORMAT_LEAD && ((tail >= 0x808b && tail <= 0x808f) ||
+	                                   (tail >= 0x80a8 && tail <= 0x80ae) ||
+	                                   (tail >= 0x81a6 && tail <= 0x81a9));
+}
+
 /* Those of C1 (U+0080 to U+009F) are obeyed by terminals as well. */
 static bool
 is_control(const char *text, size_t length)
@@ -64,7 +79,8 @@ is_control(const char *text, size_t length)
 
 	if (length == 1)
 		return bytes[0] < FIRST_VISIBLE || bytes[0] == DELETE;
-	return bytes[0] == C1_LEAD && bytes[1] < C1_END;
+	return length == 3 ? is_format(bytes)
+	                   : bytes[0] == C1_LEAD && bytes[1] < C1_END;
 }
 
 void
@@ -73,8 +89,8 @@ utf8_make_printable(char *text, size_t size)
 	for (size_t at = 0; at < size;) {
 		const size_t length = utf8_length(text + at, size - at);
 
-		/* Of a control character of two bytes, the second is no UTF-8
-		 * without the first. */
+		/* Of a control character of several bytes, the others are no
+		 * UTF-8 without the first. */
 		if (length == 0 || is_control(text + at, length))
 			text[at++] = '?';
 		else

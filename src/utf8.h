@@ -8,8 +8,8 @@
 size_t utf8_length(const char *text, size_t size);
 
 /* Puts a '?' for each byte of the SIZE at TEXT that is no UTF-8, or is a
- * control character: a file name or an argument must not drive the reader's
- * terminal. */
+ * control character, or one that is not seen but changes what is: a file name
+ * or an argument must not drive the reader's terminal. */
 void utf8_make_printable(char *text, size_t size);
 
 #endif

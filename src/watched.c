@@ -5,15 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "descriptor.h"
 #include "peek.h"
 #include "procfs.h"
 #include "text.h"
 
-#define POLLED_MAX   32
+#define POLLED_MAX   512
 #define SELECTED_MAX 1024
 #define SETS         3
 #define WORD_BITS    64
 #define PATH_SIZE    64
+#define HEXADECIMAL  16
+#define KEY          4    /* bytes of a key */
 #define INFO_SIZE    2048 /* a line of it has less than 100 bytes */
 
 static void
@@ -27,6 +30,7 @@ add(struct watched *watched, int fd)
 		watched->fds[watched->count++] = fd;
 }
 
+/* Those below 0 count for nothing: poll(2). */
 static void
 read_poll(struct watched *watched, pid_t pid, const struct systemcall *call)
 {
@@ -35,11 +39,9 @@ read_poll(struct watched *watched, pid_t pid, const struct systemcall *call)
 	const size_t count = all < POLLED_MAX ? (size_t)all : POLLED_MAX;
 	const size_t size = count * sizeof(polled[0]);
 
-	watched->is_none = count == 0;
-	watched->is_more = count < all;
-	if (count == 0 ||
-	    peek(pid, call->arguments[0], polled, size) != (ssize_t)size)
+	if (peek(pid, call->arguments[0], polled, size) != (ssize_t)size)
 		return;
+	watched->is_more = count < all;
 	for (size_t i = 0; i < count; i++)
 		add(watched, polled[i].fd);
 }
@@ -55,8 +57,6 @@ read_select(struct watched *watched, pid_t pid, const struct systemcall *call)
 	const int words = (count + WORD_BITS - 1) / WORD_BITS;
 	const ssize_t size = words * (ssize_t)sizeof(either[0]);
 
-	watched->is_none = count <= 0;
-	watched->is_more = count < all;
 	for (int i = 1; i <= SETS && words > 0; i++) {
 		uint64_t set[SELECTED_MAX / WORD_BITS];
 
@@ -67,17 +67,30 @@ read_select(struct watched *watched, pid_t pid, const struct systemcall *call)
 		for (int word = 0; word < words; word++)
 			either[word] |= set[word];
 	}
+	watched->is_more = false;
 	for (int fd = 0; fd < count; fd++) {
 		if ((either[fd / WORD_BITS] >> (fd % WORD_BITS) & 1) != 0)
 			add(watched, fd);
 	}
+	/* Beyond, there may be no sets, since the kernel looks at no more of
+	 * them than the process has room for descriptors. */
+	watched->is_more |= count < all && watched->count == 0;
 }
 
-/* "tfd: 8 events: …", a line for each: proc(5). */
+/* What stands behind KEY, of four bytes, between AT and END; or NULL. */
+static const char *
+find(const char *at, const char *end, const char *key)
+{
+	const char *const found = memmem(at, (size_t)(end - at), key, KEY);
+
+	return found == NULL ? NULL : found + KEY;
+}
+
+/* "tfd: 8 events: … ino:4711 …", a line for each: proc(5). The number may be
+ * another file's by now, epoll(7), and the last line be cut off. */
 static void
 read_epoll(struct watched *watched, pid_t pid, const struct systemcall *call)
 {
-	static const char name[] = "tfd:";
 	char file[PATH_SIZE];
 	char text[INFO_SIZE];
 	const char *at = text;
@@ -93,10 +106,18 @@ read_epoll(struct watched *watched, pid_t pid, const struct systemcall *call)
 
 	const char *const end = text + length;
 
-	while ((at = memmem(at, (size_t)(end - at), name, sizeof(name) - 1)) !=
-	       NULL) {
-		at += sizeof(name) - 1;
-		add(watched, (int)strtol(at, NULL, 10));
+	while ((at = find(at, end, "tfd:")) != NULL) {
+		const int fd = (int)strtol(at, NULL, 10);
+		struct fileinfo info;
+
+		at = find(at, end, "ino:");
+		if (at != NULL && descriptor_look(pid, fd, &info) == 0 &&
+		    info.inode == strtoull(at, NULL, HEXADECIMAL))
+			add(watched, fd);
+		else
+			watched->is_more = true;
+		if (at == NULL)
+			break;
 	}
 }
 
@@ -104,7 +125,7 @@ void
 watched_read(struct watched *watched, pid_t pid, const struct systemcall *call,
              enum systemcall_kind kind)
 {
-	*watched = (struct watched){ .count = 0 };
+	*watched = (struct watched){ .is_more = true };
 	if (kind == SYSTEMCALL_POLL)
 		read_poll(watched, pid, call);
 	else if (kind == SYSTEMCALL_SELECT)

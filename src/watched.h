@@ -12,9 +12,8 @@
 /* The descriptors that a process waits for in poll(2), select(2), epoll(7) and
  * their like. */
 struct watched {
-	bool is_none; /* it only sleeps */
-	bool is_more; /* than these */
-	size_t count; /* 0: they could not be read */
+	bool is_more; /* than these, or some could not be read */
+	size_t count;
 	int fds[WATCHED_MAX];
 };
 

@@ -281,3 +281,60 @@ tells_in_time() {
 	finish
 	[ -z "$stderr" ]
 }
+
+@test "what was not seen is not told: unused entries, numbers reused, what is not there" {
+	local -A pids
+	mkdir directory
+	mkfifo directory/fifo
+	write_jobs <<-'END'
+		for kind in many nothing time wide reused sleep directory \
+			sendfile child; do
+			job "$kind" "$PROGRAMS/block" "$kind"
+		done
+		settle
+		wait
+	END
+	start "$WDRUN" -i 700ms bash ./script
+	finish
+	[ "$status" -eq 124 ]
+	# shellcheck disable=SC1091 # it was written by the script
+	source ./pids
+
+	tells many "waiting for fd 3 (pipe from ${pids[many]})"
+	tells nothing 'waiting for a signal'
+	tells time 'sleeping'
+	tells wide "waiting for fd 3 (pipe from ${pids[wide]})"
+	tells reused 'waiting for input or output'
+	tells sleep 'sleeping'
+	tells directory 'opening a FIFO that nobody writes'
+	told sendfile | grep -E "s\]: moving data from fd [0-9]+ \\($(realpath "$PROGRAMS/block")\\) to fd [0-9]+ \\(pipe to ${pids[sendfile]}\\)$"
+	told child | grep -E 's\]: waiting for child [0-9]+$'
+}
+
+@test "where somebody may have the other end of a pipe, it is not nobody" {
+	start "$WDRUN" -i 700ms bash -c '"$PROGRAMS/block" leaderless | cat; true'
+	finish
+	[ "$status" -eq 124 ]
+	grep -E ' \[Z [0-9]+s\]: its main thread has exited$' err
+	grep -E ' cat \[S .*s\]: reading fd 0 \(pipe\)$' err
+
+	start "$WDRUN" -i 700ms bash -c '
+		{ for _ in 1 2 3 4 5; do sleep 1000 & done; wait; } | cat; true'
+	finish
+	grep -E ' cat \[S .*s\]: reading fd 0 \(pipe from ([0-9]+, ){3}[0-9]+ and others\)$' err
+}
+
+@test "the number of a child in another PID namespace is not told as one of this" {
+	need_root
+	need unshare
+	start "$WDRUN" -i 700ms unshare --pid --fork "$PROGRAMS/block" child
+	finish
+	grep -E ' unshare .*: waiting for child [0-9]+$' err
+	grep -E '^wdrun:     [0-9]+ .*block child .*: waiting for a child$' err
+}
+
+@test "no argument turns a message round, or hides in it" {
+	complete "$WDRUN" -t 700ms bash -c 'exec -a "$1" sleep 1000' - \
+		$'a\xe2\x80\x8bb\xe2\x80\xaec\xe2\x81\xa6d\xe2\x80\xa8e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa'
+	[[ $stderr == *$' a???b???c???d???e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa 1000 [S '* ]]
+}

@@ -113,3 +113,13 @@ goes_silent_with_a_heartbeat() {
 	[ "$status" -eq 143 ]
 	nobody_is_left
 }
+
+@test "of a command that has written nothing no output is told, and no name is cut within a character" {
+	start env XDG_STATE_HOME="$PWD" "$WDRUN" --heartbeat=200ms -i 60 \
+		-n "x$(printf '\xc3\xa9%.0s' {1..40})" sleep 1000
+	wait_until has_beaten 2
+	kill -TERM "$started"
+	finish
+	grep -qxE $'wdrun: x(\xc3\xa9){31}: [0-9]+s elapsed, no output yet, 1 process' err
+	only_messages
+}

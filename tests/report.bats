@@ -205,3 +205,68 @@ waits_for_lock() {
 		(.processes.left[0].command | test("escape"))'
 	thaw "$ready"
 }
+
+# is_zombie PID
+is_zombie() {
+	grep -qs '^State:.Z' "/proc/$1/status"
+}
+
+is_dead() {
+	[ ! -e "/proc/$1" ] || is_zombie "$1"
+}
+
+@test "a supervisor that is killed changes neither how many were stopped nor how the command ended" {
+	start "$WDRUN" --report=report -k 1000 bash -c '
+		for _ in 1 2 3 4; do (sleep 1000 & echo $! >>pids); done
+		exec "$PROGRAMS/escape" fork setsid stubborn'
+	await_ready
+	await_watchers
+	kill -TERM "$front"
+	for pid in $(<pids); do
+		wait_until is_dead "$pid"
+	done
+	kill -KILL "$supervisor"
+	finish
+	says '.outcome == "stopped" and .reason == "cancelled" and
+		.processes.stopped >= 5'
+
+	start "$WDRUN" --report=report --idle-after-exit=1000 \
+		bash -c 'echo $$ >pid; sleep 1000 & exit 7'
+	await_watchers
+	wait_until test -s pid
+	wait_until is_zombie "$(<pid)"
+	kill -KILL "$supervisor"
+	finish
+	says '.outcome == "exited" and .target.status == 7 and
+		.reason == "the supervisor was killed"'
+}
+
+@test "whom --signal=KILL ended is counted as killed" {
+	ends_late 124 '.processes.stopped == 2 and .processes.killed == 2' \
+		-s KILL -t LIMIT sh -c 'sleep 1000 & echo "ready $!"; wait'
+}
+
+@test "a run without a command used nothing, and is locked out by a lock alone" {
+	start "$WDRUN" --lock=lock sleep 1000
+	await_watchers
+	first=$started
+	complete bash -c 'bash -c "i=0; while ((i++ < 30000)); do :; done"
+		exec "$WDRUN" --report=report --lock=lock true'
+	[ "$status" -eq 75 ]
+	says '.outcome == "locked out" and .cpu_ms == 0 and
+		.peak_memory_kib == 0'
+	kill -TERM "$first"
+	wait "$first" || true
+
+	# A lock that cannot be made.
+	ends 125 '.outcome != "locked out"' --lock-exit=125 --lock=/proc/lock true
+}
+
+@test "a report is no lock, no file to be removed and no copy" {
+	for option in --lock=./report --cleanup="$PWD/report" --tee=report; do
+		complete "$WDRUN" --report=report "$option" touch ran
+		[ "$status" -eq 125 ]
+		[ "$stderr" = "wdrun: ${option%%=*}: '$PWD/report' is the file of --report" ]
+		[ ! -e report ] && [ ! -e ran ]
+	done
+}

@@ -5,6 +5,7 @@
 #include "bounded.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,11 +13,15 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #define THREADS      4
+#define MANY         64
+#define WIDE         65536
 #define INHERITED_FD 3
 
 static int pipe_fds[2];
@@ -158,6 +163,118 @@ on_secret(void)
 	on_itself();
 }
 
+/* The whole array but one entry is unused. */
+static void
+on_many(void)
+{
+	struct pollfd polled[MANY];
+
+	for (int i = 0; i < MANY; i++)
+		polled[i] = (struct pollfd){ .fd = -1 };
+	polled[MANY / 2].fd = pipe_fds[0];
+	polled[MANY / 2].events = POLLIN;
+	(void)poll(polled, MANY, -1);
+}
+
+static void
+on_nothing(void)
+{
+	struct pollfd polled[] = { { .fd = -1, .events = POLLIN } };
+
+	(void)poll(polled, 1, -1);
+}
+
+static void
+on_time(void)
+{
+	struct pollfd polled[] = { { .fd = -1, .events = POLLIN } };
+
+	(void)poll(polled, 1, INT_MAX);
+}
+
+/* More descriptors than there may be, one of which is used. */
+static void
+on_wide(void)
+{
+	static fd_set sets[WIDE / FD_SETSIZE];
+
+	FD_SET(pipe_fds[0], &sets[0]);
+	(void)syscall(SYS_pselect6, WIDE, sets, NULL, NULL, NULL, NULL);
+}
+
+/* The number by which it is watched is another file's by now. */
+static void
+on_reused(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	const int fd = epoll_create1(EPOLL_CLOEXEC);
+	const int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (epoll_ctl(fd, EPOLL_CTL_ADD, pipe_fds[0], &event) == -1 ||
+	    dup(pipe_fds[0]) == -1 || dup2(other, pipe_fds[0]) == -1)
+		give_up("epoll_ctl");
+	(void)epoll_wait(fd, &event, 1, -1);
+}
+
+static void *
+sleep_long(void *unused)
+{
+	(void)unused;
+	(void)select(0, NULL, NULL, NULL, &(struct timeval){ .tv_sec = 1000 });
+	return NULL;
+}
+
+/* Several threads, the main one of which only sleeps. */
+static void
+on_sleep(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, idle, NULL) != 0)
+		give_up("pthread_create");
+	(void)sleep_long(NULL);
+}
+
+/* A FIFO in a directory that is not the working one. */
+static void
+on_directory(void)
+{
+	const int fd = open("directory", O_RDONLY | O_CLOEXEC);
+
+	(void)openat(fd, "fifo", O_RDONLY | O_CLOEXEC);
+}
+
+/* From a file to a pipe that is full. */
+static void
+on_sendfile(void)
+{
+	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	while (sendfile(pipe_fds[1], fd, &(off_t){ 0 }, MANY) > 0)
+		;
+}
+
+/* Only another thread is left of it. */
+static void
+on_leaderless(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, idle, NULL) != 0)
+		give_up("pthread_create");
+	pthread_exit(NULL);
+}
+
+static void
+on_child(void)
+{
+	const pid_t child = fork();
+
+	if (child == 0)
+		live();
+	(void)waitpid(child, NULL, 0);
+}
+
 static const struct {
 	const char *name;
 	void (*block)(void);
@@ -168,7 +285,12 @@ static const struct {
 	{ "select", on_select },       { "epoll", on_epoll },
 	{ "signal", on_signal },       { "vfork", on_vfork },
 	{ "itself", on_itself },       { "secret", on_secret },
-	{ "inherited", on_inherited },
+	{ "inherited", on_inherited }, { "many", on_many },
+	{ "nothing", on_nothing },     { "time", on_time },
+	{ "wide", on_wide },           { "reused", on_reused },
+	{ "sleep", on_sleep },         { "directory", on_directory },
+	{ "sendfile", on_sendfile },   { "leaderless", on_leaderless },
+	{ "child", on_child },
 };
 
 int
