@@ -81,9 +81,9 @@ ask_bash() {
 		cut() {
 			local rest=$1
 			COMP_WORDS=()
-			while [[ $rest =~ ^\ *([=:]+|[^=:\ ]+)(.*)$ ]]; do
+			while [[ $rest =~ ^\ *([=:]+|([^=:\ \\\"]|\\.|\"[^\"]*\"?)+)(.*)$ ]]; do
 				COMP_WORDS+=("${BASH_REMATCH[1]}")
-				rest=${BASH_REMATCH[2]}
+				rest=${BASH_REMATCH[3]}
 			done
 			[[ $1 != *' ' ]] || COMP_WORDS+=('')
 		}
@@ -288,6 +288,60 @@ XCPU XFSZ'
 		wdrun --cancel="$id"
 	done
 	wdrun --registry="$others" --cancel=nobody
+}
+
+# Of directories whose names the shell has to quote, and of some that it would
+# have to expand, which nobody does before Enter is pressed.
+@test "the shells find a registry by a quoted name, and execute nothing on TAB" {
+	local directory
+	printf '%s\n' '#!/bin/sh' ": >'$PWD/ran'" >path/xyzzy
+	chmod +x path/xyzzy
+	for directory in 'a;xyzzy' 'b c' "d'e"; do
+		mkdir -m 700 "$directory"
+		"$WDRUN" -n "in-${directory::1}" --registry="$directory" \
+			sleep 1000 3>&- &
+	done
+	for directory in 'a;xyzzy' 'b c' "d'e"; do
+		wait_until eval 'wdrun --list --registry="$directory" | grep running'
+	done
+	cat >lines <<-'END'
+		wdrun --registry=a\;xyzzy --cancel=i
+		wdrun --registry=b\ c --cancel=i
+		wdrun --registry "b c" -q --cancel i
+		wdrun --registry="d'e" --cancel=i
+		wdrun --registry=d\'e --cancel=i
+		wdrun --registry="$(xyzzy)" --cancel=i
+		wdrun --registry=`xyzzy` --cancel=i
+		wdrun --registry=$(xyzzy) --cancel=i
+		`xyzzy`/wdrun --cancel=i
+	END
+
+	for shell in bash zsh fish; do
+		"ask_$shell"
+		sed 's/.*=//' answers | diff - <(printf '%s\n' in-a in-b in-b in-d \
+			in-d '' '' '' '')
+		[ ! -e ran ]
+	done
+	for directory in 'a;xyzzy' 'b c' "d'e"; do
+		wdrun --registry="$directory" --cancel="in-${directory::1}"
+	done
+}
+
+@test "bash at a prompt completes a run's name behind an opening quote" {
+	make_registry
+	"$WDRUN" -n 'night $ly' sleep 1000 3>&- &
+	wait_until eval 'wdrun --list | grep running'
+	at_prompt
+	enter ". '$completions/wdrun.bash'; clear"
+	enter $'wdrun --cancel="nig\t; echo "quoted $?"'
+	wait_until shows '^quoted 0$'
+	wait "$!" || true
+
+	"$WDRUN" -n 'night $ly' sleep 1000 3>&- &
+	wait_until eval 'wdrun --list | grep running'
+	enter $'wdrun --cancel \'nig\t; echo "single $?"'
+	wait_until shows '^single 0$'
+	wait "$!" || true
 }
 
 @test "wdrun takes what is offered: each signal, duration and word" {
