@@ -373,3 +373,63 @@ XCPU XFSZ'
 	"${make[@]}" uninstall
 	[ -z "$(find destination -type f)" ]
 }
+
+# install_to DESTDIR PREFIX TARGET [VARIABLE]...
+install_to() {
+	[ -L wdrun ] || ln -s "$WDRUN" wdrun
+	[ -L man ] || ln -s "$root/man" "$root/completions" .
+	complete env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make \
+		--no-print-directory -f "$root/Makefile" -o wdrun \
+		DESTDIR="$1" PREFIX="$2" "${@:3}"
+}
+
+@test "make install and uninstall take a directory with blanks and signs" {
+	local destination
+	mkdir bystander
+	for destination in 'de st' 'a;touch ran' '$(touch ran)' 'x &&* bystander'; do
+		destination=${destination//\$/\$\$} # as make wants it
+		install_to "$PWD/$destination" '/u s r' install TIMEOUT_LINK=timeout
+		[ "$status" -eq 0 ]
+		destination=${destination//\$\$/\$}
+		cmp "$destination/u s r/bin/wdrun" "$WDRUN"
+		[ "$(readlink "$destination/u s r/bin/timeout")" = wdrun ]
+		[ "$(find "$destination" -type f | wc -l)" -eq 5 ]
+
+		install_to "$PWD/${destination//\$/\$\$}" '/u s r' uninstall
+		[ "$status" -eq 0 ]
+		[ -z "$(find "$destination" ! -type d)" ]
+	done
+	[ ! -e ran ]
+	[ -d bystander ]
+}
+
+@test "make uninstall removes nothing beside a directory with blanks" {
+	mkdir -p some de/usr/bin
+	: >de/usr/bin/timeout
+	: >some/file
+	install_to "$PWD/some/file $PWD/de" /usr uninstall
+
+	[ -e some/file ]
+	[ -e de/usr/bin/timeout ]
+}
+
+@test "make install refuses, in a line, a directory with a quote" {
+	local target
+	for target in install uninstall; do
+		install_to "$PWD/d'e; touch ran; '" /usr "$target"
+		[ "$status" -eq 2 ]
+		[ "$(grep -c . err)" -eq 1 ]
+		[[ $stderr == *"DESTDIR, PREFIX and TIMEOUT_LINK: no quote"* ]]
+	done
+	[ ! -e ran ]
+}
+
+@test "zsh finds the completion below ~/.local by the line of the README" {
+	local line
+	line=$(grep -o 'fpath=([^)]*)' "$root/README.md")
+	install_to '' "$PWD/.local" install
+	[ "$status" -eq 0 ]
+
+	no zsh -f -c 'autoload +X _wdrun'
+	zsh -f -c "$line; autoload +X _wdrun"
+}

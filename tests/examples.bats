@@ -441,6 +441,18 @@ by_make() {
 	[ -z "$stderr" ]
 }
 
+@test "a make within a recipe finds a makefile whose path has blanks and signs" {
+	local place="it's my make & files"
+	mkdir "$place"
+	cp "$root/examples/Makefile" "$place"
+	a_test t-1.sh 'echo one'
+	complete env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make \
+		-f "$place/Makefile" again TESTS='t-*.sh'
+
+	[ "$status" -eq 0 ]
+	[ -e t-1.sh.passed ]
+}
+
 # --- entrypoint.sh -----------------------------------------------------------
 
 @test "a container ends when it is told to, its service having tidied up" {
