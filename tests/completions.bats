@@ -308,6 +308,7 @@ XCPU XFSZ'
 		wdrun --registry=a\;xyzzy --cancel=i
 		wdrun --registry=b\ c --cancel=i
 		wdrun --registry "b c" -q --cancel i
+		wdrun --registry ~/b\ c --cancel i
 		wdrun --registry="d'e" --cancel=i
 		wdrun --registry=d\'e --cancel=i
 		wdrun --registry="$(xyzzy)" --cancel=i
@@ -318,8 +319,8 @@ XCPU XFSZ'
 
 	for shell in bash zsh fish; do
 		"ask_$shell"
-		sed 's/.*=//' answers | diff - <(printf '%s\n' in-a in-b in-b in-d \
-			in-d '' '' '' '')
+		sed 's/.*=//' answers | diff - <(printf '%s\n' in-a in-b in-b in-b \
+			in-d in-d '' '' '' '')
 		[ ! -e ran ]
 	done
 	for directory in 'a;xyzzy' 'b c' "d'e"; do

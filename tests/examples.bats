@@ -686,7 +686,8 @@ except subprocess.CalledProcessError as failed:
 	local program signal
 	for program in run.py run.mjs; do
 		for signal in TERM KILL; do
-			start "$root/examples/$program" 1000 sh -c \
+			start env TMPDIR="$PWD" \
+				"$root/examples/$program" 1000 sh -c \
 				'setsid sleep 1000 & echo "ready $$" >ready; sleep 1000'
 			await_ready ready
 			kill "-$signal" "$started"
