@@ -162,19 +162,25 @@ format:
 
 # Where distributions have them. Each shell looks there for PREFIX=/usr, and for
 # /usr/local where XDG_DATA_DIRS or its own list names that.
-SHARE       = $(DESTDIR)$(PREFIX)/share
-COMPLETIONS = $(SHARE)/bash-completion/completions/wdrun \
-	$(SHARE)/zsh/site-functions/_wdrun $(SHARE)/fish/vendor_completions.d/wdrun.fish
+SHARE    = $(DESTDIR)$(PREFIX)/share
+MAN_DIR  = $(SHARE)/man/man1
+BASH_DIR = $(SHARE)/bash-completion/completions
+ZSH_DIR  = $(SHARE)/zsh/site-functions
+FISH_DIR = $(SHARE)/fish/vendor_completions.d
+
+# Between the quotes below stands what users say, all but a quote.
+CHECKED = $(if $(findstring ',$(DESTDIR)$(PREFIX)$(TIMEOUT_LINK)),$(error \
+	DESTDIR, PREFIX and TIMEOUT_LINK: no quote (') can be in them))
 
 # With TIMEOUT_LINK=timeout (or wdrun-timeout) also as a stand-in for timeout(1):
 # but never over what is there and is no link of this kind.
 install: wdrun
-	install -d $(BIN) $(SHARE)/man/man1 $(dir $(COMPLETIONS))
-	install -m 755 wdrun $(BIN)/wdrun
-	install -m 644 man/wdrun.1 $(SHARE)/man/man1/wdrun.1
-	install -m 644 completions/wdrun.bash $(SHARE)/bash-completion/completions/wdrun
-	install -m 644 completions/_wdrun $(SHARE)/zsh/site-functions/_wdrun
-	install -m 644 completions/wdrun.fish $(SHARE)/fish/vendor_completions.d/wdrun.fish
+	$(CHECKED)install -d '$(BIN)' '$(MAN_DIR)' '$(BASH_DIR)' '$(ZSH_DIR)' '$(FISH_DIR)'
+	install -m 755 wdrun '$(BIN)/wdrun'
+	install -m 644 man/wdrun.1 '$(MAN_DIR)/wdrun.1'
+	install -m 644 completions/wdrun.bash '$(BASH_DIR)/wdrun'
+	install -m 644 completions/_wdrun '$(ZSH_DIR)/_wdrun'
+	install -m 644 completions/wdrun.fish '$(FISH_DIR)/wdrun.fish'
 	@case '$(TIMEOUT_LINK)' in '') exit 0 ;; *timeout) ;; \
 		*) echo 'TIMEOUT_LINK: has to end with timeout' >&2; exit 1 ;; esac; \
 	link='$(BIN)/$(TIMEOUT_LINK)'; \
@@ -184,9 +190,9 @@ install: wdrun
 	echo "ln -sf wdrun $$link" && ln -sf wdrun "$$link"
 
 uninstall:
-	@for link in $(BIN)/*timeout; do \
+	@$(CHECKED)for link in '$(BIN)'/*timeout; do \
 		[ "$$(readlink "$$link")" != wdrun ] || rm -f "$$link"; done
-	rm -f $(BIN)/wdrun $(SHARE)/man/man1/wdrun.1 $(COMPLETIONS)
+	rm -f '$(BIN)/wdrun' '$(MAN_DIR)/wdrun.1' '$(BASH_DIR)/wdrun' '$(ZSH_DIR)/_wdrun' '$(FISH_DIR)/wdrun.fish'
 
 clean:
 	rm -rf build wdrun

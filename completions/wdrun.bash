@@ -95,15 +95,54 @@ _wdrun_text() {
 	:
 }
 
+# Sets plain to what the shell will make of the word $1. Fails where it would
+# have to expand something for that: TAB executes nothing.
+_wdrun_plain() {
+	local rest=$1 quote='' char
+
+	plain=''
+	[[ $rest != *[\$\`]* ]] || return
+	rest=${rest/#\~\//"$HOME/"}
+	while [[ $rest ]]; do
+		char=${rest:0:1}
+		rest=${rest:1}
+		case $quote$char in
+		\' | \") quote=$char ;;
+		"''" | '""') quote='' ;;
+		\\ | \"\\)
+			[[ ! $quote || $rest == [\"\\]* ]] || plain+=$char
+			plain+=${rest:0:1}
+			rest=${rest:1}
+			;;
+		*) plain+=$char ;;
+		esac
+	done
+}
+
+# Sets quoted to $1 as it is written behind the opening quote, if there is one.
+# Fails if it cannot be.
+_wdrun_quote() {
+	case $quote in
+	\')
+		quoted=$1
+		[[ $1 != *\'* ]]
+		;;
+	\") quoted=${1//[\"\$\`\\]/\\&} ;;
+	*) printf -v quoted %q "$1" ;;
+	esac
+}
+
 # IDs and names of the runs on record. A name that JSON has to escape is left
 # out; its ID is there.
 _wdrun_run() {
-	local run quoted
+	local run quoted plain program
 
+	_wdrun_plain "${words[0]}" || return
+	program=$plain
+	_wdrun_plain "$registry" || return
 	while IFS= read -r run; do
-		printf -v quoted %q "$run"
-		_wdrun_offer "$1" "$quoted"
-	done < <("${words[0]}" ${registry:+--registry="$registry"} --list \
+		! _wdrun_quote "$run" || _wdrun_offer "$1" "$quoted"
+	done < <("$program" ${plain:+--registry="$plain"} --list \
 		--json 2>/dev/null | sed -nE 'h
 			s/^\{"id":"([^"]*)".*/\1/p
 			g
@@ -188,7 +227,6 @@ _wdrun_walk() {
 		--registry)
 			registry=${words[i + 1]}
 			[[ ! $has_value ]] || registry=${words[i]#*=}
-			registry=${registry/#\~\//"$HOME/"}
 			;;
 		esac
 		if [[ $kind && ! $has_value ]]; then
@@ -243,10 +281,16 @@ _wdrun_option() {
 }
 
 # _wdrun_value KIND START [BEFORE]: completes a value. readline replaces what
-# comes after the last = or : only, unless it was told not to cut there.
+# comes after an opening quote; or else after the last = or : only, unless it was
+# told not to cut there.
 _wdrun_value() {
-	local whole=$3$2 kept='' cut i
+	local whole=$3$2 kept='' quote='' cut i
 
+	if [[ $2 == [\"\']* ]]; then
+		quote=${2:0:1}
+		"_wdrun_$1" "${2:1}"
+		return
+	fi
 	"_wdrun_$1" "$2"
 	for cut in = :; do
 		[[ $COMP_WORDBREAKS == *"$cut"* && ${whole#"$kept"} == *"$cut"* ]] ||

@@ -50,7 +50,9 @@ function __wdrun_runs
     set -l registry
     argparse -i registry= -- $tokens 2>/dev/null
     set -q _flag_registry
-    and set registry --registry=$_flag_registry
+    and set registry --registry=(string replace -r '^~/' "$HOME/" -- $_flag_registry[-1])
+    type -q -- $program
+    or return
     for line in ($program --list --json $registry 2>/dev/null)
         string match -qr -- '^\{"id":"(?<id>[^"]*)","name":(?<quoted>"[^"\\\\]+")?' $line
         or continue

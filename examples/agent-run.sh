@@ -13,6 +13,7 @@
 #
 #     AGENT          the agent (claude)
 #     AGENT_LOG      a copy of the output is appended to this file (agent.log)
+#     AGENT_REPORT   how it ended, as JSON, is in this file (agent.json)
 #     AGENT_TIMEOUT  bound on the run (30m)
 #     AGENT_SILENCE  bound on silence (10m)
 #     AGENT_GRACE    time to exit once the result is there (30s)
@@ -25,9 +26,12 @@
 # The agent insists on a terminal, so it gets one (--pty), but nobody who types
 # there (--no-stdin). It may print its result and not exit: then it is stopped,
 # and has succeeded. What it has started is dead when this returns, be it in
-# the background, in a session of its own, or holding the terminal open.
+# the background, in a session of its own, or holding the terminal open. When the
+# shell that called this is killed, the agent is stopped as well.
 claude_run_with_watchdog() {
-	"${WDRUN:-wdrun}" --pty --no-stdin --tee="${AGENT_LOG:-agent.log}" \
+	"${WDRUN:-wdrun}" --pty --no-stdin --die-with-parent \
+		--tee="${AGENT_LOG:-agent.log}" \
+		--report="${AGENT_REPORT:-agent.json}" \
 		--timeout="${AGENT_TIMEOUT:-30m}" --kill-after=10s \
 		--idle-timeout="${AGENT_SILENCE:-10m}" --idle-unless-busy \
 		--until='"type":"result","subtype":' \
@@ -45,13 +49,18 @@ if (($# == 0)); then
 fi
 
 log=${AGENT_LOG:-agent.log}
+report=${AGENT_REPORT:-agent.json}
+rm -f "$report"
 status=0
 claude_run_with_watchdog "${AGENT:-claude}" -p "$@" \
 	--output-format stream-json --verbose || status=$?
 
-case $status in
-0) echo "agent-run: complete" >&2 ;;
-124) echo "agent-run: stopped without a result (see $log)" >&2 ;;
-*) echo "agent-run: failed with status $status (see $log)" >&2 ;;
-esac
+# An agent may end with 124 as well. In JSON, no text has these quotes.
+if [ "$status" -eq 0 ]; then
+	echo "agent-run: complete" >&2
+elif [ "$status" -eq 124 ] && grep -qs '"outcome":"stopped"' "$report"; then
+	echo "agent-run: stopped without a result (see $log)" >&2
+else
+	echo "agent-run: failed with status $status (see $log)" >&2
+fi
 exit "$status"

@@ -9,10 +9,12 @@ the ports and files that the next call needs; and nobody knows what hung. With
 wdrun the call returns in time, nothing of it is left, and the model is told why.
 
 The request, on stdin: command, a line for bash; timeout, seconds (120);
-idle_timeout, seconds without output, work not counted (30); max_output, bytes
-(20000). The answer, on stdout: status, null if it was stopped; stopped, a truth
-value; output, stdout and stderr as they came, less the middle if it is too
-long; omitted, how many bytes that were; notes, what wdrun had to do.
+idle_timeout, seconds without output, work not counted (30), both from 0.001 to
+1000000; max_output, bytes (20000). The answer, on stdout: status, 128+N after a
+death by signal N, null if it was stopped; stopped, a truth value; output, stdout
+and stderr as they came, less the middle if it is too long; omitted, how many
+bytes that were; notes, what wdrun had to do. A request that cannot be met is
+answered by error, which says why, alone: it is for the model as well.
 
 WDRUN in the environment is the watchdog (wdrun).
 """
@@ -23,7 +25,25 @@ import subprocess
 import sys
 import tempfile
 
-TIMED_OUT = 124  # of wdrun, which says so; or of the command, which does not
+DEFAULTS = {"timeout": 120, "idle_timeout": 30, "max_output": 20000}
+
+
+def check(request):
+    """Raises ValueError if this is no request: a model makes mistakes."""
+    if not isinstance(request, dict):
+        raise ValueError("the request is no JSON object")
+    if not isinstance(request.get("command"), str):
+        raise ValueError("command has to be a string")
+    if unknown := request.keys() - DEFAULTS.keys() - {"command"}:
+        raise ValueError(f"unknown: {', '.join(sorted(unknown))}")
+    for key in ("timeout", "idle_timeout"):
+        value = request.get(key, DEFAULTS[key])
+        # bool is an int; and NaN is not in any range.
+        if type(value) not in (int, float) or not 0.001 <= value <= 1e6:
+            raise ValueError(f"{key} has to be a number, 0.001 to 1000000")
+    limit = request.get("max_output", 0)
+    if type(limit) is not int or limit < 0:
+        raise ValueError("max_output has to be an integer, 0 or more")
 
 
 def read_ends(stream, limit):
@@ -38,11 +58,13 @@ def read_ends(stream, limit):
     return (head + gap + tail).decode(errors="replace"), omitted
 
 
-def run(command, timeout=120, idle_timeout=30, max_output=20000):
+def run(report, command, timeout, idle_timeout, max_output):
+    """Runs it; wdrun says in the file REPORT how it ended."""
     watchdog = [
         os.environ.get("WDRUN", "wdrun"),
         "--die-with-parent",
         "--no-stdin",
+        f"--report={report}",
         f"--timeout={timeout}",
         f"--idle-timeout={idle_timeout}",
         "--idle-unless-busy",
@@ -57,9 +79,15 @@ def run(command, timeout=120, idle_timeout=30, max_output=20000):
             output, omitted = read_ends(process.stdout, max_output)
         notes.seek(0)
         told = notes.read().decode(errors="replace").splitlines()
-    stopped = process.returncode == TIMED_OUT and bool(told)
+    try:
+        with open(report, "rb") as file:
+            how = json.load(file)
+    except (OSError, ValueError):
+        raise OSError("; ".join(told) or "wdrun was killed") from None
+    # By the report: a command may end with 124 by itself.
+    stopped = how["outcome"] == "stopped"
     return {
-        "status": None if stopped else process.returncode,
+        "status": None if stopped else how["status"],
         "stopped": stopped,
         "output": output,
         "omitted": omitted,
@@ -67,6 +95,17 @@ def run(command, timeout=120, idle_timeout=30, max_output=20000):
     }
 
 
+def answer(text):
+    try:
+        request = json.loads(text)
+        check(request)
+        with tempfile.TemporaryDirectory() as directory:
+            report = os.path.join(directory, "report")
+            return run(report, **{**DEFAULTS, **request})
+    except (OSError, RecursionError, ValueError) as why:
+        return {"error": str(why)}
+
+
 if __name__ == "__main__":
-    json.dump(run(**json.load(sys.stdin)), sys.stdout)
+    json.dump(answer(sys.stdin.buffer.read()), sys.stdout)
     print()

@@ -10,7 +10,8 @@
 #
 # A test that leaves a server in the background holds the step's output open: the
 # runner waits for hours, until the job's own bound, and then says "cancelled".
-# With wdrun the step ends with its command, or in time, and what hung is named.
+# With wdrun the step ends with its command, or in time, and what hung is named;
+# and where the runner ends this script alone, the step ends as well.
 #
 # stdout is what the command printed; stderr has the messages. The status is the
 # command's own; 124 if it took too long, or went silent while nothing moved.
@@ -20,6 +21,7 @@
 #     STEP_TIMEOUT  bound on the step (20m)
 #     STEP_SILENCE  bound on silence (5m)
 #     STEP_LOG      a copy of the output is appended to this file (step.log)
+#     STEP_REPORT   how it ended, as JSON, is in this file (step.json)
 #     WDRUN         the watchdog (wdrun)
 set -uo pipefail
 
@@ -28,15 +30,19 @@ if (($# == 0)); then
 	exit 2
 fi
 
+report=${STEP_REPORT:-step.json}
+rm -f "$report"
 status=0
-"${WDRUN:-wdrun}" --no-stdin --tee="${STEP_LOG:-step.log}" \
+"${WDRUN:-wdrun}" --die-with-parent --no-stdin \
+	--tee="${STEP_LOG:-step.log}" --report="$report" \
 	--timeout="${STEP_TIMEOUT:-20m}" --kill-after=10s \
 	--idle-timeout="${STEP_SILENCE:-5m}" --idle-unless-busy \
 	-- "$@" || status=$?
 
-case $status in
-0) ;;
-124) echo "::error::$1 was stopped; what it hung in is named above" >&2 ;;
-*) echo "::error::$1 failed with status $status" >&2 ;;
-esac
+# A command may end with 124 as well. In JSON, no text has these quotes.
+if [ "$status" -eq 124 ] && grep -qs '"outcome":"stopped"' "$report"; then
+	echo "::error::$1 was stopped; what it hung in is named above" >&2
+elif [ "$status" -ne 0 ]; then
+	echo "::error::$1 failed with status $status" >&2
+fi
 exit "$status"

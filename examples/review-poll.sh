@@ -18,7 +18,8 @@
 # A request is a file in the queue. It is removed when its review succeeded, so
 # that the next round has another try where it did not. stdout is what the
 # reviews print; stderr has a line for each. The status is 0 if none failed, or
-# there was nothing to do; 1 if one failed; 75 if another round is at it.
+# there was nothing to do; 1 if one failed; 2 if the lock cannot be made or
+# removed; 75 if another round is at it.
 #
 # All of it can be changed by the environment:
 #
@@ -35,19 +36,26 @@ if [ -f "$lock" ] && kill -0 "$(cat "$lock")" 2>/dev/null; then
 	echo "review-poll: PID $(cat "$lock") is at it" >&2
 	exit 75
 fi
-echo $$ >"$lock"
+if ! echo $$ >"$lock"; then # and not on without one, beside the next round
+	echo "review-poll: cannot write the lock $lock" >&2
+	exit 2
+fi
 
 status=0
 for request in "$queue"/*; do
 	[ -f "$request" ] || continue
 	if "$review" "$request"; then
-		rm -f "$request"
-		echo "review-poll: ${request##*/}: done" >&2
+		outcome='done'
+		rm -f "$request" || outcome='done, but cannot be removed'
 	else
-		echo "review-poll: ${request##*/}: failed with status $?" >&2
-		status=1
+		outcome="failed with status $?"
 	fi
+	echo "review-poll: ${request##*/}: $outcome" >&2
+	[ "$outcome" = 'done' ] || status=1
 done
 
-rm -f "$lock"
+if ! rm -f "$lock"; then
+	echo "review-poll: cannot remove the lock $lock" >&2
+	status=2
+fi
 exit "$status"

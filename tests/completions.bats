@@ -81,9 +81,9 @@ ask_bash() {
 		cut() {
 			local rest=$1
 			COMP_WORDS=()
-			while [[ $rest =~ ^\ *([=:]+|[^=:\ ]+)(.*)$ ]]; do
+			while [[ $rest =~ ^\ *([=:]+|([^=:\ \\\"]|\\.|\"[^\"]*\"?)+)(.*)$ ]]; do
 				COMP_WORDS+=("${BASH_REMATCH[1]}")
-				rest=${BASH_REMATCH[2]}
+				rest=${BASH_REMATCH[3]}
 			done
 			[[ $1 != *' ' ]] || COMP_WORDS+=('')
 		}
@@ -293,6 +293,61 @@ XCPU XFSZ'
 	wdrun --registry="$others" --cancel=nobody
 }
 
+# Of directories whose names the shell has to quote, and of some that it would
+# have to expand, which nobody does before Enter is pressed.
+@test "the shells find a registry by a quoted name, and execute nothing on TAB" {
+	local directory
+	printf '%s\n' '#!/bin/sh' ": >'$PWD/ran'" >path/xyzzy
+	chmod +x path/xyzzy
+	for directory in 'a;xyzzy' 'b c' "d'e"; do
+		mkdir -m 700 "$directory"
+		"$WDRUN" -n "in-${directory::1}" --registry="$directory" \
+			sleep 1000 3>&- &
+	done
+	for directory in 'a;xyzzy' 'b c' "d'e"; do
+		wait_until eval 'wdrun --list --registry="$directory" | grep running'
+	done
+	cat >lines <<-'END'
+		wdrun --registry=a\;xyzzy --cancel=i
+		wdrun --registry=b\ c --cancel=i
+		wdrun --registry "b c" -q --cancel i
+		wdrun --registry ~/b\ c --cancel i
+		wdrun --registry="d'e" --cancel=i
+		wdrun --registry=d\'e --cancel=i
+		wdrun --registry="$(xyzzy)" --cancel=i
+		wdrun --registry=`xyzzy` --cancel=i
+		wdrun --registry=$(xyzzy) --cancel=i
+		`xyzzy`/wdrun --cancel=i
+	END
+
+	for shell in bash zsh fish; do
+		"ask_$shell"
+		sed 's/.*=//' answers | diff - <(printf '%s\n' in-a in-b in-b in-b \
+			in-d in-d '' '' '' '')
+		[ ! -e ran ]
+	done
+	for directory in 'a;xyzzy' 'b c' "d'e"; do
+		wdrun --registry="$directory" --cancel="in-${directory::1}"
+	done
+}
+
+@test "bash at a prompt completes a run's name behind an opening quote" {
+	make_registry
+	"$WDRUN" -n 'night $ly' sleep 1000 3>&- &
+	wait_until eval 'wdrun --list | grep running'
+	at_prompt
+	enter ". '$completions/wdrun.bash'; clear"
+	enter $'wdrun --cancel="nig\t; echo "quoted $?"'
+	wait_until shows '^quoted 0$'
+	wait "$!" || true
+
+	"$WDRUN" -n 'night $ly' sleep 1000 3>&- &
+	wait_until eval 'wdrun --list | grep running'
+	enter $'wdrun --cancel \'nig\t; echo "single $?"'
+	wait_until shows '^single 0$'
+	wait "$!" || true
+}
+
 @test "wdrun takes what is offered: each signal, duration and word" {
 	local value
 	for value in $signals SIGUSR1; do
@@ -321,4 +376,64 @@ XCPU XFSZ'
 	cd ../../..
 	"${make[@]}" uninstall
 	[ -z "$(find destination -type f)" ]
+}
+
+# install_to DESTDIR PREFIX TARGET [VARIABLE]...
+install_to() {
+	[ -L wdrun ] || ln -s "$WDRUN" wdrun
+	[ -L man ] || ln -s "$root/man" "$root/completions" .
+	complete env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make \
+		--no-print-directory -f "$root/Makefile" -o wdrun \
+		DESTDIR="$1" PREFIX="$2" "${@:3}"
+}
+
+@test "make install and uninstall take a directory with blanks and signs" {
+	local destination
+	mkdir bystander
+	for destination in 'de st' 'a;touch ran' '$(touch ran)' 'x &&* bystander'; do
+		destination=${destination//\$/\$\$} # as make wants it
+		install_to "$PWD/$destination" '/u s r' install TIMEOUT_LINK=timeout
+		[ "$status" -eq 0 ]
+		destination=${destination//\$\$/\$}
+		cmp "$destination/u s r/bin/wdrun" "$WDRUN"
+		[ "$(readlink "$destination/u s r/bin/timeout")" = wdrun ]
+		[ "$(find "$destination" -type f | wc -l)" -eq 5 ]
+
+		install_to "$PWD/${destination//\$/\$\$}" '/u s r' uninstall
+		[ "$status" -eq 0 ]
+		[ -z "$(find "$destination" ! -type d)" ]
+	done
+	[ ! -e ran ]
+	[ -d bystander ]
+}
+
+@test "make uninstall removes nothing beside a directory with blanks" {
+	mkdir -p some de/usr/bin
+	: >de/usr/bin/timeout
+	: >some/file
+	install_to "$PWD/some/file $PWD/de" /usr uninstall
+
+	[ -e some/file ]
+	[ -e de/usr/bin/timeout ]
+}
+
+@test "make install refuses, in a line, a directory with a quote" {
+	local target
+	for target in install uninstall; do
+		install_to "$PWD/d'e; touch ran; '" /usr "$target"
+		[ "$status" -eq 2 ]
+		[ "$(grep -c . err)" -eq 1 ]
+		[[ $stderr == *"DESTDIR, PREFIX and TIMEOUT_LINK: no quote"* ]]
+	done
+	[ ! -e ran ]
+}
+
+@test "zsh finds the completion below ~/.local by the line of the README" {
+	local line
+	line=$(grep -o 'fpath=([^)]*)' "$root/README.md")
+	install_to '' "$PWD/.local" install
+	[ "$status" -eq 0 ]
+
+	no zsh -f -c 'autoload +X _wdrun'
+	zsh -f -c "$line; autoload +X _wdrun"
 }

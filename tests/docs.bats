@@ -119,6 +119,51 @@ options_in_manual() {
 		<(mandoc -Tlint "$manual" 2>/dev/null)
 }
 
+# The manual as it is read, its paragraphs on one line each.
+rendered() {
+	mandoc -Tascii -O width=200 "$manual" | col -b
+}
+
+@test "the promises of the manual are those of the README" {
+	need mandoc
+	local promise
+	sed -nE 's/^\*\*([^*]+)\.\*\*.*/\1/p' "$readme" | tr -d '`' >promises
+	[ "$(wc -l <promises)" -eq 6 ]
+	rendered | sed -n '/^DESCRIPTION/,/^OPTIONS/p' >description
+
+	while read -r promise; do
+		grep -qixE "[[:blank:]]*$promise" description
+	done <promises
+}
+
+# Brackets are marks between words for mdoc(7), and stand outside of quotes.
+@test "a command with brackets is whole in the manual" {
+	need mandoc
+	rendered | tr -s ' \t\n' ' ' | grep -qF "\`[ FILE -ef /dev/fd/9 ]'"
+}
+
+@test "what the manual says of setsid(1), and of numbers of signals, is so" {
+	section CAVEATS | grep -qF '.Ql setsid -w'
+	complete "$WDRUN" --idle-after-exit=never --max-after-exit=never \
+		setsid sh -c 'touch later; exit 3'
+	[ "$status" -eq 0 ]
+	[ -e later ]
+	complete "$WDRUN" setsid -w sh -c 'exit 3'
+	[ "$status" -eq 3 ]
+	complete "$WDRUN" --foreground setsid sh -c 'exit 3'
+	[ "$status" -eq 3 ]
+
+	ln -s "$WDRUN" timeout
+	for number in 65 128 256 265; do
+		complete ./timeout -s "$number" 1 true
+		[ "$status" -eq 125 ]
+	done
+	for number in 0 137; do
+		complete ./timeout -s "$number" 50 true
+		[ "$status" -eq 0 ]
+	done
+}
+
 # source_text [BUT]: the source on one line, the parts of its strings joined;
 # without the file BUT.
 source_text() {

@@ -166,6 +166,23 @@ hangs_in_two_tools() {
 	[[ $stderr == "usage: agent-run.sh "* ]]
 }
 
+@test "an agent that ends with 124 by itself was not stopped" {
+	agent 'exit 124'
+	run_agent
+
+	[ "$status" -eq 124 ]
+	[ "$stderr" = "agent-run: failed with status 124 (see log)" ]
+}
+
+@test "an agent ends when the script that runs it is killed alone" {
+	agent 'setsid sleep 1000 & sleep 1000'
+	start env AGENT=./agent "$root/examples/agent-run.sh" 'a task'
+	wait_until test -s said
+	kill "$started"
+	wait_until nobody_is_left
+	wait "$started" || true
+}
+
 # --- review-poll.sh ----------------------------------------------------------
 
 # reviewer LINE...: a review command that does these lines, and two requests.
@@ -285,6 +302,29 @@ hangs_in_a_review() {
 	[ ! -e review.lock ]
 }
 
+@test "a poll that cannot make its lock, or remove it, says so" {
+	reviewer
+	complete env REVIEW_LOCK=no/such/lock "$root/examples/review-poll.sh"
+	[ "$status" -eq 2 ]
+	[ -z "$output" ]
+	[[ $stderr == *$'\n'"review-poll: cannot write the lock no/such/lock" ]]
+
+	reviewer 'rm review.lock && mkdir review.lock'
+	rm queue/1052
+	poll
+	[ "$status" -eq 2 ]
+	[[ $stderr == *$'\n'"review-poll: cannot remove the lock review.lock" ]]
+}
+
+@test "a poll does not say done of a request that stays" {
+	reviewer 'rm "$1" && mkdir "$1"'
+	rm queue/1052
+	poll
+
+	[ "$status" -eq 1 ]
+	[[ $stderr == *"review-poll: 1051: done, but cannot be removed" ]]
+}
+
 # --- ci-step.sh --------------------------------------------------------------
 
 @test "a CI step has its command's status and output, and a copy in the log" {
@@ -309,6 +349,26 @@ hangs_in_a_step() {
 	[[ $stderr == "wdrun: timed out after "*"s, "*" sleep 1000"* ]]
 	[ "$(tail -n 1 err)" = \
 		"::error::sh was stopped; what it hung in is named above" ]
+}
+
+@test "a CI step that ends with 124 by itself was not stopped" {
+	complete "$root/examples/ci-step.sh" sh -c 'exit 124'
+
+	[ "$status" -eq 124 ]
+	[ "$stderr" = "::error::sh failed with status 124" ]
+	jq -e '.outcome == "exited"' step.json
+}
+
+@test "a CI step ends, with its setsid, when its script alone is killed" {
+	local signal
+	for signal in TERM KILL; do
+		start "$root/examples/ci-step.sh" sh -c \
+			'setsid sleep 1000 & echo "ready $$"; sleep 1000'
+		await_ready
+		kill "-$signal" "$started"
+		wait_until nobody_is_left
+		wait "$started" || true
+	done
 }
 
 # --- crontab -----------------------------------------------------------------
@@ -412,6 +472,18 @@ passes_but_one() {
 	[ -z "$stderr" ]
 }
 
+@test "a make within a recipe finds a makefile whose path has blanks and signs" {
+	local place="it's my make & files"
+	mkdir "$place"
+	cp "$root/examples/Makefile" "$place"
+	a_test t-1.sh 'echo one'
+	complete env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make \
+		-f "$place/Makefile" again TESTS='t-*.sh'
+
+	[ "$status" -eq 0 ]
+	[ -e t-1.sh.passed ]
+}
+
 # --- entrypoint.sh -----------------------------------------------------------
 
 @test "a container ends when it is told to, its service having tidied up" {
@@ -443,6 +515,7 @@ passes_but_one() {
 
 # A command that hangs, dies or fails for some of its lines.
 some_fail='case $1 in
+	6) exit 124 ;;
 	7) setsid sleep 1000 & sleep 1000 ;;
 	8) kill -KILL $$ ;;
 	9) exit 255 ;;
@@ -458,7 +531,7 @@ many() {
 		"$some_fail" "$limit"
 
 	[ "$(tail -n 1 err)" = \
-		"many: $(($2 + 1)) runs, 3 failed, 1 of them timed out" ] &&
+		"many: $(($2 + 1)) runs, 4 failed, 1 of them timed out" ] &&
 		nobody_is_left
 }
 
@@ -468,12 +541,32 @@ shows_many() {
 	[ "$output" = "ten and a half" ]
 	[ "$(wc -l <many.log)" -eq $(($1 + 1)) ]
 	diff <(grep -v '^0 ' many.log | sort) \
-		<(printf '%s\n' '124 7' '137 8' '255 9')
+		<(printf '%s\n' '124 6' '137 8' '255 9' 'late 7')
+	[ -z "$(find . -name 'many.log.*')" ]
 }
 
 @test "a hundred runs by xargs: those that hang, die or fail do not matter" {
 	with_more_time many xargs 100
 	shows_many 100
+}
+
+@test "lines by xargs and GNU parallel end, and begin no more, once the script is killed" {
+	need parallel
+	local with signal
+	for with in xargs parallel; do
+		for signal in TERM KILL; do
+			: >begun
+			start env MANY_WITH="$with" MANY_JOBS=2 MANY_TIMEOUT=1h \
+				"$root/examples/many.sh" sh -c \
+				'echo "$1" >>begun; exec sleep 1000' - \
+				< <(seq 50)
+			wait_until eval '[ "$(wc -l <begun)" -eq 2 ]'
+			kill "-$signal" "$started"
+			wait_until nobody_is_left
+			[ "$(wc -l <begun)" -lt 50 ]
+			wait "$started" || true
+		done
+	done
 }
 
 @test "runs by GNU parallel: those that hang, die or fail do not matter" {
@@ -550,5 +643,105 @@ returns_in_time() {
 		[ "$status" -eq 137 ]
 		complete "$root/examples/$program" 90
 		[[ $stderr == "usage: $program "* ]]
+	done
+}
+
+@test "an agent's tool answers by JSON what is no request" {
+	need jq
+	local request
+	for request in '' '{' 'null' '[]' '{}' '{"command": 3}' '{"command": null}' \
+		'{"command": "true", "shell": "zsh"}' \
+		'{"command": "echo \ud800"}' '{"command": "echo \u0000"}' \
+		'{"command": "true", "timeout": null}' \
+		'{"command": "true", "timeout": -1}' \
+		'{"command": "true", "timeout": 0}' \
+		'{"command": "true", "timeout": true}' \
+		'{"command": "true", "timeout": "1"}' \
+		'{"command": "true", "timeout": NaN}' \
+		'{"command": "true", "timeout": 1e20}' \
+		'{"command": "true", "idle_timeout": 0.00001}' \
+		'{"command": "true", "max_output": -1}' \
+		'{"command": "true", "max_output": 1.5}' \
+		$'{"command": "\xff"}' "$(printf '%9999s' '' | tr ' ' '[')"; do
+		echo "--- ${request::99}"
+		tool "$request"
+		jq -e 'keys == ["error"] and (.error | length > 5)' out
+	done
+
+	WDRUN=no/such/wdrun tool '{"command": "true"}'
+	jq -e '.error | test("no/such/wdrun")' out
+}
+
+@test "an agent's tool tells a death by a signal, and a 124 of the command's own" {
+	need jq
+	tool '{"command": "echo noise >&2; exit 124"}'
+	jq -e '.status == 124 and .stopped == false' out
+	tool '{"command": "sleep 1000 & exit 124", "timeout": 50}'
+	jq -e '.status == 124 and .stopped == false and .notes != []' out
+	tool '{"command": "kill -KILL $$"}'
+	jq -e '.status == 137 and .stopped == false' out
+	tool '{"command": "true", "timeout": 0.001}'
+	jq -e '.stopped or .status == 0' out
+}
+
+@test "Python's subprocess and Node's child_process tell a 124 of the command's own" {
+	need python3 node
+	complete python3 -c 'import sys; sys.path.insert(0, sys.argv[1])
+import run, subprocess
+print(run.run(["sh", "-c", "exit 124"], 20).returncode)
+print(run.run(["sh", "-c", "exit 3"], None).returncode)
+for timeout, options in (0.1, {"check": True}), (1e-5, {}), (0, {}):
+	try:
+		run.run(["sleep", "1000"], timeout, **options)
+	except subprocess.TimeoutExpired as late:
+		print(late.cmd, late.timeout)
+try:
+	run.run(["sh", "-c", "exit 124"], 20, check=True)
+except subprocess.CalledProcessError as failed:
+	print(failed.returncode)' "$root/examples"
+	[ "$output" = "124
+3
+['sleep', '1000'] 0.1
+['sleep', '1000'] 1e-05
+['sleep', '1000'] 0
+124" ]
+
+	complete node --input-type=module -e 'const { run } =
+		await import(process.argv[1] + "/run.mjs");
+		for (const script of ["exit 124", "sleep 1000", "kill -40 $$"]) {
+			const done = await run(["sh", "-c", script],
+				script === "sleep 1000" ? 0.1 : 20);
+			console.log(done.status, done.signal, done.timedOut);
+		}' "$root/examples"
+	[ "$output" = "124 null false
+124 null true
+168 SIGRTMIN+6 false" ]
+}
+
+@test "Python's subprocess and Node's child_process run under the name of a symlink" {
+	need python3 node
+	local program
+	for program in run.py run.mjs; do
+		ln -s "$root/examples/$program" .
+		complete "./$program" 20 sh -c 'echo up; kill -40 $$'
+		[ "$status" -eq 168 ]
+		[ "$output" = up ]
+	done
+}
+
+@test "what Python's subprocess and Node's child_process run ends with them" {
+	need python3 node
+	local program signal
+	for program in run.py run.mjs; do
+		for signal in TERM KILL; do
+			start env TMPDIR="$PWD" \
+				"$root/examples/$program" 1000 sh -c \
+				'setsid sleep 1000 & echo "ready $$" >ready; sleep 1000'
+			await_ready ready
+			kill "-$signal" "$started"
+			wait_until nobody_is_left
+			wait "$started" || true
+			rm ready
+		done
 	done
 }
