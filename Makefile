@@ -15,10 +15,14 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wwrite-strings -Wformat=2 -Wundef -Wvla -Wswitch-enum \
 	-Wimplicit-fallthrough -Wnull-dereference
 
+# What -Os does that makes this code larger all the same, by a page.
+SMALLER := -fno-inline-functions-called-once -fno-jump-tables -fno-caller-saves \
+	-fno-thread-jumps -fno-tree-sink -fno-tree-tail-merge
+
 # Static, at a fixed address, in two segments: each page and mapping less is
 # less to make at exec and to copy at fork, which is most of what a run costs.
 ifneq (,$(findstring musl,$(CC)))
-PLACING := -flto -fno-pie -fno-asynchronous-unwind-tables -fno-inline-functions-called-once
+PLACING := -flto -fno-pie -fno-asynchronous-unwind-tables $(SMALLER)
 LINKING := -flto -flto-partition=one -static -no-pie -Wl,-z,norelro -Wl,-z,noseparate-code \
 	-Wl,--build-id=none -Wl,--gc-sections
 endif

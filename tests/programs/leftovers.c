@@ -1,8 +1,9 @@
 /*
- * leftovers DIRECTORY: prints the PID of each process that is not dead and has
- * WDRUN_TEST=DIRECTORY in its environment, or, as that may be empty, its
+ * leftovers [-d] DIRECTORY: prints the PID of each process that is not dead and
+ * has WDRUN_TEST=DIRECTORY in its environment, or, as that may be empty, its
  * working directory in DIRECTORY. Itself and its ancestors, the shells of the
- * test, do not count. Ends with 1 if there are any.
+ * test, do not count; nor, with -d, does who is about to die. Ends with 1 if
+ * there are any.
  *
  * The harness asks after each test: a program, since grep and find over all of
  * /proc, and a shell around them, took a third of the whole suite's time.
@@ -86,6 +87,25 @@ is_inside(pid_t pid, const char *directory)
 	       strchr("/ ", path[length]) != NULL;
 }
 
+/* Whether it has SIGKILL pending, or is on its way through exit(2): PF_EXITING
+ * of include/linux/sched.h in the ninth field of proc_pid_stat(5), "SigPnd" and
+ * "ShdPnd" in proc_pid_status(5). */
+static bool
+is_about_to_die(pid_t pid)
+{
+	const char *at;
+	unsigned flags = 0;
+
+	if (read_file(pid, "stat") > 0 && (at = strrchr(buffer, ')')) != NULL)
+		(void)sscanf(at, ") %*c %*d %*d %*d %*d %*d %u", &flags);
+	if ((flags & 0x4) != 0 || read_file(pid, "status") <= 0)
+		return true;
+	for (at = buffer; (at = strstr(at, "Pnd:")) != NULL; at++)
+		if ((strtoull(at + 4, NULL, 16) & 1U << (SIGKILL - 1)) != 0)
+			return true;
+	return false;
+}
+
 static bool
 is_ancestor(pid_t pid)
 {
@@ -113,18 +133,21 @@ is_left(pid_t pid, const char *marker, const char *directory)
 int
 main(int argc, char *argv[])
 {
+	const bool leaves_dying_out = argc == 3 && strcmp(argv[1], "-d") == 0;
+	const char *const directory = argv[argc - 1];
 	DIR *processes = opendir("/proc");
 	char marker[PATH_MAX + 16];
 	const struct dirent *entry;
 	bool found = false;
 
-	if (argc != 2 || processes == NULL)
+	if (argc != 2 + leaves_dying_out || processes == NULL)
 		give_up("leftovers");
-	(void)snprintf(marker, sizeof marker, "WDRUN_TEST=%s", argv[1]);
+	(void)snprintf(marker, sizeof marker, "WDRUN_TEST=%s", directory);
 	while ((entry = readdir(processes)) != NULL) {
 		const pid_t pid = atoi(entry->d_name);
 
-		if (pid > 0 && is_left(pid, marker, argv[1])) {
+		if (pid > 0 && is_left(pid, marker, directory) &&
+		    !(leaves_dying_out && is_about_to_die(pid))) {
 			printf("%d\n", (int)pid);
 			found = true;
 		}
