@@ -129,7 +129,7 @@ tells_of_the_jobs() {
 		done
 		job record block record
 		job record2 block record
-		job terminal bash -c 'exec script -qc cat typescript <&8'
+		job terminal bash -c 'SHELL=$BASH exec script -qc cat typescript <&8'
 		settle
 		wait
 	END
