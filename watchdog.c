@@ -292,8 +292,10 @@ enter(struct run *run, enum state next, enum reason why)
 		note_stop(run, why);
 	if (judge_is_stop(why) || why == REASON_LAST_BOUND)
 		proctree_read(&run->tree);
-	if (judge_is_stop(why) && run->state < STATE_STOPPING)
+	if (judge_is_stop(why) && run->state < STATE_STOPPING) {
 		report_note_stop(run, run->tree.list.count);
+		heartbeat_end(run); /* or its word might come behind ours */
+	}
 	if (diagnosis_is_due(why) || run->options.verbose)
 		narrator_start(run, next, why);
 	run->state = next;

@@ -117,21 +117,38 @@ go_up(const char *path, size_t *length)
 	return false;
 }
 
-void
-cleanup_begin(struct cleanup *cleanup)
+/* Looks at what is there, and opens the directory. Returns the name in it. */
+static const char *
+look(struct cleanup *cleanup)
 {
-	const off_t all = (off_t)1 << FILE_BITS;
 	const char *const path = cleanup->path;
 	const char *name = path;
 	size_t length = strlen(path);
 
 	/* The command may have to make the directory as well: then it is the
 	 * next one above. */
+	cleanup->claim_fd = -1;
 	while (cleanup->claim_fd == -1 && go_up(path, &length))
 		cleanup->claim_fd = open_above(path, length, &name);
 	cleanup->before = take_snapshot(path);
+	return name;
+}
 
-	const off_t first = first_byte_of(name);
+void
+cleanup_probe(const char *path)
+{
+	struct cleanup cleanup = { .path = path };
+
+	(void)look(&cleanup);
+	if (cleanup.claim_fd != -1)
+		(void)close(cleanup.claim_fd);
+}
+
+void
+cleanup_begin(struct cleanup *cleanup)
+{
+	const off_t all = (off_t)1 << FILE_BITS;
+	const off_t first = first_byte_of(look(cleanup));
 
 	/* Without its birth, another file may be taken for this one. */
 	if (cleanup->before.inode == 0 || cleanup->before.birth == 0) {
@@ -183,11 +200,20 @@ is_claimed(const char *path, const struct snapshot *file)
 	return is_found;
 }
 
-/*
- * Whether what is at the path was made by this run, or by one that is over. Our
- * own claim goes first: of two that end at once, one at least then finds none.
- * Returns as is_claimed.
- */
+/* Ends what cleanup_begin has claimed. Returns 0, or -1 with errno. */
+static int
+drop_claim(const struct cleanup *cleanup)
+{
+	if (cleanup->claim_fd != -1 &&
+	    claim(cleanup->claim_fd, F_UNLCK, 0, OFF_MAX) == -1 &&
+	    errno != EINVAL && errno != EOPNOTSUPP)
+		return -1;
+	/* Where there are no such locks, there is none. */
+	return 0;
+}
+
+/* Whether what is at the path was made by this run, or by one that is over.
+ * Returns as is_claimed. */
 static int
 is_ours(const struct cleanup *cleanup)
 {
@@ -195,12 +221,6 @@ is_ours(const struct cleanup *cleanup)
 
 	if (now.inode == 0)
 		return errno == ENOENT ? 0 : -1;
-	/* Or it would be taken for another's. Where there are no such locks,
-	 * there is none. */
-	if (cleanup->claim_fd != -1 &&
-	    claim(cleanup->claim_fd, F_UNLCK, 0, OFF_MAX) == -1 &&
-	    errno != EINVAL && errno != EOPNOTSUPP)
-		return -1;
 	if (now.inode == cleanup->before.inode &&
 	    now.device == cleanup->before.device &&
 	    now.birth == cleanup->before.birth)
@@ -217,8 +237,16 @@ cleanup_end(const struct cleanup *cleanup, bool is_over)
 	const char *const path = cleanup->path;
 	struct fileinfo file;
 
+	/* Before we look: of two that end at once, one at least then finds that
+	 * nobody has claimed what is there. */
+	const int why = drop_claim(cleanup) == -1 ? errno : 0;
+
 	if (fileinfo_at(path, &file) == -1)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+	if (why != 0) {
+		errno = why;
+		return -1;
+	}
 
 	if (!S_ISREG(file.mode) && !S_ISDIR(file.mode)) {
 		errno = S_ISLNK(file.mode) ? ELOOP : ENOTSUP;

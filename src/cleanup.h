@@ -25,6 +25,13 @@ struct cleanup {
 	                    * was a shell before an exec, say */
 };
 
+/*
+ * Looks at all that cleanup_begin will look at for PATH. Claims nothing: a run
+ * that ends at this moment would leave what it made to this one, which finds it
+ * when it begins, and leaves it as well.
+ */
+void cleanup_probe(const char *path);
+
 /* Notes in CLEANUP, whose path is set, what is there now, and claims what may
  * be there later. */
 void cleanup_begin(struct cleanup *cleanup);

@@ -121,14 +121,8 @@ resolve_all(struct run *run)
 static void
 probe(const struct files *files)
 {
-	for (size_t i = 0; i < files->count; i++) {
-		struct cleanup cleanup = { .path = files->paths[i],
-			                   .claim_fd = -1 };
-
-		cleanup_begin(&cleanup);
-		if (cleanup.claim_fd != -1)
-			(void)close(cleanup.claim_fd);
-	}
+	for (size_t i = 0; i < files->count; i++)
+		cleanup_probe(files->paths[i]);
 }
 
 int

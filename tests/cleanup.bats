@@ -614,6 +614,56 @@ has_helper() {
 	both_are_told
 }
 
+# That many runs claim that they may make something here.
+are_claimed() {
+	[ "$(grep -c "OFDLCK .*:$(stat -c %i .) " /proc/locks)" -ge "$1" ]
+}
+
+@test "a run that is about to begin does not make another one leave its lock" {
+	local second
+	need strace
+	mkfifo go
+	start "$WDRUN" --cleanup=dir.lock sh -c 'echo "ready $$"
+		read -r _ <go; mkdir dir.lock'
+	await_ready
+	strace -qq -o /dev/null -e trace=fcntl -e inject=fcntl:delay_exit=300000 \
+		"$WDRUN" --cleanup=dir.lock sh -c \
+		'until [ -e over ]; do sleep 0.05; done' 3>&- &
+	second=$!
+
+	wait_until are_claimed 2
+	echo >go
+	finish
+	: >over
+	wait "$second"
+	[ ! -e dir.lock ]
+}
+
+@test "a run that has looked in the end does not make another one leave its lock" {
+	local first
+	need strace
+	mkfifo go
+	start "$WDRUN" --cleanup=dir.lock sh -c 'echo "ready $$"
+		read -r _ <go; mkdir dir.lock'
+	await_ready
+	# The command exits, then what has looked.
+	: >trace
+	strace -f -qq -o trace -e trace=exit_group \
+		-e inject=exit_group:delay_enter=500000 \
+		"$WDRUN" --cleanup=dir.lock true 3>&- &
+	first=$!
+
+	wait_until have_exited 2
+	echo >go
+	finish
+	wait "$first"
+	[ ! -e dir.lock ]
+}
+
+have_exited() {
+	[ "$(grep -sc exit_group trace)" -ge "$1" ]
+}
+
 @test "a run that began before the lock was made does not remove another's" {
 	mkfifo over go
 	begin waiter "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"

@@ -378,9 +378,19 @@ timeout: sending signal KILL to command 'bash'" ]
 
 @test "timeout: one that runs another passes its signal on" {
 	# Ours sends SIGALRM to the innermost command, too.
-	twin -s ALRM 1000 timeout -s INT 900 bash -c 'trap "" ALRM
-		trap "echo int; exit" INT
-		hit ALRM; while :; do nap; done'
+	twin -s ALRM 1000 timeout -s INT 900 python3 -c '
+import os, signal, sys, time
+def end(*_):
+	print("int")
+	sys.exit()
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
+signal.signal(signal.SIGINT, end)
+outer = int(os.environ["timeout"])
+while open(f"/proc/{outer}/stat").read().rsplit(")")[-1][1] != "S":
+	time.sleep(0.01)
+os.kill(outer, signal.SIGALRM)
+while True:
+	time.sleep(0.1)'
 	[ "$output" = $'int\nexit 124' ]
 	twin .2 timeout 900 sleep 800
 	[ "$output" = "exit 124" ]
