@@ -35,8 +35,8 @@ got() {
 	kill -34 "$started"
 	kill -34 "$started"
 	kill -34 "$started"
-	wait_until got 34
-	kill -TERM "$started"
+	wait_until has_lines 3 '^got 34$'
+	kill -TERM "$started" # which would overtake them
 	finish
 
 	[ "$(grep -cx 'got 34' out)" -eq 3 ]
