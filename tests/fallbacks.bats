@@ -190,11 +190,12 @@ hide_children_of() {
 }
 
 # A poll that runs on its own, the old kernel being for wdrun alone. With a line
-# in the FIFO gate it removes its lock, with a second one it ends. Sets holder.
+# in the FIFO gate it removes its lock, with one in the FIFO over it ends. Sets
+# holder.
 hold_until_told() {
 	rm -f held
 	bash -c 'echo $$ >held.lock; touch held
-		read -r _ <gate; rm held.lock; read -r _ <gate' 3>&- &
+		read -r _ <gate; rm held.lock; read -r _ <over' 3>&- &
 	holder=$!
 	wait_until test -e held
 }
@@ -224,7 +225,7 @@ open_gate() {
 
 @test "on an older kernel locks exclude, are waited for, and go" {
 	local without
-	mkfifo gate
+	mkfifo gate over
 	for without in 'statx linkat' inotify_init1 \
 		'pidfd_open close_range'; do
 		on_kernel "$without" --lock=run.lock sh -c 'cat run.lock; read -r _ <gate'
@@ -238,7 +239,7 @@ open_gate() {
 		hold_until_told
 		is_waited_for "$without" held.lock open_gate
 		[ ! -e held.lock ]
-		open_gate
+		echo >over
 		wait "$holder"
 	done
 }
