@@ -3,32 +3,31 @@
 # LINKING.
 
 PREFIX ?= /usr/local
-CFLAGS ?= -Os -g
+CFLAGS ?= -Os
 BUILD  ?= build/default
 ifeq ($(origin CC),default) # "CC ?=" would never take: make predefines cc
 CC := $(shell command -v musl-gcc || echo cc)
 endif
 
-STANDARD := -std=c11 -D_GNU_SOURCE
+STANDARD := -std=c11 -D_GNU_SOURCE -I. -Isrc
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wold-style-definition -Wpointer-arith -Wcast-qual \
 	-Wwrite-strings -Wformat=2 -Wundef -Wvla -Wswitch-enum \
-	-Wimplicit-fallthrough -Wnull-dereference
+	-Wimplicit-fallthrough -Wnull-dereference -Wunused-macros
 
-# What -Os does that makes this code larger all the same, by a page.
-SMALLER := -fno-inline-functions-called-once -fno-jump-tables -fno-caller-saves \
-	-fno-thread-jumps -fno-tree-sink -fno-tree-tail-merge
-
-# Static, at a fixed address, in two segments: each page and mapping less is
-# less to make at exec and to copy at fork, which is most of what a run costs.
+# Static, at a fixed address, in two segments: exec has fewer mappings to make, and
+# fork fewer pages to copy, which are most of the cost of a run.
 ifneq (,$(findstring musl,$(CC)))
-PLACING := -flto -fno-pie -fno-asynchronous-unwind-tables $(SMALLER)
+PLACING := -flto -fno-pie -fno-asynchronous-unwind-tables
 LINKING := -flto -flto-partition=one -static -no-pie -Wl,-z,norelro -Wl,-z,noseparate-code \
 	-Wl,--build-id=none -Wl,--gc-sections
 endif
 
-SOURCES  := watchdog.c $(wildcard src/*.c)
-HEADERS  := watchdog.h $(wildcard src/*.h)
+# Without symbols, unless CFLAGS have -g.
+STRIPPED := $(if $(filter -g%,$(CFLAGS)),,-s)
+
+SOURCES  := watchdog.c $(wildcard src/*/*.c)
+HEADERS  := watchdog.h $(wildcard src/*/*.h)
 OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
 ROOMS    := $(filter-out $(BUILD)/watchdog.o,$(OBJECTS))
 PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c))
@@ -45,26 +44,30 @@ HOST_CC  := cc
 BIN       = $(DESTDIR)$(PREFIX)/bin
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
 
-# The build that watches its own memory, and the one that is fuzzed.
+# The build with sanitizers, and the build for the fuzzers.
 ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g -fsanitize=address,undefined \
 	-fno-sanitize-recover=all -fno-omit-frame-pointer"
 FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all"
 STAGE := write fstat sigaction open openat mkdir unlink unlinkat flock kill _Fork execv execvp
-ARM64 := BUILD=build/arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-Os -g -Werror" LDFLAGS=-static
+ARM64 := BUILD=build/arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-Os -Werror" LDFLAGS=-static
 
-.PHONY: all demo test lint check asan fuzz arm64 faults soak bench format install uninstall \
+.PHONY: all debug demo test lint check asan fuzz arm64 faults soak bench format install uninstall \
 	clean programs units fuzzers
 
 all: wdrun
 
-# Moved into place: a binary that is running cannot be written to.
+# Moved into place, since a running binary cannot be written to.
 wdrun: build/default/wdrun
 	@cp $< $@.new && mv -f $@.new $@
 
+# With symbols, for a debugger: build/debug/wdrun.
+debug:
+	@$(MAKE) --no-print-directory BUILD=build/debug CFLAGS="-Og -g" build/debug/wdrun
+
 $(BUILD)/wdrun: $(OBJECTS)
 	@echo '  link    $@'
-	$(QUIET)$(CC) $(CFLAGS) $(PLACING) $(LINKING) $(LDFLAGS) -o $@ $(OBJECTS)
+	$(QUIET)$(CC) $(CFLAGS) $(PLACING) $(LINKING) $(STRIPPED) $(LDFLAGS) -o $@ $(OBJECTS)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -73,12 +76,12 @@ $(BUILD)/%.o: %.c
 
 -include $(OBJECTS:.o=.d)
 
-# The tests of rooms are linked with them as they are in the build that these
-# tests are part of: compiled once, for all of the tests.
+# Unit tests and fuzzers are linked with the rooms of their build, which are
+# compiled once for all of them.
 units: $(UNITS)
 fuzzers: $(FUZZERS)
 units fuzzers:
-	@: # says nothing where nothing is to be done
+	@: # keeps make from saying that there is nothing to do
 
 $(UNITS): $(BUILD)/unit-%: $(BUILD)/tests/unit/%.o $(ROOMS)
 $(FUZZERS): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(ROOMS)
@@ -88,7 +91,7 @@ $(UNITS) $(FUZZERS):
 
 $(BUILD)/tests/%.o: WARNINGS := -Wall -Wextra
 
-# What a parser of the command line does to the world, tests/fuzz/stage.h sees.
+# tests/fuzz/stage.h replaces these functions in the parsers of command lines.
 $(BUILD)/duration $(BUILD)/options: LINKING += $(STAGE:%=-Wl,--wrap=%)
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(wildcard tests/unit/*.c tests/fuzz/*.c))
@@ -118,25 +121,25 @@ lint:
 check:
 	@tests/check
 
-# The suite once more, on the build that watches its own memory.
+# The suite on the build with sanitizers.
 asan: programs
 	@$(MAKE) --no-print-directory $(ASAN) build/asan/wdrun
 	@WDRUN=$(CURDIR)/build/asan/wdrun PROGRAMS=$(CURDIR)/build/tests tests/run
 
-# Each parser of what others may have written, for FUZZ_SECONDS.
+# Fuzzes each parser of text from outside for FUZZ_SECONDS.
 fuzz:
 	@tests/install-tools fuzz
 	@$(MAKE) --no-print-directory $(FUZZ) fuzzers
 	@FUZZ_SECONDS="$(FUZZ_SECONDS)" tests/fuzz/run $(FUZZERS:$(BUILD)/%=build/fuzz/%)
 
-# For the other architecture, without a warning; what can be run of that on any.
+# Builds for arm64 without a warning, and runs what an emulator can run.
 arm64:
 	@tests/install-tools arm64
 	@$(MAKE) --no-print-directory $(ARM64) build/arm64/wdrun units
 	@tests/arm64 build/arm64
 
-# Each system call of wdrun's goes wrong once, in each way. FAULTS=200 tries so
-# many of these cases, by chance, which SEED=… decides.
+# Makes each system call of wdrun fail once, in each way. FAULTS=200 tries so many
+# of these cases, which SEED=… chooses.
 faults: wdrun build/faults/sweep build/tests/litter build/tests/act
 	@tests/faults/run ./wdrun build/faults/sweep $(if $(FAULTS),-n $(FAULTS)) $(if $(SEED),-s $(SEED))
 
@@ -164,20 +167,20 @@ build/bench/%: bench/%.c $(wildcard bench/*.h)
 format:
 	clang-format -i $(C_FILES)
 
-# Where distributions have them. Each shell looks there for PREFIX=/usr, and for
-# /usr/local where XDG_DATA_DIRS or its own list names that.
+# The usual directories. Each shell searches these for PREFIX=/usr, and for
+# /usr/local where XDG_DATA_DIRS or the shell's own list has it.
 SHARE    = $(DESTDIR)$(PREFIX)/share
 MAN_DIR  = $(SHARE)/man/man1
 BASH_DIR = $(SHARE)/bash-completion/completions
 ZSH_DIR  = $(SHARE)/zsh/site-functions
 FISH_DIR = $(SHARE)/fish/vendor_completions.d
 
-# Between the quotes below stands what users say, all but a quote.
+# Users' words stand between the quotes below, so they cannot have a quote.
 CHECKED = $(if $(findstring ',$(DESTDIR)$(PREFIX)$(TIMEOUT_LINK)),$(error \
 	DESTDIR, PREFIX and TIMEOUT_LINK: no quote (') can be in them))
 
-# With TIMEOUT_LINK=timeout (or wdrun-timeout) also as a stand-in for timeout(1):
-# but never over what is there and is no link of this kind.
+# TIMEOUT_LINK=timeout (or wdrun-timeout) also makes a link that replaces
+# timeout(1), but not over an existing file that is not such a link.
 install: wdrun
 	$(CHECKED)install -d '$(BIN)' '$(MAN_DIR)' '$(BASH_DIR)' '$(ZSH_DIR)' '$(FISH_DIR)'
 	install -m 755 wdrun '$(BIN)/wdrun'

@@ -1,4 +1,4 @@
-/* wdrun: runs a command, and sees that it ends with all that it started. */
+/* wdrun: runs a command, and ends it together with all that it has started. */
 #include "watchdog.h"
 
 #include <sys/prctl.h>
@@ -9,48 +9,49 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/caller.h"
-#include "src/cancel.h"
-#include "src/children.h"
-#include "src/console.h"
-#include "src/descriptors.h"
-#include "src/diagnosis.h"
-#include "src/duration.h"
-#include "src/enrol.h"
-#include "src/fork.h"
-#include "src/front.h"
-#include "src/heartbeat.h"
-#include "src/jobcontrol.h"
-#include "src/judge.h"
-#include "src/list.h"
-#include "src/listener.h"
-#include "src/message.h"
-#include "src/narrator.h"
-#include "src/options.h"
-#include "src/output.h"
-#include "src/plumbing.h"
-#include "src/reap.h"
-#include "src/report.h"
-#include "src/settle.h"
-#include "src/signals.h"
-#include "src/supervisor.h"
-#include "src/target.h"
-#include "src/testament.h"
-#include "src/timeout_personality.h"
-#include "src/treekill.h"
+#include "base/duration.h"
+#include "base/fds.h"
+#include "base/fork.h"
+#include "base/message.h"
+#include "cli/options.h"
+#include "io/output.h"
+#include "io/tty.h"
+#include "io/tty_input.h"
+#include "proc/signals.h"
+#include "proc/treekill.h"
+#include "proc/wait.h"
+#include "registry/cancel.h"
+#include "registry/list.h"
+#include "registry/reap.h"
+#include "run/announce.h"
+#include "run/decide.h"
+#include "run/forward.h"
+#include "run/front.h"
+#include "run/heartbeat.h"
+#include "run/jobcontrol.h"
+#include "run/output_watch.h"
+#include "run/parent.h"
+#include "run/reason.h"
+#include "run/report.h"
+#include "run/resources.h"
+#include "run/run.h"
+#include "run/statuspipe.h"
+#include "run/supervisor.h"
+#include "run/target.h"
+#include "run/teardown.h"
 
 static int serve(const struct options *options);
 static void prepare(struct run *run);
 static _Noreturn void be_supervisor(struct run *run);
+static void start_timers(struct run *run, int64_t now);
 static struct outcome take_over(struct run *run);
 static _Noreturn void abandon(struct run *run);
+static _Noreturn void leave(struct run *run, struct outcome outcome);
 static void leave_terminal(struct run *run);
 static void supervise(struct run *run);
 static void enter(struct run *run, enum state next, enum reason why);
 static void note_stop(struct run *run, enum reason why);
-static void begin(struct run *run, enum state next, enum reason why);
-static void enter_lingering(struct run *run, int64_t now);
-static void enter_stopping(struct run *run, enum reason why, int64_t now);
+static void stop_tree(struct run *run, enum reason why, int64_t now);
 static void finish(struct run *run);
 static void wake_front(struct run *run);
 static _Noreturn void die(const char *what);
@@ -60,200 +61,185 @@ static const struct outcome failure = { OUTCOME_EXIT, STATUS_FAILED };
 int
 main(int argc, char *argv[])
 {
-	/* Not on the stack, where it would lie across two pages or not as
-	 * chance has it; each fork copies what it lies in. */
+	/* Not on the stack: RUN would begin anywhere in a page there, and lie
+	 * on one page more or less, which each fork has to copy. */
 	static struct run run = {
-		.clocks = NOTHING_DUE,
-		.paused_at = NEVER,
-		.null_fd = -1,
-		.lifeline = { -1, -1 },
-		.testament = { -1, -1 },
-		.caller_fd = -1,
-		.signal_fd = -1,
-		.narrator_fd = -1,
-		.output = { .news = { -1, -1 },
-		            .tee_fd = -1,
-		            .copy = { -1, -1 },
-		            .size_fd = -1,
-		            .keyboard_fd = -1,
-		            .keyboard_orders_fd = -1 },
+		.watchers = { .lifeline = { -1, -1 },
+		              .statuspipe = { -1, -1 },
+		              .signal_fd = -1,
+		              .null_fd = -1 },
+		.parent = { .fd = -1 },
 	};
-	struct outcome verdict;
-	const int usage = options_read(&run.options, argc, argv);
+	struct outcome outcome;
+	const int status = options_read(&run.options, argc, argv);
 
-	if (usage != OPTIONS_ARE_COMPLETE)
-		return usage;
-
-	if (run.options.mode != MODE_RUN)
+	if (status != OPTIONS_ARE_COMPLETE)
+		return status; /* also of --help and --version */
+	if (run.options.list || run.options.reap || run.options.cancel != NULL)
 		return serve(&run.options);
 
 	prepare(&run);
-	run.supervisor = process_fork();
-	if (run.supervisor == -1) {
-		report_note_end(&run, failure);
-		settle_at_once(&run);
-		die("cannot start the supervisor");
+	run.watchers.supervisor = process_fork();
+	if (run.watchers.supervisor == -1) {
+		message("cannot start the supervisor: %s", strerror(errno));
+		leave(&run, failure);
 	}
-	if (run.supervisor == 0)
-		be_supervisor(&run);
+	if (run.watchers.supervisor == 0)
+		be_supervisor(&run); /* does not return */
 
-	if (output_start(&run) == -1)
+	/* From here on this process is the front. */
+	if (output_start(&run.output) == -1)
 		abandon(&run);
-	if (!front_watch(&run, &verdict))
-		verdict = take_over(&run);
-	output_end(&run);
-	settle_amend(&run);
-	leave_terminal(&run);
-	front_end(verdict);
+	if (!front_watch(&run, &outcome))
+		outcome = take_over(&run);
+	leave(&run, outcome);
 }
 
-/* What can be done without a COMMAND: with the runs on record. */
+/* The modes without a COMMAND, which act on the runs on record. */
 static int
 serve(const struct options *options)
 {
-	switch (options->mode) {
-	case MODE_LIST:
+	if (options->list)
 		return list_print(options->registry, options->as_json);
-	case MODE_REAP:
+	if (options->reap)
 		return reap_all(options->registry, options->quiet);
-	case MODE_CANCEL:
-		return cancel_run(options->registry, options->cancel,
-		                  options->quiet);
-	case MODE_RUN:
-		break;
-	}
-	return STATUS_FAILED;
+	return cancel_run(options->registry, options->cancel, options->quiet);
 }
 
-/* All that both watchers need, before they part. */
+/* Makes what both watchers need, before the supervisor is forked. */
 static void
 prepare(struct run *run)
 {
-	const struct sigaction by_default = { .sa_handler = SIG_DFL };
-	struct sigaction sigchld;
+	struct outcome outcome;
 
-	run->front = getpid();
-	run->tree.root = run->front;
-	run->null_fd = descriptors_open_null();
-	if (run->null_fd == -1)
-		die("/dev/null");
-	/* What this opens may hang. So signals have to be able to end us. */
-	if (settle_prepare(run) == -1 || enrol_prepare(run) == -1 ||
-	    (plumbing_is_needed(run) && plumbing_lay(run) == -1))
+	timers_init(&run->timers);
+	run->watchers.front = getpid();
+	run->tree.root = run->watchers.front;
+	run->watchers.null_fd = fds_open_null();
+	if (run->watchers.null_fd == -1)
+		die("cannot open /dev/null");
+	/* A dead file system can hang these calls. A signal still ends this
+	 * process then: target_prepare(), the last of them, blocks signals. */
+	if (resources_prepare(run) == -1 || output_watch_prepare(run) == -1 ||
+	    target_prepare(run) == -1)
 		_exit(STATUS_FAILED);
-	if (signals_block(&run->callers_mask) == -1)
-		die("cannot block signals");
 
-	/* Where it is ignored the kernel reaps children by itself, and their
-	 * status is lost: wait(2). The target gets back what it was. */
-	if (sigaction(SIGCHLD, &by_default, &sigchld) == -1)
-		die("cannot reset SIGCHLD");
-	run->ignores_sigchld = sigchld.sa_handler == SIG_IGN;
-
-	if (pipe2(run->lifeline, O_CLOEXEC) == -1 || testament_open(run) == -1)
+	if (pipe2(run->watchers.lifeline, O_CLOEXEC) == -1 ||
+	    statuspipe_open(run->watchers.statuspipe) == -1)
 		die("cannot make a pipe");
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die("cannot become a subreaper");
-
-	run->shares_group =
-	    !run->options.pty &&
-	    (run->options.session == SESSION_CALLERS ||
-	     (run->options.session == SESSION_AUTO && terminal_is_stdin()));
-	if (run->shares_group)
-		terminal_remember(&run->terminal);
-	if (caller_watch(run) == -1 || caller_note_strangers(run) == -1)
+	if (parent_watch(run) == -1 || parent_note_children(run) == -1)
 		_exit(STATUS_FAILED);
-	runid_make(run->id, run->front);
+	runid_make(run->id, run->watchers.front);
 	run->tree.id = run->id;
 
-	/* Last of all: from now on there is something to be undone. */
-	const int status = settle_begin(run);
-
-	if (run->cancel_signal != 0)
-		signal_die_by(run->cancel_signal);
-	if (status != LOCKS_ARE_TAKEN)
-		_exit(status);
+	/* Comes last: the failures above exit without releasing a lock. */
+	if (resources_acquire(run, &outcome) == -1) {
+		teardown_report(run, outcome);
+		front_end(outcome);
+	}
 }
 
+/* The supervisor's life. */
 static _Noreturn void
 be_supervisor(struct run *run)
 {
-	struct outcome verdict = failure;
+	struct outcome outcome = failure;
+	struct event event;
 
-	run->supervisor = getpid();
-	if (getppid() == 0)
-		run->front = 0; /* in another PID namespace */
-	run->tree.root = run->supervisor;
-	run->tree.stranger_count = 0; /* those are the front's children */
-	run->tree.has_strangers = false;
-	if (supervisor_begin(run) == -1 || target_start(run) == -1) {
+	if (supervisor_prepare(run) == -1 || target_start(run) == -1) {
 		message("cannot start the command: %s", strerror(errno));
 	} else {
 		const int64_t now = duration_now();
 
-		run->clocks.timeout = duration_add(now, run->options.timeout);
-		supervisor_settle(run);
-		report_note_start(run, now);
-		listener_begin(run, now);
-		heartbeat_begin(run, now);
+		supervisor_detach(run);
+		start_timers(run, now);
 		supervise(run);
-		verdict = judge_verdict(run);
+		outcome = run_outcome(run);
 	}
-	settle_note_end(run);
-	/* Before the front can end by that verdict; and again, when all that
-	 * were reaped can be counted. */
-	report_note_end(run, verdict);
-	testament_judge(run, verdict);
+	/* Once the front has the outcome, it may end, and write the report: so
+	 * the report's facts are noted before. They are noted again when all
+	 * processes are reaped, whose CPU time is known only then. */
+	teardown_note_tree(run);
+	report_note_end(run);
+	statuspipe_send_outcome(run->watchers.statuspipe[1], outcome);
 	finish(run);
-	report_note_end(run, verdict);
-	settle(run);
+	report_note_end(run);
+	teardown(run);
 	wake_front(run);
-	if (run->front_is_lost)
+	if (run->report != NULL) /* reads whether the front is still alive */
+		supervisor_wait(run, 0, &event);
+	if (run->watchers.front_is_lost) {
+		teardown_report(run, outcome);
 		leave_terminal(run);
+	}
 	_exit(0);
 }
 
-/* The supervisor was killed: its orphans are the front's now. */
+/* Sets the timers of a run whose target was started at NOW. */
+static void
+start_timers(struct run *run, int64_t now)
+{
+	run->target.started = now;
+	run->timers.due[TIMER_TIMEOUT] =
+	    duration_add(now, run->options.timeout);
+	report_note_start(run, now);
+	output_watch_begin(run, now);
+	heartbeat_begin(run, now);
+}
+
+/* Kills the tree in the place of a supervisor that was killed: the orphans are
+ * the front's children now. Returns the outcome. */
 static struct outcome
 take_over(struct run *run)
 {
 	enter(run, STATE_KILLING, REASON_SUPERVISOR_LOST);
 	supervise(run);
 
+	teardown_note_tree(run);
 	finish(run);
-	report_note_end(run, judge_verdict(run));
-	settle(run);
-	return judge_verdict(run);
+	report_note_end(run);
+	return run_outcome(run);
 }
 
-/* There is no process to be had for a relay. What was started ends. */
+/* Ends what was started, since the front cannot fork a relay. */
 static _Noreturn void
 abandon(struct run *run)
 {
-	struct outcome verdict;
+	struct outcome outcome;
 
 	message("cannot start a relay: %s", strerror(errno));
-	run->options.quiet = true; /* all is said */
-	/* A child not yet reaped: the number is its own. */
-	(void)kill(run->supervisor, SIGKILL);
-	if (!front_watch(run, &verdict))
+	run->options.quiet = true; /* nothing more is to be said */
+	run->output.config.quiet = true;
+	/* The supervisor is not reaped yet, so the PID is its own. */
+	(void)kill(run->watchers.supervisor, SIGKILL);
+	if (!front_watch(run, &outcome))
 		(void)take_over(run);
-	report_note_verdict(run, failure);
-	output_end(run);
-	settle_amend(run);
-	leave_terminal(run);
-	_exit(STATUS_FAILED);
+	leave(run, failure); /* whatever the outcome was */
 }
 
-/* Leaves the caller's terminal as it was, if the command could not. */
+/* Ends the front, when nothing that was started is alive. */
+static _Noreturn void
+leave(struct run *run, struct outcome outcome)
+{
+	teardown(run);
+	output_end(&run->output);
+	teardown_report(run, outcome);
+	leave_terminal(run);
+	front_end(outcome);
+}
+
+/* Puts the modes of the caller's terminal back as they were. A command that
+ * shared the terminal and exited by itself has left them as it wanted them. */
 static void
 leave_terminal(struct run *run)
 {
-	console_restore(run);
-	if (!run->shares_group || run->stop == REASON_NONE || run->target_left)
+	tty_input_restore(&run->output.tty_input);
+	if (!run->target.shares_group || run->stop == REASON_NONE ||
+	    run->target.exited_by_itself)
 		return;
-	terminal_restore(&run->terminal);
-	terminal_reclaim(&run->terminal);
+	tty_restore(&run->tty);
 }
 
 /* The life of a run: sleep, look, decide, act, until it is done. */
@@ -261,75 +247,55 @@ static void
 supervise(struct run *run)
 {
 	while (run->state != STATE_DONE) {
-		struct news news;
+		const bool had_front = !run->watchers.front_is_lost;
+		struct event event;
 
-		const bool had_front = !run->front_is_lost;
+		supervisor_wait(run, state_deadline(run), &event);
+		/* Comes first: killing the tree may take a while. */
+		if (had_front && run->watchers.front_is_lost)
+			teardown_hand_over(run);
+		supervisor_attend(run, &event);
 
-		supervisor_wait(run, judge_next_deadline(run), &news);
-		/* Before it is killed, as that may take a while. */
-		if (had_front && run->front_is_lost)
-			settle_inherit(run);
-		supervisor_attend(run, &news);
-
-		/* One wake-up may bring more than one reason. */
+		/* One event may be a reason for more than one change. */
 		for (;;) {
-			const enum reason why = judge(run, &news);
-			const enum state next =
-			    judge_next_state(run->state, why);
+			const enum reason why = decide(run, event.now);
+			const enum state next = state_next(run->state, why);
 
 			if (next == run->state)
-				break;
+				break; /* nothing to do, or done already */
 			enter(run, next, why);
 		}
 	}
 }
 
-/* Goes from one state to the next. */
+/* Changes the state to NEXT because of WHY, and does the first work of NEXT. */
 static void
 enter(struct run *run, enum state next, enum reason why)
 {
-	if (judge_is_stop(why))
+	if (reason_is_stop(why))
 		note_stop(run, why);
-	if (judge_is_stop(why) || why == REASON_LAST_BOUND)
+	if (reason_is_stop(why) || why == REASON_LAST_BOUND)
 		proctree_read(&run->tree);
-	if (judge_is_stop(why) && run->state < STATE_STOPPING) {
+	if (reason_is_stop(why) && run->state < STATE_STOPPING) {
 		report_note_stop(run, run->tree.list.count);
-		heartbeat_end(run); /* or its word might come behind ours */
+		heartbeat_end(run); /* its line must not follow the stop's */
 	}
-	if (diagnosis_is_due(why) || run->options.verbose)
-		narrator_start(run, next, why);
+	if (reason_row(why)->is_told || run->options.verbose)
+		announce_start(run, next, why);
 	run->state = next;
-	begin(run, next, why);
-}
 
-/* Notes the first reason to end the tree, which the verdict depends on. */
-static void
-note_stop(struct run *run, enum reason why)
-{
-	if (run->stop != REASON_NONE)
-		return;
-	run->stop = why;
-	if (!run->target_left && !run->is_front)
-		testament_name_stop(run, why);
-}
-
-static void
-begin(struct run *run, enum state next, enum reason why)
-{
 	const int64_t now = duration_now();
 
 	switch (next) {
 	case STATE_LINGERING:
-		enter_lingering(run, now);
+		output_watch_begin_lingering(run, now);
 		break;
 	case STATE_STOPPING:
-		supervisor_show_stopping(run);
-		jobcontrol_resume_clocks(run, now);
-		enter_stopping(run, why, now);
+		supervisor_begin_stop(run, now);
+		stop_tree(run, why, now);
 		break;
 	case STATE_KILLING:
-		supervisor_show_stopping(run);
-		jobcontrol_resume_clocks(run, now);
+		supervisor_begin_stop(run, now);
 		supervisor_start_killing(run, now);
 		break;
 	case STATE_RUNNING:
@@ -338,61 +304,64 @@ begin(struct run *run, enum state next, enum reason why)
 	}
 }
 
+/* Notes the first reason to end the tree, on which the outcome depends, also
+ * for a front that takes over. */
 static void
-enter_lingering(struct run *run, int64_t now)
+note_stop(struct run *run, enum reason why)
 {
-	struct clocks *const clocks = &run->clocks;
-
-	/* Others end when they end, or at the timeout; or are let go. */
-	if (run->options.survivors != SURVIVORS_KILL || run->tree_is_empty)
+	if (run->stop != REASON_NONE)
 		return;
-	clocks->idle_after_exit =
-	    duration_add(now, run->options.idle_after_exit);
-	clocks->max_after_exit = duration_add(now, run->options.max_after_exit);
-	supervisor_sample(run, now);
+	run->stop = why;
+	if (!run->target.exited_by_itself && !run->watchers.is_front)
+		statuspipe_send(run->watchers.statuspipe[1], ENTRY_STOP,
+		                (int)why);
 }
 
-/* SIGNAL, then SIGCONT, so that a stopped process gets it too. */
+/* Sends the first signal of a stop, then SIGCONT, so that a stopped process
+ * gets the signal too, and sets when SIGKILL follows. */
 static void
-enter_stopping(struct run *run, enum reason why, int64_t now)
+stop_tree(struct run *run, enum reason why, int64_t now)
 {
-	if (!timeout_personality_has_signalled(run, why))
-		treekill_signal(&run->tree, why == REASON_CANCELLED
-		                                ? run->cancel_signal
-		                                : run->options.signal);
+	if (!survivors_were_signalled(run, why, now))
+		treekill_signal_all(&run->tree, why == REASON_CANCELLED
+		                                    ? run->cancel.signal
+		                                    : run->options.signal);
 	treekill_signal(&run->tree, SIGCONT);
-	supervisor_set_kill_clock(run, now);
+	supervisor_set_kill_timer(run, now);
 }
 
-/* Nothing is signalled any more: the last zombies go, and with them the
- * target's PID. */
+/* Reaps all children, the target included, whose PID becomes free: no signal is
+ * sent any more. */
 static void
 finish(struct run *run)
 {
-	narrator_finish(run);
+	announce_finish(run);
 	heartbeat_end(run);
-	while (children_reap(ANY_CHILD) > 0)
+	while (wait_reap(ANY_CHILD) > 0)
 		;
-	timeout_personality_tell_core(run);
+	if (run->options.terse && run->target.dumped_core)
+		message("the monitored command dumped core");
 }
 
-/* A front that has stopped with its job is to see that this is over. */
+/* Continues a front that has stopped with its job, so that the front can end.
+ */
 static void
 wake_front(struct run *run)
 {
-	struct news news;
+	int64_t *const wake_at = &run->timers.due[TIMER_WAKE];
+	struct event event;
 
 	jobcontrol_end(run, duration_now());
-	while (run->clocks.wake != NEVER && !run->front_is_lost) {
-		supervisor_wait(run, run->clocks.wake, &news);
-		if (news.signal == SIGCONT)
+	while (*wake_at != NEVER && !run->watchers.front_is_lost) {
+		supervisor_wait(run, *wake_at, &event);
+		if (event.signal == SIGCONT)
 			return;
-		if (news.now >= run->clocks.wake)
-			jobcontrol_wake(run, news.now);
+		if (event.now >= *wake_at)
+			jobcontrol_wake(run, event.now);
 	}
 }
 
-/* For the time when nothing is started yet. */
+/* Ends this process, which has started and locked nothing yet. */
 static _Noreturn void
 die(const char *what)
 {

@@ -2,9 +2,9 @@
 #define WDRUN_BENCH_COMMON_H
 
 /*
- * What the benchmarks share: candidates, i.e. the ways to do a thing that are
- * compared, their samples and medians. A benchmark is started by bench/run, and
- * ends at whatever goes wrong.
+ * What the benchmarks share: candidates, which are the ways to do a thing that
+ * are compared, with their samples and medians. bench/run starts the
+ * benchmarks. A benchmark ends when anything goes wrong.
  */
 #include <sys/types.h>
 
@@ -22,7 +22,7 @@
 
 struct candidate {
 	const char *name;
-	char *words[WORDS_MAX + WORDS_APPENDED + 1]; /* with the final NULL */
+	char *words[WORDS_MAX + WORDS_APPENDED + 1]; /* and the final NULL */
 	size_t word_count;
 	int64_t *samples; /* nanoseconds */
 	size_t sample_count;
@@ -71,7 +71,7 @@ number(const char *text, int min, int max)
 	return (int)value;
 }
 
-/* Splits "NAME=WORD WORD..." in place. There may be no word at all. */
+/* Splits "NAME=WORD WORD..." in place. There may be no WORD. */
 static inline void
 candidate_parse(struct candidate *candidate, char *text)
 {
@@ -122,7 +122,7 @@ candidate_compare_samples(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* In nanoseconds. Sorts the samples. */
+/* Returns the median in nanoseconds. Sorts the samples. */
 static inline double
 candidate_median(struct candidate *candidate)
 {
@@ -133,8 +133,10 @@ candidate_median(struct candidate *candidate)
 	return (double)candidate->samples[candidate->sample_count / 2];
 }
 
-/* Puts 0 to COUNT - 1 into ORDER, in a new random order with each call:
- * Fisher-Yates. The seed is fixed, so two runs use the same orders. */
+/*
+ * Writes 0 to COUNT - 1 into ORDER, in a new random order with each call:
+ * Fisher-Yates. The seed is fixed, so that two runs have the same orders.
+ */
 static inline void
 shuffle(size_t *order, size_t count)
 {

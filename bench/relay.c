@@ -1,23 +1,24 @@
 /*
- * What it costs that somebody stands between a command and the reader of its
- * output: how much gets through in a second, or how much later a line comes.
+ * What a process between a command and the reader of its output costs: how many
+ * bytes get through in a second, or how much later a line arrives.
  *
  * Usage: relay WRITER ROUNDS OUTPUT SIZE COUNT NAME=WAY...
  *
- * WRITER is the path of the command; it writes COUNT blocks of SIZE bytes. WAY
- * is nothing ("NAME="), a filter ("NAME=| /bin/cat") or a wrapper ("NAME=wdrun
- * -i 60 --"), to which the command is appended. OUTPUT is where all of this
- * ends: "pipe", which this program reads; ">FILE" or ">>FILE", empty at first;
- * or "lines": a pipe, for which each block is asked for one at a time, when the
- * one before has come and all sleep again.
+ * WRITER is the path of the command, which writes COUNT blocks of SIZE bytes.
+ * WAY is nothing ("NAME="), a filter ("NAME=| /bin/cat") or a wrapper
+ * ("NAME=wdrun -i 60 --"), to which the command is appended. OUTPUT is where
+ * the bytes go: "pipe", which this program reads; ">FILE" or ">>FILE", empty at
+ * first; or "lines": a pipe into which one block is written at a time, when the
+ * block before has arrived and all processes sleep again.
  *
- * Each round takes each way once, in a new random order, so that whatever else
- * the machine does meets all of them alike. Nothing is measured before the
- * command runs.
+ * Each round takes each way once, in a new random order, so that other load of
+ * the machine affects all of them alike. Nothing is measured before the command
+ * runs.
  *
  * Prints a line "NAME MEDIAN" for each: in MB/s, from the order to write until
- * the last byte has come, or for a file until all who hold it are gone; for
- * "lines" in microseconds, from just before its write(2) until it was read.
+ * the last byte has arrived, or for a file until all processes that have it
+ * open are gone; for "lines" in microseconds, from just before the write(2)
+ * until it was read.
  */
 #include "common.h"
 
@@ -31,24 +32,24 @@
 #define COUNT_MAX      (1 << 28)
 #define NUMBER_SIZE    12
 #define BOUND_MS       30000
-#define REST_NS        100000 /* between two lines: all fall asleep */
+#define REST_NS        100000 /* between two lines: all processes fall asleep */
 
 struct job {
 	char *writer;
-	const char *path; /* of the file, or NULL: a pipe */
+	const char *path; /* the file, or NULL for a pipe */
 	int flags;
 	int is_by_line;
 	int size;
 	int count;
 };
 
-/* What runs in one round. */
+/* The processes and descriptors of one round. */
 struct run {
 	pid_t children[2];
 	size_t child_count;
 	int orders_fd;
 	int ready_fd;
-	int in_fd; /* what we read, or -1 */
+	int in_fd; /* what this program reads, or -1 */
 	int out_fd;
 };
 
@@ -190,7 +191,7 @@ complain(const struct candidate *candidate, int64_t have, int64_t want)
 	exit(1);
 }
 
-/* Reads WANT bytes, and puts the last that came into BUFFER. */
+/* Reads WANT bytes, the last of which are in BUFFER then. */
 static void
 read_all(const struct run *run, const struct candidate *candidate, char *buffer,
          int64_t want)
@@ -204,7 +205,7 @@ read_all(const struct run *run, const struct candidate *candidate, char *buffer,
 	}
 }
 
-/* Returns how long it took. */
+/* Returns the time in nanoseconds. */
 static int64_t
 time_all(struct run *run, const struct job *job,
          const struct candidate *candidate, char *buffer)
@@ -272,7 +273,7 @@ run_once(const struct job *job, struct candidate *candidate)
 		complain(candidate, -1, 0);
 	end_run(&run, candidate);
 	(void)close(run.in_fd != -1 ? run.in_fd : run.out_fd);
-	/* The memory of one is not to be freed in the time of the next. */
+	/* The memory of one run must not be freed in the time of the next. */
 	if (job->path != NULL && truncate(job->path, 0) == -1)
 		fail(job->path);
 }

@@ -4,12 +4,12 @@
  *
  * Usage: startup ROUNDS COMMAND NAME=WRAPPER...
  *
- * WRAPPER is a prefix in words ("/usr/bin/timeout 60"); COMMAND is appended to
- * it. Each round runs the bare command and each wrapper once, in a new random
- * order, so that whatever else the machine does meets all of them alike.
+ * WRAPPER is a prefix in words ("/usr/bin/timeout 60"), to which COMMAND is
+ * appended. Each round runs the bare command and each wrapper once, in a new
+ * random order, so that other load of the machine affects all of them alike.
  *
- * Prints a line "NAME MEDIAN OVERHEAD" for each, in microseconds, where the
- * overhead is the median less that of the bare command, named "bare".
+ * Prints a line "NAME MEDIAN OVERHEAD" for each, in microseconds. The overhead
+ * is the median minus the median of the bare command, which is named "bare".
  */
 #include "common.h"
 
@@ -23,7 +23,7 @@
 
 extern char **environ;
 
-/* stdin is /dev/null: no wrapper is to meet a terminal there. */
+/* stdin is /dev/null, so that no wrapper has a terminal there. */
 static int64_t
 time_one_run(const struct candidate *candidate)
 {

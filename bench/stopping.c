@@ -1,19 +1,19 @@
 /*
- * What a wrapper does to a tree when it is asked to stop: how long until it
- * returned, and how much of the tree is left then.
+ * What a wrapper does to a tree when it is asked to stop: how long until the
+ * wrapper returns, and how much of the tree is left then.
  *
  * Usage: stopping TREE ROUNDS SHAPE COUNT OTHERS NAME=WRAPPER...
  *
  * Each round starts, under each wrapper in turn, a tree of COUNT idle
  * processes, sends SIGTERM to the wrapper, and waits for it. TREE is the path
- * of the program that makes the tree; SHAPE is described there. OTHERS more
- * idle processes, which belong to no tree, wait meanwhile.
+ * of the program that makes the tree, which describes SHAPE. OTHERS more idle
+ * processes, which belong to no tree, exist meanwhile.
  *
  * Prints a line "NAME MILLISECONDS LEFT LEAKED" for each: the median time, the
  * most processes that were alive when the wrapper returned, and half a second
  * after that.
  *
- * Nothing is left behind, even if this program is killed: each idle process
+ * No process is left behind, even if this program is killed: each idle process
  * ends with the leash, a pipe whose write end only this program holds.
  */
 #include "common.h"
@@ -43,10 +43,10 @@ struct tree {
 	int count;
 	pid_t pids[COUNT_MAX];
 	pid_t wrapper;
-	int leash_fd; /* the end that we hold */
+	int leash_fd; /* the write end */
 };
 
-/* As the wrapper: with nothing but /dev/null on 0, 1 and 2. */
+/* Becomes the wrapper, with nothing but /dev/null on 0, 1 and 2. */
 static _Noreturn void
 become_wrapper(char *const words[])
 {
@@ -121,14 +121,14 @@ start_tree(struct tree *tree, const struct candidate *candidate)
 	tree->leash_fd = leash_fds[1];
 }
 
-/* Its only work is to interrupt waitpid(2). */
+/* Interrupts waitpid(2), and does nothing else. */
 static void
 on_alarm(int signal)
 {
 	(void)signal;
 }
 
-/* Returns how long the wrapper took to return. */
+/* Returns the time until the wrapper returned. */
 static int64_t
 stop_tree(const struct tree *tree)
 {
@@ -146,7 +146,7 @@ stop_tree(const struct tree *tree)
 	return now_ns() - start;
 }
 
-/* A zombie whose parent has not looked yet is dead. */
+/* A zombie counts as dead. */
 static int
 is_alive(pid_t pid)
 {
@@ -203,13 +203,13 @@ run_once(struct tree *tree, struct candidate *candidate,
 		remains->leaked = max(remains->leaked, count_alive(tree));
 	}
 
-	/* We are the subreaper: when no child is left, no orphan is. */
+	/* This process is the subreaper: without a child, no orphan is left. */
 	(void)close(tree->leash_fd);
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 }
 
-/* In a process of its own, whose children are the trees and nothing else. */
+/* Runs in a process of its own, whose only children are the trees. */
 static _Noreturn void
 run_rounds(char *argv[])
 {

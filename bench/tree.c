@@ -57,7 +57,8 @@ main(int argc, char *argv[])
 			return 1;
 		}
 		if (is_child != is_chain)
-			break; /* the child of a fan, the parent in a chain */
+			break; /* a child of "group" or "sessions", a parent of
+			          "chain" */
 	}
 	idle(pids_fd, leash_fd);
 }

@@ -1,12 +1,12 @@
 /*
- * The command whose output relay.c watches on its way.
+ * The command whose output relay.c measures.
  *
  * Usage: writer SIZE COUNT READY_FD ORDERS_FD
  *
- * Says by a byte to READY_FD that it runs. Then, for each byte that it reads
+ * Writes a byte to READY_FD when it runs. Then, for each byte that it reads
  * from ORDERS_FD, writes COUNT blocks of SIZE bytes to stdout, each with one
  * write(2). The first block after an order begins with the time, as an int64_t
- * of nanoseconds of CLOCK_MONOTONIC; the rest of it is a line.
+ * in nanoseconds of CLOCK_MONOTONIC; the rest of it is a line.
  */
 #include "common.h"
 

@@ -4,8 +4,8 @@
 # with the completion that COMMAND has. bash-completion is used where it is
 # loaded, and not needed.
 
-# What the value of each option is, empty if it has none: _wdrun_KIND completes
-# it. tests/completions.bats holds this against --help.
+# The kind of each option's value, empty without one: _wdrun_KIND completes the
+# value. tests/completions.bats compares this with --help.
 declare -gA _wdrun_options=(
 	[-t]=duration [--timeout]=duration
 	[-i]=duration [--idle-timeout]=duration
@@ -54,7 +54,7 @@ _wdrun_offer() {
 
 # --- values that begin with $1 -----------------------------------------------
 
-# After a number its units, else what is often wanted.
+# After a number its units, else common values.
 _wdrun_duration() {
 	if [[ $1 =~ ^([0-9]+\.?[0-9]*|\.[0-9]+) ]]; then
 		local number=${BASH_REMATCH[0]}
@@ -82,7 +82,7 @@ _wdrun_code() {
 	_wdrun_offer "$1" 0 75
 }
 
-# readline does these two, with all that it knows of quotes and of ~.
+# readline completes these two kinds itself, with quotes and ~.
 _wdrun_file() {
 	compopt -o default 2>/dev/null
 }
@@ -95,8 +95,8 @@ _wdrun_text() {
 	:
 }
 
-# Sets plain to what the shell will make of the word $1. Fails where it would
-# have to expand something for that: TAB executes nothing.
+# Sets plain to the value of the word $1. Fails where the shell would have to
+# expand something for that, since TAB must not execute anything.
 _wdrun_plain() {
 	local rest=$1 quote='' char
 
@@ -119,8 +119,8 @@ _wdrun_plain() {
 	done
 }
 
-# Sets quoted to $1 as it is written behind the opening quote, if there is one.
-# Fails if it cannot be.
+# Sets quoted to $1 as it has to be written, behind the opening quote if the word
+# has one. Fails if that is not possible.
 _wdrun_quote() {
 	case $quote in
 	\')
@@ -132,8 +132,8 @@ _wdrun_quote() {
 	esac
 }
 
-# IDs and names of the runs on record. A name that JSON has to escape is left
-# out; its ID is there.
+# Offers IDs and names of the runs on record. A name that JSON has to escape is
+# left out; the ID of its run is offered.
 _wdrun_run() {
 	local run quoted plain program
 
@@ -151,9 +151,9 @@ _wdrun_run() {
 
 # --- the line ----------------------------------------------------------------
 
-# Cuts the line, as far as the cursor, into the words that the shell will see:
-# COMP_WORDS is cut at = and : as well. Sets words, and places: where in
-# COMP_WORDS each of them begins.
+# Cuts the line up to the cursor into the words that the shell will see, since
+# COMP_WORDS is cut at = and : as well. Sets words, and places: the index in
+# COMP_WORDS at which each word begins.
 _wdrun_split() {
 	local rest=${COMP_LINE:0:COMP_POINT} blank part i
 
@@ -173,7 +173,8 @@ _wdrun_split() {
 	done
 }
 
-# Sets option to what $1 is or is short for, and kind to that of its value.
+# Sets option to the option that $1 is or abbreviates, and kind to the kind of its
+# value.
 _wdrun_look_up() {
 	local name
 
@@ -186,8 +187,8 @@ _wdrun_look_up() {
 	kind=${_wdrun_options[$option]-}
 }
 
-# The same for the last option of a cluster like -pt, or the one that has the
-# rest of the cluster for its value. Sets has_value in the second case.
+# The same for the last option of a cluster like -pt, or for the option whose value
+# is the rest of the cluster. Sets has_value in the second case.
 _wdrun_look_into() {
 	local letters=${1#-}
 
@@ -199,9 +200,9 @@ _wdrun_look_into() {
 	has_value=$letters
 }
 
-# Goes over the words before the last one. Sets command to the place of COMMAND
-# among them, if it is there; kind to that of the value that the last one is, if
-# it is one; mode to an option that goes without COMMAND; registry.
+# Goes over the words before the last word. Sets command to the index of COMMAND, if
+# it is there; kind to the kind of value that the last word is, if it is a value;
+# mode to an option that takes no COMMAND; registry.
 _wdrun_walk() {
 	local i option has_value
 
@@ -253,7 +254,7 @@ _wdrun_command() {
 	fi
 }
 
-# Completes the name of an option, or the value that is in one word with it.
+# Completes the name of an option, or a value in the same word.
 _wdrun_option() {
 	local word=$1 option kind has_value names=("${!_wdrun_options[@]}") i
 
@@ -280,9 +281,9 @@ _wdrun_option() {
 	[[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null
 }
 
-# _wdrun_value KIND START [BEFORE]: completes a value. readline replaces what
-# comes after an opening quote; or else after the last = or : only, unless it was
-# told not to cut there.
+# _wdrun_value KIND START [BEFORE]: completes a value. readline replaces the text
+# after an opening quote, or else after the last = or :, unless COMP_WORDBREAKS
+# lacks these.
 _wdrun_value() {
 	local whole=$3$2 kept='' quote='' cut i
 

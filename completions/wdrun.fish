@@ -1,8 +1,8 @@
 # Completion of wdrun(1) for fish: its options and their values, then COMMAND
 # with the completion that COMMAND has.
 
-# Prints COMMAND and its arguments up to the cursor, each with a zero byte; nothing
-# where the cursor is not there yet, or COMMAND has no place.
+# Prints COMMAND and its arguments up to the cursor, each with a zero byte. Prints
+# nothing where the cursor is before COMMAND, or the options take no COMMAND.
 function __wdrun_command
     set -l tokens (commandline -opc) (commandline -ct)
     set -e tokens[1]
@@ -18,21 +18,21 @@ function __wdrun_command
     and string join0 -- $argv
 end
 
-# The cursor is not behind COMMAND, where options are not wdrun's any more.
+# The cursor is before COMMAND; behind it, options belong to COMMAND.
 function __wdrun_takes_options
     set -l command (__wdrun_command | string split0)
     not set -q command[2]
 end
 
-# As __fish_complete_subcommand does it, which knows no options like -t5 though,
-# and takes an empty COMMAND for none. The last word is as it was typed.
+# As __fish_complete_subcommand, which does not know options like -t5, and takes an
+# empty COMMAND for no COMMAND. The last word is as it was typed.
 function __wdrun_complete_command
     set -l command (__wdrun_command | string split0)
     set -q command[1]
     and complete -C (string join -- ' ' (string escape -- $command[1..-2]) "$command[-1]")
 end
 
-# After a number its units, else what is often wanted.
+# After a number its units, else common values.
 function __wdrun_durations
     set -l number (string match -r -- '[0-9]*\.?[0-9]+' (commandline -ct))
     if set -q number[1]
@@ -42,8 +42,8 @@ function __wdrun_durations
     end
 end
 
-# IDs and names of the runs on record. A name that JSON has to escape is left
-# out; its ID is there.
+# Offers IDs and names of the runs on record. A name that JSON has to escape is
+# left out; the ID of its run is offered.
 function __wdrun_runs
     set -l tokens (commandline -opc)
     set -l program $tokens[1]

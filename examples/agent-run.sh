@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 #
-# Runs a coding agent for one task, and sees that it ends.
+# Runs a coding agent for one task, and makes sure that it ends.
 #
 #     agent-run.sh "review PR 1052"
 #
 # stdout is what the agent printed, byte for byte; stderr is one line that says
-# how it ended, and what wdrun had to do. The status is the agent's own; 0 if its
-# result came, also where it hung afterwards; 124 if it took too long, or went
-# silent while nothing of it moved.
+# how the agent ended, and the messages of wdrun. The status is the agent's own;
+# 0 if its result came, also where it hung afterwards; 124 if it took too long, or
+# was silent while none of its processes was busy.
 #
-# All of it can be changed by the environment:
+# The environment can change these:
 #
 #     AGENT          the agent (claude)
 #     AGENT_LOG      a copy of the output is appended to this file (agent.log)
@@ -23,11 +23,11 @@
 
 # claude_run_with_watchdog COMMAND [ARG]...
 #
-# The agent insists on a terminal, so it gets one (--pty), but nobody who types
-# there (--no-stdin). It may print its result and not exit: then it is stopped,
-# and has succeeded. What it has started is dead when this returns, be it in
-# the background, in a session of its own, or holding the terminal open. When the
-# shell that called this is killed, the agent is stopped as well.
+# The agent insists on a terminal, so it gets one (--pty), without a keyboard
+# (--no-stdin). If it prints its result and does not exit, it is stopped, and has
+# succeeded. All that it has started is dead when this function returns, also in
+# the background, in a session of its own, or with the terminal open. When the
+# shell that called this function is killed, the agent is stopped as well.
 claude_run_with_watchdog() {
 	"${WDRUN:-wdrun}" --pty --no-stdin --die-with-parent \
 		--tee="${AGENT_LOG:-agent.log}" \
@@ -55,7 +55,8 @@ status=0
 claude_run_with_watchdog "${AGENT:-claude}" -p "$@" \
 	--output-format stream-json --verbose || status=$?
 
-# An agent may end with 124 as well. In JSON, no text has these quotes.
+# An agent may end with 124 itself, so the report decides. In JSON, a quote within
+# a text is escaped, so no text can look like this.
 if [ "$status" -eq 0 ]; then
 	echo "agent-run: complete" >&2
 elif [ "$status" -eq 124 ] && grep -qs '"outcome":"stopped"' "$report"; then

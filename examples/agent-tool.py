@@ -3,18 +3,18 @@
 
     echo '{"command": "npm test", "timeout": 120}' | agent-tool.py
 
-A model starts servers, watchers and commands that wait for input. A timeout of
-subprocess's kills the shell and leaves what the shell has started, which holds
-the ports and files that the next call needs; and nobody knows what hung. With
-wdrun the call returns in time, nothing of it is left, and the model is told why.
+A model starts servers, watchers and commands that wait for input. The timeout of
+subprocess kills the shell and leaves what the shell has started, which holds the
+ports and files that the next call needs; and nothing says what hung. With wdrun
+the call returns in time, no process of it is left, and the model is told why.
 
 The request, on stdin: command, a line for bash; timeout, seconds (120);
-idle_timeout, seconds without output, work not counted (30), both from 0.001 to
-1000000; max_output, bytes (20000). The answer, on stdout: status, 128+N after a
-death by signal N, null if it was stopped; stopped, a truth value; output, stdout
-and stderr as they came, less the middle if it is too long; omitted, how many
-bytes that were; notes, what wdrun had to do. A request that cannot be met is
-answered by error, which says why, alone: it is for the model as well.
+idle_timeout, seconds in which the command neither prints nor works (30), both
+from 0.001 to 1000000; max_output, bytes (20000). The answer, on stdout: status,
+128+N after a death by signal N, null if the command was stopped; stopped, true
+or false; output, stdout and stderr as they came, without the middle if they are
+too long; omitted, the number of bytes left out; notes, the messages of wdrun. An
+invalid request has an answer with error only, which says why, to the model.
 
 WDRUN in the environment is the watchdog (wdrun).
 """
@@ -29,7 +29,7 @@ DEFAULTS = {"timeout": 120, "idle_timeout": 30, "max_output": 20000}
 
 
 def check(request):
-    """Raises ValueError if this is no request: a model makes mistakes."""
+    """Raises ValueError for an invalid request: a model makes mistakes."""
     if not isinstance(request, dict):
         raise ValueError("the request is no JSON object")
     if not isinstance(request.get("command"), str):
@@ -38,7 +38,7 @@ def check(request):
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}")
     for key in ("timeout", "idle_timeout"):
         value = request.get(key, DEFAULTS[key])
-        # bool is an int; and NaN is not in any range.
+        # A bool is an int in Python; NaN is in no range.
         if type(value) not in (int, float) or not 0.001 <= value <= 1e6:
             raise ValueError(f"{key} has to be a number, 0.001 to 1000000")
     limit = request.get("max_output", 0)
@@ -47,7 +47,7 @@ def check(request):
 
 
 def read_ends(stream, limit):
-    """Reads all of it, and keeps its two ends: output, and bytes omitted."""
+    """Reads everything, keeps both ends; returns these and the bytes omitted."""
     head, tail, omitted = b"", b"", 0
     while chunk := stream.read1(65536):
         room = limit // 2 - len(head)
@@ -59,7 +59,7 @@ def read_ends(stream, limit):
 
 
 def run(report, command, timeout, idle_timeout, max_output):
-    """Runs it; wdrun says in the file REPORT how it ended."""
+    """Runs the request; wdrun writes to REPORT how the command ended."""
     watchdog = [
         os.environ.get("WDRUN", "wdrun"),
         "--die-with-parent",
@@ -70,7 +70,7 @@ def run(report, command, timeout, idle_timeout, max_output):
         "--idle-unless-busy",
         "--kill-after=2s",
     ]
-    # stderr is wdrun's alone: the command's goes where its stdout goes.
+    # The command's stderr goes to its stdout, so stderr has wdrun's messages only.
     shell = ["--", "bash", "-c", 'exec 2>&1; eval "$1"', "bash", command]
     with tempfile.TemporaryFile() as notes:
         with subprocess.Popen(
@@ -84,7 +84,7 @@ def run(report, command, timeout, idle_timeout, max_output):
             how = json.load(file)
     except (OSError, ValueError):
         raise OSError("; ".join(told) or "wdrun was killed") from None
-    # By the report: a command may end with 124 by itself.
+    # The report tells a timeout from a command that ends with 124 itself.
     stopped = how["outcome"] == "stopped"
     return {
         "status": None if stopped else how["status"],

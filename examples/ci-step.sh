@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 #
-# One step of a CI job: runs a command, sees that the step ends, and says why.
+# One step of a CI job: runs a command, makes sure that the step ends, and says
+# why it did.
 #
 #     - name: Integration tests
 #       run: examples/ci-step.sh make check
@@ -10,13 +11,14 @@
 #
 # A test that leaves a server in the background holds the step's output open: the
 # runner waits for hours, until the job's own bound, and then says "cancelled".
-# With wdrun the step ends with its command, or in time, and what hung is named;
-# and where the runner ends this script alone, the step ends as well.
+# With wdrun the step ends with its command, or in time, and a message names what
+# hung. When the runner ends this script alone, the step ends as well.
 #
 # stdout is what the command printed; stderr has the messages. The status is the
-# command's own; 124 if it took too long, or went silent while nothing moved.
+# command's own; 124 if it took too long, or was silent while none of its
+# processes was busy.
 #
-# All of it can be changed by the environment:
+# The environment can change these:
 #
 #     STEP_TIMEOUT  bound on the step (20m)
 #     STEP_SILENCE  bound on silence (5m)
@@ -39,7 +41,8 @@ status=0
 	--idle-timeout="${STEP_SILENCE:-5m}" --idle-unless-busy \
 	-- "$@" || status=$?
 
-# A command may end with 124 as well. In JSON, no text has these quotes.
+# A command may end with 124 itself, so the report decides. In JSON, a quote
+# within a text is escaped, so no text can look like this.
 if [ "$status" -eq 124 ] && grep -qs '"outcome":"stopped"' "$report"; then
 	echo "::error::$1 was stopped; what it hung in is named above" >&2
 elif [ "$status" -ne 0 ]; then

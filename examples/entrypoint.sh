@@ -6,15 +6,15 @@
 #     ENTRYPOINT ["entrypoint.sh"]
 #     CMD ["server", "--port=8080"]
 #
-# The kernel gives PID 1 no signal that it does not handle, and all orphans: a
-# shell, or a server that was not written for it, sleeps through `docker stop`
-# until it is killed, with its work half done, and gathers zombies. As PID 1,
-# wdrun passes signals on, buries orphans, and ends when the service has.
+# PID 1 gets only signals that it handles, and all orphans become its children: a
+# shell, or a server that was not written to be PID 1, ignores `docker stop` until
+# it is killed in the middle of its work, and leaves zombies. As PID 1, wdrun
+# forwards signals, reaps orphans, and ends when the service has ended.
 #
-# The status is the service's own, 128+N after its death by signal N. To be
-# changed by the environment:
+# The status is the service's own, 128+N after its death by signal N. The
+# environment can change these:
 #
-#     STATE_DIR  is made, if it is not there (/var/lib/service)
+#     STATE_DIR  is made if it does not exist (/var/lib/service)
 #     GRACE      from SIGTERM to SIGKILL, less than the engine's own 10 s (8s)
 #     WDRUN      the watchdog (wdrun)
 set -eu

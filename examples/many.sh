@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
 #
-# Runs a command for each line of stdin, many at once, each of them bounded.
+# Runs a command for each line of stdin, many at once, each with a bound.
 #
 #     many.sh ./convert <files
 #
-# One command that hangs takes a place of xargs's or parallel's for good; when
-# all places are taken, nothing goes on. `timeout` frees the place, but what the
-# command had started stays, and thousands of such leave no process to be had.
-# And who kills a script with an xargs kills the script: xargs goes on to start.
-# Here that ends all.
+# A command that hangs takes a slot of xargs or parallel forever; when all slots
+# are taken, nothing goes on. `timeout` frees the slot, but what the command had
+# started stays, until the machine has no process left to start. And a kill of a
+# script with an xargs kills the script only: xargs goes on. Here it ends all.
 #
 # The line is the last argument. stdout is what the commands printed; stderr has
 # wdrun's messages, and a line with the counts. The status is 0 if all succeeded,
-# else 1. All of it can be changed by the environment:
+# else 1. The environment can change these:
 #
 #     MANY_WITH     what runs them: xargs or parallel (xargs)
 #     MANY_JOBS     how many at once (4 for each processor)
@@ -30,11 +29,11 @@ jobs=${MANY_JOBS:-$((4 * $(nproc)))}
 log=${MANY_LOG:-many.log}
 export MANY_TIMEOUT=${MANY_TIMEOUT:-1m} MANY_LOG=$log WDRUN=${WDRUN:-wdrun}
 
-# xargs gives up altogether when a command dies by a signal or ends with 255,
-# and wdrun ends as its command did; so this shell, which notes how, succeeds. A
-# command may end with 124 as well; in the report, no text has these quotes. The
-# trap is for a shell that is stopped with all the others: it takes its report
-# away first.
+# xargs gives up when a command dies by a signal or ends with 255, and wdrun ends
+# as its command did. So this shell, which notes the status, always succeeds. A
+# command may end with 124 itself, so the report decides: in JSON, a quote within
+# a text is escaped, so no text can look like this. The trap is for a shell that
+# is stopped with all others: it removes its report first.
 # shellcheck disable=SC2016 # that shell expands it
 run='trap : HUP INT TERM
 	file=$MANY_LOG.$$ report=

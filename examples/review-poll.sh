@@ -1,27 +1,26 @@
 #!/usr/bin/env bash
 #
-# Looks for reviews that were asked for, and does them: one round of a poll.
+# One round of a poll: does the reviews that were requested.
 #
 #     review-poll.sh
 #
-# cron calls it, and wdrun sees that each round ends, whatever the review hangs
-# in, and that the lock does not outlive it:
+# cron runs it, and wdrun makes sure that each round ends, whatever the review
+# hangs in, and that its lock ends with it:
 #
 #     * * * * * cd /srv/review && wdrun -t 30m -c review.lock ./review-poll.sh
 #
-# The lock is that of countless scripts: a file with the PID of who is at it. It
-# is removed in the last line, which a script that is killed does not reach; and
-# who has its PID by then is taken for it, and no later round does anything.
-# Hence -c (--cleanup). `wdrun --lock=review.lock` in a script beside this one
-# respects the lock, and holds it in a way that this one respects.
+# The lock is a file with the PID of the script, as in many scripts. The last line
+# removes it, which a killed script does not reach. Once another process has that
+# PID, it counts as the owner, and no later round does anything: hence -c
+# (--cleanup). This lock and that of `wdrun --lock=review.lock` respect each other.
 #
-# A request is a file in the queue. It is removed when its review succeeded, so
-# that the next round has another try where it did not. stdout is what the
-# reviews print; stderr has a line for each. The status is 0 if none failed, or
-# there was nothing to do; 1 if one failed; 2 if the lock cannot be made or
-# removed; 75 if another round is at it.
+# A request is a file in the queue. It is removed when its review succeeded, and
+# stays for the next round where the review failed. stdout is what the reviews
+# print; stderr has a line for each. The status is 0 if none failed, or there was
+# nothing to do; 1 if one failed; 2 if the lock cannot be made or removed; 75 if
+# another round is running.
 #
-# All of it can be changed by the environment:
+# The environment can change these:
 #
 #     REVIEW         the command, which gets the request's path (./review)
 #     REVIEW_QUEUE   the directory of the requests (queue)

@@ -5,10 +5,10 @@
 //     run.mjs SECONDS COMMAND [ARG]...
 //
 // execFile(..., { timeout: 5000 }) sends SIGTERM to the process that it has
-// started and to no other: a shell dies, its children run on; what ignores that
-// signal is waited for, for good. So is, after spawn(), everyone who has the pipe
-// ("close"). With wdrun the promise is settled in time, and nothing is left, also
-// where Node itself is killed.
+// started and to no other: a shell dies, and its children go on; a process that
+// ignores SIGTERM is waited for without a bound. So is, after spawn(), each process
+// that has the pipe open ("close"). With wdrun the promise resolves in time, and no
+// process is left, also where Node itself is killed.
 //
 // stdout is what the command printed. The status is the command's own, 128+N
 // after a death by signal N, 124 if it took too long. WDRUN in the environment is
@@ -23,15 +23,16 @@ import { fileURLToPath } from "node:url";
 
 const FAILED = 125;
 
-// How it ended, by wdrun's own word. Node has no name for a real-time signal, and
-// says "status 0" of a death by one; and a command may end with 124 as well.
+// Reads from the report how the command ended. Node has no names for real-time
+// signals, and reports "status 0" for a death by one; and a command may end with
+// 124 itself.
 function ending(file, status, signal) {
 	let report;
 
 	try {
 		report = JSON.parse(readFileSync(file, "utf8"));
 	} catch {
-		// Refused, which is told; or wdrun itself was killed.
+		// A usage error, or wdrun itself was killed.
 		return {
 			status: signal
 				? 128 + constants.signals[signal]
@@ -48,8 +49,8 @@ function ending(file, status, signal) {
 	};
 }
 
-// Resolves to { status, signal, stdout, timedOut }, the status as a shell has it;
-// stderr is the caller's, and wdrun says there what it had to stop. Rejects if
+// Resolves to { status, signal, stdout, timedOut }, the status as a shell has it.
+// stderr is the caller's, with wdrun's messages about what it stopped. Rejects if
 // wdrun cannot be executed.
 export async function run(command, timeout) {
 	const directory = mkdtempSync(join(tmpdir(), "run-"));
@@ -83,7 +84,7 @@ export async function run(command, timeout) {
 	}
 }
 
-// Under the name of a symlink, too.
+// Also when started under the name of a symlink.
 function isStarted() {
 	try {
 		const self = realpathSync(fileURLToPath(import.meta.url));

@@ -4,12 +4,13 @@
     run.py SECONDS COMMAND [ARG]...
 
 subprocess.run(..., capture_output=True, timeout=5) kills the process that it
-has started and no other: a shell dies, its children run on. And it reads until
-everyone has closed the pipe, so that a command which was done at once, and left
-a server behind, counts as timed out; communicate() after kill() waits for good.
-With wdrun nothing is left, and only what took too long has timed out.
+has started and no other: a shell dies, and its children go on. And it reads
+until every process has closed the pipe, so that a command which ended at once,
+and left a server behind, counts as timed out; communicate() after kill() waits
+without a bound. With wdrun no process is left, and only a command that took too
+long has timed out.
 
-Killed itself, be it by SIGKILL, it takes the command along.
+When this program is killed, also by SIGKILL, the command ends with it.
 
 stdout is what the command printed. The status is the command's own, 128+N after
 a death by signal N, 124 if it took too long. WDRUN in the environment is the
@@ -26,19 +27,19 @@ TIMED_OUT = 124
 
 
 def has_timed_out(report):
-    """A command may end with 124 as well: the report tells them apart."""
+    """The report tells a timeout from a command that ends with 124 itself."""
     try:
         with open(report, "rb") as file:
             how = json.load(file)
-    except (OSError, ValueError):  # refused, which is told; or killed
+    except (OSError, ValueError):  # a usage error; or wdrun was killed
         return False
     return how["outcome"] == "stopped" and how["reason"] == "timeout"
 
 
 def run(command, timeout=None, check=False, **options):
-    """As subprocess.run(), of a COMMAND that is a list of words; raises
+    """As subprocess.run(), for a COMMAND that is a list of words. Raises
     TimeoutExpired with what was printed."""
-    # In digits, as wdrun knows no 1e-05; and there, 0 is no timeout.
+    # In digits, since wdrun does not accept 1e-05; and 0 would be no timeout.
     endless = timeout in (None, float("inf"))
     bound = "never" if endless else f"{max(timeout, 1e-9):.9f}"
     with tempfile.TemporaryDirectory() as directory:

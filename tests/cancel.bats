@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 #
-# wdrun --cancel: stops the one run that is meant, and returns when it is gone.
+# wdrun --cancel stops one run on record and no other, and returns when that run
+# is gone.
 #
 # shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
@@ -12,8 +13,8 @@ setup() {
 	make_registry
 }
 
-# begin NAME [OPTION]... -- COMMAND...: a run with that name, in the background,
-# its output in NAME.out. Sets front and ready.
+# begin NAME [OPTION]... -- COMMAND...: starts a run of that name in the
+# background, with its output in NAME.out. Sets front and ready.
 begin() {
 	local -
 	set +T
@@ -30,7 +31,7 @@ cancel() {
 	complete "$WDRUN" --cancel="$1"
 }
 
-# The ID of the run whose front is PID.
+# Prints the ID of the run whose front is PID.
 id_of() {
 	ids | grep "^$1-"
 }
@@ -115,7 +116,7 @@ id_of() {
 	wait_until is_dead "$outer"
 }
 
-@test "what is not in flight gives 1, and is told" {
+@test "--cancel of a run that does not exist says so, and its status is 1" {
 	begin job -- "$PROGRAMS/sigcount"
 
 	for which in jo job2 "${front}0" 1 0 -1 '' "$front-0" '../job'; do
@@ -135,7 +136,7 @@ id_of() {
 	[ "$stderr" = "wdrun: nothing in flight: 'job'" ]
 }
 
-@test "a name that several runs have is refused, with their IDs" {
+@test "a name of several runs is refused, with their IDs" {
 	local first
 	begin job -- "$PROGRAMS/sigcount"
 	first=$front
@@ -166,7 +167,7 @@ id_of() {
 	grep -qx 'got 15' job.out
 }
 
-@test "what does not end by itself has --kill-after, and then is killed" {
+@test "a run that does not end by itself is killed after --kill-after" {
 	begin job -k 100ms -- "$PROGRAMS/escape" stubborn
 	stubborn=$ready
 
@@ -236,7 +237,7 @@ id_of() {
 	is_dead "$ready"
 }
 
-@test "a run whose entry cannot be read is not taken for none" {
+@test "a run whose entry cannot be read does not count as no run" {
 	forge name=job
 	sed -i 's/^wdrun 1$/wdrun 99/' "$WDRUN_REGISTRY/$id.run"
 
@@ -246,6 +247,22 @@ id_of() {
 	[[ $stderr == "wdrun: registry: '$id.run' cannot be used: "* ]]
 	[ "$(wc -l <err)" -eq 1 ]
 	is_on_record
+}
+
+@test "a run whose entry fails to be read is not taken for none either" {
+	need strace
+	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	begin job -- "$PROGRAMS/sigcount"
+	id=$(id_of "$front")
+
+	complete strace -qq -o trace -P "$WDRUN_REGISTRY/$id.run" \
+		-e trace=read -e inject=read:error=EIO "$WDRUN" --cancel=job
+
+	[ "$status" -eq 125 ]
+	[[ $stderr == *"wdrun: registry: '$id.run' cannot be used: "* ]]
+	is_unharmed "$front"
+	cancel job
+	[ "$status" -eq 0 ]
 }
 
 @test "a front that is killed meanwhile leaves nothing to be cancelled" {
@@ -289,7 +306,7 @@ id_of() {
 	spares "$living"
 }
 
-@test "the PID of a process that got it from a run's is not the run's" {
+@test "a process that got the PID of a dead target does not stand for its run" {
 	local stranger
 	live
 	stranger=$living
@@ -318,7 +335,7 @@ id_of() {
 	spares "$living"
 }
 
-@test "a run from before the last boot is not in flight" {
+@test "a run from before the last boot cannot be cancelled" {
 	live
 	forge name=job boot=0 front="$living $(start_of "$living")"
 
@@ -329,8 +346,9 @@ id_of() {
 	spares "$living"
 }
 
-# It has found the run, and waits before it takes hold of its front: in this time
-# another one has to get the PID.
+# Between the moment at which --cancel has found the front of a run and the
+# moment at which it opens a pidfd for it, the front dies and another process
+# gets its PID. Fails where limit was too short for that.
 gives_its_pid_away() {
 	live
 	forge name=job front="$living $(start_of "$living")"
@@ -348,9 +366,9 @@ gives_its_pid_away() {
 	[ "$status" -eq 0 ] && spares "$ready" && [ "$is_asked" = 0 ]
 }
 
-@test "who gets the PID of a front just before it is signalled gets no signal" {
+@test "a process that gets the PID of a front just before the signal gets no signal" {
 	need_root
 	need strace
-	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer does not work under strace
 	with_more_time gives_its_pid_away
 }

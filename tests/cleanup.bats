@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
-# Promise 5: --cleanup. The locks that a script makes do not outlive it, on any
-# way out, and nobody else's are touched.
+# Promise 5: --cleanup. The locks that a script makes for itself do not outlive
+# the script, on any way out, and no other locks are touched.
 #
 # shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
@@ -10,8 +10,8 @@ load relays
 
 setup() {
 	common_setup
-	# Takes a PID lock and an mkdir lock with the plain idioms, then does
-	# what the arguments say. It removes none of them.
+	# Takes a PID lock and an mkdir lock as scripts usually do, then runs
+	# its arguments. It never removes the locks.
 	cat >script <<-'END'
 		#!/bin/bash
 		if [ -f pid.lock ] && kill -0 "$(cat pid.lock)"; then
@@ -31,8 +31,8 @@ both_are_gone() {
 	[ ! -e pid.lock ] && [ ! -e dir.lock ]
 }
 
-# What was told. wdrun makes absolute the names that it was given: here they are
-# as they were.
+# Prints the messages, with relative names where the test gave relative names:
+# wdrun makes all names absolute.
 told() {
 	sed "s|'$PWD/|'|g" err
 }
@@ -45,14 +45,14 @@ both_are_told() {
 	)" ]
 }
 
-# One line on FILE.
+# left_is_told FILE: there is one line about FILE, and every line is wdrun's.
 left_is_told() {
 	only_messages
 	[ "$(told | grep -c "^wdrun: --cleanup: '$1' is left")" -eq 1 ]
 }
 
-# begin NAME COMMAND...: in the background; its output is in NAME.out and
-# NAME.err. Sets begun.
+# begin NAME COMMAND...: starts COMMAND in the background, with its output in
+# NAME.out and NAME.err. Sets begun to its PID.
 begin() {
 	local -
 	set +T
@@ -63,7 +63,7 @@ begin() {
 	begun=$!
 }
 
-# end PID: waits for it, and sets status.
+# end PID: waits for the process, and sets status.
 end() {
 	wait_until is_dead "$1"
 	status=0
@@ -74,7 +74,7 @@ dead_pid() {
 	sh -c 'echo $$'
 }
 
-# A process that is no part of any run. Sets outsider.
+# Starts a process that is not part of any run. Sets outsider to its PID.
 start_outsider() {
 	sleep 1000 3>&- &
 	outsider=$!
@@ -112,7 +112,7 @@ end_outsider() {
 	[ -f pid.lock ] && [ -d dir.lock ]
 }
 
-@test "-c is --cleanup, and --quiet removes the locks without a word" {
+@test "-c is --cleanup, and --quiet removes the locks without a message" {
 	complete "$WDRUN" -c pid.lock -cdir.lock ./script 'exit 0'
 	[ "$status" -eq 0 ]
 	both_are_gone
@@ -123,7 +123,7 @@ end_outsider() {
 	[ -z "$stderr" ]
 }
 
-@test "a script that removes its own locks is none of the watchdog's business" {
+@test "the locks that a script removes itself are not reported" {
 	complete "$WDRUN" "${both[@]}" ./script 'rm pid.lock; rmdir dir.lock'
 
 	[ "$status" -eq 0 ]
@@ -245,7 +245,7 @@ two_are_ready() {
 	[ ! -e d ]
 }
 
-@test "a file that is never made is nobody's trouble" {
+@test "a file that is never made is no error" {
 	complete "$WDRUN" -c lock -c no/such/lock -c "$PWD/file/x" sh -c \
 		'exit 4'
 
@@ -267,6 +267,7 @@ two_are_ready() {
 	mapfile -t arguments < <(seq -f '--cleanup=c%g' 17)
 	complete "$WDRUN" "${arguments[@]}" touch ran
 	[ "$status" -eq 125 ]
+	[ "$stderr" = "wdrun: --cleanup: 'c17' is not accepted: the option can be given 16 times at most" ]
 	[ ! -e ran ]
 
 	complete "$WDRUN" "${arguments[@]:0:16}" sh -c \
@@ -284,7 +285,7 @@ two_are_ready() {
 
 # --- what is in its way ------------------------------------------------------
 
-@test "a file on a file system that hangs does not keep the start from being ended" {
+@test "a file on a hung file system does not keep a signal from ending the start" {
 	with_hung_fs 'hang_fs
 		"$WDRUN" --lock="$PWD/run.lock" --cleanup="$PWD/mnt/other" \
 			touch ran &
@@ -310,8 +311,8 @@ two_are_ready() {
 	nobody_is_left
 }
 
-# Starts a run whose end takes a while more, before each file. Sets helper to what
-# removes them, when that is at it.
+# Starts a run whose removal of files takes long, since strace delays each
+# unlink. Sets helper to the process that removes the files, once it is at work.
 start_slow_end() {
 	need strace
 	mkfifo go
@@ -358,7 +359,7 @@ has_helper() {
 
 # --- whose they are ----------------------------------------------------------
 
-@test "a lock that somebody outside holds is not removed" {
+@test "a lock whose owner is alive outside of the run is not removed" {
 	start_outsider
 	echo "$outsider" >pid.lock
 	cp pid.lock copy
@@ -369,7 +370,7 @@ has_helper() {
 	end_outsider
 }
 
-@test "a lock that names somebody outside is not removed, whoever wrote it" {
+@test "a lock with the PID of a process outside of the run is not removed, whoever wrote it" {
 	start_outsider
 	complete "$WDRUN" -t 20 --cleanup=lock sh -c 'echo "$1" >lock' - \
 		"$outsider"
@@ -379,7 +380,7 @@ has_helper() {
 	end_outsider
 }
 
-@test "a lock that somebody outside has taken since is not removed" {
+@test "a lock that a process outside has taken since is not removed" {
 	start_outsider
 	complete "$WDRUN" "${both[@]}" ./script 'rm pid.lock
 		echo '"$outsider"' >pid.lock'
@@ -390,7 +391,7 @@ has_helper() {
 	end_outsider
 }
 
-@test "a lock that somebody outside has flocked is not removed" {
+@test "a lock that a process outside has flocked is not removed" {
 	complete "$WDRUN" --cleanup=lock sh -c 'dead=$(sh -c "echo \$\$")
 		echo "$dead" >lock'
 	[ ! -e lock ]
@@ -438,7 +439,7 @@ has_helper() {
 	[ ! -e lock ]
 }
 
-@test "a file without a PID that the run has made is removed" {
+@test "a file without a PID that the run made is removed" {
 	local content
 	for content in '' 'locked by Ann' 'host 4711 now'; do
 		complete "$WDRUN" --cleanup=lock sh -c 'printf %s "$1" >lock' \
@@ -470,7 +471,7 @@ has_helper() {
 	[ -d lock ]
 }
 
-@test "files that were there before are left where nobody knows their birth" {
+@test "files that were there before are left where birth times are not known" {
 	need_root
 	need unshare
 	mkdir place
@@ -491,7 +492,7 @@ has_helper() {
 	left_is_told lock
 }
 
-@test "a symbolic link is left, and so is what it leads to, and that is told" {
+@test "a symbolic link is left with its target, and reported" {
 	local to
 	dead_pid >stale
 	cp stale copy
@@ -507,7 +508,7 @@ has_helper() {
 	[ -d empty ]
 }
 
-@test "a FIFO, a socket and a device are left, told, and hang nobody" {
+@test "a FIFO, a socket and a device are left and reported, and nothing hangs" {
 	need_root
 	need python3
 	complete "$WDRUN" --cleanup=fifo mkfifo fifo
@@ -521,14 +522,15 @@ has_helper() {
 	[ -S socket ]
 	left_is_told socket
 
-	# Of our own: root would remove the machine's, were wdrun wrong.
+	# The test makes its own device: if wdrun were wrong, root would remove
+	# the machine's.
 	complete "$WDRUN" --cleanup=null mknod null c 1 3
 	[ "$status" -eq 0 ]
 	[ -c null ]
 	left_is_told null
 }
 
-@test "a huge file that the run has made hangs nobody, and changes no status" {
+@test "a huge file that the run made hangs nothing, and changes no status" {
 	complete "$WDRUN" --cleanup=lock sh -c 'truncate -s 8G lock; exit 6'
 
 	[ "$status" -eq 6 ]
@@ -548,15 +550,16 @@ has_helper() {
 
 # --- several runs ------------------------------------------------------------
 
-# 20 runs at once of a script that polls for a while; some of those that get the
-# lock are killed, or forget to remove it.
+# 20 runs at once of a script that polls for the lock. Some of the scripts that
+# get the lock are killed, and some forget to remove it.
 @test "20 runs at once of a script with an mkdir lock never overlap, and it is gone at the end" {
 	local -
 	set +T
 	local i pids=()
 	cat >poller <<-'END'
 		#!/bin/bash
-		# mkdir(1) where that can succeed, and a wait that forks nothing.
+		# Runs mkdir(1) only where it can succeed, and waits without a
+		# fork.
 		for ((i = 0; i < 400; i++)); do
 			[ ! -d dir.lock ] && mkdir dir.lock 2>/dev/null && break
 			read -rt 0.01 <>never
@@ -614,12 +617,13 @@ has_helper() {
 	both_are_told
 }
 
-# That many runs claim that they may make something here.
+# are_claimed COUNT: so many runs have a lock on a range of bytes of this
+# directory, which says that they may make a file here.
 are_claimed() {
 	[ "$(grep -c "OFDLCK .*:$(stat -c %i .) " /proc/locks)" -ge "$1" ]
 }
 
-@test "a run that is about to begin does not make another one leave its lock" {
+@test "a run that is about to start does not make another run leave its lock" {
 	local second
 	need strace
 	mkfifo go
@@ -639,14 +643,14 @@ are_claimed() {
 	[ ! -e dir.lock ]
 }
 
-@test "a run that has looked in the end does not make another one leave its lock" {
+@test "a run that has already looked at its files does not make another run leave its lock" {
 	local first
 	need strace
 	mkfifo go
 	start "$WDRUN" --cleanup=dir.lock sh -c 'echo "ready $$"
 		read -r _ <go; mkdir dir.lock'
 	await_ready
-	# The command exits, then what has looked.
+	# The command exits first, then the process that looked at the files.
 	: >trace
 	strace -f -qq -o trace -e trace=exit_group \
 		-e inject=exit_group:delay_enter=500000 \
@@ -664,7 +668,7 @@ have_exited() {
 	[ "$(grep -sc exit_group trace)" -ge "$1" ]
 }
 
-@test "a run that began before the lock was made does not remove another's" {
+@test "a run that started before the lock was made does not remove another run's lock" {
 	mkfifo over go
 	begin waiter "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"
 		read -r _ <over'
@@ -684,8 +688,9 @@ have_exited() {
 	both_are_gone
 }
 
-# A waiting run, which calls it LOCK or else as NAME says, is over while another
-# that made it, with COMMAND, goes on.
+# lock_outlives_a_waiting_run LOCK COMMAND [NAME]: one run waits and names the
+# lock as NAME (default: LOCK). Another run makes LOCK by COMMAND. The end of
+# the first run leaves the lock of the second run, which goes on.
 lock_outlives_a_waiting_run() {
 	local lock=$1 command=$2 name=${3-$1}
 	[ -p go ] || mkfifo over go
@@ -718,7 +723,7 @@ lock_outlives_a_waiting_run() {
 	lock_outlives_a_waiting_run lock// 'mkdir lock'
 }
 
-@test "the lock of a run that goes on is left, also where the other one spells it differently" {
+@test "the lock of a run that goes on is left, also where the other run spells its name differently" {
 	local name
 	for name in place//lock ./place/./lock place/lock/.; do
 		lock_outlives_a_waiting_run place/lock 'mkdir place place/lock' \
@@ -727,7 +732,9 @@ lock_outlives_a_waiting_run() {
 	done
 }
 
-# As root, who may read everything otherwise; nobody else gets to this place.
+# The directory cannot be read by its owner. Root reads it all the same, and
+# another user would not reach the directory of the test, so the test drops the
+# capabilities of root.
 @test "the lock of a run that goes on is left, also where its directory cannot be read" {
 	need_root
 	mkdir -m 0300 place
@@ -753,9 +760,9 @@ lock_outlives_a_waiting_run() {
 	[ ! -e place/lock ]
 }
 
-@test "the lock of a run that goes on is left, also where its birth is not known" {
-	# Polls for the lock until it has one with the number of before, where
-	# the file system gives numbers away again.
+@test "the lock of a run that goes on is left, also where birth times are not known" {
+	# Makes the lock again and again until it has the inode number of the
+	# earlier one, where the file system reuses numbers.
 	cat >take <<-'END'
 		#!/bin/sh
 		until mkdir lock 2>/dev/null; do sleep 0.02; done
@@ -771,7 +778,7 @@ lock_outlives_a_waiting_run() {
 		'echo "ready $$"; read -r _ <over'
 	waiter=$begun
 	await_ready waiter.out
-	mkdir lock # as somebody outside
+	mkdir lock # as a process outside of the run
 	start "$PROGRAMS/deny" statx -- "$WDRUN" --cleanup=lock sh -c \
 		'echo "polls $$"; ./take "$1"; echo "ready $$"
 		read -r _ <go' - "$(stat -c %i lock)"
@@ -784,13 +791,14 @@ lock_outlives_a_waiting_run() {
 	[ "$status" -eq 0 ]
 	[ -d lock ]
 
-	# That it is its own, and not the one from before, nobody can tell.
+	# Without a birth time, wdrun cannot see that this directory is not the
+	# earlier one.
 	echo >go
 	finish
 	[ "$status" -eq 0 ]
 }
 
-@test "the last of the runs that overlap removes the lock that one has left" {
+@test "the last of overlapping runs removes the lock that one of them left" {
 	mkfifo over go
 	begin waiter "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"
 		read -r _ <over'
@@ -806,7 +814,8 @@ lock_outlives_a_waiting_run() {
 	both_are_gone
 }
 
-# ends_at_once ROUNDS RUNS COMMAND: as often, as many runs with that end together.
+# ends_at_once ROUNDS RUNS COMMAND: in each of ROUNDS rounds, RUNS runs of
+# COMMAND end together.
 ends_at_once() {
 	local -
 	set +T
@@ -823,7 +832,7 @@ ends_at_once() {
 			pids+=($!)
 		done
 		wait_until all_are_ready "$2"
-		# One byte for each of them.
+		# One byte wakes one of the runs.
 		printf '%*s' "$2" '' | tr ' ' '\n' >&7
 		wait "${pids[@]}"
 		[ ! -e lock ]
@@ -905,8 +914,8 @@ all_are_ready() {
 
 # --- the incident, to its end ------------------------------------------------
 
-# As of incident.bats: `echo` and its text are two more input files for jq, which
-# opens the first, a FIFO that nobody writes.
+# The script of incident.bats: jq takes `echo` and its text for two more input
+# files, and opens the first one, a FIFO that no process writes.
 write_incident() {
 	mkfifo requests
 	cat >review-poll.sh <<-'END'
@@ -942,7 +951,7 @@ runs_jq() {
 	[ "$name" = jq ]
 }
 
-# It has got to where it hangs, or a longer time is needed.
+# Succeeds if the script got to the jq line that hangs before $limit was over.
 hangs_in_jq() {
 	rm -f review.lock ids.json
 	complete "$WDRUN" -t "$limit" --cleanup review.lock bash review-poll.sh

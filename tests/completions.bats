@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
 # completions/: each shell offers the options of wdrun and their values, and
-# then what it offers for COMMAND. The shells themselves are asked.
+# then what the shell offers for COMMAND. The tests ask the shells themselves.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
@@ -25,7 +25,7 @@ teardown() {
 	common_teardown
 }
 
-# "t timeout=" or " setsid", of lines as --help has them.
+# Prints "t timeout=" or " setsid" for each option of --help.
 options_in_help() {
 	"$WDRUN" --help |
 		sed -nE 's/^ +(-([a-zA-Z]), )?--([a-z-]+=?).*/\2 \3/p' | sort
@@ -49,7 +49,8 @@ options_for_fish() {
 		-e 's/^complete .* -l ([a-z-]+) .*/ \1/p' "$1" | sort
 }
 
-# Those by which it finds where COMMAND is.
+# Prints the options by which the fish completion finds the first word of
+# COMMAND.
 options_fish_parses() {
 	sed -n '/argparse -s/,/-- /p' "$1" | tr -s ' ' '\n' |
 		sed -nE -e '/^argparse$|^-/d' \
@@ -70,12 +71,13 @@ options_fish_parses() {
 
 # --- asking ------------------------------------------------------------------
 
-# ask_bash [SOURCED...], ask_zsh, ask_fish: what the shell finds for each line of
-# the file lines, sorted on a line of the file answers. What is SOURCED comes
-# before the completion.
+# ask_bash [SOURCED...], ask_zsh, ask_fish: writes what the shell offers for
+# each line of the file lines to the file answers, sorted, one line for each.
+# Files SOURCED are read before the completion.
 ask_bash() {
 	cat >driver.bash <<-'END'
-		# readline does this for us, where it completes: it is not there.
+		# In a shell without readline, compopt fails; this one prints
+		# what would be completed by readline.
 		compopt() { case $* in *default* | *dirnames*) echo "$*" ;; esac; }
 		for file; do . "$file"; done
 		cut() {
@@ -88,7 +90,7 @@ ask_bash() {
 			[[ $1 != *' ' ]] || COMP_WORDS+=('')
 		}
 		while IFS= read -r line; do
-			before=${line%%^*} # which is the cursor
+			before=${line%%^*} # ^ stands for the cursor
 			cut "$before"
 			COMP_POINT=${#before} COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 			COMP_LINE=${line/^/}
@@ -153,8 +155,8 @@ ask_fish() {
 }
 
 
-# expect SHELL [ARGUMENT...]: asks for the lines before the colons of stdin, and
-# compares with what comes after them.
+# expect SHELL [ARGUMENT...]: asks SHELL for the part before the colon of each
+# line of stdin, and compares the answers with the part after it.
 expect() {
 	local -
 	set +T
@@ -208,7 +210,8 @@ XCPU XFSZ'
 	mv some-file 'my file'
 	at_prompt
 	enter ". '$completions/wdrun.bash'; clear; echo sourced"
-	# Not before it reads keys: the terminal itself has a use for the last.
+	# Types only after bash reads keys: before that, the terminal itself
+	# acts on the last of these characters.
 	wait_until shows '^sourced$'
 	wait_until shows '^prompt>$'
 	enter $'wdrun --tee=my\t cat /etc/hostn\t; wdrun --registry=some\t\x7f --li\t; echo $?'
@@ -293,8 +296,8 @@ XCPU XFSZ'
 	wdrun --registry="$others" --cancel=nobody
 }
 
-# Of directories whose names the shell has to quote, and of some that it would
-# have to expand, which nobody does before Enter is pressed.
+# Names of directories that a shell has to quote, and names that a shell would
+# expand when Enter is pressed, but not on TAB.
 @test "the shells find a registry by a quoted name, and execute nothing on TAB" {
 	local directory
 	printf '%s\n' '#!/bin/sh' ": >'$PWD/ran'" >path/xyzzy
@@ -391,7 +394,7 @@ install_to() {
 	local destination
 	mkdir bystander
 	for destination in 'de st' 'a;touch ran' '$(touch ran)' 'x &&* bystander'; do
-		destination=${destination//\$/\$\$} # as make wants it
+		destination=${destination//\$/\$\$} # as make expects a dollar sign
 		install_to "$PWD/$destination" '/u s r' install TIMEOUT_LINK=timeout
 		[ "$status" -eq 0 ]
 		destination=${destination//\$\$/\$}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
-# Containers and other people's machines: as PID 1, without /proc, with a /proc
-# that is somebody else's, with processes that cannot be killed.
+# Containers and unusual machines: wdrun as PID 1, without /proc, with a /proc
+# of another PID namespace, with processes that cannot be killed.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
@@ -15,7 +15,7 @@ setup() {
 	container=(unshare --pid --fork --mount-proc)
 }
 
-@test "as PID 1 the code passes" {
+@test "as PID 1 it has the command's exit status" {
 	complete "${container[@]}" "$WDRUN" sh -c 'exit 42'
 
 	[ "$status" -eq 42 ]
@@ -47,7 +47,7 @@ setup() {
 	[ "$status" -eq 0 ]
 }
 
-# The process that is PID 1 in the container that was started.
+# Sets first to PID 1 of the container that was started, once that is wdrun.
 in_container() {
 	first=$(children_of "$started") && [[ $first =~ ^[0-9]+$ ]] &&
 		[ "/proc/$first/exe" -ef "$WDRUN" ]
@@ -100,7 +100,7 @@ in_container() {
 }
 
 # Without /proc the sanitizers warn that they cannot find their own name and
-# stack. That is theirs, and no finding: those are errors.
+# stack. These warnings are no findings; findings are errors.
 drop_sanitizers_warnings() {
 	sed -Ei -e '/^==[0-9]+==WARNING: /d' \
 		-e '/^False positive error reports may follow$/d' \
@@ -108,7 +108,7 @@ drop_sanitizers_warnings() {
 	stderr=$(cat err)
 }
 
-@test "without /proc a command runs, and its code passes" {
+@test "without /proc a command runs, and its exit status is returned" {
 	complete unshare --mount sh -c 'mount -t tmpfs none /proc
 		exec "$WDRUN" -t 60 sh -c "exit 42"'
 	drop_sanitizers_warnings
@@ -126,7 +126,7 @@ drop_sanitizers_warnings() {
 	nobody_is_left
 }
 
-@test "without /proc an escapee dies all the same, and it says what it lacks" {
+@test "without /proc an escapee dies all the same, and a message says what is missing" {
 	complete_late unshare --mount sh -c 'mount -t tmpfs none /proc
 		exec "$WDRUN" -t LIMIT -k 300ms "$PROGRAMS/escape" \
 			fork setsid stubborn'
@@ -148,8 +148,8 @@ drop_sanitizers_warnings() {
 	nobody_is_left
 }
 
-# Sets as_nobody: wdrun, to be run by another user, to whom /proc shows nothing
-# but that user's own processes.
+# Sets as_nobody: the words that run wdrun as another user, who sees only their
+# own processes in /proc.
 become_nobody() {
 	need setpriv
 	give_to_all "$WDRUN" "$PROGRAMS/escape"
@@ -159,7 +159,7 @@ become_nobody() {
 		- "./${WDRUN##*/}")
 }
 
-@test "where /proc hides what is not dumpable, a daemon of it dies" {
+@test "where /proc hides a process that is not dumpable, a daemon of it dies" {
 	become_nobody
 	complete "${as_nobody[@]}" --idle-after-exit=300ms -k 300ms \
 		./escape -x 3 fork setsid fork undumpable
@@ -180,10 +180,10 @@ become_nobody() {
 	nobody_is_left
 }
 
-@test "a fork bomb at its user's limit of processes is ended" {
+@test "a fork bomb that has reached its user's limit of processes is ended" {
 	need setpriv prlimit
 	give_to_all "$WDRUN" "$PROGRAMS/bomb"
-	# A user whom no other run of these tests has at the moment.
+	# A user whom no other test uses at the same time.
 	local user=$((60000 + $$ % 5000))
 	complete_late prlimit --nproc=40 setpriv --reuid "$user" --regid "$user" \
 		--clear-groups "./${WDRUN##*/}" -t LIMIT -k 200ms ./bomb
@@ -193,7 +193,7 @@ become_nobody() {
 	nobody_is_left
 }
 
-@test "a PID that was a stranger's is no stranger's any more" {
+@test "a process of the tree that has the PID of an earlier child of the caller's is killed" {
 	complete "${container[@]}" sh -c '
 		bash -c '\''sleep 1000 & was=$!
 			exec "$WDRUN" --idle-after-exit=200ms bash -c "
@@ -209,10 +209,11 @@ become_nobody() {
 	[ "$output" = $'reused\nstatus 4' ]
 }
 
-@test "a /proc of another namespace is not believed: no stranger is signalled" {
-	# In the inner namespace the supervisor is made PID 2, and the strangers
-	# have the numbers that kthreadd's children have outside: who takes the
-	# outer /proc/2 for the supervisor's kills strangers.
+@test "a /proc of another namespace is not used: no unrelated process gets a signal" {
+	# In the inner namespace the supervisor becomes PID 2, and unrelated
+	# processes get the numbers that children of kthreadd have outside. A
+	# wdrun that took the outer /proc/2 for its supervisor would kill the
+	# unrelated processes.
 	[ "$(cat /proc/2/comm)" = kthreadd ] || skip "no kthreadd here"
 	complete_late unshare --pid --fork bash -c '
 		last=/proc/sys/kernel/ns_last_pid
@@ -239,7 +240,8 @@ become_nobody() {
 	wait_until nobody_is_left
 }
 
-# give_to_all FILE...: copies that another user can reach and execute.
+# give_to_all FILE...: copies FILEs to where another user can reach and execute
+# them.
 give_to_all() {
 	local directory=$PWD
 	cp "$@" .
@@ -284,14 +286,15 @@ give_to_all() {
 	thaw "$ready"
 }
 
-@test "a caller's death is heard though the command exits of it at once" {
+@test "the death of the caller is noticed though the command exits because of it at once" {
 	start bash -c '"$WDRUN" --die-with-parent --survivors=wait -k 300ms \
 		"$PROGRAMS/escape" fork setsid; :'
 	await_ready
 	front=$(children_of "$started")
 	supervisor=$(children_of "$front")
 	target=$(children_of "$supervisor" | head -n 1)
-	# So that it learns of both at the same time.
+	# The supervisor is frozen, so that it learns of both deaths at the same
+	# time.
 	freeze "$supervisor"
 
 	kill -KILL "$started"
@@ -303,9 +306,9 @@ give_to_all() {
 	wait_until nobody_is_left
 }
 
-# The target's zombie hides them from a look for any, and one SIGCHLD can stand
-# for many.
-@test "where the command is dead, those that die behind it leave no zombies" {
+# waitid(2) for any child reports the target's zombie, which is kept, and one
+# SIGCHLD can stand for many deaths.
+@test "after the death of the command, survivors that die leave no zombies" {
 	local orphans late
 	start "$WDRUN" --survivors=wait bash -c '
 		for _ in {1..60}; do sleep 1000 & echo "orphan $!"; done
@@ -319,12 +322,13 @@ give_to_all() {
 	kill -KILL "${orphans[@]:20}"
 	wait_until leaves_one_zombie
 
-	kill -KILL "${late[@]}" # some are left: it did not take all of them
+	kill -KILL "${late[@]}" # some are left: wdrun reaped after fewer deaths than there are
 	finish
 	[ "$status" -eq 3 ]
 }
 
-# With each look, one more of the others dies, which has the supervisor look.
+# Kills one more of the processes at each look, which wakes the supervisor up,
+# until the target's is the only zombie.
 leaves_one_zombie() {
 	local pid count=0
 	if ((${#late[@]} > 1)); then

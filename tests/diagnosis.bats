@@ -1,25 +1,26 @@
 #!/usr/bin/env bats
 #
-# Why a command hung: before a stop by --timeout or --idle-timeout, the tree is
-# told as a tree, with what each process is blocked in.
+# Why a command hung: before a stop by --timeout or --idle-timeout, wdrun prints
+# the tree, with what each process is blocked in.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
-# What runs under wdrun has the programs by their short names: a line has no
-# room for the long ones.
+# The command has the test programs in PATH: their full names would be too long
+# for a line of the diagnosis.
 setup() {
 	common_setup
 	PATH=$PROGRAMS:$PATH
 }
 
-# The functions of what runs under wdrun: `job NAME COMMAND...` in the background,
-# and `settle`, which says something until all of them hang, and then `ready`, so
-# that the silence begins there.
+# Writes the functions for the command: `job NAME COMMAND...` starts COMMAND in
+# the background, and `await_blocked` prints something until all jobs are
+# blocked, then `ready`, so that the silence of --idle-timeout begins there.
 write_jobs() {
 	cat >jobs.bash <<-'END'
-		# Shells of the script are not to be mistaken for what they execute.
+		# Keeps the script's own shells from being counted as the
+		# programs that they execute.
 		declare -A pids
 		job() {
 			local name=$1
@@ -27,7 +28,8 @@ write_jobs() {
 			"$@" &
 			pids[$name]=$!
 		}
-		# Sets calls: what each process below PID is in.
+		# Sets calls: the system call that each process below PID is
+		# blocked in.
 		look_below() {
 			local below pid call
 			read -ra below <"/proc/$1/task/$1/children"
@@ -37,7 +39,7 @@ write_jobs() {
 				look_below "$pid"
 			done
 		} 2>/dev/null
-		settle() {
+		await_blocked() {
 			local before quiet=0
 			until ((quiet >= 3)); do
 				read -rt 0.05 <>never
@@ -54,12 +56,12 @@ write_jobs() {
 	cat jobs.bash - >script
 }
 
-# told NAME: the line of that job.
+# told NAME: prints the line of that job.
 told() {
 	grep -E "^wdrun: +${pids[$1]} " err
 }
 
-# tells NAME WORDS: its line ends with these.
+# tells NAME WORDS: the line of that job ends with WORDS.
 tells() {
 	local line
 	line=$(told "$1") || echo "no line of $1, PID ${pids[$1]}"
@@ -70,7 +72,8 @@ tells() {
 	}
 }
 
-# Each look of wdrun's has its time as well: who is late is told with less.
+# The time of wdrun's look at the tree is bounded: on a slow machine it tells
+# less, and the test is repeated with a longer limit.
 tells_of_the_jobs() {
 	local -A pids
 	complete "$WDRUN" -i "$limit" -k 200ms bash ./script
@@ -99,7 +102,7 @@ tells_of_the_jobs() {
 		[[ $(<records) == *": waiting for a lock on fd "?" ($PWD/record)"* ]] ||
 		return
 
-	# By what is around them in the tree.
+	# What these wait for follows from their neighbours in the tree.
 	grep -A 2 "^wdrun: *${pids[pipeline]} " err >group &&
 		grep -E "cat \[S [0-9]+s\]: reading fd 0 \(pipe from [0-9]+\)$" group &&
 		grep -A 2 "^wdrun: *${pids[full]} " err >group &&
@@ -107,13 +110,13 @@ tells_of_the_jobs() {
 			group
 }
 
-@test "each process is told with what it is blocked in, in words" {
+@test "each process is shown with what it is blocked in, in words" {
 	mkfifo unwritten unread open never
 	: >lockfile
 	write_jobs <<-'END'
 		exec 8<>open 9>lockfile
 		flock 9
-		# The pipe of a block program is on 3 and 4.
+		# The program block has its pipe on descriptors 3 and 4.
 		job sleep sleep 1000
 		job lock flock lockfile true
 		job read cat unwritten
@@ -130,7 +133,7 @@ tells_of_the_jobs() {
 		job record block record
 		job record2 block record
 		job terminal bash -c 'SHELL=$BASH exec script -qc cat typescript <&8'
-		settle
+		await_blocked
 		wait
 	END
 	with_more_time tells_of_the_jobs
@@ -143,7 +146,7 @@ tells_of_a_strangers_pipe() {
 	grep -E 'cat \[S .*s\]: reading fd 0 \(pipe that nobody in the tree writes\)$' err
 }
 
-@test "a pipe whose writer is not in the tree is told as such" {
+@test "a pipe whose writer is not in the tree is shown as such" {
 	with_more_time tells_of_a_strangers_pipe
 }
 
@@ -155,12 +158,13 @@ tells_of_the_stopped() {
 		grep -E '^wdrun:     [0-9]+ .* \[T [0-9]+s\]: stopped$' err
 }
 
-@test "a stopped process, and one that computes, are told as such" {
+@test "a stopped process, and a computing one, are shown as such" {
 	with_more_time tells_of_the_stopped
 }
 
-@test "a process in a file system that hangs is told with its file" {
-	# Long enough for any machine: it hangs by then.
+@test "a process in a file system that hangs is shown with its file" {
+	# The command hangs long before these five seconds are over, on any
+	# machine.
 	with_hung_fs '"$WDRUN" -t 5 -k 300ms bash -c "exec 3<mnt/file
 			hang_fs
 			exec block inherited"
@@ -177,7 +181,7 @@ is_shortened() {
 	[[ $(tail -n 1 err) == *' a?b?[31m???xx'*'x... [S '*'s]: sleeping' ]]
 }
 
-@test "arguments are shortened to 120 columns, and drive no terminal" {
+@test "arguments are shortened to 120 columns, and cannot control the terminal" {
 	local long
 	long=$(printf 'x%.0s' {1..4096})
 	with_more_time is_shortened
@@ -227,7 +231,7 @@ tells_of_a_crowd() {
 		[ "$(grep -cE '^wdrun:   +[0-9]+ .*: waiting for a signal$' err)" -eq 32 ]
 }
 
-@test "of a thousand processes it tells 32, and how many there are besides" {
+@test "of a thousand processes it shows 32, and the number of the rest" {
 	with_more_time tells_of_a_crowd
 
 	[ "$status" -eq 124 ]
@@ -241,7 +245,8 @@ tells_of_the_secret() {
 		"$PROGRAMS/block"
 	[ "$status" -eq 124 ] &&
 		grep -E '^wdrun:     [0-9]+ .*block secret \[S [0-9]+s\]$' err &&
-		# Who has the other end may not be read, so it is not nobody.
+		# The other end of the pipe may belong to a process that may not
+		# be read, so the line must not say that nobody has it.
 		grep -E ' cat \[S .*\]: reading fd 0 \(pipe\)$' err
 }
 
@@ -253,7 +258,7 @@ tells_of_the_secret() {
 }
 
 tells_in_time() {
-	# What is held up is the look at the path of the FIFO.
+	# strace delays the read of the path of the FIFO.
 	complete strace -f --seccomp-bpf -qq -o /dev/null \
 		-e trace=process_vm_readv \
 		-e inject=process_vm_readv:delay_enter=1s \
@@ -264,13 +269,13 @@ tells_in_time() {
 		grep -E '^wdrun:   [0-9]+ bash -c ' err
 }
 
-@test "a process that cannot be read in time does not cost the lines of others" {
+@test "a process that cannot be read in time does not cost the lines of other processes" {
 	need strace
 	mkfifo unwritten
 	with_more_time tells_in_time
 }
 
-@test "the tree is told by stops at a timeout alone, and not with --quiet" {
+@test "only stops at a timeout show the tree, and not with --quiet" {
 	complete "$WDRUN" -q -t 300ms sleep 1000
 	[ -z "$stderr" ]
 	complete "$WDRUN" --until=x --until-grace=100ms sh -c 'echo x; exec sleep 1000'
@@ -282,7 +287,7 @@ tells_in_time() {
 	[ -z "$stderr" ]
 }
 
-@test "what was not seen is not told: unused entries, numbers reused, what is not there" {
+@test "what was not seen is not shown: unused entries, reused numbers, missing files" {
 	local -A pids
 	mkdir directory
 	mkfifo directory/fifo
@@ -291,7 +296,7 @@ tells_in_time() {
 			sendfile child; do
 			job "$kind" "$PROGRAMS/block" "$kind"
 		done
-		settle
+		await_blocked
 		wait
 	END
 	start "$WDRUN" -i 700ms bash ./script
@@ -311,7 +316,7 @@ tells_in_time() {
 	told child | grep -E 's\]: waiting for child [0-9]+$'
 }
 
-@test "where somebody may have the other end of a pipe, it is not nobody" {
+@test "where an unreadable process may have the other end of a pipe, nobody is not said" {
 	start "$WDRUN" -i 700ms bash -c '"$PROGRAMS/block" leaderless | cat; true'
 	finish
 	[ "$status" -eq 124 ]
@@ -324,7 +329,7 @@ tells_in_time() {
 	grep -E ' cat \[S .*s\]: reading fd 0 \(pipe from ([0-9]+, ){3}[0-9]+ and others\)$' err
 }
 
-@test "the number of a child in another PID namespace is not told as one of this" {
+@test "the PID of a child in another PID namespace is not shown as a PID of this one" {
 	need_root
 	need unshare
 	start "$WDRUN" -i 700ms unshare --pid --fork "$PROGRAMS/block" child
@@ -333,7 +338,7 @@ tells_in_time() {
 	grep -E '^wdrun:     [0-9]+ .*block child .*: waiting for a child$' err
 }
 
-@test "no argument turns a message round, or hides in it" {
+@test "no argument changes the direction of a message's text, or is invisible in it" {
 	complete "$WDRUN" -t 700ms bash -c 'exec -a "$1" sleep 1000' - \
 		$'a\xe2\x80\x8bb\xe2\x80\xaec\xe2\x81\xa6d\xe2\x80\xa8e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa'
 	[[ $stderr == *$' a???b???c???d???e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa 1000 [S '* ]]

@@ -1,21 +1,22 @@
 #!/usr/bin/env bats
 #
-# After the command's end its output is still on the way: it is delivered,
-# however slow the reader, and no reader, survivor or stranger holds the status
-# hostage.
+# After the command's end its output is still on its way. It is delivered,
+# however slow the reader, and no reader, survivor or process outside the tree
+# holds back the status.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 load relays
 
-# Sets lost: how many bytes wdrun says are lost.
+# Sets lost to the number of bytes that wdrun reports as lost.
 read_lost() {
 	lost=$(sed -n 's/^wdrun: \([0-9]*\) bytes of output are lost: .*/\1/p' err)
 	[[ $lost =~ ^[0-9]+$ ]]
 }
 
-# written_is_out_and_lost BYTES: none is missing in the sum.
+# written_is_out_and_lost BYTES: the bytes in out and the lost bytes add up to
+# BYTES.
 written_is_out_and_lost() {
 	read_lost
 	echo "out $(wc -c <out), lost $lost"
@@ -25,7 +26,7 @@ written_is_out_and_lost() {
 # --- slow readers ------------------------------------------------------------
 
 @test "a reader that takes 1 KB now and then gets all of it, and the status" {
-	# None of the bounds of survivors is about a reader.
+	# The bounds for survivors do not apply to a reader.
 	local option
 	for option in -i60 --until=nothing --pty; do
 		complete "$PROGRAMS/sip" -c 1024 -p 25 "$WDRUN" "$option" \
@@ -45,7 +46,7 @@ written_is_out_and_lost() {
 		'"$PROGRAMS/pattern" write 1 20000; exit 7'
 	await_run_below
 	wait_until is_dead "$target"
-	pause 0.5 # longer than the bounds above
+	pause 0.5 # longer than the bounds for survivors
 	is_alive "$front"
 
 	touch go
@@ -66,7 +67,7 @@ written_is_out_and_lost() {
 	[ "$("$PROGRAMS/pattern" check 1 10 <first)" = same ]
 }
 
-@test "what was written right before the exit is there, time and again" {
+@test "output that was written right before the exit is delivered, time and again" {
 	local i
 	for i in {1..15}; do
 		"$WDRUN" -i 60 "$PROGRAMS/pattern" write "$i" 50000 |
@@ -78,7 +79,7 @@ written_is_out_and_lost() {
 	[ "$(sort verdicts | uniq -c | xargs)" = "30 same" ]
 }
 
-# quickest COMMAND...: sets microseconds to what the quickest of 10 runs took.
+# quickest COMMAND...: sets microseconds to the time of the fastest of 10 runs.
 quickest() {
 	local -
 	set +T
@@ -92,7 +93,7 @@ quickest() {
 	done
 }
 
-# Any wait would be in each of the runs, what else the machine does is not.
+# A wait would be in all of the runs; other load of the machine is not.
 costs_no_time() {
 	local without
 	quickest "$WDRUN" echo hello
@@ -109,7 +110,7 @@ costs_no_time() {
 
 # --- readers that are stuck --------------------------------------------------
 
-# The command has to be through with its writing before the timeout.
+# The command has to write all of its output before the timeout.
 ends_by_itself_with_a_stuck_reader() {
 	complete "$PROGRAMS/sip" -n "$WDRUN" "$@" -t "$limit" -k 300ms \
 		sh -c '"$PROGRAMS/pattern" write 1 6000; exit 7'
@@ -157,7 +158,7 @@ loses_of_both() {
 	[ "$status" -eq 7 ]
 }
 
-@test "what both streams have lost is told in one line" {
+@test "what both streams have lost is reported in one line" {
 	with_more_time loses_of_both
 
 	[ "$(wc -l <err)" -eq 1 ]
@@ -191,8 +192,8 @@ loses_of_both() {
 	written_is_out_and_lost 15000
 }
 
-@test "after a signal a reader that goes on is waited for, however slow it is" {
-	# Longer than one that takes nothing is waited for.
+@test "after a signal a reader that keeps reading is waited for, however slow it is" {
+	# This is longer than a reader that takes nothing is waited for.
 	start "$PROGRAMS/sip" -c 1024 -p 80 "$WDRUN" -i 60 -k never sh -c '
 		"$PROGRAMS/pattern" write 1 36000; exit 7'
 	await_run_below
@@ -221,16 +222,17 @@ loses_of_both() {
 
 	[ "$status" -eq 7 ]
 	written_is_out_and_lost 60000
-	((lost > 20000)) # which the reader would have taken, in time
+	((lost > 20000)) # the reader would have taken these in time
 }
 
-# Neither watcher has a SIGTERM still to be read: a second one would be lost.
+# Succeeds when neither watcher has a pending SIGTERM: a second one would merge
+# with it.
 was_taken() {
 	no is_pending "$front" && no is_pending "$supervisor" &&
 		sleep 0.05 && no is_pending "$supervisor"
 }
 
-# A SIGTERM waits for PID.
+# is_pending PID: a SIGTERM is pending there.
 is_pending() {
 	local pending
 	pending=$(sed -n 's/^ShdPnd:\t//p' "/proc/$1/status")
@@ -240,7 +242,7 @@ is_pending() {
 @test "a stuck reader and a caller that dies: the run ends" {
 	mkfifo fifo
 	exec 7<>fifo
-	"$PROGRAMS/pattern" write 2 60000 >&7 # there is no room to speak of
+	"$PROGRAMS/pattern" write 2 60000 >&7 # fills the pipe, so that the run's output has hardly any room
 	start sh -c '"$WDRUN" --die-with-parent -k 300ms -i 60 sh -c "
 		\"\$PROGRAMS/pattern\" write 1 50000" 7>&- >fifo & echo $! >pid
 		exec sleep 1000' 7>&-
@@ -276,7 +278,7 @@ is_read_slowly_after_a_stop() {
 
 # --- survivors and strangers -------------------------------------------------
 
-# In all it ticks for twice the bound, each time in a fifth of it.
+# The survivor writes for twice the bound in all, and pauses for a fifth of it.
 is_heard_to_the_end() {
 	local milliseconds
 	printf -v milliseconds %.0f "${moment}e3"
@@ -324,7 +326,7 @@ loses_of_a_flood() {
 	with_more_time loses_of_a_flood
 }
 
-@test "--survivors=leave: what was written is there, and the rest comes later" {
+@test "--survivors=leave: what was written before is delivered, and the rest comes later" {
 	mkfifo go
 	complete "$WDRUN" -i 60 --survivors=leave sh -c '
 		(echo first; read -r _ <go; echo rest) & exit 5'
@@ -336,7 +338,7 @@ loses_of_a_flood() {
 	echo >go
 	wait_until grep -qx rest out
 	[ "$(wc -l <out)" -eq 2 ]
-	# The relay ends with them.
+	# The relay ends when the survivors close its pipe.
 	wait_until nobody_is_left
 }
 
@@ -370,7 +372,7 @@ loses_of_a_flood() {
 	wait_until nobody_is_left
 }
 
-@test "a pipe that a stranger holds does not hold the run" {
+@test "a pipe that a process outside the tree holds does not hold the run" {
 	"$PROGRAMS/hand_over" take socket >stranger 3>&- &
 	local stranger=$!
 	wait_until test -S socket
@@ -386,7 +388,7 @@ loses_of_a_flood() {
 	wait "$stranger" || true
 }
 
-@test "a stranger that floods the pipe does not hold the run" {
+@test "a process outside the tree that floods the pipe does not hold the run" {
 	local option
 	for option in -i60 --until=nothing --pty; do
 		rm -f socket
@@ -407,8 +409,8 @@ loses_of_a_flood() {
 
 # --- SIGKILL of a watcher ----------------------------------------------------
 
-# A run whose output is on its way, and has no reader yet: more than that one
-# has room for, and no more than a pseudo-terminal takes.
+# Starts a run whose output is on its way and has no reader yet: more than the
+# pipe to the reader holds, and no more than a pseudo-terminal takes.
 start_with_output_in_flight() {
 	start "$PROGRAMS/sip" -w go "$WDRUN" "$@" sh -c '
 		"$PROGRAMS/pattern" write 1 6000; echo "$$" >written
@@ -417,7 +419,7 @@ start_with_output_in_flight() {
 	wait_until test -s written
 }
 
-@test "SIGKILL of the supervisor: what was written is delivered, nobody is left" {
+@test "SIGKILL of the supervisor: what was written is delivered, no process is left" {
 	local option
 	for option in -i60 --until=nothing --tee=copy --pty; do
 		rm -f go written
@@ -453,7 +455,7 @@ start_with_output_in_flight() {
 
 @test "SIGKILL of the supervisor after another stop: --timeout still ends the run" {
 	local option
-	# Its last words find a reader that takes no more.
+	# The last message goes to a reader that takes nothing more.
 	mkfifo never
 	for option in '-u first --until-grace=0' '-i 700ms'; do
 		rm -f go
@@ -478,7 +480,7 @@ start_with_output_in_flight() {
 	done
 }
 
-@test "SIGKILL of the front: nobody is left, no relay either" {
+@test "SIGKILL of the front: no process is left, no relay either" {
 	local option pid relays
 	for option in -i60 --until=nothing --tee=copy --pty; do
 		rm -f go written
@@ -498,7 +500,7 @@ start_with_output_in_flight() {
 	done
 }
 
-@test "SIGKILL of a relay with output in flight: told, and the run goes on" {
+@test "SIGKILL of a relay with output in flight is reported, and the run goes on" {
 	mkfifo gate
 	start "$PROGRAMS/sip" -w go "$WDRUN" -u nothing sh -c '
 		"$PROGRAMS/pattern" write 1 20000

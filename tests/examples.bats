@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 #
-# The scripts in examples/ do what they are there for, here with agents that
-# are easily had: like the real one they print nothing unless their stdout is a
-# terminal, and like the real one they hang.
+# The scripts in examples/ do what their first lines say. The agents here are
+# shell scripts: like a real agent they print nothing unless their stdout is a
+# terminal, and like a real agent they may hang.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
-# agent LINE...: an agent that says who it is, then does these lines.
+# agent LINE...: writes an agent that notes its arguments, then runs LINEs.
 agent() {
 	{
 		cat <<-'END'
@@ -25,25 +25,25 @@ agent() {
 
 result='say '\''{"type":"result","subtype":"success","result":"done"}'\'
 
-# run_agent [NAME=VALUE]...: examples/agent-run.sh with that agent.
+# run_agent [NAME=VALUE]...: runs examples/agent-run.sh with that agent.
 run_agent() {
 	complete env AGENT=./agent AGENT_LOG=log AGENT_TIMEOUT=90s \
 		AGENT_GRACE=300ms "$@" "$root/examples/agent-run.sh" 'a task'
 }
 
-# What the agent said is in the output and in the log, and nothing else is.
+# The output and the log have what the agent printed, and nothing else.
 all_is_there() {
 	[ "$(wc -l <said)" -ge 1 ]
 	cmp said out
 	cmp said log
 }
 
-# The last line on stderr is the script's own.
+# ends_with TEXT: the last line on stderr is TEXT, from the script.
 ends_with() {
 	[ "$(tail -n 1 err)" = "agent-run: $1" ]
 }
 
-@test "the agents of these tests print nothing without a terminal" {
+@test "the agents of these tests print nothing without a terminal, as a real one" {
 	agent "$result"
 	complete ./agent
 
@@ -51,7 +51,7 @@ ends_with() {
 	[ -z "$output" ]
 }
 
-@test "an agent that ends is none of the watchdog's business" {
+@test "an agent that ends by itself is not stopped" {
 	agent "$result"
 	run_agent
 
@@ -185,7 +185,7 @@ hangs_in_two_tools() {
 
 # --- review-poll.sh ----------------------------------------------------------
 
-# reviewer LINE...: a review command that does these lines, and two requests.
+# reviewer LINE...: writes a review command that runs LINEs, and two requests.
 reviewer() {
 	printf '%s\n' '#!/bin/bash' 'echo "reviewing $1"' "$@" >review
 	chmod +x review
@@ -194,14 +194,14 @@ reviewer() {
 	echo '{"id":1052}' >queue/1052
 }
 
-# poll [COMMAND...]: a round, as cron calls it, or called by COMMAND.
+# poll [COMMAND...]: runs a round as cron does, or by COMMAND.
 poll() {
 	complete "${@:-env}" "$root/examples/review-poll.sh"
 }
 
 under_wdrun=("$WDRUN" -t 90 --cleanup=review.lock)
 
-# A FIFO that nobody writes, and a jq line that says too much.
+# A FIFO that no process writes, and a jq line with a word too many.
 hangs='mkfifo requests; jq .id requests >ids.json echo "ids written"'
 
 @test "a poll does the reviews that were asked for, once, with the lock held" {
@@ -237,7 +237,7 @@ hangs='mkfifo requests; jq .id requests >ids.json echo "ids written"'
 	[ ! -e review.lock ]
 }
 
-@test "a poll that finds another at it does nothing" {
+@test "a poll that finds another poll running does nothing" {
 	reviewer
 	complete bash -c 'echo $$ >review.lock
 		"$@"; exit $?' - "${under_wdrun[@]}" "$root/examples/review-poll.sh"
@@ -316,7 +316,7 @@ hangs_in_a_review() {
 	[[ $stderr == *$'\n'"review-poll: cannot remove the lock review.lock" ]]
 }
 
-@test "a poll does not say done of a request that stays" {
+@test "a poll does not report a request as done that stays in the queue" {
 	reviewer 'rm "$1" && mkdir "$1"'
 	rm queue/1052
 	poll
@@ -342,7 +342,7 @@ hangs_in_a_step() {
 	[ "$output" = one ] && [[ $stderr == *" sleep 1000"* ]]
 }
 
-@test "a CI step that hangs is stopped, and says in what" {
+@test "a CI step that hangs is stopped, and says what hung" {
 	with_more_time hangs_in_a_step
 
 	[ "$status" -eq 124 ]
@@ -373,7 +373,8 @@ hangs_in_a_step() {
 
 # --- crontab -----------------------------------------------------------------
 
-# job NUMBER BOUND: runs that line as cron does, but for bound and directory.
+# job NUMBER BOUND: runs that line of the crontab as cron does, but with this
+# bound and in this directory.
 job() {
 	local line
 	line=$(grep -E '^[0-9*]' "$root/examples/crontab" | sed -n "$1p" |
@@ -411,7 +412,7 @@ hangs_in_a_job() {
 	done
 }
 
-@test "a cron job that finds another round at it does nothing, and says so" {
+@test "a cron job that finds another round running does nothing, and says so" {
 	mkdir path
 	ln -s "$WDRUN" path/wdrun
 	start "$WDRUN" --lock=sync.lock sleep 1000
@@ -427,13 +428,13 @@ hangs_in_a_job() {
 
 # --- Makefile ----------------------------------------------------------------
 
-# a_test NAME LINE...: an executable that make runs.
+# a_test NAME LINE...: writes an executable that the makefile runs as a test.
 a_test() {
 	printf '%s\n' '#!/bin/sh' "${@:2}" >"$1"
 	chmod +x "$1"
 }
 
-# by_make ARGUMENT...: make, not as one of the make that runs these tests.
+# by_make ARGUMENT...: runs make, apart from the make that may run these tests.
 by_make() {
 	complete env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make \
 		-f "$root/examples/Makefile" TESTS='t-*.sh' "$@"
@@ -460,7 +461,7 @@ passes_but_one() {
 }
 
 @test "a make within a recipe shares the jobserver" {
-	for i in 1 2 3; do # each waits for the others
+	for i in 1 2 3; do # each of these waits for the other two
 		a_test "t-$i.sh" 'touch "$0.began"' \
 			'until [ "$(ls *.began | wc -l)" -eq 3 ]; do' \
 			'sleep 0.02' 'done'
@@ -486,13 +487,13 @@ passes_but_one() {
 
 # --- entrypoint.sh -----------------------------------------------------------
 
-@test "a container ends when it is told to, its service having tidied up" {
+@test "a container ends when it is told to, after its service has cleaned up" {
 	need_root
 	need unshare
 	cat >server <<-'END'
 		#!/bin/bash
 		trap 'echo tidied up; exit 7' TERM
-		(sleep 0.01 & exec true) & # an orphan, which PID 1 gets
+		(sleep 0.01 & exec true) & # an orphan, which PID 1 has to reap
 		wait
 		echo "ready $$"
 		while :; do sleep 1000 & wait "$!"; done
@@ -522,7 +523,8 @@ some_fail='case $1 in
 	"ten and a half") echo "$1" ;;
 	esac'
 
-# many WITH COUNT: so many lines at once, more or less.
+# many WITH COUNT: runs examples/many.sh on COUNT lines, and one that is no
+# number.
 many() {
 	rm -f many.log
 	complete bash -c '{ seq "$3" && echo "ten and a half"; } |
@@ -535,7 +537,7 @@ many() {
 		nobody_is_left
 }
 
-# What there is to see of it in output and log.
+# What the output and the log have after that.
 shows_many() {
 	[ "$status" -eq 1 ]
 	[ "$output" = "ten and a half" ]
@@ -577,7 +579,7 @@ shows_many() {
 
 # --- agent-tool.py, run.py, run.mjs ------------------------------------------
 
-# tool REQUEST: the answer is in the file out.
+# tool REQUEST: writes the answer to the file out.
 tool() {
 	complete bash -c '"$1/examples/agent-tool.py" <<<"$2"' - "$root" "$1"
 	[ "$status" -eq 0 ]
@@ -597,13 +599,13 @@ tool() {
 	jq -e '.status == 124 and .stopped == false' out
 }
 
-# So far that both are executed, or longer.
+# Succeeds if both processes were executed before $limit was over.
 stops_and_tells() {
 	tool '{"command": "echo up; setsid sleep 1000 & sleep 1000", "timeout": '"$limit"'}'
 	jq -e '.output == "up\n" and (.notes | any(test(" sleep 1000 ")))' out
 }
 
-@test "an agent's tool stops what hangs or is silent, and tells in what" {
+@test "an agent's tool stops what hangs or is silent, and says what hung" {
 	need jq
 	with_more_time stops_and_tells
 	nobody_is_left
@@ -646,7 +648,7 @@ returns_in_time() {
 	done
 }
 
-@test "an agent's tool answers by JSON what is no request" {
+@test "an agent's tool answers with JSON to a request that is not valid" {
 	need jq
 	local request
 	for request in '' '{' 'null' '[]' '{}' '{"command": 3}' '{"command": null}' \
@@ -672,7 +674,7 @@ returns_in_time() {
 	jq -e '.error | test("no/such/wdrun")' out
 }
 
-@test "an agent's tool tells a death by a signal, and a 124 of the command's own" {
+@test "an agent's tool reports a death by a signal, and a status 124 of the command's own" {
 	need jq
 	tool '{"command": "echo noise >&2; exit 124"}'
 	jq -e '.status == 124 and .stopped == false' out
@@ -684,7 +686,7 @@ returns_in_time() {
 	jq -e '.stopped or .status == 0' out
 }
 
-@test "Python's subprocess and Node's child_process tell a 124 of the command's own" {
+@test "Python's subprocess and Node's child_process report a status 124 of the command's own" {
 	need python3 node
 	complete python3 -c 'import sys; sys.path.insert(0, sys.argv[1])
 import run, subprocess

@@ -1,13 +1,14 @@
 #!/usr/bin/env bats
 #
-# Promise 3: the exit status is true. Seen from a shell ($?), which shows a
-# death by signal N as 128+N, and from waitpid(2) (programs/status.c).
+# Promise 3: the exit status is true, as a shell shows it ($?: a death by signal
+# N is 128+N) and as waitpid(2) has it (programs/status.c).
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
-# as_waitpid_sees RESULT COMMAND...: with wdrun, RESULT is what waitpid says.
+# as_waitpid_sees RESULT COMMAND...: under wdrun, waitpid has RESULT for
+# COMMAND.
 as_waitpid_sees() {
 	complete "$PROGRAMS/status" "$WDRUN" "${@:2}"
 
@@ -25,7 +26,7 @@ as_waitpid_sees() {
 	done
 }
 
-@test "the codes of the table are the command's too, where it returns them" {
+@test "statuses that wdrun uses are the command's where the command returns them" {
 	local code
 	for code in 75 124 125 126 127 137; do
 		as_waitpid_sees "exit $code" sh -c "exit $code"
@@ -124,7 +125,7 @@ as_waitpid_sees() {
 	done
 }
 
-@test "a kernel that would not end the command with its supervisor gives 125" {
+@test "a kernel that would not kill the command with its supervisor gives 125" {
 	complete "$PROGRAMS/deny" PR_SET_PDEATHSIG -- "$WDRUN" touch ran
 
 	[ "$status" -eq 125 ]
@@ -172,7 +173,7 @@ as_waitpid_sees() {
 	[ "$status" -eq 6 ]
 }
 
-# Answers SIGTERM with the code $1.
+# A command that answers SIGTERM with the exit status $1.
 answers='trap "exit $1" TERM; echo "ready $$"
 	while :; do sleep 0.05; done'
 stays='echo "ready $$"; exec sleep 1000'
@@ -246,7 +247,7 @@ ends_before_its_timeout() {
 	nobody_is_left
 }
 
-@test "a supervisor that is killed after the command's exit takes no status along" {
+@test "a supervisor that is killed after the command's exit does not lose the status" {
 	start "$WDRUN" --survivors=wait "$PROGRAMS/escape" -x 7 fork setsid
 	await_watchers
 	await_ready
@@ -266,7 +267,7 @@ ends_before_its_timeout() {
 	complete sh -c 'exec "$WDRUN" -v sh -c "exit 42" 2>/dev/full'
 	[ "$status" -eq 42 ]
 
-	mkfifo fifo # that nobody reads any more
+	mkfifo fifo # its reader is gone by the time of the first message
 	complete bash -c 'exec 7<>fifo 8>fifo 7<&-
 		exec "$WDRUN" -v sh -c "exit 42" 2>&8'
 	[ "$status" -eq 42 ]
@@ -305,7 +306,7 @@ except subprocess.TimeoutExpired:
 
 	read -r _ ready <out
 	wait_until is_dead "$ready"
-	wait_until nobody_is_left # nor the supervisor
+	wait_until nobody_is_left # the supervisor included
 }
 
 @test "make sees a recipe that hangs as one that failed" {

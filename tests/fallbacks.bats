@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 #
-# On an older kernel: the main promises once more where the newer system calls
+# On an older kernel: the main promises once more, where the newer system calls
 # fail with ENOSYS (programs/deny.c), and where /proc/PID/task/TID/children is
 # not compiled in.
 #
@@ -16,7 +16,7 @@ on_kernel() {
 	start "$PROGRAMS/deny" "${without[@]}" -- "$WDRUN" "${@:2}"
 }
 
-# With LIMIT in ARGUMENT, as complete_late has it.
+# The same with LIMIT in an ARGUMENT, as for complete_late.
 late_on_kernel() {
 	local without
 	read -ra without <<<"$1"
@@ -27,7 +27,7 @@ kernels=(close_range pidfd_open pidfd_send_signal
 	'pidfd_open pidfd_send_signal'
 	'close_range pidfd_open pidfd_send_signal')
 
-@test "the test's older kernel is one" {
+@test "the older kernel of these tests lacks the newer calls" {
 	need python3
 	complete "$PROGRAMS/deny" pidfd_open -- python3 -c 'if True:
 		import os
@@ -68,7 +68,7 @@ kernels=(close_range pidfd_open pidfd_send_signal
 		kill -KILL "$started"
 		finish
 		wait_until is_dead "$ready"
-		wait_until nobody_is_left # nor the supervisor
+		wait_until nobody_is_left # the supervisor included
 	done
 }
 
@@ -141,7 +141,7 @@ kernels=(close_range pidfd_open pidfd_send_signal
 		kill -KILL "$started"
 		finish
 		wait_until is_dead "$ready"
-		wait_until nobody_is_left # nor the supervisor
+		wait_until nobody_is_left # the supervisor included
 	done
 
 	on_kernel pidfd_open --die-with-parent touch ran
@@ -151,8 +151,8 @@ kernels=(close_range pidfd_open pidfd_send_signal
 	[ ! -e ran ]
 }
 
-# Below PID, nothing of /proc/PID/task is to be seen for those in its mount
-# namespace: as if CONFIG_PROC_CHILDREN were missing.
+# hide_children_of PID: hides /proc/PID/task in the mount namespace of PID, as
+# if CONFIG_PROC_CHILDREN were missing.
 hide_children_of() {
 	nsenter --mount="/proc/$1/ns/mnt" mount -t tmpfs none "/proc/$1/task"
 }
@@ -189,9 +189,8 @@ hide_children_of() {
 	wait_until nobody_is_left
 }
 
-# A poll that runs on its own, the old kernel being for wdrun alone. With a line
-# in the FIFO gate it removes its lock, with one in the FIFO over it ends. Sets
-# holder.
+# Starts a script that holds held.lock, on the newer kernel. A line in the FIFO
+# gate has it remove the lock, a line in the FIFO over has it end. Sets holder.
 hold_until_told() {
 	rm -f held
 	bash -c 'echo $$ >held.lock; touch held
@@ -200,8 +199,8 @@ hold_until_told() {
 	wait_until test -e held
 }
 
-# is_waited_for WITHOUT LOCK COMMAND...: LOCK is held; COMMAND releases it while
-# it is waited for.
+# is_waited_for WITHOUT LOCK COMMAND...: while wdrun waits for LOCK, which is
+# held, COMMAND releases it.
 is_waited_for() {
 	local without waiter
 	read -ra without <<<"$1"
@@ -218,7 +217,7 @@ is_waited_for() {
 	wait "$waiter"
 }
 
-# One line for who reads the FIFO gate.
+# Writes a line for the process that reads the FIFO gate.
 open_gate() {
 	echo >gate
 }

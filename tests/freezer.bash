@@ -1,18 +1,18 @@
 # shellcheck shell=bash
 #
-# For tests of what does not even die of SIGKILL: a process that is frozen. Load
-# this behind helper, whose teardown it takes the place of.
+# For tests of processes that not even SIGKILL ends: a frozen process. Load this
+# file after helper; its teardown replaces that of helper.
 
 freezers=/sys/fs/cgroup/freezer
 frozen=()
 
-# Skips the test where nothing can be frozen. For tests that start something
-# first; freeze does it as well.
+# Skips the test where no process can be frozen. For tests that start something
+# first; freeze calls it as well.
 need_freezer() {
 	[ -w "$freezers/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
 }
 
-# freeze PID: from now on it does nothing, and dies of no signal.
+# freeze PID: from now on the process does nothing, and no signal ends it.
 freeze() {
 	need_freezer
 	mkdir "$freezers/wdrun-test-$1"
@@ -22,14 +22,16 @@ freeze() {
 	wait_until grep -q FROZEN "$freezers/wdrun-test-$1/freezer.state"
 }
 
-# thaw PID: it goes on, which it has to end by, of what was sent to it meanwhile.
+# thaw PID: the process continues, and has to end by a signal that it got
+# meanwhile.
 thaw() {
 	echo THAWED >"$freezers/wdrun-test-$1/freezer.state"
 	wait_until is_dead "$1"
 	wait_until rmdir "$freezers/wdrun-test-$1" 2>/dev/null
 }
 
-# What a test has left frozen, as it failed: nobody else can end that.
+# Thaws the processes that a failed test has left frozen, since no signal ends
+# them.
 thaw_all() {
 	local pid
 	for pid in "${frozen[@]}"; do

@@ -1,13 +1,12 @@
 #!/usr/bin/env bats
 #
-# The harness finds what a test leaves behind. (Who watches the watchdog's
-# watchers?)
+# The harness finds and reports the processes that a test leaves behind.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
-# inner_bats NAME: runs the one test in NAME.bats by a bats of its own.
+# inner_bats NAME: runs the one test in NAME.bats with another bats.
 inner_bats() {
 	env -u WDRUN_TEST bash -c '
 		unset "${!BATS_@}"
@@ -84,7 +83,7 @@ write_test() {
 	[ "$status" -eq 0 ]
 }
 
-@test "the processes of another test are not taken for one's own" {
+@test "processes of another test are not counted" {
 	start "$PROGRAMS/escape"
 	await_ready
 	[ "$(leftovers | grep -cxE "$started|$ready")" -eq 2 ]
@@ -101,7 +100,7 @@ write_test() {
 	start "$PROGRAMS/escape" setsid stubborn stopped
 	await_ready
 
-	# The timer that will send SIGKILL is armed in the escapee.
+	# This timer will send SIGKILL to the program itself.
 	grep -q '^signal: 9/' "/proc/$ready/timers"
 
 	kill -KILL "$started" "$ready"

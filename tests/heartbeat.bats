@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 #
-# --heartbeat: a sign of life, and nothing else.
+# --heartbeat: lines that say how far the run is, and no other effect.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
@@ -27,7 +27,7 @@ has_beaten() {
 	only_messages
 }
 
-@test "without a name a run is called by its command, without a bound nothing is left" {
+@test "without --name the command's name is used, without --timeout no time left is shown" {
 	start "$WDRUN" --heartbeat=200ms /bin/sleep 1000
 	wait_until has_beaten 1
 	kill -TERM "$started"
@@ -43,7 +43,7 @@ is_silent_between_lines() {
 	[ "$status" -eq 0 ] && [ "$(wc -l <out)" -eq 10 ] && [ -z "$stderr" ]
 }
 
-@test "--heartbeat is silent while there is output, where wdrun sees it" {
+@test "--heartbeat is silent while there is output, where wdrun reads it" {
 	mkfifo never
 	with_more_time is_silent_between_lines
 
@@ -60,7 +60,7 @@ goes_silent_with_a_heartbeat() {
 	[ "$status" -eq 124 ] && has_beaten 2 && [ "$output" = line ]
 }
 
-@test "a heartbeat is no output: --idle-timeout comes all the same" {
+@test "a heartbeat does not count as output: --idle-timeout comes all the same" {
 	with_more_time goes_silent_with_a_heartbeat
 }
 
@@ -79,14 +79,14 @@ goes_silent_with_a_heartbeat() {
 	wait "$tracer" || true
 }
 
-@test "--quiet, a stop and the end silence the heart" {
+@test "--quiet, a stop and the end stop the heartbeat" {
 	complete "$WDRUN" -q --heartbeat=50ms sleep 0.5
 	[ "$status" -eq 0 ] && [ -z "$stderr" ]
 
 	complete_late "$WDRUN" --heartbeat=50ms -k 300ms -t LIMIT \
 		"$PROGRAMS/escape" fork setsid stubborn
 	[ "$status" -eq 124 ]
-	# Nothing after the word of the stop but the word of the kill.
+	# After the message of the stop there is no heartbeat.
 	grep -q 'timed out' err
 	[ "$(sed '1,/timed out/d' err | grep -c elapsed)" -eq 0 ]
 	nobody_is_left
@@ -95,7 +95,7 @@ goes_silent_with_a_heartbeat() {
 @test "a stderr that takes nothing holds up neither the run nor its end" {
 	mkfifo fifo
 	exec 7<>fifo
-	"$PROGRAMS/pattern" write 1 65536 >&7 # it is full
+	"$PROGRAMS/pattern" write 1 65536 >&7 # the pipe is full
 	complete sh -c '"$WDRUN" --heartbeat=50ms -t 400ms -k 100ms sleep 1000 2>&7
 		echo "status $?"'
 	exec 7>&-
@@ -103,7 +103,7 @@ goes_silent_with_a_heartbeat() {
 	nobody_is_left
 }
 
-@test "a heart that beats all the time leaves nothing, and no zombie" {
+@test "a heartbeat every millisecond leaves no process, and no zombie" {
 	start "$WDRUN" --heartbeat=1ms sleep 1000
 	await_watchers
 	wait_until has_beaten 20
@@ -114,7 +114,7 @@ goes_silent_with_a_heartbeat() {
 	nobody_is_left
 }
 
-@test "of a command that has written nothing no output is told, and no name is cut within a character" {
+@test "of a command without output the heartbeat says so, and no name is cut within a character" {
 	start env XDG_STATE_HOME="$PWD" "$WDRUN" --heartbeat=200ms -i 60 \
 		-n "x$(printf '\xc3\xa9%.0s' {1..40})" sleep 1000
 	wait_until has_beaten 2

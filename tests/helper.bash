@@ -1,28 +1,30 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2016,SC2034 # what is set here is read by the tests
 #
-# What all .bats files share. A test runs in an empty directory of its own, all
-# that it starts carries the marker WDRUN_TEST in its environment, and when it
-# is over no process of it may be left: teardown looks, and fails the test.
+# What all .bats files share. A test runs in an empty directory of its own. All
+# that it starts has the marker WDRUN_TEST in its environment, and no process of
+# it may be left when the test is over: teardown looks, and fails the test.
 
 bats_require_minimum_version 1.5.0
 
-# Without a fork where that can be: bats reads this file anew for each test.
+# Without a fork where possible: bats reads this file again for each test.
 root=${BASH_SOURCE[0]%/*}/..
 [[ $root == /*[!.]/.. ]] && root=${root%/*/..} || root=$(realpath -s "$root")
 [[ ${WDRUN-} == /* ]] || WDRUN=$(realpath -s "${WDRUN:-$root/wdrun}")
 [[ ${PROGRAMS-} == /* ]] || PROGRAMS=$(realpath -s "${PROGRAMS:-$root/build/tests}")
 export WDRUN PROGRAMS
 
-# For how long, in seconds, what must come true is waited for. The test programs
-# live longer (LIFE_SECONDS in programs/bounded.h), so that none is found dead
-# which nobody killed; and a test that hangs all the same is ended by bats.
+# PATIENCE is how long, in seconds, the tests wait for a condition. The test
+# programs live longer (LIFE_SECONDS in programs/bounded.h), so that none of
+# them is found dead without having been killed. bats ends a test that hangs all
+# the same.
 PATIENCE=100
 export BATS_TEST_TIMEOUT="${BATS_TEST_TIMEOUT:-280}"
 
 # bats notes the stack before each command, to show it where a test fails. In
-# the loops below that is four fifths of their time, and tells no more than the
-# line that called them: hence "local -; set +T" in what tests call often.
+# the loops below that would be four fifths of the time, and would show no more
+# than the line that called them. Functions that tests call often therefore
+# begin with "local -; set +T".
 
 setup() {
 	common_setup
@@ -32,7 +34,7 @@ teardown() {
 	common_teardown
 }
 
-# stdin is no terminal, also when the tests are started from one.
+# stdin is not a terminal, also when the tests are started from one.
 common_setup() {
 	local -
 	set +T
@@ -45,7 +47,7 @@ common_teardown() {
 	local -
 	set +T
 	cd / || return
-	# Who was killed without being waited for is as good as dead.
+	# -d: a process that was killed, and is not reaped yet, counts as dead.
 	"$PROGRAMS/leftovers" -d "$WDRUN_TEST" >/dev/null && return
 
 	echo "this test has left:"
@@ -56,8 +58,8 @@ common_teardown() {
 
 # --- waiting -----------------------------------------------------------------
 
-# wait_until COMMAND...: until COMMAND succeeds; else fails the test. It looks
-# less often after a while, as all that look share two processors.
+# wait_until COMMAND...: waits until COMMAND succeeds, else fails the test.
+# After a while it looks less often, since all tests share the processors.
 wait_until() {
 	local -
 	set +T
@@ -72,15 +74,16 @@ wait_until() {
 	done
 }
 
-# pause SECONDS: as sleep(1), which costs as much as all else in a look: nothing
-# ever comes on this socket.
+# pause SECONDS: as sleep(1), without its fork and exec, which cost as much as
+# all else in a look: nothing ever comes on this socket.
 pause() {
 	local why=0
 	{ read -rt "$1" </dev/udp/127.0.0.1/9; } 2>/dev/null || why=$?
 	((why > 128)) || sleep "$1" # there is no such socket
 }
 
-# no COMMAND...: succeeds where COMMAND fails. (! is no command to wait for.)
+# no COMMAND...: succeeds where COMMAND fails. (! is not a command that can be
+# waited for.)
 no() {
 	if "$@"; then return 1; fi
 }
@@ -88,7 +91,7 @@ no() {
 # --- processes ---------------------------------------------------------------
 
 # look_at PID: sets process_state (a letter, empty if there is no such process)
-# and process_parent. No fork: a test may have a thousand processes.
+# and process_parent. Without a fork: a test may have a thousand processes.
 look_at() {
 	local stat
 	process_state='' process_parent=0
@@ -96,7 +99,8 @@ look_at() {
 	read -r process_state process_parent _ <<<"${stat##*) }"
 }
 
-# A zombie is dead: whether its new parent has buried it is not our subject.
+# A zombie counts as dead: whether its new parent has reaped it is not tested
+# here.
 is_alive() {
 	look_at "$1"
 	case $process_state in
@@ -118,7 +122,7 @@ is_stopped() {
 	[ "$process_state" = T ]
 }
 
-# The children of all threads, one a line.
+# children_of PID: prints the children of all threads of PID, one a line.
 children_of() {
 	local -
 	set +T
@@ -130,7 +134,7 @@ children_of() {
 	done 2>/dev/null
 }
 
-# is_below PID ANCESTOR: PID is ANCESTOR, or a descendant of its.
+# is_below PID ANCESTOR: PID is ANCESTOR or one of its descendants.
 is_below() {
 	local -
 	set +T
@@ -142,9 +146,9 @@ is_below() {
 	((pid == $2))
 }
 
-# The PIDs of what this test started and is not dead: found by the marker, or,
-# where the environment was emptied, by the working directory. Fails if there
-# are any. The shells that ask do not count.
+# Prints the PIDs of the processes that this test started and that are not dead,
+# found by the marker or, where the environment was emptied, by the working
+# directory. Fails if there are any. The shells that ask do not count.
 leftovers() {
 	"$PROGRAMS/leftovers" "$WDRUN_TEST"
 }
@@ -161,9 +165,9 @@ show_processes() {
 		-p "${pids//$'\n'/,}" | cut -c1-200 | head -n 40
 }
 
-# For what a test leaves by intent. Stopped first, as they may fork; and the
-# chain of programs/chain.c, which nobody catches from a shell, stops by itself
-# where it sees the file.
+# For processes that a test leaves on purpose. They are stopped first, since
+# they may fork. programs/chain.c, which forks too fast for a shell, ends when
+# it sees the file.
 end_leftovers() {
 	local -
 	set +T
@@ -180,9 +184,9 @@ end_leftovers() {
 
 # --- running -----------------------------------------------------------------
 
-# start COMMAND...: in the background, with default signal dispositions (bash
-# ignores SIGINT in its background jobs), its output in the files out and err.
-# Sets started. stdin is that of the call.
+# start COMMAND...: starts COMMAND in the background, with default signal
+# dispositions (bash ignores SIGINT in its background jobs), and its output in
+# the files out and err. Sets started. stdin is that of the caller.
 start() {
 	local -
 	set +T
@@ -194,9 +198,9 @@ start() {
 	started=$!
 }
 
-# With WDRUN_REPORTS=1 each run that a test starts writes a report as well,
-# beside the test's directory, and finish looks at it. Not where words is no run,
-# or has a --report of its own.
+# With WDRUN_REPORTS=1 each run that a test starts also writes a report, beside
+# the test's directory, and finish checks it. Not where words is not a run, or
+# has a --report of its own.
 want_report() {
 	local word
 	[ "${words[0]}" = "$WDRUN" ] || return 0
@@ -211,9 +215,9 @@ want_report() {
 	words=("$WDRUN" "--report=$wanted_report" "${words[@]:1}")
 }
 
-# The report is there, whole, and as true as the status. Who kills the front gets
-# it later, and who kills both gets none; nor does who is refused, or told that
-# it cannot be written.
+# The report is there, complete, and has the status. It comes later where the
+# front was killed; there is none where both watchers were killed, after a usage
+# error, or where wdrun said that it cannot be written.
 check_report() {
 	case $status in
 	137) [ -e "$wanted_report" ] || return 0 ;;
@@ -254,21 +258,22 @@ finish() {
 	[ -z "${wanted_report-}" ] || check_report
 }
 
-# take FILE: sets taken to what it begins with, as $(...) has it: no zero bytes,
-# and no newlines at its end. Without a fork, as each test does it.
+# take FILE: sets taken to the beginning of FILE, as $(...) would: without zero
+# bytes, and without newlines at its end. Without a fork, since each test does
+# it.
 take() {
-	local LC_ALL=C part='' room=100000
+	local LC_ALL=C part='' rest=100000
 	taken=''
-	while ((room > 0)) && IFS= read -rd '' -n "$room" part; do
+	while ((rest > 0)) && IFS= read -rd '' -n "$rest" part; do
 		taken+=$part
-		((room -= ${#part} + 1)) || true
+		((rest -= ${#part} + 1)) || true
 		part=''
 	done <"$1"
 	taken+=$part
 	taken=${taken%"${taken##*[!$'\n']}"}
 }
 
-# The beginning of both, for who looks at a failure.
+# Prints the beginning of both, for the log of a failure.
 show_output() {
 	local lines
 	mapfile -n 20 lines <out
@@ -285,9 +290,9 @@ complete() {
 	finish
 }
 
-# complete_late COMMAND...: complete, where LIMIT in COMMAND is a time
-# that is to pass after the program said `ready`, and not before, on a machine of
-# any speed: a short one, and if that was too short, a longer one. Sets ready.
+# complete_late COMMAND...: complete, where LIMIT in COMMAND is a time that has
+# to pass after the program said `ready`, on a machine of any speed: a short
+# time, and if that was too short, a longer one. Sets ready.
 complete_late() {
 	late complete "$@"
 }
@@ -302,8 +307,8 @@ late() {
 	return 1
 }
 
-# goes_on OPTION...: with these a run has no bound: when it has had the time to
-# look at its clocks, it still runs, until it is told to end.
+# goes_on OPTION...: with these options a run has no bound: it still runs when
+# it has had time to look at its clocks, until it is told to end.
 goes_on() {
 	start "$WDRUN" "$@" "$PROGRAMS/sigcount"
 	await_ready
@@ -322,7 +327,7 @@ await_ready() {
 	wait_until says_ready "${1:-out}"
 }
 
-# Without a fork: a grep that is on its way out would be one that is left.
+# Without a fork: a grep that is about to exit would be found as left.
 says_ready() {
 	local word
 	while read -r word ready _; do
@@ -331,8 +336,8 @@ says_ready() {
 	return 1
 } 2>/dev/null
 
-# Sets front, supervisor and target of the wdrun that was started. The target
-# was executed when this returns.
+# Sets front, supervisor and target of the wdrun that was started. The target is
+# executed when this returns.
 await_watchers() {
 	local -
 	set +T
@@ -349,9 +354,10 @@ has_target() {
 	no cmp -s "/proc/$supervisor/cmdline" "/proc/$target/cmdline"
 }
 
-# with_more_time COMMAND...: COMMAND succeeds, where it takes its times from
-# limit, in seconds, and moment, a fifth of that: short ones, and should these be
-# too short for the machine, longer ones. It may not rely on `set -e`.
+# with_more_time COMMAND...: runs COMMAND, which takes its times from limit, in
+# seconds, and moment, a fifth of limit. If COMMAND fails, the times may be too
+# short for the machine, and it is run again with longer ones. COMMAND cannot
+# rely on `set -e`.
 with_more_time() {
 	local limit moment
 	for limit in 0.4 2 10 50; do
@@ -370,8 +376,8 @@ only_messages() {
 	no grep -qv '^wdrun: ' err
 }
 
-# with_hung_fs SCRIPT: starts SCRIPT where $PWD/mnt is a file system, which hangs
-# from `hang_fs` on. What serves it is the process $server.
+# with_hung_fs SCRIPT: starts SCRIPT where $PWD/mnt is a file system that hangs
+# after `hang_fs`. The process $server serves it.
 with_hung_fs() {
 	need_root
 	need unshare
@@ -379,7 +385,7 @@ with_hung_fs() {
 	start unshare --mount bash -c 'mount --make-rprivate /
 		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
 		until grep -qs ready server; do sleep 0.02; done
-		: <mnt/file # from now on a close asks no more
+		: <mnt/file # the kernel has cached that a close sends no request
 		hang_fs() {
 			kill -USR1 "$server"
 			until grep -q hung server; do sleep 0.02; done

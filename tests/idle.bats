@@ -1,15 +1,16 @@
 #!/usr/bin/env bats
 #
-# --idle-timeout: a command that says nothing for too long is hung. (While a
-# terminal has it stopped: pty.bats.)
+# --idle-timeout: a command that is silent for too long is stopped. (For a job
+# that the terminal has stopped, see pty.bats.)
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 load relays
 
-# In what follows limit is the bound on silence, and moment a fifth of it. The
-# commands wait without a process, which is slow where the machine is.
+# In these tests limit is the bound on silence, and moment a fifth of it. The
+# commands wait with read -t, since to start a process takes long on a slow
+# machine.
 setup() {
 	common_setup
 	mkfifo never
@@ -23,7 +24,7 @@ goes_silent() {
 		[[ $(tail -n 1 err) == "wdrun: "*" sleep 1000 "*": sleeping" ]]
 }
 
-@test "a command that goes silent is stopped, with 124, and it is told" {
+@test "a command that goes silent is stopped with status 124, and a message says so" {
 	with_more_time goes_silent
 
 	[ "$status" -eq 124 ]
@@ -32,7 +33,7 @@ goes_silent() {
 	nobody_is_left
 }
 
-@test "a command that says nothing at all is stopped" {
+@test "a command without any output is stopped" {
 	complete "$WDRUN" -i 200ms sleep 1000
 
 	[ "$status" -eq 124 ]
@@ -47,7 +48,7 @@ dots_are_no_silence() {
 	[ "$status" -eq 5 ] && [ "$output$stderr" = ............ ]
 }
 
-@test "a dot now and then is no silence, on stdout or on stderr" {
+@test "a dot now and then ends the silence, on stdout or on stderr" {
 	with_more_time dots_are_no_silence
 }
 
@@ -59,7 +60,7 @@ dots_on_the_terminal_are_no_silence() {
 	[ "$status" -eq 5 ] && [ "$output" = .......... ]
 }
 
-@test "a dot that goes to a terminal of the command's own is no silence" {
+@test "a dot that goes to the command's own terminal ends the silence" {
 	with_more_time dots_on_the_terminal_are_no_silence
 }
 
@@ -84,7 +85,7 @@ dots_of_a_daemon_are_no_silence() {
 	[ "$status" -eq 0 ] && [ -z "$stderr" ]
 }
 
-@test "what the tree says counts, whoever says it" {
+@test "output of any process of the tree counts" {
 	mkfifo told
 	with_more_time dots_of_a_daemon_are_no_silence
 }
@@ -105,7 +106,7 @@ dots_of_a_daemon_are_no_silence() {
 	[ "$output" = "$PWD/out" ]
 }
 
-# Longer than the bound.
+# Waits for longer than the bound.
 let_time_pass() {
 	pause "$limit"
 	pause "$limit"
@@ -151,7 +152,7 @@ is_heard_when_wdrun_goes_on() {
 	rm -f go
 	start "$WDRUN" -i "$limit" bash -c '
 		until [ -e go ]; do echo .; read -rt "$moment" <>never; done; exit 4'
-	# Or it is over already.
+	# Or the run has ended already.
 	wait_until test -s out -o -s err
 	mapfile -t pids < <(echo "$started"; relays_of "$started")
 
@@ -179,7 +180,7 @@ is_held_up_by_its_copy() {
 @test "a copy that holds the output up is not the command's silence" {
 	mkfifo fifo
 	exec 7<>fifo
-	"$PROGRAMS/pattern" write 1 65536 >&7 # it is full
+	"$PROGRAMS/pattern" write 1 65536 >&7 # the pipe is full
 	with_more_time is_held_up_by_its_copy
 	exec 7>&-
 
@@ -229,7 +230,7 @@ computes_and_hangs() {
 	[ -e computed ]
 }
 
-@test "--idle-unless-busy: one that has computed, and hangs then, is stopped" {
+@test "--idle-unless-busy: a process that has computed, and then hangs, is stopped" {
 	with_more_time computes_and_hangs
 
 	[ "$status" -eq 124 ]
@@ -250,7 +251,7 @@ has_last_words() {
 	[[ $output == first* ]]
 }
 
-@test "what the command says when it is stopped comes through, and -p gives its status" {
+@test "what the command prints when it is stopped comes through, and -p gives its status" {
 	with_more_time has_last_words
 	[ "$status" -eq 124 ]
 	[ "$output" = $'first\nlast words' ]
@@ -270,7 +271,7 @@ is_left_to_its_survivor() {
 }
 
 is_read_slowly_after_a_stop() {
-	# Its pause makes the reader later than --kill-after.
+	# The pauses make the reader take longer than --kill-after.
 	complete "$PROGRAMS/sip" -c 2048 -p 100 "$WDRUN" -i "$limit" -k 300ms sh -c '
 		"$PROGRAMS/pattern" write 1 16384; sleep 1000'
 
@@ -291,15 +292,15 @@ is_read_slowly_after_a_stop() {
 	wait_until all_sleep
 	before=$(wake_ups)
 
-	pause 0.5 # in which nothing is to happen: the subject, not a wait
+	pause 0.5 # nothing may happen in this time, which is the subject of the test
 
 	[ "$(wake_ups)" = "$before" ]
-	[ "$(wc -l <<<"$before")" -ge 6 ] # front, supervisor, a relay
+	[ "$(wc -l <<<"$before")" -ge 6 ] # front, supervisor and a relay
 	kill -TERM "$front"
 	finish
 }
 
-# How often each of wdrun's processes gave up the CPU, or lost it.
+# How often each process of wdrun's gave up the CPU or lost it.
 wake_ups() {
 	local pid
 	for pid in "$front" $(children_of "$front"); do
@@ -307,7 +308,7 @@ wake_ups() {
 	done
 }
 
-# They have come to rest: nobody wakes up for a fifth of a second.
+# Succeeds when no process of wdrun's has woken up for a fifth of a second.
 all_sleep() {
 	local before
 	before=$(wake_ups)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 #
-# The incident: a script whose jq lines say too much. `jq .id requests
-# >ids.json echo "..."` makes of `echo` and its text two more input files, and
-# jq opens the first, a FIFO that nobody writes, and never returns.
+# The incident: a script with a word too many in a jq line. For `jq .id requests
+# >ids.json echo "..."` jq takes `echo` and its text for two more input files;
+# it opens the first one, a FIFO that no process writes, and never returns.
 #
 # shellcheck disable=SC2016,SC2154
 
@@ -23,7 +23,7 @@ setup() {
 	need jq
 }
 
-# Both are executed, and blocked.
+# Succeeds when both programs are executed and blocked.
 two_hang() {
 	[ "$(hanging | wc -l)" -eq 2 ]
 }
@@ -37,7 +37,7 @@ hanging() {
 	done
 }
 
-@test "without wdrun the incident outlives the one who ended the script" {
+@test "without wdrun the incident outlives the process that ended the script" {
 	start ./incident
 	wait_until two_hang
 
@@ -62,14 +62,14 @@ leaves_a_part() {
 	[ "$status" -eq 124 ]
 }
 
-# tells_of_both COMMAND...: until the time was long enough for both to hang.
+# tells_of_both COMMAND...: succeeds if $limit was long enough for both to hang.
 tells_of_both() {
 	rm -f requests replies
 	complete "$WDRUN" -t "$limit" "$@"
 	[ "$(grep -cE 'jq .*: opening a FIFO that nobody writes' err)" -eq 2 ]
 }
 
-@test "wdrun ends the incident, whole, and says what hung, and whose child it is" {
+@test "wdrun ends the incident as a whole, and says what hung and whose child it is" {
 	with_more_time tells_of_both ./incident
 
 	[ "$status" -eq 124 ]
@@ -84,7 +84,7 @@ wdrun: timed out after Ns, stopping N processes with SIGTERM:" ] || {
 		echo "$tree"
 		return 1
 	}
-	# The script first, and what it started below it.
+	# The script comes first, and its child below it.
 	[[ $(sed -n 2p err) == *" ./incident "* ]]
 }
 

@@ -1,19 +1,20 @@
 #!/usr/bin/env bats
 #
 # Promise 6: you cannot tell that it is there. programs/state.c prints what a
-# command can see; it must print the same with wdrun and without.
+# command can see of its surroundings: the same with wdrun and without.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
-# same_state [OPTION]... : the state of a command with these launch options is
-# the same below wdrun, but for its session, which is its own.
+# same_state [OPTION]...: with these options of programs/launch, the command
+# sees the same under wdrun as without, except for its session.
 same_state() {
 	compare_state 'session: leader' "$WDRUN" -- "$@"
 }
 
-# compare_state BUT WDRUN... -- OPTION...: lines that begin with BUT may differ.
+# compare_state BUT WDRUN... -- OPTION...: the same, except for lines that begin
+# with BUT.
 compare_state() {
 	local but=$1 prefix=()
 	shift
@@ -35,7 +36,7 @@ compare_state() {
 
 @test "descriptors, signals, limits, directory, ids are those of the caller" {
 	same_state
-	# But it leads a session of its own.
+	# The one difference: the command leads a session of its own.
 	grep -q '^session: leader of session yes, leader of group yes' with
 }
 
@@ -49,7 +50,7 @@ compare_state() {
 	local all=() number
 	for number in {1..64}; do
 		case $number in
-		9 | 19 | 32 | 33) ;; # the kernel's, and the C library's
+		9 | 19 | 32 | 33) ;; # cannot be blocked, or are the C library's
 		*) all+=(--block "$number") ;;
 		esac
 	done
@@ -78,7 +79,7 @@ compare_state() {
 	ulimit -n 800
 	ulimit -c 0
 	compare_state 'session: leader' nice -n 3 "$WDRUN" -- &&
-		return 1 # this comparison can fail
+		return 1 # without that change the states would not differ
 	renice -n 5 "$BASHPID" >/dev/null
 	same_state
 	grep -qx 'umask: 027' with
@@ -94,14 +95,14 @@ compare_state() {
 	complete python3 -c '
 import os, subprocess, time
 master, slave = os.openpty()
-news, tell = os.pipe()
+ready, tell = os.pipe()
 owner = os.fork()
 if owner == 0:
     os.setsid()
-    os.open(os.ttyname(slave), os.O_RDWR) # now it is its terminal
+    os.open(os.ttyname(slave), os.O_RDWR) # which takes it as its terminal
     os.write(tell, b"x")
     time.sleep(100)
-os.read(news, 1)
+os.read(ready, 1)
 subprocess.run([os.environ["WDRUN"], os.environ["PROGRAMS"] + "/state"],
                stdin=master)
 os.kill(owner, 9)
@@ -109,7 +110,7 @@ os.kill(owner, 9)
 	grep -q '^session: leader of session yes, leader of group yes' out
 }
 
-@test "the command is told the run's ID in its environment, and nothing else" {
+@test "the environment has the run's ID, and no other change" {
 	complete "$WDRUN" env
 	sort out >with
 	complete env
@@ -126,7 +127,7 @@ os.kill(owner, 9)
 	[ "$stderr" = err ]
 }
 
-# their_descriptors PID: number and target of each, as one line.
+# their_descriptors PID: prints number and target of each, in one line.
 their_descriptors() {
 	find "/proc/$1/fd" -type l -printf '%f %l\n' | sort -n
 }
@@ -171,7 +172,7 @@ their_descriptors() {
 		read -r _ <../leave; cd /
 		exec sleep 1000'
 	await_ready
-	[ "$(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$PWD/busy")" ] # it finds
+	[ "$(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$PWD/busy")" ] # the search works
 	echo >leave
 	await_watchers
 	wait_until is_in / "$target"
@@ -186,7 +187,7 @@ is_in() {
 	[ "$(readlink "/proc/$2/cwd")" = "$1" ]
 }
 
-@test "a reader sees end-of-file when the command closes its stdout" {
+@test "a reader sees the end of file when the command closes its stdout" {
 	mkfifo pipe
 	cat <pipe >copy 3>&- &
 	local reader=$!
@@ -288,7 +289,7 @@ is_ready_without_descriptors() {
 
 	[ "$status" -eq 124 ]
 	is_dead "$(sed 's/ready //' ready)"
-	[ "$(wc -l <ready)" -eq 1 ] # and no message went there
+	[ "$(wc -l <ready)" -eq 1 ] # no message went into that file
 }
 
 @test "a working directory that is gone does not matter" {
@@ -313,9 +314,9 @@ is_ready_without_descriptors() {
 	start "$WDRUN" -t 60 sh -c 'echo "ready $$"; exec sleep 1000'
 	await_ready
 	await_watchers
-	wait_until switches_settle
+	wait_until nobody_wakes_up
 
-	# A while in which nothing is to happen: the subject, not a wait.
+	# Nothing may happen in this time, which is the subject of the test.
 	before=$(switches)
 	pause 0.6
 	after=$(switches)
@@ -329,14 +330,14 @@ switches() {
 	grep ctxt_switches "/proc/$front/status" "/proc/$supervisor/status"
 }
 
-switches_settle() {
+nobody_wakes_up() {
 	local once
 	once=$(switches)
 	sleep 0.1
 	[ "$once" = "$(switches)" ]
 }
 
-@test "wdrun in wdrun is one as well: each level's status and cleaning" {
+@test "wdrun under wdrun works at each level: status and cleaning up" {
 	complete_late "$WDRUN" -t 90 "$WDRUN" -t 90 "$WDRUN" -t LIMIT -k 200ms \
 		"$PROGRAMS/escape" fork setsid stubborn
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 #
-# Promise 4: kill -9 does not help a leak. What dies with the run is the subject
-# of nothing_survives.bats; here: at any moment of the run, and what is said.
+# Promise 4: kill -9 does not help a leak. nothing_survives.bats shows what dies
+# with the run; these tests show that it does so at any moment of the run, and
+# what is reported.
 #
 # shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
@@ -62,7 +63,7 @@ load helper
 	nobody_is_left
 }
 
-@test "the loss of the supervisor is told" {
+@test "the loss of the supervisor is reported" {
 	start "$WDRUN" "$PROGRAMS/escape" fork setsid
 	await_ready
 	await_watchers
@@ -75,9 +76,30 @@ load helper
 	only_messages
 }
 
-# daemon_of_a_job PLACE FILE: a shell becomes the front of `wdrun PLACE` while
-# one of its jobs starts a daemon, waits for FILE and exits. The run has a daemon
-# as well. Sets stranger and escapee, and prints `job PID`.
+has_helper() {
+	[ "$(children_of "$supervisor" | wc -l)" -ge 2 ]
+}
+
+@test "a helper whose watcher dies before it can take note of that dies as well" {
+	need strace
+	start "$WDRUN" -t 2 sleep 1000
+	await_watchers
+	# strace delays the helper's prctl(PR_SET_PDEATHSIG).
+	strace -f -qq -o /dev/null -e trace=prctl \
+		-e inject=prctl:delay_enter=1s -p "$supervisor" 3>&- &
+	local tracer=$!
+	wait_until has_helper
+	kill -KILL "$front" "$supervisor"
+	finish
+
+	wait_until nobody_is_left
+	wait "$tracer" || true
+}
+
+# daemon_of_a_job PLACE FILE: a shell starts a job, then becomes the front of
+# `wdrun PLACE` by exec. The job starts a daemon, waits for FILE and exits. The
+# command of the run has started a daemon too. Sets stranger (the daemon of the
+# job) and escapee (that of the run), and prints `job PID`.
 daemon_of_a_job() {
 	rm -f go stranger
 	start bash -c '(
@@ -105,7 +127,7 @@ is_gone() {
 	[ ! -e "/proc/$1" ]
 }
 
-# The supervisor is the escapee's parent.
+# Kills the supervisor, which is the parent of the escapee.
 kill_supervisor() {
 	look_at "$escapee"
 	((process_parent > 1))
@@ -113,7 +135,7 @@ kill_supervisor() {
 	finish
 }
 
-@test "the daemon of an older job is not taken for the tree's" {
+@test "the daemon of an older job is not counted as part of the tree" {
 	local place
 	for place in --setsid --foreground; do
 		rm -f leave
@@ -129,7 +151,7 @@ kill_supervisor() {
 	done
 }
 
-@test "the daemon of an older job that is over is not taken for the tree's" {
+@test "the daemon of an older job that has ended is not counted as part of the tree" {
 	local place
 	for place in --setsid --foreground; do
 		daemon_of_a_job "$place" /
@@ -151,7 +173,9 @@ kill_supervisor() {
 	mkdir bin
 	cp "$WDRUN" bin/wdrun
 	for by in pkill killall; do
-		# In a namespace of its own: there are other wdruns about.
+		rm -f said # The file of the round before says ready already.
+		# In a PID namespace of its own, since other tests run wdrun
+		# too.
 		complete unshare --pid --fork --mount-proc bash -c '
 			[ $$ -eq 1 ] && [ "$(find /proc/[0-9]* -maxdepth 0 |
 				wc -l)" -lt 9 ] || exit 99
@@ -215,7 +239,8 @@ kill_supervisor() {
 	kill -KILL "$started"
 	finish
 
-	# The answer comes later than any news of the caller's death.
+	# This answer comes after the front could have noticed the death of its
+	# caller.
 	kill -USR1 "$front"
 	wait_until grep -qx 'got 10' out
 	is_alive "$ready"
@@ -247,10 +272,11 @@ print("status", run[0].wait(), flush=True)
 	[[ $output == *"status 7" ]]
 }
 
-@test "a supervisor that is killed before it named the command: the caller's group gets no signal" {
+@test "a supervisor killed before it sent the target's PID: the caller's process group gets no signal" {
 	need strace
-	# In a group of its own, since that is what a kill(0) would hit. The
-	# first write of all is the one that names the command.
+	# In a process group of its own, which kill(0) would hit. The first
+	# write(2) of the supervisor is the one that sends the PID of the
+	# target.
 	start setsid sh -c 'sleep 1000 & echo "ready $!"
 		strace -f --seccomp-bpf -qq -o /dev/null -e trace=write \
 			-e inject=write:signal=KILL:when=1 \
@@ -269,7 +295,7 @@ print("status", run[0].wait(), flush=True)
 	start "$WDRUN" "$PROGRAMS/escape" fork setsid stubborn
 	await_ready
 	await_watchers
-	# The front first: it would have the supervisor go on.
+	# The front is stopped first, since it would continue the supervisor.
 	kill -STOP "$front"
 	wait_until is_stopped "$front"
 	kill -STOP "$supervisor"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
-# `wdrun --list` shows what runs and what is left, to people and to programs,
-# whatever lies in the registry.
+# `wdrun --list` shows what runs and what is left of runs, to people and to
+# programs, whatever files the registry has.
 #
 # shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
@@ -19,8 +19,9 @@ teardown() {
 	common_teardown
 }
 
-# run_on_record OPTION... -- COMMAND...: a run, once its COMMAND is executed,
-# which is after it was put on record. Sets front, supervisor and target.
+# run_on_record OPTION... -- COMMAND...: starts a run and waits until its
+# COMMAND is executed, which is after the run was put on record. Sets front,
+# supervisor and target.
 run_on_record() {
 	start "$WDRUN" "$@"
 	await_watchers
@@ -30,7 +31,7 @@ list() {
 	complete "$WDRUN" --list "$@"
 }
 
-# shows_state NAME STATE: so says --list of the run NAME.
+# shows_state NAME STATE: --list shows the run NAME in STATE.
 shows_state() {
 	"$WDRUN" --list --json |
 		jq -e --arg name "$1" --arg state "$2" \
@@ -44,7 +45,7 @@ end() {
 
 # --- what is listed ----------------------------------------------------------
 
-@test "--list shows who runs, since when, for how long still, and what" {
+@test "--list shows which runs there are, since when, for how long still, and their commands" {
 	run_on_record --name=nightly -t 1h -- sleep 1000
 	first=$front
 	run_on_record --name=daily -- sleep 1001
@@ -78,7 +79,7 @@ end() {
 	[ -z "$(ls "$WDRUN_REGISTRY")" ]
 }
 
-@test "where there is nothing, --list prints its header, --json an empty array" {
+@test "where there is no run, --list prints its header, --json an empty array" {
 	list
 	[ "$status" -eq 0 ]
 	[[ $output == ID\ *COMMAND ]]
@@ -149,7 +150,7 @@ end() {
 	[[ ${output##*$'\n'} == *" inside  elsewhere  $$ "* ]]
 }
 
-@test "a run whose starts are told by another clock is listed as elsewhere" {
+@test "a run whose start times come from another clock is listed as elsewhere" {
 	forge name=apart timens=4711 front="$$ $(start_of $$)"
 
 	shows_state apart elsewhere
@@ -197,11 +198,12 @@ end() {
 	[ "$("$WDRUN" --list --json | jq 'map(.id) | unique | length')" -eq 4001 ]
 }
 
-@test "a run that ends while --list looks is not taken for an orphan" {
+@test "a run that ends while --list reads it is not shown as orphaned" {
 	need strace
 	run_on_record --name=short -- sleep 1000
 	entry=$(ids).run
-	# Two tracers of one process cannot be: the sanitizer looks for leaks so.
+	# The leak check of the sanitizers traces the process, which strace does
+	# already.
 	strace -E ASAN_OPTIONS=detect_leaks=0 -o trace \
 		-P "$WDRUN_REGISTRY/$entry" -e inject=read:signal=STOP:when=1 \
 		"$WDRUN" --list >listed 3>&- &
@@ -216,24 +218,25 @@ end() {
 	[[ $(<listed) == ID\ *COMMAND ]]
 }
 
-# is_stopped_with PID FILE: the child of PID is, with FILE open. Sets looking.
+# is_stopped_with PID FILE: the child of PID is stopped, and has FILE open. Sets
+# looking to the child.
 is_stopped_with() {
 	looking=$(children_of "$1" 2>/dev/null) || return
 	is_traced_stop "$looking" &&
 		find "/proc/$looking/fd" -lname "*/$2" 2>/dev/null | grep -q .
 }
 
-# As a tracer sees it.
+# Whether strace has seen the stop.
 is_traced_stop() {
 	look_at "$1"
 	[[ $process_state == [Tt] ]] && grep -q 'stopped by SIGSTOP' trace
 }
 
-@test "without descriptors to look with, --list takes nobody for dead" {
+@test "without descriptors to look with, --list shows no run as dead" {
 	run_on_record --name=alive -- sleep 1000
 	for descriptors in {3..12}; do
 		bash -c 'ulimit -n "$1"; exec "$WDRUN" --list' - "$descriptors" \
-			>>lists 2>>errors || true # nor does the loader know how
+			>>lists 2>>errors || true # the loader may lack a descriptor too
 	done
 	end
 
@@ -276,7 +279,7 @@ pane_is() {
 	[[ $output == *"  $long  orphaned "*" $(printf 'a%.0s' {1..1000})" ]]
 }
 
-@test "a name that is no text cannot drive the terminal" {
+@test "a name that is not text cannot control the terminal" {
 	run_on_record --name=$'a\e[31m\n\xff\xc2\x9bb' -- \
 		sh -c 'exec sleep 1000' $'x\ty'
 
@@ -288,7 +291,7 @@ pane_is() {
 	[ "$(wc -l <<<"$list_output")" -eq 2 ]
 }
 
-@test "what a command has too many of is left out, and that is said" {
+@test "what a command has too much of is left out, and the list says so" {
 	mapfile -t many < <(seq 100000 104999)
 	run_on_record --name=many -- sleep 1000 "${many[@]}"
 
@@ -322,7 +325,7 @@ pane_is() {
 		(.cleanup | length == 2 and (.[1] | endswith("b.lock"))))' json
 }
 
-@test "--json has null for a name, and for a time, that there is not" {
+@test "--json has null for a missing name and a missing time" {
 	run_on_record --registry="$WDRUN_REGISTRY" -- sleep 1000
 	"$WDRUN" --list --json >json
 	end
@@ -345,11 +348,33 @@ pane_is() {
 		(.command[4] | test("^a{1024}$")) and .command_is_cut' json
 }
 
+# --list needs more descriptors for each record that it reads, and fewer for the
+# record of a run elsewhere: so it fails after the first record.
+@test "--json is whole; or nothing, and a failure, where a record cannot be read" {
+	forge id=1-10 name=apart pidns=4711
+	forge id=2-20 name=here
+	failures=0
+	for descriptors in {3..12}; do
+		status=0
+		bash -c 'ulimit -n "$1"; exec "$WDRUN" --list --json' - \
+			"$descriptors" >json 2>err || status=$?
+		if [ "$status" -eq 0 ]; then
+			jq -e 'map(.name) == ["apart", "here"]' json
+		else
+			[ "$status" -eq 125 ] || [ "$status" -eq 127 ]
+			[ ! -s json ]
+			[ -s err ]
+			failures=$((failures + 1))
+		fi
+	done
+
+	((failures > 0 && failures < 10))
+}
+
 # --- a hostile registry ------------------------------------------------------
 
-# is_refused FILE TEXT [NAME]: of what is called FILE, --list says in one line
-# that it is TEXT, shows the run beside it, and leaves it there. FILE is shown as
-# NAME.
+# is_refused FILE TEXT [NAME]: --list says of FILE, in one line, that it is
+# TEXT, shows the other run, and leaves FILE. The message shows FILE as NAME.
 is_refused() {
 	list
 	[ "$status" -eq 0 ]
@@ -364,7 +389,7 @@ is_refused() {
 	rm -rf "${WDRUN_REGISTRY:?}/$1"
 }
 
-@test "what is no entry in the registry is told in a line, and left alone" {
+@test "a file in the registry that is not an entry is reported in a line, and left alone" {
 	forge name=healthy
 	cd "$WDRUN_REGISTRY"
 	cp "$id.run" ../entry
@@ -396,7 +421,7 @@ is_refused() {
 	is_refused $'a\nb.run' "not an entry, or not a whole one" 'a?b.run'
 }
 
-@test "another user's file in the registry is told in a line, and left alone" {
+@test "another user's file in the registry is reported in a line, and left alone" {
 	need_root
 	forge name=healthy
 	sed 's/^id .*/id 9-9/' "$WDRUN_REGISTRY/$id.run" >"$WDRUN_REGISTRY/9-9.run"
@@ -405,7 +430,7 @@ is_refused() {
 	is_refused 9-9.run "not this user's own, or others can write it"
 }
 
-@test "what is not called as a record is nobody's business" {
+@test "a file that is not named as an entry is ignored" {
 	touch "$WDRUN_REGISTRY"/{notes,.run,.1-1.new,1-1.run~}
 	mkfifo "$WDRUN_REGISTRY/fifo"
 
@@ -415,7 +440,8 @@ is_refused() {
 	[ -z "$stderr" ]
 }
 
-# is_no_registry WHAT TEXT: it is refused, for a run before that has begun.
+# is_no_registry WHAT TEXT: --list and a run refuse WHAT with TEXT, and the run
+# has not begun.
 is_no_registry() {
 	list --registry="$1"
 	[ "$status" -eq 125 ]
@@ -473,8 +499,8 @@ is_no_registry() {
 
 # --- where it is -------------------------------------------------------------
 
-# makes_it_at DIRECTORY [NAME=VALUE]...: a run makes its registry there, and
-# nobody else can look into it, or into its entry.
+# makes_it_at DIRECTORY [NAME=VALUE]...: a run makes its registry at DIRECTORY,
+# and no other user can read the registry or the entry.
 makes_it_at() {
 	local directory=$1
 	shift
@@ -503,7 +529,7 @@ makes_it_at() {
 	[[ $stderr == "wdrun: no registry: "* ]]
 }
 
-@test "an entry can be read by its owner whatever umask says" {
+@test "an entry is readable for its owner whatever the umask" {
 	start bash -c 'umask 777; exec "$WDRUN" --name=a sleep 1000' 3>&-
 	await_watchers
 
@@ -511,7 +537,7 @@ makes_it_at() {
 	end
 }
 
-@test "where a file cannot be given a name, an entry comes by a rename" {
+@test "where a file cannot be linked, an entry is renamed into place" {
 	complete "$PROGRAMS/deny" linkat -- "$WDRUN" --name=a -- bash -c '
 		ls -A "$WDRUN_REGISTRY"; "$WDRUN" --list --json | jq -r ".[].state"'
 	mapfile -t lines <out

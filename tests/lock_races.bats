@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 #
-# Promise 5: --lock, where two do something at the same moment. So that they do,
-# strace(1) holds one of them up, and where that is to last, is held up itself.
+# Promise 5: --lock, where two processes do something at the same moment.
+# strace(1) delays a call of one of them, and is stopped itself where the delay
+# has to last.
 #
 # shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
@@ -12,16 +13,17 @@ load locks
 
 setup() {
 	common_setup
-	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer does not work under strace
 }
 
-# hold_flock FILE: as flock(1) does, without a PID in it.
+# hold_flock FILE: holds FILE as flock(1) does, without a PID in it.
 hold_flock() {
 	hold bash -c 'exec 9>"$1"; flock 9; echo "ready $$"; exec sleep 1000' - \
 		"$1"
 }
 
-# Its helper sleeps in flock(2), and is not OTHER.
+# has_helper_but PID OTHER: PID has a helper that sleeps in flock(2) and is not
+# OTHER. Sets helper.
 has_helper_but() {
 	helper=$(children_of "$1")
 	[ -n "$helper" ] && [ "$helper" != "$2" ] &&
@@ -33,7 +35,7 @@ is_waiting_in() {
 	[ "$process_state" = S ]
 }
 
-# start_under STRACE-OPTION... -- COMMAND...
+# start_under STRACE-OPTION... -- COMMAND...: starts COMMAND under strace.
 start_under() {
 	local -
 	set +T
@@ -53,9 +55,9 @@ says() {
 
 # --- who looks, and who has --------------------------------------------------
 
-@test "who is late to lock the file that he made does not remove that of the one who has it" {
+@test "a run that is late to lock the file that it made does not remove the lock of another run" {
 	local delay tracer
-	for delay in 300000 3000000 30000000; do # until it is stopped meanwhile
+	for delay in 300000 3000000 30000000; do # until strace is stopped within the delay
 		start_under trace=flock,linkat inject=linkat:error=ENOENT \
 			inject=flock:delay_enter=$delay:when=2 -- \
 			"$WDRUN" --lock=lock touch ran
@@ -81,7 +83,7 @@ says() {
 	[ ! -e lock ]
 }
 
-# The lock is there, or has been.
+# made_or_over PID: the lock was made, or PID has ended.
 made_or_over() {
 	[ -e lock ] || is_dead "$1"
 }
@@ -90,7 +92,7 @@ is_stopped_or_dead() {
 	is_stopped "$1" || is_dead "$1"
 }
 
-@test "a script that has the lock and becomes wdrun has it still, whoever looks at it" {
+@test "a script that has the lock and becomes wdrun by exec keeps it, whatever looks at it" {
 	local -
 	set +T
 	local pids=()
@@ -115,7 +117,7 @@ is_stopped_or_dead() {
 	[ ! -e lock ]
 }
 
-@test "who opens a held lock to write, and cannot have it, does not make it stay" {
+@test "a run that opens a held lock and cannot have it does not make the file stay" {
 	hold_lock
 	run -1 bash -c 'exec 9>lock; flock -n 9'
 	[ -e lock ] && [ ! -s lock ]
@@ -127,13 +129,13 @@ is_stopped_or_dead() {
 
 # --- who waits ---------------------------------------------------------------
 
-@test "who waits for one of two locks does not keep the other" {
+@test "a run that waits for one of two locks does not hold the other" {
 	local first
 	hold_flock b
 	start "$WDRUN" --lock=a --lock=b --lock-wait=200 touch ran
 	wait_until has_helper_but "$started" ''
 	first=$helper
-	# In the other order, and it has one now.
+	# Takes the two locks in the other order, and has the first one now.
 	flock a sh -c 'touch has-a
 		until [ -e go ]; do sleep 0.02; done
 		flock -w 60 b touch has-both' 3>&- &
@@ -151,9 +153,10 @@ is_stopped_or_dead() {
 	[ ! -e a ] && [ ! -e b ]
 }
 
-@test "who waits for a lock and is stopped does not get it, until he goes on" {
+@test "a run that waits for a lock and is stopped does not get it before it is continued" {
 	hold_flock lock
-	# A job of its own: SIGTSTP stops no orphaned group.
+	# A job of its own, since SIGTSTP does not stop an orphaned process
+	# group.
 	start bash -mc '"$WDRUN" --lock=lock --lock-wait=200 touch ran &
 		echo "ready $!"
 		status=148 # stopped
@@ -182,7 +185,7 @@ is_stopped_or_dead() {
 	first=$held_by
 	sleep 1000 3>&- &
 	second=$!
-	for delay in 300000 3000000 30000000; do # until it is stopped meanwhile
+	for delay in 300000 3000000 30000000; do # until strace is stopped within the delay
 		start_under trace=inotify_init1 \
 			inject=inotify_init1:delay_enter=$delay:when=1 -- \
 			"$WDRUN" --lock=lock --lock-wait=200 touch ran
@@ -203,7 +206,7 @@ is_stopped_or_dead() {
 	wait_until wdrun_of "$tracer"
 	wait_until is_waiting "$front"
 
-	rm lock # and nobody dies
+	rm lock # the lock is free, and no process has ended
 	finish
 	[ "$status" -eq 0 ]
 	[ -e ran ]
@@ -226,7 +229,7 @@ is_stopped_or_dead() {
 	release
 }
 
-@test "a lock that was removed is had though nobody tells of files, and it is still locked" {
+@test "a lock whose file was removed is taken without inotify(7), while that file is still locked" {
 	hold_flock lock
 	start "$PROGRAMS/deny" inotify_init1 -- "$WDRUN" --lock=lock \
 		--lock-wait=200 touch ran
@@ -239,7 +242,7 @@ is_stopped_or_dead() {
 	release
 }
 
-@test "a zombie is dead also where /proc is of others" {
+@test "a zombie counts as dead also where /proc is of another namespace" {
 	need_root
 	complete unshare --pid --fork sh -c '
 		sh -c "sleep 0.1 & echo \$! >lock; exec sleep 1000" &
@@ -253,7 +256,7 @@ is_stopped_or_dead() {
 	[ -e ran ]
 }
 
-# FAT, say, which keeps times to two seconds.
+# A file system like FAT keeps times to two seconds.
 @test "a lock has its owner where the file system rounds times" {
 	hold sh -c 'echo $$ >lock; echo "ready $$"; exec sleep 1000'
 	touch -d '2 seconds ago' lock
@@ -266,7 +269,7 @@ is_stopped_or_dead() {
 
 # --- who is killed -----------------------------------------------------------
 
-# SIGKILL is on its way to it: bit 8 of the mask, proc(5).
+# Whether SIGKILL is pending for PID: bit 8 of the mask, proc(5).
 is_being_killed() {
 	grep -q '^S[hi][dg]Pnd:.*[13579bdf]..$' "/proc/$1/status"
 }
@@ -292,9 +295,9 @@ is_being_killed() {
 
 # --- what is told ------------------------------------------------------------
 
-@test "why there is no process for the supervisor is told, also with locks" {
+@test "a message says why there is no process for the supervisor, also with locks" {
 	need_root
-	# A user who has no other process: or exec fails first.
+	# A user without other processes, since exec would fail first.
 	complete bash -c 'ulimit -u 1
 		exec setpriv --reuid 61795 --clear-groups "$WDRUN" \
 			--lock=/tmp/wdrun-$$.lock -c /tmp/wdrun-$$/no true'
@@ -304,8 +307,8 @@ is_being_killed() {
 	[ ! -e "/tmp/wdrun-$started.lock" ]
 }
 
-# As by chattr(1) +i, which not each file system knows.
-@test "a file that cannot be removed is not told to be another user's" {
+# As after chattr(1) +i, which not every file system has.
+@test "a file that cannot be removed is not reported as another user's" {
 	dead_pid >lock
 	start_under trace=unlink,unlinkat inject=unlink,unlinkat:error=EPERM -- \
 		"$WDRUN" --lock=lock touch ran
@@ -321,7 +324,7 @@ is_being_killed() {
 	[ "$(told)" = "wdrun: --cleanup: 'lock' is left: Operation not permitted" ]
 }
 
-@test "a /proc of others does not tell who holds the lock" {
+@test "a /proc of another namespace does not tell who holds the lock" {
 	need_root
 	complete unshare --pid --fork sh -c 'sleep 1000 & echo $! >lock
 		"$WDRUN" --lock=lock touch ran

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154 # they share variables with the tests
 #
-# Who holds a lock, and who waits for it: for tests of --lock.
+# Holders of locks, and runs that wait for locks: for tests of --lock.
 
-# hold COMMAND...: in the background, until it says `ready PID`. Sets holder, and
-# held_by, that PID.
+# hold COMMAND...: starts COMMAND in the background, and waits for `ready PID`.
+# Sets holder, and held_by to that PID.
 hold() {
 	local -
 	set +T
@@ -26,21 +26,22 @@ release() {
 	wait "$holder" || true
 }
 
-# A wdrun that is not executed yet does not sleep in wdrun.
+# is_waiting PID: the process is a sleeping wdrun without a supervisor. Before
+# exec, it is not a wdrun yet.
 is_waiting() {
 	look_at "$1"
 	[ "$process_state" = S ] && [ "/proc/$1/exe" -ef "$WDRUN" ] &&
 		[ -z "$(supervisor_of "$1")" ]
 }
 
-# What was told. wdrun makes absolute the names that it was given: here they are
-# as they were.
+# Prints the messages, with relative names where the test gave relative names:
+# wdrun makes all names absolute.
 told() {
 	sed "s|'$PWD/|'|g" err
 }
 
-# The PID of a process that has ended. It was not given away yet: each number
-# has its turn.
+# Prints the PID of a process that has ended. The kernel does not give the
+# number away soon.
 dead_pid() {
 	sh -c 'echo $$'
 }

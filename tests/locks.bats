@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 #
-# Promise 5: --lock. Runs on one lock do not overlap, none is lost, and nothing
-# holds a lock that is not running. What a run leaves behind when it is killed
-# at any moment, see random_kill.bats.
+# Promise 5: --lock. Runs on one lock do not overlap, no run is lost, and no
+# lock outlives its run. (random_kill.bats shows what is left of a run that is
+# killed at any moment.)
 #
 # shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
@@ -12,24 +12,27 @@ load locks
 
 setup() {
 	common_setup
-	# What runs under a lock: it is inside from `enter` to `leave`.
+	# Runs under a lock, and notes in the file log when it enters and
+	# leaves.
 	printf '%s\n' '#!/bin/sh' 'echo "enter $$" >>log' \
 		'for i in 1 2 3 4 5 6 7 8 9; do : >>log; done' \
 		'echo "leave $$" >>log' >inside
-	# The plain idiom. Then what the arguments say, with the lock held.
+	# Takes a PID lock as scripts usually do, then runs its arguments with
+	# the lock held.
 	printf '%s\n' '#!/bin/bash' 'if [ -f lock ] && kill -0 "$(cat lock)"; then' \
 		'echo "held by $(cat lock)"' 'exit 11' 'fi' \
 		'echo $$ >lock' 'echo "ready $$"' 'eval "$@"' >script
 	chmod +x inside script
 }
 
-# contend [OPTION]...: a run wants the lock, and waits.
+# contend [OPTION]...: starts a run that wants the lock, and waits until the run
+# waits.
 contend() {
 	start "$WDRUN" --lock=lock "$@" ./inside
 	wait_until is_waiting "$started"
 }
 
-# The run that was started had the lock, and nobody else has it now.
+# The run that was started has had the lock, and no process has it now.
 got_it() {
 	local lines
 	[ "$status" -eq 0 ]
@@ -38,7 +41,7 @@ got_it() {
 	[ ! -e lock ]
 }
 
-# No run is inside while another is.
+# No run was inside while another one was.
 alternates() {
 	awk '
 		NR % 2 == 1 && $1 != "enter" { exit bad = 1 }
@@ -47,8 +50,8 @@ alternates() {
 		END { exit bad || NR % 2 == 1 }' log
 }
 
-# at_once NUMBER OPTION...: so many runs, none of which waits for another to be
-# started. Sets statuses: how many ended how, as `0:50`.
+# at_once NUMBER OPTION...: starts so many runs, each without a wait for the
+# ones before. Sets statuses to how many had which status, as `0:50`.
 at_once() {
 	local -
 	set +T
@@ -120,7 +123,7 @@ at_once() {
 
 # --- busy --------------------------------------------------------------------
 
-@test "a held lock is told with who holds it, status 75, and nothing is run" {
+@test "a held lock is reported with its holder, status 75, and nothing is run" {
 	hold_lock
 	complete "$WDRUN" --lock=lock touch ran
 
@@ -161,7 +164,7 @@ at_once() {
 	[ "$status" -eq 5 ]
 }
 
-@test "--quiet finds a held lock without a word" {
+@test "--quiet finds a held lock without a message" {
 	hold_lock
 	complete "$WDRUN" -q --lock=lock touch ran
 
@@ -220,12 +223,12 @@ at_once() {
 @test "a run that waits for a lock does not wake up" {
 	hold_lock
 	contend --lock-wait=200
-	wait_until sleeps_on "$started" # it may not have come to rest yet
+	wait_until sleeps_on "$started" # at first it may still be setting itself up
 	release
 	finish
 }
 
-# sleeps_on PID: for a second it did not give up the CPU, nor lose it.
+# sleeps_on PID: the process has not given up the CPU or lost it for a second.
 sleeps_on() {
 	local before
 	before=$(grep ctxt "/proc/$1/status")
@@ -242,6 +245,7 @@ sleeps_on() {
 	mapfile -t arguments < <(seq -f '--lock=l%g' 17)
 	complete "$WDRUN" "${arguments[@]}" touch ran
 	[ "$status" -eq 125 ]
+	[ "$stderr" = "wdrun: --lock: 'l17' is not accepted: the option can be given 16 times at most" ]
 	[ ! -e ran ]
 	[ -z "$(find . -name 'l[0-9]*')" ]
 
@@ -259,7 +263,7 @@ sleeps_on() {
 	cmp copy - <<<"$started"
 }
 
-@test "the file is gone however the run ends" {
+@test "the file is removed however the run ends" {
 	local signal
 	complete "$WDRUN" --lock=lock true
 	[ ! -e lock ]
@@ -322,14 +326,14 @@ sleeps_on() {
 	[ "$(cat file)" = important ]
 }
 
-@test "a lock file that is gone at the end is nobody's trouble" {
+@test "a lock file that is missing at the end is no error" {
 	complete "$WDRUN" --lock=lock rm lock
 
 	[ "$status" -eq 0 ]
 	[ -z "$stderr" ]
 }
 
-@test "a lock whose directory is gone at the end is nobody's trouble" {
+@test "a lock whose directory is missing at the end is no error" {
 	mkdir place
 	complete "$WDRUN" --lock=place/lock rm -r place
 
@@ -444,8 +448,9 @@ sleeps_on() {
 	[ ! -e a ] && [ ! -e b ]
 }
 
-# complete_beside ARGUMENT...: a run beside that which was started. It may meet
-# the other's look whether all are free now.
+# complete_beside ARGUMENT...: completes a run beside the run that was started.
+# For the moment in which that run looks whether all locks are free, a lock may
+# be held.
 complete_beside() {
 	"$WDRUN" --lock-wait=200 "$@" 3>&-
 }
@@ -458,7 +463,7 @@ complete_beside() {
 		got_it
 		rm log
 
-		# A file that is there already.
+		# A file that was there before.
 		dead_pid >lock
 		complete "$WDRUN" -w 100 --lock="$other" --lock=lock ./inside
 		got_it
@@ -476,7 +481,7 @@ complete_beside() {
 
 # --- scripts that know nothing of flock --------------------------------------
 
-@test "a script with the plain idiom holds the lock" {
+@test "a script's PID lock is respected" {
 	hold ./script 'exec sleep 1000'
 	complete "$WDRUN" --lock=lock touch ran
 
@@ -487,7 +492,7 @@ complete_beside() {
 	release
 }
 
-@test "a script that takes the lock as soon as it starts is respected" {
+@test "a PID lock that a script takes as soon as it starts is respected" {
 	local i
 	for i in {1..10}; do
 		rm -f lock
@@ -498,7 +503,7 @@ complete_beside() {
 	done
 }
 
-@test "a script with the plain idiom finds the lock held by a run" {
+@test "a script finds the lock held by a run" {
 	hold_lock
 	complete ./script
 
@@ -511,7 +516,7 @@ complete_beside() {
 	[ "$output" = "ready $started" ]
 }
 
-@test "a script that has the lock and becomes wdrun has it still" {
+@test "a script that has the lock and becomes wdrun by exec keeps it" {
 	complete bash -c 'echo $$ >lock
 		exec "$WDRUN" --lock=lock cat lock'
 
@@ -520,7 +525,7 @@ complete_beside() {
 	[ ! -e lock ]
 }
 
-@test "the lock of a dead script is taken over, and that is told" {
+@test "the lock of a dead script is taken over, and a message says so" {
 	dead_pid >lock
 	dead=$(<lock)
 	complete "$WDRUN" --lock=lock cp lock copy
@@ -531,7 +536,7 @@ complete_beside() {
 	[ ! -e lock ]
 }
 
-@test "--quiet takes a lock over without a word" {
+@test "--quiet takes a lock over without a message" {
 	dead_pid >lock
 	complete "$WDRUN" -q --lock=lock true
 
@@ -583,7 +588,8 @@ complete_beside() {
 	start_second
 
 	kill -KILL "$first"
-	# It is up to the second now. What was wrong would show at once.
+	# Now the second script has the lock. A run that had taken it would show
+	# at once.
 	sleep 0.3
 	wait_until is_waiting "$started"
 	[ ! -e log ]
@@ -595,7 +601,7 @@ complete_beside() {
 	wait "$holder" "$second" || true
 }
 
-# Another script that had seen no lock writes its PID.
+# Another script, which has seen no lock, writes its PID.
 start_second() {
 	sleep 1000 3>&- &
 	second=$!
@@ -642,7 +648,7 @@ start_second() {
 	[ "$(wc -l <log)" -eq 2 ]
 }
 
-@test "an empty file is nobody's lock" {
+@test "an empty file is not a held lock" {
 	: >lock
 	complete "$WDRUN" --lock=lock ./inside
 
@@ -650,8 +656,9 @@ start_second() {
 	[ -z "$stderr" ]
 }
 
-@test "the lock of a zombie is a dead one's" {
-	# Nobody reaps what ends when the shell has become another program.
+@test "the lock of a zombie is stale" {
+	# The zombie stays, since the shell that started it has become another
+	# program.
 	hold bash -c '(until [ "$(<"/proc/$$/comm")" = sleep ]; do
 			sleep 0.02
 		done) &
@@ -665,7 +672,7 @@ start_second() {
 	release
 }
 
-@test "a process that got the PID of a dead one does not hold its lock" {
+@test "a process that got the PID of a dead script does not hold its lock" {
 	hold sh -c 'echo $$ >lock; echo "ready $$"; exec sleep 1000'
 	touch -d '1 hour ago' lock
 	complete "$WDRUN" --lock=lock ./inside
@@ -676,7 +683,7 @@ start_second() {
 	release
 }
 
-@test "a lock with blanks around the PID, or without a newline, is one" {
+@test "a PID with blanks around it, or without a newline, makes a lock" {
 	local text
 	hold sh -c 'echo "ready $$"; exec sleep 1000'
 	for text in ' %s \n' '%s' '\t%s\n\n' '%s\r\n' '\n%s'; do
@@ -697,7 +704,7 @@ start_second() {
 
 # --- what is no lock file ----------------------------------------------------
 
-# refused LOCK: a run with that lock is not begun, and one clear line says why.
+# refused LOCK: a run with that lock does not start, and one line says why.
 refused() {
 	complete "$WDRUN" --lock="$1" --lock-wait=20 touch ran
 
@@ -707,7 +714,7 @@ refused() {
 	[[ $stderr == "wdrun: --lock: "* ]]
 }
 
-@test "symbolic links are no locks, wherever they lead" {
+@test "symbolic links are refused as locks, wherever they lead" {
 	echo important >file
 	dead_pid >stale
 	ln -s file to-file
@@ -723,14 +730,15 @@ refused() {
 	[ ! -e nothing ]
 }
 
-@test "a FIFO is no lock, and hangs nobody" {
+@test "a FIFO is refused as a lock, and nothing hangs" {
 	mkfifo fifo
 	refused fifo
 	[ -p fifo ]
 }
 
-# Of our own: root would remove the machine's, were wdrun wrong.
-@test "a device is no lock" {
+# The test makes its own device: if wdrun were wrong, root would remove the
+# machine's.
+@test "a device is refused as a lock" {
 	need_root
 	mknod null c 1 3
 	mknod zero c 1 5
@@ -741,7 +749,7 @@ refused() {
 	[ -c null ] && [ -c zero ] && [ -b disk ]
 }
 
-@test "a directory is no lock" {
+@test "a directory is refused as a lock" {
 	mkdir directory
 	refused directory
 	refused directory/
@@ -749,7 +757,7 @@ refused() {
 	[ -d directory ]
 }
 
-@test "a socket is no lock" {
+@test "a socket is refused as a lock" {
 	need python3
 	python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
 	refused socket
@@ -770,7 +778,7 @@ refused() {
 	done
 }
 
-@test "binary content is no PID" {
+@test "binary content is not a PID" {
 	head -c 4096 /dev/urandom | tr -d ' \n\t0-9' >precious
 	cp precious copy
 	refused precious
@@ -800,7 +808,7 @@ refused() {
 	[ "$(stat -c '%u %s' sticky/empty)" = '65534 0' ]
 }
 
-@test "one's own file in a sticky directory is as good as any" {
+@test "a user's own file in a sticky directory can be a lock" {
 	mkdir sticky
 	chmod 1777 sticky
 	dead_pid >sticky/lock
@@ -810,7 +818,7 @@ refused() {
 	[ ! -e sticky/lock ]
 }
 
-@test "a directory that cannot be written is told" {
+@test "a directory that cannot be written is reported" {
 	mkdir closed
 	if ((EUID == 0)); then
 		complete unshare --mount sh -c '
@@ -827,7 +835,7 @@ refused() {
 	chmod 755 closed
 }
 
-@test "a directory that is not there, and names that are too long, are told" {
+@test "a missing directory, and names that are too long, are reported" {
 	refused no/such/lock
 	[[ $(told) == *"'no/such/lock'"*"No such file"* ]]
 	refused "$(printf 'x%.0s' {1..300})"
@@ -837,7 +845,7 @@ refused() {
 	[ -z "$(find . -name lock)" ]
 }
 
-@test "a lock in a working directory that was removed is told" {
+@test "a relative lock in a working directory that was removed is reported" {
 	mkdir gone
 	start sh -c 'cd gone && rmdir ../gone &&
 		exec "$WDRUN" --lock=lock touch "$WDRUN_TEST/ran"'
@@ -858,7 +866,7 @@ refused() {
 	[ ! -e lock ]
 }
 
-@test "runs get on while somebody removes and makes the lock all the time" {
+@test "runs get the lock while a script removes and makes it all the time" {
 	local -
 	set +T
 	(
@@ -912,8 +920,9 @@ refused() {
 	release
 }
 
-# As contend, in a job of its own, as SIGTSTP stops no orphaned group: it is
-# stopped. Sets ready. In the end it says `over STATUS`.
+# contend_as_job: as contend, in a job of its own, since SIGTSTP does not stop
+# an orphaned process group. Stops the run. Sets ready. The shell prints `over
+# STATUS` at the end.
 contend_as_job() {
 	start bash -mc '"$WDRUN" --lock=lock --lock-wait=200 ./inside &
 		echo "ready $!"
@@ -939,7 +948,7 @@ contend_as_job() {
 	[[ $output == *"over 0" ]]
 }
 
-@test "a lock that becomes free while its contender is stopped is had later" {
+@test "a lock that becomes free while the waiting run is stopped is taken later" {
 	hold_lock
 	contend_as_job
 
@@ -974,15 +983,15 @@ contend_as_job() {
 
 # --- kill -9 of those who hold it --------------------------------------------
 
-# hold_stubbornly [OPTION]...: with a process that outlives everything but the
-# tree's end. Sets front and supervisor.
+# hold_stubbornly [OPTION]...: starts a run with a process that only the end of
+# the tree ends. Sets front and supervisor.
 hold_stubbornly() {
 	hold "$WDRUN" --lock=lock "$@" "$PROGRAMS/escape" fork setsid stubborn
 	front=$holder
 	supervisor=$(supervisor_of "$front")
 }
 
-# The front first: it would have the supervisor go on.
+# The front is stopped first, since it would continue the supervisor.
 stop_both() {
 	kill -STOP "$front"
 	wait_until is_stopped "$front"
@@ -990,7 +999,8 @@ stop_both() {
 	wait_until is_stopped "$supervisor"
 }
 
-# gone_after PID...: these get SIGKILL, and the lock is gone without a word.
+# gone_after PID...: kills these with SIGKILL, and the lock goes without a
+# message.
 gone_after() {
 	kill -KILL "$@"
 	wait_until no test -e lock
@@ -1050,8 +1060,8 @@ has_open() {
 	return 1
 }
 
-# So that a script does not take the lock of a tree that is not dead yet. The
-# crowd takes its time to die; still, who looks may be late: hence several.
+# A script must not take the lock of a tree that is not dead yet. The crowd
+# takes time to die; as the test may look too late, it is done several times.
 @test "when the front is killed, the file names the supervisor until all are dead" {
 	local -
 	set +T
@@ -1092,8 +1102,8 @@ has_open() {
 	done
 }
 
-# The supervisor first: the kernel has it go on when the front's death makes an
-# orphan of its group, setpgid(2).
+# The supervisor is killed first: the death of the front orphans its process
+# group, and the kernel then continues the stopped supervisor, setpgid(2).
 kill_both() {
 	stop_both
 	kill -KILL "$supervisor" "$front"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 #
-# Promise 2: nothing hangs. Every wait has a bound, and when a bound was needed
-# it is told. (The bounds after the command's exit: survivors.bats.)
+# Promise 2: nothing hangs. Every wait has a bound, and a message says so when a
+# bound was needed. (For the bounds after the command's exit, see
+# survivors.bats.)
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
@@ -64,13 +65,13 @@ load helper
 }
 
 @test "the end of the tree is the end of the stop: no bound is sat out" {
-	# This is bounded, and --kill-after is not.
+	# --timeout is a bound here, --kill-after is not.
 	complete_late "$WDRUN" -t LIMIT -k never "$PROGRAMS/escape" fork setsid
 
 	[ "$status" -eq 124 ]
 }
 
-@test "a timeout is told in lines of which the first names the bound" {
+@test "the first line of the message about a timeout names the bound" {
 	complete "$WDRUN" -t 300ms sleep 1000
 
 	[[ $stderr == "wdrun: "*300ms* ]]
@@ -92,13 +93,13 @@ load helper
 	[ -z "$stderr" ]
 }
 
-@test "--quiet is still told why nothing was run" {
+@test "--quiet still says why nothing was run" {
 	complete "$WDRUN" -q -t x true
 	[ "$status" -eq 125 ]
 	[ -n "$stderr" ]
 }
 
-@test "--verbose narrates a run in which nothing went wrong" {
+@test "--verbose shows the states of a run in which nothing went wrong" {
 	complete "$WDRUN" -v true
 
 	[ "$status" -eq 0 ]
@@ -106,7 +107,7 @@ load helper
 	only_messages
 }
 
-@test "--verbose tells each decision of a stop: the signal, and the kill" {
+@test "--verbose shows each decision of a stop: the signal, and the kill" {
 	complete_late "$WDRUN" -v -t LIMIT -k 300ms "$PROGRAMS/escape" stubborn
 
 	[ "$status" -eq 124 ]
@@ -117,7 +118,7 @@ load helper
 @test "a stuck reader of stderr does not hang the stop" {
 	mkfifo full
 	exec 7<>full
-	# Nobody reads what fills the pipe.
+	# head fills the pipe, which has no reader.
 	head -c 1000000 /dev/zero >&7 3>&- &
 	local filler=$!
 	wait_until is_asleep "$filler"
@@ -134,7 +135,8 @@ load helper
 	wait_until nobody_is_left
 }
 
-# In the kernel's pipe_write, and so not between two writes.
+# is_asleep PID: the process is in the kernel's pipe_write, and not between two
+# writes.
 is_asleep() {
 	look_at "$1"
 	[ "$process_state" = S ]
@@ -229,7 +231,25 @@ is_traced() {
 	grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"
 }
 
-@test "no memory for a list of the tree ends the tree all the same" {
+@test "a process whose command line cannot be read is named all the same" {
+	need strace
+	start "$WDRUN" -k 300ms "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+	strace -f -qq -o /dev/null -P "/proc/$ready/cmdline" \
+		-e inject=open,openat:delay_enter=10s -p "$supervisor" 3>&- &
+	local tracer=$!
+	wait_until is_traced "$supervisor"
+
+	kill -TERM "$front"
+	finish
+	kill -KILL "$tracer" # it would hold up what it traces
+
+	[[ $stderr == *"killing 1 process: $ready "* ]]
+	wait_until nobody_is_left
+}
+
+@test "without memory for a list of the tree, the tree is ended all the same" {
 	need prlimit
 	start "$WDRUN" -k 300ms "$PROGRAMS/escape" fork setsid stubborn
 	await_ready

@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
 #
 # Promise 1: when wdrun returns, every process that the command started is dead,
-# whatever it is and however the run ends. A test for each kind of process, in
-# which runs end in each way. A kind is a command that prints `ready PID`.
+# whatever it is and however the run ends. Each test has one kind of process,
+# and runs that end in each of the ways. A kind is a command that prints `ready
+# PID`.
 #
-# shellcheck disable=SC2154
+# shellcheck disable=SC2016,SC2154
 
 load helper
 
@@ -32,7 +33,7 @@ by_timeout() {
 	nobody_is_left
 }
 
-# by_signal SIGNAL COMMAND...
+# by_signal SIGNAL COMMAND...: the run is ended by SIGNAL to the front.
 by_signal() {
 	start "$WDRUN" -k 300ms -- "${@:2}"
 	await_ready
@@ -45,7 +46,8 @@ by_signal() {
 	nobody_is_left
 }
 
-# The one who is killed cannot wait for the end of the tree; the other does it.
+# A front that is killed cannot wait for the end of the tree; the supervisor
+# does that.
 by_death_of_front() {
 	start "$WDRUN" -- "$@"
 	await_ready
@@ -71,7 +73,7 @@ by_death_of_supervisor() {
 	nobody_is_left
 }
 
-# dies KIND...: however the run ends.
+# dies KIND...: the process is dead however the run ends.
 dies() {
 	local name
 	echo "--- by a timeout"
@@ -136,6 +138,14 @@ dies() {
 
 @test "a fork storm is dead however the run ends: timeout, signals, kill -9 of a watchdog" {
 	dies "${storm[@]}"
+}
+
+@test "what is forked while the tree is being read gets the first signal too" {
+	complete "$WDRUN" -t 1 -k 2m bash -c '"$PROGRAMS/crowd" 300 >ready &
+		for ((i = 0; i < 2000; i++)); do setsid sleep 1000 & done; wait'
+
+	[ "$status" -eq 124 ]
+	[[ $stderr != *"still there"* ]]
 }
 
 @test "a crowd of 1,000 processes is dead however the run ends: timeout, signals, kill -9 of a watchdog" {

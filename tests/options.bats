@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 #
-# The command line: what is accepted, and that a mistake is told before
+# The command line: what is accepted, and that a mistake is reported before
 # anything is run.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
-# refused OPTION VALUE ARGUMENT...: wdrun ARGUMENT... says no in one line that
+# refused OPTION VALUE ARGUMENT...: wdrun ARGUMENT... refuses in one line that
 # names OPTION and VALUE, and runs and makes nothing.
 refused() {
 	local option=$1 value=$2 before
@@ -23,13 +23,13 @@ refused() {
 	[[ $stderr == *"$option"*"$value"* ]]
 }
 
-# Nothing but a message of one line.
+# There is one message of one line, and no other output.
 says_one_thing() {
 	[ -z "$output" ]
 	[[ $stderr == 'wdrun: '* && $stderr != *$'\n'* ]]
 }
 
-# partner_of OPTION: what it says nothing without.
+# partner_of OPTION: prints the option without which OPTION is an error.
 partner_of() {
 	case $1 in
 	--idle-unless-busy) echo --idle-timeout=never ;;
@@ -49,7 +49,7 @@ partner_of() {
 	done
 }
 
-@test "what looks like a duration to strtod is still refused" {
+@test "what strtod(3) takes for a number is refused as a duration all the same" {
 	local value
 	for value in inf nan 0x10 1e3 '1 s' ' 1' '1 ' . .s 1..5 1.5.2 1,5 s ms \
 		+1 1sm 5S 5M nevers Never '1 0' $'5\n'; do
@@ -97,7 +97,7 @@ partner_of() {
 	for value in USR2 SIGUSR2 usr2 sigusr2 SigUsr2 12; do
 		complete_late "$WDRUN" -t LIMIT -k 60 -s "$value" \
 			"$PROGRAMS/sigcount" 2
-		grep -qx 'got 12' out # the other one is CONT
+		grep -qx 'got 12' out # the other signal is CONT
 	done
 }
 
@@ -126,7 +126,7 @@ partner_of() {
 	refused --survivors "''" --survivors=
 }
 
-@test "a text for --until is refused if it is empty or too long to be found" {
+@test "an empty text for --until, and one that is too long to be found, is refused" {
 	local text
 	printf -v text '%01025d' 0
 	refused --until "''" --until=
@@ -156,7 +156,7 @@ partner_of() {
 	refused --tee "'fifo'" --tee=fifo
 	[[ $stderr == *"nobody reads it" ]]
 
-	# Nobody reads that either, but it is no FIFO.
+	# /dev/tty gives the same error here, but is not a FIFO.
 	complete setsid -w "$WDRUN" --tee=/dev/tty touch ran
 	[ "$status" -eq 125 ]
 	[ ! -e ran ]
@@ -182,9 +182,12 @@ partner_of() {
 @test "an unknown option is refused" {
 	refused no-such-option '' --no-such-option
 	refused Z '' -Z
+	refused "invalid option -- '?'" '' $'-\351'
+	refused "invalid option -- '?'" '' -日
+	refused "unrecognized option" "'--日'" --日
 }
 
-@test "a message prints, and drives no terminal: C0, C1 and no UTF-8 become ?" {
+@test "a message is printable and cannot control the terminal: C0, C1 and bytes that are not UTF-8 become ?" {
 	local control
 	for control in $'\e' $'\a' $'\177' $'\302\233' $'\302\200' $'\302\237' \
 		$'\233' $'\200' $'\377' $'\303' $'\342\202' $'\300' $'\370'; do
@@ -228,7 +231,7 @@ partner_of() {
 	refused --pty --foreground --no-stdin --pty -f
 }
 
-@test "an option that says nothing without another one is refused without it" {
+@test "an option that has no meaning without another one is refused without it" {
 	refused --idle-unless-busy --idle-timeout --idle-unless-busy
 	refused --until-grace --until --until-grace=5
 	refused --until-grace --until --until-grace=30s -t 5
@@ -248,7 +251,7 @@ partner_of() {
 	done
 }
 
-@test "output that nobody can see is no output to look at" {
+@test "output that has no place to go cannot be read: an error" {
 	local option
 	for option in --idle-timeout=5 --until=text --tee=copy; do
 		complete sh -c '"$WDRUN" "$1" touch ran >&- 2>&-' sh "$option"
@@ -376,7 +379,7 @@ told_off() {
 	[[ $stderr == *"--json"*"--list"* ]]
 }
 
-@test "locks, names and registries that cannot be are refused" {
+@test "locks, names and registries that cannot exist are refused" {
 	local option
 	for option in --lock= --cleanup= --name= --registry=; do
 		told_off "$option" touch ran

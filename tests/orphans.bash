@@ -1,16 +1,16 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2016,SC2034,SC2154 # what is set here is read by the tests
 #
-# Runs on record, real and forged, for reap.bats and cancel.bats.
+# Runs on record, real and forged, for reap.bats, cancel.bats and list.bats.
 
-# A registry of the test's own. Sets dead.
+# Makes a registry of the test's own. Sets dead.
 make_registry() {
 	export WDRUN_REGISTRY=$PWD/registry
 	mkdir -m 700 "$WDRUN_REGISTRY"
-	mourn
+	make_dead
 }
 
-# start_of PID: the moment of its start, in clock ticks after boot.
+# start_of PID: prints the start time of PID, in clock ticks after boot.
 start_of() {
 	local stat
 	local -a fields
@@ -19,8 +19,8 @@ start_of() {
 	echo "${fields[19]}"
 }
 
-# Sets dead to the PID and the start of a process that was just alive.
-mourn() {
+# Sets dead to PID and start time of a process that has just ended.
+make_dead() {
 	local -
 	set +T
 	sleep 1000 3>&- &
@@ -33,13 +33,13 @@ new_id() {
 	printf '%d-%x\n' "${dead% *}" "$(moment)"
 }
 
-# Now, in nanoseconds after the epoch.
+# Prints the present time, in nanoseconds since the epoch.
 moment() {
 	echo "${EPOCHREALTIME//[!0-9]/}000"
 }
 
-# forge [KEY=VALUE]...: puts a run on record, as one whose watchers are dead if
-# the KEYs do not say otherwise. Sets id.
+# forge [KEY=VALUE]...: puts a run on record, whose watchers are dead unless a
+# KEY says otherwise. Sets id.
 forge() {
 	local -
 	set +T
@@ -74,8 +74,8 @@ forge() {
 	chmod 600 "$WDRUN_REGISTRY/$id.run"
 }
 
-# live [NAME=VALUE]... [WRAPPER...]: a process with this in its environment. Sets
-# living.
+# live [NAME=VALUE]... [WRAPPER...]: starts a process with this in its
+# environment. Sets living.
 live() {
 	local -
 	set +T
@@ -90,8 +90,9 @@ is_asleep() {
 	[ "$name" = sleep ]
 }
 
-# session_of_a_leader [NAME=VALUE]... [WRAPPER...]: a session, with a leader who
-# lives, and a member with this in its environment. Sets leader and member.
+# session_of_a_leader [NAME=VALUE]... [WRAPPER...]: starts a session with a
+# living leader, and a member with this in its environment. Sets leader and
+# member.
 session_of_a_leader() {
 	rm -f member
 	setsid bash -c 'env "$@" sleep 1000 & echo "ready $!"; wait' - "$@" \
@@ -102,9 +103,9 @@ session_of_a_leader() {
 	wait_until is_asleep "$member"
 }
 
-# A session with a member, whose leader is gone. Sets gone, to PID and start of
-# the leader, and member, which makes another one with the ID that it reads from
-# the FIFO go, and prints its PID into the file proof.
+# Starts a session with a member, whose leader is dead. Sets gone to PID and
+# start time of the leader, and member. The member reads an ID from the FIFO go,
+# starts a process with this ID, and prints its PID into the file proof.
 session_of_nobody() {
 	local leader
 	mkfifo go
@@ -123,12 +124,12 @@ reap() {
 	complete "$WDRUN" --reap
 }
 
-# Alive, and not even stopped.
+# is_unharmed PID: the process is alive, and not even stopped.
 is_unharmed() {
 	is_alive "$1" && [ "$process_state" != T ]
 }
 
-# spares PID...: they are all unharmed; and, since nobody else does, ends them.
+# spares PID...: all of these are unharmed. Ends them, since wdrun must not.
 spares() {
 	local -
 	set +T
@@ -146,18 +147,18 @@ is_off_the_record() {
 	[ ! -e "$WDRUN_REGISTRY/$id.run" ]
 }
 
-# The IDs of the runs on record.
+# Prints the IDs of the runs on record.
 ids() {
 	find "$WDRUN_REGISTRY" -name '*.run' -printf '%f\n' | sed 's/\.run$//'
 }
 
-# has_opened PID FILE: PID, or a child of its, has FILE open.
+# has_opened PID FILE: PID has FILE open.
 has_opened() {
 	find "/proc/$1/fd" -lname "*/$2" 2>/dev/null | grep -q .
 }
 
-# orphan OPTION... -- COMMAND...: a run whose front and supervisor are killed at
-# once when its COMMAND is ready. Sets ready.
+# orphan OPTION... -- COMMAND...: starts a run, and kills its front and
+# supervisor at once when COMMAND is ready. Sets ready.
 orphan() {
 	start "$WDRUN" "$@"
 	await_watchers
@@ -165,8 +166,9 @@ orphan() {
 	kill -STOP "$front" "$supervisor"
 	wait_until is_stopped "$front"
 	wait_until is_stopped "$supervisor"
-	# In this order: a supervisor that is stopped and loses its front is in
-	# an orphaned process group then, so that the kernel has it go on.
+	# The supervisor is killed first: the death of the front orphans its
+	# process group, and the kernel then continues the stopped supervisor,
+	# setpgid(2).
 	kill -KILL "$supervisor" "$front"
 	wait "$front" || true
 	wait_until is_dead "$supervisor"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bats
 #
-# What the command writes, where wdrun has to see it: every byte comes through,
-# in order, to the same place, and as if the command had written there itself.
-# (At a terminal: pty.bats. After the command's end: drain.bats.)
+# What the command writes, where wdrun has to read it: every byte comes through,
+# in order, to the same place, as if the command had written there itself. (At a
+# terminal: pty.bats. After the command's end: drain.bats.)
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 load relays
 
-# Much more than any pipe holds.
+# Much more bytes than any pipe holds.
 MANY=60000000
 
 relay_count_is() {
@@ -70,7 +70,7 @@ relay_count_is() {
 	[ "$("$PROGRAMS/pattern" check 7 9000000 <err)" = same ]
 }
 
-# Lines to both, in turns, as fast as they can.
+# Prints lines to both streams in turns, as fast as it can.
 in_turns='for ((i = 1; i <= 1000; i += 2)); do
 	echo $i; echo $((i + 1)) >&2; done'
 
@@ -98,7 +98,7 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 	wait_until cmp -s seen <(seq 1000)
 }
 
-@test "what others write into the same file is not overwritten" {
+@test "what other processes write into the same file is not overwritten" {
 	complete sh -c '{ echo before; "$WDRUN" -i 60 echo within
 		echo after; } >file'
 	[ "$(cat file)" = $'before\nwithin\nafter' ]
@@ -160,7 +160,7 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 		echo "${PIPESTATUS[*]}"'
 	wait_until grep -qx first out
 	wdrun_of "$started"
-	wait_until relay_count_is 1 # that of stderr
+	wait_until relay_count_is 1 # the relay of stderr
 
 	touch go
 	finish
@@ -175,7 +175,7 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 			echo first; : >survived; sleep 1000" | :
 		echo "${PIPESTATUS[*]}"'
 	wait_until wdrun_of "$started"
-	wait_until grep -q sigtimedwait "/proc/$front/wchan" # all is started
+	wait_until grep -q sigtimedwait "/proc/$front/wchan" # wdrun has started all that it starts
 	wait_until relay_count_is 1
 
 	touch go
@@ -190,7 +190,7 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 	start bash -c '"$WDRUN" -i 60 sh -c "echo one
 		until [ -e go ]; do sleep 0.02; done; echo two; exit 4" >fifo'
 	[ "$(head -n 1 fifo)" = one ]
-	sleep 0.2 # it may notice
+	sleep 0.2 # time in which the relay may notice
 
 	exec 6<fifo
 	cat <&6 >second 3>&- &
@@ -204,11 +204,11 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 	[ -z "$stderr" ]
 }
 
-@test "a file of the kernel's, of which poll(2) says that it has an error" {
+@test "a file of the kernel's for which poll(2) reports an error gets the output" {
 	need_root
 	need unshare
-	# It takes the first line, ignores what comes at another offset, and
-	# poll(2) reports what was changed as an error.
+	# The file takes the first line, ignores what is written at another
+	# offset, and poll(2) reports an error after each change.
 	complete unshare --uts sh -c '"$WDRUN" -i 60 sh -c "echo first; sleep 0.1
 		echo second; sleep 0.1; echo third; exit 4" >/proc/sys/kernel/hostname
 		echo "$? $(uname -n)"'
@@ -230,7 +230,7 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 	[ -e over ]
 }
 
-# The command's program sleeps in write(2).
+# A process of the command's sleeps in write(2).
 writer_is_blocked() {
 	local pid
 	for pid in $(leftovers); do
@@ -243,7 +243,8 @@ writer_is_blocked() {
 @test "a pipe that the caller has made non-blocking loses nothing, and stays so" {
 	local option
 	for option in -i60 --until=nothing; do
-		# dd changes what it shares with wdrun.
+		# dd sets a flag of the file description that it shares with
+		# wdrun.
 		complete bash -c '{
 			dd if=/dev/null oflag=nonblock status=none
 			"$WDRUN" "$0" "$PROGRAMS/pattern" write 1 2000000
@@ -306,10 +307,10 @@ writer_is_blocked() {
 
 	[ -e same ]
 	[ "$status" -ne 0 ]
-	[ "$(wc -l <err)" -eq 1 ] # of the shell, to whom it is an error
+	[ "$(wc -l <err)" -eq 1 ] # the shell's own message
 }
 
-@test "where both are closed there is no output to be seen: an error" {
+@test "where both are closed there is no output to be read: an error" {
 	local option
 	for option in -i60 --until=x --tee=copy; do
 		complete "$PROGRAMS/launch" --close 1 --close 2 \
@@ -319,14 +320,14 @@ writer_is_blocked() {
 		[ ! -e ran ]
 		[ ! -e copy ]
 	done
-	# It cannot be told where nobody listens; for the words, see strace.
+	# No message can be printed without stderr; strace shows the text.
 	need strace
 	complete strace -f -qq -s 200 -e trace=write -o trace "$PROGRAMS/launch" \
 		--close 1 --close 2 "$WDRUN" -i 60 true
 	grep -q 'stdout and stderr are closed: there is no output' trace
 }
 
-@test "a full disk is told once, and does not change the status" {
+@test "a full disk is reported once, and does not change the status" {
 	complete sh -c '"$WDRUN" -i 60 sh -c "
 		echo one; echo two; sleep 0.1; echo three; exit 0" >/dev/full'
 	[ "$status" -eq 0 ]
@@ -353,7 +354,7 @@ writer_is_blocked() {
 	nobody_is_left
 }
 
-@test "a file that may not grow is told once, and does not change the status" {
+@test "a file that may not grow is reported once, and does not change the status" {
 	complete bash -c 'ulimit -f 64
 		"$WDRUN" -i 60 "$PROGRAMS/pattern" write 1 500000 >file'
 
@@ -402,7 +403,7 @@ writer_is_blocked() {
 	finish
 }
 
-# What cat, the reader of the pipeline, reads.
+# Prints the pipe that cat, the reader in the pipeline, reads.
 cat_pipe() {
 	local pid
 	for pid in $(children_of "$started"); do
@@ -410,7 +411,7 @@ cat_pipe() {
 	done
 }
 
-# holds FILE PID
+# holds FILE PID: PID has FILE open.
 holds() {
 	find "/proc/$2/fd" -type l -printf '%l\n' | grep -qxF "$1"
 }
@@ -448,7 +449,7 @@ holds() {
 	finish
 }
 
-@test "a relay that somebody kills is told of, and the run goes on" {
+@test "a relay that is killed is reported, and the run goes on" {
 	start bash -c '"$WDRUN" -i 60 sh -c "echo hello
 			until [ -e go ]; do sleep 0.02; done; exit 3" | cat
 		echo "${PIPESTATUS[0]}"'
@@ -464,7 +465,22 @@ holds() {
 	[ "$stderr" = "wdrun: the relay of stdout was killed: output may be lost" ]
 }
 
-@test "a command that cannot be run is told of, as without these options" {
+@test "the death of a relay is no signal to the command, but a SIGURG is one" {
+	start "$WDRUN" -i 60 "$PROGRAMS/sigcount" 2
+	await_ready
+	kill -URG "$started"
+	wait_until grep -qx 'got 23' out
+
+	kill -KILL "$(relays_of "$started" | tail -n 1)" # that of stderr
+	wait_until grep -q 'the relay of stderr was killed' err
+	kill -USR1 "$started"
+	finish
+
+	[ "$status" -eq 7 ]
+	[ "$(grep '^got' out)" = $'got 23\ngot 10' ]
+}
+
+@test "a command that cannot be run is reported, as without these options" {
 	complete "$WDRUN" -i 60 --tee=copy ./no-such-command
 	[ "$status" -eq 127 ]
 	[ "$(wc -l <err)" -eq 1 ]

@@ -1,14 +1,15 @@
 #!/usr/bin/env bats
 #
-# The picture that the bench draws is one that any page can show: whole XML,
-# with nothing from elsewhere, and with the figures that it was given.
+# The picture that the benchmark draws can be shown by any page: complete XML,
+# without references to other places, with the figures that the benchmark
+# measured.
 #
 # shellcheck disable=SC2154
 
 load helper
 
-# elements FILE: a line "NAME ATTRIBUTE=VALUE..." for each, as an XML parser
-# finds them, and their text as "TEXT text". The parser that is in every python3.
+# elements FILE: prints a line "NAME ATTRIBUTE=VALUE..." for each element, as an
+# XML parser finds it, and texts as "TEXT text". Each python3 has this parser.
 elements() {
 	python3 -c 'if True:
 		import pyexpat, sys
@@ -20,7 +21,8 @@ elements() {
 		parser.ParseFile(open(sys.argv[1], "rb"))' "$1"
 }
 
-# is_whole FILE: and small, for both kinds of pages, with nothing from elsewhere.
+# is_whole FILE: the picture is complete and small, fits light and dark pages,
+# and refers to no other place.
 is_whole() {
 	elements "$1" >found
 	grep -q '^svg .*viewBox=' found

@@ -4,8 +4,8 @@
 # For tests at a real prompt: an interactive bash in tmux, whose keys are
 # pressed and whose screen is read.
 
-# Opens the terminal: 100 columns, and 39 rows beside tmux's own line. Sets tty,
-# its name, and shell, the PID of the bash at the prompt.
+# Opens the terminal: 100 columns, and 39 rows beside tmux's own line. Sets tty
+# to its name, and shell to the PID of the bash at the prompt.
 at_prompt() {
 	need tmux bash
 	mkdir bin
@@ -37,12 +37,12 @@ enter() {
 	tmux -S socket send-keys Enter
 }
 
-# press KEY...: C-c and the like.
+# press KEY...: presses C-c and the like.
 press() {
 	tmux -S socket send-keys "$@"
 }
 
-# Sets rows, to the lines of the screen without the blanks at their ends.
+# Sets rows to the lines of the screen, without blanks at their ends.
 read_screen() {
 	local -
 	set +T
@@ -60,8 +60,8 @@ screen() {
 	printf '%s\n' "${rows[@]}"
 }
 
-# shows REGEX: a line of the screen matches. The typed line is on it as well, so
-# look for what only the running command prints.
+# shows REGEX: a line of the screen matches. The typed line is on the screen as
+# well, so look for what only the running command prints.
 shows() {
 	local -
 	set +T
@@ -85,16 +85,16 @@ wipe() {
 	wait_until no shows "$1"
 }
 
-# At the prompt, and the terminal echoes, and reads lines: it is usable.
+# The prompt is back, and the terminal echoes and reads lines.
 usable() {
 	enter 'echo usable$((40 + 2))'
 	wait_until shows '^usable42$'
 	screen | grep -qF 'echo usable$((40 + 2))'
 }
 
-# Makes the script note_sizes, which writes its window's size into the file size
-# whenever that changes. (Not with a `read -t` in the loop: where its time is
-# over while a trap runs, bash never runs that trap again.)
+# Writes the script note_sizes, which notes its window's size in the file size
+# whenever that changes. (Its loop has no `read -t`: one that ends while a trap
+# runs keeps bash from running that trap again.)
 note_sizes() {
 	cat >note_sizes <<-'END'
 		trap 'stty size </dev/tty >size' WINCH
@@ -103,8 +103,9 @@ note_sizes() {
 	END
 }
 
-# interrupted_unless CONDITION: Ctrl-C once more where CONDITION is not true yet.
-# bash goes on where it hits a child of its that is about to exit by itself.
+# interrupted_unless CONDITION: presses Ctrl-C once more where CONDITION is not
+# true yet. bash does not stop a script if Ctrl-C hits a child that is about to
+# exit by itself.
 interrupted_unless() {
 	"$@" && return
 	press C-c

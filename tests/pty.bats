@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 #
-# --pty: a command has a terminal where there is none, and where there is one it
-# does not notice the difference. And at a terminal whatever looks at the output
-# takes nothing of it away.
+# --pty: a command gets a terminal where there is none, and at a terminal it
+# sees no difference. Also: at a terminal, options that read the output take
+# nothing of the terminal away.
 #
 # shellcheck disable=SC2016,SC2034,SC2030,SC2031,SC2154
 
@@ -99,7 +99,7 @@ teardown() {
 			less numbers); echo "$?"; printf "%s\n" "$x" >second
 		less numbers | cat >third'
 
-	# A screen of 24 lines, and a prompt that shows the file.
+	# less shows a screen of 24 lines, and the file's name in its prompt.
 	[ "$output" = 0 ]
 	grep -q numbers first
 	grep -q numbers second
@@ -116,7 +116,7 @@ teardown() {
 	[ -z "$stderr" ]
 }
 
-@test "a command has its terminal also where wdrun has no stdout or stderr" {
+@test "a command has its terminal also where the caller has no stdout or stderr" {
 	complete "$PROGRAMS/launch" --close 1 --close 2 "$WDRUN" --pty sh -c '
 		[ -t 1 ] && [ -t 2 ] && echo into nothing && exit 3'
 
@@ -132,7 +132,7 @@ teardown() {
 	[ -z "$stderr" ]
 }
 
-@test "a reader that has gone is no news to a command that writes nothing" {
+@test "a reader that has gone does not affect a command that writes nothing" {
 	start bash -c '"$WDRUN" --pty sh -c "echo first
 			until [ -e go ]; do sleep 0.02; done; exit 3" </dev/null |
 		head -n 1; echo "${PIPESTATUS[0]}"'
@@ -146,7 +146,7 @@ teardown() {
 	[ -z "$stderr" ]
 }
 
-# has_child PID NAME: one that is called so and is not dead.
+# has_child PID NAME: PID has a living child of that name.
 has_child() {
 	local pid name
 	for pid in $(children_of "$1"); do
@@ -156,7 +156,7 @@ has_child() {
 	return 1
 }
 
-@test "the terminal stays for survivors until they have been seen off" {
+@test "the terminal stays for survivors until they are stopped" {
 	complete "$WDRUN" --pty --idle-after-exit=200ms -k 300ms sh -c '
 		trap "" HUP; sleep 1000 & echo hi; exit 5'
 
@@ -173,7 +173,7 @@ has_child() {
 	[ "$output" = "length 6" ]
 }
 
-@test "bad values and combinations: 125, one line, and nothing was made" {
+@test "bad values and combinations: 125, one line, and no file is made" {
 	local -a cases=(
 		'-i x' '-i -1' '-i 1,5' '--idle-timeout='
 		'--until=' '-u' '--until-grace=x -u DONE' '--until-grace=1'
@@ -185,7 +185,8 @@ has_child() {
 	local case arguments
 	for case in "${cases[@]}"; do
 		read -ra arguments <<<"$case"
-		# What is missing is to be missing, and not to be COMMAND.
+		# Where the test is about a missing argument, COMMAND must not
+		# take its place.
 		case ${arguments[0]} in
 		-u | --tee) complete "$WDRUN" --tee=copy "${arguments[@]}" ;;
 		*) complete "$WDRUN" --tee=copy "${arguments[@]}" touch ran ;;
@@ -218,7 +219,7 @@ is_cooked() {
 	no is_raw
 }
 
-# The front that runs at the prompt, or in a script that does.
+# Sets front to the wdrun that runs at the prompt, or in a script at the prompt.
 one_front() {
 	local child
 	for child in $(children_of "$shell"); do
@@ -233,7 +234,7 @@ no_wdrun() {
 	no one_front
 }
 
-# run_script LINE...: runs these by a shell without job control, which changes
+# run_script LINE...: runs LINEs in a shell without job control, which changes
 # no modes: what is left is what wdrun leaves. Notes the modes before and after.
 run_script() {
 	printf '%s\n' 'stty -g >before' "$1" 'echo "status=$?"' "${@:2}" \
@@ -241,7 +242,8 @@ run_script() {
 	enter 'sh script'
 }
 
-# start_raw_script LINE...: a run that is to be ended in some way; then LINEs.
+# start_raw_script LINE...: runs a script with a run that the test will end,
+# then LINEs.
 start_raw_script() {
 	run_script "wdrun --pty -k 300ms sh -c 'echo \"ready \$\$\"; exec sleep 1000'" "$@"
 	see_ready
@@ -351,13 +353,13 @@ restored() {
 	usable
 }
 
-@test "the terminal is restored at a normal end, and there is no staircase" {
+@test "the terminal is restored at a normal end, and new lines start at the left margin" {
 	at_prompt
 	run_script 'wdrun --pty sh -c "stty -a >within; printf \"one\ntwo\n\""'
 	wait_until test -s after
 
 	cmp before after
-	grep -q ' icanon' within # the command's own is what the caller's was
+	grep -q ' icanon' within # the pseudo-terminal starts with the caller's modes
 	wait_until shows '^one$'
 	wait_until shows '^two$'
 	usable
@@ -366,7 +368,8 @@ restored() {
 @test "the terminal is restored after a timeout" {
 	local limit
 	at_prompt
-	# Not before the terminal is wdrun's: where that was too soon, later.
+	# The run has to last until wdrun has set the terminal to raw mode; on a
+	# slow machine that needs a longer limit.
 	printf '%s\n' "until stty -a -F $tty | grep -q -- -icanon; do sleep 0.02; done" \
 		': >was_raw' 'exec repl' >in_raw
 	for limit in 0.7 3 15 60; do
@@ -413,7 +416,8 @@ restored() {
 	start_raw_script 'until [ -e checked ]; do sleep 0.02; done'
 	kill -KILL "$front"
 
-	# Nobody waits for the one who does it.
+	# The relay that restores the modes is no child that the script waits
+	# for.
 	wait_until restored
 	wait_until is_dead "$ready"
 	touch checked
@@ -421,11 +425,11 @@ restored() {
 	usable
 }
 
-@test "SIGKILL of the keyboard: it is told, the modes are back, Ctrl-C ends the run" {
+@test "SIGKILL of the relay of stdin: a message says so, the modes are restored, Ctrl-C ends the run" {
 	at_prompt
 	start_raw_script :
 	kill -KILL "$keyboard"
-	wait_until shows 'the relay of the keyboard was killed: what is typed does not reach'
+	wait_until shows 'the relay of stdin was killed: what is typed does not reach'
 	wait_until restored
 	is_alive "$ready"
 
@@ -435,7 +439,7 @@ restored() {
 	usable
 }
 
-@test "SIGKILL of the front while it and the keyboard are stopped leaves nobody" {
+@test "SIGKILL of the front while it and the relay of stdin are stopped leaves no process" {
 	at_prompt
 	start_raw_script 'until [ -e checked ]; do sleep 0.02; done'
 	kill -STOP "$front" "$keyboard"
@@ -449,7 +453,7 @@ restored() {
 	usable
 }
 
-@test "a stop gives the terminal back, fg takes it again" {
+@test "a stop gives the terminal back, and fg takes it again" {
 	at_prompt
 	enter 'wdrun --pty repl; echo "status=$?"'
 	see_ready
@@ -471,7 +475,7 @@ restored() {
 	usable
 }
 
-# A run that has the terminal, of a shell that does not put modes back itself.
+# Starts a run that has the terminal, in a shell that does not restore modes.
 start_at_dash() {
 	need dash
 	at_prompt
@@ -523,7 +527,7 @@ start_at_dash() {
 	usable
 }
 
-@test "a command that stops itself stops the job, fg goes on with both" {
+@test "a command that stops itself stops the job, and fg continues both" {
 	at_prompt
 	enter 'wdrun --pty sh -c '\''kill -STOP $$; echo "went on"; exit 3'\''; echo "status=$?"'
 	wait_until shows 'Stopped'
@@ -576,7 +580,8 @@ stays_away() {
 	no is_wdruns
 }
 
-# Of what wdrun sets for --pty: a prompt reads keys as well, but leaves this.
+# wdrun has set the terminal for --pty. A prompt reads keys as well, but keeps
+# this mode.
 is_wdruns() {
 	[[ $(stty -a -F "$tty") == *-isig* ]]
 }
@@ -631,7 +636,7 @@ end_background() {
 
 @test "two runs on one terminal leave it as it was, in a pipeline too" {
 	at_prompt
-	# The first to come is the first to go.
+	# The run that starts first ends first.
 	run_script 'first="wdrun --pty sh -c \"touch one; until [ -e two ]; do sleep 0.02; done\""' \
 		'second="wdrun --pty sh -c \"touch two; until [ -e over ]; do sleep 0.02; done\""' \
 		'until_first() { until [ -e one ]; do sleep 0.02; done; }' \
@@ -673,7 +678,8 @@ end_background() {
 	usable
 }
 
-# vi says that its window has so many: now, or when it has heard of the change.
+# has_lines COUNT: vi says that its window has COUNT lines, now or once it has
+# noticed the change.
 has_lines() {
 	enter ':set lines?'
 	shows "lines=$1\$"
@@ -700,7 +706,7 @@ has_lines() {
 @test "the silence of a job that is stopped does not count" {
 	local limit
 	at_prompt
-	for limit in 700ms 5s 30s; do # until it is stopped before
+	for limit in 700ms 5s 30s; do # until the run is stopped within the limit
 		wipe '^ready'
 		enter "wdrun -i $limit repl"
 		see_ready
@@ -711,7 +717,7 @@ has_lines() {
 	done
 
 	"$WDRUN" -q -t "$limit" sleep 1000 || true
-	"$WDRUN" -q -t 300ms sleep 1000 || true # the other clock is over by now
+	"$WDRUN" -q -t 300ms sleep 1000 || true # by now the time of the stopped run would be over too
 	is_alive "$ready"
 	run ! shows 'no output'
 
@@ -740,7 +746,7 @@ is_stopped_or_dead() {
 	usable
 }
 
-@test "closing the terminal ends the run, whole" {
+@test "closing the terminal ends the whole run" {
 	at_prompt
 	enter 'wdrun --pty -k 300ms escape fork setsid stubborn'
 	see_ready
@@ -751,7 +757,7 @@ is_stopped_or_dead() {
 	wait_until nobody_is_left
 }
 
-@test "a terminal that goes away where SIGHUP is ignored: cat ends, nobody is left" {
+@test "a terminal that goes away where SIGHUP is ignored: cat ends, no process is left" {
 	at_prompt
 	enter 'trap "" HUP; wdrun --pty cat >file; : >ended'
 	wait_until is_raw

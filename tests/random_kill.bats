@@ -1,15 +1,16 @@
 #!/usr/bin/env bats
 #
 # kill -9 at random moments of a run: before it has begun, while it begins, in
-# the middle, and while it ends. programs/random_kill.c does it, and looks for
-# what is left; a finding names the seed with which it can be had again.
+# the middle, and while it ends. programs/random_kill.c kills, and looks for
+# what is left. A finding names the seed that repeats it.
 #
 # shellcheck disable=SC2154
 
 load helper
 
-# The end of the output says whether the moments met the runs at all: most of
-# them have a supervisor, and are not over. If not, the machine is slow.
+# The end of the output tells how many runs were killed while they had a
+# supervisor and were not over. If these are few, the machine is slow, and the
+# times are stretched.
 survive() {
 	local factor counts
 	for factor in 1 5 25; do

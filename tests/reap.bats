@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
 #
-# Promise 4, its last sentence: when both watchers were killed at once, `wdrun
-# --reap` ends what is left. And never anything else: each test of a stranger
-# here fails when the check that spares him is taken out of the source.
+# Promise 4, its last sentence: when front and supervisor were killed at once,
+# `wdrun --reap` kills what is left, and nothing else. Each test of an unrelated
+# process fails when the check that protects the process is removed from the
+# source.
 #
-# Most of the runs are forged: an entry whose watchers are dead.
+# Most of the runs are forged entries whose watchers are dead.
 #
 # shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
@@ -16,7 +17,7 @@ setup() {
 	make_registry
 }
 
-# Of a wdrun below strace. Sets front and supervisor.
+# The same for a wdrun below strace. Sets front and supervisor.
 has_traced_target() {
 	front=$(children_of "$started" | head -n 1) &&
 		supervisor=$(children_of "$front" | head -n 1) &&
@@ -65,7 +66,7 @@ has_an_entry() {
 	is_off_the_record
 }
 
-@test "a process that has thrown its environment away is ended with its parent" {
+@test "a process without its environment is ended with its parent" {
 	forge
 	start env WDRUN_ID="$id" "$PROGRAMS/escape" setsid empty
 	await_ready
@@ -78,7 +79,7 @@ has_an_entry() {
 	is_off_the_record
 }
 
-@test "what is in the session that the target leads is ended" {
+@test "processes in the session that the target leads are ended" {
 	session_of_a_leader
 	forge target="$leader $(start_of "$leader")"
 
@@ -90,7 +91,7 @@ has_an_entry() {
 	is_off_the_record
 }
 
-@test "what is in the session of a target that is a zombie is ended" {
+@test "processes in the session of a target that is a zombie are ended" {
 	local parent leader
 	start sh -c 'setsid sh -c "sleep 1000 & echo ready \$!; wait" &
 		echo "leader $!"; exec sleep 1000'
@@ -150,7 +151,7 @@ has_an_entry() {
 	is_off_the_record
 }
 
-@test "what is forked while --reap looks is found, even without an environment" {
+@test "a process that is forked while --reap looks is found, even without an environment" {
 	forge
 	start env WDRUN_ID="$id" "$PROGRAMS/brood" 2000
 	await_ready
@@ -203,7 +204,7 @@ has_an_entry() {
 	is_off_the_record
 }
 
-@test "a session is left alone whose leader only got the PID of the target" {
+@test "a session whose leader only got the PID of the target is left alone" {
 	session_of_a_leader
 	forge target="$leader $(($(start_of "$leader") - 1))"
 
@@ -214,7 +215,7 @@ has_an_entry() {
 	is_off_the_record
 }
 
-@test "a process of the same session is left alone where nothing proves that, and told" {
+@test "a process of the same session is left alone where nothing proves it, and reported" {
 	session_of_nobody
 	forge target="$gone"
 
@@ -227,7 +228,7 @@ has_an_entry() {
 	[ "$(wc -l <err)" -eq 1 ]
 }
 
-@test "a session of a run that shares the caller's is left alone" {
+@test "the session of a run that shares the caller's is left alone" {
 	session_of_a_leader
 	forge target="$leader $(start_of "$leader")" session=caller
 
@@ -237,7 +238,7 @@ has_an_entry() {
 	spares "$leader" "$member"
 }
 
-@test "an entry from another boot is dropped, and nobody is signalled" {
+@test "an entry from another boot is removed, and no process is signalled" {
 	session_of_a_leader
 	forge boot=00000000-0000-0000-0000-000000000000 \
 		target="$leader $(start_of "$leader")"
@@ -267,7 +268,7 @@ has_an_entry() {
 	is_off_the_record
 }
 
-@test "a run of another PID namespace stays on record, and nobody is signalled" {
+@test "a run of another PID namespace stays on record, and no process is signalled" {
 	session_of_a_leader
 	forge pidns=1 target="$leader $(start_of "$leader")"
 	live WDRUN_ID="$id"
@@ -279,7 +280,7 @@ has_an_entry() {
 	is_on_record
 }
 
-@test "a process of another user is left alone, whatever it carries" {
+@test "a process of another user is left alone, whatever ID it carries" {
 	need_root
 	forge
 	live WDRUN_ID="$id" setpriv --reuid=65534 --regid=65534 --clear-groups
@@ -289,7 +290,7 @@ has_an_entry() {
 	spares "$living"
 }
 
-@test "a process in the run's session that is another user's is left alone, and told" {
+@test "another user's process in the run's session is left alone, and reported" {
 	need_root
 	session_of_a_leader setpriv --reuid=65534 --regid=65534 --clear-groups
 	forge target="$leader $(start_of "$leader")"
@@ -303,7 +304,7 @@ has_an_entry() {
 	[[ $stderr == *"left: $member sleep 1000 (another user's)" ]]
 }
 
-@test "what had lost its proof but for its parent is still told when that is dead" {
+@test "a process that only its parent proved is still reported when the parent is dead" {
 	need_root
 	forge
 	start env WDRUN_ID="$id" sh -c 'setsid env -i setpriv --reuid=65534 \
@@ -319,10 +320,10 @@ has_an_entry() {
 	[[ $stderr == *"left: $ready sleep 1000 (another user's)" ]]
 }
 
-@test "a process older than the run is left alone, whatever it carries" {
+@test "a process older than the run is left alone, whatever ID it carries" {
 	id=$(new_id)
 	live WDRUN_ID="$id"
-	until mourn && ((${dead#* } > $(start_of "$living"))); do :; done
+	until make_dead && ((${dead#* } > $(start_of "$living"))); do :; done
 	forge id="$id"
 
 	reap
@@ -353,7 +354,7 @@ WDRUN_ID=$id" "WDRUN_ID=$id$id$id$id" "wdrun_id=$id"; do
 }
 
 @test "an ID that is too long to be one is not cut down to the run's" {
-	forge id="1-$(printf '%045d' 1)" # with its end, 48 bytes
+	forge id="1-$(printf '%045d' 1)" # 48 bytes with the zero at its end
 	live WDRUN_ID="${id}0"
 
 	reap
@@ -376,7 +377,7 @@ WDRUN_ID=$id" "WDRUN_ID=$id$id$id$id" "wdrun_id=$id"; do
 	is_off_the_record
 }
 
-@test "a --reap from within what was left spares itself and all above it, and tells" {
+@test "--reap within an orphaned run leaves itself and its ancestors alone, and says so" {
 	forge
 	start env WDRUN_ID="$id" bash -c '
 		bash -c "\"\$WDRUN\" --reap; echo \"status \$?\""
@@ -402,7 +403,7 @@ $started lives" ]
 	is_on_record
 }
 
-@test "the run that an orphaned run began in is left alone" {
+@test "the run within which an orphaned run was started is left alone" {
 	session_of_a_leader WDRUN_ID="$(new_id)"
 	outer=$(tr '\0' '\n' <"/proc/$member/environ" | sed -n 's/^WDRUN_ID=//p')
 	forge target="$leader $(start_of "$leader")"
@@ -415,7 +416,7 @@ $started lives" ]
 	spares "$living"
 }
 
-@test "a run whose own front lives is not taken for one within the run" {
+@test "a run whose own front lives is not counted as part of another run" {
 	local front
 	live
 	front=$living
@@ -431,12 +432,13 @@ $started lives" ]
 	spares "$living" "$front"
 }
 
-@test "who gets the PID of a process just before it is signalled is left alone" {
+@test "a process that gets the PID of another just before the signal is left alone" {
 	need_root
 	need strace
 	forge
 	live WDRUN_ID="$id"
-	# The reaper has seen it, and waits before it takes hold of it.
+	# --reap has seen the process, and is delayed before it opens a pidfd
+	# for it.
 	start strace -f -qq -o trace -e trace=pidfd_open \
 		-e inject=pidfd_open:delay_enter=3000000:when=1 \
 		"$WDRUN" --reap
@@ -455,13 +457,13 @@ $started lives" ]
 
 # --- what cannot be verified -------------------------------------------------
 
-@test "without a /proc of its own --reap signals nobody, and says that" {
+@test "without a /proc of its own --reap signals no process, and says so" {
 	need_root
 	need unshare
 	forge
 	live WDRUN_ID="$id"
 
-	export ASAN_OPTIONS=detect_leaks=0 # which needs a /proc, as this does
+	export ASAN_OPTIONS=detect_leaks=0 # which needs /proc as well
 	complete unshare --mount sh -c \
 		'mount -t tmpfs none /proc && exec "$WDRUN" --reap'
 	[ "$status" -eq 125 ] || [[ $stderr == *LeakSanitizer* ]]
@@ -488,10 +490,10 @@ $started lives" ]
 	is_on_record
 }
 
-@test "a run is not orphaned because /proc hides its watchers" {
+@test "a run whose watchers /proc hides does not count as orphaned" {
 	need_root
 	need unshare setpriv
-	# What is hidden is hidden from users other than root.
+	# hidepid hides processes from users other than root.
 	chown 65534:65534 "$WDRUN_REGISTRY"
 	start unshare --pid --fork --mount-proc bash -c '
 		mount -o remount,hidepid=2 /proc || exit 99
@@ -530,7 +532,7 @@ it lives" ]
 	is_off_the_record
 }
 
-@test "two who reap at once do it once" {
+@test "of two --reap at once, one finishes the run" {
 	local i
 	forge
 	live WDRUN_ID="$id"
@@ -545,7 +547,7 @@ it lives" ]
 	grep -q "killed 1 process: $living" err.*
 }
 
-@test "a --reap waits for another that is at the same run" {
+@test "--reap waits for another --reap of the same run" {
 	forge
 	live WDRUN_ID="$id"
 	exec 8<"$WDRUN_REGISTRY/$id.run"
@@ -561,12 +563,13 @@ it lives" ]
 	is_dead "$living"
 }
 
-@test "a run starts also where what an earlier one has left cannot be looked at" {
+@test "a run starts also where an orphaned run cannot be looked at" {
 	need strace
 	forge
 	live WDRUN_ID="$id"
 
-	# As if a process that is looked at let its reader wait.
+	# strace delays the calls, as a process would that hangs when it is
+	# looked at.
 	start strace -f -qq -o trace -e trace=pidfd_open \
 		-e inject=pidfd_open:delay_enter=80000000 \
 		"$WDRUN" --name=daily echo started
@@ -576,6 +579,30 @@ it lives" ]
 	wait "$started" || true
 	is_on_record
 	spares "$living"
+}
+
+# --reap has stopped a process with SIGSTOP, and cannot look at the rest.
+@test "where --reap gives up on a process that does not answer, it continues what it stopped" {
+	local mine
+	need strace
+	export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer does not work under strace
+	forge
+	live WDRUN_ID="$id"
+	mine=$living
+	live
+	# strace delays the read, as if the memory of this process could not be
+	# read.
+	start strace -f -qq -o trace -P "/proc/$living/environ" -e trace=read \
+		-e inject=read:delay_enter=80000000 "$WDRUN" --reap
+	wait_until is_stopped "$mine"
+
+	wait_until grep -q "^wdrun: run $id: .* does not answer$" err
+
+	wait_until is_unharmed "$mine"
+	is_on_record
+	kill -KILL "$started"
+	wait "$started" || true
+	spares "$mine" "$living"
 }
 
 @test "a run starts also where a file of a run from before the last boot hangs" {
@@ -601,8 +628,9 @@ on record" ]
 	local front supervisor id
 	need_root
 	need strace
-	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
-	# The watchers sleep, while the target goes on record without its front.
+	export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer does not work under strace
+	# The watchers are delayed while the target is put on record, without
+	# its front.
 	start strace -f -qq -o trace -e trace=setsid,poll,ppoll \
 		-e inject=setsid:delay_enter=1000000 \
 		-e inject=poll,ppoll:delay_enter=90000000 \
@@ -610,7 +638,7 @@ on record" ]
 	wait_until has_traced_target
 	kill -KILL "$front"
 	wait_until has_an_entry
-	# strace would wait for the end of the call that it holds up.
+	# strace itself would wait for the end of the delayed call.
 	kill -KILL "$supervisor" "$started"
 	finish
 	wait_until nobody_is_left
@@ -624,7 +652,7 @@ on record" ]
 	[[ $stderr == "wdrun: run $id (job): no process of it was left"* ]]
 }
 
-@test "an entry that cannot be read is told and left alone" {
+@test "an entry that cannot be read is reported and left alone" {
 	forge
 	head -c 100 "$WDRUN_REGISTRY/$id.run" >"$WDRUN_REGISTRY/1-1.run"
 	sed 's/^wdrun 1$/wdrun 99/' "$WDRUN_REGISTRY/$id.run" \
@@ -654,7 +682,7 @@ on record" ]
 
 # --- its files ---------------------------------------------------------------
 
-@test "lock files of an orphaned run are removed, but not those of the living" {
+@test "lock files of an orphaned run are removed, but not those of living processes" {
 	echo "${dead% *}" >stale.lock
 	echo "$$" >held.lock
 	forge lock="$PWD/stale.lock" lock="$PWD/held.lock" lock="$PWD/none.lock"
@@ -681,7 +709,7 @@ on record" ]
 	[[ $stderr == *"; removed '$PWD/own.lock'" ]]
 }
 
-@test "a file without a PID is left to strangers where nobody of the run was left" {
+@test "a file without a PID stays where no process of the run was left" {
 	echo data >strange.txt
 	: >empty
 	mkdir directory
@@ -698,7 +726,7 @@ on record" ]
 	is_off_the_record
 }
 
-@test "a file without a PID goes with the run whose processes had it, if it is no older" {
+@test "a file without a PID is removed where processes of the run were left, if it is no older than the run" {
 	echo data >older
 	sleep 1.1
 	forge cleanup="0 0 0 $PWD/older" cleanup="0 0 0 $PWD/own"
@@ -713,7 +741,7 @@ on record" ]
 	is_off_the_record
 }
 
-@test "the file in a directory is removed before that, in whatever order they are named" {
+@test "a file in a directory is removed before the directory, whatever the order of the options" {
 	mkdir d
 	echo "${dead% *}" >d/pid
 	forge cleanup="0 0 0 $PWD/d" cleanup="0 0 0 $PWD/d/pid"
@@ -726,7 +754,7 @@ on record" ]
 	is_off_the_record
 }
 
-@test "the files of a run of which something is left stay as they are" {
+@test "the files of a run of which a process is left stay as they are" {
 	echo "${dead% *}" >stale.lock
 	session_of_nobody
 	forge target="$gone" lock="$PWD/stale.lock"
@@ -752,7 +780,8 @@ on record" ]
 
 # --- those who get away from one look ----------------------------------------
 
-# ends_brood WAY: so it does what brood has forked in this way.
+# ends_brood WAY: --reap ends the processes that programs/brood forks in this
+# WAY.
 ends_brood() {
 	forge
 	start env WDRUN_ID="$id" "$PROGRAMS/brood" 2000 "$@"
@@ -765,23 +794,23 @@ ends_brood() {
 	is_off_the_record
 }
 
-@test "what is forked by vfork while --reap looks is found" {
+@test "a process forked by vfork while --reap looks is found" {
 	ends_brood vfork
 }
 
-@test "what is forked as a sibling while --reap looks is found" {
+@test "a process forked as a sibling while --reap looks is found" {
 	ends_brood sibling
 }
 
-@test "what threads fork while --reap looks is found, though the main one has exited" {
+@test "a process forked by a thread while --reap looks is found, though the main thread has exited" {
 	ends_brood thread
 }
 
-@test "what forks on without an environment while --reap looks is found" {
+@test "processes that fork on without an environment while --reap looks are found" {
 	ends_brood deep
 }
 
-@test "a process that computes, with no environment, does not hold up --reap" {
+@test "a computing process without an environment does not hold up --reap" {
 	forge
 	env -i bash -c 'cd "$1"; echo "ready $$"; while :; do :; done' - "$PWD" \
 		>busy 3>&- &
@@ -796,14 +825,15 @@ ends_brood() {
 
 # --- unfinished entries ------------------------------------------------------
 
-# An unfinished entry that nobody has written for so long. Sets unfinished.
+# leave_unfinished NAME SECONDS: leaves an unfinished entry that was last
+# written so long ago. Sets unfinished.
 leave_unfinished() {
 	unfinished=$WDRUN_REGISTRY/.$1.new
 	echo "wdrun 1" >"$unfinished"
 	touch -d "$2" "$unfinished"
 }
 
-@test "an unfinished entry goes when its writer is dead, by --reap or the next run" {
+@test "an unfinished entry is removed when its writer is dead, by --reap or the next run" {
 	leave_unfinished "$(new_id)" '2 minutes ago'
 	reap
 	[ "$status" -eq 0 ]
@@ -814,6 +844,18 @@ leave_unfinished() {
 	complete "$WDRUN" --name=next true
 	[ "$status" -eq 0 ]
 	[ ! -e "$unfinished" ]
+}
+
+@test "an unfinished entry of this boot and PID namespace is removed at once" {
+	here=$(</proc/sys/kernel/random/boot_id).$(stat -Lc %i /proc/self/ns/pid)
+	leave_unfinished "$(new_id).$here" 'now'
+	reap
+	[ "$status" -eq 0 ]
+	[ ! -e "$unfinished" ]
+
+	leave_unfinished "$$-1.$here" 'now'
+	reap
+	[ -e "$unfinished" ]
 }
 
 @test "an unfinished entry stays where its writer may be alive, or is unknown" {

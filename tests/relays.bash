@@ -3,7 +3,7 @@
 #
 # For tests that look at the processes of a run that has relays.
 
-# supervisor_of FRONT: prints its PID.
+# supervisor_of FRONT: prints the PID of its supervisor.
 supervisor_of() {
 	local pid
 	for pid in $(children_of "$1"); do
@@ -11,7 +11,7 @@ supervisor_of() {
 	done
 }
 
-# relays_of FRONT: prints the PIDs of what carries its output and its input.
+# relays_of FRONT: prints the PIDs of the relays of its output and its input.
 relays_of() {
 	local pid
 	for pid in $(children_of "$1"); do
@@ -19,7 +19,7 @@ relays_of() {
 	done
 }
 
-# Sets front: the wdrun that is a child of PID's.
+# wdrun_of PID: sets front to the wdrun that is a child of PID.
 wdrun_of() {
 	local pid
 	front=''
@@ -29,8 +29,8 @@ wdrun_of() {
 	[ -n "$front" ]
 }
 
-# Sets front, supervisor and target of the wdrun that a child of what was
-# started has become.
+# Sets front, supervisor and target of the wdrun that runs below the process
+# that was started.
 await_run_below() {
 	wait_until wdrun_of "$started"
 	wait_until has_watched_target

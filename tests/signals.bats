@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
-# Signals: who gets them, and what they decide. programs/sigcount.c says what it
-# got, and exits 7 after TERM.
+# Signals: which processes get them, and what wdrun does. programs/sigcount.c
+# prints the signals that it got, and exits with 7 after TERM.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
@@ -36,7 +36,7 @@ got() {
 	kill -34 "$started"
 	kill -34 "$started"
 	wait_until has_lines 3 '^got 34$'
-	kill -TERM "$started" # which would overtake them
+	kill -TERM "$started" # TERM would overtake real-time signals
 	finish
 
 	[ "$(grep -cx 'got 34' out)" -eq 3 ]
@@ -86,7 +86,7 @@ has_lines() {
 	done
 }
 
-@test "a terminating signal reaches those too who left the command's group" {
+@test "a terminating signal reaches also processes that left the command's group" {
 	start "$WDRUN" -k never sh -c 'setsid "$PROGRAMS/sigcount" >escaped &
 		exec "$PROGRAMS/sigcount"'
 	await_ready
@@ -137,6 +137,39 @@ has_lines() {
 	[ "$status" -eq 137 ]
 }
 
+# got_ints COUNT: the command got SIGINT so many times.
+got_ints() {
+	[ "$(grep -cx 'got 2' out)" -eq "$1" ]
+}
+
+@test "three INTs of three senders count as three, without a pause too" {
+	start "$WDRUN" -k never "$PROGRAMS/sigcount"
+	await_ready
+	env kill -INT "$started"
+	wait_until got_ints 1
+	env kill -INT "$started"
+	wait_until got_ints 2
+
+	env kill -INT "$started"
+	finish
+
+	[ "$status" -eq 137 ]
+}
+
+@test "TERM right behind a HUP that the command ignores reaches the command" {
+	start "$WDRUN" -k never "$PROGRAMS/launch" --ignore HUP \
+		"$PROGRAMS/sigcount"
+	await_ready
+	await_watchers
+	env kill -HUP "$started"
+	wait_until grep -qx wd-stopping "/proc/$supervisor/comm"
+
+	env kill -TERM "$started"
+	finish
+
+	[ "$status" -eq 7 ]
+}
+
 @test "one TERM to the outermost of three nested wdruns is no third signal" {
 	start "$WDRUN" -k 60 "$WDRUN" -k 60 "$WDRUN" -k 60 bash -c '
 		trap "sleep 0.3; echo in order; exit 7" TERM; echo "ready $$"
@@ -151,7 +184,7 @@ has_lines() {
 }
 
 # end_in_order COMMAND...: COMMAND executes its further arguments with a stderr
-# that cannot be written to without a signal.
+# for which each write raises a signal.
 end_in_order() {
 	start "$@" "$WDRUN" -v -k 60 bash -c '
 		exec 2>/dev/null
@@ -166,16 +199,16 @@ end_in_order() {
 	[ -d in-order ]
 }
 
-@test "SIGPIPE of a message that nobody reads is not the command's, nor wdrun's" {
+@test "SIGPIPE of a message that has no reader reaches neither the command nor wdrun" {
 	mkfifo pipe
 	end_in_order bash -c 'exec 7<>pipe 2>pipe 7<&-; exec "$@"' -
 }
 
-@test "SIGXFSZ of a message to a full file is not the command's, nor wdrun's" {
+@test "SIGXFSZ of a message to a full file reaches neither the command nor wdrun" {
 	end_in_order bash -c 'ulimit -f 0; exec 2>full "$@"' -
 }
 
-@test "TERM to the supervisor is as good as TERM to the front" {
+@test "TERM to the supervisor has the effect of TERM to the front" {
 	start "$WDRUN" -k 300ms "$PROGRAMS/escape" fork setsid stubborn
 	await_ready
 	await_watchers
@@ -207,7 +240,7 @@ end_in_order() {
 	await_ready
 
 	kill -HUP "$started"
-	kill -USR1 "$started" # later than HUP
+	kill -USR1 "$started" # USR1 is handled after HUP
 	wait_until got 10
 
 	is_alive "$ready"
@@ -220,6 +253,7 @@ end_in_order() {
 @test "what was ignored stays ignored: INT and QUIT of a shell's background job" {
 	start sh -c '"$WDRUN" "$PROGRAMS/sigcount" & echo "front $!"; wait'
 	await_ready
+	wait_until grep -q '^front ' out
 	front=$(sed -n 's/^front //p' out)
 
 	kill -INT "$front"
@@ -233,7 +267,7 @@ end_in_order() {
 }
 
 @test "a blocked signal that was pending at the start is pending for the command" {
-	# bash, as dash unblocks every signal when it waits for a child.
+	# bash, since dash unblocks all signals when it waits for a child.
 	complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 200 bash -c '
 		until grep -qE "^S[ih][gd]Pnd:.*[2367abef]..$" /proc/$$/status
 		do sleep 0.05; done; echo pending'
@@ -249,10 +283,10 @@ end_in_order() {
 }
 
 @test "a signal in the first moments is not lost" {
-	local -x WDRUN_REPORTS= # it has none, where it dies before it begins
+	local -x WDRUN_REPORTS= # a front that dies before it begins writes no report
 	for _ in {1..30}; do
 		start "$WDRUN" -k 300ms sleep 1000
-		# The front is executed (before, launch would die of it).
+		# Before that, programs/launch would die by the signal.
 		wait_until is_wdrun "$started"
 		kill -TERM "$started"
 		finish >/dev/null
@@ -264,8 +298,8 @@ is_wdrun() {
 	[ "/proc/$1/exe" -ef "$WDRUN" ]
 }
 
-# stops_and_goes_on STATUS COMMAND...: TSTP stops what says that it is ready, CONT
-# has it go on, and TERM ends the run with STATUS.
+# stops_and_goes_on STATUS COMMAND...: TSTP stops COMMAND, which says that it is
+# ready, CONT continues it, and TERM ends the run with STATUS.
 stops_and_goes_on() {
 	start "$WDRUN" "${@:2}"
 	await_ready
@@ -284,13 +318,13 @@ stops_and_goes_on() {
 	stops_and_goes_on 7 "$PROGRAMS/sigcount"
 }
 
-@test "a stop by TSTP reaches those too who left the command's group" {
+@test "a stop by TSTP reaches also processes that left the command's group" {
 	stops_and_goes_on 143 "$PROGRAMS/escape" fork setsid
 }
 
 @test "the clocks stand still while the run is stopped" {
 	local limit
-	for limit in 0.5 5 50; do # until it is stopped before
+	for limit in 0.5 5 50; do # until the run is stopped within the limit
 		start "$WDRUN" -t "$limit" "$PROGRAMS/sigcount"
 		wait_until ready_or_dead
 		kill -TSTP "$started"
@@ -299,9 +333,9 @@ stops_and_goes_on() {
 		finish
 	done
 
-	# A clock of the same bound, started later, runs out first.
+	# A clock with the same time, started later, runs out first.
 	"$WDRUN" -q -t "$limit" sleep 1000 || true
-	"$WDRUN" -q -t 0.3 sleep 1000 || true # and what it does has happened
+	"$WDRUN" -q -t 0.3 sleep 1000 || true # time in which the clock of the run would have had an effect
 
 	is_alive "$started"
 	is_stopped "$ready"
@@ -327,7 +361,7 @@ is_stopped_or_dead() {
 	[ "$status" -eq 124 ]
 }
 
-@test "a command that stops itself where no shell would continue it stays stopped" {
+@test "a command that stops itself where no shell would continue it stays stopped until the timeout" {
 	complete_late setsid -w "$WDRUN" -f -t LIMIT -k 200ms sh -c \
 		'echo "ready $$"; kill -STOP $$; echo never'
 

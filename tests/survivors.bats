@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 #
-# After the exit: what becomes of those who survive the command. Its status
-# stands, whatever happens to them.
+# After the exit: what happens to processes that survive the command. The
+# command's status stands, whatever happens to them.
 #
 # shellcheck disable=SC2016,SC2154
 
 load helper
 
 @test "\$(wdrun ...) returns though a background job holds the output" {
-	# Nothing but --idle-after-exit can end this one.
+	# Only --idle-after-exit can end this run.
 	complete bash -c 'x=$("$WDRUN" --max-after-exit=never \
 		sh -c "sleep 1000 & echo hi"); echo "$? $x"'
 
@@ -21,7 +21,7 @@ load helper
 		echo "$? $x"'
 	wait_until test -s over
 
-	# Not a wait for time: the reader sleeps, and the writer for long.
+	# No time has to pass: the reader sleeps, and the writer will for long.
 	wait_until grep -q pipe_read "/proc/$started/wchan"
 	is_alive "$started"
 
@@ -29,7 +29,7 @@ load helper
 	finish
 }
 
-@test "survivors that were stopped are named, in one line" {
+@test "stopped survivors are named, in one line" {
 	complete "$WDRUN" --idle-after-exit=300ms sh -c 'sleep 1000 & echo $!'
 
 	[ "$status" -eq 0 ]
@@ -38,7 +38,7 @@ load helper
 	[[ $stderr == *"$output"*sleep* ]]
 }
 
-@test "it is told who held the output" {
+@test "the survivors that held the output are named" {
 	complete sh -c '"$WDRUN" --idle-after-exit=300ms sh -c "
 		sleep 1000 >/dev/null & sleep 1001 2>&1 &
 		until grep -q sleep /proc/\$!/comm; do :; done; echo \$!" | cat'
@@ -46,7 +46,7 @@ load helper
 	[[ $stderr == *"held by $output sleep"*"fd 1,2" ]]
 }
 
-@test "--quiet stops survivors without a word" {
+@test "--quiet stops survivors without a message" {
 	complete "$WDRUN" -q --idle-after-exit=200ms sh -c 'sleep 1000 & exit 6'
 
 	[ "$status" -eq 6 ]
@@ -81,7 +81,8 @@ load helper
 }
 
 @test "a survivor that computes is making progress" {
-	# In bursts, which move its time as well, and leave the machine to others.
+	# Computes in bursts, which use CPU time too, and leave the machine to
+	# other tests.
 	complete "$WDRUN" --max-after-exit=never bash -c '
 		{ until ((SECONDS >= 4)); do
 			for i in {1..3000}; do :; done; read -rt 0.05 -u 9
@@ -115,12 +116,22 @@ load helper
 	nobody_is_left
 }
 
-@test "--survivors=wait waits though they do nothing" {
+@test "--survivors=wait waits for survivors that do nothing" {
 	complete "$WDRUN" --survivors=wait --idle-after-exit=100ms \
 		--max-after-exit=200ms sh -c '(sleep 0.9; echo late) & exit 4'
 
 	[ "$status" -eq 4 ]
 	[ "$output" = late ]
+	[ -z "$stderr" ]
+}
+
+@test "--survivors=wait waits though --idle-unless-busy looks at what they do" {
+	complete "$WDRUN" --survivors=wait -i 1h --idle-unless-busy \
+		--idle-after-exit=100ms --kill-after=100ms \
+		sh -c '(sleep 2; echo late >late) & echo early'
+
+	[ "$status" -eq 0 ]
+	[ "$(cat late)" = late ]
 	[ -z "$stderr" ]
 }
 
@@ -134,7 +145,7 @@ load helper
 	nobody_is_left
 }
 
-@test "--survivors=leave lets them go, and returns at once" {
+@test "--survivors=leave lets survivors live, and returns at once" {
 	complete "$WDRUN" --survivors=leave --idle-after-exit=never \
 		--max-after-exit=never "$PROGRAMS/escape" -x 4 fork setsid
 	await_ready

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 #
-# --tee: a live copy of the output, which is never a danger to the run.
+# --tee: a live copy of the output, which never puts the run at risk.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
-@test "the copy has what the output has: both streams, any bytes, nothing" {
+@test "the copy is the same as the output: both streams, any bytes, no output" {
 	complete "$WDRUN" --tee=copy sh -c '
 		echo one; echo two >&2; echo three; exit 3'
 
@@ -50,7 +50,7 @@ load helper
 	tail -n +1 -f copy >seen 3>&- &
 	local tail=$!
 
-	# The command goes on only when its line was seen.
+	# The command continues only after its line was seen in the copy.
 	complete "$WDRUN" -t 200 --tee=copy bash -c '
 		for i in {1..5}; do
 			echo "line $i"
@@ -86,7 +86,7 @@ load helper
 	cmp copy out
 }
 
-# More is in the copy than the stuck reader has room for.
+# The copy has more than the stuck reader has room for.
 seen_last_of_chunk() {
 	[ "$(wc -c <copy)" -gt 4096 ] && [ ! -s out ]
 }
@@ -123,7 +123,7 @@ seen_last_of_chunk() {
 	done
 }
 
-@test "a FIFO that nobody reads is an error at once, and no wait" {
+@test "a FIFO without a reader is an error at once, without a wait" {
 	mkfifo fifo
 	complete "$WDRUN" --tee=fifo touch ran
 
@@ -132,7 +132,7 @@ seen_last_of_chunk() {
 	[ ! -e ran ]
 }
 
-@test "/dev/tty without a terminal: it says what is wrong" {
+@test "/dev/tty without a terminal: the message says what is wrong" {
 	complete setsid -w "$WDRUN" --tee=/dev/tty touch ran
 
 	[ "$status" -eq 125 ]
@@ -140,7 +140,7 @@ seen_last_of_chunk() {
 	[ ! -e ran ]
 }
 
-@test "a FIFO that somebody reads gets the copy, whole" {
+@test "a FIFO with a reader gets the whole copy" {
 	mkfifo fifo
 	"$PROGRAMS/pattern" check 1 3000000 <fifo >verdict 3>&- &
 	local reader=$!
@@ -154,7 +154,7 @@ seen_last_of_chunk() {
 	[ -z "$stderr" ]
 }
 
-# PID waits in open(2) for one who writes.
+# opens_fifo PID: PID waits in open(2) for a writer.
 opens_fifo() {
 	grep -q -e partner -e fifo "/proc/$1/wchan"
 }
@@ -177,7 +177,7 @@ opens_fifo() {
 	[ -z "$stderr" ]
 }
 
-@test "a copy on a full disk is given up, told once, and the run goes on" {
+@test "a copy on a full disk is given up, reported once, and the run goes on" {
 	complete "$WDRUN" --tee=/dev/full bash -c '
 		for i in {1..50}; do echo "$i"; done; sleep 0.1; echo more; exit 4'
 
@@ -186,7 +186,7 @@ opens_fifo() {
 	[ "$stderr" = "wdrun: --tee: cannot write to '/dev/full': No space left on device; the copy ends here" ]
 }
 
-@test "where both streams have the copy it is told once" {
+@test "where both streams have the copy, its end is reported once" {
 	complete sh -c '"$WDRUN" --tee=/dev/full bash -c "
 		echo one; echo two >&2; sleep 0.1; echo one; echo two >&2" \
 		2>&1 >second | cat'
@@ -196,7 +196,7 @@ opens_fifo() {
 	[ "$(grep -cx one second)" -eq 2 ]
 }
 
-@test "a full disk on both sides is told for each; on one, the copy is whole" {
+@test "a full disk on both sides is reported for each; on one side, the copy is complete" {
 	complete sh -c '"$WDRUN" --tee=/dev/full sh -c "echo one; exit 4" \
 		>/dev/full'
 
@@ -256,12 +256,12 @@ opens_fifo() {
 @test "a slow reader of the copy holds up no stop, and no output is lost in silence" {
 	mkfifo fifo
 	exec 7<>fifo
-	"$PROGRAMS/pattern" write 1 65536 >&7 # it is full
-	# Never as slow as to be given up.
+	"$PROGRAMS/pattern" write 1 65536 >&7 # the pipe is full
+	# Slow, but not so slow that the copy is given up.
 	bash -c 'until [ -e over ]; do sleep 0.3; head -c 4096; done' \
 		<fifo >/dev/null 3>&- 7>&- &
 	local reader=$! limit
-	for limit in 0.5 5 50; do # until it has written all before
+	for limit in 0.5 5 50; do # until the command has written everything within the limit
 		complete "$WDRUN" -t $limit -k 300ms --tee=fifo sh -c '
 			"$PROGRAMS/pattern" write 2 60000; : >written
 			exec sleep 1000' 7>&-
@@ -276,6 +276,17 @@ opens_fifo() {
 	run ! grep -q relay err
 	lost=$(sed -n 's/^wdrun: \([0-9]*\) bytes of output are lost: .*/\1/p' err)
 	(($(wc -c <out) + ${lost:-0} == 60000))
+}
+
+@test "a copy on a file system that hangs holds up no stop" {
+	with_hung_fs '"$WDRUN" --tee=mnt/file -t 1 -k 300ms bash -c "hang_fs
+			echo words; exec sleep 1000"
+		echo "status $?"
+		kill -KILL $server'
+	finish
+
+	grep -qx 'status 124' out
+	nobody_is_left
 }
 
 @test "what survivors write is in the copy" {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 #
 # At a real prompt: an interactive bash in tmux, whose keys are pressed and
-# whose screen is read. A command whose stdin is the terminal behaves as
-# without wdrun, and what goes wrong leaves a usable terminal.
+# whose screen is read. A command whose stdin is the terminal behaves as without
+# wdrun, and the terminal is usable after whatever goes wrong.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
@@ -19,7 +19,8 @@ teardown() {
 	common_teardown
 }
 
-# The job's state as ps has it: state letter and foreground mark.
+# Prints the state of the front as ps shows it: the state letter and the
+# foreground mark.
 front_of() {
 	local pid
 	local -
@@ -36,9 +37,9 @@ one_front() {
 	[[ $front =~ ^[0-9]+$ ]]
 }
 
-# enter_late CONDITION LINE: types LINE, in which LIMIT is a time that is to pass
-# after the file was made that LINE makes when it is ready, on a machine of any
-# speed. Returns when LINE is over. Sets limit.
+# enter_late CONDITION LINE: types LINE, which makes the file CONDITION when it
+# is ready. LIMIT in LINE is a time that has to pass after that, on a machine of
+# any speed. Returns when LINE is over. Sets limit.
 enter_late() {
 	rm -f "$1" after
 	for limit in 0.7 4 30; do
@@ -60,7 +61,7 @@ enter_late() {
 	usable
 }
 
-@test "its status reaches the prompt" {
+@test "the command's status reaches the prompt" {
 	enter 'wdrun sh -c "exit 42"; echo "status=$?"'
 	wait_until shows '^status=42$'
 }
@@ -75,7 +76,7 @@ enter_late() {
 	usable
 }
 
-@test "a password prompt on /dev/tty works in a command that stdin is not for" {
+@test "a password prompt on /dev/tty works in a command whose stdin is not the terminal" {
 	enter 'echo data | wdrun -f bash -c '\''read -rsp "Pass""word: " p </dev/tty; echo; echo "length=${#p}"'\'
 	wait_until shows '^Password:'
 	enter 'secret7'
@@ -136,7 +137,7 @@ enter_late() {
 	wait_until shows '^last=130$'
 }
 
-# The command itself runs: the watchers are there before it.
+# The target is executed: front and supervisor exist before it.
 target_runs() {
 	one_front && has_target
 }
@@ -153,7 +154,7 @@ target_runs() {
 	press C-c
 	wait_until shows 'interrupted 4$'
 
-	# Longer than the clock that Ctrl-C must not have started.
+	# Longer than the kill-after time that Ctrl-C must not have started.
 	"$WDRUN" -q -t 500ms sleep 1000 || true
 	enter 'hello'
 	wait_until shows '^you said hello$'
@@ -199,7 +200,7 @@ target_runs() {
 	usable
 }
 
-@test "Ctrl-Z stops the job, fg goes on with it" {
+@test "Ctrl-Z stops the job, and fg continues it" {
 	enter 'wdrun repl; echo "status=$?"'
 	see_ready
 	press C-z
@@ -216,17 +217,17 @@ target_runs() {
 	usable
 }
 
-@test "Ctrl-Z stops the job also where the front is slow to hear of it" {
+@test "Ctrl-Z stops the job also where the front is slow to read its signals" {
 	need strace
 	enter 'wdrun repl'
 	see_ready
 	one_front
-	# What the terminal sends and what the supervisor sends comes while the
-	# front is busy: the same signal twice is one.
+	# The terminal's signal and the supervisor's signal arrive while the
+	# front is busy, and merge into one.
 	strace -qq -o /dev/null -e inject=rt_sigtimedwait:delay_enter=300000 \
 		-p "$front" 3>&- &
 	wait_until is_traced "$front"
-	kill -WINCH "$front" # the first wait is over, the next one is delayed
+	kill -WINCH "$front" # ends the first wait; the next one is delayed
 	press C-z
 
 	wait_until shows 'Stopped'
@@ -237,7 +238,7 @@ is_traced() {
 	grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"
 }
 
-@test "Ctrl-Z stops the job, bg lets it go on until it wants to read" {
+@test "Ctrl-Z stops the job, and bg continues it until it wants to read" {
 	enter 'wdrun sh -c '\''echo "ready $$"; until [ -e go ]; do sleep 0.05; done; read x; echo "you said $x"'\'
 	see_ready
 	press C-z
@@ -245,7 +246,7 @@ is_traced() {
 	enter 'bg'
 	wait_until no is_stopped "$ready"
 
-	touch go # it reads from the terminal, in the background: SIGTTIN
+	touch go # the command now reads from the terminal, in the background: SIGTTIN
 	wait_until is_stopped "$ready"
 	usable
 	enter 'fg'
@@ -266,7 +267,7 @@ is_traced() {
 	usable
 }
 
-# stopped_job COMMAND: types it, and stops it by Ctrl-Z when it is ready. Sets
+# stopped_job COMMAND: types COMMAND, and presses Ctrl-Z when it is ready. Sets
 # ready, front, supervisor and target.
 stopped_job() {
 	enter "$1"
@@ -288,7 +289,7 @@ stopped_job() {
 	usable
 }
 
-@test "a stopped job whose command is continued from elsewhere goes on" {
+@test "a stopped job whose command is continued from elsewhere is continued" {
 	mkfifo pipe
 	stopped_job 'wdrun bash -c '\''echo "ready $$"; exec 9<>pipe; until [ -e go ]; do read -rt 0.05 -u 9; done; exit 5'\'
 	touch go
@@ -299,7 +300,7 @@ stopped_job() {
 	usable
 }
 
-@test "suspend in a bash below wdrun stops the job, fg goes on with it" {
+@test "suspend in a bash below wdrun stops the job, and fg continues it" {
 	enter 'PS1="inner> " wdrun bash --norc --noprofile'
 	wait_until shows '^inner>'
 	enter 'suspend'
@@ -316,7 +317,7 @@ stopped_job() {
 
 @test "the clocks stand still while the job is stopped" {
 	local limit
-	for limit in 0.7 4 30; do # until it is stopped before
+	for limit in 0.7 4 30; do # until the job is stopped within the limit
 		wipe '^ready'
 		enter "wdrun -t $limit repl"
 		see_ready
@@ -326,7 +327,8 @@ stopped_job() {
 		wait_until no one_front
 	done
 
-	# A clock of the same length runs out meanwhile, and what it does is seen.
+	# A clock with the same time runs out meanwhile, and its effect would
+	# show.
 	"$WDRUN" -q -t "$limit" sleep 1000 || true
 	"$WDRUN" -q -t 0.3 sleep 1000 || true
 	is_alive "$ready"
@@ -371,7 +373,7 @@ is_stopped_or_dead() {
 	usable
 }
 
-@test "a job in the background says nothing and ends" {
+@test "a job in the background prints nothing and ends" {
 	enter 'wdrun sh -c "exit 42" & wait $!; echo "status=$?"'
 	wait_until shows '^status=42$'
 	usable
@@ -393,7 +395,7 @@ is_stopped_or_dead() {
 	usable
 }
 
-@test "the window's size is that of the terminal, and its change is noticed" {
+@test "the window's size is that of the terminal, and a change is noticed" {
 	note_sizes
 	enter 'wdrun bash note_sizes'
 	wait_until shows '^ready [0-9]+$'
@@ -430,7 +432,7 @@ is_stopped_or_dead() {
 	usable_again
 }
 
-# What vi left on the screen may stand before the prompt.
+# vi may have left text on the screen before the prompt.
 usable_again() {
 	press Enter
 	enter 'clear'
@@ -473,9 +475,9 @@ usable_again() {
 	usable
 }
 
-@test "a script can read on where an interactive shell has timed out" {
+@test "a script can read from the terminal after the timeout of an interactive shell" {
 	local limit
-	for limit in 0.7 4 30; do # until the prompt was there before
+	for limit in 0.7 4 30; do # until the prompt appeared within the limit
 		printf '%s\n' "wdrun -t $limit -k 300ms bash --norc --noprofile -i" \
 			'echo "status=$?"; read -r line; echo "you said <$line>"' >script
 		wipe '^status='
@@ -500,7 +502,7 @@ usable_again() {
 	usable
 }
 
-@test "closing the terminal ends the run, whole" {
+@test "closing the terminal ends the whole run" {
 	enter 'wdrun -k 300ms escape fork setsid stubborn'
 	see_ready
 
@@ -510,7 +512,7 @@ usable_again() {
 	wait_until nobody_is_left
 }
 
-@test "--setsid takes the terminal away, --foreground gives it back" {
+@test "--setsid takes the terminal away, --foreground keeps it" {
 	enter 'wdrun --setsid sh -c "ps -o tty= -p \$\$ >tty; (: </dev/tty) || echo none >>tty"'
 	wait_until grep -qsx none tty
 
@@ -519,7 +521,7 @@ usable_again() {
 	usable
 }
 
-@test "at the terminal escapees die by a timeout as well" {
+@test "at the terminal, processes that left the session die by a timeout as well" {
 	enter_late said 'wdrun -t LIMIT -k 300ms sh -c '\''escape -x 0 fork setsid stubborn >new; mv new said; sleep 1000'\''; echo "status=$?"'
 	ready=$(sed -n 's/^ready //p' said)
 
@@ -549,7 +551,7 @@ usable_again() {
 	usable
 }
 
-@test "a job that kill -STOP stopped goes on with one fg" {
+@test "a job that kill -STOP stopped is continued by one fg" {
 	enter 'wdrun repl &'
 	wait_until shows 'ready [0-9]+$'
 	ready=$(screen | sed -n 's/.*ready //p')
@@ -571,7 +573,7 @@ usable_again() {
 	local limit
 	printf '%s\n' 'trap "kill -TSTP \$\$" TERM; : >trapped' \
 		'while :; do sleep .1; done' >script
-	for limit in 0.5 4 30; do # until it is ready for the signal before
+	for limit in 0.5 4 30; do # until the command was ready for the signal within the limit
 		wipe 'timed out'
 		enter "wdrun -t $limit -k 500ms bash script"
 		wait_until shows 'timed out'
@@ -579,7 +581,7 @@ usable_again() {
 		wait_until no front_is_there
 	done
 
-	# The shell sees its job stop, with the command; the clock does not.
+	# The shell sees that its job has stopped; the kill-after time goes on.
 	wait_until shows 'killing [12] process'
 	wait_until no front_is_there
 	usable

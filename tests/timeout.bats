@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 #
-# Under the name timeout: what coreutils 9 and POSIX.1-2024 say of timeout. A
-# twin runs the system's and ours, and both have to end, print and complain
-# alike; what differs on purpose is tested of ours alone.
+# Under the name timeout: what coreutils 9 and POSIX.1-2024 say of timeout.
+# `twin` runs the system's timeout and ours, and both have to end, print and
+# complain alike. Deliberate differences are tested with ours alone.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
@@ -15,10 +15,11 @@ setup() {
 	mkdir ours gnu
 	ln -s "$WDRUN" ours/timeout
 	ln -s /usr/bin/timeout gnu/timeout
-	# For bash as the command, without a child that a signal could hit: nap
-	# waits a moment (not a short one: where it ends while a trap runs, bash
-	# never runs that trap again), and hit sends timeout a signal. GNU's is not
-	# ready for one before it sleeps.
+	# For bash as the command, without a child that a signal could reach:
+	# `nap` waits a moment, and `hit` sends a signal to timeout, once it
+	# sleeps (GNU's is not ready for a signal before that). The moment is
+	# not short, since a read -t that ends while a trap runs keeps bash from
+	# running that trap again.
 	cat >tools <<-'EOF_'
 		exec 9<> <(:)
 		nap() { read -rt 0.1 -u 9; }
@@ -28,15 +29,15 @@ setup() {
 				[[ ${stat##*) } == S* ]]; do nap; done
 			kill "-$1" "$timeout"
 		}
-		hit_when() { # STATE SIGNAL: the command is in that state
+		hit_when() { # STATE SIGNAL: once the command is in STATE
 			until grep -q "$1" "/proc/$$/status"; do nap; done
 			hit "$2"
 		}
 	EOF_
 }
 
-# What stderr has in FILE: a hint in parentheses is ours, a second line for it
-# is GNU's.
+# complaints FILE: prints the messages in FILE, without our hint in parentheses,
+# and without GNU's second line for the same.
 complaints() {
 	[ ! -s "$1" ] ||
 		sed -E -e '/^Try .timeout --help/d' -e 's/^(timeout: .*) \([^()]*\)$/\1/' "$1"
@@ -47,7 +48,7 @@ is_gnu() {
 		skip "the system's timeout is not that of coreutils 9"
 }
 
-# Sets output and stderr to those of ours, and shows them.
+# take_ours ARG...: sets output and stderr to those of ours, and shows them.
 take_ours() {
 	output=$(<ours.out) stderr=$(<ours.err)
 	printf '%s\n' "timeout $*" "$output" "$stderr"
@@ -60,9 +61,9 @@ alike() {
 		diff <(complaints gnu.err) <(complaints ours.err)
 }
 
-# under WHO LAUNCHER... -- ARG...: timeout ARG..., started by LAUNCHER, in a
-# directory of its own. $timeout is its PID. What waitpid(2) says of it is
-# the last line of its output.
+# under WHO LAUNCHER... -- ARG...: runs timeout ARG... of WHO, started by
+# LAUNCHER, in a directory of its own. $timeout is its PID. The last line of the
+# output is what waitpid(2) says of it.
 under() {
 	local -
 	set +T
@@ -72,9 +73,9 @@ under() {
 		launcher+=("$1")
 		shift
 	done
-	mkdir -p "$who.room"
+	mkdir -p "$who.dir"
 	(
-		cd "$who.room" || exit
+		cd "$who.dir" || exit
 		export PATH=$BATS_TEST_TMPDIR/$who:$PATH BASH_ENV=../tools
 		exec "$PROGRAMS/launch" --defaults "$PROGRAMS/status" \
 			"${launcher[@]}" sh -c 'export timeout=$$; shift; exec timeout "$@"' \
@@ -82,7 +83,7 @@ under() {
 	)
 }
 
-# twin_by LAUNCHER... -- ARG...
+# twin_by LAUNCHER... -- ARG...: runs both, started by LAUNCHER.
 twin_by() {
 	run_both "$@"
 	alike "$@"
@@ -96,8 +97,8 @@ run_both() {
 	wait "$!"
 }
 
-# twin_late ARG...: as twin, where LIMIT in ARGs is a time that is to pass after
-# the command said `ready`: until both did.
+# twin_late ARG...: as twin, where LIMIT in ARGs is a time that has to pass
+# after the command said `ready`: it gets longer until both commands did.
 twin_late() {
 	local -
 	set +T
@@ -110,7 +111,7 @@ twin_late() {
 	alike "${@//LIMIT/$limit}"
 }
 
-# ours_late ARG...: the same of ours.
+# ours_late ARG...: the same for ours.
 ours_late() {
 	local limit
 	for limit in 0.2 2 20; do
@@ -129,8 +130,8 @@ ours() {
 	take_ours "$@"
 }
 
-# twin_each ARG...: `timeout ARG...` with {} for each line of stdin, in one go:
-# that line and the status are a line of the output.
+# twin_each ARG...: runs `timeout ARG...` at once for each line of stdin, which
+# takes the place of {}. Each line of the output has that line and the status.
 twin_each() {
 	local -
 	set +T
@@ -144,11 +145,11 @@ twin_each() {
 			done' bash "$@" <lines >$who.out 2>$who.err 3>&- &
 		pids+=("$!")
 	done
-	wait "${pids[@]}" # and not for bats's own clock
+	wait "${pids[@]}" # not for bats's own background process
 	alike "$@"
 }
 
-# Each line of ours ends with this status.
+# all_are STATUS: each line of ours ends with STATUS.
 all_are() {
 	[ -s ours.out ]
 	run ! grep -v "|$1\$" ours.out
@@ -156,7 +157,7 @@ all_are() {
 
 # --- as GNU's ----------------------------------------------------------------
 
-@test "timeout: the durations are those of GNU's, and so is what is none" {
+@test "timeout: the durations are those of GNU's, and the same ones mean no timeout" {
 	printf '%s\n' 99 100.34 99.999999999 .5m 50. +100 ' 100' 90s 2m 3h 1d \
 		1e2s 2.34e+5d 0x100 0x.8h 0x1P8 0X1p-1h 1E2 inf Infinity infs 1e400 0 0.0 0e9 0x0 \
 		-0.0 999999999999999999999999999999 9223372036854775808d 0.5e1m |
@@ -269,7 +270,7 @@ timeout: sending signal KILL to command 'sleep'" ]
 		[ "$output" = "exit 125" ]
 		[[ $stderr == "timeout: "* ]]
 	done
-	# GNU's says no more than "Try ..." here.
+	# GNU's prints only "Try ..." here.
 	for options in '' 1 '-k 1' '-- 1'; do
 		# shellcheck disable=SC2086
 		ours $options
@@ -295,7 +296,7 @@ timeout: sending signal KILL to command 'sleep'" ]
 	[ "$output" = "exit 126" ]
 }
 
-@test "timeout: the command's own end reaches the caller: status, signal, core" {
+@test "timeout: the command's own end is returned: status, signal, core" {
 	local signal
 	printf '%s\n' 0 1 2 124 125 126 127 137 255 | twin_each 100 sh -c 'exit {}'
 	grep -q '^124|124$' ours.out
@@ -318,7 +319,7 @@ timeout: sending signal KILL to command 'sleep'" ]
 @test "timeout: a signal to it reaches the command, whose end is then its own" {
 	local signal
 	for signal in HUP INT QUIT TERM; do
-		# Not sooner: bash ignores SIGQUIT.
+		# After bash: bash ignores SIGQUIT.
 		twin -v 100 bash -c "ulimit -c 0; hit_when Name.*sleep $signal & exec sleep 1000"
 		[ "$output" = "signal $(kill -l $signal)" ]
 		[ "$stderr" = "timeout: sending signal $signal to command 'bash'" ]
@@ -330,8 +331,8 @@ timeout: sending signal KILL to command 'sleep'" ]
 	[ "$output" = "signal 15" ]
 }
 
-@test "timeout: a signal that the command outlives is no end, and the timeout stands" {
-	# As a daemon reads its configuration again.
+@test "timeout: a signal that the command survives does not end it, and the timeout stands" {
+	# Like a daemon that reads its configuration again.
 	twin 100 bash -c 'trap n=4 HUP; hit HUP; until ((n)); do nap; done; exit $n'
 	[ "$output" = "exit 4" ]
 	twin_late -v LIMIT bash -c 'trap "echo ready" INT; trap n=4 TERM; hit INT
@@ -352,7 +353,8 @@ timeout: sending signal KILL to command 'bash'" ]
 	twin -v 1000 bash -c 'hit ALRM; exec sleep 1000'
 	[ "$output" = "exit 124" ]
 	[ "$stderr" = "timeout: sending signal TERM to command 'bash'" ]
-	twin -s INT 0 bash -c 'hit ALRM; exec sleep 1000'
+	# With a trap: bash(1) forgets a SIGINT that comes between fork and exec.
+	twin -s INT 0 bash -c 'trap "exit 3" INT; hit ALRM; until false; do nap; done'
 	[ "$output" = "exit 124" ]
 }
 
@@ -370,14 +372,14 @@ timeout: sending signal KILL to command 'bash'" ]
 	[ "$output" = "exit 124" ]
 }
 
-@test "timeout: a child that was there before does not confuse it" {
+@test "timeout: children that existed before are not confused with the command" {
 	is_gnu
 	twin_by sh -c 'sleep .1 & exec "$@"' sh -- .3 sh -c 'sleep 1000; echo foo'
 	[ "$output" = "exit 124" ]
 }
 
-@test "timeout: one that runs another passes its signal on" {
-	# Ours sends SIGALRM to the innermost command, too.
+@test "timeout: a timeout that runs another one forwards its signal" {
+	# Ours sends SIGALRM directly to the innermost command, too.
 	twin -s ALRM 1000 timeout -s INT 900 python3 -c '
 import os, signal, sys, time
 def end(*_):
@@ -396,7 +398,7 @@ while True:
 	[ "$output" = "exit 124" ]
 }
 
-@test "timeout: what a command that exits by itself has left is left" {
+@test "timeout: survivors of a command that exits by itself are left" {
 	local who
 	is_gnu
 	for who in gnu ours; do
@@ -423,7 +425,7 @@ while True:
 	done
 }
 
-@test "timeout: what a stopped command has left gets 5 s without --kill-after" {
+@test "timeout: survivors of a stopped command get 5 s without --kill-after" {
 	ours_late -v LIMIT sh -c '"$@"; exec sleep 1000' sh \
 		"$PROGRAMS/escape" -x 0 setsid stubborn
 
@@ -433,11 +435,11 @@ timeout: sending signal KILL to what is left of command 'sh'" ]
 	nobody_is_left
 }
 
-@test "timeout: a signal to it ends what is left as well, once the command has ended" {
+@test "timeout: a signal to it also ends the survivors, once the command has ended" {
 	local options
 	for options in '' '-k .1'; do
 		# shellcheck disable=SC2086
-		ours $options 100 bash -c '"$@"; hit TERM; exec sleep 1000' \
+		ours $options 100 bash -c '"$@"; hit TERM; sleep 1000; :' \
 			sh "$PROGRAMS/escape" -x 0 setsid fork
 		[ "$(tail -n 1 ours.out)" = "signal 15" ]
 		nobody_is_left
@@ -445,10 +447,10 @@ timeout: sending signal KILL to what is left of command 'sh'" ]
 	[ -z "$stderr" ]
 }
 
-@test "timeout: a signal to it reaches once what outlives the command" {
+@test "timeout: a signal to it reaches a survivor of the command once" {
 	ours -v 100 bash -c 'bash -c "trap \"echo got; n=1\" TERM; >trapped
 			until ((n)); do nap; done; nap; nap" &
-		until [ -e trapped ]; do nap; done; hit TERM; exec sleep 1000'
+		until [ -e trapped ]; do nap; done; hit TERM; while :; do nap; done'
 	[ "$output" = $'got\nsignal 15' ]
 	[ "$stderr" = "timeout: sending signal TERM to command 'bash'" ]
 }
@@ -480,20 +482,20 @@ timeout: sending signal KILL to what is left of command 'sh'" ]
 	[[ $(cat ours.out) == *0003$'\n'"exit 0" ]]
 }
 
-@test "timeout: a signal that asks nobody to end is passed on and does not end it" {
+@test "timeout: a signal that is not terminating is forwarded and does not end it" {
 	ours 100 bash -c 'trap "echo usr1; exit 4" USR1; hit USR1
 		while :; do nap; done'
 	[ "$output" = $'usr1\nexit 4' ]
 }
 
-@test "timeout: each signal is passed on, the same one any number of times" {
+@test "timeout: each signal is forwarded, the same signal any number of times" {
 	ours 100 bash -c 'trap "n=1" TERM; for i in 1 2 3 4 5; do
 		n=0; hit TERM; until ((n)); do :; done; done; exit 4'
 	[ "$output" = "exit 4" ]
 }
 
-@test "timeout: SIGKILL to it leaves nothing, and the supervisor's is told" {
-	ours 100 bash -c 'sleep 1000 & hit KILL; exec sleep 1000'
+@test "timeout: SIGKILL to it leaves nothing, and that of the supervisor is reported" {
+	ours 100 bash -c 'sleep 1000 & hit KILL; sleep 1000; :'
 	[ "$output" = "signal 9" ]
 	wait_until nobody_is_left
 
@@ -503,7 +505,7 @@ timeout: sending signal KILL to what is left of command 'sh'" ]
 	nobody_is_left
 }
 
-@test "timeout: any name that ends so is it, and wdrun's options are not its" {
+@test "timeout: each name that ends with timeout works, without the options of wdrun" {
 	local name
 	for name in timeout wdrun-timeout gtimeout; do
 		ln -sf "$WDRUN" $name
@@ -534,7 +536,7 @@ timeout: sending signal KILL to what is left of command 'sh'" ]
 	[ -z "$stderr" ]
 }
 
-@test "make install makes the link timeout where it is asked to, and over nothing" {
+@test "make install makes the link timeout where asked to, and replaces nothing" {
 	install_to() {
 		run make -C "$root" -o wdrun DESTDIR="$PWD/to" PREFIX=/usr "$@"
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
 # The decisions and the parsers, walked through tables: tests/unit/*.c, each
-# compiled with the sources that it is about.
+# linked with the sources that it tests.
 
 load helper
 
@@ -9,16 +9,16 @@ load helper
 	"$PROGRAMS/unit-duration"
 }
 
-@test "a run in any state, after any news, does what the table of states says" {
-	"$PROGRAMS/unit-judge"
+@test "a run in any state, after any event, does what the table of states says" {
+	"$PROGRAMS/unit-decide"
 }
 
-@test "a process's name cannot confuse what is read of its stat line" {
+@test "a process's name cannot change what is read from its stat line" {
 	"$PROGRAMS/unit-procfs"
 }
 
-@test "what is a PID in a lock file, and whose it is, goes by a table" {
-	"$PROGRAMS/unit-lockowner"
+@test "the PID in a lock file, and the state of its owner, are read as a table says" {
+	"$PROGRAMS/unit-pidfile"
 }
 
 @test "a line of /proc/PID/syscall is read as it is, or refused" {
@@ -29,10 +29,10 @@ load helper
 	"$PROGRAMS/unit-entry"
 }
 
-@test "text is put together as printf(3) does it" {
-	"$PROGRAMS/unit-text"
+@test "text is formatted as printf(3) does it" {
+	"$PROGRAMS/unit-strbuf"
 }
 
-@test "a command line without even a name is refused" {
+@test "a command line without a program name is refused" {
 	"$PROGRAMS/unit-options"
 }

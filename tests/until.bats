@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
 # --until: the output says that the work is complete. A command that does not
-# exit then is hung, and its work is not lost.
+# exit after that is stopped, and counts as successful.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
@@ -22,7 +22,7 @@ load helper
 	nobody_is_left
 }
 
-@test "what ignores the first signal gets SIGKILL, and the status is 0, also with -p" {
+@test "a command that ignores the first signal gets SIGKILL, and the status is 0, also with -p" {
 	start "$WDRUN" -p -u ready --until-grace=100ms -k 200ms \
 		"$PROGRAMS/escape" fork setsid stubborn
 	await_ready
@@ -57,7 +57,7 @@ load helper
 	[ "$status" -eq 124 ]
 }
 
-@test "the timeout within the grace ends it with 0: its work was done" {
+@test "a timeout within the grace ends the command with status 0" {
 	complete_late "$WDRUN" -u DONE --until-grace=60 -t LIMIT sh -c '
 		echo DONE; echo ready 1; sleep 1000'
 
@@ -82,7 +82,7 @@ load helper
 }
 
 @test "the grace runs from the first match, and what is printed in it comes through" {
-	# With a grace that begins anew at each line this would never end.
+	# If each line started the grace again, this would never end.
 	complete "$WDRUN" -u DONE --until-grace=500ms bash -c '
 		trap "echo last words; exit 9" TERM
 		while :; do echo DONE; sleep 0.05; done'
@@ -92,7 +92,7 @@ load helper
 	[ "$(tail -n 1 out)" = 'last words' ]
 }
 
-# found TEXT SCRIPT: it is, in what SCRIPT prints before it hangs.
+# found TEXT SCRIPT: TEXT is found in what SCRIPT prints before it hangs.
 found() {
 	complete "$WDRUN" -t 200 -u "$1" --until-grace=0 sh -c "$2
 		sleep 1000"
@@ -111,7 +111,7 @@ found() {
 	found 'all done' 'for piece in a l l " " d o n e; do
 		printf %s "$piece"; sleep 0.03; done'
 	[ "$output" = 'all done' ]
-	found aab 'printf aaaaa; sleep 0.1; printf ab' # begins, and begins anew
+	found aab 'printf aaaaa; sleep 0.1; printf ab' # a partial match, then the text
 	found $'one\ntwo' 'echo one; sleep 0.1; echo two'
 	found DONE 'setsid sh -c "echo DONE; sleep 1001" &'
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 #
-# Who types what README and manual show gets what they say: each command in them
-# runs here as it is written, but for those that docs.bats runs already, and for
-# the few of which it is said below why they do not. A command that is new in
-# them is run as well, and has to end with 0 where nothing else is told here.
+# The commands that README and manual show do what they say: each is run here as
+# it is written, but for those that docs.bats runs, and for the few for which
+# `never` says why they are not run. A new command in README or manual is run as
+# well, and has to end with 0 unless `tell` says something else.
 #
-# It runs in a room of its own, which is $HOME too. What is not installed, or
-# not wdrun's, is played by stand-ins, which note in the file ran that they were
-# run, and with what arguments.
+# Each command runs in a directory of its own, which is also $HOME. Programs
+# that are not installed, or do not belong to wdrun, are replaced by scripts
+# that note their arguments in the file ran.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
@@ -18,9 +18,9 @@ readme=$root/README.md
 
 # --- what they show ----------------------------------------------------------
 
-# Writes the commands of the README, each into a file of its own below shown/:
-# blocks of shell, and the lines of indented blocks. Those before which it says
-# `<!-- run: N -->` are the business of docs.bats.
+# Writes each command of the README into a file of its own below shown/: blocks
+# of shell, and lines of indented blocks. docs.bats runs the blocks after `<!--
+# run: N -->`.
 take_readme() {
 	awk '
 		function new() { file = sprintf("shown/readme-%02d", ++n) }
@@ -43,7 +43,7 @@ take_readme() {
 	' "$readme"
 }
 
-# The same of the manual, with the escapes of mdoc undone.
+# The same for the manual, without mdoc's escapes.
 take_manual() {
 	sed -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(dq/"/g' -e 's/\\&//g' \
 		-e 's/\\e/\\/g' "$manual" | awk '
@@ -54,7 +54,8 @@ take_manual() {
 		file != "" { print >file }'
 }
 
-# What they name in passing: "`make bench`", ".Ql killall -9 wdrun".
+# Prints the commands that appear within a sentence: "`make bench`", ".Ql
+# killall -9 wdrun".
 named_in_passing() {
 	local what='(wdrun|make|man|kill|killall|pkill|unshare) [^`]*'
 	{
@@ -67,10 +68,11 @@ named_in_passing() {
 
 # --- what they are to do -----------------------------------------------------
 
-# What is not run, and why.
+# never EXAMPLE: says why the example is not run, or fails.
 never() {
 	case $1 in
 	'make test '*) echo "is what runs this" ;;
+	'make debug'*) echo "compiles all of it, for a debugger" ;;
 	'make bench') echo "takes minutes, on a machine that does nothing else" ;;
 	'man wdrun' | 'man ./man/wdrun.1')
 		echo "docs.bats reads the page, and man(1) need not be there" ;;
@@ -87,7 +89,7 @@ never() {
 	esac
 }
 
-# Which test below does it, if it is not the one that does most.
+# elsewhere EXAMPLE: prints which of the later tests runs the example, or fails.
 elsewhere() {
 	case $1 in
 	'* * * * * '*) echo cron ;;
@@ -100,8 +102,8 @@ elsewhere() {
 	esac
 }
 
-# tell EXAMPLE: sets wanted (the status), ran (by stand-ins, in this order),
-# before and after (commands around it, in the same room).
+# tell EXAMPLE: sets wanted (the status), ran (the stand-ins that run, in this
+# order), before and after (commands in the same directory).
 tell() {
 	wanted=0 ran='' before=: after=:
 	case $1 in
@@ -156,31 +158,34 @@ tell() {
 	esac
 }
 
-# stand_in NAME [LINE...]: a program that notes its arguments, then does these.
+# stand_in NAME [LINE...]: writes a program that notes its arguments, then runs
+# LINEs.
 stand_in() {
 	printf '%s\n' '#!/bin/bash' 'echo "${0##*/} $*" >>"$HOME/ran"' \
 		"${@:2}" >"$1"
 	chmod +x "$1"
 }
 
-# hold FILE: for a moment.
+# hold FILE: holds the lock FILE for a moment.
 hold() {
 	"$WDRUN" --lock="$1" sleep 0.4 3>&- &
 	wait_until test -s "$1"
 }
 
-# is_held FILE COMMAND...: COMMAND, while this shell holds FILE as scripts do.
+# is_held FILE COMMAND...: runs COMMAND while this shell holds FILE with its
+# PID.
 is_held() {
 	echo $$ >"$1"
 	"${@:2}"
 }
 
-# again STATUS: the example once more.
+# again STATUS: runs the example once more.
 again() {
 	run_example "$1" <"$example"
 }
 
-# In the room: the commands on stdin, and what they leave in $out.
+# run_example STATUS: runs the commands of stdin in this directory, and writes
+# their $out into a file.
 run_example() {
 	{
 		cat
@@ -190,8 +195,8 @@ run_example() {
 	[ "$status" -eq "$1" ]
 }
 
-# enter_room NAME
-enter_room() {
+# enter_directory NAME: makes the directory for an example, and enters it.
+enter_directory() {
 	mkdir -p "$1/bin" && cd "$1" || return
 	export HOME=$PWD XDG_STATE_HOME=$PWD/.local/state
 	export PATH=$PWD/bin:$PATH TERM=xterm task='the task'
@@ -207,25 +212,26 @@ enter_room() {
 	stand_in start-server 'sleep 1000 &' 'echo listening'
 	stand_in build.sh '(sleep 0.3; touch built) &'
 	stand_in nightly.sh 'sleep 1000'
-	stand_in bin/ssh 'cat >/dev/null' # as it does: the lines of others
+	stand_in bin/ssh 'cat >/dev/null' # ssh reads stdin, too
 	stand_in bin/rsync
 	stand_in bin/claude '[ -t 1 ] || exit 3' \
 		'echo '\''{"type":"result","subtype":"success"}'\'
 }
 
-# In a shell of its own, as an example may change anything of it.
+# walk FILE: runs one example. In a shell of its own, since an example may
+# change the shell.
 walk() {
 	local text wanted ran before after example=$PWD/$1
 	text=$(<"$example")
 	tell "$text"
-	enter_room "room-${1##*/}"
+	enter_directory "dir-${1##*/}"
 	eval "$before"
 	run_example "$wanted" <"$example"
 	[ -z "$ran" ] || diff ran - <<<"$ran"
 	eval "$after"
 }
 
-# taken KIND: the files of the examples of which elsewhere says that.
+# taken KIND: prints the files of the examples for which elsewhere prints KIND.
 taken() {
 	local file
 	mkdir -p shown
@@ -253,8 +259,9 @@ taken() {
 	done <files
 }
 
-# Where the shell adds something, which differs, docs.bats cannot compare.
-@test "what the README shows without a shell's own words is printed" {
+# docs.bats cannot compare this example, since each shell adds a message of its
+# own.
+@test "the README's example with a message of the shell prints what it shows" {
 	awk '
 		/^```sh$/ { file = "block"; printf "" >file; next }
 		/^```$/ && file == "" && told { file = "expected"; next }
@@ -264,17 +271,17 @@ taken() {
 		file != "" { print >file }
 	' "$readme"
 	[ "$(wc -l <expected)" -eq 1 ]
-	enter_room room
+	enter_directory home
 	run_example 137 <../block
 
-	# Who is there to be killed is a matter of the moment.
+	# Which processes are killed depends on the moment.
 	sed -E 's/[0-9]+/N/g' err >printed
 	sed -E 's/[0-9]+/N/g; s/, killing .*//' ../expected >beginning
 	grep -qF "$(<beginning)" printed
 	grep -qE ', killing N process(es)?: .*sleep N' printed
 }
 
-@test "the commands that they name in passing are known to a test" {
+@test "the commands within sentences of README and manual are known to a test" {
 	local name
 	named_in_passing >names
 	[ "$(wc -l <names)" -ge 8 ]
@@ -289,8 +296,8 @@ taken() {
 
 # --- with others on the machine, or none -------------------------------------
 
-# As cron does: by sh, at home, with next to nothing in the environment. /srv
-# and /run are this namespace's own.
+# as_cron LINE: runs LINE as cron does: by sh, in the home directory, with an
+# almost empty environment. /srv and /run belong to this mount namespace.
 as_cron() {
 	local line=$1
 	complete unshare --mount bash -c '
@@ -314,7 +321,7 @@ as_cron() {
 		(
 			line=$(<"$file")
 			echo "=== $line"
-			enter_room "room-${file##*/}"
+			enter_directory "dir-${file##*/}"
 			stand_in review-poll.sh
 			as_cron "$line"
 			[ "$status" -eq 0 ]
@@ -324,13 +331,13 @@ as_cron() {
 	done <files
 }
 
-# killall and pkill are told by name what to kill: in a namespace where there is
-# nobody else of that name.
+# killall and pkill find processes by name, so they run in a PID namespace
+# without other processes of that name.
 @test "killall finds one of the two processes of wdrun, pkill -f both" {
 	local by
 	need_root
 	need unshare pkill killall
-	enter_room room
+	enter_directory home
 	for by in 'killall -9 wdrun' 'pkill -9 -f wdrun' 'pkill -f wdrun'; do
 		named_in_passing | grep -qxF "$by"
 		echo "=== $by"
@@ -341,13 +348,13 @@ as_cron() {
 			'while pgrep -f wdrun; do sleep 0.05; done >/dev/null' \
 			'wdrun --list | grep -c orphaned' \
 			'wdrun --reap' 'pgrep -x sleep' >script
-		# The supervisor may be done before pkill comes to it.
+		# The supervisor may end before pkill finds it.
 		for _ in {1..20}; do
 			complete unshare --pid --fork --mount-proc bash <script
 			[[ $by == 'pkill -9'* && $output == *0 ]] || break
 		done
 		case $by in
-		killall*) # the other one ends the run
+		killall*) # the supervisor ends the run
 			[ "$output" = $'status 137\n0' ]
 			grep -q '^wdrun: the front (PID [0-9]*) was killed' said ;;
 		'pkill -9'*)
@@ -361,7 +368,7 @@ as_cron() {
 
 # --- runs on record ----------------------------------------------------------
 
-# typed_with TEXT: the file of the example that begins so.
+# typed_with TEXT: prints the file of the example that begins with TEXT.
 typed_with() {
 	local file
 	for file in shown/*; do
@@ -373,7 +380,7 @@ nightly_is_listed() {
 	wdrun --list | grep -q ' nightly '
 }
 
-# Who types the manual's lines does it one after the other.
+# A user types the lines of the manual one after the other.
 @test "the commands for runs on record show a run, stop it, and clean up" {
 	local list json cancel reap lines
 	need jq
@@ -385,7 +392,7 @@ nightly_is_listed() {
 	mapfile -t lines <"$(typed_with 'wdrun -n nightly')"
 	[ "${#lines[@]}" -eq 3 ]
 	[ "$(wc -l <files)" -eq 5 ]
-	enter_room room
+	enter_directory home
 
 	start bash -c "${lines[0]} wait \$!"
 	nightly=$started
@@ -413,12 +420,13 @@ nightly_is_listed() {
 
 # --- this tree ---------------------------------------------------------------
 
-# A copy in which all is made, wdrun being the one that is tested.
+# Makes a copy of the source tree in which everything is built, with the wdrun
+# that is tested.
 copy_tree() {
 	cp -a "$root"/{Makefile,watchdog.[ch],src,man,README.md,examples,completions} .
 	mkdir tests
 	cp -a "$root"/tests/{demo,install-tools,run} tests
-	mkdir -p build/default/src
+	(cd "$root" && find src -type d) | sed "s,^,build/default/," | xargs mkdir -p
 	make --touch wdrun >/dev/null
 	install -m 755 "$WDRUN" build/default/wdrun
 	install -m 755 "$WDRUN" wdrun
@@ -429,7 +437,7 @@ copy_tree() {
 	taken tree >files
 	[ "$(wc -l <files)" -eq 3 ]
 	(
-		enter_room tree
+		enter_directory tree
 		rm Makefile
 		copy_tree
 		while read -r file; do
@@ -437,7 +445,8 @@ copy_tree() {
 			echo "=== $text"
 			case $text in
 			'make install '*)
-				# The second form first: it is for everybody.
+				# The second form comes first, since every user
+				# can run it.
 				[[ $text == *'# or PREFIX=$HOME/.local' ]]
 				run_example 0 <<<"make install ${text#*# or }"
 				[ "$(.local/bin/wdrun --version)" = "$(wdrun --version)" ]

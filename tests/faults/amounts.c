@@ -1,4 +1,4 @@
-/* What may leak. */
+/* Measures what may leak. */
 #include "amounts.h"
 
 #include <dirent.h>
@@ -7,11 +7,11 @@
 
 #include "../programs/trial.h"
 
-#define SETTLING       (10000 * MILLISECOND)
+#define FREEING_TIME   (10000 * MILLISECOND)
 #define PAUSE_US       200000
-#define FILES_SLACK    2000 /* of others who work on this machine */
+#define FILES_SLACK    2000 /* what other processes on this machine may open */
 #define SHARED_SLACK   (16 * 1024)
-#define RESIDENT_SLACK 512 /* these two in KiB */
+#define RESIDENT_SLACK 512 /* both in KiB */
 
 static long
 count_descriptors(void)
@@ -26,7 +26,10 @@ count_descriptors(void)
 	return count;
 }
 
-/* The number behind KEY in FILE, or the first one; 0 where there is none. */
+/*
+ * Returns the number behind KEY in FILE, or the first number without KEY; 0
+ * where there is none.
+ */
 static long
 read_number(const char *file, const char *key)
 {
@@ -66,9 +69,9 @@ amounts_are_no_more(const struct amounts *before, const struct amounts *after)
 }
 
 struct amounts
-amounts_settle(const struct amounts *before)
+amounts_remeasure(const struct amounts *before)
 {
-	const int64_t deadline = now() + SETTLING;
+	const int64_t deadline = now() + FREEING_TIME;
 	struct amounts after = amounts_measure();
 
 	while (!amounts_are_no_more(before, &after) && now() < deadline) {

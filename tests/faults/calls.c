@@ -1,10 +1,10 @@
 /*
  * The system calls that wdrun makes, and the errors that fit: those of their
- * manual pages that can come to a program that makes no mistake, from a machine
- * without memory, descriptors, processes or space, from a broken disk or a file
- * system of another machine, and (EPERM of kill(2), prctl(2), setsid(2)) from a
- * security module. A call without an error cannot fail, or not for what it is
- * used for here.
+ * manual pages that a correct program can get, from a machine without memory,
+ * descriptors, processes or disk space, from a broken disk or a network file
+ * system, and (EPERM of kill(2), prctl(2), setsid(2)) from a security module. A
+ * call without an error here cannot fail, at least not in the way in which
+ * wdrun uses it.
  */
 #include "calls.h"
 
@@ -15,7 +15,7 @@
 #define CALL(name, ...) [SYS_##name] = { #name, { __VA_ARGS__ } }
 
 static const struct call calls[CALLS_MAX] = {
-	/* Newer kernels' and arm64's */
+	/* Calls of newer kernels, and of arm64. */
 	CALL(brk, ENOMEM),
 	CALL(capget, 0),
 	CALL(chdir, EIO, ENOMEM),
@@ -70,6 +70,7 @@ static const struct call calls[CALLS_MAX] = {
 	CALL(madvise, ENOMEM),
 	CALL(mkdirat, EIO, ENOSPC),
 	CALL(mmap, ENOMEM),
+	CALL(mremap, ENOMEM),
 	CALL(mprotect, ENOMEM),
 	CALL(munmap, ENOMEM),
 	CALL(nanosleep, EINTR),
@@ -89,6 +90,11 @@ static const struct call calls[CALLS_MAX] = {
 	CALL(readv, EINTR, EIO),
 	CALL(renameat, EIO, ENOSPC),
 	CALL(renameat2, EIO, ENOSPC),
+	/*
+	 * The kernel makes this call itself after a sleep that a signal
+	 * interrupted.
+	 */
+	CALL(restart_syscall, 0),
 	CALL(rseq, 0),
 	CALL(rt_sigaction, 0),
 	CALL(rt_sigpending, 0),
@@ -119,7 +125,7 @@ static const struct call calls[CALLS_MAX] = {
 	CALL(waitid, EINTR),
 	CALL(write, EINTR, EIO, ENOSPC, EAGAIN),
 	CALL(writev, EINTR, EIO, ENOSPC, EAGAIN),
-#ifdef SYS_open /* what only older machines than arm64 have */
+#ifdef SYS_open /* calls of machines older than arm64 */
 	CALL(access, EIO, ENOMEM),
 	CALL(arch_prctl, 0),
 	CALL(creat, EMFILE, EIO, ENOSPC),

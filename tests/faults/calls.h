@@ -6,20 +6,25 @@
 #define CALLS_MAX  512 /* numbers that are counted */
 #define ERRORS_MAX 4
 
-/* A system call, and what it may fail with. */
+/* A system call, and the errors that it may return. */
 struct call {
 	const char *name;
 	int errors[ERRORS_MAX]; /* 0 ends them */
 };
 
-/* What is known of the call NUMBER: its name is NULL where that is nothing. */
+/*
+ * Returns what is known of the call NUMBER; its name is NULL for an unknown
+ * call.
+ */
 const struct call *call_of(long number);
 
-/* The number of NAME, or -1. */
+/* Returns the number of NAME, or -1. */
 long call_number(const char *name);
 
-/* Whether it is to be made all the same when it is to fail: Linux has closed a
- * descriptor when close(2) fails. */
+/*
+ * Whether the call is executed although it is made to fail: Linux closes the
+ * descriptor also when close(2) fails.
+ */
 bool call_is_made_to_fail(long number);
 
 #endif

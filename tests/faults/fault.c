@@ -1,4 +1,4 @@
-/* Faults by name. */
+/* Writes and reads the names of faults. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Programs that wait to be let go. */
+/* Starts programs that wait for a gate to open. */
 #include "gated.h"
 
 #include "../programs/bounded.h"
@@ -14,7 +14,7 @@ open_as(const char *file, int flags, int fd)
 		give_up(file);
 }
 
-/* Once GATE can be read, or has no writer any more. */
+/* Executes PROGRAM once GATE is readable or has no writer any more. */
 static _Noreturn void
 execute(const struct program *program, int gate)
 {

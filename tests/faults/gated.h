@@ -11,9 +11,10 @@ struct program {
 	const char *errors; /* and stderr */
 };
 
-/* Forks a process that executes PROGRAM as soon as *GATE, a descriptor, is
- * closed; without a signal blocked. Returns its PID. A failure ends this
- * program. */
+/*
+ * Forks a process that executes PROGRAM as soon as the descriptor *GATE is
+ * closed, with no signal blocked. Returns its PID. A failure ends this program.
+ */
 pid_t gated_start(const struct program *program, int *gate);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What the sweep finds, and is not mended, or not yet: it is counted, but does
- * not fail. Each has its reason. A NULL stands for any; ROLE may lack the
- * number of a helper, TEXT is in what is found.
+ * Findings of the sweep that are right as they are, or are not mended yet: they
+ * are counted, and do not fail. Each has its reason. NULL stands for any value;
+ * ROLE may lack the number of a helper; TEXT is a part of the finding.
  */
 #include "known.h"
 

@@ -5,7 +5,7 @@
 
 #include "scenario.h"
 
-/* Whether WHAT was found after FAULT is known: see known.c. */
+/* Whether the finding WHAT after FAULT is known: see known.c. */
 bool known_is(const struct fault *fault, enum verdict verdict,
               const char *what);
 

@@ -1,4 +1,4 @@
-/* What a run with a fault may leave behind, and what it has to. */
+/* Checks what a run with a fault leaves behind, and what it has to leave. */
 #include "leftovers.h"
 
 #include <dirent.h>
@@ -56,7 +56,10 @@ exit_code(const struct attempt *attempt)
 
 /* --- text ---------------------------------------------------------------- */
 
-/* The start of FILE, "" where there is none. Returns whether there is. */
+/*
+ * Reads the start of FILE, "" where it does not exist. Returns whether it
+ * exists.
+ */
 static bool
 read_start(const char *file, char text[FILE_MAX])
 {
@@ -80,7 +83,7 @@ contains(const char *file, const char *text)
 
 /* Whether a message names the file NAME. */
 static bool
-is_told(const char *name)
+is_reported(const char *name)
 {
 	char file[TEXT_MAX];
 
@@ -101,23 +104,47 @@ has_argument(const struct scenario *scenario, const char *argument)
 
 /* --- what may be left ---------------------------------------------------- */
 
-/* Nobody was there to remove it; it is not held, and will be taken over. */
+/* Whether every watcher that existed got SIGKILL. */
+static bool
+no_watcher_was_left(const struct attempt *attempt)
+{
+	const struct fault *fault = attempt->fault;
+
+	return strcmp(attempt->trace->root, ROLE_FRONT) == 0 &&
+	       (fault->kind == FAULT_KILL_BOTH ||
+	        (fault->kind >= FAULT_KILL && !attempt->trace->had_supervisor));
+}
+
+/*
+ * No process was left to remove the lock; it is not held, and will be taken
+ * over.
+ */
 static bool
 may_lock_be_left(const struct attempt *attempt)
 {
-	const struct fault *fault = attempt->fault;
 	char text[FILE_MAX];
 
 	if (attempt->scenario->subject == SUBJECT_REFUSED)
 		return true;
-	/* Who held it before us leaves it so. */
+	/* The holder before the run leaves it so. */
 	if (attempt->stage.kind == STAGE_FREED &&
 	    exit_code(attempt) != attempt->scenario->status &&
 	    read_start("L", text) && *text == '\0')
 		return true;
-	return strcmp(attempt->trace->root, ROLE_FRONT) == 0 &&
-	       (fault->kind == FAULT_KILL_BOTH ||
-	        (fault->kind >= FAULT_KILL && !attempt->trace->had_supervisor));
+	return no_watcher_was_left(attempt);
+}
+
+/*
+ * A report or an entry whose writer died while it wrote: the next writer that
+ * the watchers start removes it, or a later --reap.
+ */
+static bool
+is_unfinished(const char *name)
+{
+	const size_t length = strlen(name);
+
+	return name[0] == '.' && length > 4 &&
+	       strcmp(name + length - 4, ".new") == 0;
 }
 
 static bool
@@ -149,9 +176,10 @@ check_directory(struct attempt *attempt, const char *path)
 		const char *name = file->d_name;
 
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-		    (!is_registry && may_be_left(attempt, name)))
+		    (!is_registry && may_be_left(attempt, name)) ||
+		    (is_unfinished(name) && no_watcher_was_left(attempt)))
 			continue;
-		if (attempt->fault->kind == FAULT_ERROR && is_told(name))
+		if (attempt->fault->kind == FAULT_ERROR && is_reported(name))
 			conclude(attempt, VERDICT_TOLD);
 		else
 			find(attempt, VERDICT_FILE, "'%s/%s' is left", path,
@@ -160,7 +188,7 @@ check_directory(struct attempt *attempt, const char *path)
 	(void)closedir(directory);
 }
 
-/* A process that got SIGKILL lives on for a moment. */
+/* A process that got SIGKILL lives for another moment. */
 void
 check_lock(struct attempt *attempt)
 {
@@ -177,7 +205,7 @@ check_lock(struct attempt *attempt)
 
 /* --- what has to be there ------------------------------------------------ */
 
-/* The first status in it is the one that was returned. */
+/* The report's first status is the status that was returned. */
 static void
 check_report(struct attempt *attempt)
 {
@@ -221,8 +249,10 @@ static void
 check_output(struct attempt *attempt)
 {
 	const struct scenario *scenario = attempt->scenario;
-	/* A size cannot always be copied; and who is stopped may not have come
-	 * to say anything. */
+	/*
+	 * The size of the terminal cannot always be copied, and a stopped
+	 * command may not have printed anything yet.
+	 */
 	const bool is_certain = attempt->stage.kind != STAGE_TERMINAL ||
 	                        attempt->fault->kind == FAULT_NONE;
 

@@ -3,23 +3,23 @@
 
 #include "scenario.h"
 
-/* Takes VERDICT for ATTEMPT's, unless there is a worse one. */
+/* Sets the verdict of ATTEMPT, unless it has a worse one. */
 void conclude(struct attempt *attempt, enum verdict verdict);
 
-/* Prints what was found, and concludes that. */
+/* Prints a finding, and concludes it. */
 __attribute__((format(printf, 3, 4))) void
 find(struct attempt *attempt, enum verdict verdict, const char *format, ...);
 
-/* The exit status of what was run, or -1. */
+/* Returns the exit status of the run, or -1. */
 int exit_code(const struct attempt *attempt);
 
 /* Whether TEXT is in FILE, near its start. */
 bool contains(const char *file, const char *text);
 
-/* Looks whether the lock is free, which it is to be. */
+/* Checks that the lock is free. */
 void check_lock(struct attempt *attempt);
 
-/* Looks at the files that are left, and at what has to be in them. */
+/* Checks the files that are left, and their content. */
 void check_files(struct attempt *attempt);
 
 #endif

@@ -9,8 +9,10 @@
 #include "../programs/trial.h"
 #include "leftovers.h"
 
-/* All that wdrun waits for by itself ends after 5 s, two such waits can follow
- * one another, and this machine may be busy. */
+/*
+ * Each wait of wdrun's own ends after 5 s, two such waits can follow one
+ * another, and this machine may be busy.
+ */
 #define BOUND            (30000 * MILLISECOND)
 #define ARGUMENTS_MAX    32
 #define STATUS_FAILED    125
@@ -20,7 +22,7 @@
 
 /* --- the status ---------------------------------------------------------- */
 
-/* What is asked of wdrun about other runs than its own. */
+/* Whether wdrun was asked about other runs, and starts none. */
 static bool
 is_tool(const struct attempt *attempt)
 {
@@ -34,8 +36,10 @@ is_root(const struct attempt *attempt, const char *role)
 	return strcmp(role, attempt->trace->root) == 0;
 }
 
-/* Whether the one that was started can have been killed: it itself, or it does
- * as the target did. */
+/*
+ * Whether the process that was started can have died by SIGKILL: its own, or
+ * since the target did.
+ */
 static bool
 can_be_killed(const struct attempt *attempt)
 {
@@ -62,8 +66,10 @@ is_of_relay(const struct attempt *attempt)
 	return strncmp(attempt->fault->role, "front-helper", 12) == 0;
 }
 
-/* A command that writes where its relay has died, or given up, gets SIGPIPE,
- * one whose terminal is gone SIGHUP, and the front ends as it did. */
+/*
+ * A command gets SIGPIPE when it writes to a relay that has died or given up,
+ * and SIGHUP when its terminal is gone; the front then ends as the command did.
+ */
 static bool
 is_cut_off(const struct attempt *attempt)
 {
@@ -76,8 +82,10 @@ is_cut_off(const struct attempt *attempt)
 	       (WTERMSIG(status) == SIGPIPE || WTERMSIG(status) == SIGHUP);
 }
 
-/* Whether there may be a reason for 125. A call that was interrupted is none,
- * when the command runs. */
+/*
+ * Whether there may be a reason for 125. An interrupted call is no reason once
+ * the command runs.
+ */
 static bool
 can_fail(const struct attempt *attempt)
 {
@@ -124,8 +132,10 @@ check_status(struct attempt *attempt)
 
 /* --- who lives ----------------------------------------------------------- */
 
-/* The one that is let go may be dead where a watcher was killed, and has to be
- * where wdrun failed. */
+/*
+ * A survivor that is let go may be dead where a watcher was killed, and must be
+ * dead where wdrun failed.
+ */
 static void
 check_survivor(struct attempt *attempt)
 {
@@ -214,7 +224,9 @@ start(struct attempt *attempt)
 
 	words[count++] = is_timeout ? "timeout" : getenv("WDRUN");
 	count = add_all(words, count, scenario->arguments);
-	/* Who does not see that the front is gone waits for that. */
+	/*
+	 * A watcher that does not notice the front's death waits for this time.
+	 */
 	if (attempt->fault->kind == FAULT_KILL_SOON) {
 		words[count++] = "-k";
 		words[count++] = "100";
@@ -238,8 +250,9 @@ start(struct attempt *attempt)
 	                       .errors = "err" });
 }
 
-/* Has wdrun do WHAT, without a fault. Returns whether its status is 0 or
- * STATUS. */
+/*
+ * Has wdrun do WHAT without a fault. Returns whether its status is 0 or STATUS.
+ */
 static bool
 ask(struct attempt *attempt, char *what, int status)
 {
@@ -261,8 +274,10 @@ ask(struct attempt *attempt, char *what, int status)
 	        WEXITSTATUS(trace->other_status) == status);
 }
 
-/* Twice, if need be: for a process that is dying at this moment, nothing can be
- * proved; it is kept on record, and told. */
+/*
+ * Twice where needed: nothing can be proved of a process that is dying at this
+ * moment, so it is kept on record and reported.
+ */
 static void
 reap(struct attempt *attempt)
 {
@@ -283,7 +298,10 @@ cancel(struct attempt *attempt)
 		     what, attempt->trace->other_status);
 }
 
-/* Whoever did not do it all, or was killed, has another do it. */
+/*
+ * Where a --reap or --cancel did not do everything, or was killed, another one
+ * does.
+ */
 static void
 do_again(struct attempt *attempt)
 {
@@ -295,7 +313,7 @@ do_again(struct attempt *attempt)
 		                                            : cancel)(attempt);
 }
 
-/* Runs it, until nothing of it is left. */
+/* Runs the scenario, until nothing of it is left. */
 static void
 run(struct attempt *attempt)
 {
@@ -325,7 +343,7 @@ run(struct attempt *attempt)
 	}
 }
 
-/* The run that was cancelled ends as it should, too. */
+/* The run that was cancelled has to end as it should, too. */
 static void
 check_staged(struct attempt *attempt)
 {

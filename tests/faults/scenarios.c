@@ -1,10 +1,10 @@
 /*
- * The runs that faults come to. What one has, another need not have: each call
- * is tried with each of its errors, and a run makes a thousand.
+ * The runs in which the faults are made. Each has what the others lack, since
+ * each call is tried with each of its errors, and a run makes a thousand calls.
  */
 #include "scenario.h"
 
-#define ESTATE                                                                 \
+#define RESOURCES                                                              \
 	"--lock=L", "--cleanup=C", "--cleanup=D", "--name=r", "--registry=R"
 #define PATIENCE "--kill-after=20ms", "--idle-after-exit=10ms"
 
@@ -17,15 +17,15 @@
 const struct scenario scenarios[] = {
 	{ .name = "timeout",
 	  .status = 124,
-	  .arguments = WORDS(ESTATE, PATIENCE, "--idle-timeout=60", "--tee=T",
-	                     "--report=J", "--timeout=100ms"),
+	  .arguments = WORDS(RESOURCES, PATIENCE, "--idle-timeout=60",
+	                     "--tee=T", "--report=J", "--timeout=100ms"),
 	  .command = WORDS("litter", "C", "D"),
 	  .is_registered = true,
 	  .cleans_up = true },
 	{ .name = "exit",
 	  .status = 7,
-	  .arguments = WORDS(ESTATE, PATIENCE, "--idle-timeout=60", "--tee=T",
-	                     "--report=J"),
+	  .arguments = WORDS(RESOURCES, PATIENCE, "--idle-timeout=60",
+	                     "--tee=T", "--report=J"),
 	  .command = WORDS("litter", "C", "D", "20", "7"),
 	  .output = "ready ",
 	  .is_registered = true,
@@ -35,10 +35,10 @@ const struct scenario scenarios[] = {
 	  .arguments = WORDS(PATIENCE),
 	  .command = WORDS("litter", "C", "D", "20", "7"),
 	  .output = "ready " },
-	/* Nothing is to be stopped, and nobody has to look at the output. */
+	/* Nothing has to be stopped, and the output is not read. */
 	{ .name = "end",
 	  .status = 3,
-	  .arguments = WORDS(ESTATE, "--report=J"),
+	  .arguments = WORDS(RESOURCES, "--report=J"),
 	  .command = WORDS("act", "lock=C", "dir=D", "say=done", "exit=3"),
 	  .output = "done",
 	  .is_registered = true,
@@ -111,4 +111,4 @@ const struct scenario scenarios[] = {
 };
 const size_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);
 
-const char *const scenario_staged_arguments[] = { ESTATE, PATIENCE, NULL };
+const char *const scenario_staged_arguments[] = { RESOURCES, PATIENCE, NULL };

@@ -1,11 +1,12 @@
 /*
  * soak [-n RUNS] [-p AT_ONCE] [-s SEED]: runs $WDRUN RUNS times, AT_ONCE side
- * by side: bare, with a relay, with a lock, cleanup and an entry in one
- * registry for all; some get SIGKILL at a random moment, the front, the
- * supervisor or both. Each wave ends when nobody is left of it; then the status
- * of each run has to be true, and no file may be left. In the end neither this
- * process nor the machine may have more open, or less memory, than before.
- * Prints what it finds, and exits with 1 if there was something.
+ * by side: without options, with a relay, or with a lock, cleanup and an entry
+ * in a registry for all. In some runs the front, the supervisor or both get
+ * SIGKILL at a random moment. A wave ends when none of its processes is left;
+ * then the status of each run has to be true, and no file may be left. At the
+ * end neither this process nor the machine may have more descriptors open, or
+ * less memory, than before. Prints what it finds, and exits with 1 if there was
+ * a finding.
  */
 #include <dirent.h>
 #include <stdarg.h>
@@ -29,7 +30,6 @@
 #define BOUND_AFTER   (15000 * MILLISECOND) /* when all fronts have ended */
 #define FINDINGS_TOLD 50
 #define PAUSE_US      2000
-#define ARGUMENTS_MAX 24
 #define STATUS_FAILED 125
 
 static struct one_run runs[WAVE_MAX];
@@ -66,8 +66,10 @@ start(struct one_run *run, int number)
 		killed++;
 }
 
-/* The front was not reaped yet, so that its number is its own; and a supervisor
- * that is held by a pidfd, and its child, is the right one. */
+/*
+ * The front was not reaped, so that its PID is its own. A supervisor that is
+ * held by a pidfd, and is the front's child, is the right process.
+ */
 static void
 kill_supervisor(pid_t front)
 {
@@ -112,7 +114,7 @@ kill_due(int count)
 	}
 }
 
-/* Reaps what is dead. Returns false where this process has no child. */
+/* Reaps the dead children. Returns false where this process has no child. */
 static bool
 reap_dead(int count)
 {
@@ -144,7 +146,7 @@ call_reaper(int count)
 	const int64_t deadline = now() + BOUND;
 	const char *wdrun = getenv("WDRUN");
 
-	/* In the place of a run, for reap_dead(). */
+	/* This takes the place of a run in reap_dead(). */
 	runs[count] = (struct one_run){ .front = fork(), .ended_by = -1 };
 	if (runs[count].front == -1)
 		give_up("fork");
@@ -161,7 +163,7 @@ call_reaper(int count)
 		find("--reap ended with wait status %#x", runs[count].ended_by);
 }
 
-/* Ends who is left, which is a finding. */
+/* Kills the processes that are left, which are findings. */
 static void
 end_left(int count)
 {
@@ -197,7 +199,7 @@ check_status(const struct one_run *run, int number)
 	     (int)run->kind, (int)run->victim, status, run->status);
 }
 
-/* A lock that is left is free: whoever held it is dead. */
+/* A lock file that is left is not held: its holder is dead. */
 static void
 check_file(const char *name, enum victim victim)
 {
@@ -265,8 +267,8 @@ do_wave(int count, uint64_t *state)
 int
 main(int argc, char *argv[])
 {
-	int total = 10000;
-	int at_once = 500;
+	int total = RUNS_DEFAULT;
+	int at_once = WAVE_DEFAULT;
 	struct amounts before;
 	struct amounts after;
 	int option;
@@ -291,13 +293,13 @@ main(int argc, char *argv[])
 
 	uint64_t state = seed;
 
-	/* What this process itself takes at first is not to count. */
+	/* What this process itself needs once does not count. */
 	do_wave(1, &state);
 	before = amounts_measure();
 	for (int done = 0; done < total; done += at_once)
 		do_wave(total - done < at_once ? total - done : at_once,
 		        &state);
-	after = amounts_settle(&before);
+	after = amounts_remeasure(&before);
 	if (!amounts_are_no_more(&before, &after))
 		find("more is in use than before");
 	amounts_print(&before, &after);

@@ -1,4 +1,4 @@
-/* What the soak runs. */
+/* The runs of the soak. */
 #include "soakrun.h"
 
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 #include "../programs/bounded.h"
 #include "../programs/trial.h"
 
-#define MOMENTS (150 * MILLISECOND) /* of kills, after the start */
+#define MOMENTS (150 * MILLISECOND) /* kills come until so long after it */
 
 struct one_run
 soak_make(uint64_t *state)
@@ -19,9 +19,9 @@ soak_make(uint64_t *state)
 
 	if (random_number(state) % 3 == 0)
 		run.victim = (enum victim)(random_number(state) % 4);
-	/* Without an entry, nobody can find what both have left. */
+	/* Without an entry no process could find what both watchers left. */
 	if (run.victim == VICTIM_BOTH)
-		run.kind = KIND_ESTATE;
+		run.kind = KIND_RESOURCES;
 	return run;
 }
 
@@ -73,7 +73,7 @@ soak_execute(const struct one_run *run, int number)
 		(void)execl(WDRUN_AND_BOUNDS, "--idle-timeout=60", "sh", "-c",
 		            script, NULL);
 		break;
-	case KIND_ESTATE:
+	case KIND_RESOURCES:
 	case KIND_COUNT:
 		execute_litter(run, number);
 	}

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum kind { KIND_BARE, KIND_RELAY, KIND_ESTATE, KIND_COUNT };
+enum kind { KIND_BARE, KIND_RELAY, KIND_RESOURCES, KIND_COUNT };
 
 enum victim {
 	VICTIM_NONE,
@@ -18,11 +18,11 @@ struct one_run {
 	enum victim victim;
 	int status;     /* the command's */
 	int64_t moment; /* of the kill */
-	pid_t front;    /* 0: it was reaped */
+	pid_t front;    /* 0 once it was reaped */
 	int ended_by;   /* its wait status */
 };
 
-/* A run, as chance has it. */
+/* Returns a random run. */
 struct one_run soak_make(uint64_t *state);
 
 /* Becomes wdrun. The files of the run have NUMBER in their name. */

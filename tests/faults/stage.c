@@ -1,4 +1,4 @@
-/* What there is before a run: a terminal, whoever holds a lock, another run. */
+/* What exists before a run: a terminal, a holder of the lock, another run. */
 #include "stage.h"
 
 #include <sys/file.h>
@@ -15,9 +15,10 @@
 #include "gated.h"
 #include "scenario.h"
 
-#define BOUND         (60000 * MILLISECOND)
-#define PAUSE_US      500
-#define HOLD_US       20000 /* after it was told to let go */
+#define BOUND    (60000 * MILLISECOND)
+#define PAUSE_US 500
+#define HOLD_US                                                                \
+	20000 /* how long it keeps the lock after it was told to release it */
 #define ARGUMENTS_MAX 16
 #define SURVIVORS     2 /* of programs/litter.c */
 
@@ -154,7 +155,7 @@ stage_is_held(const struct stage *stage)
 
 /* --- another run --------------------------------------------------------- */
 
-/* Sleeps for a moment; but not for ever. */
+/* Sleeps for a moment, and fails after DEADLINE. */
 static void
 pause_until(int64_t deadline)
 {
@@ -163,7 +164,7 @@ pause_until(int64_t deadline)
 	(void)usleep(PAUSE_US);
 }
 
-/* Returns the PID of the command, once it has done what it does. */
+/* Returns the PID of the command, once the command is ready. */
 static pid_t
 await_ready(int64_t deadline)
 {
@@ -186,9 +187,11 @@ stop(pid_t pid, int64_t deadline)
 		pause_until(deadline);
 }
 
-/* So that neither sees the other's death. The front is stopped first, as it
- * continues a supervisor that has stopped; and killed last, as its death does
- * so too. */
+/*
+ * Kills both so that neither sees the other's death. The front is stopped
+ * first, since it continues a stopped supervisor, and killed last, since its
+ * death continues the supervisor too.
+ */
 static void
 kill_watchers(pid_t front, pid_t target, int64_t deadline)
 {

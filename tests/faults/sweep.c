@@ -1,17 +1,16 @@
 /*
  * sweep [-n CASES] [-s SEED] [-j WORKERS] [-m TEXT] [-v] [CASE]...: has each
- * system call of $WDRUN go wrong once, in each way that fits it, and front and
- * supervisor get SIGKILL at each of theirs, over the runs of scenario.c. After
- * each nothing may be left, and the status has to be true. Prints what it
- * finds, and a table. Exits with 1 if there was a finding.
+ * system call of $WDRUN fail once, in each way that fits it, and kills front
+ * and supervisor with SIGKILL at each of their calls, in the runs of
+ * scenario.c. After each case nothing may be left, and the status has to be
+ * true. Prints what it finds, and a table. Exits with 1 if there was a finding.
  *
- * The calls are those that a few runs without a fault make; of one that a
- * process makes very often, not all, but the first, the last, and some. -n
- * tries so many of the cases, by chance, which SEED decides. A CASE is one that
- * was printed, or the name of a scenario, which is then run without a fault; -v
- * shows the calls, and without a CASE how each case went. -m takes those with
- * TEXT in their name. The workers each have a directory in the working
- * directory.
+ * The calls are those of a few runs without a fault; of a call that a process
+ * makes very often, the first, the last and some others. -n tries so many of
+ * the cases, which SEED chooses. A CASE is the name of a case that was printed,
+ * or of a scenario, which is then run without a fault. -v shows the calls, and
+ * without a CASE how each case went. -m tries the cases with TEXT in their
+ * name. Each worker has a directory in the working directory.
  */
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -22,22 +21,22 @@
 #include "scenario.h"
 #include "table.h"
 
-#define RECORDINGS 3 /* a run makes some calls more than another */
+#define RECORDINGS 3 /* some runs make more calls than others */
 #define OTHERS_MAX 256
-#define FIRST      48 /* of the calls of one kind, all */
-#define LAST       8
-#define SOME       8 /* each eighth of the rest */
-#define TRIES      3 /* for a case that a run did not get to */
+#define FIRST      48 /* calls of a kind: all are tried */
+#define LAST       8  /* calls of a kind: all are tried */
+#define SOME       8  /* every eighth of the calls between */
+#define TRIES      3  /* for a case whose call a run did not make */
 
 struct plan {
 	size_t limit; /* of cases */
 	uint64_t seed;
 	int workers;
 	bool is_verbose;
-	const char *text; /* in the cases' names, or NULL */
+	const char *text; /* a part of the cases' names, or NULL */
 };
 
-/* Of all workers. The cases are in shared memory. */
+/* Shared by all workers. The cases are in shared memory. */
 static struct one_case *cases;
 static size_t case_count;
 static size_t cases_max = 65536;
@@ -119,7 +118,7 @@ add_role(const struct scenario *scenario, const struct role *role,
 	}
 }
 
-/* Adds to ALL what ONE has more of. */
+/* Raises the counts of ALL to those of ONE. */
 static void
 merge(struct trace *all, const struct trace *one)
 {
@@ -144,7 +143,7 @@ merge(struct trace *all, const struct trace *one)
 	}
 }
 
-/* Returns whether SCENARIO goes well where nothing goes wrong. */
+/* Returns whether SCENARIO goes well without a fault. */
 static bool
 record(const struct scenario *scenario)
 {
@@ -171,7 +170,7 @@ record(const struct scenario *scenario)
 	return true;
 }
 
-/* Puts LIMIT of the cases, taken by chance, in front. */
+/* Moves LIMIT random cases to the front. */
 static void
 draw(size_t limit, uint64_t seed)
 {
@@ -186,7 +185,7 @@ draw(size_t limit, uint64_t seed)
 	case_count = limit;
 }
 
-/* Leaves those that have TEXT in their name. */
+/* Keeps the cases that have TEXT in their name. */
 static void
 choose(const char *text)
 {
@@ -295,7 +294,7 @@ read_options(int argc, char *argv[])
 	return plan;
 }
 
-/* One case after the other, for who looks into what was found. */
+/* Runs one case after the other, to look into a finding. */
 static int
 try_named(char *const names[], bool is_verbose)
 {
@@ -342,7 +341,10 @@ sweep(const struct plan *plan)
 	return is_fine && findings == 0 ? 0 : 1;
 }
 
-/* Does it all in a process that leads no group, as stage_prepare() wants it. */
+/*
+ * Runs everything in a process that leads no process group, as stage_prepare()
+ * requires.
+ */
 static int
 begin(const struct plan *plan, char *const names[])
 {
@@ -366,7 +368,7 @@ main(int argc, char *argv[])
 	const struct plan plan = read_options(argc, argv);
 	int status;
 
-	/* What the caller has left open is no leak of wdrun's. */
+	/* Descriptors that the caller has left open are no leak of wdrun's. */
 	for (int fd = STDERR_FILENO + 1; fd < OTHERS_MAX; fd++)
 		(void)close(fd);
 	setlinebuf(stdout);

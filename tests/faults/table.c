@@ -1,4 +1,4 @@
-/* How all the cases went. */
+/* Prints how all the cases went. */
 #include "table.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static const char *const verdict_names[VERDICT_COUNT] = {
 	[VERDICT_STATUS] = "STATUS", [VERDICT_HANG] = "HANG",
 };
 
-/* A system call and what happens to it, or all of a scenario's, or all. */
+/* A system call and its fault, or the sum of a scenario, or the total. */
 struct row {
 	const char *call;
 	const char *fault;

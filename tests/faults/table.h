@@ -13,8 +13,10 @@ struct one_case {
 
 const char *verdict_name(enum verdict verdict);
 
-/* Prints a row for each system call and what happened to it, and for each
- * scenario. Returns the number of findings. */
+/*
+ * Prints a row for each system call and fault, and for each scenario. Returns
+ * the number of findings.
+ */
 int table_print(const struct one_case cases[], size_t case_count);
 
 #endif

@@ -1,4 +1,4 @@
-/* ptrace(2): following wdrun, and having one call of it go wrong. */
+/* Follows wdrun with ptrace(2), and makes one of its calls fail. */
 #include "tracer.h"
 
 #include <elf.h>
@@ -88,24 +88,27 @@ add_role(struct trace *trace, pid_t pid)
 		.pid = pid,
 		.is_traced = true,
 		.call = -1,
-		.before = -1,
 	};
 	return role;
 }
 
-/* A watcher that waits for a lock forks a helper right after it has opened a
- * signalfd, as none does at another time. */
+/*
+ * Of all helpers, only the helper that waits for a lock is forked before the
+ * supervisor.
+ */
 static void
-name_child(struct role *child, struct role *parent)
+name_child(struct role *child, struct role *parent, bool is_clone)
 {
-	if (parent->before == SYS_signalfd4) {
+	const bool is_of_front = strcmp(parent->name, ROLE_FRONT) == 0;
+
+	if (is_of_front && is_clone && parent->forks == 0) {
 		(void)snprintf(child->name, sizeof(child->name),
 		               "%.20s-lock-%d", parent->name,
 		               ++parent->lock_forks);
 		return;
 	}
 	parent->forks++;
-	if (strcmp(parent->name, ROLE_FRONT) == 0 && parent->forks == 1)
+	if (is_of_front && parent->forks == 1)
 		strcpy(child->name, "supervisor");
 	else if (strcmp(parent->name, "supervisor") == 0 && parent->forks == 1)
 		strcpy(child->name, "target");
@@ -119,7 +122,7 @@ name_child(struct role *child, struct role *parent)
 static void
 go_on(const struct trace *trace, const struct role *role, int signal)
 {
-	/* What comes after the fault is nobody's subject. */
+	/* What comes after the fault is not traced. */
 	const bool is_watched =
 	    !trace->is_met || role->is_failing || trace->is_verbose;
 
@@ -136,8 +139,10 @@ kill_role(struct trace *trace, const char *name)
 		(void)kill(role->pid, SIGKILL);
 }
 
-/* Nobody may be left to tell whose child it is: by SIGKILL, the parent has died
- * on its way back from fork(2). */
+/*
+ * Where SIGKILL ended the parent on its way back from fork(2), no process tells
+ * whose child this is.
+ */
 static void
 let_orphans_go(struct trace *trace)
 {
@@ -150,13 +155,13 @@ let_orphans_go(struct trace *trace)
 	}
 }
 
-/* Returns whether the process can go on. */
+/* Makes the fault happen. Returns whether the process can continue. */
 static bool
 have_fault(struct trace *trace, struct role *role)
 {
 	trace->is_met = true;
 	trace->had_supervisor = find_role(trace, "supervisor") != NULL;
-	stage_let_go(trace->stage); /* what comes next is not seen */
+	stage_let_go(trace->stage); /* the calls after this one are not seen */
 
 	switch (trace->fault.kind) {
 	case FAULT_NONE:
@@ -172,8 +177,10 @@ have_fault(struct trace *trace, struct role *role)
 		let_orphans_go(trace);
 		return false;
 	case FAULT_KILL_BOTH:
-		/* The one that is stopped here comes last, so that neither
-		 * sees the other's death. */
+		/*
+		 * The process that is stopped here is killed last, so that
+		 * neither watcher sees the other's death.
+		 */
 		if (role == &trace->roles[0])
 			kill_role(trace, "supervisor");
 		else
@@ -185,18 +192,6 @@ have_fault(struct trace *trace, struct role *role)
 	return true;
 }
 
-/* Whether fork(2), as the C libraries have it, makes this call. */
-static bool
-is_of_fork(long call)
-{
-#ifdef SYS_fork
-	if (call == SYS_fork)
-		return true;
-#endif
-	return call == SYS_clone || call == SYS_rt_sigprocmask ||
-	       call == SYS_gettid || call == SYS_set_robust_list;
-}
-
 static bool
 enter_call(struct trace *trace, struct role *role, long call)
 {
@@ -204,8 +199,6 @@ enter_call(struct trace *trace, struct role *role, long call)
 		return true;
 	role->counts[call]++;
 	role->call = call;
-	if (!is_of_fork(call))
-		role->before = call;
 	if (call == SYS_ppoll && role == &trace->roles[0])
 		stage_let_go(trace->stage);
 	if (call == SYS_rt_sigtimedwait && !trace->is_waiting &&
@@ -230,7 +223,7 @@ attend_call(struct trace *trace, struct role *role)
 
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, role->pid, sizeof(info), &info) ==
 	    -1)
-		return; /* it was killed */
+		return; /* the process was killed */
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY &&
 	    !enter_call(trace, role, (long)info.entry.nr))
 		return;
@@ -242,7 +235,7 @@ attend_call(struct trace *trace, struct role *role)
 }
 
 static void
-attend_fork(struct trace *trace, struct role *parent)
+attend_fork(struct trace *trace, struct role *parent, bool is_clone)
 {
 	unsigned long pid;
 
@@ -253,7 +246,7 @@ attend_fork(struct trace *trace, struct role *parent)
 
 	if (child == NULL)
 		child = add_role(trace, (pid_t)pid);
-	name_child(child, parent);
+	name_child(child, parent, is_clone);
 	if (child->is_stopped)
 		go_on(trace, child, 0);
 	child->is_stopped = false;
@@ -275,7 +268,8 @@ attend_stop(struct trace *trace, struct role *role, int status)
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE:
-		attend_fork(trace, role);
+		/* A clone child is a helper: its exit signal is not SIGCHLD. */
+		attend_fork(trace, role, status >> 16 == PTRACE_EVENT_CLONE);
 		return;
 	case PTRACE_EVENT_EXEC:
 		if (role == &trace->roles[0]) {
@@ -323,7 +317,10 @@ note_death(struct trace *trace, pid_t pid, int status)
 		return;
 	trace->has_ended = true;
 	trace->status = status;
-	/* What it left is the child of this process, a subreaper, by now. */
+	/*
+	 * The processes that it left are children of this process by now, which
+	 * is a subreaper.
+	 */
 	const int count = children_of(getpid(), pids);
 
 	trace->outlived = 0;
@@ -345,7 +342,7 @@ is_over(const struct trace *trace)
 	return trace->has_ended && trace->other == 0;
 }
 
-/* Attends to what there is. Returns false where there is no child. */
+/* Handles the events that there are. Returns false where there is no child. */
 static bool
 attend_all(struct trace *trace)
 {

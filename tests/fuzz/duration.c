@@ -1,9 +1,9 @@
 /*
- * Any text as a duration: it is read as by schoolbook arithmetic, to the
+ * Any text as a duration: it is read as by arithmetic on paper, to the
  * nanosecond, or refused by both; and under the name timeout as strtold(3)
  * reads it.
  */
-#include "../../src/duration.h"
+#include "base/duration.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/options.h"
-#include "../../watchdog.h"
+#include "cli/options.h"
 #include "stage.h"
+#include "watchdog.h"
 
 #define DIGITS_MAX 4096
 #define UNTOUCHED  (-7)
 
-/* What doubles may lose on the way; they count 300 powers of ten at most. */
+/* The precision that doubles may lose; they count 300 powers of ten at most. */
 #define PRECISION 1e-13L
 
 static const struct {
@@ -33,7 +33,7 @@ static const struct {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The nanoseconds of one of SUFFIX, or 0 for none. */
+/* Returns the nanoseconds of one SUFFIX, or 0 where it is none. */
 static int64_t
 unit_of(const char *suffix)
 {
@@ -45,14 +45,14 @@ unit_of(const char *suffix)
 }
 
 /*
- * DIGITS, COUNT of them, the last DECIMALS of which stand behind the point,
- * times UNIT; rounded up. On paper: from the right, carrying.
+ * Returns COUNT DIGITS, the last DECIMALS of which stand behind the point,
+ * times UNIT, rounded up. As on paper: from the right, with a carry.
  */
 static int64_t
 multiply(const char *digits, size_t count, size_t decimals, int64_t unit)
 {
 	static char product[DIGITS_MAX + 32];
-	const size_t places = count + 20; /* a unit has no more */
+	const size_t places = count + 20; /* a unit has no more digits */
 	int64_t carry = 0;
 	bool has_rest = false;
 	__int128 value = 0;
@@ -74,7 +74,7 @@ multiply(const char *digits, size_t count, size_t decimals, int64_t unit)
 	return value > INT64_MAX ? NEVER : (int64_t)value;
 }
 
-/* The duration TEXT, or -1. */
+/* Returns the duration TEXT, or -1. */
 static int64_t
 read_naively(const char *text)
 {
@@ -116,8 +116,10 @@ check(const char *text)
 	require(duration_parse(text, &ns) == 0);
 	require(ns == expected);
 
-	/* What is written has three decimals, and so is no more than it was,
-	 * nor a thousandth less. */
+	/*
+	 * The written text has three decimals, so it is at most the duration,
+	 * and less than a thousandth below it.
+	 */
 	require(duration_parse(duration_format(ns, written), &reread) == 0);
 	require(reread <= ns);
 	require(ns - reread < MILLISECOND);
@@ -125,7 +127,7 @@ check(const char *text)
 	        DURATION_TEXT_SIZE);
 }
 
-/* The nanoseconds of TEXT for timeout(1), or -1. */
+/* Returns the nanoseconds of TEXT for timeout(1), or -1. */
 static long double
 read_as_timeout(const char *text)
 {
@@ -138,7 +140,7 @@ read_as_timeout(const char *text)
 	if (suffix == text || isnan(number) || strcmp(suffix, "ms") == 0 ||
 	    unit_of(suffix) == 0)
 		return -1;
-	/* Too small for a long double, which is the same as small. */
+	/* Too small for a long double counts as small. */
 	if (number == 0 && errno == ERANGE)
 		number = signbit(number) ? -LDBL_MIN : LDBL_MIN;
 	return number < 0 ? -1 : number * (long double)unit_of(suffix);
@@ -154,7 +156,7 @@ check_as_timeout(const char *text)
 	struct options options;
 	const long double expected = read_as_timeout(text);
 
-	optind = 0; /* starts anew: getopt(3), notes */
+	optind = 0; /* starts again: getopt(3), notes */
 	stage_open();
 
 	const int status = options_read(&options, 4, argv);
@@ -183,8 +185,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size >= DIGITS_MAX)
 		return 0;
 
-	/* On the heap, and no larger than promised: it is seen if more is
-	 * touched. */
+	/*
+	 * On the heap, with exactly this size, so that a read beyond it is
+	 * seen.
+	 */
 	char *const text = malloc(size + 1);
 
 	require(text != NULL);

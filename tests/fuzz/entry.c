@@ -1,8 +1,8 @@
 /*
  * Any bytes as an entry of the registry: they are read or refused; and what was
- * read is what it was when it is written and read again.
+ * read is the same when it is written and read again.
  */
-#include "../../src/entry.h"
+#include "registry/entry.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,31 +28,24 @@ is_same_text(const char *one, const char *other)
 }
 
 static bool
-is_same_process(const struct identity *one, const struct identity *other)
+is_same_process(const struct procid *one, const struct procid *other)
 {
 	return one->pid == other->pid && one->start == other->start;
-}
-
-static size_t
-command_size(const struct entry *entry)
-{
-	size_t size = 0;
-
-	for (size_t i = 0; i < entry->argument_count; i++)
-		size += strlen(entry->command + size) + 1;
-	return size;
 }
 
 static void
 require_same_files(const struct entry *one, const struct entry *other)
 {
-	require(one->lock_count == other->lock_count);
-	for (size_t i = 0; i < one->lock_count; i++)
-		require(is_same_text(one->locks[i], other->locks[i]));
-	require(one->cleanup_count == other->cleanup_count);
-	for (size_t i = 0; i < one->cleanup_count; i++) {
-		const struct entry_cleanup *const left = &one->cleanups[i];
-		const struct entry_cleanup *const right = &other->cleanups[i];
+	require(one->locks.count == other->locks.count);
+	for (size_t i = 0; i < one->locks.count; i++)
+		require(
+		    is_same_text(one->locks.paths[i], other->locks.paths[i]));
+	require(one->cleanups.count == other->cleanups.count);
+	for (size_t i = 0; i < one->cleanups.count; i++) {
+		const struct entry_cleanup *const left =
+		    &one->cleanups.files[i];
+		const struct entry_cleanup *const right =
+		    &other->cleanups.files[i];
 
 		require(is_same_text(left->path, right->path));
 		require(left->before.device == right->before.device);
@@ -64,8 +57,6 @@ require_same_files(const struct entry *one, const struct entry *other)
 static void
 require_same(const struct entry *one, const struct entry *other)
 {
-	const size_t size = command_size(one);
-
 	require(is_same_text(one->id, other->id));
 	require(is_same_text(one->name, other->name));
 	require(is_same_text(one->boot, other->boot));
@@ -80,42 +71,47 @@ require_same(const struct entry *one, const struct entry *other)
 	require(one->kill_after == other->kill_after);
 	require(is_same_text(one->directory, other->directory));
 	require_same_files(one, other);
-	require(one->argument_count == other->argument_count);
-	require(size == command_size(other));
-	require(memcmp(one->command, other->command, size) == 0);
-	require(one->is_cut == other->is_cut);
+	require(one->command.count == other->command.count);
+	require(one->command.size == other->command.size);
+	require(memcmp(one->command.text, other->command.text,
+	               one->command.size) == 0);
+	require(one->command.is_cut == other->command.is_cut);
 }
 
-/* The command of ENTRY as entry_format takes it. */
+/* The command of ENTRY, as entry_format takes it. */
 static void
 list_arguments(const struct entry *entry, char *arguments[ARGUMENTS_MAX])
 {
 	size_t at = 0;
 
-	for (size_t i = 0; i < entry->argument_count; i++) {
-		arguments[i] = (char *)entry->command + at;
+	for (size_t i = 0; i < entry->command.count; i++) {
+		arguments[i] = entry->command.text + at;
 		at += strlen(arguments[i]) + 1;
 	}
-	arguments[entry->argument_count] = NULL;
+	arguments[entry->command.count] = NULL;
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char *arguments[ARGUMENTS_MAX];
-	/* On the heap, and no larger than promised: it is seen if more is
-	 * touched. */
+	/*
+	 * On the heap, with exactly this size, so that a read beyond it is
+	 * seen.
+	 */
 	char *const text = malloc(size + 1);
 	char *const again = malloc(ENTRY_TEXT_MAX);
-	struct line line = { .text = again, .size = ENTRY_TEXT_MAX };
+	struct strbuf line = { .text = again, .size = ENTRY_TEXT_MAX };
 	struct entry entry;
 	struct entry reread;
 
 	require(text != NULL && again != NULL);
 	if (size > 0)
 		memcpy(text, data, size);
-	/* Nearly as large as can be, it may not fit when written: what says
-	 * that it was cut needs room in any case. */
+	/*
+	 * An entry of almost the largest size may not fit when it is written:
+	 * the mark that the command was cut takes space in any case.
+	 */
 	if (entry_parse(text, size, &entry) == 0 &&
 	    size < ENTRY_TEXT_MAX - 16) {
 		list_arguments(&entry, arguments);

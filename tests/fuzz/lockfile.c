@@ -1,9 +1,9 @@
 /*
- * Any bytes as a lock file: what says a PID is read as a naive reader would;
- * and a lock is taken only where nobody is named who lives, all else being left
- * as it was, byte for byte.
+ * Any bytes as a lock file: a PID is read as a simple reader would read it; a
+ * lock is taken only where no living process is named, and every other file is
+ * left as it was, byte for byte.
  */
-#include "../../src/lockfile.h"
+#include "lock/lockfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../src/lockowner.h"
+#include "lock/pidfile.h"
 
 #define PID_MAX_LIMIT 4194304
-#define READ_MAX      64 /* what is as long as this is no PID */
+#define READ_MAX      64 /* a text of this length is no PID */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -51,7 +51,7 @@ make_directory(void)
 	(void)atexit(remove_directory);
 }
 
-/* The PID in TEXT; 0 for blanks; -1 for anything else. */
+/* Returns the PID in TEXT; 0 for blanks; -1 for anything else. */
 static long long
 read_naively(const char *text, size_t size)
 {
@@ -70,7 +70,7 @@ read_naively(const char *text, size_t size)
 	return errno != 0 || pid == 0 || pid > INT_MAX ? -1 : pid;
 }
 
-/* As something that was written long ago. */
+/* Writes the file with a modification time long ago. */
 static void
 write_file(const uint8_t *data, size_t size)
 {
@@ -107,7 +107,10 @@ try_to_take(const uint8_t *data, size_t size, long long pid)
 		require(is_untouched(data, size));
 		return;
 	}
-	/* Who lives now has not written in 1970, but we ourselves. */
+	/*
+	 * No living process has written in 1970, except for this process
+	 * itself.
+	 */
 	require(result == 0 && lock.is_taken &&
 	        lock.last_owner == (pid == getpid() ? 0 : pid));
 	require(lockfile_release(&lock, (pid_t[2]){ getpid() }) == 0);
@@ -127,7 +130,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	const long long pid = read_naively(text, size);
 
-	require(lockowner_parse((const char *)data, size) == pid);
+	require(pidfile_parse((const char *)data, size) == pid);
 
 	const long long known = size >= READ_MAX ? -1 : pid;
 

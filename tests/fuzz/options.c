@@ -1,20 +1,19 @@
 /*
- * Any bytes as a command line, cut at each null byte, of wdrun or of timeout:
- * it is refused in one line, or complete and without a contradiction; nothing
- * is started, opened, locked or written; and it is the same the second time.
+ * Any bytes as a command line of wdrun or of timeout, cut at each null byte: it
+ * is refused in one line, or complete and without contradiction; nothing is
+ * started, opened, locked or written; and a second reading gives the same.
  */
-#include "../../src/options.h"
+#include "cli/options.h"
 
 #include <getopt.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "../../src/duration.h"
-#include "../../src/message.h"
-#include "../../src/search.h"
-#include "../../src/signals.h"
-#include "../../watchdog.h"
+#include "base/duration.h"
+#include "base/message.h"
+#include "proc/signals.h"
 #include "stage.h"
+#include "watchdog.h"
 
 #define LINE_MAX_SIZE  4096 /* PIPE_BUF */
 #define NAME_LENGTH    255
@@ -31,8 +30,10 @@ struct line_of {
 	const char *end;
 };
 
-/* As main does. Without an argument, glibc does not look whether it is to start
- * anew, nor does it change what it is at the start. */
+/*
+ * Reads it as main does. Without an argument, glibc does not check whether to
+ * start again, nor change what it has at the start.
+ */
 static int
 read_line(const struct line_of *line, struct options *options)
 {
@@ -56,7 +57,7 @@ is_named_timeout(const struct line_of *line)
 	       strcmp(line->argv[0] + length - strlen(name), name) == 0;
 }
 
-/* One line, printable, that begins with a name. */
+/* The message is one printable line that begins with a name. */
 static void
 check_message(const struct line_of *line)
 {
@@ -75,7 +76,9 @@ check_message(const struct line_of *line)
 	require(said->bytes[said->length - 1] == '\n');
 }
 
-/* That TEXT is none, or an argument or the end of one; as long as it may be. */
+/*
+ * TEXT is NULL, or an argument or the end of one, of at most LENGTH_MAX bytes.
+ */
 static void
 check_text(const struct line_of *line, const char *text, size_t length_max)
 {
@@ -107,47 +110,71 @@ check_durations(const struct options *options)
 	        options->until_grace == GRACE_DEFAULT);
 }
 
-/* What no run can have both of, and what is nothing without the other. */
+static bool
+is_for_records(const struct options *options)
+{
+	return options->list || options->reap || options->cancel != NULL;
+}
+
+/* Whether there is one of the options that are off by default. */
+static bool
+has_option_of_runs(const struct options *options)
+{
+	return options->timeout != NEVER || options->idle_timeout != NEVER ||
+	       options->heartbeat != NEVER || options->until != NULL ||
+	       options->tee != NULL || options->name != NULL ||
+	       options->report != NULL || options->locks.count > 0 ||
+	       options->cleanups.count > 0 || options->foreground ||
+	       options->setsid || options->pty || options->no_stdin;
+}
+
+/*
+ * No run has two options that exclude each other, or an option without the one
+ * that it requires.
+ */
 static void
 check_combinations(const struct options *options)
 {
-	require(!options->pty || options->session != SESSION_CALLERS);
-	require(!options->no_stdin || options->session != SESSION_AUTO);
+	require(!options->foreground || !options->setsid);
+	require(!options->foreground || !options->pty);
+	require(options->foreground || options->setsid || !options->no_stdin);
 	require(!options->quiet || !options->verbose);
-	require(!options->as_json || options->mode == MODE_LIST);
-	require(options->mode == MODE_RUN || !options->is_for_run);
-	require((options->cancel != NULL) == (options->mode == MODE_CANCEL));
+	require(!options->as_json || options->list);
+	require(options->list + options->reap + (options->cancel != NULL) <= 1);
+	require(!is_for_records(options) || !has_option_of_runs(options));
 	require(options->locks.count > 0 || options->lock_wait == 0);
 	require(options->locks.count > 0 ||
 	        options->lock_exit == STATUS_LOCKED);
 	require(options->lock_exit >= 0 && options->lock_exit <= 255);
-	require(options->is_registered ==
-	        (options->name != NULL || options->registry != NULL));
 }
 
-/* All that is no part of timeout's command line is as by default. */
+/* Everything that is no part of timeout's command line has its default. */
 static void
 check_timeout(const struct options *options)
 {
-	require(options->mode == MODE_RUN);
+	require(!is_for_records(options));
 	require(options->survivors == SURVIVORS_LEAVE);
-	require(options->session != SESSION_OWN);
+	require(!options->setsid);
 	require(options->idle_timeout == NEVER && options->heartbeat == NEVER);
 	require(options->locks.count == 0 && options->cleanups.count == 0);
 	require(options->until == NULL && options->tee == NULL);
 	require(options->name == NULL && options->registry == NULL);
 	require(options->report == NULL && !options->quiet && !options->pty);
 	require(!options->no_stdin && !options->die_with_parent);
+	require(options->only_forwards_signals ==
+	        (options->kill_after == NEVER));
+	require(options->outcome_on_kill.kind ==
+	        (options->foreground ? OUTCOME_EXIT : OUTCOME_SIGNAL));
 }
 
-/* COMMAND is the rest of the command line, which is as it was. */
+/* COMMAND is the rest of the command line, unchanged. */
 static void
 check_command(const struct line_of *line, const struct options *options)
 {
 	const long at = options->command - line->argv;
 
 	require(at >= 1 && at <= line->argc);
-	require((at == line->argc) == (options->mode != MODE_RUN));
+	require((at == line->argc) == is_for_records(options));
 	require(line->argv[line->argc] == NULL);
 }
 
@@ -155,13 +182,13 @@ static void
 check_complete(const struct line_of *line, const struct options *options)
 {
 	require(stage.said.writes == 0 && stage.printed.writes == 0);
-	require(options->is_timeout == is_named_timeout(line));
-	require(stage.resets == options->is_timeout);
+	require(options->terse == is_named_timeout(line));
+	require(stage.resets == options->terse);
 	require(stage.resets == 0 || stage.signal == options->signal);
 	require(options->signal <= SIGNAL_MAX);
 	require(options->signal > 0 ||
-	        (options->is_timeout && options->signal == 0));
-	check_text(line, options->until, SEARCH_TEXT_MAX);
+	        (options->terse && options->signal == 0));
+	check_text(line, options->until, UNTIL_MAX);
 	check_text(line, options->tee, SIZE_MAX);
 	check_text(line, options->name, NAME_LENGTH);
 	check_text(line, options->registry, SIZE_MAX);
@@ -171,7 +198,7 @@ check_complete(const struct line_of *line, const struct options *options)
 	check_durations(options);
 	check_combinations(options);
 	check_command(line, options);
-	if (options->is_timeout)
+	if (options->terse)
 		check_timeout(options);
 }
 
@@ -188,7 +215,6 @@ require_same_files(const struct files *one, const struct files *other)
 static void
 require_same(const struct options *one, const struct options *other)
 {
-	SAME(mode);
 	SAME(timeout);
 	SAME(idle_timeout);
 	SAME(until_grace);
@@ -200,7 +226,8 @@ require_same(const struct options *one, const struct options *other)
 	SAME(lock_exit);
 	SAME(signal);
 	SAME(survivors);
-	SAME(session);
+	SAME(foreground);
+	SAME(setsid);
 	SAME(until);
 	SAME(tee);
 	require_same_files(&one->locks, &other->locks);
@@ -209,8 +236,8 @@ require_same(const struct options *one, const struct options *other)
 	SAME(registry);
 	SAME(report);
 	SAME(cancel);
-	SAME(is_for_run);
-	SAME(is_registered);
+	SAME(list);
+	SAME(reap);
 	SAME(as_json);
 	SAME(idle_unless_busy);
 	SAME(pty);
@@ -219,7 +246,15 @@ require_same(const struct options *one, const struct options *other)
 	SAME(no_stdin);
 	SAME(quiet);
 	SAME(verbose);
-	SAME(is_timeout);
+	SAME(terse);
+	SAME(only_forwards_signals);
+	SAME(repeats_signals);
+	SAME(cancel_ends_survivors);
+	SAME(alarm_is_timeout);
+	SAME(exits_for_signals);
+	SAME(orphans_grace);
+	SAME(outcome_on_kill.kind);
+	SAME(outcome_on_kill.value);
 	SAME(command);
 }
 
@@ -244,7 +279,7 @@ check(const struct line_of *line)
 		break;
 	}
 
-	/* Without an argument, what the last one left is still there. */
+	/* Without an argument, getopt keeps what the last command line left. */
 	if (line->argc == 0)
 		return;
 	require(read_line(line, &again) == status);
@@ -257,8 +292,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > ARGUMENTS_SIZE)
 		return 0;
 
-	/* On the heap, and no larger than promised: it is seen if more is
-	 * touched. */
+	/*
+	 * On the heap, with exactly this size, so that a read beyond it is
+	 * seen.
+	 */
 	char *const bytes = malloc(size + 1);
 	struct line_of line = { .start = bytes, .end = bytes + size };
 
@@ -280,7 +317,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	line.argv[line.argc] = NULL;
 	check(&line);
 
-	/* In the same order, each of them as it was. */
+	/* In the same order, and unchanged. */
 	require(size == 0 || memcmp(bytes, data, size) == 0);
 	at = bytes;
 	for (int i = 0; i < line.argc; i++) {

@@ -1,9 +1,9 @@
 /*
- * Any bytes as a line of /proc/PID/stat: it is read as by who splits it at the
- * blanks behind the last parenthesis, or refused by both. And any bytes as the
- * name in such a line: all else is read as it is.
+ * Any bytes as a line of /proc/PID/stat: it is read as by a reader that splits
+ * it at the blanks behind the last parenthesis, or refused by both. And any
+ * bytes as the name in such a line: the rest is read as it is.
  */
-#include "../../src/procfs.h"
+#include "proc/procfs.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As proc(5) counts them: the state is the third. */
+/* As proc(5) counts the fields: the state is the third. */
 #define STATE 3
-#define LAST  22
-#define WORDS (LAST + 1) /* there are more, and the last is seen to end */
+#define LAST  38
+#define WORDS                                                                  \
+	(LAST +                                                                \
+	 1) /* one more than the last that is used, so that its end is seen */
 
 #define NAME_MAX_SIZE 64
 
@@ -37,8 +39,10 @@ is_number(const char *word)
 	       strspn(digits, "0123456789") == strlen(digits);
 }
 
-/* Cuts TEXT into WORDS, each between two blanks. Returns how many there are, at
- * most WORDS_MAX. */
+/*
+ * Cuts TEXT into WORDS, each between two blanks. Returns how many there are, at
+ * most WORDS_MAX.
+ */
 static int
 split(char *text, char *words[], int words_max)
 {
@@ -49,7 +53,7 @@ split(char *text, char *words[], int words_max)
 	return count;
 }
 
-/* TEXT is changed. Returns whether it was read. */
+/* Changes TEXT. Returns whether it was read. */
 static bool
 read_naively(char *text, struct procfs_stat *stat)
 {
@@ -61,7 +65,7 @@ read_naively(char *text, struct procfs_stat *stat)
 		if (*at == ')')
 			name_end = at;
 	}
-	/* Behind the parenthesis there is a word that is empty. */
+	/* The first word behind the parenthesis is empty. */
 	if (name_end == NULL ||
 	    split(name_end + 1, words + STATE - 1, WORDS - STATE + 2) <
 	        WORDS - STATE + 2 ||
@@ -82,6 +86,7 @@ read_naively(char *text, struct procfs_stat *stat)
 		.terminal_group = (pid_t)numbers[8],
 		.threads = numbers[20],
 		.start = (uint64_t)numbers[22],
+		.exit_signal = (int)numbers[38],
 	};
 	for (int i = 14; i <= 17; i++)
 		stat->cpu += (uint64_t)numbers[i];
@@ -100,6 +105,7 @@ require_same(const struct procfs_stat *one, const struct procfs_stat *other)
 	require(one->threads == other->threads);
 	require(one->cpu == other->cpu);
 	require(one->start == other->start);
+	require(one->exit_signal == other->exit_signal);
 	require(procfs_is_dead(one) == procfs_is_dead(other));
 }
 
@@ -134,12 +140,13 @@ check_name(const char *name)
 		.threads = 2,
 		.cpu = 10,
 		.start = 123456789,
+		.exit_signal = 17,
 	};
 
 	(void)snprintf(text, sizeof(text),
 	               "7 (%.*s) Z 1 4194304 3 34816 -1 4194560 2 0 0 0 "
 	               "1 2 3 4 20 -5 2 0 123456789 3653632 198 "
-	               "18446744073709551615 1 1 0 0 0 0 0 0 0 0\n",
+	               "18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0\n",
 	               NAME_MAX_SIZE, name);
 	require(procfs_parse_stat(text, &stat) == 0);
 	require_same(&stat, &expected);
@@ -148,8 +155,10 @@ check_name(const char *name)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* On the heap, and no larger than promised: it is seen if more is
-	 * touched. */
+	/*
+	 * On the heap, with exactly this size, so that a read beyond it is
+	 * seen.
+	 */
 	char *const text = malloc(size + 1);
 
 	require(text != NULL);

@@ -1,13 +1,13 @@
 /*
  * Any bytes as a stream, in any cuts, and any of them as the text of --until:
- * it is found in the chunk that it ends in, as by who has the whole stream
- * before his eyes; and the chunk stays as it is.
+ * it is found in the chunk in which it ends, as by a search in the whole
+ * stream; and the chunk does not change.
  *
  * An input is the length of the text (two bytes), the text, the number of cuts
- * (a byte), the sizes of chunks (a byte each, which come again and again), and
- * the stream.
+ * (a byte), the sizes of chunks (a byte each, used again and again), and the
+ * stream.
  */
-#include "../../src/search.h"
+#include "io/search.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ require(bool claim)
 		abort();
 }
 
-/* The first SIZE of BYTES, or what there is, which are taken away. */
+/* Takes the first SIZE of BYTES, or what is left of them, away. */
 static struct bytes
 take(struct bytes *bytes, size_t size)
 {
@@ -42,7 +42,7 @@ take(struct bytes *bytes, size_t size)
 	return taken;
 }
 
-/* Which ends of parts of STREAM are ends of TEXT: a flag for each length. */
+/* For each length of STREAM: whether TEXT ends there. */
 static bool *
 find_ends(struct bytes stream, struct bytes text)
 {
@@ -64,16 +64,16 @@ check(struct bytes stream, struct bytes text, struct bytes sizes)
 {
 	struct search search = { (const char *)text.at, text.size, 0 };
 	bool *const is_end = find_ends(stream, text);
-	/* No larger than promised: it is seen if more is touched. */
-	char *const room = malloc(SEARCH_TEXT_MAX + CHUNK_MAX);
+	/* With exactly the promised size, so that a read beyond it is seen. */
+	char *const buffer = malloc(SEARCH_TEXT_MAX + CHUNK_MAX);
 	size_t fed = 0;
 
-	require(room != NULL);
+	require(buffer != NULL);
 	for (size_t cut = 0; stream.size > 0; cut++) {
 		const size_t size =
 		    sizes.size == 0 ? CHUNK_MAX : sizes.at[cut % sizes.size];
 		const struct bytes chunk = take(&stream, size);
-		char *const place = room + SEARCH_TEXT_MAX;
+		char *const place = buffer + SEARCH_TEXT_MAX;
 		bool is_expected = false;
 
 		for (size_t i = 0; i < chunk.size; i++)
@@ -82,11 +82,11 @@ check(struct bytes stream, struct bytes text, struct bytes sizes)
 		require(search_continue(&search, place, chunk.size) ==
 		        is_expected);
 		require(memcmp(place, chunk.at, chunk.size) == 0);
-		/* Sizes of nothing alone would never come to the end. */
+		/* If all sizes were 0, the loop would not end. */
 		if (cut > sizes.size && fed == 0)
 			break;
 	}
-	free(room);
+	free(buffer);
 	free(is_end);
 }
 

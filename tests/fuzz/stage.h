@@ -2,10 +2,10 @@
 #define WDRUN_FUZZ_STAGE_H
 
 /*
- * A stage on which a parser of the command line plays: what it says is noted
- * instead of said, and what it must not do ends the program. The linker gives
- * these functions to whoever calls those that they stand in for (ld(1),
- * --wrap), the fuzzer itself among them, which is let through.
+ * Replaces what a parser of the command line does to the world: messages are
+ * noted, and what a parser must not do ends the program. The linker gives these
+ * functions to each caller of the functions that they replace (ld(1), --wrap);
+ * calls of the fuzzer itself are passed on.
  */
 
 #include <fcntl.h>
@@ -29,8 +29,8 @@ static struct {
 	bool is_open;
 	struct stage_text said;    /* on stderr */
 	struct stage_text printed; /* on stdout */
-	int resets;                /* of signals to what they do by default */
-	int signal;                /* the last of these */
+	int resets; /* how many signals were set to their default */
+	int signal; /* the last of these signals */
 } stage;
 
 /* Ends the process where CLAIM does not hold: a crash, with its input. */
@@ -83,7 +83,7 @@ __wrap_write(int fd, const void *bytes, size_t size)
 int __real_fstat(int fd, struct stat *file);
 int __wrap_fstat(int fd, struct stat *file);
 
-/* Whatever stderr is: a file can be written to at once. */
+/* stderr counts as a file, which can be written to at once. */
 int
 __wrap_fstat(int fd, struct stat *file)
 {

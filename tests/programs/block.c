@@ -1,6 +1,6 @@
 /*
- * block KIND: prints `ready PID` and blocks for good, in the way that KIND
- * says.
+ * block KIND: prints `ready PID` and blocks until it is killed, in the way of
+ * KIND.
  */
 #include "bounded.h"
 
@@ -70,14 +70,16 @@ on_accept(void)
 	const struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
-	/* Without a path it gets an abstract name: unix(7). */
+	/*
+	 * bind(2) without a path gives an abstract name: unix(7), "autobind".
+	 */
 	if (bind(fd, (const void *)&address, sizeof(sa_family_t)) == -1 ||
 	    listen(fd, 1) == -1)
 		give_up("listen");
 	(void)accept(fd, NULL, NULL);
 }
 
-/* A lock on the file `record`, which whoever calls it second waits for. */
+/* Locks the file `record`; the second process that does so waits. */
 static void
 on_record(void)
 {
@@ -155,7 +157,7 @@ on_inherited(void)
 		give_up("read");
 }
 
-/* Nobody without the right to trace everybody can look at it. */
+/* A process that only a tracer with CAP_SYS_PTRACE can look at. */
 static void
 on_secret(void)
 {
@@ -163,7 +165,7 @@ on_secret(void)
 	on_itself();
 }
 
-/* The whole array but one entry is unused. */
+/* poll(2) of an array in which all entries but one are unused. */
 static void
 on_many(void)
 {
@@ -192,7 +194,7 @@ on_time(void)
 	(void)poll(polled, 1, INT_MAX);
 }
 
-/* More descriptors than there may be, one of which is used. */
+/* select(2) with more descriptors than a process may have, and one in use. */
 static void
 on_wide(void)
 {
@@ -202,7 +204,7 @@ on_wide(void)
 	(void)syscall(SYS_pselect6, WIDE, sets, NULL, NULL, NULL, NULL);
 }
 
-/* The number by which it is watched is another file's by now. */
+/* epoll(7) watches a file whose descriptor now belongs to another file. */
 static void
 on_reused(void)
 {
@@ -224,7 +226,7 @@ sleep_long(void *unused)
 	return NULL;
 }
 
-/* Several threads, the main one of which only sleeps. */
+/* Several threads; the main thread sleeps. */
 static void
 on_sleep(void)
 {
@@ -235,7 +237,7 @@ on_sleep(void)
 	(void)sleep_long(NULL);
 }
 
-/* A FIFO in a directory that is not the working one. */
+/* Opens a FIFO in a directory that is not the working directory. */
 static void
 on_directory(void)
 {
@@ -244,7 +246,7 @@ on_directory(void)
 	(void)openat(fd, "fifo", O_RDONLY | O_CLOEXEC);
 }
 
-/* From a file to a pipe that is full. */
+/* sendfile(2) from a file to a full pipe. */
 static void
 on_sendfile(void)
 {
@@ -254,7 +256,7 @@ on_sendfile(void)
 		;
 }
 
-/* Only another thread is left of it. */
+/* The main thread has exited, and another thread is left. */
 static void
 on_leaderless(void)
 {

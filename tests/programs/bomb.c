@@ -1,8 +1,8 @@
 /*
- * bomb: a fork bomb at its limit. Each process is deaf, makes a session of its
- * own and forks for ever, as fast as it is let; RLIMIT_NPROC lets there be
- * PROCESSES of the user's in all. All is over BOMB_SECONDS after the start, and
- * root, for whom there is no such limit, cannot start it. It says that it is
+ * bomb: a fork bomb at its limit. Each process ignores signals, makes a session
+ * of its own and forks as fast as it can; RLIMIT_NPROC allows PROCESSES
+ * processes of the user in all. All of them end BOMB_SECONDS after the start.
+ * Root, for whom this limit does not hold, cannot start it. It says that it is
  * ready when the limit is reached.
  */
 #include "bounded.h"
@@ -13,10 +13,12 @@
 #define PROCESSES    40
 #define BOMB_SECONDS 20
 
-static time_t end; /* of all of them */
+static time_t end; /* the moment at which all processes end */
 
-/* In each process. bounded.h would bound each life, but not that of the
- * bomb. */
+/*
+ * Called in each process: bounded.h would bound each process's life, but not
+ * the life of the bomb.
+ */
 static void
 bound_bomb(void)
 {

@@ -1,6 +1,7 @@
 /*
- * What all test programs share: a life that ends by itself, whatever its owner
- * ignores, so that a bug in wdrun never litters the machine.
+ * What all test programs share: a life that ends by itself, whatever the
+ * process ignores, so that a fault of wdrun leaves no process on the machine
+ * for long.
  */
 #ifndef BOUNDED_H
 #define BOUNDED_H
@@ -24,9 +25,10 @@ give_up(const char *what)
 }
 
 /*
- * Kills the calling process LIFE_SECONDS from now. A timer that sends SIGKILL,
- * and no alarm(2): SIGALRM can be ignored, and waits while one is stopped.
- * Neither fork nor exec passes it on: call it in each process.
+ * Kills the calling process LIFE_SECONDS from now, by a timer that sends
+ * SIGKILL. alarm(2) would not do: SIGALRM can be ignored, and stays pending
+ * while a process is stopped. Neither fork nor exec keeps the timer: call this
+ * in each process.
  */
 static inline void
 bound_life(void)
@@ -56,8 +58,10 @@ fork_bounded(void)
 	return pid;
 }
 
-/* Tells the test that PID is what it wants to look at, and that it misbehaves
- * from now on. */
+/*
+ * Prints `ready PID` for the test: PID is the process to look at, and it
+ * misbehaves from now on.
+ */
 static inline void
 say_ready(pid_t pid)
 {
@@ -71,7 +75,7 @@ live(void)
 		pause();
 }
 
-/* The number of TERM, SIGTERM or 15; what is none of these ends the program. */
+/* Returns the number of TERM, SIGTERM or 15; another text ends the program. */
 static inline int
 signal_number(const char *text)
 {

@@ -1,13 +1,13 @@
 /*
  * brood NUMBER [fork|vfork|sibling|thread|deep|daemon [PAUSE_US]]: forks NUMBER
- * children, one after the other. Each makes a session of its own and executes
- * itself with an empty environment: once its parent is dead, nothing tells
- * whose child it was. It says that it is ready after the first few.
+ * children, one after the other. Each child makes a session of its own and
+ * executes itself with an empty environment: when its parent is dead, nothing
+ * shows whose child it was. brood says that it is ready after the first few.
  *
- * vfork: by vfork(2), so that the parent waits in state D. sibling: by a child,
- * with CLONE_PARENT. thread: by four threads, the main one having exited. deep:
- * each child has a brood of a twentieth. daemon: by a child that then exits, so
- * that even a parent who lives tells nothing.
+ * vfork: by vfork(2), during which the parent is in state D. sibling: by a
+ * child, with CLONE_PARENT. thread: by four threads, after the exit of the main
+ * thread. deep: each child has a twentieth of the children of its own. daemon:
+ * by a child that then exits, so that not even a living parent shows anything.
  */
 #include "bounded.h"
 
@@ -46,7 +46,7 @@ be_child(char *left)
 	give_up("execve");
 }
 
-/* A child that is nobody's to wait for, or the caller's sibling. */
+/* Forks a child that is not waited for, or a sibling of the caller. */
 static void
 bear(char *left)
 {
@@ -94,7 +94,7 @@ main(int argc, char *argv[])
 	number = argc > 1 ? atoi(argv[1]) : 0;
 	way = argc > 2 ? argv[2] : way;
 	if (is_way("deep") && number > 200)
-		number = 200; /* so 2200 in all */
+		number = 200; /* 2200 in all */
 	pause_us = argc > 3 ? (useconds_t)atoi(argv[3]) : pause_us;
 	bound_life();
 	if (is_way("sibling") && fork_bounded() != 0)

@@ -1,8 +1,8 @@
 /*
- * chain [PAUSE_US]: a chain of processes, each of which forks the next and
- * exits, and each in a session of its own: none is where it was seen. It runs
- * until LIFE_SECONDS are over, or until the working directory has a file
- * stop-chain: the harness's way to end a chain that wdrun did not.
+ * chain [PAUSE_US]: a chain of processes, each of which makes a session of its
+ * own, forks the next and exits: no process is where it was seen. The chain
+ * ends after LIFE_SECONDS, or when the working directory has a file stop-chain,
+ * which the harness makes for a chain that wdrun did not end.
  */
 #include "bounded.h"
 

@@ -1,7 +1,7 @@
 /*
- * deny CALL... -- COMMAND [ARG]...: executes COMMAND on an older kernel, as far
- * as it can tell: the named system calls fail with ENOSYS. PR_SET_PDEATHSIG is
- * that one of prctl(2) alone.
+ * deny CALL... -- COMMAND [ARG]...: executes COMMAND as on an older kernel: the
+ * named system calls fail with ENOSYS. PR_SET_PDEATHSIG stands for that
+ * operation of prctl(2).
  */
 #include "bounded.h"
 
@@ -15,7 +15,7 @@
 struct call {
 	const char *name;
 	unsigned number;
-	unsigned argument; /* the first, or 0 for any */
+	unsigned argument; /* the first argument, or 0 for any */
 };
 
 static const struct call calls[] = {

@@ -1,6 +1,4 @@
-/*
- * die SIGNAL: dies of SIGNAL, whatever its parent had done about it.
- */
+/* die SIGNAL: dies of SIGNAL, whatever disposition it has inherited. */
 #include "bounded.h"
 
 int

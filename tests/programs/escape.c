@@ -21,7 +21,8 @@
 #include <limits.h>
 #include <sys/prctl.h>
 
-static int report_fd; /* the escapee's end; closed when it is where it wants */
+static int report_fd; /* the write end of the escapee; it closes when the steps
+                         are done */
 
 static void
 ignore_every_signal(void)
@@ -94,7 +95,7 @@ be_escapee(char *steps[])
 	live();
 }
 
-/* Bounded by the caller's own life. */
+/* Ends with the caller's own bounded life. */
 static void
 wait_until_stopped(pid_t pid)
 {
@@ -142,7 +143,8 @@ main(int argc, char *argv[])
 
 	char end;
 
-	if (read(pipe_fds[0], &end, 1) != 0) /* it closed, or executed */
+	if (read(pipe_fds[0], &end, 1) !=
+	    0) /* closed by the escapee, or by its exec */
 		give_up("the escapee said too much");
 	while (*steps != NULL && steps[1] != NULL)
 		steps++;

@@ -1,7 +1,7 @@
 /*
- * hand_over take SOCKET [flood]: waits at SOCKET, a file that it makes, for one
- * who hands over a descriptor, prints `ready PID`, and holds it for ever; or
- * floods what it leads to as fast as it can.
+ * hand_over take SOCKET [flood]: makes SOCKET, waits there for a process that
+ * hands over a descriptor, prints `ready PID`, and keeps the descriptor, or
+ * writes to it as fast as it can.
  *
  * hand_over give SOCKET: hands over its stdout. So a process that no command
  * has started can hold that command's output.
@@ -48,7 +48,7 @@ take(int socket_fd)
 	    CMSG_FIRSTHDR(&parcel.header) == NULL)
 		give_up("take");
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&parcel.header)), sizeof(fd));
-	/* Before the giver goes on. */
+	/* This comes before the giving process continues. */
 	say_ready(getpid());
 	(void)close(peer);
 	return fd;
@@ -70,7 +70,8 @@ give(int socket_fd, int fd)
 	memcpy(CMSG_DATA(control), &fd, sizeof(fd));
 	if (sendmsg(socket_fd, &parcel.header, 0) != 1)
 		give_up("give");
-	(void)read(socket_fd, &end, 1); /* until it was taken */
+	(void)read(socket_fd, &end,
+	           1); /* returns when the descriptor was taken */
 }
 
 static _Noreturn void

@@ -1,10 +1,10 @@
 /*
  * hung_fs DIRECTORY: mounts a file system there that has one file, `file`, and
- * prints `ready PID`. After SIGUSR1 it prints `hung` and never answers again,
- * as a network file system whose server is gone; with the process's end the
- * file system ends too, and whoever waits gets an error.
+ * prints `ready PID`. After SIGUSR1 it prints `hung` and answers no request,
+ * like a network file system whose server is gone. The file system ends with
+ * the process, and each waiting process then gets an error.
  *
- * The kernel's side of FUSE by hand, so that no package is needed.
+ * It speaks the protocol of FUSE itself, so that no package is needed.
  */
 #include "bounded.h"
 
@@ -14,9 +14,11 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#define FILE_SIZE    4096
-#define FILE_NODE    2
-#define REQUEST_SIZE 200000 /* the kernel wants room for a whole write */
+#define FILE_SIZE 4096
+#define FILE_NODE 2
+#define REQUEST_SIZE                                                           \
+	200000 /* the kernel requires a buffer for a whole write               \
+	        */
 
 static int fuse_fd;
 static volatile sig_atomic_t is_to_hang;
@@ -42,7 +44,7 @@ answer(const struct fuse_in_header *request, int error, const void *data,
 	memcpy(text, &header, sizeof(header));
 	if (size > 0)
 		memcpy(text + sizeof(header), data, size);
-	/* Fails where the request was interrupted meanwhile. */
+	/* ENOENT: the request was interrupted meanwhile. */
 	if (write(fuse_fd, text, header.len) == -1 && errno != ENOENT)
 		give_up("answer");
 }
@@ -81,7 +83,7 @@ serve(const struct fuse_in_header *request)
 	const void *argument = request + 1;
 	const struct fuse_init_out init = {
 		.major = FUSE_KERNEL_VERSION,
-		.minor = 31, /* the first whose answers look as these do */
+		.minor = 31, /* the first version with these structs */
 		.max_write = FILE_SIZE,
 	};
 	const struct fuse_attr_out attr = {
@@ -109,7 +111,7 @@ serve(const struct fuse_in_header *request)
 		break;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
-		break; /* want no answer */
+		break; /* requests without an answer */
 	default:
 		answer(request, -ENOSYS, NULL, 0);
 	}

@@ -8,8 +8,8 @@
  *	--pending SIG  SIG is blocked, and has come
  *	--close FD     FD is closed
  *
- * bash cannot undo that it ignores SIGINT in what it starts in the background,
- * nor block a signal: hence --defaults, and this program.
+ * bash ignores SIGINT in its background jobs and cannot undo that, nor can it
+ * block a signal: hence this program.
  */
 #include "bounded.h"
 
@@ -27,7 +27,7 @@ change_mask(int how, int number)
 		give_up("sigprocmask");
 }
 
-/* From another process, as signals come. */
+/* Gets the signal from another process, as signals usually come. */
 static void
 be_sent(int number)
 {

@@ -1,12 +1,12 @@
 /*
  * leftovers [-d] DIRECTORY: prints the PID of each process that is not dead and
- * has WDRUN_TEST=DIRECTORY in its environment, or, as that may be empty, its
- * working directory in DIRECTORY. Itself and its ancestors, the shells of the
- * test, do not count; nor, with -d, does who is about to die. Ends with 1 if
- * there are any.
+ * has WDRUN_TEST=DIRECTORY in its environment, or its working directory in
+ * DIRECTORY, since the environment may be empty. Itself and its ancestors,
+ * which are the shells of the test, do not count, nor, with -d, a process that
+ * is about to die. Exits with 1 if there are any.
  *
- * The harness asks after each test: a program, since grep and find over all of
- * /proc, and a shell around them, took a third of the whole suite's time.
+ * The harness calls it after each test. It is a program, since grep and find
+ * over /proc took a third of the time of the whole suite.
  */
 #include "bounded.h"
 
@@ -16,11 +16,13 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* A name in /proc/PID, or an environment as far as it is looked at. */
+/* A file name in /proc/PID, or the beginning of an environment. */
 static char buffer[1 << 20];
 
-/* Reads the file NAME of the process and ends it with a zero byte. Returns how
- * many bytes, or -1: the process is gone, or none of our business. */
+/*
+ * Reads the file NAME of the process, and adds a zero byte. Returns the number
+ * of bytes, or -1 where the process is gone or may not be read.
+ */
 static ssize_t
 read_file(pid_t pid, const char *name)
 {
@@ -41,7 +43,7 @@ read_file(pid_t pid, const char *name)
 	return got == -1 ? -1 : (ssize_t)length;
 }
 
-/* Sets the state's letter and the parent. */
+/* Sets *STATE to the state's letter, and *PARENT to the PID of the parent. */
 static bool
 look_at(pid_t pid, char *state, pid_t *parent)
 {
@@ -87,9 +89,11 @@ is_inside(pid_t pid, const char *directory)
 	       strchr("/ ", path[length]) != NULL;
 }
 
-/* Whether it has SIGKILL pending, or is on its way through exit(2): PF_EXITING
- * of include/linux/sched.h in the ninth field of proc_pid_stat(5), "SigPnd" and
- * "ShdPnd" in proc_pid_status(5). */
+/*
+ * Whether the process has a pending SIGKILL, or is in exit(2): PF_EXITING of
+ * include/linux/sched.h in the ninth field of proc_pid_stat(5); "SigPnd" and
+ * "ShdPnd" in proc_pid_status(5).
+ */
 static bool
 is_about_to_die(pid_t pid)
 {

@@ -1,9 +1,9 @@
 /*
- * litter FILE DIRECTORY [MILLISECONDS [STATUS]]: what a run may leave behind,
- * all at once. Writes its PID into FILE and makes DIRECTORY, as locks of shell
- * scripts are; starts a process that has a session of its own and ignores
- * SIGTERM, and a daemon; prints `ready PID`. Then it lives on, or exits so much
- * later.
+ * litter FILE DIRECTORY [MILLISECONDS [STATUS]]: leaves what a run may leave
+ * behind. Writes its PID into FILE and makes DIRECTORY, as shell scripts make
+ * locks; starts a daemon, and a process that has a session of its own and
+ * ignores SIGTERM; prints `ready PID`. Then it lives on, or exits after
+ * MILLISECONDS.
  */
 #include "bounded.h"
 

@@ -1,9 +1,9 @@
 /*
- * pattern write SEED BYTES [SEED BYTES]: writes BYTES that only SEED knows to
- * stdout, and with a second pair those to stderr, at the same time.
+ * pattern write SEED BYTES [SEED BYTES]: writes BYTES bytes that follow from
+ * SEED to stdout, and with a second pair to stderr, both at the same time.
  *
- * pattern check SEED BYTES: reads stdin to its end, and says `same` if these
- * were the bytes, all of them, in order; else where they differ, and exits 1.
+ * pattern check SEED BYTES: reads stdin to its end, and prints `same` if it is
+ * exactly these bytes; else prints where they differ, and exits with 1.
  */
 #include "bounded.h"
 
@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 
 #define WORDS      8192
-#define PIECE_SIZE ((size_t)61441) /* no multiple of anything */
+#define PIECE_SIZE ((size_t)61441) /* not a multiple of any buffer's size */
 
-/* splitmix64: any word of the pattern by its number. */
+/* splitmix64: the word NUMBER of the pattern. */
 static uint64_t
 word_of(uint64_t seed, uint64_t number)
 {
@@ -25,7 +25,7 @@ word_of(uint64_t seed, uint64_t number)
 	return x ^ (x >> 31);
 }
 
-/* The WORDS words from word FIRST on. */
+/* Writes the WORDS words from FIRST on. */
 static void
 make(uint64_t seed, uint64_t first, uint64_t words[WORDS])
 {
@@ -61,7 +61,7 @@ write_pattern(int fd, uint64_t seed, uint64_t size)
 	}
 }
 
-/* Reads SIZE bytes, or what there is until the end. */
+/* Reads SIZE bytes, or fewer at the end of file. */
 static size_t
 read_all(char *text, size_t size)
 {

@@ -1,6 +1,6 @@
 /*
- * Looks at processes through /proc, for test programs. What is gone counts as
- * dead, as does a zombie.
+ * Looks at processes through /proc, for test programs. A process that does not
+ * exist counts as dead, as does a zombie.
  */
 #ifndef PROCESSES_H
 #define PROCESSES_H
@@ -14,7 +14,7 @@
 
 #define CHILDREN_MAX 32
 
-/* The letter of proc(5), X where there is no such process. */
+/* Returns the state's letter of proc(5), X where there is no such process. */
 static inline char
 state_of(pid_t pid)
 {
@@ -45,7 +45,7 @@ is_dead(pid_t pid)
 	return state == 'Z' || state == 'X';
 }
 
-/* Empty where there is no such process. */
+/* Sets NAME, to "" where there is no such process. */
 static inline void
 name_of(pid_t pid, char name[32])
 {
@@ -85,9 +85,9 @@ children_of(pid_t pid, pid_t pids[CHILDREN_MAX])
 }
 
 /*
- * Finds the supervisor among the children of FRONT, by its name: the others are
- * relays. A child that has no name of its own yet is to be looked at again:
- * then *HAS_NAMELESS is set. Returns its PID, 0 where there is none (yet).
+ * Finds the supervisor among the children of FRONT by its name. A child that
+ * has no name of its own yet sets *HAS_NAMELESS: look again later. Returns the
+ * PID of the supervisor, or 0 where it is not there (yet).
  */
 static inline pid_t
 supervisor_of(pid_t front, bool *has_nameless)

@@ -1,12 +1,12 @@
 /*
  * random_kill [-s SEED] [-j WORKERS] [-m FACTOR] RUNS front|supervisor|both:
- * runs $WDRUN RUNS times, each time with a lock, cleanup files and an entry,
- * and with a command that litters ($PROGRAMS/litter). At a random moment the
- * front, the supervisor, or both at once get SIGKILL. Then nothing may be left
- * of the run: no process, no held lock, no file, no entry (where both were
- * killed, after `wdrun --reap`). What is, is a finding: one line. Exits with 1
- * if there was one. The workers each have a directory in the working directory.
- * On a machine that is slow by FACTOR the moments are to be that much later.
+ * runs $WDRUN RUNS times, each time with a lock, cleanup files, a registry
+ * entry, and a command that litters ($PROGRAMS/litter). At a random moment the
+ * front, the supervisor, or both get SIGKILL. Then nothing of the run may be
+ * left: no process, no held lock, no file, no entry (where both were killed,
+ * after `wdrun --reap`). Whatever is left is a finding, printed in one line.
+ * Exits with 1 if there was a finding. Each worker has a directory in the
+ * working directory. On a slow machine, FACTOR stretches the moments.
  */
 #include "bounded.h"
 #include "processes.h"
@@ -20,15 +20,16 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define BOUND           (100000 * MILLISECOND) /* generous, as for all tests */
-#define LONG_RUN_US     90000 /* moments of runs that are watched to their end */
-#define SHORT_RUN_US    6000  /* and of those whose start is looked at */
+#define BOUND (100000 * MILLISECOND) /* generous, as for all tests */
+#define LONG_RUN_US                                                            \
+	90000 /* moments of the kill, in runs that are watched to their end */
+#define SHORT_RUN_US    6000  /* and in runs whose start is the subject */
 #define SOON_US         30000 /* when a run ends by itself, or gets SIGTERM */
 #define DEFAULT_WORKERS 6
 
 enum victim { VICTIM_FRONT, VICTIM_SUPERVISOR, VICTIM_BOTH };
 
-/* How a run ends, should nobody be killed. */
+/* How a run ends where the kill comes too late. */
 enum ending { ENDING_NONE, ENDING_EXIT, ENDING_TERM };
 
 static const char *const ending_names[] = { "for ever", "exit", "TERM" };
@@ -42,10 +43,10 @@ struct trial {
 	int number;
 	int findings;
 	pid_t front;
-	char log[32]; /* what the run has said */
+	char log[32]; /* the messages of the run */
 };
 
-/* Of all workers: in shared memory. */
+/* The sums of all workers, in shared memory. */
 struct tally {
 	int runs;
 	int early; /* there was no supervisor yet */
@@ -103,8 +104,10 @@ await_stop(pid_t pid)
 		(void)usleep(100);
 }
 
-/* A process that got SIGKILL lives on for a moment, and lets go of its locks
- * before it is dead. */
+/*
+ * A process that got SIGKILL lives for another moment, and releases its locks
+ * before it is dead.
+ */
 static void
 await_death(pid_t pid)
 {
@@ -116,8 +119,10 @@ await_death(pid_t pid)
 
 /* --- a trial ------------------------------------------------------------- */
 
-/* The front is not reaped before it was killed, and a supervisor that is held
- * by a pidfd and still the front's child is the one that was found. */
+/*
+ * The front is not reaped before it is killed. A supervisor that is held by a
+ * pidfd and is still the front's child is the supervisor that was found.
+ */
 static void
 kill_supervisor(const struct trial *trial, bool is_to_come)
 {
@@ -155,8 +160,11 @@ kill_victim(const struct trial *trial)
 		kill_supervisor(trial, true);
 		return;
 	case VICTIM_BOTH:
-		/* The front first: it would have the supervisor go on. None
-		 * of both sees the other's death, as both are stopped. */
+		/*
+		 * The front is stopped first, since it would continue the
+		 * supervisor. Neither of them sees the other's death, as both
+		 * are stopped.
+		 */
 		(void)kill(trial->front, SIGSTOP);
 		await_stop(trial->front);
 		kill_supervisor(trial, false);
@@ -166,7 +174,7 @@ kill_victim(const struct trial *trial)
 	}
 }
 
-/* Has what this process prints in LOG, and gives the path of wdrun. */
+/* Directs the output of this process to LOG, and returns the path of wdrun. */
 static const char *
 prepare_to_execute(const char *log)
 {
@@ -224,8 +232,10 @@ check_lock(struct trial *trial)
 	}
 }
 
-/* Reaps what has died. Returns false where nobody is left to reap. Sets *STATUS
- * if PID, or with 0 anybody, was among them. */
+/*
+ * Reaps the dead children. Returns false where there is no child left. Sets
+ * *STATUS if PID, or for PID 0 any child, was among them.
+ */
 static bool
 reap(pid_t pid, int *status)
 {
@@ -240,8 +250,10 @@ reap(pid_t pid, int *status)
 	}
 }
 
-/* All that live below this process are its children sooner or later, as it is a
- * subreaper: no children, no process of the run. */
+/*
+ * This process is a subreaper, so all processes of the run become its children
+ * sooner or later: without children, no process of the run is left.
+ */
 static void
 check_processes(struct trial *trial, int *status)
 {
@@ -290,7 +302,7 @@ check_directory(struct trial *trial, const char *path, const char *allowed)
 		    (name[1] == '\0' && strchr(allowed, name[0]) != NULL))
 			continue;
 		find(trial, "'%s/%s' is left", path, name);
-		/* The next trial shall not find it again. */
+		/* The next trial must not find this file again. */
 		(void)unlinkat(dirfd(directory), name, 0);
 		(void)unlinkat(dirfd(directory), name, AT_REMOVEDIR);
 	}

@@ -1,6 +1,6 @@
 /*
- * repl: what an interpreter does at a terminal: it reads lines and answers,
- * survives Ctrl-C, counts it, and ends at end-of-file.
+ * repl: behaves at a terminal as an interpreter does: reads lines and answers,
+ * survives Ctrl-C, counts it, and ends at the end of file.
  */
 #include "bounded.h"
 

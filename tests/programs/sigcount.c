@@ -1,7 +1,7 @@
 /*
- * sigcount [NUMBER]: prints `ready PID`, then `got N` for each signal N that
- * comes, in the order in which they come, and exits 7 after SIGTERM, or after
- * NUMBER signals.
+ * sigcount [NUMBER]: prints `ready PID`, then `got N` for each signal N that it
+ * gets, in their order, and exits with 7 after SIGTERM, or after NUMBER
+ * signals.
  */
 #include "bounded.h"
 
@@ -20,7 +20,8 @@ main(int argc, char *argv[])
 		const int number = sigwaitinfo(&all, NULL);
 
 		if (number == -1)
-			continue; /* EINTR: it was stopped and continued */
+			continue; /* EINTR: the process was stopped and
+			             continued */
 		(void)dprintf(STDOUT_FILENO, "got %d\n", number);
 		if (number == SIGTERM || --left == 0)
 			return 7;

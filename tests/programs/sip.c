@@ -23,7 +23,7 @@ struct manner {
 	int is_stuck;
 };
 
-/* Takes until there is no more. */
+/* Reads until the end of file, or until a read would block. */
 static void
 take(int fd, const struct manner *manner)
 {
@@ -106,7 +106,7 @@ main(int argc, char *argv[])
 
 	if (manner.is_stuck) {
 		status = await(pid);
-		/* Others may still have it. */
+		/* Survivors may still hold the pipe. */
 		(void)fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
 		take(pipe_fds[0], &manner);
 		return status;

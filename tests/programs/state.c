@@ -1,10 +1,10 @@
 /*
  * state: prints what a program can see of how it was started, one fact a line,
  * the same in each run, so that the output with and without wdrun can be
- * compared. Its PID and its parent's are left out; the session is told by
- * relation.
+ * compared. It leaves out its PID and its parent's, and describes the session
+ * by how it relates to the process.
  *
- * state FILE: prints to FILE, for those who have no stdout.
+ * state FILE: prints to FILE, for a process without stdout.
  */
 #include "bounded.h"
 
@@ -17,7 +17,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#define HIGHEST_FD 511 /* of those that are looked at; FILE's is above */
+#define HIGHEST_FD                                                             \
+	511 /* the highest that is looked at; that of FILE is above */
 
 extern char **environ;
 
@@ -45,7 +46,7 @@ print_descriptors(void)
 	}
 }
 
-/* Prints the lines of FILE that begin with one of PREFIXES, or all. */
+/* Prints the lines of FILE that begin with one of PREFIXES, or all lines. */
 static void
 print_lines(const char *file, const char *const prefixes[])
 {

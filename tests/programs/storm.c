@@ -1,14 +1,14 @@
 /*
- * storm NUMBER: a fork storm. Each process makes a session of its own and
- * forks children that do the same, until there have been NUMBER of them. It
- * says that it is ready when a tenth has come, and so in the middle of it.
+ * storm NUMBER: a fork storm. Each process makes a session of its own and forks
+ * children that do the same, until there have been NUMBER processes. It says
+ * that it is ready when a tenth of them exist, in the middle of the storm.
  */
 #include "bounded.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-static atomic_int *born; /* shared by all */
+static atomic_int *born; /* how many were forked, shared by all */
 
 static _Noreturn void
 rage(int limit)

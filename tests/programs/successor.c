@@ -1,6 +1,7 @@
 /*
- * successor: on SIGTERM it forks a successor, which does as it did, in a
- * session of its own, and exits 0. To end it takes SIGKILL, or patience.
+ * successor: on SIGTERM it forks a successor with a session of its own, which
+ * does the same, and exits with 0. Only SIGKILL, or the bounded life, ends the
+ * last one.
  */
 #include "bounded.h"
 

@@ -1,9 +1,9 @@
 /*
- * threads fork: a child forked by a thread that is not the main one.
+ * threads fork: a child forked by a thread that is not the main thread.
  * threads leaderless: the same, and then the main thread exits.
  *
- * Such a child is in /proc/PID/task/TID/children of its thread, and of no
- * other; a process without its main thread looks like a zombie.
+ * Such a child is listed in /proc/PID/task/TID/children of its thread only, and
+ * a process without its main thread looks like a zombie.
  */
 #include "bounded.h"
 

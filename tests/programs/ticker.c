@@ -1,7 +1,7 @@
 /*
  * ticker EVERY_MS COUNT CODE: exits with CODE at once and leaves a child that
- * prints `tick 1`, `tick 2`… each EVERY_MS, COUNT times (0: for ever, which is
- * its bounded life), and then `done`.
+ * prints `tick 1`, `tick 2`… every EVERY_MS, COUNT times (0: until its bounded
+ * life ends), and then `done`.
  */
 #include "bounded.h"
 

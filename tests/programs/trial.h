@@ -1,6 +1,6 @@
 /*
- * What the programs share that try wdrun out again and again, and then look at
- * what it has left: time, chance, messages, locks.
+ * What the programs share that run wdrun again and again, and look at what it
+ * leaves: time, random numbers, messages, locks.
  */
 #ifndef TRIAL_H
 #define TRIAL_H
@@ -19,7 +19,7 @@
 #define MILLISECOND INT64_C(1000000)
 #define TEXT_MAX    512
 
-/* In nanoseconds, as all moments. */
+/* Returns the time in nanoseconds, as all moments here. */
 static inline int64_t
 now(void)
 {
@@ -42,8 +42,10 @@ sleep_until(int64_t moment)
 		continue;
 }
 
-/* SplitMix64: each number of the sequence is as good as any, so that a trial
- * depends on the seed and its own number alone. */
+/*
+ * SplitMix64: the numbers of all seeds are equally good, so that a trial
+ * depends on the seed and its own number only.
+ */
 static inline uint64_t
 random_number(uint64_t *state)
 {
@@ -54,7 +56,7 @@ random_number(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* Copies the last line of FILE, without its end. */
+/* Copies the last line of FILE without its newline. */
 static inline void
 last_line(const char *file, char text[TEXT_MAX])
 {
@@ -76,7 +78,7 @@ last_line(const char *file, char text[TEXT_MAX])
 	               start == NULL ? buffer : start + 1);
 }
 
-/* Returns whether the lock is free, or was not there: nobody is waited for. */
+/* Returns whether the lock is free or does not exist, without a wait. */
 static inline bool
 lock_is_free(const char *file)
 {

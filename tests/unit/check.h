@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-/* Failures so far; what main returns. */
+/* The number of failures so far, which main returns. */
 static int failures;
 
-/* Says which row of a table is wrong, and goes on with the next. */
+/* Prints which row of a table is wrong, and continues with the next row. */
 #define CHECK(claim, name)                                                     \
 	do {                                                                   \
 		if (!(claim)) {                                                \

@@ -1,5 +1,5 @@
 /* A table of durations: what is read, what is refused, what is written. */
-#include "../../src/duration.h"
+#include "base/duration.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,11 +1,14 @@
-/* Entries of the registry: what is read, what is refused, what comes back. */
-#include "../../src/entry.h"
+/*
+ * Entries of the registry: what is read, what is refused, and whether it is the
+ * same after it was written and read again.
+ */
+#include "registry/entry.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/duration.h"
+#include "base/duration.h"
 #include "check.h"
 
 /* An entry without the lines that a row is about. */
@@ -83,7 +86,7 @@ static const struct {
 	{ HEAD REST "cleanup 1 2 9223372036854775808 x\n" COMMAND END, EINVAL },
 };
 
-/* Where a number may stand, and what is none there. */
+/* Where a number may stand, and texts there that are no number. */
 static const struct {
 	const char *before;
 	const char *after;
@@ -165,18 +168,19 @@ static const struct entry nasty = {
 	.timeout = NEVER,
 	.kill_after = 0,
 	.directory = "/a b/\n",
-	.lock_count = 2,
-	.locks = { "one", " two \\x0a" },
-	.cleanup_count = 1,
-	.cleanups = { { " three ", { UINT64_MAX, 0, INT64_MAX } } },
+	.locks = { 2, { "one", " two \\x0a" } },
+	.cleanups = { 1, { { " three ", { UINT64_MAX, 0, INT64_MAX } } } },
 };
 
-/* Writes NASTY with COMMAND into TEXT, and reads it into ENTRY. */
+/*
+ * Writes an entry with difficult values and COMMAND into TEXT, and reads it
+ * into ENTRY.
+ */
 static bool
 put_on_record(char *const command[], char text[ENTRY_TEXT_MAX],
               struct entry *entry)
 {
-	struct line line = { .text = text, .size = ENTRY_TEXT_MAX };
+	struct strbuf line = { .text = text, .size = ENTRY_TEXT_MAX };
 
 	return entry_format(&line, &nasty, command) == 0 &&
 	       line.length < ENTRY_TEXT_MAX &&
@@ -205,16 +209,18 @@ check_round_trip(void)
 	CHECK(entry.timeout == NEVER, "round trip");
 	CHECK(entry.kill_after == 0, "round trip");
 	CHECK(strcmp(entry.directory, nasty.directory) == 0, "round trip");
-	CHECK(entry.lock_count == 2, "round trip");
-	CHECK(strcmp(entry.locks[1], nasty.locks[1]) == 0, "round trip");
-	CHECK(entry.cleanup_count == 1, "round trip");
-	CHECK(strcmp(entry.cleanups[0].path, " three ") == 0, "round trip");
-	CHECK(entry.cleanups[0].before.birth == INT64_MAX, "round trip");
-	CHECK(entry.argument_count == 5 && !entry.is_cut, "round trip");
+	CHECK(entry.locks.count == 2, "round trip");
+	CHECK(strcmp(entry.locks.paths[1], nasty.locks.paths[1]) == 0,
+	      "round trip");
+	CHECK(entry.cleanups.count == 1, "round trip");
+	CHECK(strcmp(entry.cleanups.files[0].path, " three ") == 0,
+	      "round trip");
+	CHECK(entry.cleanups.files[0].before.birth == INT64_MAX, "round trip");
+	CHECK(entry.command.count == 5 && !entry.command.is_cut, "round trip");
 
-	const char *argument = entry.command;
+	const char *argument = entry.command.text;
 
-	for (size_t i = 0; i < entry.argument_count; i++) {
+	for (size_t i = 0; i < entry.command.count; i++) {
 		CHECK(strcmp(argument, command[i]) == 0, command[i]);
 		argument += strlen(argument) + 1;
 	}
@@ -230,10 +236,12 @@ check_cut(void)
 	struct entry entry;
 
 	CHECK(put_on_record(one_long, text, &entry), "a long argument");
-	CHECK(entry.is_cut && entry.argument_count == 3, "a long argument");
-	CHECK(strlen(entry.command + 3) == ENTRY_ARGUMENT_MAX,
+	CHECK(entry.command.is_cut && entry.command.count == 3,
 	      "a long argument");
-	CHECK(strcmp(entry.command + 3 + ENTRY_ARGUMENT_MAX + 1, "last") == 0,
+	CHECK(strlen(entry.command.text + 3) == ENTRY_ARGUMENT_MAX,
+	      "a long argument");
+	CHECK(strcmp(entry.command.text + 3 + ENTRY_ARGUMENT_MAX + 1, "last") ==
+	          0,
 	      "a long argument");
 
 	char *many[10001] = { NULL };
@@ -241,12 +249,14 @@ check_cut(void)
 	for (size_t i = 0; i < 10000; i++)
 		many[i] = "";
 	CHECK(put_on_record(many, text, &entry), "many arguments");
-	CHECK(entry.is_cut && entry.argument_count > 5000, "many arguments");
+	CHECK(entry.command.is_cut && entry.command.count > 5000,
+	      "many arguments");
 
 	for (size_t i = 0; i < 10000; i++)
 		many[i] = control_argument;
 	CHECK(put_on_record(many, text, &entry), "control characters");
-	CHECK(entry.is_cut && entry.argument_count == 8, "control characters");
+	CHECK(entry.command.is_cut && entry.command.count == 8,
+	      "control characters");
 }
 
 static void
@@ -256,9 +266,12 @@ check_room(void)
 	char text[ENTRY_TEXT_MAX];
 	struct entry entry = nasty;
 
-	/* The room is cut down byte by byte: the command goes, then all. */
+	/*
+	 * The buffer shrinks byte by byte: first the command is cut, then
+	 * nothing is written.
+	 */
 	for (size_t size = 600; size > 0; size--) {
-		struct line line = { .text = text, .size = size };
+		struct strbuf line = { .text = text, .size = size };
 		struct entry again;
 
 		errno = 0;
@@ -270,14 +283,14 @@ check_room(void)
 		CHECK(line.length < size, "little room");
 	}
 
-	struct line line = { .text = text, .size = sizeof(text) };
+	struct strbuf line = { .text = text, .size = sizeof(text) };
 
 	entry.directory = long_path;
 	CHECK(entry_format(&line, &entry, command) == -1, "a long path");
 	CHECK(errno == EMSGSIZE, "a long path");
 }
 
-/* One byte more than an entry may keep is no entry of ours. */
+/* An entry with one byte more than an entry may have is refused. */
 static void
 check_limits(void)
 {
@@ -303,7 +316,7 @@ check_limits(void)
 	CHECK(entry_parse(text, (size_t)length, &entry) == -1, "limits");
 }
 
-/* A NUL byte, wherever it is, hides nothing. */
+/* A NUL byte hides nothing, wherever it is. */
 static void
 check_nul(void)
 {
@@ -320,7 +333,7 @@ check_nul(void)
 	}
 }
 
-/* Nothing that is cut off anywhere is taken for whole. */
+/* An entry that is cut off anywhere is not read as complete. */
 static void
 check_truncated(void)
 {

@@ -1,13 +1,18 @@
-/* Lines of /proc/PID/stat, with names that were made to confuse a parser. */
-#include "../../src/procfs.h"
+/* Lines of /proc/PID/stat with process names that could confuse a parser. */
+#include "proc/procfs.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #include "check.h"
 
-#define NUMBERS                                                                \
-	" 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 777 1 2 3 4 5 6 7\n"
+/*
+ * The fields up to the start time; and the fields from there to the exit
+ * signal.
+ */
+#define TO_START  " 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 777"
+#define TO_SIGNAL " 1 2 18446744073709551615 4 5 6 7 8 9 10 11 12 13 14 15"
+#define NUMBERS   TO_START TO_SIGNAL " 17 0\n"
 
 static const char *const names[] = {
 	"sh",       "",          ")",
@@ -29,10 +34,14 @@ static const char *const broken[] = {
 	"1 (sh) S x" NUMBERS,
 	"1 (sh) Sx" NUMBERS,
 	"1 (sh) S " NUMBERS,
-	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 777",
+	"1 (sh) S" TO_START,
+	"1 (sh) S" TO_START TO_SIGNAL,
+	"1 (sh) S" TO_START TO_SIGNAL " 17",
 	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 -",
-	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 - 777 1",
-	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 +777 1",
+	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 - 777" TO_SIGNAL
+	" 17 0",
+	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 +777" TO_SIGNAL
+	" 17 0",
 };
 
 int
@@ -51,11 +60,13 @@ main(void)
 		CHECK(stat.terminal_group == 10, names[i]);
 		CHECK(stat.cpu == 124 && stat.threads == 5, names[i]);
 		CHECK(stat.start == 777, names[i]);
+		CHECK(stat.exit_signal == 17, names[i]);
 	}
-	/* More than can be: but it is read, and nothing overflows. */
+	/* More than a kernel prints: it is read, and nothing overflows. */
 	CHECK(procfs_parse_stat("1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 "
 	                        "9223372036854775807 9223372036854775807 3 "
-	                        "99999999999999999999 20 0 5 0 777 1\n",
+	                        "99999999999999999999 20 0 5 0 777" TO_SIGNAL
+	                        " 17 0\n",
 	                        &stat) == 0,
 	      "large numbers");
 	CHECK(stat.cpu == 3 * (uint64_t)INT64_MAX + 3, "large numbers");

@@ -1,6 +1,8 @@
-/* A text is found in whatever chunks it comes: against a search that has all of
- * it before its eyes. */
-#include "../../src/search.h"
+/*
+ * A text is found in whatever chunks it arrives, as by a search in the whole
+ * stream.
+ */
+#include "io/search.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +15,7 @@
 
 static uint64_t random_state = 1;
 
-/* A number below BOUND. xorshift64*: the same in each run. */
+/* Returns a number below BOUND. xorshift64*: the same numbers in each run. */
 static size_t
 random_below(size_t bound)
 {
@@ -39,19 +41,19 @@ ends_in(const char *stream, size_t first, size_t size,
 }
 
 /*
- * Feeds the next SIZE bytes of the stream, FIRST bytes of which were fed. The
- * room before the chunk is all that the header asks for, and what comes behind
- * it is what was there in an earlier, longer chunk.
+ * Feeds the next SIZE bytes of the stream, FIRST bytes of which were fed.
+ * Before the chunk there are only the bytes that the header requires, and
+ * behind it the rest of an earlier, longer chunk.
  */
 static bool
 feed(struct search *search, const char *stream, size_t first, size_t size)
 {
-	static char *room;
+	static char *buffer;
 	static char *chunk;
 
-	if (room == NULL) {
-		room = malloc(SEARCH_TEXT_MAX + STREAM_MAX);
-		chunk = room + SEARCH_TEXT_MAX;
+	if (buffer == NULL) {
+		buffer = malloc(SEARCH_TEXT_MAX + STREAM_MAX);
+		chunk = buffer + SEARCH_TEXT_MAX;
 	}
 	memcpy(chunk, stream + first, size);
 
@@ -62,7 +64,7 @@ feed(struct search *search, const char *stream, size_t first, size_t size)
 	return is_found;
 }
 
-/* The stream, whole or cut at ONE and at TWO. */
+/* The stream as a whole, or cut at ONE and at TWO. */
 static void
 check_cuts(const char *stream, size_t length, const char *text, size_t one,
            size_t two)
@@ -81,7 +83,7 @@ check_cuts(const char *stream, size_t length, const char *text, size_t one,
 	}
 }
 
-/* Texts that begin again within themselves, at all borders. */
+/* Texts that contain their own beginning, at all borders. */
 static void
 check_all_borders(void)
 {
@@ -111,7 +113,7 @@ check_all_borders(void)
 	}
 }
 
-/* A byte at a time, and the longest text there can be. */
+/* One byte at a time, with the longest text. */
 static void
 check_single_bytes(size_t text_length)
 {
@@ -156,7 +158,7 @@ check_again(void)
 	CHECK(feed(&search, "c", 0, 1), "second");
 }
 
-/* Few letters, so that much of the text comes by chance; a zero is one. */
+/* Few letters, so that parts of the text appear by chance; zero is a letter. */
 static void
 check_random(void)
 {

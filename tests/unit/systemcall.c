@@ -1,5 +1,7 @@
-/* Lines of /proc/PID/syscall, as they are and as they never should be. */
-#include "../../src/systemcall.h"
+/*
+ * Lines of /proc/PID/syscall, as kernels print them and as they never should.
+ */
+#include "inspect/syscall.h"
 
 #include <sys/syscall.h>
 
@@ -64,7 +66,7 @@ static const struct {
 	{ SYS_ppoll, SYSTEMCALL_POLL },
 	{ SYS_pselect6, SYSTEMCALL_SELECT },
 	{ SYS_epoll_pwait, SYSTEMCALL_EPOLL },
-#ifndef __aarch64__ /* it has the newer calls alone, by which these are had */
+#ifndef __aarch64__ /* arm64 has only the newer calls, which do the same */
 	{ SYS_open, SYSTEMCALL_OPEN },
 	{ SYS_creat, SYSTEMCALL_OPEN },
 	{ SYS_pause, SYSTEMCALL_SIGNAL },
@@ -72,7 +74,7 @@ static const struct {
 	{ SYS_select, SYSTEMCALL_SELECT },
 	{ SYS_epoll_wait, SYSTEMCALL_EPOLL },
 #endif
-	{ SYS_fcntl, SYSTEMCALL_OTHER }, /* of another operation */
+	{ SYS_fcntl, SYSTEMCALL_OTHER }, /* with another operation */
 	{ SYS_getpid, SYSTEMCALL_OTHER },
 	{ SYS_read + (INT64_C(1) << 32), SYSTEMCALL_OTHER },
 	{ INT64_MAX, SYSTEMCALL_OTHER },
@@ -90,31 +92,61 @@ check_kinds(void)
 		               (long long)kinds[i].number);
 		(void)snprintf(text, sizeof(text), "%s" ARGUMENTS PLACE, name);
 		CHECK(systemcall_parse(text, &call) == 0, name);
-		CHECK(systemcall_kind(&call) == kinds[i].kind, name);
+		CHECK(call.kind == kinds[i].kind, name);
 
-		/* A stack below 4 GiB: a process of 32 bits, perhaps. */
+		/* A stack below 4 GiB may belong to a 32-bit process. */
 		(void)snprintf(text, sizeof(text),
 		               "%s" ARGUMENTS " 0xffffd000 0xf7f1a000\n", name);
 		CHECK(systemcall_parse(text, &call) == 0, name);
-		CHECK(systemcall_kind(&call) == SYSTEMCALL_OTHER, name);
+		CHECK(call.kind == SYSTEMCALL_OTHER, name);
 	}
 }
 
-/* What an open call says of itself, in whichever way there are. */
+static struct systemcall
+parsed(int64_t number)
+{
+	struct systemcall call;
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "%lld" ARGUMENTS PLACE,
+	               (long long)number);
+	CHECK(systemcall_parse(text, &call) == 0, text);
+	return call;
+}
+
+/* The arguments of each of the calls that open a file. */
 static void
 check_open(void)
 {
-	struct systemcall call = { .number = SYS_openat,
-		                   .arguments = { 1, 2, 3, 4 } };
-	uint64_t path = 0;
+	struct systemcall call = parsed(SYS_openat);
 
-	CHECK(systemcall_open(&call, &path) == 3 && path == 2, "openat");
+	CHECK(call.flags == 5 && call.path == 4, "openat");
+	CHECK(call.has_directory, "openat");
+	call = parsed(SYS_openat2);
+	CHECK(call.flags == SYSTEMCALL_FLAGS_UNKNOWN && call.path == 4,
+	      "openat2");
 #ifndef __aarch64__
-	call.number = SYS_open;
-	CHECK(systemcall_open(&call, &path) == 2 && path == 1, "open");
-	call.number = SYS_creat;
-	CHECK(systemcall_open(&call, &path) == O_WRONLY && path == 1, "creat");
+	call = parsed(SYS_open);
+	CHECK(call.flags == 4 && call.path == 3, "open");
+	CHECK(!call.has_directory, "open");
+	call = parsed(SYS_creat);
+	CHECK(call.flags == O_WRONLY && call.path == 3, "creat");
 #endif
+}
+
+/* The calls of a kind differ in which argument means what. */
+static void
+check_arguments(void)
+{
+	CHECK(parsed(SYS_read).fd == 3, "read");
+	CHECK(parsed(SYS_splice).fd == 3 && parsed(SYS_splice).to_fd == 5,
+	      "splice");
+	CHECK(parsed(SYS_tee).fd == 3 && parsed(SYS_tee).to_fd == 4, "tee");
+	CHECK(parsed(SYS_sendfile).fd == 4 && parsed(SYS_sendfile).to_fd == 3,
+	      "sendfile");
+	CHECK(parsed(SYS_wait4).child == 3, "wait4");
+	/* The first argument is not P_PID. */
+	CHECK(parsed(SYS_waitid).child == 0, "waitid");
 }
 
 int
@@ -130,12 +162,12 @@ main(void)
 
 	CHECK(systemcall_parse("running\n", &call) == 0, "running");
 	CHECK(call.is_running, "running");
-	CHECK(systemcall_kind(&call) == SYSTEMCALL_OTHER, "running");
+	CHECK(call.kind == SYSTEMCALL_OTHER, "running");
 
 	CHECK(systemcall_parse("-1" PLACE, &call) == 0, "no call");
 	CHECK(!call.is_running && call.number == -1, "no call");
 	CHECK(call.stack == 0x7ffe715fb9a8, "no call");
-	CHECK(systemcall_kind(&call) == SYSTEMCALL_OTHER, "no call");
+	CHECK(call.kind == SYSTEMCALL_OTHER, "no call");
 
 	CHECK(systemcall_parse("4711" ARGUMENTS PLACE, &call) == 0, "a call");
 	CHECK(!call.is_running && call.number == 4711, "a call");
@@ -143,5 +175,6 @@ main(void)
 	CHECK(call.code == 0x7fa3fc112503, "a call");
 	check_kinds();
 	check_open();
+	check_arguments();
 	return failures != 0;
 }

@@ -1,0 +1,30 @@
+#ifndef WDRUN_ARRAY_H
+#define WDRUN_ARRAY_H
+
+#include <stddef.h>
+
+/*
+ * Memory that grows, straight from mmap(2): nothing in this program allocates
+ * on its way to COMMAND, and malloc(3) would be a tenth of the static binary.
+ */
+
+/*
+ * Makes room for one more item in an array of COUNT items, SIZE bytes each,
+ * which has room for *CAPACITY; ITEMS is NULL or from array_grow. Returns the
+ * array, which may have moved; or NULL with errno ENOMEM, ITEMS being as it
+ * was.
+ */
+void *array_grow(void *items, size_t count, size_t *capacity, size_t size);
+
+/* Changes MEMORY, NULL or from here, from OLD_SIZE to SIZE bytes, of which new
+ * ones are 0. Returns as above. */
+void *array_resize(void *memory, size_t old_size, size_t size);
+
+/* Gives back MEMORY of SIZE bytes, which may be NULL. Keeps errno. */
+void array_free(void *memory, size_t size);
+
+/* How many strings come before the NULL that ends STRINGS. Async-signal-safe.
+ */
+size_t array_count(char *const strings[]);
+
+#endif

@@ -1,0 +1,204 @@
+/* Lengths of time: read, written, added; and the clocks that count them. */
+#include "base/duration.h"
+
+#include <sys/syscall.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/strbuf.h"
+
+struct unit {
+	const char *suffix;
+	int64_t ns;
+};
+
+static const struct unit units[] = {
+	{ "", SECOND },       { "ms", MILLISECOND },  { "s", SECOND },
+	{ "m", 60 * SECOND }, { "h", 3600 * SECOND }, { "d", 86400 * SECOND },
+};
+
+#define UNIT_COUNT        (sizeof(units) / sizeof(units[0]))
+#define UNIT_MILLISECONDS 1
+#define UNIT_SECONDS      2
+
+#define DECIMALS 3 /* behind the point, in what is written */
+
+static const struct unit *
+find_unit(const char *suffix)
+{
+	for (size_t i = 0; i < UNIT_COUNT; i++) {
+		if (strcmp(units[i].suffix, suffix) == 0)
+			return &units[i];
+	}
+	return NULL;
+}
+
+/* DIGITS times UNIT, or NEVER if that is too large. */
+static int64_t
+read_whole(const char *digits, int64_t unit)
+{
+	int64_t value = 0;
+
+	for (; isdigit((unsigned char)*digits); digits++) {
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, *digits - '0', &value))
+			return NEVER;
+	}
+	return __builtin_mul_overflow(value, unit, &value) ? NEVER : value;
+}
+
+/*
+ * The COUNT DIGITS behind a point as a part of UNIT, rounded up: "0.0…1" must
+ * not become zero, which means "none" for --timeout. From the last digit on, so
+ * that the value stays below UNIT however many digits there are.
+ */
+static int64_t
+read_fraction(const char *digits, size_t count, int64_t unit)
+{
+	int64_t value = 0;
+	bool is_rounded = false;
+
+	for (size_t i = count; i > 0; i--) {
+		value += (digits[i - 1] - '0') * unit;
+		is_rounded |= value % 10 != 0;
+		value /= 10;
+	}
+	return value + is_rounded;
+}
+
+int
+duration_parse(const char *text, int64_t *ns)
+{
+	if (strcmp(text, "never") == 0) {
+		*ns = NEVER;
+		return 0;
+	}
+
+	const size_t whole = strspn(text, "0123456789");
+	const bool has_point = text[whole] == '.';
+	const char *const decimals = text + whole + has_point;
+	const size_t fraction = has_point ? strspn(decimals, "0123456789") : 0;
+	const struct unit *const unit = find_unit(decimals + fraction);
+
+	if (whole + fraction == 0 || unit == NULL) {
+		errno = EINVAL;
+		return -1;
+	}
+
+	*ns = read_whole(text, unit->ns);
+	if (fraction > 0)
+		*ns = duration_add(*ns,
+		                   read_fraction(decimals, fraction, unit->ns));
+	return 0;
+}
+
+char *
+duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
+{
+	struct strbuf line = { .text = text, .size = DURATION_TEXT_SIZE };
+	const struct unit *best =
+	    &units[ns > 0 && ns < SECOND ? UNIT_MILLISECONDS : UNIT_SECONDS];
+
+	if (ns == NEVER) {
+		strbuf_addf(&line, "never");
+		return text;
+	}
+	for (size_t i = UNIT_SECONDS; i < UNIT_COUNT; i++) {
+		if (ns >= units[i].ns && ns % units[i].ns == 0)
+			best = &units[i];
+	}
+	strbuf_addf(&line, "%" PRId64, ns / best->ns);
+
+	int64_t rest = ns % best->ns;
+	int64_t scale = best->ns;
+
+	for (int decimals = 0; rest > 0 && decimals < DECIMALS; decimals++) {
+		scale /= 10;
+		strbuf_addf(&line, "%s%d", decimals == 0 ? "." : "",
+		            (int)(rest / scale));
+		rest %= scale;
+	}
+	strbuf_addf(&line, "%s", best->suffix);
+	return text;
+}
+
+char *
+duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE])
+{
+	struct strbuf line = { .text = text, .size = DURATION_TEXT_SIZE };
+	const long seconds = (long)(ns < 0 ? 0 : ns / SECOND);
+	const long minutes = seconds / 60;
+	const long hours = minutes / 60;
+
+	if (ns == NEVER)
+		strbuf_addf(&line, "-");
+	else if (minutes == 0)
+		strbuf_addf(&line, "%lds", seconds);
+	else if (hours == 0)
+		strbuf_addf(&line, "%ldm%02lds", minutes, seconds % 60);
+	else if (hours < 24)
+		strbuf_addf(&line, "%ldh%02ldm", hours, minutes % 60);
+	else
+		strbuf_addf(&line, "%ldd%02ldh", hours / 24, hours % 24);
+	return text;
+}
+
+/*
+ * By the system call and not the vDSO: mapping the pages of the vDSO in costs a
+ * short run more than the system calls that it makes.
+ */
+static int64_t
+read_clock(clockid_t clock)
+{
+	struct timespec now = { .tv_sec = 0 };
+
+#ifdef __LP64__
+	(void)syscall(SYS_clock_gettime, clock, &now);
+#else /* there, this system call may know 32 bits of seconds only */
+	(void)clock_gettime(clock, &now);
+#endif
+	return now.tv_sec * SECOND + now.tv_nsec;
+}
+
+int64_t
+duration_now(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t
+duration_now_fast(void)
+{
+	struct timespec now = { .tv_sec = 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * SECOND + now.tv_nsec;
+}
+
+int64_t
+duration_since_epoch(void)
+{
+	return read_clock(CLOCK_REALTIME);
+}
+
+void
+duration_sleep(int64_t ns)
+{
+	const struct timespec time = { ns / SECOND, ns % SECOND };
+
+	(void)nanosleep(&time, NULL);
+}
+
+int64_t
+duration_add(int64_t start, int64_t ns)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(start, ns, &sum) ? NEVER : sum;
+}

@@ -1,0 +1,116 @@
+/* The caller's descriptors: their places, and letting go of them. */
+#include "base/fds.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/names.h"
+
+#define FIRST_OTHER 3
+#define TRIED_MAX   (1 << 20) /* calls of close(2): a tenth of a second */
+
+#ifndef SYS_close_range
+#define SYS_close_range 436 /* on every architecture but alpha */
+#endif
+
+int
+fds_open_null(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd < FIRST_OTHER);
+	return fd;
+}
+
+struct range {
+	unsigned first;
+	unsigned last;
+	int list_fd;
+};
+
+static int
+close_name(const char *name, void *context)
+{
+	const struct range *const range = context;
+	const long fd = strtol(name, NULL, 10);
+
+	if (fd >= range->first && fd <= range->last && fd != range->list_fd)
+		(void)close((int)fd);
+	return 0;
+}
+
+/* close_range(2), for a kernel before 5.9 or a filter that forbids it. */
+static void
+close_one_by_one(unsigned first, unsigned last)
+{
+	struct rlimit limit = { .rlim_cur = FIRST_OTHER };
+	struct range range = {
+		first,
+		last,
+		open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+	};
+
+	if (range.list_fd != -1) {
+		(void)names_read(range.list_fd, close_name, &range);
+		(void)close(range.list_fd);
+		return;
+	}
+
+	/* The soft limit may have been lowered since the descriptors were
+	 * opened. The hard limit may be a thousand million. */
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max > TRIED_MAX)
+		limit.rlim_max = TRIED_MAX;
+	for (rlim_t fd = first; fd <= last && fd < limit.rlim_max; fd++)
+		(void)close((int)fd);
+}
+
+static void
+close_from_to(unsigned first, unsigned last)
+{
+	if (first <= last && syscall(SYS_close_range, first, last, 0) == -1)
+		close_one_by_one(first, last);
+}
+
+static void
+close_all_but(const int keep[], size_t count)
+{
+	unsigned first = FIRST_OTHER;
+
+	for (unsigned next = 0; next != UINT_MAX; first = next + 1) {
+		next = UINT_MAX; /* the first one to keep, or none */
+		for (size_t i = 0; i < count; i++) {
+			if (keep[i] >= (int)first && (unsigned)keep[i] < next)
+				next = (unsigned)keep[i];
+		}
+		close_from_to(first, next - 1);
+	}
+}
+
+void
+fds_release(int null_fd, const int keep[], size_t count)
+{
+	(void)dup2(null_fd, STDIN_FILENO);
+	(void)dup2(null_fd, STDOUT_FILENO);
+	close_all_but(keep, count);
+	if (chdir("/") == -1)
+		return; /* barred from the root: the mount stays busy */
+}
+
+void
+fds_close(int fd)
+{
+	const int why = errno;
+
+	if (fd != -1)
+		(void)close(fd);
+	errno = why;
+}

@@ -1,0 +1,26 @@
+#ifndef WDRUN_FDS_H
+#define WDRUN_FDS_H
+
+#include <stddef.h>
+
+/*
+ * Opens /dev/null, close-on-exec, as descriptor 3 or above. Where the caller
+ * had closed 0, 1 or 2, these become /dev/null too, close-on-exec as well: no
+ * message lands in some other file, and the command still finds them closed.
+ * Returns the descriptor, or -1 with errno of open(2).
+ */
+int fds_open_null(void);
+
+/*
+ * Lets go of all that came from the caller but stderr: puts the /dev/null on
+ * NULL_FD in the place of stdin and stdout, closes every descriptor from 3 on
+ * but the COUNT ones in KEEP, which may hold -1, and goes to "/", so that no
+ * mount stays busy. Nothing is reported: a descriptor that cannot be closed
+ * is not open.
+ */
+void fds_release(int null_fd, const int keep[], size_t count);
+
+/* Closes FD, unless it is -1. Keeps errno. */
+void fds_close(int fd);
+
+#endif

@@ -1,0 +1,182 @@
+/* Files: what the kernel knows of them, and the paths that lead to them. */
+#include "base/fileinfo.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/strbuf.h"
+
+#define DONT_SYNC       0x4000 /* AT_STATX_DONT_SYNC */
+#define BASIC_AND_BIRTH 0xfffU /* STATX_BASIC_STATS | STATX_BTIME */
+#define HAS_BIRTH       0x800U /* STATX_BTIME */
+
+/* struct statx as the kernel has it (include/uapi/linux/stat.h): musl declares
+ * none before 1.2.5. */
+struct kernel_time {
+	int64_t seconds;
+	uint32_t nanoseconds;
+	/* cppcheck-suppress unusedStructMember ; the layout is the kernel's */
+	int32_t reserved;
+};
+
+struct kernel_status {
+	uint32_t mask;
+	uint32_t block_size;
+	uint64_t attributes;
+	uint32_t links;
+	uint32_t owner;
+	uint32_t group;
+	uint16_t mode;
+	uint16_t reserved;
+	uint64_t inode;
+	uint64_t size;
+	uint64_t blocks;
+	uint64_t attributes_mask;
+	struct kernel_time access;
+	struct kernel_time birth;
+	struct kernel_time change;
+	struct kernel_time modification;
+	uint32_t special_major; /* of the device that the file is */
+	uint32_t special_minor;
+	uint32_t device_major; /* of the device that the file is on */
+	uint32_t device_minor;
+	uint64_t more[14];
+};
+
+_Static_assert(sizeof(struct kernel_status) == 256,
+               "statx(2) writes 256 bytes");
+
+static int64_t
+time_from(int64_t seconds, int64_t nanoseconds)
+{
+	/* utimensat(2) can set a time that does not fit: it means nothing. */
+	if (seconds >= INT64_MAX / SECOND)
+		return INT64_MAX;
+	return seconds < 0 ? 0 : seconds * SECOND + nanoseconds;
+}
+
+static struct fileinfo
+from_statx(const struct kernel_status *status)
+{
+	return (struct fileinfo){
+		.mode = status->mode,
+		.owner = status->owner,
+		.device = makedev(status->device_major, status->device_minor),
+		.inode = status->inode,
+		.size = status->size,
+		.birth = (status->mask & HAS_BIRTH) == 0
+		             ? 0
+		             : time_from(status->birth.seconds,
+		                         status->birth.nanoseconds),
+		.modified = time_from(status->modification.seconds,
+		                      status->modification.nanoseconds),
+	};
+}
+
+static struct fileinfo
+from_stat(const struct stat *status)
+{
+	return (struct fileinfo){
+		.mode = status->st_mode,
+		.owner = status->st_uid,
+		.device = status->st_dev,
+		.inode = status->st_ino,
+		.size = (uint64_t)status->st_size,
+		.modified =
+		    time_from(status->st_mtim.tv_sec, status->st_mtim.tv_nsec),
+	};
+}
+
+static int
+read_file(int fd, const char *path, int flags, struct fileinfo *file)
+{
+	struct kernel_status status;
+	struct stat old;
+
+	if (syscall(SYS_statx, fd, path, flags, BASIC_AND_BIRTH, &status) ==
+	    0) {
+		*file = from_statx(&status);
+		return 0;
+	}
+	/* A filter or an emulator may not know statx(2). */
+	if (errno != ENOSYS && errno != EPERM)
+		return -1;
+	if (fstatat(fd, path, &old, flags & ~DONT_SYNC) == -1)
+		return -1;
+	*file = from_stat(&old);
+	return 0;
+}
+
+int
+fileinfo_of(int fd, struct fileinfo *file)
+{
+	return read_file(fd, "", AT_EMPTY_PATH, file);
+}
+
+int
+fileinfo_guess(int fd, struct fileinfo *file)
+{
+	return read_file(fd, "", AT_EMPTY_PATH | DONT_SYNC, file);
+}
+
+int
+fileinfo_at(const char *path, struct fileinfo *file)
+{
+	return read_file(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, file);
+}
+
+const char *
+fileinfo_directory_of(const char *path, char directory[PATH_MAX])
+{
+	const char *const slash = strrchr(path, '/');
+	const size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+
+	(void)strbuf_format(directory, PATH_MAX, "%.*s", (int)length, path);
+	return length == 0 ? "/" : directory;
+}
+
+/* Takes what has no meaning out of PATH, which is absolute. With a '/' at the
+ * end, a path would name a lock "" in a directory. */
+static void
+simplify(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from != '\0'; from++) {
+		if (from[0] == '/' && (from[1] == '/' || from[1] == '\0'))
+			continue;
+		if (from[0] == '/' && from[1] == '.' &&
+		    (from[2] == '/' || from[2] == '\0')) {
+			from++;
+			continue;
+		}
+		*to++ = *from;
+	}
+	if (to == path)
+		*to++ = '/';
+	*to = '\0';
+}
+
+const char *
+fileinfo_absolute_path(const char *directory, const char *path)
+{
+	const bool is_absolute = *path == '/';
+	struct strbuf line = { .grows = true };
+
+	if (!is_absolute && directory == NULL)
+		return NULL;
+	strbuf_addf(&line, "%s%s%s", is_absolute ? "" : directory,
+	            is_absolute ? "" : "/", path);
+	if (line.text != NULL)
+		simplify(line.text);
+	return line.text;
+}

@@ -1,0 +1,56 @@
+#ifndef WDRUN_FILEINFO_H
+#define WDRUN_FILEINFO_H
+
+#include <sys/types.h>
+
+#include <limits.h>
+#include <stdint.h>
+
+/* What the kernel knows of a file. Times are nanoseconds since the epoch. */
+struct fileinfo {
+	mode_t mode;
+	uid_t owner;
+	uint64_t device;
+	uint64_t inode;
+	uint64_t size;
+	int64_t birth; /* 0 where the file system does not know it */
+	int64_t modified;
+};
+
+/*
+ * Which file a path named at some moment; all 0: none. The number of an inode
+ * may be given away again at once, so the moment of the file's birth is part of
+ * it, where the file system knows that.
+ */
+struct fileid {
+	uint64_t device;
+	uint64_t inode;
+	int64_t birth;
+};
+
+/* Reads about the file that FD is open on. Returns 0, or -1 with errno of
+ * statx(2). */
+int fileinfo_of(int fd, struct fileinfo *file);
+
+/* The same, as this machine knows it now: a network file system that hangs is
+ * not asked. */
+int fileinfo_guess(int fd, struct fileinfo *file);
+
+/* Reads about the file PATH; a symbolic link is not followed. Returns as
+ * fileinfo_of(). */
+int fileinfo_at(const char *path, struct fileinfo *file);
+
+/* The directory of the file with the absolute PATH. Returns "/" or DIRECTORY.
+ */
+const char *fileinfo_directory_of(const char *path, char directory[PATH_MAX]);
+
+/*
+ * Makes an absolute path of PATH, which is relative to DIRECTORY (NULL: not
+ * known) unless it begins with '/'. Takes out "//", "/./" and a '/' at the end;
+ * ".." and symbolic links stay. Returns a string that stays, or NULL: with
+ * errno ENOMEM, or with errno as it was where DIRECTORY is needed and not
+ * known.
+ */
+const char *fileinfo_absolute_path(const char *directory, const char *path);
+
+#endif

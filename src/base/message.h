@@ -1,0 +1,21 @@
+#ifndef WDRUN_MESSAGE_H
+#define WDRUN_MESSAGE_H
+
+struct strbuf;
+
+/*
+ * Writes the name ("wdrun: "), FORMAT and a newline to stderr, as one line in
+ * one write(2). Never blocks for long and never fails: where stderr is stuck or
+ * gone the line is lost, since no trouble with a message may hold up a run.
+ * What is not printable comes out as '?'. Keeps errno.
+ */
+__attribute__((format(printf, 1, 2))) void message(const char *format, ...);
+
+/* Has messages begin with NAME, which is not copied, instead of "wdrun". */
+void message_set_name(const char *name);
+
+/* Writes all of LINE to stdout. Returns the status to exit with: 0; or 125
+ * after a message, if LINE could not be written ("--help >/dev/full"). */
+int message_print(const struct strbuf *line);
+
+#endif

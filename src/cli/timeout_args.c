@@ -1,0 +1,249 @@
+/* The command line of timeout(1), for a wdrun that stands in for it. */
+#include "cli/timeout_args.h"
+
+#include <ctype.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "base/status.h"
+#include "cli/command_line.h"
+#include "proc/signals.h"
+#include "watchdog.h"
+
+#define NAME "timeout"
+
+/* A factor of this size makes any time either too long for 64 bits of
+ * nanoseconds or shorter than one: it does not have to grow further. */
+#define HUGE_FACTOR 1e300
+
+#define MANY_DIGITS 1e18 /* has more digits than a double keeps exactly */
+
+/* From the stop to SIGKILL, for survivors of a command that is dead. */
+#define ORPHANS_GRACE (5 * SECOND)
+
+/* The value of the digit C of BASE, or -1. */
+static int
+digit_value(char c, int base)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *const digit =
+	    memchr(digits, tolower((unsigned char)c), (size_t)base);
+
+	return digit == NULL ? -1 : (int)(digit - digits);
+}
+
+/* VALUE times BASE to the power of EXPONENT. The result is 0 only if VALUE is:
+ * 1e-5000 s is a time, and must not become 0, which means no timeout. */
+static double
+scale(double value, int base, long exponent)
+{
+	double factor = 1;
+
+	for (long left = exponent; left != 0 && factor < HUGE_FACTOR;
+	     left -= exponent < 0 ? -1 : 1)
+		factor *= base;
+	return exponent < 0 ? value / factor : value * factor;
+}
+
+/*
+ * Reads the number that TEXT begins with into *VALUE, which is 0, as strtod(3)
+ * does, but without a sign and without NaN. strtod(3) itself would add 8 KiB to
+ * the static binary. Returns where the number ends, or NULL if there is none.
+ */
+static const char *
+read_number(const char *text, double *value)
+{
+	if (strncasecmp(text, "inf", 3) == 0) {
+		*value = HUGE_FACTOR;
+		return text + (strncasecmp(text, "infinity", 8) == 0 ? 8 : 3);
+	}
+
+	const bool is_hex = strncasecmp(text, "0x", 2) == 0;
+	const int base = is_hex ? 16 : 10;
+	const char *end = text + (is_hex ? 2 : 0);
+	bool has_digits = false;
+	bool has_point = false;
+	long exponent = 0;
+
+	for (; digit_value(*end, base) != -1 || (*end == '.' && !has_point);
+	     end++) {
+		if (*end == '.') {
+			has_point = true;
+			continue;
+		}
+		has_digits = true;
+		exponent -= has_point;
+		if (*value < MANY_DIGITS)
+			*value = *value * base + digit_value(*end, base);
+		else
+			exponent++;
+	}
+	if (!has_digits)
+		return NULL;
+	exponent *= is_hex ? 4 : 1; /* one of 2, for scale() */
+	if (tolower((unsigned char)*end) == (is_hex ? 'p' : 'e')) {
+		const char *const start = end + 1;
+		char *after;
+		const long given = strtol(start, &after, 10);
+
+		if (after == start || isspace((unsigned char)*start))
+			return NULL;
+		if (__builtin_add_overflow(exponent, given, &exponent))
+			exponent = given;
+		end = after;
+	}
+	*value = scale(*value, is_hex ? 2 : 10, exponent);
+	return end;
+}
+
+/*
+ * Reads TEXT as timeout(1) does: a number and s, m, h or d, in nanoseconds,
+ * rounded up. 0, which means no timeout, is NEVER, as is what is too long for a
+ * clock.
+ */
+static int
+read_interval(const struct option_row *row, void *field, const char *text)
+{
+	static const char suffixes[] = "smhd";
+	static const double seconds[] = { 1, 60, 3600, 86400, 1 /* none */ };
+	const char *const sign = text + strspn(text, " \t\n\v\f\r");
+	double number = 0;
+	const char *const suffix =
+	    read_number(sign + (*sign == '-' || *sign == '+'), &number);
+	const char *const unit =
+	    suffix == NULL ? NULL : strchr(suffixes, *suffix);
+
+	(void)row;
+	if (unit == NULL || (*suffix != '\0' && suffix[1] != '\0') ||
+	    (*sign == '-' && number > 0)) {
+		message("invalid time interval '%s' (1.5, 30m, 0 for none)",
+		        text);
+		return STATUS_FAILED;
+	}
+
+	const double ns = number * seconds[unit - suffixes] * (double)SECOND;
+	int64_t whole = NEVER;
+
+	if (ns > 0 && ns < (double)NEVER) {
+		whole = (int64_t)ns;
+		whole += (double)whole < ns;
+	}
+	*(int64_t *)field = whole;
+	return OPTIONS_ARE_COMPLETE;
+}
+
+/* Accepts what kill(1) does, 0 or EXIT for no signal, and for the signal N its
+ * exit status 128 + N. */
+static int
+read_signal(const struct option_row *row, void *field, const char *text)
+{
+	char *end;
+	const long number = strtol(text, &end, 10);
+	int signal = signal_parse(text);
+
+	(void)row;
+	if (strcmp(text, "0") == 0 || strcasecmp(text, "EXIT") == 0)
+		signal = 0;
+	else if (*end == '\0' && number > STATUS_SIGNAL_BASE &&
+	         number <= STATUS_SIGNAL_BASE + SIGNAL_MAX)
+		signal = (int)number - STATUS_SIGNAL_BASE;
+	if (signal == -1) {
+		message("'%s': invalid signal (TERM, SIGINT, 9, RTMIN+1)",
+		        text);
+		return STATUS_FAILED;
+	}
+	*(int *)field = signal;
+	return OPTIONS_ARE_COMPLETE;
+}
+
+static const struct option_kind kind_interval = { .read = read_interval,
+	                                          .metavar = "DURATION" };
+static const struct option_kind kind_signal = { .read = read_signal,
+	                                        .metavar = "SIGNAL" };
+
+static const struct option_row rows[] = {
+	ROW('f', "foreground", "stay in the caller's process group",
+	    FLAG(foreground)),
+	ROW('k', "kill-after", "SIGKILL, DURATION after the first signal",
+	    .kind = &kind_interval, .field = FIELD(int64_t, kill_after)),
+	ROW('p', "preserve-status", "its own status even on a timeout",
+	    FLAG(preserve_status)),
+	ROW('s', "signal", "first signal (TERM)", .kind = &kind_signal,
+	    .field = FIELD(int, signal)),
+	ROW('v', "verbose", "tell each signal", FLAG(verbose)),
+	ROW(0, "help", "show this help and exit", PRINTS_HELP),
+	ROW(0, "version", "show the version and exit", PRINTS_VERSION),
+};
+
+static const struct option_table table = {
+	.program = NAME,
+	.version = NAME " (wdrun) " WDRUN_VERSION,
+	.usage =
+	    "Usage: " NAME " [OPTION]... DURATION COMMAND [ARG]...\n"
+	    "Run COMMAND, and after DURATION (1.5, 1e3, 30m; 0: none) end it "
+	    "with all\nthat it started.\n\n",
+	.notes = "\nMore: man wdrun\n",
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+};
+
+bool
+timeout_args_apply(const char *argument0)
+{
+	const size_t length = argument0 == NULL ? 0 : strlen(argument0);
+
+	return length >= strlen(NAME) &&
+	       strcmp(argument0 + length - strlen(NAME), NAME) == 0;
+}
+
+int
+timeout_args_read(struct options *options, int argc, char *argv[])
+{
+	const struct sigaction by_default = { .sa_handler = SIG_DFL };
+
+	struct command_line line = { &table, argc, argv, 0 };
+
+	message_set_name(NAME);
+
+	/* What timeout(1) does otherwise than wdrun, whatever its options say.
+	 */
+	options->survivors = SURVIVORS_LEAVE;
+	options->kill_after = NEVER;
+	options->orphans_grace = ORPHANS_GRACE;
+	options->terse = true;
+	options->repeats_signals = true;
+	options->cancel_ends_survivors = true;
+	options->alarm_is_timeout = true;
+	options->exits_for_signals = true;
+
+	const int status = command_line_read(&line, options);
+
+	if (status != OPTIONS_ARE_COMPLETE)
+		return status;
+	if (argc - optind < 2) {
+		message("missing operand (" NAME
+		        " [OPTION]... DURATION COMMAND "
+		        "[ARG]...; see " NAME " --help)");
+		return STATUS_FAILED;
+	}
+	options->only_forwards_signals = options->kill_after == NEVER;
+	/* GNU timeout sends SIGKILL to its own process group, and so dies by
+	 * SIGKILL itself. With --foreground that group is the caller's; then
+	 * GNU timeout kills the command alone and exits. */
+	options->outcome_on_kill =
+	    options->foreground
+	        ? (struct outcome){ OUTCOME_EXIT, STATUS_SIGNAL_BASE + SIGKILL }
+	        : (struct outcome){ OUTCOME_SIGNAL, SIGKILL };
+
+	/* POSIX.1-2024, timeout: only this signal's disposition is not
+	 * inherited. A command that ignores the signal, because nohup(1) or a
+	 * shell ignored it, would outlive the timeout. */
+	(void)sigaction(options->signal, &by_default, NULL);
+	return read_interval(NULL, &options->timeout, argv[optind++]);
+}

@@ -1,0 +1,29 @@
+#ifndef WDRUN_POLLSET_H
+#define WDRUN_POLLSET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "inspect/syscall.h"
+
+#define POLLSET_MAX 4
+
+/* The descriptors that a process waits for in poll(2), select(2), epoll(7) and
+ * their like. */
+struct pollset {
+	bool is_more; /* there are others, or some could not be read */
+	size_t count;
+	int fds[POLLSET_MAX];
+};
+
+/*
+ * Reads what process PID waits for in CALL, of kind POLL, SELECT or EPOLL, into
+ * *POLLSET. Where MAY_HAVE_CHANGED, as PID has other threads that write to its
+ * memory, only a call without descriptors is certain. Waits for PID's mmap_lock
+ * as procfs_read_memory does.
+ */
+void pollset_read(struct pollset *pollset, pid_t pid,
+                  const struct systemcall *call, bool may_have_changed);
+
+#endif

@@ -1,0 +1,202 @@
+/* What a process waits for, from the system call in /proc/PID/syscall. */
+#include "inspect/syscall.h"
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RUNNING      "running\n"
+#define HEXADECIMAL  16
+#define LOWEST_STACK (UINT64_C(1) << 32)
+#define SIGN_OF_INT  (UINT64_C(1) << 31)
+
+/* A system call, and which of its arguments, counted from 0, say what it waits
+ * for. No call has its flags or its time limit in argument 0. */
+struct form {
+	short number;
+	unsigned char kind;
+	unsigned char fd;
+	unsigned char to_fd;
+	unsigned char path; /* if not 0, argument 0 is its directory */
+	unsigned char flags;
+	signed char fixed_flags; /* where no argument has them */
+	unsigned char child;     /* if not 0, argument 0 says what it is */
+	unsigned char timeout;   /* a number; below 0, there is no limit */
+	unsigned char timespec;  /* an address; if NULL, there is no limit */
+};
+
+/*
+ * To tell of another system call, add a row. For a new kind of wait, also add a
+ * kind in syscall.h and its words in blocked.c.
+ *
+ * A 32-bit wdrun interprets no system call: 32-bit architectures are seldom met
+ * and lack some of these calls, and every stack there is a low one.
+ */
+static const struct form forms[] = {
+	{ .number = -2 }, /* of no call: ISO C has no empty arrays */
+#ifdef __LP64__
+	{ .number = SYS_read, .kind = SYSTEMCALL_READ },
+	{ .number = SYS_readv, .kind = SYSTEMCALL_READ },
+	{ .number = SYS_pread64, .kind = SYSTEMCALL_READ },
+	{ .number = SYS_preadv, .kind = SYSTEMCALL_READ },
+	{ .number = SYS_preadv2, .kind = SYSTEMCALL_READ },
+	{ .number = SYS_recvfrom, .kind = SYSTEMCALL_READ },
+	{ .number = SYS_recvmsg, .kind = SYSTEMCALL_READ },
+	{ .number = SYS_recvmmsg, .kind = SYSTEMCALL_READ },
+	{ .number = SYS_write, .kind = SYSTEMCALL_WRITE },
+	{ .number = SYS_writev, .kind = SYSTEMCALL_WRITE },
+	{ .number = SYS_pwrite64, .kind = SYSTEMCALL_WRITE },
+	{ .number = SYS_pwritev, .kind = SYSTEMCALL_WRITE },
+	{ .number = SYS_pwritev2, .kind = SYSTEMCALL_WRITE },
+	{ .number = SYS_sendto, .kind = SYSTEMCALL_WRITE },
+	{ .number = SYS_sendmsg, .kind = SYSTEMCALL_WRITE },
+	{ .number = SYS_sendmmsg, .kind = SYSTEMCALL_WRITE },
+	{ .number = SYS_splice, .kind = SYSTEMCALL_MOVE, .to_fd = 2 },
+	{ .number = SYS_tee, .kind = SYSTEMCALL_MOVE, .to_fd = 1 },
+	{ .number = SYS_sendfile, .kind = SYSTEMCALL_MOVE, .fd = 1 },
+	{ .number = SYS_copy_file_range, .kind = SYSTEMCALL_MOVE, .to_fd = 2 },
+	{ .number = SYS_fsync, .kind = SYSTEMCALL_SYNC },
+	{ .number = SYS_fdatasync, .kind = SYSTEMCALL_SYNC },
+	{ .number = SYS_connect, .kind = SYSTEMCALL_CONNECT },
+	{ .number = SYS_accept, .kind = SYSTEMCALL_ACCEPT },
+	{ .number = SYS_accept4, .kind = SYSTEMCALL_ACCEPT },
+	{ .number = SYS_openat,
+	  .kind = SYSTEMCALL_OPEN,
+	  .path = 1,
+	  .flags = 2 },
+	{ .number = SYS_openat2,
+	  .kind = SYSTEMCALL_OPEN,
+	  .path = 1,
+	  .fixed_flags = SYSTEMCALL_FLAGS_UNKNOWN },
+	{ .number = SYS_flock, .kind = SYSTEMCALL_LOCK },
+	{ .number = SYS_fcntl, .kind = SYSTEMCALL_LOCK },
+	{ .number = SYS_futex, .kind = SYSTEMCALL_FUTEX },
+	{ .number = SYS_wait4, .kind = SYSTEMCALL_WAIT },
+	{ .number = SYS_waitid, .kind = SYSTEMCALL_WAIT, .child = 1 },
+	{ .number = SYS_nanosleep, .kind = SYSTEMCALL_SLEEP },
+	{ .number = SYS_clock_nanosleep, .kind = SYSTEMCALL_SLEEP },
+	{ .number = SYS_rt_sigsuspend, .kind = SYSTEMCALL_SIGNAL },
+	{ .number = SYS_rt_sigtimedwait, .kind = SYSTEMCALL_SIGNAL },
+	{ .number = SYS_ppoll, .kind = SYSTEMCALL_POLL, .timespec = 2 },
+	{ .number = SYS_pselect6, .kind = SYSTEMCALL_SELECT, .timespec = 4 },
+	{ .number = SYS_epoll_pwait, .kind = SYSTEMCALL_EPOLL, .timeout = 3 },
+	{ .number = SYS_epoll_pwait2, .kind = SYSTEMCALL_EPOLL, .timespec = 3 },
+	{ .number = SYS_io_uring_enter, .kind = SYSTEMCALL_RING },
+/* arm64 lacks the calls for which a newer one can stand in. */
+#ifdef SYS_open
+	{ .number = SYS_open, .kind = SYSTEMCALL_OPEN, .flags = 1 },
+#endif
+#ifdef SYS_creat
+	{ .number = SYS_creat,
+	  .kind = SYSTEMCALL_OPEN,
+	  .fixed_flags = O_WRONLY },
+#endif
+#ifdef SYS_pause
+	{ .number = SYS_pause, .kind = SYSTEMCALL_SIGNAL },
+#endif
+#ifdef SYS_poll
+	{ .number = SYS_poll, .kind = SYSTEMCALL_POLL, .timeout = 2 },
+#endif
+#ifdef SYS_select
+	{ .number = SYS_select, .kind = SYSTEMCALL_SELECT, .timespec = 4 },
+#endif
+#ifdef SYS_epoll_wait
+	{ .number = SYS_epoll_wait, .kind = SYSTEMCALL_EPOLL, .timeout = 3 },
+#endif
+#endif
+};
+
+static const struct form *
+find_form(int64_t number)
+{
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (forms[i].number == number)
+			return &forms[i];
+	}
+	return NULL;
+}
+
+/* Reads " 0x7f" at *TEXT into *NUMBER, and moves *TEXT behind it. */
+static bool
+take_address(const char **text, uint64_t *number)
+{
+	static const char prefix[] = " 0x";
+	const size_t length = sizeof(prefix) - 1;
+	char *end;
+
+	if (strncmp(*text, prefix, length) != 0)
+		return false;
+	/* strtoull(3) alone would also take blanks, a sign and another "0x". */
+	const size_t digits = strspn(*text + length, "0123456789abcdef");
+
+	*number = strtoull(*text + length, &end, HEXADECIMAL);
+	if (digits == 0 || end != *text + length + digits)
+		return false;
+	*text = end;
+	return true;
+}
+
+/* An operation of fcntl(2) that waits for no lock. */
+static bool
+is_other_fcntl(const struct systemcall *call)
+{
+	const int operation = (int)call->arguments[1];
+
+	return call->number == SYS_fcntl && operation != F_SETLKW &&
+	       operation != F_OFD_SETLKW;
+}
+
+/* Sets the fields of CALL that say what its arguments mean. */
+static void
+interpret(struct systemcall *call)
+{
+	const uint64_t *const arguments = call->arguments;
+	const struct form *const form = find_form(call->number);
+
+	/* A stack that low is the stack of a 32-bit process. */
+	if (form == NULL || call->stack < LOWEST_STACK || is_other_fcntl(call))
+		return;
+	call->kind = (enum systemcall_kind)form->kind;
+	call->fd = (int)arguments[form->fd];
+	call->to_fd = (int)arguments[form->to_fd];
+	call->path = arguments[form->path];
+	call->flags =
+	    form->flags != 0 ? (int)arguments[form->flags] : form->fixed_flags;
+	call->has_directory = form->path != 0 && (int)arguments[0] != AT_FDCWD;
+	call->child = (pid_t)arguments[form->child];
+	/* wait4(2) takes a number below 0 for a process group, or any child. */
+	if (call->child < 0 || (form->child != 0 && (int)arguments[0] != P_PID))
+		call->child = 0;
+	call->has_timeout = form->timespec != 0
+	                        ? arguments[form->timespec] != 0
+	                        : (arguments[form->timeout] & SIGN_OF_INT) == 0;
+}
+
+int
+systemcall_parse(const char *text, struct systemcall *call)
+{
+	char *end;
+
+	errno = EINVAL;
+	*call = (struct systemcall){ .is_running = strcmp(text, RUNNING) == 0 };
+	if (call->is_running)
+		return 0;
+	call->number = strtoll(text, &end, 10);
+	if (end == text || call->number < -1)
+		return -1;
+	text = end;
+	for (int i = 0; call->number != -1 && i < SYSTEMCALL_ARGUMENTS; i++) {
+		if (!take_address(&text, &call->arguments[i]))
+			return -1;
+	}
+	if (!take_address(&text, &call->stack) ||
+	    !take_address(&text, &call->code) || strcmp(text, "\n") != 0)
+		return -1;
+	interpret(call);
+	return 0;
+}

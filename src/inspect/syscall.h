@@ -1,0 +1,64 @@
+#ifndef WDRUN_SYSCALL_H
+#define WDRUN_SYSCALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SYSTEMCALL_ARGUMENTS     6
+#define SYSTEMCALL_FLAGS_UNKNOWN (-1)
+
+/* The system calls that a process can be blocked in for long, by what they wait
+ * for. blocked.c has the words for each kind. */
+enum systemcall_kind {
+	SYSTEMCALL_OTHER,
+	SYSTEMCALL_READ,
+	SYSTEMCALL_WRITE,
+	SYSTEMCALL_MOVE, /* data from one descriptor to another */
+	SYSTEMCALL_SYNC,
+	SYSTEMCALL_CONNECT,
+	SYSTEMCALL_ACCEPT,
+	SYSTEMCALL_OPEN,
+	SYSTEMCALL_LOCK, /* a file, by its descriptor */
+	SYSTEMCALL_FUTEX,
+	SYSTEMCALL_WAIT, /* for a child */
+	SYSTEMCALL_SLEEP,
+	SYSTEMCALL_SIGNAL, /* waiting for a signal */
+	SYSTEMCALL_POLL,
+	SYSTEMCALL_SELECT,
+	SYSTEMCALL_EPOLL,
+	SYSTEMCALL_RING, /* io_uring */
+	SYSTEMCALL_KINDS,
+};
+
+/* What /proc/PID/syscall tells of a process, proc(5). */
+struct systemcall {
+	bool is_running; /* the process is not blocked: all else is 0 */
+	int64_t number;  /* -1: it is blocked outside of a system call */
+	uint64_t arguments[SYSTEMCALL_ARGUMENTS];
+	uint64_t stack;
+	uint64_t code;
+
+	/* What the arguments mean. A field means something only to the kinds
+	 * that are named beside it. */
+	enum systemcall_kind kind;
+	int fd;             /* READ to ACCEPT, LOCK, EPOLL; MOVE: the source */
+	int to_fd;          /* MOVE: the destination */
+	uint64_t path;      /* OPEN: an address in the memory of the process */
+	int flags;          /* OPEN: or SYSTEMCALL_FLAGS_UNKNOWN */
+	bool has_directory; /* OPEN: a path that is not absolute begins in a
+	                     * directory that is a descriptor */
+	pid_t child;        /* WAIT: the only one waited for, or 0; a PID in the
+	                     * PID namespace of the process */
+	bool has_timeout;   /* POLL, SELECT, EPOLL */
+};
+
+/*
+ * Reads TEXT, a whole /proc/PID/syscall file, into *CALL. Returns 0, or -1 with
+ * errno EINVAL where TEXT is not such a file. Numbers are taken for those of
+ * wdrun's own architecture: the call of a 32-bit process, whose numbers differ,
+ * is of kind OTHER.
+ */
+int systemcall_parse(const char *text, struct systemcall *call);
+
+#endif

@@ -1,0 +1,262 @@
+/* The command's output on its way to the caller, where wdrun has to see it. */
+#include "io/output.h"
+
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "proc/helper.h"
+#include "proc/wait.h"
+
+#define DETACH_PATIENCE_MS 200
+
+static _Noreturn void
+become_relay(const struct output *output, struct relay *relay)
+{
+	int keep[] = { relay->in_fd,  relay->slave_fd, relay->out.fd,
+		       relay->tee_fd, relay->wake_fd,  relay->notify_fd,
+		       relay->size_fd };
+
+	helper_become(RELAY_NAME, output->config.null_fd, keep,
+	              sizeof(keep) / sizeof(keep[0]));
+	relay_run(relay);
+}
+
+int
+output_start(struct output *output)
+{
+	for (size_t i = 0; i < output->channel_count; i++) {
+		struct channel *const channel = &output->channels[i];
+
+		channel->pid = helper_fork(SIGKILL);
+		if (channel->pid == -1)
+			return -1;
+		if (channel->pid == 0)
+			become_relay(output, &channel->relay);
+	}
+	return tty_input_start(&output->tty_input, output->config.null_fd);
+}
+
+void
+output_keep(const struct output *output, int keep[])
+{
+	keep[0] = output->notify_pipe[0];
+	keep[1] = output->tty_input.wake_fd;
+	keep[2] = output->tty_input.terminal_fd;
+	for (size_t i = 0; i < RELAYS_MAX; i++)
+		keep[3 + i] = output->channels[i].relay.wake_fd;
+}
+
+int
+output_connect(const struct output *output)
+{
+	for (size_t i = 0; i < output->channel_count; i++) {
+		const struct channel *const channel = &output->channels[i];
+
+		if (channel->is_stdout &&
+		    dup2(channel->command_fd, STDOUT_FILENO) == -1)
+			return -1;
+		if (channel->is_stderr &&
+		    dup2(channel->command_fd, STDERR_FILENO) == -1)
+			return -1;
+	}
+	if (!output->config.pty)
+		return 0;
+	if (output->tty_input.is_used &&
+	    dup2(output->channels[0].command_fd, STDIN_FILENO) == -1)
+		return -1;
+	return ioctl(STDOUT_FILENO, TIOCSCTTY, 0);
+}
+
+void
+output_wake(const struct output *output)
+{
+	for (size_t i = 0; i < output->channel_count; i++) {
+		const int wake_fd = output->channels[i].relay.wake_fd;
+
+		/* A relay that was not woken might be waited for without a
+		 * bound: so after a failure the write is tried again. */
+		if (eventfd_write(wake_fd, 1) == -1)
+			(void)eventfd_write(wake_fd, 1);
+	}
+}
+
+void
+output_finish(struct output *output, bool detach)
+{
+	if (output->channel_count == 0)
+		return;
+	output->page->order = detach ? RELAY_DETACH : RELAY_FINISH;
+	output_wake(output);
+}
+
+void
+output_read_notices(struct output *output)
+{
+	char bytes[64];
+	ssize_t length;
+
+	do
+		length = read(output->notify_pipe[0], bytes, sizeof(bytes));
+	while (length > 0 || (length == -1 && errno == EINTR));
+	if (length == -1)
+		return;
+	/* End-of-file: the last relay is gone. */
+	(void)close(output->notify_pipe[0]);
+	output->notify_pipe[0] = -1;
+	output->is_open = false;
+}
+
+void
+output_ask(struct output *output)
+{
+	output->page->question++;
+	output_wake(output);
+}
+
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+struct output_progress
+output_read_progress(const struct output *output, int64_t now)
+{
+	struct output_progress all = { .found_at = NEVER,
+		                       .has_answered = true };
+
+	for (size_t i = 0; i < output->channel_count; i++) {
+		const struct relay_state *const state =
+		    output->channels[i].relay.state;
+		/* First: a relay answers after it has set what is read below.
+		 */
+		const bool has_answered =
+		    state->is_done || state->answered == output->page->question;
+		const int64_t found_at = state->found_at;
+		const int64_t blocked_at = state->blocked_at;
+
+		all.has_answered &= has_answered;
+		all.relayed += state->relayed;
+		all.dropped += state->dropped;
+		all.undelivered += state->undelivered;
+		if (found_at != 0 && found_at < all.found_at)
+			all.found_at = found_at;
+		all.heard_at = later(all.heard_at, state->active_at);
+		if (state->is_done)
+			continue;
+		if (blocked_at != 0)
+			all.heard_at = later(all.heard_at, now);
+		all.stuck_since =
+		    later(all.stuck_since, blocked_at != 0 ? blocked_at : now);
+	}
+	return all;
+}
+
+bool
+output_has_lost_reader(const struct output *output)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < output->channel_count; i++)
+		has |= atomic_exchange(
+		    &output->channels[i].relay.state->lost_reader, false);
+	return has;
+}
+
+static void
+tell_killed(const struct channel *channel)
+{
+	message("the relay of %s was killed: output may be lost",
+	        channel->relay.out_name);
+}
+
+void
+output_continue(const struct output *output)
+{
+	for (size_t i = 0; i < output->channel_count; i++)
+		helper_continue(output->channels[i].pid);
+	helper_continue(output->tty_input.pid);
+}
+
+void
+output_note_death(struct output *output, pid_t pid)
+{
+	tty_input_note_death(&output->tty_input, pid);
+	for (size_t i = 0; i < output->channel_count; i++) {
+		const struct channel *const channel = &output->channels[i];
+
+		if (channel->pid != pid)
+			continue;
+		if (!channel->relay.state->is_done)
+			tell_killed(channel);
+		channel->relay.state->is_done = true;
+		/* tty_input holds the pseudo-terminal's master too. Without
+		 * the relay the master is to be closed, as when a terminal's
+		 * window is. */
+		if (channel->relay.slave_fd != -1)
+			tty_input_end(&output->tty_input);
+	}
+}
+
+/* Has a relay detach which was ordered to, and which a stuck reader may have
+ * kept from that. */
+static void
+let_detach(const struct channel *channel)
+{
+	for (int i = 0; i < DETACH_PATIENCE_MS; i++) {
+		if (channel->relay.state->is_done ||
+		    wait_reap(channel->pid) != CHILD_NONE_READY)
+			return;
+		(void)kill(channel->pid, HELPER_GIVE_UP);
+		duration_sleep(MILLISECOND);
+	}
+}
+
+static void
+end_relay(const struct channel *channel)
+{
+	const struct relay_state *const state = channel->relay.state;
+
+	if (state->is_done) {
+		(void)helper_await(channel->pid, 0);
+	} else if (helper_await(channel->pid, HELPER_GIVE_UP)) {
+		/* Not killed, if it was about to end by itself. */
+		if (!state->is_done)
+			tell_killed(channel);
+	} else {
+		(void)helper_end(channel->pid, SIGKILL);
+		message("the relay of %s (PID %d) hung, in a file system "
+		        "perhaps: output may be lost",
+		        channel->relay.out_name, channel->pid);
+	}
+}
+
+void
+output_end(struct output *output)
+{
+	tty_input_end(&output->tty_input);
+	for (size_t i = 0; i < output->channel_count; i++) {
+		const struct channel *const channel = &output->channels[i];
+
+		if (channel->pid <= 0)
+			continue; /* output_start() has failed */
+		if (output->page->order == RELAY_DETACH)
+			let_detach(channel);
+		else
+			end_relay(channel);
+	}
+
+	const uint64_t lost = output_read_progress(output, 0).undelivered;
+
+	if (lost > 0 && !output->config.quiet)
+		message("%" PRIu64 " bytes of output are lost: they were not "
+		        "read in time",
+		        lost);
+}

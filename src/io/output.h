@@ -1,0 +1,110 @@
+#ifndef WDRUN_OUTPUT_H
+#define WDRUN_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "io/relay.h"
+#include "io/tty_input.h"
+
+#define OUTPUT_FDS (3 + RELAYS_MAX) /* most that output_keep() stores */
+
+/* A pipe or pseudo-terminal that the command writes to, and its relay. */
+struct channel {
+	bool is_stdout;      /* carries the command's stdout */
+	bool is_stderr;      /* its stderr; both, if they are the same file */
+	bool is_on_terminal; /* the caller's descriptor is a terminal */
+	int command_fd;      /* the end that the command writes to */
+	pid_t pid;           /* the relay's; 0 or -1: there is none */
+	struct relay relay;
+};
+
+/* What wdrun does with the output. The caller sets it before output_setup(). */
+struct output_config {
+	const char *until; /* text to look for, or NULL */
+	const char *tee;   /* path of the file that gets a copy, or NULL */
+	bool is_timed;     /* the time of the last output is needed */
+	bool pty;
+	bool no_stdin; /* the command's stdin is not the caller's */
+	bool quiet;    /* no message about lost output at the end */
+	int null_fd;   /* open on /dev/null */
+};
+
+/* The command's output. Where nothing in the configuration needs it, it stays
+ * the caller's own: then channel_count is 0, and these functions do nothing. */
+struct output {
+	struct output_config config;
+	size_t channel_count;
+	struct channel channels[RELAYS_MAX];
+	bool is_open;       /* a relay lives that has not detached */
+	int notify_pipe[2]; /* relays write; the watchers read [0] */
+	int size_fd;        /* a terminal of the caller's, or -1 */
+	struct relay_page *page;
+	struct tty_input tty_input;
+};
+
+/* Starts relays and tty_input as children of this process, the front. Returns
+ * 0, or -1 with errno of fork(2). */
+int output_start(struct output *output);
+
+/* Stores in KEEP, which has room for OUTPUT_FDS, the descriptors that front and
+ * supervisor need; 0 or -1 where there is none. */
+void output_keep(const struct output *output, int keep[]);
+
+/* In the target, async-signal-safe: makes the command's ends its stdout and
+ * stderr, and the terminal of --pty its controlling terminal. Returns 0, or -1
+ * with errno. */
+int output_connect(const struct output *output);
+
+/* Has the relays deliver what was written until now, and end; or with DETACH,
+ * stay for the survivors beyond the end of this run. */
+void output_finish(struct output *output, bool detach);
+
+/* Empties the notify pipe, without a wait. When the last relay is gone, is_open
+ * becomes false. */
+void output_read_notices(struct output *output);
+
+/* Asks the relays whether there is nothing left to be read. Each answer comes
+ * with a notice. */
+void output_ask(struct output *output);
+
+/* What all relays together have done. Times are those of duration_now(). */
+struct output_progress {
+	int64_t heard_at;     /* when the command wrote last, or 0; NOW, while
+	                       * a relay waits for a reader of the output */
+	int64_t stuck_since;  /* when the last relay began to wait for a reader;
+	                       * NOW, if a relay does not wait */
+	int64_t found_at;     /* when the text of --until was read, or NEVER */
+	uint64_t relayed;     /* bytes delivered, */
+	uint64_t dropped;     /* lost by write errors, */
+	uint64_t undelivered; /* and not taken by a reader in time */
+	bool has_answered;    /* each relay, what output_ask() asked */
+};
+
+/* The progress at this moment. */
+struct output_progress output_read_progress(const struct output *output,
+                                            int64_t now);
+
+/* Whether the reader of a pseudo-terminal's output has gone since the last
+ * call. */
+bool output_has_lost_reader(const struct output *output);
+
+/* Has the relays look at their orders, and at the window size of the caller's
+ * terminal. */
+void output_wake(const struct output *output);
+
+/* In the front: continues relays and tty_input, if a signal has stopped them.
+ */
+void output_continue(const struct output *output);
+
+/* In the front: PID was reaped. Prints a message if PID was one of these
+ * helpers and was killed. */
+void output_note_death(struct output *output, pid_t pid);
+
+/* In the front, when the run is over: ends the helpers, or lets them detach,
+ * and tells how many bytes they could not deliver. */
+void output_end(struct output *output);
+
+#endif

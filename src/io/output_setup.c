@@ -1,0 +1,257 @@
+/* What has to be opened for the command's output to be seen. */
+#include "io/output_setup.h"
+
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fileinfo.h"
+#include "base/message.h"
+#include "io/output.h"
+#include "io/pty.h"
+
+#define FIRST_OTHER 3
+#define TEE_MODE    0666
+
+static int
+refuse(const char *what)
+{
+	message("%s: %s", what, strerror(errno));
+	return -1;
+}
+
+/*
+ * Whether FD is the caller's, and open for writing. If not, the command gets it
+ * as it is. A descriptor that came through the caller's execve(2) is not
+ * close-on-exec: if FD is, then FD is the /dev/null of fds_open_null().
+ * Where a seccomp filter forbids the question the answer is true, as the output
+ * would go nowhere otherwise.
+ */
+static bool
+is_writable(int fd)
+{
+	const int flags = fcntl(fd, F_GETFD);
+
+	if (flags == -1 ? errno == EBADF : flags != 0)
+		return false;
+
+	const int mode = fcntl(fd, F_GETFL);
+
+	return mode == -1 || (mode & O_ACCMODE) != O_RDONLY;
+}
+
+static bool
+is_same_file(int left, int right)
+{
+	struct fileinfo a;
+	struct fileinfo b;
+
+	return fileinfo_guess(left, &a) == 0 &&
+	       fileinfo_guess(right, &b) == 0 && a.device == b.device &&
+	       a.inode == b.inode;
+}
+
+/* Calls isatty(3) for devices only: with any other file that call would ask the
+ * file system, which may hang. */
+static bool
+is_terminal(int fd)
+{
+	struct fileinfo file;
+
+	return fileinfo_guess(fd, &file) == 0 && S_ISCHR(file.mode) &&
+	       isatty(fd);
+}
+
+/*
+ * Opens the copy, non-blocking: so a FIFO without a reader is an error and not
+ * a wait, and a relay notices a reader that is stuck. For a regular file it
+ * makes no difference. Returns the descriptor, or -1.
+ */
+static int
+open_tee(const char *path)
+{
+	const int fd = open(path,
+	                    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
+	                        O_NOCTTY | O_CLOEXEC,
+	                    TEE_MODE);
+	const int why = errno;
+	struct stat file;
+
+	if (fd == -1) {
+		const bool is_fifo = why == ENXIO && stat(path, &file) == 0 &&
+		                     S_ISFIFO(file.st_mode);
+
+		message("--tee: cannot open '%s': %s", path,
+		        is_fifo ? "nobody reads it" : strerror(why));
+		return -1;
+	}
+	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
+	    (is_same_file(fd, STDOUT_FILENO) ||
+	     is_same_file(fd, STDERR_FILENO))) {
+		message("--tee: '%s' is where the output goes already", path);
+		return -1;
+	}
+	return fd;
+}
+
+/* Decides which of the caller's descriptors go through a relay, and whether
+ * both share a relay. */
+static void
+plan(struct output *output)
+{
+	const bool is_pty = output->config.pty;
+	struct channel *const first = &output->channels[0];
+	const bool has_stdout = is_writable(STDOUT_FILENO);
+	const bool has_stderr = is_writable(STDERR_FILENO);
+
+	first->is_stdout = has_stdout || is_pty;
+	first->is_stderr =
+	    is_pty ||
+	    (has_stderr &&
+	     (!has_stdout || is_same_file(STDOUT_FILENO, STDERR_FILENO)));
+	output->channel_count = first->is_stdout || first->is_stderr;
+	if (has_stderr && !first->is_stderr) {
+		output->channels[1].is_stderr = true;
+		output->channel_count = 2;
+	}
+}
+
+/* Keeps the caller's terminal, for its window size, and prepares tty_input
+ * where the command gets a pseudo-terminal as stdin. */
+static int
+open_terminal(struct output *output)
+{
+	struct tty_input *const input = &output->tty_input;
+
+	output->size_fd = -1;
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (!is_terminal(fd))
+			continue;
+		output->size_fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
+		if (output->size_fd == -1)
+			return refuse("cannot keep the terminal");
+		break;
+	}
+	input->is_used = output->config.pty && !output->config.no_stdin &&
+	                 is_terminal(STDIN_FILENO);
+	if (!input->is_used)
+		return 0;
+	input->terminal_fd = output->size_fd; /* stdin was looked at first */
+	return tty_input_setup(input) == -1 ? refuse("cannot keep the terminal")
+	                                    : 0;
+}
+
+/* Makes what the relays share. */
+static int
+open_shared(struct output *output, struct relay *relay)
+{
+	output->page = mmap(NULL, sizeof(*output->page), PROT_READ | PROT_WRITE,
+	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	/* Not in .bss, since the relays alone use it. */
+	relay->buffer = mmap(NULL, RELAY_BUFFER_SIZE, PROT_READ | PROT_WRITE,
+	                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (output->page == MAP_FAILED || relay->buffer == MAP_FAILED)
+		return refuse("no memory for the output");
+	if (pipe2(output->notify_pipe, O_CLOEXEC | O_NONBLOCK) == -1)
+		return refuse("cannot make a pipe");
+	relay->page = output->page;
+	relay->notify_fd = output->notify_pipe[1];
+	return 0;
+}
+
+static int
+open_pty(struct output *output, struct channel *channel)
+{
+	struct relay *const relay = &channel->relay;
+	const int size_fd = output->size_fd;
+	/* In the background the terminal's modes may be those of a shell that
+	 * reads a command line. */
+	const bool has_model = size_fd != -1 && tcgetpgrp(size_fd) == getpgrp();
+
+	if (pty_open(&relay->in_fd, &relay->slave_fd) == -1)
+		return refuse("cannot open a pseudo-terminal");
+	/* The caller's terminal turns "\n" into "\r\n" itself, unless it is in
+	 * raw mode. */
+	if (pty_copy_modes(relay->slave_fd, has_model ? size_fd : -1,
+	                   output->tty_input.is_used &&
+	                       channel->is_on_terminal) == -1)
+		return refuse("cannot set up a pseudo-terminal");
+	(void)pty_copy_size(relay->slave_fd, size_fd);
+	relay->size_fd = size_fd;
+	channel->command_fd = relay->slave_fd;
+	return 0;
+}
+
+static int
+open_channel(struct output *output, struct channel *channel)
+{
+	struct relay *const relay = &channel->relay;
+	const int fd = channel->is_stdout ? STDOUT_FILENO : STDERR_FILENO;
+	int pipe_fds[2];
+
+	relay->out_name = channel->is_stdout ? "stdout" : "stderr";
+	relay->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (relay->wake_fd == -1)
+		return refuse("cannot make an eventfd");
+	if (is_writable(fd)) {
+		relay->out.fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
+		if (relay->out.fd == -1)
+			return refuse("cannot keep the output");
+	}
+	channel->is_on_terminal = is_terminal(fd);
+	if (output->config.pty || channel->is_on_terminal)
+		return open_pty(output, channel);
+	if (pipe2(pipe_fds, O_CLOEXEC) == -1)
+		return refuse("cannot make a pipe");
+	relay->in_fd = pipe_fds[0];
+	channel->command_fd = pipe_fds[1];
+	return 0;
+}
+
+int
+output_setup(struct output *output)
+{
+	const struct output_config *const config = &output->config;
+	struct relay relay = {
+		.slave_fd = -1,
+		.out = { .fd = -1 },
+		.tee_fd = -1,
+		.size_fd = -1,
+		.tee_name = config->tee,
+		.search = { .text = config->until },
+	};
+
+	if (!config->is_timed && config->until == NULL && config->tee == NULL &&
+	    !config->pty)
+		return 0;
+	plan(output);
+	if (output->channel_count == 0) {
+		message("stdout and stderr are closed: there is no output to "
+		        "be seen");
+		return -1;
+	}
+	if (config->until != NULL)
+		relay.search.length = strlen(config->until);
+	if (config->tee != NULL) {
+		relay.tee_fd = open_tee(config->tee);
+		if (relay.tee_fd == -1)
+			return -1;
+	}
+	if (open_shared(output, &relay) == -1 || open_terminal(output) == -1)
+		return -1;
+	for (size_t i = 0; i < output->channel_count; i++) {
+		output->channels[i].relay = relay;
+		output->channels[i].relay.state = &output->page->states[i];
+		if (open_channel(output, &output->channels[i]) == -1)
+			return -1;
+	}
+	output->tty_input.master_fd = output->channels[0].relay.in_fd;
+	output->tty_input.shows_output = output->channels[0].is_on_terminal;
+	output->is_open = true;
+	return 0;
+}

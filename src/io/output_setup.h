@@ -1,0 +1,14 @@
+#ifndef WDRUN_OUTPUT_SETUP_H
+#define WDRUN_OUTPUT_SETUP_H
+
+struct output;
+
+/*
+ * Opens, in the front, all that the helpers of OUTPUT need: pipes or
+ * pseudo-terminals, the copy, shared memory. Does nothing where OUTPUT's
+ * configuration asks for nothing. Comes after fds_open_null(), and before there
+ * is a second process. Returns 0; or -1, having printed what cannot be had.
+ */
+int output_setup(struct output *output);
+
+#endif

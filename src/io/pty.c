@@ -1,0 +1,59 @@
+/* Pseudo-terminals. */
+#include "io/pty.h"
+
+#include <sys/ioctl.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <termios.h>
+
+#ifndef TIOCGPTPEER
+#define TIOCGPTPEER 0x5441 /* not on alpha, mips, parisc and sparc */
+#endif
+
+#define ROWS_DEFAULT    24
+#define COLUMNS_DEFAULT 80
+
+int
+pty_open(int *master_fd, int *slave_fd)
+{
+	*master_fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (*master_fd == -1 || grantpt(*master_fd) == -1 ||
+	    unlockpt(*master_fd) == -1)
+		return -1;
+	/* Not by the path of ptsname(3), which may lead to another devpts, or
+	 * nowhere: ioctl_tty(2), TIOCGPTPEER, Linux 4.13. */
+	*slave_fd =
+	    ioctl(*master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	return *slave_fd == -1 ? -1 : 0;
+}
+
+int
+pty_copy_modes(int slave_fd, int model_fd, bool processes_output)
+{
+	struct termios modes;
+
+	if ((model_fd == -1 || tcgetattr(model_fd, &modes) == -1) &&
+	    tcgetattr(slave_fd, &modes) == -1)
+		return -1;
+	if (!processes_output)
+		modes.c_oflag &= ~(tcflag_t)OPOST;
+	return tcsetattr(slave_fd, TCSANOW, &modes);
+}
+
+bool
+pty_copy_size(int slave_fd, int model_fd)
+{
+	struct winsize size = { .ws_row = ROWS_DEFAULT,
+		                .ws_col = COLUMNS_DEFAULT };
+	struct winsize old;
+
+	if (model_fd != -1 && ioctl(model_fd, TIOCGWINSZ, &size) == -1)
+		return false;
+	if (ioctl(slave_fd, TIOCGWINSZ, &old) == -1 ||
+	    (old.ws_row == size.ws_row && old.ws_col == size.ws_col &&
+	     old.ws_xpixel == size.ws_xpixel &&
+	     old.ws_ypixel == size.ws_ypixel))
+		return false;
+	return ioctl(slave_fd, TIOCSWINSZ, &size) == 0;
+}

@@ -1,0 +1,561 @@
+/* Carrying the command's output, in a process that may block. */
+#include "io/relay.h"
+
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/fds.h"
+#include "base/message.h"
+#include "io/pty.h"
+#include "proc/helper.h"
+
+#define ALL            SIZE_MAX
+#define CHUNK_SIZE     (RELAY_BUFFER_SIZE - SEARCH_TEXT_MAX)
+#define SPLICE_SIZE    ((size_t)1024 * 1024)
+#define PTY_CAPACITY   ((size_t)1024 * 1024) /* more than any can hold */
+#define LAST_READ_MAX  ((size_t)1024 * 1024)
+#define LAST_WRITES    (50 * MILLISECOND) /* the front waits longer: helper.c */
+#define BULK_MIN       ((size_t)32 * 1024)
+#define BULK_PIPE_SIZE (256 * 1024)
+#define HANG_UP_AFTER  SECOND
+#define TEE_PATIENCE   SECOND
+
+/* A chunk lies behind the room that the search needs. */
+static char *
+chunk_of(const struct relay *relay)
+{
+	return relay->buffer + SEARCH_TEXT_MAX;
+}
+
+/* Has the watchers look at the state. */
+static void
+notify(const struct relay *relay)
+{
+	/* EAGAIN: the pipe is full, so that the watchers will look anyway.
+	 * EBADF: the relay is detached. */
+	if (write(relay->notify_fd, "", 1) == -1)
+		return;
+}
+
+static void
+begin_write(const struct relay *relay)
+{
+	const int64_t now = duration_now_fast();
+
+	relay->state->active_at = now;
+	relay->state->blocked_at = now;
+}
+
+static void
+end_write(const struct relay *relay)
+{
+	relay->state->active_at = duration_now_fast();
+	relay->state->blocked_at = 0;
+}
+
+static void
+count_read(struct relay *relay, ssize_t length)
+{
+	if (relay->budget != ALL)
+		relay->budget -= (size_t)length;
+}
+
+/*
+ * Goes on without watchers, for the survivors that have the pipe or terminal
+ * open: nobody waits for this process any more, and stderr may be another
+ * program's by now.
+ */
+static void
+detach(struct relay *relay)
+{
+	relay->is_detached = true;
+	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+	(void)close(relay->wake_fd);
+	relay->wake_fd = -1;
+	fds_close(relay->slave_fd);
+	(void)dup2(STDIN_FILENO, STDERR_FILENO);
+	relay->state->is_done = true;
+	(void)close(relay->notify_fd);
+	relay->notify_fd = -1;
+	relay->budget = ALL;
+}
+
+/* Whether the front has sent HELPER_GIVE_UP, and this process is to end. If the
+ * relay was ordered to detach, it detaches now instead. */
+static bool
+must_give_up(struct relay *relay)
+{
+	if (!helper_is_to_end() || relay->is_detached)
+		return false;
+	if (relay->page->order != RELAY_DETACH)
+		return true;
+	detach(relay);
+	return false;
+}
+
+/* Has each relay end its copy, and tells WHY once. */
+static void
+end_copy(const struct relay *relay, const char *why)
+{
+	if (!atomic_exchange(&relay->page->tee_is_over, true))
+		message("--tee: cannot write to '%s': %s; the copy ends here",
+		        relay->tee_name, why);
+}
+
+/* Whether FD is ready for EVENTS, or has failed. Waits for that for TIMEOUT, as
+ * poll(2) has it, or until a signal handler has run. */
+static bool
+is_ready(int fd, short events, int timeout)
+{
+	struct pollfd polled = { .fd = fd, .events = events };
+
+	return poll(&polled, 1, timeout) == 1;
+}
+
+/*
+ * Waits until the copy takes something again. Returns false when it has taken
+ * nothing for TEE_PATIENCE, from any relay: two of them may write into one
+ * FIFO, where only one of the two finds room.
+ */
+static bool
+await_room_for_copy(const struct relay *relay)
+{
+	const int64_t start = relay->state->active_at;
+	const int64_t taken_at = relay->page->tee_active_at;
+	const int64_t left = (taken_at > start ? taken_at : start) +
+	                     TEE_PATIENCE - duration_now_fast();
+
+	if (left <= 0)
+		return false;
+	(void)is_ready(relay->tee_fd, POLLOUT, (int)(left / MILLISECOND) + 1);
+	return true;
+}
+
+/*
+ * Appends the first LENGTH bytes of the chunk to the copy, by one write(2) as
+ * far as they are taken, since another relay may append too. A FIFO that takes
+ * nothing for a second ends the copy, and so does an error: what comes after a
+ * gap would be no copy.
+ */
+static void
+write_copy(struct relay *relay, size_t length)
+{
+	const char *text = chunk_of(relay);
+
+	while (length > 0 && relay->tee_fd != -1) {
+		if (relay->page->tee_is_over) {
+			(void)close(relay->tee_fd);
+			relay->tee_fd = -1;
+			return;
+		}
+
+		const ssize_t written = write(relay->tee_fd, text, length);
+		const int why = errno;
+
+		if (written > 0) {
+			text += written;
+			length -= (size_t)written;
+			begin_write(relay);
+			relay->page->tee_active_at = relay->state->active_at;
+		} else if (why == EAGAIN) {
+			if (must_give_up(relay))
+				end_copy(relay, "the run ends, and its reader "
+				                "has not taken all");
+			else if (!await_room_for_copy(relay))
+				end_copy(relay, "its reader is stuck");
+		} else if (why != EINTR) {
+			end_copy(relay, strerror(why));
+		}
+	}
+}
+
+/* Writes some of the rest of the chunk. Returns as sink_write(). */
+static ssize_t
+write_rest(struct relay *relay)
+{
+	const ssize_t written =
+	    sink_write(&relay->out, relay->rest, relay->rest_size);
+
+	if (written > 0) {
+		relay->rest += written;
+		relay->rest_size -= (size_t)written;
+		relay->state->relayed += (size_t)written;
+	}
+	return written;
+}
+
+/* Writes the rest as long as its reader takes something at once, until END. */
+static void
+write_rest_until(struct relay *relay, int64_t end)
+{
+	while (relay->rest_size > 0 && relay->out.fd != -1) {
+		const int64_t left = end - duration_now_fast();
+
+		if (write_rest(relay) > 0)
+			continue;
+		if (left <= 0)
+			return;
+		/* HELPER_GIVE_UP comes again and again and ends this wait. */
+		(void)is_ready(relay->out.fd, POLLOUT,
+		               (int)(left / MILLISECOND) + 1);
+	}
+}
+
+/*
+ * Writes what a prompt reader takes, counts the rest as undelivered, and ends.
+ * The reader may be prompt: where the copy of --tee was stuck, the output has
+ * had no chance yet.
+ */
+static _Noreturn void
+give_up(struct relay *relay)
+{
+	const int64_t end = duration_now_fast() + LAST_WRITES;
+	size_t seen = 0;
+	size_t lost;
+
+	write_rest_until(relay, end);
+	lost = relay->rest_size;
+	/* With a bound, should a process go on writing. */
+	while (seen < LAST_READ_MAX && is_ready(relay->in_fd, POLLIN, 0)) {
+		const ssize_t length =
+		    read(relay->in_fd, chunk_of(relay), CHUNK_SIZE);
+
+		if (length <= 0)
+			break;
+		seen += (size_t)length;
+		write_copy(relay, (size_t)length);
+		relay->rest = chunk_of(relay);
+		relay->rest_size = (size_t)length;
+		if (lost == 0)
+			write_rest_until(relay, end);
+		lost += relay->rest_size;
+	}
+	relay->state->undelivered = lost;
+	relay->state->is_done = true;
+	_exit(0);
+}
+
+/*
+ * The reader of the output is gone. A pipe is closed, so that its writers get
+ * the SIGPIPE that they would have had. Closing a terminal makes a SIGHUP
+ * instead: so the supervisor sends the command a SIGPIPE first, and the
+ * terminal is closed when the command has had time to die of it.
+ */
+static void
+lose_reader(struct relay *relay)
+{
+	(void)close(relay->out.fd);
+	relay->out.fd = -1;
+	relay->rest_size = 0;
+	if (relay->slave_fd == -1 || relay->is_detached) {
+		relay->is_over = true;
+		return;
+	}
+	relay->state->lost_reader = true;
+	relay->hang_up = duration_now_fast() + HANG_UP_AFTER;
+	notify(relay);
+}
+
+/* The time at which the text was read is published when the text was
+ * delivered, so that no message comes before it; or when a reader keeps it
+ * waiting. */
+static void
+publish_found(struct relay *relay)
+{
+	if (relay->found_at == 0 || relay->state->found_at != 0)
+		return;
+	relay->state->found_at = relay->found_at;
+	notify(relay);
+}
+
+static void
+await_room(struct relay *relay)
+{
+	publish_found(relay);
+	if (must_give_up(relay))
+		give_up(relay);
+	/* A signal that comes just before this call does not end it; the front
+	 * sends HELPER_GIVE_UP again. */
+	(void)is_ready(relay->out.fd, POLLOUT, -1);
+	if (must_give_up(relay))
+		give_up(relay);
+}
+
+static void
+drop_rest(struct relay *relay, int why)
+{
+	if (relay->state->dropped == 0)
+		message("cannot write to %s: %s; output is lost",
+		        relay->out_name, strerror(why));
+	relay->state->dropped += relay->rest_size;
+	relay->rest_size = 0;
+}
+
+/* Writes the first LENGTH bytes of the chunk. */
+static void
+deliver(struct relay *relay, size_t length)
+{
+	relay->rest = chunk_of(relay);
+	relay->rest_size = length;
+	while (relay->rest_size > 0 && relay->out.fd != -1) {
+		const ssize_t written = write_rest(relay);
+		const int why = written == 0 ? EIO : errno;
+
+		if (written > 0)
+			begin_write(relay);
+		else if (why == EAGAIN)
+			await_room(relay);
+		else if (why == EPIPE)
+			lose_reader(relay);
+		else if (why != EINTR)
+			drop_rest(relay, why);
+	}
+	relay->rest_size = 0;
+}
+
+/*
+ * Gives the command's terminal the window size of the caller's. Where it is no
+ * session's controlling terminal, the kernel sends no SIGWINCH. The processes
+ * that got one from the caller's terminal have asked for the size too early
+ * then, and get another.
+ */
+static void
+copy_winsize(const struct relay *relay)
+{
+	if (relay->size_fd == -1 ||
+	    !pty_copy_size(relay->slave_fd, relay->size_fd) ||
+	    tcgetsid(relay->in_fd) != -1)
+		return;
+
+	const pid_t group = tcgetpgrp(relay->size_fd);
+
+	if (group > 1)
+		(void)kill(-group, SIGWINCH);
+}
+
+/*
+ * Small pieces that are spliced fill the next pipe with nearly empty pages, so
+ * they are copied. For a large flow the pipe is made larger, but not before:
+ * the kernel counts the pages of each user's pipes (pipe(7),
+ * pipe-user-pages-soft).
+ */
+static void
+note_size(struct relay *relay, ssize_t length)
+{
+	relay->is_bulk = length >= (ssize_t)BULK_MIN;
+	if (!relay->is_bulk || relay->is_widened || relay->slave_fd != -1)
+		return;
+	(void)fcntl(relay->in_fd, F_SETPIPE_SZ, BULK_PIPE_SIZE);
+	relay->is_widened = true;
+}
+
+static void
+end_of_output(struct relay *relay, int why)
+{
+	if (why == EINTR || why == EAGAIN)
+		return;
+	/* No EIO when all processes have closed a pseudo-terminal: the relay
+	 * has its slave open itself. */
+	if (why != 0)
+		message("cannot read the command's %s: %s", relay->out_name,
+		        strerror(why));
+	relay->is_over = true;
+}
+
+/* Reads a chunk and writes it, to the copy first: a reader of the copy sees a
+ * line at once, whatever the reader of the output does. */
+static void
+copy_through(struct relay *relay)
+{
+	const size_t size =
+	    relay->budget < CHUNK_SIZE ? relay->budget : CHUNK_SIZE;
+	const ssize_t length = read(relay->in_fd, chunk_of(relay), size);
+
+	if (length <= 0) {
+		end_of_output(relay, length == 0 ? 0 : errno);
+		return;
+	}
+	begin_write(relay);
+	note_size(relay, length);
+	count_read(relay, length);
+	/* Also here: the SIGWINCH may have reached the command and not the
+	 * front, if the command's job has the terminal. */
+	copy_winsize(relay);
+	if (relay->search.text != NULL && relay->found_at == 0 &&
+	    search_continue(&relay->search, chunk_of(relay), (size_t)length))
+		relay->found_at = duration_now_fast();
+	write_copy(relay, (size_t)length);
+	deliver(relay, (size_t)length);
+	publish_found(relay);
+	end_write(relay);
+}
+
+/* The same inside the kernel, where nobody has to see the bytes. */
+static void
+splice_through(struct relay *relay)
+{
+	const size_t size =
+	    relay->budget < SPLICE_SIZE ? relay->budget : SPLICE_SIZE;
+
+	if (relay->state->blocked_at == 0)
+		begin_write(relay);
+	const ssize_t length = splice(relay->in_fd, NULL, relay->out.fd, NULL,
+	                              size, SPLICE_F_NONBLOCK);
+	const int why = errno;
+
+	if (length == -1 && why == EAGAIN) {
+		await_room(relay); /* the same wait goes on: no end_write() */
+		return;
+	}
+	end_write(relay);
+	note_size(relay, length);
+	if (length > 0) {
+		relay->state->relayed += (size_t)length;
+		count_read(relay, length);
+	} else if (length == 0) {
+		relay->is_over = true;
+	} else if (why == EPIPE) {
+		lose_reader(relay);
+	} else if (why != EINTR) {
+		/* write(2) works here, or its errno says what is wrong. */
+		relay->can_splice = false;
+	}
+}
+
+/* What was written before the order has been delivered. */
+static void
+finish(struct relay *relay)
+{
+	if (relay->page->order == RELAY_DETACH)
+		detach(relay);
+	else
+		relay->is_over = true;
+}
+
+static void
+attend_watchers(struct relay *relay)
+{
+	int waiting = 0;
+	eventfd_t times;
+
+	(void)eventfd_read(relay->wake_fd, &times);
+	copy_winsize(relay);
+	if (relay->page->order == RELAY_GO_ON || relay->budget != ALL)
+		return;
+	/* Not more than there is: a process outside the tree may hold the
+	 * pipe, and write for ever. */
+	if (relay->slave_fd != -1 ||
+	    ioctl(relay->in_fd, FIONREAD, &waiting) == -1)
+		relay->budget = PTY_CAPACITY;
+	else
+		relay->budget = (size_t)waiting;
+}
+
+/*
+ * Whether the supervisor asks if there is nothing left to be read: a relay that
+ * was stopped, or got no processor time, may have output to read that came
+ * before the idle timeout.
+ */
+static bool
+is_asked(const struct relay *relay)
+{
+	return !relay->is_detached &&
+	       relay->state->answered != relay->page->question;
+}
+
+static int
+poll_timeout(const struct relay *relay)
+{
+	if (relay->budget != ALL || is_asked(relay))
+		return 0;
+	if (relay->hang_up == NEVER)
+		return -1;
+
+	const int64_t left = relay->hang_up - duration_now_fast();
+
+	return left <= 0 ? 0 : (int)(left / MILLISECOND) + 1;
+}
+
+/*
+ * Whether to notice that the reader goes away while there is no output. Not for
+ * a terminal's output, since the supervisor sends its SIGPIPE only to a command
+ * that writes; nor for a FIFO, which may get another reader.
+ */
+static bool
+watches_reader(const struct relay *relay)
+{
+	return relay->slave_fd == -1 &&
+	       (relay->out.kind == SINK_PIPE || relay->out.kind == SINK_SOCKET);
+}
+
+/* Sleeps until there is something to do, and does it. */
+static void
+step(struct relay *relay)
+{
+	struct pollfd fds[] = {
+		{ .fd = relay->in_fd, .events = POLLIN },
+		{ .fd = relay->wake_fd, .events = POLLIN },
+		{ .fd = watches_reader(relay) ? relay->out.fd : -1 },
+	};
+	/* POLLERR of a socket may be about the last datagram. */
+	const int gone = relay->out.kind == SINK_SOCKET ? POLLHUP : POLLERR;
+	const int ready =
+	    poll(fds, sizeof(fds) / sizeof(fds[0]), poll_timeout(relay));
+
+	if (must_give_up(relay))
+		give_up(relay);
+	if (ready == -1) {
+		duration_sleep(MILLISECOND);
+		return;
+	}
+	if (fds[0].revents == 0 && is_asked(relay)) {
+		relay->state->answered = relay->page->question;
+		notify(relay);
+	}
+	if (fds[1].revents != 0)
+		attend_watchers(relay);
+	else if (relay->budget == 0 ||
+	         (relay->budget != ALL && fds[0].revents == 0))
+		finish(relay);
+	if ((fds[2].revents & gone) != 0)
+		lose_reader(relay);
+	if (fds[0].revents != 0 && relay->budget > 0 && !relay->is_over) {
+		if (relay->can_splice && relay->is_bulk && relay->out.fd != -1)
+			splice_through(relay);
+		else
+			copy_through(relay);
+	}
+	if (relay->hang_up != NEVER && duration_now_fast() >= relay->hang_up)
+		relay->is_over = true;
+}
+
+_Noreturn void
+relay_run(struct relay *relay)
+{
+	relay->out = sink_open(relay->out.fd);
+	relay->budget = ALL;
+	relay->hang_up = NEVER;
+	/* Into a file splice(2) copies too, and holds the pipe's lock
+	 * meanwhile. */
+	relay->can_splice =
+	    relay->search.text == NULL && relay->tee_fd == -1 &&
+	    relay->slave_fd == -1 &&
+	    (relay->out.kind == SINK_PIPE || relay->out.kind == SINK_FIFO);
+	helper_catch_give_up();
+	while (!relay->is_over)
+		step(relay);
+	relay->state->is_done = true;
+	/* The supervisor may wait for this relay alone. */
+	notify(relay);
+	_exit(0);
+}

@@ -1,0 +1,20 @@
+/* Finding a text in a stream that comes in chunks. */
+#include "io/search.h"
+
+#include <string.h>
+
+bool
+search_continue(struct search *search, char *chunk, size_t size)
+{
+	char *const start = chunk - search->carried;
+	const size_t length = search->carried + size;
+	const bool is_found =
+	    memmem(start, length, search->text, search->length) != NULL;
+
+	/* If the text ends in the next chunk, then less than the text is in
+	 * this one. Keeping no more than that finds no text twice. */
+	search->carried = length < search->length ? length : search->length - 1;
+	memmove(chunk - search->carried, start + length - search->carried,
+	        search->carried);
+	return is_found;
+}

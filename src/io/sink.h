@@ -1,0 +1,34 @@
+#ifndef WDRUN_SINK_H
+#define WDRUN_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Where a relay writes to. The caller of wdrun has the same open file
+ * description, so O_NONBLOCK must not be set on it. */
+struct sink {
+	int fd; /* -1: nowhere */
+	enum {
+		SINK_FILE, /* or a device; a write never waits for a reader */
+		SINK_PIPE,
+		SINK_FIFO, /* has a name: another reader may open it */
+		SINK_SOCKET,
+		SINK_TTY,
+	} kind;
+	bool has_nowait; /* takes RWF_NOWAIT, as far as is known */
+};
+
+/* The sink on FD, which may be -1, and stays the caller's. May hang in a file
+ * system. */
+struct sink sink_open(int fd);
+
+/*
+ * Writes up to SIZE bytes of TEXT, as much as is taken without waiting for a
+ * reader. Returns how much that was, or -1 with errno: EAGAIN where nothing is
+ * taken now, and else of write(2). So a reader that is slow can be told from
+ * one that is stuck.
+ */
+ssize_t sink_write(struct sink *sink, const char *text, size_t size);
+
+#endif

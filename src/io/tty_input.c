@@ -1,0 +1,294 @@
+/* What is typed at the caller's terminal, on its way to a pseudo-terminal. */
+#include "io/tty_input.h"
+
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "io/tty.h"
+#include "proc/helper.h"
+#include "proc/signals.h"
+
+#define CHUNK_SIZE  512
+#define KERNEL_NCCS 19 /* the C libraries' c_cc is longer than the kernel's */
+#define PATIENCE_MS 200
+/* A shell that brings a running job to the foreground may signal nobody. */
+#define BACKGROUND_INTERVAL_MS 500
+
+/* Memory that the helper shares with front and supervisor. */
+struct tty_input_page {
+	_Atomic bool is_wanted; /* by the front: the terminal is to be raw */
+	_Atomic bool is_raw;    /* `modes` and `raw` are set, and apply */
+	struct termios modes;   /* before it was made raw */
+	struct termios raw;     /* since then */
+	_Atomic bool is_done;   /* the helper ended without being killed */
+};
+
+/* What was read from the terminal and not yet written. */
+struct typing {
+	char text[CHUNK_SIZE];
+	size_t length;
+	size_t written; /* of these */
+	bool is_over;   /* the terminal or the pseudo-terminal is gone */
+};
+
+static const struct tty_input *handlers_input; /* for a signal handler */
+
+static void
+make_raw(const struct tty_input *input)
+{
+	struct tty_input_page *const page = input->page;
+	struct termios raw;
+
+	if (tcgetattr(input->terminal_fd, &page->modes) == -1)
+		return;
+	raw = page->modes;
+	cfmakeraw(&raw);
+	/* If the command's output goes elsewhere, then what other programs
+	 * write to this terminal needs its output modes as they are. */
+	if (!input->shows_output)
+		raw.c_oflag = page->modes.c_oflag;
+	page->raw = raw;
+	/* Before tcsetattr(3): if the helper is killed between the two, a
+	 * watcher restores the terminal. */
+	page->is_raw = true;
+	(void)tcsetattr(input->terminal_fd, TCSANOW, &raw);
+}
+
+/* Whether both are raw in the same way, with or without OPOST: another run on
+ * the same terminal may have changed that flag. */
+static bool
+is_same(const struct termios *a, const struct termios *b)
+{
+	return a->c_iflag == b->c_iflag &&
+	       (a->c_oflag | OPOST) == (b->c_oflag | OPOST) &&
+	       a->c_cflag == b->c_cflag && a->c_lflag == b->c_lflag &&
+	       memcmp(a->c_cc, b->c_cc, KERNEL_NCCS) == 0;
+}
+
+void
+tty_input_restore(const struct tty_input *input)
+{
+	struct tty_input_page *const page = input->page;
+	struct termios now;
+
+	if (!input->is_used || !page->is_raw)
+		return;
+	/* After a failure is_raw stays true, so that the next process to end
+	 * tries again. */
+	if (tcgetattr(input->terminal_fd, &now) == -1 ||
+	    (is_same(&now, &page->raw) &&
+	     tcsetattr(input->terminal_fd, TCSANOW, &page->modes) == -1))
+		return;
+	page->is_raw = false;
+}
+
+/*
+ * SIGCONT: the front may be dead (helper_fork), and the supervisor may have
+ * ended before it; then no process but this one is left to restore the
+ * terminal. The handler does so itself, since a read(2) that waits for a byte
+ * which another process took would not return. It calls what is
+ * async-signal-safe: tcgetattr(3), tcsetattr(3), getppid(2), _exit(2).
+ */
+static void
+end_without_front(int signal)
+{
+	const pid_t parent = getppid();
+
+	(void)signal;
+	/* 0: the front is in another PID namespace and has no number here. */
+	if (parent == handlers_input->front || parent == 0)
+		return;
+	tty_input_restore(handlers_input);
+	_exit(0);
+}
+
+/* Makes the terminal raw, or restores it. Returns whether it may be read. */
+static bool
+update_modes(const struct tty_input *input)
+{
+	const bool is_ours =
+	    input->page->is_wanted && tty_is_ours(input->terminal_fd);
+
+	if (is_ours && !input->page->is_raw)
+		make_raw(input);
+	if (!is_ours)
+		tty_input_restore(input);
+	return is_ours;
+}
+
+static void
+read_typed(const struct tty_input *input, struct typing *typing)
+{
+	/* Another job may have got the terminal since. Then this read(2) would
+	 * fail with EIO, as SIGTTIN is blocked, like that of a terminal which
+	 * is gone. */
+	if (!tty_is_ours(input->terminal_fd))
+		return;
+
+	const ssize_t length =
+	    read(input->terminal_fd, typing->text, sizeof(typing->text));
+
+	typing->written = 0;
+	typing->length = length > 0 ? (size_t)length : 0;
+	typing->is_over =
+	    length == 0 || (length == -1 && errno != EINTR && errno != EAGAIN &&
+	                    tty_is_ours(input->terminal_fd));
+}
+
+static void
+write_typed(const struct tty_input *input, struct typing *typing)
+{
+	const ssize_t written =
+	    write(input->master_fd, typing->text + typing->written,
+	          typing->length - typing->written);
+
+	if (written > 0)
+		typing->written += (size_t)written;
+	else if (written == -1 && errno != EINTR && errno != EAGAIN)
+		typing->is_over = true;
+}
+
+/* The terminal is gone. A command that reads lines gets the end of its input by
+ * the pseudo-terminal's end-of-file character. */
+static void
+write_end(const struct tty_input *input)
+{
+	struct termios modes;
+
+	if (tcgetattr(input->master_fd, &modes) == -1 ||
+	    (modes.c_lflag & ICANON) == 0 ||
+	    write(input->master_fd, &modes.c_cc[VEOF], 1) == -1)
+		return;
+}
+
+static void
+carry_once(const struct tty_input *input, struct typing *typing)
+{
+	const bool is_ours = update_modes(input);
+	const bool is_full = typing->written < typing->length;
+	struct pollfd fds[] = {
+		{ .fd = input->wake_fd, .events = POLLIN },
+		{ .fd = input->terminal_fd,
+		  .events = is_ours && !is_full ? POLLIN : 0 },
+		{ .fd = is_full ? input->master_fd : -1, .events = POLLOUT },
+	};
+	const bool looks_again = !is_ours && input->page->is_wanted;
+	eventfd_t times;
+
+	/* HELPER_GIVE_UP may come just before this call, and not end it. The
+	 * front sends it time and again (helper_await). */
+	if (poll(fds, sizeof(fds) / sizeof(fds[0]),
+	         looks_again ? BACKGROUND_INTERVAL_MS : -1) == -1)
+		return;
+	if (fds[0].revents != 0)
+		(void)eventfd_read(input->wake_fd, &times);
+	if ((fds[1].revents & POLLIN) != 0)
+		read_typed(input, typing);
+	else if (fds[1].revents != 0)
+		typing->is_over = true; /* POLLHUP: the terminal is gone */
+	if (fds[2].revents != 0)
+		write_typed(input, typing);
+}
+
+/* Carries until the terminal is gone, HELPER_GIVE_UP comes, or the front is
+ * dead. */
+static _Noreturn void
+run_helper(const struct tty_input *input, int null_fd)
+{
+	const struct sigaction look = { .sa_handler = end_without_front,
+		                        .sa_flags = SA_RESTART };
+	int keep[] = { input->terminal_fd, input->master_fd, input->wake_fd };
+	struct typing typing = { .length = 0 };
+
+	helper_become(RELAY_NAME, null_fd, keep,
+	              sizeof(keep) / sizeof(keep[0]));
+	handlers_input = input;
+	helper_catch_give_up();
+	(void)sigaction(SIGCONT, &look, NULL);
+	(void)signals_set_mask(~(UINT64_C(1) << (SIGCONT - 1) |
+	                         UINT64_C(1) << (HELPER_GIVE_UP - 1)));
+	while (!helper_is_to_end() && !typing.is_over)
+		carry_once(input, &typing);
+	if (typing.is_over)
+		write_end(input);
+	tty_input_restore(input);
+	input->page->is_done = true;
+	_exit(0);
+}
+
+int
+tty_input_setup(struct tty_input *input)
+{
+	input->page = mmap(NULL, sizeof(*input->page), PROT_READ | PROT_WRITE,
+	                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	input->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return input->page == MAP_FAILED || input->wake_fd == -1 ? -1 : 0;
+}
+
+int
+tty_input_start(struct tty_input *input, int null_fd)
+{
+	if (!input->is_used)
+		return 0;
+	input->page->is_wanted = true;
+	input->front = getpid();
+	/* When the front is dead, SIGCONT: it reaches a stopped process too. */
+	input->pid = helper_fork(SIGCONT);
+	if (input->pid == -1)
+		return -1;
+	if (input->pid == 0)
+		run_helper(input, null_fd);
+	return 0;
+}
+
+static void
+set_wanted(struct tty_input *input, bool is_wanted)
+{
+	input->page->is_wanted = is_wanted;
+	(void)eventfd_write(input->wake_fd, 1);
+}
+
+void
+tty_input_release(struct tty_input *input)
+{
+	if (!input->is_used)
+		return;
+	set_wanted(input, false);
+	for (int i = 0; i < PATIENCE_MS && input->page->is_raw; i++)
+		duration_sleep(MILLISECOND);
+	tty_input_restore(input);
+}
+
+void
+tty_input_take(struct tty_input *input)
+{
+	if (input->is_used)
+		set_wanted(input, true);
+}
+
+void
+tty_input_note_death(const struct tty_input *input, pid_t pid)
+{
+	if (pid != input->pid)
+		return;
+	tty_input_restore(input); /* so that Ctrl-C is a signal again */
+	if (!input->page->is_done)
+		message("the relay of stdin was killed: what is "
+		        "typed does not reach the command");
+}
+
+void
+tty_input_end(const struct tty_input *input)
+{
+	(void)helper_end(input->pid, HELPER_GIVE_UP);
+	tty_input_restore(input);
+}

@@ -1,0 +1,59 @@
+#ifndef WDRUN_TTY_INPUT_H
+#define WDRUN_TTY_INPUT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct tty_input_page;
+
+/*
+ * --pty, where stdin is a terminal: a helper reads what is typed there and
+ * writes it to the command's pseudo-terminal, which interprets it (Ctrl-C and
+ * so on). For that the caller's terminal is in raw mode, as long as the
+ * caller's job is in its foreground. The helper stays in the caller's process
+ * group, because the kernel lets no background process read a terminal.
+ *
+ * Where is_used is false, all of these functions do nothing. They are for the
+ * front, except where the comment says more.
+ */
+struct tty_input {
+	bool is_used;
+	bool shows_output; /* the command's output goes to this terminal too */
+	int terminal_fd;   /* the caller's terminal */
+	int master_fd;     /* of the command's pseudo-terminal; non-blocking */
+	int wake_fd;       /* eventfd: the helper looks at the page again */
+	pid_t front;
+	pid_t pid;                   /* the helper, child of the front */
+	struct tty_input_page *page; /* shared by watchers and helper */
+};
+
+/* Makes the page and wake_fd. Comes before there is a second process. Returns
+ * 0, or -1 with errno of mmap(2) or eventfd(2). */
+int tty_input_setup(struct tty_input *input);
+
+/* Starts the helper; NULL_FD is open on /dev/null. Returns 0, or -1 with errno
+ * of fork(2). */
+int tty_input_start(struct tty_input *input, int null_fd);
+
+/* Before the front stops: has the helper restore the terminal's modes, and
+ * waits for that, at most a fifth of a second. */
+void tty_input_release(struct tty_input *input);
+
+/* After the stop: has the helper make the terminal raw again. */
+void tty_input_take(struct tty_input *input);
+
+/*
+ * Restores the terminal's modes if they are still what the helper has set: a
+ * shell that took the terminal back has set it up for itself. For each of the
+ * three processes, from any session.
+ */
+void tty_input_restore(const struct tty_input *input);
+
+/* PID was reaped. If that was the helper, restores the terminal; and tells if
+ * somebody has killed it. */
+void tty_input_note_death(const struct tty_input *input, pid_t pid);
+
+/* Ends the helper, and restores the terminal. */
+void tty_input_end(const struct tty_input *input);
+
+#endif

@@ -1,0 +1,53 @@
+#ifndef WDRUN_CLEANUP_H
+#define WDRUN_CLEANUP_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/fileinfo.h"
+
+/*
+ * --cleanup: a lock of the command's own, a file or (with mkdir(1)) a
+ * directory, which has to be removed when all processes of the run are dead and
+ * none of them has removed it.
+ *
+ * A PID in the file names its owner. Without a PID, any living run with the
+ * same --cleanup may have made the file, unless the file was there when that
+ * run began. So each run claims at its beginning that it may make the file, and
+ * a run removes at its end what no other run claims.
+ */
+struct cleanup {
+	const char *path;     /* absolute */
+	struct fileid before; /* what was at the path when the run began */
+	int claim_fd;         /* the directory with the claim, or -1 */
+	pid_t watchers[2];    /* their PIDs in the file mean this run, too: the
+	                       * front may have been a shell before an exec */
+};
+
+/* Makes the system calls of cleanup_begin, but claims nothing: a run that ended
+ * at this moment would leave its file to a run that has not begun. */
+void cleanup_probe(const char *path);
+
+/* Notes in CLEANUP, whose path is set, what is there now, and claims what may
+ * be there later. */
+void cleanup_begin(struct cleanup *cleanup);
+
+/*
+ * Removes what is at CLEANUP's path if its owner is dead, and no process has an
+ * flock(2) on it: a file whose PID is dead or reused; and if IS_OVER, that is,
+ * all processes of the run are dead, a file without a PID or an empty directory
+ * that was not there before and that no living run claims. Returns 1; 0 if
+ * there is nothing to be removed; or -1 with errno: ENOTEMPTY, or ELOOP and
+ * ENOTSUP as of lockfile_check for what is never removed.
+ */
+int cleanup_end(const struct cleanup *cleanup, bool is_over);
+
+/* The same for a run whose processes are all dead, where BEFORE is what was at
+ * PATH when it began. */
+int cleanup_remove(const char *path, const struct fileid *before);
+
+/* Compares two structs that begin with a path, for qsort(3): the longest path
+ * comes first, so that a file comes before the directory that it is in. */
+int cleanup_compare(const void *left, const void *right);
+
+#endif

@@ -1,0 +1,399 @@
+/* Lock files that the kernel holds and shell scripts can read. */
+#include "lock/lockfile.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/fds.h"
+#include "base/fileinfo.h"
+#include "base/strbuf.h"
+
+#define MODE          0666
+#define FD_PATH_SIZE  64
+#define PAUSE         (5 * MILLISECOND)
+#define TAKE_PATIENCE (25 * MILLISECOND)
+#define PATIENCE      (200 * MILLISECOND)
+#define PID_MAX_LIMIT 4194304 /* of any kernel, proc(5) */
+#define TRIES         1000
+#define OPEN_FLAGS    (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
+/* Returns 1 if the open file FD is the one at PATH, else 0; or -1 with errno.
+ */
+static int
+is_at(int fd, const char *path)
+{
+	struct fileinfo opened;
+	struct fileinfo named;
+
+	if (fileinfo_of(fd, &opened) == -1)
+		return -1;
+	if (fileinfo_at(path, &named) == -1)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+	return opened.device == named.device && opened.inode == named.inode;
+}
+
+/*
+ * Looks at the file before it opens it: to open a FIFO wakes up the process
+ * that waits for the other end, and to open a device may do anything. Opens it
+ * for writing if it may: NFS grants no exclusive lock otherwise, flock(2).
+ */
+static int
+open_file(const char *path)
+{
+	struct fileinfo file;
+
+	if (fileinfo_at(path, &file) == -1)
+		return -1;
+	if (!S_ISREG(file.mode)) {
+		errno = S_ISLNK(file.mode)   ? ELOOP
+		        : S_ISDIR(file.mode) ? EISDIR
+		                             : ENOTSUP;
+		return -1;
+	}
+
+	const int fd = open(path, O_RDWR | OPEN_FLAGS);
+
+	if (fd != -1 || (errno != EACCES && errno != EPERM && errno != EROFS))
+		return fd;
+	return open(path, O_RDONLY | OPEN_FLAGS);
+}
+
+const char *
+lockfile_refusal(int why)
+{
+	switch (why) {
+	case EINVAL:
+		return "is no lock file: what is in it is not a PID";
+	case ELOOP:
+		return "is a symbolic link";
+	case EISDIR:
+		return "is a directory";
+	case ENOTSUP:
+		return "is no regular file";
+	case EUSERS:
+		return "is another user's, in a sticky directory";
+	default:
+		return NULL;
+	}
+}
+
+int
+lockfile_check_owner(const char *path, const struct fileinfo *file)
+{
+	char directory[PATH_MAX];
+	struct stat above;
+
+	if (file->owner == geteuid())
+		return 0;
+	if (stat(fileinfo_directory_of(path, directory), &above) == -1)
+		return -1;
+	if ((above.st_mode & S_ISVTX) == 0)
+		return 0;
+	errno = EUSERS;
+	return -1;
+}
+
+int
+lockfile_check(const char *path)
+{
+	const int fd = open_file(path);
+
+	if (fd == -1 && errno == ENOENT) {
+		char directory[PATH_MAX];
+
+		return access(fileinfo_directory_of(path, directory),
+		              W_OK | X_OK);
+	}
+	if (fd == -1)
+		return -1;
+
+	const pid_t pid = pidfile_read(fd);
+
+	fds_close(fd);
+	return pid == -1 ? -1 : 0;
+}
+
+/* Makes a file that has no name, locks and writes it, and gives it the path: no
+ * process ever finds it unlocked or empty. */
+static int
+create_at_once(struct lockfile *lock)
+{
+	char directory[PATH_MAX];
+	char name[FD_PATH_SIZE];
+
+	lock->fd = open(fileinfo_directory_of(lock->path, directory),
+	                O_TMPFILE | O_RDWR | O_CLOEXEC, MODE);
+	if (lock->fd == -1)
+		return -1;
+	(void)strbuf_format(name, sizeof(name), "/proc/self/fd/%d", lock->fd);
+	if (flock(lock->fd, LOCK_EX | LOCK_NB) == 0 &&
+	    pidfile_write(lock->fd, getpid(), 0) == 0 &&
+	    linkat(AT_FDCWD, name, AT_FDCWD, lock->path, AT_SYMLINK_FOLLOW) ==
+	        0)
+		return 0;
+	lockfile_close(lock);
+	return -1;
+}
+
+/* For file systems without O_TMPFILE, and where there is no /proc. A process
+ * that opens the file before it is locked may lock it first, and has it then.
+ */
+static int
+create_in_steps(struct lockfile *lock)
+{
+	lock->fd =
+	    open(lock->path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS, MODE);
+	if (lock->fd == -1)
+		return -1;
+	if (flock(lock->fd, LOCK_EX | LOCK_NB) == -1) {
+		errno = errno == EWOULDBLOCK ? EEXIST : errno;
+	} else if (is_at(lock->fd, lock->path) != 1) {
+		errno = EEXIST;
+	} else if (pidfile_write(lock->fd, getpid(), 0) == 0) {
+		return 0;
+	} else {
+		const int why = errno;
+
+		(void)unlink(lock->path); /* locked, and so ours */
+		errno = why;
+	}
+	lockfile_close(lock);
+	return -1;
+}
+
+static int
+create(struct lockfile *lock)
+{
+	if (create_at_once(lock) == -1 &&
+	    (errno == EEXIST || errno == ENOSPC || errno == EDQUOT ||
+	     create_in_steps(lock) == -1))
+		return -1;
+	lock->is_taken = true;
+	return 0;
+}
+
+/* Unlinks the file FD, which is locked, if it is at PATH. Returns 1; 0 if it is
+ * not there; or -1 with errno. */
+static int
+remove_from(const char *path, int fd)
+{
+	struct fileinfo file;
+	const int is_there = is_at(fd, path);
+
+	if (is_there != 1)
+		return is_there;
+	if (fileinfo_of(fd, &file) == -1 ||
+	    lockfile_check_owner(path, &file) == -1)
+		return -1;
+	return unlink(path) == 0 ? 1 : errno == ENOENT ? 0 : -1;
+}
+
+/* Locks FD. A process that only looks at a lock file has it locked for a
+ * moment, so this waits for TIME before it says that FD is locked. */
+static int
+lock_soon(int fd, int64_t time)
+{
+	for (; flock(fd, LOCK_EX | LOCK_NB) == -1; time -= PAUSE) {
+		if (errno != EWOULDBLOCK || time <= 0)
+			return -1;
+		duration_sleep(PAUSE);
+	}
+	return 0;
+}
+
+/* Whether a process of this state holds no lock. Any other state counts as
+ * alive: no lock is taken away from a living process. */
+static bool
+is_gone(enum pidfile_owner owner)
+{
+	return owner == OWNER_DEAD || owner == OWNER_REUSED;
+}
+
+/* LOCK is open, and HOLDER holds what it was opened from. Returns as look_at.
+ */
+static int
+note_holder(struct lockfile *lock, pid_t holder)
+{
+	if (is_at(lock->fd, lock->path) != 1)
+		return 0;
+	lock->holder = holder;
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
+/* LOCK is open and locked, and said PID just before. Returns as look_at. */
+static int
+look_again(struct lockfile *lock, pid_t pid, enum pidfile_owner owner)
+{
+	if (is_at(lock->fd, lock->path) != 1 || pidfile_read(lock->fd) != pid)
+		return 0;
+	/* A script that became wdrun by exec keeps its lock. */
+	if (pid == getpid()) {
+		lock->is_taken = true;
+		return 0;
+	}
+
+	const int64_t time = pid == 0 ? pidfile_time_to_write(lock->fd) : 0;
+
+	if (time > 0) {
+		/* Not locked meanwhile: the writer may want the lock too. */
+		(void)flock(lock->fd, LOCK_UN);
+		duration_sleep(time);
+		return 0;
+	}
+	/* It names no living process. It is not taken by its removal: the
+	 * process that makes the new file first has the lock. */
+	if (remove_from(lock->path, lock->fd) == -1)
+		return -1;
+	lock->last_owner = pid;
+	lock->last_owner_state = owner;
+	return 0;
+}
+
+/*
+ * LOCK is open. Returns 0 if it is taken now, or has to be opened and looked at
+ * again; or -1. A living process that the file names holds the lock, whichever
+ * process has an flock(2) on it.
+ */
+static int
+look_at(struct lockfile *lock)
+{
+	enum pidfile_owner owner;
+	const pid_t pid = pidfile_read_owner(lock->fd, &owner);
+
+	if (pid == -1)
+		return -1;
+	if (pid > 0 && !is_gone(owner))
+		return note_holder(lock, pid);
+	/* The lock is this process's already, but several processes that only
+	 * look at the file may have it locked in turn. */
+	const int64_t patience = pid == getpid() ? PATIENCE : TAKE_PATIENCE;
+
+	if (lock_soon(lock->fd, patience) == 0)
+		return look_again(lock, pid, owner);
+	return errno == EWOULDBLOCK ? note_holder(lock, 0) : -1;
+}
+
+/* Returns 0 if LOCK is taken now, or has to be tried again; or -1. */
+static int
+try_once(struct lockfile *lock)
+{
+	if (lock->fd == -1)
+		lock->fd = open_file(lock->path);
+	if (lock->fd == -1) {
+		if (errno != ENOENT)
+			return -1;
+		return create(lock) == 0 || errno == EEXIST ? 0 : -1;
+	}
+
+	const int result = look_at(lock);
+
+	/* A lock that is held stays open, to be waited for. */
+	if (!lock->is_taken && (result == 0 || errno != EWOULDBLOCK))
+		lockfile_close(lock);
+	return result;
+}
+
+int
+lockfile_take(struct lockfile *lock)
+{
+	for (int i = 0; i < TRIES; i++) {
+		if (try_once(lock) == -1)
+			return -1;
+		if (lock->is_taken)
+			return 0;
+	}
+	/* Other processes make and remove it all the time. */
+	lock->holder = 0;
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
+void
+lockfile_hand_over(const struct lockfile *lock, pid_t from, pid_t pid)
+{
+	struct fileinfo file;
+
+	if (pidfile_read(lock->fd) == from && fileinfo_of(lock->fd, &file) == 0)
+		(void)pidfile_write(lock->fd, pid, file.size);
+}
+
+int
+lockfile_release(struct lockfile *lock, const pid_t owners[2])
+{
+	const pid_t pid = pidfile_read(lock->fd);
+	int result = pid == -1 && errno != EINVAL ? -1 : 0;
+
+	/* A script may have written its own PID, or emptied it by ">". */
+	if (pid != -1 && (pid == 0 || pid == owners[0] || pid == owners[1])) {
+		result = is_at(lock->fd, lock->path);
+		if (result == 1)
+			result = unlink(lock->path);
+	}
+
+	const int why = errno;
+
+	(void)flock(lock->fd, LOCK_UN);
+	errno = why;
+	lockfile_close(lock);
+	return result == -1 && why != ENOENT ? -1 : 0;
+}
+
+void
+lockfile_close(struct lockfile *lock)
+{
+	fds_close(lock->fd);
+	lock->fd = -1;
+	lock->is_taken = false;
+}
+
+/* Whether a file that says PID, of which OWNER tells, has no owner by RULE. */
+static bool
+is_stale(const struct lockfile_rule *rule, pid_t pid, enum pidfile_owner owner)
+{
+	/* A larger number is no PID, but a time, say. */
+	if (pid <= 0 || pid > PID_MAX_LIMIT)
+		return rule->without_pid;
+	return is_gone(owner) || pid == rule->own[0] || pid == rule->own[1];
+}
+
+/* Unlinks FD, which is locked, if it still says PID and is at PATH. Returns as
+ * remove_from. */
+static int
+remove_unchanged(const char *path, int fd, pid_t pid)
+{
+	const pid_t now = pidfile_read(fd);
+
+	if (now == -1 && errno != EINVAL)
+		return -1;
+	return now == pid ? remove_from(path, fd) : 0;
+}
+
+int
+lockfile_remove(const char *path, const struct lockfile_rule *rule)
+{
+	enum pidfile_owner owner;
+	const int fd = open_file(path);
+	int result = 0;
+
+	if (fd == -1)
+		return errno == ENOENT ? 0 : -1;
+
+	const pid_t pid = pidfile_read_owner(fd, &owner);
+
+	if (pid == -1 && errno != EINVAL)
+		result = -1;
+	/* ENOLCK and the like: where there are no locks, no process has one. */
+	else if (is_stale(rule, pid, owner) &&
+	         (lock_soon(fd, PATIENCE) == 0 || errno != EWOULDBLOCK))
+		result = remove_unchanged(path, fd, pid);
+
+	fds_close(fd);
+	return result;
+}

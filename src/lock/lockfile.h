@@ -1,0 +1,80 @@
+#ifndef WDRUN_LOCKFILE_H
+#define WDRUN_LOCKFILE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "lock/pidfile.h"
+
+struct fileinfo;
+
+/*
+ * A lock file: the process that holds it has an flock(2) on the file at PATH,
+ * and its PID stands there. The file is made locked and with the PID in it, and
+ * is unlinked before it is released. So a process that has opened the file by
+ * its path, and then locked it, has to look whether the path still names this
+ * file, and to open it again if not. The lock belongs to the open file
+ * description, which the processes of a fork share: flock(2).
+ */
+struct lockfile {
+	const char *path; /* absolute */
+	int fd;           /* or -1 */
+	bool is_taken;
+	bool is_alias; /* the run has taken this file by another name */
+	pid_t holder;  /* the living process that the file names; 0: the process
+	                * that holds it has an flock(2) on it */
+	/* If it was taken over: */
+	pid_t last_owner; /* 0: the file named no process */
+	enum pidfile_owner last_owner_state;
+};
+
+/*
+ * Looks whether there can be a lock file at PATH: there is one, or there is no
+ * file and the directory may be written. Returns 0, or -1 with errno: EINVAL if
+ * the file holds anything but a PID; ELOOP, EISDIR or ENOTSUP if it is a
+ * symbolic link, a directory, or no regular file for another reason.
+ */
+int lockfile_check(const char *path);
+
+/* Looks whether this user may remove FILE, which is at PATH: another user's
+ * file in a sticky directory is not to be removed, even where root could
+ * (unlink(2), EPERM). Returns 0, or -1 with errno, which is EUSERS then. */
+int lockfile_check_owner(const char *path, const struct fileinfo *file);
+
+/* Words for errno of these functions: "is a symbolic link". NULL if strerror(3)
+ * says as much. */
+const char *lockfile_refusal(int why);
+
+/*
+ * Takes LOCK if no living process holds it. Returns 0, or -1 with errno:
+ * EWOULDBLOCK if it is held, with LOCK saying by which process, and LOCK's fd
+ * open to wait with; as lockfile_check; EUSERS if it would have to be taken
+ * over from another user in a sticky directory.
+ */
+int lockfile_take(struct lockfile *lock);
+
+/* Writes PID into LOCK, which is taken, if it still says FROM. */
+void lockfile_hand_over(const struct lockfile *lock, pid_t from, pid_t pid);
+
+/* Removes LOCK, which is taken, if it says one of OWNERS or is empty, and
+ * releases it in any case. Returns 0, or -1 with errno of read(2) or unlink(2).
+ */
+int lockfile_release(struct lockfile *lock, const pid_t owners[2]);
+
+/* Closes LOCK's descriptor, and does no more. Keeps errno. */
+void lockfile_close(struct lockfile *lock);
+
+/* Which lock files have no owner, besides those whose PID is dead or reused. */
+struct lockfile_rule {
+	bool without_pid; /* those that hold no PID */
+	pid_t own[2];     /* those that name one of these PIDs, or 0 */
+};
+
+/*
+ * Removes the lock file at PATH if it has no owner by RULE, and no process has
+ * an flock(2) on it. Returns 1; 0 if there is nothing to be removed; or -1 with
+ * errno.
+ */
+int lockfile_remove(const char *path, const struct lockfile_rule *rule);
+
+#endif

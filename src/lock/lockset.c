@@ -1,0 +1,316 @@
+/* The locks of a run: all of them, or none. The front waits for them before
+ * anything is started. */
+#include "lock/lockset.h"
+
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/fds.h"
+#include "base/fileinfo.h"
+#include "base/message.h"
+#include "base/strbuf.h"
+#include "lock/lockfile.h"
+#include "proc/helper.h"
+#include "proc/procid.h"
+#include "proc/signals.h"
+
+#define FD_PATH_SIZE  64
+#define LOOK_INTERVAL (100 * MILLISECOND) /* if the kernel cannot wake us */
+
+/* Removing a file that is still open is IN_ATTRIB, not IN_DELETE_SELF:
+ * inotify(7). A script that frees its lock and lives on does so. */
+#define CHANGES (IN_ATTRIB | IN_MODIFY | IN_MOVE_SELF | IN_DELETE_SELF)
+
+/* What can free the lock, and what can end the wait. */
+struct watch {
+	int signal_fd;
+	int change_fd; /* an inotify instance: the file has changed */
+	int holder_fd; /* a pidfd of the process that the file names */
+	pid_t helper;  /* blocks in flock(2), or -1 */
+};
+
+/* The path goes by way of the descriptor, so that this very file is watched,
+ * whatever has the name by now. */
+static int
+watch_file(const struct lockfile *lock)
+{
+	const int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	char name[FD_PATH_SIZE];
+
+	(void)strbuf_format(name, sizeof(name), "/proc/self/fd/%d", lock->fd);
+	if (fd != -1 && inotify_add_watch(fd, name, CHANGES) == -1) {
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/*
+ * Starts a helper that blocks in flock(2), since nothing else tells when an
+ * flock(2) is released. The helper shares the front's open file description, so
+ * the lock that the helper gets is the front's. The front cannot call flock(2)
+ * itself: a timer signal that came just before the call would not interrupt it.
+ */
+static pid_t
+start_helper(const struct lockfile *lock)
+{
+	const pid_t helper = helper_fork(SIGKILL);
+
+	if (helper == 0) {
+		(void)prctl(PR_SET_NAME, LOCKWAIT_NAME, 0, 0, 0);
+		(void)flock(lock->fd, LOCK_EX);
+		_exit(0);
+	}
+	return helper;
+}
+
+/* Returns 0, or -1 with errno if there is no signalfd. Whatever else cannot be
+ * watched is polled. */
+static int
+begin(struct watch *watch, const struct lockfile *lock)
+{
+	*watch = (struct watch){
+		.change_fd = watch_file(lock),
+		.holder_fd = lock->holder == 0 ? -1 : pidfd_open(lock->holder),
+		.helper = -1,
+	};
+	watch->signal_fd = signals_open();
+	if (watch->signal_fd == -1)
+		return -1;
+	if (lock->holder == 0 && lock->fd != -1)
+		watch->helper = start_helper(lock);
+	return 0;
+}
+
+/* Keeps errno. */
+static void
+end(const struct watch *watch)
+{
+	const int why = errno;
+
+	(void)helper_end(watch->helper, SIGKILL);
+	fds_close(watch->signal_fd);
+	fds_close(watch->change_fd);
+	fds_close(watch->holder_fd);
+	errno = why;
+}
+
+/* Whether the kernel wakes this process when the lock is freed in any way. */
+static bool
+is_complete(const struct watch *watch)
+{
+	return watch->change_fd != -1 &&
+	       (watch->helper != -1 || watch->holder_fd != -1);
+}
+
+/* Takes one signal. Returns whether it ends the sleep, and stores it in *SIGNAL
+ * if it stops or ends this process. */
+static bool
+take_signal(const struct watch *watch, int *signal)
+{
+	struct signalfd_siginfo info;
+
+	if (read(watch->signal_fd, &info, sizeof(info)) !=
+	    (ssize_t)sizeof(info))
+		return false;
+
+	const int number = (int)info.ssi_signo;
+
+	if (number == SIGCHLD || helper_is_death(number, info.ssi_code))
+		return true; /* the helper may have the lock */
+	if (signal_is_ignored(number) ||
+	    !(signal_is_terminal_stop(number) || signal_is_terminating(number)))
+		return false;
+	*signal = number;
+	return true;
+}
+
+static int64_t
+time_left(const struct watch *watch, int64_t deadline)
+{
+	const int64_t left =
+	    deadline == NEVER ? NEVER : deadline - duration_now();
+
+	if (left <= 0)
+		return 0;
+	return is_complete(watch) || left < LOOK_INTERVAL ? left
+	                                                  : LOOK_INTERVAL;
+}
+
+static enum lock_result
+sleep_until(const struct watch *watch, int64_t deadline, int parent_fd,
+            int *signal)
+{
+	enum { SIGNALS, CHANGE, HOLDER, PARENT, COUNT };
+	struct pollfd fds[COUNT] = {
+		[SIGNALS] = { .fd = watch->signal_fd, .events = POLLIN },
+		[CHANGE] = { .fd = watch->change_fd, .events = POLLIN },
+		[HOLDER] = { .fd = watch->holder_fd, .events = POLLIN },
+		[PARENT] = { .fd = parent_fd, .events = POLLIN },
+	};
+	int64_t left;
+
+	while ((left = time_left(watch, deadline)) > 0) {
+		const struct timespec timeout = { left / SECOND,
+			                          left % SECOND };
+		const int ready =
+		    ppoll(fds, COUNT, left == NEVER ? NULL : &timeout, NULL);
+
+		if (ready > 0 && fds[PARENT].revents != 0)
+			return LOCK_PARENT_LOST;
+		if (ready > 0 && fds[SIGNALS].revents != 0 &&
+		    take_signal(watch, signal))
+			return *signal == 0 ? LOCK_FREE : LOCK_SIGNALLED;
+		if (ready > 0 &&
+		    (fds[CHANGE].revents != 0 || fds[HOLDER].revents != 0))
+			return LOCK_FREE;
+		if (!is_complete(watch))
+			return LOCK_FREE;
+	}
+	return LOCK_HELD;
+}
+
+/* Returns the inode number of LOCK's file, or 0 if it is not open. */
+static uint64_t
+inode_of(const struct lockfile *lock)
+{
+	struct fileinfo file;
+
+	return fileinfo_of(lock->fd, &file) == -1 ? 0 : file.inode;
+}
+
+/*
+ * Sleeps until LOCK, which is open and held by another process, may be free
+ * (LOCK_FREE), or for another result of lockset_take. A signal that ends the
+ * wait is stored in *SIGNAL; a stop from the terminal stops this process; any
+ * other signal is dropped, as there is no command yet that it could be for.
+ */
+static enum lock_result
+await(struct lockfile *lock, int64_t deadline, int parent_fd, int *signal)
+{
+	const uint64_t inode = inode_of(lock);
+	const pid_t holder = lock->holder;
+	struct watch watch;
+	enum lock_result result = LOCK_FREE;
+
+	*signal = 0;
+	if (duration_now() >= deadline)
+		return LOCK_HELD;
+	if (begin(&watch, lock) == -1)
+		result = LOCK_CANNOT_WAIT;
+	/* Nothing reports what happened before the watch began: the lock is
+	 * tried once more, and has to be the same, held in the same way. */
+	else if (lockfile_take(lock) == -1 && errno == EWOULDBLOCK &&
+	         inode_of(lock) == inode && lock->holder == holder)
+		result = sleep_until(&watch, deadline, parent_fd, signal);
+	end(&watch);
+	if (result != LOCK_SIGNALLED || !signal_is_terminal_stop(*signal))
+		return result;
+	/* A stopped process shall not hold what its helper got. */
+	lockfile_close(lock);
+	signal_stop_by(*signal);
+	return LOCK_FREE;
+}
+
+/* Whether LOCK, which is open, is a file that this run has locked already,
+ * under another name. */
+static bool
+is_alias(const struct lockset *set, const struct lockfile *lock)
+{
+	struct fileinfo file;
+	struct fileinfo other;
+
+	if (lock->fd == -1 || fileinfo_of(lock->fd, &file) == -1)
+		return false;
+	for (size_t i = 0; i < set->count; i++) {
+		const struct lockfile *const taken = &set->locks[i];
+
+		if (taken->is_taken && fileinfo_of(taken->fd, &other) == 0 &&
+		    other.device == file.device && other.inode == file.inode)
+			return true;
+	}
+	return false;
+}
+
+void
+lockset_release(struct lockset *set, pid_t heir)
+{
+	const pid_t owners[2] = { set->owner, heir };
+
+	for (size_t i = 0; i < set->count; i++) {
+		struct lockfile *const lock = &set->locks[i];
+
+		if (lock->is_taken && lockfile_release(lock, owners) == -1)
+			message("--lock: cannot remove '%s': %s", lock->path,
+			        strerror(errno));
+		/* A lock that is not taken may be open, and locked by the
+		 * helper of await. */
+		if (lock != set->refused)
+			lockfile_close(lock);
+		lock->is_alias = false;
+	}
+}
+
+/* Takes the locks that are not taken yet. Returns 0; or -1 with errno as of
+ * lockfile_take, and SET->refused the lock that cannot be taken. It may be
+ * open; no other lock is held or open then. */
+static int
+take_all(struct lockset *set)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		struct lockfile *const lock = &set->locks[i];
+
+		if (lock->is_taken || lock->is_alias ||
+		    lockfile_take(lock) == 0)
+			continue;
+
+		const int why = errno;
+
+		if (why == EWOULDBLOCK && is_alias(set, lock)) {
+			lock->is_alias = true;
+			lockfile_close(lock);
+			continue;
+		}
+		set->refused = lock;
+		lockset_release(set, 0);
+		errno = why;
+		return -1;
+	}
+	return 0;
+}
+
+enum lock_result
+lockset_take(struct lockset *set, int64_t deadline, int parent_fd)
+{
+	while (take_all(set) == -1) {
+		const enum lock_result result =
+		    errno != EWOULDBLOCK ? LOCK_FAILED
+		                         : await(set->refused, deadline,
+		                                 parent_fd, &set->signal);
+
+		if (result == LOCK_FREE)
+			continue;
+		/* The helper may have locked it. */
+		lockfile_close(set->refused);
+		return result;
+	}
+	return LOCK_TAKEN;
+}
+
+void
+lockset_hand_over(const struct lockset *set, pid_t owner)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		if (set->locks[i].is_taken)
+			lockfile_hand_over(&set->locks[i], set->owner, owner);
+	}
+}

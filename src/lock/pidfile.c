@@ -1,0 +1,146 @@
+/* Whether the owner of a PID file is alive. */
+#include "lock/pidfile.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/fileinfo.h"
+#include "base/strbuf.h"
+#include "proc/procfs.h"
+#include "proc/procid.h"
+
+#define BASE          10
+#define TEXT_SIZE     64 /* a PID and blanks; a longer file holds no PID */
+#define TIME_TO_WRITE (100 * MILLISECOND)
+
+/*
+ * The kernel stamps files by a clock that moves every ten milliseconds at worst
+ * (current_time()), FAT keeps the time to two seconds, a process's start is in
+ * clock ticks, and a leap second may lie between the two.
+ */
+#define TOLERANCE (3 * SECOND)
+
+pid_t
+pidfile_parse(const char *text, size_t length)
+{
+	size_t at = 0;
+	long long pid = 0;
+
+	while (at < length && isspace((unsigned char)text[at]))
+		at++;
+	if (at == length)
+		return 0;
+	for (; at < length && isdigit((unsigned char)text[at]); at++) {
+		pid = pid * BASE + (text[at] - '0');
+		if (pid > INT_MAX)
+			break;
+	}
+	while (at < length && isspace((unsigned char)text[at]))
+		at++;
+	/* kill(2) takes 0 for a process group. */
+	if (at < length || pid == 0 || pid > INT_MAX) {
+		errno = EINVAL;
+		return -1;
+	}
+	return (pid_t)pid;
+}
+
+/* Whether PID is dead, as far as can be told without /proc: kill(2) reaches a
+ * zombie too, but the pidfd of a zombie is readable. */
+static bool
+is_dead(pid_t pid)
+{
+	struct pollfd death = { .fd = pidfd_open(pid), .events = POLLIN };
+
+	if (death.fd == -1)
+		return kill(pid, 0) == -1 && errno == ESRCH;
+
+	const bool is_ready = poll(&death, 1, 0) == 1;
+
+	(void)close(death.fd);
+	return is_ready;
+}
+
+enum pidfile_owner
+pidfile_owner_state(pid_t pid, int64_t written_at)
+{
+	struct procfs_stat stat;
+
+	/* Written before this program was executed: by this process, which may
+	 * have been a shell then, or by a dead process with the same PID. */
+	if (pid == getpid())
+		return OWNER_REUSED;
+	if (is_dead(pid))
+		return OWNER_DEAD;
+	/* There is no /proc, or it hides the process ("hidepid", proc(5)). */
+	if (procfs_is_ours() == 0 || procfs_read_stat(pid, &stat) == -1)
+		return OWNER_ALIVE;
+	if (procfs_is_dead(&stat))
+		return OWNER_DEAD;
+
+	const int64_t started_at = duration_since_epoch() - procfs_age(&stat);
+
+	return started_at - TOLERANCE > written_at ? OWNER_REUSED : OWNER_ALIVE;
+}
+
+pid_t
+pidfile_read(int fd)
+{
+	char text[TEXT_SIZE];
+	const ssize_t length = pread(fd, text, sizeof(text), 0);
+
+	if (length == -1)
+		return -1;
+	if (length == (ssize_t)sizeof(text)) {
+		errno = EINVAL;
+		return -1;
+	}
+	return pidfile_parse(text, (size_t)length);
+}
+
+pid_t
+pidfile_read_owner(int fd, enum pidfile_owner *owner)
+{
+	struct fileinfo file;
+	const pid_t pid = pidfile_read(fd);
+
+	*owner = OWNER_DEAD;
+	if (pid <= 0)
+		return pid;
+	if (fileinfo_of(fd, &file) == -1)
+		return -1;
+	*owner = pidfile_owner_state(pid, file.modified);
+	return pid;
+}
+
+int64_t
+pidfile_time_to_write(int fd)
+{
+	struct fileinfo file;
+
+	if (fileinfo_of(fd, &file) == -1)
+		return 0;
+
+	const int64_t age = duration_since_epoch() - file.modified;
+
+	return age >= 0 && age < TIME_TO_WRITE ? TIME_TO_WRITE - age : 0;
+}
+
+int
+pidfile_write(int fd, pid_t pid, uint64_t size)
+{
+	char text[TEXT_SIZE];
+	size_t length = strbuf_format(text, sizeof(text), "%d\n", pid);
+
+	/* Newlines overwrite the rest of a longer text, and $(cat FILE) drops
+	 * them. After ftruncate(2) a reader could find an empty file. */
+	while (length < size && length < sizeof(text))
+		text[length++] = '\n';
+	return pwrite(fd, text, length, 0) == (ssize_t)length ? 0 : -1;
+}

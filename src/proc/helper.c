@@ -1,0 +1,147 @@
+/* wdrun's own processes besides the two watchers: their start and their end. */
+#include "proc/helper.h"
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/fds.h"
+#include "proc/wait.h"
+
+#define CLONE_CHILDREN ((int)__WCLONE) /* and no others: waitid(2) */
+
+#define PATIENCE    (200 * MILLISECOND)
+#define PAUSE_FIRST (MILLISECOND / 16)
+#define PAUSE_LAST  (16 * MILLISECOND)
+
+/*
+ * clone(2) as fork(2), but for the exit signal. By the system call, since the
+ * library's clone() wants a stack and a function. The thread ID that libc keeps
+ * stays that of the parent: only raise(3), abort(3) and pthread functions read
+ * it, which no helper calls.
+ */
+static pid_t
+fork_with_exit_signal(int signal)
+{
+#ifdef __s390__ /* there, the stack is the first argument: clone(2) */
+	return (pid_t)syscall(SYS_clone, 0, signal, 0, 0, 0);
+#else
+	return (pid_t)syscall(SYS_clone, signal, 0, 0, 0, 0);
+#endif
+}
+
+pid_t
+helper_fork(int death_signal)
+{
+	const pid_t self = getpid();
+	const pid_t helper = fork_with_exit_signal(HELPER_EXIT_SIGNAL);
+
+	if (helper != 0)
+		return helper;
+	(void)prctl(PR_SET_PDEATHSIG, death_signal, 0, 0, 0);
+
+	/* The parent may have died before that call. A parent in another PID
+	 * namespace has no number here. */
+	const pid_t parent = getppid();
+
+	if (parent != self && parent != 0)
+		_exit(0);
+	return 0;
+}
+
+void
+helper_become(const char *name, int null_fd, const int keep[], size_t count)
+{
+	(void)prctl(PR_SET_NAME, name, 0, 0, 0);
+	fds_release(null_fd, keep, count);
+}
+
+static volatile sig_atomic_t is_to_end;
+
+static void
+note_give_up(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)context;
+	if (info->si_pid == getppid())
+		is_to_end = 1;
+}
+
+void
+helper_catch_give_up(void)
+{
+	/* Without SA_RESTART, so that a call that blocks fails with EINTR. */
+	const struct sigaction action = { .sa_sigaction = note_give_up,
+		                          .sa_flags = SA_SIGINFO };
+
+	(void)sigaction(HELPER_GIVE_UP, &action, NULL);
+	(void)signals_set_mask(~(UINT64_C(1) << (HELPER_GIVE_UP - 1)));
+}
+
+bool
+helper_is_to_end(void)
+{
+	return is_to_end;
+}
+
+bool
+helper_is_death(int signal, int code)
+{
+	/* A sender's si_code is 0 or less: rt_sigqueueinfo(2). */
+	return signal == HELPER_EXIT_SIGNAL && code >= CLD_EXITED &&
+	       code <= CLD_DUMPED;
+}
+
+bool
+helper_is(pid_t pid)
+{
+	siginfo_t info;
+
+	return pid > 0 && wait_peek(pid, WEXITED | WNOWAIT | CLONE_CHILDREN,
+	                            &info) != CHILD_NONE_LEFT;
+}
+
+void
+helper_continue(pid_t pid)
+{
+	siginfo_t info;
+
+	if (pid > 0 && wait_peek(pid, WSTOPPED | CLONE_CHILDREN, &info) == pid)
+		(void)kill(pid, SIGCONT);
+}
+
+/* SIGNAL is sent time and again: if it comes just before a call that blocks, it
+ * does not interrupt that call. */
+bool
+helper_await(pid_t pid, int signal)
+{
+	int64_t pause = PAUSE_FIRST;
+	siginfo_t info;
+
+	if (pid <= 0)
+		return true;
+	for (int64_t slept = 0; slept < PATIENCE; slept += pause) {
+		const pid_t child =
+		    wait_peek(pid, WEXITED | CLONE_CHILDREN, &info);
+
+		if (child == pid || child == CHILD_NONE_LEFT)
+			return true;
+		/* Not reaped, so the number is the helper's own. */
+		if (signal != 0)
+			(void)kill(pid, signal);
+		duration_sleep(pause);
+		if (pause < PAUSE_LAST)
+			pause *= 2;
+	}
+	return false;
+}
+
+bool
+helper_end(pid_t pid, int signal)
+{
+	return (signal != SIGKILL && helper_await(pid, signal)) ||
+	       helper_await(pid, SIGKILL);
+}

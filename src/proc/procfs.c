@@ -1,0 +1,426 @@
+/* What /proc says of a process, and its lists of processes: proc(5). */
+#include "proc/procfs.h"
+
+#include <sys/auxv.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/fds.h"
+#include "base/names.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+
+#define PATH_SIZE 64
+#define STAT_SIZE 1024
+#define STATUS_SIZE                                                            \
+	8192 /* thrice what it takes, but for users of many groups */
+#define CHUNK_SIZE 16384
+
+/* A test of the fallback builds with a name that no kernel has. */
+#ifndef CHILDREN_FILE
+#define CHILDREN_FILE "children"
+#endif
+
+/* Reads the start of PATH as a string. Returns its length, or -1. */
+static ssize_t
+read_start(const char *path, char *text, size_t size)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd == -1)
+		return -1;
+
+	const ssize_t length = read(fd, text, size - 1);
+
+	text[length > 0 ? length : 0] = '\0';
+	fds_close(fd);
+	return length;
+}
+
+ssize_t
+procfs_read(pid_t pid, const char *file, char *text, size_t size)
+{
+	char path[PATH_SIZE];
+
+	(void)strbuf_format(path, sizeof(path), "/proc/%d/%s", pid, file);
+	return read_start(path, text, size);
+}
+
+/* The fields of a stat file behind the name, counted from the state on. */
+enum {
+	FIELD_PARENT = 1,
+	FIELD_GROUP,
+	FIELD_SESSION,
+	FIELD_TERMINAL,
+	FIELD_TERMINAL_GROUP = 5,
+	FIELD_USER_TIME = 11,
+	FIELD_SYSTEM_TIME,
+	FIELD_CHILD_USER_TIME,
+	FIELD_CHILD_SYSTEM_TIME,
+	FIELD_THREADS = 17,
+	FIELD_START = 19,
+	FIELD_EXIT_SIGNAL = 35,
+	FIELD_COUNT,
+};
+
+/* Reads " 4711" at *TEXT into *NUMBER, and moves *TEXT to the blank that has to
+ * follow: a number at the end of TEXT may be cut off. */
+static bool
+take_field(const char **text, long long *number)
+{
+	char *end;
+
+	/* strtoll(3) would also take several blanks, and a plus. */
+	if (**text != ' ' ||
+	    (!isdigit((unsigned char)(*text)[1]) && (*text)[1] != '-'))
+		return false;
+	*number = strtoll(*text + 1, &end, 10);
+	*text = end;
+	return *end == ' ';
+}
+
+int
+procfs_parse_stat(const char *text, struct procfs_stat *stat)
+{
+	/* The name may hold blanks and parentheses itself. */
+	const char *const name_end = strrchr(text, ')');
+	long long fields[FIELD_COUNT];
+	bool is_stat = name_end != NULL && name_end[1] == ' ' &&
+	               isalpha((unsigned char)name_end[2]);
+	const char *at = is_stat ? name_end + 3 : NULL;
+
+	for (int i = FIELD_PARENT; i < FIELD_COUNT && is_stat; i++)
+		is_stat = take_field(&at, &fields[i]);
+	if (!is_stat) {
+		errno = EINVAL;
+		return -1;
+	}
+	*stat = (struct procfs_stat){
+		.state = name_end[2],
+		.parent = (pid_t)fields[FIELD_PARENT],
+		.group = (pid_t)fields[FIELD_GROUP],
+		.session = (pid_t)fields[FIELD_SESSION],
+		.terminal = (unsigned)fields[FIELD_TERMINAL],
+		.terminal_group = (pid_t)fields[FIELD_TERMINAL_GROUP],
+		.threads = (long)fields[FIELD_THREADS],
+		.cpu = (uint64_t)fields[FIELD_USER_TIME] +
+		       (uint64_t)fields[FIELD_SYSTEM_TIME] +
+		       (uint64_t)fields[FIELD_CHILD_USER_TIME] +
+		       (uint64_t)fields[FIELD_CHILD_SYSTEM_TIME],
+		.start = (uint64_t)fields[FIELD_START],
+		.exit_signal = (int)fields[FIELD_EXIT_SIGNAL],
+	};
+	return 0;
+}
+
+unsigned
+procfs_number(dev_t device)
+{
+	const unsigned low = minor(device) & 0xff;
+
+	return (minor(device) - low) << 12 | major(device) << 8 | low;
+}
+
+bool
+procfs_is_dead(const struct procfs_stat *stat)
+{
+	/* Z with threads left: only the main thread has exited. */
+	return stat->state == 'X' || (stat->state == 'Z' && stat->threads <= 1);
+}
+
+int
+procfs_read_stat(pid_t pid, struct procfs_stat *stat)
+{
+	char text[STAT_SIZE];
+
+	if (procfs_read(pid, "stat", text, sizeof(text)) <= 0)
+		return -1;
+	return procfs_parse_stat(text, stat);
+}
+
+int64_t
+procfs_age(const struct procfs_stat *stat)
+{
+	const uint64_t ticks = getauxval(AT_CLKTCK);
+	struct timespec booted = { .tv_sec = 0 };
+
+	/* Counts on while the machine sleeps, as the ticks do: proc(5). */
+	(void)clock_gettime(CLOCK_BOOTTIME, &booted);
+	return booted.tv_sec * SECOND + booted.tv_nsec -
+	       (int64_t)(stat->start / ticks) * SECOND -
+	       (int64_t)(stat->start % ticks * (uint64_t)SECOND / ticks);
+}
+
+/* What stands behind NAME ("Uid:\t") at the start of a line of TEXT, a status
+ * file, or NULL. Not on the first line, which has the name of the process. */
+static const char *
+find_value(const char *text, const char *name)
+{
+	const size_t length = strlen(name);
+	const char *line = strchr(text, '\n');
+
+	while (line != NULL && strncmp(line + 1, name, length) != 0)
+		line = strchr(line + 1, '\n');
+	return line == NULL ? NULL : line + 1 + length;
+}
+
+int
+procfs_read_status(pid_t pid, struct procfs_status *status)
+{
+	char text[STATUS_SIZE];
+	const ssize_t length = procfs_read(pid, "status", text, sizeof(text));
+
+	if (length == -1)
+		return -1;
+
+	const char *const user = find_value(text, "Uid:\t");
+	const char *const ignored = find_value(text, "SigIgn:\t");
+
+	if (user == NULL) {
+		errno = length == 0 ? ESRCH : EINVAL;
+		return -1;
+	}
+	*status = (struct procfs_status){
+		.user = (uid_t)strtoul(user, NULL, 10),
+		.ignored = ignored == NULL ? 0 : strtoull(ignored, NULL, 16),
+	};
+	return 0;
+}
+
+int
+procfs_is_ours(void)
+{
+	char text[STATUS_SIZE];
+
+	if (read_start("/proc/self/status", text, sizeof(text)) <= 0)
+		return errno == ENOENT || errno == EACCES ? 0 : -1;
+
+	/* One number for each PID namespace, from that of the mount down to
+	 * that of this process: so one alone, if the two are the same. Without
+	 * the line (CONFIG_PID_NS) there is one namespace only. */
+	const char *const pids = find_value(text, "NSpid:\t");
+	char *end;
+
+	return pids == NULL ||
+	       (strtol(pids, &end, 10) == getpid() && *end == '\n');
+}
+
+uint64_t
+procfs_read_io(pid_t pid)
+{
+	char text[STAT_SIZE];
+	uint64_t sum = 0;
+
+	if (procfs_read(pid, "io", text, sizeof(text)) <= 0)
+		return 0;
+	/* Lines like "rchar: 4711", whose numbers never fall. */
+	for (const char *at = text; (at = strchr(at, ' ')) != NULL; at++)
+		sum += strtoull(at, NULL, 10);
+	return sum;
+}
+
+/* Calls VISIT for each of the numbers in the open file FD. The end of a chunk
+ * may cut a number in two; a blank follows the last number. */
+static int
+visit_numbers(int fd, procfs_visit *visit, void *context)
+{
+	char chunk[CHUNK_SIZE];
+	pid_t pid = 0;
+	ssize_t length = 0;
+	ssize_t at = 0;
+
+	for (;;) {
+		if (at == length) {
+			at = 0;
+			length = read(fd, chunk, sizeof(chunk));
+			if (length <= 0)
+				return length < 0 ? -1 : 0;
+		}
+
+		const int byte = (unsigned char)chunk[at++];
+
+		if (isdigit(byte)) {
+			pid = pid * 10 + (byte - '0');
+		} else if (pid != 0) {
+			if (visit(pid, context) == -1)
+				return -1;
+			pid = 0;
+		}
+	}
+}
+
+static int
+visit_children_of_thread(pid_t pid, long tid, procfs_visit *visit,
+                         void *context)
+{
+	char path[PATH_SIZE];
+
+	(void)strbuf_format(path, sizeof(path),
+	                    "/proc/%d/task/%ld/" CHILDREN_FILE, pid, tid);
+
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd == -1)
+		return -1;
+
+	const int result = visit_numbers(fd, visit, context);
+
+	fds_close(fd);
+	return result;
+}
+
+struct reading {
+	procfs_visit *visit;
+	void *context;
+	pid_t gone; /* what VISIT has found gone */
+};
+
+/* For a name that is a number. */
+static int
+visit_name(const char *name, void *context)
+{
+	struct reading *const reading = context;
+	char *end;
+	const pid_t number = (pid_t)strtol(name, &end, 10);
+
+	if (*end != '\0' || number <= 0 || number == reading->gone)
+		return 0;
+
+	const int result = reading->visit(number, reading->context);
+
+	if (result == PROCFS_GONE)
+		reading->gone = number;
+	return result == PROCFS_GONE ? NAMES_AGAIN : result;
+}
+
+/* Calls VISIT for each number that is a name in the directory PATH. */
+static int
+visit_names(const char *path, procfs_visit *visit, void *context)
+{
+	struct reading reading = { visit, context, 0 };
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd == -1)
+		return -1;
+
+	const int result = names_read(fd, visit_name, &reading);
+
+	fds_close(fd);
+	return result;
+}
+
+int
+procfs_visit_all(procfs_visit *visit, void *context)
+{
+	return visit_names("/proc", visit, context);
+}
+
+int
+procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context)
+{
+	char path[PATH_SIZE];
+
+	(void)strbuf_format(path, sizeof(path), "/proc/%d/task", pid);
+	return visit_names(path, visit, context);
+}
+
+struct parent {
+	pid_t pid;
+	procfs_visit *visit;
+	void *context;
+};
+
+/* A thread that has exited has left its children to another thread. */
+static int
+visit_thread(pid_t tid, void *context)
+{
+	const struct parent *const parent = context;
+
+	if (visit_children_of_thread(parent->pid, tid, parent->visit,
+	                             parent->context) == 0 ||
+	    errno == ENOENT || errno == ESRCH)
+		return 0;
+	return -1;
+}
+
+int
+procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
+                      void *context)
+{
+	struct parent parent = { pid, visit, context };
+
+	if (threads <= 1)
+		return visit_children_of_thread(pid, pid, visit, context);
+	return procfs_visit_threads(pid, visit_thread, &parent);
+}
+
+/* Appends the name of PID as the kernel keeps it, which can always be read. */
+static void
+add_name(struct strbuf *line, pid_t pid)
+{
+	char name[PATH_SIZE];
+
+	if (procfs_read(pid, "comm", name, sizeof(name)) <= 0) {
+		strbuf_addf(line, "?");
+		return;
+	}
+	name[strcspn(name, "\n")] = '\0';
+	strbuf_addf(line, "[%s]", name);
+}
+
+void
+procfs_add_command(struct strbuf *line, pid_t pid, int width)
+{
+	char text[STAT_SIZE];
+	ssize_t length = 0;
+
+	if (width > 0)
+		length = procfs_read(pid, "cmdline", text, sizeof(text));
+	while (length > 0 && text[length - 1] == '\0')
+		length--;
+	if (length <= 0) {
+		add_name(line, pid);
+		return;
+	}
+	for (ssize_t i = 0; i < length; i++) {
+		if (text[i] == '\0')
+			text[i] = ' ';
+	}
+	if (length > width)
+		strbuf_addf(line, "%.*s...",
+		            (int)utf8_fit(text, (size_t)width - 3), text);
+	else
+		strbuf_addf(line, "%s", text);
+}
+
+ssize_t
+procfs_read_memory(pid_t pid, uint64_t address, void *data, size_t size)
+{
+	const size_t page = getauxval(AT_PAGESZ);
+	const size_t to_page_end = page - (size_t)(address % page);
+	const size_t first = size < to_page_end ? size : to_page_end;
+	const struct iovec local = { .iov_base = data, .iov_len = size };
+	/*
+	 * Two pieces, as the next page may not exist: each piece comes as a
+	 * whole or not at all, process_vm_readv(2). The addresses are those of
+	 * another process, and never followed here.
+	 */
+	const struct iovec remote[] = {
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+		{ (void *)(uintptr_t)address, first },
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+		{ (void *)(uintptr_t)(address + first), size - first },
+	};
+
+	return process_vm_readv(pid, &local, 1, remote, first < size ? 2 : 1,
+	                        0);
+}

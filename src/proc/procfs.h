@@ -1,0 +1,119 @@
+#ifndef WDRUN_PROCFS_H
+#define WDRUN_PROCFS_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct strbuf;
+
+/* What /proc/PID/stat says of a process. */
+struct procfs_stat {
+	char state;
+	pid_t parent;
+	pid_t group;
+	pid_t session;
+	unsigned terminal;    /* its controlling terminal, as procfs_number */
+	pid_t terminal_group; /* the foreground group of its terminal */
+	long threads;         /* 0 once it is a zombie */
+	uint64_t cpu;         /* clock ticks, with those of reaped children */
+	uint64_t start;       /* clock ticks after boot */
+	int exit_signal;      /* what its death sends to its parent */
+};
+
+/* The number by which a stat file names the terminal DEVICE. */
+unsigned procfs_number(dev_t device);
+
+/*
+ * Whether /proc is there and numbers processes as this process does. It need
+ * not: "unshare --pid" without "--mount-proc" leaves the outer /proc in place,
+ * whose PIDs mean other processes here. Reads one file. Returns 1 or 0, or -1
+ * with errno where that cannot be told at the moment (ENOMEM, EMFILE…).
+ */
+int procfs_is_ours(void);
+
+/* Reads TEXT, a stat file, into *STAT. Returns 0, or -1 with errno EINVAL where
+ * TEXT is not one. */
+int procfs_parse_stat(const char *text, struct procfs_stat *stat);
+
+/* Reads /proc/PID/stat. Returns 0, or -1 with errno: ENOENT or ESRCH where PID
+ * is gone. Never waits for PID, in whatever state it is. */
+int procfs_read_stat(pid_t pid, struct procfs_stat *stat);
+
+/*
+ * Reads the start of /proc/PID/FILE into the SIZE bytes at TEXT, as a string.
+ * Returns its length, or -1 with errno: ENOENT or ESRCH where PID is gone.
+ */
+ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
+
+/* How long ago the process of STAT was started, in nanoseconds. */
+int64_t procfs_age(const struct procfs_stat *stat);
+
+/* Whether the process of STAT was dead: a zombie is. */
+bool procfs_is_dead(const struct procfs_stat *stat);
+
+/* What /proc/PID/status says beyond the stat file. */
+struct procfs_status {
+	uid_t user;       /* the real one */
+	uint64_t ignored; /* the signals it ignores: N is bit N - 1 */
+};
+
+/* Reads /proc/PID/status. Returns 0, or -1 with errno: ENOENT or ESRCH where
+ * PID is gone. Never waits for PID. */
+int procfs_read_status(pid_t pid, struct procfs_status *status);
+
+/* A number that changes when PID reads or writes (the counters of
+ * /proc/PID/io); 0 where this process may not read them. */
+uint64_t procfs_read_io(pid_t pid);
+
+/* Called for one PID. Returns 0 to go on, -1 (with errno) to end the walk, or
+ * PROCFS_GONE where procfs_visit_all says so. */
+typedef int procfs_visit(pid_t pid, void *context);
+
+#define PROCFS_GONE 1
+
+/*
+ * Calls VISIT for each child of process PID, whichever of its THREADS made it.
+ * Costs the number of children. Returns 0, or -1 with errno of VISIT or of
+ * open(2): ENOENT also where the kernel has no "children" files
+ * (CONFIG_PROC_CHILDREN) or PID is gone.
+ *
+ * A list read while processes come and go may miss some (proc(5)): callers
+ * look again until nothing is left.
+ */
+int procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
+                          void *context);
+
+/*
+ * Calls VISIT for each process there is, at the cost of the whole machine, by
+ * rising PIDs. The list is read ahead of the calls: a process that VISIT finds
+ * dead may have left a child behind it since. If VISIT returns PROCFS_GONE, the
+ * list is read anew from there on. Returns as procfs_visit_children().
+ */
+int procfs_visit_all(procfs_visit *visit, void *context);
+
+/* Calls VISIT for each thread of PID. Returns as procfs_visit_children(). */
+int procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context);
+
+/*
+ * Appends PID's command line to LINE, with blanks between the arguments, and at
+ * most WIDTH bytes of it; "[comm]" as ps(1) does where there is none, or where
+ * WIDTH is 0; "?" where PID is gone.
+ *
+ * The arguments are in the process's own memory, and to read them is to wait
+ * for its mmap_lock (get_cmdline() in the kernel): for ever, if one of its
+ * threads hangs with it. The name never has to be waited for.
+ */
+void procfs_add_command(struct strbuf *line, pid_t pid, int width);
+
+/*
+ * Reads up to SIZE bytes of PID's memory from ADDRESS on, as far as it is
+ * mapped. Returns how many bytes, or -1 with errno. Waits for PID's mmap_lock,
+ * as procfs_add_command().
+ */
+ssize_t procfs_read_memory(pid_t pid, uint64_t address, void *data,
+                           size_t size);
+
+#endif

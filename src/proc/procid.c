@@ -1,0 +1,95 @@
+/* Recognising a process for certain, and signalling that process alone. */
+#include "proc/procid.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/fds.h"
+#include "proc/procfs.h"
+
+int
+procid_read(pid_t pid, struct procid *procid)
+{
+	struct procfs_stat stat;
+
+	if (procfs_read_stat(pid, &stat) == -1)
+		return -1;
+	*procid = (struct procid){ pid, stat.start };
+	return 0;
+}
+
+enum procid_state
+procid_state_of(const struct procid *procid)
+{
+	struct procfs_stat stat;
+
+	if (procid->pid > 0 && procfs_read_stat(procid->pid, &stat) == 0)
+		return stat.start == procid->start && !procfs_is_dead(&stat)
+		           ? PROCID_ALIVE
+		           : PROCID_DEAD;
+	if (procid->pid <= 0)
+		errno = ESRCH;
+	else if ((errno == ENOENT || errno == ESRCH) &&
+	         kill(procid->pid, 0) == -1 && errno == ESRCH)
+		return PROCID_DEAD;
+	return PROCID_UNKNOWN;
+}
+
+int
+procid_open(const struct procid *procid)
+{
+	const int fd = procid->pid > 0 ? pidfd_open(procid->pid) : -1;
+
+	if (fd == -1) {
+		if (procid->pid <= 0)
+			errno = ESRCH;
+		return -1;
+	}
+
+	/* A pidfd stands for one process, whatever becomes of its PID: looked
+	 * at after it was opened, it is the right one for good. */
+	switch (procid_state_of(procid)) {
+	case PROCID_ALIVE:
+		return fd;
+	case PROCID_DEAD:
+		errno = ESRCH;
+		break;
+	case PROCID_UNKNOWN:
+		break;
+	}
+	fds_close(fd);
+	return -1;
+}
+
+int
+procid_kill(const struct procid *procid, int signal)
+{
+	const int fd = procid_open(procid);
+
+	if (fd != -1) {
+		const int result = pidfd_send_signal(fd, signal);
+
+		fds_close(fd);
+		if (result == 0 || errno == ESRCH || errno == EPERM)
+			return result;
+	} else if (errno == ESRCH) {
+		return -1;
+	}
+
+	/*
+	 * The kernel has no pidfds, or a filter forbids them. So the process is
+	 * looked at just before the signal: the kernel gives its PID to a new
+	 * process only when it has given away all others (alloc_pid()).
+	 */
+	switch (procid_state_of(procid)) {
+	case PROCID_ALIVE:
+		return kill(procid->pid, signal);
+	case PROCID_DEAD:
+		errno = ESRCH;
+		break;
+	case PROCID_UNKNOWN:
+		break;
+	}
+	return -1;
+}

@@ -1,0 +1,246 @@
+/* Signals: their masks, their names, and dying or stopping by one. */
+#include "proc/signals.h"
+
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "base/strbuf.h"
+
+#define ALL_SIGNALS UINT64_MAX
+
+/* libc's SIGRTMIN is 34 in glibc and 35 in musl; users know 34, from "kill
+ * -l". */
+#define FIRST_REAL_TIME 34
+
+#ifndef SIGSTKFLT /* on mips, sparc, alpha and parisc there is none */
+#define SIGSTKFLT 0
+#endif
+
+static const char names[FIRST_REAL_TIME][8] = {
+	[SIGSTKFLT] = "STKFLT", [SIGHUP] = "HUP",       [SIGINT] = "INT",
+	[SIGQUIT] = "QUIT",     [SIGILL] = "ILL",       [SIGTRAP] = "TRAP",
+	[SIGABRT] = "ABRT",     [SIGBUS] = "BUS",       [SIGFPE] = "FPE",
+	[SIGKILL] = "KILL",     [SIGUSR1] = "USR1",     [SIGSEGV] = "SEGV",
+	[SIGUSR2] = "USR2",     [SIGPIPE] = "PIPE",     [SIGALRM] = "ALRM",
+	[SIGTERM] = "TERM",     [SIGCHLD] = "CHLD",     [SIGCONT] = "CONT",
+	[SIGSTOP] = "STOP",     [SIGTSTP] = "TSTP",     [SIGTTIN] = "TTIN",
+	[SIGTTOU] = "TTOU",     [SIGURG] = "URG",       [SIGXCPU] = "XCPU",
+	[SIGXFSZ] = "XFSZ",     [SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF",
+	[SIGWINCH] = "WINCH",   [SIGIO] = "IO",         [SIGPWR] = "PWR",
+	[SIGSYS] = "SYS"
+};
+
+/* Other names, which are read but not written. */
+static const struct {
+	const char *name;
+	int number;
+} aliases[] = { { "IOT", SIGABRT }, { "CLD", SIGCHLD }, { "POLL", SIGIO } };
+
+static uint64_t
+bit_of(int signal)
+{
+	return UINT64_C(1) << (signal - 1);
+}
+
+static int
+change_mask(int how, uint64_t set, uint64_t *old)
+{
+	return (int)syscall(SYS_rt_sigprocmask, how, &set, old, sizeof(set));
+}
+
+int
+signals_block(uint64_t *old)
+{
+	return change_mask(SIG_SETMASK, ALL_SIGNALS, old);
+}
+
+int
+signals_set_mask(uint64_t mask)
+{
+	return change_mask(SIG_SETMASK, mask, NULL);
+}
+
+int
+signals_open(void)
+{
+	static const uint64_t all = ALL_SIGNALS;
+
+	return (int)syscall(SYS_signalfd4, -1, &all, sizeof(all),
+	                    SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int
+signals_wait(siginfo_t *info)
+{
+	static const uint64_t all = ALL_SIGNALS;
+
+	return (int)syscall(SYS_rt_sigtimedwait, &all, info, NULL, sizeof(all));
+}
+
+bool
+signals_take(int signal, siginfo_t *info)
+{
+	const uint64_t only = bit_of(signal);
+	const struct timespec now = { .tv_sec = 0 };
+
+	return syscall(SYS_rt_sigtimedwait, &only, info, &now, sizeof(only)) ==
+	       signal;
+}
+
+bool
+signal_is_pending(int signal)
+{
+	uint64_t pending = 0;
+
+	return syscall(SYS_rt_sigpending, &pending, sizeof(pending)) == 0 &&
+	       (pending & bit_of(signal)) != 0;
+}
+
+bool
+signal_is_ignored(int signal)
+{
+	struct sigaction action;
+
+	return sigaction(signal, NULL, &action) == 0 &&
+	       action.sa_handler == SIG_IGN;
+}
+
+bool
+signal_is_by_write(int signal, pid_t sender)
+{
+	return (signal == SIGPIPE || signal == SIGXFSZ) && sender == getpid();
+}
+
+bool
+signal_is_terminating(int signal)
+{
+	return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT ||
+	       signal == SIGTERM;
+}
+
+bool
+signal_is_terminal_stop(int signal)
+{
+	return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
+bool
+signal_is_terminals(int signal)
+{
+	return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT ||
+	       signal == SIGCONT || signal == SIGWINCH ||
+	       signal_is_terminal_stop(signal);
+}
+
+/* TEXT as a decimal number from LOW to HIGH; -1 if it is none. */
+static int
+parse_number(const char *text, int low, int high)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return -1;
+	errno = 0;
+
+	const long number = strtol(text, &end, 10);
+
+	if (errno != 0 || *end != '\0' || number < low || number > high)
+		return -1;
+	return (int)number;
+}
+
+static int
+parse_real_time(const char *name)
+{
+	const bool is_low = strncasecmp(name, "RTMIN", 5) == 0;
+	int offset = -1;
+
+	if (!is_low && strncasecmp(name, "RTMAX", 5) != 0)
+		return -1;
+	if (name[5] == '\0')
+		offset = 0;
+	else if (name[5] == (is_low ? '+' : '-'))
+		offset =
+		    parse_number(name + 6, 0, SIGNAL_MAX - FIRST_REAL_TIME);
+	if (offset == -1)
+		return -1;
+	return is_low ? FIRST_REAL_TIME + offset : SIGNAL_MAX - offset;
+}
+
+int
+signal_parse(const char *text)
+{
+	const int number = parse_number(text, 1, SIGNAL_MAX);
+
+	if (number != -1)
+		return number;
+
+	const char *const name =
+	    strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
+
+	for (int i = 1; i < FIRST_REAL_TIME; i++) {
+		if (names[i][0] != '\0' && strcasecmp(name, names[i]) == 0)
+			return i;
+	}
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+		if (strcasecmp(name, aliases[i].name) == 0)
+			return aliases[i].number;
+	}
+
+	const int real_time = parse_real_time(name);
+
+	if (real_time == -1)
+		errno = EINVAL;
+	return real_time;
+}
+
+char *
+signal_name(int signal, char text[SIGNAL_NAME_SIZE])
+{
+	struct strbuf line = { .text = text, .size = SIGNAL_NAME_SIZE };
+
+	if (signal == FIRST_REAL_TIME)
+		strbuf_addf(&line, "SIGRTMIN");
+	else if (signal > FIRST_REAL_TIME)
+		strbuf_addf(&line, "SIGRTMIN+%d", signal - FIRST_REAL_TIME);
+	else if (signal > 0 && names[signal][0] != '\0')
+		strbuf_addf(&line, "SIG%s", names[signal]);
+	else
+		strbuf_addf(&line, "signal %d", signal);
+	return text;
+}
+
+void
+signal_stop_by(int signal)
+{
+	(void)kill(getpid(), signal);
+	/* The signal is pending now, and delivered before the unblocking
+	 * returns. */
+	(void)change_mask(SIG_UNBLOCK, bit_of(signal), NULL);
+	(void)change_mask(SIG_BLOCK, bit_of(signal), NULL);
+}
+
+_Noreturn void
+signal_die_by(int signal)
+{
+	const struct sigaction by_default = { .sa_handler = SIG_DFL };
+
+	/*
+	 * The command has dumped its core already. A limit of 0 would not
+	 * keep a second one from a core_pattern that is a pipe: core(5).
+	 */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)sigaction(signal, &by_default, NULL);
+	signal_stop_by(signal);
+	_exit(STATUS_SIGNAL_BASE + signal);
+}

@@ -1,0 +1,43 @@
+#ifndef WDRUN_TREEKILL_H
+#define WDRUN_TREEKILL_H
+
+#include <stddef.h>
+
+struct proctree;
+
+/*
+ * Sends SIGNAL once to each process of the TREE as it was last read: to whole
+ * process groups where they are the tree's own, for which that is atomic
+ * against a fork, else one by one. No process outside the tree is signalled,
+ * nor is kill(0) or kill(-1) called. A refusal is noted in the list. Without
+ * /proc, only SIGKILL reaches processes outside the target's group.
+ */
+void treekill_signal(struct proctree *tree, int signal);
+
+/*
+ * Sends SIGNAL as treekill_signal does, then reads the tree again and sends
+ * SIGNAL to what was forked between the first reading and the signal; in three
+ * rounds at most. The list is the last one that was read.
+ */
+void treekill_signal_all(struct proctree *tree, int signal);
+
+/* Reads the tree and sends it SIGNAL. */
+void treekill_signal_now(struct proctree *tree, int signal);
+
+/*
+ * Sends SIGKILL to the tree as it was last read. A process that got SIGKILL in
+ * an earlier sweep gets it once more by itself, whatever group it is in.
+ * Returns how many processes did not: if any, more may be forking, and the next
+ * reading and sweep should come at once.
+ */
+size_t treekill_sweep(struct proctree *tree);
+
+/*
+ * Stops the tree with SIGSTOP until no new process appears, in at most LIMIT
+ * rounds: for a storm that forks faster than it is killed. A stopped process
+ * does not fork, and unlike a dead one it leaves no room in the limits
+ * (RLIMIT_NPROC, pids.max) for another.
+ */
+void treekill_freeze(struct proctree *tree, int limit);
+
+#endif

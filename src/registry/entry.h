@@ -1,0 +1,118 @@
+#ifndef WDRUN_ENTRY_H
+#define WDRUN_ENTRY_H
+
+/*
+ * An entry of the registry: what is on record of a run, so that a process that
+ * was not there can recognise the run's processes and files. It is text: the
+ * line "wdrun 1" (the version of the format), a line for each key, which is the
+ * key, a blank and the value, and the line "end", without which the entry is
+ * not whole.
+ *
+ * id          the run's ID: the PID of the front, "-", and the start of the run
+ *             in nanoseconds since the epoch, in hexadecimal
+ * name        of --name
+ * boot        the ID of the boot, /proc/sys/kernel/random/boot_id
+ * host        the name of the machine, as "uname -n" prints it
+ * pidns       the PID namespace, as the number of its inode
+ * timens      the time namespace, likewise; 0: there are none
+ * front       its PID, and its start in clock ticks after boot (proc(5),
+ *             starttime); PID 0: it is in another PID namespace
+ * supervisor  likewise
+ * target      likewise
+ * session     "own": the target leads a session of its own; or "caller"
+ * started     the start of the run, in nanoseconds of CLOCK_MONOTONIC
+ * epoch       the same, in nanoseconds since the epoch
+ * timeout     in nanoseconds, or "never"
+ * kill-after  likewise
+ * directory   the caller's working directory
+ * lock        the path of a lock file; a line for each
+ * cleanup     device, inode and birth (nanoseconds since the epoch; 0: not
+ *             known) of what was at the path of a --cleanup when the run began,
+ *             0 0 0 if there was nothing, and the path; a line for each
+ * arg         an argument of the command, from COMMAND on; a line for each
+ * cut         no value; there if not all of the command is kept
+ *
+ * There may be no name, host, timens, directory, lock and cleanup. The other
+ * keys come in any order, but all known ones before the first arg except for
+ * cut. A reader passes over keys that it does not know: a version that changes
+ * the meaning of an entry changes the first line. In a value, a backslash is
+ * "\\", and a control character "\xNN".
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/fileinfo.h"
+#include "base/strbuf.h"
+#include "proc/procid.h"
+#include "proc/runid.h"
+
+#define ENTRY_TEXT_MAX     32768 /* bytes of a whole entry */
+#define ENTRY_ARGUMENT_MAX 1024  /* bytes that are kept of an argument */
+#define ENTRY_COMMAND_MAX  8192  /* of all arguments, with their null bytes */
+#define ENTRY_FILES_MAX    16    /* locks, and cleanups */
+
+struct entry_locks {
+	size_t count;
+	const char *paths[ENTRY_FILES_MAX];
+};
+
+struct entry_cleanup {
+	const char *path;
+	struct fileid before; /* what was there when the run began */
+};
+
+struct entry_cleanups {
+	size_t count;
+	struct entry_cleanup files[ENTRY_FILES_MAX];
+};
+
+/* Arguments, each with its null byte, one behind the other. */
+struct entry_command {
+	char *text;
+	size_t size;
+	size_t count; /* of the arguments */
+	bool is_cut;
+};
+
+struct entry {
+	const char *id;
+	const char *name; /* or NULL */
+	const char *boot;
+	const char *host; /* or NULL */
+	uint64_t pid_namespace;
+	uint64_t time_namespace; /* or 0 */
+	struct procid front;     /* or PID 0 */
+	struct procid supervisor;
+	struct procid target;
+	bool has_session;      /* the target leads a session of its own */
+	int64_t started;       /* as duration_now() */
+	int64_t started_at;    /* as duration_since_epoch() */
+	int64_t timeout;       /* or NEVER */
+	int64_t kill_after;    /* or NEVER */
+	const char *directory; /* or NULL */
+	struct entry_locks locks;
+	struct entry_cleanups cleanups;
+	struct entry_command command;
+};
+
+/*
+ * Appends ENTRY to LINE as text. The arguments are those of COMMAND,
+ * NULL-terminated as in main(), not those of entry->command: as much of them as
+ * the limits above and LINE allow. The text says that they are cut where that
+ * is not all, or entry->command.is_cut. Returns 0, or -1 with errno EMSGSIZE
+ * where the other values do not fit into LINE.
+ */
+int entry_format(struct strbuf *line, const struct entry *entry,
+                 char *const command[]);
+
+/*
+ * Reads the LENGTH bytes of TEXT, which anybody may have written, into ENTRY.
+ * TEXT has room for one more byte; it is changed, and ENTRY points into it.
+ * Returns 0, or -1 with errno: EINVAL where TEXT is not an entry or not whole,
+ * ENOTSUP where another version of the format wrote it.
+ */
+int entry_parse(char *text, size_t length, struct entry *entry);
+
+#endif

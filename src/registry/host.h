@@ -1,0 +1,36 @@
+#ifndef WDRUN_HOST_H
+#define WDRUN_HOST_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BOOT_ID_SIZE 40 /* a UUID, 36 characters, and the null byte */
+
+struct stat;
+
+/*
+ * Where a process runs: which machine, which boot, which namespaces. The PID
+ * and the start time of a process in a registry entry mean that process only to
+ * a reader on the same host.
+ */
+struct host {
+	char boot_id[BOOT_ID_SIZE];
+	char name[HOST_NAME_MAX + 1]; /* as "uname -n" prints it */
+	uint64_t pid_namespace;       /* its inode number, namespaces(7) */
+	/* The clock of this namespace tells when a process was started:
+	 * time_namespaces(7). 0 before Linux 5.6, which has none. */
+	uint64_t time_namespace;
+};
+
+/*
+ * Reads into HOST where this process runs. Returns NULL, or with errno the path
+ * in /proc that cannot be read.
+ */
+const char *host_read(struct host *host);
+
+/* Whether FILE was not changed since the boot of this machine, so that no
+ * process that wrote it is alive. */
+bool host_is_before_boot(const struct stat *file);
+
+#endif

@@ -1,0 +1,441 @@
+/* Telling the processes of a run from all others. */
+#include "registry/match.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "proc/procenv.h"
+#include "proc/procfs.h"
+
+#define INIT      1 /* PIDs */
+#define KTHREADD  2
+#define READS_MAX 4
+#define STAT_SIZE 1024
+
+/* Fields of /proc/PID/stat, as proc(5) counts them. Behind the second one, the
+ * start of the environment, stands its end. */
+#define FIELD_STATE     3
+#define FIELD_ENV_START 50
+
+/* --- the list ------------------------------------------------------------- */
+
+static int
+by_pid(const void *left, const void *right)
+{
+	const struct candidate *const a = left;
+	const struct candidate *const b = right;
+
+	return (a->procid.pid > b->procid.pid) -
+	       (a->procid.pid < b->procid.pid);
+}
+
+/* Returns the one that has PID, or NULL. */
+static struct candidate *
+find(const struct candidates *candidates, pid_t pid)
+{
+	const struct candidate key = { .procid.pid = pid };
+
+	if (candidates->count == 0)
+		return NULL;
+	return bsearch(&key, candidates->entries, candidates->count,
+	               sizeof(key), by_pid);
+}
+
+/* --- reading what a process is -------------------------------------------- */
+
+/* Whether the process of STAT was started no earlier than the run's watchers.
+ * An older process does not belong to the run, even if it has executed a
+ * program with the run's environment since. */
+static bool
+is_young_enough(const struct entry *entry, const struct procfs_stat *stat)
+{
+	const struct procid *const first =
+	    entry->front.pid > 0 ? &entry->front : &entry->supervisor;
+
+	return stat->start >= first->start;
+}
+
+/*
+ * Whether PID was started with an empty environment. In the middle of execve(2)
+ * a process has none either; but then the kernel has not set the end of its
+ * environment yet, which is 0 (environ_read()).
+ */
+static bool
+has_empty_environment(pid_t pid)
+{
+	char text[STAT_SIZE];
+	char *end;
+
+	if (procfs_read(pid, "stat", text, sizeof(text)) <= 0)
+		return false;
+
+	/* The name may hold blanks and parentheses: it ends at the last one. */
+	const char *at = strrchr(text, ')');
+
+	for (int i = FIELD_STATE; at != NULL && i <= FIELD_ENV_START; i++)
+		at = strchr(at + 1, ' ');
+	if (at == NULL)
+		return false;
+
+	const uint64_t begin = strtoull(at, &end, 10);
+
+	return begin != 0 && begin == strtoull(end, NULL, 10);
+}
+
+static int
+read_id_of_thread(pid_t tid, void *context)
+{
+	struct candidate *const candidate = context;
+
+	return procenv_read_runid(tid, candidate->id) ? -1 : 0;
+}
+
+/*
+ * Reads the WDRUN_ID of CANDIDATE; where its main thread has exited, from
+ * another thread. A kernel thread has none: it is a child of kthreadd, and in
+ * no process group. Returns 0; or -1 with errno: EAGAIN where there may be an
+ * ID that cannot be read, as the process is in the middle of execve(2) or
+ * exit(2).
+ */
+static int
+read_id(struct candidate *candidate, const struct procfs_stat *stat)
+{
+	const pid_t pid = candidate->procid.pid;
+	struct procfs_stat later;
+
+	if (stat->state == 'Z') {
+		(void)procfs_visit_threads(pid, read_id_of_thread, candidate);
+		return 0;
+	}
+	for (int i = 0; i < READS_MAX; i++) {
+		if (procenv_read_runid(pid, candidate->id) || errno == 0)
+			return 0;
+		if (errno != EAGAIN && errno != ENOENT && errno != ESRCH)
+			return -1;
+		if ((stat->group == 0 && stat->parent <= KTHREADD) ||
+		    has_empty_environment(pid))
+			return 0;
+		if (procfs_read_stat(pid, &later) == -1)
+			return -1;
+		errno = ESRCH;
+		if (procfs_is_dead(&later))
+			return -1;
+		(void)poll(NULL, 0, 1);
+	}
+	errno = EAGAIN;
+	return -1;
+}
+
+/*
+ * Reads whose CANDIDATE is, and its ID. If another process has got the PID by
+ * now, no harm is done: the start time is looked at again before a signal. The
+ * memory of other users' processes is not read: they could make the reader wait
+ * (userfaultfd(2), a file system of theirs that does not answer). Returns 0, or
+ * -1 with errno.
+ */
+static int
+read_owner_and_id(struct candidate *candidate, const struct procfs_stat *stat)
+{
+	struct procfs_status status;
+
+	if (procfs_read_status(candidate->procid.pid, &status) == -1)
+		return -1;
+	candidate->is_own = status.user == geteuid();
+	return candidate->is_own ? read_id(candidate, stat) : 0;
+}
+
+/* --- the rules ------------------------------------------------------------ */
+
+/* Whether PID is this process or one of its ancestors, as far as /proc shows
+ * them. */
+static bool
+is_ancestor(pid_t pid)
+{
+	struct procfs_stat stat;
+
+	for (pid_t at = getpid(); at > 0; at = stat.parent) {
+		if (at == pid)
+			return true;
+		if (procfs_read_stat(at, &stat) == -1)
+			return false;
+	}
+	return false;
+}
+
+/* A rule proves CANDIDATE. Returns whether CANDIDATE is newly proven, and so
+ * may prove other processes. */
+static bool
+admit(const struct match *match, struct candidate *candidate)
+{
+	bool is_newly_proven = false;
+
+	if (candidate->result == MATCH_NONE ||
+	    candidate->result == MATCH_UNPROVEN) {
+		candidate->result = is_ancestor(candidate->procid.pid)
+		                        ? MATCH_ANCESTOR
+		                    : candidate->is_own ? MATCH_PROVEN
+		                                        : MATCH_OTHER_USER;
+		is_newly_proven = candidate->result == MATCH_PROVEN;
+		candidate->is_new = is_newly_proven;
+	}
+	if (candidate->result == MATCH_PROVEN)
+		match->on_proven(candidate, match->context);
+	return is_newly_proven;
+}
+
+/*
+ * Whether the process that has the PID of the target now, which is the number
+ * of its session, is the target: 1 or -1; 0 where no process has it. A process
+ * that cannot be seen is not the target.
+ *
+ * Called after the processes were read. As long as a session has members, the
+ * kernel does not give its number to a new process (__change_pid() keeps the
+ * struct pid). So if the target has the PID now, it had it when they were read;
+ * and if another process has it, no member of the target's session is left.
+ */
+static int
+find_leader(const struct entry *entry)
+{
+	const pid_t pid = entry->target.pid;
+	struct procfs_stat stat;
+
+	if (!entry->has_session || pid <= INIT)
+		return -1;
+	if (procfs_read_stat(pid, &stat) == 0)
+		return stat.start == entry->target.start ? 1 : -1;
+	/* It may be there and hidden: "hidepid", proc(5). */
+	if (kill(pid, 0) == -1 && errno == ESRCH)
+		return 0;
+	return -1;
+}
+
+/* Whether a proven process is in the session with the target's number. */
+static bool
+has_proven_member(const struct match *match)
+{
+	for (size_t i = 0; i < match->now.count; i++) {
+		const struct candidate *const candidate =
+		    &match->now.entries[i];
+
+		if (candidate->session == match->entry->target.pid &&
+		    candidate->result == MATCH_PROVEN)
+			return true;
+	}
+	return false;
+}
+
+/* Rules B and C. Without a proven member, the session may be another one, which
+ * got the number of the target's session later, and whose leader has exited. */
+static void
+admit_by_session(const struct match *match)
+{
+	const int leader = find_leader(match->entry);
+
+	if (leader == -1)
+		return;
+
+	const bool is_certain = leader == 1 || has_proven_member(match);
+
+	for (size_t i = 0; i < match->now.count; i++) {
+		struct candidate *const candidate = &match->now.entries[i];
+
+		if (candidate->session != match->entry->target.pid)
+			continue;
+		if (is_certain)
+			(void)admit(match, candidate);
+		else if (candidate->result == MATCH_NONE)
+			candidate->result = MATCH_UNPROVEN;
+	}
+}
+
+/* Rule D. Since the parent is alive, the PID of the parent was not another
+ * process's when the child was read. */
+static bool
+has_proven_parent(const struct match *match, const struct candidate *candidate)
+{
+	const struct candidate *const parent =
+	    find(&match->now, candidate->parent);
+
+	return parent != NULL && parent->result == MATCH_PROVEN &&
+	       procid_state_of(&parent->procid) == PROCID_ALIVE;
+}
+
+/* When the run ID began, and in *FRONT the PID of its front. Returns 0 where ID
+ * is not the ID of a run. */
+static uint64_t
+start_of(const char *id, pid_t *front)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*id))
+		return 0;
+
+	const long pid = strtol(id, &end, 10);
+
+	if (*end != '-' || !isxdigit((unsigned char)end[1]))
+		return 0;
+
+	const uint64_t start = strtoull(end + 1, &end, 16);
+
+	*front = (pid_t)pid;
+	return *end == '\0' ? start : 0;
+}
+
+/*
+ * Whether the ID of CANDIDATE may be that of a run within the run. A run that
+ * began earlier is not: a process of the run may have been given the
+ * environment of the run in which this one began. Nor is a run whose front
+ * lives and is not proven.
+ */
+static bool
+is_nested(const struct match *match, const struct candidate *candidate)
+{
+	pid_t front = 0;
+	const uint64_t ours = start_of(match->entry->id, &front);
+	const uint64_t others = start_of(candidate->id, &front);
+	const struct candidate *const watcher = find(&match->now, front);
+
+	return ours != 0 && others > ours &&
+	       (watcher == NULL || watcher->result == MATCH_PROVEN);
+}
+
+/* Rule E. */
+static bool
+has_proven_peer(const struct match *match, const struct candidate *candidate)
+{
+	if (candidate->id[0] == '\0' || !is_nested(match, candidate))
+		return false;
+	for (size_t i = 0; i < match->now.count; i++) {
+		const struct candidate *const other = &match->now.entries[i];
+
+		if (other->result == MATCH_PROVEN &&
+		    strcmp(other->id, candidate->id) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Rules D and E, for all. Returns whether they have proven a process, from
+ * which they may then prove others. */
+static bool
+admit_by_others(const struct match *match)
+{
+	bool has_proven = false;
+
+	for (size_t i = 0; i < match->now.count; i++) {
+		struct candidate *const candidate = &match->now.entries[i];
+
+		if (candidate->result != MATCH_PROVEN &&
+		    (has_proven_parent(match, candidate) ||
+		     has_proven_peer(match, candidate)))
+			has_proven |= admit(match, candidate);
+	}
+	return has_proven;
+}
+
+/* --- the scan ------------------------------------------------------------- */
+
+/* What the scan before knew of PROCESS, if that holds still; or NULL. */
+static const struct candidate *
+recall(const struct candidates *before, const struct procid *process)
+{
+	const struct candidate *const known = find(before, process->pid);
+
+	return known == NULL || known->procid.start != process->start ||
+	               known->result == MATCH_NONE ||
+	               known->result == MATCH_UNPROVEN
+	           ? NULL
+	           : known;
+}
+
+/* What procfs_visit_all() is to do about a process that cannot be read because
+ * of the errno WHY: EPERM and EACCES are those of a hidden process. */
+static int
+result_for(int why)
+{
+	if (why == ENOENT || why == ESRCH)
+		return PROCFS_GONE;
+	return why == EPERM || why == EACCES || why == EAGAIN ? 0 : -1;
+}
+
+/* Looks at PID at once in all ways that are needed, and by the rules A and D: a
+ * process that forks and exits time and again is gone a moment later. */
+static int
+visit(pid_t pid, void *context)
+{
+	struct match *const match = context;
+	struct procfs_stat stat;
+	int result;
+
+	if (procfs_read_stat(pid, &stat) == -1)
+		return result_for(errno);
+	if (!is_young_enough(match->entry, &stat))
+		return 0;
+	if (procfs_is_dead(&stat))
+		return PROCFS_GONE;
+
+	struct candidate candidate = { .procid = { pid, stat.start } };
+	const struct candidate *const known =
+	    recall(&match->before, &candidate.procid);
+
+	if (known != NULL) {
+		candidate = *known;
+	} else if (read_owner_and_id(&candidate, &stat) == -1) {
+		match->unseen += errno == EAGAIN;
+		result = result_for(errno);
+		if (result != 0)
+			return result;
+	}
+	candidate.is_new = false;
+	candidate.parent = stat.parent;
+	candidate.session = stat.session;
+	candidate.state = stat.state;
+	if (candidate.result == MATCH_PROVEN ||
+	    strcmp(candidate.id, match->entry->id) == 0 ||
+	    has_proven_parent(match, &candidate))
+		(void)admit(match, &candidate);
+
+	struct candidates *const now = &match->now;
+	void *const entries = array_grow(now->entries, now->count,
+	                                 &now->capacity, sizeof(candidate));
+
+	if (entries == NULL)
+		return -1;
+	now->entries = entries;
+	now->entries[now->count++] = candidate;
+	return 0;
+}
+
+int
+match_scan(struct match *match)
+{
+	const struct candidates last = match->now;
+
+	match->now = match->before;
+	match->now.count = 0;
+	match->before = last;
+	match->unseen = 0;
+	if (procfs_visit_all(visit, match) == -1)
+		return -1;
+	admit_by_session(match);
+	while (admit_by_others(match))
+		;
+	return 0;
+}
+
+void
+match_free(struct match *match)
+{
+	struct candidates *const lists[] = { &match->now, &match->before };
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		array_free(lists[i]->entries,
+		           lists[i]->capacity * sizeof(lists[i]->entries[0]));
+	match->now = match->before = (struct candidates){ .entries = NULL };
+}

@@ -1,0 +1,94 @@
+#ifndef WDRUN_MATCH_H
+#define WDRUN_MATCH_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proc/procid.h"
+#include "proc/runid.h"
+#include "registry/entry.h"
+
+/*
+ * Which processes belong to a run on record, as /proc shows them. A process is
+ * proven to belong to the run by one of these rules:
+ *
+ * A: The process has the run's ID in its environment.
+ * B: The process is in the session of the target, which leads that session,
+ *    alive or as a zombie.
+ * C: The process is in that session, the target is gone, no other process
+ *    has the target's PID, and a process in the session is proven by another
+ * rule. D: The parent of the process is proven, and alive. E: The process has
+ * the ID of a run within the run: a proven process has the same ID, the ID is
+ * later than the run's, and the front in the ID is not alive, or is proven too.
+ *
+ * Whatever proves it, a process that was started before the watchers of the run
+ * does not belong to the run.
+ */
+enum match_result {
+	MATCH_NONE, /* nothing says that it belongs to the run */
+	MATCH_PROVEN,
+	MATCH_UNPROVEN,   /* rule C, but no process of the session is proven */
+	MATCH_OTHER_USER, /* proven, but it is another user's now */
+	MATCH_ANCESTOR,   /* proven, but it is this process or an ancestor */
+};
+
+struct candidate {
+	struct procid procid;
+	pid_t parent;
+	pid_t session;
+	char state;  /* as in proc(5) */
+	bool is_own; /* its real user is our effective one */
+	enum match_result result;
+	bool is_new;         /* it was not proven in the scan before */
+	char id[RUNID_SIZE]; /* the value of its WDRUN_ID, or empty */
+
+	bool got_kill; /* the caller's, kept from scan to scan */
+};
+
+struct candidates {
+	struct candidate *entries; /* sorted by PID */
+	size_t count;
+	size_t capacity;
+};
+
+struct match {
+	const struct entry *entry;
+	/* Called in each scan for each proven process; for a process that rule
+	 * A or D proves, before the scan looks at the next process. */
+	void (*on_proven)(const struct candidate *candidate, void *context);
+	void *context;
+	size_t unseen; /* how many may have an ID that could not be read */
+	struct candidates now;
+	struct candidates before; /* those of the scan before */
+};
+
+/*
+ * After so many scans in a row without a proven and without an unseen process,
+ * no process that has the run's ID is left. Say that X has it, is alive at the
+ * end of a scan, and was not looked at. The scan goes by rising PIDs, so X was
+ * forked when the scan had passed its PID; and the PID of its parent, which is
+ * lower. Had the scan seen the parent alive, it would have found the parent;
+ * had it seen the parent dead, it would have gone on from there (PROCFS_GONE)
+ * and found X. So the parent was not looked at either, but forked behind the
+ * scan; and so on, up to a process that was there when the scan began. Only
+ * where PIDs begin anew is the PID of a parent higher, and that cannot be in
+ * two scans in a row: it takes as many forks as there are PIDs.
+ */
+#define MATCH_EMPTY_SCANS 2
+
+/*
+ * Reads into match->now all living processes that were started after the run's
+ * watchers, and what they are to the run. What was proven once stays proven
+ * from scan to scan, as the proof may die first. Costs a look at each process
+ * of the machine. Returns 0, or -1 with errno. May have to wait, as
+ * procenv_read_runid() may.
+ */
+int match_scan(struct match *match);
+
+/* Releases the memory of MATCH. */
+void match_free(struct match *match);
+
+#endif

@@ -1,0 +1,340 @@
+/*
+ * Kills what a run has left behind, by SIGKILL at once, as the run's own
+ * watchers do when one of them is killed.
+ */
+#include "registry/orphans.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/strbuf.h"
+#include "proc/procfs.h"
+#include "registry/match.h"
+
+#define FREEZE_BOUND       (8 * SECOND)
+#define FREEZE_AGAIN_BOUND (1 * SECOND) /* once some are killed */
+#define KILL_BOUND         (4 * SECOND) /* after that */
+#define STATE_D_BOUND      (1 * SECOND)
+#define PAUSE_MS           2
+#define PAUSE_MAX_MS       50
+#define NAMED_MAX          8  /* processes that a message names */
+#define COMMAND_WIDTH      60 /* of their command lines */
+
+/* How far the processes of a run are ended. */
+struct ending {
+	struct match match;
+	struct orphans *orphans;
+	size_t named; /* among the killed */
+	int64_t freeze_end;
+	bool was_frozen; /* all proven processes were, before the last scan */
+	bool has_killed;
+	bool is_unsure; /* processes may be left that were not found */
+};
+
+/* Appends "4711 sleep 1000". The command line of a process in state D could
+ * make its reader wait for ever: of that process, only the name. */
+static void
+add_process(struct strbuf *line, const struct candidate *candidate)
+{
+	strbuf_addf(line, "%s%d ", line->length == 0 ? "" : ", ",
+	            candidate->procid.pid);
+	procfs_add_command(line, candidate->procid.pid,
+	                   candidate->state == 'D' ? 0 : COMMAND_WIDTH);
+}
+
+/* --- freezing them -------------------------------------------------------- */
+
+/* Stops CANDIDATE, and notes that, as the next read of a process may hang. A
+ * process that is stopped already is not noted, and so not continued. */
+static void
+stop(const struct candidate *candidate, void *context)
+{
+	struct orphans *const orphans = context;
+
+	if (candidate->state != 'T' && !candidate->got_kill &&
+	    orphans->stopped_count < ORPHANS_STOPPED_MAX &&
+	    procid_kill(&candidate->procid, SIGSTOP) == 0)
+		orphans->stopped[orphans->stopped_count++] = candidate->procid;
+}
+
+/*
+ * Whether a thread in STATE, whose process has got SIGSTOP, forks no more. A
+ * thread in state D may be on its way out of fork(2), which SIGSTOP does not
+ * prevent; or it waits for the end of a vfork(2), or for a device that never
+ * answers. So after STATE_D_BOUND, D counts as well.
+ */
+static bool
+is_frozen_state(char state, bool with_d)
+{
+	return strchr("TtZX", state) != NULL || (state == 'D' && with_d);
+}
+
+struct threads {
+	long frozen;
+	bool with_d;
+};
+
+static int
+count_frozen(pid_t tid, void *context)
+{
+	struct threads *const threads = context;
+	struct procfs_stat stat;
+
+	threads->frozen += procfs_read_stat(tid, &stat) == 0 &&
+	                   is_frozen_state(stat.state, threads->with_d);
+	return 0;
+}
+
+/* Whether all threads of PROCESS are frozen, or PROCESS is dead. The number of
+ * threads is read last: a running thread may have made another one meanwhile.
+ */
+static bool
+is_frozen(const struct procid *process, bool with_d)
+{
+	struct threads threads = { .with_d = with_d };
+	struct procfs_stat stat;
+
+	(void)procfs_visit_threads(process->pid, count_frozen, &threads);
+	if (procfs_read_stat(process->pid, &stat) == -1)
+		return errno == ENOENT || errno == ESRCH;
+	return stat.start != process->start || procfs_is_dead(&stat) ||
+	       stat.threads == threads.frozen;
+}
+
+/* Waits until all proven processes are frozen, which were stopped when they
+ * were proven. Returns whether they are. */
+static bool
+await_freeze(const struct ending *ending)
+{
+	const struct candidates *const candidates = &ending->match.now;
+	const int64_t d_end = duration_now() + STATE_D_BOUND;
+
+	for (size_t i = 0; i < candidates->count; i++) {
+		const struct candidate *const candidate =
+		    &candidates->entries[i];
+
+		if (candidate->result != MATCH_PROVEN || candidate->got_kill)
+			continue;
+		while (
+		    !is_frozen(&candidate->procid, duration_now() >= d_end)) {
+			if (duration_now() >= ending->freeze_end)
+				return false;
+			(void)poll(NULL, 0, 1);
+		}
+	}
+	return true;
+}
+
+/* --- killing them --------------------------------------------------------- */
+
+/* Names the processes that are killed first: before that, while their command
+ * lines can still be read. */
+static void
+name_proven(struct ending *ending)
+{
+	struct strbuf line = { .text = ending->orphans->killed_text,
+		               .size = ORPHANS_TEXT_SIZE };
+	const struct candidates *const candidates = &ending->match.now;
+
+	for (size_t i = 0; i < candidates->count && ending->named < NAMED_MAX;
+	     i++) {
+		if (candidates->entries[i].result != MATCH_PROVEN)
+			continue;
+		add_process(&line, &candidates->entries[i]);
+		ending->named++;
+	}
+}
+
+/*
+ * Kills the youngest first. The end of a process may leave process groups below
+ * it orphaned, and the kernel continues what is stopped in these
+ * (kill_orphaned_pgrp()): SIGKILL has to be there before. PIDs rise from that
+ * of the oldest process on, up to where they begin anew.
+ */
+static void
+kill_proven(struct ending *ending)
+{
+	struct candidates *const candidates = &ending->match.now;
+	size_t oldest = 0;
+
+	if (!ending->has_killed)
+		name_proven(ending);
+	for (size_t i = 0; i < candidates->count; i++) {
+		if (candidates->entries[i].procid.start <
+		    candidates->entries[oldest].procid.start)
+			oldest = i;
+	}
+	for (size_t i = candidates->count; i-- > 0;) {
+		struct candidate *const candidate =
+		    &candidates->entries[(oldest + i) % candidates->count];
+
+		if (candidate->result != MATCH_PROVEN ||
+		    procid_kill(&candidate->procid, SIGKILL) == -1)
+			continue;
+		ending->orphans->killed += !candidate->got_kill;
+		candidate->got_kill = true;
+	}
+	if (!ending->has_killed)
+		ending->freeze_end = duration_now() + FREEZE_AGAIN_BOUND;
+	ending->has_killed = true;
+}
+
+/* --- scan after scan ------------------------------------------------------ */
+
+/* Returns how many are proven, and in *MOVING how many of these may fork: they
+ * were proven in this scan, or another process has continued them. */
+static size_t
+count_proven(const struct candidates *candidates, size_t *moving)
+{
+	size_t proven = 0;
+
+	*moving = 0;
+	for (size_t i = 0; i < candidates->count; i++) {
+		const struct candidate *const candidate =
+		    &candidates->entries[i];
+
+		if (candidate->result != MATCH_PROVEN)
+			continue;
+		proven++;
+		*moving += !candidate->got_kill &&
+		           (candidate->is_new ||
+		            !is_frozen_state(candidate->state, true));
+	}
+	return proven;
+}
+
+/*
+ * Scans until no process is left to be killed, or the time is over. Returns 0,
+ * or -1 with errno.
+ *
+ * The processes are killed once all of them are frozen: those that were proven
+ * before a scan were frozen when it began, and none is moving at its end. So
+ * each child that they forked was there during the whole scan, with its parent
+ * alive and proven: the scan has proven the child by rule D, and found it
+ * frozen. A dead parent proves no child, so no process is killed before all are
+ * frozen, unless the time is over.
+ */
+static int
+end_all(struct ending *ending)
+{
+	int empty_scans = 0;
+	int pause = PAUSE_MS;
+	size_t moving;
+
+	while (empty_scans < MATCH_EMPTY_SCANS) {
+		if (match_scan(&ending->match) == -1)
+			return -1;
+
+		const int64_t now = duration_now();
+		const size_t proven = count_proven(&ending->match.now, &moving);
+		const bool is_whole = ending->was_frozen && moving == 0;
+
+		empty_scans = proven == 0 && ending->match.unseen == 0
+		                  ? empty_scans + 1
+		                  : 0;
+		if (empty_scans == 0 &&
+		    now >= ending->freeze_end + KILL_BOUND &&
+		    (proven == 0 || ending->has_killed)) {
+			ending->is_unsure |= proven == 0;
+			return 0;
+		}
+		if (proven > 0 && !is_whole && now < ending->freeze_end) {
+			ending->was_frozen = await_freeze(ending);
+		} else if (proven > 0) {
+			ending->is_unsure |= !is_whole;
+			kill_proven(ending);
+			(void)poll(NULL, 0, pause);
+			pause =
+			    2 * pause > PAUSE_MAX_MS ? PAUSE_MAX_MS : 2 * pause;
+		}
+	}
+	return 0;
+}
+
+static const char *
+reason_left(const struct candidate *candidate)
+{
+	switch (candidate->result) {
+	case MATCH_NONE:
+		break;
+	case MATCH_PROVEN:
+		return "cannot be killed";
+	case MATCH_UNPROVEN:
+		return "perhaps of the run: in a session with its number";
+	case MATCH_OTHER_USER:
+		return "another user's";
+	case MATCH_ANCESTOR:
+		return candidate->procid.pid == getpid()
+		           ? "this process"
+		           : "this process runs below it";
+	}
+	return NULL;
+}
+
+/* Counts and names what is left. */
+static void
+note_left(const struct ending *ending)
+{
+	const struct candidates *const candidates = &ending->match.now;
+	struct orphans *const orphans = ending->orphans;
+	struct strbuf line = { .text = orphans->left_text,
+		               .size = sizeof(orphans->left_text) };
+
+	for (size_t i = 0; i < candidates->count; i++) {
+		const struct candidate *const candidate =
+		    &candidates->entries[i];
+		const char *const reason = reason_left(candidate);
+
+		if (reason == NULL)
+			continue;
+		orphans->killed -= candidate->got_kill;
+		if (orphans->left == NAMED_MAX)
+			strbuf_addf(&line, ", ...");
+		if (orphans->left++ >= NAMED_MAX)
+			continue;
+		add_process(&line, candidate);
+		strbuf_addf(&line, " (%s)", reason);
+	}
+	if (ending->is_unsure && orphans->left++ == 0)
+		strbuf_addf(&line, "perhaps processes that come and go too "
+		                   "fast to be looked at");
+}
+
+int
+orphans_end(const struct entry *entry, struct orphans *orphans)
+{
+	struct ending ending = {
+		.match = { .entry = entry,
+		           .on_proven = stop,
+		           .context = orphans },
+		.orphans = orphans,
+		.freeze_end = duration_now() + FREEZE_BOUND,
+	};
+	const int result = end_all(&ending);
+	const int why = errno;
+
+	if (orphans->killed > ending.named) {
+		const size_t length = strlen(orphans->killed_text);
+
+		(void)strbuf_format(orphans->killed_text + length,
+		                    sizeof(orphans->killed_text) - length,
+		                    ", ...");
+	}
+	if (result == 0)
+		note_left(&ending);
+	match_free(&ending.match);
+	errno = why;
+	return result;
+}
+
+void
+orphans_continue(const struct orphans *orphans)
+{
+	for (size_t i = 0; i < orphans->stopped_count; i++)
+		(void)procid_kill(&orphans->stopped[i], SIGCONT);
+}

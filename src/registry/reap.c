@@ -1,0 +1,393 @@
+/* Finishes runs whose watchers both died before they could do that. */
+#include "registry/reap.h"
+
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/fileinfo.h"
+
+#include "base/message.h"
+#include "base/status.h"
+#include "base/strbuf.h"
+#include "lock/cleanup.h"
+#include "lock/lockfile.h"
+#include "proc/helper.h"
+#include "registry/orphans.h"
+
+#define LINE_SIZE 4000
+
+/* For how long the helper that finishes a run is waited for. orphans_end()
+ * takes up to 13 seconds, and another wdrun that is at the same run as long. */
+#define BOUND_REQUESTED (20 * SECOND)
+#define BOUND           (10 * SECOND) /* before a run starts; for all runs */
+#define BOUND_OLD       (2 * SECOND)  /* likewise: only files are touched */
+
+#define RIVAL_BOUND    (10 * SECOND)
+#define RIVAL_PAUSE_MS 50
+
+struct reap {
+	bool is_quiet;
+	bool is_requested; /* by --reap or --cancel: what is left is reported,
+	                    * and another wdrun waited for */
+	int64_t deadline;
+};
+
+/* --- the files of a run --------------------------------------------------- */
+
+/* Appends the RESULT of removing PATH, as cleanup_end() returns it. */
+static void
+add_removal(struct strbuf *line, const char *path, int result)
+{
+	if (result == 1)
+		strbuf_addf(line, "; removed '%s'", path);
+	else if (result == -1 && errno != ENOENT)
+		strbuf_addf(line, "; cannot remove '%s': %s", path,
+		            strerror(errno));
+}
+
+/*
+ * Removes a --cleanup file of an orphaned run. Nobody saw when the run ended,
+ * so another process may have made a file without a PID since. If such a file
+ * has content, it is removed only if processes of the run were KILLED just now,
+ * and it was made since the run began. An empty file is no loss.
+ */
+static void
+clean_up_orphaned(struct strbuf *line, const struct entry *entry,
+                  const struct entry_cleanup *cleanup, size_t killed)
+{
+	const struct cleanup lock = { .path = cleanup->path,
+		                      .before = cleanup->before,
+		                      .claim_fd = -1 };
+	struct fileinfo file;
+	const bool is_certain =
+	    fileinfo_at(cleanup->path, &file) == -1 || !S_ISREG(file.mode) ||
+	    file.size == 0 ||
+	    (killed > 0 &&
+	     (file.birth == 0 || file.birth >= entry->started_at - SECOND));
+	const int result = cleanup_end(&lock, is_certain);
+
+	add_removal(line, cleanup->path, result);
+	if (!is_certain && result == 0 &&
+	    (file.inode != cleanup->before.inode ||
+	     file.device != cleanup->before.device ||
+	     file.birth != cleanup->before.birth))
+		strbuf_addf(line, "; left '%s', which may be somebody else's",
+		            cleanup->path);
+}
+
+/* Removes a --cleanup file of a run from before the last boot, if it was not
+ * changed since: its maker is dead. */
+static void
+clean_up_old(struct strbuf *line, const struct entry_cleanup *cleanup)
+{
+	struct stat file;
+
+	if (lstat(cleanup->path, &file) == 0 && host_is_before_boot(&file))
+		add_removal(line, cleanup->path,
+		            cleanup_remove(cleanup->path, &cleanup->before));
+}
+
+static void
+remove_files(struct strbuf *line, struct record *record, size_t killed)
+{
+	const struct entry_locks *const locks = &record->entry.locks;
+	struct entry_cleanups *const cleanups = &record->entry.cleanups;
+	const struct lockfile_rule rule = { .without_pid = false };
+
+	for (size_t i = 0; i < locks->count; i++)
+		add_removal(line, locks->paths[i],
+		            lockfile_remove(locks->paths[i], &rule));
+	qsort(cleanups->files, cleanups->count, sizeof(cleanups->files[0]),
+	      cleanup_compare);
+	for (size_t i = 0; i < cleanups->count; i++) {
+		if (record->state == RECORD_OLD)
+			clean_up_old(line, &cleanups->files[i]);
+		else
+			clean_up_orphaned(line, &record->entry,
+			                  &cleanups->files[i], killed);
+	}
+}
+
+/* --- one run -------------------------------------------------------------- */
+
+/*
+ * Locks the open file of RECORD, so that no other wdrun finishes the run at the
+ * same time. Returns false if another wdrun has the lock. Where the file system
+ * has no such locks, two may finish the run at once: each signal is still
+ * verified.
+ */
+static bool
+lock_record(const struct record *record, const struct reap *reap)
+{
+	const int64_t deadline = duration_now() + RIVAL_BOUND;
+
+	while (flock(record->fd, LOCK_EX | LOCK_NB) == -1 &&
+	       errno == EWOULDBLOCK) {
+		if (!reap->is_requested || duration_now() >= deadline)
+			return false;
+		(void)poll(NULL, 0, RIVAL_PAUSE_MS);
+	}
+	return true;
+}
+
+/* Kills the processes of ENTRY. LINE begins with the run, and is continued.
+ * Returns 0; or -1, where any are left, after a message if one is due. */
+static int
+end_processes(const struct entry *entry, const struct reap *reap,
+              struct strbuf *line, struct orphans *orphans)
+{
+	if (procid_state_of(&entry->front) != PROCID_DEAD ||
+	    procid_state_of(&entry->supervisor) != PROCID_DEAD) {
+		if (reap->is_requested)
+			message(
+			    "%s: cannot see whether front and supervisor are dead",
+			    line->text);
+		return -1;
+	}
+	if (orphans_end(entry, orphans) == -1) {
+		if (reap->is_requested)
+			message("%s: cannot look for its processes: %s",
+			        line->text, strerror(errno));
+		return -1;
+	}
+	if (orphans->killed > 0)
+		strbuf_addf(line, ": killed %zu process%s: %s", orphans->killed,
+		            orphans->killed == 1 ? "" : "es",
+		            orphans->killed_text);
+	else
+		strbuf_addf(line, ": no process of it was left to be killed");
+	if (orphans->left == 0)
+		return 0;
+	strbuf_addf(line, "; it is kept on record for what is left: %s",
+	            orphans->left_text);
+	if (reap->is_requested || (orphans->killed > 0 && !reap->is_quiet))
+		message("%s", line->text);
+	return -1;
+}
+
+/* Finishes the run of RECORD. May hang. Returns 0 when the run is off the
+ * record, else -1. */
+static int
+finish(struct record *record, const struct reap *reap, struct orphans *orphans)
+{
+	const struct entry *const entry = &record->entry;
+	char text[LINE_SIZE];
+	struct strbuf line = { .text = text, .size = sizeof(text) };
+
+	strbuf_addf(&line, "run %s", entry->id);
+	if (entry->name != NULL)
+		strbuf_addf(&line, " (%s)", entry->name);
+	if (!lock_record(record, reap)) {
+		if (reap->is_requested)
+			message("%s: another wdrun is finishing it", text);
+		return -1;
+	}
+
+	/* The run may have been taken off the record meanwhile. */
+	const int is_there = record_has_name(record);
+
+	if (is_there != 1)
+		return is_there;
+	if (record->state == RECORD_OLD)
+		strbuf_addf(&line, ": was from before the last boot");
+	else if (end_processes(entry, reap, &line, orphans) == -1)
+		return -1;
+	remove_files(&line, record, orphans->killed);
+
+	/* Last: after a SIGKILL at any moment before, all can be done again. */
+	const int result = registry_remove(record->directory_fd, entry->id);
+
+	if (result == -1)
+		strbuf_addf(&line, "; cannot be taken off the record: %s",
+		            strerror(errno));
+	if (result == -1 || !reap->is_quiet)
+		message("%s", text);
+	return result;
+}
+
+/* --- by a helper, which may hang ------------------------------------------ */
+
+/* What a helper and its parent share. */
+struct work {
+	int result; /* of finish(), -1 before its end */
+	struct orphans orphans;
+};
+
+/* When the helper for RECORD is given up. */
+static int64_t
+find_deadline(const struct record *record, const struct reap *reap)
+{
+	const bool is_short =
+	    record->state == RECORD_OLD && !reap->is_requested;
+	const int64_t deadline =
+	    duration_now() + (is_short ? BOUND_OLD : BOUND_REQUESTED);
+
+	return deadline < reap->deadline ? deadline : reap->deadline;
+}
+
+/* Waits for the end of HELPER, and kills it at the DEADLINE. Returns whether it
+ * ended before. */
+static bool
+await_helper(pid_t helper, int64_t deadline)
+{
+	while (!helper_await(helper, 0)) {
+		if (duration_now() < deadline)
+			continue;
+		(void)helper_end(helper, SIGKILL);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Finishes the run of RECORD by a helper. The read of a process's environment
+ * waits for its mmap_lock, for ever perhaps; so may an access to a file on a
+ * file system that hangs. Neither holds up this process, which may be about to
+ * start a run. Returns as finish().
+ */
+static int
+finish_by_helper(struct record *record, const struct reap *reap)
+{
+	/* Only pages that are written take memory. */
+	struct work *const work =
+	    mmap(NULL, sizeof(*work), PROT_READ | PROT_WRITE,
+	         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (work == MAP_FAILED) {
+		if (reap->is_requested)
+			message("run %s: cannot be finished: %s",
+			        record->entry.id, strerror(errno));
+		return -1;
+	}
+	work->result = -1;
+
+	const int64_t deadline = find_deadline(record, reap);
+	/* No death signal: a helper whose parent is killed goes on, and kills
+	 * what it has stopped. */
+	const pid_t helper = helper_fork(0);
+
+	/* Without a helper here: what is left of the run may be why no process
+	 * can be forked. */
+	if (helper <= 0)
+		work->result = finish(record, reap, &work->orphans);
+	if (helper == 0)
+		_exit(0);
+	if (helper > 0 && !await_helper(helper, deadline) && reap->is_requested)
+		message("run %s: kept on record: a process or a file system "
+		        "does not answer",
+		        record->entry.id);
+
+	const int result = work->result;
+
+	if (result != 0)
+		orphans_continue(&work->orphans);
+	(void)munmap(work, sizeof(*work));
+	return result;
+}
+
+/* --- all runs ------------------------------------------------------------- */
+
+/* Removes a broken RECORD, if it is a file from before the last boot. */
+static void
+remove_broken(const struct record *record, const struct reap *reap)
+{
+	struct stat file;
+
+	if (fstatat(record->directory_fd, record->file, &file,
+	            AT_SYMLINK_NOFOLLOW) == -1 ||
+	    !S_ISREG(file.st_mode) || !host_is_before_boot(&file) ||
+	    unlinkat(record->directory_fd, record->file, 0) == -1)
+		record_report(record);
+	else if (!reap->is_quiet)
+		message("registry: removed '%s', no entry, from before the "
+		        "last boot",
+		        record->file);
+}
+
+/* Finishes what is to be finished in DIRECTORY_FD. Returns how many orphaned
+ * runs are left; or -1, after a message if one is due. */
+static int
+reap_in(int directory_fd, const struct reap *reap)
+{
+	struct record_walk walk;
+	int left = 0;
+
+	registry_tidy(directory_fd);
+
+	int result = record_walk_begin(&walk, directory_fd);
+
+	if (result == 0 && !walk.can_verify)
+		result = -1;
+	while (result != -1 && duration_now() < reap->deadline &&
+	       (result = record_walk_next(&walk)) == 1) {
+		switch (walk.record.state) {
+		case RECORD_RUNNING:
+		case RECORD_STOPPING:
+		case RECORD_ELSEWHERE:
+			break;
+		case RECORD_ORPHANED:
+			left += finish_by_helper(&walk.record, reap) != 0;
+			break;
+		case RECORD_OLD:
+			(void)finish_by_helper(&walk.record, reap);
+			break;
+		case RECORD_BROKEN:
+			/* A file that cannot be read may name an orphan. */
+			left += walk.record.problem == NULL;
+			if (reap->is_requested)
+				remove_broken(&walk.record, reap);
+			break;
+		}
+	}
+	if (result == -1 && reap->is_requested)
+		record_walk_report(&walk);
+	record_walk_end(&walk);
+	return result == -1 ? -1 : left;
+}
+
+int
+reap_all(const char *registry, bool is_quiet)
+{
+	const struct reap reap = { .is_quiet = is_quiet,
+		                   .is_requested = true,
+		                   .deadline = NEVER };
+	const int directory_fd = registry_open(registry, false);
+
+	if (directory_fd == -1)
+		return errno == ENOENT ? EXIT_SUCCESS : STATUS_FAILED;
+
+	const int left = reap_in(directory_fd, &reap);
+
+	(void)close(directory_fd);
+	return left == -1 ? STATUS_FAILED : left > 0;
+}
+
+void
+reap_before_run(int directory_fd, bool is_quiet)
+{
+	const struct reap reap = { .is_quiet = is_quiet,
+		                   .deadline = duration_now() + BOUND };
+
+	(void)reap_in(directory_fd, &reap);
+}
+
+int
+reap_record(struct record *record, bool is_quiet)
+{
+	const struct reap reap = { .is_quiet = is_quiet,
+		                   .is_requested = true,
+		                   .deadline = NEVER };
+
+	return finish_by_helper(record, &reap);
+}

@@ -1,0 +1,316 @@
+/* The records of the registry: what is in their files, and what became of their
+ * runs. */
+#include "registry/record.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/message.h"
+#include "base/rw.h"
+#include "proc/helper.h"
+#include "proc/procfs.h"
+
+#define COMM_SIZE 32
+
+/* --- the state of a run --------------------------------------------------- */
+
+/*
+ * Whether PROCID is dead: 1 or 0, or -1 with errno where that cannot be seen
+ * for want of descriptors or memory, which must not make a run look orphaned. A
+ * process that /proc hides ("hidepid", proc(5)) counts as dead, unlike in
+ * procid_state_of(): so --reap comes to that run, and says what it cannot see.
+ */
+static int
+check_dead(const struct procid *procid)
+{
+	struct procfs_stat stat;
+
+	if (procfs_read_stat(procid->pid, &stat) == -1)
+		return errno == ENOENT || errno == ESRCH ? 1 : -1;
+	return stat.start != procid->start || procfs_is_dead(&stat);
+}
+
+static bool
+is_stopping(pid_t supervisor)
+{
+	char name[COMM_SIZE];
+
+	return procfs_read(supervisor, "comm", name, sizeof(name)) > 0 &&
+	       strcmp(name, SUPERVISOR_STOPPING "\n") == 0;
+}
+
+/*
+ * Whether RECORD, of another boot, is not from before the last boot of this
+ * machine: from another machine, where the registry is on a network file
+ * system; or from a container, which may have a boot ID of its own. The first
+ * PID namespace has the same number on all machines.
+ */
+static bool
+is_from_elsewhere(const struct record *record, const struct host *host)
+{
+	const struct entry *const entry = &record->entry;
+	struct stat file;
+
+	if (entry->host != NULL && strcmp(entry->host, host->name) != 0)
+		return true;
+	return entry->pid_namespace != host->pid_namespace &&
+	       fstat(record->fd, &file) == 0 && !host_is_before_boot(&file);
+}
+
+/* The state of a run of this boot and these namespaces. Returns 0, or -1 with
+ * errno. */
+static int
+find_local_state(const struct entry *entry, enum record_state *state)
+{
+	/* A front in another PID namespace cannot be seen. Its supervisor ends
+	 * when the front is dead. */
+	const int front = entry->front.pid == 0 ? 0 : check_dead(&entry->front);
+	const int why = errno;
+	const int supervisor = check_dead(&entry->supervisor);
+
+	/* The front or the supervisor is not known to be dead, but may be, and
+	 * the other is not known to live. */
+	if (front != 0 && supervisor != 0 && front + supervisor < 2) {
+		errno = supervisor == -1 ? errno : why;
+		return -1;
+	}
+	if (front == 1 && supervisor == 1)
+		*state = RECORD_ORPHANED;
+	else if (front == 1 || supervisor == 1 ||
+	         is_stopping(entry->supervisor.pid))
+		*state = RECORD_STOPPING;
+	else
+		*state = RECORD_RUNNING;
+	return 0;
+}
+
+int
+record_has_name(const struct record *record)
+{
+	struct stat opened;
+	struct stat named;
+
+	if (fstatat(record->directory_fd, record->file, &named,
+	            AT_SYMLINK_NOFOLLOW) == -1)
+		return errno == ENOENT ? 0 : -1;
+	if (fstat(record->fd, &opened) == -1)
+		return -1;
+	return named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
+}
+
+bool
+record_is_of(const struct record *record, const char *id)
+{
+	char file[REGISTRY_FILE_SIZE];
+
+	return strcmp(record->file, registry_name_file(file, id)) == 0;
+}
+
+/* Sets the state of the walk's record. Returns as record_walk_next. */
+static int
+find_state(struct record_walk *walk)
+{
+	struct record *const record = &walk->record;
+	const struct entry *const entry = &record->entry;
+	const struct host *const host = &walk->host;
+
+	record->state = RECORD_ELSEWHERE;
+	if (!walk->can_verify)
+		return 1;
+	if (strcmp(entry->boot, host->boot_id) != 0) {
+		if (!is_from_elsewhere(record, host))
+			record->state = RECORD_OLD;
+		return 1;
+	}
+	if (entry->pid_namespace != host->pid_namespace ||
+	    (entry->time_namespace != 0 &&
+	     entry->time_namespace != host->time_namespace))
+		return 1;
+	if (find_local_state(entry, &record->state) == -1)
+		return -1;
+	/* A run removes its entry before its watchers end. Looked at now that
+	 * both are dead, the entry is there only if they could not do that. */
+	return record->state == RECORD_ORPHANED ? record_has_name(record) : 1;
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+/* Why FILE cannot hold an entry that is to be trusted; else NULL. */
+static const char *
+find_problem(const struct stat *file)
+{
+	if (S_ISLNK(file->st_mode))
+		return "a symbolic link";
+	if (S_ISDIR(file->st_mode))
+		return "a directory";
+	if (!S_ISREG(file->st_mode))
+		return "not a regular file";
+	if (file->st_uid != geteuid() ||
+	    (file->st_mode & REGISTRY_FORBIDDEN) != 0)
+		return "not this user's own, or others can write it";
+	return file->st_size > ENTRY_TEXT_MAX ? "too large for an entry" : NULL;
+}
+
+/* Opens the file of RECORD. Returns 0; or -1 with its problem, or errno. */
+static int
+open_file(struct record *record)
+{
+	struct stat file;
+
+	/* Before it is opened: to open a device or a FIFO may have effects. */
+	if (fstatat(record->directory_fd, record->file, &file,
+	            AT_SYMLINK_NOFOLLOW) == -1)
+		return -1;
+	record->problem = find_problem(&file);
+	if (record->problem != NULL)
+		return -1;
+	record->fd =
+	    openat(record->directory_fd, record->file,
+	           O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (record->fd == -1 || fstat(record->fd, &file) == -1)
+		return -1;
+	record->problem = find_problem(&file);
+	return record->problem == NULL ? 0 : -1;
+}
+
+/* Reads the entry of the walk's record. Returns 0; or -1 with the record's
+ * problem, or errno. */
+static int
+read_entry(struct record_walk *walk)
+{
+	struct record *const record = &walk->record;
+
+	if (open_file(record) == -1)
+		return -1;
+
+	const ssize_t length =
+	    rw_read(record->fd, walk->text, sizeof(walk->text) - 1);
+
+	if (length == -1)
+		return -1;
+	errno = 0;
+	if (entry_parse(walk->text, (size_t)length, &record->entry) == 0 &&
+	    record_is_of(record, record->entry.id))
+		return 0;
+	record->problem = errno == ENOTSUP
+	                      ? "written by another version of wdrun"
+	                      : "not an entry, or not a whole one";
+	return -1;
+}
+
+static void
+close_record(struct record *record)
+{
+	if (record->fd != -1)
+		(void)close(record->fd);
+	record->fd = -1;
+}
+
+/* Reads FILE. Returns as record_walk_next. */
+static int
+read_record(struct record_walk *walk, const char *file)
+{
+	struct record *const record = &walk->record;
+
+	close_record(record);
+	record->file = file;
+	record->state = RECORD_BROKEN;
+	record->problem = NULL;
+	if (read_entry(walk) == 0)
+		return find_state(walk);
+	record->why = errno;
+	close_record(record);
+	if (record->problem == NULL && record->why == ENOENT)
+		return 0;
+	if (record->problem != NULL ||
+	    (record->why != EMFILE && record->why != ENFILE &&
+	     record->why != ENOMEM))
+		return 1;
+	errno = record->why; /* no other file can be read either */
+	return -1;
+}
+
+int
+record_walk_begin(struct record_walk *walk, int directory_fd)
+{
+	const int is_ours = procfs_is_ours();
+
+	walk->names = (struct registry_names){ .files = NULL };
+	walk->next = 0;
+	walk->record.directory_fd = directory_fd;
+	walk->record.fd = -1;
+	walk->unread = is_ours == -1  ? "/proc/self/status"
+	               : is_ours == 1 ? host_read(&walk->host)
+	                              : NULL;
+	walk->can_verify = is_ours == 1 && walk->unread == NULL;
+	if (walk->unread != NULL)
+		return -1;
+	return registry_list(directory_fd, &walk->names);
+}
+
+int
+record_walk_next(struct record_walk *walk)
+{
+	int result = 0;
+
+	while (result == 0 && walk->next < walk->names.count)
+		result = read_record(walk, walk->names.files[walk->next++]);
+	return result;
+}
+
+int
+record_walk_find(struct record_walk *walk, const char *id)
+{
+	return read_record(walk, registry_name_file(walk->file, id));
+}
+
+void
+record_walk_end(struct record_walk *walk)
+{
+	close_record(&walk->record);
+	array_free(walk->names.files,
+	           walk->names.capacity * sizeof(walk->names.files[0]));
+}
+
+/* --- what is said of it --------------------------------------------------- */
+
+void
+record_walk_report(const struct record_walk *walk)
+{
+	if (walk->unread != NULL)
+		message("no process can be verified: cannot read '%s': %s",
+		        walk->unread, strerror(errno));
+	else if (!walk->can_verify)
+		message("without a /proc of this PID namespace no process can "
+		        "be verified");
+	else
+		message("cannot read the registry: %s", strerror(errno));
+}
+
+const char *
+record_state_name(enum record_state state)
+{
+	static const char *const names[] = {
+		[RECORD_RUNNING] = "running",
+		[RECORD_STOPPING] = "stopping",
+		[RECORD_ORPHANED] = "orphaned",
+		[RECORD_ELSEWHERE] = "elsewhere",
+	};
+
+	return names[state];
+}
+
+void
+record_report(const struct record *record)
+{
+	message("registry: '%s' cannot be used: %s", record->file,
+	        record->problem != NULL ? record->problem
+	                                : strerror(record->why));
+}

@@ -1,0 +1,87 @@
+#ifndef WDRUN_RECORD_H
+#define WDRUN_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "registry/entry.h"
+#include "registry/host.h"
+#include "registry/registry.h"
+
+enum record_state {
+	RECORD_RUNNING,  /* front and supervisor are alive */
+	RECORD_STOPPING, /* the supervisor says so, or one of the two is dead */
+	RECORD_ORPHANED, /* front and supervisor are dead */
+	RECORD_OLD,      /* from before the last boot: all of it is dead */
+	RECORD_ELSEWHERE, /* from another machine or PID namespace, or there is
+	                   * no /proc: nothing can be said of its processes */
+	RECORD_BROKEN,    /* the file is no entry that can be read */
+};
+
+/* A file of the registry, and what became of its run. */
+struct record {
+	const char *file; /* its name in the directory */
+	int directory_fd;
+	int fd; /* the open file; -1 of a broken record */
+	enum record_state state;
+	/* Of a broken record: what is wrong with the file; or NULL where it may
+	 * hold an entry, and reading it failed with the errno WHY. */
+	const char *problem;
+	int why;
+	struct entry entry; /* of all but a broken record */
+};
+
+/* Goes over the records of a registry, one after the other. */
+struct record_walk {
+	struct registry_names names;
+	size_t next; /* of the names */
+	struct host host;
+	bool can_verify; /* /proc shows the processes of this PID namespace */
+	const char *unread; /* the file that record_walk_begin could not read */
+	struct record record;          /* the one that was read last */
+	char file[REGISTRY_FILE_SIZE]; /* its name */
+	/* Its text. The second byte more than an entry may have is for the null
+	 * byte, the first one shows that the file is too large. */
+	char text[ENTRY_TEXT_MAX + 2];
+};
+
+/*
+ * Begins to go over the records in DIRECTORY_FD, which stays the caller's.
+ * Where there is no /proc that shows the processes of this PID namespace,
+ * can_verify is false, and all records are from elsewhere. Returns 0, or -1
+ * with errno. The caller calls record_walk_end in both cases.
+ */
+int record_walk_begin(struct record_walk *walk, int directory_fd);
+
+/*
+ * Reads the next file into walk->record, in the order in which the runs began.
+ * What the record holds is gone with the next call. A file that was removed
+ * meanwhile is left out, and so is the one of a run that has just ended. The
+ * caller may remove files. Returns 1; 0 where there is none left; or -1 with
+ * errno, where memory or descriptors are missing.
+ */
+int record_walk_next(struct record_walk *walk);
+
+/* Reads the file of the run ID into walk->record. Returns as record_walk_next:
+ * 0 where there is none. */
+int record_walk_find(struct record_walk *walk, const char *id);
+
+/* Says why a call above failed, by errno, or that can_verify is false. */
+void record_walk_report(const struct record_walk *walk);
+
+void record_walk_end(struct record_walk *walk);
+
+/* Whether the open file of RECORD still has its name in the directory. Returns
+ * 1, 0, or -1 with errno. */
+int record_has_name(const struct record *record);
+
+/* Whether the name of the file of RECORD is that of the run ID. */
+bool record_is_of(const struct record *record, const char *id);
+
+/* Says in one line what is wrong with RECORD, a broken one. */
+void record_report(const struct record *record);
+
+/* "running", "stopping", "orphaned" or "elsewhere"; NULL for other states. */
+const char *record_state_name(enum record_state state);
+
+#endif

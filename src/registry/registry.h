@@ -1,0 +1,65 @@
+#ifndef WDRUN_REGISTRY_H
+#define WDRUN_REGISTRY_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct entry;
+
+/* The registry: a directory with a file "ID.run" (entry.h) for each run on
+ * record. */
+#define REGISTRY_FILE_SIZE (NAME_MAX + 1) /* of a file's name */
+
+/* Neither the directory nor a file in it may have these modes of sys/stat.h:
+ * another user could put the PID of any process of this user there. */
+#define REGISTRY_FORBIDDEN (S_IWGRP | S_IWOTH)
+
+/* Whether a run is registered without an option that says so: whether
+ * $WDRUN_REGISTRY has a value. */
+bool registry_is_wanted(void);
+
+/*
+ * Opens the registry: the directory GIVEN, or where that is NULL
+ * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun. With TO_MAKE
+ * it is made (mode 0700, with its parents) if it does not exist. It has to
+ * belong to the effective user, and nobody else may be able to write it.
+ * Returns a descriptor, close-on-exec; or -1: with errno ENOENT and no message
+ * where it does not exist and is not to be made; else after a message, with
+ * errno 0.
+ */
+int registry_open(const char *given, bool to_make);
+
+/* Puts ENTRY, with COMMAND (see entry_format), on record, whole or not at all.
+ * Returns 0, or -1 with errno. */
+int registry_add(int directory_fd, const struct entry *entry,
+                 char *const command[]);
+
+/*
+ * Takes the run ID off the record, and removes what a registry_add that was
+ * killed may have left of it. Returns 0, also where there was nothing; or -1
+ * with errno of unlink(2).
+ */
+int registry_remove(int directory_fd, const char *id);
+
+/* Writes the name of the file of the run ID into FILE. Returns FILE. */
+const char *registry_name_file(char file[REGISTRY_FILE_SIZE], const char *id);
+
+/* The names of files in the registry. */
+struct registry_names {
+	char (*files)[REGISTRY_FILE_SIZE];
+	size_t count;
+	size_t capacity;
+};
+
+/*
+ * Reads into NAMES, which is empty, the names of all records, sorted by the
+ * start of their runs, as the IDs tell it. Returns 0, or -1 with errno. The
+ * caller frees names->files in both cases.
+ */
+int registry_list(int directory_fd, struct registry_names *names);
+
+/* Removes unfinished entries whose writers were killed. */
+void registry_tidy(int directory_fd);
+
+#endif

@@ -1,0 +1,199 @@
+/* Messages on a stop, from helpers, so that they never hold up the stop. */
+#include "run/announce.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "base/strbuf.h"
+#include "inspect/treeview.h"
+#include "proc/helper.h"
+#include "run/resources.h"
+#include "run/run.h"
+#include "run/stop_message.h"
+
+#define FIRST_LINE_SIZE 4000
+#define PATIENCE_LINE   (150 * MILLISECOND)
+#define PATIENCE_TREE   (400 * MILLISECOND)
+#define PATIENCE_SHORT  (50 * MILLISECOND)
+#define READERS_MAX     4 /* the fourth finds PATIENCE_TREE over */
+
+/* The message, and how far it is. The watcher keeps the lines that a reader has
+ * sent before it hung; the next reader, a copy of the watcher, goes on behind
+ * these. */
+struct announcement {
+	const struct run *run;
+	enum state next;
+	enum reason why;
+	struct treeview view; /* the lines of the tree; empty: not shown */
+	bool has_hung;        /* a reader, with the next line */
+	int64_t end_of_full;  /* all that is read later is read in short */
+	size_t count;         /* of the lines that have been read */
+	size_t length;        /* of the text of these lines */
+	/* Each line ends with a null byte. */
+	char text[FIRST_LINE_SIZE + TREEVIEW_LINES_MAX * TREEVIEW_LINE_SIZE];
+};
+
+static bool
+is_whole(const struct announcement *announcement)
+{
+	return announcement->count > announcement->view.count;
+}
+
+static void
+read_line(struct announcement *announcement)
+{
+	char *const line = &announcement->text[announcement->length];
+	const bool has_tree = announcement->view.count > 0;
+	const bool in_short = announcement->has_hung ||
+	                      duration_now() >= announcement->end_of_full;
+	struct strbuf first_line = { .text = line, .size = FIRST_LINE_SIZE };
+
+	/* Where a tree follows, the names are in the tree, and nothing in the
+	 * first line can hang. */
+	if (announcement->count == 0)
+		stop_message_add(&first_line, announcement->run,
+		                 announcement->why, in_short && !has_tree);
+	else
+		treeview_describe(&announcement->view, announcement->count - 1,
+		                  in_short, line);
+	announcement->has_hung = false;
+	announcement->count++;
+	announcement->length += strlen(line) + 1;
+}
+
+static void
+print_all(const struct announcement *announcement)
+{
+	const struct run *const run = announcement->run;
+	const char *line = announcement->text;
+	const size_t shown = announcement->view.count;
+
+	if (run->options.verbose && !run->options.terse)
+		stop_message_print_change(run, announcement->next,
+		                          announcement->why);
+	for (size_t i = 0; i < announcement->count; i++) {
+		if (line[0] != '\0')
+			message("%s", line);
+		line += strlen(line) + 1;
+	}
+	if (shown > 0 && run->tree.list.count > shown)
+		message("  and %zu more", run->tree.list.count - shown);
+}
+
+/* Takes the lines that a reader sends by FD, until it has sent all or hangs, or
+ * the time is over. */
+static void
+take_lines(struct announcement *announcement, int fd)
+{
+	const int64_t end_of_full = announcement->end_of_full;
+	struct pollfd event = { .fd = fd, .events = POLLIN };
+
+	while (!is_whole(announcement)) {
+		char *const text = &announcement->text[announcement->length];
+		const int64_t now = duration_now();
+		int64_t left = PATIENCE_LINE;
+
+		if (now >= end_of_full)
+			left = end_of_full + PATIENCE_SHORT - now;
+		else if (left > end_of_full - now)
+			left = end_of_full - now;
+		if (left <= 0 ||
+		    poll(&event, 1, (int)(left / MILLISECOND) + 1) <= 0)
+			return;
+
+		const ssize_t length =
+		    read(fd, text,
+		         sizeof(announcement->text) - announcement->length);
+
+		/* A line is sent whole: pipe(7), PIPE_BUF. */
+		for (ssize_t i = 0; i < length; i++)
+			announcement->count += text[i] == '\0';
+		if (length <= 0)
+			return;
+		announcement->length += (size_t)length;
+	}
+}
+
+/* Has a reader read lines and send each by a pipe, until it hangs. */
+static void
+read_by_helper(struct announcement *announcement)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) == -1)
+		return;
+
+	const pid_t reader = helper_fork(SIGKILL);
+
+	if (reader == 0) {
+		/* A reader that hangs is to keep no lock. */
+		resources_close(announcement->run);
+		while (!is_whole(announcement)) {
+			const char *const line =
+			    &announcement->text[announcement->length];
+
+			read_line(announcement);
+			(void)write(fds[1], line, strlen(line) + 1);
+		}
+		_exit(0);
+	}
+	(void)close(fds[1]);
+	if (reader != -1) {
+		take_lines(announcement, fds[0]);
+		(void)kill(reader, SIGKILL);
+	}
+	(void)close(fds[0]);
+	announcement->has_hung = true;
+}
+
+void
+announce_start(struct run *run, enum state next, enum reason why)
+{
+	struct announcement announcement = {
+		.run = run,
+		.next = next,
+		.why = why,
+	};
+
+	if (run->options.quiet || stop_message_is_none(run, why))
+		return;
+	announce_finish(run); /* one after the other */
+	if (stop_message_has_tree(run, why))
+		treeview_arrange(&announcement.view, &run->tree);
+	announcement.end_of_full =
+	    duration_now() +
+	    (announcement.view.count > 0 ? PATIENCE_TREE : PATIENCE_LINE);
+	for (int i = 0; i < READERS_MAX && !is_whole(&announcement); i++)
+		read_by_helper(&announcement);
+	announcement.end_of_full = 0;
+	run->announcer = helper_fork(SIGKILL);
+	if (run->announcer > 0)
+		return;
+	if (run->announcer == 0) {
+		resources_close(run);
+		while (!is_whole(&announcement))
+			read_line(&announcement);
+		print_all(&announcement);
+		_exit(0);
+	}
+
+	/* There is no room for a process, as after a fork bomb. So the watcher
+	 * itself reads what it can without waiting, and prints one line. */
+	announcement.view.count = 0;
+	announcement.count = 0;
+	announcement.length = 0;
+	read_line(&announcement);
+	print_all(&announcement);
+}
+
+void
+announce_finish(struct run *run)
+{
+	(void)helper_end(run->announcer, 0);
+	run->announcer = 0;
+}

@@ -1,0 +1,28 @@
+#ifndef WDRUN_ANNOUNCE_H
+#define WDRUN_ANNOUNCE_H
+
+#include "watchdog.h"
+
+struct run;
+
+/*
+ * What a message on a stop needs is read by helpers, the readers, and printed
+ * by another helper, the announcer. Any of them may hang: a read of the command
+ * line of a process waits for a lock that a thread in state D may hold, and
+ * stderr may be on a file system that does not answer. So a watcher neither
+ * reads nor prints, and does not wait for a helper for long. Where a reader
+ * hangs with one process, the next reader tells less of that process.
+ */
+
+/*
+ * Has an announcer tell that RUN goes to NEXT for the reason WHY, and to which
+ * processes of its tree, as it was last read, that happens. Returns when all
+ * has been read, so that the processes may be signalled: at most 0.2 seconds
+ * later, or 0.45 if the message says what each of them is blocked in.
+ */
+void announce_start(struct run *run, enum state next, enum reason why);
+
+/* Gives the announcer 0.2 seconds to print, then ends it. */
+void announce_finish(struct run *run);
+
+#endif

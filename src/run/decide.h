@@ -1,0 +1,42 @@
+#ifndef WDRUN_DECIDE_H
+#define WDRUN_DECIDE_H
+
+#include "watchdog.h"
+
+struct run;
+
+/*
+ * The decisions of a run. Nothing here acts or asks the kernel: all that counts
+ * is in the arguments, so that a table can test it.
+ */
+
+/* The reason for which RUN should change its state at NOW, or REASON_NONE. */
+enum reason decide(const struct run *run, int64_t now);
+
+/* The state that WHY leads to from STATE. */
+enum state state_next(enum state state, enum reason why);
+
+/* Whether no process is left to be waited for: the tree is empty, or its
+ * survivors are let go. Then at most output is still to be delivered. */
+bool state_nobody_left(const struct run *run);
+
+/* Whether RUN is to end by a bound, a signal or the loss of a watcher, so that
+ * undelivered output must not hold RUN up for long. */
+bool state_output_is_bounded(const struct run *run);
+
+/* Whether a terminating signal is forwarded to the tree and starts no stop. */
+bool state_only_forwards(const struct run *run);
+
+/* Whether the survivors of a target that exited by itself got the signal by
+ * which they are to be stopped (WHY is a cancel) together with the target,
+ * shortly before NOW: then the signal is not sent a second time. */
+bool survivors_were_signalled(const struct run *run, enum reason why,
+                              int64_t now);
+
+/* The next moment at which RUN has something to do by itself, or NEVER. */
+int64_t state_deadline(const struct run *run);
+
+/* How wdrun is to end, RUN being done. */
+struct outcome run_outcome(const struct run *run);
+
+#endif

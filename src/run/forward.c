@@ -1,0 +1,102 @@
+/* Signals that reach the supervisor: whom each is for, and what follows. */
+#include "run/forward.h"
+
+#include <signal.h>
+
+#include "base/duration.h"
+#include "proc/signals.h"
+#include "proc/treekill.h"
+#include "run/announce.h"
+#include "run/decide.h"
+#include "run/jobcontrol.h"
+#include "run/run.h"
+#include "run/target.h"
+
+#define ECHO_WINDOW SECOND /* long, as the machine may be busy */
+
+static int
+larger(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * Counts the terminating signal of EVENT. Returns false where the signal is an
+ * echo of one that was counted already.
+ *
+ * Whoever signals a whole tree with a wdrun in it (an outer wdrun, pkill -f)
+ * hits front and supervisor alike, and the front forwards its own: so what came
+ * both ways came once. Nested wdruns do that once more at each level: so the
+ * same signal from another sender is an echo too, if it follows at once and the
+ * supervisor was hit as well. Somebody who means this run alone signals the
+ * front.
+ */
+static bool
+count(struct cancel *cancel, const struct event *event)
+{
+	struct cancel_ways *const ways = &cancel->ways[event->signal];
+	const int before = larger(ways->direct, ways->forwarded);
+
+	if (before > 0 && event->sender != cancel->sender &&
+	    event->now - cancel->at < ECHO_WINDOW &&
+	    (!event->is_forwarded || ways->direct > 0))
+		return false;
+	if (event->is_forwarded)
+		ways->forwarded++;
+	else
+		ways->direct++;
+	if (larger(ways->direct, ways->forwarded) == before)
+		return false;
+	cancel->count++;
+	cancel->signal = event->signal;
+	cancel->sender = event->sender;
+	cancel->at = event->now;
+	return true;
+}
+
+static void
+cancel_by_signal(struct run *run, const struct event *event)
+{
+	/* The signal that starts the stop is sent to the tree by the stop. */
+	if (!count(&run->cancel, event) ||
+	    (run->state != STATE_STOPPING && !state_only_forwards(run)))
+		return;
+	if (run->options.terse)
+		announce_start(run, run->state, REASON_CANCELLED);
+	treekill_signal_now(&run->tree, run->cancel.signal);
+	/* So that a stopped process gets the signal, too. */
+	if (run->options.repeats_signals)
+		treekill_signal(&run->tree, SIGCONT);
+}
+
+void
+forward_signal(struct run *run, const struct event *event)
+{
+	const int signal = event->signal;
+
+	/* A terminal signals the whole group, and so the front as well, which
+	 * forwards the signal where that is needed. */
+	if (event->code == SI_KERNEL && signal_is_terminals(signal))
+		return;
+	if (signal_is_ignored(signal) ||
+	    signal_is_by_write(signal, event->sender))
+		return;
+	/* The front sent this SIGCONT to wake the supervisor itself (front.c,
+	 * supervisor_is_dead); the tree was not stopped. */
+	if (signal == SIGCONT && event->code == SI_USER &&
+	    event->sender == run->watchers.front)
+		return;
+
+	/* "may behave as if the time limit had been reached": POSIX.1-2024,
+	 * timeout, ASYNCHRONOUS EVENTS. */
+	if (signal == SIGALRM && run->options.alarm_is_timeout)
+		run->timers.due[TIMER_TIMEOUT] = event->now;
+	else if (signal_is_terminating(signal))
+		cancel_by_signal(run, event);
+	else if (signal_is_terminal_stop(signal))
+		jobcontrol_stop(run, signal, event->now);
+	else if (signal == SIGCONT)
+		jobcontrol_continue(run, event->now);
+	else
+		target_signal(&run->target, signal);
+}

@@ -1,0 +1,25 @@
+#ifndef WDRUN_FORWARD_H
+#define WDRUN_FORWARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct run;
+
+/* What one wake-up of the supervisor brought. */
+struct event {
+	int64_t now;
+	int signal;        /* taken from the signalfd, or 0 */
+	int code;          /* its si_code */
+	pid_t sender;      /* of the signal; of SIGCHLD, the child */
+	bool is_forwarded; /* by the front, whose caller SENDER then is */
+};
+
+/*
+ * Does what the signal of EVENT asks for: counts a terminating signal, stops or
+ * continues the tree with its terminal, or forwards the signal to the target.
+ */
+void forward_signal(struct run *run, const struct event *event);
+
+#endif

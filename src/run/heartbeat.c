@@ -1,0 +1,121 @@
+/* Lines that tell that a silent command still runs. */
+#include "run/heartbeat.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "proc/helper.h"
+#include "run/resources.h"
+#include "run/run.h"
+
+#define LINE_SIZE 512
+#define SHOWN_MAX 64 /* bytes of a name that are shown */
+
+/* The name of the run, or else the file name of its command. */
+static const char *
+name_of(const struct options *options)
+{
+	const char *const command = options->command[0];
+	const char *const slash = strrchr(command, '/');
+
+	if (options->name != NULL)
+		return options->name;
+	return slash == NULL || slash[1] == '\0' ? command : slash + 1;
+}
+
+/* Appends "5m" or "5m03s". */
+static void
+add_duration(struct strbuf *line, int64_t ns)
+{
+	char text[DURATION_TEXT_SIZE];
+	const size_t length = strlen(duration_format_short(ns, text));
+
+	/* "5m00s" is meant for tables. */
+	if (length > 3 && strncmp(&text[length - 3], "00", 2) == 0)
+		text[length - 3] = '\0';
+	strbuf_addf(line, "%s", text);
+}
+
+static void
+add_progress(struct strbuf *line, struct run *run, int64_t now)
+{
+	const struct output *const output = &run->output;
+	const int64_t heard_at = output_read_progress(output, now).heard_at;
+	const char *const name = name_of(&run->options);
+
+	strbuf_addf(line, "%.*s: ", (int)utf8_fit(name, SHOWN_MAX), name);
+	add_duration(line, now - run->target.started);
+	strbuf_addf(line, " elapsed");
+	if (run->timers.due[TIMER_TIMEOUT] != NEVER) {
+		strbuf_addf(line, ", ");
+		add_duration(line, run->timers.due[TIMER_TIMEOUT] - now);
+		strbuf_addf(line, " left");
+	}
+	if (heard_at > 0) {
+		strbuf_addf(line, ", last output ");
+		add_duration(line, now - heard_at);
+		strbuf_addf(line, " ago");
+	} else if (output->channel_count > 0) {
+		strbuf_addf(line, ", no output yet");
+	}
+	proctree_read(&run->tree);
+	if (!run->tree.is_partial)
+		strbuf_addf(line, ", %zu process%s", run->tree.list.count,
+		            run->tree.list.count == 1 ? "" : "es");
+}
+
+/* Has a helper print, since stderr may be stuck. While a helper is stuck, no
+ * other one is started. */
+static void
+tell(struct run *run, int64_t now)
+{
+	char text[LINE_SIZE];
+	struct strbuf line = { .text = text, .size = sizeof(text) };
+
+	if (helper_is(run->heartbeat))
+		return;
+	add_progress(&line, run, now);
+	run->heartbeat = helper_fork(SIGKILL);
+	if (run->heartbeat == 0) {
+		resources_close(run); /* a stuck helper is to keep no lock */
+		message("%s", text);
+		_exit(EXIT_SUCCESS);
+	}
+}
+
+void
+heartbeat_begin(struct run *run, int64_t now)
+{
+	if (!run->options.quiet)
+		run->timers.due[TIMER_HEARTBEAT] =
+		    duration_add(now, run->options.heartbeat);
+}
+
+void
+heartbeat_end(struct run *run)
+{
+	run->timers.due[TIMER_HEARTBEAT] = NEVER;
+	(void)helper_end(run->heartbeat, SIGKILL);
+}
+
+void
+heartbeat_attend(struct run *run, int64_t now)
+{
+	const int64_t heard_at =
+	    output_read_progress(&run->output, now).heard_at;
+	int64_t *const due = &run->timers.due[TIMER_HEARTBEAT];
+
+	if (now < *due || run->timers.paused_at != NEVER)
+		return;
+	*due = duration_add(heard_at, run->options.heartbeat);
+	if (*due > now)
+		return;
+	tell(run, now);
+	*due = duration_add(now, run->options.heartbeat);
+}

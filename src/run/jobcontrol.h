@@ -1,0 +1,29 @@
+#ifndef WDRUN_JOBCONTROL_H
+#define WDRUN_JOBCONTROL_H
+
+#include "watchdog.h"
+
+struct run;
+
+/*
+ * Job control, from the supervisor's side: the command stops and goes on with
+ * its terminal, the front with the command, and the timers with both.
+ */
+
+/* Where the target, which shares the caller's terminal, was stopped or
+ * continued, has the front do the same, so that the shell sees its job stop. */
+void jobcontrol_follow(struct run *run, int64_t now);
+
+/* The front has forwarded SIGNAL, a terminal's stop. */
+void jobcontrol_stop(struct run *run, int signal, int64_t now);
+
+/* The front has forwarded SIGCONT. */
+void jobcontrol_continue(struct run *run, int64_t now);
+
+/* The target goes on, or is dead: timers and front go on as well. */
+void jobcontrol_end(struct run *run, int64_t now);
+
+/* TIMER_WAKE is due: sends SIGCONT to a front that has not answered yet. */
+void jobcontrol_wake(struct run *run, int64_t now);
+
+#endif

@@ -1,0 +1,52 @@
+/* The process that started wdrun, and the children that wdrun has from it. */
+#include "run/parent.h"
+
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/message.h"
+#include "proc/procid.h"
+#include "run/run.h"
+
+static int
+refuse(const char *what, int why)
+{
+	message("%s: %s", what, strerror(why));
+	return -1;
+}
+
+int
+parent_watch(struct run *run)
+{
+	if (!run->options.die_with_parent)
+		return 0;
+	run->parent.pid = getppid();
+	if (run->parent.pid == 0)
+		return refuse("--die-with-parent: the caller is in another PID "
+		              "namespace",
+		              ESRCH);
+	run->parent.fd = pidfd_open(run->parent.pid);
+	if (run->parent.fd == -1)
+		return refuse("--die-with-parent: cannot watch the caller",
+		              errno);
+	/* A parent that died before pidfd_open(2) has been replaced by another
+	 * process, and its PID may be. */
+	if (getppid() != run->parent.pid)
+		return refuse("--die-with-parent: the caller is gone", ESRCH);
+	return 0;
+}
+
+int
+parent_note_children(struct run *run)
+{
+	siginfo_t info;
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
+		return proctree_note_strangers(&run->tree) == -1
+		           ? refuse("cannot note the children there are", errno)
+		           : 0;
+	return errno == ECHILD ? 0 : refuse("cannot wait for children", errno);
+}

@@ -1,0 +1,139 @@
+/* The reasons for which a run changes its state, as a table. */
+#include "run/reason.h"
+
+#include <stddef.h>
+
+#include "base/duration.h"
+#include "base/status.h"
+#include "proc/signals.h"
+#include "run/run.h"
+
+#define QUIET false, false
+#define TOLD  true, false
+#define SHOWN true, true /* told, with the tree */
+
+#define NO_CAUSE    NULL, NO_FIELD, NULL
+#define NO_FIELD    REASON_WITHOUT_FIELD, 0
+#define PID(member) REASON_WITH_PID, offsetof(struct run, member)
+#define DURATION(member)                                                       \
+	REASON_WITH_DURATION, offsetof(struct run, options.member)
+
+static const struct reason_row table[] = {
+	[REASON_NONE] = { STATE_RUNNING, STATUS_OF_TARGET, QUIET, "no reason",
+	                  NO_CAUSE },
+
+	/* The run goes on, or is over by itself. */
+	[REASON_TARGET_EXITED] = { STATE_LINGERING, STATUS_OF_TARGET, QUIET,
+	                           "the command exited, survivors are left",
+	                           NO_CAUSE },
+	[REASON_TREE_EMPTY] = { STATE_DONE, STATUS_OF_TARGET, QUIET,
+	                        "no process is left", NO_CAUSE },
+	[REASON_SURVIVORS_LEFT] = { STATE_DONE, STATUS_OF_TARGET, QUIET,
+	                            "the command exited, survivors are let go",
+	                            NO_CAUSE },
+	/* How much output is lost is told when it is known: io/output.c. */
+	[REASON_OUTPUT_STUCK] = { STATE_DONE, STATUS_OF_TARGET, QUIET,
+	                          "nobody reads the rest of the output",
+	                          NO_CAUSE },
+
+	/* The tree is stopped. */
+	[REASON_TIMEOUT] = { STATE_STOPPING, STATUS_TIMED_OUT, SHOWN, "timeout",
+	                     "timed out after ", DURATION(timeout), "" },
+	[REASON_SILENCE] = { STATE_STOPPING, STATUS_TIMED_OUT, SHOWN,
+	                     "no output", "no output for ",
+	                     DURATION(idle_timeout), "" },
+	[REASON_UNTIL] = { STATE_STOPPING, 0, TOLD, "the output is complete",
+	                   "the output says that it is complete, but "
+	                   "the command did not exit in ",
+	                   DURATION(until_grace), "" },
+	/* Whoever cancels a run knows that. */
+	[REASON_CANCELLED] = { STATE_STOPPING, STATUS_OF_TARGET, QUIET,
+	                       "cancelled", NO_CAUSE },
+	[REASON_PARENT_LOST] = { STATE_STOPPING, STATUS_OF_TARGET, TOLD,
+	                         "the caller is dead", "the caller (PID ",
+	                         PID(parent.pid), ") is dead" },
+	[REASON_SURVIVORS_IDLE] = { STATE_STOPPING, STATUS_OF_TARGET, TOLD,
+	                            "the survivors are idle",
+	                            "the command has exited; no progress for ",
+	                            DURATION(idle_after_exit), "" },
+	[REASON_SURVIVORS_BUSY] = { STATE_STOPPING, STATUS_OF_TARGET, TOLD,
+	                            "the survivors had their time",
+	                            "the command exited ",
+	                            DURATION(max_after_exit), " ago" },
+
+	/* The tree is killed. */
+	[REASON_GRACE_OVER] = { STATE_KILLING, STATUS_OF_TARGET, TOLD,
+	                        "the grace period is over", "still there ",
+	                        DURATION(kill_after), " after " },
+	[REASON_THIRD_SIGNAL] = { STATE_KILLING, STATUS_OF_TARGET, TOLD,
+	                          "third signal to end", "third signal to end",
+	                          NO_FIELD, "" },
+	[REASON_FRONT_LOST] = { STATE_KILLING, STATUS_OF_TARGET, TOLD,
+	                        "the front was killed", "the front (PID ",
+	                        PID(watchers.front), ") was killed" },
+	[REASON_SUPERVISOR_LOST] = { STATE_KILLING, STATUS_OF_TARGET, TOLD,
+	                             "the supervisor was killed",
+	                             "the supervisor (PID ",
+	                             PID(watchers.supervisor), ") was killed" },
+
+	/* SIGKILL was not enough. */
+	[REASON_LAST_BOUND] = { STATE_DONE, STATUS_OF_TARGET, TOLD,
+	                        "what is left cannot be killed", NO_CAUSE },
+};
+
+_Static_assert(sizeof(table) / sizeof(table[0]) == REASON_COUNT,
+               "each reason has its row");
+
+const struct reason_row *
+reason_row(enum reason why)
+{
+	return &table[why];
+}
+
+bool
+reason_is_stop(enum reason why)
+{
+	return table[why].next == STATE_STOPPING ||
+	       table[why].next == STATE_KILLING;
+}
+
+/* A --timeout may have come before the end of --until-grace. */
+static int64_t
+time_since_until(const struct run *run)
+{
+	const int64_t now = duration_now();
+	const int64_t since =
+	    now - output_read_progress(&run->output, now).found_at;
+	const int64_t grace = run->options.until_grace;
+
+	return since < grace ? since : grace;
+}
+
+void
+reason_add_cause(struct strbuf *line, const struct run *run, enum reason why)
+{
+	const struct reason_row *const row = &table[why];
+	const void *const field = (const char *)run + row->field;
+	char name[SIGNAL_NAME_SIZE] = "";
+
+	if (row->cause == NULL)
+		return;
+	strbuf_addf(line, "%s", row->cause);
+	if (row->type == REASON_WITH_PID)
+		strbuf_addf(line, "%d", *(const pid_t *)field);
+	if (row->type == REASON_WITH_DURATION) {
+		char duration[DURATION_TEXT_SIZE];
+
+		strbuf_addf(line, "%s",
+		            duration_format(why == REASON_UNTIL
+		                                ? time_since_until(run)
+		                                : *(const int64_t *)field,
+		                            duration));
+	}
+	if (why == REASON_GRACE_OVER)
+		(void)signal_name(run->stop == REASON_CANCELLED
+		                      ? run->cancel.signal
+		                      : run->options.signal,
+		                  name);
+	strbuf_addf(line, "%s%s, ", row->after, name);
+}

@@ -1,0 +1,52 @@
+#ifndef WDRUN_REASON_H
+#define WDRUN_REASON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/strbuf.h"
+#include "watchdog.h"
+
+struct run;
+
+/*
+ * What follows from a reason: one row a reason, in reason.c. The state machine,
+ * the exit status, the messages and the report all read it there, so that they
+ * cannot tell different stories. A new reason is a name in watchdog.h, a row in
+ * reason.c, and what gives the reason: a line in decide.c, or a row in
+ * timers.c.
+ */
+struct reason_row {
+	enum state next;   /* the state that the reason leads to */
+	int status;        /* the exit status, or STATUS_OF_TARGET */
+	bool is_told;      /* on stderr, and not with --verbose alone */
+	bool shows_tree;   /* with what each process is blocked in */
+	const char *words; /* for --verbose and --report */
+
+	/* The words that the message of a stop begins with ("timed out after
+	 * 30m, "): CAUSE, a field of struct run, and AFTER. NULL: the message
+	 * begins with the processes. */
+	const char *cause;
+	enum {
+		REASON_WITHOUT_FIELD,
+		REASON_WITH_DURATION,
+		REASON_WITH_PID
+	} type;
+	size_t field; /* its offset */
+	const char *after;
+};
+
+#define STATUS_OF_TARGET (-1)
+
+/* The row of WHY. */
+const struct reason_row *reason_row(enum reason why);
+
+/* Whether WHY means that the tree is to be ended. */
+bool reason_is_stop(enum reason why);
+
+/* Appends to LINE the words that the message on RUN's change for the reason WHY
+ * begins with, if there are any. */
+void reason_add_cause(struct strbuf *line, const struct run *run,
+                      enum reason why);
+
+#endif

@@ -1,0 +1,301 @@
+/* How a run ended, for other programs to read. */
+#include "run/report.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/atomicfile.h"
+#include "base/duration.h"
+#include "base/fileinfo.h"
+#include "base/json.h"
+#include "base/message.h"
+#include "base/strbuf.h"
+#include "proc/procfs.h"
+#include "proc/signals.h"
+#include "run/decide.h"
+#include "run/reason.h"
+#include "run/run.h"
+
+#define MODE          0666
+#define VERSION       1
+#define COMMAND_WIDTH 200 /* of a process that is left */
+#define MICROSECOND   INT64_C(1000)
+
+static int
+refuse(const char *path, const char *why)
+{
+	message("--report: '%s': %s", path, why);
+	return -1;
+}
+
+int
+report_check(const char *path)
+{
+	char directory[PATH_MAX];
+	struct stat file;
+
+	/* An older report is replaced by rename(2), which would remove a device
+	 * or a symbolic link. */
+	if (lstat(path, &file) == 0 && !S_ISREG(file.st_mode))
+		return refuse(path, "it is there, and no regular file");
+	if (access(fileinfo_directory_of(path, directory), W_OK | X_OK) == -1)
+		return refuse(path, strerror(errno));
+	return 0;
+}
+
+void
+report_note_start(const struct run *run, int64_t now)
+{
+	if (run->report == NULL)
+		return;
+	run->report->started = now;
+	run->report->target = run->target.pid;
+}
+
+void
+report_note_stop(const struct run *run, size_t processes)
+{
+	/* A front that takes over during the grace period finds fewer than the
+	 * supervisor has signalled. */
+	if (run->report == NULL || run->report->stopped != 0)
+		return;
+	run->report->stopped = processes;
+	/* Other reasons begin with a sweep, which counts what it kills. */
+	if (run->options.signal == SIGKILL && run->stop != REASON_CANCELLED &&
+	    !run->watchers.is_front && !run->watchers.front_is_lost)
+		run->report->killed = processes;
+}
+
+void
+report_note_lockout(const struct run *run)
+{
+	if (run->report != NULL)
+		run->report->is_locked_out = true;
+}
+
+void
+report_note_kill(const struct run *run, size_t processes)
+{
+	if (run->report != NULL)
+		run->report->killed += processes;
+}
+
+void
+report_note_exec_failure(const struct run *run, int why)
+{
+	if (run->report != NULL)
+		run->report->exec_errno = why;
+}
+
+static int64_t
+time_of(const struct timeval *time)
+{
+	return time->tv_sec * SECOND + time->tv_usec * MICROSECOND;
+}
+
+void
+report_note_end(const struct run *run)
+{
+	struct report_facts *const facts = run->report;
+	const struct process_list *const list = &run->tree.list;
+	const size_t left_count = state_nobody_left(run) ? 0 : list->count;
+	struct rusage usage;
+
+	if (facts == NULL)
+		return;
+	facts->left_count = 0;
+	for (size_t i = 0; i < left_count && i < REPORT_LEFT_MAX; i++)
+		facts->left[facts->left_count++] = list->entries[i].pid;
+	facts->ended = duration_now();
+	facts->target_outcome = run->target.outcome;
+	facts->target_left = run->target.exited_by_itself;
+	facts->stop = run->stop;
+	/* The children that were reaped, and theirs: getrusage(2). Without a
+	 * command they are children from before an exec of this program. */
+	if (facts->started != 0 && getrusage(RUSAGE_CHILDREN, &usage) == 0) {
+		facts->cpu =
+		    time_of(&usage.ru_utime) + time_of(&usage.ru_stime);
+		facts->peak_memory = usage.ru_maxrss;
+	}
+}
+
+static const char *
+outcome_of(const struct report_facts *facts)
+{
+	if (facts->is_locked_out)
+		return "locked out";
+	if (facts->exec_errno != 0)
+		return "not executed";
+	/* A front that takes over sends nothing but SIGKILL: a target with an
+	 * exit status had exited before. */
+	if (!facts->target_left && facts->stop != REASON_NONE &&
+	    (facts->stop != REASON_SUPERVISOR_LOST ||
+	     facts->target_outcome.kind != OUTCOME_EXIT))
+		return "stopped";
+	switch (facts->target_outcome.kind) {
+	case OUTCOME_EXIT:
+		return "exited";
+	case OUTCOME_SIGNAL:
+		return "killed";
+	case OUTCOME_UNKNOWN:
+		break;
+	}
+	return "unknown";
+}
+
+static const char *
+reason_of(const struct report_facts *facts)
+{
+	if (facts->is_locked_out)
+		return "a lock is held by another process";
+	if (facts->exec_errno != 0)
+		return strerror(facts->exec_errno);
+	return facts->stop == REASON_NONE ? NULL
+	                                  : reason_row(facts->stop)->words;
+}
+
+static void
+add_signal(struct strbuf *line, const struct outcome *outcome)
+{
+	char name[SIGNAL_NAME_SIZE];
+
+	json_add_text(line, "signal",
+	              outcome->kind == OUTCOME_SIGNAL
+	                  ? signal_name(outcome->value, name)
+	                  : NULL);
+}
+
+/* The status is that of $? in a shell. */
+static void
+add_outcome(struct strbuf *line, const struct outcome *outcome)
+{
+	json_add_number(line, "status",
+	                outcome->kind == OUTCOME_SIGNAL
+	                    ? STATUS_SIGNAL_BASE + outcome->value
+	                    : outcome->value);
+	add_signal(line, outcome);
+}
+
+static void
+add_target(struct strbuf *line, const struct report_facts *facts)
+{
+	const struct outcome *const outcome = &facts->target_outcome;
+
+	json_add_key(line, "target");
+	strbuf_addf(line, "{");
+	json_add_key(line, "pid");
+	strbuf_addf(line, facts->target == 0 ? "null" : "%d", facts->target);
+	json_add_key(line, "status");
+	strbuf_addf(line, outcome->kind == OUTCOME_EXIT ? "%d" : "null",
+	            outcome->value);
+	add_signal(line, outcome);
+	strbuf_addf(line, "}");
+}
+
+static void
+add_output(struct strbuf *line, const struct output *output)
+{
+	const struct output_progress sums = output_read_progress(output, 0);
+
+	json_add_key(line, "output");
+	if (output->channel_count == 0) {
+		strbuf_addf(line, "null");
+		return;
+	}
+	strbuf_addf(line, "{");
+	json_add_number(line, "relayed", (int64_t)sums.relayed);
+	json_add_number(line, "dropped", (int64_t)sums.dropped);
+	json_add_number(line, "undelivered", (int64_t)sums.undelivered);
+	strbuf_addf(line, "}");
+}
+
+static void
+add_processes(struct strbuf *line, const struct report_facts *facts)
+{
+	json_add_key(line, "processes");
+	strbuf_addf(line, "{");
+	json_add_number(line, "stopped", (int64_t)facts->stopped);
+	json_add_number(line, "killed", (int64_t)facts->killed);
+	json_add_key(line, "left");
+	strbuf_addf(line, "[");
+	for (size_t i = 0; i < facts->left_count; i++) {
+		char text[COMMAND_WIDTH + 4];
+		struct strbuf command = { .text = text, .size = sizeof(text) };
+
+		json_add_comma(line);
+		strbuf_addf(line, "{");
+		json_add_number(line, "pid", facts->left[i]);
+		procfs_add_command(&command, facts->left[i], COMMAND_WIDTH);
+		json_add_text(line, "command", text);
+		strbuf_addf(line, "}");
+	}
+	strbuf_addf(line, "]}");
+}
+
+static void
+add_all(struct strbuf *line, const struct run *run)
+{
+	const struct report_facts *const facts = run->report;
+	const struct options *const options = &run->options;
+	const int64_t end = facts->ended != 0 ? facts->ended : duration_now();
+
+	strbuf_addf(line, "{");
+	json_add_number(line, "version", VERSION);
+	json_add_text(line, "id", runid_of(run->id));
+	json_add_text(line, "name", options->name);
+	json_add_strings(line, "command", array_count(options->command),
+	                 (const char *const *)options->command);
+	json_add_text(line, "directory", facts->directory);
+	json_add_number(line, "started", facts->started_at / SECOND);
+	json_add_number(
+	    line, "elapsed_ms",
+	    facts->started == 0 ? 0 : (end - facts->started) / MILLISECOND);
+	json_add_text(line, "outcome", outcome_of(facts));
+	json_add_text(line, "reason", reason_of(facts));
+	add_outcome(line, &facts->outcome);
+	add_target(line, facts);
+	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);
+	json_add_number(line, "peak_memory_kib", facts->peak_memory);
+	add_output(line, &run->output);
+	add_processes(line, facts);
+	json_add_strings(line, "locks", options->locks.count,
+	                 options->locks.paths);
+	json_add_strings(line, "cleanup", options->cleanups.count,
+	                 options->cleanups.paths);
+	strbuf_addf(line, "}\n");
+}
+
+void
+report_write(const struct run *run)
+{
+	char directory[PATH_MAX];
+	char unfinished[PATH_MAX];
+	struct strbuf line = { .grows = true };
+	const struct atomicfile file = {
+		.directory_fd = AT_FDCWD,
+		.file = run->options.report,
+		.unfinished = unfinished,
+		.mode = MODE,
+	};
+
+	/* Not by the report's own name, which may be as long as a name can
+	 * be. */
+	(void)strbuf_format(
+	    unfinished, sizeof(unfinished), "%s/.%s.new",
+	    fileinfo_directory_of(run->options.report, directory),
+	    runid_of(run->id));
+	add_all(&line, run);
+	if (line.is_cut || atomicfile_write(&file, &line) == -1)
+		message("--report: cannot write '%s': %s", run->options.report,
+		        strerror(errno));
+	strbuf_free(&line);
+}

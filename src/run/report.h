@@ -1,0 +1,55 @@
+#ifndef WDRUN_REPORT_H
+#define WDRUN_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "watchdog.h"
+
+struct run;
+
+#define REPORT_LEFT_MAX 1000
+
+/*
+ * --report: how a run ended, as JSON. What the report tells is noted in shared
+ * memory, as either watcher may be the one that writes it.
+ */
+struct report_facts {
+	int64_t started;       /* when the command was, or 0: it never was */
+	int64_t started_at;    /* when wdrun was, since the epoch */
+	const char *directory; /* the caller's, or NULL: not known */
+	int64_t ended;         /* 0: not yet */
+	pid_t target;
+	struct outcome target_outcome;
+	struct outcome outcome; /* as wdrun ends */
+	enum reason stop;
+	bool target_left;    /* it exited by itself */
+	bool is_locked_out;  /* a lock is held by another process */
+	int exec_errno;      /* why the command was not executed, or 0 */
+	uint64_t stopped;    /* processes that got the first signal of a stop */
+	uint64_t killed;     /* processes that got SIGKILL */
+	int64_t cpu;         /* of the tree, in nanoseconds */
+	int64_t peak_memory; /* of its largest process, in KiB */
+	size_t left_count;
+	pid_t left[REPORT_LEFT_MAX]; /* that could not be killed */
+};
+
+/* Looks whether there can be a file PATH. Returns 0, or -1 having told why not.
+ */
+int report_check(const char *path);
+
+/* These do nothing for a run without a report. */
+void report_note_start(const struct run *run, int64_t now);
+void report_note_stop(const struct run *run, size_t processes);
+void report_note_kill(const struct run *run, size_t processes);
+void report_note_lockout(const struct run *run);
+void report_note_exec_failure(const struct run *run, int why);
+
+/* The run is over, and its children are reaped. */
+void report_note_end(const struct run *run);
+
+/* Writes the report, or tells why it cannot. May hang where a file system does.
+ */
+void report_write(const struct run *run);
+
+#endif

@@ -1,0 +1,69 @@
+#ifndef WDRUN_RESOURCES_H
+#define WDRUN_RESOURCES_H
+
+#include <limits.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lock/cleanup.h"
+#include "lock/lockfile.h"
+#include "lock/lockset.h"
+#include "run/report.h"
+#include "watchdog.h"
+
+#define RESOURCE_FDS (2 * FILES_MAX + 1)
+
+struct run;
+
+/* What both watchers and their helpers write for one another (teardown.c). */
+struct teardown_page {
+	_Atomic bool tree_is_empty;  /* when the run was over */
+	_Atomic bool nobody_is_left; /* but survivors that are let go */
+	_Atomic bool is_released;    /* the locks are */
+	_Atomic bool is_done;        /* the teardown is */
+	_Atomic bool is_reported;
+	struct report_facts report; /* if there is to be one */
+};
+
+/* What a run has besides processes. */
+struct resources {
+	struct lockset lockset;
+	struct lockfile locks[FILES_MAX]; /* of lockset */
+	size_t cleanup_count;
+	struct cleanup cleanups[FILES_MAX];
+	int registry_fd; /* the registry's directory, or -1 */
+	char path[PATH_MAX];
+	const char *directory;      /* PATH: the caller's, or NULL: not known */
+	int64_t started_at;         /* as duration_since_epoch() */
+	struct teardown_page *page; /* shared memory */
+};
+
+/*
+ * Makes RUN's resources, if the options ask for any, and opens the registry,
+ * where it finishes runs whose watchers are dead. Takes no lock yet. Returns 0,
+ * or -1 having told why not. A file system that hangs may hold this up: so it
+ * is called before signals are blocked.
+ */
+int resources_prepare(struct run *run);
+
+/* Takes the locks, and looks at the files to be cleaned up. Returns 0; or -1,
+ * having told why and noted it in the report, with *OUTCOME as wdrun is to end.
+ */
+int resources_acquire(struct run *run, struct outcome *outcome);
+
+/*
+ * Writes the registry entry of RUN, if RUN is to have one. In the target,
+ * before its exec: the entry is there before COMMAND runs, and where the file
+ * system hangs, only the target does, which --timeout ends. Returns 0, or -1
+ * after a message.
+ */
+int resources_register(const struct run *run);
+
+/* Puts into KEEP, of RESOURCE_FDS, the descriptors that a watcher goes on to
+ * need, -1 where there is none. */
+void resources_keep(const struct run *run, int keep[]);
+
+/* Closes these descriptors, in a helper that has no use for them. */
+void resources_close(const struct run *run);
+
+#endif

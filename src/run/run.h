@@ -1,0 +1,127 @@
+#ifndef WDRUN_RUN_H
+#define WDRUN_RUN_H
+
+/*
+ * What a run is at this moment, in parts. Beside each part stands the room that
+ * writes it; all others read.
+ *
+ * Front and supervisor have a copy of the whole each, from the moment of the
+ * fork(2): what the one changes, the other does not see. What both have to know
+ * lies in memory that they share: resources->page, the report's facts and the
+ * states of the relays.
+ */
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "io/output.h"
+#include "io/tty.h"
+#include "proc/procid.h"
+#include "proc/proctree.h"
+#include "proc/runid.h"
+#include "run/timers.h"
+#include "watchdog.h"
+
+/* The two processes that watch the run, and how each learns of the other. */
+struct watchers {
+	pid_t front;
+	pid_t supervisor;
+	struct procid front_procid; /* known where the run is registered */
+	bool is_front;      /* this process is the front, in the supervisor's
+	                     * place */
+	bool front_is_lost; /* the supervisor has read the lifeline's end */
+	int lifeline[2];    /* [0], the supervisor's: end-of-file means that the
+	                     * front is dead; [1], the front's */
+	int statuspipe[2];  /* [0], the front's; [1], the supervisor's and the
+	                     * target's: see statuspipe.h */
+	int signal_fd;      /* every signal to this watcher */
+	int null_fd;        /* /dev/null */
+};
+
+/* COMMAND's own process. */
+struct target {
+	pid_t pid;         /* 0: not known */
+	bool shares_group; /* it is in the caller's process group and session */
+	bool ignores_sigchld;  /* the caller ignored SIGCHLD: so does it */
+	uint64_t callers_mask; /* the signals that it begins with blocked */
+	int64_t started;
+	bool has_exited; /* and is kept as a zombie until the tree is gone */
+	bool exited_by_itself; /* before anything was done to end it */
+	bool dumped_core;
+	struct outcome outcome; /* unknown until it has exited */
+};
+
+/* The process that started wdrun, under --die-with-parent. */
+struct parent {
+	pid_t pid;
+	int fd; /* a pidfd, or -1 */
+	bool is_lost;
+};
+
+/* Terminating signals (HUP, INT, QUIT, TERM) that have come for the run. */
+struct cancel {
+	int count;    /* without echoes: forward.c */
+	int signal;   /* the latest of them */
+	pid_t sender; /* of the latest signal */
+	int64_t at;   /* when the latest signal came */
+	struct cancel_ways {
+		int direct;    /* how often it came to the supervisor itself */
+		int forwarded; /* how often the front has forwarded it */
+	} ways[SIGTERM + 1];   /* by signal: SIGTERM is the largest of them */
+};
+
+/* What is stopped. */
+struct jobcontrol {
+	bool target_is_stopped; /* noticed where it shares the terminal */
+	bool front_is_stopped;  /* as far as the supervisor knows */
+	int wakes_left;         /* how many SIGCONTs are still to be tried */
+};
+
+/* Rounds of SIGKILL. */
+struct sweep {
+	int64_t pause;     /* until the next round */
+	int restless;      /* rounds in a row that found new processes */
+	int64_t reaped_at; /* when all children were last looked at */
+};
+
+/* What the command's output says of it. */
+struct output_watch {
+	unsigned
+	    type; /* st_mode of the output, if survivors may hold it open */
+	unsigned long long inode;
+	bool is_complete;  /* the text of --until was found */
+	bool is_asked;     /* the relays were asked whether all is read */
+	bool is_finishing; /* the relays know that nobody writes any more */
+	uint64_t activity; /* of tree and output, when last sampled */
+};
+
+struct run {
+	struct options options; /* cli/options.c; resources.c: its paths */
+	enum state state;       /* watchdog.c */
+	enum reason stop; /* the first reason to end the tree: watchdog.c; and
+	                   * front.c, from the status pipe; resources.c, where
+	                   * a lock cannot be had */
+	struct timers timers;     /* each timer by the room that needs it */
+	struct watchers watchers; /* watchdog.c before the fork; then front.c
+	                           * and supervisor.c, in their own copies */
+	struct target target;     /* target.c */
+	struct parent parent;     /* parent.c; its loss: supervisor.c */
+	struct cancel cancel;     /* forward.c */
+	struct jobcontrol job;    /* jobcontrol.c */
+	struct sweep sweep;       /* supervisor.c */
+	struct output_watch output_watch; /* output_watch.c */
+	pid_t announcer; /* the helper that prints of a stop: announce.c */
+	pid_t heartbeat; /* the helper that prints a heartbeat: heartbeat.c */
+	bool tree_is_empty;          /* and, the target being gone, stays so:
+	                              * supervisor.c */
+	struct proctree tree;        /* proctree.c */
+	struct output output;        /* io/output.c */
+	struct tty tty;              /* the one that the command shares */
+	struct resources *resources; /* resources.h; NULL: it has none */
+	struct report_facts *report; /* report.h; NULL: none is wanted */
+	char id[RUNID_SIZE];         /* "WDRUN_ID=…" */
+};
+
+#endif

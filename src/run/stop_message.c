@@ -1,0 +1,201 @@
+/* The message of a stop: why the run is ended, and which processes. */
+#include "run/stop_message.h"
+
+#include <sys/stat.h>
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "base/strbuf.h"
+#include "inspect/fdinfo.h"
+#include "proc/procfs.h"
+#include "proc/signals.h"
+#include "run/decide.h"
+#include "run/reason.h"
+#include "run/run.h"
+
+#define NAMED_MAX     8  /* processes that a message names */
+#define COMMAND_WIDTH 72 /* bytes of a process's command line */
+
+/* "; output held by 4711 node vite, fd 1,2": the survivors that keep a reader
+ * of the command's output waiting. */
+static void
+add_holders(struct strbuf *line, const struct run *run, bool in_short)
+{
+	const struct process_list *const list = &run->tree.list;
+	struct fdinfo file = { .reads = false };
+	int holders = 0;
+
+	if (run->output_watch.type == 0 || !run->target.exited_by_itself)
+		return;
+	(void)strbuf_format(file.name, sizeof(file.name),
+	                    S_ISCHR(run->output_watch.type) ? "/dev/pts/%llu"
+	                    : S_ISFIFO(run->output_watch.type)
+	                        ? "pipe:[%llu]"
+	                        : "socket:[%llu]",
+	                    run->output_watch.inode);
+	for (size_t i = 0; i < list->count && holders < NAMED_MAX; i++) {
+		const pid_t pid = list->entries[i].pid;
+		char text[64];
+		struct strbuf fds = { .text = text, .size = sizeof(text) };
+
+		if (fdinfo_add_holders(&fds, pid, &file) <= 0)
+			continue;
+		strbuf_addf(line,
+		            holders++ == 0 ? "; output held by %d " : ", %d ",
+		            pid);
+		procfs_add_command(line, pid, in_short ? 0 : COMMAND_WIDTH);
+		strbuf_addf(line, ", fd %s", text);
+	}
+}
+
+static void
+add_refusal(struct strbuf *line, const struct process *process)
+{
+	if (process->refused != 0)
+		strbuf_addf(line, " (%s)", strerror(process->refused));
+	else if (process->state == 'D' && process->got_kill)
+		strbuf_addf(line, " (uninterruptible)");
+}
+
+static void
+add_count(struct strbuf *line, const struct run *run)
+{
+	const size_t count = run->tree.list.count;
+
+	if (run->tree.way == PROCTREE_BLIND)
+		strbuf_addf(line, "process group %d", run->target.pid);
+	else if (count == 0 && run->tree.is_partial)
+		strbuf_addf(line, "processes that could not be listed");
+	else
+		strbuf_addf(line, "%zu %s", count,
+		            count == 1 ? "process" : "processes");
+}
+
+/* ": 4711 node vite, 4712 jq ." */
+static void
+add_names(struct strbuf *line, const struct run *run, bool in_short)
+{
+	const struct process_list *const list = &run->tree.list;
+
+	if (run->tree.way == PROCTREE_BLIND)
+		strbuf_addf(line,
+		            " (no usable /proc: others are not named, and "
+		            "killed without a signal before)");
+	for (size_t i = 0; i < list->count && i < NAMED_MAX; i++) {
+		const struct process *const process = &list->entries[i];
+
+		strbuf_addf(line, "%s%d ", i == 0 ? ": " : ", ", process->pid);
+		procfs_add_command(line, process->pid,
+		                   in_short ? 0 : COMMAND_WIDTH);
+		add_refusal(line, process);
+	}
+	if (list->count > NAMED_MAX)
+		strbuf_addf(line, " and %zu more", list->count - NAMED_MAX);
+}
+
+bool
+stop_message_has_tree(const struct run *run, enum reason why)
+{
+	return !run->options.terse && reason_row(why)->shows_tree &&
+	       run->tree.list.count > 0;
+}
+
+/* Whether the message is what timeout(1) of GNU coreutils 9 says: nothing, or
+ * with --verbose each signal that it sends. That its own process was killed, or
+ * that SIGKILL does not end a process, timeout(1) never says. */
+static bool
+is_in_words_of_timeout(const struct run *run, enum reason why)
+{
+	return run->options.terse && why != REASON_FRONT_LOST &&
+	       why != REASON_SUPERVISOR_LOST && why != REASON_LAST_BOUND;
+}
+
+bool
+stop_message_is_none(const struct run *run, enum reason why)
+{
+	return is_in_words_of_timeout(run, why) && !run->options.verbose;
+}
+
+static void
+add_words_of_timeout(struct strbuf *line, const struct run *run,
+                     enum reason why)
+{
+	char name[SIGNAL_NAME_SIZE];
+	int signal = SIGKILL;
+
+	if (why == REASON_TIMEOUT)
+		signal = run->options.signal;
+	else if (why == REASON_CANCELLED)
+		signal = run->cancel.signal;
+	else if (why != REASON_GRACE_OVER)
+		return;
+	if (survivors_were_signalled(run, why, duration_now()))
+		return;
+	strbuf_addf(line, "sending signal %s to%s command '%s'",
+	            signal == 0 ? "EXIT"
+	                        : signal_name(signal, name) + strlen("SIG"),
+	            run->target.has_exited ? " what is left of" : "",
+	            run->options.command[0]);
+}
+
+/* "timed out after 30m, stopping 2 processes with SIGTERM: …" */
+void
+stop_message_add(struct strbuf *line, const struct run *run, enum reason why,
+                 bool in_short)
+{
+	const struct process_list *const list = &run->tree.list;
+	const bool is_stop = reason_row(why)->next == STATE_STOPPING;
+	const bool has_tree = !in_short && stop_message_has_tree(run, why);
+
+	if (is_in_words_of_timeout(run, why)) {
+		add_words_of_timeout(line, run, why);
+		return;
+	}
+	if (!reason_row(why)->is_told)
+		return;
+	reason_add_cause(line, run, why);
+	if (why == REASON_LAST_BOUND) {
+		strbuf_addf(line, "could not kill ");
+	} else if (is_stop) {
+		strbuf_addf(line, "stopping ");
+	} else if (list->count > 0 || run->tree.is_partial) {
+		strbuf_addf(line, "killing ");
+	} else {
+		strbuf_addf(line, "and with it all that was left");
+		return;
+	}
+	add_count(line, run);
+	if (is_stop) {
+		char name[SIGNAL_NAME_SIZE];
+
+		strbuf_addf(line, " with %s",
+		            signal_name(run->options.signal, name));
+	}
+	if (!has_tree)
+		add_names(line, run, in_short);
+	/* With the tree, this line must not hang: the tree's lines have the
+	 * command lines. */
+	add_holders(line, run, in_short || has_tree);
+	if (has_tree)
+		strbuf_addf(line, ":");
+}
+
+void
+stop_message_print_change(const struct run *run, enum state next,
+                          enum reason why)
+{
+	static const char *const states[] = {
+		[STATE_RUNNING] = "running",   [STATE_LINGERING] = "lingering",
+		[STATE_STOPPING] = "stopping", [STATE_KILLING] = "killing",
+		[STATE_DONE] = "done",
+	};
+	char name[SIGNAL_NAME_SIZE] = "";
+
+	if (why == REASON_CANCELLED)
+		(void)signal_name(run->cancel.signal, name);
+	message("%s -> %s: %s%s%s", states[run->state], states[next],
+	        reason_row(why)->words, name[0] == '\0' ? "" : " by ", name);
+}

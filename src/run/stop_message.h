@@ -1,0 +1,33 @@
+#ifndef WDRUN_STOP_MESSAGE_H
+#define WDRUN_STOP_MESSAGE_H
+
+#include <stdbool.h>
+
+#include "base/strbuf.h"
+#include "watchdog.h"
+
+struct run;
+
+/*
+ * Appends to LINE the message for a change of RUN by the reason WHY, with the
+ * processes of the tree as it was last read; nothing, where the change is not
+ * told. Comes before the first signal, while the processes are there. Unless
+ * IN_SHORT, without command lines, it may hang in a reading: see announce.h.
+ * With options.terse, the words are those of timeout(1).
+ */
+void stop_message_add(struct strbuf *line, const struct run *run,
+                      enum reason why, bool in_short);
+
+/* Whether nothing is said of RUN's change for the reason WHY, since timeout(1)
+ * says nothing of it. */
+bool stop_message_is_none(const struct run *run, enum reason why);
+
+/* Whether the message in full leaves the processes out, since the tree follows
+ * line by line: see inspect/treeview.h. */
+bool stop_message_has_tree(const struct run *run, enum reason why);
+
+/* For --verbose: prints that RUN changes to the state NEXT, and WHY. */
+void stop_message_print_change(const struct run *run, enum state next,
+                               enum reason why);
+
+#endif

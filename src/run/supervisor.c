@@ -1,0 +1,345 @@
+/* What the supervisor does between two decisions: it sleeps, reaps, forwards
+ * signals and kills. */
+#include "run/supervisor.h"
+
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/fds.h"
+#include "proc/helper.h"
+#include "proc/signals.h"
+#include "proc/treekill.h"
+#include "proc/wait.h"
+#include "run/forward.h"
+#include "run/heartbeat.h"
+#include "run/jobcontrol.h"
+#include "run/output_watch.h"
+#include "run/report.h"
+#include "run/resources.h"
+#include "run/run.h"
+#include "run/target.h"
+
+#define LAST_BOUND          (5 * SECOND)  /* since the last newcomer */
+#define STORM_BOUND         (60 * SECOND) /* and in all, about */
+#define SWEEP_PAUSE_FIRST   MILLISECOND
+#define SWEEP_PAUSE_LAST    (64 * MILLISECOND)
+#define RESTLESS_IS_STORM   3
+#define FREEZE_LIMIT        64
+#define REAP_INTERVAL       (100 * MILLISECOND)
+#define PAUSE_AFTER_FAILURE MILLISECOND
+#define EMPTY_READINGS      5
+
+/* What the supervisor waits for, besides the clock. */
+enum { SIGNALS, LIFELINE, PARENT, NOTICES };
+
+int
+supervisor_prepare(struct run *run)
+{
+	run->watchers.supervisor = getpid();
+	if (getppid() == 0)
+		run->watchers.front = 0; /* in another PID namespace */
+	/* The strangers are the front's children. */
+	run->tree.root = run->watchers.supervisor;
+	run->tree.stranger_count = 0;
+	run->tree.has_strangers = false;
+
+	/* The front alone holds the lifeline's write end: no process that is
+	 * forked from here on may inherit another. */
+	(void)close(run->watchers.lifeline[1]);
+	run->watchers.lifeline[1] = -1;
+
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
+		return -1;
+	run->watchers.signal_fd = signals_open();
+	return run->watchers.signal_fd == -1 ? -1 : 0;
+}
+
+void
+supervisor_detach(struct run *run)
+{
+	int keep[] = {
+		[OUTPUT_FDS + RESOURCE_FDS] = run->watchers.lifeline[0],
+		run->watchers.statuspipe[1],
+		run->parent.fd,
+		run->watchers.signal_fd,
+	};
+
+	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
+	/* Where somebody has stopped the supervisor with SIGSTOP and kills the
+	 * front then, the supervisor goes on, and kills the tree. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
+	run->tree.callers_session = getsid(0);
+	(void)setsid();
+	output_watch_note_output(run);
+	output_keep(&run->output, keep);
+	resources_keep(run, &keep[OUTPUT_FDS]);
+	fds_release(run->watchers.null_fd, keep,
+	            sizeof(keep) / sizeof(keep[0]));
+	run->watchers.null_fd = -1;
+	run->watchers.statuspipe[0] = -1;
+}
+
+static void
+sleep_until(struct pollfd fds[], nfds_t count, int64_t deadline)
+{
+	struct timespec left;
+	const struct timespec *timeout = NULL;
+
+	if (deadline != NEVER) {
+		const int64_t now = duration_now();
+		const int64_t ns = deadline > now ? deadline - now : 0;
+
+		left.tv_sec = ns / SECOND;
+		left.tv_nsec = ns % SECOND;
+		timeout = &left;
+	}
+	if (ppoll(fds, count, timeout, NULL) != -1)
+		return;
+
+	/* ENOMEM, say. Signals and notices can still be read; the pause keeps
+	 * the loop from spinning. */
+	const struct timespec pause = { .tv_nsec = PAUSE_AFTER_FAILURE };
+
+	(void)nanosleep(&pause, NULL);
+	for (nfds_t i = 0; i < count; i++)
+		fds[i].revents = 0;
+	fds[SIGNALS].revents = POLLIN;
+	fds[NOTICES].revents = fds[NOTICES].fd == -1 ? 0 : POLLIN;
+}
+
+/* Whether *FD, of a pipe or pidfd, is at its end. Closes it then: the end would
+ * be seen at each poll(2). */
+static bool
+is_at_end(const struct pollfd *polled, int *fd)
+{
+	if (polled->revents == 0)
+		return false;
+	(void)close(*fd);
+	*fd = -1;
+	return true;
+}
+
+/* Notes whose signal it is: where the front forwarded the signal, that of the
+ * front's own sender. */
+static void
+note_sender(const struct run *run, const struct signalfd_siginfo *info,
+            struct event *event)
+{
+	const pid_t sender = (pid_t)info->ssi_pid;
+
+	event->is_forwarded =
+	    sender == run->watchers.front && info->ssi_code == SI_QUEUE;
+	event->sender = event->is_forwarded ? (pid_t)info->ssi_int : sender;
+}
+
+void
+supervisor_wait(struct run *run, int64_t deadline, struct event *event)
+{
+	struct pollfd fds[] = {
+		[SIGNALS] = { .fd = run->watchers.signal_fd, .events = POLLIN },
+		[LIFELINE] = { .fd = run->watchers.lifeline[0],
+		               .events = POLLIN },
+		[PARENT] = { .fd = run->parent.fd, .events = POLLIN },
+		[NOTICES] = { .fd = run->output.is_open
+		                        ? run->output.notify_pipe[0]
+		                        : -1,
+		              .events = POLLIN },
+	};
+	struct signalfd_siginfo info;
+
+	sleep_until(fds, sizeof(fds) / sizeof(fds[0]), deadline);
+
+	*event = (struct event){ .now = duration_now() };
+	run->watchers.front_is_lost |=
+	    is_at_end(&fds[LIFELINE], &run->watchers.lifeline[0]);
+	run->parent.is_lost |= is_at_end(&fds[PARENT], &run->parent.fd);
+	if (fds[NOTICES].revents != 0)
+		output_read_notices(&run->output);
+	if (fds[SIGNALS].revents == 0)
+		return;
+
+	if (read(run->watchers.signal_fd, &info, sizeof(info)) ==
+	    (ssize_t)sizeof(info)) {
+		/* Reaped with the orphans, as at each wake-up. */
+		if (helper_is_death((int)info.ssi_signo, info.ssi_code))
+			return;
+		event->signal = (int)info.ssi_signo;
+		event->code = info.ssi_code;
+		note_sender(run, &info, event);
+	} else {
+		event->signal = SIGCHLD; /* there may be dead children */
+	}
+}
+
+/*
+ * The target's zombie, which is kept, comes first in waitid(2) and hides all
+ * other dead children from a look at any child. The child that SIGCHLD names is
+ * reaped by its PID. One SIGCHLD can stand for many (signal(7)): so all
+ * children are looked at too, but seldom, as each such look costs their number.
+ */
+static void
+reap_behind_target(struct run *run, pid_t child, int64_t now)
+{
+	if (child > 0 && child != run->target.pid)
+		proctree_reap_child(&run->tree, child);
+	if (now - run->sweep.reaped_at < REAP_INTERVAL)
+		return;
+	proctree_reap(&run->tree, run->target.pid);
+	run->sweep.reaped_at = duration_now();
+}
+
+/*
+ * Reaps all dead children but the target. The target's zombie keeps its PID,
+ * which is also the number of its process group, from becoming another
+ * process's as long as there is anything to be signalled. CHILD is the one that
+ * a SIGCHLD named, or 0.
+ */
+static void
+reap_orphans(struct run *run, pid_t child, int64_t now)
+{
+	siginfo_t info;
+
+	while (!run->target.has_exited) {
+		const pid_t dead =
+		    wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL, &info);
+
+		if (dead == CHILD_NONE_READY || dead == CHILD_UNKNOWN)
+			return;
+		if (dead != run->target.pid && dead != CHILD_NONE_LEFT) {
+			proctree_reap_child(&run->tree, dead);
+			continue;
+		}
+		/* CHILD_NONE_LEFT: the target is gone as well, and nobody will
+		 * know how it ended. */
+		target_note_exit(&run->target,
+		                 dead == run->target.pid ? &info : NULL,
+		                 run->state == STATE_RUNNING);
+		jobcontrol_end(run, duration_now());
+		if (run->state == STATE_STOPPING)
+			supervisor_set_kill_timer(run, now);
+		return;
+	}
+	reap_behind_target(run, child, now);
+}
+
+/*
+ * The children are asked first, since that is all that a prompt end costs, and
+ * proves it. A list proves less: of a chain of processes, each of which forks
+ * the next and exits, it may have been in the wrong place each time. So it is
+ * read more than once.
+ */
+static bool
+tree_is_empty(struct run *run)
+{
+	struct proctree *const tree = &run->tree;
+
+	if (!wait_has_living(ANY_CHILD))
+		return true;
+	if (!tree->has_strangers)
+		return false;
+	/* The living child may be one that the caller had: parent.c. */
+	for (int i = 0; i < EMPTY_READINGS; i++) {
+		proctree_read(tree);
+		if (tree->list.count > 0 || tree->is_partial)
+			return false;
+	}
+	return true;
+}
+
+/* One round of SIGKILL, for the tree as it was last read. Sets when the next
+ * round is due: at once, if there may be new processes. */
+static void
+sweep(struct run *run, int64_t now)
+{
+	const size_t newcomers = treekill_sweep(&run->tree);
+
+	report_note_kill(run, newcomers);
+	if (newcomers > 0) {
+		run->sweep.restless++;
+		run->sweep.pause = 0;
+		/* A tree that still forks can be killed, if slowly. */
+		if (run->timers.due[TIMER_LAST] < run->timers.due[TIMER_STORM])
+			run->timers.due[TIMER_LAST] =
+			    duration_add(now, LAST_BOUND);
+	} else {
+		run->sweep.restless = 0;
+		run->sweep.pause = run->sweep.pause == 0 ? SWEEP_PAUSE_FIRST
+		                                         : 2 * run->sweep.pause;
+		if (run->sweep.pause > SWEEP_PAUSE_LAST)
+			run->sweep.pause = SWEEP_PAUSE_LAST;
+	}
+	if (run->sweep.restless == RESTLESS_IS_STORM) {
+		treekill_freeze(&run->tree, FREEZE_LIMIT);
+		run->sweep.restless = 0;
+	}
+	reap_orphans(run, 0, now);
+	run->timers.due[TIMER_SWEEP] = duration_add(now, run->sweep.pause);
+}
+
+void
+supervisor_attend(struct run *run, const struct event *event)
+{
+	const int64_t now = event->now;
+
+	/* Without a signal a timer is due: the children are looked at then too,
+	 * so that a command which exited just in time is not called late. */
+	if (event->signal == SIGCHLD || event->signal == 0) {
+		reap_orphans(run, event->signal == SIGCHLD ? event->sender : 0,
+		             now);
+		if (run->target.shares_group || run->output.tty_input.is_used)
+			jobcontrol_follow(run, now);
+	} else {
+		forward_signal(run, event);
+	}
+	if (timers_is_due(&run->timers, TIMER_WAKE, now))
+		jobcontrol_wake(run, now);
+	if (run->target.has_exited && !run->tree_is_empty)
+		run->tree_is_empty = tree_is_empty(run);
+	output_watch_update(run, now);
+	heartbeat_attend(run, now);
+	if (run->state == STATE_KILLING && !run->tree_is_empty &&
+	    timers_is_due(&run->timers, TIMER_SWEEP, now)) {
+		proctree_read(&run->tree);
+		sweep(run, now);
+	}
+}
+
+void
+supervisor_begin_stop(struct run *run, int64_t now)
+{
+	timers_resume(&run->timers, now);
+	if (!run->watchers.is_front)
+		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
+}
+
+void
+supervisor_set_kill_timer(struct run *run, int64_t now)
+{
+	int64_t *const kill_at = &run->timers.due[TIMER_KILL];
+
+	if (*kill_at == NEVER)
+		*kill_at = duration_add(now, run->options.kill_after);
+
+	const int64_t orphans_end =
+	    duration_add(now, run->options.orphans_grace);
+
+	if (run->target.has_exited && *kill_at > orphans_end)
+		*kill_at = orphans_end;
+}
+
+void
+supervisor_start_killing(struct run *run, int64_t now)
+{
+	run->timers.due[TIMER_LAST] = duration_add(now, LAST_BOUND);
+	run->timers.due[TIMER_STORM] = duration_add(now, STORM_BOUND);
+	sweep(run, now);
+}

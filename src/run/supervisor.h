@@ -1,0 +1,40 @@
+#ifndef WDRUN_SUPERVISOR_H
+#define WDRUN_SUPERVISOR_H
+
+#include <stdint.h>
+
+struct run;
+struct event;
+
+/* Makes this process, just forked, the root of its tree and a subreaper with a
+ * signalfd, before it has a target. Returns 0, or -1 with errno. */
+int supervisor_prepare(struct run *run);
+
+/* Lets go of the caller's session, descriptors and directory. Comes after the
+ * fork of the target, so that the target does not wait for it. */
+void supervisor_detach(struct run *run);
+
+/*
+ * The only place where the supervisor sleeps without a bound of its own: until
+ * DEADLINE, a signal, the loss of the front or of the parent, or a relay's
+ * notice. Fills *EVENT with what it was.
+ */
+void supervisor_wait(struct run *run, int64_t deadline, struct event *event);
+
+/* Does what changes no state: reaps orphans, forwards signals, stops and
+ * continues the tree with its terminal, and goes on with killing. */
+void supervisor_attend(struct run *run, const struct event *event);
+
+/* A stop begins: the timers go on, and the name of this process shows --list
+ * that the run is being stopped. */
+void supervisor_begin_stop(struct run *run, int64_t now);
+
+/* Sets when SIGKILL follows the first signal of a stop: after --kill-after, or
+ * sooner for what a dead command has left behind at a timeout. */
+void supervisor_set_kill_timer(struct run *run, int64_t now);
+
+/* Begins to kill the tree, as it was last read, and bounds how long that may
+ * take. */
+void supervisor_start_killing(struct run *run, int64_t now);
+
+#endif

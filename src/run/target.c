@@ -1,0 +1,256 @@
+/* The target: the process that becomes COMMAND, from fork to exec. */
+#include "run/target.h"
+
+#include <sys/prctl.h>
+
+#include <alloca.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/fork.h"
+#include "base/message.h"
+#include "base/status.h"
+#include "base/strbuf.h"
+#include "io/output.h"
+#include "io/tty.h"
+#include "proc/signals.h"
+#include "run/report.h"
+#include "run/resources.h"
+#include "run/run.h"
+#include "run/statuspipe.h"
+
+#define DEFAULT_PATH "/usr/local/bin:/bin:/usr/bin" /* where PATH is unset */
+
+/* Copies the environment FROM to TO, with ID in the place of the WDRUN_ID of an
+ * outer run, or at the end. TO has room for two more strings than FROM has. */
+static void
+add_id(char **to, char *const *from, char *id)
+{
+	const size_t name = strcspn(id, "=") + 1;
+	bool is_placed = false;
+
+	for (; *from != NULL; from++) {
+		const bool is_id = strncmp(*from, id, name) == 0;
+
+		if (!is_id)
+			*to++ = *from;
+		else if (!is_placed)
+			*to++ = id;
+		is_placed |= is_id;
+	}
+	if (!is_placed)
+		*to++ = id;
+	*to = NULL;
+}
+
+/* What POSIX has execvp(3) do and musl's does not: a file that the kernel does
+ * not take for a program (ENOEXEC) is a shell script. */
+static void
+execute_script(char *path, char *const command[])
+{
+	const size_t count = array_count(command);
+	/* cppcheck-suppress allocaCalled ; see become_target */
+	char **const script = alloca((count + 2) * sizeof(*script));
+	static char shell[] = "/bin/sh";
+
+	script[0] = shell;
+	memcpy(&script[1], &command[0], (count + 1) * sizeof(*script));
+	script[1] = path;
+	(void)execv(shell, script);
+}
+
+/* Executes the first script of that name in the directories of PATH. Returns
+ * where there is none. */
+static void
+execute_script_in_path(char *const command[])
+{
+	const char *directory = getenv("PATH");
+	char path[4096];
+
+	if (directory == NULL)
+		directory = DEFAULT_PATH;
+
+	for (;;) {
+		const size_t length = strcspn(directory, ":");
+		/* An empty element is the current directory. */
+		const size_t needed = strbuf_format(
+		    path, sizeof(path), "%.*s%s%s", (int)length, directory,
+		    length == 0 ? "" : "/", command[0]);
+
+		if (needed < sizeof(path)) {
+			(void)execv(path, command);
+			if (errno == ENOEXEC)
+				execute_script(path, command);
+		}
+		if (directory[length] == '\0')
+			return;
+		directory += length + 1;
+	}
+}
+
+static void
+execute(char *const command[])
+{
+	(void)execvp(command[0], command);
+	if (errno != ENOEXEC)
+		return;
+	if (strchr(command[0], '/') != NULL)
+		execute_script(command[0], command);
+	else
+		execute_script_in_path(command);
+	errno = ENOEXEC;
+}
+
+int
+target_prepare(struct run *run)
+{
+	struct target *const target = &run->target;
+	const struct sigaction by_default = { .sa_handler = SIG_DFL };
+	struct sigaction sigchld;
+
+	if (signals_block(&target->callers_mask) == -1) {
+		message("cannot block signals: %s", strerror(errno));
+		return -1;
+	}
+	/* Where SIGCHLD is ignored, the kernel reaps children by itself and
+	 * their status is lost: wait(2). The target ignores it again. */
+	if (sigaction(SIGCHLD, &by_default, &sigchld) == -1) {
+		message("cannot reset SIGCHLD: %s", strerror(errno));
+		return -1;
+	}
+	target->ignores_sigchld = sigchld.sa_handler == SIG_IGN;
+
+	target->shares_group = !run->options.pty && !run->options.setsid &&
+	                       (run->options.foreground || tty_is_stdin());
+	if (target->shares_group)
+		tty_save(&run->tty);
+	return 0;
+}
+
+/* Ends the target before its exec. The front prints WHY, an errno. */
+static _Noreturn void
+fail(const struct run *run, int why, int status)
+{
+	statuspipe_send(run->watchers.statuspipe[1], ENTRY_EXEC_FAILED, why);
+	report_note_exec_failure(run, why);
+	_exit(status);
+}
+
+/* Puts the command's own stdin, stdout and stderr in place. */
+static int
+give_descriptors(const struct run *run)
+{
+	if (run->options.no_stdin &&
+	    dup2(run->watchers.null_fd, STDIN_FILENO) == -1)
+		return -1;
+	return output_connect(&run->output);
+}
+
+/* Gives back what target_prepare has taken. */
+static void
+give_signals(const struct target *target)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	if (target->ignores_sigchld)
+		(void)sigaction(SIGCHLD, &ignore, NULL);
+	(void)signals_set_mask(target->callers_mask);
+}
+
+/*
+ * Async-signal-safe, as is all that it calls, but for resources_register().
+ * That is safe in a process whose parent has one thread and forked by
+ * process_fork().
+ */
+static _Noreturn void
+become_target(struct run *run, pid_t supervisor)
+{
+	/*
+	 * On the stack, as malloc(3) is not async-signal-safe: a pointer for
+	 * each string. The strings themselves have been on the same stack since
+	 * execve(2), so there is room for the pointers.
+	 */
+	char **const environment =
+	    /* cppcheck-suppress allocaCalled ; for that reason */
+	    alloca((array_count(environ) + 2) * sizeof(*environment));
+
+	/*
+	 * A supervisor that died between fork and prctl(2) would never be
+	 * noticed: so first the signal is armed, then the parent is looked at.
+	 * prctl(2), PR_SET_PDEATHSIG.
+	 */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
+		fail(run, errno, STATUS_FAILED);
+	if (getppid() != supervisor)
+		_exit(STATUS_FAILED);
+
+	if (!run->target.shares_group)
+		(void)setsid(); /* never fails: a new process leads no group */
+	if (resources_register(run) == -1)
+		_exit(STATUS_FAILED);
+	if (give_descriptors(run) == -1)
+		fail(run, errno, STATUS_FAILED);
+	add_id(environment, environ, run->id);
+	environ = environment;
+	give_signals(&run->target);
+
+	execute(run->options.command);
+	const int why = errno;
+
+	fail(run, why, why == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
+}
+
+void
+target_note(struct run *run, pid_t pid)
+{
+	run->target.pid = pid;
+	run->tree.target = pid;
+	run->tree.target_group = run->target.shares_group ? 0 : pid;
+}
+
+int
+target_start(struct run *run)
+{
+	const pid_t supervisor = getpid();
+	const pid_t target = process_fork();
+
+	if (target == -1)
+		return -1;
+	if (target == 0)
+		become_target(run, supervisor);
+	/* By the supervisor, so that the target's exec does not wait for it. */
+	statuspipe_send(run->watchers.statuspipe[1], ENTRY_TARGET, target);
+	target_note(run, target);
+	return 0;
+}
+
+void
+target_note_exit(struct target *target, const siginfo_t *info, bool by_itself)
+{
+	target->has_exited = true;
+	target->exited_by_itself = by_itself;
+	if (info == NULL)
+		return;
+	target->outcome.kind =
+	    info->si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
+	target->outcome.value = info->si_status;
+	target->dumped_core = info->si_code == CLD_DUMPED;
+}
+
+void
+target_signal(const struct target *target, int signal)
+{
+	/* The supervisor may have died before it could tell the front the
+	 * target's PID; and kill(0) would be for the caller's own group. */
+	if (target->pid <= 1)
+		return;
+	if (!target->shares_group && kill(-target->pid, signal) == 0)
+		return;
+	/* The group is the caller's, or the target has not made its own yet. */
+	if (!target->has_exited)
+		(void)kill(target->pid, signal);
+}

@@ -1,0 +1,189 @@
+/*
+ * What is done when the processes of a run are dead: the teardown, and then the
+ * report.
+ *
+ * Either watcher may get SIGKILL at any moment, and any file may be on a file
+ * system that does not answer: a process that calls it then hangs in the
+ * kernel, and may not even die of SIGKILL. So the order is this:
+ *
+ * 1. The supervisor notes in shared memory how it leaves the tree and sends the
+ *    outcome through the status pipe. From now on the front knows what it needs
+ *    in order to end alone.
+ * 2. The supervisor does the teardown. The locks come last: whoever waits for
+ *    them finds the command's own lock files removed. A helper makes the calls
+ *    that may hang, and the supervisor waits for it, but not for ever. If the
+ *    helper hangs, a second helper releases the locks, which may be on another
+ *    file system. The supervisor makes none of these calls itself: if it hung,
+ *    and its front were killed by an impatient user, no process would be left
+ *    to release the locks.
+ * 3. The supervisor exits. If it was killed before shared memory said that the
+ *    teardown is done, the front does all of it, in the same way: what is
+ *    removed already is not found again.
+ * 4. The front ends the relays. Only now all that the report tells is known, so
+ *    the front writes the report, once, through a helper as well. The
+ *    supervisor writes it if the front is dead when the supervisor would exit.
+ */
+#include "run/teardown.h"
+
+#include <sys/prctl.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "lock/lockset.h"
+#include "proc/helper.h"
+#include "registry/registry.h"
+#include "run/decide.h"
+#include "run/report.h"
+#include "run/resources.h"
+#include "run/run.h"
+
+#define PATIENCE (5 * SECOND) /* with one helper */
+#define TRIES    2
+
+/* Forks a helper that does WORK. Returns its PID, or 0 if no process could be
+ * had and this process has done WORK. */
+static pid_t
+delegate(struct run *run, void (*work)(struct run *run))
+{
+	const pid_t helper = helper_fork(SIGKILL);
+
+	if (helper == 0) {
+		work(run);
+		_exit(0);
+	}
+	if (helper == -1) {
+		work(run);
+		return 0;
+	}
+	return helper;
+}
+
+/* Has a helper do WORK, which ends by setting *IS_DONE; and a second helper, if
+ * the first one is killed. Returns false if a helper hangs. */
+static bool
+do_in_time(struct run *run, void (*work)(struct run *run),
+           const _Atomic bool *is_done)
+{
+	const int64_t bound = duration_add(duration_now(), PATIENCE);
+
+	for (int i = 0; i < TRIES && !*is_done; i++) {
+		const pid_t helper = delegate(run, work);
+
+		while (helper != 0 && !helper_await(helper, 0)) {
+			helper_continue(helper);
+			if (duration_now() < bound)
+				continue;
+			(void)helper_end(helper, SIGKILL);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void
+clean_up(struct cleanup *cleanup, const struct run *run)
+{
+	cleanup->watchers[1] = run->watchers.supervisor;
+	/* Processes that were let go, or cannot be killed, may still hold it.
+	 */
+	const int result =
+	    cleanup_end(cleanup, run->resources->page->tree_is_empty);
+	const char *const words = lockfile_refusal(errno);
+
+	if (result == 1 && !run->options.quiet)
+		message("--cleanup: removed '%s', which the command had left",
+		        cleanup->path);
+	else if (result == -1)
+		message("--cleanup: '%s' is left: %s%s", cleanup->path,
+		        words == NULL ? "" : "it ",
+		        words == NULL ? strerror(errno) : words);
+}
+
+static void
+release_locks(struct run *run)
+{
+	lockset_release(&run->resources->lockset, run->watchers.supervisor);
+	run->resources->page->is_released = true;
+}
+
+static void
+put_in_order(struct run *run)
+{
+	struct resources *const resources = run->resources;
+	const int registry_fd = resources->registry_fd;
+	struct teardown_page *const page = resources->page;
+
+	qsort(resources->cleanups, resources->cleanup_count,
+	      sizeof(resources->cleanups[0]), cleanup_compare);
+	for (size_t i = 0; i < resources->cleanup_count; i++)
+		clean_up(&resources->cleanups[i], run);
+	/* What cannot be killed stays on record, for --reap. */
+	if (registry_fd != -1 && page->nobody_is_left &&
+	    registry_remove(registry_fd, runid_of(run->id)) == -1)
+		message("the registry: cannot remove the entry of run %s: %s",
+		        runid_of(run->id), strerror(errno));
+	release_locks(run);
+	page->is_done = true;
+}
+
+static void
+write_report(struct run *run)
+{
+	/* A helper that died with its watcher would leave an unfinished file.
+	 * A helper that was stopped would stay for ever. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
+	report_write(run);
+	run->resources->page->is_reported = true;
+}
+
+static void
+hand_over(struct run *run)
+{
+	lockset_hand_over(&run->resources->lockset, run->watchers.supervisor);
+}
+
+void
+teardown_hand_over(struct run *run)
+{
+	if (run->resources != NULL && run->resources->lockset.count > 0)
+		(void)delegate(run, hand_over);
+}
+
+void
+teardown_note_tree(const struct run *run)
+{
+	if (run->resources == NULL)
+		return;
+	run->resources->page->tree_is_empty = run->tree_is_empty;
+	run->resources->page->nobody_is_left = state_nobody_left(run);
+}
+
+void
+teardown(struct run *run)
+{
+	const struct resources *const resources = run->resources;
+
+	if (resources == NULL ||
+	    do_in_time(run, put_in_order, &resources->page->is_done))
+		return;
+	message("locks and registry may be left as they are: a file system "
+	        "does not answer");
+	(void)do_in_time(run, release_locks, &resources->page->is_released);
+	resources->page->is_done = true; /* as far as can be */
+}
+
+void
+teardown_report(struct run *run, struct outcome outcome)
+{
+	if (run->report == NULL)
+		return;
+	run->report->outcome = outcome;
+	if (!do_in_time(run, write_report, &run->resources->page->is_reported))
+		message("--report: '%s' could not be written in time",
+		        run->options.report);
+}

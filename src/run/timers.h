@@ -1,0 +1,62 @@
+#ifndef WDRUN_TIMERS_H
+#define WDRUN_TIMERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "watchdog.h"
+
+/*
+ * The moments at which a run has something to do by itself. All of them stand
+ * in one array, and a table in timers.c says in which states each timer wakes
+ * the watcher, and for which reason a timer that is due changes the state. The
+ * watcher sleeps until the earliest, and for ever where none is set. Where more
+ * than one is due, the first of this list gives the reason.
+ */
+enum timer {
+	TIMER_TIMEOUT,         /* --timeout */
+	TIMER_UNTIL,           /* --until-grace, once the text was found */
+	TIMER_IDLE,            /* --idle-timeout */
+	TIMER_MAX_AFTER_EXIT,  /* --max-after-exit */
+	TIMER_IDLE_AFTER_EXIT, /* --idle-after-exit */
+	TIMER_KILL,            /* --kill-after: SIGKILL follows */
+	TIMER_LAST,            /* what SIGKILL does not end is given up */
+	TIMER_HEARTBEAT,       /* --heartbeat */
+	TIMER_SAMPLE,          /* the next look for progress of the survivors */
+	TIMER_SWEEP,           /* the next round of SIGKILL */
+	TIMER_WAKE,            /* the next SIGCONT for a stopped front */
+	TIMER_DRAIN,           /* undelivered output is given up */
+	TIMER_STORM,           /* new processes put TIMER_LAST off no more */
+	TIMER_COUNT,
+};
+
+/* Nanoseconds of CLOCK_MONOTONIC, as in base/duration.h. */
+struct timers {
+	int64_t due[TIMER_COUNT]; /* NEVER where the timer is not set */
+	int64_t paused_at;  /* when a terminal stopped the run, else NEVER */
+	int64_t resumed_at; /* the end of the latest pause, or 0 */
+};
+
+/* Sets no timer. */
+void timers_init(struct timers *timers);
+
+/* Whether TIMER is due at NOW. */
+bool timers_is_due(const struct timers *timers, enum timer timer, int64_t now);
+
+/* The earliest of the timers that wake the watcher of a run in STATE, or
+ * NEVER. */
+int64_t timers_next(const struct timers *timers, enum state state);
+
+/* The reason of the first timer that is due at NOW in STATE, or REASON_NONE. */
+enum reason timers_reason(const struct timers *timers, enum state state,
+                          int64_t now);
+
+/* A terminal has stopped the run at NOW: the bounds on the command stand still
+ * until timers_resume. Does nothing where they do already. */
+void timers_pause(struct timers *timers, int64_t now);
+
+/* The run goes on at NOW: the bounds are put off by the length of the pause.
+ * Does nothing where there is none. */
+void timers_resume(struct timers *timers, int64_t now);
+
+#endif
