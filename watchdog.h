@@ -1,5 +1,4 @@
-#ifndef WDRUN_WATCHDOG_H
-#define WDRUN_WATCHDOG_H
+#pragma once
 
 /*
  * The vocabulary that all rooms share: what was asked for, the states of a run,
@@ -132,5 +131,3 @@ struct options {
 	 * unknown: as after any other timeout. */
 	struct outcome outcome_on_kill;
 };
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_BENCH_COMMON_H
-#define WDRUN_BENCH_COMMON_H
+#pragma once
 
 /*
  * What the benchmarks share: candidates, which are the ways to do a thing that
@@ -155,5 +154,3 @@ shuffle(size_t *order, size_t count)
 		order[other] = kept;
 	}
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_ARRAY_H
-#define WDRUN_ARRAY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ void array_free(void *memory, size_t size);
 /* How many strings come before the NULL that ends STRINGS. Async-signal-safe.
  */
 size_t array_count(char *const strings[]);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_ATOMICFILE_H
-#define WDRUN_ATOMICFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -23,5 +22,3 @@ struct atomicfile {
  * -1 with errno; then neither file is made.
  */
 int atomicfile_write(const struct atomicfile *file, const struct strbuf *line);
-
-#endif

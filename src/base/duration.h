@@ -1,5 +1,4 @@
-#ifndef WDRUN_DURATION_H
-#define WDRUN_DURATION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ void duration_sleep(int64_t ns);
 
 /* START + NS, or NEVER where either is NEVER or the sum is too large. */
 int64_t duration_add(int64_t start, int64_t ns);
-
-#endif

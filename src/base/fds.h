@@ -1,5 +1,4 @@
-#ifndef WDRUN_FDS_H
-#define WDRUN_FDS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ void fds_release(int null_fd, const int keep[], size_t count);
 
 /* Closes FD, unless it is -1. Keeps errno. */
 void fds_close(int fd);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_FILEINFO_H
-#define WDRUN_FILEINFO_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -52,5 +51,3 @@ const char *fileinfo_directory_of(const char *path, char directory[PATH_MAX]);
  * known.
  */
 const char *fileinfo_absolute_path(const char *directory, const char *path);
-
-#endif

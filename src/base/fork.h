@@ -1,5 +1,4 @@
-#ifndef WDRUN_FORK_H
-#define WDRUN_FORK_H
+#pragma once
 
 #include <features.h>
 #include <unistd.h>
@@ -20,5 +19,3 @@ process_fork(void)
 #endif
 	return _Fork();
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_JSON_H
-#define WDRUN_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ void json_add_bool(struct strbuf *line, const char *key, bool value);
 
 /* Appends a comma before an item of an array, unless the array begins here. */
 void json_add_comma(struct strbuf *line);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_MESSAGE_H
-#define WDRUN_MESSAGE_H
+#pragma once
 
 struct strbuf;
 
@@ -17,5 +16,3 @@ void message_set_name(const char *name);
 /* Writes all of LINE to stdout. Returns the status to exit with: 0; or 125
  * after a message, if LINE could not be written ("--help >/dev/full"). */
 int message_print(const struct strbuf *line);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_NAMES_H
-#define WDRUN_NAMES_H
+#pragma once
 
 /* Called for one name. Returns 0 to go on, -1 (with errno) to end the reading,
  * or NAMES_AGAIN to have the directory read anew from this name on. */
@@ -13,5 +12,3 @@ typedef int names_visit(const char *name, void *context);
  * Returns 0, or -1 with errno of CALL or getdents64(2).
  */
 int names_read(int fd, names_visit *call, void *context);
-
-#endif

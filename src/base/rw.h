@@ -1,5 +1,4 @@
-#ifndef WDRUN_RW_H
-#define WDRUN_RW_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -12,5 +11,3 @@ ssize_t rw_read(int fd, void *data, size_t size);
  * Returns how many bytes were written: if that is not all, errno of write(2)
  * says why. */
 size_t rw_write(int fd, const void *data, size_t size);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_STATUS_H
-#define WDRUN_STATUS_H
+#pragma once
 
 /* The exit statuses of wdrun's own: EXIT STATUS of wdrun(1). Those from 124 on
  * are also timeout(1)'s and the shell's. */
@@ -12,5 +11,3 @@ enum {
 	STATUS_NOT_FOUND = 127,
 	STATUS_SIGNAL_BASE = 128, /* plus the number of the signal */
 };
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_STRBUF_H
-#define WDRUN_STRBUF_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments);
 
 /* Gives back the text of LINE, which grows. LINE is empty then. */
 void strbuf_free(struct strbuf *line);
-
-#endif

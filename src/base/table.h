@@ -1,5 +1,4 @@
-#ifndef WDRUN_TABLE_H
-#define WDRUN_TABLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ int table_print(const struct table *table, size_t width, size_t cell_width);
 
 /* Frees the memory of TABLE, which is empty then. */
 void table_free(struct table *table);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_UTF8_H
-#define WDRUN_UTF8_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ size_t utf8_columns(const char *text, size_t width, size_t *count);
  * a control character, or to one that is not seen but changes what is: a file
  * name or an argument must not drive the reader's terminal. */
 void utf8_make_printable(char *text, size_t size);
-
-#endif

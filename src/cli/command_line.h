@@ -1,5 +1,4 @@
-#ifndef WDRUN_COMMAND_LINE_H
-#define WDRUN_COMMAND_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ int command_line_read(struct command_line *line, struct options *options);
 /* Prints that ROW does not accept TEXT, and what it accepts. Returns
  * STATUS_FAILED. */
 int command_line_refuse(const struct option_row *row, const char *text);
-
-#endif

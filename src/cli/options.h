@@ -1,5 +1,4 @@
-#ifndef WDRUN_OPTIONS_H
-#define WDRUN_OPTIONS_H
+#pragma once
 
 #include "cli/command_line.h"
 
@@ -13,5 +12,3 @@ extern const struct option_table options_table;
  * operand, COMMAND. Returns as command_line_read.
  */
 int options_read(struct options *options, int argc, char *argv[]);
-
-#endif

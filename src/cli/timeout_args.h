@@ -1,5 +1,4 @@
-#ifndef WDRUN_TIMEOUT_ARGS_H
-#define WDRUN_TIMEOUT_ARGS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ bool timeout_args_apply(const char *argument0);
  * options_read.
  */
 int timeout_args_read(struct options *options, int argc, char *argv[]);
-
-#endif

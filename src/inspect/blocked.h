@@ -1,5 +1,4 @@
-#ifndef WDRUN_BLOCKED_H
-#define WDRUN_BLOCKED_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -25,5 +24,3 @@ struct blocked_process {
  * mmap_lock of PROCESS, for example, which a thread that hangs may hold.
  */
 void blocked_add(struct strbuf *line, const struct blocked_process *process);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_FDINFO_H
-#define WDRUN_FDINFO_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -54,5 +53,3 @@ struct fdinfo_wait {
  * file system.
  */
 bool fdinfo_add(struct strbuf *line, const struct fdinfo_wait *wait);
-
-#endif

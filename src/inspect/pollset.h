@@ -1,5 +1,4 @@
-#ifndef WDRUN_POLLSET_H
-#define WDRUN_POLLSET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ struct pollset {
  */
 void pollset_read(struct pollset *pollset, pid_t pid,
                   const struct systemcall *call, bool may_have_changed);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_SYSCALL_H
-#define WDRUN_SYSCALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ struct systemcall {
  * is of kind OTHER.
  */
 int systemcall_parse(const char *text, struct systemcall *call);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_TREEVIEW_H
-#define WDRUN_TREEVIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void treeview_arrange(struct treeview *view, const struct proctree *tree);
  */
 void treeview_describe(const struct treeview *view, size_t index, bool in_short,
                        char line[TREEVIEW_LINE_SIZE]);
-
-#endif

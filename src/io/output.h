@@ -1,5 +1,4 @@
-#ifndef WDRUN_OUTPUT_H
-#define WDRUN_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,5 +105,3 @@ void output_note_death(struct output *output, pid_t pid);
 /* In the front, when the run is over: ends the helpers, or lets them detach,
  * and tells how many bytes they could not deliver. */
 void output_end(struct output *output);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_OUTPUT_SETUP_H
-#define WDRUN_OUTPUT_SETUP_H
+#pragma once
 
 struct output;
 
@@ -10,5 +9,3 @@ struct output;
  * is a second process. Returns 0; or -1, having printed what cannot be had.
  */
 int output_setup(struct output *output);
-
-#endif

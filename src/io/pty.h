@@ -1,5 +1,4 @@
-#ifndef WDRUN_PTY_H
-#define WDRUN_PTY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ int pty_copy_modes(int slave_fd, int model_fd, bool processes_output);
  * rows and 80 columns if MODEL_FD is -1. Returns whether the size has changed.
  */
 bool pty_copy_size(int slave_fd, int model_fd);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_RELAY_H
-#define WDRUN_RELAY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -85,5 +84,3 @@ struct relay {
 /* Carries until there is nothing more to carry, or HELPER_GIVE_UP comes from
  * the parent. For a process of its own, in which all signals are blocked. */
 _Noreturn void relay_run(struct relay *relay);
-
-#endif

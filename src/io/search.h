@@ -1,5 +1,4 @@
-#ifndef WDRUN_SEARCH_H
-#define WDRUN_SEARCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ struct search {
  * search keeps the end of the chunks before. The chunk itself is not changed.
  */
 bool search_continue(struct search *search, char *chunk, size_t size);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_SINK_H
-#define WDRUN_SINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ struct sink sink_open(int fd);
  * one that is stuck.
  */
 ssize_t sink_write(struct sink *sink, const char *text, size_t size);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_TTY_H
-#define WDRUN_TTY_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -37,5 +36,3 @@ void tty_save(struct tty *tty);
  * any more, so errors are ignored.
  */
 void tty_restore(const struct tty *tty);
-
-#endif

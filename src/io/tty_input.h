@@ -1,5 +1,4 @@
-#ifndef WDRUN_TTY_INPUT_H
-#define WDRUN_TTY_INPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -55,5 +54,3 @@ void tty_input_note_death(const struct tty_input *input, pid_t pid);
 
 /* Ends the helper, and restores the terminal. */
 void tty_input_end(const struct tty_input *input);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_CLEANUP_H
-#define WDRUN_CLEANUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -49,5 +48,3 @@ int cleanup_remove(const char *path, const struct fileid *before);
 /* Compares two structs that begin with a path, for qsort(3): the longest path
  * comes first, so that a file comes before the directory that it is in. */
 int cleanup_compare(const void *left, const void *right);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_LOCKFILE_H
-#define WDRUN_LOCKFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -76,5 +75,3 @@ struct lockfile_rule {
  * errno.
  */
 int lockfile_remove(const char *path, const struct lockfile_rule *rule);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_LOCKSET_H
-#define WDRUN_LOCKSET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void lockset_hand_over(const struct lockset *set, pid_t owner);
 /* Removes and releases the locks that name set->owner or HEIR. Tells of a lock
  * file that cannot be removed. May hang where a file system does. */
 void lockset_release(struct lockset *set, pid_t heir);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_PIDFILE_H
-#define WDRUN_PIDFILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ int64_t pidfile_time_to_write(int fd);
 /* Writes PID into the open file FD, which has SIZE bytes, by one write(2).
  * Returns 0, or -1 with errno of write(2). */
 int pidfile_write(int fd, pid_t pid, uint64_t size);
-
-#endif

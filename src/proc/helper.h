@@ -1,5 +1,4 @@
-#ifndef WDRUN_HELPER_H
-#define WDRUN_HELPER_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -88,5 +87,3 @@ bool helper_await(pid_t pid, int signal);
  * for: to hang there, and keep the watcher from it, is its purpose.
  */
 bool helper_end(pid_t pid, int signal);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_PROCENV_H
-#define WDRUN_PROCENV_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -18,5 +17,3 @@
  * this may have to wait for ever.
  */
 bool procenv_read_runid(pid_t pid, char id[RUNID_SIZE]);
-
-#endif

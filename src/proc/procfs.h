@@ -1,5 +1,4 @@
-#ifndef WDRUN_PROCFS_H
-#define WDRUN_PROCFS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -115,5 +114,3 @@ void procfs_add_command(struct strbuf *line, pid_t pid, int width);
  */
 ssize_t procfs_read_memory(pid_t pid, uint64_t address, void *data,
                            size_t size);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_PROCID_H
-#define WDRUN_PROCID_H
+#pragma once
 
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -65,5 +64,3 @@ pidfd_send_signal(int fd, int signal)
 {
 	return (int)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
 }
-
-#endif

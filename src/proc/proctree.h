@@ -1,5 +1,4 @@
-#ifndef WDRUN_PROCTREE_H
-#define WDRUN_PROCTREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ void proctree_reap_child(struct proctree *tree, pid_t pid);
 /* Reaps the dead children of this process, all but KEEP (0: none is kept).
  * Costs the number of its children. */
 void proctree_reap(struct proctree *tree, pid_t keep);
-
-#endif

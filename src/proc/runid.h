@@ -1,5 +1,4 @@
-#ifndef WDRUN_RUNID_H
-#define WDRUN_RUNID_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -12,5 +11,3 @@ void runid_make(char variable[RUNID_SIZE], pid_t front);
 
 /* The ID alone, in such a VARIABLE. */
 const char *runid_of(const char *variable);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_SIGNALS_H
-#define WDRUN_SIGNALS_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -82,5 +81,3 @@ void signal_stop_by(int signal);
  * pid_namespaces(7)), by exit status 128 + SIGNAL.
  */
 _Noreturn void signal_die_by(int signal);
-
-#endif

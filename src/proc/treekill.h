@@ -1,5 +1,4 @@
-#ifndef WDRUN_TREEKILL_H
-#define WDRUN_TREEKILL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -39,5 +38,3 @@ size_t treekill_sweep(struct proctree *tree);
  * (RLIMIT_NPROC, pids.max) for another.
  */
 void treekill_freeze(struct proctree *tree, int limit);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_WAIT_H
-#define WDRUN_WAIT_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ bool wait_has_living(pid_t pid);
 /* Reaps PID, or ANY_CHILD, if it is dead; also a helper. Returns its PID, or as
  * wait_peek() does. */
 pid_t wait_reap(pid_t pid);
-
-#endif

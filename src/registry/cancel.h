@@ -1,5 +1,4 @@
-#ifndef WDRUN_CANCEL_H
-#define WDRUN_CANCEL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@
  * several, or where the run cannot be stopped.
  */
 int cancel_run(const char *registry, const char *which, bool is_quiet);
-
-#endif

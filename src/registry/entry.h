@@ -1,5 +1,4 @@
-#ifndef WDRUN_ENTRY_H
-#define WDRUN_ENTRY_H
+#pragma once
 
 /*
  * An entry of the registry: what is on record of a run, so that a process that
@@ -114,5 +113,3 @@ int entry_format(struct strbuf *line, const struct entry *entry,
  * ENOTSUP where another version of the format wrote it.
  */
 int entry_parse(char *text, size_t length, struct entry *entry);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_HOST_H
-#define WDRUN_HOST_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -32,5 +31,3 @@ const char *host_read(struct host *host);
 /* Whether FILE was not changed since the boot of this machine, so that no
  * process that wrote it is alive. */
 bool host_is_before_boot(const struct stat *file);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_LIST_H
-#define WDRUN_LIST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@
  * to stdout is what failed.
  */
 int list_print(const char *registry, bool as_json);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_MATCH_H
-#define WDRUN_MATCH_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -90,5 +89,3 @@ int match_scan(struct match *match);
 
 /* Releases the memory of MATCH. */
 void match_free(struct match *match);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_ORPHANS_H
-#define WDRUN_ORPHANS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ int orphans_end(const struct entry *entry, struct orphans *orphans);
 
 /* Continues the processes that orphans_end() has stopped and not killed. */
 void orphans_continue(const struct orphans *orphans);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_REAP_H
-#define WDRUN_REAP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ void reap_before_run(int directory_fd, bool is_quiet);
  * still on record. Returns 0 when it is not any more; else -1, after a message.
  */
 int reap_record(struct record *record, bool is_quiet);
-
-#endif

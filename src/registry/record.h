@@ -1,5 +1,4 @@
-#ifndef WDRUN_RECORD_H
-#define WDRUN_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ void record_report(const struct record *record);
 
 /* "running", "stopping", "orphaned" or "elsewhere"; NULL for other states. */
 const char *record_state_name(enum record_state state);
-
-#endif

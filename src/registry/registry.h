@@ -1,5 +1,4 @@
-#ifndef WDRUN_REGISTRY_H
-#define WDRUN_REGISTRY_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -61,5 +60,3 @@ int registry_list(int directory_fd, struct registry_names *names);
 
 /* Removes unfinished entries whose writers were killed. */
 void registry_tidy(int directory_fd);
-
-#endif

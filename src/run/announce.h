@@ -1,5 +1,4 @@
-#ifndef WDRUN_ANNOUNCE_H
-#define WDRUN_ANNOUNCE_H
+#pragma once
 
 #include "watchdog.h"
 
@@ -24,5 +23,3 @@ void announce_start(struct run *run, enum state next, enum reason why);
 
 /* Gives the announcer 0.2 seconds to print, then ends it. */
 void announce_finish(struct run *run);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_DECIDE_H
-#define WDRUN_DECIDE_H
+#pragma once
 
 #include "watchdog.h"
 
@@ -38,5 +37,3 @@ int64_t state_deadline(const struct run *run);
 
 /* How wdrun is to end, RUN being done. */
 struct outcome run_outcome(const struct run *run);
-
-#endif

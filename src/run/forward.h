@@ -1,5 +1,4 @@
-#ifndef WDRUN_FORWARD_H
-#define WDRUN_FORWARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ struct event {
  * continues the tree with its terminal, or forwards the signal to the target.
  */
 void forward_signal(struct run *run, const struct event *event);
-
-#endif

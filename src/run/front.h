@@ -1,5 +1,4 @@
-#ifndef WDRUN_FRONT_H
-#define WDRUN_FRONT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ bool front_watch(struct run *run, struct outcome *outcome);
 
 /* Ends this process by OUTCOME: by its exit status, or by its signal. */
 _Noreturn void front_end(struct outcome outcome);
-
-#endif

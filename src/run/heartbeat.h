@@ -1,5 +1,4 @@
-#ifndef WDRUN_HEARTBEAT_H
-#define WDRUN_HEARTBEAT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ void heartbeat_attend(struct run *run, int64_t now);
 
 /* Ends the helper, if it is still printing, and sets no heartbeat any more. */
 void heartbeat_end(struct run *run);
-
-#endif

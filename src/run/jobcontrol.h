@@ -1,5 +1,4 @@
-#ifndef WDRUN_JOBCONTROL_H
-#define WDRUN_JOBCONTROL_H
+#pragma once
 
 #include "watchdog.h"
 
@@ -25,5 +24,3 @@ void jobcontrol_end(struct run *run, int64_t now);
 
 /* TIMER_WAKE is due: sends SIGCONT to a front that has not answered yet. */
 void jobcontrol_wake(struct run *run, int64_t now);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_OUTPUT_WATCH_H
-#define WDRUN_OUTPUT_WATCH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ void output_watch_begin_lingering(struct run *run, int64_t now);
  * where the reader of a pseudo-terminal's output has gone.
  */
 void output_watch_update(struct run *run, int64_t now);
-
-#endif

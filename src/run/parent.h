@@ -1,5 +1,4 @@
-#ifndef WDRUN_PARENT_H
-#define WDRUN_PARENT_H
+#pragma once
 
 struct run;
 
@@ -11,5 +10,3 @@ int parent_watch(struct run *run);
 /* Notes the children that this process has already, as no part of the tree:
  * "exec wdrun" in a shell leaves it the shell's. Returns as above. */
 int parent_note_children(struct run *run);
-
-#endif

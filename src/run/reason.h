@@ -1,5 +1,4 @@
-#ifndef WDRUN_REASON_H
-#define WDRUN_REASON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool reason_is_stop(enum reason why);
  * begins with, if there are any. */
 void reason_add_cause(struct strbuf *line, const struct run *run,
                       enum reason why);
-
-#endif

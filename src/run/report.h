@@ -1,5 +1,4 @@
-#ifndef WDRUN_REPORT_H
-#define WDRUN_REPORT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ void report_note_end(const struct run *run);
 /* Writes the report, or tells why it cannot. May hang where a file system does.
  */
 void report_write(const struct run *run);
-
-#endif

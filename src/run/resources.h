@@ -1,5 +1,4 @@
-#ifndef WDRUN_RESOURCES_H
-#define WDRUN_RESOURCES_H
+#pragma once
 
 #include <limits.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ void resources_keep(const struct run *run, int keep[]);
 
 /* Closes these descriptors, in a helper that has no use for them. */
 void resources_close(const struct run *run);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_RUN_H
-#define WDRUN_RUN_H
+#pragma once
 
 /*
  * What a run is at this moment, in parts. Beside each part stands the room that
@@ -123,5 +122,3 @@ struct run {
 	struct report_facts *report; /* report.h; NULL: none is wanted */
 	char id[RUNID_SIZE];         /* "WDRUN_ID=…" */
 };
-
-#endif

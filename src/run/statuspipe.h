@@ -1,5 +1,4 @@
-#ifndef WDRUN_STATUSPIPE_H
-#define WDRUN_STATUSPIPE_H
+#pragma once
 
 #include "watchdog.h"
 
@@ -39,5 +38,3 @@ void statuspipe_send_outcome(int fd, struct outcome outcome);
 /* Adds what was written to the pipe FD since the last call to *STATUS, which
  * starts empty. Does not wait. */
 void statuspipe_read(int fd, struct statuspipe *status);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_STOP_MESSAGE_H
-#define WDRUN_STOP_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ bool stop_message_has_tree(const struct run *run, enum reason why);
 /* For --verbose: prints that RUN changes to the state NEXT, and WHY. */
 void stop_message_print_change(const struct run *run, enum state next,
                                enum reason why);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_SUPERVISOR_H
-#define WDRUN_SUPERVISOR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ void supervisor_set_kill_timer(struct run *run, int64_t now);
 /* Begins to kill the tree, as it was last read, and bounds how long that may
  * take. */
 void supervisor_start_killing(struct run *run, int64_t now);
-
-#endif

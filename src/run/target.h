@@ -1,5 +1,4 @@
-#ifndef WDRUN_TARGET_H
-#define WDRUN_TARGET_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ void target_note_exit(struct target *target, const siginfo_t *info,
 /* Sends SIGNAL to the target's process group, or to the target alone where that
  * group is the caller's. Does nothing where there is no target. */
 void target_signal(const struct target *target, int signal);
-
-#endif

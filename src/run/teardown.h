@@ -1,5 +1,4 @@
-#ifndef WDRUN_TEARDOWN_H
-#define WDRUN_TEARDOWN_H
+#pragma once
 
 struct run;
 struct outcome;
@@ -20,5 +19,3 @@ void teardown(struct run *run);
 /* Writes the report, with OUTCOME as that of wdrun. Takes five seconds at most.
  */
 void teardown_report(struct run *run, struct outcome outcome);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_TIMERS_H
-#define WDRUN_TIMERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ void timers_pause(struct timers *timers, int64_t now);
 /* The run goes on at NOW: the bounds are put off by the length of the pause.
  * Does nothing where there is none. */
 void timers_resume(struct timers *timers, int64_t now);
-
-#endif

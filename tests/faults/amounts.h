@@ -1,5 +1,4 @@
-#ifndef AMOUNTS_H
-#define AMOUNTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ bool amounts_are_no_more(const struct amounts *before,
 struct amounts amounts_remeasure(const struct amounts *before);
 
 void amounts_print(const struct amounts *before, const struct amounts *after);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CALLS_H
-#define CALLS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ long call_number(const char *name);
  * descriptor also when close(2) fails.
  */
 bool call_is_made_to_fail(long number);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef GATED_H
-#define GATED_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -16,5 +15,3 @@ struct program {
  * closed, with no signal blocked. Returns its PID. A failure ends this program.
  */
 pid_t gated_start(const struct program *program, int *gate);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KNOWN_H
-#define KNOWN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -8,5 +7,3 @@
 /* Whether the finding WHAT after FAULT is known: see known.c. */
 bool known_is(const struct fault *fault, enum verdict verdict,
               const char *what);
-
-#endif

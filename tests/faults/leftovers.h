@@ -1,5 +1,4 @@
-#ifndef LEFTOVERS_H
-#define LEFTOVERS_H
+#pragma once
 
 #include "scenario.h"
 
@@ -21,5 +20,3 @@ void check_lock(struct attempt *attempt);
 
 /* Checks the files that are left, and their content. */
 void check_files(struct attempt *attempt);
-
-#endif

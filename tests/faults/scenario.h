@@ -1,5 +1,4 @@
-#ifndef SCENARIO_H
-#define SCENARIO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ const struct scenario *fault_read(const char *text, struct fault *fault);
 
 /* "EIO", "KILL", "KILL SOON" or "KILL BOTH" */
 const char *fault_name(const struct fault *fault);
-
-#endif

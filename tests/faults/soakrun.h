@@ -1,5 +1,4 @@
-#ifndef SOAKRUN_H
-#define SOAKRUN_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,5 +26,3 @@ struct one_run soak_make(uint64_t *state);
 
 /* Becomes wdrun. The files of the run have NUMBER in their name. */
 _Noreturn void soak_execute(const struct one_run *run, int number);
-
-#endif

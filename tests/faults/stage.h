@@ -1,5 +1,4 @@
-#ifndef STAGE_H
-#define STAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -53,5 +52,3 @@ void stage_end(struct stage *stage);
 
 /* Whether the terminal's modes are as they were; restores them. */
 bool stage_terminal_is_restored(void);
-
-#endif

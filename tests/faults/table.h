@@ -1,5 +1,4 @@
-#ifndef TABLE_H
-#define TABLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ const char *verdict_name(enum verdict verdict);
  * the number of findings.
  */
 int table_print(const struct one_case cases[], size_t case_count);
-
-#endif

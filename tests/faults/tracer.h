@@ -1,5 +1,4 @@
-#ifndef TRACER_H
-#define TRACER_H
+#pragma once
 
 /*
  * Runs wdrun with one fault. ptrace(2) follows the front and what it forks, as
@@ -99,5 +98,3 @@ bool trace_await(struct trace *trace, bool all, int64_t deadline);
 
 /* Prints which processes are left, and kills them. */
 void trace_end(struct trace *trace);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef WDRUN_FUZZ_STAGE_H
-#define WDRUN_FUZZ_STAGE_H
+#pragma once
 
 /*
  * Replaces what a parser of the command line does to the world: messages are
@@ -136,5 +135,3 @@ FORBIDDEN(int, execv, (const char *path, char *const arguments[]), path,
           arguments)
 FORBIDDEN(int, execvp, (const char *path, char *const arguments[]), path,
           arguments)
-
-#endif

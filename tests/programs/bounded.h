@@ -3,8 +3,7 @@
  * process ignores, so that a fault of wdrun leaves no process on the machine
  * for long.
  */
-#ifndef BOUNDED_H
-#define BOUNDED_H
+#pragma once
 
 #include <signal.h>
 #include <stdio.h>
@@ -94,5 +93,3 @@ signal_number(const char *text)
 	fprintf(stderr, "no signal: %s\n", text);
 	exit(99);
 }
-
-#endif

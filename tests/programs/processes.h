@@ -2,8 +2,7 @@
  * Looks at processes through /proc, for test programs. A process that does not
  * exist counts as dead, as does a zombie.
  */
-#ifndef PROCESSES_H
-#define PROCESSES_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -108,5 +107,3 @@ supervisor_of(pid_t front, bool *has_nameless)
 	}
 	return 0;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * What the programs share that run wdrun again and again, and look at what it
  * leaves: time, random numbers, messages, locks.
  */
-#ifndef TRIAL_H
-#define TRIAL_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,5 +91,3 @@ lock_is_free(const char *file)
 	(void)close(fd);
 	return is_free;
 }
-
-#endif

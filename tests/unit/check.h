@@ -1,5 +1,4 @@
-#ifndef WDRUN_UNIT_CHECK_H
-#define WDRUN_UNIT_CHECK_H
+#pragma once
 
 #include <stdio.h>
 
@@ -14,5 +13,3 @@ static int failures;
 			failures++;                                            \
 		}                                                              \
 	} while (0)
-
-#endif
