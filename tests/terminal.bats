@@ -239,7 +239,10 @@ is_traced() {
 }
 
 @test "Ctrl-Z stops the job, and bg continues it until it wants to read" {
-	enter 'wdrun sh -c '\''echo "ready $$"; until [ -e go ]; do sleep 0.05; done; read x; echo "you said $x"'\'
+	# The loop forks nothing: a child stopped between vfork(2) and execve(2)
+	# keeps its parent from stopping, with and without wdrun.
+	mkfifo pipe
+	enter 'wdrun bash -c '\''echo "ready $$"; exec 9<>pipe; until [ -e go ]; do read -rt 0.05 -u 9; done; read x; echo "you said $x"'\'
 	see_ready
 	press C-z
 	wait_until shows 'Stopped'
