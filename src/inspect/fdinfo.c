@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/names.h"
+#include "proc/procfs.h"
 #include "proc/proctree.h"
 
 #define PATH_SIZE 64
@@ -39,11 +40,11 @@ read_link(int directory_fd, const char *file, struct fdinfo *info)
 int
 fdinfo_stat(pid_t pid, int fd, struct fileinfo *file)
 {
-	char path[PATH_SIZE];
+	char name[PATH_SIZE];
 
-	(void)strbuf_format(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	(void)strbuf_format(name, sizeof(name), "fd/%d", fd);
 
-	const int copy = open(path, O_PATH | O_CLOEXEC);
+	const int copy = procfs_open(pid, name, O_PATH);
 
 	if (copy == -1)
 		return -1;
@@ -93,10 +94,8 @@ int
 fdinfo_add_holders(struct strbuf *line, pid_t pid, const struct fdinfo *file)
 {
 	struct search search = { .file = file, .line = line };
-	char path[PATH_SIZE];
 
-	(void)strbuf_format(path, sizeof(path), "/proc/%d/fd", pid);
-	search.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	search.fd = procfs_open(pid, "fd", O_RDONLY);
 	if (search.fd == -1)
 		return -1;
 	(void)names_read(search.fd, visit_descriptor, &search);

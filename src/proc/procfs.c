@@ -19,27 +19,31 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
-#define PATH_SIZE 64
-#define STAT_SIZE 1024
-#define STATUS_SIZE                                                            \
-	8192 /* thrice what it takes, but for users of many groups */
-#define CHUNK_SIZE 16384
+#define PATH_SIZE   64
+#define STAT_SIZE   1024
+#define STATUS_SIZE 8192 /* thrice what a user of few groups takes */
+#define CHUNK_SIZE  16384
 
 /* A test of the fallback builds with a name that no kernel has. */
 #ifndef CHILDREN_FILE
 #define CHILDREN_FILE "children"
 #endif
 
-/* Reads the start of PATH as a string. Returns its length, or -1. */
-static ssize_t
-read_start(const char *path, char *text, size_t size)
+int
+procfs_open(pid_t pid, const char *file, int flags)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char path[PATH_SIZE];
 
-	if (fd == -1)
-		return -1;
+	(void)strbuf_format(path, sizeof(path), "/proc/%d/%s", pid, file);
+	return open(path, flags | O_CLOEXEC);
+}
 
-	const ssize_t length = read(fd, text, size - 1);
+/* Reads the start of the file FD as a string, and closes FD. Returns the
+ * length, or -1 with errno, which is that of open(2) where FD is -1. */
+static ssize_t
+read_start(int fd, char *text, size_t size)
+{
+	const ssize_t length = fd == -1 ? -1 : read(fd, text, size - 1);
 
 	text[length > 0 ? length : 0] = '\0';
 	fds_close(fd);
@@ -49,10 +53,7 @@ read_start(const char *path, char *text, size_t size)
 ssize_t
 procfs_read(pid_t pid, const char *file, char *text, size_t size)
 {
-	char path[PATH_SIZE];
-
-	(void)strbuf_format(path, sizeof(path), "/proc/%d/%s", pid, file);
-	return read_start(path, text, size);
+	return read_start(procfs_open(pid, file, O_RDONLY), text, size);
 }
 
 /* The fields of a stat file behind the name, counted from the state on. */
@@ -201,7 +202,8 @@ procfs_is_ours(void)
 {
 	char text[STATUS_SIZE];
 
-	if (read_start("/proc/self/status", text, sizeof(text)) <= 0)
+	if (read_start(open("/proc/self/status", O_RDONLY | O_CLOEXEC), text,
+	               sizeof(text)) <= 0)
 		return errno == ENOENT || errno == EACCES ? 0 : -1;
 
 	/* One number for each PID namespace, from that of the mount down to
@@ -235,39 +237,33 @@ visit_numbers(int fd, procfs_visit *visit, void *context)
 {
 	char chunk[CHUNK_SIZE];
 	pid_t pid = 0;
-	ssize_t length = 0;
-	ssize_t at = 0;
+	ssize_t length;
 
-	for (;;) {
-		if (at == length) {
-			at = 0;
-			length = read(fd, chunk, sizeof(chunk));
-			if (length <= 0)
-				return length < 0 ? -1 : 0;
-		}
+	while ((length = read(fd, chunk, sizeof(chunk))) > 0) {
+		for (ssize_t at = 0; at < length; at++) {
+			const int byte = (unsigned char)chunk[at];
 
-		const int byte = (unsigned char)chunk[at++];
-
-		if (isdigit(byte)) {
-			pid = pid * 10 + (byte - '0');
-		} else if (pid != 0) {
-			if (visit(pid, context) == -1)
+			if (isdigit(byte)) {
+				pid = pid * 10 + (byte - '0');
+				continue;
+			}
+			if (pid != 0 && visit(pid, context) == -1)
 				return -1;
 			pid = 0;
 		}
 	}
+	return (int)length;
 }
 
 static int
 visit_children_of_thread(pid_t pid, long tid, procfs_visit *visit,
                          void *context)
 {
-	char path[PATH_SIZE];
+	char file[PATH_SIZE];
 
-	(void)strbuf_format(path, sizeof(path),
-	                    "/proc/%d/task/%ld/" CHILDREN_FILE, pid, tid);
+	(void)strbuf_format(file, sizeof(file), "task/%ld/" CHILDREN_FILE, tid);
 
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const int fd = procfs_open(pid, file, O_RDONLY);
 
 	if (fd == -1)
 		return -1;
@@ -302,12 +298,12 @@ visit_name(const char *name, void *context)
 	return result == PROCFS_GONE ? NAMES_AGAIN : result;
 }
 
-/* Calls VISIT for each number that is a name in the directory PATH. */
+/* Calls VISIT for each number that is a name in the directory FD, and closes
+ * FD. Returns as procfs_visit_children(), also where FD is -1. */
 static int
-visit_names(const char *path, procfs_visit *visit, void *context)
+visit_names(int fd, procfs_visit *visit, void *context)
 {
 	struct reading reading = { visit, context, 0 };
-	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd == -1)
 		return -1;
@@ -321,16 +317,13 @@ visit_names(const char *path, procfs_visit *visit, void *context)
 int
 procfs_visit_all(procfs_visit *visit, void *context)
 {
-	return visit_names("/proc", visit, context);
+	return visit_names(open("/proc", O_RDONLY | O_CLOEXEC), visit, context);
 }
 
 int
 procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context)
 {
-	char path[PATH_SIZE];
-
-	(void)strbuf_format(path, sizeof(path), "/proc/%d/task", pid);
-	return visit_names(path, visit, context);
+	return visit_names(procfs_open(pid, "task", O_RDONLY), visit, context);
 }
 
 struct parent {

@@ -41,6 +41,10 @@ int procfs_parse_stat(const char *text, struct procfs_stat *stat);
  * is gone. Never waits for PID, in whatever state it is. */
 int procfs_read_stat(pid_t pid, struct procfs_stat *stat);
 
+/* Opens /proc/PID/FILE with FLAGS, close-on-exec. Returns a descriptor, or -1
+ * with errno: ENOENT or ESRCH where PID is gone. */
+int procfs_open(pid_t pid, const char *file, int flags);
+
 /*
  * Reads the start of /proc/PID/FILE into the SIZE bytes at TEXT, as a string.
  * Returns its length, or -1 with errno: ENOENT or ESRCH where PID is gone.
