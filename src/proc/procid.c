@@ -24,16 +24,30 @@ procid_state_of(const struct procid *procid)
 {
 	struct procfs_stat stat;
 
-	if (procid->pid > 0 && procfs_read_stat(procid->pid, &stat) == 0)
+	if (procid->pid <= 0) {
+		errno = ESRCH;
+		return PROCID_UNKNOWN;
+	}
+	if (procfs_read_stat(procid->pid, &stat) == 0)
 		return stat.start == procid->start && !procfs_is_dead(&stat)
 		           ? PROCID_ALIVE
 		           : PROCID_DEAD;
-	if (procid->pid <= 0)
-		errno = ESRCH;
-	else if ((errno == ENOENT || errno == ESRCH) &&
-	         kill(procid->pid, 0) == -1 && errno == ESRCH)
+	if ((errno == ENOENT || errno == ESRCH) && kill(procid->pid, 0) == -1 &&
+	    errno == ESRCH)
 		return PROCID_DEAD;
 	return PROCID_UNKNOWN;
+}
+
+/* Returns 0 if this very process is alive, else -1 with errno: ESRCH where it
+ * is dead. */
+static int
+check_alive(const struct procid *procid)
+{
+	const enum procid_state state = procid_state_of(procid);
+
+	if (state == PROCID_DEAD)
+		errno = ESRCH;
+	return state == PROCID_ALIVE ? 0 : -1;
 }
 
 int
@@ -41,23 +55,12 @@ procid_open(const struct procid *procid)
 {
 	const int fd = procid->pid > 0 ? pidfd_open(procid->pid) : -1;
 
-	if (fd == -1) {
-		if (procid->pid <= 0)
-			errno = ESRCH;
-		return -1;
-	}
-
+	if (procid->pid <= 0)
+		errno = ESRCH;
 	/* A pidfd stands for one process, whatever becomes of its PID: looked
 	 * at after it was opened, it is the right one for good. */
-	switch (procid_state_of(procid)) {
-	case PROCID_ALIVE:
+	if (fd != -1 && check_alive(procid) == 0)
 		return fd;
-	case PROCID_DEAD:
-		errno = ESRCH;
-		break;
-	case PROCID_UNKNOWN:
-		break;
-	}
 	fds_close(fd);
 	return -1;
 }
@@ -82,14 +85,5 @@ procid_kill(const struct procid *procid, int signal)
 	 * looked at just before the signal: the kernel gives its PID to a new
 	 * process only when it has given away all others (alloc_pid()).
 	 */
-	switch (procid_state_of(procid)) {
-	case PROCID_ALIVE:
-		return kill(procid->pid, signal);
-	case PROCID_DEAD:
-		errno = ESRCH;
-		break;
-	case PROCID_UNKNOWN:
-		break;
-	}
-	return -1;
+	return check_alive(procid) == -1 ? -1 : kill(procid->pid, signal);
 }
