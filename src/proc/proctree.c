@@ -8,8 +8,8 @@
 
 #include "base/array.h"
 #include "proc/helper.h"
-#include "proc/procenv.h"
 #include "proc/procfs.h"
+#include "proc/runid.h"
 #include "proc/wait.h"
 
 #define FIRST_PID 1
@@ -24,8 +24,7 @@ is_of_run(const struct proctree *tree, pid_t child)
 	if (child == tree->target ||
 	    (tree->target_group != 0 && getsid(child) == tree->target_group))
 		return true;
-	return procenv_read_runid(child, id) &&
-	       strcmp(id, runid_of(tree->id)) == 0;
+	return runid_read(child, id) && strcmp(id, runid_of(tree->id)) == 0;
 }
 
 bool

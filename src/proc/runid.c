@@ -1,18 +1,88 @@
 /* The ID of a run, which all its processes have in their environment. */
 #include "proc/runid.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <unistd.h>
+
 #include "base/duration.h"
+#include "base/fds.h"
 #include "base/strbuf.h"
+#include "proc/procfs.h"
+
+#define CHUNK_SIZE  16384
+#define NAME        RUNID_VARIABLE "="
+#define NAME_LENGTH (sizeof(NAME) - 1)
 
 void
 runid_make(char variable[RUNID_SIZE], pid_t front)
 {
-	(void)strbuf_format(variable, RUNID_SIZE, RUNID_VARIABLE "=%d-%llx",
-	                    front, (unsigned long long)duration_since_epoch());
+	(void)strbuf_format(variable, RUNID_SIZE, NAME "%d-%llx", front,
+	                    (unsigned long long)duration_since_epoch());
 }
 
 const char *
 runid_of(const char *variable)
 {
-	return variable + sizeof(RUNID_VARIABLE "=") - 1;
+	return variable + NAME_LENGTH;
+}
+
+/* How far an environment has been read. */
+struct reading {
+	size_t length; /* of the present variable, so far */
+	bool is_other; /* the present variable is not WDRUN_ID */
+	char *id;
+};
+
+/* Takes the next byte. Returns whether this ends the search: the variable is
+ * complete, or is longer than an ID. Then it is none, since its first part may
+ * be the ID of another run. */
+static bool
+take_byte(struct reading *reading, char byte)
+{
+	const size_t at = reading->length++;
+
+	if (at < NAME_LENGTH) {
+		reading->is_other |= byte != NAME[at];
+	} else if (!reading->is_other) {
+		reading->id[at - NAME_LENGTH] = byte;
+		if (byte == '\0')
+			return true;
+		if (at - NAME_LENGTH == RUNID_SIZE - 1) {
+			reading->id[0] = '\0';
+			return true;
+		}
+	}
+	if (byte == '\0')
+		*reading = (struct reading){ .id = reading->id };
+	return false;
+}
+
+bool
+runid_read(pid_t pid, char id[RUNID_SIZE])
+{
+	struct reading reading = { .id = id };
+	char chunk[CHUNK_SIZE];
+	bool is_found = false;
+	bool is_empty = true;
+	ssize_t length = 0;
+
+	id[0] = '\0';
+
+	const int fd = procfs_open(pid, "environ", O_RDONLY);
+
+	if (fd == -1)
+		return false;
+	while (!is_found && (length = read(fd, chunk, sizeof(chunk))) > 0) {
+		is_empty = false;
+		for (ssize_t i = 0; i < length && !is_found; i++)
+			is_found = take_byte(&reading, chunk[i]);
+	}
+	if (length != -1)
+		errno = is_empty ? EAGAIN : 0;
+	fds_close(fd);
+	if (!is_found) /* the value has no end */
+		id[0] = '\0';
+	return id[0] != '\0';
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define RUNID_VARIABLE "WDRUN_ID"
@@ -11,3 +12,16 @@ void runid_make(char variable[RUNID_SIZE], pid_t front);
 
 /* The ID alone, in such a VARIABLE. */
 const char *runid_of(const char *variable);
+
+/*
+ * Reads into ID the value of WDRUN_ID with which PID was started: the first, if
+ * there are several, as getenv(3) does. Returns true; or false, with ID empty,
+ * where there is none, or one that is too long to be an ID, or where the
+ * environment cannot be read. errno says why there is none: 0 where the
+ * environment was read, EAGAIN where it was empty, as it is also within an
+ * execve(2), else that of open(2) or read(2).
+ *
+ * The environment is in the process's own memory: as procfs_add_command() may,
+ * this may have to wait for ever.
+ */
+bool runid_read(pid_t pid, char id[RUNID_SIZE]);

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "proc/procenv.h"
 #include "proc/procfs.h"
 
 #define INIT      1 /* PIDs */
@@ -93,7 +92,7 @@ read_id_of_thread(pid_t tid, void *context)
 {
 	struct candidate *const candidate = context;
 
-	return procenv_read_runid(tid, candidate->id) ? -1 : 0;
+	return runid_read(tid, candidate->id) ? -1 : 0;
 }
 
 /*
@@ -114,7 +113,7 @@ read_id(struct candidate *candidate, const struct procfs_stat *stat)
 		return 0;
 	}
 	for (int i = 0; i < READS_MAX; i++) {
-		if (procenv_read_runid(pid, candidate->id) || errno == 0)
+		if (runid_read(pid, candidate->id) || errno == 0)
 			return 0;
 		if (errno != EAGAIN && errno != ENOENT && errno != ESRCH)
 			return -1;

@@ -83,7 +83,7 @@ struct match {
  * watchers, and what they are to the run. What was proven once stays proven
  * from scan to scan, as the proof may die first. Costs a look at each process
  * of the machine. Returns 0, or -1 with errno. May have to wait, as
- * procenv_read_runid() may.
+ * runid_read() may.
  */
 int match_scan(struct match *match);
 

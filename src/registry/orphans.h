@@ -25,7 +25,7 @@ struct orphans {
  * boot and this PID namespace: stops all by SIGSTOP, for at most 8 seconds, and
  * then sends SIGKILL until none is left, for at most 5 seconds. Fills ORPHANS,
  * which is all 0. Returns 0, or -1 with errno where it could not look at the
- * processes. May have to wait longer, as procenv_read_runid() may.
+ * processes. May have to wait longer, as runid_read() may.
  */
 int orphans_end(const struct entry *entry, struct orphans *orphans);
 
