@@ -2,62 +2,67 @@
 #include "base/utf8.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
-#define FIRST_VISIBLE 0x20
-#define DELETE        0x7f
+#define LENGTH_MAX 4
 
-#define CONTINUATION      0x80
-#define CONTINUATION_MASK 0xc0
+/* By the length of a character in bytes, the first character that needs so
+ * many; and the end of Unicode: RFC 3629, section 3. */
+static const uint32_t firsts[LENGTH_MAX + 2] = { 0,     0,       0x80,
+	                                         0x800, 0x10000, 0x110000 };
 
-#define C1_LEAD 0xc2 /* of U+0080 to U+00BF; the control characters */
-#define C1_END  0xa0 /* are those before U+00A0 */
-
-#define FORMAT_LEAD 0xe2 /* of U+2000 to U+2FFF */
-
-/* The first and the second byte of a character: RFC 3629, section 4. This
- * excludes characters in more bytes than they need, the halves of a pair of
- * UTF-16, and numbers that Unicode has no room for. */
+/* What a terminal obeys (C0 and C1), and what cannot be seen, ends a line, or
+ * turns the direction of the text behind it. */
 static const struct {
-	unsigned char lead_first;
-	unsigned char lead_last;
-	unsigned char second_first;
-	unsigned char second_last;
-	size_t length;
-} forms[] = {
-	{ 0x00, 0x7f, 0x00, 0x00, 1 }, { 0xc2, 0xdf, 0x80, 0xbf, 2 },
-	{ 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-	{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-	{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 },
-	{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	uint32_t first;
+	uint32_t last;
+} unprintable[] = {
+	{ 0x00, 0x1f },     { 0x7f, 0x9f },     { 0x200b, 0x200f },
+	{ 0x2028, 0x202e }, { 0x2066, 0x2069 },
 };
 
 static bool
 is_continuation(char byte)
 {
-	return ((unsigned char)byte & CONTINUATION_MASK) == CONTINUATION;
+	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* Reads the character that the SIZE bytes at TEXT begin with into *CHARACTER.
+ * Returns as utf8_length. */
+static size_t
+read_character(const char *text, size_t size, uint32_t *character)
+{
+	const unsigned lead = size == 0 ? 0 : (unsigned char)*text;
+	size_t ones = 0; /* before the first 0 bit of the first byte */
+
+	while ((lead << ones & 0x80) != 0)
+		ones++;
+
+	const size_t length = ones == 0 ? 1 : ones;
+
+	if (ones == 1 || length > LENGTH_MAX || length > size)
+		return 0;
+	*character = lead & (0x7fU >> ones);
+	for (size_t i = 1; i < length; i++) {
+		if (!is_continuation(text[i]))
+			return 0;
+		*character = *character << 6 | (text[i] & 0x3f);
+	}
+	/* Half of a pair of UTF-16 is no character. */
+	if (*character < firsts[length] ||
+	    *character >= firsts[LENGTH_MAX + 1] ||
+	    (*character >= 0xd800 && *character <= 0xdfff))
+		return 0;
+	return length;
 }
 
 size_t
 utf8_length(const char *text, size_t size)
 {
-	const unsigned char *const bytes = (const unsigned char *)text;
-	size_t i = 0;
+	uint32_t character;
 
-	while (
-	    i < sizeof(forms) / sizeof(forms[0]) && size > 0 &&
-	    (bytes[0] < forms[i].lead_first || bytes[0] > forms[i].lead_last))
-		i++;
-	if (i == sizeof(forms) / sizeof(forms[0]) || forms[i].length > size)
-		return 0;
-	if (forms[i].length > 1 && (bytes[1] < forms[i].second_first ||
-	                            bytes[1] > forms[i].second_last))
-		return 0;
-	for (size_t at = 2; at < forms[i].length; at++) {
-		if (!is_continuation(text[at]))
-			return 0;
-	}
-	return forms[i].length;
+	return read_character(text, size, &character);
 }
 
 size_t
@@ -86,40 +91,29 @@ utf8_columns(const char *text, size_t width, size_t *count)
 	return length;
 }
 
-/* Whether a character of three bytes cannot be seen, ends a line, or turns the
- * direction of the text behind it: U+200B to U+200F, U+2028 to U+202E, U+2066
- * to U+2069. */
 static bool
-is_format(const unsigned char *bytes)
+is_printable(uint32_t character)
 {
-	const unsigned tail = (unsigned)bytes[1] << 8 | bytes[2];
-
-	return bytes[0] == FORMAT_LEAD && ((tail >= 0x808b && tail <= 0x808f) ||
-	                                   (tail >= 0x80a8 && tail <= 0x80ae) ||
-	                                   (tail >= 0x81a6 && tail <= 0x81a9));
-}
-
-/* Terminals obey those of C1 (U+0080 to U+009F) as well. */
-static bool
-is_control(const char *text, size_t length)
-{
-	const unsigned char *const bytes = (const unsigned char *)text;
-
-	if (length == 1)
-		return bytes[0] < FIRST_VISIBLE || bytes[0] == DELETE;
-	return length == 3 ? is_format(bytes)
-	                   : bytes[0] == C1_LEAD && bytes[1] < C1_END;
+	for (size_t i = 0; i < sizeof(unprintable) / sizeof(unprintable[0]);
+	     i++) {
+		if (character >= unprintable[i].first &&
+		    character <= unprintable[i].last)
+			return false;
+	}
+	return true;
 }
 
 void
 utf8_make_printable(char *text, size_t size)
 {
 	for (size_t at = 0; at < size;) {
-		const size_t length = utf8_length(text + at, size - at);
+		uint32_t character;
+		const size_t length =
+		    read_character(text + at, size - at, &character);
 
-		/* Without its first byte, the rest of a control character is
-		 * no UTF-8, and replaced in the next rounds. */
-		if (length == 0 || is_control(text + at, length))
+		/* Without its first byte, the rest of such a character is no
+		 * UTF-8, and replaced in the next rounds. */
+		if (length == 0 || !is_printable(character))
 			text[at++] = '?';
 		else
 			at += length;
