@@ -72,22 +72,17 @@ add_number(struct formatter *to, uint64_t number, unsigned base,
 	add_field(to, &digits[at], sizeof(digits) - at);
 }
 
-static int64_t
-next_signed(struct formatter *from)
-{
-	if (from->longs == 0)
-		return va_arg(from->arguments, int);
-	return from->longs == 1 ? va_arg(from->arguments, long)
-	                        : va_arg(from->arguments, long long);
-}
-
+/* The next argument, an integer; in 64 bits, with its sign if IS_SIGNED. */
 static uint64_t
-next_unsigned(struct formatter *from)
+next_number(struct formatter *from, bool is_signed)
 {
-	if (from->longs == 0)
-		return va_arg(from->arguments, unsigned);
-	return from->longs == 1 ? va_arg(from->arguments, unsigned long)
-	                        : va_arg(from->arguments, unsigned long long);
+	if (from->longs > 1)
+		return va_arg(from->arguments, unsigned long long);
+	if (!is_signed)
+		return from->longs == 1 ? va_arg(from->arguments, unsigned long)
+		                        : va_arg(from->arguments, unsigned);
+	return (uint64_t)(from->longs == 1 ? va_arg(from->arguments, long)
+	                                   : va_arg(from->arguments, int));
 }
 
 /* A width or precision: digits, or * for an argument; NONE, if the argument is
@@ -135,17 +130,17 @@ static bool
 convert(struct formatter *to, char letter)
 {
 	const char *string;
-	int64_t number;
+	uint64_t number;
 
 	switch (letter) {
 	case 'd':
-		number = next_signed(to);
-		add_number(to, (uint64_t)number, DECIMAL, number < 0);
+		number = next_number(to, true);
+		add_number(to, number, DECIMAL, (int64_t)number < 0);
 		return true;
 	case 'u':
 	case 'x':
-		add_number(to, next_unsigned(to), letter == 'x' ? HEX : DECIMAL,
-		           false);
+		number = next_number(to, false);
+		add_number(to, number, letter == 'x' ? HEX : DECIMAL, false);
 		return true;
 	case 's':
 		string = va_arg(to->arguments, char *);
