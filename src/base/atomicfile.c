@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/rw.h"
+#include "base/fds.h"
 
 /* Without fsync(2): a crash of the machine that loses such a file also ends the
  * processes that the file tells of. */
@@ -17,7 +17,7 @@ fill(int fd, const struct atomicfile *file, const struct strbuf *line)
 {
 	if (file->is_exact && fchmod(fd, file->mode) == -1)
 		return -1;
-	return rw_write(fd, line->text, line->length) == line->length ? 0 : -1;
+	return fds_write(fd, line->text, line->length) == line->length ? 0 : -1;
 }
 
 int

@@ -1,4 +1,4 @@
-/* The caller's descriptors: their places, and letting go of them. */
+/* Descriptors: those that the parent left open, and reading and writing all. */
 #include "base/fds.h"
 
 #include <sys/resource.h>
@@ -113,4 +113,37 @@ fds_close(int fd)
 	if (fd != -1)
 		(void)close(fd);
 	errno = why;
+}
+
+ssize_t
+fds_read(int fd, void *data, size_t size)
+{
+	size_t done = 0;
+	ssize_t length = 1;
+
+	while (done < size && length != 0) {
+		length = read(fd, (char *)data + done, size - done);
+		if (length > 0)
+			done += (size_t)length;
+		else if (length == -1 && errno != EINTR)
+			return -1;
+	}
+	return (ssize_t)done;
+}
+
+size_t
+fds_write(int fd, const void *data, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		const ssize_t length =
+		    write(fd, (const char *)data + done, size - done);
+
+		if (length > 0)
+			done += (size_t)length;
+		else if (length == -1 && errno != EINTR)
+			break;
+	}
+	return done;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <sys/types.h>
 
 /*
  * Opens /dev/null, close-on-exec, as descriptor 3 or above. Where the caller
@@ -21,3 +22,12 @@ void fds_release(int null_fd, const int keep[], size_t count);
 
 /* Closes FD, unless it is -1. Keeps errno. */
 void fds_close(int fd);
+
+/* Reads from FD until SIZE bytes are at DATA, or to the end of the file.
+ * Returns how many bytes there are, or -1 with errno of read(2). */
+ssize_t fds_read(int fd, void *data, size_t size);
+
+/* Writes the SIZE bytes at DATA to FD, by more than one write(2) if need be.
+ * Returns how many bytes were written: if that is not all, errno of write(2)
+ * says why. */
+size_t fds_write(int fd, const void *data, size_t size);

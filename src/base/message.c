@@ -15,7 +15,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/rw.h"
+#include "base/fds.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -113,8 +113,8 @@ message_print(const struct strbuf *line)
 	size_t done = 0;
 
 	while (done < line->length) {
-		done += rw_write(STDOUT_FILENO, line->text + done,
-		                 line->length - done);
+		done += fds_write(STDOUT_FILENO, line->text + done,
+		                  line->length - done);
 		if (done == line->length)
 			break;
 		/* EAGAIN: another process has made the pipe non-blocking. */

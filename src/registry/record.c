@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/fds.h"
 #include "base/message.h"
-#include "base/rw.h"
 #include "proc/helper.h"
 #include "proc/procfs.h"
 
@@ -191,7 +191,7 @@ read_entry(struct record_walk *walk)
 		return -1;
 
 	const ssize_t length =
-	    rw_read(record->fd, walk->text, sizeof(walk->text) - 1);
+	    fds_read(record->fd, walk->text, sizeof(walk->text) - 1);
 
 	if (length == -1)
 		return -1;
