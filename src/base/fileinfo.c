@@ -55,64 +55,67 @@ struct kernel_status {
 _Static_assert(sizeof(struct kernel_status) == 256,
                "statx(2) writes 256 bytes");
 
+bool
+fileid_is_same(const struct fileid *a, const struct fileid *b)
+{
+	return a->device == b->device && a->inode == b->inode &&
+	       a->birth == b->birth;
+}
+
 static int64_t
-time_from(int64_t seconds, int64_t nanoseconds)
+time_from(const struct kernel_time *time)
 {
 	/* utimensat(2) can set a time that does not fit: it means nothing. */
-	if (seconds >= INT64_MAX / SECOND)
+	if (time->seconds >= INT64_MAX / SECOND)
 		return INT64_MAX;
-	return seconds < 0 ? 0 : seconds * SECOND + nanoseconds;
+	return time->seconds < 0 ? 0
+	                         : time->seconds * SECOND + time->nanoseconds;
 }
 
-static struct fileinfo
-from_statx(const struct kernel_status *status)
+/* For a filter or an emulator that does not know statx(2), which has failed. */
+static int
+read_old(int fd, const char *path, int flags, struct kernel_status *status)
 {
-	return (struct fileinfo){
-		.mode = status->mode,
-		.owner = status->owner,
-		.device = makedev(status->device_major, status->device_minor),
-		.inode = status->inode,
-		.size = status->size,
-		.birth = (status->mask & HAS_BIRTH) == 0
-		             ? 0
-		             : time_from(status->birth.seconds,
-		                         status->birth.nanoseconds),
-		.modified = time_from(status->modification.seconds,
-		                      status->modification.nanoseconds),
-	};
-}
+	struct stat old;
 
-static struct fileinfo
-from_stat(const struct stat *status)
-{
-	return (struct fileinfo){
-		.mode = status->st_mode,
-		.owner = status->st_uid,
-		.device = status->st_dev,
-		.inode = status->st_ino,
-		.size = (uint64_t)status->st_size,
-		.modified =
-		    time_from(status->st_mtim.tv_sec, status->st_mtim.tv_nsec),
+	if ((errno != ENOSYS && errno != EPERM) ||
+	    fstatat(fd, path, &old, flags & ~DONT_SYNC) == -1)
+		return -1;
+	*status = (struct kernel_status){
+		.mode = (uint16_t)old.st_mode,
+		.owner = old.st_uid,
+		.inode = old.st_ino,
+		.size = (uint64_t)old.st_size,
+		.modification = { .seconds = old.st_mtim.tv_sec,
+		                  .nanoseconds =
+		                      (uint32_t)old.st_mtim.tv_nsec },
+		.device_major = major(old.st_dev),
+		.device_minor = minor(old.st_dev),
 	};
+	return 0;
 }
 
 static int
 read_file(int fd, const char *path, int flags, struct fileinfo *file)
 {
 	struct kernel_status status;
-	struct stat old;
 
 	if (syscall(SYS_statx, fd, path, flags, BASIC_AND_BIRTH, &status) ==
-	    0) {
-		*file = from_statx(&status);
-		return 0;
-	}
-	/* A filter or an emulator may not know statx(2). */
-	if (errno != ENOSYS && errno != EPERM)
+	        -1 &&
+	    read_old(fd, path, flags, &status) == -1)
 		return -1;
-	if (fstatat(fd, path, &old, flags & ~DONT_SYNC) == -1)
-		return -1;
-	*file = from_stat(&old);
+
+	const bool has_birth = (status.mask & HAS_BIRTH) != 0;
+
+	*file = (struct fileinfo){
+		.id = { makedev(status.device_major, status.device_minor),
+		        status.inode,
+		        has_birth ? time_from(&status.birth) : 0 },
+		.mode = status.mode,
+		.owner = status.owner,
+		.size = status.size,
+		.modified = time_from(&status.modification),
+	};
 	return 0;
 }
 

@@ -3,18 +3,8 @@
 #include <sys/types.h>
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
-
-/* What the kernel knows of a file. Times are nanoseconds since the epoch. */
-struct fileinfo {
-	mode_t mode;
-	uid_t owner;
-	uint64_t device;
-	uint64_t inode;
-	uint64_t size;
-	int64_t birth; /* 0 where the file system does not know it */
-	int64_t modified;
-};
 
 /*
  * Which file a path named at some moment; all 0: none. The number of an inode
@@ -24,8 +14,19 @@ struct fileinfo {
 struct fileid {
 	uint64_t device;
 	uint64_t inode;
-	int64_t birth;
+	int64_t birth; /* 0 where the file system does not know it */
 };
+
+/* What the kernel knows of a file. Times are nanoseconds since the epoch. */
+struct fileinfo {
+	struct fileid id;
+	mode_t mode;
+	uid_t owner;
+	uint64_t size;
+	int64_t modified;
+};
+
+bool fileid_is_same(const struct fileid *a, const struct fileid *b);
 
 /* Reads about the file that FD is open on. Returns 0, or -1 with errno of
  * statx(2). */

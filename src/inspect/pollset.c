@@ -115,7 +115,7 @@ read_epoll(struct pollset *pollset, pid_t pid, const struct systemcall *call)
 
 		at = find(at, end, "ino:");
 		if (at != NULL && fdinfo_stat(pid, fd, &file_info) == 0 &&
-		    file_info.inode == strtoull(at, NULL, HEXADECIMAL))
+		    file_info.id.inode == strtoull(at, NULL, HEXADECIMAL))
 			add(pollset, fd);
 		else
 			pollset->is_more = true;

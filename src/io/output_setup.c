@@ -52,8 +52,7 @@ is_same_file(int left, int right)
 	struct fileinfo b;
 
 	return fileinfo_guess(left, &a) == 0 &&
-	       fileinfo_guess(right, &b) == 0 && a.device == b.device &&
-	       a.inode == b.inode;
+	       fileinfo_guess(right, &b) == 0 && fileid_is_same(&a.id, &b.id);
 }
 
 /* Calls isatty(3) for devices only: with any other file that call would ask the

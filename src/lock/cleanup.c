@@ -34,14 +34,14 @@
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 #define HASH_PRIME UINT64_C(0x100000001b3)
 
+/* Which file PATH names. Keeps errno, unless there is none. */
 static struct fileid
 read_fileid(const char *path)
 {
-	struct fileinfo file;
+	struct fileinfo file = { .size = 0 };
 
-	if (fileinfo_at(path, &file) == -1)
-		return (struct fileid){ .inode = 0 };
-	return (struct fileid){ file.device, file.inode, file.birth };
+	(void)fileinfo_at(path, &file);
+	return file.id;
 }
 
 static off_t
@@ -204,9 +204,7 @@ is_ours(const struct cleanup *cleanup)
 
 	if (now.inode == 0)
 		return errno == ENOENT ? 0 : -1;
-	if (now.inode == cleanup->before.inode &&
-	    now.device == cleanup->before.device &&
-	    now.birth == cleanup->before.birth)
+	if (fileid_is_same(&now, &cleanup->before))
 		return 0;
 
 	const int claimed = is_claimed(cleanup->path, &now);

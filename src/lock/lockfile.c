@@ -35,7 +35,7 @@ is_at(int fd, const char *path)
 		return -1;
 	if (fileinfo_at(path, &named) == -1)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
-	return opened.device == named.device && opened.inode == named.inode;
+	return fileid_is_same(&opened.id, &named.id);
 }
 
 /*

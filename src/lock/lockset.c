@@ -185,7 +185,7 @@ inode_of(const struct lockfile *lock)
 {
 	struct fileinfo file;
 
-	return fileinfo_of(lock->fd, &file) == -1 ? 0 : file.inode;
+	return fileinfo_of(lock->fd, &file) == -1 ? 0 : file.id.inode;
 }
 
 /*
@@ -235,7 +235,7 @@ is_alias(const struct lockset *set, const struct lockfile *lock)
 		const struct lockfile *const taken = &set->locks[i];
 
 		if (taken->is_taken && fileinfo_of(taken->fd, &other) == 0 &&
-		    other.device == file.device && other.inode == file.inode)
+		    fileid_is_same(&other.id, &file.id))
 			return true;
 	}
 	return false;

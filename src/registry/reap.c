@@ -73,15 +73,13 @@ clean_up_orphaned(struct strbuf *line, const struct entry *entry,
 	const bool is_certain =
 	    fileinfo_at(cleanup->path, &file) == -1 || !S_ISREG(file.mode) ||
 	    file.size == 0 ||
-	    (killed > 0 &&
-	     (file.birth == 0 || file.birth >= entry->started_at - SECOND));
+	    (killed > 0 && (file.id.birth == 0 ||
+	                    file.id.birth >= entry->started_at - SECOND));
 	const int result = cleanup_end(&lock, is_certain);
 
 	add_removal(line, cleanup->path, result);
 	if (!is_certain && result == 0 &&
-	    (file.inode != cleanup->before.inode ||
-	     file.device != cleanup->before.device ||
-	     file.birth != cleanup->before.birth))
+	    !fileid_is_same(&file.id, &cleanup->before))
 		strbuf_addf(line, "; left '%s', which may be somebody else's",
 		            cleanup->path);
 }
