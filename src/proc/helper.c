@@ -17,12 +17,9 @@
 #define PAUSE_FIRST (MILLISECOND / 16)
 #define PAUSE_LAST  (16 * MILLISECOND)
 
-/*
- * clone(2) as fork(2), but for the exit signal. By the system call, since the
- * library's clone() wants a stack and a function. The thread ID that libc keeps
- * stays that of the parent: only raise(3), abort(3) and pthread functions read
- * it, which no helper calls.
- */
+/* As fork(2), but for the exit signal. The library's clone(2) wants a stack and
+ * a function. libc goes on to keep the parent's thread ID: helper.h names the
+ * functions that read the thread ID. */
 static pid_t
 fork_with_exit_signal(int signal)
 {
@@ -43,8 +40,8 @@ helper_fork(int death_signal)
 		return helper;
 	(void)prctl(PR_SET_PDEATHSIG, death_signal, 0, 0, 0);
 
-	/* The parent may have died before that call. A parent in another PID
-	 * namespace has no number here. */
+	/* The parent may have died before prctl(2) was called. A parent in
+	 * another PID namespace has the number 0 here. */
 	const pid_t parent = getppid();
 
 	if (parent != self && parent != 0)
@@ -113,8 +110,8 @@ helper_continue(pid_t pid)
 		(void)kill(pid, SIGCONT);
 }
 
-/* SIGNAL is sent time and again: if it comes just before a call that blocks, it
- * does not interrupt that call. */
+/* SIGNAL is sent time and again: a signal that comes just before a call that
+ * blocks does not interrupt the call. */
 bool
 helper_await(pid_t pid, int signal)
 {

@@ -10,18 +10,16 @@
 /*
  * Helpers: processes of wdrun's own beside front and supervisor, each a child
  * of one of these two. A helper makes the calls that may block, so that no
- * watcher ever blocks in them.
+ * watcher ever does.
  *
  * A helper is a clone child: its exit signal is not SIGCHLD, so that waitid(2)
  * without __WALL and __WCLONE does not see it, and ECHILD means that the tree
- * is empty. No process of the tree can be a clone child of a watcher and hide
- * in this way: the kernel gives SIGCHLD to an orphan (reparent_leader()) and to
- * a process that calls execve(2) (de_thread()), and CLONE_PARENT copies the
- * exit signal of the process that makes the call (copy_process(): under
- * tasklist_lock since Linux 5.10 and the stable kernels of its time; before, an
- * orphan of just this moment might have kept another signal). For the same
- * reason the helpers of a supervisor that was killed are ordinary children of
- * the front; PR_SET_PDEATHSIG has ended them by then.
+ * is empty. No process of the tree can hide as a clone child of a watcher: the
+ * kernel gives SIGCHLD to an orphan (reparent_leader()) and to a process that
+ * calls execve(2) (de_thread()), and CLONE_PARENT copies the exit signal of the
+ * process that calls clone(2) (copy_process(); since Linux 5.10 without a
+ * race). So the helpers of a supervisor that was killed become ordinary
+ * children of the front; PR_SET_PDEATHSIG has ended them by then.
  */
 
 /*
@@ -36,11 +34,10 @@
 #define LOCKWAIT_NAME       "wd-lock"
 
 /*
- * What a helper's death sends to its parent. Not a real-time signal, which the
- * kernel drops where RLIMIT_SIGPENDING is reached; and one that is ignored by
- * default, since the parent may not have blocked signals yet. A SIGURG of the
- * caller's that comes while that of a death is pending is lost, as signal(7)
- * has it for two of the same number.
+ * What a helper's death sends to its parent. No real-time signal, since the
+ * kernel drops those where RLIMIT_SIGPENDING is reached; and a signal that is
+ * ignored by default, since the parent may not have blocked signals yet. While
+ * it is pending, another process's SIGURG to the parent is lost: signal(7).
  */
 #define HELPER_EXIT_SIGNAL SIGURG
 
@@ -55,8 +52,8 @@
  */
 pid_t helper_fork(int death_signal);
 
-/* In a helper: takes NAME, one of the above, and lets go of all of the caller's
- * descriptors but stderr and the COUNT ones in KEEP, as fds_release() does. */
+/* In a helper: takes NAME, one of the above, and lets go of all descriptors but
+ * stderr and the COUNT ones in KEEP, as fds_release() does. */
 void helper_become(const char *name, int null_fd, const int keep[],
                    size_t count);
 

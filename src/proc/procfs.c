@@ -402,11 +402,9 @@ procfs_read_memory(pid_t pid, uint64_t address, void *data, size_t size)
 	const size_t to_page_end = page - (size_t)(address % page);
 	const size_t first = size < to_page_end ? size : to_page_end;
 	const struct iovec local = { .iov_base = data, .iov_len = size };
-	/*
-	 * Two pieces, as the next page may not exist: each piece comes as a
+	/* Two pieces, as the next page may not exist: each piece comes as a
 	 * whole or not at all, process_vm_readv(2). The addresses are those of
-	 * another process, and never followed here.
-	 */
+	 * another process, and never followed here. */
 	const struct iovec remote[] = {
 		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
 		{ (void *)(uintptr_t)address, first },

@@ -26,10 +26,10 @@ struct procfs_stat {
 unsigned procfs_number(dev_t device);
 
 /*
- * Whether /proc is there and numbers processes as this process does. It need
- * not: "unshare --pid" without "--mount-proc" leaves the outer /proc in place,
- * whose PIDs mean other processes here. Reads one file. Returns 1 or 0, or -1
- * with errno where that cannot be told at the moment (ENOMEM, EMFILE…).
+ * Whether /proc is there and numbers processes as this process does: "unshare
+ * --pid" without "--mount-proc" leaves the outer /proc in place, whose PIDs
+ * mean other processes here. Reads one file. Returns 1 or 0, or -1 with errno
+ * where that cannot be told at the moment (ENOMEM, EMFILE…).
  */
 int procfs_is_ours(void);
 
@@ -45,10 +45,8 @@ int procfs_read_stat(pid_t pid, struct procfs_stat *stat);
  * with errno: ENOENT or ESRCH where PID is gone. */
 int procfs_open(pid_t pid, const char *file, int flags);
 
-/*
- * Reads the start of /proc/PID/FILE into the SIZE bytes at TEXT, as a string.
- * Returns its length, or -1 with errno: ENOENT or ESRCH where PID is gone.
- */
+/* Reads the start of /proc/PID/FILE into the SIZE bytes at TEXT, as a string.
+ * Returns the length of the string, or -1 with errno as procfs_open(). */
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 
 /* How long ago the process of STAT was started, in nanoseconds. */
@@ -71,20 +69,18 @@ int procfs_read_status(pid_t pid, struct procfs_status *status);
  * /proc/PID/io); 0 where this process may not read them. */
 uint64_t procfs_read_io(pid_t pid);
 
-/* Called for one PID. Returns 0 to go on, -1 (with errno) to end the walk, or
+/* Called for each PID. Returns 0 to go on, -1 (with errno) to end the walk, or
  * PROCFS_GONE where procfs_visit_all says so. */
 typedef int procfs_visit(pid_t pid, void *context);
 
 #define PROCFS_GONE 1
 
 /*
- * Calls VISIT for each child of process PID, whichever of its THREADS made it.
- * Costs the number of children. Returns 0, or -1 with errno of VISIT or of
+ * Calls VISIT for each child of process PID, whichever of its THREADS made the
+ * child. Costs the number of children. A list that is read while processes come
+ * and go may miss some: proc(5). Returns 0, or -1 with errno of VISIT or of
  * open(2): ENOENT also where the kernel has no "children" files
  * (CONFIG_PROC_CHILDREN) or PID is gone.
- *
- * A list read while processes come and go may miss some (proc(5)): callers
- * look again until nothing is left.
  */
 int procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
                           void *context);
@@ -103,18 +99,13 @@ int procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context);
 /*
  * Appends PID's command line to LINE, with blanks between the arguments, and at
  * most WIDTH bytes of it; "[comm]" as ps(1) does where there is none, or where
- * WIDTH is 0; "?" where PID is gone.
- *
- * The arguments are in the process's own memory, and to read them is to wait
- * for its mmap_lock (get_cmdline() in the kernel): for ever, if one of its
- * threads hangs with it. The name never has to be waited for.
+ * WIDTH is 0; "?" where PID is gone. Unless WIDTH is 0, waits for PID's
+ * mmap_lock (get_cmdline() in the kernel): for ever, if a thread hangs with it.
  */
 void procfs_add_command(struct strbuf *line, pid_t pid, int width);
 
-/*
- * Reads up to SIZE bytes of PID's memory from ADDRESS on, as far as it is
- * mapped. Returns how many bytes, or -1 with errno. Waits for PID's mmap_lock,
- * as procfs_add_command().
- */
+/* Reads up to SIZE bytes of PID's memory from ADDRESS on, as far as it is
+ * mapped. Returns how many bytes, or -1 with errno. Waits as
+ * procfs_add_command(). */
 ssize_t procfs_read_memory(pid_t pid, uint64_t address, void *data,
                            size_t size);

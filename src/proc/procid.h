@@ -26,11 +26,9 @@ enum procid_state {
 	PROCID_DEAD, /* or a zombie */
 };
 
-/*
- * What became of this very process. PROCID_UNKNOWN, with errno, where that
+/* What became of this very process. PROCID_UNKNOWN, with errno, where that
  * cannot be seen: for want of descriptors, say, or since /proc hides the
- * process ("hidepid", proc(5)), or since it has no number here.
- */
+ * process ("hidepid", proc(5)), or since it has no number here. */
 enum procid_state procid_state_of(const struct procid *procid);
 
 /* A pidfd, close-on-exec, for this very process. Returns it, or -1 with errno:

@@ -14,8 +14,8 @@
 
 #define FIRST_PID 1
 
-/* Whether CHILD is certainly of the run. An orphan of a stranger's has neither
- * the target's session nor the run's ID. */
+/* Whether CHILD is certainly of the run. This process, a subreaper, also gets
+ * the orphans of strangers, which have neither session nor ID of the run. */
 static bool
 is_of_run(const struct proctree *tree, pid_t child)
 {

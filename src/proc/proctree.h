@@ -36,7 +36,7 @@ struct process_list {
 struct proctree {
 	pid_t root;
 	pid_t target;       /* where /proc cannot be read, all that is known */
-	pid_t target_group; /* its group, or 0 if that is the caller's */
+	pid_t target_group; /* of its own; 0: the target shares the parent's */
 	pid_t callers_session; /* its groups must not be signalled as groups */
 	pid_t *strangers;      /* those that were not reaped yet */
 	size_t stranger_count;
@@ -54,12 +54,9 @@ struct proctree {
 	struct process_list before; /* the list of the reading before */
 };
 
-/*
- * Reads the tree into tree->list. What cannot be had (memory, a process that
- * just went) is left out, and read the next time if it still lives: only
- * waitid(2) can say that nothing is left. With PROCTREE_BLIND the list stays
- * empty.
- */
+/* Reads the tree into tree->list, which stays empty with PROCTREE_BLIND. A
+ * process may be missing from the list, for want of memory, say: only waitid(2)
+ * can say that nothing is left. */
 void proctree_read(struct proctree *tree);
 
 /* Sorts LIST by PID, as proctree_read() leaves it. */
@@ -73,12 +70,9 @@ uint64_t proctree_activity(const struct proctree *tree);
  * -1 with errno ENOMEM. */
 int proctree_note_strangers(struct proctree *tree);
 
-/*
- * Whether CHILD, a child of this process and no helper, is a stranger, or an
- * orphan of a stranger's, which this process gets as it is a subreaper. So if
- * there were strangers, a child has to prove that it is of the run, by the
- * target's session or the run's ID.
- */
+/* Whether CHILD, a child of this process and no helper, is a stranger or an
+ * orphan of a stranger's. If there were strangers, a child of the run is known
+ * by the target's session or the run's ID. */
 bool proctree_is_stranger(const struct proctree *tree, pid_t child);
 
 /* Reaps the child PID, if it is dead, and forgets that it was a stranger: the

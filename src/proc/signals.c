@@ -142,7 +142,8 @@ signal_is_terminals(int signal)
 	       signal_is_terminal_stop(signal);
 }
 
-/* TEXT as a decimal number from LOW to HIGH; -1 if it is none. */
+/* TEXT as a decimal number from LOW to HIGH, or -1 if TEXT is something else.
+ */
 static int
 parse_number(const char *text, int low, int high)
 {
@@ -150,13 +151,11 @@ parse_number(const char *text, int low, int high)
 
 	if (!isdigit((unsigned char)*text))
 		return -1;
-	errno = 0;
 
 	const long number = strtol(text, &end, 10);
 
-	if (errno != 0 || *end != '\0' || number < low || number > high)
-		return -1;
-	return (int)number;
+	return *end == '\0' && number >= low && number <= high ? (int)number
+	                                                       : -1;
 }
 
 static int
@@ -235,10 +234,8 @@ signal_die_by(int signal)
 {
 	const struct sigaction by_default = { .sa_handler = SIG_DFL };
 
-	/*
-	 * The command has dumped its core already. A limit of 0 would not
-	 * keep a second one from a core_pattern that is a pipe: core(5).
-	 */
+	/* The command has dumped its core already, and RLIMIT_CORE 0 does not
+	 * keep a core_pattern that is a pipe from getting another: core(5). */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)sigaction(signal, &by_default, NULL);
 	signal_stop_by(signal);

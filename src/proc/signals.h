@@ -5,17 +5,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/*
- * Signals 1 to 64 as the kernel counts them; a mask has bit N - 1 for signal N.
- * Not a sigset_t, out of which musl and glibc take 32 and 33 (musl: 34 too)
- * wherever one passes through them: the command is to get back exactly the mask
- * that its caller gave it.
- */
+/* Signals 1 to 64 as the kernel counts them; a mask has bit N - 1 for signal N.
+ * Not a sigset_t, out of which glibc takes 32 and 33, and musl 34 too: the
+ * command is to get exactly the mask that wdrun was started with. */
 #define SIGNAL_MAX 64
 
-/* By this signal the supervisor has the front stop; its value is the signal to
- * stop by. A real-time signal: it is queued even behind the terminal's own
- * SIGTSTP, and not lost in it. */
+/* By SIGNAL_TO_STOP the supervisor has the front stop; the value that comes
+ * with the signal (sigqueue(3)) is the signal to stop by. A real-time signal,
+ * since those are queued: the terminal's own SIGTSTP may be pending. */
 #define SIGNAL_TO_STOP SIGNAL_MAX
 
 #define SIGNAL_NAME_SIZE 24 /* holds what signal_name writes */

@@ -31,10 +31,10 @@ by_group(const void *left, const void *right)
 
 /*
  * Whether the group of PROCESS may be signalled as a group. setpgid(2) moves
- * processes within their session only: so a group outside the caller's session
- * consists of the tree alone. That PROCESS is still in the group is looked at
- * last of all: the number of a group that ended is given away again only after
- * all other numbers (alloc_pid() in the kernel).
+ * processes within their session only: so a group outside the session of
+ * wdrun's parent consists of the tree alone. That PROCESS is still in the group
+ * is looked at last: the number of a group that ended is given away again only
+ * after all other numbers (alloc_pid() in the kernel).
  */
 static bool
 is_own_group(const struct proctree *tree, const struct process *process)
@@ -67,12 +67,9 @@ is_child_of_tree(const struct proctree *tree, pid_t pid)
 	       !proctree_is_stranger(tree, pid);
 }
 
-/*
- * Kills the children that are alive, by asking waitid(2) about every number
- * there may be until none is left. This takes half a second where a child does
- * not die. Their own children come to this process when they are dead, for the
- * next sweep.
- */
+/* Kills the children that are alive, by asking waitid(2) about every number
+ * there may be; half a second, where a child does not die. The children of a
+ * dead child come to this process, for the next sweep. */
 static void
 kill_children_by_number(const struct proctree *tree)
 {
@@ -114,11 +111,9 @@ visit_to_signal(pid_t pid, void *context)
 	return 0;
 }
 
-/*
- * Signals the topmost processes of a tree that could not be listed, for want of
- * memory or since its stat files are hidden: the children of this process. When
- * these are dead, their children take their places.
- */
+/* Signals the children of this process, where the tree could not be listed, for
+ * want of memory or since the stat files are hidden. When these are dead, their
+ * children take their places. */
 static void
 signal_topmost(const struct proctree *tree, int signal)
 {
@@ -234,11 +229,9 @@ treekill_sweep(struct proctree *tree)
 	return newcomers;
 }
 
-/*
- * Hundreds of forking processes leave the supervisor a hundredth of a
- * processor. From now on they and their children get what is left over, which
- * needs no privilege: sched(7). By the system call, as musl's
- * sched_setscheduler(3) always fails.
+/* Hundreds of forking processes leave the supervisor a hundredth of a
+ * processor: from now on they get what is left over, which needs no privilege
+ * (sched(7)). By the system call, as musl's sched_setscheduler(3) always fails.
  */
 static void
 calm(const struct process_list *list)

@@ -13,11 +13,9 @@ struct proctree;
  */
 void treekill_signal(struct proctree *tree, int signal);
 
-/*
- * Sends SIGNAL as treekill_signal does, then reads the tree again and sends
- * SIGNAL to what was forked between the first reading and the signal; in three
- * rounds at most. The list is the last one that was read.
- */
+/* Sends SIGNAL as treekill_signal does, then reads the tree again and sends
+ * SIGNAL to what was forked between the reading and the signal, in three rounds
+ * at most. */
 void treekill_signal_all(struct proctree *tree, int signal);
 
 /* Reads the tree and sends it SIGNAL. */
@@ -34,7 +32,7 @@ size_t treekill_sweep(struct proctree *tree);
 /*
  * Stops the tree with SIGSTOP until no new process appears, in at most LIMIT
  * rounds: for a storm that forks faster than it is killed. A stopped process
- * does not fork, and unlike a dead one it leaves no room in the limits
- * (RLIMIT_NPROC, pids.max) for another.
+ * does not fork, and unlike a dead one it counts in the
+ * limits (RLIMIT_NPROC, pids.max), so that no other takes its place.
  */
 void treekill_freeze(struct proctree *tree, int limit);
