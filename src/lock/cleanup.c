@@ -17,13 +17,11 @@
 /*
  * Claims are read locks on bytes of the directory that the file is in, or will
  * be in. The kernel drops them with the last process that has the directory
- * open, however it ends ("Open file description locks" in fcntl(2)). A path's
- * last part has a range of bytes, and each file that may be there has one of
- * these.
- *
- * A claim of the name alone would not do. A run that began when the file was
- * there, and maybe waits for it to go, would keep the file's owner from
- * removing it, and would itself leave what was there before.
+ * open ("Open file description locks" in fcntl(2)). A name has a range of
+ * bytes, and each file that may have the name has a byte of the range: a run
+ * that began when the file was there, and maybe waits for the file to go,
+ * claims all but that file, and so does not keep the file's owner from removing
+ * it.
  */
 #define NAME_BITS  30 /* an off_t has 63 */
 #define FILE_BITS  32
@@ -54,7 +52,7 @@ first_byte_of(const char *name)
 	return (off_t)(hash >> (64 - NAME_BITS)) << FILE_BITS;
 }
 
-/* From 1 to RANGE - 2, so that there are bytes on both sides of it. */
+/* From 1 to RANGE - 2, so that there are bytes on both sides of the byte. */
 static off_t
 byte_of(const struct fileid *file)
 {
@@ -79,11 +77,9 @@ claim(int fd, short type, off_t first, off_t length)
 	return fcntl(fd, F_OFD_SETLK, &range);
 }
 
-/*
- * Opens the directory that the first *LENGTH bytes of PATH are in. Makes
+/* Opens the directory that the first *LENGTH bytes of PATH are in. Makes
  * *LENGTH that of the directory, 0 for the root, and sets *NAME to the rest of
- * PATH. Returns a descriptor, or -1 with errno of open(2).
- */
+ * PATH. Returns a descriptor, or -1 with errno of open(2). */
 static int
 open_above(const char *path, size_t *length, const char **name)
 {
@@ -218,7 +214,7 @@ cleanup_end(const struct cleanup *cleanup, bool is_over)
 	const char *const path = cleanup->path;
 	struct fileinfo file;
 
-	/* Comes first: of two runs that end at once, at least the later one
+	/* Comes first: of two runs that end at once, at least the later run
 	 * finds no claim of the other. */
 	const int why = drop_claim(cleanup) == -1 ? errno : 0;
 
@@ -235,8 +231,7 @@ cleanup_end(const struct cleanup *cleanup, bool is_over)
 		return -1;
 	if (S_ISREG(file.mode)) {
 		const struct lockfile_rule rule = { ours == 1,
-			                            { cleanup->watchers[0],
-			                              cleanup->watchers[1] } };
+			                            cleanup->watchers };
 
 		return lockfile_remove(path, &rule);
 	}

@@ -32,12 +32,12 @@ void cleanup_probe(const char *path);
 void cleanup_begin(struct cleanup *cleanup);
 
 /*
- * Removes what is at CLEANUP's path if its owner is dead, and no process has an
- * flock(2) on it: a file whose PID is dead or reused; and if IS_OVER, that is,
- * all processes of the run are dead, a file without a PID or an empty directory
- * that was not there before and that no living run claims. Returns 1; 0 if
- * there is nothing to be removed; or -1 with errno: ENOTEMPTY, or ELOOP and
- * ENOTSUP as of lockfile_check for what is never removed.
+ * Removes what is at CLEANUP's path, if no process has an flock(2) on it: a
+ * file whose PID is dead or reused; and if IS_OVER, that is, all processes of
+ * the run are dead, a file without a PID or an empty directory that was not
+ * there before and that no living run claims. Returns 1; 0 if there is nothing
+ * to be removed; or -1 with errno: ENOTEMPTY, or ELOOP and ENOTSUP as of
+ * lockfile_check.
  */
 int cleanup_end(const struct cleanup *cleanup, bool is_over);
 

@@ -38,11 +38,9 @@ is_at(int fd, const char *path)
 	return fileid_is_same(&opened.id, &named.id);
 }
 
-/*
- * Looks at the file before it opens it: to open a FIFO wakes up the process
- * that waits for the other end, and to open a device may do anything. Opens it
- * for writing if it may: NFS grants no exclusive lock otherwise, flock(2).
- */
+/* Looks at the file before opening it: opening a FIFO wakes up the process that
+ * waits for the other end, and opening a device may do anything. Opens for
+ * writing where possible: NFS grants no exclusive lock otherwise, flock(2). */
 static int
 open_file(const char *path)
 {
@@ -142,8 +140,7 @@ create_at_once(struct lockfile *lock)
 }
 
 /* For file systems without O_TMPFILE, and where there is no /proc. A process
- * that opens the file before it is locked may lock it first, and has it then.
- */
+ * that opens the file before this process has locked it may have the lock. */
 static int
 create_in_steps(struct lockfile *lock)
 {
@@ -194,8 +191,8 @@ remove_from(const char *path, int fd)
 	return unlink(path) == 0 ? 1 : errno == ENOENT ? 0 : -1;
 }
 
-/* Locks FD. A process that only looks at a lock file has it locked for a
- * moment, so this waits for TIME before it says that FD is locked. */
+/* Locks FD; waits for TIME, as a process that only looks at a lock file has the
+ * file locked for a moment too. */
 static int
 lock_soon(int fd, int64_t time)
 {
@@ -247,8 +244,8 @@ look_again(struct lockfile *lock, pid_t pid, enum pidfile_owner owner)
 		duration_sleep(time);
 		return 0;
 	}
-	/* It names no living process. It is not taken by its removal: the
-	 * process that makes the new file first has the lock. */
+	/* The file names no living process. The removal does not take the
+	 * lock: the process that makes the new file first has the lock. */
 	if (remove_from(lock->path, lock->fd) == -1)
 		return -1;
 	lock->last_owner = pid;
@@ -256,11 +253,9 @@ look_again(struct lockfile *lock, pid_t pid, enum pidfile_owner owner)
 	return 0;
 }
 
-/*
- * LOCK is open. Returns 0 if it is taken now, or has to be opened and looked at
+/* LOCK is open. Returns 0 if it is taken now, or has to be opened and looked at
  * again; or -1. A living process that the file names holds the lock, whichever
- * process has an flock(2) on it.
- */
+ * process has an flock(2) on it. */
 static int
 look_at(struct lockfile *lock)
 {
@@ -309,7 +304,7 @@ lockfile_take(struct lockfile *lock)
 		if (lock->is_taken)
 			return 0;
 	}
-	/* Other processes make and remove it all the time. */
+	/* Other processes make and remove the file all the time. */
 	lock->holder = 0;
 	errno = EWOULDBLOCK;
 	return -1;
@@ -360,7 +355,8 @@ is_stale(const struct lockfile_rule *rule, pid_t pid, enum pidfile_owner owner)
 	/* A larger number is no PID, but a time, say. */
 	if (pid <= 0 || pid > PID_MAX_LIMIT)
 		return rule->without_pid;
-	return is_gone(owner) || pid == rule->own[0] || pid == rule->own[1];
+	return is_gone(owner) || (rule->own != NULL &&
+	                          (pid == rule->own[0] || pid == rule->own[1]));
 }
 
 /* Unlinks FD, which is locked, if it still says PID and is at PATH. Returns as

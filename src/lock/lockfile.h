@@ -8,12 +8,11 @@
 struct fileinfo;
 
 /*
- * A lock file: the process that holds it has an flock(2) on the file at PATH,
- * and its PID stands there. The file is made locked and with the PID in it, and
- * is unlinked before it is released. So a process that has opened the file by
- * its path, and then locked it, has to look whether the path still names this
- * file, and to open it again if not. The lock belongs to the open file
- * description, which the processes of a fork share: flock(2).
+ * A lock file: the process that holds the lock has an flock(2) on the file at
+ * PATH, with its PID in the file. The file is made locked and with the PID, and
+ * is unlinked before it is released. So a process that has opened and locked
+ * the file has to look whether the path still names this file, and else to open
+ * the path again. The processes of a fork share the lock: flock(2).
  */
 struct lockfile {
 	const char *path; /* absolute */
@@ -28,10 +27,10 @@ struct lockfile {
 };
 
 /*
- * Looks whether there can be a lock file at PATH: there is one, or there is no
- * file and the directory may be written. Returns 0, or -1 with errno: EINVAL if
- * the file holds anything but a PID; ELOOP, EISDIR or ENOTSUP if it is a
- * symbolic link, a directory, or no regular file for another reason.
+ * Looks whether there can be a lock file at PATH: there is a lock file, or
+ * nothing, in a directory that may be written. Returns 0, or -1 with errno:
+ * EINVAL if the file holds anything but a PID; ELOOP, EISDIR or ENOTSUP if it
+ * is a symbolic link, a directory, or no regular file for another reason.
  */
 int lockfile_check(const char *path);
 
@@ -44,12 +43,9 @@ int lockfile_check_owner(const char *path, const struct fileinfo *file);
  * says as much. */
 const char *lockfile_refusal(int why);
 
-/*
- * Takes LOCK if no living process holds it. Returns 0, or -1 with errno:
- * EWOULDBLOCK if it is held, with LOCK saying by which process, and LOCK's fd
- * open to wait with; as lockfile_check; EUSERS if it would have to be taken
- * over from another user in a sticky directory.
- */
+/* Takes LOCK if no living process holds it. Returns 0, or -1 with errno:
+ * EWOULDBLOCK if a process holds it, with LOCK->holder set and LOCK->fd open to
+ * wait with; EUSERS as of lockfile_check_owner; or as lockfile_check. */
 int lockfile_take(struct lockfile *lock);
 
 /* Writes PID into LOCK, which is taken, if it still says FROM. */
@@ -66,12 +62,10 @@ void lockfile_close(struct lockfile *lock);
 /* Which lock files have no owner, besides those whose PID is dead or reused. */
 struct lockfile_rule {
 	bool without_pid; /* those that hold no PID */
-	pid_t own[2];     /* those that name one of these PIDs, or 0 */
+	const pid_t *own; /* those that name one of these two PIDs; or NULL */
 };
 
-/*
- * Removes the lock file at PATH if it has no owner by RULE, and no process has
+/* Removes the lock file at PATH if it has no owner by RULE, and no process has
  * an flock(2) on it. Returns 1; 0 if there is nothing to be removed; or -1 with
- * errno.
- */
+ * errno. */
 int lockfile_remove(const char *path, const struct lockfile_rule *rule);

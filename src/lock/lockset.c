@@ -26,8 +26,8 @@
 #define FD_PATH_SIZE  64
 #define LOOK_INTERVAL (100 * MILLISECOND) /* if the kernel cannot wake us */
 
-/* Removing a file that is still open is IN_ATTRIB, not IN_DELETE_SELF:
- * inotify(7). A script that frees its lock and lives on does so. */
+/* The removal of a file that is still open is IN_ATTRIB, not IN_DELETE_SELF:
+ * inotify(7). A script removes its lock, and lives on. */
 #define CHANGES (IN_ATTRIB | IN_MODIFY | IN_MOVE_SELF | IN_DELETE_SELF)
 
 /* What can free the lock, and what can end the wait. */
@@ -55,10 +55,10 @@ watch_file(const struct lockfile *lock)
 }
 
 /*
- * Starts a helper that blocks in flock(2), since nothing else tells when an
- * flock(2) is released. The helper shares the front's open file description, so
- * the lock that the helper gets is the front's. The front cannot call flock(2)
- * itself: a timer signal that came just before the call would not interrupt it.
+ * Starts a helper that blocks in flock(2): nothing else tells when the lock is
+ * released, and a signal just before the call would not interrupt it in the
+ * front. The helper shares the front's open file description, so that the lock
+ * that it gets is the front's.
  */
 static pid_t
 start_helper(const struct lockfile *lock)
@@ -191,8 +191,8 @@ inode_of(const struct lockfile *lock)
 /*
  * Sleeps until LOCK, which is open and held by another process, may be free
  * (LOCK_FREE), or for another result of lockset_take. A signal that ends the
- * wait is stored in *SIGNAL; a stop from the terminal stops this process; any
- * other signal is dropped, as there is no command yet that it could be for.
+ * wait is stored in *SIGNAL; a stop from the terminal stops this process; other
+ * signals are dropped, as there is no command yet to forward them to.
  */
 static enum lock_result
 await(struct lockfile *lock, int64_t deadline, int parent_fd, int *signal)
@@ -208,14 +208,15 @@ await(struct lockfile *lock, int64_t deadline, int parent_fd, int *signal)
 	if (begin(&watch, lock) == -1)
 		result = LOCK_CANNOT_WAIT;
 	/* Nothing reports what happened before the watch began: the lock is
-	 * tried once more, and has to be the same, held in the same way. */
+	 * tried once more, and has to be the same file, held in the same way.
+	 */
 	else if (lockfile_take(lock) == -1 && errno == EWOULDBLOCK &&
 	         inode_of(lock) == inode && lock->holder == holder)
 		result = sleep_until(&watch, deadline, parent_fd, signal);
 	end(&watch);
 	if (result != LOCK_SIGNALLED || !signal_is_terminal_stop(*signal))
 		return result;
-	/* A stopped process shall not hold what its helper got. */
+	/* A stopped process shall not hold the lock that its helper got. */
 	lockfile_close(lock);
 	signal_stop_by(*signal);
 	return LOCK_FREE;
@@ -299,7 +300,7 @@ lockset_take(struct lockset *set, int64_t deadline, int parent_fd)
 
 		if (result == LOCK_FREE)
 			continue;
-		/* The helper may have locked it. */
+		/* The helper may have the lock. */
 		lockfile_close(set->refused);
 		return result;
 	}

@@ -28,9 +28,9 @@ struct lockset {
 
 /*
  * Takes all the locks of SET, or none. Waits for a lock that another process
- * holds until DEADLINE, of CLOCK_MONOTONIC or NEVER, or until the process of
- * PARENT_FD, a pidfd or -1, is dead; no other lock of SET is held meanwhile, so
- * that no two runs wait for each other. All signals have to be blocked.
+ * holds until DEADLINE, or until the process of PARENT_FD, a pidfd or -1, is
+ * dead; meanwhile no other lock of SET is held, so that no two runs wait for
+ * each other. All signals have to be blocked.
  */
 enum lock_result lockset_take(struct lockset *set, int64_t deadline,
                               int parent_fd);

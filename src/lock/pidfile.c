@@ -19,11 +19,9 @@
 #define TEXT_SIZE     64 /* a PID and blanks; a longer file holds no PID */
 #define TIME_TO_WRITE (100 * MILLISECOND)
 
-/*
- * The kernel stamps files by a clock that moves every ten milliseconds at worst
+/* The kernel stamps files by a clock that moves every ten milliseconds at worst
  * (current_time()), FAT keeps the time to two seconds, a process's start is in
- * clock ticks, and a leap second may lie between the two.
- */
+ * clock ticks, and a leap second may lie between the two. */
 #define TOLERANCE (3 * SECOND)
 
 pid_t

@@ -13,18 +13,14 @@ enum pidfile_owner {
 	OWNER_REUSED, /* the process with the PID started after the writing */
 };
 
-/*
- * Reads the LENGTH bytes of TEXT, the whole of the file. Returns the PID; 0 if
+/* Reads the LENGTH bytes of TEXT, the whole of the file. Returns the PID; 0 if
  * there are only blanks; or -1 with errno EINVAL if there is anything else, or
- * a number that kill(2) does not take for one process.
- */
+ * a number that kill(2) does not take for one process. */
 pid_t pidfile_parse(const char *text, size_t length);
 
-/*
- * Tells what has become of the process PID, which was written into a file at
+/* Tells what has become of the process PID, which was written into a file at
  * WRITTEN_AT, in nanoseconds since the epoch. A zombie is dead. Without /proc a
- * reused PID cannot be told from its first owner, and counts as OWNER_ALIVE.
- */
+ * reused PID counts as OWNER_ALIVE. */
 enum pidfile_owner pidfile_owner_state(pid_t pid, int64_t written_at);
 
 /* Reads the PID in the open file FD. Returns as pidfile_parse, or -1 with errno
