@@ -20,7 +20,6 @@
 #define PATIENCE_LINE   (150 * MILLISECOND)
 #define PATIENCE_TREE   (400 * MILLISECOND)
 #define PATIENCE_SHORT  (50 * MILLISECOND)
-#define READERS_MAX     4 /* the fourth finds PATIENCE_TREE over */
 
 /* The message, and how far it is. The watcher keeps the lines that a reader has
  * sent before it hung; the next reader, a copy of the watcher, goes on behind
@@ -96,12 +95,12 @@ take_lines(struct announcement *announcement, int fd)
 	while (!is_whole(announcement)) {
 		char *const text = &announcement->text[announcement->length];
 		const int64_t now = duration_now();
-		int64_t left = PATIENCE_LINE;
+		int64_t left = end_of_full - now;
 
-		if (now >= end_of_full)
-			left = end_of_full + PATIENCE_SHORT - now;
-		else if (left > end_of_full - now)
-			left = end_of_full - now;
+		if (left <= 0)
+			left += PATIENCE_SHORT;
+		if (left > PATIENCE_LINE)
+			left = PATIENCE_LINE;
 		if (left <= 0 ||
 		    poll(&event, 1, (int)(left / MILLISECOND) + 1) <= 0)
 			return;
@@ -119,14 +118,15 @@ take_lines(struct announcement *announcement, int fd)
 	}
 }
 
-/* Has a reader read lines and send each by a pipe, until it hangs. */
-static void
+/* Has a reader read lines and send each by a pipe, until it hangs. Returns the
+ * PID of the reader, which is dead or dying; or 0 or -1, if there was none. */
+static pid_t
 read_by_helper(struct announcement *announcement)
 {
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) == -1)
-		return;
+		return 0;
 
 	const pid_t reader = helper_fork(SIGKILL);
 
@@ -149,6 +149,7 @@ read_by_helper(struct announcement *announcement)
 	}
 	(void)close(fds[0]);
 	announcement->has_hung = true;
+	return reader;
 }
 
 void
@@ -169,12 +170,12 @@ announce_start(struct run *run, enum state next, enum reason why)
 	    duration_now() +
 	    (announcement.view.count > 0 ? PATIENCE_TREE : PATIENCE_LINE);
 	for (int i = 0; i < READERS_MAX && !is_whole(&announcement); i++)
-		read_by_helper(&announcement);
+		run->announcer.readers[i] = read_by_helper(&announcement);
 	announcement.end_of_full = 0;
-	run->announcer = helper_fork(SIGKILL);
-	if (run->announcer > 0)
+	run->announcer.printer = helper_fork(SIGKILL);
+	if (run->announcer.printer > 0)
 		return;
-	if (run->announcer == 0) {
+	if (run->announcer.printer == 0) {
 		resources_close(run);
 		while (!is_whole(&announcement))
 			read_line(&announcement);
@@ -194,6 +195,14 @@ announce_start(struct run *run, enum state next, enum reason why)
 void
 announce_finish(struct run *run)
 {
-	(void)helper_end(run->announcer, 0);
-	run->announcer = 0;
+	struct announcer *const announcer = &run->announcer;
+
+	(void)helper_end(announcer->printer, 0);
+	/* All readers have got SIGKILL. While this process waits for the first
+	 * that hangs, those behind it die. */
+	for (int i = 0; i < READERS_MAX; i++) {
+		if (!helper_await(announcer->readers[i], SIGKILL))
+			break;
+	}
+	*announcer = (struct announcer){ .printer = 0 };
 }

@@ -21,5 +21,6 @@ struct run;
  */
 void announce_start(struct run *run, enum state next, enum reason why);
 
-/* Gives the announcer 0.2 seconds to print, then ends it. */
+/* Gives the announcer 0.2 seconds to print, then ends it. Waits 0.2 seconds at
+ * most until the readers, which have got SIGKILL, are dead. */
 void announce_finish(struct run *run);

@@ -96,6 +96,14 @@ struct output_watch {
 	uint64_t activity; /* of tree and output, when last sampled */
 };
 
+#define READERS_MAX 4 /* the fourth finds all patience at an end */
+
+/* The helpers that tell of a stop: announce.h. */
+struct announcer {
+	pid_t printer;
+	pid_t readers[READERS_MAX]; /* sent SIGKILL, and not seen dead yet */
+};
+
 struct run {
 	struct options options; /* cli/options.c; resources.c: its paths */
 	enum state state;       /* watchdog.c */
@@ -111,7 +119,7 @@ struct run {
 	struct jobcontrol job;    /* jobcontrol.c */
 	struct sweep sweep;       /* supervisor.c */
 	struct output_watch output_watch; /* output_watch.c */
-	pid_t announcer; /* the helper that prints of a stop: announce.c */
+	struct announcer announcer;       /* announce.c */
 	pid_t heartbeat; /* the helper that prints a heartbeat: heartbeat.c */
 	bool tree_is_empty;          /* and, the target being gone, stays so:
 	                              * supervisor.c */
