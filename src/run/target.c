@@ -14,7 +14,6 @@
 #include "base/fork.h"
 #include "base/message.h"
 #include "base/status.h"
-#include "base/strbuf.h"
 #include "io/output.h"
 #include "io/tty.h"
 #include "proc/signals.h"
@@ -22,8 +21,6 @@
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/statuspipe.h"
-
-#define DEFAULT_PATH "/usr/local/bin:/bin:/usr/bin" /* where PATH is unset */
 
 /* Copies the environment FROM to TO, with ID in the place of the WDRUN_ID of an
  * outer run, or at the end. TO has room for two more strings than FROM has. */
@@ -47,61 +44,29 @@ add_id(char **to, char *const *from, char *id)
 	*to = NULL;
 }
 
-/* What POSIX has execvp(3) do and musl's does not: a file that the kernel does
- * not take for a program (ENOEXEC) is a shell script. */
-static void
-execute_script(char *path, char *const command[])
-{
-	const size_t count = array_count(command);
-	/* cppcheck-suppress allocaCalled ; see become_target */
-	char **const script = alloca((count + 2) * sizeof(*script));
-	static char shell[] = "/bin/sh";
-
-	script[0] = shell;
-	memcpy(&script[1], &command[0], (count + 1) * sizeof(*script));
-	script[1] = path;
-	(void)execv(shell, script);
-}
-
-/* Executes the first script of that name in the directories of PATH. Returns
- * where there is none. */
-static void
-execute_script_in_path(char *const command[])
-{
-	const char *directory = getenv("PATH");
-	char path[4096];
-
-	if (directory == NULL)
-		directory = DEFAULT_PATH;
-
-	for (;;) {
-		const size_t length = strcspn(directory, ":");
-		/* An empty element is the current directory. */
-		const size_t needed = strbuf_format(
-		    path, sizeof(path), "%.*s%s%s", (int)length, directory,
-		    length == 0 ? "" : "/", command[0]);
-
-		if (needed < sizeof(path)) {
-			(void)execv(path, command);
-			if (errno == ENOEXEC)
-				execute_script(path, command);
-		}
-		if (directory[length] == '\0')
-			return;
-		directory += length + 1;
-	}
-}
-
+/*
+ * What POSIX has execvp(3) do and musl's does not: a file that the kernel does
+ * not take for a program (ENOEXEC) is a shell script. The shell, which has to
+ * find the file in PATH once more, does the same for its own exec.
+ */
 static void
 execute(char *const command[])
 {
+	static char shell[] = "/bin/sh";
+	static char option[] = "-c";
+	static char words[] = "exec \"$0\" \"$@\"";
+	const size_t count = array_count(command);
+	/* cppcheck-suppress allocaCalled ; see become_target */
+	char **const script = alloca((count + 4) * sizeof(*script));
+
 	(void)execvp(command[0], command);
 	if (errno != ENOEXEC)
 		return;
-	if (strchr(command[0], '/') != NULL)
-		execute_script(command[0], command);
-	else
-		execute_script_in_path(command);
+	script[0] = shell;
+	script[1] = option;
+	script[2] = words;
+	memcpy(&script[3], &command[0], (count + 1) * sizeof(*script));
+	(void)execv(shell, script);
 	errno = ENOEXEC;
 }
 
