@@ -22,25 +22,18 @@
 #include "run/run.h"
 #include "run/statuspipe.h"
 
-/* Copies the environment FROM to TO, with ID in the place of the WDRUN_ID of an
- * outer run, or at the end. TO has room for two more strings than FROM has. */
+/* Copies the environment FROM to TO, with ID instead of the WDRUN_ID of an
+ * outer run. TO has room for two more strings than FROM has. */
 static void
 add_id(char **to, char *const *from, char *id)
 {
 	const size_t name = strcspn(id, "=") + 1;
-	bool is_placed = false;
 
 	for (; *from != NULL; from++) {
-		const bool is_id = strncmp(*from, id, name) == 0;
-
-		if (!is_id)
+		if (strncmp(*from, id, name) != 0)
 			*to++ = *from;
-		else if (!is_placed)
-			*to++ = id;
-		is_placed |= is_id;
 	}
-	if (!is_placed)
-		*to++ = id;
+	*to++ = id;
 	*to = NULL;
 }
 
@@ -127,27 +120,20 @@ give_signals(const struct target *target)
 }
 
 /*
- * Async-signal-safe, as is all that it calls, but for resources_register().
- * That is safe in a process whose parent has one thread and forked by
- * process_fork().
+ * Async-signal-safe, but for resources_register(), which is safe in a process
+ * whose parent has one thread and forked by process_fork().
  */
 static _Noreturn void
 become_target(struct run *run, pid_t supervisor)
 {
-	/*
-	 * On the stack, as malloc(3) is not async-signal-safe: a pointer for
-	 * each string. The strings themselves have been on the same stack since
-	 * execve(2), so there is room for the pointers.
-	 */
+	/* On the stack, as malloc(3) is not async-signal-safe. There is room:
+	 * execve(2) put the strings themselves on the same stack. */
 	char **const environment =
 	    /* cppcheck-suppress allocaCalled ; for that reason */
 	    alloca((array_count(environ) + 2) * sizeof(*environment));
 
-	/*
-	 * A supervisor that died between fork and prctl(2) would never be
-	 * noticed: so first the signal is armed, then the parent is looked at.
-	 * prctl(2), PR_SET_PDEATHSIG.
-	 */
+	/* First the signal is armed, then the parent is looked at: the death
+	 * of a supervisor between fork and prctl(2) sends no signal. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		fail(run, errno, STATUS_FAILED);
 	if (getppid() != supervisor)
