@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -118,19 +117,18 @@ attend(struct run *run, const siginfo_t *info)
 static void
 attend_until_child(struct run *run)
 {
-	const struct timespec moment = { .tv_nsec = MILLISECOND };
 	siginfo_t info;
 	int signal;
 
 	do {
 		signal = signals_wait(&info);
-		if (signal > 0 && signal != SIGCHLD &&
-		    !helper_is_death(signal, info.si_code))
+		if (signal == -1)
+			duration_sleep(MILLISECOND);
+		else if (signal != SIGCHLD &&
+		         !helper_is_death(signal, info.si_code))
 			attend(run, &info);
-	} while (signal > 0 && signal != SIGCHLD &&
+	} while (signal != -1 && signal != SIGCHLD &&
 	         signal != HELPER_EXIT_SIGNAL);
-	if (signal == -1)
-		(void)nanosleep(&moment, NULL);
 }
 
 /* Whether the supervisor is dead, and if so, whether it WAS_KILLED. Continues a

@@ -107,9 +107,7 @@ sleep_until(struct pollfd fds[], nfds_t count, int64_t deadline)
 
 	/* ENOMEM, say. Signals and notices can still be read; the pause keeps
 	 * the loop from spinning. */
-	const struct timespec pause = { .tv_nsec = PAUSE_AFTER_FAILURE };
-
-	(void)nanosleep(&pause, NULL);
+	duration_sleep(PAUSE_AFTER_FAILURE);
 	for (nfds_t i = 0; i < count; i++)
 		fds[i].revents = 0;
 	fds[SIGNALS].revents = POLLIN;
