@@ -40,15 +40,15 @@ told() {
 both_are_told() {
 	only_messages
 	[ "$(told | grep '^wdrun: --cleanup: ' | sort)" = "$(
-		echo "wdrun: --cleanup: removed 'dir.lock', which the command had left"
-		echo "wdrun: --cleanup: removed 'pid.lock', which the command had left"
+		echo "wdrun: --cleanup: removed 'dir.lock', which the command left behind"
+		echo "wdrun: --cleanup: removed 'pid.lock', which the command left behind"
 	)" ]
 }
 
 # left_is_told FILE: there is one line about FILE, and every line is wdrun's.
 left_is_told() {
 	only_messages
-	[ "$(told | grep -c "^wdrun: --cleanup: '$1' is left")" -eq 1 ]
+	[ "$(told | grep -c "^wdrun: --cleanup: cannot remove '$1': ")" -eq 1 ]
 }
 
 # begin NAME COMMAND...: starts COMMAND in the background, with its output in

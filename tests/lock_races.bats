@@ -321,7 +321,7 @@ is_being_killed() {
 		"$WDRUN" --cleanup=lock true
 	finish
 	[ "$status" -eq 0 ]
-	[ "$(told)" = "wdrun: --cleanup: 'lock' is left: Operation not permitted" ]
+	[ "$(told)" = "wdrun: --cleanup: cannot remove 'lock': Operation not permitted" ]
 }
 
 @test "a /proc of another namespace does not tell who holds the lock" {

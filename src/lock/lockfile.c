@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -67,17 +68,17 @@ lockfile_refusal(int why)
 {
 	switch (why) {
 	case EINVAL:
-		return "is no lock file: what is in it is not a PID";
+		return "it is no lock file: what is in it is not a PID";
 	case ELOOP:
-		return "is a symbolic link";
+		return "it is a symbolic link";
 	case EISDIR:
-		return "is a directory";
+		return "it is a directory";
 	case ENOTSUP:
-		return "is no regular file";
+		return "it is no regular file";
 	case EUSERS:
-		return "is another user's, in a sticky directory";
+		return "it is another user's, in a sticky directory";
 	default:
-		return NULL;
+		return strerror(why);
 	}
 }
 

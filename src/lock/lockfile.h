@@ -39,8 +39,8 @@ int lockfile_check(const char *path);
  * (unlink(2), EPERM). Returns 0, or -1 with errno, which is EUSERS then. */
 int lockfile_check_owner(const char *path, const struct fileinfo *file);
 
-/* Words for errno of these functions: "is a symbolic link". NULL if strerror(3)
- * says as much. */
+/* Words for errno of these functions: "it is a symbolic link", or else those of
+ * strerror(3). */
 const char *lockfile_refusal(int why);
 
 /* Takes LOCK if no living process holds it. Returns 0, or -1 with errno:

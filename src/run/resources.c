@@ -136,12 +136,7 @@ prepare_report(struct run *run)
 static int
 refuse_lock(const char *path)
 {
-	const char *const words = lockfile_refusal(errno);
-
-	if (words != NULL)
-		message("--lock: '%s' %s", path, words);
-	else
-		message("--lock: '%s': %s", path, strerror(errno));
+	message("--lock: '%s': %s", path, lockfile_refusal(errno));
 	return -1;
 }
 

@@ -1,27 +1,20 @@
 /*
  * What is done when the processes of a run are dead: the teardown, and then the
- * report.
+ * report. Either watcher may get SIGKILL at any moment, and a file system may
+ * not answer: the process that calls it hangs in the kernel then, and may not
+ * even die of SIGKILL. So the order is this:
  *
- * Either watcher may get SIGKILL at any moment, and any file may be on a file
- * system that does not answer: a process that calls it then hangs in the
- * kernel, and may not even die of SIGKILL. So the order is this:
- *
- * 1. The supervisor notes in shared memory how it leaves the tree and sends the
- *    outcome through the status pipe. From now on the front knows what it needs
- *    in order to end alone.
- * 2. The supervisor does the teardown. The locks come last: whoever waits for
- *    them finds the command's own lock files removed. A helper makes the calls
- *    that may hang, and the supervisor waits for it, but not for ever. If the
- *    helper hangs, a second helper releases the locks, which may be on another
- *    file system. The supervisor makes none of these calls itself: if it hung,
- *    and its front were killed by an impatient user, no process would be left
- *    to release the locks.
+ * 1. The supervisor notes in shared memory how it leaves the tree, and sends
+ *    the outcome through the status pipe: the front can now end alone.
+ * 2. The supervisor does the teardown, the locks last: the process that waits
+ *    for them finds the command's own lock files removed. A helper makes the
+ *    calls that may hang. If the helper hangs, a second helper releases the
+ *    locks, which may be on another file system. A supervisor that hung itself,
+ *    with its front killed by an impatient user, would keep the locks for ever.
  * 3. The supervisor exits. If it was killed before shared memory said that the
- *    teardown is done, the front does all of it, in the same way: what is
- *    removed already is not found again.
- * 4. The front ends the relays. Only now all that the report tells is known, so
- *    the front writes the report, once, through a helper as well. The
- *    supervisor writes it if the front is dead when the supervisor would exit.
+ *    teardown is done, the front does the whole of it in the same way.
+ * 4. The front ends the relays, and has a helper write the report, for which
+ *    all is known only now. Where the front is dead, the supervisor does so.
  */
 #include "run/teardown.h"
 
@@ -64,7 +57,7 @@ delegate(struct run *run, void (*work)(struct run *run))
 }
 
 /* Has a helper do WORK, which ends by setting *IS_DONE; and a second helper, if
- * the first one is killed. Returns false if a helper hangs. */
+ * the first helper is killed. Returns false if a helper hangs. */
 static bool
 do_in_time(struct run *run, void (*work)(struct run *run),
            const _Atomic bool *is_done)
@@ -89,19 +82,18 @@ static void
 clean_up(struct cleanup *cleanup, const struct run *run)
 {
 	cleanup->watchers[1] = run->watchers.supervisor;
-	/* Processes that were let go, or cannot be killed, may still hold it.
-	 */
+	/* Processes that were let go, or cannot be killed, may still hold this
+	 * lock. */
 	const int result =
 	    cleanup_end(cleanup, run->resources->page->tree_is_empty);
-	const char *const words = lockfile_refusal(errno);
 
 	if (result == 1 && !run->options.quiet)
-		message("--cleanup: removed '%s', which the command had left",
+		message("--cleanup: removed '%s', which the command left "
+		        "behind",
 		        cleanup->path);
 	else if (result == -1)
-		message("--cleanup: '%s' is left: %s%s", cleanup->path,
-		        words == NULL ? "" : "it ",
-		        words == NULL ? strerror(errno) : words);
+		message("--cleanup: cannot remove '%s': %s", cleanup->path,
+		        lockfile_refusal(errno));
 }
 
 static void
@@ -171,8 +163,8 @@ teardown(struct run *run)
 	if (resources == NULL ||
 	    do_in_time(run, put_in_order, &resources->page->is_done))
 		return;
-	message("locks and registry may be left as they are: a file system "
-	        "does not answer");
+	message("a file system does not answer: lock files, files of --cleanup "
+	        "and the entry in the registry may remain");
 	(void)do_in_time(run, release_locks, &resources->page->is_released);
 	resources->page->is_done = true; /* as far as can be */
 }
