@@ -83,8 +83,8 @@ tells_of_the_jobs() {
 
 	tells sleep 'sleeping' &&
 		tells lock "waiting for a lock on fd 3 ($PWD/lockfile)" &&
-		tells read "opening a FIFO that nobody writes: 'unwritten'" &&
-		tells write "opening a FIFO that nobody reads: 'unread'" &&
+		tells read "opening a FIFO that nobody opens for writing: 'unwritten'" &&
+		tells write "opening a FIFO that nobody opens for reading: 'unread'" &&
 		tells fifo "reading fd 0 (FIFO $PWD/open)" &&
 		told shell | grep -E 's\]: waiting for child [0-9]+$' &&
 		tells several 'waiting for a child' &&
@@ -106,7 +106,7 @@ tells_of_the_jobs() {
 	grep -A 2 "^wdrun: *${pids[pipeline]} " err >group &&
 		grep -E "cat \[S [0-9]+s\]: reading fd 0 \(pipe from [0-9]+\)$" group &&
 		grep -A 2 "^wdrun: *${pids[full]} " err >group &&
-		grep -E "yes \[S [0-9]+s\]: writing fd 1 \(pipe to [0-9]+\): it is full$" \
+		grep -E "yes \[S [0-9]+s\]: writing fd 1 \(pipe to [0-9]+\): the pipe is full$" \
 			group
 }
 
@@ -311,7 +311,7 @@ tells_in_time() {
 	tells wide "waiting for fd 3 (pipe from ${pids[wide]})"
 	tells reused 'waiting for input or output'
 	tells sleep 'sleeping'
-	tells directory 'opening a FIFO that nobody writes'
+	tells directory 'opening a FIFO that nobody opens for writing'
 	told sendfile | grep -E "s\]: moving data from fd [0-9]+ \\($(realpath "$PROGRAMS/block")\\) to fd [0-9]+ \\(pipe to ${pids[sendfile]}\\)$"
 	told child | grep -E 's\]: waiting for child [0-9]+$'
 }
@@ -326,7 +326,7 @@ tells_in_time() {
 	start "$WDRUN" -i 700ms bash -c '
 		{ for _ in 1 2 3 4 5; do sleep 1000 & done; wait; } | cat; true'
 	finish
-	grep -E ' cat \[S .*s\]: reading fd 0 \(pipe from ([0-9]+, ){3}[0-9]+ and others\)$' err
+	grep -E ' cat \[S .*s\]: reading fd 0 \(pipe from ([0-9]+, ){3}[0-9]+ and other processes\)$' err
 }
 
 @test "the PID of a child in another PID namespace is not shown as a PID of this one" {

@@ -126,7 +126,7 @@ ends_by_itself_with_a_stuck_reader() {
 		[ "$(wc -l <err)" -eq 1 ]
 		written_is_out_and_lost 6000
 		((lost > 0))
-		[[ $stderr == *" bytes of output are lost: they were not read in time" ]]
+		[[ $stderr == *" bytes of output are lost: the reader did not take them in time" ]]
 		cmp out <(head -c "$(wc -c <out)" \
 			<("$PROGRAMS/pattern" write 1 6000))
 	done

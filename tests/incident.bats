@@ -66,7 +66,7 @@ leaves_a_part() {
 tells_of_both() {
 	rm -f requests replies
 	complete "$WDRUN" -t "$limit" "$@"
-	[ "$(grep -cE 'jq .*: opening a FIFO that nobody writes' err)" -eq 2 ]
+	[ "$(grep -cE 'jq .*: opening a FIFO that nobody opens for writing' err)" -eq 2 ]
 }
 
 @test "wdrun ends the incident as a whole, and says what hung and whose child it is" {
@@ -77,8 +77,8 @@ tells_of_both() {
 	only_messages
 	[ "$output" = started ]
 	tree=$(sed -E 's/[0-9]+ /N /; s/after [0-9.]+m?s, /after Ns, /; s/\[S [0-9]+s\]/[S Ns]/' err | sort)
-	[ "$tree" = "wdrun:     N jq .id requests echo ids written [S Ns]: opening a FIFO that nobody writes: 'requests'
-wdrun:     N jq .text replies echo texts written [S Ns]: opening a FIFO that nobody writes: 'replies'
+	[ "$tree" = "wdrun:     N jq .id requests echo ids written [S Ns]: opening a FIFO that nobody opens for writing: 'requests'
+wdrun:     N jq .text replies echo texts written [S Ns]: opening a FIFO that nobody opens for writing: 'replies'
 wdrun:   N /bin/bash ./incident [S Ns]: waiting for a child
 wdrun: timed out after Ns, stopping N processes with SIGTERM:" ] || {
 		echo "$tree"

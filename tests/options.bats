@@ -154,7 +154,7 @@ partner_of() {
 	[[ $stderr == *"Not a directory" ]]
 	refused --tee "'loop'" --tee=loop
 	refused --tee "'fifo'" --tee=fifo
-	[[ $stderr == *"nobody reads it" ]]
+	[[ $stderr == *"a FIFO that nobody has open for reading" ]]
 
 	# /dev/tty gives the same error here, but is not a FIFO.
 	complete setsid -w "$WDRUN" --tee=/dev/tty touch ran
@@ -370,7 +370,7 @@ told_off() {
 		told_off "$mode" touch ran
 		[[ $stderr == *"take no COMMAND"*"'touch'"* ]]
 		told_off "$mode" -t 5
-		[[ $stderr == *"--list, --cancel and --reap"* ]]
+		[[ $stderr == *"--list, --cancel or --reap"* ]]
 	done
 	told_off --list --reap
 	[[ $stderr == *"only one"* ]]

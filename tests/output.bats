@@ -324,14 +324,14 @@ writer_is_blocked() {
 	need strace
 	complete strace -f -qq -s 200 -e trace=write -o trace "$PROGRAMS/launch" \
 		--close 1 --close 2 "$WDRUN" -i 60 true
-	grep -q 'stdout and stderr are closed: there is no output' trace
+	grep -q 'neither stdout nor stderr is open for writing: there is no output' trace
 }
 
 @test "a full disk is reported once, and does not change the status" {
 	complete sh -c '"$WDRUN" -i 60 sh -c "
 		echo one; echo two; sleep 0.1; echo three; exit 0" >/dev/full'
 	[ "$status" -eq 0 ]
-	[ "$stderr" = "wdrun: cannot write to stdout: No space left on device; output is lost" ]
+	[ "$stderr" = "wdrun: cannot write to stdout: No space left on device; what cannot be written is lost" ]
 
 	complete sh -c '"$WDRUN" -u nothing "$PROGRAMS/pattern" \
 		write 1 2000000 >/dev/full'
@@ -359,7 +359,7 @@ writer_is_blocked() {
 		"$WDRUN" -i 60 "$PROGRAMS/pattern" write 1 500000 >file'
 
 	[ "$status" -eq 0 ]
-	[ "$stderr" = "wdrun: cannot write to stdout: File too large; output is lost" ]
+	[ "$stderr" = "wdrun: cannot write to stdout: File too large; what cannot be written is lost" ]
 	[ "$(wc -c <file)" -eq 65536 ]
 	head -c 65536 file | cmp - <("$PROGRAMS/pattern" write 1 65536)
 }

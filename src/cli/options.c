@@ -264,12 +264,13 @@ check_given(const struct command_line *line, const struct options *options)
 		if ((line->given >> i & 1) == 0)
 			continue;
 		if (row->needs != NULL && !is_given(line, row->needs)) {
-			message("--%s: no effect without --%s", row->name,
-			        row->needs);
+			message("--%s needs --%s, which is not given",
+			        row->name, row->needs);
 			return STATUS_FAILED;
 		}
 		if (!row->is_common && is_for_records(options)) {
-			message("--%s: not with --list, --cancel and --reap",
+			message("--%s cannot be given with --list, --cancel or "
+			        "--reap",
 			        row->name);
 			return STATUS_FAILED;
 		}

@@ -68,7 +68,7 @@ add_fd(struct strbuf *line, const struct look *look)
 
 	if (is_pipe && is_in_pipe(look) &&
 	    look->call.kind == SYSTEMCALL_WRITE && look->process->state == 'S')
-		strbuf_addf(line, ": it is full");
+		strbuf_addf(line, ": the pipe is full");
 }
 
 static void
@@ -122,8 +122,8 @@ add_file_to_open(struct strbuf *line, const struct look *look)
 	else if (flags == SYSTEMCALL_FLAGS_UNKNOWN)
 		strbuf_addf(line, "FIFO whose other end nobody opens");
 	else
-		strbuf_addf(line, "FIFO that nobody %s",
-		            (flags & O_WRONLY) != 0 ? "reads" : "writes");
+		strbuf_addf(line, "FIFO that nobody opens for %s",
+		            (flags & O_WRONLY) != 0 ? "reading" : "writing");
 	add_path(line, look);
 }
 
@@ -173,7 +173,7 @@ add_polled_fds(struct strbuf *line, const struct look *look)
 	if (pollset.count == 0)
 		strbuf_addf(line, "input or output");
 	else if (pollset.is_more)
-		strbuf_addf(line, " and others");
+		strbuf_addf(line, " and other descriptors");
 }
 
 static void

@@ -131,7 +131,7 @@ add_other_end(struct strbuf *line, const struct process_list *tree,
 		if (holders <= 0)
 			continue;
 		if (found == ENDS_MAX)
-			strbuf_addf(line, " and others");
+			strbuf_addf(line, " and other processes");
 		else
 			strbuf_addf(line, "%s %d",
 			            found > 0     ? ","

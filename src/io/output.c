@@ -256,7 +256,7 @@ output_end(struct output *output)
 	const uint64_t lost = output_read_progress(output, 0).undelivered;
 
 	if (lost > 0 && !output->config.quiet)
-		message("%" PRIu64 " bytes of output are lost: they were not "
-		        "read in time",
+		message("%" PRIu64 " bytes of output are lost: the reader did "
+		        "not take them in time",
 		        lost);
 }

@@ -86,7 +86,8 @@ open_tee(const char *path)
 		                     S_ISFIFO(file.st_mode);
 
 		message("--tee: cannot open '%s': %s", path,
-		        is_fifo ? "nobody reads it" : strerror(why));
+		        is_fifo ? "a FIFO that nobody has open for reading"
+		                : strerror(why));
 		return -1;
 	}
 	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
@@ -230,8 +231,8 @@ output_setup(struct output *output)
 		return 0;
 	plan(output);
 	if (output->channel_count == 0) {
-		message("stdout and stderr are closed: there is no output to "
-		        "be seen");
+		message("neither stdout nor stderr is open for writing: there "
+		        "is no output to be seen");
 		return -1;
 	}
 	if (config->until != NULL)

@@ -295,7 +295,8 @@ static void
 drop_rest(struct relay *relay, int why)
 {
 	if (relay->state->dropped == 0)
-		message("cannot write to %s: %s; output is lost",
+		message("cannot write to %s: %s; what cannot be written is "
+		        "lost",
 		        relay->out_name, strerror(why));
 	relay->state->dropped += relay->rest_size;
 	relay->rest_size = 0;
