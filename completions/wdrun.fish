@@ -66,33 +66,33 @@ end
 # tests/completions.bats holds these against --help.
 complete -c wdrun -f
 complete -c wdrun -n __wdrun_takes_options -s t -l timeout -x -a '(__wdrun_durations)' -d 'stop COMMAND after this time'
-complete -c wdrun -n __wdrun_takes_options -s i -l idle-timeout -x -a '(__wdrun_durations)' -d 'stop it after this time without output'
-complete -c wdrun -n __wdrun_takes_options -l idle-unless-busy -d 'not while it computes, reads or writes'
+complete -c wdrun -n __wdrun_takes_options -s i -l idle-timeout -x -a '(__wdrun_durations)' -d 'stop COMMAND when silent for this time'
+complete -c wdrun -n __wdrun_takes_options -l idle-unless-busy -d 'no such stop while COMMAND uses CPU or I/O'
 complete -c wdrun -n __wdrun_takes_options -s u -l until -x -d 'this in the output says that the work is done'
-complete -c wdrun -n __wdrun_takes_options -l until-grace -x -a '(__wdrun_durations)' -d 'then stop it after this time, status 0'
+complete -c wdrun -n __wdrun_takes_options -l until-grace -x -a '(__wdrun_durations)' -d 'stop COMMAND this time after TEXT, status 0'
 complete -c wdrun -n __wdrun_takes_options -s k -l kill-after -x -a '(__wdrun_durations)' -d 'SIGKILL, this time after a stop'
 complete -c wdrun -n __wdrun_takes_options -s s -l signal -x -a 'HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS RTMIN RTMAX' -d 'first signal of a stop'
-complete -c wdrun -n __wdrun_takes_options -s p -l preserve-status -d 'its own status even on a timeout'
+complete -c wdrun -n __wdrun_takes_options -s p -l preserve-status -d "COMMAND's status even on a timeout"
 complete -c wdrun -n __wdrun_takes_options -l idle-after-exit -x -a '(__wdrun_durations)' -d 'stop survivors idle for this time'
 complete -c wdrun -n __wdrun_takes_options -l max-after-exit -x -a '(__wdrun_durations)' -d 'stop survivors after this time'
 complete -c wdrun -n __wdrun_takes_options -l survivors -x -a 'kill wait leave' -d 'what becomes of survivors'
-complete -c wdrun -n __wdrun_takes_options -l die-with-parent -d 'stop when the caller dies'
-complete -c wdrun -n __wdrun_takes_options -s f -l foreground -d "stay in the caller's process group"
-complete -c wdrun -n __wdrun_takes_options -l setsid -d 'get a session of its own'
-complete -c wdrun -n __wdrun_takes_options -l pty -d 'give it a terminal of its own'
-complete -c wdrun -n __wdrun_takes_options -l tee -r -F -d 'append a copy of its output to a file'
-complete -c wdrun -n __wdrun_takes_options -l no-stdin -d 'stdin is /dev/null; own session'
+complete -c wdrun -n __wdrun_takes_options -l die-with-parent -d 'stop when the parent process dies'
+complete -c wdrun -n __wdrun_takes_options -s f -l foreground -d "keep COMMAND in wdrun's process group"
+complete -c wdrun -n __wdrun_takes_options -l setsid -d 'give COMMAND a session of its own'
+complete -c wdrun -n __wdrun_takes_options -l pty -d 'give COMMAND a terminal of its own'
+complete -c wdrun -n __wdrun_takes_options -l tee -r -F -d 'append a copy of the output to a file'
+complete -c wdrun -n __wdrun_takes_options -l no-stdin -d 'stdin is /dev/null; implies --setsid'
 complete -c wdrun -n __wdrun_takes_options -s l -l lock -r -F -d 'hold a lock for the run'
 complete -c wdrun -n __wdrun_takes_options -s w -l lock-wait -x -a '(__wdrun_durations)' -d 'wait for a held lock'
 complete -c wdrun -n __wdrun_takes_options -l report -r -F -d 'tell how it ended, as JSON'
 complete -c wdrun -n __wdrun_takes_options -l heartbeat -x -a '(__wdrun_durations)' -d 'a line after each such time of silence'
-complete -c wdrun -n __wdrun_takes_options -s E -l lock-exit -x -a '0 75' -d 'status when it stays held'
+complete -c wdrun -n __wdrun_takes_options -s E -l lock-exit -x -a '0 75' -d 'status when a lock stays held'
 complete -c wdrun -n __wdrun_takes_options -s c -l cleanup -r -F -d "remove COMMAND's own lock"
 complete -c wdrun -n __wdrun_takes_options -s n -l name -x -d 'put the run on record, by a name'
-complete -c wdrun -n __wdrun_takes_options -l registry -x -a '(__fish_complete_directories)' -d "the record's directory"
+complete -c wdrun -n __wdrun_takes_options -l registry -x -a '(__fish_complete_directories)' -d "directory of the record"
 complete -c wdrun -n __wdrun_takes_options -l list -d 'show the runs on record and exit'
-complete -c wdrun -n __wdrun_takes_options -l json -d 'show them as JSON'
-complete -c wdrun -n __wdrun_takes_options -l cancel -x -a '(__wdrun_runs)' -d 'stop that run and exit'
+complete -c wdrun -n __wdrun_takes_options -l json -d 'show the runs as JSON'
+complete -c wdrun -n __wdrun_takes_options -l cancel -x -a '(__wdrun_runs)' -d 'stop RUN and exit'
 complete -c wdrun -n __wdrun_takes_options -l reap -d 'end what killed runs have left and exit'
 complete -c wdrun -n __wdrun_takes_options -s q -l quiet -d 'say nothing'
 complete -c wdrun -n __wdrun_takes_options -s v -l verbose -d 'tell every decision'

@@ -168,11 +168,11 @@ static const struct option_kind kind_signal = { .read = read_signal,
 	                                        .metavar = "SIGNAL" };
 
 static const struct option_row rows[] = {
-	ROW('f', "foreground", "stay in the caller's process group",
+	ROW('f', "foreground", "keep COMMAND in timeout's process group",
 	    FLAG(foreground)),
 	ROW('k', "kill-after", "SIGKILL, DURATION after the first signal",
 	    .kind = &kind_interval, .field = FIELD(int64_t, kill_after)),
-	ROW('p', "preserve-status", "its own status even on a timeout",
+	ROW('p', "preserve-status", "COMMAND's status even on a timeout",
 	    FLAG(preserve_status)),
 	ROW('s', "signal", "first signal (TERM)", .kind = &kind_signal,
 	    .field = FIELD(int, signal)),
