@@ -30,7 +30,7 @@
 #define HANG_UP_AFTER  SECOND
 #define TEE_PATIENCE   SECOND
 
-/* A chunk lies behind the room that the search needs. */
+/* A chunk lies behind the bytes that the search keeps. */
 static char *
 chunk_of(const struct relay *relay)
 {
@@ -70,11 +70,9 @@ count_read(struct relay *relay, ssize_t length)
 		relay->budget -= (size_t)length;
 }
 
-/*
- * Goes on without watchers, for the survivors that have the pipe or terminal
- * open: nobody waits for this process any more, and stderr may be another
- * program's by now.
- */
+/* Goes on without watchers, for the survivors that have the pipe or terminal
+ * open: no process waits for the relay any more, and stderr may be another
+ * program's by now. */
 static void
 detach(struct relay *relay)
 {
@@ -112,8 +110,8 @@ end_copy(const struct relay *relay, const char *why)
 		        relay->tee_name, why);
 }
 
-/* Whether FD is ready for EVENTS, or has failed. Waits for that for TIMEOUT, as
- * poll(2) has it, or until a signal handler has run. */
+/* Whether FD is ready for EVENTS, or has failed. Waits for TIMEOUT, as poll(2)
+ * has it, or until a signal handler has run. */
 static bool
 is_ready(int fd, short events, int timeout)
 {
@@ -122,11 +120,9 @@ is_ready(int fd, short events, int timeout)
 	return poll(&polled, 1, timeout) == 1;
 }
 
-/*
- * Waits until the copy takes something again. Returns false when it has taken
- * nothing for TEE_PATIENCE, from any relay: two of them may write into one
- * FIFO, where only one of the two finds room.
- */
+/* Waits until the copy takes something again. Returns false when the copy has
+ * taken nothing from any relay for TEE_PATIENCE: of two relays that write into
+ * one FIFO, the other may find it full each time. */
 static bool
 await_room_for_copy(const struct relay *relay)
 {
@@ -141,12 +137,9 @@ await_room_for_copy(const struct relay *relay)
 	return true;
 }
 
-/*
- * Appends the first LENGTH bytes of the chunk to the copy, by one write(2) as
- * far as they are taken, since another relay may append too. A FIFO that takes
+/* Appends the first LENGTH bytes of the chunk to the copy. A FIFO that takes
  * nothing for a second ends the copy, and so does an error: what comes after a
- * gap would be no copy.
- */
+ * gap would be no copy. */
 static void
 write_copy(struct relay *relay, size_t length)
 {
@@ -211,11 +204,9 @@ write_rest_until(struct relay *relay, int64_t end)
 	}
 }
 
-/*
- * Writes what a prompt reader takes, counts the rest as undelivered, and ends.
- * The reader may be prompt: where the copy of --tee was stuck, the output has
- * had no chance yet.
- */
+/* Writes what the reader takes within LAST_WRITES, counts the rest as
+ * undelivered, and ends the relay. Where the copy of --tee was stuck, the
+ * reader of the output has not been given the last chunk yet. */
 static _Noreturn void
 give_up(struct relay *relay)
 {
@@ -246,10 +237,10 @@ give_up(struct relay *relay)
 }
 
 /*
- * The reader of the output is gone. A pipe is closed, so that its writers get
- * the SIGPIPE that they would have had. Closing a terminal makes a SIGHUP
- * instead: so the supervisor sends the command a SIGPIPE first, and the
- * terminal is closed when the command has had time to die of it.
+ * The reader of the output is gone. The pipe to the relay is closed, so that
+ * its writers get the SIGPIPE that they would have had. Closing a terminal
+ * sends a SIGHUP instead: so the supervisor sends the command a SIGPIPE first,
+ * and the terminal is closed when the command has had time to die.
  */
 static void
 lose_reader(struct relay *relay)
@@ -266,9 +257,9 @@ lose_reader(struct relay *relay)
 	notify(relay);
 }
 
-/* The time at which the text was read is published when the text was
- * delivered, so that no message comes before it; or when a reader keeps it
- * waiting. */
+/* Tells the watchers when the text of --until was read. Called when the text
+ * was delivered, so that no message of wdrun comes before the text; or when the
+ * relay has to wait for the reader. */
 static void
 publish_found(struct relay *relay)
 {
@@ -284,8 +275,8 @@ await_room(struct relay *relay)
 	publish_found(relay);
 	if (must_give_up(relay))
 		give_up(relay);
-	/* A signal that comes just before this call does not end it; the front
-	 * sends HELPER_GIVE_UP again. */
+	/* A signal just before poll(2) does not end the wait: the front sends
+	 * HELPER_GIVE_UP again. */
 	(void)is_ready(relay->out.fd, POLLOUT, -1);
 	if (must_give_up(relay))
 		give_up(relay);
@@ -325,10 +316,10 @@ deliver(struct relay *relay, size_t length)
 }
 
 /*
- * Gives the command's terminal the window size of the caller's. Where it is no
- * session's controlling terminal, the kernel sends no SIGWINCH. The processes
- * that got one from the caller's terminal have asked for the size too early
- * then, and get another.
+ * Gives the command's terminal the window size of the parent's terminal. The
+ * kernel sends no SIGWINCH for a terminal that controls no session. Then the
+ * foreground job of the parent's terminal, which has got a SIGWINCH and maybe
+ * asked for the size too early, gets another SIGWINCH.
  */
 static void
 copy_winsize(const struct relay *relay)
@@ -344,12 +335,9 @@ copy_winsize(const struct relay *relay)
 		(void)kill(-group, SIGWINCH);
 }
 
-/*
- * Small pieces that are spliced fill the next pipe with nearly empty pages, so
- * they are copied. For a large flow the pipe is made larger, but not before:
- * the kernel counts the pages of each user's pipes (pipe(7),
- * pipe-user-pages-soft).
- */
+/* splice(2) would fill the next pipe with nearly empty pages where the pieces
+ * are small: these are copied. The pipe is made larger for large pieces only,
+ * as the kernel counts the pages of a user's pipes: pipe(7). */
 static void
 note_size(struct relay *relay, ssize_t length)
 {
@@ -365,8 +353,8 @@ end_of_output(struct relay *relay, int why)
 {
 	if (why == EINTR || why == EAGAIN)
 		return;
-	/* No EIO when all processes have closed a pseudo-terminal: the relay
-	 * has its slave open itself. */
+	/* Not EIO, as when no process has a pseudo-terminal open: the relay has
+	 * the slave open. */
 	if (why != 0)
 		message("cannot read the command's %s: %s", relay->out_name,
 		        strerror(why));
@@ -389,8 +377,8 @@ copy_through(struct relay *relay)
 	begin_write(relay);
 	note_size(relay, length);
 	count_read(relay, length);
-	/* Also here: the SIGWINCH may have reached the command and not the
-	 * front, if the command's job has the terminal. */
+	/* Where the command's job has the terminal, the command has got the
+	 * SIGWINCH, and the front has not. */
 	copy_winsize(relay);
 	if (relay->search.text != NULL && relay->found_at == 0 &&
 	    search_continue(&relay->search, chunk_of(relay), (size_t)length))
@@ -401,7 +389,7 @@ copy_through(struct relay *relay)
 	end_write(relay);
 }
 
-/* The same inside the kernel, where nobody has to see the bytes. */
+/* Moves bytes inside the kernel, where the relay has no need to see them. */
 static void
 splice_through(struct relay *relay)
 {
@@ -453,8 +441,8 @@ attend_watchers(struct relay *relay)
 	copy_winsize(relay);
 	if (relay->page->order == RELAY_GO_ON || relay->budget != ALL)
 		return;
-	/* Not more than there is: a process outside the tree may hold the
-	 * pipe, and write for ever. */
+	/* A process outside the tree may have the pipe too, and write for
+	 * ever: so no more than there is now. */
 	if (relay->slave_fd != -1 ||
 	    ioctl(relay->in_fd, FIONREAD, &waiting) == -1)
 		relay->budget = PTY_CAPACITY;
@@ -462,11 +450,9 @@ attend_watchers(struct relay *relay)
 		relay->budget = (size_t)waiting;
 }
 
-/*
- * Whether the supervisor asks if there is nothing left to be read: a relay that
+/* Whether the supervisor asks if there is nothing left to be read: a relay that
  * was stopped, or got no processor time, may have output to read that came
- * before the idle timeout.
- */
+ * before the idle timeout. */
 static bool
 is_asked(const struct relay *relay)
 {
@@ -487,11 +473,9 @@ poll_timeout(const struct relay *relay)
 	return left <= 0 ? 0 : (int)(left / MILLISECOND) + 1;
 }
 
-/*
- * Whether to notice that the reader goes away while there is no output. Not for
- * a terminal's output, since the supervisor sends its SIGPIPE only to a command
- * that writes; nor for a FIFO, which may get another reader.
- */
+/* Whether to notice that the reader goes away while there is no output. Not for
+ * a terminal's output, since the supervisor sends SIGPIPE only to a command
+ * that writes; nor for a FIFO, which may get another reader. */
 static bool
 watches_reader(const struct relay *relay)
 {
@@ -546,8 +530,8 @@ relay_run(struct relay *relay)
 	relay->out = sink_open(relay->out.fd);
 	relay->budget = ALL;
 	relay->hang_up = NEVER;
-	/* Into a file splice(2) copies too, and holds the pipe's lock
-	 * meanwhile. */
+	/* Into a file, splice(2) copies as well, and meanwhile has the pipe
+	 * locked. */
 	relay->can_splice =
 	    relay->search.text == NULL && relay->tee_fd == -1 &&
 	    relay->slave_fd == -1 &&
@@ -556,7 +540,6 @@ relay_run(struct relay *relay)
 	while (!relay->is_over)
 		step(relay);
 	relay->state->is_done = true;
-	/* The supervisor may wait for this relay alone. */
-	notify(relay);
+	notify(relay); /* the supervisor may wait for this relay alone */
 	_exit(0);
 }

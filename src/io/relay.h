@@ -8,12 +8,10 @@
 #include "io/search.h"
 #include "io/sink.h"
 
-/*
- * A relay: a helper that carries what the command writes to where the caller
- * wanted it. A relay may block, in a reader that is stuck or a file system that
- * hangs, without setting O_NONBLOCK on the caller's descriptors, while front
- * and supervisor keep their timers.
- */
+/* A relay: a helper that carries what the command writes to the stdout or
+ * stderr that wdrun was started with. A relay may block, on a reader that is
+ * stuck or in a file system that hangs: front and supervisor keep their timers,
+ * and no other process finds O_NONBLOCK on its descriptors. */
 
 #define RELAYS_MAX        2 /* stdout and stderr */
 #define RELAY_BUFFER_SIZE (SEARCH_TEXT_MAX + (size_t)128 * 1024)
@@ -36,7 +34,8 @@ struct relay_state {
 	_Atomic uint64_t dropped;     /* bytes that a write error has lost */
 	_Atomic uint64_t undelivered; /* bytes lost by HELPER_GIVE_UP */
 	_Atomic bool lost_reader;     /* of a pseudo-terminal's output */
-	_Atomic unsigned answered;    /* the last value of `question` it saw */
+	_Atomic unsigned answered;    /* the last value of `question` for which
+	                               * the relay had nothing left to read */
 	_Atomic bool is_done;         /* ended or detached, not killed */
 };
 
@@ -44,15 +43,15 @@ struct relay_state {
 struct relay_page {
 	struct relay_state states[RELAYS_MAX];
 	_Atomic int order; /* an enum relay_order */
-	/* A counter. Each new value asks the relays whether there is nothing
-	 * left to be read. */
+	/* A counter, by which the supervisor asks the relays whether there is
+	 * nothing left to be read: each new value is a new question. */
 	_Atomic unsigned question;
 	_Atomic bool tee_is_over;      /* a relay has ended the copy */
 	_Atomic int64_t tee_active_at; /* last write to the copy */
 };
 
 struct relay {
-	/* Set by the caller. A descriptor that is not needed is -1. */
+	/* Set before relay_run(). A descriptor that is not needed is -1. */
 	int in_fd;     /* a pipe's read end, or a pseudo-terminal's master */
 	int slave_fd;  /* of that pseudo-terminal */
 	int tee_fd;    /* gets a copy; non-blocking */
@@ -62,8 +61,8 @@ struct relay {
 	int size_fd;   /* the terminal whose window size the slave gets */
 	const char *out_name; /* "stdout" or "stderr", for messages */
 	const char *tee_name;
-	struct sink out; /* where the output goes; the caller sets out.fd */
-	char *buffer;    /* RELAY_BUFFER_SIZE bytes */
+	struct sink out;      /* where the output goes; out.fd is set before */
+	char *buffer;         /* RELAY_BUFFER_SIZE bytes */
 	struct search search; /* text NULL: nothing is searched for */
 	struct relay_page *page;
 	struct relay_state *state; /* this relay's, in the page */

@@ -67,9 +67,9 @@ write_without_wait(int fd, const char *text, size_t size)
 	               CURRENT_POSITION, (long)RWF_NOWAIT);
 }
 
-/* When poll(2) says that there is room, a pipe takes PIPE_BUF bytes at once
- * (pipe(7)). A terminal may have any room (n_tty_poll() in the kernel): a short
- * piece makes a wait unlikely, and a signal ends it. */
+/* When poll(2) reports POLLOUT, a pipe takes PIPE_BUF bytes at once (pipe(7)),
+ * and a terminal any number (n_tty_poll() in the kernel): a short piece makes a
+ * wait unlikely, and a signal ends the wait. */
 static ssize_t
 write_if_ready(const struct sink *sink, const char *text, size_t size)
 {

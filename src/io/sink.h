@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Where a relay writes to. The caller of wdrun has the same open file
- * description, so O_NONBLOCK must not be set on it. */
+/* Where a relay writes to. The parent, which started wdrun, has the same open
+ * file description, on which O_NONBLOCK must not be set. */
 struct sink {
 	int fd; /* -1: nowhere */
 	enum {
@@ -18,14 +18,11 @@ struct sink {
 	bool has_nowait; /* takes RWF_NOWAIT, as far as is known */
 };
 
-/* The sink on FD, which may be -1, and stays the caller's. May hang in a file
- * system. */
+/* The sink on FD, which may be -1, and stays open. May hang in a file system.
+ */
 struct sink sink_open(int fd);
 
-/*
- * Writes up to SIZE bytes of TEXT, as much as is taken without waiting for a
+/* Writes up to SIZE bytes of TEXT, as much as is taken without waiting for a
  * reader. Returns how much that was, or -1 with errno: EAGAIN where nothing is
- * taken now, and else of write(2). So a reader that is slow can be told from
- * one that is stuck.
- */
+ * taken now, and else of write(2). */
 ssize_t sink_write(struct sink *sink, const char *text, size_t size);
