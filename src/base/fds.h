@@ -4,7 +4,7 @@
 #include <sys/types.h>
 
 /*
- * Opens /dev/null, close-on-exec, as descriptor 3 or above. Where the caller
+ * Opens /dev/null, close-on-exec, as descriptor 3 or above. Where the parent
  * had closed 0, 1 or 2, these become /dev/null too, close-on-exec as well: no
  * message lands in some other file, and the command still finds them closed.
  * Returns the descriptor, or -1 with errno of open(2).
@@ -12,7 +12,7 @@
 int fds_open_null(void);
 
 /*
- * Lets go of all that came from the caller but stderr: puts the /dev/null on
+ * Lets go of all that came from the parent but stderr: puts the /dev/null on
  * NULL_FD in the place of stdin and stdout, closes every descriptor from 3 on
  * but the COUNT ones in KEEP, which may hold -1, and goes to "/", so that no
  * mount stays busy. Nothing is reported: a descriptor that cannot be closed

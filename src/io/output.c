@@ -1,4 +1,4 @@
-/* The command's output on its way to the caller, where wdrun has to see it. */
+/* The command's output on its way to the parent, where wdrun has to see it. */
 #include "io/output.h"
 
 #include <sys/eventfd.h>
@@ -81,7 +81,7 @@ output_wake(const struct output *output)
 		const int wake_fd = output->channels[i].relay.wake_fd;
 
 		/* A relay that was not woken might be waited for without a
-		 * bound: so after a failure the write is tried again. */
+		 * bound: so the write is tried twice. */
 		if (eventfd_write(wake_fd, 1) == -1)
 			(void)eventfd_write(wake_fd, 1);
 	}
@@ -135,8 +135,7 @@ output_read_progress(const struct output *output, int64_t now)
 	for (size_t i = 0; i < output->channel_count; i++) {
 		const struct relay_state *const state =
 		    output->channels[i].relay.state;
-		/* First: a relay answers after it has set what is read below.
-		 */
+		/* First: a relay sets what is read below, and then answers. */
 		const bool has_answered =
 		    state->is_done || state->answered == output->page->question;
 		const int64_t found_at = state->found_at;
@@ -197,16 +196,15 @@ output_note_death(struct output *output, pid_t pid)
 		if (!channel->relay.state->is_done)
 			tell_killed(channel);
 		channel->relay.state->is_done = true;
-		/* tty_input holds the pseudo-terminal's master too. Without
-		 * the relay the master is to be closed, as when a terminal's
-		 * window is. */
+		/* tty_input has the pseudo-terminal's master too, which is to
+		 * be closed, as when the window of a terminal is closed. */
 		if (channel->relay.slave_fd != -1)
 			tty_input_end(&output->tty_input);
 	}
 }
 
-/* Has a relay detach which was ordered to, and which a stuck reader may have
- * kept from that. */
+/* Waits until a relay that was ordered to detach has done so; where the reader
+ * is stuck, HELPER_GIVE_UP has the relay detach. */
 static void
 let_detach(const struct channel *channel)
 {

@@ -14,32 +14,33 @@
 struct channel {
 	bool is_stdout;      /* carries the command's stdout */
 	bool is_stderr;      /* its stderr; both, if they are the same file */
-	bool is_on_terminal; /* the caller's descriptor is a terminal */
+	bool is_on_terminal; /* the parent's descriptor is a terminal */
 	int command_fd;      /* the end that the command writes to */
 	pid_t pid;           /* the relay's; 0 or -1: there is none */
 	struct relay relay;
 };
 
-/* What wdrun does with the output. The caller sets it before output_setup(). */
+/* What wdrun does with the output. Set before output_setup(). */
 struct output_config {
 	const char *until; /* text to look for, or NULL */
 	const char *tee;   /* path of the file that gets a copy, or NULL */
 	bool is_timed;     /* the time of the last output is needed */
 	bool pty;
-	bool no_stdin; /* the command's stdin is not the caller's */
+	bool no_stdin; /* the command's stdin is not the parent's */
 	bool quiet;    /* no message about lost output at the end */
 	int null_fd;   /* open on /dev/null */
 };
 
-/* The command's output. Where nothing in the configuration needs it, it stays
- * the caller's own: then channel_count is 0, and these functions do nothing. */
+/* The command's output. Where nothing in the configuration needs to see it, the
+ * command gets stdout and stderr as wdrun has them: then channel_count is 0,
+ * and these functions do nothing. */
 struct output {
 	struct output_config config;
 	size_t channel_count;
 	struct channel channels[RELAYS_MAX];
 	bool is_open;       /* a relay lives that has not detached */
 	int notify_pipe[2]; /* relays write; the watchers read [0] */
-	int size_fd;        /* a terminal of the caller's, or -1 */
+	int size_fd;        /* a terminal of the parent's, or -1 */
 	struct relay_page *page;
 	struct tty_input tty_input;
 };
@@ -48,13 +49,13 @@ struct output {
  * 0, or -1 with errno of fork(2). */
 int output_start(struct output *output);
 
-/* Stores in KEEP, which has room for OUTPUT_FDS, the descriptors that front and
+/* Stores in KEEP, of OUTPUT_FDS items, the descriptors that front and
  * supervisor need; 0 or -1 where there is none. */
 void output_keep(const struct output *output, int keep[]);
 
-/* In the target, async-signal-safe: makes the command's ends its stdout and
- * stderr, and the terminal of --pty its controlling terminal. Returns 0, or -1
- * with errno. */
+/* In the target, async-signal-safe: makes the relays' pipes or terminals stdout
+ * and stderr, and the terminal of --pty the controlling terminal. Returns 0, or
+ * -1 with errno. */
 int output_connect(const struct output *output);
 
 /* Has the relays deliver what was written until now, and end; or with DETACH,
@@ -86,11 +87,10 @@ struct output_progress {
 struct output_progress output_read_progress(const struct output *output,
                                             int64_t now);
 
-/* Whether the reader of a pseudo-terminal's output has gone since the last
- * call. */
+/* Whether the reader of a pseudo-terminal's output is gone; told once. */
 bool output_has_lost_reader(const struct output *output);
 
-/* Has the relays look at their orders, and at the window size of the caller's
+/* Has the relays look at their orders, and at the window size of the parent's
  * terminal. */
 void output_wake(const struct output *output);
 

@@ -1,4 +1,4 @@
-/* What has to be opened for the command's output to be seen. */
+/* Opening what the relays of the command's output need. */
 #include "io/output_setup.h"
 
 #include <sys/eventfd.h>
@@ -26,11 +26,10 @@ refuse(const char *what)
 }
 
 /*
- * Whether FD is the caller's, and open for writing. If not, the command gets it
- * as it is. A descriptor that came through the caller's execve(2) is not
- * close-on-exec: if FD is, then FD is the /dev/null of fds_open_null().
- * Where a seccomp filter forbids the question the answer is true, as the output
- * would go nowhere otherwise.
+ * Whether FD was open for writing when wdrun was started. If not, the command
+ * gets FD as it is. What came through the execve(2) of wdrun is not
+ * close-on-exec, and the /dev/null of fds_open_null() is. True where a seccomp
+ * filter forbids the question, as the output would go nowhere otherwise.
  */
 static bool
 is_writable(int fd)
@@ -66,11 +65,9 @@ is_terminal(int fd)
 	       isatty(fd);
 }
 
-/*
- * Opens the copy, non-blocking: so a FIFO without a reader is an error and not
- * a wait, and a relay notices a reader that is stuck. For a regular file it
- * makes no difference. Returns the descriptor, or -1.
- */
+/* Opens the copy, non-blocking: so a FIFO without a reader is an error and not
+ * a wait, and a relay notices a reader that is stuck. Returns the descriptor,
+ * or -1 after a message. */
 static int
 open_tee(const char *path)
 {
@@ -99,8 +96,8 @@ open_tee(const char *path)
 	return fd;
 }
 
-/* Decides which of the caller's descriptors go through a relay, and whether
- * both share a relay. */
+/* Decides which of stdout and stderr go through a relay, and whether both share
+ * a relay. */
 static void
 plan(struct output *output)
 {
@@ -121,7 +118,7 @@ plan(struct output *output)
 	}
 }
 
-/* Keeps the caller's terminal, for its window size, and prepares tty_input
+/* Keeps the parent's terminal, for its window size, and prepares tty_input
  * where the command gets a pseudo-terminal as stdin. */
 static int
 open_terminal(struct output *output)
@@ -175,8 +172,8 @@ open_pty(struct output *output, struct channel *channel)
 
 	if (pty_open(&relay->in_fd, &relay->slave_fd) == -1)
 		return refuse("cannot open a pseudo-terminal");
-	/* The caller's terminal turns "\n" into "\r\n" itself, unless it is in
-	 * raw mode. */
+	/* Unless the parent's terminal is made raw, "\n" becomes "\r\n" there.
+	 */
 	if (pty_copy_modes(relay->slave_fd, has_model ? size_fd : -1,
 	                   output->tty_input.is_used &&
 	                       channel->is_on_terminal) == -1)

@@ -81,5 +81,5 @@ struct relay {
 };
 
 /* Carries until there is nothing more to carry, or HELPER_GIVE_UP comes from
- * the parent. For a process of its own, in which all signals are blocked. */
+ * the front. For a process of its own, in which all signals are blocked. */
 _Noreturn void relay_run(struct relay *relay);

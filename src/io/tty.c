@@ -1,4 +1,4 @@
-/* The terminal that the command shares with the caller: modes and owner. */
+/* The terminal that the command shares with the parent: modes and owner. */
 #include "io/tty.h"
 
 #include <sys/stat.h>
@@ -13,20 +13,17 @@
 bool
 tty_is_stdin(void)
 {
-	/* Fails for a terminal that is not this process's controlling terminal
-	 * (TIOCGSID in ioctl_tty(2)); but the master of a pseudo-terminal tells
-	 * the session of its slave. */
+	/* tcgetsid(3) fails for a terminal that is not this process's
+	 * controlling terminal (TIOCGSID in ioctl_tty(2)); but the master of a
+	 * pseudo-terminal tells the session of the slave. */
 	const pid_t session = tcgetsid(STDIN_FILENO);
 
 	return session != -1 && session == getsid(0);
 }
 
-/*
- * For a terminal of another session: su(1) starts a command in a session of its
- * own with the terminal on stdin, and the command may read as long as su's job
- * is in the foreground. Tells whether the nearest ancestor with that
- * controlling terminal is.
- */
+/* For a terminal of another session, as su(1) leaves on stdin of a command in a
+ * new session: whether the nearest ancestor whose controlling terminal FD is
+ * has a job in the foreground. */
 static bool
 ancestor_has(int fd)
 {
@@ -73,8 +70,8 @@ tty_save(struct tty *tty)
 	tty->was_foreground = tcgetpgrp(STDIN_FILENO) == tty->group;
 }
 
-/* Opens the terminal anew, since front and supervisor have closed all of the
- * caller's descriptors. */
+/* Opens the terminal anew, since front and supervisor have closed their own
+ * descriptors of it. */
 static int
 open_again(const struct tty *tty)
 {
@@ -91,11 +88,9 @@ open_again(const struct tty *tty)
 	return -1;
 }
 
-/*
- * Whether the terminal still has the caller's group in the foreground, or one
- * that is dead: a group that the command made, as a shell does for its jobs.
- * Not by tcgetpgrp(3), which works in the terminal's session only, and the
- * supervisor has left that.
+/* Whether the terminal still has the parent's group in the foreground, or a
+ * group that is dead: a job of a shell that was the command. Not by
+ * tcgetpgrp(3), which fails in the supervisor, outside the terminal's session.
  */
 static bool
 is_unclaimed(const struct tty *tty)
@@ -126,8 +121,8 @@ tty_restore(const struct tty *tty)
 
 	if (fd == -1)
 		return;
-	/* With SIGTTOU blocked, or from another session, this does not stop
-	 * the process (tty_check_change() in the kernel). */
+	/* With SIGTTOU blocked, or from another session, tcsetattr(3) does not
+	 * stop the process (tty_check_change() in the kernel). */
 	if (is_unclaimed(tty))
 		(void)tcsetattr(fd, TCSANOW, &tty->modes);
 	if (tty->was_foreground)

@@ -1,4 +1,4 @@
-/* What is typed at the caller's terminal, on its way to a pseudo-terminal. */
+/* What is typed at the parent's terminal, on its way to a pseudo-terminal. */
 #include "io/tty_input.h"
 
 #include <sys/eventfd.h>
@@ -52,8 +52,8 @@ make_raw(const struct tty_input *input)
 		return;
 	raw = page->modes;
 	cfmakeraw(&raw);
-	/* If the command's output goes elsewhere, then what other programs
-	 * write to this terminal needs its output modes as they are. */
+	/* If the command's output goes elsewhere, what other programs write to
+	 * this terminal still needs the output modes. */
 	if (!input->shows_output)
 		raw.c_oflag = page->modes.c_oflag;
 	page->raw = raw;
@@ -92,11 +92,10 @@ tty_input_restore(const struct tty_input *input)
 }
 
 /*
- * SIGCONT: the front may be dead (helper_fork), and the supervisor may have
- * ended before it; then no process but this one is left to restore the
- * terminal. The handler does so itself, since a read(2) that waits for a byte
- * which another process took would not return. It calls what is
- * async-signal-safe: tcgetattr(3), tcsetattr(3), getppid(2), _exit(2).
+ * Handles SIGCONT, which the kernel sends when the front is dead (helper_fork).
+ * If the supervisor is dead too, only the helper is left to restore the
+ * terminal: in the handler, since a read(2) that waits for a byte which another
+ * process took would not return. All calls here are async-signal-safe.
  */
 static void
 end_without_front(int signal)
@@ -128,9 +127,8 @@ update_modes(const struct tty_input *input)
 static void
 read_typed(const struct tty_input *input, struct typing *typing)
 {
-	/* Another job may have got the terminal since. Then this read(2) would
-	 * fail with EIO, as SIGTTIN is blocked, like that of a terminal which
-	 * is gone. */
+	/* If another job has got the terminal since, read(2) fails with EIO, as
+	 * SIGTTIN is blocked; and it also fails so if the terminal is gone. */
 	if (!tty_is_ours(input->terminal_fd))
 		return;
 
@@ -184,8 +182,8 @@ carry_once(const struct tty_input *input, struct typing *typing)
 	const bool looks_again = !is_ours && input->page->is_wanted;
 	eventfd_t times;
 
-	/* HELPER_GIVE_UP may come just before this call, and not end it. The
-	 * front sends it time and again (helper_await). */
+	/* A HELPER_GIVE_UP just before poll(2) does not end the wait: the front
+	 * sends the signal time and again (helper_await). */
 	if (poll(fds, sizeof(fds) / sizeof(fds[0]),
 	         looks_again ? BACKGROUND_INTERVAL_MS : -1) == -1)
 		return;

@@ -6,19 +6,18 @@
 struct tty_input_page;
 
 /*
- * --pty, where stdin is a terminal: a helper reads what is typed there and
- * writes it to the command's pseudo-terminal, which interprets it (Ctrl-C and
- * so on). For that the caller's terminal is in raw mode, as long as the
- * caller's job is in its foreground. The helper stays in the caller's process
+ * --pty, where stdin is a terminal: a helper reads what is typed at the
+ * parent's terminal and writes it to the command's pseudo-terminal, which
+ * interprets keys like Ctrl-C. The parent's terminal is in raw mode as long as
+ * wdrun's job is in the foreground. The helper stays in that job's process
  * group, because the kernel lets no background process read a terminal.
  *
- * Where is_used is false, all of these functions do nothing. They are for the
- * front, except where the comment says more.
+ * The front calls these functions. Where is_used is false, they do nothing.
  */
 struct tty_input {
 	bool is_used;
 	bool shows_output; /* the command's output goes to this terminal too */
-	int terminal_fd;   /* the caller's terminal */
+	int terminal_fd;   /* the parent's terminal */
 	int master_fd;     /* of the command's pseudo-terminal; non-blocking */
 	int wake_fd;       /* eventfd: the helper looks at the page again */
 	pid_t front;
@@ -41,15 +40,13 @@ void tty_input_release(struct tty_input *input);
 /* After the stop: has the helper make the terminal raw again. */
 void tty_input_take(struct tty_input *input);
 
-/*
- * Restores the terminal's modes if they are still what the helper has set: a
- * shell that took the terminal back has set it up for itself. For each of the
- * three processes, from any session.
- */
+/* In front, supervisor or helper, from any session: restores the terminal's
+ * modes if they are still what the helper has set. A shell that took the
+ * terminal back has set its own. */
 void tty_input_restore(const struct tty_input *input);
 
-/* PID was reaped. If that was the helper, restores the terminal; and tells if
- * somebody has killed it. */
+/* PID was reaped. If PID was the helper, restores the terminal, and prints a
+ * message if the helper was killed. */
 void tty_input_note_death(const struct tty_input *input, pid_t pid);
 
 /* Ends the helper, and restores the terminal. */
