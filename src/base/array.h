@@ -2,17 +2,13 @@
 
 #include <stddef.h>
 
-/*
- * Memory that grows, straight from mmap(2): nothing in this program allocates
+/* Memory that grows, straight from mmap(2): nothing in this program allocates
  * on its way to COMMAND, and malloc(3) would be a tenth of the static binary.
  */
 
-/*
- * Makes room for one more item in an array of COUNT items, SIZE bytes each,
- * which has room for *CAPACITY; ITEMS is NULL or from array_grow. Returns the
- * array, which may have moved; or NULL with errno ENOMEM, ITEMS being as it
- * was.
- */
+/* Makes an array of COUNT items, SIZE bytes each, longer by an item at least.
+ * ITEMS is NULL or from array_grow, and takes *CAPACITY items. Returns the
+ * array, which may have moved; or NULL with errno ENOMEM, and ITEMS stays. */
 void *array_grow(void *items, size_t count, size_t *capacity, size_t size);
 
 /* Changes MEMORY, NULL or from here, from OLD_SIZE to SIZE bytes, of which new

@@ -16,9 +16,7 @@ struct atomicfile {
 	bool is_exact; /* MODE stands, whatever umask(2) says */
 };
 
-/*
- * Writes LINE to such a FILE. A writer that gets SIGKILL may leave the
+/* Writes LINE to such a FILE. A writer that gets SIGKILL may leave the
  * UNFINISHED file, which the next writer with this name removes. Returns 0, or
- * -1 with errno; then neither file is made.
- */
+ * -1 with errno; then neither file is made. */
 int atomicfile_write(const struct atomicfile *file, const struct strbuf *line);

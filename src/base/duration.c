@@ -53,11 +53,9 @@ read_whole(const char *digits, int64_t unit)
 	return __builtin_mul_overflow(value, unit, &value) ? NEVER : value;
 }
 
-/*
- * The COUNT DIGITS behind a point as a part of UNIT, rounded up: "0.0…1" must
+/* The COUNT DIGITS behind a point as a part of UNIT, rounded up: "0.0…1" must
  * not become zero, which means "none" for --timeout. From the last digit on, so
- * that the value stays below UNIT however many digits there are.
- */
+ * that the value stays below UNIT however many digits there are. */
 static int64_t
 read_fraction(const char *digits, size_t count, int64_t unit)
 {
@@ -149,10 +147,8 @@ duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE])
 	return text;
 }
 
-/*
- * By the system call and not the vDSO: mapping the pages of the vDSO in costs a
- * short run more than the system calls that it makes.
- */
+/* By the system call and not the vDSO: mapping the pages of the vDSO in costs a
+ * short run more than the system calls that it makes. */
 static int64_t
 read_clock(clockid_t clock)
 {

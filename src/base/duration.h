@@ -19,11 +19,9 @@
  */
 int duration_parse(const char *text, int64_t *ns);
 
-/*
- * Writes NS into TEXT as an option takes it ("250ms", "1.5s", "30m", "never"):
+/* Writes NS into TEXT as an option takes it ("250ms", "1.5s", "30m", "never"):
  * in the largest unit in which it is a whole number, else in seconds or
- * milliseconds to three decimals. Returns TEXT.
- */
+ * milliseconds to three decimals. Returns TEXT. */
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
 /* Writes NS into TEXT rounded down to two units, for tables: "12s", "5m03s",

@@ -3,11 +3,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/*
- * Opens /dev/null, close-on-exec, as descriptor 3 or above. Where the parent
- * had closed 0, 1 or 2, these become /dev/null too, close-on-exec as well: no
- * message lands in some other file, and the command still finds them closed.
- * Returns the descriptor, or -1 with errno of open(2).
+/* Opens /dev/null, close-on-exec, as descriptor 3 or above, and as 0, 1 and 2
+ * where the parent had closed these: no message lands in some other file, and
+ * the command still finds them closed. Returns it, or -1 with errno of open(2).
  */
 int fds_open_null(void);
 

@@ -6,11 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * Which file a path named at some moment; all 0: none. The number of an inode
+/* Which file a path named at some moment; all 0: none. The number of an inode
  * may be given away again at once, so the moment of the file's birth is part of
- * it, where the file system knows that.
- */
+ * it, where the file system knows that. */
 struct fileid {
 	uint64_t device;
 	uint64_t inode;

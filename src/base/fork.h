@@ -3,12 +3,9 @@
 #include <features.h>
 #include <unistd.h>
 
-/*
- * Forks by _Fork(3), without the handlers and locks of fork(3): a process with
- * one thread does not need them, and they cost system calls and a page or two
- * that the child has to copy. POSIX.1-2024, glibc since 2.34, musl since 1.2.2.
- * Returns as fork(2).
- */
+/* As fork(2), by _Fork(3): a process with one thread does not need the handlers
+ * and locks of fork(3), which cost system calls and a page or two that the
+ * child has to copy. POSIX.1-2024, glibc since 2.34, musl since 1.2.2. */
 static inline pid_t
 process_fork(void)
 {

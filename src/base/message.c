@@ -25,11 +25,9 @@
 
 static const char *name = "wdrun";
 
-/*
- * A pipe or a terminal that is full blocks its writer, and O_NONBLOCK on
+/* A pipe or a terminal that is full blocks its writer, and O_NONBLOCK on
  * descriptor 2 would apply to every process that shares the file description.
- * open(2) through /proc makes a description of our own: proc(5).
- */
+ * open(2) through /proc makes a description of our own: proc(5). */
 static ssize_t
 write_reopened(const struct strbuf *line)
 {

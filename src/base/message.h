@@ -2,12 +2,9 @@
 
 struct strbuf;
 
-/*
- * Writes the name ("wdrun: "), FORMAT and a newline to stderr, as one line in
- * one write(2). Never blocks for long and never fails: where stderr is stuck or
- * gone the line is lost, since no trouble with a message may hold up a run.
- * What is not printable comes out as '?'. Keeps errno.
- */
+/* Writes the name ("wdrun: "), FORMAT and a newline to stderr in one write(2),
+ * with '?' for what is not printable. Where stderr is stuck or gone the line is
+ * lost, since no trouble with a message may hold up a run. Keeps errno. */
 __attribute__((format(printf, 1, 2))) void message(const char *format, ...);
 
 /* Has messages begin with NAME, which is not copied, instead of "wdrun". */

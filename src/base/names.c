@@ -1,7 +1,5 @@
-/*
- * The names in a directory. Not by readdir(3), for which malloc(3) would be
- * linked: see array.h.
- */
+/* The names in a directory. Not by readdir(3), for which malloc(3) would be
+ * linked: see array.h. */
 #include "base/names.h"
 
 #include <sys/syscall.h>

@@ -6,9 +6,7 @@ typedef int names_visit(const char *name, void *context);
 
 #define NAMES_AGAIN 1
 
-/*
- * Calls CALL for each name but "." and ".." in the directory that FD is open
+/* Calls CALL for each name but "." and ".." in the directory that FD is open
  * on, from the position of FD on. The names are read ahead of the calls.
- * Returns 0, or -1 with errno of CALL or getdents64(2).
- */
+ * Returns 0, or -1 with errno of CALL or getdents64(2). */
 int names_read(int fd, names_visit *call, void *context);

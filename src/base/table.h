@@ -14,11 +14,9 @@ struct table {
  * Returns 0, or -1 with errno ENOMEM. */
 int table_add(struct table *table, const char *cell);
 
-/*
- * Prints TABLE to stdout: rows of at most WIDTH characters, of which each
+/* Prints TABLE to stdout: rows of at most WIDTH characters, of which each
  * column but the last takes at most CELL_WIDTH. Returns the status to exit
- * with, as message_print() does.
- */
+ * with, as message_print() does. */
 int table_print(const struct table *table, size_t width, size_t cell_width);
 
 /* Frees the memory of TABLE, which is empty then. */

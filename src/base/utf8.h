@@ -10,11 +10,9 @@ size_t utf8_length(const char *text, size_t size);
  * character is cut in two. TEXT need not be UTF-8. */
 size_t utf8_fit(const char *text, size_t size);
 
-/*
- * How many bytes the first WIDTH characters of the string TEXT take; *COUNT is
+/* How many bytes the first WIDTH characters of the string TEXT take; *COUNT is
  * how many characters these are, if there are less. Each character counts as
- * one column, which is wrong for some scripts: tables of them are less even.
- */
+ * one column, which is wrong for some scripts: tables of them are less even. */
 size_t utf8_columns(const char *text, size_t width, size_t *count);
 
 /* Puts a '?' for each byte of the SIZE at TEXT that is no UTF-8, or belongs to

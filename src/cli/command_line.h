@@ -15,11 +15,9 @@
 struct options;
 struct option_row;
 
-/*
- * Reads TEXT, the argument of the option ROW (NULL if the option takes none),
+/* Reads TEXT, the argument of the option ROW (NULL if the option takes none),
  * into FIELD. Returns OPTIONS_ARE_COMPLETE; or STATUS_FAILED, after one line on
- * stderr that names the option, TEXT and what is accepted.
- */
+ * stderr that names the option, TEXT and what is accepted. */
 typedef int option_reader(const struct option_row *row, void *field,
                           const char *text);
 

@@ -51,8 +51,7 @@ scale(double value, int base, long exponent)
 	return exponent < 0 ? value / factor : value * factor;
 }
 
-/*
- * Reads the number that TEXT begins with into *VALUE, which is 0, as strtod(3)
+/* Reads the number that TEXT begins with into *VALUE, which is 0, as strtod(3)
  * does, but without a sign and without NaN. strtod(3) itself would add 8 KiB to
  * the static binary. Returns where the number ends, or NULL if there is none.
  */
@@ -102,11 +101,9 @@ read_number(const char *text, double *value)
 	return end;
 }
 
-/*
- * Reads TEXT as timeout(1) does: a number and s, m, h or d, in nanoseconds,
+/* Reads TEXT as timeout(1) does: a number and s, m, h or d, in nanoseconds,
  * rounded up. 0, which means no timeout, is NEVER, as is what is too long for a
- * clock.
- */
+ * clock. */
 static int
 read_interval(const struct option_row *row, void *field, const char *text)
 {

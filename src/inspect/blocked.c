@@ -186,11 +186,9 @@ add_futex(struct strbuf *line, const struct look *look)
 		strbuf_addf(line, "another process (futex)");
 }
 
-/*
- * How each kind of wait is described: by words, and by a function, if there is
+/* How each kind of wait is described: by words, and by a function, if there is
  * one, that appends what differs from wait to wait. A kind without words is
- * described by the kernel's function.
- */
+ * described by the kernel's function. */
 static const struct {
 	const char *words;
 	void (*add)(struct strbuf *line, const struct look *look);

@@ -17,10 +17,8 @@ struct blocked_process {
 	bool in_short; /* read nothing that may have to wait for the process */
 };
 
-/*
- * Appends to LINE, behind ": ", in words what the main thread of PROCESS is
- * blocked in. Appends nothing that was not seen, and nothing at all where
- * nothing may be read. Unless in short, this may never return: it waits for the
- * mmap_lock of PROCESS, for example, which a thread that hangs may hold.
+/* Appends to LINE, behind ": ", in words what the main thread of PROCESS is
+ * blocked in, as far as that can be seen. Unless in short, this may never
+ * return: a thread that hangs may hold the mmap_lock of PROCESS, for example.
  */
 void blocked_add(struct strbuf *line, const struct blocked_process *process);

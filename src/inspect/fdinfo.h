@@ -9,11 +9,9 @@
 
 struct process_list;
 
-/*
- * A descriptor of another process, as its link in /proc/PID/fd shows it. The
- * name is the link's target: "/srv/log", "pipe:[4711]", "socket:[4711]",
- * "anon_inode:[eventfd]". stat(2) of the link would tell more, but it asks the
- * file system of the file, and a file system that hangs never answers.
+/* A descriptor of another process, as the link in /proc/PID/fd shows it; the
+ * name is "/srv/log", "pipe:[4711]", "socket:[4711]" or "anon_inode:[eventfd]".
+ * stat(2) of the link would tell more, but asks a file system, which may hang.
  */
 struct fdinfo {
 	char name[256];
@@ -25,12 +23,10 @@ struct fdinfo {
  * with errno. May wait for a file system that hangs. */
 int fdinfo_stat(pid_t pid, int fd, struct fileinfo *file);
 
-/*
- * Appends to LINE, if that is not NULL, the numbers of PID's descriptors that
- * are FILE, a pipe, socket or terminal, and that read or write if FILE does, as
- * "1,2". Returns how many there are, or -1 where some may not have been seen:
- * they are not ours to see, or PID or its main thread is dead.
- */
+/* Appends to LINE (NULL: nowhere), as "1,2", which of PID's descriptors are
+ * FILE, a pipe, socket or terminal, and read or write if FILE does. Returns
+ * their number, or -1 where some may have been hidden, or PID or its main
+ * thread is dead. */
 int fdinfo_add_holders(struct strbuf *line, pid_t pid,
                        const struct fdinfo *file);
 
@@ -46,10 +42,7 @@ struct fdinfo_wait {
 	bool may_have_changed;
 };
 
-/*
- * Appends to LINE what the descriptor of WAIT is: "fd 0 (pipe from 4711)".
- * Returns whether it is a pipe, or a FIFO in which the kernel waits. Asks the
- * file system of a file only in a wait for a FIFO, which is not a wait for the
- * file system.
- */
+/* Appends to LINE what the descriptor of WAIT is: "fd 0 (pipe from 4711)".
+ * Returns whether it is a pipe, or a FIFO in which the kernel waits: then the
+ * kernel does not wait for the file system, which is asked about the FIFO. */
 bool fdinfo_add(struct strbuf *line, const struct fdinfo_wait *wait);

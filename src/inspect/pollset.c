@@ -87,11 +87,9 @@ find(const char *at, const char *end, const char *key)
 	return found == NULL ? NULL : found + length;
 }
 
-/*
- * For each descriptor a line "tfd: 8 events: … ino:4711 …", proc(5). By now the
+/* For each descriptor a line "tfd: 8 events: … ino:4711 …", proc(5). By now the
  * number may be another file's, epoll(7), and the text may end in the middle of
- * a line.
- */
+ * a line. */
 static void
 read_epoll(struct pollset *pollset, pid_t pid, const struct systemcall *call)
 {

@@ -16,11 +16,9 @@ struct pollset {
 	int fds[POLLSET_MAX];
 };
 
-/*
- * Reads what process PID waits for in CALL, of kind POLL, SELECT or EPOLL, into
- * *POLLSET. Where MAY_HAVE_CHANGED, as PID has other threads that write to its
- * memory, only a call without descriptors is certain. Waits for PID's mmap_lock
- * as procfs_read_memory does.
- */
+/* Reads what process PID waits for in CALL, of kind POLL, SELECT or EPOLL, into
+ * *POLLSET. With MAY_HAVE_CHANGED, as other threads of PID may write to the
+ * memory, only a call without descriptors is certain. Waits as
+ * procfs_read_memory does. */
 void pollset_read(struct pollset *pollset, pid_t pid,
                   const struct systemcall *call, bool may_have_changed);

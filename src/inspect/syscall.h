@@ -52,10 +52,7 @@ struct systemcall {
 	bool has_timeout;   /* POLL, SELECT, EPOLL */
 };
 
-/*
- * Reads TEXT, a whole /proc/PID/syscall file, into *CALL. Returns 0, or -1 with
- * errno EINVAL where TEXT is not such a file. Numbers are taken for those of
- * wdrun's own architecture: the call of a 32-bit process, whose numbers differ,
- * is of kind OTHER.
- */
+/* Reads TEXT, a whole /proc/PID/syscall file, into *CALL. Returns 0, or -1 with
+ * errno EINVAL where TEXT is not such a file. The call of a 32-bit process,
+ * which has other numbers than a 64-bit wdrun, is of kind OTHER. */
 int systemcall_parse(const char *text, struct systemcall *call);

@@ -24,11 +24,8 @@ struct treeview {
  * read again, into *VIEW; the first ones, if there are too many. */
 void treeview_arrange(struct treeview *view, const struct proctree *tree);
 
-/*
- * Writes line INDEX of VIEW into LINE: PID, command line, state and age of the
- * process, and what it is blocked in, indented by its depth. Unless IN_SHORT,
- * this may never return, as blocked_add(); in short, there is the name of the
- * command instead of its arguments.
- */
+/* Writes line INDEX of VIEW into LINE, indented: PID, command line, state and
+ * age of the process, and what it is blocked in. Unless IN_SHORT, this may
+ * never return, as blocked_add(); in short, the arguments are left out. */
 void treeview_describe(const struct treeview *view, size_t index, bool in_short,
                        char line[TREEVIEW_LINE_SIZE]);

@@ -2,23 +2,17 @@
 
 #include <stdbool.h>
 
-/*
- * Opens both ends of a pseudo-terminal, close-on-exec, the master non-blocking.
+/* Opens both ends of a pseudo-terminal, close-on-exec, the master non-blocking.
  * It does not become a controlling terminal. Returns 0, or -1 with errno of
- * posix_openpt(3) or ioctl(2); then the master may be open.
- */
+ * posix_openpt(3) or ioctl(2); then the master may be open. */
 int pty_open(int *master_fd, int *slave_fd);
 
-/*
- * Gives the terminal on SLAVE_FD the modes of that on MODEL_FD, or the kernel's
- * defaults if MODEL_FD is -1. Unless PROCESSES_OUTPUT, output is passed through
- * as the program writes it: "\n" does not become "\r\n". Returns 0, or -1 with
- * errno of tcsetattr(3).
- */
+/* Gives the terminal on SLAVE_FD the modes of that on MODEL_FD, or the kernel's
+ * defaults if MODEL_FD is -1. Unless PROCESSES_OUTPUT, "\n" in the output does
+ * not become "\r\n". Returns 0, or -1 with errno of tcsetattr(3). */
 int pty_copy_modes(int slave_fd, int model_fd, bool processes_output);
 
-/*
- * Gives the terminal on SLAVE_FD the window size of that on MODEL_FD, or 24
+/* Gives the terminal on SLAVE_FD the window size of that on MODEL_FD, or 24
  * rows and 80 columns if MODEL_FD is -1. Returns whether the size has changed.
  */
 bool pty_copy_size(int slave_fd, int model_fd);

@@ -12,8 +12,7 @@ struct search {
 	size_t carried; /* bytes kept from earlier chunks; 0 at the start */
 };
 
-/*
- * Whether the text ends in CHUNK, the next SIZE bytes of the stream. Each chunk
+/* Whether the text ends in CHUNK, the next SIZE bytes of the stream. Each chunk
  * has to come at the same address, behind SEARCH_TEXT_MAX bytes in which the
  * search keeps the end of the chunks before. The chunk itself is not changed.
  */

@@ -54,12 +54,10 @@ watch_file(const struct lockfile *lock)
 	return fd;
 }
 
-/*
- * Starts a helper that blocks in flock(2): nothing else tells when the lock is
- * released, and a signal just before the call would not interrupt it in the
- * front. The helper shares the front's open file description, so that the lock
- * that it gets is the front's.
- */
+/* Starts a helper that blocks in flock(2): nothing else tells when the lock is
+ * released, and in the front a signal just before the call would not end it.
+ * The lock that the helper gets is the front's too: both share the file
+ * description. */
 static pid_t
 start_helper(const struct lockfile *lock)
 {

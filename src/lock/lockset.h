@@ -26,12 +26,10 @@ struct lockset {
 	int signal;               /* that ended the wait */
 };
 
-/*
- * Takes all the locks of SET, or none. Waits for a lock that another process
- * holds until DEADLINE, or until the process of PARENT_FD, a pidfd or -1, is
- * dead; meanwhile no other lock of SET is held, so that no two runs wait for
- * each other. All signals have to be blocked.
- */
+/* Takes all the locks of SET, or none, with all signals blocked. Waits for a
+ * lock that another process holds until DEADLINE, or the death of PARENT_FD, a
+ * pidfd or -1; holds no other lock meanwhile, so that no two runs wait for each
+ * other. */
 enum lock_result lockset_take(struct lockset *set, int64_t deadline,
                               int parent_fd);
 

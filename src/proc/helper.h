@@ -45,11 +45,9 @@
  * nobody sends to a whole process group by chance. */
 #define HELPER_GIVE_UP SIGNAL_MAX
 
-/*
- * Forks a helper, which the kernel sends DEATH_SIGNAL when this process is
+/* Forks a helper, which the kernel sends DEATH_SIGNAL when this process is
  * dead. Returns as fork(2). In the helper, neither raise(3), abort(3) nor
- * pthread functions may be called, and it ends by _exit(2).
- */
+ * pthread functions may be called, and it ends by _exit(2). */
 pid_t helper_fork(int death_signal);
 
 /* In a helper: takes NAME, one of the above, and lets go of all descriptors but
@@ -78,9 +76,7 @@ void helper_continue(pid_t pid);
  * Returns whether it is dead; false after a fifth of a second. */
 bool helper_await(pid_t pid, int signal);
 
-/*
- * Ends the helper PID: by SIGNAL, and after a fifth of a second by SIGKILL.
+/* Ends the helper PID: by SIGNAL, and after a fifth of a second by SIGKILL.
  * Returns whether it is dead. A helper that hangs in the kernel is not waited
- * for: to hang there, and keep the watcher from it, is its purpose.
- */
+ * for: to hang there, and keep the watcher from it, is its purpose. */
 bool helper_end(pid_t pid, int signal);

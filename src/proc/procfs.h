@@ -85,12 +85,10 @@ typedef int procfs_visit(pid_t pid, void *context);
 int procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
                           void *context);
 
-/*
- * Calls VISIT for each process there is, at the cost of the whole machine, by
- * rising PIDs. The list is read ahead of the calls: a process that VISIT finds
- * dead may have left a child behind it since. If VISIT returns PROCFS_GONE, the
- * list is read anew from there on. Returns as procfs_visit_children().
- */
+/* Calls VISIT for each process of the machine, by rising PIDs. The list is read
+ * ahead of the calls: PROCFS_GONE, for a process that may have left a child
+ * since, has the list read anew from there on. Returns as
+ * procfs_visit_children(). */
 int procfs_visit_all(procfs_visit *visit, void *context);
 
 /* Calls VISIT for each thread of PID. Returns as procfs_visit_children(). */

@@ -80,10 +80,8 @@ procid_kill(const struct procid *procid, int signal)
 		return -1;
 	}
 
-	/*
-	 * The kernel has no pidfds, or a filter forbids them. So the process is
+	/* The kernel has no pidfds, or a filter forbids them. So the process is
 	 * looked at just before the signal: the kernel gives its PID to a new
-	 * process only when it has given away all others (alloc_pid()).
-	 */
+	 * process only when it has given away all others (alloc_pid()). */
 	return check_alive(procid) == -1 ? -1 : kill(procid->pid, signal);
 }

@@ -7,10 +7,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/*
- * What makes a process recognisable. A PID alone is given away again; with the
- * moment of its start it stands for one process of one boot.
- */
+/* What makes a process recognisable. A PID alone is given away again; with the
+ * moment of its start it stands for one process of one boot. */
 struct procid {
 	pid_t pid;      /* 0: no process */
 	uint64_t start; /* clock ticks after boot, proc(5): starttime */

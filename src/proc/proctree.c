@@ -125,11 +125,9 @@ process_from(pid_t pid, const struct procfs_stat *stat)
 	};
 }
 
-/*
- * A child of this process whose stat file is hidden, as that of a setuid or
+/* A child of this process whose stat file is hidden, as that of a setuid or
  * undumpable program is under "hidepid" (proc(5)). The kernel listed the child,
- * and as long as it is not reaped, the PID is its own.
- */
+ * and as long as it is not reaped, the PID is its own. */
 static int
 add_hidden_child(const struct walk *walk, pid_t pid)
 {

@@ -27,11 +27,9 @@ struct process_list {
 	size_t capacity;
 };
 
-/*
- * The living descendants of ROOT, a process that is a child subreaper, as they
- * were when they were last read. Zombies do not count: they are dead. Nor do
- * helpers (helper.h) and strangers: children that ROOT had before the run,
- * since it was executed without a fork.
+/* The living descendants of ROOT, a child subreaper, as they were last read.
+ * Not among them are zombies, helpers (helper.h) and strangers: children that
+ * ROOT had before the run, from a program that executed wdrun without a fork.
  */
 struct proctree {
 	pid_t root;

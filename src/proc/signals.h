@@ -56,11 +56,9 @@ bool signal_is_terminal_stop(int signal);
  * gets it as well as a target that shares the group. */
 bool signal_is_terminals(int signal);
 
-/*
- * Reads a signal's name, with or without SIG and in any case, or its number
+/* Reads a signal's name, with or without SIG and in any case, or its number
  * (1 to 64). RTMIN+N and RTMAX-N count as kill -l of the shells does: RTMIN is
- * 34. Returns the number, or -1 with errno EINVAL.
- */
+ * 34. Returns the number, or -1 with errno EINVAL. */
 int signal_parse(const char *text);
 
 /* Writes the name of SIGNAL ("SIGTERM", "SIGRTMIN+3") into TEXT. Returns TEXT.
@@ -72,9 +70,7 @@ char *signal_name(int signal, char text[SIGNAL_NAME_SIZE]);
  * the stop, in an orphaned process group: setpgid(2). */
 void signal_stop_by(int signal);
 
-/*
- * Ends this process by SIGNAL, without a core dump. Where that is not possible
+/* Ends this process by SIGNAL, without a core dump. Where that is not possible
  * (PID 1 of a namespace is immune to signals that it does not handle,
- * pid_namespaces(7)), by exit status 128 + SIGNAL.
- */
+ * pid_namespaces(7)), by exit status 128 + SIGNAL. */
 _Noreturn void signal_die_by(int signal);

@@ -21,11 +21,9 @@ void treekill_signal_all(struct proctree *tree, int signal);
 /* Reads the tree and sends it SIGNAL. */
 void treekill_signal_now(struct proctree *tree, int signal);
 
-/*
- * Sends SIGKILL to the tree as it was last read. A process that got SIGKILL in
- * an earlier sweep gets it once more by itself, whatever group it is in.
- * Returns how many processes did not: if any, more may be forking, and the next
- * reading and sweep should come at once.
+/* Sends SIGKILL to the tree as it was last read; to a process that was sent it
+ * in an earlier sweep, also by itself. Returns how many processes were not: if
+ * any, more may be forking, and the next reading and sweep should come at once.
  */
 size_t treekill_sweep(struct proctree *tree);
 

@@ -20,11 +20,9 @@
  */
 pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
 
-/*
- * Whether PID, or ANY_CHILD, may be a child that is alive and no helper.
+/* Whether PID, or ANY_CHILD, may be a child that is alive and no helper.
  * Without WEXITED, waitid(2) passes over zombies, and ECHILD says that no such
- * child is alive (wait_consider_task(), wait_task_zombie() in the kernel).
- */
+ * child is alive (wait_consider_task(), wait_task_zombie() in the kernel). */
 bool wait_has_living(pid_t pid);
 
 /* Reaps PID, or ANY_CHILD, if it is dead; also a helper. Returns its PID, or as
