@@ -2,9 +2,8 @@
 
 #include <stddef.h>
 
-/* Memory that grows, straight from mmap(2): nothing in this program allocates
- * on its way to COMMAND, and malloc(3) would be a tenth of the static binary.
- */
+/* Memory that grows, straight from mmap(2): no part of wdrun allocates on its
+ * way to COMMAND, and malloc(3) would be a tenth of the static binary. */
 
 /* Makes an array of COUNT items, SIZE bytes each, longer by an item at least.
  * ITEMS is NULL or from array_grow, and takes *CAPACITY items. Returns the
@@ -18,6 +17,5 @@ void *array_resize(void *memory, size_t old_size, size_t size);
 /* Gives back MEMORY of SIZE bytes, which may be NULL. Keeps errno. */
 void array_free(void *memory, size_t size);
 
-/* How many strings come before the NULL that ends STRINGS. Async-signal-safe.
- */
+/* How many STRINGS come before the NULL at their end. Async-signal-safe. */
 size_t array_count(char *const strings[]);

@@ -12,10 +12,9 @@
 
 /*
  * Reads TEXT ("250ms", "1.5", "30m", "never") into *NS. Returns 0, or -1 with
- * errno EINVAL, *NS being left as it was. The suffixes are those of timeout(1),
- * and "ms"; without one, the unit is a second. As in timeout(1), what is too
- * long to be counted is NEVER, and less than a nanosecond, but not zero, is one
- * nanosecond.
+ * errno EINVAL, and *NS stays. The suffixes are those of timeout(1), and "ms";
+ * without a suffix, the unit is a second. As in timeout(1), what is too long is
+ * NEVER, and less than a nanosecond, but not zero, becomes a nanosecond.
  */
 int duration_parse(const char *text, int64_t *ns);
 
@@ -25,8 +24,7 @@ int duration_parse(const char *text, int64_t *ns);
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
 /* Writes NS into TEXT rounded down to two units, for tables: "12s", "5m03s",
- * "2h14m", "3d04h", and "-" for NEVER; "0s" where it is negative. Returns TEXT.
- */
+ * "2h14m", "3d04h"; "-" for NEVER, "0s" for less than 0. Returns TEXT. */
 char *duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
 /* The time now. Never fails: CLOCK_MONOTONIC exists on every Linux. */

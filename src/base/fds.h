@@ -4,17 +4,15 @@
 #include <sys/types.h>
 
 /* Opens /dev/null, close-on-exec, as descriptor 3 or above, and as 0, 1 and 2
- * where the parent had closed these: no message lands in some other file, and
- * the command still finds them closed. Returns it, or -1 with errno of open(2).
- */
+ * where these were closed: no message lands in some other file, and the command
+ * still finds them closed. Returns the first, or -1 with errno of open(2). */
 int fds_open_null(void);
 
 /*
  * Lets go of all that came from the parent but stderr: puts the /dev/null on
  * NULL_FD in the place of stdin and stdout, closes every descriptor from 3 on
  * but the COUNT ones in KEEP, which may hold -1, and goes to "/", so that no
- * mount stays busy. Nothing is reported: a descriptor that cannot be closed
- * is not open.
+ * mount stays busy.
  */
 void fds_release(int null_fd, const int keep[], size_t count);
 
@@ -25,7 +23,6 @@ void fds_close(int fd);
  * Returns how many bytes there are, or -1 with errno of read(2). */
 ssize_t fds_read(int fd, void *data, size_t size);
 
-/* Writes the SIZE bytes at DATA to FD, by more than one write(2) if need be.
- * Returns how many bytes were written: if that is not all, errno of write(2)
- * says why. */
+/* Writes the SIZE bytes at DATA to FD. Returns how many bytes were written: if
+ * that is not all, errno of write(2) says why. */
 size_t fds_write(int fd, const void *data, size_t size);

@@ -26,27 +26,23 @@ struct fileinfo {
 
 bool fileid_is_same(const struct fileid *a, const struct fileid *b);
 
-/* Reads about the file that FD is open on. Returns 0, or -1 with errno of
- * statx(2). */
+/* Reads about the open file FD. Returns 0, or -1 with errno of statx(2). */
 int fileinfo_of(int fd, struct fileinfo *file);
 
 /* The same, as this machine knows it now: a network file system that hangs is
  * not asked. */
 int fileinfo_guess(int fd, struct fileinfo *file);
 
-/* Reads about the file PATH; a symbolic link is not followed. Returns as
- * fileinfo_of(). */
+/* Reads about the file PATH, or the symbolic link. Returns as fileinfo_of(). */
 int fileinfo_at(const char *path, struct fileinfo *file);
 
-/* The directory of the file with the absolute PATH. Returns "/" or DIRECTORY.
- */
+/* The directory of the absolute PATH. Returns "/" or DIRECTORY. */
 const char *fileinfo_directory_of(const char *path, char directory[PATH_MAX]);
 
 /*
  * Makes an absolute path of PATH, which is relative to DIRECTORY (NULL: not
  * known) unless it begins with '/'. Takes out "//", "/./" and a '/' at the end;
- * ".." and symbolic links stay. Returns a string that stays, or NULL: with
- * errno ENOMEM, or with errno as it was where DIRECTORY is needed and not
- * known.
+ * ".." and symbolic links stay. Returns a string that stays, or NULL with
+ * errno: ENOMEM, or as it was, where DIRECTORY is needed and not known.
  */
 const char *fileinfo_absolute_path(const char *directory, const char *path);

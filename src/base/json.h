@@ -8,8 +8,8 @@ struct strbuf;
 
 /* JSON (RFC 8259), appended to a struct strbuf. */
 
-/* Appends TEXT as a string, or null where it is NULL. A byte that is no UTF-8
- * becomes U+FFFD. */
+/* Appends TEXT as a string; null for NULL, U+FFFD for a byte that is no UTF-8.
+ */
 void json_add_string(struct strbuf *line, const char *text);
 
 /* Append "KEY": and the value, after a comma unless the object begins here. */

@@ -1,5 +1,4 @@
-/* Telling the user: a line on stderr, or text on stdout where that is wdrun's.
- */
+/* Telling the user: a line on stderr, or text on stdout. */
 #include "base/message.h"
 
 #include <sys/socket.h>
@@ -102,8 +101,7 @@ message(const char *format, ...)
 	errno = saved;
 }
 
-/* Not by printf(3), whose buffer would be another page of memory in each
- * process. */
+/* Not by printf(3), whose buffer is a page of memory in each process. */
 int
 message_print(const struct strbuf *line)
 {

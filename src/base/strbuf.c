@@ -14,8 +14,8 @@
 
 /*
  * A text that is being formatted. The arguments are in a struct, so that each
- * function reads on where another one has stopped: after va_arg(3) on a
- * parameter, the caller's own va_list is indeterminate. The analyzer does not
+ * function reads on where another has stopped: after va_arg(3) on a parameter,
+ * the va_list of the calling function is indeterminate. The analyzer does not
  * see through the va_copy(3) into the struct.
  * NOLINTBEGIN(clang-analyzer-valist.Uninitialized)
  */
@@ -85,8 +85,7 @@ next_number(struct formatter *from, bool is_signed)
 	                                   : va_arg(from->arguments, int));
 }
 
-/* A width or precision: digits, or * for an argument; NONE, if the argument is
- * negative. */
+/* A width or precision: digits, or * for an argument (NONE, if negative). */
 static size_t
 read_size(struct formatter *from, size_t none)
 {

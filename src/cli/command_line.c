@@ -8,8 +8,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 
-/* getopt_long(3) returns LONG_OPTION + N, which is no letter, for the long
- * option of row N. */
+/* For the long option of row N, getopt_long(3) returns LONG_OPTION + N. */
 #define LONG_OPTION 256
 
 #define SHOWN_MAX 255 /* bytes of a value that a message shows */

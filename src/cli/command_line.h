@@ -79,14 +79,12 @@ struct command_line {
 };
 
 /*
- * Reads the options of LINE into *OPTIONS up to the first operand, where it
- * leaves optind (getopt(3)), and sets line->given. Returns
- * OPTIONS_ARE_COMPLETE, or the status to exit with: after --help and --version
- * that of their printing; after a mistake STATUS_FAILED, with one line on
- * stderr.
+ * Reads the options of LINE into *OPTIONS up to the first operand, at which
+ * optind points then, and sets line->given. Returns OPTIONS_ARE_COMPLETE, or
+ * the status to exit with: after --help and --version that of their printing;
+ * after a mistake STATUS_FAILED, with a line on stderr.
  */
 int command_line_read(struct command_line *line, struct options *options);
 
-/* Prints that ROW does not accept TEXT, and what it accepts. Returns
- * STATUS_FAILED. */
+/* Prints what ROW accepts instead of TEXT. Returns STATUS_FAILED. */
 int command_line_refuse(const struct option_row *row, const char *text);

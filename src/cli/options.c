@@ -1,5 +1,4 @@
-/* wdrun's own options: their values, their rows, and which exclude each other.
- */
+/* wdrun's own options: values, rows, and which options exclude each other. */
 #include "cli/options.h"
 
 #include <ctype.h>
@@ -230,8 +229,7 @@ is_for_records(const struct options *options)
 	return options->list || options->reap || options->cancel != NULL;
 }
 
-/* Names the options among those given of which only one can be given. NULL:
- * there are none. */
+/* Which options were given together, but exclude each other; or NULL. */
 static const char *
 find_conflict(const struct options *options)
 {

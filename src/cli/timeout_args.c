@@ -51,10 +51,9 @@ scale(double value, int base, long exponent)
 	return exponent < 0 ? value / factor : value * factor;
 }
 
-/* Reads the number that TEXT begins with into *VALUE, which is 0, as strtod(3)
- * does, but without a sign and without NaN. strtod(3) itself would add 8 KiB to
- * the static binary. Returns where the number ends, or NULL if there is none.
- */
+/* Reads the number at the start of TEXT into *VALUE, which is 0, as strtod(3)
+ * does, which would add 8 KiB to the static binary; but without a sign and NaN.
+ * Returns where the number ends, or NULL if there is no number. */
 static const char *
 read_number(const char *text, double *value)
 {
@@ -102,8 +101,7 @@ read_number(const char *text, double *value)
 }
 
 /* Reads TEXT as timeout(1) does: a number and s, m, h or d, in nanoseconds,
- * rounded up. 0, which means no timeout, is NEVER, as is what is too long for a
- * clock. */
+ * rounded up; NEVER for 0 and for what is too long for a clock. */
 static int
 read_interval(const struct option_row *row, void *field, const char *text)
 {
@@ -208,8 +206,7 @@ timeout_args_read(struct options *options, int argc, char *argv[])
 
 	message_set_name(NAME);
 
-	/* What timeout(1) does otherwise than wdrun, whatever its options say.
-	 */
+	/* What timeout(1) does otherwise than wdrun, with any options. */
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;
 	options->orphans_grace = ORPHANS_GRACE;

@@ -127,9 +127,8 @@ add_file_to_open(struct strbuf *line, const struct look *look)
 	add_path(line, look);
 }
 
-/* A PID from a system call may be that of another process here, if the caller
- * is in another PID namespace; and a tracer waits for processes that are not
- * its children. */
+/* A PID that a process of another PID namespace waits for may belong to another
+ * process here; and a tracer also waits for processes that are no children. */
 static bool
 is_child(pid_t pid, const struct blocked_process *process)
 {

@@ -19,6 +19,5 @@ struct blocked_process {
 
 /* Appends to LINE, behind ": ", in words what the main thread of PROCESS is
  * blocked in, as far as that can be seen. Unless in short, this may never
- * return: a thread that hangs may hold the mmap_lock of PROCESS, for example.
- */
+ * return: a thread that hangs may hold the mmap_lock of PROCESS. */
 void blocked_add(struct strbuf *line, const struct blocked_process *process);

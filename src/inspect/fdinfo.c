@@ -108,8 +108,7 @@ fdinfo_add_holders(struct strbuf *line, pid_t pid, const struct fdinfo *file)
 }
 
 /* Appends " from 4711, 4712", the processes of TREE that have the other end of
- * the pipe FILE; or says that none has, where all of them could be looked at.
- */
+ * the pipe FILE; or that no process has, where all could be looked at. */
 static void
 add_other_end(struct strbuf *line, const struct process_list *tree,
               const struct fdinfo *file)

@@ -11,8 +11,7 @@ struct process_list;
 
 /* A descriptor of another process, as the link in /proc/PID/fd shows it; the
  * name is "/srv/log", "pipe:[4711]", "socket:[4711]" or "anon_inode:[eventfd]".
- * stat(2) of the link would tell more, but asks a file system, which may hang.
- */
+ * stat(2) of the link would ask a file system, which may hang. */
 struct fdinfo {
 	char name[256];
 	bool reads; /* the descriptor was opened for reading */
@@ -24,9 +23,8 @@ struct fdinfo {
 int fdinfo_stat(pid_t pid, int fd, struct fileinfo *file);
 
 /* Appends to LINE (NULL: nowhere), as "1,2", which of PID's descriptors are
- * FILE, a pipe, socket or terminal, and read or write if FILE does. Returns
- * their number, or -1 where some may have been hidden, or PID or its main
- * thread is dead. */
+ * FILE, a pipe, socket or terminal, and read or write if FILE does. Returns how
+ * many, or -1 where some may be hidden, or PID or its main thread is dead. */
 int fdinfo_add_holders(struct strbuf *line, pid_t pid,
                        const struct fdinfo *file);
 

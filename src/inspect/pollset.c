@@ -45,8 +45,7 @@ read_poll(struct pollset *pollset, pid_t pid, const struct systemcall *call)
 		add(pollset, polled[i].fd);
 }
 
-/* Three sets of descriptors, of which each may be NULL, in the kernel's words
- * of 64 bits. */
+/* Three sets of descriptors, or NULL, in the kernel's words of 64 bits. */
 static void
 read_select(struct pollset *pollset, pid_t pid, const struct systemcall *call)
 {
@@ -87,9 +86,8 @@ find(const char *at, const char *end, const char *key)
 	return found == NULL ? NULL : found + length;
 }
 
-/* For each descriptor a line "tfd: 8 events: … ino:4711 …", proc(5). By now the
- * number may be another file's, epoll(7), and the text may end in the middle of
- * a line. */
+/* For each descriptor a line "tfd: 8 events: … ino:4711 …": proc(5). Since then
+ * the number may be another file's (epoll(7)); the last line may be cut. */
 static void
 read_epoll(struct pollset *pollset, pid_t pid, const struct systemcall *call)
 {

@@ -8,8 +8,7 @@
 
 #define POLLSET_MAX 4
 
-/* The descriptors that a process waits for in poll(2), select(2), epoll(7) and
- * their like. */
+/* The descriptors that a process waits for in poll(2), select(2), epoll(7)… */
 struct pollset {
 	bool is_more; /* there are others, or some could not be read */
 	size_t count;

@@ -9,8 +9,7 @@
 #define TREEVIEW_LINES_MAX 32
 #define TREEVIEW_LINE_SIZE 768
 
-/* The processes of a tree in the order of their lines: each before its
- * children. */
+/* The processes of a tree in the order of lines: each before its children. */
 struct treeview {
 	const struct proctree *tree;
 	size_t count;

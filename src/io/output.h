@@ -62,12 +62,12 @@ int output_connect(const struct output *output);
  * stay for the survivors beyond the end of this run. */
 void output_finish(struct output *output, bool detach);
 
-/* Empties the notify pipe, without a wait. When the last relay is gone, is_open
- * becomes false. */
+/* Empties the notify pipe. is_open becomes false when the last relay is gone.
+ */
 void output_read_notices(struct output *output);
 
-/* Asks the relays whether there is nothing left to be read. Each answer comes
- * with a notice. */
+/* Asks the relays whether there is nothing left to be read. They send notices.
+ */
 void output_ask(struct output *output);
 
 /* What all relays together have done. Times are those of duration_now(). */
@@ -94,8 +94,7 @@ bool output_has_lost_reader(const struct output *output);
  * terminal. */
 void output_wake(const struct output *output);
 
-/* In the front: continues relays and tty_input, if a signal has stopped them.
- */
+/* In the front: continues relays and tty_input that a signal has stopped. */
 void output_continue(const struct output *output);
 
 /* In the front: PID was reaped. Prints a message if PID was one of these

@@ -96,8 +96,8 @@ open_tee(const char *path)
 	return fd;
 }
 
-/* Decides which of stdout and stderr go through a relay, and whether both share
- * a relay. */
+/* Decides whether stdout and stderr go through a relay each, or share a relay.
+ */
 static void
 plan(struct output *output)
 {
@@ -172,8 +172,7 @@ open_pty(struct output *output, struct channel *channel)
 
 	if (pty_open(&relay->in_fd, &relay->slave_fd) == -1)
 		return refuse("cannot open a pseudo-terminal");
-	/* Unless the parent's terminal is made raw, "\n" becomes "\r\n" there.
-	 */
+	/* Unless made raw, the parent's terminal turns "\n" into "\r\n". */
 	if (pty_copy_modes(relay->slave_fd, has_model ? size_fd : -1,
 	                   output->tty_input.is_used &&
 	                       channel->is_on_terminal) == -1)

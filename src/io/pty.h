@@ -12,7 +12,6 @@ int pty_open(int *master_fd, int *slave_fd);
  * not become "\r\n". Returns 0, or -1 with errno of tcsetattr(3). */
 int pty_copy_modes(int slave_fd, int model_fd, bool processes_output);
 
-/* Gives the terminal on SLAVE_FD the window size of that on MODEL_FD, or 24
- * rows and 80 columns if MODEL_FD is -1. Returns whether the size has changed.
- */
+/* Gives the terminal on SLAVE_FD the window size of that on MODEL_FD (-1: 24
+ * rows, 80 columns). Returns whether the size has changed. */
 bool pty_copy_size(int slave_fd, int model_fd);

@@ -353,8 +353,7 @@ end_of_output(struct relay *relay, int why)
 {
 	if (why == EINTR || why == EAGAIN)
 		return;
-	/* Not EIO, as when no process has a pseudo-terminal open: the relay has
-	 * the slave open. */
+	/* Not EIO, as the relay has the pseudo-terminal's slave open. */
 	if (why != 0)
 		message("cannot read the command's %s: %s", relay->out_name,
 		        strerror(why));
@@ -530,8 +529,7 @@ relay_run(struct relay *relay)
 	relay->out = sink_open(relay->out.fd);
 	relay->budget = ALL;
 	relay->hang_up = NEVER;
-	/* Into a file, splice(2) copies as well, and meanwhile has the pipe
-	 * locked. */
+	/* Into a file, splice(2) copies as well, with the pipe locked. */
 	relay->can_splice =
 	    relay->search.text == NULL && relay->tee_fd == -1 &&
 	    relay->slave_fd == -1 &&

@@ -56,8 +56,7 @@ struct relay {
 	int slave_fd;  /* of that pseudo-terminal */
 	int tee_fd;    /* gets a copy; non-blocking */
 	int wake_fd;   /* eventfd: look at the page and at size_fd again */
-	int notify_fd; /* pipe: a byte for each change that a watcher waits for
-	                */
+	int notify_fd; /* pipe: a byte for each change that watchers wait for */
 	int size_fd;   /* the terminal whose window size the slave gets */
 	const char *out_name; /* "stdout" or "stderr", for messages */
 	const char *tee_name;

@@ -18,8 +18,7 @@ struct sink {
 	bool has_nowait; /* takes RWF_NOWAIT, as far as is known */
 };
 
-/* The sink on FD, which may be -1, and stays open. May hang in a file system.
- */
+/* The sink on FD, or on nothing if -1. May hang in a file system. */
 struct sink sink_open(int fd);
 
 /* Writes up to SIZE bytes of TEXT, as much as is taken without waiting for a

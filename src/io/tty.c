@@ -89,9 +89,8 @@ open_again(const struct tty *tty)
 }
 
 /* Whether the terminal still has the parent's group in the foreground, or a
- * group that is dead: a job of a shell that was the command. Not by
- * tcgetpgrp(3), which fails in the supervisor, outside the terminal's session.
- */
+ * dead group: a job of a shell that was the command. Not by tcgetpgrp(3), which
+ * fails in the supervisor, outside the terminal's session. */
 static bool
 is_unclaimed(const struct tty *tty)
 {

@@ -82,8 +82,7 @@ tty_input_restore(const struct tty_input *input)
 
 	if (!input->is_used || !page->is_raw)
 		return;
-	/* After a failure is_raw stays true, so that the next process to end
-	 * tries again. */
+	/* After a failure is_raw stays true, and the next process tries. */
 	if (tcgetattr(input->terminal_fd, &now) == -1 ||
 	    (is_same(&now, &page->raw) &&
 	     tcsetattr(input->terminal_fd, TCSANOW, &page->modes) == -1))
@@ -197,8 +196,7 @@ carry_once(const struct tty_input *input, struct typing *typing)
 		write_typed(input, typing);
 }
 
-/* Carries until the terminal is gone, HELPER_GIVE_UP comes, or the front is
- * dead. */
+/* Carries until HELPER_GIVE_UP comes, or the terminal or the front is gone. */
 static _Noreturn void
 run_helper(const struct tty_input *input, int null_fd)
 {

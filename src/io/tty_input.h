@@ -29,8 +29,7 @@ struct tty_input {
  * 0, or -1 with errno of mmap(2) or eventfd(2). */
 int tty_input_setup(struct tty_input *input);
 
-/* Starts the helper; NULL_FD is open on /dev/null. Returns 0, or -1 with errno
- * of fork(2). */
+/* Starts the helper; NULL_FD is /dev/null. Returns 0, or -1 with errno. */
 int tty_input_start(struct tty_input *input, int null_fd);
 
 /* Before the front stops: has the helper restore the terminal's modes, and

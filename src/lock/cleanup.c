@@ -20,8 +20,7 @@
  * open ("Open file description locks" in fcntl(2)). A name has a range of
  * bytes, and each file that may have the name has a byte of the range: a run
  * that began when the file was there, and maybe waits for the file to go,
- * claims all but that file, and so does not keep the file's owner from removing
- * it.
+ * claims all but that file, and does not keep its owner from removing it.
  */
 #define NAME_BITS  30 /* an off_t has 63 */
 #define FILE_BITS  32
@@ -62,7 +61,7 @@ byte_of(const struct fileid *file)
 	return (off_t)(number % (RANGE - 2)) + 1;
 }
 
-/* Where the file system has no such locks, each run believes that it is alone.
+/* Where the file system has no such locks, each run takes itself to be alone.
  */
 static int
 claim(int fd, short type, off_t first, off_t length)

@@ -27,8 +27,7 @@ struct cleanup {
  * at this moment would leave its file to a run that has not begun. */
 void cleanup_probe(const char *path);
 
-/* Notes in CLEANUP, whose path is set, what is there now, and claims what may
- * be there later. */
+/* Notes what is at CLEANUP's path now, and claims what may be there later. */
 void cleanup_begin(struct cleanup *cleanup);
 
 /*
@@ -36,8 +35,7 @@ void cleanup_begin(struct cleanup *cleanup);
  * file whose PID is dead or reused; and if IS_OVER, that is, all processes of
  * the run are dead, a file without a PID or an empty directory that was not
  * there before and that no living run claims. Returns 1; 0 if there is nothing
- * to be removed; or -1 with errno: ENOTEMPTY, or ELOOP and ENOTSUP as of
- * lockfile_check.
+ * to be removed; or -1 with errno: ENOTEMPTY, or as of lockfile_check.
  */
 int cleanup_end(const struct cleanup *cleanup, bool is_over);
 

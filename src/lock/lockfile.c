@@ -24,8 +24,7 @@
 #define TRIES         1000
 #define OPEN_FLAGS    (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* Returns 1 if the open file FD is the one at PATH, else 0; or -1 with errno.
- */
+/* Returns 1 if the open file FD is at PATH, else 0; or -1 with errno. */
 static int
 is_at(int fd, const char *path)
 {
@@ -213,8 +212,7 @@ is_gone(enum pidfile_owner owner)
 	return owner == OWNER_DEAD || owner == OWNER_REUSED;
 }
 
-/* LOCK is open, and HOLDER holds what it was opened from. Returns as look_at.
- */
+/* LOCK is open, and HOLDER holds the file. Returns as look_at. */
 static int
 note_holder(struct lockfile *lock, pid_t holder)
 {

@@ -65,7 +65,6 @@ struct lockfile_rule {
 	const pid_t *own; /* those that name one of these two PIDs; or NULL */
 };
 
-/* Removes the lock file at PATH if it has no owner by RULE, and no process has
- * an flock(2) on it. Returns 1; 0 if there is nothing to be removed; or -1 with
- * errno. */
+/* Removes the lock file at PATH if it has no owner by RULE and no flock(2).
+ * Returns 1; 0 if there is nothing to be removed; or -1 with errno. */
 int lockfile_remove(const char *path, const struct lockfile_rule *rule);

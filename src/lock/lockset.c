@@ -56,8 +56,7 @@ watch_file(const struct lockfile *lock)
 
 /* Starts a helper that blocks in flock(2): nothing else tells when the lock is
  * released, and in the front a signal just before the call would not end it.
- * The lock that the helper gets is the front's too: both share the file
- * description. */
+ * The helper's lock is the front's too, as they share the file description. */
 static pid_t
 start_helper(const struct lockfile *lock)
 {
@@ -206,8 +205,7 @@ await(struct lockfile *lock, int64_t deadline, int parent_fd, int *signal)
 	if (begin(&watch, lock) == -1)
 		result = LOCK_CANNOT_WAIT;
 	/* Nothing reports what happened before the watch began: the lock is
-	 * tried once more, and has to be the same file, held in the same way.
-	 */
+	 * tried once more, and has to be the same file, held as before. */
 	else if (lockfile_take(lock) == -1 && errno == EWOULDBLOCK &&
 	         inode_of(lock) == inode && lock->holder == holder)
 		result = sleep_until(&watch, deadline, parent_fd, signal);

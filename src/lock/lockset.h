@@ -28,8 +28,8 @@ struct lockset {
 
 /* Takes all the locks of SET, or none, with all signals blocked. Waits for a
  * lock that another process holds until DEADLINE, or the death of PARENT_FD, a
- * pidfd or -1; holds no other lock meanwhile, so that no two runs wait for each
- * other. */
+ * pidfd or -1; meanwhile holds no other, so that no runs wait for each other.
+ */
 enum lock_result lockset_take(struct lockset *set, int64_t deadline,
                               int parent_fd);
 

@@ -33,8 +33,7 @@ unsigned procfs_number(dev_t device);
  */
 int procfs_is_ours(void);
 
-/* Reads TEXT, a stat file, into *STAT. Returns 0, or -1 with errno EINVAL where
- * TEXT is not one. */
+/* Reads TEXT, a stat file, into *STAT. Returns 0, or -1 with errno EINVAL. */
 int procfs_parse_stat(const char *text, struct procfs_stat *stat);
 
 /* Reads /proc/PID/stat. Returns 0, or -1 with errno: ENOENT or ESRCH where PID

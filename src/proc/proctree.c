@@ -97,8 +97,7 @@ struct walk {
 	pid_t parent;
 };
 
-/* Appends PROCESS, unless it is a stranger or a helper. Returns 0, or -1 with
- * errno ENOMEM. */
+/* Appends PROCESS, but no stranger or helper. Returns 0, or -1: ENOMEM. */
 static int
 add_process(const struct walk *walk, const struct process *process)
 {

@@ -27,10 +27,9 @@ struct process_list {
 	size_t capacity;
 };
 
-/* The living descendants of ROOT, a child subreaper, as they were last read.
- * Not among them are zombies, helpers (helper.h) and strangers: children that
- * ROOT had before the run, from a program that executed wdrun without a fork.
- */
+/* The living descendants of ROOT, a child subreaper, as they were last read,
+ * but for helpers (helper.h) and strangers: children that ROOT had before the
+ * run, from a program that executed wdrun without a fork. */
 struct proctree {
 	pid_t root;
 	pid_t target;       /* where /proc cannot be read, all that is known */

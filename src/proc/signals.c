@@ -18,8 +18,7 @@
 
 #define ALL_SIGNALS UINT64_MAX
 
-/* libc's SIGRTMIN is 34 in glibc and 35 in musl; users know 34, from "kill
- * -l". */
+/* glibc's SIGRTMIN, and that of "kill -l"; musl has 35. */
 #define FIRST_REAL_TIME 34
 
 #ifndef SIGSTKFLT /* on mips, sparc, alpha and parisc there is none */
@@ -142,8 +141,7 @@ signal_is_terminals(int signal)
 	       signal_is_terminal_stop(signal);
 }
 
-/* TEXT as a decimal number from LOW to HIGH, or -1 if TEXT is something else.
- */
+/* TEXT as a decimal number from LOW to HIGH, or -1. */
 static int
 parse_number(const char *text, int low, int high)
 {

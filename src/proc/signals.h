@@ -61,8 +61,7 @@ bool signal_is_terminals(int signal);
  * 34. Returns the number, or -1 with errno EINVAL. */
 int signal_parse(const char *text);
 
-/* Writes the name of SIGNAL ("SIGTERM", "SIGRTMIN+3") into TEXT. Returns TEXT.
- */
+/* Writes "SIGTERM", "SIGRTMIN+3" or the like into TEXT. Returns TEXT. */
 char *signal_name(int signal, char text[SIGNAL_NAME_SIZE]);
 
 /* Stops this process by SIGNAL, a terminal's stop, as if it were not blocked.

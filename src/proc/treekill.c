@@ -171,9 +171,8 @@ group_was_signalled(const struct proctree *tree, pid_t group)
 	return false;
 }
 
-/* Sends SIGNAL to the processes that have missed it, as they were forked, or
- * have left their group, since the reading before. Returns how many that are.
- */
+/* Sends SIGNAL to the processes that were forked, or have left their group,
+ * since the reading before. Returns how many that are. */
 static size_t
 signal_missed(struct proctree *tree, int signal)
 {
@@ -231,8 +230,7 @@ treekill_sweep(struct proctree *tree)
 
 /* Hundreds of forking processes leave the supervisor a hundredth of a
  * processor: from now on they get what is left over, which needs no privilege
- * (sched(7)). By the system call, as musl's sched_setscheduler(3) always fails.
- */
+ * (sched(7)). musl's sched_setscheduler(3) always fails. */
 static void
 calm(const struct process_list *list)
 {

@@ -21,10 +21,9 @@ void treekill_signal_all(struct proctree *tree, int signal);
 /* Reads the tree and sends it SIGNAL. */
 void treekill_signal_now(struct proctree *tree, int signal);
 
-/* Sends SIGKILL to the tree as it was last read; to a process that was sent it
- * in an earlier sweep, also by itself. Returns how many processes were not: if
- * any, more may be forking, and the next reading and sweep should come at once.
- */
+/* Sends SIGKILL to the tree as it was last read; to a process that an earlier
+ * sweep has killed, also by itself. Returns how many processes are new: if any,
+ * more may be forking, and the next reading and sweep should come at once. */
 size_t treekill_sweep(struct proctree *tree);
 
 /*
