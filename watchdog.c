@@ -148,7 +148,9 @@ be_supervisor(struct run *run)
 	struct outcome outcome = failure;
 	struct event event;
 
-	if (supervisor_prepare(run) == -1 || target_start(run) == -1) {
+	if (supervisor_prepare(run) == -1) {
+		message("cannot set up the supervisor: %s", strerror(errno));
+	} else if (target_start(run) == -1) {
 		message("cannot start the command: %s", strerror(errno));
 	} else {
 		const int64_t now = duration_now();
@@ -163,7 +165,8 @@ be_supervisor(struct run *run)
 	 * processes are reaped, whose CPU time is known only then. */
 	teardown_note_tree(run);
 	report_note_end(run);
-	statuspipe_send_outcome(run->watchers.statuspipe[1], outcome);
+	statuspipe_send(run->watchers.statuspipe[1],
+	                &(struct statuspipe){ .outcome = outcome });
 	finish(run);
 	report_note_end(run);
 	teardown(run);
@@ -286,16 +289,16 @@ enter(struct run *run, enum state next, enum reason why)
 
 	const int64_t now = duration_now();
 
+	if (reason_is_stop(why))
+		supervisor_begin_stop(run, now);
 	switch (next) {
 	case STATE_LINGERING:
 		output_watch_begin_lingering(run, now);
 		break;
 	case STATE_STOPPING:
-		supervisor_begin_stop(run, now);
 		stop_tree(run, why, now);
 		break;
 	case STATE_KILLING:
-		supervisor_begin_stop(run, now);
 		supervisor_start_killing(run, now);
 		break;
 	case STATE_RUNNING:
@@ -313,8 +316,8 @@ note_stop(struct run *run, enum reason why)
 		return;
 	run->stop = why;
 	if (!run->target.exited_by_itself && !run->watchers.is_front)
-		statuspipe_send(run->watchers.statuspipe[1], ENTRY_STOP,
-		                (int)why);
+		statuspipe_send(run->watchers.statuspipe[1],
+		                &(struct statuspipe){ .stop = why });
 }
 
 /* Sends the first signal of a stop, then SIGCONT, so that a stopped process

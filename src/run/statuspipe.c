@@ -5,11 +5,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-struct entry {
-	enum entry_kind kind;
-	int value;
-};
-
 #define ENTRIES_MAX 8 /* read at a time; a run writes four */
 
 int
@@ -19,51 +14,32 @@ statuspipe_open(int fds[2])
 }
 
 void
-statuspipe_send(int fd, enum entry_kind kind, int value)
+statuspipe_send(int fd, const struct statuspipe *entry)
 {
-	const struct entry entry = { kind, value };
 	ssize_t written;
 
 	do
-		written = write(fd, &entry, sizeof(entry));
+		written = write(fd, entry, sizeof(*entry));
 	while (written == -1 && errno == EINTR);
 }
 
-void
-statuspipe_send_outcome(int fd, struct outcome outcome)
-{
-	statuspipe_send(fd,
-	                outcome.kind == OUTCOME_EXIT ? ENTRY_ENDED
-	                                             : ENTRY_ENDED_BY_SIGNAL,
-	                outcome.value);
-}
-
 static void
-note(struct statuspipe *status, const struct entry *entry)
+note(struct statuspipe *status, const struct statuspipe *entry)
 {
-	switch (entry->kind) {
-	case ENTRY_TARGET:
-		status->target = entry->value;
-		break;
-	case ENTRY_EXEC_FAILED:
-		status->exec_errno = entry->value;
-		break;
-	case ENTRY_STOP:
-		status->stop = (enum reason)entry->value;
-		break;
-	case ENTRY_ENDED:
-	case ENTRY_ENDED_BY_SIGNAL:
-		status->outcome.kind =
-		    entry->kind == ENTRY_ENDED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
-		status->outcome.value = entry->value;
-		break;
-	}
+	if (entry->target != 0)
+		status->target = entry->target;
+	if (entry->exec_errno != 0)
+		status->exec_errno = entry->exec_errno;
+	if (entry->stop != REASON_NONE)
+		status->stop = entry->stop;
+	if (entry->outcome.kind != OUTCOME_UNKNOWN)
+		status->outcome = entry->outcome;
 }
 
 void
 statuspipe_read(int fd, struct statuspipe *status)
 {
-	struct entry entries[ENTRIES_MAX];
+	struct statuspipe entries[ENTRIES_MAX];
 	ssize_t length;
 
 	do {

@@ -8,32 +8,22 @@
  * PIPE_BUF), and stays readable after its writer was SIGKILLed.
  */
 
-enum entry_kind {
-	ENTRY_TARGET,          /* the target's PID, from the supervisor */
-	ENTRY_EXEC_FAILED,     /* errno of execve(2), from the target */
-	ENTRY_STOP,            /* the first reason to end the tree */
-	ENTRY_ENDED,           /* wdrun's exit status is to be this, or */
-	ENTRY_ENDED_BY_SIGNAL, /* wdrun is to die by this signal */
-};
-
-/* What the front finds; an entry that was not written is 0. */
+/* An entry, with the one field that its writer tells, and the sum of all that
+ * the front has read. What is not known is 0. */
 struct statuspipe {
-	pid_t target;
-	int exec_errno;
-	enum reason stop;
-	struct outcome outcome;
+	pid_t target;           /* from the supervisor */
+	int exec_errno;         /* of execve(2), from the target */
+	enum reason stop;       /* the first reason to end the tree */
+	struct outcome outcome; /* how wdrun is to end: the last entry */
 };
 
 /* Opens the pipe, close-on-exec, as FDS. Returns 0, or -1 with errno of
  * pipe2(2). */
 int statuspipe_open(int fds[2]);
 
-/* Writes an entry to FD, without a wait. Async-signal-safe. A failure is not
+/* Writes ENTRY to FD, without a wait. Async-signal-safe. A failure is not
  * reported: the pipe has a reader as long as the front lives. */
-void statuspipe_send(int fd, enum entry_kind kind, int value);
-
-/* The supervisor's last entry. */
-void statuspipe_send_outcome(int fd, struct outcome outcome);
+void statuspipe_send(int fd, const struct statuspipe *entry);
 
 /* Adds what was written to the pipe FD since the last call to *STATUS, which
  * starts empty. Does not wait. */

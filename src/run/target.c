@@ -93,7 +93,8 @@ target_prepare(struct run *run)
 static _Noreturn void
 fail(const struct run *run, int why, int status)
 {
-	statuspipe_send(run->watchers.statuspipe[1], ENTRY_EXEC_FAILED, why);
+	statuspipe_send(run->watchers.statuspipe[1],
+	                &(struct statuspipe){ .exec_errno = why });
 	report_note_exec_failure(run, why);
 	_exit(status);
 }
@@ -174,7 +175,8 @@ target_start(struct run *run)
 	if (target == 0)
 		become_target(run, supervisor);
 	/* By the supervisor, so that the target's exec does not wait for it. */
-	statuspipe_send(run->watchers.statuspipe[1], ENTRY_TARGET, target);
+	statuspipe_send(run->watchers.statuspipe[1],
+	                &(struct statuspipe){ .target = target });
 	target_note(run, target);
 	return 0;
 }
