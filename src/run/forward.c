@@ -14,12 +14,6 @@
 
 #define ECHO_WINDOW SECOND /* long, as the machine may be busy */
 
-static int
-larger(int a, int b)
-{
-	return a > b ? a : b;
-}
-
 /*
  * Counts the terminating signal of EVENT. Returns false where the signal is an
  * echo of one that was counted already.
@@ -34,18 +28,15 @@ larger(int a, int b)
 static bool
 count(struct cancel *cancel, const struct event *event)
 {
-	struct cancel_ways *const ways = &cancel->ways[event->signal];
-	const int before = larger(ways->direct, ways->forwarded);
+	int *const way = &cancel->ways[event->signal][event->is_forwarded];
+	const int other = cancel->ways[event->signal][!event->is_forwarded];
 
-	if (before > 0 && event->sender != cancel->sender &&
+	if (*way + other > 0 && event->sender != cancel->sender &&
 	    event->now - cancel->at < ECHO_WINDOW &&
-	    (!event->is_forwarded || ways->direct > 0))
+	    (!event->is_forwarded || other > 0))
 		return false;
-	if (event->is_forwarded)
-		ways->forwarded++;
-	else
-		ways->direct++;
-	if (larger(ways->direct, ways->forwarded) == before)
+	++*way;
+	if (*way <= other)
 		return false;
 	cancel->count++;
 	cancel->signal = event->signal;

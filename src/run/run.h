@@ -65,10 +65,9 @@ struct cancel {
 	int signal;   /* the latest of them */
 	pid_t sender; /* of the latest signal */
 	int64_t at;   /* when the latest signal came */
-	struct cancel_ways {
-		int direct;    /* how often it came to the supervisor itself */
-		int forwarded; /* how often the front has forwarded it */
-	} ways[SIGTERM + 1];   /* by signal: SIGTERM is the largest of them */
+	/* How often each signal came: [0] to the supervisor itself, and [1]
+	 * forwarded by the front. SIGTERM is the largest of the signals. */
+	int ways[SIGTERM + 1][2];
 };
 
 /* What is stopped. */
