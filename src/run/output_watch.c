@@ -114,12 +114,6 @@ look_for_progress(struct run *run, int64_t now)
 	due[TIMER_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
 }
 
-static int64_t
-later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /*
  * TIMER_IDLE is due. Where the command was not silent all the time, the timer
  * is set again, from the moment when the silence began. A relay that was
@@ -133,7 +127,9 @@ look_for_silence(struct run *run, int64_t now)
 	int64_t *const idle = &run->timers.due[TIMER_IDLE];
 	const struct output_progress progress =
 	    output_read_progress(&run->output, now);
-	const int64_t since = later(progress.heard_at, run->timers.resumed_at);
+	const int64_t since = progress.heard_at > run->timers.resumed_at
+	                          ? progress.heard_at
+	                          : run->timers.resumed_at;
 	const int64_t due = duration_add(since, run->options.idle_timeout);
 	const bool was_asked = watch->is_asked;
 
@@ -167,9 +163,9 @@ look_for_text(struct run *run)
 }
 
 /*
- * Until when the relays may deliver what is left, nobody being alive to write
- * more. A reader has all the time that --timeout leaves. Once the run is to
- * end, the reader has to take something every now and then, and has no more
+ * Until when the relays may deliver what is left, when no process is alive to
+ * write more. A reader has all the time that --timeout leaves. Once the run is
+ * to end, the reader has to take something every now and then, and has no more
  * time than the stop itself.
  */
 static int64_t
@@ -177,8 +173,6 @@ end_of_drain(const struct run *run, int64_t now)
 {
 	const int64_t *const due = run->timers.due;
 
-	/* Until --timeout the reader has all the time; after that, as much as a
-	 * stop. */
 	if (!state_output_is_bounded(run) &&
 	    (run->state < STATE_STOPPING || now < due[TIMER_TIMEOUT]))
 		return due[TIMER_TIMEOUT];
@@ -207,14 +201,15 @@ drain(struct run *run, int64_t now)
 	run->timers.due[TIMER_DRAIN] = end_of_drain(run, now);
 }
 
-static void
-update_output(struct run *run, int64_t now)
+void
+output_watch_update(struct run *run, int64_t now)
 {
-	if (run->output.channel_count == 0)
-		return;
-	if (output_has_lost_reader(&run->output))
+	const bool has_relays = run->output.channel_count > 0;
+
+	if (has_relays && output_has_lost_reader(&run->output))
 		target_signal(&run->target, SIGPIPE);
-	if (run->state == STATE_RUNNING && !run->target.has_exited) {
+	if (has_relays && run->state == STATE_RUNNING &&
+	    !run->target.has_exited) {
 		look_for_text(run);
 		if (timers_is_due(&run->timers, TIMER_IDLE, now) ||
 		    (run->output_watch.is_asked &&
@@ -223,12 +218,6 @@ update_output(struct run *run, int64_t now)
 	}
 	if (run->output.is_open && state_nobody_left(run))
 		drain(run, now);
-}
-
-void
-output_watch_update(struct run *run, int64_t now)
-{
-	update_output(run, now);
 	if (run->state == STATE_LINGERING && !run->tree_is_empty &&
 	    run->timers.paused_at == NEVER)
 		look_for_progress(run, now);

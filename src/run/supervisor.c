@@ -106,10 +106,8 @@ sleep_until(struct pollfd fds[], nfds_t count, int64_t deadline)
 		return;
 
 	/* ENOMEM, say. Signals and notices can still be read; the pause keeps
-	 * the loop from spinning. */
+	 * the loop of the supervisor from spinning. */
 	duration_sleep(PAUSE_AFTER_FAILURE);
-	for (nfds_t i = 0; i < count; i++)
-		fds[i].revents = 0;
 	fds[SIGNALS].revents = POLLIN;
 	fds[NOTICES].revents = fds[NOTICES].fd == -1 ? 0 : POLLIN;
 }
@@ -124,19 +122,6 @@ is_at_end(const struct pollfd *polled, int *fd)
 	(void)close(*fd);
 	*fd = -1;
 	return true;
-}
-
-/* Notes whose signal it is: where the front forwarded the signal, that of the
- * front's own sender. */
-static void
-note_sender(const struct run *run, const struct signalfd_siginfo *info,
-            struct event *event)
-{
-	const pid_t sender = (pid_t)info->ssi_pid;
-
-	event->is_forwarded =
-	    sender == run->watchers.front && info->ssi_code == SI_QUEUE;
-	event->sender = event->is_forwarded ? (pid_t)info->ssi_int : sender;
 }
 
 void
@@ -172,7 +157,12 @@ supervisor_wait(struct run *run, int64_t deadline, struct event *event)
 			return;
 		event->signal = (int)info.ssi_signo;
 		event->code = info.ssi_code;
-		note_sender(run, &info, event);
+		/* The front forwards a signal with the PID of its sender. */
+		event->is_forwarded =
+		    (pid_t)info.ssi_pid == run->watchers.front &&
+		    info.ssi_code == SI_QUEUE;
+		event->sender = event->is_forwarded ? (pid_t)info.ssi_int
+		                                    : (pid_t)info.ssi_pid;
 	} else {
 		event->signal = SIGCHLD; /* there may be dead children */
 	}
@@ -198,8 +188,8 @@ reap_behind_target(struct run *run, pid_t child, int64_t now)
 /*
  * Reaps all dead children but the target. The target's zombie keeps its PID,
  * which is also the number of its process group, from becoming another
- * process's as long as there is anything to be signalled. CHILD is the one that
- * a SIGCHLD named, or 0.
+ * process's as long as there is anything to be signalled. CHILD is the child
+ * that a SIGCHLD named, or 0.
  */
 static void
 reap_orphans(struct run *run, pid_t child, int64_t now)
@@ -244,7 +234,7 @@ tree_is_empty(struct run *run)
 		return true;
 	if (!tree->has_strangers)
 		return false;
-	/* The living child may be one that the caller had: parent.c. */
+	/* The living child may have been the caller's: parent.c. */
 	for (int i = 0; i < EMPTY_READINGS; i++) {
 		proctree_read(tree);
 		if (tree->list.count > 0 || tree->is_partial)
