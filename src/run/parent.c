@@ -12,9 +12,9 @@
 #include "run/run.h"
 
 static int
-refuse(const char *what, int why)
+refuse(const char *what)
 {
-	message("%s: %s", what, strerror(why));
+	message("%s: %s", what, strerror(errno));
 	return -1;
 }
 
@@ -24,18 +24,20 @@ parent_watch(struct run *run)
 	if (!run->options.die_with_parent)
 		return 0;
 	run->parent.pid = getppid();
-	if (run->parent.pid == 0)
-		return refuse("--die-with-parent: the caller is in another PID "
-		              "namespace",
-		              ESRCH);
+	if (run->parent.pid == 0) {
+		message("--die-with-parent: the caller is in another PID "
+		        "namespace");
+		return -1;
+	}
 	run->parent.fd = pidfd_open(run->parent.pid);
 	if (run->parent.fd == -1)
-		return refuse("--die-with-parent: cannot watch the caller",
-		              errno);
-	/* A parent that died before pidfd_open(2) has been replaced by another
-	 * process, and its PID may be. */
-	if (getppid() != run->parent.pid)
-		return refuse("--die-with-parent: the caller is gone", ESRCH);
+		return refuse("--die-with-parent: cannot watch the caller");
+	/* The PID of a parent that died before pidfd_open(2) may be another
+	 * process's by then. */
+	if (getppid() != run->parent.pid) {
+		message("--die-with-parent: the caller is already dead");
+		return -1;
+	}
 	return 0;
 }
 
@@ -46,7 +48,8 @@ parent_note_children(struct run *run)
 
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
 		return proctree_note_strangers(&run->tree) == -1
-		           ? refuse("cannot note the children there are", errno)
+		           ? refuse(
+		                 "cannot note the children that the caller had")
 		           : 0;
-	return errno == ECHILD ? 0 : refuse("cannot wait for children", errno);
+	return errno == ECHILD ? 0 : refuse("cannot wait for children");
 }
