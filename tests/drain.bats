@@ -307,7 +307,7 @@ is_heard_to_the_end() {
 		sh -c "setsid sleep 1000 & echo hi; exit 3"); echo "$? $x"'
 
 	[ "$output" = "3 hi" ]
-	[[ $stderr == *"output held by"*"sleep"*"fd 1"* ]]
+	[[ $stderr == *"output held open by"*"sleep"*"fd 1"* ]]
 	nobody_is_left
 }
 

@@ -678,7 +678,7 @@ start_second() {
 	complete "$WDRUN" --lock=lock ./inside
 
 	got_it
-	[ "$(told)" = "wdrun: --lock: took 'lock' over from PID $held_by, which started after the file was written" ]
+	[ "$(told)" = "wdrun: --lock: took 'lock' over from PID $held_by, which now belongs to another process" ]
 	is_alive "$held_by"
 	release
 }

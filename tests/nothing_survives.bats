@@ -145,7 +145,7 @@ dies() {
 		for ((i = 0; i < 2000; i++)); do setsid sleep 1000 & done; wait'
 
 	[ "$status" -eq 124 ]
-	[[ $stderr != *"still there"* ]]
+	[[ $stderr != *"still alive"* ]]
 }
 
 @test "a crowd of 1,000 processes is dead however the run ends: timeout, signals, kill -9 of a watchdog" {

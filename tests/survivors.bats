@@ -43,7 +43,7 @@ load helper
 		sleep 1000 >/dev/null & sleep 1001 2>&1 &
 		until grep -q sleep /proc/\$!/comm; do :; done; echo \$!" | cat'
 
-	[[ $stderr == *"held by $output sleep"*"fd 1,2" ]]
+	[[ $stderr == *"held open by $output sleep"*"fd 1,2" ]]
 }
 
 @test "--quiet stops survivors without a message" {

@@ -47,14 +47,17 @@ add_progress(struct strbuf *line, struct run *run, int64_t now)
 {
 	const struct output *const output = &run->output;
 	const int64_t heard_at = output_read_progress(output, now).heard_at;
+	const int64_t end = run->timers.due[TIMER_TIMEOUT];
 	const char *const name = name_of(&run->options);
 
 	strbuf_addf(line, "%.*s: ", (int)utf8_fit(name, SHOWN_MAX), name);
 	add_duration(line, now - run->target.started);
 	strbuf_addf(line, " elapsed");
-	if (run->timers.due[TIMER_TIMEOUT] != NEVER) {
+	if (end != NEVER && end - now < SECOND) {
+		strbuf_addf(line, ", less than 1s left");
+	} else if (end != NEVER) {
 		strbuf_addf(line, ", ");
-		add_duration(line, run->timers.due[TIMER_TIMEOUT] - now);
+		add_duration(line, end - now);
 		strbuf_addf(line, " left");
 	}
 	if (heard_at > 0) {

@@ -43,8 +43,8 @@ static const struct reason_row table[] = {
 	                     "no output", "no output for ",
 	                     DURATION(idle_timeout), "" },
 	[REASON_UNTIL] = { STATE_STOPPING, 0, TOLD, "the output is complete",
-	                   "the output says that it is complete, but "
-	                   "the command did not exit in ",
+	                   "the text of --until was found, but the "
+	                   "command did not exit in ",
 	                   DURATION(until_grace), "" },
 	/* Whoever cancels a run knows that. */
 	[REASON_CANCELLED] = { STATE_STOPPING, STATUS_OF_TARGET, QUIET,
@@ -63,11 +63,13 @@ static const struct reason_row table[] = {
 
 	/* The tree is killed. */
 	[REASON_GRACE_OVER] = { STATE_KILLING, STATUS_OF_TARGET, TOLD,
-	                        "the grace period is over", "still there ",
+	                        "the grace period is over",
+	                        "processes are still alive ",
 	                        DURATION(kill_after), " after " },
 	[REASON_THIRD_SIGNAL] = { STATE_KILLING, STATUS_OF_TARGET, TOLD,
-	                          "third signal to end", "third signal to end",
-	                          NO_FIELD, "" },
+	                          "third terminating signal",
+	                          "a third terminating signal came", NO_FIELD,
+	                          "" },
 	[REASON_FRONT_LOST] = { STATE_KILLING, STATUS_OF_TARGET, TOLD,
 	                        "the front was killed", "the front (PID ",
 	                        PID(watchers.front), ") was killed" },

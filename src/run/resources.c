@@ -180,8 +180,8 @@ resources_prepare(struct run *run)
 	 * orphaned one whose entry does not name the front. */
 	if (procid_read(run->watchers.front, &run->watchers.front_procid) == 0)
 		return 0;
-	message("cannot put the run on record: '/proc/PID/stat': %s",
-	        strerror(errno));
+	message("cannot put the run on record: '/proc/%d/stat': %s",
+	        run->watchers.front, strerror(errno));
 	return -1;
 }
 
@@ -215,7 +215,7 @@ tell_taken_over(const struct lockset *set)
 			        lock->path, lock->last_owner,
 			        lock->last_owner_state == OWNER_DEAD
 			            ? "is dead"
-			            : "started after the file was written");
+			            : "now belongs to another process");
 	}
 }
 

@@ -19,8 +19,8 @@
 #define NAMED_MAX     8  /* processes that a message names */
 #define COMMAND_WIDTH 72 /* bytes of a process's command line */
 
-/* "; output held by 4711 node vite, fd 1,2": the survivors that keep a reader
- * of the command's output waiting. */
+/* "; output held open by 4711 node vite, fd 1,2": the survivors that keep a
+ * reader of the command's output waiting. */
 static void
 add_holders(struct strbuf *line, const struct run *run, bool in_short)
 {
@@ -44,7 +44,8 @@ add_holders(struct strbuf *line, const struct run *run, bool in_short)
 		if (fdinfo_add_holders(&fds, pid, &file) <= 0)
 			continue;
 		strbuf_addf(line,
-		            holders++ == 0 ? "; output held by %d " : ", %d ",
+		            holders++ == 0 ? "; output held open by %d "
+		                           : ", %d ",
 		            pid);
 		procfs_add_command(line, pid, in_short ? 0 : COMMAND_WIDTH);
 		strbuf_addf(line, ", fd %s", text);
@@ -68,7 +69,7 @@ add_count(struct strbuf *line, const struct run *run)
 	if (run->tree.way == PROCTREE_BLIND)
 		strbuf_addf(line, "process group %d", run->target.pid);
 	else if (count == 0 && run->tree.is_partial)
-		strbuf_addf(line, "processes that could not be listed");
+		strbuf_addf(line, "an unknown number of processes");
 	else
 		strbuf_addf(line, "%zu %s", count,
 		            count == 1 ? "process" : "processes");
@@ -82,8 +83,9 @@ add_names(struct strbuf *line, const struct run *run, bool in_short)
 
 	if (run->tree.way == PROCTREE_BLIND)
 		strbuf_addf(line,
-		            " (no usable /proc: others are not named, and "
-		            "killed without a signal before)");
+		            " (no usable /proc: processes outside of this "
+		            "group are not named, and get no signal before "
+		            "SIGKILL)");
 	for (size_t i = 0; i < list->count && i < NAMED_MAX; i++) {
 		const struct process *const process = &list->entries[i];
 
@@ -164,7 +166,7 @@ stop_message_add(struct strbuf *line, const struct run *run, enum reason why,
 	} else if (list->count > 0 || run->tree.is_partial) {
 		strbuf_addf(line, "killing ");
 	} else {
-		strbuf_addf(line, "and with it all that was left");
+		strbuf_addf(line, "and no other process is left");
 		return;
 	}
 	add_count(line, run);
