@@ -4,10 +4,8 @@
 
 struct run;
 
-/*
- * The decisions of a run. Nothing here acts or asks the kernel: all that counts
- * is in the arguments, so that a table can test it.
- */
+/* The decisions of a run. Nothing here acts or asks the kernel: all that counts
+ * is in the arguments, so that a table can test each decision. */
 
 /* The reason for which RUN should change its state at NOW, or REASON_NONE. */
 enum reason decide(const struct run *run, int64_t now);

@@ -19,7 +19,6 @@
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/statuspipe.h"
-#include "run/supervisor.h"
 #include "run/target.h"
 
 #define HELPERS_PATIENCE 200 /* milliseconds */

@@ -50,6 +50,7 @@ output_watch_note_output(struct run *run)
 	int type;
 	socklen_t size = sizeof(type);
 
+	/* fstat(2) comes last: a regular file's may hang in its file system. */
 	if ((output->channel_count == 0 && fcntl(fd, F_GETPIPE_SZ) == -1 &&
 	     getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == -1) ||
 	    fstat(fd, &file) == -1)

@@ -8,13 +8,10 @@
 
 struct run;
 
-/*
- * What follows from a reason: one row a reason, in reason.c. The state machine,
- * the exit status, the messages and the report all read it there, so that they
- * cannot tell different stories. A new reason is a name in watchdog.h, a row in
- * reason.c, and what gives the reason: a line in decide.c, or a row in
- * timers.c.
- */
+/* What follows from a reason: its row in reason.c, which the state machine, the
+ * exit status, the messages and the report all read. A new reason is a name in
+ * watchdog.h, a row in reason.c, and what gives the reason: a line in decide.c
+ * or a row in timers.c. */
 struct reason_row {
 	enum state next;   /* the state that the reason leads to */
 	int status;        /* the exit status, or STATUS_OF_TARGET */

@@ -9,10 +9,8 @@ struct run;
 
 #define REPORT_LEFT_MAX 1000
 
-/*
- * --report: how a run ended, as JSON. What the report tells is noted in shared
- * memory, as either watcher may be the one that writes it.
- */
+/* --report: how a run ended, as JSON. Its facts are in shared memory, as either
+ * watcher may have to write it. */
 struct report_facts {
 	int64_t started;       /* when the command was, or 0: it never was */
 	int64_t started_at;    /* when wdrun was, since the epoch */
@@ -33,8 +31,7 @@ struct report_facts {
 	pid_t left[REPORT_LEFT_MAX]; /* that could not be killed */
 };
 
-/* Looks whether there can be a file PATH. Returns 0, or -1 having told why not.
- */
+/* Looks whether there can be a file PATH. Returns 0, or -1 after a message. */
 int report_check(const char *path);
 
 /* These do nothing for a run without a report. */
@@ -47,6 +44,5 @@ void report_note_exec_failure(const struct run *run, int why);
 /* The run is over, and its children are reaped. */
 void report_note_end(const struct run *run);
 
-/* Writes the report, or tells why it cannot. May hang where a file system does.
- */
+/* Writes the report, or prints why not. May hang where a file system does. */
 void report_write(const struct run *run);

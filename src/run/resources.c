@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -164,9 +163,8 @@ resources_prepare(struct run *run)
 	if (run->resources == NULL || resolve_all(run) == -1 ||
 	    prepare_report(run) == -1 || prepare_locks(run) == -1)
 		return -1;
-	/* Does now, when signals still end this process, the system calls that
-	 * resources_acquire will repeat: a file system that hangs, hangs here.
-	 */
+	/* A file system that hangs is to hang here, where signals still end
+	 * this process, and not in resources_acquire(). */
 	for (size_t i = 0; i < options->cleanups.count; i++)
 		cleanup_probe(options->cleanups.paths[i]);
 	if (!is_registered(options))
@@ -175,9 +173,8 @@ resources_prepare(struct run *run)
 	if (run->resources->registry_fd == -1)
 		return -1;
 	reap_before_run(run->resources->registry_fd, options->quiet);
-	/* The front reads its own start time: when the target writes the entry,
-	 * the front may be dead already, and --reap takes no run for an
-	 * orphaned one whose entry does not name the front. */
+	/* Read here, as the front may be dead when the target writes the entry,
+	 * and --reap never finishes a run whose entry names no front. */
 	if (procid_read(run->watchers.front, &run->watchers.front_procid) == 0)
 		return 0;
 	message("cannot put the run on record: '/proc/%d/stat': %s",
@@ -275,8 +272,7 @@ resources_acquire(struct run *run, struct outcome *outcome)
 	}
 	if (!run->options.quiet)
 		tell_taken_over(&resources->lockset);
-	/* Only now is the run that held the locks before done with cleaning up
-	 * these files. */
+	/* The run that held the locks before has removed its files by now. */
 	for (size_t i = 0; i < files->count; i++) {
 		resources->cleanups[i].path = files->paths[i];
 		resources->cleanups[i].watchers[0] = getpid();

@@ -37,29 +37,22 @@ struct resources {
 	struct teardown_page *page; /* shared memory */
 };
 
-/*
- * Makes RUN's resources, if the options ask for any, and opens the registry,
- * where it finishes runs whose watchers are dead. Takes no lock yet. Returns 0,
- * or -1 having told why not. A file system that hangs may hold this up: so it
- * is called before signals are blocked.
- */
+/* Makes RUN's resources, if the options ask for any; opens the registry, and
+ * finishes runs there whose watchers are dead. Takes no lock yet. Returns 0, or
+ * -1 after a message. Comes before signals are blocked, as a file system may
+ * hang. */
 int resources_prepare(struct run *run);
 
-/* Takes the locks, and looks at the files to be cleaned up. Returns 0; or -1,
- * having told why and noted it in the report, with *OUTCOME as wdrun is to end.
- */
+/* Takes the locks, and looks at the files of --cleanup. Returns 0; or -1 after
+ * a message and a note in the report, with *OUTCOME as wdrun is to end. */
 int resources_acquire(struct run *run, struct outcome *outcome);
 
-/*
- * Writes the registry entry of RUN, if RUN is to have one. In the target,
- * before its exec: the entry is there before COMMAND runs, and where the file
- * system hangs, only the target does, which --timeout ends. Returns 0, or -1
- * after a message.
- */
+/* Writes the registry entry of RUN, if RUN is to have an entry. Is called in
+ * the target, before its exec: a file system that hangs then hangs the target
+ * alone, which --timeout ends. Returns 0, or -1 after a message. */
 int resources_register(const struct run *run);
 
-/* Puts into KEEP, of RESOURCE_FDS, the descriptors that a watcher goes on to
- * need, -1 where there is none. */
+/* Puts into KEEP the RESOURCE_FDS descriptors that watchers need, or -1. */
 void resources_keep(const struct run *run, int keep[]);
 
 /* Closes these descriptors, in a helper that has no use for them. */

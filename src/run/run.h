@@ -2,12 +2,9 @@
 
 /*
  * What a run is at this moment, in parts. Beside each part stands the room that
- * writes it; all others read.
- *
- * Front and supervisor have a copy of the whole each, from the moment of the
- * fork(2): what the one changes, the other does not see. What both have to know
- * lies in memory that they share: resources->page, the report's facts and the
- * states of the relays.
+ * writes the part; all others read. From the fork(2) on, front and supervisor
+ * have a copy of the whole each. What both have to know lies in memory that
+ * they share: resources->page, the report's facts and the relays' states.
  */
 
 #include <signal.h>

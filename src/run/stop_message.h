@@ -7,13 +7,10 @@
 
 struct run;
 
-/*
- * Appends to LINE the message for a change of RUN by the reason WHY, with the
- * processes of the tree as it was last read; nothing, where the change is not
- * told. Comes before the first signal, while the processes are there. Unless
- * IN_SHORT, without command lines, it may hang in a reading: see announce.h.
- * With options.terse, the words are those of timeout(1).
- */
+/* Appends to LINE the message for a change of RUN by the reason WHY, if the
+ * change is told, with the processes of the tree as it was last read. Reading
+ * their command lines, which IN_SHORT leaves out, may hang: see announce.h.
+ * With options.terse, the words are those of timeout(1). */
 void stop_message_add(struct strbuf *line, const struct run *run,
                       enum reason why, bool in_short);
 

@@ -6,8 +6,6 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
@@ -169,10 +167,10 @@ supervisor_wait(struct run *run, int64_t deadline, struct event *event)
 }
 
 /*
- * The target's zombie, which is kept, comes first in waitid(2) and hides all
- * other dead children from a look at any child. The child that SIGCHLD names is
- * reaped by its PID. One SIGCHLD can stand for many (signal(7)): so all
- * children are looked at too, but seldom, as each such look costs their number.
+ * The target's zombie is kept, and hides all other dead children from waitid(2)
+ * for any child. So the CHILD of a SIGCHLD is reaped by its PID. One SIGCHLD
+ * can stand for many (signal(7)): so all children are looked at too, but
+ * seldom, as each such look costs their number.
  */
 static void
 reap_behind_target(struct run *run, pid_t child, int64_t now)
@@ -219,12 +217,9 @@ reap_orphans(struct run *run, pid_t child, int64_t now)
 	reap_behind_target(run, child, now);
 }
 
-/*
- * The children are asked first, since that is all that a prompt end costs, and
- * proves it. A list proves less: of a chain of processes, each of which forks
- * the next and exits, it may have been in the wrong place each time. So it is
- * read more than once.
- */
+/* waitid(2) proves that the tree is empty, and is all that a prompt end costs.
+ * A list proves less, and is read more than once: it may miss a chain of
+ * processes, each of which forks the next and exits. */
 static bool
 tree_is_empty(struct run *run)
 {

@@ -13,11 +13,8 @@ int supervisor_prepare(struct run *run);
  * fork of the target, so that the target does not wait for it. */
 void supervisor_detach(struct run *run);
 
-/*
- * The only place where the supervisor sleeps without a bound of its own: until
- * DEADLINE, a signal, the loss of the front or of the parent, or a relay's
- * notice. Fills *EVENT with what it was.
- */
+/* Sleeps until DEADLINE, a signal, the loss of the front or of the parent, or a
+ * relay's notice, and fills *EVENT. No other call sleeps without a bound. */
 void supervisor_wait(struct run *run, int64_t deadline, struct event *event);
 
 /* Does what changes no state: reaps orphans, forwards signals, stops and

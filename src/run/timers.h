@@ -5,13 +5,10 @@
 
 #include "watchdog.h"
 
-/*
- * The moments at which a run has something to do by itself. All of them stand
- * in one array, and a table in timers.c says in which states each timer wakes
- * the watcher, and for which reason a timer that is due changes the state. The
- * watcher sleeps until the earliest, and for ever where none is set. Where more
- * than one is due, the first of this list gives the reason.
- */
+/* The moments at which a run has something to do by itself: the watcher sleeps
+ * until the earliest. A table in timers.c says in which states each timer wakes
+ * the watcher, and for which reason a timer that is due changes the state. Of
+ * several timers that are due, the first in this list gives the reason. */
 enum timer {
 	TIMER_TIMEOUT,         /* --timeout */
 	TIMER_UNTIL,           /* --until-grace, once the text was found */
@@ -42,8 +39,7 @@ void timers_init(struct timers *timers);
 /* Whether TIMER is due at NOW. */
 bool timers_is_due(const struct timers *timers, enum timer timer, int64_t now);
 
-/* The earliest of the timers that wake the watcher of a run in STATE, or
- * NEVER. */
+/* The earliest timer that wakes the watcher of a run in STATE, or NEVER. */
 int64_t timers_next(const struct timers *timers, enum state state);
 
 /* The reason of the first timer that is due at NOW in STATE, or REASON_NONE. */
@@ -51,9 +47,9 @@ enum reason timers_reason(const struct timers *timers, enum state state,
                           int64_t now);
 
 /* A terminal has stopped the run at NOW: the bounds on the command stand still
- * until timers_resume. Does nothing where they do already. */
+ * until timers_resume(). Does nothing during a pause. */
 void timers_pause(struct timers *timers, int64_t now);
 
-/* The run goes on at NOW: the bounds are put off by the length of the pause.
- * Does nothing where there is none. */
+/* The run goes on at NOW: the bounds are put off by the length of the pause, if
+ * there was a pause. */
 void timers_resume(struct timers *timers, int64_t now);
