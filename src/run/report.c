@@ -29,26 +29,23 @@
 #define COMMAND_WIDTH 200 /* of a process that is left */
 #define MICROSECOND   INT64_C(1000)
 
-static int
-refuse(const char *path, const char *why)
-{
-	message("--report: '%s': %s", path, why);
-	return -1;
-}
-
 int
 report_check(const char *path)
 {
 	char directory[PATH_MAX];
 	struct stat file;
+	const char *why = NULL;
 
 	/* An older report is replaced by rename(2), which would remove a device
 	 * or a symbolic link. */
 	if (lstat(path, &file) == 0 && !S_ISREG(file.st_mode))
-		return refuse(path, "it is there, and no regular file");
-	if (access(fileinfo_directory_of(path, directory), W_OK | X_OK) == -1)
-		return refuse(path, strerror(errno));
-	return 0;
+		why = "it is there, and no regular file";
+	else if (access(fileinfo_directory_of(path, directory), W_OK | X_OK) ==
+	         -1)
+		why = strerror(errno);
+	if (why != NULL)
+		message("--report: '%s': %s", path, why);
+	return why == NULL ? 0 : -1;
 }
 
 void
@@ -63,8 +60,7 @@ report_note_start(const struct run *run, int64_t now)
 void
 report_note_stop(const struct run *run, size_t processes)
 {
-	/* A front that takes over during the grace period finds fewer than the
-	 * supervisor has signalled. */
+	/* A front that takes over finds fewer than the supervisor signalled. */
 	if (run->report == NULL || run->report->stopped != 0)
 		return;
 	run->report->stopped = processes;
@@ -134,8 +130,8 @@ outcome_of(const struct report_facts *facts)
 		return "locked out";
 	if (facts->exec_errno != 0)
 		return "not executed";
-	/* A front that takes over sends nothing but SIGKILL: a target with an
-	 * exit status had exited before. */
+	/* A front that takes over sends SIGKILL alone: an exit status is from
+	 * before. */
 	if (!facts->target_left && facts->stop != REASON_NONE &&
 	    (facts->stop != REASON_SUPERVISOR_LOST ||
 	     facts->target_outcome.kind != OUTCOME_EXIT))
@@ -171,17 +167,6 @@ add_signal(struct strbuf *line, const struct outcome *outcome)
 	              outcome->kind == OUTCOME_SIGNAL
 	                  ? signal_name(outcome->value, name)
 	                  : NULL);
-}
-
-/* The status is that of $? in a shell. */
-static void
-add_outcome(struct strbuf *line, const struct outcome *outcome)
-{
-	json_add_number(line, "status",
-	                outcome->kind == OUTCOME_SIGNAL
-	                    ? STATUS_SIGNAL_BASE + outcome->value
-	                    : outcome->value);
-	add_signal(line, outcome);
 }
 
 static void
@@ -260,7 +245,12 @@ add_all(struct strbuf *line, const struct run *run)
 	    facts->started == 0 ? 0 : (end - facts->started) / MILLISECOND);
 	json_add_text(line, "outcome", outcome_of(facts));
 	json_add_text(line, "reason", reason_of(facts));
-	add_outcome(line, &facts->outcome);
+	/* That of $? in a shell. */
+	json_add_number(line, "status",
+	                facts->outcome.kind == OUTCOME_SIGNAL
+	                    ? STATUS_SIGNAL_BASE + facts->outcome.value
+	                    : facts->outcome.value);
+	add_signal(line, &facts->outcome);
 	add_target(line, facts);
 	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);
 	json_add_number(line, "peak_memory_kib", facts->peak_memory);
@@ -286,8 +276,7 @@ report_write(const struct run *run)
 		.mode = MODE,
 	};
 
-	/* Not by the report's own name, which may be as long as a name can
-	 * be. */
+	/* The report's own name may be as long as a name can be. */
 	(void)strbuf_format(
 	    unfinished, sizeof(unfinished), "%s/.%s.new",
 	    fileinfo_directory_of(run->options.report, directory),

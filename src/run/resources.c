@@ -80,13 +80,6 @@ is_registered(const struct options *options)
 	       registry_is_wanted();
 }
 
-static bool
-is_needed(const struct options *options)
-{
-	return options->locks.count > 0 || options->cleanups.count > 0 ||
-	       options->report != NULL || is_registered(options);
-}
-
 static struct resources *
 make(const struct options *options)
 {
@@ -107,10 +100,8 @@ make(const struct options *options)
 	resources->started_at = duration_since_epoch();
 	/* NULL, with errno, where that is not known. */
 	resources->directory = getcwd(resources->path, sizeof(resources->path));
-	resources->lockset = (struct lockset){
-		.locks = resources->locks,
-		.count = options->locks.count,
-	};
+	resources->lockset.locks = resources->locks;
+	resources->lockset.count = options->locks.count;
 	for (size_t i = 0; i < FILES_MAX; i++) {
 		resources->locks[i].fd = -1;
 		resources->cleanups[i].claim_fd = -1;
@@ -157,7 +148,8 @@ resources_prepare(struct run *run)
 {
 	struct options *const options = &run->options;
 
-	if (!is_needed(options))
+	if (options->locks.count == 0 && options->cleanups.count == 0 &&
+	    options->report == NULL && !is_registered(options))
 		return 0;
 	run->resources = make(options);
 	if (run->resources == NULL || resolve_all(run) == -1 ||
