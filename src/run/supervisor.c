@@ -50,8 +50,7 @@ supervisor_prepare(struct run *run)
 	run->tree.stranger_count = 0;
 	run->tree.has_strangers = false;
 
-	/* The front alone holds the lifeline's write end: no process that is
-	 * forked from here on may inherit another. */
+	/* No process but the front may hold the lifeline's write end. */
 	(void)close(run->watchers.lifeline[1]);
 	run->watchers.lifeline[1] = -1;
 
@@ -72,8 +71,7 @@ supervisor_detach(struct run *run)
 	};
 
 	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
-	/* Where somebody has stopped the supervisor with SIGSTOP and kills the
-	 * front then, the supervisor goes on, and kills the tree. */
+	/* A stopped supervisor goes on when its front is killed. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	run->tree.callers_session = getsid(0);
 	(void)setsid();
@@ -89,18 +87,14 @@ supervisor_detach(struct run *run)
 static void
 sleep_until(struct pollfd fds[], nfds_t count, int64_t deadline)
 {
-	struct timespec left;
-	const struct timespec *timeout = NULL;
+	int64_t ns = deadline == NEVER ? 0 : deadline - duration_now();
 
-	if (deadline != NEVER) {
-		const int64_t now = duration_now();
-		const int64_t ns = deadline > now ? deadline - now : 0;
+	if (ns < 0)
+		ns = 0;
 
-		left.tv_sec = ns / SECOND;
-		left.tv_nsec = ns % SECOND;
-		timeout = &left;
-	}
-	if (ppoll(fds, count, timeout, NULL) != -1)
+	const struct timespec left = { ns / SECOND, ns % SECOND };
+
+	if (ppoll(fds, count, deadline == NEVER ? NULL : &left, NULL) != -1)
 		return;
 
 	/* ENOMEM, say. Signals and notices can still be read; the pause keeps
@@ -183,12 +177,9 @@ reap_behind_target(struct run *run, pid_t child, int64_t now)
 	run->sweep.reaped_at = duration_now();
 }
 
-/*
- * Reaps all dead children but the target. The target's zombie keeps its PID,
- * which is also the number of its process group, from becoming another
- * process's as long as there is anything to be signalled. CHILD is the child
- * that a SIGCHLD named, or 0.
- */
+/* Reaps all dead children but the target, whose zombie keeps its PID and the
+ * number of its process group from becoming another process's. CHILD is the
+ * child that a SIGCHLD named, or 0. */
 static void
 reap_orphans(struct run *run, pid_t child, int64_t now)
 {
@@ -204,8 +195,7 @@ reap_orphans(struct run *run, pid_t child, int64_t now)
 			proctree_reap_child(&run->tree, dead);
 			continue;
 		}
-		/* CHILD_NONE_LEFT: the target is gone as well, and nobody will
-		 * know how it ended. */
+		/* CHILD_NONE_LEFT: the target's status is lost. */
 		target_note_exit(&run->target,
 		                 dead == run->target.pid ? &info : NULL,
 		                 run->state == STATE_RUNNING);
@@ -238,8 +228,8 @@ tree_is_empty(struct run *run)
 	return true;
 }
 
-/* One round of SIGKILL, for the tree as it was last read. Sets when the next
- * round is due: at once, if there may be new processes. */
+/* One round of SIGKILL, for the tree as it was last read. The next round is due
+ * at once, if there may be new processes. */
 static void
 sweep(struct run *run, int64_t now)
 {
@@ -273,8 +263,8 @@ supervisor_attend(struct run *run, const struct event *event)
 {
 	const int64_t now = event->now;
 
-	/* Without a signal a timer is due: the children are looked at then too,
-	 * so that a command which exited just in time is not called late. */
+	/* Without a signal a timer is due: a command that exited just in time
+	 * is not to be called late. */
 	if (event->signal == SIGCHLD || event->signal == 0) {
 		reap_orphans(run, event->signal == SIGCHLD ? event->sender : 0,
 		             now);

@@ -9,8 +9,8 @@ struct event;
  * signalfd, before it has a target. Returns 0, or -1 with errno. */
 int supervisor_prepare(struct run *run);
 
-/* Lets go of the caller's session, descriptors and directory. Comes after the
- * fork of the target, so that the target does not wait for it. */
+/* Lets go of the caller's session, descriptors and directory, after the fork of
+ * the target, which need not wait for this. */
 void supervisor_detach(struct run *run);
 
 /* Sleeps until DEADLINE, a signal, the loss of the front or of the parent, or a
