@@ -61,8 +61,8 @@ static const struct outcome failure = { OUTCOME_EXIT, STATUS_FAILED };
 int
 main(int argc, char *argv[])
 {
-	/* Not on the stack: RUN would begin anywhere in a page there, and lie
-	 * on one page more or less, which each fork has to copy. */
+	/* Not on the stack, where RUN may lie on a page more, which each fork
+	 * has to copy. */
 	static struct run run = {
 		.watchers = { .lifeline = { -1, -1 },
 		              .statuspipe = { -1, -1 },
@@ -118,8 +118,8 @@ prepare(struct run *run)
 	run->watchers.null_fd = fds_open_null();
 	if (run->watchers.null_fd == -1)
 		die("cannot open /dev/null");
-	/* A dead file system can hang these calls. A signal still ends this
-	 * process then: target_prepare(), the last of them, blocks signals. */
+	/* A dead file system can hang these calls. A signal ends this process
+	 * until target_prepare(), the last of them, blocks signals. */
 	if (resources_prepare(run) == -1 || output_watch_prepare(run) == -1 ||
 	    target_prepare(run) == -1)
 		_exit(STATUS_FAILED);
@@ -160,9 +160,8 @@ be_supervisor(struct run *run)
 		supervise(run);
 		outcome = run_outcome(run);
 	}
-	/* Once the front has the outcome, it may end, and write the report: so
-	 * the report's facts are noted before. They are noted again when all
-	 * processes are reaped, whose CPU time is known only then. */
+	/* With the outcome, the front may end and write the report, whose facts
+	 * are noted before, and again with the CPU time of all processes. */
 	teardown_note_tree(run);
 	report_note_end(run);
 	statuspipe_send(run->watchers.statuspipe[1],

@@ -1,9 +1,7 @@
 #pragma once
 
-/*
- * The vocabulary that all rooms share: what was asked for, the states of a run,
- * the reasons for which it changes them, and how it ends.
- */
+/* The vocabulary that all rooms share: what was asked for, the states of a run,
+ * the reasons for which a run changes its state, and how it ends. */
 
 #include <signal.h>
 #include <stdbool.h>
@@ -24,10 +22,7 @@ enum state {
 	STATE_DONE,
 };
 
-/*
- * Why a run changes its state. Message, exit status and report all follow from
- * this one value: reason.h has what each of them leads to.
- */
+/* Why a run changes its state: reason.h has what each reason leads to. */
 enum reason {
 	REASON_NONE,
 	REASON_TARGET_EXITED,
@@ -102,14 +97,10 @@ struct options {
 	bool quiet;   /* clears verbose */
 	bool verbose; /* clears quiet */
 
-	/*
-	 * Policies, which no option names: cli/timeout_args.c sets them where
-	 * wdrun was started under the name timeout. For any other name all of
-	 * them are off, orphans_grace is NEVER and outcome_on_kill is unknown.
-	 */
+	/* Policies, which cli/timeout_args.c sets where wdrun was started under
+	 * the name timeout; else they are off, NEVER or unknown. */
 
-	/* Messages are those of timeout(1): run/stop_message.h. */
-	bool terse;
+	bool terse; /* messages are those of timeout(1): run/stop_message.h */
 	/* As long as the target runs, a terminating signal is forwarded to the
 	 * tree and starts no stop. */
 	bool only_forwards_signals;
@@ -119,8 +110,7 @@ struct options {
 	/* After a terminating signal, survivors are stopped even with
 	 * SURVIVORS_LEAVE. */
 	bool cancel_ends_survivors;
-	/* SIGALRM has the effect of the end of --timeout. */
-	bool alarm_is_timeout;
+	bool alarm_is_timeout; /* SIGALRM has the effect of --timeout's end */
 	/* With preserve_status, wdrun exits with 128 + N after a timeout that
 	 * ended the target by signal N, instead of dying by N. */
 	bool exits_for_signals;

@@ -24,9 +24,8 @@ bool state_output_is_bounded(const struct run *run);
 /* Whether a terminating signal is forwarded to the tree and starts no stop. */
 bool state_only_forwards(const struct run *run);
 
-/* Whether the survivors of a target that exited by itself got the signal by
- * which they are to be stopped (WHY is a cancel) together with the target,
- * shortly before NOW: then the signal is not sent a second time. */
+/* Whether WHY is a cancel whose signal the survivors got shortly before NOW,
+ * with a target that exited by itself then: they get no second signal. */
 bool survivors_were_signalled(const struct run *run, enum reason why,
                               int64_t now);
 

@@ -74,7 +74,7 @@ add_progress(struct strbuf *line, struct run *run, int64_t now)
 }
 
 /* Has a helper print, since stderr may be stuck. While a helper is stuck, no
- * other one is started. */
+ * other helper is started. */
 static void
 tell(struct run *run, int64_t now)
 {

@@ -115,12 +115,9 @@ look_for_progress(struct run *run, int64_t now)
 	due[TIMER_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
 }
 
-/*
- * TIMER_IDLE is due. Where the command was not silent all the time, the timer
- * is set again, from the moment when the silence began. A relay that was
- * stopped, or had no processor, may not have read yet what the command wrote:
- * so all relays are asked first, and have to answer.
- */
+/* TIMER_IDLE is due, and is set again from the moment when the silence began. A
+ * relay that was stopped, or had no processor, may not have read yet what the
+ * command wrote: so all relays are asked first, and have to answer. */
 static void
 look_for_silence(struct run *run, int64_t now)
 {

@@ -2,11 +2,9 @@
 
 #include "watchdog.h"
 
-/*
- * The status pipe: what the front has to know when supervisor and target are
+/* The status pipe: what the front has to know when supervisor and target are
  * dead. Each entry is one write(2), which no other write can divide (pipe(7),
- * PIPE_BUF), and stays readable after its writer was SIGKILLed.
- */
+ * PIPE_BUF), and stays readable after its writer was SIGKILLed. */
 
 /* An entry, with the one field that its writer tells, and the sum of all that
  * the front has read. What is not known is 0. */
