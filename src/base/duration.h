@@ -30,8 +30,8 @@ char *duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE]);
 /* The time now. Never fails: CLOCK_MONOTONIC exists on every Linux. */
 int64_t duration_now(void);
 
-/* The same by the vDSO, for callers that ask all the time: its pages cost more
- * than a few system calls. */
+/* The same by the vDSO, for a process that asks all the time: its pages cost
+ * more than a few system calls. */
 int64_t duration_now_fast(void);
 
 /* The time of CLOCK_REALTIME, which counts from another moment. */

@@ -68,7 +68,7 @@ add_number(struct formatter *to, uint64_t number, unsigned base,
 		digits[--at] = "0123456789abcdef"[number % base];
 	while ((number /= base) > 0);
 	if (is_negative)
-		digits[--at] = '-'; /* no caller asks for zeros before it */
+		digits[--at] = '-'; /* no format has zeros before the sign */
 	add_field(to, &digits[at], sizeof(digits) - at);
 }
 
@@ -201,7 +201,7 @@ strbuf_format(char *bytes, size_t size, const char *format, ...)
 	return length;
 }
 
-/* Makes room for LENGTH more bytes and a null byte, and for as much again. */
+/* Makes LINE as long as LENGTH more bytes need, and then twice as long. */
 static bool
 grow(struct strbuf *line, size_t length)
 {
@@ -215,16 +215,16 @@ grow(struct strbuf *line, size_t length)
 	return true;
 }
 
-/* Appends to LINE what there is room for. Returns the length of the whole. */
+/* Appends to LINE what fits. Returns the length of the whole. */
 __attribute__((format(printf, 2, 0))) static size_t
 add_what_fits(struct strbuf *line, const char *format, va_list arguments)
 {
-	const size_t room = line->size - line->length;
-	char *const end = room == 0 ? NULL : line->text + line->length;
+	const size_t left = line->size - line->length;
+	char *const end = left == 0 ? NULL : line->text + line->length;
 
-	/* The callers have started ARGUMENTS; the analyzer does not see it. */
+	/* The analyzer does not see that ARGUMENTS were started. */
 	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
-	return format_text(end, room, format, arguments);
+	return format_text(end, left, format, arguments);
 }
 
 void
@@ -236,11 +236,11 @@ strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments)
 	    grow(line, length))
 		length = add_what_fits(line, format, arguments);
 
-	const size_t room = line->size - line->length;
+	const size_t left = line->size - line->length;
 
-	line->is_cut |= length >= room;
-	if (room > 0)
-		line->length += length < room ? length : room - 1;
+	line->is_cut |= length >= left;
+	if (left > 0)
+		line->length += length < left ? length : left - 1;
 }
 
 void

@@ -228,7 +228,7 @@ timeout_args_read(struct options *options, int argc, char *argv[])
 	}
 	options->only_forwards_signals = options->kill_after == NEVER;
 	/* GNU timeout sends SIGKILL to its own process group, and so dies by
-	 * SIGKILL itself. With --foreground that group is the caller's; then
+	 * SIGKILL itself. With --foreground that group is the parent's; then
 	 * GNU timeout kills the command alone and exits. */
 	options->outcome_on_kill =
 	    options->foreground
