@@ -30,23 +30,22 @@ names_read(int fd, names_visit *call, void *context)
 
 	while ((length = syscall(SYS_getdents64, fd, chunk, sizeof(chunk))) >
 	       0) {
-		for (long at = 0; at < length; at += entry->size) {
-			int result = 0;
+		int result = 0;
 
-			/* The kernel aligns each entry, and CHUNK is aligned.
-			 */
+		for (long at = 0; at < length && result == 0;
+		     at += entry->size) {
+			/* The kernel aligns entries, and CHUNK is aligned. */
 			entry = (const void *)&chunk[at];
 			if (strcmp(entry->name, ".") != 0 &&
 			    strcmp(entry->name, "..") != 0)
 				result = call(entry->name, context);
-			if (result == -1)
-				return -1;
-			if (result == NAMES_AGAIN) {
-				(void)lseek(fd, here, SEEK_SET);
-				break;
-			}
-			here = entry->next;
+			if (result == 0)
+				here = entry->next;
 		}
+		if (result == -1)
+			return -1;
+		if (result == NAMES_AGAIN)
+			(void)lseek(fd, here, SEEK_SET);
 	}
 	return (int)length;
 }

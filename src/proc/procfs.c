@@ -243,13 +243,10 @@ visit_numbers(int fd, procfs_visit *visit, void *context)
 		for (ssize_t at = 0; at < length; at++) {
 			const int byte = (unsigned char)chunk[at];
 
-			if (isdigit(byte)) {
-				pid = pid * 10 + (byte - '0');
-				continue;
-			}
-			if (pid != 0 && visit(pid, context) == -1)
+			if (!isdigit(byte) && pid != 0 &&
+			    visit(pid, context) == -1)
 				return -1;
-			pid = 0;
+			pid = isdigit(byte) ? pid * 10 + (byte - '0') : 0;
 		}
 	}
 	return (int)length;
