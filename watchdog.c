@@ -345,8 +345,7 @@ finish(struct run *run)
 		message("the monitored command dumped core");
 }
 
-/* Continues a front that has stopped with its job, so that the front can end.
- */
+/* Continues a front that was stopped with its job, so that the front ends. */
 static void
 wake_front(struct run *run)
 {

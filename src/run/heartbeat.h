@@ -10,7 +10,7 @@ struct run;
 /* Sets the timer of the first heartbeat, the command being started at NOW. */
 void heartbeat_begin(struct run *run, int64_t now);
 
-/* If a heartbeat is due at NOW, starts the helper and sets the next one. */
+/* If a heartbeat is due at NOW, starts its helper and sets the next timer. */
 void heartbeat_attend(struct run *run, int64_t now);
 
 /* Ends the helper, if it is still printing, and sets no heartbeat any more. */

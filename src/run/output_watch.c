@@ -160,12 +160,10 @@ look_for_text(struct run *run)
 	run->timers.due[TIMER_IDLE] = NEVER;
 }
 
-/*
- * Until when the relays may deliver what is left, when no process is alive to
+/* Until when the relays may deliver what is left, when no process is alive to
  * write more. A reader has all the time that --timeout leaves. Once the run is
  * to end, the reader has to take something every now and then, and has no more
- * time than the stop itself.
- */
+ * time than the stop itself. */
 static int64_t
 end_of_drain(const struct run *run, int64_t now)
 {

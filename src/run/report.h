@@ -12,15 +12,15 @@ struct run;
 /* --report: how a run ended, as JSON. Its facts are in shared memory, as either
  * watcher may have to write it. */
 struct report_facts {
-	int64_t started;       /* when the command was, or 0: it never was */
-	int64_t started_at;    /* when wdrun was, since the epoch */
-	const char *directory; /* the caller's, or NULL: not known */
+	int64_t started;       /* the command's start; 0: no command ran */
+	int64_t started_at;    /* wdrun's start, since the epoch */
+	const char *directory; /* the caller's; NULL: not known */
 	int64_t ended;         /* 0: not yet */
 	pid_t target;
 	struct outcome target_outcome;
 	struct outcome outcome; /* as wdrun ends */
 	enum reason stop;
-	bool target_left;    /* it exited by itself */
+	bool target_left;    /* the target exited by itself */
 	bool is_locked_out;  /* a lock is held by another process */
 	int exec_errno;      /* why the command was not executed, or 0 */
 	uint64_t stopped;    /* processes that got the first signal of a stop */

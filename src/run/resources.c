@@ -23,11 +23,9 @@
 
 #define COMMAND_WIDTH 72 /* of the process that holds a lock */
 
-/*
- * Makes COUNT paths that are given to OPTION absolute, since the watchers leave
+/* Makes COUNT paths that are given to OPTION absolute, since the watchers leave
  * the caller's directory. No other option may name the file of --report: the
- * report would be removed with that file, or replace it.
- */
+ * report would be removed with that file, or replace it. */
 static int
 resolve(const struct run *run, const char *option, const char *paths[],
         size_t count)

@@ -17,11 +17,11 @@ struct run;
 /* What both watchers and their helpers write for one another (teardown.c). */
 struct teardown_page {
 	_Atomic bool tree_is_empty;  /* when the run was over */
-	_Atomic bool nobody_is_left; /* but survivors that are let go */
-	_Atomic bool is_released;    /* the locks are */
-	_Atomic bool is_done;        /* the teardown is */
+	_Atomic bool nobody_is_left; /* besides survivors that are let go */
+	_Atomic bool is_released;    /* whether the locks are released */
+	_Atomic bool is_done;        /* whether the teardown is done */
 	_Atomic bool is_reported;
-	struct report_facts report; /* if there is to be one */
+	struct report_facts report; /* if a report is wanted */
 };
 
 /* What a run has besides processes. */
@@ -55,5 +55,5 @@ int resources_register(const struct run *run);
 /* Puts into KEEP the RESOURCE_FDS descriptors that watchers need, or -1. */
 void resources_keep(const struct run *run, int keep[]);
 
-/* Closes these descriptors, in a helper that has no use for them. */
+/* Closes these descriptors in a helper, so that it keeps no lock. */
 void resources_close(const struct run *run);

@@ -1,11 +1,9 @@
 #pragma once
 
-/*
- * What a run is at this moment, in parts. Beside each part stands the room that
+/* What a run is at this moment, in parts. Beside each part stands the room that
  * writes the part; all others read. From the fork(2) on, front and supervisor
  * have a copy of the whole each. What both have to know lies in memory that
- * they share: resources->page, the report's facts and the relays' states.
- */
+ * they share: resources->page, the report's facts and the relays' states. */
 
 #include <signal.h>
 #include <stdbool.h>
@@ -25,8 +23,7 @@ struct watchers {
 	pid_t front;
 	pid_t supervisor;
 	struct procid front_procid; /* known where the run is registered */
-	bool is_front;      /* this process is the front, in the supervisor's
-	                     * place */
+	bool is_front;              /* the front acts as supervisor */
 	bool front_is_lost; /* the supervisor has read the lifeline's end */
 	int lifeline[2];    /* [0], the supervisor's: end-of-file means that the
 	                     * front is dead; [1], the front's */
@@ -40,11 +37,11 @@ struct watchers {
 struct target {
 	pid_t pid;         /* 0: not known */
 	bool shares_group; /* it is in the caller's process group and session */
-	bool ignores_sigchld;  /* the caller ignored SIGCHLD: so does it */
-	uint64_t callers_mask; /* the signals that it begins with blocked */
+	bool ignores_sigchld;  /* as the caller does: so does the target */
+	uint64_t callers_mask; /* the signals blocked when the target starts */
 	int64_t started;
-	bool has_exited; /* and is kept as a zombie until the tree is gone */
-	bool exited_by_itself; /* before anything was done to end it */
+	bool has_exited;       /* its zombie is kept until the tree is gone */
+	bool exited_by_itself; /* before wdrun began to end the run */
 	bool dumped_core;
 	struct outcome outcome; /* unknown until it has exited */
 };
@@ -117,12 +114,11 @@ struct run {
 	struct output_watch output_watch; /* output_watch.c */
 	struct announcer announcer;       /* announce.c */
 	pid_t heartbeat; /* the helper that prints a heartbeat: heartbeat.c */
-	bool tree_is_empty;          /* and, the target being gone, stays so:
-	                              * supervisor.c */
+	bool tree_is_empty; /* for good, as the target is dead: supervisor.c */
 	struct proctree tree;        /* proctree.c */
 	struct output output;        /* io/output.c */
-	struct tty tty;              /* the one that the command shares */
-	struct resources *resources; /* resources.h; NULL: it has none */
+	struct tty tty;              /* the terminal that the command shares */
+	struct resources *resources; /* resources.h; NULL: the run has none */
 	struct report_facts *report; /* report.h; NULL: none is wanted */
 	char id[RUNID_SIZE];         /* "WDRUN_ID=…" */
 };

@@ -6,8 +6,8 @@
  * dead. Each entry is one write(2), which no other write can divide (pipe(7),
  * PIPE_BUF), and stays readable after its writer was SIGKILLed. */
 
-/* An entry, with the one field that its writer tells, and the sum of all that
- * the front has read. What is not known is 0. */
+/* An entry, with the field that its writer tells; and all that the front has
+ * read. What is not known is 0. */
 struct statuspipe {
 	pid_t target;           /* from the supervisor */
 	int exec_errno;         /* of execve(2), from the target */

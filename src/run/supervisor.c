@@ -160,12 +160,10 @@ supervisor_wait(struct run *run, int64_t deadline, struct event *event)
 	}
 }
 
-/*
- * The target's zombie is kept, and hides all other dead children from waitid(2)
+/* The target's zombie is kept, and hides all other dead children from waitid(2)
  * for any child. So the CHILD of a SIGCHLD is reaped by its PID. One SIGCHLD
  * can stand for many (signal(7)): so all children are looked at too, but
- * seldom, as each such look costs their number.
- */
+ * seldom, as each such look costs their number. */
 static void
 reap_behind_target(struct run *run, pid_t child, int64_t now)
 {

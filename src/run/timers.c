@@ -1,4 +1,4 @@
-/* The timers of a run: one table says what each of them is for. */
+/* The timers of a run: a table says what each timer is for. */
 #include "run/timers.h"
 
 #include <stddef.h>
