@@ -34,7 +34,7 @@ by_pid(const void *left, const void *right)
 	       (a->procid.pid < b->procid.pid);
 }
 
-/* Returns the one that has PID, or NULL. */
+/* Returns the candidate that has PID, or NULL. */
 static struct candidate *
 find(const struct candidates *candidates, pid_t pid)
 {
@@ -61,9 +61,8 @@ is_young_enough(const struct entry *entry, const struct procfs_stat *stat)
 }
 
 /*
- * Whether PID was started with an empty environment. In the middle of execve(2)
- * a process has none either; but then the kernel has not set the end of its
- * environment yet, which is 0 (environ_read()).
+ * Whether PID was started with an empty environment. The environment is empty
+ * within execve(2) too, but its end is 0 then (environ_read() in the kernel).
  */
 static bool
 has_empty_environment(pid_t pid)
@@ -96,11 +95,10 @@ read_id_of_thread(pid_t tid, void *context)
 }
 
 /*
- * Reads the WDRUN_ID of CANDIDATE; where its main thread has exited, from
- * another thread. A kernel thread has none: it is a child of kthreadd, and in
- * no process group. Returns 0; or -1 with errno: EAGAIN where there may be an
- * ID that cannot be read, as the process is in the middle of execve(2) or
- * exit(2).
+ * Reads the WDRUN_ID of CANDIDATE; from another thread where the main thread
+ * has exited. A kernel thread has no ID: its parent is kthreadd, and its
+ * process group 0. Returns 0; or -1 with errno: EAGAIN where CANDIDATE may have
+ * an ID that cannot be read in the middle of execve(2) or exit(2).
  */
 static int
 read_id(struct candidate *candidate, const struct procfs_stat *stat)
@@ -132,11 +130,11 @@ read_id(struct candidate *candidate, const struct procfs_stat *stat)
 }
 
 /*
- * Reads whose CANDIDATE is, and its ID. If another process has got the PID by
- * now, no harm is done: the start time is looked at again before a signal. The
- * memory of other users' processes is not read: they could make the reader wait
- * (userfaultfd(2), a file system of theirs that does not answer). Returns 0, or
- * -1 with errno.
+ * Reads whether CANDIDATE is this user's, and then its ID. Where another
+ * process has got the PID meanwhile, its start time prevents a signal
+ * (procid_kill()). The memory of other users' processes is not read: they could
+ * make the reader wait (userfaultfd(2), a file system of theirs that does not
+ * answer). Returns 0, or -1 with errno.
  */
 static int
 read_owner_and_id(struct candidate *candidate, const struct procfs_stat *stat)
@@ -151,8 +149,7 @@ read_owner_and_id(struct candidate *candidate, const struct procfs_stat *stat)
 
 /* --- the rules ------------------------------------------------------------ */
 
-/* Whether PID is this process or one of its ancestors, as far as /proc shows
- * them. */
+/* Whether PID is this process, or an ancestor of it that /proc shows. */
 static bool
 is_ancestor(pid_t pid)
 {
@@ -167,36 +164,35 @@ is_ancestor(pid_t pid)
 	return false;
 }
 
-/* A rule proves CANDIDATE. Returns whether CANDIDATE is newly proven, and so
- * may prove other processes. */
+/* Notes that a rule proves CANDIDATE. Returns whether that is new, and so
+ * CANDIDATE may prove other processes. */
 static bool
 admit(const struct match *match, struct candidate *candidate)
 {
-	bool is_newly_proven = false;
+	const bool was_proven = candidate->result == MATCH_PROVEN;
 
 	if (candidate->result == MATCH_NONE ||
-	    candidate->result == MATCH_UNPROVEN) {
+	    candidate->result == MATCH_UNPROVEN)
 		candidate->result = is_ancestor(candidate->procid.pid)
 		                        ? MATCH_ANCESTOR
 		                    : candidate->is_own ? MATCH_PROVEN
 		                                        : MATCH_OTHER_USER;
-		is_newly_proven = candidate->result == MATCH_PROVEN;
-		candidate->is_new = is_newly_proven;
-	}
-	if (candidate->result == MATCH_PROVEN)
-		match->on_proven(candidate, match->context);
-	return is_newly_proven;
+	if (candidate->result != MATCH_PROVEN)
+		return false;
+	match->on_proven(candidate, match->context);
+	candidate->is_new |= !was_proven;
+	return !was_proven;
 }
 
 /*
- * Whether the process that has the PID of the target now, which is the number
- * of its session, is the target: 1 or -1; 0 where no process has it. A process
- * that cannot be seen is not the target.
+ * Returns 1 where the process that now has the target's PID, which is also the
+ * number of the target's session, is the target; -1 where that process is not
+ * the target, or cannot be seen; 0 where no process has the PID.
  *
- * Called after the processes were read. As long as a session has members, the
- * kernel does not give its number to a new process (__change_pid() keeps the
- * struct pid). So if the target has the PID now, it had it when they were read;
- * and if another process has it, no member of the target's session is left.
+ * Called after the processes were read. While a session has members, the kernel
+ * does not give its number to a new process (__change_pid() keeps the struct
+ * pid). So if the target has the PID now, the target had it when they were
+ * read; and if another process has it, the target's session has no member left.
  */
 static int
 find_leader(const struct entry *entry)
@@ -208,10 +204,8 @@ find_leader(const struct entry *entry)
 		return -1;
 	if (procfs_read_stat(pid, &stat) == 0)
 		return stat.start == entry->target.start ? 1 : -1;
-	/* It may be there and hidden: "hidepid", proc(5). */
-	if (kill(pid, 0) == -1 && errno == ESRCH)
-		return 0;
-	return -1;
+	/* The process may be there and hidden: "hidepid", proc(5). */
+	return kill(pid, 0) == -1 && errno == ESRCH ? 0 : -1;
 }
 
 /* Whether a proven process is in the session with the target's number. */
@@ -229,8 +223,8 @@ has_proven_member(const struct match *match)
 	return false;
 }
 
-/* Rules B and C. Without a proven member, the session may be another one, which
- * got the number of the target's session later, and whose leader has exited. */
+/* Rules B and C. Without the target and without a proven member, the session
+ * may be a later one with the same number, whose leader has exited. */
 static void
 admit_by_session(const struct match *match)
 {
@@ -253,8 +247,8 @@ admit_by_session(const struct match *match)
 	}
 }
 
-/* Rule D. Since the parent is alive, the PID of the parent was not another
- * process's when the child was read. */
+/* Rule D. Since the parent is alive now, no other process had the parent's PID
+ * when the child was read. */
 static bool
 has_proven_parent(const struct match *match, const struct candidate *candidate)
 {
@@ -265,19 +259,16 @@ has_proven_parent(const struct match *match, const struct candidate *candidate)
 	       procid_state_of(&parent->procid) == PROCID_ALIVE;
 }
 
-/* When the run ID began, and in *FRONT the PID of its front. Returns 0 where ID
- * is not the ID of a run. */
+/* Returns when the run ID began, and in *FRONT the PID of its front; or 0 where
+ * ID is not the ID of a run. */
 static uint64_t
 start_of(const char *id, pid_t *front)
 {
 	char *end;
-
-	if (!isdigit((unsigned char)*id))
-		return 0;
-
 	const long pid = strtol(id, &end, 10);
 
-	if (*end != '-' || !isxdigit((unsigned char)end[1]))
+	if (!isdigit((unsigned char)*id) || *end != '-' ||
+	    !isxdigit((unsigned char)end[1]))
 		return 0;
 
 	const uint64_t start = strtoull(end + 1, &end, 16);
@@ -287,28 +278,20 @@ start_of(const char *id, pid_t *front)
 }
 
 /*
- * Whether the ID of CANDIDATE may be that of a run within the run. A run that
- * began earlier is not: a process of the run may have been given the
- * environment of the run in which this one began. Nor is a run whose front
- * lives and is not proven.
+ * Rule E. A run that began earlier than the run on record is not within it: its
+ * ID is in the environment of a process of the run on record where that run is
+ * itself within the other. Nor is a run whose front is alive and not proven.
  */
 static bool
-is_nested(const struct match *match, const struct candidate *candidate)
+has_proven_peer(const struct match *match, const struct candidate *candidate)
 {
 	pid_t front = 0;
 	const uint64_t ours = start_of(match->entry->id, &front);
 	const uint64_t others = start_of(candidate->id, &front);
 	const struct candidate *const watcher = find(&match->now, front);
 
-	return ours != 0 && others > ours &&
-	       (watcher == NULL || watcher->result == MATCH_PROVEN);
-}
-
-/* Rule E. */
-static bool
-has_proven_peer(const struct match *match, const struct candidate *candidate)
-{
-	if (candidate->id[0] == '\0' || !is_nested(match, candidate))
+	if (ours == 0 || others <= ours ||
+	    (watcher != NULL && watcher->result != MATCH_PROVEN))
 		return false;
 	for (size_t i = 0; i < match->now.count; i++) {
 		const struct candidate *const other = &match->now.entries[i];
@@ -320,8 +303,8 @@ has_proven_peer(const struct match *match, const struct candidate *candidate)
 	return false;
 }
 
-/* Rules D and E, for all. Returns whether they have proven a process, from
- * which they may then prove others. */
+/* Rules D and E, for all. Returns whether a process is newly proven, which may
+ * then prove others. */
 static bool
 admit_by_others(const struct match *match)
 {
@@ -340,21 +323,20 @@ admit_by_others(const struct match *match)
 
 /* --- the scan ------------------------------------------------------------- */
 
-/* What the scan before knew of PROCESS, if that holds still; or NULL. */
+/* What the scan before found out about PROCESS and still holds; or NULL. */
 static const struct candidate *
 recall(const struct candidates *before, const struct procid *process)
 {
 	const struct candidate *const known = find(before, process->pid);
 
-	return known == NULL || known->procid.start != process->start ||
-	               known->result == MATCH_NONE ||
-	               known->result == MATCH_UNPROVEN
-	           ? NULL
-	           : known;
+	if (known == NULL || known->procid.start != process->start ||
+	    known->result == MATCH_NONE || known->result == MATCH_UNPROVEN)
+		return NULL;
+	return known;
 }
 
-/* What procfs_visit_all() is to do about a process that cannot be read because
- * of the errno WHY: EPERM and EACCES are those of a hidden process. */
+/* What visit() returns for a process that cannot be read because of errno WHY.
+ * EPERM and EACCES: /proc hides the process. */
 static int
 result_for(int why)
 {
@@ -363,14 +345,13 @@ result_for(int why)
 	return why == EPERM || why == EACCES || why == EAGAIN ? 0 : -1;
 }
 
-/* Looks at PID at once in all ways that are needed, and by the rules A and D: a
+/* Reads all that is needed of PID at once, and applies the rules A and D: a
  * process that forks and exits time and again is gone a moment later. */
 static int
 visit(pid_t pid, void *context)
 {
 	struct match *const match = context;
 	struct procfs_stat stat;
-	int result;
 
 	if (procfs_read_stat(pid, &stat) == -1)
 		return result_for(errno);
@@ -386,8 +367,9 @@ visit(pid_t pid, void *context)
 	if (known != NULL) {
 		candidate = *known;
 	} else if (read_owner_and_id(&candidate, &stat) == -1) {
+		const int result = result_for(errno);
+
 		match->unseen += errno == EAGAIN;
-		result = result_for(errno);
 		if (result != 0)
 			return result;
 	}
@@ -431,10 +413,8 @@ match_scan(struct match *match)
 void
 match_free(struct match *match)
 {
-	struct candidates *const lists[] = { &match->now, &match->before };
-
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		array_free(lists[i]->entries,
-		           lists[i]->capacity * sizeof(lists[i]->entries[0]));
-	match->now = match->before = (struct candidates){ .entries = NULL };
+	array_free(match->now.entries,
+	           match->now.capacity * sizeof(struct candidate));
+	array_free(match->before.entries,
+	           match->before.capacity * sizeof(struct candidate));
 }

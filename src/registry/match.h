@@ -15,23 +15,27 @@
  * proven to belong to the run by one of these rules:
  *
  * A: The process has the run's ID in its environment.
- * B: The process is in the session of the target, which leads that session,
- *    alive or as a zombie.
- * C: The process is in that session, the target is gone, no other process
- *    has the target's PID, and a process in the session is proven by another
- * rule. D: The parent of the process is proven, and alive. E: The process has
- * the ID of a run within the run: a proven process has the same ID, the ID is
- * later than the run's, and the front in the ID is not alive, or is proven too.
  *
- * Whatever proves it, a process that was started before the watchers of the run
- * does not belong to the run.
+ * B: The target leads a session, alive or as a zombie, and the process is in
+ * it.
+ *
+ * C: The process is in that session, another process in it is proven, the
+ * target is gone, and no process has the target's PID.
+ *
+ * D: The parent of the process is proven, and alive.
+ *
+ * E: The process has the same ID as a proven process, the ID of a run within
+ * the run: it is later than the run's, and its front is dead, or proven too.
+ *
+ * By no rule does a process belong to the run that was started before the run's
+ * watchers.
  */
 enum match_result {
-	MATCH_NONE, /* nothing says that it belongs to the run */
+	MATCH_NONE, /* no rule applies */
 	MATCH_PROVEN,
 	MATCH_UNPROVEN,   /* rule C, but no process of the session is proven */
-	MATCH_OTHER_USER, /* proven, but it is another user's now */
-	MATCH_ANCESTOR,   /* proven, but it is this process or an ancestor */
+	MATCH_OTHER_USER, /* proven, but another user's process now */
+	MATCH_ANCESTOR,   /* proven, but this process or its ancestor */
 };
 
 struct candidate {
@@ -41,10 +45,9 @@ struct candidate {
 	char state;  /* as in proc(5) */
 	bool is_own; /* its real user is our effective one */
 	enum match_result result;
-	bool is_new;         /* it was not proven in the scan before */
+	bool is_new;         /* not proven in the scan before */
 	char id[RUNID_SIZE]; /* the value of its WDRUN_ID, or empty */
-
-	bool got_kill; /* the caller's, kept from scan to scan */
+	bool got_kill;       /* the caller's, kept from scan to scan */
 };
 
 struct candidates {
@@ -66,24 +69,24 @@ struct match {
 
 /*
  * After so many scans in a row without a proven and without an unseen process,
- * no process that has the run's ID is left. Say that X has it, is alive at the
- * end of a scan, and was not looked at. The scan goes by rising PIDs, so X was
- * forked when the scan had passed its PID; and the PID of its parent, which is
- * lower. Had the scan seen the parent alive, it would have found the parent;
- * had it seen the parent dead, it would have gone on from there (PROCFS_GONE)
- * and found X. So the parent was not looked at either, but forked behind the
- * scan; and so on, up to a process that was there when the scan began. Only
- * where PIDs begin anew is the PID of a parent higher, and that cannot be in
- * two scans in a row: it takes as many forks as there are PIDs.
+ * no process that has the run's ID is left. Say that X has the ID, is alive at
+ * the end of a scan, and was not looked at. Scans go by rising PIDs, so X was
+ * forked when the scan had passed the PID of X, and the lower PID of X's
+ * parent. If the scan had seen the parent alive, it would have found the
+ * parent; if it had seen the parent dead, it would have gone on from there
+ * (PROCFS_GONE) and found X. So the parent was forked behind the scan as well,
+ * and so on up to a process that was there when the scan began. A parent has a
+ * higher PID only where PIDs begin anew, and that cannot be in two scans in a
+ * row: it takes as many forks as there are PIDs.
  */
 #define MATCH_EMPTY_SCANS 2
 
 /*
  * Reads into match->now all living processes that were started after the run's
- * watchers, and what they are to the run. What was proven once stays proven
- * from scan to scan, as the proof may die first. Costs a look at each process
- * of the machine. Returns 0, or -1 with errno. May have to wait, as
- * runid_read() may.
+ * watchers, and what they are to the run. A process that is proven once stays
+ * proven from scan to scan, as the proof may die first. Looks at each process
+ * of the machine. Returns 0, or -1 with errno. May block as
+ * runid_read().
  */
 int match_scan(struct match *match);
 
