@@ -70,6 +70,8 @@ enum {
 	FIELD_THREADS = 17,
 	FIELD_START = 19,
 	FIELD_EXIT_SIGNAL = 35,
+	FIELD_ENV_START = 47,
+	FIELD_ENV_END,
 	FIELD_COUNT,
 };
 
@@ -119,6 +121,11 @@ procfs_parse_stat(const char *text, struct procfs_stat *stat)
 		       (uint64_t)fields[FIELD_CHILD_SYSTEM_TIME],
 		.start = (uint64_t)fields[FIELD_START],
 		.exit_signal = (int)fields[FIELD_EXIT_SIGNAL],
+		/* Where the start is hidden, it is 0; until execve(2) has
+		 * filled the environment, the end is: do_task_stat(). */
+		.has_empty_environment =
+		    fields[FIELD_ENV_START] != 0 &&
+		    fields[FIELD_ENV_START] == fields[FIELD_ENV_END],
 	};
 	return 0;
 }

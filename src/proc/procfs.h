@@ -20,6 +20,8 @@ struct procfs_stat {
 	uint64_t cpu;         /* clock ticks, with those of reaped children */
 	uint64_t start;       /* clock ticks after boot */
 	int exit_signal;      /* what its death sends to its parent */
+	bool has_empty_environment; /* false also where that is hidden, and
+	                             * within execve(2) */
 };
 
 /* The number by which a stat file names the terminal DEVICE. */

@@ -15,12 +15,6 @@
 #define INIT      1 /* PIDs */
 #define KTHREADD  2
 #define READS_MAX 4
-#define STAT_SIZE 1024
-
-/* Fields of /proc/PID/stat, as proc(5) counts them. Behind the second one, the
- * start of the environment, stands its end. */
-#define FIELD_STATE     3
-#define FIELD_ENV_START 50
 
 /* --- the list ------------------------------------------------------------- */
 
@@ -60,32 +54,6 @@ is_young_enough(const struct entry *entry, const struct procfs_stat *stat)
 	return stat->start >= first->start;
 }
 
-/*
- * Whether PID was started with an empty environment. The environment is empty
- * within execve(2) too, but its end is 0 then (environ_read() in the kernel).
- */
-static bool
-has_empty_environment(pid_t pid)
-{
-	char text[STAT_SIZE];
-	char *end;
-
-	if (procfs_read(pid, "stat", text, sizeof(text)) <= 0)
-		return false;
-
-	/* The name may hold blanks and parentheses: it ends at the last one. */
-	const char *at = strrchr(text, ')');
-
-	for (int i = FIELD_STATE; at != NULL && i <= FIELD_ENV_START; i++)
-		at = strchr(at + 1, ' ');
-	if (at == NULL)
-		return false;
-
-	const uint64_t begin = strtoull(at, &end, 10);
-
-	return begin != 0 && begin == strtoull(end, NULL, 10);
-}
-
 static int
 read_id_of_thread(pid_t tid, void *context)
 {
@@ -101,12 +69,11 @@ read_id_of_thread(pid_t tid, void *context)
  * an ID that cannot be read in the middle of execve(2) or exit(2).
  */
 static int
-read_id(struct candidate *candidate, const struct procfs_stat *stat)
+read_id(struct candidate *candidate, struct procfs_stat stat)
 {
 	const pid_t pid = candidate->procid.pid;
-	struct procfs_stat later;
 
-	if (stat->state == 'Z') {
+	if (stat.state == 'Z') {
 		(void)procfs_visit_threads(pid, read_id_of_thread, candidate);
 		return 0;
 	}
@@ -115,13 +82,13 @@ read_id(struct candidate *candidate, const struct procfs_stat *stat)
 			return 0;
 		if (errno != EAGAIN && errno != ENOENT && errno != ESRCH)
 			return -1;
-		if ((stat->group == 0 && stat->parent <= KTHREADD) ||
-		    has_empty_environment(pid))
-			return 0;
-		if (procfs_read_stat(pid, &later) == -1)
+		if (procfs_read_stat(pid, &stat) == -1)
 			return -1;
+		if ((stat.group == 0 && stat.parent <= KTHREADD) ||
+		    stat.has_empty_environment)
+			return 0;
 		errno = ESRCH;
-		if (procfs_is_dead(&later))
+		if (procfs_is_dead(&stat))
 			return -1;
 		(void)poll(NULL, 0, 1);
 	}
@@ -144,7 +111,7 @@ read_owner_and_id(struct candidate *candidate, const struct procfs_stat *stat)
 	if (procfs_read_status(candidate->procid.pid, &status) == -1)
 		return -1;
 	candidate->is_own = status.user == geteuid();
-	return candidate->is_own ? read_id(candidate, stat) : 0;
+	return candidate->is_own ? read_id(candidate, *stat) : 0;
 }
 
 /* --- the rules ------------------------------------------------------------ */
@@ -179,8 +146,8 @@ admit(const struct match *match, struct candidate *candidate)
 		                                        : MATCH_OTHER_USER;
 	if (candidate->result != MATCH_PROVEN)
 		return false;
-	match->on_proven(candidate, match->context);
 	candidate->is_new |= !was_proven;
+	match->on_proven(candidate, match->context);
 	return !was_proven;
 }
 

@@ -13,7 +13,7 @@
 
 /* As proc(5) counts the fields: the state is the third. */
 #define STATE 3
-#define LAST  38
+#define LAST  51
 #define WORDS                                                                  \
 	(LAST +                                                                \
 	 1) /* one more than the last that is used, so that its end is seen */
@@ -87,6 +87,8 @@ read_naively(char *text, struct procfs_stat *stat)
 		.threads = numbers[20],
 		.start = (uint64_t)numbers[22],
 		.exit_signal = (int)numbers[38],
+		.has_empty_environment =
+		    numbers[50] != 0 && numbers[50] == numbers[51],
 	};
 	for (int i = 14; i <= 17; i++)
 		stat->cpu += (uint64_t)numbers[i];
@@ -106,6 +108,7 @@ require_same(const struct procfs_stat *one, const struct procfs_stat *other)
 	require(one->cpu == other->cpu);
 	require(one->start == other->start);
 	require(one->exit_signal == other->exit_signal);
+	require(one->has_empty_environment == other->has_empty_environment);
 	require(procfs_is_dead(one) == procfs_is_dead(other));
 }
 
@@ -141,12 +144,14 @@ check_name(const char *name)
 		.cpu = 10,
 		.start = 123456789,
 		.exit_signal = 17,
+		.has_empty_environment = true,
 	};
 
 	(void)snprintf(text, sizeof(text),
 	               "7 (%.*s) Z 1 4194304 3 34816 -1 4194560 2 0 0 0 "
 	               "1 2 3 4 20 -5 2 0 123456789 3653632 198 "
-	               "18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0\n",
+	               "18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 "
+	               "0 0 0 0 0 1 2 3 4 140731 140731 0\n",
 	               NAME_MAX_SIZE, name);
 	require(procfs_parse_stat(text, &stat) == 0);
 	require_same(&stat, &expected);

@@ -7,12 +7,15 @@
 #include "check.h"
 
 /*
- * The fields up to the start time; and the fields from there to the exit
- * signal.
+ * The fields up to the start time; from there to the exit signal; and from
+ * there to the start of the environment.
  */
 #define TO_START  " 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 777"
 #define TO_SIGNAL " 1 2 18446744073709551615 4 5 6 7 8 9 10 11 12 13 14 15"
-#define NUMBERS   TO_START TO_SIGNAL " 17 0\n"
+#define TO_ENV    " 17 0 1 2 3 4 5 6 7 8 9 10"
+#define NUMBERS   TO_START TO_SIGNAL TO_ENV " 70 77 0\n"
+#define NO_ENV    TO_START TO_SIGNAL TO_ENV " 70 70 0\n"
+#define HIDDEN    TO_START TO_SIGNAL TO_ENV " 0 0 0\n"
 
 static const char *const names[] = {
 	"sh",       "",          ")",
@@ -36,12 +39,12 @@ static const char *const broken[] = {
 	"1 (sh) S " NUMBERS,
 	"1 (sh) S" TO_START,
 	"1 (sh) S" TO_START TO_SIGNAL,
-	"1 (sh) S" TO_START TO_SIGNAL " 17",
+	"1 (sh) S" TO_START TO_SIGNAL TO_ENV " 70 77",
 	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 -",
 	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 - 777" TO_SIGNAL
-	" 17 0",
+	    TO_ENV " 70 77 0",
 	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 +777" TO_SIGNAL
-	" 17 0",
+	    TO_ENV " 70 77 0",
 };
 
 int
@@ -61,15 +64,21 @@ main(void)
 		CHECK(stat.cpu == 124 && stat.threads == 5, names[i]);
 		CHECK(stat.start == 777, names[i]);
 		CHECK(stat.exit_signal == 17, names[i]);
+		CHECK(!stat.has_empty_environment, names[i]);
 	}
 	/* More than a kernel prints: it is read, and nothing overflows. */
-	CHECK(procfs_parse_stat("1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 "
-	                        "9223372036854775807 9223372036854775807 3 "
-	                        "99999999999999999999 20 0 5 0 777" TO_SIGNAL
-	                        " 17 0\n",
-	                        &stat) == 0,
+	CHECK(procfs_parse_stat(
+	          "1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 "
+	          "9223372036854775807 9223372036854775807 3 "
+	          "99999999999999999999 20 0 5 0 777" TO_SIGNAL TO_ENV
+	          " 70 77 0\n",
+	          &stat) == 0,
 	      "large numbers");
 	CHECK(stat.cpu == 3 * (uint64_t)INT64_MAX + 3, "large numbers");
+	CHECK(procfs_parse_stat("1 (sh) S" NO_ENV, &stat) == 0, "no variable");
+	CHECK(stat.has_empty_environment, "no variable");
+	CHECK(procfs_parse_stat("1 (sh) S" HIDDEN, &stat) == 0, "hidden");
+	CHECK(!stat.has_empty_environment, "hidden");
 	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
 		errno = 0;
 		CHECK(procfs_parse_stat(broken[i], &stat) == -1, broken[i]);
