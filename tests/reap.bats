@@ -249,7 +249,7 @@ has_an_entry() {
 	[ "$status" -eq 0 ]
 	spares "$living" "$leader" "$member"
 	is_off_the_record
-	[[ $stderr == "wdrun: run $id: was from before the last boot" ]]
+	[[ $stderr == "wdrun: run $id: began before the last boot" ]]
 }
 
 @test "a run of another machine, or of a container with a boot of its own, stays on record" {
@@ -301,7 +301,7 @@ has_an_entry() {
 	is_dead "$leader"
 	spares "$member"
 	is_on_record
-	[[ $stderr == *"left: $member sleep 1000 (another user's)" ]]
+	[[ $stderr == *"stays on record because of $member sleep 1000 (belongs to another user)" ]]
 }
 
 @test "a process that only its parent proved is still reported when the parent is dead" {
@@ -317,7 +317,7 @@ has_an_entry() {
 	[ "$status" -eq 1 ]
 	spares "$ready"
 	is_on_record
-	[[ $stderr == *"left: $ready sleep 1000 (another user's)" ]]
+	[[ $stderr == *"stays on record because of $ready sleep 1000 (belongs to another user)" ]]
 }
 
 @test "a process older than the run is left alone, whatever ID it carries" {
@@ -387,7 +387,7 @@ WDRUN_ID=$id" "WDRUN_ID=$id$id$id$id" "wdrun_id=$id"; do
 	[ "$output" = "status 1
 $started lives" ]
 	is_on_record
-	[[ $stderr == *" $started bash"*"runs below it"* ]]
+	[[ $stderr == *" $started bash"*"(is an ancestor of this wdrun)"* ]]
 }
 
 @test "a run that is being stopped by its own watchers is left alone" {
@@ -515,7 +515,7 @@ $started lives" ]
 
 	[ "$output" = "status 1
 it lives" ]
-	[[ $stderr == "wdrun: run "*"cannot see whether"* ]]
+	[[ $stderr == "wdrun: run "*": /proc does not show whether the front "*" are dead" ]]
 }
 
 @test "on a kernel without pidfds --reap does the same" {
@@ -561,6 +561,25 @@ it lives" ]
 
 	[ "$status" -eq 0 ]
 	is_dead "$living"
+}
+
+@test "--reap goes on where another process has stopped its helper" {
+	local helper
+	forge
+	live WDRUN_ID="$id"
+	exec 8<"$WDRUN_REGISTRY/$id.run"
+	flock 8
+	start "$WDRUN" --reap 8<&-
+	wait_until grep -q . "/proc/$started/task/$started/children"
+	read -r helper <"/proc/$started/task/$started/children" || true
+	kill -STOP "$helper"
+
+	exec 8<&-
+	finish
+
+	[ "$status" -eq 0 ]
+	is_dead "$living"
+	is_off_the_record
 }
 
 @test "a run starts also where an orphaned run cannot be looked at" {
@@ -649,7 +668,7 @@ on record" ]
 
 	[ "$status" -eq 0 ]
 	is_off_the_record
-	[[ $stderr == "wdrun: run $id (job): no process of it was left"* ]]
+	[[ $stderr == "wdrun: run $id (job): found no process to kill" ]]
 }
 
 @test "an entry that cannot be read is reported and left alone" {
@@ -722,7 +741,7 @@ on record" ]
 	[ "$(cat strange.txt)" = data ]
 	[ ! -e empty ]
 	[ ! -e directory ]
-	[[ $stderr == *"; left '$PWD/strange.txt', which may be somebody else's"* ]]
+	[[ $stderr == *"; left '$PWD/strange.txt', which another process may have made"* ]]
 	is_off_the_record
 }
 

@@ -242,14 +242,6 @@ cleanup_end(const struct cleanup *cleanup, bool is_over)
 }
 
 int
-cleanup_remove(const char *path, const struct fileid *before)
-{
-	const struct cleanup cleanup = { path, *before, -1, { 0, 0 } };
-
-	return cleanup_end(&cleanup, true);
-}
-
-int
 cleanup_compare(const void *left, const void *right)
 {
 	const size_t a = strlen(*(const char *const *)left);

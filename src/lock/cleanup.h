@@ -39,10 +39,6 @@ void cleanup_begin(struct cleanup *cleanup);
  */
 int cleanup_end(const struct cleanup *cleanup, bool is_over);
 
-/* The same for a run whose processes are all dead, where BEFORE is what was at
- * PATH when it began. */
-int cleanup_remove(const char *path, const struct fileid *before);
-
 /* Compares two structs that begin with a path, for qsort(3): the longest path
  * comes first, so that a file comes before the directory that it is in. */
 int cleanup_compare(const void *left, const void *right);

@@ -142,3 +142,16 @@ helper_end(pid_t pid, int signal)
 	return (signal != SIGKILL && helper_await(pid, signal)) ||
 	       helper_await(pid, SIGKILL);
 }
+
+bool
+helper_await_until(pid_t pid, int64_t deadline)
+{
+	while (!helper_await(pid, 0)) {
+		helper_continue(pid);
+		if (duration_now() < deadline)
+			continue;
+		(void)helper_end(pid, SIGKILL);
+		return false;
+	}
+	return true;
+}

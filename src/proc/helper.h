@@ -76,6 +76,10 @@ void helper_continue(pid_t pid);
  * Returns whether it is dead; false after a fifth of a second. */
 bool helper_await(pid_t pid, int signal);
 
+/* Waits until the helper PID is dead, and continues it if a signal stops it; at
+ * DEADLINE, kills it. Returns whether it has ended before. */
+bool helper_await_until(pid_t pid, int64_t deadline);
+
 /* Ends the helper PID: by SIGNAL, and after a fifth of a second by SIGKILL.
  * Returns whether it is dead. A helper that hangs in the kernel is not waited
  * for: to hang there, and keep the watcher from it, is its purpose. */

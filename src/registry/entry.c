@@ -246,7 +246,7 @@ write_cleanups(struct strbuf *line, const char *key, const void *field)
 	const struct entry_cleanups *const cleanups = field;
 
 	for (size_t i = 0; i < cleanups->count; i++) {
-		const struct entry_cleanup *const file = &cleanups->files[i];
+		const struct cleanup *const file = &cleanups->files[i];
 
 		strbuf_addf(line, "%s %" PRIu64 " %" PRIu64 " %" PRId64, key,
 		            file->before.device, file->before.inode,
@@ -268,9 +268,10 @@ read_cleanup(char *text, void *field)
 	    take_number(&text, UINT64_MAX, &inode) == -1 ||
 	    take_number(&text, INT64_MAX, &birth) == -1 || *text == '\0')
 		return -1;
-	cleanups->files[cleanups->count++] = (struct entry_cleanup){
+	cleanups->files[cleanups->count++] = (struct cleanup){
 		.path = text,
 		.before = { device, inode, (int64_t)birth },
+		.claim_fd = -1,
 	};
 	return unescape(text);
 }

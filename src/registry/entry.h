@@ -42,8 +42,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/fileinfo.h"
 #include "base/strbuf.h"
+#include "lock/cleanup.h"
 #include "proc/procid.h"
 #include "proc/runid.h"
 
@@ -57,14 +57,9 @@ struct entry_locks {
 	const char *paths[ENTRY_FILES_MAX];
 };
 
-struct entry_cleanup {
-	const char *path;
-	struct fileid before; /* what was there when the run began */
-};
-
 struct entry_cleanups {
 	size_t count;
-	struct entry_cleanup files[ENTRY_FILES_MAX];
+	struct cleanup files[ENTRY_FILES_MAX]; /* path and before */
 };
 
 /* Arguments, each with its null byte, one behind the other. */

@@ -265,13 +265,13 @@ reason_left(const struct candidate *candidate)
 	case MATCH_PROVEN:
 		return "cannot be killed";
 	case MATCH_UNPROVEN:
-		return "perhaps of the run: in a session with its number";
+		return "may belong to the run: in a session with its number";
 	case MATCH_OTHER_USER:
-		return "another user's";
+		return "belongs to another user";
 	case MATCH_ANCESTOR:
 		return candidate->procid.pid == getpid()
-		           ? "this process"
-		           : "this process runs below it";
+		           ? "is this wdrun"
+		           : "is an ancestor of this wdrun";
 	}
 	return NULL;
 }
@@ -301,8 +301,8 @@ note_left(const struct ending *ending)
 		strbuf_addf(&line, " (%s)", reason);
 	}
 	if (ending->is_unsure && orphans->left++ == 0)
-		strbuf_addf(&line, "perhaps processes that come and go too "
-		                   "fast to be looked at");
+		strbuf_addf(&line, "processes that may start and end faster "
+		                   "than they can be read");
 }
 
 int

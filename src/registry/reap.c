@@ -16,7 +16,6 @@
 
 #include "base/duration.h"
 #include "base/fileinfo.h"
-
 #include "base/message.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -27,8 +26,8 @@
 
 #define LINE_SIZE 4000
 
-/* For how long the helper that finishes a run is waited for. orphans_end()
- * takes up to 13 seconds, and another wdrun that is at the same run as long. */
+/* How long the helper that finishes a run may take: orphans_end() takes up to
+ * 13 seconds, and so may another wdrun that is finishing the same run. */
 #define BOUND_REQUESTED (20 * SECOND)
 #define BOUND           (10 * SECOND) /* before a run starts; for all runs */
 #define BOUND_OLD       (2 * SECOND)  /* likewise: only files are touched */
@@ -38,8 +37,8 @@
 
 struct reap {
 	bool is_quiet;
-	bool is_requested; /* by --reap or --cancel: what is left is reported,
-	                    * and another wdrun waited for */
+	bool is_requested; /* by --reap or --cancel: a run that cannot be
+	                    * finished is reported, another wdrun waited for */
 	int64_t deadline;
 };
 
@@ -57,43 +56,40 @@ add_removal(struct strbuf *line, const char *path, int result)
 }
 
 /*
- * Removes a --cleanup file of an orphaned run. Nobody saw when the run ended,
- * so another process may have made a file without a PID since. If such a file
- * has content, it is removed only if processes of the run were KILLED just now,
- * and it was made since the run began. An empty file is no loss.
+ * Removes a --cleanup file of an orphaned run. No watcher saw the end of the
+ * run, so another process may have made a file without a PID since. If such a
+ * file has content, it is removed only if processes of the run were KILLED just
+ * now, and the file was made since the run began. An empty file is no loss.
  */
 static void
 clean_up_orphaned(struct strbuf *line, const struct entry *entry,
-                  const struct entry_cleanup *cleanup, size_t killed)
+                  const struct cleanup *cleanup, size_t killed)
 {
-	const struct cleanup lock = { .path = cleanup->path,
-		                      .before = cleanup->before,
-		                      .claim_fd = -1 };
 	struct fileinfo file;
 	const bool is_certain =
 	    fileinfo_at(cleanup->path, &file) == -1 || !S_ISREG(file.mode) ||
 	    file.size == 0 ||
 	    (killed > 0 && (file.id.birth == 0 ||
 	                    file.id.birth >= entry->started_at - SECOND));
-	const int result = cleanup_end(&lock, is_certain);
+	const int result = cleanup_end(cleanup, is_certain);
 
 	add_removal(line, cleanup->path, result);
 	if (!is_certain && result == 0 &&
 	    !fileid_is_same(&file.id, &cleanup->before))
-		strbuf_addf(line, "; left '%s', which may be somebody else's",
+		strbuf_addf(line,
+		            "; left '%s', which another process may have made",
 		            cleanup->path);
 }
 
-/* Removes a --cleanup file of a run from before the last boot, if it was not
- * changed since: its maker is dead. */
+/* Removes a --cleanup file of a run from before the last boot, if the file was
+ * not changed since: its maker is dead. */
 static void
-clean_up_old(struct strbuf *line, const struct entry_cleanup *cleanup)
+clean_up_old(struct strbuf *line, const struct cleanup *cleanup)
 {
 	struct stat file;
 
 	if (lstat(cleanup->path, &file) == 0 && host_is_before_boot(&file))
-		add_removal(line, cleanup->path,
-		            cleanup_remove(cleanup->path, &cleanup->before));
+		add_removal(line, cleanup->path, cleanup_end(cleanup, true));
 }
 
 static void
@@ -121,9 +117,9 @@ remove_files(struct strbuf *line, struct record *record, size_t killed)
 
 /*
  * Locks the open file of RECORD, so that no other wdrun finishes the run at the
- * same time. Returns false if another wdrun has the lock. Where the file system
- * has no such locks, two may finish the run at once: each signal is still
- * verified.
+ * same time. Returns false if another wdrun keeps the lock. Where the file
+ * system has no such locks, two may finish the run at once: each signal is
+ * still verified.
  */
 static bool
 lock_record(const struct record *record, const struct reap *reap)
@@ -139,24 +135,23 @@ lock_record(const struct record *record, const struct reap *reap)
 	return true;
 }
 
-/* Kills the processes of ENTRY. LINE begins with the run, and is continued.
- * Returns 0; or -1, where any are left, after a message if one is due. */
+/* Kills the processes of ENTRY's run. Returns 0, or -1 where processes are left
+ * or cannot be seen; LINE says which. */
 static int
-end_processes(const struct entry *entry, const struct reap *reap,
-              struct strbuf *line, struct orphans *orphans)
+end_processes(const struct entry *entry, struct orphans *orphans,
+              struct strbuf *line)
 {
 	if (procid_state_of(&entry->front) != PROCID_DEAD ||
 	    procid_state_of(&entry->supervisor) != PROCID_DEAD) {
-		if (reap->is_requested)
-			message(
-			    "%s: cannot see whether front and supervisor are dead",
-			    line->text);
+		strbuf_addf(line,
+		            ": /proc does not show whether the front %d "
+		            "and the supervisor %d are dead",
+		            entry->front.pid, entry->supervisor.pid);
 		return -1;
 	}
 	if (orphans_end(entry, orphans) == -1) {
-		if (reap->is_requested)
-			message("%s: cannot look for its processes: %s",
-			        line->text, strerror(errno));
+		strbuf_addf(line, ": cannot read the processes in /proc: %s",
+		            strerror(errno));
 		return -1;
 	}
 	if (orphans->killed > 0)
@@ -164,52 +159,63 @@ end_processes(const struct entry *entry, const struct reap *reap,
 		            orphans->killed == 1 ? "" : "es",
 		            orphans->killed_text);
 	else
-		strbuf_addf(line, ": no process of it was left to be killed");
+		strbuf_addf(line, ": found no process to kill");
 	if (orphans->left == 0)
 		return 0;
-	strbuf_addf(line, "; it is kept on record for what is left: %s",
+	strbuf_addf(line, "; the run stays on record because of %s",
 	            orphans->left_text);
-	if (reap->is_requested || (orphans->killed > 0 && !reap->is_quiet))
-		message("%s", line->text);
 	return -1;
 }
 
-/* Finishes the run of RECORD. May hang. Returns 0 when the run is off the
- * record, else -1. */
+/* Kills the processes of RECORD's run, removes its files and its entry. May
+ * hang. Returns 0, or -1 where the run stays on record; LINE says what was done
+ * and why not more. */
+static int
+end_run(struct record *record, struct orphans *orphans, struct strbuf *line)
+{
+	const struct entry *const entry = &record->entry;
+
+	if (record->state == RECORD_OLD)
+		strbuf_addf(line, ": began before the last boot");
+	else if (end_processes(entry, orphans, line) == -1)
+		return -1;
+	remove_files(line, record, orphans->killed);
+	/* Last: after a SIGKILL at any moment before, all can be done again. */
+	if (registry_remove(record->directory_fd, entry->id) == 0)
+		return 0;
+	strbuf_addf(line, "; cannot remove '%s' from the registry: %s",
+	            record->file, strerror(errno));
+	return -1;
+}
+
+/* Finishes the run of RECORD, and says so. May hang. Returns 0 when the run is
+ * off the record, else -1. */
 static int
 finish(struct record *record, const struct reap *reap, struct orphans *orphans)
 {
-	const struct entry *const entry = &record->entry;
 	char text[LINE_SIZE];
 	struct strbuf line = { .text = text, .size = sizeof(text) };
+	int result = -1;
 
-	strbuf_addf(&line, "run %s", entry->id);
-	if (entry->name != NULL)
-		strbuf_addf(&line, " (%s)", entry->name);
+	strbuf_addf(&line, "run %s", record->entry.id);
+	if (record->entry.name != NULL)
+		strbuf_addf(&line, " (%s)", record->entry.name);
 	if (!lock_record(record, reap)) {
-		if (reap->is_requested)
-			message("%s: another wdrun is finishing it", text);
-		return -1;
+		strbuf_addf(&line, ": another wdrun is finishing this run");
+	} else {
+		/* Another wdrun may have finished the run meanwhile. */
+		const int is_there = record_has_name(record);
+
+		if (is_there != 1)
+			return is_there;
+		result = end_run(record, orphans, &line);
 	}
 
-	/* The run may have been taken off the record meanwhile. */
-	const int is_there = record_has_name(record);
+	/* Before a run starts, a message says only what was done. */
+	const bool has_done = result == 0 || orphans->killed > 0;
 
-	if (is_there != 1)
-		return is_there;
-	if (record->state == RECORD_OLD)
-		strbuf_addf(&line, ": was from before the last boot");
-	else if (end_processes(entry, reap, &line, orphans) == -1)
-		return -1;
-	remove_files(&line, record, orphans->killed);
-
-	/* Last: after a SIGKILL at any moment before, all can be done again. */
-	const int result = registry_remove(record->directory_fd, entry->id);
-
-	if (result == -1)
-		strbuf_addf(&line, "; cannot be taken off the record: %s",
-		            strerror(errno));
-	if (result == -1 || !reap->is_quiet)
+	if ((has_done && !reap->is_quiet) ||
+	    (result == -1 && reap->is_requested))
 		message("%s", text);
 	return result;
 }
@@ -222,7 +228,7 @@ struct work {
 	struct orphans orphans;
 };
 
-/* When the helper for RECORD is given up. */
+/* When the helper for RECORD is killed. */
 static int64_t
 find_deadline(const struct record *record, const struct reap *reap)
 {
@@ -234,24 +240,10 @@ find_deadline(const struct record *record, const struct reap *reap)
 	return deadline < reap->deadline ? deadline : reap->deadline;
 }
 
-/* Waits for the end of HELPER, and kills it at the DEADLINE. Returns whether it
- * ended before. */
-static bool
-await_helper(pid_t helper, int64_t deadline)
-{
-	while (!helper_await(helper, 0)) {
-		if (duration_now() < deadline)
-			continue;
-		(void)helper_end(helper, SIGKILL);
-		return false;
-	}
-	return true;
-}
-
 /*
- * Finishes the run of RECORD by a helper. The read of a process's environment
- * waits for its mmap_lock, for ever perhaps; so may an access to a file on a
- * file system that hangs. Neither holds up this process, which may be about to
+ * Finishes the run of RECORD by a helper. To read the environment of a process
+ * is to wait for its mmap_lock, for ever perhaps; so may an access to a file on
+ * a file system that hangs. This process waits for neither: it may be about to
  * start a run. Returns as finish().
  */
 static int
@@ -264,7 +256,7 @@ finish_by_helper(struct record *record, const struct reap *reap)
 
 	if (work == MAP_FAILED) {
 		if (reap->is_requested)
-			message("run %s: cannot be finished: %s",
+			message("run %s: no memory to finish it: %s",
 			        record->entry.id, strerror(errno));
 		return -1;
 	}
@@ -272,17 +264,18 @@ finish_by_helper(struct record *record, const struct reap *reap)
 
 	const int64_t deadline = find_deadline(record, reap);
 	/* No death signal: a helper whose parent is killed goes on, and kills
-	 * what it has stopped. */
+	 * the processes that it has stopped. */
 	const pid_t helper = helper_fork(0);
 
-	/* Without a helper here: what is left of the run may be why no process
-	 * can be forked. */
+	/* Without a helper in this process: the run's processes may be why no
+	 * other can be forked. */
 	if (helper <= 0)
 		work->result = finish(record, reap, &work->orphans);
 	if (helper == 0)
 		_exit(0);
-	if (helper > 0 && !await_helper(helper, deadline) && reap->is_requested)
-		message("run %s: kept on record: a process or a file system "
+	if (helper > 0 && !helper_await_until(helper, deadline) &&
+	    reap->is_requested)
+		message("run %s: stays on record: a process or a file system "
 		        "does not answer",
 		        record->entry.id);
 
@@ -296,7 +289,7 @@ finish_by_helper(struct record *record, const struct reap *reap)
 
 /* --- all runs ------------------------------------------------------------- */
 
-/* Removes a broken RECORD, if it is a file from before the last boot. */
+/* Removes the file of a broken RECORD, if it is from before the last boot. */
 static void
 remove_broken(const struct record *record, const struct reap *reap)
 {
@@ -308,13 +301,14 @@ remove_broken(const struct record *record, const struct reap *reap)
 	    unlinkat(record->directory_fd, record->file, 0) == -1)
 		record_report(record);
 	else if (!reap->is_quiet)
-		message("registry: removed '%s', no entry, from before the "
-		        "last boot",
-		        record->file);
+		message(
+		    "registry: removed '%s': it is no entry, and older than "
+		    "the last boot",
+		    record->file);
 }
 
-/* Finishes what is to be finished in DIRECTORY_FD. Returns how many orphaned
- * runs are left; or -1, after a message if one is due. */
+/* Finishes the runs in DIRECTORY_FD whose watchers are dead. Returns how many
+ * of them stay on record; or -1, after a message if REAP is requested. */
 static int
 reap_in(int directory_fd, const struct reap *reap)
 {

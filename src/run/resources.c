@@ -304,9 +304,7 @@ write_entry(const struct run *run)
 	for (size_t i = 0; i < entry.locks.count; i++)
 		entry.locks.paths[i] = resources->locks[i].path;
 	for (size_t i = 0; i < entry.cleanups.count; i++)
-		entry.cleanups.files[i] =
-		    (struct entry_cleanup){ resources->cleanups[i].path,
-			                    resources->cleanups[i].before };
+		entry.cleanups.files[i] = resources->cleanups[i];
 	return registry_add(resources->registry_fd, &entry,
 	                    run->options.command);
 }

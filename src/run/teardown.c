@@ -67,13 +67,8 @@ do_in_time(struct run *run, void (*work)(struct run *run),
 	for (int i = 0; i < TRIES && !*is_done; i++) {
 		const pid_t helper = delegate(run, work);
 
-		while (helper != 0 && !helper_await(helper, 0)) {
-			helper_continue(helper);
-			if (duration_now() < bound)
-				continue;
-			(void)helper_end(helper, SIGKILL);
+		if (!helper_await_until(helper, bound))
 			return false;
-		}
 	}
 	return true;
 }

@@ -42,10 +42,8 @@ require_same_files(const struct entry *one, const struct entry *other)
 		    is_same_text(one->locks.paths[i], other->locks.paths[i]));
 	require(one->cleanups.count == other->cleanups.count);
 	for (size_t i = 0; i < one->cleanups.count; i++) {
-		const struct entry_cleanup *const left =
-		    &one->cleanups.files[i];
-		const struct entry_cleanup *const right =
-		    &other->cleanups.files[i];
+		const struct cleanup *const left = &one->cleanups.files[i];
+		const struct cleanup *const right = &other->cleanups.files[i];
 
 		require(is_same_text(left->path, right->path));
 		require(left->before.device == right->before.device);

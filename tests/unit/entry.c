@@ -169,7 +169,9 @@ static const struct entry nasty = {
 	.kill_after = 0,
 	.directory = "/a b/\n",
 	.locks = { 2, { "one", " two \\x0a" } },
-	.cleanups = { 1, { { " three ", { UINT64_MAX, 0, INT64_MAX } } } },
+	.cleanups = { 1,
+	              { { .path = " three ",
+	                  .before = { UINT64_MAX, 0, INT64_MAX } } } },
 };
 
 /*
