@@ -76,8 +76,8 @@ find_directory(struct strbuf *line, const char *given)
 	return -1;
 }
 
-/* Makes the directory PATH, which is changed meanwhile, and its parents.
- * Returns 0, or -1 with errno. */
+/* Makes the directory PATH and its parents, changing PATH meanwhile. Returns 0,
+ * or -1 with errno. */
 static int
 make_directory(char *path)
 {
@@ -108,21 +108,17 @@ is_private(int fd, const char *path)
 {
 	struct stat directory;
 
-	if (fstat(fd, &directory) == -1) {
+	if (fstat(fd, &directory) == -1)
 		message("registry '%s': %s", path, strerror(errno));
-		return false;
-	}
-	if (directory.st_uid != geteuid()) {
+	else if (directory.st_uid != geteuid())
 		message("registry '%s' belongs to user %u, not to %u", path,
 		        directory.st_uid, geteuid());
-		return false;
-	}
-	if ((directory.st_mode & REGISTRY_FORBIDDEN) != 0) {
+	else if ((directory.st_mode & REGISTRY_FORBIDDEN) != 0)
 		message("registry '%s' can be written by others (chmod go-w)",
 		        path);
-		return false;
-	}
-	return true;
+	else
+		return true;
+	return false;
 }
 
 int
@@ -164,8 +160,8 @@ registry_name_file(char file[REGISTRY_FILE_SIZE], const char *id)
 	return file;
 }
 
-/* The name of an entry that is being written, which registry_list() does not
- * take for a record's. It says where the front in ID has its PID. */
+/* The name of an entry that is being written, which registry_list() leaves out.
+ * The name says in which boot and namespace the front has the PID in ID. */
 static const char *
 name_unfinished(char file[REGISTRY_FILE_SIZE], const char *id,
                 const char *boot_id, uint64_t pid_namespace)
@@ -189,7 +185,7 @@ registry_add(int directory_fd, const struct entry *entry, char *const command[])
 		.unfinished = name_unfinished(
 		    unfinished, entry->id, entry->boot, entry->pid_namespace),
 		.mode = ENTRY_MODE,
-		/* Under "umask 777" the owner could not read it. */
+		/* Under "umask 777" the owner could not read the entry. */
 		.is_exact = true,
 	};
 
@@ -218,22 +214,6 @@ registry_remove(int directory_fd, const char *id)
 
 /* --- all files ------------------------------------------------------------ */
 
-/* Returns 0, or -1 with errno. */
-static int
-add_name(struct registry_names *names, const char *file)
-{
-	void *const files =
-	    array_grow(names->files, names->count, &names->capacity,
-	               sizeof(names->files[0]));
-
-	if (files == NULL)
-		return -1;
-	names->files = files;
-	(void)strbuf_format(names->files[names->count++], REGISTRY_FILE_SIZE,
-	                    "%s", file);
-	return 0;
-}
-
 static bool
 ends_with(const char *file, const char *suffix)
 {
@@ -244,26 +224,11 @@ ends_with(const char *file, const char *suffix)
 	       strcmp(file + length - suffix_length, suffix) == 0;
 }
 
-struct reading {
-	const char *suffix;
-	struct registry_names *names;
-};
-
+/* Calls VISIT for each name in the directory, of which it may remove the file.
+ * Returns 0, or -1 with errno. */
 static int
-visit_name(const char *name, void *context)
+visit_files(int directory_fd, names_visit *visit, void *context)
 {
-	const struct reading *const reading = context;
-
-	return ends_with(name, reading->suffix) ? add_name(reading->names, name)
-	                                        : 0;
-}
-
-/* Reads into NAMES the names in the directory that end with SUFFIX. Returns 0,
- * or -1 with errno. */
-static int
-read_names(int directory_fd, const char *suffix, struct registry_names *names)
-{
-	struct reading reading = { suffix, names };
 	/* A file description of its own: the position in it is not shared with
 	 * other processes. */
 	const int fd =
@@ -272,10 +237,31 @@ read_names(int directory_fd, const char *suffix, struct registry_names *names)
 	if (fd == -1)
 		return -1;
 
-	const int result = names_read(fd, visit_name, &reading);
+	const int result = names_read(fd, visit, context);
 
 	fds_close(fd);
 	return result;
+}
+
+/* Adds FILE to the names in CONTEXT, if it is a record's. */
+static int
+add_record(const char *file, void *context)
+{
+	struct registry_names *const names = context;
+
+	if (!ends_with(file, RECORD_SUFFIX))
+		return 0;
+
+	void *const files =
+	    array_grow(names->files, names->count, &names->capacity,
+	               sizeof(names->files[0]));
+
+	if (files == NULL)
+		return -1;
+	names->files = files;
+	(void)strbuf_format(names->files[names->count++], REGISTRY_FILE_SIZE,
+	                    "%s", file);
+	return 0;
 }
 
 /* The start of a run, as its ID in the name FILE tells it:
@@ -300,7 +286,7 @@ by_start(const void *left, const void *right)
 int
 registry_list(int directory_fd, struct registry_names *names)
 {
-	const int result = read_names(directory_fd, RECORD_SUFFIX, names);
+	const int result = visit_files(directory_fd, add_record, names);
 
 	if (names->count > 1)
 		qsort(names->files, names->count, sizeof(names->files[0]),
@@ -319,46 +305,40 @@ is_dead(pid_t pid)
 }
 
 /*
- * Whether the front whose PID begins FILE, the name of an unfinished entry, is
- * dead, and the writer of FILE with it. If FILE does not end with the SUFFIX of
- * this place, its front may be alive although no process here has the PID; but
- * its writer needs less than UNFINISHED_AGE.
+ * Removes FILE, if it is an unfinished entry and its writer is dead: the front,
+ * whose PID is in the name, is dead then too. A name with another boot or PID
+ * namespace has a PID that means another process here; but no writer needs as
+ * long as UNFINISHED_AGE.
  */
-static bool
-is_abandoned(int directory_fd, const char *file, const char *suffix)
+static int
+remove_abandoned(const char *file, void *context)
 {
+	const int directory_fd = *(const int *)context;
+	char name[REGISTRY_FILE_SIZE];
+	struct host host;
+	struct stat status;
 	char *end;
 	const long front = strtol(file + 1, &end, 10);
-	struct stat unfinished;
 
-	return *end == '-' && front > 0 &&
-	       fstatat(directory_fd, file, &unfinished, AT_SYMLINK_NOFOLLOW) ==
-	           0 &&
-	       (ends_with(file, suffix) ||
-	        unfinished.st_mtim.tv_sec <
-	            (duration_since_epoch() - UNFINISHED_AGE) / SECOND) &&
-	       is_dead((pid_t)front);
+	if (!ends_with(file, UNFINISHED_SUFFIX) || *end != '-' || front <= 0 ||
+	    fstatat(directory_fd, file, &status, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    !is_dead((pid_t)front))
+		return 0;
+	(void)host_read(&host);
+
+	/* What stands behind an ID in the names of this boot and namespace. */
+	const char *const suffix =
+	    name_unfinished(name, "", host.boot_id, host.pid_namespace) + 1;
+
+	if (ends_with(file, suffix) ||
+	    status.st_mtim.tv_sec <
+	        (duration_since_epoch() - UNFINISHED_AGE) / SECOND)
+		(void)unlinkat(directory_fd, file, 0);
+	return 0;
 }
 
 void
 registry_tidy(int directory_fd)
 {
-	struct registry_names names = { .files = NULL };
-	char file[REGISTRY_FILE_SIZE];
-	struct host host;
-
-	(void)read_names(directory_fd, UNFINISHED_SUFFIX, &names);
-	if (names.count == 0)
-		return;
-	(void)host_read(&host);
-
-	/* Behind an ID. */
-	const char *const suffix =
-	    name_unfinished(file, "", host.boot_id, host.pid_namespace) + 1;
-
-	for (size_t i = 0; i < names.count; i++) {
-		if (is_abandoned(directory_fd, names.files[i], suffix))
-			(void)unlinkat(directory_fd, names.files[i], 0);
-	}
-	array_free(names.files, names.capacity * sizeof(names.files[0]));
+	(void)visit_files(directory_fd, remove_abandoned, &directory_fd);
 }

@@ -11,21 +11,20 @@ struct entry;
 #define REGISTRY_FILE_SIZE (NAME_MAX + 1) /* of a file's name */
 
 /* Neither the directory nor a file in it may have these modes of sys/stat.h:
- * another user could put the PID of any process of this user there. */
+ * another user could put the PID of any process of this user into a file. */
 #define REGISTRY_FORBIDDEN (S_IWGRP | S_IWOTH)
 
-/* Whether a run is registered without an option that says so: whether
- * $WDRUN_REGISTRY has a value. */
+/* Whether $WDRUN_REGISTRY has a value: a run is registered without an option
+ * then. */
 bool registry_is_wanted(void);
 
 /*
- * Opens the registry: the directory GIVEN, or where that is NULL
- * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun. With TO_MAKE
- * it is made (mode 0700, with its parents) if it does not exist. It has to
- * belong to the effective user, and nobody else may be able to write it.
- * Returns a descriptor, close-on-exec; or -1: with errno ENOENT and no message
- * where it does not exist and is not to be made; else after a message, with
- * errno 0.
+ * Opens the registry: the directory GIVEN, or where GIVEN is NULL
+ * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun. A missing
+ * directory is made if TO_MAKE (mode 0700, with its parents). The directory has
+ * to belong to the effective user, and no other user may write it. Returns a
+ * descriptor, close-on-exec; or -1: with errno ENOENT and no message where the
+ * directory is missing and not to be made; else after a message, with errno 0.
  */
 int registry_open(const char *given, bool to_make);
 
@@ -34,11 +33,9 @@ int registry_open(const char *given, bool to_make);
 int registry_add(int directory_fd, const struct entry *entry,
                  char *const command[]);
 
-/*
- * Takes the run ID off the record, and removes what a registry_add that was
- * killed may have left of it. Returns 0, also where there was nothing; or -1
- * with errno of unlink(2).
- */
+/* Removes the entry of the run ID, and what a registry_add that was killed may
+ * have left of it. Returns 0, also where there is none; or -1 with errno of
+ * unlink(2). */
 int registry_remove(int directory_fd, const char *id);
 
 /* Writes the name of the file of the run ID into FILE. Returns FILE. */
@@ -51,11 +48,9 @@ struct registry_names {
 	size_t capacity;
 };
 
-/*
- * Reads into NAMES, which is empty, the names of all records, sorted by the
- * start of their runs, as the IDs tell it. Returns 0, or -1 with errno. The
- * caller frees names->files in both cases.
- */
+/* Reads into NAMES, which is empty, the names of all records, sorted by the
+ * start of the runs. Returns 0, or -1 with errno. The caller frees names->files
+ * in both cases. */
 int registry_list(int directory_fd, struct registry_names *names);
 
 /* Removes unfinished entries whose writers were killed. */
