@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/fds.h"
 #include "base/message.h"
 #include "base/status.h"
 #include "base/strbuf.h"
@@ -24,8 +25,8 @@
 #define LOOK_WITHOUT_PIDFD (50 * MILLISECOND)
 #define IDS_SIZE           512
 
-/* How the argument of --cancel can mean a run. The first of these that any run
- * fits decides. */
+/* How the argument of --cancel can mean a run. The first meaning in this list
+ * that fits any run decides. */
 enum meaning {
 	MEANS_ID,
 	MEANS_NAME,
@@ -40,22 +41,22 @@ struct search {
 	const char *which;
 	enum meaning best;
 	size_t count;      /* of the runs that WHICH means in this way */
-	struct strbuf ids; /* of these */
+	struct strbuf ids; /* of these runs */
 	bool is_broken;    /* a broken record may be what WHICH means */
 };
 
 /* --- finding it ----------------------------------------------------------- */
 
-/* Whether PID is PROCESS, dead or alive, and not a later process that got its
- * PID. */
+/* Whether PID is that of PROCESS, dead or alive, and not that of a later
+ * process with the same PID. */
 static bool
 means_process(long pid, const struct procid *process)
 {
-	struct procfs_stat stat;
+	struct procid now;
 
 	return pid > 0 && pid == process->pid &&
-	       (procfs_read_stat(process->pid, &stat) == -1 ||
-	        stat.start == process->start);
+	       (procid_read(process->pid, &now) == -1 ||
+	        now.start == process->start);
 }
 
 static enum meaning
@@ -120,30 +121,26 @@ is_gone(const struct procid *process)
 	return process->pid == 0 || procid_state_of(process) == PROCID_DEAD;
 }
 
-/* The front, or where that is gone the supervisor. Both take signals alike. */
+/* The watcher to be signalled: the front, or if it is gone the supervisor. Both
+ * take signals alike. */
 static const struct procid *
 find_watcher(const struct entry *entry)
 {
 	return is_gone(&entry->front) ? &entry->supervisor : &entry->front;
 }
 
-/* Sends SIGNAL to WATCHER, and SIGCONT to STOPPED. Returns 0, or -1 with errno;
- * that one of them is dead is no error. */
+/* Sends SIGNAL to PROCESS. Returns 0, also if it is dead, or -1 with errno. */
 static int
-signal_run(const struct procid *watcher, int signal,
-           const struct procid *stopped)
+signal_process(const struct procid *process, int signal)
 {
-	return (procid_kill(watcher, signal) == 0 || errno == ESRCH) &&
-	               (procid_kill(stopped, SIGCONT) == 0 || errno == ESRCH)
-	           ? 0
-	           : -1;
+	return procid_kill(process, signal) == 0 || errno == ESRCH ? 0 : -1;
 }
 
 /*
  * The first terminating signal that PID does not ignore. A run ignores what its
- * front ignored at the start, under nohup(1) say; that is meant for signals of
- * the terminal, not for --cancel. SIGKILL if PID ignores all of them: the other
- * watcher then ends the tree.
+ * front ignored at the start, under nohup(1) say: to be safe from signals of
+ * the terminal, not from --cancel. If PID ignores all of them, SIGKILL: the
+ * other watcher then ends the tree.
  */
 static int
 find_signal(pid_t pid)
@@ -175,8 +172,7 @@ await_end(const struct procid *process, int64_t deadline)
 			left = look_interval;
 		(void)poll(&end, 1, (int)(left / MILLISECOND) + 1);
 	}
-	if (end.fd != -1)
-		(void)close(end.fd);
+	fds_close(end.fd);
 	return is_gone(process);
 }
 
@@ -198,52 +194,57 @@ end_run(const struct entry *entry)
 	const struct procid *const watcher = find_watcher(entry);
 
 	/* If the watcher is stopped, it takes the signal once it continues. */
-	int result = signal_run(watcher, find_signal(watcher->pid), watcher);
-
-	if (result == 0 && await_run(entry, deadline))
-		return 0;
-	/* A stopped supervisor would not notice that the front is dead. */
-	if (result == 0)
-		result = signal_run(find_watcher(entry), SIGKILL,
-		                    &entry->supervisor);
-	if (result == -1)
-		message("--cancel: cannot signal run %s: %s", entry->id,
-		        strerror(errno));
-	else if (await_run(entry, duration_now() + AFTER_KILL))
-		return 0;
-	else
-		message("--cancel: run %s does not end, not even by SIGKILL",
-		        entry->id);
+	if (signal_process(watcher, find_signal(watcher->pid)) == 0 &&
+	    signal_process(watcher, SIGCONT) == 0) {
+		if (await_run(entry, deadline))
+			return 0;
+		/* A stopped supervisor would not notice that the front is
+		 * dead. */
+		if (signal_process(find_watcher(entry), SIGKILL) == 0 &&
+		    signal_process(&entry->supervisor, SIGCONT) == 0) {
+			if (await_run(entry, duration_now() + AFTER_KILL))
+				return 0;
+			message("--cancel: run %s does not end, not even by "
+			        "SIGKILL",
+			        entry->id);
+			return -1;
+		}
+	}
+	message("--cancel: cannot signal run %s: %s", entry->id,
+	        strerror(errno));
 	return -1;
 }
 
 /* --- the command ---------------------------------------------------------- */
 
-/* Stops the run of RECORD. Returns the exit status. */
+/* Stops the run ID. Returns the exit status. */
 static int
-stop_run(struct record *record, bool is_quiet)
+stop_run(struct record_walk *walk, const char *id, bool is_quiet)
 {
-	if (record->state == RECORD_BROKEN) {
+	struct record *const record = &walk->record;
+	const int result = record_walk_find(walk, id);
+
+	if (result == 0)
+		return EXIT_SUCCESS; /* the run has just ended */
+	if (result == -1)
+		record_walk_report(walk);
+	else if (record->state == RECORD_BROKEN)
 		record_report(record);
-		return STATUS_FAILED;
-	}
-	if (record->state == RECORD_ELSEWHERE) {
+	else if (record->state == RECORD_ELSEWHERE)
 		message("--cancel: run %s is in another PID namespace (a "
 		        "container?): cancel it from within",
-		        record->entry.id);
-		return STATUS_FAILED;
-	}
-	if (end_run(&record->entry) == -1)
-		return STATUS_FAILED;
+		        id);
 	/* A run removes its entry before it ends, unless its watchers were
-	 * killed, or could not kill something of it. */
-	return reap_record(record, is_quiet) == 0 ? EXIT_SUCCESS
-	                                          : STATUS_FAILED;
+	 * killed, or could not kill all of its processes. */
+	else if (end_run(&record->entry) == 0 &&
+	         reap_record(record, is_quiet) == 0)
+		return EXIT_SUCCESS;
+	return STATUS_FAILED;
 }
 
-/* Looks for what WHICH means. Returns the exit status. */
+/* Stops the run in DIRECTORY_FD that WHICH means. Returns the exit status. */
 static int
-cancel_in(struct record_walk *walk, const char *which, bool is_quiet)
+cancel_in(int directory_fd, const char *which, bool is_quiet)
 {
 	char ids[IDS_SIZE];
 	struct search search = {
@@ -251,45 +252,37 @@ cancel_in(struct record_walk *walk, const char *which, bool is_quiet)
 		.best = MEANS_NOTHING,
 		.ids = { .text = ids, .size = sizeof(ids) },
 	};
-	int result;
+	struct record_walk walk;
+	int status = STATUS_FAILED;
+	int result = record_walk_begin(&walk, directory_fd);
 
-	while ((result = record_walk_next(walk)) == 1)
-		compare(&search, &walk->record);
-	if (result == 0 && search.count > 1) {
+	if (result == 0 && !walk.can_verify)
+		result = -1;
+	while (result != -1 && (result = record_walk_next(&walk)) == 1)
+		compare(&search, &walk.record);
+	if (result == -1)
+		record_walk_report(&walk);
+	else if (search.count > 1)
 		message("--cancel: '%s' means %zu runs, name one by its ID: %s",
 		        which, search.count, ids);
-		return STATUS_FAILED;
-	}
-	if (result == 0 && search.count == 0)
-		return search.is_broken ? STATUS_FAILED : STATUS_NOT_HAD;
-	if (result == 0)
-		result = record_walk_find(walk, ids);
-	if (result == 1)
-		return stop_run(&walk->record, is_quiet);
-	if (result == 0)
-		return EXIT_SUCCESS; /* the run has just ended */
-	record_walk_report(walk);
-	return STATUS_FAILED;
+	else if (search.count == 1)
+		status = stop_run(&walk, ids, is_quiet);
+	else if (!search.is_broken)
+		status = STATUS_NOT_HAD;
+	record_walk_end(&walk);
+	return status;
 }
 
 int
 cancel_run(const char *registry, const char *which, bool is_quiet)
 {
 	const int directory_fd = registry_open(registry, false);
-	struct record_walk walk;
 	int status = STATUS_NOT_HAD;
 
 	if (directory_fd == -1 && errno != ENOENT)
 		return STATUS_FAILED;
 	if (directory_fd != -1) {
-		if (record_walk_begin(&walk, directory_fd) == -1 ||
-		    !walk.can_verify) {
-			record_walk_report(&walk);
-			status = STATUS_FAILED;
-		} else {
-			status = cancel_in(&walk, which, is_quiet);
-		}
-		record_walk_end(&walk);
+		status = cancel_in(directory_fd, which, is_quiet);
 		(void)close(directory_fd);
 	}
 	if (status == STATUS_NOT_HAD && !is_quiet)
