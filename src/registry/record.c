@@ -21,11 +21,19 @@
 
 /* --- the state of a run --------------------------------------------------- */
 
+/* Whether errno WHY says that this process or the machine has not enough: no
+ * other file can be read then either. */
+static bool
+is_shortage(int why)
+{
+	return why == EMFILE || why == ENFILE || why == ENOMEM;
+}
+
 /*
- * Whether PROCID is dead: 1 or 0, or -1 with errno where that cannot be seen
- * for want of descriptors or memory, which must not make a run look orphaned. A
- * process that /proc hides ("hidepid", proc(5)) counts as dead, unlike in
- * procid_state_of(): so --reap comes to that run, and says what it cannot see.
+ * Returns 1 if PROCID is dead, 0 if it is not, or -1 with errno for a shortage,
+ * which must not make a run look orphaned. A process that /proc hides
+ * ("hidepid", proc(5)) counts as dead, unlike in procid_state_of(): so --reap
+ * comes to its run, and says that it cannot see the process.
  */
 static int
 check_dead(const struct procid *procid)
@@ -33,7 +41,7 @@ check_dead(const struct procid *procid)
 	struct procfs_stat stat;
 
 	if (procfs_read_stat(procid->pid, &stat) == -1)
-		return errno == ENOENT || errno == ESRCH ? 1 : -1;
+		return is_shortage(errno) ? -1 : 1;
 	return stat.start != procid->start || procfs_is_dead(&stat);
 }
 
@@ -47,10 +55,10 @@ is_stopping(pid_t supervisor)
 }
 
 /*
- * Whether RECORD, of another boot, is not from before the last boot of this
- * machine: from another machine, where the registry is on a network file
- * system; or from a container, which may have a boot ID of its own. The first
- * PID namespace has the same number on all machines.
+ * Whether RECORD, of another boot ID, is from another machine, where the
+ * registry is on a network file system, or from a container with a boot ID of
+ * its own; not from an earlier boot of this machine. The first PID namespace
+ * has the same number on all machines.
  */
 static bool
 is_from_elsewhere(const struct record *record, const struct host *host)
@@ -64,23 +72,19 @@ is_from_elsewhere(const struct record *record, const struct host *host)
 	       fstat(record->fd, &file) == 0 && !host_is_before_boot(&file);
 }
 
-/* The state of a run of this boot and these namespaces. Returns 0, or -1 with
- * errno. */
+/* Sets the STATE of a run of this boot and these namespaces. Returns 0, or -1
+ * with errno. */
 static int
 find_local_state(const struct entry *entry, enum record_state *state)
 {
 	/* A front in another PID namespace cannot be seen. Its supervisor ends
 	 * when the front is dead. */
 	const int front = entry->front.pid == 0 ? 0 : check_dead(&entry->front);
-	const int why = errno;
-	const int supervisor = check_dead(&entry->supervisor);
+	const int supervisor =
+	    front == -1 ? -1 : check_dead(&entry->supervisor);
 
-	/* The front or the supervisor is not known to be dead, but may be, and
-	 * the other is not known to live. */
-	if (front != 0 && supervisor != 0 && front + supervisor < 2) {
-		errno = supervisor == -1 ? errno : why;
+	if (supervisor == -1)
 		return -1;
-	}
 	if (front == 1 && supervisor == 1)
 		*state = RECORD_ORPHANED;
 	else if (front == 1 || supervisor == 1 ||
@@ -135,14 +139,14 @@ find_state(struct record_walk *walk)
 		return 1;
 	if (find_local_state(entry, &record->state) == -1)
 		return -1;
-	/* A run removes its entry before its watchers end. Looked at now that
-	 * both are dead, the entry is there only if they could not do that. */
+	/* A run removes its entry before its watchers end. If the entry is
+	 * there now that both are dead, they could not remove it. */
 	return record->state == RECORD_ORPHANED ? record_has_name(record) : 1;
 }
 
 /* --- reading -------------------------------------------------------------- */
 
-/* Why FILE cannot hold an entry that is to be trusted; else NULL. */
+/* Why no entry in FILE is to be trusted, or NULL. */
 static const char *
 find_problem(const struct stat *file)
 {
@@ -164,7 +168,7 @@ open_file(struct record *record)
 {
 	struct stat file;
 
-	/* Before it is opened: to open a device or a FIFO may have effects. */
+	/* Before the file is opened: that has effects on a device or a FIFO. */
 	if (fstatat(record->directory_fd, record->file, &file,
 	            AT_SYMLINK_NOFOLLOW) == -1)
 		return -1;
@@ -208,8 +212,7 @@ read_entry(struct record_walk *walk)
 static void
 close_record(struct record *record)
 {
-	if (record->fd != -1)
-		(void)close(record->fd);
+	fds_close(record->fd);
 	record->fd = -1;
 }
 
@@ -227,14 +230,12 @@ read_record(struct record_walk *walk, const char *file)
 		return find_state(walk);
 	record->why = errno;
 	close_record(record);
-	if (record->problem == NULL && record->why == ENOENT)
-		return 0;
-	if (record->problem != NULL ||
-	    (record->why != EMFILE && record->why != ENFILE &&
-	     record->why != ENOMEM))
+	errno = record->why;
+	if (record->problem != NULL)
 		return 1;
-	errno = record->why; /* no other file can be read either */
-	return -1;
+	if (errno == ENOENT)
+		return 0;
+	return is_shortage(errno) ? -1 : 1;
 }
 
 int
@@ -246,10 +247,10 @@ record_walk_begin(struct record_walk *walk, int directory_fd)
 	walk->next = 0;
 	walk->record.directory_fd = directory_fd;
 	walk->record.fd = -1;
-	walk->unread = is_ours == -1  ? "/proc/self/status"
-	               : is_ours == 1 ? host_read(&walk->host)
-	                              : NULL;
-	walk->can_verify = is_ours == 1 && walk->unread == NULL;
+	walk->can_verify = is_ours == 1;
+	walk->unread = is_ours == -1 ? "/proc/self/status" : NULL;
+	if (is_ours == 1)
+		walk->unread = host_read(&walk->host);
 	if (walk->unread != NULL)
 		return -1;
 	return registry_list(directory_fd, &walk->names);
@@ -288,8 +289,8 @@ record_walk_report(const struct record_walk *walk)
 		message("no process can be verified: cannot read '%s': %s",
 		        walk->unread, strerror(errno));
 	else if (!walk->can_verify)
-		message("without a /proc of this PID namespace no process can "
-		        "be verified");
+		message("no process can be verified: no /proc of this PID "
+		        "namespace is mounted");
 	else
 		message("cannot read the registry: %s", strerror(errno));
 }

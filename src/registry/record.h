@@ -8,10 +8,10 @@
 #include "registry/registry.h"
 
 enum record_state {
-	RECORD_RUNNING,  /* front and supervisor are alive */
-	RECORD_STOPPING, /* the supervisor says so, or one of the two is dead */
-	RECORD_ORPHANED, /* front and supervisor are dead */
-	RECORD_OLD,      /* from before the last boot: all of it is dead */
+	RECORD_RUNNING,   /* front and supervisor are alive */
+	RECORD_STOPPING,  /* by the supervisor's name; or one watcher is dead */
+	RECORD_ORPHANED,  /* front and supervisor are dead */
+	RECORD_OLD,       /* from before the last boot: all of it is dead */
 	RECORD_ELSEWHERE, /* from another machine or PID namespace, or there is
 	                   * no /proc: nothing can be said of its processes */
 	RECORD_BROKEN,    /* the file is no entry that can be read */
@@ -23,8 +23,8 @@ struct record {
 	int directory_fd;
 	int fd; /* the open file; -1 of a broken record */
 	enum record_state state;
-	/* Of a broken record: what is wrong with the file; or NULL where it may
-	 * hold an entry, and reading it failed with the errno WHY. */
+	/* Of a broken record: what is wrong with the file; or NULL where
+	 * reading the file, which may hold an entry, failed with errno WHY. */
 	const char *problem;
 	int why;
 	struct entry entry; /* of all but a broken record */
@@ -37,32 +37,32 @@ struct record_walk {
 	struct host host;
 	bool can_verify; /* /proc shows the processes of this PID namespace */
 	const char *unread; /* the file that record_walk_begin could not read */
-	struct record record;          /* the one that was read last */
-	char file[REGISTRY_FILE_SIZE]; /* its name */
-	/* Its text. The second byte more than an entry may have is for the null
-	 * byte, the first one shows that the file is too large. */
+	struct record record;          /* that was read last */
+	char file[REGISTRY_FILE_SIZE]; /* for record_walk_find() */
+	/* The text of the record, with a byte more than an entry may have,
+	 * which shows that the file is too large, and the null byte. */
 	char text[ENTRY_TEXT_MAX + 2];
 };
 
 /*
- * Begins to go over the records in DIRECTORY_FD, which stays the caller's.
- * Where there is no /proc that shows the processes of this PID namespace,
- * can_verify is false, and all records are from elsewhere. Returns 0, or -1
- * with errno. The caller calls record_walk_end in both cases.
+ * Begins to go over the records in DIRECTORY_FD, which stays the caller's. If
+ * there is no /proc that shows the processes of this PID namespace, can_verify
+ * is false, and all records are from elsewhere. Returns 0, or -1 with errno.
+ * The caller calls record_walk_end in both cases.
  */
 int record_walk_begin(struct record_walk *walk, int directory_fd);
 
 /*
- * Reads the next file into walk->record, in the order in which the runs began.
- * What the record holds is gone with the next call. A file that was removed
- * meanwhile is left out, and so is the one of a run that has just ended. The
- * caller may remove files. Returns 1; 0 where there is none left; or -1 with
- * errno, where memory or descriptors are missing.
+ * Reads the next file into walk->record, in the order in which the runs began,
+ * overwriting the record before. Leaves out files that were removed meanwhile,
+ * and those of runs that have just ended. The caller may remove files. Returns
+ * 1; 0 where no file is left; or -1 with errno, for want of memory or
+ * descriptors.
  */
 int record_walk_next(struct record_walk *walk);
 
-/* Reads the file of the run ID into walk->record. Returns as record_walk_next:
- * 0 where there is none. */
+/* Reads the file of the run ID into walk->record. Returns as record_walk_next.
+ */
 int record_walk_find(struct record_walk *walk, const char *id);
 
 /* Says why a call above failed, by errno, or that can_verify is false. */
