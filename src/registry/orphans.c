@@ -29,15 +29,16 @@
 struct ending {
 	struct match match;
 	struct orphans *orphans;
-	size_t named; /* among the killed */
+	struct strbuf killed_text; /* of orphans */
+	size_t named;              /* in killed_text */
 	int64_t freeze_end;
-	bool was_frozen; /* all proven processes were, before the last scan */
+	bool was_frozen; /* all proven processes were before the last scan */
 	bool has_killed;
-	bool is_unsure; /* processes may be left that were not found */
+	bool is_unsure; /* processes that were not found may be left */
 };
 
-/* Appends "4711 sleep 1000". The command line of a process in state D could
- * make its reader wait for ever: of that process, only the name. */
+/* Appends "4711 sleep 1000", or "4711 [sleep]" for a process in state D, whose
+ * command line could make its reader wait for ever. */
 static void
 add_process(struct strbuf *line, const struct candidate *candidate)
 {
@@ -49,8 +50,8 @@ add_process(struct strbuf *line, const struct candidate *candidate)
 
 /* --- freezing them -------------------------------------------------------- */
 
-/* Stops CANDIDATE, and notes that, as the next read of a process may hang. A
- * process that is stopped already is not noted, and so not continued. */
+/* Stops CANDIDATE and notes it at once, as the next read of a process may hang.
+ * A process that was stopped before is not noted, and so not continued. */
 static void
 stop(const struct candidate *candidate, void *context)
 {
@@ -63,10 +64,10 @@ stop(const struct candidate *candidate, void *context)
 }
 
 /*
- * Whether a thread in STATE, whose process has got SIGSTOP, forks no more. A
- * thread in state D may be on its way out of fork(2), which SIGSTOP does not
- * prevent; or it waits for the end of a vfork(2), or for a device that never
- * answers. So after STATE_D_BOUND, D counts as well.
+ * Whether a thread in STATE, whose process has got SIGSTOP, forks no more.
+ * State D may be the end of a fork(2), which SIGSTOP does not prevent; but also
+ * a wait for the end of a vfork(2), or for a device that never answers. So D
+ * counts after STATE_D_BOUND, WITH_D.
  */
 static bool
 is_frozen_state(char state, bool with_d)
@@ -106,8 +107,8 @@ is_frozen(const struct procid *process, bool with_d)
 	       stat.threads == threads.frozen;
 }
 
-/* Waits until all proven processes are frozen, which were stopped when they
- * were proven. Returns whether they are. */
+/* Waits until all proven processes, which stop() has stopped, are frozen.
+ * Returns whether they are. */
 static bool
 await_freeze(const struct ending *ending)
 {
@@ -132,29 +133,27 @@ await_freeze(const struct ending *ending)
 
 /* --- killing them --------------------------------------------------------- */
 
-/* Names the processes that are killed first: before that, while their command
- * lines can still be read. */
+/* Names the processes that are killed first, while their command lines can
+ * still be read. */
 static void
 name_proven(struct ending *ending)
 {
-	struct strbuf line = { .text = ending->orphans->killed_text,
-		               .size = ORPHANS_TEXT_SIZE };
 	const struct candidates *const candidates = &ending->match.now;
 
 	for (size_t i = 0; i < candidates->count && ending->named < NAMED_MAX;
 	     i++) {
 		if (candidates->entries[i].result != MATCH_PROVEN)
 			continue;
-		add_process(&line, &candidates->entries[i]);
+		add_process(&ending->killed_text, &candidates->entries[i]);
 		ending->named++;
 	}
 }
 
 /*
  * Kills the youngest first. The end of a process may leave process groups below
- * it orphaned, and the kernel continues what is stopped in these
- * (kill_orphaned_pgrp()): SIGKILL has to be there before. PIDs rise from that
- * of the oldest process on, up to where they begin anew.
+ * it orphaned, in which the kernel continues stopped processes
+ * (kill_orphaned_pgrp()): these have to get SIGKILL before. PIDs rise from the
+ * oldest process on, up to where they begin anew.
  */
 static void
 kill_proven(struct ending *ending)
@@ -186,8 +185,8 @@ kill_proven(struct ending *ending)
 
 /* --- scan after scan ------------------------------------------------------ */
 
-/* Returns how many are proven, and in *MOVING how many of these may fork: they
- * were proven in this scan, or another process has continued them. */
+/* Returns how many processes are proven, and in *MOVING how many of these may
+ * fork: those proven in this scan, or continued by another process. */
 static size_t
 count_proven(const struct candidates *candidates, size_t *moving)
 {
@@ -212,12 +211,11 @@ count_proven(const struct candidates *candidates, size_t *moving)
  * Scans until no process is left to be killed, or the time is over. Returns 0,
  * or -1 with errno.
  *
- * The processes are killed once all of them are frozen: those that were proven
- * before a scan were frozen when it began, and none is moving at its end. So
- * each child that they forked was there during the whole scan, with its parent
- * alive and proven: the scan has proven the child by rule D, and found it
- * frozen. A dead parent proves no child, so no process is killed before all are
- * frozen, unless the time is over.
+ * A dead parent proves no child, so no process is killed before all are frozen,
+ * unless the time is over. All are: the processes proven before a scan were
+ * frozen when it began, and none is moving at its end. So each child that they
+ * forked was there during the whole scan, with its parent alive and proven, and
+ * the scan has proven the child by rule D, and found it frozen.
  */
 static int
 end_all(struct ending *ending)
@@ -276,7 +274,7 @@ reason_left(const struct candidate *candidate)
 	return NULL;
 }
 
-/* Counts and names what is left. */
+/* Counts and names the processes that are left. */
 static void
 note_left(const struct ending *ending)
 {
@@ -313,18 +311,15 @@ orphans_end(const struct entry *entry, struct orphans *orphans)
 		           .on_proven = stop,
 		           .context = orphans },
 		.orphans = orphans,
+		.killed_text = { .text = orphans->killed_text,
+		                 .size = sizeof(orphans->killed_text) },
 		.freeze_end = duration_now() + FREEZE_BOUND,
 	};
 	const int result = end_all(&ending);
 	const int why = errno;
 
-	if (orphans->killed > ending.named) {
-		const size_t length = strlen(orphans->killed_text);
-
-		(void)strbuf_format(orphans->killed_text + length,
-		                    sizeof(orphans->killed_text) - length,
-		                    ", ...");
-	}
+	if (orphans->killed > ending.named)
+		strbuf_addf(&ending.killed_text, ", ...");
 	if (result == 0)
 		note_left(&ending);
 	match_free(&ending.match);

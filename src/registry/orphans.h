@@ -8,12 +8,12 @@
 #define ORPHANS_TEXT_SIZE   1024
 #define ORPHANS_STOPPED_MAX (1 << 18)
 
-/* What became of the processes of a run whose watchers are both dead. A helper
- * that calls orphans_end() may hang: in memory that it shares with its parent,
- * this says what it has done so far. */
+/* What orphans_end() has done so far. A helper that calls it may hang, so this
+ * is in memory that the helper shares with its parent. */
 struct orphans {
 	size_t killed;
-	size_t left; /* of the run, or perhaps of it, and not killed */
+	size_t left; /* processes of the run, proven or not, that were not
+	                killed */
 	char killed_text[ORPHANS_TEXT_SIZE]; /* "4711 sleep 1000, 4712 …" */
 	char left_text[ORPHANS_TEXT_SIZE];   /* likewise, with reasons */
 	size_t stopped_count;
@@ -24,8 +24,8 @@ struct orphans {
  * Kills the processes that belong to the run of ENTRY (match.h), a run of this
  * boot and this PID namespace: stops all by SIGSTOP, for at most 8 seconds, and
  * then sends SIGKILL until none is left, for at most 5 seconds. Fills ORPHANS,
- * which is all 0. Returns 0, or -1 with errno where it could not look at the
- * processes. May have to wait longer, as runid_read() may.
+ * which is all 0. Returns 0, or -1 with errno where processes cannot be read.
+ * May block as runid_read().
  */
 int orphans_end(const struct entry *entry, struct orphans *orphans);
 
