@@ -18,23 +18,23 @@
 
 #define ESCAPE_MAX 4 /* bytes that a byte becomes */
 
-/* What has to fit behind a byte of an argument, and what has to be left for an
- * argument to begin. */
+/* The room that has to be left behind each byte of an argument, and for a whole
+ * argument, so that the end of the entry fits. */
 #define ROOM_FOR_END      sizeof("\n" CUT_LINE LAST_LINE)
 #define ROOM_FOR_ARGUMENT sizeof(ARGUMENT "\n" CUT_LINE LAST_LINE)
 
 #define NAME_LENGTH_MAX 255
 #define ID_CHARACTERS   "0123456789abcdef-"
 
-/* Appends a line with KEY and the value FIELD, or several, or none. */
+/* Appends the lines of KEY to LINE: a line for each value in FIELD. */
 typedef void write_value(struct strbuf *line, const char *key,
                          const void *field);
 
-/* Reads TEXT, what stands behind the blank and can be changed, into FIELD.
- * Returns 0, or -1 where it is not such a value. */
+/* Reads the value TEXT, which may be changed, into FIELD. Returns 0, or -1
+ * where TEXT is no value of the key. */
 typedef int read_value(char *text, void *field);
 
-/* Whether BYTE stands in a value only as its escape. */
+/* Whether BYTE may only stand in a value as "\\xNN". */
 static bool
 is_control(int byte)
 {
@@ -60,7 +60,7 @@ add_byte(struct strbuf *line, unsigned char byte)
 		strbuf_addf(line, "%c", byte);
 }
 
-/* Returns the byte for which two DIGITS stand; -1 where they are not digits. */
+/* Returns the byte that two hexadecimal DIGITS stand for, or -1. */
 static int
 hex_byte(const char *digits)
 {
@@ -77,8 +77,9 @@ hex_byte(const char *digits)
 	return byte;
 }
 
-/* Undoes add_byte, in place. Returns 0, or -1 where add_byte has not written
- * TEXT. */
+/* Undoes add_byte() in place. Returns 0, or -1 if add_byte() did not write
+ * TEXT.
+ */
 static int
 unescape(char *text)
 {
@@ -130,8 +131,8 @@ read_text(char *text, void *field)
 
 /* --- numbers -------------------------------------------------------------- */
 
-/* Takes a number up to MAX from *TEXT, and the blank behind it, if there is
- * one. Returns 0 or -1. */
+/* Takes a number up to MAX from *TEXT, with the blank that may follow the
+ * number. Returns 0 or -1. */
 static int
 take_number(char **text, uint64_t max, uint64_t *number)
 {
@@ -276,9 +277,9 @@ read_cleanup(char *text, void *field)
 	return unescape(text);
 }
 
-/* Moves the argument TEXT up to the arguments before it. That overwrites lines
- * that were read before, and to which the entry does not point: see
- * read_line(). */
+/* Moves the argument TEXT up to the arguments before it. The lines that are
+ * overwritten were read, and ENTRY does not point into them: see read_line().
+ */
 static int
 read_argument(char *text, void *field)
 {
@@ -351,8 +352,8 @@ static const struct key keys[] = {
 
 /* --- writing -------------------------------------------------------------- */
 
-/* Appends at most LENGTH bytes of ARGUMENT, as far as LINE has room for them
- * and the end of the entry. Returns how many. */
+/* Appends at most LENGTH bytes of ARGUMENT, leaving room for the end of the
+ * entry. Returns how many bytes were appended. */
 static size_t
 add_argument(struct strbuf *line, const char *argument, size_t length)
 {
@@ -366,8 +367,8 @@ add_argument(struct strbuf *line, const char *argument, size_t length)
 	return done;
 }
 
-/* Appends what can be kept of COMMAND, and leaves room for the end of the
- * entry. Returns whether that is all of COMMAND. */
+/* Appends COMMAND as far as the limits and LINE allow, leaving room for the end
+ * of the entry. Returns whether all of COMMAND was appended. */
 static bool
 add_command(struct strbuf *line, char *const command[])
 {
@@ -436,7 +437,7 @@ read_line(char *line, struct entry *entry, unsigned *seen)
 	return 0;
 }
 
-/* Whether all that is needed was SEEN, and has values that a run can have. */
+/* Whether all needed keys were SEEN, with values that a run can have. */
 static bool
 is_complete(const struct entry *entry, unsigned seen)
 {
@@ -499,7 +500,7 @@ entry_parse(char *text, size_t length, struct entry *entry)
 		errno = has_version(text) ? ENOTSUP : EINVAL;
 		return -1;
 	}
-	/* A null byte would hide what stands behind it. */
+	/* A null byte would hide the rest of TEXT. */
 	if (length > ENTRY_TEXT_MAX || strlen(text) != length ||
 	    read_lines(text + start, entry) == -1) {
 		errno = EINVAL;

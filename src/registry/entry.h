@@ -1,11 +1,10 @@
 #pragma once
 
 /*
- * An entry of the registry: what is on record of a run, so that a process that
- * was not there can recognise the run's processes and files. It is text: the
- * line "wdrun 1" (the version of the format), a line for each key, which is the
- * key, a blank and the value, and the line "end", without which the entry is
- * not whole.
+ * An entry of the registry: the text by which any later process recognises the
+ * processes and files of a run. The first line is "wdrun 1" (the version of the
+ * format), the last line of a whole entry "end", and each line between is a
+ * key, a blank and a value:
  *
  * id          the run's ID: the PID of the front, "-", and the start of the run
  *             in nanoseconds since the epoch, in hexadecimal
@@ -31,11 +30,10 @@
  * arg         an argument of the command, from COMMAND on; a line for each
  * cut         no value; there if not all of the command is kept
  *
- * There may be no name, host, timens, directory, lock and cleanup. The other
- * keys come in any order, but all known ones before the first arg except for
- * cut. A reader passes over keys that it does not know: a version that changes
- * the meaning of an entry changes the first line. In a value, a backslash is
- * "\\", and a control character "\xNN".
+ * The keys name, host, timens, directory, lock, cleanup and cut may be missing.
+ * Keys come in any order, but arg and cut behind all others that are known.
+ * Readers pass over unknown keys: a change of an entry's meaning changes the
+ * first line. In a value, a backslash is "\\", and a control character "\xNN".
  */
 
 #include <stdbool.h>
@@ -92,11 +90,11 @@ struct entry {
 };
 
 /*
- * Appends ENTRY to LINE as text. The arguments are those of COMMAND,
- * NULL-terminated as in main(), not those of entry->command: as much of them as
- * the limits above and LINE allow. The text says that they are cut where that
- * is not all, or entry->command.is_cut. Returns 0, or -1 with errno EMSGSIZE
- * where the other values do not fit into LINE.
+ * Appends ENTRY to LINE as text, with the arguments of COMMAND, NULL-terminated
+ * as in main(), instead of those in entry->command: as much of them as the
+ * limits above and LINE allow. They are marked as cut if some are missing, or
+ * if entry->command.is_cut. Returns 0, or -1 with errno EMSGSIZE where the
+ * other values do not fit into LINE.
  */
 int entry_format(struct strbuf *line, const struct entry *entry,
                  char *const command[]);

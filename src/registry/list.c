@@ -109,8 +109,7 @@ print_table(const struct table *table)
 {
 	struct winsize size;
 
-	if (isatty(STDOUT_FILENO) &&
-	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
 		return table_print(table, size.ws_col, CELL_WIDTH);
 	return table_print(table, SIZE_MAX, SIZE_MAX);
 }
@@ -201,10 +200,10 @@ add_record(struct list *list, const struct record *record)
 		add_object(&list->json, record, list->now);
 		return 0;
 	case RECORD_OLD:
-		return 0;
+		break;
 	case RECORD_BROKEN:
 		record_report(record);
-		return 0;
+		break;
 	}
 	return 0;
 }
@@ -236,14 +235,14 @@ list_print(const char *registry, bool as_json)
 	const int directory_fd = registry_open(registry, false);
 	int status = STATUS_FAILED;
 
-	/* A registry that does not exist has no records. But the user who
-	 * names it by --registry may have meant another. */
+	/* A registry that does not exist has no records. But the user may have
+	 * meant another than the one of --registry. */
 	if (directory_fd == -1 && errno != ENOENT)
 		return STATUS_FAILED;
 	if (directory_fd == -1 && registry != NULL)
 		message("registry '%s': %s", registry, strerror(errno));
 
-	/* Nothing is printed before all is read: what is printed is whole. */
+	/* Nothing is printed before all is read: no output is incomplete. */
 	if (add_cells(&list.table, header) == -1)
 		message("cannot list the registry: %s", strerror(errno));
 	else if (directory_fd == -1 || add_all(&list, directory_fd) == 0)
