@@ -260,20 +260,17 @@ static int
 read_cleanup(char *text, void *field)
 {
 	struct entry_cleanups *const cleanups = field;
-	uint64_t device;
-	uint64_t inode;
+	struct cleanup file = { .claim_fd = -1 };
 	uint64_t birth;
 
 	if (cleanups->count == ENTRY_FILES_MAX ||
-	    take_number(&text, UINT64_MAX, &device) == -1 ||
-	    take_number(&text, UINT64_MAX, &inode) == -1 ||
+	    take_number(&text, UINT64_MAX, &file.before.device) == -1 ||
+	    take_number(&text, UINT64_MAX, &file.before.inode) == -1 ||
 	    take_number(&text, INT64_MAX, &birth) == -1 || *text == '\0')
 		return -1;
-	cleanups->files[cleanups->count++] = (struct cleanup){
-		.path = text,
-		.before = { device, inode, (int64_t)birth },
-		.claim_fd = -1,
-	};
+	file.before.birth = (int64_t)birth;
+	file.path = text;
+	cleanups->files[cleanups->count++] = file;
 	return unescape(text);
 }
 

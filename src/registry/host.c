@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/fds.h"
 
 static const char boot_id_path[] = "/proc/sys/kernel/random/boot_id";
 static const char pid_path[] = "/proc/self/ns/pid";
@@ -25,10 +26,10 @@ read_boot_id(char id[BOOT_ID_SIZE])
 		return -1;
 
 	const ssize_t length = read(fd, id, BOOT_ID_SIZE - 1);
-	const int why = length == 0 ? EIO : errno;
 
-	(void)close(fd);
-	errno = why;
+	if (length == 0)
+		errno = EIO;
+	fds_close(fd);
 	if (length <= 0)
 		return -1;
 	id[length] = '\0';

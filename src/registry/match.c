@@ -175,37 +175,25 @@ find_leader(const struct entry *entry)
 	return kill(pid, 0) == -1 && errno == ESRCH ? 0 : -1;
 }
 
-/* Whether a proven process is in the session with the target's number. */
-static bool
-has_proven_member(const struct match *match)
-{
-	for (size_t i = 0; i < match->now.count; i++) {
-		const struct candidate *const candidate =
-		    &match->now.entries[i];
-
-		if (candidate->session == match->entry->target.pid &&
-		    candidate->result == MATCH_PROVEN)
-			return true;
-	}
-	return false;
-}
-
 /* Rules B and C. Without the target and without a proven member, the session
  * may be a later one with the same number, whose leader has exited. */
 static void
 admit_by_session(const struct match *match)
 {
+	const struct candidates *const now = &match->now;
+	const pid_t session = match->entry->target.pid;
 	const int leader = find_leader(match->entry);
+	bool is_certain = leader == 1;
 
 	if (leader == -1)
 		return;
+	for (size_t i = 0; i < now->count; i++)
+		is_certain |= now->entries[i].session == session &&
+		              now->entries[i].result == MATCH_PROVEN;
+	for (size_t i = 0; i < now->count; i++) {
+		struct candidate *const candidate = &now->entries[i];
 
-	const bool is_certain = leader == 1 || has_proven_member(match);
-
-	for (size_t i = 0; i < match->now.count; i++) {
-		struct candidate *const candidate = &match->now.entries[i];
-
-		if (candidate->session != match->entry->target.pid)
+		if (candidate->session != session)
 			continue;
 		if (is_certain)
 			(void)admit(match, candidate);
