@@ -90,5 +90,5 @@ struct match {
  */
 int match_scan(struct match *match);
 
-/* Releases the memory of MATCH. */
+/* Releases the memory of MATCH. Keeps errno. */
 void match_free(struct match *match);

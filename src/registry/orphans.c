@@ -112,12 +112,11 @@ is_frozen(const struct procid *process, bool with_d)
 static bool
 await_freeze(const struct ending *ending)
 {
-	const struct candidates *const candidates = &ending->match.now;
+	const struct candidates *const now = &ending->match.now;
 	const int64_t d_end = duration_now() + STATE_D_BOUND;
 
-	for (size_t i = 0; i < candidates->count; i++) {
-		const struct candidate *const candidate =
-		    &candidates->entries[i];
+	for (size_t i = 0; i < now->count; i++) {
+		const struct candidate *const candidate = &now->entries[i];
 
 		if (candidate->result != MATCH_PROVEN || candidate->got_kill)
 			continue;
@@ -138,13 +137,12 @@ await_freeze(const struct ending *ending)
 static void
 name_proven(struct ending *ending)
 {
-	const struct candidates *const candidates = &ending->match.now;
+	const struct candidates *const now = &ending->match.now;
 
-	for (size_t i = 0; i < candidates->count && ending->named < NAMED_MAX;
-	     i++) {
-		if (candidates->entries[i].result != MATCH_PROVEN)
+	for (size_t i = 0; i < now->count && ending->named < NAMED_MAX; i++) {
+		if (now->entries[i].result != MATCH_PROVEN)
 			continue;
-		add_process(&ending->killed_text, &candidates->entries[i]);
+		add_process(&ending->killed_text, &now->entries[i]);
 		ending->named++;
 	}
 }
@@ -158,19 +156,19 @@ name_proven(struct ending *ending)
 static void
 kill_proven(struct ending *ending)
 {
-	struct candidates *const candidates = &ending->match.now;
+	struct candidates *const now = &ending->match.now;
 	size_t oldest = 0;
 
 	if (!ending->has_killed)
 		name_proven(ending);
-	for (size_t i = 0; i < candidates->count; i++) {
-		if (candidates->entries[i].procid.start <
-		    candidates->entries[oldest].procid.start)
+	for (size_t i = 0; i < now->count; i++) {
+		if (now->entries[i].procid.start <
+		    now->entries[oldest].procid.start)
 			oldest = i;
 	}
-	for (size_t i = candidates->count; i-- > 0;) {
+	for (size_t i = now->count; i-- > 0;) {
 		struct candidate *const candidate =
-		    &candidates->entries[(oldest + i) % candidates->count];
+		    &now->entries[(oldest + i) % now->count];
 
 		if (candidate->result != MATCH_PROVEN ||
 		    procid_kill(&candidate->procid, SIGKILL) == -1)
@@ -188,14 +186,13 @@ kill_proven(struct ending *ending)
 /* Returns how many processes are proven, and in *MOVING how many of these may
  * fork: those proven in this scan, or continued by another process. */
 static size_t
-count_proven(const struct candidates *candidates, size_t *moving)
+count_proven(const struct candidates *now, size_t *moving)
 {
 	size_t proven = 0;
 
 	*moving = 0;
-	for (size_t i = 0; i < candidates->count; i++) {
-		const struct candidate *const candidate =
-		    &candidates->entries[i];
+	for (size_t i = 0; i < now->count; i++) {
+		const struct candidate *const candidate = &now->entries[i];
 
 		if (candidate->result != MATCH_PROVEN)
 			continue;
@@ -278,14 +275,13 @@ reason_left(const struct candidate *candidate)
 static void
 note_left(const struct ending *ending)
 {
-	const struct candidates *const candidates = &ending->match.now;
+	const struct candidates *const now = &ending->match.now;
 	struct orphans *const orphans = ending->orphans;
 	struct strbuf line = { .text = orphans->left_text,
 		               .size = sizeof(orphans->left_text) };
 
-	for (size_t i = 0; i < candidates->count; i++) {
-		const struct candidate *const candidate =
-		    &candidates->entries[i];
+	for (size_t i = 0; i < now->count; i++) {
+		const struct candidate *const candidate = &now->entries[i];
 		const char *const reason = reason_left(candidate);
 
 		if (reason == NULL)
@@ -316,14 +312,12 @@ orphans_end(const struct entry *entry, struct orphans *orphans)
 		.freeze_end = duration_now() + FREEZE_BOUND,
 	};
 	const int result = end_all(&ending);
-	const int why = errno;
 
 	if (orphans->killed > ending.named)
 		strbuf_addf(&ending.killed_text, ", ...");
 	if (result == 0)
 		note_left(&ending);
-	match_free(&ending.match);
-	errno = why;
+	match_free(&ending.match); /* keeps errno */
 	return result;
 }
 
