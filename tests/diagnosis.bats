@@ -162,17 +162,18 @@ tells_of_the_stopped() {
 	with_more_time tells_of_the_stopped
 }
 
-@test "a process in a file system that hangs is shown with its file" {
-	# The command hangs long before these five seconds are over, on any
-	# machine.
-	with_hung_fs '"$WDRUN" -t 5 -k 300ms bash -c "exec 3<mnt/file
+tells_of_a_hung_file() {
+	complete_with_hung_fs '"$WDRUN" -t "$limit" -k 300ms bash -c "exec 3<mnt/file
 			hang_fs
 			exec block inherited"
 		kill -KILL $server'
-	finish
+	grep -q '^ready' out &&
+		grep -E "block inherited \[[SD] [0-9]+s\]: .*reading fd 3 \($PWD/mnt/file\)$" err
+}
 
-	grep -q '^ready' out
-	grep -E "block inherited \[[SD] [0-9]+s\]: .*reading fd 3 \($PWD/mnt/file\)$" err
+@test "a process in a file system that hangs is shown with its file" {
+	export limit
+	with_more_time tells_of_a_hung_file
 }
 
 is_shortened() {
@@ -288,7 +289,6 @@ tells_in_time() {
 }
 
 @test "what was not seen is not shown: unused entries, reused numbers, missing files" {
-	local -A pids
 	mkdir directory
 	mkfifo directory/fifo
 	write_jobs <<-'END'
@@ -299,47 +299,63 @@ tells_in_time() {
 		await_blocked
 		wait
 	END
-	start "$WDRUN" -i 700ms bash ./script
-	finish
-	[ "$status" -eq 124 ]
+	with_more_time tells_what_was_seen
+}
+
+tells_what_was_seen() {
+	local -A pids
+	complete "$WDRUN" -i "$limit" bash ./script
+	[ "$status" -eq 124 ] && grep -q '^ready' out || return
 	# shellcheck disable=SC1091 # it was written by the script
 	source ./pids
 
-	tells many "waiting for fd 3 (pipe from ${pids[many]})"
-	tells nothing 'waiting for a signal'
-	tells time 'sleeping'
-	tells wide "waiting for fd 3 (pipe from ${pids[wide]})"
-	tells reused 'waiting for input or output'
-	tells sleep 'sleeping'
-	tells directory 'opening a FIFO that nobody opens for writing'
-	told sendfile | grep -E "s\]: moving data from fd [0-9]+ \\($(realpath "$PROGRAMS/block")\\) to fd [0-9]+ \\(pipe to ${pids[sendfile]}\\)$"
-	told child | grep -E 's\]: waiting for child [0-9]+$'
+	tells many "waiting for fd 3 (pipe from ${pids[many]})" &&
+		tells nothing 'waiting for a signal' &&
+		tells time 'sleeping' &&
+		tells wide "waiting for fd 3 (pipe from ${pids[wide]})" &&
+		tells reused 'waiting for input or output' &&
+		tells sleep 'sleeping' &&
+		tells directory 'opening a FIFO that nobody opens for writing' &&
+		told sendfile | grep -E "s\]: moving data from fd [0-9]+ \\($(realpath "$PROGRAMS/block")\\) to fd [0-9]+ \\(pipe to ${pids[sendfile]}\\)$" &&
+		told child | grep -E 's\]: waiting for child [0-9]+$'
+}
+
+tells_of_the_leaderless() {
+	complete "$WDRUN" -i "$limit" bash -c '"$PROGRAMS/block" leaderless | cat; true'
+	[ "$status" -eq 124 ] &&
+		grep -E ' \[Z [0-9]+s\]: its main thread has exited$' err &&
+		grep -E ' cat \[S .*s\]: reading fd 0 \(pipe\)$' err
+}
+
+tells_of_many_writers() {
+	complete "$WDRUN" -i "$limit" bash -c '
+		{ for _ in 1 2 3 4 5; do sleep 1000 & done; wait; } | cat; true'
+	grep -E ' cat \[S .*s\]: reading fd 0 \(pipe from ([0-9]+, ){3}[0-9]+ and other processes\)$' err
 }
 
 @test "where an unreadable process may have the other end of a pipe, nobody is not said" {
-	start "$WDRUN" -i 700ms bash -c '"$PROGRAMS/block" leaderless | cat; true'
-	finish
-	[ "$status" -eq 124 ]
-	grep -E ' \[Z [0-9]+s\]: its main thread has exited$' err
-	grep -E ' cat \[S .*s\]: reading fd 0 \(pipe\)$' err
+	with_more_time tells_of_the_leaderless
+	with_more_time tells_of_many_writers
+}
 
-	start "$WDRUN" -i 700ms bash -c '
-		{ for _ in 1 2 3 4 5; do sleep 1000 & done; wait; } | cat; true'
-	finish
-	grep -E ' cat \[S .*s\]: reading fd 0 \(pipe from ([0-9]+, ){3}[0-9]+ and other processes\)$' err
+tells_no_strange_pid() {
+	complete "$WDRUN" -i "$limit" unshare --pid --fork "$PROGRAMS/block" child
+	grep -E ' unshare .*: waiting for child [0-9]+$' err &&
+		grep -E '^wdrun:     [0-9]+ .*block child .*: waiting for a child$' err
 }
 
 @test "the PID of a child in another PID namespace is not shown as a PID of this one" {
 	need_root
 	need unshare
-	start "$WDRUN" -i 700ms unshare --pid --fork "$PROGRAMS/block" child
-	finish
-	grep -E ' unshare .*: waiting for child [0-9]+$' err
-	grep -E '^wdrun:     [0-9]+ .*block child .*: waiting for a child$' err
+	with_more_time tells_no_strange_pid
+}
+
+shows_no_direction() {
+	complete "$WDRUN" -t "$limit" bash -c 'exec -a "$1" sleep 1000' - \
+		$'a\xe2\x80\x8bb\xe2\x80\xaec\xe2\x81\xa6d\xe2\x80\xa8e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa'
+	[[ $stderr == *$' a???b???c???d???e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa 1000 [S '* ]]
 }
 
 @test "no argument changes the direction of a message's text, or is invisible in it" {
-	complete "$WDRUN" -t 700ms bash -c 'exec -a "$1" sleep 1000' - \
-		$'a\xe2\x80\x8bb\xe2\x80\xaec\xe2\x81\xa6d\xe2\x80\xa8e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa'
-	[[ $stderr == *$' a???b???c???d???e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa 1000 [S '* ]]
+	with_more_time shows_no_direction
 }

@@ -208,7 +208,7 @@ loses_of_both() {
 }
 
 @test "a third signal gives up at once, though the reader goes on" {
-	start "$PROGRAMS/sip" -c 1024 -p 400 "$WDRUN" -i 60 -k never sh -c '
+	start "$PROGRAMS/sip" -c 512 -p 800 "$WDRUN" -i 60 -k never sh -c '
 		"$PROGRAMS/pattern" write 1 60000; exit 7'
 	await_run_below
 	wait_until is_dead "$target"
@@ -352,23 +352,32 @@ loses_of_a_flood() {
 	wait_until nobody_is_left
 }
 
-@test "--survivors=leave: a stuck reader gets all of it when it goes on" {
-	mkfifo gate
-	start "$PROGRAMS/sip" -w go "$WDRUN" -i 60 -t 3 --survivors=leave \
-		sh -c '"$PROGRAMS/pattern" write 1 15000
-			(read -r _ <gate; echo late; : >survived) & exit 3'
-	await_run_below
-	wait_until is_dead "$front"
+# The timeout ends the wait for the reader; the command exits before it.
+leaves_a_survivor() {
+	rm -f go front survived
+	start "$PROGRAMS/sip" -w go sh -c 'echo $$ >front
+		exec "$WDRUN" -i 60 -t "$0" --survivors=leave sh -c "
+			\"\$PROGRAMS/pattern\" write 1 15000
+			(read -r _ <gate; echo late; : >survived) & exit 3"' "$limit"
+	wait_until test -s front
+	wait_until is_dead "$(cat front)"
 
 	touch go
-	echo >gate
+	echo >&6
 	finish
+	[ "$status" -eq 3 ]
+}
 
+@test "--survivors=leave: a stuck reader gets all of it when it goes on" {
+	mkfifo gate
+	exec 6<>gate
+	with_more_time leaves_a_survivor
 	[ "$status" -eq 3 ]
 	[ "$(head -c 15000 out | "$PROGRAMS/pattern" check 1 15000)" = same ]
 	[ "$(tail -c +15001 out)" = late ]
 	[ -e survived ]
 	[ -z "$stderr" ]
+	exec 6>&-
 	wait_until nobody_is_left
 }
 
@@ -453,26 +462,42 @@ start_with_output_in_flight() {
 	nobody_is_left
 }
 
+# loses_its_supervisor_after_a_stop OPTION...: the supervisor is killed after
+# the stop by OPTION, and before the timeout. MOMENT is a bound on silence.
+loses_its_supervisor_after_a_stop() {
+	rm -f go
+	start "$PROGRAMS/sip" -n "$WDRUN" "${@//MOMENT/"$moment"}" -t "$limit" \
+		-k 300ms bash -c '
+			trap "\"\$PROGRAMS/pattern\" write 1 9000; exit 9" TERM
+			until [ -e go ]; do echo .; read -rt 0.02 <>never; done
+			echo first; while :; do read -rt 0.05 <>never; done'
+	wait_until has_run_or_is_over
+	touch go
+	wait_until is_stopping_or_over
+
+	# The watchers wait for the reader now, if the command had the time to
+	# write its last words.
+	if is_alive "$started"; then kill -KILL "$supervisor"; fi
+	finish
+	grep -q 'stopping' err && no grep -q 'timed out' err &&
+		grep -q '^wdrun: the supervisor .* was killed' err
+}
+
+has_run_or_is_over() {
+	{ wdrun_of "$started" && has_watched_target; } || is_dead "$started"
+}
+
+is_stopping_or_over() {
+	{ grep -q 'stopping' err && is_dead "$target"; } || is_dead "$started"
+}
+
 @test "SIGKILL of the supervisor after another stop: --timeout still ends the run" {
 	local option
 	# The last message goes to a reader that takes nothing more.
 	mkfifo never
-	for option in '-u first --until-grace=0' '-i 700ms'; do
-		rm -f go
+	for option in '-u first --until-grace=0' '-i MOMENT'; do
 		# shellcheck disable=SC2086 # two words
-		start "$PROGRAMS/sip" -n "$WDRUN" $option -t 4s -k 300ms \
-			bash -c 'trap "\"\$PROGRAMS/pattern\" write 1 9000; exit 9" TERM
-				until [ -e go ]; do
-					echo .; read -rt 0.05 <>never
-				done
-				echo first; while :; do read -rt 0.05 <>never; done'
-		await_run_below
-		touch go
-		wait_until grep -q 'stopping' err
-		wait_until is_dead "$target"
-
-		kill -KILL "$supervisor"
-		finish
+		with_more_time loses_its_supervisor_after_a_stop $option
 
 		echo "$option"
 		[ "$status" -ne 125 ]

@@ -390,25 +390,33 @@ writer_is_blocked() {
 	await_ready
 	wdrun_of "$started"
 	supervisor=$(supervisor_of "$front")
-	pipe=$(cat_pipe)
-	[[ $pipe == pipe:* ]]
+	wait_until has_cat_pipe
+	wait_until relay_count_is 2
 
-	run ! holds "$pipe" "$front"
-	run ! holds "$pipe" "$supervisor"
+	# Each process closes what it inherited when it begins its work, which
+	# may be after the command has begun.
+	wait_until no holds "$pipe" "$front"
+	wait_until no holds "$pipe" "$supervisor"
 	run ! holds "$pipe" "$(children_of "$supervisor")"
+	wait_until one_relay_holds "$pipe"
 	holds "$pipe" "$(relays_of "$front" | head -n 1)"
-	[ "$(relays_of "$front" | while read -r pid; do
-		holds "$pipe" "$pid" && echo "$pid"; done | wc -l)" -eq 1 ]
 	kill -TERM "$front"
 	finish
 }
 
-# Prints the pipe that cat, the reader in the pipeline, reads.
-cat_pipe() {
-	local pid
+# Sets pipe to the pipe that cat, the reader in the pipeline, reads.
+has_cat_pipe() {
+	local pid name
 	for pid in $(children_of "$started"); do
-		[ "$(<"/proc/$pid/comm")" != cat ] || readlink "/proc/$pid/fd/0"
+		{ read -r name <"/proc/$pid/comm"; } 2>/dev/null || continue
+		[ "$name" != cat ] || pipe=$(readlink "/proc/$pid/fd/0")
 	done
+	[[ $pipe == pipe:* ]]
+}
+
+one_relay_holds() {
+	[ "$(relays_of "$front" | while read -r pid; do
+		holds "$1" "$pid" && echo "$pid"; done | wc -l)" -eq 1 ]
 }
 
 # holds FILE PID: PID has FILE open.
@@ -425,9 +433,9 @@ holds() {
 	front=$started
 	supervisor=$(supervisor_of "$front")
 
-	[ "$(relays_of "$front" | wc -l)" -ge 2 ]
+	wait_until relay_count_is 2
 	for pid in "$front" "$supervisor" $(relays_of "$front"); do
-		run ! holds "$PWD/held" "$pid"
+		wait_until no holds "$PWD/held" "$pid"
 	done
 	holds "$PWD/held" "$(children_of "$supervisor")"
 
@@ -443,7 +451,7 @@ holds() {
 	front=$started
 
 	for pid in "$front" $(children_of "$front"); do
-		[ "/proc/$pid/cwd" -ef / ]
+		wait_until test "/proc/$pid/cwd" -ef /
 	done
 	kill -TERM "$front"
 	finish
@@ -455,6 +463,7 @@ holds() {
 		echo "${PIPESTATUS[0]}"'
 	wait_until grep -qx hello out
 	wdrun_of "$started"
+	wait_until relay_count_is 2
 
 	kill -KILL "$(relays_of "$front" | head -n 1)"
 	wait_until relay_count_is 1
@@ -470,6 +479,8 @@ holds() {
 	await_ready
 	kill -URG "$started"
 	wait_until grep -qx 'got 23' out
+	front=$started
+	wait_until relay_count_is 2
 
 	kill -KILL "$(relays_of "$started" | tail -n 1)" # that of stderr
 	wait_until grep -q 'the relay of stderr was killed' err

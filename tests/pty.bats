@@ -514,10 +514,14 @@ start_at_dash() {
 	enter 'PS1="inner> " wdrun --pty bash --norc --noprofile'
 	wait_until shows '^inner>'
 	enter 'repl'
-	wait_until shows '^ready [0-9]+$'
+	see_ready
 	press C-z
 	wait_until shows 'Stopped'
+	wait_until is_stopped "$ready"
+	# What is typed before bash has given the terminal's modes back to the
+	# program would be read in bash's own mode.
 	enter 'fg'
+	wait_until no is_stopped "$ready"
 	enter 'through'
 	wait_until shows '^you said through$'
 	press C-d
@@ -696,6 +700,7 @@ has_lines() {
 	wait_until is_stopped "$ready"
 	usable
 	enter 'fg'
+	wait_until no is_stopped "$ready"
 	enter 'back again'
 	wait_until shows '^you said back again$'
 	press C-d

@@ -40,8 +40,10 @@ load helper
 
 @test "the survivors that held the output are named" {
 	complete sh -c '"$WDRUN" --idle-after-exit=300ms sh -c "
-		sleep 1000 >/dev/null & sleep 1001 2>&1 &
-		until grep -q sleep /proc/\$!/comm; do :; done; echo \$!" | cat'
+		sleep 1000 >/dev/null & first=\$!
+		sleep 1001 2>&1 &
+		until grep -q sleep /proc/\$first/comm &&
+			grep -q sleep /proc/\$!/comm; do :; done; echo \$!" | cat'
 
 	[[ $stderr == *"held open by $output sleep"*"fd 1,2" ]]
 }
@@ -63,13 +65,19 @@ load helper
 	[ -z "$stderr" ]
 }
 
-@test "a survivor that writes for longer than --idle-after-exit loses nothing" {
-	complete "$WDRUN" --max-after-exit=never "$PROGRAMS/ticker" 100 30 3
+# The survivor writes for three times the bound in all, and pauses for a fifth
+# of it.
+writes_to_the_end() {
+	local milliseconds
+	printf -v milliseconds %.0f "${moment}e3"
+	complete "$WDRUN" --idle-after-exit="$limit" --max-after-exit=never \
+		"$PROGRAMS/ticker" "$milliseconds" 15 3
+	[ "$status" -eq 3 ] && [ "$(grep -c '^tick' out)" -eq 15 ] &&
+		[ "$(tail -n 1 out)" = "done" ] && [ -z "$stderr" ]
+}
 
-	[ "$status" -eq 3 ]
-	[ "$(grep -c '^tick' out)" -eq 30 ]
-	[ "$(tail -n 1 out)" = "done" ]
-	[ -z "$stderr" ]
+@test "a survivor that writes for longer than --idle-after-exit loses nothing" {
+	with_more_time writes_to_the_end
 }
 
 @test "a survivor that writes for ever is stopped at --max-after-exit" {
@@ -80,16 +88,21 @@ load helper
 	nobody_is_left
 }
 
-@test "a survivor that computes is making progress" {
-	# Computes in bursts, which use CPU time too, and leave the machine to
-	# other tests.
-	complete "$WDRUN" --max-after-exit=never bash -c '
-		{ until ((SECONDS >= 4)); do
+# The survivor computes for twice the bound, in bursts, which use CPU time too,
+# and leave the machine to other tests.
+computes_to_the_end() {
+	local micro
+	printf -v micro %.0f "${moment}e7"
+	complete "$WDRUN" --idle-after-exit="$limit" --max-after-exit=never bash -c '
+		{ end=$((${EPOCHREALTIME/[.,]/} + $1))
+		until ((${EPOCHREALTIME/[.,]/} >= end)); do
 			for i in {1..3000}; do :; done; read -rt 0.05 -u 9
-		done 9<> <(:); echo computed; } &'
+		done 9<> <(:); echo computed; } &' - "$micro"
+	[ "$output" = computed ] && [ -z "$stderr" ]
+}
 
-	[ "$output" = computed ]
-	[ -z "$stderr" ]
+@test "a survivor that computes is making progress" {
+	with_more_time computes_to_the_end
 }
 
 @test "a survivor that does nothing is stopped at --idle-after-exit" {

@@ -290,7 +290,8 @@ opens_fifo() {
 }
 
 @test "what survivors write is in the copy" {
-	complete "$WDRUN" --tee=copy "$PROGRAMS/ticker" 100 4 3
+	complete "$WDRUN" --tee=copy --idle-after-exit=60 --max-after-exit=60 \
+		"$PROGRAMS/ticker" 100 4 3
 
 	[ "$status" -eq 3 ]
 	cmp copy out

@@ -179,8 +179,8 @@ found() {
 }
 
 @test "a text that only the survivors print changes nothing" {
-	complete "$WDRUN" -u DONE --until-grace=0 sh -c '
-		(sleep 0.3; echo DONE) & exit 3'
+	complete "$WDRUN" -u DONE --until-grace=0 --idle-after-exit=60 \
+		--max-after-exit=60 sh -c '(sleep 0.3; echo DONE) & exit 3'
 
 	[ "$status" -eq 3 ]
 	[ "$output" = DONE ]
