@@ -39,7 +39,7 @@ BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
 SCRIPTS  := .ci/run bench/run bench/picture tests/run tests/lint \
 	tests/install-tools tests/check tests/demo tests/arm64 tests/fuzz/run \
-	tests/faults/run $(wildcard examples/*.sh) completions/wdrun.bash
+	tests/faults/run tests/model/run $(wildcard examples/*.sh) completions/wdrun.bash
 HOST_CC  := cc
 BIN       = $(DESTDIR)$(PREFIX)/bin
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
@@ -52,7 +52,7 @@ FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undef
 STAGE := write fstat sigaction open openat mkdir unlink unlinkat flock kill _Fork execv execvp
 ARM64 := BUILD=build/arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-Os -Werror" LDFLAGS=-static
 
-.PHONY: all debug demo test lint check asan fuzz arm64 faults soak bench format install uninstall \
+.PHONY: all debug demo test lint check asan fuzz arm64 faults soak model bench format install uninstall \
 	clean programs units fuzzers
 
 all: wdrun
@@ -146,6 +146,11 @@ faults: wdrun build/faults/sweep build/tests/litter build/tests/act
 # SOAK_RUNS (10000) runs, SOAK_AT_ONCE (500) side by side, some of them killed.
 soak: wdrun build/faults/soak build/tests/litter
 	@tests/faults/run ./wdrun build/faults/soak $(if $(SOAK_RUNS),-n $(SOAK_RUNS)) $(if $(SOAK_AT_ONCE),-p $(SOAK_AT_ONCE)) $(if $(SEED),-s $(SEED))
+
+# Checks the protocol in every order of events; MODEL=quick: in some.
+model:
+	@tests/install-tools model
+	@tests/model/run $(MODEL)
 
 build/faults/sweep: $(SWEEP_C)
 build/faults/soak: $(SOAK_C)

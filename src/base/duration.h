@@ -1,6 +1,5 @@
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* All time is int64_t nanoseconds of CLOCK_MONOTONIC. */

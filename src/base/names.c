@@ -4,7 +4,6 @@
 
 #include <sys/syscall.h>
 
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>

@@ -50,6 +50,8 @@ supervisor_prepare(struct run *run)
 	run->tree.stranger_count = 0;
 	run->tree.has_strangers = false;
 
+	/* A stopped supervisor goes on when its front is killed. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	/* No process but the front may hold the lifeline's write end. */
 	(void)close(run->watchers.lifeline[1]);
 	run->watchers.lifeline[1] = -1;
@@ -71,8 +73,6 @@ supervisor_detach(struct run *run)
 	};
 
 	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
-	/* A stopped supervisor goes on when its front is killed. */
-	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	run->tree.callers_session = getsid(0);
 	(void)setsid();
 	output_watch_note_output(run);
