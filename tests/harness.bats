@@ -106,3 +106,56 @@ write_test() {
 	kill -KILL "$started" "$ready"
 	finish
 }
+
+@test "a test that is skipped after it has started something is a skip, and leaves nothing" {
+	write_test needy <<-'END'
+		start "$PROGRAMS/escape" stubborn
+		await_ready
+		skip "a reason"
+	END
+	export TMPDIR=$PWD
+
+	run inner_bats needy
+
+	[ "$status" -eq 0 ]
+	[[ $output == *"ok 1 it # skip a reason"* ]]
+	[[ $output != *"not ok"* ]]
+}
+
+# Prints the PID of the process of tests/run that watches for stalls.
+watcher_of() {
+	local pid name
+	for pid in $(children_of "$1"); do
+		{ read -r name <"/proc/$pid/comm"; } 2>/dev/null || continue
+		[ "$name" != run ] || echo "$pid"
+	done
+}
+
+has_watcher() {
+	watcher=$(watcher_of "$started")
+	[[ $watcher =~ ^[0-9]+$ ]]
+}
+
+@test "a test that fails while the machine stands still tells of that" {
+	write_test slow <<-'END'
+		echo "ready $$" >"$BATS_RUN_TMPDIR/../../../going"
+		wait_until test -s "$WDRUN_STALLS"
+		false
+	END
+	start env -u WDRUN_TEST -u WDRUN_STALLS TMPDIR="$PWD" bash -c '
+		unset "${!BATS_@}"
+		export PATH=${PATH#*bats-core:}
+		exec "$1" "$2"' - "$root/tests/run" "$PWD/slow.bats"
+	await_ready going
+	wait_until has_watcher
+
+	kill -STOP "$watcher"
+	pause 2.5 # the machine stands still, as far as the watcher can see
+	kill -CONT "$watcher"
+	finish
+
+	[ "$status" -eq 1 ]
+	grep -qE '^# the machine stood still for [0-9]+ s, until ' out
+	grep -qE '^# the machine stood still [0-9]+ times, for [0-9]+ s at most$' out
+	[ "$(tail -n 1 out)" = '0 passed, 1 failed, 0 skipped' ]
+}

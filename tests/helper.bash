@@ -40,6 +40,7 @@ common_setup() {
 	set +T
 	cd "$BATS_TEST_TMPDIR" || return
 	export WDRUN_TEST="$BATS_TEST_TMPDIR"
+	test_began=$EPOCHSECONDS
 	exec </dev/null
 }
 
@@ -47,8 +48,11 @@ common_teardown() {
 	local -
 	set +T
 	cd / || return
+	[ -n "${BATS_TEST_COMPLETED-}${BATS_TEST_SKIPPED-}" ] || tell_of_stalls
 	# -d: a process that was killed, and is not reaped yet, counts as dead.
 	"$PROGRAMS/leftovers" -d "$WDRUN_TEST" >/dev/null && return
+	# bats would print a failed teardown as "not ok … # skip".
+	if [ -n "${BATS_TEST_SKIPPED-}" ] && end_leftovers; then return; fi
 
 	echo "this test has left:"
 	show_processes
@@ -67,6 +71,7 @@ wait_until() {
 	until "$@"; do
 		((SECONDS < bound)) || {
 			echo "never came true: $*" >&2
+			tell_of_stalls >&2
 			show_processes >&2
 			return 1
 		}
@@ -80,6 +85,19 @@ pause() {
 	local why=0
 	{ read -rt "$1" </dev/udp/127.0.0.1/9; } 2>/dev/null || why=$?
 	((why > 128)) || sleep "$1" # there is no such socket
+}
+
+# Prints, once, when the machine stood still during this test. tests/run writes
+# the file: a line `FROM TO` for each stall, in microseconds since the epoch.
+tell_of_stalls() {
+	local from to
+	[ -s "${WDRUN_STALLS-}" ] && [ -z "${stalls_told-}" ] || return 0
+	stalls_told=1
+	while read -r from to; do
+		((to / 1000000 >= test_began)) || continue
+		printf 'the machine stood still for %d s, until %(%T)T\n' \
+			$(((to - from) / 1000000)) $((to / 1000000))
+	done <"$WDRUN_STALLS"
 }
 
 # no COMMAND...: succeeds where COMMAND fails. (! is not a command that can be

@@ -17,7 +17,7 @@ load helper
 
 	[ "$status" -eq 0 ]
 	[ "$output" = $'work\nall done' ]
-	[[ $stderr == "wdrun: the output sa"*" that it is complete, but the command did not exit"*"stopping "*"sleep 1000"* ]]
+	[[ $stderr == "wdrun: the text of --until was found, but the command did not exit in 200ms, stopping "*"sleep 1000"* ]]
 	[ "$(wc -l <err)" -eq 1 ]
 	nobody_is_left
 }
@@ -62,7 +62,7 @@ load helper
 		echo DONE; echo ready 1; sleep 1000'
 
 	[ "$status" -eq 0 ]
-	[[ $stderr == *"complete"*"did not exit"*"stopping"* ]]
+	[[ $stderr == *"--until was found"*"did not exit"*"stopping"* ]]
 	run ! grep -q 'timed out' err
 }
 
@@ -88,7 +88,7 @@ load helper
 		while :; do echo DONE; sleep 0.05; done'
 
 	[ "$status" -eq 0 ]
-	[[ $stderr == *complete* ]]
+	[[ $stderr == *"--until was found"* ]]
 	[ "$(tail -n 1 out)" = 'last words' ]
 }
 
