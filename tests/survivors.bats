@@ -3,7 +3,7 @@
 # After the exit: what happens to processes that survive the command. The
 # command's status stands, whatever happens to them.
 #
-# shellcheck disable=SC2016,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
