@@ -59,7 +59,7 @@ _wdrun_duration() {
 	if [[ $1 =~ ^([0-9]+\.?[0-9]*|\.[0-9]+) ]]; then
 		local number=${BASH_REMATCH[0]}
 
-		_wdrun_offer "$1" "$number"{ms,s,m,h,d}
+		_wdrun_offer "$1" "$number"{ms,s,m,h,d,w}
 	else
 		_wdrun_offer "$1" 1s 10s 1m 10m 1h never
 	fi

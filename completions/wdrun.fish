@@ -36,7 +36,7 @@ end
 function __wdrun_durations
     set -l number (string match -r -- '[0-9]*\.?[0-9]+' (commandline -ct))
     if set -q number[1]
-        printf '%s\n' $number[1]{ms\tmilliseconds,s\tseconds,m\tminutes,h\thours,d\tdays}
+        printf '%s\n' $number[1]{ms\tmilliseconds,s\tseconds,m\tminutes,h\thours,d\tdays,w\tweeks}
     else
         printf '%s\n' 1s 10s 1m 10m 1h never\t'no bound'
     end

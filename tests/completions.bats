@@ -178,8 +178,8 @@ XCPU XFSZ'
 		wdrun --js^xx --list:--json
 		wdrun --timeout=:10m 10s 1h 1m 1s never
 		wdrun -t_:10m 10s 1h 1m 1s never
-		wdrun -pqk1.5:-pqk1.5d -pqk1.5h -pqk1.5m -pqk1.5ms -pqk1.5s
-		wdrun --idle-t 1.5:1.5d 1.5h 1.5m 1.5ms 1.5s
+		wdrun -pqk1.5:-pqk1.5d -pqk1.5h -pqk1.5m -pqk1.5ms -pqk1.5s -pqk1.5w
+		wdrun --idle-t 1.5:1.5d 1.5h 1.5m 1.5ms 1.5s 1.5w
 		wdrun --survivors=:kill leave wait
 		wdrun --signal=:${signals//$'\n'/ }
 		wdrun -s SIGUS:SIGUSR1 SIGUSR2
@@ -227,7 +227,7 @@ XCPU XFSZ'
 		wdrun --lo:--lock --lock-exit --lock-wait
 		wdrun --foreground --se:
 		wdrun --timeout=:never
-		wdrun -pqk 1.5:d h m ms s
+		wdrun -pqk 1.5:d h m ms s w
 		wdrun --survivors=:kill leave wait
 		wdrun --signal=:${signals//$'\n'/ }
 		wdrun -s SIGUS:USR1 USR2
@@ -248,7 +248,7 @@ XCPU XFSZ'
 		wdrun --ti:--timeout
 		wdrun --lo:--lock --lock-exit --lock-wait
 		wdrun -t_:10m 10s 1h 1m 1s never
-		wdrun -pqk 1.5:1.5d 1.5h 1.5m 1.5ms 1.5s
+		wdrun -pqk 1.5:1.5d 1.5h 1.5m 1.5ms 1.5s 1.5w
 		wdrun -s_:${signals//$'\n'/ }
 		wdrun --survivors w:wait
 		wdrun --tee some:some-directory/ some-file
@@ -356,7 +356,7 @@ XCPU XFSZ'
 	for value in $signals SIGUSR1; do
 		wdrun --signal="$value" true
 	done
-	for value in 10m 1s never 1.5ms 1.5s 1.5m 1.5h 1.5d; do
+	for value in 10m 1s never 1.5ms 1.5s 1.5m 1.5h 1.5d 1.5w; do
 		wdrun --kill-after="$value" true
 	done
 	for value in kill wait leave; do

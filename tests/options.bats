@@ -43,7 +43,8 @@ partner_of() {
 	for option in --timeout --kill-after --idle-after-exit \
 		--max-after-exit --idle-timeout --until-grace --heartbeat; do
 		refused "$option" "'5x'" "$option=5x"
-		[[ $stderr == *250ms* && $stderr == *30m* && $stderr == *never* ]]
+		[[ $stderr == *250ms* && $stderr == *1h30m* && $stderr == *never* ]]
+		[[ $stderr == *'units ms, s, m, h, d, w'* ]]
 		refused "$option" "''" "$option="
 		refused "$option" "'-1'" "$option=-1"
 	done
@@ -52,14 +53,14 @@ partner_of() {
 @test "what strtod(3) takes for a number is refused as a duration all the same" {
 	local value
 	for value in inf nan 0x10 1e3 '1 s' ' 1' '1 ' . .s 1..5 1.5.2 1,5 s ms \
-		+1 1sm 5S 5M nevers Never '1 0' $'5\n'; do
+		+1 1sm 5S 5M 1h30 1hm 1h,30m 5secs nevers Never '1 0' $'5\n'; do
 		refused --timeout "${value%$'\n'}" --timeout="$value"
 	done
 }
 
-@test "durations: ms s m h d, decimals, bare seconds, never" {
+@test "durations: ms s m h d w, sec and min, several together, decimals, bare seconds, never" {
 	local value
-	for value in 900000ms 900s 15m 1h 1d 900 900.5 900. 0.5h .5h never \
+	for value in 1h30m 90min 1000sec 2w 1w2d.5h 1.5h30m infinity 900000ms 900s 15m 1h 1d 900 900.5 900. 0.5h .5h never \
 		1.5m 0.25d 00900 900.123456789123456789; do
 		complete "$WDRUN" -t "$value" -k "$value" echo ran
 		[ "$status" -eq 0 ]
@@ -89,6 +90,10 @@ partner_of() {
 	complete "$WDRUN" -t 0.00007h sleep 1000
 	[ "$status" -eq 124 ]
 	complete "$WDRUN" -t 0.000003d sleep 1000
+	[ "$status" -eq 124 ]
+	complete "$WDRUN" -t 0.0000004w sleep 1000
+	[ "$status" -eq 124 ]
+	complete "$WDRUN" -t 0.0001min100ms0.1sec sleep 1000
 	[ "$status" -eq 124 ]
 }
 

@@ -164,7 +164,7 @@ all_are() {
 		twin_each -- {} true
 	all_are 0
 
-	printf '%s\n' '' . s -1 -inf nan never 1ms 1S 42D 1ss '1 ' '1 s' 1e 1ee 1e+ \
+	printf '%s\n' '' . s -1 -inf nan never 1ms 1h30m 90min 2w 1S 42D 1ss '1 ' '1 s' 1e 1ee 1e+ \
 		0x 0xs 1,5 1d0 invalid 1_0 --1 | twin_each -- {} true
 	all_are 125
 	twin_each --kill-after={} 100 true <<<invalid

@@ -21,19 +21,24 @@ struct unit {
 static const struct unit units[] = {
 	{ "", SECOND },       { "ms", MILLISECOND },  { "s", SECOND },
 	{ "m", 60 * SECOND }, { "h", 3600 * SECOND }, { "d", 86400 * SECOND },
+	{ "sec", SECOND },    { "min", 60 * SECOND }, { "w", 604800 * SECOND },
 };
 
 #define UNIT_COUNT        (sizeof(units) / sizeof(units[0]))
+#define UNITS_WRITTEN     6 /* the first units; the others are only read */
 #define UNIT_MILLISECONDS 1
 #define UNIT_SECONDS      2
 
+#define DIGITS   "0123456789"
 #define DECIMALS 3 /* behind the point, in what is written */
 
+/* The unit of the LENGTH bytes at SUFFIX, or NULL. */
 static const struct unit *
-find_unit(const char *suffix)
+find_unit(const char *suffix, size_t length)
 {
 	for (size_t i = 0; i < UNIT_COUNT; i++) {
-		if (strcmp(units[i].suffix, suffix) == 0)
+		if (strncmp(units[i].suffix, suffix, length) == 0 &&
+		    units[i].suffix[length] == '\0')
 			return &units[i];
 	}
 	return NULL;
@@ -70,29 +75,52 @@ read_fraction(const char *digits, size_t count, int64_t unit)
 	return value + is_rounded;
 }
 
-int
-duration_parse(const char *text, int64_t *ns)
+/* Reads the number at TEXT and its unit into *NS. Returns where they end, or
+ * NULL if there is no number, or no such unit. */
+static const char *
+read_part(const char *text, int64_t *ns)
 {
-	if (strcmp(text, "never") == 0) {
-		*ns = NEVER;
-		return 0;
-	}
-
-	const size_t whole = strspn(text, "0123456789");
+	const size_t whole = strspn(text, DIGITS);
 	const bool has_point = text[whole] == '.';
 	const char *const decimals = text + whole + has_point;
-	const size_t fraction = has_point ? strspn(decimals, "0123456789") : 0;
-	const struct unit *const unit = find_unit(decimals + fraction);
+	const size_t fraction = has_point ? strspn(decimals, DIGITS) : 0;
+	const char *const suffix = decimals + fraction;
+	const size_t length = strcspn(suffix, DIGITS ".");
+	const struct unit *const unit = find_unit(suffix, length);
 
-	if (whole + fraction == 0 || unit == NULL) {
-		errno = EINVAL;
-		return -1;
-	}
-
+	if (whole + fraction == 0 || unit == NULL)
+		return NULL;
 	*ns = read_whole(text, unit->ns);
 	if (fraction > 0)
 		*ns = duration_add(*ns,
 		                   read_fraction(decimals, fraction, unit->ns));
+	return suffix + length;
+}
+
+int
+duration_parse(const char *text, int64_t *ns)
+{
+	const char *rest = text;
+	int64_t sum = 0;
+	int64_t part;
+
+	if (strcmp(text, "never") == 0 || strcmp(text, "infinity") == 0) {
+		*ns = NEVER;
+		return 0;
+	}
+	do {
+		const char *const start = rest;
+
+		rest = read_part(start, &part);
+		/* "1h30" has no plain meaning. */
+		if (rest == NULL || (strchr(DIGITS ".", rest[-1]) != NULL &&
+		                     (start != text || *rest != '\0'))) {
+			errno = EINVAL;
+			return -1;
+		}
+		sum = duration_add(sum, part);
+	} while (*rest != '\0');
+	*ns = sum;
 	return 0;
 }
 
@@ -107,7 +135,7 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 		strbuf_addf(&line, "never");
 		return text;
 	}
-	for (size_t i = UNIT_SECONDS; i < UNIT_COUNT; i++) {
+	for (size_t i = UNIT_SECONDS; i < UNITS_WRITTEN; i++) {
 		if (ns >= units[i].ns && ns % units[i].ns == 0)
 			best = &units[i];
 	}

@@ -10,10 +10,11 @@
 #define DURATION_TEXT_SIZE 32 /* holds what duration_format writes */
 
 /*
- * Reads TEXT ("250ms", "1.5", "30m", "never") into *NS. Returns 0, or -1 with
- * errno EINVAL, and *NS stays. The suffixes are those of timeout(1), and "ms";
- * without a suffix, the unit is a second. As in timeout(1), what is too long is
- * NEVER, and less than a nanosecond, but not zero, becomes a nanosecond.
+ * Reads TEXT ("250ms", "1.5", "1h30m", "never") into *NS. Returns 0, or -1 with
+ * errno EINVAL, and *NS stays. The units are ms, s or sec, m or min, h, d and
+ * w; a number without a unit is in seconds, and stands alone. As in timeout(1),
+ * what is too long is NEVER, and less than a nanosecond, but not zero, becomes
+ * a nanosecond.
  */
 int duration_parse(const char *text, int64_t *ns);
 

@@ -15,7 +15,7 @@
 #include "proc/signals.h"
 #include "watchdog.h"
 
-#define ACCEPTED_DURATIONS "250ms, 1.5, 30m, never"
+#define ACCEPTED_DURATIONS "250ms, 1.5, 1h30m, never; units ms, s, m, h, d, w"
 
 #define STATUS_MAX      255
 #define NAME_LENGTH_MAX 255
@@ -209,13 +209,12 @@ const struct option_table options_table = {
 	    "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
 	    "       wdrun --list | --cancel=RUN | --reap [--registry=DIR]\n"
 	    "Run COMMAND, and see that it ends with all that it started.\n\n",
-	.notes =
-	    "\nDUR: " ACCEPTED_DURATIONS " (ms, s, m, h, d; bare: seconds).\n"
-	    "Status: COMMAND's own, 75 lock held, 124 timeout, "
-	    "125 wdrun failed, 126 cannot\nexecute, 127 not found. "
-	    "More: man wdrun\n"
-	    "Started under the name timeout, it takes the arguments of "
-	    "timeout(1).\n",
+	.notes = "\nDUR: " ACCEPTED_DURATIONS ".\n"
+	         "Status: COMMAND's own, 75 lock held, 124 timeout, "
+	         "125 wdrun failed, 126 cannot\nexecute, 127 not found. "
+	         "More: man wdrun\n"
+	         "Started under the name timeout, it takes the arguments of "
+	         "timeout(1).\n",
 	.rows = rows,
 	.count = ROW_COUNT,
 };

@@ -29,16 +29,18 @@ static const struct {
 } units[] = {
 	{ "", SECOND },       { "s", SECOND },        { "ms", SECOND / 1000 },
 	{ "m", 60 * SECOND }, { "h", 3600 * SECOND }, { "d", 86400 * SECOND },
+	{ "sec", SECOND },    { "min", 60 * SECOND }, { "w", 604800 * SECOND },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Returns the nanoseconds of one SUFFIX, or 0 where it is none. */
+/* Returns the nanoseconds of one SUFFIX of LENGTH, or 0 where it is none. */
 static int64_t
-unit_of(const char *suffix)
+unit_of(const char *suffix, size_t length)
 {
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(units[i].suffix, suffix) == 0)
+		if (strlen(units[i].suffix) == length &&
+		    strncmp(units[i].suffix, suffix, length) == 0)
 			return units[i].ns;
 	}
 	return 0;
@@ -74,29 +76,55 @@ multiply(const char *digits, size_t count, size_t decimals, int64_t unit)
 	return value > INT64_MAX ? NEVER : (int64_t)value;
 }
 
-/* Returns the duration TEXT, or -1. */
+/* Returns the duration at *TEXT, which is left behind it, or -1. */
 static int64_t
-read_naively(const char *text)
+read_part(const char **text)
 {
 	static char digits[DIGITS_MAX];
 	size_t count = 0;
 	size_t decimals = 0;
 	bool has_point = false;
+	size_t length = 0;
 
-	if (strcmp(text, "never") == 0)
-		return NEVER;
-	for (; isdigit((unsigned char)*text) || (*text == '.' && !has_point);
-	     text++) {
-		if (*text == '.') {
+	for (; isdigit((unsigned char)**text) || (**text == '.' && !has_point);
+	     ++*text) {
+		if (**text == '.') {
 			has_point = true;
 			continue;
 		}
-		digits[count++] = *text;
+		digits[count++] = **text;
 		decimals += has_point;
 	}
-	if (count == 0 || unit_of(text) == 0)
+	while ((*text)[length] >= 'a' && (*text)[length] <= 'z')
+		length++;
+
+	const int64_t unit = unit_of(*text, length);
+
+	*text += length;
+	if (count == 0 || unit == 0 || (length == 0 && **text != '\0'))
 		return -1;
-	return multiply(digits, count, decimals, unit_of(text));
+	return multiply(digits, count, decimals, unit);
+}
+
+/* Returns the duration TEXT, or -1. */
+static int64_t
+read_naively(const char *text)
+{
+	const char *const start = text;
+	int64_t sum = 0;
+
+	if (strcmp(text, "never") == 0 || strcmp(text, "infinity") == 0)
+		return NEVER;
+	do {
+		const bool is_bare =
+		    text != start && text[strspn(text, "0123456789.")] == '\0';
+		const int64_t part = read_part(&text);
+
+		if (part == -1 || is_bare)
+			return -1;
+		sum = part > NEVER - sum ? NEVER : sum + part;
+	} while (*text != '\0');
+	return sum;
 }
 
 static void
@@ -137,13 +165,16 @@ read_as_timeout(const char *text)
 
 	long double number = strtold(text, &suffix);
 
-	if (suffix == text || isnan(number) || strcmp(suffix, "ms") == 0 ||
-	    unit_of(suffix) == 0)
+	const int64_t unit = strlen(suffix) > 1 || *suffix == 'w'
+	                         ? 0
+	                         : unit_of(suffix, strlen(suffix));
+
+	if (suffix == text || isnan(number) || unit == 0)
 		return -1;
 	/* Too small for a long double counts as small. */
 	if (number == 0 && errno == ERANGE)
 		number = signbit(number) ? -LDBL_MIN : LDBL_MIN;
-	return number < 0 ? -1 : number * (long double)unit_of(suffix);
+	return number < 0 ? -1 : number * (long double)unit;
 }
 
 static void

@@ -34,12 +34,22 @@ static const struct {
 	{ "9223372036.9", NEVER },
 	{ "99999999999999999999999999999999", NEVER },
 	{ "106752d", NEVER },
+	{ "90min", 5400 * SECOND },
+	{ "10sec", 10 * SECOND },
+	{ "2w", 1209600 * SECOND },
+	{ "infinity", NEVER },
+	{ "1h30m", 5400 * SECOND },
+	{ "1w2d3h4m5s6ms", INT64_C(788645006) * MILLISECOND },
+	{ "1.5h.5m", 5430 * SECOND },
+	{ "15250w1s", INT64_C(9223200001) * SECOND },
+	{ "15251w1s", NEVER },
 };
 
 static const char *const refused[] = {
-	"",      ".",    "s",   "-1",   "+1",    " 1",  "1 ",
-	"5x",    "1sec", "1e3", "0x10", "1.5.5", "1,5", "inf",
-	"Never", "1ss",  "ms",  ".s",   "1 s",
+	"",      ".",     "s",     "-1",   "+1",         " 1",     "1 ",
+	"5x",    "1secs", "1e3",   "0x10", "1.5.5",      "1,5",    "inf",
+	"Never", "1ss",   "ms",    ".s",   "1 s",        "1h30",   "1.5.2h",
+	"1h m",  "1hm",   "1h-1m", "1h.m", "infinity1s", "never0", "5mi",
 };
 
 static const struct {
@@ -55,6 +65,7 @@ static const struct {
 	{ 5400 * SECOND, "90m" },
 	{ 7200 * SECOND, "2h" },
 	{ 86400 * SECOND, "1d" },
+	{ 1209600 * SECOND, "14d" },
 	{ 1234567890, "1.234s" },
 	{ 1050 * MILLISECOND, "1.05s" },
 	{ 1500000, "1.5ms" },
