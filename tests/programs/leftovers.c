@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 
 #define BLOCKED_SECONDS 2
-#define GIVEN_UP_MAX 64
+#define GIVEN_UP_MAX    64
 
 static pid_t given_up[GIVEN_UP_MAX];
 static size_t given_up_count;
