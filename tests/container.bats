@@ -11,7 +11,7 @@ load freezer
 setup() {
 	common_setup
 	need_root
-	need unshare
+	need_unshare --pid --fork --mount-proc
 	container=(unshare --pid --fork --mount-proc)
 }
 
@@ -151,7 +151,7 @@ drop_sanitizers_warnings() {
 # Sets as_nobody: the words that run wdrun as another user, who sees only their
 # own processes in /proc.
 become_nobody() {
-	need setpriv
+	need_other_user
 	give_to_all "$WDRUN" "$PROGRAMS/escape"
 	as_nobody=(unshare --mount sh -c 'mount --make-rprivate / &&
 		mount -t proc -o hidepid=2 proc /proc &&
@@ -181,7 +181,8 @@ become_nobody() {
 }
 
 @test "a fork bomb that has reached its user's limit of processes is ended" {
-	need setpriv prlimit
+	need prlimit
+	need_other_user
 	give_to_all "$WDRUN" "$PROGRAMS/bomb"
 	# A user whom no other test uses at the same time.
 	local user=$((60000 + $$ % 5000))
@@ -253,7 +254,7 @@ give_to_all() {
 }
 
 @test "another user's process is listed, and waited for no longer than the bound" {
-	need setpriv
+	need_other_user
 	give_to_all "$WDRUN" "$PROGRAMS/escape"
 	chmod u+s escape
 	setpriv --reuid 65534 --clear-groups ./escape -x 0 root-user >try \

@@ -489,7 +489,7 @@ passes_but_one() {
 
 @test "a container ends when it is told to, after its service has cleaned up" {
 	need_root
-	need unshare
+	need_unshare --pid --fork --mount-proc
 	cat >server <<-'END'
 		#!/bin/bash
 		trap 'echo tidied up; exit 7' TERM

@@ -158,8 +158,8 @@ hide_children_of() {
 }
 
 @test "where the kernel lists no children, the tree is found all the same" {
-	need_root
-	need unshare nsenter
+	need nsenter
+	need_mounts
 	start unshare --mount "$WDRUN" -k 300ms \
 		"$PROGRAMS/escape" fork setsid stubborn
 	await_ready
@@ -175,8 +175,8 @@ hide_children_of() {
 }
 
 @test "where the kernel lists no children, SIGKILL of the front ends the tree" {
-	need_root
-	need unshare nsenter
+	need nsenter
+	need_mounts
 	start unshare --mount "$WDRUN" \
 		"$PROGRAMS/escape" fork setsid stubborn
 	await_ready

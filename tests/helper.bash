@@ -397,8 +397,8 @@ only_messages() {
 # with_hung_fs SCRIPT: starts SCRIPT where $PWD/mnt is a file system that hangs
 # after `hang_fs`. The process $server serves it.
 with_hung_fs() {
-	need_root
-	need unshare
+	need_mounts
+	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
 	mkdir -p mnt
 	start unshare --mount bash -c 'mount --make-rprivate /
 		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
@@ -432,4 +432,26 @@ need() {
 
 need_root() {
 	((EUID == 0)) || skip "needs root"
+}
+
+# need_unshare OPTION...: skips the test where unshare(1) is not there, or may
+# not do that: in many containers, in a chroot without a mount point of its own.
+need_unshare() {
+	local why
+	need unshare
+	why=$(unshare "$@" true 2>&1) || skip "unshare $*: ${why#unshare: }"
+}
+
+# Skips the test where nothing can be mounted in a mount namespace.
+need_mounts() {
+	need_root
+	need_unshare --mount
+}
+
+# Skips the test where it cannot run a command as another user.
+need_other_user() {
+	need_root
+	need setpriv
+	setpriv --reuid=65534 --regid=65534 --clear-groups true 2>/dev/null ||
+		skip "cannot become another user"
 }

@@ -180,7 +180,8 @@ kill_supervisor() {
 @test "pkill -9 wdrun and killall -9 wdrun leave nothing either" {
 	local by
 	need_root
-	need unshare pkill killall
+	need pkill killall
+	need_unshare --pid --fork --mount-proc
 	mkdir bin
 	cp "$WDRUN" bin/wdrun
 	for by in pkill killall; do

@@ -244,6 +244,7 @@ is_stopped_or_dead() {
 
 @test "a zombie counts as dead also where /proc is of another namespace" {
 	need_root
+	need_unshare --pid --fork
 	complete unshare --pid --fork sh -c '
 		sh -c "sleep 0.1 & echo \$! >lock; exec sleep 1000" &
 		until [ -s lock ]; do sleep 0.02; done
@@ -296,7 +297,7 @@ is_being_killed() {
 # --- what is told ------------------------------------------------------------
 
 @test "a message says why there is no process for the supervisor, also with locks" {
-	need_root
+	need_other_user
 	# A user without other processes, since exec would fail first.
 	complete bash -c 'ulimit -u 1
 		exec setpriv --reuid 61795 --clear-groups "$WDRUN" \
@@ -326,6 +327,7 @@ is_being_killed() {
 
 @test "a /proc of another namespace does not tell who holds the lock" {
 	need_root
+	need_unshare --pid --fork
 	complete unshare --pid --fork sh -c 'sleep 1000 & echo $! >lock
 		"$WDRUN" --lock=lock touch ran
 		status=$?

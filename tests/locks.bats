@@ -821,6 +821,7 @@ refused() {
 @test "a directory that cannot be written is reported" {
 	mkdir closed
 	if ((EUID == 0)); then
+		need_mounts
 		complete unshare --mount sh -c '
 			mount -t tmpfs -o ro none closed &&
 			exec "$WDRUN" --lock=closed/lock touch ran'

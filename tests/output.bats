@@ -206,7 +206,7 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 
 @test "a file of the kernel's for which poll(2) reports an error gets the output" {
 	need_root
-	need unshare
+	need_unshare --uts
 	# The file takes the first line, ignores what is written at another
 	# offset, and poll(2) reports an error after each change.
 	complete unshare --uts sh -c '"$WDRUN" -i 60 sh -c "echo first; sleep 0.1

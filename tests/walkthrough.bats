@@ -312,8 +312,7 @@ as_cron() {
 
 @test "the lines for cron run as cron runs them" {
 	local file
-	need_root
-	need unshare
+	need_mounts
 	taken cron >files
 	[ "$(wc -l <files)" -ge 3 ]
 
@@ -336,7 +335,8 @@ as_cron() {
 @test "killall finds one of the two processes of wdrun, pkill -f both" {
 	local by
 	need_root
-	need unshare pkill killall
+	need pkill killall
+	need_unshare --pid --fork --mount-proc
 	enter_directory home
 	for by in 'killall -9 wdrun' 'pkill -9 -f wdrun' 'pkill -f wdrun'; do
 		named_in_passing | grep -qxF "$by"
