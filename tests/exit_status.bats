@@ -45,6 +45,16 @@ as_waitpid_sees() {
 	as_waitpid_sees "signal 34" "$PROGRAMS/die" 34 # a real-time signal
 }
 
+@test "waitpid sees death by a signal that the caller ignores, real-time ones included" {
+	local number
+	for number in 2 15 34 35 64; do
+		complete "$PROGRAMS/status" "$PROGRAMS/launch" --ignore "$number" \
+			"$WDRUN" "$PROGRAMS/die" "$number"
+		[ "$output" = "signal $number" ]
+		[ -z "$stderr" ]
+	done
+}
+
 @test "a death that dumps core is not dumped a second time" {
 	ulimit -c unlimited || skip "this shell may not dump core"
 	complete "$PROGRAMS/status" "$PROGRAMS/die" ABRT

@@ -200,8 +200,6 @@ timeout_args_apply(const char *argument0)
 int
 timeout_args_read(struct options *options, int argc, char *argv[])
 {
-	const struct sigaction by_default = { .sa_handler = SIG_DFL };
-
 	struct command_line line = { &table, argc, argv, 0 };
 
 	message_set_name(NAME);
@@ -238,6 +236,6 @@ timeout_args_read(struct options *options, int argc, char *argv[])
 	/* POSIX.1-2024, timeout: only this signal's disposition is not
 	 * inherited. A command that ignores the signal, because nohup(1) or a
 	 * shell ignored it, would outlive the timeout. */
-	(void)sigaction(options->signal, &by_default, NULL);
+	signal_reset(options->signal);
 	return read_interval(NULL, &options->timeout, argv[optind++]);
 }

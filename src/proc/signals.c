@@ -227,15 +227,25 @@ signal_stop_by(int signal)
 	(void)change_mask(SIG_BLOCK, bit_of(signal), NULL);
 }
 
+void
+signal_reset(int signal)
+{
+	/* The kernel's struct sigaction, which no header declares: all of it
+	 * zero is SIG_DFL. musl's sigaction(3) refuses 32 to 34, and glibc's 32
+	 * and 33, which the C libraries use themselves. */
+	static const uint64_t by_default[8] = { 0 };
+
+	(void)syscall(SYS_rt_sigaction, signal, by_default, NULL,
+	              sizeof(uint64_t));
+}
+
 _Noreturn void
 signal_die_by(int signal)
 {
-	const struct sigaction by_default = { .sa_handler = SIG_DFL };
-
 	/* The command has dumped its core already, and RLIMIT_CORE 0 does not
 	 * keep a core_pattern that is a pipe from getting another: core(5). */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	(void)sigaction(signal, &by_default, NULL);
+	signal_reset(signal);
 	signal_stop_by(signal);
 	_exit(STATUS_SIGNAL_BASE + signal);
 }

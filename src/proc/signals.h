@@ -69,6 +69,9 @@ char *signal_name(int signal, char text[SIGNAL_NAME_SIZE]);
  * the stop, in an orphaned process group: setpgid(2). */
 void signal_stop_by(int signal);
 
+/* Gives SIGNAL its default action. */
+void signal_reset(int signal);
+
 /* Ends this process by SIGNAL, without a core dump. Where that is not possible
  * (PID 1 of a namespace is immune to signals that it does not handle,
  * pid_namespaces(7)), by exit status 128 + SIGNAL. */
