@@ -239,7 +239,8 @@ all_are() {
 }
 
 @test "timeout: signals have names, numbers, and the numbers of statuses" {
-	printf '%s\n' TERM term SIGTERM sigterm 15 HUP USR1 RTMIN+1 143 SIGPIPE |
+	printf '%s\n' TERM term SIGTERM sigterm 15 HUP USR1 143 SIGPIPE RTMIN RTMIN+1 \
+		RTMAX-2 rtmax |
 		twin_each --signal={} .03 sleep 1000
 	all_are 124
 	printf '%s\n' '' FOO SIG 65 -1 TERM1 1x | twin_each --signal={} .1 true
@@ -248,15 +249,22 @@ all_are() {
 }
 
 @test "timeout: --verbose tells each signal that is sent, and nothing else" {
-	local option
+	local option signal
 	for option in -v --verbose --verb; do
-		twin $option -s0 -k .1 .1 sleep 1000
-		[ "$stderr" = "timeout: sending signal EXIT to command 'sleep'
-timeout: sending signal KILL to command 'sleep'" ]
+		twin_late $option -k .1 LIMIT bash -c 'trap "" TERM; echo ready; sleep 1000'
+		[ "$stderr" = "timeout: sending signal TERM to command 'bash'
+timeout: sending signal KILL to command 'bash'" ]
 	done
+	# As GNU's since 9.10: before that, it said EXIT.
+	ours -v -s0 -k .1 .1 sleep 1000
+	[ "$stderr" = "timeout: sending signal 0 to command 'sleep'
+timeout: sending signal KILL to command 'sleep'" ]
 	twin -v .1 sleep 1000
 	[ "$stderr" = "timeout: sending signal TERM to command 'sleep'" ]
-	twin -v -s RTMIN+2 .1 sleep 1000
+	for signal in RTMIN RTMIN+2 49 50 RTMAX-2 RTMAX; do
+		twin -v -s $signal .1 sleep 1000
+	done
+	[ "$stderr" = "timeout: sending signal RTMAX to command 'sleep'" ]
 	twin -v 100 true
 	[ -z "$stderr" ]
 }
@@ -480,6 +488,36 @@ timeout: sending signal KILL to what is left of command 'sh'" ]
 	under ours "$PROGRAMS/launch" --ignore 1 --ignore 2 --ignore 15 -- \
 		100 grep SigIgn /proc/self/status
 	[[ $(cat ours.out) == *0003$'\n'"exit 0" ]]
+}
+
+@test "timeout: a terminating signal that was ignored on entry does not reach the command" {
+	# What becomes of it, where timeout gets it but not as the signal of -s:
+	#
+	#	POSIX.1-2024	nothing: "ASYNCHRONOUS EVENTS" and XCU 1.4; the
+	#			command inherits that it is ignored
+	#	GNU >= 9.10	nothing; the command inherits that
+	#	GNU < 9.10	HUP, INT, QUIT, TERM: it is sent to the command,
+	#			which dies of it, also under nohup; all others as
+	#			above
+	#	busybox		nothing: timeout becomes the command by exec
+	#
+	# nohup ignores HUP; a shell ignores INT and QUIT in background jobs.
+	local signal
+	for signal in HUP INT QUIT TERM USR2; do
+		under ours "$PROGRAMS/launch" --ignore "$signal" -- -s ALRM 100 bash -c \
+			"trap 'echo usr1; exit 4' USR1; hit $signal; hit USR1
+			while :; do nap; done"
+		[ "$(<ours.out)" = $'usr1\nexit 4' ]
+		[ ! -s ours.err ]
+	done
+
+	PATH=$PWD/ours:$PATH complete bash -c '
+		timeout 100 "$PROGRAMS/sigcount" 1 >got & timeout=$!
+		until grep -q ready got; do read -rt 0.05 <> <(:); done
+		kill -INT "$timeout"; kill -QUIT "$timeout"; kill -USR1 "$timeout"
+		wait "$timeout"'
+	grep -qx 'got 10' got
+	run ! grep -qxE 'got (2|3)' got
 }
 
 @test "timeout: a signal that is not terminating is forwarded and does not end it" {

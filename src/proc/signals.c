@@ -20,6 +20,8 @@
 
 /* glibc's SIGRTMIN, and that of "kill -l"; musl has 35. */
 #define FIRST_REAL_TIME 34
+/* The last signal that counts from RTMIN; the others count from RTMAX. */
+#define MIDDLE_REAL_TIME 49
 
 #ifndef SIGSTKFLT /* on mips, sparc, alpha and parisc there is none */
 #define SIGSTKFLT 0
@@ -208,6 +210,10 @@ signal_name(int signal, char text[SIGNAL_NAME_SIZE])
 
 	if (signal == FIRST_REAL_TIME)
 		strbuf_addf(&line, "SIGRTMIN");
+	else if (signal == SIGNAL_MAX)
+		strbuf_addf(&line, "SIGRTMAX");
+	else if (signal > MIDDLE_REAL_TIME)
+		strbuf_addf(&line, "SIGRTMAX-%d", SIGNAL_MAX - signal);
 	else if (signal > FIRST_REAL_TIME)
 		strbuf_addf(&line, "SIGRTMIN+%d", signal - FIRST_REAL_TIME);
 	else if (signal > 0 && names[signal][0] != '\0')

@@ -61,7 +61,8 @@ bool signal_is_terminals(int signal);
  * 34. Returns the number, or -1 with errno EINVAL. */
 int signal_parse(const char *text);
 
-/* Writes "SIGTERM", "SIGRTMIN+3" or the like into TEXT. Returns TEXT. */
+/* Writes "SIGTERM", "SIGRTMIN+3", "SIGRTMAX-2" or the like into TEXT, as the
+ * shells' kill -l does. Returns TEXT. */
 char *signal_name(int signal, char text[SIGNAL_NAME_SIZE]);
 
 /* Stops this process by SIGNAL, a terminal's stop, as if it were not blocked.

@@ -137,7 +137,7 @@ add_words_of_timeout(struct strbuf *line, const struct run *run,
 	if (survivors_were_signalled(run, why, duration_now()))
 		return;
 	strbuf_addf(line, "sending signal %s to%s command '%s'",
-	            signal == 0 ? "EXIT"
+	            signal == 0 ? "0"
 	                        : signal_name(signal, name) + strlen("SIG"),
 	            run->target.has_exited ? " what is left of" : "",
 	            run->options.command[0]);
