@@ -263,7 +263,8 @@ supervise(struct run *run)
 			const enum reason why = decide(run, event.now);
 			const enum state next = state_next(run->state, why);
 
-			if (next == run->state)
+			/* A timeout after a cancel stops once more. */
+			if (next == run->state && why != REASON_TIMEOUT)
 				break; /* nothing to do, or done already */
 			enter(run, next, why);
 		}
@@ -330,6 +331,13 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 		                                    : run->options.signal);
 	treekill_signal(&run->tree, SIGCONT);
 	supervisor_set_kill_timer(run, now);
+	/* The command may ignore the signal of the cancel. "If timeout receives
+	 * a signal and propagates it [...], this shall be treated as the first
+	 * signal": POSIX.1-2024, timeout, -k. */
+	run->timers.due[TIMER_AFTER_CANCEL] =
+	    why == REASON_CANCELLED && !run->options.terse
+	        ? run->timers.due[TIMER_TIMEOUT]
+	        : NEVER;
 }
 
 /* Reaps all children, the target included, whose PID becomes free: no signal is

@@ -109,6 +109,20 @@ has_lines() {
 	[ "$status" -eq 137 ]
 }
 
+is_stopped_at_its_timeout() {
+	start "$WDRUN" -t "$limit" -k "$1" "$PROGRAMS/launch" --ignore HUP \
+		"$PROGRAMS/sigcount"
+	await_ready
+	kill -HUP "$started"
+	finish
+	[ "$status" -eq 7 ] && [[ $stderr == "wdrun: timed out after "* ]]
+}
+
+@test "a cancel that the command ignores does not put off --timeout, whatever --kill-after is" {
+	with_more_time is_stopped_at_its_timeout never
+	with_more_time is_stopped_at_its_timeout 1000
+}
+
 @test "two terminating signals are forwarded, the third kills at once" {
 	start "$WDRUN" -k never "$PROGRAMS/sigcount"
 	await_ready

@@ -20,6 +20,7 @@ static const struct {
 	                           REASON_SURVIVORS_BUSY },
 	[TIMER_IDLE_AFTER_EXIT] = { IN(STATE_LINGERING), true,
 	                            REASON_SURVIVORS_IDLE },
+	[TIMER_AFTER_CANCEL] = { IN(STATE_STOPPING), false, REASON_TIMEOUT },
 	[TIMER_KILL] = { IN(STATE_STOPPING), true, REASON_GRACE_OVER },
 	[TIMER_LAST] = { IN(STATE_KILLING), false, REASON_LAST_BOUND },
 	[TIMER_HEARTBEAT] = { ALIVE, true, REASON_NONE },

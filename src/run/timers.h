@@ -15,6 +15,7 @@ enum timer {
 	TIMER_IDLE,            /* --idle-timeout */
 	TIMER_MAX_AFTER_EXIT,  /* --max-after-exit */
 	TIMER_IDLE_AFTER_EXIT, /* --idle-after-exit */
+	TIMER_AFTER_CANCEL,    /* --timeout, where a cancel has begun */
 	TIMER_KILL,            /* --kill-after: SIGKILL follows */
 	TIMER_LAST,            /* what SIGKILL does not end is given up */
 	TIMER_HEARTBEAT,       /* --heartbeat */
