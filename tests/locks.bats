@@ -836,6 +836,21 @@ refused() {
 	chmod 755 closed
 }
 
+@test "where the kernel or the file system has no locks, that is reported, and no file stays" {
+	local without
+	: >old
+	for without in flock 'flock linkat'; do
+		# shellcheck disable=SC2086
+		complete "$PROGRAMS/deny" $without -- "$WDRUN" --lock=new \
+			--lock=old touch ran
+		[ "$status" -eq 125 ]
+	done
+	[[ $stderr == "wdrun: --lock: '"*"not implemented" ]]
+	[ ! -e ran ]
+	[ ! -e new ]
+	[ -e old ]
+}
+
 @test "a missing directory, and names that are too long, are reported" {
 	refused no/such/lock
 	[[ $(told) == *"'no/such/lock'"*"No such file"* ]]

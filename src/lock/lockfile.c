@@ -148,16 +148,17 @@ create_in_steps(struct lockfile *lock)
 	    open(lock->path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS, MODE);
 	if (lock->fd == -1)
 		return -1;
-	if (flock(lock->fd, LOCK_EX | LOCK_NB) == -1) {
-		errno = errno == EWOULDBLOCK ? EEXIST : errno;
-	} else if (is_at(lock->fd, lock->path) != 1) {
+
+	int why = flock(lock->fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+
+	if (why == EWOULDBLOCK || is_at(lock->fd, lock->path) != 1) {
 		errno = EEXIST;
-	} else if (pidfile_write(lock->fd, getpid(), 0) == 0) {
+	} else if (why == 0 && pidfile_write(lock->fd, getpid(), 0) == 0) {
 		return 0;
 	} else {
-		const int why = errno;
-
-		(void)unlink(lock->path); /* locked, and so ours */
+		why = why == 0 ? errno : why;
+		/* No other process has it locked, or can lock it (ENOLCK). */
+		(void)unlink(lock->path);
 		errno = why;
 	}
 	lockfile_close(lock);

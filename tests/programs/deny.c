@@ -29,6 +29,7 @@ static const struct call calls[] = {
 	{ "epoll_pwait2", SYS_epoll_pwait2, 0 },
 	{ "statx", SYS_statx, 0 },
 	{ "linkat", SYS_linkat, 0 },
+	{ "flock", SYS_flock, 0 },
 	{ "inotify_init1", SYS_inotify_init1, 0 },
 	{ "PR_SET_PDEATHSIG", SYS_prctl, PR_SET_PDEATHSIG },
 };
