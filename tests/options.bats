@@ -29,6 +29,14 @@ says_one_thing() {
 	[[ $stderr == 'wdrun: '* && $stderr != *$'\n'* ]]
 }
 
+# Refused in one line, before anything is run or made.
+told_off() {
+	complete "$WDRUN" "$@"
+	[ "$status" -eq 125 ]
+	[ "$(ls -A)" = $'err\nout' ]
+	says_one_thing
+}
+
 # partner_of OPTION: prints the option without which OPTION is an error.
 partner_of() {
 	case $1 in
@@ -210,14 +218,58 @@ partner_of() {
 	done
 }
 
-@test "an option without its argument is refused" {
-	complete "$WDRUN" --timeout
-	[ "$status" -eq 125 ]
-	[[ $stderr == "wdrun: "*timeout* ]]
+@test "a long option that is misspelt is refused, with what may be meant" {
+	local word
+	for word in --timout --tiemout --timeoutt --imeout --timeaut=5; do
+		refused "'$word'" "did you mean '--timeout'?" "$word"
+	done
+	refused "'--kil-after=5'" "did you mean '--kill-after'?" --kil-after=5
+	refused "'--nostdin'" "did you mean '--no-stdin'?" --nostdin
+	refused "'--frobnicate'" '' --frobnicate
+	[[ $stderr != *'did you mean'* && $stderr == *'wdrun --help'* ]]
+}
 
-	complete "$WDRUN" -t
-	[ "$status" -eq 125 ]
-	[[ $stderr == "wdrun: "*t* ]]
+@test "an option that is short for several is refused, with all of them" {
+	refused "'--t'" "; possibilities: '--timeout' '--tee' (" --t
+	refused "'--idle=5'" "'--idle-timeout' '--idle-unless-busy' '--idle-after-exit' (" \
+		--idle=5
+}
+
+@test "a long option with one dash is refused, with what is meant" {
+	refused "'-timeout'" "did you mean '--timeout'?" -timeout 5
+	refused "'-timeout=5'" "did you mean '--timeout=5'?" -q -timeout=5
+	refused "'-name'" "did you mean '--name'?" -name job
+	refused "'-tee=copy'" "did you mean '--tee=copy'?" -tee=copy
+
+	complete "$WDRUN" -u -timeout echo -timeout # two arguments
+	[ "$status" -eq 0 ]
+	[ "$output" = -timeout ]
+}
+
+@test "a short option with = is refused, with what is meant" {
+	refused "'=5'" "did you mean '-t 5'?" -t=5
+	refused "'=TERM'" "did you mean '-s TERM'?" -s=TERM
+	refused "'=5x'" "did you mean '-k 5x'?" -q -k=5x
+}
+
+@test "an option without its argument is refused, with what it takes" {
+	told_off --timeout
+	[[ $stderr == *"'--timeout'"*'(DUR;'* ]]
+	told_off -t
+	[[ $stderr == *"-- 't' (DUR;"* ]]
+	told_off -q -l
+	[[ $stderr == *"-- 'l' (FILE;"* ]]
+}
+
+@test "- is no file of --report or --tee, and is told how to be one" {
+	local option
+	for option in --report --tee; do
+		refused "$option: '-'" "'./-'" "$option=-"
+		complete "$WDRUN" "$option=./-" true
+		[ "$status" -eq 0 ]
+		[ -e ./- ]
+		rm ./-
+	done
 }
 
 @test "an argument for an option that takes none is refused" {
@@ -359,14 +411,6 @@ partner_of() {
 			${partner:+"$partner"} "$option" true
 		[ "$status" -eq 0 ]
 	done
-}
-
-# Refused in one line, before anything is run or made.
-told_off() {
-	complete "$WDRUN" "$@"
-	[ "$status" -eq 125 ]
-	[ "$(ls -A)" = $'err\nout' ]
-	says_one_thing
 }
 
 @test "--list, --cancel and --reap run nothing, and go with no other option" {

@@ -13,6 +13,8 @@
 
 #define SHOWN_MAX 255 /* bytes of a value that a message shows */
 
+#define TYPOS_MAX 2
+
 static int
 read_flag(const struct option_row *row, void *field, const char *text)
 {
@@ -39,41 +41,127 @@ find_row(const struct option_table *table, int id)
 	return row;
 }
 
+/* How many characters of the longer of NAME and the LENGTH bytes at WORD are
+ * neither in their common start nor in their common end: small for a letter
+ * that is missing, too much or wrong, and for two that are swapped. */
+static size_t
+count_differences(const char *name, const char *word, size_t length)
+{
+	const size_t size = strlen(name);
+	const size_t shorter = size < length ? size : length;
+	size_t start = 0;
+	size_t end = 0;
+
+	while (start < shorter && name[start] == word[start])
+		start++;
+	while (start + end < shorter &&
+	       name[size - 1 - end] == word[length - 1 - end])
+		end++;
+	return size + length - shorter - start - end;
+}
+
+/* Refuses OPTION ("--timout=5"), which is short for no row's name, or for
+ * several. */
+static void
+refuse_long_option(const struct option_table *table, const char *option)
+{
+	const char *const word = option + strlen("--");
+	const size_t length = strcspn(word, "=");
+	const struct option_row *nearest = NULL;
+	size_t least = TYPOS_MAX + 1;
+	size_t count = 0;
+	char text[SHOWN_MAX + 1] = "";
+	struct strbuf names = { .text = text, .size = sizeof(text) };
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct option_row *const row = &table->rows[i];
+		const size_t differences =
+		    count_differences(row->name, word, length);
+
+		if (strncmp(row->name, word, length) == 0) {
+			count++;
+			strbuf_addf(&names, " '--%s'", row->name);
+		}
+		if (differences < least && 2 * differences < length) {
+			least = differences;
+			nearest = row;
+		}
+	}
+	if (count > 1)
+		message("option '%s' is ambiguous; possibilities:%s (see %s "
+		        "--help)",
+		        option, text, table->program);
+	else if (nearest != NULL)
+		message("unrecognized option '%s' (did you mean '--%s'? see %s "
+		        "--help)",
+		        option, nearest->name, table->program);
+	else
+		message("unrecognized option '%s' (see %s --help)", option,
+		        table->program);
+}
+
 /* Prints, in the words of glibc's getopt_long(3), what is wrong with OPTION,
  * for which getopt_long(3) returned FOUND. */
 static int
 refuse_option(const struct option_table *table, int found, const char *option)
 {
+	const char *const program = table->program;
 	/* musl sets optopt to a wide character, for a letter beyond ASCII. */
 	const bool is_long =
 	    optopt >= LONG_OPTION && optopt < LONG_OPTION + (int)table->count;
-	const char *const name =
-	    is_long ? table->rows[optopt - LONG_OPTION].name : "";
+	const struct option_row *const row =
+	    is_long || found == ':' ? find_row(table, optopt) : NULL;
 
-	if (is_long)
-		message("option '--%s' %s (see %s --help)", name,
-		        found == ':' ? "requires an argument"
-		                     : "doesn't allow an argument",
-		        table->program);
+	if (found == ':' && is_long)
+		message("option '--%s' requires an argument (%s; see %s "
+		        "--help)",
+		        row->name, row->kind->metavar, program);
 	else if (found == ':')
-		message("option requires an argument -- '%c' (see %s --help)",
-		        optopt, table->program);
+		message("option requires an argument -- '%c' (%s; see %s "
+		        "--help)",
+		        row->letter, row->kind->metavar, program);
+	else if (is_long)
+		message("option '--%s' doesn't allow an argument (see %s "
+		        "--help)",
+		        row->name, program);
 	else if (optopt != 0)
 		message("invalid option -- '%c' (see %s --help)", optopt,
-		        table->program);
+		        program);
 	else
-		message("unrecognized option '%s' (or ambiguous; see %s "
-		        "--help)",
-		        option, table->program);
+		refuse_long_option(table, option);
 	return STATUS_FAILED;
+}
+
+/* Whether WORD is a long option of TABLE with one dash: "-timeout=5". Most of
+ * these are several short options too, but no user means these. */
+static bool
+lacks_dash(const struct option_table *table, const char *word)
+{
+	const size_t length = strcspn(word, "=");
+
+	for (size_t i = 0; *word == '-' && i < table->count; i++) {
+		const char *const name = table->rows[i].name;
+
+		if (length == strlen(name) + 1 &&
+		    strncmp(word + 1, name, length - 1) == 0)
+			return true;
+	}
+	return false;
 }
 
 int
 command_line_refuse(const struct option_row *row, const char *text)
 {
-	message("--%s: '%s' is not %s", row->name,
-	        strlen(text) > SHOWN_MAX ? "(too long)" : text,
-	        row->kind->accepted);
+	const bool is_long = strlen(text) > SHOWN_MAX;
+
+	/* "-t=5" is -t with the argument "=5". */
+	if (*text == '=' && row->letter != 0 && !is_long)
+		message("--%s: '%s' is not %s: did you mean '-%c %s'?",
+		        row->name, text, row->kind->accepted, row->letter,
+		        text + 1);
+	else
+		message("--%s: '%s' is not %s", row->name,
+		        is_long ? "(too long)" : text, row->kind->accepted);
 	return STATUS_FAILED;
 }
 
@@ -157,8 +245,19 @@ command_line_read(struct command_line *line, struct options *options)
 
 	describe(line->table, letters, longs);
 	opterr = 0;
-	while ((id = getopt_long(line->argc, line->argv, letters, longs,
-	                         NULL)) != -1) {
+	for (;;) {
+		/* The word that the next option is in. */
+		const char *const word =
+		    optind < line->argc ? line->argv[optind] : "";
+
+		if (lacks_dash(line->table, word)) {
+			message("'%s' is not an option (did you mean '-%s'?)",
+			        word, word);
+			return STATUS_FAILED;
+		}
+		id = getopt_long(line->argc, line->argv, letters, longs, NULL);
+		if (id == -1)
+			return OPTIONS_ARE_COMPLETE;
 		if (id == '?' || id == ':')
 			return refuse_option(line->table, id,
 			                     line->argv[optind - 1]);
@@ -169,5 +268,4 @@ command_line_read(struct command_line *line, struct options *options)
 		if (status != OPTIONS_ARE_COMPLETE)
 			return status;
 	}
-	return OPTIONS_ARE_COMPLETE;
 }

@@ -94,6 +94,17 @@ read_text(const struct option_row *row, void *field, const char *text)
 }
 
 static int
+read_output(const struct option_row *row, void *field, const char *text)
+{
+	if (strcmp(text, "-") != 0)
+		return read_text(row, field, text);
+	message("--%s: '-' does not stand for stdout, which is COMMAND's alone "
+	        "(a file of that name: './-')",
+	        row->name);
+	return STATUS_FAILED;
+}
+
+static int
 read_files(const struct option_row *row, void *field, const char *text)
 {
 	struct files *const files = field;
@@ -123,7 +134,7 @@ KIND(survivors, read_survivors, "kill|wait|leave", "one of kill, wait, leave",
      0, 0);
 KIND(until, read_text, "TEXT", "a text (1 to 1024 bytes)", 1, UNTIL_MAX);
 KIND(name, read_text, "NAME", "a name (1 to 255 bytes)", 1, NAME_LENGTH_MAX);
-KIND(file, read_text, "FILE", "a file name", 1, SIZE_MAX);
+KIND(output, read_output, "FILE", "a file name", 1, SIZE_MAX);
 KIND(files, read_files, "FILE", "a file name", 1, SIZE_MAX);
 KIND(directory, read_text, "DIR", "a directory", 1, SIZE_MAX);
 KIND(run, read_text, "RUN", "a run", 0, SIZE_MAX);
@@ -167,13 +178,13 @@ static const struct option_row rows[] = {
 	    FLAG(foreground)),
 	ROW(0, "setsid", "give COMMAND a session of its own", FLAG(setsid)),
 	ROW(0, "pty", "give COMMAND a terminal of its own", FLAG(pty)),
-	ROW(0, "tee", "append a copy of the output to FILE", TEXT(file, tee)),
+	ROW(0, "tee", "append a copy of the output to FILE", TEXT(output, tee)),
 	ROW(0, "no-stdin", "stdin is /dev/null; implies --setsid",
 	    FLAG(no_stdin)),
 	ROW(0, "heartbeat", "a line after each DUR of silence (never)",
 	    BOUND(heartbeat)),
 	ROW(0, "report", "write how it ended to FILE, as JSON",
-	    TEXT(file, report)),
+	    TEXT(output, report)),
 	ROW('l', "lock", "hold FILE for the run (repeatable)", FILES(locks)),
 	ROW('w', "lock-wait", "wait DUR for a held lock (0)",
 	    DURATION(lock_wait), .needs = "lock"),
