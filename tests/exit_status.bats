@@ -153,14 +153,55 @@ as_waitpid_sees() {
 	done
 }
 
-@test "a script whose interpreter is missing gives 127" {
-	printf '#!/no/such/interpreter\n' >script
-	chmod +x script
-
-	complete "$WDRUN" ./script
+# not_found TEXT COMMAND...: COMMAND gives 127, and one line that has TEXT.
+not_found() {
+	complete "$WDRUN" "${@:2}"
 
 	[ "$status" -eq 127 ]
-	[[ $stderr == "wdrun: "*./script* ]]
+	[[ $stderr == "wdrun: cannot run '$2': "*"$1"* && $stderr != *$'\n'* ]]
+}
+
+@test "a script whose interpreter is missing gives 127, and the interpreter is named" {
+	printf '#!/no/such/interpreter -x\n' >my-script
+	printf '#!  /bin/sh\r\nexit 1\r\n' >from-windows
+	printf '#!nothing' >short
+	chmod +x my-script from-windows short
+
+	not_found "the interpreter '/no/such/interpreter' is missing" ./my-script
+	not_found "the interpreter '/no/such/interpreter' is missing" "$PWD/my-script"
+	not_found "the interpreter '/bin/sh\r' is missing (CR LF" ./from-windows
+	not_found "the interpreter 'nothing' is missing" ./short
+	PATH=/no/such:$PWD:$PATH \
+		not_found "the interpreter '/no/such/interpreter' is missing" my-script
+}
+
+@test "a program whose loader is missing gives 127, and that is said" {
+	need cc
+	echo 'int main(void) { return 0; }' >program.c
+	cc -Wl,--dynamic-linker=/no/such/loader -o program program.c
+
+	not_found "the loader that it names is missing" ./program
+}
+
+@test "a COMMAND that is a duration, an assignment or shell syntax gets a hint" {
+	not_found 'did you mean -t 10?' 10 sleep 20
+	not_found 'did you mean -t 1h30m?' 1h30m sleep 20
+	not_found 'env A=1' A=1 env
+	not_found "sh -c '...'" 'echo hi; sleep 3'
+	not_found "sh -c '...'" 'true && echo'
+	not_found "sh -c '...'" cd /tmp
+	not_found 'no such program' ll
+	not_found "sh -c '...'" ll
+	not_found 'No such file' ./10 sleep
+	[[ $stderr != *'did you mean'* && $stderr != *'sh -c'* ]]
+	not_found 'No such file' ''
+}
+
+@test "under the name timeout a COMMAND that is not found has GNU's words" {
+	ln -s "$WDRUN" timeout
+	complete ./timeout 5 10 sleep 20
+	[ "$status" -eq 127 ]
+	[ "$stderr" = "timeout: failed to run command '10': No such file or directory" ]
 }
 
 @test "a script without #! is run by /bin/sh" {

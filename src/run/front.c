@@ -7,15 +7,14 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/message.h"
 #include "proc/helper.h"
 #include "proc/signals.h"
 #include "proc/wait.h"
+#include "run/exec_failure.h"
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/statuspipe.h"
@@ -243,9 +242,7 @@ front_watch(struct run *run, struct outcome *outcome)
 
 	statuspipe_read(run->watchers.statuspipe[0], &status);
 	if (status.exec_errno != 0)
-		message(run->options.terse ? "failed to run command '%s': %s"
-		                           : "cannot run '%s': %s",
-		        run->options.command[0], strerror(status.exec_errno));
+		exec_failure_tell(&run->options, &status);
 	run->stop = status.stop;
 	*outcome = status.outcome;
 	if (outcome->kind == OUTCOME_UNKNOWN) {

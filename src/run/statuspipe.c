@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #define ENTRIES_MAX 8 /* read at a time; a run writes four */
@@ -28,8 +29,12 @@ note(struct statuspipe *status, const struct statuspipe *entry)
 {
 	if (entry->target != 0)
 		status->target = entry->target;
-	if (entry->exec_errno != 0)
+	if (entry->exec_errno != 0) {
 		status->exec_errno = entry->exec_errno;
+		status->is_found = entry->is_found;
+		memcpy(status->interpreter, entry->interpreter,
+		       sizeof(status->interpreter));
+	}
 	if (entry->stop != REASON_NONE)
 		status->stop = entry->stop;
 	if (entry->outcome.kind != OUTCOME_UNKNOWN)

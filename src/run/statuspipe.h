@@ -1,6 +1,10 @@
 #pragma once
 
+#include <stdbool.h>
+
 #include "watchdog.h"
+
+#define INTERPRETER_SIZE 80
 
 /* The status pipe: what the front has to know when supervisor and target are
  * dead. Each entry is one write(2), which no other write can divide (pipe(7),
@@ -9,8 +13,10 @@
 /* An entry, with the field that its writer tells; and all that the front has
  * read. What is not known is 0. */
 struct statuspipe {
-	pid_t target;           /* from the supervisor */
-	int exec_errno;         /* of execve(2), from the target */
+	pid_t target;   /* from the supervisor */
+	int exec_errno; /* of execve(2), from the target */
+	bool is_found;  /* from the target: exec_failure.h */
+	char interpreter[INTERPRETER_SIZE]; /* of a script that is_found */
 	enum reason stop;       /* the first reason to end the tree */
 	struct outcome outcome; /* how wdrun is to end: the last entry */
 };

@@ -16,6 +16,7 @@
 #include "io/output.h"
 #include "io/tty.h"
 #include "proc/signals.h"
+#include "run/exec_failure.h"
 #include "run/report.h"
 #include "run/resources.h"
 #include "run/run.h"
@@ -92,8 +93,11 @@ target_prepare(struct run *run)
 static _Noreturn void
 fail(const struct run *run, int why, int status)
 {
-	statuspipe_send(run->watchers.statuspipe[1],
-	                &(struct statuspipe){ .exec_errno = why });
+	struct statuspipe entry = { .exec_errno = why };
+
+	if (why == ENOENT)
+		exec_failure_look(run->options.command[0], &entry);
+	statuspipe_send(run->watchers.statuspipe[1], &entry);
 	report_note_exec_failure(run, why);
 	_exit(status);
 }

@@ -1,0 +1,101 @@
+/* Why COMMAND could not be executed: from the target, which can still look at
+ * the file, through the status pipe, to the front, which tells it. */
+#include "run/exec_failure.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "base/strbuf.h"
+#include "run/statuspipe.h"
+#include "watchdog.h"
+
+#define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
+#define SYNTAX    " \t\n;&|<>()$`"
+
+/* Notes what the LINE at the start of a script names behind "#!". A CR, which
+ * an editor would not show, is written as "\r". */
+static void
+note_interpreter(const char *line, struct statuspipe *entry)
+{
+	entry->is_found = true;
+	if (strncmp(line, "#!", strlen("#!")) != 0)
+		return;
+	line += strlen("#!");
+	line += strspn(line, " \t");
+
+	const size_t length = strcspn(line, " \t\r\n");
+
+	(void)strbuf_format(entry->interpreter, sizeof(entry->interpreter),
+	                    "%.*s%s", (int)length, line,
+	                    line[length] == '\r' ? "\\r" : "");
+}
+
+void
+exec_failure_look(const char *command, struct statuspipe *entry)
+{
+	const char *path = strchr(command, '/') == NULL ? getenv("PATH") : "";
+
+	while (path != NULL) {
+		const size_t length = strcspn(path, ":");
+		char file[PATH_MAX];
+		char line[LINE_SIZE] = "";
+
+		(void)strbuf_format(file, sizeof(file), "%.*s%s%s", (int)length,
+		                    path, length == 0 ? "" : "/", command);
+
+		const int fd =
+		    open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+		/* Not of a directory in PATH, which read(2) refuses. */
+		if (fd != -1 && read(fd, line, sizeof(line) - 1) > 0) {
+			note_interpreter(line, entry);
+			return;
+		}
+		path = path[length] == '\0' ? NULL : path + length + 1;
+	}
+}
+
+void
+exec_failure_tell(const struct options *options,
+                  const struct statuspipe *status)
+{
+	const char *const command = options->command[0];
+	const char *const name = status->interpreter;
+	const char *const why = strerror(status->exec_errno);
+	const bool has_slash = strchr(command, '/') != NULL;
+	const bool has_syntax = command[strcspn(command, SYNTAX)] != '\0';
+	int64_t ns;
+
+	if (options->terse)
+		message("failed to run command '%s': %s", command, why);
+	else if (status->is_found && *name != '\0')
+		message("cannot run '%s': the interpreter '%s' is missing%s",
+		        command, name,
+		        strchr(name, '\\') == NULL
+		            ? ""
+		            : " (CR LF at the end of the first line)");
+	else if (status->is_found)
+		message("cannot run '%s': the loader that it names is missing",
+		        command);
+	else if (status->exec_errno != ENOENT || *command == '\0' ||
+	         (has_slash && !has_syntax && strchr(command, '=') == NULL))
+		message("cannot run '%s': %s", command, why);
+	else if (*command <= '9' && duration_parse(command, &ns) == 0)
+		message("cannot run '%s': no such program; did you mean -t %s?",
+		        command, command);
+	else if (!has_syntax && strchr(command, '=') != NULL)
+		message("cannot run '%s': no such program (to set a variable: "
+		        "env %s ...)",
+		        command, command);
+	else
+		message("cannot run '%s': no such program (shell syntax, "
+		        "built-ins and aliases need a shell: sh -c '...')",
+		        command);
+}
