@@ -176,13 +176,6 @@ partner_of() {
 	[[ $stderr == *"'/dev/tty': No such device or address" ]]
 }
 
-@test "a copy into the file that is the output is refused" {
-	refused --tee "'out'" --tee=out
-	refused --tee "'err'" --tee=err
-	ln out other
-	refused --tee "'other'" --tee=other
-}
-
 @test "a copy is not made where the rest is a mistake" {
 	refused --timeout "'5x'" --tee=copy --timeout=5x
 	refused --until-grace '' --tee=copy --until-grace=5

@@ -159,22 +159,37 @@ opens_fifo() {
 	grep -q -e partner -e fifo "/proc/$1/wchan"
 }
 
-@test "the file that stdout or stderr is: an error, but for /dev/null" {
-	echo old >file
-	complete sh -c '"$WDRUN" --tee=file touch ran >>file'
-	[ "$status" -eq 125 ]
-	[ "$stderr" = "wdrun: --tee: 'file' is where the output goes already" ]
-	[ ! -e ran ]
-	[ "$(cat file)" = old ]
+@test "a stream that goes to the file of --tee already is not copied a second time" {
+	echo old >log
+	complete bash -c 'x=$("$WDRUN" --tee=log sh -c "echo one; echo two >&2; \
+		exit 3" 2>>log); echo "$? $x"'
+	[ "$output" = '3 one' ]
+	[ -z "$stderr" ]
+	[ "$(head -n 1 log)" = old ]
+	[ "$(sort log)" = $'old\none\ntwo' ]
 
-	ln -s file link
-	complete sh -c '"$WDRUN" --tee=link touch ran 2>>file'
-	[ "$status" -eq 125 ]
-	[ ! -e ran ]
+	ln -s log link # another name, the other stream
+	complete sh -c '"$WDRUN" --tee=link sh -c "echo three; echo four >&2" >>log'
+	[ "$status" -eq 0 ]
+	[ "$stderr" = four ]
+	[ "$(sort log)" = $'four\nold\none\nthree\ntwo' ]
+
+	complete sh -c '"$WDRUN" --tee=both sh -c "echo five; echo six >&2" \
+		>>both 2>&1'
+	[ "$status" -eq 0 ]
+	[ -z "$output$stderr" ]
+	[ "$(<both)" = $'five\nsix' ]
 
 	complete sh -c '"$WDRUN" --tee=/dev/null echo hello >/dev/null'
 	[ "$status" -eq 0 ]
 	[ -z "$stderr" ]
+}
+
+@test "with --pty, whose output is all on stdout, stderr in the file of --tee is no copy" {
+	complete sh -c '"$WDRUN" --pty --tee=log sh -c "echo one; echo two >&2" \
+		2>>log'
+	[ "$status" -eq 0 ]
+	[ "$(sort log)" = $'one\ntwo' ]
 }
 
 @test "a copy on a full disk is given up, reported once, and the run goes on" {

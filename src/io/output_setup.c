@@ -54,6 +54,14 @@ is_same_file(int left, int right)
 	       fileinfo_guess(right, &b) == 0 && fileid_is_same(&a.id, &b.id);
 }
 
+static bool
+is_regular(int fd)
+{
+	struct fileinfo file;
+
+	return fileinfo_guess(fd, &file) == 0 && S_ISREG(file.mode);
+}
+
 /* Calls isatty(3) for devices only: with any other file that call would ask the
  * file system, which may hang. */
 static bool
@@ -75,22 +83,16 @@ open_tee(const char *path)
 	                    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
 	                        O_NOCTTY | O_CLOEXEC,
 	                    TEE_MODE);
-	const int why = errno;
-	struct stat file;
 
 	if (fd == -1) {
+		const int why = errno;
+		struct stat file;
 		const bool is_fifo = why == ENXIO && stat(path, &file) == 0 &&
 		                     S_ISFIFO(file.st_mode);
 
 		message("--tee: cannot open '%s': %s", path,
 		        is_fifo ? "a FIFO that nobody has open for reading"
 		                : strerror(why));
-		return -1;
-	}
-	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
-	    (is_same_file(fd, STDOUT_FILENO) ||
-	     is_same_file(fd, STDERR_FILENO))) {
-		message("--tee: '%s' is where the output goes already", path);
 		return -1;
 	}
 	return fd;
@@ -198,6 +200,10 @@ open_channel(struct output *output, struct channel *channel)
 		relay->out.fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
 		if (relay->out.fd == -1)
 			return refuse("cannot keep the output");
+		/* As with "--tee=log 2>>log": no line is to be there twice. */
+		if (relay->tee_fd != -1 && is_regular(fd) &&
+		    is_same_file(fd, relay->tee_fd))
+			relay->tee_fd = -1;
 	}
 	channel->is_on_terminal = is_terminal(fd);
 	if (output->config.pty || channel->is_on_terminal)
