@@ -590,16 +590,25 @@ is_wdruns() {
 	[[ $(stty -a -F "$tty") == *-isig* ]]
 }
 
+stays_away_and_ends() {
+	echo "$1"
+	rm -f ready; : >ready
+	enter clear
+	stays_away "$1"
+	wait_until end_background
+}
+
 @test "in the background of another session it takes nothing either" {
-	local launcher
 	at_prompt
-	for launcher in 'setsid' 'setsid -w' 'unshare --pid --fork --mount-proc'; do
-		echo "$launcher"
-		rm -f ready; : >ready
-		enter clear
-		stays_away "$launcher"
-		wait_until end_background
-	done
+	stays_away_and_ends 'setsid'
+	stays_away_and_ends 'setsid -w'
+}
+
+@test "in the background of another PID namespace it takes nothing either" {
+	need_root
+	need_unshare --pid --fork --mount-proc
+	at_prompt
+	stays_away_and_ends 'unshare --pid --fork --mount-proc'
 }
 
 end_background() {
