@@ -15,7 +15,8 @@ at_prompt() {
 		PATH=$WDRUN_BIN:$PROGRAMS:$PATH
 		HISTFILE=
 	END
-	WDRUN_BIN=$PWD/bin tmux -S "$PWD/socket" -f /dev/null new-session -d \
+	# tmux has the user's own shell run the command.
+	SHELL=/bin/sh WDRUN_BIN=$PWD/bin tmux -S "$PWD/socket" -f /dev/null new-session -d \
 		-x 100 -y 40 "exec bash --noprofile --rcfile '$PWD/profile'" \
 		3>&- 4>&-
 	wait_until shows '^prompt>$'
