@@ -18,8 +18,8 @@ export WDRUN PROGRAMS
 # programs live longer (LIFE_SECONDS in programs/bounded.h), so that none of
 # them is found dead without having been killed. bats ends a test that hangs all
 # the same.
-PATIENCE=100
-export BATS_TEST_TIMEOUT="${BATS_TEST_TIMEOUT:-280}"
+PATIENCE=200
+export BATS_TEST_TIMEOUT="${BATS_TEST_TIMEOUT:-840}"
 
 # bats notes the stack before each command, to show it where a test fails. In
 # the loops below that would be four fifths of the time, and would show no more

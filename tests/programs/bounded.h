@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIFE_SECONDS 300
+#define LIFE_SECONDS 900
 
 /* Says what failed, with errno, and ends the process with 99. */
 static inline _Noreturn void
@@ -24,24 +24,30 @@ give_up(const char *what)
 }
 
 /*
- * Kills the calling process LIFE_SECONDS from now, by a timer that sends
+ * Kills the calling process SECONDS from now, by a timer that sends
  * SIGKILL. alarm(2) would not do: SIGALRM can be ignored, and stays pending
  * while a process is stopped. Neither fork nor exec keeps the timer: call this
  * in each process.
  */
 static inline void
-bound_life(void)
+bound_life_to(time_t seconds)
 {
 	struct sigevent event = {
 		.sigev_notify = SIGEV_SIGNAL,
 		.sigev_signo = SIGKILL,
 	};
-	const struct itimerspec life = { .it_value.tv_sec = LIFE_SECONDS };
+	const struct itimerspec life = { .it_value.tv_sec = seconds };
 	timer_t timer;
 
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) == -1 ||
 	    timer_settime(timer, 0, &life, NULL) == -1)
 		give_up("timer");
+}
+
+static inline void
+bound_life(void)
+{
+	bound_life_to(LIFE_SECONDS);
 }
 
 /* fork(2) whose child has a bounded life; a failure ends the program. */

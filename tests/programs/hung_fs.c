@@ -14,8 +14,9 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#define FILE_SIZE 4096
-#define FILE_NODE 2
+#define HANG_SECONDS 300 /* more than PATIENCE in helper.bash */
+#define FILE_SIZE    4096
+#define FILE_NODE    2
 #define REQUEST_SIZE                                                           \
 	200000 /* the kernel requires a buffer for a whole write               \
 	        */
@@ -142,7 +143,9 @@ main(int argc, char *argv[])
 	} request;
 	const struct sigaction action = { .sa_handler = note };
 
-	bound_life();
+	/* Each process that is stuck in the file system's files, and each look
+	 * at such a process, lasts as long. */
+	bound_life_to(HANG_SECONDS);
 	if (argc != 2)
 		return 99;
 	(void)sigaction(SIGUSR1, &action, NULL);
