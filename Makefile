@@ -37,12 +37,13 @@ SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep table scenario scenarios stage l
 SOAK_C   := $(patsubst %,tests/faults/%.c,soak soakrun amounts)
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
-SCRIPTS  := .ci/run bench/run bench/picture tests/run tests/lint \
+SCRIPTS  := .ci/run bench/run bench/picture bench/survivors tests/run tests/lint \
 	tests/install-tools tests/check tests/demo tests/arm64 tests/fuzz/run \
 	tests/faults/run tests/model/run $(wildcard examples/*.sh) completions/wdrun.bash
 HOST_CC  := cc
 BIN       = $(DESTDIR)$(PREFIX)/bin
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
+VERSION  := $(shell sed -n 's/^.define WDRUN_VERSION "\(.*\)"/\1/p' src/cli/command_line.h)
 
 # The build with sanitizers, and the build for the fuzzers.
 ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g -fsanitize=address,undefined \
@@ -52,7 +53,7 @@ FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undef
 STAGE := write fstat sigaction open openat mkdir unlink unlinkat flock kill _Fork execv execvp
 ARM64 := BUILD=build/arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-Os -Werror" LDFLAGS=-static
 
-.PHONY: all debug demo test lint check asan fuzz arm64 faults soak model bench format install uninstall \
+.PHONY: all debug demo deps test dist lint check asan fuzz arm64 faults soak model bench format install uninstall \
 	clean programs units fuzzers
 
 all: wdrun
@@ -108,8 +109,11 @@ build/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	@echo '  compile $@'
 	$(QUIET)$(HOST_CC) -O1 -g $(STANDARD) -Wall -Wextra -pthread -o $@ $<
 
-test: wdrun
+# Installs what the tests need, and this machine does not have.
+deps:
 	@tests/install-tools test
+
+test: wdrun deps
 	@$(MAKE) --no-print-directory programs
 	@WDRUN=$(CURDIR)/wdrun PROGRAMS=$(CURDIR)/build/tests tests/run
 
@@ -205,6 +209,24 @@ uninstall:
 	@$(CHECKED)for link in '$(BIN)'/*timeout; do \
 		[ "$$(readlink "$$link")" != wdrun ] || rm -f "$$link"; done
 	rm -f '$(BIN)/wdrun' '$(MAN_DIR)/wdrun.1' '$(BASH_DIR)/wdrun' '$(ZSH_DIR)/_wdrun' '$(FISH_DIR)/wdrun.fish'
+
+# build/dist/wdrun-VERSION-linux-ARCH.tar.gz: the static binary, manual and
+# completions below bin and share, and SHA256SUMS. The same compiler makes the same
+# bytes from the same sources: files are sorted, have no owner, and are as old as
+# the release in CHANGELOG.md.
+RELEASE   = wdrun-$(VERSION)-linux-$(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+RELEASED  = $(shell sed -n '/^\#\# .* (\(.*\))$$/{s//\1/p;q}' CHANGELOG.md)
+TAR_FLAGS = --format=ustar --sort=name --owner=0 --group=0 --numeric-owner \
+	--mode=u=rwX,go=rX --mtime='$(RELEASED) 00:00:00 UTC'
+
+dist: wdrun
+	@! readelf -lW wdrun | grep -q INTERP || \
+		{ echo 'make dist: wdrun is not static: use musl-gcc, or LDFLAGS=-static' >&2; exit 1; }
+	@rm -rf build/dist
+	@$(MAKE) --no-print-directory install DESTDIR='build/dist/$(RELEASE)' PREFIX= TIMEOUT_LINK= >/dev/null
+	@cd build/dist && tar $(TAR_FLAGS) -cf '$(RELEASE).tar' '$(RELEASE)' && gzip -n9 '$(RELEASE).tar'
+	@cd build/dist && sha256sum '$(RELEASE).tar.gz' >SHA256SUMS
+	@echo 'build/dist/$(RELEASE).tar.gz' && cat build/dist/SHA256SUMS
 
 clean:
 	rm -rf build wdrun

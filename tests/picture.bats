@@ -59,6 +59,7 @@ is_whole() {
 	grep -qE '^!\[[^]]+\]\(bench/picture\.svg\)$' "$root/README.md"
 
 	is_whole "$root/bench/picture.svg"
+	grep -qE '^TEXT .+, [0-9]+ CPUs, Linux [0-9.]+; median of [0-9]+ ' found
 	for name in wdrun timeout tini dumb-init catatonit timelimit; do
 		grep -qx "TEXT $name" found
 	done

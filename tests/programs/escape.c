@@ -4,6 +4,7 @@
  * exits with CODE.
  *
  *	fork      the parent exits: an orphan
+ *	group     a process group of its own
  *	setsid    a session of its own
  *	root      works in /
  *	closed    has no open descriptor
@@ -46,6 +47,9 @@ take_step(const char *step)
 	if (strcmp(step, "fork") == 0) {
 		if (fork_bounded() != 0)
 			_exit(0);
+	} else if (strcmp(step, "group") == 0) {
+		if (setpgid(0, 0) == -1)
+			give_up("setpgid");
 	} else if (strcmp(step, "setsid") == 0) {
 		if (setsid() == -1)
 			give_up("setsid");
