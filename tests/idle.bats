@@ -169,6 +169,19 @@ is_heard_when_wdrun_goes_on() {
 	with_more_time is_heard_when_wdrun_goes_on
 }
 
+is_stopped_though_its_group_is_stopped() {
+	start setsid "$WDRUN" -i "$limit" sh -c 'echo "ready $$"; exec sleep 1000'
+	await_ready
+	kill -STOP -- "-$started"
+	! [ -s err ] || limit=late
+	finish
+	[ "$status" -eq 124 ] && is_dead "$ready" && [ "$limit" != late ]
+}
+
+@test "the bound holds where a batch scheduler has stopped wdrun's process group" {
+	with_more_time is_stopped_though_its_group_is_stopped
+}
+
 is_held_up_by_its_copy() {
 	complete "$WDRUN" -i "$limit" --tee=fifo bash -c '
 		for i in {1..10}; do

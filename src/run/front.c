@@ -94,6 +94,12 @@ attend(struct run *run, const siginfo_t *info)
 		stop(run, info->si_value.sival_int);
 		return;
 	}
+	/* The supervisor asks for this: jobcontrol_continue_relays(). */
+	if (signal == SIGCONT && info->si_code == SI_USER &&
+	    info->si_pid == run->watchers.supervisor) {
+		output_continue(&run->output);
+		return;
+	}
 	if (signal == SIGCONT)
 		drop_orders_to_stop(run);
 	/* The terminal has signalled the whole group, the target included. */

@@ -102,6 +102,15 @@ jobcontrol_end(struct run *run, int64_t now)
 	jobcontrol_wake(run, now);
 }
 
+/* By kill(2), by which the front knows what this SIGCONT is for. */
+void
+jobcontrol_continue_relays(const struct run *run)
+{
+	if (run->watchers.front > 0 && !run->watchers.front_is_lost &&
+	    run->timers.paused_at == NEVER)
+		(void)kill(run->watchers.front, SIGCONT);
+}
+
 /*
  * SIGCONT is lost on a front that is just about to stop: the stop signal
  * discards it (signal(7) does not say so, prepare_signal() in the kernel does).

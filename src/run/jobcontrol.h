@@ -24,3 +24,7 @@ void jobcontrol_end(struct run *run, int64_t now);
 
 /* TIMER_WAKE is due: sends SIGCONT to a front that has not answered yet. */
 void jobcontrol_wake(struct run *run, int64_t now);
+
+/* The relays do not answer: has the front go on, if it is stopped, and continue
+ * the relays that are stopped with it. */
+void jobcontrol_continue_relays(const struct run *run);

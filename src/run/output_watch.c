@@ -14,6 +14,7 @@
 #include "io/output_setup.h"
 #include "io/search.h"
 #include "run/decide.h"
+#include "run/jobcontrol.h"
 #include "run/run.h"
 #include "run/target.h"
 
@@ -141,6 +142,8 @@ look_for_silence(struct run *run, int64_t now)
 	} else {
 		if (!was_asked)
 			output_ask(&run->output);
+		else
+			jobcontrol_continue_relays(run);
 		watch->is_asked = true;
 		*idle = duration_add(now, ANSWER_INTERVAL);
 	}
