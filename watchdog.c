@@ -1,7 +1,9 @@
 /* wdrun: runs a command, and ends it together with all that it has started. */
 #include "watchdog.h"
 
+#include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,6 +42,7 @@
 #include "run/target.h"
 #include "run/teardown.h"
 
+static int check_stack(void);
 static int serve(const struct options *options);
 static void prepare(struct run *run);
 static _Noreturn void be_supervisor(struct run *run);
@@ -55,6 +58,9 @@ static void stop_tree(struct run *run, enum reason why, int64_t now);
 static void finish(struct run *run);
 static void wake_front(struct run *run);
 static _Noreturn void die(const char *what);
+
+#define KIB          1024
+#define STACK_NEEDED ((rlim_t)96 * KIB) /* by the deepest calls */
 
 static const struct outcome failure = { OUTCOME_EXIT, STATUS_FAILED };
 
@@ -75,6 +81,8 @@ main(int argc, char *argv[])
 
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status; /* also of --help and --version */
+	if (check_stack() == -1)
+		return STATUS_FAILED;
 	if (run.options.list || run.options.reap || run.options.cancel != NULL)
 		return serve(&run.options);
 
@@ -93,6 +101,24 @@ main(int argc, char *argv[])
 	if (!front_watch(&run, &outcome))
 		outcome = take_over(&run);
 	leave(&run, outcome);
+}
+
+/* Refuses a stack on which the deepest calls would crash: a watcher that
+ * crashed would leave its locks. target.c copies the environment's pointers,
+ * which lie above this frame together with all that they point to. */
+static int
+check_stack(void)
+{
+	const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	const rlim_t used = getauxval(AT_EXECFN) - frame;
+	const rlim_t needed = 2 * used + STACK_NEEDED;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) == -1 || limit.rlim_cur >= needed)
+		return 0;
+	message("a stack of %zu KiB is too small: %zu are needed (ulimit -s)",
+	        (size_t)limit.rlim_cur / KIB, (size_t)needed / KIB + 1);
+	return -1;
 }
 
 /* The modes without a COMMAND, which act on the runs on record. */

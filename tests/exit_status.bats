@@ -384,3 +384,24 @@ except subprocess.TimeoutExpired:
 	[ -z "$stderr" ]
 	[ "$(sort out | xargs)" = "a a b b" ]
 }
+
+@test "a small limit on the stack is refused before anything is taken, or is enough" {
+	local size refused=0
+	need prlimit
+	for size in 32 48 64 96 128 160 256; do
+		complete prlimit --stack=$((size * 1024)) "$WDRUN" --lock=lock \
+			--name=job --registry=runs --tee=copy -t 100 \
+			sh -c ': >ran; exit 7'
+		[ ! -e lock ]
+		if [ "$status" -eq 125 ]; then
+			[[ $stderr == "wdrun: a stack of $size KiB is too small"* ]]
+			[ ! -e ran ]
+			[ ! -e runs ]
+			refused=$size
+		else
+			[ "$status" -eq 7 ]
+			rm ran
+		fi
+	done
+	((refused >= 32 && refused < 256))
+}
