@@ -262,3 +262,42 @@ is_traced() {
 	is_dead "$ready"
 	nobody_is_left
 }
+
+# debug_supervisor COMMAND...: starts COMMAND, a run, and a tracer that stops its
+# supervisor and does not let go.
+debug_supervisor() {
+	start "$@" "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+	: >traced
+	python3 -c 'import ctypes, sys, time
+if ctypes.CDLL(None).ptrace(16, int(sys.argv[1]), 0, 0) == -1: # PTRACE_ATTACH
+	sys.exit("no ptrace")
+print("attached", flush=True)
+time.sleep(1000)' "$supervisor" >traced 2>&1 3>&- &
+	tracer=$!
+	wait_until test -s traced
+	! grep -q 'no ptrace' traced || skip "this machine permits no ptrace"
+}
+
+ends_though_debugged() {
+	finish
+	kill "$tracer"
+	[ "$status" -eq 137 ] &&
+		[[ $stderr == "wdrun: the supervisor (PID $supervisor) is stopped by a debugger"* ]] &&
+		nobody_is_left
+}
+
+times_out_though_debugged() {
+	debug_supervisor "$WDRUN" -t "$limit" -k never
+	ends_though_debugged
+}
+
+@test "a debugger that has stopped the supervisor puts off neither --timeout nor a signal for ever" {
+	need python3
+	debug_supervisor "$WDRUN" -k never
+	kill -TERM "$started"
+	ends_though_debugged
+
+	with_more_time times_out_though_debugged
+}

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 
@@ -81,11 +82,13 @@ signals_open(void)
 }
 
 int
-signals_wait(siginfo_t *info)
+signals_wait(siginfo_t *info, int64_t time)
 {
 	static const uint64_t all = ALL_SIGNALS;
+	const struct timespec bound = { time / SECOND, time % SECOND };
 
-	return (int)syscall(SYS_rt_sigtimedwait, &all, info, NULL, sizeof(all));
+	return (int)syscall(SYS_rt_sigtimedwait, &all, info,
+	                    time == NEVER ? NULL : &bound, sizeof(all));
 }
 
 bool

@@ -29,9 +29,10 @@ int signals_set_mask(uint64_t mask);
  * descriptor, or -1 with errno of signalfd(2). */
 int signals_open(void);
 
-/* Sleeps until a signal comes, and takes it into *INFO. All signals have to be
- * blocked. Returns the signal, or -1 with errno EINTR. */
-int signals_wait(siginfo_t *info);
+/* Sleeps until a signal comes, and takes it into *INFO, for no longer than TIME
+ * nanoseconds or NEVER. All signals have to be blocked. Returns the signal, or
+ * -1 with errno EAGAIN (TIME is over) or EINTR. */
+int signals_wait(siginfo_t *info, int64_t time);
 
 /* Takes SIGNAL into *INFO, if it is pending. Returns whether it was. */
 bool signals_take(int signal, siginfo_t *info);

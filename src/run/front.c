@@ -4,6 +4,7 @@
 
 #include <sys/wait.h>
 
+#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -11,7 +12,9 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
+#include "base/message.h"
 #include "proc/helper.h"
+#include "proc/procfs.h"
 #include "proc/signals.h"
 #include "proc/wait.h"
 #include "run/exec_failure.h"
@@ -20,7 +23,9 @@
 #include "run/statuspipe.h"
 #include "run/target.h"
 
-#define HELPERS_PATIENCE 200 /* milliseconds */
+#define HELPERS_PATIENCE    200 /* milliseconds */
+#define SUPERVISOR_PATIENCE (5 * SECOND)
+#define TRACE_STOP          't' /* the state of a process: proc_pid_stat(5) */
 
 /* Sends SIGNAL on to the supervisor, together with who sent it. The supervisor
  * is a child that is not reaped yet, so the PID is its own. */
@@ -112,25 +117,59 @@ attend(struct run *run, const siginfo_t *info)
 		stop(run, signal);
 }
 
+static bool
+supervisor_is_in_trace_stop(const struct run *run)
+{
+	struct procfs_stat stat;
+
+	return procfs_read_stat(run->watchers.supervisor, &stat) == 0 &&
+	       stat.state == TRACE_STOP;
+}
+
+/* Kills a supervisor that a debugger has stopped, of which ptrace(2) lets its
+ * parent know nothing: no bound would hold, and no signal end the run.
+ * strace(1) stops the supervisor too, but not for long. */
+static void
+end_stopped_supervisor(const struct run *run)
+{
+	if (!supervisor_is_in_trace_stop(run))
+		return;
+	duration_sleep(SECOND);
+	if (!supervisor_is_in_trace_stop(run))
+		return;
+	if (!run->options.quiet)
+		message("the supervisor (PID %d) is stopped by a debugger, "
+		        "killing it",
+		        run->watchers.supervisor);
+	(void)kill(run->watchers.supervisor, SIGKILL);
+}
+
 /*
  * Attends to signals, until there may be a dead child. A failure (EINTR, at a
  * SIGCONT after a SIGSTOP; or a filter that forbids the call) may hide one, and
  * so may a SIGURG from elsewhere: the kernel keeps no second SIGURG beside it
- * when a helper dies.
+ * when a helper dies. Where no signal comes for the time *PATIENCE, the
+ * supervisor should have begun to end the run by then.
  */
 static void
-attend_until_child(struct run *run)
+attend_until_child(struct run *run, int64_t *patience)
 {
 	siginfo_t info;
 	int signal;
 
 	do {
-		signal = signals_wait(&info);
-		if (signal == -1)
+		signal = signals_wait(&info, *patience);
+		if (signal == -1 && errno == EAGAIN) {
+			*patience = NEVER;
+			end_stopped_supervisor(run);
+		} else if (signal == -1) {
 			duration_sleep(MILLISECOND);
-		else if (signal != SIGCHLD &&
-		         !helper_is_death(signal, info.si_code))
+		} else if (signal != SIGCHLD &&
+		           !helper_is_death(signal, info.si_code)) {
 			attend(run, &info);
+			if (signal_is_terminating(signal))
+				*patience = SUPERVISOR_PATIENCE;
+		}
 	} while (signal != -1 && signal != SIGCHLD &&
 	         signal != HELPER_EXIT_SIGNAL);
 }
@@ -238,11 +277,13 @@ bool
 front_watch(struct run *run, struct outcome *outcome)
 {
 	struct statuspipe status = { .target = 0 };
+	int64_t patience =
+	    duration_add(run->options.timeout, SUPERVISOR_PATIENCE);
 	bool was_killed;
 
 	detach(run);
 	do
-		attend_until_child(run);
+		attend_until_child(run, &patience);
 	while (!supervisor_is_dead(run, &was_killed) &&
 	       !target_is_ours(run, &status));
 
