@@ -367,8 +367,8 @@ gives_its_pid_away() {
 }
 
 @test "a process that gets the PID of a front just before the signal gets no signal" {
-	need_root
 	need strace
+	need_impostor
 	export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer does not work under strace
 	with_more_time gives_its_pid_away
 }

@@ -14,6 +14,14 @@ root=${BASH_SOURCE[0]%/*}/..
 [[ ${PROGRAMS-} == /* ]] || PROGRAMS=$(realpath -s "${PROGRAMS:-$root/build/tests}")
 export WDRUN PROGRAMS
 
+# A directory of PATH that may not be searched would make each command that is
+# not found one that may not be executed: execvp(3).
+searched_path=
+while read -rd : path_entry; do
+	[[ ! -d $path_entry ]] || searched_path+=$path_entry:
+done <<<"$PATH:"
+PATH=${searched_path%:}
+
 # PATIENCE is how long, in seconds, the tests wait for a condition. The test
 # programs live longer (LIFE_SECONDS in programs/bounded.h), so that none of
 # them is found dead without having been killed. bats ends a test that hangs all
@@ -446,6 +454,20 @@ need_unshare() {
 need_mounts() {
 	need_root
 	need_unshare --mount
+}
+
+# Skips the test where programs/impostor cannot choose the PID of a process:
+# clone3(2), set_tid.
+need_impostor() {
+	need_root
+	sleep 1000 3>&- &
+	kill -KILL "$!"
+	wait "$!" || true
+	"$PROGRAMS/impostor" "$!" >impostor 2>&1 3>&- &
+	wait_until test -s impostor
+	says_ready impostor || skip "impostor: $(<impostor)"
+	kill -KILL "$ready"
+	rm impostor
 }
 
 # Skips the test where it cannot run a command as another user.

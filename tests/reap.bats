@@ -433,8 +433,8 @@ $started lives" ]
 }
 
 @test "a process that gets the PID of another just before the signal is left alone" {
-	need_root
 	need strace
+	need_impostor
 	forge
 	live WDRUN_ID="$id"
 	# --reap has seen the process, and is delayed before it opens a pidfd
