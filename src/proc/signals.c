@@ -219,7 +219,8 @@ signal_name(int signal, char text[SIGNAL_NAME_SIZE])
 		strbuf_addf(&line, "SIGRTMAX-%d", SIGNAL_MAX - signal);
 	else if (signal > FIRST_REAL_TIME)
 		strbuf_addf(&line, "SIGRTMIN+%d", signal - FIRST_REAL_TIME);
-	else if (signal > 0 && names[signal][0] != '\0')
+	else if (signal > 0 && signal < FIRST_REAL_TIME &&
+	         names[signal][0] != '\0')
 		strbuf_addf(&line, "SIG%s", names[signal]);
 	else
 		strbuf_addf(&line, "signal %d", signal);
