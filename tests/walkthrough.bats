@@ -51,7 +51,8 @@ take_manual() {
 		/^\.Dl / { new(); print substr($0, 5) >file; file = "" }
 		/^\.Bd -literal/ { new(); next }
 		/^\.Ed/ { file = "" }
-		file != "" { print >file }'
+		file != "" && /^$/ { new(); next } # the next example of the block
+		file != "" && !/^# / { print >file }'
 }
 
 # Prints the commands that appear within a sentence: "`make bench`", ".Ql
