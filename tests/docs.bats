@@ -142,19 +142,29 @@ options_in_manual() {
 		grep -qxE "## ${version#wdrun } \\([0-9]{4}-[0-9]{2}-[0-9]{2}\\)"
 }
 
-# The columns and rows of wrappers that this machine lacks are not compared.
+# Wrappers that this machine lacks, or cannot run, have no column in FILE.
+columns_of_readme() {
+	awk -F ' *[|] *' '
+		NR == FNR { if (FNR == 1) for (i = 3; i < NF; i++) measured[$i]; next }
+		/^\| still alive / { for (i = 3; i < NF; i++) wanted[i] = $i in measured }
+		/^\| a (child|daemon)/ {
+			printf "| %s", $2
+			for (i = 3; i < NF; i++)
+				if (wanted[i])
+					printf " | %s", $i
+			print " |"
+		}' "$1" "$readme"
+}
+
 @test "the README's table of survivors is what bench/survivors measures" {
-	need unshare tini
-	need_root
 	"$root/bench/survivors" "$WDRUN" "$PROGRAMS" >table 2>said || {
 		cat said
 		return 1
 	}
-	[ "$(wc -l <table)" -eq 10 ]
+	[[ $(head -n 1 table) == *timeout*wdrun* ]]
+	[ "$(wc -l <table)" -ge 10 ]
 
-	tail -n +3 table >measured
-	grep -E '^\| a (child|daemon)' "$readme" >told
-	diff told measured
+	diff <(columns_of_readme table) <(tail -n +3 table)
 }
 
 @test "mandoc finds nothing wrong with the manual" {
