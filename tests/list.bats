@@ -136,7 +136,7 @@ end() {
 
 	shows_state lost orphaned
 
-	"$WDRUN" --reap -q
+	wait_until "$WDRUN" --reap -q
 	is_dead "$ready"
 	run ! shows_state lost orphaned
 }
