@@ -8,9 +8,6 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
-#define FIRST_VISIBLE 0x20
-#define DELETE        0x7f
-
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
 void
@@ -25,14 +22,15 @@ json_add_string(struct strbuf *line, const char *text)
 
 	strbuf_addf(line, "\"");
 	while (left > 0) {
-		const unsigned char byte = (unsigned char)*text;
-		const size_t length = utf8_length(text, left);
+		const char byte = *text;
+		uint32_t character;
+		const size_t length = utf8_read(text, left, &character);
 		const size_t step = length == 0 ? 1 : length;
 
 		if (length == 0)
 			strbuf_addf(line, "%s", replacement);
-		else if (byte < FIRST_VISIBLE || byte == DELETE)
-			strbuf_addf(line, "\\u%04x", byte);
+		else if (!utf8_is_printable(character))
+			strbuf_addf(line, "\\u%04x", character);
 		else if (byte == '"' || byte == '\\')
 			strbuf_addf(line, "\\%c", byte);
 		else

@@ -1,7 +1,6 @@
 /* UTF-8 in text that comes from elsewhere, and may be anything. */
 #include "base/utf8.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -12,14 +11,13 @@
 static const uint32_t firsts[LENGTH_MAX + 2] = { 0,     0,       0x80,
 	                                         0x800, 0x10000, 0x110000 };
 
-/* What a terminal obeys (C0 and C1), and what cannot be seen, ends a line, or
- * turns the direction of the text behind it. */
 static const struct {
 	uint32_t first;
 	uint32_t last;
 } unprintable[] = {
-	{ 0x00, 0x1f },     { 0x7f, 0x9f },     { 0x200b, 0x200f },
-	{ 0x2028, 0x202e }, { 0x2066, 0x2069 },
+	{ 0x00, 0x1f },     { 0x7f, 0x9f },     { 0x61c, 0x61c },
+	{ 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
+	{ 0xfeff, 0xfeff },
 };
 
 static bool
@@ -28,10 +26,8 @@ is_continuation(char byte)
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Reads the character that the SIZE bytes at TEXT begin with into *CHARACTER.
- * Returns as utf8_length. */
-static size_t
-read_character(const char *text, size_t size, uint32_t *character)
+size_t
+utf8_read(const char *text, size_t size, uint32_t *character)
 {
 	const unsigned lead = size == 0 ? 0 : (unsigned char)*text;
 	size_t ones = 0; /* before the first 0 bit of the first byte */
@@ -55,14 +51,6 @@ read_character(const char *text, size_t size, uint32_t *character)
 	    (*character >= 0xd800 && *character <= 0xdfff))
 		return 0;
 	return length;
-}
-
-size_t
-utf8_length(const char *text, size_t size)
-{
-	uint32_t character;
-
-	return read_character(text, size, &character);
 }
 
 size_t
@@ -91,8 +79,8 @@ utf8_columns(const char *text, size_t width, size_t *count)
 	return length;
 }
 
-static bool
-is_printable(uint32_t character)
+bool
+utf8_is_printable(uint32_t character)
 {
 	for (size_t i = 0; i < sizeof(unprintable) / sizeof(unprintable[0]);
 	     i++) {
@@ -109,11 +97,11 @@ utf8_make_printable(char *text, size_t size)
 	for (size_t at = 0; at < size;) {
 		uint32_t character;
 		const size_t length =
-		    read_character(text + at, size - at, &character);
+		    utf8_read(text + at, size - at, &character);
 
 		/* Without its first byte, the rest of such a character is no
 		 * UTF-8, and replaced in the next rounds. */
-		if (length == 0 || !is_printable(character))
+		if (length == 0 || !utf8_is_printable(character))
 			text[at++] = '?';
 		else
 			at += length;
