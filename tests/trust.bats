@@ -47,3 +47,23 @@ as_other=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 		grep -q 'a?*b' err
 	done
 }
+
+@test "a dead process that another one traces, so that it cannot be reaped, is told as that" {
+	need python3
+	start "$WDRUN" -k 100ms "$PROGRAMS/sigcount"
+	await_ready
+	await_watchers
+	hold python3 -c 'import ctypes, os, sys, time
+seize = 0x4206
+if ctypes.CDLL(None).ptrace(seize, int(sys.argv[1]), 0, 0) == 0:
+    print("ready", os.getpid(), flush=True)
+time.sleep(1000)' "$target"
+	kill -TERM "$started"
+	finish
+
+	is_zombie "$target"
+	no grep -q ' 0 processes' err
+	grep -q "^wdrun: .*another process traces" err
+	only_messages
+	release
+}

@@ -159,6 +159,14 @@ stop_message_add(struct strbuf *line, const struct run *run, enum reason why,
 	if (!reason_row(why)->is_told)
 		return;
 	reason_add_cause(line, run, why);
+	/* The list has no zombies: of these, only a tracer can keep the end
+	 * from the parent, ptrace(2). */
+	if (why == REASON_LAST_BOUND && list->count == 0 &&
+	    !run->tree.is_partial && run->tree.way != PROCTREE_BLIND) {
+		strbuf_addf(line, "all processes are dead, but the end of one "
+		                  "cannot be seen: another process traces it");
+		return;
+	}
 	if (why == REASON_LAST_BOUND) {
 		strbuf_addf(line, "could not kill ");
 	} else if (is_stop) {
