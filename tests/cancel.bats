@@ -339,7 +339,8 @@ id_of() {
 	live
 	forge name=job boot=0 front="$living $(start_of "$living")"
 
-	cancel job
+	reboot
+	complete "${rebooted[@]}" "$WDRUN" --cancel=job
 
 	[ "$status" -eq 1 ]
 	is_on_record

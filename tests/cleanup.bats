@@ -319,8 +319,8 @@ start_slow_end() {
 	start "$WDRUN" --lock=lock "${both[@]}" ./script 'read -r _ <go; exit 3'
 	await_ready
 	await_watchers
-	strace -f --seccomp-bpf -qq -o /dev/null -e trace=unlink \
-		-e inject=unlink:delay_enter=1s -p "$supervisor" \
+	strace -f --seccomp-bpf -qq -o /dev/null -e trace=unlinkat \
+		-e inject=unlinkat:delay_enter=1s -p "$supervisor" \
 		2>/dev/null 3>&- &
 	tracer=$!
 	wait_until grep -q "TracerPid:.$tracer" "/proc/$supervisor/status"

@@ -159,7 +159,8 @@ end() {
 @test "a run from before the last boot is not listed" {
 	forge boot=11111111-2222-3333-4444-555555555555
 
-	list
+	reboot
+	complete "${rebooted[@]}" "$WDRUN" --list
 
 	[ "$status" -eq 0 ]
 	[ "$(wc -l <out)" -eq 1 ]

@@ -244,7 +244,8 @@ has_an_entry() {
 		target="$leader $(start_of "$leader")"
 	live WDRUN_ID="$id"
 
-	reap
+	reboot
+	complete "${rebooted[@]}" "$WDRUN" --reap
 
 	[ "$status" -eq 0 ]
 	spares "$living" "$leader" "$member"
@@ -253,19 +254,20 @@ has_an_entry() {
 }
 
 @test "a run of another machine, or of a container with a boot of its own, stays on record" {
-	forge boot=0 host="not-$(uname -n)"
+	forge boot=0 machine=0123456789abcdef0123456789abcdef
+	other=$id
+	forge boot=0 machine=
+	unknown=$id
+	reboot
+	complete "${rebooted[@]}" "$WDRUN" --reap
+	[ "$status" -eq 0 ]
+	[ "$(ids | sort)" = "$(printf '%s\n' "$other" "$unknown" | sort)" ]
+
+	# The boot that it names was not the last one, since its file is younger.
+	forge boot=0
 	reap
 	[ "$status" -eq 0 ]
 	is_on_record
-
-	forge boot=0 pidns=1
-	reap
-	[ "$status" -eq 0 ]
-	is_on_record
-
-	forge boot=0 host="$(uname -n)"
-	reap
-	is_off_the_record
 }
 
 @test "a run of another PID namespace stays on record, and no process is signalled" {
@@ -629,7 +631,8 @@ it lives" ]
 		hang_fs
 		dead="1 1"
 		forge boot=0 lock="$PWD/mnt/x" cleanup="0 0 0 $PWD/mnt/x"
-		"$WDRUN" --name=daily echo started
+		reboot
+		"${rebooted[@]}" "$WDRUN" --name=daily echo started
 		echo "status $?"
 		is_on_record && echo "on record"
 		kill -KILL "$server"'
@@ -727,11 +730,11 @@ on record" ]
 }
 
 @test "a file without a PID stays where no process of the run was left" {
+	forge cleanup="0 0 0 $PWD/strange.txt" cleanup="0 0 0 $PWD/empty" \
+		cleanup="0 0 0 $PWD/directory"
 	echo data >strange.txt
 	: >empty
 	mkdir directory
-	forge cleanup="0 0 0 $PWD/strange.txt" cleanup="0 0 0 $PWD/empty" \
-		cleanup="0 0 0 $PWD/directory"
 
 	reap
 
@@ -759,9 +762,9 @@ on record" ]
 }
 
 @test "a file in a directory is removed before the directory, whatever the order of the options" {
+	forge cleanup="0 0 0 $PWD/d" cleanup="0 0 0 $PWD/d/pid"
 	mkdir d
 	echo "${dead% *}" >d/pid
-	forge cleanup="0 0 0 $PWD/d" cleanup="0 0 0 $PWD/d/pid"
 
 	reap
 

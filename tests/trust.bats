@@ -27,6 +27,277 @@ teardown() {
 # Runs a command as another user, who is in no group of ours.
 as_other=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
+# is_refused WHY ARGUMENT...: a run with these arguments does not begin, and one
+# line says why.
+is_refused() {
+	complete "$WDRUN" "${@:2}" touch ran
+
+	[ "$status" -eq 125 ]
+	[ ! -e ran ]
+	[ "$(wc -l <err)" -eq 1 ]
+	[[ $stderr == "wdrun: "*"$1"* ]]
+}
+
+# --- locks -------------------------------------------------------------------
+
+@test "another user's lock file, where others may write, is refused before anything else is looked at" {
+	local place
+	need_root
+	mkdir -m 1777 sticky
+	mkdir -m 777 open
+	mkdir -m 1770 group
+	mkdir -m 755 theirs
+	for place in sticky open group theirs; do
+		echo "$$" >"$place/held"
+		dead_pid >"$place/stale"
+		echo "no lock" >"$place/text"
+		mkfifo "$place/fifo"
+		chown 65534 "$place"/*
+	done
+	chown 65534 theirs
+	for place in sticky open group theirs; do
+		for file in held stale text fifo; do
+			is_refused "another user's" --lock="$place/$file"
+			[ "$(stat -c %u "$place/$file")" = 65534 ]
+		done
+	done
+	[ "$(<sticky/held)" = "$$" ]
+}
+
+@test "a lock of root's holds for another user, and a group may share its locks" {
+	need_root
+	mkdir -m 1777 "$public/sticky"
+	mkdir -m 770 "$public/group"
+	cp "$WDRUN" "$public/wdrun"
+	echo "$$" >"$public/sticky/lock"
+	dead_pid >"$public/group/lock"
+	chown 65534 "$public/group/lock"
+
+	complete "${as_other[@]}" "$public/wdrun" --lock="$public/sticky/lock" true
+	[ "$status" -eq 75 ]
+	complete "$WDRUN" --lock="$public/group/lock" true
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"took "*" over from "* ]]
+}
+
+# change_lock TEXT...: writes one TEXT after another into the file lock, until
+# the file stop is there.
+change_lock() {
+	local -
+	set +T
+	while [ ! -e stop ]; do
+		printf '%s' "${1-}" >lock
+		(($# < 2)) || set -- "${@:2}" "$1"
+	done 2>/dev/null 3>&-
+}
+
+# takes_at_most SECONDS COMMAND...
+takes_at_most() {
+	local begin=$SECONDS
+	"${@:2}"
+	((SECONDS - begin <= $1))
+}
+
+try_lock() {
+	complete "$WDRUN" --quiet --lock=lock "$@" true
+	[ "$status" -eq 0 ] || [ "$status" -eq 75 ]
+}
+
+cancel_wait() {
+	start "$WDRUN" --quiet --lock=lock --lock-wait=never sleep 1000
+	wait_until is_wdrun "$started"
+	kill -TERM "$started"
+	finish
+	[ "$status" -eq 143 ]
+}
+
+@test "a lock file that changes all the time is judged within the time, and a signal is heard meanwhile" {
+	local changer texts
+	for texts in '' '4194300 4194301 4194302'; do
+		rm -f stop lock
+		# shellcheck disable=SC2086
+		change_lock $texts &
+		changer=$!
+		wait_until test -e lock
+
+		takes_at_most 10 try_lock
+		takes_at_most 10 try_lock --lock-wait=1
+		takes_at_most 10 cancel_wait
+		touch stop
+		wait "$changer"
+	done
+}
+
+is_wdrun() {
+	[ "/proc/$1/exe" -ef "$WDRUN" ]
+}
+
+@test "a lock can be written by its owner alone, whatever the umask" {
+	complete bash -c 'umask 0; exec "$WDRUN" --lock=lock stat -c %a lock'
+	[ "$output" = 644 ]
+	complete bash -c 'umask 0; exec "$PROGRAMS/deny" linkat -- \
+		"$WDRUN" --lock=lock stat -c %a lock'
+	[ "$output" = 644 ]
+	complete bash -c 'umask 77; exec "$WDRUN" --lock=lock stat -c %a lock'
+	[ "$output" = 600 ]
+}
+
+# --- names that mean something else at the end -------------------------------
+
+# The command moves the directory of its files away, and puts a link there.
+make_victim() {
+	mkdir -p A/app victim
+	echo precious >victim/report
+	dead_pid >victim/lock
+	cp -r victim copy
+	swap='mv A/app A/moved; ln -s ../victim A/app'
+}
+
+victim_is_untouched() {
+	[ -L A/app ]
+	diff -r victim copy
+}
+
+@test "--cleanup removes what the name meant at the start, not where a link leads at the end" {
+	make_victim
+	complete "$WDRUN" --cleanup=A/app/lock sh -c "echo \$\$ >A/app/lock; $swap"
+
+	[ "$status" -eq 0 ]
+	victim_is_untouched
+	[ ! -e A/moved/lock ]
+}
+
+@test "--cleanup follows no link in directories that the command has made" {
+	make_victim
+	rmdir A/app
+	complete "$WDRUN" --cleanup=A/app/lock ln -s ../victim A/app
+
+	[ "$status" -eq 0 ]
+	victim_is_untouched
+	[[ $stderr == "wdrun: --cleanup: cannot remove '$PWD/A/app/lock': "* ]]
+}
+
+@test "--cleanup finds its file in a directory that was removed and made anew, but follows no link then" {
+	make_victim
+	complete "$WDRUN" --cleanup=A/app/lock sh -c 'rmdir A/app; mkdir A/app
+		: >A/app/lock'
+	[ "$status" -eq 0 ]
+	[ ! -e A/app/lock ]
+
+	complete "$WDRUN" --cleanup=A/app/lock sh -c 'rmdir A/app
+		ln -s ../victim A/app'
+	[ "$status" -eq 0 ]
+	victim_is_untouched
+	[[ $stderr == "wdrun: --cleanup: cannot remove '$PWD/A/app/lock': "* ]]
+}
+
+@test "--report is written to where the name led at the start" {
+	need jq
+	make_victim
+	complete "$WDRUN" --report=A/app/report sh -c "$swap; exit 3"
+
+	[ "$status" -eq 3 ]
+	victim_is_untouched
+	jq -e '.status == 3' A/moved/report
+}
+
+@test "--lock is removed from where the name led at the start" {
+	make_victim
+	rm victim/lock copy/lock
+	complete "$WDRUN" --lock=A/app/lock sh -c "$swap"
+
+	[ "$status" -eq 0 ]
+	victim_is_untouched
+	[ ! -e A/moved/lock ]
+}
+
+@test "a file is not reached through another user's link; through one of ours or root's it is" {
+	local option
+	need_root
+	mkdir -m 1777 sticky
+	mkdir target
+	ln -s ../target sticky/link
+	chown -h 65534 sticky/link
+	for option in --lock --cleanup --report --tee; do
+		is_refused "another user's" "$option=sticky/link/x"
+		[[ $stderr == *"$option: "* || $stderr == *registry* ]]
+		[ -z "$(ls target)" ]
+	done
+	chown -h 0 sticky/link
+	for option in --lock --cleanup --report --tee; do
+		complete "$WDRUN" "$option=sticky/link/x" true
+		[ "$status" -eq 0 ]
+		rm -f target/x
+	done
+}
+
+# --- cleanup -----------------------------------------------------------------
+
+@test "a lock of another user's that keeps --cleanup from a file is told" {
+	need_root
+	mkdir "$public/ours"
+	cat >reader <<-'END'
+		import fcntl, os, sys, time
+		os.setgroups([])
+		os.setgid(65534)
+		os.setuid(65534)
+		fd = os.open(sys.argv[1], os.O_RDONLY)
+		getattr(fcntl, sys.argv[2])(fd, fcntl.LOCK_SH)
+		print("ready", os.getpid(), flush=True)
+		time.sleep(1000)
+	END
+	need python3
+	mkfifo go
+	# A file that the command has left is locked.
+	start "$WDRUN" --cleanup="$public/ours/lock" bash -c ': >"$1"
+		echo "ready $$"; read -r _ <go' - "$public/ours/lock"
+	await_ready
+	hold python3 reader "$public/ours/lock" flock
+	echo >go
+	finish
+	[ -e "$public/ours/lock" ]
+	[[ $stderr == "wdrun: --cleanup: cannot remove '$public/ours/lock': "*lock* ]]
+	release
+	rm "$public/ours/lock"
+
+	# Its directory is.
+	hold python3 reader "$public/ours" lockf
+	complete "$WDRUN" --cleanup="$public/ours/lock" touch "$public/ours/lock"
+	[ -e "$public/ours/lock" ]
+	[[ $stderr == "wdrun: --cleanup: cannot remove '$public/ours/lock': "* ]]
+	release
+}
+
+# --- the report --------------------------------------------------------------
+
+@test "a report keeps the mode of the file that it replaces, and a new one follows the umask" {
+	: >report
+	chmod 600 report
+	complete "$WDRUN" --report=report true
+	[ -s report ]
+	[ "$(stat -c %a report)" = 600 ]
+
+	chmod 640 report
+	complete "$WDRUN" --report=report true
+	[ "$(stat -c %a report)" = 640 ]
+
+	rm report
+	complete bash -c 'umask 27; exec "$WDRUN" --report=report true'
+	[ "$(stat -c %a report)" = 640 ]
+}
+
+@test "a report is replaced however long its name is" {
+	local name
+	need jq
+	for length in 240 245 250 255; do
+		name=$(printf 'x%.0s' $(seq "$length"))
+		echo old >"$name"
+		complete "$WDRUN" --report="$name" true
+		[ "$status" -eq 0 ]
+		jq -e '.status == 0' "$name"
+	done
+}
+
 @test "what drives a terminal or turns text round is escaped in JSON, and replaced in messages" {
 	local bad name
 	need jq
@@ -47,6 +318,142 @@ as_other=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 		grep -q 'a?*b' err
 	done
 }
+
+# --- two names for one file --------------------------------------------------
+
+# is_one_file FIRST SECOND: the files of these two options are the same, which
+# is refused before anything is made or changed.
+is_one_file() {
+	local before after
+	before=$(ls -lR --time-style=full-iso)
+	complete "$WDRUN" "$1" "$2" touch ran
+	after=$(ls -lR --time-style=full-iso --ignore=out --ignore=err)
+
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: --"*"' is the file of --"*" too" ]]
+	[ "$(grep -vE ' (out|err|ran|total.*)$|^total' <<<"$before")" = \
+		"$(grep -vE ' (out|err|ran|total.*)$|^total' <<<"$after")" ]
+}
+
+@test "two options do not share a file, whatever names lead to it" {
+	local there
+	mkdir d
+	ln -s d link
+	: >out
+	: >err
+	for there in no yes; do
+		[ "$there" = no ] || : >d/X
+		ln -sf X d/other
+		is_one_file --lock=d/X --tee=d/X
+		is_one_file --lock=d/X --tee="$PWD/d/../link/X"
+		is_one_file --lock=link/X --tee=d/other
+		is_one_file --cleanup=link/X --tee=d/X
+		is_one_file --report=link/X --lock=d/X
+		is_one_file --report=d/X --cleanup=link/X
+		is_one_file --report=d/X --tee=link/X
+		is_one_file --report=d/X --tee=d/other
+	done
+	ln d/X d/hard
+	is_one_file --lock=d/X --tee=d/hard
+}
+
+# --- the registry ------------------------------------------------------------
+
+@test "an entry that was made elsewhere has no file removed that the run did not make" {
+	make_registry
+	dead_pid >dead
+	dead_pid >older
+	: >older-empty
+	mkdir older-directory
+	sleep 1.2
+	forge lock="$PWD/dead" cleanup="0 0 0 $PWD/older" \
+		cleanup="0 0 0 $PWD/older-empty" \
+		cleanup="0 0 0 $PWD/older-directory"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	[ -e dead ]
+	[ -e older ]
+	[ -e older-empty ]
+	[ -d older-directory ]
+	is_off_the_record
+}
+
+@test "an entry that claims to be from before the last boot, and is not, proves nothing" {
+	make_registry
+	echo "${dead% *}" >stale
+	forge boot=00000000-0000-0000-0000-000000000000 lock="$PWD/stale"
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_on_record
+	[ -e stale ]
+}
+
+@test "an entry that names a session older than itself does not end that session" {
+	make_registry
+	session_of_a_leader
+	sleep 9 # longer than a target needs to write its entry
+	forge target="$leader $(start_of "$leader")"
+
+	reap
+
+	[ "$status" -eq 1 ]
+	is_on_record
+	spares "$leader" "$member"
+}
+
+@test "an entry that names other processes as its watchers does not have them signalled" {
+	make_registry
+	live A=B
+	forge name=job front="$living $(start_of "$living")" \
+		supervisor="$living $(start_of "$living")"
+
+	complete "$WDRUN" --cancel=job
+
+	[ "$status" -eq 125 ]
+	[ "$(wc -l <err)" -eq 1 ]
+	spares "$living"
+}
+
+# on_machine ID COMMAND...: runs COMMAND on a machine with this ID, after a
+# boot.
+on_machine() {
+	printf '%s\n' "$1" >machine
+	reboot
+	export machine=$PWD/machine
+	complete "${rebooted[@]}" unshare --mount bash -c '
+		mount --bind "$machine" /etc/machine-id && exec "$@"' - "${@:2}"
+}
+
+@test "the machine's ID and the boot's decide whose an entry is, not the name of the host" {
+	local here=0123456789abcdef0123456789abcdef
+	local there=fedcba9876543210fedcba9876543210
+	make_registry
+	echo "${dead% *}" >stale
+	forge boot=0 host="$(uname -n)" machine=$there lock="$PWD/stale"
+	on_machine $here "$WDRUN" --reap
+	[ "$status" -eq 0 ]
+	is_on_record
+	[ -e stale ]
+	rm "$WDRUN_REGISTRY"/*
+
+	# Where none is known, nothing is either.
+	forge boot=0 host="$(uname -n)" machine= lock="$PWD/stale"
+	on_machine '' "$WDRUN" --reap
+	is_on_record
+	rm "$WDRUN_REGISTRY"/*
+
+	forge boot=0 host=another machine=$here lock="$PWD/stale"
+	on_machine $here "$WDRUN" --reap
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	[ ! -e stale ]
+}
+
+# --- what cannot be killed ---------------------------------------------------
 
 @test "a dead process that another one traces, so that it cannot be reaped, is told as that" {
 	need python3

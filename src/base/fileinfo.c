@@ -89,6 +89,8 @@ read_old(int fd, const char *path, int flags, struct kernel_status *status)
 		.modification = { .seconds = old.st_mtim.tv_sec,
 		                  .nanoseconds =
 		                      (uint32_t)old.st_mtim.tv_nsec },
+		.change = { .seconds = old.st_ctim.tv_sec,
+		            .nanoseconds = (uint32_t)old.st_ctim.tv_nsec },
 		.device_major = major(old.st_dev),
 		.device_minor = minor(old.st_dev),
 	};
@@ -115,6 +117,7 @@ read_file(int fd, const char *path, int flags, struct fileinfo *file)
 		.owner = status.owner,
 		.size = status.size,
 		.modified = time_from(&status.modification),
+		.changed = time_from(&status.change),
 	};
 	return 0;
 }
@@ -132,19 +135,9 @@ fileinfo_guess(int fd, struct fileinfo *file)
 }
 
 int
-fileinfo_at(const char *path, struct fileinfo *file)
+fileinfo_at(int directory_fd, const char *name, struct fileinfo *file)
 {
-	return read_file(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, file);
-}
-
-const char *
-fileinfo_directory_of(const char *path, char directory[PATH_MAX])
-{
-	const char *const slash = strrchr(path, '/');
-	const size_t length = slash == NULL ? 0 : (size_t)(slash - path);
-
-	(void)strbuf_format(directory, PATH_MAX, "%.*s", (int)length, path);
-	return length == 0 ? "/" : directory;
+	return read_file(directory_fd, name, AT_SYMLINK_NOFOLLOW, file);
 }
 
 /* Takes what has no meaning out of PATH, which is absolute. With a '/' at the

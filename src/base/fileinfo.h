@@ -2,7 +2,6 @@
 
 #include <sys/types.h>
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +21,7 @@ struct fileinfo {
 	uid_t owner;
 	uint64_t size;
 	int64_t modified;
+	int64_t changed; /* unlike the others, nobody can set this one back */
 };
 
 bool fileid_is_same(const struct fileid *a, const struct fileid *b);
@@ -33,11 +33,9 @@ int fileinfo_of(int fd, struct fileinfo *file);
  * not asked. */
 int fileinfo_guess(int fd, struct fileinfo *file);
 
-/* Reads about the file PATH, or the symbolic link. Returns as fileinfo_of(). */
-int fileinfo_at(const char *path, struct fileinfo *file);
-
-/* The directory of the absolute PATH. Returns "/" or DIRECTORY. */
-const char *fileinfo_directory_of(const char *path, char directory[PATH_MAX]);
+/* Reads about the file NAME in a directory, or the symbolic link. Returns as
+ * fileinfo_of(). */
+int fileinfo_at(int directory_fd, const char *name, struct fileinfo *file);
 
 /*
  * Makes an absolute path of PATH, which is relative to DIRECTORY (NULL: not

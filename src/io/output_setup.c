@@ -12,6 +12,7 @@
 
 #include "base/fileinfo.h"
 #include "base/message.h"
+#include "base/pathat.h"
 #include "io/output.h"
 #include "io/pty.h"
 
@@ -79,11 +80,16 @@ is_terminal(int fd)
 static int
 open_tee(const char *path)
 {
-	const int fd = open(path,
-	                    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
-	                        O_NOCTTY | O_CLOEXEC,
-	                    TEE_MODE);
+	struct pathat at;
+	const int held = pathat_open(&at, path, PATHAT_MUST_EXIST);
+	const int fd = held == -1
+	                   ? -1
+	                   : openat(at.directory_fd, at.name,
+	                            O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
+	                                O_NOCTTY | O_CLOEXEC,
+	                            TEE_MODE);
 
+	pathat_close(&at);
 	if (fd == -1) {
 		const int why = errno;
 		struct stat file;
@@ -92,7 +98,7 @@ open_tee(const char *path)
 
 		message("--tee: cannot open '%s': %s", path,
 		        is_fifo ? "a FIFO that nobody has open for reading"
-		                : strerror(why));
+		                : pathat_error(why));
 		return -1;
 	}
 	return fd;

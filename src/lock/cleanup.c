@@ -31,13 +31,13 @@
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 #define HASH_PRIME UINT64_C(0x100000001b3)
 
-/* Which file PATH names. Keeps errno, unless there is none. */
+/* Which file is AT its name. */
 static struct fileid
-read_fileid(const char *path)
+read_fileid(const struct pathat *at)
 {
 	struct fileinfo file = { .size = 0 };
 
-	(void)fileinfo_at(path, &file);
+	(void)pathat_info(at, &file);
 	return file.id;
 }
 
@@ -76,58 +76,55 @@ claim(int fd, short type, off_t first, off_t length)
 	return fcntl(fd, F_OFD_SETLK, &range);
 }
 
-/* Opens the directory that the first *LENGTH bytes of PATH are in. Makes
- * *LENGTH that of the directory, 0 for the root, and sets *NAME to the rest of
- * PATH. Returns a descriptor, or -1 with errno of open(2). */
+/* Opens the directory LEVELS above that of AT. Sets *NAME to the name that the
+ * path gives the file from there, which is the name that is claimed, or to NULL
+ * above the root. Returns a descriptor, or -1 with errno of open(2). */
 static int
-open_above(const char *path, size_t *length, const char **name)
+open_above(const struct pathat *at, int levels, const char **name)
 {
-	char directory[PATH_MAX];
+	char text[PATH_MAX];
+	struct strbuf way = { .text = text, .size = sizeof(text) };
 
-	do
-		--*length;
-	while (path[*length] != '/');
-	*name = &path[*length + 1];
-	if (strbuf_format(directory, sizeof(directory), "%.*s/", (int)*length,
-	                  path) >= sizeof(directory)) {
-		errno = ENAMETOOLONG;
-		return -1;
+	strbuf_addf(&way, ".");
+	for (*name = at->name; levels > 0; levels--) {
+		if (*name == at->path + 1) {
+			*name = NULL;
+			return -1;
+		}
+		do
+			--*name;
+		while ((*name)[-1] != '/');
+		strbuf_addf(&way, "/..");
 	}
-	return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return openat(at->directory_fd, text,
+	              O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Opens the directory for the claim, and notes what is there now. Returns the
- * name to be claimed in the directory. */
-static const char *
-look(struct cleanup *cleanup)
+int
+cleanup_open(struct cleanup *cleanup, const char *path)
 {
-	const char *const path = cleanup->path;
-	const char *name = path;
-	size_t length = strlen(path);
+	struct pathat *const at = &cleanup->at;
 
+	if (pathat_open(at, path, PATHAT_MAY_MISS) == -1)
+		return -1;
 	/* The command may have to make the directory as well: then the claim is
-	 * in the nearest directory above that is there. */
-	cleanup->claim_fd = -1;
-	while (cleanup->claim_fd == -1 && length > 0)
-		cleanup->claim_fd = open_above(path, &length, &name);
-	cleanup->before = read_fileid(path);
-	return name;
-}
-
-void
-cleanup_probe(const char *path)
-{
-	struct cleanup cleanup = { .path = path };
-
-	(void)look(&cleanup);
-	fds_close(cleanup.claim_fd);
+	 * in the nearest directory above that is there, and can be read. */
+	cleanup->claim = at->name;
+	for (int i = 0; cleanup->claim_fd == -1 && cleanup->claim != NULL; i++)
+		cleanup->claim_fd = open_above(at, i, &cleanup->claim);
+	cleanup->before = read_fileid(at);
+	return 0;
 }
 
 void
 cleanup_begin(struct cleanup *cleanup)
 {
-	const off_t first = first_byte_of(look(cleanup));
+	if (cleanup->claim == NULL)
+		return;
 
+	const off_t first = first_byte_of(cleanup->claim);
+
+	cleanup->before = read_fileid(&cleanup->at);
 	/* Inode numbers are given away again: without its birth, a later file
 	 * cannot be told from the file that is there. */
 	if (cleanup->before.inode == 0 || cleanup->before.birth == 0) {
@@ -160,85 +157,94 @@ is_claimed_in(int fd, const char *name, const struct fileid *file)
 /* Returns 1 if a living run claims FILE, in whichever directory it had to, else
  * 0; or -1 with errno if this cannot be known. */
 static int
-is_claimed(const char *path, const struct fileid *file)
+is_claimed(const struct pathat *at, const struct fileid *file)
 {
-	size_t length = strlen(path);
 	bool is_found = false;
 
-	while (!is_found && length > 0) {
+	for (int i = 0; !is_found; i++) {
 		const char *name;
-		const int fd = open_above(path, &length, &name);
+		const int fd = open_above(at, i, &name);
 
-		if (fd == -1 && errno != ENOENT && errno != ENOTDIR)
-			return -1;
+		if (name == NULL)
+			return 0;
 		if (fd == -1)
-			continue;
+			return -1;
 		is_found = is_claimed_in(fd, name, file);
 		(void)close(fd);
 	}
-	return is_found;
+	return 1;
 }
 
-/* Returns 0, or -1 with errno if the claim stays. */
+/* Does the work of cleanup_end for the file AT its name. */
 static int
-drop_claim(const struct cleanup *cleanup)
+remove_at(const struct cleanup *cleanup, const struct pathat *at, bool is_over)
 {
-	if (cleanup->claim_fd == -1 ||
-	    claim(cleanup->claim_fd, F_UNLCK, 0, WHOLE_FILE) == 0)
-		return 0;
-	/* Where there are no such locks, there is no claim. */
-	return errno == EINVAL || errno == EOPNOTSUPP ? 0 : -1;
+	struct fileinfo file;
+
+	if (pathat_info(at, &file) == -1)
+		return -1;
+	if (!S_ISREG(file.mode) && !S_ISDIR(file.mode)) {
+		errno = S_ISLNK(file.mode) ? ELOOP : ENOTSUP;
+		return -1;
+	}
+
+	/* Whether this run may have made it, or another that is over. */
+	const bool is_new =
+	    is_over && !fileid_is_same(&file.id, &cleanup->before);
+	const int claimed = is_new ? is_claimed(at, &file.id) : 0;
+	const struct lockfile_rule rule = {
+		.without_pid = is_new && claimed == 0,
+		.own = cleanup->watchers,
+	};
+	int result = -1;
+
+	if (claimed == -1)
+		return -1;
+	if (S_ISREG(file.mode))
+		result = lockfile_remove(at, &rule);
+	else if (!rule.without_pid)
+		errno = ENODATA;
+	else if (lockfile_check_owner(at, &file) == 0 &&
+	         unlinkat(at->directory_fd, at->name, AT_REMOVEDIR) == 0)
+		result = 1;
+	if (result != -1 || errno != ENODATA)
+		return result;
+	errno = EBUSY;
+	return -claimed;
 }
 
-/* Returns 1 if the file at the path was made by this run, or by another that is
- * over, else 0; or -1 with errno if this cannot be known. */
+/* Puts into AT where the file of CLEANUP is now: below the directory that is
+ * held; or if that was removed, where the path leads without any link. Returns
+ * 0, or -1 with errno. */
 static int
-is_ours(const struct cleanup *cleanup)
+find(const struct cleanup *cleanup, struct pathat *at)
 {
-	const struct fileid now = read_fileid(cleanup->path);
+	struct stat held;
 
-	if (now.inode == 0)
-		return errno == ENOENT ? 0 : -1;
-	if (fileid_is_same(&now, &cleanup->before))
-		return 0;
-
-	const int claimed = is_claimed(cleanup->path, &now);
-
-	return claimed == -1 ? -1 : !claimed;
+	if (fstat(cleanup->at.directory_fd, &held) == -1)
+		return -1;
+	return held.st_nlink > 0
+	           ? pathat_enter(&cleanup->at, at)
+	           : pathat_open(at, cleanup->at.path, PATHAT_NO_LINKS);
 }
 
 int
 cleanup_end(const struct cleanup *cleanup, bool is_over)
 {
-	const char *const path = cleanup->path;
-	struct fileinfo file;
+	struct pathat at = { .directory_fd = -1 };
 
 	/* Comes first: of two runs that end at once, at least the later run
 	 * finds no claim of the other. */
-	const int why = drop_claim(cleanup) == -1 ? errno : 0;
+	(void)claim(cleanup->claim_fd, F_UNLCK, 0, WHOLE_FILE);
 
-	if (fileinfo_at(path, &file) == -1)
-		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
-	if (why != 0 || (!S_ISREG(file.mode) && !S_ISDIR(file.mode))) {
-		errno = why != 0 ? why : S_ISLNK(file.mode) ? ELOOP : ENOTSUP;
-		return -1;
-	}
+	int result = find(cleanup, &at);
 
-	const int ours = is_over ? is_ours(cleanup) : 0;
-
-	if (ours == -1)
-		return -1;
-	if (S_ISREG(file.mode)) {
-		const struct lockfile_rule rule = { ours == 1,
-			                            cleanup->watchers };
-
-		return lockfile_remove(path, &rule);
-	}
-	if (ours == 0)
-		return 0;
-	if (lockfile_check_owner(path, &file) == 0 && rmdir(path) == 0)
-		return 1;
-	return errno == ENOENT ? 0 : -1;
+	if (result == 0)
+		result = remove_at(cleanup, &at, is_over);
+	if (result == -1 && (errno == ENOENT || errno == ENOTDIR))
+		result = 0;
+	pathat_close(&at);
+	return result;
 }
 
 int

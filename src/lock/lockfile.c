@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -15,51 +13,87 @@
 #include "base/fileinfo.h"
 #include "base/strbuf.h"
 
-#define MODE          0666
+#define MODE          0644 /* no other user may write a PID there */
 #define FD_PATH_SIZE  64
 #define PAUSE         (5 * MILLISECOND)
 #define TAKE_PATIENCE (25 * MILLISECOND)
 #define PATIENCE      (200 * MILLISECOND)
 #define PID_MAX_LIMIT 4194304 /* of any kernel, proc(5) */
-#define TRIES         1000
+#define TRIES         4       /* at least, and for PATIENCE */
 #define OPEN_FLAGS    (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* Returns 1 if the open file FD is at PATH, else 0; or -1 with errno. */
+/* Returns 1 if the open file FD is AT its name, else 0; or -1 with errno. */
 static int
-is_at(int fd, const char *path)
+is_at(int fd, const struct pathat *at)
 {
 	struct fileinfo opened;
 	struct fileinfo named;
 
 	if (fileinfo_of(fd, &opened) == -1)
 		return -1;
-	if (fileinfo_at(path, &named) == -1)
-		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+	if (pathat_info(at, &named) == -1)
+		return errno == ENOENT ? 0 : -1;
 	return fileid_is_same(&opened.id, &named.id);
 }
 
-/* Looks at the file before opening it: opening a FIFO wakes up the process that
- * waits for the other end, and opening a device may do anything. Opens for
- * writing where possible: NFS grants no exclusive lock otherwise, flock(2). */
+/*
+ * What another user has made may say anything at any moment: so it is no lock
+ * where he can make files. A group that shares a directory without the sticky
+ * bit is trusted, since its members can remove every lock there.
+ */
+int
+lockfile_check_owner(const struct pathat *at, const struct fileinfo *file)
+{
+	struct fileinfo above;
+
+	if (file->owner == geteuid() || file->owner == 0)
+		return 0;
+	if (fileinfo_of(at->directory_fd, &above) == -1)
+		return -1;
+
+	const bool is_shared = (above.mode & (S_IWGRP | S_ISVTX)) == S_IWGRP;
+	const mode_t others = is_shared ? S_IWOTH : S_IWGRP | S_IWOTH;
+
+	if ((above.mode & others) == 0 &&
+	    (above.owner == geteuid() || above.owner == 0))
+		return 0;
+	errno = EUSERS;
+	return -1;
+}
+
+/* Whether FILE, AT its name, may be a lock file. Returns as lockfile_check. */
 static int
-open_file(const char *path)
+check_file(const struct pathat *at, const struct fileinfo *file)
+{
+	if (lockfile_check_owner(at, file) == -1)
+		return -1;
+	errno = S_ISLNK(file->mode)   ? ELOOP
+	        : S_ISDIR(file->mode) ? EISDIR
+	                              : ENOTSUP;
+	return S_ISREG(file->mode) ? 0 : -1;
+}
+
+/* Looks at the file before opening it: opening a FIFO wakes up the process that
+ * waits for the other end, and opening a device may do anything. Then looks at
+ * what it has opened. Opens for writing where possible: NFS grants no exclusive
+ * lock otherwise, flock(2). */
+static int
+open_file(const struct pathat *at)
 {
 	struct fileinfo file;
 
-	if (fileinfo_at(path, &file) == -1)
+	if (pathat_info(at, &file) == -1 || check_file(at, &file) == -1)
 		return -1;
-	if (!S_ISREG(file.mode)) {
-		errno = S_ISLNK(file.mode)   ? ELOOP
-		        : S_ISDIR(file.mode) ? EISDIR
-		                             : ENOTSUP;
-		return -1;
-	}
 
-	const int fd = open(path, O_RDWR | OPEN_FLAGS);
+	int fd = openat(at->directory_fd, at->name, O_RDWR | OPEN_FLAGS);
 
-	if (fd != -1 || (errno != EACCES && errno != EPERM && errno != EROFS))
+	if (fd == -1 && (errno == EACCES || errno == EPERM || errno == EROFS))
+		fd = openat(at->directory_fd, at->name, O_RDONLY | OPEN_FLAGS);
+	if (fd == -1 ||
+	    (fileinfo_of(fd, &file) == 0 && check_file(at, &file) == 0))
 		return fd;
-	return open(path, O_RDONLY | OPEN_FLAGS);
+	fds_close(fd);
+	return -1;
 }
 
 const char *
@@ -75,39 +109,24 @@ lockfile_refusal(int why)
 	case ENOTSUP:
 		return "it is no regular file";
 	case EUSERS:
-		return "it is another user's, in a sticky directory";
+		return "it is another user's, where others may write";
+	case EWOULDBLOCK:
+		return "it is locked by another process";
+	case EBUSY:
+		return "another run may have made it, as a lock on its "
+		       "directory says";
 	default:
-		return strerror(why);
+		return pathat_error(why);
 	}
 }
 
 int
-lockfile_check_owner(const char *path, const struct fileinfo *file)
+lockfile_check(const struct pathat *at)
 {
-	char directory[PATH_MAX];
-	struct stat above;
+	const int fd = open_file(at);
 
-	if (file->owner == geteuid())
-		return 0;
-	if (stat(fileinfo_directory_of(path, directory), &above) == -1)
-		return -1;
-	if ((above.st_mode & S_ISVTX) == 0)
-		return 0;
-	errno = EUSERS;
-	return -1;
-}
-
-int
-lockfile_check(const char *path)
-{
-	const int fd = open_file(path);
-
-	if (fd == -1 && errno == ENOENT) {
-		char directory[PATH_MAX];
-
-		return access(fileinfo_directory_of(path, directory),
-		              W_OK | X_OK);
-	}
+	if (fd == -1 && errno == ENOENT)
+		return faccessat(at->directory_fd, ".", W_OK | X_OK, 0);
 	if (fd == -1)
 		return -1;
 
@@ -122,18 +141,17 @@ lockfile_check(const char *path)
 static int
 create_at_once(struct lockfile *lock)
 {
-	char directory[PATH_MAX];
 	char name[FD_PATH_SIZE];
 
-	lock->fd = open(fileinfo_directory_of(lock->path, directory),
-	                O_TMPFILE | O_RDWR | O_CLOEXEC, MODE);
+	lock->fd = openat(lock->at.directory_fd, ".",
+	                  O_TMPFILE | O_RDWR | O_CLOEXEC, MODE);
 	if (lock->fd == -1)
 		return -1;
 	(void)strbuf_format(name, sizeof(name), "/proc/self/fd/%d", lock->fd);
 	if (flock(lock->fd, LOCK_EX | LOCK_NB) == 0 &&
 	    pidfile_write(lock->fd, getpid(), 0) == 0 &&
-	    linkat(AT_FDCWD, name, AT_FDCWD, lock->path, AT_SYMLINK_FOLLOW) ==
-	        0)
+	    linkat(AT_FDCWD, name, lock->at.directory_fd, lock->at.name,
+	           AT_SYMLINK_FOLLOW) == 0)
 		return 0;
 	lockfile_close(lock);
 	return -1;
@@ -144,21 +162,21 @@ create_at_once(struct lockfile *lock)
 static int
 create_in_steps(struct lockfile *lock)
 {
-	lock->fd =
-	    open(lock->path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS, MODE);
+	lock->fd = openat(lock->at.directory_fd, lock->at.name,
+	                  O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS, MODE);
 	if (lock->fd == -1)
 		return -1;
 
 	int why = flock(lock->fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
 
-	if (why == EWOULDBLOCK || is_at(lock->fd, lock->path) != 1) {
+	if (why == EWOULDBLOCK || is_at(lock->fd, &lock->at) != 1) {
 		errno = EEXIST;
 	} else if (why == 0 && pidfile_write(lock->fd, getpid(), 0) == 0) {
 		return 0;
 	} else {
 		why = why == 0 ? errno : why;
 		/* No other process has it locked, or can lock it (ENOLCK). */
-		(void)unlink(lock->path);
+		(void)unlinkat(lock->at.directory_fd, lock->at.name, 0);
 		errno = why;
 	}
 	lockfile_close(lock);
@@ -176,20 +194,18 @@ create(struct lockfile *lock)
 	return 0;
 }
 
-/* Unlinks the file FD, which is locked, if it is at PATH. Returns 1; 0 if it is
- * not there; or -1 with errno. */
+/* Unlinks the file FD, which is locked, if it is AT its name. Returns 1; 0 if
+ * it is not there; or -1 with errno. */
 static int
-remove_from(const char *path, int fd)
+remove_from(const struct pathat *at, int fd)
 {
-	struct fileinfo file;
-	const int is_there = is_at(fd, path);
+	const int is_there = is_at(fd, at);
 
 	if (is_there != 1)
 		return is_there;
-	if (fileinfo_of(fd, &file) == -1 ||
-	    lockfile_check_owner(path, &file) == -1)
-		return -1;
-	return unlink(path) == 0 ? 1 : errno == ENOENT ? 0 : -1;
+	if (unlinkat(at->directory_fd, at->name, 0) == 0)
+		return 1;
+	return errno == ENOENT ? 0 : -1;
 }
 
 /* Locks FD; waits for TIME, as a process that only looks at a lock file has the
@@ -217,7 +233,7 @@ is_gone(enum pidfile_owner owner)
 static int
 note_holder(struct lockfile *lock, pid_t holder)
 {
-	if (is_at(lock->fd, lock->path) != 1)
+	if (is_at(lock->fd, &lock->at) != 1)
 		return 0;
 	lock->holder = holder;
 	errno = EWOULDBLOCK;
@@ -228,7 +244,7 @@ note_holder(struct lockfile *lock, pid_t holder)
 static int
 look_again(struct lockfile *lock, pid_t pid, enum pidfile_owner owner)
 {
-	if (is_at(lock->fd, lock->path) != 1 || pidfile_read(lock->fd) != pid)
+	if (is_at(lock->fd, &lock->at) != 1 || pidfile_read(lock->fd) != pid)
 		return 0;
 	/* A script that became wdrun by exec keeps its lock. */
 	if (pid == getpid()) {
@@ -246,7 +262,7 @@ look_again(struct lockfile *lock, pid_t pid, enum pidfile_owner owner)
 	}
 	/* The file names no living process. The removal does not take the
 	 * lock: the process that makes the new file first has the lock. */
-	if (remove_from(lock->path, lock->fd) == -1)
+	if (remove_from(&lock->at, lock->fd) == -1)
 		return -1;
 	lock->last_owner = pid;
 	lock->last_owner_state = owner;
@@ -280,7 +296,7 @@ static int
 try_once(struct lockfile *lock)
 {
 	if (lock->fd == -1)
-		lock->fd = open_file(lock->path);
+		lock->fd = open_file(&lock->at);
 	if (lock->fd == -1) {
 		if (errno != ENOENT)
 			return -1;
@@ -298,13 +314,15 @@ try_once(struct lockfile *lock)
 int
 lockfile_take(struct lockfile *lock)
 {
-	for (int i = 0; i < TRIES; i++) {
+	const int64_t end = duration_now() + PATIENCE;
+
+	for (int i = 0; i < TRIES || duration_now() < end; i++) {
 		if (try_once(lock) == -1)
 			return -1;
 		if (lock->is_taken)
 			return 0;
 	}
-	/* Other processes make and remove the file all the time. */
+	/* Other processes make, change or remove the file all the time. */
 	lock->holder = 0;
 	errno = EWOULDBLOCK;
 	return -1;
@@ -326,18 +344,15 @@ lockfile_release(struct lockfile *lock, const pid_t owners[2])
 	int result = pid == -1 && errno != EINVAL ? -1 : 0;
 
 	/* A script may have written its own PID, or emptied it by ">". */
-	if (pid != -1 && (pid == 0 || pid == owners[0] || pid == owners[1])) {
-		result = is_at(lock->fd, lock->path);
-		if (result == 1)
-			result = unlink(lock->path);
-	}
+	if (pid != -1 && (pid == 0 || pid == owners[0] || pid == owners[1]))
+		result = remove_from(&lock->at, lock->fd);
 
 	const int why = errno;
 
 	(void)flock(lock->fd, LOCK_UN);
 	errno = why;
 	lockfile_close(lock);
-	return result == -1 && why != ENOENT ? -1 : 0;
+	return result == -1 ? -1 : 0;
 }
 
 void
@@ -355,27 +370,30 @@ is_stale(const struct lockfile_rule *rule, pid_t pid, enum pidfile_owner owner)
 	/* A larger number is no PID, but a time, say. */
 	if (pid <= 0 || pid > PID_MAX_LIMIT)
 		return rule->without_pid;
-	return is_gone(owner) || (rule->own != NULL &&
-	                          (pid == rule->own[0] || pid == rule->own[1]));
+
+	const bool is_own = pid == rule->own[0] || pid == rule->own[1];
+
+	return rule->is_strict ? is_own && is_gone(owner)
+	                       : is_own || is_gone(owner);
 }
 
-/* Unlinks FD, which is locked, if it still says PID and is at PATH. Returns as
- * remove_from. */
+/* Unlinks FD, which is locked, if it still says PID and is AT its name. Returns
+ * as remove_from. */
 static int
-remove_unchanged(const char *path, int fd, pid_t pid)
+remove_unchanged(const struct pathat *at, int fd, pid_t pid)
 {
 	const pid_t now = pidfile_read(fd);
 
 	if (now == -1 && errno != EINVAL)
 		return -1;
-	return now == pid ? remove_from(path, fd) : 0;
+	return now == pid ? remove_from(at, fd) : 0;
 }
 
 int
-lockfile_remove(const char *path, const struct lockfile_rule *rule)
+lockfile_remove(const struct pathat *at, const struct lockfile_rule *rule)
 {
 	enum pidfile_owner owner;
-	const int fd = open_file(path);
+	const int fd = open_file(at);
 	int result = 0;
 
 	if (fd == -1)
@@ -383,13 +401,18 @@ lockfile_remove(const char *path, const struct lockfile_rule *rule)
 
 	const pid_t pid = pidfile_read_owner(fd, &owner);
 
-	if (pid == -1 && errno != EINVAL)
+	if (pid == -1 && errno != EINVAL) {
 		result = -1;
-	/* ENOLCK and the like: where there are no locks, no process has one. */
-	else if (is_stale(rule, pid, owner) &&
-	         (lock_soon(fd, PATIENCE) == 0 || errno != EWOULDBLOCK))
-		result = remove_unchanged(path, fd, pid);
-
+	} else if (is_stale(rule, pid, owner)) {
+		/* ENOLCK and the like: where there are no locks, no process
+		 * has one. */
+		result = lock_soon(fd, PATIENCE) == -1 && errno == EWOULDBLOCK
+		             ? -1
+		             : remove_unchanged(at, fd, pid);
+	} else if (pid <= 0) {
+		result = -1;
+		errno = ENODATA;
+	}
 	fds_close(fd);
 	return result;
 }

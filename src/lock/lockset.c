@@ -36,6 +36,7 @@ struct watch {
 	int change_fd; /* an inotify instance: the file has changed */
 	int holder_fd; /* a pidfd of the process that the file names */
 	pid_t helper;  /* blocks in flock(2), or -1 */
+	bool is_late;  /* the lock has changed before: there is no sleep */
 };
 
 /* The path goes by way of the descriptor, so that this very file is watched,
@@ -157,10 +158,11 @@ sleep_until(const struct watch *watch, int64_t deadline, int parent_fd,
 	int64_t left;
 
 	while ((left = time_left(watch, deadline)) > 0) {
-		const struct timespec timeout = { left / SECOND,
-			                          left % SECOND };
+		const int64_t time = watch->is_late ? 0 : left;
+		const struct timespec timeout = { time / SECOND,
+			                          time % SECOND };
 		const int ready =
-		    ppoll(fds, COUNT, left == NEVER ? NULL : &timeout, NULL);
+		    ppoll(fds, COUNT, time == NEVER ? NULL : &timeout, NULL);
 
 		if (ready > 0 && fds[PARENT].revents != 0)
 			return LOCK_PARENT_LOST;
@@ -170,7 +172,7 @@ sleep_until(const struct watch *watch, int64_t deadline, int parent_fd,
 		if (ready > 0 &&
 		    (fds[CHANGE].revents != 0 || fds[HOLDER].revents != 0))
 			return LOCK_FREE;
-		if (!is_complete(watch))
+		if (watch->is_late || !is_complete(watch))
 			return LOCK_FREE;
 	}
 	return LOCK_HELD;
@@ -205,10 +207,13 @@ await(struct lockfile *lock, int64_t deadline, int parent_fd, int *signal)
 	if (begin(&watch, lock) == -1)
 		result = LOCK_CANNOT_WAIT;
 	/* Nothing reports what happened before the watch began: the lock is
-	 * tried once more, and has to be the same file, held as before. */
-	else if (lockfile_take(lock) == -1 && errno == EWOULDBLOCK &&
-	         inode_of(lock) == inode && lock->holder == holder)
+	 * tried once more, and has to be the same file, held as before. If it
+	 * is not, signals are read all the same: it may change all the time. */
+	else if (lockfile_take(lock) == -1 && errno == EWOULDBLOCK) {
+		watch.is_late =
+		    inode_of(lock) != inode || lock->holder != holder;
 		result = sleep_until(&watch, deadline, parent_fd, signal);
+	}
 	end(&watch);
 	if (result != LOCK_SIGNALLED || !signal_is_terminal_stop(*signal))
 		return result;
@@ -247,7 +252,7 @@ lockset_release(struct lockset *set, pid_t heir)
 		struct lockfile *const lock = &set->locks[i];
 
 		if (lock->is_taken && lockfile_release(lock, owners) == -1)
-			message("--lock: cannot remove '%s': %s", lock->path,
+			message("--lock: cannot remove '%s': %s", lock->at.path,
 			        strerror(errno));
 		/* A lock that is not taken may be open, and locked by the
 		 * helper of await. */

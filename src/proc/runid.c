@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -26,6 +26,18 @@ const char *
 runid_of(const char *variable)
 {
 	return variable + NAME_LENGTH;
+}
+
+size_t
+runid_length(const char *text)
+{
+	const size_t pid = strspn(text, "0123456789");
+	const size_t start = pid == 0 || text[pid] != '-'
+	                         ? 0
+	                         : strspn(text + pid + 1, "0123456789abcdef");
+	const size_t length = pid + 1 + start;
+
+	return start == 0 || length >= RUNID_SIZE ? 0 : length;
 }
 
 /* How far an environment has been read. */

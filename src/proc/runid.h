@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #define RUNID_VARIABLE "WDRUN_ID"
@@ -12,6 +13,10 @@ void runid_make(char variable[RUNID_SIZE], pid_t front);
 
 /* The ID alone, in such a VARIABLE. */
 const char *runid_of(const char *variable);
+
+/* How many characters of TEXT, which begins with the ID of a run, the ID takes;
+ * 0 if TEXT begins with none. */
+size_t runid_length(const char *text);
 
 /*
  * Reads into ID the value of WDRUN_ID with which PID was started: the first, if

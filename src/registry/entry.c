@@ -24,7 +24,6 @@
 #define ROOM_FOR_ARGUMENT sizeof(ARGUMENT "\n" CUT_LINE LAST_LINE)
 
 #define NAME_LENGTH_MAX 255
-#define ID_CHARACTERS   "0123456789abcdef-"
 
 /* Appends the lines of KEY to LINE: a line for each value in FIELD. */
 typedef void write_value(struct strbuf *line, const char *key,
@@ -252,7 +251,7 @@ write_cleanups(struct strbuf *line, const char *key, const void *field)
 		strbuf_addf(line, "%s %" PRIu64 " %" PRIu64 " %" PRId64, key,
 		            file->before.device, file->before.inode,
 		            file->before.birth);
-		add_text(line, "", file->path);
+		add_text(line, "", file->at.path);
 	}
 }
 
@@ -269,7 +268,7 @@ read_cleanup(char *text, void *field)
 	    take_number(&text, INT64_MAX, &birth) == -1 || *text == '\0')
 		return -1;
 	file.before.birth = (int64_t)birth;
-	file.path = text;
+	file.at.path = text;
 	cleanups->files[cleanups->count++] = file;
 	return unescape(text);
 }
@@ -327,7 +326,7 @@ static const struct key keys[] = {
 	{ "id", AT(id), write_text, read_text, NEEDED },
 	{ "name", AT(name), write_text, read_text, 0 },
 	{ "boot", AT(boot), write_text, read_text, NEEDED },
-	{ "host", AT(host), write_text, read_text, 0 },
+	{ "machine", AT(machine), write_text, read_text, 0 },
 	{ "pidns", AT(pid_namespace), write_number, read_number, NEEDED },
 	{ "timens", AT(time_namespace), write_number, read_number, 0 },
 	{ "front", AT(front), write_process, read_process, NEEDED },
@@ -445,8 +444,8 @@ is_complete(const struct entry *entry, unsigned seen)
 	if (entry->name != NULL &&
 	    (*entry->name == '\0' || strlen(entry->name) > NAME_LENGTH_MAX))
 		return false;
-	return *entry->id != '\0' && strlen(entry->id) < RUNID_SIZE &&
-	       entry->id[strspn(entry->id, ID_CHARACTERS)] == '\0' &&
+	return *entry->id != '\0' &&
+	       entry->id[runid_length(entry->id)] == '\0' &&
 	       *entry->boot != '\0' && entry->supervisor.pid > 0 &&
 	       entry->target.pid > 0;
 }

@@ -30,10 +30,11 @@
  * arg         an argument of the command, from COMMAND on; a line for each
  * cut         no value; there if not all of the command is kept
  *
- * The keys name, host, timens, directory, lock, cleanup and cut may be missing.
- * Keys come in any order, but arg and cut behind all others that are known.
- * Readers pass over unknown keys: a change of an entry's meaning changes the
- * first line. In a value, a backslash is "\\", and a control character "\xNN".
+ * The keys name, machine, timens, directory, lock, cleanup and cut may be
+ * missing. Keys come in any order, but arg and cut behind all others that are
+ * known. Readers pass over unknown keys: a change of an entry's meaning changes
+ * the first line. In a value, a backslash is "\\", and a control character
+ * "\xNN".
  */
 
 #include <stdbool.h>
@@ -57,7 +58,7 @@ struct entry_locks {
 
 struct entry_cleanups {
 	size_t count;
-	struct cleanup files[ENTRY_FILES_MAX]; /* path and before */
+	struct cleanup files[ENTRY_FILES_MAX]; /* at.path and before */
 };
 
 /* Arguments, each with its null byte, one behind the other. */
@@ -69,10 +70,14 @@ struct entry_command {
 };
 
 struct entry {
+	/* When the file was written, as the kernel knows it, in nanoseconds
+	 * since the epoch. record.c sets it: the text proves nothing of this.
+	 */
+	int64_t written_at;
 	const char *id;
 	const char *name; /* or NULL */
 	const char *boot;
-	const char *host; /* or NULL */
+	const char *machine; /* or NULL */
 	uint64_t pid_namespace;
 	uint64_t time_namespace; /* or 0 */
 	struct procid front;     /* or PID 0 */

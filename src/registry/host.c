@@ -11,21 +11,23 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
+#include "base/fileinfo.h"
 
 static const char boot_id_path[] = "/proc/sys/kernel/random/boot_id";
+static const char machine_id_path[] = "/etc/machine-id";
 static const char pid_path[] = "/proc/self/ns/pid";
 static const char time_path[] = "/proc/self/ns/time";
 
-/* Returns 0, or -1 with errno. */
+/* Reads the first line of the file PATH. Returns 0, or -1 with errno. */
 static int
-read_boot_id(char id[BOOT_ID_SIZE])
+read_id(const char *path, char id[HOST_ID_SIZE])
 {
-	const int fd = open(boot_id_path, O_RDONLY | O_CLOEXEC);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd == -1)
 		return -1;
 
-	const ssize_t length = read(fd, id, BOOT_ID_SIZE - 1);
+	const ssize_t length = read(fd, id, HOST_ID_SIZE - 1);
 
 	if (length == 0)
 		errno = EIO;
@@ -43,8 +45,8 @@ host_read(struct host *host)
 	struct stat namespace;
 
 	*host = (struct host){ .time_namespace = 0 };
-	(void)gethostname(host->name, sizeof(host->name)); /* cannot fail */
-	if (read_boot_id(host->boot_id) == -1)
+	(void)read_id(machine_id_path, host->machine_id);
+	if (read_id(boot_id_path, host->boot_id) == -1)
 		return boot_id_path;
 	/* The inode of the file to which the link leads is the namespace. */
 	if (stat(pid_path, &namespace) == -1)
@@ -58,17 +60,13 @@ host_read(struct host *host)
 }
 
 bool
-host_is_before_boot(const struct stat *file)
+host_is_before_boot(const struct fileinfo *file)
 {
 	struct timespec up;
 
-	if (clock_gettime(CLOCK_BOOTTIME, &up) == -1)
-		return false;
-
 	/* A second earlier than the boot by these clocks: one of them may have
 	 * been set since. */
-	const int64_t boot =
-	    duration_since_epoch() - (up.tv_sec + 1) * SECOND - up.tv_nsec;
-
-	return file->st_ctim.tv_sec * SECOND + file->st_ctim.tv_nsec < boot;
+	return clock_gettime(CLOCK_BOOTTIME, &up) == 0 &&
+	       file->changed < duration_since_epoch() -
+	                           (up.tv_sec + 1) * SECOND - up.tv_nsec;
 }

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BOOT_ID_SIZE 40 /* a UUID, 36 characters, and the null byte */
+#define HOST_ID_SIZE 40 /* a UUID, 36 characters, and the null byte */
 
-struct stat;
+struct fileinfo;
 
 /*
  * Where a process runs: which machine, which boot, which namespaces. The PID
@@ -14,9 +13,9 @@ struct stat;
  * a reader on the same host.
  */
 struct host {
-	char boot_id[BOOT_ID_SIZE];
-	char name[HOST_NAME_MAX + 1]; /* as "uname -n" prints it */
-	uint64_t pid_namespace;       /* its inode number, namespaces(7) */
+	char boot_id[HOST_ID_SIZE];
+	char machine_id[HOST_ID_SIZE]; /* machine-id(5), or empty: not known */
+	uint64_t pid_namespace;        /* its inode number, namespaces(7) */
 	/* The clock of this namespace tells when a process was started:
 	 * time_namespaces(7). 0 before Linux 5.6, which has none. */
 	uint64_t time_namespace;
@@ -30,4 +29,4 @@ const char *host_read(struct host *host);
 
 /* Whether FILE was not changed since the boot of this machine, so that no
  * process that wrote it is alive. */
-bool host_is_before_boot(const struct stat *file);
+bool host_is_before_boot(const struct fileinfo *file);

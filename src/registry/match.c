@@ -10,11 +10,17 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/duration.h"
 #include "proc/procfs.h"
 
 #define INIT      1 /* PIDs */
 #define KTHREADD  2
 #define READS_MAX 4
+
+/* How long a target needs to write its entry, and how far the clocks of
+ * processes and of files are apart. */
+#define TIME_TO_WRITE (5 * SECOND)
+#define TOLERANCE     (3 * SECOND)
 
 /* --- the list ------------------------------------------------------------- */
 
@@ -151,10 +157,22 @@ admit(const struct match *match, struct candidate *candidate)
 	return !was_proven;
 }
 
+/* Whether the process of STAT started just before the entry was written, as the
+ * target did, which writes it. An entry may be made to name another process. */
+static bool
+has_written(const struct entry *entry, const struct procfs_stat *stat)
+{
+	const int64_t started_at = duration_since_epoch() - procfs_age(stat);
+
+	return started_at <= entry->written_at + TOLERANCE &&
+	       started_at >= entry->written_at - TIME_TO_WRITE;
+}
+
 /*
  * Returns 1 where the process that now has the target's PID, which is also the
  * number of the target's session, is the target; -1 where that process is not
- * the target, or cannot be seen; 0 where no process has the PID.
+ * the target, or cannot be seen; 0 where no process has the PID, or nothing but
+ * the entry says that it is the target.
  *
  * Called after the processes were read. While a session has members, the kernel
  * does not give its number to a new process (__change_pid() keeps the struct
@@ -170,7 +188,9 @@ find_leader(const struct entry *entry)
 	if (!entry->has_session || pid <= INIT)
 		return -1;
 	if (procfs_read_stat(pid, &stat) == 0)
-		return stat.start == entry->target.start ? 1 : -1;
+		return stat.start != entry->target.start
+		           ? -1
+		           : has_written(entry, &stat);
 	/* The process may be there and hidden: "hidepid", proc(5). */
 	return kill(pid, 0) == -1 && errno == ESRCH ? 0 : -1;
 }

@@ -15,11 +15,11 @@
  *
  * A: The process has the run's ID in its environment.
  *
- * B: The target leads a session, alive or as a zombie, and the process is in
- * it.
+ * B: The target leads a session, alive or as a zombie, and started just before
+ * the entry was written, and the process is in the session.
  *
- * C: The process is in that session, another process in it is proven, the
- * target is gone, and no process has the target's PID.
+ * C: The process is in that session, another process in it is proven, and no
+ * process but the target has the target's PID.
  *
  * D: The parent of the process is proven, and alive.
  *

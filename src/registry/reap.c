@@ -17,6 +17,7 @@
 #include "base/duration.h"
 #include "base/fileinfo.h"
 #include "base/message.h"
+#include "base/pathat.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "lock/cleanup.h"
@@ -50,46 +51,70 @@ add_removal(struct strbuf *line, const char *path, int result)
 {
 	if (result == 1)
 		strbuf_addf(line, "; removed '%s'", path);
-	else if (result == -1 && errno != ENOENT)
+	else if (result == -1 && errno != ENOENT && errno != ENOTDIR &&
+	         errno != ENODATA)
 		strbuf_addf(line, "; cannot remove '%s': %s", path,
-		            strerror(errno));
+		            lockfile_refusal(errno));
+}
+
+/* Removes the lock PATH if the run of ENTRY has made it, as the PID in it
+ * shows. */
+static void
+remove_lock(struct strbuf *line, const struct entry *entry, const char *path)
+{
+	const pid_t watchers[2] = { entry->front.pid, entry->supervisor.pid };
+	const struct lockfile_rule rule = { .is_strict = true,
+		                            .own = watchers };
+	struct pathat at;
+	int result = pathat_open(&at, path, PATHAT_MUST_EXIST);
+
+	if (result == 0)
+		result = lockfile_remove(&at, &rule);
+	add_removal(line, path, result);
+	pathat_close(&at);
 }
 
 /*
- * Removes a --cleanup file of an orphaned run. No watcher saw the end of the
- * run, so another process may have made a file without a PID since. If such a
- * file has content, it is removed only if processes of the run were KILLED just
- * now, and the file was made since the run began. An empty file is no loss.
+ * Removes a --cleanup file of RECORD, if it is no older than the entry: what
+ * the entry says of its own age proves nothing. After a boot it has to be older
+ * than that.
+ *
+ * No watcher saw the end of the run, so another process may have made a file
+ * without a PID since. If such a file has content, it is removed only if
+ * processes of the run were KILLED just now, or before the boot. An empty file
+ * is no loss.
  */
 static void
-clean_up_orphaned(struct strbuf *line, const struct entry *entry,
-                  const struct cleanup *cleanup, size_t killed)
+clean_up(struct strbuf *line, const struct record *record,
+         struct cleanup *cleanup, size_t killed)
 {
+	const char *const path = cleanup->at.path;
+	const bool is_old = record->state == RECORD_OLD;
 	struct fileinfo file;
-	const bool is_certain =
-	    fileinfo_at(cleanup->path, &file) == -1 || !S_ISREG(file.mode) ||
-	    file.size == 0 ||
-	    (killed > 0 && (file.id.birth == 0 ||
-	                    file.id.birth >= entry->started_at - SECOND));
-	const int result = cleanup_end(cleanup, is_certain);
+	int result = pathat_open(&cleanup->at, path, PATHAT_MUST_EXIST);
 
-	add_removal(line, cleanup->path, result);
-	if (!is_certain && result == 0 &&
-	    !fileid_is_same(&file.id, &cleanup->before))
-		strbuf_addf(line,
-		            "; left '%s', which another process may have made",
-		            cleanup->path);
-}
+	if (result == 0)
+		result = pathat_info(&cleanup->at, &file);
+	if (result == 0) {
+		const int64_t made_at =
+		    file.id.birth != 0 ? file.id.birth : file.modified;
+		const bool is_recent =
+		    made_at >= record->entry.written_at - SECOND &&
+		    (!is_old || host_is_before_boot(&file));
+		const bool is_certain = is_old || !S_ISREG(file.mode) ||
+		                        file.size == 0 || killed > 0;
 
-/* Removes a --cleanup file of a run from before the last boot, if the file was
- * not changed since: its maker is dead. */
-static void
-clean_up_old(struct strbuf *line, const struct cleanup *cleanup)
-{
-	struct stat file;
-
-	if (lstat(cleanup->path, &file) == 0 && host_is_before_boot(&file))
-		add_removal(line, cleanup->path, cleanup_end(cleanup, true));
+		if (is_recent)
+			result = cleanup_end(cleanup, is_certain);
+		if (result == 0 && !(is_recent && is_certain) &&
+		    !fileid_is_same(&file.id, &cleanup->before))
+			strbuf_addf(
+			    line,
+			    "; left '%s', which another process may have made",
+			    path);
+	}
+	add_removal(line, path, result);
+	pathat_close(&cleanup->at);
 }
 
 static void
@@ -97,20 +122,13 @@ remove_files(struct strbuf *line, struct record *record, size_t killed)
 {
 	const struct entry_locks *const locks = &record->entry.locks;
 	struct entry_cleanups *const cleanups = &record->entry.cleanups;
-	const struct lockfile_rule rule = { .without_pid = false };
 
 	for (size_t i = 0; i < locks->count; i++)
-		add_removal(line, locks->paths[i],
-		            lockfile_remove(locks->paths[i], &rule));
+		remove_lock(line, &record->entry, locks->paths[i]);
 	qsort(cleanups->files, cleanups->count, sizeof(cleanups->files[0]),
 	      cleanup_compare);
-	for (size_t i = 0; i < cleanups->count; i++) {
-		if (record->state == RECORD_OLD)
-			clean_up_old(line, &cleanups->files[i]);
-		else
-			clean_up_orphaned(line, &record->entry,
-			                  &cleanups->files[i], killed);
-	}
+	for (size_t i = 0; i < cleanups->count; i++)
+		clean_up(line, record, &cleanups->files[i], killed);
 }
 
 /* --- one run -------------------------------------------------------------- */
@@ -289,24 +307,6 @@ finish_by_helper(struct record *record, const struct reap *reap)
 
 /* --- all runs ------------------------------------------------------------- */
 
-/* Removes the file of a broken RECORD, if it is from before the last boot. */
-static void
-remove_broken(const struct record *record, const struct reap *reap)
-{
-	struct stat file;
-
-	if (fstatat(record->directory_fd, record->file, &file,
-	            AT_SYMLINK_NOFOLLOW) == -1 ||
-	    !S_ISREG(file.st_mode) || !host_is_before_boot(&file) ||
-	    unlinkat(record->directory_fd, record->file, 0) == -1)
-		record_report(record);
-	else if (!reap->is_quiet)
-		message(
-		    "registry: removed '%s': it is no entry, and older than "
-		    "the last boot",
-		    record->file);
-}
-
 /* Finishes the runs in DIRECTORY_FD whose watchers are dead. Returns how many
  * of them stay on record; or -1, after a message if REAP is requested. */
 static int
@@ -338,7 +338,7 @@ reap_in(int directory_fd, const struct reap *reap)
 			/* A file that cannot be read may name an orphan. */
 			left += walk.record.problem == NULL;
 			if (reap->is_requested)
-				remove_broken(&walk.record, reap);
+				record_report(&walk.record);
 			break;
 		}
 	}

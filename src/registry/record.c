@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/fds.h"
+#include "base/fileinfo.h"
 #include "base/message.h"
 #include "proc/helper.h"
 #include "proc/procfs.h"
@@ -44,31 +45,31 @@ check_dead(const struct procid *procid)
 	return stat.start != procid->start || procfs_is_dead(&stat);
 }
 
+/* Whether the supervisor calls itself NAME. */
 static bool
-is_stopping(pid_t supervisor)
+has_name(pid_t supervisor, const char *name)
 {
-	char name[COMM_SIZE];
+	char comm[COMM_SIZE];
 
-	return procfs_read(supervisor, "comm", name, sizeof(name)) > 0 &&
-	       strcmp(name, SUPERVISOR_STOPPING "\n") == 0;
+	return procfs_read(supervisor, "comm", comm, sizeof(comm)) > 0 &&
+	       strncmp(comm, name, strlen(name)) == 0;
 }
 
 /*
- * Whether RECORD, of another boot ID, is from another machine, where the
- * registry is on a network file system, or from a container with a boot ID of
- * its own; not from an earlier boot of this machine. The first PID namespace
- * has the same number on all machines.
+ * Whether RECORD, of another boot ID, is from an earlier boot of this machine:
+ * not from another machine, where the registry is on a network file system, nor
+ * from a container with a boot ID of its own. The entry may not tell the truth,
+ * so its file has to be as old.
  */
 static bool
-is_from_elsewhere(const struct record *record, const struct host *host)
+is_before_boot(const struct record *record, const struct host *host)
 {
-	const struct entry *const entry = &record->entry;
-	struct stat file;
+	const char *const machine = record->entry.machine;
+	struct fileinfo file;
 
-	if (entry->host != NULL && strcmp(entry->host, host->name) != 0)
-		return true;
-	return entry->pid_namespace != host->pid_namespace &&
-	       fstat(record->fd, &file) == 0 && !host_is_before_boot(&file);
+	return machine != NULL && strcmp(machine, host->machine_id) == 0 &&
+	       fileinfo_of(record->fd, &file) == 0 &&
+	       host_is_before_boot(&file);
 }
 
 /* Sets the STATE of a run of this boot and these namespaces. Returns 0, or -1
@@ -87,9 +88,9 @@ find_local_state(const struct entry *entry, enum record_state *state)
 	if (front == 1 && supervisor == 1)
 		*state = RECORD_ORPHANED;
 	else if (front == 1 || supervisor == 1 ||
-	         is_stopping(entry->supervisor.pid))
+	         has_name(entry->supervisor.pid, SUPERVISOR_STOPPING))
 		*state = RECORD_STOPPING;
-	else
+	else if (has_name(entry->supervisor.pid, SUPERVISOR_NAME))
 		*state = RECORD_RUNNING;
 	return 0;
 }
@@ -97,15 +98,14 @@ find_local_state(const struct entry *entry, enum record_state *state)
 int
 record_has_name(const struct record *record)
 {
-	struct stat opened;
-	struct stat named;
+	struct fileinfo opened;
+	struct fileinfo named;
 
-	if (fstatat(record->directory_fd, record->file, &named,
-	            AT_SYMLINK_NOFOLLOW) == -1)
+	if (fileinfo_at(record->directory_fd, record->file, &named) == -1)
 		return errno == ENOENT ? 0 : -1;
-	if (fstat(record->fd, &opened) == -1)
+	if (fileinfo_of(record->fd, &opened) == -1)
 		return -1;
-	return named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
+	return fileid_is_same(&named.id, &opened.id);
 }
 
 bool
@@ -128,7 +128,7 @@ find_state(struct record_walk *walk)
 	if (!walk->can_verify)
 		return 1;
 	if (strcmp(entry->boot, host->boot_id) != 0) {
-		if (!is_from_elsewhere(record, host))
+		if (is_before_boot(record, host))
 			record->state = RECORD_OLD;
 		return 1;
 	}
@@ -147,39 +147,36 @@ find_state(struct record_walk *walk)
 
 /* Why no entry in FILE is to be trusted, or NULL. */
 static const char *
-find_problem(const struct stat *file)
+find_problem(const struct fileinfo *file)
 {
-	if (S_ISLNK(file->st_mode))
+	if (S_ISLNK(file->mode))
 		return "a symbolic link";
-	if (S_ISDIR(file->st_mode))
+	if (S_ISDIR(file->mode))
 		return "a directory";
-	if (!S_ISREG(file->st_mode))
+	if (!S_ISREG(file->mode))
 		return "not a regular file";
-	if (file->st_uid != geteuid() ||
-	    (file->st_mode & REGISTRY_FORBIDDEN) != 0)
+	if (file->owner != geteuid() || (file->mode & REGISTRY_FORBIDDEN) != 0)
 		return "not this user's own, or others can write it";
-	return file->st_size > ENTRY_TEXT_MAX ? "too large for an entry" : NULL;
+	return file->size > ENTRY_TEXT_MAX ? "too large for an entry" : NULL;
 }
 
-/* Opens the file of RECORD. Returns 0; or -1 with its problem, or errno. */
+/* Opens the file of RECORD, and reads about it into FILE. Returns 0; or -1 with
+ * its problem, or errno. */
 static int
-open_file(struct record *record)
+open_file(struct record *record, struct fileinfo *file)
 {
-	struct stat file;
-
 	/* Before the file is opened: that has effects on a device or a FIFO. */
-	if (fstatat(record->directory_fd, record->file, &file,
-	            AT_SYMLINK_NOFOLLOW) == -1)
+	if (fileinfo_at(record->directory_fd, record->file, file) == -1)
 		return -1;
-	record->problem = find_problem(&file);
+	record->problem = find_problem(file);
 	if (record->problem != NULL)
 		return -1;
 	record->fd =
 	    openat(record->directory_fd, record->file,
 	           O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	if (record->fd == -1 || fstat(record->fd, &file) == -1)
+	if (record->fd == -1 || fileinfo_of(record->fd, file) == -1)
 		return -1;
-	record->problem = find_problem(&file);
+	record->problem = find_problem(file);
 	return record->problem == NULL ? 0 : -1;
 }
 
@@ -189,8 +186,9 @@ static int
 read_entry(struct record_walk *walk)
 {
 	struct record *const record = &walk->record;
+	struct fileinfo file;
 
-	if (open_file(record) == -1)
+	if (open_file(record, &file) == -1)
 		return -1;
 
 	const ssize_t length =
@@ -200,8 +198,10 @@ read_entry(struct record_walk *walk)
 		return -1;
 	errno = 0;
 	if (entry_parse(walk->text, (size_t)length, &record->entry) == 0 &&
-	    record_is_of(record, record->entry.id))
+	    record_is_of(record, record->entry.id)) {
+		record->entry.written_at = file.changed;
 		return 0;
+	}
 	record->problem = errno == ENOTSUP
 	                      ? "written by another version of wdrun"
 	                      : "not an entry, or not a whole one";

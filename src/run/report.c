@@ -30,21 +30,19 @@
 #define MICROSECOND   INT64_C(1000)
 
 int
-report_check(const char *path)
+report_check(const struct pathat *at)
 {
-	char directory[PATH_MAX];
-	struct stat file;
+	struct fileinfo file;
 	const char *why = NULL;
 
 	/* An older report is replaced by rename(2), which would remove a device
 	 * or a symbolic link. */
-	if (lstat(path, &file) == 0 && !S_ISREG(file.st_mode))
+	if (pathat_info(at, &file) == 0 && !S_ISREG(file.mode))
 		why = "it is there, and no regular file";
-	else if (access(fileinfo_directory_of(path, directory), W_OK | X_OK) ==
-	         -1)
+	else if (faccessat(at->directory_fd, ".", W_OK | X_OK, 0) == -1)
 		why = strerror(errno);
 	if (why != NULL)
-		message("--report: '%s': %s", path, why);
+		message("--report: '%s': %s", at->path, why);
 	return why == NULL ? 0 : -1;
 }
 
@@ -266,24 +264,25 @@ add_all(struct strbuf *line, const struct run *run)
 void
 report_write(const struct run *run)
 {
-	char directory[PATH_MAX];
-	char unfinished[PATH_MAX];
+	const struct pathat *const at = &run->report->file;
+	char unfinished[RUNID_SIZE + sizeof("..new")];
 	struct strbuf line = { .grows = true };
+	struct fileinfo older = { .mode = 0 };
+	const bool is_older = pathat_info(at, &older) == 0;
 	const struct atomicfile file = {
-		.directory_fd = AT_FDCWD,
-		.file = run->options.report,
+		.directory_fd = at->directory_fd,
+		.file = at->name,
 		.unfinished = unfinished,
-		.mode = MODE,
+		.mode = is_older ? older.mode & MODE : MODE,
+		.is_exact = is_older,
 	};
 
 	/* The report's own name may be as long as a name can be. */
-	(void)strbuf_format(
-	    unfinished, sizeof(unfinished), "%s/.%s.new",
-	    fileinfo_directory_of(run->options.report, directory),
-	    runid_of(run->id));
+	(void)strbuf_format(unfinished, sizeof(unfinished), ".%s.new",
+	                    runid_of(run->id));
 	add_all(&line, run);
 	if (line.is_cut || atomicfile_write(&file, &line) == -1)
-		message("--report: cannot write '%s': %s", run->options.report,
+		message("--report: cannot write '%s': %s", at->path,
 		        strerror(errno));
 	strbuf_free(&line);
 }

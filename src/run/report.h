@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/pathat.h"
 #include "watchdog.h"
 
 struct run;
@@ -15,6 +16,7 @@ struct report_facts {
 	int64_t started;       /* the command's start; 0: no command ran */
 	int64_t started_at;    /* wdrun's start, since the epoch */
 	const char *directory; /* the caller's; NULL: not known */
+	struct pathat file;    /* where the report is written */
 	int64_t ended;         /* 0: not yet */
 	pid_t target;
 	struct outcome target_outcome;
@@ -31,8 +33,9 @@ struct report_facts {
 	pid_t left[REPORT_LEFT_MAX]; /* that could not be killed */
 };
 
-/* Looks whether there can be a file PATH. Returns 0, or -1 after a message. */
-int report_check(const char *path);
+/* Looks whether there can be a report AT its name. Returns 0, or -1 after a
+ * message. */
+int report_check(const struct pathat *at);
 
 /* These do nothing for a run without a report. */
 void report_note_start(const struct run *run, int64_t now);

@@ -21,55 +21,8 @@
 #include "registry/registry.h"
 #include "run/run.h"
 
+#define TEE_LINKS_MAX 40
 #define COMMAND_WIDTH 72 /* of the process that holds a lock */
-
-/* Makes COUNT paths that are given to OPTION absolute, since the watchers leave
- * the caller's directory. No other option may name the file of --report: the
- * report would be removed with that file, or replace it. */
-static int
-resolve(const struct run *run, const char *option, const char *paths[],
-        size_t count)
-{
-	const char *const *const report = &run->options.report;
-
-	for (size_t i = 0; i < count; i++) {
-		const char *const path =
-		    fileinfo_absolute_path(run->resources->directory, paths[i]);
-
-		if (path == NULL) {
-			message("--%s: '%s': the working directory is not "
-			        "known: %s",
-			        option, paths[i], strerror(errno));
-			return -1;
-		}
-		if (paths != report && *report != NULL &&
-		    strcmp(path, *report) == 0) {
-			message("--%s: '%s' is the file of --report", option,
-			        path);
-			return -1;
-		}
-		paths[i] = path;
-	}
-	return 0;
-}
-
-static int
-resolve_all(struct run *run)
-{
-	struct options *const options = &run->options;
-	/* Only compared: --tee is opened before the watchers go elsewhere. */
-	const char *tee = options->tee;
-
-	if (resolve(run, "report", &options->report, options->report != NULL) ==
-	        -1 ||
-	    resolve(run, "lock", options->locks.paths, options->locks.count) ==
-	        -1 ||
-	    resolve(run, "cleanup", options->cleanups.paths,
-	            options->cleanups.count) == -1)
-		return -1;
-	return resolve(run, "tee", &tee,
-	               tee != NULL && options->report != NULL);
-}
 
 static bool
 is_registered(const struct options *options)
@@ -102,41 +55,143 @@ make(const struct options *options)
 	resources->lockset.count = options->locks.count;
 	for (size_t i = 0; i < FILES_MAX; i++) {
 		resources->locks[i].fd = -1;
+		resources->locks[i].at.directory_fd = -1;
 		resources->cleanups[i].claim_fd = -1;
+		resources->cleanups[i].at.directory_fd = -1;
 	}
 	return resources;
 }
 
+/* Tells why the file PATH of OPTION cannot be used, by errno. */
 static int
-prepare_report(struct run *run)
+refuse(const char *option, const char *path)
 {
-	if (run->options.report == NULL)
-		return 0;
-	if (report_check(run->options.report) == -1)
-		return -1;
-	run->report = &run->resources->page->report;
-	run->report->started_at = run->resources->started_at;
-	run->report->directory = run->resources->directory;
-	return 0;
-}
-
-/* Tells why there can be no lock at PATH, by errno. */
-static int
-refuse_lock(const char *path)
-{
-	message("--lock: '%s': %s", path, lockfile_refusal(errno));
+	message("--%s: '%s': %s", option, path, lockfile_refusal(errno));
 	return -1;
 }
 
-static int
-prepare_locks(struct run *run)
+/* Makes *PATH absolute, since the watchers leave the caller's directory.
+ * Returns it, or "" where that directory is not known. */
+static const char *
+make_absolute(const struct run *run, const char **path)
 {
-	const struct files *const files = &run->options.locks;
+	const char *const absolute =
+	    fileinfo_absolute_path(run->resources->directory, *path);
 
-	for (size_t i = 0; i < files->count; i++) {
-		if (lockfile_check(files->paths[i]) == -1)
-			return refuse_lock(files->paths[i]);
-		run->resources->locks[i].path = files->paths[i];
+	if (absolute == NULL)
+		return "";
+	*path = absolute;
+	return absolute;
+}
+
+/* Looks up where the files of the options are. Returns 0, or -1 having told why
+ * it cannot. */
+static int
+resolve(struct run *run)
+{
+	struct options *const options = &run->options;
+	struct resources *const resources = run->resources;
+	const char **const locks = options->locks.paths;
+	const char **const cleanups = options->cleanups.paths;
+
+	if (options->report != NULL) {
+		run->report = &resources->page->report;
+		run->report->started_at = resources->started_at;
+		run->report->directory = resources->directory;
+		if (pathat_open(&run->report->file,
+		                make_absolute(run, &options->report),
+		                PATHAT_MUST_EXIST) == -1)
+			return refuse("report", options->report);
+	}
+	for (size_t i = 0; i < options->locks.count; i++) {
+		if (pathat_open(&resources->locks[i].at,
+		                make_absolute(run, &locks[i]),
+		                PATHAT_MUST_EXIST) == -1)
+			return refuse("lock", locks[i]);
+	}
+	for (size_t i = 0; i < options->cleanups.count; i++) {
+		if (cleanup_open(&resources->cleanups[i],
+		                 make_absolute(run, &cleanups[i])) == -1)
+			return refuse("cleanup", cleanups[i]);
+	}
+	resources->cleanup_count = options->cleanups.count;
+	return 0;
+}
+
+/* Whether AT of OPTION is the same file as that of another option, which would
+ * be removed or replaced with it. If so, tells that. */
+static bool
+is_shared(const struct run *run, const char *option, const struct pathat *at)
+{
+	const struct resources *const resources = run->resources;
+	const char *name = NULL;
+
+	for (size_t i = 0; i < resources->lockset.count; i++) {
+		if (pathat_is_same(&resources->locks[i].at, at))
+			name = "lock";
+	}
+	for (size_t i = 0; i < resources->cleanup_count; i++) {
+		if (pathat_is_same(&resources->cleanups[i].at, at))
+			name = "cleanup";
+	}
+	if (run->report != NULL && at != &run->report->file &&
+	    pathat_is_same(&run->report->file, at))
+		name = "report";
+	if (name != NULL)
+		message("--%s: '%s' is the file of --%s too", option, at->path,
+		        name);
+	return name != NULL;
+}
+
+/*
+ * Whether the file of --tee is that of another option, also by another name. If
+ * so, tells that. The file may not exist yet, but be where a symbolic link
+ * leads. If it cannot be found, output_setup() tells why.
+ */
+static bool
+tee_is_shared(const struct run *run)
+{
+	const char *path = run->options.tee;
+	char target[PATH_MAX];
+	char text[PATH_MAX];
+	struct pathat tee;
+
+	for (int i = 0; i < TEE_LINKS_MAX; i++) {
+		if (pathat_open(&tee, path, PATHAT_MUST_EXIST) == -1)
+			return false;
+
+		const ssize_t length = readlinkat(tee.directory_fd, tee.name,
+		                                  target, sizeof(target));
+
+		if (length <= 0)
+			break;
+		(void)strbuf_format(text, sizeof(text), "%.*s%.*s",
+		                    *target == '/' ? 0 : (int)(tee.name - path),
+		                    path, (int)length, target);
+		path = strcpy(target, text);
+		pathat_close(&tee);
+	}
+
+	const bool is_same = is_shared(run, "tee", &tee);
+
+	pathat_close(&tee);
+	return is_same;
+}
+
+/* Looks whether there can be the files of --report and --lock. Returns 0, or -1
+ * having told why not. */
+static int
+prepare_files(struct run *run)
+{
+	const struct lockset *const set = &run->resources->lockset;
+
+	if (run->report != NULL &&
+	    (is_shared(run, "report", &run->report->file) ||
+	     report_check(&run->report->file) == -1))
+		return -1;
+	for (size_t i = 0; i < set->count; i++) {
+		if (lockfile_check(&set->locks[i].at) == -1)
+			return refuse("lock", set->locks[i].at.path);
 	}
 	return 0;
 }
@@ -149,14 +204,13 @@ resources_prepare(struct run *run)
 	if (options->locks.count == 0 && options->cleanups.count == 0 &&
 	    options->report == NULL && !is_registered(options))
 		return 0;
-	run->resources = make(options);
-	if (run->resources == NULL || resolve_all(run) == -1 ||
-	    prepare_report(run) == -1 || prepare_locks(run) == -1)
-		return -1;
 	/* A file system that hangs is to hang here, where signals still end
 	 * this process, and not in resources_acquire(). */
-	for (size_t i = 0; i < options->cleanups.count; i++)
-		cleanup_probe(options->cleanups.paths[i]);
+	run->resources = make(options);
+	if (run->resources == NULL || resolve(run) == -1 ||
+	    (options->tee != NULL && tee_is_shared(run)) ||
+	    prepare_files(run) == -1)
+		return -1;
 	if (!is_registered(options))
 		return 0;
 	run->resources->registry_fd = registry_open(options->registry, true);
@@ -182,12 +236,13 @@ tell_holder(const struct run *run, const struct lockfile *lock)
 		return;
 	/* A /proc of another PID namespace would name another process. */
 	if (lock->holder == 0 || procfs_is_ours() != 1) {
-		message("--lock: '%s' is held by another process", lock->path);
+		message("--lock: '%s' is held by another process",
+		        lock->at.path);
 		return;
 	}
 	procfs_add_command(&command, lock->holder, COMMAND_WIDTH);
-	message("--lock: '%s' is held by PID %d (%s)", lock->path, lock->holder,
-	        text);
+	message("--lock: '%s' is held by PID %d (%s)", lock->at.path,
+	        lock->holder, text);
 }
 
 static void
@@ -199,7 +254,7 @@ tell_taken_over(const struct lockset *set)
 		/* A lock that names this process is from before an exec. */
 		if (lock->last_owner > 0 && lock->last_owner != set->owner)
 			message("--lock: took '%s' over from PID %d, which %s",
-			        lock->path, lock->last_owner,
+			        lock->at.path, lock->last_owner,
 			        lock->last_owner_state == OWNER_DEAD
 			            ? "is dead"
 			            : "now belongs to another process");
@@ -230,11 +285,11 @@ refuse_run(struct run *run, enum lock_result result)
 		run->stop = REASON_PARENT_LOST;
 		break;
 	case LOCK_FAILED:
-		(void)refuse_lock(set->refused->path);
+		(void)refuse("lock", set->refused->at.path);
 		break;
 	case LOCK_CANNOT_WAIT:
-		message("--lock: cannot wait for '%s': %s", set->refused->path,
-		        strerror(errno));
+		message("--lock: cannot wait for '%s': %s",
+		        set->refused->at.path, strerror(errno));
 		break;
 	}
 	report_note_end(run);
@@ -244,7 +299,6 @@ refuse_run(struct run *run, enum lock_result result)
 int
 resources_acquire(struct run *run, struct outcome *outcome)
 {
-	const struct files *const files = &run->options.cleanups;
 	struct resources *const resources = run->resources;
 
 	if (resources == NULL)
@@ -263,12 +317,10 @@ resources_acquire(struct run *run, struct outcome *outcome)
 	if (!run->options.quiet)
 		tell_taken_over(&resources->lockset);
 	/* The run that held the locks before has removed its files by now. */
-	for (size_t i = 0; i < files->count; i++) {
-		resources->cleanups[i].path = files->paths[i];
+	for (size_t i = 0; i < resources->cleanup_count; i++) {
 		resources->cleanups[i].watchers[0] = getpid();
 		cleanup_begin(&resources->cleanups[i]);
 	}
-	resources->cleanup_count = files->count;
 	return 0;
 }
 
@@ -281,7 +333,6 @@ write_entry(const struct run *run)
 		.id = runid_of(run->id),
 		.name = run->options.name,
 		.boot = host.boot_id,
-		.host = host.name,
 		/* A front in another PID namespace has no PID here. */
 		.front = run->watchers.front > 0 ? run->watchers.front_procid
 		                                 : (struct procid){ .pid = 0 },
@@ -299,10 +350,12 @@ write_entry(const struct run *run)
 	    procid_read(getpid(), &entry.target) == -1 ||
 	    host_read(&host) != NULL)
 		return -1;
+	if (*host.machine_id != '\0')
+		entry.machine = host.machine_id;
 	entry.pid_namespace = host.pid_namespace;
 	entry.time_namespace = host.time_namespace;
 	for (size_t i = 0; i < entry.locks.count; i++)
-		entry.locks.paths[i] = resources->locks[i].path;
+		entry.locks.paths[i] = resources->locks[i].at.path;
 	for (size_t i = 0; i < entry.cleanups.count; i++)
 		entry.cleanups.files[i] = resources->cleanups[i];
 	return registry_add(resources->registry_fd, &entry,
@@ -324,11 +377,17 @@ resources_keep(const struct run *run, int keep[])
 {
 	const struct resources *const resources = run->resources;
 
-	keep[0] = resources == NULL ? -1 : resources->registry_fd;
+	for (size_t i = 0; i < RESOURCE_FDS; i++)
+		keep[i] = -1;
+	if (resources == NULL)
+		return;
+	*keep++ = resources->registry_fd;
+	*keep++ = run->report == NULL ? -1 : run->report->file.directory_fd;
 	for (size_t i = 0; i < FILES_MAX; i++) {
-		keep[1 + i] = resources == NULL ? -1 : resources->locks[i].fd;
-		keep[1 + FILES_MAX + i] =
-		    resources == NULL ? -1 : resources->cleanups[i].claim_fd;
+		*keep++ = resources->locks[i].fd;
+		*keep++ = resources->locks[i].at.directory_fd;
+		*keep++ = resources->cleanups[i].claim_fd;
+		*keep++ = resources->cleanups[i].at.directory_fd;
 	}
 }
 

@@ -10,7 +10,7 @@
 #include "run/report.h"
 #include "watchdog.h"
 
-#define RESOURCE_FDS (2 * FILES_MAX + 1)
+#define RESOURCE_FDS (4 * FILES_MAX + 2)
 
 struct run;
 

@@ -85,9 +85,9 @@ clean_up(struct cleanup *cleanup, const struct run *run)
 	if (result == 1 && !run->options.quiet)
 		message("--cleanup: removed '%s', which the command left "
 		        "behind",
-		        cleanup->path);
+		        cleanup->at.path);
 	else if (result == -1)
-		message("--cleanup: cannot remove '%s': %s", cleanup->path,
+		message("--cleanup: cannot remove '%s': %s", cleanup->at.path,
 		        lockfile_refusal(errno));
 }
 

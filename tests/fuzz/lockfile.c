@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char directory[] = "/tmp/wdrun-fuzz.XXXXXX";
 static char path[64];
+static struct pathat at;
 
 /* Ends the process where CLAIM does not hold: a crash, with its input. */
 static void
@@ -48,6 +49,7 @@ make_directory(void)
 		return;
 	require(mkdtemp(directory) != NULL);
 	(void)snprintf(path, sizeof(path), "%s/lock", directory);
+	require(pathat_open(&at, path, PATHAT_MUST_EXIST) == 0);
 	(void)atexit(remove_directory);
 }
 
@@ -99,7 +101,7 @@ is_untouched(const uint8_t *data, size_t size)
 static void
 try_to_take(const uint8_t *data, size_t size, long long pid)
 {
-	struct lockfile lock = { .path = path, .fd = -1 };
+	struct lockfile lock = { .at = at, .fd = -1 };
 	const int result = lockfile_take(&lock);
 
 	if (pid == -1) {
@@ -135,10 +137,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const long long known = size >= READ_MAX ? -1 : pid;
 
 	write_file(data, size);
-	const struct lockfile_rule rule = { .without_pid = false };
+	const struct lockfile_rule rule = { .own = (pid_t[2]){ 0 } };
 	const bool is_pid = known > 0 && known <= PID_MAX_LIMIT;
 
-	require(lockfile_remove(path, &rule) == is_pid);
+	require(lockfile_remove(&at, &rule) == (known <= 0 ? -1 : is_pid));
 	if (is_pid)
 		write_file(data, size);
 	try_to_take(data, size, known);

@@ -170,7 +170,7 @@ static const struct entry nasty = {
 	.directory = "/a b/\n",
 	.locks = { 2, { "one", " two \\x0a" } },
 	.cleanups = { 1,
-	              { { .path = " three ",
+	              { { .at.path = " three ",
 	                  .before = { UINT64_MAX, 0, INT64_MAX } } } },
 };
 
@@ -215,7 +215,7 @@ check_round_trip(void)
 	CHECK(strcmp(entry.locks.paths[1], nasty.locks.paths[1]) == 0,
 	      "round trip");
 	CHECK(entry.cleanups.count == 1, "round trip");
-	CHECK(strcmp(entry.cleanups.files[0].path, " three ") == 0,
+	CHECK(strcmp(entry.cleanups.files[0].at.path, " three ") == 0,
 	      "round trip");
 	CHECK(entry.cleanups.files[0].before.birth == INT64_MAX, "round trip");
 	CHECK(entry.command.count == 5 && !entry.command.is_cut, "round trip");

@@ -1,0 +1,213 @@
+/* Files by their names in directories that are held open. */
+#include "base/pathat.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fds.h"
+#include "base/fileinfo.h"
+
+#define DIRECTORY (O_PATH | O_DIRECTORY | O_CLOEXEC)
+#define LINKS_MAX 40 /* as of the kernel, path_resolution(7) */
+
+/* On the way through a path. */
+struct walk {
+	int fd; /* the directory that was reached */
+	enum pathat_way way;
+	int links;   /* so many were followed */
+	char *rest;  /* what is left of the path, in text */
+	size_t tail; /* so much of the end of rest is the path's own, and not of
+	              * a link's target */
+	char text[PATH_MAX];
+};
+
+/* Has WALK stand in the directory FD, unless that is -1. Returns 0 or -1. */
+static int
+enter(struct walk *walk, int fd)
+{
+	if (fd == -1)
+		return -1;
+	fds_close(walk->fd);
+	walk->fd = fd;
+	return 0;
+}
+
+/* Whether USER may have made the links that are followed: this user and root.
+ * In a user namespace where root has no number, the root directory shows which
+ * number stands for root: user_namespaces(7). */
+static bool
+is_trusted(uid_t user)
+{
+	struct stat root;
+
+	return user == geteuid() || user == 0 ||
+	       (stat("/", &root) == 0 && user == root.st_uid);
+}
+
+/* Puts into TARGET where the symbolic link NAME leads. Returns the length; or
+ * -1 with errno: ENOTDIR if it is no link. */
+static ssize_t
+read_link(const struct walk *walk, const char *name, char target[PATH_MAX])
+{
+	const int fd = openat(walk->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct fileinfo link;
+	ssize_t length = -1;
+
+	if (fd == -1 || fileinfo_of(fd, &link) == -1)
+		;
+	else if (!S_ISLNK(link.mode))
+		errno = ENOTDIR;
+	else if (walk->way == PATHAT_NO_LINKS)
+		errno = EXDEV;
+	else if (!is_trusted(link.owner))
+		errno = ENOLINK;
+	else
+		length = readlinkat(fd, "", target, PATH_MAX);
+	fds_close(fd);
+	return length;
+}
+
+/* Goes on at the target of the link NAME. Returns 0, or -1 with errno. */
+static int
+follow(struct walk *walk, const char *name)
+{
+	char target[PATH_MAX];
+	const ssize_t length = read_link(walk, name, target);
+	const size_t left = strlen(walk->rest);
+
+	if (length == -1)
+		return -1;
+	if ((size_t)length + 1 + left >= PATH_MAX ||
+	    walk->links++ == LINKS_MAX) {
+		errno = ELOOP;
+		return -1;
+	}
+	if (left < walk->tail)
+		walk->tail = left;
+	memmove(walk->text + length + 1, walk->rest, left + 1);
+	memcpy(walk->text, target, (size_t)length);
+	walk->text[length] = '/';
+	walk->rest = walk->text;
+	return *target == '/' ? enter(walk, open("/", DIRECTORY)) : 0;
+}
+
+/* Goes to the directory NAME, which stood before the rest. Returns 0, or -1
+ * with errno. */
+static int
+step(struct walk *walk, const char *name)
+{
+	const int flags = DIRECTORY | O_NOFOLLOW;
+
+	if (enter(walk, openat(walk->fd, name, flags)) == 0)
+		return 0;
+	if (errno == ENOTDIR)
+		return follow(walk, name);
+	/* Nothing is made where a link leads that leads nowhere. */
+	if (errno != ENOENT || walk->way != PATHAT_MAKE ||
+	    strlen(walk->rest) >= walk->tail ||
+	    (mkdirat(walk->fd, name, S_IRWXU) == -1 && errno != EEXIST))
+		return -1;
+	return enter(walk, openat(walk->fd, name, flags));
+}
+
+/* Walks from the directory FD, which it closes, through the end NAME of the
+ * path of AT. Returns as pathat_open. */
+static int
+walk_from(int fd, const char *name, enum pathat_way way, struct pathat *at)
+{
+	struct walk walk;
+	const size_t length = strlen(name);
+	char *slash;
+
+	at->directory_fd = -1;
+	if (fd == -1 || length == 0 || length >= PATH_MAX) {
+		errno = fd == -1 ? errno : length == 0 ? ENOENT : ENAMETOOLONG;
+		fds_close(fd);
+		return -1;
+	}
+	walk.fd = fd;
+	walk.way = way;
+	walk.links = 0;
+	walk.rest = memcpy(walk.text, name, length + 1);
+	walk.tail = length + 1;
+	while (walk.rest += strspn(walk.rest, "/"),
+	       (slash = strchr(walk.rest, '/')) != NULL) {
+		char *const part = walk.rest;
+
+		*slash = '\0';
+		walk.rest = slash + 1;
+		if (step(&walk, part) == 0)
+			continue;
+		if (errno != ENOENT || way != PATHAT_MAY_MISS ||
+		    strlen(walk.rest) >= walk.tail) {
+			fds_close(walk.fd);
+			return -1;
+		}
+		*slash = '/';
+		walk.rest = part;
+		break;
+	}
+	at->name = name + length - strlen(walk.rest);
+	at->directory_fd = walk.fd;
+	return 0;
+}
+
+int
+pathat_open(struct pathat *at, const char *path, enum pathat_way way)
+{
+	at->path = path;
+	return walk_from(open(*path == '/' ? "/" : ".", DIRECTORY), path, way,
+	                 at);
+}
+
+int
+pathat_enter(const struct pathat *at, struct pathat *found)
+{
+	found->path = at->path;
+	return walk_from(openat(at->directory_fd, ".", DIRECTORY), at->name,
+	                 PATHAT_NO_LINKS, found);
+}
+
+const char *
+pathat_error(int why)
+{
+	if (why == ENOLINK)
+		return "another user's symbolic link leads to it";
+	if (why == EXDEV)
+		return "a symbolic link leads to it, which did not before";
+	return strerror(why);
+}
+
+int
+pathat_info(const struct pathat *at, struct fileinfo *file)
+{
+	return fileinfo_at(at->directory_fd, at->name, file);
+}
+
+bool
+pathat_is_same(const struct pathat *left, const struct pathat *right)
+{
+	struct fileinfo a;
+	struct fileinfo b;
+
+	if (pathat_info(left, &a) == -1 || pathat_info(right, &b) == -1) {
+		if (strcmp(left->name, right->name) != 0 ||
+		    fileinfo_of(left->directory_fd, &a) == -1 ||
+		    fileinfo_of(right->directory_fd, &b) == -1)
+			return false;
+	}
+	return fileid_is_same(&a.id, &b.id);
+}
+
+void
+pathat_close(struct pathat *at)
+{
+	fds_close(at->directory_fd);
+	at->directory_fd = -1;
+}
