@@ -218,7 +218,7 @@ victim_is_untouched() {
 	mkdir target
 	ln -s ../target sticky/link
 	chown -h 65534 sticky/link
-	for option in --lock --cleanup --report --tee; do
+	for option in --lock --cleanup --report --tee --registry; do
 		is_refused "another user's" "$option=sticky/link/x"
 		[[ $stderr == *"$option: "* || $stderr == *registry* ]]
 		[ -z "$(ls target)" ]
@@ -359,6 +359,69 @@ is_one_file() {
 
 # --- the registry ------------------------------------------------------------
 
+@test "a directory that holds something else is no registry, and nothing in it is touched" {
+	local mode name
+	for name in 'x 77777-a.new' installer-1.2.run 77777-a.run.bak 12.run \
+		1-g.run 1-1.RUN; do
+		mkdir -m 700 place
+		echo data >"place/$name"
+		echo data >"place/.hidden"
+		for mode in --reap --list --cancel=1; do
+			complete "$WDRUN" "$mode" --registry=place
+			[ "$status" -eq 125 ]
+			[[ $stderr == "wdrun: registry 'place' holds '$name'"* ]]
+		done
+		complete sh -c 'cd place && exec "$WDRUN" --registry=. touch ../ran'
+		[ "$status" -eq 125 ]
+		[[ $stderr == "wdrun: registry '.' holds '$name'"* ]]
+		[ ! -e ran ]
+		[ "$(<"place/$name")" = data ]
+		[ "$(<place/.hidden)" = data ]
+		rm -r place
+	done
+}
+
+@test "old files that only look like entries are left where they are" {
+	make_registry
+	echo "an installer" >"$WDRUN_REGISTRY/77777-a.run"
+	chmod 600 "$WDRUN_REGISTRY/77777-a.run"
+	echo "notes" >"$WDRUN_REGISTRY/.77777-a notes.new"
+	touch -d '1 hour ago' "$WDRUN_REGISTRY/.77777-a notes.new"
+
+	reboot
+	complete "${rebooted[@]}" "$WDRUN" --reap
+
+	[ "$(<"$WDRUN_REGISTRY/77777-a.run")" = "an installer" ]
+	[ -e "$WDRUN_REGISTRY/.77777-a notes.new" ]
+	[[ $stderr == "wdrun: registry: '77777-a.run' cannot be used: "* ]]
+}
+
+@test "another user's unfinished entry is not removed" {
+	need_root
+	make_registry
+	echo >"$WDRUN_REGISTRY/.$(new_id).new"
+	touch -d '1 hour ago' "$WDRUN_REGISTRY"/.*.new
+	chown 65534 "$WDRUN_REGISTRY"/.*.new
+
+	reap
+
+	[ -n "$(ls -A "$WDRUN_REGISTRY")" ]
+}
+
+@test "a registry is not reached through another user's link" {
+	need_root
+	make_registry
+	mkdir -m 1777 sticky
+	ln -s "$WDRUN_REGISTRY" sticky/link
+	chown -h 65534 sticky/link
+	for mode in --list --reap --cancel=1; do
+		complete "$WDRUN" "$mode" --registry=sticky/link
+		[ "$status" -eq 125 ]
+		[[ $stderr == "wdrun: registry 'sticky/link': another user's "* ]]
+	done
+	is_refused "another user's" --registry=sticky/link
+}
+
 @test "an entry that was made elsewhere has no file removed that the run did not make" {
 	make_registry
 	dead_pid >dead
@@ -451,6 +514,32 @@ on_machine() {
 	[ "$status" -eq 0 ]
 	is_off_the_record
 	[ ! -e stale ]
+}
+
+@test "the default registry is not made below a relative HOME, nor as root below another user's" {
+	complete env -u XDG_STATE_HOME HOME=home "$WDRUN" --name=a touch ran
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: "*HOME*--registry* ]]
+	[ ! -e home ]
+	[ ! -e ran ]
+
+	need_root
+	mkdir "$public/home" "$public/state"
+	chown 65534 "$public/home" "$public/state"
+	complete env -u XDG_STATE_HOME HOME="$public/home" \
+		"$WDRUN" --name=a touch ran
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: "*"$public/home"*--registry* ]]
+	complete env XDG_STATE_HOME="$public/state" HOME=/root \
+		"$WDRUN" --name=a touch ran
+	[ "$status" -eq 125 ]
+	[ -z "$(ls -A "$public/home")" ]
+	[ -z "$(ls -A "$public/state")" ]
+	[ ! -e ran ]
+
+	mkdir -m 700 "$public/own"
+	complete env HOME="$public/home" "$WDRUN" --registry="$public/own" true
+	[ "$status" -eq 0 ]
 }
 
 # --- what cannot be killed ---------------------------------------------------

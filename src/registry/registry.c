@@ -16,10 +16,13 @@
 #include "base/atomicfile.h"
 #include "base/duration.h"
 #include "base/fds.h"
+#include "base/fileinfo.h"
 #include "base/message.h"
 #include "base/names.h"
+#include "base/pathat.h"
 #include "base/strbuf.h"
 #include "proc/procfs.h"
+#include "proc/runid.h"
 #include "registry/entry.h"
 #include "registry/host.h"
 
@@ -27,8 +30,7 @@
 #define UNFINISHED_SUFFIX ".new"
 #define UNFINISHED_AGE    (60 * SECOND) /* no entry takes so long to write */
 
-#define DIRECTORY_MODE S_IRWXU
-#define ENTRY_MODE     (S_IRUSR | S_IWUSR)
+#define ENTRY_MODE (S_IRUSR | S_IWUSR)
 
 /* --- the directory -------------------------------------------------------- */
 
@@ -47,65 +49,95 @@ registry_is_wanted(void)
 	return read_variable("WDRUN_REGISTRY") != NULL;
 }
 
+/* Whether DIRECTORY, which the environment names, is another user's: sudo(8)
+ * may keep the environment of its caller. */
+static bool
+is_anothers(const char *directory)
+{
+	struct stat file;
+
+	return geteuid() == 0 && directory != NULL &&
+	       stat(directory, &file) == 0 && file.st_uid != 0;
+}
+
 /* Appends the path of the registry to LINE. Returns 0, or -1 after a message.
  */
 static int
 find_directory(struct strbuf *line, const char *given)
 {
-	const char *const state = read_variable("XDG_STATE_HOME");
+	const char *state = read_variable("XDG_STATE_HOME");
 	const char *const home = read_variable("HOME");
 
+	/* XDG Base Directory Specification: a relative path is to be ignored.
+	 */
+	if (state != NULL && *state != '/')
+		state = NULL;
 	if (given == NULL)
 		given = read_variable("WDRUN_REGISTRY");
 	if (given != NULL) {
 		strbuf_addf(line, "%s", given);
-	} else if (state != NULL && *state == '/') {
-		/* XDG Base Directory Specification: a relative path is to be
-		 * ignored. */
-		strbuf_addf(line, "%s/wdrun", state);
-	} else if (home != NULL) {
-		strbuf_addf(line, "%s/.local/state/wdrun", home);
-	} else {
+	} else if (state == NULL && home == NULL) {
 		message("no registry: --registry, $WDRUN_REGISTRY, "
 		        "$XDG_STATE_HOME and $HOME are all missing");
 		return -1;
+	} else if (state == NULL && *home != '/') {
+		message("no registry: $HOME '%s' is not an absolute path: use "
+		        "--registry",
+		        home);
+		return -1;
+	} else if (is_anothers(state) || is_anothers(home)) {
+		message("no registry: '%s' is another user's, and this is "
+		        "root: use --registry",
+		        is_anothers(state) ? state : home);
+		return -1;
+	} else if (state != NULL) {
+		strbuf_addf(line, "%s/wdrun", state);
+	} else {
+		strbuf_addf(line, "%s/.local/state/wdrun", home);
 	}
-	if (!line->is_cut)
+	return 0;
+}
+
+/* Whether NAME is that of an entry. */
+static bool
+is_entry(const char *name)
+{
+	const size_t length = runid_length(name);
+
+	return length > 0 && strcmp(name + length, RECORD_SUFFIX) == 0;
+}
+
+/* Whether NAME is that of an entry that is being written: as name_unfinished()
+ * makes it. */
+static bool
+is_unfinished(const char *name)
+{
+	const size_t length = *name == '.' ? runid_length(name + 1) : 0;
+	const char *const place = name + 1 + length;
+
+	return length > 0 && strcmp(place + strspn(place, "0123456789abcdef-."),
+	                            UNFINISHED_SUFFIX + 1) == 0;
+}
+
+/* Puts NAME into CONTEXT, and ends the visit, if it is neither of an entry nor
+ * hidden: network file systems have hidden files of their own. */
+static int
+find_stranger(const char *name, void *context)
+{
+	if (*name == '.' || is_entry(name))
 		return 0;
-	message("registry: the path is too long");
+	(void)strbuf_format(context, REGISTRY_FILE_SIZE, "%s", name);
+	errno = 0;
 	return -1;
 }
 
-/* Makes the directory PATH and its parents, changing PATH meanwhile. Returns 0,
- * or -1 with errno. */
-static int
-make_directory(char *path)
-{
-	const mode_t callers_mask = umask(0);
-	char *at = path;
-	int why = 0;
-
-	while (*at != '\0' && why == 0) {
-		at++;
-		at += strcspn(at, "/");
-
-		const char here = *at;
-
-		*at = '\0';
-		if (mkdir(path, DIRECTORY_MODE) == -1 && errno != EEXIST)
-			why = errno;
-		*at = here;
-	}
-	(void)umask(callers_mask);
-	errno = why;
-	return why == 0 ? 0 : -1;
-}
-
-/* Whether the open directory FD belongs to this user, and no other can write
- * it. If not, says what is wrong. */
+/* Whether the open directory FD is a registry: it belongs to this user, no
+ * other can write it, and only entries are in it. If not, says what is wrong.
+ */
 static bool
-is_private(int fd, const char *path)
+is_registry(int fd, const char *path)
 {
+	char stranger[REGISTRY_FILE_SIZE] = "";
 	struct stat directory;
 
 	if (fstat(fd, &directory) == -1)
@@ -116,9 +148,32 @@ is_private(int fd, const char *path)
 	else if ((directory.st_mode & REGISTRY_FORBIDDEN) != 0)
 		message("registry '%s' can be written by others (chmod go-w)",
 		        path);
+	else if (names_read(fd, find_stranger, stranger) == -1 &&
+	         *stranger != '\0')
+		message("registry '%s' holds '%s', which is no entry: use a "
+		        "directory of its own",
+		        path, stranger);
 	else
 		return true;
 	return false;
+}
+
+/* Opens the directory PATH, and makes it with TO_MAKE. Returns a descriptor, or
+ * -1 with errno of pathat_open. */
+static int
+open_directory(const char *path, bool to_make)
+{
+	const mode_t callers_mask = umask(0);
+	struct pathat at;
+	int fd =
+	    pathat_open(&at, path, to_make ? PATHAT_MAKE : PATHAT_MUST_EXIST);
+
+	(void)umask(callers_mask);
+	if (fd != -1)
+		fd = openat(at.directory_fd, ".",
+		            O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	pathat_close(&at);
+	return fd;
 }
 
 int
@@ -126,24 +181,26 @@ registry_open(const char *given, bool to_make)
 {
 	char path[PATH_MAX];
 	struct strbuf line = { .text = path, .size = sizeof(path) };
+	int fd = -1;
 
 	if (find_directory(&line, given) == -1) {
 		errno = 0;
 		return -1;
 	}
 
-	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-	int fd = open(path, flags);
+	const size_t length = line.length;
 
-	if (fd == -1 && errno == ENOENT) {
-		if (!to_make)
-			return -1;
-		if (make_directory(path) == 0)
-			fd = open(path, flags);
-	}
+	/* The registry is the directory of this name in it. */
+	strbuf_addf(&line, "/.");
+	errno = ENAMETOOLONG;
+	if (!line.is_cut)
+		fd = open_directory(path, to_make);
+	path[length] = '\0';
+	if (fd == -1 && errno == ENOENT && !to_make)
+		return -1;
 	if (fd == -1) {
-		message("registry '%s': %s", path, strerror(errno));
-	} else if (!is_private(fd, path)) {
+		message("registry '%s': %s", path, pathat_error(errno));
+	} else if (!is_registry(fd, path)) {
 		(void)close(fd);
 		fd = -1;
 	}
@@ -249,7 +306,7 @@ add_record(const char *file, void *context)
 {
 	struct registry_names *const names = context;
 
-	if (!ends_with(file, RECORD_SUFFIX))
+	if (!is_entry(file))
 		return 0;
 
 	void *const files =
@@ -316,12 +373,12 @@ remove_abandoned(const char *file, void *context)
 	const int directory_fd = *(const int *)context;
 	char name[REGISTRY_FILE_SIZE];
 	struct host host;
-	struct stat status;
-	char *end;
-	const long front = strtol(file + 1, &end, 10);
+	struct fileinfo status;
+	const long front = strtol(file + 1, NULL, 10);
 
-	if (!ends_with(file, UNFINISHED_SUFFIX) || *end != '-' || front <= 0 ||
-	    fstatat(directory_fd, file, &status, AT_SYMLINK_NOFOLLOW) == -1 ||
+	if (!is_unfinished(file) || front <= 0 ||
+	    fileinfo_at(directory_fd, file, &status) == -1 ||
+	    !S_ISREG(status.mode) || status.owner != geteuid() ||
 	    !is_dead((pid_t)front))
 		return 0;
 	(void)host_read(&host);
@@ -331,8 +388,7 @@ remove_abandoned(const char *file, void *context)
 	    name_unfinished(name, "", host.boot_id, host.pid_namespace) + 1;
 
 	if (ends_with(file, suffix) ||
-	    status.st_mtim.tv_sec <
-	        (duration_since_epoch() - UNFINISHED_AGE) / SECOND)
+	    status.modified < duration_since_epoch() - UNFINISHED_AGE)
 		(void)unlinkat(directory_fd, file, 0);
 	return 0;
 }
