@@ -116,7 +116,7 @@ is_unfinished(const char *name)
 	const char *const place = name + 1 + length;
 
 	return length > 0 && strcmp(place + strspn(place, "0123456789abcdef-."),
-	                            UNFINISHED_SUFFIX + 1) == 0;
+	                            &UNFINISHED_SUFFIX[1]) == 0;
 }
 
 /* Puts NAME into CONTEXT, and ends the visit, if it is neither of an entry nor
