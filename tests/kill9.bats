@@ -273,7 +273,7 @@ thread.join()
 print("status", run[0].wait(), flush=True)
 '
 	await_ready
-	front=$(children_of "$started")
+	wait_until has_front # its parent, a thread, is about to exit
 
 	kill -USR1 "$front"
 	wait_until grep -qx 'got 10' out
@@ -282,6 +282,11 @@ print("status", run[0].wait(), flush=True)
 	finish
 
 	[[ $output == *"status 7" ]]
+}
+
+has_front() {
+	front=$(children_of "$started")
+	[[ $front =~ ^[0-9]+$ ]]
 }
 
 @test "a supervisor killed before it sent the target's PID: the caller's process group gets no signal" {
