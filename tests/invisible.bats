@@ -36,8 +36,9 @@ compare_state() {
 
 @test "descriptors, signals, limits, directory, ids are those of the caller" {
 	same_state
-	# The one difference: the command leads a session of its own.
-	grep -q '^session: leader of session yes, leader of group yes' with
+	# The one difference: the command leads a process group, in a session of
+	# the supervisor's.
+	grep -q '^session: leader of session no, leader of group yes' with
 }
 
 @test "blocked and ignored signals stay so, real-time signals too" {
@@ -107,7 +108,7 @@ subprocess.run([os.environ["WDRUN"], os.environ["PROGRAMS"] + "/state"],
                stdin=master)
 os.kill(owner, 9)
 '
-	grep -q '^session: leader of session yes, leader of group yes' out
+	grep -q '^session: leader of session no, leader of group yes' out
 }
 
 @test "the environment has the run's ID, and no other change" {

@@ -102,17 +102,24 @@ is_asleep() {
 	[ "$name" = sleep ]
 }
 
-# session_of_a_leader [NAME=VALUE]... [WRAPPER...]: starts a session with a
-# living leader, and a member with this in its environment. Sets leader and
-# member.
-session_of_a_leader() {
+# session_of_a_target [NAME=VALUE]... [WRAPPER...]: starts a session whose leader
+# is dead, with a target, and a member with this in its environment. Sets target
+# and member, and for forge, of_session.
+session_of_a_target() {
+	local leader
 	rm -f member
-	setsid bash -c 'env "$@" sleep 1000 & echo "ready $!"; wait' - "$@" \
-		>member 2>/dev/null 3>&- &
+	setsid bash -c 'bash -c "env \"\$@\" sleep 1000 &
+			echo \"target \$\$\"; echo \"ready \$!\"; wait" - "$@" &
+		wait' - "$@" >member 2>/dev/null 3>&- &
 	leader=$!
-	await_ready member
-	member=$ready
+	wait_until grep -q ^ready member
+	target=$(sed -n 's/^target //p' member)
+	member=$(sed -n 's/^ready //p' member)
 	wait_until is_asleep "$member"
+	of_session=(supervisor="$leader $(start_of "$leader")"
+		target="$target $(start_of "$target")")
+	kill -KILL "$leader"
+	wait "$leader" || true
 }
 
 # Starts a session with a member, whose leader is dead. Sets gone to PID and

@@ -1,24 +1,38 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2016,SC2034 # the shell at the prompt expands, tests read
 #
-# For tests at a real prompt: an interactive bash in tmux, whose keys are
+# For tests at a real prompt: an interactive shell in tmux, whose keys are
 # pressed and whose screen is read.
 
-# Opens the terminal: 100 columns, and 39 rows beside tmux's own line. Sets tty
-# to its name, and shell to the PID of the bash at the prompt.
+# at_prompt [SHELL]: opens the terminal: 100 columns, and 39 rows beside tmux's
+# own line. Sets tty to its name, shell to the PID of the shell at the prompt,
+# and last to what the shell expands to the last status.
 at_prompt() {
-	need tmux bash
+	local start=${1:-bash}
+	need tmux "$start"
+	last='$?'
+	case $start in
+	bash) start="exec bash --noprofile --rcfile '$PWD/profile'" ;;
+	zsh) start="exec env ZDOTDIR='$PWD' zsh -d" ;;
+	dash) start="exec env ENV='$PWD/profile' dash -i" ;;
+	fish)
+		mkdir -m 700 runtime
+		start="exec env XDG_RUNTIME_DIR='$PWD/runtime' fish --no-config -C 'function fish_prompt
+			echo \"prompt> \"; end'"
+		last='$status'
+		;;
+	esac
 	mkdir bin
 	ln -s "$WDRUN" bin/wdrun
 	cat >profile <<-'END'
 		PS1='prompt> '
-		PATH=$WDRUN_BIN:$PROGRAMS:$PATH
 		HISTFILE=
 	END
+	cp profile .zshrc
+	export PATH=$PWD/bin:$PROGRAMS:$PATH
 	# tmux has the user's own shell run the command.
-	SHELL=/bin/sh WDRUN_BIN=$PWD/bin tmux -S "$PWD/socket" -f /dev/null new-session -d \
-		-x 100 -y 40 "exec bash --noprofile --rcfile '$PWD/profile'" \
-		3>&- 4>&-
+	SHELL=/bin/sh tmux -S "$PWD/socket" -f /dev/null new-session -d \
+		-x 100 -y 40 "$start" 3>&- 4>&-
 	wait_until shows '^prompt>$'
 	shell=$(tmux -S socket display -p '#{pane_pid}')
 	tty=$(tmux -S socket display -p '#{pane_tty}')
@@ -88,9 +102,9 @@ wipe() {
 
 # The prompt is back, and the terminal echoes and reads lines.
 usable() {
-	enter 'echo usable$((40 + 2))'
+	enter 'printf "usable%d\n" 42'
 	wait_until shows '^usable42$'
-	screen | grep -qF 'echo usable$((40 + 2))'
+	screen | grep -qF 'printf "usable%d'
 }
 
 # Writes the script note_sizes, which notes its window's size in the file size

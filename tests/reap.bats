@@ -79,19 +79,19 @@ has_an_entry() {
 	is_off_the_record
 }
 
-@test "processes in the session that the target leads are ended" {
-	session_of_a_leader
-	forge target="$leader $(start_of "$leader")"
+@test "processes in the session of the target are ended" {
+	session_of_a_target
+	forge "${of_session[@]}"
 
 	reap
 
 	[ "$status" -eq 0 ]
-	is_dead "$leader"
+	is_dead "$target"
 	is_dead "$member"
 	is_off_the_record
 }
 
-@test "processes in the session of a target that is a zombie are ended" {
+@test "processes in the session of a supervisor that is a zombie are ended" {
 	local parent leader
 	start sh -c 'setsid sh -c "sleep 1000 & echo ready \$!; wait" &
 		echo "leader $!"; exec sleep 1000'
@@ -99,7 +99,7 @@ has_an_entry() {
 	await_ready
 	wait_until grep -q '^leader' out
 	leader=$(sed -n 's/^leader //p' out)
-	forge target="$leader $(start_of "$leader")"
+	forge supervisor="$leader $(start_of "$leader")"
 	kill -KILL "$leader"
 	wait_until is_zombie "$leader"
 
@@ -113,7 +113,7 @@ has_an_entry() {
 
 @test "one process with the run's ID proves its whole session" {
 	session_of_nobody
-	forge target="$gone"
+	forge supervisor="$gone"
 	echo "$id" >go
 	await_ready proof
 
@@ -126,9 +126,9 @@ has_an_entry() {
 }
 
 @test "a run within the run is ended with it" {
-	session_of_a_leader WDRUN_ID="$(new_id)"
+	session_of_a_target WDRUN_ID="$(new_id)"
 	nested=$(tr '\0' '\n' <"/proc/$member/environ" | sed -n 's/^WDRUN_ID=//p')
-	forge id="1-$(printf '%x' 1)" target="$leader $(start_of "$leader")"
+	forge id="1-$(printf '%x' 1)" "${of_session[@]}"
 	live WDRUN_ID="$nested"
 
 	reap
@@ -204,20 +204,35 @@ has_an_entry() {
 	is_off_the_record
 }
 
-@test "a session whose leader only got the PID of the target is left alone" {
-	session_of_a_leader
-	forge target="$leader $(($(start_of "$leader") - 1))"
+@test "a session whose leader only got the PID of the supervisor is left alone" {
+	local leader
+	start setsid sh -c 'sleep 1000 & echo "ready $!"; wait'
+	leader=$started
+	await_ready
+	forge supervisor="$leader $(($(start_of "$leader") - 1))"
 
 	reap
 
 	[ "$status" -eq 0 ]
-	spares "$leader" "$member"
+	spares "$leader" "$ready"
 	is_off_the_record
+}
+
+@test "a session of which the process with the PID of the target is no member is left alone" {
+	session_of_a_target
+	live
+	forge "${of_session[0]}" target="$living $(start_of "$living")"
+
+	reap
+
+	[ "$status" -eq 1 ]
+	spares "$target" "$member" "$living"
+	is_on_record
 }
 
 @test "a process of the same session is left alone where nothing proves it, and reported" {
 	session_of_nobody
-	forge target="$gone"
+	forge supervisor="$gone"
 
 	reap
 
@@ -229,26 +244,26 @@ has_an_entry() {
 }
 
 @test "the session of a run that shares the caller's is left alone" {
-	session_of_a_leader
-	forge target="$leader $(start_of "$leader")" session=caller
+	session_of_a_target
+	forge "${of_session[@]}" session=caller
 
 	reap
 
 	[ "$status" -eq 0 ]
-	spares "$leader" "$member"
+	spares "$target" "$member"
 }
 
 @test "an entry from another boot is removed, and no process is signalled" {
-	session_of_a_leader
+	session_of_a_target
 	forge boot=00000000-0000-0000-0000-000000000000 \
-		target="$leader $(start_of "$leader")"
+		"${of_session[@]}"
 	live WDRUN_ID="$id"
 
 	reboot
 	complete "${rebooted[@]}" "$WDRUN" --reap
 
 	[ "$status" -eq 0 ]
-	spares "$living" "$leader" "$member"
+	spares "$living" "$target" "$member"
 	is_off_the_record
 	[[ $stderr == "wdrun: run $id: began before the last boot" ]]
 }
@@ -271,14 +286,14 @@ has_an_entry() {
 }
 
 @test "a run of another PID namespace stays on record, and no process is signalled" {
-	session_of_a_leader
-	forge pidns=1 target="$leader $(start_of "$leader")"
+	session_of_a_target
+	forge pidns=1 "${of_session[@]}"
 	live WDRUN_ID="$id"
 
 	reap
 
 	[ "$status" -eq 0 ]
-	spares "$living" "$leader" "$member"
+	spares "$living" "$target" "$member"
 	is_on_record
 }
 
@@ -294,13 +309,13 @@ has_an_entry() {
 
 @test "another user's process in the run's session is left alone, and reported" {
 	need_other_user
-	session_of_a_leader setpriv --reuid=65534 --regid=65534 --clear-groups
-	forge target="$leader $(start_of "$leader")"
+	session_of_a_target setpriv --reuid=65534 --regid=65534 --clear-groups
+	forge "${of_session[@]}"
 
 	reap
 
 	[ "$status" -eq 1 ]
-	is_dead "$leader"
+	is_dead "$target"
 	spares "$member"
 	is_on_record
 	[[ $stderr == *"stays on record because of $member sleep 1000 (belongs to another user)" ]]
@@ -406,9 +421,9 @@ $started lives" ]
 }
 
 @test "the run within which an orphaned run was started is left alone" {
-	session_of_a_leader WDRUN_ID="$(new_id)"
+	session_of_a_target WDRUN_ID="$(new_id)"
 	outer=$(tr '\0' '\n' <"/proc/$member/environ" | sed -n 's/^WDRUN_ID=//p')
-	forge target="$leader $(start_of "$leader")"
+	forge "${of_session[@]}"
 	live WDRUN_ID="$outer"
 
 	reap
@@ -422,8 +437,8 @@ $started lives" ]
 	local front
 	live
 	front=$living
-	session_of_a_leader WDRUN_ID="$front-$(printf '%x' "$(date +%s%N)")"
-	forge id="1-$(printf '%x' 1)" target="$leader $(start_of "$leader")"
+	session_of_a_target WDRUN_ID="$front-$(printf '%x' "$(date +%s%N)")"
+	forge id="1-$(printf '%x' 1)" "${of_session[@]}"
 	live WDRUN_ID="$(tr '\0' '\n' <"/proc/$member/environ" |
 		sed -n 's/^WDRUN_ID=//p')"
 
@@ -777,7 +792,7 @@ on record" ]
 @test "the files of a run of which a process is left stay as they are" {
 	echo "${dead% *}" >stale.lock
 	session_of_nobody
-	forge target="$gone" lock="$PWD/stale.lock"
+	forge supervisor="$gone" lock="$PWD/stale.lock"
 
 	reap
 

@@ -49,8 +49,17 @@ output_keep(const struct output *output, int keep[])
 	keep[0] = output->notify_pipe[0];
 	keep[1] = output->tty_input.wake_fd;
 	keep[2] = output->tty_input.terminal_fd;
+	keep[3] = output->has_pty ? output->channels[0].command_fd : -1;
 	for (size_t i = 0; i < RELAYS_MAX; i++)
-		keep[3 + i] = output->channels[i].relay.wake_fd;
+		keep[4 + i] = output->channels[i].relay.wake_fd;
+}
+
+int
+output_lead(const struct output *output)
+{
+	return output->has_pty
+	           ? ioctl(output->channels[0].command_fd, TIOCSCTTY, 0)
+	           : 0;
 }
 
 int
@@ -66,12 +75,23 @@ output_connect(const struct output *output)
 		    dup2(channel->command_fd, STDERR_FILENO) == -1)
 			return -1;
 	}
-	if (!output->config.pty)
+	if (!output->has_pty)
 		return 0;
-	if (output->tty_input.is_used &&
+	if (output->tty_input.is_stdin &&
 	    dup2(output->channels[0].command_fd, STDIN_FILENO) == -1)
 		return -1;
-	return ioctl(STDOUT_FILENO, TIOCSCTTY, 0);
+	return tcsetpgrp(STDOUT_FILENO, getpid());
+}
+
+void
+output_note_exit(struct output *output)
+{
+	if (!output->has_pty)
+		return;
+	/* As a shell does. When this process, which leads the session, ends,
+	 * the kernel sends SIGHUP to the group that is in the foreground. */
+	(void)tcsetpgrp(output->channels[0].command_fd, getpgrp());
+	tty_input_finish(&output->tty_input);
 }
 
 void

@@ -8,7 +8,7 @@
 #include "io/relay.h"
 #include "io/tty_input.h"
 
-#define OUTPUT_FDS (3 + RELAYS_MAX) /* most that output_keep() stores */
+#define OUTPUT_FDS (4 + RELAYS_MAX) /* most that output_keep() stores */
 
 /* A pipe or pseudo-terminal that the command writes to, and its relay. */
 struct channel {
@@ -25,10 +25,11 @@ struct output_config {
 	const char *until; /* text to look for, or NULL */
 	const char *tee;   /* path of the file that gets a copy, or NULL */
 	bool is_timed;     /* the time of the last output is needed */
-	bool pty;
-	bool no_stdin; /* the command's stdin is not the parent's */
-	bool quiet;    /* no message about lost output at the end */
-	int null_fd;   /* open on /dev/null */
+	bool pty;          /* --pty */
+	bool stays;        /* no terminal of its own, unless by --pty */
+	bool no_stdin;     /* the command's stdin is not the parent's */
+	bool quiet;        /* no message about lost output at the end */
+	int null_fd;       /* open on /dev/null */
 };
 
 /* The command's output. Where nothing in the configuration needs to see it, the
@@ -38,6 +39,8 @@ struct output {
 	struct output_config config;
 	size_t channel_count;
 	struct channel channels[RELAYS_MAX];
+	bool has_pty;       /* the command has a terminal of its own, which the
+	                     * first channel leads to */
 	bool is_open;       /* a relay lives that has not detached */
 	int notify_pipe[2]; /* relays write; the watchers read [0] */
 	int size_fd;        /* a terminal of the parent's, or -1 */
@@ -53,10 +56,19 @@ int output_start(struct output *output);
  * supervisor need; 0 or -1 where there is none. */
 void output_keep(const struct output *output, int keep[]);
 
-/* In the target, async-signal-safe: makes the relays' pipes or terminals stdout
- * and stderr, and the terminal of --pty the controlling terminal. Returns 0, or
- * -1 with errno. */
+/* In the supervisor, which leads a session: makes the command's own terminal,
+ * if it has one, that of the session. Returns 0, or -1 with errno. */
+int output_lead(const struct output *output);
+
+/* In the target, which leads a process group of that session,
+ * async-signal-safe: makes the relays' pipes or terminals stdout and stderr,
+ * and puts the group in the foreground of the command's own terminal. Returns
+ * 0, or -1 with errno. */
 int output_connect(const struct output *output);
+
+/* In the supervisor, the target being dead: its own terminal is no longer that
+ * of a command, and the caller's has its modes back. */
+void output_note_exit(struct output *output);
 
 /* Has the relays deliver what was written until now, and end; or with DETACH,
  * stay for the survivors beyond the end of this run. */

@@ -15,6 +15,7 @@
 #include "base/pathat.h"
 #include "io/output.h"
 #include "io/pty.h"
+#include "io/tty.h"
 
 #define FIRST_OTHER 3
 #define TEE_MODE    0666
@@ -142,11 +143,18 @@ open_terminal(struct output *output)
 			return refuse("cannot keep the terminal");
 		break;
 	}
-	input->is_used = output->config.pty && !output->config.no_stdin &&
-	                 is_terminal(STDIN_FILENO);
+	if (!output->has_pty || output->config.no_stdin)
+		return 0;
+	input->is_stdin = is_terminal(STDIN_FILENO);
+	input->terminal_fd = output->size_fd; /* stdin was looked at first */
+	/* At the end of a pipeline, keys come from where a pager reads them. */
+	if (!input->is_stdin)
+		input->terminal_fd = tty_is_controlling(STDOUT_FILENO)
+		                         ? open("/dev/tty", O_RDWR | O_CLOEXEC)
+		                         : -1;
+	input->is_used = input->terminal_fd != -1;
 	if (!input->is_used)
 		return 0;
-	input->terminal_fd = output->size_fd; /* stdin was looked at first */
 	return tty_input_setup(input) == -1 ? refuse("cannot keep the terminal")
 	                                    : 0;
 }
@@ -158,8 +166,9 @@ open_shared(struct output *output, struct relay *relay)
 	output->page = mmap(NULL, sizeof(*output->page), PROT_READ | PROT_WRITE,
 	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	/* Not in .bss, since the relays alone use it. */
-	relay->buffer = mmap(NULL, RELAY_BUFFER_SIZE, PROT_READ | PROT_WRITE,
-	                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	relay->buffer =
+	    mmap(NULL, (size_t)2 * RELAY_BUFFER_SIZE, PROT_READ | PROT_WRITE,
+	         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (output->page == MAP_FAILED || relay->buffer == MAP_FAILED)
 		return refuse("no memory for the output");
 	if (pipe2(output->notify_pipe, O_CLOEXEC | O_NONBLOCK) == -1)
@@ -174,6 +183,8 @@ open_pty(struct output *output, struct channel *channel)
 {
 	struct relay *const relay = &channel->relay;
 	const int size_fd = output->size_fd;
+	const bool leads_back =
+	    output->tty_input.is_used && channel->is_on_terminal;
 	/* In the background the terminal's modes may be those of a shell that
 	 * reads a command line. */
 	const bool has_model = size_fd != -1 && tcgetpgrp(size_fd) == getpgrp();
@@ -182,9 +193,10 @@ open_pty(struct output *output, struct channel *channel)
 		return refuse("cannot open a pseudo-terminal");
 	/* Unless made raw, the parent's terminal turns "\n" into "\r\n". */
 	if (pty_copy_modes(relay->slave_fd, has_model ? size_fd : -1,
-	                   output->tty_input.is_used &&
-	                       channel->is_on_terminal) == -1)
+	                   leads_back) == -1)
 		return refuse("cannot set up a pseudo-terminal");
+	if (leads_back)
+		relay->tty_input = &output->tty_input;
 	(void)pty_copy_size(relay->slave_fd, size_fd);
 	relay->size_fd = size_fd;
 	channel->command_fd = relay->slave_fd;
@@ -212,7 +224,8 @@ open_channel(struct output *output, struct channel *channel)
 			relay->tee_fd = -1;
 	}
 	channel->is_on_terminal = is_terminal(fd);
-	if (output->config.pty || channel->is_on_terminal)
+	if (channel->is_on_terminal ||
+	    (output->has_pty && channel == &output->channels[0]))
 		return open_pty(output, channel);
 	if (pipe2(pipe_fds, O_CLOEXEC) == -1)
 		return refuse("cannot make a pipe");
@@ -237,6 +250,11 @@ output_setup(struct output *output)
 	if (!config->is_timed && config->until == NULL && config->tee == NULL &&
 	    !config->pty)
 		return 0;
+	/* Where stdin and stdout are the terminal, a pager or an editor is to
+	 * have keys, although its output is read. */
+	output->has_pty = config->pty ||
+	                  (!config->stays && tty_is_controlling(STDIN_FILENO) &&
+	                   tty_is_controlling(STDOUT_FILENO));
 	plan(output);
 	if (output->channel_count == 0) {
 		message("neither stdout nor stderr is open for writing: there "

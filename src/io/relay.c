@@ -17,6 +17,7 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "io/pty.h"
+#include "io/tty_input.h"
 #include "proc/helper.h"
 
 #define ALL            SIZE_MAX
@@ -35,6 +36,50 @@ static char *
 chunk_of(const struct relay *relay)
 {
 	return relay->buffer + SEARCH_TEXT_MAX;
+}
+
+/*
+ * Takes out of the chunk of LENGTH bytes what the command's terminal has put
+ * in:
+ * "\r" before each "\n". A "\r" at the end waits for what follows.
+ */
+static void
+take_out_returns(struct relay *relay, size_t length)
+{
+	const char *const chunk = chunk_of(relay);
+
+	relay->text = chunk_of(relay) + RELAY_BUFFER_SIZE;
+	relay->text_size = 0;
+	for (size_t i = 0; i < length; i++) {
+		if (relay->has_return && chunk[i] != '\n')
+			relay->text[relay->text_size++] = '\r';
+		relay->has_return = chunk[i] == '\r';
+		if (!relay->has_return)
+			relay->text[relay->text_size++] = chunk[i];
+	}
+}
+
+static ssize_t
+read_chunk(struct relay *relay, size_t size)
+{
+	const ssize_t length = read(relay->in_fd, chunk_of(relay), size);
+
+	relay->text = chunk_of(relay);
+	relay->text_size = (size_t)length;
+	if (length > 0 && relay->tty_input != NULL)
+		take_out_returns(relay, (size_t)length);
+	return length;
+}
+
+/* The chunk of LENGTH bytes is to be written, as its reader needs it. */
+static void
+begin_rest(struct relay *relay, size_t length)
+{
+	const bool is_raw =
+	    relay->tty_input != NULL && tty_input_is_raw(relay->tty_input);
+
+	relay->rest = is_raw ? chunk_of(relay) : relay->text;
+	relay->rest_size = is_raw ? length : relay->text_size;
 }
 
 /* Has the watchers look at the state. */
@@ -137,13 +182,14 @@ await_room_for_copy(const struct relay *relay)
 	return true;
 }
 
-/* Appends the first LENGTH bytes of the chunk to the copy. A FIFO that takes
+/* Appends the text of the chunk to the copy. A FIFO that takes
  * nothing for a second ends the copy, and so does an error: what comes after a
  * gap would be no copy. */
 static void
-write_copy(struct relay *relay, size_t length)
+write_copy(struct relay *relay)
 {
-	const char *text = chunk_of(relay);
+	const char *text = relay->text;
+	size_t length = relay->text_size;
 
 	while (length > 0 && relay->tee_fd != -1) {
 		if (relay->page->tee_is_over) {
@@ -218,15 +264,13 @@ give_up(struct relay *relay)
 	lost = relay->rest_size;
 	/* With a bound, should a process go on writing. */
 	while (seen < LAST_READ_MAX && is_ready(relay->in_fd, POLLIN, 0)) {
-		const ssize_t length =
-		    read(relay->in_fd, chunk_of(relay), CHUNK_SIZE);
+		const ssize_t length = read_chunk(relay, CHUNK_SIZE);
 
 		if (length <= 0)
 			break;
 		seen += (size_t)length;
-		write_copy(relay, (size_t)length);
-		relay->rest = chunk_of(relay);
-		relay->rest_size = (size_t)length;
+		write_copy(relay);
+		begin_rest(relay, (size_t)length);
 		if (lost == 0)
 			write_rest_until(relay, end);
 		lost += relay->rest_size;
@@ -297,8 +341,7 @@ drop_rest(struct relay *relay, int why)
 static void
 deliver(struct relay *relay, size_t length)
 {
-	relay->rest = chunk_of(relay);
-	relay->rest_size = length;
+	begin_rest(relay, length);
 	while (relay->rest_size > 0 && relay->out.fd != -1) {
 		const ssize_t written = write_rest(relay);
 		const int why = written == 0 ? EIO : errno;
@@ -367,7 +410,7 @@ copy_through(struct relay *relay)
 {
 	const size_t size =
 	    relay->budget < CHUNK_SIZE ? relay->budget : CHUNK_SIZE;
-	const ssize_t length = read(relay->in_fd, chunk_of(relay), size);
+	const ssize_t length = read_chunk(relay, size);
 
 	if (length <= 0) {
 		end_of_output(relay, length == 0 ? 0 : errno);
@@ -380,9 +423,9 @@ copy_through(struct relay *relay)
 	 * SIGWINCH, and the front has not. */
 	copy_winsize(relay);
 	if (relay->search.text != NULL && relay->found_at == 0 &&
-	    search_continue(&relay->search, chunk_of(relay), (size_t)length))
+	    search_continue(&relay->search, relay->text, relay->text_size))
 		relay->found_at = duration_now_fast();
-	write_copy(relay, (size_t)length);
+	write_copy(relay);
 	deliver(relay, (size_t)length);
 	publish_found(relay);
 	end_write(relay);

@@ -8,6 +8,8 @@
 #include "io/search.h"
 #include "io/sink.h"
 
+struct tty_input;
+
 /* A relay: a helper that carries what the command writes to the stdout or
  * stderr that wdrun was started with. A relay may block, on a reader that is
  * stuck or in a file system that hangs: front and supervisor keep their timers,
@@ -60,18 +62,24 @@ struct relay {
 	int size_fd;   /* the terminal whose window size the slave gets */
 	const char *out_name; /* "stdout" or "stderr", for messages */
 	const char *tee_name;
-	struct sink out;      /* where the output goes; out.fd is set before */
-	char *buffer;         /* RELAY_BUFFER_SIZE bytes */
+	struct sink out; /* where the output goes; out.fd is set before */
+	char *buffer;    /* twice RELAY_BUFFER_SIZE bytes */
+	/* Where the command's terminal ends lines with "\r\n", as the parent's
+	 * does not while it is raw; else NULL. */
+	const struct tty_input *tty_input;
 	struct search search; /* text NULL: nothing is searched for */
 	struct relay_page *page;
 	struct relay_state *state; /* this relay's, in the page */
 
 	/* For relay.c alone. */
+	char *text;       /* the chunk, as the command wrote it, */
+	size_t text_size; /* and how long it is */
 	size_t budget;    /* bytes that are still to be read; SIZE_MAX: all */
 	const char *rest; /* of the chunk: what was not written yet, */
 	size_t rest_size; /* and how much that is */
 	int64_t found_at; /* when the text was read, or 0 */
 	int64_t hang_up;  /* when to close the pseudo-terminal, or NEVER */
+	bool has_return;  /* "\r" was read last, and may belong to "\n" */
 	bool can_splice;
 	bool is_bulk;    /* the last chunk was a large one */
 	bool is_widened; /* the pipe was made larger */

@@ -8,15 +8,19 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "proc/procfs.h"
 
+#define FIRST_OTHER 3
+#define TRIES       20
+
 bool
-tty_is_stdin(void)
+tty_is_controlling(int fd)
 {
 	/* tcgetsid(3) fails for a terminal that is not this process's
 	 * controlling terminal (TIOCGSID in ioctl_tty(2)); but the master of a
 	 * pseudo-terminal tells the session of the slave. */
-	const pid_t session = tcgetsid(STDIN_FILENO);
+	const pid_t session = tcgetsid(fd);
 
 	return session != -1 && session == getsid(0);
 }
@@ -54,38 +58,41 @@ tty_is_ours(int fd)
 	return read(fd, &none, 0) == 0;
 }
 
-void
-tty_save(struct tty *tty)
+/* Whether this process's job has the terminal on FD, or is about to get it: a
+ * shell may give it to a job that runs already, as fish(1) does. */
+static bool
+is_given(int fd)
 {
-	struct stat file;
+	const pid_t shell = getpgid(getppid());
+	int tries = TRIES;
 
-	tty->is_known = tcgetattr(STDIN_FILENO, &tty->modes) == 0 &&
-	                fstat(STDIN_FILENO, &file) == 0 &&
-	                ttyname_r(STDIN_FILENO, tty->path, TTY_PATH_SIZE) == 0;
-	if (!tty->is_known)
-		return;
-	tty->device = file.st_rdev;
-	tty->session = getsid(0);
-	tty->group = getpgrp();
-	tty->was_foreground = tcgetpgrp(STDIN_FILENO) == tty->group;
+	while (!tty_is_ours(fd)) {
+		if (tries-- == 0 || tcgetpgrp(fd) != shell ||
+		    shell == getpgrp())
+			return false;
+		duration_sleep(MILLISECOND);
+	}
+	return true;
 }
 
-/* Opens the terminal anew, since front and supervisor have closed their own
- * descriptors of it. */
-static int
-open_again(const struct tty *tty)
+bool
+tty_open(struct tty *tty)
 {
-	struct stat file;
-	const int fd =
-	    open(tty->path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	const bool is_stdin = tty_is_controlling(STDIN_FILENO);
 
-	if (fd == -1)
-		return -1;
-	if (fstat(fd, &file) == 0 && S_ISCHR(file.st_mode) &&
-	    file.st_rdev == tty->device)
-		return fd;
-	(void)close(fd);
-	return -1;
+	tty->fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, FIRST_OTHER)
+	                   : open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (tty->fd != -1 && ((!is_stdin && !is_given(tty->fd)) ||
+	                      tcgetattr(tty->fd, &tty->modes) == -1)) {
+		(void)close(tty->fd);
+		tty->fd = -1;
+	}
+	if (tty->fd == -1)
+		return is_stdin;
+	tty->session = getsid(0);
+	tty->group = getpgrp();
+	tty->was_foreground = tcgetpgrp(tty->fd) == tty->group;
+	return true;
 }
 
 /* Whether the terminal still has the parent's group in the foreground, or a
@@ -103,28 +110,21 @@ is_unclaimed(const struct tty *tty)
 	        kill(-leader.terminal_group, 0) == -1 && errno == ESRCH);
 }
 
-static void
-reclaim(const struct tty *tty, int fd)
-{
-	const pid_t group = tcgetpgrp(fd); /* fails in the supervisor */
-
-	if (group > 1 && group != tty->group && kill(-group, 0) == -1 &&
-	    errno == ESRCH)
-		(void)tcsetpgrp(fd, tty->group);
-}
-
 void
 tty_restore(const struct tty *tty)
 {
-	const int fd = tty->is_known ? open_again(tty) : -1;
-
-	if (fd == -1)
+	if (tty->fd == -1)
 		return;
 	/* With SIGTTOU blocked, or from another session, tcsetattr(3) does not
 	 * stop the process (tty_check_change() in the kernel). */
 	if (is_unclaimed(tty))
-		(void)tcsetattr(fd, TCSANOW, &tty->modes);
-	if (tty->was_foreground)
-		reclaim(tty, fd);
-	(void)close(fd);
+		(void)tcsetattr(tty->fd, TCSANOW, &tty->modes);
+	if (!tty->was_foreground)
+		return;
+
+	const pid_t group = tcgetpgrp(tty->fd); /* fails in the supervisor */
+
+	if (group > 1 && group != tty->group && kill(-group, 0) == -1 &&
+	    errno == ESRCH)
+		(void)tcsetpgrp(tty->fd, tty->group);
 }

@@ -4,28 +4,29 @@
 #include <sys/types.h>
 #include <termios.h>
 
-#define TTY_PATH_SIZE 64
-
-/* The terminal that target and parent share, as it was at the start. */
+/* The terminal of the parent's job, as it was at the start. */
 struct tty {
-	bool is_known; /* false: stdin is no terminal */
-	char path[TTY_PATH_SIZE];
-	dev_t device;
+	int fd; /* open on it, close-on-exec; -1: there is none */
 	struct termios modes;
 	pid_t session;       /* the parent's session, */
 	pid_t group;         /* and its process group */
 	bool was_foreground; /* that group had the terminal */
 };
 
-/* Whether stdin is the controlling terminal of this process. */
-bool tty_is_stdin(void);
+/* Whether FD is the controlling terminal of this process. */
+bool tty_is_controlling(int fd);
 
 /* Whether this process's job is in the foreground of the terminal on FD.
  * SIGTTIN has to be blocked. */
 bool tty_is_ours(int fd);
 
-/* Stores modes, path and owner of the terminal on stdin in *TTY. */
-void tty_save(struct tty *tty);
+/*
+ * Whether this process's job has a terminal: stdin is its controlling terminal,
+ * or the job is in the foreground of that terminal, wherever stdin comes from.
+ * Stores the terminal in *TTY. The caller has SIGTTIN blocked, and descriptors
+ * 0 to 2 open.
+ */
+bool tty_open(struct tty *tty);
 
 /*
  * Restores the modes, from any session, unless another process group has the

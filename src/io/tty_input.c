@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
@@ -25,11 +26,13 @@
 
 /* Memory that the helper shares with front and supervisor. */
 struct tty_input_page {
-	_Atomic bool is_wanted; /* by the front: the terminal is to be raw */
-	_Atomic bool is_raw;    /* `modes` and `raw` are set, and apply */
-	struct termios modes;   /* before it was made raw */
-	struct termios raw;     /* since then */
-	_Atomic bool is_done;   /* the helper ended without being killed */
+	_Atomic bool is_wanted;   /* by the front: the terminal is to be raw */
+	_Atomic bool is_raw;      /* `modes` and `raw` are set, and apply */
+	struct termios modes;     /* before it was made raw */
+	struct termios raw;       /* since then */
+	_Atomic bool is_over;     /* the command has exited */
+	_Atomic bool is_done;     /* the helper ended without being killed */
+	_Atomic bool has_stopped; /* VSUSP was typed, see stty(1) */
 };
 
 /* What was read from the terminal and not yet written. */
@@ -123,6 +126,19 @@ update_modes(const struct tty_input *input)
 	return is_ours;
 }
 
+/* Notes a character among what is to be written that stops a command, in the
+ * modes that its terminal has now. */
+static void
+note_stop(const struct tty_input *input, const struct typing *typing)
+{
+	struct termios modes;
+
+	if (tcgetattr(input->master_fd, &modes) == 0 &&
+	    (modes.c_lflag & ISIG) != 0 &&
+	    memchr(typing->text, modes.c_cc[VSUSP], typing->length) != NULL)
+		input->page->has_stopped = true;
+}
+
 static void
 read_typed(const struct tty_input *input, struct typing *typing)
 {
@@ -139,6 +155,7 @@ read_typed(const struct tty_input *input, struct typing *typing)
 	typing->is_over =
 	    length == 0 || (length == -1 && errno != EINTR && errno != EAGAIN &&
 	                    tty_is_ours(input->terminal_fd));
+	note_stop(input, typing);
 }
 
 static void
@@ -212,7 +229,7 @@ run_helper(const struct tty_input *input, int null_fd)
 	(void)sigaction(SIGCONT, &look, NULL);
 	(void)signals_set_mask(~(UINT64_C(1) << (SIGCONT - 1) |
 	                         UINT64_C(1) << (HELPER_GIVE_UP - 1)));
-	while (!helper_is_to_end() && !typing.is_over)
+	while (!helper_is_to_end() && !typing.is_over && !input->page->is_over)
 		carry_once(input, &typing);
 	if (typing.is_over)
 		write_end(input);
@@ -269,6 +286,28 @@ tty_input_take(struct tty_input *input)
 {
 	if (input->is_used)
 		set_wanted(input, true);
+}
+
+void
+tty_input_finish(struct tty_input *input)
+{
+	if (!input->is_used)
+		return;
+	input->page->is_over = true;
+	(void)eventfd_write(input->wake_fd, 1);
+}
+
+bool
+tty_input_has_stopped(const struct tty_input *input)
+{
+	return input->is_used &&
+	       atomic_exchange(&input->page->has_stopped, false);
+}
+
+bool
+tty_input_is_raw(const struct tty_input *input)
+{
+	return input->page->is_raw;
 }
 
 void

@@ -16,6 +16,7 @@ struct tty_input_page;
  */
 struct tty_input {
 	bool is_used;
+	bool is_stdin;     /* the command's pseudo-terminal is its stdin too */
 	bool shows_output; /* the command's output goes to this terminal too */
 	int terminal_fd;   /* the parent's terminal */
 	int master_fd;     /* of the command's pseudo-terminal; non-blocking */
@@ -38,6 +39,17 @@ void tty_input_release(struct tty_input *input);
 
 /* After the stop: has the helper make the terminal raw again. */
 void tty_input_take(struct tty_input *input);
+
+/* For the supervisor: the command has exited. The helper restores the
+ * terminal's modes, and ends. */
+void tty_input_finish(struct tty_input *input);
+
+/* For the supervisor: whether a character was typed, since the last call, by
+ * which the command's terminal stops its foreground process group. */
+bool tty_input_has_stopped(const struct tty_input *input);
+
+/* For a relay: whether the parent's terminal is raw, as the helper sets it. */
+bool tty_input_is_raw(const struct tty_input *input);
 
 /* In front, supervisor or helper, from any session: restores the terminal's
  * modes if they are still what the helper has set. A shell that took the

@@ -22,7 +22,7 @@ is_of_run(const struct proctree *tree, pid_t child)
 	char id[RUNID_SIZE];
 
 	if (child == tree->target ||
-	    (tree->target_group != 0 && getsid(child) == tree->target_group))
+	    (tree->session != 0 && getsid(child) == tree->session))
 		return true;
 	return runid_read(child, id) && strcmp(id, runid_of(tree->id)) == 0;
 }

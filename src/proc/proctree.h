@@ -32,8 +32,8 @@ struct process_list {
  * run, from a program that executed wdrun without a fork. */
 struct proctree {
 	pid_t root;
-	pid_t target;       /* where /proc cannot be read, all that is known */
-	pid_t target_group; /* of its own; 0: the target shares the parent's */
+	pid_t target;  /* where /proc cannot be read, all that is known */
+	pid_t session; /* made for the target; 0: it is in the caller's */
 	pid_t callers_session; /* its groups must not be signalled as groups */
 	pid_t *strangers;      /* those that were not reaped yet */
 	size_t stranger_count;

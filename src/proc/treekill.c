@@ -88,10 +88,10 @@ kill_children_by_number(const struct proctree *tree)
 static void
 signal_blindly(const struct proctree *tree, int signal)
 {
-	if (tree->target > 1 && tree->target_group > 1)
-		(void)kill(-tree->target_group, signal);
-	if (tree->target > 1)
+	if (tree->target > 1) {
+		(void)kill(-tree->target, signal); /* if it leads a group */
 		(void)kill(tree->target, signal);
+	}
 	if (signal == SIGKILL)
 		kill_children_by_number(tree);
 }

@@ -17,7 +17,7 @@
  *             starttime); PID 0: it is in another PID namespace
  * supervisor  likewise
  * target      likewise
- * session     "own": the target leads a session of its own; or "caller"
+ * session     "own": the supervisor made a session for it; or "caller"
  * started     the start of the run, in nanoseconds of CLOCK_MONOTONIC
  * epoch       the same, in nanoseconds since the epoch
  * timeout     in nanoseconds, or "never"
@@ -83,7 +83,7 @@ struct entry {
 	struct procid front;     /* or PID 0 */
 	struct procid supervisor;
 	struct procid target;
-	bool has_session;      /* the target leads a session of its own */
+	bool has_session;      /* the supervisor led the target's session */
 	int64_t started;       /* as duration_now() */
 	int64_t started_at;    /* as duration_since_epoch() */
 	int64_t timeout;       /* or NEVER */

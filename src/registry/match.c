@@ -169,30 +169,33 @@ has_written(const struct entry *entry, const struct procfs_stat *stat)
 }
 
 /*
- * Returns 1 where the process that now has the target's PID, which is also the
- * number of the target's session, is the target; -1 where that process is not
- * the target, or cannot be seen; 0 where no process has the PID, or nothing but
- * the entry says that it is the target.
+ * Whether the session with the number of the supervisor is the run's: 1 or -1;
+ * 0 where only a proven member can tell. The target, which was forked into that
+ * session and cannot leave it, as it leads a process group, proves it, alive or
+ * as a zombie; and so does a zombie of the supervisor.
  *
- * Called after the processes were read. While a session has members, the kernel
- * does not give its number to a new process (__change_pid() keeps the struct
- * pid). So if the target has the PID now, the target had it when they were
- * read; and if another process has it, the target's session has no member left.
+ * Called after the processes were read. As long as a session has members, the
+ * kernel does not give its number to a new process (__change_pid() keeps the
+ * struct pid). So if another process has the number as its PID now, no member
+ * of the run's session is left. A process that may be there and hidden
+ * ("hidepid", proc(5)) counts as another.
  */
 static int
-find_leader(const struct entry *entry)
+is_session_of_run(const struct entry *entry)
 {
-	const pid_t pid = entry->target.pid;
+	const pid_t session = entry->supervisor.pid;
 	struct procfs_stat stat;
 
-	if (!entry->has_session || pid <= INIT)
+	if (!entry->has_session || session <= INIT)
 		return -1;
-	if (procfs_read_stat(pid, &stat) == 0)
-		return stat.start != entry->target.start
+	if (procfs_read_stat(entry->target.pid, &stat) == 0 &&
+	    stat.start == entry->target.start && stat.session == session)
+		return has_written(entry, &stat);
+	if (procfs_read_stat(session, &stat) == 0)
+		return stat.start != entry->supervisor.start
 		           ? -1
 		           : has_written(entry, &stat);
-	/* The process may be there and hidden: "hidepid", proc(5). */
-	return kill(pid, 0) == -1 && errno == ESRCH ? 0 : -1;
+	return kill(session, 0) == -1 && errno == ESRCH ? 0 : -1;
 }
 
 /* Rules B and C. Without the target and without a proven member, the session
@@ -201,11 +204,11 @@ static void
 admit_by_session(const struct match *match)
 {
 	const struct candidates *const now = &match->now;
-	const pid_t session = match->entry->target.pid;
-	const int leader = find_leader(match->entry);
-	bool is_certain = leader == 1;
+	const pid_t session = match->entry->supervisor.pid;
+	const int is_ours = is_session_of_run(match->entry);
+	bool is_certain = is_ours == 1;
 
-	if (leader == -1)
+	if (is_ours == -1)
 		return;
 	for (size_t i = 0; i < now->count; i++)
 		is_certain |= now->entries[i].session == session &&

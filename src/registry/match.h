@@ -15,11 +15,12 @@
  *
  * A: The process has the run's ID in its environment.
  *
- * B: The target leads a session, alive or as a zombie, and started just before
- * the entry was written, and the process is in the session.
+ * B: The process is in the session that the supervisor made for the run, and
+ * so is the target, alive or as a zombie, which started just before the entry
+ * was written.
  *
  * C: The process is in that session, another process in it is proven, and no
- * process but the target has the target's PID.
+ * other process has the supervisor's PID.
  *
  * D: The parent of the process is proven, and alive.
  *

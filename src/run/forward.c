@@ -65,10 +65,15 @@ forward_signal(struct run *run, const struct event *event)
 {
 	const int signal = event->signal;
 
-	/* A terminal signals the whole group, and so the front as well, which
-	 * forwards the signal where that is needed. */
-	if (event->code == SI_KERNEL && signal_is_terminals(signal))
+	/* A terminal has signalled this process: as one of the caller's group,
+	 * before it left that group; or because the command's own terminal was
+	 * hung up. Only the leader of the session is told that (tty_hangup()
+	 * in the kernel). */
+	if (event->code == SI_KERNEL && signal_is_terminals(signal)) {
+		if (signal == SIGHUP && run->output.has_pty)
+			target_signal(&run->target, signal);
 		return;
+	}
 	if (signal_is_ignored(signal) ||
 	    signal_is_by_write(signal, event->sender))
 		return;
@@ -82,12 +87,16 @@ forward_signal(struct run *run, const struct event *event)
 	 * timeout, ASYNCHRONOUS EVENTS. */
 	if (signal == SIGALRM && run->options.alarm_is_timeout)
 		run->timers.due[TIMER_TIMEOUT] = event->now;
-	else if (signal_is_terminating(signal))
-		cancel_by_signal(run, event);
 	else if (signal_is_terminal_stop(signal))
-		jobcontrol_stop(run, signal, event->now);
+		jobcontrol_stop(run, signal, event->sender == TERMINAL,
+		                event->now);
 	else if (signal == SIGCONT)
 		jobcontrol_continue(run, event->now);
+	else if (event->sender == TERMINAL && signal != SIGHUP &&
+	         jobcontrol_has_target(run))
+		return; /* the target has got it */
+	else if (signal_is_terminating(signal))
+		cancel_by_signal(run, event);
 	else
 		target_signal(&run->target, signal);
 }

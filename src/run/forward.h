@@ -6,6 +6,8 @@
 
 struct run;
 
+#define TERMINAL (-1) /* as the sender of a signal: the front's terminal */
+
 /* What one wake-up of the supervisor brought. */
 struct event {
 	int64_t now;

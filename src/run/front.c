@@ -18,6 +18,7 @@
 #include "proc/signals.h"
 #include "proc/wait.h"
 #include "run/exec_failure.h"
+#include "run/forward.h"
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/statuspipe.h"
@@ -27,8 +28,8 @@
 #define SUPERVISOR_PATIENCE (5 * SECOND)
 #define TRACE_STOP          't' /* the state of a process: proc_pid_stat(5) */
 
-/* Sends SIGNAL on to the supervisor, together with who sent it. The supervisor
- * is a child that is not reaped yet, so the PID is its own. */
+/* Sends SIGNAL on to the supervisor, together with who sent it, or TERMINAL.
+ * The supervisor is a child that is not reaped yet, so the PID is its own. */
 static void
 forward(const struct run *run, int signal, pid_t sender)
 {
@@ -107,14 +108,10 @@ attend(struct run *run, const siginfo_t *info)
 	}
 	if (signal == SIGCONT)
 		drop_orders_to_stop(run);
-	/* The terminal has signalled the whole group, the target included. */
-	if (run->target.shares_group && info->si_code == SI_KERNEL &&
-	    signal_is_terminals(signal))
-		return;
-
-	forward(run, signal, info->si_pid);
-	if (signal_is_terminal_stop(signal) && !run->target.shares_group)
-		stop(run, signal);
+	forward(run, signal,
+	        info->si_code == SI_KERNEL && signal_is_terminals(signal)
+	            ? TERMINAL
+	            : info->si_pid);
 }
 
 static bool
@@ -257,7 +254,8 @@ detach(struct run *run)
 {
 	struct watchers *const watchers = &run->watchers;
 	int keep[] = {
-		[OUTPUT_FDS + RESOURCE_FDS] = watchers->lifeline[1],
+		[OUTPUT_FDS + RESOURCE_FDS] = run->tty.fd,
+		watchers->lifeline[1],
 		watchers->statuspipe[0],
 	};
 

@@ -4,10 +4,11 @@
 #include <sys/wait.h>
 
 #include <signal.h>
+#include <unistd.h>
 
 #include "base/duration.h"
+#include "io/tty_input.h"
 #include "proc/signals.h"
-#include "proc/treekill.h"
 #include "proc/wait.h"
 #include "run/run.h"
 #include "run/target.h"
@@ -27,75 +28,102 @@ signal_front(const struct run *run, int signal, int value)
 		               (union sigval){ .sival_int = value });
 }
 
+bool
+jobcontrol_has_target(const struct run *run)
+{
+	return run->target.shares_group && !run->target.has_exited &&
+	       getpgid(run->target.pid) == run->job.group;
+}
+
+/* Stops the clocks, if the terminal has stopped the command. */
+static void
+pause_timers(struct run *run, int64_t now)
+{
+	if (run->job.terminal_stop != 0 && run->state < STATE_STOPPING)
+		timers_pause(&run->timers, now);
+}
+
+static void
+stop_front(struct run *run, int signal)
+{
+	run->job.front_is_stopped = true;
+	run->timers.due[TIMER_WAKE] = NEVER;
+	signal_front(run, SIGNAL_TO_STOP,
+	             run->job.terminal_stop != 0 ? run->job.terminal_stop
+	                                         : signal);
+}
+
 /*
- * Any stop of the target stops the front: the target may have given the
- * terminal to a process group of its own, as an interactive shell does, and
- * only the caller's shell, which waits for the front, can take the terminal
- * back. A SIGSTOP pauses no timer, though.
+ * At a terminal, any stop of the target stops the front: the target may have
+ * given the terminal to a process group of its own, as an interactive shell
+ * does, and only the caller's shell, which waits for the front, can take the
+ * terminal back. But only a terminal's stop pauses the timers: the children of
+ * a target that stops itself may run on.
  */
 void
 jobcontrol_follow(struct run *run, int64_t now)
 {
 	siginfo_t info;
 
-	while (!run->target.has_exited &&
+	while (!run->target.has_exited && run->state < STATE_KILLING &&
 	       wait_peek(run->target.pid, WSTOPPED | WCONTINUED, &info) ==
 	           run->target.pid) {
-		const bool is_terminals =
-		    signal_is_terminal_stop(info.si_status);
-
 		run->job.target_is_stopped = info.si_code != CLD_CONTINUED;
 		if (!run->job.target_is_stopped) {
 			/* By the caller's shell, or by somebody else. */
 			jobcontrol_end(run, now);
 			continue;
 		}
-		if (is_terminals && run->state < STATE_STOPPING)
-			timers_pause(&run->timers, now);
-		run->job.front_is_stopped = true;
-		run->timers.due[TIMER_WAKE] = NEVER;
-		signal_front(run, SIGNAL_TO_STOP, info.si_status);
+		if (info.si_status == SIGTSTP &&
+		    tty_input_has_stopped(&run->output.tty_input))
+			run->job.terminal_stop = SIGTSTP;
+		pause_timers(run, now);
+		if (run->target.shares_group || run->job.is_asked ||
+		    run->output.tty_input.is_used)
+			stop_front(run, info.si_status);
 	}
 }
 
 void
-jobcontrol_stop(struct run *run, int signal, int64_t now)
+jobcontrol_stop(struct run *run, int signal, bool is_terminals, int64_t now)
 {
-	if (run->target.shares_group) {
-		treekill_signal_now(&run->tree, signal);
+	if (run->state >= STATE_STOPPING)
 		return;
-	}
-	run->job.front_is_stopped = true;
-	if (run->state != STATE_RUNNING && run->state != STATE_LINGERING)
-		return;
-	/* SIGSTOP: the target's process group is orphaned, and the kernel
+	run->job.is_asked = true;
+	if (is_terminals)
+		run->job.terminal_stop = signal;
+	/* In the caller's session a process group of the target's own is
+	 * orphaned, since the supervisor is in another session. The kernel
 	 * ignores a terminal's stop signals for such a group: setpgid(2). */
-	treekill_signal_now(&run->tree, SIGSTOP);
-	timers_pause(&run->timers, now);
+	if (!is_terminals || !jobcontrol_has_target(run))
+		target_signal(&run->target,
+		              is_terminals && run->target.shares_group
+		                  ? SIGSTOP
+		                  : signal);
+	if (run->target.has_exited)
+		stop_front(run, signal);
+	if (run->target.has_exited || run->job.target_is_stopped)
+		pause_timers(run, now);
 }
 
 void
 jobcontrol_continue(struct run *run, int64_t now)
 {
-	run->job.front_is_stopped = false;
-	run->timers.due[TIMER_WAKE] = NEVER;
-	if (run->target.shares_group) {
-		/* The shell has continued the whole group, most often. */
-		jobcontrol_follow(run, now);
-		if (run->job.target_is_stopped && !run->target.has_exited)
-			treekill_signal_now(&run->tree, SIGCONT);
-	} else if (run->timers.paused_at != NEVER) {
-		timers_resume(&run->timers, now);
-		treekill_signal_now(&run->tree, SIGCONT);
-	} else {
+	/* The shell has continued the whole group, most often. */
+	jobcontrol_follow(run, now);
+	if (run->job.target_is_stopped || !jobcontrol_has_target(run))
 		target_signal(&run->target, SIGCONT);
-	}
+	run->job.front_is_stopped = false;
+	jobcontrol_end(run, now);
 }
 
 void
 jobcontrol_end(struct run *run, int64_t now)
 {
 	timers_resume(&run->timers, now);
+	run->job.terminal_stop = 0;
+	run->job.is_asked = false;
+	run->timers.due[TIMER_WAKE] = NEVER;
 	if (!run->job.front_is_stopped)
 		return;
 	run->job.wakes_left = WAKES;

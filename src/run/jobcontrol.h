@@ -5,16 +5,22 @@
 struct run;
 
 /*
- * Job control, from the supervisor's side: the command stops and goes on with
- * its terminal, the front with the command, and the timers with both.
+ * Job control, from the supervisor's side: the front stops and goes on with the
+ * command, and the timers with both where a terminal has stopped it.
  */
 
-/* Where the target, which shares the caller's terminal, was stopped or
- * continued, has the front do the same, so that the shell sees its job stop. */
+/* Whether what a terminal sends to the caller's job reaches the target: it is
+ * alive, and in the caller's process group. */
+bool jobcontrol_has_target(const struct run *run);
+
+/* Where the target was stopped or continued, has the front do the same, so that
+ * the shell sees its job stop. */
 void jobcontrol_follow(struct run *run, int64_t now);
 
-/* The front has forwarded SIGNAL, a terminal's stop. */
-void jobcontrol_stop(struct run *run, int signal, int64_t now);
+/* The front has forwarded SIGNAL, a stop, from its terminal or from a process.
+ */
+void jobcontrol_stop(struct run *run, int signal, bool is_terminals,
+                     int64_t now);
 
 /* The front has forwarded SIGCONT. */
 void jobcontrol_continue(struct run *run, int64_t now);

@@ -33,6 +33,7 @@ output_watch_prepare(struct run *run)
 		.tee = options->tee,
 		.is_timed = options->idle_timeout != NEVER,
 		.pty = options->pty,
+		.stays = options->foreground || options->setsid,
 		.no_stdin = options->no_stdin,
 		.quiet = options->quiet,
 		.null_fd = run->watchers.null_fd,

@@ -66,9 +66,13 @@ struct cancel {
 
 /* What is stopped. */
 struct jobcontrol {
-	bool target_is_stopped; /* noticed where it shares the terminal */
-	bool front_is_stopped;  /* as far as the supervisor knows */
-	int wakes_left;         /* how many SIGCONTs are still to be tried */
+	pid_t group;       /* the caller's */
+	int terminal_stop; /* the signal by which a terminal has stopped the
+	                    * job; 0: no terminal has */
+	bool is_asked;     /* the front has forwarded a stop */
+	bool target_is_stopped;
+	bool front_is_stopped; /* as far as the supervisor knows */
+	int wakes_left;        /* how many SIGCONTs are still to be tried */
 };
 
 /* Rounds of SIGKILL. */

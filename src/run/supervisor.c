@@ -56,7 +56,13 @@ supervisor_prepare(struct run *run)
 	(void)close(run->watchers.lifeline[1]);
 	run->watchers.lifeline[1] = -1;
 
-	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
+	run->tree.callers_session = getsid(0);
+	if (run->target.shares_group)
+		run->job.group = getpgrp();
+	else
+		(void)setsid(); /* never fails: a new process leads no group */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
+	    output_lead(&run->output) == -1)
 		return -1;
 	run->watchers.signal_fd = signals_open();
 	return run->watchers.signal_fd == -1 ? -1 : 0;
@@ -66,15 +72,16 @@ void
 supervisor_detach(struct run *run)
 {
 	int keep[] = {
-		[OUTPUT_FDS + RESOURCE_FDS] = run->watchers.lifeline[0],
+		[OUTPUT_FDS + RESOURCE_FDS] = run->tty.fd,
+		run->watchers.lifeline[0],
 		run->watchers.statuspipe[1],
 		run->parent.fd,
 		run->watchers.signal_fd,
 	};
 
 	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
-	run->tree.callers_session = getsid(0);
-	(void)setsid();
+	if (run->target.shares_group)
+		(void)setsid(); /* now that the target has stayed behind */
 	output_watch_note_output(run);
 	output_keep(&run->output, keep);
 	resources_keep(run, &keep[OUTPUT_FDS]);
@@ -198,6 +205,7 @@ reap_orphans(struct run *run, pid_t child, int64_t now)
 		                 dead == run->target.pid ? &info : NULL,
 		                 run->state == STATE_RUNNING);
 		jobcontrol_end(run, duration_now());
+		output_note_exit(&run->output);
 		if (run->state == STATE_STOPPING)
 			supervisor_set_kill_timer(run, now);
 		return;
@@ -266,8 +274,7 @@ supervisor_attend(struct run *run, const struct event *event)
 	if (event->signal == SIGCHLD || event->signal == 0) {
 		reap_orphans(run, event->signal == SIGCHLD ? event->sender : 0,
 		             now);
-		if (run->target.shares_group || run->output.tty_input.is_used)
-			jobcontrol_follow(run, now);
+		jobcontrol_follow(run, now);
 	} else {
 		forward_signal(run, event);
 	}

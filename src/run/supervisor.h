@@ -5,8 +5,9 @@
 struct run;
 struct event;
 
-/* Makes this process, just forked, the root of its tree and a subreaper with a
- * signalfd, before it has a target. Returns 0, or -1 with errno. */
+/* Makes this process, just forked, the root of its tree, a subreaper with a
+ * signalfd and, unless the target is to stay in the caller's, the leader of a
+ * session, before it has a target. Returns 0, or -1 with errno. */
 int supervisor_prepare(struct run *run);
 
 /* Lets go of the caller's session, descriptors and directory, after the fork of

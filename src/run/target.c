@@ -82,10 +82,9 @@ target_prepare(struct run *run)
 	}
 	target->ignores_sigchld = sigchld.sa_handler == SIG_IGN;
 
-	target->shares_group = !run->options.pty && !run->options.setsid &&
-	                       (run->options.foreground || tty_is_stdin());
-	if (target->shares_group)
-		tty_save(&run->tty);
+	run->tty.fd = -1;
+	target->shares_group = !run->output.has_pty && !run->options.setsid &&
+	                       (tty_open(&run->tty) || run->options.foreground);
 	return 0;
 }
 
@@ -144,7 +143,7 @@ become_target(struct run *run, pid_t supervisor)
 		_exit(STATUS_FAILED);
 
 	if (!run->target.shares_group)
-		(void)setsid(); /* never fails: a new process leads no group */
+		(void)setpgid(0, 0); /* in the supervisor's session */
 	if (resources_register(run) == -1)
 		_exit(STATUS_FAILED);
 	if (give_descriptors(run) == -1)
@@ -164,7 +163,8 @@ target_note(struct run *run, pid_t pid)
 {
 	run->target.pid = pid;
 	run->tree.target = pid;
-	run->tree.target_group = run->target.shares_group ? 0 : pid;
+	run->tree.session =
+	    run->target.shares_group ? 0 : run->watchers.supervisor;
 }
 
 int
@@ -204,7 +204,9 @@ target_signal(const struct target *target, int signal)
 	 * target's PID; and kill(0) would be for the caller's own group. */
 	if (target->pid <= 1)
 		return;
-	if (!target->shares_group && kill(-target->pid, signal) == 0)
+	/* In the caller's job, too, the target may have made a group. The
+	 * target is not reaped yet, so its PID is the number of no other. */
+	if (kill(-target->pid, signal) == 0)
 		return;
 	/* The group is the caller's, or the target has not made its own yet. */
 	if (!target->has_exited)

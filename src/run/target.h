@@ -34,6 +34,6 @@ void target_note(struct run *run, pid_t pid);
 void target_note_exit(struct target *target, const siginfo_t *info,
                       bool by_itself);
 
-/* Sends SIGNAL to the target's process group, or to the target alone where that
- * group is the caller's. Does nothing where there is no target. */
+/* Sends SIGNAL to the process group that the target leads, or to the target
+ * alone where it leads none. Does nothing where there is no target. */
 void target_signal(const struct target *target, int signal);

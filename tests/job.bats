@@ -1,0 +1,513 @@
+#!/usr/bin/env bats
+#
+# At a real prompt: a command in the terminal's foreground job stays in that
+# job, wherever its stdin comes from, and what needs to see the output of a
+# command at the terminal gives it a terminal with a keyboard.
+#
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load helper
+load prompt
+load relays
+
+teardown() {
+	close_prompt
+	common_teardown
+}
+
+# Prints the PIDs of the fronts.
+fronts() {
+	local pid
+	local -
+	set +T
+	for pid in $(leftovers); do
+		[ "/proc/$pid/exe" -ef "$WDRUN" ] || continue
+		look_at "$pid"
+		[ "/proc/$process_parent/exe" -ef "$WDRUN" ] || echo "$pid"
+	done
+}
+
+one_front() {
+	front=$(fronts)
+	[[ $front =~ ^[0-9]+$ ]]
+}
+
+no_front() {
+	[ -z "$(fronts)" ]
+}
+
+target_runs() {
+	one_front && has_watched_target
+}
+
+# last_is STATUS: that is what the prompt says of the last command.
+last_is() {
+	enter "echo last=$last"
+	wait_until shows "^last=[0-9]"
+	shows "^last=$1\$"
+}
+
+# --- Ctrl-C ------------------------------------------------------------------
+
+# pipeline_is_interrupted SHELL
+pipeline_is_interrupted() {
+	local left=20
+	at_prompt "$1"
+	while ((left-- > 0)); do
+		enter 'yes | wdrun cat >/dev/null'
+		wait_until target_runs
+		press C-c
+		wait_until no_front
+		last_is 130
+		wipe '^last'
+	done
+}
+
+@test "Ctrl-C in a pipeline is the command's death, 20 times of 20, in bash" {
+	pipeline_is_interrupted bash
+}
+
+@test "Ctrl-C in a pipeline is the command's death, 20 times of 20, in zsh" {
+	pipeline_is_interrupted zsh
+}
+
+@test "Ctrl-C in a pipeline is the command's death, 20 times of 20, in dash" {
+	pipeline_is_interrupted dash
+}
+
+@test "Ctrl-C in a pipeline is the command's death, 20 times of 20, in fish" {
+	pipeline_is_interrupted fish
+}
+
+@test "Ctrl-C in a pipeline ends the loop of a shell around it" {
+	local shell
+	for shell in bash zsh; do
+		at_prompt "$shell"
+		enter 'while :; do yes | wdrun cat >/dev/null; done; echo "over"'
+		wait_until target_runs
+		press C-c
+
+		wait_until shows '^prompt>$'
+		wait_until no_front
+		usable
+		close_prompt
+		rm -rf ./* .zshrc
+	done
+}
+
+# own_group_is_interrupted SHELL
+own_group_is_interrupted() {
+	at_prompt "$1"
+	enter 'wdrun timeout 900 escape'
+	see_ready
+	press C-c
+
+	wait_until is_dead "$ready"
+	wait_until no_front
+	last_is 130
+	wipe '^ready'
+
+	enter 'wdrun timeout 900 escape'
+	wait_until shows '^ready [0-9]+$'
+	see_ready
+	press C-z
+	wait_until is_stopped "$ready"
+	wait_until shows '[Ss](topped|uspended)'
+	usable
+	enter fg
+	wait_until no is_stopped "$ready"
+	one_front
+	kill -TERM "$front"
+	wait_until no_front
+	usable
+}
+
+@test "Ctrl-C and Ctrl-Z reach a command that made a process group of its own, in bash" {
+	own_group_is_interrupted bash
+}
+
+@test "Ctrl-C and Ctrl-Z reach a command that made a process group of its own, in zsh" {
+	own_group_is_interrupted zsh
+}
+
+@test "Ctrl-C and Ctrl-Z reach a command that made a process group of its own, in dash" {
+	own_group_is_interrupted dash
+}
+
+@test "Ctrl-C and Ctrl-Z reach a command that made a process group of its own, in fish" {
+	own_group_is_interrupted fish
+}
+
+@test "Ctrl-C ends the wait for survivors, and the survivors" {
+	at_prompt
+	enter 'wdrun --survivors=wait sh -c "setsid escape & exit 0"'
+	see_ready
+	wait_until target_runs
+	wait_until is_zombie "$target"
+	press C-c
+
+	wait_until is_dead "$ready"
+	wait_until no_front
+	last_is 0
+}
+
+@test "Ctrl-Z stops the wait for survivors, and fg goes on with it" {
+	at_prompt
+	enter 'wdrun --survivors=wait sh -c "setsid escape & exit 0"'
+	see_ready
+	wait_until target_runs
+	wait_until is_zombie "$target"
+	press C-z
+	wait_until shows 'Stopped'
+	usable
+	enter fg
+	wait_until no is_stopped "$front"
+	press C-c
+
+	wait_until is_dead "$ready"
+	wait_until no_front
+	usable
+}
+
+# --- /dev/tty ----------------------------------------------------------------
+
+# reads_terminal SHELL
+reads_terminal() {
+	at_prompt "$1"
+	enter 'echo data | wdrun bash -c '\''read -rsp "Pass""word: " p </dev/tty; echo; echo "length=${#p}"; cat'\'
+	wait_until shows '^Password:'
+	enter 'secret7'
+	wait_until shows '^length=7$'
+	wait_until shows '^data$'
+	run ! shows secret7
+
+	enter 'wdrun bash -c '\''read -r x </dev/tty; echo "you said <$x>"'\'' </dev/null'
+	wait_until target_runs
+	enter 'hello'
+	wait_until shows '^you said <hello>$'
+	usable
+}
+
+@test "a password prompt on /dev/tty works wherever stdin comes from, in bash" {
+	reads_terminal bash
+}
+
+@test "a password prompt on /dev/tty works wherever stdin comes from, in zsh" {
+	reads_terminal zsh
+}
+
+@test "a password prompt on /dev/tty works wherever stdin comes from, in dash" {
+	reads_terminal dash
+}
+
+@test "a password prompt on /dev/tty works wherever stdin comes from, in fish" {
+	reads_terminal fish
+}
+
+@test "a pager at the end of a pipe pages" {
+	need less
+	at_prompt
+	enter 'seq 3000 | LESS= wdrun less'
+	wait_until shows '^39$'
+	press G
+	wait_until shows '^3000$'
+	press q
+	wait_until no_front
+	usable
+}
+
+@test "a command in the background whose stdin is not the terminal leaves it alone" {
+	at_prompt
+	enter 'wdrun sh -c "ps -o tty= -p \$\$ >tty; exec escape" </dev/null &'
+	wait_until shows 'ready [0-9]+$'
+	[ "$(cat tty)" = '?' ]
+	ready=$(screen | sed -n 's/.*ready //p')
+	usable
+
+	enter fg
+	wait_until shows '^wdrun'
+	press C-z
+	wait_until shows 'Stopped'
+	wait_until is_stopped "$ready"
+	enter 'clear; fg'
+	wait_until no is_stopped "$ready"
+	press C-c
+	wait_until is_dead "$ready"
+	wait_until no_front
+	last_is 130
+}
+
+@test "at the end of a pipe a pager with --pty has keys, and its input" {
+	need less
+	at_prompt
+	enter 'seq 3000 | LESS= wdrun --pty --tee=log less'
+	wait_until shows '^39$'
+	press G
+	wait_until shows '^3000$'
+	press q
+	wait_until no_front
+	usable
+}
+
+# --- the terminal goes away --------------------------------------------------
+
+@test "a terminal that goes away ends the run that was its only command, and the tree" {
+	local option
+	at_prompt
+	for option in '' --pty --setsid --tee=log; do
+		rm -f ready && : >ready
+		tmux -S socket new-window \
+			"exec wdrun $option sh -c 'escape fork setsid >ready; exec sleep 1000'" 3>&-
+		await_ready ready
+		wait_until target_runs
+
+		tmux -S socket kill-window
+
+		wait_until is_dead "$ready"
+		wait_until no_front
+	done
+}
+
+# has_no_terminal PID: field 7 of its stat says so, once the terminal is gone.
+has_no_terminal() {
+	local stat words
+	read -r stat <"/proc/$1/stat"
+	read -ra words <<<"${stat##*) }"
+	[ "${words[4]}" = 0 ]
+}
+
+@test "a terminal that goes away does not end a run that ignores SIGHUP" {
+	at_prompt
+	: >ready
+	tmux -S socket new-window \
+		"trap '' HUP; exec wdrun sh -c 'escape >ready'" 3>&-
+	await_ready ready
+	wait_until target_runs
+	tmux -S socket kill-window
+	wait_until has_no_terminal "$front"
+
+	is_alive "$ready"
+	kill -TERM "$front"
+	wait_until is_dead "$ready"
+	wait_until no_front
+}
+
+# --- what has to see the output ----------------------------------------------
+
+# pages OPTION SHELL
+pages() {
+	need less
+	at_prompt "$2"
+	seq 2000 >numbers
+	enter "wdrun $1 less -# 1 numbers"
+	wait_until shows '^39$'
+	press Space
+	wait_until shows '^78$'
+	press C-c
+	wait_until at_end
+	press q
+	wait_until no_front
+	last_is 0
+	usable
+}
+
+# Presses G until the last line is shown: less drops what was typed right behind
+# Ctrl-C.
+at_end() {
+	shows '^2000$' && return
+	press G
+	return 1
+}
+
+@test "with --tee a pager is a pager, in bash" {
+	pages --tee=log bash
+	grep -q 2000 log
+}
+
+@test "with a bound on silence a pager is a pager, in zsh" {
+	pages '-i 60' zsh
+}
+
+@test "with --until a pager is a pager, in dash" {
+	pages '-u nothing' dash
+}
+
+@test "with --tee a pager is a pager, in fish" {
+	pages --tee=log fish
+}
+
+@test "git log pages with --tee" {
+	need git less
+	at_prompt
+	git init -q .
+	for n in {1..40}; do
+		git -c user.name=x -c user.email=x@y commit -q --allow-empty -m "commit $n"
+	done
+	enter 'LESS= wdrun --tee=log git log'
+	wait_until shows 'commit 40'
+	press G
+	wait_until shows 'commit 1$'
+	press q
+	wait_until no_front
+	usable
+}
+
+@test "a copy of what goes to the terminal has the program's own bytes" {
+	at_prompt
+	enter 'wdrun --tee=log sh -c "echo one; echo two; printf \"three\\r\\n\" >&2"'
+	wait_until no_front
+	wait_until shows '^three$'
+
+	[ "$(od -c <log)" = "$(printf 'one\ntwo\nthree\r\n' | od -c)" ]
+}
+
+@test "at a terminal stderr goes where it was sent, with a copy too" {
+	at_prompt
+	enter 'wdrun --tee=log sh -c "echo words; echo error >&2; [ -t 2 ] || echo no >&2" 2>err'
+	wait_until no_front
+	wait_until shows '^words$'
+
+	[ "$(cat err)" = $'error\nno' ]
+	run ! shows '^error'
+}
+
+@test "Ctrl-Z stops a command that has a terminal of its own, and fg continues it" {
+	local option
+	at_prompt
+	for option in --pty '-i 60' --tee=log; do
+		enter "wdrun $option repl"
+		see_ready
+		wait_until target_runs
+		press C-z
+		wait_until shows 'Stopped'
+		wait_until is_stopped "$ready"
+		usable
+		enter fg
+		wait_until no is_stopped "$ready"
+		enter 'back again'
+		wait_until shows '^you said back again$'
+		press C-c
+		wait_until shows 'interrupted 1$'
+		press C-d
+		wait_until no_front
+		usable
+		enter clear
+		wait_until no shows usable
+	done
+}
+
+@test "Ctrl-C ends the survivors of a command that had a terminal of its own" {
+	at_prompt
+	enter 'wdrun --pty --survivors=wait sh -c "setsid escape & exit 0"'
+	see_ready
+	wait_until target_runs
+	wait_until is_zombie "$target"
+	wait_until cooked
+	press C-c
+
+	wait_until is_dead "$ready"
+	wait_until no_front
+	last_is 0
+}
+
+cooked() {
+	[[ $(stty -a -F "$tty") != *-icanon* ]]
+}
+
+@test "lines of a --pty in the background begin at the margin, once" {
+	local option
+	at_prompt
+	tmux -S socket pipe-pane "cat >'$PWD/bytes'"
+	for option in --pty --tee=log; do
+		: >bytes
+		enter "wdrun $option sh -c 'echo line; echo another' & wait; echo 'over'here"
+		wait_until shows '^overhere$'
+		wait_until grep -q '^overhere' bytes
+
+		grep -q $'^line\r$' bytes
+		run ! grep -q $'\r\r' bytes
+		enter clear
+		wait_until no shows overhere
+	done
+}
+
+@test "the lines of a command that bg continues begin at the margin, once" {
+	at_prompt
+	tmux -S socket pipe-pane "cat >'$PWD/bytes'"
+	mkfifo pipe
+	enter 'wdrun --pty bash -c '\''echo "ready $$"; exec 9<>pipe; until [ -e go ]; do read -rt 0.05 -u 9; done; echo line; echo another'\'
+	see_ready
+	press C-z
+	wait_until shows 'Stopped'
+	enter bg
+	wait_until no is_stopped "$ready"
+	: >bytes
+	touch go
+	wait_until no_front
+	wait_until grep -q 'another' bytes
+
+	run ! grep -q $'\r\r' bytes
+	usable
+}
+
+# --- the clocks --------------------------------------------------------------
+
+@test "a command that stops itself, or its process group, stops no clock" {
+	local who option
+	at_prompt
+	for option in '' --pty; do
+		for who in '$$' 0; do
+			enter "wdrun -t 1 $option sh -c 'escape & kill -TSTP $who; wait'"
+			wait_until shows 'timed out after 1s'
+			wait_until no_front
+			usable
+			enter clear
+			wait_until no shows 'timed out'
+		done
+	done
+}
+
+@test "Ctrl-Z stops the clocks of a command that has a terminal of its own" {
+	local limit
+	at_prompt
+	for limit in 0.7 4 30; do # until the job is stopped within the limit
+		wipe '^ready'
+		enter "wdrun --pty -t $limit repl"
+		see_ready
+		wait_until target_runs
+		press C-z
+		wait_until is_stopped_or_dead "$ready"
+		! is_stopped "$ready" || break
+		wait_until no_front
+	done
+
+	"$WDRUN" -q -t "$limit" sleep 1000 || true
+	"$WDRUN" -q -t 0.3 sleep 1000 || true
+	is_alive "$ready"
+	run ! shows 'timed out'
+	enter fg
+	wait_until is_dead "$ready"
+	wait_until shows 'timed out'
+	usable
+}
+
+is_stopped_or_dead() {
+	is_stopped "$1" || is_dead "$1"
+}
+
+# --- a terminal that nobody controls -----------------------------------------
+
+@test "a command does not acquire a terminal that nobody controls" {
+	need python3
+	cat >caller.py <<-'END'
+		import os, pty, subprocess, sys
+		master, slave = pty.openpty()
+		run = subprocess.run([os.environ['WDRUN'], 'bash', '-c',
+		    'ps -o tty= -p $$; (sleep .3; echo late) & exit'],
+		    stdin=slave, stdout=subprocess.PIPE, text=True)
+		sys.stdout.write(run.stdout)
+	END
+	complete setsid -w python3 caller.py
+
+	[ "$output" = $'?\nlate' ]
+}
