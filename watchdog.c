@@ -126,7 +126,8 @@ static int
 serve(const struct options *options)
 {
 	if (options->list)
-		return list_print(options->registry, options->as_json);
+		return list_print(options->registry, options->as_json,
+		                  options->quiet);
 	if (options->reap)
 		return reap_all(options->registry, options->quiet);
 	return cancel_run(options->registry, options->cancel, options->quiet);

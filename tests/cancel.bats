@@ -122,7 +122,7 @@ id_of() {
 	for which in jo job2 "${front}0" 1 0 -1 '' "$front-0" '../job'; do
 		cancel "$which"
 		[ "$status" -eq 1 ]
-		[ "$stderr" = "wdrun: nothing in flight: '$which'" ]
+		[ "$stderr" = "wdrun: no run '$which' in $WDRUN_REGISTRY" ]
 	done
 	is_unharmed "$ready"
 
@@ -133,7 +133,7 @@ id_of() {
 	rm -r "$WDRUN_REGISTRY"
 	cancel job
 	[ "$status" -eq 1 ]
-	[ "$stderr" = "wdrun: nothing in flight: 'job'" ]
+	[ "$stderr" = "wdrun: no run 'job' in $WDRUN_REGISTRY" ]
 }
 
 @test "a name of several runs is refused, with their IDs" {
@@ -205,6 +205,25 @@ id_of() {
 	[ "$status" -eq 0 ]
 	is_dead "$ready"
 	is_dead "$front"
+}
+
+@test "the ID that the table of --list shows is enough for --cancel" {
+	begin job -- "$PROGRAMS/sigcount"
+	shown=$("$WDRUN" --list | awk '$1 == "job" { print $2 }')
+	[ "$shown" = "$front" ]
+	cancel "$shown"
+	[ "$status" -eq 0 ]
+	is_dead "$ready"
+
+	# Another process has the PID of the dead front.
+	live
+	forge id="$living-77" name=lost \
+		front="$living $(($(start_of "$living") - 1))"
+	[ "$("$WDRUN" --list | awk '$1 == "lost" { print $2 }')" = "$living" ]
+	cancel "$living"
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	spares "$living"
 }
 
 @test "--cancel of a run whose watchers were both killed ends what is left of it" {

@@ -218,7 +218,7 @@ XCPU XFSZ'
 	wait_until shows '^0$'
 
 	cmp 'my file' /etc/hostname
-	shows '^ID +NAME'
+	shows 'no runs on record in some-directory'
 }
 
 @test "zsh completes options, values and COMMAND" {

@@ -56,9 +56,9 @@ end() {
 
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -eq 3 ]
-	[[ ${lines[0]} =~ ^ID\ +NAME\ +STATE\ +PID\ +AGE\ +LEFT\ +COMMAND$ ]]
-	[[ ${lines[1]} =~ ^$first-[0-9a-f]+\ +nightly\ +running\ +$first\ +[0-9]+s\ +59m..s\ +sleep\ 1000$ ]]
-	[[ ${lines[2]} =~ ^$front-[0-9a-f]+\ +daily\ +running\ +$front\ +[0-9]+s\ +-\ +sleep\ 1001$ ]]
+	[[ ${lines[0]} =~ ^NAME\ +ID\ +STATE\ +AGE\ +LEFT\ +COMMAND$ ]]
+	[[ ${lines[1]} =~ ^nightly\ +$first\ +running\ +[0-9]+s\ +59m..s\ +sleep\ 1000$ ]]
+	[[ ${lines[2]} =~ ^daily\ +$front\ +running\ +[0-9]+s\ +-\ +sleep\ 1001$ ]]
 	[ "${#lines[2]}" -eq "${#lines[1]}" ]
 	[ -z "${stderr-}" ]
 }
@@ -70,35 +70,67 @@ end() {
 	[ "$(jq '.[0] | .state == "running" and .pid == '"$started" out)" = true ]
 }
 
+# lists_nothing DIRECTORY: --list has shown no run, and said where it looked.
+lists_nothing() {
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+	[ "$stderr" = "wdrun: no runs on record in $1 (runs with --name or --registry are)" ]
+}
+
 @test "a run that is over is not listed" {
 	complete "$WDRUN" --name=over true
 
 	list
 
-	[ "$(wc -l <out)" -eq 1 ]
+	lists_nothing "$WDRUN_REGISTRY"
 	[ -z "$(ls "$WDRUN_REGISTRY")" ]
 }
 
-@test "where there is no run, --list prints its header, --json an empty array" {
+@test "where there is no run, --list says where it looked, and --json prints an empty array" {
 	list
+	lists_nothing "$WDRUN_REGISTRY"
+
+	list -q
 	[ "$status" -eq 0 ]
-	[[ $output == ID\ *COMMAND ]]
+	[ -z "$output$stderr" ]
 
 	list --json
 	[ "$status" -eq 0 ]
 	[ "$output" = '[]' ]
+	[ -z "$stderr" ]
 
 	list --registry=nowhere
 	[ "$status" -eq 0 ]
-	[[ $output == ID\ *COMMAND ]]
+	[ -z "$output" ]
 	[ "$stderr" = "wdrun: registry 'nowhere': No such file or directory" ]
 	[ ! -e nowhere ]
 
 	WDRUN_REGISTRY=nowhere list
-	[ "$status" -eq 0 ]
-	[[ $output == ID\ *COMMAND ]]
-	[ -z "$stderr" ]
-	[ ! -e nowhere ]
+	lists_nothing nowhere
+	XDG_STATE_HOME=$PWD/state WDRUN_REGISTRY='' list
+	lists_nothing "$PWD/state/wdrun"
+	[ ! -e nowhere ] && [ ! -e state ]
+}
+
+@test "a registry that cannot be read is a failure, and not an empty one" {
+	need_root
+	need setpriv
+	forge
+	chmod 755 . ..
+	cp "$WDRUN" wdrun
+	chown nobody "$WDRUN_REGISTRY"
+	for mode in 000 300 600; do
+		chmod "$mode" "$WDRUN_REGISTRY"
+		for option in --list --reap --cancel=name; do
+			complete setpriv --reuid=nobody --clear-groups ./wdrun \
+				"$option"
+			[ "$status" -eq 125 ]
+			[ -z "$output" ]
+			only_messages
+			grep -q 'Permission denied$' err
+		done
+	done
+	chmod 700 "$WDRUN_REGISTRY"
 }
 
 @test "a run that is being stopped is listed as stopping" {
@@ -147,7 +179,7 @@ end() {
 	shows_state inside elsewhere
 
 	list
-	[[ ${output##*$'\n'} == *" inside  elsewhere  $$ "* ]]
+	[[ ${output##*$'\n'} =~ ^inside\ +[0-9]+\ +elsewhere\  ]]
 }
 
 @test "a run whose start times come from another clock is listed as elsewhere" {
@@ -162,9 +194,7 @@ end() {
 	reboot
 	complete "${rebooted[@]}" "$WDRUN" --list
 
-	[ "$status" -eq 0 ]
-	[ "$(wc -l <out)" -eq 1 ]
-	[ -z "$stderr" ]
+	lists_nothing "$WDRUN_REGISTRY"
 }
 
 @test "a process that got the PID of a dead watcher does not keep its run alive" {
@@ -216,7 +246,7 @@ end() {
 	kill -CONT "$looking"
 	wait "$strace"
 
-	[[ $(<listed) == ID\ *COMMAND ]]
+	[ ! -s listed ]
 }
 
 # is_stopped_with PID FILE: the child of PID is stopped, and has FILE open. Sets
@@ -241,34 +271,49 @@ is_traced_stop() {
 	done
 	end
 
-	grep -q ' alive  running ' lists
-	run ! grep -v -e ' running ' -e '^ID ' lists
+	grep -q '^alive  .*  running ' lists
+	run ! grep -v -e ' running ' -e '^NAME ' lists
 	grep -q '^wdrun: cannot read the registry: ' errors
 }
 
 # --- the table ---------------------------------------------------------------
 
-@test "on a terminal the table fits its width" {
+@test "on a terminal the table fits its width, and can be read on 80 and 40 columns" {
 	forge name="$(printf 'n%.0s' {1..200})" arg="$(printf 'é%.0s' {1..400})"
-	forge name=short
+	forge name=nightly arg=sleep started="$(($(date +%s) * 1000000000))"
 	at_prompt
-	for width in 100 61; do
-		tmux -S socket resize-window -x "$width" -y 40
-		wait_until pane_is "$width"
-		enter "clear; wdrun --list; echo at$width=\$?"
-		wait_until shows "^at$width=0\$"
-
-		mapfile -t lines < <(screen)
-		[[ ${lines[0]} == ID\ * ]]
-		[[ ${lines[1]} =~ ^[0-9]+-[0-9a-f]+\ \ nnnnnnnnnnnnnnnnnnnnnnnn\ \ orph ]]
-		[[ ${lines[2]} == "$id  short "* ]]
+	for width in 100 80 61; do
+		show_list_at "$width"
+		[[ ${lines[0]} =~ ^NAME\ +ID\ +STATE\ +AGE\ +LEFT\ +COMMAND$ ]]
+		[[ ${lines[1]} =~ ^n{$((width / 4))}\ +[0-9]+\ \ orphaned\ .*é{8} ]]
+		[[ ${lines[2]} =~ ^nightly\ +[0-9]+\ \ orphaned\ +[0-9]+s\ +-\ +sleep$ ]]
 		[ "${lines[3]}" = "at$width=0" ]
-		[ "$(screen | LC_ALL=C.UTF-8 wc -L)" -le "$width" ]
 	done
+
+	show_list_at 40
+	[[ ${lines[0]} =~ ^NAME\ +ID\ +STATE\ +LEFT$ ]]
+	[ "${lines[1]}" = '  COMMAND' ]
+	[[ ${lines[2]} =~ ^n{10}\ \ [0-9]+\ \ orphaned\ \ -$ ]]
+	[[ ${lines[3]} =~ ^\ \ é{38}$ ]]
+	[[ ${lines[4]} =~ ^nightly\ +[0-9]+\ \ orphaned\ \ -$ ]]
+	[ "${lines[5]}" = '  sleep' ]
+	[ "${lines[6]}" = at40=0 ]
 }
 
+# show_list_at WIDTH: sets lines to what the list is on such a terminal.
+show_list_at() {
+	tmux -S socket resize-window -x "$1" -y 40
+	wait_until pane_is "$1"
+	enter "clear; wdrun --list; echo at$1=\$?"
+	wait_until shows "^at$1=0\$"
+
+	mapfile -t lines < <(screen)
+	[ "$(screen | LC_ALL=C.UTF-8 wc -L)" -le "$1" ]
+}
+
+# tmux tells the terminal its new size a while later.
 pane_is() {
-	[ "$(tmux -S socket display -p '#{pane_width}')" -eq "$1" ]
+	[[ $(stty -F "$tty" size) == *" $1" ]]
 }
 
 @test "where stdout is no terminal, nothing of the table is cut" {
@@ -277,7 +322,7 @@ pane_is() {
 
 	list
 
-	[[ $output == *"  $long  orphaned "*" $(printf 'a%.0s' {1..1000})" ]]
+	[[ ${output#*$'\n'} =~ ^$long\ \ [0-9]+\ \ orphaned\ .*\ a{1000}$ ]]
 }
 
 @test "a name that is not text cannot control the terminal" {
@@ -287,7 +332,7 @@ pane_is() {
 	list_output=$("$WDRUN" --list)
 	end
 
-	[[ $list_output == *'  a?[31m????b  running '* ]]
+	[[ $list_output == *$'\n''a?[31m????b  '*'  running '* ]]
 	[[ $list_output == *'  sh -c exec sleep 1000 x?y' ]]
 	[ "$(wc -l <<<"$list_output")" -eq 2 ]
 }
@@ -379,7 +424,7 @@ pane_is() {
 is_refused() {
 	list
 	[ "$status" -eq 0 ]
-	[[ $output == ID\ *COMMAND$'\n'*" healthy "* ]]
+	[[ $output == NAME\ *COMMAND$'\n'"healthy "* ]]
 	[[ $output != *$'\n'*$'\n'* ]]
 	[ "$stderr" = "wdrun: registry: '$1' cannot be used: $2" ]
 	[ -e "$WDRUN_REGISTRY/$1" ] || [ -L "$WDRUN_REGISTRY/$1" ]
@@ -435,8 +480,7 @@ is_refused() {
 
 	list
 
-	[ "$(wc -l <out)" -eq 1 ]
-	[ -z "$stderr" ]
+	lists_nothing "$WDRUN_REGISTRY"
 }
 
 # is_no_registry WHAT TEXT: --list and a run refuse WHAT with TEXT, and the run

@@ -121,7 +121,7 @@ says() {
 	thaw "$ready"
 	"$WDRUN" --reap --registry="$PWD/registry"
 	[ ! -e pid.lock ]
-	[ "$("$WDRUN" --list --registry="$PWD/registry" | wc -l)" -eq 1 ]
+	[ "$("$WDRUN" --list --registry="$PWD/registry" | wc -l)" -eq 0 ]
 }
 
 @test "a run that cannot start leaves neither lock nor entry" {

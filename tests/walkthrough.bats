@@ -355,7 +355,7 @@ typed_with() {
 }
 
 nightly_is_listed() {
-	wdrun --list | grep -q ' nightly '
+	wdrun --list | grep -q '^nightly '
 }
 
 # A user types the lines of the manual one after the other.

@@ -2,6 +2,7 @@
 #include "registry/cancel.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -33,6 +34,7 @@ enum meaning {
 	MEANS_FRONT, /* a target may be the front of a run within the run */
 	MEANS_SUPERVISOR,
 	MEANS_TARGET,
+	MEANS_SHORT_ID, /* as in the table of --list */
 	MEANS_NOTHING,
 };
 
@@ -83,7 +85,8 @@ meaning_for(const char *which, const struct record *record)
 		return MEANS_SUPERVISOR;
 	if (means_process(pid, &entry->target))
 		return MEANS_TARGET;
-	return MEANS_NOTHING;
+	return strtol(entry->id, NULL, 10) == pid ? MEANS_SHORT_ID
+	                                          : MEANS_NOTHING;
 }
 
 static void
@@ -276,6 +279,8 @@ cancel_in(int directory_fd, const char *which, bool is_quiet)
 int
 cancel_run(const char *registry, const char *which, bool is_quiet)
 {
+	char path[PATH_MAX];
+	struct strbuf directory = { .text = path, .size = sizeof(path) };
 	const int directory_fd = registry_open(registry, false);
 	int status = STATUS_NOT_HAD;
 
@@ -285,7 +290,8 @@ cancel_run(const char *registry, const char *which, bool is_quiet)
 		status = cancel_in(directory_fd, which, is_quiet);
 		(void)close(directory_fd);
 	}
-	if (status == STATUS_NOT_HAD && !is_quiet)
-		message("nothing in flight: '%s'", which);
+	if (status == STATUS_NOT_HAD && !is_quiet &&
+	    registry_find(&directory, registry) == 0)
+		message("no run '%s' in %s", which, path);
 	return status;
 }

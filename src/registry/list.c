@@ -4,32 +4,40 @@
 #include <sys/ioctl.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/fds.h"
 #include "base/json.h"
 #include "base/message.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "base/table.h"
+#include "base/utf8.h"
 #include "registry/record.h"
 
-#define COLUMN_COUNT 7
-#define CELL_WIDTH   24 /* of IDs and names on a terminal */
+#define GAP          2  /* blanks between columns */
+#define NARROW_WIDTH 60 /* of a terminal: below, a run has two lines */
+#define INDENT       "  "
 #define PID_SIZE     16
 
+enum { NAME, ID, STATE, AGE, LEFT, COMMAND, COLUMN_COUNT };
+
 static const char *const header[COLUMN_COUNT] = {
-	"ID", "NAME", "STATE", "PID", "AGE", "LEFT", "COMMAND",
+	"NAME", "ID", "STATE", "AGE", "LEFT", "COMMAND",
 };
 
 struct list {
 	bool as_json;
 	int64_t now;
-	struct table table;
-	struct strbuf json; /* an array, without its end */
+	size_t width;                 /* of the terminal, or SIZE_MAX */
+	size_t columns[COLUMN_COUNT]; /* their widths */
+	size_t count;                 /* of the runs */
+	struct strbuf text; /* JSON without its end; or cells, row by row, of
+	                     * which a null byte ends each */
 };
 
 static int64_t
@@ -53,15 +61,24 @@ left_of(const struct entry *entry, int64_t now)
 
 /* --- the table ------------------------------------------------------------ */
 
-/* Returns 0, or -1 with errno. */
-static int
-add_cells(struct table *table, const char *const cells[COLUMN_COUNT])
+static void
+add_cells(struct list *list, const char *const cells[COLUMN_COUNT])
 {
+	struct strbuf *const text = &list->text;
+
 	for (size_t i = 0; i < COLUMN_COUNT; i++) {
-		if (table_add(table, cells[i]) == -1)
-			return -1;
+		const size_t start = text->length;
+		size_t count;
+
+		strbuf_addf(text, "%s%c", cells[i], '\0');
+		if (text->is_cut)
+			return;
+		utf8_make_printable(text->text + start,
+		                    text->length - start - 1);
+		(void)utf8_columns(text->text + start, list->width / 4, &count);
+		if (count > list->columns[i])
+			list->columns[i] = count;
 	}
-	return 0;
 }
 
 static void
@@ -77,41 +94,64 @@ add_command(struct strbuf *line, const struct entry_command *command)
 		strbuf_addf(line, "...");
 }
 
-static int
-add_row(struct table *table, const struct record *record, int64_t now)
+static void
+add_run(struct list *list, const struct record *record)
 {
 	const struct entry *const entry = &record->entry;
-	char pid[PID_SIZE] = "-";
+	char id[PID_SIZE];
 	char age[DURATION_TEXT_SIZE];
 	char left[DURATION_TEXT_SIZE];
 	char text[ENTRY_COMMAND_MAX + sizeof("...")];
 	struct strbuf command = { .text = text, .size = sizeof(text) };
 
-	if (entry->front.pid != 0)
-		(void)strbuf_format(pid, sizeof(pid), "%d", entry->front.pid);
+	/* The PID of the front, which is enough for --cancel. */
+	(void)strbuf_format(id, sizeof(id), "%.*s",
+	                    (int)strcspn(entry->id, "-"), entry->id);
 	add_command(&command, &entry->command);
 
 	const char *const cells[COLUMN_COUNT] = {
-		entry->id,
-		entry->name == NULL ? "-" : entry->name,
-		record_state_name(record->state),
-		pid,
-		duration_format_short(age_of(entry, now), age),
-		duration_format_short(left_of(entry, now), left),
-		text,
+		[NAME] = entry->name == NULL ? "-" : entry->name,
+		[ID] = id,
+		[STATE] = record_state_name(record->state),
+		[AGE] = duration_format_short(age_of(entry, list->now), age),
+		[LEFT] = duration_format_short(left_of(entry, list->now), left),
+		[COMMAND] = text,
 	};
 
-	return add_cells(table, cells);
+	add_cells(list, cells);
 }
 
-static int
-print_table(const struct table *table)
+/* Appends the row that begins with CELL. Returns the cell behind the row. */
+static const char *
+add_row(struct strbuf *rows, const char *cell, const struct list *list)
 {
-	struct winsize size;
+	const bool is_narrow = list->width < NARROW_WIDTH;
+	size_t start = 0; /* of the column */
+	size_t end = 0;   /* of what the line has so far */
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-		return table_print(table, size.ws_col, CELL_WIDTH);
-	return table_print(table, SIZE_MAX, SIZE_MAX);
+	for (size_t i = 0; i < COLUMN_COUNT; i++, cell += strlen(cell) + 1) {
+		size_t width = list->columns[i];
+		size_t count;
+
+		if (is_narrow && i == AGE)
+			continue;
+		if (is_narrow && i == COMMAND) {
+			strbuf_addf(rows, "\n" INDENT);
+			start = end = strlen(INDENT);
+		}
+		if (i == COMMAND)
+			width = list->width > start ? list->width - start : 0;
+		for (; end < start; end++)
+			strbuf_addf(rows, " ");
+
+		const size_t length = utf8_columns(cell, width, &count);
+
+		strbuf_addf(rows, "%.*s", (int)length, cell);
+		end += count;
+		start += width + GAP;
+	}
+	strbuf_addf(rows, "\n");
+	return cell;
 }
 
 /* --- JSON ----------------------------------------------------------------- */
@@ -175,19 +215,9 @@ add_object(struct strbuf *line, const struct record *record, int64_t now)
 	strbuf_addf(line, "}");
 }
 
-static int
-print_json(struct strbuf *json)
-{
-	strbuf_addf(json, json->length == 0 ? "[]\n" : "\n]\n");
-	if (!json->is_cut)
-		return message_print(json);
-	message("cannot list the registry: %s", strerror(ENOMEM));
-	return STATUS_FAILED;
-}
-
 /* --- both ----------------------------------------------------------------- */
 
-static int
+static void
 add_record(struct list *list, const struct record *record)
 {
 	switch (record->state) {
@@ -195,17 +225,18 @@ add_record(struct list *list, const struct record *record)
 	case RECORD_STOPPING:
 	case RECORD_ORPHANED:
 	case RECORD_ELSEWHERE:
-		if (!list->as_json)
-			return add_row(&list->table, record, list->now);
-		add_object(&list->json, record, list->now);
-		return 0;
+		list->count++;
+		if (list->as_json)
+			add_object(&list->text, record, list->now);
+		else
+			add_run(list, record);
+		break;
 	case RECORD_OLD:
 		break;
 	case RECORD_BROKEN:
 		record_report(record);
 		break;
 	}
-	return 0;
 }
 
 /* Adds all records in DIRECTORY_FD. Returns 0, or -1 after a message. */
@@ -215,22 +246,48 @@ add_all(struct list *list, int directory_fd)
 	struct record_walk walk;
 	int result = record_walk_begin(&walk, directory_fd);
 
-	while (result == 0 && (result = record_walk_next(&walk)) == 1)
-		result = add_record(list, &walk.record);
+	while (result == 0 && (result = record_walk_next(&walk)) == 1) {
+		add_record(list, &walk.record);
+		result = 0;
+	}
 	if (result == -1)
 		record_walk_report(&walk);
 	record_walk_end(&walk);
 	return result;
 }
 
-int
-list_print(const char *registry, bool as_json)
+/* Prints all of LIST. Returns the status to exit with. */
+static int
+print(struct list *list)
 {
+	struct strbuf rows = { .grows = true };
+	struct strbuf *const whole = list->as_json ? &list->text : &rows;
+	const char *cell = list->text.text;
+	int status = STATUS_FAILED;
+
+	if (list->as_json)
+		strbuf_addf(whole, list->count == 0 ? "[]\n" : "\n]\n");
+	else if (!list->text.is_cut)
+		while (cell < list->text.text + list->text.length)
+			cell = add_row(whole, cell, list);
+	if (list->text.is_cut || rows.is_cut)
+		message("cannot list the registry: %s", strerror(ENOMEM));
+	else
+		status = message_print(whole);
+	strbuf_free(&rows);
+	return status;
+}
+
+int
+list_print(const char *registry, bool as_json, bool is_quiet)
+{
+	char path[PATH_MAX];
+	struct strbuf directory = { .text = path, .size = sizeof(path) };
+	struct winsize size = { .ws_col = 0 };
 	struct list list = {
 		.as_json = as_json,
 		.now = duration_now(),
-		.table = { .columns = COLUMN_COUNT },
-		.json = { .grows = true },
+		.text = { .grows = true },
 	};
 	const int directory_fd = registry_open(registry, false);
 	int status = STATUS_FAILED;
@@ -239,18 +296,22 @@ list_print(const char *registry, bool as_json)
 	 * meant another than the one of --registry. */
 	if (directory_fd == -1 && errno != ENOENT)
 		return STATUS_FAILED;
-	if (directory_fd == -1 && registry != NULL)
-		message("registry '%s': %s", registry, strerror(errno));
-
+	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	list.width = size.ws_col > 0 ? size.ws_col : SIZE_MAX;
+	if (!as_json)
+		add_cells(&list, header);
 	/* Nothing is printed before all is read: no output is incomplete. */
-	if (add_cells(&list.table, header) == -1)
-		message("cannot list the registry: %s", strerror(errno));
-	else if (directory_fd == -1 || add_all(&list, directory_fd) == 0)
+	if (directory_fd == -1 || add_all(&list, directory_fd) == 0)
 		status =
-		    as_json ? print_json(&list.json) : print_table(&list.table);
-	strbuf_free(&list.json);
-	table_free(&list.table);
-	if (directory_fd != -1)
-		(void)close(directory_fd);
+		    as_json || list.count > 0 ? print(&list) : EXIT_SUCCESS;
+	if (directory_fd == -1 && registry != NULL)
+		message("registry '%s': %s", registry, strerror(ENOENT));
+	else if (status == EXIT_SUCCESS && list.count == 0 && !as_json &&
+	         !is_quiet && registry_find(&directory, registry) == 0)
+		message("no runs on record in %s (runs with --name or "
+		        "--registry are)",
+		        path);
+	strbuf_free(&list.text);
+	fds_close(directory_fd);
 	return status;
 }

@@ -60,10 +60,8 @@ is_anothers(const char *directory)
 	       stat(directory, &file) == 0 && file.st_uid != 0;
 }
 
-/* Appends the path of the registry to LINE. Returns 0, or -1 after a message.
- */
-static int
-find_directory(struct strbuf *line, const char *given)
+int
+registry_find(struct strbuf *line, const char *given)
 {
 	const char *state = read_variable("XDG_STATE_HOME");
 	const char *const home = read_variable("HOME");
@@ -183,7 +181,7 @@ registry_open(const char *given, bool to_make)
 	struct strbuf line = { .text = path, .size = sizeof(path) };
 	int fd = -1;
 
-	if (find_directory(&line, given) == -1) {
+	if (registry_find(&line, given) == -1) {
 		errno = 0;
 		return -1;
 	}

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 struct entry;
+struct strbuf;
 
 /* The registry: a directory with a file "ID.run" (entry.h) for each run on
  * record. */
@@ -17,6 +18,10 @@ struct entry;
 /* Whether $WDRUN_REGISTRY has a value: a run is registered without an option
  * then. */
 bool registry_is_wanted(void);
+
+/* Appends to LINE the path of the registry that registry_open() opens. Returns
+ * 0, or -1 after a message. */
+int registry_find(struct strbuf *line, const char *given);
 
 /*
  * Opens the registry: the directory GIVEN, or where GIVEN is NULL
