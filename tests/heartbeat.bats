@@ -27,6 +27,26 @@ has_beaten() {
 	only_messages
 }
 
+# In a line of a run with -t 59, what has passed and what is left.
+adds_up() {
+	local line count=0
+	while read -r line; do
+		[[ $line =~ sleep:\ ([0-9]+)s\ elapsed,\ ([0-9]+)s\ left, ]]
+		((BASH_REMATCH[1] + BASH_REMATCH[2] == 59))
+		((++count))
+	done <err
+	((count >= 4))
+}
+
+@test "a heartbeat rounds to the nearest second: what has passed and what is left make the whole" {
+	start "$WDRUN" --heartbeat=700ms -t 59 /bin/sleep 1000
+	wait_until has_beaten 4
+	kill -TERM "$started"
+	finish
+
+	adds_up
+}
+
 @test "without --name the command's name is used, without --timeout no time left is shown" {
 	start "$WDRUN" --heartbeat=200ms /bin/sleep 1000
 	wait_until has_beaten 1

@@ -16,6 +16,7 @@
 
 #define LINE_SIZE 512
 #define SHOWN_MAX 64 /* bytes of a name that are shown */
+#define HOUR      (3600 * SECOND)
 
 /* The name of the run, or else the file name of its command. */
 static const char *
@@ -29,12 +30,14 @@ name_of(const struct options *options)
 	return slash == NULL || slash[1] == '\0' ? command : slash + 1;
 }
 
-/* Appends "5m" or "5m03s". */
+/* Appends "5m" or "5m03s": NS, rounded to the nearest in its second unit. */
 static void
 add_duration(struct strbuf *line, int64_t ns)
 {
+	const int64_t unit = ns < HOUR ? SECOND : HOUR / 60;
 	char text[DURATION_TEXT_SIZE];
-	const size_t length = strlen(duration_format_short(ns, text));
+	const size_t length =
+	    strlen(duration_format_short(duration_add(ns, unit / 2), text));
 
 	/* "5m00s" is meant for tables. */
 	if (length > 3 && strncmp(&text[length - 3], "00", 2) == 0)
