@@ -350,16 +350,26 @@ partner_of() {
 	done
 }
 
-@test "--help fits on two screens, and goes to stdout" {
+@test "--help fits 40 lines with the prompt, and 60 columns, and goes to stdout" {
 	complete "$WDRUN" --help
 	[ "$status" -eq 0 ]
 	[ -z "$stderr" ]
-	[ "$(wc -l <out)" -le 48 ]
-	[ "$(wc -L <out)" -le 80 ]
+	[ "$(wc -l <out)" -le 39 ]
+	[ "$(wc -L <out)" -le 60 ]
 	cp out long
 
 	complete "$WDRUN" -h
 	cmp out long
+}
+
+@test "--help says what stands in the parentheses, and each unit of DUR" {
+	complete "$WDRUN" --help
+	grep -qF '(): the default' out
+	run ! grep -q '(repeatable)' out
+	grep '^(): ' out >units
+	for unit in ms s m h d w; do
+		grep -qw "$unit" units
+	done
 }
 
 @test "--help names every option" {

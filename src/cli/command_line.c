@@ -190,7 +190,7 @@ describe(const struct option_table *table, char *letters, struct option *longs)
 	longs[table->count] = (struct option){ .name = NULL };
 }
 
-/* "  -t, --timeout=DUR              stop COMMAND after DUR (never)" */
+/* "  -t, --timeout=DUR       stop COMMAND after DUR (never)" */
 static void
 add_help(struct strbuf *help, const struct option_row *row)
 {
@@ -204,7 +204,7 @@ add_help(struct strbuf *help, const struct option_row *row)
 		strbuf_addf(help, "  -%c, ", row->letter);
 	else
 		strbuf_addf(help, "      ");
-	strbuf_addf(help, "--%-26s %s\n", name, row->help);
+	strbuf_addf(help, "--%-19s %s\n", name, row->help);
 }
 
 /* Prints the help, or else the version. Not inlined, or each run would touch

@@ -30,7 +30,8 @@ name_of(const struct options *options)
 	return slash == NULL || slash[1] == '\0' ? command : slash + 1;
 }
 
-/* Appends "5m" or "5m03s": NS, rounded to the nearest in its second unit. */
+/* Appends NS as "5m" or "5m03s", rounded to the nearest second, or from an hour
+ * on to the nearest minute. */
 static void
 add_duration(struct strbuf *line, int64_t ns)
 {
