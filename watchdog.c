@@ -38,6 +38,7 @@
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/statuspipe.h"
+#include "run/summary.h"
 #include "run/supervisor.h"
 #include "run/target.h"
 #include "run/teardown.h"
@@ -195,6 +196,10 @@ be_supervisor(struct run *run)
 	                &(struct statuspipe){ .outcome = outcome });
 	finish(run);
 	report_note_end(run);
+	if (run->options.verbose && run->target.started != 0)
+		statuspipe_send(
+		    run->watchers.statuspipe[1],
+		    &(struct statuspipe){ .usage = summary_measure(run) });
 	teardown(run);
 	wake_front(run);
 	if (run->report != NULL) /* reads whether the front is still alive */
@@ -256,6 +261,7 @@ leave(struct run *run, struct outcome outcome)
 	output_end(&run->output);
 	teardown_report(run, outcome);
 	leave_terminal(run);
+	summary_print(run, &run->usage, outcome);
 	front_end(outcome);
 }
 

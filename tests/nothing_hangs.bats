@@ -107,6 +107,35 @@ load helper
 	only_messages
 }
 
+# closes_with TEXT: the last line on stderr, and no other, says how it ended.
+closes_with() {
+	[[ ${stderr##*$'\n'} =~ ^wdrun:\ ended\ $1\ after\ [0-9.]+m?s\;\ [0-9.]+m?s\ of\ CPU\ time,\ at\ most\ [0-9]+\ KiB\ of\ memory${2-}$ ]]
+	[ "$(grep -c '^wdrun: ended ' err)" -eq 1 ]
+}
+
+@test "--verbose closes with a line: how it ended, how long it took, CPU, memory, bytes" {
+	complete "$WDRUN" -v sh -c 'exit 3'
+	closes_with 'with status 3'
+
+	complete "$WDRUN" -v -i 900 sh -c 'echo hello; kill -9 $$'
+	closes_with 'by SIGKILL' ', 6 bytes of output'
+
+	complete "$WDRUN" -v -t 100ms -k 100ms "$PROGRAMS/escape" setsid
+	closes_with 'with status 124 \(timeout\)'
+	nobody_is_left
+
+	complete "$WDRUN" -v -l lock -c pid sh -c 'echo 1 >pid; sleep 0.1
+		i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'
+	closes_with 'with status 0'
+	[[ $stderr =~ \ after\ ([0-9]+)ms|\ after\ [1-9] ]]
+	((${BASH_REMATCH[1]:-999} >= 100))
+
+	complete "$WDRUN" -v ./absent # which never began
+	run ! grep 'ended' err
+	complete "$WDRUN" true
+	[ -z "$stderr" ]
+}
+
 @test "--verbose shows each decision of a stop: the signal, and the kill" {
 	complete_late "$WDRUN" -v -t LIMIT -k 300ms "$PROGRAMS/escape" stubborn
 

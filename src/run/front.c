@@ -288,6 +288,8 @@ front_watch(struct run *run, struct outcome *outcome)
 	statuspipe_read(run->watchers.statuspipe[0], &status);
 	if (status.exec_errno != 0)
 		exec_failure_tell(&run->options, &status);
+	else
+		run->usage = status.usage;
 	run->stop = status.stop;
 	*outcome = status.outcome;
 	if (outcome->kind == OUTCOME_UNKNOWN) {

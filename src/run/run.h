@@ -15,6 +15,7 @@
 #include "proc/procid.h"
 #include "proc/proctree.h"
 #include "proc/runid.h"
+#include "run/summary.h"
 #include "run/timers.h"
 #include "watchdog.h"
 
@@ -124,5 +125,6 @@ struct run {
 	struct tty tty;              /* the terminal that the command shares */
 	struct resources *resources; /* resources.h; NULL: the run has none */
 	struct report_facts *report; /* report.h; NULL: none is wanted */
+	struct usage usage;          /* front.c, from the status pipe */
 	char id[RUNID_SIZE];         /* "WDRUN_ID=…" */
 };

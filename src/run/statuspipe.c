@@ -39,6 +39,8 @@ note(struct statuspipe *status, const struct statuspipe *entry)
 		status->stop = entry->stop;
 	if (entry->outcome.kind != OUTCOME_UNKNOWN)
 		status->outcome = entry->outcome;
+	if (entry->usage.elapsed != 0)
+		status->usage = entry->usage;
 }
 
 void

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 
+#include "run/summary.h"
 #include "watchdog.h"
 
 #define INTERPRETER_SIZE 80
@@ -19,6 +20,7 @@ struct statuspipe {
 	char interpreter[INTERPRETER_SIZE]; /* of a script that is_found */
 	enum reason stop;       /* the first reason to end the tree */
 	struct outcome outcome; /* how wdrun is to end: the last entry */
+	struct usage usage;     /* from the supervisor, at the end */
 };
 
 /* Opens the pipe, close-on-exec, as FDS. Returns 0, or -1 with errno of
