@@ -167,12 +167,12 @@ not_found() {
 	printf '#!nothing' >short
 	chmod +x my-script from-windows short
 
-	not_found "the interpreter '/no/such/interpreter' is missing" ./my-script
-	not_found "the interpreter '/no/such/interpreter' is missing" "$PWD/my-script"
-	not_found "the interpreter '/bin/sh\r' is missing (CR LF" ./from-windows
-	not_found "the interpreter 'nothing' is missing" ./short
+	not_found "the interpreter is missing: /no/such/interpreter" ./my-script
+	not_found "the interpreter is missing: /no/such/interpreter" "$PWD/my-script"
+	not_found 'the interpreter is missing: /bin/sh\r (CR LF' ./from-windows
+	not_found "the interpreter is missing: nothing" ./short
 	PATH=/no/such:$PWD:$PATH \
-		not_found "the interpreter '/no/such/interpreter' is missing" my-script
+		not_found "the interpreter is missing: /no/such/interpreter" my-script
 }
 
 @test "a program whose loader is missing gives 127, and that is said" {
@@ -180,7 +180,7 @@ not_found() {
 	echo 'int main(void) { return 0; }' >program.c
 	cc -Wl,--dynamic-linker=/no/such/loader -o program program.c
 
-	not_found "the loader that it names is missing" ./program
+	not_found "the interpreter is missing: its loader" ./program
 }
 
 @test "a COMMAND that is a duration, an assignment or shell syntax gets a hint" {

@@ -67,35 +67,39 @@ exec_failure_tell(const struct options *options,
                   const struct statuspipe *status)
 {
 	const char *const command = options->command[0];
-	const char *const name = status->interpreter;
-	const char *const why = strerror(status->exec_errno);
-	const bool has_slash = strchr(command, '/') != NULL;
 	const bool has_syntax = command[strcspn(command, SYNTAX)] != '\0';
+	const bool has_slash = strchr(command, '/') != NULL;
+	const bool has_equals = strchr(command, '=') != NULL;
+	/* COMMAND is not meant as the name of a file. */
+	const bool may_be_else = status->exec_errno == ENOENT &&
+	                         *command != '\0' &&
+	                         (!has_slash || has_syntax || has_equals);
+	const char *why = strerror(status->exec_errno);
+	const char *word = "";
+	const char *end = "";
 	int64_t ns;
 
-	if (options->terse)
+	if (options->terse) {
 		message("failed to run command '%s': %s", command, why);
-	else if (status->is_found && *name != '\0')
-		message("cannot run '%s': the interpreter '%s' is missing%s",
-		        command, name,
-		        strchr(name, '\\') == NULL
-		            ? ""
-		            : " (CR LF at the end of the first line)");
-	else if (status->is_found)
-		message("cannot run '%s': the loader that it names is missing",
-		        command);
-	else if (status->exec_errno != ENOENT || *command == '\0' ||
-	         (has_slash && !has_syntax && strchr(command, '=') == NULL))
-		message("cannot run '%s': %s", command, why);
-	else if (*command <= '9' && duration_parse(command, &ns) == 0)
-		message("cannot run '%s': no such program; did you mean -t %s?",
-		        command, command);
-	else if (!has_syntax && strchr(command, '=') != NULL)
-		message("cannot run '%s': no such program (to set a variable: "
-		        "env %s ...)",
-		        command, command);
-	else
-		message("cannot run '%s': no such program (shell syntax, "
-		        "built-ins and aliases need a shell: sh -c '...')",
-		        command);
+		return;
+	}
+	if (status->is_found) {
+		why = "the interpreter is missing: ";
+		word = *status->interpreter == '\0' ? "its loader"
+		                                    : status->interpreter;
+		end =
+		    strchr(word, '\\') == NULL ? "" : " (CR LF ends the line)";
+	} else if (may_be_else && *command <= '9' &&
+	           duration_parse(command, &ns) == 0) {
+		why = "no such program; did you mean -t ";
+		word = command;
+		end = "?";
+	} else if (may_be_else && has_equals && !has_syntax) {
+		why = "no such program; to set a variable: env ";
+		word = command;
+	} else if (may_be_else) {
+		why = "no such program; shell syntax and built-ins need "
+		      "sh -c '...'";
+	}
+	message("cannot run '%s': %s%s%s", command, why, word, end);
 }
