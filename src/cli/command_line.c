@@ -241,7 +241,6 @@ command_line_read(struct command_line *line, struct options *options)
 {
 	char letters[2 * OPTION_ROWS_MAX + 3];
 	struct option longs[OPTION_ROWS_MAX + 1];
-	int id;
 
 	describe(line->table, letters, longs);
 	opterr = 0;
@@ -255,7 +254,9 @@ command_line_read(struct command_line *line, struct options *options)
 			        word, word);
 			return STATUS_FAILED;
 		}
-		id = getopt_long(line->argc, line->argv, letters, longs, NULL);
+
+		const int id =
+		    getopt_long(line->argc, line->argv, letters, longs, NULL);
 		if (id == -1)
 			return OPTIONS_ARE_COMPLETE;
 		if (id == '?' || id == ':')

@@ -73,8 +73,7 @@ add_cells(struct list *list, const char *const cells[COLUMN_COUNT])
 		strbuf_addf(text, "%s%c", cells[i], '\0');
 		if (text->is_cut)
 			return;
-		utf8_make_printable(text->text + start,
-		                    text->length - start - 1);
+		utf8_make_printable(text->text + start, strlen(cells[i]));
 		(void)utf8_columns(text->text + start, list->width / 4, &count);
 		if (count > list->columns[i])
 			list->columns[i] = count;

@@ -37,17 +37,19 @@ summary_print(const struct run *run, const struct usage *usage,
               struct outcome outcome)
 {
 	char text[LINE_SIZE];
-	char name[SIGNAL_NAME_SIZE];
 	char elapsed[DURATION_TEXT_SIZE];
 	char cpu[DURATION_TEXT_SIZE];
 	struct strbuf line = { .text = text, .size = sizeof(text) };
 
 	if (!run->options.verbose || run->options.terse || usage->elapsed == 0)
 		return;
-	if (outcome.kind == OUTCOME_SIGNAL)
+	if (outcome.kind == OUTCOME_SIGNAL) {
+		char name[SIGNAL_NAME_SIZE];
+
 		strbuf_addf(&line, "by %s", signal_name(outcome.value, name));
-	else
+	} else {
 		strbuf_addf(&line, "with status %d", outcome.value);
+	}
 	if (run->stop != REASON_NONE)
 		strbuf_addf(&line, " (%s)", reason_row(run->stop)->words);
 	strbuf_addf(
