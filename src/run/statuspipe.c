@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ENTRIES_MAX 8 /* read at a time; a run writes four */
+#define ENTRIES_MAX 4 /* read at a time; most runs write two */
 
 int
 statuspipe_open(int fds[2])
