@@ -352,7 +352,7 @@ tells_no_strange_pid() {
 shows_no_direction() {
 	complete "$WDRUN" -t "$limit" bash -c 'exec -a "$1" sleep 1000' - \
 		$'a\xe2\x80\x8bb\xe2\x80\xaec\xe2\x81\xa6d\xe2\x80\xa8e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa'
-	[[ $stderr == *$' a???b???c???d???e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa 1000 [S '* ]]
+	[[ $stderr == *$' a???b???c???d???e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0?????? 1000 [S '* ]]
 }
 
 @test "no argument changes the direction of a message's text, or is invisible in it" {
