@@ -2,6 +2,7 @@
 #include "base/pathat.h"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -188,6 +189,13 @@ int
 pathat_info(const struct pathat *at, struct fileinfo *file)
 {
 	return fileinfo_at(at->directory_fd, at->name, file);
+}
+
+/* Without the flags of libc's faccessat(3), which forks for one of them. */
+int
+pathat_check_directory(const struct pathat *at)
+{
+	return (int)syscall(SYS_faccessat, at->directory_fd, ".", W_OK | X_OK);
 }
 
 bool

@@ -45,6 +45,10 @@ int pathat_enter(const struct pathat *at, struct pathat *found);
  * errno of statx(2). */
 int pathat_info(const struct pathat *at, struct fileinfo *file);
 
+/* Looks whether files can be made in the directory. Returns 0, or -1 with errno
+ * of access(2). */
+int pathat_check_directory(const struct pathat *at);
+
 /* Whether LEFT and RIGHT are the same name in the same directory, or names of
  * the same file. */
 bool pathat_is_same(const struct pathat *left, const struct pathat *right);

@@ -126,7 +126,7 @@ lockfile_check(const struct pathat *at)
 	const int fd = open_file(at);
 
 	if (fd == -1 && errno == ENOENT)
-		return faccessat(at->directory_fd, ".", W_OK | X_OK, 0);
+		return pathat_check_directory(at);
 	if (fd == -1)
 		return -1;
 

@@ -39,7 +39,7 @@ report_check(const struct pathat *at)
 	 * or a symbolic link. */
 	if (pathat_info(at, &file) == 0 && !S_ISREG(file.mode))
 		why = "it is there, and no regular file";
-	else if (faccessat(at->directory_fd, ".", W_OK | X_OK, 0) == -1)
+	else if (pathat_check_directory(at) == -1)
 		why = strerror(errno);
 	if (why != NULL)
 		message("--report: '%s': %s", at->path, why);

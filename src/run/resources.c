@@ -168,7 +168,8 @@ tee_is_shared(const struct run *run)
 		(void)strbuf_format(text, sizeof(text), "%.*s%.*s",
 		                    *target == '/' ? 0 : (int)(tee.name - path),
 		                    path, (int)length, target);
-		path = strcpy(target, text);
+		memcpy(target, text, sizeof(text));
+		path = target;
 		pathat_close(&tee);
 	}
 
