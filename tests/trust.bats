@@ -284,6 +284,13 @@ victim_is_untouched() {
 	rm report
 	complete bash -c 'umask 27; exec "$WDRUN" --report=report true'
 	[ "$(stat -c %a report)" = 640 ]
+
+	# Not the mode that another user has chosen.
+	((EUID == 0)) || return 0
+	chmod 666 report
+	chown 65534 report
+	complete bash -c 'umask 27; exec "$WDRUN" --report=report true'
+	[ "$(stat -c '%u %a' report)" = '0 640' ]
 }
 
 @test "a report is replaced however long its name is" {

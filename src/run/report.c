@@ -268,7 +268,9 @@ report_write(const struct run *run)
 	char unfinished[RUNID_SIZE + sizeof("..new")];
 	struct strbuf line = { .grows = true };
 	struct fileinfo older = { .mode = 0 };
-	const bool is_older = pathat_info(at, &older) == 0;
+	/* Another user's file could have a mode that lets others write. */
+	const bool is_older =
+	    pathat_info(at, &older) == 0 && older.owner == geteuid();
 	const struct atomicfile file = {
 		.directory_fd = at->directory_fd,
 		.file = at->name,
