@@ -464,15 +464,15 @@ is_one_file() {
 
 @test "an entry that names a session older than itself does not end that session" {
 	make_registry
-	session_of_a_leader
+	session_of_a_target
 	sleep 9 # longer than a target needs to write its entry
-	forge target="$leader $(start_of "$leader")"
+	forge "${of_session[@]}"
 
 	reap
 
 	[ "$status" -eq 1 ]
 	is_on_record
-	spares "$leader" "$member"
+	spares "$target" "$member"
 }
 
 @test "an entry that names other processes as its watchers does not have them signalled" {
