@@ -113,9 +113,10 @@ options_in_manual() {
 	grep -Fxf of-manual of-help | diff of-help -
 }
 
-@test "the README is short enough to be read" {
+@test "README and manual are short enough to be read" {
 	[ "$(wc -l <"$readme")" -le 220 ]
 	[ "$(wc -w <"$readme")" -le 1600 ]
+	[ "$(wc -l <"$manual")" -le 1400 ]
 }
 
 # In less, which man(1) starts, a reader searches for /^ *-t.

@@ -212,10 +212,9 @@ _Static_assert(ROW_COUNT <= OPTION_ROWS_MAX, "more rows than can be read");
 const struct option_table options_table = {
 	.program = "wdrun",
 	.version = "wdrun " WDRUN_VERSION,
-	.usage =
-	    "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
-	    "       wdrun --list|--cancel=RUN|--reap [--registry=DIR]\n"
-	    "Run COMMAND, and see that it ends with all that it started.\n",
+	.usage = "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
+	         "       wdrun --list|--cancel=RUN|--reap [--registry=DIR]\n"
+	         "Run COMMAND, and leave none of its processes behind.\n",
 	.notes =
 	    "(): the default. DUR in ms, s (or bare), m, h, d, w: 1h30m\n"
 	    "Status: COMMAND's, 75 lock held, 124 timeout, 125 failure of\n"
