@@ -53,7 +53,7 @@ FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undef
 STAGE := write fstat sigaction open openat mkdir unlink unlinkat flock kill _Fork execv execvp
 ARM64 := BUILD=build/arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-Os -Werror" LDFLAGS=-static
 
-.PHONY: all debug demo deps test dist lint check asan fuzz arm64 faults soak model bench format install uninstall \
+.PHONY: all debug demo deps test dist lint check asan fuzz arm64 faults soak model differential bench format install uninstall \
 	clean programs units fuzzers
 
 all: wdrun
@@ -150,6 +150,16 @@ faults: wdrun build/faults/sweep build/tests/litter build/tests/act
 # SOAK_RUNS (10000) runs, SOAK_AT_ONCE (500) side by side, some of them killed.
 soak: wdrun build/faults/soak build/tests/litter
 	@tests/faults/run ./wdrun build/faults/soak $(if $(SOAK_RUNS),-n $(SOAK_RUNS)) $(if $(SOAK_AT_ONCE),-p $(SOAK_AT_ONCE)) $(if $(SEED),-s $(SEED))
+
+# CASES (10000) random callers and commands, bare and below wdrun.
+differential: wdrun build/differential/probe build/differential/liar
+	@tests/install-tools test
+	@tests/differential/run ./wdrun build/differential/probe build/differential/liar $(if $(CASES),-n $(CASES)) $(if $(SEED),-s $(SEED))
+
+build/differential/%: tests/differential/%.c
+	@mkdir -p $(@D)
+	@echo '  compile $@'
+	$(QUIET)$(HOST_CC) -O1 -g $(STANDARD) -Wall -Wextra -o $@ $<
 
 # Checks the protocol in every order of events; MODEL=quick: in some.
 model:
