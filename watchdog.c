@@ -308,22 +308,31 @@ supervise(struct run *run)
 static void
 enter(struct run *run, enum state next, enum reason why)
 {
-	if (reason_is_stop(why))
+	const bool begins_stop =
+	    reason_is_stop(why) && run->state < STATE_STOPPING;
+	const int64_t look_end =
+	    timers_since(&run->timers, run->state, why, duration_now()) +
+	    LOOK_BUDGET;
+
+	if (reason_is_stop(why)) {
+		supervisor_begin_stop(run, duration_now());
 		note_stop(run, why);
-	if (reason_is_stop(why) || why == REASON_LAST_BOUND)
-		proctree_read(&run->tree);
-	if (reason_is_stop(why) && run->state < STATE_STOPPING) {
-		report_note_stop(run, run->tree.list.count);
-		heartbeat_end(run); /* its line must not follow the stop's */
+		/* Half of the time is for what the processes do. */
+		proctree_read_until(&run->tree, look_end - LOOK_BUDGET / 2);
 	}
+	if (why == REASON_LAST_BOUND)
+		proctree_read(&run->tree);
+	if (begins_stop)
+		heartbeat_end(run); /* its line must not follow the stop's */
+
+	const size_t seen = run->tree.is_partial ? 0 : run->tree.list.count;
+
 	if (reason_row(why)->is_told || run->options.verbose)
-		announce_start(run, next, why);
+		announce_start(run, next, why, look_end);
 	run->state = next;
 
 	const int64_t now = duration_now();
 
-	if (reason_is_stop(why))
-		supervisor_begin_stop(run, now);
 	switch (next) {
 	case STATE_LINGERING:
 		output_watch_begin_lingering(run, now);
@@ -338,6 +347,8 @@ enter(struct run *run, enum state next, enum reason why)
 	case STATE_DONE:
 		break;
 	}
+	if (begins_stop)
+		report_note_stop(run, seen > 0 ? seen : run->tree.list.count);
 }
 
 /* Notes the first reason to end the tree, on which the outcome depends, also

@@ -257,24 +257,6 @@ tells_of_the_secret() {
 	with_more_time tells_of_the_secret
 }
 
-tells_in_time() {
-	# strace delays the read of the path of the FIFO.
-	complete strace -f --seccomp-bpf -qq -o /dev/null \
-		-e trace=process_vm_readv \
-		-e inject=process_vm_readv:delay_enter=1s \
-		"$WDRUN" -t "$limit" bash -c 'cat unwritten & sleep 1000; true'
-	[ "$status" -eq 124 ] &&
-		grep -E '^wdrun:     [0-9]+ \[cat\] \[S .*s\]: opening a FIFO whose other end nobody opens$' err &&
-		grep -E '^wdrun:     [0-9]+ sleep 1000 \[[St] .*s\]' err &&
-		grep -E '^wdrun:   [0-9]+ bash -c ' err
-}
-
-@test "a process that cannot be read in time does not cost the lines of other processes" {
-	need strace
-	mkfifo unwritten
-	with_more_time tells_in_time
-}
-
 @test "only stops at a timeout show the tree, and not with --quiet" {
 	complete "$WDRUN" -q -t 300ms sleep 1000
 	[ -z "$stderr" ]

@@ -99,18 +99,24 @@ width_of_messages(void)
 /* Appends " [S 12s]: reading fd 0 (pipe)". */
 static void
 add_condition(struct strbuf *line, const struct treeview *view, size_t index,
-              bool in_short)
+              enum detail detail)
 {
 	const struct proctree *const tree = view->tree;
 	const struct process *const process = view->members[index].process;
 	const bool is_whole =
 	    !tree->is_partial && tree->list.count == view->count;
+	struct procfs_status status;
 	struct procfs_stat stat;
 	char age[DURATION_TEXT_SIZE];
 
+	if (detail == DETAIL_BARE) {
+		if (procfs_read_status(process->pid, &status) == 0)
+			strbuf_addf(line, " [%c]", status.state);
+		return;
+	}
 	/* Gone, hidden from us, or another process has the PID by now. */
 	if (procfs_read_stat(process->pid, &stat) == -1 ||
-	    stat.start != process->start)
+	    stat.session != process->session)
 		return;
 	strbuf_addf(line, " [%c %s]", stat.state,
 	            duration_format_short(procfs_age(&stat), age));
@@ -120,12 +126,12 @@ add_condition(struct strbuf *line, const struct treeview *view, size_t index,
 	                      .threads = stat.threads,
 	                      .child = only_child_of(tree, process->pid),
 	                      .tree = is_whole ? &tree->list : NULL,
-	                      .in_short = in_short,
+	                      .in_short = detail != DETAIL_FULL,
 	                  });
 }
 
 void
-treeview_describe(const struct treeview *view, size_t index, bool in_short,
+treeview_describe(const struct treeview *view, size_t index, enum detail detail,
                   char line[TREEVIEW_LINE_SIZE])
 {
 	const pid_t pid = view->members[index].process->pid;
@@ -134,7 +140,7 @@ treeview_describe(const struct treeview *view, size_t index, bool in_short,
 	struct strbuf tail = { .text = condition, .size = sizeof(condition) };
 	struct strbuf head = { .text = line, .size = TREEVIEW_LINE_SIZE };
 
-	add_condition(&tail, view, index, in_short);
+	add_condition(&tail, view, index, detail);
 	strbuf_addf(&head, "%*s%d ", indent < INDENT_MAX ? indent : INDENT_MAX,
 	            "", pid);
 
@@ -143,8 +149,8 @@ treeview_describe(const struct treeview *view, size_t index, bool in_short,
 	const size_t left = width > taken ? width - taken : 0;
 
 	procfs_add_command(&head, pid,
-	                   in_short             ? 0
-	                   : left > COMMAND_MIN ? (int)left
-	                                        : COMMAND_MIN);
+	                   detail != DETAIL_FULL ? 0
+	                   : left > COMMAND_MIN  ? (int)left
+	                                         : COMMAND_MIN);
 	strbuf_addf(&head, "%s", condition);
 }

@@ -23,8 +23,15 @@ struct treeview {
  * read again, into *VIEW; the first ones, if there are too many. */
 void treeview_arrange(struct treeview *view, const struct proctree *tree);
 
+/* How much of a process is read, by what reading it may wait for. */
+enum detail {
+	DETAIL_FULL,  /* its memory: for ever, as blocked_add() */
+	DETAIL_SHORT, /* no memory; a process in execve(2), procfs_read_stat()
+	               */
+	DETAIL_BARE,  /* nothing: name and state */
+};
+
 /* Writes line INDEX of VIEW into LINE, indented: PID, command line, state and
- * age of the process, and what it is blocked in. Unless IN_SHORT, this may
- * never return, as blocked_add(); in short, the arguments are left out. */
-void treeview_describe(const struct treeview *view, size_t index, bool in_short,
-                       char line[TREEVIEW_LINE_SIZE]);
+ * age of the process, and what it is blocked in, as far as DETAIL goes. */
+void treeview_describe(const struct treeview *view, size_t index,
+                       enum detail detail, char line[TREEVIEW_LINE_SIZE]);

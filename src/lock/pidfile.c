@@ -4,8 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <unistd.h>
 
@@ -49,22 +47,6 @@ pidfile_parse(const char *text, size_t length)
 	return (pid_t)pid;
 }
 
-/* Whether PID is dead, as far as can be told without /proc: kill(2) reaches a
- * zombie too, but the pidfd of a zombie is readable. */
-static bool
-is_dead(pid_t pid)
-{
-	struct pollfd death = { .fd = pidfd_open(pid), .events = POLLIN };
-
-	if (death.fd == -1)
-		return kill(pid, 0) == -1 && errno == ESRCH;
-
-	const bool is_ready = poll(&death, 1, 0) == 1;
-
-	(void)close(death.fd);
-	return is_ready;
-}
-
 enum pidfile_owner
 pidfile_owner_state(pid_t pid, int64_t written_at)
 {
@@ -74,7 +56,7 @@ pidfile_owner_state(pid_t pid, int64_t written_at)
 	 * have been a shell then, or by a dead process with the same PID. */
 	if (pid == getpid())
 		return OWNER_REUSED;
-	if (is_dead(pid))
+	if (pid_is_dead(pid))
 		return OWNER_DEAD;
 	/* There is no /proc, or it hides the process ("hidepid", proc(5)). */
 	if (procfs_is_ours() == 0 || procfs_read_stat(pid, &stat) == -1)

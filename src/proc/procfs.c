@@ -2,6 +2,7 @@
 #include "proc/procfs.h"
 
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 
@@ -23,6 +24,8 @@
 #define STAT_SIZE   1024
 #define STATUS_SIZE 8192 /* thrice what a user of few groups takes */
 #define CHUNK_SIZE  16384
+
+#define LINKS_OF_ONE_THREAD 3
 
 /* A test of the fallback builds with a name that no kernel has. */
 #ifndef CHILDREN_FILE
@@ -190,27 +193,32 @@ procfs_read_status(pid_t pid, struct procfs_status *status)
 	if (length == -1)
 		return -1;
 
+	const char *const state = find_value(text, "State:\t");
+	const char *const parent = find_value(text, "PPid:\t");
 	const char *const user = find_value(text, "Uid:\t");
 	const char *const ignored = find_value(text, "SigIgn:\t");
 
-	if (user == NULL) {
+	if (state == NULL || parent == NULL || user == NULL) {
 		errno = length == 0 ? ESRCH : EINVAL;
 		return -1;
 	}
 	*status = (struct procfs_status){
+		.state = *state,
+		.parent = (pid_t)strtol(parent, NULL, 10),
 		.user = (uid_t)strtoul(user, NULL, 10),
 		.ignored = ignored == NULL ? 0 : strtoull(ignored, NULL, 16),
 	};
 	return 0;
 }
 
-int
-procfs_is_ours(void)
+/* Whether FD, the status file of this process, numbers it as this process does,
+ * as procfs_is_ours(). Closes FD. */
+static int
+is_of_our_namespace(int fd)
 {
 	char text[STATUS_SIZE];
 
-	if (read_start(open("/proc/self/status", O_RDONLY | O_CLOEXEC), text,
-	               sizeof(text)) <= 0)
+	if (read_start(fd, text, sizeof(text)) <= 0)
 		return errno == ENOENT || errno == EACCES ? 0 : -1;
 
 	/* One number for each PID namespace, from that of the mount down to
@@ -221,6 +229,32 @@ procfs_is_ours(void)
 
 	return pids == NULL ||
 	       (strtol(pids, &end, 10) == getpid() && *end == '\n');
+}
+
+int
+procfs_is_ours(void)
+{
+	return is_of_our_namespace(
+	    open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+}
+
+int
+procfs_open_root(void)
+{
+	const int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd == -1)
+		return -1;
+
+	const int is_ours = is_of_our_namespace(
+	    openat(fd, "self/status", O_RDONLY | O_CLOEXEC));
+
+	if (is_ours == 1)
+		return fd;
+	if (is_ours == 0)
+		errno = ENOENT;
+	fds_close(fd);
+	return -1;
 }
 
 uint64_t
@@ -259,20 +293,27 @@ visit_numbers(int fd, procfs_visit *visit, void *context)
 	return (int)length;
 }
 
+struct parent {
+	int proc_fd;
+	pid_t pid;
+	procfs_visit *visit;
+	void *context;
+};
+
 static int
-visit_children_of_thread(pid_t pid, long tid, procfs_visit *visit,
-                         void *context)
+visit_children_of_thread(const struct parent *parent, pid_t tid)
 {
-	char file[PATH_SIZE];
+	char path[PATH_SIZE];
 
-	(void)strbuf_format(file, sizeof(file), "task/%ld/" CHILDREN_FILE, tid);
+	(void)strbuf_format(path, sizeof(path), "%d/task/%d/" CHILDREN_FILE,
+	                    parent->pid, tid);
 
-	const int fd = procfs_open(pid, file, O_RDONLY);
+	const int fd = openat(parent->proc_fd, path, O_RDONLY | O_CLOEXEC);
 
 	if (fd == -1)
 		return -1;
 
-	const int result = visit_numbers(fd, visit, context);
+	const int result = visit_numbers(fd, parent->visit, parent->context);
 
 	fds_close(fd);
 	return result;
@@ -330,34 +371,32 @@ procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context)
 	return visit_names(procfs_open(pid, "task", O_RDONLY), visit, context);
 }
 
-struct parent {
-	pid_t pid;
-	procfs_visit *visit;
-	void *context;
-};
-
 /* A thread that has exited has left its children to another thread. */
 static int
 visit_thread(pid_t tid, void *context)
 {
-	const struct parent *const parent = context;
-
-	if (visit_children_of_thread(parent->pid, tid, parent->visit,
-	                             parent->context) == 0 ||
-	    errno == ENOENT || errno == ESRCH)
+	if (visit_children_of_thread(context, tid) == 0 || errno == ENOENT ||
+	    errno == ESRCH)
 		return 0;
 	return -1;
 }
 
 int
-procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
+procfs_visit_children(int proc_fd, pid_t pid, procfs_visit *visit,
                       void *context)
 {
-	struct parent parent = { pid, visit, context };
+	struct parent parent = { proc_fd, pid, visit, context };
+	struct stat task;
+	char path[PATH_SIZE];
 
-	if (threads <= 1)
-		return visit_children_of_thread(pid, pid, visit, context);
-	return procfs_visit_threads(pid, visit_thread, &parent);
+	(void)strbuf_format(path, sizeof(path), "%d/task", pid);
+	/* A directory has a link for each directory in it, and two more. */
+	if (pid == getpid() || (fstatat(proc_fd, path, &task, 0) == 0 &&
+	                        task.st_nlink == LINKS_OF_ONE_THREAD))
+		return visit_children_of_thread(&parent, pid);
+	return visit_names(
+	    openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+	    visit_thread, &parent);
 }
 
 /* Appends the name of PID as the kernel keeps it, which can always be read. */

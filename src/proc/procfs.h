@@ -28,18 +28,31 @@ struct procfs_stat {
 unsigned procfs_number(dev_t device);
 
 /*
- * Whether /proc is there and numbers processes as this process does: "unshare
- * --pid" without "--mount-proc" leaves the outer /proc in place, whose PIDs
- * mean other processes here. Reads one file. Returns 1 or 0, or -1 with errno
- * where that cannot be told at the moment (ENOMEM, EMFILE…).
+ * Opens /proc, if it numbers processes as this process does: "unshare --pid"
+ * without "--mount-proc" leaves the outer /proc in place, and a command may
+ * mount that of another PID namespace, whose PIDs mean other processes here.
+ * What is read through the descriptor is of our namespace, whatever is mounted
+ * meanwhile. The descriptor keeps /proc busy: umount(2) fails. Returns the
+ * descriptor, close-on-exec, or -1 with errno: ENOENT where there is no such
+ * /proc.
  */
+int procfs_open_root(void);
+
+/* Whether there is such a /proc. Returns 1 or 0, or -1 with errno where that
+ * cannot be told at the moment (ENOMEM, EMFILE…). */
 int procfs_is_ours(void);
 
 /* Reads TEXT, a stat file, into *STAT. Returns 0, or -1 with errno EINVAL. */
 int procfs_parse_stat(const char *text, struct procfs_stat *stat);
 
-/* Reads /proc/PID/stat. Returns 0, or -1 with errno: ENOENT or ESRCH where PID
- * is gone. Never waits for PID, in whatever state it is. */
+/*
+ * Reads /proc/PID/stat. Returns 0, or -1 with errno: ENOENT or ESRCH where PID
+ * is gone. Waits for a process that is in execve(2) and has its old memory to
+ * give back (exec_update_lock in the kernel): for ever, if a file system that
+ * does not answer has part of that memory. So do the files "io", "wchan",
+ * "syscall", "environ" and the links; "status", "comm", "task" and "children"
+ * do not.
+ */
 int procfs_read_stat(pid_t pid, struct procfs_stat *stat);
 
 /* Opens /proc/PID/FILE with FLAGS, close-on-exec. Returns a descriptor, or -1
@@ -56,8 +69,10 @@ int64_t procfs_age(const struct procfs_stat *stat);
 /* Whether the process of STAT was dead: a zombie is. */
 bool procfs_is_dead(const struct procfs_stat *stat);
 
-/* What /proc/PID/status says beyond the stat file. */
+/* What /proc/PID/status says. */
 struct procfs_status {
+	char state;
+	pid_t parent;
 	uid_t user;       /* the real one */
 	uint64_t ignored; /* the signals it ignores: N is bit N - 1 */
 };
@@ -77,13 +92,14 @@ typedef int procfs_visit(pid_t pid, void *context);
 #define PROCFS_GONE 1
 
 /*
- * Calls VISIT for each child of process PID, whichever of its THREADS made the
- * child. Costs the number of children. A list that is read while processes come
- * and go may miss some: proc(5). Returns 0, or -1 with errno of VISIT or of
- * open(2): ENOENT also where the kernel has no "children" files
- * (CONFIG_PROC_CHILDREN) or PID is gone.
+ * Calls VISIT for each child of process PID, whichever of its threads made the
+ * child, as /proc, open on PROC_FD, has it. Costs the number of children. A
+ * list that is read while processes come and go may miss some: proc(5). Returns
+ * 0, or -1 with errno of VISIT or of open(2): ENOENT also where the kernel has
+ * no "children" files (CONFIG_PROC_CHILDREN) or PID is gone. Never waits for
+ * PID.
  */
-int procfs_visit_children(pid_t pid, long threads, procfs_visit *visit,
+int procfs_visit_children(int proc_fd, pid_t pid, procfs_visit *visit,
                           void *context);
 
 /* Calls VISIT for each process of the machine, by rising PIDs. The list is read

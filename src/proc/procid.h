@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -36,6 +37,14 @@ int procid_open(const struct procid *procid);
 /* Sends SIGNAL to this very process, or to none. Returns 0, or -1 with errno:
  * ESRCH where the process is dead. */
 int procid_kill(const struct procid *procid, int signal);
+
+/* Whether the process PID is dead: a zombie is. Never waits for PID. */
+bool pid_is_dead(pid_t pid);
+
+/* Sends SIGNAL to the process PID, also where a filter forbids kill(2) and not
+ * pidfds. For children that are not reaped, whose number is their own. Returns
+ * 0, or -1 with errno. */
+int pid_kill(pid_t pid, int signal);
 
 /* The numbers are the same on every architecture but alpha. */
 #ifndef SYS_pidfd_open

@@ -1,18 +1,26 @@
 /* The processes below one process: who they are, and the reaping of them. */
 #include "proc/proctree.h"
 
+#include <sys/mman.h>
+
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/duration.h"
+#include "base/fds.h"
 #include "proc/helper.h"
 #include "proc/procfs.h"
+#include "proc/procid.h"
 #include "proc/runid.h"
 #include "proc/wait.h"
 
 #define FIRST_PID 1
+#define CPU_TICK  (10 * MILLISECOND)
 
 /* Whether CHILD is certainly of the run. This process, a subreaper, also gets
  * the orphans of strangers, which have neither session nor ID of the run. */
@@ -81,9 +89,16 @@ sort_and_unify(struct process_list *list)
 
 	proctree_sort(list);
 	for (size_t i = 0; i < list->count; i++) {
-		if (kept == 0 ||
-		    list->entries[kept - 1].pid != list->entries[i].pid)
-			list->entries[kept++] = list->entries[i];
+		struct process *const process = &list->entries[i];
+		struct process *const last =
+		    kept == 0 ? NULL : &list->entries[kept - 1];
+
+		if (last == NULL || last->pid != process->pid) {
+			list->entries[kept++] = *process;
+			continue;
+		}
+		last->got_signal |= process->got_signal;
+		last->got_kill |= process->got_kill;
 	}
 	list->count = kept;
 }
@@ -95,95 +110,142 @@ struct walk {
 	struct proctree *tree;
 	struct process_list *list;
 	pid_t parent;
+	size_t proven; /* so many of the list are certainly of the tree */
+	size_t at;     /* all before are proven, or are not */
+	int64_t until;
+	proctree_found *found; /* or NULL: the dead are left out */
+	void *context;
 };
 
-/* Appends PROCESS, but no stranger or helper. Returns 0, or -1: ENOMEM. */
+/* Appends PID, a child of the walk's parent, but no stranger or helper, and
+ * nobody dead. By system calls alone: a file of PID's may be blocked. */
 static int
-add_process(const struct walk *walk, const struct process *process)
-{
-	if (process->parent == walk->tree->root &&
-	    (process->exit_signal == HELPER_EXIT_SIGNAL ||
-	     proctree_is_stranger(walk->tree, process->pid)))
-		return 0;
-	return append(walk->list, process);
-}
-
-static struct process
-process_from(pid_t pid, const struct procfs_stat *stat)
-{
-	return (struct process){
-		.pid = pid,
-		.parent = stat->parent,
-		.group = stat->group,
-		.session = stat->session,
-		.state = stat->state,
-		.exit_signal = stat->exit_signal,
-		.threads = stat->threads,
-		.start = stat->start,
-		.cpu = stat->cpu,
-	};
-}
-
-/* A child of this process whose stat file is hidden, as that of a setuid or
- * undumpable program is under "hidepid" (proc(5)). The kernel listed the child,
- * and as long as it is not reaped, the PID is its own. */
-static int
-add_hidden_child(const struct walk *walk, pid_t pid)
+add_child(struct walk *walk, pid_t pid)
 {
 	const struct process process = {
 		.pid = pid,
-		.parent = walk->tree->root,
+		.parent = walk->parent,
 		.group = getpgid(pid),
 		.session = getsid(pid),
-		.state = '?',
-		.threads = 1,
 	};
 
-	return wait_has_living(pid) ? add_process(walk, &process) : 0;
+	if (walk->parent == walk->tree->root &&
+	    (helper_is(pid) || proctree_is_stranger(walk->tree, pid)))
+		return 0;
+	if (walk->found == NULL && pid_is_dead(pid))
+		return 0;
+	return append(walk->list, &process);
 }
 
 static int
 visit_child(pid_t pid, void *context)
 {
 	const struct walk *const walk = context;
-	const pid_t root = walk->tree->root;
-	struct procfs_stat stat;
 
-	if (procfs_read_stat(pid, &stat) == -1)
-		/* A hidden process further down becomes a child of this process
-		 * when its parent is dead. */
-		return walk->parent == root ? add_hidden_child(walk, pid) : 0;
+	if (walk->until != NEVER && duration_now() >= walk->until) {
+		errno = ETIME;
+		return -1;
+	}
+	return add_child(context, pid);
+}
 
-	/* The PID may belong to another process by now; but not if its parent
-	 * is of the tree, or if it was just handed to the subreaper. */
-	if (procfs_is_dead(&stat) ||
-	    (stat.parent != walk->parent && stat.parent != root))
-		return 0;
+/* Proves PID to be a child of the walk's parent from before to after it was
+ * looked at: so it was not another process, with the PID of a dead one. */
+static int
+visit_to_prove(pid_t pid, void *context)
+{
+	struct walk *const walk = context;
+	struct process *const entries = walk->list->entries;
 
-	const struct process process = process_from(pid, &stat);
+	for (size_t i = walk->at; i < walk->list->count; i++) {
+		if (entries[i].pid == pid) {
+			entries[walk->proven++] = entries[i];
+			walk->at = i + 1;
+			break;
+		}
+	}
+	return 0;
+}
 
-	return add_process(walk, &process);
+/* Appends the children of the walk's parent. Returns 0, or -1 with errno. */
+static int
+add_children(struct walk *walk, int proc_fd)
+{
+	struct process_list *const list = walk->list;
+	int result;
+
+	walk->proven = list->count;
+	walk->at = list->count;
+	result =
+	    procfs_visit_children(proc_fd, walk->parent, visit_child, walk);
+	if (list->count == walk->at)
+		return result;
+
+	const size_t found = list->count;
+
+	/* The PID of a child of this process's is its own. */
+	if (walk->parent == walk->tree->root)
+		return result;
+	(void)procfs_visit_children(proc_fd, walk->parent, visit_to_prove,
+	                            walk);
+	list->count = walk->proven;
+	walk->tree->has_changed |= list->count < found;
+	return result;
+}
+
+/* Carries over what is known from the reading before, of the list from FIRST
+ * on, and tells who was found. */
+static void
+note_found(const struct walk *walk, size_t first)
+{
+	const struct process_list *const before = &walk->tree->before;
+	const struct process_list *const list = walk->list;
+
+	for (size_t i = first; i < list->count; i++) {
+		struct process *const process = &list->entries[i];
+		const struct process *const known =
+		    before->count == 0
+		        ? NULL
+		        : bsearch(process, before->entries, before->count,
+		                  sizeof(*process), by_pid);
+
+		process->is_new = known == NULL;
+		if (process->is_new)
+			continue;
+		process->got_signal = known->got_signal;
+		process->got_kill = known->got_kill;
+		process->refused = known->refused;
+	}
+	if (walk->found != NULL && list->count > first)
+		walk->found(walk->tree, first, walk->context);
 }
 
 /* Breadth first: the list is the queue. Returns 0, or -1 with errno where the
  * children of the root cannot be read. */
 static int
-read_by_children(struct proctree *tree)
+read_by_children(struct walk *walk, int proc_fd)
 {
-	struct walk walk = { tree, &tree->list, tree->root };
+	struct proctree *const tree = walk->tree;
 
-	if (procfs_visit_children(tree->root, 1, visit_child, &walk) == -1) {
+	if (add_children(walk, proc_fd) == -1)
 		tree->is_partial = true;
+	if (tree->is_partial && tree->list.count == 0)
 		return -1;
-	}
+	note_found(walk, 0);
 	for (size_t i = 0; i < tree->list.count; i++) {
-		const struct process parent = tree->list.entries[i];
+		const size_t first = tree->list.count;
 
-		walk.parent = parent.pid;
-		if (procfs_visit_children(parent.pid, parent.threads,
-		                          visit_child, &walk) == -1 &&
-		    errno != ENOENT && errno != ESRCH)
-			tree->is_partial = true;
+		walk->parent = tree->list.entries[i].pid;
+		const int result = add_children(walk, proc_fd);
+		const int why = result == -1 ? errno : 0;
+
+		note_found(walk, first);
+		if (why == ENOENT || why == ESRCH)
+			tree->has_changed = true;
+		else
+			tree->is_partial |= why != 0;
+		if (why == ETIME)
+			break;
 	}
 	return 0;
 }
@@ -191,132 +253,171 @@ read_by_children(struct proctree *tree)
 static int
 visit_any(pid_t pid, void *context)
 {
-	struct procfs_stat stat;
+	const struct walk *const walk = context;
+	struct procfs_status status;
+	struct process process = { .pid = pid };
 
-	if (procfs_read_stat(pid, &stat) == -1 || procfs_is_dead(&stat))
+	if (procfs_read_status(pid, &status) == -1)
 		return 0;
-
-	const struct process process = process_from(pid, &stat);
-
-	return add_process(context, &process);
+	process.parent = status.parent;
+	return append(walk->list, &process);
 }
 
-/* Appends the processes of ALL whose parent is PARENT. */
+/* Appends the processes of ALL whose parent is PARENT, and still is when the
+ * process has been looked at. */
 static void
-take_children(struct proctree *tree, const struct process_list *all,
-              pid_t parent)
+take_children(struct walk *walk, const struct process_list *all, pid_t parent)
 {
+	struct proctree *const tree = walk->tree;
+
+	walk->parent = parent;
 	for (size_t i = 0; i < all->count; i++) {
-		if (all->entries[i].parent == parent)
-			tree->is_partial |=
-			    append(&tree->list, &all->entries[i]) == -1;
+		const size_t count = tree->list.count;
+		struct procfs_status status;
+
+		if (all->entries[i].parent != parent)
+			continue;
+		tree->is_partial |= add_child(walk, all->entries[i].pid) == -1;
+		if (procfs_read_status(all->entries[i].pid, &status) == -1 ||
+		    status.parent != parent)
+			tree->list.count = count;
 	}
 }
 
 static void
-read_by_scan(struct proctree *tree)
+read_by_scan(struct walk *walk)
 {
+	struct proctree *const tree = walk->tree;
 	struct process_list all = { .entries = NULL };
-	struct walk walk = { tree, &all, 0 };
-	struct procfs_stat first;
+	struct walk machine = { .tree = tree, .list = &all };
+	struct procfs_status first;
 
-	if (procfs_visit_all(visit_any, &walk) == -1)
-		tree->is_partial = true;
-	take_children(tree, &all, tree->root);
+	tree->is_partial = procfs_visit_all(visit_any, &machine) == -1;
+	take_children(walk, &all, tree->root);
 	for (size_t i = 0; i < tree->list.count; i++)
-		take_children(tree, &all, tree->list.entries[i].pid);
+		take_children(walk, &all, tree->list.entries[i].pid);
 	array_free(all.entries, all.capacity * sizeof(all.entries[0]));
 	/* Under "hidepid" (proc(5)), which process 1 shows, a setuid program of
 	 * the tree is not found. */
-	if (tree->list.count == 0 && procfs_read_stat(FIRST_PID, &first) == -1)
+	if (tree->list.count == 0 &&
+	    procfs_read_status(FIRST_PID, &first) == -1)
 		tree->is_partial = true;
-}
-
-static int
-visit_nothing(pid_t pid, void *context)
-{
-	(void)pid;
-	(void)context;
-	return 0;
+	/* Another /proc was mounted meanwhile. */
+	if (procfs_is_ours() != 1)
+		tree->list.count = 0;
+	note_found(walk, 0);
 }
 
 static void
-choose_way(struct proctree *tree)
+read_tree(struct proctree *tree, int64_t until, proctree_found *found,
+          void *context)
 {
-	const int is_ours = procfs_is_ours();
+	const struct process_list last = tree->list;
+	const int proc_fd = procfs_open_root();
+	struct walk walk = { .tree = tree,
+		             .list = &tree->list,
+		             .parent = tree->root,
+		             .until = until,
+		             .found = found,
+		             .context = context };
 
-	if (is_ours == 0)
-		tree->way = PROCTREE_BLIND;
-	if (is_ours != 1)
-		return;
-	if (procfs_visit_children(tree->root, 1, visit_nothing, NULL) == 0)
-		tree->way = PROCTREE_BY_CHILDREN;
-	else if (errno == ENOENT)
+	tree->list = tree->before;
+	tree->list.count = 0;
+	tree->before = last;
+	tree->is_partial = proc_fd == -1;
+	tree->has_changed = false;
+
+	tree->way = proc_fd == -1 ? PROCTREE_BLIND : PROCTREE_BY_CHILDREN;
+	if (proc_fd != -1 && read_by_children(&walk, proc_fd) == -1 &&
+	    errno == ENOENT) {
 		tree->way = PROCTREE_BY_SCAN;
-}
-
-/* Carries over what is known of a process from the reading before. */
-static void
-remember(struct proctree *tree)
-{
-	const struct process_list *const before = &tree->before;
-
-	for (size_t i = 0; i < tree->list.count; i++) {
-		struct process *const process = &tree->list.entries[i];
-		const struct process *const known =
-		    before->count == 0
-		        ? NULL
-		        : bsearch(process, before->entries, before->count,
-		                  sizeof(*process), by_pid);
-
-		process->is_new =
-		    known == NULL || known->start != process->start;
-		if (process->is_new)
-			continue;
-		process->has_moved = known->group != process->group;
-		process->got_kill = known->got_kill;
-		process->refused = known->refused;
+		read_by_scan(&walk);
 	}
+	fds_close(proc_fd);
+	sort_and_unify(&tree->list);
 }
 
 void
 proctree_read(struct proctree *tree)
 {
-	const struct process_list last = tree->list;
+	read_tree(tree, NEVER, NULL, NULL);
+}
 
-	tree->list = tree->before;
-	tree->list.count = 0;
-	tree->before = last;
-	tree->is_partial = false;
+void
+proctree_read_until(struct proctree *tree, int64_t until)
+{
+	read_tree(tree, until, NULL, NULL);
+}
 
-	if (tree->way == PROCTREE_UNTRIED)
-		choose_way(tree);
-	if (tree->way == PROCTREE_BY_CHILDREN)
-		(void)read_by_children(tree);
-	else if (tree->way == PROCTREE_BY_SCAN)
-		read_by_scan(tree);
-	else
-		tree->is_partial = true;
-	sort_and_unify(&tree->list);
-	remember(tree);
+void
+proctree_read_each(struct proctree *tree, proctree_found *found, void *context)
+{
+	read_tree(tree, NEVER, found, context);
+}
+
+/* --- what the tree does --------------------------------------------------- */
+
+/* Any mixing will do: the sum need only change when an input does. */
+static uint64_t
+mix(uint64_t sum, uint64_t input)
+{
+	return sum * UINT64_C(0x9e3779b97f4a7c15) + input;
+}
+
+/* The CPU time of all threads of PID, in the ticks of proc(5): a process that
+ * wakes up and finds nothing to do is not to count. The clock is that of
+ * clock_getcpuclockid(3). */
+static uint64_t
+cpu_ticks(pid_t pid)
+{
+	const clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | 2);
+	struct timespec time = { .tv_sec = 0 };
+
+	(void)clock_gettime(clock, &time);
+	return (uint64_t)((time.tv_sec * SECOND + time.tv_nsec) / CPU_TICK);
+}
+
+/* Has a helper read what the processes have read and written, in memory that
+ * this process shares: to read the file of a process may be to wait for that
+ * process. Returns a sum over those that could be read. */
+static uint64_t
+read_io(const struct process_list *list)
+{
+	uint64_t *const sum = mmap(NULL, sizeof(*sum), PROT_READ | PROT_WRITE,
+	                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (sum == MAP_FAILED)
+		return 0;
+
+	const pid_t helper = helper_fork(SIGKILL);
+
+	if (helper == 0) {
+		for (size_t i = 0; i < list->count; i++)
+			*sum = mix(*sum, procfs_read_io(list->entries[i].pid));
+		_exit(0);
+	}
+	if (!helper_await(helper, 0))
+		(void)helper_end(helper, SIGKILL);
+
+	const uint64_t result = *sum;
+
+	(void)munmap(sum, sizeof(*sum));
+	return result;
 }
 
 uint64_t
 proctree_activity(const struct proctree *tree)
 {
-	/* Any mixing will do: it need only change when an input does. */
-	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
-	uint64_t sum = tree->list.count;
+	const struct process_list *const list = &tree->list;
+	uint64_t sum = list->count;
 
-	for (size_t i = 0; i < tree->list.count; i++) {
-		const struct process *const process = &tree->list.entries[i];
-
-		sum = sum * odd + (uint64_t)process->pid;
-		sum = sum * odd + process->start;
-		sum = sum * odd + process->cpu;
-		sum = sum * odd + procfs_read_io(process->pid);
+	if (list->count == 0)
+		return 0;
+	for (size_t i = 0; i < list->count; i++) {
+		sum = mix(sum, (uint64_t)list->entries[i].pid);
+		sum = mix(sum, cpu_ticks(list->entries[i].pid));
 	}
-	return sum;
+	return mix(sum, read_io(list));
 }
 
 /* --- the children of this process ----------------------------------------- */
@@ -352,11 +453,14 @@ void
 proctree_reap(struct proctree *tree, pid_t keep)
 {
 	struct reaping reaping = { .tree = tree, .keep = keep };
+	const int proc_fd = procfs_open_root();
 
-	if (procfs_visit_children(tree->root, 1, visit_to_reap, &reaping) ==
-	        -1 &&
+	if (proc_fd != -1 &&
+	    procfs_visit_children(proc_fd, tree->root, visit_to_reap,
+	                          &reaping) == -1 &&
 	    errno == ENOENT)
 		(void)procfs_visit_all(visit_to_reap, &reaping);
+	fds_close(proc_fd);
 }
 
 int

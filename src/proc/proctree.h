@@ -10,15 +10,10 @@ struct process {
 	pid_t parent;
 	pid_t group;
 	pid_t session;
-	char state;
-	int exit_signal; /* what its death sends to its parent */
-	long threads;
-	bool is_new;    /* the reading before did not find it */
-	bool has_moved; /* it was in another process group then */
-	bool got_kill;  /* SIGKILL was sent to it, or to its group */
-	int refused;    /* errno of the last attempt to signal it, or 0 */
-	uint64_t start; /* clock ticks after boot */
-	uint64_t cpu;   /* clock ticks */
+	bool is_new;     /* the reading before did not find it */
+	bool got_signal; /* treekill_signal_all() has signalled it by itself */
+	bool got_kill;   /* SIGKILL was sent to it, or to its group */
+	int refused;     /* errno of the last attempt to signal it, or 0 */
 };
 
 struct process_list {
@@ -40,27 +35,38 @@ struct proctree {
 	bool has_strangers; /* there are strangers, or there were */
 	const char *id;     /* "WDRUN_ID=…", as all of the tree have it */
 	enum {
-		PROCTREE_UNTRIED,     /* or there was no memory to try */
+		PROCTREE_BLIND,       /* there was no usable /proc */
 		PROCTREE_BY_CHILDREN, /* costs the size of the tree */
 		PROCTREE_BY_SCAN,     /* costs the size of the machine */
-		PROCTREE_BLIND,       /* there is no usable /proc */
-	} way;
-	bool is_partial; /* for want of memory, or of /proc, the list is not
-	                  * the whole tree */
+	} way;                        /* of the latest reading */
+	bool is_partial;  /* for want of memory, of time, or of /proc, the list
+	                   * is not the whole tree */
+	bool has_changed; /* while it was read: processes may be missing */
 	struct process_list list;   /* sorted by PID */
 	struct process_list before; /* the list of the reading before */
 };
 
 /* Reads the tree into tree->list, which stays empty with PROCTREE_BLIND. A
  * process may be missing from the list, for want of memory, say: only waitid(2)
- * can say that nothing is left. */
+ * can say that nothing is left. Never waits for a process of the tree. */
 void proctree_read(struct proctree *tree);
+
+/* Reads the tree from the target outwards, until the time is UNTIL. */
+void proctree_read_until(struct proctree *tree, int64_t until);
+
+/* Called for tree->list from FIRST on: found so far, not sorted yet. */
+typedef void proctree_found(struct proctree *tree, size_t first, void *context);
+
+/* Reads the tree, the dead included that their parents have not reaped, and
+ * calls FOUND as soon as the children of a process are known. */
+void proctree_read_each(struct proctree *tree, proctree_found *found,
+                        void *context);
 
 /* Sorts LIST by PID, as proctree_read() leaves it. */
 void proctree_sort(struct process_list *list);
 
-/* A number that changes when a process of the tree comes, goes, computes, reads
- * or writes. Taken from the latest reading, and from /proc/PID/io. */
+/* A number that changes when a process of the tree, as it was last read, comes,
+ * goes, computes, reads or writes. A helper reads /proc/PID/io for it. */
 uint64_t proctree_activity(const struct proctree *tree);
 
 /* Notes the children that this process has already as strangers. Returns 0, or

@@ -8,8 +8,11 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/fds.h"
 #include "proc/procfs.h"
 #include "proc/procid.h"
 #include "proc/proctree.h"
@@ -45,14 +48,53 @@ is_own_group(const struct proctree *tree, const struct process *process)
 	       getpgid(process->pid) == process->group;
 }
 
+/*
+ * Whether PROCESS, no child of this process, is what it was when the tree was
+ * read, and no other process with its PID. No process from outside comes into a
+ * session of the tree's own; in that of wdrun's parent, the process above has
+ * to be the same. Read from "status", which never waits for PROCESS.
+ */
+static bool
+is_still_of_tree(const struct proctree *tree, const struct process *process)
+{
+	struct procfs_status status;
+
+	if (getsid(process->pid) != process->session)
+		return false;
+	if (process->session != tree->callers_session)
+		return true;
+	return procfs_is_ours() == 1 &&
+	       procfs_read_status(process->pid, &status) == 0 &&
+	       (status.parent == process->parent ||
+	        status.parent == tree->root);
+}
+
+/* A pidfd stands for one process: looked at after it was opened, it is the
+ * right one for good. Without pidfds, the kernel gives a PID to a new process
+ * only when it has given away all others (alloc_pid()). */
+static int
+signal_descendant(const struct proctree *tree, const struct process *process,
+                  int signal)
+{
+	const int fd = pidfd_open(process->pid);
+	int result = 0;
+
+	if (is_still_of_tree(tree, process)) {
+		result = fd == -1 ? -1 : pidfd_send_signal(fd, signal);
+		if (result == -1 && errno != ESRCH)
+			result = kill(process->pid, signal);
+	}
+	fds_close(fd);
+	return result;
+}
+
 static void
 signal_one(const struct proctree *tree, struct process *process, int signal)
 {
-	const struct procid procid = { process->pid, process->start };
 	/* The PID of a child is its own until this process reaps it. */
 	const int result = process->parent == tree->root
-	                       ? kill(process->pid, signal)
-	                       : procid_kill(&procid, signal);
+	                       ? pid_kill(process->pid, signal)
+	                       : signal_descendant(tree, process, signal);
 
 	process->refused = result == -1 && errno != ESRCH ? errno : 0;
 }
@@ -79,7 +121,7 @@ kill_children_by_number(const struct proctree *tree)
 		if (pid % LOOK_INTERVAL == 0 && !wait_has_living(ANY_CHILD))
 			return;
 		if (is_child_of_tree(tree, pid))
-			(void)kill(pid, SIGKILL);
+			(void)pid_kill(pid, SIGKILL);
 	}
 }
 
@@ -90,7 +132,7 @@ signal_blindly(const struct proctree *tree, int signal)
 {
 	if (tree->target > 1) {
 		(void)kill(-tree->target, signal); /* if it leads a group */
-		(void)kill(tree->target, signal);
+		(void)pid_kill(tree->target, signal);
 	}
 	if (signal == SIGKILL)
 		kill_children_by_number(tree);
@@ -107,22 +149,25 @@ visit_to_signal(pid_t pid, void *context)
 	const struct topmost *const topmost = context;
 
 	if (is_child_of_tree(topmost->tree, pid))
-		(void)kill(pid, topmost->signal);
+		(void)pid_kill(pid, topmost->signal);
 	return 0;
 }
 
 /* Signals the children of this process, where the tree could not be listed, for
- * want of memory or since the stat files are hidden. When these are dead, their
- * children take their places. */
+ * want of memory or of descriptors. When these are dead, their children take
+ * their places. */
 static void
 signal_topmost(const struct proctree *tree, int signal)
 {
 	struct topmost topmost = { .tree = tree, .signal = signal };
+	const int proc_fd = procfs_open_root();
+	const bool is_listed =
+	    proc_fd != -1 &&
+	    procfs_visit_children(proc_fd, tree->root, visit_to_signal,
+	                          &topmost) == 0;
 
-	if (tree->way == PROCTREE_BY_CHILDREN)
-		(void)procfs_visit_children(tree->root, 1, visit_to_signal,
-		                            &topmost);
-	else if (signal == SIGKILL)
+	fds_close(proc_fd);
+	if (!is_listed && signal == SIGKILL)
 		kill_children_by_number(tree);
 }
 
@@ -131,12 +176,12 @@ treekill_signal(struct proctree *tree, int signal)
 {
 	struct process_list *const list = &tree->list;
 
-	if (tree->way == PROCTREE_BLIND || tree->way == PROCTREE_UNTRIED) {
+	if (tree->way == PROCTREE_BLIND) {
 		signal_blindly(tree, signal);
 		return;
 	}
-	if (list->count == 0 &&
-	    (tree->is_partial || tree->way == PROCTREE_BY_SCAN))
+	if (tree->is_partial ||
+	    (list->count == 0 && tree->way == PROCTREE_BY_SCAN))
 		signal_topmost(tree, signal);
 	if (list->count > 1)
 		qsort(list->entries, list->count, sizeof(list->entries[0]),
@@ -158,48 +203,129 @@ treekill_signal(struct proctree *tree, int signal)
 	proctree_sort(list);
 }
 
-/* Whether GROUP had a process in the reading before: then it was signalled as a
- * whole, and a process that has joined it since got the signal too, or was
- * forked by one that has handled it. */
-static bool
-group_was_signalled(const struct proctree *tree, pid_t group)
-{
-	for (size_t i = 0; i < tree->before.count; i++) {
-		if (tree->before.entries[i].group == group)
-			return true;
-	}
-	return false;
-}
+/* --- while the tree is read ----------------------------------------------- */
 
-/* Sends SIGNAL to the processes that were forked, or have left their group,
- * since the reading before. Returns how many that are. */
+/* A signal on its way to the whole tree. */
+struct delivery {
+	int signal;
+	pid_t *groups; /* that were signalled as a whole, in order */
+	size_t group_count;
+	size_t capacity;
+	size_t count;       /* of processes that are new to it */
+	bool target_has_it; /* by itself, and not with its group */
+};
+
+/* How many groups of DELIVERY come before GROUP. */
 static size_t
-signal_missed(struct proctree *tree, int signal)
+groups_before(const struct delivery *delivery, pid_t group)
 {
-	size_t count = 0;
+	size_t low = 0;
+	size_t high = delivery->group_count;
 
-	for (size_t i = 0; i < tree->list.count; i++) {
-		struct process *const process = &tree->list.entries[i];
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
 
-		if ((!process->is_new && !process->has_moved) ||
-		    (is_own_group(tree, process) &&
-		     group_was_signalled(tree, process->group)))
-			continue;
-		signal_one(tree, process, signal);
-		count++;
+		if (delivery->groups[middle] < group)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return count;
+	return low;
 }
 
+static bool
+has_group(const struct delivery *delivery, pid_t group)
+{
+	const size_t at = groups_before(delivery, group);
+
+	return at < delivery->group_count && delivery->groups[at] == group;
+}
+
+/* Without memory, the group is signalled once more. */
+static void
+note_group(struct delivery *delivery, pid_t group)
+{
+	const size_t at = groups_before(delivery, group);
+	pid_t *const groups =
+	    array_grow(delivery->groups, delivery->group_count,
+	               &delivery->capacity, sizeof(*groups));
+
+	if (groups == NULL)
+		return;
+	memmove(&groups[at + 1], &groups[at],
+	        (delivery->group_count - at) * sizeof(*groups));
+	groups[at] = group;
+	delivery->groups = groups;
+	delivery->group_count++;
+}
+
+/* Signals the target before anything is read: its group, in one call; where it
+ * has none of its own, itself. */
+static void
+signal_target(const struct proctree *tree, struct delivery *delivery)
+{
+	if (tree->target <= 1)
+		return;
+	if (tree->session != 0 && kill(-tree->target, delivery->signal) == 0)
+		note_group(delivery, tree->target);
+	else
+		delivery->target_has_it =
+		    pid_kill(tree->target, delivery->signal) == 0;
+}
+
+/* Signals PROCESS, with its group where that is the tree's own. */
+static void
+deliver(const struct proctree *tree, struct process *process,
+        struct delivery *delivery)
+{
+	if (is_own_group(tree, process)) {
+		if (has_group(delivery, process->group))
+			return;
+		if (kill(-process->group, delivery->signal) == 0) {
+			note_group(delivery, process->group);
+			delivery->count++;
+			return;
+		}
+	}
+	if (process->got_signal ||
+	    (process->pid == tree->target && delivery->target_has_it))
+		return;
+	signal_one(tree, process, delivery->signal);
+	process->got_signal = true;
+	delivery->count++;
+}
+
+static void
+deliver_to_found(struct proctree *tree, size_t first, void *context)
+{
+	for (size_t i = first; i < tree->list.count; i++)
+		deliver(tree, &tree->list.entries[i], context);
+}
+
+/*
+ * To signal a group is atomic against fork(2). So a process that is new in a
+ * group which was signalled as a whole was started by one that has got the
+ * signal, as part of its end in order, and gets none.
+ */
 void
 treekill_signal_all(struct proctree *tree, int signal)
 {
-	treekill_signal(tree, signal);
-	for (int i = 1; i < ROUNDS; i++) {
-		proctree_read(tree);
-		if (signal_missed(tree, signal) == 0)
-			return;
+	struct delivery delivery = { .signal = signal };
+	const struct process_list *const list = &tree->list;
+
+	signal_target(tree, &delivery);
+	for (size_t i = 0; i < list->count; i++)
+		list->entries[i].got_signal = false;
+	for (int i = 0; i < ROUNDS; i++) {
+		delivery.count = 0;
+		proctree_read_each(tree, deliver_to_found, &delivery);
+		if (list->count == 0 && tree->is_partial)
+			signal_topmost(tree, signal);
+		if (delivery.count == 0 && !tree->has_changed)
+			break;
 	}
+	array_free(delivery.groups,
+	           delivery.capacity * sizeof(delivery.groups[0]));
 }
 
 void
@@ -209,23 +335,46 @@ treekill_signal_now(struct proctree *tree, int signal)
 	treekill_signal(tree, signal);
 }
 
+static void
+kill_found(struct proctree *tree, size_t first, void *context)
+{
+	struct delivery *const delivery = context;
+
+	for (size_t i = first; i < tree->list.count; i++) {
+		struct process *const process = &tree->list.entries[i];
+		const bool is_new = !process->got_kill;
+
+		/* Counted are those whom nothing else has killed. */
+		if (is_new && !pid_is_dead(process->pid))
+			delivery->count++;
+		process->got_kill = true;
+		if (is_new && is_own_group(tree, process)) {
+			if (has_group(delivery, process->group))
+				continue;
+			if (kill(-process->group, SIGKILL) == 0) {
+				note_group(delivery, process->group);
+				continue;
+			}
+		}
+		signal_one(tree, process, SIGKILL);
+	}
+}
+
 size_t
 treekill_sweep(struct proctree *tree)
 {
-	struct process_list *const list = &tree->list;
-	size_t newcomers = 0;
+	struct delivery delivery = { .signal = SIGKILL };
 
-	treekill_signal(tree, SIGKILL);
-	for (size_t i = 0; i < list->count; i++) {
-		struct process *const process = &list->entries[i];
-
-		if (process->got_kill)
-			signal_one(tree, process, SIGKILL);
-		else
-			newcomers++;
-		process->got_kill = true;
-	}
-	return newcomers;
+	if (tree->session != 0 && tree->target > 1)
+		(void)kill(-tree->target, SIGKILL);
+	proctree_read_each(tree, kill_found, &delivery);
+	if (tree->way == PROCTREE_BLIND)
+		signal_blindly(tree, SIGKILL);
+	else if (tree->is_partial || tree->list.count == 0)
+		signal_topmost(tree, SIGKILL);
+	array_free(delivery.groups,
+	           delivery.capacity * sizeof(delivery.groups[0]));
+	return delivery.count;
 }
 
 /* Hundreds of forking processes leave the supervisor a hundredth of a

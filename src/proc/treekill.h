@@ -13,17 +13,18 @@ struct proctree;
  */
 void treekill_signal(struct proctree *tree, int signal);
 
-/* Sends SIGNAL as treekill_signal does, then reads the tree again and sends
- * SIGNAL to what was forked between the reading and the signal, in three rounds
- * at most. */
+/* Sends SIGNAL once to each process of the TREE: to the target's group before
+ * anything else, then to the others as they are read after that, until there is
+ * no new one, in five rounds at most. */
 void treekill_signal_all(struct proctree *tree, int signal);
 
 /* Reads the tree and sends it SIGNAL. */
 void treekill_signal_now(struct proctree *tree, int signal);
 
-/* Sends SIGKILL to the tree as it was last read; to a process that an earlier
- * sweep has killed, also by itself. Returns how many processes are new: if any,
- * more may be forking, and the next reading and sweep should come at once. */
+/* Sends SIGKILL to the target's group, reads the tree and sends it SIGKILL; to
+ * a process that an earlier sweep has killed, also by itself. Returns how many
+ * processes are new: if any, more may be forking, and the next reading and
+ * sweep should come at once. */
 size_t treekill_sweep(struct proctree *tree);
 
 /*

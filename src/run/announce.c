@@ -17,9 +17,7 @@
 #include "run/stop_message.h"
 
 #define FIRST_LINE_SIZE 4000
-#define PATIENCE_LINE   (150 * MILLISECOND)
-#define PATIENCE_TREE   (400 * MILLISECOND)
-#define PATIENCE_SHORT  (50 * MILLISECOND)
+#define PATIENCE_LINE   (20 * MILLISECOND)
 
 /* The message, and how far it is. The watcher keeps the lines that a reader has
  * sent before it hung; the next reader, a copy of the watcher, goes on behind
@@ -29,8 +27,8 @@ struct announcement {
 	enum state next;
 	enum reason why;
 	struct treeview view; /* the lines of the tree; empty: not shown */
-	bool has_hung;        /* a reader, with the next line */
-	int64_t end_of_full;  /* all that is read later is read in short */
+	enum detail detail;   /* of the next line, by how often it hung */
+	int64_t end;          /* what is not read by then is not told */
 	size_t count;         /* of the lines that have been read */
 	size_t length;        /* of the text of these lines */
 	/* Each line ends with a null byte. */
@@ -47,20 +45,15 @@ static void
 read_line(struct announcement *announcement)
 {
 	char *const line = &announcement->text[announcement->length];
-	const bool has_tree = announcement->view.count > 0;
-	const bool in_short = announcement->has_hung ||
-	                      duration_now() >= announcement->end_of_full;
 	struct strbuf first_line = { .text = line, .size = FIRST_LINE_SIZE };
 
-	/* Where a tree follows, the names are in the tree, and nothing in the
-	 * first line can hang. */
 	if (announcement->count == 0)
 		stop_message_add(&first_line, announcement->run,
-		                 announcement->why, in_short && !has_tree);
+		                 announcement->why, announcement->detail);
 	else
 		treeview_describe(&announcement->view, announcement->count - 1,
-		                  in_short, line);
-	announcement->has_hung = false;
+		                  announcement->detail, line);
+	announcement->detail = DETAIL_FULL;
 	announcement->count++;
 	announcement->length += strlen(line) + 1;
 }
@@ -70,7 +63,8 @@ print_all(const struct announcement *announcement)
 {
 	const struct run *const run = announcement->run;
 	const char *line = announcement->text;
-	const size_t shown = announcement->view.count;
+	const size_t count = run->tree.list.count;
+	const size_t shown = announcement->count - 1;
 
 	if (run->options.verbose && !run->options.terse)
 		stop_message_print_change(run, announcement->next,
@@ -80,8 +74,8 @@ print_all(const struct announcement *announcement)
 			message("%s", line);
 		line += strlen(line) + 1;
 	}
-	if (shown > 0 && run->tree.list.count > shown)
-		message("  and %zu more", run->tree.list.count - shown);
+	if (announcement->view.count > 0 && count > shown)
+		message("  and %zu more", count - shown);
 }
 
 /* Takes the lines that a reader sends by FD, until it has sent all or hangs, or
@@ -89,16 +83,12 @@ print_all(const struct announcement *announcement)
 static void
 take_lines(struct announcement *announcement, int fd)
 {
-	const int64_t end_of_full = announcement->end_of_full;
 	struct pollfd event = { .fd = fd, .events = POLLIN };
 
 	while (!is_whole(announcement)) {
 		char *const text = &announcement->text[announcement->length];
-		const int64_t now = duration_now();
-		int64_t left = end_of_full - now;
+		int64_t left = announcement->end - duration_now();
 
-		if (left <= 0)
-			left += PATIENCE_SHORT;
 		if (left > PATIENCE_LINE)
 			left = PATIENCE_LINE;
 		if (left <= 0 ||
@@ -115,6 +105,7 @@ take_lines(struct announcement *announcement, int fd)
 		if (length <= 0)
 			return;
 		announcement->length += (size_t)length;
+		announcement->detail = DETAIL_FULL;
 	}
 }
 
@@ -148,17 +139,19 @@ read_by_helper(struct announcement *announcement)
 		(void)kill(reader, SIGKILL);
 	}
 	(void)close(fds[0]);
-	announcement->has_hung = true;
+	if (announcement->detail < DETAIL_BARE)
+		announcement->detail++;
 	return reader;
 }
 
 void
-announce_start(struct run *run, enum state next, enum reason why)
+announce_start(struct run *run, enum state next, enum reason why, int64_t until)
 {
 	struct announcement announcement = {
 		.run = run,
 		.next = next,
 		.why = why,
+		.end = until,
 	};
 
 	if (run->options.quiet || stop_message_is_none(run, why))
@@ -166,29 +159,25 @@ announce_start(struct run *run, enum state next, enum reason why)
 	announce_finish(run); /* one after the other */
 	if (stop_message_has_tree(run, why))
 		treeview_arrange(&announcement.view, &run->tree);
-	announcement.end_of_full =
-	    duration_now() +
-	    (announcement.view.count > 0 ? PATIENCE_TREE : PATIENCE_LINE);
-	for (int i = 0; i < READERS_MAX && !is_whole(&announcement); i++)
+	for (int i = 0; i < READERS_MAX && !is_whole(&announcement) &&
+	                duration_now() < announcement.end;
+	     i++)
 		run->announcer.readers[i] = read_by_helper(&announcement);
-	announcement.end_of_full = 0;
+	if (announcement.count == 0) {
+		announcement.view.count = 0;
+		announcement.detail = DETAIL_BARE;
+		read_line(&announcement);
+	}
 	run->announcer.printer = helper_fork(SIGKILL);
 	if (run->announcer.printer > 0)
 		return;
 	if (run->announcer.printer == 0) {
 		resources_close(run);
-		while (!is_whole(&announcement))
-			read_line(&announcement);
 		print_all(&announcement);
 		_exit(0);
 	}
 
-	/* There is no room for a process, as after a fork bomb. So the watcher
-	 * itself reads what it can without waiting, and prints one line. */
-	announcement.view.count = 0;
-	announcement.count = 0;
-	announcement.length = 0;
-	read_line(&announcement);
+	/* There is no room for a process, as after a fork bomb. */
 	print_all(&announcement);
 }
 

@@ -1,8 +1,16 @@
 #pragma once
 
+#include <stdint.h>
+
+#include "base/duration.h"
 #include "watchdog.h"
 
 struct run;
+
+/* From the reason for a stop to its first signal, for the look at the processes
+ * that the message names. A machine that wakes the supervisor later than that
+ * is not looked at for long. */
+#define LOOK_BUDGET (100 * MILLISECOND)
 
 /*
  * What a message on a stop needs is read by helpers, the readers, and printed
@@ -16,10 +24,11 @@ struct run;
 /*
  * Has an announcer tell that RUN goes to NEXT for the reason WHY, and to which
  * processes of its tree, as it was last read, that happens. Returns when all
- * has been read, so that the processes may be signalled: at most 0.2 seconds
- * later, or 0.45 if the message says what each of them is blocked in.
+ * has been read, so that the processes may be signalled, and not later than
+ * UNTIL: what was not read by then is not told.
  */
-void announce_start(struct run *run, enum state next, enum reason why);
+void announce_start(struct run *run, enum state next, enum reason why,
+                    int64_t until);
 
 /* Gives the announcer 0.2 seconds to print, then ends it. Waits 0.2 seconds at
  * most until the readers, which have got SIGKILL, are dead. */

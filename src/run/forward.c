@@ -53,8 +53,9 @@ cancel_by_signal(struct run *run, const struct event *event)
 	    (run->state != STATE_STOPPING && !state_only_forwards(run)))
 		return;
 	if (run->options.terse)
-		announce_start(run, run->state, REASON_CANCELLED);
-	treekill_signal_now(&run->tree, run->cancel.signal);
+		announce_start(run, run->state, REASON_CANCELLED,
+		               event->now + LOOK_BUDGET);
+	treekill_signal_all(&run->tree, run->cancel.signal);
 	/* So that a stopped process gets the signal, too. */
 	if (run->options.repeats_signals)
 		treekill_signal(&run->tree, SIGCONT);

@@ -22,7 +22,7 @@
 /* "; output held open by 4711 node vite, fd 1,2": the survivors that keep a
  * reader of the command's output waiting. */
 static void
-add_holders(struct strbuf *line, const struct run *run, bool in_short)
+add_holders(struct strbuf *line, const struct run *run, enum detail detail)
 {
 	const struct process_list *const list = &run->tree.list;
 	struct fdinfo file = { .reads = false };
@@ -47,7 +47,8 @@ add_holders(struct strbuf *line, const struct run *run, bool in_short)
 		            holders++ == 0 ? "; output held open by %d "
 		                           : ", %d ",
 		            pid);
-		procfs_add_command(line, pid, in_short ? 0 : COMMAND_WIDTH);
+		procfs_add_command(line, pid,
+		                   detail != DETAIL_FULL ? 0 : COMMAND_WIDTH);
 		strbuf_addf(line, ", fd %s", text);
 	}
 }
@@ -55,9 +56,13 @@ add_holders(struct strbuf *line, const struct run *run, bool in_short)
 static void
 add_refusal(struct strbuf *line, const struct process *process)
 {
+	struct procfs_status status;
+
 	if (process->refused != 0)
 		strbuf_addf(line, " (%s)", strerror(process->refused));
-	else if (process->state == 'D' && process->got_kill)
+	else if (process->got_kill &&
+	         procfs_read_status(process->pid, &status) == 0 &&
+	         status.state == 'D')
 		strbuf_addf(line, " (uninterruptible)");
 }
 
@@ -71,13 +76,14 @@ add_count(struct strbuf *line, const struct run *run)
 	else if (count == 0 && run->tree.is_partial)
 		strbuf_addf(line, "an unknown number of processes");
 	else
-		strbuf_addf(line, "%zu %s", count,
+		strbuf_addf(line, "%s%zu %s",
+		            run->tree.is_partial ? "at least " : "", count,
 		            count == 1 ? "process" : "processes");
 }
 
 /* ": 4711 node vite, 4712 jq ." */
 static void
-add_names(struct strbuf *line, const struct run *run, bool in_short)
+add_names(struct strbuf *line, const struct run *run, enum detail detail)
 {
 	const struct process_list *const list = &run->tree.list;
 
@@ -91,7 +97,7 @@ add_names(struct strbuf *line, const struct run *run, bool in_short)
 
 		strbuf_addf(line, "%s%d ", i == 0 ? ": " : ", ", process->pid);
 		procfs_add_command(line, process->pid,
-		                   in_short ? 0 : COMMAND_WIDTH);
+		                   detail != DETAIL_FULL ? 0 : COMMAND_WIDTH);
 		add_refusal(line, process);
 	}
 	if (list->count > NAMED_MAX)
@@ -146,11 +152,12 @@ add_words_of_timeout(struct strbuf *line, const struct run *run,
 /* "timed out after 30m, stopping 2 processes with SIGTERM: …" */
 void
 stop_message_add(struct strbuf *line, const struct run *run, enum reason why,
-                 bool in_short)
+                 enum detail detail)
 {
 	const struct process_list *const list = &run->tree.list;
 	const bool is_stop = reason_row(why)->next == STATE_STOPPING;
-	const bool has_tree = !in_short && stop_message_has_tree(run, why);
+	const bool has_tree =
+	    detail != DETAIL_BARE && stop_message_has_tree(run, why);
 
 	if (is_in_words_of_timeout(run, why)) {
 		add_words_of_timeout(line, run, why);
@@ -185,10 +192,10 @@ stop_message_add(struct strbuf *line, const struct run *run, enum reason why,
 		            signal_name(run->options.signal, name));
 	}
 	if (!has_tree)
-		add_names(line, run, in_short);
-	/* With the tree, this line must not hang: the tree's lines have the
-	 * command lines. */
-	add_holders(line, run, in_short || has_tree);
+		add_names(line, run, detail);
+	/* The tree's lines have the command lines. */
+	if (detail != DETAIL_BARE)
+		add_holders(line, run, has_tree ? DETAIL_SHORT : detail);
 	if (has_tree)
 		strbuf_addf(line, ":");
 }

@@ -3,16 +3,16 @@
 #include <stdbool.h>
 
 #include "base/strbuf.h"
+#include "inspect/treeview.h"
 #include "watchdog.h"
 
 struct run;
 
 /* Appends to LINE the message for a change of RUN by the reason WHY, if the
- * change is told, with the processes of the tree as it was last read. Reading
- * their command lines, which IN_SHORT leaves out, may hang: see announce.h.
- * With options.terse, the words are those of timeout(1). */
+ * change is told, with the processes of the tree as it was last read, in that
+ * DETAIL. With options.terse, the words are those of timeout(1). */
 void stop_message_add(struct strbuf *line, const struct run *run,
-                      enum reason why, bool in_short);
+                      enum reason why, enum detail detail);
 
 /* Whether nothing is said of RUN's change for the reason WHY, since timeout(1)
  * says nothing of it. */

@@ -73,6 +73,20 @@ timers_reason(const struct timers *timers, enum state state, int64_t now)
 	return REASON_NONE;
 }
 
+int64_t
+timers_since(const struct timers *timers, enum state state, enum reason why,
+             int64_t now)
+{
+	int64_t since = now;
+
+	for (size_t i = 0; i < TIMER_COUNT; i++) {
+		if ((table[i].states & IN(state)) != 0 &&
+		    table[i].reason == why && timers->due[i] < since)
+			since = timers->due[i];
+	}
+	return since;
+}
+
 void
 timers_pause(struct timers *timers, int64_t now)
 {

@@ -47,6 +47,11 @@ int64_t timers_next(const struct timers *timers, enum state state);
 enum reason timers_reason(const struct timers *timers, enum state state,
                           int64_t now);
 
+/* Since when there is the reason WHY, for a run in STATE: when the timer was
+ * due that gives it; NOW, if that is later, or there is no such timer. */
+int64_t timers_since(const struct timers *timers, enum state state,
+                     enum reason why, int64_t now);
+
 /* A terminal has stopped the run at NOW: the bounds on the command stand still
  * until timers_resume(). Does nothing during a pause. */
 void timers_pause(struct timers *timers, int64_t now);
