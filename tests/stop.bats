@@ -136,3 +136,54 @@ is_stopped_beside_the_stuck() {
 		rm -rf ready go stuck server mnt
 	done
 }
+
+@test "a process whose /proc files block delays no lock on a file that names it, no --list, no --cancel" {
+	with_stuck_exec 'export WDRUN_REGISTRY=$PWD/record
+		"$WDRUN" --name=other sleep 1000 &
+		"$WDRUN" --name=stuck -k 300ms bash -c "get_stuck
+			echo \$pid >named; mv named pid; sleep 1000" &
+		until [ -s pid ]; do sleep 0.05; done
+		"$WDRUN" --lock=pid true; echo "lock $?"
+		"$WDRUN" --list
+		"$WDRUN" --cancel=other; echo "cancel $?"
+		kill -0 $server && echo in time
+		kill -TERM $!; wait $!'
+
+	[[ $output == *"lock 75"*stuck*"cancel 0"*"in time"* ]]
+}
+
+@test "--reap says at once that it cannot read a process, and finishes the run later" {
+	with_stuck_exec 'export WDRUN_REGISTRY=$PWD/record
+		"$WDRUN" --name=stuck bash -c "get_stuck
+			sleep 1000 & echo \$PPID >supervisor; wait" &
+		until [ -s supervisor ]; do sleep 0.05; done
+		kill -KILL $! $(<supervisor)
+		until "$WDRUN" --list | grep -q orphaned; do sleep 0.05; done
+		"$WDRUN" --reap; echo "reap $?"
+		kill -0 $server && echo in time
+		kill -KILL $server; wait $server
+		"$WDRUN" --reap; echo "reap $?"'
+
+	[[ $output == *"reap 1"*"in time"*"reap 0" ]]
+	[[ $stderr == *"(stuck): cannot read"* ]]
+	wait_until nobody_is_left
+}
+
+# --- filters -----------------------------------------------------------------
+
+@test "where a filter forbids kill(2), the tree is ended by pidfds, and a signal is returned" {
+	complete_late "$PROGRAMS/deny" kill -- "$WDRUN" -t LIMIT -k 300ms \
+		"$PROGRAMS/escape" fork setsid stubborn
+	[ "$status" -eq 124 ]
+	[[ $stderr != *"could not kill"* ]]
+
+	complete "$PROGRAMS/deny" kill -- "$WDRUN" python3 -c \
+		'import signal; signal.raise_signal(signal.SIGUSR1)'
+	[ "$status" -eq $((128 + 10)) ]
+}
+
+@test "where a filter forbids clock_gettime(2), the bounds hold" {
+	complete "$PROGRAMS/deny" clock_gettime -- "$WDRUN" -t 300ms sleep 1000
+
+	[ "$status" -eq 124 ]
+}

@@ -183,7 +183,9 @@ read_clock(clockid_t clock)
 	struct timespec now = { .tv_sec = 0 };
 
 #ifdef __LP64__
-	(void)syscall(SYS_clock_gettime, clock, &now);
+	/* Where a filter forbids the call, the vDSO tells the time without. */
+	if (syscall(SYS_clock_gettime, clock, &now) == -1)
+		(void)clock_gettime(clock, &now);
 #else /* there, this system call may know 32 bits of seconds only */
 	(void)clock_gettime(clock, &now);
 #endif

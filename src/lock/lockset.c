@@ -20,7 +20,7 @@
 #include "base/strbuf.h"
 #include "lock/lockfile.h"
 #include "proc/helper.h"
-#include "proc/procid.h"
+#include "proc/pidfd.h"
 #include "proc/signals.h"
 
 #define FD_PATH_SIZE  64

@@ -11,7 +11,7 @@
 #include "base/fileinfo.h"
 #include "base/strbuf.h"
 #include "proc/procfs.h"
-#include "proc/procid.h"
+#include "proc/pidfd.h"
 
 #define BASE          10
 #define TEXT_SIZE     64 /* a PID and blanks; a longer file holds no PID */

@@ -1,14 +1,17 @@
 /* wdrun's own processes besides the two watchers: their start and their end. */
 #include "proc/helper.h"
 
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/fds.h"
+#include "proc/pidfd.h"
 #include "proc/wait.h"
 
 #define CLONE_CHILDREN ((int)__WCLONE) /* and no others: waitid(2) */
@@ -107,7 +110,7 @@ helper_continue(pid_t pid)
 	siginfo_t info;
 
 	if (pid > 0 && wait_peek(pid, WSTOPPED | CLONE_CHILDREN, &info) == pid)
-		(void)kill(pid, SIGCONT);
+		(void)pid_kill(pid, SIGCONT);
 }
 
 /* SIGNAL is sent time and again: a signal that comes just before a call that
@@ -128,7 +131,7 @@ helper_await(pid_t pid, int signal)
 			return true;
 		/* Not reaped, so the number is the helper's own. */
 		if (signal != 0)
-			(void)kill(pid, signal);
+			(void)pid_kill(pid, signal);
 		duration_sleep(pause);
 		if (pause < PAUSE_LAST)
 			pause *= 2;
@@ -154,4 +157,26 @@ helper_await_until(pid_t pid, int64_t deadline)
 		return false;
 	}
 	return true;
+}
+
+void
+helper_do_in_time(void (*work)(void *data), void *data, size_t size)
+{
+	void *const shared = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED)
+		return;
+	memcpy(shared, data, size);
+
+	const pid_t helper = helper_fork(SIGKILL);
+
+	if (helper == 0) {
+		work(shared);
+		_exit(0);
+	}
+	if (!helper_await(helper, 0))
+		(void)helper_end(helper, SIGKILL);
+	memcpy(data, shared, size);
+	(void)munmap(shared, size);
 }

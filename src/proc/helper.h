@@ -84,3 +84,8 @@ bool helper_await_until(pid_t pid, int64_t deadline);
  * Returns whether it is dead. A helper that hangs in the kernel is not waited
  * for: to hang there, and keep the watcher from it, is its purpose. */
 bool helper_end(pid_t pid, int signal);
+
+/* Has a helper do WORK, which may hang, on the SIZE bytes at DATA, and takes
+ * over what the helper has made of them within a fifth of a second. Where no
+ * process can be had, they stay as they are. */
+void helper_do_in_time(void (*work)(void *data), void *data, size_t size);

@@ -19,6 +19,7 @@
 #include "base/names.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "proc/helper.h"
 
 #define PATH_SIZE   64
 #define STAT_SIZE   1024
@@ -148,16 +149,6 @@ procfs_is_dead(const struct procfs_stat *stat)
 	return stat->state == 'X' || (stat->state == 'Z' && stat->threads <= 1);
 }
 
-int
-procfs_read_stat(pid_t pid, struct procfs_stat *stat)
-{
-	char text[STAT_SIZE];
-
-	if (procfs_read(pid, "stat", text, sizeof(text)) <= 0)
-		return -1;
-	return procfs_parse_stat(text, stat);
-}
-
 int64_t
 procfs_age(const struct procfs_stat *stat)
 {
@@ -209,6 +200,46 @@ procfs_read_status(pid_t pid, struct procfs_status *status)
 		.ignored = ignored == NULL ? 0 : strtoull(ignored, NULL, 16),
 	};
 	return 0;
+}
+
+struct stat_reading {
+	pid_t pid;
+	ssize_t length; /* of the text, or -1 with the errno WHY */
+	int why;
+	char text[STAT_SIZE];
+};
+
+static void
+read_stat(void *data)
+{
+	struct stat_reading *const reading = data;
+
+	reading->length = procfs_read(reading->pid, "stat", reading->text,
+	                              sizeof(reading->text));
+	reading->why = errno;
+}
+
+bool
+procfs_may_block(pid_t pid)
+{
+	struct procfs_status status;
+
+	return procfs_read_status(pid, &status) == 0 && status.state == 'D';
+}
+
+int
+procfs_read_stat(pid_t pid, struct procfs_stat *stat)
+{
+	struct stat_reading reading = { .pid = pid,
+		                        .length = -1,
+		                        .why = ETIMEDOUT };
+
+	if (procfs_may_block(pid))
+		helper_do_in_time(read_stat, &reading, sizeof(reading));
+	else
+		read_stat(&reading);
+	errno = reading.why;
+	return reading.length <= 0 ? -1 : procfs_parse_stat(reading.text, stat);
 }
 
 /* Whether FD, the status file of this process, numbers it as this process does,

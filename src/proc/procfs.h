@@ -46,12 +46,16 @@ int procfs_is_ours(void);
 int procfs_parse_stat(const char *text, struct procfs_stat *stat);
 
 /*
- * Reads /proc/PID/stat. Returns 0, or -1 with errno: ENOENT or ESRCH where PID
- * is gone. Waits for a process that is in execve(2) and has its old memory to
- * give back (exec_update_lock in the kernel): for ever, if a file system that
- * does not answer has part of that memory. So do the files "io", "wchan",
- * "syscall", "environ" and the links; "status", "comm", "task" and "children"
- * do not.
+ * Whether to read a file of PID's may be to wait for PID: "stat", "io",
+ * "wchan", "syscall", "environ" and the links of a process that is in execve(2)
+ * and has its old memory to give back (exec_update_lock in the kernel), for
+ * ever, if a file system that does not answer has part of that memory.
+ * "status", "comm", "task" and "children" can always be read.
+ */
+bool procfs_may_block(pid_t pid);
+
+/* Reads /proc/PID/stat. Returns 0, or -1 with errno: ENOENT or ESRCH where PID
+ * is gone, ETIMEDOUT where it was waited for in vain, for a fifth of a second.
  */
 int procfs_read_stat(pid_t pid, struct procfs_stat *stat);
 

@@ -2,11 +2,11 @@
 #include "proc/procid.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "base/fds.h"
+#include "proc/pidfd.h"
 #include "proc/procfs.h"
 
 int
@@ -85,37 +85,4 @@ procid_kill(const struct procid *procid, int signal)
 	 * looked at just before the signal: the kernel gives its PID to a new
 	 * process only when it has given away all others (alloc_pid()). */
 	return check_alive(procid) == -1 ? -1 : kill(procid->pid, signal);
-}
-
-bool
-pid_is_dead(pid_t pid)
-{
-	struct pollfd death = { .fd = pidfd_open(pid), .events = POLLIN };
-
-	if (death.fd == -1)
-		return kill(pid, 0) == -1 && errno == ESRCH;
-
-	const bool is_ready = poll(&death, 1, 0) == 1;
-
-	(void)close(death.fd);
-	return is_ready;
-}
-
-int
-pid_kill(pid_t pid, int signal)
-{
-	int result = kill(pid, signal);
-	const int why = errno;
-
-	if (result == 0 || why == ESRCH)
-		return result;
-
-	const int fd = pidfd_open(pid);
-
-	if (fd != -1)
-		result = pidfd_send_signal(fd, signal);
-	fds_close(fd);
-	if (result == -1)
-		errno = why;
-	return result;
 }

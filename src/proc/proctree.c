@@ -1,10 +1,7 @@
 /* The processes below one process: who they are, and the reaping of them. */
 #include "proc/proctree.h"
 
-#include <sys/mman.h>
-
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,8 +11,8 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "proc/helper.h"
+#include "proc/pidfd.h"
 #include "proc/procfs.h"
-#include "proc/procid.h"
 #include "proc/runid.h"
 #include "proc/wait.h"
 
@@ -377,47 +374,37 @@ cpu_ticks(pid_t pid)
 	return (uint64_t)((time.tv_sec * SECOND + time.tv_nsec) / CPU_TICK);
 }
 
-/* Has a helper read what the processes have read and written, in memory that
- * this process shares: to read the file of a process may be to wait for that
- * process. Returns a sum over those that could be read. */
-static uint64_t
-read_io(const struct process_list *list)
+struct io_reading {
+	const struct process_list *list;
+	uint64_t sum; /* over those that were read so far */
+};
+
+static void
+read_io(void *data)
 {
-	uint64_t *const sum = mmap(NULL, sizeof(*sum), PROT_READ | PROT_WRITE,
-	                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct io_reading *const reading = data;
+	const struct process_list *const list = reading->list;
 
-	if (sum == MAP_FAILED)
-		return 0;
-
-	const pid_t helper = helper_fork(SIGKILL);
-
-	if (helper == 0) {
-		for (size_t i = 0; i < list->count; i++)
-			*sum = mix(*sum, procfs_read_io(list->entries[i].pid));
-		_exit(0);
-	}
-	if (!helper_await(helper, 0))
-		(void)helper_end(helper, SIGKILL);
-
-	const uint64_t result = *sum;
-
-	(void)munmap(sum, sizeof(*sum));
-	return result;
+	for (size_t i = 0; i < list->count; i++)
+		reading->sum =
+		    mix(reading->sum, procfs_read_io(list->entries[i].pid));
 }
 
 uint64_t
 proctree_activity(const struct proctree *tree)
 {
 	const struct process_list *const list = &tree->list;
+	struct io_reading reading = { .list = list };
 	uint64_t sum = list->count;
 
 	if (list->count == 0)
 		return 0;
+	helper_do_in_time(read_io, &reading, sizeof(reading));
 	for (size_t i = 0; i < list->count; i++) {
 		sum = mix(sum, (uint64_t)list->entries[i].pid);
 		sum = mix(sum, cpu_ticks(list->entries[i].pid));
 	}
-	return mix(sum, read_io(list));
+	return mix(sum, reading.sum);
 }
 
 /* --- the children of this process ----------------------------------------- */

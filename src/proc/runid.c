@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/strbuf.h"
+#include "proc/helper.h"
 #include "proc/procfs.h"
 
 #define CHUNK_SIZE  16384
@@ -71,21 +73,27 @@ take_byte(struct reading *reading, char byte)
 	return false;
 }
 
-bool
-runid_read(pid_t pid, char id[RUNID_SIZE])
+struct id_reading {
+	pid_t pid;
+	int why; /* errno */
+	char id[RUNID_SIZE];
+};
+
+static void
+read_id(void *data)
 {
-	struct reading reading = { .id = id };
+	struct id_reading *const id_reading = data;
+	struct reading reading = { .id = id_reading->id };
 	char chunk[CHUNK_SIZE];
 	bool is_found = false;
 	bool is_empty = true;
 	ssize_t length = 0;
 
-	id[0] = '\0';
+	const int fd = procfs_open(id_reading->pid, "environ", O_RDONLY);
 
-	const int fd = procfs_open(pid, "environ", O_RDONLY);
-
+	id_reading->why = errno;
 	if (fd == -1)
-		return false;
+		return;
 	while (!is_found && (length = read(fd, chunk, sizeof(chunk))) > 0) {
 		is_empty = false;
 		for (ssize_t i = 0; i < length && !is_found; i++)
@@ -93,8 +101,24 @@ runid_read(pid_t pid, char id[RUNID_SIZE])
 	}
 	if (length != -1)
 		errno = is_empty ? EAGAIN : 0;
+	id_reading->why = errno;
 	fds_close(fd);
 	if (!is_found) /* the value has no end */
-		id[0] = '\0';
+		id_reading->id[0] = '\0';
+}
+
+bool
+runid_read(pid_t pid, char id[RUNID_SIZE])
+{
+	struct id_reading reading = { .pid = pid, .why = ETIMEDOUT };
+
+	if (procfs_may_block(pid))
+		helper_do_in_time(read_id, &reading, sizeof(reading));
+	else
+		read_id(&reading);
+	if (reading.why == ETIMEDOUT)
+		reading.id[0] = '\0';
+	memcpy(id, reading.id, RUNID_SIZE);
+	errno = reading.why;
 	return id[0] != '\0';
 }

@@ -26,7 +26,7 @@ size_t runid_length(const char *text);
  * environment was read, EAGAIN where it was empty, as it is also within an
  * execve(2), else that of open(2) or read(2).
  *
- * The environment is in the process's own memory: as procfs_add_command() may,
- * this may have to wait for ever.
+ * The environment is in the process's own memory: errno is ETIMEDOUT where that
+ * was waited for in vain, for a fifth of a second.
  */
 bool runid_read(pid_t pid, char id[RUNID_SIZE]);

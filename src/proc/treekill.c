@@ -13,8 +13,8 @@
 
 #include "base/array.h"
 #include "base/fds.h"
+#include "proc/pidfd.h"
 #include "proc/procfs.h"
-#include "proc/procid.h"
 #include "proc/proctree.h"
 #include "proc/wait.h"
 

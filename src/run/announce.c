@@ -12,6 +12,7 @@
 #include "base/strbuf.h"
 #include "inspect/treeview.h"
 #include "proc/helper.h"
+#include "proc/pidfd.h"
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/stop_message.h"
@@ -136,7 +137,7 @@ read_by_helper(struct announcement *announcement)
 	(void)close(fds[1]);
 	if (reader != -1) {
 		take_lines(announcement, fds[0]);
-		(void)kill(reader, SIGKILL);
+		(void)pid_kill(reader, SIGKILL);
 	}
 	(void)close(fds[0]);
 	if (announcement->detail < DETAIL_BARE)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/message.h"
-#include "proc/procid.h"
+#include "proc/pidfd.h"
 #include "run/run.h"
 
 static int

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "io/output.h"
 #include "io/tty.h"
+#include "proc/pidfd.h"
 #include "proc/signals.h"
 #include "run/exec_failure.h"
 #include "run/report.h"
@@ -210,5 +211,5 @@ target_signal(const struct target *target, int signal)
 		return;
 	/* The group is the caller's, or the target has not made its own yet. */
 	if (!target->has_exited)
-		(void)kill(target->pid, signal);
+		(void)pid_kill(target->pid, signal);
 }

@@ -30,6 +30,8 @@ static const struct call calls[] = {
 	{ "statx", SYS_statx, 0 },
 	{ "linkat", SYS_linkat, 0 },
 	{ "flock", SYS_flock, 0 },
+	{ "kill", SYS_kill, 0 },
+	{ "clock_gettime", SYS_clock_gettime, 0 },
 	{ "inotify_init1", SYS_inotify_init1, 0 },
 	{ "PR_SET_PDEATHSIG", SYS_prctl, PR_SET_PDEATHSIG },
 };

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <sys/syscall.h>
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <unistd.h>
+
+/* Whether the process PID is dead: a zombie is. Never waits for PID. */
+bool pid_is_dead(pid_t pid);
+
+/* Sends SIGNAL to the process PID, also where a filter forbids kill(2) and not
+ * pidfds. For children that are not reaped, whose number is their own. Returns
+ * 0, or -1 with errno. */
+int pid_kill(pid_t pid, int signal);
+
+/* The numbers are the same on every architecture but alpha. */
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+
+/* A pidfd, close-on-exec, for the process PID (Linux 5.3). Returns it, or -1
+ * with errno of pidfd_open(2). */
+static inline int
+pidfd_open(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* Sends SIGNAL to the process of the pidfd FD (Linux 5.1). Returns 0, or -1
+ * with errno of pidfd_send_signal(2). */
+static inline int
+pidfd_send_signal(int fd, int signal)
+{
+	return (int)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
+}
