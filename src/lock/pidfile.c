@@ -10,8 +10,8 @@
 #include "base/duration.h"
 #include "base/fileinfo.h"
 #include "base/strbuf.h"
-#include "proc/procfs.h"
 #include "proc/pidfd.h"
+#include "proc/procfs.h"
 
 #define BASE          10
 #define TEXT_SIZE     64 /* a PID and blanks; a longer file holds no PID */
