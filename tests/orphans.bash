@@ -140,16 +140,17 @@ session_of_nobody() {
 }
 
 # On a slow machine the time of --reap can be over before it has looked at all
-# processes often enough. It says so, and its user runs it again.
+# processes often enough, or before one process could be read. It says so, and
+# its user runs it again.
 reap() {
 	local tries
 	for tries in {1..5}; do
 		complete "$WDRUN" --reap
-		[ "$status" -eq 1 ] && grep -q "$too_slow" err || return 0
+		[ "$status" -eq 1 ] && grep -qE "$too_slow" err || return 0
 	done
 }
 
-too_slow='because of processes that may start and end faster than they can be read$'
+too_slow='because of processes that may start and end faster than they can be read$|cannot read the processes in /proc: Operation timed out$'
 
 # is_unharmed PID: the process is alive, and not even stopped.
 is_unharmed() {

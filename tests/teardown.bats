@@ -119,7 +119,7 @@ says() {
 	"$WDRUN" --list --registry="$PWD/registry" | grep -q orphaned
 
 	thaw "$ready"
-	"$WDRUN" --reap --registry="$PWD/registry"
+	wait_until "$WDRUN" --reap --registry="$PWD/registry"
 	[ ! -e pid.lock ]
 	[ "$("$WDRUN" --list --registry="$PWD/registry" | wc -l)" -eq 0 ]
 }

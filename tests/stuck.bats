@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # single quotes: these run in a shell of their own
+#
+# Runs alone: --reap finishes no run, of another test's either, while a process
+# of the machine cannot be read.
+#
+# A process whose files in /proc block, as execve(2) waits for a dead server,
+# holds nothing up.
+
+load helper
+
+# with_stuck_exec SCRIPT: completes SCRIPT, in which get_stuck starts a process,
+# $pid, and returns when its execve(2) waits for a server that does not answer.
+# The server ends 30 seconds later, or when SCRIPT ends.
+with_stuck_exec() {
+	[ -c /dev/fuse ] || [ ! -w /dev ] || mknod /dev/fuse c 10 229 ||
+		skip "no /dev/fuse, and none can be made"
+	complete_with_hung_fs '
+		get_stuck() {
+			mkfifo go
+			exec 8<>go
+			"$PROGRAMS/stuck_exec" mnt/file <&8 >stuck & pid=$!
+			until grep -qs ready stuck; do sleep 0.02; done
+			hang_fs
+			(sleep 30; exec kill -KILL $server) 8>&- &
+			echo >&8
+			until grep -qs "^State:.D" /proc/$pid/status
+			do sleep 0.02; done
+		}
+		export -f get_stuck
+		'"$1"'
+		kill -KILL $server'
+}
+
+is_stopped_beside_the_stuck() {
+	rm -rf go stuck server mnt
+	export limit
+	with_stuck_exec '"$WDRUN" -t "$limit" -k 300ms bash -c "get_stuck
+			echo stuck; sleep 1000; true"
+		echo "status $?"
+		kill -0 $server && echo in time'
+	[[ $output == stuck*"status 124"*"in time" ]] &&
+		[[ $stderr == *"could not kill 1 process"*"(uninterruptible)"* ]] &&
+		grep -E '^wdrun:     [0-9]+ \[stuck_exec\] \[D\]$' err &&
+		grep -E '^wdrun:     [0-9]+ sleep 1000 \[S [0-9]+s\]: sleeping$' err
+}
+
+@test "a process whose /proc files block delays no timeout, nor costs it the lines of others" {
+	with_more_time is_stopped_beside_the_stuck
+}
+
+@test "a process whose /proc files block delays no end of the tree when a watcher is killed" {
+	for victim in front supervisor; do
+		export victim
+		with_stuck_exec '"$WDRUN" bash -c "get_stuck
+				sleep 1000 & echo \$\$ \$! \$PPID >ready; wait" &
+			front=$!
+			until [ -s ready ]; do sleep 0.05; done
+			read -r target child supervisor <ready
+			kill -KILL ${!victim}
+			until ! kill -0 $child || ! kill -0 $server
+			do sleep 0.05; done 2>/dev/null
+			kill -0 $server && echo in time'
+		[[ $output == *"in time" ]]
+		rm -rf ready go stuck server mnt
+	done
+}
+
+@test "a process whose /proc files block delays no lock on a file that names it, no --list, no --cancel" {
+	with_stuck_exec 'export WDRUN_REGISTRY=$PWD/record
+		"$WDRUN" --name=other sleep 1000 &
+		"$WDRUN" --name=stuck -k 300ms bash -c "get_stuck
+			echo \$pid >named; mv named pid; sleep 1000" &
+		until [ -s pid ]; do sleep 0.05; done
+		"$WDRUN" --lock=pid true; echo "lock $?"
+		"$WDRUN" --list
+		"$WDRUN" --cancel=other; echo "cancel $?"
+		kill -0 $server && echo in time
+		kill -TERM $!; wait $!'
+
+	[[ $output == *"lock 75"*stuck*"cancel 0"*"in time"* ]]
+}
+
+@test "--reap says at once that it cannot read a process, and finishes the run later" {
+	with_stuck_exec 'export WDRUN_REGISTRY=$PWD/record
+		"$WDRUN" --name=stuck bash -c "get_stuck
+			sleep 1000 & echo \$PPID >supervisor; wait" &
+		until [ -s supervisor ]; do sleep 0.05; done
+		kill -KILL $! $(<supervisor)
+		until "$WDRUN" --list | grep -q orphaned; do sleep 0.05; done
+		"$WDRUN" --reap; echo "reap $?"
+		kill -0 $server && echo in time
+		kill -KILL $server; wait $server
+		"$WDRUN" --reap; echo "reap $?"'
+
+	[[ $output == *"reap 1"*"in time"*"reap 0" ]]
+	[[ $stderr == *"(stuck): cannot read"* ]]
+	wait_until nobody_is_left
+}
