@@ -50,7 +50,7 @@ ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g -fsanitize=address,undefin
 	-fno-sanitize-recover=all -fno-omit-frame-pointer"
 FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all"
-STAGE := write fstat sigaction open openat mkdir unlink unlinkat flock kill _Fork execv execvp
+STAGE := write fstat signal_reset open openat mkdir unlink unlinkat flock kill _Fork execv execvp
 ARM64 := BUILD=build/arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-Os -Werror" LDFLAGS=-static
 
 .PHONY: all debug demo deps test dist lint check asan fuzz arm64 faults soak model differential bench format install uninstall \

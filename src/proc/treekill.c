@@ -335,6 +335,21 @@ treekill_signal_now(struct proctree *tree, int signal)
 	treekill_signal(tree, signal);
 }
 
+/* Whether the group of PROCESS got SIGKILL as a group, now or before. */
+static bool
+kill_group_of(struct delivery *delivery, const struct proctree *tree,
+              const struct process *process)
+{
+	if (!is_own_group(tree, process))
+		return false;
+	if (has_group(delivery, process->group))
+		return true;
+	if (kill(-process->group, SIGKILL) == -1)
+		return false;
+	note_group(delivery, process->group);
+	return true;
+}
+
 static void
 kill_found(struct proctree *tree, size_t first, void *context)
 {
@@ -348,15 +363,8 @@ kill_found(struct proctree *tree, size_t first, void *context)
 		if (is_new && !pid_is_dead(process->pid))
 			delivery->count++;
 		process->got_kill = true;
-		if (is_new && is_own_group(tree, process)) {
-			if (has_group(delivery, process->group))
-				continue;
-			if (kill(-process->group, SIGKILL) == 0) {
-				note_group(delivery, process->group);
-				continue;
-			}
-		}
-		signal_one(tree, process, SIGKILL);
+		if (!is_new || !kill_group_of(delivery, tree, process))
+			signal_one(tree, process, SIGKILL);
 	}
 }
 
