@@ -32,6 +32,15 @@ by_group(const void *left, const void *right)
 	return (a->group > b->group) - (a->group < b->group);
 }
 
+/* Whether PROCESS is certainly not in the session of wdrun's parent. A session
+ * is -1 where getsid(2) failed: by a security module's EPERM, say. */
+static bool
+is_outside(const struct proctree *tree, const struct process *process)
+{
+	return process->session > 0 && tree->callers_session != -1 &&
+	       process->session != tree->callers_session;
+}
+
 /*
  * Whether the group of PROCESS may be signalled as a group. setpgid(2) moves
  * processes within their session only: so a group outside the session of
@@ -42,8 +51,7 @@ by_group(const void *left, const void *right)
 static bool
 is_own_group(const struct proctree *tree, const struct process *process)
 {
-	return process->group > 1 &&
-	       process->session != tree->callers_session &&
+	return process->group > 1 && is_outside(tree, process) &&
 	       process->group != getpgrp() &&
 	       getpgid(process->pid) == process->group;
 }
@@ -61,7 +69,7 @@ is_still_of_tree(const struct proctree *tree, const struct process *process)
 
 	if (getsid(process->pid) != process->session)
 		return false;
-	if (process->session != tree->callers_session)
+	if (is_outside(tree, process))
 		return true;
 	return procfs_is_ours() == 1 &&
 	       procfs_read_status(process->pid, &status) == 0 &&
