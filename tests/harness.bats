@@ -127,7 +127,7 @@ watcher_of() {
 	local pid name
 	for pid in $(children_of "$1"); do
 		{ read -r name <"/proc/$pid/comm"; } 2>/dev/null || continue
-		[ "$name" != run ] || echo "$pid"
+		[ "$name" = run ] && echo "$pid" && return
 	done
 }
 
