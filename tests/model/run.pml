@@ -83,11 +83,17 @@ byte state = ALIVE;
 
 /* ---- the kernel ---- */
 
+/* By exit(2), or by SIGKILL: then it takes a moment until P has noticed. */
 inline begin_to_die(p)
 {
-	holds_lifeline[p] = false;
-	holds_lock[p] = false;
 	life[p] = DYING
+}
+
+/* exit_files() */
+inline close_all(p)
+{
+	holds_lifeline[p] = false;
+	holds_lock[p] = false
 }
 
 inline deliver_kill(p)
@@ -173,6 +179,7 @@ active proctype Kernel()
 
 	do
 	:: d_step { life[F] == DYING ->
+		close_all(F);
 		give_children_away(F);
 		become_zombie(F);
 		child_f = false; cont_f = false; order_f = false; term_f = false;
@@ -180,6 +187,7 @@ active proctype Kernel()
 	/* The children have a new parent before the supervisor is a zombie. */
 	:: d_step { life[S] == DYING && !is_half_dead ->
 		is_half_dead = true;
+		close_all(S);
 		give_children_away(S);
 		child_s = false; cont_s = false; term_s = false;
 		stop_of_s_is_news = false; c = 0 }
@@ -187,12 +195,16 @@ active proctype Kernel()
 		is_half_dead = false;
 		become_zombie(S) }
 	:: d_step { life[T] == DYING ->
+		close_all(T);
 		give_children_away(T);
 		become_zombie(T);
 		term_t = false; stop_of_t_is_news = false; c = 0 }
-	:: d_step { life[D] == DYING -> become_zombie(D); term_d = false }
-	:: d_step { life[H] == DYING -> become_zombie(H) }
-	:: d_step { life[G] == DYING -> become_zombie(G) }
+	:: d_step { life[D] == DYING ->
+		close_all(D);
+		become_zombie(D);
+		term_d = false }
+	:: d_step { life[H] == DYING -> close_all(H); become_zombie(H) }
+	:: d_step { life[G] == DYING -> close_all(G); become_zombie(G) }
 	od
 }
 
@@ -594,7 +606,7 @@ proctype Front() provided (life[F] == RUNNING)
 		atomic { run_outcome(outcome) }
 	:: else ->
 #ifndef WITHOUT_AWAIT_HELPERS
-		!LIVES(H) /* await_helpers */
+		!LIVES(H) && life[H] != DYING /* await_helpers */
 #endif
 	fi;
 	atomic { /* finish, when no number is signalled any more */
