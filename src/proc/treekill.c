@@ -170,7 +170,7 @@ signal_topmost(const struct proctree *tree, int signal)
 	struct topmost topmost = { .tree = tree, .signal = signal };
 	const int proc_fd = procfs_open_root();
 	const bool is_listed =
-	    proc_fd != -1 &&
+	    proc_fd != -1 && tree->way == PROCTREE_BY_CHILDREN &&
 	    procfs_visit_children(proc_fd, tree->root, visit_to_signal,
 	                          &topmost) == 0;
 
