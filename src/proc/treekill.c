@@ -386,7 +386,9 @@ treekill_sweep(struct proctree *tree)
 	proctree_read_each(tree, kill_found, &delivery);
 	if (tree->way == PROCTREE_BLIND)
 		signal_blindly(tree, SIGKILL);
-	else if (tree->is_partial || tree->list.count == 0)
+	/* A scan lists the dead too, and what /proc hides it does not. */
+	else if (tree->is_partial || tree->list.count == 0 ||
+	         (tree->way == PROCTREE_BY_SCAN && delivery.count == 0))
 		signal_topmost(tree, SIGKILL);
 	array_free(delivery.groups,
 	           delivery.capacity * sizeof(delivery.groups[0]));
