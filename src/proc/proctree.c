@@ -110,12 +110,13 @@ struct walk {
 	size_t proven; /* so many of the list are certainly of the tree */
 	size_t at;     /* all before are proven, or are not */
 	int64_t until;
-	proctree_found *found; /* or NULL: the dead are left out */
+	proctree_found *found; /* or NULL */
 	void *context;
 };
 
-/* Appends PID, a child of the walk's parent, but no stranger or helper, and
- * nobody dead. By system calls alone: a file of PID's may be blocked. */
+/* Appends PID, a child of the walk's parent, but no stranger or helper; and a
+ * dead process only where the time to look would hold up a signal. By system
+ * calls alone: a file of PID's may be blocked. */
 static int
 add_child(struct walk *walk, pid_t pid)
 {
@@ -129,7 +130,9 @@ add_child(struct walk *walk, pid_t pid)
 	if (walk->parent == walk->tree->root &&
 	    (helper_is(pid) || proctree_is_stranger(walk->tree, pid)))
 		return 0;
-	if (walk->found == NULL && pid_is_dead(pid))
+	/* An empty list of a scan tells that /proc hides what is alive. */
+	if ((walk->found == NULL || walk->tree->way == PROCTREE_BY_SCAN) &&
+	    pid_is_dead(pid))
 		return 0;
 	return append(walk->list, &process);
 }

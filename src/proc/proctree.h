@@ -57,8 +57,9 @@ void proctree_read_until(struct proctree *tree, int64_t until);
 /* Called for tree->list from FIRST on: found so far, not sorted yet. */
 typedef void proctree_found(struct proctree *tree, size_t first, void *context);
 
-/* Reads the tree, the dead included that their parents have not reaped, and
- * calls FOUND as soon as the children of a process are known. */
+/* Reads the tree and calls FOUND as soon as the children of a process are
+ * known. By their children files, the dead are included that their parents have
+ * not reaped. */
 void proctree_read_each(struct proctree *tree, proctree_found *found,
                         void *context);
 

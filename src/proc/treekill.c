@@ -170,7 +170,7 @@ signal_topmost(const struct proctree *tree, int signal)
 	struct topmost topmost = { .tree = tree, .signal = signal };
 	const int proc_fd = procfs_open_root();
 	const bool is_listed =
-	    proc_fd != -1 && tree->way == PROCTREE_BY_CHILDREN &&
+	    proc_fd != -1 &&
 	    procfs_visit_children(proc_fd, tree->root, visit_to_signal,
 	                          &topmost) == 0;
 
@@ -386,9 +386,7 @@ treekill_sweep(struct proctree *tree)
 	proctree_read_each(tree, kill_found, &delivery);
 	if (tree->way == PROCTREE_BLIND)
 		signal_blindly(tree, SIGKILL);
-	/* A scan lists the dead too, and what /proc hides it does not. */
-	else if (tree->is_partial || tree->list.count == 0 ||
-	         (tree->way == PROCTREE_BY_SCAN && delivery.count == 0))
+	else if (tree->is_partial || tree->list.count == 0)
 		signal_topmost(tree, SIGKILL);
 	array_free(delivery.groups,
 	           delivery.capacity * sizeof(delivery.groups[0]));
