@@ -69,22 +69,16 @@ by_pid(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-void
-proctree_sort(struct process_list *list)
-{
-	/* qsort(3) takes no NULL, as an empty list has. */
-	if (list->count > 1)
-		qsort(list->entries, list->count, sizeof(list->entries[0]),
-		      by_pid);
-}
-
 /* A process that was handed to the subreaper during the walk was seen twice. */
 static void
 sort_and_unify(struct process_list *list)
 {
 	size_t kept = 0;
 
-	proctree_sort(list);
+	/* qsort(3) takes no NULL, as an empty list has. */
+	if (list->count > 1)
+		qsort(list->entries, list->count, sizeof(list->entries[0]),
+		      by_pid);
 	for (size_t i = 0; i < list->count; i++) {
 		struct process *const process = &list->entries[i];
 		struct process *const last =

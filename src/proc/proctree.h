@@ -63,9 +63,6 @@ typedef void proctree_found(struct proctree *tree, size_t first, void *context);
 void proctree_read_each(struct proctree *tree, proctree_found *found,
                         void *context);
 
-/* Sorts LIST by PID, as proctree_read() leaves it. */
-void proctree_sort(struct process_list *list);
-
 /* A number that changes when a process of the tree, as it was last read, comes,
  * goes, computes, reads or writes. A helper reads /proc/PID/io for it. */
 uint64_t proctree_activity(const struct proctree *tree);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,15 +21,6 @@
 #define PID_MAX_LIMIT 4194304 /* of any kernel, proc(5): pid_max */
 #define ROUNDS        3
 #define LOOK_INTERVAL 4096 /* numbers between two looks for any child */
-
-static int
-by_group(const void *left, const void *right)
-{
-	const struct process *const a = left;
-	const struct process *const b = right;
-
-	return (a->group > b->group) - (a->group < b->group);
-}
 
 /* Whether PROCESS is certainly not in the session of wdrun's parent. A session
  * is -1 where getsid(2) failed: by a security module's EPERM, say. */
@@ -179,39 +169,7 @@ signal_topmost(const struct proctree *tree, int signal)
 		kill_children_by_number(tree);
 }
 
-void
-treekill_signal(struct proctree *tree, int signal)
-{
-	struct process_list *const list = &tree->list;
-
-	if (tree->way == PROCTREE_BLIND) {
-		signal_blindly(tree, signal);
-		return;
-	}
-	if (tree->is_partial ||
-	    (list->count == 0 && tree->way == PROCTREE_BY_SCAN))
-		signal_topmost(tree, signal);
-	if (list->count > 1)
-		qsort(list->entries, list->count, sizeof(list->entries[0]),
-		      by_group);
-
-	pid_t done = 0;
-
-	for (size_t i = 0; i < list->count; i++) {
-		struct process *const process = &list->entries[i];
-
-		if (process->group == done)
-			continue;
-		if (is_own_group(tree, process) &&
-		    kill(-process->group, signal) == 0)
-			done = process->group;
-		else
-			signal_one(tree, process, signal);
-	}
-	proctree_sort(list);
-}
-
-/* --- while the tree is read ----------------------------------------------- */
+/* --- by groups ------------------------------------------------------------ */
 
 /* A signal on its way to the whole tree. */
 struct delivery {
@@ -219,7 +177,8 @@ struct delivery {
 	pid_t *groups; /* that were signalled as a whole, in order */
 	size_t group_count;
 	size_t capacity;
-	size_t count;       /* of processes that are new to it */
+	size_t count;       /* of what was signalled, a group being one */
+	size_t newcomers;   /* processes that no earlier sweep has killed */
 	bool target_has_it; /* by itself, and not with its group */
 };
 
@@ -267,6 +226,52 @@ note_group(struct delivery *delivery, pid_t group)
 	delivery->group_count++;
 }
 
+/* Signals the group of PROCESS, where that is the tree's own and was not
+ * signalled yet. Returns whether PROCESS has got the signal with its group. */
+static bool
+deliver_to_group(const struct proctree *tree, const struct process *process,
+                 struct delivery *delivery)
+{
+	if (!is_own_group(tree, process))
+		return false;
+	if (has_group(delivery, process->group))
+		return true;
+	if (kill(-process->group, delivery->signal) == -1)
+		return false;
+	note_group(delivery, process->group);
+	delivery->count++;
+	return true;
+}
+
+static void
+end_delivery(struct delivery *delivery)
+{
+	array_free(delivery->groups,
+	           delivery->capacity * sizeof(delivery->groups[0]));
+}
+
+/* --- the signals ---------------------------------------------------------- */
+
+void
+treekill_signal(struct proctree *tree, int signal)
+{
+	struct process_list *const list = &tree->list;
+	struct delivery delivery = { .signal = signal };
+
+	if (tree->way == PROCTREE_BLIND) {
+		signal_blindly(tree, signal);
+		return;
+	}
+	if (tree->is_partial ||
+	    (list->count == 0 && tree->way == PROCTREE_BY_SCAN))
+		signal_topmost(tree, signal);
+	for (size_t i = 0; i < list->count; i++) {
+		if (!deliver_to_group(tree, &list->entries[i], &delivery))
+			signal_one(tree, &list->entries[i], signal);
+	}
+	end_delivery(&delivery);
+}
+
 /* Signals the target before anything is read: its group, in one call; where it
  * has none of its own, itself. */
 static void
@@ -286,16 +291,7 @@ static void
 deliver(const struct proctree *tree, struct process *process,
         struct delivery *delivery)
 {
-	if (is_own_group(tree, process)) {
-		if (has_group(delivery, process->group))
-			return;
-		if (kill(-process->group, delivery->signal) == 0) {
-			note_group(delivery, process->group);
-			delivery->count++;
-			return;
-		}
-	}
-	if (process->got_signal ||
+	if (deliver_to_group(tree, process, delivery) || process->got_signal ||
 	    (process->pid == tree->target && delivery->target_has_it))
 		return;
 	signal_one(tree, process, delivery->signal);
@@ -332,30 +328,7 @@ treekill_signal_all(struct proctree *tree, int signal)
 		if (delivery.count == 0 && !tree->has_changed)
 			break;
 	}
-	array_free(delivery.groups,
-	           delivery.capacity * sizeof(delivery.groups[0]));
-}
-
-void
-treekill_signal_now(struct proctree *tree, int signal)
-{
-	proctree_read(tree);
-	treekill_signal(tree, signal);
-}
-
-/* Whether the group of PROCESS got SIGKILL as a group, now or before. */
-static bool
-kill_group_of(struct delivery *delivery, const struct proctree *tree,
-              const struct process *process)
-{
-	if (!is_own_group(tree, process))
-		return false;
-	if (has_group(delivery, process->group))
-		return true;
-	if (kill(-process->group, SIGKILL) == -1)
-		return false;
-	note_group(delivery, process->group);
-	return true;
+	end_delivery(&delivery);
 }
 
 static void
@@ -369,9 +342,9 @@ kill_found(struct proctree *tree, size_t first, void *context)
 
 		/* Counted are those whom nothing else has killed. */
 		if (is_new && !pid_is_dead(process->pid))
-			delivery->count++;
+			delivery->newcomers++;
 		process->got_kill = true;
-		if (!is_new || !kill_group_of(delivery, tree, process))
+		if (!is_new || !deliver_to_group(tree, process, delivery))
 			signal_one(tree, process, SIGKILL);
 	}
 }
@@ -388,9 +361,8 @@ treekill_sweep(struct proctree *tree)
 		signal_blindly(tree, SIGKILL);
 	else if (tree->is_partial || tree->list.count == 0)
 		signal_topmost(tree, SIGKILL);
-	array_free(delivery.groups,
-	           delivery.capacity * sizeof(delivery.groups[0]));
-	return delivery.count;
+	end_delivery(&delivery);
+	return delivery.newcomers;
 }
 
 /* Hundreds of forking processes leave the supervisor a hundredth of a

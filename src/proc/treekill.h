@@ -15,11 +15,8 @@ void treekill_signal(struct proctree *tree, int signal);
 
 /* Sends SIGNAL once to each process of the TREE: to the target's group before
  * anything else, then to the others as they are read after that, until there is
- * no new one, in five rounds at most. */
+ * no new one, in three rounds at most. */
 void treekill_signal_all(struct proctree *tree, int signal);
-
-/* Reads the tree and sends it SIGNAL. */
-void treekill_signal_now(struct proctree *tree, int signal);
 
 /* Sends SIGKILL to the target's group, reads the tree and sends it SIGKILL; to
  * a process that an earlier sweep has killed, also by itself. Returns how many
