@@ -20,11 +20,6 @@ setup() {
 	export HOME=$PWD
 }
 
-teardown() {
-	close_prompt
-	common_teardown
-}
-
 # Prints "t timeout=" or " setsid" for each option of --help.
 options_in_help() {
 	"$WDRUN" --help |

@@ -10,28 +10,6 @@ load helper
 load prompt
 load relays
 
-teardown() {
-	close_prompt
-	common_teardown
-}
-
-# Prints the PIDs of the fronts.
-fronts() {
-	local pid
-	local -
-	set +T
-	for pid in $(leftovers); do
-		[ "/proc/$pid/exe" -ef "$WDRUN" ] || continue
-		look_at "$pid"
-		[ "/proc/$process_parent/exe" -ef "$WDRUN" ] || echo "$pid"
-	done
-}
-
-one_front() {
-	front=$(fronts)
-	[[ $front =~ ^[0-9]+$ ]]
-}
-
 no_front() {
 	[ -z "$(fronts)" ]
 }
@@ -204,16 +182,21 @@ reads_terminal() {
 	reads_terminal fish
 }
 
-@test "a pager at the end of a pipe pages" {
+# pages_behind COMMAND: a pager, which COMMAND ends with, reads keys behind a pipe.
+pages_behind() {
 	need less
 	at_prompt
-	enter 'seq 3000 | LESS= wdrun less'
+	enter "seq 3000 | LESS= $1"
 	wait_until shows '^39$'
 	press G
 	wait_until shows '^3000$'
 	press q
 	wait_until no_front
 	usable
+}
+
+@test "a pager at the end of a pipe pages" {
+	pages_behind 'wdrun less'
 }
 
 @test "a command in the background whose stdin is not the terminal leaves it alone" {
@@ -238,15 +221,7 @@ reads_terminal() {
 }
 
 @test "at the end of a pipe a pager with --pty has keys, and its input" {
-	need less
-	at_prompt
-	enter 'seq 3000 | LESS= wdrun --pty --tee=log less'
-	wait_until shows '^39$'
-	press G
-	wait_until shows '^3000$'
-	press q
-	wait_until no_front
-	usable
+	pages_behind 'wdrun --pty --tee=log less'
 }
 
 # --- the terminal goes away --------------------------------------------------

@@ -14,11 +14,6 @@ setup() {
 	make_registry
 }
 
-teardown() {
-	close_prompt
-	common_teardown
-}
-
 # run_on_record OPTION... -- COMMAND...: starts a run and waits until its
 # COMMAND is executed, which is after the run was put on record. Sets front,
 # supervisor and target.

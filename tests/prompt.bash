@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2016,SC2034 # the shell at the prompt expands, tests read
+# shellcheck disable=SC2154 # what helper.bash sets is read here
 #
 # For tests at a real prompt: an interactive shell in tmux, whose keys are
 # pressed and whose screen is read.
@@ -38,7 +39,28 @@ at_prompt() {
 	tty=$(tmux -S socket display -p '#{pane_tty}')
 }
 
-# For teardown.
+# Prints the PIDs of the fronts.
+fronts() {
+	local pid
+	local -
+	set +T
+	for pid in $(leftovers); do
+		[ "/proc/$pid/exe" -ef "$WDRUN" ] || continue
+		look_at "$pid"
+		[ "/proc/$process_parent/exe" -ef "$WDRUN" ] || echo "$pid"
+	done
+}
+
+one_front() {
+	front=$(fronts)
+	[[ $front =~ ^[0-9]+$ ]]
+}
+
+teardown() {
+	close_prompt
+	common_teardown
+}
+
 close_prompt() {
 	[ -e "$BATS_TEST_TMPDIR/socket" ] || return 0
 	screen | grep . || true # shown where the test failed

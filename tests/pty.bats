@@ -10,11 +10,6 @@ load helper
 load prompt
 load relays
 
-teardown() {
-	close_prompt
-	common_teardown
-}
-
 # --- without a terminal ------------------------------------------------------
 
 @test "stdout and stderr are a terminal, and stdin is what it was" {

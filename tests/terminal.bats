@@ -14,29 +14,6 @@ setup() {
 	at_prompt
 }
 
-teardown() {
-	close_prompt
-	common_teardown
-}
-
-# Prints the state of the front as ps shows it: the state letter and the
-# foreground mark.
-front_of() {
-	local pid
-	local -
-	set +T
-	for pid in $(leftovers); do
-		[ "/proc/$pid/exe" -ef "$WDRUN" ] || continue
-		look_at "$pid"
-		[ "/proc/$process_parent/exe" -ef "$WDRUN" ] || echo "$pid"
-	done
-}
-
-one_front() {
-	front=$(front_of)
-	[[ $front =~ ^[0-9]+$ ]]
-}
-
 # enter_late CONDITION LINE: types LINE, which makes the file CONDITION when it
 # is ready. LIMIT in LINE is a time that has to pass after that, on a machine of
 # any speed. Returns when LINE is over. Sets limit.
@@ -598,5 +575,5 @@ usable_again() {
 }
 
 front_is_there() {
-	[ -n "$(front_of)" ]
+	[ -n "$(fronts)" ]
 }
