@@ -75,12 +75,17 @@ forge() {
 	chmod 600 "$WDRUN_REGISTRY/$id.run"
 }
 
+# Skips the test where reboot has no effect.
+need_reboot() {
+	unshare --time true 2>/dev/null || skip "needs time namespaces, and root"
+	[ -s /etc/machine-id ] || skip "there is no /etc/machine-id"
+}
+
 # Makes all files of the test older than the last boot, as a clock says that
 # stands in rebooted: a command before a command.
 reboot() {
 	local up
-	unshare --time true 2>/dev/null || skip "needs time namespaces, and root"
-	[ -s /etc/machine-id ] || skip "there is no /etc/machine-id"
+	need_reboot
 	sleep 3
 	read -r up _ </proc/uptime
 	rebooted=(unshare --time --boottime=$((1 - ${up%.*})))

@@ -640,6 +640,7 @@ it lives" ]
 }
 
 @test "a run starts also where a file of a run from before the last boot hangs" {
+	need_reboot # in the script below, skip is not defined
 	export BATS_TEST_DIRNAME
 	with_hung_fs '. "$BATS_TEST_DIRNAME/orphans.bash"
 		export WDRUN_REGISTRY=$PWD/registry

@@ -38,14 +38,18 @@ load helper
 	[[ $stderr == *"$output"*sleep* ]]
 }
 
-@test "the survivors that held the output are named" {
-	complete sh -c '"$WDRUN" --idle-after-exit=300ms sh -c "
+names_the_holder() {
+	complete sh -c '"$WDRUN" --idle-after-exit="$1" sh -c "
 		sleep 1000 >/dev/null & first=\$!
 		sleep 1001 2>&1 &
 		until grep -q sleep /proc/\$first/comm &&
-			grep -q sleep /proc/\$!/comm; do :; done; echo \$!" | cat'
-
+			grep -q sleep /proc/\$!/comm; do :; done; echo \$!" | cat' \
+		- "$limit"
 	[[ $stderr == *"held open by $output sleep"*"fd 1,2" ]]
+}
+
+@test "the survivors that held the output are named" {
+	with_more_time names_the_holder
 }
 
 @test "--quiet stops survivors without a message" {
