@@ -122,6 +122,39 @@ write_test() {
 	[[ $output != *"not ok"* ]]
 }
 
+# start_runner NAME: starts tests/run on the test written as NAME.
+start_runner() {
+	start env -u WDRUN_TEST -u WDRUN_STALLS TMPDIR="$PWD" bash -c '
+		unset "${!BATS_@}"
+		export PATH=${PATH#*bats-core:}
+		exec "$1" "$2"' - "$root/tests/run" "$PWD/$1.bats"
+}
+
+@test "a test that fails beside the others, and passes alone, is told, and one that fails again has failed" {
+	local -x AGAIN=2
+	write_test once <<-'END'
+		echo x >>"$BATS_RUN_TMPDIR/../../../runs"
+		[ "$(wc -l <"$BATS_RUN_TMPDIR/../../../runs")" -ne 1 ]
+	END
+	start_runner once
+	finish
+	[ "$status" -eq 0 ]
+	grep -qx 'not ok 1 it' out
+	grep -qx '# failed beside the others, passed 2 times alone: it' out
+	[ "$(tail -n 1 out)" = '1 passed, 0 failed, 0 skipped' ]
+	[ "$(wc -l <runs)" -eq 3 ]
+
+	write_test twice <<-'END'
+		echo x >>"$BATS_RUN_TMPDIR/../../../runs"
+		[ "$(wc -l <"$BATS_RUN_TMPDIR/../../../runs")" -eq 5 ]
+	END
+	start_runner twice
+	finish
+	[ "$status" -eq 1 ]
+	grep -qx '# failed alone as well: it' out
+	[ "$(tail -n 1 out)" = '0 passed, 1 failed, 0 skipped' ]
+}
+
 # Prints the PID of the process of tests/run that watches for stalls.
 watcher_of() {
 	local pid name
@@ -142,10 +175,7 @@ has_watcher() {
 		wait_until test -s "$WDRUN_STALLS"
 		false
 	END
-	start env -u WDRUN_TEST -u WDRUN_STALLS TMPDIR="$PWD" bash -c '
-		unset "${!BATS_@}"
-		export PATH=${PATH#*bats-core:}
-		exec "$1" "$2"' - "$root/tests/run" "$PWD/slow.bats"
+	start_runner slow
 	await_ready going
 	wait_until has_watcher
 
