@@ -459,6 +459,26 @@ all_files() {
 	is_off_the_record
 }
 
+@test "an entry that names a file by a relative path is no entry" {
+	local file
+	make_registry
+	for file in "cleanup=0 0 0 empty" "lock=stale" "lock=" \
+		"cleanup=0 0 0 "; do
+		echo "${dead% *}" >stale
+		forge "$file"
+		: >empty
+
+		reap
+
+		[ "$status" -eq 0 ]
+		is_on_record
+		[[ $stderr == "wdrun: registry: '$id.run' cannot be used: "* ]]
+		[ -e stale ]
+		[ -e empty ]
+		rm "$WDRUN_REGISTRY"/*
+	done
+}
+
 @test "an entry that claims to be from before the last boot, and is not, proves nothing" {
 	make_registry
 	echo "${dead% *}" >stale

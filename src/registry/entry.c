@@ -235,7 +235,7 @@ read_lock(char *text, void *field)
 {
 	struct entry_locks *const locks = field;
 
-	if (locks->count == ENTRY_FILES_MAX || *text == '\0')
+	if (locks->count == ENTRY_FILES_MAX || *text != '/')
 		return -1;
 	return read_text(text, &locks->paths[locks->count++]);
 }
@@ -265,7 +265,7 @@ read_cleanup(char *text, void *field)
 	if (cleanups->count == ENTRY_FILES_MAX ||
 	    take_number(&text, UINT64_MAX, &file.before.device) == -1 ||
 	    take_number(&text, UINT64_MAX, &file.before.inode) == -1 ||
-	    take_number(&text, INT64_MAX, &birth) == -1 || *text == '\0')
+	    take_number(&text, INT64_MAX, &birth) == -1 || *text != '/')
 		return -1;
 	file.before.birth = (int64_t)birth;
 	file.at.path = text;

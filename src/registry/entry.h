@@ -23,10 +23,11 @@
  * timeout     in nanoseconds, or "never"
  * kill-after  likewise
  * directory   the caller's working directory
- * lock        the path of a lock file; a line for each
+ * lock        the absolute path of a lock file; a line for each
  * cleanup     device, inode and birth (nanoseconds since the epoch; 0: not
  *             known) of what was at the path of a --cleanup when the run began,
- *             0 0 0 if there was nothing, and the path; a line for each
+ *             0 0 0 if there was nothing, and the absolute path; a line for
+ *             each
  * arg         an argument of the command, from COMMAND on; a line for each
  * cut         no value; there if not all of the command is kept
  *

@@ -37,14 +37,17 @@ static void
 require_same_files(const struct entry *one, const struct entry *other)
 {
 	require(one->locks.count == other->locks.count);
-	for (size_t i = 0; i < one->locks.count; i++)
+	for (size_t i = 0; i < one->locks.count; i++) {
+		require(one->locks.paths[i][0] == '/');
 		require(
 		    is_same_text(one->locks.paths[i], other->locks.paths[i]));
+	}
 	require(one->cleanups.count == other->cleanups.count);
 	for (size_t i = 0; i < one->cleanups.count; i++) {
 		const struct cleanup *const left = &one->cleanups.files[i];
 		const struct cleanup *const right = &other->cleanups.files[i];
 
+		require(left->at.path[0] == '/');
 		require(is_same_text(left->at.path, right->at.path));
 		require(left->before.device == right->before.device);
 		require(left->before.inode == right->before.inode);
@@ -58,7 +61,9 @@ require_same(const struct entry *one, const struct entry *other)
 	require(is_same_text(one->id, other->id));
 	require(is_same_text(one->name, other->name));
 	require(is_same_text(one->boot, other->boot));
+	require(is_same_text(one->machine, other->machine));
 	require(one->pid_namespace == other->pid_namespace);
+	require(one->time_namespace == other->time_namespace);
 	require(is_same_process(&one->front, &other->front));
 	require(is_same_process(&one->supervisor, &other->supervisor));
 	require(is_same_process(&one->target, &other->target));

@@ -26,9 +26,9 @@ static const char *const accepted[] = {
 	HEAD REST COMMAND END,
 	HEAD REST COMMAND "cut\n" END,
 	HEAD REST "arg \n" END,
-	HEAD "name n\n" REST "directory /\nlock l\nlock m\n" COMMAND END,
+	HEAD "name n\n" REST "directory /\nlock /l\nlock /m\n" COMMAND END,
 	HEAD "name \xff\xfe\x80\n" REST COMMAND END,
-	HEAD REST "cleanup 1 2 3 a file\ncleanup 0 0 0 b\n" COMMAND END,
+	HEAD REST "cleanup 1 2 3 /a file\ncleanup 0 0 0 /b\n" COMMAND END,
 	HEAD REST "later\nlater 2\nidentity 5\n" COMMAND "later\narg b\n" END,
 };
 
@@ -69,7 +69,7 @@ static const struct {
 	{ HEAD REST "arg\n" END, EINVAL },
 	{ HEAD REST COMMAND "cut \n" END, EINVAL },
 	{ HEAD REST COMMAND "cut\ncut\n" END, EINVAL },
-	{ HEAD REST COMMAND "lock l\n" COMMAND END, EINVAL },
+	{ HEAD REST COMMAND "lock /l\n" COMMAND END, EINVAL },
 	{ HEAD REST "arg \\\n" END, EINVAL },
 	{ HEAD REST "arg \\n\n" END, EINVAL },
 	{ HEAD REST "arg \\x\n" END, EINVAL },
@@ -82,8 +82,11 @@ static const struct {
 	{ HEAD REST "cleanup 1 2 3\n" COMMAND END, EINVAL },
 	{ HEAD REST "cleanup 1 2 3 \n" COMMAND END, EINVAL },
 	{ HEAD REST "lock \n" COMMAND END, EINVAL },
-	{ HEAD REST "cleanup 1 2 x\n" COMMAND END, EINVAL },
-	{ HEAD REST "cleanup 1 2 9223372036854775808 x\n" COMMAND END, EINVAL },
+	{ HEAD REST "lock l\n" COMMAND END, EINVAL },
+	{ HEAD REST "cleanup 1 2 3 x\n" COMMAND END, EINVAL },
+	{ HEAD REST "cleanup 1 2 /x\n" COMMAND END, EINVAL },
+	{ HEAD REST "cleanup 1 2 9223372036854775808 /x\n" COMMAND END,
+	  EINVAL },
 };
 
 /* Where a number may stand, and texts there that are no number. */
@@ -168,9 +171,9 @@ static const struct entry nasty = {
 	.timeout = NEVER,
 	.kill_after = 0,
 	.directory = "/a b/\n",
-	.locks = { 2, { "one", " two \\x0a" } },
+	.locks = { 2, { "/one", "/ two \\x0a" } },
 	.cleanups = { 1,
-	              { { .at.path = " three ",
+	              { { .at.path = "/ three ",
 	                  .before = { UINT64_MAX, 0, INT64_MAX } } } },
 };
 
@@ -215,7 +218,7 @@ check_round_trip(void)
 	CHECK(strcmp(entry.locks.paths[1], nasty.locks.paths[1]) == 0,
 	      "round trip");
 	CHECK(entry.cleanups.count == 1, "round trip");
-	CHECK(strcmp(entry.cleanups.files[0].at.path, " three ") == 0,
+	CHECK(strcmp(entry.cleanups.files[0].at.path, "/ three ") == 0,
 	      "round trip");
 	CHECK(entry.cleanups.files[0].before.birth == INT64_MAX, "round trip");
 	CHECK(entry.command.count == 5 && !entry.command.is_cut, "round trip");
