@@ -9,8 +9,9 @@
 
 load helper
 
-# with_stuck_exec SCRIPT: completes SCRIPT, in which get_stuck starts a process,
-# $pid, and returns when its execve(2) waits for a server that does not answer.
+# with_stuck_exec SCRIPT: completes SCRIPT, in which `get_stuck [WRAPPER...]`
+# starts a process, $pid, below WRAPPER, and returns when its execve(2) waits for
+# a server that does not answer.
 # The server ends 30 seconds later, or when SCRIPT ends.
 with_stuck_exec() {
 	[ -c /dev/fuse ] || [ ! -w /dev ] || mknod /dev/fuse c 10 229 ||
@@ -19,10 +20,11 @@ with_stuck_exec() {
 		get_stuck() {
 			mkfifo go
 			exec 8<>go
-			"$PROGRAMS/stuck_exec" mnt/file <&8 >stuck & pid=$!
+			"$@" "$PROGRAMS/stuck_exec" mnt/file <&8 >stuck & pid=$!
 			until grep -qs ready stuck; do sleep 0.02; done
 			hang_fs
-			(sleep 30; exec kill -KILL $server) 8>&- &
+			(trap "kill \$!" TERM; sleep 30 & wait $! &&
+				exec kill -KILL $server) 8>&- & clock=$!
 			echo >&8
 			until grep -qs "^State:.D" /proc/$pid/status
 			do sleep 0.02; done
@@ -81,19 +83,43 @@ is_stopped_beside_the_stuck() {
 	[[ $output == *"lock 75"*stuck*"cancel 0"*"in time"* ]]
 }
 
-@test "--reap says at once that it cannot read a process, and finishes the run later" {
+# reap_beside_the_stuck SCRIPT: completes `wdrun --reap` for a run that had a
+# child and then did SCRIPT, and again when the server is dead.
+reap_beside_the_stuck() {
 	with_stuck_exec 'export WDRUN_REGISTRY=$PWD/record
-		"$WDRUN" --name=stuck bash -c "get_stuck
-			sleep 1000 & echo \$PPID >supervisor; wait" &
-		until [ -s supervisor ]; do sleep 0.05; done
-		kill -KILL $! $(<supervisor)
+		'"$1"'
+		"$WDRUN" --name=stuck bash -c "sleep 1000 & child=\$!
+			('"$2"'; echo \$PPID \$child >pids; mv pids orphan; wait) &
+			wait" &
+		front=$!
+		until [ -s orphan ]; do sleep 0.05; done
+		read -r supervisor child <orphan
+		kill -STOP $front $supervisor # as orphan() does, in the same order
+		for each in $front $supervisor; do
+			until grep -q "^State:.T" /proc/$each/status; do sleep 0.05; done
+		done
+		kill -KILL $supervisor $front
 		until "$WDRUN" --list | grep -q orphaned; do sleep 0.05; done
 		"$WDRUN" --reap; echo "reap $?"
+		grep -s "^State" /proc/$child/status | grep -v Z || echo ended
 		kill -0 $server && echo in time
 		kill -KILL $server; wait $server
-		"$WDRUN" --reap; echo "reap $?"'
-
-	[[ $output == *"reap 1"*"in time"*"reap 0" ]]
-	[[ $stderr == *"(stuck): cannot read"* ]]
+		"$WDRUN" --reap; echo "reap $?"
+		[ ! -v clock ] || kill -TERM $clock
+		[ ! -v pid ] || kill -KILL $pid'
+	[[ $output == *"reap 1"$'\n'"ended"$'\n'"in time"*"reap 0" ]]
+	[[ $stderr == *"(stuck): killed "*" sleep 1000"*"; the run stays on record because of "*" [stuck_exec] (cannot be looked at"* ]]
 	wait_until nobody_is_left
+}
+
+@test "--reap ends a run beside a process whose /proc files block, which keeps the run on record" {
+	reap_beside_the_stuck get_stuck :
+}
+
+@test "--reap ends a process of the run whose /proc files block, which its session proves" {
+	reap_beside_the_stuck : get_stuck
+}
+
+@test "--reap ends a process of the run whose /proc files block, which only its parent proves" {
+	reap_beside_the_stuck : "get_stuck setsid env -i"
 }

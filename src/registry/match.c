@@ -117,7 +117,12 @@ read_owner_and_id(struct candidate *candidate, const struct procfs_stat *stat)
 	if (procfs_read_status(candidate->procid.pid, &status) == -1)
 		return -1;
 	candidate->is_own = status.user == geteuid();
-	return candidate->is_own ? read_id(candidate, *stat) : 0;
+	errno = ETIMEDOUT;
+	if (!candidate->is_own ||
+	    (stat->start != 0 && read_id(candidate, *stat) == 0))
+		return 0;
+	candidate->is_stuck = errno == ETIMEDOUT;
+	return candidate->is_stuck ? 0 : -1;
 }
 
 /* --- the rules ------------------------------------------------------------ */
@@ -234,7 +239,8 @@ has_proven_parent(const struct match *match, const struct candidate *candidate)
 	    find(&match->now, candidate->parent);
 
 	return parent != NULL && parent->result == MATCH_PROVEN &&
-	       procid_state_of(&parent->procid) == PROCID_ALIVE;
+	       (parent->procid.start == 0 ||
+	        procid_state_of(&parent->procid) == PROCID_ALIVE);
 }
 
 /* Returns when the run ID began, and in *FRONT the PID of its front; or 0 where
@@ -308,7 +314,8 @@ recall(const struct candidates *before, const struct procid *process)
 	const struct candidate *const known = find(before, process->pid);
 
 	if (known == NULL || known->procid.start != process->start ||
-	    known->result == MATCH_NONE || known->result == MATCH_UNPROVEN)
+	    (known->result == MATCH_NONE && !known->is_stuck) ||
+	    known->result == MATCH_UNPROVEN)
 		return NULL;
 	return known;
 }
@@ -323,6 +330,29 @@ result_for(int why)
 	return why == EPERM || why == EACCES || why == EAGAIN ? 0 : -1;
 }
 
+/* As procfs_read_stat(). Of a PID that lets its reader wait in vain, tells what
+ * system calls and "status" do, with 0 as the start. PID is waited for once. */
+static int
+read_stat(const struct match *match, pid_t pid, struct procfs_stat *stat)
+{
+	const struct candidate *const known = find(&match->before, pid);
+	struct procfs_status status;
+
+	if (known == NULL || known->procid.start != 0 ||
+	    !procfs_may_block(pid)) {
+		const int result = procfs_read_stat(pid, stat);
+
+		if (result == 0 || errno != ETIMEDOUT)
+			return result;
+	}
+	if (procfs_read_status(pid, &status) == -1)
+		return -1;
+	*stat = (struct procfs_stat){ .state = status.state,
+		                      .parent = status.parent,
+		                      .session = getsid(pid) };
+	return 0;
+}
+
 /* Reads all that is needed of PID at once, and applies the rules A and D: a
  * process that forks and exits time and again is gone a moment later. */
 static int
@@ -331,9 +361,9 @@ visit(pid_t pid, void *context)
 	struct match *const match = context;
 	struct procfs_stat stat;
 
-	if (procfs_read_stat(pid, &stat) == -1)
+	if (read_stat(match, pid, &stat) == -1)
 		return result_for(errno);
-	if (!is_young_enough(match->entry, &stat))
+	if (stat.start != 0 && !is_young_enough(match->entry, &stat))
 		return 0;
 	if (procfs_is_dead(&stat))
 		return PROCFS_GONE;
@@ -351,6 +381,7 @@ visit(pid_t pid, void *context)
 		if (result != 0)
 			return result;
 	}
+	match->stuck += candidate.is_stuck;
 	candidate.is_new = false;
 	candidate.parent = stat.parent;
 	candidate.session = stat.session;
@@ -380,6 +411,7 @@ match_scan(struct match *match)
 	match->now.count = 0;
 	match->before = last;
 	match->unseen = 0;
+	match->stuck = 0;
 	if (procfs_visit_all(visit, match) == -1)
 		return -1;
 	admit_by_session(match);

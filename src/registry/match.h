@@ -39,13 +39,14 @@ enum match_result {
 };
 
 struct candidate {
-	struct procid procid;
+	struct procid procid; /* start 0: "stat" could not be read in time */
 	pid_t parent;
 	pid_t session;
 	char state;  /* as in proc(5) */
 	bool is_own; /* its real user is our effective one */
 	enum match_result result;
 	bool is_new;         /* not proven in the scan before */
+	bool is_stuck;       /* its ID could not be read in time */
 	char id[RUNID_SIZE]; /* the value of its WDRUN_ID, or empty */
 	bool got_kill;       /* the caller's, kept from scan to scan */
 };
@@ -63,6 +64,7 @@ struct match {
 	void (*on_proven)(const struct candidate *candidate, void *context);
 	void *context;
 	size_t unseen; /* how many may have an ID that could not be read */
+	size_t stuck;  /* how many of them could not be read in time */
 	struct candidates now;
 	struct candidates before; /* those of the scan before */
 };

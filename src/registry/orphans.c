@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/fds.h"
 #include "base/strbuf.h"
+#include "proc/pidfd.h"
 #include "proc/procfs.h"
 #include "registry/match.h"
 
@@ -48,6 +50,14 @@ add_process(struct strbuf *line, const struct candidate *candidate)
 	                   candidate->state == 'D' ? 0 : COMMAND_WIDTH);
 }
 
+/* Whether CANDIDATE hangs in execve(2), as far as can be told: there a process
+ * has one thread, forks no more, and dies of SIGKILL at the end of the call. */
+static bool
+is_in_exec(const struct candidate *candidate)
+{
+	return candidate->procid.start == 0;
+}
+
 /* --- freezing them -------------------------------------------------------- */
 
 /* Stops CANDIDATE and notes it at once, as the next read of a process may hang.
@@ -58,6 +68,7 @@ stop(const struct candidate *candidate, void *context)
 	struct orphans *const orphans = context;
 
 	if (candidate->state != 'T' && !candidate->got_kill &&
+	    !is_in_exec(candidate) &&
 	    orphans->stopped_count < ORPHANS_STOPPED_MAX &&
 	    procid_kill(&candidate->procid, SIGSTOP) == 0)
 		orphans->stopped[orphans->stopped_count++] = candidate->procid;
@@ -118,7 +129,8 @@ await_freeze(const struct ending *ending)
 	for (size_t i = 0; i < now->count; i++) {
 		const struct candidate *const candidate = &now->entries[i];
 
-		if (candidate->result != MATCH_PROVEN || candidate->got_kill)
+		if (candidate->result != MATCH_PROVEN || candidate->got_kill ||
+		    is_in_exec(candidate))
 			continue;
 		while (
 		    !is_frozen(&candidate->procid, duration_now() >= d_end)) {
@@ -140,11 +152,35 @@ name_proven(struct ending *ending)
 	const struct candidates *const now = &ending->match.now;
 
 	for (size_t i = 0; i < now->count && ending->named < NAMED_MAX; i++) {
-		if (now->entries[i].result != MATCH_PROVEN)
+		if (now->entries[i].result != MATCH_PROVEN ||
+		    is_in_exec(&now->entries[i]))
 			continue;
 		add_process(&ending->killed_text, &now->entries[i]);
 		ending->named++;
 	}
+}
+
+/* Kills CANDIDATE, which is proven. Without its start, it is known by the
+ * session or the parent that proves it, looked at behind a pidfd. Returns 0, or
+ * -1. */
+static int
+kill_candidate(const struct candidate *candidate)
+{
+	const pid_t pid = candidate->procid.pid;
+	struct procfs_status status;
+
+	if (!is_in_exec(candidate))
+		return procid_kill(&candidate->procid, SIGKILL);
+
+	const int fd = pidfd_open(pid);
+	const int result = fd != -1 && procfs_read_status(pid, &status) == 0 &&
+	                           status.parent == candidate->parent &&
+	                           getsid(pid) == candidate->session
+	                       ? pidfd_send_signal(fd, SIGKILL)
+	                       : -1;
+
+	fds_close(fd);
+	return result;
 }
 
 /*
@@ -162,8 +198,9 @@ kill_proven(struct ending *ending)
 	if (!ending->has_killed)
 		name_proven(ending);
 	for (size_t i = 0; i < now->count; i++) {
-		if (now->entries[i].procid.start <
-		    now->entries[oldest].procid.start)
+		/* Less one, so that an unknown start, 0, is the latest. */
+		if (now->entries[i].procid.start - 1 <
+		    now->entries[oldest].procid.start - 1)
 			oldest = i;
 	}
 	for (size_t i = now->count; i-- > 0;) {
@@ -171,9 +208,10 @@ kill_proven(struct ending *ending)
 		    &now->entries[(oldest + i) % now->count];
 
 		if (candidate->result != MATCH_PROVEN ||
-		    procid_kill(&candidate->procid, SIGKILL) == -1)
+		    kill_candidate(candidate) == -1)
 			continue;
 		ending->orphans->killed += !candidate->got_kill;
+		ending->is_unsure |= is_in_exec(candidate);
 		candidate->got_kill = true;
 	}
 	if (!ending->has_killed)
@@ -183,8 +221,9 @@ kill_proven(struct ending *ending)
 
 /* --- scan after scan ------------------------------------------------------ */
 
-/* Returns how many processes are proven, and in *MOVING how many of these may
- * fork: those proven in this scan, or continued by another process. */
+/* Returns how many processes are proven, but those in execve(2), and in *MOVING
+ * how many of these may fork: those proven in this scan, or continued by
+ * another process. */
 static size_t
 count_proven(const struct candidates *now, size_t *moving)
 {
@@ -194,7 +233,7 @@ count_proven(const struct candidates *now, size_t *moving)
 	for (size_t i = 0; i < now->count; i++) {
 		const struct candidate *const candidate = &now->entries[i];
 
-		if (candidate->result != MATCH_PROVEN)
+		if (candidate->result != MATCH_PROVEN || is_in_exec(candidate))
 			continue;
 		proven++;
 		*moving += !candidate->got_kill &&
@@ -219,6 +258,7 @@ end_all(struct ending *ending)
 {
 	int empty_scans = 0;
 	int pause = PAUSE_MS;
+	size_t stuck = 0;
 	size_t moving;
 
 	while (empty_scans < MATCH_EMPTY_SCANS) {
@@ -229,9 +269,11 @@ end_all(struct ending *ending)
 		const size_t proven = count_proven(&ending->match.now, &moving);
 		const bool is_whole = ending->was_frozen && moving == 0;
 
-		empty_scans = proven == 0 && ending->match.unseen == 0
+		empty_scans = proven == 0 && ending->match.unseen == 0 &&
+		                      ending->match.stuck == stuck
 		                  ? empty_scans + 1
 		                  : 0;
+		stuck = ending->match.stuck;
 		if (empty_scans == 0 &&
 		    now >= ending->freeze_end + KILL_BOUND &&
 		    (proven == 0 || ending->has_killed)) {
@@ -254,6 +296,9 @@ end_all(struct ending *ending)
 static const char *
 reason_left(const struct candidate *candidate)
 {
+	if (candidate->is_stuck &&
+	    (candidate->result == MATCH_NONE || candidate->procid.start == 0))
+		return "cannot be looked at: its files in /proc do not answer";
 	switch (candidate->result) {
 	case MATCH_NONE:
 		break;
