@@ -163,7 +163,7 @@ columns_of_readme() {
 		return 1
 	}
 	[[ $(head -n 1 table) == *timeout*wdrun* ]]
-	[ "$(wc -l <table)" -ge 10 ]
+	[ "$(wc -l <table)" -ge 8 ]
 
 	diff <(columns_of_readme table) <(tail -n +3 table)
 }
