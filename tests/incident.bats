@@ -76,10 +76,10 @@ tells_of_both() {
 	nobody_is_left
 	only_messages
 	[ "$output" = started ]
-	tree=$(sed -E 's/[0-9]+ /N /; s/after [0-9.]+m?s, /after Ns, /; s/\[S [0-9]+s\]/[S Ns]/' err | sort)
-	[ "$tree" = "wdrun:     N jq .id requests echo ids written [S Ns]: opening a FIFO that nobody opens for writing: 'requests'
-wdrun:     N jq .text replies echo texts written [S Ns]: opening a FIFO that nobody opens for writing: 'replies'
-wdrun:   N /bin/bash ./incident [S Ns]: waiting for a child
+	tree=$(sed -E 's/[0-9]+ /N /; s/children [0-9]+, [0-9]+/children N, N/; s/after [0-9.]+m?s, /after Ns, /; s/\[S [0-9]+s\]/[S Ns]/' err | sort)
+	[ "$tree" = "wdrun:     N jq .id requests echo 'ids written' [S Ns]: opening a FIFO that nobody opens for writing: 'requests'
+wdrun:     N jq .text replies echo 'texts written' [S Ns]: opening a FIFO that nobody opens for writing: 'replies'
+wdrun:   N bash ./incident [S Ns]: waiting for its children N, N
 wdrun: timed out after Ns, stopping N processes with SIGTERM:" ] || {
 		echo "$tree"
 		return 1

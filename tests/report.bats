@@ -79,6 +79,26 @@ ends_by() {
 		-t LIMIT -k 100ms "$PROGRAMS/escape" fork setsid stubborn
 }
 
+@test "the tree of the diagnosis is reported, as it was printed, and with --quiet too" {
+	ends_late 124 '.reason_code == "timeout" and (.tree | length) == 2 and
+		(.tree[0] | .pid > 0 and .ppid > 0 and .state == "S" and
+			.command == "sh -c \u0027echo ready 1; sleep 1000; echo\u0027" and
+			.wait == "child" and .cpu_ms >= 0) and
+		.tree[0].waits_for == [.tree[1].pid] and
+		.tree[0].waiting_for == "waiting for child \(.tree[1].pid)" and
+		.tree[1].ppid == .tree[0].pid and
+		.tree[1].command == "sleep 1000" and .tree[1].wait == "sleep" and
+		.tree[1].waiting_for == "sleeping" and .tree[1].waits_for == []' \
+		-t LIMIT sh -c 'echo ready 1; sleep 1000; echo'
+	grep -F "$(jq -r '.tree[1] | "\(.pid) \(.command) [S "' report)" err
+
+	ends_late 124 '.reason_code == "idle" and .tree[0].wait == "sleep"' \
+		-q -i LIMIT sh -c 'echo ready 1; exec sleep 1000'
+	[ -z "$stderr" ]
+	ends 0 '.tree == null and .reason_code == null' true
+	ends 127 '.reason_code == "exec"' ./absent
+}
+
 @test "a signal to wdrun is reported" {
 	start "$WDRUN" --report=report sleep 1000
 	await_watchers

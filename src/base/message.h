@@ -7,6 +7,13 @@ struct strbuf;
  * lost, since no trouble with a message may hold up a run. Keeps errno. */
 __attribute__((format(printf, 1, 2))) void message(const char *format, ...);
 
+/*
+ * Writes the lines in LINES, behind each of which is a null byte, as message()
+ * does: all in one write(2), if stderr has room for them, so that they stay
+ * together. At a terminal, they begin on a line of their own.
+ */
+void message_lines(const struct strbuf *lines);
+
 /* Has messages begin with NAME, which is not copied, instead of "wdrun". */
 void message_set_name(const char *name);
 

@@ -1,28 +1,81 @@
 /* What a process is blocked in, in words. */
 #include "inspect/blocked.h"
 
+#include <sys/syscall.h>
+
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/strbuf.h"
+#include "base/duration.h"
 #include "inspect/fdinfo.h"
+#include "inspect/lockholder.h"
 #include "inspect/pollset.h"
 #include "inspect/syscall.h"
+#include "proc/cmdline.h"
 #include "proc/procfs.h"
 
 #define CALL_SIZE     256
 #define FUNCTION_SIZE 64
-#define WORDS_SIZE    512
-#define TRIES         3
+#define NAME_SIZE     32
+#define STATUS_SIZE   8192
+#define WORDS_SIZE    1024
 #define PATH_SIZE     256
+#define TRIES         3
+#define NAMED_MAX     4 /* children, or descriptors, that are named */
+#define COMMAND_WIDTH 72
+#define RANK_OF_REST  4
+#define NAP           (5 * MILLISECOND)
 
-/* What was read of a process that is blocked. */
+/* A test of the fallback builds with a name that no kernel has. */
+#ifndef SYSCALL_FILE
+#define SYSCALL_FILE "syscall"
+#endif
+
+/* What was read of a thread that is blocked. */
 struct look {
-	const struct blocked_process *process;
+	struct blocked_process *process;
+	pid_t thread;
+	char state;
 	struct systemcall call; /* of kind OTHER where it could not be read */
 	char text[CALL_SIZE];   /* that CALL was read from, or "" */
 	char function[FUNCTION_SIZE]; /* of the kernel, from wchan, or "" */
+	int alike; /* threads that wait in the same way, this one included */
 };
+
+/* Reads FILE of THREAD into TEXT; "" where it cannot be read. */
+static void
+read_file(const struct blocked_process *process, pid_t thread, const char *file,
+          char *text, size_t size)
+{
+	char path[PATH_SIZE];
+
+	(void)strbuf_format(path, sizeof(path), "task/%d/%s", thread, file);
+	if (procfs_read(process->pid, path, text, size) <= 0)
+		text[0] = '\0';
+}
+
+/* The number to BASE behind KEY, "SigBlk:\t", in the status file, or 0. */
+static uint64_t
+read_status(const struct blocked_process *process, pid_t thread,
+            const char *key, int base)
+{
+	char text[STATUS_SIZE];
+
+	read_file(process, thread, "status", text, sizeof(text));
+
+	const char *const value = procfs_find(text, key);
+
+	return value == NULL ? 0 : strtoull(value, NULL, base);
+}
+
+static uint64_t
+read_switches(const struct blocked_process *process, pid_t thread)
+{
+	return read_status(process, thread, "voluntary_ctxt_switches:\t", 10);
+}
 
 static bool
 waits_in(const struct look *look, const char *function)
@@ -32,10 +85,16 @@ waits_in(const struct look *look, const char *function)
 
 /* In "pipe_read", which is "anon_pipe_read" since Linux 6.15, and the like. */
 static bool
+waits_in_some(const struct look *look, const char *part)
+{
+	return memmem(look->function, strlen(look->function), part,
+	              strlen(part)) != NULL;
+}
+
+static bool
 is_in_pipe(const struct look *look)
 {
-	return memmem(look->function, strlen(look->function), "pipe_", 5) !=
-	       NULL;
+	return waits_in_some(look, "pipe_");
 }
 
 static bool
@@ -46,37 +105,77 @@ has_threads(const struct look *look)
 
 /* --- the words ------------------------------------------------------------ */
 
-static bool
-add_one_fd(struct strbuf *line, const struct look *look, int fd)
+static enum fdinfo_kind
+add_wait(struct strbuf *line, const struct look *look, struct fdinfo_wait *wait)
 {
+	wait->pid = look->process->pid;
+	wait->table = look->process->table;
+	wait->in_pipe = is_in_pipe(look);
 	/* Of an epoll set, pollset_read() gives only unchanged descriptors. */
-	return fdinfo_add(
-	    line, &(struct fdinfo_wait){
-	              .pid = look->process->pid,
-	              .fd = fd,
-	              .tree = look->process->tree,
-	              .in_pipe = is_in_pipe(look),
-	              .may_have_changed = has_threads(look) &&
-	                                  look->call.kind != SYSTEMCALL_EPOLL,
-	          });
+	wait->may_have_changed =
+	    has_threads(look) && look->call.kind != SYSTEMCALL_EPOLL;
+	return fdinfo_add(line, wait);
+}
+
+static void
+add_other(struct blocked_process *process, pid_t pid)
+{
+	process->others.pids[process->others.count++] = pid;
 }
 
 static void
 add_fd(struct strbuf *line, const struct look *look)
 {
-	const bool is_pipe = add_one_fd(line, look, look->call.fd);
+	struct fdinfo_wait wait = { .fd = look->call.fd };
+	const bool is_pipe = add_wait(line, look, &wait) == FDINFO_PIPE;
 
+	look->process->others = wait.ends;
 	if (is_pipe && is_in_pipe(look) &&
-	    look->call.kind == SYSTEMCALL_WRITE && look->process->state == 'S')
+	    look->call.kind == SYSTEMCALL_WRITE && look->state == 'S')
 		strbuf_addf(line, ": the pipe is full");
 }
 
 static void
 add_both_fds(struct strbuf *line, const struct look *look)
 {
-	(void)add_one_fd(line, look, look->call.fd);
+	struct fdinfo_wait from = { .fd = look->call.fd };
+	struct fdinfo_wait to = { .fd = look->call.to_fd };
+
+	(void)add_wait(line, look, &from);
 	strbuf_addf(line, " to ");
-	(void)add_one_fd(line, look, look->call.to_fd);
+	(void)add_wait(line, look, &to);
+}
+
+/* Of a holder that is not shown itself, appends what it waits for, too. */
+static void
+add_lock(struct strbuf *line, const struct look *look)
+{
+	struct blocked_process *const process = look->process;
+	struct procfs_stat stat;
+
+	add_fd(line, look);
+	process->others.count = 0;
+	/* Of threads, each may wait for a lock of its own. */
+	if (has_threads(look) || process->list == NULL)
+		return;
+
+	const pid_t holder = lockholder_find(process->pid, process->list);
+
+	if (holder == 0 || procfs_read_stat(holder, &stat) == -1)
+		return;
+	strbuf_addf(line, ", held by %d", holder);
+	if (proctree_has(process->list, holder)) {
+		add_other(process, holder);
+		return;
+	}
+	strbuf_addf(line, " ");
+	cmdline_add(line, holder, COMMAND_WIDTH);
+	blocked_add(line, &(struct blocked_process){
+	                      .pid = holder,
+	                      .state = stat.state,
+	                      .threads = stat.threads,
+	                      .table = process->table,
+	                  });
 }
 
 /* Appends ": 'requests'", the path of an open call; nothing where another
@@ -127,88 +226,229 @@ add_file_to_open(struct strbuf *line, const struct look *look)
 	add_path(line, look);
 }
 
-/* A PID that a process of another PID namespace waits for may belong to another
- * process here; and a tracer also waits for processes that are no children. */
-static bool
-is_child(pid_t pid, const struct blocked_process *process)
+/* Appends "child 4711", or "its children 4711, 4712"; WORDS where it is not
+ * known which. */
+static void
+add_children(struct strbuf *line, const struct look *look, const char *words)
 {
-	struct procfs_stat stat;
+	struct blocked_process *const process = look->process;
+	const struct process *child = NULL;
+	size_t at = 0;
+	int count = 0;
 
-	return pid > 0 && procfs_read_stat(pid, &stat) == 0 &&
-	       stat.parent == process->pid && !procfs_is_dead(&stat);
+	while (process->list != NULL &&
+	       (child = proctree_next_child(process->list, process->pid,
+	                                    &at)) != NULL) {
+		if (count++ < FDINFO_ENDS_MAX)
+			add_other(process, child->pid);
+	}
+	if (count == 0 || (count > 1 && look->call.is_selective)) {
+		process->others.count = 0;
+		strbuf_addf(line, "%s", words);
+		return;
+	}
+	strbuf_addf(line, count == 1 ? "child" : "its children");
+	for (int i = 0; i < process->others.count; i++)
+		strbuf_addf(line, i == 0 ? " %d" : ", %d",
+		            process->others.pids[i]);
+	if (count > FDINFO_ENDS_MAX) {
+		strbuf_addf(line, " and other processes");
+		process->others.count = 0;
+	}
 }
 
+/* A PID from a system call may be that of another process here, if the caller
+ * is in another PID namespace; and a tracer waits for processes that are not
+ * its children. */
 static void
 add_child(struct strbuf *line, const struct look *look)
 {
-	const pid_t child =
-	    look->call.child > 0 ? look->call.child : look->process->child;
+	const pid_t child = look->call.child;
+	struct procfs_stat stat;
 
-	if (is_child(child, look->process))
+	if (child <= 0) {
+		add_children(line, look, "a child");
+	} else if (procfs_read_stat(child, &stat) == 0 &&
+	           stat.parent == look->process->pid &&
+	           !procfs_is_dead(&stat)) {
 		strbuf_addf(line, "child %d", child);
-	else
+		add_other(look->process, child);
+	} else {
 		strbuf_addf(line, "a child");
+	}
+}
+
+/*
+ * Whether the end of a child wakes the thread. For as long as it is in the
+ * call, the blocked signals are those of the call (set_user_sigmask() in the
+ * kernel); but rt_sigtimedwait(2) waits for no other signals than those of its
+ * set.
+ */
+static bool
+awaits_sigchld(const struct look *look)
+{
+	const struct blocked_process *const process = look->process;
+	uint64_t signals = 0;
+
+	if (look->call.number == SYS_rt_sigtimedwait)
+		(void)procfs_read_memory(process->pid, look->call.arguments[0],
+		                         &signals, sizeof(signals));
+	else
+		signals = read_status(process, look->thread, "SigCgt:\t", 16) &
+		          ~read_status(process, look->thread, "SigBlk:\t", 16);
+	return (signals >> (SIGCHLD - 1) & 1) != 0;
 }
 
 static void
+add_signal(struct strbuf *line, const struct look *look)
+{
+	if (awaits_sigchld(look))
+		add_children(line, look, "a signal");
+	else
+		strbuf_addf(line, "a signal");
+}
+
+/* What wakes a process that polls nothing but what is its own. */
+static void
+add_own_events(struct strbuf *line, const struct look *look, int64_t timer)
+{
+	const int64_t timeout = look->call.timeout;
+	const size_t before = line->length;
+	char time[DURATION_TEXT_SIZE];
+
+	if (awaits_sigchld(look))
+		add_children(line, look, "");
+
+	const bool has_child = line->length > before;
+
+	if (!has_child)
+		strbuf_addf(line, "events");
+	if (timer < timeout)
+		strbuf_addf(line, "%s a timer in %s", has_child ? ", or" : ":",
+		            duration_format_short(timer, time));
+	else if (timeout != NEVER)
+		strbuf_addf(line, "%s a timer within %s",
+		            has_child ? ", or" : ":",
+		            duration_format_short(timeout, time));
+	else if (look->call.has_timeout)
+		strbuf_addf(line, "%s a timer", has_child ? ", or" : ":");
+	else if (!has_child)
+		strbuf_addf(line, " of its own");
+}
+
+/* Appends "fd 3 (terminal /dev/pts/0), fd 4 (…)"; what a process polls without
+ * waiting for it is left out. */
+static void
 add_polled_fds(struct strbuf *line, const struct look *look)
 {
+	struct blocked_process *const process = look->process;
+	int64_t timer = NEVER;
 	struct pollset pollset;
+	int named = 0;
 
-	pollset_read(&pollset, look->process->pid, &look->call,
-	             has_threads(look));
-	if (pollset.count == 0 && !pollset.is_more) {
-		strbuf_addf(line, look->call.has_timeout
-		                      ? "sleeping"
-		                      : "waiting for a signal");
+	pollset_read(&pollset, process->pid, &look->call, has_threads(look));
+	const bool is_empty = pollset.count == 0 && !pollset.is_more;
+
+	strbuf_addf(line, is_empty && look->call.has_timeout ? "sleeping"
+	                                                     : "waiting for ");
+	if (is_empty && !look->call.has_timeout)
+		add_signal(line, look); /* as pause(2) */
+	if (is_empty)
 		return;
-	}
-	strbuf_addf(line, "waiting for ");
 	for (size_t i = 0; i < pollset.count; i++) {
-		if (i > 0)
+		struct fdinfo_wait wait = { .fd = pollset.fds[i],
+			                    .is_polled = true };
+		const size_t before = line->length;
+
+		if (named > 0)
 			strbuf_addf(line, ", ");
-		(void)add_one_fd(line, look, pollset.fds[i]);
+		if (named == NAMED_MAX) {
+			strbuf_addf(line, "other descriptors");
+			break;
+		}
+		if (add_wait(line, look, &wait) == FDINFO_INTERNAL) {
+			line->length = before;
+			line->text[before] = '\0';
+		} else {
+			process->others = wait.ends;
+			named++;
+		}
+		timer = wait.timer < timer ? wait.timer : timer;
 	}
-	if (pollset.count == 0)
-		strbuf_addf(line, "input or output");
-	else if (pollset.is_more)
-		strbuf_addf(line, " and other descriptors");
+	if (pollset.is_more)
+		strbuf_addf(line, named == 0 ? "input or output"
+		                             : " and other descriptors");
+	else if (named == 0)
+		add_own_events(line, look, timer);
+	if (named > 1 || pollset.is_more || look->call.has_timeout)
+		process->others.count = 0;
 }
 
 static void
 add_futex(struct strbuf *line, const struct look *look)
 {
-	if (has_threads(look))
-		strbuf_addf(line, "another of its %ld threads (futex)",
-		            look->process->threads);
-	else
-		strbuf_addf(line, "another process (futex)");
+	strbuf_addf(line,
+	            has_threads(look) ? "another thread" : "another process");
+	strbuf_addf(line,
+	            look->call.has_timeout ? " or a time (futex)" : " (futex)");
 }
 
-/* How each kind of wait is described: by words, and by a function, if there is
+/*
+ * How each kind of wait is described: by words, and by a function, if there is
  * one, that appends what differs from wait to wait. A kind without words is
- * described by the kernel's function. */
+ * described by the kernel's function. CODE is for programs. Of the waits of
+ * several threads, the one with the highest RANK tells most: that of a thread
+ * for something outside of the process, and last those that are the rest of
+ * threads which have nothing to do.
+ */
 static const struct {
+	char rank;
+	char code[7];
 	const char *words;
 	void (*add)(struct strbuf *line, const struct look *look);
 } descriptions[SYSTEMCALL_KINDS] = {
-	[SYSTEMCALL_READ] = { "reading ", add_fd },
-	[SYSTEMCALL_WRITE] = { "writing ", add_fd },
-	[SYSTEMCALL_MOVE] = { "moving data from ", add_both_fds },
-	[SYSTEMCALL_SYNC] = { "syncing ", add_fd },
-	[SYSTEMCALL_CONNECT] = { "connecting ", add_fd },
-	[SYSTEMCALL_ACCEPT] = { "waiting for a connection on ", add_fd },
-	[SYSTEMCALL_OPEN] = { "opening a ", add_file_to_open },
-	[SYSTEMCALL_LOCK] = { "waiting for a lock on ", add_fd },
-	[SYSTEMCALL_FUTEX] = { "waiting for a lock, or ", add_futex },
-	[SYSTEMCALL_WAIT] = { "waiting for ", add_child },
-	[SYSTEMCALL_SLEEP] = { "sleeping", NULL },
-	[SYSTEMCALL_SIGNAL] = { "waiting for a signal", NULL },
-	[SYSTEMCALL_POLL] = { "", add_polled_fds },
-	[SYSTEMCALL_SELECT] = { "", add_polled_fds },
-	[SYSTEMCALL_EPOLL] = { "", add_polled_fds },
-	[SYSTEMCALL_RING] = { "waiting for input or output", NULL },
+	[SYSTEMCALL_OTHER] = { 1, "other", NULL, NULL },
+	[SYSTEMCALL_READ] = { 11, "read", "reading ", add_fd },
+	[SYSTEMCALL_WRITE] = { 12, "write", "writing ", add_fd },
+	[SYSTEMCALL_MOVE] = { 11, "move", "moving data from ", add_both_fds },
+	[SYSTEMCALL_SYNC] = { 12, "sync", "syncing ", add_fd },
+	[SYSTEMCALL_CONNECT] = { 13, "connect", "connecting ", add_fd },
+	[SYSTEMCALL_ACCEPT] = { 7, "accept", "waiting for a connection on ",
+	                        add_fd },
+	[SYSTEMCALL_OPEN] = { 13, "open", "opening a ", add_file_to_open },
+	[SYSTEMCALL_LOCK] = { 13, "lock", "waiting for a lock on ", add_lock },
+	[SYSTEMCALL_FUTEX] = { 3, "futex", "waiting for a lock, or ",
+	                       add_futex },
+	[SYSTEMCALL_WAIT] = { 10, "child", "waiting for ", add_child },
+	[SYSTEMCALL_SLEEP] = { RANK_OF_REST, "sleep", "sleeping", NULL },
+	[SYSTEMCALL_SIGNAL] = { 2, "signal", "waiting for ", add_signal },
+	[SYSTEMCALL_POLL] = { 9, "poll", "", add_polled_fds },
+	[SYSTEMCALL_SELECT] = { 9, "poll", "", add_polled_fds },
+	[SYSTEMCALL_EPOLL] = { 8, "poll", "", add_polled_fds },
+	[SYSTEMCALL_RING] = { 8, "poll", "waiting for input or output", NULL },
 };
+
+/* Appends ", in 2 of its 19 threads (worker)". Nothing of the main thread, if
+ * no other waits in the same way. */
+static void
+add_threads(struct strbuf *line, const struct look *look)
+{
+	const struct blocked_process *const process = look->process;
+	char name[NAME_SIZE];
+	char own_name[NAME_SIZE];
+
+	if (look->alike == process->threads && has_threads(look))
+		strbuf_addf(line, ", in all its %ld threads", process->threads);
+	else if (look->alike > 1 || look->thread != process->pid)
+		strbuf_addf(line, ", in %d of its %ld threads", look->alike,
+		            process->threads);
+	if (look->alike > 1 || look->thread == process->pid)
+		return;
+	read_file(process, look->thread, "comm", name, sizeof(name));
+	read_file(process, process->pid, "comm", own_name, sizeof(own_name));
+	if (name[0] != '\0' && strcmp(name, own_name) != 0)
+		strbuf_addf(line, " (%.*s)", (int)strcspn(name, "\n"), name);
+}
 
 static void
 add_words(struct strbuf *line, const struct look *look)
@@ -216,9 +456,18 @@ add_words(struct strbuf *line, const struct look *look)
 	const enum systemcall_kind kind = look->call.kind;
 	const char *const words = descriptions[kind].words;
 	const char *const function = look->function;
-	const bool is_asleep = look->process->state == 'S';
+	const bool is_asleep = look->state == 'S';
 
+	if (look->state == 'Z')
+		return;
+	if (look->call.is_running || look->state == 'R') {
+		look->process->code = "cpu";
+		strbuf_addf(line, "on CPU");
+		return;
+	}
+	look->process->code = descriptions[kind].code;
 	if (!is_asleep) {
+		look->process->code = "disk";
 		strbuf_addf(line, "uninterruptible");
 		if (function[0] != '\0')
 			strbuf_addf(line, " (%s)", function);
@@ -239,81 +488,183 @@ add_words(struct strbuf *line, const struct look *look)
 
 /* --- the look ------------------------------------------------------------- */
 
-/* Reads the system call of PROCESS into TEXT; "" where it cannot be read. */
+/* Where no system call may be read, functions of the kernel that tell as much,
+ * by a part of their names. */
+static const struct {
+	const char *part;
+	enum systemcall_kind kind;
+} functions[] = {
+	{ "do_wait", SYSTEMCALL_WAIT },      { "nanosleep", SYSTEMCALL_SLEEP },
+	{ "sigsuspend", SYSTEMCALL_SIGNAL }, { "sys_pause", SYSTEMCALL_SIGNAL },
+	{ "futex", SYSTEMCALL_FUTEX },
+};
+
+/* Reads the system call of the thread; "" where it cannot be read. */
 static void
-read_call(const struct blocked_process *process, char text[CALL_SIZE])
+read_call(const struct look *look, char text[CALL_SIZE])
 {
-	if (process->in_short ||
-	    procfs_read(process->pid, "syscall", text, CALL_SIZE) <= 0)
-		text[0] = '\0';
+	text[0] = '\0';
+	if (!look->process->in_short)
+		read_file(look->process, look->thread, SYSCALL_FILE, text,
+		          CALL_SIZE);
 }
 
 static void
 look_at(struct look *look)
 {
-	read_call(look->process, look->text);
-	if (systemcall_parse(look->text, &look->call) == -1)
-		look->call = (struct systemcall){ .kind = SYSTEMCALL_OTHER };
-	/* "0" where the process waits for nothing, or is not ours to see. */
-	if (procfs_read(look->process->pid, "wchan", look->function,
-	                FUNCTION_SIZE) <= 0 ||
-	    waits_in(look, "0"))
+	read_call(look, look->text);
+	/* "0" where the thread waits for nothing, or is not ours to see. */
+	read_file(look->process, look->thread, "wchan", look->function,
+	          FUNCTION_SIZE);
+	if (waits_in(look, "0"))
 		look->function[0] = '\0';
+	if (systemcall_parse(look->text, &look->call) == 0)
+		return;
+	look->call = (struct systemcall){ .is_selective = true };
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		if (waits_in_some(look, functions[i].part))
+			look->call.kind = functions[i].kind;
+	}
 }
 
-/* Whether the process is still in the system call of LOOK. Then all that was
+/* Whether the thread is still in the system call of LOOK. Then all that was
  * read of the process meanwhile belongs to that call. */
 static bool
 is_unchanged(const struct look *look)
 {
 	char text[CALL_SIZE];
 
-	read_call(look->process, text);
+	read_call(look, text);
 	return strcmp(text, look->text) == 0;
 }
 
-static const char *
-words_for_state(const struct blocked_process *process)
+static int
+rank_of(const struct look *look)
 {
-	switch (process->state) {
-	case 'R':
-		return "on CPU";
-	case 'T':
-		return "stopped";
-	case 't':
-		return "stopped by a debugger";
-	case 'Z':
-		return process->threads > 1
-		           ? "its main thread has exited"
-		           : "dead, its parent has not waited for it";
-	default:
-		return NULL;
+	if (look->state == 'Z')
+		return 0;
+	if (look->state == 'R' || look->call.is_running)
+		return INT_MAX;
+	return look->state == 'S' ? descriptions[look->call.kind].rank
+	                          : INT_MAX - 1;
+}
+
+/* Threads at rest are alike; others, if they wait for the same. */
+static bool
+is_alike(const struct look *look, const struct look *other)
+{
+	return rank_of(look) == rank_of(other) &&
+	       look->call.kind == other->call.kind &&
+	       (rank_of(look) <= RANK_OF_REST ||
+	        look->call.arguments[0] == other->call.arguments[0]);
+}
+
+static int
+visit_thread(pid_t thread, void *context)
+{
+	struct look *const best = context;
+	struct look look = { .process = best->process,
+		             .thread = thread,
+		             .alike = 1 };
+	char text[STATUS_SIZE];
+	struct procfs_stat stat;
+
+	read_file(look.process, thread, "stat", text, sizeof(text));
+	if (procfs_parse_stat(text, &stat) == -1)
+		return 0;
+	look.state = stat.state;
+	look_at(&look);
+	if (rank_of(&look) > rank_of(best))
+		*best = look;
+	else if (is_alike(&look, best)) {
+		best->alike++;
+		best->call.has_timeout |= look.call.has_timeout;
 	}
+	return 0;
+}
+
+/* Whether the thread does nothing but computing between one short sleep and the
+ * next. */
+static bool
+is_spinning(const struct look *look)
+{
+	const struct blocked_process *const process = look->process;
+
+	if (look->call.kind != SYSTEMCALL_SLEEP || !process->is_busy)
+		return false;
+
+	const uint64_t io = procfs_read_io(process->pid);
+	const uint64_t switches = read_switches(process, look->thread);
+
+	duration_sleep(NAP);
+	return read_switches(process, look->thread) > switches + 1 &&
+	       procfs_read_io(process->pid) == io;
+}
+
+/* Describes what PROCESS is blocked in. Returns whether all that was read was
+ * of one and the same wait. */
+static bool
+describe(struct strbuf *line, struct blocked_process *process)
+{
+	struct look look = { .process = process,
+		             .thread = process->pid,
+		             .state = 'Z' };
+
+	if (process->threads > 1) {
+		(void)procfs_visit_threads(process->pid, visit_thread, &look);
+	} else {
+		look.state = process->state;
+		look_at(&look);
+	}
+	process->others.count = 0;
+	if (is_spinning(&look)) {
+		process->code = "spin";
+		strbuf_addf(line, "spinning: it sleeps only for moments");
+		return true;
+	}
+	add_words(line, &look);
+	if (line->length > 0)
+		add_threads(line, &look);
+	process->thread = look.thread;
+	/* Before is_unchanged(): if this number does not grow from here on, the
+	 * wait that is described has not ended. */
+	if (process->others.count > 0)
+		process->switches = read_switches(process, look.thread);
+	return look.state == 'R' || is_unchanged(&look);
+}
+
+bool
+blocked_is_unchanged(const struct blocked_process *process)
+{
+	return read_switches(process, process->thread) == process->switches;
 }
 
 void
-blocked_add(struct strbuf *line, const struct blocked_process *process)
+blocked_add(struct strbuf *line, struct blocked_process *process)
 {
-	const char *const words = words_for_state(process);
+	const char state = process->state;
+	char text[WORDS_SIZE] = "";
 
-	if (words != NULL)
-		strbuf_addf(line, ": %s", words);
-	if (process->state != 'S' && process->state != 'D')
+	if (state == 'R' || state == 'T' || state == 't') {
+		process->code = state == 'R' ? "cpu" : "stopped";
+		strbuf_addf(line, state == 'R'   ? ": on CPU"
+		                  : state == 'T' ? ": stopped"
+		                                 : ": stopped by a debugger");
 		return;
+	}
+	if (state == 'Z')
+		strbuf_addf(line, ": its main thread has exited");
 	for (int i = 0; i < TRIES; i++) {
-		struct look look = { .process = process };
-		char text[WORDS_SIZE] = "";
 		struct strbuf said = { .text = text, .size = sizeof(text) };
 
-		look_at(&look);
-		if (look.call.is_running)
-			strbuf_addf(&said, "on CPU");
-		else
-			add_words(&said, &look);
-		if (is_unchanged(&look)) {
-			strbuf_addf(line, said.length > 0 ? ": %s" : "%s",
-			            text);
+		text[0] = '\0';
+		if (describe(&said, process)) {
+			if (said.length > 0)
+				strbuf_addf(
+				    line, state == 'Z' ? ", %s" : ": %s", text);
 			return;
 		}
 	}
+	process->code = NULL;
+	process->others.count = 0;
 }

@@ -5,15 +5,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/duration.h"
+#include "base/fds.h"
 #include "base/names.h"
+#include "inspect/socketinfo.h"
 #include "proc/procfs.h"
 #include "proc/proctree.h"
 
 #define PATH_SIZE 64
-#define ENDS_MAX  4 /* processes at the other end of a pipe that are named */
+#define INFO_SIZE 512
+
+#define PIPE      "pipe:["
+#define SOCKET    "socket:["
+#define ANONYMOUS "anon_inode:"
 
 /* Reads the link FILE in DIRECTORY_FD. The permissions of the link are the
  * access mode of the descriptor: tid_fd_update_inode() in the kernel. */
@@ -55,99 +64,218 @@ fdinfo_stat(pid_t pid, int fd, struct fileinfo *file)
 	return result;
 }
 
-static bool
-is_same(const struct fdinfo *info, const struct fdinfo *file)
-{
-	return strcmp(info->name, file->name) == 0 &&
-	       (info->reads || !file->reads) && (info->writes || !file->writes);
-}
-
-struct search {
+struct reading {
+	struct fdtable *table;
+	pid_t pid;
 	int fd; /* open on the list of descriptors */
-	const struct fdinfo *file;
-	struct strbuf *line; /* or NULL */
-	int holders;
 	bool has_any;
-	bool has_missed;
 };
 
 static int
-visit_descriptor(const char *name, void *context)
+note_descriptor(const char *name, void *context)
 {
-	struct search *const search = context;
+	struct reading *const reading = context;
+	struct fdtable *const table = reading->table;
 	struct fdinfo info;
 
-	search->has_any = true;
-	if (read_link(search->fd, name, &info) == -1) {
+	reading->has_any = true;
+	if (read_link(reading->fd, name, &info) == -1) {
 		/* Only a file has a name that is too long. */
-		search->has_missed |= errno != ENAMETOOLONG;
-	} else if (is_same(&info, search->file)) {
-		if (search->line != NULL)
-			strbuf_addf(search->line,
-			            search->holders == 0 ? "%s" : ",%s", name);
-		search->holders++;
+		table->has_missed |= errno != ENAMETOOLONG;
+		return 0;
 	}
+	if (strlen(info.name) >= FDTABLE_NAME_SIZE)
+		return 0;
+
+	struct fdtable_entry *const entries =
+	    array_grow(table->entries, table->count, &table->capacity,
+	               sizeof(table->entries[0]));
+
+	if (entries == NULL)
+		return -1;
+	table->entries = entries;
+
+	struct fdtable_entry *const entry = &entries[table->count++];
+
+	*entry = (struct fdtable_entry){
+		.pid = reading->pid,
+		.fd = (int)strtol(name, NULL, 10),
+		.reads = info.reads,
+		.writes = info.writes,
+	};
+	(void)memcpy(entry->name, info.name, strlen(info.name) + 1);
 	return 0;
 }
 
-int
-fdinfo_add_holders(struct strbuf *line, pid_t pid, const struct fdinfo *file)
-{
-	struct search search = { .file = file, .line = line };
-
-	search.fd = procfs_open(pid, "fd", O_RDONLY);
-	if (search.fd == -1)
-		return -1;
-	(void)names_read(search.fd, visit_descriptor, &search);
-	(void)close(search.fd);
-	/* The list of a zombie is empty. Where only the main thread of a
-	 * process is a zombie, its other threads have descriptors. */
-	return search.holders == 0 && (search.has_missed || !search.has_any)
-	           ? -1
-	           : search.holders;
-}
-
-/* Appends " from 4711, 4712", the processes of TREE that have the other end of
- * the pipe FILE; or that no process has, where all could be looked at. */
 static void
-add_other_end(struct strbuf *line, const struct process_list *tree,
-              const struct fdinfo *file)
+read_table(struct fdtable *table)
 {
-	struct fdinfo other = *file;
-	bool has_seen_all = true;
-	int found = 0;
+	const size_t count = table->list == NULL ? 0 : table->list->count;
 
-	if (tree == NULL || file->reads == file->writes)
-		return;
-	other.reads = file->writes;
-	other.writes = file->reads;
-	for (size_t i = 0; i < tree->count && found <= ENDS_MAX; i++) {
-		const pid_t pid = tree->entries[i].pid;
-		const int holders = fdinfo_add_holders(NULL, pid, &other);
+	table->is_read = true;
+	table->has_missed = table->list == NULL;
+	for (size_t i = 0; i < count; i++) {
+		struct reading reading = {
+			.table = table,
+			.pid = table->list->entries[i].pid,
+		};
 
-		if (holders == -1)
-			has_seen_all = false;
-		if (holders <= 0)
-			continue;
-		if (found == ENDS_MAX)
-			strbuf_addf(line, " and other processes");
-		else
-			strbuf_addf(line, "%s %d",
-			            found > 0     ? ","
-			            : file->reads ? " from"
-			                          : " to",
-			            pid);
-		found++;
+		reading.fd = -1;
+		if (!procfs_may_block(reading.pid))
+			reading.fd = procfs_open(reading.pid, "fd", O_RDONLY);
+		/* The list of a zombie is empty. Where only the main thread of
+		 * a process is a zombie, its other threads have descriptors. */
+		if (reading.fd == -1 ||
+		    names_read(reading.fd, note_descriptor, &reading) == -1 ||
+		    !reading.has_any)
+			table->has_missed = true;
+		fds_close(reading.fd);
 	}
-	if (found == 0 && has_seen_all)
-		strbuf_addf(line, " that nobody in the tree %s",
-		            file->reads ? "writes" : "reads");
 }
+
+const struct fdtable_entry *
+fdtable_next(struct fdtable *table, const struct fdinfo *file, size_t *at)
+{
+	if (!table->is_read)
+		read_table(table);
+	while (*at < table->count) {
+		const struct fdtable_entry *const entry =
+		    &table->entries[(*at)++];
+
+		if (strcmp(entry->name, file->name) == 0 &&
+		    (entry->reads || !file->reads) &&
+		    (entry->writes || !file->writes))
+			return entry;
+	}
+	return NULL;
+}
+
+/* --- one descriptor ------------------------------------------------------- */
 
 static bool
 starts_with(const char *text, const char *start)
 {
 	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/*
+ * Appends WORDS and the processes that have FILE, the other end: " from 4711,
+ * 4712"; or MISSING, where nobody has it and all could be looked at. Returns
+ * whether only the process of WAIT has it.
+ */
+static bool
+add_ends(struct strbuf *line, struct fdinfo_wait *wait,
+         const struct fdinfo *file, const char *words, const char *missing)
+{
+	struct fdinfo_ends *const ends = &wait->ends;
+	const struct fdtable_entry *entry;
+	pid_t last = 0;
+	int found = 0;
+
+	for (size_t at = 0;
+	     (entry = fdtable_next(wait->table, file, &at)) != NULL;) {
+		if (entry->pid == last)
+			continue;
+		last = entry->pid;
+		if (found < FDINFO_ENDS_MAX)
+			strbuf_addf(line, "%s %d", found > 0 ? "," : words,
+			            last);
+		else if (found == FDINFO_ENDS_MAX)
+			strbuf_addf(line, " and other processes");
+		if (found < FDINFO_ENDS_MAX && last != wait->pid)
+			ends->pids[ends->count++] = last;
+		found++;
+	}
+	if (found == 0 && !wait->table->has_missed)
+		strbuf_addf(line, "%s", missing);
+	if (found > FDINFO_ENDS_MAX || wait->table->has_missed)
+		ends->count = 0;
+	else if (ends->count == 0 && found > 0)
+		ends->pids[ends->count++] = wait->pid;
+	return ends->count == 1 && ends->pids[0] == wait->pid;
+}
+
+static enum fdinfo_kind
+add_pipe(struct strbuf *line, struct fdinfo_wait *wait,
+         const struct fdinfo *info)
+{
+	struct fdinfo other = *info;
+	bool is_own = false;
+
+	other.reads = info->writes;
+	other.writes = info->reads;
+	strbuf_addf(line, " (pipe");
+	if (info->reads != info->writes)
+		is_own = info->reads
+		             ? add_ends(line, wait, &other, " from",
+		                        " that nobody in the tree writes")
+		             : add_ends(line, wait, &other, " to",
+		                        " that nobody in the tree reads");
+	strbuf_addf(line, ")");
+	return is_own && wait->is_polled ? FDINFO_INTERNAL : FDINFO_PIPE;
+}
+
+static enum fdinfo_kind
+add_socket(struct strbuf *line, struct fdinfo_wait *wait,
+           const struct fdinfo *info)
+{
+	struct fdinfo other = { .reads = false };
+	bool is_own = false;
+	const uint64_t peer =
+	    socketinfo_add(line, wait->pid, wait->fd,
+	                   strtoull(info->name + strlen(SOCKET), NULL, 10));
+
+	(void)strbuf_format(other.name, sizeof(other.name), SOCKET "%llu]",
+	                    (unsigned long long)peer);
+	if (peer != 0)
+		is_own = add_ends(line, wait, &other, " with", "");
+	strbuf_addf(line, ")");
+	return is_own ? FDINFO_INTERNAL : FDINFO_OTHER;
+}
+
+/* What stands behind KEY in the fdinfo file of WAIT's descriptor; or -1. */
+static int64_t
+read_number(const struct fdinfo_wait *wait, const char *key, int64_t *second)
+{
+	char path[PATH_SIZE];
+	char text[INFO_SIZE];
+	const char *value = NULL;
+	char *end;
+
+	(void)strbuf_format(path, sizeof(path), "fdinfo/%d", wait->fd);
+	if (procfs_read(wait->pid, path, text, sizeof(text)) > 0)
+		value = procfs_find(text, key);
+	if (value == NULL)
+		return -1;
+
+	const int64_t first = strtoll(value, &end, 10);
+
+	*second = *end == ',' ? strtoll(end + 1, NULL, 10) : 0;
+	return first;
+}
+
+/* NAME, behind "anon_inode:", may stand in brackets. */
+static enum fdinfo_kind
+add_anonymous(struct strbuf *line, struct fdinfo_wait *wait, const char *name)
+{
+	const char *const word = name + strspn(name, "[");
+	int64_t rest = 0;
+
+	if (starts_with(word, "pidfd"))
+		strbuf_addf(line, " (process %lld)",
+		            (long long)read_number(wait, "Pid:", &rest));
+	else
+		strbuf_addf(line, " (%.*s)", (int)strcspn(word, "]"), word);
+	if (starts_with(word, "timerfd")) {
+		const int64_t seconds = read_number(wait, "it_value: (", &rest);
+
+		if (seconds > 0 || rest > 0)
+			wait->timer = seconds * SECOND + rest;
+		return FDINFO_INTERNAL;
+	}
+	return starts_with(word, "eventfd") || starts_with(word, "io_uring")
+	           ? FDINFO_INTERNAL
+	           : FDINFO_OTHER;
 }
 
 static bool
@@ -158,43 +286,43 @@ is_terminal(const char *name)
 	       strcmp(name, "/dev/console") == 0;
 }
 
-static bool
-is_fifo(const struct fdinfo_wait *wait, const char *name)
+static enum fdinfo_kind
+add_file(struct strbuf *line, const struct fdinfo_wait *wait, const char *name)
 {
-	struct fileinfo file;
+	struct fileinfo file = { .mode = 0 };
 
-	return wait->in_pipe && name[0] == '/' &&
-	       fdinfo_stat(wait->pid, wait->fd, &file) == 0 &&
-	       S_ISFIFO(file.mode);
+	if ((wait->in_pipe || wait->is_polled) && name[0] == '/')
+		(void)fdinfo_stat(wait->pid, wait->fd, &file);
+	if (wait->in_pipe && S_ISFIFO(file.mode)) {
+		strbuf_addf(line, " (FIFO %s)", name);
+		return FDINFO_PIPE;
+	}
+	strbuf_addf(line, is_terminal(name) ? " (terminal %s)" : " (%s)", name);
+	return S_ISREG(file.mode) || strcmp(name, "/dev/null") == 0
+	           ? FDINFO_INTERNAL
+	           : FDINFO_OTHER;
 }
 
-bool
-fdinfo_add(struct strbuf *line, const struct fdinfo_wait *wait)
+enum fdinfo_kind
+fdinfo_add(struct strbuf *line, struct fdinfo_wait *wait)
 {
 	char path[PATH_SIZE];
 	struct fdinfo info;
 	const char *const name = info.name;
 
+	wait->ends.count = 0;
+	wait->timer = NEVER;
 	strbuf_addf(line, "fd %d", wait->fd);
 	(void)strbuf_format(path, sizeof(path), "/proc/%d/fd/%d", wait->pid,
 	                    wait->fd);
 	if (read_link(AT_FDCWD, path, &info) == -1 ||
 	    (name[0] == '/' && wait->may_have_changed))
-		return false;
-	if (starts_with(name, "pipe:[")) {
-		strbuf_addf(line, " (pipe");
-		add_other_end(line, wait->tree, &info);
-		strbuf_addf(line, ")");
-		return true;
-	}
-	if (is_fifo(wait, name)) {
-		strbuf_addf(line, " (FIFO %s)", name);
-		return true;
-	}
-	if (starts_with(name, "socket:["))
-		strbuf_addf(line, " (socket)");
-	else
-		strbuf_addf(
-		    line, is_terminal(name) ? " (terminal %s)" : " (%s)", name);
-	return false;
+		return FDINFO_OTHER;
+	if (starts_with(name, PIPE))
+		return add_pipe(line, wait, &info);
+	if (starts_with(name, SOCKET))
+		return add_socket(line, wait, &info);
+	if (starts_with(name, ANONYMOUS))
+		return add_anonymous(line, wait, name + strlen(ANONYMOUS));
+	return add_file(line, wait, name);
 }

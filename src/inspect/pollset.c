@@ -14,14 +14,19 @@
 #define SETS         3
 #define WORD_BITS    64
 #define PATH_SIZE    64
+#define STACK_MAX    (UINT64_C(1) << 20)
 #define HEXADECIMAL  16
-#define INFO_SIZE    2048 /* a line for a descriptor has less than 100 bytes */
+#define INFO_SIZE    8192 /* a line for a descriptor has less than 100 bytes */
 
 static void
 add(struct pollset *pollset, int fd)
 {
 	if (fd < 0)
 		return;
+	for (size_t i = 0; i < pollset->count; i++) {
+		if (pollset->fds[i] == fd)
+			return;
+	}
 	if (pollset->count == POLLSET_MAX)
 		pollset->is_more = true;
 	else
@@ -120,6 +125,14 @@ read_epoll(struct pollset *pollset, pid_t pid, const struct systemcall *call)
 	}
 }
 
+/* Whether ADDRESS is in the stack of the calling thread, to which other threads
+ * do not write. */
+static bool
+is_on_stack(const struct systemcall *call, uint64_t address)
+{
+	return address >= call->stack && address - call->stack < STACK_MAX;
+}
+
 void
 pollset_read(struct pollset *pollset, pid_t pid, const struct systemcall *call,
              bool may_have_changed)
@@ -128,9 +141,11 @@ pollset_read(struct pollset *pollset, pid_t pid, const struct systemcall *call,
 	if (call->kind == SYSTEMCALL_EPOLL)
 		read_epoll(pollset, pid, call);
 	else if (call->kind == SYSTEMCALL_POLL &&
-	         (!may_have_changed || call->arguments[1] == 0))
+	         (!may_have_changed || call->arguments[1] == 0 ||
+	          is_on_stack(call, call->arguments[0])))
 		read_poll(pollset, pid, call);
 	else if (call->kind == SYSTEMCALL_SELECT &&
-	         (!may_have_changed || call->arguments[0] == 0))
+	         (!may_have_changed || call->arguments[0] == 0 ||
+	          is_on_stack(call, call->arguments[1])))
 		read_select(pollset, pid, call);
 }

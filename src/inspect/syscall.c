@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
+
 #define RUNNING      "running\n"
 #define HEXADECIMAL  16
 #define LOWEST_STACK (UINT64_C(1) << 32)
@@ -75,7 +77,7 @@ static const struct form forms[] = {
 	  .fixed_flags = SYSTEMCALL_FLAGS_UNKNOWN },
 	{ .number = SYS_flock, .kind = SYSTEMCALL_LOCK },
 	{ .number = SYS_fcntl, .kind = SYSTEMCALL_LOCK },
-	{ .number = SYS_futex, .kind = SYSTEMCALL_FUTEX },
+	{ .number = SYS_futex, .kind = SYSTEMCALL_FUTEX, .timespec = 3 },
 	{ .number = SYS_wait4, .kind = SYSTEMCALL_WAIT },
 	{ .number = SYS_waitid, .kind = SYSTEMCALL_WAIT, .child = 1 },
 	{ .number = SYS_nanosleep, .kind = SYSTEMCALL_SLEEP },
@@ -162,6 +164,7 @@ interpret(struct systemcall *call)
 	if (form == NULL || call->stack < LOWEST_STACK || is_other_fcntl(call))
 		return;
 	call->kind = (enum systemcall_kind)form->kind;
+	call->timeout = NEVER;
 	call->fd = (int)arguments[form->fd];
 	call->to_fd = (int)arguments[form->to_fd];
 	call->path = arguments[form->path];
@@ -170,11 +173,16 @@ interpret(struct systemcall *call)
 	call->has_directory = form->path != 0 && (int)arguments[0] != AT_FDCWD;
 	call->child = (pid_t)arguments[form->child];
 	/* wait4(2) takes a number below 0 for a process group, or any child. */
+	call->is_selective =
+	    call->kind == SYSTEMCALL_WAIT &&
+	    (form->child != 0 ? (int)arguments[0] != P_ALL : call->child != -1);
 	if (call->child < 0 || (form->child != 0 && (int)arguments[0] != P_PID))
 		call->child = 0;
 	call->has_timeout = form->timespec != 0
 	                        ? arguments[form->timespec] != 0
 	                        : (arguments[form->timeout] & SIGN_OF_INT) == 0;
+	if (form->timeout != 0 && call->has_timeout)
+		call->timeout = (int)arguments[form->timeout] * MILLISECOND;
 }
 
 int

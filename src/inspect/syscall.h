@@ -49,7 +49,9 @@ struct systemcall {
 	                     * directory that is a descriptor */
 	pid_t child;        /* WAIT: the only one waited for, or 0; a PID in the
 	                     * PID namespace of the process */
-	bool has_timeout;   /* POLL, SELECT, EPOLL */
+	bool is_selective;  /* WAIT: not any child will do */
+	bool has_timeout;   /* FUTEX, POLL, SELECT, EPOLL */
+	int64_t timeout;    /* POLL, EPOLL: in nanoseconds; NEVER: not known */
 };
 
 /* Reads TEXT, a whole /proc/PID/syscall file, into *CALL. Returns 0, or -1 with

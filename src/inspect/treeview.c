@@ -3,57 +3,19 @@
 
 #include <sys/ioctl.h>
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "base/strbuf.h"
-#include "inspect/blocked.h"
+#include "inspect/fdinfo.h"
 #include "proc/procfs.h"
 
-#define WIDTH_DEFAULT 120
-#define WIDTH_MAX     300
-#define COMMAND_MIN   40 /* columns, even if that makes the line too long */
-#define INDENT        2
-#define INDENT_MAX    20
-
-/* --- the order ------------------------------------------------------------ */
-
-static bool
-is_in(const struct process_list *list, pid_t pid)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->entries[i].pid == pid)
-			return true;
-	}
-	return false;
-}
-
-/* The next process of LIST, from *AT on, whose parent is PARENT, or, with
- * PARENT 0, whose parent is not in LIST; or NULL. */
-static const struct process *
-next_child(const struct process_list *list, pid_t parent, size_t *at)
-{
-	while (*at < list->count) {
-		const struct process *const process = &list->entries[(*at)++];
-
-		if (parent == 0 ? !is_in(list, process->parent)
-		                : process->parent == parent)
-			return process;
-	}
-	return NULL;
-}
-
-static pid_t
-only_child_of(const struct proctree *tree, pid_t pid)
-{
-	size_t at = 0;
-	const struct process *const first = next_child(&tree->list, pid, &at);
-
-	if (tree->is_partial || first == NULL ||
-	    next_child(&tree->list, pid, &at) != NULL)
-		return 0;
-	return first->pid;
-}
+#define COMMAND_MIN     40 /* columns, even if that makes the line too long */
+#define INDENT          2
+#define INDENT_MAX      20
+#define CONDITION_SIZE  64
+#define SEARCHED_MAX    128 /* processes in which other ends are looked for */
+#define TENTH_OF_SECOND (SECOND / 10)
 
 /* Depth first. Each level of the stack has at least one line, so there are no
  * more levels than lines. */
@@ -63,94 +25,259 @@ treeview_arrange(struct treeview *view, const struct proctree *tree)
 	struct {
 		pid_t parent;
 		size_t at;
-	} levels[TREEVIEW_LINES_MAX + 1] = { { 0, 0 } };
+	} levels[TREEVIEW_MAX + 1] = { { 0, 0 } };
 	int depth = 0;
 
-	*view = (struct treeview){ .tree = tree };
-	while (depth >= 0 && view->count < TREEVIEW_LINES_MAX) {
-		const struct process *const process = next_child(
+	view->tree = tree;
+	view->count = 0;
+	view->step = 0;
+	while (depth >= 0 && view->count < TREEVIEW_MAX) {
+		const struct process *const process = proctree_next_child(
 		    &tree->list, levels[depth].parent, &levels[depth].at);
 
 		if (process == NULL) {
 			depth--;
 			continue;
 		}
-		view->members[view->count].process = process;
-		view->members[view->count].depth = depth;
-		view->count++;
+		view->processes[view->count++] = (struct treeview_process){
+			.process = process,
+			.parent = process->parent,
+			.depth = depth,
+		};
 		depth++;
 		levels[depth].parent = process->pid;
 		levels[depth].at = 0;
 	}
 }
 
-/* --- the lines ------------------------------------------------------------ */
+/* --- the look ------------------------------------------------------------- */
 
-static size_t
+static int
 width_of_messages(void)
 {
 	struct winsize size;
 
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_col == 0)
-		return WIDTH_DEFAULT;
-	return size.ws_col < WIDTH_MAX ? size.ws_col : WIDTH_MAX;
+		return CMDLINE_MAX;
+	return size.ws_col - (int)strlen("wdrun: ");
 }
 
-/* Appends " [S 12s]: reading fd 0 (pipe)". */
+/* Appends " [S 12s, cpu 1.9s]: reading fd 0 (pipe)". */
 static void
-add_condition(struct strbuf *line, const struct treeview *view, size_t index,
-              enum detail detail)
+add_condition(struct strbuf *line, const struct treeview_process *process)
 {
-	const struct proctree *const tree = view->tree;
-	const struct process *const process = view->members[index].process;
-	const bool is_whole =
-	    !tree->is_partial && tree->list.count == view->count;
-	struct procfs_status status;
-	struct procfs_stat stat;
-	char age[DURATION_TEXT_SIZE];
+	const int64_t tenths = process->cpu / TENTH_OF_SECOND;
+	char text[DURATION_TEXT_SIZE];
 
-	if (detail == DETAIL_BARE) {
-		if (procfs_read_status(process->pid, &status) == 0)
-			strbuf_addf(line, " [%c]", status.state);
+	strbuf_addf(line, " [%c", process->blocked.state);
+	if (!process->is_bare)
+		strbuf_addf(line, " %s",
+		            duration_format_short(process->age, text));
+	if (process->cpu >= 60 * SECOND)
+		strbuf_addf(line, ", cpu %s",
+		            duration_format_short(process->cpu, text));
+	else if (tenths > 0)
+		strbuf_addf(line, ", cpu %d.%ds", (int)(tenths / 10),
+		            (int)(tenths % 10));
+	strbuf_addf(line, "]%s", process->wait);
+}
+
+static int
+indent_of(const struct treeview_process *process)
+{
+	const int indent = INDENT * (1 + process->depth);
+
+	return indent < INDENT_MAX ? indent : INDENT_MAX;
+}
+
+/* Leaves out what is gone, or dead: what becomes of a zombie, wdrun itself
+ * decides. */
+static void
+read_process(struct treeview_process *shown, const struct proctree *tree,
+             struct fdtable *table, bool in_short)
+{
+	/* Set as a whole, as this process may be killed meanwhile. */
+	struct treeview_process view = *shown;
+	char line[TREEVIEW_WAIT_SIZE + CONDITION_SIZE] = "";
+	struct strbuf head = { .text = line, .size = sizeof(line) };
+	struct strbuf wait = { .text = view.wait, .size = sizeof(view.wait) };
+	struct strbuf command = { .text = view.command,
+		                  .size = sizeof(view.command) };
+	const pid_t pid = view.process->pid;
+	struct procfs_stat stat;
+
+	/* Another process may have the PID by now. */
+	if (procfs_read_stat(pid, &stat) == -1 ||
+	    stat.session != view.process->session || procfs_is_dead(&stat))
 		return;
+	view.is_bare = false;
+	view.age = procfs_age(&stat);
+	view.cpu = procfs_time(stat.cpu);
+	view.blocked = (struct blocked_process){
+		.pid = pid,
+		.state = stat.state,
+		.threads = stat.threads,
+		.is_busy = view.cpu > view.age / 2,
+		.list = tree->is_partial ? NULL : &tree->list,
+		.table = table,
+		.in_short = in_short,
+	};
+	view.wait[0] = '\0';
+	blocked_add(&wait, &view.blocked);
+
+	strbuf_addf(&head, "%*s%d ", indent_of(&view), "", pid);
+	add_condition(&head, &view);
+
+	const int left = width_of_messages() - (int)head.length;
+
+	cmdline_add(&command, pid,
+	            in_short             ? 0
+	            : left > COMMAND_MIN ? left
+	                                 : COMMAND_MIN);
+	*shown = view;
+}
+
+static bool
+is_stuck(const struct treeview *view, pid_t pid)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		if (view->processes[i].blocked.pid == pid)
+			return view->processes[i].is_stuck;
 	}
-	/* Gone, hidden from us, or another process has the PID by now. */
-	if (procfs_read_stat(process->pid, &stat) == -1 ||
-	    stat.session != process->session)
-		return;
-	strbuf_addf(line, " [%c %s]", stat.state,
-	            duration_format_short(procfs_age(&stat), age));
-	blocked_add(line, &(struct blocked_process){
-	                      .pid = process->pid,
-	                      .state = stat.state,
-	                      .threads = stat.threads,
-	                      .child = only_child_of(tree, process->pid),
-	                      .tree = is_whole ? &tree->list : NULL,
-	                      .in_short = detail != DETAIL_FULL,
-	                  });
+	return false;
+}
+
+/*
+ * Finds the processes of which each waits for others of them only, by taking
+ * away those whose wait another process can end. None has gone on since it was
+ * looked at: else it may be that they answer one another. Of threads, another
+ * one may go on.
+ */
+static void
+find_stuck(struct treeview *view)
+{
+	bool has_changed = true;
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct blocked_process *const blocked =
+		    &view->processes[i].blocked;
+
+		view->processes[i].is_stuck = blocked->others.count > 0 &&
+		                              blocked->threads == 1 &&
+		                              blocked_is_unchanged(blocked);
+	}
+	while (has_changed) {
+		has_changed = false;
+		for (size_t i = 0; i < view->count; i++) {
+			struct treeview_process *const process =
+			    &view->processes[i];
+			const struct fdinfo_ends *const others =
+			    &process->blocked.others;
+
+			for (int at = 0;
+			     at < others->count && process->is_stuck; at++) {
+				process->is_stuck =
+				    is_stuck(view, others->pids[at]);
+				has_changed |= !process->is_stuck;
+			}
+		}
+	}
+}
+
+bool
+treeview_is_read(const struct treeview *view)
+{
+	return view->step >= 2 * view->count;
 }
 
 void
-treeview_describe(const struct treeview *view, size_t index, enum detail detail,
-                  char line[TREEVIEW_LINE_SIZE])
+treeview_read(struct treeview *view)
 {
-	const pid_t pid = view->members[index].process->pid;
-	const int indent = INDENT * (1 + view->members[index].depth);
-	char condition[TREEVIEW_LINE_SIZE / 2] = "";
-	struct strbuf tail = { .text = condition, .size = sizeof(condition) };
-	struct strbuf head = { .text = line, .size = TREEVIEW_LINE_SIZE };
+	const struct proctree *const tree = view->tree;
+	const bool is_small =
+	    !tree->is_partial && tree->list.count <= SEARCHED_MAX;
+	struct fdtable table = { .list = is_small ? &tree->list : NULL };
 
-	add_condition(&tail, view, index, detail);
-	strbuf_addf(&head, "%*s%d ", indent < INDENT_MAX ? indent : INDENT_MAX,
-	            "", pid);
+	for (; !treeview_is_read(view); view->step++) {
+		struct treeview_process *const process =
+		    &view->processes[view->step % view->count];
 
-	const size_t taken = sizeof("wdrun: ") - 1 + head.length + tail.length;
-	const size_t width = width_of_messages();
-	const size_t left = width > taken ? width - taken : 0;
+		if (!process->is_bare ||
+		    !procfs_may_block(process->process->pid))
+			read_process(process, tree, &table,
+			             view->step < view->count);
+	}
+	find_stuck(view);
+}
 
-	procfs_add_command(&head, pid,
-	                   detail != DETAIL_FULL ? 0
-	                   : left > COMMAND_MIN  ? (int)left
-	                                         : COMMAND_MIN);
-	strbuf_addf(&head, "%s", condition);
+/* Reads the name and the state of SHOWN: nothing else may be. */
+static void
+read_bare(struct treeview_process *shown)
+{
+	const pid_t pid = shown->process->pid;
+	struct strbuf command = { .text = shown->command,
+		                  .size = sizeof(shown->command) };
+	struct procfs_status status;
+
+	if (procfs_read_status(pid, &status) == -1 || status.state == 'Z')
+		return;
+	cmdline_add(&command, pid, 0);
+	shown->is_bare = true;
+	shown->blocked.state = status.state;
+	shown->blocked.pid = pid;
+}
+
+void
+treeview_skip(struct treeview *view)
+{
+	if (view->step < view->count)
+		read_bare(&view->processes[view->step]);
+	view->step++;
+}
+
+/* --- the lines ------------------------------------------------------------ */
+
+static void
+add_stuck(struct strbuf *lines, const struct treeview *view)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < view->count; i++) {
+		if (!view->processes[i].is_stuck)
+			continue;
+		if (count++ == 0)
+			strbuf_addf(lines, "%c  ", '\0');
+		else
+			strbuf_addf(lines, " and ");
+		strbuf_addf(lines, "%d", view->processes[i].blocked.pid);
+	}
+	if (count == 1)
+		strbuf_addf(lines, " waits only for itself");
+	else if (count > 1)
+		strbuf_addf(lines, " wait only for each other");
+}
+
+void
+treeview_add(struct strbuf *lines, const struct treeview *view)
+{
+	const size_t shown =
+	    view->step < view->count ? view->step : view->count;
+	const size_t rest = view->tree->list.count - shown;
+	const char *colon = ":";
+
+	for (size_t i = 0; i < shown; i++) {
+		const struct treeview_process *const process =
+		    &view->processes[i];
+
+		if (process->blocked.pid == 0)
+			continue;
+		strbuf_addf(lines, "%s%c%*s%d %s", colon, '\0',
+		            indent_of(process), "", process->blocked.pid,
+		            process->command);
+		add_condition(lines, process);
+		colon = "";
+	}
+	add_stuck(lines, view);
+	if (rest > 0)
+		strbuf_addf(lines, "%c  and %zu more", '\0', rest);
 }

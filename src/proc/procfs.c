@@ -18,7 +18,6 @@
 #include "base/fds.h"
 #include "base/names.h"
 #include "base/strbuf.h"
-#include "base/utf8.h"
 #include "proc/helper.h"
 
 #define PATH_SIZE   64
@@ -150,22 +149,27 @@ procfs_is_dead(const struct procfs_stat *stat)
 }
 
 int64_t
+procfs_time(uint64_t ticks)
+{
+	const uint64_t rate = getauxval(AT_CLKTCK);
+
+	return (int64_t)(ticks / rate) * SECOND +
+	       (int64_t)(ticks % rate * (uint64_t)SECOND / rate);
+}
+
+int64_t
 procfs_age(const struct procfs_stat *stat)
 {
-	const uint64_t ticks = getauxval(AT_CLKTCK);
 	struct timespec booted = { .tv_sec = 0 };
 
 	/* Counts on while the machine sleeps, as the ticks do: proc(5). */
 	(void)clock_gettime(CLOCK_BOOTTIME, &booted);
 	return booted.tv_sec * SECOND + booted.tv_nsec -
-	       (int64_t)(stat->start / ticks) * SECOND -
-	       (int64_t)(stat->start % ticks * (uint64_t)SECOND / ticks);
+	       procfs_time(stat->start);
 }
 
-/* What stands behind NAME ("Uid:\t") at the start of a line of TEXT, a status
- * file, or NULL. Not on the first line, which has the name of the process. */
-static const char *
-find_value(const char *text, const char *name)
+const char *
+procfs_find(const char *text, const char *name)
 {
 	const size_t length = strlen(name);
 	const char *line = strchr(text, '\n');
@@ -184,10 +188,10 @@ procfs_read_status(pid_t pid, struct procfs_status *status)
 	if (length == -1)
 		return -1;
 
-	const char *const state = find_value(text, "State:\t");
-	const char *const parent = find_value(text, "PPid:\t");
-	const char *const user = find_value(text, "Uid:\t");
-	const char *const ignored = find_value(text, "SigIgn:\t");
+	const char *const state = procfs_find(text, "State:\t");
+	const char *const parent = procfs_find(text, "PPid:\t");
+	const char *const user = procfs_find(text, "Uid:\t");
+	const char *const ignored = procfs_find(text, "SigIgn:\t");
 
 	if (state == NULL || parent == NULL || user == NULL) {
 		errno = length == 0 ? ESRCH : EINVAL;
@@ -255,7 +259,7 @@ is_of_our_namespace(int fd)
 	/* One number for each PID namespace, from that of the mount down to
 	 * that of this process: so one alone, if the two are the same. Without
 	 * the line (CONFIG_PID_NS) there is one namespace only. */
-	const char *const pids = find_value(text, "NSpid:\t");
+	const char *const pids = procfs_find(text, "NSpid:\t");
 	char *end;
 
 	return pids == NULL ||
@@ -428,45 +432,6 @@ procfs_visit_children(int proc_fd, pid_t pid, procfs_visit *visit,
 	return visit_names(
 	    openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 	    visit_thread, &parent);
-}
-
-/* Appends the name of PID as the kernel keeps it, which can always be read. */
-static void
-add_name(struct strbuf *line, pid_t pid)
-{
-	char name[PATH_SIZE];
-
-	if (procfs_read(pid, "comm", name, sizeof(name)) <= 0) {
-		strbuf_addf(line, "?");
-		return;
-	}
-	name[strcspn(name, "\n")] = '\0';
-	strbuf_addf(line, "[%s]", name);
-}
-
-void
-procfs_add_command(struct strbuf *line, pid_t pid, int width)
-{
-	char text[STAT_SIZE];
-	ssize_t length = 0;
-
-	if (width > 0)
-		length = procfs_read(pid, "cmdline", text, sizeof(text));
-	while (length > 0 && text[length - 1] == '\0')
-		length--;
-	if (length <= 0) {
-		add_name(line, pid);
-		return;
-	}
-	for (ssize_t i = 0; i < length; i++) {
-		if (text[i] == '\0')
-			text[i] = ' ';
-	}
-	if (length > width)
-		strbuf_addf(line, "%.*s...",
-		            (int)utf8_fit(text, (size_t)width - 3), text);
-	else
-		strbuf_addf(line, "%s", text);
 }
 
 ssize_t

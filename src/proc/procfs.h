@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct strbuf;
-
 /* What /proc/PID/stat says of a process. */
 struct procfs_stat {
 	char state;
@@ -67,6 +65,14 @@ int procfs_open(pid_t pid, const char *file, int flags);
  * Returns the length of the string, or -1 with errno as procfs_open(). */
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 
+/* What stands behind NAME ("Uid:\t") at the start of a line of TEXT, a file
+ * such as status, or NULL. Not on the first line, where status has the name of
+ * the process. */
+const char *procfs_find(const char *text, const char *name);
+
+/* TICKS of a stat file in nanoseconds. */
+int64_t procfs_time(uint64_t ticks);
+
 /* How long ago the process of STAT was started, in nanoseconds. */
 int64_t procfs_age(const struct procfs_stat *stat);
 
@@ -115,16 +121,7 @@ int procfs_visit_all(procfs_visit *visit, void *context);
 /* Calls VISIT for each thread of PID. Returns as procfs_visit_children(). */
 int procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context);
 
-/*
- * Appends PID's command line to LINE, with blanks between the arguments, and at
- * most WIDTH bytes of it; "[comm]" as ps(1) does where there is none, or where
- * WIDTH is 0; "?" where PID is gone. Unless WIDTH is 0, waits for PID's
- * mmap_lock (get_cmdline() in the kernel): for ever, if a thread hangs with it.
- */
-void procfs_add_command(struct strbuf *line, pid_t pid, int width);
-
 /* Reads up to SIZE bytes of PID's memory from ADDRESS on, as far as it is
- * mapped. Returns how many bytes, or -1 with errno. Waits as
- * procfs_add_command(). */
+ * mapped. Returns how many bytes, or -1 with errno. Waits as cmdline_add(). */
 ssize_t procfs_read_memory(pid_t pid, uint64_t address, void *data,
                            size_t size);

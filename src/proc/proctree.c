@@ -69,6 +69,29 @@ by_pid(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
+bool
+proctree_has(const struct process_list *list, pid_t pid)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->entries[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+const struct process *
+proctree_next_child(const struct process_list *list, pid_t parent, size_t *at)
+{
+	while (*at < list->count) {
+		const struct process *const process = &list->entries[(*at)++];
+
+		if (parent == 0 ? !proctree_has(list, process->parent)
+		                : process->parent == parent)
+			return process;
+	}
+	return NULL;
+}
+
 /* A process that was handed to the subreaper during the walk was seen twice. */
 static void
 sort_and_unify(struct process_list *list)

@@ -63,6 +63,13 @@ typedef void proctree_found(struct proctree *tree, size_t first, void *context);
 void proctree_read_each(struct proctree *tree, proctree_found *found,
                         void *context);
 
+bool proctree_has(const struct process_list *list, pid_t pid);
+
+/* The next process of LIST, from *AT on, whose parent is PARENT, or, with
+ * PARENT 0, whose parent is not in LIST; or NULL. */
+const struct process *proctree_next_child(const struct process_list *list,
+                                          pid_t parent, size_t *at);
+
 /* A number that changes when a process of the tree, as it was last read, comes,
  * goes, computes, reads or writes. A helper reads /proc/PID/io for it. */
 uint64_t proctree_activity(const struct proctree *tree);

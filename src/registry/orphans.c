@@ -14,6 +14,7 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/strbuf.h"
+#include "proc/cmdline.h"
 #include "proc/pidfd.h"
 #include "proc/procfs.h"
 #include "registry/match.h"
@@ -46,8 +47,8 @@ add_process(struct strbuf *line, const struct candidate *candidate)
 {
 	strbuf_addf(line, "%s%d ", line->length == 0 ? "" : ", ",
 	            candidate->procid.pid);
-	procfs_add_command(line, candidate->procid.pid,
-	                   candidate->state == 'D' ? 0 : COMMAND_WIDTH);
+	cmdline_add(line, candidate->procid.pid,
+	            candidate->state == 'D' ? 0 : COMMAND_WIDTH);
 }
 
 /* Whether CANDIDATE hangs in execve(2), as far as can be told: there a process

@@ -1,6 +1,8 @@
 /* Messages on a stop, from helpers, so that they never hold up the stop. */
 #include "run/announce.h"
 
+#include <sys/mman.h>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,101 +21,111 @@
 
 #define FIRST_LINE_SIZE 4000
 #define PATIENCE_LINE   (20 * MILLISECOND)
+#define PAUSE           (2 * MILLISECOND) /* between looks at the progress */
 
-/* The message, and how far it is. The watcher keeps the lines that a reader has
- * sent before it hung; the next reader, a copy of the watcher, goes on behind
- * these. */
+/* The message, and how far it is: memory that the watcher shares with readers
+ * and printer. A reader goes on behind what was read before the last one hung.
+ */
 struct announcement {
-	const struct run *run;
+	struct run *run;
 	enum state next;
 	enum reason why;
-	struct treeview view; /* the lines of the tree; empty: not shown */
-	enum detail detail;   /* of the next line, by how often it hung */
-	int64_t end;          /* what is not read by then is not told */
-	size_t count;         /* of the lines that have been read */
-	size_t length;        /* of the text of these lines */
-	/* Each line ends with a null byte. */
-	char text[FIRST_LINE_SIZE + TREEVIEW_LINES_MAX * TREEVIEW_LINE_SIZE];
+	bool has_tree;
+	bool has_first_line;
+	enum detail detail; /* of the first line, by how often it hung */
+	char first_line[FIRST_LINE_SIZE];
+	struct treeview view; /* unless it is in the report */
 };
 
-static bool
-is_whole(const struct announcement *announcement)
+static struct treeview *
+view_of(struct announcement *announcement)
 {
-	return announcement->count > announcement->view.count;
+	struct report_facts *const facts = announcement->run->report;
+
+	return facts == NULL || !announcement->has_tree ? &announcement->view
+	                                                : &facts->view;
 }
 
 static void
-read_line(struct announcement *announcement)
+read_first_line(struct announcement *announcement)
 {
-	char *const line = &announcement->text[announcement->length];
-	struct strbuf first_line = { .text = line, .size = FIRST_LINE_SIZE };
+	struct strbuf line = { .text = announcement->first_line,
+		               .size = FIRST_LINE_SIZE };
 
-	if (announcement->count == 0)
-		stop_message_add(&first_line, announcement->run,
-		                 announcement->why, announcement->detail);
-	else
-		treeview_describe(&announcement->view, announcement->count - 1,
-		                  announcement->detail, line);
-	announcement->detail = DETAIL_FULL;
-	announcement->count++;
-	announcement->length += strlen(line) + 1;
+	if (!announcement->has_first_line)
+		stop_message_add(&line, announcement->run, announcement->why,
+		                 announcement->detail);
+	announcement->has_first_line = true;
 }
 
 static void
-print_all(const struct announcement *announcement)
+print_all(struct announcement *announcement)
 {
 	const struct run *const run = announcement->run;
-	const char *line = announcement->text;
-	const size_t count = run->tree.list.count;
-	const size_t shown = announcement->count - 1;
+	struct strbuf lines = { .grows = true };
 
 	if (run->options.verbose && !run->options.terse)
 		stop_message_print_change(run, announcement->next,
 		                          announcement->why);
-	for (size_t i = 0; i < announcement->count; i++) {
-		if (line[0] != '\0')
-			message("%s", line);
-		line += strlen(line) + 1;
-	}
-	if (announcement->view.count > 0 && count > shown)
-		message("  and %zu more", count - shown);
+	if (announcement->first_line[0] == '\0')
+		return;
+	strbuf_addf(&lines, "%s", announcement->first_line);
+	if (announcement->has_tree)
+		treeview_add(&lines, view_of(announcement));
+	strbuf_addf(&lines, "%c", '\0');
+	message_lines(&lines);
+	strbuf_free(&lines);
 }
 
-/* Takes the lines that a reader sends by FD, until it has sent all or hangs, or
- * the time is over. */
-static void
-take_lines(struct announcement *announcement, int fd)
+static size_t
+progress_of(struct announcement *announcement)
 {
-	struct pollfd event = { .fd = fd, .events = POLLIN };
+	return announcement->has_first_line + view_of(announcement)->step;
+}
 
-	while (!is_whole(announcement)) {
-		char *const text = &announcement->text[announcement->length];
-		int64_t left = announcement->end - duration_now();
+static bool
+is_whole(struct announcement *announcement)
+{
+	return announcement->has_first_line &&
+	       treeview_is_read(view_of(announcement));
+}
 
-		if (left > PATIENCE_LINE)
-			left = PATIENCE_LINE;
-		if (left <= 0 ||
-		    poll(&event, 1, (int)(left / MILLISECOND) + 1) <= 0)
-			return;
+/* Has the next reader read less of what the last one has hung with. Without
+ * detail, the first line names the processes, and no tree follows. */
+static void
+skip(struct announcement *announcement)
+{
+	if (announcement->has_first_line)
+		treeview_skip(view_of(announcement));
+	else if (announcement->detail < DETAIL_BARE)
+		announcement->detail++;
+	announcement->has_tree &= announcement->detail < DETAIL_BARE;
+}
 
-		const ssize_t length =
-		    read(fd, text,
-		         sizeof(announcement->text) - announcement->length);
+/* Returns when the reader, which has the other end of FD, ends or hangs, and
+ * not later than UNTIL. */
+static void
+watch(struct announcement *announcement, int fd, int64_t until)
+{
+	struct pollfd end = { .fd = fd };
+	size_t progress = progress_of(announcement);
+	int64_t now = duration_now();
+	int64_t patience_end = now + PATIENCE_LINE;
 
-		/* A line is sent whole: pipe(7), PIPE_BUF. */
-		for (ssize_t i = 0; i < length; i++)
-			announcement->count += text[i] == '\0';
-		if (length <= 0)
-			return;
-		announcement->length += (size_t)length;
-		announcement->detail = DETAIL_FULL;
+	while (now < until && now < patience_end &&
+	       poll(&end, 1, PAUSE / MILLISECOND) <= 0) {
+		now = duration_now();
+		if (progress_of(announcement) == progress)
+			continue;
+		progress = progress_of(announcement);
+		patience_end = now + PATIENCE_LINE;
 	}
 }
 
-/* Has a reader read lines and send each by a pipe, until it hangs. Returns the
- * PID of the reader, which is dead or dying; or 0 or -1, if there was none. */
+/* Has a reader read all of it that is left, until it hangs. Returns the PID of
+ * the reader, which is dead or dying; or 0 or -1, if there was none. */
 static pid_t
-read_by_helper(struct announcement *announcement)
+read_by_helper(struct announcement *announcement, int64_t until)
 {
 	int fds[2];
 
@@ -125,61 +137,85 @@ read_by_helper(struct announcement *announcement)
 	if (reader == 0) {
 		/* A reader that hangs is to keep no lock. */
 		resources_close(announcement->run);
-		while (!is_whole(announcement)) {
-			const char *const line =
-			    &announcement->text[announcement->length];
-
-			read_line(announcement);
-			(void)write(fds[1], line, strlen(line) + 1);
-		}
+		read_first_line(announcement);
+		if (announcement->has_tree)
+			treeview_read(view_of(announcement));
 		_exit(0);
 	}
 	(void)close(fds[1]);
 	if (reader != -1) {
-		take_lines(announcement, fds[0]);
+		watch(announcement, fds[0], until);
 		(void)pid_kill(reader, SIGKILL);
 	}
 	(void)close(fds[0]);
-	if (announcement->detail < DETAIL_BARE)
-		announcement->detail++;
+	if (!is_whole(announcement))
+		skip(announcement);
 	return reader;
+}
+
+static void
+read_all(struct announcement *announcement, int64_t until)
+{
+	struct announcer *const announcer = &announcement->run->announcer;
+
+	for (int i = 0; i < READERS_MAX && !is_whole(announcement) &&
+	                duration_now() < until;
+	     i++)
+		announcer->readers[i] = read_by_helper(announcement, until);
+	if (!announcement->has_first_line) {
+		announcement->detail = DETAIL_BARE;
+		announcement->has_tree = false;
+	}
+}
+
+/* There is no room for a process, as after a fork bomb, or for its memory. So
+ * the watcher itself reads what it can without waiting, and prints one line. */
+static void
+print_first_line(const struct run *run, enum reason why)
+{
+	char text[FIRST_LINE_SIZE] = "";
+	struct strbuf line = { .text = text, .size = sizeof(text) };
+
+	stop_message_add(&line, run, why, DETAIL_BARE);
+	if (line.length > 0 && !run->options.quiet)
+		message("%s", text);
 }
 
 void
 announce_start(struct run *run, enum state next, enum reason why, int64_t until)
 {
-	struct announcement announcement = {
-		.run = run,
-		.next = next,
-		.why = why,
-		.end = until,
-	};
+	const bool has_tree = stop_message_has_tree(run, why);
 
-	if (run->options.quiet || stop_message_is_none(run, why))
+	if ((run->options.quiet && (run->report == NULL || !has_tree)) ||
+	    stop_message_is_none(run, why))
 		return;
 	announce_finish(run); /* one after the other */
-	if (stop_message_has_tree(run, why))
-		treeview_arrange(&announcement.view, &run->tree);
-	for (int i = 0; i < READERS_MAX && !is_whole(&announcement) &&
-	                duration_now() < announcement.end;
-	     i++)
-		run->announcer.readers[i] = read_by_helper(&announcement);
-	if (announcement.count == 0) {
-		announcement.view.count = 0;
-		announcement.detail = DETAIL_BARE;
-		read_line(&announcement);
-	}
-	run->announcer.printer = helper_fork(SIGKILL);
-	if (run->announcer.printer > 0)
+
+	struct announcement *const announcement =
+	    mmap(NULL, sizeof(*announcement), PROT_READ | PROT_WRITE,
+	         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (announcement == MAP_FAILED) {
+		print_first_line(run, why);
 		return;
+	}
+	announcement->run = run;
+	announcement->next = next;
+	announcement->why = why;
+	announcement->has_tree = has_tree;
+	if (has_tree)
+		treeview_arrange(view_of(announcement), &run->tree);
+	read_all(announcement, until);
+	run->announcer.printer = run->options.quiet ? -1 : helper_fork(SIGKILL);
 	if (run->announcer.printer == 0) {
 		resources_close(run);
-		print_all(&announcement);
+		read_first_line(announcement);
+		print_all(announcement);
 		_exit(0);
 	}
-
-	/* There is no room for a process, as after a fork bomb. */
-	print_all(&announcement);
+	if (run->announcer.printer == -1)
+		print_first_line(run, why);
+	(void)munmap(announcement, sizeof(*announcement));
 }
 
 void

@@ -17,6 +17,7 @@ struct reason_row {
 	int status;        /* the exit status, or STATUS_OF_TARGET */
 	bool is_told;      /* on stderr, and not with --verbose alone */
 	bool shows_tree;   /* with what each process is blocked in */
+	const char *code;  /* for --report: a word that stays; or NULL */
 	const char *words; /* for --verbose and --report */
 
 	/* The words that the message of a stop begins with ("timed out after

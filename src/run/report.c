@@ -18,7 +18,7 @@
 #include "base/json.h"
 #include "base/message.h"
 #include "base/strbuf.h"
-#include "proc/procfs.h"
+#include "proc/cmdline.h"
 #include "proc/signals.h"
 #include "run/decide.h"
 #include "run/reason.h"
@@ -146,6 +146,16 @@ outcome_of(const struct report_facts *facts)
 }
 
 static const char *
+reason_code_of(const struct report_facts *facts)
+{
+	if (facts->is_locked_out)
+		return "locked";
+	if (facts->exec_errno != 0)
+		return "exec";
+	return reason_row(facts->stop)->code;
+}
+
+static const char *
 reason_of(const struct report_facts *facts)
 {
 	if (facts->is_locked_out)
@@ -216,11 +226,48 @@ add_processes(struct strbuf *line, const struct report_facts *facts)
 		json_add_comma(line);
 		strbuf_addf(line, "{");
 		json_add_number(line, "pid", facts->left[i]);
-		procfs_add_command(&command, facts->left[i], COMMAND_WIDTH);
+		cmdline_add(&command, facts->left[i], COMMAND_WIDTH);
 		json_add_text(line, "command", text);
 		strbuf_addf(line, "}");
 	}
 	strbuf_addf(line, "]}");
+}
+
+/* The diagnosis of a stop, as it was printed. */
+static void
+add_tree(struct strbuf *line, const struct treeview *view)
+{
+	json_add_key(line, "tree");
+	strbuf_addf(line, view->count == 0 ? "null" : "[");
+	for (size_t i = 0; i < view->count; i++) {
+		const struct treeview_process *const process =
+		    &view->processes[i];
+		const struct blocked_process *const blocked = &process->blocked;
+		const char state[] = { blocked->state, '\0' };
+
+		if (blocked->pid == 0)
+			continue;
+		json_add_comma(line);
+		strbuf_addf(line, "{");
+		json_add_number(line, "pid", blocked->pid);
+		json_add_number(line, "ppid", process->parent);
+		json_add_text(line, "command", process->command);
+		json_add_text(line, "state", state);
+		json_add_number(line, "cpu_ms", process->cpu / MILLISECOND);
+		json_add_text(line, "wait", blocked->code);
+		json_add_text(line, "waiting_for",
+		              process->wait[0] == '\0'
+		                  ? NULL
+		                  : process->wait + strlen(": "));
+		json_add_key(line, "waits_for");
+		strbuf_addf(line, "[");
+		for (int at = 0; at < blocked->others.count; at++)
+			strbuf_addf(line, at == 0 ? "%d" : ",%d",
+			            blocked->others.pids[at]);
+		strbuf_addf(line, "]");
+		strbuf_addf(line, "}");
+	}
+	strbuf_addf(line, view->count == 0 ? "" : "]");
 }
 
 static void
@@ -243,6 +290,7 @@ add_all(struct strbuf *line, const struct run *run)
 	    facts->started == 0 ? 0 : (end - facts->started) / MILLISECOND);
 	json_add_text(line, "outcome", outcome_of(facts));
 	json_add_text(line, "reason", reason_of(facts));
+	json_add_text(line, "reason_code", reason_code_of(facts));
 	/* That of $? in a shell. */
 	json_add_number(line, "status",
 	                facts->outcome.kind == OUTCOME_SIGNAL
@@ -254,6 +302,7 @@ add_all(struct strbuf *line, const struct run *run)
 	json_add_number(line, "peak_memory_kib", facts->peak_memory);
 	add_output(line, &run->output);
 	add_processes(line, facts);
+	add_tree(line, &facts->view);
 	json_add_strings(line, "locks", options->locks.count,
 	                 options->locks.paths);
 	json_add_strings(line, "cleanup", options->cleanups.count,

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/pathat.h"
+#include "inspect/treeview.h"
 #include "watchdog.h"
 
 struct run;
@@ -31,6 +32,7 @@ struct report_facts {
 	int64_t peak_memory; /* of its largest process, in KiB */
 	size_t left_count;
 	pid_t left[REPORT_LEFT_MAX]; /* that could not be killed */
+	struct treeview view;        /* the diagnosis; empty: there was none */
 };
 
 /* Looks whether there can be a report AT its name. Returns 0, or -1 after a

@@ -14,6 +14,7 @@
 #include "base/message.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "proc/cmdline.h"
 #include "proc/procfs.h"
 #include "registry/entry.h"
 #include "registry/host.h"
@@ -241,7 +242,7 @@ tell_holder(const struct run *run, const struct lockfile *lock)
 		        lock->at.path);
 		return;
 	}
-	procfs_add_command(&command, lock->holder, COMMAND_WIDTH);
+	cmdline_add(&command, lock->holder, COMMAND_WIDTH);
 	message("--lock: '%s' is held by PID %d (%s)", lock->at.path,
 	        lock->holder, text);
 }

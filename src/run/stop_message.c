@@ -10,6 +10,7 @@
 #include "base/message.h"
 #include "base/strbuf.h"
 #include "inspect/fdinfo.h"
+#include "proc/cmdline.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
 #include "run/decide.h"
@@ -24,8 +25,10 @@
 static void
 add_holders(struct strbuf *line, const struct run *run, enum detail detail)
 {
-	const struct process_list *const list = &run->tree.list;
+	struct fdtable table = { .list = &run->tree.list };
 	struct fdinfo file = { .reads = false };
+	const struct fdtable_entry *entry;
+	pid_t last = 0;
 	int holders = 0;
 
 	if (run->output_watch.type == 0 || !run->target.exited_by_itself)
@@ -36,20 +39,20 @@ add_holders(struct strbuf *line, const struct run *run, enum detail detail)
 	                        ? "pipe:[%llu]"
 	                        : "socket:[%llu]",
 	                    run->output_watch.inode);
-	for (size_t i = 0; i < list->count && holders < NAMED_MAX; i++) {
-		const pid_t pid = list->entries[i].pid;
-		char text[64];
-		struct strbuf fds = { .text = text, .size = sizeof(text) };
-
-		if (fdinfo_add_holders(&fds, pid, &file) <= 0)
+	for (size_t at = 0; (entry = fdtable_next(&table, &file, &at)) != NULL;
+	     last = entry->pid) {
+		if (entry->pid == last) {
+			strbuf_addf(line, ",%d", entry->fd);
 			continue;
-		strbuf_addf(line,
-		            holders++ == 0 ? "; output held open by %d "
-		                           : ", %d ",
-		            pid);
-		procfs_add_command(line, pid,
-		                   detail != DETAIL_FULL ? 0 : COMMAND_WIDTH);
-		strbuf_addf(line, ", fd %s", text);
+		}
+		if (holders++ == NAMED_MAX)
+			break;
+		strbuf_addf(
+		    line, holders == 1 ? "; output held open by %d " : ", %d ",
+		    entry->pid);
+		cmdline_add(line, entry->pid,
+		            detail != DETAIL_FULL ? 0 : COMMAND_WIDTH);
+		strbuf_addf(line, ", fd %d", entry->fd);
 	}
 }
 
@@ -96,8 +99,8 @@ add_names(struct strbuf *line, const struct run *run, enum detail detail)
 		const struct process *const process = &list->entries[i];
 
 		strbuf_addf(line, "%s%d ", i == 0 ? ": " : ", ", process->pid);
-		procfs_add_command(line, process->pid,
-		                   detail != DETAIL_FULL ? 0 : COMMAND_WIDTH);
+		cmdline_add(line, process->pid,
+		            detail != DETAIL_FULL ? 0 : COMMAND_WIDTH);
 		add_refusal(line, process);
 	}
 	if (list->count > NAMED_MAX)
@@ -196,8 +199,6 @@ stop_message_add(struct strbuf *line, const struct run *run, enum reason why,
 	/* The tree's lines have the command lines. */
 	if (detail != DETAIL_BARE)
 		add_holders(line, run, has_tree ? DETAIL_SHORT : detail);
-	if (has_tree)
-		strbuf_addf(line, ":");
 }
 
 void

@@ -16,6 +16,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -23,6 +24,7 @@
 #define MANY         64
 #define WIDE         65536
 #define INHERITED_FD 3
+#define LONG_SECONDS 1000
 
 static int pipe_fds[2];
 
@@ -89,12 +91,22 @@ on_record(void)
 	(void)fcntl(fd, F_SETLKW, &lock);
 }
 
+/* Has another process keep the other end of the pipe. */
+static void
+give_away_other_end(void)
+{
+	if (fork() == 0)
+		live();
+	(void)close(pipe_fds[1]);
+}
+
 static void
 on_poll(void)
 {
 	struct pollfd polled[] = { { .fd = -1, .events = POLLIN },
 		                   { .fd = pipe_fds[0], .events = POLLIN } };
 
+	give_away_other_end();
 	(void)poll(polled, 2, -1);
 }
 
@@ -103,6 +115,7 @@ on_select(void)
 {
 	fd_set set;
 
+	give_away_other_end();
 	FD_ZERO(&set);
 	FD_SET(pipe_fds[0], &set);
 	(void)select(pipe_fds[0] + 1, &set, NULL, NULL, NULL);
@@ -114,6 +127,7 @@ on_epoll(void)
 	struct epoll_event event = { .events = EPOLLIN };
 	const int fd = epoll_create1(EPOLL_CLOEXEC);
 
+	give_away_other_end();
 	if (epoll_ctl(fd, EPOLL_CTL_ADD, pipe_fds[0], &event) == -1)
 		give_up("epoll_ctl");
 	(void)epoll_wait(fd, &event, 1, -1);
@@ -171,11 +185,37 @@ on_many(void)
 {
 	struct pollfd polled[MANY];
 
+	give_away_other_end();
 	for (int i = 0; i < MANY; i++)
 		polled[i] = (struct pollfd){ .fd = -1 };
 	polled[MANY / 2].fd = pipe_fds[0];
 	polled[MANY / 2].events = POLLIN;
 	(void)poll(polled, MANY, -1);
+}
+
+/* poll(2) of a pipe whose both ends nobody else has. */
+static void
+on_own(void)
+{
+	struct pollfd polled = { .fd = pipe_fds[0], .events = POLLIN };
+
+	(void)poll(&polled, 1, -1);
+}
+
+/* An event loop on a timer. */
+static void
+on_timerfd(void)
+{
+	const struct itimerspec time = { .it_value.tv_sec = LONG_SECONDS };
+	const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	const int set = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (timerfd_settime(timer, 0, &time, NULL) == -1 ||
+	    epoll_ctl(set, EPOLL_CTL_ADD, timer, &event) == -1 ||
+	    epoll_ctl(set, EPOLL_CTL_ADD, pipe_fds[0], &event) == -1)
+		give_up("timerfd");
+	(void)epoll_wait(set, &event, 1, -1);
 }
 
 static void
@@ -200,6 +240,7 @@ on_wide(void)
 {
 	static fd_set sets[WIDE / FD_SETSIZE];
 
+	give_away_other_end();
 	FD_SET(pipe_fds[0], &sets[0]);
 	(void)syscall(SYS_pselect6, WIDE, sets, NULL, NULL, NULL, NULL);
 }
@@ -292,7 +333,8 @@ static const struct {
 	{ "wide", on_wide },           { "reused", on_reused },
 	{ "sleep", on_sleep },         { "directory", on_directory },
 	{ "sendfile", on_sendfile },   { "leaderless", on_leaderless },
-	{ "child", on_child },
+	{ "child", on_child },         { "own", on_own },
+	{ "timerfd", on_timerfd },
 };
 
 int

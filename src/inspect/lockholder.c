@@ -1,0 +1,101 @@
+/* Who holds a lock on a file. */
+#include "inspect/lockholder.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fds.h"
+#include "base/names.h"
+#include "base/strbuf.h"
+#include "inspect/proctable.h"
+#include "proc/procfs.h"
+#include "proc/proctree.h"
+
+#define PATH_SIZE 64
+#define FILE_SIZE 64
+#define INFO_SIZE 2048
+
+/*
+ * Rows of /proc/locks, proc(5): "1: FLOCK ADVISORY WRITE 4711 fe:00:21 0 EOF",
+ * and behind it "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" of one that
+ * waits for it.
+ */
+enum {
+	FIELD_NUMBER = 0,
+	FIELD_TYPE = 1,
+	FIELD_PID = 4,
+	FIELD_WAITER = 5,
+	FIELD_WAITERS_FILE = 6,
+};
+
+struct search {
+	pid_t pid;
+	const char *file; /* " fe:00:21 " */
+	bool is_found;
+};
+
+/* The fdinfo file of a descriptor has a row for each lock that is held by it:
+ * "lock:\t1: FLOCK …". */
+static int
+visit_descriptor(const char *name, void *context)
+{
+	struct search *const search = context;
+	char path[PATH_SIZE];
+	char text[INFO_SIZE];
+	const char *row = NULL;
+
+	(void)strbuf_format(path, sizeof(path), "fdinfo/%s", name);
+	if (procfs_read(search->pid, path, text, sizeof(text)) > 0)
+		row = procfs_find(text, "lock:");
+	search->is_found |=
+	    row != NULL && memmem(row, strlen(row), search->file,
+	                          strlen(search->file)) != NULL;
+	return 0;
+}
+
+static bool
+holds(pid_t pid, const char *file)
+{
+	struct search search = { .pid = pid, .file = file };
+	const int fd = procfs_open(pid, "fdinfo", O_RDONLY);
+
+	if (fd != -1)
+		(void)names_read(fd, visit_descriptor, &search);
+	fds_close(fd);
+	return search.is_found;
+}
+
+pid_t
+lockholder_find(pid_t waiter, const struct process_list *list)
+{
+	char row[PROCTABLE_LINE_SIZE];
+	char number[FILE_SIZE];
+	char file[FILE_SIZE];
+
+	(void)strbuf_format(number, sizeof(number), "%d", waiter);
+	if (!proctable_find("/proc/locks", FIELD_WAITER, number, row))
+		return 0;
+
+	const char *const waited_for = proctable_field(row, FIELD_WAITERS_FILE);
+
+	(void)strbuf_format(file, sizeof(file), " %.*s ",
+	                    (int)strcspn(waited_for, " "), waited_for);
+	(void)strbuf_format(number, sizeof(number), "%.*s",
+	                    (int)strcspn(row, " "), row);
+	if (!proctable_find("/proc/locks", FIELD_NUMBER, number, row))
+		return 0;
+
+	const bool is_flock =
+	    strncmp(proctable_field(row, FIELD_TYPE), "FLOCK", 5) == 0;
+	const pid_t owner =
+	    (pid_t)strtol(proctable_field(row, FIELD_PID), NULL, 10);
+
+	if (owner > 0 && holds(owner, file))
+		return owner;
+	for (size_t i = 0; i < list->count && is_flock; i++) {
+		if (holds(list->entries[i].pid, file))
+			return list->entries[i].pid;
+	}
+	return 0;
+}
