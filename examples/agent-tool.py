@@ -12,9 +12,11 @@ The request, on stdin: command, a line for bash; timeout, seconds (120);
 idle_timeout, seconds in which the command neither prints nor works (30), both
 from 0.001 to 1000000; max_output, bytes (20000). The answer, on stdout: status,
 128+N after a death by signal N, null if the command was stopped; stopped, true
-or false; output, stdout and stderr as they came, without the middle if they are
-too long; omitted, the number of bytes left out; notes, the messages of wdrun. An
-invalid request has an answer with error only, which says why, to the model.
+or false; reason, why it or what it left behind was stopped ("timeout", "idle"),
+else null; hung, what each process waited for then; output, stdout and stderr as
+they came, without the middle if they are too long; omitted, the number of bytes
+left out. An invalid request has an answer with error only, which says why, to
+the model. All this is in wdrun's report; none of its messages is read.
 
 WDRUN in the environment is the watchdog (wdrun).
 """
@@ -62,6 +64,7 @@ def run(report, command, timeout, idle_timeout, max_output):
     """Runs the request; wdrun writes to REPORT how the command ended."""
     watchdog = [
         os.environ.get("WDRUN", "wdrun"),
+        "--quiet",
         "--die-with-parent",
         "--no-stdin",
         f"--report={report}",
@@ -70,28 +73,28 @@ def run(report, command, timeout, idle_timeout, max_output):
         "--idle-unless-busy",
         "--kill-after=2s",
     ]
-    # The command's stderr goes to its stdout, so stderr has wdrun's messages only.
+    # One pipe for both keeps their order.
     shell = ["--", "bash", "-c", 'exec 2>&1; eval "$1"', "bash", command]
-    with tempfile.TemporaryFile() as notes:
-        with subprocess.Popen(
-            watchdog + shell, stdout=subprocess.PIPE, stderr=notes
-        ) as process:
-            output, omitted = read_ends(process.stdout, max_output)
-        notes.seek(0)
-        told = notes.read().decode(errors="replace").splitlines()
+    with subprocess.Popen(watchdog + shell, stdout=subprocess.PIPE) as process:
+        output, omitted = read_ends(process.stdout, max_output)
     try:
         with open(report, "rb") as file:
             how = json.load(file)
     except (OSError, ValueError):
-        raise OSError("; ".join(told) or "wdrun was killed") from None
+        raise OSError("the watchdog was killed") from None
     # The report tells a timeout from a command that ends with 124 itself.
     stopped = how["outcome"] == "stopped"
+    hung = [
+        {key: process[key] for key in ("pid", "command", "waiting_for")}
+        for process in how["tree"] or []
+    ]
     return {
         "status": None if stopped else how["status"],
         "stopped": stopped,
+        "reason": how["reason_code"],
+        "hung": hung,
         "output": output,
         "omitted": omitted,
-        "notes": told,
     }
 
 

@@ -590,7 +590,8 @@ tool() {
 	need jq
 	tool '{"command": "seq 10000; echo \"é\" >&2; cat; exit 3", "max_output": 20}'
 
-	jq -e '.status == 3 and .stopped == false and .notes == [] and
+	jq -e '.status == 3 and .stopped == false and .hung == [] and
+		.reason == null and
 		(.output | startswith("1\n2\n3\n4\n5\n\n... ")) and
 		(.output | endswith(" ...\n\n10000\né\n")) and
 		.omitted == 48894 + 3 - 20' out
@@ -602,19 +603,19 @@ tool() {
 # Succeeds if both processes were executed before $limit was over.
 stops_and_tells() {
 	tool '{"command": "echo up; setsid sleep 1000 & sleep 1000", "timeout": '"$limit"'}'
-	jq -e '.output == "up\n" and (.notes | any(test(" sleep 1000 ")))' out
+	jq -e '.output == "up\n" and ([.hung[] | select(.command == "sleep 1000" and
+			.waiting_for == "sleeping" and .pid > 0)] | length) == 2' out
 }
 
 @test "an agent's tool stops what hangs or is silent, and says what hung" {
 	need jq
 	with_more_time stops_and_tells
 	nobody_is_left
-	jq -e '.status == null and .stopped and
-		(.notes[0] | test("timed out after .*s, "))' out
+	jq -e '.status == null and .stopped and .reason == "timeout"' out
 
 	tool '{"command": "sleep 1000", "idle_timeout": 0.3}'
 	nobody_is_left
-	jq -e '.stopped and (.notes[0] | test("no output for 300ms, "))' out
+	jq -e '.stopped and .reason == "idle"' out
 }
 
 returns_in_time() {
@@ -679,7 +680,8 @@ returns_in_time() {
 	tool '{"command": "echo noise >&2; exit 124"}'
 	jq -e '.status == 124 and .stopped == false' out
 	tool '{"command": "sleep 1000 & exit 124", "timeout": 50}'
-	jq -e '.status == 124 and .stopped == false and .notes != []' out
+	jq -e '.status == 124 and .stopped == false and
+		.reason == "survivors-idle" and .hung == []' out
 	tool '{"command": "kill -KILL $$"}'
 	jq -e '.status == 137 and .stopped == false' out
 	tool '{"command": "true", "timeout": 0.001}'
