@@ -43,6 +43,48 @@ array_free(void *memory, size_t size)
 	errno = why;
 }
 
+struct sorting {
+	size_t size;
+	array_compare *compare;
+};
+
+static void
+swap(char *one, char *other, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		const char byte = one[i];
+
+		one[i] = other[i];
+		other[i] = byte;
+	}
+}
+
+/* Moves the item at INDEX before those that are larger, GAP apart. */
+static void
+sink(char *items, size_t index, size_t gap, const struct sorting *sorting)
+{
+	for (; index >= gap; index -= gap) {
+		char *const at = items + index * sorting->size;
+		char *const before = at - gap * sorting->size;
+
+		if (sorting->compare(before, at) <= 0)
+			break;
+		swap(before, at, sorting->size);
+	}
+}
+
+/* Shell's method. */
+void
+array_sort(void *items, size_t count, size_t size, array_compare *compare)
+{
+	const struct sorting sorting = { size, compare };
+
+	for (size_t gap = count / 2; gap > 0; gap /= 2) {
+		for (size_t i = gap; i < count; i++)
+			sink(items, i, gap, &sorting);
+	}
+}
+
 size_t
 /* cppcheck-suppress constParameter ; its items are */
 array_count(char *const strings[])

@@ -47,6 +47,7 @@ struct look {
 
 /* Reads FILE of THREAD into TEXT; "" where it cannot be read. */
 static void
+/* NOLINTNEXTLINE(readability-function-size): as procfs_read(), and THREAD */
 read_file(const struct blocked_process *process, pid_t thread, const char *file,
           char *text, size_t size)
 {

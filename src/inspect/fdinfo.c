@@ -159,13 +159,13 @@ starts_with(const char *text, const char *start)
 }
 
 /*
- * Appends WORDS and the processes that have FILE, the other end: " from 4711,
- * 4712"; or MISSING, where nobody has it and all could be looked at. Returns
- * whether only the process of WAIT has it.
+ * Appends the first of WORDS and the processes that have FILE, the other end:
+ * " from 4711, 4712"; or the second one, where nobody has it and all could be
+ * looked at. Returns whether only the process of WAIT has it.
  */
 static bool
 add_ends(struct strbuf *line, struct fdinfo_wait *wait,
-         const struct fdinfo *file, const char *words, const char *missing)
+         const struct fdinfo *file, const char *const words[2])
 {
 	struct fdinfo_ends *const ends = &wait->ends;
 	const struct fdtable_entry *entry;
@@ -178,7 +178,7 @@ add_ends(struct strbuf *line, struct fdinfo_wait *wait,
 			continue;
 		last = entry->pid;
 		if (found < FDINFO_ENDS_MAX)
-			strbuf_addf(line, "%s %d", found > 0 ? "," : words,
+			strbuf_addf(line, "%s %d", found > 0 ? "," : words[0],
 			            last);
 		else if (found == FDINFO_ENDS_MAX)
 			strbuf_addf(line, " and other processes");
@@ -187,7 +187,7 @@ add_ends(struct strbuf *line, struct fdinfo_wait *wait,
 		found++;
 	}
 	if (found == 0 && !wait->table->has_missed)
-		strbuf_addf(line, "%s", missing);
+		strbuf_addf(line, "%s", words[1]);
 	if (found > FDINFO_ENDS_MAX || wait->table->has_missed)
 		ends->count = 0;
 	else if (ends->count == 0 && found > 0)
@@ -199,6 +199,10 @@ static enum fdinfo_kind
 add_pipe(struct strbuf *line, struct fdinfo_wait *wait,
          const struct fdinfo *info)
 {
+	static const char *const words[][2] = {
+		{ " to", " that nobody in the tree reads" },
+		{ " from", " that nobody in the tree writes" },
+	};
 	struct fdinfo other = *info;
 	bool is_own = false;
 
@@ -206,11 +210,7 @@ add_pipe(struct strbuf *line, struct fdinfo_wait *wait,
 	other.writes = info->reads;
 	strbuf_addf(line, " (pipe");
 	if (info->reads != info->writes)
-		is_own = info->reads
-		             ? add_ends(line, wait, &other, " from",
-		                        " that nobody in the tree writes")
-		             : add_ends(line, wait, &other, " to",
-		                        " that nobody in the tree reads");
+		is_own = add_ends(line, wait, &other, words[info->reads]);
 	strbuf_addf(line, ")");
 	return is_own && wait->is_polled ? FDINFO_INTERNAL : FDINFO_PIPE;
 }
@@ -219,6 +219,7 @@ static enum fdinfo_kind
 add_socket(struct strbuf *line, struct fdinfo_wait *wait,
            const struct fdinfo *info)
 {
+	static const char *const words[] = { " with", "" };
 	struct fdinfo other = { .reads = false };
 	bool is_own = false;
 	const uint64_t peer =
@@ -228,7 +229,7 @@ add_socket(struct strbuf *line, struct fdinfo_wait *wait,
 	(void)strbuf_format(other.name, sizeof(other.name), SOCKET "%llu]",
 	                    (unsigned long long)peer);
 	if (peer != 0)
-		is_own = add_ends(line, wait, &other, " with", "");
+		is_own = add_ends(line, wait, &other, words);
 	strbuf_addf(line, ")");
 	return is_own ? FDINFO_INTERNAL : FDINFO_OTHER;
 }

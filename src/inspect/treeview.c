@@ -147,6 +147,19 @@ is_stuck(const struct treeview *view, pid_t pid)
 	return false;
 }
 
+/* Whether a process that is not stuck can end the wait of PROCESS. */
+static bool
+can_go_on(const struct treeview *view, const struct treeview_process *process)
+{
+	const struct fdinfo_ends *const others = &process->blocked.others;
+
+	for (int i = 0; i < others->count; i++) {
+		if (!is_stuck(view, others->pids[i]))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Finds the processes of which each waits for others of them only, by taking
  * away those whose wait another process can end. None has gone on since it was
@@ -171,15 +184,11 @@ find_stuck(struct treeview *view)
 		for (size_t i = 0; i < view->count; i++) {
 			struct treeview_process *const process =
 			    &view->processes[i];
-			const struct fdinfo_ends *const others =
-			    &process->blocked.others;
+			const bool is_free =
+			    process->is_stuck && can_go_on(view, process);
 
-			for (int at = 0;
-			     at < others->count && process->is_stuck; at++) {
-				process->is_stuck =
-				    is_stuck(view, others->pids[at]);
-				has_changed |= !process->is_stuck;
-			}
+			process->is_stuck &= !is_free;
+			has_changed |= is_free;
 		}
 	}
 }

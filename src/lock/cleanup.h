@@ -43,6 +43,6 @@ void cleanup_begin(struct cleanup *cleanup);
  */
 int cleanup_end(const struct cleanup *cleanup, bool is_over);
 
-/* Compares two structs that begin with a path, for qsort(3): the longest path
- * comes first, so that a file comes before the directory that it is in. */
+/* Compares two structs that begin with a path, for array_sort(): the longest
+ * path comes first, so that a file comes before the directory that it is in. */
 int cleanup_compare(const void *left, const void *right);

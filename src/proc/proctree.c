@@ -98,10 +98,8 @@ sort_and_unify(struct process_list *list)
 {
 	size_t kept = 0;
 
-	/* qsort(3) takes no NULL, as an empty list has. */
-	if (list->count > 1)
-		qsort(list->entries, list->count, sizeof(list->entries[0]),
-		      by_pid);
+	array_sort(list->entries, list->count, sizeof(list->entries[0]),
+	           by_pid);
 	for (size_t i = 0; i < list->count; i++) {
 		struct process *const process = &list->entries[i];
 		struct process *const last =

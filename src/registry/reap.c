@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/duration.h"
 #include "base/fileinfo.h"
 #include "base/message.h"
@@ -125,8 +126,8 @@ remove_files(struct strbuf *line, struct record *record, size_t killed)
 
 	for (size_t i = 0; i < locks->count; i++)
 		remove_lock(line, &record->entry, locks->paths[i]);
-	qsort(cleanups->files, cleanups->count, sizeof(cleanups->files[0]),
-	      cleanup_compare);
+	array_sort(cleanups->files, cleanups->count, sizeof(cleanups->files[0]),
+	           cleanup_compare);
 	for (size_t i = 0; i < cleanups->count; i++)
 		clean_up(line, record, &cleanups->files[i], killed);
 }

@@ -344,8 +344,8 @@ registry_list(int directory_fd, struct registry_names *names)
 	const int result = visit_files(directory_fd, add_record, names);
 
 	if (names->count > 1)
-		qsort(names->files, names->count, sizeof(names->files[0]),
-		      by_start);
+		array_sort(names->files, names->count, sizeof(names->files[0]),
+		           by_start);
 	return result;
 }
 

@@ -2,6 +2,7 @@
 #include "run/resources.h"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <string.h>
@@ -50,8 +51,13 @@ make(const struct options *options)
 	resources->page = page;
 	resources->registry_fd = -1;
 	resources->started_at = duration_since_epoch();
-	/* NULL, with errno, where that is not known. */
-	resources->directory = getcwd(resources->path, sizeof(resources->path));
+	/* Not by getcwd(3), for which malloc(3) would be linked. A directory
+	 * out of reach does not begin with a slash: getcwd(2). Then errno
+	 * stays. */
+	errno = ENOENT;
+	if (syscall(SYS_getcwd, resources->path, sizeof(resources->path)) > 0 &&
+	    resources->path[0] == '/')
+		resources->directory = resources->path;
 	resources->lockset.locks = resources->locks;
 	resources->lockset.count = options->locks.count;
 	for (size_t i = 0; i < FILES_MAX; i++) {

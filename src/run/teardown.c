@@ -25,6 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/duration.h"
 #include "base/message.h"
 #include "lock/lockset.h"
@@ -105,8 +106,8 @@ put_in_order(struct run *run)
 	const int registry_fd = resources->registry_fd;
 	struct teardown_page *const page = resources->page;
 
-	qsort(resources->cleanups, resources->cleanup_count,
-	      sizeof(resources->cleanups[0]), cleanup_compare);
+	array_sort(resources->cleanups, resources->cleanup_count,
+	           sizeof(resources->cleanups[0]), cleanup_compare);
 	for (size_t i = 0; i < resources->cleanup_count; i++)
 		clean_up(&resources->cleanups[i], run);
 	/* What cannot be killed stays on record, for --reap. */
