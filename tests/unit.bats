@@ -33,6 +33,10 @@ load helper
 	"$PROGRAMS/unit-strbuf"
 }
 
+@test "a number is read, and a text found in another, as by libc's functions" {
+	"$PROGRAMS/unit-text"
+}
+
 @test "a command line without a program name is refused" {
 	"$PROGRAMS/unit-options"
 }

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/names.h"
+#include "base/text.h"
 
 #define FIRST_OTHER 3
 #define TRIED_MAX   (1 << 20) /* calls of close(2): a tenth of a second */
@@ -40,9 +40,10 @@ static int
 close_name(const char *name, void *context)
 {
 	const struct range *const range = context;
-	const long fd = strtol(name, NULL, 10);
+	const uint64_t fd = text_number(name, DECIMAL);
 
-	if (fd >= range->first && fd <= range->last && fd != range->list_fd)
+	if (fd >= range->first && fd <= range->last &&
+	    (int)fd != range->list_fd)
 		(void)close((int)fd);
 	return 0;
 }

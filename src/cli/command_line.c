@@ -1,15 +1,12 @@
-/* Reads a command line by a table of options, with getopt_long(3). */
+/* Reads a command line by a table of options. Not by getopt_long(3), which
+ * would add 4 KiB to the static binary, with stdio and the tables of UTF-8. */
 #include "cli/command_line.h"
 
-#include <getopt.h>
 #include <string.h>
 
 #include "base/message.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-
-/* For the long option of row N, getopt_long(3) returns LONG_OPTION + N. */
-#define LONG_OPTION 256
 
 #define SHOWN_MAX 255 /* bytes of a value that a message shows */
 
@@ -28,17 +25,36 @@ const struct option_kind option_flag = { .read = read_flag };
 const struct option_kind option_help = { .read = NULL };
 const struct option_kind option_version = { .read = NULL };
 
-/* The row of the option for which getopt_long(3) returned ID. */
+/* The row with this LETTER, or NULL. */
 static const struct option_row *
-find_row(const struct option_table *table, int id)
+find_letter(const struct option_table *table, char letter)
 {
-	const struct option_row *row = table->rows;
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->rows[i].letter == letter)
+			return &table->rows[i];
+	}
+	return NULL;
+}
 
-	if (id >= LONG_OPTION)
-		return &row[id - LONG_OPTION];
-	while (row->letter != id)
-		row++;
-	return row;
+/* The row whose name is the LENGTH bytes at WORD, or else the only one whose
+ * name begins with them; or NULL. */
+static const struct option_row *
+find_name(const struct option_table *table, const char *word, size_t length)
+{
+	const struct option_row *found = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct option_row *const row = &table->rows[i];
+
+		if (strncmp(row->name, word, length) != 0)
+			continue;
+		if (row->name[length] == '\0')
+			return row;
+		found = row;
+		count++;
+	}
+	return count == 1 ? found : NULL;
 }
 
 /* How many characters of the longer of NAME and the LENGTH bytes at WORD are
@@ -62,7 +78,7 @@ count_differences(const char *name, const char *word, size_t length)
 
 /* Refuses OPTION ("--timout=5"), which is short for no row's name, or for
  * several. */
-static void
+static int
 refuse_long_option(const struct option_table *table, const char *option)
 {
 	const char *const word = option + strlen("--");
@@ -98,37 +114,6 @@ refuse_long_option(const struct option_table *table, const char *option)
 	else
 		message("unrecognized option '%s' (see %s --help)", option,
 		        table->program);
-}
-
-/* Prints, in the words of glibc's getopt_long(3), what is wrong with OPTION,
- * for which getopt_long(3) returned FOUND. */
-static int
-refuse_option(const struct option_table *table, int found, const char *option)
-{
-	const char *const program = table->program;
-	/* musl sets optopt to a wide character, for a letter beyond ASCII. */
-	const bool is_long =
-	    optopt >= LONG_OPTION && optopt < LONG_OPTION + (int)table->count;
-	const struct option_row *const row =
-	    is_long || found == ':' ? find_row(table, optopt) : NULL;
-
-	if (found == ':' && is_long)
-		message("option '--%s' requires an argument (%s; see %s "
-		        "--help)",
-		        row->name, row->kind->metavar, program);
-	else if (found == ':')
-		message("option requires an argument -- '%c' (%s; see %s "
-		        "--help)",
-		        row->letter, row->kind->metavar, program);
-	else if (is_long)
-		message("option '--%s' doesn't allow an argument (see %s "
-		        "--help)",
-		        row->name, program);
-	else if (optopt != 0)
-		message("invalid option -- '%c' (see %s --help)", optopt,
-		        program);
-	else
-		refuse_long_option(table, option);
 	return STATUS_FAILED;
 }
 
@@ -165,31 +150,6 @@ command_line_refuse(const struct option_row *row, const char *text)
 	return STATUS_FAILED;
 }
 
-/* Describes the options of TABLE to getopt_long(3), in LETTERS and LONGS. */
-static void
-describe(const struct option_table *table, char *letters, struct option *longs)
-{
-	*letters++ = '+'; /* stop at the first operand */
-	*letters++ = ':'; /* tell a missing argument from an unknown option */
-	for (size_t i = 0; i < table->count; i++) {
-		const struct option_row *const row = &table->rows[i];
-		const bool has_argument = row->kind->metavar != NULL;
-
-		longs[i] = (struct option){
-			.name = row->name,
-			.has_arg =
-			    has_argument ? required_argument : no_argument,
-			.val = LONG_OPTION + (int)i,
-		};
-		if (row->letter != 0)
-			*letters++ = row->letter;
-		if (row->letter != 0 && has_argument)
-			*letters++ = ':';
-	}
-	*letters = '\0';
-	longs[table->count] = (struct option){ .name = NULL };
-}
-
 /* "  -t, --timeout=DUR       stop COMMAND after DUR (never)" */
 static void
 add_help(struct strbuf *help, const struct option_row *row)
@@ -222,51 +182,115 @@ print_text(const struct option_table *table, bool is_help)
 	return message_print(&text);
 }
 
+/* In the words of glibc's getopt_long(3), by what the user has written. */
+static int
+refuse_missing(const struct command_line *line, const struct option_row *row)
+{
+	const char *const metavar = row->kind->metavar;
+	const char *const program = line->table->program;
+
+	if (line->argv[line->next - 1][1] == '-')
+		message("option '--%s' requires an argument (%s; see %s "
+		        "--help)",
+		        row->name, metavar, program);
+	else
+		message("option requires an argument -- '%c' (%s; see %s "
+		        "--help)",
+		        row->letter, metavar, program);
+	return STATUS_FAILED;
+}
+
+/* Takes the option ROW with the argument VALUE; where that is NULL, with the
+ * next word, if ROW has an argument. */
 static int
 take_option(struct command_line *line, const struct option_row *row,
-            struct options *options)
+            const char *value, struct options *options)
 {
 	char *const fields = (char *)options;
 
+	if (row->kind->metavar != NULL && value == NULL) {
+		if (line->next >= line->argc)
+			return refuse_missing(line, row);
+		value = line->argv[line->next++];
+	}
 	if (row->kind == &option_help || row->kind == &option_version)
 		return print_text(line->table, row->kind == &option_help);
 	if (row->clears != 0)
 		*(bool *)(fields + row->clears) = false;
 	line->given |= UINT64_C(1) << (row - line->table->rows);
-	return row->kind->read(row, fields + row->field, optarg);
+	return row->kind->read(row, fields + row->field, value);
+}
+
+/* Takes WORD, "--timeout=5". */
+static int
+take_name(struct command_line *line, const char *word, struct options *options)
+{
+	const char *const name = word + strlen("--");
+	const size_t length = strcspn(name, "=");
+	const char *const value =
+	    name[length] == '=' ? name + length + 1 : NULL;
+	const struct option_row *const row =
+	    find_name(line->table, name, length);
+
+	if (row == NULL)
+		return refuse_long_option(line->table, word);
+	if (value == NULL || row->kind->metavar != NULL)
+		return take_option(line, row, value, options);
+	message("option '--%s' doesn't allow an argument (see %s --help)",
+	        row->name, line->table->program);
+	return STATUS_FAILED;
+}
+
+/* Takes the options in WORD, "-vt5": one for each letter, up to one that has an
+ * argument. */
+static int
+take_letters(struct command_line *line, const char *word,
+             struct options *options)
+{
+	int status = OPTIONS_ARE_COMPLETE;
+
+	while (*++word != '\0' && status == OPTIONS_ARE_COMPLETE) {
+		const struct option_row *const row =
+		    find_letter(line->table, *word);
+
+		if (row == NULL) {
+			message("invalid option -- '%c' (see %s --help)", *word,
+			        line->table->program);
+			return STATUS_FAILED;
+		}
+		if (row->kind->metavar != NULL)
+			return take_option(line, row,
+			                   word[1] == '\0' ? NULL : word + 1,
+			                   options);
+		status = take_option(line, row, NULL, options);
+	}
+	return status;
 }
 
 int
 command_line_read(struct command_line *line, struct options *options)
 {
-	char letters[2 * OPTION_ROWS_MAX + 3];
-	struct option longs[OPTION_ROWS_MAX + 1];
+	int status = OPTIONS_ARE_COMPLETE;
 
-	describe(line->table, letters, longs);
-	opterr = 0;
-	for (;;) {
-		/* The word that the next option is in. */
-		const char *const word =
-		    optind < line->argc ? line->argv[optind] : "";
+	line->next = 1;
+	while (status == OPTIONS_ARE_COMPLETE && line->next < line->argc) {
+		const char *const word = line->argv[line->next];
 
-		if (lacks_dash(line->table, word)) {
+		/* An operand: "-" alone is one. */
+		if (word[0] != '-' || word[1] == '\0')
+			break;
+		line->next++;
+		if (strcmp(word, "--") == 0)
+			break;
+		if (word[1] == '-') {
+			status = take_name(line, word, options);
+		} else if (lacks_dash(line->table, word)) {
 			message("'%s' is not an option (did you mean '-%s'?)",
 			        word, word);
-			return STATUS_FAILED;
+			status = STATUS_FAILED;
+		} else {
+			status = take_letters(line, word, options);
 		}
-
-		const int id =
-		    getopt_long(line->argc, line->argv, letters, longs, NULL);
-		if (id == -1)
-			return OPTIONS_ARE_COMPLETE;
-		if (id == '?' || id == ':')
-			return refuse_option(line->table, id,
-			                     line->argv[optind - 1]);
-
-		const int status =
-		    take_option(line, find_row(line->table, id), options);
-
-		if (status != OPTIONS_ARE_COMPLETE)
-			return status;
 	}
+	return status;
 }

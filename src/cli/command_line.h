@@ -76,11 +76,12 @@ struct command_line {
 	int argc;
 	char **argv;
 	uint64_t given; /* bit N is set if the option of row N was given */
+	int next;       /* the index of the word to read next */
 };
 
 /*
- * Reads the options of LINE into *OPTIONS up to the first operand, at which
- * optind points then, and sets line->given. Returns OPTIONS_ARE_COMPLETE, or
+ * Reads the options of LINE into *OPTIONS up to the first operand, which
+ * line->next is then, and sets line->given. Returns OPTIONS_ARE_COMPLETE, or
  * the status to exit with: after --help and --version that of their printing;
  * after a mistake STATUS_FAILED, with a line on stderr.
  */

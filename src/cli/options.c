@@ -1,16 +1,14 @@
 /* wdrun's own options: values, rows, and which options exclude each other. */
 #include "cli/options.h"
 
-#include <ctype.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "cli/timeout_args.h"
 #include "proc/signals.h"
 #include "watchdog.h"
@@ -56,11 +54,10 @@ read_signal(const struct option_row *row, void *field, const char *text)
 static int
 read_status(const struct option_row *row, void *field, const char *text)
 {
-	char *end;
-	const long status = strtol(text, &end, 10);
+	uint64_t status = 0;
+	const char *const end = text_read_number(text, DECIMAL, &status);
 
-	if (!isdigit((unsigned char)*text) || *end != '\0' ||
-	    status > STATUS_MAX)
+	if (end == NULL || *end != '\0' || status > STATUS_MAX)
 		return command_line_refuse(row, text);
 	*(int *)field = (int)status;
 	return OPTIONS_ARE_COMPLETE;
@@ -283,7 +280,9 @@ check_given(const struct command_line *line, const struct options *options)
 static int
 read_command_line(struct options *options, int argc, char *argv[])
 {
-	struct command_line line = { &options_table, argc, argv, 0 };
+	struct command_line line = { .table = &options_table,
+		                     .argc = argc,
+		                     .argv = argv };
 	const int status = command_line_read(&line, options);
 
 	if (status != OPTIONS_ARE_COMPLETE)
@@ -291,8 +290,10 @@ read_command_line(struct options *options, int argc, char *argv[])
 
 	const char *const conflict = find_conflict(options);
 	/* Before Linux 5.18, execve(2) accepts an empty argument list. Then
-	 * optind, which is 1, is behind the NULL that ends ARGV. */
-	const char *const command = optind < argc ? argv[optind] : NULL;
+	 * line.next, which is 1, is behind the NULL that ends ARGV. */
+	const char *const command = line.next < argc ? argv[line.next] : NULL;
+
+	options->command = argv + line.next;
 
 	if (conflict != NULL)
 		message("%s: only one can be given", conflict);
@@ -329,6 +330,5 @@ options_read(struct options *options, int argc, char *argv[])
 
 	if (options->no_stdin && !options->foreground)
 		options->setsid = true;
-	options->command = argv + optind;
 	return status;
 }

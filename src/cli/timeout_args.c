@@ -2,16 +2,16 @@
 #include "cli/timeout_args.h"
 
 #include <ctype.h>
-#include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "cli/command_line.h"
 #include "proc/signals.h"
 #include "watchdog.h"
@@ -21,6 +21,8 @@
 /* A factor of this size makes any time either too long for 64 bits of
  * nanoseconds or shorter than one: it does not have to grow further. */
 #define HUGE_FACTOR 1e300
+
+#define EXPONENT_MAX (LONG_MAX / 2)
 
 #define MANY_DIGITS 1e18 /* has more digits than a double keeps exactly */
 
@@ -49,6 +51,23 @@ scale(double value, int base, long exponent)
 	     left -= exponent < 0 ? -1 : 1)
 		factor *= base;
 	return exponent < 0 ? value / factor : value * factor;
+}
+
+/* Adds the number at TEXT to *EXPONENT. Returns where it ends, or NULL if there
+ * is no number. */
+static const char *
+add_exponent(const char *text, long *exponent)
+{
+	const bool is_negative = *text == '-';
+	const char *const digits = text + (is_negative || *text == '+');
+	const size_t count = strspn(digits, "0123456789");
+	uint64_t given = 0;
+
+	if (text_read_number(digits, DECIMAL, &given) == NULL ||
+	    given > EXPONENT_MAX)
+		given = EXPONENT_MAX;
+	*exponent += is_negative ? -(long)given : (long)given;
+	return count == 0 ? NULL : digits + count;
 }
 
 /* Reads the number at the start of TEXT into *VALUE, which is 0, as strtod(3)
@@ -85,17 +104,8 @@ read_number(const char *text, double *value)
 	if (!has_digits)
 		return NULL;
 	exponent *= is_hex ? 4 : 1; /* one of 2, for scale() */
-	if (tolower((unsigned char)*end) == (is_hex ? 'p' : 'e')) {
-		const char *const start = end + 1;
-		char *after;
-		const long given = strtol(start, &after, 10);
-
-		if (after == start || isspace((unsigned char)*start))
-			return NULL;
-		if (__builtin_add_overflow(exponent, given, &exponent))
-			exponent = given;
-		end = after;
-	}
+	if (tolower((unsigned char)*end) == (is_hex ? 'p' : 'e'))
+		end = add_exponent(end + 1, &exponent);
 	*value = scale(*value, is_hex ? 2 : 10, exponent);
 	return end;
 }
@@ -138,14 +148,14 @@ read_interval(const struct option_row *row, void *field, const char *text)
 static int
 read_signal(const struct option_row *row, void *field, const char *text)
 {
-	char *end;
-	const long number = strtol(text, &end, 10);
+	uint64_t number = 0;
+	const char *const end = text_read_number(text, DECIMAL, &number);
 	int signal = signal_parse(text);
 
 	(void)row;
 	if (strcmp(text, "0") == 0 || strcasecmp(text, "EXIT") == 0)
 		signal = 0;
-	else if (*end == '\0' && number > STATUS_SIGNAL_BASE &&
+	else if (end != NULL && *end == '\0' && number > STATUS_SIGNAL_BASE &&
 	         number <= STATUS_SIGNAL_BASE + SIGNAL_MAX)
 		signal = (int)number - STATUS_SIGNAL_BASE;
 	if (signal == -1) {
@@ -200,7 +210,9 @@ timeout_args_apply(const char *argument0)
 int
 timeout_args_read(struct options *options, int argc, char *argv[])
 {
-	struct command_line line = { &table, argc, argv, 0 };
+	struct command_line line = { .table = &table,
+		                     .argc = argc,
+		                     .argv = argv };
 
 	message_set_name(NAME);
 
@@ -218,7 +230,7 @@ timeout_args_read(struct options *options, int argc, char *argv[])
 
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status;
-	if (argc - optind < 2) {
+	if (argc - line.next < 2) {
 		message("missing operand (" NAME
 		        " [OPTION]... DURATION COMMAND "
 		        "[ARG]...; see " NAME " --help)");
@@ -237,5 +249,6 @@ timeout_args_read(struct options *options, int argc, char *argv[])
 	 * inherited. A command that ignores the signal, because nohup(1) or a
 	 * shell ignored it, would outlive the timeout. */
 	signal_reset(options->signal);
-	return read_interval(NULL, &options->timeout, argv[optind++]);
+	options->command = argv + line.next + 1;
+	return read_interval(NULL, &options->timeout, argv[line.next]);
 }

@@ -12,7 +12,7 @@ struct options;
  * "timeout": "/opt/bin/timeout", or "wdrun-timeout" beside the system's own. */
 bool timeout_args_apply(const char *argument0);
 
-/* Reads the command line into *OPTIONS, which holds wdrun's defaults, and
- * leaves optind at COMMAND. From then on messages begin with "timeout: ", and
- * the signal of the timeout is not ignored. Returns as options_read. */
+/* Reads the command line into *OPTIONS, which holds wdrun's defaults. From then
+ * on messages begin with "timeout: ", and the signal of the timeout is not
+ * ignored. Returns as options_read. */
 int timeout_args_read(struct options *options, int argc, char *argv[]);

@@ -6,10 +6,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/text.h"
 #include "inspect/fdinfo.h"
 #include "inspect/lockholder.h"
 #include "inspect/pollset.h"
@@ -61,7 +61,7 @@ read_file(const struct blocked_process *process, pid_t thread, const char *file,
 /* The number to BASE behind KEY, "SigBlk:\t", in the status file, or 0. */
 static uint64_t
 read_status(const struct blocked_process *process, pid_t thread,
-            const char *key, int base)
+            const char *key, unsigned base)
 {
 	char text[STATUS_SIZE];
 
@@ -69,13 +69,14 @@ read_status(const struct blocked_process *process, pid_t thread,
 
 	const char *const value = procfs_find(text, key);
 
-	return value == NULL ? 0 : strtoull(value, NULL, base);
+	return value == NULL ? 0 : text_number(value, base);
 }
 
 static uint64_t
 read_switches(const struct blocked_process *process, pid_t thread)
 {
-	return read_status(process, thread, "voluntary_ctxt_switches:\t", 10);
+	return read_status(process, thread, "voluntary_ctxt_switches:\t",
+	                   DECIMAL);
 }
 
 static bool
@@ -88,8 +89,8 @@ waits_in(const struct look *look, const char *function)
 static bool
 waits_in_some(const struct look *look, const char *part)
 {
-	return memmem(look->function, strlen(look->function), part,
-	              strlen(part)) != NULL;
+	return text_find(look->function, strlen(look->function), part,
+	                 strlen(part)) != NULL;
 }
 
 static bool
@@ -295,8 +296,10 @@ awaits_sigchld(const struct look *look)
 		(void)procfs_read_memory(process->pid, look->call.arguments[0],
 		                         &signals, sizeof(signals));
 	else
-		signals = read_status(process, look->thread, "SigCgt:\t", 16) &
-		          ~read_status(process, look->thread, "SigBlk:\t", 16);
+		signals = read_status(process, look->thread, "SigCgt:\t",
+		                      HEXADECIMAL) &
+		          ~read_status(process, look->thread, "SigBlk:\t",
+		                       HEXADECIMAL);
 	return (signals >> (SIGCHLD - 1) & 1) != 0;
 }
 

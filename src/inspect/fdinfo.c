@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/names.h"
+#include "base/text.h"
 #include "inspect/socketinfo.h"
 #include "proc/procfs.h"
 #include "proc/proctree.h"
@@ -99,7 +99,7 @@ note_descriptor(const char *name, void *context)
 
 	*entry = (struct fdtable_entry){
 		.pid = reading->pid,
-		.fd = (int)strtol(name, NULL, 10),
+		.fd = (int)text_number(name, DECIMAL),
 		.reads = info.reads,
 		.writes = info.writes,
 	};
@@ -224,7 +224,7 @@ add_socket(struct strbuf *line, struct fdinfo_wait *wait,
 	bool is_own = false;
 	const uint64_t peer =
 	    socketinfo_add(line, wait->pid, wait->fd,
-	                   strtoull(info->name + strlen(SOCKET), NULL, 10));
+	                   text_number(info->name + strlen(SOCKET), DECIMAL));
 
 	(void)strbuf_format(other.name, sizeof(other.name), SOCKET "%llu]",
 	                    (unsigned long long)peer);
@@ -234,25 +234,23 @@ add_socket(struct strbuf *line, struct fdinfo_wait *wait,
 	return is_own ? FDINFO_INTERNAL : FDINFO_OTHER;
 }
 
-/* What stands behind KEY in the fdinfo file of WAIT's descriptor; or -1. */
+/* What stands behind KEY in the fdinfo file of WAIT's descriptor; or 0. */
 static int64_t
 read_number(const struct fdinfo_wait *wait, const char *key, int64_t *second)
 {
 	char path[PATH_SIZE];
 	char text[INFO_SIZE];
 	const char *value = NULL;
-	char *end;
+	uint64_t first = 0;
 
 	(void)strbuf_format(path, sizeof(path), "fdinfo/%d", wait->fd);
 	if (procfs_read(wait->pid, path, text, sizeof(text)) > 0)
 		value = procfs_find(text, key);
-	if (value == NULL)
-		return -1;
-
-	const int64_t first = strtoll(value, &end, 10);
-
-	*second = *end == ',' ? strtoll(end + 1, NULL, 10) : 0;
-	return first;
+	if (value != NULL)
+		value = text_read_number(value, DECIMAL, &first);
+	if (value != NULL && *value == ',')
+		*second = (int64_t)text_number(value + strlen(", "), DECIMAL);
+	return (int64_t)first;
 }
 
 /* NAME, behind "anon_inode:", may stand in brackets. */
@@ -261,10 +259,11 @@ add_anonymous(struct strbuf *line, struct fdinfo_wait *wait, const char *name)
 {
 	const char *const word = name + strspn(name, "[");
 	int64_t rest = 0;
+	const int64_t pid =
+	    starts_with(word, "pidfd") ? read_number(wait, "Pid:\t", &rest) : 0;
 
-	if (starts_with(word, "pidfd"))
-		strbuf_addf(line, " (process %lld)",
-		            (long long)read_number(wait, "Pid:", &rest));
+	if (pid > 0)
+		strbuf_addf(line, " (process %d)", (int)pid);
 	else
 		strbuf_addf(line, " (%.*s)", (int)strcspn(word, "]"), word);
 	if (starts_with(word, "timerfd")) {

@@ -2,12 +2,12 @@
 #include "inspect/lockholder.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fds.h"
 #include "base/names.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "inspect/proctable.h"
 #include "proc/procfs.h"
 #include "proc/proctree.h"
@@ -49,8 +49,8 @@ visit_descriptor(const char *name, void *context)
 	if (procfs_read(search->pid, path, text, sizeof(text)) > 0)
 		row = procfs_find(text, "lock:");
 	search->is_found |=
-	    row != NULL && memmem(row, strlen(row), search->file,
-	                          strlen(search->file)) != NULL;
+	    row != NULL && text_find(row, strlen(row), search->file,
+	                             strlen(search->file)) != NULL;
 	return 0;
 }
 
@@ -89,7 +89,7 @@ lockholder_find(pid_t waiter, const struct process_list *list)
 	const bool is_flock =
 	    strncmp(proctable_field(row, FIELD_TYPE), "FLOCK", 5) == 0;
 	const pid_t owner =
-	    (pid_t)strtol(proctable_field(row, FIELD_PID), NULL, 10);
+	    (pid_t)text_number(proctable_field(row, FIELD_PID), DECIMAL);
 
 	if (owner > 0 && holds(owner, file))
 		return owner;

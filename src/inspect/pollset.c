@@ -2,10 +2,10 @@
 #include "inspect/pollset.h"
 
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "inspect/fdinfo.h"
 #include "proc/procfs.h"
 
@@ -15,7 +15,6 @@
 #define WORD_BITS    64
 #define PATH_SIZE    64
 #define STACK_MAX    (UINT64_C(1) << 20)
-#define HEXADECIMAL  16
 #define INFO_SIZE    8192 /* a line for a descriptor has less than 100 bytes */
 
 static void
@@ -86,7 +85,8 @@ static const char *
 find(const char *at, const char *end, const char *key)
 {
 	const size_t length = strlen(key);
-	const char *const found = memmem(at, (size_t)(end - at), key, length);
+	const char *const found =
+	    text_find(at, (size_t)(end - at), key, length);
 
 	return found == NULL ? NULL : found + length;
 }
@@ -111,12 +111,12 @@ read_epoll(struct pollset *pollset, pid_t pid, const struct systemcall *call)
 	const char *const end = text + length;
 
 	while ((at = find(at, end, "tfd:")) != NULL) {
-		const int fd = (int)strtol(at, NULL, 10);
+		const int fd = (int)text_number(at + strspn(at, " "), DECIMAL);
 		struct fileinfo file_info;
 
 		at = find(at, end, "ino:");
 		if (at != NULL && fdinfo_stat(pid, fd, &file_info) == 0 &&
-		    file_info.id.inode == strtoull(at, NULL, HEXADECIMAL))
+		    file_info.id.inode == text_number(at, HEXADECIMAL))
 			add(pollset, fd);
 		else
 			pollset->is_more = true;

@@ -5,18 +5,17 @@
 #include <sys/xattr.h>
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fds.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "inspect/proctable.h"
 
 #define PATH_SIZE   64
 #define NAME_SIZE   128 /* of a Unix socket's path */
 #define ANSWER_SIZE 512
-#define HEXADECIMAL 16
 #define DIGITS      8 /* of 32 bits in hexadecimal */
 #define GROUPS      8 /* of an IPv6 address */
 
@@ -71,7 +70,7 @@ port_of(const char *address)
 {
 	const char *const port = address + strcspn(address, ":");
 
-	return *port == ':' ? strtoul(port + 1, NULL, HEXADECIMAL) : 0;
+	return *port == ':' ? text_number(port + 1, HEXADECIMAL) : 0;
 }
 
 /*
@@ -92,7 +91,7 @@ add_address(struct strbuf *line, const char *text)
 		char word[DIGITS + 1] = "";
 
 		(void)memcpy(word, text + i * DIGITS, DIGITS);
-		words[i] = (uint32_t)strtoul(word, NULL, HEXADECIMAL);
+		words[i] = (uint32_t)text_number(word, HEXADECIMAL);
 	}
 	if (is_ipv6 && memcmp(bytes, mapped, sizeof(mapped)) == 0) {
 		bytes += sizeof(mapped);
@@ -117,8 +116,7 @@ static void
 add_internet(struct strbuf *line, const char *row, bool is_tcp)
 {
 	const char *const remote = proctable_field(row, 2);
-	const size_t state =
-	    strtoul(proctable_field(row, 3), NULL, HEXADECIMAL);
+	const size_t state = text_number(proctable_field(row, 3), HEXADECIMAL);
 
 	strbuf_addf(line,
 	            is_tcp && state == TCP_LISTENS ? " listening on " : " ");
@@ -218,7 +216,7 @@ static uint64_t
 add_unix(struct strbuf *line, const char *row, uint64_t inode)
 {
 	const bool listens =
-	    (strtoul(proctable_field(row, 3), NULL, HEXADECIMAL) &
+	    (text_number(proctable_field(row, 3), HEXADECIMAL) &
 	     UNIX_LISTENS) != 0;
 	const char *const path = proctable_field(row, 7);
 	char name[NAME_SIZE];
@@ -283,8 +281,9 @@ socketinfo_add(struct strbuf *line, pid_t pid, int fd, uint64_t inode)
 	if (protocols[i].inode_field == UNIX_INODE_FIELD)
 		return add_unix(line, row, inode);
 	if (protocols[i].words[0] == 'n')
-		strbuf_addf(line, " of protocol %ld",
-		            strtol(proctable_field(row, 1), NULL, 10));
+		strbuf_addf(
+		    line, " of protocol %u",
+		    (unsigned)text_number(proctable_field(row, 1), DECIMAL));
 	else
 		add_internet(line, row, protocols[i].words[0] == 'T');
 	return 0;

@@ -7,13 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/text.h"
 
 #define RUNNING      "running\n"
-#define HEXADECIMAL  16
 #define LOWEST_STACK (UINT64_C(1) << 32)
 #define SIGN_OF_INT  (UINT64_C(1) << 31)
 
@@ -129,18 +128,11 @@ take_address(const char **text, uint64_t *number)
 {
 	static const char prefix[] = " 0x";
 	const size_t length = sizeof(prefix) - 1;
-	char *end;
 
 	if (strncmp(*text, prefix, length) != 0)
 		return false;
-	/* strtoull(3) alone would also take blanks, a sign and another "0x". */
-	const size_t digits = strspn(*text + length, "0123456789abcdef");
-
-	*number = strtoull(*text + length, &end, HEXADECIMAL);
-	if (digits == 0 || end != *text + length + digits)
-		return false;
-	*text = end;
-	return true;
+	*text = text_read_number(*text + length, HEXADECIMAL, number);
+	return *text != NULL;
 }
 
 /* An operation of fcntl(2) that waits for no lock. */
@@ -188,16 +180,19 @@ interpret(struct systemcall *call)
 int
 systemcall_parse(const char *text, struct systemcall *call)
 {
-	char *end;
+	uint64_t number = 0;
 
 	errno = EINVAL;
 	*call = (struct systemcall){ .is_running = strcmp(text, RUNNING) == 0 };
 	if (call->is_running)
 		return 0;
-	call->number = strtoll(text, &end, 10);
-	if (end == text || call->number < -1)
+	/* "-1" stands for no system call. */
+	const bool is_none = *text == '-';
+
+	text = text_read_number(text + is_none, DECIMAL, &number);
+	if (text == NULL || number > INT64_MAX || (is_none && number != 1))
 		return -1;
-	text = end;
+	call->number = is_none ? -1 : (int64_t)number;
 	for (int i = 0; call->number != -1 && i < SYSTEMCALL_ARGUMENTS; i++) {
 		if (!take_address(&text, &call->arguments[i]))
 			return -1;

@@ -3,13 +3,15 @@
 
 #include <string.h>
 
+#include "base/text.h"
+
 bool
 search_continue(struct search *search, char *chunk, size_t size)
 {
 	char *const start = chunk - search->carried;
 	const size_t length = search->carried + size;
 	const bool is_found =
-	    memmem(start, length, search->text, search->length) != NULL;
+	    text_find(start, length, search->text, search->length) != NULL;
 
 	/* If the text ends in the next chunk, then less than the text is in
 	 * this one. Keeping no more than that finds no text twice. */

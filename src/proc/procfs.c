@@ -9,7 +9,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "base/fds.h"
 #include "base/names.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "proc/helper.h"
 
 #define PATH_SIZE   64
@@ -83,15 +83,15 @@ enum {
 static bool
 take_field(const char **text, long long *number)
 {
-	char *end;
+	const bool is_negative = **text == ' ' && (*text)[1] == '-';
+	uint64_t value = 0;
 
-	/* strtoll(3) would also take several blanks, and a plus. */
-	if (**text != ' ' ||
-	    (!isdigit((unsigned char)(*text)[1]) && (*text)[1] != '-'))
+	*number = 0;
+	if (**text != ' ')
 		return false;
-	*number = strtoll(*text + 1, &end, 10);
-	*text = end;
-	return *end == ' ';
+	*text = text_read_number(*text + 1 + is_negative, DECIMAL, &value);
+	*number = (long long)(is_negative ? 0 - value : value);
+	return *text != NULL && **text == ' ';
 }
 
 int
@@ -199,9 +199,10 @@ procfs_read_status(pid_t pid, struct procfs_status *status)
 	}
 	*status = (struct procfs_status){
 		.state = *state,
-		.parent = (pid_t)strtol(parent, NULL, 10),
-		.user = (uid_t)strtoul(user, NULL, 10),
-		.ignored = ignored == NULL ? 0 : strtoull(ignored, NULL, 16),
+		.parent = (pid_t)text_number(parent, DECIMAL),
+		.user = (uid_t)text_number(user, DECIMAL),
+		.ignored =
+		    ignored == NULL ? 0 : text_number(ignored, HEXADECIMAL),
 	};
 	return 0;
 }
@@ -259,11 +260,13 @@ is_of_our_namespace(int fd)
 	/* One number for each PID namespace, from that of the mount down to
 	 * that of this process: so one alone, if the two are the same. Without
 	 * the line (CONFIG_PID_NS) there is one namespace only. */
-	const char *const pids = procfs_find(text, "NSpid:\t");
-	char *end;
+	const char *pids = procfs_find(text, "NSpid:\t");
+	uint64_t pid;
 
-	return pids == NULL ||
-	       (strtol(pids, &end, 10) == getpid() && *end == '\n');
+	if (pids == NULL)
+		return true;
+	pids = text_read_number(pids, DECIMAL, &pid);
+	return pids != NULL && *pids == '\n' && pid == (uint64_t)getpid();
 }
 
 int
@@ -302,7 +305,7 @@ procfs_read_io(pid_t pid)
 		return 0;
 	/* Lines like "rchar: 4711", whose numbers never fall. */
 	for (const char *at = text; (at = strchr(at, ' ')) != NULL; at++)
-		sum += strtoull(at, NULL, 10);
+		sum += text_number(at + 1, DECIMAL);
 	return sum;
 }
 
@@ -365,10 +368,12 @@ static int
 visit_name(const char *name, void *context)
 {
 	struct reading *const reading = context;
-	char *end;
-	const pid_t number = (pid_t)strtol(name, &end, 10);
+	uint64_t read = 0;
+	const char *const end = text_read_number(name, DECIMAL, &read);
+	const pid_t number = (pid_t)read;
 
-	if (*end != '\0' || number <= 0 || number == reading->gone)
+	if (end == NULL || *end != '\0' || number <= 0 ||
+	    number == reading->gone)
 		return 0;
 
 	const int result = reading->visit(number, reading->context);

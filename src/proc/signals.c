@@ -5,9 +5,7 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 
-#include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -16,6 +14,7 @@
 #include "base/duration.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 
 #define ALL_SIGNALS UINT64_MAX
 
@@ -150,15 +149,13 @@ signal_is_terminals(int signal)
 static int
 parse_number(const char *text, int low, int high)
 {
-	char *end;
+	uint64_t number = 0;
+	const char *const end = text_read_number(text, DECIMAL, &number);
 
-	if (!isdigit((unsigned char)*text))
+	if (end == NULL || *end != '\0' || number > (uint64_t)high ||
+	    (int)number < low)
 		return -1;
-
-	const long number = strtol(text, &end, 10);
-
-	return *end == '\0' && number >= low && number <= high ? (int)number
-	                                                       : -1;
+	return (int)number;
 }
 
 static int

@@ -16,6 +16,7 @@
 #include "base/message.h"
 #include "base/status.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "proc/procfs.h"
 #include "proc/procid.h"
 #include "registry/orphans.h"
@@ -65,7 +66,9 @@ static enum meaning
 meaning_for(const char *which, const struct record *record)
 {
 	const struct entry *const entry = &record->entry;
-	char *end;
+	uint64_t number = 0;
+	const char *const end = text_read_number(which, DECIMAL, &number);
+	const pid_t pid = (pid_t)number;
 
 	if (record->state == RECORD_OLD)
 		return MEANS_NOTHING;
@@ -74,10 +77,8 @@ meaning_for(const char *which, const struct record *record)
 	if (entry->name != NULL && strcmp(which, entry->name) == 0)
 		return MEANS_NAME;
 
-	const long pid = strtol(which, &end, 10);
-
 	/* The PIDs of a run elsewhere are those of other processes here. */
-	if (record->state == RECORD_ELSEWHERE || *which == '\0' || *end != '\0')
+	if (record->state == RECORD_ELSEWHERE || end == NULL || *end != '\0')
 		return MEANS_NOTHING;
 	if (means_process(pid, &entry->front))
 		return MEANS_FRONT;
@@ -85,8 +86,8 @@ meaning_for(const char *which, const struct record *record)
 		return MEANS_SUPERVISOR;
 	if (means_process(pid, &entry->target))
 		return MEANS_TARGET;
-	return strtol(entry->id, NULL, 10) == pid ? MEANS_SHORT_ID
-	                                          : MEANS_NOTHING;
+	return text_number(entry->id, DECIMAL) == number ? MEANS_SHORT_ID
+	                                                 : MEANS_NOTHING;
 }
 
 static void

@@ -1,14 +1,13 @@
 /* An entry of the registry, written as text and read from it. */
 #include "registry/entry.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/text.h"
 
 #define FIRST_WORD "wdrun "
 #define FIRST_LINE FIRST_WORD "1\n"
@@ -135,15 +134,11 @@ read_text(char *text, void *field)
 static int
 take_number(char **text, uint64_t max, uint64_t *number)
 {
-	char *end;
+	const char *const end = text_read_number(*text, DECIMAL, number);
 
-	errno = 0;
-	*number = strtoull(*text, &end, 10);
-	/* strtoull(3) takes blanks and signs before the number. */
-	if (!isdigit((unsigned char)**text) || errno != 0 || *number > max ||
-	    (*end != ' ' && *end != '\0'))
+	if (end == NULL || *number > max || (*end != ' ' && *end != '\0'))
 		return -1;
-	*text = *end == ' ' ? end + 1 : end;
+	*text += end - *text + (*end == ' ');
 	return 0;
 }
 

@@ -1,7 +1,6 @@
 /* Telling the processes of a run from all others. */
 #include "registry/match.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/duration.h"
+#include "base/text.h"
 #include "proc/procfs.h"
 
 #define INIT      1 /* PIDs */
@@ -248,17 +248,15 @@ has_proven_parent(const struct match *match, const struct candidate *candidate)
 static uint64_t
 start_of(const char *id, pid_t *front)
 {
-	char *end;
-	const long pid = strtol(id, &end, 10);
+	uint64_t pid = 0;
+	uint64_t start = 0;
+	const char *end = text_read_number(id, DECIMAL, &pid);
 
-	if (!isdigit((unsigned char)*id) || *end != '-' ||
-	    !isxdigit((unsigned char)end[1]))
+	if (end == NULL || *end != '-')
 		return 0;
-
-	const uint64_t start = strtoull(end + 1, &end, 16);
-
+	end = text_read_number(end + 1, HEXADECIMAL, &start);
 	*front = (pid_t)pid;
-	return *end == '\0' ? start : 0;
+	return end != NULL && *end == '\0' ? start : 0;
 }
 
 /*

@@ -21,6 +21,7 @@
 #include "base/names.h"
 #include "base/pathat.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "proc/procfs.h"
 #include "proc/runid.h"
 #include "registry/entry.h"
@@ -326,7 +327,7 @@ start_of(const char *file)
 {
 	const char *const start = strchr(file, '-');
 
-	return start == NULL ? 0 : strtoull(start + 1, NULL, 16);
+	return start == NULL ? 0 : text_number(start + 1, HEXADECIMAL);
 }
 
 static int
@@ -372,12 +373,12 @@ remove_abandoned(const char *file, void *context)
 	char name[REGISTRY_FILE_SIZE];
 	struct host host;
 	struct fileinfo status;
-	const long front = strtol(file + 1, NULL, 10);
+	const pid_t front = (pid_t)text_number(file + 1, DECIMAL);
 
 	if (!is_unfinished(file) || front <= 0 ||
 	    fileinfo_at(directory_fd, file, &status) == -1 ||
 	    !S_ISREG(status.mode) || status.owner != geteuid() ||
-	    !is_dead((pid_t)front))
+	    !is_dead(front))
 		return 0;
 	(void)host_read(&host);
 

@@ -8,7 +8,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <float.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,7 +186,6 @@ check_as_timeout(const char *text)
 	struct options options;
 	const long double expected = read_as_timeout(text);
 
-	optind = 0; /* starts again: getopt(3), notes */
 	stage_open();
 
 	const int status = options_read(&options, 4, argv);

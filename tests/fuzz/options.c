@@ -5,7 +5,6 @@
  */
 #include "cli/options.h"
 
-#include <getopt.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -30,14 +29,10 @@ struct line_of {
 	const char *end;
 };
 
-/*
- * Reads it as main does. Without an argument, glibc does not check whether to
- * start again, nor change what it has at the start.
- */
+/* Reads it as main does. */
 static int
 read_line(const struct line_of *line, struct options *options)
 {
-	optind = line->argc == 0 ? 1 : 0;
 	message_set_name("wdrun");
 	stage_open();
 

@@ -1,7 +1,6 @@
 /* Each row of the table of options fills its own field, and no other. */
 #include "cli/options.h"
 
-#include <getopt.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +73,6 @@ field_changed(const struct option_row *row, const struct options *before,
 static int
 read_words(struct options *options, int count, char *words[])
 {
-	optind = 0; /* starts anew: getopt(3), notes */
 	return options_read(options, count, words);
 }
 
