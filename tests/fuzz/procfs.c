@@ -75,7 +75,10 @@ read_naively(char *text, struct procfs_stat *stat)
 	for (int i = STATE + 1; i <= LAST; i++) {
 		if (!is_number(words[i]))
 			return false;
-		numbers[i] = strtoll(words[i], NULL, 10);
+		errno = 0;
+		numbers[i] = (long long)strtoull(words[i], NULL, 10);
+		if (errno == ERANGE)
+			return false;
 	}
 	*stat = (struct procfs_stat){
 		.state = *words[STATE],
