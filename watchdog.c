@@ -319,9 +319,15 @@ enter(struct run *run, enum state next, enum reason why)
 		note_stop(run, why);
 		/* Half of the time is for what the processes do. */
 		proctree_read_until(&run->tree, look_end - LOOK_BUDGET / 2);
+		if (run->tree.list.count == 0 && supervisor_finds_tracer(run)) {
+			next = STATE_DONE;
+			why = REASON_LAST_BOUND;
+		}
 	}
-	if (why == REASON_LAST_BOUND)
+	if (why == REASON_LAST_BOUND) {
+		run->tree_is_empty = run->sweep.tracer != 0;
 		proctree_read(&run->tree);
+	}
 	if (begins_stop)
 		heartbeat_end(run); /* its line must not follow the stop's */
 

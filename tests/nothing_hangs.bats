@@ -293,17 +293,19 @@ is_traced() {
 }
 
 # debug_supervisor COMMAND...: starts COMMAND, a run, and a tracer that stops its
-# supervisor and does not let go.
+# supervisor, or with request=0x4206 (PTRACE_SEIZE) does not, and keeps its end
+# from its parent.
 debug_supervisor() {
 	start "$@" "$PROGRAMS/escape" fork setsid stubborn
 	await_ready
 	await_watchers
 	: >traced
 	python3 -c 'import ctypes, sys, time
-if ctypes.CDLL(None).ptrace(16, int(sys.argv[1]), 0, 0) == -1: # PTRACE_ATTACH
+request = int(sys.argv[2], 0)
+if ctypes.CDLL(None).ptrace(request, int(sys.argv[1]), 0, 0) == -1:
 	sys.exit("no ptrace")
 print("attached", flush=True)
-time.sleep(1000)' "$supervisor" >traced 2>&1 3>&- &
+time.sleep(1000)' "$supervisor" "${request-16}" >traced 2>&1 3>&- & # 16: ATTACH
 	tracer=$!
 	wait_until test -s traced
 	! grep -q 'no ptrace' traced || skip "this machine permits no ptrace"
@@ -313,7 +315,7 @@ ends_though_debugged() {
 	finish
 	kill "$tracer"
 	[ "$status" -eq 137 ] &&
-		[[ $stderr == "wdrun: the supervisor (PID $supervisor) is stopped by a debugger"* ]] &&
+		[[ $stderr == "wdrun: the supervisor (PID $supervisor) is stopped by a debugger"*"all processes are dead, but $supervisor [wd-"*"] cannot be reaped: it is traced by $tracer ["* ]] &&
 		nobody_is_left
 }
 
@@ -329,4 +331,16 @@ times_out_though_debugged() {
 	ends_though_debugged
 
 	with_more_time times_out_though_debugged
+}
+
+@test "a tracer that keeps the end of the supervisor to itself does not keep the front" {
+	need python3
+	request=0x4206
+	debug_supervisor "$WDRUN" -k 100ms
+	kill -TERM "$started"
+	finish
+
+	is_zombie "$supervisor"
+	kill "$tracer"
+	[ "$status" -eq 143 ]
 }

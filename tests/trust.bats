@@ -580,22 +580,49 @@ on_machine() {
 
 # --- what cannot be killed ---------------------------------------------------
 
-@test "a dead process that another one traces, so that it cannot be reaped, is told as that" {
-	need python3
-	start "$WDRUN" -k 100ms "$PROGRAMS/sigcount"
-	await_ready
-	await_watchers
+# A tracer that keeps the end of the process PID to itself.
+trace_end_of() {
 	hold python3 -c 'import ctypes, os, sys, time
 seize = 0x4206
 if ctypes.CDLL(None).ptrace(seize, int(sys.argv[1]), 0, 0) == 0:
     print("ready", os.getpid(), flush=True)
-time.sleep(1000)' "$target"
+time.sleep(1000)' "$1"
+}
+
+# The run ended with STATUS, and told at last that PID is traced.
+is_told_as_traced() {
+	[ "$status" -eq "$1" ]
+	is_zombie "$2"
+	[[ $stderr =~ "wdrun: all processes are dead, but $2 ["[a-z]*"] cannot be reaped: it is traced by "[0-9]*" [python3"[^$'\n']*"]"$ ]]
+	release
+}
+
+@test "a dead target that another process traces, so that it cannot be reaped, is told as that" {
+	need python3
+	start "$WDRUN" -k 100ms "$PROGRAMS/sigcount"
+	await_ready
+	await_watchers
+	trace_end_of "$target"
 	kill -TERM "$started"
 	finish
 
-	is_zombie "$target"
-	no grep -q ' 0 processes' err
-	grep -q "^wdrun: .*another process traces" err
-	only_messages
-	release
+	is_told_as_traced 125 "$target"
+}
+
+@test "a dead survivor that another process traces is told as that, and is not stopped" {
+	need python3
+	mkfifo go
+	start "$WDRUN" --survivors=wait bash -c '"$PROGRAMS/sigcount" & read -r <go'
+	await_ready
+	survivor=$ready
+	await_watchers
+	trace_end_of "$survivor"
+	kill -KILL "$survivor"
+	echo >go
+	wait_until is_zombie "$target"
+	kill -TERM "$started"
+	finish
+
+	is_told_as_traced 0 "$survivor"
+	[[ $stderr != *$'\n'* ]]
 }

@@ -190,16 +190,18 @@ procfs_read_status(pid_t pid, struct procfs_status *status)
 
 	const char *const state = procfs_find(text, "State:\t");
 	const char *const parent = procfs_find(text, "PPid:\t");
+	const char *const tracer = procfs_find(text, "TracerPid:\t");
 	const char *const user = procfs_find(text, "Uid:\t");
 	const char *const ignored = procfs_find(text, "SigIgn:\t");
 
-	if (state == NULL || parent == NULL || user == NULL) {
+	if (state == NULL || parent == NULL || tracer == NULL || user == NULL) {
 		errno = length == 0 ? ESRCH : EINVAL;
 		return -1;
 	}
 	*status = (struct procfs_status){
 		.state = *state,
 		.parent = (pid_t)text_number(parent, DECIMAL),
+		.tracer = (pid_t)text_number(tracer, DECIMAL),
 		.user = (uid_t)text_number(user, DECIMAL),
 		.ignored =
 		    ignored == NULL ? 0 : text_number(ignored, HEXADECIMAL),

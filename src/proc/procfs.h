@@ -83,6 +83,7 @@ bool procfs_is_dead(const struct procfs_stat *stat);
 struct procfs_status {
 	char state;
 	pid_t parent;
+	pid_t tracer;     /* ptrace(2); 0: none, or none that has a PID here */
 	uid_t user;       /* the real one */
 	uint64_t ignored; /* the signals it ignores: N is bit N - 1 */
 };

@@ -14,6 +14,7 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "proc/helper.h"
+#include "proc/pidfd.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
 #include "proc/wait.h"
@@ -189,7 +190,9 @@ supervisor_is_dead(const struct run *run, bool *was_killed)
 		/* Plain kill(2): the supervisor forwards no such SIGCONT. */
 		(void)kill(run->watchers.supervisor, SIGCONT);
 	}
-	return child == CHILD_NONE_LEFT;
+	/* A tracer may keep the death from waitid(2): ptrace(2). */
+	return child == CHILD_NONE_LEFT ||
+	       pid_is_dead(run->watchers.supervisor);
 }
 
 /*

@@ -81,6 +81,8 @@ struct sweep {
 	int64_t pause;     /* until the next round */
 	int restless;      /* rounds in a row that found new processes */
 	int64_t reaped_at; /* when all children were last looked at */
+	pid_t traced;      /* all are dead, but this one cannot be reaped */
+	pid_t tracer;      /* since this process traces it */
 };
 
 /* What the command's output says of it. */

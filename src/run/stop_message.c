@@ -169,12 +169,13 @@ stop_message_add(struct strbuf *line, const struct run *run, enum reason why,
 	if (!reason_row(why)->is_told)
 		return;
 	reason_add_cause(line, run, why);
-	/* The list has no zombies: of these, only a tracer can keep the end
-	 * from the parent, ptrace(2). */
-	if (why == REASON_LAST_BOUND && list->count == 0 &&
-	    !run->tree.is_partial && run->tree.way != PROCTREE_BLIND) {
-		strbuf_addf(line, "all processes are dead, but the end of one "
-		                  "cannot be seen: another process traces it");
+	if (run->sweep.tracer != 0) {
+		strbuf_addf(line, "all processes are dead, but %d ",
+		            run->sweep.traced);
+		cmdline_add(line, run->sweep.traced, 0);
+		strbuf_addf(line, " cannot be reaped: it is traced by %d ",
+		            run->sweep.tracer);
+		cmdline_add(line, run->sweep.tracer, 0);
 		return;
 	}
 	if (why == REASON_LAST_BOUND) {

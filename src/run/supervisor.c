@@ -17,6 +17,7 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "proc/helper.h"
+#include "proc/procfs.h"
 #include "proc/signals.h"
 #include "proc/treekill.h"
 #include "proc/wait.h"
@@ -217,9 +218,21 @@ reap_orphans(struct run *run, pid_t child, int64_t now)
 	reap_behind_target(run, child, now);
 }
 
+/* A list proves less than waitid(2), and is read more than once: it may miss a
+ * chain of processes, each of which forks the next and exits. */
+static bool
+lists_are_empty(struct proctree *tree)
+{
+	for (int i = 0; i < EMPTY_READINGS; i++) {
+		proctree_read(tree);
+		if (tree->list.count > 0 || tree->is_partial)
+			return false;
+	}
+	return true;
+}
+
 /* waitid(2) proves that the tree is empty, and is all that a prompt end costs.
- * A list proves less, and is read more than once: it may miss a chain of
- * processes, each of which forks the next and exits. */
+ */
 static bool
 tree_is_empty(struct run *run)
 {
@@ -227,15 +240,31 @@ tree_is_empty(struct run *run)
 
 	if (!wait_has_living(ANY_CHILD))
 		return true;
-	if (!tree->has_strangers)
-		return false;
 	/* The living child may have been the caller's: parent.c. */
-	for (int i = 0; i < EMPTY_READINGS; i++) {
-		proctree_read(tree);
-		if (tree->list.count > 0 || tree->is_partial)
-			return false;
+	return tree->has_strangers && lists_are_empty(tree);
+}
+
+static int
+visit_to_find_traced(pid_t pid, void *context)
+{
+	struct run *const run = context;
+	struct procfs_status status;
+
+	if (procfs_read_status(pid, &status) == 0 && status.state == 'Z' &&
+	    status.parent == run->tree.root && status.tracer != 0) {
+		run->sweep.traced = pid;
+		run->sweep.tracer = status.tracer;
 	}
-	return true;
+	return 0;
+}
+
+bool
+supervisor_finds_tracer(struct run *run)
+{
+	if (!lists_are_empty(&run->tree))
+		return false;
+	(void)procfs_visit_all(visit_to_find_traced, run);
+	return run->sweep.tracer != 0;
 }
 
 /* One round of SIGKILL, for the tree as it was last read. The next round is due
@@ -265,6 +294,9 @@ sweep(struct run *run, int64_t now)
 		run->sweep.restless = 0;
 	}
 	reap_orphans(run, 0, now);
+	if (run->sweep.pause == SWEEP_PAUSE_LAST &&
+	    supervisor_finds_tracer(run))
+		run->timers.due[TIMER_LAST] = now;
 	run->timers.due[TIMER_SWEEP] = duration_add(now, run->sweep.pause);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct run;
@@ -21,6 +22,10 @@ void supervisor_wait(struct run *run, int64_t deadline, struct event *event);
 /* Does what changes no state: reaps orphans, forwards signals, stops and
  * continues the tree with its terminal, and goes on with killing. */
 void supervisor_attend(struct run *run, const struct event *event);
+
+/* Whether all are dead, and a tracer keeps the end of a child of this process
+ * from waitid(2), ptrace(2): notes both in run->sweep. */
+bool supervisor_finds_tracer(struct run *run);
 
 /* A stop begins: the timers go on, and the name of this process shows --list
  * that the run is being stopped. */
