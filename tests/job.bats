@@ -425,6 +425,186 @@ cooked() {
 	usable
 }
 
+# --- the other commands of the job -------------------------------------------
+
+# wdrun reads the keys for a command that has a terminal of its own.
+is_wdruns() {
+	[[ $(stty -a -F "$tty") == *-isig* ]]
+}
+
+# pipeline_is_one_job SHELL
+pipeline_is_one_job() {
+	local left=10
+	at_prompt "$1"
+	while ((left-- > 0)); do
+		wipe '^ready|^last'
+		enter 'escape | wdrun --pty cat'
+		see_ready
+		wait_until is_wdruns
+		press C-c
+		wait_until is_dead "$ready"
+		wait_until no_front
+		last_is 130
+	done
+
+	wipe '^ready|^last'
+	enter 'escape | wdrun --pty -i 60 cat'
+	see_ready
+	wait_until is_wdruns
+	press C-z
+	wait_until shows '[Ss](topped|uspended)'
+	wait_until is_stopped "$ready"
+	usable
+	enter 'clear; fg'
+	wait_until no is_stopped "$ready"
+	wait_until is_wdruns
+	press C-c
+	wait_until is_dead "$ready"
+	wait_until no_front
+	usable
+}
+
+@test "Ctrl-C and Ctrl-Z are for a whole pipeline with --pty, in bash" {
+	pipeline_is_one_job bash
+}
+
+@test "Ctrl-C and Ctrl-Z are for a whole pipeline with --pty, in zsh" {
+	pipeline_is_one_job zsh
+}
+
+@test "Ctrl-C and Ctrl-Z are for a whole pipeline with --pty, in dash" {
+	pipeline_is_one_job dash
+}
+
+@test "Ctrl-C and Ctrl-Z are for a whole pipeline with --pty, in fish" {
+	pipeline_is_one_job fish
+}
+
+@test "Ctrl-C at a command with a terminal of its own ends the script, and Ctrl-Z stops it" {
+	local option
+	at_prompt
+	for option in --pty '-i 60' --tee=log; do
+		printf '%s\n' "wdrun $option escape" 'echo "went on $((1 + 1))"' >script
+		enter 'bash script'
+		see_ready
+		wait_until is_wdruns
+		press C-z
+		wait_until shows 'Stopped'
+		wait_until is_stopped "$ready"
+		usable
+		enter 'clear; fg'
+		wait_until no is_stopped "$ready"
+		wait_until is_wdruns
+		press C-c
+
+		wait_until no_front
+		last_is 130
+		run ! shows '^went on 2'
+		wipe '^ready|^last|Stopped'
+	done
+}
+
+@test "where the command reads Ctrl-C as a character, the job gets no signal" {
+	at_prompt
+	cat >raw <<-'END'
+		stty raw -echo </dev/tty
+		echo raw >state
+		dd bs=1 count=2 </dev/tty >keys 2>/dev/null
+		exec cat
+	END
+	: >ready
+	enter 'escape >ready | wdrun --pty sh raw'
+	await_ready ready
+	wait_until grep -qs raw state
+	wait_until is_wdruns
+	press C-c C-z
+	wait_until has_read_keys
+
+	is_alive "$ready"
+	no is_stopped "$ready"
+}
+
+has_read_keys() {
+	[ "$(od -An -tx1 <keys)" = ' 03 1a' ]
+}
+
+@test "Ctrl-C for a job of a shell with a terminal of its own is not for the caller's" {
+	at_prompt
+	: >ready
+	enter 'escape >ready | PS1="inner> " wdrun --pty bash --norc --noprofile -i </dev/tty'
+	await_ready ready
+	wait_until shows '^inner>'
+	enter 'sleep 1000; echo "inner$((20 + $?))"'
+	wait_until sleep_runs
+	press C-c
+	wait_until no sleep_runs
+	enter 'echo "still$((1 + 1))"'
+	wait_until shows '^still2'
+
+	is_alive "$ready"
+	enter exit
+	wait_until no_front
+	press C-c
+	wait_until is_dead "$ready"
+	usable
+}
+
+sleep_runs() {
+	local pid
+	for pid in $(leftovers); do
+		[ "$(<"/proc/$pid/comm")" != sleep ] || return 0
+	done 2>/dev/null
+	return 1
+}
+
+@test "in a nested run, Ctrl-C that a command survives cancels nothing" {
+	at_prompt
+	enter 'wdrun -k 300ms sh -c "wdrun --pty repl; exit"'
+	see_ready
+	wait_until is_wdruns
+	press C-c
+	wait_until shows 'interrupted 1$'
+
+	"$WDRUN" -q -t 500ms sleep 1000 || true
+	enter 'hello'
+	wait_until shows '^you said hello$'
+	press C-z
+	wait_until shows 'Stopped'
+	wait_until is_stopped "$ready"
+	usable
+	enter fg
+	wait_until no is_stopped "$ready"
+	wait_until is_wdruns
+	press C-d
+	wait_until no_front
+	usable
+}
+
+@test "vi's own Ctrl-Z stops the job, a script around it, and the clock" {
+	local vi limit
+	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
+	at_prompt
+	for limit in 2 8 30; do # until the job is stopped within the limit
+		printf '%s\n' "wdrun --pty -t $limit $vi -u NONE -N file" \
+			'echo "status=$?"' >script
+		enter 'clear; bash script'
+		wait_until shows '^~|^status'
+		press C-z
+		wait_until shows 'Stopped|^status'
+		shows '^status' || break
+		usable
+	done
+
+	usable
+	"$WDRUN" -q -t "$limit" sleep 1000 || true
+	run ! shows '^status'
+	one_front
+	enter 'clear; fg'
+	wait_until shows '^status=124$'
+	wait_until no_front
+	usable
+}
+
 # --- the clocks --------------------------------------------------------------
 
 @test "a command that stops itself, or its process group, stops no clock" {

@@ -277,6 +277,7 @@ output_setup(struct output *output)
 			return -1;
 	}
 	output->tty_input.master_fd = output->channels[0].relay.in_fd;
+	output->tty_input.slave_fd = output->channels[0].relay.slave_fd;
 	output->tty_input.shows_output = output->channels[0].is_on_terminal;
 	output->is_open = true;
 	return 0;

@@ -33,6 +33,8 @@ struct tty_input_page {
 	_Atomic bool is_over;     /* the command has exited */
 	_Atomic bool is_done;     /* the helper ended without being killed */
 	_Atomic bool has_stopped; /* VSUSP was typed, see stty(1) */
+	_Atomic bool stops_job;   /* and has stopped the command */
+	_Atomic pid_t group;      /* the target's */
 };
 
 /* What was read from the terminal and not yet written. */
@@ -121,22 +123,71 @@ update_modes(const struct tty_input *input)
 
 	if (is_ours && !input->page->is_raw)
 		make_raw(input);
-	if (!is_ours)
-		tty_input_restore(input);
-	return is_ours;
+	if (is_ours)
+		return true;
+	tty_input_restore(input);
+	if (atomic_exchange(&input->page->stops_job, false))
+		(void)kill(0, SIGTSTP);
+	return false;
 }
 
-/* Notes a character among what is to be written that stops a command, in the
- * modes that its terminal has now. */
-static void
-note_stop(const struct tty_input *input, const struct typing *typing)
+/*
+ * What the parent's terminal would send to the parent's job for what was typed,
+ * if it were not raw: the signal of Ctrl-C, or 0. None where the command reads
+ * the character itself, or the command's terminal sends the signal to a job of
+ * a shell that runs there. The signal of Ctrl-Z waits until the command has
+ * stopped: vi(1), say, reads Ctrl-Z as a character, and then stops by itself.
+ */
+static int
+signal_for_job(const struct tty_input *input, const struct typing *typing)
 {
 	struct termios modes;
+	int signal = 0;
 
-	if (tcgetattr(input->master_fd, &modes) == 0 &&
-	    (modes.c_lflag & ISIG) != 0 &&
-	    memchr(typing->text, modes.c_cc[VSUSP], typing->length) != NULL)
-		input->page->has_stopped = true;
+	if (tcgetattr(input->master_fd, &modes) == -1)
+		return 0;
+	for (size_t i = 0; i < typing->length; i++) {
+		const cc_t typed = (cc_t)typing->text[i];
+
+		if (typed == _POSIX_VDISABLE)
+			continue;
+		if (typed == modes.c_cc[VSUSP])
+			input->page->has_stopped = true;
+		if (typed == modes.c_cc[VINTR])
+			signal = SIGINT;
+		if (typed == modes.c_cc[VQUIT])
+			signal = SIGQUIT;
+	}
+	return (modes.c_lflag & ISIG) != 0 &&
+	               tcgetpgrp(input->master_fd) == input->page->group
+	           ? signal
+	           : 0;
+}
+
+/* Sends SIGNAL to the parent's job, when the command has got it: or the command
+ * might see the end of its input before, and not die by SIGNAL. */
+static void
+signal_job(const struct tty_input *input, int signal)
+{
+	struct pollfd slave = { .fd = input->slave_fd, .events = POLLIN };
+
+	/* Waits until the kernel has dealt with what was written, in a worker
+	 * of its own: n_tty_poll(). */
+	(void)poll(&slave, 1, 0);
+	(void)kill(0, signal);
+}
+
+static void
+write_typed(const struct tty_input *input, struct typing *typing)
+{
+	const ssize_t written =
+	    write(input->master_fd, typing->text + typing->written,
+	          typing->length - typing->written);
+
+	if (written > 0)
+		typing->written += (size_t)written;
+	else if (written == -1 && errno != EINTR && errno != EAGAIN)
+		typing->is_over = true;
 }
 
 static void
@@ -155,20 +206,14 @@ read_typed(const struct tty_input *input, struct typing *typing)
 	typing->is_over =
 	    length == 0 || (length == -1 && errno != EINTR && errno != EAGAIN &&
 	                    tty_is_ours(input->terminal_fd));
-	note_stop(input, typing);
-}
+	if (typing->length == 0)
+		return;
 
-static void
-write_typed(const struct tty_input *input, struct typing *typing)
-{
-	const ssize_t written =
-	    write(input->master_fd, typing->text + typing->written,
-	          typing->length - typing->written);
+	const int signal = signal_for_job(input, typing);
 
-	if (written > 0)
-		typing->written += (size_t)written;
-	else if (written == -1 && errno != EINTR && errno != EAGAIN)
-		typing->is_over = true;
+	write_typed(input, typing);
+	if (signal != 0)
+		signal_job(input, signal);
 }
 
 /* The terminal is gone. A command that reads lines gets the end of its input by
@@ -219,7 +264,8 @@ run_helper(const struct tty_input *input, int null_fd)
 {
 	const struct sigaction look = { .sa_handler = end_without_front,
 		                        .sa_flags = SA_RESTART };
-	int keep[] = { input->terminal_fd, input->master_fd, input->wake_fd };
+	int keep[] = { input->terminal_fd, input->master_fd, input->slave_fd,
+		       input->wake_fd };
 	struct typing typing = { .length = 0 };
 
 	helper_become(RELAY_NAME, null_fd, keep,
@@ -263,6 +309,13 @@ tty_input_start(struct tty_input *input, int null_fd)
 	return 0;
 }
 
+void
+tty_input_note_group(const struct tty_input *input)
+{
+	if (input->is_used)
+		input->page->group = getpid();
+}
+
 static void
 set_wanted(struct tty_input *input, bool is_wanted)
 {
@@ -300,8 +353,11 @@ tty_input_finish(struct tty_input *input)
 bool
 tty_input_has_stopped(const struct tty_input *input)
 {
-	return input->is_used &&
-	       atomic_exchange(&input->page->has_stopped, false);
+	if (!input->is_used ||
+	    !atomic_exchange(&input->page->has_stopped, false))
+		return false;
+	input->page->stops_job = true;
+	return true;
 }
 
 bool

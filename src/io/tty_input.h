@@ -20,6 +20,7 @@ struct tty_input {
 	bool shows_output; /* the command's output goes to this terminal too */
 	int terminal_fd;   /* the parent's terminal */
 	int master_fd;     /* of the command's pseudo-terminal; non-blocking */
+	int slave_fd;      /* its other end */
 	int wake_fd;       /* eventfd: the helper looks at the page again */
 	pid_t front;
 	pid_t pid;                   /* the helper, child of the front */
@@ -33,6 +34,11 @@ int tty_input_setup(struct tty_input *input);
 /* Starts the helper; NULL_FD is /dev/null. Returns 0, or -1 with errno. */
 int tty_input_start(struct tty_input *input, int null_fd);
 
+/* In the target, which leads a process group: the signal of a typed Ctrl-C is
+ * for the parent's job too, as long as that group has the pseudo-terminal.
+ * Async-signal-safe. */
+void tty_input_note_group(const struct tty_input *input);
+
 /* Before the front stops: has the helper restore the terminal's modes, and
  * waits for that, at most a fifth of a second. */
 void tty_input_release(struct tty_input *input);
@@ -44,8 +50,9 @@ void tty_input_take(struct tty_input *input);
  * terminal's modes, and ends. */
 void tty_input_finish(struct tty_input *input);
 
-/* For the supervisor: whether a character was typed, since the last call, by
- * which the command's terminal stops its foreground process group. */
+/* For the supervisor, when the command has stopped: whether the character was
+ * typed for that, since the last call. If so, the parent's whole job gets
+ * SIGTSTP, after tty_input_release(). */
 bool tty_input_has_stopped(const struct tty_input *input);
 
 /* For a relay: whether the parent's terminal is raw, as the helper sets it. */

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -80,6 +81,19 @@ drop_orders_to_stop(const struct run *run)
 	}
 }
 
+/* Whether the signal of INFO is from the terminal; or, as if it were, from a
+ * wdrun in the same job that has made the terminal raw: tty_input.c. */
+static bool
+is_terminals(const siginfo_t *info)
+{
+	char name[sizeof(RELAY_NAME)];
+
+	return signal_is_terminals(info->si_signo) &&
+	       (info->si_code == SI_KERNEL ||
+	        (procfs_read(info->si_pid, "comm", name, sizeof(name)) > 0 &&
+	         strcmp(name, RELAY_NAME) == 0));
+}
+
 /* Forwards a signal to the supervisor, or does what the signal asks of the
  * front itself. */
 static void
@@ -87,14 +101,11 @@ attend(struct run *run, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
 
-	if (signal == SIGWINCH) {
+	if (signal == SIGWINCH)
 		output_wake(&run->output);
-		/* A relay has copied the size and tells the foreground group,
-		 * which the front is in, for a second time. */
-		if (helper_is(info->si_pid))
-			return;
-	}
-	if (signal_is_ignored(signal) ||
+	/* The front's own helpers signal its whole process group, after the
+	 * command has got the signal: tty_input.c, relay.c. */
+	if (helper_is(info->si_pid) || signal_is_ignored(signal) ||
 	    signal_is_by_write(signal, info->si_pid))
 		return;
 	if (is_order_to_stop(run, info)) {
@@ -109,10 +120,7 @@ attend(struct run *run, const siginfo_t *info)
 	}
 	if (signal == SIGCONT)
 		drop_orders_to_stop(run);
-	forward(run, signal,
-	        info->si_code == SI_KERNEL && signal_is_terminals(signal)
-	            ? TERMINAL
-	            : info->si_pid);
+	forward(run, signal, is_terminals(info) ? TERMINAL : info->si_pid);
 }
 
 static bool
