@@ -236,39 +236,130 @@ victim_is_untouched() {
 
 # --- cleanup -----------------------------------------------------------------
 
-@test "a lock of another user's that keeps --cleanup from a file is told" {
-	need_root
-	mkdir "$public/ours"
+# hold_as_reader FILE KIND: another user locks FILE, which he can only read, by
+# flock, lockf or, with ofd, as the runs do that may have made a file there.
+hold_as_reader() {
+	need python3
 	cat >reader <<-'END'
-		import fcntl, os, sys, time
+		import fcntl, os, struct, sys, time
 		os.setgroups([])
 		os.setgid(65534)
 		os.setuid(65534)
 		fd = os.open(sys.argv[1], os.O_RDONLY)
-		getattr(fcntl, sys.argv[2])(fd, fcntl.LOCK_SH)
+		if sys.argv[2] == "ofd":
+		    F_OFD_SETLK = 37
+		    fcntl.fcntl(fd, F_OFD_SETLK,
+		                struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0))
+		else:
+		    getattr(fcntl, sys.argv[2])(fd, fcntl.LOCK_SH)
 		print("ready", os.getpid(), flush=True)
 		time.sleep(1000)
 	END
-	need python3
+	hold python3 reader "$@"
+}
+
+@test "a lock of another user's that keeps --cleanup from a file is told" {
+	need_root
+	mkdir "$public/ours"
 	mkfifo go
-	# A file that the command has left is locked.
 	start "$WDRUN" --cleanup="$public/ours/lock" bash -c ': >"$1"
 		echo "ready $$"; read -r _ <go' - "$public/ours/lock"
 	await_ready
-	hold python3 reader "$public/ours/lock" flock
+	hold_as_reader "$public/ours/lock" flock
 	echo >go
 	finish
 	[ -e "$public/ours/lock" ]
 	[[ $stderr == "wdrun: --cleanup: cannot remove '$public/ours/lock': "*lock* ]]
 	release
-	rm "$public/ours/lock"
+}
 
-	# Its directory is.
-	hold python3 reader "$public/ours" lockf
-	complete "$WDRUN" --cleanup="$public/ours/lock" touch "$public/ours/lock"
-	[ -e "$public/ours/lock" ]
-	[[ $stderr == "wdrun: --cleanup: cannot remove '$public/ours/lock': "* ]]
+# Whether it can be known here whose a lock on a directory is: no process of
+# the machine is hidden, and no other machine has locks there.
+can_know_claimant() {
+	[ "$(stat -Lc %i /proc/self/ns/pid)" -eq $((0xeffffffc)) ] &&
+		case $(stat -fc %T .) in
+		ext2/ext3 | xfs | btrfs | tmpfs | overlayfs) ;;
+		*) false ;;
+		esac
+}
+
+@test "a reader's lock on a directory above a file of ours does not count as the claim of a run" {
+	local above command kind
+	local file=$public/ours/private/lock
+	need_root
+	mkdir -p "$public/ours/private"
+	chmod 700 "$public/ours/private"
+	for kind in ofd lockf; do
+		for above in "$public" "$public/ours"; do
+			hold_as_reader "$above" "$kind"
+			for command in touch mkdir; do
+				complete "$WDRUN" --cleanup="$file" \
+					"$command" "$file"
+				[ "$status" -eq 0 ]
+				if can_know_claimant; then
+					[ ! -e "$file" ]
+					[[ $stderr == *": removed '$file'"* ]]
+				fi
+				rm -rf "$file"
+			done
+			release
+		done
+	done
+}
+
+@test "where processes are hidden, each lock on a directory counts as the claim of a run" {
+	local file=$public/ours/lock
+	need_root
+	need_unshare --pid --fork --mount-proc
+	mkdir "$public/ours"
+	hold_as_reader "$public/ours" ofd
+	complete unshare --pid --fork --mount-proc "$WDRUN" --cleanup="$file" \
+		touch "$file"
+	[ "$status" -eq 0 ]
+	[ -e "$file" ]
+	[[ $stderr == *": cannot remove '$file': another run may "* ]]
 	release
+}
+
+# The other user's run makes a lock where both may write. The end of our run,
+# which was begun before, leaves that lock.
+@test "the claim of a run of the user who has made the file is believed" {
+	local file=$public/group/lock waiter
+	need_root
+	mkdir -m 770 "$public/group"
+	chgrp 65534 "$public/group"
+	cp "$WDRUN" "$public/wdrun"
+	mkfifo over go
+	"$WDRUN" --cleanup="$file" sh -c 'read -r _ <over' 3>&- &
+	waiter=$!
+	start "${as_other[@]}" "$public/wdrun" --cleanup="$file" bash -c ': >"$1"
+		echo "ready $$"; read -r _' - "$file" <>go
+	await_ready
+
+	echo >over
+	wait "$waiter"
+	[ -e "$file" ]
+
+	echo >go
+	finish
+	[ ! -e "$file" ]
+}
+
+@test "--cleanup removes a file without a PID below a directory that this user cannot read" {
+	local command
+	need_root
+	mkdir -m 711 "$public/above"
+	mkdir "$public/above/theirs"
+	chown 65534 "$public/above/theirs"
+	cp "$WDRUN" "$public/wdrun"
+	for command in touch mkdir; do
+		complete "${as_other[@]}" "$public/wdrun" \
+			--cleanup="$public/above/theirs/lock" \
+			"$command" "$public/above/theirs/lock"
+		[ "$status" -eq 0 ]
+		[ ! -e "$public/above/theirs/lock" ]
+		[[ $stderr == *": removed "* ]]
+	done
 }
 
 # --- the report --------------------------------------------------------------

@@ -2,6 +2,7 @@
 #include "lock/cleanup.h"
 
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +13,9 @@
 #include "base/fds.h"
 #include "base/fileinfo.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "lock/lockfile.h"
+#include "proc/procfs.h"
 
 /*
  * Claims are read locks on bytes of the directory that the file is in, or will
@@ -26,6 +29,19 @@
 #define FILE_BITS  32
 #define RANGE      ((off_t)1 << FILE_BITS)
 #define WHOLE_FILE 0 /* as a length, fcntl(2) */
+
+#define NAME_SIZE   32
+#define FDINFO_SIZE 1024
+#define WATCHER     "wd" /* their names begin with it: see proc/helper.h */
+
+/* PROC_PID_INIT_INO and the magic numbers of local file systems, as the kernel
+ * has them: include/linux/proc_ns.h, include/uapi/linux/magic.h. */
+#define FIRST_NAMESPACE 0xeffffffcU
+#define EXT             0xef53U
+#define XFS             0x58465342U
+#define BTRFS           0x9123683eU
+#define TMPFS           0x01021994U
+#define OVERLAY         0x794c7630U
 
 /* FNV-1a */
 #define HASH_START UINT64_C(0xcbf29ce484222325)
@@ -140,24 +156,125 @@ cleanup_begin(struct cleanup *cleanup)
 	            RANGE - byte - 1);
 }
 
-/* Whether a living run claims FILE in the directory FD, as NAME. */
+/* A lock that may be a claim, and the process that is looked at. */
+struct claim {
+	uint64_t byte;
+	uid_t users[2]; /* whose runs can have made it, besides this user's */
+	pid_t pid;
+};
+
+/* Ends the visit, with errno 0, if the process has the lock of the claim by its
+ * descriptor FD: "lock: 1: OFDLCK ADVISORY READ -1 fd:00:131 4096 8191". */
+static int
+find_lock(pid_t fd, void *context)
+{
+	const struct claim *const claim = context;
+	char name[NAME_SIZE];
+	char text[FDINFO_SIZE];
+	const char *at = text;
+	uint64_t first;
+	uint64_t last;
+
+	(void)strbuf_format(name, sizeof(name), "fdinfo/%d", fd);
+	if (procfs_read(claim->pid, name, text, sizeof(text)) == -1)
+		return errno == ENOENT ? 0 : -1;
+	while ((at = text_find(at, strlen(at), " -1 ", 4)) != NULL) {
+		at += strcspn(at, ":");
+		at += strcspn(at, " ");
+
+		const char *const end =
+		    text_read_number(at + (*at == ' '), DECIMAL, &first);
+
+		if (end == NULL || *end != ' ')
+			break;
+		(void)text_read_number(end + 1, DECIMAL, &last);
+		errno = 0;
+		if (first <= claim->byte && claim->byte <= last)
+			return -1;
+	}
+	return 0;
+}
+
+/* Ends the visit if PID is a watcher that has, or may have, the lock. */
+static int
+find_claimant(pid_t pid, void *context)
+{
+	struct claim *const claim = context;
+	char name[NAME_SIZE];
+	struct procfs_status status;
+
+	claim->pid = pid;
+	if (procfs_read(pid, "comm", name, sizeof(name)) != -1 &&
+	    strncmp(name, WATCHER, sizeof(WATCHER) - 1) != 0)
+		return 0;
+	if (procfs_read_status(pid, &status) == 0 &&
+	    ((status.user != geteuid() && status.user != claim->users[0] &&
+	      status.user != claim->users[1]) ||
+	     procfs_visit_descriptors(pid, find_lock, claim) == 0))
+		return 0;
+	return errno == ENOENT || errno == ESRCH ? 0 : -1;
+}
+
+/* Whether all processes that can have locks on the directory FD are of this
+ * machine, and seen in /proc. */
 static bool
-is_claimed_in(int fd, const char *name, const struct fileid *file)
+sees_all(int fd)
+{
+	struct stat namespace;
+	struct statfs system;
+
+	if (stat("/proc/self/ns/pid", &namespace) == -1 ||
+	    namespace.st_ino != FIRST_NAMESPACE || fstatfs(fd, &system) == -1)
+		return false;
+	switch ((uint32_t)system.f_type) {
+	case EXT:
+	case XFS:
+	case BTRFS:
+	case TMPFS:
+	case OVERLAY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Whether a living run claims FILE in the directory FD, as NAME. Whoever can
+ * read the directory can lock it, and the kernel does not tell who did: but
+ * only runs of FILE's owner, of this user and of root can have made FILE. Where
+ * FD is -1, as this user cannot read the directory, runs of this user with more
+ * capabilities can have claimed FILE.
+ */
+static bool
+is_claimed_in(int fd, const char *name, const struct fileinfo *file)
 {
 	struct flock range = {
 		.l_type = F_WRLCK, /* only asked for */
 		.l_whence = SEEK_SET,
-		.l_start = first_byte_of(name) + byte_of(file),
+		.l_start = first_byte_of(name) + byte_of(&file->id),
 		.l_len = 1,
 	};
+	struct claim claim = {
+		.byte = (uint64_t)range.l_start,
+		.users = { geteuid(), geteuid() },
+	};
 
-	return fcntl(fd, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+	if (fd != -1) {
+		if (fcntl(fd, F_OFD_GETLK, &range) == -1 ||
+		    range.l_type == F_UNLCK)
+			return false;
+		if (!sees_all(fd))
+			return true;
+		claim.users[0] = 0;
+		claim.users[1] = file->owner;
+	}
+	return procfs_visit_all(find_claimant, &claim) == -1;
 }
 
 /* Returns 1 if a living run claims FILE, in whichever directory it had to, else
  * 0; or -1 with errno if this cannot be known. */
 static int
-is_claimed(const struct pathat *at, const struct fileid *file)
+is_claimed(const struct pathat *at, const struct fileinfo *file)
 {
 	bool is_found = false;
 
@@ -167,10 +284,10 @@ is_claimed(const struct pathat *at, const struct fileid *file)
 
 		if (name == NULL)
 			return 0;
-		if (fd == -1)
+		if (fd == -1 && errno != EACCES)
 			return -1;
 		is_found = is_claimed_in(fd, name, file);
-		(void)close(fd);
+		fds_close(fd);
 	}
 	return 1;
 }
@@ -191,7 +308,7 @@ remove_at(const struct cleanup *cleanup, const struct pathat *at, bool is_over)
 	/* Whether this run may have made it, or another that is over. */
 	const bool is_new =
 	    is_over && !fileid_is_same(&file.id, &cleanup->before);
-	const int claimed = is_new ? is_claimed(at, &file.id) : 0;
+	const int claimed = is_new ? is_claimed(at, &file) : 0;
 	const struct lockfile_rule rule = {
 		.without_pid = is_new && claimed == 0,
 		.own = cleanup->watchers,

@@ -413,6 +413,13 @@ procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context)
 	return visit_names(procfs_open(pid, "task", O_RDONLY), visit, context);
 }
 
+int
+procfs_visit_descriptors(pid_t pid, procfs_visit *visit, void *context)
+{
+	return visit_names(procfs_open(pid, "fdinfo", O_RDONLY), visit,
+	                   context);
+}
+
 /* A thread that has exited has left its children to another thread. */
 static int
 visit_thread(pid_t tid, void *context)

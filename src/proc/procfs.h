@@ -122,6 +122,10 @@ int procfs_visit_all(procfs_visit *visit, void *context);
 /* Calls VISIT for each thread of PID. Returns as procfs_visit_children(). */
 int procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context);
 
+/* Calls VISIT for each descriptor of PID, with its number instead of a PID.
+ * Returns as procfs_visit_children(). */
+int procfs_visit_descriptors(pid_t pid, procfs_visit *visit, void *context);
+
 /* Reads up to SIZE bytes of PID's memory from ADDRESS on, as far as it is
  * mapped. Returns how many bytes, or -1 with errno. Waits as cmdline_add(). */
 ssize_t procfs_read_memory(pid_t pid, uint64_t address, void *data,
