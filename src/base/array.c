@@ -7,13 +7,29 @@
 
 #define CAPACITY_MIN 64
 
+/* Returns what mmap(2) makes of FLAGS, or NULL. */
+static void *
+map(size_t size, int flags)
+{
+	void *const mapped = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	                          MAP_ANONYMOUS | flags, -1, 0);
+
+	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+void *
+array_share(size_t size)
+{
+	return map(size, MAP_SHARED | MAP_NORESERVE);
+}
+
 void *
 array_resize(void *memory, size_t old_size, size_t size)
 {
-	void *const resized =
-	    memory == NULL ? mmap(NULL, size, PROT_READ | PROT_WRITE,
-	                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-	                   : mremap(memory, old_size, size, MREMAP_MAYMOVE);
+	if (memory == NULL)
+		return map(size, MAP_PRIVATE);
+
+	void *const resized = mremap(memory, old_size, size, MREMAP_MAYMOVE);
 
 	return resized == MAP_FAILED ? NULL : resized;
 }

@@ -14,6 +14,11 @@ void *array_grow(void *items, size_t count, size_t *capacity, size_t size);
  * ones are 0. Returns as above. */
 void *array_resize(void *memory, size_t old_size, size_t size);
 
+/* Makes SIZE bytes, all 0, which the children that are forked from now on share
+ * with their parent. Only pages that are written take memory. Returns them, to
+ * be given back with array_free(); or NULL with errno ENOMEM. */
+void *array_share(size_t size);
+
 /* Gives back MEMORY of SIZE bytes, which may be NULL. Keeps errno. */
 void array_free(void *memory, size_t size);
 

@@ -2,7 +2,6 @@
 #include "io/output_setup.h"
 
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fileinfo.h"
 #include "base/message.h"
 #include "base/pathat.h"
@@ -163,13 +163,10 @@ open_terminal(struct output *output)
 static int
 open_shared(struct output *output, struct relay *relay)
 {
-	output->page = mmap(NULL, sizeof(*output->page), PROT_READ | PROT_WRITE,
-	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	output->page = array_share(sizeof(*output->page));
 	/* Not in .bss, since the relays alone use it. */
-	relay->buffer =
-	    mmap(NULL, (size_t)2 * RELAY_BUFFER_SIZE, PROT_READ | PROT_WRITE,
-	         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (output->page == MAP_FAILED || relay->buffer == MAP_FAILED)
+	relay->buffer = array_resize(NULL, 0, (size_t)2 * RELAY_BUFFER_SIZE);
+	if (output->page == NULL || relay->buffer == NULL)
 		return refuse("no memory for the output");
 	if (pipe2(output->notify_pipe, O_CLOEXEC | O_NONBLOCK) == -1)
 		return refuse("cannot make a pipe");

@@ -2,7 +2,6 @@
 #include "io/tty_input.h"
 
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -12,6 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/duration.h"
 #include "base/message.h"
 #include "io/tty.h"
@@ -287,10 +287,9 @@ run_helper(const struct tty_input *input, int null_fd)
 int
 tty_input_setup(struct tty_input *input)
 {
-	input->page = mmap(NULL, sizeof(*input->page), PROT_READ | PROT_WRITE,
-	                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	input->page = array_share(sizeof(*input->page));
 	input->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return input->page == MAP_FAILED || input->wake_fd == -1 ? -1 : 0;
+	return input->page == NULL || input->wake_fd == -1 ? -1 : 0;
 }
 
 int

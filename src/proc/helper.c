@@ -1,7 +1,6 @@
 /* wdrun's own processes besides the two watchers: their start and their end. */
 #include "proc/helper.h"
 
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/duration.h"
 #include "base/fds.h"
 #include "proc/pidfd.h"
@@ -162,10 +162,9 @@ helper_await_until(pid_t pid, int64_t deadline)
 void
 helper_do_in_time(void (*work)(void *data), void *data, size_t size)
 {
-	void *const shared = mmap(NULL, size, PROT_READ | PROT_WRITE,
-	                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *const shared = array_share(size);
 
-	if (shared == MAP_FAILED)
+	if (shared == NULL)
 		return;
 	memcpy(shared, data, size);
 
@@ -178,5 +177,5 @@ helper_do_in_time(void (*work)(void *data), void *data, size_t size)
 	if (!helper_await(helper, 0))
 		(void)helper_end(helper, SIGKILL);
 	memcpy(data, shared, size);
-	(void)munmap(shared, size);
+	array_free(shared, size);
 }

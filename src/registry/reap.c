@@ -2,7 +2,6 @@
 #include "registry/reap.h"
 
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -268,12 +267,9 @@ find_deadline(const struct record *record, const struct reap *reap)
 static int
 finish_by_helper(struct record *record, const struct reap *reap)
 {
-	/* Only pages that are written take memory. */
-	struct work *const work =
-	    mmap(NULL, sizeof(*work), PROT_READ | PROT_WRITE,
-	         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct work *const work = array_share(sizeof(*work));
 
-	if (work == MAP_FAILED) {
+	if (work == NULL) {
 		if (reap->is_requested)
 			message("run %s: no memory to finish it: %s",
 			        record->entry.id, strerror(errno));
@@ -302,7 +298,7 @@ finish_by_helper(struct record *record, const struct reap *reap)
 
 	if (result != 0)
 		orphans_continue(&work->orphans);
-	(void)munmap(work, sizeof(*work));
+	array_free(work, sizeof(*work));
 	return result;
 }
 

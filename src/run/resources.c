@@ -1,7 +1,6 @@
 /* What a run has besides processes: locks, cleanups, registry and report. */
 #include "run/resources.h"
 
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <errno.h>
@@ -39,11 +38,9 @@ make(const struct options *options)
 	/* Not static: the pages of .bss that each run writes would be more. */
 	struct resources *const resources =
 	    array_resize(NULL, 0, sizeof(*resources));
-	struct teardown_page *const page =
-	    mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
-	         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct teardown_page *const page = array_share(sizeof(*page));
 
-	if (resources == NULL || page == MAP_FAILED) {
+	if (resources == NULL || page == NULL) {
 		message("no memory for locks, registry or report: %s",
 		        strerror(errno));
 		return NULL;
