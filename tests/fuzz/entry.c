@@ -7,17 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "require.h"
+
 #define ARGUMENTS_MAX (ENTRY_COMMAND_MAX + 1)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Ends the process where CLAIM does not hold: a crash, with its input. */
-static void
-require(bool claim)
-{
-	if (!claim)
-		abort();
-}
 
 static bool
 is_same_text(const char *one, const char *other)

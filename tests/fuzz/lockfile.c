@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "lock/pidfile.h"
+#include "require.h"
 
 #define PID_MAX_LIMIT 4194304
 #define READ_MAX      64 /* a text of this length is no PID */
@@ -26,14 +27,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static char directory[] = "/tmp/wdrun-fuzz.XXXXXX";
 static char path[64];
 static struct pathat at;
-
-/* Ends the process where CLAIM does not hold: a crash, with its input. */
-static void
-require(bool claim)
-{
-	if (!claim)
-		abort();
-}
 
 static void
 remove_directory(void)

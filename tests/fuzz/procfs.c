@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "require.h"
+
 /* As proc(5) counts the fields: the state is the third. */
 #define STATE 3
 #define LAST  51
@@ -21,14 +23,6 @@
 #define NAME_MAX_SIZE 64
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Ends the process where CLAIM does not hold: a crash, with its input. */
-static void
-require(bool claim)
-{
-	if (!claim)
-		abort();
-}
 
 static bool
 is_number(const char *word)

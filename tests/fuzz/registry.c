@@ -16,6 +16,7 @@
 
 #include "base/array.h"
 #include "proc/runid.h"
+#include "require.h"
 
 #define NAMES_MAX 32
 
@@ -23,14 +24,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char directory[] = "/tmp/wdrun-fuzz.XXXXXX";
 static int directory_fd = -1;
-
-/* Ends the process where CLAIM does not hold: a crash, with its input. */
-static void
-require(bool claim)
-{
-	if (!claim)
-		abort();
-}
 
 static void
 remove_directory(void)

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "require.h"
+
 #define CHUNK_MAX UINT8_MAX
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -21,14 +23,6 @@ struct bytes {
 	const uint8_t *at;
 	size_t size;
 };
-
-/* Ends the process where CLAIM does not hold: a crash, with its input. */
-static void
-require(bool claim)
-{
-	if (!claim)
-		abort();
-}
 
 /* Takes the first SIZE of BYTES, or what is left of them, away. */
 static struct bytes

@@ -10,11 +10,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "require.h"
 
 #define STAGE_TEXT_SIZE 8192
 
@@ -31,14 +32,6 @@ static struct {
 	int resets; /* how many signals were set to their default */
 	int signal; /* the last of these signals */
 } stage;
-
-/* Ends the process where CLAIM does not hold: a crash, with its input. */
-static void
-require(bool claim)
-{
-	if (!claim)
-		abort();
-}
 
 static void
 stage_open(void)

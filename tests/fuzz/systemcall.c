@@ -9,17 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "require.h"
+
 #define TEXT_SIZE 512
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Ends the process where CLAIM does not hold: a crash, with its input. */
-static void
-require(bool claim)
-{
-	if (!claim)
-		abort();
-}
 
 /* Writes it as the kernel does: proc_pid_syscall(). */
 static void
