@@ -371,6 +371,27 @@ at_end() {
 	done
 }
 
+@test "what a command writes when Ctrl-Z stops it comes before what the shell writes" {
+	need strace
+	at_prompt
+	enter 'wdrun --pty bash -c '\''trap "echo last words; kill -STOP \$\$" TSTP; echo "ready $$"; while :; do read -rt 0.05; done'\'
+	see_ready
+	wait_until target_runs
+	strace -qq -o /dev/null -e inject=write:delay_enter=20000 \
+		-p "$(relays_of "$front" | head -n 1)" 3>&- &
+	wait_until is_traced "$(relays_of "$front" | head -n 1)"
+	press C-z
+	wait_until shows 'Stopped'
+	wait_until shows '^(\^Z)?last words$'
+
+	[ "$(screen | grep -o 'last words$\|Stopped')" = $'last words\nStopped' ]
+	usable
+}
+
+is_traced() {
+	grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"
+}
+
 @test "Ctrl-C ends the survivors of a command that had a terminal of its own" {
 	at_prompt
 	enter 'wdrun --pty --survivors=wait sh -c "setsid escape & exit 0"'

@@ -15,6 +15,7 @@
 #include "proc/wait.h"
 
 #define DETACH_PATIENCE_MS 200
+#define DRAIN_PATIENCE_MS  1000
 
 static _Noreturn void
 become_relay(const struct output *output, struct relay *relay)
@@ -177,6 +178,18 @@ output_read_progress(const struct output *output, int64_t now)
 		    later(all.stuck_since, blocked_at != 0 ? blocked_at : now);
 	}
 	return all;
+}
+
+void
+output_drain(struct output *output)
+{
+	if (!output->is_open)
+		return;
+	output_ask(output);
+	for (int i = 0; i < DRAIN_PATIENCE_MS &&
+	                !output_read_progress(output, 0).has_answered;
+	     i++)
+		duration_sleep(MILLISECOND);
 }
 
 bool

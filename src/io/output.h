@@ -99,6 +99,10 @@ struct output_progress {
 struct output_progress output_read_progress(const struct output *output,
                                             int64_t now);
 
+/* In the front: waits until the relays have delivered what was written, at most
+ * a second. */
+void output_drain(struct output *output);
+
 /* Whether the reader of a pseudo-terminal's output is gone; told once. */
 bool output_has_lost_reader(const struct output *output);
 

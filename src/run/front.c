@@ -49,6 +49,9 @@ stop(struct run *run, int signal)
 {
 	const bool is_terminals = signal_is_terminal_stop(signal);
 
+	/* Before the shell writes: an editor leaves its screen, and does so by
+	 * output. */
+	output_drain(&run->output);
 	tty_input_release(&run->output.tty_input);
 	signal_stop_by(is_terminals ? signal : SIGTSTP);
 	tty_input_take(&run->output.tty_input);
