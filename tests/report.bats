@@ -204,8 +204,7 @@ waits_for_lock() {
 	[ "$(cat kept)" = old ]
 
 	ln -s kept link
-	mkfifo fifo
-	for file in link fifo . absent/report; do
+	for file in link . absent/report /dev/null; do
 		complete "$WDRUN" --report="$file" touch ran
 		[ "$status" -eq 125 ]
 		[[ $stderr == "wdrun: --report: "* ]]
@@ -306,4 +305,77 @@ is_dead() {
 		[[ $stderr == "wdrun: --"*"report' is the file of --"*" too" ]]
 		[ ! -e report ] && [ ! -e ran ]
 	done
+}
+
+@test "a FIFO gets the report, and stays" {
+	mkfifo fifo
+	cat fifo >report 3>&- &
+	reader=$!
+	complete "$WDRUN" --report=fifo sh -c 'exit 3'
+	wait "$reader"
+	[ "$status" -eq 3 ]
+	[ -z "$stderr" ]
+	says '.status == 3'
+	[ -p fifo ]
+
+	cat fifo >report 3>&- &
+	reader=$!
+	start "$WDRUN" --report=fifo sleep 1000
+	await_watchers
+	kill -KILL "$front"
+	finish
+	wait "$reader"
+	says '.reason == "the front was killed"'
+}
+
+@test "a descriptor gets the report behind what stands there" {
+	complete sh -c 'echo first; "$WDRUN" --report=/dev/fd/9 sh -c "exit 4" 9>&1'
+	[ "$status" -eq 4 ]
+	[ "$(sed -n 1p out)" = first ]
+	tail -n +2 out >report
+	says '.status == 4'
+
+	# A pipe, whose reader waits for the report, and a socket.
+	complete sh -c '{ "$WDRUN" --report=/dev/fd/9 sh -c "echo >&9; exit 5" 9>&1 >/dev/null; } | tail -n 1'
+	mv out report
+	says '.status == 5'
+	complete python3 -c '
+import os, socket, subprocess
+ours, theirs = socket.socketpair()
+subprocess.run([os.environ["WDRUN"], "--report=/dev/fd/%d" % theirs.fileno(), "false"],
+               pass_fds=[theirs.fileno()])
+theirs.close()
+print(ours.makefile().read())'
+	mv out report
+	says '.status == 1'
+}
+
+@test "a descriptor that cannot be written to is refused" {
+	for descriptor in 9 8 x 9x -1 99999999999; do
+		complete "$WDRUN" --report="/dev/fd/$descriptor" touch ran 8</dev/null 9>&-
+		[ "$status" -eq 125 ]
+		[[ $stderr == "wdrun: --report: '/dev/fd/$descriptor': "* ]]
+	done
+	[ ! -e ran ]
+}
+
+@test "a FIFO without a reader, and a reader that is stuck or gone, do not hang the report" {
+	mkfifo fifo
+	complete "$WDRUN" --report=fifo sh -c 'exit 3'
+	[ "$status" -eq 3 ]
+	[[ $stderr == "wdrun: --report: cannot write '$PWD/fifo': nobody reads it" ]]
+
+	exec 7<>fifo
+	dd if=/dev/zero of=fifo oflag=nonblock bs=65536 count=1 2>/dev/null
+	complete "$WDRUN" --report=fifo sh -c 'exit 3'
+	[ "$status" -eq 3 ]
+	[[ $stderr == "wdrun: --report: cannot write '$PWD/fifo': "* ]]
+	complete "$WDRUN" --report=/dev/fd/7 sh -c 'exit 3'
+	[ "$status" -eq 3 ]
+	[[ $stderr == "wdrun: --report: cannot write '/dev/fd/7': "* ]]
+	exec 7>&-
+
+	complete sh -c '{ "$WDRUN" --report=/dev/fd/9 sh -c "exit 5" 9>&1 >/dev/null; echo "$?" >&2; } | true'
+	[ "$(tail -n 1 err)" = 5 ]
+	nobody_is_left
 }

@@ -2,16 +2,22 @@
 #include "base/fds.h"
 
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "base/names.h"
+#include "base/strbuf.h"
 #include "base/text.h"
 
+#define PATH_SIZE   32
 #define FIRST_OTHER 3
 #define TRIED_MAX   (1 << 20) /* calls of close(2): a tenth of a second */
 
@@ -145,6 +151,66 @@ fds_write(int fd, const void *data, size_t size)
 			done += (size_t)length;
 		else if (length == -1 && errno != EINTR)
 			break;
+	}
+	return done;
+}
+
+/* A pipe or a terminal that is full blocks its writer, and O_NONBLOCK on FD
+ * would apply to every process that shares the file description. open(2)
+ * through /proc makes a description of our own: proc(5). */
+static ssize_t
+write_reopened(int fd, const char *data, size_t size)
+{
+	char path[PATH_SIZE];
+
+	(void)strbuf_format(path, sizeof(path), "/proc/self/fd/%d", fd);
+
+	const int own_fd =
+	    open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (own_fd == -1) /* no /proc, or no permission: poll(2) has to do */
+		return write(fd, data, size);
+
+	const ssize_t written = write(own_fd, data, size);
+
+	fds_close(own_fd);
+	return written;
+}
+
+static ssize_t
+write_some(int fd, const char *data, size_t size, int patience_ms)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLOUT };
+	struct stat file;
+
+	if (fstat(fd, &file) == -1)
+		return -1;
+
+	const bool is_socket = S_ISSOCK(file.st_mode);
+
+	if (!is_socket && !S_ISFIFO(file.st_mode) && !S_ISCHR(file.st_mode))
+		return write(fd, data, size);
+	if (poll(&ready, 1, patience_ms) <= 0) {
+		errno = ETIMEDOUT;
+		return -1;
+	}
+	return is_socket ? send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL)
+	                 : write_reopened(fd, data, size);
+}
+
+size_t
+fds_write_in_time(int fd, const void *data, size_t size, int patience_ms)
+{
+	const char *const bytes = data;
+	size_t done = 0;
+
+	while (done < size) {
+		const ssize_t length =
+		    write_some(fd, bytes + done, size - done, patience_ms);
+
+		if (length <= 0)
+			break;
+		done += (size_t)length;
 	}
 	return done;
 }

@@ -26,3 +26,8 @@ ssize_t fds_read(int fd, void *data, size_t size);
 /* Writes the SIZE bytes at DATA to FD. Returns how many bytes were written: if
  * that is not all, errno of write(2) says why. */
 size_t fds_write(int fd, const void *data, size_t size);
+
+/* As fds_write(), but gives up, with ETIMEDOUT, where a pipe, a socket or a
+ * terminal takes nothing for PATIENCE_MS, whether FD has O_NONBLOCK or not. */
+size_t fds_write_in_time(int fd, const void *data, size_t size,
+                         int patience_ms);

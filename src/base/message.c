@@ -2,11 +2,8 @@
 #include "base/message.h"
 
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,57 +22,14 @@
 
 static const char *name = "wdrun";
 
-/* A pipe or a terminal that is full blocks its writer, and O_NONBLOCK on
- * descriptor 2 would apply to every process that shares the file description.
- * open(2) through /proc makes a description of our own: proc(5). */
-static ssize_t
-write_reopened(const char *text, size_t length)
-{
-	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
-
-	if (poll(&ready, 1, PATIENCE_MS) <= 0)
-		return -1;
-
-	const int fd = open("/proc/self/fd/2",
-	                    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-	if (fd == -1) /* no /proc, or no permission: poll(2) has to do */
-		return write(STDERR_FILENO, text, length);
-
-	const ssize_t written = write(fd, text, length);
-
-	(void)close(fd);
-	return written;
-}
-
-static ssize_t
-write_some(const char *text, size_t length)
-{
-	struct stat file;
-
-	if (fstat(STDERR_FILENO, &file) == -1)
-		return -1;
-	if (S_ISSOCK(file.st_mode))
-		return send(STDERR_FILENO, text, length,
-		            MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (S_ISFIFO(file.st_mode) || S_ISCHR(file.st_mode))
-		return write_reopened(text, length);
-	return write(STDERR_FILENO, text, length);
-}
-
 /* In one call, so that lines of several processes do not mix; in more only
  * where stderr does not take all at once. If a call fails, on a full disk say,
  * there is nobody to be told. */
 static void
 write_all(const struct strbuf *text)
 {
-	ssize_t written;
-
-	for (size_t at = 0; at < text->length; at += (size_t)written) {
-		written = write_some(text->text + at, text->length - at);
-		if (written <= 0)
-			break;
-	}
+	(void)fds_write_in_time(STDERR_FILENO, text->text, text->length,
+	                        PATIENCE_MS);
 }
 
 /* Whether a newline on stderr only moves the cursor down, as in an editor. */

@@ -14,10 +14,12 @@
 #include "base/array.h"
 #include "base/atomicfile.h"
 #include "base/duration.h"
+#include "base/fds.h"
 #include "base/fileinfo.h"
 #include "base/json.h"
 #include "base/message.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "proc/cmdline.h"
 #include "proc/signals.h"
 #include "run/decide.h"
@@ -28,17 +30,49 @@
 #define VERSION       1
 #define COMMAND_WIDTH 200 /* of a process that is left */
 #define MICROSECOND   INT64_C(1000)
+#define DESCRIPTORS   "/dev/fd/"
+
+/* For the reader of a FIFO or a pipe. */
+#define READER_PATIENCE (2 * SECOND)
+#define READER_PAUSE    (10 * MILLISECOND)
 
 int
-report_check(const struct pathat *at)
+report_open(struct report_facts *report, const char *path)
 {
-	struct fileinfo file;
-	const char *why = NULL;
+	uint64_t fd = 0;
 
+	if (strncmp(path, DESCRIPTORS, strlen(DESCRIPTORS)) != 0)
+		return pathat_open(&report->file, path, PATHAT_MUST_EXIST);
+
+	const char *const end =
+	    text_read_number(path + strlen(DESCRIPTORS), DECIMAL, &fd);
+	const int flags = end != NULL && *end == '\0' && fd <= INT_MAX
+	                      ? fcntl((int)fd, F_GETFL)
+	                      : -1;
+
+	report->file = (struct pathat){ path, "", -1 };
+	errno = EBADF;
+	if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY)
+		return -1;
+	report->stream_fd = fcntl((int)fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return report->stream_fd == -1 ? -1 : 0;
+}
+
+int
+report_check(struct report_facts *report)
+{
+	const struct pathat *const at = &report->file;
+	struct fileinfo file = { .mode = 0 };
+	const char *why = NULL;
+	const bool is_there = pathat_info(at, &file) == 0;
+
+	report->is_fifo = S_ISFIFO(file.mode);
+	if (report->stream_fd > 0 || report->is_fifo)
+		return 0;
 	/* An older report is replaced by rename(2), which would remove a device
 	 * or a symbolic link. */
-	if (pathat_info(at, &file) == 0 && !S_ISREG(file.mode))
-		why = "it is there, and no regular file";
+	if (is_there && !S_ISREG(file.mode))
+		why = "it is there, and neither a regular file nor a FIFO";
 	else if (pathat_check_directory(at) == -1)
 		why = strerror(errno);
 	if (why != NULL)
@@ -310,12 +344,45 @@ add_all(struct strbuf *line, const struct run *run)
 	strbuf_addf(line, "}\n");
 }
 
-void
-report_write(const struct run *run)
+/* Opens the FIFO AT its name, when it has a reader, or fails with ENXIO. */
+static int
+open_fifo(const struct pathat *at)
+{
+	const int flags = O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
+	const int64_t bound = duration_now() + READER_PATIENCE;
+	struct fileinfo file;
+	int fd;
+
+	while ((fd = openat(at->directory_fd, at->name, flags)) == -1 &&
+	       errno == ENXIO && duration_now() < bound)
+		duration_sleep(READER_PAUSE);
+	if (fd == -1 || (fileinfo_of(fd, &file) == 0 && S_ISFIFO(file.mode)))
+		return fd;
+	(void)close(fd);
+	errno = EEXIST; /* another file has taken its place */
+	return -1;
+}
+
+static int
+write_stream(const struct report_facts *report, const struct strbuf *line)
+{
+	const int fd =
+	    report->is_fifo ? open_fifo(&report->file) : report->stream_fd;
+	const bool is_written =
+	    fd != -1 &&
+	    fds_write_in_time(fd, line->text, line->length,
+	                      READER_PATIENCE / MILLISECOND) == line->length;
+
+	if (report->is_fifo)
+		fds_close(fd);
+	return is_written ? 0 : -1;
+}
+
+static int
+write_file(const struct run *run, const struct strbuf *line)
 {
 	const struct pathat *const at = &run->report->file;
 	char unfinished[RUNID_SIZE + sizeof("..new")];
-	struct strbuf line = { .grows = true };
 	struct fileinfo older = { .mode = 0 };
 	/* Another user's file could have a mode that lets others write. */
 	const bool is_older =
@@ -331,9 +398,23 @@ report_write(const struct run *run)
 	/* The report's own name may be as long as a name can be. */
 	(void)strbuf_format(unfinished, sizeof(unfinished), ".%s.new",
 	                    runid_of(run->id));
+	return atomicfile_write(&file, line);
+}
+
+void
+report_write(const struct run *run)
+{
+	const struct report_facts *const report = run->report;
+	struct strbuf line = { .grows = true };
+	int result = -1;
+
 	add_all(&line, run);
-	if (line.is_cut || atomicfile_write(&file, &line) == -1)
-		message("--report: cannot write '%s': %s", at->path,
-		        strerror(errno));
+	if (!line.is_cut)
+		result = report->is_fifo || report->stream_fd > 0
+		             ? write_stream(report, &line)
+		             : write_file(run, &line);
+	if (result == -1)
+		message("--report: cannot write '%s': %s", report->file.path,
+		        errno == ENXIO ? "nobody reads it" : strerror(errno));
 	strbuf_free(&line);
 }

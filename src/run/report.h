@@ -18,6 +18,8 @@ struct report_facts {
 	int64_t started_at;    /* wdrun's start, since the epoch */
 	const char *directory; /* the caller's; NULL: not known */
 	struct pathat file;    /* where the report is written */
+	int stream_fd;         /* or this descriptor; 0: no descriptor */
+	bool is_fifo;          /* FILE is a FIFO */
 	int64_t ended;         /* 0: not yet */
 	pid_t target;
 	struct outcome target_outcome;
@@ -35,9 +37,13 @@ struct report_facts {
 	struct treeview view;        /* the diagnosis; empty: there was none */
 };
 
-/* Looks whether there can be a report AT its name. Returns 0, or -1 after a
- * message. */
-int report_check(const struct pathat *at);
+/* Finds where the report PATH is to be written: "/dev/fd/9" is a descriptor.
+ * Returns 0, or -1 with errno. */
+int report_open(struct report_facts *report, const char *path);
+
+/* Looks whether there can be such a report. Returns 0, or -1 after a message.
+ */
+int report_check(struct report_facts *report);
 
 /* These do nothing for a run without a report. */
 void report_note_start(const struct run *run, int64_t now);
@@ -49,5 +55,6 @@ void report_note_exec_failure(const struct run *run, int why);
 /* The run is over, and its children are reaped. */
 void report_note_end(const struct run *run);
 
-/* Writes the report, or prints why not. May hang where a file system does. */
+/* Writes the report, or prints why not. May hang where a file system does; for
+ * a FIFO, it waits a moment for a reader. */
 void report_write(const struct run *run);

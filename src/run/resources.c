@@ -102,9 +102,8 @@ resolve(struct run *run)
 		run->report = &resources->page->report;
 		run->report->started_at = resources->started_at;
 		run->report->directory = resources->directory;
-		if (pathat_open(&run->report->file,
-		                make_absolute(run, &options->report),
-		                PATHAT_MUST_EXIST) == -1)
+		if (report_open(run->report,
+		                make_absolute(run, &options->report)) == -1)
 			return refuse("report", options->report);
 	}
 	for (size_t i = 0; i < options->locks.count; i++) {
@@ -192,7 +191,7 @@ prepare_files(struct run *run)
 
 	if (run->report != NULL &&
 	    (is_shared(run, "report", &run->report->file) ||
-	     report_check(&run->report->file) == -1))
+	     report_check(run->report) == -1))
 		return -1;
 	for (size_t i = 0; i < set->count; i++) {
 		if (lockfile_check(&set->locks[i].at) == -1)
@@ -387,7 +386,11 @@ resources_keep(const struct run *run, int keep[])
 	if (resources == NULL)
 		return;
 	*keep++ = resources->registry_fd;
-	*keep++ = run->report == NULL ? -1 : run->report->file.directory_fd;
+	if (run->report != NULL)
+		*keep = run->report->stream_fd > 0
+		            ? run->report->stream_fd
+		            : run->report->file.directory_fd;
+	keep++;
 	for (size_t i = 0; i < FILES_MAX; i++) {
 		*keep++ = resources->locks[i].fd;
 		*keep++ = resources->locks[i].at.directory_fd;
