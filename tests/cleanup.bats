@@ -853,6 +853,49 @@ all_are_ready() {
 	ends_at_once 5 4 ': >lock'
 }
 
+# The end of the first run is held up (strace) between its look at the file and
+# the removal. Meanwhile another process removes the file, and a second run
+# makes its own.
+@test "a run that finds its file gone and another run's in its place leaves that" {
+	local make place looks tracer second
+	need strace
+	mkfifo go over
+	place=${PWD//[!\/]/}
+	looks=$((${#place} + 2)) # by fcntl: at each directory, and before
+	for make in 'mkdir lock' 'set -C; : >lock'; do
+		start "$WDRUN" --cleanup=lock sh -c "$make"'
+			echo "ready $$"; read -r _ <go'
+		await_ready
+		await_watchers
+		begin second "$WDRUN" --cleanup=lock sh -c \
+			"until ($make) 2>/dev/null; do sleep 0.02; done"'
+			echo "ready $$"; read -r _ <over'
+		second=$begun
+		: >trace
+		strace -f --seccomp-bpf -qq -o trace -e trace=fcntl \
+			-e inject=fcntl:delay_exit=2s:when="$looks+" \
+			-p "$supervisor" 2>/dev/null 3>&- &
+		tracer=$!
+		wait_until grep -q "TracerPid:.$tracer" "/proc/$supervisor/status"
+		echo >go
+		wait_until have_looked "$looks"
+		rm -r lock
+		await_ready second.out
+		finish
+		wait "$tracer" || true
+
+		[ "$status" -eq 0 ]
+		[ -e lock ]
+		echo >over
+		end "$second"
+		[ ! -e lock ]
+	done
+}
+
+have_looked() {
+	[ "$(grep -c fcntl trace)" -ge "$1" ]
+}
+
 @test "a run that polls for the lock of a script outside does not remove it" {
 	mkfifo go
 	begin outside ./script 'read -r _ <go; rm pid.lock; rmdir dir.lock'

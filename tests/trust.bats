@@ -258,19 +258,27 @@ hold_as_reader() {
 	hold python3 reader "$@"
 }
 
-@test "a lock of another user's that keeps --cleanup from a file is told" {
+@test "a lock of another user's that keeps --cleanup from a file is told; from a directory it does not keep it" {
+	local make
 	need_root
 	mkdir "$public/ours"
 	mkfifo go
-	start "$WDRUN" --cleanup="$public/ours/lock" bash -c ': >"$1"
-		echo "ready $$"; read -r _ <go' - "$public/ours/lock"
-	await_ready
-	hold_as_reader "$public/ours/lock" flock
-	echo >go
-	finish
-	[ -e "$public/ours/lock" ]
-	[[ $stderr == "wdrun: --cleanup: cannot remove '$public/ours/lock': "*lock* ]]
-	release
+	for make in touch mkdir; do
+		start "$WDRUN" --cleanup="$public/ours/lock" bash -c '"$1" "$2"
+			echo "ready $$"; read -r _ <go' - "$make" "$public/ours/lock"
+		await_ready
+		hold_as_reader "$public/ours/lock" flock
+		echo >go
+		finish
+		if [ "$make" = mkdir ]; then
+			[ ! -e "$public/ours/lock" ]
+		else
+			[ -e "$public/ours/lock" ]
+			[[ $stderr == "wdrun: --cleanup: cannot remove '$public/ours/lock': "*lock* ]]
+			rm "$public/ours/lock"
+		fi
+		release
+	done
 }
 
 # Whether it can be known here whose a lock on a directory is: no process of

@@ -300,10 +300,6 @@ remove_at(const struct cleanup *cleanup, const struct pathat *at, bool is_over)
 
 	if (pathat_info(at, &file) == -1)
 		return -1;
-	if (!S_ISREG(file.mode) && !S_ISDIR(file.mode)) {
-		errno = S_ISLNK(file.mode) ? ELOOP : ENOTSUP;
-		return -1;
-	}
 
 	/* Whether this run may have made it, or another that is over. */
 	const bool is_new =
@@ -312,18 +308,14 @@ remove_at(const struct cleanup *cleanup, const struct pathat *at, bool is_over)
 	const struct lockfile_rule rule = {
 		.without_pid = is_new && claimed == 0,
 		.own = cleanup->watchers,
+		.file = &file,
 	};
-	int result = -1;
 
 	if (claimed == -1)
 		return -1;
-	if (S_ISREG(file.mode))
-		result = lockfile_remove(at, &rule);
-	else if (!rule.without_pid)
-		errno = ENODATA;
-	else if (lockfile_check_owner(at, &file) == 0 &&
-	         unlinkat(at->directory_fd, at->name, AT_REMOVEDIR) == 0)
-		result = 1;
+
+	const int result = lockfile_remove(at, &rule);
+
 	if (result != -1 || errno != ENODATA)
 		return result;
 	errno = EBUSY;

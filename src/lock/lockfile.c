@@ -22,18 +22,26 @@
 #define TRIES         4       /* at least, and for PATIENCE */
 #define OPEN_FLAGS    (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
+/* Returns 1 if the open file FD is FILE, else 0; or -1 with errno. */
+static int
+is_same(int fd, const struct fileid *file)
+{
+	struct fileinfo opened;
+
+	return fileinfo_of(fd, &opened) == -1
+	           ? -1
+	           : fileid_is_same(&opened.id, file);
+}
+
 /* Returns 1 if the open file FD is AT its name, else 0; or -1 with errno. */
 static int
 is_at(int fd, const struct pathat *at)
 {
-	struct fileinfo opened;
 	struct fileinfo named;
 
-	if (fileinfo_of(fd, &opened) == -1)
-		return -1;
 	if (pathat_info(at, &named) == -1)
 		return errno == ENOENT ? 0 : -1;
-	return fileid_is_same(&opened.id, &named.id);
+	return is_same(fd, &named.id);
 }
 
 /*
@@ -41,8 +49,8 @@ is_at(int fd, const struct pathat *at)
  * where he can make files. A group that shares a directory without the sticky
  * bit is trusted, since its members can remove every lock there.
  */
-int
-lockfile_check_owner(const struct pathat *at, const struct fileinfo *file)
+static int
+check_owner(const struct pathat *at, const struct fileinfo *file)
 {
 	struct fileinfo above;
 
@@ -61,16 +69,20 @@ lockfile_check_owner(const struct pathat *at, const struct fileinfo *file)
 	return -1;
 }
 
-/* Whether FILE, AT its name, may be a lock file. Returns as lockfile_check. */
+/* Whether FILE, AT its name, may be a lock: a file or, FOR_REMOVAL, a
+ * directory. Returns as lockfile_check. */
 static int
-check_file(const struct pathat *at, const struct fileinfo *file)
+check_file(const struct pathat *at, const struct fileinfo *file,
+           bool for_removal)
 {
-	if (lockfile_check_owner(at, file) == -1)
+	if (check_owner(at, file) == -1)
 		return -1;
+	if (S_ISREG(file->mode) || (for_removal && S_ISDIR(file->mode)))
+		return 0;
 	errno = S_ISLNK(file->mode)   ? ELOOP
 	        : S_ISDIR(file->mode) ? EISDIR
 	                              : ENOTSUP;
-	return S_ISREG(file->mode) ? 0 : -1;
+	return -1;
 }
 
 /* Looks at the file before opening it: opening a FIFO wakes up the process that
@@ -78,19 +90,21 @@ check_file(const struct pathat *at, const struct fileinfo *file)
  * what it has opened. Opens for writing where possible: NFS grants no exclusive
  * lock otherwise, flock(2). */
 static int
-open_file(const struct pathat *at)
+open_file(const struct pathat *at, bool for_removal)
 {
 	struct fileinfo file;
 
-	if (pathat_info(at, &file) == -1 || check_file(at, &file) == -1)
+	if (pathat_info(at, &file) == -1 ||
+	    check_file(at, &file, for_removal) == -1)
 		return -1;
 
 	int fd = openat(at->directory_fd, at->name, O_RDWR | OPEN_FLAGS);
 
-	if (fd == -1 && (errno == EACCES || errno == EPERM || errno == EROFS))
+	if (fd == -1 && (errno == EACCES || errno == EPERM || errno == EROFS ||
+	                 errno == EISDIR))
 		fd = openat(at->directory_fd, at->name, O_RDONLY | OPEN_FLAGS);
-	if (fd == -1 ||
-	    (fileinfo_of(fd, &file) == 0 && check_file(at, &file) == 0))
+	if (fd == -1 || (fileinfo_of(fd, &file) == 0 &&
+	                 check_file(at, &file, for_removal) == 0))
 		return fd;
 	fds_close(fd);
 	return -1;
@@ -123,7 +137,7 @@ lockfile_refusal(int why)
 int
 lockfile_check(const struct pathat *at)
 {
-	const int fd = open_file(at);
+	const int fd = open_file(at, false);
 
 	if (fd == -1 && errno == ENOENT)
 		return pathat_check_directory(at);
@@ -203,7 +217,9 @@ remove_from(const struct pathat *at, int fd)
 
 	if (is_there != 1)
 		return is_there;
-	if (unlinkat(at->directory_fd, at->name, 0) == 0)
+	if (unlinkat(at->directory_fd, at->name, 0) == 0 ||
+	    (errno == EISDIR &&
+	     unlinkat(at->directory_fd, at->name, AT_REMOVEDIR) == 0))
 		return 1;
 	return errno == ENOENT ? 0 : -1;
 }
@@ -296,7 +312,7 @@ static int
 try_once(struct lockfile *lock)
 {
 	if (lock->fd == -1)
-		lock->fd = open_file(&lock->at);
+		lock->fd = open_file(&lock->at, false);
 	if (lock->fd == -1) {
 		if (errno != ENOENT)
 			return -1;
@@ -393,7 +409,9 @@ int
 lockfile_remove(const struct pathat *at, const struct lockfile_rule *rule)
 {
 	enum pidfile_owner owner;
-	const int fd = open_file(at);
+	const int fd = open_file(at, rule->file != NULL);
+	const bool is_directory =
+	    rule->file != NULL && S_ISDIR(rule->file->mode);
 	int result = 0;
 
 	if (fd == -1)
@@ -401,12 +419,16 @@ lockfile_remove(const struct pathat *at, const struct lockfile_rule *rule)
 
 	const pid_t pid = pidfile_read_owner(fd, &owner);
 
-	if (pid == -1 && errno != EINVAL) {
+	if (rule->file != NULL && is_same(fd, &rule->file->id) != 1) {
+		; /* it has been removed, and another made */
+	} else if (pid == -1 && errno != EINVAL) {
 		result = -1;
 	} else if (is_stale(rule, pid, owner)) {
 		/* ENOLCK and the like: where there are no locks, no process
-		 * has one. */
-		result = lock_soon(fd, PATIENCE) == -1 && errno == EWOULDBLOCK
+		 * has one. A directory is locked by a run that removes it, for
+		 * a moment. */
+		result = lock_soon(fd, PATIENCE) == -1 &&
+		                 errno == EWOULDBLOCK && !is_directory
 		             ? -1
 		             : remove_unchanged(at, fd, pid);
 	} else if (pid <= 0) {

@@ -29,16 +29,12 @@ struct lockfile {
 
 /*
  * Looks whether there can be a lock file AT this name: there is a lock file, or
- * nothing, in a directory that may be written. Returns 0, or -1 with errno: as
- * of lockfile_check_owner; ELOOP, EISDIR or ENOTSUP if it is a symbolic link, a
- * directory, or no regular file for another reason; EINVAL if it holds anything
- * but a PID.
+ * nothing, in a directory that may be written. Returns 0, or -1 with errno:
+ * EUSERS if it is another user's, and not root's, where others may write;
+ * ELOOP, EISDIR or ENOTSUP if it is a symbolic link, a directory, or no regular
+ * file for another reason; EINVAL if it holds anything but a PID.
  */
 int lockfile_check(const struct pathat *at);
-
-/* Looks whose FILE is, which is AT this name. Returns 0, or -1 with errno:
- * EUSERS if it is another user's, and not root's, where others may write. */
-int lockfile_check_owner(const struct pathat *at, const struct fileinfo *file);
 
 /* Words for errno of these functions and of cleanup_end: "it is a symbolic
  * link", or else those of strerror(3). */
@@ -66,6 +62,9 @@ struct lockfile_rule {
 	bool is_strict;   /* of the others, those whose PID is dead or reused,
 	                   * and one of own; else those of which one is true */
 	const pid_t *own; /* two PIDs */
+	/* If not NULL: the file of which this is so, which may also be an empty
+	 * directory. Another file AT the name is left. */
+	const struct fileinfo *file;
 };
 
 /*

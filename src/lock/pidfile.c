@@ -75,9 +75,9 @@ pidfile_read(int fd)
 	char text[TEXT_SIZE];
 	const ssize_t length = pread(fd, text, sizeof(text), 0);
 
-	if (length == -1)
+	if (length == -1 && errno != EISDIR)
 		return -1;
-	if (length == (ssize_t)sizeof(text)) {
+	if (length == -1 || length == (ssize_t)sizeof(text)) {
 		errno = EINVAL;
 		return -1;
 	}

@@ -23,7 +23,8 @@ pid_t pidfile_parse(const char *text, size_t length);
  * reused PID counts as OWNER_ALIVE. */
 enum pidfile_owner pidfile_owner_state(pid_t pid, int64_t written_at);
 
-/* Reads the PID in the open file FD. Returns as pidfile_parse or read(2). */
+/* Reads the PID in the open file FD. Returns as pidfile_parse or read(2); a
+ * directory holds no PID (EINVAL). */
 pid_t pidfile_read(int fd);
 
 /* Does the same, and stores what has become of the process in *OWNER. */
