@@ -577,3 +577,34 @@ usable_again() {
 front_is_there() {
 	[ -n "$(fronts)" ]
 }
+
+# Prints the screen with its attributes, as escape sequences.
+painted() {
+	tmux -S socket capture-pane -p -e
+}
+
+# stops_in PAINT COMMAND: at the prompt, COMMAND stops a run, and the first line
+# of the message, alone, begins with PAINT.
+stops_in() {
+	enter "clear; $2; echo over$((++round))"
+	wait_until shows "^over$round\$"
+	[[ $(painted) =~ ([^$'\n']*)wdrun:\ timed\ out\ [^$'\n']*$'\n'([^$'\n']*)wdrun:\ \  ]]
+	[ "${BASH_REMATCH[1]}" = "$1" ]
+	[[ ${BASH_REMATCH[2]} == '' || ${BASH_REMATCH[2]} == $'\e[0m'* ]]
+}
+
+@test "the first line of a stop is bold and red at a terminal, but never with NO_COLOR or TERM=dumb" {
+	local round=0
+	stops_in $'\e[1m\e[31m' 'wdrun -t .2 sleep 1000'
+	stops_in $'\e[1m\e[31m' 'NO_COLOR= wdrun -t .2 sleep 1000'
+	stops_in '' 'NO_COLOR=1 wdrun -t .2 sleep 1000'
+	stops_in '' 'TERM=dumb wdrun -t .2 sleep 1000'
+	stops_in '' '(unset TERM; wdrun -t .2 sleep 1000)'
+	stops_in '' 'wdrun -t .2 sleep 1000 2>file; cat file'
+
+	ln -s "$WDRUN" bin/timeout
+	enter 'clear; timeout -v .2 sleep 1000; echo over'
+	wait_until shows '^over$'
+	[[ $(painted) == *$'\n''timeout: sending signal TERM'* ||
+		$(painted) == 'timeout: sending signal TERM'* ]]
+}

@@ -42,22 +42,28 @@ is_raw_terminal(void)
 	       (modes.c_oflag & OPOST) == 0;
 }
 
+#define BOLD_RED "\033[1;31m"
+#define PLAIN    "\033[m"
+
 /*
  * Moves the cursor of a terminal to the start of a line: of the next one, where
  * text stands before it, say a prompt. Where the cursor is cannot be asked, as
  * the answer would come between the keys that are typed. But as many blanks as
  * the terminal has columns end in the next line, unless the cursor stands at
- * the start of a line: then a carriage return takes it back there.
+ * the start of a line: then a carriage return takes it back there. Returns
+ * whether stderr is a terminal that knows more than that.
  */
-static void
+static bool
 begin_line(struct strbuf *text)
 {
 	const char *const terminal = getenv("TERM");
 	struct winsize size;
 
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && terminal != NULL &&
-	    strcmp(terminal, "dumb") != 0)
-		strbuf_addf(text, "%*s\r", size.ws_col, "");
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == -1 || terminal == NULL ||
+	    strcmp(terminal, "dumb") == 0)
+		return false;
+	strbuf_addf(text, "%*s\r", size.ws_col, "");
+	return true;
 }
 
 void
@@ -67,20 +73,25 @@ message_set_name(const char *new_name)
 }
 
 void
-message_lines(const struct strbuf *lines)
+message_lines(const struct strbuf *lines, bool has_headline)
 {
 	const char *const end = is_raw_terminal() ? "\r\n" : "\n";
+	const char *const no_color = getenv("NO_COLOR"); /* no-color.org */
 	struct strbuf text = { .grows = true };
+	bool is_bold = begin_line(&text) && has_headline &&
+	               (no_color == NULL || *no_color == '\0');
 	size_t length;
 
-	begin_line(&text);
 	for (size_t at = 0; at < lines->length; at += length + 1) {
+		strbuf_addf(&text, "%s", is_bold ? BOLD_RED : "");
+
 		const size_t start = text.length;
 
 		length = strlen(lines->text + at);
 		strbuf_addf(&text, "%s: %s", name, lines->text + at);
 		utf8_make_printable(text.text + start, text.length - start);
-		strbuf_addf(&text, "%s", end);
+		strbuf_addf(&text, "%s%s", is_bold ? PLAIN : "", end);
+		is_bold = false;
 	}
 	write_all(&text);
 	strbuf_free(&text);

@@ -73,7 +73,7 @@ print_all(struct announcement *announcement)
 	if (announcement->has_tree)
 		treeview_add(&lines, view_of(announcement));
 	strbuf_addf(&lines, "%c", '\0');
-	message_lines(&lines);
+	message_lines(&lines, !run->options.terse);
 	strbuf_free(&lines);
 }
 
