@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <termios.h>
 
 #ifndef TIOCGPTPEER
@@ -17,9 +16,12 @@
 int
 pty_open(int *master_fd, int *slave_fd)
 {
-	*master_fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-	if (*master_fd == -1 || grantpt(*master_fd) == -1 ||
-	    unlockpt(*master_fd) == -1)
+	const int locked = 0;
+
+	/* pts(4). Not by posix_openpt(3), with which musl links stdio. */
+	*master_fd =
+	    open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (*master_fd == -1 || ioctl(*master_fd, TIOCSPTLCK, &locked) == -1)
 		return -1;
 	/* Not by the path of ptsname(3), which may lead to another devpts, or
 	 * nowhere: ioctl_tty(2), TIOCGPTPEER, Linux 4.13. */

@@ -4,7 +4,7 @@
 
 /* Opens both ends of a pseudo-terminal, close-on-exec, the master non-blocking.
  * It does not become a controlling terminal. Returns 0, or -1 with errno of
- * posix_openpt(3) or ioctl(2); then the master may be open. */
+ * open(2) or ioctl(2); then the master may be open. */
 int pty_open(int *master_fd, int *slave_fd);
 
 /* Gives the terminal on SLAVE_FD the modes of that on MODEL_FD, or the kernel's
