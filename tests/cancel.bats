@@ -370,6 +370,7 @@ id_of() {
 # moment at which it opens a pidfd for it, the front dies and another process
 # gets its PID. Fails where limit was too short for that.
 gives_its_pid_away() {
+	rm -f "$WDRUN_REGISTRY"/* trace # of a limit that was too short
 	live
 	forge name=job front="$living $(start_of "$living")"
 	start strace -f -qq -o trace -e trace=pidfd_open \
