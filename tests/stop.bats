@@ -78,6 +78,29 @@ in_mounts() {
 	[[ $output == *"in order" ]]
 }
 
+# The target dies, and leaves its child to the supervisor, which strace has
+# given time to read the list of its own children, and not that of the target's.
+@test "whom the target leaves behind while the stop begins gets the first signal too" {
+	need strace
+	export delay ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	for delay in 0.05 0.07 0.09 0.11 0.13 0.15; do
+		start "$WDRUN" -k 30s bash -c 'trap "sleep $delay; exit" TERM
+			setsid "$PROGRAMS/sigcount" &
+			while :; do sleep 0.01; done'
+		await_ready
+		await_watchers
+		strace -qq -p "$supervisor" -o trace -e trace=openat \
+			-e inject=openat:delay_enter=50000 3>&- &
+		wait_until grep -q "TracerPid:.$!$" "/proc/$supervisor/status"
+
+		kill -TERM "$started"
+		finish
+
+		[[ $output == *"got 15" ]]
+		wait "$!" || true
+	done
+}
+
 # --- filters -----------------------------------------------------------------
 
 @test "where a filter forbids kill(2), the tree is ended by pidfds, and a signal is returned" {

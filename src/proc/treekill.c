@@ -325,7 +325,9 @@ treekill_signal_all(struct proctree *tree, int signal)
 		proctree_read_each(tree, deliver_to_found, &delivery);
 		if (list->count == 0 && tree->is_partial)
 			signal_topmost(tree, signal);
-		if (delivery.count == 0 && !tree->has_changed)
+		/* The first reading may miss the children of a target that died
+		 * meanwhile. */
+		if (i > 0 && delivery.count == 0 && !tree->has_changed)
 			break;
 	}
 	end_delivery(&delivery);
