@@ -3,10 +3,12 @@
 # LINKING.
 
 PREFIX ?= /usr/local
-CFLAGS ?= -Os
 BUILD  ?= build/default
 ifeq ($(origin CC),default) # "CC ?=" would never take: make predefines cc
 CC := $(shell command -v musl-gcc || echo cc)
+endif
+ifeq ($(origin CFLAGS),undefined) # gcc knows -Oz from version 12 on
+CFLAGS := $(shell $(CC) -Oz -E -x c /dev/null >/dev/null 2>&1 && echo -Oz || echo -Os)
 endif
 
 STANDARD := -std=c11 -D_GNU_SOURCE -I. -Isrc
