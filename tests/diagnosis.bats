@@ -273,10 +273,20 @@ tells_in_time() {
 		grep -E '^wdrun:   [0-9]+ bash -c ' err
 }
 
+# The look at the tree has a tenth of a second, whatever the limit: on a machine
+# that is busy at that moment only another try helps.
+tells_in_time_at_last() {
+	local limit
+	for limit in 0.4 2 2 2 2 2 2 2 2 2 10 50; do
+		if tells_in_time; then return; fi
+	done
+	return 1
+}
+
 @test "a process that cannot be read in time is shown in short, and those behind it in full" {
 	need strace
 	mkfifo unwritten
-	with_more_time tells_in_time
+	tells_in_time_at_last
 }
 
 @test "only stops at a timeout show the tree, and not with --quiet" {
