@@ -417,9 +417,12 @@ lockfile_remove(const struct pathat *at, const struct lockfile_rule *rule)
 	if (fd == -1)
 		return errno == ENOENT ? 0 : -1;
 
+	const bool is_judged =
+	    rule->file == NULL || is_same(fd, &rule->file->id) == 1;
+	/* Last, as errno tells of it below. */
 	const pid_t pid = pidfile_read_owner(fd, &owner);
 
-	if (rule->file != NULL && is_same(fd, &rule->file->id) != 1) {
+	if (!is_judged) {
 		; /* it has been removed, and another made */
 	} else if (pid == -1 && errno != EINVAL) {
 		result = -1;
