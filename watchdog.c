@@ -310,15 +310,15 @@ enter(struct run *run, enum state next, enum reason why)
 {
 	const bool begins_stop =
 	    reason_is_stop(why) && run->state < STATE_STOPPING;
-	const int64_t look_end =
-	    timers_since(&run->timers, run->state, why, duration_now()) +
-	    LOOK_BUDGET;
+	const int64_t began = duration_now();
+	const int64_t look = announce_budget(
+	    began - timers_since(&run->timers, run->state, why, began));
 
 	if (reason_is_stop(why)) {
 		supervisor_begin_stop(run, duration_now());
 		note_stop(run, why);
 		/* Half of the time is for what the processes do. */
-		proctree_read_until(&run->tree, look_end - LOOK_BUDGET / 2);
+		proctree_read_until(&run->tree, began + look / 2);
 		if (run->tree.list.count == 0 && supervisor_finds_tracer(run)) {
 			next = STATE_DONE;
 			why = REASON_LAST_BOUND;
@@ -334,7 +334,7 @@ enter(struct run *run, enum state next, enum reason why)
 	const size_t seen = run->tree.is_partial ? 0 : run->tree.list.count;
 
 	if (reason_row(why)->is_told || run->options.verbose)
-		announce_start(run, next, why, look_end);
+		announce_start(run, next, why, began + look);
 	run->state = next;
 
 	const int64_t now = duration_now();

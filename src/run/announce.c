@@ -15,6 +15,7 @@
 #include "inspect/treeview.h"
 #include "proc/helper.h"
 #include "proc/pidfd.h"
+#include "proc/procfs.h"
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/stop_message.h"
@@ -102,17 +103,26 @@ skip(struct announcement *announcement)
 	announcement->has_tree &= announcement->detail < DETAIL_BARE;
 }
 
-/* Returns when the reader, which has the other end of FD, ends or hangs, and
- * not later than UNTIL. */
+/* Whether the process READER waits for nothing but a processor. */
+static bool
+is_runnable(pid_t reader)
+{
+	struct procfs_status status;
+
+	return procfs_read_status(reader, &status) == 0 && status.state == 'R';
+}
+
+/* Returns when READER, which has the other end of FD, ends or hangs, and not
+ * later than UNTIL. */
 static void
-watch(struct announcement *announcement, int fd, int64_t until)
+watch(struct announcement *announcement, pid_t reader, int fd, int64_t until)
 {
 	struct pollfd end = { .fd = fd };
 	size_t progress = progress_of(announcement);
 	int64_t now = duration_now();
 	int64_t patience_end = now + PATIENCE_LINE;
 
-	while (now < until && now < patience_end &&
+	while (now < until && (now < patience_end || is_runnable(reader)) &&
 	       poll(&end, 1, PAUSE / MILLISECOND) <= 0) {
 		now = duration_now();
 		if (progress_of(announcement) == progress)
@@ -144,7 +154,7 @@ read_by_helper(struct announcement *announcement, int64_t until)
 	}
 	(void)close(fds[1]);
 	if (reader != -1) {
-		watch(announcement, fds[0], until);
+		watch(announcement, reader, fds[0], until);
 		(void)pid_kill(reader, SIGKILL);
 	}
 	(void)close(fds[0]);
@@ -165,6 +175,7 @@ read_all(struct announcement *announcement, int64_t until)
 	if (!announcement->has_first_line) {
 		announcement->detail = DETAIL_BARE;
 		announcement->has_tree = false;
+		read_first_line(announcement);
 	}
 }
 
@@ -179,6 +190,14 @@ print_first_line(const struct run *run, enum reason why)
 	stop_message_add(&line, run, why, DETAIL_BARE);
 	if (line.length > 0 && !run->options.quiet)
 		message("%s", text);
+}
+
+int64_t
+announce_budget(int64_t late)
+{
+	const int64_t left = LOOK_BUDGET - late;
+
+	return left > late / 4 ? left : late / 4;
 }
 
 void
@@ -209,7 +228,6 @@ announce_start(struct run *run, enum state next, enum reason why, int64_t until)
 	run->announcer.printer = run->options.quiet ? -1 : helper_fork(SIGKILL);
 	if (run->announcer.printer == 0) {
 		resources_close(run);
-		read_first_line(announcement);
 		print_all(announcement);
 		_exit(0);
 	}

@@ -8,8 +8,7 @@
 struct run;
 
 /* From the reason for a stop to its first signal, for the look at the processes
- * that the message names. A machine that wakes the supervisor later than that
- * is not looked at for long. */
+ * that the message names. */
 #define LOOK_BUDGET (100 * MILLISECOND)
 
 /*
@@ -20,6 +19,11 @@ struct run;
  * reads nor prints, and does not wait for a helper for long. Where a reader
  * hangs with one process, the next reader tells less of that process.
  */
+
+/* How long the look may take where the watcher was woken LATE, on a machine
+ * that is slow for all: what is left of LOOK_BUDGET; or a quarter of LATE,
+ * which puts off the first signal by no more than that. */
+int64_t announce_budget(int64_t late);
 
 /*
  * Has an announcer tell that RUN goes to NEXT for the reason WHY, and to which
