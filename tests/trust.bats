@@ -215,7 +215,7 @@ victim_is_untouched() {
 }
 
 @test "a file is not reached through another user's link; through one of ours or root's it is" {
-	local option
+	local name option
 	need_root
 	mkdir -m 1777 sticky
 	mkdir target
@@ -232,6 +232,42 @@ victim_is_untouched() {
 		[ "$status" -eq 0 ]
 		rm -f target/x
 	done
+
+	# The link is what is to be written, or leads there in two steps.
+	ln -s ../target/x sticky/last
+	chown -h 65534 sticky/last
+	ln -s sticky/last first
+	for name in sticky/last first; do
+		is_refused "another user's" --tee="$name"
+		[ -z "$(ls target)" ]
+	done
+	chown -h 0 sticky/last
+	complete "$WDRUN" --tee=first echo text
+	[ "$status" -eq 0 ]
+	[ "$(<target/x)" = text ]
+}
+
+@test "a report is not written to another user's FIFO where others may write" {
+	local directory
+	need_root
+	mkdir -m 1777 sticky
+	mkdir -m 755 theirs
+	chown 65534 theirs
+	for directory in sticky theirs; do
+		mkfifo "$directory/report"
+		chown 65534 "$directory/report"
+		is_refused "another user's" --report="$directory/report"
+	done
+
+	# It was ours at the start.
+	chown 0 sticky/report
+	exec 7<>sticky/report
+	complete "$WDRUN" --report=sticky/report sh -c 'chown 65534 sticky/report
+		exit 3'
+	[ "$status" -eq 3 ]
+	[[ $stderr == "wdrun: --report: "* ]]
+	no read -r -t 0 <&7
+	exec 7>&-
 }
 
 # --- cleanup -----------------------------------------------------------------
@@ -668,6 +704,10 @@ on_machine() {
 	complete env XDG_STATE_HOME="$public/state" HOME=/root \
 		"$WDRUN" --name=a touch ran
 	[ "$status" -eq 125 ]
+	complete env -u XDG_STATE_HOME HOME="$public/home/a/b" \
+		"$WDRUN" --name=a touch ran
+	[ "$status" -eq 125 ]
+	[[ $stderr == "wdrun: "*"$public/home/a/b"*--registry* ]]
 	[ -z "$(ls -A "$public/home")" ]
 	[ -z "$(ls -A "$public/state")" ]
 	[ ! -e ran ]

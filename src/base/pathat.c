@@ -2,6 +2,7 @@
 #include "base/pathat.h"
 
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 
 #include <errno.h>
@@ -13,9 +14,11 @@
 
 #include "base/fds.h"
 #include "base/fileinfo.h"
+#include "base/strbuf.h"
 
 #define DIRECTORY (O_PATH | O_DIRECTORY | O_CLOEXEC)
-#define LINKS_MAX 40 /* as of the kernel, path_resolution(7) */
+#define LINKS_MAX 40     /* as of the kernel, path_resolution(7) */
+#define PROC      0x9fa0 /* PROC_SUPER_MAGIC, statfs(2) */
 
 /* On the way through a path. */
 struct walk {
@@ -51,12 +54,14 @@ is_trusted(uid_t user)
 	       (stat("/", &root) == 0 && user == root.st_uid);
 }
 
-/* Puts into TARGET where the symbolic link NAME leads. Returns the length; or
- * -1 with errno: ENOTDIR if it is no link. */
+/* Puts into TARGET where the symbolic link NAME in DIRECTORY_FD leads. Returns
+ * the length; or -1 with errno: ENOTDIR if it is no link. */
 static ssize_t
-read_link(const struct walk *walk, const char *name, char target[PATH_MAX])
+read_link(int directory_fd, const char *name, enum pathat_way way,
+          char target[PATH_MAX])
 {
-	const int fd = openat(walk->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	const int fd =
+	    openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct fileinfo link;
 	ssize_t length = -1;
 
@@ -64,7 +69,7 @@ read_link(const struct walk *walk, const char *name, char target[PATH_MAX])
 		;
 	else if (!S_ISLNK(link.mode))
 		errno = ENOTDIR;
-	else if (walk->way == PATHAT_NO_LINKS)
+	else if (way == PATHAT_NO_LINKS)
 		errno = EXDEV;
 	else if (!is_trusted(link.owner))
 		errno = ENOLINK;
@@ -79,7 +84,7 @@ static int
 follow(struct walk *walk, const char *name)
 {
 	char target[PATH_MAX];
-	const ssize_t length = read_link(walk, name, target);
+	const ssize_t length = read_link(walk->fd, name, walk->way, target);
 	const size_t left = strlen(walk->rest);
 
 	if (length == -1)
@@ -165,6 +170,38 @@ pathat_open(struct pathat *at, const char *path, enum pathat_way way)
 	at->path = path;
 	return walk_from(open(*path == '/' ? "/" : ".", DIRECTORY), path, way,
 	                 at);
+}
+
+int
+pathat_open_target(struct pathat *at, const char *path, char text[PATH_MAX])
+{
+	char target[PATH_MAX];
+	char line[PATH_MAX];
+	struct statfs system;
+
+	for (int i = 0; i <= LINKS_MAX; i++) {
+		if (pathat_open(at, path, PATHAT_MUST_EXIST) == -1)
+			return -1;
+		if (fstatfs(at->directory_fd, &system) == 0 &&
+		    system.f_type == PROC)
+			return 0;
+
+		const ssize_t length = read_link(at->directory_fd, at->name,
+		                                 PATHAT_MUST_EXIST, target);
+
+		if (length == -1 && (errno == ENOTDIR || errno == ENOENT))
+			return O_NOFOLLOW;
+		pathat_close(at);
+		if (length == -1)
+			return -1;
+		/* PATH is TEXT from the second link on. */
+		(void)strbuf_format(line, sizeof(line), "%.*s%.*s",
+		                    *target == '/' ? 0 : (int)(at->name - path),
+		                    path, (int)length, target);
+		path = memcpy(text, line, sizeof(line));
+	}
+	errno = ELOOP;
+	return -1;
 }
 
 int

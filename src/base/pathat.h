@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 
 struct fileinfo;
@@ -32,6 +33,16 @@ enum pathat_way {
  * is on the way, else as of open(2).
  */
 int pathat_open(struct pathat *at, const char *path, enum pathat_way way);
+
+/*
+ * The same for a file that is opened: a symbolic link AT the name is followed
+ * by the same rule, and AT becomes where it leads, in TEXT. Returns the flag
+ * with which to open the file: O_NOFOLLOW; or 0 in /proc, where links lead to
+ * files without a path, as /proc/self/fd/63 of ">(gzip)" does. Or -1 with
+ * errno.
+ */
+int pathat_open_target(struct pathat *at, const char *path,
+                       char text[PATH_MAX]);
 
 /* Words for errno of pathat_open, as strerror(3). */
 const char *pathat_error(int why);

@@ -81,13 +81,14 @@ is_terminal(int fd)
 static int
 open_tee(const char *path)
 {
+	char text[PATH_MAX];
 	struct pathat at;
-	const int held = pathat_open(&at, path, PATHAT_MUST_EXIST);
-	const int fd = held == -1
+	const int flag = pathat_open_target(&at, path, text);
+	const int fd = flag == -1
 	                   ? -1
 	                   : openat(at.directory_fd, at.name,
 	                            O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
-	                                O_NOCTTY | O_CLOEXEC,
+	                                O_NOCTTY | O_CLOEXEC | flag,
 	                            TEE_MODE);
 
 	pathat_close(&at);

@@ -49,8 +49,8 @@ is_at(int fd, const struct pathat *at)
  * where he can make files. A group that shares a directory without the sticky
  * bit is trusted, since its members can remove every lock there.
  */
-static int
-check_owner(const struct pathat *at, const struct fileinfo *file)
+int
+lockfile_check_owner(const struct pathat *at, const struct fileinfo *file)
 {
 	struct fileinfo above;
 
@@ -75,7 +75,7 @@ static int
 check_file(const struct pathat *at, const struct fileinfo *file,
            bool for_removal)
 {
-	if (check_owner(at, file) == -1)
+	if (lockfile_check_owner(at, file) == -1)
 		return -1;
 	if (S_ISREG(file->mode) || (for_removal && S_ISDIR(file->mode)))
 		return 0;

@@ -36,6 +36,10 @@ struct lockfile {
  */
 int lockfile_check(const struct pathat *at);
 
+/* Looks whose FILE is, which is AT this name. Returns 0, or -1 with errno:
+ * EUSERS if it is another user's, and not root's, where others may write. */
+int lockfile_check_owner(const struct pathat *at, const struct fileinfo *file);
+
 /* Words for errno of these functions and of cleanup_end: "it is a symbolic
  * link", or else those of strerror(3). */
 const char *lockfile_refusal(int why);

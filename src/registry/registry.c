@@ -50,15 +50,22 @@ registry_is_wanted(void)
 	return read_variable("WDRUN_REGISTRY") != NULL;
 }
 
-/* Whether DIRECTORY, which the environment names, is another user's: sudo(8)
- * may keep the environment of its caller. */
+/* Whether DIRECTORY, which the environment names, is another user's, or would
+ * be made in another user's: sudo(8) may keep the environment of its caller. */
 static bool
 is_anothers(const char *directory)
 {
-	struct stat file;
+	char path[PATH_MAX];
+	struct stat file = { .st_uid = 0 };
+	char *end;
 
-	return geteuid() == 0 && directory != NULL &&
-	       stat(directory, &file) == 0 && file.st_uid != 0;
+	if (geteuid() != 0 || directory == NULL)
+		return false;
+	(void)strbuf_format(path, sizeof(path), "%s", directory);
+	while (stat(path, &file) == -1 && errno == ENOENT &&
+	       (end = strrchr(path, '/')) != NULL)
+		*end = '\0';
+	return file.st_uid != 0;
 }
 
 int

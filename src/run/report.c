@@ -20,6 +20,7 @@
 #include "base/message.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "lock/lockfile.h"
 #include "proc/cmdline.h"
 #include "proc/signals.h"
 #include "run/decide.h"
@@ -67,11 +68,15 @@ report_check(struct report_facts *report)
 	const bool is_there = pathat_info(at, &file) == 0;
 
 	report->is_fifo = S_ISFIFO(file.mode);
-	if (report->stream_fd > 0 || report->is_fifo)
+	if (report->stream_fd > 0)
 		return 0;
 	/* An older report is replaced by rename(2), which would remove a device
 	 * or a symbolic link. */
-	if (is_there && !S_ISREG(file.mode))
+	if (report->is_fifo)
+		why = lockfile_check_owner(at, &file) == 0
+		          ? NULL
+		          : lockfile_refusal(errno);
+	else if (is_there && !S_ISREG(file.mode))
 		why = "it is there, and neither a regular file nor a FIFO";
 	else if (pathat_check_directory(at) == -1)
 		why = strerror(errno);
@@ -356,7 +361,8 @@ open_fifo(const struct pathat *at)
 	while ((fd = openat(at->directory_fd, at->name, flags)) == -1 &&
 	       errno == ENXIO && duration_now() < bound)
 		duration_sleep(READER_PAUSE);
-	if (fd == -1 || (fileinfo_of(fd, &file) == 0 && S_ISFIFO(file.mode)))
+	if (fd == -1 || (fileinfo_of(fd, &file) == 0 && S_ISFIFO(file.mode) &&
+	                 lockfile_check_owner(at, &file) == 0))
 		return fd;
 	(void)close(fd);
 	errno = EEXIST; /* another file has taken its place */

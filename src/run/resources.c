@@ -22,7 +22,6 @@
 #include "registry/registry.h"
 #include "run/run.h"
 
-#define TEE_LINKS_MAX 40
 #define COMMAND_WIDTH 72 /* of the process that holds a lock */
 
 static bool
@@ -154,27 +153,11 @@ is_shared(const struct run *run, const char *option, const struct pathat *at)
 static bool
 tee_is_shared(const struct run *run)
 {
-	const char *path = run->options.tee;
-	char target[PATH_MAX];
 	char text[PATH_MAX];
 	struct pathat tee;
 
-	for (int i = 0; i < TEE_LINKS_MAX; i++) {
-		if (pathat_open(&tee, path, PATHAT_MUST_EXIST) == -1)
-			return false;
-
-		const ssize_t length = readlinkat(tee.directory_fd, tee.name,
-		                                  target, sizeof(target));
-
-		if (length <= 0)
-			break;
-		(void)strbuf_format(text, sizeof(text), "%.*s%.*s",
-		                    *target == '/' ? 0 : (int)(tee.name - path),
-		                    path, (int)length, target);
-		memcpy(target, text, sizeof(text));
-		path = target;
-		pathat_close(&tee);
-	}
+	if (pathat_open_target(&tee, run->options.tee, text) == -1)
+		return false;
 
 	const bool is_same = is_shared(run, "tee", &tee);
 
