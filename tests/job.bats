@@ -549,7 +549,7 @@ has_read_keys() {
 	[ "$(od -An -tx1 <keys)" = ' 03 1a' ]
 }
 
-@test "Ctrl-C for a job of a shell with a terminal of its own is not for the caller's" {
+@test "Ctrl-C at a shell with a terminal of its own, or for its job, is not for the caller's" {
 	at_prompt
 	: >ready
 	enter 'escape >ready | PS1="inner> " wdrun --pty bash --norc --noprofile -i </dev/tty'
@@ -561,6 +561,9 @@ has_read_keys() {
 	wait_until no sleep_runs
 	enter 'echo "still$((1 + 1))"'
 	wait_until shows '^still2'
+	press C-c
+	enter 'echo "still$((1 + 2))"'
+	wait_until shows '^still3'
 
 	is_alive "$ready"
 	enter exit

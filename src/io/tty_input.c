@@ -16,6 +16,7 @@
 #include "base/message.h"
 #include "io/tty.h"
 #include "proc/helper.h"
+#include "proc/procfs.h"
 #include "proc/signals.h"
 
 #define CHUNK_SIZE  512
@@ -131,11 +132,24 @@ update_modes(const struct tty_input *input)
 	return false;
 }
 
+/* Whether a signal of the command's terminal is for the command itself, as it
+ * would be without that terminal, and so for the parent's job: not for a job of
+ * a shell that runs there, or for that shell, which ignores SIGTSTP. */
+static bool
+is_for_job(const struct tty_input *input)
+{
+	const pid_t group = input->page->group;
+	struct procfs_status target;
+
+	return tcgetpgrp(input->master_fd) == group &&
+	       procfs_read_status(group, &target) == 0 &&
+	       (target.ignored & UINT64_C(1) << (SIGTSTP - 1)) == 0;
+}
+
 /*
  * What the parent's terminal would send to the parent's job for what was typed,
  * if it were not raw: the signal of Ctrl-C, or 0. None where the command reads
- * the character itself, or the command's terminal sends the signal to a job of
- * a shell that runs there. The signal of Ctrl-Z waits until the command has
+ * the character itself. The signal of Ctrl-Z waits until the command has
  * stopped: vi(1), say, reads Ctrl-Z as a character, and then stops by itself.
  */
 static int
@@ -158,8 +172,7 @@ signal_for_job(const struct tty_input *input, const struct typing *typing)
 		if (typed == modes.c_cc[VQUIT])
 			signal = SIGQUIT;
 	}
-	return (modes.c_lflag & ISIG) != 0 &&
-	               tcgetpgrp(input->master_fd) == input->page->group
+	return (modes.c_lflag & ISIG) != 0 && signal != 0 && is_for_job(input)
 	           ? signal
 	           : 0;
 }
