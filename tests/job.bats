@@ -501,6 +501,46 @@ pipeline_is_one_job() {
 	pipeline_is_one_job fish
 }
 
+@test "two commands of a pipeline with --pty stop and end together, 10 times of 10" {
+	local left=10
+	at_prompt
+	while ((left-- > 0)); do
+		wipe '^ready|Stopped|^last'
+		enter 'wdrun --pty escape | wdrun --pty cat'
+		see_ready
+		wait_until is_wdruns
+		press C-z
+		wait_until shows 'Stopped'
+		wait_until is_stopped "$ready"
+		enter fg
+		wait_until no is_stopped "$ready"
+		wait_until is_wdruns
+		press C-c
+		wait_until no_front
+		is_dead "$ready"
+	done
+	usable
+}
+
+@test "Ctrl-C while a command gets its terminal is for the whole pipeline too" {
+	need strace
+	at_prompt
+	: >ready
+	enter 'escape >ready | strace -f -qq -o /dev/null -e inject=setpgid:delay_enter=3000000 wdrun --pty cat'
+	await_ready ready
+	wait_until relays_run
+	"$WDRUN" -q -t 300ms sleep 1000 || true # the relay would read by now
+	press C-c
+
+	wait_until is_dead "$ready"
+	wait_until no_front
+	usable
+}
+
+relays_run() {
+	one_front && [ "$(relays_of "$front" | wc -l)" = 2 ]
+}
+
 @test "Ctrl-C at a command with a terminal of its own ends the script, and Ctrl-Z stops it" {
 	local option
 	at_prompt

@@ -81,8 +81,10 @@ output_connect(const struct output *output)
 	if (output->tty_input.is_stdin &&
 	    dup2(output->channels[0].command_fd, STDIN_FILENO) == -1)
 		return -1;
+	if (tcsetpgrp(STDOUT_FILENO, getpid()) == -1)
+		return -1;
 	tty_input_note_group(&output->tty_input);
-	return tcsetpgrp(STDOUT_FILENO, getpid());
+	return 0;
 }
 
 void

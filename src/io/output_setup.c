@@ -147,12 +147,15 @@ open_terminal(struct output *output)
 	if (!output->has_pty || output->config.no_stdin)
 		return 0;
 	input->is_stdin = is_terminal(STDIN_FILENO);
-	input->terminal_fd = output->size_fd; /* stdin was looked at first */
-	/* At the end of a pipeline, keys come from where a pager reads them. */
-	if (!input->is_stdin)
-		input->terminal_fd = tty_is_controlling(STDOUT_FILENO)
-		                         ? open("/dev/tty", O_RDWR | O_CLOEXEC)
-		                         : -1;
+	/* At the end of a pipeline, keys come from where a pager reads them.
+	 * With flags of its own: another program may take a key that poll(2)
+	 * has told of, and read(2) must not wait for the next one. */
+	input->terminal_fd =
+	    tty_is_controlling(input->is_stdin ? STDIN_FILENO : STDOUT_FILENO)
+	        ? open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC)
+	        : -1;
+	if (input->terminal_fd == -1 && input->is_stdin)
+		input->terminal_fd = output->size_fd; /* which is stdin's */
 	input->is_used = input->terminal_fd != -1;
 	if (!input->is_used)
 		return 0;

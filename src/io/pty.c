@@ -35,7 +35,9 @@ pty_copy_modes(int slave_fd, int model_fd, bool processes_output)
 {
 	struct termios modes;
 
-	if ((model_fd == -1 || tcgetattr(model_fd, &modes) == -1) &&
+	/* Another run in the same pipeline may have made the model raw. */
+	if ((model_fd == -1 || tcgetattr(model_fd, &modes) == -1 ||
+	     (modes.c_lflag & ISIG) == 0) &&
 	    tcgetattr(slave_fd, &modes) == -1)
 		return -1;
 	if (!processes_output)

@@ -8,8 +8,9 @@
 int pty_open(int *master_fd, int *slave_fd);
 
 /* Gives the terminal on SLAVE_FD the modes of that on MODEL_FD, or the kernel's
- * defaults if MODEL_FD is -1. Unless PROCESSES_OUTPUT, "\n" in the output does
- * not become "\r\n". Returns 0, or -1 with errno of tcsetattr(3). */
+ * defaults if MODEL_FD is -1 or the terminal is raw. Unless PROCESSES_OUTPUT,
+ * "\n" in the output does not become "\r\n". Returns 0, or -1 with errno of
+ * tcsetattr(3). */
 int pty_copy_modes(int slave_fd, int model_fd, bool processes_output);
 
 /* Gives the terminal on SLAVE_FD the window size of that on MODEL_FD (-1: 24

@@ -35,7 +35,7 @@ struct tty_input_page {
 	_Atomic bool is_done;     /* the helper ended without being killed */
 	_Atomic bool has_stopped; /* VSUSP was typed, see stty(1) */
 	_Atomic bool stops_job;   /* and has stopped the command */
-	_Atomic pid_t group;      /* the target's */
+	_Atomic pid_t group;      /* the target's; 0: it gets no key yet */
 };
 
 /* What was read from the terminal and not yet written. */
@@ -119,8 +119,9 @@ end_without_front(int signal)
 static bool
 update_modes(const struct tty_input *input)
 {
-	const bool is_ours =
-	    input->page->is_wanted && tty_is_ours(input->terminal_fd);
+	const bool is_ours = input->page->is_wanted &&
+	                     input->page->group != 0 &&
+	                     tty_is_ours(input->terminal_fd);
 
 	if (is_ours && !input->page->is_raw)
 		make_raw(input);
@@ -324,8 +325,10 @@ tty_input_start(struct tty_input *input, int null_fd)
 void
 tty_input_note_group(const struct tty_input *input)
 {
-	if (input->is_used)
-		input->page->group = getpid();
+	if (!input->is_used)
+		return;
+	input->page->group = getpid();
+	(void)eventfd_write(input->wake_fd, 1);
 }
 
 static void

@@ -34,9 +34,9 @@ int tty_input_setup(struct tty_input *input);
 /* Starts the helper; NULL_FD is /dev/null. Returns 0, or -1 with errno. */
 int tty_input_start(struct tty_input *input, int null_fd);
 
-/* In the target, which leads a process group: the signal of a typed Ctrl-C is
- * for the parent's job too, as long as that group has the pseudo-terminal.
- * Async-signal-safe. */
+/* In the target, whose process group has the pseudo-terminal: keys go there
+ * from now on, and the signal of a typed Ctrl-C to the parent's job too, as
+ * long as that group has it. Async-signal-safe. */
 void tty_input_note_group(const struct tty_input *input);
 
 /* Before the front stops: has the helper restore the terminal's modes, and
