@@ -324,10 +324,8 @@ enter(struct run *run, enum state next, enum reason why)
 			why = REASON_LAST_BOUND;
 		}
 	}
-	if (why == REASON_LAST_BOUND) {
-		run->tree_is_empty = run->sweep.tracer != 0;
-		proctree_read(&run->tree);
-	}
+	if (why == REASON_LAST_BOUND)
+		run->tree_is_empty = supervisor_finds_tracer(run);
 	if (begins_stop)
 		heartbeat_end(run); /* its line must not follow the stop's */
 

@@ -314,6 +314,7 @@ time.sleep(1000)' "$supervisor" "${request-16}" >traced 2>&1 3>&- & # 16: ATTACH
 ends_though_debugged() {
 	finish
 	kill "$tracer"
+	wait "$tracer" || true
 	[ "$status" -eq 137 ] &&
 		[[ $stderr == "wdrun: the supervisor (PID $supervisor) is stopped by a debugger"*"all processes are dead, but $supervisor [wd-"*"] cannot be reaped: it is traced by $tracer ["* ]] &&
 		nobody_is_left
@@ -342,5 +343,6 @@ times_out_though_debugged() {
 
 	is_zombie "$supervisor"
 	kill "$tracer"
+	wait "$tracer" || true
 	[ "$status" -eq 143 ]
 }

@@ -294,7 +294,7 @@ sweep(struct run *run, int64_t now)
 		run->sweep.restless = 0;
 	}
 	reap_orphans(run, 0, now);
-	if (run->sweep.pause == SWEEP_PAUSE_LAST &&
+	if (newcomers == 0 && wait_has_living(ANY_CHILD) &&
 	    supervisor_finds_tracer(run))
 		run->timers.due[TIMER_LAST] = now;
 	run->timers.due[TIMER_SWEEP] = duration_add(now, run->sweep.pause);
