@@ -415,9 +415,9 @@ can_know_claimant() {
 	[ -s report ]
 	[ "$(stat -c %a report)" = 600 ]
 
-	chmod 640 report
-	complete "$WDRUN" --report=report true
-	[ "$(stat -c %a report)" = 640 ]
+	chmod 664 report
+	complete bash -c 'umask 27; exec "$WDRUN" --report=report true'
+	[ "$(stat -c %a report)" = 664 ]
 
 	rm report
 	complete bash -c 'umask 27; exec "$WDRUN" --report=report true'
