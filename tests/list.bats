@@ -168,6 +168,82 @@ lists_nothing() {
 	run ! shows_state lost orphaned
 }
 
+# wait_for_lock OPTION...: starts a run that waits for the lock of another run,
+# and waits until it is on record. Sets front, and holder, the other run's front.
+wait_for_lock() {
+	run_on_record --name=holder --lock=lock -- sleep 1000
+	holder=$front
+	start "$WDRUN" --name=second --lock=lock "$@" -- sleep 1001
+	front=$started
+	wait_until shows_state second waiting
+}
+
+end_holder() {
+	kill -TERM "$holder"
+	wait "$holder" || true
+}
+
+@test "a run that waits for a lock is listed as waiting, with the time that it waits" {
+	wait_for_lock --lock-wait=1h -t 1
+	list
+	[[ ${output##*$'\n'} =~ ^second\ +$front\ +waiting\ +[0-9]+s\ +59m..s\ +sleep\ 1001$ ]]
+	"$WDRUN" --list --json | jq -e '.[1] | .pid == '"$front"' and .target == null and
+		(.locks | length) == 1 and .cleanup == []'
+
+	end
+	wait_until no shows_state second waiting
+	shows_state holder running
+	end_holder
+	[ -z "$(ls "$WDRUN_REGISTRY")" ]
+}
+
+@test "a run that gets its lock is listed as running" {
+	wait_for_lock --lock-wait=1h
+	end_holder
+	wait_until shows_state second running
+	end
+	[ -z "$(ls "$WDRUN_REGISTRY")" ]
+}
+
+@test "a run that waits for a lock in vain is not left on record" {
+	run_on_record --name=holder --lock=lock -- sleep 1000
+	holder=$front
+	complete "$WDRUN" --name=second --lock=lock --lock-wait=200ms -- touch ran
+	[ "$status" -eq 75 ]
+	shows_state holder running
+	[ "$(ids | wc -l)" -eq 1 ]
+	end_holder
+	[ ! -e ran ]
+}
+
+@test "--cancel ends the wait for a lock, and leaves the holder of the lock alone" {
+	wait_for_lock --lock-wait=1h
+	run "$WDRUN" --cancel=second
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+	status=0
+	wait "$front" || status=$?
+	[ "$status" -eq 143 ]
+	[ "$(ids | wc -l)" -eq 1 ]
+	shows_state holder running
+	end_holder
+}
+
+@test "SIGKILL of a run that waits for a lock leaves an entry that --reap removes, and the lock" {
+	wait_for_lock --lock-wait=1h --cleanup=made
+	kill -KILL "$front"
+	wait "$front" || true
+	: >made
+	shows_state second orphaned
+	run --separate-stderr "$WDRUN" --reap
+	[ "$status" -eq 0 ]
+	[[ $stderr == *'(second): found no process to kill' ]]
+	[ -e made ]
+	[ "$(head -n 1 lock)" = "$holder" ]
+	shows_state holder running
+	end_holder
+}
+
 @test "a run in another PID namespace is listed as elsewhere" {
 	forge name=inside pidns=4711 front="$$ $(start_of $$)"
 

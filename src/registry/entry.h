@@ -15,12 +15,12 @@
  * timens      the time namespace, likewise; 0: there are none
  * front       its PID, and its start in clock ticks after boot (proc(5),
  *             starttime); PID 0: it is in another PID namespace
- * supervisor  likewise
+ * supervisor  likewise; the front itself, while the run waits for a lock
  * target      likewise
  * session     "own": the supervisor made a session for it; or "caller"
  * started     the start of the run, in nanoseconds of CLOCK_MONOTONIC
  * epoch       the same, in nanoseconds since the epoch
- * timeout     in nanoseconds, or "never"
+ * timeout     in nanoseconds, or "never"; meanwhile that of the wait
  * kill-after  likewise
  * directory   the caller's working directory
  * lock        the absolute path of a lock file; a line for each

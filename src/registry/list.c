@@ -203,7 +203,8 @@ add_object(struct strbuf *line, const struct record *record, int64_t now)
 	json_add_text(line, "state", record_state_name(record->state));
 	add_number(line, "pid", entry->front.pid, entry->front.pid != 0);
 	json_add_number(line, "supervisor", entry->supervisor.pid);
-	json_add_number(line, "target", entry->target.pid);
+	add_number(line, "target", entry->target.pid,
+	           record->state != RECORD_WAITING);
 	json_add_number(line, "started", entry->started_at / SECOND);
 	json_add_number(line, "age", age_of(entry, now) / SECOND);
 	add_number(line, "left", left / SECOND, left != NEVER);
@@ -220,6 +221,7 @@ static void
 add_record(struct list *list, const struct record *record)
 {
 	switch (record->state) {
+	case RECORD_WAITING:
 	case RECORD_RUNNING:
 	case RECORD_STOPPING:
 	case RECORD_ORPHANED:

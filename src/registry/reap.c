@@ -321,6 +321,7 @@ reap_in(int directory_fd, const struct reap *reap)
 	while (result != -1 && duration_now() < reap->deadline &&
 	       (result = record_walk_next(&walk)) == 1) {
 		switch (walk.record.state) {
+		case RECORD_WAITING:
 		case RECORD_RUNNING:
 		case RECORD_STOPPING:
 		case RECORD_ELSEWHERE:

@@ -87,6 +87,8 @@ find_local_state(const struct entry *entry, enum record_state *state)
 		return -1;
 	if (front == 1 && supervisor == 1)
 		*state = RECORD_ORPHANED;
+	else if (entry->supervisor.pid == entry->front.pid)
+		*state = RECORD_WAITING;
 	else if (front == 1 || supervisor == 1 ||
 	         has_name(entry->supervisor.pid, SUPERVISOR_STOPPING))
 		*state = RECORD_STOPPING;
@@ -298,6 +300,7 @@ const char *
 record_state_name(enum record_state state)
 {
 	static const char *const names[] = {
+		[RECORD_WAITING] = "waiting",
 		[RECORD_RUNNING] = "running",
 		[RECORD_STOPPING] = "stopping",
 		[RECORD_ORPHANED] = "orphaned",

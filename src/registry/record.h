@@ -8,6 +8,7 @@
 #include "registry/registry.h"
 
 enum record_state {
+	RECORD_WAITING,   /* the front is alive, and waits for a lock */
 	RECORD_RUNNING,   /* front and supervisor are alive */
 	RECORD_STOPPING,  /* by the supervisor's name; or one watcher is dead */
 	RECORD_ORPHANED,  /* front and supervisor are dead */
@@ -80,5 +81,6 @@ bool record_is_of(const struct record *record, const char *id);
 /* Says in one line what is wrong with RECORD, a broken one. */
 void record_report(const struct record *record);
 
-/* "running", "stopping", "orphaned" or "elsewhere"; NULL for other states. */
+/* "waiting", "running", "stopping", "orphaned" or "elsewhere"; NULL for other
+ * states. */
 const char *record_state_name(enum record_state state);

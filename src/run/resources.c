@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "proc/cmdline.h"
+#include "proc/helper.h"
 #include "proc/procfs.h"
 #include "registry/entry.h"
 #include "registry/host.h"
@@ -22,7 +23,8 @@
 #include "registry/registry.h"
 #include "run/run.h"
 
-#define COMMAND_WIDTH 72 /* of the process that holds a lock */
+#define REGISTRY_PATIENCE (5 * SECOND)
+#define COMMAND_WIDTH     72 /* of the process that holds a lock */
 
 static bool
 is_registered(const struct options *options)
@@ -283,36 +285,10 @@ refuse_run(struct run *run, enum lock_result result)
 	return outcome;
 }
 
-int
-resources_acquire(struct run *run, struct outcome *outcome)
-{
-	struct resources *const resources = run->resources;
-
-	if (resources == NULL)
-		return 0;
-	resources->lockset.owner = getpid();
-
-	const enum lock_result result =
-	    lockset_take(&resources->lockset,
-	                 duration_add(duration_now(), run->options.lock_wait),
-	                 run->parent.fd);
-
-	if (result != LOCK_TAKEN) {
-		*outcome = refuse_run(run, result);
-		return -1;
-	}
-	if (!run->options.quiet)
-		tell_taken_over(&resources->lockset);
-	/* The run that held the locks before has removed its files by now. */
-	for (size_t i = 0; i < resources->cleanup_count; i++) {
-		resources->cleanups[i].watchers[0] = getpid();
-		cleanup_begin(&resources->cleanups[i]);
-	}
-	return 0;
-}
-
+/* Puts RUN on record: in the target; or, if IS_WAITING, in a helper of the
+ * front, which has no command yet. */
 static int
-write_entry(const struct run *run)
+write_entry(const struct run *run, bool is_waiting)
 {
 	const struct resources *const resources = run->resources;
 	struct host host;
@@ -333,8 +309,14 @@ write_entry(const struct run *run)
 		.cleanups.count = resources->cleanup_count,
 	};
 
+	if (is_waiting) {
+		entry.has_session = false;
+		entry.timeout = run->options.lock_wait;
+		entry.cleanups.count = 0; /* they are not this run's yet */
+	}
 	if (procid_read(getppid(), &entry.supervisor) == -1 ||
-	    procid_read(getpid(), &entry.target) == -1 ||
+	    procid_read(is_waiting ? getppid() : getpid(), &entry.target) ==
+	        -1 ||
 	    host_read(&host) != NULL)
 		return -1;
 	if (*host.machine_id != '\0')
@@ -349,11 +331,93 @@ write_entry(const struct run *run)
 	                    run->options.command);
 }
 
+void
+resources_unregister(const struct run *run)
+{
+	const int registry_fd = run->resources->registry_fd;
+
+	if (registry_fd != -1 &&
+	    registry_remove(registry_fd, runid_of(run->id)) == -1)
+		message("the registry: cannot remove the entry of run %s: %s",
+		        runid_of(run->id), strerror(errno));
+}
+
+/* Notes that RUN waits for a lock, or that it does so no more: by a helper, as
+ * the file system may hang, and signals are blocked by now. */
+static void
+note_waiting(const struct run *run, bool is_waiting)
+{
+	const pid_t helper =
+	    run->resources->registry_fd == -1 ? -1 : helper_fork(SIGKILL);
+
+	if (helper == 0) {
+		if (is_waiting)
+			(void)write_entry(run, true);
+		else
+			resources_unregister(run);
+		_exit(0);
+	}
+	(void)helper_await_until(
+	    helper, duration_add(duration_now(), REGISTRY_PATIENCE));
+}
+
+/* Takes the locks. A run that has to wait is on record meanwhile, if it is to
+ * be on record at all: so --list shows it, and --cancel ends the wait. The
+ * entry stays until that of the target replaces it, or the teardown removes it.
+ */
+static enum lock_result
+take_locks(struct run *run)
+{
+	struct lockset *const set = &run->resources->lockset;
+	enum lock_result result = lockset_take(set, 0, run->parent.fd);
+
+	if (result != LOCK_HELD || run->options.lock_wait == 0)
+		return result;
+
+	const int64_t deadline =
+	    duration_add(duration_now(), run->options.lock_wait);
+
+	note_waiting(run, true);
+	result = lockset_take(set, deadline, run->parent.fd);
+
+	const int why = errno;
+
+	if (result != LOCK_TAKEN)
+		note_waiting(run, false);
+	errno = why;
+	return result;
+}
+
+int
+resources_acquire(struct run *run, struct outcome *outcome)
+{
+	struct resources *const resources = run->resources;
+
+	if (resources == NULL)
+		return 0;
+	resources->lockset.owner = getpid();
+
+	const enum lock_result result = take_locks(run);
+
+	if (result != LOCK_TAKEN) {
+		*outcome = refuse_run(run, result);
+		return -1;
+	}
+	if (!run->options.quiet)
+		tell_taken_over(&resources->lockset);
+	/* The run that held the locks before has removed its files by now. */
+	for (size_t i = 0; i < resources->cleanup_count; i++) {
+		resources->cleanups[i].watchers[0] = getpid();
+		cleanup_begin(&resources->cleanups[i]);
+	}
+	return 0;
+}
+
 int
 resources_register(const struct run *run)
 {
 	if (run->resources == NULL || run->resources->registry_fd == -1 ||
-	    write_entry(run) == 0)
+	    write_entry(run, false) == 0)
 		return 0;
 	message("cannot put the run on record: %s", strerror(errno));
 	return -1;

@@ -52,6 +52,9 @@ int resources_acquire(struct run *run, struct outcome *outcome);
  * alone, which --timeout ends. Returns 0, or -1 after a message. */
 int resources_register(const struct run *run);
 
+/* Removes the entry of RUN, if RUN can have one, or prints why not. */
+void resources_unregister(const struct run *run);
+
 /* Puts into KEEP the RESOURCE_FDS descriptors that watchers need, or -1. */
 void resources_keep(const struct run *run, int keep[]);
 

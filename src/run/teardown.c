@@ -30,7 +30,6 @@
 #include "base/message.h"
 #include "lock/lockset.h"
 #include "proc/helper.h"
-#include "registry/registry.h"
 #include "run/decide.h"
 #include "run/report.h"
 #include "run/resources.h"
@@ -103,7 +102,6 @@ static void
 put_in_order(struct run *run)
 {
 	struct resources *const resources = run->resources;
-	const int registry_fd = resources->registry_fd;
 	struct teardown_page *const page = resources->page;
 
 	array_sort(resources->cleanups, resources->cleanup_count,
@@ -111,10 +109,8 @@ put_in_order(struct run *run)
 	for (size_t i = 0; i < resources->cleanup_count; i++)
 		clean_up(&resources->cleanups[i], run);
 	/* What cannot be killed stays on record, for --reap. */
-	if (registry_fd != -1 && page->nobody_is_left &&
-	    registry_remove(registry_fd, runid_of(run->id)) == -1)
-		message("the registry: cannot remove the entry of run %s: %s",
-		        runid_of(run->id), strerror(errno));
+	if (page->nobody_is_left)
+		resources_unregister(run);
 	release_locks(run);
 	page->is_done = true;
 }

@@ -300,12 +300,17 @@ cancel(struct attempt *attempt)
 
 /*
  * Where a --reap or --cancel did not do everything, or was killed, another one
- * does.
+ * does. A front that is killed while it waits for a lock has no supervisor that
+ * would take it off the record.
  */
 static void
 do_again(struct attempt *attempt)
 {
-	if (attempt->fault->kind == FAULT_KILL_BOTH)
+	const enum fault_kind kind = attempt->fault->kind;
+
+	if (kind == FAULT_KILL_BOTH ||
+	    (kind >= FAULT_KILL &&
+	     attempt->scenario->subject == SUBJECT_REFUSED))
 		reap(attempt);
 	if (is_tool(attempt) &&
 	    (exit_code(attempt) != 0 || attempt->trace->outlived > 0))
