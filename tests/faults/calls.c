@@ -43,6 +43,7 @@ static const struct call calls[CALLS_MAX] = {
 	CALL(fdatasync, EIO, ENOSPC),
 	CALL(flock, EINTR, ENOLCK),
 	CALL(fstat, EIO, ENOMEM),
+	CALL(fstatfs, EIO, EINTR),
 	CALL(fsync, EIO, ENOSPC),
 	CALL(ftruncate, EINTR, EIO),
 	CALL(futex, 0),
