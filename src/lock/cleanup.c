@@ -157,18 +157,18 @@ cleanup_begin(struct cleanup *cleanup)
 }
 
 /* A lock that may be a claim, and the process that is looked at. */
-struct claim {
+struct search {
 	uint64_t byte;
 	uid_t users[2]; /* whose runs can have made it, besides this user's */
 	pid_t pid;
 };
 
-/* Ends the visit, with errno 0, if the process has the lock of the claim by its
+/* Ends the visit, with errno 0, if the process has the lock by its
  * descriptor FD: "lock: 1: OFDLCK ADVISORY READ -1 fd:00:131 4096 8191". */
 static int
 find_lock(pid_t fd, void *context)
 {
-	const struct claim *const claim = context;
+	const struct search *const search = context;
 	char name[NAME_SIZE];
 	char text[FDINFO_SIZE];
 	const char *at = text;
@@ -176,7 +176,7 @@ find_lock(pid_t fd, void *context)
 	uint64_t last;
 
 	(void)strbuf_format(name, sizeof(name), "fdinfo/%d", fd);
-	if (procfs_read(claim->pid, name, text, sizeof(text)) == -1)
+	if (procfs_read(search->pid, name, text, sizeof(text)) == -1)
 		return errno == ENOENT ? 0 : -1;
 	while ((at = text_find(at, strlen(at), " -1 ", 4)) != NULL) {
 		at += strcspn(at, ":");
@@ -189,7 +189,7 @@ find_lock(pid_t fd, void *context)
 			break;
 		(void)text_read_number(end + 1, DECIMAL, &last);
 		errno = 0;
-		if (first <= claim->byte && claim->byte <= last)
+		if (first <= search->byte && search->byte <= last)
 			return -1;
 	}
 	return 0;
@@ -199,18 +199,18 @@ find_lock(pid_t fd, void *context)
 static int
 find_claimant(pid_t pid, void *context)
 {
-	struct claim *const claim = context;
+	struct search *const search = context;
 	char name[NAME_SIZE];
 	struct procfs_status status;
 
-	claim->pid = pid;
+	search->pid = pid;
 	if (procfs_read(pid, "comm", name, sizeof(name)) != -1 &&
 	    strncmp(name, WATCHER, sizeof(WATCHER) - 1) != 0)
 		return 0;
 	if (procfs_read_status(pid, &status) == 0 &&
-	    ((status.user != geteuid() && status.user != claim->users[0] &&
-	      status.user != claim->users[1]) ||
-	     procfs_visit_descriptors(pid, find_lock, claim) == 0))
+	    ((status.user != geteuid() && status.user != search->users[0] &&
+	      status.user != search->users[1]) ||
+	     procfs_visit_descriptors(pid, find_lock, search) == 0))
 		return 0;
 	return errno == ENOENT || errno == ESRCH ? 0 : -1;
 }
@@ -254,7 +254,7 @@ is_claimed_in(int fd, const char *name, const struct fileinfo *file)
 		.l_start = first_byte_of(name) + byte_of(&file->id),
 		.l_len = 1,
 	};
-	struct claim claim = {
+	struct search search = {
 		.byte = (uint64_t)range.l_start,
 		.users = { geteuid(), geteuid() },
 	};
@@ -265,10 +265,10 @@ is_claimed_in(int fd, const char *name, const struct fileinfo *file)
 			return false;
 		if (!sees_all(fd))
 			return true;
-		claim.users[0] = 0;
-		claim.users[1] = file->owner;
+		search.users[0] = 0;
+		search.users[1] = file->owner;
 	}
-	return procfs_visit_all(find_claimant, &claim) == -1;
+	return procfs_visit_all(find_claimant, &search) == -1;
 }
 
 /* Returns 1 if a living run claims FILE, in whichever directory it had to, else

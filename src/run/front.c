@@ -47,19 +47,19 @@ forward(const struct run *run, int signal, pid_t sender)
 static void
 stop(struct run *run, int signal)
 {
-	const bool is_terminals = signal_is_terminal_stop(signal);
+	const bool is_of_terminal = signal_is_terminal_stop(signal);
 
 	/* Before the shell writes: an editor leaves its screen, and does so by
 	 * output. */
 	output_drain(&run->output);
 	tty_input_release(&run->output.tty_input);
-	signal_stop_by(is_terminals ? signal : SIGTSTP);
+	signal_stop_by(is_of_terminal ? signal : SIGTSTP);
 	tty_input_take(&run->output.tty_input);
 	/* The SIGCONT that ended the stop is pending, and will be forwarded.
 	 * Where there is none, the kernel has ignored the stop, as it does in
 	 * an orphaned process group: then the tree has to go on as well. But a
 	 * SIGSTOP of the target is its sender's to undo. */
-	if (is_terminals && !signal_is_pending(SIGCONT))
+	if (is_of_terminal && !signal_is_pending(SIGCONT))
 		forward(run, SIGCONT, run->watchers.front);
 }
 
