@@ -15,6 +15,7 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "lock/lockfile.h"
+#include "proc/helper.h"
 #include "proc/procfs.h"
 
 /*
@@ -32,7 +33,6 @@
 
 #define NAME_SIZE   32
 #define FDINFO_SIZE 1024
-#define WATCHER     "wd" /* their names begin with it: see proc/helper.h */
 
 /* PROC_PID_INIT_INO and the magic numbers of local file systems, as the kernel
  * has them: include/linux/proc_ns.h, include/uapi/linux/magic.h. */
@@ -205,7 +205,7 @@ find_claimant(pid_t pid, void *context)
 
 	search->pid = pid;
 	if (procfs_read(pid, "comm", name, sizeof(name)) != -1 &&
-	    strncmp(name, WATCHER, sizeof(WATCHER) - 1) != 0)
+	    strncmp(name, WATCHER_NAME, sizeof(WATCHER_NAME) - 1) != 0)
 		return 0;
 	if (procfs_read_status(pid, &status) == 0 &&
 	    ((status.user != geteuid() && status.user != search->users[0] &&

@@ -28,6 +28,7 @@
  * both watchers. --list tells by SUPERVISOR_STOPPING that a run is being
  * stopped. Other helpers keep the name of the watcher that forked them.
  */
+#define WATCHER_NAME        "wd" /* what those of both watchers begin with */
 #define SUPERVISOR_NAME     "wd-supervisor"
 #define SUPERVISOR_STOPPING "wd-stopping"
 #define RELAY_NAME          "wd-relay"

@@ -45,13 +45,13 @@ check_dead(const struct procid *procid)
 	return stat.start != procid->start || procfs_is_dead(&stat);
 }
 
-/* Whether the supervisor calls itself NAME. */
+/* Whether the name of the watcher PID begins with NAME. */
 static bool
-has_name(pid_t supervisor, const char *name)
+has_name(pid_t pid, const char *name)
 {
 	char comm[COMM_SIZE];
 
-	return procfs_read(supervisor, "comm", comm, sizeof(comm)) > 0 &&
+	return procfs_read(pid, "comm", comm, sizeof(comm)) > 0 &&
 	       strncmp(comm, name, strlen(name)) == 0;
 }
 
@@ -87,7 +87,8 @@ find_local_state(const struct entry *entry, enum record_state *state)
 		return -1;
 	if (front == 1 && supervisor == 1)
 		*state = RECORD_ORPHANED;
-	else if (entry->supervisor.pid == entry->front.pid)
+	else if (entry->supervisor.pid == entry->front.pid &&
+	         has_name(entry->front.pid, WATCHER_NAME))
 		*state = RECORD_WAITING;
 	else if (front == 1 || supervisor == 1 ||
 	         has_name(entry->supervisor.pid, SUPERVISOR_STOPPING))
