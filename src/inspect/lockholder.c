@@ -1,20 +1,15 @@
 /* Who holds a lock on a file. */
 #include "inspect/lockholder.h"
 
-#include <fcntl.h>
 #include <string.h>
 
-#include "base/fds.h"
-#include "base/names.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "inspect/proctable.h"
 #include "proc/procfs.h"
 #include "proc/proctree.h"
 
-#define PATH_SIZE 64
 #define FILE_SIZE 64
-#define INFO_SIZE 2048
 
 /*
  * Rows of /proc/locks, proc(5): "1: FLOCK ADVISORY WRITE 4711 fe:00:21 0 EOF",
@@ -35,18 +30,16 @@ struct search {
 	bool is_found;
 };
 
-/* The fdinfo file of a descriptor has a row for each lock that is held by it:
+/* Notes whether the descriptor FD holds a lock on the file, by a row such as
  * "lock:\t1: FLOCK …". */
 static int
-visit_descriptor(const char *name, void *context)
+visit_descriptor(pid_t fd, void *context)
 {
 	struct search *const search = context;
-	char path[PATH_SIZE];
-	char text[INFO_SIZE];
+	char text[PROCFS_DESCRIPTOR_SIZE];
 	const char *row = NULL;
 
-	(void)strbuf_format(path, sizeof(path), "fdinfo/%s", name);
-	if (procfs_read(search->pid, path, text, sizeof(text)) > 0)
+	if (procfs_read_descriptor(search->pid, fd, text) > 0)
 		row = procfs_find(text, "lock:");
 	search->is_found |=
 	    row != NULL && text_find(row, strlen(row), search->file,
@@ -58,11 +51,8 @@ static bool
 holds(pid_t pid, const char *file)
 {
 	struct search search = { .pid = pid, .file = file };
-	const int fd = procfs_open(pid, "fdinfo", O_RDONLY);
 
-	if (fd != -1)
-		(void)names_read(fd, visit_descriptor, &search);
-	fds_close(fd);
+	(void)procfs_visit_descriptors(pid, visit_descriptor, &search);
 	return search.is_found;
 }
 

@@ -31,8 +31,7 @@
 #define RANGE      ((off_t)1 << FILE_BITS)
 #define WHOLE_FILE 0 /* as a length, fcntl(2) */
 
-#define NAME_SIZE   32
-#define FDINFO_SIZE 1024
+#define NAME_SIZE 32
 
 /* PROC_PID_INIT_INO and the magic numbers of local file systems, as the kernel
  * has them: include/linux/proc_ns.h, include/uapi/linux/magic.h. */
@@ -169,14 +168,12 @@ static int
 find_lock(pid_t fd, void *context)
 {
 	const struct search *const search = context;
-	char name[NAME_SIZE];
-	char text[FDINFO_SIZE];
+	char text[PROCFS_DESCRIPTOR_SIZE];
 	const char *at = text;
 	uint64_t first;
 	uint64_t last;
 
-	(void)strbuf_format(name, sizeof(name), "fdinfo/%d", fd);
-	if (procfs_read(search->pid, name, text, sizeof(text)) == -1)
+	if (procfs_read_descriptor(search->pid, fd, text) == -1)
 		return errno == ENOENT ? 0 : -1;
 	while ((at = text_find(at, strlen(at), " -1 ", 4)) != NULL) {
 		at += strcspn(at, ":");

@@ -420,6 +420,15 @@ procfs_visit_descriptors(pid_t pid, procfs_visit *visit, void *context)
 	                   context);
 }
 
+ssize_t
+procfs_read_descriptor(pid_t pid, int fd, char text[PROCFS_DESCRIPTOR_SIZE])
+{
+	char name[PATH_SIZE];
+
+	(void)strbuf_format(name, sizeof(name), "fdinfo/%d", fd);
+	return procfs_read(pid, name, text, PROCFS_DESCRIPTOR_SIZE);
+}
+
 /* A thread that has exited has left its children to another thread. */
 static int
 visit_thread(pid_t tid, void *context)

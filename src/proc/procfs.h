@@ -102,6 +102,8 @@ typedef int procfs_visit(pid_t pid, void *context);
 
 #define PROCFS_GONE 1
 
+#define PROCFS_DESCRIPTOR_SIZE 2048
+
 /*
  * Calls VISIT for each child of process PID, whichever of its threads made the
  * child, as /proc, open on PROC_FD, has it. Costs the number of children. A
@@ -125,6 +127,11 @@ int procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context);
 /* Calls VISIT for each descriptor of PID, with its number instead of a PID.
  * Returns as procfs_visit_children(). */
 int procfs_visit_descriptors(pid_t pid, procfs_visit *visit, void *context);
+
+/* Reads what is said of descriptor FD of PID: with a row for each lock that is
+ * held by it. Returns as procfs_read(). */
+ssize_t procfs_read_descriptor(pid_t pid, int fd,
+                               char text[PROCFS_DESCRIPTOR_SIZE]);
 
 /* Reads up to SIZE bytes of PID's memory from ADDRESS on, as far as it is
  * mapped. Returns how many bytes, or -1 with errno. Waits as cmdline_add(). */
