@@ -732,7 +732,7 @@ time.sleep(1000)' "$1"
 is_told_as_traced() {
 	[ "$status" -eq "$1" ]
 	is_zombie "$2"
-	[[ $stderr =~ "wdrun: all processes are dead, but $2 ["[a-z]*"] cannot be reaped: it is traced by "[0-9]*" [python3"[^$'\n']*"]"$ ]]
+	[[ $stderr =~ "wdrun: all processes are dead, but $2 ["[a-z]*"] is held by its tracer "[0-9]*" [python3"[^$'\n']*"]"$ ]]
 	release
 }
 

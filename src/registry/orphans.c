@@ -299,7 +299,7 @@ reason_left(const struct candidate *candidate)
 {
 	if (candidate->is_stuck &&
 	    (candidate->result == MATCH_NONE || candidate->procid.start == 0))
-		return "cannot be looked at: its files in /proc do not answer";
+		return "cannot be looked at";
 	switch (candidate->result) {
 	case MATCH_NONE:
 		break;

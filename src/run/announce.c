@@ -179,8 +179,8 @@ read_all(struct announcement *announcement, int64_t until)
 	}
 }
 
-/* There is no room for a process, as after a fork bomb, or for its memory. So
- * the watcher itself reads what it can without waiting, and prints one line. */
+/* There is no memory for an announcement. So the watcher itself reads what it
+ * can without waiting, and prints one line. */
 static void
 print_first_line(const struct run *run, enum reason why)
 {
@@ -226,13 +226,13 @@ announce_start(struct run *run, enum state next, enum reason why, int64_t until)
 		treeview_arrange(view_of(announcement), &run->tree);
 	read_all(announcement, until);
 	run->announcer.printer = run->options.quiet ? -1 : helper_fork(SIGKILL);
-	if (run->announcer.printer == 0) {
+	if (run->announcer.printer == 0)
 		resources_close(run);
+	/* There may be no room for a process, as after a fork bomb. */
+	if (run->announcer.printer <= 0 && !run->options.quiet)
 		print_all(announcement);
+	if (run->announcer.printer == 0)
 		_exit(0);
-	}
-	if (run->announcer.printer == -1)
-		print_first_line(run, why);
 	(void)munmap(announcement, sizeof(*announcement));
 }
 

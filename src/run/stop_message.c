@@ -173,7 +173,7 @@ stop_message_add(struct strbuf *line, const struct run *run, enum reason why,
 		strbuf_addf(line, "all processes are dead, but %d ",
 		            run->sweep.traced);
 		cmdline_add(line, run->sweep.traced, 0);
-		strbuf_addf(line, " cannot be reaped: it is traced by %d ",
+		strbuf_addf(line, " is held by its tracer %d ",
 		            run->sweep.tracer);
 		cmdline_add(line, run->sweep.tracer, 0);
 		return;
