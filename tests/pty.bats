@@ -296,6 +296,27 @@ restored() {
 	usable
 }
 
+@test "also where the size has changed while the job was stopped" {
+	at_prompt
+	note_sizes
+	enter 'wdrun --pty bash note_sizes'
+	see_ready
+	press C-z
+	wait_until shows 'Stopped'
+	wait_until is_stopped "$ready"
+	tmux -S socket resize-window -x 90 -y 35
+	wait_until has_size '35 90'
+	enter fg
+
+	wait_until grep -qsx '35 90' size
+	wait_until interrupted_unless no_wdrun
+	usable
+}
+
+has_size() {
+	[ "$(stty size -F "$tty")" = "$1" ]
+}
+
 @test "in a pipeline too, and where stdin is something else" {
 	at_prompt
 	note_sizes

@@ -104,7 +104,8 @@ attend(struct run *run, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
 
-	if (signal == SIGWINCH)
+	/* While the job was stopped, SIGWINCH went to the shell. */
+	if (signal == SIGWINCH || signal == SIGCONT)
 		output_wake(&run->output);
 	/* The front's own helpers signal its whole process group, after the
 	 * command has got the signal: tty_input.c, relay.c. */
