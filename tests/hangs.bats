@@ -186,6 +186,26 @@ s.accept()'
 	exec 9>&-
 }
 
+@test "an editor that git has opened, with a thread beside the one that waits for keys" {
+	mkfifo stdin
+	exec 9<>stdin
+	edits() {
+		complete "$WDRUN" -t "$limit" "$PROGRAMS/block" keys <stdin
+		grep -E ' block keys \[S .*\]: waiting for fd 0$' err
+	}
+	with_time edits
+	exec 9>&-
+}
+
+@test "make -j whose jobserver has no token left" {
+	mkfifo jobserver
+	exec 8<>jobserver
+	printf 'all: a b\na b:\n\t+sleep 1000\n' >Makefile
+	says " make \\[S .*\\]: (waiting for|reading) fd 8 \\(FIFO $PWD/jobserver\\)\$" \
+		env MAKEFLAGS='-j2 --jobserver-auth=8,8' make
+	exec 8>&-
+}
+
 @test "a prompt on the terminal: sqlite3" {
 	need script
 	need sqlite3

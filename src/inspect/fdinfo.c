@@ -293,7 +293,7 @@ add_file(struct strbuf *line, const struct fdinfo_wait *wait, const char *name)
 
 	if ((wait->in_pipe || wait->is_polled) && name[0] == '/')
 		(void)fdinfo_stat(wait->pid, wait->fd, &file);
-	if (wait->in_pipe && S_ISFIFO(file.mode)) {
+	if (S_ISFIFO(file.mode)) {
 		strbuf_addf(line, " (FIFO %s)", name);
 		return FDINFO_PIPE;
 	}

@@ -79,7 +79,7 @@ struct fdinfo_wait {
 
 enum fdinfo_kind {
 	FDINFO_OTHER,
-	FDINFO_PIPE, /* or a FIFO in which the kernel waits */
+	FDINFO_PIPE, /* or a FIFO */
 	/* A process that polls it does not wait for it: it is always ready, as
 	 * a regular file, or the process itself makes it so, as the pipe, the
 	 * eventfd or the timer of its event loop. */

@@ -145,7 +145,8 @@ pollset_read(struct pollset *pollset, pid_t pid, const struct systemcall *call,
 	          is_on_stack(call, call->arguments[0])))
 		read_poll(pollset, pid, call);
 	else if (call->kind == SYSTEMCALL_SELECT &&
-	         (!may_have_changed || call->arguments[0] == 0 ||
+	         /* The sets for one descriptor can only have fd 0. */
+	         (!may_have_changed || call->arguments[0] <= 1 ||
 	          is_on_stack(call, call->arguments[1])))
 		read_select(pollset, pid, call);
 }

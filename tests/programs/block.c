@@ -245,6 +245,19 @@ on_wide(void)
 	(void)syscall(SYS_pselect6, WIDE, sets, NULL, NULL, NULL, NULL);
 }
 
+/* As vim(1), whose timers have a thread: the set is not on the stack. */
+static void
+on_keys(void)
+{
+	static fd_set set;
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, idle, NULL) != 0)
+		give_up("pthread_create");
+	FD_SET(STDIN_FILENO, &set);
+	(void)select(STDIN_FILENO + 1, &set, NULL, NULL, NULL);
+}
+
 /* epoll(7) watches a file whose descriptor now belongs to another file. */
 static void
 on_reused(void)
@@ -334,7 +347,7 @@ static const struct {
 	{ "sleep", on_sleep },         { "directory", on_directory },
 	{ "sendfile", on_sendfile },   { "leaderless", on_leaderless },
 	{ "child", on_child },         { "own", on_own },
-	{ "timerfd", on_timerfd },
+	{ "timerfd", on_timerfd },     { "keys", on_keys },
 };
 
 int
