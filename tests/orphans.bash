@@ -155,7 +155,7 @@ reap() {
 	done
 }
 
-too_slow='because of processes that may start and end faster than they can be read$|cannot read the processes in /proc: Operation timed out$'
+too_slow='because of processes that end too soon to be read$|cannot read the processes in /proc: Operation timed out$'
 
 # is_unharmed PID: the process is alive, and not even stopped.
 is_unharmed() {

@@ -341,8 +341,7 @@ note_left(const struct ending *ending)
 		strbuf_addf(&line, " (%s)", reason);
 	}
 	if (ending->is_unsure && orphans->left++ == 0)
-		strbuf_addf(&line, "processes that may start and end faster "
-		                   "than they can be read");
+		strbuf_addf(&line, "processes that end too soon to be read");
 }
 
 int

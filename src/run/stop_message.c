@@ -92,9 +92,8 @@ add_names(struct strbuf *line, const struct run *run, enum detail detail)
 
 	if (run->tree.way == PROCTREE_BLIND)
 		strbuf_addf(line,
-		            " (no usable /proc: processes outside of this "
-		            "group are not named, and get no signal before "
-		            "SIGKILL)");
+		            " (no usable /proc: others are not named, and get "
+		            "no signal before SIGKILL)");
 	for (size_t i = 0; i < list->count && i < NAMED_MAX; i++) {
 		const struct process *const process = &list->entries[i];
 
