@@ -39,6 +39,7 @@
 #define FREEZE_LIMIT        64
 #define REAP_INTERVAL       (100 * MILLISECOND)
 #define PAUSE_AFTER_FAILURE MILLISECOND
+#define TRACER_TIME         (SECOND / 2)
 #define EMPTY_READINGS      5
 
 /* What the supervisor waits for, besides the clock. */
@@ -258,13 +259,22 @@ visit_to_find_traced(pid_t pid, void *context)
 	return 0;
 }
 
+/* strace(1) lets the end of a process through a moment after it has seen it: so
+ * this looks twice. */
 bool
 supervisor_finds_tracer(struct run *run)
 {
-	if (!lists_are_empty(&run->tree))
-		return false;
-	(void)procfs_visit_all(visit_to_find_traced, run);
-	return run->sweep.tracer != 0;
+	for (int i = 0; i < 2; i++) {
+		if (i > 0)
+			duration_sleep(TRACER_TIME);
+		run->sweep.tracer = 0;
+		if (!lists_are_empty(&run->tree))
+			return false;
+		(void)procfs_visit_all(visit_to_find_traced, run);
+		if (run->sweep.tracer == 0)
+			return false;
+	}
+	return true;
 }
 
 /* One round of SIGKILL, for the tree as it was last read. The next round is due
