@@ -417,14 +417,18 @@ lockfile_remove(const struct pathat *at, const struct lockfile_rule *rule)
 	if (fd == -1)
 		return errno == ENOENT ? 0 : -1;
 
-	const bool is_judged =
-	    rule->file == NULL || is_same(fd, &rule->file->id) == 1;
-	/* Last, as errno tells of it below. */
+	/* 0: it has been removed, and another made. */
+	const int is_judged =
+	    rule->file == NULL ? 1 : is_same(fd, &rule->file->id);
+
+	if (is_judged != 1) {
+		fds_close(fd);
+		return is_judged;
+	}
+
 	const pid_t pid = pidfile_read_owner(fd, &owner);
 
-	if (!is_judged) {
-		; /* it has been removed, and another made */
-	} else if (pid == -1 && errno != EINVAL) {
+	if (pid == -1 && errno != EINVAL) {
 		result = -1;
 	} else if (is_stale(rule, pid, owner)) {
 		/* ENOLCK and the like: where there are no locks, no process
