@@ -68,7 +68,8 @@ is_of_relay(const struct attempt *attempt)
 
 /*
  * A command gets SIGPIPE when it writes to a relay that has died or given up,
- * and SIGHUP when its terminal is gone; the front then ends as the command did.
+ * and SIGHUP when its terminal is gone, or the supervisor, which leads the
+ * session of a pseudo-terminal; the front then ends as the command did.
  */
 static bool
 is_cut_off(const struct attempt *attempt)
@@ -78,7 +79,13 @@ is_cut_off(const struct attempt *attempt)
 	    attempt->fault->kind == FAULT_KILL ||
 	    contains("err", "cannot read the command's");
 
-	return has_relay_died && is_of_relay(attempt) && WIFSIGNALED(status) &&
+	if (!WIFSIGNALED(status))
+		return false;
+	if (attempt->fault->kind == FAULT_KILL &&
+	    strcmp(attempt->fault->role, "supervisor") == 0 &&
+	    strcmp(attempt->scenario->name, "pty") == 0)
+		return WTERMSIG(status) == SIGHUP;
+	return has_relay_died && is_of_relay(attempt) &&
 	       (WTERMSIG(status) == SIGPIPE || WTERMSIG(status) == SIGHUP);
 }
 
