@@ -14,11 +14,10 @@
 #include "inspect/lockholder.h"
 #include "inspect/pollset.h"
 #include "inspect/syscall.h"
+#include "inspect/thread.h"
 #include "proc/cmdline.h"
 #include "proc/procfs.h"
 
-#define CALL_SIZE     256
-#define FUNCTION_SIZE 64
 #define NAME_SIZE     32
 #define STATUS_SIZE   8192
 #define WORDS_SIZE    1024
@@ -29,74 +28,17 @@
 #define RANK_OF_REST  4
 #define NAP           (5 * MILLISECOND)
 
-/* A test of the fallback builds with a name that no kernel has. */
-#ifndef SYSCALL_FILE
-#define SYSCALL_FILE "syscall"
-#endif
-
-/* What was read of a thread that is blocked. */
+/* A thread that is blocked, and what it is looked at for. */
 struct look {
 	struct blocked_process *process;
-	pid_t thread;
-	char state;
-	struct systemcall call; /* of kind OTHER where it could not be read */
-	char text[CALL_SIZE];   /* that CALL was read from, or "" */
-	char function[FUNCTION_SIZE]; /* of the kernel, from wchan, or "" */
+	struct thread thread;
 	int alike; /* threads that wait in the same way, this one included */
 };
-
-/* Reads FILE of THREAD into TEXT; "" where it cannot be read. */
-static void
-/* NOLINTNEXTLINE(readability-function-size): as procfs_read(), and THREAD */
-read_file(const struct blocked_process *process, pid_t thread, const char *file,
-          char *text, size_t size)
-{
-	char path[PATH_SIZE];
-
-	(void)strbuf_format(path, sizeof(path), "task/%d/%s", thread, file);
-	if (procfs_read(process->pid, path, text, size) <= 0)
-		text[0] = '\0';
-}
-
-/* The number to BASE behind KEY, "SigBlk:\t", in the status file, or 0. */
-static uint64_t
-read_status(const struct blocked_process *process, pid_t thread,
-            const char *key, unsigned base)
-{
-	char text[STATUS_SIZE];
-
-	read_file(process, thread, "status", text, sizeof(text));
-
-	const char *const value = procfs_find(text, key);
-
-	return value == NULL ? 0 : text_number(value, base);
-}
-
-static uint64_t
-read_switches(const struct blocked_process *process, pid_t thread)
-{
-	return read_status(process, thread, "voluntary_ctxt_switches:\t",
-	                   DECIMAL);
-}
-
-static bool
-waits_in(const struct look *look, const char *function)
-{
-	return strcmp(look->function, function) == 0;
-}
-
-/* In "pipe_read", which is "anon_pipe_read" since Linux 6.15, and the like. */
-static bool
-waits_in_some(const struct look *look, const char *part)
-{
-	return text_find(look->function, strlen(look->function), part,
-	                 strlen(part)) != NULL;
-}
 
 static bool
 is_in_pipe(const struct look *look)
 {
-	return waits_in_some(look, "pipe_");
+	return thread_waits_in_some(&look->thread, "pipe_");
 }
 
 static bool
@@ -115,7 +57,7 @@ add_wait(struct strbuf *line, const struct look *look, struct fdinfo_wait *wait)
 	wait->in_pipe = is_in_pipe(look);
 	/* Of an epoll set, pollset_read() gives only unchanged descriptors. */
 	wait->may_have_changed =
-	    has_threads(look) && look->call.kind != SYSTEMCALL_EPOLL;
+	    has_threads(look) && look->thread.call.kind != SYSTEMCALL_EPOLL;
 	return fdinfo_add(line, wait);
 }
 
@@ -128,20 +70,21 @@ add_other(struct blocked_process *process, pid_t pid)
 static void
 add_fd(struct strbuf *line, const struct look *look)
 {
-	struct fdinfo_wait wait = { .fd = look->call.fd };
+	struct fdinfo_wait wait = { .fd = look->thread.call.fd };
 	const bool is_pipe = add_wait(line, look, &wait) == FDINFO_PIPE;
 
 	look->process->others = wait.ends;
 	if (is_pipe && is_in_pipe(look) &&
-	    look->call.kind == SYSTEMCALL_WRITE && look->state == 'S')
+	    look->thread.call.kind == SYSTEMCALL_WRITE &&
+	    look->thread.state == 'S')
 		strbuf_addf(line, ": the pipe is full");
 }
 
 static void
 add_both_fds(struct strbuf *line, const struct look *look)
 {
-	struct fdinfo_wait from = { .fd = look->call.fd };
-	struct fdinfo_wait to = { .fd = look->call.to_fd };
+	struct fdinfo_wait from = { .fd = look->thread.call.fd };
+	struct fdinfo_wait to = { .fd = look->thread.call.to_fd };
 
 	(void)add_wait(line, look, &from);
 	strbuf_addf(line, " to ");
@@ -192,10 +135,10 @@ add_path(struct strbuf *line, const struct look *look)
 		return;
 
 	const ssize_t length = procfs_read_memory(
-	    look->process->pid, look->call.path, path, sizeof(path));
+	    look->process->pid, look->thread.call.path, path, sizeof(path));
 
 	if (length > 0 && memchr(path, '\0', (size_t)length) != NULL &&
-	    (path[0] == '/' || !look->call.has_directory))
+	    (path[0] == '/' || !look->thread.call.has_directory))
 		strbuf_addf(line, ": '%s'", path);
 }
 
@@ -205,10 +148,10 @@ add_path(struct strbuf *line, const struct look *look)
 static bool
 is_opening_fifo(const struct look *look)
 {
-	return waits_in(look, "wait_for_partner") ||
-	       waits_in(look, "fifo_open") ||
-	       (waits_in(look, "pipe_wait") &&
-	        look->call.kind == SYSTEMCALL_OPEN);
+	return thread_waits_in(&look->thread, "wait_for_partner") ||
+	       thread_waits_in(&look->thread, "fifo_open") ||
+	       (thread_waits_in(&look->thread, "pipe_wait") &&
+	        look->thread.call.kind == SYSTEMCALL_OPEN);
 }
 
 /* To open a FIFO for reading is to wait until it is opened for writing, and the
@@ -216,7 +159,7 @@ is_opening_fifo(const struct look *look)
 static void
 add_file_to_open(struct strbuf *line, const struct look *look)
 {
-	const int flags = look->call.flags;
+	const int flags = look->thread.call.flags;
 
 	if (!is_opening_fifo(look))
 		strbuf_addf(line, "file");
@@ -244,7 +187,7 @@ add_children(struct strbuf *line, const struct look *look, const char *words)
 		if (count++ < FDINFO_ENDS_MAX)
 			add_other(process, child->pid);
 	}
-	if (count == 0 || (count > 1 && look->call.is_selective)) {
+	if (count == 0 || (count > 1 && look->thread.call.is_selective)) {
 		process->others.count = 0;
 		strbuf_addf(line, "%s", words);
 		return;
@@ -265,7 +208,7 @@ add_children(struct strbuf *line, const struct look *look, const char *words)
 static void
 add_child(struct strbuf *line, const struct look *look)
 {
-	const pid_t child = look->call.child;
+	const pid_t child = look->thread.call.child;
 	struct procfs_stat stat;
 
 	if (child <= 0) {
@@ -292,14 +235,14 @@ awaits_sigchld(const struct look *look)
 	const struct blocked_process *const process = look->process;
 	uint64_t signals = 0;
 
-	if (look->call.number == SYS_rt_sigtimedwait)
-		(void)procfs_read_memory(process->pid, look->call.arguments[0],
+	if (look->thread.call.number == SYS_rt_sigtimedwait)
+		(void)procfs_read_memory(process->pid,
+		                         look->thread.call.arguments[0],
 		                         &signals, sizeof(signals));
 	else
-		signals = read_status(process, look->thread, "SigCgt:\t",
-		                      HEXADECIMAL) &
-		          ~read_status(process, look->thread, "SigBlk:\t",
-		                       HEXADECIMAL);
+		signals =
+		    thread_status(&look->thread, "SigCgt:\t", HEXADECIMAL) &
+		    ~thread_status(&look->thread, "SigBlk:\t", HEXADECIMAL);
 	return (signals >> (SIGCHLD - 1) & 1) != 0;
 }
 
@@ -316,7 +259,7 @@ add_signal(struct strbuf *line, const struct look *look)
 static void
 add_own_events(struct strbuf *line, const struct look *look, int64_t timer)
 {
-	const int64_t timeout = look->call.timeout;
+	const int64_t timeout = look->thread.call.timeout;
 	const size_t before = line->length;
 	char time[DURATION_TEXT_SIZE];
 
@@ -334,7 +277,7 @@ add_own_events(struct strbuf *line, const struct look *look, int64_t timer)
 		strbuf_addf(line, "%s a timer within %s",
 		            has_child ? ", or" : ":",
 		            duration_format_short(timeout, time));
-	else if (look->call.has_timeout)
+	else if (look->thread.call.has_timeout)
 		strbuf_addf(line, "%s a timer", has_child ? ", or" : ":");
 	else if (!has_child)
 		strbuf_addf(line, " of its own");
@@ -350,12 +293,14 @@ add_polled_fds(struct strbuf *line, const struct look *look)
 	struct pollset pollset;
 	int named = 0;
 
-	pollset_read(&pollset, process->pid, &look->call, has_threads(look));
+	pollset_read(&pollset, process->pid, &look->thread.call,
+	             has_threads(look));
 	const bool is_empty = pollset.count == 0 && !pollset.is_more;
 
-	strbuf_addf(line, is_empty && look->call.has_timeout ? "sleeping"
-	                                                     : "waiting for ");
-	if (is_empty && !look->call.has_timeout)
+	strbuf_addf(line, is_empty && look->thread.call.has_timeout
+	                      ? "sleeping"
+	                      : "waiting for ");
+	if (is_empty && !look->thread.call.has_timeout)
 		add_signal(line, look); /* as pause(2) */
 	if (is_empty)
 		return;
@@ -384,7 +329,7 @@ add_polled_fds(struct strbuf *line, const struct look *look)
 		                             : " and other descriptors");
 	else if (named == 0)
 		add_own_events(line, look, timer);
-	if (named > 1 || pollset.is_more || look->call.has_timeout)
+	if (named > 1 || pollset.is_more || look->thread.call.has_timeout)
 		process->others.count = 0;
 }
 
@@ -393,8 +338,8 @@ add_futex(struct strbuf *line, const struct look *look)
 {
 	strbuf_addf(line,
 	            has_threads(look) ? "another thread" : "another process");
-	strbuf_addf(line,
-	            look->call.has_timeout ? " or a time (futex)" : " (futex)");
+	strbuf_addf(line, look->thread.call.has_timeout ? " or a time (futex)"
+	                                                : " (futex)");
 }
 
 /*
@@ -443,13 +388,15 @@ add_threads(struct strbuf *line, const struct look *look)
 
 	if (look->alike == process->threads && has_threads(look))
 		strbuf_addf(line, ", in all its %ld threads", process->threads);
-	else if (look->alike > 1 || look->thread != process->pid)
+	else if (look->alike > 1 || look->thread.id != process->pid)
 		strbuf_addf(line, ", in %d of its %ld threads", look->alike,
 		            process->threads);
-	if (look->alike > 1 || look->thread == process->pid)
+	if (look->alike > 1 || look->thread.id == process->pid)
 		return;
-	read_file(process, look->thread, "comm", name, sizeof(name));
-	read_file(process, process->pid, "comm", own_name, sizeof(own_name));
+	thread_read_file(process->pid, look->thread.id, "comm", name,
+	                 sizeof(name));
+	thread_read_file(process->pid, process->pid, "comm", own_name,
+	                 sizeof(own_name));
 	if (name[0] != '\0' && strcmp(name, own_name) != 0)
 		strbuf_addf(line, " (%.*s)", (int)strcspn(name, "\n"), name);
 }
@@ -457,14 +404,14 @@ add_threads(struct strbuf *line, const struct look *look)
 static void
 add_words(struct strbuf *line, const struct look *look)
 {
-	const enum systemcall_kind kind = look->call.kind;
+	const enum systemcall_kind kind = look->thread.call.kind;
 	const char *const words = descriptions[kind].words;
-	const char *const function = look->function;
-	const bool is_asleep = look->state == 'S';
+	const char *const function = look->thread.function;
+	const bool is_asleep = look->thread.state == 'S';
 
-	if (look->state == 'Z')
+	if (look->thread.state == 'Z')
 		return;
-	if (look->call.is_running || look->state == 'R') {
+	if (look->thread.call.is_running || look->thread.state == 'R') {
 		look->process->code = "cpu";
 		strbuf_addf(line, "on CPU");
 		return;
@@ -492,65 +439,16 @@ add_words(struct strbuf *line, const struct look *look)
 
 /* --- the look ------------------------------------------------------------- */
 
-/* Where no system call may be read, functions of the kernel that tell as much,
- * by a part of their names. */
-static const struct {
-	const char *part;
-	enum systemcall_kind kind;
-} functions[] = {
-	{ "do_wait", SYSTEMCALL_WAIT },      { "nanosleep", SYSTEMCALL_SLEEP },
-	{ "sigsuspend", SYSTEMCALL_SIGNAL }, { "sys_pause", SYSTEMCALL_SIGNAL },
-	{ "futex", SYSTEMCALL_FUTEX },
-};
-
-/* Reads the system call of the thread; "" where it cannot be read. */
-static void
-read_call(const struct look *look, char text[CALL_SIZE])
-{
-	text[0] = '\0';
-	if (!look->process->in_short)
-		read_file(look->process, look->thread, SYSCALL_FILE, text,
-		          CALL_SIZE);
-}
-
-static void
-look_at(struct look *look)
-{
-	read_call(look, look->text);
-	/* "0" where the thread waits for nothing, or is not ours to see. */
-	read_file(look->process, look->thread, "wchan", look->function,
-	          FUNCTION_SIZE);
-	if (waits_in(look, "0"))
-		look->function[0] = '\0';
-	if (systemcall_parse(look->text, &look->call) == 0)
-		return;
-	look->call = (struct systemcall){ .is_selective = true };
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		if (waits_in_some(look, functions[i].part))
-			look->call.kind = functions[i].kind;
-	}
-}
-
-/* Whether the thread is still in the system call of LOOK. Then all that was
- * read of the process meanwhile belongs to that call. */
-static bool
-is_unchanged(const struct look *look)
-{
-	char text[CALL_SIZE];
-
-	read_call(look, text);
-	return strcmp(text, look->text) == 0;
-}
-
 static int
 rank_of(const struct look *look)
 {
-	if (look->state == 'Z')
+	if (look->thread.state == 'Z')
 		return 0;
-	if (look->state == 'R' || look->call.is_running)
+	if (look->thread.state == 'R' || look->thread.call.is_running)
 		return INT_MAX;
-	return look->state == 'S' ? descriptions[look->call.kind].rank
-	                          : INT_MAX - 1;
+	return look->thread.state == 'S'
+	           ? descriptions[look->thread.call.kind].rank
+	           : INT_MAX - 1;
 }
 
 /* Threads at rest are alike; others, if they wait for the same. */
@@ -558,9 +456,21 @@ static bool
 is_alike(const struct look *look, const struct look *other)
 {
 	return rank_of(look) == rank_of(other) &&
-	       look->call.kind == other->call.kind &&
+	       look->thread.call.kind == other->thread.call.kind &&
 	       (rank_of(look) <= RANK_OF_REST ||
-	        look->call.arguments[0] == other->call.arguments[0]);
+	        look->thread.call.arguments[0] ==
+	            other->thread.call.arguments[0]);
+}
+
+/* The thread ID of PROCESS, of which nothing is read yet: as if it were dead.
+ */
+static struct thread
+thread_of(const struct blocked_process *process, pid_t id)
+{
+	return (struct thread){ .pid = process->pid,
+		                .id = id,
+		                .in_short = process->in_short,
+		                .state = 'Z' };
 }
 
 static int
@@ -568,21 +478,21 @@ visit_thread(pid_t thread, void *context)
 {
 	struct look *const best = context;
 	struct look look = { .process = best->process,
-		             .thread = thread,
+		             .thread = thread_of(best->process, thread),
 		             .alike = 1 };
 	char text[STATUS_SIZE];
 	struct procfs_stat stat;
 
-	read_file(look.process, thread, "stat", text, sizeof(text));
+	thread_read_file(look.process->pid, thread, "stat", text, sizeof(text));
 	if (procfs_parse_stat(text, &stat) == -1)
 		return 0;
-	look.state = stat.state;
-	look_at(&look);
+	look.thread.state = stat.state;
+	thread_read(&look.thread);
 	if (rank_of(&look) > rank_of(best))
 		*best = look;
 	else if (is_alike(&look, best)) {
 		best->alike++;
-		best->call.has_timeout |= look.call.has_timeout;
+		best->thread.call.has_timeout |= look.thread.call.has_timeout;
 	}
 	return 0;
 }
@@ -594,14 +504,15 @@ is_spinning(const struct look *look)
 {
 	const struct blocked_process *const process = look->process;
 
-	if (look->call.kind != SYSTEMCALL_SLEEP || !process->is_busy)
+	if (look->thread.call.kind != SYSTEMCALL_SLEEP || !process->is_busy)
 		return false;
 
 	const uint64_t io = procfs_read_io(process->pid);
-	const uint64_t switches = read_switches(process, look->thread);
+	const uint64_t switches =
+	    thread_switches(process->pid, look->thread.id);
 
 	duration_sleep(NAP);
-	return read_switches(process, look->thread) > switches + 1 &&
+	return thread_switches(process->pid, look->thread.id) > switches + 1 &&
 	       procfs_read_io(process->pid) == io;
 }
 
@@ -610,15 +521,16 @@ is_spinning(const struct look *look)
 static bool
 describe(struct strbuf *line, struct blocked_process *process)
 {
-	struct look look = { .process = process,
-		             .thread = process->pid,
-		             .state = 'Z' };
+	struct look look = {
+		.process = process,
+		.thread = thread_of(process, process->pid),
+	};
 
 	if (process->threads > 1) {
 		(void)procfs_visit_threads(process->pid, visit_thread, &look);
 	} else {
-		look.state = process->state;
-		look_at(&look);
+		look.thread.state = process->state;
+		thread_read(&look.thread);
 	}
 	process->others.count = 0;
 	if (is_spinning(&look)) {
@@ -629,18 +541,20 @@ describe(struct strbuf *line, struct blocked_process *process)
 	add_words(line, &look);
 	if (line->length > 0)
 		add_threads(line, &look);
-	process->thread = look.thread;
-	/* Before is_unchanged(): if this number does not grow from here on, the
-	 * wait that is described has not ended. */
+	process->thread = look.thread.id;
+	/* Before thread_is_unchanged(): if this number does not grow from here
+	 * on, the wait that is described has not ended. */
 	if (process->others.count > 0)
-		process->switches = read_switches(process, look.thread);
-	return look.state == 'R' || is_unchanged(&look);
+		process->switches =
+		    thread_switches(process->pid, look.thread.id);
+	return look.thread.state == 'R' || thread_is_unchanged(&look.thread);
 }
 
 bool
 blocked_is_unchanged(const struct blocked_process *process)
 {
-	return read_switches(process, process->thread) == process->switches;
+	return thread_switches(process->pid, process->thread) ==
+	       process->switches;
 }
 
 void
