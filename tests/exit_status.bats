@@ -180,7 +180,7 @@ not_found() {
 	echo 'int main(void) { return 0; }' >program.c
 	cc -Wl,--dynamic-linker=/no/such/loader -o program program.c
 
-	not_found "the interpreter is missing: its loader" ./program
+	not_found "the interpreter is missing: the dynamic loader (ld.so)" ./program
 }
 
 @test "a COMMAND that is a duration, an assignment or shell syntax gets a hint" {

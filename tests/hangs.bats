@@ -81,8 +81,8 @@ stop_server() {
 		}
 	END
 	javac Wait.java
-	says ' java Wait \[S .*\]: waiting for a lock, or another thread or a time \(futex\), in all its [0-9]+ threads$' java Wait
-	says ' java Wait 2 \[S .*\]: waiting for a lock, or another thread or a time \(futex\), in all its [0-9]+ threads$' java Wait 2
+	says ' java Wait \[S .*\]: waiting for a lock, another thread or a timeout \(futex\), in all its [0-9]+ threads$' java Wait
+	says ' java Wait 2 \[S .*\]: waiting for a lock, another thread or a timeout \(futex\), in all its [0-9]+ threads$' java Wait 2
 }
 
 @test "python with a thread that computes, while the main thread sleeps" {

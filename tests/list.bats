@@ -69,7 +69,7 @@ end() {
 lists_nothing() {
 	[ "$status" -eq 0 ]
 	[ -z "$output" ]
-	[ "$stderr" = "wdrun: no runs on record in $1 (runs with --name or --registry are)" ]
+	[ "$stderr" = "wdrun: no runs on record in $1 (--name or --registry puts a run there)" ]
 }
 
 @test "a run that is over is not listed" {
@@ -521,15 +521,15 @@ is_refused() {
 	truncate -s 1T "$bad"
 	is_refused 9-9.run "too large for an entry"
 	head -c 20000 /dev/urandom >"$bad"
-	is_refused 9-9.run "not an entry, or not a whole one"
+	is_refused 9-9.run "not a complete entry"
 	: >"$bad"
-	is_refused 9-9.run "not an entry, or not a whole one"
+	is_refused 9-9.run "not a complete entry"
 	head -n -1 other >"$bad"
-	is_refused 9-9.run "not an entry, or not a whole one"
+	is_refused 9-9.run "not a complete entry"
 	sed 's/^front .*/front 1/' other >"$bad"
-	is_refused 9-9.run "not an entry, or not a whole one"
+	is_refused 9-9.run "not a complete entry"
 	cp entry "$bad"
-	is_refused 9-9.run "not an entry, or not a whole one"
+	is_refused 9-9.run "not a complete entry"
 	sed 's/^wdrun 1$/wdrun 2/' other >"$bad"
 	is_refused 9-9.run "written by another version of wdrun"
 	cp other "$bad" && chmod 620 "$bad"

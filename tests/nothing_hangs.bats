@@ -316,7 +316,7 @@ ends_though_debugged() {
 	kill "$tracer"
 	wait "$tracer" || true
 	[ "$status" -eq 137 ] &&
-		[[ $stderr == "wdrun: the supervisor (PID $supervisor) is stopped by a debugger"*"all processes are dead, but $supervisor [wd-"*"] is held by its tracer $tracer ["* ]] &&
+		[[ $stderr == "wdrun: the supervisor (PID $supervisor) is stopped by a debugger"*"all processes are dead, but zombie $supervisor [wd-"*"] is held by its tracer $tracer ["* ]] &&
 		nobody_is_left
 }
 

@@ -144,7 +144,7 @@ partner_of() {
 	printf -v text '%01025d' 0
 	refused --until "''" --until=
 	[[ $stderr == *"1 to 1024 bytes"* ]]
-	refused --until '(too long)' --until="$text"
+	refused --until 'a value of 1025 bytes is not a text' --until="$text"
 	[[ $stderr == *"1 to 1024 bytes"* ]]
 	refused --until "''" -u ''
 
@@ -167,7 +167,7 @@ partner_of() {
 	[[ $stderr == *"Not a directory" ]]
 	refused --tee "'loop'" --tee=loop
 	refused --tee "'fifo'" --tee=fifo
-	[[ $stderr == *"a FIFO that nobody has open for reading" ]]
+	[[ $stderr == *": it is a FIFO that nobody reads" ]]
 
 	# /dev/tty gives the same error here, but is not a FIFO.
 	complete setsid -w "$WDRUN" --tee=/dev/tty touch ran

@@ -239,7 +239,7 @@ has_an_entry() {
 	[ "$status" -eq 1 ]
 	spares "$member"
 	is_on_record
-	[[ $stderr == "wdrun: run $id"*" $member bash"*"a session with its number"* ]]
+	[[ $stderr == "wdrun: run $id"*" $member bash"*"has the run's session ID"* ]]
 	[ "$(wc -l <err)" -eq 1 ]
 }
 

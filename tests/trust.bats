@@ -57,7 +57,7 @@ is_refused() {
 	chown 65534 theirs
 	for place in sticky open group theirs; do
 		for file in held stale text fifo; do
-			is_refused "another user's" --lock="$place/$file"
+			is_refused "it is another user's file, and others can write to its directory" --lock="$place/$file"
 			[ "$(stat -c %u "$place/$file")" = 65534 ]
 		done
 	done
@@ -256,7 +256,7 @@ victim_is_untouched() {
 	for directory in sticky theirs; do
 		mkfifo "$directory/report"
 		chown 65534 "$directory/report"
-		is_refused "another user's" --report="$directory/report"
+		is_refused "it is another user's file, and others can write to its directory" --report="$directory/report"
 	done
 
 	# It was ours at the start.
@@ -732,7 +732,7 @@ time.sleep(1000)' "$1"
 is_told_as_traced() {
 	[ "$status" -eq "$1" ]
 	is_zombie "$2"
-	[[ $stderr =~ "wdrun: all processes are dead, but $2 ["[a-z]*"] is held by its tracer "[0-9]*" [python3"[^$'\n']*"]"$ ]]
+	[[ $stderr =~ "wdrun: all processes are dead, but zombie $2 ["[a-z]*"] is held by its tracer "[0-9]*" [python3"[^$'\n']*"]"$ ]]
 	release
 }
 

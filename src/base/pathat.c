@@ -218,7 +218,7 @@ pathat_error(int why)
 	if (why == ENOLINK)
 		return "another user's symbolic link leads to it";
 	if (why == EXDEV)
-		return "a symbolic link leads to it, which did not before";
+		return "a new symbolic link leads to it";
 	return strerror(why);
 }
 

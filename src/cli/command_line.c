@@ -137,16 +137,19 @@ lacks_dash(const struct option_table *table, const char *word)
 int
 command_line_refuse(const struct option_row *row, const char *text)
 {
-	const bool is_long = strlen(text) > SHOWN_MAX;
+	const size_t length = strlen(text);
 
 	/* "-t=5" is -t with the argument "=5". */
-	if (*text == '=' && row->letter != 0 && !is_long)
+	if (length > SHOWN_MAX)
+		message("--%s: a value of %zu bytes is not %s", row->name,
+		        length, row->kind->accepted);
+	else if (*text == '=' && row->letter != 0)
 		message("--%s: '%s' is not %s: did you mean '-%c %s'?",
 		        row->name, text, row->kind->accepted, row->letter,
 		        text + 1);
 	else
-		message("--%s: '%s' is not %s", row->name,
-		        is_long ? "(too long)" : text, row->kind->accepted);
+		message("--%s: '%s' is not %s", row->name, text,
+		        row->kind->accepted);
 	return STATUS_FAILED;
 }
 

@@ -95,8 +95,8 @@ read_output(const struct option_row *row, void *field, const char *text)
 {
 	if (strcmp(text, "-") != 0)
 		return read_text(row, field, text);
-	message("--%s: '-' does not stand for stdout, which is COMMAND's alone "
-	        "(a file of that name: './-')",
+	message("--%s: '-' does not mean stdout, which is for COMMAND alone "
+	        "(for a file named '-': './-')",
 	        row->name);
 	return STATUS_FAILED;
 }
@@ -151,9 +151,9 @@ static const struct option_row rows[] = {
 	ROW('t', "timeout", "stop COMMAND after DUR (never)", BOUND(timeout)),
 	ROW('i', "idle-timeout", "stop when silent for DUR (never)",
 	    BOUND(idle_timeout)),
-	ROW(0, "idle-unless-busy", "not while it uses CPU or I/O",
+	ROW(0, "idle-unless-busy", "no -i stop during CPU use or I/O",
 	    FLAG(idle_unless_busy), .needs = "idle-timeout"),
-	ROW('u', "until", "TEXT in the output: work is done",
+	ROW('u', "until", "TEXT in output says work is done",
 	    TEXT(until, until)),
 	ROW(0, "until-grace", "time to exit after TEXT (30s)",
 	    DURATION(until_grace), .needs = "until"),
@@ -179,13 +179,15 @@ static const struct option_row rows[] = {
 	ROW(0, "no-stdin", "stdin is /dev/null, and --setsid", FLAG(no_stdin)),
 	ROW(0, "heartbeat", "line per DUR of silence (never)",
 	    BOUND(heartbeat)),
-	ROW(0, "report", "tell how it ended, as JSON", TEXT(output, report)),
+	ROW(0, "report", "tell how the run ended, as JSON",
+	    TEXT(output, report)),
 	ROW('l', "lock", "hold this lock; may repeat", FILES(locks)),
 	ROW('w', "lock-wait", "wait DUR for a held lock (0)",
 	    DURATION(lock_wait), .needs = "lock"),
 	ROW('E', "lock-exit", "status if a lock is held (75)",
 	    OF(status, int, lock_exit), .needs = "lock"),
-	ROW('c', "cleanup", "remove its own lock; may repeat", FILES(cleanups)),
+	ROW('c', "cleanup", "clear COMMAND's lock; may repeat",
+	    FILES(cleanups)),
 	ROW('n', "name", "put the run on record as NAME", TEXT(name, name)),
 	ROW(0, "registry", "directory of the record", TEXT(directory, registry),
 	    COMMON),
@@ -196,7 +198,7 @@ static const struct option_row rows[] = {
 	ROW(0, "reap", "end what killed runs have left", FLAG(reap), COMMON),
 	ROW('q', "quiet", "say nothing", FLAG(quiet),
 	    .clears = FIELD(bool, verbose), COMMON),
-	ROW('v', "verbose", "tell every decision", FLAG(verbose),
+	ROW('v', "verbose", "print every decision", FLAG(verbose),
 	    .clears = FIELD(bool, quiet), COMMON),
 	ROW('h', "help", "show this help", PRINTS_HELP),
 	ROW('V', "version", "show the version", PRINTS_VERSION),

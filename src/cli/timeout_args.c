@@ -181,7 +181,7 @@ static const struct option_row rows[] = {
 	    FLAG(preserve_status)),
 	ROW('s', "signal", "first signal (TERM)", .kind = &kind_signal,
 	    .field = FIELD(int, signal)),
-	ROW('v', "verbose", "tell each signal", FLAG(verbose)),
+	ROW('v', "verbose", "print each signal sent", FLAG(verbose)),
 	ROW(0, "help", "show this help and exit", PRINTS_HELP),
 	ROW(0, "version", "show the version and exit", PRINTS_VERSION),
 };

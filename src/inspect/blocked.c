@@ -337,9 +337,9 @@ static void
 add_futex(struct strbuf *line, const struct look *look)
 {
 	strbuf_addf(line,
+	            look->thread.call.has_timeout ? "%s or a timeout (futex)"
+	                                          : "or %s (futex)",
 	            has_threads(look) ? "another thread" : "another process");
-	strbuf_addf(line, look->thread.call.has_timeout ? " or a time (futex)"
-	                                                : " (futex)");
 }
 
 /*
@@ -366,8 +366,7 @@ static const struct {
 	                        add_fd },
 	[SYSTEMCALL_OPEN] = { 13, "open", "opening a ", add_file_to_open },
 	[SYSTEMCALL_LOCK] = { 13, "lock", "waiting for a lock on ", add_lock },
-	[SYSTEMCALL_FUTEX] = { 3, "futex", "waiting for a lock, or ",
-	                       add_futex },
+	[SYSTEMCALL_FUTEX] = { 3, "futex", "waiting for a lock, ", add_futex },
 	[SYSTEMCALL_WAIT] = { 10, "child", "waiting for ", add_child },
 	[SYSTEMCALL_SLEEP] = { RANK_OF_REST, "sleep", "sleeping", NULL },
 	[SYSTEMCALL_SIGNAL] = { 2, "signal", "waiting for ", add_signal },

@@ -99,7 +99,7 @@ open_tee(const char *path)
 		                     S_ISFIFO(file.st_mode);
 
 		message("--tee: cannot open '%s': %s", path,
-		        is_fifo ? "a FIFO that nobody has open for reading"
+		        is_fifo ? "it is a FIFO that nobody reads"
 		                : pathat_error(why));
 		return -1;
 	}
@@ -141,7 +141,7 @@ open_terminal(struct output *output)
 			continue;
 		output->size_fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
 		if (output->size_fd == -1)
-			return refuse("cannot keep the terminal");
+			return refuse("cannot set up the terminal");
 		break;
 	}
 	if (!output->has_pty || output->config.no_stdin)
@@ -159,8 +159,9 @@ open_terminal(struct output *output)
 	input->is_used = input->terminal_fd != -1;
 	if (!input->is_used)
 		return 0;
-	return tty_input_setup(input) == -1 ? refuse("cannot keep the terminal")
-	                                    : 0;
+	return tty_input_setup(input) == -1
+	           ? refuse("cannot set up the terminal")
+	           : 0;
 }
 
 /* Makes what the relays share. */
@@ -218,7 +219,7 @@ open_channel(struct output *output, struct channel *channel)
 	if (is_writable(fd)) {
 		relay->out.fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
 		if (relay->out.fd == -1)
-			return refuse("cannot keep the output");
+			return refuse("cannot set up the output");
 		/* As with "--tee=log 2>>log": no line is to be there twice. */
 		if (relay->tee_fd != -1 && is_regular(fd) &&
 		    is_same_file(fd, relay->tee_fd))

@@ -208,8 +208,8 @@ write_copy(struct relay *relay)
 			relay->page->tee_active_at = relay->state->active_at;
 		} else if (why == EAGAIN) {
 			if (must_give_up(relay))
-				end_copy(relay, "the run ends, and its reader "
-				                "has not taken all");
+				end_copy(relay, "its reader had not taken all "
+				                "when the run ended");
 			else if (!await_room_for_copy(relay))
 				end_copy(relay, "its reader is stuck");
 		} else if (why != EINTR) {

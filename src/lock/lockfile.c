@@ -115,20 +115,21 @@ lockfile_refusal(int why)
 {
 	switch (why) {
 	case EINVAL:
-		return "it is no lock file: what is in it is not a PID";
+		return "it is not a lock file: its content is not a PID";
 	case ELOOP:
 		return "it is a symbolic link";
 	case EISDIR:
 		return "it is a directory";
 	case ENOTSUP:
-		return "it is no regular file";
+		return "it is not a regular file";
 	case EUSERS:
-		return "it is another user's, where others may write";
+		return "it is another user's file, and others can write to "
+		       "its directory";
 	case EWOULDBLOCK:
 		return "it is locked by another process";
 	case EBUSY:
-		return "another run may have made it, as a lock on its "
-		       "directory says";
+		return "another run may have made it: a lock on its directory "
+		       "says so";
 	default:
 		return pathat_error(why);
 	}

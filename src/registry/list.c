@@ -309,8 +309,8 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 		message("registry '%s': %s", registry, strerror(ENOENT));
 	else if (status == EXIT_SUCCESS && list.count == 0 && !as_json &&
 	         !is_quiet && registry_find(&directory, registry) == 0)
-		message("no runs on record in %s (runs with --name or "
-		        "--registry are)",
+		message("no runs on record in %s (--name or --registry puts a "
+		        "run there)",
 		        path);
 	strbuf_free(&list.text);
 	fds_close(directory_fd);

@@ -306,7 +306,7 @@ reason_left(const struct candidate *candidate)
 	case MATCH_PROVEN:
 		return "cannot be killed";
 	case MATCH_UNPROVEN:
-		return "may belong to the run: in a session with its number";
+		return "may belong to the run: has the run's session ID";
 	case MATCH_OTHER_USER:
 		return "belongs to another user";
 	case MATCH_ANCESTOR:

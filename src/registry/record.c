@@ -207,7 +207,7 @@ read_entry(struct record_walk *walk)
 	}
 	record->problem = errno == ENOTSUP
 	                      ? "written by another version of wdrun"
-	                      : "not an entry, or not a whole one";
+	                      : "not a complete entry";
 	return -1;
 }
 

@@ -92,7 +92,7 @@ registry_find(struct strbuf *line, const char *given)
 		        home);
 		return -1;
 	} else if (is_anothers(state) || is_anothers(home)) {
-		message("no registry: '%s' is another user's, and this is "
+		message("no registry: '%s' belongs to another user, not to "
 		        "root: use --registry",
 		        is_anothers(state) ? state : home);
 		return -1;
@@ -156,8 +156,8 @@ is_registry(int fd, const char *path)
 		        path);
 	else if (names_read(fd, find_stranger, stranger) == -1 &&
 	         *stranger != '\0')
-		message("registry '%s' holds '%s', which is no entry: use a "
-		        "directory of its own",
+		message("registry '%s' holds '%s', which is not an entry: use "
+		        "an empty directory",
 		        path, stranger);
 	else
 		return true;

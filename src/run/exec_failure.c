@@ -85,8 +85,9 @@ exec_failure_tell(const struct options *options,
 	}
 	if (status->is_found) {
 		why = "the interpreter is missing: ";
-		word = *status->interpreter == '\0' ? "its loader"
-		                                    : status->interpreter;
+		word = *status->interpreter == '\0'
+		           ? "the dynamic loader (ld.so)"
+		           : status->interpreter;
 		end =
 		    strchr(word, '\\') == NULL ? "" : " (CR LF ends the line)";
 	} else if (may_be_else && *command <= '9' &&

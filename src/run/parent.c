@@ -48,8 +48,7 @@ parent_note_children(struct run *run)
 
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
 		return proctree_note_strangers(&run->tree) == -1
-		           ? refuse(
-		                 "cannot note the children that the caller had")
+		           ? refuse("cannot list children older than the run")
 		           : 0;
 	return errno == ECHILD ? 0 : refuse("cannot wait for children");
 }

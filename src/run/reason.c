@@ -62,7 +62,7 @@ static const struct reason_row table[] = {
 	                            DURATION(idle_after_exit), "" },
 	[REASON_SURVIVORS_BUSY] = { STATE_STOPPING, STATUS_OF_TARGET, TOLD,
 	                            "survivors-busy",
-	                            "the survivors had their time",
+	                            "the survivors ran out of time",
 	                            "the command exited ",
 	                            DURATION(max_after_exit), " ago" },
 

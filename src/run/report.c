@@ -77,7 +77,7 @@ report_check(struct report_facts *report)
 		          ? NULL
 		          : lockfile_refusal(errno);
 	else if (is_there && !S_ISREG(file.mode))
-		why = "it is there, and neither a regular file nor a FIFO";
+		why = "it exists, but is neither a regular file nor a FIFO";
 	else if (pathat_check_directory(at) == -1)
 		why = strerror(errno);
 	if (why != NULL)

@@ -92,8 +92,8 @@ add_names(struct strbuf *line, const struct run *run, enum detail detail)
 
 	if (run->tree.way == PROCTREE_BLIND)
 		strbuf_addf(line,
-		            " (no usable /proc: others are not named, and get "
-		            "no signal before SIGKILL)");
+		            " (no usable /proc: other processes are not named, "
+		            "and get only SIGKILL)");
 	for (size_t i = 0; i < list->count && i < NAMED_MAX; i++) {
 		const struct process *const process = &list->entries[i];
 
@@ -169,7 +169,7 @@ stop_message_add(struct strbuf *line, const struct run *run, enum reason why,
 		return;
 	reason_add_cause(line, run, why);
 	if (run->sweep.tracer != 0) {
-		strbuf_addf(line, "all processes are dead, but %d ",
+		strbuf_addf(line, "all processes are dead, but zombie %d ",
 		            run->sweep.traced);
 		cmdline_add(line, run->sweep.traced, 0);
 		strbuf_addf(line, " is held by its tracer %d ",
