@@ -82,7 +82,8 @@ tells_of_the_jobs() {
 	# shellcheck disable=SC1091 # it was written by the script
 	source ./pids
 
-	script=$(sed -n '2s/^wdrun: *\([0-9]*\) .*/\1/p' err)
+	# script(1) may have written its own line before.
+	script=$(sed -n 's/^wdrun:   \([0-9]*\) .*/\1/p; T; q' err)
 	[ ! -e lock-is-shown ] || holder=", held by $script"
 	tells sleep 'sleeping' &&
 		tells lock "waiting for a lock on fd 3 ($PWD/lockfile)$holder" &&
