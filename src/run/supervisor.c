@@ -56,6 +56,9 @@ supervisor_prepare(struct run *run)
 	run->tree.stranger_count = 0;
 	run->tree.has_strangers = false;
 
+	/* Before the target puts the run on record, where --list looks for the
+	 * name. The target has the name as well, until execve(2). */
+	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
 	/* A stopped supervisor goes on when its front is killed. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	/* No process but the front may hold the lifeline's write end. */
@@ -85,7 +88,6 @@ supervisor_detach(struct run *run)
 		run->watchers.signal_fd,
 	};
 
-	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
 	if (run->target.shares_group)
 		(void)setsid(); /* now that the target has stayed behind */
 	output_watch_note_output(run);
