@@ -272,8 +272,6 @@ supervisor_finds_tracer(struct run *run)
 		run->sweep.tracer = 0;
 		if (!lists_are_empty(&run->tree))
 			return false;
-		/* A terminating signal comes before SIGCHLD: signal(7). */
-		reap_orphans(run, 0, duration_now());
 		(void)procfs_visit_all(visit_to_find_traced, run);
 		if (run->sweep.tracer == 0)
 			return false;
