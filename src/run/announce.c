@@ -1,14 +1,13 @@
 /* Messages on a stop, from helpers, so that they never hold up the stop. */
 #include "run/announce.h"
 
-#include <sys/mman.h>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/strbuf.h"
@@ -211,10 +210,9 @@ announce_start(struct run *run, enum state next, enum reason why, int64_t until)
 	announce_finish(run); /* one after the other */
 
 	struct announcement *const announcement =
-	    mmap(NULL, sizeof(*announcement), PROT_READ | PROT_WRITE,
-	         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	    array_share(sizeof(*announcement));
 
-	if (announcement == MAP_FAILED) {
+	if (announcement == NULL) {
 		print_first_line(run, why);
 		return;
 	}
@@ -233,7 +231,7 @@ announce_start(struct run *run, enum state next, enum reason why, int64_t until)
 		print_all(announcement);
 	if (run->announcer.printer == 0)
 		_exit(0);
-	(void)munmap(announcement, sizeof(*announcement));
+	array_free(announcement, sizeof(*announcement));
 }
 
 void
