@@ -269,6 +269,18 @@ has_no_terminal() {
 
 # --- what has to see the output ----------------------------------------------
 
+# stop_and_continue STOPPED: Ctrl-Z stops the job with --pty, which the shell
+# tells as STOPPED, and leaves a usable prompt; fg continues the job.
+stop_and_continue() {
+	press C-z
+	wait_until shows "$1"
+	wait_until is_stopped "$ready"
+	usable
+	enter 'clear; fg'
+	wait_until no is_stopped "$ready"
+	wait_until is_wdruns
+}
+
 # pages OPTION SHELL
 pages() {
 	need less
@@ -472,13 +484,7 @@ pipeline_is_one_job() {
 	enter 'escape | wdrun --pty -i 60 cat'
 	see_ready
 	wait_until is_wdruns
-	press C-z
-	wait_until shows '[Ss](topped|uspended)'
-	wait_until is_stopped "$ready"
-	usable
-	enter 'clear; fg'
-	wait_until no is_stopped "$ready"
-	wait_until is_wdruns
+	stop_and_continue '[Ss](topped|uspended)'
 	press C-c
 	wait_until is_dead "$ready"
 	wait_until no_front
@@ -549,13 +555,7 @@ relays_run() {
 		enter 'bash script'
 		see_ready
 		wait_until is_wdruns
-		press C-z
-		wait_until shows 'Stopped'
-		wait_until is_stopped "$ready"
-		usable
-		enter 'clear; fg'
-		wait_until no is_stopped "$ready"
-		wait_until is_wdruns
+		stop_and_continue 'Stopped'
 		press C-c
 
 		wait_until no_front
