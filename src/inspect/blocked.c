@@ -17,6 +17,7 @@
 #include "inspect/thread.h"
 #include "proc/cmdline.h"
 #include "proc/procfs.h"
+#include "proc/procstat.h"
 
 #define NAME_SIZE     32
 #define STATUS_SIZE   8192
@@ -96,7 +97,7 @@ static void
 add_lock(struct strbuf *line, const struct look *look)
 {
 	struct blocked_process *const process = look->process;
-	struct procfs_stat stat;
+	struct procstat stat;
 
 	add_fd(line, look);
 	process->others.count = 0;
@@ -106,7 +107,7 @@ add_lock(struct strbuf *line, const struct look *look)
 
 	const pid_t holder = lockholder_find(process->pid, process->list);
 
-	if (holder == 0 || procfs_read_stat(holder, &stat) == -1)
+	if (holder == 0 || procstat_read(holder, &stat) == -1)
 		return;
 	strbuf_addf(line, ", held by %d", holder);
 	if (proctree_has(process->list, holder)) {
@@ -209,13 +210,13 @@ static void
 add_child(struct strbuf *line, const struct look *look)
 {
 	const pid_t child = look->thread.call.child;
-	struct procfs_stat stat;
+	struct procstat stat;
 
 	if (child <= 0) {
 		add_children(line, look, "a child");
-	} else if (procfs_read_stat(child, &stat) == 0 &&
+	} else if (procstat_read(child, &stat) == 0 &&
 	           stat.parent == look->process->pid &&
-	           !procfs_is_dead(&stat)) {
+	           !procstat_is_dead(&stat)) {
 		strbuf_addf(line, "child %d", child);
 		add_other(look->process, child);
 	} else {
@@ -480,10 +481,10 @@ visit_thread(pid_t thread, void *context)
 		             .thread = thread_of(best->process, thread),
 		             .alike = 1 };
 	char text[STATUS_SIZE];
-	struct procfs_stat stat;
+	struct procstat stat;
 
 	thread_read_file(look.process->pid, thread, "stat", text, sizeof(text));
-	if (procfs_parse_stat(text, &stat) == -1)
+	if (procstat_parse(text, &stat) == -1)
 		return 0;
 	look.thread.state = stat.state;
 	thread_read(&look.thread);

@@ -9,6 +9,7 @@
 #include "base/duration.h"
 #include "inspect/fdinfo.h"
 #include "proc/procfs.h"
+#include "proc/procstat.h"
 
 #define COMMAND_MIN     40 /* columns, even if that makes the line too long */
 #define INDENT          2
@@ -104,15 +105,15 @@ read_process(struct treeview_process *shown, const struct proctree *tree,
 	struct strbuf command = { .text = view.command,
 		                  .size = sizeof(view.command) };
 	const pid_t pid = view.process->pid;
-	struct procfs_stat stat;
+	struct procstat stat;
 
 	/* Another process may have the PID by now. */
-	if (procfs_read_stat(pid, &stat) == -1 ||
-	    stat.session != view.process->session || procfs_is_dead(&stat))
+	if (procstat_read(pid, &stat) == -1 ||
+	    stat.session != view.process->session || procstat_is_dead(&stat))
 		return;
 	view.is_bare = false;
-	view.age = procfs_age(&stat);
-	view.cpu = procfs_time(stat.cpu);
+	view.age = procstat_age(&stat);
+	view.cpu = procstat_time(stat.cpu);
 	view.blocked = (struct blocked_process){
 		.pid = pid,
 		.state = stat.state,

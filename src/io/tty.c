@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "proc/procfs.h"
+#include "proc/procstat.h"
 
 #define FIRST_OTHER 3
 #define TRIES       20
@@ -31,15 +31,15 @@ tty_is_controlling(int fd)
 static bool
 ancestor_has(int fd)
 {
-	struct procfs_stat ancestor;
+	struct procstat ancestor;
 	struct stat file;
 
 	if (fstat(fd, &file) == -1)
 		return false;
 	for (pid_t pid = getppid(); pid > 1; pid = ancestor.parent) {
-		if (procfs_read_stat(pid, &ancestor) == -1)
+		if (procstat_read(pid, &ancestor) == -1)
 			return false;
-		if (ancestor.terminal == procfs_number(file.st_rdev))
+		if (ancestor.terminal == procstat_terminal(file.st_rdev))
 			return ancestor.group == ancestor.terminal_group;
 	}
 	return false;
@@ -101,9 +101,9 @@ tty_open(struct tty *tty)
 static bool
 is_unclaimed(const struct tty *tty)
 {
-	struct procfs_stat leader;
+	struct procstat leader;
 
-	if (procfs_read_stat(tty->session, &leader) == -1)
+	if (procstat_read(tty->session, &leader) == -1)
 		return false;
 	return leader.terminal_group == tty->group ||
 	       (leader.terminal_group > 1 &&

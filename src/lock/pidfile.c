@@ -12,6 +12,7 @@
 #include "base/strbuf.h"
 #include "proc/pidfd.h"
 #include "proc/procfs.h"
+#include "proc/procstat.h"
 
 #define BASE          10
 #define TEXT_SIZE     64 /* a PID and blanks; a longer file holds no PID */
@@ -50,7 +51,7 @@ pidfile_parse(const char *text, size_t length)
 enum pidfile_owner
 pidfile_owner_state(pid_t pid, int64_t written_at)
 {
-	struct procfs_stat stat;
+	struct procstat stat;
 
 	/* Written before this program was executed: by this process, which may
 	 * have been a shell then, or by a dead process with the same PID. */
@@ -59,12 +60,12 @@ pidfile_owner_state(pid_t pid, int64_t written_at)
 	if (pid_is_dead(pid))
 		return OWNER_DEAD;
 	/* There is no /proc, or it hides the process ("hidepid", proc(5)). */
-	if (procfs_is_ours() == 0 || procfs_read_stat(pid, &stat) == -1)
+	if (procfs_is_ours() == 0 || procstat_read(pid, &stat) == -1)
 		return OWNER_ALIVE;
-	if (procfs_is_dead(&stat))
+	if (procstat_is_dead(&stat))
 		return OWNER_DEAD;
 
-	const int64_t started_at = duration_since_epoch() - procfs_age(&stat);
+	const int64_t started_at = duration_since_epoch() - procstat_age(&stat);
 
 	return started_at - TOLERANCE > written_at ? OWNER_REUSED : OWNER_ALIVE;
 }

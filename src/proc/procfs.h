@@ -6,25 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What /proc/PID/stat says of a process. */
-struct procfs_stat {
-	char state;
-	pid_t parent;
-	pid_t group;
-	pid_t session;
-	unsigned terminal;    /* its controlling terminal, as procfs_number */
-	pid_t terminal_group; /* the foreground group of its terminal */
-	long threads;         /* 0 once it is a zombie */
-	uint64_t cpu;         /* clock ticks, with those of reaped children */
-	uint64_t start;       /* clock ticks after boot */
-	int exit_signal;      /* what its death sends to its parent */
-	bool has_empty_environment; /* false also where that is hidden, and
-	                             * within execve(2) */
-};
-
-/* The number by which a stat file names the terminal DEVICE. */
-unsigned procfs_number(dev_t device);
-
 /*
  * Opens /proc, if it numbers processes as this process does: "unshare --pid"
  * without "--mount-proc" leaves the outer /proc in place, and a command may
@@ -40,9 +21,6 @@ int procfs_open_root(void);
  * cannot be told at the moment (ENOMEM, EMFILE…). */
 int procfs_is_ours(void);
 
-/* Reads TEXT, a stat file, into *STAT. Returns 0, or -1 with errno EINVAL. */
-int procfs_parse_stat(const char *text, struct procfs_stat *stat);
-
 /*
  * Whether to read a file of PID's may be to wait for PID: "stat", "io",
  * "wchan", "syscall", "environ" and the links of a process that is in execve(2)
@@ -51,11 +29,6 @@ int procfs_parse_stat(const char *text, struct procfs_stat *stat);
  * "status", "comm", "task" and "children" can always be read.
  */
 bool procfs_may_block(pid_t pid);
-
-/* Reads /proc/PID/stat. Returns 0, or -1 with errno: ENOENT or ESRCH where PID
- * is gone, ETIMEDOUT where it was waited for in vain, for a fifth of a second.
- */
-int procfs_read_stat(pid_t pid, struct procfs_stat *stat);
 
 /* Opens /proc/PID/FILE with FLAGS, close-on-exec. Returns a descriptor, or -1
  * with errno: ENOENT or ESRCH where PID is gone. */
@@ -69,15 +42,6 @@ ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
  * such as status, or NULL. Not on the first line, where status has the name of
  * the process. */
 const char *procfs_find(const char *text, const char *name);
-
-/* TICKS of a stat file in nanoseconds. */
-int64_t procfs_time(uint64_t ticks);
-
-/* How long ago the process of STAT was started, in nanoseconds. */
-int64_t procfs_age(const struct procfs_stat *stat);
-
-/* Whether the process of STAT was dead: a zombie is. */
-bool procfs_is_dead(const struct procfs_stat *stat);
 
 /* What /proc/PID/status says. */
 struct procfs_status {

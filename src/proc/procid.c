@@ -7,14 +7,14 @@
 
 #include "base/fds.h"
 #include "proc/pidfd.h"
-#include "proc/procfs.h"
+#include "proc/procstat.h"
 
 int
 procid_read(pid_t pid, struct procid *procid)
 {
-	struct procfs_stat stat;
+	struct procstat stat;
 
-	if (procfs_read_stat(pid, &stat) == -1)
+	if (procstat_read(pid, &stat) == -1)
 		return -1;
 	*procid = (struct procid){ pid, stat.start };
 	return 0;
@@ -23,14 +23,14 @@ procid_read(pid_t pid, struct procid *procid)
 enum procid_state
 procid_state_of(const struct procid *procid)
 {
-	struct procfs_stat stat;
+	struct procstat stat;
 
 	if (procid->pid <= 0) {
 		errno = ESRCH;
 		return PROCID_UNKNOWN;
 	}
-	if (procfs_read_stat(procid->pid, &stat) == 0)
-		return stat.start == procid->start && !procfs_is_dead(&stat)
+	if (procstat_read(procid->pid, &stat) == 0)
+		return stat.start == procid->start && !procstat_is_dead(&stat)
 		           ? PROCID_ALIVE
 		           : PROCID_DEAD;
 	if ((errno == ENOENT || errno == ESRCH) && kill(procid->pid, 0) == -1 &&

@@ -12,6 +12,7 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "proc/procfs.h"
+#include "proc/procstat.h"
 
 #define INIT      1 /* PIDs */
 #define KTHREADD  2
@@ -52,7 +53,7 @@ find(const struct candidates *candidates, pid_t pid)
  * An older process does not belong to the run, even if it has executed a
  * program with the run's environment since. */
 static bool
-is_young_enough(const struct entry *entry, const struct procfs_stat *stat)
+is_young_enough(const struct entry *entry, const struct procstat *stat)
 {
 	const struct procid *const first =
 	    entry->front.pid > 0 ? &entry->front : &entry->supervisor;
@@ -75,7 +76,7 @@ read_id_of_thread(pid_t tid, void *context)
  * an ID that cannot be read in the middle of execve(2) or exit(2).
  */
 static int
-read_id(struct candidate *candidate, struct procfs_stat stat)
+read_id(struct candidate *candidate, struct procstat stat)
 {
 	const pid_t pid = candidate->procid.pid;
 
@@ -88,13 +89,13 @@ read_id(struct candidate *candidate, struct procfs_stat stat)
 			return 0;
 		if (errno != EAGAIN && errno != ENOENT && errno != ESRCH)
 			return -1;
-		if (procfs_read_stat(pid, &stat) == -1)
+		if (procstat_read(pid, &stat) == -1)
 			return -1;
 		if ((stat.group == 0 && stat.parent <= KTHREADD) ||
 		    stat.has_empty_environment)
 			return 0;
 		errno = ESRCH;
-		if (procfs_is_dead(&stat))
+		if (procstat_is_dead(&stat))
 			return -1;
 		(void)poll(NULL, 0, 1);
 	}
@@ -110,7 +111,7 @@ read_id(struct candidate *candidate, struct procfs_stat stat)
  * answer). Returns 0, or -1 with errno.
  */
 static int
-read_owner_and_id(struct candidate *candidate, const struct procfs_stat *stat)
+read_owner_and_id(struct candidate *candidate, const struct procstat *stat)
 {
 	struct procfs_status status;
 
@@ -131,12 +132,12 @@ read_owner_and_id(struct candidate *candidate, const struct procfs_stat *stat)
 static bool
 is_ancestor(pid_t pid)
 {
-	struct procfs_stat stat;
+	struct procstat stat;
 
 	for (pid_t at = getpid(); at > 0; at = stat.parent) {
 		if (at == pid)
 			return true;
-		if (procfs_read_stat(at, &stat) == -1)
+		if (procstat_read(at, &stat) == -1)
 			return false;
 	}
 	return false;
@@ -165,9 +166,9 @@ admit(const struct match *match, struct candidate *candidate)
 /* Whether the process of STAT started just before the entry was written, as the
  * target did, which writes it. An entry may be made to name another process. */
 static bool
-has_written(const struct entry *entry, const struct procfs_stat *stat)
+has_written(const struct entry *entry, const struct procstat *stat)
 {
-	const int64_t started_at = duration_since_epoch() - procfs_age(stat);
+	const int64_t started_at = duration_since_epoch() - procstat_age(stat);
 
 	return started_at <= entry->written_at + TOLERANCE &&
 	       started_at >= entry->written_at - TIME_TO_WRITE;
@@ -189,14 +190,14 @@ static int
 is_session_of_run(const struct entry *entry)
 {
 	const pid_t session = entry->supervisor.pid;
-	struct procfs_stat stat;
+	struct procstat stat;
 
 	if (!entry->has_session || session <= INIT)
 		return -1;
-	if (procfs_read_stat(entry->target.pid, &stat) == 0 &&
+	if (procstat_read(entry->target.pid, &stat) == 0 &&
 	    stat.start == entry->target.start && stat.session == session)
 		return has_written(entry, &stat);
-	if (procfs_read_stat(session, &stat) == 0)
+	if (procstat_read(session, &stat) == 0)
 		return stat.start != entry->supervisor.start
 		           ? -1
 		           : has_written(entry, &stat);
@@ -328,26 +329,26 @@ result_for(int why)
 	return why == EPERM || why == EACCES || why == EAGAIN ? 0 : -1;
 }
 
-/* As procfs_read_stat(). Of a PID that lets its reader wait in vain, tells what
+/* As procstat_read(). Of a PID that lets its reader wait in vain, tells what
  * system calls and "status" do, with 0 as the start. PID is waited for once. */
 static int
-read_stat(const struct match *match, pid_t pid, struct procfs_stat *stat)
+read_stat(const struct match *match, pid_t pid, struct procstat *stat)
 {
 	const struct candidate *const known = find(&match->before, pid);
 	struct procfs_status status;
 
 	if (known == NULL || known->procid.start != 0 ||
 	    !procfs_may_block(pid)) {
-		const int result = procfs_read_stat(pid, stat);
+		const int result = procstat_read(pid, stat);
 
 		if (result == 0 || errno != ETIMEDOUT)
 			return result;
 	}
 	if (procfs_read_status(pid, &status) == -1)
 		return -1;
-	*stat = (struct procfs_stat){ .state = status.state,
-		                      .parent = status.parent,
-		                      .session = getsid(pid) };
+	*stat = (struct procstat){ .state = status.state,
+		                   .parent = status.parent,
+		                   .session = getsid(pid) };
 	return 0;
 }
 
@@ -357,13 +358,13 @@ static int
 visit(pid_t pid, void *context)
 {
 	struct match *const match = context;
-	struct procfs_stat stat;
+	struct procstat stat;
 
 	if (read_stat(match, pid, &stat) == -1)
 		return result_for(errno);
 	if (stat.start != 0 && !is_young_enough(match->entry, &stat))
 		return 0;
-	if (procfs_is_dead(&stat))
+	if (procstat_is_dead(&stat))
 		return PROCFS_GONE;
 
 	struct candidate candidate = { .procid = { pid, stat.start } };

@@ -17,6 +17,7 @@
 #include "proc/cmdline.h"
 #include "proc/pidfd.h"
 #include "proc/procfs.h"
+#include "proc/procstat.h"
 #include "registry/match.h"
 
 #define FREEZE_BOUND       (8 * SECOND)
@@ -96,9 +97,9 @@ static int
 count_frozen(pid_t tid, void *context)
 {
 	struct threads *const threads = context;
-	struct procfs_stat stat;
+	struct procstat stat;
 
-	threads->frozen += procfs_read_stat(tid, &stat) == 0 &&
+	threads->frozen += procstat_read(tid, &stat) == 0 &&
 	                   is_frozen_state(stat.state, threads->with_d);
 	return 0;
 }
@@ -110,12 +111,12 @@ static bool
 is_frozen(const struct procid *process, bool with_d)
 {
 	struct threads threads = { .with_d = with_d };
-	struct procfs_stat stat;
+	struct procstat stat;
 
 	(void)procfs_visit_threads(process->pid, count_frozen, &threads);
-	if (procfs_read_stat(process->pid, &stat) == -1)
+	if (procstat_read(process->pid, &stat) == -1)
 		return errno == ENOENT || errno == ESRCH;
-	return stat.start != process->start || procfs_is_dead(&stat) ||
+	return stat.start != process->start || procstat_is_dead(&stat) ||
 	       stat.threads == threads.frozen;
 }
 

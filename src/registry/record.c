@@ -16,6 +16,7 @@
 #include "base/message.h"
 #include "proc/helper.h"
 #include "proc/procfs.h"
+#include "proc/procstat.h"
 
 #define COMM_SIZE 32
 
@@ -38,11 +39,11 @@ is_shortage(int why)
 static int
 check_dead(const struct procid *procid)
 {
-	struct procfs_stat stat;
+	struct procstat stat;
 
-	if (procfs_read_stat(procid->pid, &stat) == -1)
+	if (procstat_read(procid->pid, &stat) == -1)
 		return is_shortage(errno) ? -1 : 1;
-	return stat.start != procid->start || procfs_is_dead(&stat);
+	return stat.start != procid->start || procstat_is_dead(&stat);
 }
 
 /* Whether the name of the watcher PID begins with NAME. */

@@ -22,7 +22,7 @@
 #include "base/pathat.h"
 #include "base/strbuf.h"
 #include "base/text.h"
-#include "proc/procfs.h"
+#include "proc/procstat.h"
 #include "proc/runid.h"
 #include "registry/entry.h"
 #include "registry/host.h"
@@ -360,10 +360,10 @@ registry_list(int directory_fd, struct registry_names *names)
 static bool
 is_dead(pid_t pid)
 {
-	struct procfs_stat stat;
+	struct procstat stat;
 
-	if (procfs_read_stat(pid, &stat) == 0)
-		return procfs_is_dead(&stat);
+	if (procstat_read(pid, &stat) == 0)
+		return procstat_is_dead(&stat);
 	return kill(pid, 0) == -1 && errno == ESRCH;
 }
 

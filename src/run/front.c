@@ -17,6 +17,7 @@
 #include "proc/helper.h"
 #include "proc/pidfd.h"
 #include "proc/procfs.h"
+#include "proc/procstat.h"
 #include "proc/signals.h"
 #include "proc/wait.h"
 #include "run/exec_failure.h"
@@ -130,9 +131,9 @@ attend(struct run *run, const siginfo_t *info)
 static bool
 supervisor_is_in_trace_stop(const struct run *run)
 {
-	struct procfs_stat stat;
+	struct procstat stat;
 
-	return procfs_read_stat(run->watchers.supervisor, &stat) == 0 &&
+	return procstat_read(run->watchers.supervisor, &stat) == 0 &&
 	       stat.state == TRACE_STOP;
 }
 

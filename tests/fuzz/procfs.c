@@ -3,7 +3,7 @@
  * it at the blanks behind the last parenthesis, or refused by both. And any
  * bytes as the name in such a line: the rest is read as it is.
  */
-#include "proc/procfs.h"
+#include "proc/procstat.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -49,7 +49,7 @@ split(char *text, char *words[], int words_max)
 
 /* Changes TEXT. Returns whether it was read. */
 static bool
-read_naively(char *text, struct procfs_stat *stat)
+read_naively(char *text, struct procstat *stat)
 {
 	char *words[WORDS + 1];
 	long long numbers[LAST + 1];
@@ -74,7 +74,7 @@ read_naively(char *text, struct procfs_stat *stat)
 		if (errno == ERANGE)
 			return false;
 	}
-	*stat = (struct procfs_stat){
+	*stat = (struct procstat){
 		.state = *words[STATE],
 		.parent = (pid_t)numbers[4],
 		.group = (pid_t)numbers[5],
@@ -93,7 +93,7 @@ read_naively(char *text, struct procfs_stat *stat)
 }
 
 static void
-require_same(const struct procfs_stat *one, const struct procfs_stat *other)
+require_same(const struct procstat *one, const struct procstat *other)
 {
 	require(one->state == other->state);
 	require(one->parent == other->parent);
@@ -106,18 +106,18 @@ require_same(const struct procfs_stat *one, const struct procfs_stat *other)
 	require(one->start == other->start);
 	require(one->exit_signal == other->exit_signal);
 	require(one->has_empty_environment == other->has_empty_environment);
-	require(procfs_is_dead(one) == procfs_is_dead(other));
+	require(procstat_is_dead(one) == procstat_is_dead(other));
 }
 
 static void
 check_line(char *text)
 {
-	struct procfs_stat stat;
-	struct procfs_stat expected;
+	struct procstat stat;
+	struct procstat expected;
 
 	errno = 0;
 
-	const bool is_read = procfs_parse_stat(text, &stat) == 0;
+	const bool is_read = procstat_parse(text, &stat) == 0;
 
 	require(is_read || errno == EINVAL);
 	require(is_read == read_naively(text, &expected));
@@ -129,8 +129,8 @@ static void
 check_name(const char *name)
 {
 	char text[512];
-	struct procfs_stat stat;
-	const struct procfs_stat expected = {
+	struct procstat stat;
+	const struct procstat expected = {
 		.state = 'Z',
 		.parent = 1,
 		.group = 4194304,
@@ -150,7 +150,7 @@ check_name(const char *name)
 	               "18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 "
 	               "0 0 0 0 0 1 2 3 4 140731 140731 0\n",
 	               NAME_MAX_SIZE, name);
-	require(procfs_parse_stat(text, &stat) == 0);
+	require(procstat_parse(text, &stat) == 0);
 	require_same(&stat, &expected);
 }
 

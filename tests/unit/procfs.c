@@ -1,5 +1,5 @@
 /* Lines of /proc/PID/stat with process names that could confuse a parser. */
-#include "proc/procfs.h"
+#include "proc/procstat.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -50,14 +50,14 @@ static const char *const broken[] = {
 int
 main(void)
 {
-	struct procfs_stat stat;
+	struct procstat stat;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char text[256];
 
 		(void)snprintf(text, sizeof(text), "4711 (%s) S" NUMBERS,
 		               names[i]);
-		CHECK(procfs_parse_stat(text, &stat) == 0, names[i]);
+		CHECK(procstat_parse(text, &stat) == 0, names[i]);
 		CHECK(stat.state == 'S' && stat.parent == 7, names[i]);
 		CHECK(stat.group == 8 && stat.session == 9, names[i]);
 		CHECK(stat.terminal_group == 10, names[i]);
@@ -67,21 +67,21 @@ main(void)
 		CHECK(!stat.has_empty_environment, names[i]);
 	}
 	/* As much as a kernel can print is read, and nothing overflows. */
-	CHECK(procfs_parse_stat(
-	          "1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 "
-	          "9223372036854775807 9223372036854775807 3 "
-	          "18446744073709551615 20 0 5 0 777" TO_SIGNAL TO_ENV
-	          " 70 77 0\n",
-	          &stat) == 0,
-	      "large numbers");
+	CHECK(
+	    procstat_parse("1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 "
+	                   "9223372036854775807 9223372036854775807 3 "
+	                   "18446744073709551615 20 0 5 0 777" TO_SIGNAL TO_ENV
+	                   " 70 77 0\n",
+	                   &stat) == 0,
+	    "large numbers");
 	CHECK(stat.cpu == 2 * (uint64_t)INT64_MAX + 2, "large numbers");
-	CHECK(procfs_parse_stat("1 (sh) S" NO_ENV, &stat) == 0, "no variable");
+	CHECK(procstat_parse("1 (sh) S" NO_ENV, &stat) == 0, "no variable");
 	CHECK(stat.has_empty_environment, "no variable");
-	CHECK(procfs_parse_stat("1 (sh) S" HIDDEN, &stat) == 0, "hidden");
+	CHECK(procstat_parse("1 (sh) S" HIDDEN, &stat) == 0, "hidden");
 	CHECK(!stat.has_empty_environment, "hidden");
 	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
 		errno = 0;
-		CHECK(procfs_parse_stat(broken[i], &stat) == -1, broken[i]);
+		CHECK(procstat_parse(broken[i], &stat) == -1, broken[i]);
 		CHECK(errno == EINVAL, broken[i]);
 	}
 	return failures != 0;
