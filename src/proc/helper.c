@@ -12,6 +12,7 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "proc/pidfd.h"
+#include "proc/procfs.h"
 #include "proc/wait.h"
 
 #define CLONE_CHILDREN ((int)__WCLONE) /* and no others: waitid(2) */
@@ -113,17 +114,40 @@ helper_continue(pid_t pid)
 		(void)pid_kill(pid, SIGCONT);
 }
 
+/*
+ * Whether the helper PID, which was waited for since BEGAN, has had BOUND. A
+ * wait for a processor does not count: on a machine with too much to do, a
+ * helper that makes its way is not taken for a helper that hangs. The kernel
+ * adds a wait to the others only at its end; meanwhile the state is R, as it is
+ * of a helper that computes for ever.
+ */
+static bool
+has_had(pid_t pid, int64_t began, int64_t bound)
+{
+	const int64_t elapsed = duration_now() - began;
+	int64_t used;
+	int64_t waited;
+
+	if (elapsed < bound)
+		return false;
+	if (procfs_read_times(pid, &used, &waited) == -1)
+		return true;
+	return elapsed - waited >= bound &&
+	       (used >= bound || !procfs_is_runnable(pid));
+}
+
 /* SIGNAL is sent time and again: a signal that comes just before a call that
  * blocks does not interrupt the call. */
 bool
 helper_await(pid_t pid, int signal)
 {
+	const int64_t began = duration_now();
 	int64_t pause = PAUSE_FIRST;
 	siginfo_t info;
 
 	if (pid <= 0)
 		return true;
-	for (int64_t slept = 0; slept < PATIENCE; slept += pause) {
+	do {
 		const pid_t child =
 		    wait_peek(pid, WEXITED | CLONE_CHILDREN, &info);
 
@@ -135,7 +159,7 @@ helper_await(pid_t pid, int signal)
 		duration_sleep(pause);
 		if (pause < PAUSE_LAST)
 			pause *= 2;
-	}
+	} while (!has_had(pid, began, PATIENCE));
 	return false;
 }
 
@@ -149,9 +173,11 @@ helper_end(pid_t pid, int signal)
 bool
 helper_await_until(pid_t pid, int64_t deadline)
 {
+	const int64_t began = duration_now();
+
 	while (!helper_await(pid, 0)) {
 		helper_continue(pid);
-		if (duration_now() < deadline)
+		if (!has_had(pid, began, deadline - began))
 			continue;
 		(void)helper_end(pid, SIGKILL);
 		return false;

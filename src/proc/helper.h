@@ -74,11 +74,13 @@ bool helper_is(pid_t pid);
 void helper_continue(pid_t pid);
 
 /* Sends SIGNAL (0: none) to the helper PID until it is dead, and reaps it.
- * Returns whether it is dead; false after a fifth of a second. */
+ * Returns whether it is dead; false after a fifth of a second, in which the
+ * time does not count that the helper waits for a processor. */
 bool helper_await(pid_t pid, int signal);
 
 /* Waits until the helper PID is dead, and continues it if a signal stops it; at
- * DEADLINE, kills it. Returns whether it has ended before. */
+ * DEADLINE, or as much later as the helper had to wait for a processor, kills
+ * it. Returns whether it has ended before. */
 bool helper_await_until(pid_t pid, int64_t deadline);
 
 /* Ends the helper PID: by SIGNAL, and after a fifth of a second by SIGKILL.

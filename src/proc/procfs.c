@@ -97,12 +97,43 @@ procfs_read_status(pid_t pid, struct procfs_status *status)
 	return 0;
 }
 
-bool
-procfs_may_block(pid_t pid)
+int
+procfs_read_times(pid_t pid, int64_t *used, int64_t *waited)
+{
+	char text[STATUS_SIZE];
+	uint64_t numbers[2] = { 0, 0 };
+
+	if (procfs_read(pid, "schedstat", text, sizeof(text)) <= 0)
+		return -1;
+
+	const char *const second = text_read_number(text, DECIMAL, &numbers[0]);
+
+	if (second == NULL || *second != ' ' ||
+	    text_read_number(second + 1, DECIMAL, &numbers[1]) == NULL)
+		return -1;
+	*used = (int64_t)numbers[0];
+	*waited = (int64_t)numbers[1];
+	return 0;
+}
+
+static bool
+is_in_state(pid_t pid, char state)
 {
 	struct procfs_status status;
 
-	return procfs_read_status(pid, &status) == 0 && status.state == 'D';
+	return procfs_read_status(pid, &status) == 0 && status.state == state;
+}
+
+bool
+procfs_may_block(pid_t pid)
+{
+	return is_in_state(pid, 'D');
+}
+
+bool
+procfs_is_runnable(pid_t pid)
+{
+	return is_in_state(pid, 'R');
 }
 
 /* Whether FD, the status file of this process, numbers it as this process does,

@@ -30,6 +30,9 @@ int procfs_is_ours(void);
  */
 bool procfs_may_block(pid_t pid);
 
+/* Whether PID computes, or waits for nothing but a processor. */
+bool procfs_is_runnable(pid_t pid);
+
 /* Opens /proc/PID/FILE with FLAGS, close-on-exec. Returns a descriptor, or -1
  * with errno: ENOENT or ESRCH where PID is gone. */
 int procfs_open(pid_t pid, const char *file, int flags);
@@ -55,6 +58,12 @@ struct procfs_status {
 /* Reads /proc/PID/status. Returns 0, or -1 with errno: ENOENT or ESRCH where
  * PID is gone. Never waits for PID. */
 int procfs_read_status(pid_t pid, struct procfs_status *status);
+
+/* How long PID has used a processor, and has waited for a free one, both in
+ * nanoseconds: /proc/PID/schedstat. The wait that PID is in is not part of it.
+ * Returns 0, or -1 where the kernel does not tell (CONFIG_SCHED_INFO). Never
+ * waits for PID. */
+int procfs_read_times(pid_t pid, int64_t *used, int64_t *waited);
 
 /* A number that changes when PID reads or writes (the counters of
  * /proc/PID/io); 0 where this process may not read them. */
