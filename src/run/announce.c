@@ -14,6 +14,7 @@
 #include "inspect/treeview.h"
 #include "proc/helper.h"
 #include "proc/pidfd.h"
+#include "proc/priority.h"
 #include "proc/procfs.h"
 #include "run/resources.h"
 #include "run/run.h"
@@ -102,15 +103,6 @@ skip(struct announcement *announcement)
 	announcement->has_tree &= announcement->detail < DETAIL_BARE;
 }
 
-/* Whether the process READER waits for nothing but a processor. */
-static bool
-is_runnable(pid_t reader)
-{
-	struct procfs_status status;
-
-	return procfs_read_status(reader, &status) == 0 && status.state == 'R';
-}
-
 /* Returns when READER, which has the other end of FD, ends or hangs, and not
  * later than UNTIL. */
 static void
@@ -121,7 +113,8 @@ watch(struct announcement *announcement, pid_t reader, int fd, int64_t until)
 	int64_t now = duration_now();
 	int64_t patience_end = now + PATIENCE_LINE;
 
-	while (now < until && (now < patience_end || is_runnable(reader)) &&
+	while (now < until &&
+	       (now < patience_end || procfs_is_runnable(reader)) &&
 	       poll(&end, 1, PAUSE / MILLISECOND) <= 0) {
 		now = duration_now();
 		if (progress_of(announcement) == progress)
@@ -144,8 +137,10 @@ read_by_helper(struct announcement *announcement, int64_t until)
 	const pid_t reader = helper_fork(SIGKILL);
 
 	if (reader == 0) {
-		/* A reader that hangs is to keep no lock. */
+		/* A reader that hangs is to keep no lock. The stop waits for
+		 * the reader, but not for longer than UNTIL. */
 		resources_close(announcement->run);
+		priority_take();
 		read_first_line(announcement);
 		if (announcement->has_tree)
 			treeview_read(view_of(announcement));

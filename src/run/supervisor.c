@@ -3,13 +3,10 @@
 #include "run/supervisor.h"
 
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +14,7 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "proc/helper.h"
+#include "proc/priority.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
 #include "proc/treekill.h"
@@ -30,7 +28,6 @@
 #include "run/run.h"
 #include "run/target.h"
 
-#define NICE_LOWEST         (-20)
 #define LAST_BOUND          (5 * SECOND)  /* since the last newcomer */
 #define STORM_BOUND         (60 * SECOND) /* and in all, about */
 #define SWEEP_PAUSE_FIRST   MILLISECOND
@@ -337,29 +334,10 @@ supervisor_attend(struct run *run, const struct event *event)
 		sweep(run, now);
 }
 
-/*
- * From now on this process comes before a tree that may leave it a thousandth
- * of a processor, as far as it is permitted; its helpers do not. musl's
- * sched_setscheduler(3) always fails.
- */
-static void
-take_priority(void)
-{
-	const struct sched_param first = { .sched_priority = 1 };
-	const struct sched_param none = { .sched_priority = 0 };
-
-	if (syscall(SYS_sched_setscheduler, 0, SCHED_RR | SCHED_RESET_ON_FORK,
-	            &first) == 0)
-		return;
-	(void)syscall(SYS_sched_setscheduler, 0,
-	              SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
-	(void)setpriority(PRIO_PROCESS, 0, NICE_LOWEST);
-}
-
 void
 supervisor_begin_stop(struct run *run, int64_t now)
 {
-	take_priority();
+	priority_take();
 	timers_resume(&run->timers, now);
 	if (!run->watchers.is_front)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
