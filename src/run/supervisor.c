@@ -276,6 +276,17 @@ supervisor_finds_tracer(struct run *run)
 	return true;
 }
 
+/* Whether a process that has got SIGKILL only waits for a processor to die. */
+static bool
+tree_is_dying(const struct proctree *tree)
+{
+	for (size_t i = 0; i < tree->list.count; i++) {
+		if (procfs_is_runnable(tree->list.entries[i].pid))
+			return true;
+	}
+	return false;
+}
+
 /* One round of SIGKILL, for the tree as it was last read. The next round is due
  * at once, if there may be new processes. */
 static void
@@ -287,10 +298,6 @@ sweep(struct run *run, int64_t now)
 	if (newcomers > 0) {
 		run->sweep.restless++;
 		run->sweep.pause = 0;
-		/* A tree that still forks can be killed, if slowly. */
-		if (run->timers.due[TIMER_LAST] < run->timers.due[TIMER_STORM])
-			run->timers.due[TIMER_LAST] =
-			    duration_add(now, LAST_BOUND);
 	} else {
 		run->sweep.restless = 0;
 		run->sweep.pause = run->sweep.pause == 0 ? SWEEP_PAUSE_FIRST
@@ -298,6 +305,10 @@ sweep(struct run *run, int64_t now)
 		if (run->sweep.pause > SWEEP_PAUSE_LAST)
 			run->sweep.pause = SWEEP_PAUSE_LAST;
 	}
+	/* A tree that still forks, or dies slowly, can be killed. */
+	if ((newcomers > 0 || tree_is_dying(&run->tree)) &&
+	    run->timers.due[TIMER_LAST] < run->timers.due[TIMER_STORM])
+		run->timers.due[TIMER_LAST] = duration_add(now, LAST_BOUND);
 	if (run->sweep.restless == RESTLESS_IS_STORM) {
 		treekill_freeze(&run->tree, FREEZE_LIMIT);
 		run->sweep.restless = 0;
