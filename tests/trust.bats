@@ -765,3 +765,23 @@ is_told_as_traced() {
 	is_told_as_traced 0 "$survivor"
 	[[ $stderr != *$'\n'* ]]
 }
+
+@test "the status of a dead target is not lost where a signal comes first, and a tracer holds the rest" {
+	need python3
+	mkfifo go
+	start "$WDRUN" --survivors=wait bash -c '"$PROGRAMS/sigcount" & read -r <go'
+	await_ready
+	survivor=$ready
+	await_watchers
+	trace_end_of "$survivor"
+	kill -KILL "$survivor"
+	kill -STOP "$started" "$supervisor"
+	wait_until is_stopped "$supervisor"
+	echo >go
+	wait_until is_zombie "$target"
+	kill -TERM "$supervisor" # which takes SIGTERM before SIGCHLD
+	kill -CONT "$supervisor" "$started"
+	finish
+
+	is_told_as_traced 0 "$survivor"
+}

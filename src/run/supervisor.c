@@ -273,6 +273,9 @@ supervisor_finds_tracer(struct run *run)
 		if (run->sweep.tracer == 0)
 			return false;
 	}
+	/* The target may be dead: a terminating signal is taken before SIGCHLD
+	 * (signal(7)), and no other SIGCHLD is awaited. */
+	reap_orphans(run, 0, duration_now());
 	return true;
 }
 
