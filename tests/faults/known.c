@@ -23,6 +23,10 @@ static const struct known known[] = {
 	  "as it should be" },
 	{ VERDICT_FILE, "reaper-helper", "kill", "EPERM", "'./L'",
 	  "as it should be" },
+	/* No signal interrupts TIOCSCTTY, tiocsctty() in the kernel, which is
+	 * the call that the start of a supervisor depends on. */
+	{ VERDICT_STATUS, "supervisor", "ioctl", "EINTR", NULL,
+	  "cannot happen" },
 	{ VERDICT_COUNT, NULL, NULL, NULL, NULL, NULL }, /* the end */
 };
 
