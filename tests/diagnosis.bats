@@ -263,10 +263,8 @@ tells_of_the_secret() {
 }
 
 tells_in_time() {
-	# strace delays the read of the path of the FIFO.
-	complete "${first[@]}" strace -f --seccomp-bpf -qq -o /dev/null \
-		-e trace=process_vm_readv \
-		-e inject=process_vm_readv:delay_enter=1s \
+	# The path of the FIFO is read by process_vm_readv.
+	complete "$PROGRAMS/deny" hang:process_vm_readv -- \
 		"$WDRUN" -t "$limit" bash -c 'cat unwritten & sleep 1000; true'
 	[ "$status" -eq 124 ] &&
 		grep -E '^wdrun:     [0-9]+ \[cat\] \[S .*s\]: opening a FIFO whose other end nobody opens$' err &&
@@ -285,11 +283,7 @@ tells_in_time_at_last() {
 }
 
 @test "a process that cannot be read in time is shown in short, and those behind it in full" {
-	need strace
 	mkfifo unwritten
-	# strace is not to hold up what it traces, where that is permitted.
-	local first=(chrt --rr --reset-on-fork 1)
-	"${first[@]}" true 2>/dev/null || first=()
 	tells_in_time_at_last
 }
 

@@ -323,11 +323,20 @@ is_long() {
 	with_time is_cut
 }
 
+# A tracer that is slow takes away the tenth of a second for the diagnosis.
+is_traced_in_time() {
+	for _ in {1..20}; do
+		complete nice -n -20 strace -f -qq --seccomp-bpf -e trace=write \
+			-e signal=none -o trace \
+			"$WDRUN" -t 1 bash -c 'sleep 1000 | sleep 1000; true'
+		if [ "$(grep -c '^wdrun: ' err)" -eq 4 ]; then return; fi
+	done
+	return 1
+}
+
 @test "the diagnosis is one write, and begins on a line of its own at a terminal" {
 	need strace
-	complete strace -f -qq -e trace=write -e signal=none -o trace \
-		"$WDRUN" -t 1 bash -c 'sleep 1000 | sleep 1000; true'
-	[ "$(wc -l <err)" -eq 4 ]
+	is_traced_in_time
 	[ "$(grep -c 'write(.*"wdrun: timed out' trace)" -eq 1 ]
 	[ "$(grep -c 'write(.*"wdrun: ' trace)" -eq 1 ]
 

@@ -1,13 +1,16 @@
 /*
  * deny CALL... -- COMMAND [ARG]...: executes COMMAND as on an older kernel: the
  * named system calls fail with ENOSYS. PR_SET_PDEATHSIG stands for that
- * operation of prctl(2).
+ * operation of prctl(2). A CALL with "hang:" before its name hangs instead,
+ * until a signal ends it, as long as COMMAND or a child of it lives.
  */
 #include "bounded.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -33,6 +36,7 @@ static const struct call calls[] = {
 	{ "kill", SYS_kill, 0 },
 	{ "clock_gettime", SYS_clock_gettime, 0 },
 	{ "inotify_init1", SYS_inotify_init1, 0 },
+	{ "process_vm_readv", SYS_process_vm_readv, 0 },
 	{ "PR_SET_PDEATHSIG", SYS_prctl, PR_SET_PDEATHSIG },
 };
 
@@ -47,8 +51,10 @@ find_call(const char *name)
 	exit(99);
 }
 
+/* Nobody answers at the descriptor that seccomp(2) returns, which COMMAND
+ * inherits. */
 static void
-deny_call(const struct call *call)
+deny_call(const struct call *call, bool hangs)
 {
 	/* The lower half of the argument, on a little-endian machine. */
 	struct sock_filter filter[] = {
@@ -59,7 +65,8 @@ deny_call(const struct call *call)
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 		         offsetof(struct seccomp_data, args)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call->argument, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, hangs ? SECCOMP_RET_USER_NOTIF
+		                                : SECCOMP_RET_ERRNO | ENOSYS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	const struct sock_fprog program = {
@@ -67,8 +74,14 @@ deny_call(const struct call *call)
 		.filter = filter,
 	};
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == -1)
+	const long fd =
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1
+	        ? -1
+	        : syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+	                  hangs ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0,
+	                  &program);
+
+	if (fd == -1 || (hangs && fcntl((int)fd, F_SETFD, 0) == -1))
 		give_up("seccomp");
 }
 
@@ -77,8 +90,11 @@ main(int argc, char *argv[])
 {
 	int i = 1;
 
-	for (; i < argc && strcmp(argv[i], "--") != 0; i++)
-		deny_call(find_call(argv[i]));
+	for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		const bool hangs = strncmp(argv[i], "hang:", 5) == 0;
+
+		deny_call(find_call(argv[i] + (hangs ? 5 : 0)), hangs);
+	}
 	if (i + 1 >= argc)
 		return 99;
 	execvp(argv[i + 1], argv + i + 1);
