@@ -32,7 +32,8 @@
 enum meaning {
 	MEANS_ID,
 	MEANS_NAME,
-	MEANS_FRONT, /* a target may be the front of a run within the run */
+	MEANS_FRONT, /* before the target, which may be the front of a run
+	              * within the run */
 	MEANS_SUPERVISOR,
 	MEANS_TARGET,
 	MEANS_SHORT_ID, /* as in the table of --list */
@@ -48,7 +49,7 @@ struct search {
 	bool is_broken;    /* a broken record may be what WHICH means */
 };
 
-/* --- finding it ----------------------------------------------------------- */
+/* --- finding the run ------------------------------------------------------ */
 
 /* Whether PID is that of PROCESS, dead or alive, and not that of a later
  * process with the same PID. */
@@ -77,7 +78,7 @@ meaning_for(const char *which, const struct record *record)
 	if (entry->name != NULL && strcmp(which, entry->name) == 0)
 		return MEANS_NAME;
 
-	/* The PIDs of a run elsewhere are those of other processes here. */
+	/* The PIDs of a run elsewhere mean other processes here. */
 	if (record->state == RECORD_ELSEWHERE || end == NULL || *end != '\0')
 		return MEANS_NOTHING;
 	if (means_process(pid, &entry->front))
@@ -115,37 +116,36 @@ compare(struct search *search, const struct record *record)
 	            record->entry.id);
 }
 
-/* --- stopping it ---------------------------------------------------------- */
+/* --- stopping the run ----------------------------------------------------- */
 
 /* Whether PROCESS, the front or the supervisor, is dead. A front in another PID
- * namespace has no PID here: its supervisor ends after it. */
+ * namespace has no PID here; its supervisor ends after such a front. */
 static bool
 is_gone(const struct procid *process)
 {
 	return process->pid == 0 || procid_state_of(process) == PROCID_DEAD;
 }
 
-/* The watcher to be signalled: the front, or if it is gone the supervisor. Both
- * take signals alike. */
+/* The watcher to signal: the front, or the supervisor if the front is gone.
+ * Both take signals alike. */
 static const struct procid *
 find_watcher(const struct entry *entry)
 {
 	return is_gone(&entry->front) ? &entry->supervisor : &entry->front;
 }
 
-/* Sends SIGNAL to PROCESS. Returns 0, also if it is dead, or -1 with errno. */
+/* Sends SIGNAL to PROCESS. Returns 0, also if PROCESS is dead, or -1 with
+ * errno. */
 static int
 signal_process(const struct procid *process, int signal)
 {
 	return procid_kill(process, signal) == 0 || errno == ESRCH ? 0 : -1;
 }
 
-/*
- * The first terminating signal that PID does not ignore. A run ignores what its
- * front ignored at the start, under nohup(1) say: to be safe from signals of
- * the terminal, not from --cancel. If PID ignores all of them, SIGKILL: the
- * other watcher then ends the tree.
- */
+/* The first terminating signal that PID does not ignore; else SIGKILL, after
+ * which the other watcher ends the tree. A run ignores what its front ignored
+ * at the start, under nohup(1) say: that protects the run from signals of the
+ * terminal, and is not meant against --cancel. */
 static int
 find_signal(pid_t pid)
 {
@@ -161,8 +161,7 @@ find_signal(pid_t pid)
 	return SIGKILL;
 }
 
-/* Waits until PROCESS is gone, but not beyond DEADLINE. Returns whether it is.
- */
+/* Waits until PROCESS is gone, or DEADLINE. Returns whether PROCESS is gone. */
 static bool
 await_end(const struct procid *process, int64_t deadline)
 {
@@ -180,8 +179,8 @@ await_end(const struct procid *process, int64_t deadline)
 	return is_gone(process);
 }
 
-/* Waits until the run of ENTRY is over, but not beyond DEADLINE. Returns
- * whether it is. */
+/* Waits until the run of ENTRY is over, or DEADLINE. Returns whether it is
+ * over. */
 static bool
 await_run(const struct entry *entry, int64_t deadline)
 {
@@ -197,7 +196,7 @@ end_run(const struct entry *entry)
 	    duration_add(duration_now(), AFTER_KILL), entry->kill_after);
 	const struct procid *const watcher = find_watcher(entry);
 
-	/* If the watcher is stopped, it takes the signal once it continues. */
+	/* A stopped watcher takes the signal when it is continued. */
 	if (signal_process(watcher, find_signal(watcher->pid)) == 0 &&
 	    signal_process(watcher, SIGCONT) == 0) {
 		if (await_run(entry, deadline))
@@ -238,8 +237,8 @@ stop_run(struct record_walk *walk, const char *id, bool is_quiet)
 		message("--cancel: run %s is in another PID namespace (a "
 		        "container?): cancel it from within",
 		        id);
-	/* A run removes its entry before it ends, unless its watchers were
-	 * killed, or could not kill all of its processes. */
+	/* A run removes its entry before it ends, unless the watchers were
+	 * killed, or could not kill all processes of the run. */
 	else if (end_run(&record->entry) == 0 &&
 	         reap_record(record, is_quiet) == 0)
 		return EXIT_SUCCESS;

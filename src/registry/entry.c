@@ -15,10 +15,10 @@
 #define CUT_LINE   "cut\n"
 #define ARGUMENT   "arg "
 
-#define ESCAPE_MAX 4 /* bytes that a byte becomes */
+#define ESCAPE_MAX 4 /* bytes: "\xNN" */
 
-/* The room that has to be left behind each byte of an argument, and for a whole
- * argument, so that the end of the entry fits. */
+/* The bytes that have to be free behind a byte of an argument, and before a
+ * whole argument, so that the end of the entry fits. */
 #define ROOM_FOR_END      sizeof("\n" CUT_LINE LAST_LINE)
 #define ROOM_FOR_ARGUMENT sizeof(ARGUMENT "\n" CUT_LINE LAST_LINE)
 
@@ -32,7 +32,7 @@ typedef void write_value(struct strbuf *line, const char *key,
  * where TEXT is no value of the key. */
 typedef int read_value(char *text, void *field);
 
-/* Whether BYTE may only stand in a value as "\\xNN". */
+/* Whether BYTE stands in a value only as "\xNN". */
 static bool
 is_control(int byte)
 {
@@ -75,9 +75,7 @@ hex_byte(const char *digits)
 	return byte;
 }
 
-/* Undoes add_byte() in place. Returns 0, or -1 if add_byte() did not write
- * TEXT.
- */
+/* Undoes add_byte() in place. Returns 0, or -1 if TEXT is not of add_byte(). */
 static int
 unescape(char *text)
 {
@@ -268,9 +266,8 @@ read_cleanup(char *text, void *field)
 	return unescape(text);
 }
 
-/* Moves the argument TEXT up to the arguments before it. The lines that are
- * overwritten were read, and ENTRY does not point into them: see read_line().
- */
+/* Moves the argument TEXT up to the arguments before it. The move overwrites
+ * lines that were read, into which ENTRY does not point: see read_line(). */
 static int
 read_argument(char *text, void *field)
 {
@@ -419,7 +416,7 @@ read_line(char *line, struct entry *entry, unsigned *seen)
 			continue;
 		if ((value == NULL) != (key->read == read_cut) ||
 		    ((*seen & bit) != 0 && (key->flags & REPEATED) == 0) ||
-		    /* Else read_argument() might overwrite the value. */
+		    /* Else read_argument() would overwrite VALUE. */
 		    (entry->command.count > 0 && key->write != NULL))
 			return -1;
 		*seen |= bit;

@@ -8,20 +8,23 @@
  *
  * id          the run's ID: the PID of the front, "-", and the start of the run
  *             in nanoseconds since the epoch, in hexadecimal
- * name        of --name
+ * name        the value of --name
  * boot        the ID of the boot, /proc/sys/kernel/random/boot_id
- * host        the name of the machine, as "uname -n" prints it
- * pidns       the PID namespace, as the number of its inode
- * timens      the time namespace, likewise; 0: there are none
- * front       its PID, and its start in clock ticks after boot (proc(5),
- *             starttime); PID 0: it is in another PID namespace
- * supervisor  likewise; the front itself, while the run waits for a lock
- * target      likewise
- * session     "own": the supervisor made a session for it; or "caller"
- * started     the start of the run, in nanoseconds of CLOCK_MONOTONIC
- * epoch       the same, in nanoseconds since the epoch
- * timeout     in nanoseconds, or "never"; meanwhile that of the wait
- * kill-after  likewise
+ * machine     the ID of the machine, machine-id(5)
+ * pidns       the inode number of the PID namespace, namespaces(7)
+ * timens      the inode number of the time namespace; 0: the kernel has none
+ * front       PID of the front, and its start in clock ticks after boot
+ *             (proc(5), starttime); PID 0: it is in another PID namespace
+ * supervisor  PID and start of the supervisor; while the run waits for a lock,
+ *             of the front
+ * target      PID and start of the target; while the run waits, of the front
+ * session     "own": the target is in a session that the supervisor made; or
+ *             "caller"
+ * started     when the entry was made, in nanoseconds of CLOCK_MONOTONIC
+ * epoch       when wdrun was started, in nanoseconds since the epoch
+ * timeout     --timeout in nanoseconds, or "never"; while the run waits,
+ *             --lock-wait
+ * kill-after  --kill-after in nanoseconds, or "never"
  * directory   the caller's working directory
  * lock        the absolute path of a lock file; a line for each
  * cleanup     device, inode and birth (nanoseconds since the epoch; 0: not
@@ -32,10 +35,10 @@
  * cut         no value; there if not all of the command is kept
  *
  * The keys name, machine, timens, directory, lock, cleanup and cut may be
- * missing. Keys come in any order, but arg and cut behind all others that are
- * known. Readers pass over unknown keys: a change of an entry's meaning changes
- * the first line. In a value, a backslash is "\\", and a control character
- * "\xNN".
+ * missing. Keys come in any order, but behind the first arg only arg, cut and
+ * unknown keys. Readers pass over unknown keys: a change of an entry's meaning
+ * changes the first line. In a value, a backslash is "\\", and a control
+ * character "\xNN".
  */
 
 #include <stdbool.h>
@@ -49,7 +52,7 @@
 
 #define ENTRY_TEXT_MAX     32768 /* bytes of a whole entry */
 #define ENTRY_ARGUMENT_MAX 1024  /* bytes that are kept of an argument */
-#define ENTRY_COMMAND_MAX  8192  /* of all arguments, with their null bytes */
+#define ENTRY_COMMAND_MAX  8192  /* of all arguments, with null bytes */
 #define ENTRY_FILES_MAX    16    /* locks, and cleanups */
 
 struct entry_locks {
@@ -62,7 +65,7 @@ struct entry_cleanups {
 	struct cleanup files[ENTRY_FILES_MAX]; /* at.path and before */
 };
 
-/* Arguments, each with its null byte, one behind the other. */
+/* The arguments, one after the other, each with its null byte. */
 struct entry_command {
 	char *text;
 	size_t size;
@@ -71,9 +74,8 @@ struct entry_command {
 };
 
 struct entry {
-	/* When the file was written, as the kernel knows it, in nanoseconds
-	 * since the epoch. record.c sets it: the text proves nothing of this.
-	 */
+	/* The ctime of the file in nanoseconds since the epoch, from record.c:
+	 * the text of the entry could lie. */
 	int64_t written_at;
 	const char *id;
 	const char *name; /* or NULL */
@@ -84,7 +86,7 @@ struct entry {
 	struct procid front;     /* or PID 0 */
 	struct procid supervisor;
 	struct procid target;
-	bool has_session;      /* the supervisor led the target's session */
+	bool has_session;      /* the supervisor leads the target's session */
 	int64_t started;       /* as duration_now() */
 	int64_t started_at;    /* as duration_since_epoch() */
 	int64_t timeout;       /* or NEVER */
@@ -95,20 +97,16 @@ struct entry {
 	struct entry_command command;
 };
 
-/*
- * Appends ENTRY to LINE as text, with the arguments of COMMAND, NULL-terminated
- * as in main(), instead of those in entry->command: as much of them as the
- * limits above and LINE allow. They are marked as cut if some are missing, or
- * if entry->command.is_cut. Returns 0, or -1 with errno EMSGSIZE where the
- * other values do not fit into LINE.
- */
+/* Appends ENTRY to LINE as text, with the arguments of COMMAND, NULL-terminated
+ * as in main(), in the place of entry->command: as many of them as the limits
+ * above and LINE allow. Marks them as cut if some are missing, or if
+ * entry->command.is_cut. Returns 0, or -1 with errno EMSGSIZE where the other
+ * values do not fit into LINE. */
 int entry_format(struct strbuf *line, const struct entry *entry,
                  char *const command[]);
 
-/*
- * Reads the LENGTH bytes of TEXT, which anybody may have written, into ENTRY.
- * TEXT has room for one more byte; it is changed, and ENTRY points into it.
- * Returns 0, or -1 with errno: EINVAL where TEXT is not an entry or not whole,
- * ENOTSUP where another version of the format wrote it.
- */
+/* Reads the LENGTH bytes of TEXT, which anybody may have written, into ENTRY.
+ * TEXT has room for one more byte; the call changes TEXT, and ENTRY points into
+ * TEXT. Returns 0, or -1 with errno: EINVAL where TEXT is no whole entry,
+ * ENOTSUP where another version of the format wrote it. */
 int entry_parse(char *text, size_t length, struct entry *entry);

@@ -48,7 +48,7 @@ host_read(struct host *host)
 	(void)read_id(machine_id_path, host->machine_id);
 	if (read_id(boot_id_path, host->boot_id) == -1)
 		return boot_id_path;
-	/* The inode of the file to which the link leads is the namespace. */
+	/* stat(2) follows the link to the namespace: namespaces(7). */
 	if (stat(pid_path, &namespace) == -1)
 		return pid_path;
 	host->pid_namespace = namespace.st_ino;
@@ -64,8 +64,7 @@ host_is_before_boot(const struct fileinfo *file)
 {
 	struct timespec up;
 
-	/* A second earlier than the boot by these clocks: one of them may have
-	 * been set since. */
+	/* Less a second: CLOCK_REALTIME may have been set since the boot. */
 	return clock_gettime(CLOCK_BOOTTIME, &up) == 0 &&
 	       file->changed < duration_since_epoch() -
 	                           (up.tv_sec + 1) * SECOND - up.tv_nsec;

@@ -7,24 +7,19 @@
 
 struct fileinfo;
 
-/*
- * Where a process runs: which machine, which boot, which namespaces. The PID
- * and the start time of a process in a registry entry mean that process only to
- * a reader on the same host.
- */
+/* The machine, boot and namespaces of a process. A PID and a start time in an
+ * entry of the registry stand for a process only on the same host. */
 struct host {
 	char boot_id[HOST_ID_SIZE];
 	char machine_id[HOST_ID_SIZE]; /* machine-id(5), or empty: not known */
-	uint64_t pid_namespace;        /* its inode number, namespaces(7) */
-	/* The clock of this namespace tells when a process was started:
-	 * time_namespaces(7). 0 before Linux 5.6, which has none. */
+	uint64_t pid_namespace;        /* the inode number, namespaces(7) */
+	/* The start times in /proc are by the clock of this namespace:
+	 * time_namespaces(7). 0: Linux before 5.6 has none. */
 	uint64_t time_namespace;
 };
 
-/*
- * Reads into HOST where this process runs. Returns NULL, or with errno the path
- * in /proc that cannot be read.
- */
+/* Reads the HOST of this process. Returns NULL; or, with errno, the path in
+ * /proc that cannot be read. */
 const char *host_read(struct host *host);
 
 /* Whether FILE was not changed since the boot of this machine, so that no

@@ -36,8 +36,8 @@ struct list {
 	size_t width;                 /* of the terminal, or SIZE_MAX */
 	size_t columns[COLUMN_COUNT]; /* their widths */
 	size_t count;                 /* of the runs */
-	struct strbuf text; /* JSON without its end; or cells, row by row, of
-	                     * which a null byte ends each */
+	struct strbuf text; /* JSON without its end; or cells, row by row, each
+	                     * ended by a null byte */
 };
 
 static int64_t
@@ -293,15 +293,15 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 	const int directory_fd = registry_open(registry, false);
 	int status = STATUS_FAILED;
 
-	/* A registry that does not exist has no records. But the user may have
-	 * meant another than the one of --registry. */
+	/* A registry that does not exist has no records. But if --registry
+	 * named it, the name may be wrong: a message below tells. */
 	if (directory_fd == -1 && errno != ENOENT)
 		return STATUS_FAILED;
 	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
 	list.width = size.ws_col > 0 ? size.ws_col : SIZE_MAX;
 	if (!as_json)
 		add_cells(&list, header);
-	/* Nothing is printed before all is read: no output is incomplete. */
+	/* Printed only when all is read, so that no output is incomplete. */
 	if (directory_fd == -1 || add_all(&list, directory_fd) == 0)
 		status =
 		    as_json || list.count > 0 ? print(&list) : EXIT_SUCCESS;

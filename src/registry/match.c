@@ -18,8 +18,8 @@
 #define KTHREADD  2
 #define READS_MAX 4
 
-/* How long a target needs to write its entry, and how far the clocks of
- * processes and of files are apart. */
+/* The time from a target's start to its entry, and the difference between the
+ * clocks of processes and of files, are at most these. */
 #define TIME_TO_WRITE (5 * SECOND)
 #define TOLERANCE     (3 * SECOND)
 
@@ -69,12 +69,10 @@ read_id_of_thread(pid_t tid, void *context)
 	return runid_read(tid, candidate->id) ? -1 : 0;
 }
 
-/*
- * Reads the WDRUN_ID of CANDIDATE; from another thread where the main thread
- * has exited. A kernel thread has no ID: its parent is kthreadd, and its
+/* Reads the WDRUN_ID of CANDIDATE; where the main thread has exited, from
+ * another thread. A kernel thread has no ID: its parent is kthreadd, and its
  * process group 0. Returns 0; or -1 with errno: EAGAIN where CANDIDATE may have
- * an ID that cannot be read in the middle of execve(2) or exit(2).
- */
+ * an ID, but is in the middle of execve(2) or exit(2). */
 static int
 read_id(struct candidate *candidate, struct procstat stat)
 {
@@ -103,13 +101,11 @@ read_id(struct candidate *candidate, struct procstat stat)
 	return -1;
 }
 
-/*
- * Reads whether CANDIDATE is this user's, and then its ID. Where another
- * process has got the PID meanwhile, its start time prevents a signal
- * (procid_kill()). The memory of other users' processes is not read: they could
- * make the reader wait (userfaultfd(2), a file system of theirs that does not
- * answer). Returns 0, or -1 with errno.
- */
+/* Reads whether CANDIDATE is this user's, and then its ID. Where another
+ * process has got the PID meanwhile, the start time prevents a signal
+ * (procid_kill()). The memory of another user's process is not read: that user
+ * could make the reader wait (userfaultfd(2), a file system that does not
+ * answer). Returns 0, or -1 with errno. */
 static int
 read_owner_and_id(struct candidate *candidate, const struct procstat *stat)
 {
@@ -143,8 +139,8 @@ is_ancestor(pid_t pid)
 	return false;
 }
 
-/* Notes that a rule proves CANDIDATE. Returns whether that is new, and so
- * CANDIDATE may prove other processes. */
+/* Notes that a rule proves CANDIDATE. Returns whether CANDIDATE is newly
+ * proven, and so may prove other processes. */
 static bool
 admit(const struct match *match, struct candidate *candidate)
 {
@@ -164,7 +160,7 @@ admit(const struct match *match, struct candidate *candidate)
 }
 
 /* Whether the process of STAT started just before the entry was written, as the
- * target did, which writes it. An entry may be made to name another process. */
+ * target did, which wrote it. A forged entry may name another process. */
 static bool
 has_written(const struct entry *entry, const struct procstat *stat)
 {
@@ -175,16 +171,16 @@ has_written(const struct entry *entry, const struct procstat *stat)
 }
 
 /*
- * Whether the session with the number of the supervisor is the run's: 1 or -1;
- * 0 where only a proven member can tell. The target, which was forked into that
- * session and cannot leave it, as it leads a process group, proves it, alive or
- * as a zombie; and so does a zombie of the supervisor.
+ * Whether the session with the supervisor's PID as its ID is the run's: 1 or
+ * -1; 0 where only a proven member can tell. The run's target in that session
+ * proves it, alive or as a zombie: no process can join an existing session
+ * (setsid(2)). So does a zombie of the supervisor.
  *
  * Called after the processes were read. As long as a session has members, the
- * kernel does not give its number to a new process (__change_pid() keeps the
- * struct pid). So if another process has the number as its PID now, no member
- * of the run's session is left. A process that may be there and hidden
- * ("hidepid", proc(5)) counts as another.
+ * kernel gives its ID to no new process (__change_pid() keeps the struct pid).
+ * So if another process has the ID as its PID now, no member of the run's
+ * session is left. A process that /proc may hide ("hidepid", proc(5)) counts as
+ * another process.
  */
 static int
 is_session_of_run(const struct entry *entry)
@@ -205,7 +201,7 @@ is_session_of_run(const struct entry *entry)
 }
 
 /* Rules B and C. Without the target and without a proven member, the session
- * may be a later one with the same number, whose leader has exited. */
+ * may be a later session with the same ID, whose leader has exited. */
 static void
 admit_by_session(const struct match *match)
 {
@@ -244,8 +240,8 @@ has_proven_parent(const struct match *match, const struct candidate *candidate)
 	        procid_state_of(&parent->procid) == PROCID_ALIVE);
 }
 
-/* Returns when the run ID began, and in *FRONT the PID of its front; or 0 where
- * ID is not the ID of a run. */
+/* Returns the start of the run ID in nanoseconds since the epoch, and in *FRONT
+ * the PID of its front; or 0 where ID is not the ID of a run. */
 static uint64_t
 start_of(const char *id, pid_t *front)
 {
@@ -260,11 +256,9 @@ start_of(const char *id, pid_t *front)
 	return end != NULL && *end == '\0' ? start : 0;
 }
 
-/*
- * Rule E. A run that began earlier than the run on record is not within it: its
- * ID is in the environment of a process of the run on record where that run is
- * itself within the other. Nor is a run whose front is alive and not proven.
- */
+/* Rule E. A run that began before the run on record is not within it, although
+ * a process of the run on record may have such an outer run's ID. Nor is a run
+ * within it whose front is alive and not proven. */
 static bool
 has_proven_peer(const struct match *match, const struct candidate *candidate)
 {
@@ -286,8 +280,8 @@ has_proven_peer(const struct match *match, const struct candidate *candidate)
 	return false;
 }
 
-/* Rules D and E, for all. Returns whether a process is newly proven, which may
- * then prove others. */
+/* Rules D and E, for all processes. Returns whether a process is newly proven,
+ * and so may prove others. */
 static bool
 admit_by_others(const struct match *match)
 {
@@ -306,7 +300,8 @@ admit_by_others(const struct match *match)
 
 /* --- the scan ------------------------------------------------------------- */
 
-/* What the scan before found out about PROCESS and still holds; or NULL. */
+/* Returns what the scan before noted of PROCESS; or NULL where PROCESS is new,
+ * or has to be looked at again. */
 static const struct candidate *
 recall(const struct candidates *before, const struct procid *process)
 {
@@ -319,7 +314,7 @@ recall(const struct candidates *before, const struct procid *process)
 	return known;
 }
 
-/* What visit() returns for a process that cannot be read because of errno WHY.
+/* What visit() returns where a process cannot be read because of errno WHY.
  * EPERM and EACCES: /proc hides the process. */
 static int
 result_for(int why)
@@ -329,8 +324,9 @@ result_for(int why)
 	return why == EPERM || why == EACCES || why == EAGAIN ? 0 : -1;
 }
 
-/* As procstat_read(). Of a PID that lets its reader wait in vain, tells what
- * system calls and "status" do, with 0 as the start. PID is waited for once. */
+/* As procstat_read(). If the read times out, fills in what "status" and
+ * getsid(2) tell, and 0 as the start. Later scans skip "stat" while PID may
+ * block. */
 static int
 read_stat(const struct match *match, pid_t pid, struct procstat *stat)
 {
@@ -352,8 +348,8 @@ read_stat(const struct match *match, pid_t pid, struct procstat *stat)
 	return 0;
 }
 
-/* Reads all that is needed of PID at once, and applies the rules A and D: a
- * process that forks and exits time and again is gone a moment later. */
+/* Reads all that is needed of PID at once, and applies the rules A and D: of
+ * processes that fork and exit time and again, PID is gone a moment later. */
 static int
 visit(pid_t pid, void *context)
 {

@@ -1,7 +1,5 @@
-/*
- * Kills what a run has left behind, by SIGKILL at once, as the run's own
- * watchers do when one of them is killed.
- */
+/* Kills the orphans of a run by SIGKILL, without a grace period, as a watcher
+ * does when the other watcher was killed. */
 #include "registry/orphans.h"
 
 #include <errno.h>
@@ -21,28 +19,28 @@
 #include "registry/match.h"
 
 #define FREEZE_BOUND       (8 * SECOND)
-#define FREEZE_AGAIN_BOUND (1 * SECOND) /* once some are killed */
-#define KILL_BOUND         (4 * SECOND) /* after that */
+#define FREEZE_AGAIN_BOUND (1 * SECOND) /* after the first SIGKILL */
+#define KILL_BOUND         (4 * SECOND) /* after the freeze */
 #define STATE_D_BOUND      (1 * SECOND)
 #define PAUSE_MS           2
 #define PAUSE_MAX_MS       50
 #define NAMED_MAX          8  /* processes that a message names */
 #define COMMAND_WIDTH      60 /* of their command lines */
 
-/* How far the processes of a run are ended. */
+/* How far the end of a run's processes has got. */
 struct ending {
 	struct match match;
 	struct orphans *orphans;
 	struct strbuf killed_text; /* of orphans */
 	size_t named;              /* in killed_text */
 	int64_t freeze_end;
-	bool was_frozen; /* all proven processes were before the last scan */
+	bool was_frozen; /* before the last scan, all proven processes */
 	bool has_killed;
 	bool is_unsure; /* processes that were not found may be left */
 };
 
 /* Appends "4711 sleep 1000", or "4711 [sleep]" for a process in state D, whose
- * command line could make its reader wait for ever. */
+ * command line may take for ever to read. */
 static void
 add_process(struct strbuf *line, const struct candidate *candidate)
 {
@@ -52,18 +50,18 @@ add_process(struct strbuf *line, const struct candidate *candidate)
 	            candidate->state == 'D' ? 0 : COMMAND_WIDTH);
 }
 
-/* Whether CANDIDATE hangs in execve(2), as far as can be told: there a process
- * has one thread, forks no more, and dies of SIGKILL at the end of the call. */
+/* Whether CANDIDATE seems to hang in execve(2): it then has one thread, does
+ * not fork, and dies of SIGKILL when the call ends. */
 static bool
 is_in_exec(const struct candidate *candidate)
 {
 	return candidate->procid.start == 0;
 }
 
-/* --- freezing them -------------------------------------------------------- */
+/* --- freezing ------------------------------------------------------------- */
 
-/* Stops CANDIDATE and notes it at once, as the next read of a process may hang.
- * A process that was stopped before is not noted, and so not continued. */
+/* Stops CANDIDATE, and notes that at once, as the next read of a process may
+ * hang. What was stopped already is not noted, and so not continued later. */
 static void
 stop(const struct candidate *candidate, void *context)
 {
@@ -76,12 +74,10 @@ stop(const struct candidate *candidate, void *context)
 		orphans->stopped[orphans->stopped_count++] = candidate->procid;
 }
 
-/*
- * Whether a thread in STATE, whose process has got SIGSTOP, forks no more.
+/* Whether a thread in STATE, whose process has got SIGSTOP, does not fork.
  * State D may be the end of a fork(2), which SIGSTOP does not prevent; but also
- * a wait for the end of a vfork(2), or for a device that never answers. So D
- * counts after STATE_D_BOUND, WITH_D.
- */
+ * a wait for the end of a vfork(2), or for a device that never answers. So with
+ * WITH_D, after STATE_D_BOUND, state D counts too. */
 static bool
 is_frozen_state(char state, bool with_d)
 {
@@ -105,8 +101,7 @@ count_frozen(pid_t tid, void *context)
 }
 
 /* Whether all threads of PROCESS are frozen, or PROCESS is dead. The number of
- * threads is read last: a running thread may have made another one meanwhile.
- */
+ * threads is read last: a running thread may have made another thread. */
 static bool
 is_frozen(const struct procid *process, bool with_d)
 {
@@ -121,7 +116,7 @@ is_frozen(const struct procid *process, bool with_d)
 }
 
 /* Waits until all proven processes, which stop() has stopped, are frozen.
- * Returns whether they are. */
+ * Returns whether all are. */
 static bool
 await_freeze(const struct ending *ending)
 {
@@ -144,10 +139,10 @@ await_freeze(const struct ending *ending)
 	return true;
 }
 
-/* --- killing them --------------------------------------------------------- */
+/* --- killing -------------------------------------------------------------- */
 
-/* Names the processes that are killed first, while their command lines can
- * still be read. */
+/* Names the first proven processes before SIGKILL, while their command lines
+ * can be read. */
 static void
 name_proven(struct ending *ending)
 {
@@ -162,9 +157,9 @@ name_proven(struct ending *ending)
 	}
 }
 
-/* Kills CANDIDATE, which is proven. Without its start, it is known by the
- * session or the parent that proves it, looked at behind a pidfd. Returns 0, or
- * -1. */
+/* Kills CANDIDATE, which is proven. Where its start is unknown, parent and
+ * session have to be the same still, as read after a pidfd was opened. Returns
+ * 0, or -1. */
 static int
 kill_candidate(const struct candidate *candidate)
 {
@@ -185,12 +180,10 @@ kill_candidate(const struct candidate *candidate)
 	return result;
 }
 
-/*
- * Kills the youngest first. The end of a process may leave process groups below
- * it orphaned, in which the kernel continues stopped processes
+/* Kills the youngest process first. The end of a process may orphan process
+ * groups of its descendants, whose stopped processes the kernel then continues
  * (kill_orphaned_pgrp()): these have to get SIGKILL before. PIDs rise from the
- * oldest process on, up to where they begin anew.
- */
+ * oldest process on, up to where PIDs begin anew. */
 static void
 kill_proven(struct ending *ending)
 {
@@ -223,9 +216,9 @@ kill_proven(struct ending *ending)
 
 /* --- scan after scan ------------------------------------------------------ */
 
-/* Returns how many processes are proven, but those in execve(2), and in *MOVING
- * how many of these may fork: those proven in this scan, or continued by
- * another process. */
+/* Returns how many processes are proven and not in execve(2), and in *MOVING
+ * how many of these may fork: processes newly proven in this scan, or continued
+ * by another process. */
 static size_t
 count_proven(const struct candidates *now, size_t *moving)
 {
@@ -250,10 +243,10 @@ count_proven(const struct candidates *now, size_t *moving)
  * or -1 with errno.
  *
  * A dead parent proves no child, so no process is killed before all are frozen,
- * unless the time is over. All are: the processes proven before a scan were
- * frozen when it began, and none is moving at its end. So each child that they
- * forked was there during the whole scan, with its parent alive and proven, and
- * the scan has proven the child by rule D, and found it frozen.
+ * unless the time is over. All are frozen if the processes proven before a scan
+ * were frozen when the scan began, and none is moving at its end: each child
+ * that they forked was there during the whole scan, with its parent alive and
+ * proven, so the scan has proven the child by rule D, and found it frozen.
  */
 static int
 end_all(struct ending *ending)

@@ -8,12 +8,11 @@
 #define ORPHANS_TEXT_SIZE   1024
 #define ORPHANS_STOPPED_MAX (1 << 18)
 
-/* What orphans_end() has done so far. A helper that calls it may hang, so this
- * is in memory that the helper shares with its parent. */
+/* What orphans_end() has done so far, in memory that the helper which calls
+ * orphans_end(), and may hang, shares with its parent. */
 struct orphans {
 	size_t killed;
-	size_t left; /* processes of the run, proven or not, that were not
-	                killed */
+	size_t left;                         /* not killed, proven or not */
 	char killed_text[ORPHANS_TEXT_SIZE]; /* "4711 sleep 1000, 4712 …" */
 	char left_text[ORPHANS_TEXT_SIZE];   /* likewise, with reasons */
 	size_t stopped_count;
@@ -29,5 +28,5 @@ struct orphans {
  */
 int orphans_end(const struct entry *entry, struct orphans *orphans);
 
-/* Continues the processes that orphans_end() has stopped and not killed. */
+/* Continues the processes that orphans_end() stopped and did not kill. */
 void orphans_continue(const struct orphans *orphans);

@@ -1,4 +1,4 @@
-/* Finishes runs whose watchers both died before they could do that. */
+/* Finishes runs whose watchers both died before the teardown. */
 #include "registry/reap.h"
 
 #include <sys/file.h>
@@ -28,24 +28,24 @@
 #define LINE_SIZE 4000
 
 /* How long the helper that finishes a run may take: orphans_end() takes up to
- * 13 seconds, and so may another wdrun that is finishing the same run. */
+ * 13 seconds, and so may another wdrun that finishes the same run meanwhile. */
 #define BOUND_REQUESTED (20 * SECOND)
-#define BOUND           (10 * SECOND) /* before a run starts; for all runs */
-#define BOUND_OLD       (2 * SECOND)  /* likewise: only files are touched */
+#define BOUND           (10 * SECOND) /* for all runs, before a run starts */
+#define BOUND_OLD       (2 * SECOND)  /* a run of an earlier boot: files only */
 
 #define RIVAL_BOUND    (10 * SECOND)
 #define RIVAL_PAUSE_MS 50
 
 struct reap {
 	bool is_quiet;
-	bool is_requested; /* by --reap or --cancel: a run that cannot be
-	                    * finished is reported, another wdrun waited for */
+	bool is_requested; /* by --reap or --cancel: reports a run that cannot
+	                    * be finished, and waits for another wdrun */
 	int64_t deadline;
 };
 
 /* --- the files of a run --------------------------------------------------- */
 
-/* Appends the RESULT of removing PATH, as cleanup_end() returns it. */
+/* Appends what came of removing PATH: RESULT and errno are of cleanup_end(). */
 static void
 add_removal(struct strbuf *line, const char *path, int result)
 {
@@ -57,8 +57,7 @@ add_removal(struct strbuf *line, const char *path, int result)
 		            lockfile_refusal(errno));
 }
 
-/* Removes the lock PATH if the run of ENTRY has made it, as the PID in it
- * shows. */
+/* Removes the lock file PATH, if the PID in it is of a watcher of ENTRY. */
 static void
 remove_lock(struct strbuf *line, const struct entry *entry, const char *path)
 {
@@ -75,14 +74,14 @@ remove_lock(struct strbuf *line, const struct entry *entry, const char *path)
 }
 
 /*
- * Removes a --cleanup file of RECORD, if it is no older than the entry: what
- * the entry says of its own age proves nothing. After a boot it has to be older
- * than that.
+ * Removes a --cleanup file of RECORD, if the file is no older than the file of
+ * the entry: the text of the entry could lie. After a boot, the file has to be
+ * older than the boot.
  *
  * No watcher saw the end of the run, so another process may have made a file
  * without a PID since. If such a file has content, it is removed only if
- * processes of the run were KILLED just now, or before the boot. An empty file
- * is no loss.
+ * processes of the run were KILLED just now, or the run began before the boot.
+ * An empty file is no loss.
  */
 static void
 clean_up(struct strbuf *line, const struct record *record,
@@ -133,12 +132,10 @@ remove_files(struct strbuf *line, struct record *record, size_t killed)
 
 /* --- one run -------------------------------------------------------------- */
 
-/*
- * Locks the open file of RECORD, so that no other wdrun finishes the run at the
- * same time. Returns false if another wdrun keeps the lock. Where the file
- * system has no such locks, two may finish the run at once: each signal is
- * still verified.
- */
+/* Locks the open file of RECORD by flock(2), so that no other wdrun finishes
+ * the run at the same time. Returns false if another wdrun keeps the lock.
+ * Where the file system has no such locks, two processes may finish the run at
+ * once: each signal is still verified. */
 static bool
 lock_record(const struct record *record, const struct reap *reap)
 {
@@ -186,8 +183,8 @@ end_processes(const struct entry *entry, struct orphans *orphans,
 }
 
 /* Kills the processes of RECORD's run, removes its files and its entry. May
- * hang. Returns 0, or -1 where the run stays on record; LINE says what was done
- * and why not more. */
+ * hang. Returns 0, or -1 where the run stays on record; LINE says what was
+ * done, and what prevented the rest. */
 static int
 end_run(struct record *record, struct orphans *orphans, struct strbuf *line)
 {
@@ -198,7 +195,7 @@ end_run(struct record *record, struct orphans *orphans, struct strbuf *line)
 	else if (end_processes(entry, orphans, line) == -1)
 		return -1;
 	remove_files(line, record, orphans->killed);
-	/* Last: after a SIGKILL at any moment before, all can be done again. */
+	/* Last: if SIGKILL comes before, all can be done again. */
 	if (registry_remove(record->directory_fd, entry->id) == 0)
 		return 0;
 	strbuf_addf(line, "; cannot remove '%s' from the registry: %s",
@@ -206,8 +203,8 @@ end_run(struct record *record, struct orphans *orphans, struct strbuf *line)
 	return -1;
 }
 
-/* Finishes the run of RECORD, and says so. May hang. Returns 0 when the run is
- * off the record, else -1. */
+/* Finishes the run of RECORD, and prints that. May hang. Returns 0 when the run
+ * is off the record, else -1. */
 static int
 finish(struct record *record, const struct reap *reap, struct orphans *orphans)
 {
@@ -229,7 +226,7 @@ finish(struct record *record, const struct reap *reap, struct orphans *orphans)
 		result = end_run(record, orphans, &line);
 	}
 
-	/* Before a run starts, a message says only what was done. */
+	/* Before a run starts, a message tells only what was done. */
 	const bool has_done = result == 0 || orphans->killed > 0;
 
 	if ((has_done && !reap->is_quiet) ||
@@ -246,7 +243,7 @@ struct work {
 	struct orphans orphans;
 };
 
-/* When the helper for RECORD is killed. */
+/* The time when the helper for RECORD is killed. */
 static int64_t
 find_deadline(const struct record *record, const struct reap *reap)
 {
@@ -258,12 +255,10 @@ find_deadline(const struct record *record, const struct reap *reap)
 	return deadline < reap->deadline ? deadline : reap->deadline;
 }
 
-/*
- * Finishes the run of RECORD by a helper. To read the environment of a process
- * is to wait for its mmap_lock, for ever perhaps; so may an access to a file on
- * a file system that hangs. This process waits for neither: it may be about to
- * start a run. Returns as finish().
- */
+/* Finishes the run of RECORD by a helper. A read of a process's environment may
+ * wait for its mmap_lock for ever, and so may an access to a file on a file
+ * system that hangs. This process waits for neither: a run may be about to
+ * start. Returns as finish(). */
 static int
 finish_by_helper(struct record *record, const struct reap *reap)
 {
@@ -282,8 +277,8 @@ finish_by_helper(struct record *record, const struct reap *reap)
 	 * the processes that it has stopped. */
 	const pid_t helper = helper_fork(0);
 
-	/* Without a helper in this process: the run's processes may be why no
-	 * other can be forked. */
+	/* Without a helper, this process does the work: the run's processes may
+	 * be the reason why fork(2) fails. */
 	if (helper <= 0)
 		work->result = finish(record, reap, &work->orphans);
 	if (helper == 0)
@@ -333,7 +328,7 @@ reap_in(int directory_fd, const struct reap *reap)
 			(void)finish_by_helper(&walk.record, reap);
 			break;
 		case RECORD_BROKEN:
-			/* A file that cannot be read may name an orphan. */
+			/* Perhaps the entry of an orphaned run. */
 			left += walk.record.problem == NULL;
 			if (reap->is_requested)
 				record_report(&walk.record);

@@ -1,5 +1,4 @@
-/* The records of the registry: what is in their files, and what became of their
- * runs. */
+/* The records of the registry: entries, and the states of their runs. */
 #include "registry/record.h"
 
 #include <sys/stat.h>
@@ -22,20 +21,18 @@
 
 /* --- the state of a run --------------------------------------------------- */
 
-/* Whether errno WHY says that this process or the machine has not enough: no
- * other file can be read then either. */
+/* Whether errno WHY is a lack of memory or descriptors, for which no other file
+ * could be read either. */
 static bool
 is_shortage(int why)
 {
 	return why == EMFILE || why == ENFILE || why == ENOMEM;
 }
 
-/*
- * Returns 1 if PROCID is dead, 0 if it is not, or -1 with errno for a shortage,
- * which must not make a run look orphaned. A process that /proc hides
- * ("hidepid", proc(5)) counts as dead, unlike in procid_state_of(): so --reap
- * comes to its run, and says that it cannot see the process.
- */
+/* Returns 1 if PROCID is dead, 0 if it is not, or -1 with errno for a shortage,
+ * which must not make a run look orphaned. Unlike in procid_state_of(), a
+ * process that /proc hides ("hidepid", proc(5)) counts as dead: so --reap comes
+ * to its run, and prints that the process cannot be seen. */
 static int
 check_dead(const struct procid *procid)
 {
@@ -56,12 +53,10 @@ has_name(pid_t pid, const char *name)
 	       strncmp(comm, name, strlen(name)) == 0;
 }
 
-/*
- * Whether RECORD, of another boot ID, is from an earlier boot of this machine:
- * not from another machine, where the registry is on a network file system, nor
- * from a container with a boot ID of its own. The entry may not tell the truth,
- * so its file has to be as old.
- */
+/* Whether RECORD, of another boot ID, is from an earlier boot of this machine:
+ * not from another machine with the registry on a network file system, nor from
+ * a container with a boot ID of its own. The text of the entry could lie, so
+ * the file has to be as old. */
 static bool
 is_before_boot(const struct record *record, const struct host *host)
 {
@@ -142,14 +137,14 @@ find_state(struct record_walk *walk)
 		return 1;
 	if (find_local_state(entry, &record->state) == -1)
 		return -1;
-	/* A run removes its entry before its watchers end. If the entry is
-	 * there now that both are dead, they could not remove it. */
+	/* A run removes its entry before its watchers exit. An entry that is
+	 * still there, with both watchers dead, is that of an orphaned run. */
 	return record->state == RECORD_ORPHANED ? record_has_name(record) : 1;
 }
 
 /* --- reading -------------------------------------------------------------- */
 
-/* Why no entry in FILE is to be trusted, or NULL. */
+/* Why FILE is not to be trusted with an entry, or NULL. */
 static const char *
 find_problem(const struct fileinfo *file)
 {
@@ -164,12 +159,12 @@ find_problem(const struct fileinfo *file)
 	return file->size > ENTRY_TEXT_MAX ? "too large for an entry" : NULL;
 }
 
-/* Opens the file of RECORD, and reads about it into FILE. Returns 0; or -1 with
- * its problem, or errno. */
+/* Opens the file of RECORD, and reads its attributes into FILE. Returns 0; or
+ * -1 with record->problem set, or else errno. */
 static int
 open_file(struct record *record, struct fileinfo *file)
 {
-	/* Before the file is opened: that has effects on a device or a FIFO. */
+	/* Comes first, as open(2) of a device or a FIFO has effects. */
 	if (fileinfo_at(record->directory_fd, record->file, file) == -1)
 		return -1;
 	record->problem = find_problem(file);
@@ -184,8 +179,8 @@ open_file(struct record *record, struct fileinfo *file)
 	return record->problem == NULL ? 0 : -1;
 }
 
-/* Reads the entry of the walk's record. Returns 0; or -1 with the record's
- * problem, or errno. */
+/* Reads the entry of the walk's record. Returns 0; or -1 with its problem set,
+ * or else errno. */
 static int
 read_entry(struct record_walk *walk)
 {
@@ -283,7 +278,7 @@ record_walk_end(struct record_walk *walk)
 	           walk->names.capacity * sizeof(walk->names.files[0]));
 }
 
-/* --- what is said of it --------------------------------------------------- */
+/* --- messages ------------------------------------------------------------- */
 
 void
 record_walk_report(const struct record_walk *walk)

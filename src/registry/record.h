@@ -10,15 +10,17 @@
 enum record_state {
 	RECORD_WAITING,   /* the front is alive, and waits for a lock */
 	RECORD_RUNNING,   /* front and supervisor are alive */
-	RECORD_STOPPING,  /* by the supervisor's name; or one watcher is dead */
+	RECORD_STOPPING,  /* the supervisor's name says so; or one watcher is
+	                   * dead */
 	RECORD_ORPHANED,  /* front and supervisor are dead */
-	RECORD_OLD,       /* from before the last boot: all of it is dead */
-	RECORD_ELSEWHERE, /* from another machine or PID namespace, or there is
-	                   * no /proc: nothing can be said of its processes */
-	RECORD_BROKEN,    /* the file is no entry that can be read */
+	RECORD_OLD,       /* began before the last boot: all are dead */
+	RECORD_ELSEWHERE, /* on another machine, in another namespace, or
+	                   * without a /proc here: its processes cannot be
+	                   * seen */
+	RECORD_BROKEN,    /* the file holds no entry that can be read */
 };
 
-/* A file of the registry, and what became of its run. */
+/* A file of the registry, and the state of its run. */
 struct record {
 	const char *file; /* its name in the directory */
 	int directory_fd;
@@ -40,33 +42,27 @@ struct record_walk {
 	const char *unread; /* the file that record_walk_begin could not read */
 	struct record record;          /* that was read last */
 	char file[REGISTRY_FILE_SIZE]; /* for record_walk_find() */
-	/* The text of the record, with a byte more than an entry may have,
-	 * which shows that the file is too large, and the null byte. */
+	/* The text of the record, with a byte more than an entry may have, by
+	 * which too large a file is noticed, and the null byte. */
 	char text[ENTRY_TEXT_MAX + 2];
 };
 
-/*
- * Begins to go over the records in DIRECTORY_FD, which stays the caller's. If
- * there is no /proc that shows the processes of this PID namespace, can_verify
- * is false, and all records are from elsewhere. Returns 0, or -1 with errno.
- * The caller calls record_walk_end in both cases.
- */
+/* Begins a walk over the records in DIRECTORY_FD, which stays the caller's.
+ * Without a /proc that shows the processes of this PID namespace, can_verify is
+ * false, and all runs are RECORD_ELSEWHERE. Returns 0, or -1 with errno. The
+ * caller calls record_walk_end in both cases. */
 int record_walk_begin(struct record_walk *walk, int directory_fd);
 
-/*
- * Reads the next file into walk->record, in the order in which the runs began,
+/* Reads the next file into walk->record, in the order in which the runs began,
  * overwriting the record before. Leaves out files that were removed meanwhile,
- * and those of runs that have just ended. The caller may remove files. Returns
- * 1; 0 where no file is left; or -1 with errno, for want of memory or
- * descriptors.
- */
+ * also by the caller, and runs that have just ended. Returns 1; 0 where no file
+ * is left; or -1 with errno, for want of memory or descriptors. */
 int record_walk_next(struct record_walk *walk);
 
-/* Reads the file of the run ID into walk->record. Returns as record_walk_next.
- */
+/* Reads the file of the run ID instead. Returns as record_walk_next. */
 int record_walk_find(struct record_walk *walk, const char *id);
 
-/* Says why a call above failed, by errno, or that can_verify is false. */
+/* Prints why a call above failed, by errno, or that can_verify is false. */
 void record_walk_report(const struct record_walk *walk);
 
 void record_walk_end(struct record_walk *walk);
@@ -78,7 +74,7 @@ int record_has_name(const struct record *record);
 /* Whether the name of the file of RECORD is that of the run ID. */
 bool record_is_of(const struct record *record, const char *id);
 
-/* Says in one line what is wrong with RECORD, a broken one. */
+/* Prints what is wrong with RECORD, which is RECORD_BROKEN. */
 void record_report(const struct record *record);
 
 /* "waiting", "running", "stopping", "orphaned" or "elsewhere"; NULL for other

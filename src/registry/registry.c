@@ -50,8 +50,8 @@ registry_is_wanted(void)
 	return read_variable("WDRUN_REGISTRY") != NULL;
 }
 
-/* Whether DIRECTORY, which the environment names, is another user's, or would
- * be made in another user's: sudo(8) may keep the environment of its caller. */
+/* For root: whether DIRECTORY, from the environment, which sudo(8) may keep, is
+ * another user's, or would be made in another user's. */
 static bool
 is_anothers(const char *directory)
 {
@@ -74,8 +74,7 @@ registry_find(struct strbuf *line, const char *given)
 	const char *state = read_variable("XDG_STATE_HOME");
 	const char *const home = read_variable("HOME");
 
-	/* XDG Base Directory Specification: a relative path is to be ignored.
-	 */
+	/* XDG Base Directory Specification: a relative path is ignored. */
 	if (state != NULL && *state != '/')
 		state = NULL;
 	if (given == NULL)
@@ -104,7 +103,7 @@ registry_find(struct strbuf *line, const char *given)
 	return 0;
 }
 
-/* Whether NAME is that of an entry. */
+/* Whether NAME is an entry's. */
 static bool
 is_entry(const char *name)
 {
@@ -113,8 +112,7 @@ is_entry(const char *name)
 	return length > 0 && strcmp(name + length, RECORD_SUFFIX) == 0;
 }
 
-/* Whether NAME is that of an entry that is being written: as name_unfinished()
- * makes it. */
+/* Whether NAME is an unfinished entry's: see name_unfinished(). */
 static bool
 is_unfinished(const char *name)
 {
@@ -125,7 +123,7 @@ is_unfinished(const char *name)
 	                            &UNFINISHED_SUFFIX[1]) == 0;
 }
 
-/* Puts NAME into CONTEXT, and ends the visit, if it is neither of an entry nor
+/* Ends the visit, with NAME in CONTEXT, if NAME is neither an entry's nor
  * hidden: network file systems have hidden files of their own. */
 static int
 find_stranger(const char *name, void *context)
@@ -138,8 +136,7 @@ find_stranger(const char *name, void *context)
 }
 
 /* Whether the open directory FD is a registry: it belongs to this user, no
- * other can write it, and only entries are in it. If not, says what is wrong.
- */
+ * other user can write it, and only entries are in it. If not, prints why. */
 static bool
 is_registry(int fd, const char *path)
 {
@@ -164,8 +161,8 @@ is_registry(int fd, const char *path)
 	return false;
 }
 
-/* Opens the directory PATH, and makes it with TO_MAKE. Returns a descriptor, or
- * -1 with errno of pathat_open. */
+/* Opens the directory PATH; makes it if TO_MAKE. Returns a descriptor, or -1
+ * with errno of pathat_open. */
 static int
 open_directory(const char *path, bool to_make)
 {
@@ -196,7 +193,7 @@ registry_open(const char *given, bool to_make)
 
 	const size_t length = line.length;
 
-	/* The registry is the directory of this name in it. */
+	/* With this name, pathat_open() opens PATH, and not its parent. */
 	strbuf_addf(&line, "/.");
 	errno = ENAMETOOLONG;
 	if (!line.is_cut)
@@ -223,8 +220,8 @@ registry_name_file(char file[REGISTRY_FILE_SIZE], const char *id)
 	return file;
 }
 
-/* The name of an entry that is being written, which registry_list() leaves out.
- * The name says in which boot and namespace the front has the PID in ID. */
+/* The name of an unfinished entry, which registry_list() leaves out. The PID in
+ * ID is the front's only in this boot and PID namespace. */
 static const char *
 name_unfinished(char file[REGISTRY_FILE_SIZE], const char *id,
                 const char *boot_id, uint64_t pid_namespace)
@@ -287,13 +284,13 @@ ends_with(const char *file, const char *suffix)
 	       strcmp(file + length - suffix_length, suffix) == 0;
 }
 
-/* Calls VISIT for each name in the directory, of which it may remove the file.
+/* Calls VISIT for each name in the directory. VISIT may remove the file.
  * Returns 0, or -1 with errno. */
 static int
 visit_files(int directory_fd, names_visit *visit, void *context)
 {
-	/* A file description of its own: the position in it is not shared with
-	 * other processes. */
+	/* An open file description of its own: other processes may share the
+	 * file offset of DIRECTORY_FD. */
 	const int fd =
 	    openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -306,7 +303,7 @@ visit_files(int directory_fd, names_visit *visit, void *context)
 	return result;
 }
 
-/* Adds FILE to the names in CONTEXT, if it is a record's. */
+/* Adds FILE to the names in CONTEXT, if FILE is an entry's. */
 static int
 add_record(const char *file, void *context)
 {
@@ -327,8 +324,7 @@ add_record(const char *file, void *context)
 	return 0;
 }
 
-/* The start of a run, as its ID in the name FILE tells it:
- * "4711-18a0c5d2f3b1e2c4.run". */
+/* The start of a run, from the ID in FILE: "4711-18a0c5d2f3b1e2c4.run". */
 static uint64_t
 start_of(const char *file)
 {
@@ -367,12 +363,9 @@ is_dead(pid_t pid)
 	return kill(pid, 0) == -1 && errno == ESRCH;
 }
 
-/*
- * Removes FILE, if it is an unfinished entry and its writer is dead: the front,
- * whose PID is in the name, is dead then too. A name with another boot or PID
- * namespace has a PID that means another process here; but no writer needs as
- * long as UNFINISHED_AGE.
- */
+/* Removes FILE, if it is an unfinished entry and its front, whose PID is in the
+ * name, is dead. With another boot or PID namespace in the name, the PID means
+ * another process: then FILE has to be older than UNFINISHED_AGE too. */
 static int
 remove_abandoned(const char *file, void *context)
 {
@@ -389,7 +382,7 @@ remove_abandoned(const char *file, void *context)
 		return 0;
 	(void)host_read(&host);
 
-	/* What stands behind an ID in the names of this boot and namespace. */
+	/* What follows the ID in the names of this boot and PID namespace. */
 	const char *const suffix =
 	    name_unfinished(name, "", host.boot_id, host.pid_namespace) + 1;
 
