@@ -10,12 +10,12 @@
 #include "proc/procfs.h"
 
 #define NAME_SIZE   64
-#define SCRIPT_MAX  64 /* bytes of a name that is not cut */
+#define SCRIPT_MAX  64 /* bytes of a script's name that is kept whole */
 #define TEXT_SIZE   4096
 #define FIRST_PLAIN 0x20
 #define DELETE      0x7f
 
-/* Appends the name of PID as the kernel keeps it, which can always be read. */
+/* Appends PID's name from /proc/PID/comm, a file that never blocks. */
 static void
 add_name(struct strbuf *line, pid_t pid)
 {
@@ -35,7 +35,7 @@ is_control(char byte)
 	return (unsigned char)byte < FIRST_PLAIN || byte == DELETE;
 }
 
-/* Whether a shell takes WORD as it stands. */
+/* Whether a shell takes WORD as it stands, without quotes. */
 static bool
 is_plain(const char *word)
 {
@@ -47,7 +47,8 @@ is_plain(const char *word)
 	return *at == '\0' && at != word;
 }
 
-/* Quotes WORD as '…', or as $'…' where that cannot be. */
+/* Appends WORD as '…', or as $'…' if WORD has a quote or a control
+ * character. */
 static void
 add_quoted(struct strbuf *line, const char *word)
 {
@@ -93,10 +94,9 @@ add_word(struct strbuf *line, const char *word, bool in_short)
 		strbuf_addf(line, "%s", word);
 }
 
-/*
- * Appends the words from TEXT to END. Returns where the name of a script ends
- * in LINE: the first operand, if that is a word. Else 0.
- */
+/* Appends the words from TEXT to END. Returns the offset in LINE at which the
+ * first plain operand (a script, say) ends, or begins if it is longer than
+ * SCRIPT_MAX; 0 without such an operand. */
 static size_t
 add_words(struct strbuf *line, const char *text, const char *end, bool in_short)
 {
@@ -106,8 +106,8 @@ add_words(struct strbuf *line, const char *text, const char *end, bool in_short)
 	if (text[0] == '/' && is_plain(text))
 		word = strrchr(text, '/') + 1;
 
-	/* A program that puts a title here writes one word, "sshd: root@pts/0".
-	 * A longer word is none. */
+	/* A program that sets a title writes a single word, "sshd: root@pts/0",
+	 * which needs no quotes. A word that fills the buffer is no title. */
 	if (text + strlen(text) + 1 >= end && end - text < TEXT_SIZE - 1)
 		strbuf_addf(line, "%s", word);
 	else
@@ -138,7 +138,7 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 
 	if (width > 0)
 		length = procfs_read(pid, "cmdline", text, sizeof(text));
-	/* The kernel cuts off what does not fit. */
+	/* A text that fills the buffer may go on. */
 	const bool is_cut = length == sizeof(text) - 1;
 
 	while (length > 0 && text[length - 1] == '\0')

@@ -1,4 +1,4 @@
-/* wdrun's own processes besides the two watchers: their start and their end. */
+/* The start and the end of wdrun's own processes besides the watchers. */
 #include "proc/helper.h"
 
 #include <sys/prctl.h>
@@ -15,15 +15,15 @@
 #include "proc/procfs.h"
 #include "proc/wait.h"
 
-#define CLONE_CHILDREN ((int)__WCLONE) /* and no others: waitid(2) */
+#define CLONE_CHILDREN ((int)__WCLONE) /* no ordinary children: waitid(2) */
 
 #define PATIENCE    (200 * MILLISECOND)
 #define PAUSE_FIRST (MILLISECOND / 16)
 #define PAUSE_LAST  (16 * MILLISECOND)
 
 /* As fork(2), but for the exit signal. The library's clone(2) wants a stack and
- * a function. libc goes on to keep the parent's thread ID: helper.h names the
- * functions that read the thread ID. */
+ * a function. After the raw call libc keeps the parent's thread ID: helper.h
+ * names the functions that read the thread ID. */
 static pid_t
 fork_with_exit_signal(int signal)
 {
@@ -91,7 +91,7 @@ helper_is_to_end(void)
 bool
 helper_is_death(int signal, int code)
 {
-	/* A sender's si_code is 0 or less: rt_sigqueueinfo(2). */
+	/* A process sends no si_code above 0: rt_sigqueueinfo(2). */
 	return signal == HELPER_EXIT_SIGNAL && code >= CLD_EXITED &&
 	       code <= CLD_DUMPED;
 }
@@ -115,11 +115,11 @@ helper_continue(pid_t pid)
 }
 
 /*
- * Whether the helper PID, which was waited for since BEGAN, has had BOUND. A
- * wait for a processor does not count: on a machine with too much to do, a
- * helper that makes its way is not taken for a helper that hangs. The kernel
- * adds a wait to the others only at its end; meanwhile the state is R, as it is
- * of a helper that computes for ever.
+ * Whether the helper PID has had BOUND nanoseconds since BEGAN. Its waits for a
+ * processor do not count: on an overloaded machine, a helper that makes
+ * progress does not hang. The kernel counts a wait only at the end of the wait;
+ * until then the state is R, as that of a helper that computes for ever, which
+ * has USED up BOUND.
  */
 static bool
 has_had(pid_t pid, int64_t began, int64_t bound)
@@ -136,8 +136,8 @@ has_had(pid_t pid, int64_t began, int64_t bound)
 	       (used >= bound || !procfs_is_runnable(pid));
 }
 
-/* SIGNAL is sent time and again: a signal that comes just before a call that
- * blocks does not interrupt the call. */
+/* Repeats SIGNAL: a signal that comes just before a call that blocks does not
+ * interrupt the call. */
 bool
 helper_await(pid_t pid, int signal)
 {
@@ -153,7 +153,7 @@ helper_await(pid_t pid, int signal)
 
 		if (child == pid || child == CHILD_NONE_LEFT)
 			return true;
-		/* Not reaped, so the number is the helper's own. */
+		/* The helper is not reaped, so PID is still its own. */
 		if (signal != 0)
 			(void)pid_kill(pid, signal);
 		duration_sleep(pause);

@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* Whether the process PID is dead: a zombie is. Never waits for PID. */
+/* Whether the process PID is dead, a zombie included. Never waits for PID. */
 bool pid_is_dead(pid_t pid);
 
-/* Sends SIGNAL to the process PID, also where a filter forbids kill(2) and not
- * pidfds. For children that are not reaped, whose number is their own. Returns
- * 0, or -1 with errno. */
+/* Sends SIGNAL to PID, a child that is not reaped, so that PID is its own.
+ * Falls back on a pidfd if a filter forbids kill(2). Returns 0, or -1 with
+ * errno of kill(2). */
 int pid_kill(pid_t pid, int signal);
 
 /* The numbers are the same on every architecture but alpha. */
@@ -23,8 +23,8 @@ int pid_kill(pid_t pid, int signal);
 #define SYS_pidfd_send_signal 424
 #endif
 
-/* A pidfd, close-on-exec, for the process PID (Linux 5.3). Returns it, or -1
- * with errno of pidfd_open(2). */
+/* Opens a pidfd, close-on-exec, of the process PID (Linux 5.3). Returns the
+ * pidfd, or -1 with errno of pidfd_open(2). */
 static inline int
 pidfd_open(pid_t pid)
 {

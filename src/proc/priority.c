@@ -9,7 +9,7 @@
 
 #define NICE_LOWEST (-20)
 
-/* musl's sched_setscheduler(3) always fails. */
+/* By syscall(2): musl's sched_setscheduler(3) always fails. */
 void
 priority_take(void)
 {

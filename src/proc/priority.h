@@ -1,6 +1,6 @@
 #pragma once
 
-/* From now on this process comes before a tree that may leave it a thousandth
- * of a processor, as far as it is permitted; what it forks does not, unless
- * that process calls this too. */
+/* Raises the priority of this process as far as permitted, over a tree that may
+ * leave this process a thousandth of a processor. Children do not inherit the
+ * priority: SCHED_RESET_ON_FORK, sched(7). */
 void priority_take(void);

@@ -39,7 +39,7 @@ procfs_open(pid_t pid, const char *file, int flags)
 }
 
 /* Reads the start of the file FD as a string, and closes FD. Returns the
- * length, or -1 with errno, which is that of open(2) where FD is -1. */
+ * length, or -1 with errno; if FD is -1, with that of the caller's open(2). */
 static ssize_t
 read_start(int fd, char *text, size_t size)
 {
@@ -136,8 +136,8 @@ procfs_is_runnable(pid_t pid)
 	return is_in_state(pid, 'R');
 }
 
-/* Whether FD, the status file of this process, numbers it as this process does,
- * as procfs_is_ours(). Closes FD. */
+/* Whether FD, the status file of this process in a /proc, shows the PID
+ * namespace of this process. Returns as procfs_is_ours(). Closes FD. */
 static int
 is_of_our_namespace(int fd)
 {
@@ -146,9 +146,9 @@ is_of_our_namespace(int fd)
 	if (read_start(fd, text, sizeof(text)) <= 0)
 		return errno == ENOENT || errno == EACCES ? 0 : -1;
 
-	/* One number for each PID namespace, from that of the mount down to
-	 * that of this process: so one alone, if the two are the same. Without
-	 * the line (CONFIG_PID_NS) there is one namespace only. */
+	/* NSpid has a number for each PID namespace, from that of the mount
+	 * down to that of this process: only one number, if both are the same.
+	 * Without CONFIG_PID_NS there is no such line, and one namespace. */
 	const char *pids = procfs_find(text, "NSpid:\t");
 	uint64_t pid;
 
@@ -198,8 +198,8 @@ procfs_read_io(pid_t pid)
 	return sum;
 }
 
-/* Calls VISIT for each of the numbers in the open file FD. The end of a chunk
- * may cut a number in two; a blank follows the last number. */
+/* Calls VISIT for each number in the open file FD. The end of a chunk may cut a
+ * number in two; a blank follows the last number. */
 static int
 visit_numbers(int fd, procfs_visit *visit, void *context)
 {
@@ -249,10 +249,10 @@ visit_children_of_thread(const struct parent *parent, pid_t tid)
 struct reading {
 	procfs_visit *visit;
 	void *context;
-	pid_t gone; /* what VISIT has found gone */
+	pid_t gone; /* the last PID that VISIT has found gone */
 };
 
-/* For a name that is a number. */
+/* Calls VISIT if NAME is a number. */
 static int
 visit_name(const char *name, void *context)
 {
@@ -316,7 +316,7 @@ procfs_read_descriptor(pid_t pid, int fd, char text[PROCFS_DESCRIPTOR_SIZE])
 	return procfs_read(pid, name, text, PROCFS_DESCRIPTOR_SIZE);
 }
 
-/* A thread that has exited has left its children to another thread. */
+/* A thread that is gone has left its children to another thread. */
 static int
 visit_thread(pid_t tid, void *context)
 {
@@ -335,7 +335,7 @@ procfs_visit_children(int proc_fd, pid_t pid, procfs_visit *visit,
 	char path[PATH_SIZE];
 
 	(void)strbuf_format(path, sizeof(path), "%d/task", pid);
-	/* A directory has a link for each directory in it, and two more. */
+	/* A directory's link count is that of its subdirectories plus 2. */
 	if (pid == getpid() || (fstatat(proc_fd, path, &task, 0) == 0 &&
 	                        task.st_nlink == LINKS_OF_ONE_THREAD))
 		return visit_children_of_thread(&parent, pid);
@@ -351,9 +351,9 @@ procfs_read_memory(pid_t pid, uint64_t address, void *data, size_t size)
 	const size_t to_page_end = page - (size_t)(address % page);
 	const size_t first = size < to_page_end ? size : to_page_end;
 	const struct iovec local = { .iov_base = data, .iov_len = size };
-	/* Two pieces, as the next page may not exist: each piece comes as a
-	 * whole or not at all, process_vm_readv(2). The addresses are those of
-	 * another process, and never followed here. */
+	/* Two pieces, as the next page may not be mapped: each piece is read
+	 * whole or not at all, process_vm_readv(2). The addresses are never
+	 * followed in this process. */
 	const struct iovec remote[] = {
 		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
 		{ (void *)(uintptr_t)address, first },

@@ -7,30 +7,29 @@
 #include <stdint.h>
 
 /*
- * Opens /proc, if it numbers processes as this process does: "unshare --pid"
- * without "--mount-proc" leaves the outer /proc in place, and a command may
- * mount that of another PID namespace, whose PIDs mean other processes here.
- * What is read through the descriptor is of our namespace, whatever is mounted
- * meanwhile. The descriptor keeps /proc busy: umount(2) fails. Returns the
- * descriptor, close-on-exec, or -1 with errno: ENOENT where there is no such
- * /proc.
+ * Opens /proc, if its PIDs are those of this process's PID namespace. "unshare
+ * --pid" without "--mount-proc" leaves the outer /proc in place, and a command
+ * may mount the /proc of another namespace, whose PIDs mean other processes
+ * here. The descriptor shows our namespace whatever is mounted later, and keeps
+ * /proc busy: umount(2) fails. Returns the descriptor, close-on-exec, or -1
+ * with errno: ENOENT if there is no such /proc.
  */
 int procfs_open_root(void);
 
-/* Whether there is such a /proc. Returns 1 or 0, or -1 with errno where that
- * cannot be told at the moment (ENOMEM, EMFILE…). */
+/* Whether /proc has the PIDs of this process's namespace. Returns 1 or 0, or -1
+ * with errno if the answer is not known at the moment (ENOMEM, EMFILE…). */
 int procfs_is_ours(void);
 
 /*
- * Whether to read a file of PID's may be to wait for PID: "stat", "io",
- * "wchan", "syscall", "environ" and the links of a process that is in execve(2)
- * and has its old memory to give back (exec_update_lock in the kernel), for
- * ever, if a file system that does not answer has part of that memory.
+ * Whether a read of PID's files may block: PID is in state D. PID may be in
+ * execve(2) and free its old memory, with exec_update_lock held in the kernel;
+ * if a file system that does not answer has part of that memory, a read of
+ * "stat", "io", "wchan", "syscall", "environ" or the links hangs for ever.
  * "status", "comm", "task" and "children" can always be read.
  */
 bool procfs_may_block(pid_t pid);
 
-/* Whether PID computes, or waits for nothing but a processor. */
+/* Whether PID computes, or waits for nothing but a processor: state R. */
 bool procfs_is_runnable(pid_t pid);
 
 /* Opens /proc/PID/FILE with FLAGS, close-on-exec. Returns a descriptor, or -1
@@ -41,36 +40,37 @@ int procfs_open(pid_t pid, const char *file, int flags);
  * Returns the length of the string, or -1 with errno as procfs_open(). */
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 
-/* What stands behind NAME ("Uid:\t") at the start of a line of TEXT, a file
- * such as status, or NULL. Not on the first line, where status has the name of
- * the process. */
+/* Returns what follows NAME ("Uid:\t") at the start of a line of TEXT, a file
+ * such as "status", or NULL. Skips the first line, where "status" has the name
+ * that the process chose. */
 const char *procfs_find(const char *text, const char *name);
 
 /* What /proc/PID/status says. */
 struct procfs_status {
 	char state;
 	pid_t parent;
-	pid_t tracer;     /* ptrace(2); 0: none, or none that has a PID here */
+	pid_t tracer;     /* ptrace(2); 0: none, or none with a PID here */
 	uid_t user;       /* the real one */
-	uint64_t ignored; /* the signals it ignores: N is bit N - 1 */
+	uint64_t ignored; /* ignored signals: signal N is bit N - 1 */
 };
 
 /* Reads /proc/PID/status. Returns 0, or -1 with errno: ENOENT or ESRCH where
  * PID is gone. Never waits for PID. */
 int procfs_read_status(pid_t pid, struct procfs_status *status);
 
-/* How long PID has used a processor, and has waited for a free one, both in
- * nanoseconds: /proc/PID/schedstat. The wait that PID is in is not part of it.
+/* Reads from /proc/PID/schedstat how long PID has used a processor, and has
+ * waited for a free one, in nanoseconds; without the wait that PID is in.
  * Returns 0, or -1 where the kernel does not tell (CONFIG_SCHED_INFO). Never
  * waits for PID. */
 int procfs_read_times(pid_t pid, int64_t *used, int64_t *waited);
 
-/* A number that changes when PID reads or writes (the counters of
- * /proc/PID/io); 0 where this process may not read them. */
+/* The sum of the counters in /proc/PID/io, which changes when PID reads or
+ * writes; 0 if this process may not read the file. May block as
+ * procfs_may_block(). */
 uint64_t procfs_read_io(pid_t pid);
 
 /* Called for each PID. Returns 0 to go on, -1 (with errno) to end the walk, or
- * PROCFS_GONE where procfs_visit_all says so. */
+ * in procfs_visit_all() PROCFS_GONE. */
 typedef int procfs_visit(pid_t pid, void *context);
 
 #define PROCFS_GONE 1
@@ -78,35 +78,34 @@ typedef int procfs_visit(pid_t pid, void *context);
 #define PROCFS_DESCRIPTOR_SIZE 2048
 
 /*
- * Calls VISIT for each child of process PID, whichever of its threads made the
- * child, as /proc, open on PROC_FD, has it. Costs the number of children. A
- * list that is read while processes come and go may miss some: proc(5). Returns
- * 0, or -1 with errno of VISIT or of open(2): ENOENT also where the kernel has
- * no "children" files (CONFIG_PROC_CHILDREN) or PID is gone. Never waits for
- * PID.
+ * Calls VISIT for each child of PID, of all its threads, by the /proc that is
+ * open on PROC_FD. Costs the number of children. A list that is read while
+ * processes come and go may miss some: proc(5). Returns 0, or -1 with errno of
+ * VISIT or of open(2): ENOENT also where the kernel has no "children" files
+ * (CONFIG_PROC_CHILDREN) or PID is gone. Never waits for PID.
  */
 int procfs_visit_children(int proc_fd, pid_t pid, procfs_visit *visit,
                           void *context);
 
 /* Calls VISIT for each process of the machine, by rising PIDs. The list is read
- * ahead of the calls: PROCFS_GONE, for a process that may have left a child
- * since, has the list read anew from there on. Returns as
+ * ahead of the calls: if VISIT returns PROCFS_GONE, for a process that may have
+ * left a child since, the list is read anew from that PID on. Returns as
  * procfs_visit_children(). */
 int procfs_visit_all(procfs_visit *visit, void *context);
 
 /* Calls VISIT for each thread of PID. Returns as procfs_visit_children(). */
 int procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context);
 
-/* Calls VISIT for each descriptor of PID, with its number instead of a PID.
+/* Calls VISIT for each descriptor of PID, with the descriptor instead of a PID.
  * Returns as procfs_visit_children(). */
 int procfs_visit_descriptors(pid_t pid, procfs_visit *visit, void *context);
 
-/* Reads what is said of descriptor FD of PID: with a row for each lock that is
- * held by it. Returns as procfs_read(). */
+/* Reads /proc/PID/fdinfo/FD, with a row for each lock that FD holds, into TEXT.
+ * Returns as procfs_read(). */
 ssize_t procfs_read_descriptor(pid_t pid, int fd,
                                char text[PROCFS_DESCRIPTOR_SIZE]);
 
-/* Reads up to SIZE bytes of PID's memory from ADDRESS on, as far as it is
- * mapped. Returns how many bytes, or -1 with errno. Waits as cmdline_add(). */
+/* Reads up to SIZE bytes of PID's memory from ADDRESS on, as far as mapped.
+ * Returns how many bytes, or -1 with errno. Waits as cmdline_add(). */
 ssize_t procfs_read_memory(pid_t pid, uint64_t address, void *data,
                            size_t size);

@@ -39,8 +39,8 @@ procid_state_of(const struct procid *procid)
 	return PROCID_UNKNOWN;
 }
 
-/* Returns 0 if this very process is alive, else -1 with errno: ESRCH where it
- * is dead. */
+/* Returns 0 if this very process is alive, else -1 with errno: ESRCH if it is
+ * dead. */
 static int
 check_alive(const struct procid *procid)
 {
@@ -58,8 +58,8 @@ procid_open(const struct procid *procid)
 
 	if (procid->pid <= 0)
 		errno = ESRCH;
-	/* A pidfd stands for one process, whatever becomes of its PID: looked
-	 * at after it was opened, it is the right one for good. */
+	/* First open, then check: a pidfd stands for one process, even after
+	 * another process has got the PID. */
 	if (fd != -1 && check_alive(procid) == 0)
 		return fd;
 	fds_close(fd);
@@ -81,8 +81,8 @@ procid_kill(const struct procid *procid, int signal)
 		return -1;
 	}
 
-	/* The kernel has no pidfds, or a filter forbids them. So the process is
-	 * looked at just before the signal: the kernel gives its PID to a new
-	 * process only when it has given away all others (alloc_pid()). */
+	/* No pidfds in this kernel, or a filter forbids them: check just before
+	 * the signal. The kernel gives a PID to a new process only when it has
+	 * given away all other PIDs (alloc_pid()). */
 	return check_alive(procid) == -1 ? -1 : kill(procid->pid, signal);
 }

@@ -16,7 +16,7 @@
 
 #define STAT_SIZE 1024
 
-/* The fields of a stat file behind the name, counted from the state on. */
+/* The fields behind the name, counted from the state on. */
 enum {
 	FIELD_PARENT = 1,
 	FIELD_GROUP,
@@ -35,8 +35,8 @@ enum {
 	FIELD_COUNT,
 };
 
-/* Reads " 4711" at *TEXT into *NUMBER, and moves *TEXT to the blank that has to
- * follow: a number at the end of TEXT may be cut off. */
+/* Reads " 4711" at *TEXT into *NUMBER, and moves *TEXT to the blank behind the
+ * number: without a blank, the end of TEXT may have cut the number off. */
 static bool
 take_field(const char **text, long long *number)
 {
@@ -54,7 +54,7 @@ take_field(const char **text, long long *number)
 int
 procstat_parse(const char *text, struct procstat *stat)
 {
-	/* The name may hold blanks and parentheses itself. */
+	/* The name may hold blanks and parentheses. */
 	const char *const name_end = strrchr(text, ')');
 	long long fields[FIELD_COUNT];
 	bool is_stat = name_end != NULL && name_end[1] == ' ' &&
@@ -81,8 +81,8 @@ procstat_parse(const char *text, struct procstat *stat)
 		       (uint64_t)fields[FIELD_CHILD_SYSTEM_TIME],
 		.start = (uint64_t)fields[FIELD_START],
 		.exit_signal = (int)fields[FIELD_EXIT_SIGNAL],
-		/* Where the start is hidden, it is 0; until execve(2) has
-		 * filled the environment, the end is: do_task_stat(). */
+		/* A hidden start is 0. Until execve(2) has filled the
+		 * environment, the end is 0: do_task_stat(). */
 		.has_empty_environment =
 		    fields[FIELD_ENV_START] != 0 &&
 		    fields[FIELD_ENV_START] == fields[FIELD_ENV_END],
@@ -119,7 +119,7 @@ procstat_age(const struct procstat *stat)
 {
 	struct timespec booted = { .tv_sec = 0 };
 
-	/* Counts on while the machine sleeps, as the ticks do: proc(5). */
+	/* This clock counts suspended time, as the ticks do: proc(5). */
 	(void)clock_gettime(CLOCK_BOOTTIME, &booted);
 	return booted.tv_sec * SECOND + booted.tv_nsec -
 	       procstat_time(stat->start);
@@ -127,7 +127,7 @@ procstat_age(const struct procstat *stat)
 
 struct stat_reading {
 	pid_t pid;
-	ssize_t length; /* of the text, or -1 with the errno WHY */
+	ssize_t length; /* of TEXT, or -1 with errno in WHY */
 	int why;
 	char text[STAT_SIZE];
 };

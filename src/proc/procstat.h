@@ -11,14 +11,13 @@ struct procstat {
 	pid_t parent;
 	pid_t group;
 	pid_t session;
-	unsigned terminal; /* its controlling terminal, as procstat_terminal */
-	pid_t terminal_group; /* the foreground group of its terminal */
-	long threads;         /* 0 once it is a zombie */
-	uint64_t cpu;         /* clock ticks, with those of reaped children */
+	unsigned terminal;    /* controlling terminal: procstat_terminal() */
+	pid_t terminal_group; /* foreground process group of TERMINAL */
+	long threads;         /* 1 or 0 once the process is a zombie */
+	uint64_t cpu;         /* clock ticks, of reaped children too */
 	uint64_t start;       /* clock ticks after boot */
-	int exit_signal;      /* what its death sends to its parent */
-	bool has_empty_environment; /* false also where that is hidden, and
-	                             * within execve(2) */
+	int exit_signal; /* the signal that its death sends to its parent */
+	bool has_empty_environment; /* false also if hidden, or in execve(2) */
 };
 
 /* The number by which a stat file names the terminal DEVICE. */
@@ -27,9 +26,8 @@ unsigned procstat_terminal(dev_t device);
 /* Reads TEXT, a stat file, into *STAT. Returns 0, or -1 with errno EINVAL. */
 int procstat_parse(const char *text, struct procstat *stat);
 
-/* Reads /proc/PID/stat. Returns 0, or -1 with errno: ENOENT or ESRCH where PID
- * is gone, ETIMEDOUT where it was waited for in vain, for a fifth of a second.
- */
+/* Reads /proc/PID/stat. Returns 0, or -1 with errno: ENOENT or ESRCH if PID is
+ * gone, ETIMEDOUT if the file blocked for a fifth of a second. */
 int procstat_read(pid_t pid, struct procstat *stat);
 
 /* TICKS of a stat file in nanoseconds. */
@@ -38,5 +36,5 @@ int64_t procstat_time(uint64_t ticks);
 /* How long ago the process of STAT was started, in nanoseconds. */
 int64_t procstat_age(const struct procstat *stat);
 
-/* Whether the process of STAT was dead: a zombie is. */
+/* Whether the process of STAT was dead, a zombie included. */
 bool procstat_is_dead(const struct procstat *stat);

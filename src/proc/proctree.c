@@ -1,4 +1,4 @@
-/* The processes below one process: who they are, and the reaping of them. */
+/* The descendants of a subreaper: finding and reaping them. */
 #include "proc/proctree.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@
 #define FIRST_PID 1
 #define CPU_TICK  (10 * MILLISECOND)
 
-/* Whether CHILD is certainly of the run. This process, a subreaper, also gets
- * the orphans of strangers, which have neither session nor ID of the run. */
+/* Whether CHILD is certainly of the run. A subreaper also gets the orphans of
+ * strangers, which have neither the session nor the ID of the run. */
 static bool
 is_of_run(const struct proctree *tree, pid_t child)
 {
@@ -92,7 +92,8 @@ proctree_next_child(const struct process_list *list, pid_t parent, size_t *at)
 	return NULL;
 }
 
-/* A process that was handed to the subreaper during the walk was seen twice. */
+/* The walk finds a process twice if the process becomes an orphan, a child of
+ * the subreaper, meanwhile. */
 static void
 sort_and_unify(struct process_list *list)
 {
@@ -122,16 +123,16 @@ struct walk {
 	struct proctree *tree;
 	struct process_list *list;
 	pid_t parent;
-	size_t proven; /* so many of the list are certainly of the tree */
-	size_t at;     /* all before are proven, or are not */
+	size_t proven; /* this many of LIST are proven: visit_to_prove() */
+	size_t at;     /* the first of LIST that is still to be proven */
 	int64_t until;
 	proctree_found *found; /* or NULL */
 	void *context;
 };
 
-/* Appends PID, a child of the walk's parent, but no stranger or helper; and a
- * dead process only where the time to look would hold up a signal. By system
- * calls alone: a file of PID's may be blocked. */
+/* Appends PID, a child of the walk's parent, unless PID is a stranger, a helper
+ * or dead; a dead process too if FOUND is to signal, since the check would hold
+ * up the signal. Makes system calls alone: PID's files in /proc may block. */
 static int
 add_child(struct walk *walk, pid_t pid)
 {
@@ -145,7 +146,7 @@ add_child(struct walk *walk, pid_t pid)
 	if (walk->parent == walk->tree->root &&
 	    (helper_is(pid) || proctree_is_stranger(walk->tree, pid)))
 		return 0;
-	/* An empty list of a scan tells that /proc hides what is alive. */
+	/* read_by_scan() asks whether the list has a living process. */
 	if ((walk->found == NULL || walk->tree->way == PROCTREE_BY_SCAN) &&
 	    pid_is_dead(pid))
 		return 0;
@@ -164,8 +165,9 @@ visit_child(pid_t pid, void *context)
 	return add_child(context, pid);
 }
 
-/* Proves PID to be a child of the walk's parent from before to after it was
- * looked at: so it was not another process, with the PID of a dead one. */
+/* Proves that PID was a child of the walk's parent before and after
+ * add_child(): so add_child() did not see another process that got a dead
+ * child's PID. */
 static int
 visit_to_prove(pid_t pid, void *context)
 {
@@ -198,7 +200,7 @@ add_children(struct walk *walk, int proc_fd)
 
 	const size_t found = list->count;
 
-	/* The PID of a child of this process's is its own. */
+	/* The kernel does not reuse a child's PID before the reaping. */
 	if (walk->parent == walk->tree->root)
 		return result;
 	(void)procfs_visit_children(proc_fd, walk->parent, visit_to_prove,
@@ -208,8 +210,8 @@ add_children(struct walk *walk, int proc_fd)
 	return result;
 }
 
-/* Carries over what is known from the reading before, of the list from FIRST
- * on, and tells who was found. */
+/* Copies what the reading before knew of the list from FIRST on, and calls
+ * FOUND. */
 static void
 note_found(const struct walk *walk, size_t first)
 {
@@ -235,7 +237,7 @@ note_found(const struct walk *walk, size_t first)
 		walk->found(walk->tree, first, walk->context);
 }
 
-/* Breadth first: the list is the queue. Returns 0, or -1 with errno where the
+/* Breadth first: the list is the queue. Returns 0, or -1 with errno if the
  * children of the root cannot be read. */
 static int
 read_by_children(struct walk *walk, int proc_fd)
@@ -278,8 +280,8 @@ visit_any(pid_t pid, void *context)
 	return append(walk->list, &process);
 }
 
-/* Appends the processes of ALL whose parent is PARENT, and still is when the
- * process has been looked at. */
+/* Appends the processes of ALL whose parent is PARENT, and is still PARENT
+ * after add_child(). */
 static void
 take_children(struct walk *walk, const struct process_list *all, pid_t parent)
 {
@@ -312,12 +314,12 @@ read_by_scan(struct walk *walk)
 	for (size_t i = 0; i < tree->list.count; i++)
 		take_children(walk, &all, tree->list.entries[i].pid);
 	array_free(all.entries, all.capacity * sizeof(all.entries[0]));
-	/* Under "hidepid" (proc(5)), which process 1 shows, a setuid program of
-	 * the tree is not found. */
+	/* Under "hidepid" (proc(5)), the scan misses a setuid program of the
+	 * tree. /proc then hides process 1 as well. */
 	if (tree->list.count == 0 &&
 	    procfs_read_status(FIRST_PID, &first) == -1)
 		tree->is_partial = true;
-	/* Another /proc was mounted meanwhile. */
+	/* A command may have mounted another /proc meanwhile. */
 	if (procfs_is_ours() != 1)
 		tree->list.count = 0;
 	note_found(walk, 0);
@@ -372,15 +374,15 @@ proctree_read_each(struct proctree *tree, proctree_found *found, void *context)
 
 /* --- what the tree does --------------------------------------------------- */
 
-/* Any mixing will do: the sum need only change when an input does. */
+/* Any mixing will do: SUM need only change when INPUT does. */
 static uint64_t
 mix(uint64_t sum, uint64_t input)
 {
 	return sum * UINT64_C(0x9e3779b97f4a7c15) + input;
 }
 
-/* The CPU time of all threads of PID, in the ticks of proc(5): a process that
- * wakes up and finds nothing to do is not to count. The clock is that of
+/* The CPU time of all threads of PID, rounded to ticks, so that a process that
+ * wakes up and finds nothing to do does not count. The clock ID is that of
  * clock_getcpuclockid(3). */
 static uint64_t
 cpu_ticks(pid_t pid)
@@ -394,7 +396,7 @@ cpu_ticks(pid_t pid)
 
 struct io_reading {
 	const struct process_list *list;
-	uint64_t sum; /* over those that were read so far */
+	uint64_t sum; /* of the processes read so far */
 };
 
 static void

@@ -1,4 +1,4 @@
-/* The ID of a run, which all its processes have in their environment. */
+/* The ID of a run, in the environment of all its processes. */
 #include "proc/runid.h"
 
 #include <errno.h>
@@ -49,9 +49,9 @@ struct reading {
 	char *id;
 };
 
-/* Takes the next byte. Returns whether this ends the search: the variable is
- * complete, or is longer than an ID. Then it is none, since its first part may
- * be the ID of another run. */
+/* Takes the next byte. Returns whether the search ends: the value is complete,
+ * or too long for an ID; then ID is empty, since the first part of the value
+ * may be the ID of another run. */
 static bool
 take_byte(struct reading *reading, char byte)
 {

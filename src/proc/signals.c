@@ -18,9 +18,9 @@
 
 #define ALL_SIGNALS UINT64_MAX
 
-/* glibc's SIGRTMIN, and that of "kill -l"; musl has 35. */
+/* RTMIN of glibc and of "kill -l"; musl's SIGRTMIN is 35. */
 #define FIRST_REAL_TIME 34
-/* The last signal that counts from RTMIN; the others count from RTMAX. */
+/* The last signal named by RTMIN+N; the signals above it count from RTMAX. */
 #define MIDDLE_REAL_TIME 49
 
 #ifndef SIGSTKFLT /* on mips, sparc, alpha and parisc there is none */
@@ -41,7 +41,7 @@ static const char names[FIRST_REAL_TIME][8] = {
 	[SIGSYS] = "SYS"
 };
 
-/* Other names, which are read but not written. */
+/* Names that signal_parse() reads and signal_name() never writes. */
 static const struct {
 	const char *name;
 	int number;
@@ -227,10 +227,10 @@ signal_name(int signal, char text[SIGNAL_NAME_SIZE])
 void
 signal_stop_by(int signal)
 {
-	/* Where a filter forbids kill(2). */
+	/* A filter may forbid kill(2). */
 	if (kill(getpid(), signal) == -1)
 		(void)syscall(SYS_tgkill, getpid(), getpid(), signal);
-	/* The signal is pending now, and delivered before the unblocking
+	/* SIGNAL is pending now, and is delivered before the unblocking
 	 * returns. */
 	(void)change_mask(SIG_UNBLOCK, bit_of(signal), NULL);
 	(void)change_mask(SIG_BLOCK, bit_of(signal), NULL);
@@ -239,9 +239,9 @@ signal_stop_by(int signal)
 void
 signal_reset(int signal)
 {
-	/* The kernel's struct sigaction, which no header declares: all of it
-	 * zero is SIG_DFL. musl's sigaction(3) refuses 32 to 34, and glibc's 32
-	 * and 33, which the C libraries use themselves. */
+	/* The kernel's struct sigaction, which no header declares: SIG_DFL is
+	 * all zero. The C libraries use some signals themselves: musl's
+	 * sigaction(3) refuses 32 to 34, glibc's 32 and 33. */
 	static const uint64_t by_default[8] = { 0 };
 
 	(void)syscall(SYS_rt_sigaction, signal, by_default, NULL,
@@ -251,8 +251,8 @@ signal_reset(int signal)
 _Noreturn void
 signal_die_by(int signal)
 {
-	/* The command has dumped its core already, and RLIMIT_CORE 0 does not
-	 * keep a core_pattern that is a pipe from getting another: core(5). */
+	/* The command has dumped its core already. RLIMIT_CORE 0 would not stop
+	 * a second dump into a core_pattern that is a pipe: core(5). */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	signal_reset(signal);
 	signal_stop_by(signal);

@@ -1,4 +1,4 @@
-/* Signals to a whole tree: to all of it, and to no other process. */
+/* Signals to all processes of a tree, and to no other process. */
 #include "proc/treekill.h"
 
 #include <sys/syscall.h>
@@ -20,10 +20,10 @@
 #define FIRST_PID     2
 #define PID_MAX_LIMIT 4194304 /* of any kernel, proc(5): pid_max */
 #define ROUNDS        3
-#define LOOK_INTERVAL 4096 /* numbers between two looks for any child */
+#define LOOK_INTERVAL 4096 /* PIDs between two looks for a living child */
 
 /* Whether PROCESS is certainly not in the session of wdrun's parent. A session
- * is -1 where getsid(2) failed: by a security module's EPERM, say. */
+ * of -1: getsid(2) failed, for example by a security module's EPERM. */
 static bool
 is_outside(const struct proctree *tree, const struct process *process)
 {
@@ -32,11 +32,11 @@ is_outside(const struct proctree *tree, const struct process *process)
 }
 
 /*
- * Whether the group of PROCESS may be signalled as a group. setpgid(2) moves
- * processes within their session only: so a group outside the session of
- * wdrun's parent consists of the tree alone. That PROCESS is still in the group
- * is looked at last: the number of a group that ended is given away again only
- * after all other numbers (alloc_pid() in the kernel).
+ * Whether the process group of PROCESS may be signalled as a group: only the
+ * tree is in a group outside the session of wdrun's parent, since setpgid(2)
+ * moves processes only within their session. The last check is that PROCESS is
+ * still in the group: the kernel reuses the number of a group that ended only
+ * after all other numbers (alloc_pid()).
  */
 static bool
 is_own_group(const struct proctree *tree, const struct process *process)
@@ -46,12 +46,10 @@ is_own_group(const struct proctree *tree, const struct process *process)
 	       getpgid(process->pid) == process->group;
 }
 
-/*
- * Whether PROCESS, no child of this process, is what it was when the tree was
- * read, and no other process with its PID. No process from outside comes into a
- * session of the tree's own; in that of wdrun's parent, the process above has
- * to be the same. Read from "status", which never waits for PROCESS.
- */
+/* Whether PROCESS, no child of this process, is still the process that was
+ * read, and no other process with its PID. No process from outside can enter a
+ * session of the tree; in the session of wdrun's parent, the parent of PROCESS
+ * has to be the same. Reads "status", which never blocks. */
 static bool
 is_still_of_tree(const struct proctree *tree, const struct process *process)
 {
@@ -67,9 +65,9 @@ is_still_of_tree(const struct proctree *tree, const struct process *process)
 	        status.parent == tree->root);
 }
 
-/* A pidfd stands for one process: looked at after it was opened, it is the
- * right one for good. Without pidfds, the kernel gives a PID to a new process
- * only when it has given away all others (alloc_pid()). */
+/* First open, then check: a pidfd stands for one process, even after another
+ * process has got the PID. Without pidfds, the kernel gives a PID to a new
+ * process only when it has given away all other PIDs (alloc_pid()). */
 static int
 signal_descendant(const struct proctree *tree, const struct process *process,
                   int signal)
@@ -89,7 +87,8 @@ signal_descendant(const struct proctree *tree, const struct process *process,
 static void
 signal_one(const struct proctree *tree, struct process *process, int signal)
 {
-	/* The PID of a child is its own until this process reaps it. */
+	/* The kernel does not reuse the PID of a child before this process
+	 * reaps the child. */
 	const int result = process->parent == tree->root
 	                       ? pid_kill(process->pid, signal)
 	                       : signal_descendant(tree, process, signal);
@@ -107,9 +106,9 @@ is_child_of_tree(const struct proctree *tree, pid_t pid)
 	       !proctree_is_stranger(tree, pid);
 }
 
-/* Kills the children that are alive, by asking waitid(2) about every number
- * there may be; half a second, where a child does not die. The children of a
- * dead child come to this process, for the next sweep. */
+/* Kills the living children, by asking waitid(2) about every possible PID,
+ * which takes half a second if a child does not die. The children of a dead
+ * child become children of this process, for the next sweep. */
 static void
 kill_children_by_number(const struct proctree *tree)
 {
@@ -123,8 +122,8 @@ kill_children_by_number(const struct proctree *tree)
 	}
 }
 
-/* Signals what can be found without /proc. The target is a child not yet
- * reaped, so its PID and the number of its group are its own. */
+/* Signals the processes that can be found without /proc. The target is a child
+ * not reaped yet, so the kernel does not reuse its PID and process group. */
 static void
 signal_blindly(const struct proctree *tree, int signal)
 {
@@ -151,9 +150,9 @@ visit_to_signal(pid_t pid, void *context)
 	return 0;
 }
 
-/* Signals the children of this process, where the tree could not be listed, for
- * want of memory or of descriptors. When these are dead, their children take
- * their places. */
+/* Signals the children of this process, if the tree could not be listed for
+ * want of memory or descriptors. When the children are dead, their own children
+ * become children of this process. */
 static void
 signal_topmost(const struct proctree *tree, int signal)
 {
@@ -174,15 +173,15 @@ signal_topmost(const struct proctree *tree, int signal)
 /* A signal on its way to the whole tree. */
 struct delivery {
 	int signal;
-	pid_t *groups; /* that were signalled as a whole, in order */
+	pid_t *groups; /* groups that were signalled as a whole, sorted */
 	size_t group_count;
 	size_t capacity;
-	size_t count;       /* of what was signalled, a group being one */
-	size_t newcomers;   /* processes that no earlier sweep has killed */
-	bool target_has_it; /* by itself, and not with its group */
+	size_t count;     /* signals sent, to a group or to a process */
+	size_t newcomers; /* processes alive that no earlier sweep has killed */
+	bool target_has_it; /* by its PID, not by its process group */
 };
 
-/* How many groups of DELIVERY come before GROUP. */
+/* The index of GROUP in the sorted groups of DELIVERY. */
 static size_t
 groups_before(const struct delivery *delivery, pid_t group)
 {
@@ -208,7 +207,7 @@ has_group(const struct delivery *delivery, pid_t group)
 	return at < delivery->group_count && delivery->groups[at] == group;
 }
 
-/* Without memory, the group is signalled once more. */
+/* Without memory to note GROUP, deliver_to_group() signals the group again. */
 static void
 note_group(struct delivery *delivery, pid_t group)
 {
@@ -226,8 +225,8 @@ note_group(struct delivery *delivery, pid_t group)
 	delivery->group_count++;
 }
 
-/* Signals the group of PROCESS, where that is the tree's own and was not
- * signalled yet. Returns whether PROCESS has got the signal with its group. */
+/* Signals the group of PROCESS, if the group may be signalled and was not yet.
+ * Returns whether PROCESS has got the signal with its group. */
 static bool
 deliver_to_group(const struct proctree *tree, const struct process *process,
                  struct delivery *delivery)
@@ -272,8 +271,8 @@ treekill_signal(struct proctree *tree, int signal)
 	end_delivery(&delivery);
 }
 
-/* Signals the target before anything is read: its group, in one call; where it
- * has none of its own, itself. */
+/* Signals the target before anything is read: its group, in one call, or the
+ * target alone if it leads no group. */
 static void
 signal_target(const struct proctree *tree, struct delivery *delivery)
 {
@@ -286,7 +285,7 @@ signal_target(const struct proctree *tree, struct delivery *delivery)
 		    pid_kill(tree->target, delivery->signal) == 0;
 }
 
-/* Signals PROCESS, with its group where that is the tree's own. */
+/* Signals PROCESS, with its group if that may be signalled. */
 static void
 deliver(const struct proctree *tree, struct process *process,
         struct delivery *delivery)
@@ -306,11 +305,9 @@ deliver_to_found(struct proctree *tree, size_t first, void *context)
 		deliver(tree, &tree->list.entries[i], context);
 }
 
-/*
- * To signal a group is atomic against fork(2). So a process that is new in a
- * group which was signalled as a whole was started by one that has got the
- * signal, as part of its end in order, and gets none.
- */
+/* kill(2) of a group is atomic against fork(2). So a new process in a group
+ * that was signalled as a whole was started by a process that has got the
+ * signal, as part of an orderly end: the new process gets no signal. */
 void
 treekill_signal_all(struct proctree *tree, int signal)
 {
@@ -326,7 +323,7 @@ treekill_signal_all(struct proctree *tree, int signal)
 		if (list->count == 0 && tree->is_partial)
 			signal_topmost(tree, signal);
 		/* The first reading may miss the children of a target that died
-		 * meanwhile. */
+		 * during the reading. */
 		if (i > 0 && delivery.count == 0 && !tree->has_changed)
 			break;
 	}
@@ -342,7 +339,7 @@ kill_found(struct proctree *tree, size_t first, void *context)
 		struct process *const process = &tree->list.entries[i];
 		const bool is_new = !process->got_kill;
 
-		/* Counted are those whom nothing else has killed. */
+		/* A process that was dead already is no newcomer. */
 		if (is_new && !pid_is_dead(process->pid))
 			delivery->newcomers++;
 		process->got_kill = true;
@@ -367,9 +364,9 @@ treekill_sweep(struct proctree *tree)
 	return delivery.newcomers;
 }
 
-/* Hundreds of forking processes leave the supervisor a hundredth of a
- * processor: from now on they get what is left over, which needs no privilege
- * (sched(7)). musl's sched_setscheduler(3) always fails. */
+/* Lowers the tree to SCHED_IDLE, which needs no privilege (sched(7)): beside
+ * hundreds of forking processes, the supervisor would get a hundredth of a
+ * processor. musl's sched_setscheduler(3) always fails. */
 static void
 calm(const struct process_list *list)
 {

@@ -1,4 +1,4 @@
-/* waitid(2), asked by the watchers about their own children. */
+/* Looks at the children of this process: waitid(2). */
 #include "proc/wait.h"
 
 #include <sys/wait.h>
