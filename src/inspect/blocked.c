@@ -24,16 +24,16 @@
 #define WORDS_SIZE    1024
 #define PATH_SIZE     256
 #define TRIES         3
-#define NAMED_MAX     4 /* children, or descriptors, that are named */
+#define NAMED_MAX     4 /* descriptors that are named */
 #define COMMAND_WIDTH 72
 #define RANK_OF_REST  4
 #define NAP           (5 * MILLISECOND)
 
-/* A thread that is blocked, and what it is looked at for. */
+/* A blocked thread and its process. */
 struct look {
 	struct blocked_process *process;
 	struct thread thread;
-	int alike; /* threads that wait in the same way, this one included */
+	int alike; /* threads in the same wait, THREAD included */
 };
 
 static bool
@@ -56,7 +56,7 @@ add_wait(struct strbuf *line, const struct look *look, struct fdinfo_wait *wait)
 	wait->pid = look->process->pid;
 	wait->table = look->process->table;
 	wait->in_pipe = is_in_pipe(look);
-	/* Of an epoll set, pollset_read() gives only unchanged descriptors. */
+	/* pollset_read() has checked the files of an epoll set. */
 	wait->may_have_changed =
 	    has_threads(look) && look->thread.call.kind != SYSTEMCALL_EPOLL;
 	return fdinfo_add(line, wait);
@@ -92,7 +92,8 @@ add_both_fds(struct strbuf *line, const struct look *look)
 	(void)add_wait(line, look, &to);
 }
 
-/* Of a holder that is not shown itself, appends what it waits for, too. */
+/* If the tree does not have the lock's holder, also appends the command line
+ * and the wait of the holder. */
 static void
 add_lock(struct strbuf *line, const struct look *look)
 {
@@ -101,7 +102,8 @@ add_lock(struct strbuf *line, const struct look *look)
 
 	add_fd(line, look);
 	process->others.count = 0;
-	/* Of threads, each may wait for a lock of its own. */
+	/* Each thread may wait for a lock, and /proc/locks names only the
+	 * process. */
 	if (has_threads(look) || process->list == NULL)
 		return;
 
@@ -124,9 +126,9 @@ add_lock(struct strbuf *line, const struct look *look)
 	                  });
 }
 
-/* Appends ": 'requests'", the path of an open call; nothing where another
- * thread may have changed it since the kernel read it, or where it begins in a
- * directory other than the working one. */
+/* Appends ": 'requests'", the path of an open call; nothing if another thread
+ * may have changed the path since the kernel read it, or if the path starts at
+ * a directory other than the working directory. */
 static void
 add_path(struct strbuf *line, const struct look *look)
 {
@@ -143,9 +145,9 @@ add_path(struct strbuf *line, const struct look *look)
 		strbuf_addf(line, ": '%s'", path);
 }
 
-/* Whether the process is in the kernel's fifo_open(), or in the function where
- * that waits: wait_for_partner(), and before Linux 5.8 pipe_wait(), in which
- * readers and writers wait as well. */
+/* Whether the thread is in the kernel's fifo_open(), or in the function in
+ * which fifo_open() waits: wait_for_partner(), and before Linux 5.8
+ * pipe_wait(), in which readers and writers wait as well. */
 static bool
 is_opening_fifo(const struct look *look)
 {
@@ -155,8 +157,8 @@ is_opening_fifo(const struct look *look)
 	        look->thread.call.kind == SYSTEMCALL_OPEN);
 }
 
-/* To open a FIFO for reading is to wait until it is opened for writing, and the
- * other way round: fifo(7). */
+/* open(2) of a FIFO for reading waits until the FIFO is opened for writing, and
+ * the other way round: fifo(7). */
 static void
 add_file_to_open(struct strbuf *line, const struct look *look)
 {
@@ -172,8 +174,8 @@ add_file_to_open(struct strbuf *line, const struct look *look)
 	add_path(line, look);
 }
 
-/* Appends "child 4711", or "its children 4711, 4712"; WORDS where it is not
- * known which. */
+/* Appends "child 4711", or "its children 4711, 4712"; WORDS if it is not known
+ * which child the thread waits for. */
 static void
 add_children(struct strbuf *line, const struct look *look, const char *words)
 {
@@ -203,9 +205,9 @@ add_children(struct strbuf *line, const struct look *look, const char *words)
 	}
 }
 
-/* A PID from a system call may be that of another process here, if the caller
- * is in another PID namespace; and a tracer waits for processes that are not
- * its children. */
+/* The PID in the call may name another process here, if the caller is in
+ * another PID namespace; and a tracer waits for processes that are not its
+ * children: ptrace(2). */
 static void
 add_child(struct strbuf *line, const struct look *look)
 {
@@ -224,12 +226,9 @@ add_child(struct strbuf *line, const struct look *look)
 	}
 }
 
-/*
- * Whether the end of a child wakes the thread. For as long as it is in the
- * call, the blocked signals are those of the call (set_user_sigmask() in the
- * kernel); but rt_sigtimedwait(2) waits for no other signals than those of its
- * set.
- */
+/* Whether SIGCHLD wakes the thread. During the call, the blocked signals are
+ * those that the call was given (set_user_sigmask() in the kernel);
+ * rt_sigtimedwait(2) waits for the signals of its set alone. */
 static bool
 awaits_sigchld(const struct look *look)
 {
@@ -256,7 +255,7 @@ add_signal(struct strbuf *line, const struct look *look)
 		strbuf_addf(line, "a signal");
 }
 
-/* What wakes a process that polls nothing but what is its own. */
+/* Appends what wakes a process that polls only FDINFO_INTERNAL descriptors. */
 static void
 add_own_events(struct strbuf *line, const struct look *look, int64_t timer)
 {
@@ -284,8 +283,8 @@ add_own_events(struct strbuf *line, const struct look *look, int64_t timer)
 		strbuf_addf(line, " of its own");
 }
 
-/* Appends "fd 3 (terminal /dev/pts/0), fd 4 (…)"; what a process polls without
- * waiting for it is left out. */
+/* Appends "fd 3 (terminal /dev/pts/0), fd 4 (…)", without FDINFO_INTERNAL
+ * descriptors. */
 static void
 add_polled_fds(struct strbuf *line, const struct look *look)
 {
@@ -344,12 +343,11 @@ add_futex(struct strbuf *line, const struct look *look)
 }
 
 /*
- * How each kind of wait is described: by words, and by a function, if there is
- * one, that appends what differs from wait to wait. A kind without words is
- * described by the kernel's function. CODE is for programs. Of the waits of
- * several threads, the one with the highest RANK tells most: that of a thread
- * for something outside of the process, and last those that are the rest of
- * threads which have nothing to do.
+ * How each kind of wait is described: by WORDS, then by ADD, which appends what
+ * differs from wait to wait. Without WORDS, the name of the kernel's function
+ * describes the wait. CODE is for programs. Of several threads, the thread with
+ * the highest RANK is described: highest are waits for something outside of the
+ * process, lowest (up to RANK_OF_REST) those of idle threads.
  */
 static const struct {
 	char rank;
@@ -377,8 +375,8 @@ static const struct {
 	[SYSTEMCALL_RING] = { 8, "poll", "waiting for input or output", NULL },
 };
 
-/* Appends ", in 2 of its 19 threads (worker)". Nothing of the main thread, if
- * no other waits in the same way. */
+/* Appends ", in 2 of its 19 threads" or ", in 1 of its 19 threads (worker)";
+ * nothing if only the main thread waits in this way. */
 static void
 add_threads(struct strbuf *line, const struct look *look)
 {
@@ -451,7 +449,8 @@ rank_of(const struct look *look)
 	           : INT_MAX - 1;
 }
 
-/* Threads at rest are alike; others, if they wait for the same. */
+/* Whether two threads wait alike: in calls of one kind, and unless idle, with
+ * the same first argument. */
 static bool
 is_alike(const struct look *look, const struct look *other)
 {
@@ -462,8 +461,7 @@ is_alike(const struct look *look, const struct look *other)
 	            other->thread.call.arguments[0]);
 }
 
-/* The thread ID of PROCESS, of which nothing is read yet: as if it were dead.
- */
+/* The thread ID of PROCESS, as if dead: nothing is read yet. */
 static struct thread
 thread_of(const struct blocked_process *process, pid_t id)
 {
@@ -497,8 +495,7 @@ visit_thread(pid_t thread, void *context)
 	return 0;
 }
 
-/* Whether the thread does nothing but computing between one short sleep and the
- * next. */
+/* Whether the thread only computes between short sleeps. */
 static bool
 is_spinning(const struct look *look)
 {
@@ -516,8 +513,8 @@ is_spinning(const struct look *look)
 	       procfs_read_io(process->pid) == io;
 }
 
-/* Describes what PROCESS is blocked in. Returns whether all that was read was
- * of one and the same wait. */
+/* Describes what PROCESS is blocked in. Returns whether everything was read
+ * during a single wait. */
 static bool
 describe(struct strbuf *line, struct blocked_process *process)
 {
@@ -542,8 +539,8 @@ describe(struct strbuf *line, struct blocked_process *process)
 	if (line->length > 0)
 		add_threads(line, &look);
 	process->thread = look.thread.id;
-	/* Before thread_is_unchanged(): if this number does not grow from here
-	 * on, the wait that is described has not ended. */
+	/* Comes before thread_is_unchanged(): as long as this number does not
+	 * grow, the wait described here has not ended. */
 	if (process->others.count > 0)
 		process->switches =
 		    thread_switches(process->pid, look.thread.id);

@@ -24,8 +24,8 @@
 #define SOCKET    "socket:["
 #define ANONYMOUS "anon_inode:"
 
-/* Reads the link FILE in DIRECTORY_FD. The permissions of the link are the
- * access mode of the descriptor: tid_fd_update_inode() in the kernel. */
+/* Reads the link FILE in DIRECTORY_FD. The link's permissions are the access
+ * mode of the descriptor: tid_fd_update_inode() in the kernel. */
 static int
 read_link(int directory_fd, const char *file, struct fdinfo *info)
 {
@@ -67,7 +67,7 @@ fdinfo_stat(pid_t pid, int fd, struct fileinfo *file)
 struct reading {
 	struct fdtable *table;
 	pid_t pid;
-	int fd; /* open on the list of descriptors */
+	int fd; /* open on /proc/PID/fd */
 	bool has_any;
 };
 
@@ -80,7 +80,7 @@ note_descriptor(const char *name, void *context)
 
 	reading->has_any = true;
 	if (read_link(reading->fd, name, &info) == -1) {
-		/* Only a file has a name that is too long. */
+		/* Only the path of a file can be too long. */
 		table->has_missed |= errno != ENAMETOOLONG;
 		return 0;
 	}
@@ -123,8 +123,8 @@ read_table(struct fdtable *table)
 		reading.fd = -1;
 		if (!procfs_may_block(reading.pid))
 			reading.fd = procfs_open(reading.pid, "fd", O_RDONLY);
-		/* The list of a zombie is empty. Where only the main thread of
-		 * a process is a zombie, its other threads have descriptors. */
+		/* A zombie has no descriptors; but if only the main thread is a
+		 * zombie, the other threads have descriptors. */
 		if (reading.fd == -1 ||
 		    names_read(reading.fd, note_descriptor, &reading) == -1 ||
 		    !reading.has_any)
@@ -158,11 +158,9 @@ starts_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-/*
- * Appends the first of WORDS and the processes that have FILE, the other end:
- * " from 4711, 4712"; or the second one, where nobody has it and all could be
- * looked at. Returns whether only the process of WAIT has it.
- */
+/* Appends words[0] and the processes that have FILE, the other end: " from
+ * 4711, 4712"; or words[1], if no process has FILE and all could be read.
+ * Returns whether only the process of WAIT has FILE. */
 static bool
 add_ends(struct strbuf *line, struct fdinfo_wait *wait,
          const struct fdinfo *file, const char *const words[2])
@@ -234,7 +232,8 @@ add_socket(struct strbuf *line, struct fdinfo_wait *wait,
 	return is_own ? FDINFO_INTERNAL : FDINFO_OTHER;
 }
 
-/* What stands behind KEY in the fdinfo file of WAIT's descriptor; or 0. */
+/* Returns the number behind KEY in the fdinfo file of WAIT, or 0; *SECOND gets
+ * the number that follows after a comma. */
 static int64_t
 read_number(const struct fdinfo_wait *wait, const char *key, int64_t *second)
 {
@@ -253,7 +252,7 @@ read_number(const struct fdinfo_wait *wait, const char *key, int64_t *second)
 	return (int64_t)first;
 }
 
-/* NAME, behind "anon_inode:", may stand in brackets. */
+/* Appends NAME, the text behind "anon_inode:", without its brackets. */
 static enum fdinfo_kind
 add_anonymous(struct strbuf *line, struct fdinfo_wait *wait, const char *name)
 {

@@ -10,33 +10,29 @@
 
 struct process_list;
 
-/*
- * A descriptor of another process, as its link in /proc/PID/fd shows it. The
- * name is the link's target: "/srv/log", "pipe:[4711]", "socket:[4711]",
- * "anon_inode:[eventfd]". stat(2) of the link would tell more, but it asks the
- * file system of the file, and a file system that hangs never answers.
- */
+/* A descriptor of another process, as the link in /proc/PID/fd shows it. NAME
+ * is the link's target: "/srv/log", "pipe:[4711]", "socket:[4711]",
+ * "anon_inode:[eventfd]". stat(2) of the link would tell more, but asks the
+ * file's file system, which may hang. */
 struct fdinfo {
 	char name[256];
-	bool reads; /* the descriptor was opened for reading */
+	bool reads; /* the descriptor is open for reading */
 	bool writes;
 };
 
-/* Reads the file of descriptor FD of process PID into *FILE. Returns 0, or -1
- * with errno. May wait for a file system that hangs. */
+/* Reads about the file of descriptor FD of process PID. Returns 0, or -1 with
+ * errno. May wait for a file system that hangs. */
 int fdinfo_stat(pid_t pid, int fd, struct fileinfo *file);
 
 #define FDINFO_ENDS_MAX   4
 #define FDTABLE_NAME_SIZE 24 /* holds "socket:[4294967295]" */
 
-/*
- * Which processes of LIST have which pipes, sockets and terminals. All but LIST
- * begins as 0; the descriptors are read once, when they are first needed.
- */
+/* The pipes, sockets and terminals of the processes in LIST. The caller sets
+ * all but LIST to 0; the first fdtable_next() reads the descriptors. */
 struct fdtable {
 	const struct process_list *list; /* or NULL: nothing is known */
 	bool is_read;
-	bool has_missed; /* some descriptors are not ours to see */
+	bool has_missed; /* some descriptors could not be read */
 	size_t count;
 	size_t capacity;
 	struct fdtable_entry {
@@ -45,15 +41,15 @@ struct fdtable {
 		bool reads;
 		bool writes;
 		char name[FDTABLE_NAME_SIZE];
-	} * entries; /* those of a process beside one another */
+	} * entries; /* grouped by process */
 };
 
-/* The next descriptor of TABLE, from *AT on, that is FILE, and that reads or
- * writes if FILE does; or NULL. */
+/* Returns the next entry of TABLE, from index *AT on, for the file of FILE,
+ * open for reading or writing if FILE is; or NULL. Moves *AT on. */
 const struct fdtable_entry *fdtable_next(struct fdtable *table,
                                          const struct fdinfo *file, size_t *at);
 
-/* The processes of the tree any of which can end a wait; none: not known. */
+/* Processes of the tree, each of which can end a wait; none: not known. */
 struct fdinfo_ends {
 	int count;
 	pid_t pids[FDINFO_ENDS_MAX];
@@ -63,16 +59,16 @@ struct fdinfo_ends {
 struct fdinfo_wait {
 	pid_t pid;
 	int fd;
-	struct fdtable *table; /* where other ends are looked for */
-	bool in_pipe;          /* the kernel waits for a pipe or a FIFO */
-	bool is_polled;        /* the process waits for it among others */
+	struct fdtable *table; /* finds the other ends */
+	bool in_pipe;   /* blocked in the kernel's code for pipes and FIFOs */
+	bool is_polled; /* waited for by poll(2) or the like */
 	/* Another thread may have opened another file as FD since the wait
-	 * began. So the path of a file is left out. */
+	 * began. So fdinfo_add() leaves out the path of a file. */
 	bool may_have_changed;
 
-	/* What fdinfo_add() finds: who has the other end, which is PID itself
-	 * if no other process has it; and the nanoseconds until the timer that
-	 * FD is expires, or NEVER. */
+	/* What fdinfo_add() finds: the processes with the other end (PID
+	 * itself, if no other process has it), and for a timerfd the
+	 * nanoseconds until the timer expires, else NEVER. */
 	struct fdinfo_ends ends;
 	int64_t timer;
 };
@@ -80,16 +76,14 @@ struct fdinfo_wait {
 enum fdinfo_kind {
 	FDINFO_OTHER,
 	FDINFO_PIPE, /* or a FIFO */
-	/* A process that polls it does not wait for it: it is always ready, as
-	 * a regular file, or the process itself makes it so, as the pipe, the
-	 * eventfd or the timer of its event loop. */
+	/* Polled, but not waited for: always ready, as a regular file, or made
+	 * ready by the process itself, as the pipe, the eventfd or the timer of
+	 * an event loop. */
 	FDINFO_INTERNAL,
 };
 
-/*
- * Appends to LINE what the descriptor of WAIT is: "fd 0 (pipe from 4711)". Asks
- * the file system of a file only in a wait for a FIFO, which is not a wait for
- * the file system, and where it is polled, which a file system with files that
- * hang does not support.
- */
+/* Appends to LINE what the descriptor of WAIT is: "fd 0 (pipe from 4711)". Asks
+ * the file system of a file only if the process waits for a FIFO, and so not
+ * for a file system, or polls the descriptor: a regular file is always
+ * ready. */
 enum fdinfo_kind fdinfo_add(struct strbuf *line, struct fdinfo_wait *wait);

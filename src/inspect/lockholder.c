@@ -1,4 +1,4 @@
-/* Who holds a lock on a file. */
+/* The process that holds a lock on a file. */
 #include "inspect/lockholder.h"
 
 #include <string.h>
@@ -11,11 +11,9 @@
 
 #define FILE_SIZE 64
 
-/*
- * Rows of /proc/locks, proc(5): "1: FLOCK ADVISORY WRITE 4711 fe:00:21 0 EOF",
- * and behind it "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" of one that
- * waits for it.
- */
+/* Rows of /proc/locks, proc(5): "1: FLOCK ADVISORY WRITE 4711 fe:00:21 0 EOF"
+ * for a lock, and "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" for a
+ * process that waits for the lock. */
 enum {
 	FIELD_NUMBER = 0,
 	FIELD_TYPE = 1,
@@ -30,8 +28,8 @@ struct search {
 	bool is_found;
 };
 
-/* Notes whether the descriptor FD holds a lock on the file, by a row such as
- * "lock:\t1: FLOCK …". */
+/* Notes whether descriptor FD holds a lock on the file, by a row of fdinfo such
+ * as "lock:\t1: FLOCK …". */
 static int
 visit_descriptor(pid_t fd, void *context)
 {

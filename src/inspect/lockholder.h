@@ -4,7 +4,7 @@
 
 struct process_list;
 
-/* The process that holds the lock on a file which the process WAITER, with one
- * thread, waits for: looked for in LIST as well, as a process that inherited a
- * lock of flock(2) holds it too, and its owner may be gone. Or 0. */
+/* Returns the holder of the file lock for which WAITER, a process with one
+ * thread, waits; or 0. Also searches LIST: processes inherit a lock of
+ * flock(2), and the process that took the lock may be gone. */
 pid_t lockholder_find(pid_t waiter, const struct process_list *list);

@@ -49,7 +49,7 @@ read_poll(struct pollset *pollset, pid_t pid, const struct systemcall *call)
 		add(pollset, polled[i].fd);
 }
 
-/* Three sets of descriptors, or NULL, in the kernel's words of 64 bits. */
+/* The arguments are three sets of descriptors, in 64-bit words, or NULL. */
 static void
 read_select(struct pollset *pollset, pid_t pid, const struct systemcall *call)
 {
@@ -75,12 +75,12 @@ read_select(struct pollset *pollset, pid_t pid, const struct systemcall *call)
 		if ((either[fd / WORD_BITS] >> (fd % WORD_BITS) & 1) != 0)
 			add(pollset, fd);
 	}
-	/* Of a larger number the sets need not be as large: the kernel looks at
-	 * no more of them than the process has room for descriptors. */
+	/* The sets may be smaller than the number says: the kernel cuts the
+	 * number to the size of the descriptor table (core_sys_select()). */
 	pollset->is_more |= count < all && pollset->count == 0;
 }
 
-/* What follows KEY between AT and END; or NULL. */
+/* Returns what follows KEY between AT and END; or NULL. */
 static const char *
 find(const char *at, const char *end, const char *key)
 {
@@ -91,8 +91,8 @@ find(const char *at, const char *end, const char *key)
 	return found == NULL ? NULL : found + length;
 }
 
-/* For each descriptor a line "tfd: 8 events: … ino:4711 …": proc(5). Since then
- * the number may be another file's (epoll(7)); the last line may be cut. */
+/* fdinfo has a line "tfd: 8 events: … ino:4711 …" per descriptor: proc(5). FD 8
+ * may be another file by now (epoll(7)); the last line may be cut. */
 static void
 read_epoll(struct pollset *pollset, pid_t pid, const struct systemcall *call)
 {

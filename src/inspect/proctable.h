@@ -4,10 +4,10 @@
 
 #define PROCTABLE_LINE_SIZE 512
 
-/* LINE from the field NUMBER on, counted from 0. */
+/* Returns LINE from field NUMBER on, counted from 0. */
 const char *proctable_field(const char *line, int number);
 
-/* Reads the file PATH up to a line that has VALUE, one or more fields, from the
- * field NUMBER on, into LINE. Returns whether there is one. */
+/* Copies the first line of the file PATH that has VALUE, one or more fields,
+ * from field NUMBER on, to LINE. Returns whether there is such a line. */
 bool proctable_find(const char *path, int number, const char *value,
                     char line[PROCTABLE_LINE_SIZE]);

@@ -32,7 +32,7 @@ static const char *const tcp_states[] = {
 	[9] = "last ACK",     [11] = "closing",
 };
 
-/* Appends "::1", of 16 BYTES: RFC 5952. */
+/* Appends the address in 16 BYTES, "::1", in the form of RFC 5952. */
 static void
 add_ipv6(struct strbuf *line, const unsigned char *bytes)
 {
@@ -73,10 +73,8 @@ port_of(const char *address)
 	return *port == ':' ? text_number(port + 1, HEXADECIMAL) : 0;
 }
 
-/*
- * Appends "127.0.0.1:80" for TEXT, "0100007F:0050". Each 32 bits of the address
- * are a number as this machine reads them from memory.
- */
+/* Appends "127.0.0.1:80" for TEXT, "0100007F:0050": the kernel prints each 32
+ * bits of the address as a number in the byte order of this machine. */
 static void
 add_address(struct strbuf *line, const char *text)
 {
@@ -143,8 +141,8 @@ add_internet(struct strbuf *line, const char *row, bool is_tcp)
 #define ANSWER_START          32 /* struct nlmsghdr and struct unix_diag_msg */
 #define ATTRIBUTE_START       4  /* struct rtattr */
 
-/* struct nlmsghdr and struct unix_diag_req: unix(7) has no other way to the
- * other end of a process's socket than sock_diag(7). musl declares neither. */
+/* struct nlmsghdr and struct unix_diag_req, which musl does not declare. Only
+ * sock_diag(7) tells the other end of a process's Unix socket. */
 struct question {
 	uint32_t length;
 	uint16_t type;
@@ -158,11 +156,9 @@ struct question {
 	uint32_t cookie[2];
 };
 
-/*
- * Asks for the Unix socket INODE of this process's own network namespace. Sets
- * *PEER to the inode at the other end, or 0, and NAME to the path of INODE, if
- * it has one, as unix(7) writes it: '@' begins an abstract one.
- */
+/* Asks for the Unix socket INODE of this process's network namespace. Sets
+ * *PEER to the inode of the other end, or 0, and NAME to the path of INODE, or
+ * "". '@' begins an abstract path, as in /proc/net/unix: proc(5). */
 static void
 ask(uint64_t inode, uint64_t *peer, char name[NAME_SIZE])
 {
@@ -187,7 +183,7 @@ ask(uint64_t inode, uint64_t *peer, char name[NAME_SIZE])
 		length = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
 	fds_close(fd);
 	for (ssize_t at = ANSWER_START; at + ATTRIBUTE_START <= length;) {
-		uint16_t attribute[2]; /* its length, and its type */
+		uint16_t attribute[2]; /* length and type */
 		uint32_t number;
 		const char *const value = answer + at + ATTRIBUTE_START;
 
@@ -235,8 +231,8 @@ add_unix(struct strbuf *line, const char *row, uint64_t inode)
 
 /* --- all of them ---------------------------------------------------------- */
 
-/* What sockets of a protocol are called, by the kernel and here, and the table
- * in /proc/PID/net that has a row for each, with its inode as that field. */
+/* A protocol's name in the kernel, its name in messages, its table in
+ * /proc/PID/net, and the field of that table with the inode of a socket. */
 static const struct {
 	const char *name;
 	const char *words;
@@ -261,7 +257,7 @@ socketinfo_add(struct strbuf *line, pid_t pid, int fd, uint64_t inode)
 	size_t i = 0;
 
 	(void)strbuf_format(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
-	/* sockfs_xattr_get() in the kernel. */
+	/* The protocol's name in the kernel: sockfs_xattr_get(). */
 	(void)getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
 	while (i < sizeof(protocols) / sizeof(protocols[0]) &&
 	       strncmp(name, protocols[i].name, strlen(protocols[i].name)) != 0)

@@ -16,27 +16,27 @@
 #define LOWEST_STACK (UINT64_C(1) << 32)
 #define SIGN_OF_INT  (UINT64_C(1) << 31)
 
-/* A system call, and which of its arguments, counted from 0, say what it waits
- * for. No call has its flags or its time limit in argument 0. */
+/* A system call, and the indices of the arguments that say what the call waits
+ * for. No call has flags or a time limit in argument 0. */
 struct form {
 	short number;
 	unsigned char kind;
 	unsigned char fd;
 	unsigned char to_fd;
-	unsigned char path; /* if not 0, argument 0 is its directory */
+	unsigned char path; /* if not 0, argument 0 is the directory */
 	unsigned char flags;
-	signed char fixed_flags; /* where no argument has them */
-	unsigned char child;     /* if not 0, argument 0 says what it is */
-	unsigned char timeout;   /* a number; below 0, there is no limit */
-	unsigned char timespec;  /* an address; if NULL, there is no limit */
+	signed char fixed_flags; /* if FLAGS is 0 */
+	unsigned char child;     /* if not 0, argument 0 is its type */
+	unsigned char timeout;   /* a number; below 0: no limit */
+	unsigned char timespec;  /* an address; NULL: no limit */
 };
 
 /*
- * To tell of another system call, add a row. For a new kind of wait, also add a
- * kind in syscall.h and its words in blocked.c.
+ * To describe another system call, add a row; for a new kind of wait, also a
+ * kind in syscall.h and words in blocked.c.
  *
- * A 32-bit wdrun interprets no system call: 32-bit architectures are seldom met
- * and lack some of these calls, and every stack there is a low one.
+ * A 32-bit wdrun interprets no system call: 32-bit architectures are rare and
+ * lack some of these calls, and every stack there is below LOWEST_STACK.
  */
 static const struct form forms[] = {
 	{ .number = -2 }, /* of no call: ISO C has no empty arrays */
@@ -88,7 +88,7 @@ static const struct form forms[] = {
 	{ .number = SYS_epoll_pwait, .kind = SYSTEMCALL_EPOLL, .timeout = 3 },
 	{ .number = SYS_epoll_pwait2, .kind = SYSTEMCALL_EPOLL, .timespec = 3 },
 	{ .number = SYS_io_uring_enter, .kind = SYSTEMCALL_RING },
-/* arm64 lacks the calls for which a newer one can stand in. */
+/* arm64 lacks calls that a newer call can replace. */
 #ifdef SYS_open
 	{ .number = SYS_open, .kind = SYSTEMCALL_OPEN, .flags = 1 },
 #endif
@@ -122,7 +122,7 @@ find_form(int64_t number)
 	return NULL;
 }
 
-/* Reads " 0x7f" at *TEXT into *NUMBER, and moves *TEXT behind it. */
+/* Reads " 0x7f" at *TEXT into *NUMBER, and moves *TEXT behind the number. */
 static bool
 take_address(const char **text, uint64_t *number)
 {
@@ -135,7 +135,7 @@ take_address(const char **text, uint64_t *number)
 	return *text != NULL;
 }
 
-/* An operation of fcntl(2) that waits for no lock. */
+/* Whether CALL is an fcntl(2) that waits for no lock. */
 static bool
 is_other_fcntl(const struct systemcall *call)
 {
@@ -152,7 +152,7 @@ interpret(struct systemcall *call)
 	const uint64_t *const arguments = call->arguments;
 	const struct form *const form = find_form(call->number);
 
-	/* A stack that low is the stack of a 32-bit process. */
+	/* Only a 32-bit process has a stack so low. */
 	if (form == NULL || call->stack < LOWEST_STACK || is_other_fcntl(call))
 		return;
 	call->kind = (enum systemcall_kind)form->kind;
@@ -164,7 +164,7 @@ interpret(struct systemcall *call)
 	    form->flags != 0 ? (int)arguments[form->flags] : form->fixed_flags;
 	call->has_directory = form->path != 0 && (int)arguments[0] != AT_FDCWD;
 	call->child = (pid_t)arguments[form->child];
-	/* wait4(2) takes a number below 0 for a process group, or any child. */
+	/* For wait4(2), -1 is any child; other numbers below 0, a group. */
 	call->is_selective =
 	    call->kind == SYSTEMCALL_WAIT &&
 	    (form->child != 0 ? (int)arguments[0] != P_ALL : call->child != -1);

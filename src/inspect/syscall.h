@@ -7,8 +7,8 @@
 #define SYSTEMCALL_ARGUMENTS     6
 #define SYSTEMCALL_FLAGS_UNKNOWN (-1)
 
-/* The system calls that a process can be blocked in for long, by what they wait
- * for. blocked.c has the words for each kind. */
+/* The kinds of system calls that can block a process for long. blocked.c has
+ * the words for each kind. */
 enum systemcall_kind {
 	SYSTEMCALL_OTHER,
 	SYSTEMCALL_READ,
@@ -38,23 +38,20 @@ struct systemcall {
 	uint64_t stack;
 	uint64_t code;
 
-	/* What the arguments mean. A field means something only to the kinds
-	 * that are named beside it. */
+	/* What the arguments mean. Each field names its kinds of call. */
 	enum systemcall_kind kind;
 	int fd;             /* READ to ACCEPT, LOCK, EPOLL; MOVE: the source */
 	int to_fd;          /* MOVE: the destination */
 	uint64_t path;      /* OPEN: an address in the memory of the process */
 	int flags;          /* OPEN: or SYSTEMCALL_FLAGS_UNKNOWN */
-	bool has_directory; /* OPEN: a path that is not absolute begins in a
-	                     * directory that is a descriptor */
-	pid_t child;        /* WAIT: the only one waited for, or 0; a PID in the
-	                     * PID namespace of the process */
-	bool is_selective;  /* WAIT: not any child will do */
+	bool has_directory; /* OPEN: a relative path starts at a descriptor */
+	pid_t child;        /* WAIT: PID in the caller's namespace, or 0 */
+	bool is_selective;  /* WAIT: for some children only */
 	bool has_timeout;   /* FUTEX, POLL, SELECT, EPOLL */
 	int64_t timeout;    /* POLL, EPOLL: in nanoseconds; NEVER: not known */
 };
 
 /* Reads TEXT, a whole /proc/PID/syscall file, into *CALL. Returns 0, or -1 with
- * errno EINVAL where TEXT is not such a file. The call of a 32-bit process,
- * which has other numbers than a 64-bit wdrun, is of kind OTHER. */
+ * errno EINVAL if TEXT is no such file. A call of a 32-bit process, whose
+ * numbers differ from those of a 64-bit wdrun, is of kind OTHER. */
 int systemcall_parse(const char *text, struct systemcall *call);

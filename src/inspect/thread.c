@@ -63,8 +63,8 @@ thread_waits_in_some(const struct thread *thread, const char *part)
 	                 strlen(part)) != NULL;
 }
 
-/* Where no system call may be read, functions of the kernel that tell as much,
- * by a part of their names. */
+/* If the system call may not be read: names of kernel functions, in part, and
+ * the kind of wait that they show. */
 static const struct {
 	const char *part;
 	enum systemcall_kind kind;
@@ -74,7 +74,7 @@ static const struct {
 	{ "futex", SYSTEMCALL_FUTEX },
 };
 
-/* Reads the system call of the thread; "" where it cannot be read. */
+/* Reads the system call of THREAD; "" if it cannot be read. */
 static void
 read_call(const struct thread *thread, char text[THREAD_CALL_SIZE])
 {
@@ -88,7 +88,7 @@ void
 thread_read(struct thread *thread)
 {
 	read_call(thread, thread->text);
-	/* "0" where the thread waits for nothing, or is not ours to see. */
+	/* "0" if the thread is not blocked, or may not be inspected. */
 	thread_read_file(thread->pid, thread->id, "wchan", thread->function,
 	                 THREAD_FUNCTION_SIZE);
 	if (thread_waits_in(thread, "0"))

@@ -15,11 +15,11 @@
 #define INDENT          2
 #define INDENT_MAX      20
 #define CONDITION_SIZE  64
-#define SEARCHED_MAX    128 /* processes in which other ends are looked for */
+#define SEARCHED_MAX    128 /* processes that are searched for other ends */
 #define TENTH_OF_SECOND (SECOND / 10)
 
-/* Depth first. Each level of the stack has at least one line, so there are no
- * more levels than lines. */
+/* Depth first. Each level but the first has a process in VIEW: so there are at
+ * most TREEVIEW_MAX + 1 levels. */
 void
 treeview_arrange(struct treeview *view, const struct proctree *tree)
 {
@@ -91,13 +91,13 @@ indent_of(const struct treeview_process *process)
 	return indent < INDENT_MAX ? indent : INDENT_MAX;
 }
 
-/* Leaves out what is gone, or dead: what becomes of a zombie, wdrun itself
- * decides. */
+/* Reads about SHOWN, unless the process is gone or dead: wdrun itself decides
+ * what becomes of a zombie. */
 static void
 read_process(struct treeview_process *shown, const struct proctree *tree,
              struct fdtable *table, bool in_short)
 {
-	/* Set as a whole, as this process may be killed meanwhile. */
+	/* *SHOWN is set as a whole, since this process may be killed before. */
 	struct treeview_process view = *shown;
 	char line[TREEVIEW_WAIT_SIZE + CONDITION_SIZE] = "";
 	struct strbuf head = { .text = line, .size = sizeof(line) };
@@ -161,12 +161,10 @@ can_go_on(const struct treeview *view, const struct treeview_process *process)
 	return false;
 }
 
-/*
- * Finds the processes of which each waits for others of them only, by taking
- * away those whose wait another process can end. None has gone on since it was
- * looked at: else it may be that they answer one another. Of threads, another
- * one may go on.
- */
+/* Finds the processes that wait only for each other, by taking away those whose
+ * wait another process can end. None of them has gone on since it was
+ * described: otherwise they may just be answering one another. A process with
+ * several threads is left out, since another thread may go on. */
 static void
 find_stuck(struct treeview *view)
 {
@@ -220,7 +218,7 @@ treeview_read(struct treeview *view)
 	find_stuck(view);
 }
 
-/* Reads the name and the state of SHOWN: nothing else may be. */
+/* Reads only the name and the state of SHOWN: no other read is safe. */
 static void
 read_bare(struct treeview_process *shown)
 {

@@ -12,12 +12,11 @@
 #define TREEVIEW_MAX       32 /* processes that are shown */
 #define TREEVIEW_WAIT_SIZE 1024
 
-/* How much of a process is read, by what reading it may wait for. */
+/* How much of a process is read, and what the reading may wait for. */
 enum detail {
-	DETAIL_FULL,  /* its memory: for ever, as blocked_add() */
-	DETAIL_SHORT, /* no memory; a process in execve(2): procfs_may_block()
-	               */
-	DETAIL_BARE,  /* nothing: name and state */
+	DETAIL_FULL,  /* its memory: may hang, as blocked_add() */
+	DETAIL_SHORT, /* no memory: may wait as procfs_may_block() */
+	DETAIL_BARE,  /* name and state: waits for nothing */
 };
 
 /* The processes of a tree in the order of their lines: each before its
@@ -25,7 +24,7 @@ enum detail {
 struct treeview {
 	const struct proctree *tree;
 	size_t count;
-	size_t step; /* of treeview_read(): all in short, then all in full */
+	size_t step; /* COUNT looks in short, then COUNT in full */
 	struct treeview_process {
 		const struct process *process;
 		pid_t parent;
@@ -33,41 +32,37 @@ struct treeview {
 
 		/* What treeview_read() finds. */
 		bool is_bare;  /* only name and state could be read */
-		bool is_stuck; /* those that are can only wait for each other */
-		int64_t age;   /* in nanoseconds, as CPU */
-		int64_t cpu;   /* with that of children it has waited for */
-		struct blocked_process
-		    blocked;                   /* no PID: it is gone, or dead */
-		char wait[TREEVIEW_WAIT_SIZE]; /* ": sleeping", or "" */
+		bool is_stuck; /* waits for stuck processes only */
+		int64_t age;   /* nanoseconds */
+		int64_t cpu;   /* nanoseconds, with those of reaped children */
+		struct blocked_process blocked; /* PID 0: gone or dead */
+		char wait[TREEVIEW_WAIT_SIZE];  /* ": sleeping", or "" */
 		char command[CMDLINE_SIZE];
 	} processes[TREEVIEW_MAX];
 };
 
-/* Puts the processes of TREE, as it was last read and for as long as it is not
- * read again, into *VIEW; the first ones, if there are too many. */
+/* Puts the first TREEVIEW_MAX processes of TREE, as last read, into *VIEW,
+ * which is valid until TREE is read again. */
 void treeview_arrange(struct treeview *view, const struct proctree *tree);
 
-/*
- * Reads about the processes of VIEW: first in short, their names instead of
- * their arguments, and then, from the first on, in full. May never return, as
- * blocked_add(); what was read until then stays in VIEW. Called again, goes on
- * behind that.
- */
+/* Reads about the processes of VIEW: first all in short (no arguments, only
+ * names), then all in full. May never return, as blocked_add(): VIEW keeps what
+ * was read until then, and the next call reads the rest. */
 void treeview_read(struct treeview *view);
 
 /* Whether treeview_read() has nothing left to read. */
 bool treeview_is_read(const struct treeview *view);
 
-/* Where treeview_read() does not return: skips what it hangs in, so that it can
- * go on with the rest. Of a process that was not even read in short, reads name
- * and state. Waits for nothing. */
+/* After a treeview_read() that did not return: skips the process with which the
+ * reading hung, so that the next call goes on with the rest. Of a process not
+ * yet read in short, reads name and state. Waits for nothing. */
 void treeview_skip(struct treeview *view);
 
 /*
- * Appends to LINES, whose last line it ends with ':', a line for each process
- * that was read, with a null byte before it: PID, command line, state, age and
- * CPU time, and what it is blocked in, indented by its depth; one for
- * those that wait only for each other; and one for the number of
- * processes that were not read.
+ * Ends the last line of LINES with ':', and appends lines, each behind a null
+ * byte: for each process that was read, its PID, command line, state, age and
+ * CPU time, and what it is blocked in, indented by its depth; then the
+ * processes that wait only for each other, and the number of processes not
+ * read.
  */
 void treeview_add(struct strbuf *lines, const struct treeview *view);
