@@ -1,4 +1,4 @@
-/* Messages on a stop, from helpers, so that they never hold up the stop. */
+/* Messages on a stop, by helpers, so that no message delays the stop. */
 #include "run/announce.h"
 
 #include <fcntl.h>
@@ -22,20 +22,19 @@
 
 #define FIRST_LINE_SIZE 4000
 #define PATIENCE_LINE   (20 * MILLISECOND)
-#define PAUSE           (2 * MILLISECOND) /* between looks at the progress */
+#define PAUSE           (2 * MILLISECOND) /* between two looks at a reader */
 
-/* The message, and how far it is: memory that the watcher shares with readers
- * and printer. A reader goes on behind what was read before the last one hung.
- */
+/* The message, and how much of it was read, in memory that the watcher shares
+ * with the helpers. A reader goes on behind what the last reader read. */
 struct announcement {
 	struct run *run;
 	enum state next;
 	enum reason why;
 	bool has_tree;
 	bool has_first_line;
-	enum detail detail; /* of the first line, by how often it hung */
+	enum detail detail; /* of the first line: less after each hang */
 	char first_line[FIRST_LINE_SIZE];
-	struct treeview view; /* unless it is in the report */
+	struct treeview view; /* unless the report has the view */
 };
 
 static struct treeview *
@@ -91,8 +90,8 @@ is_whole(struct announcement *announcement)
 	       treeview_is_read(view_of(announcement));
 }
 
-/* Has the next reader read less of what the last one has hung with. Without
- * detail, the first line names the processes, and no tree follows. */
+/* Has the next reader read less of what the last reader has hung with. In
+ * DETAIL_BARE the first line names the processes, and no tree follows. */
 static void
 skip(struct announcement *announcement)
 {
@@ -124,8 +123,8 @@ watch(struct announcement *announcement, pid_t reader, int fd, int64_t until)
 	}
 }
 
-/* Has a reader read all of it that is left, until it hangs. Returns the PID of
- * the reader, which is dead or dying; or 0 or -1, if there was none. */
+/* Has a reader read the rest of ANNOUNCEMENT, until the reader hangs. Returns
+ * the reader's PID, dead or dying; or 0 or -1 if there is no reader. */
 static pid_t
 read_by_helper(struct announcement *announcement, int64_t until)
 {
@@ -137,8 +136,8 @@ read_by_helper(struct announcement *announcement, int64_t until)
 	const pid_t reader = helper_fork(SIGKILL);
 
 	if (reader == 0) {
-		/* A reader that hangs is to keep no lock. The stop waits for
-		 * the reader, but not for longer than UNTIL. */
+		/* A reader that hangs must not keep a lock. The stop waits for
+		 * the reader, so its priority is raised as well. */
 		resources_close(announcement->run);
 		priority_take();
 		read_first_line(announcement);
@@ -173,8 +172,8 @@ read_all(struct announcement *announcement, int64_t until)
 	}
 }
 
-/* There is no memory for an announcement. So the watcher itself reads what it
- * can without waiting, and prints one line. */
+/* Without memory for an announcement, the watcher itself reads what takes no
+ * wait, and prints one line. */
 static void
 print_first_line(const struct run *run, enum reason why)
 {
@@ -202,7 +201,7 @@ announce_start(struct run *run, enum state next, enum reason why, int64_t until)
 	if ((run->options.quiet && (run->report == NULL || !has_tree)) ||
 	    stop_message_is_none(run, why))
 		return;
-	announce_finish(run); /* one after the other */
+	announce_finish(run); /* the printer of an earlier message */
 
 	struct announcement *const announcement =
 	    array_share(sizeof(*announcement));
@@ -221,7 +220,7 @@ announce_start(struct run *run, enum state next, enum reason why, int64_t until)
 	run->announcer.printer = run->options.quiet ? -1 : helper_fork(SIGKILL);
 	if (run->announcer.printer == 0)
 		resources_close(run);
-	/* There may be no room for a process, as after a fork bomb. */
+	/* fork(2) may have failed, as after a fork bomb. */
 	if (run->announcer.printer <= 0 && !run->options.quiet)
 		print_all(announcement);
 	if (run->announcer.printer == 0)
@@ -235,8 +234,8 @@ announce_finish(struct run *run)
 	struct announcer *const announcer = &run->announcer;
 
 	(void)helper_end(announcer->printer, 0);
-	/* All readers have got SIGKILL. While this process waits for the first
-	 * that hangs, those behind it die. */
+	/* All readers have got SIGKILL, and die at the same time. A wait for
+	 * the first that hangs is enough. */
 	for (int i = 0; i < READERS_MAX; i++) {
 		if (!helper_await(announcer->readers[i], SIGKILL))
 			break;

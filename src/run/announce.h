@@ -7,33 +7,30 @@
 
 struct run;
 
-/* From the reason for a stop to its first signal, for the look at the processes
- * that the message names. */
+/* The time between the reason for a stop and its first signal, in which the
+ * readers look at the processes. */
 #define LOOK_BUDGET (100 * MILLISECOND)
 
 /*
- * What a message on a stop needs is read by helpers, the readers, and printed
- * by another helper, the announcer. Any of them may hang: a read of the command
- * line of a process waits for a lock that a thread in state D may hold, and
- * stderr may be on a file system that does not answer. So a watcher neither
- * reads nor prints, and does not wait for a helper for long. Where a reader
- * hangs with one process, the next reader tells less of that process.
+ * Helpers, the readers, read what the message on a stop tells, and another
+ * helper, the printer, prints the message. Each helper may hang: a read of a
+ * process's command line waits for a lock that a thread in state D may hold,
+ * and stderr may be on a file system that does not answer. So a watcher neither
+ * reads nor prints, and waits for a helper only for a short time. If a reader
+ * hangs with a process, the next reader reads less of that process.
  */
 
-/* How long the look may take where the watcher was woken LATE, on a machine
- * that is slow for all: what is left of LOOK_BUDGET; or a quarter of LATE,
- * which puts off the first signal by no more than that. */
+/* How long the readers may take where the watcher woke up LATE, on a slow
+ * machine: the rest of LOOK_BUDGET, or a quarter of LATE if that is more. */
 int64_t announce_budget(int64_t late);
 
-/*
- * Has an announcer tell that RUN goes to NEXT for the reason WHY, and to which
- * processes of its tree, as it was last read, that happens. Returns when all
- * has been read, so that the processes may be signalled, and not later than
- * UNTIL: what was not read by then is not told.
- */
+/* Has helpers read and print the message that RUN changes to NEXT for the
+ * reason WHY, with the processes of its tree as it was last read. Returns when
+ * all is read, so that the processes may be signalled, and not later than
+ * UNTIL: the message leaves out what was not read by then. */
 void announce_start(struct run *run, enum state next, enum reason why,
                     int64_t until);
 
-/* Gives the announcer 0.2 seconds to print, then ends it. Waits 0.2 seconds at
- * most until the readers, which have got SIGKILL, are dead. */
+/* Gives the printer 0.2 seconds to print, then kills it. Waits 0.2 seconds at
+ * most for the readers, which have got SIGKILL, to die. */
 void announce_finish(struct run *run);

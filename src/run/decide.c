@@ -41,7 +41,7 @@ state_output_is_bounded(const struct run *run)
 	       run->watchers.is_front || run->stop == REASON_TIMEOUT;
 }
 
-/* No process is waited for. Undelivered output may be. */
+/* No process is left to wait for, but perhaps undelivered output. */
 static enum reason
 decide_drain(const struct run *run, int64_t now)
 {
@@ -65,7 +65,7 @@ is_paused(const struct run *run)
 static enum reason
 decide_alive(const struct run *run, int64_t now)
 {
-	/* Comes first: a command that exits just in time is not late. */
+	/* Comes first: a command that exits just in time has not timed out. */
 	if (run->state == STATE_RUNNING && run->target.has_exited)
 		return REASON_TARGET_EXITED;
 	if (run->cancel.count > 0 && !state_only_forwards(run))
@@ -78,7 +78,7 @@ decide_alive(const struct run *run, int64_t now)
 
 	const enum reason why = timers_reason(&run->timers, run->state, now);
 
-	/* A command whose result is there is hung, not late. */
+	/* The text of --until was found, so the command hangs. */
 	return why == REASON_TIMEOUT && run->output_watch.is_complete
 	           ? REASON_UNTIL
 	           : why;

@@ -4,8 +4,8 @@
 
 struct run;
 
-/* The decisions of a run. Nothing here acts or asks the kernel: all that counts
- * is in the arguments, so that a table can test each decision. */
+/* The decisions of a run. No function here acts or asks the kernel: all facts
+ * are in the arguments, so that a table can test each decision. */
 
 /* The reason for which RUN should change its state at NOW, or REASON_NONE. */
 enum reason decide(const struct run *run, int64_t now);
@@ -13,23 +13,23 @@ enum reason decide(const struct run *run, int64_t now);
 /* The state that WHY leads to from STATE. */
 enum state state_next(enum state state, enum reason why);
 
-/* Whether no process is left to be waited for: the tree is empty, or its
- * survivors are let go. Then at most output is still to be delivered. */
+/* Whether no process is left to wait for: the tree is empty, or its survivors
+ * are let go. Undelivered output may be left. */
 bool state_nobody_left(const struct run *run);
 
-/* Whether RUN is to end by a bound, a signal or the loss of a watcher, so that
- * undelivered output must not hold RUN up for long. */
+/* Whether RUN ends by a timeout, a signal or the loss of a watcher or the
+ * parent, so that undelivered output must not hold RUN up for long. */
 bool state_output_is_bounded(const struct run *run);
 
 /* Whether a terminating signal is forwarded to the tree and starts no stop. */
 bool state_only_forwards(const struct run *run);
 
-/* Whether WHY is a cancel whose signal the survivors got shortly before NOW,
- * with a target that exited by itself then: they get no second signal. */
+/* Whether WHY is a cancel whose signal the tree got shortly before NOW, before
+ * the target exited by itself: the survivors get no second signal. */
 bool survivors_were_signalled(const struct run *run, enum reason why,
                               int64_t now);
 
-/* The next moment at which RUN has something to do by itself, or NEVER. */
+/* The next time at which RUN has something to do without an event, or NEVER. */
 int64_t state_deadline(const struct run *run);
 
 /* How wdrun is to end, RUN being done. */

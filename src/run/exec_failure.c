@@ -1,5 +1,5 @@
-/* Why COMMAND could not be executed: from the target, which can still look at
- * the file, through the status pipe, to the front, which tells it. */
+/* Why COMMAND could not be executed: the target, which can still look at the
+ * file, tells the front through the status pipe, and the front prints it. */
 #include "run/exec_failure.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@
 #define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
 #define SYNTAX    " \t\n;&|<>()$`"
 
-/* Notes what the LINE at the start of a script names behind "#!". A CR, which
- * an editor would not show, is written as "\r". */
+/* Notes the interpreter that the first LINE of a script names behind "#!". A
+ * CR, which an editor may not show, becomes "\r". */
 static void
 note_interpreter(const char *line, struct statuspipe *entry)
 {
@@ -53,7 +53,7 @@ exec_failure_look(const char *command, struct statuspipe *entry)
 		const int fd =
 		    open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
-		/* Not of a directory in PATH, which read(2) refuses. */
+		/* read(2) refuses a directory of that name. */
 		if (fd != -1 && read(fd, line, sizeof(line) - 1) > 0) {
 			note_interpreter(line, entry);
 			return;
@@ -70,7 +70,7 @@ exec_failure_tell(const struct options *options,
 	const bool has_syntax = command[strcspn(command, SYNTAX)] != '\0';
 	const bool has_slash = strchr(command, '/') != NULL;
 	const bool has_equals = strchr(command, '=') != NULL;
-	/* COMMAND is not meant as the name of a file. */
+	/* COMMAND was perhaps not meant as the name of a file. */
 	const bool may_be_else = status->exec_errno == ENOENT &&
 	                         *command != '\0' &&
 	                         (!has_slash || has_syntax || has_equals);

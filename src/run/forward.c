@@ -1,4 +1,4 @@
-/* Signals that reach the supervisor: whom each is for, and what follows. */
+/* Signals that reach the supervisor: for whom each is, and what follows. */
 #include "run/forward.h"
 
 #include <signal.h>
@@ -15,15 +15,15 @@
 #define ECHO_WINDOW SECOND /* long, as the machine may be busy */
 
 /*
- * Counts the terminating signal of EVENT. Returns false where the signal is an
- * echo of one that was counted already.
+ * Counts the terminating signal of EVENT. Returns false if the signal is an
+ * echo of a signal that was counted.
  *
- * Whoever signals a whole tree with a wdrun in it (an outer wdrun, pkill -f)
- * hits front and supervisor alike, and the front forwards its own: so what came
- * both ways came once. Nested wdruns do that once more at each level: so the
- * same signal from another sender is an echo too, if it follows at once and the
- * supervisor was hit as well. Somebody who means this run alone signals the
- * front.
+ * A sender that signals all processes of a tree with a wdrun in it (an outer
+ * wdrun, pkill -f) signals both front and supervisor, and the front forwards
+ * its signal: a signal that came both ways counts once. Nested wdruns forward
+ * it once more at each level: so the same signal from another sender is an echo
+ * too, if it follows at once and the supervisor was signalled as well. Whoever
+ * wants to end this run alone signals the front.
  */
 static bool
 count(struct cancel *cancel, const struct event *event)
@@ -48,7 +48,7 @@ count(struct cancel *cancel, const struct event *event)
 static void
 cancel_by_signal(struct run *run, const struct event *event)
 {
-	/* The signal that starts the stop is sent to the tree by the stop. */
+	/* The signal that starts a stop is sent to the tree by that stop. */
 	if (!count(&run->cancel, event) ||
 	    (run->state != STATE_STOPPING && !state_only_forwards(run)))
 		return;
@@ -66,10 +66,10 @@ forward_signal(struct run *run, const struct event *event)
 {
 	const int signal = event->signal;
 
-	/* A terminal has signalled this process: as one of the caller's group,
-	 * before it left that group; or because the command's own terminal was
-	 * hung up. Only the leader of the session is told that (tty_hangup()
-	 * in the kernel). */
+	/* A terminal has signalled this process: with the caller's group,
+	 * before this process left that group; or because the command's own
+	 * terminal was hung up, of which the kernel tells only the leader of
+	 * the session (tty_signal_session_leader()). */
 	if (event->code == SI_KERNEL && signal_is_terminals(signal)) {
 		if (signal == SIGHUP && run->output.has_pty)
 			target_signal(&run->target, signal);
@@ -95,7 +95,7 @@ forward_signal(struct run *run, const struct event *event)
 		jobcontrol_continue(run, event->now);
 	else if (event->sender == TERMINAL && signal != SIGHUP &&
 	         jobcontrol_has_target(run))
-		return; /* the target has got it */
+		return; /* the terminal has signalled the target too */
 	else if (signal_is_terminating(signal))
 		cancel_by_signal(run, event);
 	else

@@ -14,11 +14,9 @@ struct event {
 	int signal;        /* taken from the signalfd, or 0 */
 	int code;          /* its si_code */
 	pid_t sender;      /* of the signal; of SIGCHLD, the child */
-	bool is_forwarded; /* by the front, whose caller SENDER then is */
+	bool is_forwarded; /* by the front; SENDER sent it to the front */
 };
 
-/*
- * Does what the signal of EVENT asks for: counts a terminating signal, stops or
- * continues the tree with its terminal, or forwards the signal to the target.
- */
+/* Does what the signal of EVENT asks for: counts a terminating signal, stops or
+ * continues the tree with its terminal, or signals the target. */
 void forward_signal(struct run *run, const struct event *event);

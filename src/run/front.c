@@ -1,5 +1,5 @@
-/* The front: the process that the caller sees. It forwards signals, and ends as
- * the supervisor says. */
+/* The front: the process that the caller sees. It forwards signals to the
+ * supervisor, and ends with the outcome that the supervisor sends. */
 #include "run/front.h"
 
 #include <sys/wait.h>
@@ -31,8 +31,8 @@
 #define SUPERVISOR_PATIENCE (5 * SECOND)
 #define TRACE_STOP          't' /* the state of a process: proc_pid_stat(5) */
 
-/* Sends SIGNAL on to the supervisor, together with who sent it, or TERMINAL.
- * The supervisor is a child that is not reaped yet, so the PID is its own. */
+/* Forwards SIGNAL to the supervisor, with the PID of its SENDER, or TERMINAL.
+ * The supervisor is a child not yet reaped, so the PID is its own. */
 static void
 forward(const struct run *run, int signal, pid_t sender)
 {
@@ -43,23 +43,23 @@ forward(const struct run *run, int signal, pid_t sender)
 		(void)kill(run->watchers.supervisor, signal);
 }
 
-/* Stops by SIGNAL, as the terminal or the target has done. Returns when this
- * process is continued. */
+/* Stops this process by SIGNAL, as the terminal or the target has stopped the
+ * command. Returns when this process is continued. */
 static void
 stop(struct run *run, int signal)
 {
 	const bool is_of_terminal = signal_is_terminal_stop(signal);
 
-	/* Before the shell writes: an editor leaves its screen, and does so by
+	/* Before the shell writes: an editor that stops restores the screen, by
 	 * output. */
 	output_drain(&run->output);
 	tty_input_release(&run->output.tty_input);
 	signal_stop_by(is_of_terminal ? signal : SIGTSTP);
 	tty_input_take(&run->output.tty_input);
-	/* The SIGCONT that ended the stop is pending, and will be forwarded.
-	 * Where there is none, the kernel has ignored the stop, as it does in
-	 * an orphaned process group: then the tree has to go on as well. But a
-	 * SIGSTOP of the target is its sender's to undo. */
+	/* The SIGCONT that ended the stop is pending, and will be forwarded. If
+	 * there is none, the kernel has ignored the stop, as it does in an
+	 * orphaned process group: then the tree has to be continued as well. A
+	 * SIGSTOP of the target, though, is for its sender to undo. */
 	if (is_of_terminal && !signal_is_pending(SIGCONT))
 		forward(run, SIGCONT, run->watchers.front);
 }
@@ -72,8 +72,8 @@ is_order_to_stop(const struct run *run, const siginfo_t *info)
 	       info->si_pid == run->watchers.supervisor;
 }
 
-/* Drops the orders to stop that came before a SIGCONT, as the kernel does with
- * its own stop signals: prepare_signal(). */
+/* Drops the orders to stop that came before a SIGCONT, as the kernel drops
+ * pending stop signals: prepare_signal(). */
 static void
 drop_orders_to_stop(const struct run *run)
 {
@@ -85,8 +85,9 @@ drop_orders_to_stop(const struct run *run)
 	}
 }
 
-/* Whether the signal of INFO is from the terminal; or, as if it were, from a
- * wdrun in the same job that has made the terminal raw: tty_input.c. */
+/* Whether the signal of INFO is from the terminal; or from the tty_input helper
+ * of a wdrun in the same job, which has made the terminal raw and so signals in
+ * the terminal's place: tty_input.c. */
 static bool
 is_terminals(const siginfo_t *info)
 {
@@ -105,11 +106,11 @@ attend(struct run *run, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
 
-	/* While the job was stopped, SIGWINCH went to the shell. */
+	/* While the job was stopped, SIGWINCH went to the shell only. */
 	if (signal == SIGWINCH || signal == SIGCONT)
 		output_wake(&run->output);
-	/* The front's own helpers signal its whole process group, after the
-	 * command has got the signal: tty_input.c, relay.c. */
+	/* The front's own helpers signal its process group, the front included,
+	 * when the command has got the signal: tty_input.c, relay.c. */
 	if (helper_is(info->si_pid) || signal_is_ignored(signal) ||
 	    signal_is_by_write(signal, info->si_pid))
 		return;
@@ -117,7 +118,7 @@ attend(struct run *run, const siginfo_t *info)
 		stop(run, info->si_value.sival_int);
 		return;
 	}
-	/* The supervisor asks for this: jobcontrol_continue_relays(). */
+	/* Sent by jobcontrol_continue_relays(). */
 	if (signal == SIGCONT && info->si_code == SI_USER &&
 	    info->si_pid == run->watchers.supervisor) {
 		output_continue(&run->output);
@@ -137,9 +138,9 @@ supervisor_is_in_trace_stop(const struct run *run)
 	       stat.state == TRACE_STOP;
 }
 
-/* Kills a supervisor that a debugger has stopped, of which ptrace(2) lets its
- * parent know nothing: no bound would hold, and no signal end the run.
- * strace(1) stops the supervisor too, but not for long. */
+/* Kills a supervisor that stays in a ptrace stop, of which the kernel tells its
+ * tracer, and not its parent (ptrace(2)): neither a bound nor a signal would
+ * end the run. strace(1) stops the supervisor too, but not for a second. */
 static void
 end_stopped_supervisor(const struct run *run)
 {
@@ -155,13 +156,11 @@ end_stopped_supervisor(const struct run *run)
 	(void)kill(run->watchers.supervisor, SIGKILL);
 }
 
-/*
- * Attends to signals, until there may be a dead child. A failure (EINTR, at a
- * SIGCONT after a SIGSTOP; or a filter that forbids the call) may hide one, and
- * so may a SIGURG from elsewhere: the kernel keeps no second SIGURG beside it
- * when a helper dies. Where no signal comes for the time *PATIENCE, the
- * supervisor should have begun to end the run by then.
- */
+/* Attends to signals until a child may be dead. Returns also after a failure
+ * (EINTR, at a SIGCONT after a SIGSTOP; or a filter that forbids the call), and
+ * after a SIGURG from another process: the kernel keeps no second SIGURG, for a
+ * helper's death, while one is pending. If no signal comes for *PATIENCE, the
+ * supervisor should have begun to end the run, and may be stopped. */
 static void
 attend_until_child(struct run *run, int64_t *patience)
 {
@@ -185,35 +184,33 @@ attend_until_child(struct run *run, int64_t *patience)
 	         signal != HELPER_EXIT_SIGNAL);
 }
 
-/* Whether the supervisor is dead, and if so, whether it WAS_KILLED. Continues a
- * supervisor that somebody has stopped. */
+/* Whether the supervisor is dead, and if so, whether a signal killed it.
+ * Continues a supervisor that is stopped. */
 static bool
 supervisor_is_dead(const struct run *run, bool *was_killed)
 {
 	siginfo_t info;
 	pid_t child;
 
-	*was_killed = true; /* also where nobody can know */
+	*was_killed = true; /* also where its status is lost */
 
 	while ((child = wait_peek(run->watchers.supervisor, WEXITED | WSTOPPED,
 	                          &info)) == run->watchers.supervisor) {
 		*was_killed = info.si_code != CLD_EXITED;
 		if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
 			return true;
-		/* Plain kill(2): the supervisor forwards no such SIGCONT. */
+		/* By kill(2): such a SIGCONT is not forwarded to the tree. */
 		(void)kill(run->watchers.supervisor, SIGCONT);
 	}
-	/* A tracer may keep the death from waitid(2): ptrace(2). */
+	/* A tracer may keep the death from this parent: ptrace(2). */
 	return child == CHILD_NONE_LEFT ||
 	       pid_is_dead(run->watchers.supervisor);
 }
 
-/*
- * Reaps the children besides the supervisor: helpers; orphans, as PID 1; the
- * caller's, after an exec without a fork. Returns whether the target is among
- * them, which means that the supervisor is dying. The target is not reaped: its
- * status is still wanted.
- */
+/* Reaps the children other than the supervisor: helpers; orphans, if this is
+ * PID 1; children from before an exec of wdrun without a fork. Returns whether
+ * the target is a child now: then the supervisor is dying. Does not reap the
+ * target, whose status is still wanted. */
 static bool
 target_is_ours(struct run *run, struct statuspipe *status)
 {
@@ -234,28 +231,26 @@ target_is_ours(struct run *run, struct statuspipe *status)
 	return false;
 }
 
-/* Makes the front the supervisor, as far as a front that kills needs to be. */
+/* Has the front act as supervisor, as far as the killing needs. */
 static void
 prepare_to_take_over(struct run *run, const struct statuspipe *status)
 {
 	run->watchers.is_front = true;
 	target_note(run, status->target);
-	/* No PID: the target was never forked, or its PID never sent. */
+	/* PID 0: the target was not forked, or its PID was not sent. */
 	if (status->target == 0)
 		target_note_exit(&run->target, NULL, false);
 	run->tree.callers_session = getsid(0);
-	/* Without a signalfd the timers alone wake this process. */
+	/* If this fails, only the timers wake this process. */
 	run->watchers.signal_fd = signals_open();
 	(void)close(run->watchers.lifeline[1]);
 	run->watchers.lifeline[1] = -1;
 }
 
-/*
- * Waits until the helpers of a supervisor that was killed are dead, as they may
- * have files locked: PR_SET_PDEATHSIG has sent them SIGKILL, and with the last
- * of them the last write end of the status pipe is closed. A helper that hangs
- * in a file system is not waited for any longer.
- */
+/* Waits until the helpers of a supervisor that was killed are dead, as they may
+ * hold files locked. PR_SET_PDEATHSIG has sent them SIGKILL. When the last
+ * helper dies, the write end of the status pipe is closed. A helper may hang in
+ * a file system: so only for HELPERS_PATIENCE. */
 static void
 await_helpers(const struct run *run)
 {
@@ -264,7 +259,7 @@ await_helpers(const struct run *run)
 	(void)poll(&writers, 1, HELPERS_PATIENCE);
 }
 
-/* Lets go of all that the caller has open. */
+/* Closes what the caller has open, and leaves its directory. */
 static void
 detach(struct run *run)
 {
@@ -277,8 +272,7 @@ detach(struct run *run)
 
 	output_keep(&run->output, keep);
 	resources_keep(run, &keep[OUTPUT_FDS]);
-	/* What the front does can wait until the supervisor has forked the
-	 * target. */
+	/* The supervisor is to fork the target first. */
 	(void)sched_yield();
 	fds_release(watchers->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
 	watchers->null_fd = -1;

@@ -1,4 +1,4 @@
-/* Lines that tell that a silent command still runs. */
+/* Lines that tell that a silent command is still running. */
 #include "run/heartbeat.h"
 
 #include <signal.h>
@@ -40,7 +40,7 @@ add_duration(struct strbuf *line, int64_t ns)
 	const size_t length =
 	    strlen(duration_format_short(duration_add(ns, unit / 2), text));
 
-	/* "5m00s" is meant for tables. */
+	/* "5m", not "5m00s", which is for tables. */
 	if (length > 3 && strncmp(&text[length - 3], "00", 2) == 0)
 		text[length - 3] = '\0';
 	strbuf_addf(line, "%s", text);
@@ -77,8 +77,7 @@ add_progress(struct strbuf *line, struct run *run, int64_t now)
 		            run->tree.list.count == 1 ? "" : "es");
 }
 
-/* Has a helper print, since stderr may be stuck. While a helper is stuck, no
- * other helper is started. */
+/* Has a helper print, as stderr may block, unless the last helper hangs. */
 static void
 tell(struct run *run, int64_t now)
 {
@@ -90,7 +89,7 @@ tell(struct run *run, int64_t now)
 	add_progress(&line, run, now);
 	run->heartbeat = helper_fork(SIGKILL);
 	if (run->heartbeat == 0) {
-		resources_close(run); /* a stuck helper is to keep no lock */
+		resources_close(run); /* a hanging helper must keep no lock */
 		message("%s", text);
 		_exit(EXIT_SUCCESS);
 	}

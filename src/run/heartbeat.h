@@ -4,8 +4,8 @@
 
 struct run;
 
-/* --heartbeat: a line on stderr, printed by a helper, each time that the
- * command was silent for so long. */
+/* --heartbeat: a helper prints a line on stderr whenever the command has been
+ * silent for that time. */
 
 /* Sets the timer of the first heartbeat, the command being started at NOW. */
 void heartbeat_begin(struct run *run, int64_t now);
@@ -13,5 +13,5 @@ void heartbeat_begin(struct run *run, int64_t now);
 /* If a heartbeat is due at NOW, starts its helper and sets the next timer. */
 void heartbeat_attend(struct run *run, int64_t now);
 
-/* Ends the helper, if it is still printing, and sets no heartbeat any more. */
+/* Kills a helper that still prints, and unsets the timer of the heartbeat. */
 void heartbeat_end(struct run *run);

@@ -1,4 +1,4 @@
-/* Job control: who stops with whom, and who is continued. */
+/* Job control: stops and continues front, target and timers together. */
 #include "run/jobcontrol.h"
 
 #include <sys/wait.h>
@@ -16,9 +16,9 @@
 #define WAKES         100
 #define WAKE_INTERVAL (10 * MILLISECOND)
 
-/* A front in another PID namespace ("unshare --pid" without a fork) has no PID
- * here, and kill(0) would hit other processes. The PID of a dead front may be
- * another process's. */
+/* Not a front in another PID namespace ("unshare --pid" without a fork), which
+ * has no PID here: kill(0) would signal a process group. Nor a dead front,
+ * whose PID may be another process's. */
 static void
 signal_front(const struct run *run, int signal, int value)
 {
@@ -35,7 +35,7 @@ jobcontrol_has_target(const struct run *run)
 	       getpgid(run->target.pid) == run->job.group;
 }
 
-/* Stops the clocks, if the terminal has stopped the command. */
+/* Stops the timers, if the terminal has stopped the command. */
 static void
 pause_timers(struct run *run, int64_t now)
 {
@@ -53,13 +53,11 @@ stop_front(struct run *run, int signal)
 	                                         : signal);
 }
 
-/*
- * At a terminal, any stop of the target stops the front: the target may have
- * given the terminal to a process group of its own, as an interactive shell
- * does, and only the caller's shell, which waits for the front, can take the
- * terminal back. But only a terminal's stop pauses the timers: the children of
- * a target that stops itself may run on.
- */
+/* At a terminal, any stop of the target stops the front: the target may have
+ * given the terminal to another process group, as an interactive shell does,
+ * and only the caller's shell, which waits for the front, can take the terminal
+ * back. But only a terminal's stop pauses the timers: if the target stops
+ * itself, its children may run on. */
 void
 jobcontrol_follow(struct run *run, int64_t now)
 {
@@ -70,7 +68,7 @@ jobcontrol_follow(struct run *run, int64_t now)
 	           run->target.pid) {
 		run->job.target_is_stopped = info.si_code != CLD_CONTINUED;
 		if (!run->job.target_is_stopped) {
-			/* By the caller's shell, or by somebody else. */
+			/* Some process has sent SIGCONT. */
 			jobcontrol_end(run, now);
 			continue;
 		}
@@ -92,9 +90,10 @@ jobcontrol_stop(struct run *run, int signal, bool is_terminals, int64_t now)
 	run->job.is_asked = true;
 	if (is_terminals)
 		run->job.terminal_stop = signal;
-	/* In the caller's session a process group of the target's own is
-	 * orphaned, since the supervisor is in another session. The kernel
-	 * ignores a terminal's stop signals for such a group: setpgid(2). */
+	/* In the caller's session, a process group that the target made is
+	 * orphaned, since the supervisor is in another session, and the kernel
+	 * ignores a terminal's stop signals for an orphaned group: setpgid(2).
+	 * So such a group gets SIGSTOP. */
 	if (!is_terminals || !jobcontrol_has_target(run))
 		target_signal(&run->target,
 		              is_terminals && run->target.shares_group
@@ -109,7 +108,7 @@ jobcontrol_stop(struct run *run, int signal, bool is_terminals, int64_t now)
 void
 jobcontrol_continue(struct run *run, int64_t now)
 {
-	/* The shell has continued the whole group, most often. */
+	/* The caller's shell has mostly continued the whole group. */
 	jobcontrol_follow(run, now);
 	if (run->job.target_is_stopped || !jobcontrol_has_target(run))
 		target_signal(&run->target, SIGCONT);
@@ -130,7 +129,7 @@ jobcontrol_end(struct run *run, int64_t now)
 	jobcontrol_wake(run, now);
 }
 
-/* By kill(2), by which the front knows what this SIGCONT is for. */
+/* By kill(2), not sigqueue(3): the front tells the two SIGCONTs apart. */
 void
 jobcontrol_continue_relays(const struct run *run)
 {
@@ -139,11 +138,9 @@ jobcontrol_continue_relays(const struct run *run)
 		(void)kill(run->watchers.front, SIGCONT);
 }
 
-/*
- * SIGCONT is lost on a front that is just about to stop: the stop signal
- * discards it (signal(7) does not say so, prepare_signal() in the kernel does).
- * So SIGCONT is sent until the front, which forwards each one, has answered.
- */
+/* A front that is about to stop loses a SIGCONT: the stop signal discards it
+ * (not in signal(7), but in the kernel's prepare_signal()). So SIGCONT is sent
+ * until the front, which forwards each SIGCONT, has answered. */
 void
 jobcontrol_wake(struct run *run, int64_t now)
 {

@@ -1,4 +1,4 @@
-/* Watches output and activity, and sets the timers that go by them. */
+/* Watches output and activity, and sets the timers that depend on them. */
 #include "run/output_watch.h"
 
 #include <sys/socket.h>
@@ -52,7 +52,8 @@ output_watch_note_output(struct run *run)
 	int type;
 	socklen_t size = sizeof(type);
 
-	/* fstat(2) comes last: a regular file's may hang in its file system. */
+	/* fstat(2) only of a pipe, a socket or a relay's end: of a regular
+	 * file, the call may hang in the file system. */
 	if ((output->channel_count == 0 && fcntl(fd, F_GETPIPE_SZ) == -1 &&
 	     getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == -1) ||
 	    fstat(fd, &file) == -1)
@@ -62,8 +63,8 @@ output_watch_note_output(struct run *run)
 	    S_ISCHR(file.st_mode) ? minor(file.st_rdev) : file.st_ino;
 }
 
-/* Reads what the tree has done until now. Returns whether that has changed
- * since the last sample. */
+/* Samples the activity of tree and output. Returns whether it has changed since
+ * the last sample. */
 static bool
 sample(struct run *run)
 {
@@ -90,7 +91,8 @@ output_watch_begin_lingering(struct run *run, int64_t now)
 {
 	int64_t *const due = run->timers.due;
 
-	/* Other survivors end by themselves or by --timeout, or are let go. */
+	/* Other survivors end without a timer or by --timeout, or are let
+	 * go. */
 	if (run->options.survivors != SURVIVORS_KILL || run->tree_is_empty)
 		return;
 	due[TIMER_IDLE_AFTER_EXIT] =
@@ -98,7 +100,7 @@ output_watch_begin_lingering(struct run *run, int64_t now)
 	due[TIMER_MAX_AFTER_EXIT] =
 	    duration_add(now, run->options.max_after_exit);
 	if (due[TIMER_IDLE_AFTER_EXIT] == NEVER)
-		return; /* nobody asks for progress */
+		return; /* no option asks for progress */
 	due[TIMER_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
 	(void)sample(run);
 }
@@ -117,9 +119,9 @@ look_for_progress(struct run *run, int64_t now)
 	due[TIMER_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
 }
 
-/* TIMER_IDLE is due, and is set again from the moment when the silence began. A
- * relay that was stopped, or had no processor, may not have read yet what the
- * command wrote: so all relays are asked first, and have to answer. */
+/* TIMER_IDLE is due: sets it again, from the start of the silence. A relay that
+ * was stopped, or had no processor, may not have read yet what the command
+ * wrote: so all relays are asked first, and have to answer. */
 static void
 look_for_silence(struct run *run, int64_t now)
 {
@@ -150,7 +152,7 @@ look_for_silence(struct run *run, int64_t now)
 	}
 }
 
-/* After its result a command is expected to be silent. */
+/* A command is expected to be silent after the text of --until. */
 static void
 look_for_text(struct run *run)
 {
@@ -164,10 +166,10 @@ look_for_text(struct run *run)
 	run->timers.due[TIMER_IDLE] = NEVER;
 }
 
-/* Until when the relays may deliver what is left, when no process is alive to
- * write more. A reader has all the time that --timeout leaves. Once the run is
- * to end, the reader has to take something every now and then, and has no more
- * time than the stop itself. */
+/* Until when the relays may deliver the rest of the output, with no process
+ * left to write more. A reader has all the time that --timeout leaves. Once the
+ * run is to end, the reader has to take something every READER_PATIENCE, and
+ * has no more time than the stop itself. */
 static int64_t
 end_of_drain(const struct run *run, int64_t now)
 {
@@ -192,8 +194,8 @@ drain(struct run *run, int64_t now)
 	if (!run->output_watch.is_finishing)
 		output_finish(&run->output, !run->tree_is_empty);
 	run->output_watch.is_finishing = true;
-	/* No process was left to be stopped, so no stop has set TIMER_KILL.
-	 * Set here, it bounds the drain. */
+	/* No process was left to stop, so no stop has set TIMER_KILL, which
+	 * bounds the drain. */
 	if (state_output_is_bounded(run) && run->state < STATE_STOPPING &&
 	    run->timers.due[TIMER_KILL] == NEVER)
 		run->timers.due[TIMER_KILL] =

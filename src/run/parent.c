@@ -1,4 +1,4 @@
-/* The process that started wdrun, and the children that wdrun has from it. */
+/* The process that started wdrun, and children from before wdrun's exec. */
 #include "run/parent.h"
 
 #include <sys/wait.h>
@@ -32,8 +32,7 @@ parent_watch(struct run *run)
 	run->parent.fd = pidfd_open(run->parent.pid);
 	if (run->parent.fd == -1)
 		return refuse("--die-with-parent: cannot watch the caller");
-	/* The PID of a parent that died before pidfd_open(2) may be another
-	 * process's by then. */
+	/* A PID whose process died before pidfd_open(2) may be another's. */
 	if (getppid() != run->parent.pid) {
 		message("--die-with-parent: the caller is already dead");
 		return -1;

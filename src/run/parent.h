@@ -7,6 +7,7 @@ struct run;
  * Returns 0, or -1 after a message. */
 int parent_watch(struct run *run);
 
-/* Notes the children that this process has already, as no part of the tree:
- * "exec wdrun" in a shell leaves it the shell's. Returns as above. */
+/* Notes the children that this process already has as strangers to the tree:
+ * "exec wdrun" in a shell leaves wdrun the shell's children. Returns 0, or -1
+ * after a message. */
 int parent_note_children(struct run *run);

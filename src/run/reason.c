@@ -22,7 +22,7 @@ static const struct reason_row table[] = {
 	[REASON_NONE] = { STATE_RUNNING, STATUS_OF_TARGET, QUIET, NULL,
 	                  "no reason", NO_CAUSE },
 
-	/* The run goes on, or is over by itself. */
+	/* The run goes on, or ends by itself. */
 	[REASON_TARGET_EXITED] = { STATE_LINGERING, STATUS_OF_TARGET, QUIET,
 	                           NULL,
 	                           "the command exited, survivors are left",
@@ -32,7 +32,7 @@ static const struct reason_row table[] = {
 	[REASON_SURVIVORS_LEFT] = { STATE_DONE, STATUS_OF_TARGET, QUIET, NULL,
 	                            "the command exited, survivors are let go",
 	                            NO_CAUSE },
-	/* How much output is lost is told when it is known: io/output.c. */
+	/* io/output.c prints how much output is lost. */
 	[REASON_OUTPUT_STUCK] = { STATE_DONE, STATUS_OF_TARGET, QUIET, NULL,
 	                          "nobody reads the rest of the output",
 	                          NO_CAUSE },
@@ -49,7 +49,7 @@ static const struct reason_row table[] = {
 	                   "the text of --until was found, but the "
 	                   "command did not exit in ",
 	                   DURATION(until_grace), "" },
-	/* Whoever cancels a run knows that. */
+	/* A sender of a cancel needs no message. */
 	[REASON_CANCELLED] = { STATE_STOPPING, STATUS_OF_TARGET, QUIET,
 	                       "cancelled", "cancelled", NO_CAUSE },
 	[REASON_PARENT_LOST] = { STATE_STOPPING, STATUS_OF_TARGET, TOLD,
@@ -85,7 +85,7 @@ static const struct reason_row table[] = {
 	                             "the supervisor (PID ",
 	                             PID(watchers.supervisor), ") was killed" },
 
-	/* SIGKILL was not enough. */
+	/* SIGKILL has not ended all processes. */
 	[REASON_LAST_BOUND] = { STATE_DONE, STATUS_OF_TARGET, TOLD,
 	                        "last-bound", "what is left cannot be killed",
 	                        NO_CAUSE },
@@ -107,7 +107,8 @@ reason_is_stop(enum reason why)
 	       table[why].next == STATE_KILLING;
 }
 
-/* A --timeout may have come before the end of --until-grace. */
+/* How long ago the text of --until was found, at most --until-grace: a
+ * --timeout may have come before the end of the grace. */
 static int64_t
 time_since_until(const struct run *run)
 {

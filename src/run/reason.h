@@ -8,21 +8,21 @@
 
 struct run;
 
-/* What follows from a reason: its row in reason.c, which the state machine, the
- * exit status, the messages and the report all read. A new reason is a name in
- * watchdog.h, a row in reason.c, and what gives the reason: a line in decide.c
- * or a row in timers.c. */
+/* What follows from a reason: its row in reason.c, for the state machine, the
+ * exit status, the messages and the report. A new reason is a name in
+ * watchdog.h, a row in reason.c, and the place that gives the reason: a line in
+ * decide.c or a row in timers.c. */
 struct reason_row {
 	enum state next;   /* the state that the reason leads to */
 	int status;        /* the exit status, or STATUS_OF_TARGET */
-	bool is_told;      /* on stderr, and not with --verbose alone */
+	bool is_told;      /* on stderr, also without --verbose */
 	bool shows_tree;   /* with what each process is blocked in */
 	const char *code;  /* for --report: a word that stays; or NULL */
 	const char *words; /* for --verbose and --report */
 
-	/* The words that the message of a stop begins with ("timed out after
-	 * 30m, "): CAUSE, a field of struct run, and AFTER. NULL: the message
-	 * begins with the processes. */
+	/* The first words of the message of a stop ("timed out after 30m, "):
+	 * CAUSE, a field of struct run, and AFTER. NULL: the message begins
+	 * with the processes. */
 	const char *cause;
 	enum {
 		REASON_WITHOUT_FIELD,
@@ -38,10 +38,10 @@ struct reason_row {
 /* The row of WHY. */
 const struct reason_row *reason_row(enum reason why);
 
-/* Whether WHY means that the tree is to be ended. */
+/* Whether WHY ends the tree. */
 bool reason_is_stop(enum reason why);
 
-/* Appends to LINE the words that the message on RUN's change for the reason WHY
- * begins with, if there are any. */
+/* Appends to LINE the words with which the message on RUN's change for the
+ * reason WHY begins, if any. */
 void reason_add_cause(struct strbuf *line, const struct run *run,
                       enum reason why);

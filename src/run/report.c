@@ -33,7 +33,7 @@
 #define MICROSECOND   INT64_C(1000)
 #define DESCRIPTORS   "/dev/fd/"
 
-/* For the reader of a FIFO or a pipe. */
+/* The wait for the reader of a FIFO or a pipe. */
 #define READER_PATIENCE (2 * SECOND)
 #define READER_PAUSE    (10 * MILLISECOND)
 
@@ -70,7 +70,7 @@ report_check(struct report_facts *report)
 	report->is_fifo = S_ISFIFO(file.mode);
 	if (report->stream_fd > 0)
 		return 0;
-	/* An older report is replaced by rename(2), which would remove a device
+	/* rename(2) replaces an older report, and would also replace a device
 	 * or a symbolic link. */
 	if (report->is_fifo)
 		why = lockfile_check_owner(at, &file) == 0
@@ -101,7 +101,8 @@ report_note_stop(const struct run *run, size_t processes)
 	if (run->report == NULL || run->report->stopped != 0)
 		return;
 	run->report->stopped = processes;
-	/* Other reasons begin with a sweep, which counts what it kills. */
+	/* This stop began with SIGKILL, by --signal. A cancel begins with its
+	 * own signal; and where a watcher was lost, the first sweep counts. */
 	if (run->options.signal == SIGKILL && run->stop != REASON_CANCELLED &&
 	    !run->watchers.is_front && !run->watchers.front_is_lost)
 		run->report->killed = processes;
@@ -151,8 +152,8 @@ report_note_end(const struct run *run)
 	facts->target_outcome = run->target.outcome;
 	facts->target_left = run->target.exited_by_itself;
 	facts->stop = run->stop;
-	/* The children that were reaped, and theirs: getrusage(2). Without a
-	 * command they are children from before an exec of this program. */
+	/* The CPU time and memory of children that were reaped: getrusage(2).
+	 * Without a command, these are children from before wdrun's exec. */
 	if (facts->started != 0 && getrusage(RUSAGE_CHILDREN, &usage) == 0) {
 		facts->cpu =
 		    time_of(&usage.ru_utime) + time_of(&usage.ru_stime);
@@ -167,8 +168,7 @@ outcome_of(const struct report_facts *facts)
 		return "locked out";
 	if (facts->exec_errno != 0)
 		return "not executed";
-	/* A front that takes over sends SIGKILL alone: an exit status is from
-	 * before. */
+	/* A front that takes over sends only SIGKILL: a status is older. */
 	if (!facts->target_left && facts->stop != REASON_NONE &&
 	    (facts->stop != REASON_SUPERVISOR_LOST ||
 	     facts->target_outcome.kind != OUTCOME_EXIT))
@@ -272,7 +272,7 @@ add_processes(struct strbuf *line, const struct report_facts *facts)
 	strbuf_addf(line, "]}");
 }
 
-/* The diagnosis of a stop, as it was printed. */
+/* The diagnosis of a stop, as printed. */
 static void
 add_tree(struct strbuf *line, const struct treeview *view)
 {
@@ -330,7 +330,7 @@ add_all(struct strbuf *line, const struct run *run)
 	json_add_text(line, "outcome", outcome_of(facts));
 	json_add_text(line, "reason", reason_of(facts));
 	json_add_text(line, "reason_code", reason_code_of(facts));
-	/* That of $? in a shell. */
+	/* As $? in a shell. */
 	json_add_number(line, "status",
 	                facts->outcome.kind == OUTCOME_SIGNAL
 	                    ? STATUS_SIGNAL_BASE + facts->outcome.value
@@ -349,7 +349,7 @@ add_all(struct strbuf *line, const struct run *run)
 	strbuf_addf(line, "}\n");
 }
 
-/* Opens the FIFO AT its name, when it has a reader, or fails with ENXIO. */
+/* Opens the FIFO AT its name once it has a reader, or fails with ENXIO. */
 static int
 open_fifo(const struct pathat *at)
 {
@@ -365,7 +365,7 @@ open_fifo(const struct pathat *at)
 	                 lockfile_check_owner(at, &file) == 0))
 		return fd;
 	(void)close(fd);
-	errno = EEXIST; /* another file has taken its place */
+	errno = EEXIST; /* another file has taken the FIFO's place */
 	return -1;
 }
 
@@ -390,7 +390,7 @@ write_file(const struct run *run, const struct strbuf *line)
 	const struct pathat *const at = &run->report->file;
 	char unfinished[RUNID_SIZE + sizeof("..new")];
 	struct fileinfo older = { .mode = 0 };
-	/* Another user's file could have a mode that lets others write. */
+	/* The mode of another user's file might let others write. */
 	const bool is_older =
 	    pathat_info(at, &older) == 0 && older.owner == geteuid();
 	const struct atomicfile file = {

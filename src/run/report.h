@@ -11,8 +11,8 @@ struct run;
 
 #define REPORT_LEFT_MAX 1000
 
-/* --report: how a run ended, as JSON. Its facts are in shared memory, as either
- * watcher may have to write it. */
+/* --report: how a run ended, as JSON. The facts are in shared memory, as either
+ * watcher may have to write the report. */
 struct report_facts {
 	int64_t started;       /* the command's start; 0: no command ran */
 	int64_t started_at;    /* wdrun's start, since the epoch */
@@ -37,12 +37,11 @@ struct report_facts {
 	struct treeview view;        /* the diagnosis; empty: there was none */
 };
 
-/* Finds where the report PATH is to be written: "/dev/fd/9" is a descriptor.
- * Returns 0, or -1 with errno. */
+/* Looks up the file of the report PATH; "/dev/fd/9" is a descriptor. Returns 0,
+ * or -1 with errno. */
 int report_open(struct report_facts *report, const char *path);
 
-/* Looks whether there can be such a report. Returns 0, or -1 after a message.
- */
+/* Checks that the report can be written. Returns 0, or -1 after a message. */
 int report_check(struct report_facts *report);
 
 /* These do nothing for a run without a report. */
@@ -55,6 +54,6 @@ void report_note_exec_failure(const struct run *run, int why);
 /* The run is over, and its children are reaped. */
 void report_note_end(const struct run *run);
 
-/* Writes the report, or prints why not. May hang where a file system does; for
- * a FIFO, it waits a moment for a reader. */
+/* Writes the report, or prints why it cannot. May hang where a file system
+ * does; for a FIFO, waits up to two seconds for a reader. */
 void report_write(const struct run *run);

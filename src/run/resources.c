@@ -1,4 +1,4 @@
-/* What a run has besides processes: locks, cleanups, registry and report. */
+/* The locks, cleanups, registry entry and report of a run. */
 #include "run/resources.h"
 
 #include <sys/syscall.h>
@@ -36,7 +36,7 @@ is_registered(const struct options *options)
 static struct resources *
 make(const struct options *options)
 {
-	/* Not static: the pages of .bss that each run writes would be more. */
+	/* Not static: each run would write more pages of .bss. */
 	struct resources *const resources =
 	    array_resize(NULL, 0, sizeof(*resources));
 	struct teardown_page *const page = array_share(sizeof(*page));
@@ -49,9 +49,8 @@ make(const struct options *options)
 	resources->page = page;
 	resources->registry_fd = -1;
 	resources->started_at = duration_since_epoch();
-	/* Not by getcwd(3), for which malloc(3) would be linked. A directory
-	 * out of reach does not begin with a slash: getcwd(2). Then errno
-	 * stays. */
+	/* Not by getcwd(3), which would link malloc(3). The path of a directory
+	 * out of reach does not begin with a slash: getcwd(2). */
 	errno = ENOENT;
 	if (syscall(SYS_getcwd, resources->path, sizeof(resources->path)) > 0 &&
 	    resources->path[0] == '/')
@@ -67,7 +66,7 @@ make(const struct options *options)
 	return resources;
 }
 
-/* Tells why the file PATH of OPTION cannot be used, by errno. */
+/* Prints why the file PATH of OPTION cannot be used, by errno. Returns -1. */
 static int
 refuse(const char *option, const char *path)
 {
@@ -76,7 +75,7 @@ refuse(const char *option, const char *path)
 }
 
 /* Makes *PATH absolute, since the watchers leave the caller's directory.
- * Returns it, or "" where that directory is not known. */
+ * Returns the path, or "" where that directory is not known. */
 static const char *
 make_absolute(const struct run *run, const char **path)
 {
@@ -89,8 +88,7 @@ make_absolute(const struct run *run, const char **path)
 	return absolute;
 }
 
-/* Looks up where the files of the options are. Returns 0, or -1 having told why
- * it cannot. */
+/* Looks up the files of the options. Returns 0, or -1 after a message. */
 static int
 resolve(struct run *run)
 {
@@ -122,8 +120,8 @@ resolve(struct run *run)
 	return 0;
 }
 
-/* Whether AT of OPTION is the same file as that of another option, which would
- * be removed or replaced with it. If so, tells that. */
+/* Whether AT of OPTION is also the file of another option, which would remove
+ * or replace it. If so, prints that. */
 static bool
 is_shared(const struct run *run, const char *option, const struct pathat *at)
 {
@@ -147,11 +145,9 @@ is_shared(const struct run *run, const char *option, const struct pathat *at)
 	return name != NULL;
 }
 
-/*
- * Whether the file of --tee is that of another option, also by another name. If
- * so, tells that. The file may not exist yet, but be where a symbolic link
- * leads. If it cannot be found, output_setup() tells why.
- */
+/* Whether the file of --tee is also that of another option, by whatever name.
+ * If so, prints that. The file may not exist yet, and a symbolic link may lead
+ * to its place. If that cannot be found, output_setup() prints why. */
 static bool
 tee_is_shared(const struct run *run)
 {
@@ -167,8 +163,8 @@ tee_is_shared(const struct run *run)
 	return is_same;
 }
 
-/* Looks whether there can be the files of --report and --lock. Returns 0, or -1
- * having told why not. */
+/* Checks that the files of --report and --lock can be used. Returns 0, or -1
+ * after a message. */
 static int
 prepare_files(struct run *run)
 {
@@ -193,7 +189,7 @@ resources_prepare(struct run *run)
 	if (options->locks.count == 0 && options->cleanups.count == 0 &&
 	    options->report == NULL && !is_registered(options))
 		return 0;
-	/* A file system that hangs is to hang here, where signals still end
+	/* A file system that hangs has to do so here, where a signal still ends
 	 * this process, and not in resources_acquire(). */
 	run->resources = make(options);
 	if (run->resources == NULL || resolve(run) == -1 ||
@@ -206,7 +202,7 @@ resources_prepare(struct run *run)
 	if (run->resources->registry_fd == -1)
 		return -1;
 	reap_before_run(run->resources->registry_fd, options->quiet);
-	/* Read here, as the front may be dead when the target writes the entry,
+	/* Read now: when the target writes the entry, the front may be dead,
 	 * and --reap never finishes a run whose entry names no front. */
 	if (procid_read(run->watchers.front, &run->watchers.front_procid) == 0)
 		return 0;
@@ -240,7 +236,7 @@ tell_taken_over(const struct lockset *set)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct lockfile *const lock = &set->locks[i];
 
-		/* A lock that names this process is from before an exec. */
+		/* A lock that names this PID is from before an exec. */
 		if (lock->last_owner > 0 && lock->last_owner != set->owner)
 			message("--lock: took '%s' over from PID %d, which %s",
 			        lock->at.path, lock->last_owner,
@@ -250,7 +246,7 @@ tell_taken_over(const struct lockset *set)
 	}
 }
 
-/* Notes why there was no lock, and tells it. Returns how wdrun is to end. */
+/* Notes why there was no lock, and prints it. Returns how wdrun ends. */
 static struct outcome
 refuse_run(struct run *run, enum lock_result result)
 {
@@ -285,8 +281,8 @@ refuse_run(struct run *run, enum lock_result result)
 	return outcome;
 }
 
-/* Puts RUN on record: in the target; or, if IS_WAITING, in a helper of the
- * front, which has no command yet. */
+/* Puts RUN on record: called in the target; or, if IS_WAITING, in a helper of
+ * the front, before there is a target. */
 static int
 write_entry(const struct run *run, bool is_waiting)
 {
@@ -312,7 +308,7 @@ write_entry(const struct run *run, bool is_waiting)
 	if (is_waiting) {
 		entry.has_session = false;
 		entry.timeout = run->options.lock_wait;
-		entry.cleanups.count = 0; /* they are not this run's yet */
+		entry.cleanups.count = 0; /* another run's, as yet */
 	}
 	if (procid_read(getppid(), &entry.supervisor) == -1 ||
 	    procid_read(is_waiting ? getppid() : getpid(), &entry.target) ==
@@ -342,8 +338,8 @@ resources_unregister(const struct run *run)
 		        runid_of(run->id), strerror(errno));
 }
 
-/* Notes that RUN waits for a lock, or that it does so no more: by a helper, as
- * the file system may hang, and signals are blocked by now. */
+/* Puts RUN on record as waiting for a lock, or takes it off again. By a helper,
+ * as the file system may hang, and signals are blocked by now. */
 static void
 note_waiting(const struct run *run, bool is_waiting)
 {
@@ -361,10 +357,9 @@ note_waiting(const struct run *run, bool is_waiting)
 	    helper, duration_add(duration_now(), REGISTRY_PATIENCE));
 }
 
-/* Takes the locks. A run that has to wait is on record meanwhile, if it is to
- * be on record at all: so --list shows it, and --cancel ends the wait. The
- * entry stays until that of the target replaces it, or the teardown removes it.
- */
+/* Takes the locks. A registered run that has to wait is on record meanwhile: so
+ * --list shows it, and --cancel ends the wait. The target's entry replaces this
+ * entry, or the teardown removes it. */
 static enum lock_result
 take_locks(struct run *run)
 {
@@ -405,7 +400,7 @@ resources_acquire(struct run *run, struct outcome *outcome)
 	}
 	if (!run->options.quiet)
 		tell_taken_over(&resources->lockset);
-	/* The run that held the locks before has removed its files by now. */
+	/* The run that held the locks before has now removed its files. */
 	for (size_t i = 0; i < resources->cleanup_count; i++) {
 		resources->cleanups[i].watchers[0] = getpid();
 		cleanup_begin(&resources->cleanups[i]);

@@ -14,17 +14,17 @@
 
 struct run;
 
-/* What both watchers and their helpers write for one another (teardown.c). */
+/* What both watchers and their helpers share (teardown.c). */
 struct teardown_page {
 	_Atomic bool tree_is_empty;  /* when the run was over */
 	_Atomic bool nobody_is_left; /* besides survivors that are let go */
-	_Atomic bool is_released;    /* whether the locks are released */
-	_Atomic bool is_done;        /* whether the teardown is done */
+	_Atomic bool is_released;    /* the locks are released */
+	_Atomic bool is_done;        /* the teardown is done */
 	_Atomic bool is_reported;
 	struct report_facts report; /* if a report is wanted */
 };
 
-/* What a run has besides processes. */
+/* The locks, cleanups, registry entry and report of a run. */
 struct resources {
 	struct lockset lockset;
 	struct lockfile locks[FILES_MAX]; /* of lockset */
@@ -37,26 +37,26 @@ struct resources {
 	struct teardown_page *page; /* shared memory */
 };
 
-/* Makes RUN's resources, if the options ask for any; opens the registry, and
+/* Makes RUN's resources, if the options need any; opens the registry, and
  * finishes runs there whose watchers are dead. Takes no lock yet. Returns 0, or
- * -1 after a message. Comes before signals are blocked, as a file system may
- * hang. */
+ * -1 after a message. Comes before signals are blocked, so that a signal ends
+ * this process where a file system hangs. */
 int resources_prepare(struct run *run);
 
 /* Takes the locks, and looks at the files of --cleanup. Returns 0; or -1 after
  * a message and a note in the report, with *OUTCOME as wdrun is to end. */
 int resources_acquire(struct run *run, struct outcome *outcome);
 
-/* Writes the registry entry of RUN, if RUN is to have an entry. Is called in
- * the target, before its exec: a file system that hangs then hangs the target
- * alone, which --timeout ends. Returns 0, or -1 after a message. */
+/* Writes the registry entry of RUN, if RUN is registered. Called in the target
+ * before its exec: if a file system hangs, only the target hangs, which
+ * --timeout ends. Returns 0, or -1 after a message. */
 int resources_register(const struct run *run);
 
-/* Removes the entry of RUN, if RUN can have one, or prints why not. */
+/* Removes the entry of RUN, if RUN is registered, or prints why it cannot. */
 void resources_unregister(const struct run *run);
 
 /* Puts into KEEP the RESOURCE_FDS descriptors that watchers need, or -1. */
 void resources_keep(const struct run *run, int keep[]);
 
-/* Closes these descriptors in a helper, so that it keeps no lock. */
+/* In a helper, which then keeps no lock: closes these descriptors. */
 void resources_close(const struct run *run);

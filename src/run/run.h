@@ -1,9 +1,9 @@
 #pragma once
 
-/* What a run is at this moment, in parts. Beside each part stands the room that
- * writes the part; all others read. From the fork(2) on, front and supervisor
- * have a copy of the whole each. What both have to know lies in memory that
- * they share: resources->page, the report's facts and the relays' states. */
+/* The state of a run, in parts. Beside each part stands the room that writes
+ * the part; all other rooms read it. After the fork(2), front and supervisor
+ * have a copy each. What both have to know is in shared memory:
+ * resources->page, the report's facts and the relays' states. */
 
 #include <signal.h>
 #include <stdbool.h>
@@ -23,22 +23,22 @@
 struct watchers {
 	pid_t front;
 	pid_t supervisor;
-	struct procid front_procid; /* known where the run is registered */
+	struct procid front_procid; /* read only if the run is registered */
 	bool is_front;              /* the front acts as supervisor */
-	bool front_is_lost; /* the supervisor has read the lifeline's end */
-	int lifeline[2];    /* [0], the supervisor's: end-of-file means that the
-	                     * front is dead; [1], the front's */
-	int statuspipe[2];  /* [0], the front's; [1], the supervisor's and the
-	                     * target's: see statuspipe.h */
-	int signal_fd;      /* every signal to this watcher */
-	int null_fd;        /* /dev/null */
+	bool front_is_lost;         /* the lifeline is at its end */
+	int lifeline[2];   /* [0], the supervisor's: end-of-file means that the
+	                    * front is dead; [1], the front's */
+	int statuspipe[2]; /* [0], the front's; [1], the supervisor's and the
+	                    * target's: see statuspipe.h */
+	int signal_fd;     /* every signal to this watcher */
+	int null_fd;       /* /dev/null */
 };
 
 /* COMMAND's own process. */
 struct target {
-	pid_t pid;         /* 0: not known */
-	bool shares_group; /* it is in the caller's process group and session */
-	bool ignores_sigchld;  /* as the caller does: so does the target */
+	pid_t pid;             /* 0: not known */
+	bool shares_group;     /* with the caller; its session too */
+	bool ignores_sigchld;  /* inherited from the caller */
 	uint64_t callers_mask; /* the signals blocked when the target starts */
 	int64_t started;
 	bool has_exited;       /* its zombie is kept until the tree is gone */
@@ -47,7 +47,7 @@ struct target {
 	struct outcome outcome; /* unknown until it has exited */
 };
 
-/* The process that started wdrun, under --die-with-parent. */
+/* The process that started wdrun, with --die-with-parent. */
 struct parent {
 	pid_t pid;
 	int fd; /* a pidfd, or -1 */
@@ -65,7 +65,7 @@ struct cancel {
 	int ways[SIGTERM + 1][2];
 };
 
-/* What is stopped. */
+/* What was stopped by signals. */
 struct jobcontrol {
 	pid_t group;       /* the caller's */
 	int terminal_stop; /* the signal by which a terminal has stopped the
@@ -81,22 +81,22 @@ struct sweep {
 	int64_t pause;     /* until the next round */
 	int restless;      /* rounds in a row that found new processes */
 	int64_t reaped_at; /* when all children were last looked at */
-	pid_t traced;      /* all are dead, but this one cannot be reaped */
-	pid_t tracer;      /* since this process traces it */
+	pid_t traced;      /* a zombie that cannot be reaped */
+	pid_t tracer;      /* the process that traces the zombie */
 };
 
-/* What the command's output says of it. */
+/* What output and tree tell of the command. */
 struct output_watch {
 	unsigned
 	    type; /* st_mode of the output, if survivors may hold it open */
 	unsigned long long inode;
 	bool is_complete;  /* the text of --until was found */
 	bool is_asked;     /* the relays were asked whether all is read */
-	bool is_finishing; /* the relays know that nobody writes any more */
+	bool is_finishing; /* the relays were told that no writer is left */
 	uint64_t activity; /* of tree and output, when last sampled */
 };
 
-#define READERS_MAX 4 /* the fourth finds all patience at an end */
+#define READERS_MAX 4 /* as many as can hang in LOOK_BUDGET */
 
 /* The helpers that tell of a stop: announce.h. */
 struct announcer {

@@ -1,4 +1,4 @@
-/* What supervisor and target leave behind for the front. */
+/* What supervisor and target tell the front. */
 #include "run/statuspipe.h"
 
 #include <errno.h>

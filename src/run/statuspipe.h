@@ -8,11 +8,11 @@
 #define INTERPRETER_SIZE 80
 
 /* The status pipe: what the front has to know when supervisor and target are
- * dead. Each entry is one write(2), which no other write can divide (pipe(7),
- * PIPE_BUF), and stays readable after its writer was SIGKILLed. */
+ * dead. Each entry is one write(2), atomic by PIPE_BUF (pipe(7)), and stays
+ * readable after its writer got SIGKILL. */
 
-/* An entry, with the field that its writer tells; and all that the front has
- * read. What is not known is 0. */
+/* An entry, with the fields that its writer knows; or all that the front has
+ * read. A field that is not known is 0. */
 struct statuspipe {
 	pid_t target;   /* from the supervisor */
 	int exec_errno; /* of execve(2), from the target */
@@ -27,10 +27,10 @@ struct statuspipe {
  * pipe2(2). */
 int statuspipe_open(int fds[2]);
 
-/* Writes ENTRY to FD, without a wait. Async-signal-safe. A failure is not
- * reported: the pipe has a reader as long as the front lives. */
+/* Writes ENTRY to FD, without waiting. Async-signal-safe. Reports no failure:
+ * the pipe has a reader as long as the front lives. */
 void statuspipe_send(int fd, const struct statuspipe *entry);
 
-/* Adds what was written to the pipe FD since the last call to *STATUS, which
- * starts empty. Does not wait. */
+/* Adds to *STATUS, which starts empty, what was written to the pipe FD since
+ * the last call. Does not wait. */
 void statuspipe_read(int fd, struct statuspipe *status);

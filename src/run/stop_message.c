@@ -1,4 +1,4 @@
-/* The message of a stop: why the run is ended, and which processes. */
+/* The message of a stop: why the run ends, and which processes. */
 #include "run/stop_message.h"
 
 #include <sys/stat.h>
@@ -113,9 +113,9 @@ stop_message_has_tree(const struct run *run, enum reason why)
 	       run->tree.list.count > 0;
 }
 
-/* Whether the message is what timeout(1) of GNU coreutils 9 says: nothing, or
- * with --verbose each signal that it sends. That its own process was killed, or
- * that SIGKILL does not end a process, timeout(1) never says. */
+/* Whether the message is that of timeout(1), GNU coreutils 9: none, or with
+ * --verbose each signal sent. timeout(1) never reports that its own process was
+ * killed, or that SIGKILL does not end a process. */
 static bool
 is_in_words_of_timeout(const struct run *run, enum reason why)
 {
@@ -196,7 +196,7 @@ stop_message_add(struct strbuf *line, const struct run *run, enum reason why,
 	}
 	if (!has_tree)
 		add_names(line, run, detail);
-	/* The tree's lines have the command lines. */
+	/* The lines of the tree have the command lines already. */
 	if (detail != DETAIL_BARE)
 		add_holders(line, run, has_tree ? DETAIL_SHORT : detail);
 }

@@ -9,17 +9,16 @@
 struct run;
 
 /* Appends to LINE the message for a change of RUN by the reason WHY, if the
- * change is told, with the processes of the tree as it was last read, in that
- * DETAIL. With options.terse, the words are those of timeout(1). */
+ * change is told: with the processes of the tree as it was last read, of which
+ * DETAIL is read. With options.terse, the words are those of timeout(1). */
 void stop_message_add(struct strbuf *line, const struct run *run,
                       enum reason why, enum detail detail);
 
-/* Whether nothing is said of RUN's change for the reason WHY, since timeout(1)
- * says nothing of it. */
+/* Whether RUN's change for the reason WHY has no message, as in timeout(1). */
 bool stop_message_is_none(const struct run *run, enum reason why);
 
-/* Whether the message in full leaves the processes out, since the tree follows
- * line by line: see inspect/treeview.h. */
+/* Whether the message in full names no processes, since the lines of the tree
+ * follow: inspect/treeview.h. */
 bool stop_message_has_tree(const struct run *run, enum reason why);
 
 /* For --verbose: prints that RUN changes to the state NEXT, and WHY. */

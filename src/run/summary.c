@@ -1,4 +1,4 @@
-/* The last line of --verbose: how the run ended, and what it took. */
+/* The last line of --verbose: how the run ended, and what it used. */
 #include "run/summary.h"
 
 #include <sys/resource.h>

@@ -6,17 +6,17 @@
 
 struct run;
 
-/* What a run has taken. All 0: not known, or no command ran. */
+/* The resources that a run has used. All 0: not known, or no command ran. */
 struct usage {
 	int64_t elapsed;     /* since the target's start, in nanoseconds */
 	int64_t cpu;         /* of the tree, in nanoseconds */
 	int64_t peak_memory; /* of its largest process, in KiB */
 };
 
-/* In the supervisor, whose children are all reaped. */
+/* In the supervisor, once all its children are reaped. */
 struct usage summary_measure(const struct run *run);
 
-/* For --verbose: prints that the run is over, with OUTCOME, and what it took.
- * Prints nothing where that is not known. */
+/* For --verbose: prints that the run is over, with OUTCOME and USAGE. Prints
+ * nothing where USAGE is not known. */
 void summary_print(const struct run *run, const struct usage *usage,
                    struct outcome outcome);

@@ -28,8 +28,8 @@
 #include "run/run.h"
 #include "run/target.h"
 
-#define LAST_BOUND          (5 * SECOND)  /* since the last newcomer */
-#define STORM_BOUND         (60 * SECOND) /* and in all, about */
+#define LAST_BOUND          (5 * SECOND)  /* after the last newcomer */
+#define STORM_BOUND         (60 * SECOND) /* in all, about */
 #define SWEEP_PAUSE_FIRST   MILLISECOND
 #define SWEEP_PAUSE_LAST    (64 * MILLISECOND)
 #define RESTLESS_IS_STORM   3
@@ -39,7 +39,7 @@
 #define TRACER_TIME         (SECOND / 2)
 #define EMPTY_READINGS      5
 
-/* What the supervisor waits for, besides the clock. */
+/* What the supervisor polls. */
 enum { SIGNALS, LIFELINE, PARENT, NOTICES };
 
 int
@@ -48,15 +48,15 @@ supervisor_prepare(struct run *run)
 	run->watchers.supervisor = getpid();
 	if (getppid() == 0)
 		run->watchers.front = 0; /* in another PID namespace */
-	/* The strangers are the front's children. */
+	/* Strangers are children of the front. */
 	run->tree.root = run->watchers.supervisor;
 	run->tree.stranger_count = 0;
 	run->tree.has_strangers = false;
 
-	/* Before the target puts the run on record, where --list looks for the
-	 * name. The target has the name as well, until execve(2). */
+	/* Before the target puts the run on record: --list looks for this name.
+	 * The target has the name too, until execve(2). */
 	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
-	/* A stopped supervisor goes on when its front is killed. */
+	/* A stopped supervisor is continued when its front is killed. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	/* No process but the front may hold the lifeline's write end. */
 	(void)close(run->watchers.lifeline[1]);
@@ -66,7 +66,8 @@ supervisor_prepare(struct run *run)
 	if (run->target.shares_group)
 		run->job.group = getpgrp();
 	else
-		(void)setsid(); /* never fails: a new process leads no group */
+		(void)setsid(); /* a new process leads no process group, so this
+		                 * never fails */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
 	    output_lead(&run->output) == -1)
 		return -1;
@@ -86,7 +87,7 @@ supervisor_detach(struct run *run)
 	};
 
 	if (run->target.shares_group)
-		(void)setsid(); /* now that the target has stayed behind */
+		(void)setsid(); /* the target stays in the caller's session */
 	output_watch_note_output(run);
 	output_keep(&run->output, keep);
 	resources_keep(run, &keep[OUTPUT_FDS]);
@@ -110,14 +111,14 @@ sleep_until(struct pollfd fds[], nfds_t count, int64_t deadline)
 		return;
 
 	/* ENOMEM, say. Signals and notices can still be read; the pause keeps
-	 * the loop of the supervisor from spinning. */
+	 * supervise() from spinning. */
 	duration_sleep(PAUSE_AFTER_FAILURE);
 	fds[SIGNALS].revents = POLLIN;
 	fds[NOTICES].revents = fds[NOTICES].fd == -1 ? 0 : POLLIN;
 }
 
-/* Whether *FD, of a pipe or pidfd, is at its end. Closes it then: the end would
- * be seen at each poll(2). */
+/* Whether *FD, a pipe or a pidfd, is at its end. If so, closes it, as each
+ * later poll(2) would return at once. */
 static bool
 is_at_end(const struct pollfd *polled, int *fd)
 {
@@ -156,7 +157,7 @@ supervisor_wait(struct run *run, int64_t deadline, struct event *event)
 
 	if (read(run->watchers.signal_fd, &info, sizeof(info)) ==
 	    (ssize_t)sizeof(info)) {
-		/* Reaped with the orphans, as at each wake-up. */
+		/* reap_orphans() reaps the helper at this wake-up. */
 		if (helper_is_death((int)info.ssi_signo, info.ssi_code))
 			return;
 		event->signal = (int)info.ssi_signo;
@@ -172,10 +173,10 @@ supervisor_wait(struct run *run, int64_t deadline, struct event *event)
 	}
 }
 
-/* The target's zombie is kept, and hides all other dead children from waitid(2)
- * for any child. So the CHILD of a SIGCHLD is reaped by its PID. One SIGCHLD
- * can stand for many (signal(7)): so all children are looked at too, but
- * seldom, as each such look costs their number. */
+/* The target's zombie is kept, and waitid(2) for any child would return it
+ * alone. So the CHILD of a SIGCHLD is reaped by its PID. A SIGCHLD can stand
+ * for many (signal(7)): so all children are reaped too, but seldom, as that
+ * costs as much as there are children. */
 static void
 reap_behind_target(struct run *run, pid_t child, int64_t now)
 {
@@ -187,9 +188,9 @@ reap_behind_target(struct run *run, pid_t child, int64_t now)
 	run->sweep.reaped_at = duration_now();
 }
 
-/* Reaps all dead children but the target, whose zombie keeps its PID and the
- * number of its process group from becoming another process's. CHILD is the
- * child that a SIGCHLD named, or 0. */
+/* Reaps all dead children but the target, whose zombie keeps its PID and
+ * process group ID from being given to another process. CHILD is the child that
+ * a SIGCHLD named, or 0. */
 static void
 reap_orphans(struct run *run, pid_t child, int64_t now)
 {
@@ -218,8 +219,8 @@ reap_orphans(struct run *run, pid_t child, int64_t now)
 	reap_behind_target(run, child, now);
 }
 
-/* A list proves less than waitid(2), and is read more than once: it may miss a
- * chain of processes, each of which forks the next and exits. */
+/* A list proves less than waitid(2): it may miss a chain of processes of which
+ * each forks the next and exits. So the list is read more than once. */
 static bool
 lists_are_empty(struct proctree *tree)
 {
@@ -231,8 +232,7 @@ lists_are_empty(struct proctree *tree)
 	return true;
 }
 
-/* waitid(2) proves that the tree is empty, and is all that a prompt end costs.
- */
+/* waitid(2) proves that the tree is empty, and is all that a fast end costs. */
 static bool
 tree_is_empty(struct run *run)
 {
@@ -240,7 +240,7 @@ tree_is_empty(struct run *run)
 
 	if (!wait_has_living(ANY_CHILD))
 		return true;
-	/* The living child may have been the caller's: parent.c. */
+	/* The child that is alive may be a stranger: parent.c. */
 	return tree->has_strangers && lists_are_empty(tree);
 }
 
@@ -258,8 +258,7 @@ visit_to_find_traced(pid_t pid, void *context)
 	return 0;
 }
 
-/* strace(1) lets the end of a process through a moment after it has seen it: so
- * this looks twice. */
+/* Looks twice: strace(1) lets a death through to the parent soon. */
 bool
 supervisor_finds_tracer(struct run *run)
 {
@@ -273,13 +272,14 @@ supervisor_finds_tracer(struct run *run)
 		if (run->sweep.tracer == 0)
 			return false;
 	}
-	/* The target may be dead: a terminating signal is taken before SIGCHLD
-	 * (signal(7)), and no other SIGCHLD is awaited. */
+	/* The target's death may not be noted yet: the kernel gives a
+	 * terminating signal before SIGCHLD (next_signal(), by number), and
+	 * this stop waits for no SIGCHLD. */
 	reap_orphans(run, 0, duration_now());
 	return true;
 }
 
-/* Whether a process that has got SIGKILL only waits for a processor to die. */
+/* Whether a process that has got SIGKILL waits only for a processor. */
 static bool
 tree_is_dying(const struct proctree *tree)
 {
@@ -290,8 +290,8 @@ tree_is_dying(const struct proctree *tree)
 	return false;
 }
 
-/* One round of SIGKILL, for the tree as it was last read. The next round is due
- * at once, if there may be new processes. */
+/* One round of SIGKILL. The next round is due at once after newcomers, as more
+ * processes may be forking. */
 static void
 sweep(struct run *run, int64_t now)
 {
@@ -308,7 +308,7 @@ sweep(struct run *run, int64_t now)
 		if (run->sweep.pause > SWEEP_PAUSE_LAST)
 			run->sweep.pause = SWEEP_PAUSE_LAST;
 	}
-	/* A tree that still forks, or dies slowly, can be killed. */
+	/* A tree that still forks, or waits for a processor, can be killed. */
 	if ((newcomers > 0 || tree_is_dying(&run->tree)) &&
 	    run->timers.due[TIMER_LAST] < run->timers.due[TIMER_STORM])
 		run->timers.due[TIMER_LAST] = duration_add(now, LAST_BOUND);
@@ -328,8 +328,8 @@ supervisor_attend(struct run *run, const struct event *event)
 {
 	const int64_t now = event->now;
 
-	/* Without a signal a timer is due: a command that exited just in time
-	 * is not to be called late. */
+	/* Without a signal, a timer may be due: a command that exited just in
+	 * time has not timed out. */
 	if (event->signal == SIGCHLD || event->signal == 0) {
 		reap_orphans(run, event->signal == SIGCHLD ? event->sender : 0,
 		             now);

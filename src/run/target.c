@@ -23,8 +23,8 @@
 #include "run/run.h"
 #include "run/statuspipe.h"
 
-/* Copies the environment FROM to TO, with ID instead of the WDRUN_ID of an
- * outer run. TO has room for two more strings than FROM has. */
+/* Copies the environment FROM to TO, with ID instead of an outer run's
+ * WDRUN_ID. TO has room for two more strings than FROM has. */
 static void
 add_id(char **to, char *const *from, char *id)
 {
@@ -38,11 +38,9 @@ add_id(char **to, char *const *from, char *id)
 	*to = NULL;
 }
 
-/*
- * What POSIX has execvp(3) do and musl's does not: a file that the kernel does
- * not take for a program (ENOEXEC) is a shell script. The shell, which has to
- * find the file in PATH once more, does the same for its own exec.
- */
+/* As execvp(3) in POSIX, and unlike musl's: a file that is no program to the
+ * kernel (ENOEXEC) is a shell script. The shell looks the file up in PATH once
+ * more, and does the same on ENOEXEC in its own exec. */
 static void
 execute(char *const command[])
 {
@@ -75,8 +73,9 @@ target_prepare(struct run *run)
 		message("cannot block signals: %s", strerror(errno));
 		return -1;
 	}
-	/* Where SIGCHLD is ignored, the kernel reaps children by itself and
-	 * their status is lost: wait(2). The target ignores it again. */
+	/* If SIGCHLD is ignored, the kernel reaps children by itself, and their
+	 * status is lost: wait(2). give_signals() undoes this for the
+	 * target. */
 	if (sigaction(SIGCHLD, &by_default, &sigchld) == -1) {
 		message("cannot reset SIGCHLD: %s", strerror(errno));
 		return -1;
@@ -112,7 +111,7 @@ give_descriptors(const struct run *run)
 	return output_connect(&run->output);
 }
 
-/* Gives back what target_prepare has taken. */
+/* Undoes target_prepare() for the target. */
 static void
 give_signals(const struct target *target)
 {
@@ -123,21 +122,19 @@ give_signals(const struct target *target)
 	(void)signals_set_mask(target->callers_mask);
 }
 
-/*
- * Async-signal-safe, but for resources_register(), which is safe in a process
- * whose parent has one thread and forked by process_fork().
- */
+/* Async-signal-safe, but for resources_register(), which is safe since the
+ * parent has one thread and forked by process_fork(). */
 static _Noreturn void
 become_target(struct run *run, pid_t supervisor)
 {
-	/* On the stack, as malloc(3) is not async-signal-safe. There is room:
-	 * execve(2) put the strings themselves on the same stack. */
+	/* On the stack, as malloc(3) is not async-signal-safe. check_stack() in
+	 * watchdog.c makes sure that there is room. */
 	char **const environment =
 	    /* cppcheck-suppress allocaCalled ; for that reason */
 	    alloca((array_count(environ) + 2) * sizeof(*environment));
 
-	/* First the signal is armed, then the parent is looked at: the death
-	 * of a supervisor between fork and prctl(2) sends no signal. */
+	/* First arms the signal, then looks at the parent: if the supervisor
+	 * died between fork and prctl(2), no signal comes. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		fail(run, errno, STATUS_FAILED);
 	if (getppid() != supervisor)
@@ -178,7 +175,7 @@ target_start(struct run *run)
 		return -1;
 	if (target == 0)
 		become_target(run, supervisor);
-	/* By the supervisor, so that the target's exec does not wait for it. */
+	/* By the supervisor, so that the target's exec is not delayed. */
 	statuspipe_send(run->watchers.statuspipe[1],
 	                &(struct statuspipe){ .target = target });
 	target_note(run, target);
@@ -201,15 +198,15 @@ target_note_exit(struct target *target, const siginfo_t *info, bool by_itself)
 void
 target_signal(const struct target *target, int signal)
 {
-	/* The supervisor may have died before it could tell the front the
-	 * target's PID; and kill(0) would be for the caller's own group. */
+	/* 0: the supervisor died before the front had the target's PID. kill(0)
+	 * would signal the caller's own process group. */
 	if (target->pid <= 1)
 		return;
-	/* In the caller's job, too, the target may have made a group. The
-	 * target is not reaped yet, so its PID is the number of no other. */
+	/* In the caller's job, too, the target may lead a group of its own. Not
+	 * yet reaped, the target keeps that number from others. */
 	if (kill(-target->pid, signal) == 0)
 		return;
-	/* The group is the caller's, or the target has not made its own yet. */
+	/* The target leads no group, or has not called setpgid(2) yet. */
 	if (!target->has_exited)
 		(void)pid_kill(target->pid, signal);
 }

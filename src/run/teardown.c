@@ -1,20 +1,20 @@
 /*
  * What is done when the processes of a run are dead: the teardown, and then the
- * report. Either watcher may get SIGKILL at any moment, and a file system may
- * not answer: the process that calls it hangs in the kernel then, and may not
- * even die of SIGKILL. So the order is this:
+ * report. Either watcher may get SIGKILL at any moment. A call on a file system
+ * that does not answer hangs in the kernel, and its process may not even die of
+ * SIGKILL. So the order is this:
  *
- * 1. The supervisor notes in shared memory how it leaves the tree, and sends
+ * 1. The supervisor notes in shared memory what is left of the tree, and sends
  *    the outcome through the status pipe: the front can now end alone.
  * 2. The supervisor does the teardown, the locks last: the process that waits
  *    for them finds the command's own lock files removed. A helper makes the
- *    calls that may hang. If the helper hangs, a second helper releases the
- *    locks, which may be on another file system. A supervisor that hung itself,
- *    with its front killed by an impatient user, would keep the locks for ever.
+ *    calls that may hang: a supervisor that hung itself, with its front killed
+ *    by an impatient user, would keep the locks for ever. If the helper hangs,
+ *    a second helper releases the locks, perhaps on another file system.
  * 3. The supervisor exits. If it was killed before shared memory said that the
- *    teardown is done, the front does the whole of it in the same way.
- * 4. The front ends the relays, and has a helper write the report, for which
- *    all is known only now. Where the front is dead, the supervisor does so.
+ *    teardown is done, the front does all of the teardown in the same way.
+ * 4. The front ends the relays, and has a helper write the report, of which all
+ *    facts are known only now; or the supervisor does so, if the front is dead.
  */
 #include "run/teardown.h"
 
@@ -35,11 +35,11 @@
 #include "run/resources.h"
 #include "run/run.h"
 
-#define PATIENCE (5 * SECOND) /* with one helper */
+#define PATIENCE (5 * SECOND) /* for all TRIES */
 #define TRIES    2
 
-/* Forks a helper that does WORK. Returns its PID, or 0 if no process could be
- * had and this process has done WORK. */
+/* Forks a helper that does WORK. Returns its PID; or 0 if fork(2) failed and
+ * this process has done WORK. */
 static pid_t
 delegate(struct run *run, void (*work)(struct run *run))
 {
@@ -56,8 +56,8 @@ delegate(struct run *run, void (*work)(struct run *run))
 	return helper;
 }
 
-/* Has a helper do WORK, which ends by setting *IS_DONE; and a second helper, if
- * the first helper is killed. Returns false if a helper hangs. */
+/* Has a helper do WORK, which ends by setting *IS_DONE; if the helper is
+ * killed, has a second helper do WORK. Returns false if a helper hangs. */
 static bool
 do_in_time(struct run *run, void (*work)(struct run *run),
            const _Atomic bool *is_done)
@@ -77,8 +77,7 @@ static void
 clean_up(struct cleanup *cleanup, const struct run *run)
 {
 	cleanup->watchers[1] = run->watchers.supervisor;
-	/* Processes that were let go, or cannot be killed, may still hold this
-	 * lock. */
+	/* Survivors, let go or unkillable, may still hold this lock. */
 	const int result =
 	    cleanup_end(cleanup, run->resources->page->tree_is_empty);
 
@@ -108,7 +107,7 @@ put_in_order(struct run *run)
 	           sizeof(resources->cleanups[0]), cleanup_compare);
 	for (size_t i = 0; i < resources->cleanup_count; i++)
 		clean_up(&resources->cleanups[i], run);
-	/* What cannot be killed stays on record, for --reap. */
+	/* A run with processes left stays on record, for --reap. */
 	if (page->nobody_is_left)
 		resources_unregister(run);
 	release_locks(run);
@@ -118,8 +117,8 @@ put_in_order(struct run *run)
 static void
 write_report(struct run *run)
 {
-	/* A helper that died with its watcher would leave an unfinished file.
-	 * A helper that was stopped would stay for ever. */
+	/* If the helper died with its watcher, an unfinished file would stay;
+	 * if it was stopped, the helper would stay for ever. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
 	report_write(run);
 	run->resources->page->is_reported = true;
@@ -158,7 +157,7 @@ teardown(struct run *run)
 	message("a file system does not answer: lock files, files of --cleanup "
 	        "and the entry in the registry may remain");
 	(void)do_in_time(run, release_locks, &resources->page->is_released);
-	resources->page->is_done = true; /* as far as can be */
+	resources->page->is_done = true; /* as far as it can be */
 }
 
 void

@@ -3,19 +3,18 @@
 struct run;
 struct outcome;
 
-/* In a supervisor whose front is dead: has a helper write the supervisor's PID
- * into the locks, where the front's stands. */
+/* In a supervisor whose front is dead: has a helper replace the front's PID in
+ * the locks by the supervisor's. */
 void teardown_hand_over(struct run *run);
 
-/* Notes for the front, which may have to do the teardown, how RUN has left the
- * tree. Comes before the outcome is sent through the status pipe. */
+/* Notes for the front, which may have to do the teardown, what RUN has left of
+ * the tree. Comes before the outcome is sent through the status pipe. */
 void teardown_note_tree(const struct run *run);
 
-/* Puts in order what RUN has besides processes: removes the command's own lock
- * files, the registry entry, and the locks. Does nothing if that was done
- * before, by this watcher or the other. Takes ten seconds at most. */
+/* Removes the command's own lock files, the registry entry, and the locks of
+ * RUN. Does nothing if this or the other watcher has done that before. Takes
+ * ten seconds at most. */
 void teardown(struct run *run);
 
-/* Writes the report, with OUTCOME as that of wdrun. Takes five seconds at most.
- */
+/* Writes the report, with wdrun's OUTCOME. Takes five seconds at most. */
 void teardown_report(struct run *run, struct outcome outcome);

@@ -27,10 +27,9 @@ static const struct {
 	[TIMER_SAMPLE] = { IN(STATE_LINGERING), false, REASON_NONE },
 	[TIMER_SWEEP] = { IN(STATE_KILLING), false, REASON_NONE },
 	[TIMER_WAKE] = { ALIVE | IN(STATE_STOPPING), false, REASON_NONE },
-	/* decide.c, state_deadline() waits for this timer where only output is
-	 * left. */
+	/* state_deadline() in decide.c waits for it, if only output is left. */
 	[TIMER_DRAIN] = { 0, false, REASON_NONE },
-	/* supervisor.c, sweep() compares this timer; TIMER_SWEEP wakes it. */
+	/* sweep() in supervisor.c reads it, woken by TIMER_SWEEP. */
 	[TIMER_STORM] = { 0, false, REASON_NONE },
 };
 

@@ -5,10 +5,10 @@
 
 #include "watchdog.h"
 
-/* The moments at which a run has something to do by itself: the watcher sleeps
- * until the earliest. A table in timers.c says in which states each timer wakes
- * the watcher, and for which reason a timer that is due changes the state. Of
- * several timers that are due, the first in this list gives the reason. */
+/* The times at which a run has something to do without an event. The watcher
+ * sleeps until the earliest. A table in timers.c says in which states a timer
+ * wakes the watcher, and for which reason it then changes the state. If several
+ * timers are due, the first in this list gives the reason. */
 enum timer {
 	TIMER_TIMEOUT,         /* --timeout */
 	TIMER_UNTIL,           /* --until-grace, once the text was found */
@@ -19,11 +19,11 @@ enum timer {
 	TIMER_KILL,            /* --kill-after: SIGKILL follows */
 	TIMER_LAST,            /* what SIGKILL does not end is given up */
 	TIMER_HEARTBEAT,       /* --heartbeat */
-	TIMER_SAMPLE,          /* the next look for progress of the survivors */
+	TIMER_SAMPLE,          /* the survivors' activity is sampled */
 	TIMER_SWEEP,           /* the next round of SIGKILL */
 	TIMER_WAKE,            /* the next SIGCONT for a stopped front */
-	TIMER_DRAIN,           /* undelivered output is given up */
-	TIMER_STORM,           /* new processes put TIMER_LAST off no more */
+	TIMER_DRAIN,           /* waits no longer for undelivered output */
+	TIMER_STORM,           /* new processes no longer put TIMER_LAST off */
 	TIMER_COUNT,
 };
 
@@ -47,8 +47,8 @@ int64_t timers_next(const struct timers *timers, enum state state);
 enum reason timers_reason(const struct timers *timers, enum state state,
                           int64_t now);
 
-/* Since when there is the reason WHY, for a run in STATE: when the timer was
- * due that gives it; NOW, if that is later, or there is no such timer. */
+/* Since when RUN in STATE has the reason WHY: when the timer was due that gives
+ * WHY; NOW, if that is later, or there is no such timer. */
 int64_t timers_since(const struct timers *timers, enum state state,
                      enum reason why, int64_t now);
 
