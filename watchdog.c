@@ -68,8 +68,7 @@ static const struct outcome failure = { OUTCOME_EXIT, STATUS_FAILED };
 int
 main(int argc, char *argv[])
 {
-	/* Not on the stack, where RUN may lie on a page more, which each fork
-	 * has to copy. */
+	/* Static: on the stack, RUN could cost each fork a page more. */
 	static struct run run = {
 		.watchers = { .lifeline = { -1, -1 },
 		              .statuspipe = { -1, -1 },
@@ -104,9 +103,9 @@ main(int argc, char *argv[])
 	leave(&run, outcome);
 }
 
-/* Refuses a stack on which the deepest calls would crash: a watcher that
- * crashed would leave its locks. target.c copies the environment's pointers,
- * which lie above this frame together with all that they point to. */
+/* Refuses a stack on which the deepest calls would crash: a crashed watcher
+ * leaves its locks behind. USED counts twice, since target.c copies the
+ * environment's pointers, which lie with their strings above this frame. */
 static int
 check_stack(void)
 {
@@ -122,7 +121,7 @@ check_stack(void)
 	return -1;
 }
 
-/* The modes without a COMMAND, which act on the runs on record. */
+/* Acts on the runs on record, without a COMMAND. Returns the exit status. */
 static int
 serve(const struct options *options)
 {
@@ -146,8 +145,8 @@ prepare(struct run *run)
 	run->watchers.null_fd = fds_open_null();
 	if (run->watchers.null_fd == -1)
 		die("cannot open /dev/null");
-	/* A dead file system can hang these calls. A signal ends this process
-	 * until target_prepare(), the last of them, blocks signals. */
+	/* A dead file system can hang these calls. So signals still end this
+	 * process, until target_prepare(), the last call, blocks signals. */
 	if (resources_prepare(run) == -1 || output_watch_prepare(run) == -1 ||
 	    target_prepare(run) == -1)
 		_exit(STATUS_FAILED);
@@ -188,8 +187,8 @@ be_supervisor(struct run *run)
 		supervise(run);
 		outcome = run_outcome(run);
 	}
-	/* With the outcome, the front may end and write the report, whose facts
-	 * are noted before, and again with the CPU time of all processes. */
+	/* Once the front has the outcome, the front may end and write the
+	 * report: note the facts before, and all CPU time after finish(). */
 	teardown_note_tree(run);
 	report_note_end(run);
 	statuspipe_send(run->watchers.statuspipe[1],
@@ -202,7 +201,7 @@ be_supervisor(struct run *run)
 		    &(struct statuspipe){ .usage = summary_measure(run) });
 	teardown(run);
 	wake_front(run);
-	if (run->report != NULL) /* reads whether the front is still alive */
+	if (run->report != NULL) /* notes whether the front is lost */
 		supervisor_wait(run, 0, &event);
 	if (run->watchers.front_is_lost) {
 		teardown_report(run, outcome);
@@ -223,8 +222,8 @@ start_timers(struct run *run, int64_t now)
 	heartbeat_begin(run, now);
 }
 
-/* Kills the tree in the place of a supervisor that was killed: the orphans are
- * the front's children now. Returns the outcome. */
+/* Kills the tree in place of a killed supervisor, whose orphans are now the
+ * front's children. Returns the outcome. */
 static struct outcome
 take_over(struct run *run)
 {
@@ -237,14 +236,14 @@ take_over(struct run *run)
 	return run_outcome(run);
 }
 
-/* Ends what was started, since the front cannot fork a relay. */
+/* Ends the run, since the front cannot fork a relay. */
 static _Noreturn void
 abandon(struct run *run)
 {
 	struct outcome outcome;
 
 	message("cannot start a relay: %s", strerror(errno));
-	run->options.quiet = true; /* nothing more is to be said */
+	run->options.quiet = true; /* print nothing more */
 	run->output.config.quiet = true;
 	/* The supervisor is not reaped yet, so the PID is its own. */
 	(void)kill(run->watchers.supervisor, SIGKILL);
@@ -253,7 +252,7 @@ abandon(struct run *run)
 	leave(run, failure); /* whatever the outcome was */
 }
 
-/* Ends the front, when nothing that was started is alive. */
+/* Ends the front, after the end of the run. */
 static _Noreturn void
 leave(struct run *run, struct outcome outcome)
 {
@@ -265,8 +264,8 @@ leave(struct run *run, struct outcome outcome)
 	front_end(outcome);
 }
 
-/* Puts the modes of the caller's terminal back as they were. A command that
- * shared the terminal and exited by itself has left them as it wanted them. */
+/* Restores the modes of the caller's terminal, except after a command that
+ * shared the terminal and exited by itself: the command chose these modes. */
 static void
 leave_terminal(struct run *run)
 {
@@ -291,12 +290,12 @@ supervise(struct run *run)
 			teardown_hand_over(run);
 		supervisor_attend(run, &event);
 
-		/* One event may be a reason for more than one change. */
+		/* An event may give reasons for several changes. */
 		for (;;) {
 			const enum reason why = decide(run, event.now);
 			const enum state next = state_next(run->state, why);
 
-			/* A timeout after a cancel stops once more. */
+			/* A timeout after a cancel signals again. */
 			if (next == run->state && why != REASON_TIMEOUT)
 				break; /* nothing to do, or done already */
 			enter(run, next, why);
@@ -317,7 +316,7 @@ enter(struct run *run, enum state next, enum reason why)
 	if (reason_is_stop(why)) {
 		supervisor_begin_stop(run, duration_now());
 		note_stop(run, why);
-		/* Half of the time is for what the processes do. */
+		/* Half of LOOK is left to read what the processes do. */
 		proctree_read_until(&run->tree, began + look / 2);
 		if (run->tree.list.count == 0 && supervisor_finds_tracer(run)) {
 			next = STATE_DONE;
@@ -327,7 +326,7 @@ enter(struct run *run, enum state next, enum reason why)
 	if (why == REASON_LAST_BOUND)
 		run->tree_is_empty = supervisor_finds_tracer(run);
 	if (begins_stop)
-		heartbeat_end(run); /* its line must not follow the stop's */
+		heartbeat_end(run); /* no heartbeat after the stop's message */
 
 	const size_t seen = run->tree.is_partial ? 0 : run->tree.list.count;
 
@@ -355,8 +354,8 @@ enter(struct run *run, enum state next, enum reason why)
 		report_note_stop(run, seen > 0 ? seen : run->tree.list.count);
 }
 
-/* Notes the first reason to end the tree, on which the outcome depends, also
- * for a front that takes over. */
+/* Notes the first reason for a stop, on which the outcome depends, and tells
+ * the front, which may have to take over. */
 static void
 note_stop(struct run *run, enum reason why)
 {
@@ -379,17 +378,17 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 		                                    : run->options.signal);
 	treekill_signal(&run->tree, SIGCONT);
 	supervisor_set_kill_timer(run, now);
-	/* The command may ignore the signal of the cancel. "If timeout receives
-	 * a signal and propagates it [...], this shall be treated as the first
-	 * signal": POSIX.1-2024, timeout, -k. */
+	/* The command may ignore the cancel: --timeout stays due. "If timeout
+	 * receives a signal and propagates it [...], this shall be treated as
+	 * the first signal": POSIX.1-2024, timeout, -k. */
 	run->timers.due[TIMER_AFTER_CANCEL] =
 	    why == REASON_CANCELLED && !run->options.terse
 	        ? run->timers.due[TIMER_TIMEOUT]
 	        : NEVER;
 }
 
-/* Reaps all children, the target included, whose PID becomes free: no signal is
- * sent any more. */
+/* Reaps all children, the target included. No signal is sent from now on: the
+ * kernel may reuse the PIDs. */
 static void
 finish(struct run *run)
 {

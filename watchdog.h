@@ -1,7 +1,7 @@
 #pragma once
 
-/* The vocabulary that all rooms share: what was asked for, the states of a run,
- * the reasons for which a run changes its state, and how it ends. */
+/* The vocabulary of all modules: the options, the states of a run, the reasons
+ * for a change of state, and the outcome. */
 
 #include <signal.h>
 #include <stdbool.h>
@@ -61,8 +61,8 @@ struct files {
 	const char *paths[FILES_MAX];
 };
 
-/* The command line as it was read, with the defaults of what it does not say.
- * Nothing writes here afterwards. Times are in nanoseconds; NEVER: no bound. */
+/* The command line, with all defaults. After options_read(), only abandon()
+ * writes here (quiet). Times are in nanoseconds; NEVER: no bound. */
 struct options {
 	char **command;          /* COMMAND and its arguments, then NULL */
 	int64_t timeout;         /* for the run, from the target's start */
@@ -74,7 +74,7 @@ struct options {
 	int64_t lock_wait;       /* for a lock that is held; 0: do not wait */
 	int64_t heartbeat;       /* without a line of output */
 	int lock_exit;           /* exit status if a lock stays held */
-	int signal;              /* the first of a stop; 0: timeout -s 0 */
+	int signal;              /* first signal of a stop; 0: timeout -s 0 */
 	enum survivors survivors;
 	const char *until;     /* text in the output, or NULL */
 	const char *tee;       /* file for a copy of the output, or NULL */
@@ -97,8 +97,8 @@ struct options {
 	bool quiet;   /* clears verbose */
 	bool verbose; /* clears quiet */
 
-	/* Policies, which cli/timeout_args.c sets where wdrun was started under
-	 * the name timeout; else they are off, NEVER or unknown. */
+	/* Policies, set by cli/timeout_args.c if wdrun was started under the
+	 * name timeout; else off, NEVER or unknown. */
 
 	bool terse; /* messages are those of timeout(1): run/stop_message.h */
 	/* As long as the target runs, a terminating signal is forwarded to the

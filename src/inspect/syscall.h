@@ -33,7 +33,7 @@ enum systemcall_kind {
 /* What /proc/PID/syscall tells of a process, proc(5). */
 struct systemcall {
 	bool is_running; /* the process is not blocked: all else is 0 */
-	int64_t number;  /* -1: it is blocked outside of a system call */
+	int64_t number;  /* -1: blocked outside of a system call */
 	uint64_t arguments[SYSTEMCALL_ARGUMENTS];
 	uint64_t stack;
 	uint64_t code;
