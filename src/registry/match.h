@@ -58,8 +58,8 @@ struct candidates {
 
 struct match {
 	const struct entry *entry;
-	/* Called at least once in each scan for each proven process: by the
-	 * rules A and D, before the scan looks at the next process. */
+	/* Called for each proven process, at least once in each scan; after
+	 * rule A or D, before the scan looks at the next process. */
 	void (*on_proven)(const struct candidate *candidate, void *context);
 	void *context;
 	size_t unseen; /* processes in execve(2) or exit(2), whose ID cannot be

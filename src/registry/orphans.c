@@ -34,7 +34,7 @@ struct ending {
 	struct strbuf killed_text; /* of orphans */
 	size_t named;              /* in killed_text */
 	int64_t freeze_end;
-	bool was_frozen; /* before the last scan, all proven processes */
+	bool was_frozen; /* all proven processes were, before the last scan */
 	bool has_killed;
 	bool is_unsure; /* processes that were not found may be left */
 };
@@ -50,8 +50,8 @@ add_process(struct strbuf *line, const struct candidate *candidate)
 	            candidate->state == 'D' ? 0 : COMMAND_WIDTH);
 }
 
-/* Whether CANDIDATE seems to hang in execve(2): it then has one thread, does
- * not fork, and dies of SIGKILL when the call ends. */
+/* Whether CANDIDATE seems to hang in execve(2): then the process has one
+ * thread, does not fork, and dies of SIGKILL when the call ends. */
 static bool
 is_in_exec(const struct candidate *candidate)
 {
