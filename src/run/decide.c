@@ -78,7 +78,7 @@ decide_alive(const struct run *run, int64_t now)
 
 	const enum reason why = timers_reason(&run->timers, run->state, now);
 
-	/* The text of --until was found, so the command hangs. */
+	/* After the text of --until, a command hangs, and is not late. */
 	return why == REASON_TIMEOUT && run->output_watch.is_complete
 	           ? REASON_UNTIL
 	           : why;

@@ -50,8 +50,7 @@ stop(struct run *run, int signal)
 {
 	const bool is_of_terminal = signal_is_terminal_stop(signal);
 
-	/* Before the shell writes: an editor that stops restores the screen, by
-	 * output. */
+	/* Before the shell writes: an editor restores the screen, by output. */
 	output_drain(&run->output);
 	tty_input_release(&run->output.tty_input);
 	signal_stop_by(is_of_terminal ? signal : SIGTSTP);
@@ -249,8 +248,8 @@ prepare_to_take_over(struct run *run, const struct statuspipe *status)
 
 /* Waits until the helpers of a supervisor that was killed are dead, as they may
  * hold files locked. PR_SET_PDEATHSIG has sent them SIGKILL. When the last
- * helper dies, the write end of the status pipe is closed. A helper may hang in
- * a file system: so only for HELPERS_PATIENCE. */
+ * helper dies, the write end of the status pipe is closed. Waits for
+ * HELPERS_PATIENCE at most, as a helper may hang in a file system. */
 static void
 await_helpers(const struct run *run)
 {
@@ -272,7 +271,7 @@ detach(struct run *run)
 
 	output_keep(&run->output, keep);
 	resources_keep(run, &keep[OUTPUT_FDS]);
-	/* The supervisor is to fork the target first. */
+	/* Lets the supervisor fork the target first. */
 	(void)sched_yield();
 	fds_release(watchers->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
 	watchers->null_fd = -1;

@@ -32,7 +32,7 @@ parent_watch(struct run *run)
 	run->parent.fd = pidfd_open(run->parent.pid);
 	if (run->parent.fd == -1)
 		return refuse("--die-with-parent: cannot watch the caller");
-	/* A PID whose process died before pidfd_open(2) may be another's. */
+	/* If the parent died before pidfd_open(2), its PID may be reused. */
 	if (getppid() != run->parent.pid) {
 		message("--die-with-parent: the caller is already dead");
 		return -1;

@@ -168,7 +168,7 @@ outcome_of(const struct report_facts *facts)
 		return "locked out";
 	if (facts->exec_errno != 0)
 		return "not executed";
-	/* A front that takes over sends only SIGKILL: a status is older. */
+	/* A front that takes over only kills: an exit status is older. */
 	if (!facts->target_left && facts->stop != REASON_NONE &&
 	    (facts->stop != REASON_SUPERVISOR_LOST ||
 	     facts->target_outcome.kind != OUTCOME_EXIT))
