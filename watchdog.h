@@ -80,7 +80,7 @@ struct options {
 	const char *tee;       /* file for a copy of the output, or NULL */
 	const char *report;    /* file, or NULL */
 	const char *name;      /* of the run on record, or NULL */
-	const char *registry;  /* directory; NULL: the default one */
+	const char *registry;  /* directory; NULL: the default directory */
 	const char *cancel;    /* the run to stop, or NULL */
 	struct files locks;    /* to hold */
 	struct files cleanups; /* to remove, if they are COMMAND's */

@@ -159,8 +159,8 @@ starts_with(const char *text, const char *start)
 }
 
 /* Appends words[0] and the processes that have FILE, the other end: " from
- * 4711, 4712"; or words[1], if no process has FILE and all could be read.
- * Returns whether only the process of WAIT has FILE. */
+ * 4711, 4712"; or words[1], if no process has FILE and all descriptors could be
+ * read. Returns whether only the process of WAIT has FILE. */
 static bool
 add_ends(struct strbuf *line, struct fdinfo_wait *wait,
          const struct fdinfo *file, const char *const words[2])

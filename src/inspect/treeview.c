@@ -161,10 +161,10 @@ can_go_on(const struct treeview *view, const struct treeview_process *process)
 	return false;
 }
 
-/* Finds the processes that wait only for each other, by taking away those whose
- * wait another process can end. None of them has gone on since it was
- * described: otherwise they may just be answering one another. A process with
- * several threads is left out, since another thread may go on. */
+/* Finds the processes that wait only for each other, by taking away the
+ * processes whose wait another process can end. Leaves out a process that has
+ * gone on since it was described (it may be answering another process), and a
+ * process with several threads (another thread may go on). */
 static void
 find_stuck(struct treeview *view)
 {

@@ -14,7 +14,7 @@
 
 /* How much of a process is read, and what the reading may wait for. */
 enum detail {
-	DETAIL_FULL,  /* its memory: may hang, as blocked_add() */
+	DETAIL_FULL,  /* memory too: may hang, as blocked_add() */
 	DETAIL_SHORT, /* no memory: may wait as procfs_may_block() */
 	DETAIL_BARE,  /* name and state: waits for nothing */
 };

@@ -69,8 +69,9 @@ bool helper_is(pid_t pid);
 void helper_continue(pid_t pid);
 
 /* Sends SIGNAL (0: none) to the helper PID until the helper is dead, and reaps
- * the helper. Returns whether it is dead: false after a fifth of a second, in
- * which the helper's waits for a processor do not count. */
+ * the helper. Returns whether it is dead (true for 0 and -1): false after a
+ * fifth of a second, in which the helper's waits for a processor do not
+ * count. */
 bool helper_await(pid_t pid, int signal);
 
 /* Waits until the helper PID is dead, and continues the helper if a signal
@@ -79,12 +80,11 @@ bool helper_await(pid_t pid, int signal);
 bool helper_await_until(pid_t pid, int64_t deadline);
 
 /* Ends the helper PID: by SIGNAL, and after a fifth of a second by SIGKILL.
- * Returns whether the helper is dead. After a fifth of a second more, leaves
- * behind a helper that hangs in the kernel: it hangs there in the watcher's
- * place. */
+ * Returns whether the helper is dead: false for a helper that hangs in the
+ * kernel, as helpers may in place of their watcher. */
 bool helper_end(pid_t pid, int signal);
 
 /* Has a helper do WORK, which may hang, on a copy of the SIZE bytes at DATA,
- * and copies back what the helper has made of them within a fifth of a second.
- * If no memory or helper can be had, DATA stays as it is. */
+ * and copies back what WORK has made of the copy in a fifth of a second. If no
+ * memory or helper can be had, DATA stays as it is. */
 void helper_do_in_time(void (*work)(void *data), void *data, size_t size);

@@ -50,7 +50,7 @@ struct procfs_status {
 	char state;
 	pid_t parent;
 	pid_t tracer;     /* ptrace(2); 0: none, or none with a PID here */
-	uid_t user;       /* the real one */
+	uid_t user;       /* the real user ID */
 	uint64_t ignored; /* ignored signals: signal N is bit N - 1 */
 };
 
@@ -59,7 +59,7 @@ struct procfs_status {
 int procfs_read_status(pid_t pid, struct procfs_status *status);
 
 /* Reads from /proc/PID/schedstat how long PID has used a processor, and has
- * waited for a free one, in nanoseconds; without the wait that PID is in.
+ * waited for a processor, in nanoseconds; without the wait that PID is in.
  * Returns 0, or -1 where the kernel does not tell (CONFIG_SCHED_INFO). Never
  * waits for PID. */
 int procfs_read_times(pid_t pid, int64_t *used, int64_t *waited);
@@ -78,11 +78,11 @@ typedef int procfs_visit(pid_t pid, void *context);
 #define PROCFS_DESCRIPTOR_SIZE 2048
 
 /*
- * Calls VISIT for each child of PID, of all its threads, by the /proc that is
- * open on PROC_FD. Costs the number of children. A list that is read while
- * processes come and go may miss some: proc(5). Returns 0, or -1 with errno of
- * VISIT or of open(2): ENOENT also where the kernel has no "children" files
- * (CONFIG_PROC_CHILDREN) or PID is gone. Never waits for PID.
+ * Calls VISIT for each child of PID, of all its threads, in the /proc that
+ * PROC_FD is open on. Costs the number of children. A list that is read while
+ * processes come and go may miss some processes: proc(5). Returns 0, or -1 with
+ * errno of VISIT or of open(2): ENOENT also where the kernel has no "children"
+ * files (CONFIG_PROC_CHILDREN) or PID is gone. Never waits for PID.
  */
 int procfs_visit_children(int proc_fd, pid_t pid, procfs_visit *visit,
                           void *context);

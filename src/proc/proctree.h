@@ -39,8 +39,8 @@ struct proctree {
 		PROCTREE_BY_CHILDREN, /* costs the size of the tree */
 		PROCTREE_BY_SCAN,     /* costs the size of the machine */
 	} way;                        /* how the last reading was done */
-	bool is_partial;  /* no memory, time or /proc for the whole tree */
-	bool has_changed; /* while read: the list may miss processes */
+	bool is_partial;  /* LIST is incomplete: no memory, time or /proc */
+	bool has_changed; /* during the reading: LIST may be incomplete */
 	struct process_list list;   /* sorted by PID */
 	struct process_list before; /* the list of the reading before */
 };
@@ -69,8 +69,8 @@ const struct process *proctree_next_child(const struct process_list *list,
                                           pid_t parent, size_t *at);
 
 /* A number that changes when a process of the tree, as last read, comes, goes,
- * computes, reads or writes. Takes a fifth of a second if /proc/PID/io
- * blocks. */
+ * computes, reads or writes. If /proc/PID/io blocks, waits a fifth of a
+ * second. */
 uint64_t proctree_activity(const struct proctree *tree);
 
 /* Notes the present children of this process as strangers. Returns 0, or -1

@@ -1,4 +1,4 @@
-/* Signals: their masks, their names, and dying or stopping by one. */
+/* Signals: masks, names, and dying or stopping by a signal. */
 #include "proc/signals.h"
 
 #include <sys/prctl.h>
