@@ -1,4 +1,4 @@
-/* Memory that grows, and arrays that end with NULL. */
+/* Arrays in memory from mmap(2), and arrays that end with NULL. */
 #include "base/array.h"
 
 #include <sys/mman.h>
@@ -7,7 +7,6 @@
 
 #define CAPACITY_MIN 64
 
-/* Returns what mmap(2) makes of FLAGS, or NULL. */
 static void *
 map(size_t size, int flags)
 {
@@ -75,7 +74,7 @@ swap(char *one, char *other, size_t size)
 	}
 }
 
-/* Moves the item at INDEX before those that are larger, GAP apart. */
+/* Moves the item at INDEX, in steps of GAP, before all larger items. */
 static void
 sink(char *items, size_t index, size_t gap, const struct sorting *sorting)
 {
@@ -89,7 +88,6 @@ sink(char *items, size_t index, size_t gap, const struct sorting *sorting)
 	}
 }
 
-/* Shell's method. */
 void
 array_sort(void *items, size_t count, size_t size, array_compare *compare)
 {
@@ -102,7 +100,7 @@ array_sort(void *items, size_t count, size_t size, array_compare *compare)
 }
 
 size_t
-/* cppcheck-suppress constParameter ; its items are */
+/* cppcheck-suppress constParameter ; the items are const */
 array_count(char *const strings[])
 {
 	size_t count = 0;

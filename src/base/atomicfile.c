@@ -1,4 +1,4 @@
-/* Writing a file so that no other process sees a part of it. */
+/* Writes a file so that no other process sees a part of the file. */
 #include "base/atomicfile.h"
 
 #include <sys/stat.h>
@@ -10,8 +10,8 @@
 
 #include "base/fds.h"
 
-/* Without fsync(2): a crash of the machine that loses such a file also ends the
- * processes that the file tells of. */
+/* No fsync(2): a crash of the machine that loses the file also ends every
+ * process that the file describes. */
 static int
 fill(int fd, const struct atomicfile *file, const struct strbuf *line)
 {
@@ -37,7 +37,7 @@ atomicfile_write(const struct atomicfile *file, const struct strbuf *line)
 	int result = fill(fd, file, line);
 	int why = errno;
 
-	/* A network file system may say only now that the disk is full. */
+	/* NFS may report a full disk only here: ENOSPC in close(2). */
 	if (close(fd) == -1 && result == 0) {
 		result = -1;
 		why = errno;

@@ -5,18 +5,18 @@
 
 #include "base/strbuf.h"
 
-/* A file that is there whole or not at all. Both names are relative to
- * DIRECTORY_FD, as for openat(2), and are in the same directory. */
+/* A file that other processes see complete or not at all. FILE and UNFINISHED
+ * are in the same directory, relative to DIRECTORY_FD as for openat(2). */
 struct atomicfile {
 	int directory_fd;
-	const char *file;       /* an older file of this name is replaced */
-	const char *unfinished; /* the name until the file is whole, which no
-	                         * other process uses */
+	const char *file;       /* an existing file of this name is replaced */
+	const char *unfinished; /* name during the writing; no other process may
+	                         * use this name */
 	mode_t mode;
-	bool is_exact; /* MODE stands, whatever umask(2) says */
+	bool is_exact; /* umask(2) does not apply to MODE */
 };
 
-/* Writes LINE to such a FILE. A writer that gets SIGKILL may leave the
- * UNFINISHED file, which the next writer with this name removes. Returns 0, or
- * -1 with errno; then neither file is made. */
+/* Writes LINE to FILE. A writer killed by SIGKILL may leave UNFINISHED, which
+ * the next writer removes. Returns 0; or -1 with errno of the call that failed,
+ * with FILE unchanged and UNFINISHED removed. */
 int atomicfile_write(const struct atomicfile *file, const struct strbuf *line);

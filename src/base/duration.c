@@ -1,4 +1,4 @@
-/* Lengths of time: read, written, added; and the clocks that count them. */
+/* Durations: parsing, formatting, adding; and clocks. */
 #include "base/duration.h"
 
 #include <sys/syscall.h>
@@ -25,14 +25,14 @@ static const struct unit units[] = {
 };
 
 #define UNIT_COUNT        (sizeof(units) / sizeof(units[0]))
-#define UNITS_WRITTEN     6 /* the first units; the others are only read */
+#define UNITS_WRITTEN     6 /* of units[]: the others are only parsed */
 #define UNIT_MILLISECONDS 1
 #define UNIT_SECONDS      2
 
 #define DIGITS   "0123456789"
-#define DECIMALS 3 /* behind the point, in what is written */
+#define DECIMALS 3 /* after the point, in formatted durations */
 
-/* The unit of the LENGTH bytes at SUFFIX, or NULL. */
+/* Returns the unit named by the LENGTH bytes at SUFFIX, or NULL. */
 static const struct unit *
 find_unit(const char *suffix, size_t length)
 {
@@ -44,7 +44,7 @@ find_unit(const char *suffix, size_t length)
 	return NULL;
 }
 
-/* DIGITS times UNIT, or NEVER if that is too large. */
+/* Returns the number at DIGITS times UNIT, or NEVER on overflow. */
 static int64_t
 read_whole(const char *digits, int64_t unit)
 {
@@ -58,9 +58,9 @@ read_whole(const char *digits, int64_t unit)
 	return __builtin_mul_overflow(value, unit, &value) ? NEVER : value;
 }
 
-/* The COUNT DIGITS behind a point as a part of UNIT, rounded up: "0.0…1" must
- * not become zero, which means "none" for --timeout. From the last digit on, so
- * that the value stays below UNIT however many digits there are. */
+/* Returns the fraction "0.DIGITS" of UNIT, rounded up: "0.0…1" must not become
+ * 0, which means no timeout. Starts from the last of the COUNT digits, so that
+ * the value stays below UNIT for any COUNT. */
 static int64_t
 read_fraction(const char *digits, size_t count, int64_t unit)
 {
@@ -75,8 +75,8 @@ read_fraction(const char *digits, size_t count, int64_t unit)
 	return value + is_rounded;
 }
 
-/* Reads the number at TEXT and its unit into *NS. Returns where they end, or
- * NULL if there is no number, or no such unit. */
+/* Parses a number and its unit at TEXT into *NS. Returns the rest of TEXT, or
+ * NULL if the number is missing or the unit unknown. */
 static const char *
 read_part(const char *text, int64_t *ns)
 {
@@ -112,7 +112,7 @@ duration_parse(const char *text, int64_t *ns)
 		const char *const start = rest;
 
 		rest = read_part(start, &part);
-		/* "1h30" has no plain meaning. */
+		/* Refuses "1h30": the unit of 30 is unclear. */
 		if (rest == NULL || (strchr(DIGITS ".", rest[-1]) != NULL &&
 		                     (start != text || *rest != '\0'))) {
 			errno = EINVAL;
@@ -175,18 +175,17 @@ duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE])
 	return text;
 }
 
-/* By the system call and not the vDSO: mapping the pages of the vDSO in costs a
- * short run more than the system calls that it makes. */
+/* Not by the vDSO: see duration_now_fast(). */
 static int64_t
 read_clock(clockid_t clock)
 {
 	struct timespec now = { .tv_sec = 0 };
 
 #ifdef __LP64__
-	/* Where a filter forbids the call, the vDSO tells the time without. */
+	/* If a seccomp filter forbids the system call, the vDSO works. */
 	if (syscall(SYS_clock_gettime, clock, &now) == -1)
 		(void)clock_gettime(clock, &now);
-#else /* there, this system call may know 32 bits of seconds only */
+#else /* on 32 bits, the call may have 32 bits of seconds */
 	(void)clock_gettime(clock, &now);
 #endif
 	return now.tv_sec * SECOND + now.tv_nsec;

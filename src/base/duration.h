@@ -5,40 +5,40 @@
 /* All time is int64_t nanoseconds of CLOCK_MONOTONIC. */
 #define MILLISECOND INT64_C(1000000)
 #define SECOND      INT64_C(1000000000)
-#define NEVER       INT64_MAX /* so the next deadline is a plain minimum */
+#define NEVER       INT64_MAX /* largest, so the next deadline is a minimum */
 
-#define DURATION_TEXT_SIZE 32 /* holds what duration_format writes */
+#define DURATION_TEXT_SIZE 32 /* for duration_format(), with the null byte */
 
 /*
- * Reads TEXT ("250ms", "1.5", "1h30m", "never") into *NS. Returns 0, or -1 with
- * errno EINVAL, and *NS stays. The units are ms, s or sec, m or min, h, d and
- * w; a number without a unit is in seconds, and stands alone. As in timeout(1),
- * what is too long is NEVER, and less than a nanosecond, but not zero, becomes
- * a nanosecond.
+ * Parses TEXT ("250ms", "1.5", "1h30m", "never", "infinity") into *NS, in
+ * nanoseconds. Units: ms, s or sec, m or min, h, d, w. A number without a unit
+ * is in seconds, and must be the only number. As in timeout(1), a duration that
+ * is too long becomes NEVER, and a fraction of a nanosecond is rounded up.
+ * Returns 0; or -1 with errno EINVAL, with *NS unchanged.
  */
 int duration_parse(const char *text, int64_t *ns);
 
-/* Writes NS into TEXT as an option takes it ("250ms", "1.5s", "30m", "never"):
- * in the largest unit in which it is a whole number, else in seconds or
- * milliseconds to three decimals. Returns TEXT. */
+/* Formats NS nanoseconds into TEXT for duration_parse(): "250ms", "1.5s",
+ * "30m", "never". The unit is the largest, up to d, in which NS is a whole
+ * number; else s or ms, with three decimals, cut. Returns TEXT. */
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
-/* Writes NS into TEXT rounded down to two units, for tables: "12s", "5m03s",
- * "2h14m", "3d04h"; "-" for NEVER, "0s" for less than 0. Returns TEXT. */
+/* Formats NS nanoseconds for tables, cut to two units: "12s", "5m03s", "2h14m",
+ * "3d04h"; "-" for NEVER, "0s" for less than 0. Returns TEXT. */
 char *duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
-/* The time now. Never fails: CLOCK_MONOTONIC exists on every Linux. */
+/* Returns the time of CLOCK_MONOTONIC, by system call. Cannot fail. */
 int64_t duration_now(void);
 
-/* The same by the vDSO, for a process that asks all the time: its pages cost
+/* The same by vdso(7), for many calls: mapping in the pages of the vDSO costs
  * more than a few system calls. */
 int64_t duration_now_fast(void);
 
-/* The time of CLOCK_REALTIME, which counts from another moment. */
+/* Returns the time of CLOCK_REALTIME: nanoseconds since the epoch. */
 int64_t duration_since_epoch(void);
 
-/* Sleeps for NS, or until a signal comes. */
+/* Sleeps for NS nanoseconds, or until a signal handler has run. */
 void duration_sleep(int64_t ns);
 
-/* START + NS, or NEVER where either is NEVER or the sum is too large. */
+/* Returns START + NS; or NEVER if either is NEVER or the sum overflows. */
 int64_t duration_add(int64_t start, int64_t ns);

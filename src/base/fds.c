@@ -1,4 +1,4 @@
-/* Descriptors: those that the parent left open, and reading and writing all. */
+/* Inherited descriptors, and reads and writes that are complete. */
 #include "base/fds.h"
 
 #include <sys/resource.h>
@@ -19,7 +19,7 @@
 
 #define PATH_SIZE   32
 #define FIRST_OTHER 3
-#define TRIED_MAX   (1 << 20) /* calls of close(2): a tenth of a second */
+#define TRIED_MAX   (1 << 20) /* calls of close(2): 0.1 s */
 
 #ifndef SYS_close_range
 #define SYS_close_range 436 /* on every architecture but alpha */
@@ -54,7 +54,7 @@ close_name(const char *name, void *context)
 	return 0;
 }
 
-/* close_range(2), for a kernel before 5.9 or a filter that forbids it. */
+/* Replaces close_range(2) before Linux 5.9, or where a filter forbids it. */
 static void
 close_one_by_one(unsigned first, unsigned last)
 {
@@ -71,8 +71,8 @@ close_one_by_one(unsigned first, unsigned last)
 		return;
 	}
 
-	/* The soft limit may have been lowered since the descriptors were
-	 * opened. The hard limit may be a thousand million. */
+	/* Not the soft limit: descriptors may have been opened before the soft
+	 * limit was lowered. The hard limit may be 1,000,000,000. */
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_max > TRIED_MAX)
 		limit.rlim_max = TRIED_MAX;
@@ -93,7 +93,7 @@ close_all_but(const int keep[], size_t count)
 	unsigned first = FIRST_OTHER;
 
 	for (unsigned next = 0; next != UINT_MAX; first = next + 1) {
-		next = UINT_MAX; /* the first one to keep, or none */
+		next = UINT_MAX; /* the lowest descriptor to keep, or none */
 		for (size_t i = 0; i < count; i++) {
 			if (keep[i] >= (int)first && (unsigned)keep[i] < next)
 				next = (unsigned)keep[i];
@@ -109,7 +109,7 @@ fds_release(int null_fd, const int keep[], size_t count)
 	(void)dup2(null_fd, STDOUT_FILENO);
 	close_all_but(keep, count);
 	if (chdir("/") == -1)
-		return; /* barred from the root: the mount stays busy */
+		return; /* no permission to search "/": the mount stays busy */
 }
 
 void
@@ -155,9 +155,9 @@ fds_write(int fd, const void *data, size_t size)
 	return done;
 }
 
-/* A pipe or a terminal that is full blocks its writer, and O_NONBLOCK on FD
- * would apply to every process that shares the file description. open(2)
- * through /proc makes a description of our own: proc(5). */
+/* Writes without blocking when a pipe or terminal is full. O_NONBLOCK on FD
+ * would affect every process that shares the file description: so opens
+ * /proc/self/fd/FD, which makes a new file description (proc(5)). */
 static ssize_t
 write_reopened(int fd, const char *data, size_t size)
 {
@@ -168,7 +168,7 @@ write_reopened(int fd, const char *data, size_t size)
 	const int own_fd =
 	    open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
-	if (own_fd == -1) /* no /proc, or no permission: poll(2) has to do */
+	if (own_fd == -1) /* no /proc, or no permission: may block */
 		return write(fd, data, size);
 
 	const ssize_t written = write(own_fd, data, size);

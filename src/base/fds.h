@@ -3,31 +3,30 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Opens /dev/null, close-on-exec, as descriptor 3 or above, and as 0, 1 and 2
- * where these were closed: no message lands in some other file, and the command
- * still finds them closed. Returns the first, or -1 with errno of open(2). */
+/* Opens /dev/null, close-on-exec, as descriptor 3 or above, and as each of 0, 1
+ * and 2 that is closed: otherwise messages could go to another file. COMMAND
+ * still finds 0 to 2 closed. Returns the descriptor above 2, or -1 with
+ * errno. */
 int fds_open_null(void);
 
-/*
- * Lets go of all that came from the parent but stderr: puts the /dev/null on
- * NULL_FD in the place of stdin and stdout, closes every descriptor from 3 on
- * but the COUNT ones in KEEP, which may hold -1, and goes to "/", so that no
- * mount stays busy.
- */
+/* Gives up all that this process has inherited but stderr: replaces stdin and
+ * stdout by NULL_FD, which is open on /dev/null; closes each descriptor from 3
+ * on but the COUNT descriptors in KEEP (items below 3 do not count); and goes
+ * to "/", so that no mount stays busy. Ignores errors. */
 void fds_release(int null_fd, const int keep[], size_t count);
 
-/* Closes FD, unless it is -1. Keeps errno. */
+/* Closes FD, unless FD is -1. Keeps errno. */
 void fds_close(int fd);
 
-/* Reads from FD until SIZE bytes are at DATA, or to the end of the file.
- * Returns how many bytes there are, or -1 with errno of read(2). */
+/* Reads SIZE bytes, or all before end-of-file, from FD into DATA. Returns how
+ * many bytes, or -1 with errno of read(2), never EINTR. */
 ssize_t fds_read(int fd, void *data, size_t size);
 
-/* Writes the SIZE bytes at DATA to FD. Returns how many bytes were written: if
- * that is not all, errno of write(2) says why. */
+/* Writes the SIZE bytes at DATA to FD. Returns the number of bytes written; if
+ * that number is below SIZE, errno is of write(2), but never EINTR. */
 size_t fds_write(int fd, const void *data, size_t size);
 
-/* As fds_write(), but gives up, with ETIMEDOUT, where a pipe, a socket or a
- * terminal takes nothing for PATIENCE_MS, whether FD has O_NONBLOCK or not. */
+/* Like fds_write(), but fails with ETIMEDOUT when a pipe, socket or terminal,
+ * with or without O_NONBLOCK, takes nothing for PATIENCE_MS milliseconds. */
 size_t fds_write_in_time(int fd, const void *data, size_t size,
                          int patience_ms);

@@ -1,4 +1,4 @@
-/* Files: what the kernel knows of them, and the paths that lead to them. */
+/* Attributes of files, and absolute paths. */
 #include "base/fileinfo.h"
 
 #include <sys/stat.h>
@@ -19,8 +19,7 @@
 #define BASIC_AND_BIRTH 0xfffU /* STATX_BASIC_STATS | STATX_BTIME */
 #define HAS_BIRTH       0x800U /* STATX_BTIME */
 
-/* struct statx as the kernel has it (include/uapi/linux/stat.h): musl declares
- * none before 1.2.5. */
+/* struct statx of include/uapi/linux/stat.h; musl has none before 1.2.5. */
 struct kernel_time {
 	int64_t seconds;
 	uint32_t nanoseconds;
@@ -45,9 +44,9 @@ struct kernel_status {
 	struct kernel_time birth;
 	struct kernel_time change;
 	struct kernel_time modification;
-	uint32_t special_major; /* of the device that the file is */
+	uint32_t special_major; /* of a device file itself */
 	uint32_t special_minor;
-	uint32_t device_major; /* of the device that the file is on */
+	uint32_t device_major; /* of the device that holds the file */
 	uint32_t device_minor;
 	uint64_t more[14];
 };
@@ -65,14 +64,14 @@ fileid_is_same(const struct fileid *a, const struct fileid *b)
 static int64_t
 time_from(const struct kernel_time *time)
 {
-	/* utimensat(2) can set a time that does not fit: it means nothing. */
+	/* utimensat(2) can set a time that does not fit into 64 bits. */
 	if (time->seconds >= INT64_MAX / SECOND)
 		return INT64_MAX;
 	return time->seconds < 0 ? 0
 	                         : time->seconds * SECOND + time->nanoseconds;
 }
 
-/* For a filter or an emulator that does not know statx(2), which has failed. */
+/* Replaces statx(2), which failed: a filter or an emulator may not know it. */
 static int
 read_old(int fd, const char *path, int flags, struct kernel_status *status)
 {
@@ -140,8 +139,8 @@ fileinfo_at(int directory_fd, const char *name, struct fileinfo *file)
 	return read_file(directory_fd, name, AT_SYMLINK_NOFOLLOW, file);
 }
 
-/* Takes what has no meaning out of PATH, which is absolute. With a '/' at the
- * end, a path would name a lock "" in a directory. */
+/* Removes "//", "/." and a trailing '/' from the absolute PATH. With a trailing
+ * '/', the name of a lock would be empty. */
 static void
 simplify(char *path)
 {

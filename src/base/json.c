@@ -1,4 +1,4 @@
-/* JSON, for other programs. */
+/* Writes JSON. */
 #include "base/json.h"
 
 #include <inttypes.h>

@@ -8,8 +8,7 @@ struct strbuf;
 
 /* JSON (RFC 8259), appended to a struct strbuf. */
 
-/* Appends TEXT as a string; null for NULL, U+FFFD for a byte that is no UTF-8.
- */
+/* Appends TEXT as a string, NULL as null, an invalid byte as U+FFFD. */
 void json_add_string(struct strbuf *line, const char *text);
 
 /* Append "KEY": and the value, after a comma unless the object begins here. */
@@ -20,5 +19,5 @@ void json_add_strings(struct strbuf *line, const char *key, size_t count,
 void json_add_number(struct strbuf *line, const char *key, int64_t number);
 void json_add_bool(struct strbuf *line, const char *key, bool value);
 
-/* Appends a comma before an item of an array, unless the array begins here. */
+/* Appends a comma, unless LINE is empty or ends with '{' or '['. */
 void json_add_comma(struct strbuf *line);

@@ -1,4 +1,4 @@
-/* Telling the user: a line on stderr, or text on stdout. */
+/* Messages on stderr, and text on stdout. */
 #include "base/message.h"
 
 #include <sys/ioctl.h>
@@ -17,14 +17,13 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
-#define LINE_SIZE   4096 /* PIPE_BUF: a write(2) of it is atomic */
-#define PATIENCE_MS 200  /* for a reader that is slow, not stuck */
+#define LINE_SIZE   4096 /* PIPE_BUF: such a write(2) is atomic, pipe(7) */
+#define PATIENCE_MS 200  /* for a slow reader of stderr */
 
 static const char *name = "wdrun";
 
-/* In one call, so that lines of several processes do not mix; in more only
- * where stderr does not take all at once. If a call fails, on a full disk say,
- * there is nobody to be told. */
+/* In one write(2) if stderr takes all at once, so that lines of several
+ * processes do not mix. An error cannot be reported anywhere. */
 static void
 write_all(const struct strbuf *text)
 {
@@ -32,7 +31,7 @@ write_all(const struct strbuf *text)
 	                        PATIENCE_MS);
 }
 
-/* Whether a newline on stderr only moves the cursor down, as in an editor. */
+/* Whether "\n" on stderr only moves the cursor down, as in an editor. */
 static bool
 is_raw_terminal(void)
 {
@@ -46,12 +45,12 @@ is_raw_terminal(void)
 #define PLAIN    "\033[m"
 
 /*
- * Moves the cursor of a terminal to the start of a line: of the next one, where
- * text stands before it, say a prompt. Where the cursor is cannot be asked, as
- * the answer would come between the keys that are typed. But as many blanks as
- * the terminal has columns end in the next line, unless the cursor stands at
- * the start of a line: then a carriage return takes it back there. Returns
- * whether stderr is a terminal that knows more than that.
+ * Moves a terminal's cursor to column 1, on the next line if text (a prompt) is
+ * before the cursor. A terminal's answer to a query for the position would mix
+ * with typed keys. Instead, as for PROMPT_SP of zsh: as many blanks as the
+ * terminal has columns, and "\r". From column 1 the blanks stay on the line;
+ * from any other column they wrap to the next line. Returns whether stderr is a
+ * terminal and $TERM promises more than "\r".
  */
 static bool
 begin_line(struct strbuf *text)
@@ -118,7 +117,7 @@ message(const char *format, ...)
 	errno = saved;
 }
 
-/* Not by printf(3), whose buffer is a page of memory in each process. */
+/* Not by printf(3), whose buffer costs each process a page. */
 int
 message_print(const struct strbuf *line)
 {
@@ -130,7 +129,7 @@ message_print(const struct strbuf *line)
 		                  line->length - done);
 		if (done == line->length)
 			break;
-		/* EAGAIN: another process has made the pipe non-blocking. */
+		/* EAGAIN: another process has set O_NONBLOCK on the pipe. */
 		if (errno != EAGAIN ||
 		    (poll(&ready, 1, -1) == -1 && errno != EINTR)) {
 			message("cannot write to stdout: %s", strerror(errno));

@@ -1,4 +1,4 @@
-/* The names in a directory. Not by readdir(3), for which malloc(3) would be
+/* Names in a directory. Not by readdir(3), with which malloc(3) would be
  * linked: see array.h. */
 #include "base/names.h"
 
@@ -10,20 +10,20 @@
 
 #define CHUNK_SIZE 4096
 
-/* As the kernel writes it: getdents64(2). */
+/* struct linux_dirent64 of getdents64(2) */
 struct entry {
-	uint64_t inode; /* cppcheck-suppress unusedStructMember ; its place */
-	int64_t next;   /* the position of the entry behind this one */
+	uint64_t inode; /* cppcheck-suppress unusedStructMember ; layout */
+	int64_t next;   /* position of the next entry */
 	uint16_t size;
-	uint8_t type; /* cppcheck-suppress unusedStructMember ; likewise */
-	char name[];  /* with a null byte */
+	uint8_t type; /* cppcheck-suppress unusedStructMember ; layout */
+	char name[];  /* null-terminated */
 };
 
 int
 names_read(int fd, names_visit *call, void *context)
 {
 	_Alignas(struct entry) char chunk[CHUNK_SIZE];
-	off_t here = lseek(fd, 0, SEEK_CUR); /* the position of ENTRY */
+	off_t here = lseek(fd, 0, SEEK_CUR); /* position of ENTRY */
 	const struct entry *entry;
 	long length;
 
@@ -33,7 +33,7 @@ names_read(int fd, names_visit *call, void *context)
 
 		for (long at = 0; at < length && result == 0;
 		     at += entry->size) {
-			/* The kernel aligns entries, and CHUNK is aligned. */
+			/* CHUNK is aligned, and the kernel aligns entries. */
 			entry = (const void *)&chunk[at];
 			if (strcmp(entry->name, ".") != 0 &&
 			    strcmp(entry->name, "..") != 0)

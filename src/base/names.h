@@ -1,12 +1,12 @@
 #pragma once
 
-/* Called for one name. Returns 0 to go on, -1 (with errno) to end the reading,
- * or NAMES_AGAIN to have the directory read anew from this name on. */
+/* A callback for NAME. Returns 0 to continue, -1 (with errno) to stop, or
+ * NAMES_AGAIN to read the directory again, beginning with NAME. */
 typedef int names_visit(const char *name, void *context);
 
 #define NAMES_AGAIN 1
 
 /* Calls CALL for each name but "." and ".." in the directory that FD is open
- * on, from the position of FD on. The names are read ahead of the calls.
- * Returns 0, or -1 with errno of CALL or getdents64(2). */
+ * on, from the position of FD on. Reads names ahead: a name may be gone when
+ * CALL gets the name. Returns 0, or -1 with errno of CALL or getdents64(2). */
 int names_read(int fd, names_visit *call, void *context);

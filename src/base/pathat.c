@@ -1,4 +1,4 @@
-/* Files by their names in directories that are held open. */
+/* Files, as names in open directories. */
 #include "base/pathat.h"
 
 #include <sys/stat.h>
@@ -17,21 +17,21 @@
 #include "base/strbuf.h"
 
 #define DIRECTORY (O_PATH | O_DIRECTORY | O_CLOEXEC)
-#define LINKS_MAX 40     /* as of the kernel, path_resolution(7) */
+#define LINKS_MAX 40     /* as in the kernel: path_resolution(7) */
 #define PROC      0x9fa0 /* PROC_SUPER_MAGIC, statfs(2) */
 
-/* On the way through a path. */
+/* The state of a path resolution. */
 struct walk {
-	int fd; /* the directory that was reached */
+	int fd; /* the directory reached so far */
 	enum pathat_way way;
-	int links;   /* so many were followed */
-	char *rest;  /* what is left of the path, in text */
-	size_t tail; /* so much of the end of rest is the path's own, and not of
-	              * a link's target */
+	int links;   /* number of links followed */
+	char *rest;  /* the path still to resolve, in text */
+	size_t tail; /* length of the end of rest that is the caller's path; a
+	              * link's target comes before */
 	char text[PATH_MAX];
 };
 
-/* Has WALK stand in the directory FD, unless that is -1. Returns 0 or -1. */
+/* Makes FD the directory of WALK, unless FD is -1. Returns 0 or -1. */
 static int
 enter(struct walk *walk, int fd)
 {
@@ -42,9 +42,9 @@ enter(struct walk *walk, int fd)
 	return 0;
 }
 
-/* Whether USER may have made the links that are followed: this user and root.
- * In a user namespace where root has no number, the root directory shows which
- * number stands for root: user_namespaces(7). */
+/* Whether links of USER are followed: of this user and of root. In a user
+ * namespace that does not map root, the owner of "/" shows which number stands
+ * for root: user_namespaces(7), overflow UID. */
 static bool
 is_trusted(uid_t user)
 {
@@ -54,8 +54,8 @@ is_trusted(uid_t user)
 	       (stat("/", &root) == 0 && user == root.st_uid);
 }
 
-/* Puts into TARGET where the symbolic link NAME in DIRECTORY_FD leads. Returns
- * the length; or -1 with errno: ENOTDIR if it is no link. */
+/* Reads the target of the symbolic link NAME. Returns its length; or -1 with
+ * errno: ENOTDIR: no link, EXDEV or ENOLINK: a link not to be followed. */
 static ssize_t
 read_link(int directory_fd, const char *name, enum pathat_way way,
           char target[PATH_MAX])
@@ -79,7 +79,7 @@ read_link(int directory_fd, const char *name, enum pathat_way way,
 	return length;
 }
 
-/* Goes on at the target of the link NAME. Returns 0, or -1 with errno. */
+/* Puts the target of the link NAME before the rest. Returns 0 or -1. */
 static int
 follow(struct walk *walk, const char *name)
 {
@@ -103,7 +103,7 @@ follow(struct walk *walk, const char *name)
 	return *target == '/' ? enter(walk, open("/", DIRECTORY)) : 0;
 }
 
-/* Goes to the directory NAME, which stood before the rest. Returns 0, or -1
+/* Enters the directory NAME, the component before the rest. Returns 0, or -1
  * with errno. */
 static int
 step(struct walk *walk, const char *name)
@@ -114,7 +114,7 @@ step(struct walk *walk, const char *name)
 		return 0;
 	if (errno == ENOTDIR)
 		return follow(walk, name);
-	/* Nothing is made where a link leads that leads nowhere. */
+	/* Makes no directory in the target of a link. */
 	if (errno != ENOENT || walk->way != PATHAT_MAKE ||
 	    strlen(walk->rest) >= walk->tail ||
 	    (mkdirat(walk->fd, name, S_IRWXU) == -1 && errno != EEXIST))
@@ -122,8 +122,8 @@ step(struct walk *walk, const char *name)
 	return enter(walk, openat(walk->fd, name, flags));
 }
 
-/* Walks from the directory FD, which it closes, through the end NAME of the
- * path of AT. Returns as pathat_open. */
+/* Resolves NAME, the end of AT's path, from the directory FD, and closes FD.
+ * Returns like pathat_open(). */
 static int
 walk_from(int fd, const char *name, enum pathat_way way, struct pathat *at)
 {
@@ -194,7 +194,7 @@ pathat_open_target(struct pathat *at, const char *path, char text[PATH_MAX])
 		pathat_close(at);
 		if (length == -1)
 			return -1;
-		/* PATH is TEXT from the second link on. */
+		/* By way of LINE: from the second link on, PATH is TEXT. */
 		(void)strbuf_format(line, sizeof(line), "%.*s%.*s",
 		                    *target == '/' ? 0 : (int)(at->name - path),
 		                    path, (int)length, target);
@@ -228,7 +228,7 @@ pathat_info(const struct pathat *at, struct fileinfo *file)
 	return fileinfo_at(at->directory_fd, at->name, file);
 }
 
-/* Without the flags of libc's faccessat(3), which forks for one of them. */
+/* By system call: musl's faccessat(3) links code that forks (AT_EACCESS). */
 int
 pathat_check_directory(const struct pathat *at)
 {

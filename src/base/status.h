@@ -1,9 +1,9 @@
 #pragma once
 
-/* The exit statuses of wdrun's own: EXIT STATUS of wdrun(1). Those from 124 on
- * are also timeout(1)'s and the shell's. */
+/* Exit statuses of wdrun's own: wdrun(1), EXIT STATUS. From 124 on, timeout(1)
+ * and the shell have the same. */
 enum {
-	STATUS_NOT_HAD = 1, /* --cancel: there is no such run */
+	STATUS_NOT_HAD = 1, /* --cancel: no such run */
 	STATUS_LOCKED = 75, /* EX_TEMPFAIL of sysexits.h */
 	STATUS_TIMED_OUT = 124,
 	STATUS_FAILED = 125,

@@ -1,4 +1,4 @@
-/* Numbers and strings put together into text. */
+/* Formats text. */
 #include "base/strbuf.h"
 
 #include <stdint.h>
@@ -12,26 +12,23 @@
 #define HEX        16
 #define GROWN_MIN  1024
 
-/*
- * A text that is being formatted. The arguments are in a struct, so that each
- * function reads on where another has stopped: after va_arg(3) on a parameter,
- * the va_list of the calling function is indeterminate. The analyzer does not
- * see through the va_copy(3) into the struct.
- * NOLINTBEGIN(clang-analyzer-valist.Uninitialized)
- */
+/* The state of formatting. The va_list is in a struct, which functions share:
+ * after va_arg(3) on a va_list parameter, the caller's va_list is indeterminate
+ * (C11, 7.16). The analyzer does not see the va_copy(3).
+ * NOLINTBEGIN(clang-analyzer-valist.Uninitialized) */
 struct formatter {
 	char *text;
 	size_t size;
-	size_t length;  /* that TEXT would have, if SIZE were no bound */
-	const char *at; /* in the format */
+	size_t length;  /* of the complete text, also beyond SIZE */
+	const char *at; /* position in the format */
 	va_list arguments;
 
-	/* What stands between % and the letter: */
+	/* The current conversion: */
 	bool is_left;   /* - */
 	char pad;       /* ' ' or '0' */
-	size_t width;   /* at least so many bytes */
-	size_t limit;   /* at most so many bytes of a string */
-	unsigned longs; /* how many of l, or z: size_t is a long on Linux */
+	size_t width;   /* least number of bytes */
+	size_t limit;   /* largest number of bytes of a string */
+	unsigned longs; /* number of l; z is l, as size_t is a long on Linux */
 };
 
 static void
@@ -68,11 +65,11 @@ add_number(struct formatter *to, uint64_t number, unsigned base,
 		digits[--at] = "0123456789abcdef"[number % base];
 	while ((number /= base) > 0);
 	if (is_negative)
-		digits[--at] = '-'; /* no format has zeros before the sign */
+		digits[--at] = '-'; /* %04d is for positive numbers only */
 	add_field(to, &digits[at], sizeof(digits) - at);
 }
 
-/* The next argument, an integer; in 64 bits, with its sign if IS_SIGNED. */
+/* Returns the next integer argument, sign-extended if IS_SIGNED. */
 static uint64_t
 next_number(struct formatter *from, bool is_signed)
 {
@@ -85,7 +82,7 @@ next_number(struct formatter *from, bool is_signed)
 	                                   : va_arg(from->arguments, int));
 }
 
-/* A width or precision: digits, or * for an argument (NONE, if negative). */
+/* Parses a width or precision: digits, or * (NONE for a negative argument). */
 static size_t
 read_size(struct formatter *from, size_t none)
 {
@@ -102,7 +99,7 @@ read_size(struct formatter *from, size_t none)
 	return number;
 }
 
-/* Reads what stands between % and the letter. */
+/* Parses what stands between % and the letter. */
 static void
 read_form(struct formatter *from)
 {
@@ -124,7 +121,7 @@ read_form(struct formatter *from)
 		from->longs++;
 }
 
-/* Returns whether there is a conversion of this LETTER. */
+/* Formats the next argument by LETTER. Returns false if LETTER is unknown. */
 static bool
 convert(struct formatter *to, char letter)
 {
@@ -143,7 +140,7 @@ convert(struct formatter *to, char letter)
 		return true;
 	case 's':
 		string = va_arg(to->arguments, char *);
-		/* With a limit, the string need not have an end. */
+		/* With a precision, STRING may lack a null byte: printf(3). */
 		add_field(to, string, strnlen(string, to->limit));
 		return true;
 	case 'c':
@@ -159,7 +156,7 @@ convert(struct formatter *to, char letter)
 
 /* NOLINTEND(clang-analyzer-valist.Uninitialized) */
 
-/* As vsnprintf(3), within the limits that strbuf.h names. */
+/* Like vsnprintf(3), with the conversions of strbuf.h. */
 __attribute__((format(printf, 3, 0))) static size_t
 format_text(char *text, size_t size, const char *format, va_list arguments)
 {
@@ -177,8 +174,8 @@ format_text(char *text, size_t size, const char *format, va_list arguments)
 		read_form(&to);
 		if (convert(&to, *to.at))
 			continue;
-		/* How large its argument is, and with that where the next one
-		 * begins, is not known. */
+		/* The size of the argument is not known: no later argument can
+		 * be found. */
 		for (; *at != '\0'; at++)
 			add_byte(&to, *at);
 		break;
@@ -201,7 +198,7 @@ strbuf_format(char *bytes, size_t size, const char *format, ...)
 	return length;
 }
 
-/* Makes LINE as long as LENGTH more bytes need, and then twice as long. */
+/* Gives LINE twice the room that LENGTH more bytes need. */
 static bool
 grow(struct strbuf *line, size_t length)
 {
@@ -215,14 +212,14 @@ grow(struct strbuf *line, size_t length)
 	return true;
 }
 
-/* Appends to LINE what fits. Returns the length of the whole. */
+/* Writes behind LINE's text what fits. Returns the length without a limit. */
 __attribute__((format(printf, 2, 0))) static size_t
 add_what_fits(struct strbuf *line, const char *format, va_list arguments)
 {
 	const size_t left = line->size - line->length;
 	char *const end = left == 0 ? NULL : line->text + line->length;
 
-	/* The analyzer does not see that ARGUMENTS were started. */
+	/* The analyzer does not see the caller's va_start(3). */
 	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
 	return format_text(end, left, format, arguments);
 }

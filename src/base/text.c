@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What the digit BYTE counts, or more than any digit does. */
+/* Returns the value of the digit BYTE, or HEXADECIMAL or more. */
 static unsigned
 value_of(char byte)
 {

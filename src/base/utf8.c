@@ -1,4 +1,4 @@
-/* UTF-8 in text that comes from elsewhere, and may be anything. */
+/* UTF-8 in text from other programs, which may be anything. */
 #include "base/utf8.h"
 
 #include <stdint.h>
@@ -6,8 +6,8 @@
 
 #define LENGTH_MAX 4
 
-/* By the length of a character in bytes, the first character that needs so
- * many; and the end of Unicode: RFC 3629, section 3. */
+/* The first character of each length in bytes; at the end, the end of Unicode:
+ * RFC 3629, section 3. */
 static const uint32_t firsts[LENGTH_MAX + 2] = { 0,     0,       0x80,
 	                                         0x800, 0x10000, 0x110000 };
 
@@ -30,7 +30,7 @@ size_t
 utf8_read(const char *text, size_t size, uint32_t *character)
 {
 	const unsigned lead = size == 0 ? 0 : (unsigned char)*text;
-	size_t ones = 0; /* before the first 0 bit of the first byte */
+	size_t ones = 0; /* leading 1 bits of the first byte */
 
 	while ((lead << ones & 0x80) != 0)
 		ones++;
@@ -45,7 +45,7 @@ utf8_read(const char *text, size_t size, uint32_t *character)
 			return 0;
 		*character = *character << 6 | (text[i] & 0x3f);
 	}
-	/* Half of a pair of UTF-16 is no character. */
+	/* Overlong, beyond Unicode, or a surrogate of UTF-16. */
 	if (*character < firsts[length] ||
 	    *character >= firsts[LENGTH_MAX + 1] ||
 	    (*character >= 0xd800 && *character <= 0xdfff))
@@ -99,8 +99,8 @@ utf8_make_printable(char *text, size_t size)
 		const size_t length =
 		    utf8_read(text + at, size - at, &character);
 
-		/* Without its first byte, the rest of such a character is no
-		 * UTF-8, and replaced in the next rounds. */
+		/* The character's other bytes are not UTF-8 without the first,
+		 * and replaced in the next rounds. */
 		if (length == 0 || !utf8_is_printable(character))
 			text[at++] = '?';
 		else

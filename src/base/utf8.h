@@ -4,24 +4,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many of the SIZE bytes at TEXT are the first character of UTF-8, as
- * RFC 3629 has it, which is stored in *CHARACTER; 0 where there is none. */
+/* Decodes the first UTF-8 character (RFC 3629) of the SIZE bytes at TEXT into
+ * *CHARACTER. Returns its length in bytes, or 0 if TEXT is not UTF-8. */
 size_t utf8_read(const char *text, size_t size, uint32_t *character);
 
-/* Whether CHARACTER drives no terminal (C0 and C1), can be seen, ends no line,
- * and does not turn the direction of the text behind it. */
+/* Whether CHARACTER is none of these: a control character (C0, C1), a character
+ * without width, a line separator, a change of text direction. */
 bool utf8_is_printable(uint32_t character);
 
-/* How many of the first SIZE bytes of the string TEXT to keep, so that no
- * character is cut in two. TEXT need not be UTF-8. */
+/* Returns the largest length, up to SIZE, to which the string TEXT can be cut
+ * without cutting a character in two. TEXT need not be UTF-8. */
 size_t utf8_fit(const char *text, size_t size);
 
-/* How many bytes the first WIDTH characters of the string TEXT take; *COUNT is
- * how many characters these are, if there are less. Each character counts as
- * one column, which is wrong for some scripts: tables of them are less even. */
+/* Returns the length in bytes of the first WIDTH characters of the string TEXT,
+ * and stores in *COUNT how many characters these are. Counts a column for each
+ * character: wide and combining characters make a table uneven. */
 size_t utf8_columns(const char *text, size_t width, size_t *count);
 
-/* Puts a '?' for each byte of the SIZE at TEXT that is no UTF-8, or belongs to
- * a character that is not printable: a file name or an argument must not drive
- * the reader's terminal. */
+/* Replaces by '?' each of the SIZE bytes at TEXT that is not UTF-8 or belongs
+ * to an unprintable character: a file name or an argument must not control the
+ * reader's terminal. */
 void utf8_make_printable(char *text, size_t size);
