@@ -1,5 +1,5 @@
-/* Reads a command line by a table of options. Not by getopt_long(3), which
- * would add 4 KiB to the static binary, with stdio and the tables of UTF-8. */
+/* Parses a command line by a table of options. Not by getopt_long(3), which
+ * would add 4 KiB (stdio and UTF-8 tables) to the static binary. */
 #include "cli/command_line.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 
-#define SHOWN_MAX 255 /* bytes of a value that a message shows */
+#define SHOWN_MAX 255 /* longest value in a message, in bytes */
 
 #define TYPOS_MAX 2
 
@@ -36,8 +36,8 @@ find_letter(const struct option_table *table, char letter)
 	return NULL;
 }
 
-/* The row whose name is the LENGTH bytes at WORD, or else the only one whose
- * name begins with them; or NULL. */
+/* The row named by the LENGTH bytes at WORD; else the only row whose name
+ * begins with them, as in getopt_long(3); or NULL. */
 static const struct option_row *
 find_name(const struct option_table *table, const char *word, size_t length)
 {
@@ -57,9 +57,9 @@ find_name(const struct option_table *table, const char *word, size_t length)
 	return count == 1 ? found : NULL;
 }
 
-/* How many characters of the longer of NAME and the LENGTH bytes at WORD are
- * neither in their common start nor in their common end: small for a letter
- * that is missing, too much or wrong, and for two that are swapped. */
+/* Returns the length of the longer of NAME and the LENGTH bytes at WORD, less
+ * the common start and end: 1 for a letter that is missing, added or wrong, 2
+ * for two adjacent letters that are swapped. */
 static size_t
 count_differences(const char *name, const char *word, size_t length)
 {
@@ -76,7 +76,7 @@ count_differences(const char *name, const char *word, size_t length)
 	return size + length - shorter - start - end;
 }
 
-/* Refuses OPTION ("--timout=5"), which is short for no row's name, or for
+/* Refuses OPTION ("--timout=5"), which abbreviates no row's name, or
  * several. */
 static int
 refuse_long_option(const struct option_table *table, const char *option)
@@ -117,8 +117,8 @@ refuse_long_option(const struct option_table *table, const char *option)
 	return STATUS_FAILED;
 }
 
-/* Whether WORD is a long option of TABLE with one dash: "-timeout=5". Most of
- * these are several short options too, but no user means these. */
+/* Whether WORD is a long option of TABLE with one dash: "-timeout=5". WORD may
+ * also be short options ("-t imeout=5"), but no user means these. */
 static bool
 lacks_dash(const struct option_table *table, const char *word)
 {
@@ -139,7 +139,7 @@ command_line_refuse(const struct option_row *row, const char *text)
 {
 	const size_t length = strlen(text);
 
-	/* "-t=5" is -t with the argument "=5". */
+	/* "-t=5" gives -t the argument "=5". */
 	if (length > SHOWN_MAX)
 		message("--%s: a value of %zu bytes is not %s", row->name,
 		        length, row->kind->accepted);
@@ -170,8 +170,8 @@ add_help(struct strbuf *help, const struct option_row *row)
 	strbuf_addf(help, "--%-19s %s\n", name, row->help);
 }
 
-/* Prints the help, or else the version. Not inlined, or each run would touch
- * the stack pages of the text. */
+/* Prints the help, or the version. Not inlined: otherwise each run would touch
+ * the stack pages of BYTES. */
 __attribute__((noinline)) static int
 print_text(const struct option_table *table, bool is_help)
 {
@@ -185,7 +185,7 @@ print_text(const struct option_table *table, bool is_help)
 	return message_print(&text);
 }
 
-/* In the words of glibc's getopt_long(3), by what the user has written. */
+/* In glibc's words, which differ for "--name" and "-n": getopt_long(3). */
 static int
 refuse_missing(const struct command_line *line, const struct option_row *row)
 {
@@ -203,8 +203,8 @@ refuse_missing(const struct command_line *line, const struct option_row *row)
 	return STATUS_FAILED;
 }
 
-/* Takes the option ROW with the argument VALUE; where that is NULL, with the
- * next word, if ROW has an argument. */
+/* Applies the option ROW with the argument VALUE; or, if VALUE is NULL and ROW
+ * takes an argument, with the next word. */
 static int
 take_option(struct command_line *line, const struct option_row *row,
             const char *value, struct options *options)
@@ -224,7 +224,7 @@ take_option(struct command_line *line, const struct option_row *row,
 	return row->kind->read(row, fields + row->field, value);
 }
 
-/* Takes WORD, "--timeout=5". */
+/* Parses WORD, "--timeout=5". */
 static int
 take_name(struct command_line *line, const char *word, struct options *options)
 {
@@ -244,8 +244,8 @@ take_name(struct command_line *line, const char *word, struct options *options)
 	return STATUS_FAILED;
 }
 
-/* Takes the options in WORD, "-vt5": one for each letter, up to one that has an
- * argument. */
+/* Parses WORD, "-vt5": an option for each letter, up to an option that takes
+ * the rest of WORD, or else the next word, as argument. */
 static int
 take_letters(struct command_line *line, const char *word,
              struct options *options)
@@ -279,7 +279,7 @@ command_line_read(struct command_line *line, struct options *options)
 	while (status == OPTIONS_ARE_COMPLETE && line->next < line->argc) {
 		const char *const word = line->argv[line->next];
 
-		/* An operand: "-" alone is one. */
+		/* "-" alone is an operand. */
 		if (word[0] != '-' || word[1] == '\0')
 			break;
 		line->next++;

@@ -4,28 +4,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads a command line by a table with a row for each option: a new option is a
- * row, and a field of struct options. */
+/* Parses a command line by a table: a new option is a row of the table and a
+ * field of struct options. */
 
 #define WDRUN_VERSION "0.1.0"
 
-#define OPTIONS_ARE_COMPLETE (-1) /* no exit status has this value */
-#define OPTION_ROWS_MAX      40   /* of a table */
+#define OPTIONS_ARE_COMPLETE (-1) /* not an exit status */
+#define OPTION_ROWS_MAX      40   /* `given` below has 64 bits */
 
 struct options;
 struct option_row;
 
-/* Reads TEXT, the argument of the option ROW (NULL if the option takes none),
- * into FIELD. Returns OPTIONS_ARE_COMPLETE; or STATUS_FAILED, after one line on
- * stderr that names the option, TEXT and what is accepted. */
+/* Parses TEXT, the argument of option ROW (NULL if ROW takes none), into FIELD.
+ * Returns OPTIONS_ARE_COMPLETE; or STATUS_FAILED, after a message that names
+ * the option, TEXT and what is accepted. */
 typedef int option_reader(const struct option_row *row, void *field,
                           const char *text);
 
-/* What an option takes. */
+/* The kind of an option's argument. */
 struct option_kind {
 	option_reader *read;
-	const char *metavar;  /* the argument's name in --help; NULL: none */
-	const char *accepted; /* follows "is not" when a value is refused */
+	const char *metavar;  /* name of the argument in --help, or NULL */
+	const char *accepted; /* words after "is not" in a refusal */
 	size_t length_min;    /* of a text, in bytes */
 	size_t length_max;
 };
@@ -35,28 +35,28 @@ struct option_row {
 	const char *name;
 	const char *help;
 	const struct option_kind *kind;
-	size_t field;      /* its offset in struct options */
+	size_t field;      /* offset in struct options */
 	size_t clears;     /* offset of a flag to turn off, or 0 for none */
-	const char *needs; /* an option that has to be given too, or NULL */
+	const char *needs; /* option that must be given too, or NULL */
 	bool is_common;    /* valid with --list, --cancel and --reap, too */
 };
 
 struct option_table {
-	const char *program; /* whose --help a refusal names */
+	const char *program; /* name in "see NAME --help" */
 	const char *version;
-	const char *usage; /* --help has it before the rows */
-	const char *notes; /* --help has them after the rows */
+	const char *usage; /* text of --help before the rows */
+	const char *notes; /* text of --help after the rows */
 	const struct option_row *rows;
 	size_t count; /* of rows */
 };
 
-/* The offset of MEMBER in struct options. This does not compile if MEMBER is
- * not of TYPE: a reader then cannot write another type than the field has. */
+/* The offset of MEMBER in struct options. Compiles only if MEMBER is of TYPE,
+ * the type that the reader of the option's kind writes. */
 #define FIELD(type, member)                                                    \
 	_Generic(((struct options *)NULL)->member, type                        \
 	         : offsetof(struct options, member))
 
-/* A row; what follows HELP_ is its kind and field, and what else it has. */
+/* A row; HELP_ is followed by initialisers for kind, field and others. */
 #define ROW(letter_, name_, help_, ...)                                        \
 	{                                                                      \
 		.letter = (letter_), .name = (name_), .help = (help_),         \
@@ -68,7 +68,7 @@ struct option_table {
 #define PRINTS_VERSION .kind = &option_version
 
 extern const struct option_kind option_flag;
-extern const struct option_kind option_help;    /* ends the reading */
+extern const struct option_kind option_help;    /* ends the parsing */
 extern const struct option_kind option_version; /* ends the reading */
 
 struct command_line {
@@ -76,16 +76,14 @@ struct command_line {
 	int argc;
 	char **argv;
 	uint64_t given; /* bit N is set if the option of row N was given */
-	int next;       /* the index of the word to read next */
+	int next;       /* index of the next word in argv */
 };
 
-/*
- * Reads the options of LINE into *OPTIONS up to the first operand, which
- * line->next is then, and sets line->given. Returns OPTIONS_ARE_COMPLETE, or
- * the status to exit with: after --help and --version that of their printing;
- * after a mistake STATUS_FAILED, with a line on stderr.
- */
+/* Parses the options of LINE into *OPTIONS, up to the first operand. Sets
+ * line->given, and line->next to the operand's index. Returns
+ * OPTIONS_ARE_COMPLETE, or an exit status: of message_print() after --help or
+ * --version; STATUS_FAILED after a message about a mistake. */
 int command_line_read(struct command_line *line, struct options *options);
 
-/* Prints what ROW accepts instead of TEXT. Returns STATUS_FAILED. */
+/* Prints that TEXT is not what ROW accepts. Returns STATUS_FAILED. */
 int command_line_refuse(const struct option_row *row, const char *text);

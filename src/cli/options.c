@@ -28,7 +28,7 @@ read_duration(const struct option_row *row, void *field, const char *text)
 	return OPTIONS_ARE_COMPLETE;
 }
 
-/* As for timeout(1), a bound of 0 means that there is none. */
+/* A bound of 0 means no bound, as in timeout(1). */
 static int
 read_bound(const struct option_row *row, void *field, const char *text)
 {
@@ -138,7 +138,7 @@ KIND(run, read_text, "RUN", "a run", 0, SIZE_MAX);
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* For a ROW: its kind, and the field of struct options that it fills. */
+/* For ROW: the kind, and the field of struct options to fill. */
 #define OF(what, type, member)                                                 \
 	.kind = &kind_##what, .field = FIELD(type, member)
 #define DURATION(member)   OF(duration, int64_t, member)
@@ -224,14 +224,14 @@ const struct option_table options_table = {
 
 /* --- combinations --------------------------------------------------------- */
 
-/* Whether wdrun is to work on the runs on record, and to start none. */
+/* Whether the options ask for work on recorded runs, and start no run. */
 static bool
 is_for_records(const struct options *options)
 {
 	return options->list || options->reap || options->cancel != NULL;
 }
 
-/* Which options were given together, but exclude each other; or NULL. */
+/* The options that were given together, but exclude each other; or NULL. */
 static const char *
 find_conflict(const struct options *options)
 {
@@ -255,7 +255,7 @@ is_given(const struct command_line *line, const char *name)
 	return false;
 }
 
-/* Refuses each given option that would have no effect. */
+/* Refuses a given option that would have no effect. */
 static int
 check_given(const struct command_line *line, const struct options *options)
 {
@@ -291,8 +291,8 @@ read_command_line(struct options *options, int argc, char *argv[])
 		return status;
 
 	const char *const conflict = find_conflict(options);
-	/* Before Linux 5.18, execve(2) accepts an empty argument list. Then
-	 * line.next, which is 1, is behind the NULL that ends ARGV. */
+	/* Before Linux 5.18, execve(2) accepts an empty ARGV: then line.next,
+	 * 1, is behind the NULL of ARGV. */
 	const char *const command = line.next < argc ? argv[line.next] : NULL;
 
 	options->command = argv + line.next;

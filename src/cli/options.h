@@ -5,8 +5,7 @@
 /* wdrun's own options, in the order of --help. */
 extern const struct option_table options_table;
 
-/* Reads the command line ARGV, wdrun's or timeout(1)'s (cli/timeout_args.h),
- * into *OPTIONS, with the default of each option that is not given.
- * options->command points to the first operand, COMMAND. Returns as
- * command_line_read. */
+/* Parses ARGV, a command line of wdrun or of timeout(1) (cli/timeout_args.h),
+ * into *OPTIONS. Options that are not given get their default. options->command
+ * points to COMMAND in ARGV. Returns like command_line_read(). */
 int options_read(struct options *options, int argc, char *argv[]);

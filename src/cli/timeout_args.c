@@ -1,4 +1,4 @@
-/* The command line of timeout(1), for a wdrun that stands in for it. */
+/* Parses the command line of timeout(1). */
 #include "cli/timeout_args.h"
 
 #include <ctype.h>
@@ -18,18 +18,18 @@
 
 #define NAME "timeout"
 
-/* A factor of this size makes any time either too long for 64 bits of
- * nanoseconds or shorter than one: it does not have to grow further. */
+/* Times this factor, a number is too long for 64 bits of nanoseconds; divided
+ * by this factor, below a nanosecond: no larger factor is needed. */
 #define HUGE_FACTOR 1e300
 
 #define EXPONENT_MAX (LONG_MAX / 2)
 
-#define MANY_DIGITS 1e18 /* has more digits than a double keeps exactly */
+#define MANY_DIGITS 1e18 /* beyond the digits that a double keeps */
 
-/* From the stop to SIGKILL, for survivors of a command that is dead. */
+/* From a stop to SIGKILL, if only survivors are left. */
 #define ORPHANS_GRACE (5 * SECOND)
 
-/* The value of the digit C of BASE, or -1. */
+/* Returns the value of the digit C of BASE, or -1. */
 static int
 digit_value(char c, int base)
 {
@@ -40,8 +40,8 @@ digit_value(char c, int base)
 	return digit == NULL ? -1 : (int)(digit - digits);
 }
 
-/* VALUE times BASE to the power of EXPONENT. The result is 0 only if VALUE is:
- * 1e-5000 s is a time, and must not become 0, which means no timeout. */
+/* Returns VALUE times BASE to the power of EXPONENT, and 0 only if VALUE is 0:
+ * 1e-5000 s must not become 0, which means no timeout. */
 static double
 scale(double value, int base, long exponent)
 {
@@ -53,8 +53,8 @@ scale(double value, int base, long exponent)
 	return exponent < 0 ? value / factor : value * factor;
 }
 
-/* Adds the number at TEXT to *EXPONENT. Returns where it ends, or NULL if there
- * is no number. */
+/* Parses a signed number at TEXT and adds it to *EXPONENT. Returns the rest of
+ * TEXT, or NULL if there is no number. */
 static const char *
 add_exponent(const char *text, long *exponent)
 {
@@ -70,9 +70,9 @@ add_exponent(const char *text, long *exponent)
 	return count == 0 ? NULL : digits + count;
 }
 
-/* Reads the number at the start of TEXT into *VALUE, which is 0, as strtod(3)
- * does, which would add 8 KiB to the static binary; but without a sign and NaN.
- * Returns where the number ends, or NULL if there is no number. */
+/* Parses the number at TEXT into *VALUE, which must be 0, like strtod(3), but
+ * without sign and NaN; strtod(3) would add 8 KiB to the static binary. Returns
+ * the rest of TEXT, or NULL if there is no number. */
 static const char *
 read_number(const char *text, double *value)
 {
@@ -103,15 +103,15 @@ read_number(const char *text, double *value)
 	}
 	if (!has_digits)
 		return NULL;
-	exponent *= is_hex ? 4 : 1; /* one of 2, for scale() */
+	exponent *= is_hex ? 4 : 1; /* 16 is 2 to the power of 4 */
 	if (tolower((unsigned char)*end) == (is_hex ? 'p' : 'e'))
 		end = add_exponent(end + 1, &exponent);
 	*value = scale(*value, is_hex ? 2 : 10, exponent);
 	return end;
 }
 
-/* Reads TEXT as timeout(1) does: a number and s, m, h or d, in nanoseconds,
- * rounded up; NEVER for 0 and for what is too long for a clock. */
+/* Parses a number with s, m, h, d or no unit, as timeout(1) does. Stores
+ * nanoseconds, rounded up; NEVER for 0 and for more than 64 bits hold. */
 static int
 read_interval(const struct option_row *row, void *field, const char *text)
 {
@@ -143,8 +143,8 @@ read_interval(const struct option_row *row, void *field, const char *text)
 	return OPTIONS_ARE_COMPLETE;
 }
 
-/* Accepts what kill(1) does, 0 or EXIT for no signal, and for the signal N its
- * exit status 128 + N. */
+/* Accepts what kill(1) accepts; 0 and EXIT for no signal; and 128 + N, the exit
+ * status after signal N, for N. */
 static int
 read_signal(const struct option_row *row, void *field, const char *text)
 {
@@ -216,7 +216,7 @@ timeout_args_read(struct options *options, int argc, char *argv[])
 
 	message_set_name(NAME);
 
-	/* What timeout(1) does otherwise than wdrun, with any options. */
+	/* Where timeout(1) differs from wdrun, with any options. */
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;
 	options->orphans_grace = ORPHANS_GRACE;
@@ -238,16 +238,16 @@ timeout_args_read(struct options *options, int argc, char *argv[])
 	}
 	options->only_forwards_signals = options->kill_after == NEVER;
 	/* GNU timeout sends SIGKILL to its own process group, and so dies by
-	 * SIGKILL itself. With --foreground that group is the parent's; then
-	 * GNU timeout kills the command alone and exits. */
+	 * SIGKILL. With --foreground, where the group is the parent's, GNU
+	 * timeout kills the command alone and exits with 128 + 9. */
 	options->outcome_on_kill =
 	    options->foreground
 	        ? (struct outcome){ OUTCOME_EXIT, STATUS_SIGNAL_BASE + SIGKILL }
 	        : (struct outcome){ OUTCOME_SIGNAL, SIGKILL };
 
-	/* POSIX.1-2024, timeout: only this signal's disposition is not
-	 * inherited. A command that ignores the signal, because nohup(1) or a
-	 * shell ignored it, would outlive the timeout. */
+	/* POSIX.1-2024, timeout: the command inherits each disposition but this
+	 * signal's. If nohup(1) or a shell had the signal ignored, the command
+	 * would outlive the timeout. */
 	signal_reset(options->signal);
 	options->command = argv + line.next + 1;
 	return read_interval(NULL, &options->timeout, argv[line.next]);

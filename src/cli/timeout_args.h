@@ -4,15 +4,15 @@
 
 struct options;
 
-/* The command line of timeout(1), which wdrun takes under that name: as in
- * POSIX.1-2024, timeout, and in GNU coreutils 9. What timeout(1) does otherwise
- * at run time are policies in struct options. */
+/* The command line of timeout(1), for a wdrun that was started as "timeout": as
+ * in POSIX.1-2024, timeout, and GNU coreutils 9. For what timeout(1) does
+ * otherwise at run time, struct options has policies. */
 
-/* Whether ARGUMENT0, the name by which wdrun was started (or NULL), ends with
- * "timeout": "/opt/bin/timeout", or "wdrun-timeout" beside the system's own. */
+/* Whether ARGUMENT0, argv[0] of wdrun or NULL, ends with "timeout":
+ * "/opt/bin/timeout", or "wdrun-timeout" beside the system's timeout. */
 bool timeout_args_apply(const char *argument0);
 
-/* Reads the command line into *OPTIONS, which holds wdrun's defaults. From then
- * on messages begin with "timeout: ", and the signal of the timeout is not
- * ignored. Returns as options_read. */
+/* Parses ARGV into *OPTIONS, which holds wdrun's defaults. Messages then begin
+ * with "timeout: ", and the timeout's signal has its default disposition.
+ * Returns like options_read(). */
 int timeout_args_read(struct options *options, int argc, char *argv[]);
