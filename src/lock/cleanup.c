@@ -1,4 +1,4 @@
-/* The command's own locks, when no process is left to remove them. */
+/* Removes locks that COMMAND has made and not removed. */
 #include "lock/cleanup.h"
 
 #include <sys/stat.h>
@@ -19,17 +19,17 @@
 #include "proc/procfs.h"
 
 /*
- * Claims are read locks on bytes of the directory that the file is in, or will
- * be in. The kernel drops them with the last process that has the directory
- * open ("Open file description locks" in fcntl(2)). A name has a range of
- * bytes, and each file that may have the name has a byte of the range: a run
- * that began when the file was there, and maybe waits for the file to go,
- * claims all but that file, and does not keep its owner from removing it.
+ * A claim is a read lock on bytes of the directory that the file is in, or will
+ * be in. The kernel drops the claim with the last process that has the
+ * directory open (fcntl(2), "Open file description locks"). A name has a range
+ * of bytes, and each file of that name a byte in the range. A run that began
+ * while the file existed claims all bytes but that file's, and so does not keep
+ * the file's owner from removing the file.
  */
-#define NAME_BITS  30 /* an off_t has 63 */
+#define NAME_BITS  30 /* with FILE_BITS: an off_t has 63 */
 #define FILE_BITS  32
 #define RANGE      ((off_t)1 << FILE_BITS)
-#define WHOLE_FILE 0 /* as a length, fcntl(2) */
+#define WHOLE_FILE 0 /* as a length: fcntl(2) */
 
 #define NAME_SIZE 32
 
@@ -46,7 +46,7 @@
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 #define HASH_PRIME UINT64_C(0x100000001b3)
 
-/* Which file is AT its name. */
+/* Returns the identity of the file AT, all 0 if there is none. */
 static struct fileid
 read_fileid(const struct pathat *at)
 {
@@ -66,7 +66,7 @@ first_byte_of(const char *name)
 	return (off_t)(hash >> (64 - NAME_BITS)) << FILE_BITS;
 }
 
-/* From 1 to RANGE - 2, so that there are bytes on both sides of the byte. */
+/* From 1 to RANGE - 2: a claim of length 0 would go to the end: fcntl(2). */
 static off_t
 byte_of(const struct fileid *file)
 {
@@ -76,8 +76,7 @@ byte_of(const struct fileid *file)
 	return (off_t)(number % (RANGE - 2)) + 1;
 }
 
-/* Where the file system has no such locks, each run takes itself to be alone.
- */
+/* Where a file system has no such locks, each run acts as if alone. */
 static int
 claim(int fd, short type, off_t first, off_t length)
 {
@@ -91,9 +90,9 @@ claim(int fd, short type, off_t first, off_t length)
 	return fcntl(fd, F_OFD_SETLK, &range);
 }
 
-/* Opens the directory LEVELS above that of AT. Sets *NAME to the name that the
- * path gives the file from there, which is the name that is claimed, or to NULL
- * above the root. Returns a descriptor, or -1 with errno of open(2). */
+/* Opens the directory LEVELS above that of AT. Sets *NAME to the file's path
+ * from there, which is the name to claim, or to NULL above the root. Returns a
+ * descriptor, or -1 with errno of open(2). */
 static int
 open_above(const struct pathat *at, int levels, const char **name)
 {
@@ -122,8 +121,8 @@ cleanup_open(struct cleanup *cleanup, const char *path)
 
 	if (pathat_open(at, path, PATHAT_MAY_MISS) == -1)
 		return -1;
-	/* The command may have to make the directory as well: then the claim is
-	 * in the nearest directory above that is there, and can be read. */
+	/* Of the directories that exist, the claim is in the nearest that can
+	 * be read: the command may have to make the file's own directory. */
 	cleanup->claim = at->name;
 	for (int i = 0; cleanup->claim_fd == -1 && cleanup->claim != NULL; i++)
 		cleanup->claim_fd = open_above(at, i, &cleanup->claim);
@@ -140,14 +139,14 @@ cleanup_begin(struct cleanup *cleanup)
 	const off_t first = first_byte_of(cleanup->claim);
 
 	cleanup->before = read_fileid(&cleanup->at);
-	/* Inode numbers are given away again: without its birth, a later file
-	 * cannot be told from the file that is there. */
+	/* Inode numbers are reused: without a birth time, a later file cannot
+	 * be told from the file that exists now. */
 	if (cleanup->before.inode == 0 || cleanup->before.birth == 0) {
 		(void)claim(cleanup->claim_fd, F_RDLCK, first, RANGE);
 		return;
 	}
 
-	/* All but the file that is there, which is not this run's. */
+	/* All bytes but that of the existing file, which is not this run's. */
 	const off_t byte = byte_of(&cleanup->before);
 
 	(void)claim(cleanup->claim_fd, F_RDLCK, first, byte);
@@ -155,15 +154,16 @@ cleanup_begin(struct cleanup *cleanup)
 	            RANGE - byte - 1);
 }
 
-/* A lock that may be a claim, and the process that is looked at. */
+/* A lock that may be a claim, and the process to look at. */
 struct search {
 	uint64_t byte;
-	uid_t users[2]; /* whose runs can have made it, besides this user's */
+	uid_t users[2]; /* users, besides this user, whose runs can have made
+	                 * the file */
 	pid_t pid;
 };
 
-/* Ends the visit, with errno 0, if the process has the lock by its
- * descriptor FD: "lock: 1: OFDLCK ADVISORY READ -1 fd:00:131 4096 8191". */
+/* Ends the visit, with errno 0, if descriptor FD of the process holds the lock:
+ * "lock: 1: OFDLCK ADVISORY READ -1 fd:00:131 4096 8191" in proc(5). */
 static int
 find_lock(pid_t fd, void *context)
 {
@@ -192,7 +192,7 @@ find_lock(pid_t fd, void *context)
 	return 0;
 }
 
-/* Ends the visit if PID is a watcher that has, or may have, the lock. */
+/* Ends the visit if PID is a watcher that holds, or may hold, the lock. */
 static int
 find_claimant(pid_t pid, void *context)
 {
@@ -212,8 +212,8 @@ find_claimant(pid_t pid, void *context)
 	return errno == ENOENT || errno == ESRCH ? 0 : -1;
 }
 
-/* Whether all processes that can have locks on the directory FD are of this
- * machine, and seen in /proc. */
+/* Whether /proc shows every process that can have a lock on the directory FD:
+ * the PID namespace is the initial one, and the file system is local. */
 static bool
 sees_all(int fd)
 {
@@ -236,17 +236,17 @@ sees_all(int fd)
 }
 
 /*
- * Whether a living run claims FILE in the directory FD, as NAME. Whoever can
- * read the directory can lock it, and the kernel does not tell who did: but
- * only runs of FILE's owner, of this user and of root can have made FILE. Where
- * FD is -1, as this user cannot read the directory, runs of this user with more
- * capabilities can have claimed FILE.
+ * Whether a living run claims FILE, as NAME, in the directory FD. Any process
+ * that can read the directory can lock it, and F_OFD_GETLK does not tell which
+ * process did. But only runs of FILE's owner, of this user and of root can have
+ * made FILE. If FD is -1, because this user cannot read the directory, only
+ * runs of this user with more capabilities can claim FILE.
  */
 static bool
 is_claimed_in(int fd, const char *name, const struct fileinfo *file)
 {
 	struct flock range = {
-		.l_type = F_WRLCK, /* only asked for */
+		.l_type = F_WRLCK, /* for the test only */
 		.l_whence = SEEK_SET,
 		.l_start = first_byte_of(name) + byte_of(&file->id),
 		.l_len = 1,
@@ -268,8 +268,8 @@ is_claimed_in(int fd, const char *name, const struct fileinfo *file)
 	return procfs_visit_all(find_claimant, &search) == -1;
 }
 
-/* Returns 1 if a living run claims FILE, in whichever directory it had to, else
- * 0; or -1 with errno if this cannot be known. */
+/* Returns 1 if a living run claims FILE, in its directory or in a directory
+ * above; 0 if none does; or -1 with errno if this cannot be known. */
 static int
 is_claimed(const struct pathat *at, const struct fileinfo *file)
 {
@@ -289,7 +289,7 @@ is_claimed(const struct pathat *at, const struct fileinfo *file)
 	return 1;
 }
 
-/* Does the work of cleanup_end for the file AT its name. */
+/* Does the work of cleanup_end() for the file AT. */
 static int
 remove_at(const struct cleanup *cleanup, const struct pathat *at, bool is_over)
 {
@@ -298,7 +298,7 @@ remove_at(const struct cleanup *cleanup, const struct pathat *at, bool is_over)
 	if (pathat_info(at, &file) == -1)
 		return -1;
 
-	/* Whether this run may have made it, or another that is over. */
+	/* Whether FILE may be of this run, or of another run that is over. */
 	const bool is_new =
 	    is_over && !fileid_is_same(&file.id, &cleanup->before);
 	const int claimed = is_new ? is_claimed(at, &file) : 0;
@@ -319,9 +319,9 @@ remove_at(const struct cleanup *cleanup, const struct pathat *at, bool is_over)
 	return -claimed;
 }
 
-/* Puts into AT where the file of CLEANUP is now: below the directory that is
- * held; or if that was removed, where the path leads without any link. Returns
- * 0, or -1 with errno. */
+/* Opens in AT the present directory of CLEANUP's file: from the directory that
+ * is open; or, if that was removed, by the path, without symbolic links.
+ * Returns 0, or -1 with errno. */
 static int
 find(const struct cleanup *cleanup, struct pathat *at)
 {
@@ -339,8 +339,8 @@ cleanup_end(const struct cleanup *cleanup, bool is_over)
 {
 	struct pathat at = { .directory_fd = -1 };
 
-	/* Comes first: of two runs that end at once, at least the later run
-	 * finds no claim of the other. */
+	/* First: of two runs that end at once, the later run must find no claim
+	 * of the other run. */
 	(void)claim(cleanup->claim_fd, F_UNLCK, 0, WHOLE_FILE);
 
 	int result = find(cleanup, &at);

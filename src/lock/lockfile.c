@@ -1,4 +1,4 @@
-/* Lock files that the kernel holds and shell scripts can read. */
+/* Lock files, which the kernel locks and shell scripts can read. */
 #include "lock/lockfile.h"
 
 #include <sys/file.h>
@@ -13,13 +13,13 @@
 #include "base/fileinfo.h"
 #include "base/strbuf.h"
 
-#define MODE          0644 /* no other user may write a PID there */
+#define MODE          0644 /* other users may not write a PID */
 #define FD_PATH_SIZE  64
 #define PAUSE         (5 * MILLISECOND)
 #define TAKE_PATIENCE (25 * MILLISECOND)
 #define PATIENCE      (200 * MILLISECOND)
-#define PID_MAX_LIMIT 4194304 /* of any kernel, proc(5) */
-#define TRIES         4       /* at least, and for PATIENCE */
+#define PID_MAX_LIMIT 4194304 /* of proc(5), pid_max */
+#define TRIES         4       /* at least, and for PATIENCE at least */
 #define OPEN_FLAGS    (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 /* Returns 1 if the open file FD is FILE, else 0; or -1 with errno. */
@@ -33,7 +33,7 @@ is_same(int fd, const struct fileid *file)
 	           : fileid_is_same(&opened.id, file);
 }
 
-/* Returns 1 if the open file FD is AT its name, else 0; or -1 with errno. */
+/* Returns 1 if AT's name means the open file FD, else 0; or -1 with errno. */
 static int
 is_at(int fd, const struct pathat *at)
 {
@@ -44,11 +44,10 @@ is_at(int fd, const struct pathat *at)
 	return is_same(fd, &named.id);
 }
 
-/*
- * What another user has made may say anything at any moment: so it is no lock
- * where he can make files. A group that shares a directory without the sticky
- * bit is trusted, since its members can remove every lock there.
- */
+/* Another user can change their file at any moment: the file is no lock in a
+ * directory where that user can make files. But a group that shares a directory
+ * without the sticky bit is trusted: its members can remove every lock
+ * there. */
 int
 lockfile_check_owner(const struct pathat *at, const struct fileinfo *file)
 {
@@ -69,8 +68,8 @@ lockfile_check_owner(const struct pathat *at, const struct fileinfo *file)
 	return -1;
 }
 
-/* Whether FILE, AT its name, may be a lock: a file or, FOR_REMOVAL, a
- * directory. Returns as lockfile_check. */
+/* Checks that FILE, which is AT, can be a lock: a regular file or, FOR_REMOVAL,
+ * a directory. Returns like lockfile_check(). */
 static int
 check_file(const struct pathat *at, const struct fileinfo *file,
            bool for_removal)
@@ -85,10 +84,10 @@ check_file(const struct pathat *at, const struct fileinfo *file,
 	return -1;
 }
 
-/* Looks at the file before opening it: opening a FIFO wakes up the process that
- * waits for the other end, and opening a device may do anything. Then looks at
- * what it has opened. Opens for writing where possible: NFS grants no exclusive
- * lock otherwise, flock(2). */
+/* Checks the file before opening: the opening of a FIFO wakes up a process that
+ * waits for the other end (fifo(7)), that of a device may do anything. Checks
+ * again what was opened. Opens for writing if possible, as NFS requires for an
+ * exclusive lock: flock(2). */
 static int
 open_file(const struct pathat *at, bool for_removal)
 {
@@ -151,8 +150,8 @@ lockfile_check(const struct pathat *at)
 	return pid == -1 ? -1 : 0;
 }
 
-/* Makes a file that has no name, locks and writes it, and gives it the path: no
- * process ever finds it unlocked or empty. */
+/* Makes a file without a name, locks and writes the file, then links the name:
+ * no process ever finds the file unlocked or empty. */
 static int
 create_at_once(struct lockfile *lock)
 {
@@ -173,7 +172,7 @@ create_at_once(struct lockfile *lock)
 }
 
 /* For file systems without O_TMPFILE, and where there is no /proc. A process
- * that opens the file before this process has locked it may have the lock. */
+ * that opens the file before this process has locked it may get the lock. */
 static int
 create_in_steps(struct lockfile *lock)
 {
@@ -190,7 +189,8 @@ create_in_steps(struct lockfile *lock)
 		return 0;
 	} else {
 		why = why == 0 ? errno : why;
-		/* No other process has it locked, or can lock it (ENOLCK). */
+		/* No other process has, or can have, the file locked
+		 * (ENOLCK). */
 		(void)unlinkat(lock->at.directory_fd, lock->at.name, 0);
 		errno = why;
 	}
@@ -209,8 +209,8 @@ create(struct lockfile *lock)
 	return 0;
 }
 
-/* Unlinks the file FD, which is locked, if it is AT its name. Returns 1; 0 if
- * it is not there; or -1 with errno. */
+/* Unlinks the name of AT if it means FD, which is locked. Returns 1; 0 if it
+ * does not; or -1 with errno. */
 static int
 remove_from(const struct pathat *at, int fd)
 {
@@ -225,8 +225,8 @@ remove_from(const struct pathat *at, int fd)
 	return errno == ENOENT ? 0 : -1;
 }
 
-/* Locks FD; waits for TIME, as a process that only looks at a lock file has the
- * file locked for a moment too. */
+/* Locks FD. Waits up to TIME nanoseconds: a process that only checks a lock
+ * file has the file locked for a moment, too. Returns 0, or -1 with errno. */
 static int
 lock_soon(int fd, int64_t time)
 {
@@ -238,15 +238,15 @@ lock_soon(int fd, int64_t time)
 	return 0;
 }
 
-/* Whether a process of this state holds no lock. Any other state counts as
- * alive: no lock is taken away from a living process. */
+/* Whether the owner is dead. In doubt, pidfile_owner_state() returns
+ * OWNER_ALIVE: no lock is taken from a living process. */
 static bool
 is_gone(enum pidfile_owner owner)
 {
 	return owner == OWNER_DEAD || owner == OWNER_REUSED;
 }
 
-/* LOCK is open, and HOLDER holds the file. Returns as look_at. */
+/* Notes that HOLDER holds LOCK, which is open. Returns like look_at(). */
 static int
 note_holder(struct lockfile *lock, pid_t holder)
 {
@@ -257,13 +257,15 @@ note_holder(struct lockfile *lock, pid_t holder)
 	return -1;
 }
 
-/* LOCK is open and locked, and said PID just before. Returns as look_at. */
+/* Decides on LOCK, which is now locked, and had PID before: takes it if PID is
+ * this process's, waits for a PID in a new file, else unlinks the stale file.
+ * Returns like look_at(). */
 static int
 look_again(struct lockfile *lock, pid_t pid, enum pidfile_owner owner)
 {
 	if (is_at(lock->fd, &lock->at) != 1 || pidfile_read(lock->fd) != pid)
 		return 0;
-	/* A script that became wdrun by exec keeps its lock. */
+	/* A script that became wdrun by execve(2) keeps its lock. */
 	if (pid == getpid()) {
 		lock->is_taken = true;
 		return 0;
@@ -272,13 +274,13 @@ look_again(struct lockfile *lock, pid_t pid, enum pidfile_owner owner)
 	const int64_t time = pid == 0 ? pidfile_time_to_write(lock->fd) : 0;
 
 	if (time > 0) {
-		/* Not locked meanwhile: the writer may want the lock too. */
+		/* Unlocked meanwhile: the writer may want the lock too. */
 		(void)flock(lock->fd, LOCK_UN);
 		duration_sleep(time);
 		return 0;
 	}
-	/* The file names no living process. The removal does not take the
-	 * lock: the process that makes the new file first has the lock. */
+	/* Stale. To unlink the file is not to take the lock: the process that
+	 * makes the next file first has the lock. */
 	if (remove_from(&lock->at, lock->fd) == -1)
 		return -1;
 	lock->last_owner = pid;
@@ -286,9 +288,9 @@ look_again(struct lockfile *lock, pid_t pid, enum pidfile_owner owner)
 	return 0;
 }
 
-/* LOCK is open. Returns 0 if it is taken now, or has to be opened and looked at
- * again; or -1. A living process that the file names holds the lock, whichever
- * process has an flock(2) on it. */
+/* Takes LOCK, which is open, if possible. If the PID in the file is of a living
+ * process, that process holds LOCK, whichever process has an flock(2). Returns
+ * 0 if LOCK is taken now, or has to be opened and checked again; or -1. */
 static int
 look_at(struct lockfile *lock)
 {
@@ -299,8 +301,8 @@ look_at(struct lockfile *lock)
 		return -1;
 	if (pid > 0 && !is_gone(owner))
 		return note_holder(lock, pid);
-	/* The lock is this process's already, but several processes that only
-	 * look at the file may have it locked in turn. */
+	/* With this process's PID, the lock is this process's already, but
+	 * several processes that check the file may lock it in turn. */
 	const int64_t patience = pid == getpid() ? PATIENCE : TAKE_PATIENCE;
 
 	if (lock_soon(lock->fd, patience) == 0)
@@ -360,7 +362,7 @@ lockfile_release(struct lockfile *lock, const pid_t owners[2])
 	const pid_t pid = pidfile_read(lock->fd);
 	int result = pid == -1 && errno != EINVAL ? -1 : 0;
 
-	/* A script may have written its own PID, or emptied it by ">". */
+	/* A script may have written its PID, or emptied the file by ">". */
 	if (pid != -1 && (pid == 0 || pid == owners[0] || pid == owners[1]))
 		result = remove_from(&lock->at, lock->fd);
 
@@ -380,11 +382,11 @@ lockfile_close(struct lockfile *lock)
 	lock->is_taken = false;
 }
 
-/* Whether a file that says PID, of which OWNER tells, has no owner by RULE. */
+/* Whether a file with PID, of a process in state OWNER, is stale by RULE. */
 static bool
 is_stale(const struct lockfile_rule *rule, pid_t pid, enum pidfile_owner owner)
 {
-	/* A larger number is no PID, but a time, say. */
+	/* A larger number is no PID, but perhaps a time. */
 	if (pid <= 0 || pid > PID_MAX_LIMIT)
 		return rule->without_pid;
 
@@ -394,8 +396,7 @@ is_stale(const struct lockfile_rule *rule, pid_t pid, enum pidfile_owner owner)
 	                       : is_own || is_gone(owner);
 }
 
-/* Unlinks FD, which is locked, if it still says PID and is AT its name. Returns
- * as remove_from. */
+/* Does the work of remove_from(), if PID is still in the file FD. */
 static int
 remove_unchanged(const struct pathat *at, int fd, pid_t pid)
 {
@@ -418,7 +419,7 @@ lockfile_remove(const struct pathat *at, const struct lockfile_rule *rule)
 	if (fd == -1)
 		return errno == ENOENT ? 0 : -1;
 
-	/* 0: it has been removed, and another made. */
+	/* 0: another file has the name now. */
 	const int is_judged =
 	    rule->file == NULL ? 1 : is_same(fd, &rule->file->id);
 
@@ -432,9 +433,9 @@ lockfile_remove(const struct pathat *at, const struct lockfile_rule *rule)
 	if (pid == -1 && errno != EINVAL) {
 		result = -1;
 	} else if (is_stale(rule, pid, owner)) {
-		/* ENOLCK and the like: where there are no locks, no process
-		 * has one. A directory is locked by a run that removes it, for
-		 * a moment. */
+		/* Any errno but EWOULDBLOCK (ENOLCK) means that no process has
+		 * a lock. EWOULDBLOCK does not save a directory: only a run
+		 * that removes the directory locks it, for a moment. */
 		result = lock_soon(fd, PATIENCE) == -1 &&
 		                 errno == EWOULDBLOCK && !is_directory
 		             ? -1

@@ -9,71 +9,70 @@
 struct fileinfo;
 
 /*
- * A lock file: the process that holds the lock has an flock(2) on the file AT
- * its name, with its PID in the file. The file is made locked and with the PID,
- * and is unlinked before it is released. So a process that has opened and
- * locked the file has to look whether the name is still this file's, and else
- * to open it again. The processes of a fork share the lock: flock(2).
+ * A lock file: the process that holds the lock has an flock(2) on the file AT,
+ * which contains its PID. The file is locked and has the PID before it gets its
+ * name, and is unlinked before it is unlocked. So a process that has opened and
+ * locked the file must check that the name still means this file, and else open
+ * the name again. The processes of a fork share the lock: flock(2).
  */
 struct lockfile {
 	struct pathat at;
 	int fd; /* or -1 */
 	bool is_taken;
 	bool is_alias; /* the run has taken this file by another name */
-	pid_t holder;  /* the living process that the file names; 0: the process
-	                * that holds it has an flock(2) on it */
-	/* If it was taken over: */
-	pid_t last_owner; /* 0: the file named no process */
+	pid_t holder;  /* living process whose PID is in the file; 0: an unknown
+	                * process that has an flock(2) on the file */
+	/* If a stale lock was taken over: */
+	pid_t last_owner; /* 0: the file had no PID */
 	enum pidfile_owner last_owner_state;
 };
 
 /*
- * Looks whether there can be a lock file AT this name: there is a lock file, or
- * nothing, in a directory that may be written. Returns 0, or -1 with errno:
- * EUSERS if it is another user's, and not root's, where others may write;
- * ELOOP, EISDIR or ENOTSUP if it is a symbolic link, a directory, or no regular
- * file for another reason; EINVAL if it holds anything but a PID.
+ * Checks that AT is a lock file, or that there is no file and this user may
+ * write the directory. Returns 0; or -1 with errno: EUSERS as
+ * lockfile_check_owner(), ELOOP for a symbolic link, EISDIR for a directory,
+ * ENOTSUP for another file that is not regular, EINVAL for content that is no
+ * PID.
  */
 int lockfile_check(const struct pathat *at);
 
-/* Looks whose FILE is, which is AT this name. Returns 0, or -1 with errno:
- * EUSERS if it is another user's, and not root's, where others may write. */
+/* Checks that FILE, which is AT, is of this user or root, or that no other user
+ * can write its directory. Returns 0, or -1 with errno: EUSERS if not. */
 int lockfile_check_owner(const struct pathat *at, const struct fileinfo *file);
 
-/* Words for errno of these functions and of cleanup_end: "it is a symbolic
- * link", or else those of strerror(3). */
+/* Like strerror(3), for WHY, an errno of these functions or of cleanup_end():
+ * "it is a symbolic link". */
 const char *lockfile_refusal(int why);
 
-/* Takes LOCK if no living process holds it. Returns 0, or -1 with errno:
- * EWOULDBLOCK if a process holds it, with LOCK->holder set and LOCK->fd open to
- * wait with; or if the file changes all the time; or as lockfile_check. */
+/* Takes LOCK if no living process holds it. Returns 0; or -1 with errno of
+ * lockfile_check(), or EWOULDBLOCK: a process holds LOCK, lock->holder is set,
+ * and lock->fd is open to wait with, or -1 if the file changes all the time. */
 int lockfile_take(struct lockfile *lock);
 
-/* Writes PID into LOCK, which is taken, if it still says FROM. */
+/* Replaces the PID FROM in LOCK, which is taken, by PID. Ignores errors. */
 void lockfile_hand_over(const struct lockfile *lock, pid_t from, pid_t pid);
 
-/* Removes LOCK, which is taken, if it says one of OWNERS or is empty, and
- * releases it in any case. Returns 0, or -1 with errno of read(2) or unlink(2).
- */
+/* Unlinks LOCK, which is taken, if the file is empty or has a PID of OWNERS,
+ * and releases LOCK in any case. Returns 0, or -1 with errno of read(2) or
+ * unlink(2). */
 int lockfile_release(struct lockfile *lock, const pid_t owners[2]);
 
-/* Closes LOCK's descriptor, and does no more. Keeps errno. */
+/* Closes lock->fd, and does no more. Keeps errno. */
 void lockfile_close(struct lockfile *lock);
 
-/* Which lock files have no owner. */
+/* Which lock files are stale. */
 struct lockfile_rule {
-	bool without_pid; /* those that hold no PID */
-	bool is_strict;   /* of the others, those whose PID is dead or reused,
-	                   * and one of own; else those of which one is true */
+	bool without_pid; /* files without a PID are */
+	bool is_strict;   /* a PID must be dead or reused, and in own; false:
+	                   * either is enough */
 	const pid_t *own; /* two PIDs */
-	/* If not NULL: the file of which this is so, which may also be an empty
-	 * directory. Another file AT the name is left. */
+	/* If not NULL: the file, or empty directory, to which the rule applies;
+	 * another file AT is left. */
 	const struct fileinfo *file;
 };
 
-/*
- * Removes the lock file AT its name if it has no owner by RULE and no flock(2).
- * Returns 1; 0 if there is nothing to be removed; or -1 with errno: EWOULDBLOCK
- * if only an flock(2) is in the way, ENODATA if only the want of a PID is.
- */
+/* Unlinks the lock file AT if it is stale by RULE and no process has an
+ * flock(2) on it. Returns 1; 0 if there is nothing to remove; or -1 with errno:
+ * EWOULDBLOCK if only an flock(2) forbids it, ENODATA if only the missing PID
+ * does. */
 int lockfile_remove(const struct pathat *at, const struct lockfile_rule *rule);

@@ -1,5 +1,5 @@
-/* The locks of a run: all of them, or none. The front waits for them before
- * anything is started. */
+/* The locks of a run: all or none. The front takes the locks before anything is
+ * started. */
 #include "lock/lockset.h"
 
 #include <sys/file.h>
@@ -24,23 +24,23 @@
 #include "proc/signals.h"
 
 #define FD_PATH_SIZE  64
-#define LOOK_INTERVAL (100 * MILLISECOND) /* if the kernel cannot wake us */
+#define LOOK_INTERVAL (100 * MILLISECOND) /* if the lock has to be polled */
 
-/* The removal of a file that is still open is IN_ATTRIB, not IN_DELETE_SELF:
- * inotify(7). A script removes its lock, and lives on. */
+/* Unlinking a file that is still open causes IN_ATTRIB (link count,
+ * inotify(7)), not IN_DELETE_SELF. A script may unlink its lock and live on. */
 #define CHANGES (IN_ATTRIB | IN_MODIFY | IN_MOVE_SELF | IN_DELETE_SELF)
 
-/* What can free the lock, and what can end the wait. */
+/* What tells that the lock may be free, or that the wait is over. */
 struct watch {
 	int signal_fd;
-	int change_fd; /* an inotify instance: the file has changed */
-	int holder_fd; /* a pidfd of the process that the file names */
-	pid_t helper;  /* blocks in flock(2), or -1 */
-	bool is_late;  /* the lock has changed before: there is no sleep */
+	int change_fd; /* inotify instance: the file has changed */
+	int holder_fd; /* pidfd of the process whose PID is in the file */
+	pid_t helper;  /* PID of the process in flock(2), or -1 */
+	bool is_late;  /* the lock has changed before: do not sleep */
 };
 
-/* The path goes by way of the descriptor, so that this very file is watched,
- * whatever has the name by now. */
+/* Watches the open file by way of /proc/self/fd, since its name may mean
+ * another file by now. Returns a descriptor, or -1. */
 static int
 watch_file(const struct lockfile *lock)
 {
@@ -55,9 +55,10 @@ watch_file(const struct lockfile *lock)
 	return fd;
 }
 
-/* Starts a helper that blocks in flock(2): nothing else tells when the lock is
- * released, and in the front a signal just before the call would not end it.
- * The helper's lock is the front's too, as they share the file description. */
+/* Starts a helper that blocks in flock(2): the kernel has no other notice of a
+ * released lock. In the front, a signal just before the call would not
+ * interrupt the call. Helper and front share the file description, and so the
+ * lock. */
 static pid_t
 start_helper(const struct lockfile *lock)
 {
@@ -71,8 +72,8 @@ start_helper(const struct lockfile *lock)
 	return helper;
 }
 
-/* Returns 0, or -1 with errno if there is no signalfd. Whatever else cannot be
- * watched is polled. */
+/* Returns 0, or -1 with errno of signalfd(2). If another descriptor is missing,
+ * the lock is polled. */
 static int
 begin(struct watch *watch, const struct lockfile *lock)
 {
@@ -102,7 +103,7 @@ end(const struct watch *watch)
 	errno = why;
 }
 
-/* Whether the kernel wakes this process when the lock is freed in any way. */
+/* Whether the kernel tells of each way in which the lock becomes free. */
 static bool
 is_complete(const struct watch *watch)
 {
@@ -110,8 +111,8 @@ is_complete(const struct watch *watch)
 	       (watch->helper != -1 || watch->holder_fd != -1);
 }
 
-/* Takes one signal. Returns whether it ends the sleep, and stores it in *SIGNAL
- * if it stops or ends this process. */
+/* Reads a signal. Returns whether the signal ends the sleep; stores in *SIGNAL
+ * a signal that stops or ends this process. */
 static bool
 take_signal(const struct watch *watch, int *signal)
 {
@@ -178,7 +179,7 @@ sleep_until(const struct watch *watch, int64_t deadline, int parent_fd,
 	return LOCK_HELD;
 }
 
-/* Returns the inode number of LOCK's file, or 0 if it is not open. */
+/* Returns the inode number of LOCK's file, or 0 if LOCK is not open. */
 static uint64_t
 inode_of(const struct lockfile *lock)
 {
@@ -187,12 +188,10 @@ inode_of(const struct lockfile *lock)
 	return fileinfo_of(lock->fd, &file) == -1 ? 0 : file.id.inode;
 }
 
-/*
- * Sleeps until LOCK, which is open and held by another process, may be free
- * (LOCK_FREE), or for another result of lockset_take. A signal that ends the
- * wait is stored in *SIGNAL; a stop from the terminal stops this process; other
- * signals are dropped, as there is no command yet to forward them to.
- */
+/* Sleeps until LOCK, which is open and held by another process, may be free
+ * (LOCK_FREE), or for another result of lockset_take(). Stores in *SIGNAL the
+ * signal that ends the wait. A terminal's stop (SIGTSTP) stops this process.
+ * Other signals are dropped: there is no command yet that could get them. */
 static enum lock_result
 await(struct lockfile *lock, int64_t deadline, int parent_fd, int *signal)
 {
@@ -206,9 +205,9 @@ await(struct lockfile *lock, int64_t deadline, int parent_fd, int *signal)
 		return LOCK_HELD;
 	if (begin(&watch, lock) == -1)
 		result = LOCK_CANNOT_WAIT;
-	/* Nothing reports what happened before the watch began: the lock is
-	 * tried once more, and has to be the same file, held as before. If it
-	 * is not, signals are read all the same: it may change all the time. */
+	/* No event tells of changes before the watch: so tries the lock again.
+	 * If file or holder have changed, reads signals without sleeping: a
+	 * lock that changes all the time must not keep signals out. */
 	else if (lockfile_take(lock) == -1 && errno == EWOULDBLOCK) {
 		watch.is_late =
 		    inode_of(lock) != inode || lock->holder != holder;
@@ -217,14 +216,14 @@ await(struct lockfile *lock, int64_t deadline, int parent_fd, int *signal)
 	end(&watch);
 	if (result != LOCK_SIGNALLED || !signal_is_terminal_stop(*signal))
 		return result;
-	/* A stopped process shall not hold the lock that its helper got. */
+	/* The helper may have the lock: a stopped process must not hold it. */
 	lockfile_close(lock);
 	signal_stop_by(*signal);
 	return LOCK_FREE;
 }
 
-/* Whether LOCK, which is open, is a file that this run has locked already,
- * under another name. */
+/* Whether this run has locked the file of LOCK, which is open, already, under
+ * another name. */
 static bool
 is_alias(const struct lockset *set, const struct lockfile *lock)
 {
@@ -254,17 +253,17 @@ lockset_release(struct lockset *set, pid_t heir)
 		if (lock->is_taken && lockfile_release(lock, owners) == -1)
 			message("--lock: cannot remove '%s': %s", lock->at.path,
 			        strerror(errno));
-		/* A lock that is not taken may be open, and locked by the
-		 * helper of await. */
+		/* Close a lock that is not taken, too: the helper of await()
+		 * may have the lock. Only set->refused is still needed. */
 		if (lock != set->refused)
 			lockfile_close(lock);
 		lock->is_alias = false;
 	}
 }
 
-/* Takes the locks that are not taken yet. Returns 0; or -1 with errno as of
- * lockfile_take, and SET->refused the lock that cannot be taken. It may be
- * open; no other lock is held or open then. */
+/* Takes the locks that are not taken yet. Returns 0; or -1 with errno of
+ * lockfile_take(), and set->refused is the lock that cannot be taken. Then no
+ * lock is held, and only set->refused may be open. */
 static int
 take_all(struct lockset *set)
 {
@@ -301,7 +300,7 @@ lockset_take(struct lockset *set, int64_t deadline, int parent_fd)
 
 		if (result == LOCK_FREE)
 			continue;
-		/* The helper may have the lock. */
+		/* The helper of await() may have the lock. */
 		lockfile_close(set->refused);
 		return result;
 	}

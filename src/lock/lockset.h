@@ -8,35 +8,34 @@ struct lockfile;
 
 enum lock_result {
 	LOCK_TAKEN,
-	LOCK_FREE,        /* within lockset.c: it may be, try again */
-	LOCK_HELD,        /* by another process, and the deadline is over */
-	LOCK_SIGNALLED,   /* this process is asked to end */
-	LOCK_PARENT_LOST, /* --die-with-parent */
+	LOCK_FREE,        /* in lockset.c only: may be free, try again */
+	LOCK_HELD,        /* by another process, until the deadline */
+	LOCK_SIGNALLED,   /* a terminating signal came */
+	LOCK_PARENT_LOST, /* the process of PARENT_FD is dead */
 	LOCK_CANNOT_WAIT, /* errno is of signalfd(2) */
 	LOCK_FAILED,      /* errno is of lockfile_take */
 };
 
-/* The locks of a run: it has all of them, or none. */
+/* The locks of a run, which has all or none. */
 struct lockset {
 	struct lockfile *locks; /* with their paths set, and fd -1 */
 	size_t count;
 	pid_t owner; /* the PID in the locks that are taken */
 	/* Set by lockset_take: */
 	struct lockfile *refused; /* the lock that could not be taken */
-	int signal;               /* that ended the wait */
+	int signal;               /* the signal that ended the wait */
 };
 
-/* Takes all the locks of SET, or none, with all signals blocked. Waits for a
- * lock that another process holds until DEADLINE, or the death of PARENT_FD, a
- * pidfd or -1; meanwhile holds no other, so that no runs wait for each other.
- */
+/* Takes all locks of SET, or none. All signals must be blocked. Waits for a
+ * lock that another process holds until DEADLINE (duration_now(), or NEVER) or
+ * the death of PARENT_FD (a pidfd, or -1), and holds no other lock meanwhile,
+ * so that runs cannot deadlock. */
 enum lock_result lockset_take(struct lockset *set, int64_t deadline,
                               int parent_fd);
 
-/* Writes OWNER into the locks instead of set->owner. May hang where a file
- * system does. */
+/* Replaces set->owner in the locks by OWNER. May hang in a file system. */
 void lockset_hand_over(const struct lockset *set, pid_t owner);
 
-/* Removes and releases the locks that name set->owner or HEIR. Tells of a lock
- * file that cannot be removed. May hang where a file system does. */
+/* Releases all locks, and unlinks the files that are empty or have the PID
+ * set->owner or HEIR. Tells if unlinking fails. May hang in a file system. */
 void lockset_release(struct lockset *set, pid_t heir);

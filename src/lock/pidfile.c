@@ -1,4 +1,4 @@
-/* Whether the owner of a PID file is alive. */
+/* PID files: reading, writing, and the state of the owner. */
 #include "lock/pidfile.h"
 
 #include <ctype.h>
@@ -18,9 +18,9 @@
 #define TEXT_SIZE     64 /* a PID and blanks; a longer file holds no PID */
 #define TIME_TO_WRITE (100 * MILLISECOND)
 
-/* The kernel stamps files by a clock that moves every ten milliseconds at worst
- * (current_time()), FAT keeps the time to two seconds, a process's start is in
- * clock ticks, and a leap second may lie between the two. */
+/* What may lie between the time of a file and the start of a process: the
+ * kernel's coarse clock, up to 10 ms late (current_time()); FAT, in steps of
+ * two seconds; clock ticks; and a leap second. */
 #define TOLERANCE (3 * SECOND)
 
 pid_t
@@ -40,7 +40,7 @@ pidfile_parse(const char *text, size_t length)
 	}
 	while (at < length && isspace((unsigned char)text[at]))
 		at++;
-	/* kill(2) takes 0 for a process group. */
+	/* For kill(2), 0 is a process group. */
 	if (at < length || pid == 0 || pid > INT_MAX) {
 		errno = EINVAL;
 		return -1;
@@ -53,13 +53,13 @@ pidfile_owner_state(pid_t pid, int64_t written_at)
 {
 	struct procstat stat;
 
-	/* Written before this program was executed: by this process, which may
-	 * have been a shell then, or by a dead process with the same PID. */
+	/* The PID was written before execve(2) of wdrun: by this process, which
+	 * may have been a shell, or by a dead process that had the same PID. */
 	if (pid == getpid())
 		return OWNER_REUSED;
 	if (pid_is_dead(pid))
 		return OWNER_DEAD;
-	/* There is no /proc, or it hides the process ("hidepid", proc(5)). */
+	/* There is no /proc, or /proc hides the process (hidepid, proc(5)). */
 	if (procfs_is_ours() == 0 || procstat_read(pid, &stat) == -1)
 		return OWNER_ALIVE;
 	if (procstat_is_dead(&stat))
@@ -119,8 +119,8 @@ pidfile_write(int fd, pid_t pid, uint64_t size)
 	char text[TEXT_SIZE];
 	size_t length = strbuf_format(text, sizeof(text), "%d\n", pid);
 
-	/* Newlines overwrite the rest of a longer text, and $(cat FILE) drops
-	 * them. After ftruncate(2) a reader could find an empty file. */
+	/* Newlines, which $(cat FILE) drops, overwrite the rest of a longer
+	 * text. After ftruncate(2), a reader could find an empty file. */
 	while (length < size && length < sizeof(text))
 		text[length++] = '\n';
 	return pwrite(fd, text, length, 0) == (ssize_t)length ? 0 : -1;
