@@ -1,4 +1,4 @@
-/* The command's output on its way to the parent, where wdrun has to see it. */
+/* Starts, wakes and ends the relays of the command's output. */
 #include "io/output.h"
 
 #include <sys/eventfd.h>
@@ -92,8 +92,8 @@ output_note_exit(struct output *output)
 {
 	if (!output->has_pty)
 		return;
-	/* As a shell does. When this process, which leads the session, ends,
-	 * the kernel sends SIGHUP to the group that is in the foreground. */
+	/* As a shell does. When the session leader, this process, ends, the
+	 * kernel sends SIGHUP to the foreground group (disassociate_ctty()). */
 	(void)tcsetpgrp(output->channels[0].command_fd, getpgrp());
 	tty_input_finish(&output->tty_input);
 }
@@ -104,8 +104,8 @@ output_wake(const struct output *output)
 	for (size_t i = 0; i < output->channel_count; i++) {
 		const int wake_fd = output->channels[i].relay.wake_fd;
 
-		/* A relay that was not woken might be waited for without a
-		 * bound: so the write is tried twice. */
+		/* Tried twice: a watcher may wait without a bound for a relay
+		 * that was not woken. */
 		if (eventfd_write(wake_fd, 1) == -1)
 			(void)eventfd_write(wake_fd, 1);
 	}
@@ -159,7 +159,7 @@ output_read_progress(const struct output *output, int64_t now)
 	for (size_t i = 0; i < output->channel_count; i++) {
 		const struct relay_state *const state =
 		    output->channels[i].relay.state;
-		/* First: a relay sets what is read below, and then answers. */
+		/* First: a relay answers after setting what is read below. */
 		const bool has_answered =
 		    state->is_done || state->answered == output->page->question;
 		const int64_t found_at = state->found_at;
@@ -232,15 +232,16 @@ output_note_death(struct output *output, pid_t pid)
 		if (!channel->relay.state->is_done)
 			tell_killed(channel);
 		channel->relay.state->is_done = true;
-		/* tty_input has the pseudo-terminal's master too, which is to
-		 * be closed, as when the window of a terminal is closed. */
+		/* The helper of tty_input has the master open, too: the helper
+		 * ends, and the command gets SIGHUP, as from a terminal that is
+		 * closed. */
 		if (channel->relay.slave_fd != -1)
 			tty_input_end(&output->tty_input);
 	}
 }
 
-/* Waits until a relay that was ordered to detach has done so; where the reader
- * is stuck, HELPER_GIVE_UP has the relay detach. */
+/* Waits until a relay has detached, as ordered. Where the reader is stuck, the
+ * relay detaches by HELPER_GIVE_UP. */
 static void
 let_detach(const struct channel *channel)
 {
@@ -261,7 +262,7 @@ end_relay(const struct channel *channel)
 	if (state->is_done) {
 		(void)helper_await(channel->pid, 0);
 	} else if (helper_await(channel->pid, HELPER_GIVE_UP)) {
-		/* Not killed, if it was about to end by itself. */
+		/* A relay that ends by itself has set is_done. */
 		if (!state->is_done)
 			tell_killed(channel);
 	} else {

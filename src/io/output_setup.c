@@ -1,4 +1,4 @@
-/* Opening what the relays of the command's output need. */
+/* Opens what the relays of the command's output need. */
 #include "io/output_setup.h"
 
 #include <sys/eventfd.h>
@@ -27,12 +27,10 @@ refuse(const char *what)
 	return -1;
 }
 
-/*
- * Whether FD was open for writing when wdrun was started. If not, the command
- * gets FD as it is. What came through the execve(2) of wdrun is not
- * close-on-exec, and the /dev/null of fds_open_null() is. True where a seccomp
- * filter forbids the question, as the output would go nowhere otherwise.
- */
+/* Whether FD was open for writing when wdrun was started; if not, the command
+ * gets FD as it is. The /dev/null of fds_open_null() is close-on-exec; what
+ * came through execve(2) is not. True if a seccomp filter forbids fcntl(2):
+ * otherwise the output would be lost. */
 static bool
 is_writable(int fd)
 {
@@ -64,8 +62,8 @@ is_regular(int fd)
 	return fileinfo_guess(fd, &file) == 0 && S_ISREG(file.mode);
 }
 
-/* Calls isatty(3) for devices only: with any other file that call would ask the
- * file system, which may hang. */
+/* Calls isatty(3) for devices only: on another file, the call asks the file
+ * system, which may hang. */
 static bool
 is_terminal(int fd)
 {
@@ -75,9 +73,9 @@ is_terminal(int fd)
 	       isatty(fd);
 }
 
-/* Opens the copy, non-blocking: so a FIFO without a reader is an error and not
- * a wait, and a relay notices a reader that is stuck. Returns the descriptor,
- * or -1 after a message. */
+/* Opens the file of --tee with O_NONBLOCK: a FIFO without a reader fails
+ * instead of waiting (fifo(7)), and a relay notices that a reader is stuck.
+ * Returns the descriptor, or -1 after a message. */
 static int
 open_tee(const char *path)
 {
@@ -106,8 +104,7 @@ open_tee(const char *path)
 	return fd;
 }
 
-/* Decides whether stdout and stderr go through a relay each, or share a relay.
- */
+/* Decides whether stdout and stderr have a relay each, or share a relay. */
 static void
 plan(struct output *output)
 {
@@ -128,8 +125,8 @@ plan(struct output *output)
 	}
 }
 
-/* Keeps the parent's terminal, for its window size, and prepares tty_input
- * where the command gets a pseudo-terminal as stdin. */
+/* Opens the parent's terminal, for its window size, and prepares tty_input if
+ * the command gets a pseudo-terminal. Returns 0, or -1 after a message. */
 static int
 open_terminal(struct output *output)
 {
@@ -147,15 +144,15 @@ open_terminal(struct output *output)
 	if (!output->has_pty || output->config.no_stdin)
 		return 0;
 	input->is_stdin = is_terminal(STDIN_FILENO);
-	/* At the end of a pipeline, keys come from where a pager reads them.
-	 * With flags of its own: another program may take a key that poll(2)
-	 * has told of, and read(2) must not wait for the next one. */
+	/* A pager at the end of a pipeline reads keys from /dev/tty. A new file
+	 * description, for O_NONBLOCK: another process may take the key that
+	 * poll(2) has reported, and read(2) must not wait. */
 	input->terminal_fd =
 	    tty_is_controlling(input->is_stdin ? STDIN_FILENO : STDOUT_FILENO)
 	        ? open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC)
 	        : -1;
 	if (input->terminal_fd == -1 && input->is_stdin)
-		input->terminal_fd = output->size_fd; /* which is stdin's */
+		input->terminal_fd = output->size_fd; /* a copy of stdin */
 	input->is_used = input->terminal_fd != -1;
 	if (!input->is_used)
 		return 0;
@@ -169,7 +166,7 @@ static int
 open_shared(struct output *output, struct relay *relay)
 {
 	output->page = array_share(sizeof(*output->page));
-	/* Not in .bss, since the relays alone use it. */
+	/* Not in .bss: only the relays use the buffer. */
 	relay->buffer = array_resize(NULL, 0, (size_t)2 * RELAY_BUFFER_SIZE);
 	if (output->page == NULL || relay->buffer == NULL)
 		return refuse("no memory for the output");
@@ -187,13 +184,13 @@ open_pty(struct output *output, struct channel *channel)
 	const int size_fd = output->size_fd;
 	const bool leads_back =
 	    output->tty_input.is_used && channel->is_on_terminal;
-	/* In the background the terminal's modes may be those of a shell that
+	/* In the background, the terminal may have the modes of a shell that
 	 * reads a command line. */
 	const bool has_model = size_fd != -1 && tcgetpgrp(size_fd) == getpgrp();
 
 	if (pty_open(&relay->in_fd, &relay->slave_fd) == -1)
 		return refuse("cannot open a pseudo-terminal");
-	/* Unless made raw, the parent's terminal turns "\n" into "\r\n". */
+	/* leads_back: the parent's raw terminal makes no "\r\n" of "\n". */
 	if (pty_copy_modes(relay->slave_fd, has_model ? size_fd : -1,
 	                   leads_back) == -1)
 		return refuse("cannot set up a pseudo-terminal");
@@ -220,7 +217,7 @@ open_channel(struct output *output, struct channel *channel)
 		relay->out.fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
 		if (relay->out.fd == -1)
 			return refuse("cannot set up the output");
-		/* As with "--tee=log 2>>log": no line is to be there twice. */
+		/* With "--tee=log 2>>log", no line must be there twice. */
 		if (relay->tee_fd != -1 && is_regular(fd) &&
 		    is_same_file(fd, relay->tee_fd))
 			relay->tee_fd = -1;
@@ -252,8 +249,8 @@ output_setup(struct output *output)
 	if (!config->is_timed && config->until == NULL && config->tee == NULL &&
 	    !config->pty)
 		return 0;
-	/* Where stdin and stdout are the terminal, a pager or an editor is to
-	 * have keys, although its output is read. */
+	/* If stdin and stdout are the controlling terminal, a pager or an
+	 * editor needs a terminal, although its output is read. */
 	output->has_pty = config->pty ||
 	                  (!config->stays && tty_is_controlling(STDIN_FILENO) &&
 	                   tty_is_controlling(STDOUT_FILENO));

@@ -7,7 +7,7 @@
 #include <termios.h>
 
 #ifndef TIOCGPTPEER
-#define TIOCGPTPEER 0x5441 /* not on alpha, mips, parisc and sparc */
+#define TIOCGPTPEER 0x5441 /* _IO('T', 0x41) where _IOC_NONE is 0 */
 #endif
 
 #define ROWS_DEFAULT    24
@@ -18,13 +18,13 @@ pty_open(int *master_fd, int *slave_fd)
 {
 	const int locked = 0;
 
-	/* pts(4). Not by posix_openpt(3), with which musl links stdio. */
+	/* pts(4). Not by posix_openpt(3), which links stdio in musl. */
 	*master_fd =
 	    open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 	if (*master_fd == -1 || ioctl(*master_fd, TIOCSPTLCK, &locked) == -1)
 		return -1;
-	/* Not by the path of ptsname(3), which may lead to another devpts, or
-	 * nowhere: ioctl_tty(2), TIOCGPTPEER, Linux 4.13. */
+	/* Not by ptsname(3), whose path may lead to another devpts or nowhere:
+	 * ioctl_tty(2), TIOCGPTPEER, Linux 4.13. */
 	*slave_fd =
 	    ioctl(*master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	return *slave_fd == -1 ? -1 : 0;
@@ -35,7 +35,7 @@ pty_copy_modes(int slave_fd, int model_fd, bool processes_output)
 {
 	struct termios modes;
 
-	/* Another run in the same pipeline may have made the model raw. */
+	/* Another wdrun in the same pipeline may have made MODEL_FD raw. */
 	if ((model_fd == -1 || tcgetattr(model_fd, &modes) == -1 ||
 	     (modes.c_lflag & ISIG) == 0) &&
 	    tcgetattr(slave_fd, &modes) == -1)

@@ -1,4 +1,4 @@
-/* Carrying the command's output, in a process that may block. */
+/* Copies the command's output, in a process that may block. */
 #include "io/relay.h"
 
 #include <sys/eventfd.h>
@@ -23,26 +23,23 @@
 #define ALL            SIZE_MAX
 #define CHUNK_SIZE     (RELAY_BUFFER_SIZE - SEARCH_TEXT_MAX)
 #define SPLICE_SIZE    ((size_t)1024 * 1024)
-#define PTY_CAPACITY   ((size_t)1024 * 1024) /* more than any can hold */
+#define PTY_CAPACITY   ((size_t)1024 * 1024) /* more than a pty holds */
 #define LAST_READ_MAX  ((size_t)1024 * 1024)
-#define LAST_WRITES    (50 * MILLISECOND) /* the front waits longer: helper.c */
+#define LAST_WRITES    (50 * MILLISECOND) /* less than PATIENCE of helper.c */
 #define BULK_MIN       ((size_t)32 * 1024)
 #define BULK_PIPE_SIZE (256 * 1024)
 #define HANG_UP_AFTER  SECOND
 #define TEE_PATIENCE   SECOND
 
-/* A chunk lies behind the bytes that the search keeps. */
+/* The chunk is behind the bytes that the search keeps. */
 static char *
 chunk_of(const struct relay *relay)
 {
 	return relay->buffer + SEARCH_TEXT_MAX;
 }
 
-/*
- * Takes out of the chunk of LENGTH bytes what the command's terminal has put
- * in:
- * "\r" before each "\n". A "\r" at the end waits for what follows.
- */
+/* Takes each "\r" before "\n", which the pseudo-terminal has added, out of the
+ * chunk of LENGTH bytes. A "\r" at the end waits for the next chunk. */
 static void
 take_out_returns(struct relay *relay, size_t length)
 {
@@ -71,7 +68,7 @@ read_chunk(struct relay *relay, size_t size)
 	return length;
 }
 
-/* The chunk of LENGTH bytes is to be written, as its reader needs it. */
+/* Makes the chunk of LENGTH bytes the rest: with "\r\n" for a raw terminal. */
 static void
 begin_rest(struct relay *relay, size_t length)
 {
@@ -82,12 +79,12 @@ begin_rest(struct relay *relay, size_t length)
 	relay->rest_size = is_raw ? length : relay->text_size;
 }
 
-/* Has the watchers look at the state. */
+/* Wakes front and supervisor, to read relay->state. */
 static void
 notify(const struct relay *relay)
 {
-	/* EAGAIN: the pipe is full, so that the watchers will look anyway.
-	 * EBADF: the relay is detached. */
+	/* EAGAIN: the pipe is full, so front and supervisor will read the state
+	 * anyway. EBADF: the relay is detached. */
 	if (write(relay->notify_fd, "", 1) == -1)
 		return;
 }
@@ -115,9 +112,9 @@ count_read(struct relay *relay, ssize_t length)
 		relay->budget -= (size_t)length;
 }
 
-/* Goes on without watchers, for the survivors that have the pipe or terminal
- * open: no process waits for the relay any more, and stderr may be another
- * program's by now. */
+/* Goes on without front and supervisor, for the survivors that have the pipe or
+ * pseudo-terminal open. No process waits for the relay any more, and stderr may
+ * be another program's by now: messages go to /dev/null. */
 static void
 detach(struct relay *relay)
 {
@@ -133,8 +130,8 @@ detach(struct relay *relay)
 	relay->budget = ALL;
 }
 
-/* Whether the front has sent HELPER_GIVE_UP, and this process is to end. If the
- * relay was ordered to detach, it detaches now instead. */
+/* Whether the front has sent HELPER_GIVE_UP, so that this process must end. A
+ * relay that is ordered to detach does so now, and need not end. */
 static bool
 must_give_up(struct relay *relay)
 {
@@ -146,7 +143,7 @@ must_give_up(struct relay *relay)
 	return false;
 }
 
-/* Has each relay end its copy, and tells WHY once. */
+/* Ends the copy, for each relay, and tells WHY once. */
 static void
 end_copy(const struct relay *relay, const char *why)
 {
@@ -155,8 +152,8 @@ end_copy(const struct relay *relay, const char *why)
 		        relay->tee_name, why);
 }
 
-/* Whether FD is ready for EVENTS, or has failed. Waits for TIMEOUT, as poll(2)
- * has it, or until a signal handler has run. */
+/* Whether FD is ready for EVENTS, or has failed. Waits up to TIMEOUT ms (-1:
+ * for ever), or until a signal handler has run. */
 static bool
 is_ready(int fd, short events, int timeout)
 {
@@ -165,9 +162,9 @@ is_ready(int fd, short events, int timeout)
 	return poll(&polled, 1, timeout) == 1;
 }
 
-/* Waits until the copy takes something again. Returns false when the copy has
- * taken nothing from any relay for TEE_PATIENCE: of two relays that write into
- * one FIFO, the other may find it full each time. */
+/* Waits until the copy takes something again. Returns false if the copy has
+ * taken nothing from any relay for TEE_PATIENCE: where two relays write into a
+ * FIFO, a relay may find the FIFO full each time. */
 static bool
 await_room_for_copy(const struct relay *relay)
 {
@@ -182,9 +179,8 @@ await_room_for_copy(const struct relay *relay)
 	return true;
 }
 
-/* Appends the text of the chunk to the copy. A FIFO that takes
- * nothing for a second ends the copy, and so does an error: what comes after a
- * gap would be no copy. */
+/* Appends the chunk to the copy. An error, or a FIFO that takes nothing for
+ * TEE_PATIENCE, ends the copy: with a gap, the file would be no copy. */
 static void
 write_copy(struct relay *relay)
 {
@@ -218,7 +214,7 @@ write_copy(struct relay *relay)
 	}
 }
 
-/* Writes some of the rest of the chunk. Returns as sink_write(). */
+/* Writes some of the rest. Returns like sink_write(). */
 static ssize_t
 write_rest(struct relay *relay)
 {
@@ -233,7 +229,7 @@ write_rest(struct relay *relay)
 	return written;
 }
 
-/* Writes the rest as long as its reader takes something at once, until END. */
+/* Writes the rest until END, then as much as the reader takes at once. */
 static void
 write_rest_until(struct relay *relay, int64_t end)
 {
@@ -244,15 +240,15 @@ write_rest_until(struct relay *relay, int64_t end)
 			continue;
 		if (left <= 0)
 			return;
-		/* HELPER_GIVE_UP comes again and again and ends this wait. */
+		/* HELPER_GIVE_UP, which the front repeats, ends the wait. */
 		(void)is_ready(relay->out.fd, POLLOUT,
 		               (int)(left / MILLISECOND) + 1);
 	}
 }
 
 /* Writes what the reader takes within LAST_WRITES, counts the rest as
- * undelivered, and ends the relay. Where the copy of --tee was stuck, the
- * reader of the output has not been given the last chunk yet. */
+ * undelivered, and exits. If the copy was stuck, the last chunk has not been
+ * offered to the reader yet. */
 static _Noreturn void
 give_up(struct relay *relay)
 {
@@ -262,7 +258,7 @@ give_up(struct relay *relay)
 
 	write_rest_until(relay, end);
 	lost = relay->rest_size;
-	/* With a bound, should a process go on writing. */
+	/* LAST_READ_MAX: a process may write without end. */
 	while (seen < LAST_READ_MAX && is_ready(relay->in_fd, POLLIN, 0)) {
 		const ssize_t length = read_chunk(relay, CHUNK_SIZE);
 
@@ -280,12 +276,10 @@ give_up(struct relay *relay)
 	_exit(0);
 }
 
-/*
- * The reader of the output is gone. The pipe to the relay is closed, so that
- * its writers get the SIGPIPE that they would have had. Closing a terminal
- * sends a SIGHUP instead: so the supervisor sends the command a SIGPIPE first,
- * and the terminal is closed when the command has had time to die.
- */
+/* The reader of the output is gone. Closing the pipe gives the writers the
+ * SIGPIPE that they would get without the relay. Closing a pseudo-terminal
+ * would send SIGHUP: so the supervisor sends SIGPIPE to the command, which has
+ * HANG_UP_AFTER to die before the pseudo-terminal is closed. */
 static void
 lose_reader(struct relay *relay)
 {
@@ -301,8 +295,8 @@ lose_reader(struct relay *relay)
 	notify(relay);
 }
 
-/* Tells the watchers when the text of --until was read. Called when the text
- * was delivered, so that no message of wdrun comes before the text; or when the
+/* Tells front and supervisor when the text of --until was read. Called after
+ * the text was delivered, so that wdrun's message follows the text, or when the
  * relay has to wait for the reader. */
 static void
 publish_found(struct relay *relay)
@@ -319,8 +313,8 @@ await_room(struct relay *relay)
 	publish_found(relay);
 	if (must_give_up(relay))
 		give_up(relay);
-	/* A signal just before poll(2) does not end the wait: the front sends
-	 * HELPER_GIVE_UP again. */
+	/* A signal just before poll(2) does not interrupt poll(2): the front
+	 * sends HELPER_GIVE_UP again. */
 	(void)is_ready(relay->out.fd, POLLOUT, -1);
 	if (must_give_up(relay))
 		give_up(relay);
@@ -337,7 +331,7 @@ drop_rest(struct relay *relay, int why)
 	relay->rest_size = 0;
 }
 
-/* Writes the first LENGTH bytes of the chunk. */
+/* Writes the chunk of LENGTH bytes to the output. */
 static void
 deliver(struct relay *relay, size_t length)
 {
@@ -358,12 +352,10 @@ deliver(struct relay *relay, size_t length)
 	relay->rest_size = 0;
 }
 
-/*
- * Gives the command's terminal the window size of the parent's terminal. The
- * kernel sends no SIGWINCH for a terminal that controls no session. Then the
- * foreground job of the parent's terminal, which has got a SIGWINCH and maybe
- * asked for the size too early, gets another SIGWINCH.
- */
+/* Copies the parent's window size to the pseudo-terminal, whose foreground
+ * group gets SIGWINCH from the kernel. Without a session there is no such
+ * group: then the foreground group of the parent's terminal gets SIGWINCH
+ * again, as that group may have asked for the size too early. */
 static void
 copy_winsize(const struct relay *relay)
 {
@@ -378,9 +370,9 @@ copy_winsize(const struct relay *relay)
 		(void)kill(-group, SIGWINCH);
 }
 
-/* splice(2) would fill the next pipe with nearly empty pages where the pieces
- * are small: these are copied. The pipe is made larger for large pieces only,
- * as the kernel counts the pages of a user's pipes: pipe(7). */
+/* Small pieces are copied: splice(2) would fill the next pipe with nearly empty
+ * pages. The pipe is enlarged for large pieces only, as the kernel limits the
+ * pages of a user's pipes: pipe(7). */
 static void
 note_size(struct relay *relay, ssize_t length)
 {
@@ -396,15 +388,15 @@ end_of_output(struct relay *relay, int why)
 {
 	if (why == EINTR || why == EAGAIN)
 		return;
-	/* Not EIO, as the relay has the pseudo-terminal's slave open. */
+	/* Not EIO: the relay has the pseudo-terminal's slave open. */
 	if (why != 0)
 		message("cannot read the command's %s: %s", relay->out_name,
 		        strerror(why));
 	relay->is_over = true;
 }
 
-/* Reads a chunk and writes it, to the copy first: a reader of the copy sees a
- * line at once, whatever the reader of the output does. */
+/* Reads a chunk, and writes the chunk to the copy first: the reader of the copy
+ * gets a line at once, even if the reader of the output is stuck. */
 static void
 copy_through(struct relay *relay)
 {
@@ -419,8 +411,8 @@ copy_through(struct relay *relay)
 	begin_write(relay);
 	note_size(relay, length);
 	count_read(relay, length);
-	/* Where the command's job has the terminal, the command has got the
-	 * SIGWINCH, and the front has not. */
+	/* If the command's process group, not the front's, has the terminal,
+	 * SIGWINCH has come to the command alone. */
 	copy_winsize(relay);
 	if (relay->search.text != NULL && relay->found_at == 0 &&
 	    search_continue(&relay->search, relay->text, relay->text_size))
@@ -431,7 +423,7 @@ copy_through(struct relay *relay)
 	end_write(relay);
 }
 
-/* Moves bytes inside the kernel, where the relay has no need to see them. */
+/* Moves bytes inside the kernel, if the relay need not see the bytes. */
 static void
 splice_through(struct relay *relay)
 {
@@ -458,12 +450,12 @@ splice_through(struct relay *relay)
 	} else if (why == EPIPE) {
 		lose_reader(relay);
 	} else if (why != EINTR) {
-		/* write(2) works here, or its errno says what is wrong. */
+		/* write(2) works instead, or reports what is wrong. */
 		relay->can_splice = false;
 	}
 }
 
-/* What was written before the order has been delivered. */
+/* Follows the order, now that what was written before is delivered. */
 static void
 finish(struct relay *relay)
 {
@@ -483,8 +475,8 @@ attend_watchers(struct relay *relay)
 	copy_winsize(relay);
 	if (relay->page->order == RELAY_GO_ON || relay->budget != ALL)
 		return;
-	/* A process outside the tree may have the pipe too, and write for
-	 * ever: so no more than there is now. */
+	/* No more than the pipe has now: a process outside the tree may have
+	 * the pipe open, too, and write for ever. */
 	if (relay->slave_fd != -1 ||
 	    ioctl(relay->in_fd, FIONREAD, &waiting) == -1)
 		relay->budget = PTY_CAPACITY;
@@ -492,9 +484,9 @@ attend_watchers(struct relay *relay)
 		relay->budget = (size_t)waiting;
 }
 
-/* Whether the supervisor asks if there is nothing left to be read: a relay that
- * was stopped, or got no processor time, may have output to read that came
- * before the idle timeout. */
+/* Whether a question of output_ask() has no answer yet. A relay that was
+ * stopped, or got no processor, may have output from before the idle
+ * timeout. */
 static bool
 is_asked(const struct relay *relay)
 {
@@ -515,9 +507,9 @@ poll_timeout(const struct relay *relay)
 	return left <= 0 ? 0 : (int)(left / MILLISECOND) + 1;
 }
 
-/* Whether to notice that the reader goes away while there is no output. Not for
- * a terminal's output, since the supervisor sends SIGPIPE only to a command
- * that writes; nor for a FIFO, which may get another reader. */
+/* Whether to notice, without output, that the reader is gone. Not for a
+ * pseudo-terminal: the supervisor's SIGPIPE is only for a command that writes.
+ * Not for a FIFO: it may get another reader. */
 static bool
 watches_reader(const struct relay *relay)
 {
@@ -534,7 +526,7 @@ step(struct relay *relay)
 		{ .fd = relay->wake_fd, .events = POLLIN },
 		{ .fd = watches_reader(relay) ? relay->out.fd : -1 },
 	};
-	/* POLLERR of a socket may be about the last datagram. */
+	/* POLLERR of a socket may be about an earlier datagram. */
 	const int gone = relay->out.kind == SINK_SOCKET ? POLLHUP : POLLERR;
 	const int ready =
 	    poll(fds, sizeof(fds) / sizeof(fds[0]), poll_timeout(relay));
@@ -572,7 +564,7 @@ relay_run(struct relay *relay)
 	relay->out = sink_open(relay->out.fd);
 	relay->budget = ALL;
 	relay->hang_up = NEVER;
-	/* Into a file, splice(2) copies as well, with the pipe locked. */
+	/* Not for a file: splice(2) copies there, too, and locks the pipe. */
 	relay->can_splice =
 	    relay->search.text == NULL && relay->tee_fd == -1 &&
 	    relay->slave_fd == -1 &&

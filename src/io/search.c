@@ -1,4 +1,4 @@
-/* Finding a text in a stream that comes in chunks. */
+/* Finds a text in a stream that comes in chunks. */
 #include "io/search.h"
 
 #include <string.h>
@@ -13,8 +13,8 @@ search_continue(struct search *search, char *chunk, size_t size)
 	const bool is_found =
 	    text_find(start, length, search->text, search->length) != NULL;
 
-	/* If the text ends in the next chunk, then less than the text is in
-	 * this one. Keeping no more than that finds no text twice. */
+	/* Keeps a byte less than the text has: enough for a text that ends in
+	 * the next chunk, and too little to find a text twice. */
 	search->carried = length < search->length ? length : search->length - 1;
 	memmove(chunk - search->carried, start + length - search->carried,
 	        search->carried);

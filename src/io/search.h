@@ -12,8 +12,7 @@ struct search {
 	size_t carried; /* bytes kept from earlier chunks; 0 at the start */
 };
 
-/* Whether the text ends in CHUNK, the next SIZE bytes of the stream, which
- * stays as it is. Each chunk has to come at the same address, behind
- * SEARCH_TEXT_MAX bytes in which the search keeps the end of the chunks before.
- */
+/* Returns whether the text ends in CHUNK, the next SIZE bytes of the stream.
+ * CHUNK is not changed, and is at the same address in each call, behind
+ * SEARCH_TEXT_MAX bytes in which the search keeps the end of earlier chunks. */
 bool search_continue(struct search *search, char *chunk, size_t size);

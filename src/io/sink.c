@@ -1,4 +1,4 @@
-/* Writing without a wait to a descriptor on which O_NONBLOCK cannot be set. */
+/* Writes without waiting where O_NONBLOCK must not be set. */
 #include "io/sink.h"
 
 #include <sys/socket.h>
@@ -54,22 +54,22 @@ is_about_nowait(int why)
 	       why == ESPIPE || why == EPERM;
 }
 
-/* For pipes, since Linux 6.4. The position is two arguments of the system call,
- * and on 64 bits the second one is not used: pwritev2(2). */
+/* RWF_NOWAIT is for pipes since Linux 6.4. The position takes two arguments of
+ * the system call, the second of which 64 bits do not use: pwritev2(2). */
 static ssize_t
 write_without_wait(int fd, const char *text, size_t size)
 {
 	struct iovec piece = { .iov_len = size };
 
-	/* iov_base is not const, because readv(2) writes there. */
+	/* iov_base is not const, since readv(2) writes there. */
 	memcpy(&piece.iov_base, &text, sizeof(text));
 	return syscall(SYS_pwritev2, fd, &piece, 1L, CURRENT_POSITION,
 	               CURRENT_POSITION, (long)RWF_NOWAIT);
 }
 
-/* When poll(2) reports POLLOUT, a pipe takes PIPE_BUF bytes at once (pipe(7)),
- * and a terminal any number (n_tty_poll() in the kernel): a short piece makes a
- * wait unlikely, and a signal ends the wait. */
+/* After POLLOUT, a pipe takes PIPE_BUF bytes without blocking (pipe(7)); how
+ * many bytes a terminal takes is unknown (n_tty_poll() in the kernel). A short
+ * piece rarely blocks, and a signal interrupts a write(2) that does. */
 static ssize_t
 write_if_ready(const struct sink *sink, const char *text, size_t size)
 {

@@ -1,4 +1,4 @@
-/* The terminal that the command shares with the parent: modes and owner. */
+/* The terminal that the command shares with the parent: modes, foreground. */
 #include "io/tty.h"
 
 #include <sys/stat.h>
@@ -17,17 +17,17 @@
 bool
 tty_is_controlling(int fd)
 {
-	/* tcgetsid(3) fails for a terminal that is not this process's
-	 * controlling terminal (TIOCGSID in ioctl_tty(2)); but the master of a
-	 * pseudo-terminal tells the session of the slave. */
+	/* tcgetsid(3) fails for a terminal that is not the controlling terminal
+	 * (ioctl_tty(2), TIOCGSID); but for the master of a pseudo-terminal, it
+	 * returns the session of the slave. */
 	const pid_t session = tcgetsid(fd);
 
 	return session != -1 && session == getsid(0);
 }
 
-/* For a terminal of another session, as su(1) leaves on stdin of a command in a
- * new session: whether the nearest ancestor whose controlling terminal FD is
- * has a job in the foreground. */
+/* For a terminal of another session, which su(1) leaves as stdin of a command
+ * in a new session: whether the nearest ancestor that has FD as controlling
+ * terminal is in the foreground. */
 static bool
 ancestor_has(int fd)
 {
@@ -52,14 +52,14 @@ tty_is_ours(int fd)
 
 	if (tcgetpgrp(fd) == -1)
 		return errno == ENOTTY && isatty(fd) && ancestor_has(fd);
-	/* The group's number is no answer: from another PID namespace each
-	 * group may be 0. But a read in the background with SIGTTIN blocked
-	 * fails with EIO, even of 0 bytes (job_control() in the kernel). */
+	/* Not by the number of the group: from another PID namespace each group
+	 * may be 0. With SIGTTIN blocked, a read in the background fails with
+	 * EIO, even of 0 bytes (job_control() in the kernel). */
 	return read(fd, &none, 0) == 0;
 }
 
-/* Whether this process's job has the terminal on FD, or is about to get it: a
- * shell may give it to a job that runs already, as fish(1) does. */
+/* Whether this process's job has, or is about to get, the foreground of the
+ * terminal on FD: fish(1) gives the foreground to a job that runs already. */
 static bool
 is_given(int fd)
 {
@@ -95,9 +95,9 @@ tty_open(struct tty *tty)
 	return true;
 }
 
-/* Whether the terminal still has the parent's group in the foreground, or a
- * dead group: a job of a shell that was the command. Not by tcgetpgrp(3), which
- * fails in the supervisor, outside the terminal's session. */
+/* Whether the foreground group is still the front's, or is dead: a job of a
+ * shell that was the command. Not by tcgetpgrp(3), which fails in the
+ * supervisor, outside the terminal's session. */
 static bool
 is_unclaimed(const struct tty *tty)
 {

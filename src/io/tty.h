@@ -4,36 +4,34 @@
 #include <sys/types.h>
 #include <termios.h>
 
-/* The terminal of the parent's job, as it was at the start. */
+/* The terminal of wdrun's job, as it was at the start. */
 struct tty {
-	int fd; /* open on it, close-on-exec; -1: there is none */
+	int fd; /* open on the terminal, close-on-exec; or -1 */
 	struct termios modes;
-	pid_t session;       /* the parent's session, */
-	pid_t group;         /* and its process group */
-	bool was_foreground; /* that group had the terminal */
+	pid_t session;       /* the front's session */
+	pid_t group;         /* the front's process group */
+	bool was_foreground; /* group was the foreground group */
 };
 
 /* Whether FD is the controlling terminal of this process. */
 bool tty_is_controlling(int fd);
 
 /* Whether this process's job is in the foreground of the terminal on FD.
- * SIGTTIN has to be blocked. */
+ * SIGTTIN must be blocked. */
 bool tty_is_ours(int fd);
 
-/*
- * Whether this process's job has a terminal: stdin is its controlling terminal,
- * or the job is in the foreground of that terminal, wherever stdin comes from.
- * Stores the terminal in *TTY. The caller has SIGTTIN blocked, and descriptors
- * 0 to 2 open.
- */
+/* Whether this process's job has a terminal: stdin is the controlling terminal,
+ * or the job is in the foreground of the controlling terminal. Stores the
+ * terminal in *TTY, with a descriptor or -1. SIGTTIN must be blocked, and
+ * descriptors 0 to 2 open. */
 bool tty_open(struct tty *tty);
 
 /*
- * Restores the modes, from any session, unless another process group has the
- * terminal by now: a shell that took the terminal back has set its own modes.
- * In the front, also gives the terminal back to the parent's group where the
- * group that had it is dead: a script that goes on after its interactive shell
- * was stopped could not read from the terminal otherwise. Ignores errors, as
- * the terminal may be gone.
+ * Restores the terminal's modes, from any session, unless another living
+ * process group is in the foreground: a shell that took the terminal back has
+ * set modes of its own. In the front, also makes the front's group the
+ * foreground group if the present foreground group is dead: otherwise a script
+ * could not read from the terminal after wdrun has ended an interactive shell.
+ * Ignores errors, as the terminal may be gone.
  */
 void tty_restore(const struct tty *tty);

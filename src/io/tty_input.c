@@ -1,4 +1,4 @@
-/* What is typed at the parent's terminal, on its way to a pseudo-terminal. */
+/* Copies what is typed at the parent's terminal to a pseudo-terminal. */
 #include "io/tty_input.h"
 
 #include <sys/eventfd.h>
@@ -20,33 +20,33 @@
 #include "proc/signals.h"
 
 #define CHUNK_SIZE  512
-#define KERNEL_NCCS 19 /* the C libraries' c_cc is longer than the kernel's */
+#define KERNEL_NCCS 19 /* of the kernel's c_cc; libc's is longer */
 #define PATIENCE_MS 200
-/* A shell that brings a running job to the foreground may signal nobody. */
+/* Polled, as a shell may continue a job in the foreground without a signal. */
 #define BACKGROUND_INTERVAL_MS 500
 
 /* Memory that the helper shares with front and supervisor. */
 struct tty_input_page {
 	_Atomic bool is_wanted;   /* by the front: the terminal is to be raw */
-	_Atomic bool is_raw;      /* `modes` and `raw` are set, and apply */
-	struct termios modes;     /* before it was made raw */
-	struct termios raw;       /* since then */
+	_Atomic bool is_raw;      /* so `modes` and `raw` are set */
+	struct termios modes;     /* the terminal's modes before raw mode */
+	struct termios raw;       /* the terminal's raw modes */
 	_Atomic bool is_over;     /* the command has exited */
 	_Atomic bool is_done;     /* the helper ended without being killed */
-	_Atomic bool has_stopped; /* VSUSP was typed, see stty(1) */
-	_Atomic bool stops_job;   /* and has stopped the command */
-	_Atomic pid_t group;      /* the target's; 0: it gets no key yet */
+	_Atomic bool has_stopped; /* VSUSP (Ctrl-Z) was typed: termios(3) */
+	_Atomic bool stops_job;   /* VSUSP has stopped the command */
+	_Atomic pid_t group;      /* the target's; 0: input has not begun */
 };
 
-/* What was read from the terminal and not yet written. */
+/* What was read from the terminal. */
 struct typing {
 	char text[CHUNK_SIZE];
 	size_t length;
-	size_t written; /* of these */
+	size_t written; /* so much of text is written */
 	bool is_over;   /* the terminal or the pseudo-terminal is gone */
 };
 
-static const struct tty_input *handlers_input; /* for a signal handler */
+static const struct tty_input *handlers_input; /* for end_without_front() */
 
 static void
 make_raw(const struct tty_input *input)
@@ -58,19 +58,19 @@ make_raw(const struct tty_input *input)
 		return;
 	raw = page->modes;
 	cfmakeraw(&raw);
-	/* If the command's output goes elsewhere, what other programs write to
-	 * this terminal still needs the output modes. */
+	/* If the command's output goes elsewhere, other programs that write to
+	 * this terminal still need the output modes. */
 	if (!input->shows_output)
 		raw.c_oflag = page->modes.c_oflag;
 	page->raw = raw;
-	/* Before tcsetattr(3): if the helper is killed between the two, a
-	 * watcher restores the terminal. */
+	/* Before tcsetattr(3): if the helper is killed in between, a watcher
+	 * restores the terminal's modes. */
 	page->is_raw = true;
 	(void)tcsetattr(input->terminal_fd, TCSANOW, &raw);
 }
 
-/* Whether both are raw in the same way, with or without OPOST: another run on
- * the same terminal may have changed that flag. */
+/* Whether A and B are the same but for OPOST, which another run on the same
+ * terminal may have changed. */
 static bool
 is_same(const struct termios *a, const struct termios *b)
 {
@@ -88,7 +88,7 @@ tty_input_restore(const struct tty_input *input)
 
 	if (!input->is_used || !page->is_raw)
 		return;
-	/* After a failure is_raw stays true, and the next process tries. */
+	/* After a failure is_raw stays true: the next process tries again. */
 	if (tcgetattr(input->terminal_fd, &now) == -1 ||
 	    (is_same(&now, &page->raw) &&
 	     tcsetattr(input->terminal_fd, TCSANOW, &page->modes) == -1))
@@ -96,26 +96,24 @@ tty_input_restore(const struct tty_input *input)
 	page->is_raw = false;
 }
 
-/*
- * Handles SIGCONT, which the kernel sends when the front is dead (helper_fork).
- * If the supervisor is dead too, only the helper is left to restore the
- * terminal: in the handler, since a read(2) that waits for a byte which another
- * process took would not return. All calls here are async-signal-safe.
- */
+/* Handles SIGCONT, which the kernel sends when the front is dead
+ * (helper_fork()). If the supervisor is dead too, only the helper is left to
+ * restore the terminal's modes: in the handler, since the helper may be in a
+ * read(2) whose byte another process took. All calls are async-signal-safe. */
 static void
 end_without_front(int signal)
 {
 	const pid_t parent = getppid();
 
 	(void)signal;
-	/* 0: the front is in another PID namespace and has no number here. */
+	/* 0: the front is in another PID namespace, without a number here. */
 	if (parent == handlers_input->front || parent == 0)
 		return;
 	tty_input_restore(handlers_input);
 	_exit(0);
 }
 
-/* Makes the terminal raw, or restores it. Returns whether it may be read. */
+/* Makes the terminal raw, or restores it. Returns whether to read input. */
 static bool
 update_modes(const struct tty_input *input)
 {
@@ -133,9 +131,10 @@ update_modes(const struct tty_input *input)
 	return false;
 }
 
-/* Whether a signal of the command's terminal is for the command itself, as it
- * would be without that terminal, and so for the parent's job: not for a job of
- * a shell that runs there, or for that shell, which ignores SIGTSTP. */
+/* Whether a signal typed at the pseudo-terminal is for the command itself, and
+ * so for the parent's job, too. Not where the command is a shell: then the
+ * foreground group is a job of the shell, or is the shell, which ignores
+ * SIGTSTP. */
 static bool
 is_for_job(const struct tty_input *input)
 {
@@ -148,10 +147,11 @@ is_for_job(const struct tty_input *input)
 }
 
 /*
- * What the parent's terminal would send to the parent's job for what was typed,
- * if it were not raw: the signal of Ctrl-C, or 0. None where the command reads
- * the character itself. The signal of Ctrl-Z waits until the command has
- * stopped: vi(1), say, reads Ctrl-Z as a character, and then stops by itself.
+ * Returns the signal that the parent's terminal would send to the parent's job
+ * for the typed text if the terminal were not raw: SIGINT for Ctrl-C, SIGQUIT,
+ * or 0. Also 0 if the command reads such characters itself (no ISIG). After
+ * Ctrl-Z, only sets has_stopped: vi(1) reads Ctrl-Z as a character, and then
+ * stops itself, so SIGTSTP has to wait until the command has stopped.
  */
 static int
 signal_for_job(const struct tty_input *input, const struct typing *typing)
@@ -178,15 +178,15 @@ signal_for_job(const struct tty_input *input, const struct typing *typing)
 	           : 0;
 }
 
-/* Sends SIGNAL to the parent's job, when the command has got it: or the command
- * might see the end of its input before, and not die by SIGNAL. */
+/* Sends SIGNAL to the parent's job after the command has got SIGNAL: otherwise
+ * the command might see the end of its input first, and not die by SIGNAL. */
 static void
 signal_job(const struct tty_input *input, int signal)
 {
 	struct pollfd slave = { .fd = input->slave_fd, .events = POLLIN };
 
-	/* Waits until the kernel has dealt with what was written, in a worker
-	 * of its own: n_tty_poll(). */
+	/* poll(2) waits until a worker of the kernel has processed what was
+	 * written: n_tty_poll(), tty_buffer_flush_work(). */
 	(void)poll(&slave, 1, 0);
 	(void)kill(0, signal);
 }
@@ -207,8 +207,8 @@ write_typed(const struct tty_input *input, struct typing *typing)
 static void
 read_typed(const struct tty_input *input, struct typing *typing)
 {
-	/* If another job has got the terminal since, read(2) fails with EIO, as
-	 * SIGTTIN is blocked; and it also fails so if the terminal is gone. */
+	/* EIO: the terminal is gone; or another job has the foreground, since
+	 * SIGTTIN is blocked. tty_is_ours() tells which. */
 	if (!tty_is_ours(input->terminal_fd))
 		return;
 
@@ -230,8 +230,8 @@ read_typed(const struct tty_input *input, struct typing *typing)
 		signal_job(input, signal);
 }
 
-/* The terminal is gone. A command that reads lines gets the end of its input by
- * the pseudo-terminal's end-of-file character. */
+/* The terminal is gone: writes the pseudo-terminal's VEOF, so that a command
+ * that reads lines gets end-of-file. */
 static void
 write_end(const struct tty_input *input)
 {
@@ -257,8 +257,8 @@ carry_once(const struct tty_input *input, struct typing *typing)
 	const bool looks_again = !is_ours && input->page->is_wanted;
 	eventfd_t times;
 
-	/* A HELPER_GIVE_UP just before poll(2) does not end the wait: the front
-	 * sends the signal time and again (helper_await). */
+	/* A HELPER_GIVE_UP just before poll(2) does not interrupt poll(2): the
+	 * front sends the signal again (helper_await()). */
 	if (poll(fds, sizeof(fds) / sizeof(fds[0]),
 	         looks_again ? BACKGROUND_INTERVAL_MS : -1) == -1)
 		return;
@@ -272,7 +272,7 @@ carry_once(const struct tty_input *input, struct typing *typing)
 		write_typed(input, typing);
 }
 
-/* Carries until HELPER_GIVE_UP comes, or the terminal or the front is gone. */
+/* Copies until the command or the front ends, HELPER_GIVE_UP, or hangup. */
 static _Noreturn void
 run_helper(const struct tty_input *input, int null_fd)
 {
@@ -313,7 +313,7 @@ tty_input_start(struct tty_input *input, int null_fd)
 		return 0;
 	input->page->is_wanted = true;
 	input->front = getpid();
-	/* When the front is dead, SIGCONT: it reaches a stopped process too. */
+	/* SIGCONT when the front dies: it also continues a stopped helper. */
 	input->pid = helper_fork(SIGCONT);
 	if (input->pid == -1)
 		return -1;
