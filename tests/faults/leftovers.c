@@ -239,7 +239,8 @@ check_output_in(struct attempt *attempt, const char *file)
 	if (contains(file, attempt->scenario->output))
 		return;
 	if (contains("err", "output") || contains("err", "relay") ||
-	    contains("err", "--tee") || contains("err", "cannot read"))
+	    contains("err", "--tee") || contains("err", "cannot read") ||
+	    contains("err", "cannot write"))
 		conclude(attempt, VERDICT_TOLD);
 	else
 		find(attempt, VERDICT_LOST, "output is missing in '%s'", file);
