@@ -69,15 +69,14 @@ int
 main(int argc, char *argv[])
 {
 	/* Static: on the stack, RUN could cost each fork a page more. */
-	static struct run run = {
-		.watchers = { .lifeline = { -1, -1 },
-		              .statuspipe = { -1, -1 },
-		              .signal_fd = -1,
-		              .null_fd = -1 },
-		.parent = { .fd = -1 },
-	};
+	static struct run run;
 	struct outcome outcome;
 	const int status = options_read(&run.options, argc, argv);
+
+	/* Not by an initializer: the binary would have all of RUN. */
+	run.watchers.lifeline[0] = run.watchers.lifeline[1] = -1;
+	run.watchers.statuspipe[0] = run.watchers.statuspipe[1] = -1;
+	run.watchers.signal_fd = run.watchers.null_fd = run.parent.fd = -1;
 
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status; /* also of --help and --version */

@@ -31,6 +31,10 @@ static const struct known known[] = {
 	 * write, exits with 99. */
 	{ VERDICT_STATUS, "front-helper", NULL, "KILL", "the status is 99",
 	  "as it should be" },
+	/* With --pty the supervisor leads the session of the terminal, whose
+	 * foreground group gets SIGHUP when its leader dies: setsid(2). */
+	{ VERDICT_STATUS, "supervisor", NULL, "KILL", "killed by signal 1;",
+	  "as it should be" },
 	{ VERDICT_COUNT, NULL, NULL, NULL, NULL, NULL }, /* the end */
 };
 
