@@ -19,6 +19,7 @@
 #include "io/output.h"
 #include "io/tty.h"
 #include "io/tty_input.h"
+#include "proc/priority.h"
 #include "proc/signals.h"
 #include "proc/treekill.h"
 #include "proc/wait.h"
@@ -53,6 +54,8 @@ static _Noreturn void abandon(struct run *run);
 static _Noreturn void leave(struct run *run, struct outcome outcome);
 static void leave_terminal(struct run *run);
 static void supervise(struct run *run);
+static void look_ahead(struct run *run, int64_t now);
+static bool look_now(struct run *run, int64_t until);
 static void enter(struct run *run, enum state next, enum reason why);
 static void note_stop(struct run *run, enum reason why);
 static void stop_tree(struct run *run, enum reason why, int64_t now);
@@ -216,6 +219,9 @@ start_timers(struct run *run, int64_t now)
 	run->target.started = now;
 	run->timers.due[TIMER_TIMEOUT] =
 	    duration_add(now, run->options.timeout);
+	if (run->options.timeout != NEVER)
+		run->timers.due[TIMER_LOOK] =
+		    now + announce_moment(run->options.timeout);
 	report_note_start(run, now);
 	output_watch_begin(run, now);
 	heartbeat_begin(run, now);
@@ -288,6 +294,8 @@ supervise(struct run *run)
 		if (had_front && run->watchers.front_is_lost)
 			teardown_hand_over(run);
 		supervisor_attend(run, &event);
+		if (timers_is_due(&run->timers, TIMER_LOOK, event.now))
+			look_ahead(run, event.now);
 
 		/* An event may give reasons for several changes. */
 		for (;;) {
@@ -302,6 +310,30 @@ supervise(struct run *run)
 	}
 }
 
+/* Has a helper look at the processes before --timeout: the first signal does
+ * not wait for the look. */
+static void
+look_ahead(struct run *run, int64_t now)
+{
+	int64_t *const due = &run->timers.due[TIMER_LOOK];
+
+	if (run->timers.paused_at != NEVER || run->state >= STATE_STOPPING)
+		return;
+	priority_take();
+	*due = timers_is_due(&run->timers, TIMER_TIMEOUT, now)
+	           ? NEVER
+	           : announce_prepare(run, now);
+}
+
+/* Reads the tree until the time is UNTIL. Returns whether all its processes are
+ * dead, though a tracer keeps them from being reaped. */
+static bool
+look_now(struct run *run, int64_t until)
+{
+	proctree_read_until(&run->tree, until);
+	return run->tree.list.count == 0 && supervisor_finds_tracer(run);
+}
+
 /* Changes the state to NEXT because of WHY, and does the first work of NEXT. */
 static void
 enter(struct run *run, enum state next, enum reason why)
@@ -311,25 +343,31 @@ enter(struct run *run, enum state next, enum reason why)
 	const int64_t began = duration_now();
 	const int64_t look = announce_budget(
 	    began - timers_since(&run->timers, run->state, why, began));
+	size_t seen = 0;
+	const bool is_prepared = announce_is_prepared(run, why, &seen);
 
 	if (reason_is_stop(why)) {
 		supervisor_begin_stop(run, duration_now());
 		note_stop(run, why);
-		/* Half of LOOK is left to read what the processes do. */
-		proctree_read_until(&run->tree, began + look / 2);
-		if (run->tree.list.count == 0 && supervisor_finds_tracer(run)) {
+		/* The other half is for what the processes do. */
+		if (!is_prepared && !announce_is_silent(run, why) &&
+		    look_now(run, began + look / 2)) {
 			next = STATE_DONE;
 			why = REASON_LAST_BOUND;
 		}
 	}
+	if (!is_prepared && !run->tree.is_partial)
+		seen = run->tree.list.count;
 	if (why == REASON_LAST_BOUND)
 		run->tree_is_empty = supervisor_finds_tracer(run);
 	if (begins_stop)
 		heartbeat_end(run); /* no heartbeat after the stop's message */
 
-	const size_t seen = run->tree.is_partial ? 0 : run->tree.list.count;
+	const bool is_told = reason_row(why)->is_told || run->options.verbose;
+	/* The tree leaves no processor: the first signal comes first. */
+	const bool is_slow = announce_is_late(run);
 
-	if (reason_row(why)->is_told || run->options.verbose)
+	if (is_told && !is_slow)
 		announce_start(run, next, why, began + look);
 	run->state = next;
 
@@ -349,6 +387,8 @@ enter(struct run *run, enum state next, enum reason why)
 	case STATE_DONE:
 		break;
 	}
+	if (is_told && is_slow)
+		announce_start(run, next, why, now);
 	if (begins_stop)
 		report_note_stop(run, seen > 0 ? seen : run->tree.list.count);
 }

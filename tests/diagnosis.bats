@@ -287,6 +287,35 @@ tells_in_time_at_last() {
 	tells_in_time_at_last
 }
 
+# The reader hangs with cat, so that the command sees it: a second child of the
+# supervisor.
+ends_after_the_look() {
+	complete "$PROGRAMS/deny" hang:process_vm_readv -- \
+		"$WDRUN" -t "$limit" --report=report bash -c '
+			cat unwritten & cat=$!
+			until [ "$(wc -w <"/proc/$PPID/task/$PPID/children")" -gt 1 ]; do
+				sleep 0.01
+			done
+			kill "$cat"
+			wait
+			exit 3'
+	[ "$status" -eq 3 ]
+}
+
+@test "a command that ends between the look at it and its timeout is not told of" {
+	[ -e "/proc/$$/task/$$/children" ] || skip "the kernel lists no children"
+	mkfifo unwritten
+	local limit
+	for limit in 2 10 50; do
+		if ends_after_the_look; then break; fi
+	done
+
+	[ "$status" -eq 3 ]
+	[ -z "$stderr" ]
+	grep -q '"tree":null' report
+	nobody_is_left
+}
+
 @test "only stops at a timeout show the tree, and not with --quiet" {
 	complete "$WDRUN" -q -t 300ms sleep 1000
 	[ -z "$stderr" ]

@@ -21,7 +21,8 @@
 /* Depth first. Each level but the first has a process in VIEW: so there are at
  * most TREEVIEW_MAX + 1 levels. */
 void
-treeview_arrange(struct treeview *view, const struct proctree *tree)
+treeview_arrange(struct treeview *view, const struct proctree *tree,
+                 int64_t ahead)
 {
 	struct {
 		pid_t parent;
@@ -30,6 +31,8 @@ treeview_arrange(struct treeview *view, const struct proctree *tree)
 	int depth = 0;
 
 	view->tree = tree;
+	view->total = tree->list.count;
+	view->ahead = ahead;
 	view->count = 0;
 	view->step = 0;
 	while (depth >= 0 && view->count < TREEVIEW_MAX) {
@@ -41,8 +44,9 @@ treeview_arrange(struct treeview *view, const struct proctree *tree)
 			continue;
 		}
 		view->processes[view->count++] = (struct treeview_process){
-			.process = process,
+			.pid = process->pid,
 			.parent = process->parent,
+			.session = process->session,
 			.depth = depth,
 		};
 		depth++;
@@ -94,9 +98,10 @@ indent_of(const struct treeview_process *process)
 /* Reads about SHOWN, unless the process is gone or dead: wdrun itself decides
  * what becomes of a zombie. */
 static void
-read_process(struct treeview_process *shown, const struct proctree *tree,
+read_process(struct treeview_process *shown, const struct treeview *all,
              struct fdtable *table, bool in_short)
 {
+	const struct proctree *const tree = all->tree;
 	/* *SHOWN is set as a whole, since this process may be killed before. */
 	struct treeview_process view = *shown;
 	char line[TREEVIEW_WAIT_SIZE + CONDITION_SIZE] = "";
@@ -104,15 +109,15 @@ read_process(struct treeview_process *shown, const struct proctree *tree,
 	struct strbuf wait = { .text = view.wait, .size = sizeof(view.wait) };
 	struct strbuf command = { .text = view.command,
 		                  .size = sizeof(view.command) };
-	const pid_t pid = view.process->pid;
+	const pid_t pid = view.pid;
 	struct procstat stat;
 
 	/* Another process may have the PID by now. */
-	if (procstat_read(pid, &stat) == -1 ||
-	    stat.session != view.process->session || procstat_is_dead(&stat))
+	if (procstat_read(pid, &stat) == -1 || stat.session != view.session ||
+	    procstat_is_dead(&stat))
 		return;
 	view.is_bare = false;
-	view.age = procstat_age(&stat);
+	view.age = procstat_age(&stat) + all->ahead;
 	view.cpu = procstat_time(stat.cpu);
 	view.blocked = (struct blocked_process){
 		.pid = pid,
@@ -210,9 +215,8 @@ treeview_read(struct treeview *view)
 		struct treeview_process *const process =
 		    &view->processes[view->step % view->count];
 
-		if (!process->is_bare ||
-		    !procfs_may_block(process->process->pid))
-			read_process(process, tree, &table,
+		if (!process->is_bare || !procfs_may_block(process->pid))
+			read_process(process, view, &table,
 			             view->step < view->count);
 	}
 	find_stuck(view);
@@ -222,7 +226,7 @@ treeview_read(struct treeview *view)
 static void
 read_bare(struct treeview_process *shown)
 {
-	const pid_t pid = shown->process->pid;
+	const pid_t pid = shown->pid;
 	struct strbuf command = { .text = shown->command,
 		                  .size = sizeof(shown->command) };
 	struct procfs_status status;
@@ -270,7 +274,7 @@ treeview_add(struct strbuf *lines, const struct treeview *view)
 {
 	const size_t shown =
 	    view->step < view->count ? view->step : view->count;
-	const size_t rest = view->tree->list.count - shown;
+	const size_t rest = view->total - shown;
 	const char *colon = ":";
 
 	for (size_t i = 0; i < shown; i++) {

@@ -23,11 +23,14 @@ enum detail {
  * children. */
 struct treeview {
 	const struct proctree *tree;
-	size_t count;
-	size_t step; /* COUNT looks in short, then COUNT in full */
+	size_t total;  /* processes of TREE */
+	size_t count;  /* of them in PROCESSES */
+	size_t step;   /* COUNT looks in short, then COUNT in full */
+	int64_t ahead; /* nanoseconds from the reading to the shown ages */
 	struct treeview_process {
-		const struct process *process;
+		pid_t pid;
 		pid_t parent;
+		pid_t session;
 		int depth; /* in the tree */
 
 		/* What treeview_read() finds. */
@@ -41,13 +44,15 @@ struct treeview {
 	} processes[TREEVIEW_MAX];
 };
 
-/* Puts the first TREEVIEW_MAX processes of TREE, as last read, into *VIEW,
- * which is valid until TREE is read again. */
-void treeview_arrange(struct treeview *view, const struct proctree *tree);
+/* Puts the first TREEVIEW_MAX processes of TREE, as last read, into *VIEW. The
+ * ages will be shown for a time that is AHEAD nanoseconds later. */
+void treeview_arrange(struct treeview *view, const struct proctree *tree,
+                      int64_t ahead);
 
-/* Reads about the processes of VIEW: first all in short (no arguments, only
- * names), then all in full. May never return, as blocked_add(): VIEW keeps what
- * was read until then, and the next call reads the rest. */
+/* Reads about the processes of VIEW, whose TREE was not read again: first all
+ * in short (no arguments, only names), then all in full. May never return, as
+ * blocked_add(): VIEW keeps what was read until then, and the next call reads
+ * the rest. */
 void treeview_read(struct treeview *view);
 
 /* Whether treeview_read() has nothing left to read. */

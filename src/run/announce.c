@@ -16,13 +16,20 @@
 #include "proc/pidfd.h"
 #include "proc/priority.h"
 #include "proc/procfs.h"
+#include "proc/procstat.h"
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/stop_message.h"
 
 #define FIRST_LINE_SIZE 4000
-#define PATIENCE_LINE   (20 * MILLISECOND)
-#define PAUSE           (2 * MILLISECOND) /* between two looks at a reader */
+/* A reader is forked at this share of a timeout, or this time, before its end.
+ * The scheduler has the watcher pay for the fork with a later wakeup (negative
+ * lag, in the kernel's update_entity_lag()): beside 2,000 processes that leave
+ * no processor, for up to a second. */
+#define SHARE_OF_TIMEOUT 5
+#define LOOK_LEAD        SECOND
+#define PATIENCE_LINE    (20 * MILLISECOND)
+#define PAUSE            (2 * MILLISECOND) /* between two looks at a reader */
 
 /* The message, and how much of it was read, in memory that the watcher shares
  * with the helpers. A reader goes on behind what the last reader read. */
@@ -30,6 +37,8 @@ struct announcement {
 	struct run *run;
 	enum state next;
 	enum reason why;
+	size_t count;   /* of the processes that announce_prepare() has found */
+	bool is_looked; /* COUNT, and what follows, is set */
 	bool has_tree;
 	bool has_first_line;
 	enum detail detail; /* of the first line: less after each hang */
@@ -193,37 +202,199 @@ announce_budget(int64_t late)
 	return left > late / 4 ? left : late / 4;
 }
 
-void
-announce_start(struct run *run, enum state next, enum reason why, int64_t until)
+bool
+announce_is_silent(const struct run *run, enum reason why)
 {
-	const bool has_tree = stop_message_has_tree(run, why);
+	return (run->options.quiet && run->report == NULL) ||
+	       stop_message_is_none(run, why);
+}
 
-	if ((run->options.quiet && (run->report == NULL || !has_tree)) ||
-	    stop_message_is_none(run, why))
-		return;
-	announce_finish(run); /* the printer of an earlier message */
-
+static struct announcement *
+make_announcement(struct run *run, enum state next, enum reason why)
+{
 	struct announcement *const announcement =
 	    array_share(sizeof(*announcement));
 
+	if (announcement != NULL) {
+		announcement->run = run;
+		announcement->next = next;
+		announcement->why = why;
+	}
+	return announcement;
+}
+
+static void
+arrange(struct announcement *announcement, int64_t ahead)
+{
+	struct run *const run = announcement->run;
+
+	announcement->has_tree = stop_message_has_tree(run, announcement->why);
+	if (announcement->has_tree)
+		treeview_arrange(view_of(announcement), &run->tree, ahead);
+}
+
+/* In a helper, which waitid(2) does not tell of its siblings: leaves them out
+ * of the tree. */
+static void
+leave_out_helpers(struct proctree *tree)
+{
+	struct process_list *const list = &tree->list;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct procstat stat;
+
+		if (list->entries[i].parent != tree->root ||
+		    procstat_read(list->entries[i].pid, &stat) == -1 ||
+		    stat.exit_signal != HELPER_EXIT_SIGNAL)
+			list->entries[kept++] = list->entries[i];
+	}
+	list->count = kept;
+}
+
+/* A dead reader may have been reaped, and its PID be another process's. */
+static void
+end_readers(const struct announcer *announcer)
+{
+	for (int i = 0; i < READERS_MAX; i++) {
+		if (helper_is(announcer->readers[i]))
+			(void)pid_kill(announcer->readers[i], SIGKILL);
+	}
+}
+
+/* The life of a reader before --timeout. A later reader goes on without a list
+ * of the tree. */
+static _Noreturn void
+look_ahead(struct announcement *announcement, int64_t deadline)
+{
+	struct run *const run = announcement->run;
+	struct proctree *const tree = &run->tree;
+
+	resources_close(run);
+	priority_take();
+	if (!announcement->is_looked) {
+		proctree_read(tree);
+		leave_out_helpers(tree);
+		announcement->count = tree->is_partial ? 0 : tree->list.count;
+		arrange(announcement, deadline - duration_now());
+		read_first_line(announcement);
+	} else {
+		tree->is_partial = true;
+	}
+	announcement->is_looked = true;
+	if (announcement->has_tree)
+		treeview_read(view_of(announcement));
+	_exit(0);
+}
+
+int64_t
+announce_moment(int64_t timeout)
+{
+	const int64_t share = timeout / SHARE_OF_TIMEOUT;
+
+	return timeout - (share < LOOK_LEAD ? share : LOOK_LEAD);
+}
+
+int64_t
+announce_prepare(struct run *run, int64_t now)
+{
+	struct announcer *const announcer = &run->announcer;
+	const int64_t deadline = run->timers.due[TIMER_TIMEOUT];
+	struct announcement *prepared = announcer->prepared;
+	int i = 0;
+
+	if (prepared == NULL) {
+		announce_finish(run);
+		if (announce_is_silent(run, REASON_TIMEOUT))
+			return NEVER;
+		prepared =
+		    make_announcement(run, STATE_STOPPING, REASON_TIMEOUT);
+		announcer->prepared = prepared;
+		announcer->prepared_at = now;
+	}
+	while (i < READERS_MAX && announcer->readers[i] != 0)
+		i++;
+	/* A reader that only lacks a processor is left alone, and so is the
+	 * processor: each wakeup here puts off the wakeup for the stop. */
+	if (prepared == NULL || is_whole(prepared) || i == READERS_MAX ||
+	    (i > 0 && procfs_is_runnable(announcer->readers[i - 1])))
+		return NEVER;
+	end_readers(announcer);
+	if (i > 0 && prepared->is_looked)
+		skip(prepared);
+	announcer->readers[i] = helper_fork(SIGKILL);
+	if (announcer->readers[i] == 0)
+		look_ahead(prepared, deadline);
+	return now + (deadline - now) / (READERS_MAX - i);
+}
+
+bool
+announce_is_prepared(struct run *run, enum reason why, size_t *count)
+{
+	struct announcer *const announcer = &run->announcer;
+	struct announcement *const prepared = announcer->prepared;
+
+	if (prepared == NULL)
+		return false;
+	*count = prepared->count;
+	/* Where the reader found nothing, the watcher has to look itself. */
+	if (why == REASON_TIMEOUT &&
+	    announcer->prepared_at >= run->timers.resumed_at &&
+	    (!prepared->is_looked || prepared->count > 0))
+		return true;
+	announce_finish(run);
+	return false;
+}
+
+bool
+announce_is_late(const struct run *run)
+{
+	struct announcement *const prepared = run->announcer.prepared;
+
+	if (prepared == NULL)
+		return false;
+	while (!is_whole(prepared) &&
+	       duration_now() < run->announcer.prepared_at + LOOK_BUDGET)
+		duration_sleep(PAUSE);
+	if (is_whole(prepared))
+		return false;
+	end_readers(&run->announcer);
+	return true;
+}
+
+void
+announce_start(struct run *run, enum state next, enum reason why, int64_t until)
+{
+	struct announcer *const announcer = &run->announcer;
+	struct announcement *announcement;
+	size_t count;
+
+	if (announce_is_prepared(run, why, &count)) {
+		announcement = announcer->prepared;
+		announcer->prepared = NULL;
+		read_all(announcement, until);
+	} else {
+		if (announce_is_silent(run, why) ||
+		    (run->options.quiet && !stop_message_has_tree(run, why)))
+			return;
+		announce_finish(run); /* the printer of an earlier message */
+		announcement = make_announcement(run, next, why);
+		if (announcement != NULL) {
+			arrange(announcement, 0);
+			read_all(announcement, until);
+		}
+	}
 	if (announcement == NULL) {
 		print_first_line(run, why);
 		return;
 	}
-	announcement->run = run;
-	announcement->next = next;
-	announcement->why = why;
-	announcement->has_tree = has_tree;
-	if (has_tree)
-		treeview_arrange(view_of(announcement), &run->tree);
-	read_all(announcement, until);
-	run->announcer.printer = run->options.quiet ? -1 : helper_fork(SIGKILL);
-	if (run->announcer.printer == 0)
+	announcer->printer = run->options.quiet ? -1 : helper_fork(SIGKILL);
+	if (announcer->printer == 0)
 		resources_close(run);
 	/* fork(2) may have failed, as after a fork bomb. */
-	if (run->announcer.printer <= 0 && !run->options.quiet)
+	if (announcer->printer <= 0 && !run->options.quiet)
 		print_all(announcement);
-	if (run->announcer.printer == 0)
+	if (announcer->printer == 0)
 		_exit(0);
 	array_free(announcement, sizeof(*announcement));
 }
@@ -239,6 +410,10 @@ announce_finish(struct run *run)
 	for (int i = 0; i < READERS_MAX; i++) {
 		if (!helper_await(announcer->readers[i], SIGKILL))
 			break;
+	}
+	if (announcer->prepared != NULL) {
+		view_of(announcer->prepared)->count = 0; /* in the report */
+		array_free(announcer->prepared, sizeof(*announcer->prepared));
 	}
 	*announcer = (struct announcer){ .printer = 0 };
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/duration.h"
@@ -23,6 +25,27 @@ struct run;
 /* How long the readers may take where the watcher woke up LATE, on a slow
  * machine: the rest of LOOK_BUDGET, or a quarter of LATE if that is more. */
 int64_t announce_budget(int64_t late);
+
+/* How long after the start of a run with TIMEOUT announce_prepare() is due. */
+int64_t announce_moment(int64_t timeout);
+
+/* Whether a stop of RUN for the reason WHY is neither told nor reported. */
+bool announce_is_silent(const struct run *run, enum reason why);
+
+/* At NOW, shortly before --timeout: forks a reader that looks at the processes,
+ * so that the first signal is on time, however busy the machine is; or another
+ * reader, if that reader hangs. Returns the time of the next call, or NEVER. */
+int64_t announce_prepare(struct run *run, int64_t now);
+
+/* Whether this was done, for a stop for the reason WHY; then *COUNT is the
+ * number of processes that the reader has found, or 0 if that is not known.
+ * Else forgets what was read: another event came before --timeout. */
+bool announce_is_prepared(struct run *run, enum reason why, size_t *count);
+
+/* Whether the readers have not read all in LOOK_BUDGET or more: the tree may
+ * leave them no processor, and the first signal should come before the message.
+ * Ends them then. */
+bool announce_is_late(const struct run *run);
 
 /* Has helpers read and print the message that RUN changes to NEXT for the
  * reason WHY, with the processes of its tree as it was last read. Returns when

@@ -101,7 +101,9 @@ struct output_watch {
 /* The helpers that tell of a stop: announce.h. */
 struct announcer {
 	pid_t printer;
-	pid_t readers[READERS_MAX]; /* sent SIGKILL, and not seen dead yet */
+	pid_t readers[READERS_MAX];    /* sent SIGKILL, and not seen dead yet */
+	struct announcement *prepared; /* for --timeout, or NULL */
+	int64_t prepared_at;
 };
 
 struct run {

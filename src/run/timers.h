@@ -18,6 +18,7 @@ enum timer {
 	TIMER_AFTER_CANCEL,    /* --timeout, where a cancel has begun */
 	TIMER_KILL,            /* --kill-after: SIGKILL follows */
 	TIMER_LAST,            /* what SIGKILL does not end is given up */
+	TIMER_LOOK,            /* shortly before --timeout: announce.h */
 	TIMER_HEARTBEAT,       /* --heartbeat */
 	TIMER_SAMPLE,          /* the survivors' activity is sampled */
 	TIMER_SWEEP,           /* the next round of SIGKILL */
