@@ -33,7 +33,7 @@ static const struct known known[] = {
 	  "as it should be" },
 	/* With --pty the supervisor leads the session of the terminal, whose
 	 * foreground group gets SIGHUP when its leader dies: setsid(2). */
-	{ VERDICT_STATUS, "supervisor", NULL, "KILL", "killed by signal 1;",
+	{ VERDICT_STATUS, "supervisor", NULL, "KILL", "killed by SIGHUP",
 	  "as it should be" },
 	{ VERDICT_COUNT, NULL, NULL, NULL, NULL, NULL }, /* the end */
 };

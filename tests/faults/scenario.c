@@ -131,10 +131,11 @@ check_status(struct attempt *attempt)
 	else if (code == STATUS_NOT_RUN && fault->kind == FAULT_ERROR &&
 	         strcmp(call_of(fault->call)->name, "execve") == 0)
 		conclude(attempt, VERDICT_FAILED);
+	else if (WIFEXITED(status))
+		find(attempt, VERDICT_STATUS, "the status is %d", code);
 	else
-		find(attempt, VERDICT_STATUS, "%s %d",
-		     WIFEXITED(status) ? "the status is" : "killed by signal",
-		     WIFEXITED(status) ? code : WTERMSIG(status));
+		find(attempt, VERDICT_STATUS, "killed by SIG%s",
+		     sigabbrev_np(WTERMSIG(status)));
 }
 
 /* --- who lives ----------------------------------------------------------- */
