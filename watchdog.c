@@ -219,9 +219,8 @@ start_timers(struct run *run, int64_t now)
 	run->target.started = now;
 	run->timers.due[TIMER_TIMEOUT] =
 	    duration_add(now, run->options.timeout);
-	if (run->options.timeout != NEVER)
-		run->timers.due[TIMER_LOOK] =
-		    now + announce_moment(run->options.timeout);
+	run->timers.due[TIMER_LOOK] =
+	    duration_add(now, announce_moment(run->options.timeout));
 	report_note_start(run, now);
 	output_watch_begin(run, now);
 	heartbeat_begin(run, now);
@@ -345,12 +344,13 @@ enter(struct run *run, enum state next, enum reason why)
 	    began - timers_since(&run->timers, run->state, why, began));
 	size_t seen = 0;
 	const bool is_prepared = announce_is_prepared(run, why, &seen);
+	const bool can_wait = is_prepared || announce_is_silent(run, why);
 
 	if (reason_is_stop(why)) {
 		supervisor_begin_stop(run, duration_now());
 		note_stop(run, why);
 		/* The other half is for what the processes do. */
-		if (!is_prepared && !announce_is_silent(run, why) &&
+		if (!(can_wait && target_is_alive(&run->target)) &&
 		    look_now(run, began + look / 2)) {
 			next = STATE_DONE;
 			why = REASON_LAST_BOUND;
@@ -365,7 +365,7 @@ enter(struct run *run, enum state next, enum reason why)
 
 	const bool is_told = reason_row(why)->is_told || run->options.verbose;
 	/* The tree leaves no processor: the first signal comes first. */
-	const bool is_slow = announce_is_late(run);
+	const bool is_slow = announce_is_late(run, &seen);
 
 	if (is_told && !is_slow)
 		announce_start(run, next, why, began + look);
@@ -387,6 +387,7 @@ enter(struct run *run, enum state next, enum reason why)
 	case STATE_DONE:
 		break;
 	}
+	run->tree.is_partial |= is_slow; /* some may be dead by now */
 	if (is_told && is_slow)
 		announce_start(run, next, why, now);
 	if (begins_stop)

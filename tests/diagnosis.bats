@@ -287,8 +287,8 @@ tells_in_time_at_last() {
 	tells_in_time_at_last
 }
 
-# The reader hangs with cat, so that the command sees it: a second child of the
-# supervisor.
+# ends_after_the_look STATUS END: the command does END when it sees a second child
+# of the supervisor: the reader, which hangs with cat.
 ends_after_the_look() {
 	complete "$PROGRAMS/deny" hang:process_vm_readv -- \
 		"$WDRUN" -t "$limit" --report=report bash -c '
@@ -296,24 +296,30 @@ ends_after_the_look() {
 			until [ "$(wc -w <"/proc/$PPID/task/$PPID/children")" -gt 1 ]; do
 				sleep 0.01
 			done
-			kill "$cat"
-			wait
-			exit 3'
-	[ "$status" -eq 3 ]
+			eval "$1"' - "$2"
+	[ "$status" -eq "$1" ]
 }
 
-@test "a command that ends between the look at it and its timeout is not told of" {
+ends_after_the_look_at_last() {
 	[ -e "/proc/$$/task/$$/children" ] || skip "the kernel lists no children"
 	mkfifo unwritten
 	local limit
 	for limit in 2 10 50; do
-		if ends_after_the_look; then break; fi
+		if ends_after_the_look "$@"; then break; fi
 	done
 
-	[ "$status" -eq 3 ]
-	[ -z "$stderr" ]
+	[ "$status" -eq "$1" ]
 	grep -q '"tree":null' report
 	nobody_is_left
+}
+
+@test "a command that ends between the look at it and its timeout is not told of" {
+	ends_after_the_look_at_last 3 'kill "$cat"; wait; exit 3'
+	[ -z "$stderr" ]
+}
+
+@test "kill -9 of the supervisor between the look and the timeout leaves no tree in the report" {
+	ends_after_the_look_at_last 137 'kill -KILL "$PPID"; sleep 1000'
 }
 
 @test "only stops at a timeout show the tree, and not with --quiet" {

@@ -748,6 +748,21 @@ is_told_as_traced() {
 	is_told_as_traced 125 "$target"
 }
 
+@test "a dead target that another process traces ends a run that says nothing, too" {
+	need python3
+	start "$WDRUN" -q -k never "$PROGRAMS/sigcount"
+	await_ready
+	await_watchers
+	trace_end_of "$target"
+	kill -KILL "$target"
+	wait_until is_zombie "$target"
+	kill -TERM "$started"
+	finish
+
+	[ "$status" -eq 125 ]
+	release
+}
+
 @test "a dead survivor that another process traces is told as that, and is not stopped" {
 	need python3
 	mkfifo go

@@ -123,7 +123,7 @@ read_process(struct treeview_process *shown, const struct treeview *all,
 		.pid = pid,
 		.state = stat.state,
 		.threads = stat.threads,
-		.is_busy = view.cpu > view.age / 2,
+		.is_busy = view.cpu > (view.age - all->ahead) / 2,
 		.list = tree->is_partial ? NULL : &tree->list,
 		.table = table,
 		.in_short = in_short,
@@ -200,7 +200,7 @@ find_stuck(struct treeview *view)
 bool
 treeview_is_read(const struct treeview *view)
 {
-	return view->step >= 2 * view->count;
+	return view->count == 0 || view->step > 2 * view->count;
 }
 
 void
@@ -211,7 +211,7 @@ treeview_read(struct treeview *view)
 	    !tree->is_partial && tree->list.count <= SEARCHED_MAX;
 	struct fdtable table = { .list = is_small ? &tree->list : NULL };
 
-	for (; !treeview_is_read(view); view->step++) {
+	for (; view->step < 2 * view->count; view->step++) {
 		struct treeview_process *const process =
 		    &view->processes[view->step % view->count];
 
@@ -220,6 +220,7 @@ treeview_read(struct treeview *view)
 			             view->step < view->count);
 	}
 	find_stuck(view);
+	view->step++;
 }
 
 /* Reads only the name and the state of SHOWN: no other read is safe. */
@@ -244,6 +245,10 @@ treeview_skip(struct treeview *view)
 {
 	if (view->step < view->count)
 		read_bare(&view->processes[view->step]);
+	/* Of find_stuck() a half is no proof. */
+	for (size_t i = 0; i < view->count && view->step >= 2 * view->count;
+	     i++)
+		view->processes[i].is_stuck = false;
 	view->step++;
 }
 
@@ -255,7 +260,7 @@ add_stuck(struct strbuf *lines, const struct treeview *view)
 	int count = 0;
 
 	for (size_t i = 0; i < view->count; i++) {
-		if (!view->processes[i].is_stuck)
+		if (!treeview_is_read(view) || !view->processes[i].is_stuck)
 			continue;
 		if (count++ == 0)
 			strbuf_addf(lines, "%c  ", '\0');

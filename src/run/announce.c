@@ -35,9 +35,11 @@
  * with the helpers. A reader goes on behind what the last reader read. */
 struct announcement {
 	struct run *run;
+	enum state from;
 	enum state next;
 	enum reason why;
 	size_t count;   /* of the processes that announce_prepare() has found */
+	bool is_ahead;  /* VIEW goes to the report only if the stop comes */
 	bool is_looked; /* COUNT, and what follows, is set */
 	bool has_tree;
 	bool has_first_line;
@@ -51,8 +53,10 @@ view_of(struct announcement *announcement)
 {
 	struct report_facts *const facts = announcement->run->report;
 
-	return facts == NULL || !announcement->has_tree ? &announcement->view
-	                                                : &facts->view;
+	return facts == NULL || !announcement->has_tree ||
+	               announcement->is_ahead
+	           ? &announcement->view
+	           : &facts->view;
 }
 
 static void
@@ -74,7 +78,8 @@ print_all(struct announcement *announcement)
 	struct strbuf lines = { .grows = true };
 
 	if (run->options.verbose && !run->options.terse)
-		stop_message_print_change(run, announcement->next,
+		stop_message_print_change(run, announcement->from,
+		                          announcement->next,
 		                          announcement->why);
 	if (announcement->first_line[0] == '\0')
 		return;
@@ -172,8 +177,11 @@ read_all(struct announcement *announcement, int64_t until)
 
 	for (int i = 0; i < READERS_MAX && !is_whole(announcement) &&
 	                duration_now() < until;
-	     i++)
-		announcer->readers[i] = read_by_helper(announcement, until);
+	     i++) {
+		if (!helper_is(announcer->readers[i]))
+			announcer->readers[i] =
+			    read_by_helper(announcement, until);
+	}
 	if (!announcement->has_first_line) {
 		announcement->detail = DETAIL_BARE;
 		announcement->has_tree = false;
@@ -217,6 +225,7 @@ make_announcement(struct run *run, enum state next, enum reason why)
 
 	if (announcement != NULL) {
 		announcement->run = run;
+		announcement->from = run->state;
 		announcement->next = next;
 		announcement->why = why;
 	}
@@ -245,11 +254,19 @@ leave_out_helpers(struct proctree *tree)
 		struct procstat stat;
 
 		if (list->entries[i].parent != tree->root ||
-		    procstat_read(list->entries[i].pid, &stat) == -1 ||
-		    stat.exit_signal != HELPER_EXIT_SIGNAL)
+		    (list->entries[i].pid != getpid() &&
+		     (procstat_read(list->entries[i].pid, &stat) == -1 ||
+		      stat.exit_signal != HELPER_EXIT_SIGNAL)))
 			list->entries[kept++] = list->entries[i];
 	}
 	list->count = kept;
+}
+
+static void
+end_printer(struct announcer *announcer)
+{
+	(void)helper_end(announcer->printer, 0);
+	announcer->printer = 0;
 }
 
 /* A dead reader may have been reaped, and its PID be another process's. */
@@ -260,6 +277,18 @@ end_readers(const struct announcer *announcer)
 		if (helper_is(announcer->readers[i]))
 			(void)pid_kill(announcer->readers[i], SIGKILL);
 	}
+}
+
+/* Does not wait for the readers to die: a stop may be due. */
+static void
+forget(struct announcer *announcer)
+{
+	struct announcement *const prepared = announcer->prepared;
+
+	end_readers(announcer);
+	if (prepared != NULL)
+		array_free(prepared, sizeof(*prepared));
+	announcer->prepared = NULL;
 }
 
 /* The life of a reader before --timeout. A later reader goes on without a list
@@ -311,6 +340,8 @@ announce_prepare(struct run *run, int64_t now)
 		    make_announcement(run, STATE_STOPPING, REASON_TIMEOUT);
 		announcer->prepared = prepared;
 		announcer->prepared_at = now;
+		if (prepared != NULL)
+			prepared->is_ahead = true;
 	}
 	while (i < READERS_MAX && announcer->readers[i] != 0)
 		i++;
@@ -342,12 +373,12 @@ announce_is_prepared(struct run *run, enum reason why, size_t *count)
 	    announcer->prepared_at >= run->timers.resumed_at &&
 	    (!prepared->is_looked || prepared->count > 0))
 		return true;
-	announce_finish(run);
+	forget(announcer);
 	return false;
 }
 
 bool
-announce_is_late(const struct run *run)
+announce_is_late(const struct run *run, size_t *count)
 {
 	struct announcement *const prepared = run->announcer.prepared;
 
@@ -356,6 +387,7 @@ announce_is_late(const struct run *run)
 	while (!is_whole(prepared) &&
 	       duration_now() < run->announcer.prepared_at + LOOK_BUDGET)
 		duration_sleep(PAUSE);
+	*count = prepared->count;
 	if (is_whole(prepared))
 		return false;
 	end_readers(&run->announcer);
@@ -366,18 +398,19 @@ void
 announce_start(struct run *run, enum state next, enum reason why, int64_t until)
 {
 	struct announcer *const announcer = &run->announcer;
-	struct announcement *announcement;
-	size_t count;
+	struct announcement *announcement = announcer->prepared;
 
-	if (announce_is_prepared(run, why, &count)) {
-		announcement = announcer->prepared;
+	if (announcement != NULL && announcement->why == why) {
 		announcer->prepared = NULL;
 		read_all(announcement, until);
+		if (run->report != NULL && announcement->has_tree)
+			run->report->view = announcement->view;
 	} else {
+		forget(announcer);
 		if (announce_is_silent(run, why) ||
 		    (run->options.quiet && !stop_message_has_tree(run, why)))
 			return;
-		announce_finish(run); /* the printer of an earlier message */
+		end_printer(announcer); /* of an earlier message */
 		announcement = make_announcement(run, next, why);
 		if (announcement != NULL) {
 			arrange(announcement, 0);
@@ -404,16 +437,13 @@ announce_finish(struct run *run)
 {
 	struct announcer *const announcer = &run->announcer;
 
-	(void)helper_end(announcer->printer, 0);
+	end_printer(announcer);
+	forget(announcer);
 	/* All readers have got SIGKILL, and die at the same time. A wait for
 	 * the first that hangs is enough. */
 	for (int i = 0; i < READERS_MAX; i++) {
 		if (!helper_await(announcer->readers[i], SIGKILL))
 			break;
-	}
-	if (announcer->prepared != NULL) {
-		view_of(announcer->prepared)->count = 0; /* in the report */
-		array_free(announcer->prepared, sizeof(*announcer->prepared));
 	}
 	*announcer = (struct announcer){ .printer = 0 };
 }

@@ -44,8 +44,8 @@ bool announce_is_prepared(struct run *run, enum reason why, size_t *count);
 
 /* Whether the readers have not read all in LOOK_BUDGET or more: the tree may
  * leave them no processor, and the first signal should come before the message.
- * Ends them then. */
-bool announce_is_late(const struct run *run);
+ * Ends them then. Sets *COUNT as announce_is_prepared(), if that is true. */
+bool announce_is_late(const struct run *run, size_t *count);
 
 /* Has helpers read and print the message that RUN changes to NEXT for the
  * reason WHY, with the processes of its tree as it was last read. Returns when

@@ -202,8 +202,8 @@ stop_message_add(struct strbuf *line, const struct run *run, enum reason why,
 }
 
 void
-stop_message_print_change(const struct run *run, enum state next,
-                          enum reason why)
+stop_message_print_change(const struct run *run, enum state from,
+                          enum state next, enum reason why)
 {
 	static const char *const states[] = {
 		[STATE_RUNNING] = "running",   [STATE_LINGERING] = "lingering",
@@ -214,6 +214,6 @@ stop_message_print_change(const struct run *run, enum state next,
 
 	if (why == REASON_CANCELLED)
 		(void)signal_name(run->cancel.signal, name);
-	message("%s -> %s: %s%s%s", states[run->state], states[next],
+	message("%s -> %s: %s%s%s", states[from], states[next],
 	        reason_row(why)->words, name[0] == '\0' ? "" : " by ", name);
 }

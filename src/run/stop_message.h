@@ -21,6 +21,7 @@ bool stop_message_is_none(const struct run *run, enum reason why);
  * follow: inspect/treeview.h. */
 bool stop_message_has_tree(const struct run *run, enum reason why);
 
-/* For --verbose: prints that RUN changes to the state NEXT, and WHY. */
-void stop_message_print_change(const struct run *run, enum state next,
-                               enum reason why);
+/* For --verbose: prints that RUN changes from the state FROM to NEXT, and WHY.
+ */
+void stop_message_print_change(const struct run *run, enum state from,
+                               enum state next, enum reason why);

@@ -195,6 +195,13 @@ target_note_exit(struct target *target, const siginfo_t *info, bool by_itself)
 	target->dumped_core = info->si_code == CLD_DUMPED;
 }
 
+bool
+target_is_alive(const struct target *target)
+{
+	return target->pid > 1 && !target->has_exited &&
+	       !pid_is_dead(target->pid);
+}
+
 void
 target_signal(const struct target *target, int signal)
 {
