@@ -272,7 +272,7 @@ is_traced() {
 
 	kill -TERM "$front"
 	finish
-	kill -KILL "$tracer" # it would hold up what it traces
+	kill -KILL "$tracer" 2>/dev/null || true # it would hold up what it traces
 
 	[[ $stderr == *"killing 1 process: $ready "* ]]
 	wait_until nobody_is_left

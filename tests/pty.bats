@@ -786,7 +786,8 @@ is_stopped_or_dead() {
 	at_prompt
 	before=$(grep -h '^flags' "/proc/$shell/fdinfo/"{0,1,2})
 	for option in --pty '-i 60' --tee=copy; do
-		enter "clear; wdrun $option repl"
+		wipe '^ready' # the last one's
+		enter "wdrun $option repl"
 		wait_until shows '^ready [0-9]+$'
 		[ "$(grep -h '^flags' "/proc/$shell/fdinfo/"{0,1,2})" = "$before" ]
 		press C-d
