@@ -343,7 +343,7 @@ enter(struct run *run, enum state next, enum reason why)
 	const int64_t look = announce_budget(
 	    began - timers_since(&run->timers, run->state, why, began));
 	size_t seen = 0;
-	const bool is_prepared = announce_is_prepared(run, why, &seen);
+	const bool is_prepared = announce_is_prepared(run, why);
 	const bool can_wait = is_prepared || announce_is_silent(run, why);
 
 	if (reason_is_stop(why)) {

@@ -360,14 +360,13 @@ announce_prepare(struct run *run, int64_t now)
 }
 
 bool
-announce_is_prepared(struct run *run, enum reason why, size_t *count)
+announce_is_prepared(struct run *run, enum reason why)
 {
 	struct announcer *const announcer = &run->announcer;
 	struct announcement *const prepared = announcer->prepared;
 
 	if (prepared == NULL)
 		return false;
-	*count = prepared->count;
 	/* Where the reader found nothing, the watcher has to look itself. */
 	if (why == REASON_TIMEOUT &&
 	    announcer->prepared_at >= run->timers.resumed_at &&

@@ -37,14 +37,14 @@ bool announce_is_silent(const struct run *run, enum reason why);
  * reader, if that reader hangs. Returns the time of the next call, or NEVER. */
 int64_t announce_prepare(struct run *run, int64_t now);
 
-/* Whether this was done, for a stop for the reason WHY; then *COUNT is the
- * number of processes that the reader has found, or 0 if that is not known.
- * Else forgets what was read: another event came before --timeout. */
-bool announce_is_prepared(struct run *run, enum reason why, size_t *count);
+/* Whether this was done, for a stop for the reason WHY. Else forgets what was
+ * read: another event came before --timeout. */
+bool announce_is_prepared(struct run *run, enum reason why);
 
 /* Whether the readers have not read all in LOOK_BUDGET or more: the tree may
  * leave them no processor, and the first signal should come before the message.
- * Ends them then. Sets *COUNT as announce_is_prepared(), if that is true. */
+ * Ends them then. If a stop is prepared, sets *COUNT to the number of processes
+ * that the reader has found, or to 0 if the number is not known. */
 bool announce_is_late(const struct run *run, size_t *count);
 
 /* Has helpers read and print the message that RUN changes to NEXT for the
