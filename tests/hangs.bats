@@ -323,7 +323,7 @@ is_long() {
 	with_time is_cut
 }
 
-# A tracer that is slow takes away the tenth of a second for the diagnosis.
+# A tracer that is slow takes away the time for the diagnosis.
 is_traced_in_time() {
 	for _ in {1..20}; do
 		complete nice -n -20 strace -f -qq --seccomp-bpf -e trace=write \

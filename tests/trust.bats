@@ -728,6 +728,19 @@ if ctypes.CDLL(None).ptrace(seize, int(sys.argv[1]), 0, 0) == 0:
 time.sleep(1000)' "$1"
 }
 
+# Starts a command whose survivor is dead, and held by a tracer. The command ends
+# with a line in the FIFO go.
+with_traced_survivor() {
+	need python3
+	mkfifo go
+	start "$WDRUN" --survivors=wait bash -c '"$PROGRAMS/sigcount" & read -r <go'
+	await_ready
+	survivor=$ready
+	await_watchers
+	trace_end_of "$survivor"
+	kill -KILL "$survivor"
+}
+
 # The run ended with STATUS, and told at last that PID is traced.
 is_told_as_traced() {
 	[ "$status" -eq "$1" ]
@@ -764,14 +777,7 @@ is_told_as_traced() {
 }
 
 @test "a dead survivor that another process traces is told as that, and is not stopped" {
-	need python3
-	mkfifo go
-	start "$WDRUN" --survivors=wait bash -c '"$PROGRAMS/sigcount" & read -r <go'
-	await_ready
-	survivor=$ready
-	await_watchers
-	trace_end_of "$survivor"
-	kill -KILL "$survivor"
+	with_traced_survivor
 	echo >go
 	wait_until is_zombie "$target"
 	kill -TERM "$started"
@@ -782,14 +788,7 @@ is_told_as_traced() {
 }
 
 @test "the status of a dead target is not lost where a signal comes first, and a tracer holds the rest" {
-	need python3
-	mkfifo go
-	start "$WDRUN" --survivors=wait bash -c '"$PROGRAMS/sigcount" & read -r <go'
-	await_ready
-	survivor=$ready
-	await_watchers
-	trace_end_of "$survivor"
-	kill -KILL "$survivor"
+	with_traced_survivor
 	kill -STOP "$started" "$supervisor"
 	wait_until is_stopped "$supervisor"
 	echo >go
