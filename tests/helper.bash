@@ -18,7 +18,7 @@ export WDRUN PROGRAMS
 # not found one that may not be executed: execvp(3).
 searched_path=
 while read -rd : path_entry; do
-	[[ ! -d $path_entry ]] || searched_path+=$path_entry:
+	[[ ! -d $path_entry || ! -x $path_entry ]] || searched_path+=$path_entry:
 done <<<"$PATH:"
 PATH=${searched_path%:}
 
