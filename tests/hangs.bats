@@ -165,7 +165,7 @@ s.recv(1)'
 
 @test "a socket of another network namespace" {
 	need_root
-	need unshare
+	need_unshare --net
 	says ' \[S .*\]: waiting for a connection on fd 3 \(TCP listening on \*:4711\)$' \
 		unshare -n -- python3 -c '
 import socket

@@ -663,6 +663,8 @@ on_machine() {
 }
 
 @test "the machine's ID and the boot's decide whose an entry is, not the name of the host" {
+	need_reboot
+	need_mounts
 	local here=0123456789abcdef0123456789abcdef
 	local there=fedcba9876543210fedcba9876543210
 	make_registry
