@@ -613,6 +613,9 @@ it lives" ]
 	wait "$started" || true
 	is_on_record
 	spares "$living"
+	# The death of strace does not end the run that strace traced. This run
+	# ends by itself, some time after its command.
+	wait_until nobody_is_left
 }
 
 # --reap has stopped a process with SIGSTOP, and cannot look at the rest.
