@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@
 #include "base/pathat.h"
 #include "base/strbuf.h"
 #include "base/text.h"
-#include "proc/procstat.h"
+#include "proc/pidfd.h"
 #include "proc/runid.h"
 #include "registry/entry.h"
 #include "registry/host.h"
@@ -353,16 +352,6 @@ registry_list(int directory_fd, struct registry_names *names)
 	return result;
 }
 
-static bool
-is_dead(pid_t pid)
-{
-	struct procstat stat;
-
-	if (procstat_read(pid, &stat) == 0)
-		return procstat_is_dead(&stat);
-	return kill(pid, 0) == -1 && errno == ESRCH;
-}
-
 /* Removes FILE, if it is an unfinished entry and its front, whose PID is in the
  * name, is dead. With another boot or PID namespace in the name, the PID means
  * another process: then FILE has to be older than UNFINISHED_AGE too. */
@@ -378,7 +367,7 @@ remove_abandoned(const char *file, void *context)
 	if (!is_unfinished(file) || front <= 0 ||
 	    fileinfo_at(directory_fd, file, &status) == -1 ||
 	    !S_ISREG(status.mode) || status.owner != geteuid() ||
-	    !is_dead(front))
+	    !pid_is_dead(front))
 		return 0;
 	(void)host_read(&host);
 

@@ -1,7 +1,6 @@
 /* How a run ended, for other programs to read. */
 #include "run/report.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -30,7 +29,6 @@
 #define MODE          0666
 #define VERSION       1
 #define COMMAND_WIDTH 200 /* of a process that is left */
-#define MICROSECOND   INT64_C(1000)
 #define DESCRIPTORS   "/dev/fd/"
 
 /* The wait for the reader of a FIFO or a pipe. */
@@ -129,19 +127,12 @@ report_note_exec_failure(const struct run *run, int why)
 		run->report->exec_errno = why;
 }
 
-static int64_t
-time_of(const struct timeval *time)
-{
-	return time->tv_sec * SECOND + time->tv_usec * MICROSECOND;
-}
-
 void
 report_note_end(const struct run *run)
 {
 	struct report_facts *const facts = run->report;
 	const struct process_list *const list = &run->tree.list;
 	const size_t left_count = state_nobody_left(run) ? 0 : list->count;
-	struct rusage usage;
 
 	if (facts == NULL)
 		return;
@@ -152,13 +143,9 @@ report_note_end(const struct run *run)
 	facts->target_outcome = run->target.outcome;
 	facts->target_left = run->target.exited_by_itself;
 	facts->stop = run->stop;
-	/* The CPU time and memory of children that were reaped: getrusage(2).
-	 * Without a command, these are children from before wdrun's exec. */
-	if (facts->started != 0 && getrusage(RUSAGE_CHILDREN, &usage) == 0) {
-		facts->cpu =
-		    time_of(&usage.ru_utime) + time_of(&usage.ru_stime);
-		facts->peak_memory = usage.ru_maxrss;
-	}
+	/* Without a command, children from before wdrun's exec used this. */
+	if (facts->started != 0)
+		facts->usage = summary_measure(run);
 }
 
 static const char *
@@ -337,8 +324,8 @@ add_all(struct strbuf *line, const struct run *run)
 	                    : facts->outcome.value);
 	add_signal(line, &facts->outcome);
 	add_target(line, facts);
-	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);
-	json_add_number(line, "peak_memory_kib", facts->peak_memory);
+	json_add_number(line, "cpu_ms", facts->usage.cpu / MILLISECOND);
+	json_add_number(line, "peak_memory_kib", facts->usage.peak_memory);
 	add_output(line, &run->output);
 	add_processes(line, facts);
 	add_tree(line, &facts->view);

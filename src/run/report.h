@@ -5,6 +5,7 @@
 
 #include "base/pathat.h"
 #include "inspect/treeview.h"
+#include "run/summary.h"
 #include "watchdog.h"
 
 struct run;
@@ -25,13 +26,12 @@ struct report_facts {
 	struct outcome target_outcome;
 	struct outcome outcome; /* as wdrun ends */
 	enum reason stop;
-	bool target_left;    /* the target exited by itself */
-	bool is_locked_out;  /* a lock is held by another process */
-	int exec_errno;      /* why the command was not executed, or 0 */
-	uint64_t stopped;    /* processes that got the first signal of a stop */
-	uint64_t killed;     /* processes that got SIGKILL */
-	int64_t cpu;         /* of the tree, in nanoseconds */
-	int64_t peak_memory; /* of its largest process, in KiB */
+	bool target_left;   /* the target exited by itself */
+	bool is_locked_out; /* a lock is held by another process */
+	int exec_errno;     /* why the command was not executed, or 0 */
+	uint64_t stopped;   /* processes that got the first signal of a stop */
+	uint64_t killed;    /* processes that got SIGKILL */
+	struct usage usage;
 	size_t left_count;
 	pid_t left[REPORT_LEFT_MAX]; /* that could not be killed */
 	struct treeview view;        /* the diagnosis; empty: there was none */
