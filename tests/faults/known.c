@@ -21,6 +21,8 @@ static const struct known known[] = {
 	/* A process that it may not signal is alive, so this file stays. */
 	{ VERDICT_FILE, "supervisor-helper", "kill", "EPERM", "'./C'",
 	  "as it should be" },
+	{ VERDICT_FILE, "reaper-helper", "kill", "EPERM", "'./C'",
+	  "as it should be" },
 	{ VERDICT_FILE, "reaper-helper", "kill", "EPERM", "'./L'",
 	  "as it should be" },
 	/* No signal interrupts TIOCSCTTY, tiocsctty() in the kernel, which is

@@ -18,6 +18,7 @@
 #define OPTIONS                                                                \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |    \
 	 PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)
+#define PF_EXITING   0x4              /* the kernel's include/linux/sched.h */
 #define SYSCALL_STOP (SIGTRAP | 0x80) /* of PTRACE_O_TRACESYSGOOD */
 
 /* --- the machine --------------------------------------------------------- */
@@ -298,10 +299,24 @@ attend_stop(struct trace *trace, struct role *role, int status)
 
 /* --- all of them --------------------------------------------------------- */
 
+/* Whether PID is within exit(2): the field "flags" of proc(5). */
+static bool
+is_exiting(pid_t pid)
+{
+	char text[512];
+	const char *const stat = stat_of(pid, text);
+	unsigned flags = PF_EXITING;
+
+	if (stat != NULL)
+		(void)sscanf(stat, " %*c %*d %*d %*d %*d %*d %u", &flags);
+	return (flags & PF_EXITING) != 0;
+}
+
 static void
 note_death(struct trace *trace, pid_t pid, int status)
 {
 	struct role *const role = role_of(trace, pid);
+	char name[sizeof(trace->outliver)];
 	pid_t pids[CHILDREN_MAX];
 
 	if (pid == trace->other) {
@@ -327,8 +342,13 @@ note_death(struct trace *trace, pid_t pid, int status)
 	for (int i = 0; i < count; i++) {
 		if (pids[i] == trace->stage->holder)
 			continue;
+		/* The front waits until a helper of a killed supervisor has
+		 * closed its descriptors, a moment before it is dead. */
+		name_of(pids[i], name);
+		if (strncmp(name, "wd-", 3) == 0 && is_exiting(pids[i]))
+			continue;
 		trace->outlived++;
-		name_of(pids[i], trace->outliver);
+		strcpy(trace->outliver, name);
 	}
 }
 

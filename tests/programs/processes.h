@@ -13,27 +13,37 @@
 
 #define CHILDREN_MAX 32
 
-/* Returns the state's letter of proc(5), X where there is no such process. */
-static inline char
-state_of(pid_t pid)
+/* Reads /proc/PID/stat into TEXT. Returns what follows the name: " S 1 ..."; or
+ * NULL where there is no such process. */
+static inline const char *
+stat_of(pid_t pid, char text[512])
 {
 	char path[64];
-	char text[512];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t length = fd == -1 ? -1 : read(fd, text, sizeof(text) - 1);
+	const ssize_t length = fd == -1 ? -1 : read(fd, text, 511);
 
 	if (fd != -1)
 		(void)close(fd);
 	if (length <= 0)
-		return 'X';
+		return NULL;
 	text[length] = '\0';
 
-	const char *state = strrchr(text, ')');
+	const char *const end = strrchr(text, ')');
 
-	return state == NULL ? 'X' : state[2];
+	return end == NULL ? NULL : end + 1;
+}
+
+/* Returns the state's letter of proc(5), X where there is no such process. */
+static inline char
+state_of(pid_t pid)
+{
+	char text[512];
+	const char *const stat = stat_of(pid, text);
+
+	return stat == NULL ? 'X' : stat[1];
 }
 
 static inline bool
