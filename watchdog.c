@@ -58,7 +58,7 @@ static void look_ahead(struct run *run, int64_t now);
 static bool look_now(struct run *run, int64_t until);
 static void enter(struct run *run, enum state next, enum reason why);
 static void note_stop(struct run *run, enum reason why);
-static void stop_tree(struct run *run, enum reason why, int64_t now);
+static size_t stop_tree(struct run *run, enum reason why, int64_t now);
 static void finish(struct run *run);
 static void wake_front(struct run *run);
 static _Noreturn void die(const char *what);
@@ -318,7 +318,7 @@ look_ahead(struct run *run, int64_t now)
 
 	if (run->timers.paused_at != NEVER || run->state >= STATE_STOPPING)
 		return;
-	priority_take();
+	priority_take(PRIORITY_BRIEF);
 	*due = timers_is_due(&run->timers, TIMER_TIMEOUT, now)
 	           ? NEVER
 	           : announce_prepare(run, now);
@@ -372,13 +372,14 @@ enter(struct run *run, enum state next, enum reason why)
 	run->state = next;
 
 	const int64_t now = duration_now();
+	size_t found = 0;
 
 	switch (next) {
 	case STATE_LINGERING:
 		output_watch_begin_lingering(run, now);
 		break;
 	case STATE_STOPPING:
-		stop_tree(run, why, now);
+		found = stop_tree(run, why, now);
 		break;
 	case STATE_KILLING:
 		supervisor_start_killing(run, now);
@@ -387,11 +388,13 @@ enter(struct run *run, enum state next, enum reason why)
 	case STATE_DONE:
 		break;
 	}
+	if (found < run->tree.list.count)
+		found = run->tree.list.count;
 	run->tree.is_partial |= is_slow; /* some may be dead by now */
 	if (is_told && is_slow)
 		announce_start(run, next, why, now);
 	if (begins_stop)
-		report_note_stop(run, seen > 0 ? seen : run->tree.list.count);
+		report_note_stop(run, seen > 0 ? seen : found);
 }
 
 /* Notes the first reason for a stop, on which the outcome depends, and tells
@@ -408,14 +411,17 @@ note_stop(struct run *run, enum reason why)
 }
 
 /* Sends the first signal of a stop, then SIGCONT, so that a stopped process
- * gets the signal too, and sets when SIGKILL follows. */
-static void
+ * gets the signal too, and sets when SIGKILL follows. Returns how many
+ * processes were found. */
+static size_t
 stop_tree(struct run *run, enum reason why, int64_t now)
 {
+	size_t found = 0;
+
 	if (!survivors_were_signalled(run, why, now))
-		treekill_signal_all(&run->tree, why == REASON_CANCELLED
-		                                    ? run->cancel.signal
-		                                    : run->options.signal);
+		found = treekill_signal_all(
+		    &run->tree, why == REASON_CANCELLED ? run->cancel.signal
+		                                        : run->options.signal);
 	treekill_signal(&run->tree, SIGCONT);
 	supervisor_set_kill_timer(run, now);
 	/* The command may ignore the cancel: --timeout stays due. "If timeout
@@ -425,6 +431,7 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 	    why == REASON_CANCELLED && !run->options.terse
 	        ? run->timers.due[TIMER_TIMEOUT]
 	        : NEVER;
+	return found;
 }
 
 /* Reaps all children, the target included. No signal is sent from now on: the

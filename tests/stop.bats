@@ -104,6 +104,32 @@ in_mounts() {
 	done
 }
 
+# Each process of the chain dies, and leaves the next to the supervisor, before
+# the supervisor has read its children: strace slows the reading down.
+@test "a chain of sessions, each the parent of the next, gets the first signal as a whole" {
+	local opening=5000 # microseconds
+	need strace
+	# A build that reads all of /proc opens hundreds of files.
+	grep -q 'task/%d/children' "$WDRUN" || opening=500
+	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	export links=8 link='
+		((links-- > 0)) || exec "$PROGRAMS/sigcount"
+		setsid bash -c "$link"
+		true'
+	start "$WDRUN" -k never bash -c "$link"
+	await_ready
+	await_watchers
+	strace -qq -p "$supervisor" -o trace -e trace=openat \
+		-e inject=openat:delay_enter=$opening 3>&- &
+	wait_until grep -q "TracerPid:.$!$" "/proc/$supervisor/status"
+
+	kill -TERM "$started"
+	finish
+
+	[[ $output == *"got 15" ]]
+	wait "$!" || true
+}
+
 # --- filters -----------------------------------------------------------------
 
 @test "where a filter forbids kill(2), the tree is ended by pidfds, and a signal is returned" {

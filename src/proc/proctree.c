@@ -110,7 +110,6 @@ sort_and_unify(struct process_list *list)
 			list->entries[kept++] = *process;
 			continue;
 		}
-		last->got_signal |= process->got_signal;
 		last->got_kill |= process->got_kill;
 	}
 	list->count = kept;
@@ -195,18 +194,12 @@ add_children(struct walk *walk, int proc_fd)
 	walk->at = list->count;
 	result =
 	    procfs_visit_children(proc_fd, walk->parent, visit_child, walk);
-	if (list->count == walk->at)
-		return result;
-
-	const size_t found = list->count;
-
 	/* The kernel does not reuse a child's PID before the reaping. */
-	if (walk->parent == walk->tree->root)
+	if (list->count == walk->at || walk->parent == walk->tree->root)
 		return result;
 	(void)procfs_visit_children(proc_fd, walk->parent, visit_to_prove,
 	                            walk);
 	list->count = walk->proven;
-	walk->tree->has_changed |= list->count < found;
 	return result;
 }
 
@@ -229,7 +222,6 @@ note_found(const struct walk *walk, size_t first)
 		process->is_new = known == NULL;
 		if (process->is_new)
 			continue;
-		process->got_signal = known->got_signal;
 		process->got_kill = known->got_kill;
 		process->refused = known->refused;
 	}
@@ -257,10 +249,8 @@ read_by_children(struct walk *walk, int proc_fd)
 		const int why = result == -1 ? errno : 0;
 
 		note_found(walk, first);
-		if (why == ENOENT || why == ESRCH)
-			tree->has_changed = true;
-		else
-			tree->is_partial |= why != 0;
+		/* ENOENT, ESRCH: the process is dead. */
+		tree->is_partial |= why != 0 && why != ENOENT && why != ESRCH;
 		if (why == ETIME)
 			break;
 	}
@@ -342,7 +332,6 @@ read_tree(struct proctree *tree, int64_t until, proctree_found *found,
 	tree->list.count = 0;
 	tree->before = last;
 	tree->is_partial = proc_fd == -1;
-	tree->has_changed = false;
 
 	tree->way = proc_fd == -1 ? PROCTREE_BLIND : PROCTREE_BY_CHILDREN;
 	if (proc_fd != -1 && read_by_children(&walk, proc_fd) == -1 &&

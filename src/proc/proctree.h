@@ -10,10 +10,9 @@ struct process {
 	pid_t parent;
 	pid_t group;
 	pid_t session;
-	bool is_new;     /* the reading before did not find the process */
-	bool got_signal; /* signalled alone by treekill_signal_all() */
-	bool got_kill;   /* SIGKILL was sent to the process or its group */
-	int refused;     /* errno of the last attempt to signal, or 0 */
+	bool is_new;   /* the reading before did not find the process */
+	bool got_kill; /* SIGKILL was sent to the process or its group */
+	int refused;   /* errno of the last attempt to signal, or 0 */
 };
 
 struct process_list {
@@ -39,8 +38,7 @@ struct proctree {
 		PROCTREE_BY_CHILDREN, /* costs the size of the tree */
 		PROCTREE_BY_SCAN,     /* costs the size of the machine */
 	} way;                        /* how the last reading was done */
-	bool is_partial;  /* LIST is incomplete: no memory, time or /proc */
-	bool has_changed; /* during the reading: LIST may be incomplete */
+	bool is_partial; /* LIST is incomplete: no memory, time or /proc */
 	struct process_list list;   /* sorted by PID */
 	struct process_list before; /* the list of the reading before */
 };

@@ -11,15 +11,19 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/duration.h"
 #include "base/fds.h"
 #include "proc/pidfd.h"
+#include "proc/priority.h"
 #include "proc/procfs.h"
 #include "proc/proctree.h"
 #include "proc/wait.h"
 
 #define FIRST_PID     2
 #define PID_MAX_LIMIT 4194304 /* of any kernel, proc(5): pid_max */
-#define ROUNDS        3
+#define ROUNDS        3       /* at least, unless nothing is new */
+#define QUIET_ROUNDS  2       /* in a row: nothing is new */
+#define ROUNDS_BOUND  SECOND
 #define LOOK_INTERVAL 4096 /* PIDs between two looks for a living child */
 
 /* Whether PROCESS is certainly not in the session of wdrun's parent. A session
@@ -170,28 +174,35 @@ signal_topmost(const struct proctree *tree, int signal)
 
 /* --- by groups ------------------------------------------------------------ */
 
+/* PIDs, or numbers of process groups, sorted. */
+struct numbers {
+	pid_t *entries;
+	size_t count;
+	size_t capacity;
+};
+
 /* A signal on its way to the whole tree. */
 struct delivery {
 	int signal;
-	pid_t *groups; /* groups that were signalled as a whole, sorted */
-	size_t group_count;
-	size_t capacity;
-	size_t count;     /* signals sent, to a group or to a process */
+	struct numbers groups; /* signalled as a whole */
+	struct numbers alone;  /* processes that were signalled alone */
+	size_t count;          /* groups and processes noted in this round */
 	size_t newcomers; /* processes alive that no earlier sweep has killed */
+	int round;        /* from 0 */
 	bool target_has_it; /* by its PID, not by its process group */
 };
 
-/* The index of GROUP in the sorted groups of DELIVERY. */
+/* The index of NUMBER in NUMBERS. */
 static size_t
-groups_before(const struct delivery *delivery, pid_t group)
+count_below(const struct numbers *numbers, pid_t number)
 {
 	size_t low = 0;
-	size_t high = delivery->group_count;
+	size_t high = numbers->count;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (delivery->groups[middle] < group)
+		if (numbers->entries[middle] < number)
 			low = middle + 1;
 		else
 			high = middle;
@@ -200,29 +211,30 @@ groups_before(const struct delivery *delivery, pid_t group)
 }
 
 static bool
-has_group(const struct delivery *delivery, pid_t group)
+has_number(const struct numbers *numbers, pid_t number)
 {
-	const size_t at = groups_before(delivery, group);
+	const size_t at = count_below(numbers, number);
 
-	return at < delivery->group_count && delivery->groups[at] == group;
+	return at < numbers->count && numbers->entries[at] == number;
 }
 
-/* Without memory to note GROUP, deliver_to_group() signals the group again. */
-static void
-note_group(struct delivery *delivery, pid_t group)
+/* Returns whether there was memory to note NUMBER. If not, the next round
+ * signals the same group or process again. */
+static bool
+note_number(struct numbers *numbers, pid_t number)
 {
-	const size_t at = groups_before(delivery, group);
-	pid_t *const groups =
-	    array_grow(delivery->groups, delivery->group_count,
-	               &delivery->capacity, sizeof(*groups));
+	const size_t at = count_below(numbers, number);
+	pid_t *const entries = array_grow(numbers->entries, numbers->count,
+	                                  &numbers->capacity, sizeof(*entries));
 
-	if (groups == NULL)
-		return;
-	memmove(&groups[at + 1], &groups[at],
-	        (delivery->group_count - at) * sizeof(*groups));
-	groups[at] = group;
-	delivery->groups = groups;
-	delivery->group_count++;
+	if (entries == NULL)
+		return false;
+	memmove(&entries[at + 1], &entries[at],
+	        (numbers->count - at) * sizeof(*entries));
+	entries[at] = number;
+	numbers->entries = entries;
+	numbers->count++;
+	return true;
 }
 
 /* Signals the group of PROCESS, if the group may be signalled and was not yet.
@@ -233,20 +245,22 @@ deliver_to_group(const struct proctree *tree, const struct process *process,
 {
 	if (!is_own_group(tree, process))
 		return false;
-	if (has_group(delivery, process->group))
+	if (has_number(&delivery->groups, process->group))
 		return true;
 	if (kill(-process->group, delivery->signal) == -1)
 		return false;
-	note_group(delivery, process->group);
-	delivery->count++;
+	delivery->count += note_number(&delivery->groups, process->group);
 	return true;
 }
 
 static void
-end_delivery(struct delivery *delivery)
+end_delivery(const struct delivery *delivery)
 {
-	array_free(delivery->groups,
-	           delivery->capacity * sizeof(delivery->groups[0]));
+	const struct numbers *const groups = &delivery->groups;
+	const struct numbers *const alone = &delivery->alone;
+
+	array_free(groups->entries, groups->capacity * sizeof(pid_t));
+	array_free(alone->entries, alone->capacity * sizeof(pid_t));
 }
 
 /* --- the signals ---------------------------------------------------------- */
@@ -279,23 +293,31 @@ signal_target(const struct proctree *tree, struct delivery *delivery)
 	if (tree->target <= 1)
 		return;
 	if (tree->session != 0 && kill(-tree->target, delivery->signal) == 0)
-		note_group(delivery, tree->target);
+		(void)note_number(&delivery->groups, tree->target);
 	else
 		delivery->target_has_it =
 		    pid_kill(tree->target, delivery->signal) == 0;
 }
 
-/* Signals PROCESS, with its group if that may be signalled. */
+/*
+ * Signals PROCESS, with its group if that may be signalled. kill(2) of a group
+ * is atomic against fork(2): so a new process in a group that was signalled as
+ * a whole was started by a process that has got the signal, as part of an
+ * orderly end, and gets no signal. In later rounds the same is taken for
+ * granted of each new process but an orphan.
+ */
 static void
 deliver(const struct proctree *tree, struct process *process,
         struct delivery *delivery)
 {
-	if (deliver_to_group(tree, process, delivery) || process->got_signal ||
+	if (delivery->round >= ROUNDS && process->parent != tree->root)
+		return;
+	if (deliver_to_group(tree, process, delivery) ||
+	    has_number(&delivery->alone, process->pid) ||
 	    (process->pid == tree->target && delivery->target_has_it))
 		return;
 	signal_one(tree, process, delivery->signal);
-	process->got_signal = true;
-	delivery->count++;
+	delivery->count += note_number(&delivery->alone, process->pid);
 }
 
 static void
@@ -305,29 +327,36 @@ deliver_to_found(struct proctree *tree, size_t first, void *context)
 		deliver(tree, &tree->list.entries[i], context);
 }
 
-/* kill(2) of a group is atomic against fork(2). So a new process in a group
- * that was signalled as a whole was started by a process that has got the
- * signal, as part of an orderly end: the new process gets no signal. */
-void
+size_t
 treekill_signal_all(struct proctree *tree, int signal)
 {
 	struct delivery delivery = { .signal = signal };
 	const struct process_list *const list = &tree->list;
+	const int64_t bound = duration_add(duration_now(), ROUNDS_BOUND);
+	size_t most = 0;
+	int quiet = 0;
 
 	signal_target(tree, &delivery);
-	for (size_t i = 0; i < list->count; i++)
-		list->entries[i].got_signal = false;
-	for (int i = 0; i < ROUNDS; i++) {
+	priority_take(PRIORITY_LASTING);
+	for (;; delivery.round++) {
 		delivery.count = 0;
 		proctree_read_each(tree, deliver_to_found, &delivery);
 		if (list->count == 0 && tree->is_partial)
 			signal_topmost(tree, signal);
-		/* The first reading may miss the children of a target that died
-		 * during the reading. */
-		if (i > 0 && delivery.count == 0 && !tree->has_changed)
+		if (most < list->count)
+			most = list->count;
+		/* A process that dies during a reading may leave children,
+		 * which the reading misses, to the root. So the first reading
+		 * may miss all, however long it takes. */
+		quiet = delivery.count > 0 ? 0 : quiet + 1;
+		if (quiet == QUIET_ROUNDS ||
+		    (delivery.round + 1 >= ROUNDS && duration_now() >= bound))
 			break;
+		/* The dead would make the next reading longer. */
+		proctree_reap(tree, tree->target);
 	}
 	end_delivery(&delivery);
+	return most;
 }
 
 static void

@@ -15,8 +15,11 @@ void treekill_signal(struct proctree *tree, int signal);
 
 /* Sends SIGNAL once to each process of the TREE: first to the target's group,
  * then to the other processes as they are read after that first signal, until
- * no process is new, in three rounds at most. */
-void treekill_signal_all(struct proctree *tree, int signal);
+ * two readings in a row find no new process. New orphans get the signal for a
+ * second, other new processes in three readings. Reaps dead children but the
+ * target. Returns how many processes, dead or alive, the longest reading has
+ * found. */
+size_t treekill_signal_all(struct proctree *tree, int signal);
 
 /* Sends SIGKILL to the target's group, reads the tree and sends SIGKILL to the
  * tree; to a process that an earlier sweep has killed, also by itself. Returns

@@ -153,7 +153,7 @@ read_by_helper(struct announcement *announcement, int64_t until)
 		/* A reader that hangs must not keep a lock. The stop waits for
 		 * the reader, so its priority is raised as well. */
 		resources_close(announcement->run);
-		priority_take();
+		priority_take(PRIORITY_LASTING);
 		read_first_line(announcement);
 		if (announcement->has_tree)
 			treeview_read(view_of(announcement));
@@ -300,7 +300,7 @@ look_ahead(struct announcement *announcement, int64_t deadline)
 	struct proctree *const tree = &run->tree;
 
 	resources_close(run);
-	priority_take();
+	priority_take(PRIORITY_LASTING);
 	if (!announcement->is_looked) {
 		proctree_read(tree);
 		leave_out_helpers(tree);

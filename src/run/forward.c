@@ -55,7 +55,7 @@ cancel_by_signal(struct run *run, const struct event *event)
 	if (run->options.terse)
 		announce_start(run, run->state, REASON_CANCELLED,
 		               event->now + LOOK_BUDGET);
-	treekill_signal_all(&run->tree, run->cancel.signal);
+	(void)treekill_signal_all(&run->tree, run->cancel.signal);
 	/* So that a stopped process gets the signal, too. */
 	if (run->options.repeats_signals)
 		treekill_signal(&run->tree, SIGCONT);

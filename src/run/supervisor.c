@@ -351,7 +351,7 @@ supervisor_attend(struct run *run, const struct event *event)
 void
 supervisor_begin_stop(struct run *run, int64_t now)
 {
-	priority_take();
+	priority_take(PRIORITY_BRIEF);
 	timers_resume(&run->timers, now);
 	if (!run->watchers.is_front)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
@@ -375,6 +375,7 @@ supervisor_set_kill_timer(struct run *run, int64_t now)
 void
 supervisor_start_killing(struct run *run, int64_t now)
 {
+	priority_take(PRIORITY_LASTING);
 	run->timers.due[TIMER_LAST] = duration_add(now, LAST_BOUND);
 	run->timers.due[TIMER_STORM] = duration_add(now, STORM_BOUND);
 	sweep(run, now);
