@@ -78,13 +78,21 @@ in_mounts() {
 	[[ $output == *"in order" ]]
 }
 
+# slow_down MICROSECONDS: from now on strace delays each openat(2) of the
+# supervisor, whose reading of the tree then takes long. Sets $!.
+slow_down() {
+	local opening=$1
+	# A build that reads all of /proc opens hundreds of files.
+	grep -q 'task/%d/children' "$WDRUN" || opening=500
+	strace -qq -p "$supervisor" -o trace -e trace=openat \
+		-e inject=openat:delay_enter="$opening" 3>&- &
+	wait_until grep -q "TracerPid:.$!$" "/proc/$supervisor/status"
+}
+
 # The target dies, and leaves its child to the supervisor, which strace has
 # given time to read the list of its own children, and not that of the target's.
 @test "whom the target leaves behind while the stop begins gets the first signal too" {
-	local opening=50000 # microseconds
 	need strace
-	# A build that reads all of /proc opens hundreds of files.
-	grep -q 'task/%d/children' "$WDRUN" || opening=500
 	export delay ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
 	for delay in 0.05 0.07 0.09 0.11 0.13 0.15; do
 		start "$WDRUN" -k 30s bash -c 'trap "sleep $delay; exit" TERM
@@ -92,9 +100,7 @@ in_mounts() {
 			while :; do sleep 0.01; done'
 		await_ready
 		await_watchers
-		strace -qq -p "$supervisor" -o trace -e trace=openat \
-			-e inject=openat:delay_enter=$opening 3>&- &
-		wait_until grep -q "TracerPid:.$!$" "/proc/$supervisor/status"
+		slow_down 50000
 
 		kill -TERM "$started"
 		finish
@@ -107,10 +113,7 @@ in_mounts() {
 # Each process of the chain dies, and leaves the next to the supervisor, before
 # the supervisor has read its children: strace slows the reading down.
 @test "a chain of sessions, each the parent of the next, gets the first signal as a whole" {
-	local opening=5000 # microseconds
 	need strace
-	# A build that reads all of /proc opens hundreds of files.
-	grep -q 'task/%d/children' "$WDRUN" || opening=500
 	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
 	export links=8 link='
 		((links-- > 0)) || exec "$PROGRAMS/sigcount"
@@ -119,9 +122,7 @@ in_mounts() {
 	start "$WDRUN" -k never bash -c "$link"
 	await_ready
 	await_watchers
-	strace -qq -p "$supervisor" -o trace -e trace=openat \
-		-e inject=openat:delay_enter=$opening 3>&- &
-	wait_until grep -q "TracerPid:.$!$" "/proc/$supervisor/status"
+	slow_down 5000
 
 	kill -TERM "$started"
 	finish
