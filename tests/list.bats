@@ -216,6 +216,21 @@ end_holder() {
 	[ ! -e ran ]
 }
 
+@test "a run that waits for a lock in vain is not left on record where it cannot fork at the end" {
+	need strace
+	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	run_on_record --name=holder --lock=lock -- sleep 1000
+	holder=$front
+	complete strace -qq -o trace -e trace=clone -e inject=clone:error=ENOMEM:when=2 \
+		"$WDRUN" --name=second --lock=lock --lock-wait=200ms -- touch ran
+	[ "$status" -eq 75 ]
+	grep -q INJECTED trace
+	[ "$(ids | wc -l)" -eq 1 ]
+	shows_state holder running
+	end_holder
+	[ ! -e ran ]
+}
+
 @test "--cancel ends the wait for a lock, and leaves the holder of the lock alone" {
 	wait_for_lock --lock-wait=1h
 	run "$WDRUN" --cancel=second

@@ -339,20 +339,20 @@ resources_unregister(const struct run *run)
 }
 
 /* Puts RUN on record as waiting for a lock, or takes it off again. By a helper,
- * as the file system may hang, and signals are blocked by now. */
+ * as the file system may hang, and signals are blocked by now; without a helper
+ * an entry is still removed, which would else stay. */
 static void
 note_waiting(const struct run *run, bool is_waiting)
 {
 	const pid_t helper =
 	    run->resources->registry_fd == -1 ? -1 : helper_fork(SIGKILL);
 
-	if (helper == 0) {
-		if (is_waiting)
-			(void)write_entry(run, true);
-		else
-			resources_unregister(run);
+	if (helper == 0 && is_waiting)
+		(void)write_entry(run, true);
+	else if (helper <= 0 && !is_waiting)
+		resources_unregister(run);
+	if (helper == 0)
 		_exit(0);
-	}
 	(void)helper_await_until(
 	    helper, duration_add(duration_now(), REGISTRY_PATIENCE));
 }
