@@ -158,20 +158,20 @@ char *
 duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE])
 {
 	struct strbuf line = { .text = text, .size = DURATION_TEXT_SIZE };
-	const long seconds = (long)(ns < 0 ? 0 : ns / SECOND);
-	const long minutes = seconds / 60;
-	const long hours = minutes / 60;
+	const struct unit *unit = &units[UNIT_SECONDS];
+	const int64_t time = ns < 0 ? 0 : ns;
 
-	if (ns == NEVER)
+	if (time == NEVER) {
 		strbuf_addf(&line, "-");
-	else if (minutes == 0)
-		strbuf_addf(&line, "%lds", seconds);
-	else if (hours == 0)
-		strbuf_addf(&line, "%ldm%02lds", minutes, seconds % 60);
-	else if (hours < 24)
-		strbuf_addf(&line, "%ldh%02ldm", hours, minutes % 60);
-	else
-		strbuf_addf(&line, "%ldd%02ldh", hours / 24, hours % 24);
+		return text;
+	}
+	while (unit < &units[UNITS_WRITTEN - 1] && time >= unit[1].ns)
+		unit++;
+	strbuf_addf(&line, "%d%s", (int)(time / unit->ns), unit->suffix);
+	if (unit > &units[UNIT_SECONDS])
+		strbuf_addf(&line, "%02d%s",
+		            (int)(time % unit->ns / unit[-1].ns),
+		            unit[-1].suffix);
 	return text;
 }
 

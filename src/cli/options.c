@@ -303,8 +303,7 @@ read_command_line(struct options *options, int argc, char *argv[])
 		message("--list, --cancel and --reap take no COMMAND ('%s')",
 		        command);
 	else if (!is_for_records(options) && command == NULL)
-		message("no COMMAND given (wdrun [OPTION]... [--] COMMAND "
-		        "[ARG]...; see wdrun --help)");
+		message("no COMMAND given (see wdrun --help)");
 	else
 		return check_given(&line, options);
 	return STATUS_FAILED;

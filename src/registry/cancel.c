@@ -54,11 +54,11 @@ struct search {
 /* Whether PID is that of PROCESS, dead or alive, and not that of a later
  * process with the same PID. */
 static bool
-means_process(long pid, const struct procid *process)
+means_process(uint64_t pid, const struct procid *process)
 {
 	struct procid now;
 
-	return pid > 0 && pid == process->pid &&
+	return pid > 0 && pid == (uint64_t)process->pid &&
 	       (procid_read(process->pid, &now) == -1 ||
 	        now.start == process->start);
 }
@@ -69,7 +69,6 @@ meaning_for(const char *which, const struct record *record)
 	const struct entry *const entry = &record->entry;
 	uint64_t number = 0;
 	const char *const end = text_read_number(which, DECIMAL, &number);
-	const pid_t pid = (pid_t)number;
 
 	if (record->state == RECORD_OLD)
 		return MEANS_NOTHING;
@@ -81,11 +80,11 @@ meaning_for(const char *which, const struct record *record)
 	/* The PIDs of a run elsewhere mean other processes here. */
 	if (record->state == RECORD_ELSEWHERE || end == NULL || *end != '\0')
 		return MEANS_NOTHING;
-	if (means_process(pid, &entry->front))
+	if (means_process(number, &entry->front))
 		return MEANS_FRONT;
-	if (means_process(pid, &entry->supervisor))
+	if (means_process(number, &entry->supervisor))
 		return MEANS_SUPERVISOR;
-	if (means_process(pid, &entry->target))
+	if (means_process(number, &entry->target))
 		return MEANS_TARGET;
 	return text_number(entry->id, DECIMAL) == number ? MEANS_SHORT_ID
 	                                                 : MEANS_NOTHING;

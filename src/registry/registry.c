@@ -273,16 +273,6 @@ registry_remove(int directory_fd, const char *id)
 
 /* --- all files ------------------------------------------------------------ */
 
-static bool
-ends_with(const char *file, const char *suffix)
-{
-	const size_t length = strlen(file);
-	const size_t suffix_length = strlen(suffix);
-
-	return length > suffix_length &&
-	       strcmp(file + length - suffix_length, suffix) == 0;
-}
-
 /* Calls VISIT for each name in the directory. VISIT may remove the file.
  * Returns 0, or -1 with errno. */
 static int
@@ -375,7 +365,7 @@ remove_abandoned(const char *file, void *context)
 	const char *const suffix =
 	    name_unfinished(name, "", host.boot_id, host.pid_namespace) + 1;
 
-	if (ends_with(file, suffix) ||
+	if (strcmp(file + 1 + runid_length(file + 1), suffix) == 0 ||
 	    status.modified < duration_since_epoch() - UNFINISHED_AGE)
 		(void)unlinkat(directory_fd, file, 0);
 	return 0;
