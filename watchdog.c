@@ -64,6 +64,7 @@ static void wake_front(struct run *run);
 static _Noreturn void die(const char *what);
 
 #define KIB          1024
+#define SIGNAL_TIME  (50 * MILLISECOND) /* at least, even with -k 0 */
 #define STACK_NEEDED ((rlim_t)96 * KIB) /* by the deepest calls */
 
 static const struct outcome failure = { OUTCOME_EXIT, STATUS_FAILED };
@@ -330,7 +331,8 @@ static bool
 look_now(struct run *run, int64_t until)
 {
 	proctree_read_until(&run->tree, until);
-	return run->tree.list.count == 0 && supervisor_finds_tracer(run);
+	return run->tree.list.count == 0 && !run->tree.is_partial &&
+	       supervisor_finds_tracer(run);
 }
 
 /* Changes the state to NEXT because of WHY, and does the first work of NEXT. */
@@ -418,12 +420,21 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 {
 	size_t found = 0;
 
-	if (!survivors_were_signalled(run, why, now))
-		found = treekill_signal_all(
-		    &run->tree, why == REASON_CANCELLED ? run->cancel.signal
-		                                        : run->options.signal);
-	treekill_signal(&run->tree, SIGCONT);
 	supervisor_set_kill_timer(run, now);
+
+	/* Beside a tree that leaves little of the processors to this process,
+	 * SIGKILL does not wait for the rest of the first signals. */
+	const int64_t until =
+	    duration_add(run->timers.due[TIMER_KILL], SIGNAL_TIME);
+
+	if (!survivors_were_signalled(run, why, now))
+		found = treekill_signal_all(&run->tree,
+		                            why == REASON_CANCELLED
+		                                ? run->cancel.signal
+		                                : run->options.signal,
+		                            until);
+	if (duration_now() < until)
+		treekill_signal(&run->tree, SIGCONT);
 	/* The command may ignore the cancel: --timeout stays due. "If timeout
 	 * receives a signal and propagates it [...], this shall be treated as
 	 * the first signal": POSIX.1-2024, timeout, -k. */

@@ -112,7 +112,7 @@ add_lock(struct strbuf *line, const struct look *look)
 	if (holder == 0 || procstat_read(holder, &stat) == -1)
 		return;
 	strbuf_addf(line, ", held by %d", holder);
-	if (proctree_has(process->list, holder)) {
+	if (proctree_find(process->list, holder) != NULL) {
 		add_other(process, holder);
 		return;
 	}

@@ -251,8 +251,8 @@ lockset_release(struct lockset *set, pid_t heir)
 		struct lockfile *const lock = &set->locks[i];
 
 		if (lock->is_taken && lockfile_release(lock, owners) == -1)
-			message("--lock: cannot remove '%s': %s", lock->at.path,
-			        strerror(errno));
+			message("--%s: cannot remove '%s': %s", "lock",
+			        lock->at.path, strerror(errno));
 		/* Close a lock that is not taken, too: the helper of await()
 		 * may have the lock. Only set->refused is still needed. */
 		if (lock != set->refused)

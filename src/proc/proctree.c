@@ -69,14 +69,14 @@ by_pid(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-bool
-proctree_has(const struct process_list *list, pid_t pid)
+const struct process *
+proctree_find(const struct process_list *list, pid_t pid)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->entries[i].pid == pid)
-			return true;
-	}
-	return false;
+	const struct process key = { .pid = pid };
+
+	if (list->count == 0) /* perhaps without memory: bsearch(3) */
+		return NULL;
+	return bsearch(&key, list->entries, list->count, sizeof(key), by_pid);
 }
 
 const struct process *
@@ -85,7 +85,7 @@ proctree_next_child(const struct process_list *list, pid_t parent, size_t *at)
 	while (*at < list->count) {
 		const struct process *const process = &list->entries[(*at)++];
 
-		if (parent == 0 ? !proctree_has(list, process->parent)
+		if (parent == 0 ? proctree_find(list, process->parent) == NULL
 		                : process->parent == parent)
 			return process;
 	}
@@ -152,12 +152,16 @@ add_child(struct walk *walk, pid_t pid)
 	return append(walk->list, &process);
 }
 
+static bool
+is_late(const struct walk *walk)
+{
+	return walk->until != NEVER && duration_now() >= walk->until;
+}
+
 static int
 visit_child(pid_t pid, void *context)
 {
-	const struct walk *const walk = context;
-
-	if (walk->until != NEVER && duration_now() >= walk->until) {
+	if (is_late(context)) {
 		errno = ETIME;
 		return -1;
 	}
@@ -214,13 +218,9 @@ note_found(const struct walk *walk, size_t first)
 	for (size_t i = first; i < list->count; i++) {
 		struct process *const process = &list->entries[i];
 		const struct process *const known =
-		    before->count == 0
-		        ? NULL
-		        : bsearch(process, before->entries, before->count,
-		                  sizeof(*process), by_pid);
+		    proctree_find(before, process->pid);
 
-		process->is_new = known == NULL;
-		if (process->is_new)
+		if (known == NULL)
 			continue;
 		process->got_kill = known->got_kill;
 		process->refused = known->refused;
@@ -244,6 +244,10 @@ read_by_children(struct walk *walk, int proc_fd)
 	for (size_t i = 0; i < tree->list.count; i++) {
 		const size_t first = tree->list.count;
 
+		if (is_late(walk)) {
+			tree->is_partial = true;
+			break;
+		}
 		walk->parent = tree->list.entries[i].pid;
 		const int result = add_children(walk, proc_fd);
 		const int why = result == -1 ? errno : 0;
@@ -251,8 +255,6 @@ read_by_children(struct walk *walk, int proc_fd)
 		note_found(walk, first);
 		/* ENOENT, ESRCH: the process is dead. */
 		tree->is_partial |= why != 0 && why != ENOENT && why != ESRCH;
-		if (why == ETIME)
-			break;
 	}
 	return 0;
 }
@@ -356,9 +358,10 @@ proctree_read_until(struct proctree *tree, int64_t until)
 }
 
 void
-proctree_read_each(struct proctree *tree, proctree_found *found, void *context)
+proctree_read_each(struct proctree *tree, int64_t until, proctree_found *found,
+                   void *context)
 {
-	read_tree(tree, NEVER, found, context);
+	read_tree(tree, until, found, context);
 }
 
 /* --- what the tree does --------------------------------------------------- */

@@ -10,7 +10,6 @@ struct process {
 	pid_t parent;
 	pid_t group;
 	pid_t session;
-	bool is_new;   /* the reading before did not find the process */
 	bool got_kill; /* SIGKILL was sent to the process or its group */
 	int refused;   /* errno of the last attempt to signal, or 0 */
 };
@@ -54,12 +53,13 @@ void proctree_read_until(struct proctree *tree, int64_t until);
 /* Called for the processes in tree->list from FIRST on, not sorted yet. */
 typedef void proctree_found(struct proctree *tree, size_t first, void *context);
 
-/* Reads the tree and calls FOUND as soon as the children of a process are
- * known. With PROCTREE_BY_CHILDREN, the list includes zombies. */
-void proctree_read_each(struct proctree *tree, proctree_found *found,
-                        void *context);
+/* As proctree_read_until(), and calls FOUND as soon as the children of a
+ * process are known. With PROCTREE_BY_CHILDREN, the list includes zombies. */
+void proctree_read_each(struct proctree *tree, int64_t until,
+                        proctree_found *found, void *context);
 
-bool proctree_has(const struct process_list *list, pid_t pid);
+/* Returns the process PID of LIST, which is sorted, or NULL. */
+const struct process *proctree_find(const struct process_list *list, pid_t pid);
 
 /* Returns the next process of LIST, from index *AT on, whose parent is PARENT,
  * or with PARENT 0, whose parent is not in LIST; or NULL. Moves *AT on. */

@@ -1,11 +1,9 @@
 /* Signals to all processes of a tree, and to no other process. */
 #include "proc/treekill.h"
 
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +23,9 @@
 #define QUIET_ROUNDS  2       /* in a row: nothing is new */
 #define ROUNDS_BOUND  SECOND
 #define LOOK_INTERVAL 4096 /* PIDs between two looks for a living child */
+#define SWEEP_BOUND   SECOND
+#define PAUSE_FIRST   (MILLISECOND / 4)
+#define PAUSE_LAST    (32 * MILLISECOND)
 
 /* Whether PROCESS is certainly not in the session of wdrun's parent. A session
  * of -1: getsid(2) failed, for example by a security module's EPERM. */
@@ -126,52 +127,6 @@ kill_children_by_number(const struct proctree *tree)
 	}
 }
 
-/* Signals the processes that can be found without /proc. The target is a child
- * not reaped yet, so the kernel does not reuse its PID and process group. */
-static void
-signal_blindly(const struct proctree *tree, int signal)
-{
-	if (tree->target > 1) {
-		(void)kill(-tree->target, signal); /* if it leads a group */
-		(void)pid_kill(tree->target, signal);
-	}
-	if (signal == SIGKILL)
-		kill_children_by_number(tree);
-}
-
-struct topmost {
-	const struct proctree *tree;
-	int signal;
-};
-
-static int
-visit_to_signal(pid_t pid, void *context)
-{
-	const struct topmost *const topmost = context;
-
-	if (is_child_of_tree(topmost->tree, pid))
-		(void)pid_kill(pid, topmost->signal);
-	return 0;
-}
-
-/* Signals the children of this process, if the tree could not be listed for
- * want of memory or descriptors. When the children are dead, their own children
- * become children of this process. */
-static void
-signal_topmost(const struct proctree *tree, int signal)
-{
-	struct topmost topmost = { .tree = tree, .signal = signal };
-	const int proc_fd = procfs_open_root();
-	const bool is_listed =
-	    proc_fd != -1 &&
-	    procfs_visit_children(proc_fd, tree->root, visit_to_signal,
-	                          &topmost) == 0;
-
-	fds_close(proc_fd);
-	if (!is_listed && signal == SIGKILL)
-		kill_children_by_number(tree);
-}
-
 /* --- by groups ------------------------------------------------------------ */
 
 /* PIDs, or numbers of process groups, sorted. */
@@ -263,6 +218,50 @@ end_delivery(const struct delivery *delivery)
 	array_free(alone->entries, alone->capacity * sizeof(pid_t));
 }
 
+/* --- by children ---------------------------------------------------------- */
+
+struct visit {
+	const struct proctree *tree;
+	struct delivery *delivery;
+};
+
+static int
+visit_to_signal(pid_t pid, void *context)
+{
+	const struct visit *const visit = context;
+	const struct proctree *const tree = visit->tree;
+	struct delivery *const delivery = visit->delivery;
+	const struct process *const known = proctree_find(&tree->list, pid);
+
+	if (has_number(&delivery->alone, pid) || !is_child_of_tree(tree, pid))
+		return 0;
+	(void)pid_kill(pid, delivery->signal);
+	if (note_number(&delivery->alone, pid) &&
+	    (known == NULL || !known->got_kill))
+		delivery->newcomers++;
+	return 0;
+}
+
+/* Signals the children of this process, which takes much less time than to read
+ * the tree, since one file lists them all. When they are dead, their own
+ * children become children of this process. Returns whether there was memory, a
+ * descriptor and a usable /proc to list the children. */
+static bool
+signal_topmost(const struct proctree *tree, struct delivery *delivery)
+{
+	struct visit visit = { tree, delivery };
+	const int proc_fd = procfs_open_root();
+	const bool is_listed =
+	    proc_fd != -1 &&
+	    procfs_visit_children(proc_fd, tree->root, visit_to_signal,
+	                          &visit) == 0;
+
+	fds_close(proc_fd);
+	if (!is_listed && delivery->signal == SIGKILL)
+		kill_children_by_number(tree);
+	return is_listed;
+}
+
 /* --- the signals ---------------------------------------------------------- */
 
 void
@@ -271,13 +270,15 @@ treekill_signal(struct proctree *tree, int signal)
 	struct process_list *const list = &tree->list;
 	struct delivery delivery = { .signal = signal };
 
-	if (tree->way == PROCTREE_BLIND) {
-		signal_blindly(tree, signal);
-		return;
+	/* The target is a child not reaped yet, so the kernel does not reuse
+	 * its PID and process group. */
+	if (tree->way == PROCTREE_BLIND && tree->target > 1) {
+		(void)kill(-tree->target, signal); /* if it leads a group */
+		(void)pid_kill(tree->target, signal);
 	}
 	if (tree->is_partial ||
 	    (list->count == 0 && tree->way == PROCTREE_BY_SCAN))
-		signal_topmost(tree, signal);
+		(void)signal_topmost(tree, &delivery);
 	for (size_t i = 0; i < list->count; i++) {
 		if (!deliver_to_group(tree, &list->entries[i], &delivery))
 			signal_one(tree, &list->entries[i], signal);
@@ -328,7 +329,7 @@ deliver_to_found(struct proctree *tree, size_t first, void *context)
 }
 
 size_t
-treekill_signal_all(struct proctree *tree, int signal)
+treekill_signal_all(struct proctree *tree, int signal, int64_t until)
 {
 	struct delivery delivery = { .signal = signal };
 	const struct process_list *const list = &tree->list;
@@ -340,16 +341,16 @@ treekill_signal_all(struct proctree *tree, int signal)
 	priority_take(PRIORITY_LASTING);
 	for (;; delivery.round++) {
 		delivery.count = 0;
-		proctree_read_each(tree, deliver_to_found, &delivery);
+		proctree_read_each(tree, until, deliver_to_found, &delivery);
 		if (list->count == 0 && tree->is_partial)
-			signal_topmost(tree, signal);
+			(void)signal_topmost(tree, &delivery);
 		if (most < list->count)
 			most = list->count;
 		/* A process that dies during a reading may leave children,
 		 * which the reading misses, to the root. So the first reading
 		 * may miss all, however long it takes. */
 		quiet = delivery.count > 0 ? 0 : quiet + 1;
-		if (quiet == QUIET_ROUNDS ||
+		if (quiet == QUIET_ROUNDS || duration_now() >= until ||
 		    (delivery.round + 1 >= ROUNDS && duration_now() >= bound))
 			break;
 		/* The dead would make the next reading longer. */
@@ -369,7 +370,8 @@ kill_found(struct proctree *tree, size_t first, void *context)
 		const bool is_new = !process->got_kill;
 
 		/* A process that was dead already is no newcomer. */
-		if (is_new && !pid_is_dead(process->pid))
+		if (is_new && !has_number(&delivery->alone, process->pid) &&
+		    !pid_is_dead(process->pid))
 			delivery->newcomers++;
 		process->got_kill = true;
 		if (!is_new || !deliver_to_group(tree, process, delivery))
@@ -377,46 +379,40 @@ kill_found(struct proctree *tree, size_t first, void *context)
 	}
 }
 
-size_t
-treekill_sweep(struct proctree *tree)
+/* Kills the children of this process, and their children as soon as the kernel
+ * makes these children of this process, until no child is alive, or none is new
+ * for the time of all pauses. No child is reaped meanwhile: until then, a dead
+ * process counts in the limits (RLIMIT_NPROC, pids.max), and no new process
+ * takes its place. */
+static void
+kill_from_the_top(const struct proctree *tree, struct delivery *delivery)
 {
+	int64_t pause = PAUSE_FIRST;
+
+	while (pause <= PAUSE_LAST && wait_has_living(ANY_CHILD)) {
+		const size_t before = delivery->alone.count;
+
+		if (!signal_topmost(tree, delivery))
+			return;
+		duration_sleep(pause);
+		pause =
+		    delivery->alone.count > before ? PAUSE_FIRST : 2 * pause;
+	}
+}
+
+size_t
+treekill_sweep(struct proctree *tree, bool is_storm)
+{
+	const int64_t until = duration_add(duration_now(), SWEEP_BOUND);
 	struct delivery delivery = { .signal = SIGKILL };
 
-	if (tree->session != 0 && tree->target > 1)
-		(void)kill(-tree->target, SIGKILL);
-	proctree_read_each(tree, kill_found, &delivery);
-	if (tree->way == PROCTREE_BLIND)
-		signal_blindly(tree, SIGKILL);
-	else if (tree->is_partial || tree->list.count == 0)
-		signal_topmost(tree, SIGKILL);
+	if (tree->target > 1)
+		(void)kill(-tree->target, SIGKILL); /* if it leads a group */
+	if (tree->is_partial)
+		(void)signal_topmost(tree, &delivery);
+	proctree_read_each(tree, until, kill_found, &delivery);
+	if (is_storm || tree->is_partial || tree->list.count == 0)
+		kill_from_the_top(tree, &delivery);
 	end_delivery(&delivery);
 	return delivery.newcomers;
-}
-
-/* Lowers the tree to SCHED_IDLE, which needs no privilege (sched(7)): beside
- * hundreds of forking processes, the supervisor would get a hundredth of a
- * processor. musl's sched_setscheduler(3) always fails. */
-static void
-calm(const struct process_list *list)
-{
-	const struct sched_param none = { .sched_priority = 0 };
-
-	for (size_t i = 0; i < list->count; i++)
-		(void)syscall(SYS_sched_setscheduler, list->entries[i].pid,
-		              SCHED_IDLE, &none);
-}
-
-void
-treekill_freeze(struct proctree *tree, int limit)
-{
-	bool is_still = false;
-
-	while (!is_still && limit-- > 0) {
-		proctree_read(tree);
-		treekill_signal(tree, SIGSTOP);
-		calm(&tree->list);
-		is_still = true;
-		for (size_t i = 0; i < tree->list.count; i++)
-			is_still &= !tree->list.entries[i].is_new;
-	}
 }

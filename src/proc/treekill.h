@@ -1,6 +1,8 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct proctree;
 
@@ -15,20 +17,16 @@ void treekill_signal(struct proctree *tree, int signal);
 
 /* Sends SIGNAL once to each process of the TREE: first to the target's group,
  * then to the other processes as they are read after that first signal, until
- * two readings in a row find no new process. New orphans get the signal for a
- * second, other new processes in three readings. Reaps dead children but the
- * target. Returns how many processes, dead or alive, the longest reading has
- * found. */
-size_t treekill_signal_all(struct proctree *tree, int signal);
+ * two readings in a row find no new process, or the clock says UNTIL. New
+ * orphans get the signal for a second, other new processes in three readings.
+ * Reaps dead children but the target. Returns how many processes, dead or
+ * alive, the longest reading has found. */
+size_t treekill_signal_all(struct proctree *tree, int signal, int64_t until);
 
-/* Sends SIGKILL to the target's group, reads the tree and sends SIGKILL to the
- * tree; to a process that an earlier sweep has killed, also by itself. Returns
- * how many processes are new: after a new process more may come, and the next
- * sweep should follow at once. */
-size_t treekill_sweep(struct proctree *tree);
-
-/* Stops the tree with SIGSTOP until no new process appears, in at most LIMIT
- * rounds: for a tree that forks faster than it is killed. A stopped process
- * does not fork, and unlike a dead process it counts in the limits
- * (RLIMIT_NPROC, pids.max), so that no new process takes its place. */
-void treekill_freeze(struct proctree *tree, int limit);
+/* Sends SIGKILL to the target's group, reads the tree for a second at most, and
+ * sends SIGKILL to the tree; to a process that an earlier sweep has killed,
+ * also by itself. If the reading before was incomplete, or IS_STORM (the tree
+ * forks faster than it is read), first kills the tree from the top, without a
+ * reading. Returns how many processes are new: after a new process more may
+ * come, and the next sweep should follow at once. */
+size_t treekill_sweep(struct proctree *tree, bool is_storm);

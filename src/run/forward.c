@@ -28,7 +28,7 @@
 static bool
 count(struct cancel *cancel, const struct event *event)
 {
-	int *const way = &cancel->ways[event->signal][event->is_forwarded];
+	short *const way = &cancel->ways[event->signal][event->is_forwarded];
 	const int other = cancel->ways[event->signal][!event->is_forwarded];
 
 	if (*way + other > 0 && event->sender != cancel->sender &&
@@ -55,7 +55,8 @@ cancel_by_signal(struct run *run, const struct event *event)
 	if (run->options.terse)
 		announce_start(run, run->state, REASON_CANCELLED,
 		               event->now + LOOK_BUDGET);
-	(void)treekill_signal_all(&run->tree, run->cancel.signal);
+	(void)treekill_signal_all(&run->tree, run->cancel.signal,
+	                          run->timers.due[TIMER_KILL]);
 	/* So that a stopped process gets the signal, too. */
 	if (run->options.repeats_signals)
 		treekill_signal(&run->tree, SIGCONT);

@@ -62,7 +62,7 @@ struct cancel {
 	int64_t at;   /* when the latest signal came */
 	/* How often each signal came: [0] to the supervisor itself, and [1]
 	 * forwarded by the front. SIGTERM is the largest of the signals. */
-	int ways[SIGTERM + 1][2];
+	short ways[SIGTERM + 1][2];
 };
 
 /* What was stopped by signals. */

@@ -29,11 +29,11 @@
 #include "run/target.h"
 
 #define LAST_BOUND          (5 * SECOND)  /* after the last newcomer */
+#define LAST_LOOK           SECOND        /* before the end of that */
 #define STORM_BOUND         (60 * SECOND) /* in all, about */
 #define SWEEP_PAUSE_FIRST   MILLISECOND
 #define SWEEP_PAUSE_LAST    (64 * MILLISECOND)
 #define RESTLESS_IS_STORM   3
-#define FREEZE_LIMIT        64
 #define REAP_INTERVAL       (100 * MILLISECOND)
 #define PAUSE_AFTER_FAILURE MILLISECOND
 #define TRACER_TIME         (SECOND / 2)
@@ -295,31 +295,25 @@ tree_is_dying(const struct proctree *tree)
 static void
 sweep(struct run *run, int64_t now)
 {
-	const size_t newcomers = treekill_sweep(&run->tree);
+	int64_t *const last = &run->timers.due[TIMER_LAST];
+	const size_t newcomers = treekill_sweep(
+	    &run->tree, run->sweep.restless >= RESTLESS_IS_STORM);
 
 	report_note_kill(run, newcomers);
-	if (newcomers > 0) {
-		run->sweep.restless++;
-		run->sweep.pause = 0;
-	} else {
-		run->sweep.restless = 0;
-		run->sweep.pause = run->sweep.pause == 0 ? SWEEP_PAUSE_FIRST
-		                                         : 2 * run->sweep.pause;
-		if (run->sweep.pause > SWEEP_PAUSE_LAST)
-			run->sweep.pause = SWEEP_PAUSE_LAST;
-	}
+	run->sweep.restless = newcomers > 0 ? run->sweep.restless + 1 : 0;
+	run->sweep.pause =
+	    newcomers > 0 ? 0 : 2 * run->sweep.pause + SWEEP_PAUSE_FIRST;
+	if (run->sweep.pause > SWEEP_PAUSE_LAST)
+		run->sweep.pause = SWEEP_PAUSE_LAST;
 	/* A tree that still forks, or waits for a processor, can be killed. */
-	if ((newcomers > 0 || tree_is_dying(&run->tree)) &&
-	    run->timers.due[TIMER_LAST] < run->timers.due[TIMER_STORM])
-		run->timers.due[TIMER_LAST] = duration_add(now, LAST_BOUND);
-	if (run->sweep.restless == RESTLESS_IS_STORM) {
-		treekill_freeze(&run->tree, FREEZE_LIMIT);
-		run->sweep.restless = 0;
-	}
+	if ((newcomers > 0 ||
+	     (*last - now < LAST_LOOK && tree_is_dying(&run->tree))) &&
+	    *last < run->timers.due[TIMER_STORM])
+		*last = duration_add(now, LAST_BOUND);
 	reap_orphans(run, 0, now);
 	if (newcomers == 0 && wait_has_living(ANY_CHILD) &&
 	    supervisor_finds_tracer(run))
-		run->timers.due[TIMER_LAST] = now;
+		*last = now;
 	run->timers.due[TIMER_SWEEP] = duration_add(now, run->sweep.pause);
 }
 

@@ -86,8 +86,8 @@ clean_up(struct cleanup *cleanup, const struct run *run)
 		        "behind",
 		        cleanup->at.path);
 	else if (result == -1)
-		message("--cleanup: cannot remove '%s': %s", cleanup->at.path,
-		        lockfile_refusal(errno));
+		message("--%s: cannot remove '%s': %s", "cleanup",
+		        cleanup->at.path, lockfile_refusal(errno));
 }
 
 static void
