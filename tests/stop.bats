@@ -84,7 +84,7 @@ slow_down() {
 	local opening=$1
 	# A build that reads all of /proc opens hundreds of files.
 	grep -q 'task/%d/children' "$WDRUN" || opening=500
-	strace -qq -p "$supervisor" -o trace -e trace=openat \
+	strace -qq -p "$supervisor" -o trace -e trace=openat,kill \
 		-e inject=openat:delay_enter="$opening" 3>&- &
 	wait_until grep -q "TracerPid:.$!$" "/proc/$supervisor/status"
 }
@@ -129,6 +129,30 @@ slow_down() {
 
 	[[ $output == *"got 15" ]]
 	wait "$!" || true
+}
+
+@test "SIGKILL does not wait until the first signal has reached a tree that takes long to read" {
+	local trace opened
+	need strace
+	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	start "$WDRUN" -k 300ms bash -c 'trap "" TERM
+		for i in {1..60}; do setsid sleep 1000 & done
+		echo "ready $$"; wait'
+	await_ready
+	await_watchers
+	slow_down 20000
+
+	kill -TERM "$started"
+	finish
+	wait "$!" || true
+
+	# One reading opens 60 files; a build that reads all of /proc ends it.
+	trace=$(<trace)
+	trace=${trace#*SIGTERM} trace=${trace%%SIGKILL*}
+	opened=$(grep -c openat <<<"$trace")
+	[ "$opened" -gt 0 ]
+	grep -q 'task/%d/children' "$WDRUN" || return 0
+	[ "$opened" -lt 50 ]
 }
 
 # --- filters -----------------------------------------------------------------

@@ -358,7 +358,7 @@ timeout: sending signal KILL to command 'bash'" ]
 }
 
 @test "timeout: SIGALRM is the timeout" {
-	twin -v 1000 bash -c 'hit ALRM; exec sleep 1000'
+	twin -v 1000 bash -c 'hit ALRM; while :; do nap; done'
 	[ "$output" = "exit 124" ]
 	[ "$stderr" = "timeout: sending signal TERM to command 'bash'" ]
 	# With a trap: bash(1) forgets a SIGINT that comes between fork and exec.
