@@ -4,6 +4,8 @@
 # however slow the reader, and no reader, survivor or process outside the tree
 # holds back the status.
 #
+# Starts first: its tests take long, one after the other.
+#
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper

@@ -4,6 +4,8 @@
 # shell scripts: like a real agent they print nothing unless their stdout is a
 # terminal, and like a real agent they may hang.
 #
+# Starts first: its tests take long, one after the other.
+#
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper

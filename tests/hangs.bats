@@ -3,6 +3,8 @@
 # What wdrun says of real programs that hang, each in the way of a report from an
 # agent, a CI or a test runner. No line may be wrong.
 #
+# Starts first: its tests take long, one after the other.
+#
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper

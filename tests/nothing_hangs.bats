@@ -4,6 +4,8 @@
 # bound was needed. (For the bounds after the command's exit, see
 # survivors.bats.)
 #
+# Starts first: its tests take long, one after the other.
+#
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load helper

@@ -148,3 +148,14 @@ interrupted_unless() {
 	press C-c
 	return 1
 }
+
+no_front() {
+	[ -z "$(fronts)" ]
+}
+
+# last_is STATUS: that is what the prompt says of the last command.
+last_is() {
+	enter "echo last=$last"
+	wait_until shows "^last=[0-9]"
+	shows "^last=$1\$"
+}

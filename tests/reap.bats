@@ -7,6 +7,8 @@
 #
 # Most of the runs are forged entries whose watchers are dead.
 #
+# Starts first: its tests take long, one after the other.
+#
 # shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
 load helper

@@ -43,3 +43,7 @@ has_watched_target() {
 	[ -n "$target" ] &&
 		no cmp -s "/proc/$supervisor/cmdline" "/proc/$target/cmdline"
 }
+
+target_runs() {
+	one_front && has_watched_target
+}

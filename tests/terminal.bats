@@ -4,6 +4,8 @@
 # whose screen is read. A command whose stdin is the terminal behaves as without
 # wdrun, and the terminal is usable after whatever goes wrong.
 #
+# Starts first: its tests take long, one after the other.
+#
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper

@@ -4,6 +4,8 @@
 # `twin` runs the system's timeout and ours, and both have to end, print and
 # complain alike. Deliberate differences are tested with ours alone.
 #
+# Starts first: its tests take long, one after the other.
+#
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper

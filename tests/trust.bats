@@ -5,6 +5,8 @@
 # only what is its own. Each test has an attack in it. The user 65534 is the
 # attacker where the tests run as root.
 #
+# Starts first: its tests take long, one after the other.
+#
 # shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
 load helper

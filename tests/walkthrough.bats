@@ -9,6 +9,8 @@
 # that are not installed, or do not belong to wdrun, are replaced by scripts
 # that note their arguments in the file ran.
 #
+# Starts first: its tests take long, one after the other.
+#
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
