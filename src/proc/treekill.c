@@ -406,8 +406,8 @@ treekill_sweep(struct proctree *tree, bool is_storm)
 	const int64_t until = duration_add(duration_now(), SWEEP_BOUND);
 	struct delivery delivery = { .signal = SIGKILL };
 
-	if (tree->target > 1)
-		(void)kill(-tree->target, SIGKILL); /* if it leads a group */
+	if (tree->session != 0 && tree->target > 1)
+		(void)kill(-tree->target, SIGKILL);
 	if (tree->is_partial)
 		(void)signal_topmost(tree, &delivery);
 	proctree_read_each(tree, until, kill_found, &delivery);
