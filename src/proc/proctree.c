@@ -102,15 +102,9 @@ sort_and_unify(struct process_list *list)
 	array_sort(list->entries, list->count, sizeof(list->entries[0]),
 	           by_pid);
 	for (size_t i = 0; i < list->count; i++) {
-		struct process *const process = &list->entries[i];
-		struct process *const last =
-		    kept == 0 ? NULL : &list->entries[kept - 1];
-
-		if (last == NULL || last->pid != process->pid) {
-			list->entries[kept++] = *process;
-			continue;
-		}
-		last->got_kill |= process->got_kill;
+		if (kept == 0 ||
+		    list->entries[kept - 1].pid != list->entries[i].pid)
+			list->entries[kept++] = list->entries[i];
 	}
 	list->count = kept;
 }
@@ -220,10 +214,8 @@ note_found(const struct walk *walk, size_t first)
 		const struct process *const known =
 		    proctree_find(before, process->pid);
 
-		if (known == NULL)
-			continue;
-		process->got_kill = known->got_kill;
-		process->refused = known->refused;
+		if (known != NULL)
+			process->refused = known->refused;
 	}
 	if (walk->found != NULL && list->count > first)
 		walk->found(walk->tree, first, walk->context);

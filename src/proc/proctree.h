@@ -10,12 +10,18 @@ struct process {
 	pid_t parent;
 	pid_t group;
 	pid_t session;
-	bool got_kill; /* SIGKILL was sent to the process or its group */
-	int refused;   /* errno of the last attempt to signal, or 0 */
+	int refused; /* errno of the last attempt to signal, or 0 */
 };
 
 struct process_list {
 	struct process *entries;
+	size_t count;
+	size_t capacity;
+};
+
+/* PIDs, or numbers of process groups, sorted. */
+struct numbers {
+	pid_t *entries;
 	size_t count;
 	size_t capacity;
 };
@@ -30,16 +36,17 @@ struct proctree {
 	pid_t callers_session; /* not to be signalled by process group */
 	pid_t *strangers;      /* strangers not reaped yet */
 	size_t stranger_count;
-	bool has_strangers; /* even if all are reaped by now */
-	const char *id;     /* "WDRUN_ID=…", which the whole tree has */
+	const char *id; /* "WDRUN_ID=…", which the whole tree has */
 	enum {
 		PROCTREE_BLIND,       /* there was no usable /proc */
 		PROCTREE_BY_CHILDREN, /* costs the size of the tree */
 		PROCTREE_BY_SCAN,     /* costs the size of the machine */
 	} way;                        /* how the last reading was done */
+	bool has_strangers;           /* even if all are reaped by now */
 	bool is_partial; /* LIST is incomplete: no memory, time or /proc */
 	struct process_list list;   /* sorted by PID */
 	struct process_list before; /* the list of the reading before */
+	struct numbers killed;      /* processes sent SIGKILL: treekill.c */
 };
 
 /* Reads the tree into tree->list, which stays empty with PROCTREE_BLIND. The
@@ -47,7 +54,8 @@ struct proctree {
  * tree is empty. Never waits for a process of the tree. */
 void proctree_read(struct proctree *tree);
 
-/* Reads the tree from the target outwards, until the clock says UNTIL. */
+/* Reads the tree from the target outwards, until the clock says UNTIL; by a
+ * scan, to its end. */
 void proctree_read_until(struct proctree *tree, int64_t until);
 
 /* Called for the processes in tree->list from FIRST on, not sorted yet. */

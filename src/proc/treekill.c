@@ -23,7 +23,7 @@
 #define QUIET_ROUNDS  2       /* in a row: nothing is new */
 #define ROUNDS_BOUND  SECOND
 #define LOOK_INTERVAL 4096 /* PIDs between two looks for a living child */
-#define SWEEP_BOUND   SECOND
+#define TOP_BOUND     (5 * SECOND)
 #define PAUSE_FIRST   (MILLISECOND / 4)
 #define PAUSE_LAST    (32 * MILLISECOND)
 
@@ -129,22 +129,13 @@ kill_children_by_number(const struct proctree *tree)
 
 /* --- by groups ------------------------------------------------------------ */
 
-/* PIDs, or numbers of process groups, sorted. */
-struct numbers {
-	pid_t *entries;
-	size_t count;
-	size_t capacity;
-};
-
 /* A signal on its way to the whole tree. */
 struct delivery {
 	int signal;
 	struct numbers groups; /* signalled as a whole */
 	struct numbers alone;  /* processes that were signalled alone */
 	size_t count;          /* groups and processes noted in this round */
-	size_t newcomers; /* processes alive that no earlier sweep has killed */
-	int round;        /* from 0 */
-	bool target_has_it; /* by its PID, not by its process group */
+	int round;             /* from 0 */
 };
 
 /* The index of NUMBER in NUMBERS. */
@@ -222,34 +213,33 @@ end_delivery(const struct delivery *delivery)
 
 struct visit {
 	const struct proctree *tree;
-	struct delivery *delivery;
+	int signal;
+	struct numbers *signalled;
 };
 
 static int
 visit_to_signal(pid_t pid, void *context)
 {
 	const struct visit *const visit = context;
-	const struct proctree *const tree = visit->tree;
-	struct delivery *const delivery = visit->delivery;
-	const struct process *const known = proctree_find(&tree->list, pid);
 
-	if (has_number(&delivery->alone, pid) || !is_child_of_tree(tree, pid))
+	if (has_number(visit->signalled, pid) ||
+	    !is_child_of_tree(visit->tree, pid))
 		return 0;
-	(void)pid_kill(pid, delivery->signal);
-	if (note_number(&delivery->alone, pid) &&
-	    (known == NULL || !known->got_kill))
-		delivery->newcomers++;
+	(void)pid_kill(pid, visit->signal);
+	(void)note_number(visit->signalled, pid);
 	return 0;
 }
 
-/* Signals the children of this process, which takes much less time than to read
- * the tree, since one file lists them all. When they are dead, their own
- * children become children of this process. Returns whether there was memory, a
- * descriptor and a usable /proc to list the children. */
+/* Signals the children of this process but those in SIGNALLED, and notes them
+ * there. Takes much less time than to read the tree, since one file lists them
+ * all. When they are dead, their own children become children of this process.
+ * Returns whether there was memory, a descriptor and a usable /proc to list the
+ * children. */
 static bool
-signal_topmost(const struct proctree *tree, struct delivery *delivery)
+signal_topmost(const struct proctree *tree, int signal,
+               struct numbers *signalled)
 {
-	struct visit visit = { tree, delivery };
+	struct visit visit = { tree, signal, signalled };
 	const int proc_fd = procfs_open_root();
 	const bool is_listed =
 	    proc_fd != -1 &&
@@ -257,7 +247,7 @@ signal_topmost(const struct proctree *tree, struct delivery *delivery)
 	                          &visit) == 0;
 
 	fds_close(proc_fd);
-	if (!is_listed && delivery->signal == SIGKILL)
+	if (!is_listed && signal == SIGKILL)
 		kill_children_by_number(tree);
 	return is_listed;
 }
@@ -278,7 +268,7 @@ treekill_signal(struct proctree *tree, int signal)
 	}
 	if (tree->is_partial ||
 	    (list->count == 0 && tree->way == PROCTREE_BY_SCAN))
-		(void)signal_topmost(tree, &delivery);
+		(void)signal_topmost(tree, signal, &delivery.alone);
 	for (size_t i = 0; i < list->count; i++) {
 		if (!deliver_to_group(tree, &list->entries[i], &delivery))
 			signal_one(tree, &list->entries[i], signal);
@@ -295,9 +285,9 @@ signal_target(const struct proctree *tree, struct delivery *delivery)
 		return;
 	if (tree->session != 0 && kill(-tree->target, delivery->signal) == 0)
 		(void)note_number(&delivery->groups, tree->target);
-	else
-		delivery->target_has_it =
-		    pid_kill(tree->target, delivery->signal) == 0;
+	else if (pid_kill(tree->target, delivery->signal) == -1)
+		return;
+	(void)note_number(&delivery->alone, tree->target);
 }
 
 /*
@@ -314,8 +304,7 @@ deliver(const struct proctree *tree, struct process *process,
 	if (delivery->round >= ROUNDS && process->parent != tree->root)
 		return;
 	if (deliver_to_group(tree, process, delivery) ||
-	    has_number(&delivery->alone, process->pid) ||
-	    (process->pid == tree->target && delivery->target_has_it))
+	    has_number(&delivery->alone, process->pid))
 		return;
 	signal_one(tree, process, delivery->signal);
 	delivery->count += note_number(&delivery->alone, process->pid);
@@ -343,7 +332,7 @@ treekill_signal_all(struct proctree *tree, int signal, int64_t until)
 		delivery.count = 0;
 		proctree_read_each(tree, until, deliver_to_found, &delivery);
 		if (list->count == 0 && tree->is_partial)
-			(void)signal_topmost(tree, &delivery);
+			(void)signal_topmost(tree, signal, &delivery.alone);
 		if (most < list->count)
 			most = list->count;
 		/* A process that dies during a reading may leave children,
@@ -363,18 +352,14 @@ treekill_signal_all(struct proctree *tree, int signal, int64_t until)
 static void
 kill_found(struct proctree *tree, size_t first, void *context)
 {
-	struct delivery *const delivery = context;
-
 	for (size_t i = first; i < tree->list.count; i++) {
 		struct process *const process = &tree->list.entries[i];
-		const bool is_new = !process->got_kill;
+		const bool is_new = !has_number(&tree->killed, process->pid);
 
 		/* A process that was dead already is no newcomer. */
-		if (is_new && !has_number(&delivery->alone, process->pid) &&
-		    !pid_is_dead(process->pid))
-			delivery->newcomers++;
-		process->got_kill = true;
-		if (!is_new || !deliver_to_group(tree, process, delivery))
+		if (is_new && !pid_is_dead(process->pid))
+			(void)note_number(&tree->killed, process->pid);
+		if (!is_new || !deliver_to_group(tree, process, context))
 			signal_one(tree, process, SIGKILL);
 	}
 }
@@ -385,34 +370,36 @@ kill_found(struct proctree *tree, size_t first, void *context)
  * process counts in the limits (RLIMIT_NPROC, pids.max), and no new process
  * takes its place. */
 static void
-kill_from_the_top(const struct proctree *tree, struct delivery *delivery)
+kill_from_the_top(struct proctree *tree)
 {
+	const int64_t bound = duration_add(duration_now(), TOP_BOUND);
 	int64_t pause = PAUSE_FIRST;
 
-	while (pause <= PAUSE_LAST && wait_has_living(ANY_CHILD)) {
-		const size_t before = delivery->alone.count;
+	while (pause <= PAUSE_LAST && duration_now() < bound &&
+	       wait_has_living(ANY_CHILD)) {
+		const size_t before = tree->killed.count;
 
-		if (!signal_topmost(tree, delivery))
+		if (!signal_topmost(tree, SIGKILL, &tree->killed))
 			return;
 		duration_sleep(pause);
-		pause =
-		    delivery->alone.count > before ? PAUSE_FIRST : 2 * pause;
+		pause = tree->killed.count > before ? PAUSE_FIRST : 2 * pause;
 	}
 }
 
 size_t
-treekill_sweep(struct proctree *tree, bool is_storm)
+treekill_sweep(struct proctree *tree, int64_t until, bool is_storm)
 {
-	const int64_t until = duration_add(duration_now(), SWEEP_BOUND);
+	const size_t before = tree->killed.count;
 	struct delivery delivery = { .signal = SIGKILL };
 
-	if (tree->session != 0 && tree->target > 1)
-		(void)kill(-tree->target, SIGKILL);
-	if (tree->is_partial)
-		(void)signal_topmost(tree, &delivery);
+	if (tree->target > 1)
+		(void)kill(tree->session != 0 ? -tree->target : tree->target,
+		           SIGKILL);
+	if (tree->is_partial && tree->way == PROCTREE_BY_CHILDREN)
+		(void)signal_topmost(tree, SIGKILL, &tree->killed);
 	proctree_read_each(tree, until, kill_found, &delivery);
 	if (is_storm || tree->is_partial || tree->list.count == 0)
-		kill_from_the_top(tree, &delivery);
+		kill_from_the_top(tree);
 	end_delivery(&delivery);
-	return delivery.newcomers;
+	return tree->killed.count - before;
 }

@@ -206,9 +206,7 @@ end_run(const struct entry *entry)
 		    signal_process(&entry->supervisor, SIGCONT) == 0) {
 			if (await_run(entry, duration_now() + AFTER_KILL))
 				return 0;
-			message("--cancel: run %s does not end, not even by "
-			        "SIGKILL",
-			        entry->id);
+			message("--cancel: run %s survives SIGKILL", entry->id);
 			return -1;
 		}
 	}

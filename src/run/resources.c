@@ -204,11 +204,9 @@ resources_prepare(struct run *run)
 	reap_before_run(run->resources->registry_fd, options->quiet);
 	/* Read now: when the target writes the entry, the front may be dead,
 	 * and --reap never finishes a run whose entry names no front. */
-	if (procid_read(run->watchers.front, &run->watchers.front_procid) == 0)
-		return 0;
-	message("cannot put the run on record: '/proc/%d/stat': %s",
-	        run->watchers.front, strerror(errno));
-	return -1;
+	if (procid_read(run->watchers.front, &run->watchers.front_procid) == -1)
+		return refuse("registry", "/proc/self/stat");
+	return 0;
 }
 
 static void

@@ -57,13 +57,14 @@ add_holders(struct strbuf *line, const struct run *run, enum detail detail)
 }
 
 static void
-add_refusal(struct strbuf *line, const struct process *process)
+add_refusal(struct strbuf *line, const struct run *run,
+            const struct process *process)
 {
 	struct procfs_status status;
 
 	if (process->refused != 0)
 		strbuf_addf(line, " (%s)", strerror(process->refused));
-	else if (process->got_kill &&
+	else if (run->state == STATE_KILLING &&
 	         procfs_read_status(process->pid, &status) == 0 &&
 	         status.state == 'D')
 		strbuf_addf(line, " (uninterruptible)");
@@ -100,7 +101,7 @@ add_names(struct strbuf *line, const struct run *run, enum detail detail)
 		strbuf_addf(line, "%s%d ", i == 0 ? ": " : ", ", process->pid);
 		cmdline_add(line, process->pid,
 		            detail != DETAIL_FULL ? 0 : COMMAND_WIDTH);
-		add_refusal(line, process);
+		add_refusal(line, run, process);
 	}
 	if (list->count > NAMED_MAX)
 		strbuf_addf(line, " and %zu more", list->count - NAMED_MAX);

@@ -31,6 +31,7 @@
 #define LAST_BOUND          (5 * SECOND)  /* after the last newcomer */
 #define LAST_LOOK           SECOND        /* before the end of that */
 #define STORM_BOUND         (60 * SECOND) /* in all, about */
+#define SWEEP_BOUND         SECOND
 #define SWEEP_PAUSE_FIRST   MILLISECOND
 #define SWEEP_PAUSE_LAST    (64 * MILLISECOND)
 #define RESTLESS_IS_STORM   3
@@ -296,8 +297,12 @@ static void
 sweep(struct run *run, int64_t now)
 {
 	int64_t *const last = &run->timers.due[TIMER_LAST];
+	/* Beside a storm, the whole tree would take too long to read. A quiet
+	 * sweep may only have missed what is below processes in state D. */
+	const int64_t until =
+	    run->sweep.pause == 0 ? duration_add(now, SWEEP_BOUND) : NEVER;
 	const size_t newcomers = treekill_sweep(
-	    &run->tree, run->sweep.restless >= RESTLESS_IS_STORM);
+	    &run->tree, until, run->sweep.restless >= RESTLESS_IS_STORM);
 
 	report_note_kill(run, newcomers);
 	run->sweep.restless = newcomers > 0 ? run->sweep.restless + 1 : 0;
@@ -311,8 +316,8 @@ sweep(struct run *run, int64_t now)
 	    *last < run->timers.due[TIMER_STORM])
 		*last = duration_add(now, LAST_BOUND);
 	reap_orphans(run, 0, now);
-	if (newcomers == 0 && wait_has_living(ANY_CHILD) &&
-	    supervisor_finds_tracer(run))
+	if (newcomers == 0 && !run->tree.is_partial &&
+	    wait_has_living(ANY_CHILD) && supervisor_finds_tracer(run))
 		*last = now;
 	run->timers.due[TIMER_SWEEP] = duration_add(now, run->sweep.pause);
 }

@@ -154,8 +154,8 @@ teardown(struct run *run)
 	if (resources == NULL ||
 	    do_in_time(run, put_in_order, &resources->page->is_done))
 		return;
-	message("a file system does not answer: lock files, files of --cleanup "
-	        "and the entry in the registry may remain");
+	message("a file system does not answer: files of --lock, --cleanup and "
+	        "the registry may remain");
 	(void)do_in_time(run, release_locks, &resources->page->is_released);
 	resources->page->is_done = true; /* as far as it can be */
 }
