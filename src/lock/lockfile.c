@@ -127,8 +127,7 @@ lockfile_refusal(int why)
 	case EWOULDBLOCK:
 		return "it is locked by another process";
 	case EBUSY:
-		return "another run may have made it: a lock on its directory "
-		       "says so";
+		return "another run may have made it: its directory is locked";
 	default:
 		return pathat_error(why);
 	}
