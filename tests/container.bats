@@ -253,7 +253,10 @@ give_to_all() {
 	done
 }
 
-@test "another user's process is listed, and waited for no longer than the bound" {
+# lists_and_leaves STEP...: a process of another user, which has taken STEPs, is
+# listed, and not waited for.
+lists_and_leaves() {
+	need jq
 	need_other_user
 	give_to_all "$WDRUN" "$PROGRAMS/escape"
 	chmod u+s escape
@@ -263,7 +266,7 @@ give_to_all() {
 	end_leftovers
 
 	complete_late setpriv --reuid 65534 --regid 65534 --clear-groups \
-		"./${WDRUN##*/}" -t LIMIT -k 200ms ./escape fork setsid root-user
+		"./${WDRUN##*/}" --report=report -t LIMIT -k 200ms ./escape "$@"
 
 	[ "$status" -eq 124 ]
 	[[ $stderr == *"$ready"*escape* ]]
@@ -271,6 +274,19 @@ give_to_all() {
 	only_messages
 	is_alive "$ready"
 	end_leftovers
+}
+
+@test "another user's process is listed, and waited for no longer than the bound" {
+	lists_and_leaves fork setsid root-user
+}
+
+# A process that computes is taken for one that dies, if it has got SIGKILL.
+@test "another user's process that computes is waited for no longer than the bound" {
+	lists_and_leaves fork setsid root-user busy
+
+	# The bound is 5 s after the last process that can be killed. While a
+	# tree dies, it is 60 s more.
+	jq -e ".elapsed_ms < 50000" report
 }
 
 @test "a process that not even SIGKILL ends is listed, and does not hang wdrun" {

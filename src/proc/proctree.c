@@ -148,20 +148,25 @@ add_child(struct walk *walk, pid_t pid)
 	return append(walk->list, &process);
 }
 
+/* Looks at the clock seldom, so that a small tree is read whole. READ is how
+ * many processes were read. */
 static bool
-is_late(const struct walk *walk)
+is_late(const struct walk *walk, size_t read)
 {
-	return duration_now_fast() >= walk->until;
+	return read % LATE_INTERVAL == LATE_INTERVAL - 1 &&
+	       duration_now_fast() >= walk->until;
 }
 
 static int
 visit_child(pid_t pid, void *context)
 {
-	if (is_late(context)) {
+	struct walk *const walk = context;
+
+	if (is_late(walk, walk->list->count)) {
 		errno = ETIME;
 		return -1;
 	}
-	return add_child(context, pid);
+	return add_child(walk, pid);
 }
 
 /* Proves that PID was a child of the walk's parent before and after
@@ -203,6 +208,17 @@ add_children(struct walk *walk, int proc_fd)
 	return result;
 }
 
+int
+proctree_list_children(struct proctree *tree, int proc_fd, pid_t parent,
+                       struct process_list *list)
+{
+	struct walk walk = {
+		.tree = tree, .list = list, .parent = parent, .until = NEVER
+	};
+
+	return add_children(&walk, proc_fd);
+}
+
 /* Copies what the reading before knew of the list from FIRST on, and calls
  * FOUND. */
 static void
@@ -238,8 +254,7 @@ read_by_children(struct walk *walk, int proc_fd)
 	for (size_t i = 0; i < tree->list.count; i++) {
 		const size_t first = tree->list.count;
 
-		/* Seldom: a small tree is read whole. */
-		if (i % LATE_INTERVAL == LATE_INTERVAL - 1 && is_late(walk)) {
+		if (is_late(walk, i)) {
 			tree->is_partial = true;
 			break;
 		}
@@ -421,6 +436,7 @@ proctree_reap_child(struct proctree *tree, pid_t pid)
 {
 	if (wait_reap(pid) != pid)
 		return;
+	numbers_remove(&tree->killed, pid);
 	for (size_t i = 0; i < tree->stranger_count; i++) {
 		if (tree->strangers[i] == pid)
 			tree->strangers[i--] =

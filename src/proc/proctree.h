@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/numbers.h"
+
 struct process {
 	pid_t pid;
 	pid_t parent;
@@ -15,13 +17,6 @@ struct process {
 
 struct process_list {
 	struct process *entries;
-	size_t count;
-	size_t capacity;
-};
-
-/* PIDs, or numbers of process groups, sorted. */
-struct numbers {
-	pid_t *entries;
 	size_t count;
 	size_t capacity;
 };
@@ -46,7 +41,7 @@ struct proctree {
 	bool is_partial; /* LIST is incomplete: no memory, time or /proc */
 	struct process_list list;   /* sorted by PID */
 	struct process_list before; /* the list of the reading before */
-	struct numbers killed;      /* processes sent SIGKILL: treekill.c */
+	struct numbers killed;      /* sent SIGKILL, not reaped: treekill.c */
 };
 
 /* Reads the tree into tree->list, which stays empty with PROCTREE_BLIND. The
@@ -65,6 +60,12 @@ typedef void proctree_found(struct proctree *tree, size_t first, void *context);
  * process are known. With PROCTREE_BY_CHILDREN, the list includes zombies. */
 void proctree_read_each(struct proctree *tree, int64_t until,
                         proctree_found *found, void *context);
+
+/* Appends the children of PARENT, a child of the tree's root or below, to LIST,
+ * in the /proc that PROC_FD is open on. Returns 0, or -1 with errno, as
+ * procfs_visit_children(); LIST may then have a part of the children. */
+int proctree_list_children(struct proctree *tree, int proc_fd, pid_t parent,
+                           struct process_list *list);
 
 /* Returns the process PID of LIST, which is sorted, or NULL. */
 const struct process *proctree_find(const struct process_list *list, pid_t pid);
@@ -88,8 +89,8 @@ int proctree_note_strangers(struct proctree *tree);
  * the run's ID proves that CHILD is of the run. */
 bool proctree_is_stranger(const struct proctree *tree, pid_t child);
 
-/* Reaps the child PID, if it is dead, and forgets that PID was a stranger's: a
- * process of the tree may get the number. */
+/* Reaps the child PID, if it is dead, and forgets that PID was a stranger's or
+ * was killed: another process may get the number. */
 void proctree_reap_child(struct proctree *tree, pid_t pid);
 
 /* Reaps the dead children of this process but KEEP (0: all). Costs the number

@@ -5,12 +5,12 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/duration.h"
 #include "base/fds.h"
+#include "base/numbers.h"
 #include "proc/pidfd.h"
 #include "proc/priority.h"
 #include "proc/procfs.h"
@@ -24,6 +24,7 @@
 #define ROUNDS_BOUND  SECOND
 #define LOOK_INTERVAL 4096 /* PIDs between two looks for a living child */
 #define TOP_BOUND     (5 * SECOND)
+#define BELOW_MAX     256 /* processes whose children are looked for */
 #define PAUSE_FIRST   (MILLISECOND / 4)
 #define PAUSE_LAST    (32 * MILLISECOND)
 
@@ -112,18 +113,21 @@ is_child_of_tree(const struct proctree *tree, pid_t pid)
 }
 
 /* Kills the living children, by asking waitid(2) about every possible PID,
- * which takes half a second if a child does not die. The children of a dead
- * child become children of this process, for the next sweep. */
+ * which takes half a second if a child does not die, and notes them in KILLED.
+ * The children of a dead child become children of this process, for the next
+ * sweep. */
 static void
-kill_children_by_number(const struct proctree *tree)
+kill_children_by_number(const struct proctree *tree, struct numbers *killed)
 {
 	if (!wait_has_living(ANY_CHILD))
 		return;
 	for (pid_t pid = FIRST_PID; pid <= PID_MAX_LIMIT; pid++) {
 		if (pid % LOOK_INTERVAL == 0 && !wait_has_living(ANY_CHILD))
 			return;
-		if (is_child_of_tree(tree, pid))
+		if (is_child_of_tree(tree, pid)) {
 			(void)pid_kill(pid, SIGKILL);
+			(void)numbers_add(killed, pid);
+		}
 	}
 }
 
@@ -132,55 +136,19 @@ kill_children_by_number(const struct proctree *tree)
 /* A signal on its way to the whole tree. */
 struct delivery {
 	int signal;
-	struct numbers groups; /* signalled as a whole */
-	struct numbers alone;  /* processes that were signalled alone */
-	size_t count;          /* groups and processes noted in this round */
-	int round;             /* from 0 */
+	struct numbers groups;  /* signalled as a whole */
+	struct numbers alone;   /* processes that were signalled alone */
+	struct numbers topmost; /* children signalled last */
+	size_t count;           /* groups and processes noted in this round */
+	int round;              /* from 0 */
 };
-
-/* The index of NUMBER in NUMBERS. */
-static size_t
-count_below(const struct numbers *numbers, pid_t number)
-{
-	size_t low = 0;
-	size_t high = numbers->count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (numbers->entries[middle] < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static bool
-has_number(const struct numbers *numbers, pid_t number)
-{
-	const size_t at = count_below(numbers, number);
-
-	return at < numbers->count && numbers->entries[at] == number;
-}
 
 /* Returns whether there was memory to note NUMBER. If not, the next round
  * signals the same group or process again. */
 static bool
-note_number(struct numbers *numbers, pid_t number)
+note(struct numbers *numbers, pid_t number)
 {
-	const size_t at = count_below(numbers, number);
-	pid_t *const entries = array_grow(numbers->entries, numbers->count,
-	                                  &numbers->capacity, sizeof(*entries));
-
-	if (entries == NULL)
-		return false;
-	memmove(&entries[at + 1], &entries[at],
-	        (numbers->count - at) * sizeof(*entries));
-	entries[at] = number;
-	numbers->entries = entries;
-	numbers->count++;
-	return true;
+	return numbers_add(numbers, number) == 0;
 }
 
 /* Signals the group of PROCESS, if the group may be signalled and was not yet.
@@ -191,29 +159,27 @@ deliver_to_group(const struct proctree *tree, const struct process *process,
 {
 	if (!is_own_group(tree, process))
 		return false;
-	if (has_number(&delivery->groups, process->group))
+	if (numbers_have(&delivery->groups, process->group))
 		return true;
 	if (kill(-process->group, delivery->signal) == -1)
 		return false;
-	delivery->count += note_number(&delivery->groups, process->group);
+	delivery->count += note(&delivery->groups, process->group);
 	return true;
 }
 
 static void
-end_delivery(const struct delivery *delivery)
+end_delivery(struct delivery *delivery)
 {
-	const struct numbers *const groups = &delivery->groups;
-	const struct numbers *const alone = &delivery->alone;
-
-	array_free(groups->entries, groups->capacity * sizeof(pid_t));
-	array_free(alone->entries, alone->capacity * sizeof(pid_t));
+	numbers_free(&delivery->groups);
+	numbers_free(&delivery->alone);
+	numbers_free(&delivery->topmost);
 }
 
 /* --- by children ---------------------------------------------------------- */
 
 struct visit {
 	const struct proctree *tree;
-	int signal;
+	struct delivery *delivery;
 	struct numbers *signalled;
 };
 
@@ -222,24 +188,25 @@ visit_to_signal(pid_t pid, void *context)
 {
 	const struct visit *const visit = context;
 
-	if (has_number(visit->signalled, pid) ||
+	if (numbers_have(visit->signalled, pid) ||
 	    !is_child_of_tree(visit->tree, pid))
 		return 0;
-	(void)pid_kill(pid, visit->signal);
-	(void)note_number(visit->signalled, pid);
+	(void)pid_kill(pid, visit->delivery->signal);
+	(void)numbers_add(visit->signalled, pid);
+	(void)numbers_add(&visit->delivery->topmost, pid);
 	return 0;
 }
 
 /* Signals the children of this process but those in SIGNALLED, and notes them
- * there. Takes much less time than to read the tree, since one file lists them
- * all. When they are dead, their own children become children of this process.
- * Returns whether there was memory, a descriptor and a usable /proc to list the
- * children. */
+ * there and as topmost. Takes much less time than to read the tree, since one
+ * file lists them all. When they are dead, their own children become children
+ * of this process. Returns whether there was memory, a descriptor and a usable
+ * /proc to list the children. */
 static bool
-signal_topmost(const struct proctree *tree, int signal,
+signal_topmost(const struct proctree *tree, struct delivery *delivery,
                struct numbers *signalled)
 {
-	struct visit visit = { tree, signal, signalled };
+	struct visit visit = { tree, delivery, signalled };
 	const int proc_fd = procfs_open_root();
 	const bool is_listed =
 	    proc_fd != -1 &&
@@ -247,8 +214,8 @@ signal_topmost(const struct proctree *tree, int signal,
 	                          &visit) == 0;
 
 	fds_close(proc_fd);
-	if (!is_listed && signal == SIGKILL)
-		kill_children_by_number(tree);
+	if (!is_listed && delivery->signal == SIGKILL)
+		kill_children_by_number(tree, signalled);
 	return is_listed;
 }
 
@@ -268,7 +235,7 @@ treekill_signal(struct proctree *tree, int signal)
 	}
 	if (tree->is_partial ||
 	    (list->count == 0 && tree->way == PROCTREE_BY_SCAN))
-		(void)signal_topmost(tree, signal, &delivery.alone);
+		(void)signal_topmost(tree, &delivery, &delivery.alone);
 	for (size_t i = 0; i < list->count; i++) {
 		if (!deliver_to_group(tree, &list->entries[i], &delivery))
 			signal_one(tree, &list->entries[i], signal);
@@ -284,10 +251,10 @@ signal_target(const struct proctree *tree, struct delivery *delivery)
 	if (tree->target <= 1)
 		return;
 	if (tree->session != 0 && kill(-tree->target, delivery->signal) == 0)
-		(void)note_number(&delivery->groups, tree->target);
+		(void)numbers_add(&delivery->groups, tree->target);
 	else if (pid_kill(tree->target, delivery->signal) == -1)
 		return;
-	(void)note_number(&delivery->alone, tree->target);
+	(void)numbers_add(&delivery->alone, tree->target);
 }
 
 /*
@@ -304,10 +271,10 @@ deliver(const struct proctree *tree, struct process *process,
 	if (delivery->round >= ROUNDS && process->parent != tree->root)
 		return;
 	if (deliver_to_group(tree, process, delivery) ||
-	    has_number(&delivery->alone, process->pid))
+	    numbers_have(&delivery->alone, process->pid))
 		return;
 	signal_one(tree, process, delivery->signal);
-	delivery->count += note_number(&delivery->alone, process->pid);
+	delivery->count += note(&delivery->alone, process->pid);
 }
 
 static void
@@ -332,7 +299,7 @@ treekill_signal_all(struct proctree *tree, int signal, int64_t until)
 		delivery.count = 0;
 		proctree_read_each(tree, until, deliver_to_found, &delivery);
 		if (list->count == 0 && tree->is_partial)
-			(void)signal_topmost(tree, signal, &delivery.alone);
+			(void)signal_topmost(tree, &delivery, &delivery.alone);
 		if (most < list->count)
 			most = list->count;
 		/* A process that dies during a reading may leave children,
@@ -349,19 +316,47 @@ treekill_signal_all(struct proctree *tree, int signal, int64_t until)
 	return most;
 }
 
+/* Whether PROCESS was dead before this sweep. A process of the target's group
+ * may be dead by the signal with which the sweep began. */
+static bool
+was_dead(const struct proctree *tree, const struct process *process)
+{
+	return process->group != tree->target && pid_is_dead(process->pid);
+}
+
 static void
 kill_found(struct proctree *tree, size_t first, void *context)
 {
 	for (size_t i = first; i < tree->list.count; i++) {
 		struct process *const process = &tree->list.entries[i];
-		const bool is_new = !has_number(&tree->killed, process->pid);
+		const bool is_new = !numbers_have(&tree->killed, process->pid);
 
 		/* A process that was dead already is no newcomer. */
-		if (is_new && !pid_is_dead(process->pid))
-			(void)note_number(&tree->killed, process->pid);
+		if (is_new && !was_dead(tree, process))
+			(void)numbers_add(&tree->killed, process->pid);
 		if (!is_new || !deliver_to_group(tree, process, context))
 			signal_one(tree, process, SIGKILL);
 	}
+}
+
+/* Kills what is below PARENTS, which have just got SIGKILL, the youngest
+ * process first. A process may wait for the death of its parent to fork a
+ * successor; with SIGKILL pending, it cannot (copy_process() in the kernel). */
+static void
+kill_below(struct proctree *tree, const struct numbers *parents)
+{
+	struct process_list below = { .entries = NULL };
+	const int proc_fd = procfs_open_root();
+
+	for (size_t i = 0; i < parents->count; i++)
+		(void)proctree_list_children(tree, proc_fd, parents->entries[i],
+		                             &below);
+	fds_close(proc_fd);
+	for (size_t i = below.count; i-- > 0;) {
+		signal_one(tree, &below.entries[i], SIGKILL);
+		(void)numbers_add(&tree->killed, below.entries[i].pid);
+	}
+	array_free(below.entries, below.capacity * sizeof(below.entries[0]));
 }
 
 /* Kills the children of this process, and their children as soon as the kernel
@@ -370,19 +365,22 @@ kill_found(struct proctree *tree, size_t first, void *context)
  * process counts in the limits (RLIMIT_NPROC, pids.max), and no new process
  * takes its place. */
 static void
-kill_from_the_top(struct proctree *tree)
+kill_from_the_top(struct proctree *tree, struct delivery *delivery)
 {
 	const int64_t bound = duration_add(duration_now(), TOP_BOUND);
+	struct numbers *const newcomers = &delivery->topmost;
 	int64_t pause = PAUSE_FIRST;
 
 	while (pause <= PAUSE_LAST && duration_now() < bound &&
 	       wait_has_living(ANY_CHILD)) {
-		const size_t before = tree->killed.count;
-
-		if (!signal_topmost(tree, SIGKILL, &tree->killed))
+		newcomers->count = 0;
+		if (!signal_topmost(tree, delivery, &tree->killed))
 			return;
+		pause = newcomers->count > 0 ? PAUSE_FIRST : 2 * pause;
+		/* More of them would die sooner than they are read. */
+		if (newcomers->count <= BELOW_MAX)
+			kill_below(tree, newcomers);
 		duration_sleep(pause);
-		pause = tree->killed.count > before ? PAUSE_FIRST : 2 * pause;
 	}
 }
 
@@ -396,10 +394,10 @@ treekill_sweep(struct proctree *tree, int64_t until, bool is_storm)
 		(void)kill(tree->session != 0 ? -tree->target : tree->target,
 		           SIGKILL);
 	if (tree->is_partial && tree->way == PROCTREE_BY_CHILDREN)
-		(void)signal_topmost(tree, SIGKILL, &tree->killed);
+		(void)signal_topmost(tree, &delivery, &tree->killed);
 	proctree_read_each(tree, until, kill_found, &delivery);
 	if (is_storm || tree->is_partial || tree->list.count == 0)
-		kill_from_the_top(tree);
+		kill_from_the_top(tree, &delivery);
 	end_delivery(&delivery);
 	return tree->killed.count - before;
 }

@@ -71,13 +71,17 @@ add_refusal(struct strbuf *line, const struct run *run,
 }
 
 static void
-add_count(struct strbuf *line, const struct run *run)
+add_count(struct strbuf *line, const struct run *run, enum reason why)
 {
 	const size_t count = run->tree.list.count;
+	/* After the target's exit, an empty list only means that what is left
+	 * comes and goes too fast to be read. */
+	const bool is_missed =
+	    why == REASON_LAST_BOUND && run->target.has_exited;
 
 	if (run->tree.way == PROCTREE_BLIND)
 		strbuf_addf(line, "process group %d", run->target.pid);
-	else if (count == 0 && run->tree.is_partial)
+	else if (count == 0 && (run->tree.is_partial || is_missed))
 		strbuf_addf(line, "an unknown number of processes");
 	else
 		strbuf_addf(line, "%s%zu %s",
@@ -188,7 +192,7 @@ stop_message_add(struct strbuf *line, const struct run *run, enum reason why,
 		strbuf_addf(line, "and no other process is left");
 		return;
 	}
-	add_count(line, run);
+	add_count(line, run, why);
 	if (is_stop) {
 		char name[SIGNAL_NAME_SIZE];
 

@@ -285,7 +285,9 @@ static bool
 tree_is_dying(const struct proctree *tree)
 {
 	for (size_t i = 0; i < tree->list.count; i++) {
-		if (procfs_is_runnable(tree->list.entries[i].pid))
+		const struct process *const process = &tree->list.entries[i];
+
+		if (process->refused == 0 && procfs_is_runnable(process->pid))
 			return true;
 	}
 	return false;
@@ -303,6 +305,8 @@ sweep(struct run *run, int64_t now)
 	    run->sweep.pause == 0 ? duration_add(now, SWEEP_BOUND) : NEVER;
 	const size_t newcomers = treekill_sweep(
 	    &run->tree, until, run->sweep.restless >= RESTLESS_IS_STORM);
+	/* The time from here on: a storm may take seconds. */
+	const int64_t after = duration_now();
 
 	report_note_kill(run, newcomers);
 	run->sweep.restless = newcomers > 0 ? run->sweep.restless + 1 : 0;
@@ -312,13 +316,13 @@ sweep(struct run *run, int64_t now)
 		run->sweep.pause = SWEEP_PAUSE_LAST;
 	/* A tree that still forks, or waits for a processor, can be killed. */
 	if ((newcomers > 0 ||
-	     (*last - now < LAST_LOOK && tree_is_dying(&run->tree))) &&
+	     (*last - after < LAST_LOOK && tree_is_dying(&run->tree))) &&
 	    *last < run->timers.due[TIMER_STORM])
-		*last = duration_add(now, LAST_BOUND);
+		*last = duration_add(after, LAST_BOUND);
 	reap_orphans(run, 0, now);
 	if (newcomers == 0 && !run->tree.is_partial &&
 	    wait_has_living(ANY_CHILD) && supervisor_finds_tracer(run))
-		*last = now;
+		*last = now; /* the decision still has that time */
 	run->timers.due[TIMER_SWEEP] = duration_add(now, run->sweep.pause);
 }
 

@@ -12,6 +12,7 @@
  *	undumpable is as /proc shows a setuid program or ssh-agent
  *	root-user has become root altogether (from a copy that is setuid root)
  *	stopped   has stopped itself (last)
+ *	busy      computes all the time (last)
  *	empty     has executed itself with an empty environment (last)
  *
  * A daemon is `fork setsid fork root closed`.
@@ -66,7 +67,8 @@ take_step(const char *step)
 	} else if (strcmp(step, "root-user") == 0) {
 		if (setresuid(0, 0, 0) == -1)
 			give_up("setresuid");
-	} else if (strcmp(step, "stopped") != 0 && strcmp(step, "empty") != 0) {
+	} else if (strcmp(step, "stopped") != 0 && strcmp(step, "busy") != 0 &&
+	           strcmp(step, "empty") != 0) {
 		fprintf(stderr, "escape: no such step: %s\n", step);
 		_exit(99);
 	}
@@ -96,6 +98,8 @@ be_escapee(char *steps[])
 	(void)close(report_fd);
 	if (strcmp(last, "stopped") == 0)
 		(void)raise(SIGSTOP);
+	while (strcmp(last, "busy") == 0)
+		;
 	live();
 }
 
