@@ -308,7 +308,7 @@ two_are_ready() {
 	grep -qx 'status 143' out
 	no grep -qx 'hangs\|held' out
 	[ ! -e ran ]
-	nobody_is_left
+	wait_until nobody_is_left
 }
 
 # Starts a run whose removal of files takes long, since strace delays each
