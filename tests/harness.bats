@@ -124,7 +124,7 @@ write_test() {
 
 # start_runner NAME: starts tests/run on the test written as NAME.
 start_runner() {
-	start env -u WDRUN_TEST -u WDRUN_STALLS TMPDIR="$PWD" bash -c '
+	start env -u WDRUN_TEST -u WDRUN_STALLS -u TIMING TMPDIR="$PWD" bash -c '
 		unset "${!BATS_@}"
 		export PATH=${PATH#*bats-core:}
 		exec "$1" "$2"' - "$root/tests/run" "$PWD/$1.bats"

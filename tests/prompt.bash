@@ -31,9 +31,10 @@ at_prompt() {
 	END
 	cp profile .zshrc
 	export PATH=$PWD/bin:$PROGRAMS:$PATH
-	# tmux has the user's own shell run the command.
-	SHELL=/bin/sh tmux -S "$PWD/socket" -f /dev/null new-session -d \
-		-x 100 -y 40 "$start" 3>&- 4>&-
+	# tmux has the user's own shell run the command. Some that run the tests
+	# ignore a signal: perf(1) SIGWINCH.
+	SHELL=/bin/sh "$PROGRAMS/launch" --defaults tmux -S "$PWD/socket" \
+		-f /dev/null new-session -d -x 100 -y 40 "$start" 3>&- 4>&-
 	wait_until shows '^prompt>$'
 	shell=$(tmux -S socket display -p '#{pane_pid}')
 	tty=$(tmux -S socket display -p '#{pane_tty}')

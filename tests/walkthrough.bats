@@ -15,6 +15,7 @@
 
 load helper
 
+unset PREFIX DESTDIR TIMEOUT_LINK # perf(1) sets the first
 manual=$root/man/wdrun.1
 readme=$root/README.md
 
