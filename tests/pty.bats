@@ -12,6 +12,21 @@ load relays
 
 # --- without a terminal ------------------------------------------------------
 
+# The kernel lets one process at a time write to a terminal; a write without
+# waiting then fails.
+@test "no message is lost where other processes write to the terminal" {
+	complete "$WDRUN" --pty bash -c '
+		for i in 1 2; do
+			until [ -e over ]; do echo x; done &
+		done
+		for i in {1..300}; do "$WDRUN" --nope; done
+		: >over
+		wait'
+
+	[ "$status" -eq 0 ]
+	[ "$(grep -c -- "--nope" out)" -eq 300 ]
+}
+
 @test "stdout and stderr are a terminal, and stdin is what it was" {
 	complete bash -c 'echo input | "$WDRUN" --pty sh -c "
 		[ -t 0 ] || echo no; [ -t 1 ] && [ -t 2 ] && echo yes; cat

@@ -13,13 +13,15 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/names.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 
 #define PATH_SIZE   32
 #define FIRST_OTHER 3
-#define TRIED_MAX   (1 << 20) /* calls of close(2): 0.1 s */
+#define TRIED_MAX   (1 << 20)   /* calls of close(2): 0.1 s */
+#define PAUSE       MILLISECOND /* between two tries to write */
 
 #ifndef SYS_close_range
 #define SYS_close_range 436 /* on every architecture but alpha */
@@ -202,15 +204,28 @@ size_t
 fds_write_in_time(int fd, const void *data, size_t size, int patience_ms)
 {
 	const char *const bytes = data;
+	const int64_t patience = patience_ms * MILLISECOND;
+	int64_t end = duration_now() + patience;
 	size_t done = 0;
 
 	while (done < size) {
 		const ssize_t length =
 		    write_some(fd, bytes + done, size - done, patience_ms);
 
-		if (length <= 0)
+		if (length > 0) {
+			done += (size_t)length;
+			end = duration_now() + patience;
+			continue;
+		}
+		/* Another process has filled the pipe since poll(2), or is
+		 * writing to the terminal (tty_write_lock() in the kernel). */
+		if (length == 0 || errno != EAGAIN)
 			break;
-		done += (size_t)length;
+		if (duration_now() >= end) {
+			errno = ETIMEDOUT;
+			break;
+		}
+		duration_sleep(PAUSE);
 	}
 	return done;
 }
