@@ -326,7 +326,7 @@ complete_late() {
 # late FUNCTION ARG...: the same for another FUNCTION that starts and finishes.
 late() {
 	local limit
-	for limit in 0.4 2 10 50; do
+	for limit in 0.4 2 10 50 120; do
 		"${@//LIMIT/$limit}"
 		! says_ready out || return 0
 	done
@@ -386,7 +386,7 @@ has_target() {
 # rely on `set -e`.
 with_more_time() {
 	local limit moment
-	for limit in 0.4 2 10 50; do
+	for limit in 0.4 2 10 50 120; do
 		case $limit in
 		0.4) moment=0.08 ;;
 		2) moment=0.4 ;;

@@ -551,6 +551,10 @@ sleep_runs() {
 	done
 }
 
+runs_or_is_over() {
+	target_runs || is_dead "$ready"
+}
+
 @test "Ctrl-Z stops the clocks of a command that has a terminal of its own" {
 	local limit
 	at_prompt
@@ -558,7 +562,7 @@ sleep_runs() {
 		wipe '^ready'
 		enter "wdrun --pty -t $limit repl"
 		see_ready
-		wait_until target_runs
+		wait_until runs_or_is_over
 		press C-z
 		wait_until is_stopped_or_dead "$ready"
 		! is_stopped "$ready" || break

@@ -601,11 +601,13 @@ complete_beside() {
 	wait "$holder" "$second" || true
 }
 
-# Another script, which has seen no lock, writes its PID.
+# Another script, which has seen no lock, writes its PID. The lock is never
+# empty: an empty lock is nobody's.
 start_second() {
 	sleep 1000 3>&- &
 	second=$!
-	echo "$second" >lock
+	echo "$second" 1<>lock
+	truncate -s $((${#second} + 1)) lock
 }
 
 @test "wdrun and scripts take the lock from each other in turn" {

@@ -20,6 +20,7 @@
 #define PATIENCE    (200 * MILLISECOND)
 #define PAUSE_FIRST (MILLISECOND / 16)
 #define PAUSE_LAST  (16 * MILLISECOND)
+#define LOOKS_MIN   16 /* of about 20 in the time of PATIENCE */
 
 /* As fork(2), but for the exit signal. The library's clone(2) wants a stack and
  * a function. After the raw call libc keeps the parent's thread ID: helper.h
@@ -137,12 +138,15 @@ has_had(pid_t pid, int64_t began, int64_t bound)
 }
 
 /* Repeats SIGNAL: a signal that comes just before a call that blocks does not
- * interrupt the call. */
+ * interrupt the call. Where a control group has used up its share of the
+ * processors, both processes stand still, which no wait counts: so the time
+ * alone does not show that the helper hangs. */
 bool
 helper_await(pid_t pid, int signal)
 {
 	const int64_t began = duration_now();
 	int64_t pause = PAUSE_FIRST;
+	int looks = 0;
 	siginfo_t info;
 
 	if (pid <= 0)
@@ -159,7 +163,7 @@ helper_await(pid_t pid, int signal)
 		duration_sleep(pause);
 		if (pause < PAUSE_LAST)
 			pause *= 2;
-	} while (!has_had(pid, began, PATIENCE));
+	} while (++looks < LOOKS_MIN || !has_had(pid, began, PATIENCE));
 	return false;
 }
 
