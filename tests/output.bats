@@ -95,7 +95,8 @@ in_turns='for ((i = 1; i <= 1000; i += 2)); do
 	cat fifo >seen 3>&- &
 	complete bash -c '"$WDRUN" -i 60 bash -c "$0" >fifo 2>fifo' "$in_turns"
 
-	wait_until cmp -s seen <(seq 1000)
+	seq 1000 >expected
+	wait_until cmp -s seen expected
 }
 
 @test "what other processes write into the same file is not overwritten" {
