@@ -376,9 +376,9 @@ is_stopped_or_dead() {
 	press C-d
 	wait_until shows '^status=0$'
 
-	enter 'clear; wdrun escape | cat'
-	wait_until shows '^ready [0-9]+$'
-	ready=$(screen | sed -n 's/^ready //p' | tail -n 1)
+	wipe '^ready'
+	enter 'wdrun escape | cat'
+	see_ready
 	press C-c
 	wait_until is_dead "$ready"
 	usable
