@@ -466,7 +466,10 @@ has_read_keys() {
 	wait_until no sleep_runs
 	enter 'echo "still$((1 + 1))"'
 	wait_until shows '^still2'
+	wait_until shows '^inner>$'
 	press C-c
+	wait_until shows '^inner> \^C$'
+	wait_until shows '^inner>$'
 	enter 'echo "still$((1 + 2))"'
 	wait_until shows '^still3'
 
