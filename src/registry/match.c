@@ -16,7 +16,7 @@
 
 #define INIT      1 /* PIDs */
 #define KTHREADD  2
-#define READS_MAX 64 /* a millisecond apart: execve(2) needs a processor */
+#define READS_MAX 4
 
 /* The time from a target's start to its entry, and the difference between the
  * clocks of processes and of files, are at most these. */
@@ -308,10 +308,8 @@ recall(const struct candidates *before, const struct procid *process)
 	const struct candidate *const known = find(before, process->pid);
 
 	if (known == NULL || known->procid.start != process->start ||
+	    (known->result == MATCH_NONE && !known->is_stuck) ||
 	    known->result == MATCH_UNPROVEN)
-		return NULL;
-	if (known->result == MATCH_NONE &&
-	    !(known->is_stuck && procfs_may_block(process->pid)))
 		return NULL;
 	return known;
 }
