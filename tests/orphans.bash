@@ -92,11 +92,11 @@ reboot() {
 }
 
 # live [NAME=VALUE]... [WRAPPER...]: starts a process with this in its
-# environment. Sets living.
+# environment, in a session of its own, as a run's processes are. Sets living.
 live() {
 	local -
 	set +T
-	env "$@" sleep 1000 >/dev/null 2>&1 3>&- &
+	setsid env "$@" sleep 1000 >/dev/null 2>&1 3>&- &
 	living=$!
 	wait_until is_asleep "$living"
 }

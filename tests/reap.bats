@@ -70,7 +70,7 @@ has_an_entry() {
 
 @test "a process without its environment is ended with its parent" {
 	forge
-	start env WDRUN_ID="$id" "$PROGRAMS/escape" setsid empty
+	start setsid env WDRUN_ID="$id" "$PROGRAMS/escape" setsid empty
 	await_ready
 
 	reap
@@ -143,7 +143,7 @@ has_an_entry() {
 
 @test "a fork storm that was left behind is ended" {
 	forge
-	start env WDRUN_ID="$id" "$PROGRAMS/storm" 1000
+	start setsid env WDRUN_ID="$id" "$PROGRAMS/storm" 1000
 	await_ready
 
 	reap
@@ -155,7 +155,7 @@ has_an_entry() {
 
 @test "a process that is forked while --reap looks is found, even without an environment" {
 	forge
-	start env WDRUN_ID="$id" "$PROGRAMS/brood" 2000
+	start setsid env WDRUN_ID="$id" "$PROGRAMS/brood" 2000
 	await_ready
 
 	reap
@@ -167,7 +167,7 @@ has_an_entry() {
 
 @test "a chain of processes, each of which forks the next and exits, is ended" {
 	forge
-	start env WDRUN_ID="$id" "$PROGRAMS/chain" 200
+	start setsid env WDRUN_ID="$id" "$PROGRAMS/chain" 200
 	await_ready
 	kill -KILL "$started"
 
@@ -182,7 +182,7 @@ has_an_entry() {
 	forge
 	printf '%s\n' '#!/bin/sh' ': >begun' 'exec "$0"' >again
 	chmod +x again
-	start env WDRUN_ID="$id" ./again
+	start setsid env WDRUN_ID="$id" ./again
 	wait_until test -e begun
 
 	reap
@@ -326,7 +326,7 @@ has_an_entry() {
 @test "a process that only its parent proved is still reported when the parent is dead" {
 	need_other_user
 	forge
-	start env WDRUN_ID="$id" sh -c 'setsid env -i setpriv --reuid=65534 \
+	start setsid env WDRUN_ID="$id" sh -c 'setsid env -i setpriv --reuid=65534 \
 		--regid=65534 --clear-groups sleep 1000 & echo "ready $!"; wait'
 	await_ready
 	wait_until is_asleep "$ready"
@@ -386,7 +386,7 @@ WDRUN_ID=$id" "WDRUN_ID=$id$id$id$id" "wdrun_id=$id"; do
 @test "a process with the command line of the run's is left alone" {
 	forge arg=sh
 	mkfifo never
-	start sh -c 'echo "ready $$"; read -r _ <never' "WDRUN_ID=$id" "$id"
+	start setsid sh -c 'echo "ready $$"; read -r _ <never' "WDRUN_ID=$id" "$id"
 	await_ready
 
 	reap
@@ -398,7 +398,7 @@ WDRUN_ID=$id" "WDRUN_ID=$id$id$id$id" "wdrun_id=$id"; do
 
 @test "--reap within an orphaned run leaves itself and its ancestors alone, and says so" {
 	forge
-	start env WDRUN_ID="$id" bash -c '
+	start setsid env WDRUN_ID="$id" bash -c '
 		bash -c "\"\$WDRUN\" --reap; echo \"status \$?\""
 		echo "$$ lives"'
 	finish
@@ -514,7 +514,6 @@ $started lives" ]
 	chown 65534:65534 "$WDRUN_REGISTRY"
 	start unshare --pid --fork --mount-proc bash -c '
 		mount -o remount,hidepid=2 /proc || exit 99
-		mount --bind "$WDRUN_REGISTRY" /mnt || exit 99
 		. "$1/orphans.bash"
 		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 		"${as[@]}" "$PROGRAMS/escape" undumpable >ready &
@@ -523,9 +522,10 @@ $started lives" ]
 		dead="$watcher $(start_of "$watcher")"
 		forge
 		chown 65534 "$WDRUN_REGISTRY"/*
-		WDRUN_ID=$id "${as[@]}" sleep 1000 >/dev/null &
+		WDRUN_ID=$id setsid "${as[@]}" sleep 1000 >/dev/null &
 		until is_asleep "$!"; do sleep 0.02; done
-		"${as[@]}" "$WDRUN" --reap --registry=/mnt
+		# Only root may search the directories above the registry.
+		(cd "$WDRUN_REGISTRY" && "${as[@]}" "$WDRUN" --reap --registry=.)
 		echo "status $?"
 		kill -0 "$!" && echo "it lives"' - "$BATS_TEST_DIRNAME"
 	finish
@@ -825,7 +825,7 @@ on record" ]
 # WAY.
 ends_brood() {
 	forge
-	start env WDRUN_ID="$id" "$PROGRAMS/brood" 2000 "$@"
+	start setsid env WDRUN_ID="$id" "$PROGRAMS/brood" 2000 "$@"
 	await_ready
 
 	reap

@@ -83,8 +83,9 @@ is_stopped_beside_the_stuck() {
 	[[ $output == *"lock 75"*stuck*"cancel 0"*"in time"* ]]
 }
 
-# reap_beside_the_stuck SCRIPT: completes `wdrun --reap` for a run that had a
-# child and then did SCRIPT, and again when the server is dead.
+# reap_beside_the_stuck BEFORE SCRIPT [AFTER]: does BEFORE, starts a run that has a
+# child and then does SCRIPT, does AFTER, and completes `wdrun --reap` for the
+# run, and again when the server is dead.
 reap_beside_the_stuck() {
 	with_stuck_exec 'export WDRUN_REGISTRY=$PWD/record
 		'"$1"'
@@ -94,6 +95,7 @@ reap_beside_the_stuck() {
 		front=$!
 		until [ -s orphan ]; do sleep 0.05; done
 		read -r supervisor child <orphan
+		'"${3-}"'
 		kill -STOP $front $supervisor # as orphan() does, in the same order
 		for each in $front $supervisor; do
 			until grep -q "^State:.T" /proc/$each/status; do sleep 0.05; done
@@ -107,19 +109,39 @@ reap_beside_the_stuck() {
 		"$WDRUN" --reap; echo "reap $?"
 		[ ! -v clock ] || kill -TERM $clock
 		[ ! -v pid ] || kill -KILL $pid'
-	[[ $output == *"reap 1"$'\n'"ended"$'\n'"in time"*"reap 0" ]]
-	[[ $stderr == *"(stuck): killed "*" sleep 1000"*"; the run stays on record because of "*" [stuck_exec] (cannot be looked at"* ]]
+	[[ $output == *"reap "?$'\n'"ended"$'\n'"in time"*"reap 0" ]]
+	[[ $stderr == *"(stuck): killed "*" sleep 1000"* ]]
 	wait_until nobody_is_left
 }
 
-@test "--reap ends a run beside a process whose /proc files block, which keeps the run on record" {
+# The same where the stuck process keeps the run on record.
+stays_because_of_the_stuck() {
+	reap_beside_the_stuck "$@"
+	[[ $output == *"reap 1"*"reap 0" ]]
+	[[ $stderr == *"; the run stays on record because of "*" [stuck_exec] (cannot be looked at"* ]]
+}
+
+@test "--reap ends a run beside a process whose /proc files block, in a session older than the run" {
 	reap_beside_the_stuck get_stuck :
+	[[ $output == *"reap 0"*"reap 0" ]]
+}
+
+@test "--reap ends a run beside a process whose /proc files block, with a younger parent outside the run" {
+	reap_beside_the_stuck : : 'setsid bash -c "get_stuck setsid
+			echo \$pid \$clock >pair; mv pair young; wait" &
+		until [ -s young ]; do sleep 0.05; done
+		read -r pid clock <young'
+	[[ $output == *"reap 0"*"reap 0" ]]
+}
+
+@test "--reap ends a run beside a process whose /proc files block, which may belong to the run" {
+	stays_because_of_the_stuck "get_stuck setsid" :
 }
 
 @test "--reap ends a process of the run whose /proc files block, which its session proves" {
-	reap_beside_the_stuck : get_stuck
+	stays_because_of_the_stuck : get_stuck
 }
 
 @test "--reap ends a process of the run whose /proc files block, which only its parent proves" {
-	reap_beside_the_stuck : "get_stuck setsid env -i"
+	stays_because_of_the_stuck : "get_stuck setsid env -i"
 }

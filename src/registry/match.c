@@ -49,16 +49,37 @@ find(const struct candidates *candidates, pid_t pid)
 
 /* --- reading what a process is -------------------------------------------- */
 
-/* Whether the process of STAT was started no earlier than the run's watchers.
- * An older process does not belong to the run, even if it has executed a
- * program with the run's environment since. */
+/* Whether the process of STAT was started before the run's watchers. Such a
+ * process does not belong to the run, even if it has executed a program with
+ * the run's environment since. */
 static bool
-is_young_enough(const struct entry *entry, const struct procstat *stat)
+is_older(const struct entry *entry, const struct procstat *stat)
 {
 	const struct procid *const first =
 	    entry->front.pid > 0 ? &entry->front : &entry->supervisor;
 
-	return stat->start >= first->start;
+	return stat->start != 0 && stat->start < first->start;
+}
+
+/* Whether SESSION has a process older than the run, of those that this scan has
+ * met so far. 0 and -1 are no sessions that can be told from others: 0 is each
+ * session of another PID namespace. */
+static bool
+is_older_session(const struct match *match, pid_t session)
+{
+	return match->entry->has_session && session > 0 &&
+	       numbers_have(&match->older_sessions, session);
+}
+
+/* Whether the process of STAT is certainly no process of the run. */
+static bool
+is_outside(struct match *match, const struct procstat *stat)
+{
+	if (is_older(match->entry, stat)) {
+		(void)numbers_add(&match->older_sessions, stat->session);
+		return true;
+	}
+	return is_older_session(match, stat->session);
 }
 
 static int
@@ -227,8 +248,16 @@ admit_by_session(const struct match *match)
 	}
 }
 
-/* Rule D. Since the parent is alive now, no other process had the parent's PID
- * when the child was read. */
+/* Whether PARENT is alive, so that no other process had its PID when its child
+ * was read. Where its start is unknown, it counts as alive. */
+static bool
+is_alive(const struct candidate *parent)
+{
+	return parent->procid.start == 0 ||
+	       procid_state_of(&parent->procid) == PROCID_ALIVE;
+}
+
+/* Rule D. */
 static bool
 has_proven_parent(const struct match *match, const struct candidate *candidate)
 {
@@ -236,8 +265,7 @@ has_proven_parent(const struct match *match, const struct candidate *candidate)
 	    find(&match->now, candidate->parent);
 
 	return parent != NULL && parent->result == MATCH_PROVEN &&
-	       (parent->procid.start == 0 ||
-	        procid_state_of(&parent->procid) == PROCID_ALIVE);
+	       is_alive(parent);
 }
 
 /* Returns the start of the run ID in nanoseconds since the epoch, and in *FRONT
@@ -296,6 +324,42 @@ admit_by_others(const struct match *match)
 			has_proven |= admit(match, candidate);
 	}
 	return has_proven;
+}
+
+static bool
+is_unread(const struct candidate *candidate)
+{
+	return candidate->is_stuck || candidate->is_between;
+}
+
+/* Whether CANDIDATE cannot be read, and may belong to the run. */
+static bool
+may_belong(const struct match *match, const struct candidate *candidate)
+{
+	const struct candidate *const parent =
+	    find(&match->now, candidate->parent);
+
+	if (!is_unread(candidate) || candidate->result != MATCH_NONE ||
+	    is_older_session(match, candidate->session))
+		return false;
+	return parent == NULL || is_unread(parent) ||
+	       parent->result != MATCH_NONE || !is_alive(parent);
+}
+
+/* Notes which processes may belong to the run, and counts what has to be looked
+ * at again. */
+static void
+note_unread(struct match *match)
+{
+	for (size_t i = 0; i < match->now.count; i++) {
+		struct candidate *const candidate = &match->now.entries[i];
+
+		candidate->may_belong = may_belong(match, candidate);
+		match->unseen += candidate->is_between && candidate->may_belong;
+		match->stuck +=
+		    candidate->is_stuck &&
+		    (candidate->may_belong || candidate->result != MATCH_NONE);
+	}
 }
 
 /* --- the scan ------------------------------------------------------------- */
@@ -358,7 +422,7 @@ visit(pid_t pid, void *context)
 
 	if (read_stat(match, pid, &stat) == -1)
 		return result_for(errno);
-	if (stat.start != 0 && !is_young_enough(match->entry, &stat))
+	if (is_outside(match, &stat))
 		return 0;
 	if (procstat_is_dead(&stat))
 		return PROCFS_GONE;
@@ -372,11 +436,10 @@ visit(pid_t pid, void *context)
 	} else if (read_owner_and_id(&candidate, &stat) == -1) {
 		const int result = result_for(errno);
 
-		match->unseen += errno == EAGAIN;
+		candidate.is_between = errno == EAGAIN;
 		if (result != 0)
 			return result;
 	}
-	match->stuck += candidate.is_stuck;
 	candidate.is_new = false;
 	candidate.parent = stat.parent;
 	candidate.session = stat.session;
@@ -407,11 +470,13 @@ match_scan(struct match *match)
 	match->before = last;
 	match->unseen = 0;
 	match->stuck = 0;
+	match->older_sessions.count = 0;
 	if (procfs_visit_all(visit, match) == -1)
 		return -1;
 	admit_by_session(match);
 	while (admit_by_others(match))
 		;
+	note_unread(match);
 	return 0;
 }
 
@@ -422,4 +487,5 @@ match_free(struct match *match)
 	           match->now.capacity * sizeof(struct candidate));
 	array_free(match->before.entries,
 	           match->before.capacity * sizeof(struct candidate));
+	numbers_free(&match->older_sessions);
 }

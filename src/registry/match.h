@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/numbers.h"
 #include "proc/procid.h"
 #include "proc/runid.h"
 #include "registry/entry.h"
@@ -27,7 +28,14 @@
  * E: P has the same ID as a proven process, the ID of a run within the run: the
  * inner run began later, and its front is dead, or proven too.
  *
- * No rule proves a process that was started before the run's watchers.
+ * No rule proves a process that was started before the run's watchers; nor, if
+ * the run made a session of its own, a process in a session with such an older
+ * process, since no process can join an existing session (setsid(2)).
+ *
+ * A process whose ID cannot be read may belong to the run, unless its parent is
+ * younger than the watchers, alive, and does not belong to the run: what adopts
+ * the orphans of the run from outside is init or an ancestor of the watchers,
+ * and so is older.
  */
 enum match_result {
 	MATCH_NONE, /* no rule applies */
@@ -44,8 +52,10 @@ struct candidate {
 	char state;  /* as in proc(5) */
 	bool is_own; /* its real user is our effective one */
 	enum match_result result;
-	bool is_new;         /* not proven in the scan before */
-	bool is_stuck;       /* its ID cannot be read in time */
+	bool is_new;     /* not proven in the scan before */
+	bool is_stuck;   /* its ID cannot be read in time */
+	bool is_between; /* in execve(2) or exit(2): its ID cannot be read */
+	bool may_belong; /* its ID cannot be read, and nothing else tells */
 	char id[RUNID_SIZE]; /* value of its WDRUN_ID, or empty */
 	bool got_kill;       /* for the caller: kept from scan to scan */
 };
@@ -62,9 +72,10 @@ struct match {
 	 * rule A or D, before the scan looks at the next process. */
 	void (*on_proven)(const struct candidate *candidate, void *context);
 	void *context;
-	size_t unseen; /* processes in execve(2) or exit(2), whose ID cannot be
-	                * read */
-	size_t stuck;  /* processes whose ID cannot be read in time */
+	/* Processes that belong to the run, or may belong to it: */
+	size_t unseen; /* in execve(2) or exit(2): their ID cannot be read */
+	size_t stuck;  /* whose ID cannot be read in time */
+	struct numbers older_sessions; /* of processes older than the run */
 	struct candidates now;
 	struct candidates before; /* those of the scan before */
 };

@@ -292,7 +292,8 @@ static const char *
 reason_left(const struct candidate *candidate)
 {
 	if (candidate->is_stuck &&
-	    (candidate->result == MATCH_NONE || candidate->procid.start == 0))
+	    (candidate->may_belong ||
+	     (candidate->result != MATCH_NONE && candidate->procid.start == 0)))
 		return "cannot be looked at";
 	switch (candidate->result) {
 	case MATCH_NONE:
