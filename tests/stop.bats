@@ -88,6 +88,26 @@ slow_down() {
 	wait_until grep -q "TracerPid:.$!$" "/proc/$supervisor/status"
 }
 
+# strace makes each signal of the supervisor slow, as on a machine that leaves it
+# little of a processor: the tree then forks faster than it is killed.
+@test "what forks two successors when its parent dies does not outgrow the kill" {
+	need strace
+	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	start "$WDRUN" -k 100ms "$PROGRAMS/hydra" 3 4000
+	await_ready
+	await_watchers
+	strace -qq -p "$supervisor" -o trace -e trace=kill,pidfd_send_signal \
+		-e inject=kill,pidfd_send_signal:delay_enter=2000 3>&- &
+	wait_until grep -q "TracerPid:.$!$" "/proc/$supervisor/status"
+
+	kill -TERM "$started"
+	finish
+
+	[[ $output == "ready "* && $output != *outgrown* ]]
+	[[ $stderr != *"could not kill"* ]]
+	wait "$!" || true
+}
+
 # The target dies, and leaves its child to the supervisor, which strace has
 # given time to read the list of its own children, and not that of the target's.
 @test "whom the target leaves behind while the stop begins gets the first signal too" {

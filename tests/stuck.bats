@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154 # single quotes: these run in a shell of their own
 #
-# Runs alone: --reap finishes no run, of another test's either, while a process
-# of the machine cannot be read.
+# Runs alone: a process that cannot be read may hold up what another test runs
+# (ps(1), say), and one with a real-time priority takes a processor for itself.
 #
 # A process whose files in /proc block, as execve(2) waits for a dead server,
 # holds nothing up.
@@ -144,4 +144,24 @@ stays_because_of_the_stuck() {
 
 @test "--reap ends a process of the run whose /proc files block, which only its parent proves" {
 	stays_because_of_the_stuck : "get_stuck setsid env -i"
+}
+
+# A process for each processor, and one more. With a lower priority, the
+# supervisor would get none before the processes end by themselves.
+@test "processes with a real-time priority do not hold up the stop" {
+	local more=''
+	need chrt
+	chrt --fifo 1 true 2>/dev/null || skip "cannot have a real-time priority"
+	[ "$(nproc)" -gt 16 ] || more=$(seq -s' ' "$(nproc)")
+	[ -n "$more" ] || skip "too many processors"
+	export more
+	complete "$WDRUN" -t 1 -k 300ms bash -c '
+		for each in 0 $more; do
+			chrt --fifo 1 bash -c "trap : TERM
+				until ((SECONDS > 30)); do :; done; echo outlived" &
+		done
+		wait; wait'
+
+	[ "$status" -eq 124 ]
+	[[ $output != *outlived* ]]
 }

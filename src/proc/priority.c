@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#define NICE_LOWEST   (-20)
-#define RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
+#define NICE_LOWEST      (-20)
+#define REALTIME_HIGHEST 99 /* sched(7) */
+#define RESET_ON_FORK    1  /* SCHED_FLAG_RESET_ON_FORK */
 
 /* The time slice, in nanoseconds. Since Linux 6.12 a process chooses its own
  * (sched_setattr(2), sched_runtime), without a privilege. The process with the
@@ -42,11 +43,14 @@ priority_take(enum priority kind)
 {
 	static pid_t taker; /* a child has the value of its parent */
 	static enum priority taken;
+	/* The highest priority: with a lower one, this process would get a
+	 * processor only when no process of the tree with a higher real-time
+	 * priority wants it. */
 	struct attributes attributes = {
 		.size = sizeof(attributes),
 		.policy = SCHED_RR,
 		.flags = RESET_ON_FORK,
-		.priority = 1,
+		.priority = REALTIME_HIGHEST,
 	};
 
 	/* Each change costs the rest of the time slice. */

@@ -208,17 +208,6 @@ add_children(struct walk *walk, int proc_fd)
 	return result;
 }
 
-int
-proctree_list_children(struct proctree *tree, int proc_fd, pid_t parent,
-                       struct process_list *list)
-{
-	struct walk walk = {
-		.tree = tree, .list = list, .parent = parent, .until = NEVER
-	};
-
-	return add_children(&walk, proc_fd);
-}
-
 /* Copies what the reading before knew of the list from FIRST on, and calls
  * FOUND. */
 static void

@@ -61,12 +61,6 @@ typedef void proctree_found(struct proctree *tree, size_t first, void *context);
 void proctree_read_each(struct proctree *tree, int64_t until,
                         proctree_found *found, void *context);
 
-/* Appends the children of PARENT, a child of the tree's root or below, to LIST,
- * in the /proc that PROC_FD is open on. Returns 0, or -1 with errno, as
- * procfs_visit_children(); LIST may then have a part of the children. */
-int proctree_list_children(struct proctree *tree, int proc_fd, pid_t parent,
-                           struct process_list *list);
-
 /* Returns the process PID of LIST, which is sorted, or NULL. */
 const struct process *proctree_find(const struct process_list *list, pid_t pid);
 

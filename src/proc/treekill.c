@@ -23,8 +23,7 @@
 #define QUIET_ROUNDS  2       /* in a row: nothing is new */
 #define ROUNDS_BOUND  SECOND
 #define LOOK_INTERVAL 4096 /* PIDs between two looks for a living child */
-#define TOP_BOUND     (5 * SECOND)
-#define BELOW_MAX     256 /* processes whose children are looked for */
+#define STORM_BOUND   (5 * SECOND) /* to freeze; then to kill from the top */
 #define PAUSE_FIRST   (MILLISECOND / 4)
 #define PAUSE_LAST    (32 * MILLISECOND)
 
@@ -136,11 +135,10 @@ kill_children_by_number(const struct proctree *tree, struct numbers *killed)
 /* A signal on its way to the whole tree. */
 struct delivery {
 	int signal;
-	struct numbers groups;  /* signalled as a whole */
-	struct numbers alone;   /* processes that were signalled alone */
-	struct numbers topmost; /* children signalled last */
-	size_t count;           /* groups and processes noted in this round */
-	int round;              /* from 0 */
+	struct numbers groups; /* signalled as a whole */
+	struct numbers alone;  /* processes that were signalled alone */
+	size_t count;          /* groups and processes noted in this round */
+	int round;             /* from 0 */
 };
 
 /* Returns whether there was memory to note NUMBER. If not, the next round
@@ -172,14 +170,13 @@ end_delivery(struct delivery *delivery)
 {
 	numbers_free(&delivery->groups);
 	numbers_free(&delivery->alone);
-	numbers_free(&delivery->topmost);
 }
 
 /* --- by children ---------------------------------------------------------- */
 
 struct visit {
 	const struct proctree *tree;
-	struct delivery *delivery;
+	int signal;
 	struct numbers *signalled;
 };
 
@@ -191,22 +188,21 @@ visit_to_signal(pid_t pid, void *context)
 	if (numbers_have(visit->signalled, pid) ||
 	    !is_child_of_tree(visit->tree, pid))
 		return 0;
-	(void)pid_kill(pid, visit->delivery->signal);
+	(void)pid_kill(pid, visit->signal);
 	(void)numbers_add(visit->signalled, pid);
-	(void)numbers_add(&visit->delivery->topmost, pid);
 	return 0;
 }
 
 /* Signals the children of this process but those in SIGNALLED, and notes them
- * there and as topmost. Takes much less time than to read the tree, since one
+ * there. Takes much less time than to read the tree, since one
  * file lists them all. When they are dead, their own children become children
  * of this process. Returns whether there was memory, a descriptor and a usable
  * /proc to list the children. */
 static bool
-signal_topmost(const struct proctree *tree, struct delivery *delivery,
+signal_topmost(const struct proctree *tree, int signal,
                struct numbers *signalled)
 {
-	struct visit visit = { tree, delivery, signalled };
+	struct visit visit = { tree, signal, signalled };
 	const int proc_fd = procfs_open_root();
 	const bool is_listed =
 	    proc_fd != -1 &&
@@ -214,7 +210,7 @@ signal_topmost(const struct proctree *tree, struct delivery *delivery,
 	                          &visit) == 0;
 
 	fds_close(proc_fd);
-	if (!is_listed && delivery->signal == SIGKILL)
+	if (!is_listed && signal == SIGKILL)
 		kill_children_by_number(tree, signalled);
 	return is_listed;
 }
@@ -235,7 +231,7 @@ treekill_signal(struct proctree *tree, int signal)
 	}
 	if (tree->is_partial ||
 	    (list->count == 0 && tree->way == PROCTREE_BY_SCAN))
-		(void)signal_topmost(tree, &delivery, &delivery.alone);
+		(void)signal_topmost(tree, signal, &delivery.alone);
 	for (size_t i = 0; i < list->count; i++) {
 		if (!deliver_to_group(tree, &list->entries[i], &delivery))
 			signal_one(tree, &list->entries[i], signal);
@@ -299,7 +295,7 @@ treekill_signal_all(struct proctree *tree, int signal, int64_t until)
 		delivery.count = 0;
 		proctree_read_each(tree, until, deliver_to_found, &delivery);
 		if (list->count == 0 && tree->is_partial)
-			(void)signal_topmost(tree, &delivery, &delivery.alone);
+			(void)signal_topmost(tree, signal, &delivery.alone);
 		if (most < list->count)
 			most = list->count;
 		/* A process that dies during a reading may leave children,
@@ -324,39 +320,45 @@ was_dead(const struct proctree *tree, const struct process *process)
 	return process->group != tree->target && pid_is_dead(process->pid);
 }
 
+/* Kills PROCESS, with its group the first time. */
+static void
+kill_one(struct proctree *tree, struct process *process,
+         struct delivery *delivery)
+{
+	const bool is_new = !numbers_have(&tree->killed, process->pid);
+
+	/* A process that was dead already is no newcomer. */
+	if (is_new && !was_dead(tree, process))
+		(void)numbers_add(&tree->killed, process->pid);
+	if (!is_new || !deliver_to_group(tree, process, delivery))
+		signal_one(tree, process, SIGKILL);
+}
+
 static void
 kill_found(struct proctree *tree, size_t first, void *context)
 {
-	for (size_t i = first; i < tree->list.count; i++) {
-		struct process *const process = &tree->list.entries[i];
-		const bool is_new = !numbers_have(&tree->killed, process->pid);
-
-		/* A process that was dead already is no newcomer. */
-		if (is_new && !was_dead(tree, process))
-			(void)numbers_add(&tree->killed, process->pid);
-		if (!is_new || !deliver_to_group(tree, process, context))
-			signal_one(tree, process, SIGKILL);
-	}
+	for (size_t i = first; i < tree->list.count; i++)
+		kill_one(tree, &tree->list.entries[i], context);
 }
 
-/* Kills what is below PARENTS, which have just got SIGKILL, the youngest
- * process first. A process may wait for the death of its parent to fork a
- * successor; with SIGKILL pending, it cannot (copy_process() in the kernel). */
+/* Stops the tree, and then kills it, the youngest process first. A process that
+ * is stopped forks no more, not even as soon as its parent dies; and its
+ * children remain below it, where the next reading finds them. */
 static void
-kill_below(struct proctree *tree, const struct numbers *parents)
+freeze_and_kill(struct proctree *tree, struct delivery *delivery)
 {
-	struct process_list below = { .entries = NULL };
-	const int proc_fd = procfs_open_root();
+	struct delivery freeze = { .signal = SIGSTOP };
+	const int64_t until = duration_add(duration_now(), STORM_BOUND);
+	int quiet = 0;
 
-	for (size_t i = 0; i < parents->count; i++)
-		(void)proctree_list_children(tree, proc_fd, parents->entries[i],
-		                             &below);
-	fds_close(proc_fd);
-	for (size_t i = below.count; i-- > 0;) {
-		signal_one(tree, &below.entries[i], SIGKILL);
-		(void)numbers_add(&tree->killed, below.entries[i].pid);
+	while (quiet < QUIET_ROUNDS && duration_now() < until) {
+		freeze.count = 0;
+		proctree_read_each(tree, until, deliver_to_found, &freeze);
+		quiet = freeze.count > 0 ? 0 : quiet + 1;
 	}
-	array_free(below.entries, below.capacity * sizeof(below.entries[0]));
+	end_delivery(&freeze);
+	for (size_t i = tree->list.count; i-- > 0;)
+		kill_one(tree, &tree->list.entries[i], delivery);
 }
 
 /* Kills the children of this process, and their children as soon as the kernel
@@ -365,21 +367,18 @@ kill_below(struct proctree *tree, const struct numbers *parents)
  * process counts in the limits (RLIMIT_NPROC, pids.max), and no new process
  * takes its place. */
 static void
-kill_from_the_top(struct proctree *tree, struct delivery *delivery)
+kill_from_the_top(struct proctree *tree)
 {
-	const int64_t bound = duration_add(duration_now(), TOP_BOUND);
-	struct numbers *const newcomers = &delivery->topmost;
+	const int64_t bound = duration_add(duration_now(), STORM_BOUND);
 	int64_t pause = PAUSE_FIRST;
 
 	while (pause <= PAUSE_LAST && duration_now() < bound &&
 	       wait_has_living(ANY_CHILD)) {
-		newcomers->count = 0;
-		if (!signal_topmost(tree, delivery, &tree->killed))
+		const size_t before = tree->killed.count;
+
+		if (!signal_topmost(tree, SIGKILL, &tree->killed))
 			return;
-		pause = newcomers->count > 0 ? PAUSE_FIRST : 2 * pause;
-		/* More of them would die sooner than they are read. */
-		if (newcomers->count <= BELOW_MAX)
-			kill_below(tree, newcomers);
+		pause = tree->killed.count > before ? PAUSE_FIRST : 2 * pause;
 		duration_sleep(pause);
 	}
 }
@@ -393,11 +392,14 @@ treekill_sweep(struct proctree *tree, int64_t until, bool is_storm)
 	if (tree->target > 1)
 		(void)kill(tree->session != 0 ? -tree->target : tree->target,
 		           SIGKILL);
-	if (tree->is_partial && tree->way == PROCTREE_BY_CHILDREN)
-		(void)signal_topmost(tree, &delivery, &tree->killed);
-	proctree_read_each(tree, until, kill_found, &delivery);
+	if (is_storm)
+		freeze_and_kill(tree, &delivery);
+	else if (tree->is_partial && tree->way == PROCTREE_BY_CHILDREN)
+		(void)signal_topmost(tree, SIGKILL, &tree->killed);
+	if (!is_storm)
+		proctree_read_each(tree, until, kill_found, &delivery);
 	if (is_storm || tree->is_partial || tree->list.count == 0)
-		kill_from_the_top(tree, &delivery);
+		kill_from_the_top(tree);
 	end_delivery(&delivery);
 	return tree->killed.count - before;
 }
