@@ -43,6 +43,7 @@ priority_take(enum priority kind)
 {
 	static pid_t taker; /* a child has the value of its parent */
 	static enum priority taken;
+	struct rlimit limit;
 	/* The highest priority: with a lower one, this process would get a
 	 * processor only when no process of the tree with a higher real-time
 	 * priority wants it. */
@@ -60,6 +61,12 @@ priority_take(enum priority kind)
 	taken = kind;
 	if (set_attributes(&attributes) == 0)
 		return;
+	/* Without privileges, the limit may permit a lower priority. */
+	if (getrlimit(RLIMIT_RTPRIO, &limit) == 0 && limit.rlim_cur > 0) {
+		attributes.priority = (uint32_t)limit.rlim_cur;
+		if (set_attributes(&attributes) == 0)
+			return;
+	}
 	attributes.policy = SCHED_OTHER;
 	attributes.priority = 0;
 	attributes.nice = NICE_LOWEST;

@@ -23,7 +23,8 @@
 #define QUIET_ROUNDS  2       /* in a row: nothing is new */
 #define ROUNDS_BOUND  SECOND
 #define LOOK_INTERVAL 4096 /* PIDs between two looks for a living child */
-#define STORM_BOUND   (5 * SECOND) /* to freeze; then to kill from the top */
+#define FREEZE_BOUND  (5 * SECOND)
+#define TOP_BOUND     (5 * SECOND)
 #define PAUSE_FIRST   (MILLISECOND / 4)
 #define PAUSE_LAST    (32 * MILLISECOND)
 
@@ -341,14 +342,16 @@ kill_found(struct proctree *tree, size_t first, void *context)
 		kill_one(tree, &tree->list.entries[i], context);
 }
 
-/* Stops the tree, and then kills it, the youngest process first. A process that
+/* Stops the tree, and then kills it, from the highest PID down. A process that
  * is stopped forks no more, not even as soon as its parent dies; and its
- * children remain below it, where the next reading finds them. */
+ * children remain below it, where the next reading finds them. The kernel
+ * continues a process whose parent's death orphans its group
+ * (kill_orphaned_pgrp()): as a rule the parent has the lower PID. */
 static void
 freeze_and_kill(struct proctree *tree, struct delivery *delivery)
 {
 	struct delivery freeze = { .signal = SIGSTOP };
-	const int64_t until = duration_add(duration_now(), STORM_BOUND);
+	const int64_t until = duration_add(duration_now(), FREEZE_BOUND);
 	int quiet = 0;
 
 	while (quiet < QUIET_ROUNDS && duration_now() < until) {
@@ -357,6 +360,11 @@ freeze_and_kill(struct proctree *tree, struct delivery *delivery)
 		quiet = freeze.count > 0 ? 0 : quiet + 1;
 	}
 	end_delivery(&freeze);
+	/* The list may lack most of what was stopped. */
+	if (tree->is_partial)
+		proctree_read_each(tree,
+		                   duration_add(duration_now(), FREEZE_BOUND),
+		                   kill_found, delivery);
 	for (size_t i = tree->list.count; i-- > 0;)
 		kill_one(tree, &tree->list.entries[i], delivery);
 }
@@ -369,7 +377,7 @@ freeze_and_kill(struct proctree *tree, struct delivery *delivery)
 static void
 kill_from_the_top(struct proctree *tree)
 {
-	const int64_t bound = duration_add(duration_now(), STORM_BOUND);
+	const int64_t bound = duration_add(duration_now(), TOP_BOUND);
 	int64_t pause = PAUSE_FIRST;
 
 	while (pause <= PAUSE_LAST && duration_now() < bound &&

@@ -25,9 +25,9 @@ size_t treekill_signal_all(struct proctree *tree, int signal, int64_t until);
 
 /* Sends SIGKILL to the target's group, reads the tree until the clock says
  * UNTIL, and sends SIGKILL to the tree; to a process that an earlier sweep has
- * killed, also by itself. If IS_STORM (the tree forks faster than it is
- * killed), first stops the tree by SIGSTOP, for 5 seconds at most. If IS_STORM,
- * or the reading was incomplete, then kills the tree from the top, for 5
- * seconds at most. Returns how many processes are new: after a new process more
- * may come, and the next sweep should follow at once. */
+ * killed, also by itself. If IS_STORM, the tree forks faster than it is killed:
+ * then first stops it by SIGSTOP, for 5 seconds at most, whatever UNTIL says.
+ * If IS_STORM, or the reading was incomplete, last kills the tree from the top,
+ * for 5 seconds at most. Returns how many processes are new: after a new
+ * process more may come, and the next sweep should follow at once. */
 size_t treekill_sweep(struct proctree *tree, int64_t until, bool is_storm);

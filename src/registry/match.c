@@ -49,16 +49,19 @@ find(const struct candidates *candidates, pid_t pid)
 
 /* --- reading what a process is -------------------------------------------- */
 
+static const struct procid *
+first_watcher(const struct entry *entry)
+{
+	return entry->front.pid > 0 ? &entry->front : &entry->supervisor;
+}
+
 /* Whether the process of STAT was started before the run's watchers. Such a
  * process does not belong to the run, even if it has executed a program with
  * the run's environment since. */
 static bool
 is_older(const struct entry *entry, const struct procstat *stat)
 {
-	const struct procid *const first =
-	    entry->front.pid > 0 ? &entry->front : &entry->supervisor;
-
-	return stat->start != 0 && stat->start < first->start;
+	return stat->start != 0 && stat->start < first_watcher(entry)->start;
 }
 
 /* Whether SESSION has a process older than the run, of those that this scan has
@@ -136,8 +139,10 @@ read_owner_and_id(struct candidate *candidate, const struct procstat *stat)
 		return -1;
 	candidate->is_own = status.user == geteuid();
 	errno = ETIMEDOUT;
-	if (!candidate->is_own ||
-	    (stat->start != 0 && read_id(candidate, *stat) == 0))
+	if (!candidate->is_own)
+		return 0;
+	candidate->is_read = stat->start != 0 && read_id(candidate, *stat) == 0;
+	if (candidate->is_read)
 		return 0;
 	candidate->is_stuck = errno == ETIMEDOUT;
 	return candidate->is_stuck ? 0 : -1;
@@ -326,10 +331,15 @@ admit_by_others(const struct match *match)
 	return has_proven;
 }
 
+/* Whether PARENT, which is not older than the watchers, may have a child of the
+ * run. A process that started within the same tick as the watchers may be their
+ * ancestor. */
 static bool
-is_unread(const struct candidate *candidate)
+may_have_child(const struct match *match, const struct candidate *parent)
 {
-	return candidate->is_stuck || candidate->is_between;
+	return parent->result != MATCH_NONE || !parent->is_read ||
+	       parent->procid.start <= first_watcher(match->entry)->start ||
+	       !is_alive(parent);
 }
 
 /* Whether CANDIDATE cannot be read, and may belong to the run. */
@@ -339,11 +349,13 @@ may_belong(const struct match *match, const struct candidate *candidate)
 	const struct candidate *const parent =
 	    find(&match->now, candidate->parent);
 
-	if (!is_unread(candidate) || candidate->result != MATCH_NONE ||
-	    is_older_session(match, candidate->session))
+	if (!candidate->is_stuck && !candidate->is_between)
 		return false;
-	return parent == NULL || is_unread(parent) ||
-	       parent->result != MATCH_NONE || !is_alive(parent);
+	if (candidate->result == MATCH_UNPROVEN)
+		return true;
+	return candidate->result == MATCH_NONE &&
+	       !is_older_session(match, candidate->session) &&
+	       (parent == NULL || may_have_child(match, parent));
 }
 
 /* Notes which processes may belong to the run, and counts what has to be looked

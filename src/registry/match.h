@@ -29,13 +29,14 @@
  * inner run began later, and its front is dead, or proven too.
  *
  * No rule proves a process that was started before the run's watchers; nor, if
- * the run made a session of its own, a process in a session with such an older
- * process, since no process can join an existing session (setsid(2)).
+ * the run made a session of its own, a process in a session in which the scan
+ * has met such an older process, since no process can join an existing session
+ * (setsid(2)).
  *
  * A process whose ID cannot be read may belong to the run, unless its parent is
- * younger than the watchers, alive, and does not belong to the run: what adopts
- * the orphans of the run from outside is init or an ancestor of the watchers,
- * and so is older.
+ * younger than the watchers and alive, and the parent's ID was read and proves
+ * nothing: what adopts the orphans of the run from outside is init or an
+ * ancestor of the watchers, and so is older.
  */
 enum match_result {
 	MATCH_NONE, /* no rule applies */
@@ -53,9 +54,10 @@ struct candidate {
 	bool is_own; /* its real user is our effective one */
 	enum match_result result;
 	bool is_new;     /* not proven in the scan before */
+	bool is_read;    /* its ID was read; if it has none, ID is empty */
 	bool is_stuck;   /* its ID cannot be read in time */
 	bool is_between; /* in execve(2) or exit(2): its ID cannot be read */
-	bool may_belong; /* its ID cannot be read, and nothing else tells */
+	bool may_belong; /* stuck or between, and nothing else tells */
 	char id[RUNID_SIZE]; /* value of its WDRUN_ID, or empty */
 	bool got_kill;       /* for the caller: kept from scan to scan */
 };
@@ -72,7 +74,7 @@ struct match {
 	 * rule A or D, before the scan looks at the next process. */
 	void (*on_proven)(const struct candidate *candidate, void *context);
 	void *context;
-	/* Processes that belong to the run, or may belong to it: */
+	/* Processes that may belong to the run: */
 	size_t unseen; /* in execve(2) or exit(2): their ID cannot be read */
 	size_t stuck;  /* whose ID cannot be read in time */
 	struct numbers older_sessions; /* of processes older than the run */

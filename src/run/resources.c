@@ -293,7 +293,10 @@ write_entry(const struct run *run, bool is_waiting)
 		/* A front in another PID namespace has no PID here. */
 		.front = run->watchers.front > 0 ? run->watchers.front_procid
 		                                 : (struct procid){ .pid = 0 },
-		.has_session = !run->target.shares_group,
+		/* The target writes the entry of a run that has started: its
+		 * parent, the supervisor, has to lead the session. */
+		.has_session = !run->target.shares_group &&
+		               (is_waiting || getsid(0) == getppid()),
 		.started = duration_now(),
 		.started_at = resources->started_at,
 		.timeout = run->options.timeout,
