@@ -68,6 +68,18 @@ has_an_entry() {
 	is_off_the_record
 }
 
+@test "a run that could make no session of its own is finished" {
+	printf '%s\n' '#!/bin/sh' 'exec "$PROGRAMS/deny" setsid -- "$real" "$@"' >denied
+	chmod +x denied
+	real=$WDRUN WDRUN=$PWD/denied orphan -- "$PROGRAMS/escape" fork stubborn
+
+	reap
+
+	[ "$status" -eq 0 ]
+	is_dead "$ready"
+	is_off_the_record
+}
+
 @test "a process without its environment is ended with its parent" {
 	forge
 	start setsid env WDRUN_ID="$id" "$PROGRAMS/escape" setsid empty

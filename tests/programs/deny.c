@@ -37,6 +37,7 @@ static const struct call calls[] = {
 	{ "clock_gettime", SYS_clock_gettime, 0 },
 	{ "inotify_init1", SYS_inotify_init1, 0 },
 	{ "process_vm_readv", SYS_process_vm_readv, 0 },
+	{ "setsid", SYS_setsid, 0 },
 	{ "PR_SET_PDEATHSIG", SYS_prctl, PR_SET_PDEATHSIG },
 };
 
