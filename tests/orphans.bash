@@ -145,8 +145,8 @@ session_of_nobody() {
 }
 
 # On a slow machine the time of --reap can be over before it has looked at all
-# processes often enough, or before one process could be read. It says so, and
-# its user runs it again.
+# processes often enough, or before one process could be read, such as those of a
+# fork storm of another test. It says so, and its user runs it again.
 reap() {
 	local tries
 	for tries in {1..5}; do
@@ -155,7 +155,7 @@ reap() {
 	done
 }
 
-too_slow='because of processes that end too soon to be read$|cannot read the processes in /proc: Operation timed out$'
+too_slow='because of processes that end too soon to be read$|cannot be looked at|cannot read the processes in /proc: Operation timed out$'
 
 # is_unharmed PID: the process is alive, and not even stopped.
 is_unharmed() {

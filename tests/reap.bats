@@ -71,8 +71,11 @@ has_an_entry() {
 @test "a run that could make no session of its own is finished" {
 	printf '%s\n' '#!/bin/sh' 'exec "$PROGRAMS/deny" setsid -- "$real" "$@"' >denied
 	chmod +x denied
-	real=$WDRUN WDRUN=$PWD/denied orphan -- "$PROGRAMS/escape" fork stubborn
+	export real=$WDRUN
+	WDRUN=$PWD/denied
+	orphan -- "$PROGRAMS/escape" fork stubborn
 
+	WDRUN=$real
 	reap
 
 	[ "$status" -eq 0 ]

@@ -150,6 +150,27 @@ slow_down() {
 	wait "$!" || true
 }
 
+# The shell runs its trap, and dies, only when its child is dead.
+@test "a chain of sessions gets the first signal also below a shell that waits in a trap" {
+	need strace
+	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	export links=12 link='
+		((links-- > 0)) || exec bash -c "trap : TERM
+			setsid \"\$PROGRAMS/sigcount\"; true"
+		setsid bash -c "$link"
+		true'
+	start "$WDRUN" -k never bash -c "$link"
+	await_ready
+	await_watchers
+	slow_down 5000
+
+	kill -TERM "$started"
+	finish
+
+	[[ $output == *"got 15" ]]
+	wait "$!" || true
+}
+
 @test "SIGKILL does not wait until the first signal has reached a tree that takes long to read" {
 	local trace opened
 	need strace

@@ -346,7 +346,8 @@ timeout: sending signal KILL to command 'sleep'" ]
 	twin 100 bash -c 'trap n=4 HUP; hit HUP; until ((n)); do nap; done; exit $n'
 	[ "$output" = "exit 4" ]
 	# GNU timeout signals its child and then the group.
-	twin_late -v LIMIT bash -c 'trap "trap : INT; echo ready" INT; trap n=4 TERM; hit INT
+	twin_late -v LIMIT bash -c 'trap "trap : INT; ((n)) || echo ready" INT
+		trap n=4 TERM; hit INT
 		until ((n)); do nap; done; exit $n'
 	[ "$output" = $'ready\nexit 124' ]
 	[ "$stderr" = "timeout: sending signal INT to command 'bash'

@@ -14,6 +14,7 @@
 #include "proc/pidfd.h"
 #include "proc/priority.h"
 #include "proc/procfs.h"
+#include "proc/procstat.h"
 #include "proc/proctree.h"
 #include "proc/wait.h"
 
@@ -140,6 +141,8 @@ struct delivery {
 	struct numbers alone;  /* processes that were signalled alone */
 	size_t count;          /* groups and processes noted in this round */
 	int round;             /* from 0 */
+	int64_t began;
+	int64_t bound; /* of the rounds after the first ROUNDS */
 };
 
 /* Returns whether there was memory to note NUMBER. If not, the next round
@@ -254,21 +257,42 @@ signal_target(const struct proctree *tree, struct delivery *delivery)
 	(void)numbers_add(&delivery->alone, tree->target);
 }
 
+/* Whether PROCESS was certainly started after the first signal. */
+static bool
+is_younger(const struct process *process, const struct delivery *delivery)
+{
+	struct procstat stat;
+
+	return procstat_read(process->pid, &stat) == 0 &&
+	       procstat_age(&stat) < duration_now() - delivery->began;
+}
+
 /*
  * Signals PROCESS, with its group if that may be signalled. kill(2) of a group
  * is atomic against fork(2): so a new process in a group that was signalled as
  * a whole was started by a process that has got the signal, as part of an
  * orderly end, and gets no signal. In later rounds the same is taken for
- * granted of each new process but an orphan.
+ * granted of each process that was started after the first signal, but of no
+ * orphan.
  */
 static void
 deliver(const struct proctree *tree, struct process *process,
         struct delivery *delivery)
 {
-	if (delivery->round >= ROUNDS && process->parent != tree->root)
+	const bool is_late = delivery->round >= ROUNDS;
+
+	if (numbers_have(&delivery->alone, process->pid) ||
+	    (is_late && numbers_have(&delivery->groups, process->group)))
 		return;
-	if (deliver_to_group(tree, process, delivery) ||
-	    numbers_have(&delivery->alone, process->pid))
+
+	const bool is_new = is_late && is_younger(process, delivery);
+
+	if (is_new && process->parent != tree->root)
+		return;
+	/* The processes older than the first signal come to an end. */
+	if (is_late && !is_new)
+		delivery->bound = duration_add(duration_now(), ROUNDS_BOUND);
+	if (deliver_to_group(tree, process, delivery))
 		return;
 	signal_one(tree, process, delivery->signal);
 	delivery->count += note(&delivery->alone, process->pid);
@@ -284,12 +308,13 @@ deliver_to_found(struct proctree *tree, size_t first, void *context)
 size_t
 treekill_signal_all(struct proctree *tree, int signal, int64_t until)
 {
-	struct delivery delivery = { .signal = signal };
+	struct delivery delivery = { .signal = signal,
+		                     .began = duration_now() };
 	const struct process_list *const list = &tree->list;
-	const int64_t bound = duration_add(duration_now(), ROUNDS_BOUND);
 	size_t most = 0;
 	int quiet = 0;
 
+	delivery.bound = duration_add(delivery.began, ROUNDS_BOUND);
 	signal_target(tree, &delivery);
 	priority_take(PRIORITY_LASTING);
 	for (;; delivery.round++) {
@@ -304,7 +329,8 @@ treekill_signal_all(struct proctree *tree, int signal, int64_t until)
 		 * may miss all, however long it takes. */
 		quiet = delivery.count > 0 ? 0 : quiet + 1;
 		if (quiet == QUIET_ROUNDS || duration_now() >= until ||
-		    (delivery.round + 1 >= ROUNDS && duration_now() >= bound))
+		    (delivery.round + 1 >= ROUNDS &&
+		     duration_now() >= delivery.bound))
 			break;
 		/* The dead would make the next reading longer. */
 		proctree_reap(tree, tree->target);

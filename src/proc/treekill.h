@@ -17,10 +17,10 @@ void treekill_signal(struct proctree *tree, int signal);
 
 /* Sends SIGNAL once to each process of the TREE: first to the target's group,
  * then to the other processes as they are read after that first signal, until
- * two readings in a row find no new process, or the clock says UNTIL. New
- * orphans get the signal for a second, other new processes in three readings.
- * Reaps dead children but the target. Returns how many processes, dead or
- * alive, the longest reading has found. */
+ * two readings in a row find no new process, or the clock says UNTIL. Of the
+ * processes that were started after the first signal, orphans get the signal
+ * for a second, others in three readings. Reaps dead children but the target.
+ * Returns how many processes, dead or alive, the longest reading has found. */
 size_t treekill_signal_all(struct proctree *tree, int signal, int64_t until);
 
 /* Sends SIGKILL to the target's group, reads the tree until the clock says

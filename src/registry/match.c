@@ -74,17 +74,6 @@ is_older_session(const struct match *match, pid_t session)
 	       numbers_have(&match->older_sessions, session);
 }
 
-/* Whether the process of STAT is certainly no process of the run. */
-static bool
-is_outside(struct match *match, const struct procstat *stat)
-{
-	if (is_older(match->entry, stat)) {
-		(void)numbers_add(&match->older_sessions, stat->session);
-		return true;
-	}
-	return is_older_session(match, stat->session);
-}
-
 static int
 read_id_of_thread(pid_t tid, void *context)
 {
@@ -331,31 +320,41 @@ admit_by_others(const struct match *match)
 	return has_proven;
 }
 
-/* Whether PARENT, which is not older than the watchers, may have a child of the
- * run. A process that started within the same tick as the watchers may be their
- * ancestor. */
 static bool
-may_have_child(const struct match *match, const struct candidate *parent)
+is_unread(const struct candidate *candidate)
 {
-	return parent->result != MATCH_NONE || !parent->is_read ||
+	return candidate->is_stuck || candidate->is_between;
+}
+
+/* Whether PARENT, NULL for an older process, may be what has adopted a process
+ * of the run. A process that started within the same tick as the watchers may
+ * be their ancestor. */
+static bool
+may_adopt(const struct match *match, const struct candidate *parent)
+{
+	return parent == NULL ||
 	       parent->procid.start <= first_watcher(match->entry)->start ||
 	       !is_alive(parent);
 }
 
-/* Whether CANDIDATE cannot be read, and may belong to the run. */
+/* Whether CANDIDATE cannot be read, and may belong to the run: goes from parent
+ * to parent, up to a process that tells. */
 static bool
 may_belong(const struct match *match, const struct candidate *candidate)
 {
-	const struct candidate *const parent =
-	    find(&match->now, candidate->parent);
+	const struct candidate *at = candidate;
 
-	if (!candidate->is_stuck && !candidate->is_between)
-		return false;
-	if (candidate->result == MATCH_UNPROVEN)
-		return true;
-	return candidate->result == MATCH_NONE &&
-	       !is_older_session(match, candidate->session) &&
-	       (parent == NULL || may_have_child(match, parent));
+	if (!is_unread(candidate) || candidate->result != MATCH_NONE)
+		return is_unread(candidate) &&
+		       candidate->result == MATCH_UNPROVEN;
+	for (size_t i = 0; i < match->now.count && is_unread(at); i++) {
+		if (is_older_session(match, at->session))
+			return false;
+		at = find(&match->now, at->parent);
+		if (may_adopt(match, at) || at->result != MATCH_NONE)
+			return true;
+	}
+	return !at->is_read;
 }
 
 /* Notes which processes may belong to the run, and counts what has to be looked
@@ -434,8 +433,10 @@ visit(pid_t pid, void *context)
 
 	if (read_stat(match, pid, &stat) == -1)
 		return result_for(errno);
-	if (is_outside(match, &stat))
+	if (is_older(match->entry, &stat)) {
+		(void)numbers_add(&match->older_sessions, stat.session);
 		return 0;
+	}
 	if (procstat_is_dead(&stat))
 		return PROCFS_GONE;
 
@@ -443,7 +444,9 @@ visit(pid_t pid, void *context)
 	const struct candidate *const known =
 	    recall(&match->before, &candidate.procid);
 
-	if (known != NULL) {
+	if (is_older_session(match, stat.session)) {
+		candidate.is_read = true; /* nothing in it would count */
+	} else if (known != NULL) {
 		candidate = *known;
 	} else if (read_owner_and_id(&candidate, &stat) == -1) {
 		const int result = result_for(errno);

@@ -34,9 +34,9 @@
  * (setsid(2)).
  *
  * A process whose ID cannot be read may belong to the run, unless its parent is
- * younger than the watchers and alive, and the parent's ID was read and proves
- * nothing: what adopts the orphans of the run from outside is init or an
- * ancestor of the watchers, and so is older.
+ * younger than the watchers and alive, and does not belong to the run: what
+ * adopts the orphans of the run from outside is init or an ancestor of the
+ * watchers, and so is older.
  */
 enum match_result {
 	MATCH_NONE, /* no rule applies */
@@ -54,7 +54,7 @@ struct candidate {
 	bool is_own; /* its real user is our effective one */
 	enum match_result result;
 	bool is_new;     /* not proven in the scan before */
-	bool is_read;    /* its ID was read; if it has none, ID is empty */
+	bool is_read;    /* its ID was read, or is of no importance */
 	bool is_stuck;   /* its ID cannot be read in time */
 	bool is_between; /* in execve(2) or exit(2): its ID cannot be read */
 	bool may_belong; /* stuck or between, and nothing else tells */
