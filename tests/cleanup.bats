@@ -319,11 +319,8 @@ start_slow_end() {
 	start "$WDRUN" --lock=lock "${both[@]}" ./script 'read -r _ <go; exit 3'
 	await_ready
 	await_watchers
-	strace -f --seccomp-bpf -qq -o /dev/null -e trace=unlinkat \
-		-e inject=unlinkat:delay_enter=1s -p "$supervisor" \
-		2>/dev/null 3>&- &
-	tracer=$!
-	wait_until grep -q "TracerPid:.$tracer" "/proc/$supervisor/status"
+	trace_supervisor -f --seccomp-bpf -o /dev/null -e trace=unlinkat \
+		-e inject=unlinkat:delay_enter=1s 2>/dev/null
 	echo >go
 	wait_until has_helper
 }
@@ -872,11 +869,8 @@ all_are_ready() {
 			echo "ready $$"; read -r _ <over'
 		second=$begun
 		: >trace
-		strace -f --seccomp-bpf -qq -o trace -e trace=fcntl \
-			-e inject=fcntl:delay_exit=2s:when="$looks+" \
-			-p "$supervisor" 2>/dev/null 3>&- &
-		tracer=$!
-		wait_until grep -q "TracerPid:.$tracer" "/proc/$supervisor/status"
+		trace_supervisor -f --seccomp-bpf -o trace -e trace=fcntl \
+			-e inject=fcntl:delay_exit=2s:when="$looks+" 2>/dev/null
 		echo >go
 		wait_until have_looked "$looks"
 		rm -r lock

@@ -346,6 +346,15 @@ goes_on() {
 	[ "$status" -eq 7 ]
 }
 
+# trace_supervisor OPTION...: attaches strace to the supervisor. Sets tracer.
+trace_supervisor() {
+	local -
+	set +T
+	strace -qq -p "$supervisor" "$@" 3>&- &
+	tracer=$!
+	wait_until grep -q "TracerPid:.$tracer$" "/proc/$supervisor/status"
+}
+
 # Waits until the program says `ready PID`. Sets ready to that PID.
 await_ready() {
 	local -

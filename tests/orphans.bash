@@ -101,6 +101,14 @@ live() {
 	wait_until is_asleep "$living"
 }
 
+# start_member COMMAND...: starts COMMAND as a process of the forged run: with its
+# ID, and in a session of its own.
+start_member() {
+	local -
+	set +T
+	start setsid env WDRUN_ID="$id" "$@"
+}
+
 is_asleep() {
 	local name=''
 	{ read -r name <"/proc/$1/comm"; } 2>/dev/null

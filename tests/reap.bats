@@ -85,7 +85,7 @@ has_an_entry() {
 
 @test "a process without its environment is ended with its parent" {
 	forge
-	start setsid env WDRUN_ID="$id" "$PROGRAMS/escape" setsid empty
+	start_member "$PROGRAMS/escape" setsid empty
 	await_ready
 
 	reap
@@ -158,7 +158,7 @@ has_an_entry() {
 
 @test "a fork storm that was left behind is ended" {
 	forge
-	start setsid env WDRUN_ID="$id" "$PROGRAMS/storm" 1000
+	start_member "$PROGRAMS/storm" 1000
 	await_ready
 
 	reap
@@ -170,7 +170,7 @@ has_an_entry() {
 
 @test "a process that is forked while --reap looks is found, even without an environment" {
 	forge
-	start setsid env WDRUN_ID="$id" "$PROGRAMS/brood" 2000
+	start_member "$PROGRAMS/brood" 2000
 	await_ready
 
 	reap
@@ -182,7 +182,7 @@ has_an_entry() {
 
 @test "a chain of processes, each of which forks the next and exits, is ended" {
 	forge
-	start setsid env WDRUN_ID="$id" "$PROGRAMS/chain" 200
+	start_member "$PROGRAMS/chain" 200
 	await_ready
 	kill -KILL "$started"
 
@@ -197,7 +197,7 @@ has_an_entry() {
 	forge
 	printf '%s\n' '#!/bin/sh' ': >begun' 'exec "$0"' >again
 	chmod +x again
-	start setsid env WDRUN_ID="$id" ./again
+	start_member ./again
 	wait_until test -e begun
 
 	reap
@@ -341,7 +341,7 @@ has_an_entry() {
 @test "a process that only its parent proved is still reported when the parent is dead" {
 	need_other_user
 	forge
-	start setsid env WDRUN_ID="$id" sh -c 'setsid env -i setpriv --reuid=65534 \
+	start_member sh -c 'setsid env -i setpriv --reuid=65534 \
 		--regid=65534 --clear-groups sleep 1000 & echo "ready $!"; wait'
 	await_ready
 	wait_until is_asleep "$ready"
@@ -413,7 +413,7 @@ WDRUN_ID=$id" "WDRUN_ID=$id$id$id$id" "wdrun_id=$id"; do
 
 @test "--reap within an orphaned run leaves itself and its ancestors alone, and says so" {
 	forge
-	start setsid env WDRUN_ID="$id" bash -c '
+	start_member bash -c '
 		bash -c "\"\$WDRUN\" --reap; echo \"status \$?\""
 		echo "$$ lives"'
 	finish
@@ -840,7 +840,7 @@ on record" ]
 # WAY.
 ends_brood() {
 	forge
-	start setsid env WDRUN_ID="$id" "$PROGRAMS/brood" 2000 "$@"
+	start_member "$PROGRAMS/brood" 2000 "$@"
 	await_ready
 
 	reap

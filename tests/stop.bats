@@ -78,14 +78,13 @@ in_mounts() {
 }
 
 # slow_down MICROSECONDS: from now on strace delays each openat(2) of the
-# supervisor, whose reading of the tree then takes long. Sets $!.
+# supervisor, whose reading of the tree then takes long. Sets tracer.
 slow_down() {
 	local opening=$1
 	# A build that reads all of /proc opens hundreds of files.
 	grep -q 'task/%d/children' "$WDRUN" || opening=500
-	strace -qq -p "$supervisor" -o trace -e trace=openat,kill \
-		-e inject=openat:delay_enter="$opening" 3>&- &
-	wait_until grep -q "TracerPid:.$!$" "/proc/$supervisor/status"
+	trace_supervisor -o trace -e trace=openat,kill \
+		-e inject=openat:delay_enter="$opening"
 }
 
 # strace makes each signal of the supervisor slow, as on a machine that leaves it
@@ -96,16 +95,15 @@ slow_down() {
 	start "$WDRUN" -k 100ms "$PROGRAMS/hydra" 3 4000
 	await_ready
 	await_watchers
-	strace -qq -p "$supervisor" -o trace -e trace=kill,pidfd_send_signal \
-		-e inject=kill,pidfd_send_signal:delay_enter=2000 3>&- &
-	wait_until grep -q "TracerPid:.$!$" "/proc/$supervisor/status"
+	trace_supervisor -o trace -e trace=kill,pidfd_send_signal \
+		-e inject=kill,pidfd_send_signal:delay_enter=2000
 
 	kill -TERM "$started"
 	finish
 
 	[[ $output == "ready "* && $output != *outgrown* ]]
 	[[ $stderr != *"could not kill"* ]]
-	wait "$!" || true
+	wait "$tracer" || true
 }
 
 # The target dies, and leaves its child to the supervisor, which strace has
@@ -125,17 +123,19 @@ slow_down() {
 		finish
 
 		[[ $output == *"got 15" ]]
-		wait "$!" || true
+		wait "$tracer" || true
 	done
 }
 
-# Each process of the chain dies, and leaves the next to the supervisor, before
-# the supervisor has read its children: strace slows the reading down.
-@test "a chain of sessions, each the parent of the next, gets the first signal as a whole" {
+# chain_gets_the_signal LINKS LAST: a chain of LINKS sessions, each the parent of
+# the next, and below them LAST, gets the first signal as a whole. Each process
+# of the chain dies, and leaves the next to the supervisor, before the supervisor
+# has read its children: strace slows the reading down.
+chain_gets_the_signal() {
 	need strace
 	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
-	export links=8 link='
-		((links-- > 0)) || exec "$PROGRAMS/sigcount"
+	export links=$1 last=$2 link='
+		((links-- > 0)) || exec bash -c "$last"
 		setsid bash -c "$link"
 		true'
 	start "$WDRUN" -k never bash -c "$link"
@@ -147,28 +147,16 @@ slow_down() {
 	finish
 
 	[[ $output == *"got 15" ]]
-	wait "$!" || true
+	wait "$tracer" || true
+}
+
+@test "a chain of sessions, each the parent of the next, gets the first signal as a whole" {
+	chain_gets_the_signal 8 'exec "$PROGRAMS/sigcount"'
 }
 
 # The shell runs its trap, and dies, only when its child is dead.
 @test "a chain of sessions gets the first signal also below a shell that waits in a trap" {
-	need strace
-	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
-	export links=12 link='
-		((links-- > 0)) || exec bash -c "trap : TERM
-			setsid \"\$PROGRAMS/sigcount\"; true"
-		setsid bash -c "$link"
-		true'
-	start "$WDRUN" -k never bash -c "$link"
-	await_ready
-	await_watchers
-	slow_down 5000
-
-	kill -TERM "$started"
-	finish
-
-	[[ $output == *"got 15" ]]
-	wait "$!" || true
+	chain_gets_the_signal 12 'trap : TERM; setsid "$PROGRAMS/sigcount"; true'
 }
 
 @test "SIGKILL does not wait until the first signal has reached a tree that takes long to read" {
@@ -184,7 +172,7 @@ slow_down() {
 
 	kill -TERM "$started"
 	finish
-	wait "$!" || true
+	wait "$tracer" || true
 
 	# One reading opens 60 files; a build that reads all of /proc ends it.
 	trace=$(<trace)

@@ -198,10 +198,10 @@ visit_to_signal(pid_t pid, void *context)
 }
 
 /* Signals the children of this process but those in SIGNALLED, and notes them
- * there. Takes much less time than to read the tree, since one
- * file lists them all. When they are dead, their own children become children
- * of this process. Returns whether there was memory, a descriptor and a usable
- * /proc to list the children. */
+ * there. Takes much less time than to read the tree, since one file lists them
+ * all. When they are dead, their own children become children of this process.
+ * Returns whether there was memory, a descriptor and a usable /proc to list the
+ * children. */
 static bool
 signal_topmost(const struct proctree *tree, int signal,
                struct numbers *signalled)
@@ -386,13 +386,13 @@ freeze_and_kill(struct proctree *tree, struct delivery *delivery)
 		quiet = freeze.count > 0 ? 0 : quiet + 1;
 	}
 	end_delivery(&freeze);
-	/* The list may lack most of what was stopped. */
+	for (size_t i = tree->list.count; i-- > 0;)
+		kill_one(tree, &tree->list.entries[i], delivery);
+	/* Then the list may lack most of what was stopped. */
 	if (tree->is_partial)
 		proctree_read_each(tree,
 		                   duration_add(duration_now(), FREEZE_BOUND),
 		                   kill_found, delivery);
-	for (size_t i = tree->list.count; i-- > 0;)
-		kill_one(tree, &tree->list.entries[i], delivery);
 }
 
 /* Kills the children of this process, and their children as soon as the kernel

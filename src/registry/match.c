@@ -344,9 +344,10 @@ may_belong(const struct match *match, const struct candidate *candidate)
 {
 	const struct candidate *at = candidate;
 
-	if (!is_unread(candidate) || candidate->result != MATCH_NONE)
-		return is_unread(candidate) &&
-		       candidate->result == MATCH_UNPROVEN;
+	if (!is_unread(candidate))
+		return false;
+	if (candidate->result != MATCH_NONE)
+		return candidate->result == MATCH_UNPROVEN;
 	for (size_t i = 0; i < match->now.count && is_unread(at); i++) {
 		if (is_older_session(match, at->session))
 			return false;
@@ -444,10 +445,10 @@ visit(pid_t pid, void *context)
 	const struct candidate *const known =
 	    recall(&match->before, &candidate.procid);
 
-	if (is_older_session(match, stat.session)) {
-		candidate.is_read = true; /* nothing in it would count */
-	} else if (known != NULL) {
+	if (known != NULL) {
 		candidate = *known;
+	} else if (is_older_session(match, stat.session)) {
+		candidate.is_read = true; /* its ID would prove nothing */
 	} else if (read_owner_and_id(&candidate, &stat) == -1) {
 		const int result = result_for(errno);
 

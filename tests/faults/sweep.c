@@ -12,7 +12,6 @@
  * without a CASE how each case went. -m tries the cases with TEXT in their
  * name. Each worker has a directory in the working directory.
  */
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -43,17 +42,6 @@ static size_t cases_max = 65536;
 static size_t *next_case;
 
 /* --- the cases ----------------------------------------------------------- */
-
-static void *
-share(size_t size)
-{
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED)
-		give_up("mmap");
-	return memory;
-}
 
 static void
 enter_directory(const char *name)

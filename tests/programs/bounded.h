@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,6 +62,18 @@ fork_bounded(void)
 	if (pid == 0)
 		bound_life();
 	return pid;
+}
+
+/* Returns SIZE bytes of zeroes that are shared with children forked later. */
+static inline void *
+share(size_t size)
+{
+	void *const memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		give_up("mmap");
+	return memory;
 }
 
 /*

@@ -8,7 +8,6 @@
 #include "bounded.h"
 
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #define LENGTH 4 /* of a chain */
@@ -64,10 +63,7 @@ main(int argc, char *argv[])
 
 	bound_life();
 	most = argc > 2 ? atoi(argv[2]) : 1000;
-	born = mmap(NULL, sizeof(*born), PROT_READ | PROT_WRITE,
-	            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (born == MAP_FAILED)
-		give_up("mmap");
+	born = share(sizeof(*born));
 	(void)signal(SIGTERM, SIG_IGN);
 	for (int i = 0; i < heads; i++)
 		grow(LENGTH);

@@ -21,7 +21,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #define BLOCKED_SECONDS 2
@@ -229,10 +228,7 @@ main(int argc, char *argv[])
 
 	if (argc != 2 + leaves_dying_out)
 		return 99;
-	looked_at = mmap(NULL, sizeof *looked_at, PROT_READ | PROT_WRITE,
-	                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (looked_at == MAP_FAILED)
-		give_up("mmap");
+	looked_at = share(sizeof(*looked_at));
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigemptyset(&sigchld);
 	(void)sigaddset(&sigchld, SIGCHLD);

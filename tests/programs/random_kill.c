@@ -14,7 +14,6 @@
 
 #include <dirent.h>
 #include <stdarg.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -451,10 +450,7 @@ main(int argc, char *argv[])
 	bool is_fine = true;
 	int status;
 
-	tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE,
-	             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (tally == MAP_FAILED)
-		give_up("mmap");
+	tally = share(sizeof(*tally));
 	for (int i = 0; i < plan.workers; i++) {
 		const pid_t pid = fork();
 

@@ -6,7 +6,6 @@
 #include "bounded.h"
 
 #include <stdatomic.h>
-#include <sys/mman.h>
 
 static atomic_int *born; /* how many were forked, shared by all */
 
@@ -27,10 +26,7 @@ main(int argc, char *argv[])
 	const int limit = argc > 1 ? atoi(argv[1]) : 300;
 
 	bound_life();
-	born = mmap(NULL, sizeof(*born), PROT_READ | PROT_WRITE,
-	            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (born == MAP_FAILED)
-		give_up("mmap");
+	born = share(sizeof(*born));
 
 	const pid_t first = fork_bounded();
 
