@@ -412,12 +412,14 @@ only_messages() {
 }
 
 # with_hung_fs SCRIPT: starts SCRIPT where $PWD/mnt is a file system that hangs
-# after `hang_fs`. The process $server serves it.
+# after `hang_fs`. The process $server serves it. in_namespace may be a command
+# that unshares more than the mounts.
+in_namespace=()
 with_hung_fs() {
 	need_mounts
 	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
 	mkdir -p mnt
-	start unshare --mount bash -c 'mount --make-rprivate /
+	start "${in_namespace[@]}" unshare --mount bash -c 'mount --make-rprivate /
 		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
 		until grep -qs ready server; do sleep 0.02; done
 		: <mnt/file # the kernel has cached that a close sends no request

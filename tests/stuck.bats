@@ -126,6 +126,16 @@ stays_because_of_the_stuck() {
 	[[ $output == *"reap 0"*"reap 0" ]]
 }
 
+# unshare(1) starts a process in the session of its caller, which has no ID in
+# the new namespace.
+@test "--reap ends a run beside a process whose /proc files block, in a session of another PID namespace" {
+	need_unshare --pid --fork --mount-proc
+	# shellcheck disable=SC2034 # with_hung_fs reads it
+	in_namespace=(unshare --pid --fork --mount-proc)
+	reap_beside_the_stuck get_stuck :
+	[[ $output == *"reap 0"*"reap 0" ]]
+}
+
 @test "--reap ends a run beside a process whose /proc files block, with a younger parent outside the run" {
 	reap_beside_the_stuck : : 'setsid bash -c "get_stuck setsid
 			echo \$pid \$clock >pair; mv pair young; wait" &

@@ -64,14 +64,15 @@ is_older(const struct entry *entry, const struct procstat *stat)
 	return stat->start != 0 && stat->start < first_watcher(entry)->start;
 }
 
-/* Whether SESSION has a process older than the run, of those that this scan has
- * met so far. 0 and -1 are no sessions that can be told from others: 0 is each
- * session of another PID namespace. */
+/* Whether SESSION is older than the run: it has a process older than the run,
+ * of those that this scan has met so far, or the ID 0, which each session has
+ * that began outside this PID namespace (pid_vnr()). -1: it is unknown. */
 static bool
 is_older_session(const struct match *match, pid_t session)
 {
-	return match->entry->has_session && session > 0 &&
-	       numbers_have(&match->older_sessions, session);
+	if (!match->entry->has_session || session == -1)
+		return false;
+	return session == 0 || numbers_have(&match->older_sessions, session);
 }
 
 static int
