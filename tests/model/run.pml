@@ -3,9 +3,9 @@
  * while a signal, a stop or SIGKILL may come between any two system calls.
  *
  * Each proctype is a process, and each of its steps a system call; the comment
- * names the function in src/ that makes the call. A process takes a step only
- * while it is RUNNING (the "provided" clause): so the environment can stop or
- * kill it anywhere. A timer may be due at any moment at which it is set.
+ * names the function in src/ that makes the call. The environment can stop a
+ * process anywhere (the "provided" clause), and kill it anywhere (the "unless"
+ * clause). A timer may be due at any moment at which it is set.
  *
  * Left out: output, registry and messages; how the tree is found in /proc; and
  * more than one survivor.
@@ -25,8 +25,8 @@
 #define N    6
 #define INIT 7
 
-/* Values of life[]. A process that is DYING takes no step any more, but nobody
- * was told. The number of a process that is GONE may be another process's. */
+/* Values of life[]. What a process that is DYING still does, it does in the
+ * kernel. The number of a process that is GONE may be another process's. */
 #define NONE    0
 #define RUNNING 1
 #define STOPPED 2
@@ -54,7 +54,6 @@
 
 byte life[N];
 byte parent[N];
-bool is_half_dead; /* the supervisor: its children have a new parent */
 bool was_killed[N]; /* from outside */
 bool pdeathsig[N];  /* PR_SET_PDEATHSIG is armed */
 bool holds_lifeline[N];
@@ -134,6 +133,7 @@ inline tell_parent(p)
 
 /* forget_original_parent(): the new parent is the nearest subreaper above that
  * lives. Whoever asked for a signal at this moment gets it. */
+hidden byte c;
 inline give_children_away(p)
 {
 	for (c : 0 .. N - 1) {
@@ -173,56 +173,36 @@ inline become_zombie(p)
 	tell_parent(p)
 }
 
-active proctype Kernel()
+/* do_exit(). After it, a process sets its variables to 0: states that differ
+ * only in what no process reads any more would be searched time and again. */
+inline exit_from(p)
 {
-	byte c;
-
-	do
-	:: d_step { life[F] == DYING ->
-		close_all(F);
-		give_children_away(F);
-		become_zombie(F);
-		child_f = false; cont_f = false; order_f = false; term_f = false;
-		c = 0 }
-	/* The children have a new parent before the supervisor is a zombie. */
-	:: d_step { life[S] == DYING && !is_half_dead ->
-		is_half_dead = true;
-		close_all(S);
-		give_children_away(S);
-		child_s = false; cont_s = false; term_s = false;
-		stop_of_s_is_news = false; c = 0 }
-	:: d_step { life[S] == DYING && is_half_dead ->
-		is_half_dead = false;
-		become_zombie(S) }
-	:: d_step { life[T] == DYING ->
-		close_all(T);
-		give_children_away(T);
-		become_zombie(T);
-		term_t = false; stop_of_t_is_news = false; c = 0 }
-	:: d_step { life[D] == DYING ->
-		close_all(D);
-		become_zombie(D);
-		term_d = false }
-	:: d_step { life[H] == DYING -> close_all(H); become_zombie(H) }
-	:: d_step { life[G] == DYING -> close_all(G); become_zombie(G) }
-	od
+	close_all(p);
+	give_children_away(p);
+	become_zombie(p)
 }
 
 /* ---- the command ---- */
 
 /* Ends by itself; by SIGTERM; or by neither. */
-proctype Daemon() provided (life[D] == RUNNING)
+proctype Daemon() provided (life[D] != STOPPED)
 {
+	{
 	if
 	:: true
 	:: atomic { term_d -> term_d = false }
 	:: true -> false
 	fi;
-	atomic { begin_to_die(D) }
+	atomic { begin_to_die(D) };
+	false
+	} unless {
+		d_step { life[D] == DYING -> exit_from(D); term_d = false }
+	}
 }
 
-proctype Target() provided (life[T] == RUNNING)
+proctype Target() provided (life[T] != STOPPED)
 {
+	{
 	/* target.c, become_target */
 #ifndef WITHOUT_PDEATHSIG
 	pdeathsig[T] = true;
@@ -254,7 +234,14 @@ proctype Target() provided (life[T] == RUNNING)
 	:: true -> false
 	fi;
 end:
-	atomic { target_end = BY_ITSELF; begin_to_die(T) }
+	atomic { target_end = BY_ITSELF; begin_to_die(T) };
+	false
+	} unless {
+		d_step { life[T] == DYING ->
+			exit_from(T);
+			term_t = false;
+			stop_of_t_is_news = false }
+	}
 }
 
 /* ---- what the watchers have in common ---- */
@@ -318,14 +305,24 @@ inline put_in_order(self)
 	atomic { begin_to_die(self) }
 }
 
-proctype Supervisors_helper() provided (life[H] == RUNNING)
+proctype Supervisors_helper() provided (life[H] != STOPPED)
 {
-	put_in_order(H)
+	{
+	put_in_order(H);
+	false
+	} unless {
+		d_step { life[H] == DYING -> exit_from(H) }
+	}
 }
 
-proctype Fronts_helper() provided (life[G] == RUNNING)
+proctype Fronts_helper() provided (life[G] != STOPPED)
 {
-	put_in_order(G)
+	{
+	put_in_order(G);
+	false
+	} unless {
+		d_step { life[G] == DYING -> exit_from(G) }
+	}
 }
 
 /* teardown.c, do_in_time: a second helper, where the first was killed. */
@@ -389,12 +386,13 @@ inline wake_front()
 	cont_f = true
 }
 
-proctype Supervisor() provided (life[S] == RUNNING)
+proctype Supervisor() provided (life[S] != STOPPED)
 {
 	bool has_target, exited_by_itself, front_is_lost, timer_is_due;
 	bool front_is_stopped, is_waking, is_paused, is_cancelled, has_work;
 	byte noted_end, tries, signalled;
 
+	{
 	/* supervisor_prepare */
 #ifndef WITHOUT_CONT_AT_LOSS
 	pdeathsig[S] = true;
@@ -526,16 +524,33 @@ proctype Supervisor() provided (life[S] == RUNNING)
 	:: !holds_lifeline[F] -> was_reported = true
 	:: else
 	fi;
-	atomic { begin_to_die(S) }
+	atomic { begin_to_die(S) };
+	false
+	} unless {
+		/* The children have a new parent before this is a zombie. */
+		d_step { life[S] == DYING ->
+			close_all(S);
+			give_children_away(S);
+			child_s = false; cont_s = false; term_s = false;
+			stop_of_s_is_news = false;
+			has_target = false; exited_by_itself = false;
+			front_is_lost = false; timer_is_due = false;
+			front_is_stopped = false; is_waking = false;
+			is_paused = false; is_cancelled = false;
+			has_work = false;
+			noted_end = 0; tries = 0; signalled = 0 };
+		d_step { become_zombie(S) }
+	}
 }
 
 /* ---- the front: watchdog.c, main; front.c ---- */
 
-proctype Front() provided (life[F] == RUNNING)
+proctype Front() provided (life[F] != STOPPED)
 {
-	bool has_target, exited_by_itself, was_killed_supervisor;
+	bool has_target, exited_by_itself;
 	byte noted_end, tries, outcome;
 
+	{
 	/* main, process_fork */
 	atomic {
 		life[S] = RUNNING;
@@ -625,6 +640,15 @@ proctype Front() provided (life[F] == RUNNING)
 		assert(!lock_file && !holds_lock[S] && !holds_lock[H]);
 		wdrun_end = outcome;
 		begin_to_die(F)
+	};
+	false
+	} unless {
+		d_step { life[F] == DYING ->
+			exit_from(F);
+			child_f = false; cont_f = false;
+			order_f = false; term_f = false;
+			has_target = false; exited_by_itself = false;
+			noted_end = 0; tries = 0; outcome = 0 }
 	}
 }
 
@@ -637,66 +661,59 @@ inline kill_from_outside(p)
 	kills++
 }
 
-active proctype Killer()
+/* One process for all that comes from outside, since each process that may do
+ * nothing more doubles the states. */
+active proctype Environment()
 {
 	byte kills;
+	bool has_cancelled;
+#ifdef STOPS
+	bool has_stopped;
+#endif
+#ifdef TERMINAL
+	byte keys;
+#endif
 
 	do
 	:: atomic { kills < KILLS && LIVES(F) -> kill_from_outside(F) }
 	:: atomic { kills < KILLS && LIVES(S) -> kill_from_outside(S) }
-#ifndef TERMINAL
 	:: atomic { kills < KILLS && LIVES(H) -> kill_from_outside(H) }
 	:: atomic { kills < KILLS && LIVES(G) -> kill_from_outside(G) }
+	/* A terminating signal, to front or supervisor. */
+	:: atomic { !has_cancelled && LIVES(F) ->
+		has_cancelled = true;
+		term_f = true }
+	:: atomic { !has_cancelled && LIVES(S) ->
+		has_cancelled = true;
+		term_s = true }
+#ifdef STOPS
+	/* SIGSTOP to the supervisor, sent by somebody who never undoes it. Where
+	 * the front is dead already, nobody else does: a limit that the manual
+	 * tells. */
+	:: atomic { !has_stopped && life[S] == RUNNING && LIVES(F) &&
+	            was_executed ->
+		has_stopped = true;
+		life[S] = STOPPED;
+		stop_of_s_is_news = true;
+		tell_parent(S) }
+#endif
+#ifdef TERMINAL
+	/* Ctrl-Z stops the target, in whose group the front is; "fg" continues
+	 * both. */
+	:: atomic { keys == 0 && life[T] == RUNNING && was_executed ->
+		keys = 1;
+		life[T] = STOPPED;
+		stop_of_t_is_news = true;
+		tell_parent(T) }
+	:: atomic { keys == 1 && life[F] == STOPPED ->
+		keys = 2;
+		life[F] = RUNNING;
+		cont_f = true;
+		deliver_cont(T) }
 #endif
 	:: break
 	od
 }
-
-/* A terminating signal, to front or supervisor. */
-active proctype Canceller()
-{
-	if
-	:: atomic { LIVES(F) -> term_f = true }
-	:: atomic { LIVES(S) -> term_s = true }
-	:: true
-	fi
-}
-
-/* SIGSTOP to the supervisor, sent by somebody who never undoes it. Where the
- * front is dead already, nobody else does: a limit that the manual tells. */
-#ifdef STOPS
-active proctype Stopper()
-{
-	if
-	:: atomic { life[S] == RUNNING && LIVES(F) && was_executed ->
-		life[S] = STOPPED;
-		stop_of_s_is_news = true;
-		tell_parent(S) }
-	:: true
-	fi
-}
-#endif
-
-/* Ctrl-Z stops the target, in whose group the front is; "fg" continues both. */
-#ifdef TERMINAL
-active proctype Terminal()
-{
-	if
-	:: atomic { life[T] == RUNNING && was_executed ->
-		life[T] = STOPPED;
-		stop_of_t_is_news = true;
-		tell_parent(T) };
-		if
-		:: atomic { life[F] == STOPPED ->
-			life[F] = RUNNING;
-			cont_f = true;
-			deliver_cont(T) }
-		:: true
-		fi
-	:: true
-	fi
-}
-#endif
 
 /* ---- the promises ---- */
 
