@@ -19,6 +19,7 @@
 #include "io/output.h"
 #include "io/tty.h"
 #include "io/tty_input.h"
+#include "proc/helper.h"
 #include "proc/priority.h"
 #include "proc/signals.h"
 #include "proc/treekill.h"
@@ -148,6 +149,7 @@ prepare(struct run *run)
 	run->watchers.null_fd = fds_open_null();
 	if (run->watchers.null_fd == -1)
 		die("cannot open /dev/null");
+	message_write_file_by(helper_print);
 	/* A dead file system can hang these calls. So signals still end this
 	 * process, until target_prepare(), the last call, blocks signals. */
 	if (resources_prepare(run) == -1 || output_watch_prepare(run) == -1 ||

@@ -228,6 +228,30 @@ is_asleep() {
 	nobody_is_left
 }
 
+@test "a stderr on a hung file system does not hold up wdrun, beside a relay that hangs" {
+	late complete_with_hung_fs '"$WDRUN" -t LIMIT -k 300ms -i 60 bash -c "
+			hang_fs
+			echo lost
+			exec \"\$PROGRAMS/escape\" fork setsid stubborn >&5" 5>&1 >>mnt/file 2>&1
+		echo "status $?"
+		kill -KILL $server'
+
+	grep -qx 'status 124' out
+	nobody_is_left
+}
+
+@test "a stderr on a hung file system does not keep a lock, beside a file of --cleanup that hangs" {
+	with_hung_fs '"$WDRUN" --lock="$PWD/ok.lock" --cleanup="$PWD/mnt/file" \
+			bash -c "exec 2>/dev/null; hang_fs; exit 3" 2>>mnt/file
+		echo "status $?"
+		kill -KILL $server'
+	finish
+
+	grep -qx 'status 3' out
+	[ ! -e ok.lock ]
+	nobody_is_left
+}
+
 @test "a call that fails for a moment hangs nothing, and leaves nothing" {
 	local when
 	need strace

@@ -2,6 +2,7 @@
 #include "base/message.h"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -22,13 +23,27 @@
 
 static const char *name = "wdrun";
 
+static message_writer *writer; /* of a stderr that is a file; or NULL */
+
 /* In one write(2) if stderr takes all at once, so that lines of several
  * processes do not mix. An error cannot be reported anywhere. */
 static void
 write_all(const struct strbuf *text)
 {
-	(void)fds_write_in_time(STDERR_FILENO, text->text, text->length,
-	                        PATIENCE_MS);
+	if (writer != NULL)
+		writer(text);
+	else
+		(void)fds_write_in_time(STDERR_FILENO, text->text, text->length,
+		                        PATIENCE_MS);
+}
+
+void
+message_write_file_by(message_writer *file_writer)
+{
+	struct stat file;
+
+	if (fstat(STDERR_FILENO, &file) == 0 && S_ISREG(file.st_mode))
+		writer = file_writer;
 }
 
 /* Whether "\n" on stderr only moves the cursor down, as in an editor. */
@@ -37,7 +52,7 @@ is_raw_terminal(void)
 {
 	struct termios modes;
 
-	return tcgetattr(STDERR_FILENO, &modes) == 0 &&
+	return writer == NULL && tcgetattr(STDERR_FILENO, &modes) == 0 &&
 	       (modes.c_oflag & OPOST) == 0;
 }
 
@@ -58,7 +73,8 @@ begin_line(struct strbuf *text)
 	const char *const terminal = getenv("TERM");
 	struct winsize size;
 
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == -1 || terminal == NULL ||
+	if (writer != NULL || terminal == NULL ||
+	    ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == -1 ||
 	    strcmp(terminal, "dumb") == 0)
 		return false;
 	strbuf_addf(text, "%*s\r", size.ws_col, "");

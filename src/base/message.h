@@ -15,6 +15,13 @@ __attribute__((format(printf, 1, 2))) void message(const char *format, ...);
  * HAS_HEADLINE the first line is bold and red, unless $NO_COLOR is set. */
 void message_lines(const struct strbuf *lines, bool has_headline);
 
+/* Writes TEXT to stderr. */
+typedef void message_writer(const struct strbuf *text);
+
+/* If stderr is a file, lets WRITER write the messages from now on: a file
+ * system may not answer. */
+void message_write_file_by(message_writer *writer);
+
 /* Makes messages begin with NAME, which is not copied, instead of "wdrun". */
 void message_set_name(const char *name);
 
