@@ -177,6 +177,38 @@ kill_supervisor() {
 	done
 }
 
+# The main thread has exited: it shows no environment.
+@test "a process of the run without its main thread is not taken for an older job's" {
+	start bash -c 'sleep 1000 & echo $! >older
+		exec "$WDRUN" bash -c "echo \$PPID >supervisor
+			setsid \"\$PROGRAMS/threads\" leaderless; true"'
+	await_ready
+
+	kill -KILL "$(<supervisor)"
+	finish
+
+	is_dead "$ready"
+	is_alive "$(<older)"
+	kill -KILL "$(<older)"
+	wait_until nobody_is_left
+}
+
+@test "without a /proc, a child of the caller's from before the run is not killed" {
+	need_mounts
+	export ASAN_OPTIONS=detect_leaks=0 # which needs /proc as well
+	start unshare --mount bash -c 'mount -t tmpfs none /proc
+		sleep 1000 & echo $! >older
+		exec "$WDRUN" bash -c "echo ready \$\$
+			kill -KILL \$PPID; sleep 1000"'
+	finish
+
+	await_ready
+	is_dead "$ready"
+	is_alive "$(<older)"
+	kill -KILL "$(<older)"
+	wait_until nobody_is_left
+}
+
 @test "pkill -9 wdrun and killall -9 wdrun leave nothing either" {
 	local by
 	need_root

@@ -509,6 +509,17 @@ $started lives" ]
 	is_on_record
 }
 
+# In /proc/PID/status, the list of groups comes before what tells the namespaces.
+@test "a user in thousands of groups is told from another PID namespace's, too" {
+	need_root
+	need_unshare --pid --fork
+	complete setpriv --groups "$(seq -s, 3000000000 3000002000)" \
+		unshare --pid --fork "$WDRUN" --reap
+
+	[ "$status" -eq 125 ]
+	[[ $stderr == *"no /proc of this PID namespace"* ]]
+}
+
 @test "where /proc has processes only, --reap and --cancel say what is missing" {
 	need_mounts
 	forge

@@ -20,6 +20,8 @@
 #define PATH_SIZE   64
 #define IO_SIZE     1024
 #define STATUS_SIZE 8192 /* thrice what a user of few groups takes */
+#define STATUS_HEAD 2048 /* more than what is before the groups */
+#define STATUS_TAIL 4096 /* more than what is behind them */
 #define CHUNK_SIZE  16384
 
 #define LINKS_OF_ONE_THREAD 3
@@ -50,6 +52,27 @@ read_start(int fd, char *text, size_t size)
 	return length;
 }
 
+/* Reads the "status" file FD, and closes FD. Of a list of groups that is too
+ * long for TEXT, the middle is left out. Returns as read_start(). */
+static ssize_t
+read_status(int fd, char text[STATUS_SIZE])
+{
+	size_t kept = 0;
+	ssize_t length = fd == -1 ? -1 : read(fd, text, STATUS_SIZE - 1);
+
+	while (length > 0 && kept + (size_t)length == STATUS_SIZE - 1) {
+		kept = STATUS_HEAD + STATUS_TAIL;
+		memmove(text + STATUS_HEAD,
+		        text + STATUS_SIZE - 1 - STATUS_TAIL, STATUS_TAIL);
+		length = read(fd, text + kept, STATUS_SIZE - 1 - kept);
+	}
+	fds_close(fd);
+	if (length == -1)
+		return -1;
+	text[kept + (size_t)length] = '\0';
+	return (ssize_t)kept + length;
+}
+
 ssize_t
 procfs_read(pid_t pid, const char *file, char *text, size_t size)
 {
@@ -71,7 +94,8 @@ int
 procfs_read_status(pid_t pid, struct procfs_status *status)
 {
 	char text[STATUS_SIZE];
-	const ssize_t length = procfs_read(pid, "status", text, sizeof(text));
+	const ssize_t length =
+	    read_status(procfs_open(pid, "status", O_RDONLY), text);
 
 	if (length == -1)
 		return -1;
@@ -143,7 +167,7 @@ is_of_our_namespace(int fd)
 {
 	char text[STATUS_SIZE];
 
-	if (read_start(fd, text, sizeof(text)) <= 0)
+	if (read_status(fd, text) <= 0)
 		return errno == ENOENT || errno == EACCES ? 0 : -1;
 
 	/* NSpid has a number for each PID namespace, from that of the mount

@@ -21,6 +21,13 @@
 
 #define LATE_INTERVAL 16 /* processes between two looks at the clock */
 
+/* The main thread may have exited, and shows no environment then. */
+static int
+read_id_of_thread(pid_t tid, void *context)
+{
+	return runid_read(tid, context) ? -1 : 0;
+}
+
 /* Whether CHILD is certainly of the run. A subreaper also gets the orphans of
  * strangers, which have neither the session nor the ID of the run. */
 static bool
@@ -31,7 +38,10 @@ is_of_run(const struct proctree *tree, pid_t child)
 	if (child == tree->target ||
 	    (tree->session != 0 && getsid(child) == tree->session))
 		return true;
-	return runid_read(child, id) && strcmp(id, runid_of(tree->id)) == 0;
+	/* ESRCH: proc_mem_open() in the kernel, since 6.16. */
+	if (!runid_read(child, id) && (errno == EAGAIN || errno == ESRCH))
+		(void)procfs_visit_threads(child, read_id_of_thread, id);
+	return strcmp(id, runid_of(tree->id)) == 0;
 }
 
 bool
@@ -468,12 +478,13 @@ proctree_note_strangers(struct proctree *tree)
 	const struct process_list *const list = &tree->list;
 
 	proctree_read(tree);
+	/* Without a usable /proc, only what is certainly of the run counts. */
+	tree->has_strangers = list->count > 0 || tree->is_partial;
 	if (list->count == 0)
 		return 0;
 	tree->strangers = array_resize(NULL, 0, list->count * sizeof(pid_t));
 	if (tree->strangers == NULL)
 		return -1;
-	tree->has_strangers = true;
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->entries[i].parent == tree->root)
 			tree->strangers[tree->stranger_count++] =
