@@ -82,6 +82,7 @@ main(int argc, char *argv[])
 	run.watchers.lifeline[0] = run.watchers.lifeline[1] = -1;
 	run.watchers.statuspipe[0] = run.watchers.statuspipe[1] = -1;
 	run.watchers.signal_fd = run.watchers.null_fd = run.parent.fd = -1;
+	run.tree_is_empty = true;
 
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status; /* also of --help and --version */

@@ -231,6 +231,50 @@ end_holder() {
 	[ ! -e ran ]
 }
 
+# The first clone(2) is for the helper that puts the run on record. Where there is
+# fork(2), the watchers are forked by it.
+@test "a run that has waited for a lock and cannot start its watchers is not left on record" {
+	need strace
+	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
+	run_on_record --name=holder --lock=lock -- sleep 1000
+	holder=$front
+	start strace -qq -o trace -e trace=clone,fork -e inject=fork:error=EAGAIN \
+		-e inject=clone:error=EAGAIN:when=2+ \
+		"$WDRUN" --name=second --lock=lock --lock-wait=1h -- touch ran
+	wait_until shows_state second waiting
+	end_holder
+	finish
+
+	[ "$status" -eq 125 ]
+	[[ $stderr == *"cannot start the supervisor: "* ]]
+	[ ! -e ran ]
+	[ -z "$(ls "$WDRUN_REGISTRY")" ]
+}
+
+@test "a run that was killed while it wrote its second entry leaves neither entry" {
+	wait_for_lock --lock-wait=1h
+	id=$(ids | grep "^$front-")
+	: >"$WDRUN_REGISTRY/.$id.$(</proc/sys/kernel/random/boot_id).$(
+		stat -Lc %i /proc/self/ns/pid).new"
+	end
+
+	[ "$(find "$WDRUN_REGISTRY" -type f | wc -l)" -eq 1 ]
+	end_holder
+	[ -z "$(ls -A "$WDRUN_REGISTRY")" ]
+}
+
+# The start times in its entry would be those of other processes.
+@test "a run where /proc is of another PID namespace is not put on record" {
+	need_unshare --pid --fork
+	complete unshare --pid --fork bash -c '"$WDRUN" --name=here touch ran
+		echo "status $?"'
+
+	[ "$output" = "status 125" ]
+	[[ $stderr == *"no /proc of this PID namespace"* ]]
+	[ ! -e ran ]
+	[ -z "$(ls "$WDRUN_REGISTRY")" ]
+}
+
 @test "--cancel ends the wait for a lock, and leaves the holder of the lock alone" {
 	wait_for_lock --lock-wait=1h
 	run "$WDRUN" --cancel=second

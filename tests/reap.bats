@@ -670,6 +670,29 @@ it lives" ]
 	spares "$mine" "$living"
 }
 
+# The signal of a terminal goes to wdrun and its helper.
+@test "a Ctrl-C during --reap leaves no process stopped" {
+	local mine reaper helper
+	need strace
+	export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer does not work under strace
+	forge
+	live WDRUN_ID="$id"
+	mine=$living
+	live
+	start strace -f -qq -o trace -P "/proc/$living/environ" -e trace=read \
+		-e inject=read:delay_enter=3000000 "$WDRUN" --reap
+	wait_until is_stopped "$mine"
+
+	reaper=$(children_of "$started")
+	helper=$(children_of "$reaper")
+	kill -INT "$reaper" "$helper"
+	wait_until no is_stopped "$mine"
+
+	wait "$started" || true
+	kill -KILL "$mine" 2>/dev/null || true
+	kill -KILL "$living"
+}
+
 @test "a run starts also where a file of a run from before the last boot hangs" {
 	need_reboot # in the script below, skip is not defined
 	export BATS_TEST_DIRNAME

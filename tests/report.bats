@@ -289,6 +289,11 @@ is_dead() {
 	[ "$status" -eq 75 ]
 	says '.outcome == "locked out" and .cpu_ms == 0 and
 		.peak_memory_kib == 0'
+	# An older child of the caller's is no process of the run.
+	complete bash -c 'sleep 1000 & echo $! >older; exec "$WDRUN" --report=report --lock=lock true'
+	[ "$status" -eq 75 ]
+	says '.processes.left == []'
+	kill -KILL "$(<older)"
 	kill -TERM "$first"
 	wait "$first" || true
 }

@@ -22,6 +22,7 @@
 #define FREEZE_AGAIN_BOUND (1 * SECOND) /* after the first SIGKILL */
 #define KILL_BOUND         (4 * SECOND) /* after the freeze */
 #define STATE_D_BOUND      (1 * SECOND)
+#define SCANS_MIN          16 /* in the time of each bound */
 #define PAUSE_MS           2
 #define PAUSE_MAX_MS       50
 #define NAMED_MAX          8  /* processes that a message names */
@@ -34,6 +35,7 @@ struct ending {
 	struct strbuf killed_text; /* of orphans */
 	size_t named;              /* in killed_text */
 	int64_t freeze_end;
+	int scans_left;  /* a bound is over after these, too */
 	bool was_frozen; /* all proven processes were, before the last scan */
 	bool has_killed;
 	bool is_unsure; /* processes that were not found may be left */
@@ -209,8 +211,10 @@ kill_proven(struct ending *ending)
 		ending->is_unsure |= is_in_exec(candidate);
 		candidate->got_kill = true;
 	}
-	if (!ending->has_killed)
+	if (!ending->has_killed) {
 		ending->freeze_end = duration_now() + FREEZE_AGAIN_BOUND;
+		ending->scans_left = SCANS_MIN;
+	}
 	ending->has_killed = true;
 }
 
@@ -238,6 +242,15 @@ count_proven(const struct candidates *now, size_t *moving)
 	return proven;
 }
 
+/* Whether END is over, with the least number of scans. Where a control group
+ * has used up its share of the processors, time passes in which neither this
+ * process nor the run's are doing anything. */
+static bool
+is_over(const struct ending *ending, int64_t end)
+{
+	return ending->scans_left <= 0 && duration_now() >= end;
+}
+
 /*
  * Scans until no process is left to be killed, or the time is over. Returns 0,
  * or -1 with errno.
@@ -259,8 +272,8 @@ end_all(struct ending *ending)
 	while (empty_scans < MATCH_EMPTY_SCANS) {
 		if (match_scan(&ending->match) == -1)
 			return -1;
+		ending->scans_left--;
 
-		const int64_t now = duration_now();
 		const size_t proven = count_proven(&ending->match.now, &moving);
 		const bool is_whole = ending->was_frozen && moving == 0;
 
@@ -270,12 +283,13 @@ end_all(struct ending *ending)
 		                  : 0;
 		stuck = ending->match.stuck;
 		if (empty_scans == 0 &&
-		    now >= ending->freeze_end + KILL_BOUND &&
+		    is_over(ending, ending->freeze_end + KILL_BOUND) &&
 		    (proven == 0 || ending->has_killed)) {
 			ending->is_unsure |= proven == 0;
 			return 0;
 		}
-		if (proven > 0 && !is_whole && now < ending->freeze_end) {
+		if (proven > 0 && !is_whole &&
+		    !is_over(ending, ending->freeze_end)) {
 			ending->was_frozen = await_freeze(ending);
 		} else if (proven > 0) {
 			ending->is_unsure |= !is_whole;
@@ -350,6 +364,7 @@ orphans_end(const struct entry *entry, struct orphans *orphans)
 		.killed_text = { .text = orphans->killed_text,
 		                 .size = sizeof(orphans->killed_text) },
 		.freeze_end = duration_now() + FREEZE_BOUND,
+		.scans_left = SCANS_MIN,
 	};
 	const int result = end_all(&ending);
 

@@ -23,6 +23,7 @@
 #include "lock/cleanup.h"
 #include "lock/lockfile.h"
 #include "proc/helper.h"
+#include "proc/signals.h"
 #include "registry/orphans.h"
 
 #define LINE_SIZE 4000
@@ -221,9 +222,13 @@ finish(struct record *record, const struct reap *reap, struct orphans *orphans)
 		/* Another wdrun may have finished the run meanwhile. */
 		const int is_there = record_has_name(record);
 
-		if (is_there != 1)
-			return is_there;
-		result = end_run(record, orphans, &line);
+		if (is_there == 0)
+			return 0;
+		if (is_there == 1)
+			result = end_run(record, orphans, &line);
+		else
+			strbuf_addf(&line, ": cannot look at its entry: %s",
+			            strerror(errno));
 	}
 
 	/* Before a run starts, a message tells only what was done. */
@@ -273,12 +278,15 @@ finish_by_helper(struct record *record, const struct reap *reap)
 	work->result = -1;
 
 	const int64_t deadline = find_deadline(record, reap);
+	uint64_t callers_mask;
 	/* No death signal: a helper whose parent is killed goes on, and kills
 	 * the processes that it has stopped. */
 	const pid_t helper = helper_fork(0);
 
 	/* Without a helper, this process does the work: the run's processes may
 	 * be the reason why fork(2) fails. */
+	if (helper == 0)
+		(void)signals_block(&callers_mask); /* Ctrl-C ends the parent */
 	if (helper <= 0)
 		work->result = finish(record, reap, &work->orphans);
 	if (helper == 0)

@@ -259,16 +259,16 @@ registry_remove(int directory_fd, const char *id)
 	char file[REGISTRY_FILE_SIZE];
 	struct host host;
 
-	if (unlinkat(directory_fd, registry_name_file(file, id), 0) == 0)
-		return 0;
-	if (errno != ENOENT)
-		return -1;
+	/* A run that has waited for a lock may have both. */
 	if (host_read(&host) == NULL)
 		(void)unlinkat(
 		    directory_fd,
 		    name_unfinished(file, id, host.boot_id, host.pid_namespace),
 		    0);
-	return 0;
+	return unlinkat(directory_fd, registry_name_file(file, id), 0) == 0 ||
+	               errno == ENOENT
+	           ? 0
+	           : -1;
 }
 
 /* --- all files ------------------------------------------------------------ */

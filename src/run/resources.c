@@ -47,6 +47,9 @@ make(const struct options *options)
 		return NULL;
 	}
 	resources->page = page;
+	/* Until a target is started: teardown_note_tree() comes later. */
+	page->tree_is_empty = true;
+	page->nobody_is_left = true;
 	resources->registry_fd = -1;
 	resources->started_at = duration_since_epoch();
 	/* Not by getcwd(3), which would link malloc(3). The path of a directory
@@ -201,6 +204,13 @@ resources_prepare(struct run *run)
 	run->resources->registry_fd = registry_open(options->registry, true);
 	if (run->resources->registry_fd == -1)
 		return -1;
+	/* Start times from another namespace's /proc are other processes':
+	 * --reap would take the living run for an orphaned run. */
+	if (procfs_is_ours() != 1) {
+		message("no registry: no /proc of this PID namespace is "
+		        "mounted, and --reap could not tell who is alive");
+		return -1;
+	}
 	reap_before_run(run->resources->registry_fd, options->quiet);
 	/* Read now: when the target writes the entry, the front may be dead,
 	 * and --reap never finishes a run whose entry names no front. */

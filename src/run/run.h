@@ -123,7 +123,8 @@ struct run {
 	struct output_watch output_watch; /* output_watch.c */
 	struct announcer announcer;       /* announce.c */
 	pid_t heartbeat; /* the helper that prints a heartbeat: heartbeat.c */
-	bool tree_is_empty; /* for good, as the target is dead: supervisor.c */
+	bool tree_is_empty; /* for good, as the target is dead: supervisor.c; or
+	                     * as there was no target yet: watchdog.c */
 	struct proctree tree;        /* proctree.c */
 	struct output output;        /* io/output.c */
 	struct tty tty;              /* the terminal that the command shares */

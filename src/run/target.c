@@ -160,6 +160,7 @@ void
 target_note(struct run *run, pid_t pid)
 {
 	run->target.pid = pid;
+	run->tree_is_empty = false;
 	run->tree.target = pid;
 	run->tree.session =
 	    run->target.shares_group ? 0 : run->watchers.supervisor;
