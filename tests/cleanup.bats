@@ -280,7 +280,18 @@ two_are_ready() {
 	complete "$WDRUN" --lock=lock --cleanup=lock true
 
 	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
 	[ ! -e lock ]
+}
+
+@test "one file may be named twice" {
+	mkdir there
+	complete "$WDRUN" --cleanup=there/made --cleanup="$PWD/made" \
+		--cleanup=there/../there/made sh -c ': >there/made'
+
+	[ "$status" -eq 0 ]
+	[[ $stderr == "wdrun: --cleanup: removed '"*"/there/made', which the command left behind" ]]
+	[ ! -e there/made ]
 }
 
 # --- what is in its way ------------------------------------------------------

@@ -179,6 +179,27 @@ is_stopped_or_dead() {
 	[ -e ran ] && [ ! -e lock ]
 }
 
+# The kernel keeps one SIGURG at a time: that of the helper, which has the lock
+# now and ends, is lost.
+@test "a lock that gets free while a SIGURG of another process is pending is not missed" {
+	: >lock
+	# Open for reading alone: inotify(7) does not tell of its end.
+	hold bash -c 'exec 9<lock; flock 9; echo "ready $$"; exec sleep 1000'
+	start "$WDRUN" --lock=lock --lock-wait=200 touch ran
+	wait_until has_helper_but "$started" ''
+	kill -STOP "$started"
+	wait_until is_stopped "$started"
+	kill -URG "$started"
+
+	release
+	wait_until is_zombie "$helper"
+	kill -CONT "$started"
+	finish
+
+	[ "$status" -eq 0 ]
+	[ -e ran ]
+}
+
 @test "a lock that changes hands just before it is waited for is not missed" {
 	local delay tracer first second
 	hold sh -c 'echo $$ >lock; echo "ready $$"; exec sleep 1000'

@@ -236,17 +236,25 @@ pathat_check_directory(const struct pathat *at)
 }
 
 bool
+pathat_is_same_name(const struct pathat *left, const struct pathat *right)
+{
+	struct fileinfo a;
+	struct fileinfo b;
+
+	return strcmp(left->name, right->name) == 0 &&
+	       fileinfo_of(left->directory_fd, &a) == 0 &&
+	       fileinfo_of(right->directory_fd, &b) == 0 &&
+	       fileid_is_same(&a.id, &b.id);
+}
+
+bool
 pathat_is_same(const struct pathat *left, const struct pathat *right)
 {
 	struct fileinfo a;
 	struct fileinfo b;
 
-	if (pathat_info(left, &a) == -1 || pathat_info(right, &b) == -1) {
-		if (strcmp(left->name, right->name) != 0 ||
-		    fileinfo_of(left->directory_fd, &a) == -1 ||
-		    fileinfo_of(right->directory_fd, &b) == -1)
-			return false;
-	}
+	if (pathat_info(left, &a) == -1 || pathat_info(right, &b) == -1)
+		return pathat_is_same_name(left, right);
 	return fileid_is_same(&a.id, &b.id);
 }
 

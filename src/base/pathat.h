@@ -56,8 +56,10 @@ int pathat_info(const struct pathat *at, struct fileinfo *file);
  * with errno of access(2). */
 int pathat_check_directory(const struct pathat *at);
 
-/* Whether LEFT and RIGHT are the same name in the same directory, or names of
- * the same file. */
+/* Whether LEFT and RIGHT are the same name in the same directory. */
+bool pathat_is_same_name(const struct pathat *left, const struct pathat *right);
+
+/* The same, or whether they are names of the same file. */
 bool pathat_is_same(const struct pathat *left, const struct pathat *right);
 
 /* Closes the directory of AT. Keeps errno. */

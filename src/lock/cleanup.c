@@ -334,6 +334,14 @@ find(const struct cleanup *cleanup, struct pathat *at)
 	           : pathat_open(at, cleanup->at.path, PATHAT_NO_LINKS);
 }
 
+void
+cleanup_close(struct cleanup *cleanup)
+{
+	fds_close(cleanup->claim_fd);
+	cleanup->claim_fd = -1;
+	pathat_close(&cleanup->at);
+}
+
 int
 cleanup_end(const struct cleanup *cleanup, bool is_over)
 {

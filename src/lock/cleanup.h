@@ -31,6 +31,9 @@ struct cleanup {
  * pathat_open(). */
 int cleanup_open(struct cleanup *cleanup, const char *path);
 
+/* Undoes cleanup_open(). Keeps errno. */
+void cleanup_close(struct cleanup *cleanup);
+
 /* Notes the file that exists now, and claims any later file. Ignores errors. */
 void cleanup_begin(struct cleanup *cleanup);
 

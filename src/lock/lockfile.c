@@ -252,6 +252,7 @@ note_holder(struct lockfile *lock, pid_t holder)
 	if (is_at(lock->fd, &lock->at) != 1)
 		return 0;
 	lock->holder = holder;
+	lock->last_owner = 0; /* this process is not the next owner */
 	errno = EWOULDBLOCK;
 	return -1;
 }

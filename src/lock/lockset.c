@@ -124,8 +124,10 @@ take_signal(const struct watch *watch, int *signal)
 
 	const int number = (int)info.ssi_signo;
 
-	if (number == SIGCHLD || helper_is_death(number, info.ssi_code))
-		return true; /* the helper may have the lock */
+	/* The helper may have the lock. The signal of its death is lost while
+	 * another process's SIGURG is pending: signal(7), standard signals. */
+	if (number == SIGCHLD || number == HELPER_EXIT_SIGNAL)
+		return true;
 	if (signal_is_ignored(number) ||
 	    !(signal_is_terminal_stop(number) || signal_is_terminating(number)))
 		return false;
@@ -222,24 +224,39 @@ await(struct lockfile *lock, int64_t deadline, int parent_fd, int *signal)
 	return LOCK_FREE;
 }
 
+/* Whether this run has locked FILE. */
+static bool
+has_taken(const struct lockset *set, const struct fileinfo *file)
+{
+	struct fileinfo other;
+
+	for (size_t i = 0; i < set->count; i++) {
+		const struct lockfile *const taken = &set->locks[i];
+
+		if (taken->is_taken && fileinfo_of(taken->fd, &other) == 0 &&
+		    fileid_is_same(&other.id, &file->id))
+			return true;
+	}
+	return false;
+}
+
 /* Whether this run has locked the file of LOCK, which is open, already, under
  * another name. */
 static bool
 is_alias(const struct lockset *set, const struct lockfile *lock)
 {
 	struct fileinfo file;
-	struct fileinfo other;
 
-	if (lock->fd == -1 || fileinfo_of(lock->fd, &file) == -1)
-		return false;
-	for (size_t i = 0; i < set->count; i++) {
-		const struct lockfile *const taken = &set->locks[i];
+	return lock->fd != -1 && fileinfo_of(lock->fd, &file) == 0 &&
+	       has_taken(set, &file);
+}
 
-		if (taken->is_taken && fileinfo_of(taken->fd, &other) == 0 &&
-		    fileid_is_same(&other.id, &file.id))
-			return true;
-	}
-	return false;
+bool
+lockset_has(const struct lockset *set, const struct pathat *at)
+{
+	struct fileinfo file;
+
+	return pathat_info(at, &file) == 0 && has_taken(set, &file);
 }
 
 void

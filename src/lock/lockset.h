@@ -1,10 +1,12 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct lockfile;
+struct pathat;
 
 enum lock_result {
 	LOCK_TAKEN,
@@ -32,6 +34,9 @@ struct lockset {
  * so that runs cannot deadlock. */
 enum lock_result lockset_take(struct lockset *set, int64_t deadline,
                               int parent_fd);
+
+/* Whether AT is the file of a lock that SET has taken. */
+bool lockset_has(const struct lockset *set, const struct pathat *at);
 
 /* Replaces set->owner in the locks by OWNER. May hang in a file system. */
 void lockset_hand_over(const struct lockset *set, pid_t owner);

@@ -91,6 +91,27 @@ make_absolute(const struct run *run, const char **path)
 	return absolute;
 }
 
+/* Adds the file PATH of --cleanup, unless it is named twice. Returns 0, or -1
+ * with errno. */
+static int
+add_cleanup(struct resources *resources, const char *path)
+{
+	struct cleanup *const added =
+	    &resources->cleanups[resources->cleanup_count];
+
+	if (cleanup_open(added, path) == -1)
+		return -1;
+	for (size_t i = 0; i < resources->cleanup_count; i++) {
+		if (pathat_is_same_name(&resources->cleanups[i].at,
+		                        &added->at)) {
+			cleanup_close(added);
+			return 0;
+		}
+	}
+	resources->cleanup_count++;
+	return 0;
+}
+
 /* Looks up the files of the options. Returns 0, or -1 after a message. */
 static int
 resolve(struct run *run)
@@ -115,11 +136,10 @@ resolve(struct run *run)
 			return refuse("lock", locks[i]);
 	}
 	for (size_t i = 0; i < options->cleanups.count; i++) {
-		if (cleanup_open(&resources->cleanups[i],
-		                 make_absolute(run, &cleanups[i])) == -1)
+		if (add_cleanup(resources, make_absolute(run, &cleanups[i])) ==
+		    -1)
 			return refuse("cleanup", cleanups[i]);
 	}
-	resources->cleanup_count = options->cleanups.count;
 	return 0;
 }
 

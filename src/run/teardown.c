@@ -76,6 +76,9 @@ do_in_time(struct run *run, void (*work)(struct run *run),
 static void
 clean_up(struct cleanup *cleanup, const struct run *run)
 {
+	/* release_locks() removes a lock file. */
+	if (lockset_has(&run->resources->lockset, &cleanup->at))
+		return;
 	cleanup->watchers[1] = run->watchers.supervisor;
 	/* Survivors, let go or unkillable, may still hold this lock. */
 	const int result =
