@@ -207,8 +207,7 @@ be_supervisor(struct run *run)
 		    &(struct statuspipe){ .usage = summary_measure(run) });
 	teardown(run);
 	wake_front(run);
-	if (run->report != NULL) /* notes whether the front is lost */
-		supervisor_wait(run, 0, &event);
+	supervisor_wait(run, 0, &event); /* notes whether the front is lost */
 	if (run->watchers.front_is_lost) {
 		teardown_report(run, outcome);
 		leave_terminal(run);
@@ -366,7 +365,7 @@ enter(struct run *run, enum state next, enum reason why)
 	if (why == REASON_LAST_BOUND)
 		run->tree_is_empty = supervisor_finds_tracer(run);
 	if (begins_stop)
-		heartbeat_end(run); /* no heartbeat after the stop's message */
+		heartbeat_stop(run); /* no heartbeat after the stop's message */
 
 	const bool is_told = reason_row(why)->is_told || run->options.verbose;
 	/* The tree leaves no processor: the first signal comes first. */

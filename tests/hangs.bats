@@ -117,6 +117,23 @@ while True:
 	says ' \[S .*\]: waiting for events: a timer in 16m[0-9]+s$' "$PROGRAMS/block" timerfd
 }
 
+@test "a process that a timer wakes does not wait only for a process that waits for it" {
+	says ' waiting for fd [0-9]+ \(pipe from [0-9]+\)$' python3 -c '
+import ctypes, os, select, subprocess, sys
+libc = ctypes.CDLL(None)
+there, back = os.pipe(), os.pipe()
+child = subprocess.Popen(["cat"], stdin=there[0], stdout=back[1])
+os.close(there[0])
+os.close(back[1])
+timer = libc.timerfd_create(1, 0o2000000)
+libc.timerfd_settime(timer, 0, (ctypes.c_long * 4)(0, 0, 1000, 0), None)
+epoll = select.epoll()
+epoll.register(timer, select.EPOLLIN)
+epoll.register(back[0], select.EPOLLIN)
+epoll.poll()'
+	run ! grep 'wait only for' err
+}
+
 @test "a test runner with a server left open: node listens" {
 	need node
 	says ' \[S .*\]: waiting for fd [0-9]+ \(TCP listening on 127.0.0.1:[0-9]+\)$' \

@@ -343,6 +343,36 @@ writer_is_blocked() {
 	[ "$status" -eq 6 ]
 }
 
+# The error of the first datagram stays until the next is sent.
+@test "a relay sleeps where the reader of datagrams is gone" {
+	need python3
+	complete python3 -c 'import os, select, socket, subprocess, sys, time
+there = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+there.bind(("127.0.0.1", 0))
+here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+here.connect(there.getsockname())
+there.close()
+run = subprocess.Popen([os.environ["WDRUN"], "-i", "1h", "sh", "-c",
+                        "echo lost; exec sleep 1000"], stdout=here)
+poll = select.poll()
+poll.register(here, 0)
+poll.poll()  # the error of the datagram
+def states():
+    path = f"/proc/{run.pid}/task/{run.pid}/children"
+    for child in open(path).read().split():
+        if open(f"/proc/{child}/comm").read() == "wd-relay\n":
+            yield open(f"/proc/{child}/stat").read().rsplit(")", 1)[1].split()[0]
+end = time.monotonic() + 30
+while "R" in (seen := list(states())) and time.monotonic() < end:
+    time.sleep(0.02)
+print("asleep" if "R" not in seen else seen)
+run.terminate()
+run.wait()
+'
+
+	[ "$output" = asleep ]
+}
+
 @test "a file of a hung file system holds neither the start nor a stop" {
 	with_hung_fs 'exec 5>>mnt/file
 		hang_fs

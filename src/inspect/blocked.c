@@ -329,7 +329,8 @@ add_polled_fds(struct strbuf *line, const struct look *look)
 		                             : " and other descriptors");
 	else if (named == 0)
 		add_own_events(line, look, timer);
-	if (named > 1 || pollset.is_more || look->thread.call.has_timeout)
+	if (named > 1 || pollset.is_more || timer != NEVER ||
+	    look->thread.call.has_timeout)
 		process->others.count = 0;
 }
 

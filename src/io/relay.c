@@ -509,7 +509,8 @@ poll_timeout(const struct relay *relay)
 
 /* Whether to notice, without output, that the reader is gone. Not for a
  * pseudo-terminal: the supervisor's SIGPIPE is only for a command that writes.
- * Not for a FIFO: it may get another reader. */
+ * Not for a FIFO: it may get another reader. Not for datagrams: the error of
+ * an earlier datagram would wake the relay until the next is sent. */
 static bool
 watches_reader(const struct relay *relay)
 {
@@ -526,7 +527,6 @@ step(struct relay *relay)
 		{ .fd = relay->wake_fd, .events = POLLIN },
 		{ .fd = watches_reader(relay) ? relay->out.fd : -1 },
 	};
-	/* POLLERR of a socket may be about an earlier datagram. */
 	const int gone = relay->out.kind == SINK_SOCKET ? POLLHUP : POLLERR;
 	const int ready =
 	    poll(fds, sizeof(fds) / sizeof(fds[0]), poll_timeout(relay));
@@ -558,6 +558,20 @@ step(struct relay *relay)
 		relay->is_over = true;
 }
 
+/* Delivers the "\r" that waits for a next chunk. To a raw terminal it was
+ * written already. */
+static void
+flush_return(struct relay *relay)
+{
+	if (!relay->has_return)
+		return;
+	*chunk_of(relay) = '\r';
+	relay->text = chunk_of(relay);
+	relay->text_size = 1;
+	write_copy(relay);
+	deliver(relay, 0);
+}
+
 _Noreturn void
 relay_run(struct relay *relay)
 {
@@ -572,6 +586,7 @@ relay_run(struct relay *relay)
 	helper_catch_give_up();
 	while (!relay->is_over)
 		step(relay);
+	flush_return(relay);
 	relay->state->is_done = true;
 	notify(relay); /* the supervisor may wait for this relay alone */
 	_exit(0);

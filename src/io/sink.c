@@ -29,6 +29,16 @@ has_no_name(int fd)
 	return fstatfs(fd, &system) == 0 && system.f_type == PIPEFS;
 }
 
+static bool
+has_datagrams(int fd)
+{
+	int type = 0;
+	socklen_t size = sizeof(type);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+	       type == SOCK_DGRAM;
+}
+
 struct sink
 sink_open(int fd)
 {
@@ -40,7 +50,7 @@ sink_open(int fd)
 	if (S_ISFIFO(file.st_mode))
 		sink.kind = has_no_name(fd) ? SINK_PIPE : SINK_FIFO;
 	else if (S_ISSOCK(file.st_mode))
-		sink.kind = SINK_SOCKET;
+		sink.kind = has_datagrams(fd) ? SINK_DATAGRAMS : SINK_SOCKET;
 	else if (isatty(fd))
 		sink.kind = SINK_TTY;
 	sink.has_nowait = sink.kind == SINK_PIPE || sink.kind == SINK_FIFO;
@@ -88,7 +98,7 @@ sink_write(struct sink *sink, const char *text, size_t size)
 {
 	if (sink->kind == SINK_FILE)
 		return write(sink->fd, text, size);
-	if (sink->kind == SINK_SOCKET)
+	if (sink->kind == SINK_SOCKET || sink->kind == SINK_DATAGRAMS)
 		return send(sink->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (sink->has_nowait) {
 		const ssize_t written =

@@ -13,6 +13,7 @@ struct sink {
 		SINK_PIPE,
 		SINK_FIFO, /* has a name: may get another reader */
 		SINK_SOCKET,
+		SINK_DATAGRAMS, /* a socket without a connection */
 		SINK_TTY,
 	} kind;
 	bool has_nowait; /* RWF_NOWAIT has not failed yet */

@@ -22,20 +22,23 @@
 #define CHUNK_SIZE  512
 #define KERNEL_NCCS 19 /* of the kernel's c_cc; libc's is longer */
 #define PATIENCE_MS 200
+/* From Ctrl-Z to the stop of the command, which may have to be swapped in. */
+#define SUSPEND_TIME (10 * SECOND)
 /* Polled, as a shell may continue a job in the foreground without a signal. */
 #define BACKGROUND_INTERVAL_MS 500
 
 /* Memory that the helper shares with front and supervisor. */
 struct tty_input_page {
-	_Atomic bool is_wanted;   /* by the front: the terminal is to be raw */
-	_Atomic bool is_raw;      /* so `modes` and `raw` are set */
-	struct termios modes;     /* the terminal's modes before raw mode */
-	struct termios raw;       /* the terminal's raw modes */
-	_Atomic bool is_over;     /* the command has exited */
-	_Atomic bool is_done;     /* the helper ended without being killed */
-	_Atomic bool has_stopped; /* VSUSP (Ctrl-Z) was typed: termios(3) */
-	_Atomic bool stops_job;   /* VSUSP has stopped the command */
-	_Atomic pid_t group;      /* the target's; 0: input has not begun */
+	_Atomic bool is_wanted; /* by the front: the terminal is to be raw */
+	_Atomic bool is_raw;    /* so `modes` and `raw` are set */
+	struct termios modes;   /* the terminal's modes before raw mode */
+	struct termios raw;     /* the terminal's raw modes */
+	_Atomic bool is_over;   /* the command has exited */
+	_Atomic bool is_done;   /* the helper ended without being killed */
+	_Atomic int64_t suspended_at; /* when VSUSP (Ctrl-Z) was typed, or 0:
+	                               * termios(3) */
+	_Atomic bool stops_job;       /* VSUSP has stopped the command */
+	_Atomic pid_t group;          /* the target's; 0: input has not begun */
 };
 
 /* What was read from the terminal. */
@@ -150,7 +153,7 @@ is_for_job(const struct tty_input *input)
  * Returns the signal that the parent's terminal would send to the parent's job
  * for the typed text if the terminal were not raw: SIGINT for Ctrl-C, SIGQUIT,
  * or 0. Also 0 if the command reads such characters itself (no ISIG). After
- * Ctrl-Z, only sets has_stopped: vi(1) reads Ctrl-Z as a character, and then
+ * Ctrl-Z, only sets suspended_at: vi(1) reads Ctrl-Z as a character, and then
  * stops itself, so SIGTSTP has to wait until the command has stopped.
  */
 static int
@@ -167,7 +170,7 @@ signal_for_job(const struct tty_input *input, const struct typing *typing)
 		if (typed == _POSIX_VDISABLE)
 			continue;
 		if (typed == modes.c_cc[VSUSP])
-			input->page->has_stopped = true;
+			input->page->suspended_at = duration_now();
 		if (typed == modes.c_cc[VINTR])
 			signal = SIGINT;
 		if (typed == modes.c_cc[VQUIT])
@@ -368,8 +371,14 @@ tty_input_finish(struct tty_input *input)
 bool
 tty_input_has_stopped(const struct tty_input *input)
 {
-	if (!input->is_used ||
-	    !atomic_exchange(&input->page->has_stopped, false))
+	if (!input->is_used)
+		return false;
+
+	const int64_t at = atomic_exchange(&input->page->suspended_at, 0);
+
+	/* Later, another process has stopped a command that took Ctrl-Z for
+	 * text, as ssh(1) does. */
+	if (at == 0 || duration_now() - at > SUSPEND_TIME)
 		return false;
 	input->page->stops_job = true;
 	return true;

@@ -52,8 +52,8 @@ void tty_input_take(struct tty_input *input);
 void tty_input_finish(struct tty_input *input);
 
 /* In the supervisor, when the command has stopped: whether VSUSP (Ctrl-Z) was
- * typed since the last call. If so, the parent's whole job gets SIGTSTP after
- * tty_input_release(). */
+ * typed since the last call, and not long ago. If so, the parent's whole job
+ * gets SIGTSTP after tty_input_release(). */
 bool tty_input_has_stopped(const struct tty_input *input);
 
 /* In a relay: whether the helper has made the parent's terminal raw. */

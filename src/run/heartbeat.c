@@ -11,6 +11,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "proc/helper.h"
+#include "proc/pidfd.h"
 #include "run/resources.h"
 #include "run/run.h"
 
@@ -104,10 +105,18 @@ heartbeat_begin(struct run *run, int64_t now)
 }
 
 void
-heartbeat_end(struct run *run)
+heartbeat_stop(struct run *run)
 {
 	run->timers.due[TIMER_HEARTBEAT] = NEVER;
-	(void)helper_end(run->heartbeat, SIGKILL);
+	if (helper_is(run->heartbeat))
+		(void)pid_kill(run->heartbeat, SIGKILL);
+}
+
+void
+heartbeat_end(struct run *run)
+{
+	heartbeat_stop(run);
+	(void)helper_await(run->heartbeat, SIGKILL);
 }
 
 void
