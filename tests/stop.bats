@@ -77,8 +77,9 @@ in_mounts() {
 	[[ $output == *"in order" ]]
 }
 
-# slow_down MICROSECONDS: from now on strace delays each openat(2) of the
-# supervisor, whose reading of the tree then takes long. Sets tracer.
+# slow_down MICROSECONDS[:when=N..M]: from now on strace delays each openat(2) of
+# the supervisor, or the Nth to Mth, and its reading of the tree takes long. Sets
+# tracer.
 slow_down() {
 	local opening=$1
 	# A build that reads all of /proc opens hundreds of files.
@@ -127,10 +128,10 @@ slow_down() {
 	done
 }
 
-# chain_gets_the_signal LINKS LAST: a chain of LINKS sessions, each the parent of
-# the next, and below them LAST, gets the first signal as a whole. Each process
-# of the chain dies, and leaves the next to the supervisor, before the supervisor
-# has read its children: strace slows the reading down.
+# chain_gets_the_signal LINKS LAST [DELAY]: a chain of LINKS sessions, each the
+# parent of the next, and below them LAST, gets the first signal as a whole. Each
+# process of the chain dies, and leaves the next to the supervisor, before the
+# supervisor has read its children: strace slows the reading down.
 chain_gets_the_signal() {
 	need strace
 	export ASAN_OPTIONS=detect_leaks=0 # which does not work under strace
@@ -141,7 +142,7 @@ chain_gets_the_signal() {
 	start "$WDRUN" -k never bash -c "$link"
 	await_ready
 	await_watchers
-	slow_down 5000
+	slow_down "${3-5000}"
 
 	kill -TERM "$started"
 	finish
@@ -157,6 +158,10 @@ chain_gets_the_signal() {
 # The shell runs its trap, and dies, only when its child is dead.
 @test "a chain of sessions gets the first signal also below a shell that waits in a trap" {
 	chain_gets_the_signal 12 'trap : TERM; setsid "$PROGRAMS/sigcount"; true'
+}
+
+@test "a chain of sessions gets the first signal also where each reading takes long" {
+	chain_gets_the_signal 12 'trap : TERM; setsid "$PROGRAMS/sigcount"; true' 100000:when=1..40
 }
 
 @test "SIGKILL does not wait until the first signal has reached a tree that takes long to read" {

@@ -141,8 +141,8 @@ struct delivery {
 	struct numbers alone;  /* processes that were signalled alone */
 	size_t count;          /* groups and processes noted in this round */
 	int round;             /* from 0 */
+	bool has_older; /* this round: a process from before the first signal */
 	int64_t began;
-	int64_t bound; /* of the rounds after the first ROUNDS */
 };
 
 /* Returns whether there was memory to note NUMBER. If not, the next round
@@ -289,9 +289,7 @@ deliver(const struct proctree *tree, struct process *process,
 
 	if (is_new && process->parent != tree->root)
 		return;
-	/* The processes older than the first signal come to an end. */
-	if (is_late && !is_new)
-		delivery->bound = duration_add(duration_now(), ROUNDS_BOUND);
+	delivery->has_older |= !is_new;
 	if (deliver_to_group(tree, process, delivery))
 		return;
 	signal_one(tree, process, delivery->signal);
@@ -313,12 +311,14 @@ treekill_signal_all(struct proctree *tree, int signal, int64_t until)
 	const struct process_list *const list = &tree->list;
 	size_t most = 0;
 	int quiet = 0;
+	int without_older = 0;
+	int64_t bound = NEVER;
 
-	delivery.bound = duration_add(delivery.began, ROUNDS_BOUND);
 	signal_target(tree, &delivery);
 	priority_take(PRIORITY_LASTING);
 	for (;; delivery.round++) {
 		delivery.count = 0;
+		delivery.has_older = false;
 		proctree_read_each(tree, until, deliver_to_found, &delivery);
 		if (list->count == 0 && tree->is_partial)
 			(void)signal_topmost(tree, signal, &delivery.alone);
@@ -328,9 +328,13 @@ treekill_signal_all(struct proctree *tree, int signal, int64_t until)
 		 * which the reading misses, to the root. So the first reading
 		 * may miss all, however long it takes. */
 		quiet = delivery.count > 0 ? 0 : quiet + 1;
+		/* Newcomers may come for ever, older processes do not. */
+		without_older = delivery.has_older ? 0 : without_older + 1;
+		if (without_older == 0)
+			bound = duration_add(duration_now(), ROUNDS_BOUND);
 		if (quiet == QUIET_ROUNDS || duration_now() >= until ||
 		    (delivery.round + 1 >= ROUNDS &&
-		     duration_now() >= delivery.bound))
+		     without_older >= QUIET_ROUNDS && duration_now() >= bound))
 			break;
 		/* The dead would make the next reading longer. */
 		proctree_reap(tree, tree->target);
