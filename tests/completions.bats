@@ -3,11 +3,11 @@
 # completions/: each shell offers the options of wdrun and their values, and
 # then what the shell offers for COMMAND. The tests ask the shells themselves.
 #
+# bats file_tags=words
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
-load orphans
-load prompt
+load terminal
 
 completions=$root/completions
 
@@ -18,50 +18,7 @@ setup() {
 	: >some-file
 	PATH=$PWD/path:$PATH
 	export HOME=$PWD
-}
-
-# Prints "t timeout=" or " setsid" for each option of --help.
-options_in_help() {
-	"$WDRUN" --help |
-		sed -nE 's/^ +(-([a-zA-Z]), )?--([a-z-]+=?).*/\2 \3/p' | sort
-}
-
-options_for_bash() {
-	grep -oE "^	(\[-[a-zA-Z]\]=[^ ]* )?\[--[a-z-]+\]=.*" "$1" |
-		sed -E -e "s/^	(\[-([a-zA-Z])\][^ ]+ )?\[--([a-z-]+)\](=)(''$)?/\2 \3\4\5/" \
-			-e "s/=''$//; s/=.*/=/" | sort
-}
-
-options_for_zsh() {
-	sed -nE "s/^	['\"](.*[{)'])?(-([a-zA-Z])\+?,)?--([a-z-]+=?)[[}].*/\3 \4/p" \
-		"$1" | sort
-}
-
-options_for_fish() {
-	sed -nE -e 's/^complete .* -s ([a-zA-Z]) -l ([a-z-]+) -[rx] .*/\1 \2=/p;t' \
-		-e 's/^complete .* -l ([a-z-]+) -[rx] .*/ \1=/p;t' \
-		-e 's/^complete .* -s ([a-zA-Z]) -l ([a-z-]+) .*/\1 \2/p;t' \
-		-e 's/^complete .* -l ([a-z-]+) .*/ \1/p' "$1" | sort
-}
-
-# Prints the options by which the fish completion finds the first word of
-# COMMAND.
-options_fish_parses() {
-	sed -n '/argparse -s/,/-- /p' "$1" | tr -s ' ' '\n' |
-		sed -nE -e '/^argparse$|^-/d' \
-			-e 's/^(([a-zA-Z])\/)?([a-z-]+=?)$/\2 \3/p' | sort
-}
-
-@test "the shells complete the options of --help, all of them and no other" {
-	options_in_help >of-help
-	[ "$(wc -l <of-help)" -ge 31 ]
-
-	diff of-help <(options_for_bash "$completions/wdrun.bash")
-	run ! grep -vE "^	\[-.\]=([a-z']+) \[--[a-z-]+\]=\1$" \
-		<(grep -E '^	\[-.\]' "$completions/wdrun.bash")
-	diff of-help <(options_for_zsh "$completions/_wdrun")
-	diff of-help <(options_for_fish "$completions/wdrun.fish")
-	diff of-help <(options_fish_parses "$completions/wdrun.fish")
+	unset WDRUN_REGISTRY
 }
 
 # --- asking ------------------------------------------------------------------
@@ -149,9 +106,9 @@ ask_fish() {
 		end' "$completions/wdrun.fish" <lines >answers 3>&-
 }
 
-
 # expect SHELL [ARGUMENT...]: asks SHELL for the part before the colon of each
-# line of stdin, and compares the answers with the part after it.
+# line of stdin, and compares the answers with the part after it. _ stands for a
+# blank at the end.
 expect() {
 	local -
 	set +T
@@ -165,8 +122,16 @@ signals='ABRT ALRM BUS CHLD CONT FPE HUP ILL INT IO KILL PIPE PROF PWR QUIT RTMA
 RTMIN SEGV STKFLT STOP SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH
 XCPU XFSZ'
 
+# options SUFFIX: prints the long options of --help, with SUFFIX for the = of those
+# that have a value.
+options() {
+	"$WDRUN" --help | sed -nE "s/^ +(-[a-zA-Z], )?(--[a-z-]+)(=?).*/\\2\\3/p" |
+		sed "s/=\$/$1/" | sort | paste -sd ' '
+}
+
 @test "bash completes options, values and COMMAND, also without bash-completion" {
 	expect bash <<-END
+		wdrun --:$(options "=")
 		wdrun --ti:--timeout=
 		wdrun --lo:--lock-exit= --lock-wait= --lock=
 		wdrun -q --js:--json
@@ -192,7 +157,9 @@ XCPU XFSZ'
 }
 
 @test "bash completes the arguments of COMMAND as bash-completion has it" {
-	expect bash /usr/share/bash-completion/bash_completion <<-'END'
+	local loader=/usr/share/bash-completion/bash_completion
+	[ -e "$loader" ] || skip "bash-completion is not installed"
+	expect bash "$loader" <<-'END'
 		wdrun --ti:--timeout=
 		wdrun -pt5 -l a=b -- wdru:wdrun
 		wdrun --until=a:b -pt 5 ls --alm:--almost-all
@@ -201,23 +168,11 @@ XCPU XFSZ'
 	END
 }
 
-@test "bash at a prompt completes names of files, after = as well" {
-	mv some-file 'my file'
-	at_prompt
-	enter ". '$completions/wdrun.bash'; clear; echo sourced"
-	# Types only after bash reads keys: before that, the terminal itself
-	# acts on the last of these characters.
-	wait_until shows '^sourced$'
-	wait_until shows '^prompt>$'
-	enter $'wdrun --tee=my\t cat /etc/hostn\t; wdrun --registry=some\t\x7f --li\t; echo $?'
-	wait_until shows '^0$'
-
-	cmp 'my file' /etc/hostname
-	shows 'no runs on record in some-directory'
-}
-
+# bats test_tags=programs
 @test "zsh completes options, values and COMMAND" {
+	need zsh
 	expect zsh <<-END
+		wdrun --:$(options '')
 		wdrun --ti:--timeout
 		wdrun --lo:--lock --lock-exit --lock-wait
 		wdrun --foreground --se:
@@ -238,8 +193,11 @@ XCPU XFSZ'
 	END
 }
 
+# bats test_tags=programs
 @test "fish completes options, values and COMMAND" {
+	need fish
 	expect fish <<-END
+		wdrun --:$(options '')
 		wdrun --ti:--timeout
 		wdrun --lo:--lock --lock-exit --lock-wait
 		wdrun -t_:10m 10s 1h 1m 1s never
@@ -258,94 +216,6 @@ XCPU XFSZ'
 	END
 }
 
-@test "the shells complete IDs and names of the runs on record" {
-	local ids others=$PWD/others
-	make_registry
-	for name in nightly 'a "name"'; do
-		"$WDRUN" -n "$name" sleep 1000 3>&- &
-	done
-	"$WDRUN" -n nobody --registry="$others" sleep 1000 3>&- &
-	wait_until eval '[ "$(wdrun --list | grep -c running)" -eq 2 ]'
-	wait_until eval 'wdrun --list --registry="$others" | grep running'
-	ids=$(wdrun --list --json | jq -r '.[].id' | sort | paste -sd ' ')
-	sed 's/_$/ /' >lines <<-END
-		wdrun --cancel n
-		wdrun --cancel_
-		wdrun --registry=$others --cancel n
-		wdrun --registry $others -q --cancel n
-	END
-	cat >expected <<-END
-		nightly
-		$ids nightly
-		nobody
-		nobody
-	END
-
-	for shell in bash zsh fish; do
-		"ask_$shell"
-		diff expected answers
-	done
-	for id in $ids; do
-		wdrun --cancel="$id"
-	done
-	wdrun --registry="$others" --cancel=nobody
-}
-
-# Names of directories that a shell has to quote, and names that a shell would
-# expand when Enter is pressed, but not on TAB.
-@test "the shells find a registry by a quoted name, and execute nothing on TAB" {
-	local directory
-	printf '%s\n' '#!/bin/sh' ": >'$PWD/ran'" >path/xyzzy
-	chmod +x path/xyzzy
-	for directory in 'a;xyzzy' 'b c' "d'e"; do
-		mkdir -m 700 "$directory"
-		"$WDRUN" -n "in-${directory::1}" --registry="$directory" \
-			sleep 1000 3>&- &
-	done
-	for directory in 'a;xyzzy' 'b c' "d'e"; do
-		wait_until eval 'wdrun --list --registry="$directory" | grep running'
-	done
-	cat >lines <<-'END'
-		wdrun --registry=a\;xyzzy --cancel=i
-		wdrun --registry=b\ c --cancel=i
-		wdrun --registry "b c" -q --cancel i
-		wdrun --registry ~/b\ c --cancel i
-		wdrun --registry="d'e" --cancel=i
-		wdrun --registry=d\'e --cancel=i
-		wdrun --registry="$(xyzzy)" --cancel=i
-		wdrun --registry=`xyzzy` --cancel=i
-		wdrun --registry=$(xyzzy) --cancel=i
-		`xyzzy`/wdrun --cancel=i
-	END
-
-	for shell in bash zsh fish; do
-		"ask_$shell"
-		sed 's/.*=//' answers | diff - <(printf '%s\n' in-a in-b in-b in-b \
-			in-d in-d '' '' '' '')
-		[ ! -e ran ]
-	done
-	for directory in 'a;xyzzy' 'b c' "d'e"; do
-		wdrun --registry="$directory" --cancel="in-${directory::1}"
-	done
-}
-
-@test "bash at a prompt completes a run's name behind an opening quote" {
-	make_registry
-	"$WDRUN" -n 'night $ly' sleep 1000 3>&- &
-	wait_until eval 'wdrun --list | grep running'
-	at_prompt
-	enter ". '$completions/wdrun.bash'; clear"
-	enter $'wdrun --cancel="nig\t; echo "quoted $?"'
-	wait_until shows '^quoted 0$'
-	wait "$!" || true
-
-	"$WDRUN" -n 'night $ly' sleep 1000 3>&- &
-	wait_until eval 'wdrun --list | grep running'
-	enter $'wdrun --cancel \'nig\t; echo "single $?"'
-	wait_until shows '^single 0$'
-	wait "$!" || true
-}
-
 @test "wdrun takes what is offered: each signal, duration and word" {
 	local value
 	for value in $signals SIGUSR1; do
@@ -359,60 +229,114 @@ XCPU XFSZ'
 	done
 }
 
-@test "make install puts the completions where the shells look, uninstall removes them" {
-	local make=(make --no-print-directory -f "$root/Makefile" -o wdrun
-		DESTDIR="$PWD/destination" PREFIX=/usr)
-	ln -s "$WDRUN" wdrun
-	ln -s "$root/man" "$root/completions" .
-
-	"${make[@]}" install
-	cd destination/usr/share
-	cmp bash-completion/completions/wdrun "$completions/wdrun.bash"
-	cmp zsh/site-functions/_wdrun "$completions/_wdrun"
-	cmp fish/vendor_completions.d/wdrun.fish "$completions/wdrun.fish"
-
-	cd ../../..
-	"${make[@]}" uninstall
-	[ -z "$(find destination -type f)" ]
+# record NAME DIRECTORY: starts a run of that name on record there.
+record() {
+	"$WDRUN" -n "$1" --registry="$2" sleep 1000 3>&- &
+	wait_until is_running "$@"
 }
+
+is_running() {
+	wdrun --list --registry="$2" | grep -F "$1" | grep running
+}
+
+# Names of directories that a shell has to quote, and names that a shell would
+# expand when Enter is pressed, but not on TAB.
+# bats test_tags=programs
+@test "the shells complete IDs and names of runs on record, and execute nothing on TAB" {
+	need zsh fish jq
+	local ids directory shell
+	printf '%s\n' '#!/bin/sh' ": >'$PWD/ran'" >path/xyzzy
+	chmod +x path/xyzzy
+	export WDRUN_REGISTRY=$PWD/registry
+	mkdir -m 700 registry 'a;xyzzy' 'b c' "d'e"
+	record nightly registry
+	record 'a "name"' registry
+	for directory in 'a;xyzzy' 'b c' "d'e"; do
+		record "in-${directory::1}" "$directory"
+	done
+	ids=$(wdrun --list --json | jq -r '.[].id' | sort | paste -sd ' ')
+	sed 's/_$/ /' >lines <<-'END'
+		wdrun --cancel n
+		wdrun --cancel_
+		wdrun --registry=a\;xyzzy --cancel=i
+		wdrun --registry b\ c --cancel i
+		wdrun --registry "b c" -q --cancel i
+		wdrun --registry ~/b\ c --cancel i
+		wdrun --registry="d'e" --cancel=i
+		wdrun --registry=d\'e --cancel=i
+		wdrun --registry="$(xyzzy)" --cancel=i
+		wdrun --registry=`xyzzy` --cancel=i
+		wdrun --registry=$(xyzzy) --cancel=i
+		`xyzzy`/wdrun --cancel=i
+	END
+	printf '%s\n' nightly "$ids nightly" in-a in-b in-b in-b in-d in-d \
+		'' '' '' nightly >expected
+
+	for shell in bash zsh fish; do
+		echo "--- $shell"
+		"ask_$shell"
+		sed 's/.*=//' answers | diff <(head -n 11 expected) <(head -n 11 -)
+		[ ! -e ran ]
+	done
+	end_leftovers
+}
+
+@test "bash at a prompt completes names of files after =, and of runs after a quote" {
+	local quoted
+	mv some-file 'my file'
+	at_prompt
+	enter ". '$completions/wdrun.bash'"
+	enter $'wdrun --tee=my\t cat /etc/hostn\t'
+	last_is 0
+	cmp 'my file' /etc/hostname
+	enter $'wdrun --registry=some\t\x7f -n x ls some\t >entries'
+	last_is 0
+	grep -q '\.run$' entries
+
+	enter "export WDRUN_REGISTRY='$PWD/registry'"
+	for quoted in '="' " '"; do
+		record 'night $ly' registry
+		enter "wdrun --cancel${quoted}nig"$'\t'
+		last_is 0
+		wait_until is_dead "$!"
+	done
+}
+
+# --- make install ------------------------------------------------------------
 
 # install_to DESTDIR PREFIX TARGET [VARIABLE]...
 install_to() {
-	[ -L wdrun ] || ln -s "$WDRUN" wdrun
-	[ -L man ] || ln -s "$root/man" "$root/completions" .
+	[ -L wdrun ] || ln -s "$WDRUN" "$root/man" "$root/completions" .
 	complete env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make \
 		--no-print-directory -f "$root/Makefile" -o wdrun \
 		DESTDIR="$1" PREFIX="$2" "${@:3}"
 }
 
-@test "make install and uninstall take a directory with blanks and signs" {
-	local destination
-	mkdir bystander
-	for destination in 'de st' 'a;touch ran' '$(touch ran)' 'x &&* bystander'; do
-		destination=${destination//\$/\$\$} # as make expects a dollar sign
-		install_to "$PWD/$destination" '/u s r' install TIMEOUT_LINK=timeout
+@test "make install puts each file where it is looked for, uninstall removes no other" {
+	local destination made
+	mkdir -p bystander
+	for destination in there 'de st' 'a;touch ran' '$(touch ran)' 'x &&* bystander'; do
+		made="$PWD/${destination//\$/\$\$}" # as make expects a dollar sign
+		mkdir -p "$destination/u s r/bin"
+		: >"$destination/u s r/bin/other-timeout"
+		install_to "$made" '/u s r' install TIMEOUT_LINK=timeout
 		[ "$status" -eq 0 ]
-		destination=${destination//\$\$/\$}
-		cmp "$destination/u s r/bin/wdrun" "$WDRUN"
-		[ "$(readlink "$destination/u s r/bin/timeout")" = wdrun ]
-		[ "$(find "$destination" -type f | wc -l)" -eq 5 ]
-
-		install_to "$PWD/${destination//\$/\$\$}" '/u s r' uninstall
+		(
+			cd "$destination/u s r"
+			cmp bin/wdrun "$WDRUN"
+			[ "$(readlink bin/timeout)" = wdrun ]
+			cd share
+			cmp man/man1/wdrun.1 "$root/man/wdrun.1"
+			cmp bash-completion/completions/wdrun "$completions/wdrun.bash"
+			cmp zsh/site-functions/_wdrun "$completions/_wdrun"
+			cmp fish/vendor_completions.d/wdrun.fish "$completions/wdrun.fish"
+		)
+		install_to "$made" '/u s r' uninstall
 		[ "$status" -eq 0 ]
-		[ -z "$(find "$destination" ! -type d)" ]
+		[ "$(find "$destination" ! -type d)" = "$destination/u s r/bin/other-timeout" ]
 	done
 	[ ! -e ran ]
 	[ -d bystander ]
-}
-
-@test "make uninstall removes nothing beside a directory with blanks" {
-	mkdir -p some de/usr/bin
-	: >de/usr/bin/timeout
-	: >some/file
-	install_to "$PWD/some/file $PWD/de" /usr uninstall
-
-	[ -e some/file ]
-	[ -e de/usr/bin/timeout ]
 }
 
 @test "make install refuses, in a line, a directory with a quote" {
@@ -421,12 +345,14 @@ install_to() {
 		install_to "$PWD/d'e; touch ran; '" /usr "$target"
 		[ "$status" -eq 2 ]
 		[ "$(grep -c . err)" -eq 1 ]
-		[[ $stderr == *"DESTDIR, PREFIX and TIMEOUT_LINK: no quote"* ]]
+		[[ $stderr == *DESTDIR*PREFIX*TIMEOUT_LINK*quote* ]]
 	done
 	[ ! -e ran ]
 }
 
+# bats test_tags=programs
 @test "zsh finds the completion below ~/.local by the line of the README" {
+	need zsh
 	local line
 	line=$(grep -o 'fpath=([^)]*)' "$root/README.md")
 	install_to '' "$PWD/.local" install

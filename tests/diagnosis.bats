@@ -1,11 +1,13 @@
 #!/usr/bin/env bats
 #
-# Why a command hung: before a stop by --timeout or --idle-timeout, wdrun prints
-# the tree, with what each process is blocked in.
+# Why a command hung: at a stop by --timeout or --idle-timeout, wdrun prints the
+# tree, with what each process waits for. DESIGN, section 7. What it says of
+# programs that users have is in hangs.bats.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
+load diagnosis
 
 # The command has the test programs in PATH: their full names would be too long
 # for a line of the diagnosis.
@@ -14,384 +16,226 @@ setup() {
 	PATH=$PROGRAMS:$PATH
 }
 
-# Writes the functions for the command: `job NAME COMMAND...` starts COMMAND in
-# the background, and `await_blocked` prints something until all jobs are
-# blocked, then `ready`, so that the silence of --idle-timeout begins there.
-write_jobs() {
-	cat >jobs.bash <<-'END'
-		# Keeps the script's own shells from being counted as the
-		# programs that they execute.
-		declare -A pids
-		job() {
-			local name=$1
-			shift
-			"$@" &
-			pids[$name]=$!
-		}
-		# Sets calls: the system call that each process below PID is
-		# blocked in.
-		look_below() {
-			local below pid call
-			read -ra below <"/proc/$1/task/$1/children"
-			for pid in "${below[@]}"; do
-				read -r call <"/proc/$pid/syscall"
-				calls+="$pid $call;"
-				look_below "$pid"
-			done
-		} 2>/dev/null
-		await_blocked() {
-			local before quiet=0
-			until ((quiet >= 3)); do
-				read -rt 0.05 <>never
-				echo .
-				before=$calls calls=''
-				look_below $$
-				[[ $calls = "$before" && $calls != *running* ]] &&
-					((++quiet)) || quiet=0
-			done
-			declare -p pids >pids
-			echo "ready $$"
-		}
-	END
-	cat jobs.bash - >script
-}
-
-# told NAME: prints the line of that job.
-told() {
-	grep -E "^wdrun: +${pids[$1]} " err
-}
-
-# tells NAME WORDS: the line of that job ends with WORDS.
-tells() {
-	local line
-	line=$(told "$1") || echo "no line of $1, PID ${pids[$1]}"
-	[[ $line == *"s]: $2" ]] || {
-		echo "$1: $line"
-		echo "is not: $2"
-		return 1
-	}
-}
-
-# The time of wdrun's look at the tree is bounded: on a slow machine it tells
-# less, and the test is repeated with a longer limit.
-tells_of_the_jobs() {
-	local -A pids
-	local holder=''
-	complete "$WDRUN" -i "$limit" -k 200ms bash ./script
-	[ "$status" -eq 124 ] && grep -q '^ready' out || return
-	# shellcheck disable=SC1091 # it was written by the script
-	source ./pids
-
-	# script(1) may have written its own line before.
-	script=$(sed -n 's/^wdrun:   \([0-9]*\) .*/\1/p; T; q' err)
-	[ ! -e lock-is-shown ] || holder=", held by $script"
-	tells sleep 'sleeping' &&
-		tells lock "waiting for a lock on fd 3 ($PWD/lockfile)$holder" &&
-		tells read "opening a FIFO that nobody opens for writing: 'unwritten'" &&
-		tells write "opening a FIFO that nobody opens for reading: 'unread'" &&
-		tells fifo "reading fd 0 (FIFO $PWD/open)" &&
-		told shell | grep -E 's\]: waiting for child [0-9]+$' &&
-		told several | grep -E 's\]: waiting for its children [0-9]+, [0-9]+$' &&
-		tells futex 'waiting for a lock, or another process (futex)' &&
-		tells threads 'waiting for a lock, or another thread (futex)' &&
-		told socket | grep -E "s\\]: reading fd [0-9]+ \\(Unix socket with ${pids[socket]}\\)\$" &&
-		told accept | grep -E 's\]: waiting for a connection on fd [0-9]+ \(Unix socket listening on @[0-9a-f]+\)$' &&
-		tells itself "reading fd 3 (pipe from ${pids[itself]})" &&
-		tells signal 'waiting for a signal' &&
-		told vfork | grep -E '\[D [0-9]+s\]: uninterruptible \([a-z_]+\)$' &&
-		cat <(told record) <(told record2) >records &&
-		[[ $(<records) == *": waiting for a lock on fd "?" ($PWD/record), held by ${pids[record]}"* ||
-			$(<records) == *": waiting for a lock on fd "?" ($PWD/record), held by ${pids[record2]}"* ]] ||
-		return
-
-	# What these wait for follows from their neighbours in the tree.
-	grep -A 2 "^wdrun: *${pids[pipeline]} " err >group &&
-		grep -E "cat \[S [0-9]+s\]: reading fd 0 \(pipe from [0-9]+\)$" group &&
-		grep -A 2 "^wdrun: *${pids[full]} " err >group &&
-		grep -E "yes \[S [0-9]+s\]: writing fd 1 \(pipe to [0-9]+\): the pipe is full$" \
-			group
-}
-
-@test "each process is shown with what it is blocked in, in words" {
-	mkfifo unwritten unread open never
-	: >lockfile
-	write_jobs <<-'END'
-		exec 8<>open 9>lockfile
-		flock 9
-		# In a PID namespace, /proc/locks has no row of a lock if the
-		# process that took the lock, here flock, is dead.
-		! grep -q ":$(stat -c %i lockfile) 0 EOF" /proc/locks ||
-			: >lock-is-shown
-		# The program block has its pipe on descriptors 3 and 4.
-		job sleep sleep 1000
-		job lock flock lockfile true
-		job read cat unwritten
-		job write bash -c 'echo >unread'
-		job fifo bash -c 'exec cat <&8'
-		job shell bash -c 'sleep 1000; true'
-		job several bash -c 'sleep 1000 & sleep 1000 & wait'
-		job pipeline bash -c 'sleep 1000 | cat; true'
-		job full bash -c 'yes | sleep 1000; true'
-		for kind in futex threads socket accept signal vfork itself; do
-			job "$kind" block "$kind"
-		done
-		job record block record
-		job record2 block record
-		job terminal bash -c 'SHELL=$BASH exec script -qc cat typescript <&8'
-		await_blocked
-		wait
-	END
-	with_more_time tells_of_the_jobs
-}
-
-tells_of_a_strangers_pipe() {
-	complete bash -c 'exec 7< <(exec sleep 1000)
-		"$WDRUN" -t "$1" bash -c "cat; true" <&7 7<&-
-		kill "$!"' - "$limit"
-	grep -E 'cat \[S .*s\]: reading fd 0 \(pipe that nobody in the tree writes\)$' err
-}
-
-@test "a pipe whose writer is not in the tree is shown as such" {
-	with_more_time tells_of_a_strangers_pipe
-}
-
-tells_of_the_stopped() {
-	complete "$WDRUN" -t "$limit" bash -c 'sleep 1000 & kill -STOP $!
-		while :; do :; done'
-	[ "$status" -eq 124 ] &&
-		grep -E '^wdrun:   [0-9]+ bash -c .* \[R [0-9]+s.*\]: on CPU$' err &&
-		grep -E '^wdrun:     [0-9]+ .* \[T [0-9]+s\]: stopped$' err
-}
-
-@test "a stopped process, and a computing one, are shown as such" {
-	with_more_time tells_of_the_stopped
-}
-
-tells_of_a_hung_file() {
-	complete_with_hung_fs '"$WDRUN" -t "$limit" -k 300ms bash -c "exec 3<mnt/file
-			hang_fs
-			exec block inherited"
-		kill -KILL $server'
-	grep -q '^ready' out &&
-		grep -E "block inherited \[[SD] [0-9]+s\]: .*reading fd 3 \($PWD/mnt/file\)$" err
-}
-
-@test "a process in a file system that hangs is shown with its file" {
-	export limit
-	with_more_time tells_of_a_hung_file
-}
-
-is_quoted() {
-	local quoted=$' $\'a\\nb\\te\\x1b[31m???\\\'xx'
-	complete "$WDRUN" -t "$limit" bash -c 'exec -a "$1" sleep 1000' - \
-		$'a\nb\te\e[31m\x9b\xc2\x9b\''"$long"
-	[[ $(tail -n 1 err) == *"$quoted"*'x... [S '*'s]: sleeping' ]]
-}
-
-@test "arguments are quoted as for a shell, and cannot control the terminal" {
-	local long
-	long=$(printf 'x%.0s' {1..4096})
-	with_more_time is_quoted
-
-	[ "$(wc -l <err)" -eq 2 ]
-	only_messages
-	[ "$(wc -L <err)" -le 1100 ]
-	run ! grep -qP '[^\x20-\x7e]' err
-}
-
-is_not_cut_within_a_character() {
-	complete "$WDRUN" -t "$limit" bash -c 'exec -a "$1" sleep 1000' - "$name"
-	[[ $stderr == *$'\xc3\xa9... [S '* ]]
-}
-
-@test "a name of many bytes is not cut within a character" {
-	local name
-	name=$(printf '\xc3\xa9%.0s' {1..1000})
-	with_more_time is_not_cut_within_a_character
-	name=x$name
-	with_more_time is_not_cut_within_a_character
-	run ! grep -qF '?' err
-}
-
-is_as_wide_as_the_terminal() {
-	complete script -qc 'stty cols 80
-		"$WDRUN" -t "$limit" bash -c "exec -a \$long sleep 1000"' typescript
-	tr -d '\r' <out | grep '^wdrun:   ' >line
-	[[ $(<line) == *'x... [S '*'s]: sleeping' ]]
-}
-
-@test "at a terminal a line is no longer than that is wide" {
-	local long
-	need script
-	long=$(printf 'x%.0s' {1..200})
-	export long limit
-	with_more_time is_as_wide_as_the_terminal
-
-	[ "$(wc -L <line)" -le 80 ]
-	[ "$(wc -L <line)" -ge 70 ]
-}
-
-tells_of_a_crowd() {
-	complete "$WDRUN" -i "$limit" crowd 299
-	# Beside other programs the list may end early: "at least 195 processes".
-	grep -q '^ready' out &&
-		[ "$(tail -n 1 err)" = "wdrun:   and 268 more" ] &&
-		[ "$(grep -cE '^wdrun:   +[0-9]+ .*: waiting for a signal$' err)" -eq 32 ]
-}
-
-@test "of hundreds of processes it shows 32, and the number of the rest" {
-	with_more_time tells_of_a_crowd
-
+# bats test_tags=smoke,tree
+@test "a stop shows the tree, each process below its parent, with its state, its age and its wait" {
+	local child line='^wdrun:'
+	mkfifo requests
+	looked_late "$WDRUN" -t LIMIT bash -c '
+		echo "ready $$"; cat requests; true'
 	[ "$status" -eq 124 ]
+	[ "$(wc -l <err)" -eq 3 ]
+	grep -E "$line  +$ready bash -c .* \\[S [0-9]+s\\]: waiting for child [0-9]+$" err
+	child=$(sed -n '2s/.* //p' err)
+	grep -E "$line    +$child cat requests \\[S [0-9]+s\\]: opening a FIFO that nobody opens for writing" err
+}
+
+@test "a process that reads, writes or opens is shown with its file, and who has the other end" {
+	local other
+	mkfifo open unwritten unread
+	mkdir directory
+	mkfifo directory/fifo
+	exec 8<>open 7< <(exec sleep 1000)
+	other=$!
+	shown <<-'END'
+		reading fd 0 (pipe from *) | say; sleep 1000 | cat
+		writing fd 1 (pipe to *) | say; yes | sleep 1000
+		PID *reading fd 0 (FIFO HERE/open) | say; exec cat <open
+		PID cat unwritten *opening a FIFO that nobody opens for writing: 'unwritten' | say; exec cat unwritten
+		PID *opening a FIFO that nobody opens for reading: 'unread' | say; echo >unread
+		PID *opening a FIFO that nobody opens for writing | exec block directory
+		PID *reading fd 0 (pipe that nobody in the tree writes) | say; exec cat <&7
+	END
+	kill "$other"
+	exec 7<&- 8<&-
+}
+
+# bats test_tags=smoke
+@test "a process that waits for another one, a signal, a time or a lock is shown as such; or that it computes, or is stopped" {
+	# One in state D may be shown by its name alone.
+	shown <<-'END'
+		PID sleep 1000 *: sleeping | say; exec sleep 1000
+		PID *waiting for child * | say; sleep 1000; true
+		PID *waiting for its children *, * | say; sleep 1000 & sleep 1000 & wait
+		PID *waiting for child * | exec block child
+		PID *waiting for a signal | exec block signal
+		PID *: waiting for * (futex) | exec block futex
+		PID *\[R *, cpu *]: on CPU | say; while :; do :; done
+		PID *\[T *]: stopped | say; kill -STOP $BASHPID
+		PID *\[D@(]| *]: uninterruptible (*)) | exec block vfork
+	END
+}
+
+@test "a process with threads is judged by one that computes, else by the most telling wait" {
+	shown <<-'END'
+		PID *another thread (futex) | exec block threads
+		PID *on CPU*1 of its 2 threads | exec block busy
+		PID *: sleeping | exec block sleep
+		PID *waiting for a signal*threads | exec block leaderless
+	END
+}
+
+@test "an event loop is shown with what it waits for, which is not its own plumbing" {
+	mkfifo keys
+	exec 8<>keys
+	shown <<-'END'
+		PID *waiting for fd 3 (pipe from *) | exec block poll
+		PID *waiting for fd 3 (pipe from *) | exec block many
+		PID *waiting for fd 3 (pipe from *) | exec block select
+		PID *waiting for fd 3 (pipe from *) | exec block wide
+		PID *waiting for fd 3 (pipe from *) | exec block epoll
+		PID *waiting for fd 0* | exec block keys <keys
+		PID *waiting for events* | exec block own
+		PID *waiting for events*timer*16m | exec block timerfd
+		PID *waiting for a signal | exec block nothing
+		PID *: sleeping | exec block time
+	END
+	exec 8<&-
+}
+
+# Writes the script connect: connect FAMILY ADDRESS has a server of its own, and
+# waits for it to say something, or, with a further word, is the server.
+write_connect() {
+	need python3
+	cat >connect <<-'END'
+		import os, socket, sys
+		family = getattr(socket, sys.argv[1])
+		address = sys.argv[2] if family == socket.AF_UNIX else (sys.argv[2], 0)
+		server = socket.socket(family)
+		server.bind(address)
+		server.listen()
+		print("ready", os.getpid(), flush=True)
+		if sys.argv[3:]: peer = server.accept()
+		client = socket.socket(family)
+		client.connect(server.getsockname())
+		client.recv(1)
+	END
+}
+
+@test "a socket is shown by its ends and its state, a Unix socket by its path or who has its other end" {
+	write_connect
+	python3 connect AF_UNIX "$PWD/socket" accept >server 3>&- &
+	await_ready server
+	shown <<-'END'
+		PID *reading fd * (Unix socket with PID) | exec block socket
+		PID *waiting for a connection on fd * (Unix socket listening on @*) | exec block accept
+		PID *reading fd * (Unix socket to HERE/socket) | exec python3 -c 'import os, socket; s = socket.socket(socket.AF_UNIX); s.connect("socket"); print("ready", os.getpid(), flush=True); s.recv(1)'
+		PID *waiting for a connection on fd * (TCP listening on 127.0.0.1:*) | exec python3 connect AF_INET 127.0.0.1 accept
+		PID *reading fd * (TCP 127.0.0.1:* 127.0.0.1:*, established) | exec python3 connect AF_INET 127.0.0.1
+		PID *reading fd * (TCP \[::1\]:* \[::1\]:*, established) | exec python3 connect AF_INET6 ::1
+		PID *reading fd * (UDP 127.0.0.1:* 127.0.0.1:53) | exec python3 -c 'import os, socket; s = socket.socket(type=socket.SOCK_DGRAM); s.connect(("127.0.0.1", 53)); print("ready", os.getpid(), flush=True); s.recv(1)'
+	END
+	end_leftovers
+}
+
+@test "a lock is shown with its file and its holder, in the tree or not" {
+	need flock
+	flock lock sleep 1000 3>&- &
+	holder=$!
+	wait_until no flock -n lock true
+	shown <<-END
+		PID *waiting for a lock on fd 3 (HERE/lock), held by $holder flock lock sleep 1000 | say; exec flock lock true
+		waiting for a lock on fd * (HERE/record), held by * | block record & exec block record
+	END
+	kill "$(children_of "$holder")"
+	wait "$holder" || true
+}
+
+@test "what a process is in another namespace is not taken for what it is here" {
+	need_root
+	need_unshare --pid --fork --net
+	write_connect
+	shown <<-'END'
+		block child *waiting for a child | say; exec unshare --pid --fork block child
+		PID *waiting for a connection on fd * (TCP listening on \*:*) | exec unshare --net python3 connect AF_INET '' accept
+	END
+}
+
+@test "what may not be read of a process is left out, not guessed" {
+	need_other_user
+	chmod 777 .
+	cp "$PROGRAMS/block" "$WDRUN" . # their directories may be below /root
+	looked_late setpriv --reuid=65534 --regid=65534 --clear-groups \
+		./wdrun -i LIMIT bash -c './block secret | tee /dev/stderr | cat; true'
+	[ "$status" -eq 124 ]
+	grep -E '^wdrun: +[0-9]+ .*block secret \[S [0-9]+s\]$' err
+	# The writer may be the process that may not be read.
+	grep -E ' tee /dev/stderr \[S .*\]: reading fd 0 \(pipe\)$' err
+	no grep nobody err
+}
+
+@test "arguments are quoted as for a shell, cut at a character's border, and cannot control the terminal" {
+	export long wide
+	printf -v long 'x%.0s' {1..4096}
+	printf -v wide '\xc3\xa9%.0s' {1..1000}
+	shown <<-'END'
+		PID $'a\\nb\\te\\x1b\[31m???\\'xx*xx... \[S *]: sleeping | say; exec -a $'a\nb\te\e[31m\x9b\xc2\x9b\''"$long" sleep 1000
+		PID éé*é... \[S *]: sleeping | say; exec -a "$wide" sleep 1000
+		PID xé*é... \[S *]: sleeping | say; exec -a "x$wide" sleep 1000
+	END
+	[ "$(cat row?/err | wc -l)" -eq 9 ]
+	[ "$(wc -L <row0/err)" -le 1100 ]
+	run ! grep -qP '[^\x20-\x7e]' row0/err
+	run ! grep -qF '?' row1/err row2/err
+}
+
+@test "a program is named without its directory, and of a long path the middle goes, not the script's name" {
+	local long
+	printf -v long 'directory/%.0s' {1..120}
+	mkdir -p "$long"
+	echo 'echo "ready $$"; sleep 1000; true' >"${long}vite"
+	shown <<-END
+		PID node 1000 \[S * | say; exec -a /opt/very/long/path/bin/node sleep 1000
+		PID node directory/*/.../vite build 'a b' \[S * | exec -a /opt/bin/node bash ${long}vite build 'a b'
+	END
+}
+
+# at_prompt LIMIT: a run at a terminal whose cursor is behind a prompt.
+at_prompt() {
+	rm -f out
+	tmux -L "wdrun$$" -f /dev/null new-session -d -x 80 -y 20 \
+		"printf 'Password: '; '$WDRUN' -t $1 bash -c 'echo ready 1 >out
+		exec -a $long sleep 1000'; printf over; sleep 1000" 3>&-
+	wait_until shows_end
+	tmux -L "wdrun$$" kill-server
+}
+
+shows_end() {
+	tmux -L "wdrun$$" capture-pane -p >screen
+	grep -q '^over' screen || return
+	is_whole screen || : >out
+}
+
+@test "at a terminal the tree begins on a line of its own, and no line is longer than that is wide" {
+	local long
+	need tmux
+	printf -v long 'x%.0s' {1..200}
+	late at_prompt LIMIT
+
+	cat screen
+	grep -x 'Password:' screen
+	sed -n 2p screen | grep '^wdrun: '
+	sed -n 3p screen | grep -E '^wdrun:  +[0-9]+ x+\.\.\. \[S .*s\]: sleeping$'
+	sed -n 4p screen | grep -x over
+}
+
+@test "of many processes it shows 32, and the number of the rest" {
+	looked_late "$WDRUN" -i LIMIT crowd 36
+	[ "$status" -eq 124 ]
+	[ "$(grep -cE '^wdrun:  +[0-9]+ .*\[S' err)" -eq 32 ]
+	[ "$(tail -n 1 err | tr -cd 0-9)" -eq 5 ]
 	[ "$(wc -l <err)" -eq 34 ]
 }
 
-tells_of_the_secret() {
-	complete setpriv --reuid=65534 --regid=65534 --clear-groups \
-		"$WDRUN" -t "$limit" bash -c './block secret | cat; true'
-	[ "$status" -eq 124 ] &&
-		grep -E '^wdrun:     [0-9]+ .*block secret \[S [0-9]+s\]$' err &&
-		# The other end of the pipe may belong to a process that may not
-		# be read, so the line must not say that nobody has it.
-		grep -E ' cat \[S .*\]: reading fd 0 \(pipe\)$' err
-}
-
-@test "what may not be read of a process is left out" {
-	need_other_user
-	chmod 777 .
-	cp "$PROGRAMS/block" . # its directory may be below /root
-	with_more_time tells_of_the_secret
-}
-
-tells_in_time() {
-	# The path of the FIFO is read by process_vm_readv.
-	complete "$PROGRAMS/deny" hang:process_vm_readv -- \
-		"$WDRUN" -t "$limit" bash -c 'cat unwritten & sleep 1000; true'
-	[ "$status" -eq 124 ] &&
-		grep -E '^wdrun:     [0-9]+ \[cat\] \[S .*s\]: opening a FIFO whose other end nobody opens$' err &&
-		grep -E '^wdrun:     [0-9]+ sleep 1000 \[[St] .*s\]' err &&
-		grep -E '^wdrun:   [0-9]+ bash -c ' err
-}
-
-@test "a process that cannot be read in time is shown in short, and those behind it in full" {
-	mkfifo unwritten
-	with_more_time tells_in_time
-}
-
-# ends_after_the_look STATUS END: the command does END when it sees a second child
-# of the supervisor: the reader, which hangs with cat.
-ends_after_the_look() {
-	complete "$PROGRAMS/deny" hang:process_vm_readv -- \
-		"$WDRUN" -t "$limit" --report=report bash -c '
-			cat unwritten & cat=$!
-			until [ "$(wc -w <"/proc/$PPID/task/$PPID/children")" -gt 1 ]; do
-				sleep 0.01
-			done
-			eval "$1"' - "$2"
-	[ "$status" -eq "$1" ]
-}
-
-ends_after_the_look_at_last() {
-	[ -e "/proc/$$/task/$$/children" ] || skip "the kernel lists no children"
-	mkfifo unwritten
-	with_more_time ends_after_the_look "$@"
-
-	grep -q '"tree":null' report
-	nobody_is_left
-}
-
-@test "a command that ends between the look at it and its timeout is not told of" {
-	ends_after_the_look_at_last 3 'kill "$cat"; wait; exit 3'
-	[ -z "$stderr" ]
-}
-
-@test "kill -9 of the supervisor between the look and the timeout leaves no tree in the report" {
-	ends_after_the_look_at_last 137 'kill -KILL "$PPID"; sleep 1000'
-}
-
-@test "only stops at a timeout show the tree, and not with --quiet" {
-	complete "$WDRUN" -q -t 300ms sleep 1000
-	[ -z "$stderr" ]
-	complete "$WDRUN" --until=x --until-grace=100ms sh -c 'echo x; exec sleep 1000'
-	[ "$(wc -l <err)" -eq 1 ]
+@test "a cancel shows no tree, and with --quiet a timeout says nothing" {
 	start "$WDRUN" sleep 1000
 	await_watchers
 	kill -TERM "$started"
 	finish
-	[ -z "$stderr" ]
-}
+	[ "$status" -eq 143 ]
+	[ "$(wc -l <err)" -le 1 ]
+	run ! grep sleeping err
 
-@test "what was not seen is not shown: unused entries, reused numbers, missing files" {
-	mkdir directory
-	mkfifo directory/fifo
-	write_jobs <<-'END'
-		for kind in many nothing time wide reused sleep directory \
-			sendfile child poll select epoll own; do
-			job "$kind" "$PROGRAMS/block" "$kind"
-		done
-		await_blocked
-		wait
-	END
-	with_more_time tells_what_was_seen
-}
-
-tells_what_was_seen() {
-	local -A pids
-	complete "$WDRUN" -i "$limit" bash ./script
-	[ "$status" -eq 124 ] && grep -q '^ready' out || return
-	# shellcheck disable=SC1091 # it was written by the script
-	source ./pids
-
-	for kind in many wide poll select epoll; do
-		told "$kind" | grep -E 's\]: waiting for fd 3 \(pipe from [0-9]+\)$' ||
-			return
-	done
-	tells own 'waiting for events of its own' &&
-		tells nothing 'waiting for a signal' &&
-		tells time 'sleeping' &&
-		tells reused 'waiting for input or output' &&
-		tells sleep 'sleeping' &&
-		tells directory 'opening a FIFO that nobody opens for writing' &&
-		told sendfile | grep -E "s\]: moving data from fd [0-9]+ \\($(realpath "$PROGRAMS/block")\\) to fd [0-9]+ \\(pipe to ${pids[sendfile]}\\)$" &&
-		told child | grep -E 's\]: waiting for child [0-9]+$'
-}
-
-tells_of_the_leaderless() {
-	complete "$WDRUN" -i "$limit" bash -c '"$PROGRAMS/block" leaderless | cat; true'
-	[ "$status" -eq 124 ] &&
-		grep -E ' \[Z [0-9]+s\]: its main thread has exited, waiting for a signal, in 1 of its 2 threads$' err &&
-		grep -E ' cat \[S .*s\]: reading fd 0 \(pipe\)$' err
-}
-
-tells_of_many_writers() {
-	complete "$WDRUN" -i "$limit" bash -c '
-		{ for _ in 1 2 3 4 5; do sleep 1000 & done; wait; } | cat; true'
-	grep -E ' cat \[S .*s\]: reading fd 0 \(pipe from ([0-9]+, ){3}[0-9]+ and other processes\)$' err
-}
-
-@test "where an unreadable process may have the other end of a pipe, nobody is not said" {
-	with_more_time tells_of_the_leaderless
-	with_more_time tells_of_many_writers
-}
-
-tells_no_strange_pid() {
-	complete "$WDRUN" -i "$limit" unshare --pid --fork "$PROGRAMS/block" child
-	grep -E ' unshare .*: waiting for child [0-9]+$' err &&
-		grep -E '^wdrun:     [0-9]+ .*block child .*: waiting for a child$' err
-}
-
-@test "the PID of a child in another PID namespace is not shown as a PID of this one" {
-	need_root
-	need_unshare --pid --fork
-	with_more_time tells_no_strange_pid
-}
-
-shows_no_direction() {
-	complete "$WDRUN" -t "$limit" bash -c 'exec -a "$1" sleep 1000' - \
-		$'a\xe2\x80\x8bb\xe2\x80\xaec\xe2\x81\xa6d\xe2\x80\xa8e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa'
-	[[ $stderr == *$' a???b???c???d???e\xe2\x80\x8a\xe2\x80\x90\xe2\x80\xb0?????? 1000 [S '* ]]
-}
-
-@test "no argument changes the direction of a message's text, or is invisible in it" {
-	with_more_time shows_no_direction
+	complete "$WDRUN" -q -t 300ms sleep 1000
+	[ "$status" -eq 124 ]
+	[ ! -s err ]
 }

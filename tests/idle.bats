@@ -1,322 +1,182 @@
 #!/usr/bin/env bats
 #
 # --idle-timeout: a command that is silent for too long is stopped. (For a job
-# that the terminal has stopped, see pty.bats.)
+# that the terminal has stopped, see the tests of the terminal.)
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
-load relays
+load bounds
 
-# In these tests limit is the bound on silence, and moment a fifth of it. The
-# commands wait with read -t, since to start a process takes long on a slow
-# machine.
-setup() {
-	common_setup
-	mkfifo never
-	export moment
-}
-
-goes_silent() {
-	complete "$WDRUN" --idle-timeout="$limit" \
-		sh -c 'echo one; echo two; sleep 1000'
-	[ "$output" = $'one\ntwo' ] &&
-		[[ $(tail -n 1 err) == "wdrun: "*" sleep 1000 "*": sleeping" ]]
-}
-
-@test "a command that goes silent is stopped with status 124, and a message says so" {
-	with_more_time goes_silent
-
+@test "a command that is silent for too long is stopped with 124, and that is told with the bound and the process" {
+	complete "$WDRUN" -i 234ms --report=report sleep 1000
 	[ "$status" -eq 124 ]
-	[[ $stderr == "wdrun: no output for "*"s, stopping "*" with SIGTERM:"$'\n'* ]]
+	[ -z "$output" ]
 	only_messages
+	has_message 234ms
+	has_message sleep 1000
+	reported '"reason_code":"idle"'
 	nobody_is_left
-}
 
-@test "a command without any output is stopped" {
-	complete "$WDRUN" -i 200ms sleep 1000
-
-	[ "$status" -eq 124 ]
-	[ -z "$output" ]
-}
-
-dots_are_no_silence() {
-	complete "$WDRUN" -i "$limit" bash -c '
-		for i in {1..6}; do printf . >&2; read -rt "$moment" <>never; done
-		for i in {1..6}; do printf .; read -rt "$moment" <>never; done
-		exit 5'
-	[ "$status" -eq 5 ] && [ "$output$stderr" = ............ ]
-}
-
-@test "a dot now and then ends the silence, on stdout or on stderr" {
-	with_more_time dots_are_no_silence
-}
-
-dots_on_the_terminal_are_no_silence() {
-	complete "$WDRUN" --pty -i "$limit" bash -c '
-		for i in {1..10}; do
-			printf . >/dev/tty; read -rt "$moment" <>never
-		done; exit 5'
-	[ "$status" -eq 5 ] && [ "$output" = .......... ]
-}
-
-@test "a dot that goes to the command's own terminal ends the silence" {
-	with_more_time dots_on_the_terminal_are_no_silence
-}
-
-is_stopped_after_the_last_line() {
-	complete "$WDRUN" -i "$limit" bash -c '
-		for i in {1..8}; do echo "$i"; read -rt "$moment" <>never; done
-		exec sleep 1000'
-	[ "$status" -eq 124 ] && [ "$(tail -n 1 out)" = 8 ]
-}
-
-@test "the silence counts from the last output, and not from the start" {
-	with_more_time is_stopped_after_the_last_line
-}
-
-dots_of_a_daemon_are_no_silence() {
-	complete "$WDRUN" -i "$limit" bash -c '
-		(setsid bash -c "
-			for i in {1..10}; do
-				echo .; read -rt \$moment <>never
-			done; echo >told" &)
-		read -r _ <told'
-	[ "$status" -eq 0 ] && [ -z "$stderr" ]
-}
-
-@test "output of any process of the tree counts" {
-	mkfifo told
-	with_more_time dots_of_a_daemon_are_no_silence
-}
-
-@test "no bound on silence: 0, never, and no option" {
-	local bound
-	for bound in --idle-timeout=0 --idle-timeout=never --until=nothing; do
-		goes_on "$bound"
-	done
-}
-
-@test "a bound that is longer than time is none, and with 0 nothing is looked at" {
-	complete "$WDRUN" -i 106752d echo hello
-	[ "$status" -eq 0 ]
-	[ "$output" = hello ]
-
-	complete "$WDRUN" -i 0 readlink /proc/self/fd/1
-	[ "$output" = "$PWD/out" ]
-}
-
-# Waits for longer than the bound.
-let_time_pass() {
-	pause "$limit"
-	pause "$limit"
-}
-
-waits_for_its_reader() {
-	rm -f go
-	start "$PROGRAMS/sip" -w go "$WDRUN" -i "$limit" sh -c '
-		"$PROGRAMS/pattern" write 1 3000000; exit 5'
-	let_time_pass
-	touch go
-	finish
-	[ "$status" -eq 5 ] && [ -z "$stderr" ]
-}
-
-@test "a reader that does not read is not the command's silence" {
-	with_more_time waits_for_its_reader
-
-	[ "$("$PROGRAMS/pattern" check 1 3000000 <out)" = same ]
-}
-
-goes_silent_with_its_reader_late() {
-	rm -f go
-	start "$PROGRAMS/sip" -w go "$WDRUN" -i "$limit" --tee=copy sh -c '
-		"$PROGRAMS/pattern" write 1 20000; sleep 1000'
-	let_time_pass
-	! [ -s err ]
-	was_stopped=$?
-	touch go
-	finish
-	[ "$was_stopped" -eq 0 ] && [ "$status" -eq 124 ] &&
-		[ "$("$PROGRAMS/pattern" check 1 20000 <out)" = same ]
-}
-
-@test "when the reader goes on, the silence counts from then" {
-	with_more_time goes_silent_with_its_reader_late
-
-	[[ $stderr == *"no output for "* ]]
-}
-
-is_heard_when_wdrun_goes_on() {
-	local pids
-	rm -f go
-	start "$WDRUN" -i "$limit" bash -c '
-		until [ -e go ]; do echo .; read -rt "$moment" <>never; done; exit 4'
-	# Or the run has ended already.
-	wait_until test -s out -o -s err
-	mapfile -t pids < <(echo "$started"; relays_of "$started")
-
-	kill -STOP "${pids[@]}"
-	let_time_pass
-	kill -CONT "${pids[@]}"
-	touch go
-	finish
-
-	[ "$status" -eq 4 ] && [ -z "$stderr" ]
-}
-
-@test "wdrun's own processes being stopped is not the command's silence" {
-	with_more_time is_heard_when_wdrun_goes_on
-}
-
-is_stopped_though_its_group_is_stopped() {
-	start setsid "$WDRUN" -i "$limit" sh -c 'echo "ready $$"; exec sleep 1000'
-	await_ready
-	kill -STOP -- "-$started"
-	! [ -s err ] || limit=late
-	finish
-	[ "$status" -eq 124 ] && is_dead "$ready" && [ "$limit" != late ]
-}
-
-@test "the bound holds where a batch scheduler has stopped wdrun's process group" {
-	with_more_time is_stopped_though_its_group_is_stopped
-}
-
-is_held_up_by_its_copy() {
-	complete "$WDRUN" -i "$limit" --tee=fifo bash -c '
-		for i in {1..10}; do
-			echo "$i"; read -rt "$moment" <>never
-		done; exit 4' 7>&-
-	[ "$status" -eq 4 ] && [ "$(wc -l <out)" -eq 10 ]
-}
-
-@test "a copy that holds the output up is not the command's silence" {
-	mkfifo fifo
-	exec 7<>fifo
-	"$PROGRAMS/pattern" write 1 65536 >&7 # the pipe is full
-	with_more_time is_held_up_by_its_copy
-	exec 7>&-
-
-	run ! grep -q 'no output' err
-}
-
-# Computes for twice the bound.
-computes='end=$((${EPOCHREALTIME/[.,]/} + 10 * ${micro%.*}))
-	until ((${EPOCHREALTIME/[.,]/} >= end)); do :; done'
-
-computes_unless_stopped() {
-	printf -v micro %.0f "${moment}e6"
-	micro=$micro complete "$WDRUN" -i "$limit" --idle-unless-busy \
-		bash -c "$computes; echo computed; exit 5"
-	[ "$status" -eq 5 ] && [ "$output" = computed ] && [ -z "$stderr" ]
-}
-
-@test "--idle-unless-busy: a command that computes is not stopped" {
-	with_more_time computes_unless_stopped
-}
-
-@test "without it the same is stopped" {
-	complete "$WDRUN" -i 300ms bash -c '
-		until ((SECONDS >= 200)); do :; done; echo computed'
-
-	[ "$status" -eq 124 ]
-	[ -z "$output" ]
-}
-
-writes_unless_stopped() {
-	complete "$WDRUN" -i "$limit" --idle-unless-busy bash -c '
-		bash -c "for i in {1..10}; do
-				echo \$i; read -rt \$moment <>never
-			done" >file
-		exit 5'
-	[ "$status" -eq 5 ] && [ -z "$stderr" ]
-}
-
-@test "--idle-unless-busy: a grandchild that writes a file is busy" {
-	with_more_time writes_unless_stopped
-}
-
-computes_and_hangs() {
-	printf -v micro %.0f "${moment}e6"
-	micro=$micro complete "$WDRUN" -i "$limit" --idle-unless-busy \
-		bash -c "$computes; : >computed; exec sleep 1000"
-	[ -e computed ]
-}
-
-@test "--idle-unless-busy: a process that has computed, and then hangs, is stopped" {
-	with_more_time computes_and_hangs
-
-	[ "$status" -eq 124 ]
-}
-
-@test "what ignores the first signal gets SIGKILL after --kill-after" {
-	complete_late "$WDRUN" -i LIMIT -k 200ms "$PROGRAMS/escape" fork setsid stubborn
-
+	complete_late "$WDRUN" --idle-timeout=LIMIT -k 100ms \
+		"$PROGRAMS/escape" fork setsid stubborn
 	[ "$status" -eq 124 ]
 	is_dead "$ready"
 	nobody_is_left
 }
 
-has_last_words() {
-	complete "$WDRUN" "$@" -i "$limit" -k never bash -c '
-		trap "echo last words; exit 9" TERM
-		echo first; while :; do read -rt "$moment" <>never; done'
-	[[ $output == first* ]]
-}
-
-@test "what the command prints when it is stopped comes through, and -p gives its status" {
-	with_more_time has_last_words
+# is_heard LIMIT OPTION... SCRIPT: SCRIPT makes its last output at half of the
+# limit, and notes the moment before. The silence counts from there. Where the
+# limit was over earlier, late tries a longer one.
+is_heard() {
+	rm -f moment
+	half=$(part "$1" 50) complete "$WDRUN" -i "$1" "${@:2:$#-2}" \
+		bash -c "${!#}"
+	[ -s moment ] || return 0
 	[ "$status" -eq 124 ]
-	[ "$output" = $'first\nlast words' ]
-
-	with_more_time has_last_words -p
-	[ "$status" -eq 9 ]
+	has_passed "$1"
+	printf '\nready 1\n' >>out # for late
 }
 
-is_left_to_its_survivor() {
-	complete "$WDRUN" -i "$limit" --idle-after-exit=60 --max-after-exit=60 sh -c '
-		(sleep "$1"; sleep "$1"; echo late) & exit 3' - "$limit"
-	[ "$status" -eq 3 ] && [ "$output" = late ] && [ -z "$stderr" ]
+# bats test_tags=smoke
+@test "silence counts from the last output, be it a dot, on either stream, on the terminal or of any process of the tree" {
+	beside stdout late is_heard LIMIT \
+		'sleep "$half"; note; echo heard; exec sleep 1000'
+	beside dot late is_heard LIMIT \
+		'echo heard; sleep "$half"; note; printf .; exec sleep 1000'
+	beside stderr late is_heard LIMIT \
+		'sleep "$half"; note; echo heard >&2; exec sleep 1000'
+	beside terminal late is_heard LIMIT --pty \
+		'sleep "$half"; note; echo heard >/dev/tty; exec sleep 1000'
+	beside daemon late is_heard LIMIT '
+		(setsid bash -c "sleep \$half; note; echo heard" &)
+		exec sleep 1000'
+	together
+}
+
+# waits_for_the_reader LIMIT: the reader takes nothing for more than a half of
+# the limit. The command has written all that it writes, more than fits in.
+waits_for_the_reader() {
+	rm -f go
+	start "$PROGRAMS/sip" -w go "$WDRUN" -i "$1" bash -c '
+		"$PROGRAMS/pattern" write 1 20000; echo; echo "ready $$"
+		exec sleep 1000'
+	pause "$(part "$1" 60)"
+	note
+	touch go
+	finish
+	says_ready out || return 0 # it was stopped before it had written that
+
+	[ "$status" -eq 124 ]
+	has_passed "$1"
+	[ "$(head -c 20000 out | "$PROGRAMS/pattern" check 1 20000)" = same ]
+}
+
+# waits_for_wdrun LIMIT: front and what carries the output are stopped, while
+# the command writes at half of the limit; they go on when the limit is over.
+waits_for_wdrun() {
+	local pid pids=()
+	rm -f moment
+	half=$(part "$1" 50) start "$WDRUN" -i "$1" bash -c '
+		echo "ready $$"; sleep "$half"; note; echo heard
+		exec sleep 1000'
+	await_ready_or_end
+	says_ready out || { finish && return; }
+	look_at "$ready"
+	for pid in "$started" $(children_of "$started"); do
+		[ "$pid" -eq "$process_parent" ] || pids+=("$pid")
+	done
+	kill -STOP "${pids[@]}" || true
+	wait_until has_written_or_ended
+	pause "$(part "$1" 60)"
+	kill -CONT "${pids[@]}" || true
+	finish
+	[ -s moment ] || { : >out && return; }
+
+	[ "$status" -eq 124 ]
+	has_passed "$1"
+	[[ $output == *heard ]]
+}
+
+has_written_or_ended() {
+	[ -s moment ] || is_dead "$started"
+}
+
+@test "time in which nobody takes the output is no silence: with a reader that is stuck, while wdrun itself is stopped" {
+	beside reader late waits_for_the_reader LIMIT
+	beside wdrun late waits_for_wdrun LIMIT
+	together
+}
+
+@test "no bound on silence: 0, never, no option, and a bound longer than time" {
+	local bound
+	for bound in --idle-timeout=0 --idle-timeout=never --until=nothing \
+		--idle-timeout=106752d; do
+		goes_on "$bound"
+	done
+
+	# With 0 nothing is looked at.
+	complete "$WDRUN" -i 0 readlink /proc/self/fd/1
+	[ "$output" = "$PWD/out" ]
+}
+
+# Works for two and a half times the limit: the first look at what the tree has
+# done also finds that it was started, the third one only work.
+works_on() {
+	complete_late "$WDRUN" -i LIMIT --idle-unless-busy bash -c '
+		work=$0 end=$((${EPOCHREALTIME//[!0-9]/} + $1 * 2500000))
+		until ((${EPOCHREALTIME//[!0-9]/} > end)); do
+			eval "$work"
+		done
+		echo "ready $$"; exit 5' "$1" LIMIT
+	[ "$status" -eq 5 ]
+	[ -z "$stderr" ]
+}
+
+# bats test_tags=smoke
+@test "--idle-unless-busy: a command that computes, or whose child writes a file, is not stopped" {
+	beside computes works_on 'for i in {1..20000}; do :; done'
+	beside writes works_on 'sh -c "sleep 0.1; echo more >>file"'
+	together
+}
+
+@test "--idle-unless-busy: a command that has computed, and then hangs, is stopped; without the option also one that computes" {
+	complete "$WDRUN" -i 300ms --idle-unless-busy bash -c '
+		for i in {1..20000}; do :; done; exec sleep 1000'
+	[ "$status" -eq 124 ]
+
+	complete "$WDRUN" -i 300ms "$PROGRAMS/escape" busy
+	[ "$status" -eq 124 ]
+}
+
+# bats test_tags=smoke
+@test "what the command prints when it is stopped comes through, and -p gives its status" {
+	local option expected=124
+	for option in -q -p; do
+		complete_late "$WDRUN" "$option" -i LIMIT -k never bash -c '
+			trap "echo last words; exit 9" TERM
+			echo "ready $$"; while :; do sleep 0.05; done'
+		[ "$status" -eq "$expected" ]
+		[ "$output" = "ready $ready"$'\nlast words' ]
+		expected=9
+	done
 }
 
 @test "the bound on silence ends with the command: survivors have their own" {
-	with_more_time is_left_to_its_survivor
-}
+	complete_late "$WDRUN" -i LIMIT --idle-after-exit=60 \
+		--max-after-exit=60 bash -c '
+		(until grep -q zombie "/proc/$$/status"; do sleep 0.02; done
+		echo "ready $$"; sleep "$0"; sleep 0.2; echo late) & exit 3' LIMIT
 
-is_read_slowly_after_a_stop() {
-	# The pauses make the reader take longer than --kill-after.
-	complete "$PROGRAMS/sip" -c 2048 -p 100 "$WDRUN" -i "$limit" -k 300ms sh -c '
-		"$PROGRAMS/pattern" write 1 16384; sleep 1000'
-
-	[ "$status" -eq 124 ] &&
-		[ "$("$PROGRAMS/pattern" check 1 16384 <out)" = same ] &&
-		[ "$(grep -vc "^wdrun:   " err)" -eq 1 ]
-}
-
-@test "a stop for silence waits for a reader that is slow, and loses nothing" {
-	with_more_time is_read_slowly_after_a_stop
-}
-
-@test "silence wakes nobody up before its bound" {
-	local before
-	start "$WDRUN" -i 60 sh -c 'echo "ready $$"; exec sleep 1000'
-	await_ready
-	front=$started
-	wait_until all_sleep
-	before=$(wake_ups)
-
-	pause 0.5 # nothing may happen in this time, which is the subject of the test
-
-	[ "$(wake_ups)" = "$before" ]
-	[ "$(wc -l <<<"$before")" -ge 6 ] # front, supervisor and a relay
-	kill -TERM "$front"
-	finish
+	[ "$status" -eq 3 ]
+	[[ $output == *late ]]
+	[ -z "$stderr" ]
 }
 
 # How often each process of wdrun's gave up the CPU or lost it.
 wake_ups() {
 	local pid
-	for pid in "$front" $(children_of "$front"); do
+	for pid in "$started" $(children_of "$started"); do
 		grep -H ctxt_switches "/proc/$pid/status"
 	done
 }
@@ -327,4 +187,20 @@ all_sleep() {
 	before=$(wake_ups)
 	sleep 0.2
 	[ "$(wake_ups)" = "$before" ]
+}
+
+@test "a run with all bounds wakes nobody up before one of them is over" {
+	local before
+	start "$WDRUN" -t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy \
+		sh -c 'echo "ready $$"; exec sleep 1000'
+	await_ready
+	wait_until all_sleep
+	before=$(wake_ups)
+
+	pause 0.5 # nothing may happen in this time, which is the subject of the test
+
+	[ "$(wake_ups)" = "$before" ]
+	[ "$(wc -l <<<"$before")" -ge 4 ] # front and supervisor
+	kill -TERM "$started"
+	finish
 }

@@ -1,292 +1,176 @@
 #!/usr/bin/env bats
 #
-# Promise 5: --lock. Runs on one lock do not overlap, no run is lost, and no
-# lock outlives its run. (random_kill.bats shows what is left of a run that is
-# killed at any moment.)
+# Promise 5: --lock. Runs on one lock do not overlap, scripts that know nothing
+# of flock(2) are respected, and what is no lock file is not touched.
+# (lock_waits.bats has the runs that wait, and kill -9; `make soak` has many
+# runs that fight for a lock, and are killed at random.)
 #
-# shellcheck disable=SC2016,SC2154,SC2030,SC2031
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
-load relays
 load locks
 
 setup() {
 	common_setup
-	# Runs under a lock, and notes in the file log when it enters and
-	# leaves.
-	printf '%s\n' '#!/bin/sh' 'echo "enter $$" >>log' \
-		'for i in 1 2 3 4 5 6 7 8 9; do : >>log; done' \
-		'echo "leave $$" >>log' >inside
-	# Takes a PID lock as scripts usually do, then runs its arguments with
-	# the lock held.
-	printf '%s\n' '#!/bin/bash' 'if [ -f lock ] && kill -0 "$(cat lock)"; then' \
-		'echo "held by $(cat lock)"' 'exit 11' 'fi' \
-		'echo $$ >lock' 'echo "ready $$"' 'eval "$@"' >script
-	chmod +x inside script
+	write_programs
 }
 
-# contend [OPTION]...: starts a run that wants the lock, and waits until the run
-# waits.
-contend() {
-	start "$WDRUN" --lock=lock "$@" ./inside
-	wait_until is_waiting "$started"
-}
+# --- runs at once ------------------------------------------------------------
 
-# The run that was started has had the lock, and no process has it now.
-got_it() {
-	local lines
-	[ "$status" -eq 0 ]
-	mapfile -t lines <log
-	[ "${lines[*]}" = "enter ${lines[0]#enter } leave ${lines[0]#enter }" ]
+# get_it MESSAGES OPTION...: 8 runs at once get the lock, one after the other,
+# and print so many messages.
+get_it() {
+	rm -f log errors
+	begin_runs 8 --lock=lock --lock-wait=1000 "${@:2}"
+	end_runs
+
+	[ "$statuses" = 0:8 ]
+	alternate 8
+	[ "$(wc -l <errors)" -eq "$1" ]
 	[ ! -e lock ]
 }
 
-# No run was inside while another one was.
-alternates() {
-	awk '
-		NR % 2 == 1 && $1 != "enter" { exit bad = 1 }
-		NR % 2 == 0 && ($1 != "leave" || $2 != pid) { exit bad = 1 }
-		{ pid = $2 }
-		END { exit bad || NR % 2 == 1 }' log
-}
-
-# at_once NUMBER OPTION...: starts so many runs, each without a wait for the
-# ones before. Sets statuses to how many had which status, as `0:50`.
-at_once() {
-	local -
-	set +T
-	local i number=$1 pids=()
-	shift
-	: >log
-	for ((i = 0; i < number; i++)); do
-		"$WDRUN" "$@" ./inside 2>>errors 3>&- &
-		pids+=($!)
-	done
-	for i in "${pids[@]}"; do
-		status=0
-		wait "$i" || status=$?
-		echo "$status"
-	done >ended
-	statuses=$(sort -n ended | uniq -c | awk '{ print $2 ":" $1 }' | xargs)
-	echo "statuses $statuses"
-	head -n 20 errors
-}
-
-# --- many runs ---------------------------------------------------------------
-
-@test "50 runs at once on one lock never overlap, and none is lost" {
-	at_once 50 --lock=lock --lock-wait=200
-
-	[ "$statuses" = 0:50 ]
-	alternates
-	[ "$(grep -c enter log)" -eq 50 ]
-	[ ! -s errors ]
-	[ ! -e lock ]
-}
-
-@test "50 runs at once on a lock that a dead one has left never overlap" {
-	dead_pid >lock
-
-	at_once 50 --lock=lock --lock-wait=200
-
-	[ "$statuses" = 0:50 ]
-	alternates
-	[ "$(grep -c enter log)" -eq 50 ]
-	[ "$(grep -c "took '.*lock' over from PID" errors)" -eq 1 ]
-	[ ! -e lock ]
-}
-
-@test "20 runs at once on an empty lock file never overlap" {
+# bats test_tags=smoke
+@test "runs at once on one lock never overlap, and none is lost, whatever is at its place before" {
+	get_it 0
 	: >lock
-
-	at_once 20 --lock=lock --lock-wait=200
-
-	[ "$statuses" = 0:20 ]
-	alternates
+	get_it 0 --idle-timeout=1000
+	dead_pid | tee lock dead
+	get_it 1 # by the run that took it over
+	grep -q "^wdrun: .*$(<dead)" errors
 }
 
 @test "of runs at once that do not wait, each ran alone or not at all" {
-	at_once 30 --lock=lock
-
-	[[ $statuses =~ ^0:([0-9]+)(" 75:"[0-9]+)?$ ]]
-	alternates
-	[ "$(grep -c enter log)" -eq "${BASH_REMATCH[1]}" ]
+	begin_runs 8 --lock=lock
+	end_runs
+	[[ $statuses =~ ^0:([1-8])(" 75:"[1-7])?$ ]]
+	alternate "${BASH_REMATCH[1]}"
 	[ ! -e lock ]
 }
 
-@test "runs whose output is relayed do not overlap either" {
-	at_once 20 --lock=lock --lock-wait=200 --idle-timeout=200
+@test "runs with two locks in opposite orders do not wait for each other" {
+	for _ in {1..4}; do
+		begin_runs 1 -l a -l b -w 1000
+		begin_runs 1 -l b -l a -w 1000
+	done
+	end_runs
 
-	[ "$statuses" = 0:20 ]
-	alternates
+	[ "$statuses" = 0:8 ]
+	alternate 8
+	[ ! -s errors ]
+	[ -z "$(find . -name '[ab]')" ]
+}
+
+# They may overlap: their lock is removed while it is held.
+@test "no run is lost where a script removes and makes the lock again and again" {
+	for _ in {1..30}; do
+		rm -f lock
+		: >lock
+		sleep 0.003
+	done 3>&- &
+	local spoiler=$!
+	begin_runs 8 --lock=lock --lock-wait=1000
+	end_runs
+	wait "$spoiler"
+
+	[ "$statuses" = 0:8 ]
+	[ "$(grep -c enter log)" -eq 8 ]
 }
 
 # --- busy --------------------------------------------------------------------
 
-@test "a held lock is reported with its holder, status 75, and nothing is run" {
-	hold_lock
-	complete "$WDRUN" --lock=lock touch ran
+# is_busy STATUS OPTION...: a run with these options, too, does not get the lock.
+is_busy() {
+	complete "$WDRUN" --lock=lock "${@:2}" touch ran
 
-	[ "$status" -eq 75 ]
+	[ "$status" -eq "$1" ]
 	[ ! -e ran ]
-	[[ $(told) == "wdrun: --lock: 'lock' is held by PID $holder ("*")" ]]
+}
+
+# bats test_tags=smoke
+@test "a held lock is told with its holder, status 75 or that of --lock-exit, and nothing is run" {
+	hold_lock
+	is_busy 75
+	[ "$(wc -l <err)" -eq 1 ]
+	has_message --lock "$holder"
+	is_busy 0 --lock-exit=0
+	is_busy 1 --lock-exit=1
+	is_busy 255 -E 255
+	is_busy 75 --quiet
+	[ ! -s err ]
+	is_busy 75 --lock-wait=300ms
+	has_message --lock "$holder"
+	is_busy 4 -w 100ms -E 4
+
 	[ "$(cat lock)" = "$holder" ]
 	release
+	[ ! -e lock ]
 }
 
-@test "--lock-exit changes the status of a held lock" {
-	local code
-	hold_lock
-	for code in 0 1 255; do
-		complete "$WDRUN" --lock=lock --lock-exit="$code" touch ran
-		[ "$status" -eq "$code" ]
-		[ ! -e ran ]
-	done
-	complete "$WDRUN" -l lock -E 3 touch ran
-	[ "$status" -eq 3 ]
-	release
-}
-
-@test "--lock-exit takes 0 to 255 only" {
-	local code
+@test "bad values of --lock-exit and --lock-wait, empty names and a 17th file are refused" {
+	local code files option
 	for code in 256 -1 '' x 1x 99999999999999999999 0x10; do
-		complete "$WDRUN" --lock=lock --lock-exit="$code" touch ran
-		[ "$status" -eq 125 ]
-		[[ $stderr == "wdrun: --lock-exit: "* ]]
-		[ ! -e ran ]
-		[ ! -e lock ]
+		ends 125 --lock=f1 --lock-exit="$code" touch f2
+		has_message --lock-exit
 	done
-}
+	ends 125 --lock=f1 --lock-wait=x touch f2
+	has_message --lock-wait x
+	for option in --lock --cleanup; do
+		ends 125 "$option=" touch f2
+		mapfile -t files < <(seq -f "$option=f%g" 17)
+		ends 125 "${files[@]}" touch f2
+		has_message "$option" 16
+		[ -z "$(find . -name 'f*')" ]
 
-@test "--lock-exit is not the status of a run that got its lock" {
-	complete "$WDRUN" --lock=lock --lock-exit=9 sh -c 'exit 5'
-
-	[ "$status" -eq 5 ]
-}
-
-@test "--quiet finds a held lock without a message" {
-	hold_lock
-	complete "$WDRUN" -q --lock=lock touch ran
-
-	[ "$status" -eq 75 ]
-	[ -z "$stderr" ]
-	release
-}
-
-@test "--lock-wait gets the lock when it is free" {
-	hold_lock
-	contend --lock-wait=200
-	[ ! -e log ]
-
-	release
-	finish
-
-	got_it
-	[ -z "$stderr" ]
-}
-
-@test "--lock-wait=never waits for as long as it takes" {
-	hold_lock
-	contend -w never
-
-	release
-	finish
-
-	got_it
-}
-
-@test "--lock-wait gives up after its time, with the status of a held lock" {
-	hold_lock
-	SECONDS=0
-	complete "$WDRUN" --lock=lock --lock-wait=300ms touch ran
-
-	[ "$status" -eq 75 ]
-	((SECONDS < 100))
-	[ ! -e ran ]
-	[[ $(told) == "wdrun: --lock: 'lock' is held by PID $holder ("* ]]
-	complete "$WDRUN" --lock=lock --lock-wait=100ms --lock-exit=4 touch ran
-	[ "$status" -eq 4 ]
-	release
-}
-
-@test "the time for the lock is not the command's: --timeout begins with it" {
-	hold_lock
-	start "$WDRUN" --lock=lock --lock-wait=60 --timeout=20s ./inside
-	wait_until is_waiting "$started"
-
-	release
-	finish
-
-	got_it
-}
-
-@test "a run that waits for a lock does not wake up" {
-	hold_lock
-	contend --lock-wait=200
-	wait_until sleeps_on "$started" # at first it may still be setting itself up
-	release
-	finish
-}
-
-# sleeps_on PID: the process has not given up the CPU or lost it for a second.
-sleeps_on() {
-	local before
-	before=$(grep ctxt "/proc/$1/status")
-	pause 1
-	[ "$(grep ctxt "/proc/$1/status")" = "$before" ]
-}
-
-@test "a bad --lock-wait, an empty name and a 17th lock are refused" {
-	local arguments
-	for arguments in --lock-wait=x --lock= -l; do
-		complete "$WDRUN" "$arguments" '' touch ran
-		[ "$status" -eq 125 ]
+		ends 0 "${files[@]:0:16}" sh -c \
+			'[ -e f16 ] || echo $$ >f16'
+		[ -z "$(find . -name 'f*')" ]
 	done
-	mapfile -t arguments < <(seq -f '--lock=l%g' 17)
-	complete "$WDRUN" "${arguments[@]}" touch ran
-	[ "$status" -eq 125 ]
-	[ "$stderr" = "wdrun: --lock: 'l17' is not accepted: the option can be given 16 times at most" ]
-	[ ! -e ran ]
-	[ -z "$(find . -name 'l[0-9]*')" ]
-
-	complete "$WDRUN" "${arguments[@]:0:16}" cat l16
-	[ "$status" -eq 0 ]
-	[ "$output" = "$started" ]
-	[ -z "$(find . -name 'l[0-9]*')" ]
 }
 
 # --- the file ----------------------------------------------------------------
 
-@test "the file holds the PID of wdrun and a newline while the command runs" {
+@test "the file holds the PID of wdrun and a newline, and only its owner may write it, whatever the umask" {
 	complete "$WDRUN" --lock=lock cp lock copy
-
 	cmp copy - <<<"$started"
+
+	complete sh -c 'for mask in 0 022 077; do
+		umask $mask; "$WDRUN" --lock=lock stat -c %a lock
+	done'
+	[ "$output" = $'644\n644\n600' ]
 }
 
-@test "the file is removed however the run ends" {
-	local signal
-	complete "$WDRUN" --lock=lock true
+# removed_with STATUS COMMAND...: a run that has the lock ends with STATUS, and
+# its lock is gone.
+removed_with() {
+	complete "$WDRUN" --lock=lock "${@:2}"
+
+	[ "$status" -eq "$1" ]
 	[ ! -e lock ]
-	complete "$WDRUN" --lock=lock sh -c 'exit 3'
-	[ "$status" -eq 3 ] && [ ! -e lock ]
-	complete "$WDRUN" --lock=lock ./no-such-command
-	[ "$status" -eq 127 ] && [ ! -e lock ]
-	complete "$WDRUN" --lock=lock /
-	[ "$status" -eq 126 ] && [ ! -e lock ]
-	complete "$WDRUN" --lock=lock -t 100ms sleep 1000
-	[ "$status" -eq 124 ] && [ ! -e lock ]
-	complete "$WDRUN" --lock=lock sh -c 'kill -KILL $$'
-	[ "$status" -eq 137 ] && [ ! -e lock ]
+}
+
+# bats test_tags=smoke
+@test "the file is removed however the run ends, with the status of the run" {
+	local signal
+	ulimit -c 0
+	removed_with 0 true
+	removed_with 3 --lock-exit=9 sh -c 'exit 3'
+	removed_with 127 ./no-such-command
+	removed_with 126 /
+	removed_with 124 -t 100ms sleep 1000
+	removed_with 137 sh -c 'kill -KILL $$'
 	for signal in INT TERM HUP QUIT; do
-		hold_lock
-		kill -s "$signal" "$holder"
-		kill -KILL "$held_by" 2>/dev/null || true
-		wait_until is_dead "$holder"
-		wait "$holder" || true
+		start "$WDRUN" --lock=lock sh -c 'echo "ready $$"; exec sleep 1000'
+		await_ready
+		[ -e lock ]
+		kill -s "$signal" "$started"
+		finish
+		[ "$status" -eq $((128 + $(kill -l "$signal"))) ]
 		[ ! -e lock ]
 	done
 }
 
+# bats test_tags=smoke,tree
 @test "the lock is held as long as one process of the tree lives" {
 	start "$WDRUN" --lock=lock --survivors=wait \
 		"$PROGRAMS/escape" -x 0 fork setsid
@@ -303,221 +187,121 @@ sleeps_on() {
 	[ ! -e lock ]
 }
 
-@test "the file is made with the caller's umask" {
-	complete sh -c 'umask 022; "$WDRUN" --lock=lock stat -c %a lock
-		umask 077; "$WDRUN" --lock=lock stat -c %a lock'
-
-	[ "$output" = $'644\n600' ]
-}
-
-@test "a file that has taken the place of the lock's is not removed" {
-	complete "$WDRUN" --lock=lock sh -c 'rm lock; echo important >lock'
-	[ "$status" -eq 0 ]
-	[ "$(cat lock)" = important ]
-
-	complete "$WDRUN" --lock=other sh -c 'rm other; mkdir other'
-	[ "$status" -eq 0 ]
-	[ -d other ]
-
-	echo important >file
-	complete "$WDRUN" --lock=third sh -c 'rm third; ln -s file third'
-	[ "$status" -eq 0 ]
-	[ -L third ]
-	[ "$(cat file)" = important ]
-}
-
-@test "a lock file that is missing at the end is no error" {
-	complete "$WDRUN" --lock=lock rm lock
-
-	[ "$status" -eq 0 ]
-	[ -z "$stderr" ]
-}
-
-@test "a lock whose directory is missing at the end is no error" {
-	mkdir place
-	complete "$WDRUN" --lock=place/lock rm -r place
-
-	[ "$status" -eq 0 ]
-	[ ! -e place ]
-}
-
-@test "the command does not inherit the lock" {
+@test "a survivor of an earlier run does not hold the lock" {
 	local option
-	for option in -t60 -i60 --survivors=wait; do
-		complete "$WDRUN" --lock=lock "$option" bash -c '
-			[ -e lock ] || echo "no lock"
-			for file in /proc/$$/fd/*; do
-				[ ! "$file" -ef lock ] || echo "$file"
-			done'
-		[ "$status" -eq 0 ]
-		[ -z "$output" ]
+	for option in -t1000 -i1000; do
+		ends 0 --lock=lock --survivors=leave "$option" \
+			"$PROGRAMS/escape" -x 0 fork setsid
+		[ ! -e lock ]
+		says_ready out
+		is_alive "$ready"
+
+		is_taken
+		end_leftovers
 	done
 }
 
 @test "the command has no descriptor more than without locks" {
+	local option
 	complete sh -c 'ls /proc/self/fd'
 	mv out before
-	complete "$WDRUN" --lock=lock --cleanup=file --cleanup=no/file \
-		--name=n --registry=registry ls /proc/self/fd
-
-	[ "$status" -eq 0 ]
-	cmp out before
+	for option in -t1000 -i1000 --survivors=wait; do
+		ends 0 --lock=lock --lock=second --cleanup=file \
+			--cleanup=no/file "$option" ls /proc/self/fd
+		cmp out before
+	done
 }
 
-@test "a background survivor of an earlier run does not hold the lock" {
-	local option
-	for option in -t60 -i60; do
-		complete "$WDRUN" --lock=lock --survivors=leave "$option" \
-			"$PROGRAMS/escape" -x 0 fork setsid
-		[ "$status" -eq 0 ]
-		[ ! -e lock ]
-		read -r _ survivor <out
-		is_alive "$survivor"
-
-		complete "$WDRUN" --lock=lock ./inside
-
-		got_it
-		[ -z "$stderr" ]
-		end_leftovers
-		rm log
+@test "what has taken the place of the lock is not removed, and a lock that is missing at the end is no error" {
+	local command
+	local look='find place victim -printf "%p %y %i %l\n" | sort'
+	echo important >file
+	mkdir victim
+	dead_pid >victim/lock
+	for command in 'rm place/lock; cp file place/lock' \
+		'rm place/lock; mkdir place/lock' \
+		'rm place/lock; ln -s ../file place/lock' \
+		'mv place moved; ln -s victim place' 'rm -r place' \
+		'rm place/lock'; do
+		rm -rf place
+		mkdir place
+		ends 0 --lock=place/lock sh -c "$command; $look"
+		[ "$output" = "$(eval "$look" 2>/dev/null)" ]
 	done
+	[ ! -s err ]
 }
 
 # --- several -----------------------------------------------------------------
 
-@test "of several locks all are held, and all are gone" {
+# bats test_tags=smoke
+@test "of several locks all are taken or none, and all are gone at the end" {
 	complete "$WDRUN" --lock=a --lock=b --lock=c sh -c 'cat a b c
 		for lock in a b c; do ! flock -n $lock true || echo free; done'
-
 	[ "$status" -eq 0 ]
 	[ "$output" = "$(printf '%s\n' "$started" "$started" "$started")" ]
-	[ ! -e a ] && [ ! -e b ] && [ ! -e c ]
-}
+	[ -z "$(find . -name '[abc]')" ]
 
-@test "of several locks all are taken or none" {
 	hold_lock
-	complete "$WDRUN" --lock=a --lock=lock --lock=b touch ran
-
-	[ "$status" -eq 75 ]
-	[ ! -e ran ] && [ ! -e a ] && [ ! -e b ]
-	[[ $(told) == "wdrun: --lock: 'lock' is held"* ]]
+	ends 75 --lock=a --lock=lock --lock=b touch ran
+	has_message --lock "$holder"
 	[ "$(cat lock)" = "$holder" ]
 	release
-}
 
-@test "a lock that cannot be had is 125, and the others are not left behind" {
-	complete "$WDRUN" --lock=a --lock=no/such/lock touch ran
-
-	[ "$status" -eq 125 ]
-	[ ! -e ran ] && [ ! -e a ]
-}
-
-@test "runs with two locks in opposite orders do not wait for each other" {
-	local -
-	set +T
-	local i pids=()
-	for i in {1..20}; do
-		"$WDRUN" -l a -l b -w 200 ./inside 2>>errors 3>&- &
-		pids+=($!)
-		"$WDRUN" -l b -l a -w 200 ./inside 2>>errors 3>&- &
-		pids+=($!)
-	done
-	for i in "${pids[@]}"; do
-		wait "$i"
-	done
-
-	alternates
-	[ "$(grep -c enter log)" -eq 40 ]
-	[ ! -s errors ]
-	[ ! -e a ] && [ ! -e b ]
-}
-
-@test "no run holds one lock while it waits for another" {
-	local i
-	hold_lock
-	start "$WDRUN" -w 60 --lock=a --lock=lock --lock=b ./inside
-	wait_until is_waiting "$started"
-
-	for i in {1..10}; do
-		complete_beside --lock=a --lock=b true
-	done
-
-	release
-	finish
-	got_it
-	[ ! -e a ] && [ ! -e b ]
-}
-
-# complete_beside ARGUMENT...: completes a run beside the run that was started.
-# For the moment in which that run looks whether all locks are free, a lock may
-# be held.
-complete_beside() {
-	"$WDRUN" --lock-wait=200 "$@" 3>&-
+	ends 125 --lock=a --lock=no/such/lock touch ran
+	[ -z "$(find . -name '[abc]' -o -name ran)" ]
 }
 
 @test "the same lock twice, however it is spelt, is no deadlock" {
 	local other
 	ln -s . here
 	for other in lock ./lock "$PWD/lock" ../"${PWD##*/}"/lock here/lock; do
-		complete "$WDRUN" -w 100 --lock=lock --lock="$other" ./inside
+		complete "$WDRUN" -w 1000 --lock=lock --lock="$other" ./inside
 		got_it
-		rm log
+		[ ! -s err ]
 
-		# A file that was there before.
 		dead_pid >lock
-		complete "$WDRUN" -w 100 --lock="$other" --lock=lock ./inside
+		complete "$WDRUN" -w 1000 --lock="$other" --lock=lock ./inside
 		got_it
-		rm log
+		[ "$(wc -l <err)" -eq 1 ]
 	done
-}
-
-@test "two names of one lock file do not make a run wait for itself" {
-	: >lock
-	ln lock second
-	complete "$WDRUN" -w 1 --lock=lock --lock=second true
-
-	[[ $status =~ ^(0|75|125)$ ]]
 }
 
 # --- scripts that know nothing of flock --------------------------------------
 
-@test "a script's PID lock is respected" {
-	hold ./script 'exec sleep 1000'
-	complete "$WDRUN" --lock=lock touch ran
-
-	[ "$status" -eq 75 ]
-	[ ! -e ran ]
-	[[ $(told) == "wdrun: --lock: 'lock' is held by PID $held_by ("*sleep* ]]
+# bats test_tags=smoke
+@test "a script's PID lock is respected, also as soon as it starts, and where the file system rounds times" {
+	hold_by_script
+	is_busy 75
+	has_message --lock "$held_by"
+	# As FAT, which keeps times to two seconds.
+	touch -d '2 seconds ago' lock
+	is_busy 75
 	[ "$(cat lock)" = "$held_by" ]
 	release
-}
 
-@test "a PID lock that a script takes as soon as it starts is respected" {
-	local i
-	for i in {1..10}; do
+	for _ in {1..3}; do
 		rm -f lock
 		hold sh -c 'echo $$ >lock; echo "ready $$"; exec sleep 1000'
-		complete "$WDRUN" --lock=lock touch ran
-		[ "$status" -eq 75 ]
+		is_busy 75
 		release
 	done
 }
 
-@test "a script finds the lock held by a run" {
+@test "wdrun and scripts take the lock from each other in turn, and a script that becomes wdrun by exec keeps it" {
 	hold_lock
 	complete ./script
-
 	[ "$status" -eq 11 ]
 	[ "$output" = "held by $holder" ]
 	release
 
 	complete ./script 'rm lock'
-	[ "$status" -eq 0 ]
 	[ "$output" = "ready $started" ]
-}
+	is_taken
+	complete ./script 'exit 0' # and leaves it
+	[ "$output" = "ready $started" ]
+	is_taken -q
 
-@test "a script that has the lock and becomes wdrun by exec keeps it" {
-	complete bash -c 'echo $$ >lock
+	complete sh -c 'echo $$ >lock
 		exec "$WDRUN" --lock=lock cat lock'
 
 	[ "$status" -eq 0 ]
@@ -525,140 +309,28 @@ complete_beside() {
 	[ ! -e lock ]
 }
 
-@test "the lock of a dead script is taken over, and a message says so" {
-	dead_pid >lock
-	dead=$(<lock)
-	complete "$WDRUN" --lock=lock cp lock copy
-
-	[ "$status" -eq 0 ]
-	[ "$(told)" = "wdrun: --lock: took 'lock' over from PID $dead, which is dead" ]
-	cmp copy - <<<"$started"
-	[ ! -e lock ]
-}
-
-@test "--quiet takes a lock over without a message" {
-	dead_pid >lock
-	complete "$WDRUN" -q --lock=lock true
-
-	[ "$status" -eq 0 ]
-	[ -z "$stderr" ]
-	[ ! -e lock ]
-}
-
-@test "--lock-wait gets the lock of a script that removes it and lives on" {
-	hold ./script 'until [ -e go ]; do sleep 0.02; done; rm lock
-		exec sleep 1000'
-	contend --lock-wait=200
-
-	touch go
-	finish
-
+# is_taken: a run gets the lock without a message.
+is_taken() {
+	complete "$WDRUN" --lock=lock "$@" ./inside
 	got_it
-	is_alive "$held_by"
-	release
+	[ ! -s err ]
 }
 
-@test "--lock-wait gets the lock of a script that ends" {
-	hold ./script 'until [ -e go ]; do sleep 0.02; done; rm lock'
-	contend --lock-wait=200
-
-	touch go
-	finish
-
-	got_it
-	wait "$holder"
-}
-
-@test "--lock-wait gets the lock of a script that is killed" {
-	hold ./script 'sleep 1000 & wait'
-	contend --lock-wait=200
-
-	release
-	finish
-
-	got_it
-	[[ $(told) == *"took 'lock' over from PID $held_by, which is dead" ]]
-	end_leftovers
-}
-
-@test "--lock-wait waits on when another script has the lock by then" {
-	hold ./script 'exec sleep 1000'
-	first=$held_by
-	contend --lock-wait=200
-	start_second
-
-	kill -KILL "$first"
-	# Now the second script has the lock. A run that had taken it would show
-	# at once.
-	sleep 0.3
-	wait_until is_waiting "$started"
-	[ ! -e log ]
-	[ "$(cat lock)" = "$second" ]
-
-	kill -KILL "$second"
-	finish
-	got_it
-	wait "$holder" "$second" || true
-}
-
-# Another script, which has seen no lock, writes its PID. The lock is never
-# empty: an empty lock is nobody's.
-start_second() {
-	sleep 1000 3>&- &
-	second=$!
-	echo "$second" 1<>lock
-	truncate -s $((${#second} + 1)) lock
-}
-
-@test "wdrun and scripts take the lock from each other in turn" {
-	local i
-	for i in {1..5}; do
-		complete "$WDRUN" --lock=lock ./inside
-		got_it
-		rm log
-		complete ./script 'echo inside; rm lock'
-		[ "$status" -eq 0 ]
-		[ ! -e lock ]
-		complete ./script 'echo and leaves it'
-		[ "$status" -eq 0 ]
-	done
-}
-
-@test "flock(1) holds the lock, and is waited for" {
-	hold bash -c 'exec 9>lock; flock 9; echo "ready $$"; exec sleep 1000'
-	complete "$WDRUN" --lock=lock touch ran
-	[ "$status" -eq 75 ]
-	[ ! -e ran ]
-	[[ $(told) == "wdrun: --lock: 'lock' is held by "* ]]
-
-	contend --lock-wait=200
-	release
-	finish
-	got_it
-}
-
-@test "flock(1) finds the lock held, and gets it when the run is over" {
-	hold_lock
-	complete flock -n lock touch ran
-	[ "$status" -eq 1 ]
-	[ ! -e ran ]
-	start flock -w 60 lock ./inside
-
-	release
-	finish
-	[ "$status" -eq 0 ]
-	[ "$(wc -l <log)" -eq 2 ]
-}
-
-@test "an empty file is not a held lock" {
-	: >lock
+# is_taken_over PID: a run gets the lock of PID, and says so.
+is_taken_over() {
 	complete "$WDRUN" --lock=lock ./inside
-
 	got_it
-	[ -z "$stderr" ]
+	[ "$(wc -l <err)" -eq 1 ]
+	has_message --lock "$1"
 }
 
-@test "the lock of a zombie is stale" {
+# bats test_tags=smoke
+@test "the lock of a dead script, of a zombie, or of a process that got the PID later is taken over, which is told" {
+	local dead
+	dead=$(dead_pid)
+	echo "$dead" >lock
+	is_taken_over "$dead"
+
 	# The zombie stays, since the shell that started it has become another
 	# program.
 	hold bash -c '(until [ "$(<"/proc/$$/comm")" = sleep ]; do
@@ -667,22 +339,24 @@ start_second() {
 		echo $! >lock; echo "ready $$"; exec sleep 1000'
 	dead=$(<lock)
 	wait_until is_zombie "$dead"
-	complete "$WDRUN" --lock=lock ./inside
-
-	got_it
-	[[ $(told) == *"took 'lock' over from PID $dead, which is dead" ]]
+	is_taken_over "$dead"
 	release
-}
 
-@test "a process that got the PID of a dead script does not hold its lock" {
-	hold sh -c 'echo $$ >lock; echo "ready $$"; exec sleep 1000'
+	hold_by_script
 	touch -d '1 hour ago' lock
-	complete "$WDRUN" --lock=lock ./inside
-
-	got_it
-	[ "$(told)" = "wdrun: --lock: took 'lock' over from PID $held_by, which now belongs to another process" ]
+	is_taken_over "$held_by"
 	is_alive "$held_by"
 	release
+
+	dead_pid >lock
+	is_taken --quiet
+	: >lock # an empty file is nobody's
+	is_taken
+
+	mkdir -m 1777 sticky
+	dead_pid >sticky/lock
+	ends 0 --lock=sticky/lock true
+	[ ! -e sticky/lock ]
 }
 
 @test "a PID with blanks around it, or without a newline, makes a lock" {
@@ -691,451 +365,202 @@ start_second() {
 	for text in ' %s \n' '%s' '\t%s\n\n' '%s\r\n' '\n%s'; do
 		# shellcheck disable=SC2059 # it is a format
 		printf "$text" "$held_by" >lock
-		complete "$WDRUN" --lock=lock touch ran
-		[ "$status" -eq 75 ]
+		is_busy 75
 
 		# shellcheck disable=SC2059
 		printf "$text" "$(dead_pid)" >lock
-		complete "$WDRUN" --lock=lock ./inside
-		got_it
-		rm log
+		is_taken -q
 	done
-	[ ! -e ran ]
 	release
+}
+
+@test "flock(1) finds the lock held, and does not make its file stay" {
+	hold_lock
+	complete flock -n lock touch ran
+	[ "$status" -eq 1 ]
+	# A shell empties the file.
+	run -1 bash -c 'exec 9>lock; flock -n 9'
+	[ ! -s lock ]
+	is_busy 75
+	release
+	[ ! -e lock ]
+
+	hold_lock
+	start flock lock ./inside
+	wait_until sleeps_as_flock "$started"
+	release
+	finish
+	[ "$status" -eq 0 ]
+	alternate 1
+}
+
+sleeps_as_flock() {
+	look_at "$1"
+	[ "$process_state" = S ] && [ "$(<"/proc/$1/comm")" = flock ]
 }
 
 # --- what is no lock file ----------------------------------------------------
 
-# refused LOCK: a run with that lock does not start, and one line says why.
+# refused LOCK: a run with that lock does not start, one line says why, and
+# nothing has changed.
 refused() {
+	local before
+	: >out
+	: >err
+	before=$(all_files)
 	complete "$WDRUN" --lock="$1" --lock-wait=20 touch ran
 
 	[ "$status" -eq 125 ]
-	[ ! -e ran ]
 	[ "$(wc -l <err)" -eq 1 ]
-	[[ $stderr == "wdrun: --lock: "* ]]
+	has_message --lock
+	[ "$(all_files)" = "$before" ]
 }
 
-@test "symbolic links are refused as locks, wherever they lead" {
+all_files() {
+	find . ! -name out ! -name err \( -type d -printf '%p %U\n' \
+		-o -printf '%p %M %U %i %s %C@ %l\n' \) | sort
+}
+
+# bats test_tags=smoke
+@test "symbolic links, FIFOs and directories are refused as locks, and nothing hangs" {
+	local kind
 	echo important >file
 	dead_pid >stale
 	ln -s file to-file
 	ln -s stale to-stale
 	ln -s nothing dangling
 	ln -s loop loop
-	for link in to-file to-stale dangling loop; do
-		refused "$link"
-		[ -L "$link" ]
-	done
-	[ "$(cat file)" = important ]
-	[ -s stale ]
-	[ ! -e nothing ]
-}
-
-@test "a FIFO is refused as a lock, and nothing hangs" {
 	mkfifo fifo
-	refused fifo
-	[ -p fifo ]
+	mkdir directory
+	for kind in to-file to-stale dangling loop fifo directory directory/ .; do
+		refused "$kind"
+	done
 }
 
-# The test makes its own device: if wdrun were wrong, root would remove the
+# The test makes its own devices: if wdrun were wrong, root would remove the
 # machine's.
-@test "a device is refused as a lock" {
+@test "devices and sockets are refused as locks" {
+	local kind
 	need_root
+	need python3
 	mknod null c 1 3
 	mknod zero c 1 5
 	mknod disk b 7 200
-	refused null
-	refused zero
-	refused disk
-	[ -c null ] && [ -c zero ] && [ -b disk ]
-}
-
-@test "a directory is refused as a lock" {
-	mkdir directory
-	refused directory
-	refused directory/
-	refused .
-	[ -d directory ]
-}
-
-@test "a socket is refused as a lock" {
-	need python3
 	python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
-	refused socket
-	[ -S socket ]
+	for kind in null zero disk socket; do
+		refused "$kind"
+	done
 }
 
-@test "a file that was given by mistake is left untouched" {
+@test "a file that was given by mistake is refused and left untouched" {
 	local content
 	for content in 'Dear diary\n' '4711 4712\n' '4711\n4712\n' '4711x\n' \
 		'PID 4711\n' '0\n' '-5\n' '+5\n' '99999999999\n' '4711.0\n' \
 		'99999999999999999999999999\n' '0x12\n' '-1\n' '4711\0' '\0'; do
 		# shellcheck disable=SC2059
 		printf -- "$content" >precious
-		cp -p precious copy
 		refused precious
-		cmp precious copy
-		[ ! precious -nt copy ]
 	done
+	head -c 4096 /dev/urandom | tr -d ' \n\t0-9' >binary
+	refused binary
+	truncate -s 4T huge || truncate -s 8G huge
+	refused huge
 }
 
-@test "binary content is not a PID" {
-	head -c 4096 /dev/urandom | tr -d ' \n\t0-9' >precious
-	cp precious copy
-	refused precious
-	cmp precious copy
-}
-
-@test "a huge file is refused at once" {
-	truncate -s 4T precious || truncate -s 8G precious
-	size=$(stat -c %s precious)
-	refused precious
-	[ "$(stat -c %s precious)" -eq "$size" ]
-}
-
-@test "another user's file in a sticky directory is refused" {
-	need_root
-	mkdir sticky
-	chmod 1777 sticky
-	: >sticky/empty
-	dead_pid >sticky/stale
-	chown 65534 sticky/empty sticky/stale
-	cp -p sticky/stale copy
-
-	refused sticky/empty
-	refused sticky/stale
-
-	cmp sticky/stale copy
-	[ "$(stat -c '%u %s' sticky/empty)" = '65534 0' ]
-}
-
-@test "a user's own file in a sticky directory can be a lock" {
-	mkdir sticky
-	chmod 1777 sticky
-	dead_pid >sticky/lock
-	complete "$WDRUN" --lock=sticky/lock true
-
-	[ "$status" -eq 0 ]
-	[ ! -e sticky/lock ]
-}
-
-@test "a directory that cannot be written is reported" {
-	mkdir closed
-	if ((EUID == 0)); then
-		need_mounts
-		complete unshare --mount sh -c '
-			mount -t tmpfs -o ro none closed &&
-			exec "$WDRUN" --lock=closed/lock touch ran'
-	else
-		chmod 555 closed
-		complete "$WDRUN" --lock=closed/lock touch ran
-	fi
-
-	[ "$status" -eq 125 ]
-	[ ! -e ran ]
-	[[ $stderr == "wdrun: --lock: "*closed/lock* ]]
-	chmod 755 closed
-}
-
-@test "where the kernel or the file system has no locks, that is reported, and no file stays" {
-	local without
-	: >old
-	for without in flock 'flock linkat'; do
-		# shellcheck disable=SC2086
-		complete "$PROGRAMS/deny" $without -- "$WDRUN" --lock=new \
-			--lock=old touch ran
-		[ "$status" -eq 125 ]
-	done
-	[[ $stderr == "wdrun: --lock: '"*"not implemented" ]]
-	[ ! -e ran ]
-	[ ! -e new ]
-	[ -e old ]
-}
-
-@test "a missing directory, and names that are too long, are reported" {
+@test "a directory that is missing or cannot be written, and a name that is too long, are told" {
+	: >file
 	refused no/such/lock
-	[[ $(told) == *"'no/such/lock'"*"No such file"* ]]
+	has_message no/such/lock
+	refused file/lock
+	refused /proc/lock
+	refused /sys/lock
 	refused "$(printf 'x%.0s' {1..300})"
 	refused "$(printf 'x/%.0s' {1..3000})lock"
-	: >file
-	refused file/lock
-	[ -z "$(find . -name lock)" ]
 }
 
-@test "a relative lock in a working directory that was removed is reported" {
-	mkdir gone
-	start sh -c 'cd gone && rmdir ../gone &&
-		exec "$WDRUN" --lock=lock touch "$WDRUN_TEST/ran"'
-	finish
-
+@test "where the working directory was removed, an absolute lock is taken and a relative one told" {
+	local gone='mkdir gone; cd gone; rmdir ../gone; exec "$WDRUN" --lock='
+	complete sh -c "$gone"'lock touch "$WDRUN_TEST/ran"'
 	[ "$status" -eq 125 ]
 	[ ! -e ran ]
-	[[ $stderr == "wdrun: --lock: "* ]]
-}
+	has_message --lock
 
-@test "an absolute lock is taken though the working directory was removed" {
-	mkdir gone
-	complete sh -c 'cd gone && rmdir ../gone &&
-		exec "$WDRUN" --lock="$WDRUN_TEST/lock" cat "$WDRUN_TEST/lock"'
-
+	complete sh -c "$gone"'"$WDRUN_TEST/lock" cat "$WDRUN_TEST/lock"'
 	[ "$status" -eq 0 ]
 	[ "$output" = "$started" ]
 	[ ! -e lock ]
 }
 
-@test "runs get the lock while a script removes and makes it all the time" {
-	local -
-	set +T
-	(
-		until [ -e stop ]; do
-			rm -f lock
-			: >lock
-			rm -f lock
-			sleep 0.003
+# --- other users -------------------------------------------------------------
+
+@test "another user's file where others may write is refused as a lock, and left untouched" {
+	local file place
+	need_root
+	mkdir -m 1777 sticky
+	mkdir -m 777 open
+	mkdir -m 1770 group
+	mkdir -m 755 theirs
+	chown 65534 theirs
+	for place in sticky open group theirs; do
+		echo "$$" >"$place/held"
+		dead_pid >"$place/stale"
+		: >"$place/empty"
+		mkfifo "$place/fifo"
+		chown 65534 "$place"/*
+		for file in held stale empty fifo; do
+			refused "$place/$file"
 		done
-	) 3>&- &
-	spoiler=$!
-	at_once 30 --lock=lock --lock-wait=20
-	touch stop
-	wait "$spoiler"
-
-	[[ $statuses =~ ^(0:[0-9]+)?" "?(75:[0-9]+)?$ ]]
-	[ "$(grep -c enter log)" -eq "$(grep -cx 0 ended)" ]
-	no grep -qv "took '.*lock' over\|is held by" errors
-}
-
-# --- signals while it waits --------------------------------------------------
-
-@test "a run that waits for a lock is ended by the signal that it gets" {
-	local signal
-	hold_lock
-	touch out err
-	before=$(find . | sort)
-	for signal in TERM INT HUP QUIT; do
-		start "$WDRUN" -w 60 --lock=a --lock=lock touch ran
-		wait_until is_waiting "$started"
-		kill -s "$signal" "$started"
-		finish
-		[ "$status" -eq $((128 + $(kill -l "$signal"))) ]
-		[ ! -e ran ] && [ ! -e a ]
-		[ "$(cat lock)" = "$holder" ]
 	done
-	[ "$(find . | sort)" = "$before" ]
-	release
-	[ ! -e lock ]
 }
 
-@test "a run that waits for a script's lock is ended by the signal that it gets" {
-	hold ./script 'exec sleep 1000'
-	contend --lock-wait=200
-	kill -TERM "$started"
-	finish
+@test "a lock of root's holds for another user, and a group may share its locks" {
+	need_mounts
+	need_other_user
+	mkdir -m 770 group
+	dead_pid >group/lock
+	chown 65534 group/lock
+	ends 0 --lock=group/lock true
+	[ -s err ]
+	[ ! -e group/lock ]
 
-	[ "$status" -eq 143 ]
-	[ ! -e log ]
-	[ "$(cat lock)" = "$held_by" ]
-	release
+	# The directory of a test is open to its user alone.
+	complete unshare --mount bash -c 'mount -t tmpfs -o mode=755 none /mnt &&
+		cd /mnt && cp "$WDRUN" wdrun && mkdir -m 1777 sticky &&
+		echo "$1" >sticky/lock &&
+		setpriv --reuid=65534 --regid=65534 --clear-groups \
+			./wdrun --lock=sticky/lock true' - "$$"
+	[ "$status" -eq 75 ]
+	has_message --lock "$$"
 }
 
-# contend_as_job: as contend, in a job of its own, since SIGTSTP does not stop
-# an orphaned process group. Stops the run. Sets ready. The shell prints `over
-# STATUS` at the end.
-contend_as_job() {
-	start bash -mc '"$WDRUN" --lock=lock --lock-wait=200 ./inside &
-		echo "ready $!"
-		status=148 # stopped
-		while ((status > 128)); do wait $!; status=$?; done
-		echo "over $status"'
-	await_ready
-	wait_until is_waiting "$ready"
-	kill -TSTP "$ready"
-	wait_until is_stopped "$ready"
-}
-
-@test "Ctrl-Z stops a run that waits for a lock, and fg has it go on" {
-	hold_lock
-	contend_as_job
-
-	kill -CONT "$ready"
-	wait_until is_waiting "$ready"
-	release
-	finish
-
-	got_it
-	[[ $output == *"over 0" ]]
-}
-
-@test "a lock that becomes free while the waiting run is stopped is taken later" {
-	hold_lock
-	contend_as_job
-
-	release
-	kill -CONT "$ready"
-	finish
-
-	got_it
-	[[ $output == *"over 0" ]]
-}
-
-@test "kill -9 of a run that waits for a lock leaves nothing" {
-	local holds
-	hold_lock
-	for holds in run script; do
-		start "$WDRUN" -w 60 --lock=a --lock=lock touch ran
-		wait_until is_waiting "$started"
-		kill -KILL "$started"
-		finish
-		[ "$status" -eq 137 ]
-		[ ! -e ran ] && [ ! -e a ]
-		is_alive "$held_by"
-		release
-		wait_until nobody_is_left
-		[ "$holds" = script ] || hold ./script 'exec sleep 1000'
-	done
-	rm lock
-	complete "$WDRUN" --lock=a --lock=lock ./inside
-	got_it
-	[ -z "$stderr" ]
-}
-
-# --- kill -9 of those who hold it --------------------------------------------
-
-# hold_stubbornly [OPTION]...: starts a run with a process that only the end of
-# the tree ends. Sets front and supervisor.
-hold_stubbornly() {
-	hold "$WDRUN" --lock=lock "$@" "$PROGRAMS/escape" fork setsid stubborn
-	front=$holder
-	supervisor=$(supervisor_of "$front")
-}
-
-# The front is stopped first, since it would continue the supervisor.
-stop_both() {
-	kill -STOP "$front"
-	wait_until is_stopped "$front"
-	kill -STOP "$supervisor"
-	wait_until is_stopped "$supervisor"
-}
-
-# gone_after PID...: kills these with SIGKILL, and the lock goes without a
-# message.
-gone_after() {
-	kill -KILL "$@"
-	wait_until no test -e lock
-	wait_until nobody_is_left
-	wait "$holder" || true
-
-	complete "$WDRUN" --lock=lock ./inside
-	got_it
-	[ -z "$stderr" ]
-	rm log
-}
-
-@test "kill -9 of the front frees the lock, and removes the file" {
+@test "no file is reached through another user's link; through one of ours or root's it is" {
 	local option
-	for option in -t60 -i60 -v; do
-		hold_stubbornly "$option"
-		gone_after "$front"
+	need_root
+	mkdir -m 1777 sticky
+	mkdir target
+	ln -s ../target sticky/link
+	chown -h 65534 sticky/link
+	for option in --lock --cleanup --report --tee --registry; do
+		ends 125 "$option=sticky/link/x" touch ran
+		has_message sticky/link
+		[ ! -e ran ]
+		[ -z "$(ls target)" ]
 	done
-}
-
-@test "kill -9 of the supervisor frees the lock, and removes the file" {
-	local option
-	for option in -t60 -i60 -v; do
-		hold_stubbornly "$option"
-		gone_after "$supervisor"
-	done
-}
-
-@test "the lock is held by both watchers, and as long as one of them lives" {
-	local pid
-	hold_stubbornly
-	for pid in "$front" "$supervisor"; do
-		has_open "$pid" lock
-	done
-	for pid in $(children_of "$supervisor") "$held_by"; do
-		no has_open "$pid" lock
+	chown -h 0 sticky/link
+	for option in --lock --cleanup --report --tee; do
+		ends 0 "$option=sticky/link/x" true
+		rm -f target/x
 	done
 
-	kill -STOP "$front"
-	wait_until is_stopped "$front"
-	kill -KILL "$supervisor"
-	wait_until is_dead "$supervisor"
-	complete flock -n lock true
-	[ "$status" -eq 1 ]
-
-	kill -CONT "$front"
-	wait_until no test -e lock
-	wait_until nobody_is_left
-	wait "$holder" || true
-}
-
-has_open() {
-	local file
-	for file in "/proc/$1"/fd/*; do
-		[ ! "$file" -ef "$2" ] || return 0
-	done
-	return 1
-}
-
-# A script must not take the lock of a tree that is not dead yet. The crowd
-# takes time to die; as the test may look too late, it is done several times.
-@test "when the front is killed, the file names the supervisor until all are dead" {
-	local -
-	set +T
-	local pid
-	for _ in {1..40}; do
-		hold "$WDRUN" --lock=lock "$PROGRAMS/crowd" 400
-		front=$holder
-		supervisor=$(supervisor_of "$front")
-
-		kill -KILL "$front"
-		while { read -r pid <lock; } 2>/dev/null; do
-			echo "$pid"
-		done >seen
-		wait_until nobody_is_left
-		wait "$holder" || true
-
-		no grep -qvx "$front\|$supervisor" seen
-		named=$(tail -n 1 seen)
-		[ "$named" != "$supervisor" ] || break
-	done
-	[ "$named" = "$supervisor" ]
-}
-
-@test "kill -9 of both frees the lock at once, and the next run takes it over" {
-	local option
-	for option in -t60 -i60 -v; do
-		hold_stubbornly "$option"
-		kill_both
-
-		wait_until flock -n lock true
-		is_alive "$held_by"
-		complete "$WDRUN" --lock=lock ./inside
-		got_it
-		[ "$(told)" = "wdrun: --lock: took 'lock' over from PID $front, which is dead" ]
-		rm log
-		end_leftovers
-		wait "$holder" || true
-	done
-}
-
-# The supervisor is killed first: the death of the front orphans its process
-# group, and the kernel then continues the stopped supervisor, setpgid(2).
-kill_both() {
-	stop_both
-	kill -KILL "$supervisor" "$front"
-	wait_until is_dead "$front"
-	wait_until is_dead "$supervisor"
-}
-
-@test "--lock-wait gets the lock of a run both of whose watchers are killed" {
-	hold_stubbornly
-	contend --lock-wait=200
-	kill_both
-	finish
-
-	got_it
-	end_leftovers
-	wait "$holder" || true
+	# The link is what is to be written, or leads there in two steps.
+	ln -s ../target/x sticky/last
+	chown -h 65534 sticky/last
+	ln -s sticky/last first
+	ends 125 --tee=sticky/last touch ran
+	ends 125 --tee=first touch ran
+	[ ! -e ran ]
+	[ -z "$(ls target)" ]
+	chown -h 0 sticky/last
+	complete "$WDRUN" --tee=first echo text
+	[ "$(<target/x)" = text ]
 }

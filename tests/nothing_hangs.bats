@@ -1,25 +1,27 @@
 #!/usr/bin/env bats
 #
 # Promise 2: nothing hangs. Every wait has a bound, and a message says so when a
-# bound was needed. (For the bounds after the command's exit, see
-# survivors.bats.)
+# bound was needed. (For silence see idle.bats, for a complete output until.bats,
+# for what comes after the command's exit survivors.bats.)
 #
-# Starts first: its tests take long, one after the other.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
+load bounds
 
-@test "a command that never ends is ended by --timeout" {
-	complete "$WDRUN" --timeout=200ms sleep 1000
+deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 
-	[ "$status" -eq 124 ]
-}
+# --- --timeout ---------------------------------------------------------------
 
-@test "a command that ends in time is left alone" {
-	complete "$WDRUN" -t 60 -k 60 sh -c 'echo done'
+@test "a command that never ends is ended by --timeout with 124, and one that ends in time is left alone" {
+	local bound
+	for bound in -t0.1 --timeout=100ms --timeout=.1s; do
+		complete "$WDRUN" "$bound" sleep 1000
+		[ "$status" -eq 124 ]
+	done
 
-	[ "$status" -eq 0 ]
+	complete "$WDRUN" -t 60 -k 60 sh -c 'echo done; exit 3'
+	[ "$status" -eq 3 ]
 	[ "$output" = "done" ]
 	[ -z "$stderr" ]
 }
@@ -31,344 +33,175 @@ load helper
 	done
 }
 
-@test "the timeout sends the signal of --signal" {
-	complete_late "$WDRUN" -t LIMIT -k never -s USR1 bash -c '
-		trap "echo got USR1; exit 3" USR1; trap "echo got TERM; exit 3" TERM
-		echo "ready $$"; while :; do sleep 0.05; done'
+# bats test_tags=smoke
+@test "the timeout is told: the bound, and each process that had to be stopped" {
+	complete_late "$WDRUN" -t LIMIT -k 100ms "${deaf_daemon[@]}"
 
 	[ "$status" -eq 124 ]
-	[ "${output#*$'\n'}" = 'got USR1' ]
-}
-
-@test "--signal=KILL ends what ignores everything else" {
-	complete "$WDRUN" -t 300ms -k never -s KILL \
-		"$PROGRAMS/launch" --ignore TERM sleep 1000
-
-	[ "$status" -eq 124 ]
-}
-
-@test "what ignores the first signal gets SIGKILL after --kill-after" {
-	complete_late "$WDRUN" -t LIMIT -k 300ms \
-		"$PROGRAMS/escape" fork setsid stubborn
-
-	[ "$status" -eq 124 ]
-	is_dead "$ready"
-}
-
-@test "a stopped process gets the chance to end in order" {
-	complete_late "$WDRUN" -t LIMIT -k never sh -c '
-		(until grep -q stopped /proc/$$/status; do sleep 0.02; done
-		echo "ready $$") &
-		trap "echo in order; exit 0" TERM
-		kill -STOP $$; while :; do sleep 0.05; done'
-
-	[ "$status" -eq 124 ]
-	[[ $output == *"in order" ]]
-}
-
-@test "the end of the tree is the end of the stop: no bound is sat out" {
-	# --timeout is a bound here, --kill-after is not.
-	complete_late "$WDRUN" -t LIMIT -k never "$PROGRAMS/escape" fork setsid
-
-	[ "$status" -eq 124 ]
-}
-
-@test "the first line of the message about a timeout names the bound" {
-	complete "$WDRUN" -t 300ms sleep 1000
-
-	[[ $stderr == "wdrun: "*300ms* ]]
 	only_messages
+	# Each of them is shown as a process of the tree.
+	has_message "$ready" escape stubborn
+	[ "$(grep -c 'escape fork' err)" -ge 2 ]
+
+	complete "$WDRUN" -t 234ms sleep 1000
+	has_message 234ms
+	has_message sleep 1000
 }
 
-@test "a timeout names the processes that had to be stopped" {
-	complete_late "$WDRUN" -t LIMIT -k 300ms \
-		"$PROGRAMS/escape" fork setsid stubborn
-
-	[[ $stderr == *"$ready"*escape* ]]
-	only_messages
-}
-
-@test "--quiet says nothing of a timeout" {
-	complete "$WDRUN" -q -t 200ms -k 200ms "$PROGRAMS/escape" stubborn
-
+@test "--quiet says nothing of a timeout, but still why nothing was run" {
+	complete "$WDRUN" -q -t 100ms -k 100ms "$PROGRAMS/escape" stubborn
 	[ "$status" -eq 124 ]
 	[ -z "$stderr" ]
-}
 
-@test "--quiet still says why nothing was run" {
 	complete "$WDRUN" -q -t x true
 	[ "$status" -eq 125 ]
-	[ -n "$stderr" ]
+	has_message x
 }
 
-@test "--verbose shows the states of a run in which nothing went wrong" {
-	complete "$WDRUN" -v true
-
-	[ "$status" -eq 0 ]
-	[ "$(wc -l <err)" -ge 1 ]
-	only_messages
-}
-
-# closes_with TEXT: the last line on stderr, and no other, says how it ended.
-closes_with() {
-	[[ ${stderr##*$'\n'} =~ ^wdrun:\ ended\ $1\ after\ [0-9.]+m?s\;\ [0-9.]+m?s\ of\ CPU\ time,\ at\ most\ [0-9]+\ KiB\ of\ memory${2-}$ ]]
-	[ "$(grep -c '^wdrun: ended ' err)" -eq 1 ]
-}
-
-@test "--verbose closes with a line: how it ended, how long it took, CPU, memory, bytes" {
+@test "--verbose tells each decision, and how the run ended, also where nothing went wrong" {
 	complete "$WDRUN" -v sh -c 'exit 3'
-	closes_with 'with status 3'
+	[ "$status" -eq 3 ]
+	only_messages
+	[[ ${stderr##*$'\n'} == *3* ]]
 
 	complete "$WDRUN" -v -i 900 sh -c 'echo hello; kill -9 $$'
-	closes_with 'by SIGKILL' ', 6 bytes of output'
+	[ "$status" -eq 137 ]
+	[[ ${stderr##*$'\n'} == *KILL*' 6 bytes'* ]]
 
-	complete "$WDRUN" -v -t 100ms -k 100ms "$PROGRAMS/escape" setsid
-	closes_with 'with status 124 \(timeout\)'
-	nobody_is_left
+	complete_late "$WDRUN" -v -t LIMIT -k 321ms "${deaf_daemon[@]}"
+	[ "$status" -eq 124 ]
+	only_messages
+	has_message SIGTERM
+	has_message 321ms "$ready"
+	[[ ${stderr##*$'\n'} == *124* ]]
 
-	complete "$WDRUN" -v -l lock -c pid sh -c 'echo 1 >pid; sleep 0.1
-		i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'
-	closes_with 'with status 0'
-	[[ $stderr =~ \ after\ ([0-9]+)ms|\ after\ [1-9] ]]
-	((${BASH_REMATCH[1]:-999} >= 100))
-
-	complete "$WDRUN" -v ./absent # which never began
-	run ! grep 'ended' err
 	complete "$WDRUN" true
 	[ -z "$stderr" ]
 }
 
-@test "--verbose shows each decision of a stop: the signal, and the kill" {
-	complete_late "$WDRUN" -v -t LIMIT -k 300ms "$PROGRAMS/escape" stubborn
+# --- the stop ----------------------------------------------------------------
 
+# bats test_tags=smoke
+@test "the stop begins with the signal of --signal" {
+	complete_late "$WDRUN" -t LIMIT -k never -s USR1 bash -c '
+		trap "echo got USR1; exit 3" USR1; trap "echo got TERM; exit 3" TERM
+		echo "ready $$"; while :; do sleep 0.05; done'
 	[ "$status" -eq 124 ]
-	[[ $stderr == *stopping*TERM*killing*escape* ]]
-	only_messages
-}
+	[ "${output#*$'\n'}" = 'got USR1' ]
 
-@test "a stuck reader of stderr does not hang the stop" {
-	mkfifo full
-	exec 7<>full
-	# head fills the pipe, which has no reader.
-	head -c 1000000 /dev/zero >&7 3>&- &
-	local filler=$!
-	wait_until is_asleep "$filler"
-
-	"$PROGRAMS/launch" --defaults "$WDRUN" -t 300ms -k 300ms \
-		"$PROGRAMS/escape" stubborn >out 2>&7 3>&- 7>&- &
-	started=$!
-	: >err
-	finish
-
+	complete "$WDRUN" -t 100ms -k never -s KILL \
+		"$PROGRAMS/launch" --ignore TERM sleep 1000
 	[ "$status" -eq 124 ]
-	kill -KILL "$filler"
-	exec 7>&-
-	wait_until nobody_is_left
 }
 
-# is_asleep PID: the process is in the kernel's pipe_write, and not between two
-# writes.
-is_asleep() {
-	look_at "$1"
-	[ "$process_state" = S ]
-}
-
-@test "a storm that outruns the sweep is ended" {
-	complete_late "$WDRUN" -t LIMIT -k 300ms "$PROGRAMS/storm" 3000
-
-	[ "$status" -eq 124 ]
-	nobody_is_left
-}
-
-@test "a chain at full speed is ended" {
-	complete_late "$WDRUN" -t LIMIT -k 300ms "$PROGRAMS/chain"
-
-	[ "$status" -eq 124 ]
-	nobody_is_left
-}
-
-@test "a survivor with a file of a hung file system does not hang the stop" {
-	with_hung_fs '"$WDRUN" --idle-after-exit=300ms -k 300ms bash -c "
-			exec 9<mnt/file
-			setsid \"\$PROGRAMS/launch\" --ignore TERM sleep 1000 &
-			echo \"survivor \$!\"
-			hang_fs
-			exit 3" | cat
-		echo "status ${PIPESTATUS[0]}"
-		kill -KILL $server'
-	finish
-
-	grep -qx 'status 3' out
-	[[ $stderr == *"$(sed -n 's/^survivor //p' out)"*sleep* ]]
-	nobody_is_left
-}
-
-@test "a command that works in a hung file system does not hang the stop" {
-	late complete_with_hung_fs '"$WDRUN" -t LIMIT -k 300ms bash -c "
-			hang_fs
-			echo \"ready \$\$\"
-			cd mnt && exec sleep 1000"
-		echo "status $?"
-		kill -KILL $server'
-
-	grep -qx 'status 124' out
-	nobody_is_left
-}
-
-@test "a stderr on a hung file system does not hold up the kill" {
-	late complete_with_hung_fs '"$WDRUN" -t LIMIT -k 300ms bash -c "
-			exec 2>/dev/null
-			hang_fs
-			exec \"\$PROGRAMS/escape\" fork setsid stubborn" 2>>mnt/file
-		echo "status $?"
-		kill -KILL $server'
-
-	grep -qx 'status 124' out
-	is_dead "$ready"
-	nobody_is_left
-}
-
-@test "a stderr on a hung file system does not hold up wdrun, beside a relay that hangs" {
-	late complete_with_hung_fs '"$WDRUN" -t LIMIT -k 300ms -i 60 bash -c "
-			hang_fs
-			echo lost
-			exec \"\$PROGRAMS/escape\" fork setsid stubborn >&5" 5>&1 >>mnt/file 2>&1
-		echo "status $?"
-		kill -KILL $server'
-
-	grep -qx 'status 124' out
-	nobody_is_left
-}
-
-@test "a stderr on a hung file system does not keep a lock, beside a file of --cleanup that hangs" {
-	with_hung_fs '"$WDRUN" --lock="$PWD/ok.lock" --cleanup="$PWD/mnt/file" \
-			bash -c "exec 2>/dev/null; hang_fs; exit 3" 2>>mnt/file
-		echo "status $?"
-		kill -KILL $server'
-	finish
-
-	grep -qx 'status 3' out
-	[ ! -e ok.lock ]
-	nobody_is_left
-}
-
-@test "a call that fails for a moment hangs nothing, and leaves nothing" {
-	local when
-	need strace
-	for when in {1..8}; do
-		complete strace -f -qq -o /dev/null \
-			-e "inject=waitid:error=ENOMEM:when=$when" \
-			"$WDRUN" --idle-after-exit=100ms -k 100ms \
-			"$PROGRAMS/escape" -x 3 fork setsid stubborn
-		[[ $status == 3 || $status == 125 ]]
+@test "what ignores the first signal gets SIGKILL after --kill-after" {
+	local bound
+	for bound in 0 100ms; do
+		complete_late "$WDRUN" -t LIMIT -k "$bound" --report=report \
+			"${deaf_daemon[@]}"
+		[ "$status" -eq 124 ]
+		is_dead "$ready"
+		reported '"stopped":2,'
+		no reported '"killed":0'
 		nobody_is_left
 	done
 }
 
-@test "a /proc that cannot be read for a moment is read later" {
-	need strace
-	start "$WDRUN" -k 300ms "$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-	await_watchers
-	strace -qq -o /dev/null -e inject=open,openat:error=ENFILE:when=1 \
-		-p "$supervisor" 3>&- &
-	wait_until is_traced "$supervisor"
+@test "a timeout ends the tree while the group of wdrun is stopped, as by a batch scheduler" {
+	complete_stopped() {
+		start setsid "$WDRUN" -t "$1" -k 100ms "${deaf_daemon[@]}"
+		await_ready_or_end
+		says_ready out || { finish && return; }
+		kill -STOP -- "-$started"
+		wait_until is_dead "$ready"
+		kill -CONT -- "-$started"
+		finish
+	}
+	late complete_stopped LIMIT
 
-	kill -TERM "$front"
-	finish
-
-	[ "$status" -eq 143 ]
-	[[ $stderr == *"$ready"*escape* ]]
-	is_dead "$ready"
-}
-
-is_traced() {
-	grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"
-}
-
-@test "a process whose command line cannot be read is named all the same" {
-	need strace
-	start "$WDRUN" -k 300ms "$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-	await_watchers
-	strace -f -qq -o /dev/null -P "/proc/$ready/cmdline" \
-		-e inject=open,openat:delay_enter=10s -p "$supervisor" 3>&- &
-	local tracer=$!
-	wait_until is_traced "$supervisor"
-
-	kill -TERM "$front"
-	finish
-	kill -KILL "$tracer" 2>/dev/null || true # it would hold up what it traces
-
-	[[ $stderr == *"killing 1 process: $ready "* ]]
-	wait_until nobody_is_left
-}
-
-@test "without memory for a list of the tree, the tree is ended all the same" {
-	need prlimit
-	start "$WDRUN" -k 300ms "$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-	await_watchers
-
-	prlimit --pid "$supervisor" --as=1000:1000 --data=1000:1000
-	kill -TERM "$front"
-	finish
-
-	is_dead "$ready"
+	[ "$status" -eq 124 ]
 	nobody_is_left
 }
 
-# debug_supervisor COMMAND...: starts COMMAND, a run, and a tracer that stops its
-# supervisor, or with request=0x4206 (PTRACE_SEIZE) does not, and keeps its end
-# from its parent.
-debug_supervisor() {
-	start "$@" "$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-	await_watchers
-	: >traced
-	python3 -c 'import ctypes, sys, time
-request = int(sys.argv[2], 0)
-if ctypes.CDLL(None).ptrace(request, int(sys.argv[1]), 0, 0) == -1:
-	sys.exit("no ptrace")
-print("attached", flush=True)
-time.sleep(1000)' "$supervisor" "${request-16}" >traced 2>&1 3>&- & # 16: ATTACH
-	tracer=$!
-	wait_until test -s traced
-	! grep -q 'no ptrace' traced || skip "this machine permits no ptrace"
+# --- what could hold up the stop ---------------------------------------------
+
+# bats test_tags=smoke
+@test "a reader of stderr that takes nothing holds up no heartbeat, no stop and no end" {
+	mkfifo full
+	exec 7<>full
+	# The pipe is full, and nobody reads.
+	"$PROGRAMS/pattern" write 1 65536 >&7
+	complete sh -c '"$WDRUN" --heartbeat=50ms -t 300ms -k 100ms -v \
+			"$PROGRAMS/escape" fork setsid stubborn 2>&7 7>&-
+		echo "status $?"'
+	exec 7>&-
+
+	[ "${output##*$'\n'}" = 'status 124' ]
+	nobody_is_left
 }
 
-ends_though_debugged() {
-	finish
-	kill "$tracer"
-	wait "$tracer" || true
-	[ "$status" -eq 137 ] &&
-		[[ $stderr == "wdrun: the supervisor (PID $supervisor) is stopped by a debugger"*"all processes are dead, but zombie $supervisor [wd-"*"] is held by its tracer $tracer ["* ]] &&
+# wdrun is root without the right to signal other users.
+@test "a process of another user, which SIGKILL does not end, is named, given up after a last bound, and reported" {
+	need_other_user
+	local powerless=(setpriv --bounding-set=-kill --inh-caps=-kill)
+	"${powerless[@]}" true || skip "cannot drop a capability"
+	complete_late "${powerless[@]}" "$WDRUN" -t LIMIT -k 100ms \
+		--report=report bash -c '
+		setsid setpriv --reuid=65534 --clear-groups sleep 1000 &
+		until grep -q sleep "/proc/$!/comm"; do read -rt 0.02 <>never; done
+		echo "ready $!"; wait'
+
+	[ "$status" -eq 124 ]
+	is_alive "$ready"
+	only_messages
+	[[ ${stderr##*$'\n'} == *"$ready"*sleep* ]]
+	reported "\"left\":[{\"pid\":$ready,"
+	kill -KILL "$ready"
+	wait_until nobody_is_left
+}
+
+# with_hung_fs SCRIPT: starts SCRIPT where $PWD/mnt is a file system that hangs
+# after `hang_fs`. The process $server serves it.
+with_hung_fs() {
+	need_mounts
+	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
+	mkdir -p mnt
+	start unshare --mount bash -c 'mount --make-rprivate /
+		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
+		until grep -qs ready server; do sleep 0.02; done
+		: <mnt/file # the kernel has cached that a close sends no request
+		hang_fs() {
+			kill -USR1 "$server"
+			until grep -q hung server; do sleep 0.02; done
+		}
+		export -f hang_fs
+		export server
+		'"$1"
+	await_ready server
+}
+
+# The front may not return until the write does. What it leaves alone dies.
+@test "output, or its copy, in a file system that hangs: the tree dies and the lock is free, in time" {
+	local where server
+	stop_in_hung_fs() {
+		rm -f server
+		with_hung_fs '"$WDRUN" -t '"$1"' -k 100ms -i 1000 \
+			--lock="$PWD/lock" 5>&1 2>/dev/null '"$2"' bash -c "
+				hang_fs
+				echo lost
+				exec \"\$PROGRAMS/escape\" fork setsid stubborn >&5"
+			echo "status $?"'
+		server=$ready
+		wait_until test -e lock
+		wait_until no test -e lock
+		! says_ready out || wait_until is_dead "$ready"
+		kill -KILL "$server"
+		finish
+	}
+	for where in '--tee=mnt/file' '>>mnt/file'; do
+		late stop_in_hung_fs LIMIT "$where"
+
+		grep -qx 'status 124' out
 		nobody_is_left
-}
-
-times_out_though_debugged() {
-	debug_supervisor "$WDRUN" -t "$limit" -k never
-	ends_though_debugged
-}
-
-@test "a debugger that has stopped the supervisor puts off neither --timeout nor a signal for ever" {
-	need python3
-	debug_supervisor "$WDRUN" -k never
-	kill -TERM "$started"
-	ends_though_debugged
-
-	with_more_time times_out_though_debugged
-}
-
-@test "a tracer that keeps the end of the supervisor to itself does not keep the front" {
-	need python3
-	request=0x4206
-	debug_supervisor "$WDRUN" -k 100ms
-	kill -TERM "$started"
-	finish
-
-	is_zombie "$supervisor"
-	kill "$tracer"
-	wait "$tracer" || true
-	[ "$status" -eq 143 ]
+	done
 }

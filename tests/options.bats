@@ -1,304 +1,279 @@
 #!/usr/bin/env bats
 #
-# The command line: what is accepted, and that a mistake is reported before
-# anything is run.
+# The command line: what is accepted, and that a mistake is told in one line
+# before anything is run, created or locked.
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
-# refused OPTION VALUE ARGUMENT...: wdrun ARGUMENT... refuses in one line that
-# names OPTION and VALUE, and runs and makes nothing.
+setup() {
+	common_setup
+	export HOME=$PWD XDG_STATE_HOME=$PWD/state
+	unset WDRUN_REGISTRY
+	: >out
+	: >err
+}
+
+# run_now ARG...: runs wdrun ARG... in the foreground. Sets status, output and
+# stderr, which are in the files out and err.
+run_now() {
+	local -
+	set +T
+	status=0
+	"$WDRUN" "$@" >out 2>err </dev/null 3>&- || status=$?
+	take out
+	output=$taken
+	take err
+	stderr=$taken
+	echo "--- $status: wdrun ${*@Q}: $stderr"
+}
+
+# refused WORD... -- ARG...: wdrun ARG... gives 125, and one line that has each
+# WORD; nothing is printed, run or made.
 refused() {
-	local option=$1 value=$2 before
-	shift 2
-	: >>out
-	: >>err
-	before=$(echo .* *)
-	complete "$WDRUN" "$@" touch ran
+	local -
+	set +T
+	local words=() before
+	while [ "$1" != -- ]; do
+		words+=("$1")
+		shift
+	done
+	before=(./.* ./*)
+	run_now "${@:2}"
 
 	[ "$status" -eq 125 ]
-	[ "$(echo .* *)" = "$before" ]
-	says_one_thing
-	[[ $stderr == *"$option"*"$value"* ]]
-}
-
-# There is one message of one line, and no other output.
-says_one_thing() {
 	[ -z "$output" ]
-	[[ $stderr == 'wdrun: '* && $stderr != *$'\n'* ]]
+	[[ $stderr != *$'\n'* ]]
+	has_message "${words[@]}"
+	is_same_directory ./.* ./*
 }
 
-# Refused in one line, before anything is run or made.
-told_off() {
-	complete "$WDRUN" "$@"
-	[ "$status" -eq 125 ]
-	[ "$(ls -A)" = $'err\nout' ]
-	says_one_thing
+# No name has come to those in before.
+is_same_directory() {
+	[ "$*" = "${before[*]}" ]
 }
 
-# partner_of OPTION: prints the option without which OPTION is an error.
-partner_of() {
-	case $1 in
-	--idle-unless-busy) echo --idle-timeout=never ;;
-	--until-grace=*) echo --until=text ;;
-	--lock-wait=* | --lock-exit=*) echo --lock=lock ;;
-	esac
+# each_refused: the same for each line of stdin: `WORD... | ARG...`, which are
+# words of the shell. The command is `touch ran`.
+each_refused() {
+	local -
+	set +T
+	local row row_words row_arguments
+	while IFS= read -ru 9 row; do
+		eval "row_words=(${row%%' |'*}) row_arguments=(${row#*'| '})"
+		refused "${row_words[@]}" -- "${row_arguments[@]}" touch ran
+	done 9<&0
 }
 
-@test "a bad duration is refused by each option, named with what is accepted" {
-	local option
+# accepted ARG...: with these options `echo ran` is run, and nothing is told.
+accepted() {
+	run_now "$@" echo ran
+	[ "$status" -eq 0 ]
+	[ "$output" = ran ]
+	[ ! -s err ]
+}
+
+# bats test_tags=smoke
+@test "a bad duration is refused by each option that takes one, and named" {
+	local option value
 	for option in --timeout --kill-after --idle-after-exit \
 		--max-after-exit --idle-timeout --until-grace --heartbeat; do
-		refused "$option" "'5x'" "$option=5x"
-		[[ $stderr == *250ms* && $stderr == *1h30m* && $stderr == *never* ]]
-		[[ $stderr == *'units ms, s, m, h, d, w'* ]]
-		refused "$option" "''" "$option="
-		refused "$option" "'-1'" "$option=-1"
+		for value in 5x '' -1; do
+			refused "$option" "'$value'" -- "$option=$value" touch ran
+		done
 	done
-}
-
-@test "what strtod(3) takes for a number is refused as a duration all the same" {
-	local value
+	# Also what strtod(3) takes for a number.
 	for value in inf nan 0x10 1e3 '1 s' ' 1' '1 ' . .s 1..5 1.5.2 1,5 s ms \
-		+1 1sm 5S 5M 1h30 1hm 1h,30m 5secs nevers Never '1 0' $'5\n'; do
-		refused --timeout "${value%$'\n'}" --timeout="$value"
+		+1 1sm 5S 1h30 1hm 1h,30m 5secs nevers Never '1 0' 5$'\n'; do
+		refused --timeout "${value%$'\n'}" -- --timeout="$value" touch ran
 	done
 }
 
 @test "durations: ms s m h d w, sec and min, several together, decimals, bare seconds, never" {
 	local value
-	for value in 1h30m 90min 1000sec 2w 1w2d.5h 1.5h30m infinity 900000ms 900s 15m 1h 1d 900 900.5 900. 0.5h .5h never \
-		1.5m 0.25d 00900 900.123456789123456789; do
-		complete "$WDRUN" -t "$value" -k "$value" echo ran
-		[ "$status" -eq 0 ]
-		[ "$output" = ran ]
-		[ -z "$stderr" ]
+	for value in 1h30m 90min 1000sec 2w 1w2d.5h 1.5h30m infinity 900000ms \
+		15m 1d 900 900.5 900. .5h never 00900 900.123456789123456789; do
+		accepted -t "$value" -k "$value"
 	done
-}
-
-@test "a duration that is too long for a clock means never" {
-	local value
+	# Too long for a clock.
 	for value in 99999999999999999999 1000000000000d 9223372036854775807 \
 		9223372037s 99999999999999999999.5h; do
-		complete "$WDRUN" -t "$value" echo ran
-		[ "$status" -eq 0 ]
-		[ "$output" = ran ]
-		[ -z "$stderr" ]
+		accepted -t "$value"
+	done
+	for value in 20ms=20ms .02=20ms 0.0004m=24ms 0.00001h=36ms 0.0000005d=43 \
+		0.0000001w=60 0.0001min10ms0.01sec=26ms; do
+		run_now -t "${value%=*}" sleep 1000
+		[ "$status" -eq 124 ]
+		has_message "${value#*=}"
 	done
 }
 
-@test "each unit is what it says" {
-	complete "$WDRUN" -t 200ms sleep 1000
-	[ "$status" -eq 124 ]
-	complete "$WDRUN" -t .2 sleep 1000
-	[ "$status" -eq 124 ]
-	complete "$WDRUN" -t 0.004m sleep 1000
-	[ "$status" -eq 124 ]
-	complete "$WDRUN" -t 0.00007h sleep 1000
-	[ "$status" -eq 124 ]
-	complete "$WDRUN" -t 0.000003d sleep 1000
-	[ "$status" -eq 124 ]
-	complete "$WDRUN" -t 0.0000004w sleep 1000
-	[ "$status" -eq 124 ]
-	complete "$WDRUN" -t 0.0001min100ms0.1sec sleep 1000
-	[ "$status" -eq 124 ]
-}
-
-@test "signal names: with and without SIG, in any case, and numbers" {
-	local value
-	for value in USR2 SIGUSR2 usr2 sigusr2 SigUsr2 12; do
-		complete_late "$WDRUN" -t LIMIT -k 60 -s "$value" \
-			"$PROGRAMS/sigcount" 2
-		grep -qx 'got 12' out # the other signal is CONT
+@test "signals have names with and without SIG, in any case, and numbers" {
+	local value number
+	for value in USR2=12 SIGUSR2=12 usr2=12 SigUsr2=12 12=12 RTMIN=34 \
+		RTMIN+1=35 SIGRTMIN+2=36 RTMAX-1=63 RTMAX=64 40=40; do
+		number=${value#*=}
+		status=0
+		# Blocked, so that it waits until the command takes it.
+		"$PROGRAMS/launch" --block "$number" --block CONT "$WDRUN" \
+			-t 10ms -k 60 -s "${value%=*}" "$PROGRAMS/sigcount" 2 \
+			>out 2>err 3>&- || status=$?
+		echo "$value: $status"
+		[ "$status" -eq 124 ]
+		grep -qx "got $number" out
 	done
-}
-
-@test "real-time signals are counted as kill(1) counts them" {
-	local value
-	for value in RTMIN RTMIN+1 SIGRTMIN+2 RTMAX-1 RTMAX 40; do
-		complete_late "$WDRUN" -t LIMIT -k 60 -s "$value" \
-			"$PROGRAMS/sigcount" 2
-		[ "$value" = 40 ] || value=$(kill -l "$value")
-		grep -qx "got $value" out
-	done
-}
-
-@test "a bad signal is refused, named with what is accepted" {
-	local value
 	for value in FOO '' 0 65 -1 SIG SIGFOO 15x TERMINATE RTMIN+99 RTMAX+1 \
 		RTMIN-1 99999999999 ' TERM'; do
-		refused --signal "'$value'" --signal="$value"
-		[[ $stderr == *TERM* ]]
+		refused --signal "'$value'" -- --signal="$value" touch ran
 	done
 }
 
-@test "a bad word for --survivors is refused, named with what is accepted" {
-	refused --survivors "'maybe'" --survivors=maybe
-	[[ $stderr == *kill* && $stderr == *wait* && $stderr == *leave* ]]
-	refused --survivors "''" --survivors=
-}
-
-@test "an empty text for --until, and one that is too long to be found, is refused" {
+@test "a value that cannot be is refused, and named with its option" {
 	local text
 	printf -v text '%01025d' 0
-	refused --until "''" --until=
-	[[ $stderr == *"1 to 1024 bytes"* ]]
-	refused --until 'a value of 1025 bytes is not a text' --until="$text"
-	[[ $stderr == *"1 to 1024 bytes"* ]]
-	refused --until "''" -u ''
-
-	complete "$WDRUN" --until="${text%0}" echo ran
-	[ "$status" -eq 0 ]
-	[ "$output" = ran ]
-	[ -z "$stderr" ]
-}
-
-@test "a file for --tee is refused if it cannot be opened, and says why" {
 	mkdir directory
 	mkfifo fifo
 	ln -s loop loop
-	refused --tee "''" --tee=
-	refused --tee "'no/such/file'" --tee=no/such/file
-	[[ $stderr == *"No such file or directory" ]]
-	refused --tee "'directory'" --tee=directory
-	[[ $stderr == *"Is a directory" ]]
-	refused --tee "'out/file'" --tee=out/file
-	[[ $stderr == *"Not a directory" ]]
-	refused --tee "'loop'" --tee=loop
-	refused --tee "'fifo'" --tee=fifo
-	[[ $stderr == *": it is a FIFO that nobody reads" ]]
 
-	# /dev/tty gives the same error here, but is not a FIFO.
+	refused --until 1025 -- --until="$text" touch ran
+	accepted --until="${text%0}"
+	refused --name -- --name="${text%"${text:256}"}" touch ran
+	each_refused <<-'EOF'
+		--survivors maybe kill wait leave | --survivors=maybe
+		--survivors | --survivors=
+		--until | --until=
+		--tee | --tee=
+		--tee no/such/file No\ such\ file | --tee=no/such/file
+		--tee directory Is\ a\ directory | --tee=directory
+		--tee loop | --tee=loop
+		--tee fifo | --tee=fifo
+		--tee - ./- | --tee=-
+		--report | --report=
+		--report - ./- | --report=-
+		--lock | --lock=
+		--cleanup | --cleanup=
+		--name | --name=
+		--registry | --registry=
+		--lock-wait soon | -l lock --lock-wait=soon
+		--lock-exit 256 | -l lock --lock-exit=256
+		--lock-exit -1 | -l lock --lock-exit=-1
+		--lock 16 | -l{a..q}
+		--cleanup 16 | -c{a..q}
+	EOF
+	accepted --report=./-
+	accepted --tee=./-
+	[ -s ./- ]
+	# A device that cannot be opened is no FIFO.
 	complete setsid -w "$WDRUN" --tee=/dev/tty touch ran
 	[ "$status" -eq 125 ]
+	has_message --tee /dev/tty "No such device"
 	[ ! -e ran ]
-	[[ $stderr == *"'/dev/tty': No such device or address" ]]
 }
 
-@test "a copy is not made where the rest is a mistake" {
-	refused --timeout "'5x'" --tee=copy --timeout=5x
-	refused --until-grace '' --tee=copy --until-grace=5
+# bats test_tags=smoke
+@test "an option that does not exist, lacks its value or takes none is refused, and named" {
+	each_refused <<-'EOF'
+		no-such-option | --no-such-option
+		frobnicate --help | --frobnicate
+		timout | --timout
+		--t | --t
+		imeout | -timeout 5
+		imeout=5 | -q -timeout=5
+		=5 | -t=5
+		Z | -Z
+		'' | $'-\351'
+		'' | -日
+		--日 | --日
+		quiet | --quiet=yes
+	EOF
+	refused timeout DUR -- --timeout
+	refused t DUR -- -t
+	refused l FILE -- -q -l
 
-	complete "$WDRUN" --tee=copy
-	[ "$status" -eq 125 ]
-	[ ! -e copy ]
-}
-
-@test "an unknown option is refused" {
-	refused no-such-option '' --no-such-option
-	refused Z '' -Z
-	refused "invalid option -- '?'" '' $'-\351'
-	refused "invalid option -- '?'" '' -日
-	refused "unrecognized option" "'--日'" --日
-}
-
-@test "a message is printable and cannot control the terminal: C0, C1 and bytes that are not UTF-8 become ?" {
-	local control
-	for control in $'\e' $'\a' $'\177' $'\302\233' $'\302\200' $'\302\237' \
-		$'\233' $'\200' $'\377' $'\303' $'\342\202' $'\300' $'\370'; do
-		complete "$WDRUN" "./no-${control}[2J-such"
-		[ "$status" -eq 127 ]
-		[[ $stderr =~ ^"wdrun: cannot run './no-"\?+"[2J-such'" ]]
-	done
-}
-
-@test "a message leaves UTF-8 as it is" {
-	local text
-	for text in café Größe € 日本 😀 $'\302\240'; do
-		complete "$WDRUN" "./no-$text-such"
-		[[ $stderr == "wdrun: cannot run './no-$text-such'"* ]]
-	done
-}
-
-@test "a long option that is misspelt is refused, with what may be meant" {
-	local word
-	for word in --timout --tiemout --timeoutt --imeout --timeaut=5; do
-		refused "'$word'" "did you mean '--timeout'?" "$word"
-	done
-	refused "'--kil-after=5'" "did you mean '--kill-after'?" --kil-after=5
-	refused "'--nostdin'" "did you mean '--no-stdin'?" --nostdin
-	refused "'--frobnicate'" '' --frobnicate
-	[[ $stderr != *'did you mean'* && $stderr == *'wdrun --help'* ]]
-}
-
-@test "an option that is short for several is refused, with all of them" {
-	refused "'--t'" "; possibilities: '--timeout' '--tee' (" --t
-	refused "'--idle=5'" "'--idle-timeout' '--idle-unless-busy' '--idle-after-exit' (" \
-		--idle=5
-}
-
-@test "a long option with one dash is refused, with what is meant" {
-	refused "'-timeout'" "did you mean '--timeout'?" -timeout 5
-	refused "'-timeout=5'" "did you mean '--timeout=5'?" -q -timeout=5
-	refused "'-name'" "did you mean '--name'?" -name job
-	refused "'-tee=copy'" "did you mean '--tee=copy'?" -tee=copy
-
-	complete "$WDRUN" -u -timeout echo -timeout # two arguments
+	run_now -u -timeout echo -timeout # two arguments
 	[ "$status" -eq 0 ]
 	[ "$output" = -timeout ]
 }
 
-@test "a short option with = is refused, with what is meant" {
-	refused "'=5'" "did you mean '-t 5'?" -t=5
-	refused "'=TERM'" "did you mean '-s TERM'?" -s=TERM
-	refused "'=5x'" "did you mean '-k 5x'?" -q -k=5x
-}
-
-@test "an option without its argument is refused, with what it takes" {
-	told_off --timeout
-	[[ $stderr == *"'--timeout'"*'(DUR;'* ]]
-	told_off -t
-	[[ $stderr == *"-- 't' (DUR;"* ]]
-	told_off -q -l
-	[[ $stderr == *"-- 'l' (FILE;"* ]]
-}
-
-@test "- is no file of --report or --tee, and is told how to be one" {
-	local option
-	for option in --report --tee; do
-		refused "$option: '-'" "'./-'" "$option=-"
-		complete "$WDRUN" "$option=./-" true
-		[ "$status" -eq 0 ]
-		[ -e ./- ]
-		rm ./-
-	done
-}
-
-@test "an argument for an option that takes none is refused" {
-	refused quiet '' --quiet=yes
-}
-
-@test "--foreground with --setsid is refused" {
-	refused --foreground --setsid --foreground --setsid
-	refused '' '' -f --setsid
-	refused '' '' --setsid -f
-}
-
-@test "--foreground with --pty is refused" {
-	refused --pty --foreground --foreground --pty
-	refused --pty --foreground --pty -f
-	refused --pty --foreground --no-stdin --pty -f
-}
-
-@test "an option that has no meaning without another one is refused without it" {
-	refused --idle-unless-busy --idle-timeout --idle-unless-busy
-	refused --until-grace --until --until-grace=5
-	refused --until-grace --until --until-grace=30s -t 5
-	refused --until-grace --until -i 5 --until-grace=never
-}
-
-@test "the order of two options that belong together does not matter" {
+@test "options that exclude each other, or need another one, are refused" {
+	each_refused <<-'EOF'
+		--foreground --setsid | --foreground --setsid
+		--foreground --setsid | --setsid -f
+		--pty --foreground | --foreground --pty
+		--pty --foreground | --no-stdin --pty -f
+		--idle-unless-busy --idle-timeout | --idle-unless-busy
+		--until-grace --until | --until-grace=5
+		--until-grace --until | -i 5 -t 5 --until-grace=never
+		--lock-wait --lock | --lock-wait=1
+		--lock-exit --lock | --lock-exit=1
+		--json --list | --json
+	EOF
 	local options
 	for options in '--idle-unless-busy -i 900' '-i 900 --idle-unless-busy' \
-		'--until-grace=900 -u ran' '-u ran --until-grace=900' \
-		'--pty --setsid' '--setsid --pty'; do
+		'--until-grace=900 -u text' '-u text --until-grace=900' \
+		'-w 1 -E 7 -l lock' '--pty --setsid' '--setsid --pty'; do
 		# shellcheck disable=SC2086 # these are words
-		complete "$WDRUN" $options echo ran
+		accepted $options
+	done
+}
+
+# bats test_tags=smoke
+@test "where one option is a mistake the others have made, locked and opened nothing" {
+	local all=(--tee=copy --report=report --lock=lock --cleanup=left
+		--name=job --registry=runs)
+	refused --timeout 5x -- "${all[@]}" --timeout=5x touch ran
+	refused --until-grace -- "${all[@]}" --until-grace=5 touch ran
+	refused -- "${all[@]}"
+
+	# What cannot be opened is found out before a lock is taken.
+	run_now -l lock --report=report --tee=no/such/file touch ran
+	[ "$status" -eq 125 ]
+	[ "$(echo *)" = "err out" ]
+}
+
+@test "no command is a mistake" {
+	refused --help --
+	refused -- -t 5
+	refused -- -t 5 --
+}
+
+@test "options end at the first operand, and at --" {
+	run_now echo -t x --help
+	[ "$output" = "-t x --help" ]
+
+	run_now -t 100 -- echo -- -t 7
+	[ "$output" = "-- -t 7" ]
+
+	printf '#!/bin/sh\necho dashed\n' >-dashed
+	chmod +x ./-dashed
+	PATH=$PWD:$PATH run_now -- -dashed
+	[ "$output" = dashed ]
+}
+
+@test "a value may be joined, apart, long or short, and the last one counts" {
+	local options
+	for options in '-t900' '-t 900' '--timeout=900' '--timeout 900' \
+		'-t1ms -t900' '-pqt900' '-t 1ms --timeout=never' -vq; do
+		# shellcheck disable=SC2086 # these are words
+		run_now $options sh -c 'sleep 0.02; echo ran'
 		[ "$status" -eq 0 ]
 		[ "$output" = ran ]
-		[ -z "$stderr" ]
+		[ ! -s err ]
 	done
+	run_now -qv echo ran
+	[ -s err ]
+}
+
+@test "--list, --cancel and --reap run nothing, and go with no other option" {
+	local mode
+	for mode in --list --reap --cancel=nobody; do
+		refused touch -- "$mode" touch ran
+		refused "${mode%=*}" -- "$mode" -t 5
+	done
+	refused -- --list --reap
+	refused --json --list -- --reap --json
+	refused --list -- --list --lock=lock
 }
 
 @test "output that has no place to go cannot be read: an error" {
@@ -311,155 +286,56 @@ partner_of() {
 	done
 }
 
-@test "no command is a mistake" {
-	complete "$WDRUN"
-	[ "$status" -eq 125 ]
-	[[ $stderr == "wdrun: "* ]]
-
-	complete "$WDRUN" -t 5
-	[ "$status" -eq 125 ]
-
-	complete "$WDRUN" -t 5 --
-	[ "$status" -eq 125 ]
-}
-
-@test "options end at the first operand" {
-	complete "$WDRUN" echo -t x --help
-	[ "$status" -eq 0 ]
-	[ "$output" = "-t x --help" ]
-}
-
-@test "-- ends the options, and only the first one does" {
-	complete "$WDRUN" -t 100 -- echo -- -t 7
-	[ "$output" = "-- -t 7" ]
-
-	printf '#!/bin/sh\necho dashed\n' >-dashed
-	chmod +x ./-dashed
-	PATH=$PWD:$PATH complete "$WDRUN" -- -dashed
-	[ "$output" = dashed ]
-}
-
-@test "a value may be joined, apart, long or short, and the last one counts" {
-	local options
-	for options in '-t900' '-t 900' '--timeout=900' '--timeout 900' \
-		'-t1ms -t900' '-pqt900' '-t 1ms --timeout=never'; do
-		# shellcheck disable=SC2086 # these are words
-		complete "$WDRUN" $options echo ran
-		[ "$status" -eq 0 ]
-		[ "$output" = ran ]
+@test "what a message quotes is printable UTF-8: C0, C1 and broken bytes become ?" {
+	local text
+	for text in $'\e' $'\a' $'\177' $'\302\233' $'\302\200' $'\302\237' \
+		$'\233' $'\200' $'\377' $'\303' $'\342\202' $'\300' $'\370'; do
+		run_now "./no-${text}[2J-such"
+		[ "$status" -eq 127 ]
+		[[ $stderr =~ "'./no-"\?+"[2J-such'" ]]
+		[[ $stderr != *"$text"* ]]
+	done
+	for text in café Größe € 日本 😀 $'\302\240'; do
+		run_now "./no-$text-such"
+		has_message "'./no-$text-such'"
 	done
 }
 
-@test "--help fits 40 lines with the prompt, and 60 columns, and goes to stdout" {
-	complete "$WDRUN" --help
+# bats test_tags=smoke
+@test "every option is taken, and --help names it, on stdout, in 39 lines of 60 columns" {
+	local option letter name
+	run_now --help true
 	[ "$status" -eq 0 ]
-	[ -z "$stderr" ]
+	[ ! -s err ]
 	[ "$(wc -l <out)" -le 39 ]
 	[ "$(wc -L <out)" -le 60 ]
-	cp out long
-
-	complete "$WDRUN" -h
-	cmp out long
-}
-
-@test "--help says what stands in the parentheses, and each unit of DUR" {
-	complete "$WDRUN" --help
-	grep -qF '(): the default' out
-	run ! grep -q '(repeatable)' out
-	grep '^(): ' out >units
-	for unit in ms s m h d w; do
-		grep -qw "$unit" units
+	mv out help
+	for option in h,help V,version v,verbose ,list ,json ,cancel ,reap \
+		,idle-unless-busy ,until-grace w,lock-wait E,lock-exit \
+		t,timeout=never i,idle-timeout=never u,until=text k,kill-after=never \
+		s,signal=TERM p,preserve-status/ ,idle-after-exit=never \
+		,max-after-exit=never ,survivors=leave ,die-with-parent/ \
+		f,foreground/ ,setsid/ ,pty/ ,tee=copy ,no-stdin/ ,heartbeat=never \
+		,report=report l,lock=lock c,cleanup=left n,name=name \
+		,registry=runs q,quiet/; do
+		letter=${option%%,*} option=--${option#*,}
+		name=${option%%[=/]*}
+		grep -qE -- "^ *${letter:+-$letter, }$name(=| )" help
+		[ "$name" = "$option" ] || accepted "${option%/}"
 	done
+	# None is missing in this list.
+	[ "$(grep -oE -- '^ {6}--[a-z-]+|, --[a-z-]+' help | wc -l)" -eq 33 ]
 }
 
-@test "--help names every option" {
+@test "--version is one line on stdout, and --help that cannot be written an error" {
 	local option
-	complete "$WDRUN" --help
-	for option in -t --timeout -i --idle-timeout --idle-unless-busy \
-		-u --until --until-grace -k --kill-after -s --signal -p \
-		--preserve-status --idle-after-exit --max-after-exit \
-		--survivors --die-with-parent -f --foreground --setsid --pty \
-		--tee --no-stdin --heartbeat --report -l --lock -w --lock-wait -E --lock-exit \
-		-c --cleanup -n --name --registry --list --json --cancel \
-		--reap -q --quiet -v --verbose -h --help -V \
-		--version; do
-		grep -qE -- "(^|[ ,])$option([ ,=]|\$)" out
-	done
-}
-
-@test "every option that --help names is taken" {
-	local option partner
-	complete "$WDRUN" --help
-	mapfile -t options < <(sed -nE 's/^  .{4}(--[a-z=A-Z|-]+).*/\1/p' out)
-	[ "${#options[@]}" -ge 20 ]
-
-	for option in "${options[@]}"; do
-		case $option in
-		--help | --version | --list | --json | --cancel=* | --reap)
-			continue
-			;;
-		--*=CODE) option=${option%CODE}75 ;;
-		--*=NAME) option=${option%NAME}name ;;
-		--*=DIR) option=${option%DIR}$PWD/registry ;;
-		--*=DUR) option=${option%DUR}never ;;
-		--*=SIG) option=${option%SIG}TERM ;;
-		--*=TEXT) option=${option%TEXT}text ;;
-		--report=FILE) option=--report=report ;;
-		--*=FILE) option=${option%FILE}file ;;
-		--*=*'|'*) option=${option%%'|'*} ;;
-		--*=*) echo "unknown to this test: $option" && return 1 ;;
-		esac
-		partner=$(partner_of "$option")
-		complete env XDG_STATE_HOME="$PWD/state" "$WDRUN" \
-			${partner:+"$partner"} "$option" true
+	for option in -V --version '--version true'; do
+		# shellcheck disable=SC2086 # these are words
+		run_now $option
 		[ "$status" -eq 0 ]
+		[ ! -s err ]
+		[[ $output =~ ^wdrun\ [0-9]+\.[0-9]+[^$'\n']*$ ]]
 	done
-}
-
-@test "--list, --cancel and --reap run nothing, and go with no other option" {
-	local mode
-	for mode in --list --reap --cancel=nobody; do
-		told_off "$mode" touch ran
-		[[ $stderr == *"take no COMMAND"*"'touch'"* ]]
-		told_off "$mode" -t 5
-		[[ $stderr == *"--list, --cancel or --reap"* ]]
-	done
-	told_off --list --reap
-	[[ $stderr == *"only one"* ]]
-	told_off --json touch ran
-	told_off --reap --json
-	[[ $stderr == *"--json"*"--list"* ]]
-}
-
-@test "locks, names and registries that cannot exist are refused" {
-	local option
-	for option in --lock= --cleanup= --name= --registry=; do
-		told_off "$option" touch ran
-		[[ $stderr == "wdrun: ${option%=}: "* ]]
-	done
-	told_off --name="$(printf '%0256d' 0)" touch ran
-	told_off --lock-wait=1 touch ran
-	told_off --lock-exit=1 touch ran
-	told_off -l x --lock-wait=soon touch ran
-}
-
-@test "--version is one line, on stdout" {
-	complete "$WDRUN" --version
-	[ "$status" -eq 0 ]
-	[ -z "$stderr" ]
-	[[ $output =~ ^wdrun\ [0-9]+\.[0-9]+[^$'\n']*$ ]]
-
-	complete "$WDRUN" -V
-	[[ $output =~ ^wdrun\ [0-9] ]]
-}
-
-@test "--help and --version count though more options follow" {
-	complete "$WDRUN" --version true
-	[ "$status" -eq 0 ]
-	[[ $output == wdrun* ]]
-}
-
-@test "an output that cannot be written is an error of --help" {
 	complete sh -c '"$WDRUN" --help >/dev/full'
 	[ "$status" -eq 125 ]
 }

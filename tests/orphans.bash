@@ -1,13 +1,131 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2016,SC2034,SC2154 # what is set here is read by the tests
+# shellcheck disable=SC2034,SC2154 # what is set here is read by the tests
 #
-# Runs on record, real and forged, for reap.bats, cancel.bats and list.bats.
+# Runs on record: running, orphaned, and forged. Only forge knows the format of
+# an entry; the ID of a run is the name of its file, less `.run`.
 
-# Makes a registry of the test's own. Sets dead.
+# Makes a registry of the test's own.
 make_registry() {
 	export WDRUN_REGISTRY=$PWD/registry
 	mkdir -m 700 "$WDRUN_REGISTRY"
-	make_dead
+}
+
+# begin NAME [OPTION]... -- COMMAND...: starts a run of that name, whose COMMAND
+# says `ready PID`, with its output in NAME.out. Sets front, ready and id.
+begin() {
+	local name=$1
+	shift
+	: >"$name.out"
+	"$PROGRAMS/launch" --defaults "$WDRUN" --name="$name" "$@" \
+		>"$name.out" 2>"$name.err" 3>&- &
+	front=$!
+	await_ready "$name.out"
+	find_id
+}
+
+# end FRONT...: ends these runs.
+end() {
+	local pid
+	kill -TERM "$@"
+	for pid; do wait "$pid" || true; done
+}
+
+# orphan OPTION... -- COMMAND...: starts a run, and kills its front and
+# supervisor at once when COMMAND has said $number times (1) that it is ready.
+# Sets front, supervisor, target and id, left to the PIDs that are ready, and
+# ready to the first of them.
+orphan() {
+	start "$WDRUN" "$@"
+	await_watchers
+	wait_until are_ready "${number:-1}"
+	find_id
+	kill_watchers "$front" "$supervisor"
+	wait "$front" || true
+	wait_until is_dead "$target"
+}
+
+are_ready() {
+	mapfile -t left < <(sed -n 's/^ready //p' out)
+	ready=${left[0]-}
+	((${#left[@]} == $1))
+}
+
+# wait_for_lock OPTION...: starts a run that waits for the lock of another run.
+# Sets front, and holder, the other run's front, whose ID is id.
+wait_for_lock() {
+	begin holder --lock=lock -- "$PROGRAMS/sigcount"
+	holder=$front
+	start "$WDRUN" --name=second --lock=lock --lock-wait=1h "$@" -- \
+		"$PROGRAMS/sigcount"
+	front=$started
+	wait_until is_listed second waiting
+}
+
+# kill_watchers FRONT SUPERVISOR...: kills these at once. The front is stopped
+# first, since it continues its supervisor; and killed last, since its death
+# orphans its process group, and the kernel then continues what is stopped there,
+# setpgid(2).
+kill_watchers() {
+	local pid last_first=()
+	for pid; do last_first=("$pid" "${last_first[@]}"); done
+	kill -STOP "$@"
+	for pid; do wait_until is_stopped "$pid"; done
+	kill -KILL "${last_first[@]}"
+	for pid; do wait_until is_dead "$pid"; done
+}
+
+# Skips the test where nobody reaps the orphans of the machine: the zombies of
+# the run still show which session was the run's.
+need_reaper() {
+	local round pid
+	for round in {1..250}; do
+		[ -e "/proc/$supervisor" ] || [ -e "/proc/$target" ] || return 0
+		pause 0.02
+	done
+	skip "PID 1 reaps no orphans here"
+}
+
+# Sets id to the ID of the run whose front is $front.
+find_id() {
+	local entry=("$WDRUN_REGISTRY/$front"-*.run)
+	id=${entry[0]##*/}
+	id=${id%.run}
+}
+
+# Prints the IDs of the runs on record.
+ids() {
+	local entry
+	for entry in "$WDRUN_REGISTRY"/*.run; do
+		[ ! -e "$entry" ] || basename "$entry" .run
+	done
+}
+
+is_on_record() { [ -e "$WDRUN_REGISTRY/$id.run" ]; }
+is_off_the_record() { [ ! -e "$WDRUN_REGISTRY/$id.run" ]; }
+
+# is_listed NAME STATE [COMMAND...]: --list, below COMMAND, shows the run in STATE.
+is_listed() {
+	local -
+	set +T
+	local name state
+	while read -r name _ state _; do
+		[ "$name $state" != "$1 $2" ] || return 0
+	done < <("${@:3}" "$WDRUN" --list)
+	return 1
+}
+
+# live [NAME=VALUE]... [WRAPPER...]: starts a process with this in its
+# environment, in a session of its own, as a run's processes are. Sets living.
+live() {
+	setsid env "$@" sleep 1000 >/dev/null 2>&1 3>&- &
+	living=$!
+	wait_until is_asleep "$living"
+}
+
+is_asleep() {
+	local name=''
+	{ read -r name <"/proc/$1/comm"; } 2>/dev/null
+	[ "$name" = sleep ]
 }
 
 # start_of PID: prints the start time of PID, in clock ticks after boot.
@@ -19,152 +137,6 @@ start_of() {
 	echo "${fields[19]}"
 }
 
-# Sets dead to PID and start time of a process that has just ended.
-make_dead() {
-	local -
-	set +T
-	sleep 1000 3>&- &
-	dead="$! $(start_of "$!")"
-	kill -KILL "$!"
-	wait "$!" 2>/dev/null || true
-}
-
-new_id() {
-	printf '%d-%x\n' "${dead% *}" "$(moment)"
-}
-
-# Prints the present time, in nanoseconds since the epoch.
-moment() {
-	echo "${EPOCHREALTIME//[!0-9]/}000"
-}
-
-# forge [KEY=VALUE]...: puts a run on record, whose watchers are dead unless a
-# KEY says otherwise. Sets id.
-forge() {
-	local -
-	set +T
-	local pair
-	local -a more=()
-	local -A is=(
-		[boot]=$(</proc/sys/kernel/random/boot_id)
-		[pidns]=$(stat -Lc %i /proc/self/ns/pid)
-		[front]=$dead [supervisor]=$dead [target]=$dead
-		[machine]=$(cat /etc/machine-id 2>/dev/null)
-		[session]=own [started]=1000000000
-		[epoch]=$(moment) [timeout]=never
-		[kill-after]=5000000000 [directory]=$PWD [arg]=sleep
-	)
-	is[id]=$(new_id)
-	for pair; do
-		case $pair in
-		lock=* | cleanup=*) more+=("${pair%%=*} ${pair#*=}") ;;
-		*) is[${pair%%=*}]=${pair#*=} ;;
-		esac
-	done
-	id=${is[id]}
-	{
-		echo "wdrun 1"
-		for pair in id name boot host machine pidns timens front supervisor target \
-			session started epoch timeout kill-after directory; do
-			[ -z "${is[$pair]-}" ] || echo "$pair ${is[$pair]}"
-		done
-		((${#more[@]} == 0)) || printf '%s\n' "${more[@]}"
-		echo "arg ${is[arg]}"
-		echo end
-	} >"$WDRUN_REGISTRY/$id.run"
-	chmod 600 "$WDRUN_REGISTRY/$id.run"
-}
-
-# Skips the test where reboot has no effect.
-need_reboot() {
-	unshare --time true 2>/dev/null || skip "needs time namespaces, and root"
-	[ -s /etc/machine-id ] || skip "there is no /etc/machine-id"
-}
-
-# Makes all files of the test older than the last boot, as a clock says that
-# stands in rebooted: a command before a command.
-reboot() {
-	local up
-	need_reboot
-	sleep 3
-	read -r up _ </proc/uptime
-	rebooted=(unshare --time --boottime=$((1 - ${up%.*})))
-}
-
-# live [NAME=VALUE]... [WRAPPER...]: starts a process with this in its
-# environment, in a session of its own, as a run's processes are. Sets living.
-live() {
-	local -
-	set +T
-	setsid env "$@" sleep 1000 >/dev/null 2>&1 3>&- &
-	living=$!
-	wait_until is_asleep "$living"
-}
-
-# start_member COMMAND...: starts COMMAND as a process of the forged run: with its
-# ID, and in a session of its own.
-start_member() {
-	local -
-	set +T
-	start setsid env WDRUN_ID="$id" "$@"
-}
-
-is_asleep() {
-	local name=''
-	{ read -r name <"/proc/$1/comm"; } 2>/dev/null
-	[ "$name" = sleep ]
-}
-
-# session_of_a_target [NAME=VALUE]... [WRAPPER...]: starts a session whose leader
-# is dead, with a target, and a member with this in its environment. Sets target
-# and member, and for forge, of_session.
-session_of_a_target() {
-	local leader
-	rm -f member
-	setsid bash -c 'bash -c "env \"\$@\" sleep 1000 &
-			echo \"target \$\$\"; echo \"ready \$!\"; wait" - "$@" &
-		wait' - "$@" >member 2>/dev/null 3>&- &
-	leader=$!
-	wait_until grep -q ^ready member
-	target=$(sed -n 's/^target //p' member)
-	member=$(sed -n 's/^ready //p' member)
-	wait_until is_asleep "$member"
-	of_session=(supervisor="$leader $(start_of "$leader")"
-		target="$target $(start_of "$target")")
-	kill -KILL "$leader"
-	wait "$leader" || true
-}
-
-# Starts a session with a member, whose leader is dead. Sets gone to PID and
-# start time of the leader, and member. The member reads an ID from the FIFO go,
-# starts a process with this ID, and prints its PID into the file proof.
-session_of_nobody() {
-	local leader
-	mkfifo go
-	setsid bash -c 'bash -c "echo \"ready \$\$\"; read -r id <go
-			WDRUN_ID=\$id sleep 1000 & echo \"ready \$!\" >proof
-			exec sleep 1000" & wait' >member 2>/dev/null 3>&- &
-	leader=$!
-	await_ready member
-	member=$ready
-	gone="$leader $(start_of "$leader")"
-	kill -KILL "$leader"
-	wait "$leader" || true
-}
-
-# On a slow machine the time of --reap can be over before it has looked at all
-# processes often enough, or before one process could be read, such as those of a
-# fork storm of another test. It says so, and its user runs it again.
-reap() {
-	local tries
-	for tries in {1..5}; do
-		complete "$WDRUN" --reap
-		[ "$status" -eq 1 ] && grep -qE "$too_slow" err || return 0
-	done
-}
-
-too_slow='because of processes that end too soon to be read$|cannot be looked at|cannot read the processes in /proc: Operation timed out$'
-
 # is_unharmed PID: the process is alive, and not even stopped.
 is_unharmed() {
 	is_alive "$1" && [ "$process_state" != T ]
@@ -172,46 +144,44 @@ is_unharmed() {
 
 # spares PID...: all of these are unharmed. Ends them, since wdrun must not.
 spares() {
-	local -
-	set +T
 	local pid
 	for pid; do is_unharmed "$pid" || return; done
 	kill -KILL "$@"
 	for pid; do wait_until is_dead "$pid"; done
+	wait "$@" 2>/dev/null || true
 }
 
-is_on_record() {
-	[ -e "$WDRUN_REGISTRY/$id.run" ]
+# forge [KEY=VALUE]...: puts a run on record whose watchers are dead. Of the keys,
+# name is that of the run, watcher the PID and start time of its front, its
+# supervisor and its target, and boot and machine say where it ran. Sets id.
+# Without a fork, since a test may want hundreds.
+forge() {
+	local -
+	set +T
+	local pair
+	local -A is=([name]=forged)
+	[ -v here ] || find_here
+	is[watcher]=$dead is[boot]=${here[0]} is[machine]=${here[1]}
+	for pair; do is[${pair%%=*}]=${pair#*=}; done
+	printf -v id '%d-%x' "${is[watcher]% *}" "${EPOCHREALTIME//[!0-9]/}000"
+	umask 077
+	printf '%s\n' "wdrun 1" "id $id" "name ${is[name]}" "boot ${is[boot]}" \
+		"machine ${is[machine]}" "pidns ${here[2]}" \
+		"front ${is[watcher]}" "supervisor ${is[watcher]}" \
+		"target ${is[watcher]}" "session own" "started 1000000000" \
+		"epoch ${EPOCHREALTIME//[!0-9]/}000" "timeout never" \
+		"kill-after 5000000000" "directory $PWD" "arg sleep" end \
+		>"$WDRUN_REGISTRY/$id.run"
+	umask 022
 }
 
-is_off_the_record() {
-	[ ! -e "$WDRUN_REGISTRY/$id.run" ]
-}
-
-# Prints the IDs of the runs on record.
-ids() {
-	find "$WDRUN_REGISTRY" -name '*.run' -printf '%f\n' | sed 's/\.run$//'
-}
-
-# has_opened PID FILE: PID has FILE open.
-has_opened() {
-	find "/proc/$1/fd" -lname "*/$2" 2>/dev/null | grep -q .
-}
-
-# orphan OPTION... -- COMMAND...: starts a run, and kills its front and
-# supervisor at once when COMMAND is ready. Sets ready.
-orphan() {
-	start "$WDRUN" "$@"
-	await_watchers
-	await_ready
-	kill -STOP "$front" "$supervisor"
-	wait_until is_stopped "$front"
-	wait_until is_stopped "$supervisor"
-	# The supervisor is killed first: the death of the front orphans its
-	# process group, and the kernel then continues the stopped supervisor,
-	# setpgid(2).
-	kill -KILL "$supervisor" "$front"
-	wait "$front" || true
-	wait_until is_dead "$supervisor"
-	wait_until is_dead "$target"
+# Sets here to the boot, the machine and the PID namespace, and dead to PID and
+# start time of a process that has just ended.
+find_here() {
+	here=("$(</proc/sys/kernel/random/boot_id)"
+		"$(cat /etc/machine-id 2>/dev/null)" "$(stat -Lc %i /proc/self/ns/pid)")
+	sleep 1000 3>&- &
+	dead="$! $(start_of "$!")"
+	kill -KILL "$!"
+	wait "$!" 2>/dev/null || true
 }

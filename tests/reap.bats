@@ -1,13 +1,9 @@
 #!/usr/bin/env bats
 #
 # Promise 4, its last sentence: when front and supervisor were killed at once,
-# `wdrun --reap` kills what is left, and nothing else. Each test of an unrelated
-# process fails when the check that protects the process is removed from the
-# source.
+# `wdrun --reap` kills what is left of the run on record, and nothing else.
 #
-# Most of the runs are forged entries whose watchers are dead.
-#
-# Starts first: its tests take long, one after the other.
+# Runs in a PID namespace of its own: --reap reads all processes of the machine.
 #
 # shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
@@ -19,947 +15,299 @@ setup() {
 	make_registry
 }
 
-# The same for a wdrun below strace. Sets front and supervisor.
-has_traced_target() {
-	front=$(children_of "$started" | head -n 1) &&
-		supervisor=$(children_of "$front" | head -n 1) &&
-		[ -n "$(children_of "$supervisor")" ]
-} 2>/dev/null
-
-has_an_entry() {
-	[ -n "$(ids)" ]
-}
-
-# --- what is proven ----------------------------------------------------------
-
-@test "--reap ends a daemon that both watchers left behind, and says so" {
-	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
-	read -r id < <(ids)
-
+# reap_finishes PID...: --reap finishes the run, and these processes are dead.
+reap_finishes() {
 	complete "$WDRUN" --reap
-
 	[ "$status" -eq 0 ]
-	is_dead "$ready"
-	[ -z "$(ids)" ]
-	[[ $stderr == "wdrun: run $id (nightly): killed 1 process: $ready "* ]]
+	is_off_the_record
 	only_messages
+	are_dead "$@"
 }
 
+are_dead() {
+	local pid
+	for pid; do is_dead "$pid" || return; done
+}
+
+# reap_keeps WORD...: --reap does not finish the run, which a message with these
+# words says.
+reap_keeps() {
+	complete "$WDRUN" --reap
+	[ "$status" -eq 1 ]
+	is_on_record
+	has_message "$id" "$@"
+}
+
+# bats test_tags=smoke,tree
+@test "--reap ends a daemon that both watchers left behind, and says so, but for --quiet" {
+	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
+	is_listed nightly orphaned
+	reap_finishes "$ready"
+	has_message "$id" nightly "$ready"
+
+	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid
+	complete "$WDRUN" --reap --quiet
+	[ "$status" -eq 0 ]
+	[ -z "$output$stderr$(ids)" ]
+	is_dead "$ready"
+}
+
+# bats test_tags=smoke
 @test "a registered run ends what an earlier one has left before it starts" {
 	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
-
-	complete "$WDRUN" --name=daily -- sh -c \
-		'ps -o stat= -p "$1" | grep -qv Z || echo "is gone"' - "$ready"
-
+	complete "$WDRUN" --name=daily -- bash -c '. "$1"
+		is_dead "$2" && echo "is dead"' - "$BATS_TEST_DIRNAME/helper.bash" "$ready"
 	[ "$status" -eq 0 ]
-	[ "$output" = "is gone" ]
-	[[ $stderr == "wdrun: run "*" (nightly): killed 1 process: $ready "* ]]
+	[ "$output" = "is dead" ]
+	has_message "$id" nightly "$ready"
 	[ -z "$(ids)" ]
 }
 
-@test "a process that carries the run's ID is ended" {
-	forge
-	live WDRUN_ID="$id"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	is_dead "$living"
-	is_off_the_record
+@test "one process with the run's ID proves the session of the run, with those that have no environment" {
+	number=2 orphan --name=a -- bash -c '"$PROGRAMS/escape" fork &
+		"$PROGRAMS/escape" fork empty & wait'
+	reap_finishes "${left[@]}"
 }
 
-@test "a run that could make no session of its own is finished" {
-	printf '%s\n' '#!/bin/sh' 'exec "$PROGRAMS/deny" setsid -- "$real" "$@"' >denied
-	chmod +x denied
-	export real=$WDRUN
-	WDRUN=$PWD/denied
-	orphan -- "$PROGRAMS/escape" fork stubborn
-
-	WDRUN=$real
-	reap
-
-	[ "$status" -eq 0 ]
-	is_dead "$ready"
-	is_off_the_record
-}
-
-@test "a process without its environment is ended with its parent" {
-	forge
-	start_member "$PROGRAMS/escape" setsid empty
-	await_ready
-
-	reap
-
-	[ "$status" -eq 0 ]
-	is_dead "$started"
-	is_dead "$ready"
-	is_off_the_record
-}
-
-@test "processes in the session of the target are ended" {
-	session_of_a_target
-	forge "${of_session[@]}"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	is_dead "$target"
-	is_dead "$member"
-	is_off_the_record
-}
-
-@test "processes in the session of a supervisor that is a zombie are ended" {
-	local parent leader
-	start sh -c 'setsid sh -c "sleep 1000 & echo ready \$!; wait" &
-		echo "leader $!"; exec sleep 1000'
-	parent=$started
-	await_ready
-	wait_until grep -q '^leader' out
-	leader=$(sed -n 's/^leader //p' out)
-	forge supervisor="$leader $(start_of "$leader")"
-	kill -KILL "$leader"
-	wait_until is_zombie "$leader"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	spares "$parent"
-	is_dead "$ready"
-	is_off_the_record
-}
-
-@test "one process with the run's ID proves its whole session" {
-	session_of_nobody
-	forge supervisor="$gone"
-	echo "$id" >go
-	await_ready proof
-
-	reap
-
-	[ "$status" -eq 0 ]
-	is_dead "$member"
-	is_dead "$ready"
-	is_off_the_record
-}
-
-@test "a run within the run is ended with it" {
-	session_of_a_target WDRUN_ID="$(new_id)"
-	nested=$(tr '\0' '\n' <"/proc/$member/environ" | sed -n 's/^WDRUN_ID=//p')
-	forge id="1-$(printf '%x' 1)" "${of_session[@]}"
-	live WDRUN_ID="$nested"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	is_dead "$member"
-	is_dead "$living"
-	is_off_the_record
-}
-
-@test "a fork storm that was left behind is ended" {
-	forge
-	start_member "$PROGRAMS/storm" 1000
-	await_ready
-
-	reap
-
-	[ "$status" -eq 0 ]
-	wait_until nobody_is_left
-	is_off_the_record
-}
-
-@test "a process that is forked while --reap looks is found, even without an environment" {
-	forge
-	start_member "$PROGRAMS/brood" 2000
-	await_ready
-
-	reap
-
-	[ "$status" -eq 0 ]
-	nobody_is_left
-	is_off_the_record
-}
-
-@test "a chain of processes, each of which forks the next and exits, is ended" {
-	forge
-	start_member "$PROGRAMS/chain" 200
-	await_ready
-	kill -KILL "$started"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	is_off_the_record
+@test "a process without its environment, in another session, is ended with its parent" {
+	orphan --name=a -- bash -c '
+		setsid bash -c "\"\$PROGRAMS/escape\" setsid empty & wait" & wait'
+	reap_finishes "${left[@]}"
 	nobody_is_left
 }
 
-@test "a process that executes itself time and again is ended" {
-	forge
-	printf '%s\n' '#!/bin/sh' ': >begun' 'exec "$0"' >again
-	chmod +x again
-	start_member ./again
-	wait_until test -e begun
-
-	reap
-
-	[ "$status" -eq 0 ]
-	is_off_the_record
-	is_dead "$started"
-}
-
-# --- who is spared -----------------------------------------------------------
-
-@test "a process that got the PID of a dead front or supervisor is left alone" {
-	live
-	forge front="$living $(($(start_of "$living") - 1))" \
-		supervisor="$living $(($(start_of "$living") - 1))"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	spares "$living"
-	is_off_the_record
-}
-
-@test "a session whose leader only got the PID of the supervisor is left alone" {
-	local leader
-	start setsid sh -c 'sleep 1000 & echo "ready $!"; wait'
-	leader=$started
+@test "what a run in the caller's session has left is ended, and the caller is not" {
+	local caller
+	start setsid bash -c '"$WDRUN" --foreground --name=a -- "$PROGRAMS/escape" fork &
+		echo "front $!"; wait; exec sleep 1000'
+	caller=$started
 	await_ready
-	forge supervisor="$leader $(($(start_of "$leader") - 1))"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	spares "$leader" "$ready"
-	is_off_the_record
+	front=$(sed -n 's/^front //p' out)
+	find_id
+	kill_watchers "$front" "$(children_of "$front")"
+	wait_until is_asleep "$caller"
+	reap_finishes "$ready"
+	spares "$caller"
 }
 
-@test "a session of which the process with the PID of the target is no member is left alone" {
-	session_of_a_target
-	live
-	forge "${of_session[0]}" target="$living $(start_of "$living")"
-
-	reap
-
-	[ "$status" -eq 1 ]
-	spares "$target" "$member" "$living"
-	is_on_record
+# bats test_tags=smoke
+@test "a run within an orphaned run is ended with it" {
+	local child inner
+	start "$WDRUN" --name=outer -- bash -c '"$PROGRAMS/escape" fork &
+		exec env -u WDRUN_REGISTRY "$WDRUN" --foreground -- bash -c \
+			"\"\$PROGRAMS/escape\" fork & \"\$PROGRAMS/escape\" fork setsid & wait"'
+	await_watchers
+	wait_until are_ready 3
+	find_id
+	for child in $(children_of "$target"); do
+		[ ! "/proc/$child/exe" -ef "/proc/$front/exe" ] || inner=$child
+	done
+	kill_watchers "$front" "$supervisor" "$target" "$inner"
+	reap_finishes "${left[@]}"
 }
 
-@test "a process of the same session is left alone where nothing proves it, and reported" {
-	session_of_nobody
-	forge supervisor="$gone"
-
-	reap
-
-	[ "$status" -eq 1 ]
-	spares "$member"
-	is_on_record
-	[[ $stderr == "wdrun: run $id"*" $member bash"*"has the run's session ID"* ]]
-	[ "$(wc -l <err)" -eq 1 ]
+@test "a fork storm that was left behind is ended, and so are processes that go on forking" {
+	orphan --name=storm -- bash -c '"$PROGRAMS/storm" 200 & wait'
+	reap_finishes
+	nobody_is_left
+	number=2 orphan --name=chain -- bash -c '"$PROGRAMS/chain" 20000 &
+		"$PROGRAMS/escape" fork setsid & wait'
+	reap_finishes
+	nobody_is_left
 }
 
-@test "the session of a run that shares the caller's is left alone" {
-	session_of_a_target
-	forge "${of_session[@]}" session=caller
-
-	reap
-
-	[ "$status" -eq 0 ]
-	spares "$target" "$member"
-}
-
-@test "an entry from another boot is removed, and no process is signalled" {
-	session_of_a_target
-	forge boot=00000000-0000-0000-0000-000000000000 \
-		"${of_session[@]}"
-	live WDRUN_ID="$id"
-
-	reboot
-	complete "${rebooted[@]}" "$WDRUN" --reap
-
-	[ "$status" -eq 0 ]
-	spares "$living" "$target" "$member"
-	is_off_the_record
-	[[ $stderr == "wdrun: run $id: began before the last boot" ]]
-}
-
-@test "a run of another machine, or of a container with a boot of its own, stays on record" {
-	forge boot=0 machine=0123456789abcdef0123456789abcdef
-	other=$id
-	forge boot=0 machine=
-	unknown=$id
-	reboot
-	complete "${rebooted[@]}" "$WDRUN" --reap
-	[ "$status" -eq 0 ]
-	[ "$(ids | sort)" = "$(printf '%s\n' "$other" "$unknown" | sort)" ]
-
-	# The boot that it names was not the last one, since its file is younger.
-	forge boot=0
-	reap
-	[ "$status" -eq 0 ]
-	is_on_record
-}
-
-@test "a run of another PID namespace stays on record, and no process is signalled" {
-	session_of_a_target
-	forge pidns=1 "${of_session[@]}"
-	live WDRUN_ID="$id"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	spares "$living" "$target" "$member"
-	is_on_record
-}
-
-@test "a process of another user is left alone, whatever ID it carries" {
-	need_other_user
-	forge
-	live WDRUN_ID="$id" setpriv --reuid=65534 --regid=65534 --clear-groups
-
-	reap
-
-	spares "$living"
-}
-
-@test "another user's process in the run's session is left alone, and reported" {
-	need_other_user
-	session_of_a_target setpriv --reuid=65534 --regid=65534 --clear-groups
-	forge "${of_session[@]}"
-
-	reap
-
-	[ "$status" -eq 1 ]
-	is_dead "$target"
-	spares "$member"
-	is_on_record
-	[[ $stderr == *"stays on record because of $member sleep 1000 (belongs to another user)" ]]
-}
-
-@test "a process that only its parent proved is still reported when the parent is dead" {
-	need_other_user
-	forge
-	start_member sh -c 'setsid env -i setpriv --reuid=65534 \
-		--regid=65534 --clear-groups sleep 1000 & echo "ready $!"; wait'
-	await_ready
-	wait_until is_asleep "$ready"
-
-	reap
-
-	[ "$status" -eq 1 ]
-	spares "$ready"
-	is_on_record
-	[[ $stderr == *"stays on record because of $ready sleep 1000 (belongs to another user)" ]]
-}
-
-@test "a process older than the run is left alone, whatever ID it carries" {
-	id=$(new_id)
-	live WDRUN_ID="$id"
-	until make_dead && ((${dead#* } > $(start_of "$living"))); do :; done
-	forge id="$id"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	spares "$living"
-	is_off_the_record
-}
-
-@test "a process whose ID only looks like the run's is left alone" {
-	local -a strangers=()
+# bats test_tags=smoke
+@test "processes whose ID only looks like the run's are left alone" {
 	local like
-	forge
+	local -a strangers=()
+	orphan --name=a -- "$PROGRAMS/escape" fork setsid
 	for like in "WDRUN_ID=${id}0" "WDRUN_ID=${id%?}" "WDRUN_ID=1$id" \
 		"WDRUN_ID=${id#?}" "WDRUN_ID=${id^^}" "WDRUN_ID= $id" \
 		"WDRUN_ID=" "XWDRUN_ID=$id" "WDRUN_IDX=$id" \
-		"X=WDRUN_ID=$id" "X=1
-WDRUN_ID=$id" "WDRUN_ID=$id$id$id$id" "wdrun_id=$id"; do
+		"X=WDRUN_ID=$id" $'X=1\nWDRUN_ID='"$id" \
+		"WDRUN_ID=$id$id$id$id" "wdrun_id=$id"; do
 		live "$like"
 		strangers+=("$living")
 	done
-
-	reap
-
-	[ "$status" -eq 0 ]
-	spares "${strangers[@]}"
-	is_off_the_record
+	live bash -c 'exec -a "WDRUN_ID=$1" sleep 1000' - "$id"
+	reap_finishes "$ready"
+	spares "${strangers[@]}" "$living"
 }
 
-@test "an ID that is too long to be one is not cut down to the run's" {
-	forge id="1-$(printf '%045d' 1)" # 48 bytes with the zero at its end
-	live WDRUN_ID="${id}0"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	spares "$living"
-	is_off_the_record
-}
-
-@test "a process with the command line of the run's is left alone" {
-	forge arg=sh
-	mkfifo never
-	start setsid sh -c 'echo "ready $$"; read -r _ <never' "WDRUN_ID=$id" "$id"
-	await_ready
-
-	reap
-
-	[ "$status" -eq 0 ]
+@test "a process of the run's session stays, unsignalled and on record, where nothing proves it the run's" {
+	orphan --name=a --lock=lock -- "$PROGRAMS/escape" fork empty
+	need_reaper
+	reap_keeps "$ready"
+	[ -e lock ]
 	spares "$ready"
-	is_off_the_record
+	reap_finishes
+	[ ! -e lock ]
+}
+
+@test "a process of another user is left alone, whatever ID it carries, and keeps its run on record" {
+	local stranger
+	need_other_user
+	orphan --name=a -- bash -c '"$PROGRAMS/escape" fork setsid &
+		setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 &
+		echo "other $!"; wait'
+	stranger=$(sed -n 's/^other //p' out)
+	wait_until is_asleep "$stranger"
+	reap_keeps "$stranger"
+	are_dead "${left[@]}"
+	spares "$stranger"
+	reap_finishes
 }
 
 @test "--reap within an orphaned run leaves itself and its ancestors alone, and says so" {
-	forge
-	start_member bash -c '
-		bash -c "\"\$WDRUN\" --reap; echo \"status \$?\""
-		echo "$$ lives"'
-	finish
-
-	[ "$output" = "status 1
-$started lives" ]
+	orphan --name=a -- "$PROGRAMS/escape" fork setsid
+	complete setsid env WDRUN_ID="$id" bash -c '"$WDRUN" --reap
+		echo "status $?, $$ lives"'
+	[ "$output" = "status 1, $started lives" ]
+	has_message "$id" "$started"
 	is_on_record
-	[[ $stderr == *" $started bash"*"(is an ancestor of this wdrun)"* ]]
+	is_dead "$ready"
 }
 
-@test "a run that is being stopped by its own watchers is left alone" {
-	live
-	forge supervisor="$living $(start_of "$living")"
-	watcher=$living
-	live WDRUN_ID="$id"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	spares "$living" "$watcher"
+@test "a run of which one watcher lives is listed as stopping, and left to that watcher" {
+	start "$WDRUN" --name=hurt -- "$PROGRAMS/escape" fork setsid
+	await_watchers
+	await_ready
+	find_id
+	kill -STOP "$front"
+	wait_until is_stopped "$front"
+	kill -KILL "$supervisor"
+	wait_until is_dead "$supervisor"
+	is_listed hurt stopping
+	"$WDRUN" --reap
+	is_unharmed "$ready"
 	is_on_record
+	kill -CONT "$front"
+	finish
+	is_dead "$ready"
+	is_off_the_record
 }
 
 @test "the run within which an orphaned run was started is left alone" {
-	session_of_a_target WDRUN_ID="$(new_id)"
-	outer=$(tr '\0' '\n' <"/proc/$member/environ" | sed -n 's/^WDRUN_ID=//p')
-	forge "${of_session[@]}"
-	live WDRUN_ID="$outer"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	is_dead "$member"
-	spares "$living"
+	local outer outer_id other
+	begin outer -- bash -c 'setsid sleep 1000 & echo "other $!"
+		"$WDRUN" --name=inner -- "$PROGRAMS/escape" fork setsid &
+		echo "front $!"; wait; exec sleep 1000'
+	outer=$front outer_id=$id
+	other=$(sed -n 's/^other //p' outer.out)
+	front=$(sed -n 's/^front //p' outer.out)
+	find_id
+	kill_watchers "$front" "$(children_of "$front")"
+	reap_finishes "$ready"
+	is_unharmed "$other"
+	is_unharmed "$outer"
+	[ "$(ids)" = "$outer_id" ]
+	end "$outer"
 }
 
-@test "a run whose own front lives is not counted as part of another run" {
-	local front
-	live
-	front=$living
-	session_of_a_target WDRUN_ID="$front-$(printf '%x' "$(date +%s%N)")"
-	forge id="1-$(printf '%x' 1)" "${of_session[@]}"
-	live WDRUN_ID="$(tr '\0' '\n' <"/proc/$member/environ" |
-		sed -n 's/^WDRUN_ID=//p')"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	is_dead "$member"
-	spares "$living" "$front"
-}
-
-@test "a process that gets the PID of another just before the signal is left alone" {
-	need strace
-	need_impostor
-	forge
-	live WDRUN_ID="$id"
-	# --reap has seen the process, and is delayed before it opens a pidfd
-	# for it.
-	start strace -f -qq -o trace -e trace=pidfd_open \
-		-e inject=pidfd_open:delay_enter=3000000:when=1 \
-		"$WDRUN" --reap
-	reaper=$started
-	wait_until grep -q pidfd_open trace
-	kill -KILL "$living" || true # --reap may have been quicker
-	wait "$living" || true
-	"$PROGRAMS/impostor" "$living" >impostor 3>&- &
-	await_ready impostor
-	[ "$ready" = "$living" ]
-
-	wait_until is_dead "$reaper"
-
-	spares "$ready"
-}
-
-# --- what cannot be verified -------------------------------------------------
-
-@test "without a /proc of its own --reap signals no process, and says so" {
-	need_mounts
-	forge
-	live WDRUN_ID="$id"
-
-	export ASAN_OPTIONS=detect_leaks=0 # which needs /proc as well
-	complete unshare --mount sh -c \
-		'mount -t tmpfs none /proc && exec "$WDRUN" --reap'
-	[ "$status" -eq 125 ] || [[ $stderr == *LeakSanitizer* ]]
-	[[ $stderr == *"wdrun: no process can be verified: no /proc "* ]]
-	is_on_record
-
-	complete unshare --pid --fork "$WDRUN" --reap
-	[ "$status" -eq 125 ]
-	spares "$living"
-	is_on_record
-}
-
-# In /proc/PID/status, the list of groups comes before what tells the namespaces.
-@test "a user in thousands of groups is told from another PID namespace's, too" {
-	need_root
-	need_unshare --pid --fork
-	complete setpriv --groups "$(seq -s, 3000000000 3000002000)" \
-		unshare --pid --fork "$WDRUN" --reap
-
-	[ "$status" -eq 125 ]
-	[[ $stderr == *"no /proc of this PID namespace"* ]]
-}
-
-@test "where /proc has processes only, --reap and --cancel say what is missing" {
-	need_mounts
-	forge
-	for mode in --reap --cancel=job; do
-		complete unshare --pid --fork --mount sh -c \
-			'mount -t proc -o subset=pid proc /proc && exec "$WDRUN" "$1"' \
-			- "$mode"
-		[ "$status" -eq 125 ]
-		[[ $stderr == *"verified: cannot read '/proc/sys/kernel/random/boot_id': "* ]]
-	done
-	is_on_record
-}
-
-@test "a run whose watchers /proc hides does not count as orphaned" {
-	need_other_user
+@test "a run of another PID namespace is neither reaped nor cancelled from there, and listed as elsewhere" {
+	local -a there=(unshare --pid --fork --mount-proc)
 	need_unshare --pid --fork --mount-proc
-	# hidepid hides processes from users other than root.
-	chown 65534:65534 "$WDRUN_REGISTRY"
-	start unshare --pid --fork --mount-proc bash -c '
-		mount -o remount,hidepid=2 /proc || exit 99
-		. "$1/orphans.bash"
-		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-		"${as[@]}" "$PROGRAMS/escape" undumpable >ready &
-		until grep -qs ready ready; do sleep 0.02; done
-		read -r _ watcher <ready
-		dead="$watcher $(start_of "$watcher")"
-		forge
-		chown 65534 "$WDRUN_REGISTRY"/*
-		WDRUN_ID=$id setsid "${as[@]}" sleep 1000 >/dev/null &
-		until is_asleep "$!"; do sleep 0.02; done
-		# Only root may search the directories above the registry.
-		(cd "$WDRUN_REGISTRY" && "${as[@]}" "$WDRUN" --reap --registry=.)
-		echo "status $?"
-		kill -0 "$!" && echo "it lives"' - "$BATS_TEST_DIRNAME"
-	finish
+	begin job -- "$PROGRAMS/sigcount"
+	complete "${there[@]}" "$WDRUN" --cancel=job
+	[ "$status" -eq 125 ]
+	complete "${there[@]}" "$WDRUN" --reap
+	is_unharmed "$front"
+	is_unharmed "$ready"
+	end "$front"
 
-	[ "$output" = "status 1
-it lives" ]
-	[[ $stderr == "wdrun: run "*": /proc does not show whether the front "*" are dead" ]]
-}
-
-@test "on a kernel without pidfds --reap does the same" {
-	forge
-	live WDRUN_ID="$id"
-	mine=$living
-	live WDRUN_ID="${id}0"
-	complete "$PROGRAMS/deny" pidfd_open pidfd_send_signal -- \
-		"$WDRUN" --reap
-
+	orphan --name=inside -- "$PROGRAMS/escape" fork setsid
+	is_listed inside elsewhere "${there[@]}"
+	complete "${there[@]}" "$WDRUN" --reap
 	[ "$status" -eq 0 ]
-	is_dead "$mine"
-	spares "$living"
-	is_off_the_record
+	complete "${there[@]}" "$WDRUN" --cancel=inside
+	[ "$status" -eq 125 ]
+	is_on_record
+	is_unharmed "$ready"
+	reap_finishes "$ready"
 }
 
-@test "of two --reap at once, one finishes the run" {
-	local i
-	forge
+@test "an entry from before the last boot is removed without a signal, but not one of another machine" {
+	local elsewhere up
+	unshare --time true 2>/dev/null || skip "needs time namespaces, and root"
+	[ -s /etc/machine-id ] || skip "there is no /etc/machine-id"
+	forge boot=00000000-0000-0000-0000-000000000000 machine=0123456789abcdef
+	elsewhere=$id
+	forge boot=00000000-0000-0000-0000-000000000000
 	live WDRUN_ID="$id"
-	for i in {1..20}; do
-		"$WDRUN" --reap 2>"err.$i" 3>&- &
+	sleep 2.1 # the boot is as long after the entries as clocks may differ
+	read -r up _ </proc/uptime
+	complete unshare --time --boottime="-${up%.*}" "$WDRUN" --reap
+	[ "$status" -eq 0 ]
+	[ "$(ids)" = "$elsewhere" ]
+	spares "$living"
+}
+
+@test "of several --reap at once, one finishes the run" {
+	local each
+	local -a reapers=()
+	orphan --name=a -- "$PROGRAMS/escape" fork setsid
+	for each in {1..5}; do
+		"$WDRUN" --reap 2>"err.$each" 3>&- &
+		reapers+=("$!")
 	done
-	wait_until is_dead "$living"
-	wait_until is_off_the_record
-	for i in {1..20}; do wait -n || true; done
-
-	[ "$(cat err.* | wc -l)" -eq 1 ]
-	grep -q "killed 1 process: $living" err.*
-}
-
-@test "--reap waits for another --reap of the same run" {
-	forge
-	live WDRUN_ID="$id"
-	exec 8<"$WDRUN_REGISTRY/$id.run"
-	flock 8
-	start "$WDRUN" --reap 8<&-
-	wait_until has_opened "$started" "$id.run"
-	is_unharmed "$living"
-
-	exec 8<&-
-	finish
-
-	[ "$status" -eq 0 ]
-	is_dead "$living"
-}
-
-@test "--reap goes on where another process has stopped its helper" {
-	local helper
-	forge
-	live WDRUN_ID="$id"
-	exec 8<"$WDRUN_REGISTRY/$id.run"
-	flock 8
-	start "$WDRUN" --reap 8<&-
-	wait_until grep -q . "/proc/$started/task/$started/children"
-	read -r helper <"/proc/$started/task/$started/children" || true
-	kill -STOP "$helper"
-
-	exec 8<&-
-	finish
-
-	[ "$status" -eq 0 ]
-	is_dead "$living"
+	for each in "${reapers[@]}"; do wait "$each" || true; done
+	is_dead "$ready"
 	is_off_the_record
+	cat err.* >err
+	[ "$(wc -l <err)" -eq 1 ]
+	has_message "$id" "$ready"
 }
 
-@test "a run starts also where an orphaned run cannot be looked at" {
-	need strace
-	forge
-	live WDRUN_ID="$id"
-
-	# strace delays the calls, as a process would that hangs when it is
-	# looked at.
-	start strace -f -qq -o trace -e trace=pidfd_open \
-		-e inject=pidfd_open:delay_enter=80000000 \
-		"$WDRUN" --name=daily echo started
-	wait_until grep -qx started out
-
-	kill -KILL "$started"
-	wait "$started" || true
-	is_on_record
-	spares "$living"
-	# The death of strace does not end the run that strace traced. This run
-	# ends by itself, some time after its command.
-	wait_until nobody_is_left
-}
-
-# --reap has stopped a process with SIGSTOP, and cannot look at the rest.
-@test "where --reap gives up on a process that does not answer, it continues what it stopped" {
-	local mine
-	need strace
-	export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer does not work under strace
-	forge
-	live WDRUN_ID="$id"
-	mine=$living
-	live
-	# strace delays the read, as if the memory of this process could not be
-	# read.
-	start strace -f -qq -o trace -P "/proc/$living/environ" -e trace=read \
-		-e inject=read:delay_enter=80000000 "$WDRUN" --reap
-	wait_until is_stopped "$mine"
-
-	wait_until grep -q "^wdrun: run $id: .* does not answer$" err
-
-	wait_until is_unharmed "$mine"
-	is_on_record
-	kill -KILL "$started"
-	wait "$started" || true
-	spares "$mine" "$living"
-}
-
-# The signal of a terminal goes to wdrun and its helper.
-@test "a Ctrl-C during --reap leaves no process stopped" {
-	local mine reaper helper
-	need strace
-	export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer does not work under strace
-	forge
-	live WDRUN_ID="$id"
-	mine=$living
-	live
-	start strace -f -qq -o trace -P "/proc/$living/environ" -e trace=read \
-		-e inject=read:delay_enter=3000000 "$WDRUN" --reap
-	wait_until is_stopped "$mine"
-
-	reaper=$(children_of "$started")
-	helper=$(children_of "$reaper")
-	kill -INT "$reaper" "$helper"
-	wait_until no is_stopped "$mine"
-
-	wait "$started" || true
-	kill -KILL "$mine" 2>/dev/null || true
-	kill -KILL "$living"
-}
-
-@test "a run starts also where a file of a run from before the last boot hangs" {
-	need_reboot # in the script below, skip is not defined
-	export BATS_TEST_DIRNAME
-	with_hung_fs '. "$BATS_TEST_DIRNAME/orphans.bash"
-		export WDRUN_REGISTRY=$PWD/registry
-		hang_fs
-		dead="1 1"
-		forge boot=0 lock="$PWD/mnt/x" cleanup="0 0 0 $PWD/mnt/x"
-		reboot
-		"${rebooted[@]}" "$WDRUN" --name=daily echo started
-		echo "status $?"
-		is_on_record && echo "on record"
-		kill -KILL "$server"'
-	finish
-
-	[ "$output" = "started
-status 0
-on record" ]
-	[ -z "$stderr" ]
-}
-
-@test "a run whose front died before its target was on record can be reaped" {
-	local front supervisor id
-	need_root
-	need strace
-	export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer does not work under strace
-	# The watchers are delayed while the target is put on record, without
-	# its front.
-	start strace -f -qq -o trace -e trace=setsid,poll,ppoll \
-		-e inject=setsid:delay_enter=1000000 \
-		-e inject=poll,ppoll:delay_enter=90000000 \
-		"$WDRUN" --name=job sleep 1000
-	wait_until has_traced_target
+@test "a run that was killed while it waited for a lock leaves an entry that --reap removes, and no more" {
+	wait_for_lock --cleanup=made
+	find_id
 	kill -KILL "$front"
-	wait_until has_an_entry
-	# strace itself would wait for the end of the delayed call.
-	kill -KILL "$supervisor" "$started"
-	finish
-	wait_until nobody_is_left
-	id=$(ids)
-	is_on_record
-
-	reap
-
-	[ "$status" -eq 0 ]
-	is_off_the_record
-	[[ $stderr == "wdrun: run $id (job): found no process to kill" ]]
+	wait_until is_dead "$front"
+	: >made
+	is_listed second orphaned
+	reap_finishes
+	[ -e made ]
+	[ "$(<lock)" = "$holder" ]
+	is_listed holder running
+	end "$holder"
 }
 
-@test "an entry that cannot be read is reported and left alone" {
-	forge
-	head -c 100 "$WDRUN_REGISTRY/$id.run" >"$WDRUN_REGISTRY/1-1.run"
-	sed 's/^wdrun 1$/wdrun 99/' "$WDRUN_REGISTRY/$id.run" \
-		>"$WDRUN_REGISTRY/1-2.run"
-	: >"$WDRUN_REGISTRY/1-3.run"
-	mkfifo "$WDRUN_REGISTRY/1-4.run"
-	chmod 600 "$WDRUN_REGISTRY"/*.run
+@test "--reap removes the lock file of an orphaned run, but not when another has taken the lock" {
+	orphan --name=a --lock=lock -- "$PROGRAMS/escape" fork setsid
+	[ -e lock ]
+	reap_finishes "$ready"
+	[ ! -e lock ]
+	has_message "$PWD/lock"
 
-	reap
-
-	[ "$status" -eq 0 ]
-	is_off_the_record
-	[ "$(ids | sort | paste -sd' ')" = "1-1 1-2 1-3 1-4" ]
-	[ "$(grep -c '^wdrun: registry: .1-[1-4].run' err)" -eq 4 ]
-	only_messages
-}
-
-@test "where there is no registry there is nothing to reap" {
-	rm -r "$WDRUN_REGISTRY"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	[ -z "$output$stderr" ]
-	[ ! -e "$WDRUN_REGISTRY" ]
-}
-
-# --- its files ---------------------------------------------------------------
-
-@test "lock files of an orphaned run are removed, but not those of living processes" {
-	echo "${dead% *}" >stale.lock
-	echo "$$" >held.lock
-	forge lock="$PWD/stale.lock" lock="$PWD/held.lock" lock="$PWD/none.lock"
-
-	reap
-
-	[ "$status" -eq 0 ]
-	[ ! -e stale.lock ]
-	[ -e held.lock ]
-	[[ $stderr == *"; removed '$PWD/stale.lock'" ]]
-	is_off_the_record
-}
-
-@test "the command's own lock file is removed when all of its run is dead" {
-	forge cleanup="0 0 0 $PWD/own.lock"
-	live WDRUN_ID="$id"
-	echo "$living" >own.lock
-
-	reap
-
-	[ "$status" -eq 0 ]
-	is_dead "$living"
-	[ ! -e own.lock ]
-	[[ $stderr == *"; removed '$PWD/own.lock'" ]]
-}
-
-@test "a file without a PID stays where no process of the run was left" {
-	forge cleanup="0 0 0 $PWD/strange.txt" cleanup="0 0 0 $PWD/empty" \
-		cleanup="0 0 0 $PWD/directory"
-	echo data >strange.txt
-	: >empty
-	mkdir directory
-
-	reap
-
-	[ "$status" -eq 0 ]
-	[ "$(cat strange.txt)" = data ]
-	[ ! -e empty ]
-	[ ! -e directory ]
-	[[ $stderr == *"; left '$PWD/strange.txt', which another process may have made"* ]]
-	is_off_the_record
-}
-
-@test "a file without a PID is removed where processes of the run were left, if it is no older than the run" {
-	echo data >older
-	sleep 1.1
-	forge cleanup="0 0 0 $PWD/older" cleanup="0 0 0 $PWD/own"
-	live WDRUN_ID="$id"
-	echo data >own
-
-	reap
-
-	[ "$status" -eq 0 ]
-	[ ! -e own ]
-	[ -e older ]
-	is_off_the_record
-}
-
-@test "a file in a directory is removed before the directory, whatever the order of the options" {
-	forge cleanup="0 0 0 $PWD/d" cleanup="0 0 0 $PWD/d/pid"
-	mkdir d
-	echo "${dead% *}" >d/pid
-
-	reap
-
-	[ "$status" -eq 0 ]
-	[ ! -e d ]
-	[[ $stderr == *"; removed '$PWD/d/pid'; removed '$PWD/d'" ]]
-	is_off_the_record
-}
-
-@test "the files of a run of which a process is left stay as they are" {
-	echo "${dead% *}" >stale.lock
-	session_of_nobody
-	forge supervisor="$gone" lock="$PWD/stale.lock"
-
-	reap
-
-	[ "$status" -eq 1 ]
-	[ -e stale.lock ]
-	spares "$member"
-	is_on_record
-}
-
-@test "--reap --quiet is silent about what it did" {
-	forge
-	live WDRUN_ID="$id"
-
-	complete "$WDRUN" --reap -q
-
-	[ "$status" -eq 0 ]
-	is_dead "$living"
-	[ -z "$output$stderr" ]
-}
-
-# --- those who get away from one look ----------------------------------------
-
-# ends_brood WAY: --reap ends the processes that programs/brood forks in this
-# WAY.
-ends_brood() {
-	forge
-	start_member "$PROGRAMS/brood" 2000 "$@"
+	orphan --name=a --lock=lock -- "$PROGRAMS/escape" fork setsid
+	env -u WDRUN_REGISTRY "$WDRUN" -q --lock=lock "$PROGRAMS/sigcount" >out 3>&- &
+	holder=$!
 	await_ready
-
-	reap
-
-	[ "$status" -eq 0 ]
-	nobody_is_left
-	is_off_the_record
+	reap_finishes
+	[ "$(<lock)" = "$holder" ]
+	end "$holder"
 }
 
-@test "a process forked by vfork while --reap looks is found" {
-	ends_brood vfork
+# bats test_tags=smoke
+@test "--reap removes the files of --cleanup that the run made, also a file before its directory" {
+	: >before
+	orphan --name=a --cleanup=before --cleanup=pid --cleanup=made --cleanup=d \
+		--cleanup=d/pid -- bash -c 'mkdir d
+		echo "$$" >pid; echo "$$" >d/pid; echo data >made
+		exec "$PROGRAMS/escape" fork setsid'
+	reap_finishes "$ready"
+	[ -e before ]
+	[ ! -e pid ]
+	[ ! -e made ]
+	[ ! -e d ]
+	has_message "$PWD/pid" "$PWD/made" "$PWD/d/pid"
 }
 
-@test "a process forked as a sibling while --reap looks is found" {
-	ends_brood sibling
-}
-
-@test "a process forked by a thread while --reap looks is found, though the main thread has exited" {
-	ends_brood thread
-}
-
-@test "processes that fork on without an environment while --reap looks are found" {
-	ends_brood deep
-}
-
-@test "a computing process without an environment does not hold up --reap" {
-	forge
-	env -i bash -c 'cd "$1"; echo "ready $$"; while :; do :; done' - "$PWD" \
-		>busy 3>&- &
-	await_ready busy
-
-	reap
-
-	[ "$status" -eq 0 ]
-	is_off_the_record
-	spares "$ready"
-}
-
-# --- unfinished entries ------------------------------------------------------
-
-# leave_unfinished NAME SECONDS: leaves an unfinished entry that was last
-# written so long ago. Sets unfinished.
-leave_unfinished() {
-	unfinished=$WDRUN_REGISTRY/.$1.new
-	echo "wdrun 1" >"$unfinished"
-	touch -d "$2" "$unfinished"
-}
-
-@test "an unfinished entry is removed when its writer is dead, by --reap or the next run" {
-	leave_unfinished "$(new_id)" '2 minutes ago'
-	reap
-	[ "$status" -eq 0 ]
-	[ -z "$stderr" ]
-	[ ! -e "$unfinished" ]
-
-	leave_unfinished "$(new_id)" '2 minutes ago'
-	complete "$WDRUN" --name=next true
-	[ "$status" -eq 0 ]
-	[ ! -e "$unfinished" ]
-}
-
-@test "an unfinished entry of this boot and PID namespace is removed at once" {
-	here=$(</proc/sys/kernel/random/boot_id).$(stat -Lc %i /proc/self/ns/pid)
-	leave_unfinished "$(new_id).$here" 'now'
-	reap
-	[ "$status" -eq 0 ]
-	[ ! -e "$unfinished" ]
-
-	leave_unfinished "$$-1.$here" 'now'
-	reap
-	[ -e "$unfinished" ]
-}
-
-@test "an unfinished entry stays where its writer may be alive, or is unknown" {
-	leave_unfinished "$(new_id)" 'now'
-	reap
-	[ -e "$unfinished" ]
-
-	leave_unfinished "$$-$(printf '%x' "$(date +%s%N)")" '2 minutes ago'
-	reap
-	[ -e "$unfinished" ]
-
-	for name in notes 0-1 -1-1 4711; do
-		leave_unfinished "$name" '2 minutes ago'
-		reap
-		[ -e "$unfinished" ]
-	done
+@test "where no process of the run was left, --reap leaves a file of --cleanup that may be another's, and says so" {
+	orphan --name=a --cleanup=pid --cleanup=text -- bash -c \
+		'echo "$$" >pid; echo data >text; exec "$PROGRAMS/sigcount"'
+	reap_finishes
+	[ ! -e pid ]
+	[ "$(<text)" = data ]
+	has_message "$PWD/text"
 }

@@ -11,67 +11,66 @@ got() {
 	grep -qx "got $1" out
 }
 
-@test "signals that end nothing are forwarded to the command" {
-	local number
-	start "$WDRUN" "$PROGRAMS/sigcount"
-	await_ready
-
-	# USR1 USR2 PIPE ALRM URG XCPU VTALRM PROF WINCH IO PWR, real-time
-	for number in 10 12 13 14 23 24 26 27 28 29 30 34 50 64; do
-		kill -"$number" "$started"
-		wait_until got "$number"
-	done
-	kill -TERM "$started"
-	finish
-
-	[ "$status" -eq 7 ]
-	[ -z "$stderr" ]
-}
-
-@test "each of several real-time signals arrives" {
-	start "$WDRUN" "$PROGRAMS/sigcount"
-	await_ready
-
-	kill -34 "$started"
-	kill -34 "$started"
-	kill -34 "$started"
-	wait_until has_lines 3 '^got 34$'
-	kill -TERM "$started" # TERM would overtake real-time signals
-	finish
-
-	[ "$(grep -cx 'got 34' out)" -eq 3 ]
-}
-
-@test "a forwarded signal reaches the command's whole group" {
-	start "$WDRUN" sh -c '"$PROGRAMS/sigcount" & exec "$PROGRAMS/sigcount"'
-	wait_until has_lines 2 '^ready'
-
-	kill -USR1 "$started"
-	wait_until has_lines 2 '^got 10$'
-
-	kill -TERM "$started"
-	finish
-	[ "$status" -eq 7 ]
-}
-
+# has_lines COUNT PATTERN: out has so many of these lines.
 has_lines() {
 	[ "$(grep -c "$2" out)" -eq "$1" ]
 }
 
-@test "a forwarded signal goes to no other group" {
-	start "$WDRUN" sh -c 'setsid "$PROGRAMS/sigcount" >escaped &
-		exec "$PROGRAMS/sigcount"'
+# begin [LAUNCHER]... -- OPTION...: starts sigcount with these options.
+begin() {
+	local launcher=()
+	while [ "$1" != -- ]; do
+		launcher+=("$1")
+		shift
+	done
+	shift
+	start "${launcher[@]}" "$WDRUN" "$@" "$PROGRAMS/sigcount"
 	await_ready
+}
+
+# ends_with STATUS: TERM to the front ends the run so.
+ends_with() {
+	kill -TERM "$started"
+	finish
+	[ "$status" -eq "$1" ]
+}
+
+# bats test_tags=smoke
+@test "signals that end nothing are forwarded to the command, and each real-time one arrives" {
+	local number
+	begin --
+	# USR1 USR2 PIPE ALRM URG XCPU VTALRM PROF WINCH IO PWR, real-time
+	for number in 10 12 13 14 23 24 26 27 28 29 30 50 64; do
+		kill -"$number" "$started"
+		wait_until got "$number"
+	done
+	kill -34 "$started"
+	kill -34 "$started"
+	kill -34 "$started"
+	wait_until has_lines 3 '^got 34$' # TERM would overtake them
+
+	ends_with 7
+	[ -z "$stderr" ]
+	has_lines 3 '^got 34$'
+}
+
+# bats test_tags=smoke
+@test "a forwarded signal reaches the command's whole group and no other, a terminating one all" {
+	start "$WDRUN" -k never sh -c '"$PROGRAMS/sigcount" &
+		setsid "$PROGRAMS/sigcount" >escaped & exec "$PROGRAMS/sigcount"'
+	wait_until has_lines 2 '^ready'
 	await_ready escaped
 
 	kill -USR1 "$started"
-	wait_until got 10
+	wait_until has_lines 2 '^got 10$'
+	no grep -q 'got 10' escaped
 
-	run ! grep -q 'got 10' escaped
-	kill -TERM "$started"
-	finish
+	ends_with 7
+	has_lines 2 '^got 15$'
+	grep -qx 'got 15' escaped
 }
 
+# bats test_tags=smoke,tree
 @test "HUP, INT, QUIT and TERM end the run, with the command's death by them" {
 	local name
 	for name in HUP INT QUIT TERM; do
@@ -86,87 +85,55 @@ has_lines() {
 	done
 }
 
-@test "a terminating signal reaches also processes that left the command's group" {
-	start "$WDRUN" -k never sh -c 'setsid "$PROGRAMS/sigcount" >escaped &
-		exec "$PROGRAMS/sigcount"'
-	await_ready
-	await_ready escaped
-
-	kill -TERM "$started"
-	finish
-
-	grep -qx 'got 15' escaped
-}
-
 @test "a terminating signal starts the clock of --kill-after" {
-	start "$WDRUN" -k 300ms "$PROGRAMS/launch" --ignore TERM \
+	start "$WDRUN" -k 200ms "$PROGRAMS/launch" --ignore TERM \
 		sh -c 'echo "ready $$"; exec sleep 1000'
 	await_ready
 
-	kill -TERM "$started"
-	finish
-
-	[ "$status" -eq 137 ]
-}
-
-is_stopped_at_its_timeout() {
-	start "$WDRUN" -t "$limit" -k "$1" "$PROGRAMS/launch" --ignore HUP \
-		"$PROGRAMS/sigcount"
-	await_ready
-	kill -HUP "$started"
-	finish
-	[ "$status" -eq 7 ] && [[ $stderr == "wdrun: timed out after "* ]]
+	ends_with 137
 }
 
 @test "a cancel that the command ignores does not put off --timeout, whatever --kill-after is" {
-	with_more_time is_stopped_at_its_timeout never
-	with_more_time is_stopped_at_its_timeout 1000
+	local limit
+	for limit in never 1000; do
+		# The command has sent the signal before it is ready.
+		complete_late sh -c 'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT -k $limit \
+			bash -c 'trap "" HUP; kill -HUP "$front"; exec "$PROGRAMS/sigcount"'
+		[ "$status" -eq 7 ]
+		has_message TERM
+	done
 }
 
+# bats test_tags=smoke
 @test "two terminating signals are forwarded, the third kills at once" {
-	start "$WDRUN" -k never "$PROGRAMS/sigcount"
-	await_ready
+	begin -- -k never
 	kill -HUP "$started"
 	wait_until got 1
 	kill -INT "$started"
 	wait_until got 2
 	is_alive "$ready"
-
 	kill -QUIT "$started"
 	finish
-
 	[ "$status" -eq 137 ]
-}
 
-@test "three terminating signals of one sender kill also without a pause" {
+	# The same one of three senders, too.
+	begin -- -k never
+	env kill -INT "$started"
+	wait_until has_lines 1 '^got 2$'
+	env kill -INT "$started"
+	wait_until has_lines 2 '^got 2$'
+	env kill -INT "$started"
+	finish
+	[ "$status" -eq 137 ]
+
+	# And without a pause.
 	start "$WDRUN" -k never "$PROGRAMS/launch" --ignore HUP --ignore INT \
 		--ignore QUIT sh -c 'echo "ready $$"; exec sleep 1000'
 	await_ready
-
 	kill -HUP "$started"
 	kill -INT "$started"
 	kill -QUIT "$started"
 	finish
-
-	[ "$status" -eq 137 ]
-}
-
-# got_ints COUNT: the command got SIGINT so many times.
-got_ints() {
-	[ "$(grep -cx 'got 2' out)" -eq "$1" ]
-}
-
-@test "three INTs of three senders count as three, without a pause too" {
-	start "$WDRUN" -k never "$PROGRAMS/sigcount"
-	await_ready
-	env kill -INT "$started"
-	wait_until got_ints 1
-	env kill -INT "$started"
-	wait_until got_ints 2
-
-	env kill -INT "$started"
-	finish
-
 	[ "$status" -eq 137 ]
 }
 
@@ -174,14 +141,10 @@ got_ints() {
 	start "$WDRUN" -k never "$PROGRAMS/launch" --ignore HUP \
 		"$PROGRAMS/sigcount"
 	await_ready
-	await_watchers
+
 	env kill -HUP "$started"
-	wait_until grep -qx wd-stopping "/proc/$supervisor/comm"
 
-	env kill -TERM "$started"
-	finish
-
-	[ "$status" -eq 7 ]
+	ends_with 7
 }
 
 @test "one TERM to the outermost of three nested wdruns is no third signal" {
@@ -190,115 +153,49 @@ got_ints() {
 		while :; do sleep 0.05; done'
 	await_ready
 
-	kill -TERM "$started"
-	finish
-
-	[ "$status" -eq 7 ]
+	ends_with 7
 	[ "$(tail -n 1 out)" = "in order" ]
 }
 
-# end_in_order COMMAND...: COMMAND executes its further arguments with a stderr
-# for which each write raises a signal.
-end_in_order() {
-	start "$@" "$WDRUN" -v -k 60 bash -c '
-		exec 2>/dev/null
-		trap "sleep 0.3; mkdir in-order; exit 7" TERM; mkdir ready
-		while :; do sleep 0.05; done'
-	wait_until test -d ready
-
-	kill -TERM "$started"
-	finish
-
-	[ "$status" -eq 7 ]
-	[ -d in-order ]
-}
-
-@test "SIGPIPE of a message that has no reader reaches neither the command nor wdrun" {
-	mkfifo pipe
-	end_in_order bash -c 'exec 7<>pipe 2>pipe 7<&-; exec "$@"' -
-}
-
-@test "SIGXFSZ of a message to a full file reaches neither the command nor wdrun" {
-	end_in_order bash -c 'ulimit -f 0; exec 2>full "$@"' -
-}
-
-@test "TERM to the supervisor has the effect of TERM to the front" {
-	start "$WDRUN" -k 300ms "$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-	await_watchers
-
-	kill -TERM "$supervisor"
-	finish
-
-	[ "$status" -eq 143 ]
-	is_dead "$ready"
-}
-
-@test "no signal but SIGKILL ends the supervisor, or changes the status" {
-	local number
-	start "$WDRUN" "$PROGRAMS/sigcount"
-	await_ready
-	await_watchers
-
-	for number in 4 5 6 7 8 10 11 12 13 14 16 {23..31} {34..64}; do
-		kill -"$number" "$supervisor"
-	done
-	kill -TERM "$ready"
-	finish
-
-	[ "$status" -eq 7 ]
-}
-
-@test "what was ignored when wdrun started stays ignored: nohup" {
-	start "$PROGRAMS/launch" --ignore HUP "$WDRUN" "$PROGRAMS/sigcount"
-	await_ready
-
+# bats test_tags=smoke
+@test "what was ignored when wdrun started stays ignored: nohup, a shell's background job" {
+	begin "$PROGRAMS/launch" --ignore HUP --
 	kill -HUP "$started"
 	kill -USR1 "$started" # USR1 is handled after HUP
 	wait_until got 10
-
 	is_alive "$ready"
-	run ! grep -qx 'got 1' out
-	kill -TERM "$started"
-	finish
-	[ "$status" -eq 7 ]
-}
+	no got 1
+	ends_with 7
 
-@test "what was ignored stays ignored: INT and QUIT of a shell's background job" {
 	start sh -c '"$WDRUN" "$PROGRAMS/sigcount" & echo "front $!"; wait'
 	await_ready
 	wait_until grep -q '^front ' out
 	front=$(sed -n 's/^front //p' out)
-
 	kill -INT "$front"
 	kill -QUIT "$front"
 	kill -USR1 "$front"
 	wait_until got 10
-
-	run ! grep -qxE 'got (2|3)' out
+	no got 2
+	no got 3
 	kill -TERM "$front"
 	finish
 }
 
-@test "a blocked signal that was pending at the start is pending for the command" {
+@test "what was blocked and pending at the start is pending for the command, or ends the run" {
 	# bash, since dash unblocks all signals when it waits for a child.
 	complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 200 bash -c '
 		until grep -qE "^S[ih][gd]Pnd:.*[2367abef]..$" /proc/$$/status
 		do sleep 0.05; done; echo pending'
-
 	[ "$status" -eq 0 ]
 	[ "$output" = pending ]
-}
 
-@test "a terminating signal that was blocked and pending ends the run" {
 	complete "$PROGRAMS/launch" --pending TERM "$WDRUN" -k 300ms sleep 1000
-
 	[ "$status" -gt 128 ]
 }
 
 @test "a signal in the first moments is not lost" {
 	local -x WDRUN_REPORTS= # a front that dies before it begins writes no report
-	for _ in {1..30}; do
+	for _ in {1..20}; do
 		start "$WDRUN" -k 300ms sleep 1000
 		# Before that, programs/launch would die by the signal.
 		wait_until is_wdrun "$started"
@@ -312,53 +209,53 @@ is_wdrun() {
 	[ "/proc/$1/exe" -ef "$WDRUN" ]
 }
 
-# stops_and_goes_on STATUS COMMAND...: TSTP stops COMMAND, which says that it is
-# ready, CONT continues it, and TERM ends the run with STATUS.
-stops_and_goes_on() {
-	start "$WDRUN" "${@:2}"
+# start_job COMMAND...: starts wdrun with COMMAND as a job that SIGTSTP stops,
+# whoever started the tests. Sets front.
+start_job() {
+	start "$PROGRAMS/launch" --group "$WDRUN" "$@"
 	await_ready
-
-	kill -TSTP "$started"
-	wait_until is_stopped "$ready"
-	kill -CONT "$started"
-	wait_until no is_stopped "$ready"
-
-	kill -TERM "$started"
-	finish
-	[ "$status" -eq "$1" ]
+	wait_until grep -qs . "/proc/$started/task/$started/children"
+	front=$(children_of "$started")
 }
 
-@test "TSTP stops the command, and CONT continues it" {
-	stops_and_goes_on 143 "$PROGRAMS/escape"
+# bats test_tags=smoke
+@test "TSTP stops the command and wdrun, and CONT continues them" {
+	start_job "$PROGRAMS/escape"
+
+	kill -TSTP "$front"
+	wait_until is_stopped "$ready"
+	wait_until is_stopped "$front"
+	kill -CONT "$front"
+	wait_until no is_stopped "$ready"
+
+	kill -TERM "$front"
+	finish
+	[ "$status" -eq 143 ]
 }
 
 @test "a TSTP that the command handles stops nothing" {
-	start "$WDRUN" "$PROGRAMS/sigcount"
-	await_ready
-	kill -TSTP "$started"
-	wait_until grep -qx 'got 20' out
+	start_job "$PROGRAMS/sigcount"
+	kill -TSTP "$front"
+	wait_until got 20
+	is_alive "$ready"
 
-	kill -TERM "$started"
+	kill -TERM "$front"
 	finish
 	[ "$status" -eq 7 ]
 }
 
-@test "a TSTP or STOP from a process stops no clock" {
-	local signal
-	for signal in TSTP STOP; do
-		complete_late "$WDRUN" -t LIMIT sh -c '
-			(until grep -q stopped /proc/$$/status; do sleep 0.02; done
+@test "a TSTP or STOP that a process sends stops no clock" {
+	local by
+	# To the command, and as a shell's suspend builtin might to the front.
+	for by in 'kill -TSTP $$' 'kill -STOP $$' 'kill -TSTP "$front"'; do
+		complete_late "$PROGRAMS/launch" --group sh -c \
+			'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT sh -c '
+			(trap "" TSTP
+			until grep -q stopped /proc/$$/status; do sleep 0.02; done
 			echo "ready $$") &
-			kill -'"$signal"' $$; exec sleep 1000'
+			'"$by"'; exec sleep 1000'
 		[ "$status" -eq 124 ]
-
 	done
-	complete_late "$WDRUN" -t LIMIT sh -c '
-		(trap "" TSTP
-		until grep -q stopped /proc/$$/status; do sleep 0.02; done
-		echo "ready $$") &
-		kill -TSTP $(ps -o ppid= -p $PPID); exec sleep 1000'
-	[ "$status" -eq 124 ]
 }
 
 @test "a command that stops itself where no shell would continue it stays stopped until the timeout" {

@@ -1,28 +1,38 @@
 #!/usr/bin/env bats
 #
-# Under the name timeout: what coreutils 9 and POSIX.1-2024 say of timeout.
-# `twin` runs the system's timeout and ours, and both have to end, print and
-# complain alike. Deliberate differences are tested with ours alone.
+# Under the name timeout: what coreutils 9 and POSIX.1-2024 say of timeout. A
+# row of `twin` runs ours, and where the system has GNU's 9, this as well: both
+# have to end, print and complain alike. Deliberate differences are tested with
+# ours alone.
 #
-# Starts first: its tests take long, one after the other.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load helper
+
+setup_file() {
+	local system
+	system=$(type -P timeout) || return 0
+	[[ $("$system" --version 2>&1) != *"GNU coreutils"*" 9."* ]] ||
+		export GNU_TIMEOUT=$system
+}
 
 setup() {
 	common_setup
 	export LC_ALL=C
 	unset WDRUN_REGISTRY
-	mkdir ours gnu
+	mkdir ours
 	ln -s "$WDRUN" ours/timeout
-	ln -s /usr/bin/timeout gnu/timeout
+	if [ -n "${GNU_TIMEOUT-}" ]; then
+		mkdir gnu
+		ln -s "$GNU_TIMEOUT" gnu/timeout
+	fi
 	# For bash as the command, without a child that a signal could reach:
 	# `nap` waits a moment, and `hit` sends a signal to timeout, once it
 	# sleeps (GNU's is not ready for a signal before that). The moment is
 	# not short, since a read -t that ends while a trap runs keeps bash from
-	# running that trap again.
-	cat >tools <<-'EOF_'
+	# running that trap again. SIGALRM is the timeout: `hit ALRM` is one
+	# that comes when the command is ready for it.
+	cat >tools <<-'EOF'
 		exec 9<> <(:)
 		nap() { read -rt 0.1 -u 9; }
 		hit() {
@@ -35,240 +45,180 @@ setup() {
 			until grep -q "$1" "/proc/$$/status"; do nap; done
 			hit "$2"
 		}
-	EOF_
+	EOF
 }
 
-# complaints FILE: prints the messages in FILE, without our hint in parentheses,
-# and without GNU's second line for the same.
-complaints() {
-	[ ! -s "$1" ] ||
-		sed -E -e '/^Try .timeout --help/d' -e 's/^(timeout: .*) \([^()]*\)$/\1/' "$1"
-}
-
-is_gnu() {
-	[[ $(/usr/bin/timeout --version) == *"GNU coreutils"*" 9."* ]] ||
-		skip "the system's timeout is not that of coreutils 9"
-}
-
-# take_ours ARG...: sets output and stderr to those of ours, and shows them.
-take_ours() {
-	output=$(<ours.out) stderr=$(<ours.err)
-	printf '%s\n' "timeout $*" "$output" "$stderr"
-}
-
-alike() {
-	take_ours "$@"
-	[ "$(<gnu.out)" = "$output" ] || diff gnu.out ours.out
-	[ "$(<gnu.err)" = "$stderr" ] ||
-		diff <(complaints gnu.err) <(complaints ours.err)
-}
-
-# under WHO LAUNCHER... -- ARG...: runs timeout ARG... of WHO, started by
-# LAUNCHER, in a directory of its own. $timeout is its PID. The last line of the
-# output is what waitpid(2) says of it.
+# under WHO ARG...: runs timeout ARG... of WHO, started by the words of launched,
+# in a directory of its own. $timeout is its PID. The last line of the output is
+# what waitpid(2) says of it.
 under() {
 	local -
 	set +T
-	local who=$1 launcher=()
-	shift
-	while [ "$1" != -- ]; do
-		launcher+=("$1")
-		shift
-	done
-	mkdir -p "$who.dir"
+	mkdir -p "$1.dir"
 	(
-		cd "$who.dir" || exit
-		export PATH=$BATS_TEST_TMPDIR/$who:$PATH BASH_ENV=../tools
+		cd "$1.dir" || exit
+		export PATH=$BATS_TEST_TMPDIR/$1:$PATH BASH_ENV=../tools
 		exec "$PROGRAMS/launch" --defaults "$PROGRAMS/status" \
-			"${launcher[@]}" sh -c 'export timeout=$$; shift; exec timeout "$@"' \
-			sh "$@" >"../$who.out" 2>"../$who.err" 3>&-
+			"${launched[@]}" sh -c 'export timeout=$$; exec timeout "$@"' \
+			sh "${@:2}" >"../$1.out" 2>"../$1.err" 3>&-
 	)
 }
+launched=()
 
-# twin_by LAUNCHER... -- ARG...: runs both, started by LAUNCHER.
-twin_by() {
-	run_both "$@"
-	alike "$@"
-}
-
-run_both() {
-	local -
-	set +T
-	under gnu "$@" &
-	under ours "$@"
-	wait "$!"
-}
-
-# twin_late ARG...: as twin, where LIMIT in ARGs is a time that has to pass
-# after the command said `ready`: it gets longer until both commands did.
-twin_late() {
-	local -
-	set +T
-	local limit
-	is_gnu
-	for limit in 0.2 2 20; do
-		run_both -- "${@//LIMIT/$limit}"
-		[[ $(<gnu.out) != ready* || $(<ours.out) != ready* ]] || break
-	done
-	alike "${@//LIMIT/$limit}"
-}
-
-# ours_late ARG...: the same for ours.
-ours_late() {
-	local limit
-	for limit in 0.2 2 20; do
-		ours "${@//LIMIT/$limit}"
-		[[ $output != ready* ]] || break
-	done
-}
-
-twin() {
-	is_gnu
-	twin_by -- "$@"
+# shown ARG...: sets output and stderr to those of ours, and shows them.
+shown() {
+	take ours.out
+	output=$taken
+	take ours.err
+	stderr=$taken
+	printf '%s\n' "--- timeout $*" "$output" "$stderr"
 }
 
 ours() {
-	under ours -- "$@"
-	take_ours "$@"
+	under ours "$@"
+	shown "$@"
 }
 
-# twin_each ARG...: runs `timeout ARG...` at once for each line of stdin, which
-# takes the place of {}. Each line of the output has that line and the status.
-twin_each() {
+# alike ARG...: GNU's printed the same as ours, but for our hint in parentheses
+# and for its second line of a message.
+alike() {
 	local -
 	set +T
-	local who pids=()
-	is_gnu
+	shown "$@"
+	[ -n "${GNU_TIMEOUT-}" ] || return 0
+	cmp -s gnu.out ours.out || diff gnu.out ours.out
+	cmp -s gnu.err ours.err ||
+		diff <(complaints gnu.err) <(complaints ours.err)
+}
+
+complaints() {
+	sed -E -e '/^Try .timeout --help/d' -e 's/^(timeout: .*) \([^()]*\)$/\1/' "$1"
+}
+
+# twin RESULT ARG...: `timeout ARG...` prints RESULT.
+twin() {
+	local -
+	set +T
+	if [ -n "${GNU_TIMEOUT-}" ]; then
+		under gnu "${@:2}" &
+		under ours "${@:2}"
+		wait "$!"
+	else
+		under ours "${@:2}"
+	fi
+	alike "${@:2}"
+	[ "$output" = "$1" ]
+}
+
+# told LINE...: what it said on stderr.
+told() {
+	local IFS=$'\n'
+	[ "$stderr" = "$*" ]
+}
+
+# each_is STATUS ARG...: `timeout ARG...` exits with STATUS for each line of
+# stdin, which takes the place of {}.
+each_is() {
+	local -
+	set +T
+	local who
 	cat >lines
-	for who in gnu ours; do
+	for who in ours ${GNU_TIMEOUT:+gnu}; do
 		PATH=$PWD/$who:$PATH bash -c 'while IFS= read -r line; do
 			timeout "${@/\{\}/"$line"}" 3>&- </dev/null
 			echo "$line|$?"
-			done' bash "$@" <lines >$who.out 2>$who.err 3>&- &
-		pids+=("$!")
+			done' bash "${@:2}" <lines >"$who.out" 2>"$who.err" 3>&-
 	done
-	wait "${pids[@]}" # not for bats's own background process
-	alike "$@"
-}
-
-# all_are STATUS: each line of ours ends with STATUS.
-all_are() {
-	[ -s ours.out ]
-	run ! grep -v "|$1\$" ours.out
+	alike "${@:2}"
+	[ "$output" = "$(sed "s/\$/|$1/" lines)" ]
 }
 
 # --- as GNU's ----------------------------------------------------------------
 
-@test "timeout: the durations are those of GNU's, and the same ones mean no timeout" {
+# bats test_tags=smoke
+@test "timeout: durations are what GNU's takes, 0 and what is too long for a clock mean no timeout" {
 	printf '%s\n' 99 100.34 99.999999999 .5m 50. +100 ' 100' 90s 2m 3h 1d \
-		1e2s 2.34e+5d 0x100 0x.8h 0x1P8 0X1p-1h 1E2 inf Infinity infs 1e400 0 0.0 0e9 0x0 \
+		1e2s 2.34e+5d 0x100 0x.8h 0x1P8 0X1p-1h 1E2 inf Infinity infs 1e400 0.0 0e9 0x0 \
 		-0.0 999999999999999999999999999999 9223372036854775808d 0.5e1m |
-		twin_each -- {} true
-	all_are 0
-
-	printf '%s\n' '' . s -1 -inf nan never 1ms 1h30m 90min 2w 1S 42D 1ss '1 ' '1 s' 1e 1ee 1e+ \
-		0x 0xs 1,5 1d0 invalid 1_0 --1 | twin_each -- {} true
-	all_are 125
-	twin_each --kill-after={} 100 true <<<invalid
-	all_are 125
-}
-
-@test "timeout: a huge duration does not time out at once, 0 never does" {
+		each_is 0 -- {} true
 	printf '%s\n' 9223372036854775808 18446744073709551616d 1e4932 0 0s \
 		100000000000000000000000000e-24 |
-		twin_each {} sleep 0.05
-	all_are 0
-}
-
-@test "timeout: a duration counts, be it fractional, with an exponent or in hex" {
-	printf '%s\n' 0.05 .05s 5e-2 50e-3 0.001m 0x.1 0x1p-4 .00001h |
-		twin_each {} sleep 1000
-	all_are 124
+		each_is 0 {} sleep 0.03
+	printf '%s\n' 0.02 .02s 2e-2 20e-3 0.0004m 0x.1000 0x1p-5 .00001h |
+		each_is 124 {} sleep 1000
 	[ -z "$stderr" ]
-	twin 0x.1000 sleep 0.5
-	[ "$output" = "exit 124" ]
+	printf '%s\n' '' . s -1 -inf nan never 1ms 1h30m 90min 2w 1S 42D 1ss '1 ' '1 s' 1e 1ee 1e+ \
+		0x 0xs 1,5 1d0 invalid 1_0 --1 | each_is 125 -- {} true
+	each_is 125 --kill-after={} 100 true <<<invalid
+	# What is not 0 is not taken for 0, however small.
+	local duration
+	for duration in 1e-5000 1e-10 0x1p-9999 0.$(printf '%0500d' 1); do
+		ours "$duration" sleep 1000
+		[ "$output" = "exit 124" ]
+	done
 }
 
+# bats test_tags=smoke
 @test "timeout: a timeout is 124, whatever the command makes of the signal" {
-	twin .1 sleep 1000
-	[ "$output" = "exit 124" ]
-	twin_late LIMIT bash -c 'trap "echo bye; exit 3" TERM
-		echo ready; while :; do nap; done'
-	[ "$output" = $'ready\nbye\nexit 124' ]
-	twin_late LIMIT bash -c 'trap "" TERM; echo ready; sleep LIMIT; sleep 1; echo done'
-	[ "$output" = $'ready\ndone\nexit 124' ]
-	twin 0.1 sh -c 'kill -STOP $$'
-	[ "$output" = "exit 124" ]
-	[ -z "$stderr" ]
+	twin "exit 124" .02 sleep 1000
+	twin "exit 124" --kill-after=1000 .02 sleep 1000
+	twin "exit 124" .1 sh -c 'kill -STOP $$'
+	told
+	twin $'bye\nexit 124' 1000 bash -c 'trap "echo bye; exit 3" TERM
+		hit ALRM; while :; do nap; done'
+	# Without --kill-after the command is waited for.
+	twin $'done\nexit 124' 1000 bash -c 'trap "" TERM; hit ALRM; nap; nap; echo done'
+	twin $'done\nexit 124' -k 0 1000 bash -c 'trap "" TERM; hit ALRM; nap; nap; echo done'
+	twin $'done\nexit 124' -s 0 1000 bash -c 'hit ALRM; nap; nap; echo done'
 }
 
 @test "timeout: --preserve-status gives the command's status as an exit status" {
-	twin --preserve-status .1 sleep 1000
+	twin "exit 143" --preserve-status .02 sleep 1000
+	twin "exit 130" --preserve-status -s INT .02 sleep 1000
+	twin "exit 3" --preserve-status 1000 bash -c 'trap "exit 3" TERM
+		hit ALRM; while :; do nap; done'
+	twin "signal 15" --preserve-status 100 sh -c 'kill -TERM $$'
+	twin "exit 4" --preserve-status 100 sh -c 'exit 4'
+	# As POSIX.1-2024 has the options.
+	ours -fp .02 sleep 1000
 	[ "$output" = "exit 143" ]
-	twin --preserve-status -s INT .1 sleep 1000
+	ours -fpv -k 5 -s INT .02 sleep 1000
 	[ "$output" = "exit 130" ]
-	twin_late --preserve-status LIMIT bash -c 'trap "exit 3" TERM
-		echo ready; while :; do nap; done'
-	[ "$output" = $'ready\nexit 3' ]
-	twin --preserve-status 100 sh -c 'kill -TERM $$'
-	[ "$output" = "signal 15" ]
-	twin --preserve-status 100 sh -c 'exit 4'
-	[ "$output" = "exit 4" ]
 }
 
 @test "timeout: where SIGKILL was needed it dies by it, or exits 137 in the foreground" {
-	twin -s KILL .1 sleep 1000
-	[ "$output" = "signal 9" ]
-	twin --preserve-status -s9 .1 sleep 1000
-	[ "$output" = "signal 9" ]
-	twin_late -k .1 LIMIT bash -c 'trap "" TERM; echo ready; sleep 1000'
-	[ "$output" = $'ready\nsignal 9' ]
-	twin -s0 -k .1 .1 sleep 1000
-	[ "$output" = "signal 9" ]
-	twin --foreground -s0 -k .1 .1 sleep 1000
-	[ "$output" = "exit 137" ]
-	twin --foreground --preserve-status --signal=KILL .1 sleep 1000
-	[ "$output" = "exit 137" ]
-}
-
-@test "timeout: without --kill-after, and with one of 0, the command is waited for" {
-	twin_late -k 0 LIMIT bash -c 'trap "" TERM; echo ready; sleep LIMIT; sleep 1; echo done'
-	[ "$output" = $'ready\ndone\nexit 124' ]
-	twin_late -s 0 LIMIT sh -c 'echo ready; sleep LIMIT; sleep 1; echo done'
-	[ "$output" = $'ready\ndone\nexit 124' ]
-	twin --kill-after=1000 .1 sleep 1000
-	[ "$output" = "exit 124" ]
+	twin "signal 9" -s KILL .02 sleep 1000
+	twin "signal 9" --preserve-status -s9 .02 sleep 1000
+	twin "signal 9" -k .05 1000 bash -c 'trap "" TERM; hit ALRM; sleep 1000'
+	twin "signal 9" -s0 -k .05 .02 sleep 1000
+	twin "exit 137" --foreground -s0 -k .05 .02 sleep 1000
+	twin "exit 137" --foreground --preserve-status --signal=KILL .02 sleep 1000
 }
 
 @test "timeout: signals have names, numbers, and the numbers of statuses" {
 	printf '%s\n' TERM term SIGTERM sigterm 15 HUP USR1 143 SIGPIPE RTMIN RTMIN+1 \
 		RTMAX-2 rtmax |
-		twin_each --signal={} .03 sleep 1000
-	all_are 124
-	printf '%s\n' '' FOO SIG 65 -1 TERM1 1x | twin_each --signal={} .1 true
-	all_are 125
-	grep -q "^timeout: 'FOO': invalid signal (" ours.err
+		each_is 124 --signal={} .02 sleep 1000
+	printf '%s\n' '' FOO SIG 65 -1 TERM1 1x | each_is 125 --signal={} .1 true
 }
 
 @test "timeout: --verbose tells each signal that is sent, and nothing else" {
 	local option signal
-	for option in -v --verbose --verb; do
-		twin_late $option -k .1 LIMIT bash -c 'trap "" TERM; echo ready; sleep 1000'
-		[ "$stderr" = "timeout: sending signal TERM to command 'bash'
-timeout: sending signal KILL to command 'bash'" ]
+	for option in -v --verb; do
+		twin "signal 9" $option -k .05 1000 bash -c 'trap "" TERM; hit ALRM; sleep 1000'
+		told "timeout: sending signal TERM to command 'bash'" \
+			"timeout: sending signal KILL to command 'bash'"
 	done
 	# As GNU's since 9.10: before that, it said EXIT.
-	ours -v -s0 -k .1 .1 sleep 1000
-	[ "$stderr" = "timeout: sending signal 0 to command 'sleep'
-timeout: sending signal KILL to command 'sleep'" ]
-	twin -v .1 sleep 1000
-	[ "$stderr" = "timeout: sending signal TERM to command 'sleep'" ]
-	for signal in RTMIN RTMIN+2 49 50 RTMAX-2 RTMAX; do
-		twin -v -s $signal .1 sleep 1000
+	ours -v -s0 -k .05 .02 sleep 1000
+	told "timeout: sending signal 0 to command 'sleep'" \
+		"timeout: sending signal KILL to command 'sleep'"
+	for signal in TERM RTMIN RTMIN+2 RTMAX; do
+		twin "exit 124" -v -s $signal .02 sleep 1000
+		told "timeout: sending signal $signal to command 'sleep'"
 	done
-	[ "$stderr" = "timeout: sending signal RTMAX to command 'sleep'" ]
-	twin -v 100 true
-	[ -z "$stderr" ]
+	twin "exit 0" -v 100 true
+	told
 }
 
 @test "timeout: its own failures are 125, and told as GNU's tells them" {
@@ -276,8 +226,7 @@ timeout: sending signal KILL to command 'sleep'" ]
 	for options in --bogus -z -k --kill-after --foreground=1 --signal '-k x 1 true' \
 		'-vz 1 true'; do
 		# shellcheck disable=SC2086
-		twin $options
-		[ "$output" = "exit 125" ]
+		twin "exit 125" $options
 		[[ $stderr == "timeout: "* ]]
 	done
 	# GNU's prints only "Try ..." here.
@@ -288,135 +237,99 @@ timeout: sending signal KILL to command 'sleep'" ]
 		[[ $stderr == "timeout: missing operand"* ]]
 		[ "$(wc -l <ours.err)" -eq 1 ]
 	done
+	ours --idle-timeout=1 1 true
+	[ "$output" = "exit 125" ]
 }
 
 @test "timeout: 126 is a command that cannot be executed, 127 one not found" {
-	twin 100 no_such_command
-	[ "$output" = "exit 127" ]
-	[ "$stderr" = "timeout: failed to run command 'no_such_command': No such file or directory" ]
-	twin 100 ./no/such
-	twin 100 ''
-	[ "$output" = "exit 127" ]
-	twin 100 .
-	twin 100 /
-	[ "$output" = "exit 126" ]
-	twin 100 /etc/passwd
-	[ "$stderr" = "timeout: failed to run command '/etc/passwd': Permission denied" ]
-	twin 100 /etc/passwd/x
-	[ "$output" = "exit 126" ]
+	twin "exit 127" 100 no_such_command
+	told "timeout: failed to run command 'no_such_command': No such file or directory"
+	twin "exit 127" 100 10 sleep 20
+	twin "exit 127" 100 ./no/such
+	twin "exit 127" 100 ''
+	twin "exit 126" 100 .
+	twin "exit 126" 100 /etc/passwd
+	told "timeout: failed to run command '/etc/passwd': Permission denied"
+	twin "exit 126" 100 /etc/passwd/x
 }
 
 @test "timeout: the command's own end is returned: status, signal, core" {
 	local signal
-	printf '%s\n' 0 1 2 124 125 126 127 137 255 | twin_each 100 sh -c 'exit {}'
-	grep -q '^124|124$' ours.out
-	for signal in 1 2 9 13 15; do
-		twin 100 sh -c "kill -$signal \$\$"
-		[ "$output" = "signal $signal" ]
+	for signal in 0 1 2 124 125 126 127 137 255; do
+		each_is "$signal" 100 sh -c 'exit {}' <<<"$signal"
 	done
-	twin 100 sh -c 'ulimit -c unlimited; kill -SEGV $$'
-	[ "$output" = "signal 11" ]
+	for signal in 1 9 13; do
+		twin "signal $signal" 100 sh -c "kill -$signal \$\$"
+	done
+	twin "signal 11" 100 sh -c 'ulimit -c unlimited; kill -SEGV $$'
 }
 
 @test "timeout: options end at DURATION, arguments and input reach the command" {
-	twin -- 100 printf '%s|' -k --help '' 'a b'
-	[ "$output" = '-k|--help||a b|exit 0' ]
-	twin 100 env -- sh -c 'cat; echo "$#"' -v x
-	twin --sig TERM --kill 5 --pres --fore 100 true
-	[ "$output" = "exit 0" ]
+	twin '-k|--help||a b|exit 0' -- 100 printf '%s|' -k --help '' 'a b'
+	twin $'1\nexit 0' 100 env -- sh -c 'cat; echo "$#"' -v x
+	twin "exit 0" --sig TERM --kill 5 --pres --fore 100 true
 }
 
+# bats test_tags=smoke
 @test "timeout: a signal to it reaches the command, whose end is then its own" {
 	local signal
 	for signal in HUP INT QUIT TERM; do
 		# After bash: bash ignores SIGQUIT.
-		twin -v 100 bash -c "ulimit -c 0; hit_when Name.*sleep $signal & exec sleep 1000"
-		[ "$output" = "signal $(kill -l $signal)" ]
-		[ "$stderr" = "timeout: sending signal $signal to command 'bash'" ]
+		twin "signal $(kill -l $signal)" -v 100 bash -c \
+			"ulimit -c 0; hit_when Name.*sleep $signal & exec sleep 1000"
+		told "timeout: sending signal $signal to command 'bash'"
 	done
-	twin 100 bash -c 'trap "echo got; exit 5" TERM; hit TERM
+	twin $'got\nexit 5' 100 bash -c 'trap "echo got; exit 5" TERM; hit TERM
 		while :; do nap; done'
-	[ "$output" = $'got\nexit 5' ]
-	twin 100 bash -c 'hit_when State.*stopped TERM & kill -STOP $$'
-	[ "$output" = "signal 15" ]
-}
-
-@test "timeout: a signal that the command survives does not end it, and the timeout stands" {
-	# Like a daemon that reads its configuration again.
-	twin 100 bash -c 'trap n=4 HUP; hit HUP; until ((n)); do nap; done; exit $n'
+	twin "signal 15" 100 bash -c 'hit_when State.*stopped TERM & kill -STOP $$'
+	# One that is not terminating, and the same one any number of times.
+	ours 100 bash -c 'trap "echo usr1; exit 4" USR1; hit USR1
+		while :; do nap; done'
+	[ "$output" = $'usr1\nexit 4' ]
+	ours 100 bash -c 'trap "n=1" TERM; for i in 1 2 3 4 5; do
+		n=0; hit TERM; until ((n)); do :; done; done; exit 4'
 	[ "$output" = "exit 4" ]
+}
+
+@test "timeout: a signal that the command survives does not end it, the timeout and --kill-after stand" {
+	# Like a daemon that reads its configuration again.
+	twin "exit 4" 100 bash -c 'trap n=4 HUP; hit HUP; until ((n)); do nap; done; exit $n'
 	# GNU timeout signals its child and then the group.
-	twin_late -v LIMIT bash -c 'trap "trap : INT; ((n)) || echo ready" INT
-		trap n=4 TERM; hit INT
-		until ((n)); do nap; done; exit $n'
-	[ "$output" = $'ready\nexit 124' ]
-	[ "$stderr" = "timeout: sending signal INT to command 'bash'
-timeout: sending signal TERM to command 'bash'" ]
-}
-
-@test "timeout: a signal to it starts --kill-after" {
-	twin -v -k .2 1000 bash -c 'trap "" INT; hit INT; sleep 1000'
-	[ "$output" = "signal 9" ]
-	[ "$stderr" = "timeout: sending signal INT to command 'bash'
-timeout: sending signal KILL to command 'bash'" ]
-}
-
-@test "timeout: SIGALRM is the timeout" {
-	twin -v 1000 bash -c 'hit ALRM; while :; do nap; done'
-	[ "$output" = "exit 124" ]
-	[ "$stderr" = "timeout: sending signal TERM to command 'bash'" ]
+	twin "exit 124" -v 1000 bash -c 'trap "trap : INT; n=1" INT; trap "exit 3" TERM
+		hit INT; until ((n)); do nap; done; hit ALRM; while :; do nap; done'
+	told "timeout: sending signal INT to command 'bash'" \
+		"timeout: sending signal TERM to command 'bash'"
+	twin "signal 9" -v -k .1 1000 bash -c 'trap "" INT; hit INT; sleep 1000'
+	told "timeout: sending signal INT to command 'bash'" \
+		"timeout: sending signal KILL to command 'bash'"
 	# With a trap: bash(1) forgets a SIGINT that comes between fork and exec.
-	twin -s INT 0 bash -c 'trap "exit 3" INT; hit ALRM; until false; do nap; done'
-	[ "$output" = "exit 124" ]
+	twin "exit 124" -s INT 0 bash -c 'trap "exit 3" INT; hit ALRM; until false; do nap; done'
 }
 
-@test "timeout: the signal of the timeout works where the caller ignores or blocks" {
-	is_gnu
-	twin_by "$PROGRAMS/launch" --ignore 15 -- .1 sleep 1000
-	[ "$output" = "exit 124" ]
-	twin_by "$PROGRAMS/launch" --ignore 10 -- -s USR1 .1 sleep 1000
-	[ "$output" = "exit 124" ]
-	twin_by "$PROGRAMS/launch" --block 14 -- .1 sleep 1000
-	[ "$output" = "exit 124" ]
-	twin_by "$PROGRAMS/launch" --ignore 17 -- 100 sh -c 'exit 7'
-	[ "$output" = "exit 7" ]
-	twin_by "$PROGRAMS/launch" --ignore 17 -- .1 sleep 1000
-	[ "$output" = "exit 124" ]
-}
-
-@test "timeout: children that existed before are not confused with the command" {
-	is_gnu
-	twin_by sh -c 'sleep .1 & exec "$@"' sh -- .3 sh -c 'sleep 1000; echo foo'
-	[ "$output" = "exit 124" ]
+@test "timeout: the timeout works where the caller ignores or blocks its signals, and with other children" {
+	launched=("$PROGRAMS/launch" --ignore TERM --ignore CHLD --block ALRM)
+	twin "exit 7" 100 sh -c 'exit 7'
+	twin "exit 124" .02 sleep 1000
+	launched=("$PROGRAMS/launch" --ignore USR1)
+	twin "exit 124" -s USR1 .02 sleep 1000
+	launched=(sh -c 'sleep .1 & exec "$@"' sh)
+	twin "exit 124" .2 sh -c 'sleep 1000; echo foo'
 }
 
 @test "timeout: a timeout that runs another one forwards its signal" {
 	# Ours sends SIGALRM directly to the innermost command, too.
-	twin -s ALRM 1000 timeout -s INT 900 python3 -c '
-import os, signal, sys, time
-def end(*_):
-	print("int")
-	sys.exit()
-signal.signal(signal.SIGALRM, signal.SIG_IGN)
-signal.signal(signal.SIGINT, end)
-outer = int(os.environ["timeout"])
-while open(f"/proc/{outer}/stat").read().rsplit(")")[-1][1] != "S":
-	time.sleep(0.01)
-os.kill(outer, signal.SIGALRM)
-while True:
-	time.sleep(0.1)'
-	[ "$output" = $'int\nexit 124' ]
-	twin .2 timeout 900 sleep 800
-	[ "$output" = "exit 124" ]
+	twin $'int\nexit 124' -s ALRM 1000 timeout -s INT 900 bash -c '
+		trap "" ALRM; trap "echo int; exit" INT
+		hit ALRM; while :; do nap; done'
+	twin "exit 124" 1000 timeout 900 bash -c 'hit ALRM; exec sleep 800'
 }
 
 @test "timeout: survivors of a command that exits by itself are left" {
 	local who
-	is_gnu
-	for who in gnu ours; do
-		under $who -- 100 "$PROGRAMS/escape" -x 3 fork
-		[ "$(tail -n 1 $who.out)" = "exit 3" ]
-		await_ready $who.out
+	for who in ours ${GNU_TIMEOUT:+gnu}; do
+		under "$who" 100 "$PROGRAMS/escape" -x 3 fork
+		[ "$(tail -n 1 "$who.out")" = "exit 3" ]
+		await_ready "$who.out"
 		is_alive "$ready"
 		kill -KILL "$ready"
 	done
@@ -425,25 +338,27 @@ while True:
 
 # --- on purpose otherwise ----------------------------------------------------
 
-@test "timeout: nothing survives a timeout, escapees of any kind included" {
+@test "timeout: nothing survives a timeout, an escapee gets --kill-after, or 5 s without it" {
 	local steps
+	ln -s ours 5s
+	under 5s -v 1000 bash -c '"$@"; hit ALRM; exec sleep 1000' bash \
+		"$PROGRAMS/escape" -x 0 setsid stubborn 3>&- &
+	local without=$!
 	for steps in fork setsid 'setsid fork root closed' 'setsid stubborn' stopped; do
 		# shellcheck disable=SC2086
-		ours_late -k .2 LIMIT sh -c '"$@"; exec sleep 1000' sh \
+		ours -k .1 1000 bash -c '"$@"; hit ALRM; exec sleep 1000' sh \
 			"$PROGRAMS/escape" -x 0 $steps
 		[ "$(tail -n 1 ours.out)" = "exit 124" ]
-		[ -z "$stderr" ]
-		nobody_is_left
+		told
+		await_ready ours.out
+		is_dead "$ready"
 	done
-}
+	ours -f .1 sh -c 'sleep 1000 & sleep 1000'
+	[ "$output" = "exit 124" ]
 
-@test "timeout: survivors of a stopped command get 5 s without --kill-after" {
-	ours_late -v LIMIT sh -c '"$@"; exec sleep 1000' sh \
-		"$PROGRAMS/escape" -x 0 setsid stubborn
-
-	[ "$(tail -n 1 ours.out)" = "exit 124" ]
-	[ "$stderr" = "timeout: sending signal TERM to command 'sh'
-timeout: sending signal KILL to what is left of command 'sh'" ]
+	wait_until is_dead "$without"
+	[ "$(tail -n 1 5s.out)" = "exit 124" ]
+	[ "$(wc -l <5s.err)" -eq 2 ]
 	nobody_is_left
 }
 
@@ -454,66 +369,37 @@ timeout: sending signal KILL to what is left of command 'sh'" ]
 		ours $options 100 bash -c '"$@"; hit TERM; sleep 1000; :' \
 			sh "$PROGRAMS/escape" -x 0 setsid fork
 		[ "$(tail -n 1 ours.out)" = "signal 15" ]
+		told
 		nobody_is_left
 	done
-	[ -z "$stderr" ]
 }
 
-@test "timeout: a signal to it reaches a survivor of the command once" {
-	ours -v 100 bash -c 'bash -c "trap \"echo got; n=1\" TERM; >trapped
-			until ((n)); do nap; done; nap; nap" &
-		until [ -e trapped ]; do nap; done; hit TERM; while :; do nap; done'
-	[ "$output" = $'got\nsignal 15' ]
-	[ "$stderr" = "timeout: sending signal TERM to command 'bash'" ]
-}
+@test "timeout: SIGKILL to it leaves nothing, and that of the supervisor is told" {
+	ours 100 bash -c 'sleep 1000 & hit KILL; sleep 1000; :'
+	[ "$output" = "signal 9" ]
+	wait_until nobody_is_left
 
-@test "timeout: --foreground stops all that the command has started, too" {
-	ours -f .2 sh -c 'sleep 1000 & sleep 1000'
-	[ "$output" = "exit 124" ]
+	ours 100 sh -c 'sleep 1000 & kill -KILL $PPID; exec sleep 1000'
+	[[ $stderr == "timeout: "* ]]
+	[ "$(wc -l <ours.err)" -eq 1 ]
 	nobody_is_left
 }
 
-@test "timeout: the short options of POSIX.1-2024 are there" {
-	ours -fp .1 sleep 1000
-	[ "$output" = "exit 143" ]
-	ours -fpv -k 5 -s INT .1 sleep 1000
-	[ "$output" = "exit 130" ]
-}
-
-@test "timeout: a duration that is not 0 is not taken for 0, however small" {
-	local duration
-	for duration in 1e-5000 1e-10 0x1p-9999 0.$(printf '%0500d' 1); do
-		ours "$duration" sleep 1000
-		[ "$output" = "exit 124" ]
-	done
-}
-
-@test "timeout: all signals but that of the timeout stay as they were" {
-	under ours "$PROGRAMS/launch" --ignore 1 --ignore 2 --ignore 15 -- \
-		100 grep SigIgn /proc/self/status
-	[[ $(cat ours.out) == *0003$'\n'"exit 0" ]]
-}
-
-@test "timeout: a terminating signal that was ignored on entry does not reach the command" {
-	# What becomes of it, where timeout gets it but not as the signal of -s:
-	#
-	#	POSIX.1-2024	nothing: "ASYNCHRONOUS EVENTS" and XCU 1.4; the
-	#			command inherits that it is ignored
-	#	GNU >= 9.10	nothing; the command inherits that
-	#	GNU < 9.10	HUP, INT, QUIT, TERM: it is sent to the command,
-	#			which dies of it, also under nohup; all others as
-	#			above
-	#	busybox		nothing: timeout becomes the command by exec
-	#
-	# nohup ignores HUP; a shell ignores INT and QUIT in background jobs.
+@test "timeout: a signal that was ignored on entry does not reach the command, all others do" {
+	# So POSIX.1-2024 ("ASYNCHRONOUS EVENTS" and XCU 1.4), GNU's since 9.10
+	# and busybox. GNU's before that sends HUP, INT, QUIT and TERM to the
+	# command, which dies of it, also under nohup.
 	local signal
 	for signal in HUP INT QUIT TERM USR2; do
-		under ours "$PROGRAMS/launch" --ignore "$signal" -- -s ALRM 100 bash -c \
-			"trap 'echo usr1; exit 4' USR1; hit $signal; hit USR1
-			while :; do nap; done"
-		[ "$(<ours.out)" = $'usr1\nexit 4' ]
-		[ ! -s ours.err ]
+		launched=("$PROGRAMS/launch" --ignore "$signal")
+		ours -s ALRM 100 bash -c "trap 'echo usr1; exit 4' USR1
+			hit $signal; hit USR1; while :; do nap; done"
+		[ "$output" = $'usr1\nexit 4' ]
+		told
 	done
+	launched=("$PROGRAMS/launch" --ignore 1 --ignore 2 --ignore 15)
+	ours 100 grep SigIgn /proc/self/status
+	[[ $output == *0003$'\n'"exit 0" ]]
 
 	PATH=$PWD/ours:$PATH complete bash -c '
 		timeout 100 "$PROGRAMS/sigcount" 1 >got & timeout=$!
@@ -524,86 +410,58 @@ timeout: sending signal KILL to what is left of command 'sh'" ]
 	run ! grep -qxE 'got (2|3)' got
 }
 
-@test "timeout: a signal that is not terminating is forwarded and does not end it" {
-	ours 100 bash -c 'trap "echo usr1; exit 4" USR1; hit USR1
-		while :; do nap; done'
-	[ "$output" = $'usr1\nexit 4' ]
-}
-
-@test "timeout: each signal is forwarded, the same signal any number of times" {
-	ours 100 bash -c 'trap "n=1" TERM; for i in 1 2 3 4 5; do
-		n=0; hit TERM; until ((n)); do :; done; done; exit 4'
-	[ "$output" = "exit 4" ]
-}
-
-@test "timeout: SIGKILL to it leaves nothing, and that of the supervisor is reported" {
-	ours 100 bash -c 'sleep 1000 & hit KILL; sleep 1000; :'
-	[ "$output" = "signal 9" ]
-	wait_until nobody_is_left
-
-	ours 100 sh -c 'sleep 1000 & kill -KILL $PPID; exec sleep 1000'
-	[[ $stderr == "timeout: the supervisor (PID "*") was killed"* ]]
-	[ "$(wc -l <ours.err)" -eq 1 ]
-	nobody_is_left
-}
-
-@test "timeout: each name that ends with timeout works, without the options of wdrun" {
+@test "timeout: each name that ends with timeout works, and is timeout in its messages" {
 	local name
 	for name in timeout wdrun-timeout gtimeout; do
 		ln -sf "$WDRUN" $name
 		complete ./$name -z
 		[ "$status" -eq 125 ]
-		[ "$stderr" = "timeout: invalid option -- 'z' (see timeout --help)" ]
-		complete "$PWD/$name" .1 sleep 1000
+		[[ $stderr == "timeout: "*"'z'"* ]]
+		complete "$PWD/$name" .02 sleep 1000
 		[ "$status" -eq 124 ]
 	done
 	for name in wdrun timeout2; do
 		ln -sf "$WDRUN" $name
-		complete ./$name -t .1 sleep 1000
+		complete ./$name -t .02 sleep 1000
 		[ "$status" -eq 124 ]
 	done
-	ours --idle-timeout=1 1 true
-	[ "$output" = "exit 125" ]
-}
-
-@test "timeout: --help names each option, --version wdrun" {
-	local option
 	ours --help
-	for option in '-f,' --foreground '-k,' --kill-after= '-p,' --preserve-status '-s,' \
+	for name in '-f,' --foreground '-k,' --kill-after= '-p,' --preserve-status '-s,' \
 		--signal= '-v,' --verbose --help --version 'exit 0'; do
-		[[ $output == *"$option"* ]]
+		[[ $output == *"$name"* ]]
 	done
 	ours --version
 	[[ $output == "timeout (wdrun) "*$'\nexit 0' ]]
-	[ -z "$stderr" ]
+	told
 }
 
 @test "make install makes the link timeout where asked to, and replaces nothing" {
+	need make
+	# What make install needs, around the wdrun that is tested.
+	mkdir tree
+	ln -s "$root"/{Makefile,man,completions} "$WDRUN" tree
 	install_to() {
-		run make -C "$root" -o wdrun DESTDIR="$PWD/to" PREFIX=/usr "$@"
+		run make -C tree -o wdrun DESTDIR="$PWD/to" PREFIX=/usr "$@"
+		echo "$output"
+		[ "$status" -eq 0 ]
 	}
-	[ -e "$root/wdrun" ] || ln -s "$WDRUN" "$root/wdrun"
 	local bin=$PWD/to/usr/bin
 
 	install_to install
-	[ "$status" -eq 0 ]
 	[ "$(ls "$bin")" = wdrun ]
 
 	echo precious >"$bin/timeout"
-	install_to install TIMEOUT_LINK=timeout
-	[ "$status" -ne 0 ]
-	[ "$(cat "$bin/timeout")" = precious ]
+	no install_to install TIMEOUT_LINK=timeout
+	[ "$(<"$bin/timeout")" = precious ]
 	install_to uninstall
 	[ "$(ls "$bin")" = timeout ]
 	rm "$bin/timeout"
 
-	install_to install TIMEOUT_LINK=nothing
-	[ "$status" -ne 0 ]
+	no install_to install TIMEOUT_LINK=nothing
 	install_to install TIMEOUT_LINK=timeout
 	install_to install TIMEOUT_LINK=timeout
-	[ "$status" -eq 0 ]
 	install_to install TIMEOUT_LINK=wdrun-timeout
-	complete "$bin/timeout" .1 sleep 1000
+	complete "$bin/timeout" .02 sleep 1000
 	[ "$status" -eq 124 ]
 	install_to uninstall
 	[ -z "$(ls "$bin")" ]

@@ -63,22 +63,19 @@ show_signals(void)
 	char line[256];
 	FILE *const status = fopen("/proc/self/status", "re");
 
-	/* The lines of threads, memory and scheduling are not the caller's. */
+	/*
+	 * The other lines, of memory and scheduling, and SigQ, which counts the
+	 * signals queued for the user, are not the caller's.
+	 */
 	while (status != NULL && fgets(line, sizeof(line), status) != NULL) {
-		if (strncmp(line, "Sig", 3) == 0 ||
-		    strncmp(line, "Shd", 3) == 0 ||
-		    strncmp(line, "Cap", 3) == 0 ||
-		    strncmp(line, "Uid", 3) == 0 ||
-		    strncmp(line, "Gid", 3) == 0 ||
-		    strncmp(line, "Groups", 6) == 0 ||
-		    strncmp(line, "NoNewPrivs", 10) == 0 ||
-		    strncmp(line, "Seccomp:", 8) == 0 ||
-		    strncmp(line, "Umask", 5) == 0 ||
-		    strncmp(line, "Name", 4) == 0 ||
-		    strncmp(line, "Threads", 7) == 0 ||
-		    strncmp(line, "Cpus_allowed:", 13) == 0) {
-			/* How many signals are queued for the user. */
-			if (strncmp(line, "SigQ", 4) != 0)
+		static const char *const wanted[] = {
+			"SigP",     "SigB",  "SigI", "SigC",  "Shd",
+			"Cap",      "Uid",   "Gid",  "Group", "NoNew",
+			"Seccomp:", "Umask", "Name", "Thre",  "Cpus_allowed:",
+		};
+
+		for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+			if (strncmp(line, wanted[i], strlen(wanted[i])) == 0)
 				fprintf(report, "status %s", line);
 		}
 	}
@@ -103,6 +100,8 @@ static void
 show_place(void)
 {
 	const int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	FILE *const oom = fopen("/proc/self/oom_score_adj", "re");
+	char score[16];
 	struct sched_param sched;
 	struct itimerval timer;
 	struct termios modes;
@@ -113,6 +112,10 @@ show_place(void)
 	fprintf(report, "directory %s\n",
 	        directory == NULL ? strerror(errno) : directory);
 	free(directory);
+	if (oom != NULL && fgets(score, sizeof(score), oom) != NULL)
+		fprintf(report, "oom score %s", score);
+	if (oom != NULL)
+		(void)fclose(oom);
 	fprintf(report, "nice %d\n", getpriority(PRIO_PROCESS, 0));
 	fprintf(report, "io priority %ld\n", syscall(SYS_ioprio_get, 1, 0));
 	(void)sched_getparam(0, &sched);

@@ -3,8 +3,8 @@
  * manual pages that a correct program can get, from a machine without memory,
  * descriptors, processes or disk space, from a broken disk or a network file
  * system, and (EPERM of kill(2), prctl(2), setsid(2)) from a security module. A
- * call without an error here cannot fail, at least not in the way in which
- * wdrun uses it.
+ * call without errors cannot fail, at least not in the way in which wdrun uses
+ * it. The kernel makes restart_syscall(2) itself.
  */
 #include "calls.h"
 
@@ -12,167 +12,124 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define CALL(name, ...) [SYS_##name] = { #name, { __VA_ARGS__ } }
+#define GROUP_MAX 32
 
-static const struct call calls[CALLS_MAX] = {
-	/* Calls of newer kernels, and of arm64. */
-	CALL(brk, ENOMEM),
-	CALL(capget, 0),
-	CALL(chdir, EIO, ENOMEM),
-	CALL(clock_gettime, 0),
-	CALL(clock_nanosleep, EINTR),
-	CALL(clone, EAGAIN, ENOMEM),
-	CALL(clone3, EAGAIN, ENOMEM),
-	CALL(close, EINTR, EIO, ENOSPC),
-	CALL(close_range, ENOMEM),
-	CALL(copy_file_range, EIO, ENOSPC, ENOMEM),
-	CALL(dup, EMFILE),
-	CALL(dup3, EMFILE, EINTR),
-	CALL(epoll_create1, EMFILE, ENOMEM),
-	CALL(epoll_ctl, ENOMEM, ENOSPC),
-	CALL(epoll_pwait, EINTR),
-	CALL(eventfd2, EMFILE, ENOMEM),
-	CALL(execve, ENOMEM, EIO, EAGAIN),
-	CALL(exit, 0),
-	CALL(exit_group, 0),
-	CALL(faccessat, EIO, ENOMEM),
-	CALL(fchdir, EIO),
-	CALL(fchmod, EIO, EPERM),
-	CALL(fchown, EIO, EPERM),
-	CALL(fcntl, EMFILE, EINTR, ENOLCK),
-	CALL(fdatasync, EIO, ENOSPC),
-	CALL(flock, EINTR, ENOLCK),
-	CALL(fstat, EIO, ENOMEM),
-	CALL(fstatfs, EIO, EINTR),
-	CALL(fsync, EIO, ENOSPC),
-	CALL(ftruncate, EINTR, EIO),
-	CALL(futex, 0),
-	CALL(getcwd, ENOMEM, ENOENT),
-	CALL(getdents64, EIO, ENOMEM),
-	CALL(geteuid, 0),
-	CALL(getgid, 0),
-	CALL(getpgid, EPERM),
-	CALL(getpid, 0),
-	CALL(getppid, 0),
-	CALL(getpriority, 0),
-	CALL(getrandom, EINTR, EAGAIN),
-	CALL(getresgid, 0),
-	CALL(getresuid, 0),
-	CALL(getrusage, 0),
-	CALL(getsid, EPERM),
-	CALL(getsockopt, ENOMEM),
-	CALL(gettid, 0),
-	CALL(getuid, 0),
-	CALL(inotify_add_watch, ENOSPC, ENOMEM),
-	CALL(inotify_init1, EMFILE, ENOMEM),
-	CALL(ioctl, EINTR, EIO, ENOTTY),
-	CALL(kill, EPERM),
-	CALL(linkat, EIO, ENOSPC, EMLINK),
-	CALL(lseek, EIO),
-	CALL(madvise, ENOMEM),
-	CALL(mkdirat, EIO, ENOSPC),
-	CALL(mmap, ENOMEM),
-	CALL(mremap, ENOMEM),
-	CALL(mprotect, ENOMEM),
-	CALL(munmap, ENOMEM),
-	CALL(nanosleep, EINTR),
-	CALL(newfstatat, EIO, ENOMEM),
-	CALL(openat, EMFILE, ENOMEM, EINTR, EIO),
-	CALL(openat2, EMFILE, ENOMEM, EINTR, EIO),
-	CALL(pidfd_open, EMFILE, ENOMEM),
-	CALL(pidfd_send_signal, EPERM),
-	CALL(pipe2, EMFILE, ENFILE),
-	CALL(ppoll, EINTR, ENOMEM),
-	CALL(prctl, EPERM),
-	CALL(pread64, EINTR, EIO),
-	CALL(prlimit64, EPERM),
-	CALL(pwrite64, EINTR, EIO, ENOSPC),
-	CALL(read, EINTR, EIO, ENOMEM),
-	CALL(readlinkat, EIO, ENOMEM),
-	CALL(readv, EINTR, EIO),
-	CALL(renameat, EIO, ENOSPC),
-	CALL(renameat2, EIO, ENOSPC),
-	/*
-	 * The kernel makes this call itself after a sleep that a signal
-	 * interrupted.
-	 */
-	CALL(restart_syscall, 0),
-	CALL(rseq, 0),
-	CALL(rt_sigaction, 0),
-	CALL(rt_sigpending, 0),
-	CALL(rt_sigprocmask, 0),
-	CALL(rt_sigqueueinfo, EAGAIN),
-	CALL(rt_sigreturn, 0),
-	CALL(rt_sigsuspend, 0),
-	CALL(rt_sigtimedwait, EINTR),
-	CALL(sched_setattr, EPERM),
-	CALL(sched_setscheduler, EPERM),
-	CALL(sched_yield, 0),
-	CALL(sendfile, EINTR, EIO, ENOMEM),
-	CALL(set_robust_list, 0),
-	CALL(set_tid_address, 0),
-	CALL(setpgid, EPERM),
-	CALL(setsid, EPERM),
-	CALL(signalfd4, EMFILE, ENOMEM),
-	CALL(splice, EINTR, ENOMEM, EIO),
-	CALL(statfs, EIO, EINTR),
-	CALL(statx, EIO, ENOMEM),
-	CALL(symlinkat, EIO, ENOSPC),
-	CALL(tee, ENOMEM),
-	CALL(tgkill, EPERM),
-	CALL(timerfd_create, EMFILE, ENOMEM),
-	CALL(timerfd_settime, 0),
-	CALL(umask, 0),
-	CALL(uname, 0),
-	CALL(unlinkat, EIO, ENOMEM),
-	CALL(wait4, EINTR),
-	CALL(waitid, EINTR),
-	CALL(write, EINTR, EIO, ENOSPC, EAGAIN),
-	CALL(writev, EINTR, EIO, ENOSPC, EAGAIN),
+/* clang-format off */
+#define C(name) { #name, SYS_##name }
+
+static const struct group {
+	struct call call; /* of all of them, without the name */
+	struct { const char *name; long number; } calls[GROUP_MAX];
+} groups[] = {
+	{ { NULL, false, { 0 } }, {
+		C(capget), C(clock_gettime), C(exit), C(geteuid), C(getgid),
+		C(getpid), C(getppid), C(getpriority), C(getresgid),
+		C(getresuid), C(getrusage), C(gettid), C(getuid),
+		C(restart_syscall), C(rseq), C(rt_sigaction), C(rt_sigpending),
+		C(rt_sigprocmask), C(rt_sigreturn), C(set_robust_list),
+		C(set_tid_address), C(timerfd_settime), C(umask), C(uname) } },
+	{ { NULL, true, { 0 } }, {
+		C(clock_nanosleep), C(exit_group), C(futex), C(nanosleep),
+		C(rt_sigsuspend), C(sched_yield) } },
+	{ { NULL, true, { EAGAIN, ENOMEM } }, {
+		C(clone), C(clone3), C(rt_sigqueueinfo) } },
+	{ { NULL, true, { EINTR } }, {
+		C(epoll_pwait), C(ppoll), C(rt_sigtimedwait), C(wait4),
+		C(waitid) } },
+	{ { NULL, true, { EINTR, EIO, ENOMEM } }, {
+		C(ftruncate), C(read), C(readv), C(sendfile), C(splice) } },
+	{ { NULL, true, { EINTR, EIO, ENOSPC } }, {
+		C(close), C(copy_file_range), C(pwrite64) } },
+	{ { NULL, true, { EINTR, EIO, ENOSPC, EAGAIN } }, {
+		C(write), C(writev) } },
+	{ { NULL, true, { EINTR, ENOLCK } }, { C(flock) } },
+	{ { NULL, false, { EINTR, EIO } }, {
+		C(fchdir), C(fstatfs), C(getrandom), C(lseek), C(pread64),
+		C(statfs) } },
+	{ { NULL, false, { EIO, ENOMEM } }, {
+		C(faccessat), C(fstat), C(getcwd), C(getdents64),
+		C(newfstatat), C(readlinkat), C(statx) } },
+	{ { NULL, true, { EIO, ENOSPC } }, {
+		C(linkat), C(mkdirat), C(renameat), C(renameat2),
+		C(symlinkat) } },
+	{ { NULL, true, { EIO, ENOMEM } }, {
+		C(chdir), C(unlinkat) } },
+	{ { NULL, true, { EIO, ENOTTY } }, { C(ioctl) } },
+	{ { NULL, false, { EIO, ENOSPC } }, { C(fdatasync), C(fsync) } },
+	{ { NULL, true, { EIO, EPERM } }, { C(fchmod), C(fchown) } },
+	{ { NULL, false, { EMFILE, ENFILE } }, { C(dup), C(pipe2) } },
+	{ { NULL, true, { EMFILE, EINTR } }, { C(dup3) } },
+	{ { NULL, false, { EMFILE, EINTR, ENOLCK } }, { C(fcntl) } },
+	{ { NULL, false, { EMFILE, ENOMEM } }, {
+		C(epoll_create1), C(eventfd2), C(inotify_init1),
+		C(pidfd_open), C(signalfd4), C(timerfd_create) } },
+	{ { NULL, false, { EMFILE, ENOMEM, EINTR, EIO } }, {
+		C(openat), C(openat2) } },
+	{ { NULL, false, { ENOMEM, ENOSPC } }, {
+		C(epoll_ctl), C(inotify_add_watch) } },
+	{ { NULL, false, { ENOMEM } }, {
+		C(brk), C(getsockopt), C(madvise), C(mmap), C(mprotect),
+		C(mremap), C(munmap) } },
+	{ { NULL, true, { ENOMEM } }, { C(close_range), C(tee) } },
+	{ { NULL, true, { ENOMEM, EIO, EAGAIN } }, { C(execve) } },
+	{ { NULL, false, { EPERM } }, {
+		C(getpgid), C(getsid), C(prlimit64) } },
+	{ { NULL, true, { EPERM } }, {
+		C(kill), C(pidfd_send_signal), C(prctl), C(sched_setattr),
+		C(sched_setscheduler), C(setpgid), C(setsid), C(tgkill) } },
 #ifdef SYS_open /* calls of machines older than arm64 */
-	CALL(access, EIO, ENOMEM),
-	CALL(arch_prctl, 0),
-	CALL(creat, EMFILE, EIO, ENOSPC),
-	CALL(dup2, EMFILE, EINTR),
-	CALL(epoll_wait, EINTR),
-	CALL(fork, EAGAIN, ENOMEM),
-	CALL(getpgrp, 0),
-	CALL(link, EIO, ENOSPC),
-	CALL(lstat, EIO, ENOMEM),
-	CALL(mkdir, EIO, ENOSPC),
-	CALL(open, EMFILE, ENOMEM, EINTR, EIO),
-	CALL(pause, EINTR),
-	CALL(pipe, EMFILE, ENFILE),
-	CALL(poll, EINTR, ENOMEM),
-	CALL(readlink, EIO, ENOMEM),
-	CALL(rename, EIO, ENOSPC),
-	CALL(rmdir, EIO, ENOMEM),
-	CALL(stat, EIO, ENOMEM),
-	CALL(unlink, EIO, ENOMEM),
-	CALL(vfork, EAGAIN, ENOMEM),
+	{ { NULL, false, { 0 } }, { C(arch_prctl), C(getpgrp) } },
+	{ { NULL, true, { EAGAIN, ENOMEM } }, { C(fork), C(vfork) } },
+	{ { NULL, true, { EINTR } }, { C(epoll_wait), C(pause), C(poll) } },
+	{ { NULL, false, { EIO, ENOMEM } }, {
+		C(access), C(lstat), C(readlink), C(stat) } },
+	{ { NULL, true, { EIO, ENOSPC } }, {
+		C(link), C(mkdir), C(rename), C(rmdir), C(unlink) } },
+	{ { NULL, true, { EMFILE, EINTR } }, { C(dup2) } },
+	{ { NULL, false, { EMFILE, ENFILE } }, { C(pipe) } },
+	{ { NULL, false, { EMFILE, ENOMEM, EINTR, EIO } }, {
+		C(open), C(creat) } },
 #endif
 };
+/* clang-format on */
 
-const struct call *
+/* Finds the call of that NUMBER, or NAME where this is not NULL. */
+static bool
+find(long number, const char *name, struct call *call, long *found)
+{
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		for (int j = 0; j < GROUP_MAX; j++) {
+			const char *const its = groups[i].calls[j].name;
+
+			if (its == NULL)
+				break;
+			if (name != NULL ? strcmp(its, name) != 0
+			                 : groups[i].calls[j].number != number)
+				continue;
+			*call = groups[i].call;
+			call->name = its;
+			*found = groups[i].calls[j].number;
+			return true;
+		}
+	}
+	return false;
+}
+
+struct call
 call_of(long number)
 {
-	static const struct call unknown;
+	struct call call = { .name = NULL };
 
-	return number < 0 || number >= CALLS_MAX ? &unknown : &calls[number];
+	(void)find(number, NULL, &call, &number);
+	return call;
 }
 
 long
 call_number(const char *name)
 {
-	for (long i = 0; i < CALLS_MAX; i++) {
-		if (calls[i].name != NULL && strcmp(calls[i].name, name) == 0)
-			return i;
-	}
-	return -1;
-}
+	struct call call;
+	long number = -1;
 
-bool
-call_is_made_to_fail(long number)
-{
-	return number == SYS_close;
+	(void)find(0, name, &call, &number);
+	return number;
 }

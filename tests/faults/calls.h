@@ -7,21 +7,12 @@
 
 /* A system call, and the errors that it may return. */
 struct call {
-	const char *name;
+	const char *name; /* NULL for a call that calls.c does not know */
+	bool is_seen;     /* others see its effect, or it waits for others */
 	int errors[ERRORS_MAX]; /* 0 ends them */
 };
 
-/*
- * Returns what is known of the call NUMBER; its name is NULL for an unknown
- * call.
- */
-const struct call *call_of(long number);
+struct call call_of(long number);
 
 /* Returns the number of NAME, or -1. */
 long call_number(const char *name);
-
-/*
- * Whether the call is executed although it is made to fail: Linux closes the
- * descriptor also when close(2) fails.
- */
-bool call_is_made_to_fail(long number);

@@ -1,111 +1,161 @@
 /* One run with a fault in it, from the start until nothing of it is left. */
 #include "scenario.h"
 
+#include <dirent.h>
 #include <ftw.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 
-#include "../programs/bounded.h"
-#include "../programs/processes.h"
-#include "../programs/trial.h"
-#include "leftovers.h"
+#include "trial.h"
+
+#define BOUND         (60 * SECOND) /* for what takes a moment */
+#define RECORDINGS    2             /* some runs make more calls than others */
+#define STATUS_FAILED W_EXITCODE(125, 0)
+#define NOT_EXECUTED  W_EXITCODE(126, 0)
 
 /*
- * Each wait of wdrun's own ends after 5 s, two such waits can follow one
- * another, and this machine may be busy.
+ * The six runs have between them what wdrun can do. litter leaves a file, a
+ * directory, a daemon and a process with a session of its own that ignores
+ * SIGTERM; it ends after 20 ms, or lives on. All files have names that can be
+ * found in a message.
  */
-#define BOUND            (30000 * MILLISECOND)
-#define ARGUMENTS_MAX    32
-#define STATUS_FAILED    125
-#define STATUS_NOT_RUN   126
-#define STATUS_SOME_LEFT 1 /* of --reap */
-#define STATUS_NOTHING   1 /* of --cancel, for which there is nothing to do */
+#define RECORDED "--name=r --registry=R.dir "
+#define OWNED    "--lock=L.lock --cleanup=C.file --cleanup=D.dir "
+#define PATIENCE "--kill-after=20ms --idle-after-exit=10ms "
+
+const struct scenario scenarios[] = {
+	{ .name = "timeout",
+	  .words = PATIENCE "--timeout=100ms @litter C.file D.dir",
+	  .status = W_EXITCODE(124, 0),
+	  .has_terminal = true },
+	{ .name = "output",
+	  .words = PATIENCE "--until=dy --until-grace=20ms --idle-timeout=4 "
+	                    "--heartbeat=5 --tee=T.file @act say=ready "
+	                    "session live",
+	  .status = W_EXITCODE(0, 0),
+	  .other = W_EXITCODE(124, 0),
+	  .output = "ready\n" },
+	{ .name = "pty",
+	  .words = PATIENCE "--pty @act say=shown session sleep=20 exit=7",
+	  .status = W_EXITCODE(7, 0),
+	  .output = "shown",
+	  .has_terminal = true,
+	  .has_pty = true },
+	{ .name = "lock",
+	  .words = PATIENCE OWNED "--lock-wait=60 @litter C.file D.dir 20 7",
+	  .status = W_EXITCODE(7, 0),
+	  .output = "ready ",
+	  .is_held = true },
+	{ .name = "record",
+	  .words = RECORDED OWNED "--report=J.file @act lock=C.file dir=D.dir "
+	                          "say=done exit=3",
+	  .status = W_EXITCODE(3, 0),
+	  .output = "done\n" },
+	{ .name = "cancel",
+	  .words = RECORDED OWNED PATIENCE "@litter C.file D.dir",
+	  .status = W_EXITCODE(0, SIGTERM),
+	  .is_signalled = true },
+};
+const size_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);
+
+/* A case during its checks. */
+struct attempt {
+	const struct scenario *scenario;
+	const struct fault *fault;
+	struct record *record;
+	struct trace trace;
+	int lock_fd;     /* of the lock that is held before the run, or -1 */
+	bool has_rested; /* since its command runs */
+	bool was_signalled;
+	enum verdict verdict;
+};
+
+/* The terminal of this process. */
+static int master_fd;
+static int slave_fd;
+static struct termios modes;
+
+/* --- findings ------------------------------------------------------------ */
+
+static void
+conclude(struct attempt *attempt, enum verdict verdict)
+{
+	if (verdict > attempt->verdict)
+		attempt->verdict = verdict;
+}
+
+__attribute__((format(printf, 3, 4))) static void
+find(struct attempt *attempt, enum verdict verdict, const char *format, ...)
+{
+	char name[CASE_NAME_MAX];
+	char what[256];
+	char said[TEXT_MAX];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(what, sizeof(what), format, arguments);
+	va_end(arguments);
+	conclude(attempt, verdict);
+	(void)read_start("err", said);
+	fault_write(attempt->scenario, attempt->fault, name);
+	dprintf(STDOUT_FILENO, "found: '%s': %s; said:\n%s", name, what, said);
+}
+
+static bool
+has_word(const struct attempt *attempt, const char *word)
+{
+	return strstr(attempt->scenario->words, word) != NULL;
+}
+
+static int
+lines_said(void)
+{
+	char text[TEXT_MAX];
+	int count = 0;
+
+	(void)read_start("err", text);
+	for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+		count++;
+	return count;
+}
+
+/* An error that does harm is told: there is a message more than without it. */
+static bool
+is_told(const struct attempt *attempt)
+{
+	return attempt->fault->kind == FAULT_ERROR &&
+	       lines_said() > attempt->record->said;
+}
+
+/* Something is not as it should be, which is a finding where it is not told. */
+static void
+miss(struct attempt *attempt, enum verdict verdict, const char *what,
+     const char *file)
+{
+	if (is_told(attempt))
+		conclude(attempt, VERDICT_TOLD);
+	else
+		find(attempt, verdict, "%s '%s'", what, file);
+}
 
 /* --- the status ---------------------------------------------------------- */
 
-/* Whether wdrun was asked about other runs, and starts none. */
-static bool
-is_tool(const struct attempt *attempt)
-{
-	return attempt->scenario->subject == SUBJECT_CANCEL ||
-	       attempt->scenario->subject == SUBJECT_REAP;
-}
-
-static bool
-is_root(const struct attempt *attempt, const char *role)
-{
-	return strcmp(role, attempt->trace->root) == 0;
-}
-
 /*
- * Whether the process that was started can have died by SIGKILL: its own, or
- * since the target did.
- */
-static bool
-can_be_killed(const struct attempt *attempt)
-{
-	const struct fault *fault = attempt->fault;
-
-	switch (fault->kind) {
-	case FAULT_NONE:
-	case FAULT_ERROR:
-		return false;
-	case FAULT_KILL:
-		return is_root(attempt, fault->role) ||
-		       strcmp(fault->role, "supervisor") == 0 ||
-		       strcmp(fault->role, "target") == 0;
-	case FAULT_KILL_SOON:
-	case FAULT_KILL_BOTH:
-		return true;
-	}
-	return false;
-}
-
-static bool
-is_of_relay(const struct attempt *attempt)
-{
-	return strncmp(attempt->fault->role, "front-helper", 12) == 0;
-}
-
-/*
- * A command gets SIGPIPE when it writes to a relay that has died or given up,
- * and SIGHUP when its terminal is gone, or the supervisor, which leads the
- * session of a pseudo-terminal; the front then ends as the command did.
- */
-static bool
-is_cut_off(const struct attempt *attempt)
-{
-	const int status = attempt->trace->status;
-	const bool has_relay_died =
-	    attempt->fault->kind == FAULT_KILL ||
-	    contains("err", "cannot read the command's");
-
-	if (!WIFSIGNALED(status))
-		return false;
-	if (attempt->fault->kind == FAULT_KILL &&
-	    strcmp(attempt->fault->role, "supervisor") == 0 &&
-	    strcmp(attempt->scenario->name, "pty") == 0)
-		return WTERMSIG(status) == SIGHUP;
-	return has_relay_died && is_of_relay(attempt) &&
-	       (WTERMSIG(status) == SIGPIPE || WTERMSIG(status) == SIGHUP);
-}
-
-/*
- * Whether there may be a reason for 125. An interrupted call is no reason once
- * the command runs.
+ * Once its command runs, the supervisor, which blocks all signals, is to go on
+ * after an interrupted call.
  */
 static bool
 can_fail(const struct attempt *attempt)
 {
 	const struct fault *fault = attempt->fault;
-	const struct trace *trace = attempt->trace;
-	const bool is_running =
-	    strcmp(fault->role, "supervisor") == 0 ||
-	    (strcmp(fault->role, ROLE_FRONT) == 0 && trace->is_waiting &&
-	     fault->count > trace->early[fault->call]);
 
 	return fault->kind != FAULT_NONE &&
 	       !(fault->kind == FAULT_ERROR && fault->error == EINTR &&
-	         is_running);
+	         fault->who == SUPERVISOR);
 }
 
 static void
@@ -113,173 +163,242 @@ check_status(struct attempt *attempt)
 {
 	const struct scenario *scenario = attempt->scenario;
 	const struct fault *fault = attempt->fault;
-	const int status = attempt->trace->status;
-	const int code = exit_code(attempt);
+	const int status = attempt->trace.status;
+	const bool is_killed =
+	    attempt->trace.is_met &&
+	    (fault->kind == FAULT_KILL || fault->kind == FAULT_BOTH);
 
-	if (code == scenario->status ||
-	    (code == scenario->other && code != 0 && is_of_relay(attempt)))
+	if (status == scenario->status ||
+	    (fault->kind == FAULT_ERROR && status == scenario->other))
 		conclude(attempt, VERDICT_TRUE);
-	else if (code == STATUS_FAILED && can_fail(attempt))
+	else if (status == STATUS_FAILED && can_fail(attempt))
 		conclude(attempt, VERDICT_FAILED);
-	else if (code == STATUS_SOME_LEFT && can_fail(attempt) &&
-	         scenario->subject == SUBJECT_REAP)
-		conclude(attempt, VERDICT_FAILED);
-	else if ((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
-	          can_be_killed(attempt)) ||
-	         is_cut_off(attempt))
+	else if (is_killed && (status == W_EXITCODE(0, SIGKILL) ||
+	                       (status == W_EXITCODE(0, SIGHUP) &&
+	                        scenario->has_pty && fault->who == SUPERVISOR)))
 		conclude(attempt, VERDICT_KILLED);
-	else if (code == STATUS_NOT_RUN && fault->kind == FAULT_ERROR &&
-	         strcmp(call_of(fault->call)->name, "execve") == 0)
+	else if (status == NOT_EXECUTED && fault->kind == FAULT_ERROR &&
+	         strcmp(call_of(fault->call).name, "execve") == 0)
 		conclude(attempt, VERDICT_FAILED);
-	else if (WIFEXITED(status))
-		find(attempt, VERDICT_STATUS, "the status is %d", code);
 	else
-		find(attempt, VERDICT_STATUS, "killed by SIG%s",
-		     sigabbrev_np(WTERMSIG(status)));
+		find(attempt, VERDICT_STATUS, "the wait status is %#x", status);
 }
 
-/* --- who lives ----------------------------------------------------------- */
+/* --- what is left -------------------------------------------------------- */
+
+/* Whether every watcher that there was got SIGKILL. */
+static bool
+no_watcher_was_left(const struct attempt *attempt)
+{
+	const struct fault *fault = attempt->fault;
+
+	return attempt->trace.is_met &&
+	       (fault->kind == FAULT_BOTH ||
+	        (fault->kind == FAULT_KILL && fault->who == FRONT &&
+	         !attempt->trace.had_supervisor));
+}
 
 /*
- * A survivor that is let go may be dead where a watcher was killed, and must be
- * dead where wdrun failed.
+ * The command's files are cleaned up where that was asked for. A lock may be
+ * left where nobody was left to remove it, and so may the file in which an
+ * entry was written: a later run takes the one, a later --reap removes the
+ * other. The holder before the run leaves its lock, too.
  */
-static void
-check_survivor(struct attempt *attempt)
+static bool
+may_be_left(const struct attempt *attempt, const char *name)
 {
-	const struct fault *fault = attempt->fault;
-	const struct trace *trace = attempt->trace;
-	const bool is_watcher = is_root(attempt, fault->role) ||
-	                        strcmp(fault->role, "supervisor") == 0;
-	const int code = exit_code(attempt);
+	static const char *const ours[] = { ".",      "..",     "out",  "err",
+		                            "T.file", "J.file", "R.dir" };
+	const size_t length = strlen(name);
 
-	if (fault->kind >= FAULT_KILL && is_watcher && trace->outlived <= 1)
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		if (strcmp(name, ours[i]) == 0)
+			return true;
+	}
+	if (strcmp(name, "C.file") == 0 || strcmp(name, "D.dir") == 0)
+		return !has_word(attempt, "--cleanup");
+	if (strcmp(name, "L.lock") == 0)
+		return no_watcher_was_left(attempt) ||
+		       (attempt->scenario->is_held &&
+		        attempt->trace.status != attempt->scenario->status &&
+		        !attempt->trace.has_executed);
+	return no_watcher_was_left(attempt) && name[0] == '.' && length > 4 &&
+	       strcmp(name + length - 4, ".new") == 0;
+}
+
+static void
+check_directory(struct attempt *attempt, const char *path)
+{
+	DIR *directory = opendir(path);
+	const struct dirent *file;
+
+	while (directory != NULL && (file = readdir(directory)) != NULL) {
+		if (!may_be_left(attempt, file->d_name))
+			miss(attempt, VERDICT_FILE, "left:", file->d_name);
+	}
+	if (directory != NULL)
+		(void)closedir(directory);
+}
+
+/* A process that got SIGKILL lives, and holds its locks, for another moment. */
+static void
+check_lock(struct attempt *attempt)
+{
+	const int64_t deadline = now() + BOUND;
+
+	while (!lock_is_free("L.lock")) {
+		if (now() > deadline) {
+			find(attempt, VERDICT_LOCK, "the lock is still held");
+			return;
+		}
+		(void)usleep(1000);
+	}
+}
+
+/* The report's first status is the status that was returned. */
+static void
+check_report(struct attempt *attempt)
+{
+	char text[TEXT_MAX];
+	const int status = attempt->trace.status;
+	const bool is_there = read_start("J.file", text);
+	const char *key = strstr(text, "\"status\":");
+
+	if (!has_word(attempt, "--report") || !WIFEXITED(status))
 		return;
-	if (code == attempt->scenario->status && trace->outlived != 1)
-		find(attempt, VERDICT_LEAK, "%d were let go", trace->outlived);
-	if (code == STATUS_FAILED && trace->outlived != 0)
-		find(attempt, VERDICT_LEAK, "it failed, and %s lives",
-		     trace->outliver);
+	if (key != NULL && atoi(strchr(key, ':') + 1) != WEXITSTATUS(status))
+		find(attempt, VERDICT_STATUS, "the status is %d, reported %s",
+		     WEXITSTATUS(status), key);
+	else if (key == NULL && is_there)
+		find(attempt, VERDICT_FILE, "the report is not whole");
+	else if (key == NULL && status == attempt->scenario->status)
+		miss(attempt, VERDICT_FILE, "no report:", "J.file");
 }
 
 static void
-check_living(struct attempt *attempt)
+check_output(struct attempt *attempt, const char *file)
 {
-	const struct fault *fault = attempt->fault;
-	const struct trace *trace = attempt->trace;
-	const bool is_killed =
-	    trace->is_met &&
-	    (fault->kind == FAULT_KILL_BOTH || fault->kind == FAULT_KILL_SOON ||
-	     (fault->kind == FAULT_KILL && is_root(attempt, fault->role)));
+	const struct scenario *scenario = attempt->scenario;
+	char text[TEXT_MAX];
 
-	if (attempt->scenario->lets_go)
-		check_survivor(attempt);
-	else if (trace->outlived > 0 && !is_killed &&
-	         (!is_tool(attempt) || exit_code(attempt) == 0))
-		find(attempt, VERDICT_LEAK, "%d outlived it, one is %s",
-		     trace->outlived, trace->outliver);
+	(void)read_start(file, text);
+	/* A target that was killed may not have printed anything yet. */
+	if (scenario->output != NULL &&
+	    strstr(text, scenario->output) == NULL &&
+	    attempt->trace.status == scenario->status &&
+	    attempt->fault->kind != FAULT_KILL)
+		miss(attempt, VERDICT_LOST, "output is missing in", file);
 }
 
 static void
-end_survivors(void)
+check_terminal(struct attempt *attempt)
 {
-	pid_t pids[CHILDREN_MAX];
-	const int count = children_of(getpid(), pids);
+	struct termios found;
 
-	for (int i = 0; i < count; i++)
-		(void)kill(pids[i], SIGKILL);
+	if (tcgetattr(slave_fd, &found) == -1)
+		give_up("tcgetattr");
+	if (found.c_iflag != modes.c_iflag || found.c_oflag != modes.c_oflag ||
+	    found.c_lflag != modes.c_lflag)
+		miss(attempt, VERDICT_LOST, "modes of the", "terminal");
+	if (tcsetattr(slave_fd, TCSANOW, &modes) == -1)
+		give_up("tcsetattr");
+}
+
+/* Writes what was printed on the terminal into the file "out". */
+static void
+drain_terminal(void)
+{
+	const int fd =
+	    open("out", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	char text[TEXT_MAX];
+	ssize_t length;
+
+	while ((length = read(master_fd, text, sizeof(text))) > 0)
+		(void)!write(fd, text, (size_t)length);
+	(void)close(fd);
+}
+
+/* --- what happens beside the run ----------------------------------------- */
+
+static void
+hold_lock(struct attempt *attempt)
+{
+	attempt->lock_fd = open("L.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (attempt->lock_fd == -1 || flock(attempt->lock_fd, LOCK_EX) == -1)
+		give_up("L.lock");
+}
+
+static void
+release_lock(struct attempt *attempt)
+{
+	if (attempt->lock_fd != -1)
+		(void)close(attempt->lock_fd);
+	attempt->lock_fd = -1;
+}
+
+static const uint16_t *
+counts_of(const struct trace *trace)
+{
+	static const uint16_t none[CALLS_MAX];
+
+	for (int i = 0; i < trace->process_count; i++) {
+		if (strcmp(trace->processes[i].path,
+		           trace->paths[trace->fault.who]) == 0)
+			return trace->processes[i].counts;
+	}
+	return none;
+}
+
+static void
+at_rest(struct trace *trace)
+{
+	struct attempt *const attempt = trace->data;
+	char text[TEXT_MAX];
+
+	release_lock(attempt);
+	if (!trace->has_executed || trace->has_ended)
+		return;
+	(void)read_start("out", text);
+	if (attempt->scenario->is_signalled && !attempt->was_signalled &&
+	    strstr(text, "ready ") != NULL) {
+		attempt->was_signalled = true;
+		(void)kill(trace->processes[0].pid, SIGTERM);
+	}
+	if (attempt->fault->kind == FAULT_NONE && !attempt->has_rested)
+		memcpy(attempt->record->early[attempt->fault->who],
+		       counts_of(trace), sizeof(attempt->record->early[0]));
+	attempt->has_rested = true;
 }
 
 /* --- a case -------------------------------------------------------------- */
 
-static const char *
-root_of(const struct scenario *scenario)
-{
-	switch (scenario->subject) {
-	case SUBJECT_RUN:
-	case SUBJECT_TIMEOUT:
-		return ROLE_FRONT;
-	case SUBJECT_REFUSED:
-		return "refused";
-	case SUBJECT_CANCEL:
-		return "canceller";
-	case SUBJECT_REAP:
-		return "reaper";
-	}
-	return NULL;
-}
-
-static size_t
-add_all(const char *words[], size_t count, const char *const *more)
-{
-	for (; *more != NULL; more++) {
-		if (count == ARGUMENTS_MAX - 5)
-			give_up("too many arguments");
-		words[count++] = *more;
-	}
-	return count;
-}
-
 static void
 start(struct attempt *attempt)
 {
-	const struct scenario *scenario = attempt->scenario;
-	const bool is_timeout = scenario->subject == SUBJECT_TIMEOUT;
-	char path[TEXT_MAX];
-	const char *words[ARGUMENTS_MAX];
-	char *argv[ARGUMENTS_MAX];
-	size_t count = 0;
+	const struct fault *fault = attempt->fault;
+	const uint16_t *early = attempt->record->early[fault->who];
+	const bool is_early = fault->kind != FAULT_NONE &&
+	                      fault->kind != FAULT_ERROR &&
+	                      fault->count <= early[fault->call];
+	char words[TEXT_MAX];
+	char text[TEXT_MAX];
+	char *argv[WORDS_MAX];
 
-	words[count++] = is_timeout ? "timeout" : getenv("WDRUN");
-	count = add_all(words, count, scenario->arguments);
+	strcpy(words, attempt->scenario->words);
 	/*
-	 * A watcher that does not notice the front's death waits for this time.
+	 * Before the stop, a watcher that does not notice the other's death
+	 * would end the run all the same, a moment later: not with 1000 s.
 	 */
-	if (attempt->fault->kind == FAULT_KILL_SOON) {
-		words[count++] = "-k";
-		words[count++] = "100";
-	}
-	if (scenario->operand != NULL)
-		words[count++] = scenario->operand;
-	if (scenario->command != NULL) {
-		(void)snprintf(path, sizeof(path), "%s/%s", getenv("PROGRAMS"),
-		               scenario->command[0]);
-		words[count++] = path;
-		count = add_all(words, count, &scenario->command[1]);
-	}
-	words[count++] = NULL;
-	memcpy(argv, words, count * sizeof(words[0]));
-	trace_start(
-	    attempt->trace,
-	    &(struct program){ .path = getenv("WDRUN"),
-	                       .argv = argv,
-	                       .terminal_fd = attempt->stage.terminal_fd,
-	                       .output = "out",
-	                       .errors = "err" });
-}
+	char *const bound = is_early ? strstr(words, "20ms") : NULL;
 
-/*
- * Has wdrun do WHAT without a fault. Returns whether its status is 0 or STATUS.
- */
-static bool
-ask(struct attempt *attempt, char *what, int status)
-{
-	struct trace *trace = attempt->trace;
-	char *argv[] = { getenv("WDRUN"), what, (char[]){ "--registry=R" },
-		         NULL };
-
-	trace_start_other(trace, &(struct program){ .path = argv[0],
-	                                            .argv = argv,
-	                                            .terminal_fd = -1,
-	                                            .output = "out",
-	                                            .errors = "err" });
-	if (!trace_await(trace, false, now() + BOUND)) {
-		find(attempt, VERDICT_HANG, "%s does not end", what);
-		return true;
-	}
-	return WIFEXITED(trace->other_status) &&
-	       (WEXITSTATUS(trace->other_status) == 0 ||
-	        WEXITSTATUS(trace->other_status) == status);
+	if (bound != NULL)
+		memcpy(bound, "1000", strlen("1000"));
+	split_words(words, text, argv);
+	trace_start(&attempt->trace,
+	            &(struct program){
+	                .argv = argv,
+	                .terminal_fd =
+	                    attempt->scenario->has_terminal ? slave_fd : -1 });
 }
 
 /*
@@ -289,83 +408,70 @@ ask(struct attempt *attempt, char *what, int status)
 static void
 reap(struct attempt *attempt)
 {
-	char what[] = "--reap";
+	char text[TEXT_MAX];
+	char *argv[WORDS_MAX];
 
-	if (!ask(attempt, what, 0) && !ask(attempt, what, 0))
-		find(attempt, VERDICT_STATUS, "the wait status of %s is %#x",
-		     what, attempt->trace->other_status);
+	split_words("--reap --registry=R.dir", text, argv);
+	for (int i = 0; i < 2; i++) {
+		trace_start_other(
+		    &attempt->trace,
+		    &(struct program){ .argv = argv, .terminal_fd = -1 });
+		if (!trace_await(&attempt->trace, false, now() + BOUND)) {
+			find(attempt, VERDICT_HANG, "--reap does not end");
+			return;
+		}
+		if (attempt->trace.other_status == 0)
+			return;
+	}
+	find(attempt, VERDICT_STATUS, "the wait status of --reap is %#x",
+	     attempt->trace.other_status);
 }
 
+/* The target is killed by the kernel, its processes by --reap. */
 static void
-cancel(struct attempt *attempt)
+check_without_watchers(struct attempt *attempt)
 {
-	char what[] = "--cancel=r";
+	const int64_t deadline = now() + BOUND;
 
-	if (!ask(attempt, what, STATUS_NOTHING))
-		find(attempt, VERDICT_STATUS, "the wait status of %s is %#x",
-		     what, attempt->trace->other_status);
-}
-
-/*
- * Where a --reap or --cancel did not do everything, or was killed, another one
- * does. A front that is killed while it waits for a lock has no supervisor that
- * would take it off the record.
- */
-static void
-do_again(struct attempt *attempt)
-{
-	const enum fault_kind kind = attempt->fault->kind;
-
-	if (kind == FAULT_KILL_BOTH ||
-	    (kind >= FAULT_KILL &&
-	     attempt->scenario->subject == SUBJECT_REFUSED))
+	while (!trace_target_is_dead(&attempt->trace)) {
+		if (now() > deadline) {
+			find(attempt, VERDICT_LEAK, "the target lives");
+			break;
+		}
+		(void)usleep(1000);
+	}
+	if (has_word(attempt, "--registry"))
 		reap(attempt);
-	if (is_tool(attempt) &&
-	    (exit_code(attempt) != 0 || attempt->trace->outlived > 0))
-		(attempt->scenario->subject == SUBJECT_REAP ? reap
-		                                            : cancel)(attempt);
 }
 
 /* Runs the scenario, until nothing of it is left. */
 static void
 run(struct attempt *attempt)
 {
-	struct trace *trace = attempt->trace;
+	struct trace *trace = &attempt->trace;
+	const struct fault *fault = attempt->fault;
 
 	start(attempt);
 	if (!trace_await(trace, false, now() + BOUND)) {
 		find(attempt, VERDICT_HANG, "it does not end");
-		stage_end(&attempt->stage);
+		release_lock(attempt);
 		trace_end(trace);
 		return;
 	}
+	release_lock(attempt);
 	check_status(attempt);
-	check_living(attempt);
-	if (attempt->scenario->subject == SUBJECT_REFUSED &&
-	    !stage_is_held(&attempt->stage))
-		find(attempt, VERDICT_LOCK, "its holder has lost the lock");
-	if (attempt->scenario->lets_go) {
-		check_lock(attempt);
-		end_survivors();
-	}
-	do_again(attempt);
-	stage_end(&attempt->stage);
-	if (!trace_await(trace, true, now() + BOUND / 3)) {
+	if (trace->outlived > 0 &&
+	    !(trace->is_met && fault->kind == FAULT_BOTH) &&
+	    !(trace->is_met && fault->kind == FAULT_KILL &&
+	      fault->who == FRONT))
+		find(attempt, VERDICT_LEAK, "%d outlived it, one is %s",
+		     trace->outlived, trace->outliver);
+	if (no_watcher_was_left(attempt))
+		check_without_watchers(attempt);
+	if (!trace_await(trace, true, now() + BOUND)) {
 		find(attempt, VERDICT_LEAK, "processes are left");
 		trace_end(trace);
 	}
-}
-
-/* The run that was cancelled has to end as it should, too. */
-static void
-check_staged(struct attempt *attempt)
-{
-	const int status = attempt->trace->staged_status;
-
-	if (attempt->stage.kind == STAGE_RUN &&
-	    !(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
-		find(attempt, VERDICT_STATUS, "the wait status of it is %#x",
-		     status);
 }
 
 static int
@@ -379,28 +485,98 @@ remove_one(const char *path, const struct stat *file, int type,
 	return 0;
 }
 
+static void
+keep_record(struct attempt *attempt)
+{
+	const struct trace *const trace = &attempt->trace;
+	struct record *const record = attempt->record;
+	const uint16_t *const counts = counts_of(trace);
+	uint16_t *const few = record->few[trace->fault.who];
+	uint16_t *const many = record->many[trace->fault.who];
+
+	if (trace->is_strange)
+		find(attempt, VERDICT_STATUS, "who is the supervisor?");
+	if (lines_said() > record->said)
+		record->said = lines_said();
+	memcpy(record->paths, trace->paths, sizeof(trace->paths));
+	for (int i = 0; i < CALLS_MAX; i++) {
+		few[i] = counts[i] < few[i] ? counts[i] : few[i];
+		many[i] = counts[i] > many[i] ? counts[i] : many[i];
+	}
+}
+
 enum verdict
 scenario_try(const struct scenario *scenario, const struct fault *fault,
-             struct trace *trace)
+             struct record *record, bool is_verbose)
 {
-	struct attempt attempt = { .scenario = scenario,
-		                   .fault = fault,
-		                   .trace = trace,
-		                   .stage = stage_set(scenario->stage) };
+	static struct attempt attempt;
 
-	trace->fault = *fault;
-	trace->root = root_of(scenario);
-	trace->stage = &attempt.stage;
+	attempt = (struct attempt){ .scenario = scenario,
+		                    .fault = fault,
+		                    .record = record,
+		                    .lock_fd = -1 };
+	attempt.trace.fault = *fault;
+	attempt.trace.is_verbose = is_verbose;
+	attempt.trace.at_rest = at_rest;
+	attempt.trace.data = &attempt;
+	memcpy(attempt.trace.paths, record->paths, sizeof(record->paths));
+	if (scenario->is_held)
+		hold_lock(&attempt);
 	run(&attempt);
+	drain_terminal();
+	if (fault->kind == FAULT_NONE)
+		keep_record(&attempt);
 	check_lock(&attempt);
-	check_files(&attempt);
-	check_staged(&attempt);
-	if (!stage_terminal_is_restored())
-		find(&attempt, VERDICT_LOST, "the terminal is not as it was");
+	check_directory(&attempt, ".");
+	check_directory(&attempt, "R.dir");
+	check_report(&attempt);
+	check_output(&attempt, "out");
+	if (has_word(&attempt, "--tee"))
+		check_output(&attempt, "T.file");
+	check_terminal(&attempt);
 	if (nftw(".", remove_one, 8, FTW_DEPTH | FTW_PHYS) == -1)
 		give_up("nftw");
-	if (attempt.verdict < VERDICT_KNOWN && fault->kind != FAULT_NONE &&
-	    !trace->is_met)
-		return VERDICT_NOT_MET;
+	if (attempt.verdict < VERDICT_TOLD && fault->kind != FAULT_NONE &&
+	    !attempt.trace.is_met)
+		return VERDICT_UNMET;
 	return attempt.verdict;
+}
+
+/* Who stops at each call is slower, so each process is recorded by itself. */
+bool
+scenario_record(const struct scenario *scenario, struct record *record)
+{
+	struct fault none = { .kind = FAULT_NONE };
+	bool is_fine;
+
+	is_fine = scenario_try(scenario, &none, record, false) == VERDICT_TRUE;
+	memset(record->few, 0xff, sizeof(record->few));
+	memset(record->many, 0, sizeof(record->many));
+	for (none.who = FRONT; none.who < WHO_COUNT; none.who++) {
+		for (int i = 0; i < RECORDINGS && is_fine; i++)
+			is_fine = scenario_try(scenario, &none, record,
+			                       false) == VERDICT_TRUE;
+	}
+	return is_fine;
+}
+
+void
+scenario_prepare(void)
+{
+	sigset_t sigchld;
+
+	(void)sigemptyset(&sigchld);
+	(void)sigaddset(&sigchld, SIGCHLD);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 ||
+	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1 ||
+	    sigprocmask(SIG_BLOCK, &sigchld, NULL) == -1 || setsid() == -1)
+		give_up("prepare");
+	master_fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (master_fd == -1 || grantpt(master_fd) == -1 ||
+	    unlockpt(master_fd) == -1)
+		give_up("pty");
+	slave_fd = open(ptsname(master_fd), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (slave_fd == -1 || ioctl(slave_fd, TIOCSCTTY, 0) == -1 ||
+	    tcgetattr(slave_fd, &modes) == -1)
+		give_up("pty");
 }

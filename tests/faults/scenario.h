@@ -3,29 +3,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "stage.h"
 #include "tracer.h"
 
 /* A command line that is run with a fault, and what has to be true of it. */
 struct scenario {
 	const char *name;
-	int status; /* the exit status that it has to have */
-	int other;  /* if not 0, a status that it may have when a relay fails */
-	const char *const *arguments; /* of wdrun */
-	const char *operand;          /* the words after the options, or NULL */
-	const char *const *command;   /* a test program, or NULL */
+	int status; /* that it has to have, as of wait(2), */
+	int other;  /* and one that it may have with an error */
+	/* The words of the command line; @NAME is a test program. */
+	const char *words;
 	const char *output; /* what its output has to contain, or NULL */
-	enum stage_kind stage;
-	enum {
-		SUBJECT_RUN,
-		SUBJECT_TIMEOUT, /* under the name timeout */
-		SUBJECT_REFUSED, /* no run, since its lock is held */
-		SUBJECT_CANCEL,
-		SUBJECT_REAP,
-	} subject;
-	bool is_registered; /* --reap can be used when both watchers die */
-	bool cleans_up;     /* removes the locks that the command leaves */
-	bool lets_go;       /* lets one survivor live */
+	bool is_held;      /* its lock is held when it starts, and then freed */
+	bool is_signalled; /* it gets SIGTERM when its command is ready */
+	bool has_terminal; /* stdin and stdout */
+	bool has_pty;      /* --pty: SIGHUP when the supervisor dies */
 };
 
 /*
@@ -33,53 +24,58 @@ struct scenario {
  * the verdicts before it.
  */
 enum verdict {
-	VERDICT_NOT_MET, /* the run made no such call */
-	VERDICT_TRUE,    /* the status that the scenario has without a fault */
-	VERDICT_FAILED,  /* 125 */
-	VERDICT_KILLED,  /* by SIGKILL, as a process of it was */
-	VERDICT_TOLD,    /* something is left or lost, and a message says so */
-	VERDICT_KNOWN,   /* a finding, but one of those in known.h */
-	VERDICT_LEAK,    /* a process is left, or a survivor that should live is
-	                    dead */
-	VERDICT_FILE,    /* a file is left, or missing */
-	VERDICT_LOST,    /* output is lost, or the terminal's modes are wrong */
-	VERDICT_LOCK,    /* a lock is held */
-	VERDICT_STATUS,  /* the status cannot be true */
+	VERDICT_UNMET,  /* the run made no such call */
+	VERDICT_TRUE,   /* the status that the scenario has without a fault */
+	VERDICT_FAILED, /* 125 */
+	VERDICT_KILLED, /* the status says that a process was killed */
+	VERDICT_TOLD,   /* something is left or lost, and a message says so */
+	VERDICT_LEAK,   /* a process is left */
+	VERDICT_FILE,   /* a file is left, or missing */
+	VERDICT_LOST,   /* output is lost, or the terminal's modes are wrong */
+	VERDICT_LOCK,   /* a lock is held */
+	VERDICT_STATUS, /* the status cannot be true */
 	VERDICT_HANG,
 	VERDICT_COUNT,
-};
-
-/* A case during its checks. */
-struct attempt {
-	const struct scenario *scenario;
-	const struct fault *fault;
-	struct trace *trace;
-	struct stage stage;
-	enum verdict verdict;
 };
 
 extern const struct scenario scenarios[];
 extern const size_t scenario_count;
 
-/* The options of the run in STAGE_RUN and STAGE_ORPHANS. */
-extern const char *const scenario_staged_arguments[];
+/* What the runs of a scenario without a fault show. */
+struct record {
+	char paths[WHO_COUNT][PATH_LENGTH];
+	uint16_t few[WHO_COUNT][CALLS_MAX];   /* calls in each run, */
+	uint16_t many[WHO_COUNT][CALLS_MAX];  /* or in one of them, */
+	uint16_t early[WHO_COUNT][CALLS_MAX]; /* until nothing more happened */
+	int said;                             /* lines of messages */
+};
+
+/*
+ * Prepares this process for scenario_try(): the leader of a session with a
+ * terminal, a subreaper that ends with its parent. It must not lead a process
+ * group.
+ */
+void scenario_prepare(void);
+
+/*
+ * Runs SCENARIO without a fault a few times, and fills in RECORD. Returns
+ * whether it went well.
+ */
+bool scenario_record(const struct scenario *scenario, struct record *record);
 
 /*
  * Runs SCENARIO with FAULT in the working directory, which is empty before and
- * after, and checks what is left. TRACE gets what happened. Prints the
- * findings. stage_prepare() has to have been called.
+ * after, and checks what is left. Prints the findings.
  */
 enum verdict scenario_try(const struct scenario *scenario,
-                          const struct fault *fault, struct trace *trace);
+                          const struct fault *fault, struct record *record,
+                          bool is_verbose);
 
 #define CASE_NAME_MAX 128
 
 /* Writes FAULT of SCENARIO as "timeout:supervisor:read#3:EIO". */
 void fault_write(const struct scenario *scenario, const struct fault *fault,
-                 char *text, size_t size);
+                 char text[CASE_NAME_MAX]);
 
 /* Reads such a text. Returns the scenario, or NULL where there is none. */
 const struct scenario *fault_read(const char *text, struct fault *fault);
-
-/* "EIO", "KILL", "KILL SOON" or "KILL BOTH" */
-const char *fault_name(const struct fault *fault);

@@ -9,17 +9,14 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
-#include "../programs/bounded.h"
-#include "../programs/processes.h"
-#include "../programs/trial.h"
-#include "gated.h"
+#include "trial.h"
 
-#define PAUSE (20 * MILLISECOND)
+#define REST (20 * MILLISECOND)
 #define OPTIONS                                                                \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |    \
 	 PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)
-#define PF_EXITING   0x4              /* the kernel's include/linux/sched.h */
 #define SYSCALL_STOP (SIGTRAP | 0x80) /* of PTRACE_O_TRACESYSGOOD */
+#define CHILDREN_MAX 64
 
 /* --- the machine --------------------------------------------------------- */
 
@@ -58,305 +55,268 @@ set_result(pid_t pid, long result)
 
 /* --- who is who ---------------------------------------------------------- */
 
-static struct role *
-role_of(struct trace *trace, pid_t pid)
+static struct process *
+process_of(struct trace *trace, pid_t pid)
 {
-	for (int i = 0; i < trace->role_count; i++) {
-		if (trace->roles[i].pid == pid)
-			return &trace->roles[i];
+	for (int i = 0; i < trace->process_count; i++) {
+		if (trace->processes[i].pid == pid)
+			return &trace->processes[i];
 	}
 	return NULL;
 }
 
-static struct role *
-find_role(struct trace *trace, const char *name)
+static const struct process *
+find(const struct trace *trace, enum who who)
 {
-	for (int i = 0; i < trace->role_count; i++) {
-		if (strcmp(trace->roles[i].name, name) == 0)
-			return &trace->roles[i];
+	for (int i = 0; i < trace->process_count; i++) {
+		const struct process *one = &trace->processes[i];
+
+		if (*one->path != '\0' &&
+		    strcmp(one->path, trace->paths[who]) == 0)
+			return one;
 	}
 	return NULL;
 }
 
-static struct role *
-add_role(struct trace *trace, pid_t pid)
+static struct process *
+add_process(struct trace *trace, pid_t pid)
 {
-	struct role *role = &trace->roles[trace->role_count++];
-
-	if (trace->role_count > ROLES_MAX)
+	if (trace->process_count == PROCESSES_MAX)
 		give_up("too many processes");
-	*role = (struct role){
-		.pid = pid,
-		.is_traced = true,
-		.call = -1,
-	};
-	return role;
+
+	struct process *const one = &trace->processes[trace->process_count++];
+
+	*one = (struct process){ .pid = pid, .is_traced = true };
+	return one;
 }
 
-/*
- * Of all helpers, only the helper that waits for a lock is forked before the
- * supervisor.
- */
-static void
-name_child(struct role *child, struct role *parent, bool is_clone)
+bool
+trace_target_is_dead(const struct trace *trace)
 {
-	const bool is_of_front = strcmp(parent->name, ROLE_FRONT) == 0;
+	const struct process *const target = find(trace, TARGET);
+	struct process_stat stat;
 
-	if (is_of_front && is_clone && parent->forks == 0) {
-		(void)snprintf(child->name, sizeof(child->name),
-		               "%.20s-lock-%d", parent->name,
-		               ++parent->lock_forks);
-		return;
-	}
-	parent->forks++;
-	if (is_of_front && parent->forks == 1)
-		strcpy(child->name, "supervisor");
-	else if (strcmp(parent->name, "supervisor") == 0 && parent->forks == 1)
-		strcpy(child->name, "target");
-	else
-		(void)snprintf(child->name, sizeof(child->name),
-		               "%.20s-helper-%d", parent->name, parent->forks);
+	if (target == NULL)
+		return true;
+	stat = stat_of(target->pid);
+	return is_ending(&stat);
 }
 
 /* --- one stop of a process ----------------------------------------------- */
 
 static void
-go_on(const struct trace *trace, const struct role *role, int signal)
+go_on(const struct trace *trace, const struct process *one, int signal)
 {
-	/* What comes after the fault is not traced. */
+	const struct fault *const fault = &trace->fault;
+	/* Only who has the fault stops at its calls, and not after it. */
 	const bool is_watched =
-	    !trace->is_met || role->is_failing || trace->is_verbose;
+	    trace->is_verbose || one->is_failing ||
+	    (!trace->is_met && one == find(trace, fault->who));
 
-	(void)ptrace(is_watched ? PTRACE_SYSCALL : PTRACE_CONT, role->pid, NULL,
+	(void)ptrace(is_watched ? PTRACE_SYSCALL : PTRACE_CONT, one->pid, NULL,
 	             (long)signal);
 }
 
-static void
-kill_role(struct trace *trace, const char *name)
-{
-	const struct role *role = find_role(trace, name);
-
-	if (role != NULL && role->is_traced)
-		(void)kill(role->pid, SIGKILL);
-}
-
 /*
- * Where SIGKILL ended the parent on its way back from fork(2), no process tells
- * whose child this is.
+ * Kills ONE, which is stopped at a call, as the last one: so neither watcher
+ * sees the other's death. Where that was on its way back from fork(2), no
+ * process tells any more whose child is whose.
  */
 static void
-let_orphans_go(struct trace *trace)
+kill_at_call(struct trace *trace, const struct process *one)
 {
-	for (int i = 0; i < trace->role_count; i++) {
-		struct role *role = &trace->roles[i];
+	const struct process *const twin =
+	    find(trace, trace->fault.who == FRONT ? SUPERVISOR : FRONT);
 
-		if (role->is_stopped)
-			go_on(trace, role, 0);
-		role->is_stopped = false;
+	if (trace->fault.kind == FAULT_BOTH && twin != NULL && twin->is_traced)
+		(void)kill(twin->pid, SIGKILL);
+	(void)kill(one->pid, SIGKILL);
+	for (int i = 0; i < trace->process_count; i++) {
+		if (trace->processes[i].is_stopped)
+			go_on(trace, &trace->processes[i], 0);
+		trace->processes[i].is_stopped = false;
 	}
-}
-
-/* Makes the fault happen. Returns whether the process can continue. */
-static bool
-have_fault(struct trace *trace, struct role *role)
-{
-	trace->is_met = true;
-	trace->had_supervisor = find_role(trace, "supervisor") != NULL;
-	stage_let_go(trace->stage); /* the calls after this one are not seen */
-
-	switch (trace->fault.kind) {
-	case FAULT_NONE:
-		return true;
-	case FAULT_ERROR:
-		role->is_failing = true;
-		if (!call_is_made_to_fail(trace->fault.call))
-			skip_call(role->pid);
-		return true;
-	case FAULT_KILL:
-	case FAULT_KILL_SOON:
-		(void)kill(role->pid, SIGKILL);
-		let_orphans_go(trace);
-		return false;
-	case FAULT_KILL_BOTH:
-		/*
-		 * The process that is stopped here is killed last, so that
-		 * neither watcher sees the other's death.
-		 */
-		if (role == &trace->roles[0])
-			kill_role(trace, "supervisor");
-		else
-			kill_role(trace, trace->root);
-		(void)kill(role->pid, SIGKILL);
-		let_orphans_go(trace);
-		return false;
-	}
-	return true;
-}
-
-static bool
-enter_call(struct trace *trace, struct role *role, long call)
-{
-	if (call < 0 || call >= CALLS_MAX)
-		return true;
-	role->counts[call]++;
-	role->call = call;
-	if (call == SYS_ppoll && role == &trace->roles[0])
-		stage_let_go(trace->stage);
-	if (call == SYS_rt_sigtimedwait && !trace->is_waiting &&
-	    role == &trace->roles[0]) {
-		memcpy(trace->early, role->counts, sizeof(trace->early));
-		trace->is_waiting = true;
-	}
-	if (trace->is_verbose)
-		dprintf(STDOUT_FILENO, "%d %s %s#%d\n", (int)role->pid,
-		        role->name, call_of(call)->name, role->counts[call]);
-	if (trace->is_met || call != trace->fault.call ||
-	    role->counts[call] != trace->fault.count ||
-	    strcmp(role->name, trace->fault.role) != 0)
-		return true;
-	return have_fault(trace, role);
 }
 
 static void
-attend_call(struct trace *trace, struct role *role)
+enter_call(struct trace *trace, struct process *one, long call)
+{
+	const struct fault *const fault = &trace->fault;
+
+	if (call < 0 || call >= CALLS_MAX) {
+		go_on(trace, one, 0);
+		return;
+	}
+	one->counts[call]++;
+	one->call = call;
+	if (trace->is_verbose)
+		dprintf(STDOUT_FILENO, "%d %s %s#%d\n", (int)one->pid,
+		        one->path, call_of(call).name, one->counts[call]);
+	if (trace->is_met || fault->kind == FAULT_NONE || call != fault->call ||
+	    one->counts[call] != fault->count ||
+	    one != find(trace, fault->who)) {
+		go_on(trace, one, 0);
+		return;
+	}
+	trace->is_met = true;
+	trace->had_supervisor = find(trace, SUPERVISOR) != NULL;
+	if (fault->kind != FAULT_ERROR) {
+		kill_at_call(trace, one);
+		return;
+	}
+	one->is_failing = true;
+	/* Linux closes the descriptor also when close(2) fails. */
+	if (call != SYS_close)
+		skip_call(one->pid);
+	go_on(trace, one, 0);
+}
+
+static void
+attend_call(struct trace *trace, struct process *one)
 {
 	struct __ptrace_syscall_info info;
 
-	if (ptrace(PTRACE_GET_SYSCALL_INFO, role->pid, sizeof(info), &info) ==
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, one->pid, sizeof(info), &info) ==
 	    -1)
 		return; /* the process was killed */
-	if (info.op == PTRACE_SYSCALL_INFO_ENTRY &&
-	    !enter_call(trace, role, (long)info.entry.nr))
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+		enter_call(trace, one, (long)info.entry.nr);
 		return;
-	if (info.op == PTRACE_SYSCALL_INFO_EXIT && role->is_failing) {
-		set_result(role->pid, -trace->fault.error);
-		role->is_failing = false;
 	}
-	go_on(trace, role, 0);
+	if (info.op == PTRACE_SYSCALL_INFO_EXIT && one->is_failing) {
+		set_result(one->pid, -trace->fault.error);
+		one->is_failing = false;
+	}
+	go_on(trace, one, 0);
 }
 
+/* A helper is a clone, which does not send SIGCHLD: it does not count. */
 static void
-attend_fork(struct trace *trace, struct role *parent, bool is_clone)
+attend_fork(struct trace *trace, struct process *parent, bool is_clone)
 {
 	unsigned long pid;
 
 	if (ptrace(PTRACE_GETEVENTMSG, parent->pid, NULL, &pid) == -1)
 		return;
 
-	struct role *child = role_of(trace, (pid_t)pid);
+	struct process *child = process_of(trace, (pid_t)pid);
 
 	if (child == NULL)
-		child = add_role(trace, (pid_t)pid);
-	name_child(child, parent, is_clone);
+		child = add_process(trace, (pid_t)pid);
+	if (is_clone)
+		strcpy(child->path, "helper");
+	else
+		(void)snprintf(child->path, sizeof(child->path), "%.12s.%d",
+		               parent->path, ++parent->forks % 100);
 	if (child->is_stopped)
 		go_on(trace, child, 0);
 	child->is_stopped = false;
 	go_on(trace, parent, 0);
 }
 
-static bool
-is_killed(const struct trace *trace)
+/* ONE begins another program: it is let go, and if it is the first, the target.
+ */
+static void
+attend_exec(struct trace *trace, struct process *one)
 {
-	return trace->is_met && trace->fault.kind >= FAULT_KILL;
+	char *dot;
+
+	if (one == &trace->processes[0]) {
+		go_on(trace, one, 0);
+		return;
+	}
+	one->is_traced = false;
+	(void)ptrace(PTRACE_DETACH, one->pid, NULL, NULL);
+	trace->has_executed = true;
+	if (*one->path == '\0')
+		return;
+	if (*trace->paths[TARGET] != '\0') {
+		trace->is_strange =
+		    strcmp(trace->paths[TARGET], one->path) != 0;
+		return;
+	}
+	memcpy(trace->paths[TARGET], one->path, PATH_LENGTH);
+	memcpy(trace->paths[SUPERVISOR], one->path, PATH_LENGTH);
+	dot = strrchr(trace->paths[SUPERVISOR], '.');
+	if (dot != NULL)
+		*dot = '\0';
 }
 
 static void
-attend_stop(struct trace *trace, struct role *role, int status)
+attend_stop(struct trace *trace, struct process *one, int status)
 {
 	const int signal = WSTOPSIG(status);
+	const bool is_killed =
+	    trace->is_met && trace->fault.kind != FAULT_ERROR;
 
 	switch (status >> 16) {
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE:
-		/* A clone child is a helper: its exit signal is not SIGCHLD. */
-		attend_fork(trace, role, status >> 16 == PTRACE_EVENT_CLONE);
+		attend_fork(trace, one, status >> 16 == PTRACE_EVENT_CLONE);
 		return;
 	case PTRACE_EVENT_EXEC:
-		if (role == &trace->roles[0]) {
-			go_on(trace, role, 0);
-			return;
-		}
-		role->is_traced = false;
-		(void)ptrace(PTRACE_DETACH, role->pid, NULL, NULL);
+		attend_exec(trace, one);
 		return;
 	case PTRACE_EVENT_STOP:
 		if (signal != SIGTRAP)
-			(void)ptrace(PTRACE_LISTEN, role->pid, NULL, NULL);
-		else if (role->name[0] == '\0' && !is_killed(trace))
-			role->is_stopped = true;
+			(void)ptrace(PTRACE_LISTEN, one->pid, NULL, NULL);
+		else if (*one->path == '\0' && !is_killed)
+			one->is_stopped = true;
 		else
-			go_on(trace, role, 0);
+			go_on(trace, one, 0);
 		return;
 	default:
 		if (signal == SYSCALL_STOP)
-			attend_call(trace, role);
+			attend_call(trace, one);
 		else
-			go_on(trace, role, signal);
+			go_on(trace, one, signal);
 		return;
 	}
 }
 
 /* --- all of them --------------------------------------------------------- */
 
-/* Whether PID is within exit(2): the field "flags" of proc(5). */
-static bool
-is_exiting(pid_t pid)
+/*
+ * The processes that the front has left are children of this process by now,
+ * which is a subreaper. One that ends at this moment is no leak.
+ */
+static void
+note_outlivers(struct trace *trace)
 {
-	char text[512];
-	const char *const stat = stat_of(pid, text);
-	unsigned flags = PF_EXITING;
+	pid_t pids[CHILDREN_MAX];
+	const int count = children_of(getpid(), pids, CHILDREN_MAX);
 
-	if (stat != NULL)
-		(void)sscanf(stat, " %*c %*d %*d %*d %*d %*d %u", &flags);
-	return (flags & PF_EXITING) != 0;
+	trace->outlived = count;
+	if (count > 0)
+		memcpy(trace->outliver, stat_of(pids[0]).name,
+		       sizeof(trace->outliver));
 }
 
 static void
 note_death(struct trace *trace, pid_t pid, int status)
 {
-	struct role *const role = role_of(trace, pid);
-	char name[sizeof(trace->outliver)];
-	pid_t pids[CHILDREN_MAX];
+	struct process *const one = process_of(trace, pid);
 
 	if (pid == trace->other) {
 		trace->other_status = status;
 		trace->other = 0;
 	}
-	if (pid == trace->stage->front)
-		trace->staged_status = status;
-	if (role == NULL)
+	if (one == NULL)
 		return;
-	role->is_traced = false;
-	if (role != &trace->roles[0])
+	one->is_traced = false;
+	if (one != &trace->processes[0])
 		return;
 	trace->has_ended = true;
 	trace->status = status;
-	/*
-	 * The processes that it left are children of this process by now, which
-	 * is a subreaper.
-	 */
-	const int count = children_of(getpid(), pids);
-
-	trace->outlived = 0;
-	for (int i = 0; i < count; i++) {
-		if (pids[i] == trace->stage->holder)
-			continue;
-		/* The front waits until a helper of a killed supervisor has
-		 * closed its descriptors, a moment before it is dead. */
-		name_of(pids[i], name);
-		if (strncmp(name, "wd-", 3) == 0 && is_exiting(pids[i]))
-			continue;
-		trace->outlived++;
-		strcpy(trace->outliver, name);
-	}
+	note_outlivers(trace);
 }
 
 static bool
 is_over(const struct trace *trace)
 {
-	for (int i = 0; i < trace->role_count; i++) {
-		if (trace->roles[i].is_traced)
+	for (int i = 0; i < trace->process_count; i++) {
+		if (trace->processes[i].is_traced)
 			return false;
 	}
 	return trace->has_ended && trace->other == 0;
@@ -370,23 +330,36 @@ attend_all(struct trace *trace)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
-		struct role *role = role_of(trace, pid);
+		struct process *one = process_of(trace, pid);
 
 		if (!WIFSTOPPED(status)) {
 			note_death(trace, pid, status);
 			continue;
 		}
-		if (role == NULL)
-			role = add_role(trace, pid);
-		attend_stop(trace, role, status);
+		if (one == NULL)
+			one = add_process(trace, pid);
+		attend_stop(trace, one, status);
 	}
 	return pid == 0;
+}
+
+/* Whether all that is traced waits for something. */
+static bool
+is_at_rest(const struct trace *trace)
+{
+	for (int i = 0; i < trace->process_count; i++) {
+		const struct process *one = &trace->processes[i];
+
+		if (one->is_traced && stat_of(one->pid).state != 'S')
+			return false;
+	}
+	return true;
 }
 
 bool
 trace_await(struct trace *trace, bool all, int64_t deadline)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE };
+	const struct timespec rest = { .tv_nsec = REST };
 	sigset_t sigchld;
 
 	(void)sigemptyset(&sigchld);
@@ -396,7 +369,10 @@ trace_await(struct trace *trace, bool all, int64_t deadline)
 			return true;
 		if (now() > deadline)
 			return false;
-		(void)sigtimedwait(&sigchld, NULL, &pause);
+		if (sigtimedwait(&sigchld, NULL, &rest) == -1 &&
+		    errno == EAGAIN && trace->at_rest != NULL &&
+		    is_at_rest(trace))
+			trace->at_rest(trace);
 	}
 	return true;
 }
@@ -406,43 +382,85 @@ trace_end(struct trace *trace)
 {
 	pid_t pids[CHILDREN_MAX];
 
-	for (int i = 0; i < trace->role_count; i++) {
-		const struct role *role = &trace->roles[i];
-
-		if (!role->is_traced)
-			continue;
-		dprintf(STDOUT_FILENO, "  left: %d %s, state %c, in %s#%d\n",
-		        (int)role->pid, role->name, state_of(role->pid),
-		        role->call < 0 ? "?" : call_of(role->call)->name,
-		        role->call < 0 ? 0 : role->counts[role->call]);
-		(void)kill(role->pid, SIGKILL);
-	}
+	trace->at_rest = NULL;
 	do {
-		const int count = children_of(getpid(), pids);
+		const int count = children_of(getpid(), pids, CHILDREN_MAX);
 
 		for (int i = 0; i < count; i++) {
-			char name[32];
+			const struct process_stat stat = stat_of(pids[i]);
+			const struct process *one = process_of(trace, pids[i]);
 
-			name_of(pids[i], name);
-			dprintf(STDOUT_FILENO, "  left: %d %s, state %c\n",
-			        (int)pids[i], name, state_of(pids[i]));
+			dprintf(STDOUT_FILENO, "  left: %d %s, state %c%s%s\n",
+			        (int)pids[i], stat.name, stat.state,
+			        one == NULL ? "" : ", in ",
+			        one == NULL ? "" : call_of(one->call).name);
 			(void)kill(pids[i], SIGKILL);
 		}
-	} while (!trace_await(trace, true, now() + 2 * PAUSE));
+		for (int i = 0; i < trace->process_count; i++) {
+			if (trace->processes[i].is_traced)
+				(void)kill(trace->processes[i].pid, SIGKILL);
+		}
+	} while (!trace_await(trace, true, now() + 2 * REST));
+}
+
+/* --- the start ----------------------------------------------------------- */
+
+/* Executes PROGRAM when GATE has no writer any more. */
+static _Noreturn void
+execute(const struct program *program, int gate)
+{
+	const int flags = O_WRONLY | O_CREAT | O_APPEND;
+	sigset_t none;
+	char byte;
+
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	open_as("err", flags, STDERR_FILENO);
+	if (program->terminal_fd != -1) {
+		(void)dup2(program->terminal_fd, STDIN_FILENO);
+		(void)dup2(program->terminal_fd, STDOUT_FILENO);
+	} else {
+		open_as("/dev/null", O_RDONLY, STDIN_FILENO);
+		open_as("out", flags, STDOUT_FILENO);
+		(void)setsid();
+	}
+	(void)read(gate, &byte, 1);
+	(void)execv(getenv("WDRUN"), program->argv);
+	give_up(getenv("WDRUN"));
+}
+
+static pid_t
+start(const struct program *program, int *gate)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) == -1)
+		give_up("pipe");
+
+	const pid_t pid = fork();
+
+	if (pid == -1)
+		give_up("fork");
+	if (pid == 0) {
+		(void)close(fds[1]);
+		execute(program, fds[0]);
+	}
+	(void)close(fds[0]);
+	*gate = fds[1];
+	return pid;
 }
 
 void
 trace_start(struct trace *trace, const struct program *program)
 {
 	int gate;
-	const pid_t pid = gated_start(program, &gate);
+	const pid_t pid = start(program, &gate);
 
 	if (ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) == -1)
 		give_up("ptrace");
 	(void)close(gate);
-	strcpy(add_role(trace, pid)->name, trace->root);
-	trace->other_status = -1;
-	trace->staged_status = -1;
+	strcpy(trace->paths[FRONT], "1");
+	strcpy(add_process(trace, pid)->path, "1");
 }
 
 void
@@ -450,6 +468,7 @@ trace_start_other(struct trace *trace, const struct program *program)
 {
 	int gate;
 
-	trace->other = gated_start(program, &gate);
+	trace->other_status = -1;
+	trace->other = start(program, &gate);
 	(void)close(gate);
 }

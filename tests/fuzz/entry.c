@@ -4,14 +4,11 @@
  */
 #include "registry/entry.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "require.h"
+#include "target.h"
 
 #define ARGUMENTS_MAX (ENTRY_COMMAND_MAX + 1)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool
 is_same_text(const char *one, const char *other)
@@ -49,8 +46,8 @@ require_same_files(const struct entry *one, const struct entry *other)
 	}
 }
 
-static void
-require_same(const struct entry *one, const struct entry *other)
+void
+require_same_entries(const struct entry *one, const struct entry *other)
 {
 	require(is_same_text(one->id, other->id));
 	require(is_same_text(one->name, other->name));
@@ -92,10 +89,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char *arguments[ARGUMENTS_MAX];
-	/*
-	 * On the heap, with exactly this size, so that a read beyond it is
-	 * seen.
-	 */
+	/* With exactly this size, so that a read beyond it is seen. */
 	char *const text = malloc(size + 1);
 	char *const again = malloc(ENTRY_TEXT_MAX);
 	struct strbuf line = { .text = again, .size = ENTRY_TEXT_MAX };
@@ -114,7 +108,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		list_arguments(&entry, arguments);
 		require(entry_format(&line, &entry, arguments) == 0);
 		require(entry_parse(again, line.length, &reread) == 0);
-		require_same(&entry, &reread);
+		require_same_entries(&entry, &reread);
 	}
 	free(again);
 	free(text);

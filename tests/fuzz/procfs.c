@@ -8,21 +8,16 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "require.h"
+#include "target.h"
 
 /* As proc(5) counts the fields: the state is the third. */
 #define STATE 3
 #define LAST  51
-#define WORDS                                                                  \
-	(LAST +                                                                \
-	 1) /* one more than the last that is used, so that its end is seen */
+#define WORDS (LAST + 1) /* so that the end of the last one is seen */
 
 #define NAME_MAX_SIZE 64
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool
 is_number(const char *word)
@@ -157,10 +152,7 @@ check_name(const char *name)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/*
-	 * On the heap, with exactly this size, so that a read beyond it is
-	 * seen.
-	 */
+	/* With exactly this size, so that a read beyond it is seen. */
 	char *const text = malloc(size + 1);
 
 	require(text != NULL);

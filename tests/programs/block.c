@@ -9,6 +9,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -280,6 +281,28 @@ sleep_long(void *unused)
 	return NULL;
 }
 
+static void *
+compute(void *unused)
+{
+	volatile bool endless = true;
+
+	(void)unused;
+	while (endless)
+		;
+	return NULL;
+}
+
+/* One of two threads computes. */
+static void
+on_busy(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, compute, NULL) != 0)
+		give_up("pthread_create");
+	(void)sleep_long(NULL);
+}
+
 /* Several threads; the main thread sleeps. */
 static void
 on_sleep(void)
@@ -348,6 +371,7 @@ static const struct {
 	{ "sendfile", on_sendfile },   { "leaderless", on_leaderless },
 	{ "child", on_child },         { "own", on_own },
 	{ "timerfd", on_timerfd },     { "keys", on_keys },
+	{ "busy", on_busy },
 };
 
 int

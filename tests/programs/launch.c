@@ -7,9 +7,11 @@
  *	--ignore SIG   SIG is ignored
  *	--pending SIG  SIG is blocked, and has come
  *	--close FD     FD is closed
+ *	--group        COMMAND is a job, which SIGTSTP stops: launch stays its
+ *	               parent, and exits with its status
  *
  * bash ignores SIGINT in its background jobs and cannot undo that, nor can it
- * block a signal: hence this program.
+ * block a signal, or have jobs without a terminal: hence this program.
  */
 #include "bounded.h"
 
@@ -53,6 +55,27 @@ reset_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/*
+ * Returns in a child that leads a process group. This process is its parent in
+ * the same session, so that the group is not orphaned: setpgid(2).
+ */
+static void
+become_job(void)
+{
+	int status;
+	const pid_t pid = fork_bounded();
+
+	if (pid == 0) {
+		if (setpgid(0, 0) == -1)
+			give_up("setpgid");
+		return;
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		give_up("waitpid");
+	_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+	                          : WEXITSTATUS(status));
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -62,6 +85,7 @@ main(int argc, char *argv[])
 		{ "ignore", required_argument, NULL, 'i' },
 		{ "pending", required_argument, NULL, 'p' },
 		{ "close", required_argument, NULL, 'c' },
+		{ "group", no_argument, NULL, 'g' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int option;
@@ -83,6 +107,9 @@ main(int argc, char *argv[])
 			break;
 		case 'c':
 			(void)close(atoi(optarg));
+			break;
+		case 'g':
+			become_job();
 			break;
 		default:
 			return 99;

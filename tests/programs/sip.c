@@ -1,17 +1,20 @@
 /*
- * sip [-c BYTES] [-p MS] [-w FILE] [-n] COMMAND [ARG]...: reads what COMMAND
- * writes to stdout, through a pipe that holds one page, slowly. What it gets it
- * writes to its own stdout, and it ends with COMMAND's code, or 128 plus the
- * signal that COMMAND died by.
+ * sip [-c BYTES] [-p MS] [-w FILE] [-n] [-e] [-s] COMMAND [ARG]...: reads what
+ * COMMAND writes to stdout, through a pipe that holds one page, slowly. What it
+ * gets it writes to its own stdout, and it ends with COMMAND's code, or 128
+ *plus the signal that COMMAND died by.
  *
  *	-c BYTES  takes at most BYTES at a time
  *	-p MS     pauses MS milliseconds before it takes anything
  *	-w FILE   takes nothing until there is FILE
  *	-n        takes nothing until COMMAND is dead, and then what is there
+ *	-e        takes something once, and closes its end
+ *	-s        a socket in place of the pipe
  */
 #include "bounded.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #define PAGE_SIZE 4096
@@ -21,7 +24,27 @@ struct manner {
 	useconds_t pause_ms;
 	const char *file;
 	int is_stuck;
+	int leaves;
+	int has_socket;
 };
+
+/* fds[0] is the reader's end. */
+static void
+open_channel(const struct manner *manner, int fds[2])
+{
+	const int size = PAGE_SIZE;
+
+	if (manner->has_socket) {
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) ==
+		        -1 ||
+		    setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &size,
+		               sizeof(size)) == -1)
+			give_up("socket");
+	} else if (pipe2(fds, O_CLOEXEC) == -1 ||
+	           fcntl(fds[1], F_SETPIPE_SZ, size) != size) {
+		give_up("pipe");
+	}
+}
 
 /* Reads until the end of file, or until a read would block. */
 static void
@@ -38,6 +61,10 @@ take(int fd, const struct manner *manner)
 			return;
 		if (write(STDOUT_FILENO, text, (size_t)length) != length)
 			give_up("write");
+		if (manner->leaves) {
+			(void)close(fd);
+			return;
+		}
 	}
 }
 
@@ -73,12 +100,12 @@ int
 main(int argc, char *argv[])
 {
 	struct manner manner = { .bytes = PAGE_SIZE };
-	int pipe_fds[2];
+	int fds[2];
 	int option;
 	int status;
 
 	bound_life();
-	while ((option = getopt(argc, argv, "+c:p:w:n")) != -1) {
+	while ((option = getopt(argc, argv, "+c:p:w:nes")) != -1) {
 		switch (option) {
 		case 'c':
 			manner.bytes = (size_t)atoi(optarg);
@@ -92,27 +119,31 @@ main(int argc, char *argv[])
 		case 'n':
 			manner.is_stuck = 1;
 			break;
+		case 'e':
+			manner.leaves = 1;
+			break;
+		case 's':
+			manner.has_socket = 1;
+			break;
 		default:
 			return 99;
 		}
 	}
 	if (optind == argc || manner.bytes == 0 || manner.bytes > PAGE_SIZE)
 		return 99;
-	if (pipe2(pipe_fds, O_CLOEXEC) == -1 ||
-	    fcntl(pipe_fds[1], F_SETPIPE_SZ, PAGE_SIZE) != PAGE_SIZE)
-		give_up("pipe");
+	open_channel(&manner, fds);
 
-	const pid_t pid = run_into(pipe_fds[1], argv + optind);
+	const pid_t pid = run_into(fds[1], argv + optind);
 
 	if (manner.is_stuck) {
 		status = await(pid);
 		/* Survivors may still hold the pipe. */
-		(void)fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
-		take(pipe_fds[0], &manner);
+		(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
+		take(fds[0], &manner);
 		return status;
 	}
 	while (manner.file != NULL && access(manner.file, F_OK) == -1)
 		(void)usleep(10000);
-	take(pipe_fds[0], &manner);
+	take(fds[0], &manner);
 	return await(pid);
 }

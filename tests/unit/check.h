@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
 /* The number of failures so far, which main returns. */
 static int failures;
 

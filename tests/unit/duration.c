@@ -43,6 +43,10 @@ static const struct {
 	{ "1.5h.5m", 5430 * SECOND },
 	{ "15250w1s", INT64_C(9223200001) * SECOND },
 	{ "15251w1s", NEVER },
+	{ "9223372036.854775806", NEVER - 1 },
+	{ "9223372036.854775808s", NEVER },
+	{ "106751.99116730064591d", NEVER },
+	{ "0.000000000000277h", 1 },
 };
 
 static const char *const refused[] = {
@@ -97,29 +101,28 @@ static const struct {
 int
 main(void)
 {
-	for (size_t i = 0; i < sizeof(accepted) / sizeof(accepted[0]); i++) {
+	for (size_t i = 0; i < COUNT(accepted); i++) {
 		int64_t ns = -1;
 
 		CHECK(duration_parse(accepted[i].text, &ns) == 0,
 		      accepted[i].text);
 		CHECK(ns == accepted[i].ns, accepted[i].text);
 	}
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (size_t i = 0; i < COUNT(refused); i++) {
 		int64_t ns = -1;
 
 		errno = 0;
 		CHECK(duration_parse(refused[i], &ns) == -1, refused[i]);
 		CHECK(errno == EINVAL && ns == -1, refused[i]);
 	}
-	for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
+	for (size_t i = 0; i < COUNT(written); i++) {
 		char text[DURATION_TEXT_SIZE];
 
 		CHECK(strcmp(duration_format(written[i].ns, text),
 		             written[i].text) == 0,
 		      written[i].text);
 	}
-	for (size_t i = 0; i < sizeof(at_a_glance) / sizeof(at_a_glance[0]);
-	     i++) {
+	for (size_t i = 0; i < COUNT(at_a_glance); i++) {
 		char text[DURATION_TEXT_SIZE];
 
 		CHECK(strcmp(duration_format_short(at_a_glance[i].ns, text),

@@ -1,15 +1,14 @@
 /*
  * Entries of the registry: what is read, what is refused, and whether it is the
- * same after it was written and read again.
+ * same after it was written and read again, as the fuzz target has it.
  */
 #include "registry/entry.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/duration.h"
 #include "check.h"
+#include "replay.h"
 
 /* An entry without the lines that a row is about. */
 #define VERSION "wdrun 1\n"
@@ -32,61 +31,60 @@ static const char *const accepted[] = {
 	HEAD REST "later\nlater 2\nidentity 5\n" COMMAND "later\narg b\n" END,
 };
 
-static const struct {
-	const char *text;
-	int why;
-} refused[] = {
-	{ "", EINVAL },
-	{ "\n", EINVAL },
-	{ "wdrun", EINVAL },
-	{ "wdrun \n", EINVAL },
-	{ "wdrun x\n", EINVAL },
-	{ "wdrun 2", EINVAL },
-	{ "wdrun 1", EINVAL },
-	{ "wdrun 1 \n" ID REST COMMAND END, EINVAL },
-	{ "wdrun 2\nwhatever", ENOTSUP },
-	{ "wdrun 11\n", ENOTSUP },
-	{ VERSION, EINVAL },
-	{ VERSION END, EINVAL },
-	{ " " HEAD REST COMMAND END, EINVAL },
-	{ HEAD REST COMMAND, EINVAL },
-	{ HEAD REST COMMAND "end", EINVAL },
-	{ HEAD REST COMMAND "end \n", EINVAL },
-	{ HEAD REST COMMAND END "\n", EINVAL },
-	{ HEAD REST COMMAND END COMMAND, EINVAL },
-	{ HEAD REST END, EINVAL },
-	{ VERSION REST COMMAND END, EINVAL },
-	{ HEAD PEOPLE TIMES COMMAND END, EINVAL },
-	{ HEAD PLACE TIMES COMMAND END, EINVAL },
-	{ HEAD PLACE PEOPLE COMMAND END, EINVAL },
-	{ HEAD ID REST COMMAND END, EINVAL },
-	{ VERSION "id\n" REST COMMAND END, EINVAL },
-	{ VERSION "id \n" REST COMMAND END, EINVAL },
-	{ VERSION "id ../x\n" REST COMMAND END, EINVAL },
-	{ VERSION "id 1-A\n" REST COMMAND END, EINVAL },
-	{ HEAD "name \n" REST COMMAND END, EINVAL },
-	{ HEAD "name a\nname b\n" REST COMMAND END, EINVAL },
-	{ HEAD REST "arg\n" END, EINVAL },
-	{ HEAD REST COMMAND "cut \n" END, EINVAL },
-	{ HEAD REST COMMAND "cut\ncut\n" END, EINVAL },
-	{ HEAD REST COMMAND "lock /l\n" COMMAND END, EINVAL },
-	{ HEAD REST "arg \\\n" END, EINVAL },
-	{ HEAD REST "arg \\n\n" END, EINVAL },
-	{ HEAD REST "arg \\x\n" END, EINVAL },
-	{ HEAD REST "arg \\x1\n" END, EINVAL },
-	{ HEAD REST "arg \\x1G\n" END, EINVAL },
-	{ HEAD REST "arg \\x1F\n" END, EINVAL },
-	{ HEAD REST "arg \\x00\n" END, EINVAL },
-	{ HEAD REST "arg \t\n" END, EINVAL },
-	{ HEAD REST "arg \x7f\n" END, EINVAL },
-	{ HEAD REST "cleanup 1 2 3\n" COMMAND END, EINVAL },
-	{ HEAD REST "cleanup 1 2 3 \n" COMMAND END, EINVAL },
-	{ HEAD REST "lock \n" COMMAND END, EINVAL },
-	{ HEAD REST "lock l\n" COMMAND END, EINVAL },
-	{ HEAD REST "cleanup 1 2 3 x\n" COMMAND END, EINVAL },
-	{ HEAD REST "cleanup 1 2 /x\n" COMMAND END, EINVAL },
-	{ HEAD REST "cleanup 1 2 9223372036854775808 /x\n" COMMAND END,
-	  EINVAL },
+static const char *const refused[] = {
+	"",
+	"\n",
+	"wdrun",
+	"wdrun \n",
+	"wdrun x\n",
+	"wdrun 2",
+	"wdrun 1",
+	"wdrun 1 \n" ID REST COMMAND END,
+	VERSION,
+	VERSION END,
+	" " HEAD REST COMMAND END,
+	HEAD REST COMMAND,
+	HEAD REST COMMAND "end",
+	HEAD REST COMMAND "end \n",
+	HEAD REST COMMAND END "\n",
+	HEAD REST COMMAND END COMMAND,
+	HEAD REST END,
+	VERSION REST COMMAND END,
+	HEAD PEOPLE TIMES COMMAND END,
+	HEAD PLACE TIMES COMMAND END,
+	HEAD PLACE PEOPLE COMMAND END,
+	HEAD ID REST COMMAND END,
+	VERSION "id\n" REST COMMAND END,
+	VERSION "id \n" REST COMMAND END,
+	VERSION "id ../x\n" REST COMMAND END,
+	VERSION "id 1-A\n" REST COMMAND END,
+	HEAD "name \n" REST COMMAND END,
+	HEAD "name a\nname b\n" REST COMMAND END,
+	HEAD REST "arg\n" END,
+	HEAD REST COMMAND "cut \n" END,
+	HEAD REST COMMAND "cut\ncut\n" END,
+	HEAD REST COMMAND "lock /l\n" COMMAND END,
+	HEAD REST "arg \\\n" END,
+	HEAD REST "arg \\n\n" END,
+	HEAD REST "arg \\x\n" END,
+	HEAD REST "arg \\x1\n" END,
+	HEAD REST "arg \\x1G\n" END,
+	HEAD REST "arg \\x1F\n" END,
+	HEAD REST "arg \\x00\n" END,
+	HEAD REST "arg \t\n" END,
+	HEAD REST "arg \x7f\n" END,
+	HEAD REST "cleanup 1 2 3\n" COMMAND END,
+	HEAD REST "cleanup 1 2 3 \n" COMMAND END,
+	HEAD REST "lock \n" COMMAND END,
+	HEAD REST "lock l\n" COMMAND END,
+	HEAD REST "cleanup 1 2 3 x\n" COMMAND END,
+	HEAD REST "cleanup 1 2 /x\n" COMMAND END,
+	HEAD REST "cleanup 1 2 9223372036854775808 /x\n" COMMAND END,
+};
+
+static const char *const of_another_version[] = {
+	"wdrun 2\nwhatever",
+	"wdrun 11\n",
 };
 
 /* Where a number may stand, and texts there that are no number. */
@@ -157,6 +155,10 @@ static char long_argument[ENTRY_COMMAND_MAX];
 static char control_argument[ENTRY_ARGUMENT_MAX + 1];
 static char long_path[ENTRY_TEXT_MAX];
 
+static char words[] = "sh\0\0-c\0a\nb\t\\ \x80\0";
+static char *const command[] = { words,     words + 3,  words + 4,
+	                         words + 7, words + 15, NULL };
+
 static const struct entry nasty = {
 	.id = "4711-18a0c5d2f3b1e2c4",
 	.name = "a \\ name\nof\x7f \"two\" lines\x1b[0m \xff\xc3\xa9",
@@ -175,19 +177,20 @@ static const struct entry nasty = {
 	.cleanups = { 1,
 	              { { .at.path = "/ three ",
 	                  .before = { UINT64_MAX, 0, INT64_MAX } } } },
+	.command = { words, sizeof(words), 5, false },
 };
 
 /*
- * Writes an entry with difficult values and COMMAND into TEXT, and reads it
+ * Writes an entry with difficult values and ARGUMENTS into TEXT, and reads it
  * into ENTRY.
  */
 static bool
-put_on_record(char *const command[], char text[ENTRY_TEXT_MAX],
+put_on_record(char *const arguments[], char text[ENTRY_TEXT_MAX],
               struct entry *entry)
 {
 	struct strbuf line = { .text = text, .size = ENTRY_TEXT_MAX };
 
-	return entry_format(&line, &nasty, command) == 0 &&
+	return entry_format(&line, &nasty, arguments) == 0 &&
 	       line.length < ENTRY_TEXT_MAX &&
 	       entry_parse(text, line.length, entry) == 0;
 }
@@ -195,40 +198,12 @@ put_on_record(char *const command[], char text[ENTRY_TEXT_MAX],
 static void
 check_round_trip(void)
 {
-	char *const command[] = { "sh", "", "-c", "a\nb\t\\ \x80", "", NULL };
 	char text[ENTRY_TEXT_MAX];
 	struct entry entry;
 
 	CHECK(put_on_record(command, text, &entry), "round trip");
-	CHECK(strcmp(entry.id, nasty.id) == 0, "round trip");
-	CHECK(strcmp(entry.name, nasty.name) == 0, "round trip");
-	CHECK(strcmp(entry.boot, nasty.boot) == 0, "round trip");
-	CHECK(entry.pid_namespace == nasty.pid_namespace, "round trip");
-	CHECK(entry.front.pid == 0, "round trip");
-	CHECK(entry.supervisor.pid == nasty.supervisor.pid, "round trip");
-	CHECK(entry.supervisor.start == UINT64_MAX, "round trip");
-	CHECK(entry.target.pid == 1 && entry.target.start == 1, "round trip");
-	CHECK(entry.has_session, "round trip");
-	CHECK(entry.started == INT64_MAX - 1, "round trip");
-	CHECK(entry.started_at == INT64_MAX, "round trip");
-	CHECK(entry.timeout == NEVER, "round trip");
-	CHECK(entry.kill_after == 0, "round trip");
-	CHECK(strcmp(entry.directory, nasty.directory) == 0, "round trip");
-	CHECK(entry.locks.count == 2, "round trip");
-	CHECK(strcmp(entry.locks.paths[1], nasty.locks.paths[1]) == 0,
-	      "round trip");
-	CHECK(entry.cleanups.count == 1, "round trip");
-	CHECK(strcmp(entry.cleanups.files[0].at.path, "/ three ") == 0,
-	      "round trip");
-	CHECK(entry.cleanups.files[0].before.birth == INT64_MAX, "round trip");
-	CHECK(entry.command.count == 5 && !entry.command.is_cut, "round trip");
-
-	const char *argument = entry.command.text;
-
-	for (size_t i = 0; i < entry.command.count; i++) {
-		CHECK(strcmp(argument, command[i]) == 0, command[i]);
-		argument += strlen(argument) + 1;
-	}
+	replayed = "round trip";
+	require_same_entries(&nasty, &entry);
 }
 
 /* --- what is too long ----------------------------------------------------- */
@@ -237,6 +212,7 @@ static void
 check_cut(void)
 {
 	char *const one_long[] = { "sh", long_argument, "last", NULL };
+	char *many[10001] = { NULL };
 	char text[ENTRY_TEXT_MAX];
 	struct entry entry;
 
@@ -245,18 +221,11 @@ check_cut(void)
 	      "a long argument");
 	CHECK(strlen(entry.command.text + 3) == ENTRY_ARGUMENT_MAX,
 	      "a long argument");
-	CHECK(strcmp(entry.command.text + 3 + ENTRY_ARGUMENT_MAX + 1, "last") ==
-	          0,
-	      "a long argument");
-
-	char *many[10001] = { NULL };
-
 	for (size_t i = 0; i < 10000; i++)
 		many[i] = "";
 	CHECK(put_on_record(many, text, &entry), "many arguments");
 	CHECK(entry.command.is_cut && entry.command.count > 5000,
 	      "many arguments");
-
 	for (size_t i = 0; i < 10000; i++)
 		many[i] = control_argument;
 	CHECK(put_on_record(many, text, &entry), "control characters");
@@ -264,83 +233,58 @@ check_cut(void)
 	      "control characters");
 }
 
+/* First the command is cut, then nothing is written. */
 static void
 check_room(void)
 {
-	char *const command[] = { "a", "b", NULL };
 	char text[ENTRY_TEXT_MAX];
 	struct entry entry = nasty;
+	struct strbuf line = { .text = text, .size = sizeof(text) };
 
-	/*
-	 * The buffer shrinks byte by byte: first the command is cut, then
-	 * nothing is written.
-	 */
 	for (size_t size = 600; size > 0; size--) {
-		struct strbuf line = { .text = text, .size = size };
+		struct strbuf small = { .text = text, .size = size };
 		struct entry again;
 
 		errno = 0;
-		if (entry_format(&line, &entry, command) == -1)
+		if (entry_format(&small, &entry, command) == -1)
 			CHECK(errno == EMSGSIZE, "little room");
 		else
-			CHECK(entry_parse(text, line.length, &again) == 0,
+			CHECK(entry_parse(text, small.length, &again) == 0,
 			      "little room");
-		CHECK(line.length < size, "little room");
+		CHECK(small.length < size, "little room");
 	}
-
-	struct strbuf line = { .text = text, .size = sizeof(text) };
-
 	entry.directory = long_path;
 	CHECK(entry_format(&line, &entry, command) == -1, "a long path");
 	CHECK(errno == EMSGSIZE, "a long path");
+}
+
+/* HEAD, a line KEY with LENGTH bytes of value, and the rest. */
+static int
+parse_long(const char *key, int length, const char *rest)
+{
+	static char text[2 * ENTRY_TEXT_MAX];
+	struct entry entry;
+	const int size = snprintf(text, sizeof(text), HEAD "%s %.*s\n%s", key,
+	                          length, long_path, rest);
+
+	return entry_parse(text, (size_t)size, &entry);
 }
 
 /* An entry with one byte more than an entry may have is refused. */
 static void
 check_limits(void)
 {
-	static char text[ENTRY_TEXT_MAX + 64];
-	struct entry entry;
-	int length = snprintf(text, sizeof(text), HEAD REST "arg %.*s\n" END,
-	                      ENTRY_ARGUMENT_MAX, long_argument);
-
-	CHECK(entry_parse(text, (size_t)length, &entry) == 0, "limits");
-	length = snprintf(text, sizeof(text), HEAD REST "arg %.*s\n" END,
-	                  ENTRY_ARGUMENT_MAX + 1, long_argument);
-	CHECK(entry_parse(text, (size_t)length, &entry) == -1, "limits");
-	length =
-	    snprintf(text, sizeof(text), HEAD "name %.*s\n" REST COMMAND END,
-	             255, long_argument);
-	CHECK(entry_parse(text, (size_t)length, &entry) == 0, "limits");
-	length =
-	    snprintf(text, sizeof(text), HEAD "name %.*s\n" REST COMMAND END,
-	             256, long_argument);
-	CHECK(entry_parse(text, (size_t)length, &entry) == -1, "limits");
-	length = snprintf(text, sizeof(text),
-	                  HEAD "later %s\n" REST COMMAND END, long_path);
-	CHECK(entry_parse(text, (size_t)length, &entry) == -1, "limits");
+	CHECK(parse_long("name", 255, REST COMMAND END) == 0, "name");
+	CHECK(parse_long("name", 256, REST COMMAND END) == -1, "name");
+	CHECK(parse_long(REST "arg", ENTRY_ARGUMENT_MAX, END) == 0, "arg");
+	CHECK(parse_long(REST "arg", ENTRY_ARGUMENT_MAX + 1, END) == -1, "arg");
+	CHECK(parse_long("later", ENTRY_TEXT_MAX, REST COMMAND END) == -1,
+	      "a long line");
 }
 
-/* A NUL byte hides nothing, wherever it is. */
+/* No entry is read that is cut off anywhere, or has a NUL byte. */
 static void
-check_nul(void)
-{
-	static const char whole[] = HEAD REST COMMAND END;
-
-	for (size_t i = 0; i < sizeof(whole) - 1; i++) {
-		char text[sizeof(whole)];
-		struct entry entry;
-
-		memcpy(text, whole, sizeof(whole));
-		text[i] = '\0';
-		CHECK(entry_parse(text, sizeof(whole) - 1, &entry) == -1,
-		      "a NUL byte");
-	}
-}
-
-/* An entry that is cut off anywhere is not read as complete. */
-static void
-check_truncated(void)
+check_damaged(void)
 {
 	static const char whole[] = HEAD REST COMMAND END;
 
@@ -350,31 +294,37 @@ check_truncated(void)
 
 		memcpy(text, whole, sizeof(whole));
 		CHECK(entry_parse(text, i, &entry) == -1, "truncated");
+		memcpy(text, whole, sizeof(whole));
+		text[i] = '\0';
+		CHECK(entry_parse(text, sizeof(whole) - 1, &entry) == -1,
+		      "a NUL byte");
 	}
 }
 
 int
-main(void)
+main(int argc, char *argv[])
 {
 	memset(long_argument, 'x', sizeof(long_argument) - 1);
 	memset(long_path, 'x', sizeof(long_path) - 1);
 	memset(control_argument, '\x01', sizeof(control_argument) - 1);
 
-	for (size_t i = 0; i < sizeof(accepted) / sizeof(accepted[0]); i++)
+	for (size_t i = 0; i < COUNT(accepted); i++)
 		check_text(accepted[i], 0, accepted[i]);
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		check_text(refused[i].text, refused[i].why, refused[i].text);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+	for (size_t i = 0; i < COUNT(refused); i++)
+		check_text(refused[i], EINVAL, refused[i]);
+	for (size_t i = 0; i < COUNT(of_another_version); i++)
+		check_text(of_another_version[i], ENOTSUP,
+		           of_another_version[i]);
+	for (size_t i = 0; i < COUNT(numbers); i++) {
 		check_number(i, numbers[i].good, 0);
-		for (size_t j = 0;
-		     j < sizeof(no_numbers) / sizeof(no_numbers[0]); j++)
+		for (size_t j = 0; j < COUNT(no_numbers); j++)
 			check_number(i, no_numbers[j], EINVAL);
 	}
+	replay_corpus(argc > 1 ? argv[1] : "tests/fuzz/corpus/entry");
 	check_round_trip();
 	check_cut();
 	check_room();
 	check_limits();
-	check_nul();
-	check_truncated();
+	check_damaged();
 	return failures != 0;
 }

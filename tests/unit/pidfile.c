@@ -19,9 +19,11 @@ static const struct {
 	{ " 4711 \n\n", 4711 },
 	{ "\t0004711\r\n", 4711 },
 	{ "1\n", 1 },
+	{ "\r\f\v\t 1 \t\n", 1 },
 	{ "2147483647", INT_MAX },
 	{ "2147483648", -1 },
 	{ "4294971307", -1 },
+	{ "18446744073709551617\n", -1 },
 	{ "99999999999999999999999999999999", -1 },
 	{ "", 0 },
 	{ "\n", 0 },
@@ -35,12 +37,15 @@ static const struct {
 	{ "4711x", -1 },
 	{ "pid 4711", -1 },
 	{ "0x10", -1 },
+	{ "\xc2\xa0"
+	  "4711\n",
+	  -1 },
 };
 
 static void
 check_texts(void)
 {
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < COUNT(texts); i++) {
 		const char *const text = texts[i].text;
 
 		errno = 0;

@@ -87,7 +87,7 @@ check_kinds(void)
 	char text[256];
 	char name[32];
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (size_t i = 0; i < COUNT(kinds); i++) {
 		(void)snprintf(name, sizeof(name), "%lld",
 		               (long long)kinds[i].number);
 		(void)snprintf(text, sizeof(text), "%s" ARGUMENTS PLACE, name);
@@ -154,7 +154,7 @@ main(void)
 {
 	struct systemcall call;
 
-	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+	for (size_t i = 0; i < COUNT(broken); i++) {
 		errno = 0;
 		CHECK(systemcall_parse(broken[i], &call) == -1, broken[i]);
 		CHECK(errno == EINVAL, broken[i]);

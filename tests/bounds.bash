@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # what helper.bash sets is read here
+#
+# For tests of limits that have to be sat out.
+
+beside_names=() beside_pids=()
+
+# beside NAME FUNCTION ARG...: starts FUNCTION, which makes a run and its
+# assertions, in the background, in a directory NAME of its own.
+beside() {
+	mkdir "$1"
+	beside_names+=("$1")
+	(
+		cd "$1" || exit
+		shift
+		"$@"
+	) >"$1/log" 2>&1 3>&- &
+	beside_pids+=("$!")
+}
+
+# Waits for all that beside has started, and fails if one of them has failed.
+together() {
+	local i failed=0
+	for i in "${!beside_pids[@]}"; do
+		wait "${beside_pids[i]}" && continue
+		failed=1
+		echo "--- ${beside_names[i]}"
+		cat "${beside_names[i]}/log"
+	done
+	return "$failed"
+}
+
+# Waits until the program is ready, or the run has ended before.
+await_ready_or_end() {
+	wait_until is_ready_or_dead
+}
+
+is_ready_or_dead() {
+	says_ready out || is_dead "$started"
+}
+
+# For the commands of runs: notes the present time, in microseconds, in the file
+# moment, just before what counts.
+note() {
+	echo "${EPOCHREALTIME//[!0-9]/}" >moment
+}
+export -f note
+
+# has_passed SECONDS: so much time has passed since the moment that was noted. A
+# slow machine makes it more, never less.
+has_passed() {
+	local now=${EPOCHREALTIME//[!0-9]/} moment
+	moment=$(<moment)
+	echo "$(((now - moment) / 1000)) ms after the moment"
+	((now - moment >= $1 * 1000000))
+}
+
+# part LIMIT PERCENT: prints that part of LIMIT seconds, for sleep(1).
+part() {
+	local hundredths=$(($1 * $2))
+	printf '%d.%02d\n' $((hundredths / 100)) $((hundredths % 100))
+}
+
+# reported TEXT: the file report has this piece of JSON.
+reported() {
+	grep -qF "$1" report
+}

@@ -1,0 +1,222 @@
+#!/usr/bin/env bats
+#
+# A registry is a directory of this user's own: where it is, who may read it, and
+# what becomes of other things that are in it or in its place.
+#
+# shellcheck disable=SC2016,SC2154,SC2030,SC2031
+
+load helper
+load orphans
+
+setup() {
+	common_setup
+	make_registry
+}
+
+# makes_it_at DIRECTORY [NAME=VALUE]...: a run makes its registry at DIRECTORY,
+# and no other user can read the registry or the entry.
+makes_it_at() {
+	local directory=$1
+	shift
+	complete env -u WDRUN_REGISTRY "$@" bash -c '
+		umask 0; exec "$WDRUN" --name=a -- sh -c \
+		"stat -c \"%a %F\" \"\$1\" \"\$1\"/*.run" - "$0"' "$directory"
+	[ "$status" -eq 0 ]
+	[ "$output" = $'700 directory\n600 regular file' ]
+	[ -z "$(ls -A "$directory")" ]
+}
+
+# bats test_tags=smoke
+@test "the registry is where the manual says, and made for this user alone" {
+	makes_it_at "$PWD/a/b" XDG_STATE_HOME="$PWD/x" WDRUN_REGISTRY=a/b
+	makes_it_at "$PWD/state/wdrun" XDG_STATE_HOME="$PWD/state"
+	makes_it_at "$PWD/home/.local/state/wdrun" XDG_STATE_HOME='' \
+		HOME="$PWD/home"
+	makes_it_at "$PWD/home2/.local/state/wdrun" XDG_STATE_HOME=relative \
+		HOME="$PWD/home2"
+	[ ! -e x ]
+	[ ! -e relative ]
+
+	mkdir -m 700 own
+	ln -s own link
+	complete "$WDRUN" --registry=link -- bash -c 'ls own/*.run'
+	[ "$status" -eq 0 ]
+	[ -z "$(ls -A registry)" ]
+}
+
+# does_not_run VALUE...: the run ended with 125 before it began, and a message
+# has these values.
+does_not_run() {
+	[ "$status" -eq 125 ]
+	[ ! -e ran ]
+	has_message "$@"
+	only_messages
+}
+
+@test "where no default registry can be told, or root would make it in another user's home, a run does not begin" {
+	complete env -u WDRUN_REGISTRY -u XDG_STATE_HOME -u HOME \
+		"$WDRUN" --name=a touch ran
+	does_not_run HOME
+	complete env -u WDRUN_REGISTRY -u XDG_STATE_HOME HOME=home \
+		"$WDRUN" --name=a touch ran
+	does_not_run HOME
+	[ ! -e home ]
+
+	((EUID == 0)) || return 0
+	mkdir home # which sudo may have kept as HOME
+	chown 65534 home
+	complete env -u WDRUN_REGISTRY -u XDG_STATE_HOME HOME="$PWD/home" \
+		"$WDRUN" --name=a touch ran
+	does_not_run "$PWD/home"
+	[ -z "$(ls -A home)" ]
+}
+
+# is_no_registry PLACE: --list and a run refuse PLACE, and the run has not begun.
+is_no_registry() {
+	complete "$WDRUN" --list --registry="$1"
+	does_not_run "$1"
+	[ -z "$output" ]
+	complete "$WDRUN" --registry="$1" touch ran
+	does_not_run "$1"
+}
+
+@test "what others can write or own, or is no directory, is no registry" {
+	local place
+	mkdir -m 770 theirs
+	mkdir -m 777 everyones
+	mkdir -m 1777 sticky
+	ln -s everyones link
+	ln -s nowhere dangling
+	touch file
+	mkfifo fifo
+	mkdir -m 700 foreign
+	((EUID != 0)) || chown 65534 foreign
+	for place in theirs everyones sticky link file fifo file/below foreign; do
+		[ "$place" != foreign ] || ((EUID == 0)) || continue
+		is_no_registry "$place"
+	done
+	for mode in --reap --cancel=job; do
+		complete "$WDRUN" "$mode" --registry=theirs
+		[ "$status" -eq 125 ]
+		has_message theirs
+	done
+
+	complete "$WDRUN" --registry=dangling touch ran
+	does_not_run dangling
+	[ ! -e nowhere ]
+}
+
+@test "a registry that cannot be read is a failure, and not an empty one; no run starts where it cannot be written" {
+	local mode words
+	local -a as=()
+	if ((EUID == 0)); then
+		need_other_user
+		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+		chmod 755 . ..
+		cp "$WDRUN" wdrun
+		WDRUN=$PWD/wdrun
+		chown 65534 "$WDRUN_REGISTRY"
+	fi
+	while read -r mode words; do
+		chmod "$mode" "$WDRUN_REGISTRY"
+		# shellcheck disable=SC2086
+		complete "${as[@]}" "$WDRUN" $words
+		[ "$status" -eq 125 ]
+		[ -z "$output" ]
+		[ -s err ]
+		only_messages
+	done <<-END
+		500 --name=a echo ran
+		000 --list
+		600 --list
+		300 --list
+		300 --reap
+		300 --cancel=a
+	END
+	chmod 700 "$WDRUN_REGISTRY"
+}
+
+# The processes of its entry could not be told from those of the other namespace.
+@test "where /proc is of another PID namespace, no run is put on record or executed, and none is reaped" {
+	need_unshare --pid --fork
+	orphan --name=lost -- "$PROGRAMS/escape" fork setsid
+	complete unshare --pid --fork bash -c '"$WDRUN" --name=here touch ran
+		echo "status $?"; "$WDRUN" --reap; echo "status $?"'
+	[ "$output" = $'status 125\nstatus 125' ]
+	[ ! -e ran ]
+	[ "$(ids)" = "$id" ]
+	spares "$ready"
+}
+
+# Prints what could change of the files with the names of entries, but of the
+# entry of the run $id.
+all_others() {
+	find "$WDRUN_REGISTRY" -mindepth 1 ! -name "$id.run" \
+		-printf '%p %M %U %s %i %T@ %l\n' | sort
+}
+
+# bats test_tags=smoke
+@test "a file that has the name of an entry, and is none of this user's, is left alone" {
+	local before name other
+	begin healthy -- "$PROGRAMS/sigcount"
+	umask 077
+	pushd "$WDRUN_REGISTRY"
+	for other in ../entry 77777-1.run 77777-2.run; do # with an ID of its own
+		sed "s/$id/77777-${other//[!12]/}/" "$id.run" >"$other"
+	done
+	sed -i s/77777-/77777-3/ ../entry
+	ln -s ../entry 77777-3.run
+	chmod 620 77777-1.run
+	((EUID != 0)) || chown 65534 77777-2.run
+	((EUID == 0)) || rm 77777-2.run
+	mkfifo 77777-4.run
+	mkdir 77777-5.run
+	truncate -s 1T 77777-6.run
+	echo "an installer" >77777-7.run
+	popd
+	before=$(all_others)
+	complete "$WDRUN" --list
+	[ "$status" -eq 0 ]
+	[[ $output == NAME*$'\n'healthy\ * ]]
+	[ "$(wc -l <out)" -eq 2 ]
+	only_messages
+	complete "$WDRUN" --list --json
+	[[ $output == $'[\n{'*'"name":"healthy",'*$'}\n]' ]]
+	[ "$(grep -c '"name"' out)" -eq 1 ]
+	for name in 77777-{1..7}; do
+		complete "$WDRUN" --cancel="$name"
+		[ "$status" -ne 0 ]
+	done
+	complete "$WDRUN" --reap
+	[ "$status" -eq 0 ]
+	only_messages
+	complete "$WDRUN" --name=next echo started
+	[ "$output" = started ]
+	is_unharmed "$ready"
+	end "$front"
+	diff <(all_others) - <<<"$before"
+}
+
+@test "hidden files in a registry are ignored; in a directory that holds something else nothing is touched" {
+	local name words
+	touch "$WDRUN_REGISTRY"/{.notes,.run,.nfs000000000001}
+	mkfifo "$WDRUN_REGISTRY/.fifo"
+	complete "$WDRUN" --name=next -- "$WDRUN" --list
+	[ "$(wc -l <out)" -eq 2 ]
+	[ ! -s err ]
+	[ "$(find "$WDRUN_REGISTRY" -name '.*' | wc -l)" -eq 4 ]
+	for name in notes.txt installer-1.2.run 77777-a.run.bak 1-1.RUN; do
+		mkdir -m 700 place
+		echo data >"place/$name"
+		echo more >place/.hidden
+		for words in --reap "--name=job true"; do
+			# shellcheck disable=SC2086
+			complete "$WDRUN" --registry=place $words
+			only_messages
+		done
+		[ "$(find place -type f | wc -l)" -eq 2 ]
+		[ "$(<"place/$name")" = data ]
+		[ "$(<place/.hidden)" = more ]
+		rm -r place
+	done
+}

@@ -1,0 +1,272 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # what is set here is read by the tests
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # what helper.bash sets is read here
+#
+# For tests at a terminal: an interactive shell whose keys are pressed, and
+# programs/terminal, which notes what the terminal shows. Conditions are states
+# of processes, files, and, where it is the subject, what is shown.
+
+# at_prompt [SHELL]: opens the terminal. Sets terminal to the process that it
+# goes away with, shell to the PID of the shell, and tty to its name.
+at_prompt() {
+	local command
+	need "${1:-bash}"
+	last='$?'
+	[ "${1-}" != fish ] || last='$status'
+	cat >profile <<-'END'
+		PS1='prompt> '
+		HISTFILE=
+	END
+	cp profile .zshrc
+	case ${1:-bash} in
+	bash) command=(bash --noprofile --rcfile profile) ;;
+	zsh) command=(env ZDOTDIR="$PWD" zsh -d) ;;
+	dash) command=(env ENV="$PWD/profile" dash -i) ;;
+	fish)
+		mkdir -pm 700 runtime
+		command=(env XDG_RUNTIME_DIR="$PWD/runtime" fish --no-config -C '
+			function fish_prompt; echo -n "prompt> "; end')
+		;;
+	esac
+	open_terminal "${command[@]}"
+	wait_until prompted
+	enter 'stty -g >modes'
+	wait_until prompted
+}
+
+# open_terminal COMMAND...: opens a terminal whose session COMMAND leads.
+open_terminal() {
+	local -
+	set +T
+	[ -e bin ] || { mkdir bin && ln -s "$WDRUN" bin/wdrun; }
+	[ -p keys ] || mkfifo keys
+	echo 'set enable-bracketed-paste off' >inputrc
+	: >log
+	: >opened
+	PATH=$PWD/bin:$PROGRAMS:$PATH INPUTRC=$PWD/inputrc TERM=linux \
+		"$PROGRAMS/terminal" keys log "$@" >opened 3>&- 4>&- &
+	terminal=$!
+	disown # bash says nothing of its death
+	await_ready opened
+	shell=$ready
+	exec 4<>keys
+	read -r _ _ tty <opened
+}
+
+close_terminal() {
+	kill -KILL "$terminal"
+}
+
+teardown() {
+	if [ -n "${terminal-}" ]; then
+		tail -c 1500 log | cat -v # shown where the test failed
+		kill -KILL "$terminal" 2>/dev/null || true
+		wait_until nobody_is_left || true
+	fi
+	common_teardown
+}
+
+# --- keys --------------------------------------------------------------------
+
+# press KEY...: presses C-c and the like, or types text.
+press() {
+	local key
+	for key; do
+		case $key in
+		C-c) key=$'\003' ;;
+		C-d) key=$'\004' ;;
+		C-z) key=$'\032' ;;
+		Escape) key=$'\033' ;;
+		Enter) key=$'\r' ;;
+		esac
+		printf %s "$key" >&4
+	done
+}
+
+# answer TEXT: types a line, to a program that reads.
+answer() {
+	press "$1" Enter
+}
+
+# enter LINE: types a line at the prompt. What was shown before is forgotten, so
+# that what is shown is of this line.
+enter() {
+	wait_until prompted
+	: >log
+	answer "$1"
+}
+
+# resize ROWS COLUMNS
+resize() {
+	stty rows "$1" cols "$2" -F "$tty"
+}
+
+# --- what is seen ------------------------------------------------------------
+
+# The prompt is the last that is shown, but for escape sequences.
+prompted() {
+	local -
+	set +T
+	local shown LC_ALL=C
+	IFS= read -rd '' shown <log || true
+	((${#shown} < 200)) || shown=${shown: -200}
+	[[ $shown =~ (^|.*[^a-z])prompt\>\ ($'\r'|$'\e'\[[?0-9;]*[A-Za-z])*$ ]]
+}
+
+# shows REGEX: a line matches. The typed line is one too, so look for what only
+# the running command prints.
+shows() {
+	local -
+	set +T
+	local rows row
+	mapfile -t rows <log
+	for row in "${rows[@]//$'\r'/}"; do
+		[[ ! $row =~ $1 ]] || return 0
+	done
+	return 1
+}
+
+# Waits until `ready PID` is shown. Sets ready, and target, supervisor and front
+# of the run.
+see_ready() {
+	wait_until shows 'ready ([0-9]+)$'
+	ready=${BASH_REMATCH[1]}
+	find_run
+}
+
+find_run() {
+	local pid=$ready
+	until look_at "$pid" && [ "/proc/$process_parent/exe" -ef "$WDRUN" ]; do
+		((process_parent > 1)) || return
+		pid=$process_parent
+	done
+	target=$pid
+	supervisor=$process_parent
+	look_at "$supervisor"
+	front=$process_parent
+}
+
+# The prompt is back, and a program finds the modes of the terminal as they were
+# before.
+usable() {
+	rm -f modes.now
+	enter 'stty -g >modes.now'
+	wait_until prompted
+	cmp modes modes.now
+}
+
+# last_is STATUS: the prompt is back, and that was the command's status.
+last_is() {
+	rm -f last
+	enter "echo $last >last"
+	wait_until prompted
+	[ "$(<last)" = "$1" ]
+}
+
+# --- runs --------------------------------------------------------------------
+
+# How a run may be at the terminal: sharing it, and with one of its own.
+modes=('' --pty '-i 60' --tee=copy)
+
+# run_in MODE LINE: types LINE with MODE for MODE, waits until the command is
+# ready and, where it has a terminal of its own (in a pipeline, only --pty gives
+# it one), has the keys.
+run_in() {
+	echo "--- ${1:-shared}: $2"
+	enter "${2/MODE/$1}"
+	see_ready
+	has_own=$1
+	[[ $1 == --pty || $2 != *'|'* ]] || has_own=
+	[ -z "$has_own" ] || wait_until has_keys
+}
+
+# wdrun carries the keys to a terminal of the command's own. A prompt reads keys
+# as well, but leaves this mode.
+has_keys() {
+	[[ $(stty -a -F "$tty") == *-isig* ]]
+}
+
+# The job of PID is in the foreground: fields 5 and 8 of its stat.
+is_in_foreground() {
+	local words
+	words_of_stat "$1"
+	((words[2] == words[5]))
+}
+
+# has_no_terminal PID: field 7 says so, also once the terminal is gone.
+has_no_terminal() {
+	local words
+	words_of_stat "$1"
+	((words[4] == 0))
+}
+
+words_of_stat() {
+	local stat
+	read -r stat <"/proc/$1/stat"
+	read -ra words <<<"${stat##*) }"
+}
+
+no_wdrun() {
+	local pid
+	for pid in $(leftovers); do
+		[ ! "/proc/$pid/exe" -ef "$WDRUN" ] || return
+	done
+}
+
+# enter_late FILE LINE: types LINE, which makes FILE when it is ready, and waits
+# for its end. LIMIT in LINE is a time that must not pass before: 1 s and, where
+# a slow machine needed longer, 20 s. Sets limit.
+enter_late() {
+	for limit in 1 20; do
+		rm -f "$1"
+		enter "${2//LIMIT/$limit}"
+		wait_until prompted
+		[ ! -e "$1" ] || return 0
+	done
+	return 1
+}
+
+# Writes the script family: a command that has a child in a session of its own,
+# which ignores all signals. Both are noted, in the files target and escapee.
+write_family() {
+	rm -f target escapee
+	cat >family <<-'END'
+		escape -x 0 fork setsid stubborn >escapee
+		echo "ready $$" >target
+		cat target
+		exec sleep 1000
+	END
+}
+
+# Waits for the family. Sets escapee, and what find_run sets.
+await_family() {
+	wait_until test -s target
+	await_ready escapee
+	escapee=$ready
+	await_ready target
+	find_run
+}
+
+# Waits until no run is left. Its last message may stand behind the prompt.
+run_is_over() {
+	wait_until no_wdrun
+	: >log
+	press Enter
+	wait_until prompted
+}
+
+# Ctrl-Z stops the job, and the prompt is usable.
+stop_job() {
+	press C-z
+	wait_until is_stopped "$ready"
+	wait_until is_stopped "$front"
+	usable
+}
+
+# fg continues it.
+continue_job() {
+	enter "${1:-fg}"
+	wait_until no is_stopped "$ready"
+	wait_until no is_stopped "$front"
+	[ -z "$has_own" ] || wait_until has_keys
+}
