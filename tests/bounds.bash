@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # what helper.bash sets is read here
+# shellcheck disable=SC2034,SC2154 # what helper.bash sets is read here, and the
+# tests read what is set here
 #
 # For tests of limits that have to be sat out.
 
@@ -30,6 +31,21 @@ together() {
 	return "$failed"
 }
 
+# directly OPTION... COMMAND...: a run for its status and its output only.
+# Sets what finish sets.
+directly() {
+	local -
+	set +T
+	status=0
+	"$WDRUN" "$@" >out 2>err 3>&- || status=$?
+	take out
+	output=$taken
+	take err
+	stderr=$taken
+	echo "status $status"
+	show_output
+}
+
 # Waits until the program is ready, or the run has ended before.
 await_ready_or_end() {
 	wait_until is_ready_or_dead
@@ -37,6 +53,15 @@ await_ready_or_end() {
 
 is_ready_or_dead() {
 	says_ready out || is_dead "$started"
+}
+
+# Sets front, supervisor and target of the wdrun that was started, whose command
+# is ready, or has ended. As await_watchers, without a fork.
+find_watchers() {
+	front=$started
+	read -r supervisor _ <"/proc/$front/task/$front/children" || true
+	read -r target _ <"/proc/$supervisor/task/$supervisor/children" || true
+	[ -n "$target" ]
 }
 
 # For the commands of runs: notes the present time, in microseconds, in the file
@@ -61,7 +86,18 @@ part() {
 	printf '%d.%02d\n' $((hundredths / 100)) $((hundredths % 100))
 }
 
+# For the commands of runs: waits until the process is a zombie.
+await_zombie() {
+	local stat
+	until read -r stat <"/proc/$1/stat" && [[ $stat == *") Z "* ]]; do
+		pause 0.02
+	done
+}
+export -f pause await_zombie
+
 # reported TEXT: the file report has this piece of JSON.
 reported() {
-	grep -qF "$1" report
+	local text
+	read -rd '' text <report || true
+	[[ $text == *"$1"* ]]
 }

@@ -56,7 +56,7 @@ is_cancelled() {
 
 # bats test_tags=smoke
 @test "a run is named by its name, its ID, or the PID that the table of --list shows, and ends as by SIGTERM" {
-	local shown
+	local name shown
 	begin job -- "$PROGRAMS/sigcount"
 	is_cancelled job
 	status=0
@@ -66,7 +66,8 @@ is_cancelled() {
 	begin job -- "$PROGRAMS/sigcount"
 	is_cancelled "$id"
 	begin job -- "$PROGRAMS/sigcount"
-	shown=$("$WDRUN" --list | awk '$1 == "job" { print $2 }')
+	"$WDRUN" --list >list
+	while read -r name shown _; do [ "$name" != job ] || break; done <list
 	is_cancelled "$shown"
 }
 
@@ -83,10 +84,25 @@ is_cancelled() {
 	end "$outer"
 }
 
-@test "--cancel of a run that does not exist says so, and its status is 1" {
+@test "--cancel of a run that does not exist says so, and its status is 1; a name of several runs stops none of them, and their IDs are printed" {
+	local first first_id
+	begin job -- "$PROGRAMS/sigcount"
+	first=$front first_id=$id
+	begin job -- "$PROGRAMS/sigcount"
+	cancel job
+	[ "$status" -eq 125 ]
+	grep -qF "$first_id" err
+	grep -qF "$id" err
+	only_messages
+	is_unharmed "$first"
+	is_unharmed "$front"
+	cancel "$first_id"
+	is_cancelled "$id"
+	is_dead "$first"
+
 	local which
 	begin job -- "$PROGRAMS/sigcount"
-	for which in jo job2 "${front}0" 1 0 -1 '' "$front-0" '../job'; do
+	for which in jo job2 "${front}0" 0 -1 '' "$front-0" '../job'; do
 		cancel "$which"
 		[ "$status" -eq 1 ]
 		[ "$(wc -l <err)" -eq 1 ]
@@ -102,24 +118,7 @@ is_cancelled() {
 	[ ! -e "$WDRUN_REGISTRY" ]
 }
 
-@test "a name of several runs stops none of them, and their IDs are printed" {
-	local first first_id
-	begin job -- "$PROGRAMS/sigcount"
-	first=$front first_id=$id
-	begin job -- "$PROGRAMS/sigcount"
-	cancel job
-	[ "$status" -eq 125 ]
-	grep -qF "$first_id" err
-	grep -qF "$id" err
-	only_messages
-	is_unharmed "$first"
-	is_unharmed "$front"
-	cancel "$first_id"
-	is_cancelled "$id"
-	is_dead "$first"
-}
-
-@test "a run that ignores SIGTERM from its start, or is stopped, is cancelled all the same" {
+@test "a run that ignores SIGTERM from its start, is stopped or waits for a lock is cancelled all the same, and the holder of the lock is left alone" {
 	start "$PROGRAMS/launch" --ignore TERM "$WDRUN" --name=job -k 100ms \
 		"$PROGRAMS/escape" fork setsid
 	await_ready
@@ -132,9 +131,7 @@ is_cancelled() {
 	kill -STOP "$front"
 	wait_until is_stopped "$front"
 	is_cancelled job
-}
 
-@test "--cancel ends the wait for a lock, and leaves the holder of the lock alone" {
 	wait_for_lock
 	"$WDRUN" --cancel=second
 	status=0
@@ -147,18 +144,15 @@ is_cancelled() {
 	is_cancelled holder
 }
 
-# bats test_tags=smoke
-@test "--cancel of a run whose watchers were both killed ends what is left of it" {
+# bats test_tags=smoke,tree
+@test "what is left of a run whose watchers were both killed is ended by --cancel, also where that happens while it waits" {
 	orphan --name=job -- "$PROGRAMS/escape" fork setsid stubborn
 	cancel job
 	[ "$status" -eq 0 ]
 	is_dead "$ready"
 	is_off_the_record
 	has_message "$id" "$ready"
-}
 
-# bats test_tags=smoke,tree
-@test "a front that is killed while --cancel waits leaves nothing to be cancelled" {
 	begin job -k never -- "$PROGRAMS/escape" fork setsid stubborn
 	start "$WDRUN" --cancel=job
 	wait_until is_listed job stopping

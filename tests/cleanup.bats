@@ -8,25 +8,11 @@
 load helper
 load locks
 
-setup() {
-	common_setup
-	# Takes a PID lock and an mkdir lock as scripts usually do, then runs
-	# its arguments. It never removes the locks.
-	cat >script <<-'END'
-		#!/bin/bash
-		if [ -f pid.lock ] && kill -0 "$(cat pid.lock)"; then
-			echo "held by $(cat pid.lock)"
-			exit 11
-		fi
-		echo $$ >pid.lock
-		mkdir dir.lock
-		echo "ready $$"
-		eval "$@"
-	END
-	chmod +x script
-	mkfifo go over
-	both=(--cleanup=pid.lock --cleanup=dir.lock)
-}
+both=(--cleanup=pid.lock --cleanup=dir.lock)
+
+# The beginning of a script that takes a PID lock and an mkdir lock, and never
+# removes them.
+script='echo $$ >pid.lock; mkdir dir.lock; '
 
 both_are_there() {
 	[ -f pid.lock ]
@@ -48,25 +34,14 @@ both_are_removed() {
 # cleans_up COMMAND [ARG]...: a run with --cleanup=lock ends by itself, and the
 # lock is gone.
 cleans_up() {
-	complete "$WDRUN" --cleanup=lock "$@"
-
-	[ "$status" -eq 0 ]
+	ends 0 --cleanup=lock "$@"
 	[ ! -e lock ]
 }
 
 # leaves COMMAND [ARG]...: it ends by itself, and the lock is still there.
 leaves() {
-	complete "$WDRUN" --cleanup=lock "$@"
-
-	[ "$status" -eq 0 ]
-	[ -e lock ] || [ -L lock ]
-}
-
-# leaves_and_tells COMMAND [ARG]...: the same, and one line says so.
-leaves_and_tells() {
-	leaves "$@"
-	[ "$(wc -l <err)" -eq 1 ]
-	has_message --cleanup lock
+	ends 0 --cleanup=lock "$@"
+	[ -e lock ]
 }
 
 # ends_well: the run that holds is over, with status 0.
@@ -78,107 +53,80 @@ ends_well() {
 # --- every way out -----------------------------------------------------------
 
 # bats test_tags=smoke
-@test "the locks of a script are removed at its end, which is told, and its status stands" {
-	ends 0 "${both[@]}" ./script 'exit 0'
+@test "the locks that a script leaves are removed at its end, which is told, its status stands, and without --cleanup they stay" {
+	ends 0 "${both[@]}" sh -c "$script"
 	both_are_removed
-	[ "$(wc -l <err)" -eq 2 ]
+	has_lines 2
 
-	ends 3 -c pid.lock -cdir.lock ./script 'exit 3'
-	both_are_removed
-
-	ends 137 "${both[@]}" ./script 'kill -KILL $$'
+	ends 137 -c pid.lock -cdir.lock sh -c "$script"'kill -KILL $$'
 	both_are_removed
 
-	ends 3 -q "${both[@]}" ./script 'exit 3'
+	ends 3 -q "${both[@]}" sh -c "$script"'exit 3'
 	both_are_gone
 	[ ! -s err ]
-}
 
-@test "locks that the script removes itself, or never makes, are not told, and without --cleanup they stay" {
-	ends 0 "${both[@]}" ./script 'rm pid.lock; rmdir dir.lock'
+	# The script removes them itself, or never makes them.
+	ends 0 "${both[@]}" sh -c "$script"'rmdir dir.lock; exec rm pid.lock'
 	[ ! -s err ]
-
 	ends 4 "${both[@]}" -c no/such/lock sh -c 'exit 4'
 	[ ! -s err ]
 	ends 127 "${both[@]}" ./no-such-command
 	ends 126 "${both[@]}" /
 
-	ends 0 ./script 'exit 0'
+	ends 0 sh -c "$script"
 	both_are_there
 }
 
 # bats test_tags=smoke
-@test "the locks of a script that takes too long are removed, and the next one is not kept out" {
-	complete_late "$WDRUN" -t LIMIT "${both[@]}" ./script 'sleep 1000'
+@test "the locks of a script are removed when it takes too long, or a signal ends the run; where it does that itself, it has the time for it" {
+	complete_late "$WDRUN" -t LIMIT -k 100ms "${both[@]}" \
+		"$PROGRAMS/litter" pid.lock dir.lock
 	[ "$status" -eq 124 ]
 	both_are_removed
 
-	complete_late "$WDRUN" -t LIMIT -k 200ms "${both[@]}" sh -c \
-		'trap "" TERM; ./script "while :; do sleep 1000; done"'
-	[ "$status" -eq 124 ]
+	start "$WDRUN" -k 100ms "${both[@]}" "$PROGRAMS/litter" pid.lock dir.lock
+	await_ready
+	kill -INT "$started"
+	finish
+	[ "$status" -eq 130 ]
 	both_are_removed
 
-	complete ./script 'exit 3'
-	[ "$status" -eq 3 ]
-}
-
-@test "a script that removes its locks when it is stopped has the time for it" {
-	start "$WDRUN" -k never "${both[@]}" ./script \
-		'trap "sleep 0.1; rm pid.lock; rmdir dir.lock; exit 5" TERM
-		echo traps; while :; do sleep 0.02; done'
-	wait_until grep -qx traps out
+	start "$WDRUN" -k never "${both[@]}" sh -c "$script"'sleep 1000 &
+		trap "sleep 0.1; rmdir dir.lock; rm pid.lock; exit 5" TERM
+		echo "ready $$"; while :; do wait; done'
+	await_ready
 	kill -TERM "$started"
 	finish
-
 	[ "$status" -eq 5 ]
 	both_are_gone
 	no has_message --cleanup
 }
 
-@test "the locks of a script are removed when a signal ends the run" {
-	local signal
-	for signal in INT TERM HUP; do
-		start "$WDRUN" -k 100ms "${both[@]}" ./script 'sleep 1000 & wait'
-		await_ready
-		kill -s "$signal" "$started"
-		finish
-		[ "$status" -eq $((128 + $(kill -l "$signal"))) ]
-		both_are_removed
-	done
-}
-
 # bats test_tags=smoke,tree
 @test "the locks of a script are removed when the front or the supervisor is killed" {
-	local option
-	for option in -t1000 -i1000 -v; do
-		hold "$WDRUN" "$option" "${both[@]}" ./script 'sleep 1000'
-		kill -KILL "$holder"
-		wait_until both_are_gone
-		wait_until nobody_is_left
-		wait "$holder" || true
+	script+='echo "ready $$"; exec sleep 1000'
+	hold "$WDRUN" -t1000 "${both[@]}" sh -c "$script"
+	kill -KILL "$holder"
+	wait_until both_are_gone
+	wait_until nobody_is_left
+	wait "$holder" || true
 
-		hold "$WDRUN" "$option" "${both[@]}" ./script 'sleep 1000'
-		kill -KILL "$(supervisor_above "$held_by" "$holder")"
-		wait_until is_dead "$holder"
-		both_are_gone
-		wait "$holder" || true
-	done
+	hold "$WDRUN" -i1000 "${both[@]}" sh -c "$script"
+	find_supervisor
+	kill -KILL "$supervisor"
+	await_holder
+	both_are_gone
 }
 
 @test "the locks are there as long as one process of the tree is" {
-	start "$WDRUN" -k never "${both[@]}" ./script \
-		'"$PROGRAMS/escape" -x 0 fork setsid stubborn >escapee
-		sleep 1000'
-	await_ready escapee
-	escapee=$ready
+	start "$WDRUN" -k never "${both[@]}" sh -c \
+		"$script"'exec "$PROGRAMS/escape" -x 0 fork setsid stubborn'
 	await_ready
-
-	kill -TERM "$started"
-	wait_until is_dead "$ready"
-	is_alive "$escapee"
+	wait_until is_dead "$(<pid.lock)"
+	is_alive "$ready"
 	both_are_there
 
-	kill -KILL "$escapee"
+	kill -KILL "$ready"
 	finish
 	both_are_removed
 }
@@ -186,20 +134,17 @@ ends_well() {
 # --- which files -------------------------------------------------------------
 
 @test "files are found wherever the command goes, under any name, in any order, and however often named" {
-	local order
 	mkdir place
 	ends 0 -c "$PWD/pid.lock" -c ./dir.lock -c place/../place/lock \
 		-c place/deep -c place -c place/deep/../lock \
-		sh -c './script "echo \$\$ >place/lock; mkdir place/deep; cd /"'
+		-c d -c d/pid -c e/pid -c e -c ./e sh -c "$script"'
+		mkdir place/deep d e
+		for lock in place/lock d/pid e/pid; do echo $$ >$lock; done
+		cd /'
 	both_are_removed
-	rmdir place # it was there before, and is empty now
-
-	for order in '-c d -c d/pid' '-c d/pid -c d -c ./d'; do
-		# shellcheck disable=SC2086
-		ends 0 $order sh -c 'mkdir d; echo $$ >d/pid; cd /'
-		[ "$(wc -l <err)" -eq 2 ]
-		[ ! -e d ]
-	done
+	is_none d e 'place/*'
+	has_lines 8
+	[ -d place ] # it was there before, and is empty now
 
 	# The run's own lock, too.
 	cleans_up --lock=lock true
@@ -209,69 +154,60 @@ ends_well() {
 # --- whose they are ----------------------------------------------------------
 
 # bats test_tags=smoke
-@test "a lock with the PID of a living process outside of the run is left, whoever wrote it, and when" {
+@test "a lock with the PID of a living process outside of the run, or with its flock, is left, whoever wrote it, and when" {
 	hold "$PROGRAMS/sigcount" # a process outside of all runs
 	echo "$held_by" >lock
 	leaves true
 	rm lock
-	leaves sh -c 'echo "$1" >lock' - "$held_by"
-	rm lock
-	leaves sh -c 'echo $$ >lock; rm lock; echo "$1" >lock' - "$held_by"
-	[ "$(cat lock)" = "$held_by" ]
-	release
-}
+	leaves sh -c 'echo $$ >lock; echo "$1" >lock' - "$held_by"
+	is_in lock "$held_by"
 
-@test "a lock that a process outside of the run has flocked is left" {
-	start "$WDRUN" --cleanup=lock sh -c 'echo "ready $$"; read -r _ <go'
-	await_ready
+	# Another process has got the PID later.
+	cleans_up sh -c 'echo "$1" >lock; exec touch -d "1 hour ago" lock' - \
+		"$held_by"
+	is_alive "$held_by"
+	release
+
 	hold_by_flock
 	dead_pid >lock
-	echo >go
-	finish
-	[ "$status" -eq 0 ]
-	[ -e lock ]
+	leaves true
 	release
 }
 
 # bats test_tags=smoke
-@test "a lock with a dead PID, one that now belongs to another process, or a watcher's is removed" {
-	dead_pid >lock
+@test "a lock with a dead PID, a file without one, or an empty directory is removed if it is the run's, and untouched if it was there before" {
+	local content before=() i=0 made=()
+	dead_pid >lock # this tells whose it is
 	cleans_up true
-	cleans_up sh -c 'echo $PPID >lock'
+	cleans_up sh -c 'echo $PPID >lock' # a watcher's
 
-	hold "$PROGRAMS/sigcount" # a process outside of all runs
-	cleans_up sh -c 'echo "$1" >lock; touch -d "1 hour ago" lock' - \
-		"$held_by"
-	is_alive "$held_by"
-	release
-}
+	for i in {1..4}; do made+=(-c "made$i"); done
+	ends 0 "${made[@]}" sh -c ': >made1; printf "locked by Ann" >made2
+		printf "host 4711 now" >made3; exec truncate -s 8G made4'
+	is_none 'made*'
 
-@test "a file without a PID is removed if the run made it, and untouched if it was there before" {
-	local content
-	for content in '' 'locked by Ann' 'host 4711 now'; do
-		cleans_up sh -c 'printf %s "$1" >lock' - "$content"
-	done
-	ends 6 --cleanup=huge sh -c 'truncate -s 8G huge; exit 6'
-	rm -f huge
-
+	i=0
 	for content in '' important '0' '-5' '99999999999' '1 2'; do
-		printf %s "$content" >lock
-		cp lock copy
-		leaves touch ran
-		leaves touch lock
-		cmp lock copy
+		((i += 1))
+		printf %s "$content" >"before$i"
+		before+=(-c "before$i")
 	done
+	mkdir place
+	ends 0 "${before[@]}" -c place true
+	ends 0 "${before[@]}" -c place touch before{1..6} place
+	i=0
+	for content in '' important '0' '-5' '99999999999' '1 2'; do
+		((i += 1))
+		is_in "before$i" "$content"
+	done
+	[ -d place ]
 	[ ! -s err ]
-}
 
-@test "a directory is removed if the run made it and it is empty, else left" {
 	cleans_up mkdir lock
-	leaves_and_tells sh -c 'mkdir lock; echo $$ >lock/pid'
+	leaves sh -c 'mkdir lock; echo $$ >lock/pid'
+	has_lines 1
+	has_message --cleanup lock
 	[ -s lock/pid ]
-	rm lock/pid
-	leaves sh -c '! mkdir lock 2>/dev/null'
-	[ -d lock ]
-	[ ! -s err ]
 }
 
 @test "files that were there before are left where birth times are not known" {
@@ -279,27 +215,30 @@ ends_well() {
 	mkdir place
 	complete unshare --mount sh -c 'mount -t ramfs none place && cd place &&
 		mkdir lock && : >file && sleep 0.1 &&
-		"$WDRUN" -c lock -c file sh -c "touch lock; chmod 600 file" &&
-		ls'
+		"$WDRUN" -c lock -c file sh -c "touch lock; exec chmod 600 file" &&
+		echo *'
 
 	[ "$status" -eq 0 ]
-	[ "$output" = $'file\nlock' ]
+	[ "$output" = 'file lock' ]
 }
 
 @test "symbolic links and FIFOs are left, their targets too, and that is told" {
-	local to
+	local name
 	dead_pid >stale
-	cp stale copy
+	name=$(<stale)
 	mkdir empty
-	for to in stale empty nothing 4711; do
-		leaves_and_tells ln -s "$to" lock
-		[ -L lock ]
-		rm lock
-	done
-	leaves_and_tells mkfifo lock
-	[ -p lock ]
-	cmp stale copy
+	ends 0 -c to-stale -c to-empty -c to-nothing -c fifo sh -c '
+		for to in stale empty nothing; do ln -s $to to-$to; done
+		exec mkfifo fifo'
+	has_lines 4
+	is_in stale "$name"
 	[ -d empty ]
+	[ -p fifo ]
+	has_message --cleanup fifo
+	for name in to-stale to-empty to-nothing; do
+		[ -L "$name" ]
+		has_message --cleanup "$name"
+	done
 }
 
 # The test makes its own device: if wdrun were wrong, root would remove the
@@ -307,133 +246,114 @@ ends_well() {
 @test "sockets, devices, and another user's file in a sticky directory are left" {
 	need_root
 	need python3
-	leaves_and_tells python3 -c \
-		'import socket; socket.socket(socket.AF_UNIX).bind("lock")'
-	[ -S lock ]
-	rm lock
-	leaves_and_tells mknod lock c 1 3
-	[ -c lock ]
-
 	mkdir -m 1777 sticky
 	dead_pid >sticky/lock
 	chown 65534 sticky/lock
-	ends 0 --cleanup=sticky/lock true
+	ends 0 -c socket -c device -c sticky/lock sh -c 'mknod device c 1 3
+		exec python3 -c "import socket
+socket.socket(socket.AF_UNIX).bind(\"socket\")"'
+	[ -S socket ]
+	has_message --cleanup socket
+	[ -c device ]
+	has_message --cleanup device
 	[ -e sticky/lock ]
 }
 
-# with_command COMMAND: it changes the directory A/app of the lock.
-with_command() {
-	mkdir -p A/app
-	ends 0 --cleanup=A/app/lock sh -c "$1"
-}
-
 @test "no link that has come into the path since the start is followed, but a new directory is looked into" {
-	local command
-	mkdir victim
+	local dead
+	mkdir -p victim A/app B/app C D/app
 	dead_pid >victim/lock
-	cp victim/lock copy
-	for command in 'rmdir A/app; ln -s ../victim A/app' \
-		'echo $$ >A/app/lock; mv A/app A/moved; ln -s ../victim A/app'; do
-		with_command "$command"
-		[ -L A/app ]
-		cmp victim/lock copy
-		rm -r A
-	done
-
-	mkdir A
-	ends 0 --cleanup=A/app/lock ln -s ../victim A/app
-	has_message --cleanup A/app/lock
-	cmp victim/lock copy
-	rm -r A
-
-	with_command 'rmdir A/app; mkdir A/app; : >A/app/lock'
-	[ ! -e A/app/lock ]
+	dead=$(<victim/lock)
+	ends 0 -c A/app/lock -c B/app/lock -c C/app/lock -c D/app/lock sh -c '
+		rmdir A/app D/app; mkdir D/app; : >D/app/lock
+		echo $$ >B/app/lock; mv B/app B/moved
+		for place in A B C; do ln -s ../victim $place/app; done'
+	is_in victim/lock "$dead"
+	[ -L A/app ]
+	[ -L B/app ]
+	has_message --cleanup C/app/lock
+	[ ! -e D/app/lock ]
 }
 
 # --- several runs ------------------------------------------------------------
 
-# The fourth script that gets the lock is killed. As long as others may have made
+# The third script that gets the lock is killed. As long as others may have made
 # the lock, it stays: they give up, and the last of them removes it.
-@test "runs at once of a script with an mkdir lock never overlap, and it is gone at the end" {
+@test "runs at once of a script with a lock without a PID never overlap, and it is gone at the end" {
+	mkfifo never
 	cat >inside <<-'END'
 		#!/bin/bash
-		until mkdir dir.lock 2>/dev/null; do
+		set -C
+		until : 2>/dev/null >file.lock; do
 			[ ! -e give-up ] || exit 1
-			read -rt 0.02 <>go
+			read -rt 0.03 <>never
 		done
 		echo "enter $$" >>log
-		read -rt 0.02 <>go
+		read -rt 0.03 <>never
 		echo "leave $$" >>log
-		(($(wc -l <log) < 8)) || { : >give-up; kill -KILL $$; }
-		rmdir dir.lock
+		mapfile -t lines <log
+		((${#lines[@]} < 6)) || { : >give-up; kill -KILL $$; }
+		exec rm file.lock
 	END
 	chmod +x inside
-	begin_runs 8 -t 1000 --cleanup=dir.lock
+	begin_runs 6 -t 1000 --cleanup=file.lock
 	end_runs
 
-	[[ $statuses == *' 137:'* ]]
-	[ ! -e dir.lock ]
-	alternate $((8 - $(grep -cx 1 ended)))
+	[ "${ended[137]-}" -ge 1 ]
+	[ ! -e file.lock ]
+	alternate $((6 - ${ended[1]-0}))
 }
 
 # bats test_tags=smoke
-@test "a run leaves the locks of another run that goes on, whichever began first" {
+@test "a run leaves the locks of another run that goes on, whichever began first, or of a script that it waits for, and the last of overlapping runs removes them" {
+	mkfifo go over
 	# A run that is there before the locks are made.
 	hold "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"; read -r _ <over'
-	start "$WDRUN" "${both[@]}" ./script 'read -r _ <go'
+	ends 0 "${both[@]}" sh -c "$script"
+	[ ! -e pid.lock ]
+	echo >over
+	ends_well
+	both_are_gone
+
+	hold "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"; read -r _ <over'
+	start "$WDRUN" "${both[@]}" sh -c "$script"'echo "ready $$"; read -r _ <go'
 	await_ready
 	echo >over
 	ends_well
 	both_are_there
 
-	# Runs that begin later.
-	run -11 "$WDRUN" "${both[@]}" ./script
-	run -0 "$WDRUN" "${both[@]}" true
-	[ -z "$output" ]
+	# A run that begins later.
+	"$WDRUN" "${both[@]}" true 2>second
+	[ ! -s second ]
 	both_are_there
 
 	echo >go
 	finish
 	[ "$status" -eq 0 ]
 	both_are_removed
-}
 
-@test "the last of overlapping runs removes the lock that one of them left" {
-	hold "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"; read -r _ <over'
-	ends 0 "${both[@]}" ./script 'exit 0'
-	[ ! -e pid.lock ]
+	# A run that waits for the lock of a script outside.
+	echo "$BASHPID" >pid.lock # the test is the script
+	mkdir dir.lock
+	start "$WDRUN" "${both[@]}" sh -c 'mkdir dir.lock 2>/dev/null ||
+		echo "ready $$"; exec sleep 1000'
+	await_ready
+	kill -TERM "$started"
+	finish
 
-	echo >over
-	ends_well
-	both_are_gone
-}
-
-@test "a run that polls for the lock of a script outside does not remove it" {
-	hold ./script 'read -r _ <go; rm pid.lock; rmdir dir.lock'
-	complete_late "$WDRUN" -t LIMIT "${both[@]}" sh -c '
-		mkdir dir.lock 2>/dev/null || echo "ready $$"
-		until mkdir dir.lock 2>/dev/null; do sleep 0.05; done'
-
-	[ "$status" -eq 124 ]
-	[ "$(cat pid.lock)" = "$held_by" ]
+	[ "$status" -eq 143 ]
+	is_in pid.lock "$BASHPID"
 	[ -d dir.lock ]
-	echo >go
-	ends_well
 }
 
 # --- survivors ---------------------------------------------------------------
 
 @test "--survivors=leave: what a living survivor owns or may own stays, and what nobody owns goes" {
-	complete "$WDRUN" --survivors=leave -c lock -c dead sh -c 'echo $$ >dead
+	ends 0 --survivors=leave -c lock -c dead -c dir.lock -c file sh -c '
+		echo $$ >dead; mkdir dir.lock; : >file
 		sleep 1000 >/dev/null 2>&1 & echo $! >lock'
-	[ "$status" -eq 0 ]
 	[ ! -e dead ]
-	is_alive "$(cat lock)"
-	end_leftovers
-
-	complete "$WDRUN" --survivors=leave -c dir.lock -c file sh -c '
-		mkdir dir.lock; : >file; sleep 1000 >/dev/null 2>&1 &'
-	[ "$status" -eq 0 ]
+	is_alive "$(<lock)"
 	[ -d dir.lock ]
 	[ -e file ]
 	end_leftovers

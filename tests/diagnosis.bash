@@ -18,64 +18,73 @@ look() {
 # is_whole FILE: the tree is there, and no process in it has its name and its
 # state alone. One in state D may.
 is_whole() {
-	grep -q '^wdrun:  ' "$1" &&
-		no grep -qE '^wdrun:  .* \[[RSTZ]\]$' "$1"
+	local line found=1
+	while IFS= read -r line; do
+		[[ $line == 'wdrun:  '* ]] || continue
+		[[ $line != *' ['[RSTZ]']' ]] || return
+		found=0
+	done <"$1"
+	return "$found"
 }
 
 # shown <<END: each line is a row, `WORDS | COMMAND`. All COMMANDs of a shell's
-# hang side by side, each in a run of its own, which --idle-timeout ends once
-# COMMAND has said `ready PID` (`say` does). A line of the diagnosis has WORDS, a
-# pattern, in which PID is that PID and HERE this directory.
+# hang side by side, in one run, which --idle-timeout ends once each COMMAND has
+# said `ready PID` (`say` does). A line of the diagnosis has WORDS, a pattern, in
+# which PID is that PID and HERE this directory. The COMMAND of a row that has
+# none is that of the row before.
 shown() {
 	local -
 	set +T
-	local here=$PWD row rows words failed=0
+	local here=$PWD row rows words commands=() failed=0 said
 	mapfile -t rows
+	for row in "${rows[@]}"; do
+		[[ $row == *" | "* ]] || row=
+		commands+=("${row#* | }")
+	done
 	late hang LIMIT
+	show_output
+	[ "$status" -eq 124 ]
 	for row in "${!rows[@]}"; do
 		words=${rows[row]%% | *}
-		says_ready "row$row/said"
-		if has_line "row$row/err" &&
-			grep -qx 'status 124' "row$row/status"; then continue; fi
-		echo "not shown: $words"
-		cat "row$row"/*
+		[ ! -e "said$row" ] || said=said$row
+		says_ready "$said"
+		if has_line err; then continue; fi
+		echo "not shown: ${words/#PID/$ready}"
 		failed=1
 	done
 	return "$failed"
 }
 
-# Lets all rows hang, with this limit, and says `ready` in out where all did.
-hang() {
-	local row jobs=()
-	export -f pause say says_ready
-	for row in "${!rows[@]}"; do
-		mkdir -p "row$row"
-		hang_by "$1" "row$row" "${rows[row]#* | }" 3>&- &
-		jobs+=("$!")
-	done
-	wait "${jobs[@]}"
-	: >out
-	for row in "${!rows[@]}"; do
-		says_ready "row$row/said" && is_whole "row$row/err" || return 0
-	done
-	echo ready 1 >out
-}
-
-# The run is not silent until COMMAND is ready.
+# Lets all rows hang, with this limit. The run is not silent until all are ready.
+# Says `ready` in out where it is seen whole.
 # shellcheck disable=SC2016
-hang_by() {
-	local status=0
-	: >"$2/said"
+hang() {
+	export -f pause say say_when says_ready
+	status=0
 	"$WDRUN" -i "$1" -k 300ms bash -c '
-		eval "$2" >"$1/said" 2>&1 &
-		until says_ready "$1/said"; do echo .; pause 0.1; done
+		for command; do
+			file=said$((count++))
+			[ -n "$command" ] || continue
+			: >"$file"
+			eval "$command" >"$file" 2>&1 &
+		done
+		for file in said*; do
+			until says_ready "$file"; do echo .; pause 0.05; done
+		done
 		echo "ready $ready"
-		wait' - "$2" "$3" >"$2/out" 2>"$2/err" || status=$?
-	echo "status $status" >"$2/status"
+		wait' - "${commands[@]}" >out 2>err \
+		3>&- 4>&- || status=$?
+	is_whole err || : >out
 }
 
 say() {
 	echo "ready $BASHPID"
+}
+
+# say_when FILE: for a COMMAND that another row starts.
+say_when() {
+	until says_ready "$1"; do pause 0.05; done
+	echo "ready $ready"
 }
 
 has_line() {

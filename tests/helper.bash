@@ -203,7 +203,7 @@ start() {
 	local words=("$@")
 	wanted_report=
 	[ -z "${WDRUN_REPORTS-}" ] || want_report
-	: >out
+	: >out 2>err
 	"$PROGRAMS/launch" --defaults "${words[@]}" <&0 >out 2>err 3>&- &
 	started=$!
 }
@@ -220,7 +220,7 @@ want_report() {
 			--version | -V) return 0 ;;
 		esac
 	done
-	wanted_report=$BATS_TEST_TMPDIR.report
+	wanted_report=$BATS_TEST_TMPDIR.$BASHPID.report # runs may be side by side
 	rm -f "$wanted_report"
 	words=("$WDRUN" "--report=$wanted_report" "${words[@]:1}")
 }
@@ -358,12 +358,25 @@ await_watchers() {
 }
 
 has_target() {
-	supervisor=$(children_of "$front")
-	[[ $supervisor =~ ^[0-9]+$ ]] || return
-	target=$(children_of "$supervisor")
-	target=${target%%$'\n'*}
-	[[ $target =~ ^[0-9]+$ ]] || return
-	no cmp -s "/proc/$supervisor/cmdline" "/proc/$target/cmdline"
+	local own=() its=()
+	only_child "$front" && supervisor=$child || return
+	first_child "$supervisor" && target=$child || return
+	mapfile -d '' own <"/proc/$supervisor/cmdline"
+	mapfile -d '' its <"/proc/$target/cmdline"
+	[ "${own[*]}" != "${its[*]}" ]
+} 2>/dev/null
+
+# first_child PID: sets child to the oldest child of PID, and children to how many
+# its main thread has. Without a fork.
+first_child() {
+	local pids=()
+	read -ra pids <"/proc/$1/task/$1/children" || true # it has no newline
+	child=${pids[0]-} children=${#pids[@]}
+	[ -n "$child" ]
+} 2>/dev/null
+
+only_child() {
+	first_child "$1" && ((children == 1))
 }
 
 # has_message WORD...: a line of err is a message of wdrun's with all of these

@@ -8,7 +8,8 @@
 load helper
 load bounds
 
-@test "a command that is silent for too long is stopped with 124, and that is told with the bound and the process" {
+# bats test_tags=smoke
+@test "a command that is silent for too long is stopped with 124, or with -p its status; that is told, and its last words come through" {
 	complete "$WDRUN" -i 234ms --report=report sleep 1000
 	[ "$status" -eq 124 ]
 	[ -z "$output" ]
@@ -16,13 +17,16 @@ load bounds
 	has_message 234ms
 	has_message sleep 1000
 	reported '"reason_code":"idle"'
-	nobody_is_left
 
-	complete_late "$WDRUN" --idle-timeout=LIMIT -k 100ms \
-		"$PROGRAMS/escape" fork setsid stubborn
-	[ "$status" -eq 124 ]
-	is_dead "$ready"
-	nobody_is_left
+	local option expected=124
+	for option in -q -p; do
+		complete_late "$WDRUN" "$option" --idle-timeout=LIMIT -k never \
+			bash -c 'trap "echo last words; exit 9" TERM
+			echo "ready $$"; while :; do pause 0.05; done'
+		[ "$status" -eq "$expected" ]
+		[ "$output" = "ready $ready"$'\nlast words' ]
+		expected=9
+	done
 }
 
 # is_heard LIMIT OPTION... SCRIPT: SCRIPT makes its last output at half of the
@@ -109,14 +113,11 @@ has_written_or_ended() {
 }
 
 @test "no bound on silence: 0, never, no option, and a bound longer than time" {
-	local bound
-	for bound in --idle-timeout=0 --idle-timeout=never --until=nothing \
-		--idle-timeout=106752d; do
-		goes_on "$bound"
-	done
+	goes_on --idle-timeout=never --until=nothing
+	goes_on --idle-timeout=106752d
 
 	# With 0 nothing is looked at.
-	complete "$WDRUN" -i 0 readlink /proc/self/fd/1
+	directly -i 0 readlink /proc/self/fd/1
 	[ "$output" = "$PWD/out" ]
 }
 
@@ -134,73 +135,62 @@ works_on() {
 }
 
 # bats test_tags=smoke
-@test "--idle-unless-busy: a command that computes, or whose child writes a file, is not stopped" {
+@test "--idle-unless-busy: a command that computes, or whose child writes a file, is not stopped, until it hangs; without it also one that computes is" {
 	beside computes works_on 'for i in {1..20000}; do :; done'
-	beside writes works_on 'sh -c "sleep 0.1; echo more >>file"'
+	beside writes works_on '(pause 0.1; echo more >>file)'
 	together
-}
 
-@test "--idle-unless-busy: a command that has computed, and then hangs, is stopped; without the option also one that computes" {
 	complete "$WDRUN" -i 300ms --idle-unless-busy bash -c '
 		for i in {1..20000}; do :; done; exec sleep 1000'
 	[ "$status" -eq 124 ]
 
-	complete "$WDRUN" -i 300ms "$PROGRAMS/escape" busy
+	directly -i 300ms "$PROGRAMS/escape" busy
 	[ "$status" -eq 124 ]
-}
-
-# bats test_tags=smoke
-@test "what the command prints when it is stopped comes through, and -p gives its status" {
-	local option expected=124
-	for option in -q -p; do
-		complete_late "$WDRUN" "$option" -i LIMIT -k never bash -c '
-			trap "echo last words; exit 9" TERM
-			echo "ready $$"; while :; do sleep 0.05; done'
-		[ "$status" -eq "$expected" ]
-		[ "$output" = "ready $ready"$'\nlast words' ]
-		expected=9
-	done
 }
 
 @test "the bound on silence ends with the command: survivors have their own" {
 	complete_late "$WDRUN" -i LIMIT --idle-after-exit=60 \
 		--max-after-exit=60 bash -c '
-		(until grep -q zombie "/proc/$$/status"; do sleep 0.02; done
-		echo "ready $$"; sleep "$0"; sleep 0.2; echo late) & exit 3' LIMIT
+		(await_zombie $$; echo "ready $$"; sleep "$0.2"; echo late) & exit 3' LIMIT
 
 	[ "$status" -eq 3 ]
 	[[ $output == *late ]]
 	[ -z "$stderr" ]
 }
 
-# How often each process of wdrun's gave up the CPU or lost it.
-wake_ups() {
-	local pid
-	for pid in "$started" $(children_of "$started"); do
-		grep -H ctxt_switches "/proc/$pid/status"
+# Sets wake_ups: how often each process of wdrun's gave up the CPU or lost it.
+count_wake_ups() {
+	local pid line
+	wake_ups=()
+	for pid in "${watchers[@]}"; do
+		while read -r line; do
+			[[ $line != *ctxt_switches* ]] || wake_ups+=("$line")
+		done <"/proc/$pid/status"
 	done
 }
 
-# Succeeds when no process of wdrun's has woken up for a fifth of a second.
+# Succeeds when no process of wdrun's wakes up for so many seconds.
 all_sleep() {
 	local before
-	before=$(wake_ups)
-	sleep 0.2
-	[ "$(wake_ups)" = "$before" ]
+	count_wake_ups
+	before=${wake_ups[*]}
+	pause "$1"
+	count_wake_ups
+	[ "${wake_ups[*]}" = "$before" ]
 }
 
 @test "a run with all bounds wakes nobody up before one of them is over" {
-	local before
+	local watchers
 	start "$WDRUN" -t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy \
 		sh -c 'echo "ready $$"; exec sleep 1000'
 	await_ready
-	wait_until all_sleep
-	before=$(wake_ups)
+	mapfile -t watchers < <(children_of "$started")
+	watchers+=("$started")
+	wait_until all_sleep 0.2
 
-	pause 0.5 # nothing may happen in this time, which is the subject of the test
+	all_sleep 0.5 # nothing may happen in this time, which is the subject
 
-	[ "$(wake_ups)" = "$before" ]
-	[ "$(wc -l <<<"$before")" -ge 4 ] # front and supervisor
+	[ "${#wake_ups[@]}" -ge 4 ] # front and supervisor
 	kill -TERM "$started"
 	finish
 }

@@ -59,13 +59,6 @@ same_state() {
 	exec 5<&- 6>&- 7>&- 300<&-
 }
 
-@test "a run in which nothing goes wrong says nothing" {
-	complete "$WDRUN" -t 60 -k 5 sh -c 'echo out; echo err >&2'
-
-	[ "$output" = out ]
-	[ "$stderr" = err ]
-}
-
 # their_descriptors PID: prints number and target of each, in one line.
 their_descriptors() {
 	find "/proc/$1/fd" -type l -printf '%f %l\n' | sort -n
@@ -172,7 +165,7 @@ their_descriptors() {
 	[ "$(wc -l <out)" -eq 1 ] # no message went into that file
 }
 
-@test "the directory may be gone, and a relative command is found in it" {
+@test "the directory may be gone, a relative command is found in it, and a run in which nothing goes wrong says nothing" {
 	mkdir gone
 	complete sh -c 'cd gone && rmdir ../gone && exec "$WDRUN" echo here'
 	[ "$status" -eq 0 ]
@@ -182,6 +175,11 @@ their_descriptors() {
 	chmod +x script
 	complete "$WDRUN" ./script
 	[ "$output" = "$PWD" ]
+
+	complete "$WDRUN" -t 60 -k 5 sh -c 'echo out; echo err >&2'
+
+	[ "$output" = out ]
+	[ "$stderr" = err ]
 }
 
 @test "while a quiet command runs neither watcher wakes up" {

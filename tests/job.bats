@@ -11,9 +11,31 @@
 load helper
 load terminal
 
+# The run that find_run found is over. (Its last look alone forks.)
+is_over() {
+	wait_until is_dead "$front"
+	wait_until is_dead "$supervisor"
+	run_is_over
+}
+
+# The same for a job that has stopped, or for none.
+stopped_is_over() {
+	local front=
+	read -r front _ <"/proc/$shell/task/$shell/children" || true
+	[ -z "$front" ] || wait_until is_dead "$front"
+	run_is_over
+}
+
+# stop_job without a look at the terminal's modes, which forks.
+see_stop() {
+	[ -n "${1-}" ] || press C-z
+	wait_until is_stopped "$ready"
+	wait_until is_stopped "$front"
+}
+
 # bats test_tags=smoke
-@test "Ctrl-Z stops the job, and fg continues it" {
-	local mode
+@test "Ctrl-Z stops the job, a script and a pipeline around a command, and fg continues it" {
+	local mode row line
 	at_prompt
 	for mode in "${modes[@]}"; do
 		run_in "$mode" 'wdrun MODE repl'
@@ -25,46 +47,29 @@ load terminal
 		wait_until shows 'interrupted 1$'
 		press C-d
 		last_is 0
-		usable
 	done
+	usable
+
 	# not the terminal's stdin; a group of its own
-	for line in 'wdrun escape </dev/null' 'wdrun timeout 900 escape'; do
-		run_in '' "$line"
-		stop_job
+	echo 'wdrun $mode escape; echo "went on"' >script
+	for row in ': wdrun escape </dev/null' ': wdrun timeout 900 escape' \
+		": mode='MODE' bash script" "--pty: mode='MODE' bash script" \
+		': yes | wdrun MODE escape' '-i 60: wdrun MODE escape | cat'; do
+		run_in "${row%%: *}" "${row#*: }"
+		see_stop
 		continue_job
 		press C-c
 		last_is 130
 		is_dead "$ready"
 	done
-}
+	usable
 
-@test "Ctrl-Z stops a script, and a pipeline, around a command, and fg continues it" {
-	local mode line
-	at_prompt
-	printf '%s\n' 'wdrun $mode escape' 'echo "went on"' >script
-	for mode in "${modes[@]}"; do
-		for line in "mode='MODE' bash script" 'yes | wdrun MODE escape' \
-			'wdrun MODE escape | cat'; do
-			run_in "$mode" "$line"
-			stop_job
-			continue_job
-			press C-c
-			last_is 130
-			is_dead "$ready"
-		done
-	done
-}
-
-# bats test_tags=smoke
-@test "with --pty, Ctrl-C and Ctrl-Z are for the other commands of a pipeline too" {
-	at_prompt
-	for line in 'escape | wdrun --pty cat' 'escape | wdrun --pty -i 60 cat' \
-		'wdrun --pty escape | wdrun --pty cat'; do
+	# With --pty, Ctrl-C and Ctrl-Z are for the other commands too.
+	for line in 'escape | wdrun --pty cat' 'wdrun --pty escape | wdrun --pty cat'; do
 		echo "--- $line"
 		enter "$line"
-		wait_until shows '^ready [0-9]+$'
-		[[ ${BASH_REMATCH[0]} =~ [0-9]+ ]]
-		ready=${BASH_REMATCH[0]}
+		wait_until shows '^ready ([0-9]+)$'
+		ready=${BASH_REMATCH[1]}
 		wait_until has_keys
 		press C-z
 		wait_until is_stopped "$ready"
@@ -79,66 +84,36 @@ load terminal
 	done
 }
 
-@test "Ctrl-Z stops the job, and bg continues it until it wants to read" {
-	at_prompt
-	# It forks nothing: a child stopped between vfork(2) and execve(2) keeps
-	# its parent from stopping, with and without wdrun.
-	mkfifo pipe
-	cat >late <<-'END'
-		echo "ready $$"
-		exec 9<>pipe
-		until [ -e go ]; do read -rt 0.05 -u 9; done
-		read -r x
-		echo "you said $x"
-	END
-	run_in '' 'wdrun bash late'
-	stop_job
-	enter bg
-	wait_until no is_stopped "$ready"
-	touch go
-	wait_until is_stopped "$ready"
-	wait_until is_stopped "$front"
-	usable
-	continue_job
-	answer 'at last'
-	wait_until shows '^you said at last$'
-	usable
-}
-
-@test "a job that is stopped ends with kill %1, and when its command is killed from elsewhere" {
+@test "a job that is stopped ends with kill %1, and when its command is killed from elsewhere, where it may also be stopped and continued" {
 	local way
 	at_prompt
 	for way in job target; do
 		write_family
 		run_in '' 'wdrun -k 300ms --idle-after-exit=300ms sh family'
 		await_family
-		stop_job
+		see_stop
 		case $way in
 		job) enter 'kill %1' ;;
 		target) kill -KILL "$target" ;;
 		esac
 		wait_until is_dead "$escapee"
-		run_is_over
+		is_over
 		usable
 	done
-}
 
-@test "a job whose command, or which as a whole, is stopped and continued from elsewhere goes on" {
-	at_prompt
 	run_in '' 'wdrun escape'
 	stop_job
 	kill -CONT "$target"
 	wait_until no is_stopped "$target"
 	wait_until no is_stopped "$front"
 	kill -TERM "$front"
-	run_is_over
+	is_over
 
 	enter 'wdrun escape >ready &'
 	await_ready ready
 	find_run
 	enter 'kill -STOP %1'
-	wait_until is_stopped "$ready"
-	wait_until is_stopped "$front"
+	see_stop itself
 	enter fg
 	wait_until no is_stopped "$ready"
 	wait_until no is_stopped "$front"
@@ -146,38 +121,10 @@ load terminal
 	usable
 }
 
-@test "a command that stops itself stops the job, and fg continues both" {
+@test "job control within works, a command that stops itself stops the job, and a Ctrl-C that a nested run survives cancels nothing" {
 	at_prompt
 	for has_own in '' --pty; do
 		enter "PS1='inner> ' wdrun $has_own bash --norc --noprofile"
-		wait_until shows 'inner> $'
-		answer 'echo "ready $$"'
-		see_ready
-		answer 'suspend -f'
-		wait_until is_stopped "$ready"
-		wait_until is_stopped "$front"
-		usable
-		continue_job
-		answer 'echo inner$((20 + 3))'
-		wait_until shows '^inner23$'
-		answer exit
-		usable
-	done
-
-	enter "wdrun --pty sh -c 'kill -STOP \$\$; echo \"went on\"; exit 3'"
-	usable
-	run ! shows '^went on'
-	enter fg
-	wait_until shows '^went on$'
-	last_is 3
-	usable
-}
-
-@test "job control within works: Ctrl-Z belongs to the shell that runs there" {
-	local mode
-	at_prompt
-	for mode in '' --pty; do
-		enter "PS1='inner> ' wdrun $mode bash --norc --noprofile"
 		wait_until shows 'inner> $'
 		answer repl
 		see_ready
@@ -190,22 +137,33 @@ load terminal
 		wait_until no is_stopped "$ready"
 		answer through
 		wait_until shows '^you said through$'
+		: >log
 		press C-d
 		wait_until shows '^bye$'
+		wait_until shows 'inner> $'
+
+		: >log
+		answer 'echo "ready $$"'
+		see_ready
+		answer 'suspend -f'
+		see_stop itself
+		usable
+		continue_job
+		answer 'echo inner$((20 + 3))'
+		wait_until shows '^inner23$'
 		answer exit
 		usable
 	done
-}
 
-# The inner shell is at its prompt.
-answers_inner() {
-	shows 'inner> $' && return
-	press Enter
-	return 1
-}
+	enter "wdrun --pty sh -c 'kill -STOP \$\$; echo \"went on\"; exit 3'"
+	wait_until prompted
+	no shows '^went on'
+	enter fg
+	wait_until shows '^went on$'
+	last_is 3
+	usable
 
-@test "in a nested run Ctrl-C that a command survives cancels nothing, and Ctrl-Z stops all" {
-	at_prompt
+	# In a nested run, Ctrl-Z stops all.
 	has_own=1
 	enter 'wdrun -k 200ms sh -c "wdrun --pty repl; exit"'
 	see_ready
@@ -223,10 +181,17 @@ answers_inner() {
 	no_wdrun
 }
 
+# The inner shell is at its prompt.
+answers_inner() {
+	shows 'inner> $' && return
+	press Enter
+	return 1
+}
+
 # --- the clocks --------------------------------------------------------------
 
-@test "the clocks stand still while a terminal has stopped the job, and go on after it" {
-	local option
+@test "the clocks stand still while a terminal has stopped the job, and go on after it; a command that stops itself, or its process group, stops none" {
+	local option row
 	for limit in 1 20; do # until each job was stopped within the limit
 		at_prompt
 		jobs=()
@@ -255,6 +220,26 @@ answers_inner() {
 		is_dead "${jobs[job]}"
 	done
 	usable
+
+	for row in '  $$' '--pty 0'; do
+		enter "wdrun -t 500ms ${row% *} sh -c 'kill -TSTP ${row##* }; wait'"
+		wait_until shows '^prompt> '
+		stopped_is_over
+		usable
+	done
+
+	# Not even when it is asked to end: it is killed in time.
+	mkfifo pipe
+	printf '%s\n' 'trap "kill -TSTP \$\$" TERM; exec 9<>pipe; : >trapped' \
+		'while :; do read -rt 0.1 -u 9; done' >script
+	for limit in 1 20; do # until the command was ready for the signal within the limit
+		enter "wdrun -t $limit -k 300ms bash script"
+		wait_until shows '^prompt> '
+		stopped_is_over
+		[ ! -e trapped ] || break
+	done
+	[ -e trapped ]
+	usable
 }
 
 has_keys_or_is_over() {
@@ -263,19 +248,6 @@ has_keys_or_is_over() {
 
 is_stopped_or_dead() {
 	is_stopped "$1" || is_dead "$1"
-}
-
-@test "a command that stops itself, or its process group, stops no clock" {
-	local who option
-	at_prompt
-	for option in '' --pty; do
-		for who in '$$' 0; do
-			enter "wdrun -t 500ms $option sh -c 'kill -TSTP $who; wait'"
-			wait_until prompted
-			run_is_over
-			usable
-		done
-	done
 }
 
 @test "vi's own Ctrl-Z stops the job, a script around it, and with --pty the clock" {
@@ -302,68 +274,48 @@ is_stopped_or_dead() {
 	usable
 }
 
-@test "a command that stops itself when it is asked to end is killed in time" {
-	at_prompt
-	printf '%s\n' 'trap "kill -TSTP \$\$" TERM; : >trapped' \
-		'while :; do sleep .1; done' >script
-	for limit in 1 20; do # until the command was ready for the signal within the limit
-		enter "wdrun -t $limit -k 300ms bash script"
-		wait_until prompted
-		run_is_over
-		[ ! -e trapped ] || break
-	done
-	[ -e trapped ]
-	usable
-}
-
 # --- in the background -------------------------------------------------------
 
 # bats test_tags=smoke
-@test "a job in the background leaves the terminal alone, prints nothing, and fg brings it back" {
-	local line
-	at_prompt
-	enter 'wdrun sh -c "exit 42" & wait $!'
-	last_is 42
-	run ! grep -q wdrun: log
-
-	for line in 'wdrun escape </dev/null >ready &' 'wdrun --pty repl >ready &'; do
-		: >ready
-		enter "$line"
-		await_ready ready
-		find_run
-		usable
-		usable
-		no has_keys
-		run ! grep -q said ready
-		is_alive "$ready"
-		enter fg
-		case $line in
-		*repl*)
-			wait_until has_keys
-			answer 'at last'
-			wait_until grep -qx 'you said at last' ready
-			press C-d
-			last_is 0
-			;;
-		*)
-			has_no_terminal "$ready"
-			wait_until is_in_foreground "$front"
-			has_own=
-			stop_job
-			continue_job
-			press C-c
-			last_is 130
-			is_dead "$ready"
-			;;
-		esac
-		usable
-	done
-}
-
-@test "in the background of another session, or PID namespace, --pty takes nothing either" {
+@test "a job in the background, also of another session or PID namespace, leaves the terminal alone and prints nothing, and fg brings it back" {
 	local how
 	at_prompt
-	for how in setsid 'setsid -w' 'unshare --pid --fork --mount-proc'; do
+	enter 'wdrun sh -c "exit 42" & wait $!'
+	wait_until prompted
+	no shows 'wdrun:'
+	last_is 42
+
+	enter 'wdrun escape </dev/null >ready &'
+	await_ready ready
+	find_run
+	usable
+	is_alive "$ready"
+	enter fg
+	has_no_terminal "$ready"
+	wait_until is_in_foreground "$front"
+	has_own=
+	stop_job
+	continue_job
+	press C-c
+	last_is 130
+	is_dead "$ready"
+
+	: >ready
+	enter 'wdrun --pty repl >ready &'
+	await_ready ready
+	usable
+	no has_keys
+	no said ready
+	is_alive "$ready"
+	enter fg
+	wait_until has_keys
+	answer 'at last'
+	wait_until said 'at last'
+	press C-d
+	last_is 0
+	usable
+
+	for how in setsid 'unshare --pid --fork --mount-proc'; do
 		case $how in
 		unshare*) $how true 2>/dev/null || continue ;;
 		esac
@@ -371,7 +323,6 @@ is_stopped_or_dead() {
 		: >ready
 		enter "$how wdrun --pty sh -c 'echo \"ready \$\$\" >ready; exec sleep 1000' >/dev/null 2>&1 &"
 		await_ready ready
-		usable
 		usable
 		no has_keys
 		for pid in $(leftovers); do
@@ -382,35 +333,54 @@ is_stopped_or_dead() {
 	done
 }
 
-@test "lines of a --pty in the background, or after bg, begin at the margin" {
+# The command has read TEXT.
+said() {
+	take ready
+	[[ $taken == *"you said ${1-}"* ]]
+}
+
+@test "bg continues a job that Ctrl-Z stopped until it wants to read, and what it prints there begins at the margin" {
+	local option
 	at_prompt
+	# It forks nothing: a child stopped between vfork(2) and execve(2) keeps
+	# its parent from stopping, with and without wdrun.
 	mkfifo pipe
-	cat >lines <<-'END'
-		echo "ready $$" >ready
+	cat >late <<-'END'
+		echo "ready $$"
 		exec 9<>pipe
 		until [ -e go ]; do read -rt 0.05 -u 9; done
-		printf 'line\nanother\n'
+		[ -n "$1" ] || printf 'line\nanother\n'
+		[ -z "$1" ] || read -r x
+		echo "you said $x"
 	END
-	for option in --pty --tee=copy; do
-		touch go
-		enter "wdrun $option bash lines & wait"
-		wait_until prompted
-		grep -q $'^line\r' log
-	done
-
-	rm -f go ready
-	enter 'wdrun --pty bash lines'
-	wait_until test -s ready
-	await_ready ready
-	find_run
-	has_own=1
-	wait_until has_keys
+	run_in '' 'wdrun bash late read'
 	stop_job
 	enter bg
 	wait_until no is_stopped "$ready"
-	touch go
-	wait_until grep -q another log
-	grep -q $'line\r' log
+	: >go
+	see_stop itself
+	usable
+	continue_job
+	answer 'at last'
+	wait_until shows '^you said at last$'
+	usable
+
+	for option in --pty --tee=copy; do
+		enter "wdrun $option bash late & wait"
+		wait_until prompted
+		take log
+		[[ $taken == *$'\nline\r'* ]]
+	done
+
+	rm go
+	run_in --pty 'wdrun MODE bash late'
+	stop_job
+	enter bg
+	wait_until no is_stopped "$ready"
+	: >go
+	wait_until shows another
+	take log
+	[[ $taken == *$'line\r'* ]]
 	answer ''
 	usable
 }
@@ -419,54 +389,51 @@ is_stopped_or_dead() {
 
 # bats test_tags=programs
 @test "Ctrl-C, Ctrl-Z, fg and the terminal's modes are the same in zsh, dash and fish" {
-	local name mode line
+	local name mode
 	need zsh dash fish
 	cat >ask <<-'END'
 		echo asking >asking
 		read -r x </dev/tty
 		echo "you said <$x>"
-		cat
+		exec cat
 	END
 	for name in zsh dash fish; do
 		echo "=== $name"
 		at_prompt "$name"
-		for mode in '' --pty '-i 60'; do
+		for mode in '' --pty; do
 			run_in "$mode" 'wdrun MODE repl'
 			press C-c
 			wait_until shows 'interrupted 1$'
-			stop_job
+			if [ -z "$mode" ]; then see_stop; else stop_job; fi
 			continue_job
 			answer hello
 			wait_until shows '^you said hello$'
 			press C-d
 			last_is 0
 		done
-		for line in 'yes | wdrun escape' 'yes | wdrun --pty escape' \
-			'wdrun timeout 900 escape'; do
-			enter "$line"
-			see_ready
-			[[ $line != *--pty* ]] || wait_until has_keys
-			press C-c
-			last_is 130
-			is_dead "$ready"
-		done
-		rm -f asking
+		case $name in
+		dash) run_in '' 'wdrun timeout 900 escape' ;;
+		*) run_in --pty 'yes | wdrun MODE escape' ;;
+		esac
+		press C-c
+		last_is 130
+		is_dead "$ready"
+		: >asking
 		enter 'echo data | wdrun bash ask'
 		wait_until test -s asking
 		answer hello
 		wait_until shows '^you said <hello>'
 		wait_until shows '^data'
 		usable
+		if [ "$name" = dash ]; then
+			# SIGKILL of the front restores the modes for a shell that
+			# does not do so itself.
+			run_in --pty 'wdrun MODE repl'
+			kill -KILL "$front"
+			is_over
+			usable
+		fi
 		close_terminal
 		wait_until nobody_is_left
 	done
-}
-
-# bats test_tags=programs
-@test "SIGKILL of the front restores the modes for a shell that does not do so itself" {
-	at_prompt dash
-	run_in --pty 'wdrun MODE repl'
-	kill -KILL "$front"
-	run_is_over
-	usable
 }

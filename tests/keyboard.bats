@@ -11,24 +11,21 @@ load helper
 load terminal
 
 # run_script LINE...: runs LINEs in a shell without job control, which changes
-# no modes: what is left is what wdrun leaves. Notes the modes before and after.
+# no modes: what is left is what wdrun leaves. Notes the modes after them.
 run_script() {
-	rm -f before after
-	printf '%s\n' 'stty -g >before' "$@" 'stty -g >after' >script
+	: >after
+	printf '%s\n' "$@" 'stty -g >after' >script
 	enter 'sh script'
 }
 
-restored() {
-	[ "$(stty -g -F "$tty")" = "$(<before)" ]
-}
-
 # bats test_tags=smoke
-@test "the terminal is given back at the end, and after SIGKILL of the supervisor or the front" {
+@test "the terminal is given back at the end, after SIGKILL of supervisor or front, with two runs, and at a stop from elsewhere" {
 	local way
 	at_prompt
+	mkfifo checked one two over
 	for way in exit supervisor front; do
 		echo "--- $way"
-		run_script "wdrun --pty repl" 'echo over' 'until [ -e checked ]; do sleep 0.02; done'
+		run_script 'wdrun --pty repl' 'echo over' 'read x <checked'
 		see_ready
 		wait_until has_keys
 		case $way in
@@ -36,30 +33,26 @@ restored() {
 		*) kill -KILL "${!way}" ;;
 		esac
 		# After the death of the front, the supervisor does that.
-		wait_until restored
+		wait_until no has_keys
 		wait_until no_wdrun
 		is_dead "$ready"
 		wait_until shows '^over$'
-		touch checked
+		echo >checked
 		usable
-		cmp before after
-		rm checked
+		same_modes after
 	done
-}
 
-@test "the command's terminal starts with the caller's modes, and new lines start at the margin" {
-	at_prompt
-	run_script 'wdrun --pty sh -c "stty -a >within; printf \"one\ntwo\n\""'
-	wait_until prompted
+	echo "--- two runs: the one that starts first ends first"
+	run_script 'first="wdrun --pty sh -c \": >one; read x <two\""' \
+		'second="wdrun --pty sh -c \": >two; read x <over\""' \
+		'{ eval "$first" </dev/tty; : >over; } &' \
+		'read x <one; eval "$second"; wait' \
+		'{ eval "$first"; : >over; } |' \
+		'{ read x <one; eval "$second" </dev/tty; }'
+	usable
+	same_modes after
 
-	shows '^one$'
-	shows '^two$'
-	grep -q ' icanon' within
-	cmp before after
-}
-
-@test "a stop from elsewhere gives the terminal back, and fg takes it again" {
-	at_prompt
+	echo "--- a stop from elsewhere"
 	run_in --pty 'wdrun MODE repl'
 	kill -TSTP "$front"
 	wait_until is_stopped "$ready"
@@ -73,21 +66,48 @@ restored() {
 	usable
 }
 
-@test "two runs on one terminal leave it as it was, in a pipeline too" {
+@test "the command's terminal has the caller's modes and size, lines start at the margin, and output goes where it was sent, in order" {
 	at_prompt
-	# The run that starts first ends first.
-	run_script 'first="wdrun --pty sh -c \"touch one; until [ -e two ]; do sleep 0.02; done\""' \
-		'second="wdrun --pty sh -c \"touch two; until [ -e over ]; do sleep 0.02; done\""' \
-		'until_first() { until [ -e one ]; do sleep 0.02; done; }' \
-		'{ eval "$first" </dev/tty; touch over; } & until_first; eval "$second"; wait' \
-		'rm one two over' \
-		'{ eval "$first"; touch over; } | { until_first; eval "$second" </dev/tty; }'
-	usable
+	run_script 'wdrun --pty sh -c "stty -g >within; echo one; echo two"'
+	wait_until prompted
+	shows '^one$'
+	shows '^two$'
+	same_modes within
+	same_modes after
 
-	cmp before after
+	# with a bound on silence
+	enter 'wdrun -i 60 sh -c '\''[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size <&1 && echo "all three"'\'
+	wait_until prompted
+	shows '^all three$'
+	shows '^40 100$'
+	enter 'wdrun -i 60 sh -c '\''[ -t 2 ] && ! [ -t 1 ] && echo "only this"'\'' | cat'
+	wait_until prompted
+	shows '^only this$'
+
+	# A copy has the program's bytes.
+	enter 'wdrun --tee=copy sh -c "echo one; echo two; printf \"three\\r\\n\" >&2"'
+	wait_until prompted
+	shows '^three$'
+	take copy
+	[ "$taken" = $'one\ntwo\nthree\r' ]
+	enter 'wdrun --tee=copy sh -c "echo words; echo error >&2; [ -t 2 ] || echo no >&2" 2>err'
+	wait_until prompted
+	shows '^words$'
+	no shows '^error'
+	take err
+	[ "$taken" = $'error\nno' ]
+
+	# much, to its end
+	for mode in --pty '-i 60'; do
+		enter "wdrun $mode seq 20000"
+		wait_until prompted
+		tr -d '\r' <log | grep -x '[0-9]*' | cmp - <(seq 20000)
+	done
+	usable
 }
 
-@test "--no-stdin leaves the keys to the shell; where only the output goes elsewhere they are the command's" {
+@test "the keys are the command's where only its output goes elsewhere, the shell's with --no-stdin, and Ctrl-C is for who reads it" {
+	local caller
 	at_prompt
 	enter 'wdrun --pty --no-stdin sh -c '\''[ -t 1 ] && ! [ -t 0 ] && echo "ready $$"; exec sleep 1000'\'
 	see_ready
@@ -95,44 +115,34 @@ restored() {
 	press C-c
 	last_is 130
 
+	: >answers
 	enter 'wdrun --pty repl >answers'
-	wait_until grep -qs '^ready' answers
 	wait_until has_keys
+	await_ready answers
 	answer hello
-	wait_until grep -qx 'you said hello' answers
+	wait_until has_line answers 'you said hello'
 	press C-d
 	last_is 0
-	run ! grep -q $'\r' answers
-	usable
-}
+	take answers
+	[[ $taken != *$'\r'* ]]
 
-@test "where the command reads Ctrl-C as a character, the job gets no signal" {
-	at_prompt
-	cat >raw <<-'END'
-		stty raw -echo </dev/tty
-		echo raw >state
-		dd bs=1 count=2 </dev/tty >typed 2>/dev/null
-		exec cat
-	END
+	echo "--- a command that reads Ctrl-C as a character"
 	: >ready
-	enter 'escape >ready | wdrun --pty sh raw'
+	: >typed
+	printf '%s\n' 'stty raw -echo </dev/tty; echo raw' \
+		'exec dd bs=1 count=2 of=typed status=none </dev/tty' >raw
+	enter 'sh -c "echo ready \$\$; exec sleep 1000" >ready | wdrun --pty sh raw'
 	await_ready ready
-	wait_until grep -qs raw state
+	wait_until shows '^raw$'
 	wait_until has_keys
 	press C-c C-z
 	wait_until has_typed
-
 	is_alive "$ready"
 	no is_stopped "$ready"
-}
+	kill -KILL "$ready"
+	usable
 
-has_typed() {
-	[ "$(od -An -tx1 <typed)" = ' 03 1a' ]
-}
-
-@test "Ctrl-C at a shell with a terminal of its own, or for its job, is not for the caller's" {
-	local caller
-	at_prompt
+	echo "--- a shell with a terminal of its own, and its job"
 	: >caller
 	enter 'escape >caller | PS1="inner> " wdrun --pty bash --norc --noprofile -i </dev/tty'
 	await_ready caller
@@ -149,7 +159,6 @@ has_typed() {
 	wait_until shows '\^C'
 	answer 'echo "still$((1 + 2))"'
 	wait_until shows '^still3$'
-
 	is_alive "$caller"
 	answer exit
 	wait_until no has_keys
@@ -158,51 +167,7 @@ has_typed() {
 	usable
 }
 
-@test "with a bound on silence stdout and stderr are still terminals where they were" {
-	at_prompt
-	enter 'wdrun -i 60 sh -c '\''[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size <&1 && echo "all three"'\'
-	wait_until prompted
-	shows '^all three$'
-	shows '^40 100$'
-	enter 'wdrun -i 60 sh -c '\''[ -t 2 ] && ! [ -t 1 ] && echo "only this"'\'' | cat'
-	wait_until prompted
-	shows '^only this$'
-	usable
-}
-
-@test "a copy of what goes to the terminal has the program's bytes, and stderr goes where it was sent" {
-	at_prompt
-	enter 'wdrun --tee=copy sh -c "echo one; echo two; printf \"three\\r\\n\" >&2"'
-	wait_until prompted
-	shows '^three$'
-	[ "$(od -c <copy)" = "$(printf 'one\ntwo\nthree\r\n' | od -c)" ]
-
-	enter 'wdrun --tee=copy sh -c "echo words; echo error >&2; [ -t 2 ] || echo no >&2" 2>err'
-	wait_until prompted
-	shows '^words$'
-	run ! shows '^error'
-	[ "$(<err)" = $'error\nno' ]
-}
-
-@test "much output at a terminal comes in order, to its end" {
-	local mode
-	at_prompt
-	for mode in --pty '-i 60'; do
-		enter "wdrun $mode seq 20000"
-		wait_until prompted
-		tr -d '\r' <log | grep -x '[0-9]*' | cmp - <(seq 20000)
-	done
-}
-
-@test "no flag of the terminal changes, during the run or after it" {
-	local before mode
-	at_prompt
-	before=$(grep -h '^flags' "/proc/$shell/fdinfo/"{0,1,2})
-	for mode in --pty '-i 60' --tee=copy; do
-		run_in "$mode" 'wdrun MODE repl'
-		[ "$(grep -h '^flags' "/proc/$shell/fdinfo/"{0,1,2})" = "$before" ]
-		press C-d
-		last_is 0
-		[ "$(grep -h '^flags' "/proc/$shell/fdinfo/"{0,1,2})" = "$before" ]
-	done
+has_typed() {
+	take typed
+	[ "$taken" = $'\003\032' ]
 }

@@ -9,20 +9,20 @@
 load helper
 load bounds
 
-# begin OPTION...: starts a run of a deaf daemon, whose PID is in ready.
-begin() {
-	start "$WDRUN" "$@" "$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-	await_watchers
-}
-
 # The target has exited with 3.
 lingering() {
-	start "$WDRUN" --survivors=wait \
+	start "$WDRUN" --survivors=wait "${options[@]}" \
 		"$PROGRAMS/escape" -x 3 fork setsid stubborn
-	await_watchers
 	await_ready
+	find_watchers
 	wait_until is_zombie "$target"
+}
+
+begin() { # OPTION...
+	start "$WDRUN" "${options[@]}" "$@" \
+		"$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	find_watchers
 }
 
 # The target has ended by the first signal, and the stop goes on.
@@ -42,34 +42,43 @@ stopped() {
 	wait_until is_stopped "$supervisor"
 }
 
-# bats test_tags=smoke,tree
-@test "a front that is killed takes the tree along: while survivors linger, during a stop, stopped itself" {
-	local state
-	for state in lingering stopping stopped; do
-		"$state"
-		kill -KILL "$front"
-		finish
-		[ "$status" -eq 137 ]
-		wait_until nobody_is_left
-	done
+is_on_record() {
+	compgen -G 'registry/*' >/dev/null
 }
 
 # bats test_tags=smoke,tree
-@test "a supervisor that is killed takes the tree along, and the status is the command's" {
-	local state expected
-	while read -r state expected; do
+@test "a watcher that is killed takes the tree along, while survivors linger, during a stop, stopped: told, lock free, off the record, reported" {
+	local options=(--lock=lock --name=nightly --report=report)
+	local watcher state expected
+	export WDRUN_REGISTRY=$PWD/registry
+	while read -r watcher state expected; do
+		echo "--- $watcher, $state"
+		rm -f report
 		"$state"
-		kill -KILL "$supervisor"
-		kill -CONT "$front"
+		[ -e lock ]
+		is_on_record
+		kill -KILL "${!watcher}"
+		kill -CONT "$front" 2>/dev/null || true
 		finish
+
 		[ "$status" -eq "$expected" ]
-		is_dead "$ready"
-		nobody_is_left
+		wait_until nobody_is_left
+		[ -s err ]
+		only_messages
+		[ ! -e lock ]
+		no is_on_record
+		reported '"name":"nightly"'
+		[ "$state" != stopped ] ||
+			reported "\"reason_code\":\"$watcher-killed\""
 	done <<-'END_OF_STATES'
-		lingering 3
-		stopping 143
-		stopped 137
+		front lingering 137
+		front stopping 137
+		front stopped 137
+		supervisor lingering 3
+		supervisor stopping 143
+		supervisor stopped 137
 	END_OF_STATES
+	reported '"status":137,'
 }
 
 # Sets front, supervisor and target of a run whose target is ready, whatever
@@ -83,61 +92,28 @@ await_run() {
 }
 
 # bats test_tags=smoke
-@test "SIGKILL of front or supervisor ends the tree wherever the command runs, and whoever carries its output" {
-	local options name
-	for options in --foreground --setsid --pty '-i 1000 --tee=copy'; do
-		for name in front supervisor; do
-			echo "--- $name, $options"
-			# shellcheck disable=SC2086 # these are several words
-			start "$WDRUN" $options bash -c '
-				setsid "$PROGRAMS/sigcount" >/dev/null &
-				echo "ready $$"; wait'
-			await_ready
-			await_run
-			kill -KILL "${!name}"
-			finish
-			# A terminal that loses its leader hangs up: SIGHUP.
-			[ "$status" -eq 137 ] || [ "$options $status" = '--pty 129' ]
-			wait_until nobody_is_left
-		done
-	done
-}
-
-@test "the loss of a watcher is told, by messages of wdrun alone" {
-	local name
-	for name in supervisor front; do
-		begin
-		kill -KILL "${!name}"
+@test "SIGKILL of a watcher ends the tree wherever the command runs, and whoever carries its output" {
+	local watcher options
+	while read -r watcher options; do
+		echo "--- $watcher, $options"
+		# shellcheck disable=SC2086 # these are several words
+		start "$WDRUN" $options bash -c '
+			setsid "$PROGRAMS/sigcount" >/dev/null &
+			echo "ready $$"; wait'
+		await_ready
+		await_run
+		kill -KILL "${!watcher}"
 		finish
-		[ "$status" -eq 137 ]
+		# A terminal that loses its leader hangs up: SIGHUP.
+		[ "$status" -eq 137 ] || [ "$options $status" = '--pty 129' ]
 		wait_until nobody_is_left
-		[ -s err ]
-		only_messages
-	done
-}
-
-# bats test_tags=smoke
-@test "after SIGKILL of front or supervisor the lock is free, the run off the record, the report complete" {
-	local name
-	export WDRUN_REGISTRY=$PWD/registry
-	for name in front supervisor; do
-		rm -f report
-		begin --lock=lock --name=nightly --report=report
-		[ -e lock ]
-		[ -n "$(ls registry)" ]
-
-		kill -KILL "${!name}"
-		finish
-		[ "$status" -eq 137 ]
-		wait_until nobody_is_left
-		[ ! -e lock ]
-		[ -z "$(ls registry)" ]
-		reported "\"reason_code\":\"$name-killed\""
-		reported '"name":"nightly"'
-		reported '"status":137,'
-		complete "$WDRUN" --lock=lock true
-		[ "$status" -eq 0 ]
-	done
+	done <<-'END_OF_ROWS'
+		supervisor --foreground
+		front --setsid
+		supervisor --pty
+		front --pty
+		front -i 1000 --tee=copy
+	END_OF_ROWS
 }
 
 # In a PID namespace of its own where that can be had, since --reap looks at all
@@ -151,14 +127,14 @@ await_run() {
 	start "${space[@]}" bash -c '
 		"$WDRUN" --lock=lock "$PROGRAMS/escape" fork setsid stubborn &
 		wait
-		"$WDRUN" --list | grep -q orphaned && echo orphaned
+		[[ $("$WDRUN" --list) == *orphaned* ]] && echo orphaned
 		env -u WDRUN_REGISTRY "$WDRUN" --lock=lock echo free
 		"$WDRUN" --reap && echo reaped'
 	await_ready
 	shell=$started
 	((${#space[@]} == 0)) || shell=$(children_of "$started")
-	front=$(children_of "$shell")
-	supervisor=$(children_of "$front")
+	read -r front _ <"/proc/$shell/task/$shell/children" || true
+	read -r supervisor _ <"/proc/$front/task/$front/children" || true
 
 	# Stopped first, so that none of them has the time to help.
 	kill -STOP "$front"
@@ -170,55 +146,59 @@ await_run() {
 
 	[ "${output#ready *$'\n'}" = $'orphaned\nfree\nreaped' ]
 	has_message escape stubborn
-	[ -z "$(ls registry)" ]
+	no is_on_record
 	[ ! -e lock ]
 	nobody_is_left
 }
 
 @test "pkill -9 wdrun and killall -9 wdrun leave nothing either" {
-	local by
 	need_root
 	need pkill killall
 	need_unshare --pid --fork --mount-proc
 	mkdir bin
 	cp "$WDRUN" bin/wdrun
-	for by in pkill killall; do
-		# In a namespace, since other tests run wdrun too. At the end
-		# its shell is alone there.
-		complete unshare --pid --fork --mount-proc bash -c '
-			[ $$ -eq 1 ] || exit
+	export -f pause
+	# In a namespace, since other tests run wdrun too. At the end its shell
+	# is alone there.
+	complete unshare --pid --fork --mount-proc bash -c '
+		[ $$ -eq 1 ] || exit
+		for by in pkill killall; do
 			bin/wdrun "$PROGRAMS/escape" fork setsid stubborn >said &
-			until grep -q ready said; do sleep 0.05; done
-			"$1" -9 wdrun
+			until [ -s said ]; do pause 0.05; done
+			"$by" -9 wdrun
 			wait $!
 			echo "status $?"
 			until pids=(/proc/[0-9]*); ((${#pids[@]} == 1)); do
-				sleep 0.05
-			done' - "$by"
-		[ "$output" = "status 137" ]
-	done
+				pause 0.05
+			done
+			: >said
+		done'
+	[ "$output" = $'status 137\nstatus 137' ]
 }
 
 # --- the caller --------------------------------------------------------------
 
 @test "children that a program had before it executed wdrun are not of the run: SIGKILL of a watcher spares them" {
-	local options name older
-	for options in --setsid --foreground; do
-		for name in front supervisor; do
-			start bash -c 'sleep 1000 & echo $! >older
-				exec "$WDRUN" "$0" "$PROGRAMS/sigcount"' "$options"
-			await_ready
-			await_run
-			older=$(<older)
-			kill -KILL "${!name}"
-			finish
-			[ "$status" -eq 137 ]
-			wait_until is_dead "$ready"
-			is_alive "$older"
-			kill -KILL "$older"
-			wait_until nobody_is_left
-		done
-	done
+	local watcher options older
+	while read -r watcher options; do
+		start bash -c 'sleep 1000 & echo $! >pid
+			exec "$WDRUN" "$0" "$PROGRAMS/sigcount"' "$options"
+		await_ready
+		await_run
+		read -r older <pid
+		kill -KILL "${!watcher}"
+		finish
+		[ "$status" -eq 137 ]
+		wait_until is_dead "$ready"
+		is_alive "$older"
+		kill -KILL "$older"
+		wait_until nobody_is_left
+	done <<<$'front --setsid\nsupervisor --foreground'
+}
+
+has_answered() {
+	take out
+	[[ $taken == *'got 10'* ]]
 }
 
 # bats test_tags=smoke
@@ -238,10 +218,15 @@ await_run() {
 	# This answer comes after the front could have noticed the death of its
 	# caller.
 	kill -USR1 "$front"
-	wait_until grep -qx 'got 10' out
+	wait_until has_answered
 	is_alive "$ready"
 	kill -TERM "$front"
 	wait_until nobody_is_left
+}
+
+says_joined() {
+	take out
+	[[ $taken == *joined* ]]
 }
 
 @test "the thread that started wdrun may exit: --die-with-parent means processes" {
@@ -257,11 +242,11 @@ thread.join()
 print("joined", flush=True)
 exit(run[0].wait())'
 	await_ready
-	wait_until grep -qx joined out
+	wait_until says_joined
 	front=$(children_of "$started")
 
 	kill -USR1 "$front"
-	wait_until grep -qx 'got 10' out
+	wait_until has_answered
 	is_alive "$ready"
 	kill -TERM "$front"
 	finish

@@ -36,10 +36,27 @@ list() {
 	[[ ${lines[2]} =~ ^daily\ +$front\ +running\ +[0-9]+s\ +-\ +"$PROGRAMS/sigcount 9"$ ]]
 }
 
-@test "a run is on record before its command is executed, and no longer when the run is over" {
+@test "a run is on record from before its command is executed until it is over: stopping, or ended while it waits for a lock" {
 	complete "$WDRUN" --name=itself -- "$WDRUN" --list
 	[[ $output =~ itself\ +$started\ +running\  ]]
 	[ -z "$(ls -A "$WDRUN_REGISTRY")" ]
+
+	wait_for_lock
+	end "$front"
+	[ "$(ids)" = "$id" ]
+	complete "$WDRUN" --name=third --lock=lock --lock-wait=200ms -- touch ran
+	[ "$status" -eq 75 ]
+	[ ! -e ran ]
+	[ "$(ids)" = "$id" ]
+	is_listed holder running
+	end "$holder"
+
+	begin slow -k never -- "$PROGRAMS/escape" stubborn
+	is_listed slow running
+	kill -TERM "$front"
+	wait_until is_listed slow stopping
+	end_leftovers
+	wait "$front" || true
 }
 
 @test "where no run is on record, --list is no failure and says so on stderr alone, and --json prints an empty array" {
@@ -70,15 +87,6 @@ list() {
 	done
 }
 
-@test "a run that is being stopped is listed as stopping" {
-	begin slow -k never -- "$PROGRAMS/escape" stubborn
-	is_listed slow running
-	kill -TERM "$front"
-	wait_until is_listed slow stopping
-	end_leftovers
-	wait "$front" || true
-}
-
 # bats test_tags=smoke
 @test "a run that waits for a lock is listed as waiting, with the time that it waits, then as running" {
 	wait_for_lock -t 1m
@@ -90,21 +98,9 @@ list() {
 	[ -z "$(ls -A "$WDRUN_REGISTRY")" ]
 }
 
-@test "a run that waits for a lock in vain, or is ended meanwhile, is not left on record" {
-	wait_for_lock
-	end "$front"
-	[ "$(ids)" = "$id" ]
-	complete "$WDRUN" --name=third --lock=lock --lock-wait=200ms -- touch ran
-	[ "$status" -eq 75 ]
-	[ ! -e ran ]
-	[ "$(ids)" = "$id" ]
-	is_listed holder running
-	end "$holder"
-}
-
 @test "a list that is read while runs end shows none of them as orphaned" {
 	local runner
-	(for _ in {1..20}; do "$WDRUN" --name=short true; done) 3>&- &
+	(for _ in {1..10}; do "$WDRUN" --name=short true; done) 3>&- &
 	runner=$!
 	while is_alive "$runner"; do
 		no is_listed short orphaned
@@ -117,20 +113,21 @@ list() {
 	local number
 	for number in {1..200}; do forge name="run$number"; done
 	list
-	for number in {1..200}; do echo "run$number orphaned"; done >expected
-	awk 'NR > 1 { print $1, $3 }' out | diff expected -
+	[ "${#lines[@]}" -eq 201 ]
+	for number in {1..200}; do
+		[[ ${lines[number]} =~ ^run$number\ +[^\ ]+\ +orphaned\  ]]
+	done
 }
 
-@test "at a terminal each line of the list is cut to its width, elsewhere nothing is" {
+@test "at a terminal each line of the list is cut to its width, elsewhere nothing is; a list that cannot be written is a failure" {
 	local width line long place
 	long=$(printf 'a%.0s' {1..300})
 	begin nightly -- "$PROGRAMS/sigcount" 9 "$long"
 	list
 	[[ ${lines[1]} == *" 9 $long" ]]
 	place=$WDRUN_REGISTRY
-	unset WDRUN_REGISTRY
-	for width in 40 80 120; do
-		complete "$WDRUN" --pty --no-stdin -- sh -c '
+	for width in 40 120; do
+		complete env -u WDRUN_REGISTRY "$WDRUN" --pty --no-stdin -- sh -c '
 			stty cols "$1" </dev/tty
 			exec "$WDRUN" --list --registry="$2"' - "$width" "$place"
 		[ "$status" -eq 0 ]
@@ -138,6 +135,17 @@ list() {
 		while IFS= read -r line; do
 			((${#line} <= width))
 		done <out
+	done
+	end "$front"
+
+	local option
+	begin job -- "$PROGRAMS/sigcount"
+	for option in '' --json; do
+		status=0
+		# shellcheck disable=SC2086
+		"$WDRUN" --list $option >/dev/full 2>err || status=$?
+		[ "$status" -eq 125 ]
+		has_message stdout
 	done
 	end "$front"
 }
@@ -201,17 +209,4 @@ list() {
 	jq -e '.[0] | .name == null and .left == null and .command[2] == "100000" and
 		.command_is_cut' json
 	grep -q ' 9 100000 100001 .*[.][.][.]$' list
-}
-
-@test "a list that cannot be written is a failure" {
-	local option
-	begin job -- "$PROGRAMS/sigcount"
-	for option in '' --json; do
-		status=0
-		# shellcheck disable=SC2086
-		"$WDRUN" --list $option >/dev/full 2>err || status=$?
-		[ "$status" -eq 125 ]
-		has_message stdout
-	done
-	end "$front"
 }

@@ -3,22 +3,39 @@
 #
 # Holders of locks, and runs that want locks: for tests of --lock.
 
-# Writes two programs into the test's directory: inside notes in the file log
-# when it enters and leaves; script takes a PID lock as scripts usually do, then
-# runs its arguments with the lock held.
-write_programs() {
-	printf '%s\n' '#!/bin/sh' 'echo "enter $$" >>log' 'sleep 0.01' \
-		'echo "leave $$" >>log' >inside
-	printf '%s\n' '#!/bin/bash' 'if [ -f lock ] && kill -0 "$(cat lock)"; then' \
-		'echo "held by $(cat lock)"' 'exit 11' 'fi' \
-		'echo $$ >lock' 'echo "ready $$"' 'eval "$@"' >script
-	chmod +x inside script
-}
+# It is ready, and a signal ends it.
+sleeper=(sh -c 'echo "ready $$"; exec sleep 1000')
 
 # ends STATUS ARG...: a run with these arguments ends with STATUS.
 ends() {
-	complete "$WDRUN" "${@:2}"
-	[ "$status" -eq "$1" ]
+	local -
+	set +T
+	status=0
+	"$WDRUN" "${@:2}" </dev/null >out 2>err 3>&- || status=$?
+	[ "$status" -eq "$1" ] || {
+		echo "status $status, not $1: ${*:2}"
+		show_output
+		return 1
+	}
+}
+
+# has_lines NUMBER: so many lines are in err.
+has_lines() {
+	local lines
+	mapfile -t lines <err
+	[ "${#lines[@]}" -eq "$1" ]
+}
+
+# is_in FILE TEXT: that is all of the file, but for newlines at its end.
+is_in() {
+	take "$1"
+	[ "$taken" = "$2" ]
+}
+
+# is_none NAME...: there is no such file, nor a link. A name may be a pattern.
+is_none() {
+	local name
+	for name; do no compgen -G "$name" >/dev/null || return; done
 }
 
 # hold COMMAND...: starts COMMAND in the background, and waits for `ready PID`.
@@ -27,7 +44,7 @@ hold() {
 	local -
 	set +T
 	: >holder.out
-	"$PROGRAMS/launch" --defaults "$@" >holder.out 2>holder.err 3>&- &
+	"$@" >holder.out 2>holder.err 3>&- &
 	holder=$!
 	await_ready holder.out
 	held_by=$ready
@@ -35,21 +52,27 @@ hold() {
 
 # A run holds the lock.
 hold_lock() {
-	hold "$WDRUN" --lock=lock "$PROGRAMS/sigcount"
+	hold "$WDRUN" --lock=lock "$@" "$PROGRAMS/sigcount"
 }
 
 # A script's PID is in the lock.
 hold_by_script() {
-	hold ./script 'exec sleep 1000'
+	sh -c 'echo $$ >lock; exec sleep 1000' 3>&- &
+	holder=$! held_by=$!
+	wait_until is_in lock "$held_by"
 }
 
 # flock(1) holds it, and no PID is in it.
 hold_by_flock() {
-	hold bash -c 'exec 9>lock; flock 9; echo "ready $$"; exec sleep 1000'
+	hold flock --no-fork lock "$PROGRAMS/sigcount"
 }
 
 release() {
 	kill -KILL "$held_by"
+	await_holder
+}
+
+await_holder() {
 	wait_until is_dead "$holder"
 	wait "$holder" || true
 }
@@ -57,36 +80,63 @@ release() {
 # contend [OPTION]...: starts a run that wants the lock, and waits until it
 # waits.
 contend() {
-	start "$WDRUN" --lock=lock --lock-wait=1000 "$@" ./inside
+	start "$WDRUN" --lock=lock --lock-wait=1000 "$@" echo inside
 	wait_until is_waiting "$started"
+	[ ! -s out ]
+}
+
+# find_children PID: sets children. As children_of, but without a fork.
+find_children() {
+	local file pids
+	children=()
+	for file in "/proc/$1"/task/*/children; do
+		pids=()
+		read -ra pids <"$file" || true # it has no newline
+		children+=("${pids[@]}")
+	done 2>/dev/null
 }
 
 # is_waiting PID: the process is a sleeping wdrun, and not yet with a command:
 # that would be its grandchild. Before exec, it is not a wdrun yet.
 is_waiting() {
-	local child
+	local -
+	set +T
+	local child children below
 	look_at "$1"
 	[ "$process_state" = S ] && [ "/proc/$1/exe" -ef "$WDRUN" ] || return
-	for child in $(children_of "$1"); do
-		[ -z "$(children_of "$child")" ] || return
+	find_children "$1"
+	below=("${children[@]}")
+	for child in "${below[@]}"; do
+		find_children "$child"
+		[ "${#children[@]}" -eq 0 ] || return
 	done
 }
 
-# The run that was started has had the lock, alone, and no process has it now.
+# The run that was started has had the lock, and no process has it now.
 got_it() {
 	[ "$status" -eq 0 ]
-	alternate 1
-	rm log
+	[ "$output" = inside ]
 	[ ! -e lock ]
+}
+
+# Writes the program inside into the test's directory: it notes in the file log
+# when it enters and leaves.
+write_inside() {
+	printf '%s\n' '#!/bin/sh' 'echo "enter $$" >>log' 'i=0' \
+		'while [ $((i += 1)) -lt 2000 ]; do :; done' \
+		'echo "leave $$" >>log' >inside
+	chmod +x inside
 }
 
 # alternate NUMBER: so many runs were inside, and none while another one was.
 alternate() {
-	awk -v runs="$1" '
-		NR % 2 == 1 && $1 != "enter" { bad = 1 }
-		NR % 2 == 0 && ($1 != "leave" || $2 != pid) { bad = 1 }
-		{ pid = $2 }
-		END { exit bad || NR != 2 * runs }' log
+	local i lines
+	mapfile -t lines <log
+	[ "${#lines[@]}" -eq $((2 * $1)) ]
+	for ((i = 0; i < 2 * $1; i += 2)); do
+		[[ ${lines[i]} == 'enter '* ]]
+		[ "${lines[i + 1]}" = "leave ${lines[i]#enter }" ]
+	done
 }
 
 begun=()
@@ -96,35 +146,39 @@ begun=()
 begin_runs() {
 	local i
 	for ((i = 0; i < $1; i++)); do
-		"$WDRUN" "${@:2}" ./inside 2>>errors 3>&- &
+		"$WDRUN" "${@:2}" ./inside 2>>err 3>&- &
 		begun+=($!)
 	done
 }
 
-# Waits for these runs. Sets statuses to how many had which status, as `0:8`.
+# Waits for these runs. Sets ended: how many had which status.
 end_runs() {
 	local pid
+	ended=()
 	for pid in "${begun[@]}"; do
 		status=0
 		wait "$pid" || status=$?
-		echo "$status"
-	done >ended
+		((ended[status] += 1))
+	done
 	begun=()
-	statuses=$(sort -n ended | uniq -c | awk '{ print $2 ":" $1 }' | xargs)
-	echo "statuses $statuses"
-	head -n 20 errors
+	echo "statuses ${!ended[*]}: ${ended[*]}"
+	mapfile -n 20 -t pid <err
+	printf '%s\n' "${pid[@]}"
 }
 
-# supervisor_above PID FRONT: prints the child of FRONT that PID is below.
-supervisor_above() {
-	local child
-	for child in $(children_of "$2"); do
-		! is_below "$1" "$child" || echo "$child"
+# Sets supervisor to the child of holder that held_by is below.
+find_supervisor() {
+	local child children
+	find_children "$holder"
+	for child in "${children[@]}"; do
+		! is_below "$held_by" "$child" || supervisor=$child
 	done
 }
 
 # Prints the PID of a process that has ended. The kernel does not give the
 # number away soon.
 dead_pid() {
-	sh -c 'echo $$'
+	: 3>&- &
+	echo $!
+	wait $!
 }

@@ -10,106 +10,110 @@
 load helper
 load locks
 
-setup() {
-	common_setup
-	write_programs
-}
-
 # --- runs at once ------------------------------------------------------------
 
-# get_it MESSAGES OPTION...: 8 runs at once get the lock, one after the other,
-# and print so many messages.
-get_it() {
-	rm -f log errors
-	begin_runs 8 --lock=lock --lock-wait=1000 "${@:2}"
+# all_got_it NUMBER: the runs got the lock, so many, one after the other.
+all_got_it() {
 	end_runs
-
-	[ "$statuses" = 0:8 ]
-	alternate 8
-	[ "$(wc -l <errors)" -eq "$1" ]
-	[ ! -e lock ]
+	[ "${ended[0]-}" -eq "$1" ]
+	alternate "$1"
+	is_none lock a b
+	rm log
 }
 
 # bats test_tags=smoke
-@test "runs at once on one lock never overlap, and none is lost, whatever is at its place before" {
-	get_it 0
+@test "runs at once on one lock, or on two in opposite orders, never overlap, and none is lost, whatever is at its place before, also where a script removes and makes it again and again; without a wait each ran alone or not at all" {
+	local lines
+	write_inside
+	dead_pid >lock
+	cp lock dead
+	begin_runs 6 --lock=lock --lock-wait=1000
+	all_got_it 6
+	has_lines 1 # by the run that took it over
+	has_message "$(<dead)"
+
 	: >lock
-	get_it 0 --idle-timeout=1000
-	dead_pid | tee lock dead
-	get_it 1 # by the run that took it over
-	grep -q "^wdrun: .*$(<dead)" errors
-}
+	: >err
+	begin_runs 4 --lock=lock --lock-wait=1000 --idle-timeout=1000
+	all_got_it 4
 
-@test "of runs at once that do not wait, each ran alone or not at all" {
-	begin_runs 8 --lock=lock
-	end_runs
-	[[ $statuses =~ ^0:([1-8])(" 75:"[1-7])?$ ]]
-	alternate "${BASH_REMATCH[1]}"
-	[ ! -e lock ]
-}
-
-@test "runs with two locks in opposite orders do not wait for each other" {
-	for _ in {1..4}; do
+	for _ in 1 2; do
 		begin_runs 1 -l a -l b -w 1000
 		begin_runs 1 -l b -l a -w 1000
 	done
+	all_got_it 4
+	[ ! -s err ]
+
+	begin_runs 5 --lock=lock
 	end_runs
+	[ "$((${ended[0]-0} + ${ended[75]-0}))" -eq 5 ]
+	[ "${ended[0]-0}" -ge 1 ]
+	alternate "${ended[0]}"
+	[ ! -e lock ]
 
-	[ "$statuses" = 0:8 ]
-	alternate 8
-	[ ! -s errors ]
-	[ -z "$(find . -name '[ab]')" ]
-}
-
-# They may overlap: their lock is removed while it is held.
-@test "no run is lost where a script removes and makes the lock again and again" {
-	for _ in {1..30}; do
+	# They may overlap: their lock is removed while it is held.
+	: >log
+	begin_runs 5 --lock=lock --lock-wait=1000
+	for _ in {1..10}; do
 		rm -f lock
 		: >lock
-		sleep 0.003
-	done 3>&- &
-	local spoiler=$!
-	begin_runs 8 --lock=lock --lock-wait=1000
+	done
 	end_runs
-	wait "$spoiler"
 
-	[ "$statuses" = 0:8 ]
-	[ "$(grep -c enter log)" -eq 8 ]
+	[ "${ended[0]-}" -eq 5 ]
+	mapfile -t lines <log
+	[ "${#lines[@]}" -eq 10 ]
 }
 
 # --- busy --------------------------------------------------------------------
 
 # is_busy STATUS OPTION...: a run with these options, too, does not get the lock.
 is_busy() {
-	complete "$WDRUN" --lock=lock "${@:2}" touch ran
-
-	[ "$status" -eq "$1" ]
+	ends "$1" --lock=lock "${@:2}" touch ran
 	[ ! -e ran ]
 }
 
+sleeps_as_flock() {
+	local name
+	look_at "$1"
+	[ "$process_state" = S ] || return
+	read -r name <"/proc/$1/comm"
+	[ "$name" = flock ]
+}
+
 # bats test_tags=smoke
-@test "a held lock is told with its holder, status 75 or that of --lock-exit, and nothing is run" {
+@test "a held lock is told with its holder, status 75 or that of --lock-exit, and nothing is run; flock(1) finds it held, too, and waits for it" {
 	hold_lock
 	is_busy 75
-	[ "$(wc -l <err)" -eq 1 ]
+	has_lines 1
 	has_message --lock "$holder"
 	is_busy 0 --lock-exit=0
-	is_busy 1 --lock-exit=1
-	is_busy 255 -E 255
-	is_busy 75 --quiet
+	is_busy 255 -E 255 --quiet
 	[ ! -s err ]
-	is_busy 75 --lock-wait=300ms
-	has_message --lock "$holder"
 	is_busy 4 -w 100ms -E 4
+	has_message --lock "$holder"
+	# Of several locks all are taken or none.
+	ends 75 --lock=a --lock=lock --lock=b touch ran
+	has_message --lock "$holder"
+	is_none ran a b
+	is_in lock "$holder"
 
-	[ "$(cat lock)" = "$holder" ]
+	no flock -n lock touch ran
+	no bash -c 'exec 9>lock; exec flock -n 9' # a shell empties the file
+	[ ! -s lock ]
+	is_busy 75
+	start flock lock touch ran
+	wait_until sleeps_as_flock "$started"
+	[ ! -e ran ]
 	release
-	[ ! -e lock ]
+	finish
+	[ "$status" -eq 0 ]
+	[ -e ran ]
 }
 
 @test "bad values of --lock-exit and --lock-wait, empty names and a 17th file are refused" {
-	local code files option
-	for code in 256 -1 '' x 1x 99999999999999999999 0x10; do
+	local code command=true files i option
+	for code in 256 -1 '' 1x 99999999999999999999 0x10; do
 		ends 125 --lock=f1 --lock-exit="$code" touch f2
 		has_message --lock-exit
 	done
@@ -117,35 +121,44 @@ is_busy() {
 	has_message --lock-wait x
 	for option in --lock --cleanup; do
 		ends 125 "$option=" touch f2
-		mapfile -t files < <(seq -f "$option=f%g" 17)
+		files=()
+		for i in {1..17}; do files+=("$option=f$i"); done
 		ends 125 "${files[@]}" touch f2
 		has_message "$option" 16
-		[ -z "$(find . -name 'f*')" ]
+		is_none 'f*'
 
-		ends 0 "${files[@]:0:16}" sh -c \
-			'[ -e f16 ] || echo $$ >f16'
-		[ -z "$(find . -name 'f*')" ]
+		ends 0 "${files[@]:0:16}" sh -c "$command"
+		is_none 'f*'
+		command='echo $$ >f16'
 	done
 }
 
 # --- the file ----------------------------------------------------------------
 
-@test "the file holds the PID of wdrun and a newline, and only its owner may write it, whatever the umask" {
-	complete "$WDRUN" --lock=lock cp lock copy
-	cmp copy - <<<"$started"
-
-	complete sh -c 'for mask in 0 022 077; do
-		umask $mask; "$WDRUN" --lock=lock stat -c %a lock
-	done'
+@test "the file holds the PID of wdrun and a newline, and only its owner may write it, whatever the umask; the command has no descriptor of it" {
+	local mask before option pid
+	for mask in 0 022 077; do
+		umask "$mask"
+		complete "$WDRUN" --lock=lock cp -p lock "copy$mask"
+		read -r pid <"copy$mask" # it has a newline
+		[ "$pid" = "$started" ]
+	done
+	complete stat -c %a copy0 copy022 copy077
 	[ "$output" = $'644\n644\n600' ]
+
+	complete sh -c 'cd /proc/self/fd; echo *'
+	before=$output
+	for option in -t1000 -i1000 --survivors=wait; do
+		complete "$WDRUN" --lock=lock --lock=second --cleanup=file \
+			--cleanup=no/file "$option" sh -c 'cd /proc/self/fd; echo *'
+		[ "$output" = "$before" ]
+	done
 }
 
 # removed_with STATUS COMMAND...: a run that has the lock ends with STATUS, and
 # its lock is gone.
 removed_with() {
-	complete "$WDRUN" --lock=lock "${@:2}"
-
-	[ "$status" -eq "$1" ]
+	ends "$1" --lock=lock "${@:2}"
 	[ ! -e lock ]
 }
 
@@ -153,16 +166,14 @@ removed_with() {
 @test "the file is removed however the run ends, with the status of the run" {
 	local signal
 	ulimit -c 0
-	removed_with 0 true
 	removed_with 3 --lock-exit=9 sh -c 'exit 3'
 	removed_with 127 ./no-such-command
 	removed_with 126 /
 	removed_with 124 -t 100ms sleep 1000
 	removed_with 137 sh -c 'kill -KILL $$'
 	for signal in INT TERM HUP QUIT; do
-		start "$WDRUN" --lock=lock sh -c 'echo "ready $$"; exec sleep 1000'
+		start "$WDRUN" --lock=lock "${sleeper[@]}"
 		await_ready
-		[ -e lock ]
 		kill -s "$signal" "$started"
 		finish
 		[ "$status" -eq $((128 + $(kill -l "$signal"))) ]
@@ -171,248 +182,169 @@ removed_with() {
 }
 
 # bats test_tags=smoke,tree
-@test "the lock is held as long as one process of the tree lives" {
-	start "$WDRUN" --lock=lock --survivors=wait \
+@test "the lock is held as long as one process of the tree lives, and not by a survivor of an earlier run" {
+	hold "$WDRUN" --lock=lock --survivors=wait \
 		"$PROGRAMS/escape" -x 0 fork setsid
-	await_ready
-	await_watchers
-	wait_until is_zombie "$target"
+	find_supervisor
+	wait_until has_no_target
 
 	no flock -n lock true
-	[ "$(cat lock)" = "$started" ]
-
-	kill -KILL "$ready"
-	finish
-	[ "$status" -eq 0 ]
+	is_busy 75
+	is_in lock "$holder"
+	kill -KILL "$held_by"
+	wait_until is_dead "$holder"
+	wait "$holder"
 	[ ! -e lock ]
+
+	ends 0 --lock=lock --survivors=leave -i1000 \
+		"$PROGRAMS/escape" -x 0 fork setsid
+	[ ! -e lock ]
+	says_ready out
+	is_alive "$ready"
+	is_taken
+	end_leftovers
 }
 
-@test "a survivor of an earlier run does not hold the lock" {
-	local option
-	for option in -t1000 -i1000; do
-		ends 0 --lock=lock --survivors=leave "$option" \
-			"$PROGRAMS/escape" -x 0 fork setsid
-		[ ! -e lock ]
-		says_ready out
-		is_alive "$ready"
-
-		is_taken
-		end_leftovers
-	done
-}
-
-@test "the command has no descriptor more than without locks" {
-	local option
-	complete sh -c 'ls /proc/self/fd'
-	mv out before
-	for option in -t1000 -i1000 --survivors=wait; do
-		ends 0 --lock=lock --lock=second --cleanup=file \
-			--cleanup=no/file "$option" ls /proc/self/fd
-		cmp out before
+# Only the escaped process is left below the supervisor.
+has_no_target() {
+	local child children
+	find_children "$supervisor"
+	for child in "${children[@]}"; do
+		[ "$child" = "$held_by" ] || is_dead "$child" || return
 	done
 }
 
 @test "what has taken the place of the lock is not removed, and a lock that is missing at the end is no error" {
-	local command
-	local look='find place victim -printf "%p %y %i %l\n" | sort'
+	local dead
 	echo important >file
-	mkdir victim
+	mkdir victim 1 2 3 4 5 6
 	dead_pid >victim/lock
-	for command in 'rm place/lock; cp file place/lock' \
-		'rm place/lock; mkdir place/lock' \
-		'rm place/lock; ln -s ../file place/lock' \
-		'mv place moved; ln -s victim place' 'rm -r place' \
-		'rm place/lock'; do
-		rm -rf place
-		mkdir place
-		ends 0 --lock=place/lock sh -c "$command; $look"
-		[ "$output" = "$(eval "$look" 2>/dev/null)" ]
-	done
+	dead=$(<victim/lock)
+	ends 0 --lock={1,2,3,4,5,6}/lock sh -c 'rm [12356]/lock
+		cp file 1/lock; mkdir 2/lock; ln -s ../file 3/lock
+		mv 4 moved; ln -s victim 4; exec rmdir 5'
 	[ ! -s err ]
+	is_in 1/lock important
+	[ -d 2/lock ]
+	[ -L 3/lock ]
+	is_in file important
+	[ -L 4 ]
+	is_in victim/lock "$dead"
+	is_none 5 6/lock
 }
-
-# --- several -----------------------------------------------------------------
 
 # bats test_tags=smoke
-@test "of several locks all are taken or none, and all are gone at the end" {
-	complete "$WDRUN" --lock=a --lock=b --lock=c sh -c 'cat a b c
-		for lock in a b c; do ! flock -n $lock true || echo free; done'
-	[ "$status" -eq 0 ]
-	[ "$output" = "$(printf '%s\n' "$started" "$started" "$started")" ]
-	[ -z "$(find . -name '[abc]')" ]
-
-	hold_lock
-	ends 75 --lock=a --lock=lock --lock=b touch ran
-	has_message --lock "$holder"
-	[ "$(cat lock)" = "$holder" ]
-	release
-
-	ends 125 --lock=a --lock=no/such/lock touch ran
-	[ -z "$(find . -name '[abc]' -o -name ran)" ]
-}
-
-@test "the same lock twice, however it is spelt, is no deadlock" {
-	local other
-	ln -s . here
-	for other in lock ./lock "$PWD/lock" ../"${PWD##*/}"/lock here/lock; do
-		complete "$WDRUN" -w 1000 --lock=lock --lock="$other" ./inside
-		got_it
-		[ ! -s err ]
-
-		dead_pid >lock
-		complete "$WDRUN" -w 1000 --lock="$other" --lock=lock ./inside
-		got_it
-		[ "$(wc -l <err)" -eq 1 ]
+@test "of several locks all are taken or none, all are gone at the end, and one lock under several names is no deadlock" {
+	local lock names
+	hold_lock --lock=a --lock=b
+	for lock in a lock b; do
+		is_in "$lock" "$holder"
+		ends 75 --lock="$lock" true
 	done
+	release
+	is_none a b lock
+	ends 125 --lock=a --lock=no/such/lock touch ran
+	is_none a ran
+
+	ln -s . here
+	names=(--lock={./lock,"$PWD/lock",lock,../"${PWD##*/}"/lock,here/lock,lock})
+	is_taken -w 1000 "${names[@]}"
+	dead_pid >lock
+	ends 0 -w 1000 "${names[@]}" true
+	has_lines 1
+	[ ! -e lock ]
 }
 
 # --- scripts that know nothing of flock --------------------------------------
 
-# bats test_tags=smoke
-@test "a script's PID lock is respected, also as soon as it starts, and where the file system rounds times" {
-	hold_by_script
-	is_busy 75
-	has_message --lock "$held_by"
-	# As FAT, which keeps times to two seconds.
-	touch -d '2 seconds ago' lock
-	is_busy 75
-	[ "$(cat lock)" = "$held_by" ]
-	release
-
-	for _ in {1..3}; do
-		rm -f lock
-		hold sh -c 'echo $$ >lock; echo "ready $$"; exec sleep 1000'
-		is_busy 75
-		release
-	done
-}
-
-@test "wdrun and scripts take the lock from each other in turn, and a script that becomes wdrun by exec keeps it" {
-	hold_lock
-	complete ./script
-	[ "$status" -eq 11 ]
-	[ "$output" = "held by $holder" ]
-	release
-
-	complete ./script 'rm lock'
-	[ "$output" = "ready $started" ]
-	is_taken
-	complete ./script 'exit 0' # and leaves it
-	[ "$output" = "ready $started" ]
-	is_taken -q
-
-	complete sh -c 'echo $$ >lock
-		exec "$WDRUN" --lock=lock cat lock'
-
-	[ "$status" -eq 0 ]
-	[ "$output" = "$started" ]
-	[ ! -e lock ]
-}
-
-# is_taken: a run gets the lock without a message.
+# is_taken [OPTION]...: a run gets the lock without a message.
 is_taken() {
-	complete "$WDRUN" --lock=lock "$@" ./inside
-	got_it
+	ends 0 --lock=lock "$@" echo inside
+	is_in out inside
+	[ ! -e lock ]
 	[ ! -s err ]
 }
 
 # is_taken_over PID: a run gets the lock of PID, and says so.
 is_taken_over() {
-	complete "$WDRUN" --lock=lock ./inside
-	got_it
-	[ "$(wc -l <err)" -eq 1 ]
+	ends 0 --lock=lock true
+	[ ! -e lock ]
+	has_lines 1
 	has_message --lock "$1"
 }
 
+has_become_sleep() {
+	local name
+	read -r name <"/proc/$1/comm"
+	[ "$name" = sleep ]
+}
+
 # bats test_tags=smoke
-@test "the lock of a dead script, of a zombie, or of a process that got the PID later is taken over, which is told" {
-	local dead
-	dead=$(dead_pid)
-	echo "$dead" >lock
-	is_taken_over "$dead"
-
-	# The zombie stays, since the shell that started it has become another
-	# program.
-	hold bash -c '(until [ "$(<"/proc/$$/comm")" = sleep ]; do
-			sleep 0.02
-		done) &
-		echo $! >lock; echo "ready $$"; exec sleep 1000'
-	dead=$(<lock)
-	wait_until is_zombie "$dead"
-	is_taken_over "$dead"
-	release
-
+@test "a script's PID lock is respected as long as it lives, with blanks around the PID, where times are rounded, and when it becomes wdrun by exec; then it is taken over, which is told" {
+	local dead text
 	hold_by_script
+	is_busy 75
+	has_message --lock "$held_by"
+	touch -d '2 seconds ago' lock # as FAT, which keeps times to two seconds
+	is_busy 75
+	is_in lock "$held_by"
+	for text in '%s' '\t%s\r\n' '\n%s '; do
+		# shellcheck disable=SC2059 # it is a format
+		printf "$text" "$held_by" >lock
+		is_busy 75
+	done
+
+	# A process that got the PID later.
 	touch -d '1 hour ago' lock
 	is_taken_over "$held_by"
 	is_alive "$held_by"
 	release
-
-	dead_pid >lock
+	dead=$held_by
+	echo "$dead" >lock
+	is_taken_over "$dead"
+	printf '\t%s\r\n' "$dead" >lock
 	is_taken --quiet
 	: >lock # an empty file is nobody's
 	is_taken
 
+	# The zombie stays, since the shell that started it has become another
+	# program.
+	mkfifo go
+	hold sh -c '{ read -r _; } <go & echo $! >lock
+		echo "ready $$"; exec sleep 1000'
+	wait_until has_become_sleep "$held_by"
+	dead=$(<lock)
+	is_busy 75
+	echo >go
+	wait_until is_zombie "$dead"
+	is_taken_over "$dead"
+	release
+
 	mkdir -m 1777 sticky
-	dead_pid >sticky/lock
+	echo "$dead" >sticky/lock
 	ends 0 --lock=sticky/lock true
 	[ ! -e sticky/lock ]
-}
 
-@test "a PID with blanks around it, or without a newline, makes a lock" {
-	local text
-	hold sh -c 'echo "ready $$"; exec sleep 1000'
-	for text in ' %s \n' '%s' '\t%s\n\n' '%s\r\n' '\n%s'; do
-		# shellcheck disable=SC2059 # it is a format
-		printf "$text" "$held_by" >lock
-		is_busy 75
-
-		# shellcheck disable=SC2059
-		printf "$text" "$(dead_pid)" >lock
-		is_taken -q
-	done
-	release
-}
-
-@test "flock(1) finds the lock held, and does not make its file stay" {
-	hold_lock
-	complete flock -n lock touch ran
-	[ "$status" -eq 1 ]
-	# A shell empties the file.
-	run -1 bash -c 'exec 9>lock; flock -n 9'
-	[ ! -s lock ]
-	is_busy 75
-	release
-	[ ! -e lock ]
-
-	hold_lock
-	start flock lock ./inside
-	wait_until sleeps_as_flock "$started"
-	release
-	finish
+	complete sh -c 'echo $$ >lock; exec "$WDRUN" --lock=lock cat lock'
 	[ "$status" -eq 0 ]
-	alternate 1
-}
-
-sleeps_as_flock() {
-	look_at "$1"
-	[ "$process_state" = S ] && [ "$(<"/proc/$1/comm")" = flock ]
+	[ "$output" = "$started" ]
+	[ ! -e lock ]
 }
 
 # --- what is no lock file ----------------------------------------------------
 
-# refused LOCK: a run with that lock does not start, one line says why, and
-# nothing has changed.
+# refused LOCK...: a run with that lock does not start, one line says why, and
+# nothing has changed when all have been tried.
 refused() {
-	local before
+	local before lock
 	: >out
 	: >err
 	before=$(all_files)
-	complete "$WDRUN" --lock="$1" --lock-wait=20 touch ran
-
-	[ "$status" -eq 125 ]
-	[ "$(wc -l <err)" -eq 1 ]
-	has_message --lock
+	for lock; do
+		ends 125 --lock="$lock" --lock-wait=20 touch ran
+		has_lines 1
+		has_message --lock
+	done
 	[ "$(all_files)" = "$before" ]
 }
 
@@ -422,60 +354,29 @@ all_files() {
 }
 
 # bats test_tags=smoke
-@test "symbolic links, FIFOs and directories are refused as locks, and nothing hangs" {
-	local kind
+@test "symbolic links, FIFOs and directories are refused as locks, as is what was given by mistake, and what is not there; nothing hangs, and nothing is changed" {
+	local content i=0 long=xxxxxxxxxx
 	echo important >file
 	dead_pid >stale
 	ln -s file to-file
 	ln -s stale to-stale
-	ln -s nothing dangling
 	ln -s loop loop
 	mkfifo fifo
 	mkdir directory
-	for kind in to-file to-stale dangling loop fifo directory directory/ .; do
-		refused "$kind"
-	done
-}
-
-# The test makes its own devices: if wdrun were wrong, root would remove the
-# machine's.
-@test "devices and sockets are refused as locks" {
-	local kind
-	need_root
-	need python3
-	mknod null c 1 3
-	mknod zero c 1 5
-	mknod disk b 7 200
-	python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
-	for kind in null zero disk socket; do
-		refused "$kind"
-	done
-}
-
-@test "a file that was given by mistake is refused and left untouched" {
-	local content
-	for content in 'Dear diary\n' '4711 4712\n' '4711\n4712\n' '4711x\n' \
-		'PID 4711\n' '0\n' '-5\n' '+5\n' '99999999999\n' '4711.0\n' \
-		'99999999999999999999999999\n' '0x12\n' '-1\n' '4711\0' '\0'; do
+	for content in 'Dear diary\n' '4711 4712\n' '4711x\n' '0\n' '-5\n' \
+		'99999999999\n' '4711.0\n' '0x12\n' '4711\0'; do
+		((i += 1))
 		# shellcheck disable=SC2059
-		printf -- "$content" >precious
-		refused precious
+		printf -- "$content" >"precious$i"
 	done
-	head -c 4096 /dev/urandom | tr -d ' \n\t0-9' >binary
-	refused binary
+	printf '\377\376\1\200%.0s' {1..1000} >binary
 	truncate -s 4T huge || truncate -s 8G huge
-	refused huge
-}
-
-@test "a directory that is missing or cannot be written, and a name that is too long, are told" {
-	: >file
-	refused no/such/lock
+	for i in {1..5}; do long+=$long; done # 320
+	refused to-file to-stale loop fifo directory directory/ . precious* \
+		binary huge file/lock /proc/lock /sys/lock "$long" \
+		"${long//x/xxxxxxxxxxxxxxx/}lock" \
+		no/such/lock
 	has_message no/such/lock
-	refused file/lock
-	refused /proc/lock
-	refused /sys/lock
-	refused "$(printf 'x%.0s' {1..300})"
-	refused "$(printf 'x/%.0s' {1..3000})lock"
 }
 
 @test "where the working directory was removed, an absolute lock is taken and a relative one told" {
@@ -493,24 +394,27 @@ all_files() {
 
 # --- other users -------------------------------------------------------------
 
-@test "another user's file where others may write is refused as a lock, and left untouched" {
-	local file place
+# The test makes its own devices: if wdrun were wrong, root would remove the
+# machine's.
+@test "devices, sockets, and another user's file where others may write are refused as locks, and left untouched" {
+	local place
 	need_root
+	need python3
+	mknod null c 1 3
+	mknod disk b 7 200
+	python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
 	mkdir -m 1777 sticky
 	mkdir -m 777 open
 	mkdir -m 1770 group
 	mkdir -m 755 theirs
-	chown 65534 theirs
-	for place in sticky open group theirs; do
-		echo "$$" >"$place/held"
-		dead_pid >"$place/stale"
-		: >"$place/empty"
-		mkfifo "$place/fifo"
-		chown 65534 "$place"/*
-		for file in held stale empty fifo; do
-			refused "$place/$file"
-		done
-	done
+	dead_pid >sticky/stale
+	for place in sticky open group theirs; do echo "$$" >"$place/held"; done
+	: >group/empty
+	mkfifo theirs/fifo
+	cp sticky/stale open
+	chown 65534 theirs ./*/*
+	refused null disk socket sticky/stale open/stale group/empty \
+		theirs/fifo ./*/held
 }
 
 @test "a lock of root's holds for another user, and a group may share its locks" {
@@ -524,11 +428,11 @@ all_files() {
 	[ ! -e group/lock ]
 
 	# The directory of a test is open to its user alone.
-	complete unshare --mount bash -c 'mount -t tmpfs -o mode=755 none /mnt &&
+	complete unshare --mount sh -c 'mount -t tmpfs -o mode=755 none /mnt &&
 		cd /mnt && cp "$WDRUN" wdrun && mkdir -m 1777 sticky &&
-		echo "$1" >sticky/lock &&
-		setpriv --reuid=65534 --regid=65534 --clear-groups \
-			./wdrun --lock=sticky/lock true' - "$$"
+		echo "$1" >sticky/lock && exec setpriv --reuid=65534 \
+			--regid=65534 --clear-groups ./wdrun --lock=sticky/lock true
+		' - "$$"
 	[ "$status" -eq 75 ]
 	has_message --lock "$$"
 }
@@ -539,28 +443,21 @@ all_files() {
 	mkdir -m 1777 sticky
 	mkdir target
 	ln -s ../target sticky/link
-	chown -h 65534 sticky/link
+	ln -s ../target/x sticky/last
+	ln -s sticky/last first
+	chown -h 65534 sticky/*
 	for option in --lock --cleanup --report --tee --registry; do
 		ends 125 "$option=sticky/link/x" touch ran
 		has_message sticky/link
-		[ ! -e ran ]
-		[ -z "$(ls target)" ]
 	done
-	chown -h 0 sticky/link
-	for option in --lock --cleanup --report --tee; do
-		ends 0 "$option=sticky/link/x" true
-		rm -f target/x
-	done
-
 	# The link is what is to be written, or leads there in two steps.
-	ln -s ../target/x sticky/last
-	chown -h 65534 sticky/last
-	ln -s sticky/last first
 	ends 125 --tee=sticky/last touch ran
 	ends 125 --tee=first touch ran
-	[ ! -e ran ]
-	[ -z "$(ls target)" ]
-	chown -h 0 sticky/last
-	complete "$WDRUN" --tee=first echo text
-	[ "$(<target/x)" = text ]
+	is_none ran 'target/*'
+
+	chown -h 0 sticky/*
+	ends 0 --lock=sticky/link/lock --cleanup=sticky/link/file \
+		--report=sticky/link/report --tee=sticky/link/tee true
+	ends 0 --tee=first echo text
+	is_in target/x text
 }

@@ -13,69 +13,58 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 
 # --- --timeout ---------------------------------------------------------------
 
-@test "a command that never ends is ended by --timeout with 124, and one that ends in time is left alone" {
-	local bound
-	for bound in -t0.1 --timeout=100ms --timeout=.1s; do
-		complete "$WDRUN" "$bound" sleep 1000
-		[ "$status" -eq 124 ]
-	done
+@test "a command that never ends is ended by --timeout with 124, and one that ends in time is left alone; 0 and never are no bounds" {
+	directly -t0.1 sleep 1000
+	[ "$status" -eq 124 ]
 
-	complete "$WDRUN" -t 60 -k 60 sh -c 'echo done; exit 3'
+	directly -t 60 -k 60 sh -c 'echo done; exit 3'
 	[ "$status" -eq 3 ]
 	[ "$output" = "done" ]
 	[ -z "$stderr" ]
-}
 
-@test "no timeout: 0, never, and no option" {
-	local bound
-	for bound in --timeout=0 --timeout=never --kill-after=never; do
-		goes_on "$bound"
-	done
+	goes_on --timeout=0 --idle-timeout=0
+	goes_on --timeout=never --kill-after=never
 }
 
 # bats test_tags=smoke
-@test "the timeout is told: the bound, and each process that had to be stopped" {
-	complete_late "$WDRUN" -t LIMIT -k 100ms "${deaf_daemon[@]}"
-
+@test "the timeout is told: the bound, and each process that had to be stopped; with --verbose each decision, with --quiet nothing" {
+	complete_late "$WDRUN" -v -t LIMIT -k 321ms --report=report \
+		"${deaf_daemon[@]}"
 	[ "$status" -eq 124 ]
+	is_dead "$ready"
 	only_messages
 	# Each of them is shown as a process of the tree.
 	has_message "$ready" escape stubborn
-	[ "$(grep -c 'escape fork' err)" -ge 2 ]
-
-	complete "$WDRUN" -t 234ms sleep 1000
-	has_message 234ms
-	has_message sleep 1000
-}
-
-@test "--quiet says nothing of a timeout, but still why nothing was run" {
-	complete "$WDRUN" -q -t 100ms -k 100ms "$PROGRAMS/escape" stubborn
-	[ "$status" -eq 124 ]
-	[ -z "$stderr" ]
-
-	complete "$WDRUN" -q -t x true
-	[ "$status" -eq 125 ]
-	has_message x
-}
-
-@test "--verbose tells each decision, and how the run ended, also where nothing went wrong" {
-	complete "$WDRUN" -v sh -c 'exit 3'
-	[ "$status" -eq 3 ]
-	only_messages
-	[[ ${stderr##*$'\n'} == *3* ]]
-
-	complete "$WDRUN" -v -i 900 sh -c 'echo hello; kill -9 $$'
-	[ "$status" -eq 137 ]
-	[[ ${stderr##*$'\n'} == *KILL*' 6 bytes'* ]]
-
-	complete_late "$WDRUN" -v -t LIMIT -k 321ms "${deaf_daemon[@]}"
-	[ "$status" -eq 124 ]
-	only_messages
+	[[ $stderr == *'escape fork'*'escape fork'* ]]
 	has_message SIGTERM
 	has_message 321ms "$ready"
 	[[ ${stderr##*$'\n'} == *124* ]]
+	reported '"stopped":2,'
+	no reported '"killed":0'
+	nobody_is_left
 
-	complete "$WDRUN" true
+	directly -t 234ms sleep 1000
+	has_message 234ms
+	has_message sleep 1000
+
+	directly -q -t 100ms -k 0 "$PROGRAMS/escape" stubborn
+	[ "$status" -eq 124 ]
+	[ -z "$stderr" ]
+
+	directly -q -t x true
+	[ "$status" -eq 125 ]
+	has_message x
+
+	directly -v -i 900 sh -c 'echo hello; kill -9 $$'
+	[ "$status" -eq 137 ]
+	only_messages
+	[[ ${stderr##*$'\n'} == *KILL*' 6 bytes'* ]]
+
+	directly -v sh -c 'exit 3'
+	[ "$status" -eq 3 ]
+	[[ ${stderr##*$'\n'} == *3* ]]
+
+	directly true
 	[ -z "$stderr" ]
 }
 
@@ -85,26 +74,13 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 @test "the stop begins with the signal of --signal" {
 	complete_late "$WDRUN" -t LIMIT -k never -s USR1 bash -c '
 		trap "echo got USR1; exit 3" USR1; trap "echo got TERM; exit 3" TERM
-		echo "ready $$"; while :; do sleep 0.05; done'
+		echo "ready $$"; while :; do pause 0.05; done'
 	[ "$status" -eq 124 ]
 	[ "${output#*$'\n'}" = 'got USR1' ]
 
 	complete "$WDRUN" -t 100ms -k never -s KILL \
 		"$PROGRAMS/launch" --ignore TERM sleep 1000
 	[ "$status" -eq 124 ]
-}
-
-@test "what ignores the first signal gets SIGKILL after --kill-after" {
-	local bound
-	for bound in 0 100ms; do
-		complete_late "$WDRUN" -t LIMIT -k "$bound" --report=report \
-			"${deaf_daemon[@]}"
-		[ "$status" -eq 124 ]
-		is_dead "$ready"
-		reported '"stopped":2,'
-		no reported '"killed":0'
-		nobody_is_left
-	done
 }
 
 @test "a timeout ends the tree while the group of wdrun is stopped, as by a batch scheduler" {
@@ -148,7 +124,9 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	complete_late "${powerless[@]}" "$WDRUN" -t LIMIT -k 100ms \
 		--report=report bash -c '
 		setsid setpriv --reuid=65534 --clear-groups sleep 1000 &
-		until grep -q sleep "/proc/$!/comm"; do read -rt 0.02 <>never; done
+		until read -r name <"/proc/$!/comm" && [ "$name" = sleep ]; do
+			pause 0.02
+		done
 		echo "ready $!"; wait'
 
 	[ "$status" -eq 124 ]
@@ -168,11 +146,11 @@ with_hung_fs() {
 	mkdir -p mnt
 	start unshare --mount bash -c 'mount --make-rprivate /
 		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
-		until grep -qs ready server; do sleep 0.02; done
+		until [ -s server ]; do pause 0.02; done
 		: <mnt/file # the kernel has cached that a close sends no request
 		hang_fs() {
 			kill -USR1 "$server"
-			until grep -q hung server; do sleep 0.02; done
+			until [[ $(<server) == *hung* ]]; do pause 0.02; done
 		}
 		export -f hang_fs
 		export server
@@ -201,7 +179,7 @@ with_hung_fs() {
 	for where in '--tee=mnt/file' '>>mnt/file'; do
 		late stop_in_hung_fs LIMIT "$where"
 
-		grep -qx 'status 124' out
+		[[ $output == *'status 124' ]]
 		nobody_is_left
 	done
 }

@@ -36,18 +36,43 @@ end() {
 # ready to the first of them.
 orphan() {
 	start "$WDRUN" "$@"
-	await_watchers
 	wait_until are_ready "${number:-1}"
+	front=$started
+	find_watchers
 	find_id
 	kill_watchers "$front" "$supervisor"
 	wait "$front" || true
 	wait_until is_dead "$target"
 }
 
+# are_ready COUNT [FILE]: FILE (out) has said so often that it is ready.
 are_ready() {
-	mapfile -t left < <(sed -n 's/^ready //p' out)
+	local -
+	set +T
+	local word pid
+	left=()
+	while read -r word pid; do
+		[ "$word" != ready ] || left+=("$pid")
+	done <"${2:-out}"
 	ready=${left[0]-}
 	((${#left[@]} == $1))
+}
+
+# Sets supervisor and target of the run of $front, whose command is executed.
+find_watchers() {
+	first_child "$front"
+	supervisor=$child
+	first_child "$supervisor"
+	target=$child
+}
+
+# said WORD [FILE]: FILE (out) has a line `WORD VALUE`. Sets value.
+said() {
+	local word
+	while read -r word value; do
+		[ "$word" != "$1" ] || return 0
+	done <"${2:-out}"
+	return 1
 }
 
 # wait_for_lock OPTION...: starts a run that waits for the lock of another run.
@@ -96,7 +121,8 @@ find_id() {
 ids() {
 	local entry
 	for entry in "$WDRUN_REGISTRY"/*.run; do
-		[ ! -e "$entry" ] || basename "$entry" .run
+		entry=${entry##*/}
+		[ "$entry" = '*.run' ] || echo "${entry%.run}"
 	done
 }
 
@@ -110,7 +136,7 @@ is_listed() {
 	local name state
 	while read -r name _ state _; do
 		[ "$name $state" != "$1 $2" ] || return 0
-	done < <("${@:3}" "$WDRUN" --list)
+	done < <(exec "${@:3}" "$WDRUN" --list)
 	return 1
 }
 
@@ -178,8 +204,10 @@ forge() {
 # Sets here to the boot, the machine and the PID namespace, and dead to PID and
 # start time of a process that has just ended.
 find_here() {
-	here=("$(</proc/sys/kernel/random/boot_id)"
-		"$(cat /etc/machine-id 2>/dev/null)" "$(stat -Lc %i /proc/self/ns/pid)")
+	local machine=''
+	read -r here </proc/sys/kernel/random/boot_id
+	[ ! -e /etc/machine-id ] || read -r machine </etc/machine-id
+	here+=("$machine" "$(stat -Lc %i /proc/self/ns/pid)")
 	sleep 1000 3>&- &
 	dead="$! $(start_of "$!")"
 	kill -KILL "$!"

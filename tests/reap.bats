@@ -39,85 +39,101 @@ reap_keeps() {
 }
 
 # bats test_tags=smoke,tree
-@test "--reap ends a daemon that both watchers left behind, and says so, but for --quiet" {
+@test "--reap, one of several at once, ends a daemon that both watchers left behind, and says so, but for --quiet; so does a registered run before it starts" {
+	local each
+	local -a reapers=() lines=()
 	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
 	is_listed nightly orphaned
-	reap_finishes "$ready"
+	for each in {1..4}; do
+		"$WDRUN" --reap 2>"err.$each" 3>&- &
+		reapers+=("$!")
+	done
+	for each in "${reapers[@]}"; do wait "$each" || true; done
+	is_dead "$ready"
+	is_off_the_record
+	for each in {1..4}; do
+		mapfile -t -O "${#lines[@]}" lines <"err.$each"
+	done
+	[ "${#lines[@]}" -eq 1 ]
+	echo "${lines[0]}" >err
 	has_message "$id" nightly "$ready"
 
 	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid
 	complete "$WDRUN" --reap --quiet
 	[ "$status" -eq 0 ]
-	[ -z "$output$stderr$(ids)" ]
+	[ -z "$output$stderr" ]
+	is_off_the_record
 	is_dead "$ready"
-}
 
-# bats test_tags=smoke
-@test "a registered run ends what an earlier one has left before it starts" {
 	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
-	complete "$WDRUN" --name=daily -- bash -c '. "$1"
-		is_dead "$2" && echo "is dead"' - "$BATS_TEST_DIRNAME/helper.bash" "$ready"
+	complete "$WDRUN" --name=daily -- sh -c 'state=X
+		read -r _ _ state _ <"/proc/$1/stat"; echo "$state"' - "$ready" 2>/dev/null
 	[ "$status" -eq 0 ]
-	[ "$output" = "is dead" ]
+	[[ $output == [XZ] ]]
 	has_message "$id" nightly "$ready"
 	[ -z "$(ids)" ]
 }
 
-@test "one process with the run's ID proves the session of the run, with those that have no environment" {
-	number=2 orphan --name=a -- bash -c '"$PROGRAMS/escape" fork &
-		"$PROGRAMS/escape" fork empty & wait'
-	reap_finishes "${left[@]}"
-}
-
-@test "a process without its environment, in another session, is ended with its parent" {
-	orphan --name=a -- bash -c '
-		setsid bash -c "\"\$PROGRAMS/escape\" setsid empty & wait" & wait'
+@test "processes without environment are ended where one with the run's ID is in their session, or is their parent" {
+	number=3 orphan --name=a -- sh -c '"$PROGRAMS/escape" fork &
+		"$PROGRAMS/escape" fork empty &
+		setsid sh -c "\"\$PROGRAMS/escape\" setsid empty & wait" & wait'
 	reap_finishes "${left[@]}"
 	nobody_is_left
 }
 
-@test "what a run in the caller's session has left is ended, and the caller is not" {
-	local caller
-	start setsid bash -c '"$WDRUN" --foreground --name=a -- "$PROGRAMS/escape" fork &
-		echo "front $!"; wait; exec sleep 1000'
-	caller=$started
-	await_ready
-	front=$(sed -n 's/^front //p' out)
+@test "of a run in the session of another one all is ended that is left, and nothing of that one, its caller" {
+	local outer outer_id other caller
+	begin outer -- bash -c 'setsid sleep 1000 & echo "other $!"
+		"$WDRUN" --foreground --name=inner -- sh -c \
+			"\"\$PROGRAMS/escape\" fork & \"\$PROGRAMS/escape\" fork setsid & wait" &
+		front=$!; echo "front $front"; wait "$front"; exec sleep 1000'
+	outer=$front outer_id=$id
+	find_watchers
+	caller=$target
+	wait_until are_ready 2 outer.out
+	said other outer.out
+	other=$value
+	said front outer.out
+	front=$value
 	find_id
-	kill_watchers "$front" "$(children_of "$front")"
+	find_watchers
+	kill_watchers "$front" "$supervisor"
 	wait_until is_asleep "$caller"
-	reap_finishes "$ready"
-	spares "$caller"
+	reap_finishes "${left[@]}"
+	is_unharmed "$other"
+	is_unharmed "$caller"
+	is_unharmed "$outer"
+	[ "$(ids)" = "$outer_id" ]
+	end "$outer"
 }
 
 # bats test_tags=smoke
 @test "a run within an orphaned run is ended with it" {
-	local child inner
-	start "$WDRUN" --name=outer -- bash -c '"$PROGRAMS/escape" fork &
-		exec env -u WDRUN_REGISTRY "$WDRUN" --foreground -- bash -c \
-			"\"\$PROGRAMS/escape\" fork & \"\$PROGRAMS/escape\" fork setsid & wait"'
-	await_watchers
+	local inner
+	start "$WDRUN" --name=outer -- bash -c '"$WDRUN" --registry="$PWD/other" \
+		--foreground -- sh -c "\"\$PROGRAMS/escape\" fork &
+			\"\$PROGRAMS/escape\" fork setsid & wait" &
+		echo "inner $!"; exec "$PROGRAMS/escape" fork'
 	wait_until are_ready 3
+	front=$started
 	find_id
-	for child in $(children_of "$target"); do
-		[ ! "/proc/$child/exe" -ef "/proc/$front/exe" ] || inner=$child
-	done
+	find_watchers
+	said inner
+	inner=$value
 	kill_watchers "$front" "$supervisor" "$target" "$inner"
 	reap_finishes "${left[@]}"
 }
 
 @test "a fork storm that was left behind is ended, and so are processes that go on forking" {
-	orphan --name=storm -- bash -c '"$PROGRAMS/storm" 200 & wait'
-	reap_finishes
-	nobody_is_left
-	number=2 orphan --name=chain -- bash -c '"$PROGRAMS/chain" 20000 &
-		"$PROGRAMS/escape" fork setsid & wait'
+	number=3 orphan --name=storm -- sh -c '"$PROGRAMS/storm" 40 &
+		"$PROGRAMS/chain" 20000 & "$PROGRAMS/escape" fork setsid & wait'
 	reap_finishes
 	nobody_is_left
 }
 
 # bats test_tags=smoke
-@test "processes whose ID only looks like the run's are left alone" {
+@test "processes whose ID only looks like the run's are left alone, and so are --reap's ancestors, with a message" {
 	local like
 	local -a strangers=()
 	orphan --name=a -- "$PROGRAMS/escape" fork setsid
@@ -130,7 +146,13 @@ reap_keeps() {
 		strangers+=("$living")
 	done
 	live bash -c 'exec -a "WDRUN_ID=$1" sleep 1000' - "$id"
-	reap_finishes "$ready"
+	complete setsid env WDRUN_ID="$id" sh -c '"$WDRUN" --reap
+		echo "status $?, $$ lives"'
+	[ "$output" = "status 1, $started lives" ]
+	has_message "$id" "$started"
+	is_on_record
+	is_dead "$ready"
+	reap_finishes
 	spares "${strangers[@]}" "$living"
 }
 
@@ -147,10 +169,11 @@ reap_keeps() {
 @test "a process of another user is left alone, whatever ID it carries, and keeps its run on record" {
 	local stranger
 	need_other_user
-	orphan --name=a -- bash -c '"$PROGRAMS/escape" fork setsid &
+	orphan --name=a -- sh -c '"$PROGRAMS/escape" fork setsid &
 		setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 &
 		echo "other $!"; wait'
-	stranger=$(sed -n 's/^other //p' out)
+	said other
+	stranger=$value
 	wait_until is_asleep "$stranger"
 	reap_keeps "$stranger"
 	are_dead "${left[@]}"
@@ -158,20 +181,11 @@ reap_keeps() {
 	reap_finishes
 }
 
-@test "--reap within an orphaned run leaves itself and its ancestors alone, and says so" {
-	orphan --name=a -- "$PROGRAMS/escape" fork setsid
-	complete setsid env WDRUN_ID="$id" bash -c '"$WDRUN" --reap
-		echo "status $?, $$ lives"'
-	[ "$output" = "status 1, $started lives" ]
-	has_message "$id" "$started"
-	is_on_record
-	is_dead "$ready"
-}
-
 @test "a run of which one watcher lives is listed as stopping, and left to that watcher" {
 	start "$WDRUN" --name=hurt -- "$PROGRAMS/escape" fork setsid
-	await_watchers
 	await_ready
+	front=$started
+	find_watchers
 	find_id
 	kill -STOP "$front"
 	wait_until is_stopped "$front"
@@ -187,43 +201,23 @@ reap_keeps() {
 	is_off_the_record
 }
 
-@test "the run within which an orphaned run was started is left alone" {
-	local outer outer_id other
-	begin outer -- bash -c 'setsid sleep 1000 & echo "other $!"
-		"$WDRUN" --name=inner -- "$PROGRAMS/escape" fork setsid &
-		echo "front $!"; wait; exec sleep 1000'
-	outer=$front outer_id=$id
-	other=$(sed -n 's/^other //p' outer.out)
-	front=$(sed -n 's/^front //p' outer.out)
-	find_id
-	kill_watchers "$front" "$(children_of "$front")"
-	reap_finishes "$ready"
-	is_unharmed "$other"
-	is_unharmed "$outer"
-	[ "$(ids)" = "$outer_id" ]
-	end "$outer"
-}
-
 @test "a run of another PID namespace is neither reaped nor cancelled from there, and listed as elsewhere" {
-	local -a there=(unshare --pid --fork --mount-proc)
+	local -a job
 	need_unshare --pid --fork --mount-proc
 	begin job -- "$PROGRAMS/sigcount"
-	complete "${there[@]}" "$WDRUN" --cancel=job
-	[ "$status" -eq 125 ]
-	complete "${there[@]}" "$WDRUN" --reap
-	is_unharmed "$front"
-	is_unharmed "$ready"
-	end "$front"
-
+	job=("$front" "$ready")
 	orphan --name=inside -- "$PROGRAMS/escape" fork setsid
-	is_listed inside elsewhere "${there[@]}"
-	complete "${there[@]}" "$WDRUN" --reap
-	[ "$status" -eq 0 ]
-	complete "${there[@]}" "$WDRUN" --cancel=inside
-	[ "$status" -eq 125 ]
+	complete unshare --pid --fork --mount-proc sh -c '"$WDRUN" --list >list
+		"$WDRUN" --cancel=job; echo "$?"; "$WDRUN" --cancel=inside; echo "$?"
+		"$WDRUN" --reap; echo "$?"'
+	[ "$output" = $'125\n125\n0' ]
+	[[ $(<list) =~ inside\ +[^\ ]+\ +elsewhere\  ]]
 	is_on_record
 	is_unharmed "$ready"
+	is_unharmed "${job[0]}"
+	is_unharmed "${job[1]}"
 	reap_finishes "$ready"
+	end "${job[0]}"
 }
 
 @test "an entry from before the last boot is removed without a signal, but not one of another machine" {
@@ -242,22 +236,6 @@ reap_keeps() {
 	spares "$living"
 }
 
-@test "of several --reap at once, one finishes the run" {
-	local each
-	local -a reapers=()
-	orphan --name=a -- "$PROGRAMS/escape" fork setsid
-	for each in {1..5}; do
-		"$WDRUN" --reap 2>"err.$each" 3>&- &
-		reapers+=("$!")
-	done
-	for each in "${reapers[@]}"; do wait "$each" || true; done
-	is_dead "$ready"
-	is_off_the_record
-	cat err.* >err
-	[ "$(wc -l <err)" -eq 1 ]
-	has_message "$id" "$ready"
-}
-
 @test "a run that was killed while it waited for a lock leaves an entry that --reap removes, and no more" {
 	wait_for_lock --cleanup=made
 	find_id
@@ -272,42 +250,33 @@ reap_keeps() {
 	end "$holder"
 }
 
-@test "--reap removes the lock file of an orphaned run, but not when another has taken the lock" {
-	orphan --name=a --lock=lock -- "$PROGRAMS/escape" fork setsid
-	[ -e lock ]
-	reap_finishes "$ready"
-	[ ! -e lock ]
-	has_message "$PWD/lock"
-
-	orphan --name=a --lock=lock -- "$PROGRAMS/escape" fork setsid
-	env -u WDRUN_REGISTRY "$WDRUN" -q --lock=lock "$PROGRAMS/sigcount" >out 3>&- &
-	holder=$!
-	await_ready
-	reap_finishes
-	[ "$(<lock)" = "$holder" ]
-	end "$holder"
-}
-
 # bats test_tags=smoke
-@test "--reap removes the files of --cleanup that the run made, also a file before its directory" {
+@test "--reap removes the lock file and the files of --cleanup that the run made, but nothing that may be another's, and says so" {
 	: >before
-	orphan --name=a --cleanup=before --cleanup=pid --cleanup=made --cleanup=d \
-		--cleanup=d/pid -- bash -c 'mkdir d
+	orphan --name=a --lock=lock --cleanup=before --cleanup=pid --cleanup=made \
+		--cleanup=d --cleanup=d/pid -- bash -c 'mkdir d
 		echo "$$" >pid; echo "$$" >d/pid; echo data >made
 		exec "$PROGRAMS/escape" fork setsid'
+	[ -e lock ]
 	reap_finishes "$ready"
 	[ -e before ]
 	[ ! -e pid ]
 	[ ! -e made ]
 	[ ! -e d ]
-	has_message "$PWD/pid" "$PWD/made" "$PWD/d/pid"
-}
+	[ ! -e lock ]
+	has_message "$PWD/pid" "$PWD/made" "$PWD/d/pid" "$PWD/lock"
 
-@test "where no process of the run was left, --reap leaves a file of --cleanup that may be another's, and says so" {
-	orphan --name=a --cleanup=pid --cleanup=text -- bash -c \
+	# Another run has taken the lock, and nobody is left who could have made
+	# a file without a PID.
+	orphan --name=a --lock=lock --cleanup=pid --cleanup=text -- bash -c \
 		'echo "$$" >pid; echo data >text; exec "$PROGRAMS/sigcount"'
+	env -u WDRUN_REGISTRY "$WDRUN" -q --lock=lock "$PROGRAMS/sigcount" >out 3>&- &
+	holder=$!
+	await_ready
 	reap_finishes
 	[ ! -e pid ]
 	[ "$(<text)" = data ]
+	[ "$(<lock)" = "$holder" ]
 	has_message "$PWD/text"
+	end "$holder"
 }

@@ -2,82 +2,121 @@
 #
 # --report: how a run ended, as JSON, on every way out.
 #
-# shellcheck disable=SC2016,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2094,SC2154
 
 load helper
 
 setup() {
 	common_setup
 	need jq
+	reports=() filters=() report=report0
 }
 
-# says FILTER: the report is there and complete, and FILTER is true of it.
+teardown() {
+	local failed=
+	told || failed=1
+	common_teardown || failed=1
+	[ -z "$failed" ]
+}
+
+# says FILTER: $report is there and complete, and FILTER is true of it. One jq
+# looks at all that the test has said so when it is over. Sets report to the
+# name of the next.
 says() {
+	[ -s "$report" ]
+	reports+=("$report") filters+=("$1")
+	report=report${#reports[@]}
+}
+
+told() {
 	local -
 	set +T
-	jq -e '.version == 1 and .elapsed_ms >= 0 and (.id | length > 5) and
-		(.processes | has("stopped") and has("killed")) and
-		(.command | length > 0) and ('"$1"')' report || {
-		cat report
-		return 1
-	}
+	local filter words='' answers
+	((${#filters[@]} > 0)) || return 0
+	for filter in "${filters[@]}"; do
+		words+="${words:+,}(input | .version == 1 and .elapsed_ms >= 0 and
+			(.id | length > 5) and (.command | length > 0) and
+			(.processes | has(\"stopped\") and has(\"killed\")) and
+			($filter))"
+	done
+	cd "$BATS_TEST_TMPDIR" || return
+	answers=$(jq -nc "[$words]" "${reports[@]}") || return
+	[[ $answers == *false* ]] || return 0
+	echo "$answers"
+	for filter in "${!filters[@]}"; do
+		echo "${filters[filter]}"
+		head -c 4096 "${reports[filter]}"
+	done
+	return 1
 }
 
-says_now() {
-	[ -s report ] && says "$1" >/dev/null 2>&1
-}
-
-# ends STATUS FILTER ARGUMENT...: wdrun --report=report ARGUMENT... ends with
+# ends STATUS FILTER ARGUMENT...: wdrun --report=$report ARGUMENT... ends with
 # STATUS, and FILTER is true of the report. With LIMIT as for complete_late.
 ends() {
-	local how=(complete)
-	[[ " ${*:3} " != *' LIMIT '* ]] || how=(late "${run_by:-complete}")
-	rm -f report
-	"${how[@]}" "$WDRUN" --report=report "${@:3}"
+	local how=(directly)
+	[[ " ${*:3} " != *' LIMIT '* ]] || how=(late "${run_by:-directly}")
+	"${how[@]}" "$WDRUN" --report="$report" "${@:3}"
 	[ "$status" -eq "$1" ]
 	says "$2"
-	[ "$(find . -name '*report*')" = ./report ]
+}
+
+# directly COMMAND...: complete, for what depends on no signal.
+directly() {
+	status=0
+	"$@" >out 2>err || status=$?
 }
 
 # is_refused ARGUMENT...: with these, wdrun runs nothing, and says why.
 is_refused() {
-	complete "$WDRUN" "$@" touch ran
+	directly "$WDRUN" "$@" touch ran
 	[ "$status" -eq 125 ]
 	has_message --report
 	[ ! -e ran ]
 }
 
 # bats test_tags=smoke
-@test "a command's own end is reported: its status, its signal, or why it was not executed" {
+@test "a command's own end is reported: its status, its signal, why it was not executed, and what it used; of any bytes, however many and long" {
+	local now=$EPOCHSECONDS name big argument arguments bells
 	ends 0 '.outcome == "exited" and .status == 0 and .signal == null and
 		.reason == null and .reason_code == null and .tree == null and
 		.target.status == 0 and .output == null' true
-	ends 3 '.status == 3 and .target.status == 3' sh -c 'exit 3'
+	ends 3 '.status == 3 and .target.status == 3 and
+		.cpu_ms >= 100 and .peak_memory_kib > 500 and
+		.directory == "'"$PWD"'" and .started >= '"$now"' and
+		.started - '"$now"' < 60' \
+		bash -c 'until read -ra stat </proc/$$/stat
+			((stat[13] >= 15)); do :; done; exit 3'
 	ends 139 '.outcome == "killed" and .status == 139 and
 		.signal == "SIGSEGV" and .target.status == null and
-		.target.signal == "SIGSEGV"' sh -c 'kill -SEGV $$'
+		.target.signal == "SIGSEGV"' "$PROGRAMS/die" SEGV
 	ends 127 '.outcome == "not executed" and .status == 127 and
 		.reason_code == "exec" and
 		.reason == "No such file or directory"' ./absent
 	ends 126 '.outcome == "not executed" and .status == 126' /
+
+	name=$'a "name"\nof \\ two\tlines \e[1m\xff\xfe \xc3\xa4'
+	printf -v big 'x%.0s' {1..4096}
+	printf -v argument '\a%.0s' {1..2000}
+	arguments=({1..60})
+	bells=({1..20000})
+	XDG_STATE_HOME=$PWD/state \
+		ends 0 '(.name | startswith("a \"name\"\nof \\ two\tlines \u001b[1m") and
+		endswith("\ufffd\ufffd ä")) and (.command | length) == 20063 and
+		(.command[1] | length) == 4096 and .command[2] == "\ufffd\"\u0001" and
+		([.command[3:63][] | length] | unique) == [2000] and
+		.cleanup == [] and .command[20062] == "\u0007"' \
+		--name="$name" true "$big" $'\xff"\x01' \
+		"${arguments[@]/*/$argument}" "${bells[@]/*/$'\a'}"
+	run ! grep -q $'[\e\x01]' report5
 }
 
 # bats test_tags=smoke
-@test "each reason for a stop is reported, and how many processes were stopped and killed" {
-	ends 124 '.outcome == "stopped" and .reason == "timeout" and
-		.reason_code == "timeout" and .status == 124 and
-		.processes.stopped == 2 and .processes.killed == 0 and
-		.target.signal == "SIGTERM"' \
-		-t LIMIT sh -c 'sleep 1000 & echo "ready $!"; wait'
-	ends 124 '.reason_code == "timeout" and .processes.killed >= 1' \
-		-t LIMIT -k 100ms "$PROGRAMS/escape" fork setsid stubborn
+@test "each reason for a stop is reported, how many processes were stopped and killed, and output that was given up" {
 	ends 124 '.processes.stopped == 2 and .processes.killed == 2' \
 		-s KILL -t LIMIT sh -c 'sleep 1000 & echo "ready $!"; wait'
-	ends 124 '.reason == "no output" and .reason_code == "idle" and
-		.output.relayed == 8' -i LIMIT sh -c 'echo ready 1; sleep 1000'
 	ends 0 '.reason == "the output is complete" and
 		.reason_code == "until" and .status == 0' \
-		-u line --until-grace=0 sh -c 'echo line; sleep 1000'
+		-u line --until-grace=0 sh -c 'echo line; exec sleep 1000'
 	ends 7 '.outcome == "exited" and .target.status == 7 and
 		.reason == "the survivors are idle" and
 		.reason_code == "survivors-idle" and .processes.stopped == 1' \
@@ -86,27 +125,42 @@ is_refused() {
 		.reason_code == "survivors-busy"' --max-after-exit=100ms \
 		--idle-after-exit=100 sh -c 'sleep 1000 & exit 7'
 
-	start "$WDRUN" --report=report sleep 1000
-	await_watchers
-	kill -INT "$front"
+	start "$WDRUN" --report="$report" -k 100ms \
+		"$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	kill -INT "$started"
 	finish
 	[ "$status" -eq 130 ]
 	says '.outcome == "stopped" and .reason == "cancelled" and
 		.reason_code == "cancelled" and .status == 130 and
-		.signal == "SIGINT" and .tree == null'
+		.signal == "SIGINT" and .tree == null and .processes.killed >= 1'
+
+	mkfifo fifo
+	exec 7<>fifo
+	# The command says that it is ready when it has written all of its
+	# output.
+	export report
+	late complete sh -c 'exec "$WDRUN" --report="$report" -i 60 -t LIMIT -k 100ms sh -c "
+		\"\$PROGRAMS/pattern\" write 1 200000
+		exec \"\$PROGRAMS/escape\" -x 0 >&8" 8>&1 >&7'
+	exec 7>&-
+	says '.output.undelivered > 0 and .output.relayed > 0 and .status == 0'
 }
 
 # wdrun must also have had the time to look at each process: on a busy machine it
 # tells less. Not an assertion.
 look() {
-	complete "$@"
-	jq -e '.tree // [] | length > 0 and all(.wait)' report || : >out
+	directly "$@"
+	jq -e '.tree // [] | length > 0 and all(.wait)' "$report" || : >out
 }
 
 # bats test_tags=smoke,tree
 @test "the tree of the diagnosis is reported, as it was printed, and with --quiet too" {
 	local run_by=look
-	ends 124 '.reason_code == "timeout" and (.tree | length) == 2 and
+	ends 124 '.reason == "timeout" and .reason_code == "timeout" and
+		.status == 124 and .target.signal == "SIGTERM" and
+		.processes.stopped == 2 and .processes.killed == 0 and
+		(.tree | length) == 2 and
 		(.tree[0] | .pid > 0 and .ppid > 0 and .state == "S" and
 			.command == "sh -c \u0027echo ready 1; sleep 1000; echo\u0027" and
 			.wait == "child" and .cpu_ms >= 0) and
@@ -116,9 +170,10 @@ look() {
 		.tree[1].command == "sleep 1000" and .tree[1].wait == "sleep" and
 		.tree[1].waiting_for == "sleeping" and .tree[1].waits_for == []' \
 		-t LIMIT sh -c 'echo ready 1; sleep 1000; echo'
-	grep -F "$(jq -r '.tree[1] | "\(.pid) \(.command) [S "' report)" err
+	grep -F "$(jq -r '.tree[1] | "\(.pid) \(.command) [S "' report0)" err
 
-	ends 124 '.reason_code == "idle" and .tree[0].state == "S"' \
+	ends 124 '.reason == "no output" and .reason_code == "idle" and
+		.output.relayed == 8 and .tree[0].state == "S"' \
 		-q -i LIMIT sh -c 'echo ready 1; exec sleep 1000'
 	[ ! -s err ]
 }
@@ -126,7 +181,12 @@ look() {
 # waits_for_lock PID: the process reads its signals from a signalfd, and has no
 # command yet.
 waits_for_lock() {
-	grep -qs '^sigmask' "/proc/$1"/fdinfo/*
+	local file
+	for file in "/proc/$1"/fdinfo/*; do
+		take "$file" 2>/dev/null || continue
+		[[ $taken != *sigmask* ]] || return 0
+	done
+	return 1
 }
 
 @test "a lock that is held, or was waited for in vain, is reported; such a run used nothing" {
@@ -135,17 +195,19 @@ waits_for_lock() {
 	await_watchers
 	first=$started
 	# Neither what the caller used nor its older child is the run's.
-	complete bash -c 'bash -c "for i in {1..30000}; do :; done"
+	export report
+	directly bash -c 'bash -c "for i in {1..30000}; do :; done"
 		sleep 1000 & echo $! >older
-		exec "$WDRUN" --report=report --lock=lock true'
+		exec "$WDRUN" --report="$report" --lock=lock true'
 	[ "$status" -eq 75 ]
 	says '.outcome == "locked out" and .reason_code == "locked" and
 		.status == 75 and (.locks[0] | endswith("/lock")) and
 		.target.pid == null and .cpu_ms == 0 and
 		.peak_memory_kib == 0 and .processes.left == []'
-	kill -KILL "$(<older)"
+	read -r older <older
+	kill -KILL "$older"
 
-	start "$WDRUN" --report=report --lock=lock --lock-wait=100 true
+	start "$WDRUN" --report="$report" --lock=lock --lock-wait=100 true
 	wait_until waits_for_lock "$started"
 	kill -INT "$started"
 	finish
@@ -161,18 +223,18 @@ waits_for_lock() {
 }
 
 # bats test_tags=smoke
-@test "a report is written after SIGKILL of the front, and of the supervisor" {
-	start "$WDRUN" --report=report "$PROGRAMS/escape" fork setsid stubborn
+@test "a report is written after SIGKILL of the front, and of the supervisor, which changes neither the number of stopped processes nor the command's end" {
+	local escape=("$PROGRAMS/escape" fork setsid stubborn) pid pids
+	start "$WDRUN" --report="$report" "${escape[@]}"
 	await_ready
-	await_watchers
-	kill -KILL "$front"
+	kill -KILL "$started"
 	finish
-	wait_until says_now '.reason == "the front was killed" and
-		.reason_code == "front-killed"'
+	wait_until test -s "$report"
 	wait_until nobody_is_left
+	says '.reason == "the front was killed" and
+		.reason_code == "front-killed"'
 
-	rm -f report
-	start "$WDRUN" --report=report "$PROGRAMS/escape" fork setsid stubborn
+	start "$WDRUN" --report="$report" "${escape[@]}"
 	await_ready
 	await_watchers
 	kill -KILL "$supervisor"
@@ -180,121 +242,100 @@ waits_for_lock() {
 	[ "$status" -eq 137 ]
 	says '.reason == "the supervisor was killed" and .status == 137 and
 		.reason_code == "supervisor-killed" and .processes.killed >= 1'
-}
 
-@test "a supervisor that is killed changes neither the number of stopped processes nor the command's end" {
-	local pid
-	start "$WDRUN" --report=report -k 1000 bash -c '
-		for _ in 1 2 3 4; do (sleep 1000 & echo $! >>pids); done
+	start "$WDRUN" --report="$report" -k 1000 bash -c '
+		for _ in 1 2 3; do sleep 1000 & echo $! >>pids; done
 		exec "$PROGRAMS/escape" fork setsid stubborn'
 	await_ready
 	await_watchers
 	kill -TERM "$front"
-	for pid in $(<pids); do
+	mapfile -t pids <pids
+	for pid in "${pids[@]}"; do
 		wait_until is_dead "$pid"
 	done
 	kill -KILL "$supervisor"
 	finish
 	says '.outcome == "stopped" and .reason_code == "cancelled" and
-		.processes.stopped >= 5'
+		.processes.stopped >= 4'
 
-	start "$WDRUN" --report=report --idle-after-exit=1000 \
+	start "$WDRUN" --report="$report" --idle-after-exit=1000 \
 		sh -c 'echo $$ >pid; sleep 1000 & exit 7'
 	await_watchers
 	wait_until test -s pid
-	wait_until is_zombie "$(<pid)"
+	read -r pid <pid
+	wait_until is_zombie "$pid"
 	kill -KILL "$supervisor"
 	finish
 	says '.outcome == "exited" and .target.status == 7 and
 		.reason_code == "supervisor-killed"'
 }
 
-@test "names and arguments of any bytes come through as JSON, however many and long" {
-	local argument bells big arguments name
-	name=$'a "name"\nof \\ two\tlines \e[1m\xff\xfe \xc3\xa4'
-	printf -v big 'x%.0s' {1..4096}
-	XDG_STATE_HOME=$PWD/state \
-		ends 0 '(.name | startswith("a \"name\"\nof \\ two\tlines \u001b[1m") and
-		endswith("\ufffd\ufffd ä")) and (.command | length) == 5 and
-		(.command[3] | length) == 4096 and .command[4] == "\ufffd\"\u0001"' \
-		--name="$name" sh -c ':' "$big" $'\xff"\x01'
-	run ! grep -q $'[\e\x01]' report
-
-	mapfile -t bells < <(yes $'\a' | head -n 20000)
-	ends 0 '(.command | length) == 20003 and .command[20002] == "\u0007"' \
-		sh -c ':' "${bells[@]}"
-	printf -v argument '\a%.0s' {1..2000}
-	mapfile -t arguments < <(yes "$argument" | head -n 60)
-	ends 0 '(.command | length) == 63 and .cleanup == [] and
-		([.command[3:][] | length] | unique) == [2000]' \
-		sh -c ':' "${arguments[@]}"
-}
-
-@test "what a run used, and where and when it ran, is reported" {
-	local before
-	before=$(date +%s)
-	ends 0 '.cpu_ms >= 100 and .peak_memory_kib > 500 and
-		.directory == "'"$PWD"'" and .started >= '"$before"' and
-		.started - '"$before"' < 60' \
-		bash -c 'until read -ra stat </proc/$$/stat
-			((stat[13] >= 15)); do :; done'
-}
-
-@test "output that was given up is in the report" {
-	mkfifo fifo
-	exec 7<>fifo
-	# The command says that it is ready when it has written all of its
-	# output.
-	late complete sh -c '"$WDRUN" --report=report -i 60 -t LIMIT -k 100ms sh -c "
-		\"\$PROGRAMS/pattern\" write 1 200000
-		exec \"\$PROGRAMS/escape\" -x 0 >&8" 8>&1 >&7'
-	exec 7>&-
-	says '.output.undelivered > 0 and .output.relayed > 0 and .status == 0'
-}
-
 # --- the file ----------------------------------------------------------------
 
 # bats test_tags=smoke
-@test "an older report is replaced in one step, keeps its mode, and a new one follows the umask" {
-	local name length
-	echo old >report
-	chmod 664 report
-	ln report kept
-	complete bash -c 'umask 27; exec "$WDRUN" --report=report true'
-	says '.status == 0'
-	[ "$(<kept)" = old ]
-	[ "$(stat -c %a report)" = 664 ]
+@test "an older report is replaced in one step, where its name led at the start, and keeps its mode; a new one follows the umask; none is told" {
+	local older newer
+	mkdir -p A/app victim place
+	echo precious >victim/report
+	printf -v older 'x%.0s' {1..255}
+	printf -v newer 'y%.0s' {1..240}
+	echo old >"A/app/$older"
+	chmod 664 "A/app/$older"
+	ln "A/app/$older" kept
+	umask 27
+	directly "$WDRUN" --report="A/app/$older" sh -c 'mv A/app A/moved
+		ln -s ../victim A/app; exit 3'
+	[ "$status" -eq 3 ]
+	ends 0 '.status == 0' true
+	directly "$WDRUN" --report="$newer" true
+	[ "$status" -eq 0 ]
 
-	rm report
-	complete bash -c 'umask 27; exec "$WDRUN" --report=report true'
+	read -r kept <kept
+	[ "$kept" = old ]
+	modes=$(stat -c %a "A/moved/$older" report0 "$newer")
+	[ "$modes" = $'664\n640\n640' ]
+	shopt -s dotglob
+	left=(A/moved/*) victims=(victim/*)
+	[ "${left[*]}" = "A/moved/$older" ]
+	[ "${victims[*]}" = victim/report ]
+	read -r precious <victim/report
+	[ "$precious" = precious ]
+	report=$newer
 	says '.status == 0'
-	[ "$(stat -c %a report)" = 640 ]
+	report=A/moved/$older
+	says '.status == 3'
 
-	for length in 240 255; do
-		printf -v name 'x%.0s' $(seq "$length")
-		echo old >"$name"
-		complete "$WDRUN" --report="$name" true
-		[ "$status" -eq 0 ]
-		jq -e '.status == 0' "$name"
-	done
+	directly "$WDRUN" --report=place/report sh -c 'rm -r place; exit 4'
+	[ "$status" -eq 4 ]
+	has_message --report "$PWD/place/report"
+	mapfile -t lines <err
+	[ "${#lines[@]}" -eq 1 ]
 }
 
-@test "no other kind of file is replaced, nor one of another option's, nor another user's FIFO" {
-	local file option
+@test "no other kind of file is replaced, nor one of another option's, nor another user's FIFO, nor is a descriptor that cannot be written to" {
+	local file option descriptor
 	echo old >kept
 	ln -s kept link
+	mkdir d
+	ln -s d dd
 	for file in link . absent/report /dev/null; do
 		is_refused --report="$file"
 	done
-	[ "$(<kept)" = old ]
+	read -r kept <kept
+	[ "$kept" = old ]
 
-	mkdir d
-	ln -s d dd
 	for option in --lock=./d/X --lock="$PWD/d/X" --cleanup=dd/X --tee=d/X; do
 		is_refused --report=d/X "$option"
 		has_message "${option%%=*}"
 		[ ! -e d/X ]
 	done
+
+	exec 8</dev/null 9>&-
+	for descriptor in 9 8 9x -1 99999999999; do
+		is_refused --report="/dev/fd/$descriptor"
+		has_message "/dev/fd/$descriptor"
+	done
+	exec 8<&-
 
 	((EUID == 0)) || return 0
 	mkdir -m 1777 sticky
@@ -303,97 +344,70 @@ waits_for_lock() {
 	is_refused --report=sticky/report
 }
 
-@test "a report is written to where its name led at the start" {
-	mkdir -p A/app victim
-	echo precious >victim/report
-	complete "$WDRUN" --report=A/app/report sh -c 'mv A/app A/moved
-		ln -s ../victim A/app; exit 3'
-	[ "$status" -eq 3 ]
-	[ "$(<victim/report)" = precious ]
-	[ "$(jq .status A/moved/report)" -eq 3 ]
-}
-
-@test "a report that cannot be written at the end is told, and changes no status" {
-	mkdir place
-	complete "$WDRUN" --report=place/report sh -c 'rm -r place; exit 4'
-	[ "$status" -eq 4 ]
-	has_message --report "$PWD/place/report"
-	[ "$(wc -l <err)" -eq 1 ]
-}
-
 # bats test_tags=smoke
-@test "a FIFO gets the report, and stays, also after SIGKILL of the front" {
-	local reader
-	mkfifo fifo
-	cat fifo >report 3>&- &
-	reader=$!
-	complete "$WDRUN" --report=fifo sh -c 'exit 3'
-	wait "$reader"
-	[ "$status" -eq 3 ]
-	[ ! -s err ]
-	says '.status == 3'
-	[ -p fifo ]
-
-	cat fifo >report 3>&- &
-	reader=$!
-	start "$WDRUN" --report=fifo sleep 1000
-	await_watchers
-	kill -KILL "$front"
-	finish
-	wait "$reader"
-	says '.reason_code == "front-killed"'
-}
-
-@test "a FIFO without a reader, and a reader that is stuck or gone, do not hang the report" {
+@test "a FIFO gets the report, and stays, also after SIGKILL of the front; without a reader, or with one that is stuck or gone, nothing hangs" {
 	local file
 	mkfifo fifo
-	complete "$WDRUN" --report=fifo sh -c 'exit 3'
+	directly "$WDRUN" --report=fifo sh -c 'exit 3'
 	[ "$status" -eq 3 ]
-	[ -p fifo ]
 
 	exec 7<>fifo
+	directly "$WDRUN" --report=fifo sh -c 'exit 3'
+	[ "$status" -eq 3 ]
+	[ ! -s err ]
+	read -ru 7 line
+	echo "$line" >"$report"
+	says '.status == 3'
+
+	start "$WDRUN" --report=fifo "$PROGRAMS/escape"
+	await_ready
+	kill -KILL "$started"
+	finish
+	read -ru 7 line
+	echo "$line" >"$report"
+	says '.reason_code == "front-killed"'
+	[ -p fifo ]
+
 	dd if=/dev/zero of=fifo oflag=nonblock bs=65536 count=1 2>/dev/null
 	for file in fifo /dev/fd/7; do
-		complete "$WDRUN" --report="$file" sh -c 'exit 3'
+		directly "$WDRUN" --report="$file" sh -c 'exit 3'
 		[ "$status" -eq 3 ]
 		has_message --report "$file"
 	done
-	exec 7>&-
-
-	complete sh -c '{ "$WDRUN" --report=/dev/fd/9 sh -c "exit 5" 9>&1 >/dev/null; echo "$?" >&2; } | true'
-	[ "$(tail -n 1 err)" = 5 ]
+	exec 7>&- 9> >(:)
+	wait "$!"
+	directly "$WDRUN" --report=/dev/fd/9 sh -c 'exit 5'
+	exec 9>&-
+	[ "$status" -eq 5 ]
 }
 
 @test "a descriptor gets the report behind what stands there: a file's, a pipe's, a socket's" {
-	complete sh -c 'echo first; "$WDRUN" --report=/dev/fd/9 sh -c "exit 4" 9>&1'
+	echo first >file
+	directly "$WDRUN" --report=/dev/fd/9 sh -c 'exit 4' 9>>file
 	[ "$status" -eq 4 ]
-	[ "$(head -n 1 out)" = first ]
-	tail -n +2 out >report
+	{
+		read -r line
+		[ "$line" = first ]
+		read -r line
+		echo "$line" >"$report"
+	} <file
 	says '.status == 4'
 
 	# Its reader waits for the report.
-	complete sh -c '"$WDRUN" --report=/dev/fd/9 sh -c "echo >&9; exit 5" 9>&1 >/dev/null | tail -n 1'
-	mv out report
+	line=$("$WDRUN" --report=/dev/fd/9 sh -c 'echo >&9; exit 5' 9>&1 >/dev/null) || status=$?
+	[ "$status" -eq 5 ]
+	echo "${line##*$'\n'}" >"$report"
 	says '.status == 5'
 
 	need python3
-	complete python3 -c '
+	directly python3 -c '
 import os, socket, subprocess
 ours, theirs = socket.socketpair()
 subprocess.run([os.environ["WDRUN"], "--report=/dev/fd/%d" % theirs.fileno(), "false"],
                pass_fds=[theirs.fileno()])
 theirs.close()
 print(ours.makefile().read())'
-	mv out report
+	read -r line <out
+	echo "$line" >"$report"
 	says '.status == 1'
-}
-
-@test "a descriptor that cannot be written to is refused" {
-	local descriptor
-	exec 8</dev/null 9>&-
-	for descriptor in 9 8 x 9x -1 99999999999; do
-		is_refused --report="/dev/fd/$descriptor"
-		has_message "/dev/fd/$descriptor"
-	done
-	exec 8<&-
 }

@@ -7,13 +7,20 @@
 
 load helper
 
+# got NUMBER [COUNT [FILE]]: this signal came, COUNT times (1), says FILE (out).
 got() {
-	grep -qx "got $1" out
+	has_lines "${2:-1}" "got $1" "${3:-out}"
 }
 
-# has_lines COUNT PATTERN: out has so many of these lines.
+# has_lines COUNT BEGINNING [FILE]: FILE (out) has so many lines that begin so.
 has_lines() {
-	[ "$(grep -c "$2" out)" -eq "$1" ]
+	local -
+	set +T
+	local line count=0
+	while read -r line; do
+		[[ $line != "$2" && $line != "$2 "* ]] || ((++count))
+	done <"${3:-out}"
+	((count == $1))
 }
 
 # begin [LAUNCHER]... -- OPTION...: starts sigcount with these options.
@@ -36,38 +43,28 @@ ends_with() {
 }
 
 # bats test_tags=smoke
-@test "signals that end nothing are forwarded to the command, and each real-time one arrives" {
+@test "signals that end nothing reach the command's whole group and no other, each real-time one; a terminating one reaches all" {
 	local number
-	begin --
+	start "$WDRUN" -k never sh -c '"$PROGRAMS/sigcount" &
+		setsid "$PROGRAMS/sigcount" >escaped & exec "$PROGRAMS/sigcount"'
+	wait_until has_lines 2 ready
+	await_ready escaped
 	# USR1 USR2 PIPE ALRM URG XCPU VTALRM PROF WINCH IO PWR, real-time
 	for number in 10 12 13 14 23 24 26 27 28 29 30 50 64; do
 		kill -"$number" "$started"
-		wait_until got "$number"
+		wait_until got "$number" 2
 	done
 	kill -34 "$started"
 	kill -34 "$started"
 	kill -34 "$started"
-	wait_until has_lines 3 '^got 34$' # TERM would overtake them
+	wait_until got 34 6 # TERM would overtake them
 
 	ends_with 7
 	[ -z "$stderr" ]
-	has_lines 3 '^got 34$'
-}
-
-# bats test_tags=smoke
-@test "a forwarded signal reaches the command's whole group and no other, a terminating one all" {
-	start "$WDRUN" -k never sh -c '"$PROGRAMS/sigcount" &
-		setsid "$PROGRAMS/sigcount" >escaped & exec "$PROGRAMS/sigcount"'
-	wait_until has_lines 2 '^ready'
-	await_ready escaped
-
-	kill -USR1 "$started"
-	wait_until has_lines 2 '^got 10$'
-	no grep -q 'got 10' escaped
-
-	ends_with 7
-	has_lines 2 '^got 15$'
-	grep -qx 'got 15' escaped
+	got 34 6
+	got 15 2
+	has_lines 1 got escaped
+	got 15 1 escaped
 }
 
 # bats test_tags=smoke,tree
@@ -85,48 +82,32 @@ ends_with() {
 	done
 }
 
-@test "a terminating signal starts the clock of --kill-after" {
+@test "a terminating signal starts the clock of --kill-after; one that the command ignores puts off no --timeout" {
 	start "$WDRUN" -k 200ms "$PROGRAMS/launch" --ignore TERM \
 		sh -c 'echo "ready $$"; exec sleep 1000'
 	await_ready
 
 	ends_with 137
-}
 
-@test "a cancel that the command ignores does not put off --timeout, whatever --kill-after is" {
-	local limit
-	for limit in never 1000; do
-		# The command has sent the signal before it is ready.
-		complete_late sh -c 'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT -k $limit \
-			bash -c 'trap "" HUP; kill -HUP "$front"; exec "$PROGRAMS/sigcount"'
-		[ "$status" -eq 7 ]
-		has_message TERM
-	done
+	# The command has sent the signal before it is ready.
+	complete_late sh -c 'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT -k never \
+		sh -c 'trap "" HUP; kill -HUP "$front"; exec "$PROGRAMS/sigcount"'
+	[ "$status" -eq 7 ]
+	has_message TERM
 }
 
 # bats test_tags=smoke
-@test "two terminating signals are forwarded, the third kills at once" {
+@test "two terminating signals are forwarded, the third kills at once, whoever sends them, and without a pause" {
 	begin -- -k never
 	kill -HUP "$started"
 	wait_until got 1
-	kill -INT "$started"
+	env kill -INT "$started"
 	wait_until got 2
 	is_alive "$ready"
-	kill -QUIT "$started"
+	kill -INT "$started"
 	finish
 	[ "$status" -eq 137 ]
 
-	# The same one of three senders, too.
-	begin -- -k never
-	env kill -INT "$started"
-	wait_until has_lines 1 '^got 2$'
-	env kill -INT "$started"
-	wait_until has_lines 2 '^got 2$'
-	env kill -INT "$started"
-	finish
-	[ "$status" -eq 137 ]
-
-	# And without a pause.
 	start "$WDRUN" -k never "$PROGRAMS/launch" --ignore HUP --ignore INT \
 		--ignore QUIT sh -c 'echo "ready $$"; exec sleep 1000'
 	await_ready
@@ -137,24 +118,20 @@ ends_with() {
 	[ "$status" -eq 137 ]
 }
 
-@test "TERM right behind a HUP that the command ignores reaches the command" {
+@test "one TERM is no third signal: behind a HUP that the command ignores, to the outermost of three wdruns" {
 	start "$WDRUN" -k never "$PROGRAMS/launch" --ignore HUP \
 		"$PROGRAMS/sigcount"
 	await_ready
-
 	env kill -HUP "$started"
-
 	ends_with 7
-}
 
-@test "one TERM to the outermost of three nested wdruns is no third signal" {
 	start "$WDRUN" -k 60 "$WDRUN" -k 60 "$WDRUN" -k 60 bash -c '
 		trap "sleep 0.3; echo in order; exit 7" TERM; echo "ready $$"
 		while :; do sleep 0.05; done'
 	await_ready
 
 	ends_with 7
-	[ "$(tail -n 1 out)" = "in order" ]
+	[[ $output == *"in order" ]]
 }
 
 # bats test_tags=smoke
@@ -164,19 +141,19 @@ ends_with() {
 	kill -USR1 "$started" # USR1 is handled after HUP
 	wait_until got 10
 	is_alive "$ready"
-	no got 1
+	got 1 0
 	ends_with 7
 
-	start sh -c '"$WDRUN" "$PROGRAMS/sigcount" & echo "front $!"; wait'
+	start sh -c '"$WDRUN" "$PROGRAMS/sigcount" & echo "$!" >pid; wait'
 	await_ready
-	wait_until grep -q '^front ' out
-	front=$(sed -n 's/^front //p' out)
+	wait_until test -s pid
+	read -r front <pid
 	kill -INT "$front"
 	kill -QUIT "$front"
 	kill -USR1 "$front"
 	wait_until got 10
-	no got 2
-	no got 3
+	got 2 0
+	got 3 0
 	kill -TERM "$front"
 	finish
 }
@@ -184,7 +161,9 @@ ends_with() {
 @test "what was blocked and pending at the start is pending for the command, or ends the run" {
 	# bash, since dash unblocks all signals when it waits for a child.
 	complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 200 bash -c '
-		until grep -qE "^S[ih][gd]Pnd:.*[2367abef]..$" /proc/$$/status
+		until while read -r name mask; do
+			[[ $name == S[ih][gd]Pnd: && $mask == *[2367abef]?? ]] && break
+		done </proc/$$/status
 		do sleep 0.05; done; echo pending'
 	[ "$status" -eq 0 ]
 	[ "$output" = pending ]
@@ -195,7 +174,7 @@ ends_with() {
 
 @test "a signal in the first moments is not lost" {
 	local -x WDRUN_REPORTS= # a front that dies before it begins writes no report
-	for _ in {1..20}; do
+	for _ in {1..10}; do
 		start "$WDRUN" -k 300ms sleep 1000
 		# Before that, programs/launch would die by the signal.
 		wait_until is_wdrun "$started"
@@ -214,12 +193,18 @@ is_wdrun() {
 start_job() {
 	start "$PROGRAMS/launch" --group "$WDRUN" "$@"
 	await_ready
-	wait_until grep -qs . "/proc/$started/task/$started/children"
-	front=$(children_of "$started")
+	wait_until has_child "$started"
+	front=$child
+}
+
+# has_child PID: sets child. The line has no newline.
+has_child() {
+	child=''
+	read -r child _ <"/proc/$1/task/$1/children" || [ -n "$child" ]
 }
 
 # bats test_tags=smoke
-@test "TSTP stops the command and wdrun, and CONT continues them" {
+@test "TSTP stops the command and wdrun, and CONT continues them; where the command handles it, it stops nothing" {
 	start_job "$PROGRAMS/escape"
 
 	kill -TSTP "$front"
@@ -231,9 +216,7 @@ start_job() {
 	kill -TERM "$front"
 	finish
 	[ "$status" -eq 143 ]
-}
 
-@test "a TSTP that the command handles stops nothing" {
 	start_job "$PROGRAMS/sigcount"
 	kill -TSTP "$front"
 	wait_until got 20
@@ -244,21 +227,20 @@ start_job() {
 	[ "$status" -eq 7 ]
 }
 
-@test "a TSTP or STOP that a process sends stops no clock" {
+@test "a TSTP or STOP that a process sends stops no clock, nor does a command that stops itself where no shell would continue it" {
 	local by
 	# To the command, and as a shell's suspend builtin might to the front.
 	for by in 'kill -TSTP $$' 'kill -STOP $$' 'kill -TSTP "$front"'; do
 		complete_late "$PROGRAMS/launch" --group sh -c \
 			'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT sh -c '
 			(trap "" TSTP
-			until grep -q stopped /proc/$$/status; do sleep 0.02; done
+			until read -r _ _ state _ <"/proc/$$/stat"; [ "$state" = T ]
+			do sleep 0.05; done
 			echo "ready $$") &
 			'"$by"'; exec sleep 1000'
 		[ "$status" -eq 124 ]
 	done
-}
 
-@test "a command that stops itself where no shell would continue it stays stopped until the timeout" {
 	complete_late setsid -w "$WDRUN" -f -t LIMIT -k 200ms sh -c \
 		'echo "ready $$"; kill -STOP $$; echo never'
 

@@ -8,6 +8,12 @@
 load helper
 load bounds
 
+reads_a_pipe() {
+	local where
+	read -r where <"/proc/$started/wchan" || true
+	[[ $where == *pipe_read* ]]
+}
+
 @test "\$(wdrun ...) returns though a background job holds the output; without wdrun the same hangs" {
 	# Only --idle-after-exit can end this run.
 	complete bash -c 'x=$("$WDRUN" --idle-after-exit=300ms \
@@ -18,7 +24,7 @@ load bounds
 	start bash -c 'x=$(sh -c "sleep 1000 & echo hi; echo over >over"); echo "$x"'
 	wait_until test -s over
 	# No time has to pass: the reader sleeps, and the writer will for long.
-	wait_until grep -q pipe_read "/proc/$started/wchan"
+	wait_until reads_a_pipe
 	is_alive "$started"
 	end_leftovers
 	finish
@@ -37,10 +43,9 @@ stops_survivors() {
 
 # bats test_tags=smoke,tree
 @test "a survivor that does nothing is stopped at --idle-after-exit, with SIGKILL if need be, and the status stands" {
-	stops_survivors 5 "$PROGRAMS/escape" -x 5 fork setsid
 	stops_survivors 5 "$PROGRAMS/escape" -x 5 fork setsid stubborn closed
 	stops_survivors 0 "$PROGRAMS/escape" -x 0 fork setsid fork root closed
-	stops_survivors 139 bash -c 'sleep 1000 & kill -SEGV $$'
+	stops_survivors 139 sh -c 'sleep 1000 & kill -SEGV $$'
 	stops_survivors 6 -q sh -c 'sleep 1000 & exit 6'
 	[ -z "$stderr" ]
 
@@ -49,32 +54,25 @@ stops_survivors() {
 	nobody_is_left
 }
 
-@test "survivors that were stopped are named, and who of them held the output" {
+@test "survivors that were stopped are named, and who held the output; of those that end by themselves nothing is lost or said" {
 	complete sh -c '"$WDRUN" --idle-after-exit=1 sh -c "
 		sleep 1000 >/dev/null & first=\$!
 		sleep 1001 2>&1 &
-		until grep -q sleep /proc/\$first/comm &&
-			grep -q sleep /proc/\$!/comm; do :; done
+		until read -r a </proc/\$first/comm && [ \$a = sleep ] &&
+			read -r a </proc/\$!/comm && [ \$a = sleep ]; do :; done
 		echo \$first \$!" | cat'
 
 	read -r first holder <out
 	only_messages
 	has_message "$first" sleep 1000
 	has_message "$holder" sleep 1001 'fd 1,2'
-}
-
-@test "survivors that end by themselves are waited for, nothing is lost, and nothing is said" {
-	complete "$WDRUN" --idle-after-exit=60 --max-after-exit=60 \
-		sh -c '(sleep 0.2; echo late) & exit 3'
-	[ "$status" -eq 3 ]
-	[ "$output" = late ]
-	[ -z "$stderr" ]
 
 	complete "$WDRUN" --idle-after-exit=60 --max-after-exit=60 -i 1000 \
 		"$PROGRAMS/ticker" 20 15 3
 	[ "$status" -eq 3 ]
-	[ "$(grep -c '^tick' out)" -eq 15 ]
-	[ "$(tail -n 1 out)" = "done" ]
+	mapfile -t lines <out
+	[ "${#lines[@]}" -eq 16 ]
+	[ "${lines[15]}" = "done" ]
 	[ -z "$stderr" ]
 }
 
@@ -105,42 +103,30 @@ computes_on() {
 }
 
 # bats test_tags=smoke
-@test "progress of survivors starts the time of --idle-after-exit again: output, a file, CPU time" {
+@test "progress of survivors starts the time of --idle-after-exit again, up to --max-after-exit: output, a file, CPU time" {
 	beside output late moves LIMIT -i 1000 'echo tick'
 	beside file late moves LIMIT 'echo tick >file'
 	beside computes computes_on
 	together
-	nobody_is_left
-}
 
-@test "a survivor that makes progress for ever is stopped at --max-after-exit" {
-	complete "$WDRUN" --max-after-exit=500ms --idle-after-exit=never \
+	directly --max-after-exit=500ms --idle-after-exit=never \
 		--report=report "$PROGRAMS/ticker" 50 0 3
-
 	[ "$status" -eq 3 ]
 	reported '"reason_code":"survivors-busy"'
 	has_message ticker
 	nobody_is_left
 }
 
-@test "--survivors=wait waits for survivors that do nothing, and looks at nothing they do" {
-	local options
-	for options in '' '-i 1000 --idle-unless-busy -k 50ms'; do
-		# shellcheck disable=SC2086 # these are several words
-		complete "$WDRUN" --survivors=wait --idle-after-exit=50ms \
-			--max-after-exit=100ms $options \
-			sh -c '(sleep 0.6; echo late) & exit 4'
-		[ "$status" -eq 4 ]
-		[ "$output" = late ]
-		[ -z "$stderr" ]
-	done
-}
+@test "--survivors=wait waits for survivors that do nothing, and looks at nothing they do, until --timeout" {
+	directly --survivors=wait --idle-after-exit=50ms --max-after-exit=100ms \
+		-i 1000 --idle-unless-busy -k 50ms \
+		sh -c '(sleep 0.6; echo late) & exit 4'
+	[ "$status" -eq 4 ]
+	[ "$output" = late ]
+	[ -z "$stderr" ]
 
-@test "--survivors=wait is bounded by --timeout" {
-	complete_late "$WDRUN" --survivors=wait -t LIMIT --report=report sh -c '
-		(until grep -q zombie /proc/$$/status; do sleep 0.02; done
-		echo "ready $$"; exec sleep 1000) & exit 4'
-
+	complete_late "$WDRUN" --survivors=wait -t LIMIT --report=report bash -c '
+		(await_zombie $$; echo "ready $BASHPID"; exec sleep 1000) & exit 4'
 	[ "$status" -eq 4 ]
 	has_message sleep 1000
 	reported '"reason_code":"timeout"'
@@ -166,14 +152,18 @@ computes_on() {
 	nobody_is_left
 }
 
+has_answered() {
+	take out
+	[[ $taken == *'got 10'* ]]
+}
+
 @test "a signal that is forwarded while survivors linger reaches their group, and a terminating one ends them" {
 	start "$WDRUN" --survivors=wait sh -c '"$PROGRAMS/sigcount" & exit 3'
 	await_ready
-	await_watchers
+	find_watchers
 	wait_until is_zombie "$target"
-
 	kill -USR1 "$front"
-	wait_until grep -qx 'got 10' out
+	wait_until has_answered
 
 	kill -TERM "$front"
 	finish

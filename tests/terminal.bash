@@ -13,14 +13,13 @@ at_prompt() {
 	need "${1:-bash}"
 	last='$?'
 	[ "${1-}" != fish ] || last='$status'
-	cat >profile <<-'END'
-		PS1='prompt> '
-		HISTFILE=
-	END
-	cp profile .zshrc
+	printf '%s\n' "PS1='prompt> '" HISTFILE= >profile
 	case ${1:-bash} in
 	bash) command=(bash --noprofile --rcfile profile) ;;
-	zsh) command=(env ZDOTDIR="$PWD" zsh -d) ;;
+	zsh)
+		printf '%s\n' "PS1='prompt> '" HISTFILE= >.zshrc
+		command=(env ZDOTDIR="$PWD" zsh -d)
+		;;
 	dash) command=(env ENV="$PWD/profile" dash -i) ;;
 	fish)
 		mkdir -pm 700 runtime
@@ -59,7 +58,9 @@ close_terminal() {
 
 teardown() {
 	if [ -n "${terminal-}" ]; then
-		tail -c 1500 log | cat -v # shown where the test failed
+		take log # shown where the test failed
+		taken=${taken//$'\e'/^[}
+		echo "--- the terminal: ${taken:0:3000}"
 		kill -KILL "$terminal" 2>/dev/null || true
 		wait_until nobody_is_left || true
 	fi
@@ -149,18 +150,27 @@ find_run() {
 # The prompt is back, and a program finds the modes of the terminal as they were
 # before.
 usable() {
-	rm -f modes.now
 	enter 'stty -g >modes.now'
 	wait_until prompted
-	cmp modes modes.now
+	same_modes modes.now
+}
+
+# same_modes FILE: what stty -g wrote to it is what it was at the start.
+same_modes() {
+	local before now
+	read -r before <modes
+	read -r now <"$1"
+	[ "$now" = "$before" ]
 }
 
 # last_is STATUS: the prompt is back, and that was the command's status.
 last_is() {
-	rm -f last
+	local status
+	: >last
 	enter "echo $last >last"
 	wait_until prompted
-	[ "$(<last)" = "$1" ]
+	read -r status <last
+	[ "$status" = "$1" ]
 }
 
 # --- runs --------------------------------------------------------------------
@@ -183,7 +193,9 @@ run_in() {
 # wdrun carries the keys to a terminal of the command's own. A prompt reads keys
 # as well, but leaves this mode.
 has_keys() {
-	[[ $(stty -a -F "$tty") == *-isig* ]]
+	stty -a -F "$tty" >keys.now
+	take keys.now
+	[[ $taken == *-isig* ]]
 }
 
 # The job of PID is in the foreground: fields 5 and 8 of its stat.
@@ -206,22 +218,39 @@ words_of_stat() {
 	read -ra words <<<"${stat##*) }"
 }
 
-no_wdrun() {
-	local pid
-	for pid in $(leftovers); do
-		[ ! "/proc/$pid/exe" -ef "$WDRUN" ] || return
-	done
-}
+# has_line FILE LINE
+has_line() {
+	local -
+	set +T
+	local line
+	while IFS= read -r line; do
+		[ "$line" != "$2" ] || return 0
+	done <"$1"
+	return 1
+} 2>/dev/null
 
-# enter_late FILE LINE: types LINE, which makes FILE when it is ready, and waits
+# No wdrun of this test is left.
+no_wdrun() {
+	local -
+	set +T
+	local exe line
+	for exe in /proc/[0-9]*/exe; do
+		[ "$exe" -ef "$WDRUN" ] || continue
+		while IFS= read -rd '' line; do
+			[ "$line" != "WDRUN_TEST=$WDRUN_TEST" ] || return
+		done <"${exe%exe}environ"
+	done
+} 2>/dev/null
+
+# enter_late FILE LINE: types LINE, which fills FILE when it is ready, and waits
 # for its end. LIMIT in LINE is a time that must not pass before: 1 s and, where
 # a slow machine needed longer, 20 s. Sets limit.
 enter_late() {
 	for limit in 1 20; do
-		rm -f "$1"
+		: >"$1"
 		enter "${2//LIMIT/$limit}"
 		wait_until prompted
-		[ ! -e "$1" ] || return 0
+		[ ! -s "$1" ] || return 0
 	done
 	return 1
 }
@@ -229,18 +258,15 @@ enter_late() {
 # Writes the script family: a command that has a child in a session of its own,
 # which ignores all signals. Both are noted, in the files target and escapee.
 write_family() {
-	rm -f target escapee
-	cat >family <<-'END'
-		escape -x 0 fork setsid stubborn >escapee
-		echo "ready $$" >target
-		cat target
-		exec sleep 1000
-	END
+	: >target
+	: >escapee
+	printf '%s\n' 'escape -x 0 fork setsid stubborn >escapee' \
+		'echo "ready $$" >target' 'echo "ready $$"' \
+		'exec sleep 1000' >family
 }
 
 # Waits for the family. Sets escapee, and what find_run sets.
 await_family() {
-	wait_until test -s target
 	await_ready escapee
 	escapee=$ready
 	await_ready target

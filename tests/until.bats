@@ -9,103 +9,86 @@
 load helper
 load bounds
 
-@test "a command that is complete and hangs is stopped after the grace, with 0, and that is told" {
-	complete "$WDRUN" -u 'all done' --until-grace=100ms --report=report sh -c '
-		echo work; echo "all done"; exec sleep 1000'
-	[ "$status" -eq 0 ]
-	[ "$output" = $'work\nall done' ]
-	only_messages
-	has_message sleep 1000
-	reported '"reason_code":"until"'
-	nobody_is_left
-
+@test "a command that is complete and hangs is stopped after the grace, with 0, also with -p, and that is told; the grace runs from the first match, or never ends" {
 	complete "$WDRUN" -p -u ready --until-grace=100ms -k 100ms \
-		"$PROGRAMS/escape" fork setsid stubborn
+		--report=report "$PROGRAMS/escape" fork setsid stubborn
 	[ "$status" -eq 0 ]
 	says_ready out
 	is_dead "$ready"
-	nobody_is_left
-}
-
-@test "a command that exits within the grace keeps its own status" {
-	complete "$WDRUN" -u DONE --until-grace=60 sh -c '
-		echo DONE; sleep 0.1; echo more; exit 3'
-	[ "$status" -eq 3 ]
-	[ "$output" = $'DONE\nmore' ]
-	[ -z "$stderr" ]
-
-	complete "$WDRUN" -u DONE sh -c 'echo DONE; kill -SEGV $$'
-	[ "$status" -eq 139 ]
-}
-
-@test "without the text nothing changes: the status, the timeout, the silence" {
-	complete "$WDRUN" -u DONE sh -c 'echo DON; echo E; exit 3'
-	[ "$status" -eq 3 ]
-	[ -z "$stderr" ]
-
-	complete "$WDRUN" -u DONE -t 200ms sh -c 'echo DON; exec sleep 1000'
-	[ "$status" -eq 124 ]
-
-	complete "$WDRUN" -u DONE -i 200ms sh -c 'echo DON; exec sleep 1000'
-	[ "$status" -eq 124 ]
-}
-
-# bats test_tags=smoke
-@test "after the text a timeout ends the command with 0, and silence is no reason to stop" {
-	complete_late "$WDRUN" -u ready --until-grace=1000 -t LIMIT \
-		--report=report bash -c 'echo "ready $$"; exec sleep 1000'
-	[ "$status" -eq 0 ]
+	only_messages
+	has_message "$ready" escape stubborn
 	reported '"reason_code":"until"'
-
-	complete_late "$WDRUN" -u ready --until-grace=1000 -i LIMIT bash -c '
-		echo "ready $$"; sleep "$0"; sleep 0.2; exit 3' LIMIT
-	[ "$status" -eq 3 ]
-	[ -z "$stderr" ]
-}
-
-@test "the grace: 0 does not wait, never waits for ever, else it runs from the first match, and what is printed in it comes through" {
-	complete "$WDRUN" -u DONE --until-grace=0 sh -c 'echo DONE; exec sleep 1000'
-	[ "$status" -eq 0 ]
 
 	goes_on -u ready --until-grace=never
 
 	# If each line started the grace again, this would never end.
 	complete "$WDRUN" -u DONE --until-grace=300ms bash -c '
 		trap "echo last words; exit 9" TERM
-		while :; do echo DONE; sleep 0.05; done'
+		while :; do echo DONE; pause 0.05; done'
 	[ "$status" -eq 0 ]
-	[ "$(tail -n 1 out)" = 'last words' ]
+	[[ $output == *$'\nlast words' ]]
+}
+
+@test "a command that exits within the grace keeps its status; without the text so do all, and the timeout and the silence stand" {
+	directly -u DONE --until-grace=60 sh -c '
+		echo DONE; sleep 0.1; echo more; exit 3'
+	[ "$status" -eq 3 ]
+	[ "$output" = $'DONE\nmore' ]
+	[ -z "$stderr" ]
+
+	directly -u DONE sh -c 'echo DONE; kill -SEGV $$'
+	[ "$status" -eq 139 ]
+
+	directly -u DONE sh -c 'echo DON; echo E; exit 3'
+	[ "$status" -eq 3 ]
+	[ -z "$stderr" ]
+
+	directly -u DONE -t 200ms sh -c 'echo DON; exec sleep 1000'
+	[ "$status" -eq 124 ]
+
+	directly -u DONE -i 200ms sh -c 'echo DON; exec sleep 1000'
+	[ "$status" -eq 124 ]
+}
+
+# bats test_tags=smoke
+@test "after the text a timeout ends the command with 0, and silence is no reason to stop" {
+	complete_late "$WDRUN" -u ready --until-grace=1000 -t LIMIT \
+		--report=report sh -c 'echo "ready $$"; exec sleep 1000'
+	[ "$status" -eq 0 ]
+	reported '"reason_code":"until"'
+
+	complete_late "$WDRUN" -u ready --until-grace=1000 -i LIMIT sh -c '
+		echo "ready $$"; sleep "$0.2"; exit 3' LIMIT
+	[ "$status" -eq 3 ]
+	[ -z "$stderr" ]
 }
 
 # found TEXT SCRIPT [ARG...]: TEXT is found in what SCRIPT prints before it
-# hangs.
+# hangs, without a grace.
 found() {
-	complete "$WDRUN" -u "$1" --until-grace=0 bash -c "$2
+	directly -u "$1" --until-grace=0 sh -c "$2
 		exec sleep 1000" "${@:3}"
 
 	[ "$status" -eq 0 ]
-	nobody_is_left
 }
 
 @test "the text is found: without a newline, within a line, on stderr, in pieces, over lines, of any process" {
 	found DONE 'printf DONE'
 	[ "$output" = DONE ]
 	found '"type":"result","subtype":' \
-		'echo "{\"type\":\"result\",\"subtype\":\"success\"}"'
-	found DONE 'echo DONE >&2'
-	[[ $stderr == DONE* ]]
-	found 'all done' 'for piece in a l l " " d o n e; do
-		printf %s "$piece"; sleep 0.02; done'
-	[ "$output" = 'all done' ]
-	found aab 'printf aaaaa; sleep 0.1; printf ab' # a partial match, then the text
-	found $'one\ntwo' 'echo one; sleep 0.1; echo two'
+		'echo "{\"type\":\"result\",\"subtype\":\"success\"}" >&2'
+	[[ $stderr == *'success"}'* ]]
+	# A partial match, then the text.
+	found aab 'printf aaa; sleep 0.05; printf aa; sleep 0.05; printf b'
+	[ "$output" = aaaaab ]
+	found $'one\ntwo' 'echo one; sleep 0.05; echo two'
 	found DONE 'setsid sh -c "echo DONE; exec sleep 1001" &'
 }
 
 # bats test_tags=smoke
-@test "the text is found across the border of two chunks, in binary output, and up to the longest" {
+@test "the text is found across the border of two chunks, in binary output, up to the longest, and comes through whole to a slow reader" {
 	local before text
-	for before in 4094 65534 131070; do
+	for before in 4094 131070; do
 		found DONE '{ "$PROGRAMS/pattern" write 1 "$0"; printf DONE; } |
 			dd bs=1M iflag=fullblock 2>/dev/null' "$before"
 		[ "$(wc -c <out)" -eq "$((before + 4))" ]
@@ -116,69 +99,60 @@ found() {
 	[ "$(wc -c <out)" -eq 3000009 ]
 	[ "$(head -c 3000000 out | "$PROGRAMS/pattern" check 1 3000000)" = same ]
 
-	text=$(printf '%01023d!' 0)
+	printf -v text '%01023d!' 0
 	found "$text" 'printf 0; sleep 0.05; printf %s "$0"' "$text"
 	[ "$output" = "0$text" ]
-	complete "$WDRUN" -u "x$text" touch ran
+	directly -u "x$text" touch ran
 	[ "$status" -eq 125 ]
 	[ ! -e ran ]
+
+	complete "$PROGRAMS/sip" -c 2048 -p 50 "$WDRUN" -u DONE \
+		--until-grace=0 -k 100ms sh -c '
+		"$PROGRAMS/pattern" write 1 16384; printf DONE; exec sleep 1000'
+	[ "$status" -eq 0 ]
+	[ "$(head -c 16384 out | "$PROGRAMS/pattern" check 1 16384)" = same ]
+	take out
+	[[ $taken == *DONE ]]
 }
 
-@test "a text is not put together from both streams, unless both are one file" {
-	complete "$WDRUN" -u DONE --until-grace=0 sh -c '
+@test "a text is not put together from both streams, unless both are one file, and survivors that print it change nothing" {
+	directly -u DONE --until-grace=0 sh -c '
 		printf DO; sleep 0.1; printf NE >&2; sleep 0.1; echo
 		printf DO >&2; sleep 0.1; printf NE; sleep 0.1; exit 3'
 	[ "$status" -eq 3 ]
 
-	complete sh -c '"$WDRUN" -u DONE --until-grace=0 sh -c "
-		printf DO; printf NE >&2; exec sleep 1000" >file 2>&1'
-	[ "$status" -eq 0 ]
-	[ "$(head -c 4 file)" = DONE ]
-}
+	"$WDRUN" -u DONE --until-grace=0 sh -c '
+		printf DO; printf NE >&2; exec sleep 1000' >file 2>&1
+	take file
+	[[ $taken == DONE* ]]
 
-@test "a result that is slow to be read comes through whole" {
-	complete "$PROGRAMS/sip" -c 2048 -p 50 "$WDRUN" -u DONE \
-		--until-grace=0 -k 100ms sh -c '
-		"$PROGRAMS/pattern" write 1 16384; printf DONE; exec sleep 1000'
-
-	[ "$status" -eq 0 ]
-	[ "$(wc -c <out)" -eq 16388 ]
-	[ "$(head -c 16384 out | "$PROGRAMS/pattern" check 1 16384)" = same ]
-}
-
-@test "a text that only the survivors print changes nothing" {
 	complete "$WDRUN" -u DONE --until-grace=0 --idle-after-exit=60 \
 		--max-after-exit=60 bash -c '
-		(until grep -q zombie "/proc/$$/status"; do sleep 0.02; done
-		echo DONE; sleep 0.1; echo more) & exit 3'
-
+		(await_zombie $$; echo DONE; sleep 0.1; echo more) & exit 3'
 	[ "$status" -eq 3 ]
 	[ "$output" = $'DONE\nmore' ]
 	[ -z "$stderr" ]
 }
 
 # bats test_tags=smoke
-@test "an agent that prints its result and hangs, a child holding its terminal, succeeds; one without a result is late" {
+@test "an agent that prints its result and hangs, a child holding its terminal, succeeds" {
 	local agent='[ -t 1 ] || exit 9; echo work; setsid sleep 1001 &
 		echo "{\"type\":\"result\",\"subtype\":\"success\"}"; sleep 1000'
 	complete bash -c 'x=$("$WDRUN" --pty -t 60 -k 300ms --until-grace=100ms \
 		-u "\"type\":\"result\",\"subtype\":" --tee=log sh -c "$0")
 		printf "%s\n%s\n" "$?" "$x"' "$agent"
 	[ "$output" = $'0\nwork\n{"type":"result","subtype":"success"}' ]
-	[ "$(cat log)" = $'work\n{"type":"result","subtype":"success"}' ]
+	take log
+	[ "$taken" = $'work\n{"type":"result","subtype":"success"}' ]
 	nobody_is_left
-
-	complete_late "$WDRUN" --pty -t LIMIT -k 300ms \
-		-u '"type":"result","subtype":' \
-		sh -c 'echo ready 1; exec sleep 1000'
-	[ "$status" -eq 124 ]
-	[ "$output" = 'ready 1' ]
 }
 
 # --- --heartbeat -------------------------------------------------------------
 
 has_beaten() {
-	[ "$(wc -l <err)" -ge "$1" ]
+	local lines
+	mapfile -t lines <err
+	((${#lines[@]} >= $1))
 }
 
 # numbers LINE: sets numbers to the whole numbers of seconds in it.
@@ -191,8 +165,8 @@ numbers() {
 	done
 }
 
-@test "--heartbeat tells how far a silent run is: name, elapsed and left, which make the whole, processes" {
-	local line
+@test "--heartbeat tells how far a silent run is: its name, elapsed, and left where there is a timeout, which make the whole, processes" {
+	local line lines
 	export XDG_STATE_HOME=$PWD
 	start "$WDRUN" --heartbeat=300ms -t 59 -n nightly \
 		sh -c 'sleep 1000 & sleep 1000'
@@ -204,21 +178,19 @@ numbers() {
 	[ "$status" -eq 143 ]
 	[ -z "$output" ]
 	only_messages
-	while read -r line; do
+	mapfile -t -n 2 lines <err
+	for line in "${lines[@]}"; do
 		[[ $line == *nightly:* ]]
 		numbers "$line"
 		[ "${#numbers[@]}" -eq 2 ]
 		[ $((numbers[0] + numbers[1])) -eq 59 ]
-	done < <(head -n 2 err)
-}
+	done
 
-@test "without --name a heartbeat has the command's name, without --timeout no time left" {
+	: >err
 	start "$WDRUN" --heartbeat=100ms /bin/sleep 1000
 	wait_until has_beaten 1
 	kill -TERM "$started"
 	finish
-
-	only_messages
 	[[ $stderr == *" sleep:"* ]]
 	numbers "${stderr%%$'\n'*}"
 	[ "${#numbers[@]}" -eq 1 ]
@@ -237,11 +209,9 @@ beats_after() {
 	finish
 }
 
-@test "--heartbeat is silent while there is output, where wdrun reads it" {
+@test "a heartbeat comes after silence, where wdrun reads the output, does not count as output, and none comes with --quiet or during a stop" {
 	late beats_after LIMIT
-}
 
-@test "a heartbeat does not count as output, and there is none with --quiet, during a stop, and after the end" {
 	complete_late "$WDRUN" --heartbeat=100ms -i LIMIT --report=report \
 		sh -c 'echo ready 1; exec sleep 1000'
 	[ "$status" -eq 124 ]
@@ -249,7 +219,7 @@ beats_after() {
 	reported '"reason_code":"idle"'
 	has_beaten 2
 
-	complete "$WDRUN" -q --heartbeat=50ms sleep 0.3
+	directly -q --heartbeat=50ms sleep 0.3
 	[ "$status" -eq 0 ]
 	[ -z "$stderr" ]
 
@@ -258,8 +228,6 @@ beats_after() {
 	complete_late "$WDRUN" --heartbeat=50ms -k 300ms -t LIMIT -n nightly \
 		--registry=registry "$PROGRAMS/escape" fork setsid stubborn
 	[ "$status" -eq 124 ]
-	has_message nightly
-	has_message SIGTERM
-	[ "$(sed '1,/SIGTERM/d' err | grep -c nightly)" -eq 0 ]
-	nobody_is_left
+	[[ $stderr == *nightly*SIGTERM* ]]
+	[[ ${stderr#*SIGTERM} != *nightly* ]]
 }
