@@ -78,7 +78,7 @@ see_stop() {
 		wait_until no is_stopped "$ready"
 		wait_until has_keys
 		press C-c
-		last_is 130
+		wait_until prompted
 		wait_until is_dead "$ready"
 		usable
 	done

@@ -87,7 +87,6 @@ list() {
 	done
 }
 
-# bats test_tags=smoke
 @test "a run that waits for a lock is listed as waiting, with the time that it waits, then as running" {
 	wait_for_lock -t 1m
 	complete "$WDRUN" --list
