@@ -38,12 +38,7 @@ directly() {
 	set +T
 	status=0
 	"$WDRUN" "$@" >out 2>err 3>&- || status=$?
-	take out
-	output=$taken
-	take err
-	stderr=$taken
-	echo "status $status"
-	show_output
+	take_output
 }
 
 # Waits until the program is ready, or the run has ended before.
@@ -53,15 +48,6 @@ await_ready_or_end() {
 
 is_ready_or_dead() {
 	says_ready out || is_dead "$started"
-}
-
-# Sets front, supervisor and target of the wdrun that was started, whose command
-# is ready, or has ended. As await_watchers, without a fork.
-find_watchers() {
-	front=$started
-	read -r supervisor _ <"/proc/$front/task/$front/children" || true
-	read -r target _ <"/proc/$supervisor/task/$supervisor/children" || true
-	[ -n "$target" ]
 }
 
 # For the commands of runs: notes the present time, in microseconds, in the file

@@ -56,7 +56,7 @@ ends_well() {
 @test "the locks that a script leaves are removed at its end, which is told, its status stands, and without --cleanup they stay" {
 	ends 0 "${both[@]}" sh -c "$script"
 	both_are_removed
-	has_lines 2
+	has_line_count 2 err
 
 	ends 137 -c pid.lock -cdir.lock sh -c "$script"'kill -KILL $$'
 	both_are_removed
@@ -143,7 +143,7 @@ ends_well() {
 		cd /'
 	both_are_removed
 	is_none d e 'place/*'
-	has_lines 8
+	has_line_count 8 err
 	[ -d place ] # it was there before, and is empty now
 
 	# The run's own lock, too.
@@ -205,7 +205,7 @@ ends_well() {
 
 	cleans_up mkdir lock
 	leaves sh -c 'mkdir lock; echo $$ >lock/pid'
-	has_lines 1
+	has_line_count 1 err
 	has_message --cleanup lock
 	[ -s lock/pid ]
 }
@@ -230,7 +230,7 @@ ends_well() {
 	ends 0 -c to-stale -c to-empty -c to-nothing -c fifo sh -c '
 		for to in stale empty nothing; do ln -s $to to-$to; done
 		exec mkfifo fifo'
-	has_lines 4
+	has_line_count 4 err
 	is_in stale "$name"
 	[ -d empty ]
 	[ -p fifo ]

@@ -51,13 +51,6 @@ tells_lost() {
 	[ "$told" -eq 1 ]
 }
 
-# has_lines COUNT FILE
-has_lines() {
-	local lines
-	mapfile -t lines <"$2"
-	((${#lines[@]} == $1))
-}
-
 # --- slow readers ------------------------------------------------------------
 
 # bats test_tags=smoke
@@ -117,7 +110,7 @@ has_lines() {
 
 		[ "$status" -eq 7 ]
 		tells_lost 6000
-		has_lines 1 err
+		has_line_count 1 err
 	done
 
 	complete sh -c "$read_by" - -n "$WDRUN" -i 60 -t 500ms -k 300ms \

@@ -259,13 +259,19 @@ finish() {
 	}
 	status=0
 	wait "$started" || status=$?
+	take_output
+	[ -z "${wanted_report-}" ] || check_report
+}
+
+# Sets output and stderr, and prints them with the status, for the log of a
+# failure.
+take_output() {
 	take out
 	output=$taken
 	take err
 	stderr=$taken
 	echo "status $status"
 	show_output
-	[ -z "${wanted_report-}" ] || check_report
 }
 
 # take FILE: sets taken to the beginning of FILE, as $(...) would: without zero
@@ -366,6 +372,15 @@ has_target() {
 	[ "${own[*]}" != "${its[*]}" ]
 } 2>/dev/null
 
+# Sets supervisor and target of the run of $front, whose command is ready, or has
+# ended.
+find_watchers() {
+	first_child "$front"
+	supervisor=$child
+	first_child "$supervisor"
+	target=$child
+}
+
 # first_child PID: sets child to the oldest child of PID, and children to how many
 # its main thread has. Without a fork.
 first_child() {
@@ -377,6 +392,13 @@ first_child() {
 
 only_child() {
 	first_child "$1" && ((children == 1))
+}
+
+# has_line_count COUNT FILE: FILE has so many lines.
+has_line_count() {
+	local lines
+	mapfile -t lines <"$2"
+	((${#lines[@]} == $1))
 }
 
 # has_message WORD...: a line of err is a message of wdrun's with all of these

@@ -14,6 +14,7 @@ lingering() {
 	start "$WDRUN" --survivors=wait "${options[@]}" \
 		"$PROGRAMS/escape" -x 3 fork setsid stubborn
 	await_ready
+	front=$started
 	find_watchers
 	wait_until is_zombie "$target"
 }
@@ -22,6 +23,7 @@ begin() { # OPTION...
 	start "$WDRUN" "${options[@]}" "$@" \
 		"$PROGRAMS/escape" fork setsid stubborn
 	await_ready
+	front=$started
 	find_watchers
 }
 

@@ -19,13 +19,6 @@ ends() {
 	}
 }
 
-# has_lines NUMBER: so many lines are in err.
-has_lines() {
-	local lines
-	mapfile -t lines <err
-	[ "${#lines[@]}" -eq "$1" ]
-}
-
 # is_in FILE TEXT: that is all of the file, but for newlines at its end.
 is_in() {
 	take "$1"

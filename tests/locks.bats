@@ -29,7 +29,7 @@ all_got_it() {
 	cp lock dead
 	begin_runs 6 --lock=lock --lock-wait=1000
 	all_got_it 6
-	has_lines 1 # by the run that took it over
+	has_line_count 1 err # by the run that took it over
 	has_message "$(<dead)"
 
 	: >lock
@@ -85,7 +85,7 @@ sleeps_as_flock() {
 @test "a held lock is told with its holder, status 75 or that of --lock-exit, and nothing is run; flock(1) finds it held, too, and waits for it" {
 	hold_lock
 	is_busy 75
-	has_lines 1
+	has_line_count 1 err
 	has_message --lock "$holder"
 	is_busy 0 --lock-exit=0
 	is_busy 255 -E 255 --quiet
@@ -251,7 +251,7 @@ has_no_target() {
 	is_taken -w 1000 "${names[@]}"
 	dead_pid >lock
 	ends 0 -w 1000 "${names[@]}" true
-	has_lines 1
+	has_line_count 1 err
 	[ ! -e lock ]
 }
 
@@ -269,7 +269,7 @@ is_taken() {
 is_taken_over() {
 	ends 0 --lock=lock true
 	[ ! -e lock ]
-	has_lines 1
+	has_line_count 1 err
 	has_message --lock "$1"
 }
 
@@ -342,7 +342,7 @@ refused() {
 	before=$(all_files)
 	for lock; do
 		ends 125 --lock="$lock" --lock-wait=20 touch ran
-		has_lines 1
+		has_line_count 1 err
 		has_message --lock
 	done
 	[ "$(all_files)" = "$before" ]

@@ -76,6 +76,7 @@ by_signal() { # SIGNAL COMMAND...
 by_death() { # front|supervisor COMMAND...
 	start "$WDRUN" -- "${@:2}"
 	await_ready
+	front=$started
 	find_watchers
 
 	kill -KILL "${!1}"

@@ -58,14 +58,6 @@ are_ready() {
 	((${#left[@]} == $1))
 }
 
-# Sets supervisor and target of the run of $front, whose command is executed.
-find_watchers() {
-	first_child "$front"
-	supervisor=$child
-	first_child "$supervisor"
-	target=$child
-}
-
 # said WORD [FILE]: FILE (out) has a line `WORD VALUE`. Sets value.
 said() {
 	local word

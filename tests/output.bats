@@ -8,13 +8,6 @@
 
 load helper
 
-# has_lines COUNT FILE
-has_lines() {
-	local lines
-	mapfile -t lines <"$2"
-	((${#lines[@]} == $1))
-}
-
 # A command that does `read -r _ <gate` waits until the test does `echo >&6`.
 make_gate() {
 	mkfifo gate
@@ -107,7 +100,7 @@ is_held_by_others() {
 		echo after
 	} >file
 	"$WDRUN" -i 60 sh -c 'echo one; echo two >>file; echo three' >>file
-	has_lines 6 file
+	has_line_count 6 file
 }
 
 # --- as if the command had written there itself ------------------------------
@@ -127,7 +120,7 @@ is_held_by_others() {
 	status=0
 	"$WDRUN" --pty ./no-such-command 2>err || status=$?
 	[ "$status" -eq 127 ]
-	has_lines 1 err
+	has_line_count 1 err
 
 	# With none of these options the descriptors are the caller's own.
 	"$WDRUN" -t 60 sh -c '[ /proc/$$/fd/1 -ef out ] &&
@@ -151,7 +144,7 @@ is_held_by_others() {
 		echo x' 1</dev/null 2>err || status=$?
 	[ -e same ]
 	[ "$status" -ne 0 ]
-	has_lines 1 err
+	has_line_count 1 err
 }
 
 # --- readers that go away ----------------------------------------------------
@@ -175,7 +168,7 @@ is_held_by_others() {
 	"$PROGRAMS/launch" --ignore PIPE "$WDRUN" -i 60 -t 200 yes 2>err |
 		read -r _
 	[ "${PIPESTATUS[*]}" = "1 0" ]
-	has_lines 1 err
+	has_line_count 1 err
 	run ! has_message ''
 
 	# The command is silent while its reader goes away.
@@ -340,7 +333,7 @@ is_held_by_others() {
 
 		[ "$status" -eq 0 ]
 		has_message stdout
-		has_lines 1 err
+		has_line_count 1 err
 	done
 	"$PROGRAMS/pattern" check 1 65536 <file
 

@@ -160,6 +160,7 @@ has_answered() {
 @test "a signal that is forwarded while survivors linger reaches their group, and a terminating one ends them" {
 	start "$WDRUN" --survivors=wait sh -c '"$PROGRAMS/sigcount" & exit 3'
 	await_ready
+	front=$started
 	find_watchers
 	wait_until is_zombie "$target"
 	kill -USR1 "$front"

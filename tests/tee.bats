@@ -6,13 +6,6 @@
 
 load helper
 
-# has_lines COUNT FILE
-has_lines() {
-	local lines
-	mapfile -t lines <"$2"
-	((${#lines[@]} == $1))
-}
-
 # has_text FILE TEXT: a newline at the end of FILE does not count.
 has_text() {
 	take "$1"
@@ -64,7 +57,7 @@ has_text() {
 		pids+=("$!")
 	done
 	wait "${pids[@]}"
-	has_lines 900 lines
+	has_line_count 900 lines
 	[ "$(grep -cxE 'line [0-9]+ of [1-3]' lines)" -eq 900 ]
 }
 
@@ -136,7 +129,7 @@ has_text() {
 		setsid -w "$WDRUN" --tee="$file" touch ran 2>err || status=$?
 
 		[ "$status" -eq 125 ]
-		has_lines 1 err
+		has_line_count 1 err
 		has_message --tee "'$file'"
 		[ ! -e ran ]
 	done
@@ -153,7 +146,7 @@ has_text() {
 	[ "$status" -eq 4 ]
 	has_text out $'one\none'
 	has_message --tee /dev/full
-	has_lines 3 err
+	has_line_count 3 err
 
 	# The output cannot be written either; and it alone.
 	status=0
@@ -162,7 +155,7 @@ has_text() {
 	[ "$status" -eq 4 ]
 	has_message --tee /dev/full
 	has_message stdout
-	has_lines 2 err
+	has_line_count 2 err
 	"$WDRUN" --tee=whole sh -c 'echo one; echo two' >/dev/full 2>err
 	has_text whole $'one\ntwo'
 
@@ -171,7 +164,7 @@ has_text() {
 		"$PROGRAMS/pattern" write 1 300000 | "$PROGRAMS/pattern" check 1 300000'
 	[ "$output" = same ]
 	has_message --tee "'copy'"
-	has_lines 1 err
+	has_line_count 1 err
 	"$PROGRAMS/pattern" check 1 65536 <copy
 
 	# A reader that goes away ends the copy alone.
@@ -187,7 +180,7 @@ has_text() {
 	[ "$status" -eq 4 ]
 	[ "$output" = $'one\ntwo\nthree' ]
 	has_message --tee "'fifo'"
-	has_lines 1 err
+	has_line_count 1 err
 
 	exec 7<>fifo
 	complete "$WDRUN" -t 500ms -k 300ms --tee=fifo \
