@@ -233,10 +233,13 @@ has_child() {
 	for by in 'kill -TSTP $$' 'kill -STOP $$' 'kill -TSTP "$front"'; do
 		complete_late "$PROGRAMS/launch" --group sh -c \
 			'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT sh -c '
-			(trap "" TSTP
+			rm -f armed
+			(trap "" TSTP # for the whole group, in the last row
+			: >armed
 			until read -r _ _ state _ <"/proc/$$/stat"; [ "$state" = T ]
 			do sleep 0.05; done
 			echo "ready $$") &
+			until [ -e armed ]; do sleep 0.02; done
 			'"$by"'; exec sleep 1000'
 		[ "$status" -eq 124 ]
 	done
