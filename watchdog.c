@@ -292,9 +292,6 @@ supervise(struct run *run)
 		struct event event;
 
 		supervisor_wait(run, state_deadline(run), &event);
-		/* Comes first: killing the tree may take a while. */
-		if (had_front && run->watchers.front_is_lost)
-			teardown_hand_over(run);
 		supervisor_attend(run, &event);
 		if (timers_is_due(&run->timers, TIMER_LOOK, event.now))
 			look_ahead(run, event.now);
@@ -309,6 +306,8 @@ supervise(struct run *run)
 				break; /* nothing to do, or done already */
 			enter(run, next, why);
 		}
+		if (had_front && run->watchers.front_is_lost)
+			teardown_hand_over(run);
 	}
 }
 

@@ -72,7 +72,7 @@ tells_alone() {
 	tells_alone "cannot run './old': the interpreter is missing: /no/such/interpreter" ./old
 	tells_alone "cannot run './from-windows': the interpreter is missing: /bin/sh\\\\r (CR LF *" \
 		./from-windows
-	tells_alone "--report: '$PWD/no/file': No such file or directory" --report=no/file true
+	tells_alone "--report: 'no/file': No such file or directory" --report=no/file true
 	tells_alone "--tee: cannot open 'no/file': No such file or directory" --tee=no/file true
 	mkfifo fifo
 	tells_alone "--tee: cannot open 'fifo': it is a FIFO that nobody reads" --tee=fifo true
@@ -130,7 +130,7 @@ tells_alone() {
 	wait "$started" || true
 	exec 9>>lock
 	flock 9
-	tells_alone "--lock: '$PWD/lock' is held by another process" --lock=lock true
+	tells_alone "--lock: '$PWD/lock' is held by another process, or by a descriptor that wdrun has inherited" --lock=lock true
 	exec 9>&-
 	echo "$dead" >lock
 	tells_alone "--lock: took '$PWD/lock' over from PID $dead, which is dead" --lock=lock true

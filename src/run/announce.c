@@ -17,7 +17,7 @@
 #include "proc/priority.h"
 #include "proc/procfs.h"
 #include "proc/procstat.h"
-#include "run/resources.h"
+#include "run/report.h"
 #include "run/run.h"
 #include "run/stop_message.h"
 
@@ -150,9 +150,7 @@ read_by_helper(struct announcement *announcement, int64_t until)
 	const pid_t reader = helper_fork(SIGKILL);
 
 	if (reader == 0) {
-		/* A reader that hangs must not keep a lock. The stop waits for
-		 * the reader, so its priority is raised as well. */
-		resources_close(announcement->run);
+		/* The stop waits for the reader. */
 		priority_take(PRIORITY_LASTING);
 		read_first_line(announcement);
 		if (announcement->has_tree)
@@ -299,7 +297,6 @@ look_ahead(struct announcement *announcement, int64_t deadline)
 	struct run *const run = announcement->run;
 	struct proctree *const tree = &run->tree;
 
-	resources_close(run);
 	priority_take(PRIORITY_LASTING);
 	if (!announcement->is_looked) {
 		proctree_read(tree);
@@ -421,8 +418,6 @@ announce_start(struct run *run, enum state next, enum reason why, int64_t until)
 		return;
 	}
 	announcer->printer = run->options.quiet ? -1 : helper_fork(SIGKILL);
-	if (announcer->printer == 0)
-		resources_close(run);
 	/* fork(2) may have failed, as after a fork bomb. */
 	if (announcer->printer <= 0 && !run->options.quiet)
 		print_all(announcement);

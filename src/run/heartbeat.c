@@ -12,7 +12,6 @@
 #include "base/utf8.h"
 #include "proc/helper.h"
 #include "proc/pidfd.h"
-#include "run/resources.h"
 #include "run/run.h"
 
 #define LINE_SIZE 512
@@ -90,7 +89,6 @@ tell(struct run *run, int64_t now)
 	add_progress(&line, run, now);
 	run->heartbeat = helper_fork(SIGKILL);
 	if (run->heartbeat == 0) {
-		resources_close(run); /* a hanging helper must keep no lock */
 		message("%s", text);
 		_exit(EXIT_SUCCESS);
 	}

@@ -14,12 +14,13 @@
 #include "base/atomicfile.h"
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/fileinfo.h"
 #include "base/json.h"
 #include "base/message.h"
+#include "base/path.h"
 #include "base/strbuf.h"
 #include "base/text.h"
-#include "lock/lockfile.h"
+#include "lock/lock.h"
+#include "lock/pidfile.h"
 #include "proc/cmdline.h"
 #include "proc/signals.h"
 #include "run/decide.h"
@@ -40,8 +41,15 @@ report_open(struct report_facts *report, const char *path)
 {
 	uint64_t fd = 0;
 
-	if (strncmp(path, DESCRIPTORS, strlen(DESCRIPTORS)) != 0)
-		return pathat_open(&report->file, path, PATHAT_MUST_EXIST);
+	report->directory_fd = -1;
+	report->path = path;
+	if (strncmp(path, DESCRIPTORS, strlen(DESCRIPTORS)) != 0) {
+		report->path = path_resolve(path, 0);
+		if (report->path != NULL)
+			report->directory_fd = path_open(
+			    report->path, PATH_NO_LINKS, report->file);
+		return report->directory_fd == -1 ? -1 : 0;
+	}
 
 	const char *const end =
 	    text_read_number(path + strlen(DESCRIPTORS), DECIMAL, &fd);
@@ -49,7 +57,6 @@ report_open(struct report_facts *report, const char *path)
 	                      ? fcntl((int)fd, F_GETFL)
 	                      : -1;
 
-	report->file = (struct pathat){ path, "", -1 };
 	errno = EBADF;
 	if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY)
 		return -1;
@@ -60,26 +67,28 @@ report_open(struct report_facts *report, const char *path)
 int
 report_check(struct report_facts *report)
 {
-	const struct pathat *const at = &report->file;
-	struct fileinfo file = { .mode = 0 };
+	struct stat file = { .st_mode = 0 };
 	const char *why = NULL;
-	const bool is_there = pathat_info(at, &file) == 0;
 
-	report->is_fifo = S_ISFIFO(file.mode);
 	if (report->stream_fd > 0)
 		return 0;
+
+	const bool is_there = fstatat(report->directory_fd, report->file, &file,
+	                              AT_SYMLINK_NOFOLLOW) == 0;
+
+	report->is_fifo = S_ISFIFO(file.st_mode);
 	/* rename(2) replaces an older report, and would also replace a device
 	 * or a symbolic link. */
 	if (report->is_fifo)
-		why = lockfile_check_owner(at, &file) == 0
+		why = pidfile_is_trusted(report->directory_fd, &file)
 		          ? NULL
-		          : lockfile_refusal(errno);
-	else if (is_there && !S_ISREG(file.mode))
+		          : lock_error(EUSERS);
+	else if (is_there && !S_ISREG(file.st_mode))
 		why = "it exists, but is neither a regular file nor a FIFO";
-	else if (pathat_check_directory(at) == -1)
+	else if (faccessat(report->directory_fd, ".", W_OK | X_OK, 0) == -1)
 		why = strerror(errno);
 	if (why != NULL)
-		message("--report: '%s': %s", at->path, why);
+		message("--report: '%s': %s", report->path, why);
 	return why == NULL ? 0 : -1;
 }
 
@@ -336,20 +345,20 @@ add_all(struct strbuf *line, const struct run *run)
 	strbuf_addf(line, "}\n");
 }
 
-/* Opens the FIFO AT its name once it has a reader, or fails with ENXIO. */
+/* Opens the FIFO of REPORT once it has a reader, or fails with ENXIO. */
 static int
-open_fifo(const struct pathat *at)
+open_fifo(const struct report_facts *report)
 {
 	const int flags = O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
 	const int64_t bound = duration_now() + READER_PATIENCE;
-	struct fileinfo file;
+	struct stat file;
 	int fd;
 
-	while ((fd = openat(at->directory_fd, at->name, flags)) == -1 &&
+	while ((fd = openat(report->directory_fd, report->file, flags)) == -1 &&
 	       errno == ENXIO && duration_now() < bound)
 		duration_sleep(READER_PAUSE);
-	if (fd == -1 || (fileinfo_of(fd, &file) == 0 && S_ISFIFO(file.mode) &&
-	                 lockfile_check_owner(at, &file) == 0))
+	if (fd == -1 || (fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode) &&
+	                 pidfile_is_trusted(report->directory_fd, &file)))
 		return fd;
 	(void)close(fd);
 	errno = EEXIST; /* another file has taken the FIFO's place */
@@ -359,8 +368,7 @@ open_fifo(const struct pathat *at)
 static int
 write_stream(const struct report_facts *report, const struct strbuf *line)
 {
-	const int fd =
-	    report->is_fifo ? open_fifo(&report->file) : report->stream_fd;
+	const int fd = report->is_fifo ? open_fifo(report) : report->stream_fd;
 	const bool is_written =
 	    fd != -1 &&
 	    fds_write_in_time(fd, line->text, line->length,
@@ -374,17 +382,18 @@ write_stream(const struct report_facts *report, const struct strbuf *line)
 static int
 write_file(const struct run *run, const struct strbuf *line)
 {
-	const struct pathat *const at = &run->report->file;
+	const struct report_facts *const report = run->report;
 	char unfinished[RUNID_SIZE + sizeof("..new")];
-	struct fileinfo older = { .mode = 0 };
+	struct stat older = { .st_mode = 0 };
 	/* The mode of another user's file might let others write. */
-	const bool is_older =
-	    pathat_info(at, &older) == 0 && older.owner == geteuid();
+	const bool is_older = fstatat(report->directory_fd, report->file,
+	                              &older, AT_SYMLINK_NOFOLLOW) == 0 &&
+	                      older.st_uid == geteuid();
 	const struct atomicfile file = {
-		.directory_fd = at->directory_fd,
-		.file = at->name,
+		.directory_fd = report->directory_fd,
+		.file = report->file,
 		.unfinished = unfinished,
-		.mode = is_older ? older.mode & MODE : MODE,
+		.mode = is_older ? older.st_mode & MODE : MODE,
 		.is_exact = is_older,
 	};
 
@@ -407,7 +416,7 @@ report_write(const struct run *run)
 		             ? write_stream(report, &line)
 		             : write_file(run, &line);
 	if (result == -1)
-		message("--report: cannot write '%s': %s", report->file.path,
+		message("--report: cannot write '%s': %s", report->path,
 		        errno == ENXIO ? "nobody reads it" : strerror(errno));
 	strbuf_free(&line);
 }

@@ -25,10 +25,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/duration.h"
 #include "base/message.h"
-#include "lock/lockset.h"
+#include "lock/cleanup.h"
+#include "lock/lock.h"
 #include "proc/helper.h"
 #include "run/decide.h"
 #include "run/report.h"
@@ -74,47 +74,54 @@ do_in_time(struct run *run, void (*work)(struct run *run),
 }
 
 static void
-clean_up(struct cleanup *cleanup, const struct run *run)
+clean_up(const struct run *run, const struct cleanup *cleanup)
 {
-	/* release_locks() removes a lock file. */
-	if (lockset_has(&run->resources->lockset, &cleanup->at))
-		return;
-	cleanup->watchers[1] = run->watchers.supervisor;
+	/* These PIDs in the file mean this run, too: the front may have been a
+	 * shell before execve(2), the supervisor is COMMAND's parent. */
+	const pid_t own[2] = { run->resources->owner,
+		               run->watchers.supervisor };
 	/* Survivors, let go or unkillable, may still hold this lock. */
 	const int result =
-	    cleanup_end(cleanup, run->resources->page->tree_is_empty);
+	    cleanup_end(cleanup, own, run->resources->page->tree_is_empty);
 
 	if (result == 1 && !run->options.quiet)
 		message("--cleanup: removed '%s', which the command left "
 		        "behind",
-		        cleanup->at.path);
+		        cleanup->path);
 	else if (result == -1)
-		message("--%s: cannot remove '%s': %s", "cleanup",
-		        cleanup->at.path, lockfile_refusal(errno));
+		message("--cleanup: cannot remove '%s': %s", cleanup->path,
+		        lock_error(errno));
 }
 
+/* The PID in the locks is the front's; or, since the front is dead, the
+ * supervisor's. */
 static void
 release_locks(struct run *run)
 {
-	lockset_release(&run->resources->lockset, run->watchers.supervisor);
-	run->resources->page->is_released = true;
+	struct resources *const resources = run->resources;
+	const pid_t owners[2] = { resources->owner, run->watchers.supervisor };
+
+	for (size_t i = 0; i < resources->lock_count; i++) {
+		struct lock *const lock = &resources->locks[i];
+
+		if (lock->fd != -1 && lock_release(lock, owners) == -1)
+			message("--lock: cannot remove '%s': %s", lock->path,
+			        strerror(errno));
+	}
+	resources->page->is_done = true;
 }
 
 static void
 put_in_order(struct run *run)
 {
 	struct resources *const resources = run->resources;
-	struct teardown_page *const page = resources->page;
 
-	array_sort(resources->cleanups, resources->cleanup_count,
-	           sizeof(resources->cleanups[0]), cleanup_compare);
 	for (size_t i = 0; i < resources->cleanup_count; i++)
-		clean_up(&resources->cleanups[i], run);
+		clean_up(run, &resources->cleanups[i]);
 	/* A run with processes left stays on record, for --reap. */
-	if (page->nobody_is_left)
+	if (resources->page->nobody_is_left)
 		resources_unregister(run);
 	release_locks(run);
-	page->is_done = true;
 }
 
 static void
@@ -127,17 +134,14 @@ write_report(struct run *run)
 	run->resources->page->is_reported = true;
 }
 
-static void
-hand_over(struct run *run)
-{
-	lockset_hand_over(&run->resources->lockset, run->watchers.supervisor);
-}
-
 void
-teardown_hand_over(struct run *run)
+teardown_hand_over(const struct run *run)
 {
-	if (run->resources != NULL && run->resources->lockset.count > 0)
-		(void)delegate(run, hand_over);
+	const struct resources *const resources = run->resources;
+
+	for (size_t i = 0; resources != NULL && i < resources->lock_count; i++)
+		lock_hand_over(&resources->locks[i], resources->owner,
+		               run->watchers.supervisor);
 }
 
 void
@@ -159,7 +163,7 @@ teardown(struct run *run)
 		return;
 	message("a file system does not answer: files of --lock, --cleanup and "
 	        "the registry may remain");
-	(void)do_in_time(run, release_locks, &resources->page->is_released);
+	(void)do_in_time(run, release_locks, &resources->page->is_done);
 	resources->page->is_done = true; /* as far as it can be */
 }
 
