@@ -48,8 +48,9 @@ struct birth {
 
 _Static_assert(sizeof(struct birth) == 256, "statx(2) writes 256 bytes");
 
-int64_t
-cleanup_birth(int directory_fd, const char *name)
+/* When NAME was made, as in struct cleanup. */
+static int64_t
+birth_of(int directory_fd, const char *name)
 {
 	struct birth birth;
 
@@ -90,13 +91,13 @@ cleanup_begin(struct cleanup *cleanup)
 	cleanup->before = CLEANUP_UNKNOWN;
 	if (cleanup->claim_fd == -1)
 		return;
-	cleanup->before = cleanup_birth(cleanup->claim_fd, name);
+	cleanup->before = birth_of(cleanup->claim_fd, name);
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
 
 	int64_t start = now.tv_sec * SECOND + now.tv_nsec;
 
 	/* What was there is not claimed, even if it was made just now. */
-	if (cleanup->before != CLEANUP_UNKNOWN && start <= cleanup->before)
+	if (cleanup->before != CLEANUP_UNKNOWN && cleanup->before >= start)
 		start = cleanup->before + MILLISECOND;
 
 	struct flock claim = {
@@ -163,13 +164,14 @@ is_claimed(const struct place *place, int64_t birth)
 static int
 is_left_behind(const struct cleanup *cleanup, const struct place *place)
 {
-	const int64_t birth = cleanup_birth(place->directory_fd, place->name);
+	const int64_t birth = birth_of(place->directory_fd, place->name);
+	const bool is_known = cleanup->before != CLEANUP_UNKNOWN;
 
-	if (cleanup->before != CLEANUP_UNKNOWN && birth == cleanup->before)
+	if (is_known && birth == cleanup->before)
 		return 0;
-	if (cleanup->before != CLEANUP_UNKNOWN && !is_claimed(place, birth))
+	if (is_known && !is_claimed(place, birth))
 		return 1;
-	errno = cleanup->before == CLEANUP_UNKNOWN ? ENODATA : EBUSY;
+	errno = is_known ? EBUSY : ENODATA;
 	return -1;
 }
 
@@ -203,34 +205,21 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 
 	if (result == 0)
 		result = is_stale(cleanup, &place, own, is_over);
-	if (result == 1 && place.fd != -1) {
-		/* Errors but EWOULDBLOCK (ENOLCK) mean that nobody has it. */
-		if (flock(place.fd, LOCK_EX | LOCK_NB) == -1 &&
-		    errno == EWOULDBLOCK)
-			result = -1;
-		else /* it may have got a new owner meanwhile */
-			result = is_stale(cleanup, &place, own, is_over);
-	}
+	/* Other errors (ENOLCK) mean that nobody has a lock. */
+	if (result == 1 && place.fd != -1 &&
+	    flock(place.fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
+		result = -1;
+	if (result == 1) /* still, now that it is locked */
+		result = is_stale(cleanup, &place, own, is_over);
 	if (result == 1 &&
-	    pidfile_is_named(place.directory_fd, place.name, &place.file))
-		result = unlinkat(place.directory_fd, place.name,
-		                  place.fd == -1 ? AT_REMOVEDIR : 0) == 0
-		             ? 1
-		             : -1;
-	else if (result == 1)
+	    !pidfile_is_named(place.directory_fd, place.name, &place.file))
 		result = 0;
+	if (result == 1 && unlinkat(place.directory_fd, place.name,
+	                            place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
+		result = -1;
 	if (result == -1 && (errno == ENOENT || errno == ENOTDIR))
 		result = 0;
 	fds_close(place.fd);
 	fds_close(place.directory_fd);
 	return result;
-}
-
-int
-cleanup_compare(const void *left, const void *right)
-{
-	const size_t a = strlen(*(const char *const *)left);
-	const size_t b = strlen(*(const char *const *)right);
-
-	return (a < b) - (a > b);
 }

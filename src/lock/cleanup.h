@@ -39,10 +39,3 @@ void cleanup_begin(struct cleanup *cleanup);
  */
 int cleanup_end(const struct cleanup *cleanup, const pid_t own[2],
                 bool is_over);
-
-/* For qsort(3): compares structs that begin with a path. The longest comes
- * first, so that a file comes before its directory. */
-int cleanup_compare(const void *left, const void *right);
-
-/* Returns when NAME was made, as in struct cleanup. */
-int64_t cleanup_birth(int directory_fd, const char *name);

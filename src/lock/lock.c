@@ -66,14 +66,16 @@ static int
 open_file(struct lock *lock)
 {
 	close_file(lock);
+	lock->is_new = false;
 	lock->fd = pidfile_open(lock->directory_fd, lock->name);
-	lock->is_new = lock->fd == -1 && errno == ENOENT;
-	if (lock->is_new)
+	if (lock->fd == -1 && errno == ENOENT) {
 		lock->fd = openat(lock->directory_fd, lock->name,
 		                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
-	if (lock->fd != -1)
-		return 0;
-	return lock->is_new && errno == EEXIST ? 1 : -1;
+		lock->is_new = lock->fd != -1;
+		if (lock->fd == -1 && errno == EEXIST)
+			return 1;
+	}
+	return lock->fd == -1 ? -1 : 0;
 }
 
 /* Writes this process's PID into the file, which is locked. Returns as look().
@@ -136,8 +138,8 @@ look(struct lock *lock, bool *has_let_write)
 	return write_pid(lock);
 }
 
-/* Takes LOCK. Returns 0, or -1 as look(): with EWOULDBLOCK, the file is open.
- */
+/* Takes LOCK. Returns 0; or -1 as look(), and with EWOULDBLOCK the file is
+ * open, if it does not change all the time. */
 static int
 take(struct lock *lock)
 {
@@ -146,18 +148,16 @@ take(struct lock *lock)
 
 	for (int i = 0; i < TRIES && result == 1; i++)
 		result = look(lock, &has_let_write);
-	if (result == 0)
-		return 0;
+	if (result == 1)
+		errno = EWOULDBLOCK;
+	/* Where nothing can be locked or written, no file stays. */
+	if (result == -1 && errno != EWOULDBLOCK && lock->is_new) {
+		const int why = errno;
 
-	const int why = result == 1 ? EWOULDBLOCK : errno;
-
-	/* No file stays where nothing can be locked or written. */
-	if (why != EWOULDBLOCK && lock->is_new && lock->fd != -1)
 		(void)unlinkat(lock->directory_fd, lock->name, 0);
-	if (why != EWOULDBLOCK)
-		close_file(lock);
-	errno = why;
-	return -1;
+		errno = why;
+	}
+	return result == 0 ? 0 : -1;
 }
 
 /* Watches the open file by way of /proc/self/fd: its name may mean another file
@@ -271,12 +271,11 @@ lock_take_all(struct lock *locks, size_t count, struct lock_wait *wait,
 		if (why == EWOULDBLOCK) {
 			result = await(*refused, wait);
 			why = errno;
-			if (result == LOCK_FREE)
-				continue;
-			close_file(*refused);
 		}
+		close_file(*refused);
 		errno = why;
-		return result;
+		if (result != LOCK_FREE)
+			return result;
 	}
 }
 
@@ -316,10 +315,6 @@ lock_error(int why)
 	switch (why) {
 	case EINVAL:
 		return "it is not a lock file: its content is not a PID";
-	case ELOOP:
-		return "it is a symbolic link";
-	case EISDIR:
-		return "it is a directory";
 	case ENOTSUP:
 		return "it is not a regular file";
 	case EUSERS:

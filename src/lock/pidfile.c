@@ -14,19 +14,16 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
+#include "proc/procfs.h"
 #include "proc/procstat.h"
 
-#define BASE      10
 #define TEXT_SIZE 64 /* a PID and blanks; a longer file holds no PID */
 #define BLANKS    " \t\n\v\f\r"
-#define PID_LAST                                                               \
-	4194304 /* PID_MAX_LIMIT of the kernel: a larger number may be         \
-	         * a time */
+#define PID_LAST  4194304 /* PID_MAX_LIMIT; a larger number may be a time */
 
-/* How long before a process's start its PID may have been written, by the
- * clocks: the clock of a file server lags, and the clock of a machine that was
- * suspended jumps. Too short to have a PID come round again. */
-#define TOLERANCE (60 * SECOND)
+/* Seconds, by which a file's clock may lag: a file server's is late, and the
+ * machine's jumps when it was suspended. No PID comes round again so soon. */
+#define TOLERANCE 60
 
 bool
 pidfile_is_trusted(int directory_fd, const struct stat *file)
@@ -45,20 +42,15 @@ pidfile_is_trusted(int directory_fd, const struct stat *file)
 static int
 check(int directory_fd, const struct stat *file)
 {
-	if (!pidfile_is_trusted(directory_fd, file))
-		errno = EUSERS;
-	else if (S_ISREG(file->st_mode))
+	if (S_ISREG(file->st_mode) && pidfile_is_trusted(directory_fd, file))
 		return 0;
-	else
-		errno = S_ISLNK(file->st_mode)   ? ELOOP
-		        : S_ISDIR(file->st_mode) ? EISDIR
-		                                 : ENOTSUP;
+	errno = S_ISREG(file->st_mode) ? EUSERS : ENOTSUP;
 	return -1;
 }
 
-/* Checks before opening: to open a FIFO wakes a process that waits for the
- * other end (fifo(7)), to open a device may do anything. And checks again what
- * was opened. */
+/* Checks before opening: to open a FIFO wakes who waits for the other end,
+ * fifo(7), and to open a device may do anything. Then checks what was opened.
+ */
 int
 pidfile_open(int directory_fd, const char *name)
 {
@@ -73,12 +65,11 @@ pidfile_open(int directory_fd, const char *name)
 
 	if (fd == -1 && (errno == EACCES || errno == EPERM || errno == EROFS))
 		fd = openat(directory_fd, name, O_RDONLY | flags);
-	if (fd != -1 &&
-	    (fstat(fd, &file) == -1 || check(directory_fd, &file) == -1)) {
-		fds_close(fd);
-		return -1;
-	}
-	return fd;
+	if (fd == -1 ||
+	    (fstat(fd, &file) == 0 && check(directory_fd, &file) == 0))
+		return fd;
+	fds_close(fd);
+	return -1;
 }
 
 bool
@@ -94,13 +85,13 @@ pid_t
 pidfile_read(int fd, struct stat *file)
 {
 	char text[TEXT_SIZE] = "";
+	char *end = text;
 	const ssize_t length = pread(fd, text, sizeof(text), 0);
-	char *end;
 
 	if (length == -1 || fstat(fd, file) == -1)
 		return -1;
 	if (length < (ssize_t)sizeof(text)) {
-		const long pid = strtol(text, &end, BASE);
+		const long pid = strtol(text, &end, 10);
 
 		if (strspn(text, BLANKS) == (size_t)length)
 			return 0;
@@ -113,34 +104,22 @@ pidfile_read(int fd, struct stat *file)
 	return -1;
 }
 
-/* A /proc of another PID namespace shows another process by the same PID. */
-static bool
-proc_is_ours(void)
-{
-	char self[TEXT_SIZE] = "";
-
-	return readlink("/proc/self", self, sizeof(self) - 1) > 0 &&
-	       strtol(self, NULL, BASE) == getpid();
-}
-
 bool
 pidfile_has_owner(pid_t pid, const struct stat *file)
 {
 	struct procstat stat;
-	struct timespec now;
 
 	if (kill(pid, 0) == -1 && errno == ESRCH)
 		return false;
-	/* hidepid of proc(5) hides other users' processes. */
-	if (!proc_is_ours() || procstat_read(pid, &stat) == -1)
+	/* A /proc of another PID namespace shows another process by that PID;
+	 * with hidepid, proc(5), it hides those of other users. */
+	if (!procfs_is_ours() || procstat_read(pid, &stat) == -1)
 		return true;
-	if (procstat_is_dead(&stat)) /* a zombie */
-		return false;
-	/* The process got the PID later. In seconds, as utimensat(2) can set
-	 * times that do not fit into 64 bits of nanoseconds. */
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec - (procstat_age(&stat) + TOLERANCE) / SECOND <=
-	       file->st_mtim.tv_sec;
+	/* A zombie is dead. Who began after the file was written got the PID
+	 * later. In seconds: not all times fit into 64 bits of nanoseconds. */
+	return !procstat_is_dead(&stat) &&
+	       time(NULL) - procstat_age(&stat) / SECOND - TOLERANCE <=
+	           file->st_mtim.tv_sec;
 }
 
 int

@@ -14,9 +14,8 @@ struct stat;
 bool pidfile_is_trusted(int directory_fd, const struct stat *file);
 
 /* Opens NAME for reading, and if possible for writing. Returns a descriptor; or
- * -1 with errno: of open(2), EUSERS if it is not trusted, ELOOP for a symbolic
- * link, EISDIR for a directory, ENOTSUP for any other file that is not regular.
- */
+ * -1 with errno: of open(2), ENOTSUP if it is not a regular file, EUSERS if it
+ * is not trusted. */
 int pidfile_open(int directory_fd, const char *name);
 
 /* Whether NAME, in DIRECTORY_FD, means FILE. */

@@ -1,8 +1,6 @@
 /* The locks, cleanups, registry entry and report of a run. */
 #include "run/resources.h"
 
-#include <sys/syscall.h>
-
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -37,9 +35,7 @@ is_registered(const struct options *options)
 static struct resources *
 make(void)
 {
-	/* Not static: each run would write more pages of .bss. */
-	struct resources *const resources =
-	    array_resize(NULL, 0, sizeof(*resources));
+	struct resources *const resources = calloc(1, sizeof(*resources));
 	struct teardown_page *const page = array_share(sizeof(*page));
 
 	if (resources == NULL || page == NULL) {
@@ -47,19 +43,14 @@ make(void)
 		        strerror(errno));
 		return NULL;
 	}
-	resources->page = page;
 	/* Until a target is started: teardown_note_tree() comes later. */
 	page->tree_is_empty = true;
 	page->nobody_is_left = true;
+	resources->page = page;
 	resources->owner = getpid();
 	resources->registry_fd = -1;
 	resources->started_at = duration_since_epoch();
-	/* Not by getcwd(3), which would link malloc(3). The path of a directory
-	 * out of reach does not begin with a slash: getcwd(2). */
-	errno = ENOENT;
-	if (syscall(SYS_getcwd, resources->path, sizeof(resources->path)) > 0 &&
-	    resources->path[0] == '/')
-		resources->directory = resources->path;
+	resources->directory = getcwd(resources->path, sizeof(resources->path));
 	return resources;
 }
 

@@ -12,8 +12,8 @@ void teardown_hand_over(const struct run *run);
 void teardown_note_tree(const struct run *run);
 
 /* Removes the command's own lock files, the registry entry, and the locks of
- * RUN. Does nothing if this or the other watcher has done that before. Takes
- * ten seconds at most. */
+ * RUN. Does nothing if this or the other watcher has done that before. May hang
+ * where a file system does. */
 void teardown(struct run *run);
 
 /* Writes the report, with wdrun's OUTCOME. Takes five seconds at most. */
