@@ -429,19 +429,17 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 	const int64_t until =
 	    duration_add(run->timers.due[TIMER_KILL], SIGNAL_TIME);
 
-	if (!survivors_were_signalled(run, why, now))
-		found = treekill_signal_all(&run->tree,
-		                            why == REASON_CANCELLED
-		                                ? run->cancel.signal
-		                                : run->options.signal,
-		                            until);
+	found = treekill_signal_all(
+	    &run->tree,
+	    why == REASON_CANCELLED ? run->cancel.signal : run->options.signal,
+	    until);
 	if (duration_now() < until)
 		treekill_signal(&run->tree, SIGCONT);
 	/* The command may ignore the cancel: --timeout stays due. "If timeout
 	 * receives a signal and propagates it [...], this shall be treated as
 	 * the first signal": POSIX.1-2024, timeout, -k. */
 	run->timers.due[TIMER_AFTER_CANCEL] =
-	    why == REASON_CANCELLED && !run->options.terse
+	    why == REASON_CANCELLED && !run->options.is_timeout
 	        ? run->timers.due[TIMER_TIMEOUT]
 	        : NEVER;
 	return found;
@@ -456,8 +454,6 @@ finish(struct run *run)
 	heartbeat_end(run);
 	while (wait_reap(ANY_CHILD) > 0)
 		;
-	if (run->options.terse && run->target.dumped_core)
-		message("the monitored command dumped core");
 }
 
 /* Continues a front that was stopped with its job, so that the front ends. */

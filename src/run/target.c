@@ -193,7 +193,6 @@ target_note_exit(struct target *target, const siginfo_t *info, bool by_itself)
 	target->outcome.kind =
 	    info->si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
 	target->outcome.value = info->si_status;
-	target->dumped_core = info->si_code == CLD_DUMPED;
 }
 
 bool
