@@ -13,7 +13,6 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/fork.h"
 #include "base/message.h"
 #include "cli/options.h"
 #include "io/output.h"
@@ -92,7 +91,8 @@ main(int argc, char *argv[])
 		return serve(&run.options);
 
 	prepare(&run);
-	run.watchers.supervisor = process_fork();
+	/* Not fork(3), whose handlers and locks cost system calls and pages. */
+	run.watchers.supervisor = _Fork();
 	if (run.watchers.supervisor == -1) {
 		message("cannot start the supervisor: %s", strerror(errno));
 		leave(&run, failure);
@@ -150,7 +150,6 @@ prepare(struct run *run)
 	run->watchers.null_fd = fds_open_null();
 	if (run->watchers.null_fd == -1)
 		die("cannot open /dev/null");
-	message_write_file_by(helper_print);
 	/* A dead file system can hang these calls. So signals still end this
 	 * process, until target_prepare(), the last call, blocks signals. */
 	if (resources_prepare(run) == -1 || output_watch_prepare(run) == -1 ||

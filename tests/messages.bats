@@ -11,7 +11,7 @@ load orphans
 
 setup() {
 	common_setup
-	unset WDRUN_REGISTRY NO_COLOR
+	unset WDRUN_REGISTRY
 	export LC_ALL=C HOME=$PWD
 	program=wdrun
 	printf '#!%s\n' /no/such/interpreter >old

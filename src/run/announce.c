@@ -87,7 +87,7 @@ print_all(struct announcement *announcement)
 	if (announcement->has_tree)
 		treeview_add(&lines, view_of(announcement));
 	strbuf_addf(&lines, "%c", '\0');
-	message_lines(&lines, !run->options.is_timeout);
+	message_lines(&lines);
 	strbuf_free(&lines);
 }
 

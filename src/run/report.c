@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/atomicfile.h"
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/fileinfo.h"
@@ -380,7 +379,7 @@ write_file(const struct run *run, const struct strbuf *line)
 	/* The mode of another user's file might let others write. */
 	const bool is_older =
 	    pathat_info(at, &older) == 0 && older.owner == geteuid();
-	const struct atomicfile file = {
+	const struct replacement file = {
 		.directory_fd = at->directory_fd,
 		.file = at->name,
 		.unfinished = unfinished,
@@ -391,7 +390,7 @@ write_file(const struct run *run, const struct strbuf *line)
 	/* The report's own name may be as long as a name can be. */
 	(void)strbuf_format(unfinished, sizeof(unfinished), ".%s.new",
 	                    runid_of(run->id));
-	return atomicfile_write(&file, line);
+	return fds_replace(&file, line->text, line->length);
 }
 
 void
