@@ -17,9 +17,8 @@
 #define MINUTE   (60 * SECOND)
 #define TOO_LONG 0x1p63 /* nanoseconds */
 
-#define WRITTEN_UNITS 4 /* the first of units[] */
-#define TIMEOUT_UNITS 5 /* the first of units[] */
-#define TABLE_UNITS   2 /* any */
+#define SECONDS       3 /* the last unit that is written */
+#define TIMEOUT_UNITS 5 /* the first ones, which timeout(1) has */
 
 static const struct unit {
 	const char *suffix;
@@ -113,66 +112,45 @@ duration_parse_timeout(const char *text, int64_t *ns)
 	return 0;
 }
 
-/* "1.5s", "250ms": three decimals at most, cut. */
-static void
-format_decimal(int64_t ns, char text[DURATION_TEXT_SIZE])
-{
-	const bool is_below_second = ns > 0 && ns < SECOND;
-	const int64_t unit = is_below_second ? MILLISECOND : SECOND;
-	int length = snprintf(text, DURATION_TEXT_SIZE, "%lld.%03lld",
-	                      (long long)(ns / unit),
-	                      (long long)(ns % unit * 1000 / unit));
-
-	while (text[length - 1] == '0')
-		length--;
-	if (text[length - 1] == '.')
-		length--;
-	(void)strcpy(text + length, is_below_second ? "ms" : "s");
-}
-
-/* "1h05m10s": the COUNT largest units that are not 0. */
-static void
-format_units(int64_t ns, int count, char text[DURATION_TEXT_SIZE])
-{
-	int length = 0;
-
-	for (size_t i = 0; i < WRITTEN_UNITS && count > 0; i++) {
-		const int number = (int)(ns / units[i].ns);
-
-		ns %= units[i].ns;
-		if (number == 0)
-			continue;
-		count--;
-		length += snprintf(
-		    text + length, (size_t)(DURATION_TEXT_SIZE - length),
-		    length == 0 ? "%d%s" : "%02d%s", number, units[i].suffix);
-	}
-}
-
 char *
 duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 {
+	const struct unit *unit = units;
+
+	while (unit < &units[SECONDS] && ns < unit->ns)
+		unit++;
+
+	const long long whole = ns / unit->ns;
+	const long long rest = ns % unit->ns / unit[1].ns;
+
+	/* %g leaves out the zeros at the end of a fraction. */
 	if (ns == NEVER)
-		return strcpy(text, "never");
-	if (ns < MINUTE)
-		format_decimal(ns, text);
+		(void)snprintf(text, DURATION_TEXT_SIZE, "never");
+	else if (ns > 0 && ns < SECOND)
+		(void)snprintf(text, DURATION_TEXT_SIZE, "%gms",
+		               (double)(ns / 1000) / 1000);
+	else if (unit == &units[SECONDS])
+		(void)snprintf(text, DURATION_TEXT_SIZE, "%gs",
+		               (double)(ns / MILLISECOND) / 1000);
+	else if (rest == 0)
+		(void)snprintf(text, DURATION_TEXT_SIZE, "%lld%s", whole,
+		               unit->suffix);
 	else
-		format_units(ns, WRITTEN_UNITS, text);
+		(void)snprintf(text, DURATION_TEXT_SIZE, "%lld%s%02lld%s",
+		               whole, unit->suffix, rest, unit[1].suffix);
 	return text;
 }
 
 char *
 duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE])
 {
-	if (ns == NEVER)
-		return strcpy(text, "-");
-	if (ns < SECOND)
-		return strcpy(text, "0s");
-	format_units(ns, TABLE_UNITS, text);
+	if (ns != NEVER)
+		return duration_format(ns < 0 ? 0 : ns - ns % SECOND, text);
+	(void)snprintf(text, DURATION_TEXT_SIZE, "-");
 	return text;
 }
 
-/* Not by the vDSO: see duration_now_fast(). */
+/* By system call: mapping in the pages of the vDSO costs more than a few. */
 static int64_t
 read_clock(clockid_t clock)
 {
@@ -190,15 +168,6 @@ int64_t
 duration_now(void)
 {
 	return read_clock(CLOCK_MONOTONIC);
-}
-
-int64_t
-duration_now_fast(void)
-{
-	struct timespec now = { .tv_sec = 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * SECOND + now.tv_nsec;
 }
 
 int64_t

@@ -21,21 +21,20 @@ int duration_parse(const char *text, int64_t *ns);
  * reads it, with s, m, h, d or no unit. */
 int duration_parse_timeout(const char *text, int64_t *ns);
 
-/* Formats NS nanoseconds into TEXT for duration_parse(): "250ms", "1.5s", and
- * from a minute on in whole seconds, "30m", "1h05m10s"; "never". Returns
+/* Formats NS nanoseconds into TEXT for duration_parse(): "250ms", "1.5s"; from
+ * a minute on in two units, cut: "30m", "5m03s", "2h14m"; "never". Returns
  * TEXT. */
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
-/* The same for tables, cut to whole seconds and to two units: "12s", "5m03s",
- * "2h14m"; "-" for NEVER, "0s" for less than 0. Returns TEXT. */
+/* The same for tables, in whole seconds: "-" for NEVER, "0s" for less than
+ * 0. */
 char *duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
-/* Returns the time of CLOCK_MONOTONIC, by system call. Cannot fail. */
+/* Returns the time of CLOCK_MONOTONIC. Cannot fail. */
 int64_t duration_now(void);
 
-/* The same by vdso(7), for many calls: mapping in the pages of the vDSO costs
- * more than a few system calls. */
-int64_t duration_now_fast(void);
+/* Until its callers use that. */
+#define duration_now_fast duration_now
 
 /* Returns the time of CLOCK_REALTIME: nanoseconds since the epoch. */
 int64_t duration_since_epoch(void);

@@ -16,10 +16,10 @@
 #include "proc/signals.h"
 #include "watchdog.h"
 
-#define STATUS_MAX  255
-#define NAME_MAX_   255
-#define SHOWN_MAX   255 /* bytes of a value in a message */
-#define HELP_COLUMN 28
+#define STATUS_MAX      255
+#define NAME_LENGTH_MAX 255
+#define SHOWN_MAX       255 /* bytes of a value in a message */
+#define HELP_COLUMN     28
 
 /* --- kinds of values ------------------------------------------------------ */
 
@@ -56,7 +56,7 @@ static const struct {
 	[KIND_STATUS] = { "CODE", "a status (0 to 255)", 0 },
 	[KIND_SURVIVORS] = { "kill|wait|leave", "one of kill, wait, leave", 0 },
 	[KIND_UNTIL] = { "TEXT", "a text (1 to 1024 bytes)", UNTIL_MAX },
-	[KIND_NAME] = { "NAME", "a name (1 to 255 bytes)", NAME_MAX_ },
+	[KIND_NAME] = { "NAME", "a name (1 to 255 bytes)", NAME_LENGTH_MAX },
 	[KIND_FILE] = { "FILE", A_FILE, SIZE_MAX },
 	[KIND_FILES] = { "FILE", A_FILES, SIZE_MAX },
 	[KIND_DIRECTORY] = { "DIR", "a directory", SIZE_MAX },
@@ -66,8 +66,8 @@ static const struct {
 /* --- the options ---------------------------------------------------------- */
 
 struct row {
-	char letter; /* or 0 */
 	const char *name;
+	char letter; /* or 0 */
 	enum kind kind;
 	size_t field;        /* offset in struct options */
 	const char *initial; /* the value where none is given, or NULL */
@@ -75,10 +75,12 @@ struct row {
 };
 
 /* KIND, and the offset of MEMBER. Compiles only if MEMBER has the TYPE that
- * store() writes for that KIND. */
+ * store() writes for that KIND. A type cannot be in parentheses.
+ * NOLINTBEGIN(bugprone-macro-parentheses) */
 #define OF(kind, type, member)                                                 \
 	kind, _Generic(((struct options *)NULL)->member, type                  \
 	               : offsetof(struct options, member))
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define FLAG(member)       OF(KIND_FLAG, bool, member)
 #define DURATION(member)   OF(KIND_DURATION, int64_t, member)
 #define BOUND(member)      OF(KIND_BOUND, int64_t, member)
@@ -86,59 +88,59 @@ struct row {
 #define TEXT(kind, member) OF(kind, const char *, member)
 
 static const struct row rows[] = {
-	{ 't', "timeout", BOUND(timeout), "never", "stop COMMAND after DUR" },
-	{ 'i', "idle-timeout", BOUND(idle_timeout), "never",
+	{ "timeout", 't', BOUND(timeout), "never", "stop COMMAND after DUR" },
+	{ "idle-timeout", 'i', BOUND(idle_timeout), "never",
 	  "stop when silent for DUR" },
-	{ 0, "idle-unless-busy", FLAG(idle_unless_busy), NULL,
+	{ "idle-unless-busy", 0, FLAG(idle_unless_busy), NULL,
 	  "no -i stop during CPU use or I/O" },
-	{ 'u', "until", TEXT(KIND_UNTIL, until), NULL,
+	{ "until", 'u', TEXT(KIND_UNTIL, until), NULL,
 	  "TEXT in output says work is done" },
-	{ 0, "until-grace", DURATION(until_grace), "30s",
+	{ "until-grace", 0, DURATION(until_grace), "30s",
 	  "time to exit after TEXT" },
-	{ 'k', "kill-after", DURATION(kill_after), "5s",
+	{ "kill-after", 'k', DURATION(kill_after), "5s",
 	  "SIGKILL, DUR after a stop" },
-	{ 's', "signal", OF(KIND_SIGNAL, int, signal), "TERM",
+	{ "signal", 's', OF(KIND_SIGNAL, int, signal), "TERM",
 	  "first signal of a stop" },
-	{ 'p', "preserve-status", FLAG(preserve_status), NULL,
+	{ "preserve-status", 'p', FLAG(preserve_status), NULL,
 	  "COMMAND's status on a timeout" },
-	{ 0, "idle-after-exit", DURATION(idle_after_exit), "2s",
+	{ "idle-after-exit", 0, DURATION(idle_after_exit), "2s",
 	  "stop survivors idle for DUR" },
-	{ 0, "max-after-exit", DURATION(max_after_exit), "10s",
+	{ "max-after-exit", 0, DURATION(max_after_exit), "10s",
 	  "stop survivors after DUR" },
-	{ 0, "survivors", OF(KIND_SURVIVORS, enum survivors, survivors), "kill",
+	{ "survivors", 0, OF(KIND_SURVIVORS, enum survivors, survivors), "kill",
 	  "what to do to them" },
-	{ 0, "die-with-parent", FLAG(die_with_parent), NULL,
+	{ "die-with-parent", 0, FLAG(die_with_parent), NULL,
 	  "stop when the parent dies" },
-	{ 'f', "foreground", FLAG(foreground), NULL,
+	{ "foreground", 'f', FLAG(foreground), NULL,
 	  "stay in wdrun's process group" },
-	{ 0, "setsid", FLAG(setsid), NULL, "give COMMAND its own session" },
-	{ 0, "pty", FLAG(pty), NULL, "give COMMAND its own terminal" },
-	{ 0, "tee", TEXT(KIND_FILE, tee), NULL, "append a copy of the output" },
-	{ 0, "no-stdin", FLAG(no_stdin), NULL,
+	{ "setsid", 0, FLAG(setsid), NULL, "give COMMAND its own session" },
+	{ "pty", 0, FLAG(pty), NULL, "give COMMAND its own terminal" },
+	{ "tee", 0, TEXT(KIND_FILE, tee), NULL, "append a copy of the output" },
+	{ "no-stdin", 0, FLAG(no_stdin), NULL,
 	  "stdin is /dev/null, and --setsid" },
-	{ 0, "heartbeat", BOUND(heartbeat), "never",
+	{ "heartbeat", 0, BOUND(heartbeat), "never",
 	  "line per DUR of silence" },
-	{ 0, "report", TEXT(KIND_FILE, report), NULL,
+	{ "report", 0, TEXT(KIND_FILE, report), NULL,
 	  "tell how the run ended, as JSON" },
-	{ 'l', "lock", FILES(locks), NULL, "hold this lock; may repeat" },
-	{ 'w', "lock-wait", DURATION(lock_wait), "0",
+	{ "lock", 'l', FILES(locks), NULL, "hold this lock; may repeat" },
+	{ "lock-wait", 'w', DURATION(lock_wait), "0",
 	  "wait DUR for a held lock" },
-	{ 'E', "lock-exit", OF(KIND_STATUS, int, lock_exit), "75",
+	{ "lock-exit", 'E', OF(KIND_STATUS, int, lock_exit), "75",
 	  "status if a lock is held" },
-	{ 'c', "cleanup", FILES(cleanups), NULL,
+	{ "cleanup", 'c', FILES(cleanups), NULL,
 	  "clear COMMAND's lock; may repeat" },
-	{ 'n', "name", TEXT(KIND_NAME, name), NULL,
+	{ "name", 'n', TEXT(KIND_NAME, name), NULL,
 	  "put the run on record as NAME" },
-	{ 0, "registry", TEXT(KIND_DIRECTORY, registry), NULL,
+	{ "registry", 0, TEXT(KIND_DIRECTORY, registry), NULL,
 	  "directory of the record" },
-	{ 0, "list", FLAG(list), NULL, "show the runs on record" },
-	{ 0, "json", FLAG(as_json), NULL, "with --list: as JSON" },
-	{ 0, "cancel", TEXT(KIND_RUN, cancel), NULL, "stop RUN on record" },
-	{ 0, "reap", FLAG(reap), NULL, "end what killed runs have left" },
-	{ 'q', "quiet", FLAG(quiet), NULL, "say nothing" },
-	{ 'v', "verbose", FLAG(verbose), NULL, "print every decision" },
-	{ 'h', "help", KIND_HELP, 0, NULL, "show this help" },
-	{ 'V', "version", KIND_VERSION, 0, NULL, "show the version" },
+	{ "list", 0, FLAG(list), NULL, "show the runs on record" },
+	{ "json", 0, FLAG(as_json), NULL, "with --list: as JSON" },
+	{ "cancel", 0, TEXT(KIND_RUN, cancel), NULL, "stop RUN on record" },
+	{ "reap", 0, FLAG(reap), NULL, "end what killed runs have left" },
+	{ "quiet", 'q', FLAG(quiet), NULL, "say nothing" },
+	{ "verbose", 'v', FLAG(verbose), NULL, "print every decision" },
+	{ "help", 'h', KIND_HELP, 0, NULL, "show this help" },
+	{ "version", 'V', KIND_VERSION, 0, NULL, "show the version" },
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))

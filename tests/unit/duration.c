@@ -72,13 +72,15 @@ static const struct {
 	{ 5400 * SECOND, "1h30m" },
 	{ 7200 * SECOND, "2h" },
 	{ 86400 * SECOND, "1d" },
-	{ 90061 * SECOND, "1d01h01m01s" },
-	{ 86401 * SECOND, "1d01s" },
+	{ 90061 * SECOND, "1d01h" },
+	{ 86401 * SECOND, "1d" },
 	{ 1209600 * SECOND, "14d" },
 	{ 1234567890, "1.234s" },
 	{ 1050 * MILLISECOND, "1.05s" },
 	{ 1500000, "1.5ms" },
 	{ 1, "0ms" },
+	{ 999999999, "999.999ms" },
+	{ 59999999999, "59.999s" },
 	{ NEVER, "never" },
 };
 
