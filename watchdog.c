@@ -13,7 +13,6 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/fork.h"
 #include "base/message.h"
 #include "cli/options.h"
 #include "io/output.h"
@@ -92,7 +91,8 @@ main(int argc, char *argv[])
 		return serve(&run.options);
 
 	prepare(&run);
-	run.watchers.supervisor = process_fork();
+	/* Not fork(3), whose handlers and locks cost system calls and pages. */
+	run.watchers.supervisor = _Fork();
 	if (run.watchers.supervisor == -1) {
 		message("cannot start the supervisor: %s", strerror(errno));
 		leave(&run, failure);
@@ -150,7 +150,6 @@ prepare(struct run *run)
 	run->watchers.null_fd = fds_open_null();
 	if (run->watchers.null_fd == -1)
 		die("cannot open /dev/null");
-	message_write_file_by(helper_print);
 	/* A dead file system can hang these calls. So signals still end this
 	 * process, until target_prepare(), the last call, blocks signals. */
 	if (resources_prepare(run) == -1 || output_watch_prepare(run) == -1 ||
@@ -428,19 +427,17 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 	const int64_t until =
 	    duration_add(run->timers.due[TIMER_KILL], SIGNAL_TIME);
 
-	if (!survivors_were_signalled(run, why, now))
-		found = treekill_signal_all(&run->tree,
-		                            why == REASON_CANCELLED
-		                                ? run->cancel.signal
-		                                : run->options.signal,
-		                            until);
+	found = treekill_signal_all(
+	    &run->tree,
+	    why == REASON_CANCELLED ? run->cancel.signal : run->options.signal,
+	    until);
 	if (duration_now() < until)
 		treekill_signal(&run->tree, SIGCONT);
 	/* The command may ignore the cancel: --timeout stays due. "If timeout
 	 * receives a signal and propagates it [...], this shall be treated as
 	 * the first signal": POSIX.1-2024, timeout, -k. */
 	run->timers.due[TIMER_AFTER_CANCEL] =
-	    why == REASON_CANCELLED && !run->options.terse
+	    why == REASON_CANCELLED && !run->options.is_timeout
 	        ? run->timers.due[TIMER_TIMEOUT]
 	        : NEVER;
 	return found;
@@ -455,8 +452,6 @@ finish(struct run *run)
 	heartbeat_end(run);
 	while (wait_reap(ANY_CHILD) > 0)
 		;
-	if (run->options.terse && run->target.dumped_core)
-		message("the monitored command dumped core");
 }
 
 /* Continues a front that was stopped with its job, so that the front ends. */

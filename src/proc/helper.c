@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/strbuf.h"
 #include "proc/pidfd.h"
 #include "proc/procfs.h"
 #include "proc/wait.h"
@@ -209,19 +208,4 @@ helper_do_in_time(void (*work)(void *data), void *data, size_t size)
 		(void)helper_end(helper, SIGKILL);
 	memcpy(data, shared, size);
 	array_free(shared, size);
-}
-
-void
-helper_print(const struct strbuf *text)
-{
-	const int64_t bound = duration_add(duration_now(), SECOND);
-	const pid_t helper = helper_fork(SIGKILL);
-
-	if (helper == 0)
-		fds_release(-1, NULL, 0); /* a hanging helper keeps no lock */
-	if (helper <= 0)
-		(void)fds_write(STDERR_FILENO, text->text, text->length);
-	if (helper == 0)
-		_exit(0);
-	(void)helper_await_until(helper, bound);
 }

@@ -77,7 +77,7 @@ print_all(struct announcement *announcement)
 	const struct run *const run = announcement->run;
 	struct strbuf lines = { .grows = true };
 
-	if (run->options.verbose && !run->options.terse)
+	if (run->options.verbose && !run->options.is_timeout)
 		stop_message_print_change(run, announcement->from,
 		                          announcement->next,
 		                          announcement->why);
@@ -87,7 +87,7 @@ print_all(struct announcement *announcement)
 	if (announcement->has_tree)
 		treeview_add(&lines, view_of(announcement));
 	strbuf_addf(&lines, "%c", '\0');
-	message_lines(&lines, !run->options.terse);
+	message_lines(&lines);
 	strbuf_free(&lines);
 }
 

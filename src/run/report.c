@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/atomicfile.h"
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/json.h"
@@ -389,7 +388,7 @@ write_file(const struct run *run, const struct strbuf *line)
 	const bool is_older = fstatat(report->directory_fd, report->file,
 	                              &older, AT_SYMLINK_NOFOLLOW) == 0 &&
 	                      older.st_uid == geteuid();
-	const struct atomicfile file = {
+	const struct replacement file = {
 		.directory_fd = report->directory_fd,
 		.file = report->file,
 		.unfinished = unfinished,
@@ -400,7 +399,7 @@ write_file(const struct run *run, const struct strbuf *line)
 	/* The report's own name may be as long as a name can be. */
 	(void)strbuf_format(unfinished, sizeof(unfinished), ".%s.new",
 	                    runid_of(run->id));
-	return atomicfile_write(&file, line);
+	return fds_replace(&file, line->text, line->length);
 }
 
 void

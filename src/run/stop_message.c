@@ -13,7 +13,6 @@
 #include "proc/cmdline.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
-#include "run/decide.h"
 #include "run/reason.h"
 #include "run/run.h"
 
@@ -114,7 +113,7 @@ add_names(struct strbuf *line, const struct run *run, enum detail detail)
 bool
 stop_message_has_tree(const struct run *run, enum reason why)
 {
-	return !run->options.terse && reason_row(why)->shows_tree &&
+	return !run->options.is_timeout && reason_row(why)->shows_tree &&
 	       run->tree.list.count > 0;
 }
 
@@ -124,7 +123,7 @@ stop_message_has_tree(const struct run *run, enum reason why)
 static bool
 is_in_words_of_timeout(const struct run *run, enum reason why)
 {
-	return run->options.terse && why != REASON_FRONT_LOST &&
+	return run->options.is_timeout && why != REASON_FRONT_LOST &&
 	       why != REASON_SUPERVISOR_LOST && why != REASON_LAST_BOUND;
 }
 
@@ -146,8 +145,6 @@ add_words_of_timeout(struct strbuf *line, const struct run *run,
 	else if (why == REASON_CANCELLED)
 		signal = run->cancel.signal;
 	else if (why != REASON_GRACE_OVER)
-		return;
-	if (survivors_were_signalled(run, why, duration_now()))
 		return;
 	strbuf_addf(line, "sending signal %s to%s command '%s'",
 	            signal == 0 ? "0"

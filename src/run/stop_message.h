@@ -10,7 +10,7 @@ struct run;
 
 /* Appends to LINE the message for a change of RUN by the reason WHY, if the
  * change is told: with the processes of the tree as it was last read, of which
- * DETAIL is read. With options.terse, the words are those of timeout(1). */
+ * DETAIL is read. With options.is_timeout, the words are those of timeout(1). */
 void stop_message_add(struct strbuf *line, const struct run *run,
                       enum reason why, enum detail detail);
 

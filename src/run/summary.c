@@ -41,7 +41,8 @@ summary_print(const struct run *run, const struct usage *usage,
 	char cpu[DURATION_TEXT_SIZE];
 	struct strbuf line = { .text = text, .size = sizeof(text) };
 
-	if (!run->options.verbose || run->options.terse || usage->elapsed == 0)
+	if (!run->options.verbose || run->options.is_timeout ||
+	    usage->elapsed == 0)
 		return;
 	if (outcome.kind == OUTCOME_SIGNAL) {
 		char name[SIGNAL_NAME_SIZE];

@@ -39,6 +39,7 @@
 #define PAUSE_AFTER_FAILURE MILLISECOND
 #define TRACER_TIME         (SECOND / 2)
 #define EMPTY_READINGS      5
+#define ORPHANS_GRACE       (5 * SECOND)
 
 /* What the supervisor polls. */
 enum { SIGNALS, LIFELINE, PARENT, NOTICES };
@@ -368,11 +369,10 @@ supervisor_set_kill_timer(struct run *run, int64_t now)
 	if (*kill_at == NEVER)
 		*kill_at = duration_add(now, run->options.kill_after);
 
-	const int64_t orphans_end =
-	    duration_add(now, run->options.orphans_grace);
-
-	if (run->target.has_exited && *kill_at > orphans_end)
-		*kill_at = orphans_end;
+	/* timeout(1) without -k waits for its command, but only for that. */
+	if (run->options.is_timeout && run->target.has_exited &&
+	    *kill_at > now + ORPHANS_GRACE)
+		*kill_at = now + ORPHANS_GRACE;
 }
 
 void

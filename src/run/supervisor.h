@@ -32,7 +32,7 @@ bool supervisor_finds_tracer(struct run *run);
 void supervisor_begin_stop(struct run *run, int64_t now);
 
 /* Sets when SIGKILL follows the first signal of a stop: after --kill-after, or
- * where only survivors are left after orphans_grace, if that is sooner. */
+ * where only survivors are left after ORPHANS_GRACE, if that is sooner. */
 void supervisor_set_kill_timer(struct run *run, int64_t now);
 
 /* Sends the first SIGKILLs to the tree, and bounds the time for all of them. */
