@@ -356,7 +356,6 @@ refuse_word(const struct options *options, int found, const char *word)
 {
 	const char *const program = options->is_timeout ? TIMEOUT : "wdrun";
 	const struct row *const row = find_row(optopt);
-	const char letter[] = { '-', (char)optopt, '\0' };
 	const bool is_long = strncmp(word, "--", strlen("--")) == 0;
 
 	if (found == ':' && row != NULL)
@@ -365,9 +364,13 @@ refuse_word(const struct options *options, int found, const char *word)
 	else if (is_long && row != NULL)
 		message("--%s takes no value: '%s' (see %s --help)", row->name,
 		        word, program);
+	else if (is_long)
+		message("'%s' is not an option, or short for several (see %s "
+		        "--help)",
+		        word, program);
 	else
-		message("'%s' is not an option (see %s --help)",
-		        is_long ? word : letter, program);
+		message("'-%c' is not an option (see %s --help)", (char)optopt,
+		        program);
 	return STATUS_FAILED;
 }
 
