@@ -51,7 +51,7 @@ tells_alone() {
 
 @test "the sentences about a wrong command line" {
 	tells_alone "no COMMAND given (see wdrun --help)"
-	tells_alone "'--frobnicate' is not an option (see wdrun --help)" --frobnicate true
+	tells_alone "'--ver' is not an option, or short for several (see wdrun --help)" --ver true
 	tells_alone "'-Z' is not an option (see wdrun --help)" -qZ true
 	tells_alone "--timeout needs a value: DUR (see wdrun --help)" --timeout
 	tells_alone "--quiet takes no value: '--quiet=yes' (see wdrun --help)" --quiet=yes

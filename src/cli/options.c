@@ -1,4 +1,5 @@
-/* wdrun's own command line: the options, their values, and --help. */
+/* The command line of wdrun, and under that name of timeout(1): the options,
+ * their values, and --help. */
 #include "cli/options.h"
 
 #include <getopt.h>
@@ -356,7 +357,6 @@ refuse_word(const struct options *options, int found, const char *word)
 {
 	const char *const program = options->is_timeout ? TIMEOUT : "wdrun";
 	const struct row *const row = find_row(optopt);
-	const char letter[] = { '-', (char)optopt, '\0' };
 	const bool is_long = strncmp(word, "--", strlen("--")) == 0;
 
 	if (found == ':' && row != NULL)
@@ -365,9 +365,13 @@ refuse_word(const struct options *options, int found, const char *word)
 	else if (is_long && row != NULL)
 		message("--%s takes no value: '%s' (see %s --help)", row->name,
 		        word, program);
+	else if (is_long)
+		message("'%s' is not an option, or short for several (see %s "
+		        "--help)",
+		        word, program);
 	else
-		message("'%s' is not an option (see %s --help)",
-		        is_long ? word : letter, program);
+		message("'-%c' is not an option (see %s --help)", (char)optopt,
+		        program);
 	return STATUS_FAILED;
 }
 
@@ -375,13 +379,16 @@ static int
 refuse_value(const struct options *options, const struct row *row,
              const char *value)
 {
-	const char *accepted = kinds[row->kind].accepted;
+	const char *const accepted = kinds[row->kind].accepted;
 
-	if (options->is_timeout && row->kind != KIND_SIGNAL)
-		accepted = "a duration (1.5, 30m, 2h, 1d, 0 for none)";
-	message("%s%s%s'%.*s' is not %s", options->is_timeout ? "" : "--",
-	        options->is_timeout ? "" : row->name,
-	        options->is_timeout ? "" : ": ", SHOWN_MAX, value, accepted);
+	if (!options->is_timeout)
+		message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, value,
+		        accepted);
+	else
+		message("'%.*s' is not %s", SHOWN_MAX, value,
+		        row->kind == KIND_SIGNAL
+		            ? accepted
+		            : "a duration (1.5, 30m, 2h, 1d, 0 for none)");
 	return STATUS_FAILED;
 }
 
