@@ -4,8 +4,7 @@
 #include <stdint.h>
 
 #include "base/pathat.h"
-#include "inspect/treeview.h"
-#include "run/summary.h"
+#include "inspect/look.h"
 #include "watchdog.h"
 
 struct run;
@@ -19,8 +18,7 @@ struct report_facts {
 	int64_t started_at;    /* wdrun's start, since the epoch */
 	const char *directory; /* the caller's; NULL: not known */
 	struct pathat file;    /* where the report is written */
-	int stream_fd;         /* or this descriptor; 0: no descriptor */
-	bool is_fifo;          /* FILE is a FIFO */
+	int stream_fd;         /* or this descriptor, or FIFO; 0: none */
 	int64_t ended;         /* 0: not yet */
 	pid_t target;
 	struct outcome target_outcome;
@@ -34,11 +32,11 @@ struct report_facts {
 	struct usage usage;
 	size_t left_count;
 	pid_t left[REPORT_LEFT_MAX]; /* that could not be killed */
-	struct treeview view;        /* the diagnosis; empty: there was none */
+	struct look look;            /* the diagnosis; empty: there was none */
 };
 
-/* Looks up the file of the report PATH; "/dev/fd/9" is a descriptor. Returns 0,
- * or -1 with errno. */
+/* Looks up the file of the report PATH; "/dev/fd/9" and "/dev/stderr" are
+ * descriptors. Returns 0, or -1 with errno. */
 int report_open(struct report_facts *report, const char *path);
 
 /* Checks that the report can be written. Returns 0, or -1 after a message. */
@@ -55,5 +53,5 @@ void report_note_exec_failure(const struct run *run, int why);
 void report_note_end(const struct run *run);
 
 /* Writes the report, or prints why it cannot. May hang where a file system
- * does; for a FIFO, waits up to two seconds for a reader. */
+ * does; waits up to two seconds for the reader of a pipe. */
 void report_write(const struct run *run);
