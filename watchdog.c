@@ -4,6 +4,7 @@
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,6 @@
 #include "registry/cancel.h"
 #include "registry/list.h"
 #include "registry/reap.h"
-#include "run/announce.h"
 #include "run/decide.h"
 #include "run/forward.h"
 #include "run/front.h"
@@ -39,10 +39,10 @@
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/statuspipe.h"
-#include "run/summary.h"
 #include "run/supervisor.h"
 #include "run/target.h"
 #include "run/teardown.h"
+#include "run/tell.h"
 
 static int check_stack(void);
 static int serve(const struct options *options);
@@ -54,17 +54,18 @@ static _Noreturn void abandon(struct run *run);
 static _Noreturn void leave(struct run *run, struct outcome outcome);
 static void leave_terminal(struct run *run);
 static void supervise(struct run *run);
-static void look_ahead(struct run *run, int64_t now);
-static bool look_now(struct run *run, int64_t until);
-static void enter(struct run *run, enum state next, enum reason why);
+static void get_ready(struct run *run);
+static void enter(struct run *run, enum reason why, int64_t since);
+static size_t begin_state(struct run *run, enum reason why, size_t found);
 static void note_stop(struct run *run, enum reason why);
 static size_t stop_tree(struct run *run, enum reason why, int64_t now);
-static void finish(struct run *run);
+static void finish(void);
 static void wake_front(struct run *run);
 static _Noreturn void die(const char *what);
 
 #define KIB          1024
 #define SIGNAL_TIME  (50 * MILLISECOND) /* at least, even with -k 0 */
+#define READY_TIME   SECOND
 #define STACK_NEEDED ((rlim_t)96 * KIB) /* by the deepest calls */
 
 static const struct outcome failure = { OUTCOME_EXIT, STATUS_FAILED };
@@ -198,12 +199,12 @@ be_supervisor(struct run *run)
 	report_note_end(run);
 	statuspipe_send(run->watchers.statuspipe[1],
 	                &(struct statuspipe){ .outcome = outcome });
-	finish(run);
+	finish();
 	report_note_end(run);
 	if (run->options.verbose && run->target.started != 0)
 		statuspipe_send(
 		    run->watchers.statuspipe[1],
-		    &(struct statuspipe){ .usage = summary_measure(run) });
+		    &(struct statuspipe){ .usage = tell_measure(run) });
 	teardown(run);
 	wake_front(run);
 	supervisor_wait(run, 0, &event); /* notes whether the front is lost */
@@ -221,8 +222,10 @@ start_timers(struct run *run, int64_t now)
 	run->target.started = now;
 	run->timers.due[TIMER_TIMEOUT] =
 	    duration_add(now, run->options.timeout);
-	run->timers.due[TIMER_LOOK] =
-	    duration_add(now, announce_moment(run->options.timeout));
+	run->timers.due[TIMER_READY] = duration_add(
+	    now, run->options.timeout - (run->options.timeout / 2 < READY_TIME
+	                                     ? run->options.timeout / 2
+	                                     : READY_TIME));
 	report_note_start(run, now);
 	output_watch_begin(run, now);
 	heartbeat_begin(run, now);
@@ -233,11 +236,11 @@ start_timers(struct run *run, int64_t now)
 static struct outcome
 take_over(struct run *run)
 {
-	enter(run, STATE_KILLING, REASON_SUPERVISOR_LOST);
+	enter(run, REASON_SUPERVISOR_LOST, duration_now());
 	supervise(run);
 
 	teardown_note_tree(run);
-	finish(run);
+	finish();
 	report_note_end(run);
 	return run_outcome(run);
 }
@@ -266,7 +269,7 @@ leave(struct run *run, struct outcome outcome)
 	output_end(&run->output);
 	teardown_report(run, outcome);
 	leave_terminal(run);
-	summary_print(run, &run->usage, outcome);
+	tell_end(run, &run->usage, outcome);
 	front_end(outcome);
 }
 
@@ -288,12 +291,13 @@ supervise(struct run *run)
 {
 	while (run->state != STATE_DONE) {
 		const bool had_front = !run->watchers.front_is_lost;
+		const int64_t deadline = state_deadline(run);
 		struct event event;
 
-		supervisor_wait(run, state_deadline(run), &event);
+		supervisor_wait(run, deadline, &event);
 		supervisor_attend(run, &event);
-		if (timers_is_due(&run->timers, TIMER_LOOK, event.now))
-			look_ahead(run, event.now);
+		if (timers_is_due(&run->timers, TIMER_READY, event.now))
+			get_ready(run);
 
 		/* An event may give reasons for several changes. */
 		for (;;) {
@@ -303,100 +307,81 @@ supervise(struct run *run)
 			/* A timeout after a cancel signals again. */
 			if (next == run->state && why != REASON_TIMEOUT)
 				break; /* nothing to do, or done already */
-			enter(run, next, why);
+			enter(run, why,
+			      deadline < event.now ? deadline : event.now);
 		}
 		if (had_front && run->watchers.front_is_lost)
 			teardown_hand_over(run);
 	}
 }
 
-/* Has a helper look at the processes before --timeout: the first signal does
- * not wait for the look. */
+/* Shortly before --timeout: beside a tree that leaves this process little of
+ * the processors, a priority that is taken after the wake-up comes too late. */
 static void
-look_ahead(struct run *run, int64_t now)
+get_ready(struct run *run)
 {
-	int64_t *const due = &run->timers.due[TIMER_LOOK];
-
-	if (run->timers.paused_at != NEVER || run->state >= STATE_STOPPING)
-		return;
 	priority_take(PRIORITY_BRIEF);
-	*due = timers_is_due(&run->timers, TIMER_TIMEOUT, now)
-	           ? NEVER
-	           : announce_prepare(run, now);
+	run->timers.due[TIMER_READY] = NEVER;
 }
 
-/* Reads the tree until the time is UNTIL. Returns whether all its processes are
- * dead, though a tracer keeps them from being reaped. */
-static bool
-look_now(struct run *run, int64_t until)
-{
-	proctree_read_until(&run->tree, until);
-	return run->tree.list.count == 0 && !run->tree.is_partial &&
-	       supervisor_finds_tracer(run);
-}
-
-/* Changes the state to NEXT because of WHY, and does the first work of NEXT. */
+/* Changes the state because of WHY, for which there has been reason SINCE, and
+ * does the first work of the new state. */
 static void
-enter(struct run *run, enum state next, enum reason why)
+enter(struct run *run, enum reason why, int64_t since)
 {
-	const bool begins_stop =
-	    reason_is_stop(why) && run->state < STATE_STOPPING;
-	const int64_t began = duration_now();
-	const int64_t look = announce_budget(
-	    began - timers_since(&run->timers, run->state, why, began));
-	size_t seen = 0;
-	const bool is_prepared = announce_is_prepared(run, why);
-	const bool can_wait = is_prepared || announce_is_silent(run, why);
+	const enum state from = run->state;
+	const bool begins_stop = reason_is_stop(why) && from < STATE_STOPPING;
+	const bool has_look = tell_has_look(run, why);
+	size_t found = 0;
 
 	if (reason_is_stop(why)) {
 		supervisor_begin_stop(run, duration_now());
 		note_stop(run, why);
-		/* The other half is for what the processes do. */
-		if (!(can_wait && target_is_alive(&run->target)) &&
-		    look_now(run, began + look / 2)) {
-			next = STATE_DONE;
-			why = REASON_LAST_BOUND;
-		}
+		run->timers.due[TIMER_HEARTBEAT] = NEVER;
 	}
-	if (!is_prepared && !run->tree.is_partial)
-		seen = run->tree.list.count;
 	if (why == REASON_LAST_BOUND)
 		run->tree_is_empty = supervisor_finds_tracer(run);
+
+	/* The look comes before the first signal, while the processes still
+	 * are as they hung; but not where it would delay the signal: where this
+	 * process was woken late, or the tree is large. */
+	const bool is_in_time = has_look && tell_look(run, since + LOOK_BUDGET);
+
+	if (is_in_time)
+		found = run->tree.list.count;
+	run->state = reason_row(why)->next;
+	found = begin_state(run, why, found);
+	if (has_look && !is_in_time)
+		(void)tell_look(run, duration_now() + 2 * LOOK_BUDGET);
+	tell_change(run, from, why, found);
 	if (begins_stop)
-		heartbeat_stop(run); /* no heartbeat after the stop's message */
+		report_note_stop(run, found);
+}
 
-	const bool is_told = reason_row(why)->is_told || run->options.verbose;
-	/* The tree leaves no processor: the first signal comes first. */
-	const bool is_slow = announce_is_late(run, &seen);
-
-	if (is_told && !is_slow)
-		announce_start(run, next, why, began + look);
-	run->state = next;
-
+/* Does the first work of the state that RUN has entered because of WHY. Returns
+ * how many processes were found, FOUND before or now. */
+static size_t
+begin_state(struct run *run, enum reason why, size_t found)
+{
 	const int64_t now = duration_now();
-	size_t found = 0;
+	size_t signalled = 0;
 
-	switch (next) {
+	switch (run->state) {
 	case STATE_LINGERING:
 		output_watch_begin_lingering(run, now);
 		break;
 	case STATE_STOPPING:
-		found = stop_tree(run, why, now);
+		signalled = stop_tree(run, why, now);
 		break;
 	case STATE_KILLING:
 		supervisor_start_killing(run, now);
+		signalled = run->tree.list.count;
 		break;
 	case STATE_RUNNING:
 	case STATE_DONE:
 		break;
 	}
-	if (found < run->tree.list.count)
-		found = run->tree.list.count;
-	run->tree.is_partial |= is_slow; /* some may be dead by now */
-	if (is_told && is_slow)
-		announce_start(run, next, why, now);
-	if (begins_stop)
-		report_note_stop(run, seen > 0 ? seen : found);
+	return found > 0 ? found : signalled;
 }
 
 /* Notes the first reason for a stop, on which the outcome depends, and tells
@@ -446,11 +431,11 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 /* Reaps all children, the target included. No signal is sent from now on: the
  * kernel may reuse the PIDs. */
 static void
-finish(struct run *run)
+finish(void)
 {
-	announce_finish(run);
-	heartbeat_end(run);
-	while (wait_reap(ANY_CHILD) > 0)
+	siginfo_t info;
+
+	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 }
 

@@ -4,28 +4,9 @@
 # For tests of what wdrun says of a command that hangs. Load this file after
 # helper.
 
-# looked_late COMMAND...: complete_late, where wdrun must also have had the time
-# to look at each process (on a busy machine it says less). Not an assertion.
-looked_late() {
-	late look "$@"
-}
-
-look() {
-	complete "$@"
-	is_whole err || : >out
-}
-
-# is_whole FILE: the tree is there, and no process in it has its name and its
-# state alone. One in state D may.
-is_whole() {
-	local line found=1
-	while IFS= read -r line; do
-		[[ $line == 'wdrun:  '* ]] || continue
-		[[ $line != *' ['[RSTZ]']' ]] || return
-		found=0
-	done <"$1"
-	return "$found"
-}
+# The options of a stop whose first signal changes nothing: where wdrun is woken
+# late it signals first and then looks, and sees the same.
+stop=(-s URG -k 300ms)
 
 # shown <<END: each line is a row, `WORDS | COMMAND`. All COMMANDs of a shell's
 # hang side by side, in one run, which --idle-timeout ends once each COMMAND has
@@ -56,12 +37,11 @@ shown() {
 }
 
 # Lets all rows hang, with this limit. The run is not silent until all are ready.
-# Says `ready` in out where it is seen whole.
 # shellcheck disable=SC2016
 hang() {
 	export -f pause say say_when says_ready
 	status=0
-	"$WDRUN" -i "$1" -k 300ms bash -c '
+	"$WDRUN" -i "$1" "${stop[@]}" bash -c '
 		for command; do
 			file=said$((count++))
 			[ -n "$command" ] || continue
@@ -74,7 +54,6 @@ hang() {
 		echo "ready $ready"
 		wait' - "${commands[@]}" >out 2>err \
 		3>&- 4>&- || status=$?
-	is_whole err || : >out
 }
 
 say() {

@@ -20,11 +20,11 @@ setup() {
 @test "a stop shows the tree, each process below its parent, with its state, its age and its wait" {
 	local child
 	mkfifo requests
-	looked_late "$WDRUN" -t LIMIT bash -c '
+	complete_late "$WDRUN" -t LIMIT "${stop[@]}" bash -c '
 		echo "ready $$"; cat requests; true'
 	[ "$status" -eq 124 ]
 	mapfile -t lines <err
-	[ "${#lines[@]}" -eq 3 ]
+	[[ ${lines[3]} != 'wdrun:  '* ]]
 	[[ ${lines[1]} =~ ^wdrun:\ \ +$ready\ bash\ -c\ .*\ \[S\ [0-9]+s\]:\ waiting\ for\ child\ ([0-9]+)$ ]]
 	child=${BASH_REMATCH[1]}
 	[[ ${lines[2]} =~ ^wdrun:\ \ \ \ +$child\ cat\ requests\ \[S\ [0-9]+s\]:\ opening\ a\ FIFO\ that\ nobody\ opens\ for\ writing ]]
@@ -50,8 +50,12 @@ setup() {
 		PID *opening a FIFO that nobody opens for writing | exec block directory
 		PID *reading fd 0 (pipe that nobody in the tree writes) | say; exec cat <&7
 		PID *waiting for a lock on fd * (HERE/lock), held by $holder flock lock sleep 1000 | say; exec flock lock true
-		waiting for a lock on fd * (HERE/record), held by * | block record & exec block record
+		waiting for a lock on fd * (HERE/record), held by * block record | block record & exec block record
+		PID *reading fd 3 (pipe from itself) | exec block itself
 	END
+	# Another process may hold a pipe, and alarm(2) cannot be seen: nobody can
+	# know that this lasts for ever.
+	run ! grep -qw only err
 	kill "$other" "$(children_of "$holder")"
 	wait "$holder" || true
 	exec 7<&- 8<&-
@@ -59,7 +63,6 @@ setup() {
 
 # bats test_tags=smoke
 @test "a process that waits for another one, a signal, a time or a lock is shown as such; or that it computes, or is stopped" {
-	# One in state D may be shown by its name alone.
 	shown <<-'END'
 		PID sleep 1000 *: sleeping | say; exec sleep 1000
 		PID *waiting for child * | say; sleep 1000; true
@@ -70,7 +73,7 @@ setup() {
 		PID *: waiting for * (futex) | exec block futex
 		PID *\[R *, cpu *]: on CPU | say; while :; do :; done
 		PID *\[T *]: stopped | say; kill -STOP $BASHPID
-		PID *\[D@(]| *]: uninterruptible (*)) | exec block vfork
+		PID *\[D *]: uninterruptible (*) | exec block vfork
 	END
 }
 
@@ -87,6 +90,7 @@ setup() {
 		PID *waiting for fd 3 (pipe from *) | exec block wide
 		PID *waiting for fd 3 (pipe from *) | exec block epoll
 		PID *waiting for fd 0* | exec block keys <keys
+		PID *: uninterruptible (*) | exec block vfork
 		PID *waiting for events* | exec block own
 		PID *waiting for events*timer*16m | exec block timerfd
 		PID *waiting for a signal | exec block nothing
@@ -127,7 +131,7 @@ setup() {
 	python3 -c 'import os, socket; s = socket.socket(socket.AF_UNIX); s.bind(os.getcwd() + "/socket"); s.listen(); print("ready", os.getpid(), flush=True); c = s.accept(); c[0].recv(1)' >server 3>&- &
 	await_ready server
 	shown <<-'END'
-		PID *reading fd * (Unix socket with PID) | exec block socket
+		PID *reading fd * (Unix socket with itself) | exec block socket
 		PID *waiting for a connection on fd * (Unix socket listening on @*) | exec block accept
 		PID *reading fd * (Unix socket to HERE/socket) | say_when unix
 		PID *waiting for a connection on fd * (TCP listening on 127.0.0.1:*) | say_when accept
@@ -153,8 +157,8 @@ setup() {
 	need_other_user
 	chmod 777 .
 	cp "$PROGRAMS/block" "$WDRUN" . # their directories may be below /root
-	looked_late setpriv --reuid=65534 --regid=65534 --clear-groups \
-		./wdrun -i LIMIT bash -c './block secret | tee /dev/stderr | cat; true'
+	complete_late setpriv --reuid=65534 --regid=65534 --clear-groups \
+		./wdrun -i LIMIT "${stop[@]}" bash -c './block secret | tee /dev/stderr | cat; true'
 	[ "$status" -eq 124 ]
 	# The writer may be the process that may not be read.
 	[[ $stderr =~ wdrun:\ +[0-9]+\ [^$'\n']*block\ secret\ \[S\ [0-9]+s\]$'\n' ]]
@@ -179,7 +183,6 @@ setup() {
 	END
 	mapfile -t lines <err
 	local LC_ALL=C
-	[ "${#lines[@]}" -eq 8 ]
 	[ "${#lines[2]}" -le 1100 ]
 	[[ ${lines[2]} != *[^\ -~]* ]]
 	[[ ${lines[3]}${lines[4]} != *'?'* ]]
@@ -189,19 +192,18 @@ setup() {
 at_prompt() {
 	rm -f out over
 	tmux -L "wdrun$$" -f /dev/null new-session -d -x 80 -y 20 \
-		"printf 'Password: '; '$WDRUN' -t $1 bash -c 'echo ready 1 >out
+		"printf 'Password: '; '$WDRUN' -t $1 ${stop[*]} bash -c 'echo ready 1 >out
 		exec -a $long sleep 1000'; printf over; echo >over; exec sleep 1000" 3>&-
 	wait_until test -s over
 	wait_until shows_end
 	tmux -L "wdrun$$" kill-server
 	wait_until nobody_is_left
-	is_whole screen || : >out
 }
 
 shows_end() {
 	tmux -L "wdrun$$" capture-pane -p >screen
 	mapfile -t lines <screen
-	[[ ${lines[3]} == over ]]
+	[[ " ${lines[*]} " == *' over '* ]]
 }
 
 @test "at a terminal the tree begins on a line of its own, and no line is longer than that is wide" {
@@ -215,12 +217,34 @@ shows_end() {
 	[[ ${lines[2]} =~ ^wdrun:\ \ +[0-9]+\ x+\.\.\.\ \[S\ .*s\]:\ sleeping$ ]]
 }
 
+# stuck LIMIT: nobody reads what the command writes.
+stuck() {
+	export limit=$1
+	complete sh -c 'exec "$WDRUN" --until=x -t "$limit" -s URG -k 300ms sh -c "
+		echo ready 1 >&8; exec yes" 8>&1 >&7'
+}
+
+@test "a stuck reader of the output is shown as what the command waits for; of what outlived the command, who keeps its reader waiting" {
+	mkfifo fifo
+	exec 7<>fifo
+	late stuck LIMIT
+	exec 7<&-
+	grep "yes \[S .*: writing fd 1 (pipe to the reader of wdrun's output): the pipe is full$" err
+
+	# Only one of the two can write to the pipe: the other one has its end for
+	# reading.
+	: | "$WDRUN" --idle-after-exit=1 bash -c '
+		sleep 1001 <&0 >/dev/null 2>&1 & exec 3>&1; sleep 1000 2>/dev/null & exit 0' \
+		>/proc/self/fd/0 2>err 3>&- || true
+	grep " sleep 1000 \[S .*: sleeping, holding the output open, fd 1,3$" err
+	grep " sleep 1001 \[S .*: sleeping$" err
+}
+
 @test "of many processes a stop shows 32, and the number of the rest; a cancel none; with --quiet a timeout says nothing" {
 	local line shown=0
-	looked_late "$WDRUN" -i LIMIT crowd 33
+	complete_late "$WDRUN" -i LIMIT "${stop[@]}" crowd 33
 	[ "$status" -eq 124 ]
-	mapfile -t lines <err
-	[ "${#lines[@]}" -eq 34 ]
+	mapfile -n 34 -t lines <err
 	for line in "${lines[@]}"; do
 		[[ ! $line =~ ^wdrun:\ \ +[0-9]+\ .*\[S ]] || ((++shown))
 	done

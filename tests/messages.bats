@@ -84,14 +84,15 @@ tells_alone() {
 }
 
 @test "the sentences about a stop" {
-	tells "timed out after 300ms, stopping 1 process with SIGTERM*" -t 300ms sleep 1000
-	tells "no output for 300ms, stopping 1 process with SIGTERM*" -i 300ms sleep 1000
-	tells "the text of --until was found, but the command did not exit in 0s, stopping * with SIGTERM: *" \
+	tells "timed out after 300ms, stopping 1 process with SIGTERM:" -t 300ms sleep 1000
+	tells "no output for 300ms, stopping 1 process with SIGTERM:" -i 300ms sleep 1000
+	tells "the text of --until was found, but the command did not exit, stopping * with SIGTERM:" \
 		--until=go --until-grace=0 -k 200ms sh -c 'trap "" TERM; echo go; sleep 1000'
-	told "processes are still alive 200ms after SIGTERM, killing *: *"
-	tells_alone "the command has exited; no progress for 1s, stopping 1 process with SIGTERM: *sleep*; output held open by *sleep*, fd 1*" \
+	told "processes are still alive 200ms after SIGTERM, killing 2 processes:"
+	tells "the command has exited; no progress for 1s, stopping 1 process with SIGTERM:" \
 		--tee=copy --idle-after-exit=1s sh -c 'sleep 1000 & exit 0'
-	tells_alone "the command exited 1s ago, stopping 1 process with SIGTERM: *sleep*" \
+	told "  * sleep 1000 \[S 1s]: sleeping, holding the output open, fd 1*"
+	tells "the command exited 1s ago, stopping 1 process with SIGTERM:" \
 		--max-after-exit=1s --idle-after-exit=never sh -c 'sleep 1000 & exit 0'
 
 	for killed in front supervisor; do
@@ -100,7 +101,7 @@ tells_alone() {
 		kill -KILL "${!killed}"
 		wait "$started" || true
 		wait_until nobody_is_left
-		told "the $killed (PID ${!killed}) was killed, *"
+		told "the $killed (PID ${!killed}) was killed, killing *process*"
 	done
 }
 

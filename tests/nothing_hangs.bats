@@ -37,8 +37,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	has_message "$ready" escape stubborn
 	[[ $stderr == *'escape fork'*'escape fork'* ]]
 	has_message SIGTERM
-	has_message "${limit}s"
-	has_message 321ms "$ready"
+	has_message 321ms
 	[[ ${stderr##*$'\n'} == *124* ]]
 	reported '"stopped":2,'
 	no reported '"killed":0'
@@ -55,7 +54,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	directly -v -i 900 sh -c 'echo hello; kill -9 $$'
 	[ "$status" -eq 137 ]
 	only_messages
-	[[ ${stderr##*$'\n'} == *KILL*' 6 bytes'* ]]
+	[[ ${stderr##*$'\n'} == *KILL* ]]
 
 	directly -v sh -c 'exit 3'
 	[ "$status" -eq 3 ]

@@ -86,6 +86,8 @@ is_refused() {
 		.started - '"$now"' < 60' \
 		bash -c 'until read -ra stat </proc/$$/stat
 			((stat[13] >= 15)); do :; done; exit 3'
+	# What wdrun itself computes is not the command's.
+	ends 124 '.cpu_ms < 100' --heartbeat=5ms -t 1s sleep 1000
 	ends 139 '.outcome == "killed" and .status == 139 and
 		.signal == "SIGSEGV" and .target.status == null and
 		.target.signal == "SIGSEGV"' "$PROGRAMS/die" SEGV
@@ -133,7 +135,8 @@ is_refused() {
 	[ "$status" -eq 130 ]
 	says '.outcome == "stopped" and .reason == "cancelled" and
 		.reason_code == "cancelled" and .status == 130 and
-		.signal == "SIGINT" and .tree == null and .processes.killed >= 1'
+		.signal == "SIGINT" and .processes.killed >= 1 and
+		(.tree[0].command | startswith("escape"))'
 
 	mkfifo fifo
 	exec 7<>fifo
@@ -384,6 +387,11 @@ waits_for_lock() {
 		echo "$line" >"$report"
 	} <file
 	says '.status == 4'
+
+	directly "$WDRUN" --report=/dev/stderr sh -c 'exit 6'
+	[ "$status" -eq 6 ]
+	cp err "$report"
+	says '.status == 6'
 
 	# Its reader waits for the report.
 	line=$("$WDRUN" --report=/dev/fd/9 sh -c 'echo >&9; exit 5' 9>&1 >/dev/null) || status=$?

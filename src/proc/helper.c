@@ -2,10 +2,15 @@
 #include "proc/helper.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -187,6 +192,75 @@ helper_await_until(pid_t pid, int64_t deadline)
 		return false;
 	}
 	return true;
+}
+
+static pid_t killed; /* a helper that hung, and is not reaped yet; or 0 */
+static int64_t used; /* CPU time of helper_run()'s helpers */
+
+/* Reaps HELPER. Returns whether it is dead. */
+static bool
+reap(pid_t helper, int options)
+{
+	struct rusage usage = { .ru_utime = { 0 } };
+
+	if (wait4(helper, NULL, options | __WALL, &usage) != helper)
+		return false;
+	used += (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * SECOND +
+	        (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) *
+	            (MILLISECOND / 1000);
+	return true;
+}
+
+int64_t
+helper_cpu(void)
+{
+	return used;
+}
+
+bool
+helper_run(void (*work)(void *arg), void *arg, int64_t until)
+{
+	int fds[2];
+	char byte;
+
+	errno = ETIMEDOUT;
+	if (killed != 0 && !reap(killed, WNOHANG))
+		return false;
+	killed = 0;
+	if (pipe2(fds, O_CLOEXEC) == -1)
+		return false;
+
+	const pid_t helper = helper_fork(SIGKILL);
+	const int why = helper == -1 ? errno : ETIMEDOUT;
+
+	if (helper == 0) {
+		fds_release(-1, &fds[1], 1);
+		work(arg);
+		_exit(write(fds[1], "", 1) == 1 ? 0 : 1);
+	}
+
+	const int64_t now = duration_now();
+	const int64_t left = helper != -1 && until > now ? until - now : 0;
+	struct pollfd end = { .fd = fds[0], .events = POLLIN };
+
+	(void)close(fds[1]);
+	/* All signals are blocked, and interrupt nothing. Without the byte, the
+	 * helper was killed. */
+	const bool is_done =
+	    ppoll(&end, 1,
+	          &(struct timespec){ left / SECOND, left % SECOND },
+	          NULL) == 1 &&
+	    read(fds[0], &byte, 1) == 1;
+
+	(void)close(fds[0]);
+	if (is_done) {
+		(void)reap(helper, 0);
+	} else if (helper != -1) {
+		(void)pid_kill(helper, SIGKILL);
+		killed = helper;
+	}
+	errno = why;
+	return is_done;
 }
 
 void

@@ -84,6 +84,16 @@ bool helper_await_until(pid_t pid, int64_t deadline);
  * kernel, as helpers may in place of their watcher. */
 bool helper_end(pid_t pid, int signal);
 
+/* Has a helper do WORK on ARG, until the time is UNTIL: then kills the helper,
+ * and does not wait for its death. The helper keeps no descriptor but stderr.
+ * Returns whether WORK was done; else errno is ETIMEDOUT, also where an earlier
+ * helper still hangs, or that of fork(2) or pipe(2). */
+bool helper_run(void (*work)(void *arg), void *arg, int64_t until);
+
+/* The CPU time of these helpers, in nanoseconds: it is part of getrusage(2)'s
+ * for the children, but not the command's. */
+int64_t helper_cpu(void);
+
 /* Has a helper do WORK, which may hang, on a copy of the SIZE bytes at DATA,
  * and copies back what WORK has made of the copy in a fifth of a second. If no
  * memory or helper can be had, DATA stays as it is. */

@@ -1,6 +1,8 @@
 /* The descendants of a subreaper: finding and reaping them. */
 #include "proc/proctree.h"
 
+#include <sys/wait.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -395,37 +397,21 @@ cpu_ticks(pid_t pid)
 	return (uint64_t)((time.tv_sec * SECOND + time.tv_nsec) / CPU_TICK);
 }
 
-struct io_reading {
-	const struct process_list *list;
-	uint64_t sum; /* of the processes read so far */
-};
-
-static void
-read_io(void *data)
-{
-	struct io_reading *const reading = data;
-	const struct process_list *const list = reading->list;
-
-	for (size_t i = 0; i < list->count; i++)
-		reading->sum =
-		    mix(reading->sum, procfs_read_io(list->entries[i].pid));
-}
-
 uint64_t
 proctree_activity(const struct proctree *tree)
 {
 	const struct process_list *const list = &tree->list;
-	struct io_reading reading = { .list = list };
 	uint64_t sum = list->count;
 
-	if (list->count == 0)
-		return 0;
-	helper_do_in_time(read_io, &reading, sizeof(reading));
 	for (size_t i = 0; i < list->count; i++) {
-		sum = mix(sum, (uint64_t)list->entries[i].pid);
-		sum = mix(sum, cpu_ticks(list->entries[i].pid));
+		const pid_t pid = list->entries[i].pid;
+
+		sum = mix(sum, (uint64_t)pid);
+		sum = mix(sum, cpu_ticks(pid));
+		if (!procfs_may_block(pid))
+			sum = mix(sum, procfs_read_io(pid));
 	}
-	return mix(sum, reading.sum);
+	return sum;
 }
 
 /* --- the children of this process ----------------------------------------- */
@@ -452,8 +438,11 @@ static int
 visit_to_reap(pid_t pid, void *context)
 {
 	const struct reaping *const reaping = context;
+	siginfo_t info;
 
-	if (pid != reaping->keep)
+	/* helper_run() reaps its helpers. */
+	if (pid != reaping->keep &&
+	    wait_peek(pid, WEXITED | WNOWAIT, &info) == pid)
 		proctree_reap_child(reaping->tree, pid);
 	return 0;
 }

@@ -70,8 +70,7 @@ const struct process *proctree_next_child(const struct process_list *list,
                                           pid_t parent, size_t *at);
 
 /* A number that changes when a process of the tree, as last read, comes, goes,
- * computes, reads or writes. If /proc/PID/io blocks, waits a fifth of a
- * second. */
+ * computes, reads or writes. */
 uint64_t proctree_activity(const struct proctree *tree);
 
 /* Notes the present children of this process as strangers. Returns 0, or -1

@@ -6,10 +6,11 @@
 #include "base/duration.h"
 #include "proc/signals.h"
 #include "proc/treekill.h"
-#include "run/announce.h"
+#include "run/decide.h"
 #include "run/jobcontrol.h"
 #include "run/run.h"
 #include "run/target.h"
+#include "run/tell.h"
 
 #define ECHO_WINDOW SECOND /* long, as the machine may be busy */
 
@@ -60,8 +61,7 @@ cancel_by_signal(struct run *run, const struct event *event)
 			return;
 	}
 	if (run->options.is_timeout)
-		announce_start(run, run->state, REASON_CANCELLED,
-		               event->now + LOOK_BUDGET);
+		tell_signal(run, run->cancel.signal);
 	(void)treekill_signal_all(&run->tree, run->cancel.signal,
 	                          run->timers.due[TIMER_KILL]);
 	/* So that a stopped process gets the signal, too. */

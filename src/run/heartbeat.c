@@ -1,17 +1,12 @@
 /* Lines that tell that a silent command is still running. */
 #include "run/heartbeat.h"
 
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "proc/helper.h"
-#include "proc/pidfd.h"
 #include "run/run.h"
 
 #define LINE_SIZE 512
@@ -47,51 +42,37 @@ add_duration(struct strbuf *line, int64_t ns)
 }
 
 static void
-add_progress(struct strbuf *line, struct run *run, int64_t now)
+tell_progress(struct run *run, int64_t now)
 {
+	char text[LINE_SIZE];
+	struct strbuf line = { .text = text, .size = sizeof(text) };
 	const struct output *const output = &run->output;
 	const int64_t heard_at = output_read_progress(output, now).heard_at;
 	const int64_t end = run->timers.due[TIMER_TIMEOUT];
 	const char *const name = name_of(&run->options);
 
-	strbuf_addf(line, "%.*s: ", (int)utf8_fit(name, SHOWN_MAX), name);
-	add_duration(line, now - run->target.started);
-	strbuf_addf(line, " elapsed");
+	strbuf_addf(&line, "%.*s: ", (int)utf8_fit(name, SHOWN_MAX), name);
+	add_duration(&line, now - run->target.started);
+	strbuf_addf(&line, " elapsed");
 	if (end != NEVER && end - now < SECOND) {
-		strbuf_addf(line, ", less than 1s left");
+		strbuf_addf(&line, ", less than 1s left");
 	} else if (end != NEVER) {
-		strbuf_addf(line, ", ");
-		add_duration(line, end - now);
-		strbuf_addf(line, " left");
+		strbuf_addf(&line, ", ");
+		add_duration(&line, end - now);
+		strbuf_addf(&line, " left");
 	}
 	if (heard_at > 0) {
-		strbuf_addf(line, ", last output ");
-		add_duration(line, now - heard_at);
-		strbuf_addf(line, " ago");
+		strbuf_addf(&line, ", last output ");
+		add_duration(&line, now - heard_at);
+		strbuf_addf(&line, " ago");
 	} else if (output->channel_count > 0) {
-		strbuf_addf(line, ", no output yet");
+		strbuf_addf(&line, ", no output yet");
 	}
 	proctree_read(&run->tree);
 	if (!run->tree.is_partial)
-		strbuf_addf(line, ", %zu process%s", run->tree.list.count,
+		strbuf_addf(&line, ", %zu process%s", run->tree.list.count,
 		            run->tree.list.count == 1 ? "" : "es");
-}
-
-/* Has a helper print, as stderr may block, unless the last helper hangs. */
-static void
-tell(struct run *run, int64_t now)
-{
-	char text[LINE_SIZE];
-	struct strbuf line = { .text = text, .size = sizeof(text) };
-
-	if (helper_is(run->heartbeat))
-		return;
-	add_progress(&line, run, now);
-	run->heartbeat = helper_fork(SIGKILL);
-	if (run->heartbeat == 0) {
-		message("%s", text);
-		_exit(EXIT_SUCCESS);
-	}
+	message("%s", text);
 }
 
 void
@@ -100,21 +81,6 @@ heartbeat_begin(struct run *run, int64_t now)
 	if (!run->options.quiet)
 		run->timers.due[TIMER_HEARTBEAT] =
 		    duration_add(now, run->options.heartbeat);
-}
-
-void
-heartbeat_stop(struct run *run)
-{
-	run->timers.due[TIMER_HEARTBEAT] = NEVER;
-	if (helper_is(run->heartbeat))
-		(void)pid_kill(run->heartbeat, SIGKILL);
-}
-
-void
-heartbeat_end(struct run *run)
-{
-	heartbeat_stop(run);
-	(void)helper_await(run->heartbeat, SIGKILL);
 }
 
 void
@@ -129,6 +95,6 @@ heartbeat_attend(struct run *run, int64_t now)
 	*due = duration_add(heard_at, run->options.heartbeat);
 	if (*due > now)
 		return;
-	tell(run, now);
+	tell_progress(run, now);
 	*due = duration_add(now, run->options.heartbeat);
 }

@@ -41,26 +41,37 @@ output_watch_prepare(struct run *run)
 	return output_setup(&run->output);
 }
 
-void
-output_watch_note_output(struct run *run)
+/* Notes the file of FD, if it is a pipe, a socket or a relay's end. Of a regular
+ * file, fstat(2) may hang in the file system. */
+static void
+note_output(struct run *run, int i, int fd)
 {
 	const struct output *const output = &run->output;
-	const int fd = output->channel_count > 0
-	                   ? output->channels[0].command_fd
-	                   : STDOUT_FILENO;
 	struct stat file;
 	int type;
 	socklen_t size = sizeof(type);
 
-	/* fstat(2) only of a pipe, a socket or a relay's end: of a regular
-	 * file, the call may hang in the file system. */
 	if ((output->channel_count == 0 && fcntl(fd, F_GETPIPE_SZ) == -1 &&
 	     getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == -1) ||
 	    fstat(fd, &file) == -1)
 		return;
-	run->output_watch.type = file.st_mode;
-	run->output_watch.inode =
+	run->output_watch.files[i].type = file.st_mode;
+	run->output_watch.files[i].inode =
 	    S_ISCHR(file.st_mode) ? minor(file.st_rdev) : file.st_ino;
+}
+
+void
+output_watch_note_output(struct run *run)
+{
+	const struct output *const output = &run->output;
+
+	_Static_assert(RELAYS_MAX <= 2, "each channel is noted");
+	for (size_t i = 0; i < output->channel_count; i++)
+		note_output(run, (int)i, output->channels[i].command_fd);
+	if (output->channel_count == 0)
+		note_output(run, 0, STDOUT_FILENO);
+	if (output->channel_count == 0)
+		note_output(run, 1, STDERR_FILENO);
 }
 
 /* Samples the activity of tree and output. Returns whether it has changed since

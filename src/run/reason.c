@@ -1,98 +1,60 @@
 /* The reasons for which a run changes its state, as a table. */
 #include "run/reason.h"
 
-#include <stddef.h>
-
 #include "base/duration.h"
-#include "base/status.h"
+#include "base/strbuf.h"
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define QUIET false, false
-#define TOLD  true, false
-#define SHOWN true, true /* told, with the tree */
+#define NOTHING STATUS_OF_TARGET, TELLING_NOTHING, NULL
+#define LINE    STATUS_OF_TARGET, TELLING_LINE
+#define TREE    STATUS_OF_TARGET, TELLING_TREE
 
-#define NO_CAUSE    NULL, NO_FIELD, NULL
-#define NO_FIELD    REASON_WITHOUT_FIELD, 0
-#define PID(member) REASON_WITH_PID, offsetof(struct run, member)
-#define DURATION(member)                                                       \
-	REASON_WITH_DURATION, offsetof(struct run, options.member)
-
-static const struct reason_row table[] = {
-	[REASON_NONE] = { STATE_RUNNING, STATUS_OF_TARGET, QUIET, NULL,
-	                  "no reason", NO_CAUSE },
+static const struct reason_row table[REASON_COUNT] = {
+	[REASON_NONE] = { STATE_RUNNING, NOTHING, "no reason" },
 
 	/* The run goes on, or ends by itself. */
-	[REASON_TARGET_EXITED] = { STATE_LINGERING, STATUS_OF_TARGET, QUIET,
-	                           NULL,
-	                           "the command exited, survivors are left",
-	                           NO_CAUSE },
-	[REASON_TREE_EMPTY] = { STATE_DONE, STATUS_OF_TARGET, QUIET, NULL,
-	                        "no process is left", NO_CAUSE },
-	[REASON_SURVIVORS_LEFT] = { STATE_DONE, STATUS_OF_TARGET, QUIET, NULL,
-	                            "the command exited, survivors are let go",
-	                            NO_CAUSE },
+	[REASON_TARGET_EXITED] = { STATE_LINGERING, NOTHING,
+	                           "the command exited, survivors are left" },
+	[REASON_TREE_EMPTY] = { STATE_DONE, NOTHING, "no process is left" },
+	[REASON_SURVIVORS_LEFT] = { STATE_DONE, NOTHING,
+	                            "the command exited, survivors are let "
+	                            "go" },
 	/* io/output.c prints how much output is lost. */
-	[REASON_OUTPUT_STUCK] = { STATE_DONE, STATUS_OF_TARGET, QUIET, NULL,
-	                          "nobody reads the rest of the output",
-	                          NO_CAUSE },
+	[REASON_OUTPUT_STUCK] = { STATE_DONE, NOTHING,
+	                          "nobody reads the rest of the output" },
 
 	/* The tree is stopped. */
-	[REASON_TIMEOUT] = { STATE_STOPPING, STATUS_TIMED_OUT, SHOWN, "timeout",
-	                     "timeout", "timed out after ", DURATION(timeout),
-	                     "" },
-	[REASON_SILENCE] = { STATE_STOPPING, STATUS_TIMED_OUT, SHOWN, "idle",
-	                     "no output", "no output for ",
-	                     DURATION(idle_timeout), "" },
-	[REASON_UNTIL] = { STATE_STOPPING, 0, TOLD, "until",
-	                   "the output is complete",
-	                   "the text of --until was found, but the "
-	                   "command did not exit in ",
-	                   DURATION(until_grace), "" },
+	[REASON_TIMEOUT] = { STATE_STOPPING, STATUS_TIMED_OUT, TELLING_TREE,
+	                     "timeout", "timeout" },
+	[REASON_SILENCE] = { STATE_STOPPING, STATUS_TIMED_OUT, TELLING_TREE,
+	                     "idle", "no output" },
+	[REASON_UNTIL] = { STATE_STOPPING, 0, TELLING_TREE, "until",
+	                   "the output is complete" },
 	/* A sender of a cancel needs no message. */
-	[REASON_CANCELLED] = { STATE_STOPPING, STATUS_OF_TARGET, QUIET,
-	                       "cancelled", "cancelled", NO_CAUSE },
-	[REASON_PARENT_LOST] = { STATE_STOPPING, STATUS_OF_TARGET, TOLD,
-	                         "caller-died", "the caller is dead",
-	                         "the caller (PID ", PID(parent.pid),
-	                         ") is dead" },
-	[REASON_SURVIVORS_IDLE] = { STATE_STOPPING, STATUS_OF_TARGET, TOLD,
-	                            "survivors-idle", "the survivors are idle",
-	                            "the command has exited; no progress for ",
-	                            DURATION(idle_after_exit), "" },
-	[REASON_SURVIVORS_BUSY] = { STATE_STOPPING, STATUS_OF_TARGET, TOLD,
-	                            "survivors-busy",
-	                            "the survivors ran out of time",
-	                            "the command exited ",
-	                            DURATION(max_after_exit), " ago" },
+	[REASON_CANCELLED] = { STATE_STOPPING, STATUS_OF_TARGET,
+	                       TELLING_NOTHING, "cancelled", "cancelled" },
+	[REASON_PARENT_LOST] = { STATE_STOPPING, TREE, "caller-died",
+	                         "the caller is dead" },
+	[REASON_SURVIVORS_IDLE] = { STATE_STOPPING, TREE, "survivors-idle",
+	                            "the survivors are idle" },
+	[REASON_SURVIVORS_BUSY] = { STATE_STOPPING, TREE, "survivors-busy",
+	                            "the survivors ran out of time" },
 
 	/* The tree is killed. */
-	[REASON_GRACE_OVER] = { STATE_KILLING, STATUS_OF_TARGET, TOLD,
-	                        "kill-after", "the grace period is over",
-	                        "processes are still alive ",
-	                        DURATION(kill_after), " after " },
-	[REASON_THIRD_SIGNAL] = { STATE_KILLING, STATUS_OF_TARGET, TOLD,
-	                          "cancelled", "third terminating signal",
-	                          "a third terminating signal came", NO_FIELD,
-	                          "" },
-	[REASON_FRONT_LOST] = { STATE_KILLING, STATUS_OF_TARGET, TOLD,
-	                        "front-killed", "the front was killed",
-	                        "the front (PID ", PID(watchers.front),
-	                        ") was killed" },
-	[REASON_SUPERVISOR_LOST] = { STATE_KILLING, STATUS_OF_TARGET, TOLD,
-	                             "supervisor-killed",
-	                             "the supervisor was killed",
-	                             "the supervisor (PID ",
-	                             PID(watchers.supervisor), ") was killed" },
+	[REASON_GRACE_OVER] = { STATE_KILLING, TREE, "kill-after",
+	                        "the grace period is over" },
+	[REASON_THIRD_SIGNAL] = { STATE_KILLING, LINE, "cancelled",
+	                          "third terminating signal" },
+	[REASON_FRONT_LOST] = { STATE_KILLING, LINE, "front-killed",
+	                        "the front was killed" },
+	[REASON_SUPERVISOR_LOST] = { STATE_KILLING, LINE, "supervisor-killed",
+	                             "the supervisor was killed" },
 
 	/* SIGKILL has not ended all processes. */
-	[REASON_LAST_BOUND] = { STATE_DONE, STATUS_OF_TARGET, TOLD,
-	                        "last-bound", "what is left cannot be killed",
-	                        NO_CAUSE },
+	[REASON_LAST_BOUND] = { STATE_DONE, TREE, "last-bound",
+	                        "what is left cannot be killed" },
 };
-
-_Static_assert(sizeof(table) / sizeof(table[0]) == REASON_COUNT,
-               "each reason has its row");
 
 const struct reason_row *
 reason_row(enum reason why)
@@ -107,44 +69,66 @@ reason_is_stop(enum reason why)
 	       table[why].next == STATE_KILLING;
 }
 
-/* How long ago the text of --until was found, at most --until-grace: a
- * --timeout may have come before the end of the grace. */
-static int64_t
-time_since_until(const struct run *run)
-{
-	const int64_t now = duration_now();
-	const int64_t since =
-	    now - output_read_progress(&run->output, now).found_at;
-	const int64_t grace = run->options.until_grace;
-
-	return since < grace ? since : grace;
-}
-
 void
 reason_add_cause(struct strbuf *line, const struct run *run, enum reason why)
 {
-	const struct reason_row *const row = &table[why];
-	const void *const field = (const char *)run + row->field;
-	char name[SIGNAL_NAME_SIZE] = "";
+	const struct options *const options = &run->options;
+	char time[DURATION_TEXT_SIZE];
+	char name[SIGNAL_NAME_SIZE];
 
-	if (row->cause == NULL)
+	switch (why) {
+	case REASON_TIMEOUT:
+		strbuf_addf(line, "timed out after %s, ",
+		            duration_format(options->timeout, time));
 		return;
-	strbuf_addf(line, "%s", row->cause);
-	if (row->type == REASON_WITH_PID)
-		strbuf_addf(line, "%d", *(const pid_t *)field);
-	if (row->type == REASON_WITH_DURATION) {
-		char duration[DURATION_TEXT_SIZE];
-
-		strbuf_addf(line, "%s",
-		            duration_format(why == REASON_UNTIL
-		                                ? time_since_until(run)
-		                                : *(const int64_t *)field,
-		                            duration));
+	case REASON_SILENCE:
+		strbuf_addf(line, "no output for %s, ",
+		            duration_format(options->idle_timeout, time));
+		return;
+	case REASON_UNTIL:
+		strbuf_addf(line, "the text of --until was found, but the "
+		                  "command did not exit, ");
+		return;
+	case REASON_PARENT_LOST:
+		strbuf_addf(line, "the caller (PID %d) is dead, ",
+		            run->parent.pid);
+		return;
+	case REASON_SURVIVORS_IDLE:
+		strbuf_addf(line,
+		            "the command has exited; no progress for %s, ",
+		            duration_format(options->idle_after_exit, time));
+		return;
+	case REASON_SURVIVORS_BUSY:
+		strbuf_addf(line, "the command exited %s ago, ",
+		            duration_format(options->max_after_exit, time));
+		return;
+	case REASON_GRACE_OVER:
+		strbuf_addf(line, "processes are still alive %s after %s, ",
+		            duration_format(options->kill_after, time),
+		            signal_name(run->stop == REASON_CANCELLED
+		                            ? run->cancel.signal
+		                            : options->signal,
+		                        name));
+		return;
+	case REASON_THIRD_SIGNAL:
+		strbuf_addf(line, "a third terminating signal came, ");
+		return;
+	case REASON_FRONT_LOST:
+		strbuf_addf(line, "the front (PID %d) was killed, ",
+		            run->watchers.front);
+		return;
+	case REASON_SUPERVISOR_LOST:
+		strbuf_addf(line, "the supervisor (PID %d) was killed, ",
+		            run->watchers.supervisor);
+		return;
+	case REASON_NONE:
+	case REASON_TARGET_EXITED:
+	case REASON_TREE_EMPTY:
+	case REASON_SURVIVORS_LEFT:
+	case REASON_OUTPUT_STUCK:
+	case REASON_CANCELLED:
+	case REASON_LAST_BOUND:
+	case REASON_COUNT:
+		return;
 	}
-	if (why == REASON_GRACE_OVER)
-		(void)signal_name(run->stop == REASON_CANCELLED
-		                      ? run->cancel.signal
-		                      : run->options.signal,
-		                  name);
-	strbuf_addf(line, "%s%s, ", row->after, name);
 }

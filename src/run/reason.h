@@ -1,36 +1,26 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
-#include "base/strbuf.h"
 #include "watchdog.h"
 
 struct run;
+struct strbuf;
 
 /* What follows from a reason: its row in reason.c, for the state machine, the
  * exit status, the messages and the report. A new reason is a name in
  * watchdog.h, a row in reason.c, and the place that gives the reason: a line in
  * decide.c or a row in timers.c. */
 struct reason_row {
-	enum state next;   /* the state that the reason leads to */
-	int status;        /* the exit status, or STATUS_OF_TARGET */
-	bool is_told;      /* on stderr, also without --verbose */
-	bool shows_tree;   /* with what each process is blocked in */
+	enum state next; /* the state that the reason leads to */
+	int status;      /* the exit status, or STATUS_OF_TARGET */
+	enum {
+		TELLING_NOTHING, /* but for --verbose */
+		TELLING_LINE,    /* on stderr */
+		TELLING_TREE,    /* with what each process is blocked in */
+	} telling;
 	const char *code;  /* for --report: a word that stays; or NULL */
 	const char *words; /* for --verbose and --report */
-
-	/* The first words of the message of a stop ("timed out after 30m, "):
-	 * CAUSE, a field of struct run, and AFTER. NULL: the message begins
-	 * with the processes. */
-	const char *cause;
-	enum {
-		REASON_WITHOUT_FIELD,
-		REASON_WITH_DURATION,
-		REASON_WITH_PID
-	} type;
-	size_t field; /* its offset */
-	const char *after;
 };
 
 #define STATUS_OF_TARGET (-1)
@@ -42,6 +32,6 @@ const struct reason_row *reason_row(enum reason why);
 bool reason_is_stop(enum reason why);
 
 /* Appends to LINE the words with which the message on RUN's change for the
- * reason WHY begins, if any. */
+ * reason WHY begins: "timed out after 30m, ". */
 void reason_add_cause(struct strbuf *line, const struct run *run,
                       enum reason why);

@@ -3,10 +3,12 @@
 
 #include <sys/stat.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +19,6 @@
 #include "base/message.h"
 #include "base/path.h"
 #include "base/strbuf.h"
-#include "base/text.h"
 #include "lock/lock.h"
 #include "lock/pidfile.h"
 #include "proc/cmdline.h"
@@ -25,24 +26,44 @@
 #include "run/decide.h"
 #include "run/reason.h"
 #include "run/run.h"
+#include "run/tell.h"
 
 #define MODE          0666
 #define VERSION       1
 #define COMMAND_WIDTH 200 /* of a process that is left */
 #define DESCRIPTORS   "/dev/fd/"
 
-/* The wait for the reader of a FIFO or a pipe. */
+/* The wait for the reader of a pipe. */
 #define READER_PATIENCE (2 * SECOND)
-#define READER_PAUSE    (10 * MILLISECOND)
+
+/* Returns the number of the descriptor that PATH names, -1 if it names one that
+ * there cannot be, or -2 for a file. */
+static int
+descriptor_of(const char *path)
+{
+	if (strcmp(path, "/dev/stdout") == 0)
+		return STDOUT_FILENO;
+	if (strcmp(path, "/dev/stderr") == 0)
+		return STDERR_FILENO;
+	if (strncmp(path, DESCRIPTORS, strlen(DESCRIPTORS)) != 0)
+		return -2;
+	path += strlen(DESCRIPTORS);
+
+	char *end;
+	const unsigned long fd = strtoul(path, &end, 10);
+
+	return isdigit((unsigned char)*path) && *end == '\0' && fd <= INT_MAX
+	           ? (int)fd
+	           : -1;
+}
 
 int
 report_open(struct report_facts *report, const char *path)
 {
-	uint64_t fd = 0;
+	const int fd = descriptor_of(path);
 
-	report->directory_fd = -1;
-	report->path = path;
-	if (strncmp(path, DESCRIPTORS, strlen(DESCRIPTORS)) != 0) {
+	if (fd == -2) {
+		report->directory_fd = -1;
 		report->path = path_resolve(path, 0);
 		if (report->path != NULL)
 			report->directory_fd = path_open(
@@ -50,17 +71,30 @@ report_open(struct report_facts *report, const char *path)
 		return report->directory_fd == -1 ? -1 : 0;
 	}
 
-	const char *const end =
-	    text_read_number(path + strlen(DESCRIPTORS), DECIMAL, &fd);
-	const int flags = end != NULL && *end == '\0' && fd <= INT_MAX
-	                      ? fcntl((int)fd, F_GETFL)
-	                      : -1;
+	const int flags = fcntl(fd, F_GETFL);
 
 	errno = EBADF;
 	if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY)
 		return -1;
-	report->stream_fd = fcntl((int)fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	report->stream_fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	return report->stream_fd == -1 ? -1 : 0;
+}
+
+/* Opens the FIFO of REPORT. For reading, too: then it opens without a reader,
+ * and what is written waits for one as long as this process has it open. */
+static int
+open_fifo(const struct report_facts *report)
+{
+	const int fd = openat(report->directory_fd, report->file,
+	                      O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	struct stat file;
+
+	if (fd == -1 || (fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode) &&
+	                 pidfile_is_trusted(report->directory_fd, &file)))
+		return fd;
+	(void)close(fd);
+	errno = EEXIST; /* another file has taken the FIFO's place */
+	return -1;
 }
 
 int
@@ -75,14 +109,15 @@ report_check(struct report_facts *report)
 	const bool is_there = fstatat(report->directory_fd, report->file, &file,
 	                              AT_SYMLINK_NOFOLLOW) == 0;
 
-	report->is_fifo = S_ISFIFO(file.st_mode);
 	/* rename(2) replaces an older report, and would also replace a device
 	 * or a symbolic link. */
-	if (report->is_fifo)
-		why = pidfile_is_trusted(report->directory_fd, &file)
-		          ? NULL
-		          : lock_error(EUSERS);
-	else if (is_there && !S_ISREG(file.st_mode))
+	if (S_ISFIFO(file.st_mode) &&
+	    !pidfile_is_trusted(report->directory_fd, &file))
+		why = lock_error(EUSERS);
+	else if (S_ISFIFO(file.st_mode)) {
+		report->stream_fd = open_fifo(report);
+		why = report->stream_fd == -1 ? strerror(errno) : NULL;
+	} else if (is_there && !S_ISREG(file.st_mode))
 		why = "it exists, but is neither a regular file nor a FIFO";
 	else if (faccessat(report->directory_fd, ".", W_OK | X_OK, 0) == -1)
 		why = strerror(errno);
@@ -153,7 +188,7 @@ report_note_end(const struct run *run)
 	facts->stop = run->stop;
 	/* Without a command, children from before wdrun's exec used this. */
 	if (facts->started != 0)
-		facts->usage = summary_measure(run);
+		facts->usage = tell_measure(run);
 }
 
 static const char *
@@ -267,43 +302,6 @@ add_processes(struct strbuf *line, const struct report_facts *facts)
 	strbuf_addf(line, "]}");
 }
 
-/* The diagnosis of a stop, as printed. */
-static void
-add_tree(struct strbuf *line, const struct treeview *view)
-{
-	json_add_key(line, "tree");
-	strbuf_addf(line, view->count == 0 ? "null" : "[");
-	for (size_t i = 0; i < view->count; i++) {
-		const struct treeview_process *const process =
-		    &view->processes[i];
-		const struct blocked_process *const blocked = &process->blocked;
-		const char state[] = { blocked->state, '\0' };
-
-		if (blocked->pid == 0)
-			continue;
-		json_add_comma(line);
-		strbuf_addf(line, "{");
-		json_add_number(line, "pid", blocked->pid);
-		json_add_number(line, "ppid", process->parent);
-		json_add_text(line, "command", process->command);
-		json_add_text(line, "state", state);
-		json_add_number(line, "cpu_ms", process->cpu / MILLISECOND);
-		json_add_text(line, "wait", blocked->code);
-		json_add_text(line, "waiting_for",
-		              process->wait[0] == '\0'
-		                  ? NULL
-		                  : process->wait + strlen(": "));
-		json_add_key(line, "waits_for");
-		strbuf_addf(line, "[");
-		for (int at = 0; at < blocked->others.count; at++)
-			strbuf_addf(line, at == 0 ? "%d" : ",%d",
-			            blocked->others.pids[at]);
-		strbuf_addf(line, "]");
-		strbuf_addf(line, "}");
-	}
-	strbuf_addf(line, view->count == 0 ? "" : "]");
-}
-
 static void
 add_all(struct strbuf *line, const struct run *run)
 {
@@ -336,46 +334,16 @@ add_all(struct strbuf *line, const struct run *run)
 	json_add_number(line, "peak_memory_kib", facts->usage.peak_memory);
 	add_output(line, &run->output);
 	add_processes(line, facts);
-	add_tree(line, &facts->view);
+	json_add_key(line, "tree"); /* as it was printed */
+	if (facts->look.count == 0)
+		strbuf_addf(line, "null");
+	else
+		look_add_json(line, &facts->look);
 	json_add_strings(line, "locks", options->locks.count,
 	                 options->locks.paths);
 	json_add_strings(line, "cleanup", options->cleanups.count,
 	                 options->cleanups.paths);
 	strbuf_addf(line, "}\n");
-}
-
-/* Opens the FIFO of REPORT once it has a reader, or fails with ENXIO. */
-static int
-open_fifo(const struct report_facts *report)
-{
-	const int flags = O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
-	const int64_t bound = duration_now() + READER_PATIENCE;
-	struct stat file;
-	int fd;
-
-	while ((fd = openat(report->directory_fd, report->file, flags)) == -1 &&
-	       errno == ENXIO && duration_now() < bound)
-		duration_sleep(READER_PAUSE);
-	if (fd == -1 || (fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode) &&
-	                 pidfile_is_trusted(report->directory_fd, &file)))
-		return fd;
-	(void)close(fd);
-	errno = EEXIST; /* another file has taken the FIFO's place */
-	return -1;
-}
-
-static int
-write_stream(const struct report_facts *report, const struct strbuf *line)
-{
-	const int fd = report->is_fifo ? open_fifo(report) : report->stream_fd;
-	const bool is_written =
-	    fd != -1 &&
-	    fds_write_in_time(fd, line->text, line->length,
-	                      READER_PATIENCE / MILLISECOND) == line->length;
-
-	if (report->is_fifo)
-		fds_close(fd);
-	return is_written ? 0 : -1;
 }
 
 static int
@@ -407,15 +375,21 @@ report_write(const struct run *run)
 {
 	const struct report_facts *const report = run->report;
 	struct strbuf line = { .grows = true };
-	int result = -1;
+	int result;
 
 	add_all(&line, run);
-	if (!line.is_cut)
-		result = report->is_fifo || report->stream_fd > 0
-		             ? write_stream(report, &line)
-		             : write_file(run, &line);
+	if (line.is_cut)
+		result = -1; /* no memory: errno tells */
+	else if (report->stream_fd > 0)
+		result = fds_write_in_time(
+		             report->stream_fd, line.text, line.length,
+		             READER_PATIENCE / MILLISECOND) == line.length
+		             ? 0
+		             : -1;
+	else
+		result = write_file(run, &line);
 	if (result == -1)
 		message("--report: cannot write '%s': %s", report->path,
-		        errno == ENXIO ? "nobody reads it" : strerror(errno));
+		        strerror(errno));
 	strbuf_free(&line);
 }

@@ -4,8 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "inspect/treeview.h"
-#include "run/summary.h"
+#include "inspect/look.h"
 #include "watchdog.h"
 
 struct run;
@@ -21,8 +20,7 @@ struct report_facts {
 	const char *path;      /* of the report */
 	int directory_fd;      /* where it is, */
 	char file[PATH_MAX];   /* under this name */
-	int stream_fd;         /* or this descriptor; 0: no descriptor */
-	bool is_fifo;          /* FILE is a FIFO */
+	int stream_fd;         /* or this descriptor, or FIFO; 0: none */
 	int64_t ended;         /* 0: not yet */
 	pid_t target;
 	struct outcome target_outcome;
@@ -36,11 +34,11 @@ struct report_facts {
 	struct usage usage;
 	size_t left_count;
 	pid_t left[REPORT_LEFT_MAX]; /* that could not be killed */
-	struct treeview view;        /* the diagnosis; empty: there was none */
+	struct look look;            /* the diagnosis; empty: there was none */
 };
 
-/* Looks up the file of the report PATH; "/dev/fd/9" is a descriptor. Returns 0,
- * or -1 with errno. */
+/* Looks up the file of the report PATH; "/dev/fd/9" and "/dev/stderr" are
+ * descriptors. Returns 0, or -1 with errno. */
 int report_open(struct report_facts *report, const char *path);
 
 /* Checks that the report can be written. Returns 0, or -1 after a message. */
@@ -57,5 +55,5 @@ void report_note_exec_failure(const struct run *run, int why);
 void report_note_end(const struct run *run);
 
 /* Writes the report, or prints why it cannot. May hang where a file system
- * does; for a FIFO, waits up to two seconds for a reader. */
+ * does; waits up to two seconds for the reader of a pipe. */
 void report_write(const struct run *run);

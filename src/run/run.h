@@ -15,7 +15,6 @@
 #include "proc/procid.h"
 #include "proc/proctree.h"
 #include "proc/runid.h"
-#include "run/summary.h"
 #include "run/timers.h"
 #include "watchdog.h"
 
@@ -86,23 +85,16 @@ struct sweep {
 
 /* What output and tree tell of the command. */
 struct output_watch {
-	unsigned
-	    type; /* st_mode of the output, if survivors may hold it open */
-	unsigned long long inode;
+	/* The files of the command's stdout and stderr that survivors may hold
+	 * open. */
+	struct {
+		unsigned type; /* st_mode, or 0 */
+		unsigned long long inode;
+	} files[2];
 	bool is_complete;  /* the text of --until was found */
 	bool is_asked;     /* the relays were asked whether all is read */
 	bool is_finishing; /* the relays were told that no writer is left */
 	uint64_t activity; /* of tree and output, when last sampled */
-};
-
-#define READERS_MAX 4 /* as many as can hang in LOOK_BUDGET */
-
-/* The helpers that tell of a stop: announce.h. */
-struct announcer {
-	pid_t printer;
-	pid_t readers[READERS_MAX];    /* sent SIGKILL, and not seen dead yet */
-	struct announcement *prepared; /* for --timeout, or NULL */
-	int64_t prepared_at;
 };
 
 struct run {
@@ -120,8 +112,7 @@ struct run {
 	struct jobcontrol job;    /* jobcontrol.c */
 	struct sweep sweep;       /* supervisor.c */
 	struct output_watch output_watch; /* output_watch.c */
-	struct announcer announcer;       /* announce.c */
-	pid_t heartbeat; /* the helper that prints a heartbeat: heartbeat.c */
+	struct look *look; /* the last one, or NULL: tell.c */
 	bool tree_is_empty; /* for good, as the target is dead: supervisor.c; or
 	                     * as there was no target yet: watchdog.c */
 	struct proctree tree;        /* proctree.c */

@@ -2,7 +2,6 @@
 
 #include <stdbool.h>
 
-#include "run/summary.h"
 #include "watchdog.h"
 
 #define INTERPRETER_SIZE 80

@@ -200,7 +200,7 @@ reap_orphans(struct run *run, pid_t child, int64_t now)
 
 	while (!run->target.has_exited) {
 		const pid_t dead =
-		    wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL, &info);
+		    wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info);
 
 		if (dead == CHILD_NONE_READY || dead == CHILD_UNKNOWN)
 			return;

@@ -23,7 +23,7 @@ static const struct {
 	[TIMER_AFTER_CANCEL] = { IN(STATE_STOPPING), false, REASON_TIMEOUT },
 	[TIMER_KILL] = { IN(STATE_STOPPING), true, REASON_GRACE_OVER },
 	[TIMER_LAST] = { IN(STATE_KILLING), false, REASON_LAST_BOUND },
-	[TIMER_LOOK] = { ALIVE, true, REASON_NONE },
+	[TIMER_READY] = { ALIVE, true, REASON_NONE },
 	[TIMER_HEARTBEAT] = { ALIVE, true, REASON_NONE },
 	[TIMER_SAMPLE] = { IN(STATE_LINGERING), false, REASON_NONE },
 	[TIMER_SWEEP] = { IN(STATE_KILLING), false, REASON_NONE },
@@ -71,20 +71,6 @@ timers_reason(const struct timers *timers, enum state state, int64_t now)
 			return table[i].reason;
 	}
 	return REASON_NONE;
-}
-
-int64_t
-timers_since(const struct timers *timers, enum state state, enum reason why,
-             int64_t now)
-{
-	int64_t since = now;
-
-	for (size_t i = 0; i < TIMER_COUNT; i++) {
-		if ((table[i].states & IN(state)) != 0 &&
-		    table[i].reason == why && timers->due[i] < since)
-			since = timers->due[i];
-	}
-	return since;
 }
 
 void

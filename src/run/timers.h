@@ -18,7 +18,7 @@ enum timer {
 	TIMER_AFTER_CANCEL,    /* --timeout, where a cancel has begun */
 	TIMER_KILL,            /* --kill-after: SIGKILL follows */
 	TIMER_LAST,            /* what SIGKILL does not end is given up */
-	TIMER_LOOK,            /* shortly before --timeout: announce.h */
+	TIMER_READY,           /* shortly before --timeout */
 	TIMER_HEARTBEAT,       /* --heartbeat */
 	TIMER_SAMPLE,          /* the survivors' activity is sampled */
 	TIMER_SWEEP,           /* the next round of SIGKILL */
@@ -47,11 +47,6 @@ int64_t timers_next(const struct timers *timers, enum state state);
 /* The reason of the first timer that is due at NOW in STATE, or REASON_NONE. */
 enum reason timers_reason(const struct timers *timers, enum state state,
                           int64_t now);
-
-/* Since when RUN in STATE has the reason WHY: when the timer was due that gives
- * WHY; NOW, if that is later, or there is no such timer. */
-int64_t timers_since(const struct timers *timers, enum state state,
-                     enum reason why, int64_t now);
 
 /* A terminal has stopped the run at NOW: the bounds on the command stand still
  * until timers_resume(). Does nothing during a pause. */

@@ -214,12 +214,10 @@ check_reasons(void)
 		const struct reason_row *const row = reason_row(why);
 
 		CHECK(row->words != NULL, "each reason has words");
-		CHECK(!row->shows_tree || row->is_told, "a tree is told");
-		CHECK(row->cause == NULL || row->is_told, "a cause, too");
 		CHECK(why == REASON_NONE || row->next != STATE_RUNNING,
 		      "each reason leads somewhere");
 		CHECK(reason_is_stop(why) || why == REASON_LAST_BOUND ||
-		          !row->is_told,
+		          row->telling == TELLING_NOTHING,
 		      "what stops nothing is not told");
 	}
 }

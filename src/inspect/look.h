@@ -1,0 +1,64 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proc/cmdline.h"
+
+struct proctree;
+struct strbuf;
+
+#define LOOK_MAX       32 /* processes that are shown */
+#define LOOK_ENDS      4  /* processes that are named as the other end */
+#define LOOK_OUTPUTS   2
+#define LOOK_LINK_SIZE 32 /* holds "socket:[4294967295]" */
+
+/* A process, as it was seen. */
+struct sight {
+	pid_t pid;
+	pid_t parent;
+	int depth;   /* in the tree */
+	int refused; /* errno of the last attempt to signal it, or 0 */
+
+	/* At a glance, which waits for nothing. */
+	char state;    /* proc(5); 0: the process is gone or dead */
+	char name[24]; /* "[sleep]" */
+
+	/* In depth, set last: only then the rest is valid. */
+	_Atomic bool is_whole;
+	int64_t age;                /* nanoseconds */
+	int64_t cpu;                /* nanoseconds, of reaped children too */
+	const char *code;           /* a word for programs; NULL: not known */
+	int end_count;              /* of the processes that WAIT names */
+	pid_t ends[LOOK_ENDS];      /* as able to end the wait */
+	char wait[512];             /* "sleeping", or "" */
+	char command[CMDLINE_SIZE]; /* quoted and shortened */
+};
+
+/* A look at a tree, in memory that is shared with the process that looks
+ * (array_share()). The caller sets OUTPUTS and TELLS_HOLDERS, else all 0. */
+struct look {
+	/* The pipes, sockets and terminals to which the command's output goes,
+	 * as the links in /proc/PID/fd name them ("pipe:[4711]"), or "". */
+	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE];
+	bool tells_holders; /* the processes that hold OUTPUTS open are told */
+
+	size_t total; /* processes in the tree */
+	size_t count; /* of them in SIGHTS, each before its children */
+	struct sight sights[LOOK_MAX];
+};
+
+/* Looks at the processes of TREE, as last read, and returns when all is seen,
+ * or at UNTIL. LOOK keeps what was seen until then: a helper looks, since
+ * reading about another process may hang. */
+void look_take(struct look *look, const struct proctree *tree, int64_t until);
+
+/* Ends the last line of LINES with ':', and appends a line for each process,
+ * indented by its depth and behind a null byte: "4711 sleep 10 [S 2s]:
+ * sleeping"; then the number of processes that are not shown. */
+void look_add_lines(struct strbuf *lines, const struct look *look);
+
+/* Appends the same as a JSON array. */
+void look_add_json(struct strbuf *line, const struct look *look);
