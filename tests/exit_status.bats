@@ -134,7 +134,6 @@ not_run() {
 	done
 }
 
-# bats test_tags=smoke
 @test "a timeout gives 124, also after SIGKILL, or TERM answered with 0; with --preserve-status the command's own status" {
 	complete "$WDRUN" -t 50ms sleep 1000
 	[ "$status" -eq 124 ]
