@@ -17,12 +17,6 @@
 #define NAMED_MAX     4 /* descriptors that are named */
 #define COMMAND_WIDTH 72
 
-static bool
-is_in_pipe(const struct scene *scene)
-{
-	return strstr(scene->thread.function, "pipe_") != NULL;
-}
-
 /* --- the words of each wait ----------------------------------------------- */
 
 static void
@@ -32,7 +26,7 @@ say_fd(struct scene *scene)
 
 	(void)fd_say(scene, thread->fd);
 	if (thread->wait == WAIT_WRITE && thread->state == 'S' &&
-	    is_in_pipe(scene))
+	    strstr(thread->function, "pipe_") != NULL)
 		say(scene, ": the pipe is full");
 }
 
@@ -406,7 +400,6 @@ static void
 describe(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
-	const char *const words = waits[thread->wait].words;
 
 	if (thread->wait == WAIT_DEAD)
 		return;
@@ -418,7 +411,7 @@ describe(struct scene *scene)
 			say(scene, " (%s)", thread->function);
 		say(scene, thread->wait == WAIT_OTHER ? "" : ", ");
 	}
-	say(scene, "%s", words);
+	say(scene, "%s", waits[thread->wait].words);
 	if (waits[thread->wait].say != NULL)
 		waits[thread->wait].say(scene);
 	if (scene->line.length > 0)

@@ -111,7 +111,6 @@ const char *scene_field(const char *line, int number);
  * then -1. *DIRECTORY is NULL before the first, and after the last. */
 int scene_next(DIR **directory, pid_t pid, const char *name);
 
-char scene_state(pid_t pid); /* waits for nothing; 0: gone */
 __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
                                                const char *format, ...);
 

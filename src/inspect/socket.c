@@ -48,20 +48,18 @@ find_row(struct scene *scene, const char *table, unsigned long long inode,
 #define TCP_LISTENS 10
 
 /* By the numbers of include/net/tcp_states.h in the kernel. */
-static const char *const tcp_states[] = {
-	"",
-	", established",
-	", no answer yet",
-	", SYN received",
-	", FIN wait 1",
-	", FIN wait 2",
-	", time wait",
-	", closed",
-	", closed by the other side",
-	", last ACK",
-	"",
-	", closing",
-};
+static const char *const tcp_states[] = { "",
+	                                  ", established",
+	                                  ", no answer yet",
+	                                  ", SYN received",
+	                                  ", FIN wait 1",
+	                                  ", FIN wait 2",
+	                                  ", time wait",
+	                                  ", closed",
+	                                  ", closed by the other side",
+	                                  ", last ACK",
+	                                  "",
+	                                  ", closing" };
 
 static unsigned long
 port_of(const char *address)
