@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "inspect/look.h"
 #include "inspect/scene.h"
 #include "proc/cmdline.h"
 #include "proc/proctree.h"
@@ -156,13 +157,14 @@ static bool
 awaits_sigchld(const struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
-	char text[STATUS_SIZE];
 	uint64_t signals = 0;
 
 	if (thread->number == SYS_rt_sigtimedwait) {
 		(void)thread_read_memory(thread, thread->args[0], &signals,
 		                         sizeof(signals));
 	} else {
+		char text[STATUS_SIZE];
+
 		(void)scene_read(text, sizeof(text), "%d/task/%d/status",
 		                 thread->pid, thread->id);
 		signals = signals_of(text, "\nSigCgt:\t") &

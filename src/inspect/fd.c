@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "inspect/look.h"
 #include "inspect/scene.h"
 #include "proc/procfs.h"
 #include "proc/proctree.h"
@@ -207,7 +208,7 @@ say_socket(struct scene *scene, const char *path, const char *link)
 {
 	const unsigned long long peer =
 	    socket_say(scene, path, strtoull(link + strlen(SOCKET), NULL, 10));
-	char other[LOOK_LINK_SIZE];
+	char other[LINK_SIZE];
 	int count = 0;
 
 	(void)snprintf(other, sizeof(other), SOCKET "%llu]", peer);

@@ -10,11 +10,15 @@
 #include <sys/types.h>
 
 #include "base/strbuf.h"
-#include "inspect/look.h"
 
-#define ENDS_MAX 4096
-#define FDS_MAX  64
-#define ARGS     6
+#define ENDS_MAX  4096
+#define FDS_MAX   64
+#define ARGS      6
+#define LINK_SIZE 32 /* holds "socket:[4294967295]" */
+
+struct look;
+struct proctree;
+struct sight;
 
 /* What a thread waits for, the less telling first: of several threads, the one
  * with the last of these waits is described. What idle threads do comes up to
@@ -70,7 +74,7 @@ struct end {
 	pid_t pid;
 	int fd;
 	mode_t mode; /* S_IRUSR: open for reading; S_IWUSR: for writing */
-	char link[LOOK_LINK_SIZE];
+	char link[LINK_SIZE];
 };
 
 /* What a thread polls. */

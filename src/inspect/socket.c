@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fds.h"
+#include "inspect/look.h"
 #include "inspect/scene.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
