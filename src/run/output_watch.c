@@ -41,8 +41,8 @@ output_watch_prepare(struct run *run)
 	return output_setup(&run->output);
 }
 
-/* Notes the file of FD, if it is a pipe, a socket or a relay's end. Of a regular
- * file, fstat(2) may hang in the file system. */
+/* Notes the file of FD, if it is a pipe, a socket or a relay's end. Of a
+ * regular file, fstat(2) may hang in the file system. */
 static void
 note_output(struct run *run, int i, int fd)
 {

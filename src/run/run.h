@@ -112,7 +112,7 @@ struct run {
 	struct jobcontrol job;    /* jobcontrol.c */
 	struct sweep sweep;       /* supervisor.c */
 	struct output_watch output_watch; /* output_watch.c */
-	struct look *look; /* the last one, or NULL: tell.c */
+	struct look *look;                /* the last one, or NULL: tell.c */
 	bool tree_is_empty; /* for good, as the target is dead: supervisor.c; or
 	                     * as there was no target yet: watchdog.c */
 	struct proctree tree;        /* proctree.c */
