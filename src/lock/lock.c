@@ -39,12 +39,12 @@ lock_open(struct lock *lock, const char *path)
 {
 	char name[PATH_MAX];
 
-	*lock = (struct lock){ .directory_fd = -1, .fd = -1 };
-	lock->path = path_resolve(path, 0);
-	if (lock->path == NULL)
-		return -1;
-	lock->name = strrchr(lock->path, '/') + 1;
-	lock->directory_fd = path_open(lock->path, PATH_NO_LINKS, name);
+	*lock = (struct lock){
+		.path = path,
+		.name = strrchr(path, '/') + 1,
+		.directory_fd = path_open(path, PATH_NO_LINKS, name),
+		.fd = -1,
+	};
 	return lock->directory_fd == -1 ? -1 : 0;
 }
 

@@ -17,7 +17,7 @@
 #include "base/fileinfo.h"
 #include "base/message.h"
 #include "base/names.h"
-#include "base/pathat.h"
+#include "base/path.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "proc/pidfd.h"
@@ -160,20 +160,20 @@ is_registry(int fd, const char *path)
 }
 
 /* Opens the directory PATH; makes it if TO_MAKE. Returns a descriptor, or -1
- * with errno of pathat_open. */
+ * with errno of path_open. */
 static int
 open_directory(const char *path, bool to_make)
 {
 	const mode_t callers_mask = umask(0);
-	struct pathat at;
-	int fd =
-	    pathat_open(&at, path, to_make ? PATHAT_MAKE : PATHAT_MUST_EXIST);
+	char name[PATH_MAX];
+	const int path_fd = path_open(path, to_make ? PATH_MAKE : 0, name);
+	const int fd =
+	    path_fd == -1
+	        ? -1
+	        : openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	(void)umask(callers_mask);
-	if (fd != -1)
-		fd = openat(at.directory_fd, ".",
-		            O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	pathat_close(&at);
+	fds_close(path_fd);
 	return fd;
 }
 
@@ -191,7 +191,7 @@ registry_open(const char *given, bool to_make)
 
 	const size_t length = line.length;
 
-	/* With this name, pathat_open() opens PATH, and not its parent. */
+	/* With this name, path_open() opens PATH, and not its parent. */
 	strbuf_addf(&line, "/.");
 	errno = ENAMETOOLONG;
 	if (!line.is_cut)
@@ -200,7 +200,7 @@ registry_open(const char *given, bool to_make)
 	if (fd == -1 && errno == ENOENT && !to_make)
 		return -1;
 	if (fd == -1) {
-		message("registry '%s': %s", path, pathat_error(errno));
+		message("registry '%s': %s", path, path_error(errno));
 	} else if (!is_registry(fd, path)) {
 		(void)close(fd);
 		fd = -1;

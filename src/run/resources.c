@@ -32,16 +32,17 @@ is_registered(const struct options *options)
 	       registry_is_wanted();
 }
 
-static struct resources *
-make(void)
+static int
+make(struct run *run)
 {
 	struct resources *const resources = calloc(1, sizeof(*resources));
 	struct teardown_page *const page = array_share(sizeof(*page));
 
+	run->resources = resources;
 	if (resources == NULL || page == NULL) {
 		message("no memory for locks, registry or report: %s",
 		        strerror(errno));
-		return NULL;
+		return -1;
 	}
 	/* Until a target is started: teardown_note_tree() comes later. */
 	page->tree_is_empty = true;
@@ -51,7 +52,7 @@ make(void)
 	resources->registry_fd = -1;
 	resources->started_at = duration_since_epoch();
 	resources->directory = getcwd(resources->path, sizeof(resources->path));
-	return resources;
+	return 0;
 }
 
 /* Prints why the file PATH of OPTION cannot be used, by errno. Returns -1. */
@@ -157,8 +158,7 @@ resources_prepare(struct run *run)
 		return 0;
 	/* A file system that hangs has to do so here, where a signal still ends
 	 * this process, and not in resources_acquire(). */
-	run->resources = make();
-	if (run->resources == NULL || prepare_files(run) == -1)
+	if (make(run) == -1 || prepare_files(run) == -1)
 		return -1;
 	if (!is_registered(options))
 		return 0;
