@@ -21,11 +21,19 @@
 
 #define LATE_INTERVAL 16 /* processes between two looks at the clock */
 
+struct id_search {
+	const char *id;
+	bool is_found;
+};
+
 /* The main thread may have exited, and shows no environment then. */
 static int
-read_id_of_thread(pid_t tid, void *context)
+find_id(pid_t tid, void *context)
 {
-	return runid_read(tid, context) ? -1 : 0;
+	struct id_search *const search = context;
+
+	search->is_found |= runid_has(tid, search->id);
+	return 0;
 }
 
 /* Whether CHILD is certainly of the run. A subreaper also gets the orphans of
@@ -33,15 +41,13 @@ read_id_of_thread(pid_t tid, void *context)
 static bool
 is_of_run(const struct proctree *tree, pid_t child)
 {
-	char id[RUNID_SIZE];
+	struct id_search search = { .id = runid_of(tree->id) };
 
 	if (child == tree->target ||
 	    (tree->session != 0 && getsid(child) == tree->session))
 		return true;
-	/* ESRCH: proc_mem_open() in the kernel, since 6.16. */
-	if (!runid_read(child, id) && (errno == EAGAIN || errno == ESRCH))
-		(void)procfs_visit_threads(child, read_id_of_thread, id);
-	return strcmp(id, runid_of(tree->id)) == 0;
+	(void)procfs_visit_threads(child, find_id, &search);
+	return search.is_found;
 }
 
 bool

@@ -12,7 +12,6 @@
 
 #include "io/output.h"
 #include "io/tty.h"
-#include "proc/procid.h"
 #include "proc/proctree.h"
 #include "proc/runid.h"
 #include "run/summary.h"
@@ -23,7 +22,6 @@
 struct watchers {
 	pid_t front;
 	pid_t supervisor;
-	struct procid front_procid; /* read only if the run is registered */
 	bool is_front;              /* the front acts as supervisor */
 	bool front_is_lost;         /* the lifeline is at its end */
 	int lifeline[2];   /* [0], the supervisor's: end-of-file means that the
@@ -130,5 +128,5 @@ struct run {
 	struct resources *resources; /* resources.h; NULL: the run has none */
 	struct report_facts *report; /* report.h; NULL: none is wanted */
 	struct usage usage;          /* front.c, from the status pipe */
-	char id[RUNID_SIZE];         /* "WDRUN_ID=…" */
+	char id[RUNID_PATH_SIZE];    /* "WDRUN_ID=…" */
 };
