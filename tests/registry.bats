@@ -249,10 +249,10 @@ is_not_recorded() {
 }
 
 @test "a command is not executed where the run cannot be put on record, and the report says so" {
-	local name part
+	local name directory
 	printf -v name '%0250d' 0
 	is_not_recorded touch ran "$name$name$name$name"
 	# The target, too, adds its part.
-	for part in 1 2 3; do name+=/${name%%/*}; done
-	is_not_recorded --cleanup="$PWD/$name" touch ran
+	directory=$PWD/$name/$name/$name
+	is_not_recorded --cleanup="$directory/$name" touch ran
 }

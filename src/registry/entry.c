@@ -135,7 +135,9 @@ read_text(char *text, const char **field)
 		text += is_escaped;
 		if (is_escaped && *text != 'n' && *text != '\\')
 			return false;
-		*end++ = is_escaped && *text == 'n' ? '\n' : *text;
+		*end++ = *text;
+		if (is_escaped && *text == 'n')
+			end[-1] = '\n';
 	}
 	*end = '\0';
 	return true;

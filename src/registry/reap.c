@@ -176,7 +176,8 @@ is_dying(const struct procid *process)
 	if (procfs_read(process->pid, "stat", text, sizeof(text)) <= 0 ||
 	    (name_end = strrchr(text, ')')) == NULL)
 		return false;
-	/* The fields 9, 31: proc_pid_stat(5). */
+	/* The fields 9, 31: proc_pid_stat(5). The kernel writes no bad number.
+	 * NOLINTNEXTLINE(cert-err34-c) */
 	(void)sscanf(name_end + 1,
 	             "%*s %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s "
 	             "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
