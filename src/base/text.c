@@ -13,24 +13,6 @@
 
 /* --- text in a buffer ----------------------------------------------------- */
 
-/* Writes behind LINE's text what fits. Returns the length without a limit. */
-__attribute__((format(printf, 2, 0))) static size_t
-add_what_fits(struct strbuf *line, const char *format, va_list arguments)
-{
-	const size_t left = line->size - line->length;
-	char *const end = left == 0 ? NULL : line->text + line->length;
-	va_list copy;
-
-	va_copy(copy, arguments);
-
-	/* The analyzer sees neither va_copy(3) nor va_start(3). */
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
-	const int length = vsnprintf(end, left, format, copy);
-
-	va_end(copy);
-	return length < 0 ? 0 : (size_t)length;
-}
-
 /* Gives LINE twice the room that LENGTH more bytes need. */
 static bool
 grow(struct strbuf *line, size_t length)
@@ -48,17 +30,28 @@ grow(struct strbuf *line, size_t length)
 void
 strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments)
 {
-	size_t length = add_what_fits(line, format, arguments);
+	va_list again;
+	size_t left;
+	int length;
 
-	if (length >= line->size - line->length && line->grows &&
-	    grow(line, length))
-		length = add_what_fits(line, format, arguments);
-
-	const size_t left = line->size - line->length;
-
-	line->is_cut |= length >= left;
+	va_copy(again, arguments);
+	left = line->size - line->length;
+	length = vsnprintf(left == 0 ? NULL : line->text + line->length, left,
+	                   format, arguments);
+	if (length >= 0 && (size_t)length >= left && line->grows &&
+	    grow(line, (size_t)length)) {
+		left = line->size - line->length;
+		length =
+		    vsnprintf(line->text + line->length, left, format, again);
+	}
+	va_end(again);
+	if (length >= 0 && (size_t)length < left) {
+		line->length += (size_t)length;
+		return;
+	}
+	line->is_cut = true;
 	if (left > 0)
-		line->length += length < left ? length : left - 1;
+		line->length = line->size - 1;
 }
 
 void
@@ -76,20 +69,6 @@ strbuf_free(struct strbuf *line)
 {
 	free(line->text);
 	*line = (struct strbuf){ .text = NULL };
-}
-
-size_t
-strbuf_format(char *text, size_t size, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
-	const int length = vsnprintf(text, size, format, arguments);
-
-	va_end(arguments);
-	return length < 0 ? 0 : (size_t)length;
 }
 
 /* --- numbers -------------------------------------------------------------- */
@@ -134,10 +113,10 @@ is_continuation(char byte)
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Decodes the first character (RFC 3629) of the SIZE bytes at TEXT into
- * *CHARACTER. Returns its length in bytes, or 0 if TEXT is not UTF-8. */
+/* Decodes the first character (RFC 3629) of TEXT into *CHARACTER. Returns its
+ * length in bytes, or 0 if TEXT is not UTF-8. */
 static size_t
-read_character(const char *text, size_t size, uint32_t *character)
+read_character(const char *text, uint32_t *character)
 {
 	static const uint32_t firsts[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const unsigned lead = (unsigned char)*text;
@@ -145,9 +124,10 @@ read_character(const char *text, size_t size, uint32_t *character)
 	const size_t ones = (size_t)__builtin_clz(~(lead << 24));
 	const size_t length = ones == 0 ? 1 : ones;
 
-	if (ones == 1 || length > LENGTH_MAX || length > size)
+	if (ones == 1 || length > LENGTH_MAX)
 		return 0;
 	*character = lead & (0x7fU >> ones);
+	/* The null byte at the end of TEXT is no continuation. */
 	for (size_t i = 1; i < length; i++) {
 		if (!is_continuation(text[i]))
 			return 0;
@@ -176,27 +156,19 @@ utf8_fit(const char *text, size_t size)
 	return length;
 }
 
-size_t
-utf8_columns(const char *text, size_t width, size_t *count)
-{
-	*count = utf8_fit(text, width);
-	return *count;
-}
-
 void
-utf8_make_printable(char *text, size_t size)
+utf8_make_printable(char *text)
 {
-	for (size_t at = 0; at < size;) {
+	while (*text != '\0') {
 		uint32_t character;
-		const size_t length =
-		    read_character(text + at, size - at, &character);
+		const size_t length = read_character(text, &character);
 
 		/* The character's other bytes are not UTF-8 without the first,
 		 * and replaced in the next rounds. */
 		if (length == 0 || is_control(character))
-			text[at++] = '?';
+			*text++ = '?';
 		else
-			at += length;
+			text += length;
 	}
 }
 
@@ -209,14 +181,10 @@ json_add_string(struct strbuf *line, const char *text)
 		strbuf_addf(line, "null");
 		return;
 	}
-
-	size_t left = strlen(text);
-
 	strbuf_addf(line, "\"");
-	while (left > 0) {
+	while (*text != '\0') {
 		uint32_t character;
-		const size_t length = read_character(text, left, &character);
-		const size_t step = length == 0 ? 1 : length;
+		const size_t length = read_character(text, &character);
 
 		if (length == 0)
 			strbuf_addf(line, "\xef\xbf\xbd"); /* U+FFFD */
@@ -226,8 +194,7 @@ json_add_string(struct strbuf *line, const char *text)
 			strbuf_addf(line, "\\%c", *text);
 		else
 			strbuf_addf(line, "%.*s", (int)length, text);
-		text += step;
-		left -= step;
+		text += length == 0 ? 1 : length;
 	}
 	strbuf_addf(line, "\"");
 }
@@ -273,11 +240,4 @@ json_add_number(struct strbuf *line, const char *key, int64_t number)
 {
 	json_add_key(line, key);
 	strbuf_addf(line, "%" PRId64, number);
-}
-
-void
-json_add_bool(struct strbuf *line, const char *key, bool value)
-{
-	json_add_key(line, key);
-	strbuf_addf(line, value ? "true" : "false");
 }

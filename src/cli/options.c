@@ -13,7 +13,7 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/status.h"
-#include "base/strbuf.h"
+#include "base/text.h"
 #include "proc/signals.h"
 #include "watchdog.h"
 
@@ -230,12 +230,9 @@ static int
 store_duration(const struct options *options, int64_t *duration,
                const char *text, enum kind kind)
 {
-	const bool is_timeout = options->is_timeout;
-
-	if ((is_timeout ? duration_parse_timeout
-	                : duration_parse)(text, duration) == -1)
+	if (duration_parse(text, duration) == -1)
 		return -1;
-	if (*duration == 0 && (kind == KIND_BOUND || is_timeout))
+	if (*duration == 0 && (kind == KIND_BOUND || options->is_timeout))
 		*duration = NEVER;
 	return 0;
 }
@@ -380,16 +377,12 @@ static int
 refuse_value(const struct options *options, const struct row *row,
              const char *value)
 {
-	const char *const accepted = kinds[row->kind].accepted;
-
-	if (!options->is_timeout)
-		message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, value,
-		        accepted);
-	else
+	if (options->is_timeout)
 		message("'%.*s' is not %s", SHOWN_MAX, value,
-		        row->kind == KIND_SIGNAL
-		            ? accepted
-		            : "a duration (1.5, 30m, 2h, 1d, 0 for none)");
+		        kinds[row->kind].accepted);
+	else
+		message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, value,
+		        kinds[row->kind].accepted);
 	return STATUS_FAILED;
 }
 

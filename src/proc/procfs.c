@@ -8,13 +8,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/names.h"
-#include "base/strbuf.h"
 #include "base/text.h"
 
 #define PATH_SIZE   64
@@ -36,7 +36,7 @@ procfs_open(pid_t pid, const char *file, int flags)
 {
 	char path[PATH_SIZE];
 
-	(void)strbuf_format(path, sizeof(path), "/proc/%d/%s", pid, file);
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	return open(path, flags | O_CLOEXEC);
 }
 
@@ -256,7 +256,7 @@ visit_children_of_thread(const struct parent *parent, pid_t tid)
 {
 	char path[PATH_SIZE];
 
-	(void)strbuf_format(path, sizeof(path), "%d/task/%d/" CHILDREN_FILE,
+	(void)snprintf(path, sizeof(path), "%d/task/%d/" CHILDREN_FILE,
 	                    parent->pid, tid);
 
 	const int fd = openat(parent->proc_fd, path, O_RDONLY | O_CLOEXEC);
@@ -336,7 +336,7 @@ procfs_read_descriptor(pid_t pid, int fd, char text[PROCFS_DESCRIPTOR_SIZE])
 {
 	char name[PATH_SIZE];
 
-	(void)strbuf_format(name, sizeof(name), "fdinfo/%d", fd);
+	(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
 	return procfs_read(pid, name, text, PROCFS_DESCRIPTOR_SIZE);
 }
 
@@ -358,7 +358,7 @@ procfs_visit_children(int proc_fd, pid_t pid, procfs_visit *visit,
 	struct stat task;
 	char path[PATH_SIZE];
 
-	(void)strbuf_format(path, sizeof(path), "%d/task", pid);
+	(void)snprintf(path, sizeof(path), "%d/task", pid);
 	/* A directory's link count is that of its subdirectories plus 2. */
 	if (pid == getpid() || (fstatat(proc_fd, path, &task, 0) == 0 &&
 	                        task.st_nlink == LINKS_OF_ONE_THREAD))

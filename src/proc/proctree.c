@@ -172,7 +172,7 @@ static bool
 is_late(const struct walk *walk, size_t read)
 {
 	return read % LATE_INTERVAL == LATE_INTERVAL - 1 &&
-	       duration_now_fast() >= walk->until;
+	       duration_now() >= walk->until;
 }
 
 static int

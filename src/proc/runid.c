@@ -33,7 +33,7 @@ runid_make(char variable[RUNID_PATH_SIZE], pid_t front)
 		outer = behind_slash(outer);
 	if (outer == NULL)
 		outer = "";
-	(void)strbuf_format(variable, RUNID_PATH_SIZE, "%s%s%s%d-%llx", name,
+	(void)snprintf(variable, RUNID_PATH_SIZE, "%s%s%s%d-%llx", name,
 	                    outer, *outer == '\0' ? "" : "/", front,
 	                    (unsigned long long)duration_since_epoch());
 }
@@ -81,7 +81,7 @@ runid_has(pid_t pid, const char *id)
 	bool is_found = false;
 	bool is_empty = true;
 
-	(void)strbuf_format(path, sizeof(path), "/proc/%d/environ", pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 
 	FILE *const environment = fopen(path, "re");
 

@@ -13,7 +13,6 @@
 
 #include "base/duration.h"
 #include "base/status.h"
-#include "base/strbuf.h"
 #include "base/text.h"
 
 #define ALL_SIGNALS UINT64_MAX

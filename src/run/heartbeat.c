@@ -5,8 +5,7 @@
 
 #include "base/duration.h"
 #include "base/message.h"
-#include "base/strbuf.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "run/run.h"
 
 #define LINE_SIZE 512
