@@ -233,7 +233,7 @@ sent() {
 	told "timeout: sending signal 0 to command 'sleep'" \
 		"timeout: sending signal KILL to command 'sleep'"
 	told_by=()
-	for row in '143 TERM' 'sigpipe PIPE' 'rtmin+2 RTMIN+2' 'RTMAX RTMAX'; do
+	for row in '143 TERM' 'sigpipe PIPE' 'rtmin+2 36' 'RTMAX 64'; do
 		twin "exit 124" -v -s "${row% *}" .02 sleep 1000
 		told "timeout: sending signal ${row#* } to command 'sleep'"
 	done
