@@ -183,3 +183,26 @@ with_hung_fs() {
 		nobody_is_left
 	done
 }
+
+# --- a supervisor that hangs -------------------------------------------------
+
+# The front kills it 40 seconds after --kill-after: as long as the end of a tree
+# may take, and some more.
+@test "a supervisor that a debugger has stopped is killed at its deadline: the tree dies, and the lock is free" {
+	local PATIENCE=80
+	start "$WDRUN" --lock=lock -k 0 "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+	"$PROGRAMS/seize" "$supervisor" >seized 2>&1 3>&- &
+	wait_until test -s seized
+	says_ready seized || skip "$(<seized)"
+	says_ready out
+
+	kill -TERM "$started"
+	finish
+	[ "$status" -eq 137 ]
+	is_dead "$ready"
+	nobody_is_left
+	has_message "$supervisor"
+	[ ! -e lock ]
+}

@@ -8,7 +8,7 @@
 
 #include "base/duration.h"
 #include "inspect/scene.h"
-#include "proc/proctree.h"
+#include "proc/tree.h"
 
 #define PATH_SIZE    32
 #define NAME_SIZE    256

@@ -82,7 +82,7 @@ struct fdset {
 
 struct scene {
 	struct look *look;
-	const struct proctree *tree;
+	const struct tree *tree;
 
 	/* Of the process that is being described. */
 	struct sight *sight;

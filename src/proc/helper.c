@@ -235,7 +235,9 @@ helper_run(void (*work)(void *arg), void *arg, int64_t until)
 	const int why = helper == -1 ? errno : ETIMEDOUT;
 
 	if (helper == 0) {
-		fds_release(-1, &fds[1], 1);
+		const int keep[] = { fds[1], procfs_fd() };
+
+		fds_release(-1, keep, 2);
 		work(arg);
 		_exit(write(fds[1], "", 1) == 1 ? 0 : 1);
 	}
@@ -248,8 +250,7 @@ helper_run(void (*work)(void *arg), void *arg, int64_t until)
 	/* All signals are blocked, and interrupt nothing. Without the byte, the
 	 * helper was killed. */
 	const bool is_done =
-	    ppoll(&end, 1,
-	          &(struct timespec){ left / SECOND, left % SECOND },
+	    ppoll(&end, 1, &(struct timespec){ left / SECOND, left % SECOND },
 	          NULL) == 1 &&
 	    read(fds[0], &byte, 1) == 1;
 

@@ -5,7 +5,7 @@
 
 #include "base/duration.h"
 #include "proc/signals.h"
-#include "proc/treekill.h"
+#include "proc/tree.h"
 #include "run/decide.h"
 #include "run/jobcontrol.h"
 #include "run/run.h"
@@ -54,11 +54,8 @@ cancel_by_signal(struct run *run, const struct event *event)
 		return;
 	if (run->options.terse)
 		tell_signal(run, run->cancel.signal);
-	(void)treekill_signal_all(&run->tree, run->cancel.signal,
-	                          run->timers.due[TIMER_KILL]);
-	/* So that a stopped process gets the signal, too. */
-	if (run->options.repeats_signals)
-		treekill_signal(&run->tree, SIGCONT);
+	(void)tree_signal(&run->tree, run->cancel.signal,
+	                  run->timers.due[TIMER_KILL]);
 }
 
 void

@@ -9,6 +9,7 @@
 
 #include "base/duration.h"
 #include "check.h"
+#include "proc/procfs.h"
 
 static const struct {
 	const char *text;
@@ -86,6 +87,7 @@ check_owners(void)
 int
 main(void)
 {
+	procfs_start();
 	check_texts();
 	check_owners();
 	return failures;
