@@ -337,30 +337,6 @@ procfs_visit_descriptors(pid_t pid, procfs_visit *visit, void *context)
 
 /* --- until the other floors have their own -------------------------------- */
 
-#include <sys/auxv.h>
-#include <sys/uio.h>
-
-bool
-procfs_is_runnable(pid_t pid)
-{
-	struct procfs_status status;
-
-	return procfs_read_status(pid, &status) == 0 && status.state == 'R';
-}
-
-int
-procfs_read_times(pid_t pid, int64_t *used, int64_t *waited)
-{
-	char text[PATH_SIZE];
-	char *end;
-
-	if (procfs_read(pid, "schedstat", text, sizeof(text)) <= 0)
-		return -1;
-	*used = strtoll(text, &end, DECIMAL);
-	*waited = strtoll(end, NULL, DECIMAL);
-	return 0;
-}
-
 ssize_t
 procfs_read_descriptor(pid_t pid, int fd, char text[PROCFS_DESCRIPTOR_SIZE])
 {
@@ -368,25 +344,4 @@ procfs_read_descriptor(pid_t pid, int fd, char text[PROCFS_DESCRIPTOR_SIZE])
 
 	(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
 	return procfs_read(pid, name, text, PROCFS_DESCRIPTOR_SIZE);
-}
-
-ssize_t
-procfs_read_memory(pid_t pid, uint64_t address, void *data, size_t size)
-{
-	const size_t page = getauxval(AT_PAGESZ);
-	const size_t to_page_end = page - (size_t)(address % page);
-	const size_t first = size < to_page_end ? size : to_page_end;
-	const struct iovec local = { .iov_base = data, .iov_len = size };
-	/* Two pieces, as the next page may not be mapped: each piece is read
-	 * whole or not at all, process_vm_readv(2). The addresses are never
-	 * followed in this process. */
-	const struct iovec remote[] = {
-		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
-		{ (void *)(uintptr_t)address, first },
-		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
-		{ (void *)(uintptr_t)(address + first), size - first },
-	};
-
-	return process_vm_readv(pid, &local, 1, remote, first < size ? 2 : 1,
-	                        0);
 }

@@ -108,9 +108,5 @@ int procfs_visit_descriptors(pid_t pid, procfs_visit *visit, void *context);
 /* --- until the other floors have their own -------------------------------- */
 #define PROCFS_GONE            0
 #define PROCFS_DESCRIPTOR_SIZE 2048
-bool procfs_is_runnable(pid_t pid);
-int procfs_read_times(pid_t pid, int64_t *used, int64_t *waited);
 ssize_t procfs_read_descriptor(pid_t pid, int fd,
                                char text[PROCFS_DESCRIPTOR_SIZE]);
-ssize_t procfs_read_memory(pid_t pid, uint64_t address, void *data,
-                           size_t size);

@@ -49,6 +49,7 @@ struct walk {
 	int64_t until;
 	unsigned first_round; /* marks below it are of an earlier signal */
 	size_t fresh;         /* processes that were not marked before */
+	size_t dead;          /* zombies that were not marked before */
 	size_t pending_count;
 	size_t machine_count;    /* 0: the kernel has "children" files */
 	struct process youngest; /* what is pushed next, but for its PID */
@@ -139,6 +140,30 @@ push_own_children(struct walk *walk)
 
 /* --- the walk ------------------------------------------------------------- */
 
+static bool
+is_marked(const struct walk *walk, pid_t pid)
+{
+	return pid > 0 && pid < PID_END && marks[pid] >= walk->first_round;
+}
+
+static void
+mark(struct walk *walk, pid_t pid)
+{
+	walk->fresh += !is_marked(walk, pid);
+	if (pid > 0 && pid < PID_END)
+		marks[pid] = last_round;
+}
+
+static void
+note_dead(struct walk *walk, pid_t pid)
+{
+	if (walk->signal == 0 || is_marked(walk, pid))
+		return;
+	mark(walk, pid);
+	walk->fresh--;
+	walk->dead++;
+}
+
 /* Whether PROCESS is a child of this process, by the PID that waitid(2) knows
  * too. */
 static bool
@@ -151,22 +176,28 @@ is_child(const struct tree *tree, const struct process *process)
  * tree; an orphan is now a child of this process. Returns -1 if not; also for
  * a child of this process whose directory is hidden ("hidepid", proc(5)). */
 static int
-open_process(const struct tree *tree, struct process *process)
+open_process(struct walk *walk, struct process *process)
 {
+	const struct tree *const tree = walk->tree;
 	const int dir = procfs_dir(process->pid);
 	struct procfs_status status;
 
 	if (dir == -1 || is_child(tree, process))
 		return dir;
-	if (procfs_status_of(dir, &status) == 0 && !status.is_dead &&
-	    (status.parent == process->parent || status.parent == tree->self)) {
-		if (status.parent != process->parent)
-			*process =
-			    (struct process){ process->pid, tree->self, 0 };
+
+	const bool is_read = procfs_status_of(dir, &status) == 0;
+
+	if (is_read && !status.is_dead && status.parent == process->parent)
+		return dir;
+	if (is_read && !status.is_dead && status.parent == tree->self) {
+		*process = (struct process){ process->pid, tree->self, 0 };
 		return dir;
 	}
+	if (is_read && status.is_dead)
+		note_dead(walk, process->pid);
+	if (is_read)
+		errno = ESRCH;
 	fds_close(dir);
-	errno = ESRCH;
 	return -1;
 }
 
@@ -180,12 +211,6 @@ send(const struct tree *tree, const struct process *process, int dir,
 	if ((dir == -1 || procfs_kill(dir, signal) == -1) &&
 	    is_child(tree, process))
 		(void)kill(process->pid, signal);
-}
-
-static bool
-is_marked(const struct walk *walk, pid_t pid)
-{
-	return pid > 0 && pid < PID_END && marks[pid] >= walk->first_round;
 }
 
 /* Whether PROCESS is still to get a first signal, from which it may end in good
@@ -207,14 +232,6 @@ is_of_targets_group(const struct tree *tree, pid_t pid)
 {
 	return tree->is_ours &&
 	       (pid == tree->target || getpgid(pid) == tree->target);
-}
-
-static void
-mark(struct walk *walk, pid_t pid)
-{
-	walk->fresh += !is_marked(walk, pid);
-	if (pid > 0 && pid < PID_END)
-		marks[pid] = last_round;
 }
 
 /* SIGKILL and SIGSTOP go to a process before its children are read, so that it
@@ -249,10 +266,12 @@ visit(struct walk *walk, struct process process)
 	const bool is_ours = is_child(tree, &process);
 
 	/* Passes over zombies and helpers: wait.h. */
-	if (is_ours && !wait_has_living(process.pid))
+	if (is_ours && !wait_has_living(process.pid)) {
+		note_dead(walk, process.pid);
 		return;
+	}
 
-	const int dir = open_process(tree, &process);
+	const int dir = open_process(walk, &process);
 
 	/* EMFILE, EPERM: the process is there. */
 	tree->is_partial |= dir == -1 && errno != ENOENT && errno != ESRCH;
@@ -285,7 +304,7 @@ walk_tree(struct walk *walk)
 	find_self(tree);
 	tree->list = (struct process_list){ found, 0 };
 	tree->is_partial = false;
-	walk->fresh = 0;
+	walk->fresh = walk->dead = 0;
 	walk->pending_count = 0;
 	if (walk->signal != 0 && ++last_round == 0) {
 		memset(marks, 0, sizeof(marks));
@@ -351,9 +370,11 @@ signal_newcomers(struct tree *tree, int64_t until)
 		             .first_round = tree->first_round };
 	size_t count = 0;
 
-	do
+	/* Who is dead by now has died of the signal to the group. */
+	do {
 		count += walk_tree(&walk);
-	while (walk.fresh > 0 && duration_now() < walk.until);
+		count += walk.dead;
+	} while (walk.fresh > 0 && duration_now() < walk.until);
 	tree->first_round = walk.first_round;
 	return count;
 }
@@ -469,7 +490,7 @@ freeze_and_kill(struct walk *walk)
 	while (walk->fresh > 0 && duration_now() < until);
 	for (size_t i = tree->list.count; i-- > 0;) {
 		struct process process = tree->list.entries[i];
-		const int dir = open_process(tree, &process);
+		const int dir = open_process(walk, &process);
 
 		send(tree, &process, dir, SIGKILL);
 		fds_close(dir);
