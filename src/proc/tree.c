@@ -20,14 +20,13 @@
 
 #define LATE_INTERVAL 16 /* processes between two looks at the clock */
 
-#define SIGNAL_BOUND    SECOND
-#define WALK_BOUND      SECOND
-#define FREEZE_BOUND    (5 * SECOND)
-#define RESTLESS_MAX    3            /* readings with newcomers: then a storm */
-#define LAST_BOUND      (5 * SECOND) /* after who came or died last */
-#define TREE_KILL_BOUND (30 * SECOND) /* in all */
-#define PAUSE_FIRST     (MILLISECOND / 2)
-#define PAUSE_LAST      (16 * MILLISECOND)
+#define SIGNAL_BOUND SECOND
+#define WALK_BOUND   SECOND
+#define FREEZE_BOUND (5 * SECOND)
+#define RESTLESS_MAX 3            /* readings with newcomers: then a storm */
+#define LAST_BOUND   (5 * SECOND) /* after who came or died last */
+#define PAUSE_FIRST  (MILLISECOND / 2)
+#define PAUSE_LAST   (16 * MILLISECOND)
 
 /* Not on the stack, and not from malloc(3): pages that are not used cost
  * nothing. There is one tree in a process. */
@@ -35,10 +34,9 @@ static struct process found[TREE_MAX];   /* the list */
 static struct process pending[TREE_MAX]; /* a stack: still to be visited */
 static struct process machine[TREE_MAX]; /* all processes: scan() */
 
-/* The round in which a PID got the signal, counted over all signals. A PID that
- * is used again meanwhile is taken for a process that had it: SIGKILL goes to
- * everybody in each round, and nobody misses an earlier signal but for the rest
- * of --kill-after. */
+/* The round in which a PID got the signal, counted over all signals. A process
+ * that gets a PID for the second time in one stop is taken for the first one,
+ * and gets no first signal; SIGKILL goes to all in each round. */
 static unsigned short marks[PID_END];
 static unsigned short last_round;
 
@@ -83,18 +81,26 @@ note_of_machine(pid_t pid, void *context)
 	return 0;
 }
 
-/* Pushes the children of the process PID, whose directory is DIR, so that the
- * eldest is the next. DEPTH is theirs. */
+/*
+ * Pushes the children of the process PID, whose directory is DIR, so that the
+ * eldest is the next. DEPTH is theirs. Those of this process, the first that
+ * are asked for, show whether the kernel has "children" files
+ * (CONFIG_PROC_CHILDREN). Without these, each reading costs the size of the
+ * machine.
+ */
 static void
 push_children(struct walk *walk, int dir, pid_t pid, int depth)
 {
+	struct tree *const tree = walk->tree;
 	const size_t first = walk->pending_count;
+	int result = 0;
 
 	walk->youngest = (struct process){ .parent = pid, .depth = depth };
-	if (walk->machine_count == 0 &&
-	    procfs_visit_children(dir, pid, push, walk) == -1 &&
-	    errno != ENOENT && errno != ESRCH)
-		walk->tree->is_partial = true;
+	if (walk->machine_count == 0)
+		result = procfs_visit_children(dir, pid, push, walk);
+	if (result == -1 && errno == ENOENT && pid == tree->self)
+		result = procfs_visit_all(note_of_machine, walk);
+	tree->is_partial |= result == -1 && errno != ENOENT && errno != ESRCH;
 	for (size_t i = 0; i < walk->machine_count; i++) {
 		if (machine[i].parent == pid)
 			(void)push(machine[i].pid, walk);
@@ -106,36 +112,6 @@ push_children(struct walk *walk, int dir, pid_t pid, int depth)
 		pending[high] = pending[low];
 		pending[low] = process;
 	}
-}
-
-static int
-stop_visit(pid_t pid, void *context)
-{
-	(void)pid;
-	(void)context;
-	return -1;
-}
-
-/* Pushes the children of this process, helpers and zombies among them. A kernel
- * without "children" files (CONFIG_PROC_CHILDREN) makes each reading cost the
- * size of the machine. */
-static void
-push_own_children(struct walk *walk)
-{
-	struct tree *const tree = walk->tree;
-	const int dir = tree->self == 0 ? -1 : procfs_dir(tree->self);
-
-	walk->machine_count = 0;
-	tree->is_partial |= dir == -1;
-	errno = 0;
-	if (dir != -1 &&
-	    procfs_visit_children(dir, tree->self, stop_visit, NULL) == -1 &&
-	    errno == ENOENT)
-		tree->is_partial |=
-		    procfs_visit_all(note_of_machine, walk) == -1;
-	if (dir != -1)
-		push_children(walk, dir, tree->self, 0);
-	fds_close(dir);
 }
 
 /* --- the walk ------------------------------------------------------------- */
@@ -302,15 +278,23 @@ walk_tree(struct walk *walk)
 	struct tree *const tree = walk->tree;
 
 	find_self(tree);
+
+	const int dir = tree->self == 0 ? -1 : procfs_dir(tree->self);
+
 	tree->list = (struct process_list){ found, 0 };
 	tree->is_partial = false;
+	walk->machine_count = 0;
 	walk->fresh = walk->dead = 0;
 	walk->pending_count = 0;
 	if (walk->signal != 0 && ++last_round == 0) {
 		memset(marks, 0, sizeof(marks));
 		walk->first_round = last_round = 1;
 	}
-	push_own_children(walk);
+	if (dir == -1)
+		tree->is_partial = true;
+	else
+		push_children(walk, dir, tree->self, 0);
+	fds_close(dir);
 	for (size_t i = 1; walk->pending_count > 0; i++) {
 		if (i % LATE_INTERVAL == 0 &&
 		    duration_now_fast() >= walk->until) {
