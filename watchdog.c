@@ -213,7 +213,7 @@ be_supervisor(struct run *run)
 	if (run->options.verbose && run->target.started != 0)
 		statuspipe_send(
 		    run->watchers.statuspipe[1],
-		    &(struct statuspipe){ .usage = tell_measure(run) });
+		    &(struct statuspipe){ .usage = report_measure(run) });
 	teardown(run);
 	wake_front(run);
 	supervisor_wait(run, 0, &event); /* notes whether the front is lost */

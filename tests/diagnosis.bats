@@ -52,6 +52,7 @@ setup() {
 		PID *waiting for a lock on fd * (HERE/lock), held by $holder flock lock sleep 1000 | say; exec flock lock true
 		waiting for a lock on fd * (HERE/record), held by * block record | block record & exec block record
 		PID *reading fd 3 (pipe from itself) | exec block itself
+		PID *moving data from fd * (*/block) to fd * (pipe to itself) | exec block sendfile
 	END
 	# Another process may hold a pipe, and alarm(2) cannot be seen: nobody can
 	# know that this lasts for ever.
@@ -93,6 +94,7 @@ setup() {
 		PID *: uninterruptible (*) | exec block vfork
 		PID *waiting for events* | exec block own
 		PID *waiting for events*timer*16m | exec block timerfd
+		PID *waiting for input or output | exec block reused
 		PID *waiting for a signal | exec block nothing
 		PID *: sleeping | exec block time
 	END
@@ -217,22 +219,15 @@ shows_end() {
 	[[ ${lines[2]} =~ ^wdrun:\ \ +[0-9]+\ x+\.\.\.\ \[S\ .*s\]:\ sleeping$ ]]
 }
 
-# stuck LIMIT: nobody reads what the command writes.
-stuck() {
-	export limit=$1
-	complete sh -c 'exec "$WDRUN" --until=x -t "$limit" -s URG -k 300ms sh -c "
-		echo ready 1 >&8; exec yes" 8>&1 >&7'
-}
-
 @test "a stuck reader of the output is shown as what the command waits for; of what outlived the command, who keeps its reader waiting" {
 	mkfifo fifo
 	exec 7<>fifo
-	late stuck LIMIT
+	complete_late sh -c 'exec "$WDRUN" --until=x -t LIMIT -s URG -k 300ms sh -c "
+		echo ready 1 >&8; exec yes" 8>&1 >&7'
 	exec 7<&-
 	grep "yes \[S .*: writing fd 1 (pipe to the reader of wdrun's output): the pipe is full$" err
 
-	# Only one of the two can write to the pipe: the other one has its end for
-	# reading.
+	# One of the two has the end for reading alone.
 	: | "$WDRUN" --idle-after-exit=1 bash -c '
 		sleep 1001 <&0 >/dev/null 2>&1 & exec 3>&1; sleep 1000 2>/dev/null & exit 0' \
 		>/proc/self/fd/0 2>err 3>&- || true

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "inspect/look.h"
 #include "inspect/scene.h"
 #include "proc/cmdline.h"
 #include "proc/tree.h"
@@ -17,12 +18,6 @@
 #define NAMED_MAX     4 /* descriptors that are named */
 #define COMMAND_WIDTH 72
 
-static bool
-is_in_pipe(const struct scene *scene)
-{
-	return strstr(scene->thread.function, "pipe_") != NULL;
-}
-
 /* --- the words of each wait ----------------------------------------------- */
 
 static void
@@ -32,7 +27,7 @@ say_fd(struct scene *scene)
 
 	(void)fd_say(scene, thread->fd);
 	if (thread->wait == WAIT_WRITE && thread->state == 'S' &&
-	    is_in_pipe(scene))
+	    strstr(thread->function, "pipe_") != NULL)
 		say(scene, ": the pipe is full");
 }
 
@@ -162,13 +157,14 @@ static bool
 awaits_sigchld(const struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
-	char text[STATUS_SIZE];
 	uint64_t signals = 0;
 
 	if (thread->number == SYS_rt_sigtimedwait) {
 		(void)thread_read_memory(thread, thread->args[0], &signals,
 		                         sizeof(signals));
 	} else {
+		char text[STATUS_SIZE];
+
 		(void)scene_read(text, sizeof(text), "%d/task/%d/status",
 		                 thread->pid, thread->id);
 		signals = signals_of(text, "\nSigCgt:\t") &
@@ -406,7 +402,6 @@ static void
 describe(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
-	const char *const words = waits[thread->wait].words;
 
 	if (thread->wait == WAIT_DEAD)
 		return;
@@ -418,7 +413,7 @@ describe(struct scene *scene)
 			say(scene, " (%s)", thread->function);
 		say(scene, thread->wait == WAIT_OTHER ? "" : ", ");
 	}
-	say(scene, "%s", words);
+	say(scene, "%s", waits[thread->wait].words);
 	if (waits[thread->wait].say != NULL)
 		waits[thread->wait].say(scene);
 	if (scene->line.length > 0)

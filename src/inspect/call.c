@@ -236,11 +236,12 @@ static void
 add_selected(struct fdset *set, const struct thread *thread)
 {
 	const int all = (int)thread->args[0];
-	const int count = all < SELECTED_MAX ? all : SELECTED_MAX;
+	const int most = all < SELECTED_MAX ? all : SELECTED_MAX;
+	const int count = most < 0 ? 0 : most;
+	const size_t size = ((size_t)count + 63) / 64 * 8;
 
-	for (int i = 1; i <= 3 && count > 0; i++) {
+	for (int i = 1; i <= 3; i++) {
 		uint64_t words[SELECTED_MAX / 64] = { 0 };
-		const size_t size = ((size_t)count + 63) / 64 * 8;
 
 		if (thread->args[i] != 0 &&
 		    thread_read_memory(thread, thread->args[i], words, size) !=

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "inspect/look.h"
 #include "inspect/scene.h"
+#include "proc/procfs.h"
 #include "proc/tree.h"
 
 #define PATH_SIZE    32
@@ -88,10 +90,10 @@ read_ends(struct scene *scene)
 	scene->has_ends = true;
 	scene->has_missed = scene->tree->is_partial || !is_small;
 	for (size_t i = 0; i < list->count && is_small; i++) {
-		if (scene_state(list->entries[i].pid) != 'D')
-			note_ends(scene, list->entries[i].pid);
-		else
+		if (procfs_may_block(list->entries[i].pid))
 			scene->has_missed = true;
+		else
+			note_ends(scene, list->entries[i].pid);
 	}
 }
 
@@ -206,7 +208,7 @@ say_socket(struct scene *scene, const char *path, const char *link)
 {
 	const unsigned long long peer =
 	    socket_say(scene, path, strtoull(link + strlen(SOCKET), NULL, 10));
-	char other[LOOK_LINK_SIZE];
+	char other[LINK_SIZE];
 	int count = 0;
 
 	(void)snprintf(other, sizeof(other), SOCKET "%llu]", peer);
@@ -325,17 +327,12 @@ fd_lock_holder(struct scene *scene)
 	FILE *const locks = fopen("locks", "re");
 	char line[LINE_SIZE];
 	char file[64] = "";
-	bool is_flock = false; /* the lock of the last row without an arrow */
-	bool is_flock_of = false;
-	pid_t owner = 0;
+	pid_t owner = 0; /* of the last row without an arrow */
 	pid_t holder = 0;
 	int rows = 0;
 
 	while (locks != NULL && fgets(line, sizeof(line), locks) != NULL) {
-		const char *const type = scene_field(line, 1);
-
-		if (type[0] != '-') {
-			is_flock = starts_with(type, "FLOCK");
+		if (scene_field(line, 1)[0] != '-') {
 			owner = (pid_t)strtol(scene_field(line, 4), NULL, 10);
 		} else if (strtol(scene_field(line, 5), NULL, 10) ==
 		           scene->sight->pid) {
@@ -343,7 +340,6 @@ fd_lock_holder(struct scene *scene)
 
 			rows++;
 			holder = owner;
-			is_flock_of = is_flock;
 			(void)snprintf(file, sizeof(file), " %.*s ",
 			               (int)strcspn(name, " "), name);
 		}
@@ -354,7 +350,7 @@ fd_lock_holder(struct scene *scene)
 		return 0;
 	if (holder > 0 && holds_lock(holder, file))
 		return holder;
-	for (size_t i = 0; i < list->count && is_flock_of; i++) {
+	for (size_t i = 0; i < list->count; i++) {
 		if (holds_lock(list->entries[i].pid, file))
 			return list->entries[i].pid;
 	}

@@ -23,11 +23,10 @@
 #include "proc/procstat.h"
 #include "proc/tree.h"
 
-#define COMMAND_MIN    40 /* columns, even if that makes the line too long */
-#define INDENT         2
-#define INDENT_MAX     20
-#define CONDITION_SIZE 128
-#define STAT_SIZE      1024
+#define COMMAND_MIN 40 /* columns, even if that makes the line too long */
+#define INDENT      2
+#define INDENT_MAX  20
+#define LINE_SIZE   1024
 
 /* --- what the rooms of this folder share ---------------------------------- */
 
@@ -81,20 +80,6 @@ scene_next(DIR **directory, pid_t pid, const char *name)
 	return -1;
 }
 
-char
-scene_state(pid_t pid)
-{
-	char text[STAT_SIZE];
-
-	(void)scene_read(text, sizeof(text), "%d/status", pid);
-
-	const char *const line = strstr(text, "\nState:\t");
-
-	if (line == NULL)
-		return '\0';
-	return line[strlen("\nState:\t")];
-}
-
 void
 say(struct scene *scene, const char *format, ...)
 {
@@ -131,28 +116,32 @@ arrange(struct look *look, const struct process_list *list)
 static void
 glance(struct sight *sight)
 {
-	char name[sizeof(sight->name) - 2];
+	struct strbuf name = { .text = sight->name,
+		               .size = sizeof(sight->name) };
+	struct procfs_status status;
 
-	sight->state = scene_state(sight->pid);
-	(void)scene_read(name, sizeof(name), "%d/comm", sight->pid);
-	name[strcspn(name, "\n")] = '\0';
-	(void)snprintf(sight->name, sizeof(sight->name), "[%s]", name);
+	cmdline_add(&name, sight->pid, 0);
+	if (procfs_read_status(sight->pid, &status) == 0)
+		sight->state = status.state;
 }
 
-/* Says " [S 12s, cpu 1.9s]: sleeping", or of a process that was only seen at a
- * glance, " [S]". */
+/* Adds "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a process that was
+ * only seen at a glance, "  4711 [sleep] [S]". */
 static void
-add_condition(struct strbuf *line, const struct sight *sight, bool is_whole)
+add_line(struct strbuf *line, const struct sight *sight, bool is_whole)
 {
 	const int64_t tenths = sight->cpu / (SECOND / 10);
+	const int indent = INDENT * (1 + sight->depth);
 	char text[DURATION_TEXT_SIZE];
 
+	strbuf_addf(line, "%*s%d %s [%c",
+	            indent < INDENT_MAX ? indent : INDENT_MAX, "", sight->pid,
+	            is_whole ? sight->command : sight->name, sight->state);
 	if (!is_whole) {
-		strbuf_addf(line, " [%c]", sight->state);
+		strbuf_addf(line, "]");
 		return;
 	}
-	strbuf_addf(line, " [%c %s", sight->state,
-	            duration_format_short(sight->age, text));
+	strbuf_addf(line, " %s", duration_format_short(sight->age, text));
 	if (tenths >= 600)
 		strbuf_addf(line, ", cpu %s",
 		            duration_format_short(sight->cpu, text));
@@ -163,26 +152,18 @@ add_condition(struct strbuf *line, const struct sight *sight, bool is_whole)
 	            sight->wait);
 }
 
-static int
-indent_of(const struct sight *sight)
-{
-	const int indent = INDENT * (1 + sight->depth);
-
-	return indent < INDENT_MAX ? indent : INDENT_MAX;
-}
-
-/* The width that is left for the command line. */
+/* The width that is left for the command line, which is still empty. */
 static int
 width_for(const struct sight *sight)
 {
-	char text[CONDITION_SIZE + sizeof(sight->wait)];
+	char text[LINE_SIZE];
 	struct strbuf line = { .text = text, .size = sizeof(text) };
 	struct winsize size;
 
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_col == 0)
 		return CMDLINE_MAX;
-	strbuf_addf(&line, "wdrun: %*s%d ", indent_of(sight), "", sight->pid);
-	add_condition(&line, sight, true);
+	strbuf_addf(&line, "wdrun: ");
+	add_line(&line, sight, true);
 
 	const int left = size.ws_col - (int)line.length;
 
@@ -269,10 +250,8 @@ look_add_lines(struct strbuf *lines, const struct look *look)
 
 		if (!is_shown(sight))
 			continue;
-		strbuf_addf(lines, "%s%c%*s%d %s", colon, '\0',
-		            indent_of(sight), "", sight->pid,
-		            sight->is_whole ? sight->command : sight->name);
-		add_condition(lines, sight, sight->is_whole);
+		strbuf_addf(lines, "%s%c", colon, '\0');
+		add_line(lines, sight, sight->is_whole);
 		if (sight->is_refused)
 			strbuf_addf(lines, " (%s)", strerror(EPERM));
 		colon = "";

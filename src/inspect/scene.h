@@ -10,11 +10,15 @@
 #include <sys/types.h>
 
 #include "base/strbuf.h"
-#include "inspect/look.h"
 
-#define ENDS_MAX 4096
-#define FDS_MAX  64
-#define ARGS     6
+#define ENDS_MAX  4096
+#define FDS_MAX   64
+#define ARGS      6
+#define LINK_SIZE 32 /* holds "socket:[4294967295]" */
+
+struct look;
+struct tree;
+struct sight;
 
 /* What a thread waits for, the less telling first: of several threads, the one
  * with the last of these waits is described. What idle threads do comes up to
@@ -70,7 +74,7 @@ struct end {
 	pid_t pid;
 	int fd;
 	mode_t mode; /* S_IRUSR: open for reading; S_IWUSR: for writing */
-	char link[LOOK_LINK_SIZE];
+	char link[LINK_SIZE];
 };
 
 /* What a thread polls. */
@@ -111,7 +115,6 @@ const char *scene_field(const char *line, int number);
  * then -1. *DIRECTORY is NULL before the first, and after the last. */
 int scene_next(DIR **directory, pid_t pid, const char *name);
 
-char scene_state(pid_t pid); /* waits for nothing; 0: gone */
 __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
                                                const char *format, ...);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fds.h"
+#include "inspect/look.h"
 #include "inspect/scene.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -48,20 +49,18 @@ find_row(struct scene *scene, const char *table, unsigned long long inode,
 #define TCP_LISTENS 10
 
 /* By the numbers of include/net/tcp_states.h in the kernel. */
-static const char *const tcp_states[] = {
-	"",
-	", established",
-	", no answer yet",
-	", SYN received",
-	", FIN wait 1",
-	", FIN wait 2",
-	", time wait",
-	", closed",
-	", closed by the other side",
-	", last ACK",
-	"",
-	", closing",
-};
+static const char *const tcp_states[] = { "",
+	                                  ", established",
+	                                  ", no answer yet",
+	                                  ", SYN received",
+	                                  ", FIN wait 1",
+	                                  ", FIN wait 2",
+	                                  ", time wait",
+	                                  ", closed",
+	                                  ", closed by the other side",
+	                                  ", last ACK",
+	                                  "",
+	                                  ", closing" };
 
 static unsigned long
 port_of(const char *address)

@@ -166,7 +166,7 @@ helper_await_until(pid_t pid, int64_t deadline)
 }
 
 static pid_t killed; /* a helper that hung, and is not reaped yet; or 0 */
-static int64_t used; /* CPU time of helper_run()'s helpers */
+static int64_t cpu;  /* time of helper_run()'s helpers */
 
 /* Reaps HELPER. Returns whether it is dead. */
 static bool
@@ -176,16 +176,16 @@ reap(pid_t helper, int options)
 
 	if (wait4(helper, NULL, options | __WALL, &usage) != helper)
 		return false;
-	used += (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * SECOND +
-	        (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) *
-	            (MILLISECOND / 1000);
+	cpu += (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * SECOND +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) *
+	           (MILLISECOND / 1000);
 	return true;
 }
 
 int64_t
 helper_cpu(void)
 {
-	return used;
+	return cpu;
 }
 
 bool

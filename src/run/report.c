@@ -1,6 +1,7 @@
 /* How a run ended, for other programs to read. */
 #include "run/report.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <ctype.h>
@@ -22,11 +23,11 @@
 #include "base/strbuf.h"
 #include "lock/lockfile.h"
 #include "proc/cmdline.h"
+#include "proc/helper.h"
 #include "proc/signals.h"
 #include "run/decide.h"
 #include "run/reason.h"
 #include "run/run.h"
-#include "run/tell.h"
 
 #define MODE          0666
 #define VERSION       1
@@ -120,6 +121,27 @@ report_check(struct report_facts *report)
 	return why == NULL ? 0 : -1;
 }
 
+static int64_t
+time_of(const struct timeval *time)
+{
+	return time->tv_sec * SECOND + time->tv_usec * (MILLISECOND / 1000);
+}
+
+struct usage
+report_measure(const struct run *run)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_CHILDREN, &usage) == -1)
+		return (struct usage){ .elapsed = 0 };
+	return (struct usage){
+		.elapsed = duration_now() - run->target.started,
+		.cpu = time_of(&usage.ru_utime) + time_of(&usage.ru_stime) -
+		       helper_cpu(),
+		.peak_memory = usage.ru_maxrss,
+	};
+}
+
 void
 report_note_start(const struct run *run, int64_t now)
 {
@@ -182,7 +204,7 @@ report_note_end(const struct run *run)
 	facts->stop = run->stop;
 	/* Without a command, children from before wdrun's exec used this. */
 	if (facts->started != 0)
-		facts->usage = tell_measure(run);
+		facts->usage = report_measure(run);
 }
 
 static const char *

@@ -42,6 +42,10 @@ int report_open(struct report_facts *report, const char *path);
 /* Checks that the report can be written. Returns 0, or -1 after a message. */
 int report_check(struct report_facts *report);
 
+/* What the run has used, in the supervisor, once all its children are reaped:
+ * for --verbose, too. */
+struct usage report_measure(const struct run *run);
+
 /* These functions do nothing for a run without a report. */
 void report_note_start(const struct run *run, int64_t now);
 void report_note_stop(const struct run *run, size_t processes);

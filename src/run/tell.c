@@ -1,7 +1,6 @@
 /* What wdrun says of a change of the run's state, and at its end. */
 #include "run/tell.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <signal.h>
@@ -13,7 +12,6 @@
 #include "base/strbuf.h"
 #include "inspect/look.h"
 #include "proc/cmdline.h"
-#include "proc/helper.h"
 #include "proc/signals.h"
 #include "run/decide.h"
 #include "run/reason.h"
@@ -82,14 +80,15 @@ tell_look(struct run *run, int64_t until)
 void
 tell_signal(const struct run *run, int signal)
 {
+	if (!run->options.verbose)
+		return;
+
 	char name[SIGNAL_NAME_SIZE];
 
-	if (run->options.verbose)
-		message("sending signal %s to%s command '%s'",
-		        signal == 0 ? "0"
-		                    : signal_name(signal, name) + strlen("SIG"),
-		        run->target.has_exited ? " what is left of" : "",
-		        run->options.command[0]);
+	message("sending signal %s to%s command '%s'",
+	        signal == 0 ? "0" : signal_name(signal, name) + strlen("SIG"),
+	        run->target.has_exited ? " what is left of" : "",
+	        run->options.command[0]);
 }
 
 static void
@@ -159,44 +158,24 @@ tell_change(struct run *run, enum state from, enum reason why, size_t count)
 		[STATE_STOPPING] = "stopping", [STATE_KILLING] = "killing",
 		[STATE_DONE] = "done",
 	};
-	char name[SIGNAL_NAME_SIZE] = "";
 
 	if (is_in_words_of_timeout(run, why)) {
 		tell_change_as_timeout(run, why);
 		return;
 	}
-	if (why == REASON_CANCELLED)
-		(void)signal_name(run->cancel.signal, name);
-	if (run->options.verbose && !run->options.terse)
+	if (run->options.verbose && !run->options.terse) {
+		const bool by_signal = why == REASON_CANCELLED;
+		char name[SIGNAL_NAME_SIZE];
+
 		message("%s -> %s: %s%s%s", states[from], states[run->state],
-		        reason_row(why)->words, name[0] == '\0' ? "" : " by ",
-		        name);
+		        reason_row(why)->words, by_signal ? " by " : "",
+		        by_signal ? signal_name(run->cancel.signal, name) : "");
+	}
 	if (!run->options.quiet && reason_row(why)->telling != TELLING_NOTHING)
 		print(run, why, count);
 }
 
 /* --- the end -------------------------------------------------------------- */
-
-static int64_t
-time_of(const struct timeval *time)
-{
-	return time->tv_sec * SECOND + time->tv_usec * (MILLISECOND / 1000);
-}
-
-struct usage
-tell_measure(const struct run *run)
-{
-	struct rusage usage;
-
-	if (getrusage(RUSAGE_CHILDREN, &usage) == -1)
-		return (struct usage){ .elapsed = 0 };
-	return (struct usage){
-		.elapsed = duration_now() - run->target.started,
-		.cpu = time_of(&usage.ru_utime) + time_of(&usage.ru_stime) -
-		       helper_cpu(),
-		.peak_memory = usage.ru_maxrss,
-	};
-}
 
 void
 tell_end(const struct run *run, const struct usage *usage,

@@ -30,10 +30,6 @@ void tell_change(struct run *run, enum state from, enum reason why,
 /* Prints for "timeout -v" that SIGNAL is sent. */
 void tell_signal(const struct run *run, int signal);
 
-/* What the run has used, in the supervisor, once all its children are
- * reaped. */
-struct usage tell_measure(const struct run *run);
-
 /* For --verbose: prints that the run is over, with OUTCOME and USAGE. */
 void tell_end(const struct run *run, const struct usage *usage,
               struct outcome outcome);

@@ -24,7 +24,6 @@
 #define THREADS      4
 #define MANY         64
 #define WIDE         65536
-#define INHERITED_FD 3
 #define LONG_SECONDS 1000
 
 static int pipe_fds[2];
@@ -160,15 +159,6 @@ on_itself(void)
 	char byte;
 
 	if (read(pipe_fds[0], &byte, 1) == -1)
-		give_up("read");
-}
-
-static void
-on_inherited(void)
-{
-	char byte;
-
-	if (read(INHERITED_FD, &byte, 1) == -1)
 		give_up("read");
 }
 
@@ -358,19 +348,31 @@ static const struct {
 	const char *name;
 	void (*block)(void);
 } kinds[] = {
-	{ "futex", on_futex },         { "threads", on_threads },
-	{ "socket", on_socket },       { "accept", on_accept },
-	{ "record", on_record },       { "poll", on_poll },
-	{ "select", on_select },       { "epoll", on_epoll },
-	{ "signal", on_signal },       { "vfork", on_vfork },
-	{ "itself", on_itself },       { "secret", on_secret },
-	{ "inherited", on_inherited }, { "many", on_many },
-	{ "nothing", on_nothing },     { "time", on_time },
-	{ "wide", on_wide },           { "reused", on_reused },
-	{ "sleep", on_sleep },         { "directory", on_directory },
-	{ "sendfile", on_sendfile },   { "leaderless", on_leaderless },
-	{ "child", on_child },         { "own", on_own },
-	{ "timerfd", on_timerfd },     { "keys", on_keys },
+	{ "futex", on_futex },
+	{ "threads", on_threads },
+	{ "socket", on_socket },
+	{ "accept", on_accept },
+	{ "record", on_record },
+	{ "poll", on_poll },
+	{ "select", on_select },
+	{ "epoll", on_epoll },
+	{ "signal", on_signal },
+	{ "vfork", on_vfork },
+	{ "itself", on_itself },
+	{ "secret", on_secret },
+	{ "many", on_many },
+	{ "nothing", on_nothing },
+	{ "time", on_time },
+	{ "wide", on_wide },
+	{ "reused", on_reused },
+	{ "sleep", on_sleep },
+	{ "directory", on_directory },
+	{ "sendfile", on_sendfile },
+	{ "leaderless", on_leaderless },
+	{ "child", on_child },
+	{ "own", on_own },
+	{ "timerfd", on_timerfd },
+	{ "keys", on_keys },
 	{ "busy", on_busy },
 };
 
@@ -380,7 +382,7 @@ main(int argc, char *argv[])
 	bound_life();
 	if (argc != 2)
 		return 99;
-	if (strcmp(argv[1], "inherited") != 0 && pipe(pipe_fds) == -1)
+	if (pipe(pipe_fds) == -1)
 		give_up("pipe");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (strcmp(argv[1], kinds[i].name) == 0) {
