@@ -44,7 +44,7 @@ SCRIPTS  := .ci/run bench/run bench/picture bench/survivors tests/run tests/find
 HOST_CC  := cc
 BIN       = $(DESTDIR)$(PREFIX)/bin
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
-VERSION   = $(shell sed -n 's/^.define WDRUN_VERSION "\(.*\)"/\1/p' src/cli/command_line.h)
+VERSION   = $(shell sed -n 's/^.define WDRUN_VERSION "\(.*\)"/\1/p' src/cli/options.h)
 
 # The build with sanitizers, and the build for the fuzzers.
 ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g -fsanitize=address,undefined \

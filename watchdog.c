@@ -14,7 +14,6 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/fork.h"
 #include "base/message.h"
 #include "cli/options.h"
 #include "io/output.h"
@@ -61,7 +60,7 @@ static void enter(struct run *run, enum reason why, int64_t since);
 static size_t begin_state(struct run *run, enum reason why, size_t found);
 static void note_stop(struct run *run, enum reason why);
 static size_t stop_tree(struct run *run, enum reason why, int64_t now);
-static void finish(struct run *run);
+static void finish(void);
 static void wake_front(struct run *run);
 static _Noreturn void die(const char *what);
 
@@ -96,7 +95,8 @@ main(int argc, char *argv[])
 		return serve(&run.options);
 
 	prepare(&run);
-	run.watchers.supervisor = process_fork();
+	/* Not fork(3), whose handlers and locks cost system calls and pages. */
+	run.watchers.supervisor = _Fork();
 	if (run.watchers.supervisor == -1) {
 		message("cannot start the supervisor: %s", strerror(errno));
 		leave(&run, failure);
@@ -154,7 +154,6 @@ prepare(struct run *run)
 	run->watchers.null_fd = fds_open_null();
 	if (run->watchers.null_fd == -1)
 		die("cannot open /dev/null");
-	message_write_file_by(helper_print);
 	/* A dead file system can hang these calls. So signals still end this
 	 * process, until target_prepare(), the last call, blocks signals. */
 	if (resources_prepare(run) == -1 || output_watch_prepare(run) == -1 ||
@@ -208,7 +207,7 @@ be_supervisor(struct run *run)
 	teardown_note_tree(run);
 	report_note_end(run);
 	supervisor_tell(run, &(struct statuspipe){ .outcome = outcome });
-	finish(run);
+	finish();
 	report_note_end(run);
 	if (run->options.verbose && run->target.started != 0)
 		statuspipe_send(
@@ -249,7 +248,7 @@ take_over(struct run *run)
 	supervise(run);
 
 	teardown_note_tree(run);
-	finish(run);
+	finish();
 	report_note_end(run);
 	return run_outcome(run);
 }
@@ -306,9 +305,6 @@ supervise(struct run *run)
 		struct event event;
 
 		supervisor_wait(run, deadline, &event);
-		/* Comes first: killing the tree may take a while. */
-		if (had_front && run->watchers.front_is_lost)
-			teardown_hand_over(run);
 		supervisor_attend(run, &event);
 		if (timers_is_due(&run->timers, TIMER_READY, event.now))
 			get_ready(run);
@@ -324,6 +320,8 @@ supervise(struct run *run)
 			enter(run, why,
 			      deadline < event.now ? deadline : event.now);
 		}
+		if (had_front && run->watchers.front_is_lost)
+			teardown_hand_over(run);
 	}
 }
 
@@ -361,6 +359,7 @@ enter(struct run *run, enum reason why, int64_t since)
 
 	if (is_in_time)
 		found = run->tree.list.count;
+	tell_as_timeout(run, why);
 	run->state = reason_row(why)->next;
 	found = begin_state(run, why, found);
 	if (has_look && !is_in_time)
@@ -425,19 +424,17 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 	const int64_t until =
 	    duration_add(run->timers.due[TIMER_KILL], SIGNAL_TIME);
 
-	if (!survivors_were_signalled(run, why, now))
-		found =
-		    tree_signal(&run->tree,
-		                why == REASON_CANCELLED ? run->cancel.signal
-		                                        : run->options.signal,
-		                until);
+	found = tree_signal(&run->tree,
+	                    why == REASON_CANCELLED ? run->cancel.signal
+	                                            : run->options.signal,
+	                    until);
 	run->signalled_at = now;
 	run->timers.due[TIMER_REAP] = now + MILLISECOND;
 	/* The command may ignore the cancel: --timeout stays due. "If timeout
 	 * receives a signal and propagates it [...], this shall be treated as
 	 * the first signal": POSIX.1-2024, timeout, -k. */
 	run->timers.due[TIMER_AFTER_CANCEL] =
-	    why == REASON_CANCELLED && !run->options.terse
+	    why == REASON_CANCELLED && !run->options.is_timeout
 	        ? run->timers.due[TIMER_TIMEOUT]
 	        : NEVER;
 	return found;
@@ -446,14 +443,12 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 /* Reaps all children, the target included. No signal is sent from now on: the
  * kernel may reuse the PIDs. */
 static void
-finish(struct run *run)
+finish(void)
 {
 	siginfo_t info;
 
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
-	if (run->options.terse && run->target.dumped_core)
-		message("the monitored command dumped core");
 }
 
 /* Continues a front that was stopped with its job, so that the front ends. */

@@ -103,28 +103,7 @@ struct options {
 	bool no_stdin;
 	bool quiet;   /* clears verbose */
 	bool verbose; /* clears quiet */
-
-	/* Policies, set by cli/timeout_args.c if wdrun was started under the
-	 * name timeout; else off, NEVER or unknown. */
-
-	bool terse; /* messages are those of timeout(1): run/tell.h */
-	/* As long as the target runs, a terminating signal is forwarded to the
-	 * tree and starts no stop. */
-	bool only_forwards_signals;
-	/* SIGCONT follows each terminating signal that is forwarded, and the
-	 * third terminating signal does not kill the tree. */
-	bool repeats_signals;
-	/* After a terminating signal, survivors are stopped even with
-	 * SURVIVORS_LEAVE. */
-	bool cancel_ends_survivors;
-	bool alarm_is_timeout; /* SIGALRM has the effect of --timeout's end */
-	/* With preserve_status, wdrun exits with 128 + N after a timeout that
-	 * ended the target by signal N, instead of dying by N. */
-	bool exits_for_signals;
-	/* Nanoseconds from the stop to SIGKILL where only survivors are left
-	 * and kill_after is longer. */
-	int64_t orphans_grace;
-	/* How wdrun ends after a timeout that ended the target by SIGKILL;
-	 * unknown: as after any other timeout. */
-	struct outcome outcome_on_kill;
+	/* Started under the name timeout: what timeout(1) does otherwise, in
+	 * statuses, messages and signals. */
+	bool is_timeout;
 };

@@ -46,7 +46,7 @@ not_run() {
 }
 
 # bats test_tags=smoke
-@test "a shell and waitpid see the command's own code, also one that wdrun uses, and its death by a signal, also where the caller ignores it" {
+@test "a shell and waitpid see the command's own code, and its death by a signal, also where the caller ignores it" {
 	local code
 	for code in 0 42 75 124 125 127 137 255; do
 		gives "exit $code" sh -c "exit $code"
@@ -79,7 +79,7 @@ not_run() {
 }
 
 # bats test_tags=smoke
-@test "what is not found gives 127, what cannot be executed 126, and why is told: also a script's interpreter, a program's loader, a hint" {
+@test "what is not found gives 127, what cannot be executed 126, and why is told: also a script's interpreter, a loader" {
 	echo data >data
 	mkdir -p directory one/tool two
 	printf '#!/bin/sh\nexit 6\n' >two/tool
@@ -141,7 +141,7 @@ not_run() {
 }
 
 # bats test_tags=smoke
-@test "a timeout gives 124, also where SIGKILL is needed, or TERM answered with 0; with --preserve-status the command's own status" {
+@test "a timeout gives 124, also after SIGKILL, or TERM answered with 0; with --preserve-status the command's own status" {
 	complete "$WDRUN" -t 50ms sleep 1000
 	[ "$status" -eq 124 ]
 

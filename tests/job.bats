@@ -84,7 +84,7 @@ see_stop() {
 	done
 }
 
-@test "a job that is stopped ends with kill %1, and when its command is killed from elsewhere, where it may also be stopped and continued" {
+@test "a job that is stopped ends with kill %1, and when its command is killed from elsewhere" {
 	local way
 	at_prompt
 	for way in job target; do
@@ -121,7 +121,7 @@ see_stop() {
 	usable
 }
 
-@test "job control within works, a command that stops itself stops the job, and a Ctrl-C that a nested run survives cancels nothing" {
+@test "job control within works, a command that stops itself stops the job, a Ctrl-C that a nested run survives nothing" {
 	at_prompt
 	for has_own in '' --pty; do
 		enter "PS1='inner> ' wdrun $has_own bash --norc --noprofile"
@@ -190,7 +190,7 @@ answers_inner() {
 
 # --- the clocks --------------------------------------------------------------
 
-@test "the clocks stand still while a terminal has stopped the job, and go on after it; a command that stops itself, or its process group, stops none" {
+@test "the clocks stand still while a terminal has stopped the job, and go on after it; what stops itself stops none" {
 	local option row
 	for limit in 1 20; do # until each job was stopped within the limit
 		at_prompt
@@ -277,7 +277,7 @@ is_stopped_or_dead() {
 # --- in the background -------------------------------------------------------
 
 # bats test_tags=smoke
-@test "a job in the background, also of another session or PID namespace, leaves the terminal alone and prints nothing, and fg brings it back" {
+@test "a job in the background, also of another session or PID namespace, leaves the terminal alone, and fg brings it back" {
 	local how
 	at_prompt
 	enter 'wdrun sh -c "exit 42" & wait $!'

@@ -66,7 +66,7 @@ run_script() {
 	usable
 }
 
-@test "the command's terminal has the caller's modes and size, lines start at the margin, and output goes where it was sent, in order" {
+@test "the command's terminal has the caller's modes and size, and output goes where it was sent, in order" {
 	at_prompt
 	run_script 'wdrun --pty sh -c "stty -g >within; echo one; echo two"'
 	wait_until prompted
@@ -106,7 +106,7 @@ run_script() {
 	usable
 }
 
-@test "the keys are the command's where only its output goes elsewhere, the shell's with --no-stdin, and Ctrl-C is for who reads it" {
+@test "the keys are the command's where only its output goes elsewhere, and Ctrl-C is for who reads it" {
 	local caller
 	at_prompt
 	enter 'wdrun --pty --no-stdin sh -c '\''[ -t 1 ] && ! [ -t 0 ] && echo "ready $$"; exec sleep 1000'\'

@@ -49,7 +49,7 @@ is_on_record() {
 }
 
 # bats test_tags=smoke,tree
-@test "a watcher that is killed takes the tree along, while survivors linger, during a stop, stopped: told, lock free, off the record, reported" {
+@test "a watcher that is killed takes the tree along, in each state: told, lock free, off the record, reported" {
 	local options=(--lock=lock --name=nightly --report=report)
 	local watcher state expected
 	export WDRUN_REGISTRY=$PWD/registry

@@ -114,7 +114,7 @@ ended_by() {
 @test "a run that waits for a lock is ended by the signal that it gets, SIGKILL too, and leaves nothing" {
 	ulimit -c 0
 	hold_lock
-	ended_by TERM QUIT KILL
+	ended_by TERM QUIT USR1 KILL
 	is_in lock "$holder"
 	release
 

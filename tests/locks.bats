@@ -109,6 +109,12 @@ sleeps_as_flock() {
 	finish
 	[ "$status" -eq 0 ]
 	[ -e ran ]
+
+	# It is the caller's, and so wdrun's own.
+	complete bash -c 'exec 9>lock; flock 9; exec "$WDRUN" --lock=lock touch ran2'
+	[ "$status" -eq 75 ]
+	[ ! -e ran2 ]
+	has_message --lock inherited
 }
 
 @test "bad values of --lock-exit and --lock-wait, empty names and a 17th file are refused" {
@@ -285,7 +291,7 @@ has_become_sleep() {
 	hold_by_script
 	is_busy 75
 	has_message --lock "$held_by"
-	touch -d '2 seconds ago' lock # as FAT, which keeps times to two seconds
+	touch -d '10 seconds ago' lock # as where a file server's clock is late
 	is_busy 75
 	is_in lock "$held_by"
 	for text in '%s' '\t%s\r\n' '\n%s '; do
@@ -329,6 +335,15 @@ has_become_sleep() {
 	[ "$status" -eq 0 ]
 	[ "$output" = "$started" ]
 	[ ! -e lock ]
+	[ ! -s err ]
+
+	# PID 1 is the first process of every container, and nobody's own.
+	((EUID == 0)) || return 0
+	echo 1 >lock
+	complete unshare --pid --fork "$WDRUN" --lock=lock true
+	[ "$status" -eq 0 ]
+	[ ! -e lock ]
+	has_message --lock 1
 }
 
 # --- what is no lock file ----------------------------------------------------

@@ -11,7 +11,7 @@ load orphans
 
 setup() {
 	common_setup
-	unset WDRUN_REGISTRY NO_COLOR
+	unset WDRUN_REGISTRY
 	export LC_ALL=C HOME=$PWD
 	program=wdrun
 	printf '#!%s\n' /no/such/interpreter >old
@@ -51,18 +51,18 @@ tells_alone() {
 
 @test "the sentences about a wrong command line" {
 	tells_alone "no COMMAND given (see wdrun --help)"
-	tells_alone "unrecognized option '--frobnicate' (see wdrun --help)" --frobnicate true
-	tells_alone "invalid option -- 'Z' (see wdrun --help)" -Z true
-	tells_alone "option '--l' is ambiguous; possibilities: *'--lock'*" --l true
-	tells_alone "option '--timeout' requires an argument (*; see wdrun --help)" --timeout
+	tells_alone "'--ver' is not an option, or short for several (see wdrun --help)" --ver true
+	tells_alone "'-Z' is not an option (see wdrun --help)" -qZ true
+	tells_alone "--timeout needs a value: DUR (see wdrun --help)" --timeout
+	tells_alone "--quiet takes no value: '--quiet=yes' (see wdrun --help)" --quiet=yes
 	tells_alone "--timeout: '5x' is not a duration (250ms, 1.5, 1h30m, never; units ms, s, m, h, d, w)" \
 		--timeout=5x true
-	tells_alone "--until: a value of 1025 bytes is not a text (1 to 1024 bytes)" \
+	tells_alone "--until: ' *' is not a text (1 to 1024 bytes)" \
 		--until="$(printf %1025s '')" true
-	tells_alone "--lock-wait needs --lock, which is not given" --lock-wait=1 true
-	tells_alone "--lock: 'f17' is not accepted: the option can be given 16 times at most" \
+	tells_alone "--json needs --list, which is not given" --json true
+	tells_alone "--lock: 'f17' is not one of at most 16 file names ('./-' for one that is named '-')" \
 		--lock=f{1..17} true
-	tells_alone "--list, --cancel and --reap take no COMMAND ('touch')" --list touch ran
+	tells_alone "--list, --cancel and --reap take no COMMAND" --list touch ran
 }
 
 @test "the sentences about a command or a file that cannot be used" {
@@ -72,7 +72,7 @@ tells_alone() {
 	tells_alone "cannot run './old': the interpreter is missing: /no/such/interpreter" ./old
 	tells_alone "cannot run './from-windows': the interpreter is missing: /bin/sh\\\\r (CR LF *" \
 		./from-windows
-	tells_alone "--report: '$PWD/no/file': No such file or directory" --report=no/file true
+	tells_alone "--report: 'no/file': No such file or directory" --report=no/file true
 	tells_alone "--tee: cannot open 'no/file': No such file or directory" --tee=no/file true
 	mkfifo fifo
 	tells_alone "--tee: cannot open 'fifo': it is a FIFO that nobody reads" --tee=fifo true
@@ -131,7 +131,7 @@ tells_alone() {
 	wait "$started" || true
 	exec 9>>lock
 	flock 9
-	tells_alone "--lock: '$PWD/lock' is held by another process" --lock=lock true
+	tells_alone "--lock: '$PWD/lock' is held by another process, or by a descriptor that wdrun has inherited" --lock=lock true
 	exec 9>&-
 	echo "$dead" >lock
 	tells_alone "--lock: took '$PWD/lock' over from PID $dead, which is dead" --lock=lock true
@@ -157,8 +157,8 @@ tells_alone() {
 
 	program=timeout
 	tells_alone "missing operand (*; see timeout --help)"
-	tells_alone "invalid time interval '5x' (*)" 5x true
-	tells_alone "'FOO': invalid signal (*)" -s FOO 1 true
+	tells_alone "'5x' is not a duration (*)" 5x true
+	tells_alone "'FOO' is not a signal (*)" -s FOO 1 true
 	tells_alone "failed to run command 'no-such': No such file or directory" 1 no-such
 	tells_alone "sending signal TERM to command 'sleep'" -v 0.2 sleep 1000
 }

@@ -139,7 +139,7 @@ ends_in_order() {
 # next one to the supervisor; a shell with a trap dies only when its child is
 # dead.
 # bats test_tags=smoke,tree
-@test "the first signal reaches groups, sessions, orphans, a nested timeout, the stopped, chains of sessions; what handlers start may end" {
+@test "the first signal reaches groups, sessions, orphans, the stopped, chains of sessions; what handlers start may end" {
 	start "$WDRUN" -k never bash -c '
 		"$PROGRAMS/sigcount" &
 		setsid "$PROGRAMS/sigcount" &

@@ -135,7 +135,7 @@ accepted() {
 	mkfifo fifo
 	ln -s loop loop
 
-	refused --until 1025 -- --until="$text" touch ran
+	refused --until 1024 -- --until="$text" touch ran
 	accepted --until="${text%0}"
 	refused --name -- --name="${text%"${text:256}"}" touch ran
 	each_refused <<-'EOF'
@@ -148,6 +148,7 @@ accepted() {
 		--tee loop | --tee=loop
 		--tee fifo | --tee=fifo
 		--tee - ./- | --tee=-
+		--lock - ./- | --lock=-
 		--report | --report=
 		--report - ./- | --report=-
 		--lock | --lock=
@@ -179,7 +180,7 @@ accepted() {
 }
 
 # bats test_tags=smoke
-@test "an option that does not exist, lacks its value or another option, takes none or excludes another one is refused, and named" {
+@test "an option that does not exist, lacks its value or needs another one, takes none or excludes another one is refused, and named" {
 	each_refused <<-'EOF'
 		no-such-option | --no-such-option
 		frobnicate --help | --frobnicate
@@ -198,10 +199,6 @@ accepted() {
 		--pty --foreground | --foreground --pty
 		--pty --foreground | --no-stdin --pty -f
 		--idle-unless-busy --idle-timeout | --idle-unless-busy
-		--until-grace --until | --until-grace=5
-		--until-grace --until | -i 5 -t 5 --until-grace=never
-		--lock-wait --lock | --lock-wait=1
-		--lock-exit --lock | --lock-exit=1
 		--json --list | --json
 	EOF
 	refused timeout DUR -- --timeout
@@ -220,7 +217,7 @@ accepted() {
 	local all=(--tee=copy --report=report --lock=lock --cleanup=left
 		--name=job --registry=runs)
 	refused --timeout 5x -- "${all[@]}" --timeout=5x touch ran
-	refused --until-grace -- "${all[@]}" --until-grace=5 touch ran
+	refused --json -- "${all[@]}" --json touch ran
 	refused -- "${all[@]}"
 
 	# What cannot be opened is found out before a lock is taken.
@@ -234,15 +231,13 @@ accepted() {
 	refused -- -t 5 --
 }
 
-@test "--list, --cancel and --reap run nothing, and go with no other option" {
+@test "--list, --cancel and --reap run nothing, and one goes without the others" {
 	local mode
 	for mode in --list --reap --cancel=nobody; do
-		refused touch -- "$mode" touch ran
-		refused "${mode%=*}" -- "$mode" -t 5
+		refused "${mode%=*}" -- "$mode" touch ran
 	done
 	refused -- --list --reap
 	refused --json --list -- --reap --json
-	refused --list -- --list --lock=lock
 }
 
 @test "options end at the first operand, and at --; a value may be joined, apart, long or short, and the last one counts" {

@@ -227,7 +227,7 @@ has_child() {
 	[ "$status" -eq 7 ]
 }
 
-@test "a TSTP or STOP that a process sends stops no clock, nor does a command that stops itself where no shell would continue it" {
+@test "a TSTP or STOP that a process sends stops no clock, nor does a command that stops itself" {
 	local by
 	# To the command, and as a shell's suspend builtin might to the front.
 	for by in 'kill -TSTP $$' 'kill -STOP $$' 'kill -TSTP "$front"'; do

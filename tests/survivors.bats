@@ -126,9 +126,9 @@ computes_on() {
 	[ -z "$stderr" ]
 
 	complete_late "$WDRUN" --survivors=wait -t LIMIT --report=report bash -c '
-		(await_zombie $$; echo "ready $BASHPID"; exec sleep 1000) & exit 4'
+		(await_zombie $$; exec "$PROGRAMS/escape") & exit 4'
 	[ "$status" -eq 4 ]
-	has_message sleep 1000
+	has_message escape
 	reported '"reason_code":"timeout"'
 	nobody_is_left
 }

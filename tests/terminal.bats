@@ -320,7 +320,7 @@ in_script() {
 }
 
 # bats test_tags=smoke
-@test "a timeout ends who left the session, and signals no other job, shell or script; Ctrl-C ends the wait for survivors, and them; Ctrl-Z stops it, and fg goes on" {
+@test "a timeout ends who left the session, and signals no other job; Ctrl-C ends the wait for survivors, and them" {
 	local mode
 	at_prompt
 	write_family

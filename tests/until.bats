@@ -9,7 +9,7 @@
 load helper
 load bounds
 
-@test "a command that is complete and hangs is stopped after the grace, with 0, also with -p, and that is told; the grace runs from the first match, or never ends" {
+@test "a command that is complete and hangs is stopped after the grace, which runs from the first match, with 0" {
 	complete "$WDRUN" -p -u ready --until-grace=100ms -k 100ms \
 		--report=report "$PROGRAMS/escape" fork setsid stubborn
 	[ "$status" -eq 0 ]
@@ -29,7 +29,7 @@ load bounds
 	[[ $output == *$'\nlast words' ]]
 }
 
-@test "a command that exits within the grace keeps its status; without the text so do all, and the timeout and the silence stand" {
+@test "a command that exits within the grace keeps its status; without the text timeout and silence stand" {
 	directly -u DONE --until-grace=60 sh -c '
 		echo DONE; sleep 0.1; echo more; exit 3'
 	[ "$status" -eq 3 ]
@@ -86,7 +86,7 @@ found() {
 }
 
 # bats test_tags=smoke
-@test "the text is found across the border of two chunks, in binary output, up to the longest, and comes through whole to a slow reader" {
+@test "the text is found across the border of two chunks, in binary output, up to the longest, and comes through whole" {
 	local before text
 	for before in 4094 131070; do
 		found DONE '{ "$PROGRAMS/pattern" write 1 "$0"; printf DONE; } |
@@ -165,7 +165,7 @@ numbers() {
 	done
 }
 
-@test "--heartbeat tells how far a silent run is: its name, elapsed, and left where there is a timeout, which make the whole, processes" {
+@test "--heartbeat tells how far a silent run is: its name, elapsed, left where there is a timeout, processes" {
 	local line lines
 	export XDG_STATE_HOME=$PWD
 	start "$WDRUN" --heartbeat=300ms -t 59 -n nightly \
@@ -209,7 +209,7 @@ beats_after() {
 	finish
 }
 
-@test "a heartbeat comes after silence, where wdrun reads the output, does not count as output, and none comes with --quiet or during a stop" {
+@test "a heartbeat comes after silence, does not count as output, and none comes with --quiet or during a stop" {
 	late beats_after LIMIT
 
 	complete_late "$WDRUN" --heartbeat=100ms -i LIMIT --report=report \

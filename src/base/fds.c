@@ -1,8 +1,6 @@
 /* Inherited descriptors, and reads and writes that are complete. */
 #include "base/fds.h"
 
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -10,18 +8,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <unistd.h>
 
-#include "base/duration.h"
-#include "base/names.h"
-#include "base/strbuf.h"
-#include "base/text.h"
-
-#define PATH_SIZE   32
 #define FIRST_OTHER 3
-#define TRIED_MAX   (1 << 20)   /* calls of close(2): 0.1 s */
-#define PAUSE       MILLISECOND /* between two tries to write */
 
 #ifndef SYS_close_range
 #define SYS_close_range 436 /* on every architecture but alpha */
@@ -38,57 +28,6 @@ fds_open_null(void)
 	return fd;
 }
 
-struct range {
-	unsigned first;
-	unsigned last;
-	int list_fd;
-};
-
-static int
-close_name(const char *name, void *context)
-{
-	const struct range *const range = context;
-	const uint64_t fd = text_number(name, DECIMAL);
-
-	if (fd >= range->first && fd <= range->last &&
-	    (int)fd != range->list_fd)
-		(void)close((int)fd);
-	return 0;
-}
-
-/* Replaces close_range(2) before Linux 5.9, or where a filter forbids it. */
-static void
-close_one_by_one(unsigned first, unsigned last)
-{
-	struct rlimit limit = { .rlim_cur = FIRST_OTHER };
-	struct range range = {
-		first,
-		last,
-		open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-	};
-
-	if (range.list_fd != -1) {
-		(void)names_read(range.list_fd, close_name, &range);
-		(void)close(range.list_fd);
-		return;
-	}
-
-	/* Not the soft limit: descriptors may have been opened before the soft
-	 * limit was lowered. The hard limit may be 1,000,000,000. */
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_max > TRIED_MAX)
-		limit.rlim_max = TRIED_MAX;
-	for (rlim_t fd = first; fd <= last && fd < limit.rlim_max; fd++)
-		(void)close((int)fd);
-}
-
-static void
-close_from_to(unsigned first, unsigned last)
-{
-	if (first <= last && syscall(SYS_close_range, first, last, 0) == -1)
-		close_one_by_one(first, last);
-}
-
 static void
 close_all_but(const int keep[], size_t count)
 {
@@ -100,7 +39,8 @@ close_all_but(const int keep[], size_t count)
 			if (keep[i] >= (int)first && (unsigned)keep[i] < next)
 				next = (unsigned)keep[i];
 		}
-		close_from_to(first, next - 1);
+		if (first < next)
+			(void)syscall(SYS_close_range, first, next - 1, 0);
 	}
 }
 
@@ -157,75 +97,68 @@ fds_write(int fd, const void *data, size_t size)
 	return done;
 }
 
-/* Writes without blocking when a pipe or terminal is full. O_NONBLOCK on FD
- * would affect every process that shares the file description: so opens
- * /proc/self/fd/FD, which makes a new file description (proc(5)). */
-static ssize_t
-write_reopened(int fd, const char *data, size_t size)
-{
-	char path[PATH_SIZE];
-
-	(void)strbuf_format(path, sizeof(path), "/proc/self/fd/%d", fd);
-
-	const int own_fd =
-	    open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-	if (own_fd == -1) /* no /proc, or no permission: may block */
-		return write(fd, data, size);
-
-	const ssize_t written = write(own_fd, data, size);
-
-	fds_close(own_fd);
-	return written;
-}
-
-static ssize_t
-write_some(int fd, const char *data, size_t size, int patience_ms)
-{
-	struct pollfd ready = { .fd = fd, .events = POLLOUT };
-	struct stat file;
-
-	if (fstat(fd, &file) == -1)
-		return -1;
-
-	const bool is_socket = S_ISSOCK(file.st_mode);
-
-	if (!is_socket && !S_ISFIFO(file.st_mode) && !S_ISCHR(file.st_mode))
-		return write(fd, data, size);
-	if (poll(&ready, 1, patience_ms) <= 0) {
-		errno = ETIMEDOUT;
-		return -1;
-	}
-	return is_socket ? send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL)
-	                 : write_reopened(fd, data, size);
-}
-
+/* O_NONBLOCK on FD would affect each process that shares its description. But a
+ * pipe that poll(2) calls writable takes PIPE_BUF bytes at once, unless another
+ * process fills it first: pipe(7). */
 size_t
 fds_write_in_time(int fd, const void *data, size_t size, int patience_ms)
 {
-	const char *const bytes = data;
-	const int64_t patience = patience_ms * MILLISECOND;
-	int64_t end = duration_now() + patience;
+	struct pollfd ready = { .fd = fd, .events = POLLOUT };
 	size_t done = 0;
+	struct stat file;
 
+	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode))
+		return fds_write(fd, data, size);
 	while (done < size) {
-		const ssize_t length =
-		    write_some(fd, bytes + done, size - done, patience_ms);
+		const size_t left = size - done;
 
-		if (length > 0) {
-			done += (size_t)length;
-			end = duration_now() + patience;
-			continue;
-		}
-		/* Another process has filled the pipe since poll(2), or is
-		 * writing to the terminal (tty_write_lock() in the kernel). */
-		if (length == 0 || errno != EAGAIN)
-			break;
-		if (duration_now() >= end) {
+		if (poll(&ready, 1, patience_ms) <= 0) {
 			errno = ETIMEDOUT;
 			break;
 		}
-		duration_sleep(PAUSE);
+
+		const ssize_t length = write(fd, (const char *)data + done,
+		                             left < PIPE_BUF ? left : PIPE_BUF);
+
+		if (length > 0)
+			done += (size_t)length;
+		else if (length == 0 || errno != EAGAIN)
+			break;
 	}
 	return done;
+}
+
+int
+fds_replace(const struct replacement *file, const void *data, size_t size)
+{
+	const int directory_fd = file->directory_fd;
+
+	(void)unlinkat(directory_fd, file->unfinished, 0);
+
+	const int fd = openat(
+	    directory_fd, file->unfinished,
+	    O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, file->mode);
+
+	if (fd == -1)
+		return -1;
+
+	/* No fsync(2): a crash of the machine that loses the file also ends
+	 * every process that the file describes. */
+	bool is_written = (!file->is_exact || fchmod(fd, file->mode) == 0) &&
+	                  fds_write(fd, data, size) == size;
+
+	/* NFS may report a full disk only here: ENOSPC in close(2). */
+	if (is_written)
+		is_written = close(fd) == 0;
+	else
+		fds_close(fd);
+	if (is_written && renameat(directory_fd, file->unfinished, directory_fd,
+	                           file->file) == 0)
+		return 0;
+
+	const int why = errno;
+
+	(void)unlinkat(directory_fd, file->unfinished, 0);
+	errno = why;
+	return -1;
 }

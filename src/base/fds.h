@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -26,7 +27,24 @@ ssize_t fds_read(int fd, void *data, size_t size);
  * that number is below SIZE, errno is of write(2), but never EINTR. */
 size_t fds_write(int fd, const void *data, size_t size);
 
-/* Like fds_write(), but fails with ETIMEDOUT when a pipe, socket or terminal,
- * with or without O_NONBLOCK, takes nothing for PATIENCE_MS milliseconds. */
+/* Like fds_write(), but fails with ETIMEDOUT when a pipe, socket or terminal
+ * takes nothing for PATIENCE_MS milliseconds. */
 size_t fds_write_in_time(int fd, const void *data, size_t size,
                          int patience_ms);
+
+/* Where fds_replace() writes: FILE and UNFINISHED are names in the directory
+ * that DIRECTORY_FD is open on. */
+struct replacement {
+	int directory_fd;
+	const char *file;       /* an existing file of this name is replaced */
+	const char *unfinished; /* name during the writing; no other process may
+	                         * use this name */
+	mode_t mode;
+	bool is_exact; /* umask(2) does not apply to MODE */
+};
+
+/* Writes the SIZE bytes at DATA so that other processes see them all or none. A
+ * writer killed by SIGKILL may leave UNFINISHED, which the next one removes.
+ * Returns 0; or -1 with errno of the call that failed, with FILE unchanged and
+ * UNFINISHED removed. */
+int fds_replace(const struct replacement *file, const void *data, size_t size);

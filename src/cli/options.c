@@ -1,335 +1,546 @@
-/* wdrun's own options: values, rows, and which options exclude each other. */
+/* The command line of wdrun, and under that name of timeout(1): the options,
+ * their values, and --help. */
 #include "cli/options.h"
 
-#include <signal.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/status.h"
-#include "base/text.h"
-#include "cli/timeout_args.h"
+#include "base/strbuf.h"
 #include "proc/signals.h"
 #include "watchdog.h"
 
-#define ACCEPTED_DURATIONS "250ms, 1.5, 1h30m, never; units ms, s, m, h, d, w"
-
 #define STATUS_MAX      255
 #define NAME_LENGTH_MAX 255
+#define SHOWN_MAX       255 /* bytes of a value in a message */
+#define HELP_COLUMN     28
 
-/* --- kinds ---------------------------------------------------------------- */
+/* --- kinds of values ------------------------------------------------------ */
 
-static int
-read_duration(const struct option_row *row, void *field, const char *text)
-{
-	if (duration_parse(text, field) == -1)
-		return command_line_refuse(row, text);
-	return OPTIONS_ARE_COMPLETE;
-}
+enum kind {
+	KIND_FLAG,
+	KIND_HELP,
+	KIND_VERSION,
+	KIND_DURATION,
+	KIND_BOUND, /* 0 means no bound, as in timeout(1) */
+	KIND_SIGNAL,
+	KIND_STATUS,
+	KIND_SURVIVORS,
+	KIND_UNTIL,
+	KIND_NAME,
+	KIND_FILE,
+	KIND_FILES,
+	KIND_DIRECTORY,
+	KIND_RUN,
+};
 
-/* A bound of 0 means no bound, as in timeout(1). */
-static int
-read_bound(const struct option_row *row, void *field, const char *text)
-{
-	int64_t *const bound = field;
-	const int status = read_duration(row, field, text);
+#define A_DURATION                                                             \
+	"a duration (250ms, 1.5, 1h30m, never; units ms, s, m, h, d, w)"
+#define A_FILE  "a file name ('./-' for one that is named '-')"
+#define A_FILES "one of at most 16 file names ('./-' for one that is named '-')"
 
-	if (*bound == 0)
-		*bound = NEVER;
-	return status;
-}
+static const struct {
+	const char *metavar;  /* in --help; NULL: the option takes no value */
+	const char *accepted; /* words after "is not" */
+	size_t longest;       /* text, in bytes */
+} kinds[] = {
+	[KIND_DURATION] = { "DUR", A_DURATION, 0 },
+	[KIND_BOUND] = { "DUR", A_DURATION, 0 },
+	[KIND_SIGNAL] = { "SIG", "a signal (TERM, SIGINT, 9, RTMIN+1)", 0 },
+	[KIND_STATUS] = { "CODE", "a status (0 to 255)", 0 },
+	[KIND_SURVIVORS] = { "kill|wait|leave", "one of kill, wait, leave", 0 },
+	[KIND_UNTIL] = { "TEXT", "a text (1 to 1024 bytes)", UNTIL_MAX },
+	[KIND_NAME] = { "NAME", "a name (1 to 255 bytes)", NAME_LENGTH_MAX },
+	[KIND_FILE] = { "FILE", A_FILE, SIZE_MAX },
+	[KIND_FILES] = { "FILE", A_FILES, SIZE_MAX },
+	[KIND_DIRECTORY] = { "DIR", "a directory", SIZE_MAX },
+	[KIND_RUN] = { "RUN", "a run", SIZE_MAX },
+};
 
-static int
-read_signal(const struct option_row *row, void *field, const char *text)
-{
-	const int signal = signal_parse(text);
+/* --- the options ---------------------------------------------------------- */
 
-	if (signal == -1)
-		return command_line_refuse(row, text);
-	*(int *)field = signal;
-	return OPTIONS_ARE_COMPLETE;
-}
+struct row {
+	const char *name;
+	char letter; /* or 0 */
+	enum kind kind;
+	size_t field;        /* offset in struct options */
+	const char *initial; /* the value where none is given, or NULL */
+	const char *help;
+};
 
-static int
-read_status(const struct option_row *row, void *field, const char *text)
-{
-	uint64_t status = 0;
-	const char *const end = text_read_number(text, DECIMAL, &status);
+/* KIND, and the offset of MEMBER. Compiles only if MEMBER has the TYPE that
+ * store() writes for that KIND. A type cannot be in parentheses.
+ * NOLINTBEGIN(bugprone-macro-parentheses) */
+#define OF(kind, type, member)                                                 \
+	kind, _Generic(((struct options *)NULL)->member, type                  \
+	               : offsetof(struct options, member))
+/* NOLINTEND(bugprone-macro-parentheses) */
+#define FLAG(member)       OF(KIND_FLAG, bool, member)
+#define DURATION(member)   OF(KIND_DURATION, int64_t, member)
+#define BOUND(member)      OF(KIND_BOUND, int64_t, member)
+#define FILES(member)      OF(KIND_FILES, struct files, member)
+#define TEXT(kind, member) OF(kind, const char *, member)
 
-	if (end == NULL || *end != '\0' || status > STATUS_MAX)
-		return command_line_refuse(row, text);
-	*(int *)field = (int)status;
-	return OPTIONS_ARE_COMPLETE;
-}
-
-static int
-read_survivors(const struct option_row *row, void *field, const char *text)
-{
-	enum survivors *const survivors = field;
-
-	if (strcmp(text, "kill") == 0)
-		*survivors = SURVIVORS_KILL;
-	else if (strcmp(text, "wait") == 0)
-		*survivors = SURVIVORS_WAIT;
-	else if (strcmp(text, "leave") == 0)
-		*survivors = SURVIVORS_LEAVE;
-	else
-		return command_line_refuse(row, text);
-	return OPTIONS_ARE_COMPLETE;
-}
-
-static int
-read_text(const struct option_row *row, void *field, const char *text)
-{
-	const size_t length = strlen(text);
-
-	if (length < row->kind->length_min || length > row->kind->length_max)
-		return command_line_refuse(row, text);
-	*(const char **)field = text;
-	return OPTIONS_ARE_COMPLETE;
-}
-
-static int
-read_output(const struct option_row *row, void *field, const char *text)
-{
-	if (strcmp(text, "-") != 0)
-		return read_text(row, field, text);
-	message("--%s: '-' does not mean stdout, which is for COMMAND alone "
-	        "(for a file named '-': './-')",
-	        row->name);
-	return STATUS_FAILED;
-}
-
-static int
-read_files(const struct option_row *row, void *field, const char *text)
-{
-	struct files *const files = field;
-
-	if (files->count == FILES_MAX) {
-		message("--%s: '%s' is not accepted: the option can be given "
-		        "%d times at most",
-		        row->name, text, FILES_MAX);
-		return STATUS_FAILED;
-	}
-	if (read_text(row, &files->paths[files->count], text) !=
-	    OPTIONS_ARE_COMPLETE)
-		return STATUS_FAILED;
-	files->count++;
-	return OPTIONS_ARE_COMPLETE;
-}
-
-#define A_DURATION "a duration (" ACCEPTED_DURATIONS ")"
-#define KIND(name, ...)                                                        \
-	static const struct option_kind kind_##name = { __VA_ARGS__ }
-
-KIND(duration, read_duration, "DUR", A_DURATION, 0, 0);
-KIND(bound, read_bound, "DUR", A_DURATION, 0, 0);
-KIND(signal, read_signal, "SIG", "a signal (TERM, SIGINT, 9, RTMIN+1)", 0, 0);
-KIND(status, read_status, "CODE", "a status (0 to 255)", 0, 0);
-KIND(survivors, read_survivors, "kill|wait|leave", "one of kill, wait, leave",
-     0, 0);
-KIND(until, read_text, "TEXT", "a text (1 to 1024 bytes)", 1, UNTIL_MAX);
-KIND(name, read_text, "NAME", "a name (1 to 255 bytes)", 1, NAME_LENGTH_MAX);
-KIND(output, read_output, "FILE", "a file name", 1, SIZE_MAX);
-KIND(files, read_files, "FILE", "a file name", 1, SIZE_MAX);
-KIND(directory, read_text, "DIR", "a directory", 1, SIZE_MAX);
-KIND(run, read_text, "RUN", "a run", 0, SIZE_MAX);
-
-/* --- rows ----------------------------------------------------------------- */
-
-/* For ROW: the kind, and the field of struct options to fill. */
-#define OF(what, type, member)                                                 \
-	.kind = &kind_##what, .field = FIELD(type, member)
-#define DURATION(member)   OF(duration, int64_t, member)
-#define BOUND(member)      OF(bound, int64_t, member)
-#define TEXT(what, member) OF(what, const char *, member)
-#define FILES(member)      OF(files, struct files, member)
-#define COMMON             .is_common = true
-
-static const struct option_row rows[] = {
-	ROW('t', "timeout", "stop COMMAND after DUR (never)", BOUND(timeout)),
-	ROW('i', "idle-timeout", "stop when silent for DUR (never)",
-	    BOUND(idle_timeout)),
-	ROW(0, "idle-unless-busy", "no -i stop during CPU use or I/O",
-	    FLAG(idle_unless_busy), .needs = "idle-timeout"),
-	ROW('u', "until", "TEXT in output says work is done",
-	    TEXT(until, until)),
-	ROW(0, "until-grace", "time to exit after TEXT (30s)",
-	    DURATION(until_grace), .needs = "until"),
-	ROW('k', "kill-after", "SIGKILL, DUR after a stop (5s)",
-	    DURATION(kill_after)),
-	ROW('s', "signal", "first signal of a stop (TERM)",
-	    OF(signal, int, signal)),
-	ROW('p', "preserve-status", "COMMAND's status on a timeout",
-	    FLAG(preserve_status)),
-	ROW(0, "idle-after-exit", "stop survivors idle for DUR (2s)",
-	    DURATION(idle_after_exit)),
-	ROW(0, "max-after-exit", "stop survivors after DUR (10s)",
-	    DURATION(max_after_exit)),
-	ROW(0, "survivors", "what to do to them (kill)",
-	    OF(survivors, enum survivors, survivors)),
-	ROW(0, "die-with-parent", "stop when the parent dies",
-	    FLAG(die_with_parent)),
-	ROW('f', "foreground", "stay in wdrun's process group",
-	    FLAG(foreground)),
-	ROW(0, "setsid", "give COMMAND its own session", FLAG(setsid)),
-	ROW(0, "pty", "give COMMAND its own terminal", FLAG(pty)),
-	ROW(0, "tee", "append a copy of the output", TEXT(output, tee)),
-	ROW(0, "no-stdin", "stdin is /dev/null, and --setsid", FLAG(no_stdin)),
-	ROW(0, "heartbeat", "line per DUR of silence (never)",
-	    BOUND(heartbeat)),
-	ROW(0, "report", "tell how the run ended, as JSON",
-	    TEXT(output, report)),
-	ROW('l', "lock", "hold this lock; may repeat", FILES(locks)),
-	ROW('w', "lock-wait", "wait DUR for a held lock (0)",
-	    DURATION(lock_wait), .needs = "lock"),
-	ROW('E', "lock-exit", "status if a lock is held (75)",
-	    OF(status, int, lock_exit), .needs = "lock"),
-	ROW('c', "cleanup", "clear COMMAND's lock; may repeat",
-	    FILES(cleanups)),
-	ROW('n', "name", "put the run on record as NAME", TEXT(name, name)),
-	ROW(0, "registry", "directory of the record", TEXT(directory, registry),
-	    COMMON),
-	ROW(0, "list", "show the runs on record", FLAG(list), COMMON),
-	ROW(0, "json", "with --list: as JSON", FLAG(as_json), .needs = "list",
-	    COMMON),
-	ROW(0, "cancel", "stop RUN on record", TEXT(run, cancel), COMMON),
-	ROW(0, "reap", "end what killed runs have left", FLAG(reap), COMMON),
-	ROW('q', "quiet", "say nothing", FLAG(quiet),
-	    .clears = FIELD(bool, verbose), COMMON),
-	ROW('v', "verbose", "print every decision", FLAG(verbose),
-	    .clears = FIELD(bool, quiet), COMMON),
-	ROW('h', "help", "show this help", PRINTS_HELP),
-	ROW('V', "version", "show the version", PRINTS_VERSION),
+static const struct row rows[] = {
+	{ "timeout", 't', BOUND(timeout), "never", "stop COMMAND after DUR" },
+	{ "idle-timeout", 'i', BOUND(idle_timeout), "never",
+	  "stop when silent for DUR" },
+	{ "idle-unless-busy", 0, FLAG(idle_unless_busy), NULL,
+	  "no -i stop during CPU use or I/O" },
+	{ "until", 'u', TEXT(KIND_UNTIL, until), NULL,
+	  "TEXT in output says work is done" },
+	{ "until-grace", 0, DURATION(until_grace), "30s",
+	  "time to exit after TEXT" },
+	{ "kill-after", 'k', DURATION(kill_after), "5s",
+	  "SIGKILL, DUR after a stop" },
+	{ "signal", 's', OF(KIND_SIGNAL, int, signal), "TERM",
+	  "first signal of a stop" },
+	{ "preserve-status", 'p', FLAG(preserve_status), NULL,
+	  "COMMAND's status on a timeout" },
+	{ "idle-after-exit", 0, DURATION(idle_after_exit), "2s",
+	  "stop survivors idle for DUR" },
+	{ "max-after-exit", 0, DURATION(max_after_exit), "10s",
+	  "stop survivors after DUR" },
+	{ "survivors", 0, OF(KIND_SURVIVORS, enum survivors, survivors), "kill",
+	  "what to do to them" },
+	{ "die-with-parent", 0, FLAG(die_with_parent), NULL,
+	  "stop when the parent dies" },
+	{ "foreground", 'f', FLAG(foreground), NULL,
+	  "stay in wdrun's process group" },
+	{ "setsid", 0, FLAG(setsid), NULL, "give COMMAND its own session" },
+	{ "pty", 0, FLAG(pty), NULL, "give COMMAND its own terminal" },
+	{ "tee", 0, TEXT(KIND_FILE, tee), NULL, "append a copy of the output" },
+	{ "no-stdin", 0, FLAG(no_stdin), NULL,
+	  "stdin is /dev/null, and --setsid" },
+	{ "heartbeat", 0, BOUND(heartbeat), "never",
+	  "line per DUR of silence" },
+	{ "report", 0, TEXT(KIND_FILE, report), NULL,
+	  "tell how the run ended, as JSON" },
+	{ "lock", 'l', FILES(locks), NULL, "hold this lock; may repeat" },
+	{ "lock-wait", 'w', DURATION(lock_wait), "0",
+	  "wait DUR for a held lock" },
+	{ "lock-exit", 'E', OF(KIND_STATUS, int, lock_exit), "75",
+	  "status if a lock is held" },
+	{ "cleanup", 'c', FILES(cleanups), NULL,
+	  "clear COMMAND's lock; may repeat" },
+	{ "name", 'n', TEXT(KIND_NAME, name), NULL,
+	  "put the run on record as NAME" },
+	{ "registry", 0, TEXT(KIND_DIRECTORY, registry), NULL,
+	  "directory of the record" },
+	{ "list", 0, FLAG(list), NULL, "show the runs on record" },
+	{ "json", 0, FLAG(as_json), NULL, "with --list: as JSON" },
+	{ "cancel", 0, TEXT(KIND_RUN, cancel), NULL, "stop RUN on record" },
+	{ "reap", 0, FLAG(reap), NULL, "end what killed runs have left" },
+	{ "quiet", 'q', FLAG(quiet), NULL, "say nothing" },
+	{ "verbose", 'v', FLAG(verbose), NULL, "print every decision" },
+	{ "help", 'h', KIND_HELP, 0, NULL, "show this help" },
+	{ "version", 'V', KIND_VERSION, 0, NULL, "show the version" },
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
-_Static_assert(ROW_COUNT <= OPTION_ROWS_MAX, "more rows than can be read");
+/* What getopt_long(3) returns for the long option of row N: no letter. */
+#define LONG_OPTION(n) (UINT8_MAX + 1 + (int)(n))
 
-const struct option_table options_table = {
-	.program = "wdrun",
-	.version = "wdrun " WDRUN_VERSION,
-	.usage = "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
-	         "       wdrun --list|--cancel=RUN|--reap [--registry=DIR]\n"
-	         "Run COMMAND, and leave none of its processes behind.\n",
-	.notes =
-	    "(): the default. DUR in ms, s (or bare), m, h, d, w: 1h30m\n"
-	    "Status: COMMAND's, 75 lock held, 124 timeout, 125 failure of\n"
-	    "wdrun, 126 cannot execute, 127 not found. More: man wdrun\n",
-	.rows = rows,
-	.count = ROW_COUNT,
-};
+#define TIMEOUT "timeout"
 
-/* --- combinations --------------------------------------------------------- */
+static const char usage[] =
+    "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
+    "       wdrun --list|--cancel=RUN|--reap [--registry=DIR]\n"
+    "Run COMMAND, and leave none of its processes behind.\n";
 
-/* Whether the options ask for work on recorded runs, and start no run. */
+static const char notes[] =
+    "(): the default. DUR in ms, s (or bare), m, h, d, w: 1h30m\n"
+    "Status: COMMAND's, 75 lock held, 124 timeout, 125 failure of\n"
+    "wdrun, 126 cannot execute, 127 not found. More: man wdrun\n";
+
+static const char timeout_usage[] =
+    "Usage: timeout [OPTION]... DURATION COMMAND [ARG]...\n"
+    "Run COMMAND, and after DURATION (1.5, 1e3, 30m; 0: none) end it\n"
+    "with all that it started.\n";
+
+static const char timeout_notes[] = "More: man wdrun\n";
+
+/* Whether OPTIONS can have the option ROW. */
 static bool
-is_for_records(const struct options *options)
+has_row(const struct options *options, const struct row *row)
 {
-	return options->list || options->reap || options->cancel != NULL;
+	return !options->is_timeout || row->kind == KIND_HELP ||
+	       row->kind == KIND_VERSION ||
+	       (row->letter != 0 && strchr("fkpsv", row->letter) != NULL);
 }
 
-/* The options that were given together, but exclude each other; or NULL. */
-static const char *
-find_conflict(const struct options *options)
+/* "  -t, --timeout=DUR         stop COMMAND after DUR (never)" */
+static void
+add_row(struct strbuf *text, const struct row *row, bool has_default)
 {
-	if (options->list + options->reap + (options->cancel != NULL) > 1)
-		return "--list, --cancel and --reap";
-	if (options->foreground && options->setsid)
-		return "--foreground and --setsid";
-	if (options->foreground && options->pty)
-		return "--pty and --foreground";
+	const char *const metavar = kinds[row->kind].metavar;
+	const size_t begin = text->length;
+
+	if (row->letter != 0)
+		strbuf_addf(text, "  -%c, ", row->letter);
+	else
+		strbuf_addf(text, "      ");
+	strbuf_addf(text, "--%s", row->name);
+	if (metavar != NULL)
+		strbuf_addf(text, "=%s", metavar);
+
+	const int length = (int)(text->length - begin);
+
+	strbuf_addf(text, "%*s%s",
+	            length < HELP_COLUMN ? HELP_COLUMN - length : 1, "",
+	            row->help);
+	if (has_default)
+		strbuf_addf(text, " (%s)", row->initial);
+	strbuf_addf(text, "\n");
+}
+
+/* Prints --help or --version. Returns the exit status. */
+static int
+print(const struct options *options, bool is_help)
+{
+	const bool is_timeout = options->is_timeout;
+	struct strbuf text = { .grows = true };
+
+	if (!is_help) {
+		strbuf_addf(&text, "%s " WDRUN_VERSION "\n",
+		            is_timeout ? "timeout (wdrun)" : "wdrun");
+		return message_print(&text);
+	}
+	strbuf_addf(&text, "%s", is_timeout ? timeout_usage : usage);
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (has_row(options, &rows[i]))
+			add_row(&text, &rows[i],
+			        rows[i].initial != NULL && !is_timeout);
+	}
+	strbuf_addf(&text, "%s", is_timeout ? timeout_notes : notes);
+	return message_print(&text);
+}
+
+/* --- values --------------------------------------------------------------- */
+
+static int
+store_duration(const struct options *options, int64_t *duration,
+               const char *text, enum kind kind)
+{
+	const bool is_timeout = options->is_timeout;
+
+	if ((is_timeout ? duration_parse_timeout
+	                : duration_parse)(text, duration) == -1)
+		return -1;
+	if (*duration == 0 && (kind == KIND_BOUND || is_timeout))
+		*duration = NEVER;
+	return 0;
+}
+
+/* For timeout(1), 0 and EXIT mean no signal, as in kill(1) of a shell. */
+static int
+store_signal(const struct options *options, int *signal, const char *text)
+{
+	const bool is_none =
+	    options->is_timeout &&
+	    (strcmp(text, "0") == 0 || strcasecmp(text, "EXIT") == 0);
+
+	*signal = is_none ? 0 : signal_parse(text);
+	return *signal == -1 ? -1 : 0;
+}
+
+static int
+store_status(int *status, const char *text)
+{
+	char *end;
+	const long number = strtol(text, &end, 10);
+
+	/* strtol(3) takes blanks and a plus sign, too. */
+	if (*text < '0' || *text > '9' || *end != '\0' || number > STATUS_MAX)
+		return -1;
+	*status = (int)number;
+	return 0;
+}
+
+static int
+store_survivors(enum survivors *survivors, const char *text)
+{
+	static const char *const words[] = {
+		[SURVIVORS_KILL] = "kill",
+		[SURVIVORS_WAIT] = "wait",
+		[SURVIVORS_LEAVE] = "leave",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(text, words[i]) == 0) {
+			*survivors = (enum survivors)i;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static int
+store_text(const char **field, const char *text, enum kind kind)
+{
+	const bool is_file = kind == KIND_FILE || kind == KIND_FILES;
+
+	/* stdout is for COMMAND alone. */
+	if (*text == '\0' || strlen(text) > kinds[kind].longest ||
+	    (is_file && strcmp(text, "-") == 0))
+		return -1;
+	*field = text;
+	return 0;
+}
+
+/* Parses TEXT, the value of option ROW. Returns 0, or -1 if it is none. */
+static int
+store(struct options *options, const struct row *row, const char *text)
+{
+	void *const field = (char *)options + row->field;
+	struct files *const files = field;
+
+	switch (row->kind) {
+	case KIND_DURATION:
+	case KIND_BOUND:
+		return store_duration(options, field, text, row->kind);
+	case KIND_SIGNAL:
+		return store_signal(options, field, text);
+	case KIND_STATUS:
+		return store_status(field, text);
+	case KIND_SURVIVORS:
+		return store_survivors(field, text);
+	case KIND_UNTIL:
+	case KIND_NAME:
+	case KIND_FILE:
+	case KIND_DIRECTORY:
+	case KIND_RUN:
+		return store_text(field, text, row->kind);
+	case KIND_FILES:
+		if (files->count == FILES_MAX ||
+		    store_text(&files->paths[files->count], text, row->kind))
+			return -1;
+		files->count++;
+		return 0;
+	case KIND_FLAG:
+		*(bool *)field = true;
+		break;
+	case KIND_HELP:
+	case KIND_VERSION:
+		break;
+	}
+	return 0;
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+/* The row for which getopt_long(3) returns FOUND, or sets optopt to it; or
+ * NULL. */
+static const struct row *
+find_row(int found)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (found == LONG_OPTION(i) ||
+		    (found != 0 && found == rows[i].letter))
+			return &rows[i];
+	}
 	return NULL;
 }
 
-/* Whether the option NAME was given. */
-static bool
-is_given(const struct command_line *line, const char *name)
+/* Says that getopt_long(3) finds WORD wrong: its option, which optopt names,
+ * does not exist, lacks its value, or has one and takes none. */
+static int
+refuse_word(const struct options *options, int found, const char *word)
 {
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		if (strcmp(rows[i].name, name) == 0)
-			return (line->given >> i & 1) != 0;
-	}
-	return false;
+	const char *const program = options->is_timeout ? TIMEOUT : "wdrun";
+	const struct row *const row = find_row(optopt);
+	const bool is_long = strncmp(word, "--", strlen("--")) == 0;
+
+	if (found == ':' && row != NULL)
+		message("--%s needs a value: %s (see %s --help)", row->name,
+		        kinds[row->kind].metavar, program);
+	else if (is_long && row != NULL)
+		message("--%s takes no value: '%s' (see %s --help)", row->name,
+		        word, program);
+	else if (is_long)
+		message("'%s' is not an option, or short for several (see %s "
+		        "--help)",
+		        word, program);
+	else
+		message("'-%c' is not an option (see %s --help)", (char)optopt,
+		        program);
+	return STATUS_FAILED;
 }
 
-/* Refuses a given option that would have no effect. */
 static int
-check_given(const struct command_line *line, const struct options *options)
+refuse_value(const struct options *options, const struct row *row,
+             const char *value)
 {
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		const struct option_row *const row = &rows[i];
+	const char *const accepted = kinds[row->kind].accepted;
 
-		if ((line->given >> i & 1) == 0)
-			continue;
-		if (row->needs != NULL && !is_given(line, row->needs)) {
-			message("--%s needs --%s, which is not given",
-			        row->name, row->needs);
-			return STATUS_FAILED;
-		}
-		if (!row->is_common && is_for_records(options)) {
-			message("--%s cannot be given with --list, --cancel or "
-			        "--reap",
-			        row->name);
-			return STATUS_FAILED;
-		}
-	}
+	if (!options->is_timeout)
+		message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, value,
+		        accepted);
+	else
+		message("'%.*s' is not %s", SHOWN_MAX, value,
+		        row->kind == KIND_SIGNAL
+		            ? accepted
+		            : "a duration (1.5, 30m, 2h, 1d, 0 for none)");
+	return STATUS_FAILED;
+}
+
+/* Applies the option ROW, whose value is in optarg. */
+static int
+take(struct options *options, const struct row *row)
+{
+	if (row->kind == KIND_HELP || row->kind == KIND_VERSION)
+		return print(options, row->kind == KIND_HELP);
+	if (store(options, row, optarg) == -1)
+		return refuse_value(options, row, optarg);
+	/* The last of the two counts. */
+	if (row->letter == 'q')
+		options->verbose = false;
+	if (row->letter == 'v')
+		options->quiet = false;
 	return OPTIONS_ARE_COMPLETE;
 }
 
-static int
-read_command_line(struct options *options, int argc, char *argv[])
+/* What is wrong with OPTIONS together, or NULL. */
+static const char *
+find_mistake(const struct options *options, bool has_command, bool has_idle)
 {
-	struct command_line line = { .table = &options_table,
-		                     .argc = argc,
-		                     .argv = argv };
-	const int status = command_line_read(&line, options);
+	const int modes =
+	    options->list + options->reap + (options->cancel != NULL);
 
-	if (status != OPTIONS_ARE_COMPLETE)
-		return status;
+	if (modes > 1)
+		return "--list, --cancel and --reap: only one can be given";
+	if (modes == 1 && has_command)
+		return "--list, --cancel and --reap take no COMMAND";
+	if (options->as_json && !options->list)
+		return "--json needs --list, which is not given";
+	if (options->foreground && options->setsid)
+		return "--foreground and --setsid: only one can be given";
+	if (options->foreground && options->pty)
+		return "--pty and --foreground: only one can be given";
+	if (options->idle_unless_busy && !has_idle)
+		return "--idle-unless-busy needs --idle-timeout, which is not "
+		       "given";
+	if (modes == 0 && !has_command)
+		return "no COMMAND given (see wdrun --help)";
+	return NULL;
+}
 
-	const char *const conflict = find_conflict(options);
-	/* Before Linux 5.18, execve(2) accepts an empty ARGV: then line.next,
-	 * 1, is behind the NULL of ARGV. */
-	const char *const command = line.next < argc ? argv[line.next] : NULL;
+/* Makes what getopt_long(3) takes of ROWS. "+": options end at COMMAND; ":": a
+ * missing value is told from an unknown option, and nothing is printed. */
+static void
+make_tables(const struct options *options, char *letters, struct option *names)
+{
+	*letters++ = '+';
+	*letters++ = ':';
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		const bool has_value = kinds[rows[i].kind].metavar != NULL;
 
-	options->command = argv + line.next;
+		if (!has_row(options, &rows[i]))
+			continue;
+		*names++ = (struct option){ rows[i].name, has_value, NULL,
+			                    LONG_OPTION(i) };
+		if (rows[i].letter == 0)
+			continue;
+		*letters++ = rows[i].letter;
+		if (has_value)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+	*names = (struct option){ .name = NULL };
+}
 
-	if (conflict != NULL)
-		message("%s: only one can be given", conflict);
-	else if (is_for_records(options) && command != NULL)
-		message("--list, --cancel and --reap take no COMMAND ('%s')",
-		        command);
-	else if (!is_for_records(options) && command == NULL)
-		message("no COMMAND given (see wdrun --help)");
-	else
-		return check_given(&line, options);
-	return STATUS_FAILED;
+/* Reads DURATION, the operand before COMMAND. */
+static int
+read_timeout_operand(struct options *options, int argc, char *argv[])
+{
+	const struct row *const timeout = find_row('t');
+
+	if (argc - optind < 2) {
+		message("missing operand (timeout [OPTION]... DURATION COMMAND "
+		        "[ARG]...; see timeout --help)");
+		return STATUS_FAILED;
+	}
+
+	if (store(options, timeout, argv[optind]) == -1)
+		return refuse_value(options, timeout, argv[optind]);
+	optind++;
+	/* POSIX.1-2024, timeout: the command inherits each disposition but this
+	 * signal's. If nohup(1) or a shell had the signal ignored, the command
+	 * would outlive the timeout. */
+	signal_reset(options->signal);
+	return OPTIONS_ARE_COMPLETE;
+}
+
+/* Whether ARGUMENT0, argv[0] or NULL, ends with "timeout": "/opt/bin/timeout",
+ * or "wdrun-timeout" beside the system's timeout. */
+static bool
+is_timeouts_name(const char *argument0)
+{
+	const size_t length = argument0 == NULL ? 0 : strlen(argument0);
+
+	return length >= strlen(TIMEOUT) &&
+	       strcmp(argument0 + length - strlen(TIMEOUT), TIMEOUT) == 0;
+}
+
+static void
+set_defaults(struct options *options, bool is_timeout)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (rows[i].initial != NULL)
+			(void)store(options, &rows[i], rows[i].initial);
+	}
+	if (!is_timeout)
+		return;
+	message_set_name(TIMEOUT);
+	options->is_timeout = true;
+	options->survivors = SURVIVORS_LEAVE;
+	options->kill_after = NEVER;
 }
 
 int
 options_read(struct options *options, int argc, char *argv[])
 {
-	*options = (struct options){
-		.timeout = NEVER,
-		.idle_timeout = NEVER,
-		.until_grace = 30 * SECOND,
-		.kill_after = 5 * SECOND,
-		.idle_after_exit = 2 * SECOND,
-		.max_after_exit = 10 * SECOND,
-		.lock_exit = STATUS_LOCKED,
-		.heartbeat = NEVER,
-		.orphans_grace = NEVER,
-		.signal = SIGTERM,
-	};
+	char letters[2 * ROW_COUNT + sizeof("+:")];
+	struct option names[ROW_COUNT + 1];
+	const char *word = argv[optind];
+	int status = OPTIONS_ARE_COMPLETE;
+	bool has_idle = false;
+	int found;
 
-	const int status = timeout_args_apply(argv[0])
-	                       ? timeout_args_read(options, argc, argv)
-	                       : read_command_line(options, argc, argv);
+	set_defaults(options, is_timeouts_name(argv[0]));
+	make_tables(options, letters, names);
+	while (status == OPTIONS_ARE_COMPLETE &&
+	       (found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+		const struct row *const row = find_row(found);
 
+		status = row == NULL ? refuse_word(options, found, word)
+		                     : take(options, row);
+		has_idle |= row != NULL && row->letter == 'i';
+		word = argv[optind];
+	}
+	if (status == OPTIONS_ARE_COMPLETE && options->is_timeout)
+		status = read_timeout_operand(options, argc, argv);
+	if (status != OPTIONS_ARE_COMPLETE)
+		return status;
+
+	/* Before Linux 5.18, execve(2) accepts an empty ARGV: then optind, 1,
+	 * is behind the NULL of ARGV. */
+	const char *const mistake =
+	    find_mistake(options, optind < argc, has_idle);
+
+	options->command = argv + optind;
 	if (options->no_stdin && !options->foreground)
 		options->setsid = true;
-	return status;
+	if (mistake == NULL)
+		return OPTIONS_ARE_COMPLETE;
+	message("%s", mistake);
+	return STATUS_FAILED;
 }

@@ -1,11 +1,20 @@
 #pragma once
 
-#include "cli/command_line.h"
+struct options;
 
-/* wdrun's own options, in the order of --help. */
-extern const struct option_table options_table;
+#define WDRUN_VERSION "0.1.0"
 
-/* Parses ARGV, a command line of wdrun or of timeout(1) (cli/timeout_args.h),
- * into *OPTIONS. Options that are not given get their default. options->command
- * points to COMMAND in ARGV. Returns like command_line_read(). */
+#define OPTIONS_ARE_COMPLETE (-1) /* not an exit status */
+
+/*
+ * Parses ARGV into *OPTIONS, which begins with all bytes 0: options that are
+ * not given get their default. options->command points to COMMAND in ARGV.
+ *
+ * Under a name that ends with "timeout", ARGV is a command line of timeout(1),
+ * as in POSIX.1-2024, timeout, and GNU coreutils 9; messages then begin with
+ * "timeout: ", and the timeout's signal gets its default disposition.
+ *
+ * Returns OPTIONS_ARE_COMPLETE; or an exit status: of message_print() after
+ * --help or --version, STATUS_FAILED after a message about a mistake.
+ */
 int options_read(struct options *options, int argc, char *argv[]);

@@ -10,9 +10,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/fileinfo.h"
 #include "base/message.h"
-#include "base/pathat.h"
+#include "base/path.h"
 #include "io/output.h"
 #include "io/pty.h"
 #include "io/tty.h"
@@ -47,30 +46,19 @@ is_writable(int fd)
 static bool
 is_same_file(int left, int right)
 {
-	struct fileinfo a;
-	struct fileinfo b;
+	struct stat a;
+	struct stat b;
 
-	return fileinfo_guess(left, &a) == 0 &&
-	       fileinfo_guess(right, &b) == 0 && fileid_is_same(&a.id, &b.id);
+	return fstat(left, &a) == 0 && fstat(right, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 static bool
 is_regular(int fd)
 {
-	struct fileinfo file;
+	struct stat file;
 
-	return fileinfo_guess(fd, &file) == 0 && S_ISREG(file.mode);
-}
-
-/* Calls isatty(3) for devices only: on another file, the call asks the file
- * system, which may hang. */
-static bool
-is_terminal(int fd)
-{
-	struct fileinfo file;
-
-	return fileinfo_guess(fd, &file) == 0 && S_ISCHR(file.mode) &&
-	       isatty(fd);
+	return fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
 }
 
 /* Opens the file of --tee with O_NONBLOCK: a FIFO without a reader fails
@@ -79,28 +67,18 @@ is_terminal(int fd)
 static int
 open_tee(const char *path)
 {
-	char text[PATH_MAX];
-	struct pathat at;
-	const int flag = pathat_open_target(&at, path, text);
-	const int fd = flag == -1
-	                   ? -1
-	                   : openat(at.directory_fd, at.name,
-	                            O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
-	                                O_NOCTTY | O_CLOEXEC | flag,
-	                            TEE_MODE);
+	const int fd = path_open_file(
+	    path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY,
+	    TEE_MODE);
+	const int why = errno;
+	struct stat file;
 
-	pathat_close(&at);
-	if (fd == -1) {
-		const int why = errno;
-		struct stat file;
-		const bool is_fifo = why == ENXIO && stat(path, &file) == 0 &&
-		                     S_ISFIFO(file.st_mode);
-
+	if (fd == -1)
 		message("--tee: cannot open '%s': %s", path,
-		        is_fifo ? "it is a FIFO that nobody reads"
-		                : pathat_error(why));
-		return -1;
-	}
+		        why == ENXIO && stat(path, &file) == 0 &&
+		                S_ISFIFO(file.st_mode)
+		            ? "it is a FIFO that nobody reads"
+		            : path_error(why));
 	return fd;
 }
 
@@ -134,7 +112,7 @@ open_terminal(struct output *output)
 
 	output->size_fd = -1;
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		if (!is_terminal(fd))
+		if (!isatty(fd))
 			continue;
 		output->size_fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
 		if (output->size_fd == -1)
@@ -143,7 +121,7 @@ open_terminal(struct output *output)
 	}
 	if (!output->has_pty || output->config.no_stdin)
 		return 0;
-	input->is_stdin = is_terminal(STDIN_FILENO);
+	input->is_stdin = isatty(STDIN_FILENO);
 	/* A pager at the end of a pipeline reads keys from /dev/tty. A new file
 	 * description, for O_NONBLOCK: another process may take the key that
 	 * poll(2) has reported, and read(2) must not wait. */
@@ -222,7 +200,7 @@ open_channel(struct output *output, struct channel *channel)
 		    is_same_file(fd, relay->tee_fd))
 			relay->tee_fd = -1;
 	}
-	channel->is_on_terminal = is_terminal(fd);
+	channel->is_on_terminal = isatty(fd);
 	if (channel->is_on_terminal ||
 	    (output->has_pty && channel == &output->channels[0]))
 		return open_pty(output, channel);

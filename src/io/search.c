@@ -3,15 +3,13 @@
 
 #include <string.h>
 
-#include "base/text.h"
-
 bool
 search_continue(struct search *search, char *chunk, size_t size)
 {
 	char *const start = chunk - search->carried;
 	const size_t length = search->carried + size;
 	const bool is_found =
-	    text_find(start, length, search->text, search->length) != NULL;
+	    memmem(start, length, search->text, search->length) != NULL;
 
 	/* Keeps a byte less than the text has: enough for a text that ends in
 	 * the next chunk, and too little to find a text twice. */

@@ -1,52 +1,41 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-#include "base/fileinfo.h"
-#include "base/pathat.h"
-
 /*
- * --cleanup: a lock that COMMAND makes, a file or (by mkdir(1)) a directory.
- * wdrun removes the lock when all processes of the run are dead and none has
- * removed it.
+ * --cleanup: a lock that COMMAND makes, a file or (by mkdir(1)) a directory,
+ * and that is removed if it is still there when all processes of the run are
+ * dead.
  *
- * A PID in the file names the owner. A lock without a PID may be of any living
- * run with the same --cleanup, unless the lock existed before that run began.
- * So each run claims, at its beginning, that it may make the lock; and a run
- * removes, at its end, a lock that no other run claims.
+ * A PID in the file tells whose it is. Without one it may be of any run that
+ * names the file, and began before the file was made. So a run notes at its
+ * beginning what is there, and claims, for all to see, what is made from then
+ * on; at its end it leaves what was there, or is claimed by an older run.
  */
+
+/* What is there, but when it was made is not known; or it could not be looked
+ * at. */
+#define CLEANUP_UNKNOWN INT64_MAX
+
 struct cleanup {
-	struct pathat at;
-	struct fileid before; /* file that existed when the run began */
-	int claim_fd;         /* directory with the claim, or -1 */
-	const char *claim;    /* name that is claimed there, or NULL */
-	pid_t watchers[2];    /* their PIDs in the file mean this run: the
-	                       * front may have been a shell before execve(2) */
+	const char *path; /* of path_resolve(), with PATH_MAY_MISS */
+	int64_t before;   /* when what was there at the beginning was made, in
+	                   * nanoseconds since the epoch; 0: nothing was there;
+	                   * or CLEANUP_UNKNOWN */
+	int claim_fd;     /* the directory, with the claim; or -1 */
 };
 
-/* Opens the directory of the absolute PATH, where a file system may hang. Makes
- * no claim yet: other runs would leave their files because of a run that has
- * not begun. claim_fd must be -1. Returns 0, or -1 with errno of
- * pathat_open(). */
-int cleanup_open(struct cleanup *cleanup, const char *path);
-
-/* Undoes cleanup_open(). Keeps errno. */
-void cleanup_close(struct cleanup *cleanup);
-
-/* Notes the file that exists now, and claims any later file. Ignores errors. */
+/* Notes what is there, and claims what is made later. */
 void cleanup_begin(struct cleanup *cleanup);
 
 /*
- * Withdraws the claim of CLEANUP, and removes its lock, unless a process has an
- * flock(2) on the file: a file whose PID is dead, reused or of a watcher; and
- * with IS_OVER (all processes of the run are dead) a file without a PID, or an
- * empty directory, that is new since the beginning and that no living run
- * claims. Returns 1; 0 if there is nothing to remove; or -1 with errno: EBUSY
- * for a claim, ENOTEMPTY, or of lockfile_remove().
+ * Drops the claim of CLEANUP, and removes what the run has left: a file with
+ * the PID of a dead process, or one of OWN (two PIDs, or 0), unless a process
+ * has an flock(2) on it; with IS_OVER (all processes of the run are dead) also
+ * a file without a PID, or an empty directory, by the rule above. Returns 1; 0
+ * if there is nothing to remove; or -1 with an errno for lock_error().
  */
-int cleanup_end(const struct cleanup *cleanup, bool is_over);
-
-/* For array_sort(): compares structs that begin with a path. The longest path
- * comes first, so that a file comes before its directory. */
-int cleanup_compare(const void *left, const void *right);
+int cleanup_end(const struct cleanup *cleanup, const pid_t own[2],
+                bool is_over);

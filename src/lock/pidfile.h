@@ -1,39 +1,36 @@
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
-/* The PID in a lock file, "4711\n": shell scripts write the PID with "echo $$
- * >FILE" and check the process with "kill -0 $(cat FILE)". */
+struct stat;
 
-enum pidfile_owner {
-	OWNER_ALIVE,
-	OWNER_DEAD,
-	OWNER_REUSED, /* the process started after PID was written */
-};
+/* Files that hold a PID, "4711\n": a shell script takes a lock by "echo $$
+ * >FILE", and looks for its owner by "kill -0 $(cat FILE)". */
 
-/* Parses the LENGTH bytes of TEXT, a complete file. Returns the PID; 0 if TEXT
- * is blank; or -1 with errno EINVAL for other text, and for 0 and numbers above
- * INT_MAX, which are no PID. */
-pid_t pidfile_parse(const char *text, size_t length);
+/* Whether FILE, in DIRECTORY_FD, is no trap of another user: it belongs to this
+ * user or root, or only they, and a group that they trust, can make files
+ * there. */
+bool pidfile_is_trusted(int directory_fd, const struct stat *file);
 
-/* Returns the state of the process PID, which was written into a file at
- * WRITTEN_AT (nanoseconds since the epoch). A zombie is dead. Without /proc, a
- * reused PID is OWNER_ALIVE. */
-enum pidfile_owner pidfile_owner_state(pid_t pid, int64_t written_at);
+/* Opens NAME for reading, and if possible for writing. Returns a descriptor; or
+ * -1 with errno: of open(2), ENOTSUP if it is not a regular file, EUSERS if it
+ * is not trusted. */
+int pidfile_open(int directory_fd, const char *name);
 
-/* Reads the PID in the open file FD. Returns like pidfile_parse(), or -1 with
- * errno of read(2); EINVAL for a directory, too. */
-pid_t pidfile_read(int fd);
+/* Whether NAME, in DIRECTORY_FD, means FILE. */
+bool pidfile_is_named(int directory_fd, const char *name,
+                      const struct stat *file);
 
-/* Does the same, and stores the state of the PID's process in *OWNER. */
-pid_t pidfile_read_owner(int fd, enum pidfile_owner *owner);
+/* Reads the PID in FD, and the attributes of FD into *FILE. Returns the PID; 0
+ * if FD is blank; or -1 with errno: of read(2), EINVAL if the content is
+ * anything else. */
+pid_t pidfile_read(int fd, struct stat *file);
 
-/* Returns for how many nanoseconds the PID may still be missing in the empty
- * file FD: "echo $$ >FILE" makes or empties the file before it writes. */
-int64_t pidfile_time_to_write(int fd);
+/* Whether the process that wrote PID into FILE lives. True where it cannot be
+ * known: no lock is taken from a living process. */
+bool pidfile_has_owner(pid_t pid, const struct stat *file);
 
-/* Writes PID over the SIZE bytes of the open file FD by one write(2). Returns
- * 0, or -1 with errno of write(2). */
-int pidfile_write(int fd, pid_t pid, uint64_t size);
+/* Overwrites the content of FD by PID, at once. Returns 0, or -1 with errno of
+ * write(2). */
+int pidfile_write(int fd, pid_t pid);

@@ -16,7 +16,6 @@
 #include "base/array.h"
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/strbuf.h"
 #include "proc/procfs.h"
 #include "proc/wait.h"
 
@@ -254,22 +253,4 @@ helper_do_in_time(void (*work)(void *data), void *data, size_t size)
 		(void)helper_end(helper, SIGKILL);
 	memcpy(data, shared, size);
 	array_free(shared, size);
-}
-
-static void
-print(void *arg)
-{
-	const struct strbuf *const text = arg;
-
-	(void)fds_write(STDERR_FILENO, text->text, text->length);
-}
-
-void
-helper_print(const struct strbuf *text)
-{
-	struct strbuf copy = *text;
-
-	if (!helper_run(print, &copy, duration_add(duration_now(), SECOND)) &&
-	    errno != ETIMEDOUT)
-		print(&copy);
 }

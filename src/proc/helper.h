@@ -7,8 +7,6 @@
 
 #include "proc/signals.h"
 
-struct strbuf;
-
 /*
  * Helpers: processes of wdrun's own beside front and supervisor. A helper makes
  * the calls that may block, so that its parent never blocks.
@@ -98,7 +96,3 @@ int64_t helper_cpu(void);
  * and copies back what WORK has made of the copy in a fifth of a second. If no
  * memory or helper can be had, DATA stays as it is. */
 void helper_do_in_time(void (*work)(void *data), void *data, size_t size);
-
-/* A message_writer: has a helper write TEXT, for at most about a second.
- * Without a helper, writes TEXT itself. */
-void helper_print(const struct strbuf *text);

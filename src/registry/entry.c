@@ -241,10 +241,8 @@ write_cleanups(struct strbuf *line, const char *key, const void *field)
 	for (size_t i = 0; i < cleanups->count; i++) {
 		const struct cleanup *const file = &cleanups->files[i];
 
-		strbuf_addf(line, "%s %" PRIu64 " %" PRIu64 " %" PRId64, key,
-		            file->before.device, file->before.inode,
-		            file->before.birth);
-		add_text(line, "", file->at.path);
+		strbuf_addf(line, "%s %" PRId64, key, file->before);
+		add_text(line, "", file->path);
 	}
 }
 
@@ -253,15 +251,13 @@ read_cleanup(char *text, void *field)
 {
 	struct entry_cleanups *const cleanups = field;
 	struct cleanup file = { .claim_fd = -1 };
-	uint64_t birth;
+	uint64_t before;
 
 	if (cleanups->count == ENTRY_FILES_MAX ||
-	    take_number(&text, UINT64_MAX, &file.before.device) == -1 ||
-	    take_number(&text, UINT64_MAX, &file.before.inode) == -1 ||
-	    take_number(&text, INT64_MAX, &birth) == -1 || *text != '/')
+	    take_number(&text, INT64_MAX, &before) == -1 || *text != '/')
 		return -1;
-	file.before.birth = (int64_t)birth;
-	file.at.path = text;
+	file.before = (int64_t)before;
+	file.path = text;
 	cleanups->files[cleanups->count++] = file;
 	return unescape(text);
 }

@@ -27,10 +27,9 @@
  * kill-after  --kill-after in nanoseconds, or "never"
  * directory   the caller's working directory
  * lock        the absolute path of a lock file; a line for each
- * cleanup     device, inode and birth (nanoseconds since the epoch; 0: not
- *             known) of what was at the path of a --cleanup when the run began,
- *             0 0 0 if there was nothing, and the absolute path; a line for
- *             each
+ * cleanup     when what was at the path of a --cleanup when the run began was
+ *             made (nanoseconds since the epoch; 0: nothing was there; see
+ *             struct cleanup), and the absolute path; a line for each
  * arg         an argument of the command, from COMMAND on; a line for each
  * cut         no value; there if not all of the command is kept
  *
@@ -62,7 +61,7 @@ struct entry_locks {
 
 struct entry_cleanups {
 	size_t count;
-	struct cleanup files[ENTRY_FILES_MAX]; /* at.path and before */
+	struct cleanup files[ENTRY_FILES_MAX]; /* path and before */
 };
 
 /* The arguments, one after the other, each with its null byte. */

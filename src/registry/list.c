@@ -186,7 +186,7 @@ add_files(struct strbuf *line, const struct entry *entry)
 	const char *paths[ENTRY_FILES_MAX];
 
 	for (size_t i = 0; i < cleanups->count; i++)
-		paths[i] = cleanups->files[i].at.path;
+		paths[i] = cleanups->files[i].path;
 	json_add_strings(line, "locks", entry->locks.count, entry->locks.paths);
 	json_add_strings(line, "cleanup", cleanups->count, paths);
 }

@@ -15,13 +15,14 @@
 
 #include "base/array.h"
 #include "base/duration.h"
+#include "base/fds.h"
 #include "base/fileinfo.h"
 #include "base/message.h"
-#include "base/pathat.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "lock/cleanup.h"
-#include "lock/lockfile.h"
+#include "lock/lock.h"
 #include "proc/helper.h"
 #include "proc/signals.h"
 #include "registry/orphans.h"
@@ -55,23 +56,19 @@ add_removal(struct strbuf *line, const char *path, int result)
 	else if (result == -1 && errno != ENOENT && errno != ENOTDIR &&
 	         errno != ENODATA)
 		strbuf_addf(line, "; cannot remove '%s': %s", path,
-		            lockfile_refusal(errno));
+		            lock_error(errno));
 }
 
-/* Removes the lock file PATH, if the PID in it is of a watcher of ENTRY. */
-static void
-remove_lock(struct strbuf *line, const struct entry *entry, const char *path)
-{
-	const pid_t watchers[2] = { entry->front.pid, entry->supervisor.pid };
-	const struct lockfile_rule rule = { .is_strict = true,
-		                            .own = watchers };
-	struct pathat at;
-	int result = pathat_open(&at, path, PATHAT_MUST_EXIST);
+static const pid_t nobody[2];
 
-	if (result == 0)
-		result = lockfile_remove(&at, &rule);
-	add_removal(line, path, result);
-	pathat_close(&at);
+/* Removes the lock file PATH, if the process whose PID it has is dead: a
+ * watcher of the run, or of another that is over, too. */
+static void
+remove_lock(struct strbuf *line, const char *path)
+{
+	const struct cleanup lock = { path, CLEANUP_UNKNOWN, -1 };
+
+	add_removal(line, path, cleanup_end(&lock, nobody, false));
 }
 
 /*
@@ -88,13 +85,13 @@ static void
 clean_up(struct strbuf *line, const struct record *record,
          struct cleanup *cleanup, size_t killed)
 {
-	const char *const path = cleanup->at.path;
+	const char *const path = cleanup->path;
 	const bool is_old = record->state == RECORD_OLD;
 	struct fileinfo file;
-	int result = pathat_open(&cleanup->at, path, PATHAT_MUST_EXIST);
-
-	if (result == 0)
-		result = pathat_info(&cleanup->at, &file);
+	char name[PATH_MAX];
+	const int directory_fd = path_open(path, PATH_NO_LINKS, name);
+	int result =
+	    directory_fd == -1 ? -1 : fileinfo_at(directory_fd, name, &file);
 	if (result == 0) {
 		const int64_t made_at =
 		    file.id.birth != 0 ? file.id.birth : file.modified;
@@ -105,16 +102,16 @@ clean_up(struct strbuf *line, const struct record *record,
 		                        file.size == 0 || killed > 0;
 
 		if (is_recent)
-			result = cleanup_end(cleanup, is_certain);
+			result = cleanup_end(cleanup, nobody, is_certain);
 		if (result == 0 && !(is_recent && is_certain) &&
-		    !fileid_is_same(&file.id, &cleanup->before))
+		    file.id.birth != cleanup->before)
 			strbuf_addf(
 			    line,
 			    "; left '%s', which another process may have made",
 			    path);
 	}
 	add_removal(line, path, result);
-	pathat_close(&cleanup->at);
+	fds_close(directory_fd);
 }
 
 static void
@@ -124,9 +121,7 @@ remove_files(struct strbuf *line, struct record *record, size_t killed)
 	struct entry_cleanups *const cleanups = &record->entry.cleanups;
 
 	for (size_t i = 0; i < locks->count; i++)
-		remove_lock(line, &record->entry, locks->paths[i]);
-	array_sort(cleanups->files, cleanups->count, sizeof(cleanups->files[0]),
-	           cleanup_compare);
+		remove_lock(line, locks->paths[i]);
 	for (size_t i = 0; i < cleanups->count; i++)
 		clean_up(line, record, &cleanups->files[i], killed);
 }

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/atomicfile.h"
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/fileinfo.h"
@@ -238,7 +237,7 @@ registry_add(int directory_fd, const struct entry *entry, char *const command[])
 	char file[REGISTRY_FILE_SIZE];
 	char unfinished[REGISTRY_FILE_SIZE];
 	struct strbuf line = { .text = text, .size = sizeof(text) };
-	const struct atomicfile whole = {
+	const struct replacement whole = {
 		.directory_fd = directory_fd,
 		.file = registry_name_file(file, entry->id),
 		.unfinished = name_unfinished(
@@ -250,7 +249,7 @@ registry_add(int directory_fd, const struct entry *entry, char *const command[])
 
 	if (entry_format(&line, entry, command) == -1)
 		return -1;
-	return atomicfile_write(&whole, &line);
+	return fds_replace(&whole, line.text, line.length);
 }
 
 int

@@ -11,27 +11,11 @@
 #define CANCELS_TO_KILL 3 /* terminating signals */
 
 bool
-state_only_forwards(const struct run *run)
-{
-	return run->options.only_forwards_signals &&
-	       run->state == STATE_RUNNING && !run->target.has_exited;
-}
-
-bool
-survivors_were_signalled(const struct run *run, enum reason why, int64_t now)
-{
-	return why == REASON_CANCELLED && run->options.only_forwards_signals &&
-	       run->target.exited_by_itself &&
-	       now - run->cancel.at < run->options.orphans_grace;
-}
-
-bool
 state_nobody_left(const struct run *run)
 {
 	return run->tree_is_empty ||
 	       (run->target.exited_by_itself &&
-	        run->options.survivors == SURVIVORS_LEAVE &&
-	        !(run->options.cancel_ends_survivors && run->cancel.count > 0));
+	        run->options.survivors == SURVIVORS_LEAVE);
 }
 
 bool
@@ -68,7 +52,7 @@ decide_alive(const struct run *run, int64_t now)
 	/* Comes first: a command that exits just in time has not timed out. */
 	if (run->state == STATE_RUNNING && run->target.has_exited)
 		return REASON_TARGET_EXITED;
-	if (run->cancel.count > 0 && !state_only_forwards(run))
+	if (run->cancel.count > 0)
 		return REASON_CANCELLED;
 	if (run->parent.is_lost)
 		return REASON_PARENT_LOST;
@@ -101,8 +85,7 @@ decide(const struct run *run, int64_t now)
 	if (run->state < STATE_STOPPING)
 		return decide_alive(run, now);
 	if (run->state == STATE_STOPPING &&
-	    run->cancel.count >= CANCELS_TO_KILL &&
-	    !run->options.repeats_signals)
+	    run->cancel.count >= CANCELS_TO_KILL)
 		return REASON_THIRD_SIGNAL;
 	return timers_reason(&run->timers, run->state, now);
 }
@@ -132,17 +115,16 @@ outcome_of_timeout(const struct run *run)
 {
 	const struct options *const options = &run->options;
 	const struct outcome target = run->target.outcome;
-	const bool by_signal = target.kind == OUTCOME_SIGNAL;
+	/* timeout(1) dies by SIGKILL then: a shell shows 137, as POSIX has
+	 * it. */
+	const bool is_told = options->is_timeout &&
+	                     target.kind == OUTCOME_SIGNAL &&
+	                     target.value == SIGKILL;
 
-	if (by_signal && target.value == SIGKILL &&
-	    options->outcome_on_kill.kind != OUTCOME_UNKNOWN)
-		return options->outcome_on_kill;
-	if (!options->preserve_status || target.kind == OUTCOME_UNKNOWN)
-		return (struct outcome){ OUTCOME_EXIT, STATUS_TIMED_OUT };
-	if (by_signal && options->exits_for_signals)
-		return (struct outcome){ OUTCOME_EXIT,
-			                 STATUS_SIGNAL_BASE + target.value };
-	return target;
+	if ((options->preserve_status || is_told) &&
+	    target.kind != OUTCOME_UNKNOWN)
+		return target;
+	return (struct outcome){ OUTCOME_EXIT, STATUS_TIMED_OUT };
 }
 
 struct outcome

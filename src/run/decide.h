@@ -21,14 +21,6 @@ bool state_nobody_left(const struct run *run);
  * parent, so that undelivered output must not hold RUN up for long. */
 bool state_output_is_bounded(const struct run *run);
 
-/* Whether a terminating signal is forwarded to the tree and starts no stop. */
-bool state_only_forwards(const struct run *run);
-
-/* Whether WHY is a cancel whose signal the tree got shortly before NOW, before
- * the target exited by itself: the survivors get no second signal. */
-bool survivors_were_signalled(const struct run *run, enum reason why,
-                              int64_t now);
-
 /* The next time at which RUN has something to do without an event, or NEVER. */
 int64_t state_deadline(const struct run *run);
 

@@ -79,7 +79,7 @@ exec_failure_tell(const struct options *options,
 	const char *end = "";
 	int64_t ns;
 
-	if (options->terse) {
+	if (options->is_timeout) {
 		message("failed to run command '%s': %s", command, why);
 		return;
 	}

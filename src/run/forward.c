@@ -6,7 +6,6 @@
 #include "base/duration.h"
 #include "proc/signals.h"
 #include "proc/tree.h"
-#include "run/decide.h"
 #include "run/jobcontrol.h"
 #include "run/run.h"
 #include "run/target.h"
@@ -15,8 +14,8 @@
 #define ECHO_WINDOW SECOND /* long, as the machine may be busy */
 
 /*
- * Counts the terminating signal of EVENT. Returns false if the signal is an
- * echo of a signal that was counted.
+ * Notes the terminating signal of EVENT. Returns false if the signal is an echo
+ * of a signal that was noted.
  *
  * A sender that signals all processes of a tree with a wdrun in it (an outer
  * wdrun, pkill -f) signals both front and supervisor, and the front forwards
@@ -26,7 +25,7 @@
  * wants to end this run alone signals the front.
  */
 static bool
-count(struct cancel *cancel, const struct event *event)
+note(struct cancel *cancel, const struct event *event)
 {
 	short *const way = &cancel->ways[event->signal][event->is_forwarded];
 	const int other = cancel->ways[event->signal][!event->is_forwarded];
@@ -38,7 +37,6 @@ count(struct cancel *cancel, const struct event *event)
 	++*way;
 	if (*way <= other)
 		return false;
-	cancel->count++;
 	cancel->signal = event->signal;
 	cancel->sender = event->sender;
 	cancel->at = event->now;
@@ -48,11 +46,20 @@ count(struct cancel *cancel, const struct event *event)
 static void
 cancel_by_signal(struct run *run, const struct event *event)
 {
-	/* The signal that starts a stop is sent to the tree by that stop. */
-	if (!count(&run->cancel, event) ||
-	    (run->state != STATE_STOPPING && !state_only_forwards(run)))
+	/* Without -k, timeout(1) passes a signal on and does no more, so that a
+	 * daemon may read its configuration again. */
+	const bool is_passed_on =
+	    run->options.is_timeout && run->options.kill_after == NEVER;
+
+	if (!note(&run->cancel, event))
 		return;
-	if (run->options.terse)
+	if (!is_passed_on) {
+		run->cancel.count++;
+		/* The stop that now begins sends the signal itself. */
+		if (run->state != STATE_STOPPING)
+			return;
+	}
+	if (run->options.is_timeout)
 		tell_signal(run, run->cancel.signal);
 	(void)tree_signal(&run->tree, run->cancel.signal,
 	                  run->timers.due[TIMER_KILL]);
@@ -83,7 +90,7 @@ forward_signal(struct run *run, const struct event *event)
 
 	/* "may behave as if the time limit had been reached": POSIX.1-2024,
 	 * timeout, ASYNCHRONOUS EVENTS. */
-	if (signal == SIGALRM && run->options.alarm_is_timeout)
+	if (signal == SIGALRM && run->options.is_timeout)
 		run->timers.due[TIMER_TIMEOUT] = event->now;
 	else if (signal_is_terminal_stop(signal))
 		jobcontrol_stop(run, signal, event->sender == TERMINAL,

@@ -155,7 +155,6 @@ attend(struct run *run, const siginfo_t *info)
 	forward(run, signal, is_of_terminal ? TERMINAL : info->si_pid);
 	/* What the terminal sends to a job may be for the command alone. */
 	if (signal_is_terminating(signal) &&
-	    !run->options.only_forwards_signals &&
 	    !(is_of_terminal && run->target.shares_group))
 		bound_stop(run);
 }

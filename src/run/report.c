@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/atomicfile.h"
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/fileinfo.h"
 #include "base/json.h"
 #include "base/message.h"
+#include "base/path.h"
 #include "base/strbuf.h"
-#include "lock/lockfile.h"
+#include "lock/lock.h"
+#include "lock/pidfile.h"
 #include "proc/cmdline.h"
 #include "proc/helper.h"
 #include "proc/signals.h"
@@ -63,12 +63,18 @@ report_open(struct report_facts *report, const char *path)
 {
 	const int fd = descriptor_of(path);
 
-	if (fd == -2)
-		return pathat_open(&report->file, path, PATHAT_MUST_EXIST);
+	report->directory_fd = -1;
+	report->path = path;
+	if (fd == -2) {
+		report->path = path_resolve(path, 0);
+		if (report->path != NULL)
+			report->directory_fd = path_open(
+			    report->path, PATH_NO_LINKS, report->file);
+		return report->directory_fd == -1 ? -1 : 0;
+	}
 
 	const int flags = fcntl(fd, F_GETFL);
 
-	report->file = (struct pathat){ path, "", -1 };
 	errno = EBADF;
 	if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY)
 		return -1;
@@ -76,17 +82,17 @@ report_open(struct report_facts *report, const char *path)
 	return report->stream_fd == -1 ? -1 : 0;
 }
 
-/* Opens the FIFO AT its name. For reading, too: then it opens without a reader,
+/* Opens the FIFO of REPORT. For reading, too: then it opens without a reader,
  * and what is written waits for one as long as this process has it open. */
 static int
-open_fifo(const struct pathat *at)
+open_fifo(const struct report_facts *report)
 {
-	const int fd = openat(at->directory_fd, at->name,
+	const int fd = openat(report->directory_fd, report->file,
 	                      O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-	struct fileinfo file;
+	struct stat file;
 
-	if (fd == -1 || (fileinfo_of(fd, &file) == 0 && S_ISFIFO(file.mode) &&
-	                 lockfile_check_owner(at, &file) == 0))
+	if (fd == -1 || (fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode) &&
+	                 pidfile_is_trusted(report->directory_fd, &file)))
 		return fd;
 	(void)close(fd);
 	errno = EEXIST; /* another file has taken the FIFO's place */
@@ -96,28 +102,29 @@ open_fifo(const struct pathat *at)
 int
 report_check(struct report_facts *report)
 {
-	const struct pathat *const at = &report->file;
-	struct fileinfo file = { .mode = 0 };
+	struct stat file = { .st_mode = 0 };
 	const char *why = NULL;
 
 	if (report->stream_fd > 0)
 		return 0;
 
-	const bool is_there = pathat_info(at, &file) == 0;
+	const bool is_there = fstatat(report->directory_fd, report->file, &file,
+	                              AT_SYMLINK_NOFOLLOW) == 0;
 
 	/* rename(2) replaces an older report, and would also replace a device
 	 * or a symbolic link. */
-	if (S_ISFIFO(file.mode) && lockfile_check_owner(at, &file) == -1)
-		why = lockfile_refusal(errno);
-	else if (S_ISFIFO(file.mode)) {
-		report->stream_fd = open_fifo(at);
+	if (S_ISFIFO(file.st_mode) &&
+	    !pidfile_is_trusted(report->directory_fd, &file))
+		why = lock_error(EUSERS);
+	else if (S_ISFIFO(file.st_mode)) {
+		report->stream_fd = open_fifo(report);
 		why = report->stream_fd == -1 ? strerror(errno) : NULL;
-	} else if (is_there && !S_ISREG(file.mode))
+	} else if (is_there && !S_ISREG(file.st_mode))
 		why = "it exists, but is neither a regular file nor a FIFO";
-	else if (pathat_check_directory(at) == -1)
+	else if (faccessat(report->directory_fd, ".", W_OK | X_OK, 0) == -1)
 		why = strerror(errno);
 	if (why != NULL)
-		message("--report: '%s': %s", at->path, why);
+		message("--report: '%s': %s", report->path, why);
 	return why == NULL ? 0 : -1;
 }
 
@@ -365,24 +372,25 @@ add_all(struct strbuf *line, const struct run *run)
 static int
 write_file(const struct run *run, const struct strbuf *line)
 {
-	const struct pathat *const at = &run->report->file;
+	const struct report_facts *const report = run->report;
 	char unfinished[RUNID_SIZE + sizeof("..new")];
-	struct fileinfo older = { .mode = 0 };
+	struct stat older = { .st_mode = 0 };
 	/* The mode of another user's file might let others write. */
-	const bool is_older =
-	    pathat_info(at, &older) == 0 && older.owner == geteuid();
-	const struct atomicfile file = {
-		.directory_fd = at->directory_fd,
-		.file = at->name,
+	const bool is_older = fstatat(report->directory_fd, report->file,
+	                              &older, AT_SYMLINK_NOFOLLOW) == 0 &&
+	                      older.st_uid == geteuid();
+	const struct replacement file = {
+		.directory_fd = report->directory_fd,
+		.file = report->file,
 		.unfinished = unfinished,
-		.mode = is_older ? older.mode & MODE : MODE,
+		.mode = is_older ? older.st_mode & MODE : MODE,
 		.is_exact = is_older,
 	};
 
 	/* The report's own name may be as long as a name can be. */
 	(void)strbuf_format(unfinished, sizeof(unfinished), ".%s.new",
 	                    runid_of(run->id));
-	return atomicfile_write(&file, line);
+	return fds_replace(&file, line->text, line->length);
 }
 
 void
@@ -404,7 +412,7 @@ report_write(const struct run *run)
 	else
 		result = write_file(run, &line);
 	if (result == -1)
-		message("--report: cannot write '%s': %s", report->file.path,
+		message("--report: cannot write '%s': %s", report->path,
 		        strerror(errno));
 	strbuf_free(&line);
 }

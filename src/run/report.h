@@ -1,9 +1,9 @@
 #pragma once
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/pathat.h"
 #include "inspect/look.h"
 #include "watchdog.h"
 
@@ -17,7 +17,9 @@ struct report_facts {
 	int64_t started;       /* the command's start; 0: no command ran */
 	int64_t started_at;    /* wdrun's start, since the epoch */
 	const char *directory; /* the caller's; NULL: not known */
-	struct pathat file;    /* where the report is written */
+	const char *path;      /* of the report */
+	int directory_fd;      /* where it is, */
+	char file[PATH_MAX];   /* under this name */
 	int stream_fd;         /* or this descriptor, or FIFO; 0: none */
 	int64_t ended;         /* 0: not yet */
 	pid_t target;

@@ -1,17 +1,16 @@
 /* The locks, cleanups, registry entry and report of a run. */
 #include "run/resources.h"
 
-#include <sys/syscall.h>
-
 #include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/duration.h"
-#include "base/fds.h"
-#include "base/fileinfo.h"
 #include "base/message.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "proc/cmdline.h"
@@ -34,11 +33,9 @@ is_registered(const struct options *options)
 }
 
 static struct resources *
-make(const struct options *options)
+make(void)
 {
-	/* Not static: each run would write more pages of .bss. */
-	struct resources *const resources =
-	    array_resize(NULL, 0, sizeof(*resources));
+	struct resources *const resources = calloc(1, sizeof(*resources));
 	struct teardown_page *const page = array_share(sizeof(*page));
 
 	if (resources == NULL || page == NULL) {
@@ -46,26 +43,14 @@ make(const struct options *options)
 		        strerror(errno));
 		return NULL;
 	}
-	resources->page = page;
 	/* Until a target is started: teardown_note_tree() comes later. */
 	page->tree_is_empty = true;
 	page->nobody_is_left = true;
+	resources->page = page;
+	resources->owner = getpid();
 	resources->registry_fd = -1;
 	resources->started_at = duration_since_epoch();
-	/* Not by getcwd(3), which would link malloc(3). The path of a directory
-	 * out of reach does not begin with a slash: getcwd(2). */
-	errno = ENOENT;
-	if (syscall(SYS_getcwd, resources->path, sizeof(resources->path)) > 0 &&
-	    resources->path[0] == '/')
-		resources->directory = resources->path;
-	resources->lockset.locks = resources->locks;
-	resources->lockset.count = options->locks.count;
-	for (size_t i = 0; i < FILES_MAX; i++) {
-		resources->locks[i].fd = -1;
-		resources->locks[i].at.directory_fd = -1;
-		resources->cleanups[i].claim_fd = -1;
-		resources->cleanups[i].at.directory_fd = -1;
-	}
+	resources->directory = getcwd(resources->path, sizeof(resources->path));
 	return resources;
 }
 
@@ -73,133 +58,91 @@ make(const struct options *options)
 static int
 refuse(const char *option, const char *path)
 {
-	message("--%s: '%s': %s", option, path, lockfile_refusal(errno));
+	message("--%s: '%s': %s", option, path, lock_error(errno));
 	return -1;
 }
 
-/* Makes *PATH absolute, since the watchers leave the caller's directory.
- * Returns the path, or "" where that directory is not known. */
-static const char *
-make_absolute(const struct run *run, const char **path)
+/* The longest path first, so that a file comes before its directory. */
+static int
+compare_paths(const void *left, const void *right)
 {
-	const char *const absolute =
-	    fileinfo_absolute_path(run->resources->directory, *path);
+	const char *const a = *(const char *const *)left;
+	const char *const b = *(const char *const *)right;
+	const size_t longer = strlen(a);
+	const size_t other = strlen(b);
 
-	if (absolute == NULL)
-		return "";
-	*path = absolute;
-	return absolute;
+	return longer == other ? strcmp(a, b)
+	                       : (longer < other) - (longer > other);
 }
 
-/* Adds the file PATH of --cleanup, unless it is named twice. Returns 0, or -1
- * with errno. */
+/* Makes the paths of OPTION canonical, since the watchers leave the caller's
+ * directory, and sorts them: then runs that want the same locks take them in
+ * the same order. A path is left once. Returns 0, or -1 after a message. */
 static int
-add_cleanup(struct resources *resources, const char *path)
+resolve(const char *option, struct files *files, int flags)
 {
-	struct cleanup *const added =
-	    &resources->cleanups[resources->cleanup_count];
+	const char **const paths = files->paths;
+	size_t count = 0;
 
-	if (cleanup_open(added, path) == -1)
-		return -1;
-	for (size_t i = 0; i < resources->cleanup_count; i++) {
-		if (pathat_is_same_name(&resources->cleanups[i].at,
-		                        &added->at)) {
-			cleanup_close(added);
-			return 0;
-		}
+	for (size_t i = 0; i < files->count; i++) {
+		const char *const path = path_resolve(paths[i], flags);
+
+		if (path == NULL)
+			return refuse(option, paths[i]);
+		paths[i] = path;
 	}
-	resources->cleanup_count++;
+	qsort(paths, files->count, sizeof(*paths), compare_paths);
+	for (size_t i = 0; i < files->count; i++) {
+		if (count == 0 || strcmp(paths[count - 1], paths[i]) != 0)
+			paths[count++] = paths[i];
+	}
+	files->count = count;
 	return 0;
+}
+
+static bool
+is_lock(const struct files *locks, const char *path)
+{
+	for (size_t i = 0; i < locks->count; i++) {
+		if (strcmp(locks->paths[i], path) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* Looks up the files of the options. Returns 0, or -1 after a message. */
 static int
-resolve(struct run *run)
+prepare_files(struct run *run)
 {
 	struct options *const options = &run->options;
 	struct resources *const resources = run->resources;
-	const char **const locks = options->locks.paths;
-	const char **const cleanups = options->cleanups.paths;
 
 	if (options->report != NULL) {
 		run->report = &resources->page->report;
 		run->report->started_at = resources->started_at;
 		run->report->directory = resources->directory;
-		if (report_open(run->report,
-		                make_absolute(run, &options->report)) == -1)
+		if (report_open(run->report, options->report) == -1)
 			return refuse("report", options->report);
+		if (report_check(run->report) == -1)
+			return -1;
 	}
-	for (size_t i = 0; i < options->locks.count; i++) {
-		if (pathat_open(&resources->locks[i].at,
-		                make_absolute(run, &locks[i]),
-		                PATHAT_MUST_EXIST) == -1)
-			return refuse("lock", locks[i]);
+	if (resolve("lock", &options->locks, 0) == -1 ||
+	    resolve("cleanup", &options->cleanups, PATH_MAY_MISS) == -1)
+		return -1;
+	for (; resources->lock_count < options->locks.count;
+	     resources->lock_count++) {
+		const size_t at = resources->lock_count;
+
+		if (lock_open(&resources->locks[at],
+		              options->locks.paths[at]) == -1)
+			return refuse("lock", options->locks.paths[at]);
 	}
 	for (size_t i = 0; i < options->cleanups.count; i++) {
-		if (add_cleanup(resources, make_absolute(run, &cleanups[i])) ==
-		    -1)
-			return refuse("cleanup", cleanups[i]);
-	}
-	return 0;
-}
+		const char *const path = options->cleanups.paths[i];
 
-/* Whether AT of OPTION is also the file of another option, which would remove
- * or replace it. If so, prints that. */
-static bool
-is_shared(const struct run *run, const char *option, const struct pathat *at)
-{
-	const struct resources *const resources = run->resources;
-	const char *name = NULL;
-
-	for (size_t i = 0; i < resources->lockset.count; i++) {
-		if (pathat_is_same(&resources->locks[i].at, at))
-			name = "lock";
-	}
-	for (size_t i = 0; i < resources->cleanup_count; i++) {
-		if (pathat_is_same(&resources->cleanups[i].at, at))
-			name = "cleanup";
-	}
-	if (run->report != NULL && at != &run->report->file &&
-	    pathat_is_same(&run->report->file, at))
-		name = "report";
-	if (name != NULL)
-		message("--%s: '%s' is the file of --%s too", option, at->path,
-		        name);
-	return name != NULL;
-}
-
-/* Whether the file of --tee is also that of another option, by whatever name.
- * If so, prints that. The file may not exist yet, and a symbolic link may lead
- * to its place. If that cannot be found, output_setup() prints why. */
-static bool
-tee_is_shared(const struct run *run)
-{
-	char text[PATH_MAX];
-	struct pathat tee;
-
-	if (pathat_open_target(&tee, run->options.tee, text) == -1)
-		return false;
-
-	const bool is_same = is_shared(run, "tee", &tee);
-
-	pathat_close(&tee);
-	return is_same;
-}
-
-/* Checks that the files of --report and --lock can be used. Returns 0, or -1
- * after a message. */
-static int
-prepare_files(struct run *run)
-{
-	const struct lockset *const set = &run->resources->lockset;
-
-	if (run->report != NULL &&
-	    (is_shared(run, "report", &run->report->file) ||
-	     report_check(run->report) == -1))
-		return -1;
-	for (size_t i = 0; i < set->count; i++) {
-		if (lockfile_check(&set->locks[i].at) == -1)
-			return refuse("lock", set->locks[i].at.path);
+		if (!is_lock(&options->locks, path)) /* that goes anyway */
+			resources->cleanups[resources->cleanup_count++] =
+			    (struct cleanup){ .path = path, .claim_fd = -1 };
 	}
 	return 0;
 }
@@ -214,10 +157,8 @@ resources_prepare(struct run *run)
 		return 0;
 	/* A file system that hangs has to do so here, where a signal still ends
 	 * this process, and not in resources_acquire(). */
-	run->resources = make(options);
-	if (run->resources == NULL || resolve(run) == -1 ||
-	    (options->tee != NULL && tee_is_shared(run)) ||
-	    prepare_files(run) == -1)
+	run->resources = make();
+	if (run->resources == NULL || prepare_files(run) == -1)
 		return -1;
 	if (!is_registered(options))
 		return 0;
@@ -240,45 +181,45 @@ resources_prepare(struct run *run)
 }
 
 static void
-tell_holder(const struct run *run, const struct lockfile *lock)
+tell_holder(const struct run *run, const struct lock *lock)
 {
 	char text[COMMAND_WIDTH * 2];
 	struct strbuf command = { .text = text, .size = sizeof(text) };
 
 	if (run->options.quiet)
 		return;
-	/* A /proc of another PID namespace would name another process. */
-	if (lock->holder == 0 || procfs_is_ours() != 1) {
-		message("--lock: '%s' is held by another process",
-		        lock->at.path);
+	if (lock->holder == 0) {
+		message("--lock: '%s' is held by another process, or by a "
+		        "descriptor that wdrun has inherited",
+		        lock->path);
 		return;
 	}
 	cmdline_add(&command, lock->holder, COMMAND_WIDTH);
-	message("--lock: '%s' is held by PID %d (%s)", lock->at.path,
-	        lock->holder, text);
+	message("--lock: '%s' is held by PID %d (%s)", lock->path, lock->holder,
+	        text);
 }
 
 static void
-tell_taken_over(const struct lockset *set)
+tell_taken_over(const struct run *run)
 {
-	for (size_t i = 0; i < set->count; i++) {
-		const struct lockfile *const lock = &set->locks[i];
+	for (size_t i = 0; i < run->resources->lock_count; i++) {
+		const struct lock *const lock = &run->resources->locks[i];
 
-		/* A lock that names this PID is from before an exec. */
-		if (lock->last_owner > 0 && lock->last_owner != set->owner)
-			message("--lock: took '%s' over from PID %d, which %s",
-			        lock->at.path, lock->last_owner,
-			        lock->last_owner_state == OWNER_DEAD
-			            ? "is dead"
-			            : "now belongs to another process");
+		if (lock->last_owner == 0 || run->options.quiet)
+			continue;
+		message("--lock: took '%s' over from PID %d, which %s",
+		        lock->path, lock->last_owner,
+		        kill(lock->last_owner, 0) == -1 && errno == ESRCH
+		            ? "is dead"
+		            : "now belongs to another process");
 	}
 }
 
 /* Notes why there was no lock, and prints it. Returns how wdrun ends. */
 static struct outcome
-refuse_run(struct run *run, enum lock_result result)
+refuse_run(struct run *run, enum lock_result result, const struct lock *refused,
+           int signal)
 {
-	const struct lockset *const set = &run->resources->lockset;
 	struct outcome outcome = { OUTCOME_EXIT, STATUS_FAILED };
 
 	switch (result) {
@@ -287,22 +228,18 @@ refuse_run(struct run *run, enum lock_result result)
 		break;
 	case LOCK_HELD:
 		report_note_lockout(run);
-		tell_holder(run, set->refused);
+		tell_holder(run, refused);
 		outcome.value = run->options.lock_exit;
 		break;
 	case LOCK_SIGNALLED:
 		run->stop = REASON_CANCELLED;
-		outcome = (struct outcome){ OUTCOME_SIGNAL, set->signal };
+		outcome = (struct outcome){ OUTCOME_SIGNAL, signal };
 		break;
 	case LOCK_PARENT_LOST:
 		run->stop = REASON_PARENT_LOST;
 		break;
 	case LOCK_FAILED:
-		(void)refuse("lock", set->refused->at.path);
-		break;
-	case LOCK_CANNOT_WAIT:
-		message("--lock: cannot wait for '%s': %s",
-		        set->refused->at.path, strerror(errno));
+		(void)refuse("lock", refused->path);
 		break;
 	}
 	report_note_end(run);
@@ -332,7 +269,7 @@ write_entry(const struct run *run, bool is_waiting)
 		.timeout = run->options.timeout,
 		.kill_after = run->options.kill_after,
 		.directory = resources->directory,
-		.locks.count = resources->lockset.count,
+		.locks.count = resources->lock_count,
 		.cleanups.count = resources->cleanup_count,
 	};
 
@@ -351,7 +288,7 @@ write_entry(const struct run *run, bool is_waiting)
 	entry.pid_namespace = host.pid_namespace;
 	entry.time_namespace = host.time_namespace;
 	for (size_t i = 0; i < entry.locks.count; i++)
-		entry.locks.paths[i] = resources->locks[i].at.path;
+		entry.locks.paths[i] = resources->locks[i].path;
 	for (size_t i = 0; i < entry.cleanups.count; i++)
 		entry.cleanups.files[i] = resources->cleanups[i];
 	return registry_add(resources->registry_fd, &entry,
@@ -392,19 +329,18 @@ note_waiting(const struct run *run, bool is_waiting)
  * --list shows it, and --cancel ends the wait. The target's entry replaces this
  * entry, or the teardown removes it. */
 static enum lock_result
-take_locks(struct run *run)
+take_locks(struct run *run, struct lock_wait *wait, struct lock **refused)
 {
-	struct lockset *const set = &run->resources->lockset;
-	enum lock_result result = lockset_take(set, 0, run->parent.fd);
+	struct resources *const resources = run->resources;
+	enum lock_result result = lock_take_all(
+	    resources->locks, resources->lock_count, wait, refused);
 
 	if (result != LOCK_HELD || run->options.lock_wait == 0)
 		return result;
-
-	const int64_t deadline =
-	    duration_add(duration_now(), run->options.lock_wait);
-
+	wait->deadline = duration_add(duration_now(), run->options.lock_wait);
 	note_waiting(run, true);
-	result = lockset_take(set, deadline, run->parent.fd);
+	result = lock_take_all(resources->locks, resources->lock_count, wait,
+	                       refused);
 
 	const int why = errno;
 
@@ -418,24 +354,25 @@ int
 resources_acquire(struct run *run, struct outcome *outcome)
 {
 	struct resources *const resources = run->resources;
+	struct lock *refused = NULL;
+	struct lock_wait wait = {
+		.parent_fd = run->parent.fd,
+		.callers_mask = run->target.callers_mask,
+	};
 
 	if (resources == NULL)
 		return 0;
-	resources->lockset.owner = getpid();
 
-	const enum lock_result result = take_locks(run);
+	const enum lock_result result = take_locks(run, &wait, &refused);
 
 	if (result != LOCK_TAKEN) {
-		*outcome = refuse_run(run, result);
+		*outcome = refuse_run(run, result, refused, wait.signal);
 		return -1;
 	}
-	if (!run->options.quiet)
-		tell_taken_over(&resources->lockset);
+	tell_taken_over(run);
 	/* The run that held the locks before has now removed its files. */
-	for (size_t i = 0; i < resources->cleanup_count; i++) {
-		resources->cleanups[i].watchers[0] = getpid();
+	for (size_t i = 0; i < resources->cleanup_count; i++)
 		cleanup_begin(&resources->cleanups[i]);
-	}
 	return 0;
 }
 
@@ -460,24 +397,13 @@ resources_keep(const struct run *run, int keep[])
 		return;
 	*keep++ = resources->registry_fd;
 	if (run->report != NULL)
-		*keep = run->report->stream_fd > 0
-		            ? run->report->stream_fd
-		            : run->report->file.directory_fd;
+		*keep = run->report->stream_fd > 0 ? run->report->stream_fd
+		                                   : run->report->directory_fd;
 	keep++;
-	for (size_t i = 0; i < FILES_MAX; i++) {
+	for (size_t i = 0; i < resources->lock_count; i++) {
 		*keep++ = resources->locks[i].fd;
-		*keep++ = resources->locks[i].at.directory_fd;
-		*keep++ = resources->cleanups[i].claim_fd;
-		*keep++ = resources->cleanups[i].at.directory_fd;
+		*keep++ = resources->locks[i].directory_fd;
 	}
-}
-
-void
-resources_close(const struct run *run)
-{
-	int fds[RESOURCE_FDS];
-
-	resources_keep(run, fds);
-	for (size_t i = 0; i < RESOURCE_FDS; i++)
-		fds_close(fds[i]);
+	for (size_t i = 0; i < resources->cleanup_count; i++)
+		*keep++ = resources->cleanups[i].claim_fd;
 }

@@ -5,12 +5,11 @@
 #include <sys/types.h>
 
 #include "lock/cleanup.h"
-#include "lock/lockfile.h"
-#include "lock/lockset.h"
+#include "lock/lock.h"
 #include "run/report.h"
 #include "watchdog.h"
 
-#define RESOURCE_FDS (4 * FILES_MAX + 2)
+#define RESOURCE_FDS (3 * FILES_MAX + 2)
 
 struct run;
 
@@ -18,16 +17,17 @@ struct run;
 struct teardown_page {
 	_Atomic bool tree_is_empty;  /* when the run was over */
 	_Atomic bool nobody_is_left; /* besides survivors that are let go */
-	_Atomic bool is_released;    /* the locks are released */
 	_Atomic bool is_done;        /* the teardown is done */
 	_Atomic bool is_reported;
 	struct report_facts report; /* if a report is wanted */
 };
 
-/* The locks, cleanups, registry entry and report of a run. */
+/* What a run holds besides processes: locks, files to clean up, an entry in the
+ * registry, a report. */
 struct resources {
-	struct lockset lockset;
-	struct lockfile locks[FILES_MAX]; /* of lockset */
+	pid_t owner; /* the PID in the locks: the front, as it sees itself */
+	size_t lock_count; /* of locks; each file once */
+	struct lock locks[FILES_MAX];
 	size_t cleanup_count;
 	struct cleanup cleanups[FILES_MAX];
 	int registry_fd; /* the registry's directory, or -1 */
@@ -43,8 +43,9 @@ struct resources {
  * this process where a file system hangs. */
 int resources_prepare(struct run *run);
 
-/* Takes the locks, and looks at the files of --cleanup. Returns 0; or -1 after
- * a message and a note in the report, with *OUTCOME as wdrun is to end. */
+/* Takes the locks, and notes what there is at the places of --cleanup. Returns
+ * 0; or -1 after a message and a note in the report, with *OUTCOME as wdrun is
+ * to end. */
 int resources_acquire(struct run *run, struct outcome *outcome);
 
 /* Writes the registry entry of RUN, if RUN is registered. Called in the target
@@ -57,6 +58,3 @@ void resources_unregister(const struct run *run);
 
 /* Puts into KEEP the RESOURCE_FDS descriptors that watchers need, or -1. */
 void resources_keep(const struct run *run, int keep[]);
-
-/* In a helper, which then keeps no lock: closes these descriptors. */
-void resources_close(const struct run *run);

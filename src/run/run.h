@@ -43,9 +43,8 @@ struct target {
 	bool ignores_sigchld;  /* inherited from the caller */
 	uint64_t callers_mask; /* the signals blocked when the target starts */
 	int64_t started;
-	bool has_exited;       /* its zombie is kept until the tree is gone */
-	bool exited_by_itself; /* before wdrun began to end the run */
-	bool dumped_core;
+	bool has_exited;        /* its zombie is kept until the tree is gone */
+	bool exited_by_itself;  /* before wdrun began to end the run */
 	struct outcome outcome; /* unknown until it has exited */
 };
 
@@ -58,7 +57,7 @@ struct parent {
 
 /* Terminating signals (HUP, INT, QUIT, TERM) that have come for the run. */
 struct cancel {
-	int count;    /* without echoes: forward.c */
+	int count;    /* that end the run, without echoes: forward.c */
 	int signal;   /* the latest of them */
 	pid_t sender; /* of the latest signal */
 	int64_t at;   /* when the latest signal came */

@@ -32,6 +32,7 @@
 #define REAP_DELAY          (10 * MILLISECOND)
 #define DRAIN_BOUND         (5 * SECOND)
 #define PAUSE_AFTER_FAILURE MILLISECOND
+#define ORPHANS_GRACE       (5 * SECOND)
 
 /* What the supervisor polls. */
 enum { SIGNALS, LIFELINE, PARENT, NOTICES };
@@ -264,11 +265,10 @@ supervisor_set_kill_timer(struct run *run, int64_t now)
 	if (*kill_at == NEVER)
 		*kill_at = duration_add(now, run->options.kill_after);
 
-	const int64_t orphans_end =
-	    duration_add(now, run->options.orphans_grace);
-
-	if (run->target.has_exited && *kill_at > orphans_end)
-		*kill_at = orphans_end;
+	/* timeout(1) without -k waits for its command, but only for that. */
+	if (run->options.is_timeout && run->target.has_exited &&
+	    *kill_at > now + ORPHANS_GRACE)
+		*kill_at = now + ORPHANS_GRACE;
 }
 
 void

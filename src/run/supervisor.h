@@ -33,7 +33,7 @@ void supervisor_attend(struct run *run, const struct event *event);
 void supervisor_begin_stop(struct run *run, int64_t now);
 
 /* Sets when SIGKILL follows the first signal of a stop: after --kill-after, or
- * where only survivors are left after orphans_grace, if that is sooner. */
+ * where only survivors are left after ORPHANS_GRACE, if that is sooner. */
 void supervisor_set_kill_timer(struct run *run, int64_t now);
 
 /* Kills the tree, in 30 seconds at most. Then run->tree_is_empty says whether

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/fork.h"
 #include "base/message.h"
 #include "base/status.h"
 #include "io/output.h"
@@ -122,7 +121,7 @@ give_signals(const struct target *target)
 }
 
 /* Async-signal-safe, but for resources_register(), which is safe since the
- * parent has one thread and forked by process_fork(). */
+ * parent has one thread and forked by _Fork(). */
 static _Noreturn void
 become_target(struct run *run, pid_t supervisor)
 {
@@ -167,7 +166,7 @@ int
 target_start(struct run *run)
 {
 	const pid_t supervisor = getpid();
-	const pid_t target = process_fork();
+	const pid_t target = _Fork();
 
 	if (target == -1)
 		return -1;
@@ -190,7 +189,6 @@ target_note_exit(struct target *target, const siginfo_t *info, bool by_itself)
 	target->outcome.kind =
 	    info->si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
 	target->outcome.value = info->si_status;
-	target->dumped_core = info->si_code == CLD_DUMPED;
 }
 
 void

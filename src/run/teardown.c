@@ -1,143 +1,42 @@
 /*
- * What is done when the processes of a run are dead: the teardown, and then the
- * report. Either watcher may get SIGKILL at any moment. A call on a file system
- * that does not answer hangs in the kernel, and its process may not even die of
- * SIGKILL. So the order is this:
+ * What is done when the processes of a run are dead. The supervisor notes in
+ * shared memory what is left of the tree, and tells the outcome: from then on
+ * the front can finish alone. Then the supervisor does the teardown, and the
+ * front does it if the supervisor was killed before shared memory said that all
+ * is done: each step may be done twice. These calls may hang in a file system;
+ * the front kills a supervisor that does not end.
  *
- * 1. The supervisor notes in shared memory what is left of the tree, and sends
- *    the outcome through the status pipe: the front can now end alone.
- * 2. The supervisor does the teardown, the locks last: the process that waits
- *    for them finds the command's own lock files removed. A helper makes the
- *    calls that may hang: a supervisor that hung itself, with its front killed
- *    by an impatient user, would keep the locks for ever. If the helper hangs,
- *    a second helper releases the locks, perhaps on another file system.
- * 3. The supervisor exits. If it was killed before shared memory said that the
- *    teardown is done, the front does all of the teardown in the same way.
- * 4. The front ends the relays, and has a helper write the report, of which all
- *    facts are known only now; or the supervisor does so, if the front is dead.
+ * Last, the front writes the report, of which all facts are known only now; or
+ * the supervisor does, if the front is dead.
  */
 #include "run/teardown.h"
 
 #include <sys/prctl.h>
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/duration.h"
 #include "base/message.h"
-#include "lock/lockset.h"
+#include "lock/cleanup.h"
+#include "lock/lock.h"
 #include "proc/helper.h"
 #include "run/decide.h"
 #include "run/report.h"
 #include "run/resources.h"
 #include "run/run.h"
 
-#define PATIENCE (5 * SECOND) /* for all TRIES */
-#define TRIES    2
-
-/* Forks a helper that does WORK. Returns its PID; or 0 if fork(2) failed and
- * this process has done WORK. */
-static pid_t
-delegate(struct run *run, void (*work)(struct run *run))
-{
-	const pid_t helper = helper_fork(SIGKILL);
-
-	if (helper == 0) {
-		work(run);
-		_exit(0);
-	}
-	if (helper == -1) {
-		work(run);
-		return 0;
-	}
-	return helper;
-}
-
-/* Has a helper do WORK, which ends by setting *IS_DONE; if the helper is
- * killed, has a second helper do WORK. Returns false if a helper hangs. */
-static bool
-do_in_time(struct run *run, void (*work)(struct run *run),
-           const _Atomic bool *is_done)
-{
-	const int64_t bound = duration_add(duration_now(), PATIENCE);
-
-	for (int i = 0; i < TRIES && !*is_done; i++) {
-		const pid_t helper = delegate(run, work);
-
-		if (!helper_await_until(helper, bound))
-			return false;
-	}
-	return true;
-}
-
-static void
-clean_up(struct cleanup *cleanup, const struct run *run)
-{
-	/* release_locks() removes a lock file. */
-	if (lockset_has(&run->resources->lockset, &cleanup->at))
-		return;
-	cleanup->watchers[1] = run->watchers.supervisor;
-	/* Survivors, let go or unkillable, may still hold this lock. */
-	const int result =
-	    cleanup_end(cleanup, run->resources->page->tree_is_empty);
-
-	if (result == 1 && !run->options.quiet)
-		message("--cleanup: removed '%s', which the command left "
-		        "behind",
-		        cleanup->at.path);
-	else if (result == -1)
-		message("--%s: cannot remove '%s': %s", "cleanup",
-		        cleanup->at.path, lockfile_refusal(errno));
-}
-
-static void
-release_locks(struct run *run)
-{
-	lockset_release(&run->resources->lockset, run->watchers.supervisor);
-	run->resources->page->is_released = true;
-}
-
-static void
-put_in_order(struct run *run)
-{
-	struct resources *const resources = run->resources;
-	struct teardown_page *const page = resources->page;
-
-	array_sort(resources->cleanups, resources->cleanup_count,
-	           sizeof(resources->cleanups[0]), cleanup_compare);
-	for (size_t i = 0; i < resources->cleanup_count; i++)
-		clean_up(&resources->cleanups[i], run);
-	/* A run with processes left stays on record, for --reap. */
-	if (page->nobody_is_left)
-		resources_unregister(run);
-	release_locks(run);
-	page->is_done = true;
-}
-
-static void
-write_report(struct run *run)
-{
-	/* If the helper died with its watcher, an unfinished file would stay;
-	 * if it was stopped, the helper would stay for ever. */
-	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
-	report_write(run);
-	run->resources->page->is_reported = true;
-}
-
-static void
-hand_over(struct run *run)
-{
-	lockset_hand_over(&run->resources->lockset, run->watchers.supervisor);
-}
+#define REPORT_PATIENCE (5 * SECOND)
 
 void
-teardown_hand_over(struct run *run)
+teardown_hand_over(const struct run *run)
 {
-	if (run->resources != NULL && run->resources->lockset.count > 0)
-		(void)delegate(run, hand_over);
+	const struct resources *const resources = run->resources;
+
+	for (size_t i = 0; resources != NULL && i < resources->lock_count; i++)
+		lock_hand_over(&resources->locks[i], resources->owner,
+		               run->watchers.supervisor);
 }
 
 void
@@ -149,27 +48,77 @@ teardown_note_tree(const struct run *run)
 	run->resources->page->nobody_is_left = state_nobody_left(run);
 }
 
-void
-teardown(struct run *run)
+static void
+clean_up(const struct run *run, const pid_t watchers[2])
 {
 	const struct resources *const resources = run->resources;
 
-	if (resources == NULL ||
-	    do_in_time(run, put_in_order, &resources->page->is_done))
+	for (size_t i = 0; i < resources->cleanup_count; i++) {
+		const struct cleanup *const cleanup = &resources->cleanups[i];
+		/* Survivors, let go or unkillable, may still hold this lock. */
+		const int result = cleanup_end(cleanup, watchers,
+		                               resources->page->tree_is_empty);
+
+		if (result == 1 && !run->options.quiet)
+			message("--cleanup: removed '%s', which the command "
+			        "left behind",
+			        cleanup->path);
+		else if (result == -1)
+			message("--cleanup: cannot remove '%s': %s",
+			        cleanup->path, lock_error(errno));
+	}
+}
+
+void
+teardown(struct run *run)
+{
+	struct resources *const resources = run->resources;
+
+	if (resources == NULL || resources->page->is_done)
 		return;
-	message("a file system does not answer: files of --lock, --cleanup and "
-	        "the registry may remain");
-	(void)do_in_time(run, release_locks, &resources->page->is_released);
-	resources->page->is_done = true; /* as far as it can be */
+
+	/* In a file, these PIDs mean this run. The front may have been a shell
+	 * before execve(2); the supervisor is COMMAND's parent, and has taken
+	 * the locks over where the front is dead. */
+	const pid_t watchers[2] = { resources->owner,
+		                    run->watchers.supervisor };
+
+	clean_up(run, watchers);
+	/* A run with processes left stays on record, for --reap. */
+	if (resources->page->nobody_is_left)
+		resources_unregister(run);
+	/* Last: who waits for them finds the command's own locks removed. */
+	for (size_t i = 0; i < resources->lock_count; i++) {
+		struct lock *const lock = &resources->locks[i];
+
+		if (lock_release(lock, watchers) == -1)
+			message("--lock: cannot remove '%s': %s", lock->path,
+			        strerror(errno));
+	}
+	resources->page->is_done = true;
 }
 
 void
 teardown_report(struct run *run, struct outcome outcome)
 {
-	if (run->report == NULL)
+	if (run->report == NULL || run->resources->page->is_reported)
 		return;
 	run->report->outcome = outcome;
-	if (!do_in_time(run, write_report, &run->resources->page->is_reported))
+
+	const pid_t helper = helper_fork(SIGKILL);
+
+	if (helper <= 0) {
+		/* If the helper died with its watcher, an unfinished file would
+		 * stay; if it was stopped, the helper would stay for ever. */
+		if (helper == 0)
+			(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
+		report_write(run);
+		run->resources->page->is_reported = true;
+	}
+	if (helper == 0)
+		_exit(0);
+	if (!helper_await_until(helper,
+	                        duration_add(duration_now(), REPORT_PATIENCE)))
 		message("--report: '%s' could not be written in time",
 		        run->options.report);
 }

@@ -3,17 +3,17 @@
 struct run;
 struct outcome;
 
-/* In a supervisor whose front is dead: has a helper replace the front's PID in
- * the locks by the supervisor's. */
-void teardown_hand_over(struct run *run);
+/* In a supervisor whose front is dead: replaces the front's PID in the locks by
+ * the supervisor's. Blocks where a file system does. */
+void teardown_hand_over(const struct run *run);
 
 /* Notes for the front, which may have to do the teardown, what RUN has left of
  * the tree. Comes before the outcome is sent through the status pipe. */
 void teardown_note_tree(const struct run *run);
 
 /* Removes the command's own lock files, the registry entry, and the locks of
- * RUN. Does nothing if this or the other watcher has done that before. Takes
- * ten seconds at most. */
+ * RUN. Does nothing if this or the other watcher has done that before. May hang
+ * where a file system does. */
 void teardown(struct run *run);
 
 /* Writes the report, with wdrun's OUTCOME. Takes five seconds at most. */

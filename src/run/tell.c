@@ -23,7 +23,7 @@
 static bool
 is_in_words_of_timeout(const struct run *run, enum reason why)
 {
-	return run->options.terse && why != REASON_FRONT_LOST &&
+	return run->options.is_timeout && why != REASON_FRONT_LOST &&
 	       why != REASON_SUPERVISOR_LOST && why != REASON_LAST_BOUND;
 }
 
@@ -33,7 +33,7 @@ bool
 tell_has_look(const struct run *run, enum reason why)
 {
 	return reason_row(why)->telling == TELLING_TREE &&
-	       !run->options.terse &&
+	       !run->options.is_timeout &&
 	       (!run->options.quiet || run->report != NULL);
 }
 
@@ -91,10 +91,10 @@ tell_signal(const struct run *run, int signal)
 	        run->options.command[0]);
 }
 
-static void
-tell_change_as_timeout(const struct run *run, enum reason why)
+void
+tell_as_timeout(const struct run *run, enum reason why)
 {
-	if (survivors_were_signalled(run, why, duration_now()))
+	if (!is_in_words_of_timeout(run, why))
 		return;
 	if (why == REASON_TIMEOUT)
 		tell_signal(run, run->options.signal);
@@ -146,7 +146,7 @@ print(const struct run *run, enum reason why, size_t count)
 	if (tell_has_look(run, why) && run->look != NULL)
 		look_add_lines(&lines, run->look);
 	strbuf_addf(&lines, "%c", '\0');
-	message_lines(&lines, true);
+	message_lines(&lines);
 	strbuf_free(&lines);
 }
 
@@ -159,11 +159,9 @@ tell_change(struct run *run, enum state from, enum reason why, size_t count)
 		[STATE_DONE] = "done",
 	};
 
-	if (is_in_words_of_timeout(run, why)) {
-		tell_change_as_timeout(run, why);
+	if (is_in_words_of_timeout(run, why))
 		return;
-	}
-	if (run->options.verbose && !run->options.terse) {
+	if (run->options.verbose && !run->options.is_timeout) {
 		const bool by_signal = why == REASON_CANCELLED;
 		char name[SIGNAL_NAME_SIZE];
 
@@ -186,7 +184,8 @@ tell_end(const struct run *run, const struct usage *usage,
 	char status[SIGNAL_NAME_SIZE];
 	const bool by_signal = outcome.kind == OUTCOME_SIGNAL;
 
-	if (!run->options.verbose || run->options.terse || usage->elapsed == 0)
+	if (!run->options.verbose || run->options.is_timeout ||
+	    usage->elapsed == 0)
 		return;
 	if (by_signal)
 		(void)signal_name(outcome.value, status);

@@ -246,68 +246,26 @@ check_outcomes(void)
 	CHECK(run_outcome(&run).value == 125, "unknown");
 }
 
+/* What is otherwise under the name timeout. */
 static void
-check_policies(void)
-{
-	struct run run = run_in(STATE_RUNNING);
-
-	run.options.only_forwards_signals = true;
-	run.options.repeats_signals = true;
-	run.options.cancel_ends_survivors = true;
-	run.options.survivors = SURVIVORS_LEAVE;
-	run.cancel.count = 3;
-	CHECK(decided(run, false) == REASON_NONE, "passed on");
-	run.timers.due[TIMER_TIMEOUT] = DUE;
-	CHECK(decided(run, false) == REASON_TIMEOUT, "passed on, then late");
-	run.state = STATE_STOPPING;
-	CHECK(decided(run, false) == REASON_NONE, "no third signal");
-	run.state = STATE_RUNNING;
-	run.options.only_forwards_signals = false;
-	CHECK(decided(run, false) == REASON_CANCELLED, "with a kill-after");
-	run.target.has_exited = run.target.exited_by_itself = true;
-	CHECK(decided(run, false) == REASON_TARGET_EXITED, "ended after it");
-	run.state = STATE_LINGERING;
-	run.options.only_forwards_signals = true;
-	CHECK(decided(run, false) == REASON_CANCELLED, "what that has left");
-	run.cancel.count = 0;
-	CHECK(decided(run, false) == REASON_SURVIVORS_LEFT, "by itself");
-}
-
-static void
-check_signal_is_sent_once(void)
-{
-	struct run run = run_in(STATE_LINGERING);
-
-	run.options.only_forwards_signals = true;
-	run.options.orphans_grace = SECOND;
-	run.target.has_exited = run.target.exited_by_itself = true;
-	CHECK(survivors_were_signalled(&run, REASON_CANCELLED, SECOND - 1),
-	      "just forwarded");
-	CHECK(!survivors_were_signalled(&run, REASON_TIMEOUT, SECOND - 1),
-	      "another reason");
-	CHECK(!survivors_were_signalled(&run, REASON_CANCELLED, SECOND),
-	      "forwarded long ago");
-	run.options.only_forwards_signals = false;
-	CHECK(!survivors_were_signalled(&run, REASON_CANCELLED, SECOND - 1),
-	      "not forwarded");
-}
-
-static void
-check_outcomes_of_kills(void)
+check_timeout(void)
 {
 	struct run run = run_in(STATE_DONE);
 
 	run.stop = REASON_TIMEOUT;
 	run.target.outcome = (struct outcome){ OUTCOME_SIGNAL, 9 };
 	CHECK(run_outcome(&run).value == 124, "killed");
-	run.options.outcome_on_kill = (struct outcome){ OUTCOME_EXIT, 137 };
-	CHECK(run_outcome(&run).value == 137, "killed, and told");
+	run.options.is_timeout = true;
+	CHECK(run_outcome(&run).kind == OUTCOME_SIGNAL, "killed, and told");
 	run.target.outcome.value = 15;
 	CHECK(run_outcome(&run).value == 124, "not killed");
 	run.options.preserve_status = true;
 	CHECK(run_outcome(&run).kind == OUTCOME_SIGNAL, "-p");
-	run.options.exits_for_signals = true;
-	CHECK(run_outcome(&run).value == 143, "-p, as a status");
+
+	run = run_in(STATE_RUNNING);
+	run.options.survivors = SURVIVORS_LEAVE;
+	run.target.has_exited = run.target.exited_by_itself = true;
+	CHECK(decided(run, false) == REASON_SURVIVORS_LEFT, "left");
 }
 
 int
@@ -323,8 +281,6 @@ main(void)
 	check_timers();
 	check_reasons();
 	check_outcomes();
-	check_policies();
-	check_signal_is_sent_once();
-	check_outcomes_of_kills();
+	check_timeout();
 	return failures != 0;
 }

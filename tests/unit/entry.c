@@ -27,7 +27,7 @@ static const char *const accepted[] = {
 	HEAD REST "arg \n" END,
 	HEAD "name n\n" REST "directory /\nlock /l\nlock /m\n" COMMAND END,
 	HEAD "name \xff\xfe\x80\n" REST COMMAND END,
-	HEAD REST "cleanup 1 2 3 /a file\ncleanup 0 0 0 /b\n" COMMAND END,
+	HEAD REST "cleanup 3 /a file\ncleanup 0 /b\n" COMMAND END,
 	HEAD REST "later\nlater 2\nidentity 5\n" COMMAND "later\narg b\n" END,
 };
 
@@ -73,13 +73,13 @@ static const char *const refused[] = {
 	HEAD REST "arg \\x00\n" END,
 	HEAD REST "arg \t\n" END,
 	HEAD REST "arg \x7f\n" END,
-	HEAD REST "cleanup 1 2 3\n" COMMAND END,
-	HEAD REST "cleanup 1 2 3 \n" COMMAND END,
+	HEAD REST "cleanup 3\n" COMMAND END,
+	HEAD REST "cleanup 3 \n" COMMAND END,
 	HEAD REST "lock \n" COMMAND END,
 	HEAD REST "lock l\n" COMMAND END,
-	HEAD REST "cleanup 1 2 3 x\n" COMMAND END,
-	HEAD REST "cleanup 1 2 /x\n" COMMAND END,
-	HEAD REST "cleanup 1 2 9223372036854775808 /x\n" COMMAND END,
+	HEAD REST "cleanup 3 x\n" COMMAND END,
+	HEAD REST "cleanup /x\n" COMMAND END,
+	HEAD REST "cleanup 9223372036854775808 /x\n" COMMAND END,
 };
 
 static const char *const of_another_version[] = {
@@ -174,9 +174,7 @@ static const struct entry nasty = {
 	.kill_after = 0,
 	.directory = "/a b/\n",
 	.locks = { 2, { "/one", "/ two \\x0a" } },
-	.cleanups = { 1,
-	              { { .at.path = "/ three ",
-	                  .before = { UINT64_MAX, 0, INT64_MAX } } } },
+	.cleanups = { 1, { { .path = "/ three ", .before = INT64_MAX } } },
 	.command = { words, sizeof(words), 5, false },
 };
 

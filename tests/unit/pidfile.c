@@ -1,15 +1,20 @@
 /* Lock files with a PID: what counts as a PID, and when the lock is stale. */
 #include "lock/pidfile.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "check.h"
 #include "proc/procfs.h"
+
+#define PID_LAST 4194304
 
 static const struct {
 	const char *text;
@@ -21,8 +26,8 @@ static const struct {
 	{ "\t0004711\r\n", 4711 },
 	{ "1\n", 1 },
 	{ "\r\f\v\t 1 \t\n", 1 },
-	{ "2147483647", INT_MAX },
-	{ "2147483648", -1 },
+	{ "4194304", PID_LAST },
+	{ "4194305", -1 }, /* perhaps a time */
 	{ "4294971307", -1 },
 	{ "18446744073709551617\n", -1 },
 	{ "99999999999999999999999999999999", -1 },
@@ -32,7 +37,6 @@ static const struct {
 	{ "0\n", -1 },
 	{ "000", -1 },
 	{ "-1", -1 },
-	{ "+1", -1 },
 	{ "4711 4712", -1 },
 	{ "4711 host", -1 },
 	{ "4711x", -1 },
@@ -41,54 +45,72 @@ static const struct {
 	{ "\xc2\xa0"
 	  "4711\n",
 	  -1 },
+	{ "4711\n                                                           ",
+	  -1 }, /* 64 bytes */
 };
 
-static void
-check_texts(void)
+/* What is read from a file of these LENGTH bytes. */
+static pid_t
+read_text(const char *text, size_t length)
 {
-	for (size_t i = 0; i < COUNT(texts); i++) {
-		const char *const text = texts[i].text;
+	const int fd = memfd_create("pidfile", 0);
+	struct stat file;
 
-		errno = 0;
-		CHECK(pidfile_parse(text, strlen(text)) == texts[i].pid, text);
-		CHECK((errno == EINVAL) == (texts[i].pid == -1), text);
-	}
-	CHECK(pidfile_parse("47\0011", 5) == -1, "a control character");
-	CHECK(pidfile_parse("47\00011", 5) == -1, "a null byte");
+	CHECK(write(fd, text, length) == (ssize_t)length, text);
+	errno = 0;
+
+	const pid_t pid = pidfile_read(fd, &file);
+
+	CHECK((errno == EINVAL) == (pid == -1), text);
+	CHECK(pidfile_write(fd, PID_LAST) == 0, text);
+	CHECK(length >= 64 || pidfile_read(fd, &file) == PID_LAST, text);
+	(void)close(fd);
+	return pid;
+}
+
+/* Whether the process that has PID now wrote a file SECONDS from now. */
+static bool
+has_owner(pid_t pid, time_t seconds)
+{
+	const struct stat file = { .st_mtim.tv_sec = time(NULL) + seconds };
+
+	return pidfile_has_owner(pid, &file);
 }
 
 static void
 check_owners(void)
 {
-	const int64_t now = duration_since_epoch();
-	const pid_t parent = getppid();
-	int status;
+	siginfo_t info;
 	const pid_t child = fork();
 
-	if (child == 0)
+	if (child == 0) {
+		(void)pause();
 		_exit(0);
-
-	siginfo_t info;
-
+	}
+	CHECK(has_owner(child, 0), "a process that was just started");
+	CHECK(has_owner(child, 1000000), "a file from the future");
+	CHECK(has_owner(child, -55), "a clock that lags");
+	CHECK(!has_owner(child, -65), "a PID that was reused");
+	(void)kill(child, SIGKILL);
 	(void)waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);
-	CHECK(pidfile_owner_state(child, now) == OWNER_DEAD, "a zombie");
-	(void)waitpid(child, &status, 0);
-	CHECK(pidfile_owner_state(child, now) == OWNER_DEAD, "nobody");
-	CHECK(pidfile_owner_state(INT_MAX, now) == OWNER_DEAD, "no PID");
-	CHECK(pidfile_owner_state(parent, now) == OWNER_ALIVE, "our parent");
-	CHECK(pidfile_owner_state(parent, INT64_MAX) == OWNER_ALIVE,
-	      "our parent, in a file from the future");
-	CHECK(pidfile_owner_state(parent, 0) == OWNER_REUSED,
-	      "our parent, in a file from long ago");
-	CHECK(pidfile_owner_state(1, now) == OWNER_ALIVE, "process 1");
-	CHECK(pidfile_owner_state(getpid(), now) == OWNER_REUSED, "ourselves");
+	CHECK(!has_owner(child, 0), "a zombie");
+	(void)waitpid(child, NULL, 0);
+	CHECK(!has_owner(child, 0), "nobody");
+	CHECK(has_owner(1, 0), "process 1");
 }
 
 int
 main(void)
 {
 	procfs_start();
-	check_texts();
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		const char *const text = texts[i].text;
+
+		CHECK(read_text(text, strlen(text)) == texts[i].pid, text);
+	}
+	CHECK(read_text("47\0011", 5) == -1, "a control character");
+	CHECK(read_text("47\00011", 5) == -1, "a null byte");
+	CHECK(read_text("\0", 1) == -1, "nothing else");
 	check_owners();
 	return failures;
 }
