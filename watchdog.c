@@ -295,16 +295,16 @@ leave_terminal(struct run *run)
 	tty_restore(&run->tty);
 }
 
-/* The life of a run: sleep, look, decide, act, until it is done. */
+/* The life of a run: look, decide, act, sleep, until it is done. */
 static void
 supervise(struct run *run)
 {
-	while (run->state != STATE_DONE) {
-		const bool had_front = !run->watchers.front_is_lost;
-		const int64_t deadline = state_deadline(run);
-		struct event event;
+	struct event event = { .now = duration_now() };
+	int64_t deadline = NEVER;
 
-		supervisor_wait(run, deadline, &event);
+	for (;;) {
+		bool has_changed = false;
+
 		supervisor_attend(run, &event);
 		if (timers_is_due(&run->timers, TIMER_READY, event.now))
 			get_ready(run);
@@ -319,9 +319,15 @@ supervise(struct run *run)
 				break; /* nothing to do, or done already */
 			enter(run, why,
 			      deadline < event.now ? deadline : event.now);
+			has_changed = true;
 		}
-		if (had_front && run->watchers.front_is_lost)
-			teardown_hand_over(run);
+		if (run->state == STATE_DONE)
+			return;
+		/* A change sets timers when it is attended to. */
+		deadline = has_changed ? 0 : state_deadline(run);
+		supervisor_wait(run, deadline, &event);
+		if (has_changed)
+			deadline = NEVER;
 	}
 }
 

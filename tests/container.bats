@@ -300,7 +300,7 @@ holds() {
 	[ ! -e pid.lock ]
 	[ -z "$("$WDRUN" --list)" ]
 
-	# A front that is killed leaves the lock to the supervisor.
+	# Where the front is killed, the supervisor holds the lock.
 	start "$WDRUN" --lock=run.lock "$PROGRAMS/escape" fork setsid
 	await_ready
 	front=$started
@@ -309,7 +309,7 @@ holds() {
 	freeze "$ready"
 
 	kill -KILL "$front"
-	wait_until holds "$supervisor" run.lock
+	wait_until is_dead "$front"
 	is_alive "$ready"
 	run -75 "$WDRUN" --lock=run.lock true
 
