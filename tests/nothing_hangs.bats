@@ -181,6 +181,22 @@ with_hung_fs() {
 	done
 }
 
+@test "a file of the run in a file system that hangs at the end costs ten seconds, and not the status" {
+	with_hung_fs '"$WDRUN" --lock="$PWD/lock" --cleanup=mnt/file bash -c "
+			hang_fs; exit 7"
+		echo "status $?"'
+	local server=$ready
+	wait_until grep -q status out
+	run -0 "$WDRUN" --lock=lock true
+	kill -KILL "$server"
+	finish
+
+	[ "$output" = 'status 7' ]
+	[ -s err ]
+	only_messages
+	nobody_is_left
+}
+
 # --- a supervisor that hangs -------------------------------------------------
 
 # The front kills it 40 seconds after --kill-after: as long as the end of a tree
