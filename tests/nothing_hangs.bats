@@ -4,7 +4,7 @@
 # bound was needed. (For silence see idle.bats, for a complete output until.bats,
 # for what comes after the command's exit survivors.bats.)
 #
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load helper
 load bounds
