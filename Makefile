@@ -47,13 +47,13 @@ QUIET    := $(if $(V),,@)# "make V=1" shows the commands
 VERSION   = $(shell sed -n 's/^.define WDRUN_VERSION "\(.*\)"/\1/p' src/cli/options.h)
 
 # The build with sanitizers, and the build for the fuzzers.
-ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g -fsanitize=address,undefined \
+ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g1 -fsanitize=address,undefined \
 	-fno-sanitize-recover=all -fno-omit-frame-pointer"
 FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all"
 
 .PHONY: all debug demo deps test dist lint check asan fuzz faults soak differential bench format install uninstall \
-	clean programs units fuzzers
+	clean programs units unit-tests fuzzers
 
 all: wdrun
 
@@ -105,15 +105,21 @@ STATIC := $(shell echo 'int main(void){}' | $(HOST_CC) -static -x c -o /dev/null
 build/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	@mkdir -p $(@D)
 	@echo '  compile $@'
-	$(QUIET)$(HOST_CC) -O1 -g $(STATIC) $(STANDARD) -Wall -Wextra -pthread -o $@ $<
+	$(QUIET)$(HOST_CC) -O1 $(STATIC) $(STANDARD) -Wall -Wextra -pthread -o $@ $<
 
 # Installs what "make test" skips tests without.
 deps:
 	@tests/install-tools test
 
-# The unit tests are compiled in BUILD, and without optimisation: that is sooner.
-test: wdrun programs
-	@$(MAKE) --no-print-directory BUILD=build/unit CC=$(HOST_CC) CFLAGS="-O0 -g" units
+# On all processors, unless make was told on how many.
+ALL_CORES = $(if $(findstring -j,$(MAKEFLAGS)),,-j $(shell nproc))
+
+# The unit tests have a build of their own, without optimisation: that is sooner.
+unit-tests:
+	@$(MAKE) --no-print-directory BUILD=build/unit CC=$(HOST_CC) CFLAGS=-O0 units
+
+test:
+	@$(MAKE) --no-print-directory $(ALL_CORES) wdrun programs unit-tests
 	@WDRUN=$(CURDIR)/wdrun PROGRAMS=$(CURDIR)/build/tests TAGS='!words,!programs' \
 		UNITS='$(UNITS:$(BUILD)/%=build/unit/%)' tests/run
 

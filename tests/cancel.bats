@@ -102,7 +102,7 @@ is_cancelled() {
 
 	local which
 	begin job -- "$PROGRAMS/sigcount"
-	for which in jo job2 "${front}0" 0 -1 '' "$front-0" '../job'; do
+	for which in jo job2 "${front}0" 0 -1 "$front-0" '../job'; do
 		cancel "$which"
 		[ "$status" -eq 1 ]
 		[ "$(wc -l <err)" -eq 1 ]

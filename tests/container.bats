@@ -320,7 +320,6 @@ holds() {
 
 # --- a start that fails ------------------------------------------------------
 
-# bats test_tags=smoke
 @test "a run that cannot start, or cannot be put on record, leaves neither lock nor entry" {
 	complete "$WDRUN" --lock=run.lock --registry="$PWD/registry" ./absent
 	[ "$status" -eq 127 ]

@@ -53,7 +53,6 @@ tells_lost() {
 
 # --- slow readers ------------------------------------------------------------
 
-# bats test_tags=smoke
 @test "a reader that comes late, or takes 1 KB now and then, gets all of it, last words in a stop too, and the status" {
 	local option script
 	# The bounds for survivors do not apply to a reader.
@@ -99,7 +98,6 @@ tells_lost() {
 
 # --- readers that are stuck --------------------------------------------------
 
-# bats test_tags=smoke
 @test "a reader that never reads does not hold the status beyond --timeout; a command that is late for it gets 124" {
 	local option script
 	writing 6000

@@ -42,7 +42,6 @@ is_heard() {
 	printf '\nready 1\n' >>out # for late
 }
 
-# bats test_tags=smoke
 @test "silence counts from the last output, be it a dot, on either stream, on the terminal or of any process of the tree" {
 	beside stdout late is_heard LIMIT \
 		'sleep "$half"; note; echo heard; exec sleep 1000'
@@ -179,18 +178,20 @@ all_sleep() {
 	[ "${wake_ups[*]}" = "$before" ]
 }
 
-@test "a run with all bounds wakes nobody up before one of them is over" {
-	local watchers
-	start "$WDRUN" -t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy \
-		sh -c 'echo "ready $$"; exec sleep 1000'
-	await_ready
-	mapfile -t watchers < <(children_of "$started")
-	watchers+=("$started")
-	wait_until all_sleep 0.2
+@test "a run with all bounds, or none, wakes nobody up before one of them is over" {
+	local watchers all=(-t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy)
+	local -i bounded
+	for bounded in 1 0; do
+		start "$WDRUN" "${all[@]:0:bounded * ${#all[@]}}" "$PROGRAMS/escape"
+		await_ready
+		mapfile -t watchers < <(children_of "$started")
+		watchers+=("$started")
+		wait_until all_sleep 0.2
 
-	all_sleep 0.5 # nothing may happen in this time, which is the subject
+		all_sleep 0.5 # nothing may happen in this time, which is the subject
 
-	[ "${#wake_ups[@]}" -ge 4 ] # front and supervisor
-	kill -TERM "$started"
-	finish
+		[ "${#wake_ups[@]}" -ge 4 ] # front and supervisor
+		kill -TERM "$started"
+		finish
+	done
 }

@@ -276,7 +276,6 @@ is_stopped_or_dead() {
 
 # --- in the background -------------------------------------------------------
 
-# bats test_tags=smoke
 @test "a job in the background, also of another session or PID namespace, leaves the terminal alone, and fg brings it back" {
 	local how
 	at_prompt

@@ -93,7 +93,6 @@ await_run() {
 	[ "$process_parent" -eq "$front" ]
 }
 
-# bats test_tags=smoke
 @test "SIGKILL of a watcher ends the tree wherever the command runs, and whoever carries its output" {
 	local watcher options
 	while read -r watcher options; do

@@ -89,20 +89,16 @@ find_children() {
 	done 2>/dev/null
 }
 
-# is_waiting PID: the process is a sleeping wdrun, and not yet with a command:
-# that would be its grandchild. Before exec, it is not a wdrun yet.
+# is_waiting PID: the process is a sleeping wdrun, and alone. Before exec, it is
+# not a wdrun yet.
 is_waiting() {
 	local -
 	set +T
-	local child children below
+	local children
 	look_at "$1"
 	[ "$process_state" = S ] && [ "/proc/$1/exe" -ef "$WDRUN" ] || return
 	find_children "$1"
-	below=("${children[@]}")
-	for child in "${below[@]}"; do
-		find_children "$child"
-		[ "${#children[@]}" -eq 0 ] || return
-	done
+	[ "${#children[@]}" -eq 0 ]
 }
 
 # The run that was started has had the lock, and no process has it now.

@@ -145,7 +145,8 @@ tells_alone() {
 
 @test "the sentences about runs on record, and those of timeout" {
 	make_registry
-	tells_alone "no run 'nobody' in $WDRUN_REGISTRY" --cancel=nobody
+	tells_alone "--cancel: nothing in flight: no run 'nobody' in $WDRUN_REGISTRY" \
+		--cancel=nobody
 	tells_alone "no runs on record in $WDRUN_REGISTRY (*)" --list
 	begin twin -- "$PROGRAMS/sigcount"
 	first=$front

@@ -67,7 +67,6 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 
 # --- the stop ----------------------------------------------------------------
 
-# bats test_tags=smoke
 @test "the stop begins with the signal of --signal" {
 	complete_late "$WDRUN" -t LIMIT -k never -s USR1 bash -c '
 		trap "echo got USR1; exit 3" USR1; trap "echo got TERM; exit 3" TERM

@@ -169,10 +169,10 @@ spares() {
 	wait "$@" 2>/dev/null || true
 }
 
-# forge [KEY=VALUE]...: puts a run on record whose watchers are dead. Of the keys,
-# name is that of the run, watcher the PID and start time of its front, its
-# supervisor and its target, and boot and machine say where it ran. Sets id.
-# Without a fork, since a test may want hundreds.
+# forge [KEY=VALUE]...: puts a run on record whose watchers are dead: nobody holds
+# the lock on its entry. Of the keys, name is that of the run, watcher the PID and
+# start time of its front and its supervisor, and boot and machine say where it
+# ran. Sets id. Without a fork, since a test may want hundreds.
 forge() {
 	local -
 	set +T
@@ -183,20 +183,21 @@ forge() {
 	for pair; do is[${pair%%=*}]=${pair#*=}; done
 	printf -v id '%d-%x' "${is[watcher]% *}" "${EPOCHREALTIME//[!0-9]/}000"
 	umask 077
-	printf '%s\n' "wdrun 1" "id $id" "name ${is[name]}" "boot ${is[boot]}" \
-		"machine ${is[machine]}" "pidns ${here[2]}" \
-		"front ${is[watcher]}" "supervisor ${is[watcher]}" \
-		"target ${is[watcher]}" "session own" "started 1000000000" \
-		"epoch ${EPOCHREALTIME//[!0-9]/}000" "timeout never" \
-		"kill-after 5000000000" "directory $PWD" "arg sleep" end \
-		>"$WDRUN_REGISTRY/$id.run"
+	printf '%s\n' "wdrun 2" \
+		"host ${is[machine]} ${is[boot]} ${here[2]}" \
+		"front ${is[watcher]}" "epoch ${EPOCHREALTIME//[!0-9]/}000" \
+		"wait 0" "timeout never" "kill-after 5000000000" \
+		"name ${is[name]}" "directory $PWD" "arg sleep" written \
+		"supervisor ${is[watcher]}" "session ${is[watcher]% *}" \
+		"started ${EPOCHREALTIME//[!0-9]/}000" \
+		"target ${is[watcher]% *}" >"$WDRUN_REGISTRY/$id.run"
 	umask 022
 }
 
 # Sets here to the boot, the machine and the PID namespace, and dead to PID and
 # start time of a process that has just ended.
 find_here() {
-	local machine=''
+	local machine=-
 	read -r here </proc/sys/kernel/random/boot_id
 	[ ! -e /etc/machine-id ] || read -r machine </etc/machine-id
 	here+=("$machine" "$(stat -Lc %i /proc/self/ns/pid)")

@@ -149,7 +149,6 @@ is_held_by_others() {
 
 # --- readers that go away ----------------------------------------------------
 
-# bats test_tags=smoke
 @test "a reader that goes away ends the command by SIGPIPE at its next write, but a FIFO can be read by another" {
 	local option row line script
 	for option in -i60 --tee=/dev/null --until=nothing --pty; do
@@ -210,7 +209,6 @@ is_held_by_others() {
 	[ -z "$stderr" ]
 }
 
-# bats test_tags=smoke
 @test "readers see the end when the command closes a descriptor, and wdrun is not in the caller's directory" {
 	local option pid text other
 	mkfifo fifo other
@@ -320,7 +318,6 @@ is_held_by_others() {
 	"$WDRUN" --pty sh -c '[ -t 1 ] && [ -t 2 ]' <&- >&- 2>&-
 }
 
-# bats test_tags=smoke
 @test "output that cannot be written is told once, and does not change the status" {
 	[ -c /dev/full ] || skip "there is no /dev/full"
 	local row

@@ -44,7 +44,6 @@ pty() {
 	[ "$status" -eq 3 ]
 }
 
-# bats test_tags=smoke
 @test "output comes through with every byte, in order, and no carriage return" {
 	"$WDRUN" --pty "$PROGRAMS/pattern" write 1 5000000 |
 		"$PROGRAMS/pattern" check 1 5000000 >same

@@ -109,19 +109,21 @@ reap_keeps() {
 }
 
 # bats test_tags=smoke
-@test "a run within an orphaned run is ended with it" {
-	local inner
+@test "a run within an orphaned run is ended with it, also where all four watchers are dead" {
+	local inner inner_supervisor
 	start "$WDRUN" --name=outer -- bash -c '"$WDRUN" --registry="$PWD/other" \
-		--foreground -- sh -c "\"\$PROGRAMS/escape\" fork &
+		-- sh -c "\"\$PROGRAMS/escape\" fork &
 			\"\$PROGRAMS/escape\" fork setsid & wait" &
 		echo "inner $!"; exec "$PROGRAMS/escape" fork'
 	wait_until are_ready 3
 	front=$started
 	find_id
-	find_watchers
 	said inner
 	inner=$value
-	kill_watchers "$front" "$supervisor" "$target" "$inner"
+	first_child "$inner"
+	inner_supervisor=$child
+	find_watchers
+	kill_watchers "$front" "$supervisor" "$target" "$inner" "$inner_supervisor"
 	reap_finishes "${left[@]}"
 }
 
@@ -199,6 +201,43 @@ reap_keeps() {
 	finish
 	is_dead "$ready"
 	is_off_the_record
+}
+
+# has_open PID FILE: the process has opened it.
+has_open() {
+	local fd
+	for fd in "/proc/$1/fd"/*; do
+		[ "$fd" -ef "$2" ] && return
+	done
+	return 1
+}
+
+@test "--reap waits for a run whose front is dead until its supervisor is dead, too, or has ended it" {
+	local text start
+	begin job -- "$PROGRAMS/escape" fork setsid
+	find_watchers
+	# As if another process had got the PID of a dead front.
+	start=$(start_of "$front")
+	text=$(<"$WDRUN_REGISTRY/$id.run")
+	text=${text/"front $front $start"/"front $front 0${start#?}"}
+	echo "$text" 1<>"$WDRUN_REGISTRY/$id.run"
+	start "$WDRUN" --reap
+	wait_until has_open "$started" "$WDRUN_REGISTRY/$id.run"
+	kill_watchers "$front" "$supervisor"
+	wait "$front" || true
+	finish
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	is_dead "$ready"
+	has_message "$id" "$ready"
+
+	begin job -- "$PROGRAMS/escape" fork setsid stubborn
+	kill -KILL "$front"
+	complete "$WDRUN" --reap
+	[ "$status" -eq 0 ]
+	is_off_the_record
+	is_dead "$ready"
+	wait "$front" || true
 }
 
 @test "a run of another PID namespace is neither reaped nor cancelled from there, and listed as elsewhere" {

@@ -42,6 +42,11 @@ makes_it_at() {
 	complete "$WDRUN" --registry=link -- bash -c 'ls own/*.run'
 	[ "$status" -eq 0 ]
 	[ -z "$(ls -A registry)" ]
+
+	# What is refused for another reason has not made one.
+	complete "$WDRUN" --registry=new --tee=/ touch ran
+	does_not_run --tee
+	[ ! -e new ]
 }
 
 # does_not_run VALUE...: the run ended with 125 before it began, and a message
@@ -197,26 +202,57 @@ all_others() {
 	diff <(all_others) - <<<"$before"
 }
 
-@test "hidden files in a registry are ignored; in a directory that holds something else nothing is touched" {
-	local name words
+@test "what is no entry in a registry is ignored and left alone, and --reap names it, but for hidden files" {
+	local name
 	touch "$WDRUN_REGISTRY"/{.notes,.run,.nfs000000000001}
 	mkfifo "$WDRUN_REGISTRY/.fifo"
 	complete "$WDRUN" --name=next -- "$WDRUN" --list
 	[ "$(wc -l <out)" -eq 2 ]
 	[ ! -s err ]
+	complete "$WDRUN" --reap
+	[ "$status" -eq 0 ]
+	[ ! -s err ]
 	[ "$(find "$WDRUN_REGISTRY" -name '.*' | wc -l)" -eq 4 ]
 	for name in notes.txt installer-1.2.run 77777-a.run.bak 1-1.RUN; do
-		mkdir -m 700 place
-		echo data >"place/$name"
-		echo more >place/.hidden
-		for words in --reap "--name=job true"; do
-			# shellcheck disable=SC2086
-			complete "$WDRUN" --registry=place $words
-			only_messages
-		done
-		[ "$(find place -type f | wc -l)" -eq 2 ]
-		[ "$(<"place/$name")" = data ]
-		[ "$(<place/.hidden)" = more ]
-		rm -r place
+		echo data >"$WDRUN_REGISTRY/$name"
+		complete "$WDRUN" --name=job "$WDRUN" --list
+		[ "$status" -eq 0 ]
+		[ "$(wc -l <out)" -eq 2 ]
+		[ ! -s err ]
+		complete "$WDRUN" --reap
+		[ "$status" -eq 0 ]
+		has_message "$name"
+		[ "$(<"$WDRUN_REGISTRY/$name")" = data ]
 	done
+	forge name=lost
+	complete "$WDRUN" --reap
+	has_message "$id" lost
+	is_off_the_record
+	[ -e "$WDRUN_REGISTRY/notes.txt" ]
+}
+
+# is_not_recorded WORD...: where a file may not have more than 1 KiB, a run with
+# these options and this command is not put on record, and ends before its command
+# is executed; its report says so.
+is_not_recorded() {
+	local reader
+	[ -p pipe ] || mkfifo pipe
+	cat pipe >report 3>&- &
+	reader=$!
+	complete bash -c 'ulimit -f 1
+		exec "$WDRUN" --name=a --lock=lock --report=/dev/fd/9 "$@"' - "$@" 9>pipe
+	wait "$reader"
+	does_not_run
+	grep -q '"outcome":"not executed"' report
+	[ ! -e lock ]
+	[ -z "$(ids)" ]
+}
+
+@test "a command is not executed where the run cannot be put on record, and the report says so" {
+	local name directory
+	printf -v name '%0250d' 0
+	is_not_recorded touch ran "$name$name$name$name"
+	# The target, too, adds its part.
+	directory=$PWD/$name/$name/$name
+	is_not_recorded --cleanup="$directory/$name" touch ran
 }

@@ -96,7 +96,6 @@ ends_with() {
 	has_message TERM
 }
 
-# bats test_tags=smoke
 @test "two terminating signals are forwarded, the third kills at once, whoever sends them, and without a pause" {
 	begin -- -k never
 	kill -HUP "$started"
@@ -134,7 +133,6 @@ ends_with() {
 	[[ $output == *"in order" ]]
 }
 
-# bats test_tags=smoke
 @test "what was ignored when wdrun started stays ignored: nohup, a shell's background job" {
 	begin "$PROGRAMS/launch" --ignore HUP --
 	kill -HUP "$started"

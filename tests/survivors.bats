@@ -133,7 +133,7 @@ computes_on() {
 	nobody_is_left
 }
 
-# bats test_tags=smoke,tree
+# bats test_tags=tree
 @test "--survivors=leave lets survivors live, and returns at once; a timeout ends the whole tree all the same" {
 	complete "$WDRUN" --survivors=leave --idle-after-exit=never \
 		--max-after-exit=never "$PROGRAMS/escape" -x 4 fork setsid

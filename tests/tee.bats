@@ -83,7 +83,6 @@ has_text() {
 
 # --- the file ----------------------------------------------------------------
 
-# bats test_tags=smoke
 @test "a stream that goes to the file of --tee already is not copied a second time" {
 	echo old >log
 	"$WDRUN" --tee=log sh -c 'echo one; echo two >&2' 2>>log >out

@@ -116,7 +116,6 @@ has_lines() {
 	shows "lines=$1"
 }
 
-# bats test_tags=smoke
 @test "Ctrl-C ends a command, and is its death: also for the script and the loop around it; an interactive bash survives it" {
 	local mode line
 	at_prompt
@@ -219,7 +218,6 @@ in_script() {
 	[ -e inner_prompt ]
 }
 
-# bats test_tags=smoke
 @test "the window's size is that of the terminal, and a change is noticed, also one while the job was stopped" {
 	local line rows=40
 	at_prompt
@@ -319,7 +317,6 @@ in_script() {
 	[ "$taken" = $'none\n0' ]
 }
 
-# bats test_tags=smoke
 @test "a timeout ends who left the session, and signals no other job; Ctrl-C ends the wait for survivors, and them" {
 	local mode
 	at_prompt

@@ -50,7 +50,6 @@ load bounds
 	[ "$status" -eq 124 ]
 }
 
-# bats test_tags=smoke
 @test "after the text a timeout ends the command with 0, and silence is no reason to stop" {
 	complete_late "$WDRUN" -u ready --until-grace=1000 -t LIMIT \
 		--report=report sh -c 'echo "ready $$"; exec sleep 1000'

@@ -207,14 +207,10 @@ run_example() {
 	[ "$status" -eq "$1" ]
 }
 
-# enter_directory NAME: makes the directory for an example, and enters it.
-enter_directory() {
+# Fills a directory with what an example may need.
+fill_directory() {
 	local name
-	mkdir -p "$1/bin"
-	cd "$1" || return
-	export HOME=$PWD XDG_STATE_HOME=$PWD/.local/state
-	export PATH=$PWD/bin:$PATH TERM=xterm task='the task'
-	unset WDRUN_REGISTRY MAKEFLAGS MAKELEVEL LS_COLORS
+	mkdir bin
 	ln -s "$WDRUN" bin/wdrun
 	printf '%s\n' 'all:;@echo built' 'check:;@echo checked' >Makefile
 
@@ -231,6 +227,18 @@ enter_directory() {
 	stand_in bin/ssh '/bin/cat >/dev/null' # ssh reads stdin, too
 	stand_in bin/claude '[ -t 1 ] || exit 3' \
 		'echo '\''{"type":"result","subtype":"success"}'\'
+}
+
+# enter_directory NAME: makes the directory for an example, and enters it. All of
+# them are copies of one.
+enter_directory() {
+	local filled=$BATS_TEST_TMPDIR/filled
+	[ -e "$filled" ] || (mkdir "$filled" && cd "$filled" && fill_directory)
+	cp -a "$filled" "$1"
+	cd "$1" || return
+	export HOME=$PWD XDG_STATE_HOME=$PWD/.local/state
+	export PATH=$PWD/bin:$PATH TERM=xterm task='the task'
+	unset WDRUN_REGISTRY MAKEFLAGS MAKELEVEL LS_COLORS
 }
 
 # A run on record.

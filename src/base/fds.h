@@ -28,7 +28,7 @@ ssize_t fds_read(int fd, void *data, size_t size);
 size_t fds_write(int fd, const void *data, size_t size);
 
 /* Like fds_write(), but fails with ETIMEDOUT when a pipe, socket or terminal
- * takes nothing for PATIENCE_MS milliseconds. */
+ * takes nothing for PATIENCE_MS milliseconds (-1: without a bound). */
 size_t fds_write_in_time(int fd, const void *data, size_t size,
                          int patience_ms);
 

@@ -110,8 +110,11 @@ message_lines(const struct strbuf *lines)
 int
 message_print(const struct strbuf *line)
 {
+	/* Waits for a reader without a bound, also where another process has
+	 * set O_NONBLOCK on the pipe. */
 	if (!line->is_cut &&
-	    fds_write(STDOUT_FILENO, line->text, line->length) == line->length)
+	    fds_write_in_time(STDOUT_FILENO, line->text, line->length, -1) ==
+	        line->length)
 		return EXIT_SUCCESS;
 	message("cannot write to stdout: %s",
 	        strerror(line->is_cut ? ENOMEM : errno));

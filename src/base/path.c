@@ -21,6 +21,8 @@
 struct walk {
 	int fd;              /* the directory reached so far, or -1 */
 	int links;           /* followed so far */
+	size_t own;          /* length of the end of TEXT that is of the
+	                      * caller's path, and not of a link's target */
 	char *rest;          /* in TEXT: what is still to be walked */
 	char text[PATH_MAX]; /* the path, or what a link has made of it */
 };
@@ -49,14 +51,15 @@ is_trusted(uid_t user)
 	       (stat("/", &root) == 0 && user == root.st_uid);
 }
 
-/* Reads the link NAME, which is opened first: so owner and target are of one
- * link. Returns the length of TARGET; or -1 with errno, ENOTDIR if it is no
- * link. */
-static ssize_t
-read_link(int directory_fd, const char *name, int flags, char target[PATH_MAX])
+/* Has WALK go on with the target of the link NAME, and then with AFTER, both in
+ * walk->text. Returns 0; or -1 with errno, ENOTDIR if NAME is no link. */
+static int
+follow(struct walk *walk, const char *name, const char *after, int flags)
 {
-	const int fd =
-	    openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	/* Opened, so that owner and target are of one link. */
+	const int fd = openat(walk->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	const size_t left = strlen(after);
+	char target[PATH_MAX];
 	struct stat link;
 	ssize_t length = -1;
 
@@ -68,28 +71,19 @@ read_link(int directory_fd, const char *name, int flags, char target[PATH_MAX])
 		errno = EXDEV;
 	else if (!is_trusted(link.st_uid))
 		errno = ENOLINK;
+	else if (walk->links++ == LINKS_MAX)
+		errno = ELOOP;
 	else
-		length = readlinkat(fd, "", target, PATH_MAX);
+		length = readlinkat(fd, "", target, sizeof(target));
 	fds_close(fd);
-	return length;
-}
-
-/* Has WALK go on with the target of the link NAME, and then with AFTER, both in
- * walk->text. Returns 0, or -1 as read_link(). */
-static int
-follow(struct walk *walk, const char *name, const char *after, int flags)
-{
-	char target[PATH_MAX];
-	const ssize_t length = read_link(walk->fd, name, flags, target);
-	const size_t left = strlen(after);
-
 	if (length == -1)
 		return -1;
-	if ((size_t)length + 1 + left >= PATH_MAX ||
-	    walk->links++ == LINKS_MAX) {
-		errno = ELOOP;
+	if ((size_t)length + 1 + left >= PATH_MAX) {
+		errno = ENAMETOOLONG;
 		return -1;
 	}
+	if (left < walk->own)
+		walk->own = left;
 	memmove(walk->text + length + 1, after, left + 1);
 	memcpy(walk->text, target, (size_t)length);
 	walk->text[length] = left > 0 ? '/' : '\0';
@@ -105,7 +99,7 @@ step(struct walk *walk, char *slash, int flags)
 	const char *const name = walk->rest;
 
 	*slash = '\0';
-	if ((flags & PATH_MAKE) != 0)
+	if ((flags & PATH_MAKE) != 0 && strlen(slash + 1) < walk->own)
 		(void)mkdirat(walk->fd, name, S_IRWXU); /* else openat fails */
 	if (enter(walk, openat(walk->fd, name, DIRECTORY)) == 0) {
 		walk->rest = slash + 1;
@@ -143,6 +137,7 @@ walk_to(struct walk *walk, const char *path, int flags)
 
 	walk->fd = -1;
 	walk->links = 0;
+	walk->own = PATH_MAX;
 	walk->rest = walk->text;
 	if (length == 0 || length >= PATH_MAX) {
 		errno = length == 0 ? ENOENT : ENAMETOOLONG;

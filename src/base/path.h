@@ -16,7 +16,8 @@
 enum {
 	PATH_NO_LINKS = 1, /* fail with EXDEV at a symbolic link */
 	PATH_MAY_MISS = 2, /* stop before the first directory that is missing */
-	PATH_MAKE = 4,     /* make missing directories: mode 0700, less umask */
+	PATH_MAKE = 4,     /* make missing directories, but not where a link
+	                    * leads; mode 0700, less the umask */
 };
 
 /* Opens the directory of PATH with O_PATH. Stores in NAME the rest of PATH: the

@@ -288,8 +288,9 @@ store_text(const char **field, const char *text, enum kind kind)
 {
 	const bool is_file = kind == KIND_FILE || kind == KIND_FILES;
 
-	/* stdout is for COMMAND alone. */
-	if (*text == '\0' || strlen(text) > kinds[kind].longest ||
+	/* stdout is for COMMAND alone. No run has the name "". */
+	if ((*text == '\0' && kind != KIND_RUN) ||
+	    strlen(text) > kinds[kind].longest ||
 	    (is_file && strcmp(text, "-") == 0))
 		return -1;
 	*field = text;

@@ -39,12 +39,12 @@ lock_open(struct lock *lock, const char *path)
 {
 	char name[PATH_MAX];
 
-	*lock = (struct lock){ .directory_fd = -1, .fd = -1 };
-	lock->path = path_resolve(path, 0);
-	if (lock->path == NULL)
-		return -1;
-	lock->name = strrchr(lock->path, '/') + 1;
-	lock->directory_fd = path_open(lock->path, PATH_NO_LINKS, name);
+	*lock = (struct lock){
+		.path = path,
+		.name = strrchr(path, '/') + 1,
+		.directory_fd = path_open(path, PATH_NO_LINKS, name),
+		.fd = -1,
+	};
 	return lock->directory_fd == -1 ? -1 : 0;
 }
 
@@ -160,22 +160,6 @@ take(struct lock *lock)
 	return result == 0 ? 0 : -1;
 }
 
-/* Watches the open file by way of /proc/self/fd: its name may mean another file
- * by now. Returns a descriptor, or -1. */
-static int
-watch_file(const struct lock *lock)
-{
-	const int fd = inotify_init1(IN_CLOEXEC);
-	char name[FD_PATH_SIZE];
-
-	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", lock->fd);
-	if (fd != -1 && inotify_add_watch(fd, name, EVENTS) == -1) {
-		(void)close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 /* The set of the signals in MASK. sigaddset(3) would refuse some. */
 static sigset_t
 set_of(uint64_t mask)
@@ -202,29 +186,33 @@ static enum lock_result
 await(const struct lock *lock, struct lock_wait *wait)
 {
 	enum { SIGNALS, HOLDER, CHANGES, PARENT, COUNT };
-	int64_t left = wait->deadline - duration_now();
 	const sigset_t ending = set_of(TERMINATING);
-	const sigset_t mask = set_of(wait->callers_mask | TERMINATING);
-	struct signalfd_siginfo info;
+	const sigset_t blocked = set_of(wait->callers_mask | TERMINATING);
+	int64_t left = wait->deadline - duration_now();
 	enum lock_result result = LOCK_FREE;
+	struct signalfd_siginfo signal;
+	char file[FD_PATH_SIZE];
 
 	if (left <= 0)
 		return LOCK_HELD;
 
 	struct pollfd fds[COUNT] = {
-		[SIGNALS] = { .fd = signalfd(-1, &ending, SFD_CLOEXEC),
-		              .events = POLLIN },
-		[HOLDER] = { .fd =
-		                 (int)syscall(SYS_pidfd_open, lock->holder, 0),
-		             .events = POLLIN }, /* -1 if there is none */
-		[CHANGES] = { .fd = watch_file(lock), .events = POLLIN },
-		[PARENT] = { .fd = wait->parent_fd, .events = POLLIN },
+		[SIGNALS] = { .fd = signalfd(-1, &ending, SFD_CLOEXEC) },
+		[HOLDER] = { .fd = (int)syscall(SYS_pidfd_open, lock->holder,
+		                                0) },
+		[CHANGES] = { .fd = inotify_init1(IN_CLOEXEC) },
+		[PARENT] = { .fd = wait->parent_fd },
 	};
 
-	/* Of an flock(2) alone, the kernel does not tell when it ends. What has
-	 * changed before the watch began is not told either, but signals have
-	 * to get in. */
-	if (fds[HOLDER].fd == -1 || fds[CHANGES].fd == -1)
+	for (int i = 0; i < COUNT; i++)
+		fds[i].events = POLLIN;
+	/* By its descriptor, as the name may mean another file by now. */
+	(void)snprintf(file, sizeof(file), "/proc/self/fd/%d", lock->fd);
+	/* Nothing tells when an flock(2) ends that is of no known process; nor
+	 * what has changed before the watch began, but signals have to get in.
+	 */
+	if (inotify_add_watch(fds[CHANGES].fd, file, EVENTS) == -1 ||
+	    fds[HOLDER].fd == -1)
 		left = left < LOOK_INTERVAL ? left : LOOK_INTERVAL;
 	else if (has_changed(lock))
 		left = 0;
@@ -233,11 +221,11 @@ await(const struct lock *lock, struct lock_wait *wait)
 
 	if (fds[SIGNALS].fd == -1) {
 		result = LOCK_FAILED;
-	} else if (ppoll(fds, COUNT, &time, &mask) > 0) {
+	} else if (ppoll(fds, COUNT, &time, &blocked) > 0) {
 		if (fds[SIGNALS].revents != 0 &&
-		    read(fds[SIGNALS].fd, &info, sizeof(info)) > 0 &&
-		    !signal_is_ignored((int)info.ssi_signo)) {
-			wait->signal = (int)info.ssi_signo;
+		    read(fds[SIGNALS].fd, &signal, sizeof(signal)) > 0 &&
+		    !signal_is_ignored((int)signal.ssi_signo)) {
+			wait->signal = (int)signal.ssi_signo;
 			result = LOCK_SIGNALLED;
 		} else if (fds[PARENT].revents != 0) {
 			result = LOCK_PARENT_LOST;

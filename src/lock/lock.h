@@ -38,7 +38,8 @@ struct lock_wait {
 	int signal;            /* if LOCK_SIGNALLED: which */
 };
 
-/* Opens the directory of PATH. Returns 0, or -1 with errno of path_open(). */
+/* Opens the directory of PATH, of path_resolve(). Returns 0, or -1 with errno
+ * of path_open(). */
 int lock_open(struct lock *lock, const char *path);
 
 /*

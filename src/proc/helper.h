@@ -29,7 +29,6 @@
 #define SUPERVISOR_NAME     "wd-supervisor"
 #define SUPERVISOR_STOPPING "wd-stopping"
 #define RELAY_NAME          "wd-relay"
-#define LOCKWAIT_NAME       "wd-lock"
 
 /* The exit signal of a helper. No real-time signal: at RLIMIT_SIGPENDING the
  * kernel drops real-time signals. A signal that is ignored by default: the

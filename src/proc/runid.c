@@ -2,32 +2,48 @@
 #include "proc/runid.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/duration.h"
-#include "base/fds.h"
-#include "base/strbuf.h"
-#include "proc/helper.h"
-#include "proc/procfs.h"
+#include "base/text.h"
 
-#define CHUNK_SIZE  16384
-#define NAME        RUNID_VARIABLE "="
-#define NAME_LENGTH (sizeof(NAME) - 1)
+#define PATH_SIZE 32 /* of "/proc/4711/environ" */
+
+static const char name[] = RUNID_VARIABLE "=";
+
+/* Returns the IDs in PATH but the first, or NULL. */
+static const char *
+behind_slash(const char *path)
+{
+	const char *const slash = strchr(path, '/');
+
+	return slash == NULL ? NULL : slash + 1;
+}
 
 void
-runid_make(char variable[RUNID_SIZE], pid_t front)
+runid_make(char variable[RUNID_PATH_SIZE], pid_t front)
 {
-	(void)strbuf_format(variable, RUNID_SIZE, NAME "%d-%llx", front,
+	const char *outer = getenv(RUNID_VARIABLE);
+
+	/* Not for ever longer where a job hands its work to its successor. */
+	while (outer != NULL &&
+	       strlen(outer) + sizeof(name) + RUNID_SIZE > RUNID_PATH_SIZE)
+		outer = behind_slash(outer);
+	if (outer == NULL)
+		outer = "";
+	(void)strbuf_format(variable, RUNID_PATH_SIZE, "%s%s%s%d-%llx", name,
+	                    outer, *outer == '\0' ? "" : "/", front,
 	                    (unsigned long long)duration_since_epoch());
 }
 
 const char *
 runid_of(const char *variable)
 {
-	return variable + NAME_LENGTH;
+	const char *const slash = strrchr(variable, '/');
+
+	return slash == NULL ? variable + strlen(name) : slash + 1;
 }
 
 size_t
@@ -42,83 +58,43 @@ runid_length(const char *text)
 	return start == 0 || length >= RUNID_SIZE ? 0 : length;
 }
 
-/* How far an environment has been read. */
-struct reading {
-	size_t length; /* of the present variable, so far */
-	bool is_other; /* the present variable is not WDRUN_ID */
-	char *id;
-};
-
-/* Takes the next byte. Returns whether the search ends: the value is complete,
- * or too long for an ID; then ID is empty, since the first part of the value
- * may be the ID of another run. */
+/* Whether ID is one of the IDs in PATH. */
 static bool
-take_byte(struct reading *reading, char byte)
+is_in(const char *path, const char *id)
 {
-	const size_t at = reading->length++;
+	const size_t length = strlen(id);
 
-	if (at < NAME_LENGTH) {
-		reading->is_other |= byte != NAME[at];
-	} else if (!reading->is_other) {
-		reading->id[at - NAME_LENGTH] = byte;
-		if (byte == '\0')
+	for (; path != NULL; path = behind_slash(path)) {
+		if (strncmp(path, id, length) == 0 &&
+		    (path[length] == '/' || path[length] == '\0'))
 			return true;
-		if (at - NAME_LENGTH == RUNID_SIZE - 1) {
-			reading->id[0] = '\0';
-			return true;
-		}
 	}
-	if (byte == '\0')
-		*reading = (struct reading){ .id = reading->id };
 	return false;
 }
 
-struct id_reading {
-	pid_t pid;
-	int why; /* errno */
-	char id[RUNID_SIZE];
-};
-
-static void
-read_id(void *data)
+bool
+runid_has(pid_t pid, const char *id)
 {
-	struct id_reading *const id_reading = data;
-	struct reading reading = { .id = id_reading->id };
-	char chunk[CHUNK_SIZE];
+	char path[PATH_SIZE];
+	char *variable = NULL;
+	size_t size = 0;
 	bool is_found = false;
 	bool is_empty = true;
-	ssize_t length = 0;
 
-	const int fd = procfs_open(id_reading->pid, "environ", O_RDONLY);
+	(void)strbuf_format(path, sizeof(path), "/proc/%d/environ", pid);
 
-	id_reading->why = errno;
-	if (fd == -1)
-		return;
-	while (!is_found && (length = read(fd, chunk, sizeof(chunk))) > 0) {
+	FILE *const environment = fopen(path, "re");
+
+	if (environment == NULL)
+		return false;
+	/* The first of several counts, as for getenv(3). */
+	while (!is_found && getdelim(&variable, &size, '\0', environment) > 0) {
 		is_empty = false;
-		for (ssize_t i = 0; i < length && !is_found; i++)
-			is_found = take_byte(&reading, chunk[i]);
+		is_found = strncmp(variable, name, strlen(name)) == 0;
 	}
-	if (length != -1)
-		errno = is_empty ? EAGAIN : 0;
-	id_reading->why = errno;
-	fds_close(fd);
-	if (!is_found) /* the value has no end */
-		id_reading->id[0] = '\0';
-}
-
-bool
-runid_read(pid_t pid, char id[RUNID_SIZE])
-{
-	struct id_reading reading = { .pid = pid, .why = ETIMEDOUT };
-
-	if (procfs_may_block(pid))
-		helper_do_in_time(read_id, &reading, sizeof(reading));
-	else
-		read_id(&reading);
-	if (reading.why == ETIMEDOUT)
-		reading.id[0] = '\0';
-	memcpy(id, reading.id, RUNID_SIZE);
-	errno = reading.why;
-	return id[0] != '\0';
+	is_found = is_found && is_in(variable + strlen(name), id);
+	free(variable);
+	(void)fclose(environment);
+	errno = is_empty ? EAGAIN : 0;
+	return is_found;
 }

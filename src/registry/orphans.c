@@ -1,384 +1,404 @@
-/* Kills the orphans of a run by SIGKILL, without a grace period, as a watcher
- * does when the other watcher was killed. */
+/* Finds the processes of a run whose watchers are dead, and kills them. */
 #include "registry/orphans.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "base/fds.h"
-#include "base/strbuf.h"
 #include "proc/cmdline.h"
-#include "proc/pidfd.h"
 #include "proc/procfs.h"
+#include "proc/procid.h"
 #include "proc/procstat.h"
-#include "registry/match.h"
+#include "proc/runid.h"
+#include "registry/entry.h"
 
-#define FREEZE_BOUND       (8 * SECOND)
-#define FREEZE_AGAIN_BOUND (1 * SECOND) /* after the first SIGKILL */
-#define KILL_BOUND         (4 * SECOND) /* after the freeze */
-#define STATE_D_BOUND      (1 * SECOND)
-#define SCANS_MIN          16 /* in the time of each bound */
-#define PAUSE_MS           2
-#define PAUSE_MAX_MS       50
-#define NAMED_MAX          8  /* processes that a message names */
-#define COMMAND_WIDTH      60 /* of their command lines */
+#define KTHREADD      2 /* parent of kernel threads, which have no environment */
+#define DEATH_BOUND   (10 * SECOND)
+#define PAUSE         (10 * MILLISECOND) /* between scans */
+#define SCANS_EMPTY   2                  /* in a row: nobody is left */
+#define SCANS_MAX     100 /* no time: under load, a scan may take long */
+#define READS_MAX     4   /* of an environment */
+#define NAMED_MAX     8   /* processes that a message names */
+#define COMMAND_WIDTH 60  /* of their command lines */
+#define LINE_SIZE     256
 
-/* How far the end of a run's processes has got. */
-struct ending {
-	struct match match;
+enum standing {
+	NOBODYS,  /* as far as is known */
+	PROVEN,   /* of the run, and to be killed */
+	UNPROVEN, /* in the run's session, and no more is known */
+	ANCESTOR, /* of the run, but this process or an ancestor of it */
+	ANOTHERS, /* of the run, but another user's */
+};
+
+struct process {
+	struct procid id;
+	pid_t parent;
+	pid_t session;
+	bool is_own; /* this user's */
+	bool has_id; /* the run's, in WDRUN_ID */
+	bool got_kill;
+	enum standing standing;
+};
+
+/* The search for the processes of a run, in one scan of /proc after another. */
+struct search {
+	const struct entry *entry;
+	const char *id;
 	struct orphans *orphans;
-	struct strbuf killed_text; /* of orphans */
-	size_t named;              /* in killed_text */
-	int64_t freeze_end;
-	int scans_left;  /* a bound is over after these, too */
-	bool was_frozen; /* all proven processes were, before the last scan */
-	bool has_killed;
-	bool is_unsure; /* processes that were not found may be left */
+	int scans;
+	/* A proven process was in the run's session. Later scans go by that: as
+	 * long as a session has members, no process gets its number. */
+	bool session_is_proven;
+	bool session_is_strangers; /* another process has got its number */
+	size_t count;              /* of the processes of the last scan */
+	struct process *processes; /* by PID */
 };
 
-/* Appends "4711 sleep 1000", or "4711 [sleep]" for a process in state D, whose
- * command line may take for ever to read. */
-static void
-add_process(struct strbuf *line, const struct candidate *candidate)
-{
-	strbuf_addf(line, "%s%d ", line->length == 0 ? "" : ", ",
-	            candidate->procid.pid);
-	cmdline_add(line, candidate->procid.pid,
-	            candidate->state == 'D' ? 0 : COMMAND_WIDTH);
-}
-
-/* Whether CANDIDATE seems to hang in execve(2): then the process has one
- * thread, does not fork, and dies of SIGKILL when the call ends. */
+/* Whether PID is this process, or an ancestor of it that /proc shows. */
 static bool
-is_in_exec(const struct candidate *candidate)
+is_ancestor(pid_t pid)
 {
-	return candidate->procid.start == 0;
-}
-
-/* --- freezing ------------------------------------------------------------- */
-
-/* Stops CANDIDATE, and notes that at once, as the next read of a process may
- * hang. What was stopped already is not noted, and so not continued later. */
-static void
-stop(const struct candidate *candidate, void *context)
-{
-	struct orphans *const orphans = context;
-
-	if (candidate->state != 'T' && !candidate->got_kill &&
-	    !is_in_exec(candidate) &&
-	    orphans->stopped_count < ORPHANS_STOPPED_MAX &&
-	    procid_kill(&candidate->procid, SIGSTOP) == 0)
-		orphans->stopped[orphans->stopped_count++] = candidate->procid;
-}
-
-/* Whether a thread in STATE, whose process has got SIGSTOP, does not fork.
- * State D may be the end of a fork(2), which SIGSTOP does not prevent; but also
- * a wait for the end of a vfork(2), or for a device that never answers. So with
- * WITH_D, after STATE_D_BOUND, state D counts too. */
-static bool
-is_frozen_state(char state, bool with_d)
-{
-	return strchr("TtZX", state) != NULL || (state == 'D' && with_d);
-}
-
-struct threads {
-	long frozen;
-	bool with_d;
-};
-
-static int
-count_frozen(pid_t tid, void *context)
-{
-	struct threads *const threads = context;
 	struct procstat stat;
 
-	threads->frozen += procstat_read(tid, &stat) == 0 &&
-	                   is_frozen_state(stat.state, threads->with_d);
+	for (pid_t at = getpid(); at > 0; at = stat.parent) {
+		if (at == pid)
+			return true;
+		if (procstat_read(at, &stat) == -1)
+			return false;
+	}
+	return false;
+}
+
+/* Notes that PROCESS belongs to the run. */
+static void
+admit(struct search *search, struct process *process)
+{
+	process->standing = !process->is_own               ? ANOTHERS
+	                    : is_ancestor(process->id.pid) ? ANCESTOR
+	                                                   : PROVEN;
+	search->session_is_proven |= process->standing == PROVEN &&
+	                             process->session == search->entry->session;
+}
+
+/* Appends "4711 COMMAND" to LINE, which has COUNT processes. */
+static void
+add_name(struct strbuf *line, size_t count, pid_t pid, const char *command)
+{
+	if (count < NAMED_MAX)
+		strbuf_addf(line, "%s%d %s", count == 0 ? "" : ", ", pid,
+		            command);
+	else if (count == NAMED_MAX)
+		strbuf_addf(line, ", ...");
+}
+
+/* Sends SIGKILL to PROCESS, which is proven. */
+static void
+end(struct search *search, struct process *process)
+{
+	struct orphans *const orphans = search->orphans;
+	const pid_t pid = process->id.pid;
+	char text[LINE_SIZE] = "";
+	struct strbuf command = { .text = text, .size = sizeof(text) };
+
+	/* Before SIGKILL: a zombie has no command line. */
+	if (orphans->killed < NAMED_MAX)
+		cmdline_add(&command, pid, COMMAND_WIDTH);
+	process->got_kill = procid_kill(&process->id, SIGKILL) == 0;
+	if (process->got_kill)
+		add_name(&orphans->text, orphans->killed++, pid, text);
+}
+
+/* --- one scan of /proc ---------------------------------------------------- */
+
+/* Whether PID has the run's ID. Within execve(2) the environment is empty for a
+ * moment: looks again. */
+static bool
+has_id(const struct search *search, pid_t pid, pid_t parent)
+{
+	for (int i = 0; i < READS_MAX; i++) {
+		if (runid_has(pid, search->id))
+			return true;
+		if (errno != EAGAIN || parent == KTHREADD)
+			return false;
+		duration_sleep(MILLISECOND);
+	}
+	return false;
+}
+
+static bool
+is_same(const struct procid *one, const struct procid *other)
+{
+	return one->pid == other->pid && one->start == other->start;
+}
+
+/* Reads PID into PROCESS. Returns 1; 0 where PID cannot be of the run, as it is
+ * older, or is a watcher: it lets go of the lock on its entry shortly before it
+ * is dead; or -1 where PID is dead. Memory of another user's process is not
+ * read: that user could make the reader wait (userfaultfd(2), a file system
+ * that does not answer). */
+static int
+read_process(const struct search *search, pid_t pid, struct process *process)
+{
+	const struct entry *const entry = search->entry;
+	struct procstat stat;
+	struct procfs_status status;
+
+	if (procstat_read(pid, &stat) == -1)
+		return -1;
+	*process = (struct process){
+		.id = { pid, stat.start },
+		.parent = stat.parent,
+		.session = stat.session,
+	};
+	if (stat.start < entry->front.start ||
+	    is_same(&process->id, &entry->front) ||
+	    is_same(&process->id, &entry->supervisor))
+		return 0;
+	if (procstat_is_dead(&stat) || procfs_read_status(pid, &status) == -1)
+		return -1;
+	process->is_own = status.user == geteuid();
+	process->has_id = process->is_own && has_id(search, pid, stat.parent);
+	return 1;
+}
+
+/* Adds PROCESS to those of this scan. The first scan looks at all before it
+ * kills, as a dead parent proves no child. Later ones are for processes that
+ * fork: they are gone when a scan is done, and their children have the run's
+ * ID, too. Returns 0, or -1 with errno. */
+static int
+add(struct search *search, struct process *process)
+{
+	struct process *const processes =
+	    realloc(search->processes, (search->count + 1) * sizeof(*process));
+
+	if (processes == NULL)
+		return -1;
+	if (process->has_id && search->scans > 1)
+		admit(search, process);
+	if (process->standing == PROVEN)
+		end(search, process);
+	search->session_is_strangers |=
+	    process->id.pid == search->entry->session;
+	search->processes = processes;
+	search->processes[search->count++] = *process;
 	return 0;
 }
 
-/* Whether all threads of PROCESS are frozen, or PROCESS is dead. The number of
- * threads is read last: a running thread may have made another thread. */
-static bool
-is_frozen(const struct procid *process, bool with_d)
+/* Adds all processes of DIRECTORY, /proc. Returns 0, or -1 with errno. */
+static int
+read_all(struct search *search, DIR *directory)
 {
-	struct threads threads = { .with_d = with_d };
-	struct procstat stat;
+	const struct dirent *file;
+	struct process process;
+	long place = 0; /* of FILE in DIRECTORY */
+	pid_t gone = 0;
 
-	(void)procfs_visit_threads(process->pid, count_frozen, &threads);
-	if (procstat_read(process->pid, &stat) == -1)
-		return errno == ENOENT || errno == ESRCH;
-	return stat.start != process->start || procstat_is_dead(&stat) ||
-	       stat.threads == threads.frozen;
+	while (errno = 0, (file = readdir(directory)) != NULL) {
+		const pid_t pid = (pid_t)strtol(file->d_name, NULL, DECIMAL);
+		const int result =
+		    pid > 0 ? read_process(search, pid, &process) : 0;
+
+		/* readdir(3) has read ahead: where PID is dead, a child that it
+		 * has left may be missing there. */
+		if (result == -1 && pid != gone) {
+			gone = pid;
+			seekdir(directory, place);
+			continue;
+		}
+		place = telldir(directory);
+		if (result == 1 && add(search, &process) == -1)
+			return -1;
+	}
+	return errno == 0 ? 0 : -1;
 }
 
-/* Waits until all proven processes, which stop() has stopped, are frozen.
- * Returns whether all are. */
-static bool
-await_freeze(const struct ending *ending)
+static int
+by_pid(const void *left, const void *right)
 {
-	const struct candidates *const now = &ending->match.now;
-	const int64_t d_end = duration_now() + STATE_D_BOUND;
+	const struct process *const a = left;
+	const struct process *const b = right;
 
-	for (size_t i = 0; i < now->count; i++) {
-		const struct candidate *const candidate = &now->entries[i];
+	return (a->id.pid > b->id.pid) - (a->id.pid < b->id.pid);
+}
 
-		if (candidate->result != MATCH_PROVEN || candidate->got_kill ||
-		    is_in_exec(candidate))
+static bool
+has_proven_parent(const struct search *search, const struct process *process)
+{
+	const struct process key = { .id.pid = process->parent };
+	const struct process *const parent = bsearch(
+	    &key, search->processes, search->count, sizeof(key), by_pid);
+
+	/* A younger process has the PID of a parent that died meanwhile. */
+	return parent != NULL && parent->standing == PROVEN &&
+	       parent->id.start <= process->id.start;
+}
+
+static bool
+is_in_session(const struct search *search, const struct process *process)
+{
+	return search->entry->session != 0 && !search->session_is_strangers &&
+	       process->session == search->entry->session;
+}
+
+/* Finds who belongs to the run, until nobody proves another one. */
+static void
+close_over(struct search *search)
+{
+	struct process *const end = search->processes + search->count;
+	bool is_changed = true;
+
+	while (is_changed) {
+		is_changed = false;
+		for (struct process *at = search->processes; at < end; at++) {
+			if (at->standing != NOBODYS ||
+			    (!at->has_id && !has_proven_parent(search, at) &&
+			     !(search->session_is_proven &&
+			       is_in_session(search, at))))
+				continue;
+			admit(search, at);
+			is_changed = true;
+		}
+	}
+	for (struct process *at = search->processes; at < end; at++) {
+		if (at->standing == NOBODYS && is_in_session(search, at))
+			at->standing = UNPROVEN;
+	}
+}
+
+/* Reads all processes, and kills those of the run. Returns 0, or -1 with
+ * errno. */
+static int
+scan(struct search *search)
+{
+	DIR *const directory = opendir("/proc");
+
+	search->scans++;
+	search->count = 0;
+	if (directory == NULL)
+		return -1;
+
+	const int result = read_all(search, directory);
+	const int why = errno;
+
+	(void)closedir(directory);
+	errno = why;
+	if (result == -1 || search->count == 0)
+		return result;
+	qsort(search->processes, search->count, sizeof(*search->processes),
+	      by_pid);
+	close_over(search);
+	for (size_t i = 0; i < search->count; i++) {
+		struct process *const process = &search->processes[i];
+
+		if (process->standing == PROVEN && !process->got_kill)
+			end(search, process);
+	}
+	return 0;
+}
+
+/* --- scan after scan ------------------------------------------------------ */
+
+/* Counts the processes that stand from LEAST to MOST. */
+static size_t
+count(const struct search *search, enum standing least, enum standing most)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < search->count; i++)
+		found += search->processes[i].standing >= least &&
+		         search->processes[i].standing <= most;
+	return found;
+}
+
+/* Notes the processes that stand from LEAST to MOST as left. */
+static void
+add_left(struct search *search, enum standing least, enum standing most)
+{
+	static const char *const reasons[] = {
+		[PROVEN] = "cannot be killed",
+		[UNPROVEN] = "may belong to the run: has its session",
+		[ANCESTOR] = "is this wdrun or an ancestor of it",
+		[ANOTHERS] = "belongs to another user",
+	};
+	struct orphans *const orphans = search->orphans;
+
+	for (size_t i = 0; i < search->count; i++) {
+		const struct process *const process = &search->processes[i];
+		const enum standing standing = process->standing;
+		char text[LINE_SIZE];
+		struct strbuf line = { .text = text, .size = sizeof(text) };
+
+		if (standing < least || standing > most)
 			continue;
-		while (
-		    !is_frozen(&candidate->procid, duration_now() >= d_end)) {
-			if (duration_now() >= ending->freeze_end)
+		cmdline_add(&line, process->id.pid, COMMAND_WIDTH);
+		strbuf_addf(&line, " (%s)", reasons[standing]);
+		add_name(&orphans->why, orphans->left++, process->id.pid, text);
+	}
+}
+
+/* Waits until the processes that got SIGKILL are dead. Returns whether they
+ * are; those that are not stay PROVEN. */
+static bool
+await_deaths(struct search *search)
+{
+	const int64_t deadline = duration_now() + DEATH_BOUND;
+
+	for (size_t i = 0; i < search->count; i++) {
+		struct process *const process = &search->processes[i];
+
+		while (process->standing == PROVEN) {
+			if (procid_state_of(&process->id) != PROCID_ALIVE)
+				process->standing = NOBODYS;
+			else if (duration_now() >= deadline)
 				return false;
-			(void)poll(NULL, 0, 1);
+			else
+				duration_sleep(MILLISECOND);
 		}
 	}
 	return true;
 }
 
-/* --- killing -------------------------------------------------------------- */
-
-/* Names the first proven processes before SIGKILL, while their command lines
- * can be read. */
-static void
-name_proven(struct ending *ending)
-{
-	const struct candidates *const now = &ending->match.now;
-
-	for (size_t i = 0; i < now->count && ending->named < NAMED_MAX; i++) {
-		if (now->entries[i].result != MATCH_PROVEN ||
-		    is_in_exec(&now->entries[i]))
-			continue;
-		add_process(&ending->killed_text, &now->entries[i]);
-		ending->named++;
-	}
-}
-
-/* Kills CANDIDATE, which is proven. Where its start is unknown, parent and
- * session have to be the same still, as read after a pidfd was opened. Returns
- * 0, or -1. */
+/* Scans until nobody is left to be killed. Returns 0, or -1 with errno. */
 static int
-kill_candidate(const struct candidate *candidate)
+end_all(struct search *search)
 {
-	const pid_t pid = candidate->procid.pid;
-	struct procfs_status status;
+	struct orphans *const orphans = search->orphans;
+	int empty = 0; /* scans in a row that have found nobody */
 
-	if (!is_in_exec(candidate))
-		return procid_kill(&candidate->procid, SIGKILL);
-
-	const int fd = pidfd_open(pid);
-	const int result = fd != -1 && procfs_read_status(pid, &status) == 0 &&
-	                           status.parent == candidate->parent &&
-	                           getsid(pid) == candidate->session
-	                       ? pidfd_send_signal(fd, SIGKILL)
-	                       : -1;
-
-	fds_close(fd);
-	return result;
-}
-
-/* Kills the youngest process first. The end of a process may orphan process
- * groups of its descendants, whose stopped processes the kernel then continues
- * (kill_orphaned_pgrp()): these have to get SIGKILL before. PIDs rise from the
- * oldest process on, up to where PIDs begin anew. */
-static void
-kill_proven(struct ending *ending)
-{
-	struct candidates *const now = &ending->match.now;
-	size_t oldest = 0;
-
-	if (!ending->has_killed)
-		name_proven(ending);
-	for (size_t i = 0; i < now->count; i++) {
-		/* Less one, so that an unknown start, 0, is the latest. */
-		if (now->entries[i].procid.start - 1 <
-		    now->entries[oldest].procid.start - 1)
-			oldest = i;
-	}
-	for (size_t i = now->count; i-- > 0;) {
-		struct candidate *const candidate =
-		    &now->entries[(oldest + i) % now->count];
-
-		if (candidate->result != MATCH_PROVEN ||
-		    kill_candidate(candidate) == -1)
-			continue;
-		ending->orphans->killed += !candidate->got_kill;
-		ending->is_unsure |= is_in_exec(candidate);
-		candidate->got_kill = true;
-	}
-	if (!ending->has_killed) {
-		ending->freeze_end = duration_now() + FREEZE_AGAIN_BOUND;
-		ending->scans_left = SCANS_MIN;
-	}
-	ending->has_killed = true;
-}
-
-/* --- scan after scan ------------------------------------------------------ */
-
-/* Returns how many processes are proven and not in execve(2), and in *MOVING
- * how many of these may fork: processes newly proven in this scan, or continued
- * by another process. */
-static size_t
-count_proven(const struct candidates *now, size_t *moving)
-{
-	size_t proven = 0;
-
-	*moving = 0;
-	for (size_t i = 0; i < now->count; i++) {
-		const struct candidate *const candidate = &now->entries[i];
-
-		if (candidate->result != MATCH_PROVEN || is_in_exec(candidate))
-			continue;
-		proven++;
-		*moving += !candidate->got_kill &&
-		           (candidate->is_new ||
-		            !is_frozen_state(candidate->state, true));
-	}
-	return proven;
-}
-
-/* Whether END is over, with the least number of scans. Where a control group
- * has used up its share of the processors, time passes in which neither this
- * process nor the run's are doing anything. */
-static bool
-is_over(const struct ending *ending, int64_t end)
-{
-	return ending->scans_left <= 0 && duration_now() >= end;
-}
-
-/*
- * Scans until no process is left to be killed, or the time is over. Returns 0,
- * or -1 with errno.
- *
- * A dead parent proves no child, so no process is killed before all are frozen,
- * unless the time is over. All are frozen if the processes proven before a scan
- * were frozen when the scan began, and none is moving at its end: each child
- * that they forked was there during the whole scan, with its parent alive and
- * proven, so the scan has proven the child by rule D, and found it frozen.
- */
-static int
-end_all(struct ending *ending)
-{
-	int empty_scans = 0;
-	int pause = PAUSE_MS;
-	size_t stuck = 0;
-	size_t moving;
-
-	while (empty_scans < MATCH_EMPTY_SCANS) {
-		if (match_scan(&ending->match) == -1)
+	while (empty < SCANS_EMPTY && search->scans < SCANS_MAX) {
+		if (search->scans > 0)
+			duration_sleep(PAUSE);
+		if (scan(search) == -1)
 			return -1;
-		ending->scans_left--;
-
-		const size_t proven = count_proven(&ending->match.now, &moving);
-		const bool is_whole = ending->was_frozen && moving == 0;
-
-		empty_scans = proven == 0 && ending->match.unseen == 0 &&
-		                      ending->match.stuck == stuck
-		                  ? empty_scans + 1
-		                  : 0;
-		stuck = ending->match.stuck;
-		if (empty_scans == 0 &&
-		    is_over(ending, ending->freeze_end + KILL_BOUND) &&
-		    (proven == 0 || ending->has_killed)) {
-			ending->is_unsure |= proven == 0;
+		empty = count(search, PROVEN, PROVEN) == 0 ? empty + 1 : 0;
+		/* Of the scan that has found most: what proves a process that
+		 * is spared may be dead in the next. */
+		if (count(search, UNPROVEN, ANOTHERS) >= orphans->left) {
+			orphans->left = orphans->why.length = 0;
+			add_left(search, UNPROVEN, ANOTHERS);
+		}
+		if (!await_deaths(search)) {
+			add_left(search, PROVEN, PROVEN);
 			return 0;
 		}
-		if (proven > 0 && !is_whole &&
-		    !is_over(ending, ending->freeze_end)) {
-			ending->was_frozen = await_freeze(ending);
-		} else if (proven > 0) {
-			ending->is_unsure |= !is_whole;
-			kill_proven(ending);
-			(void)poll(NULL, 0, pause);
-			pause =
-			    2 * pause > PAUSE_MAX_MS ? PAUSE_MAX_MS : 2 * pause;
-		}
 	}
+	if (empty < SCANS_EMPTY && orphans->left++ == 0)
+		strbuf_addf(&orphans->why, "processes that go on forking");
 	return 0;
 }
 
-static const char *
-reason_left(const struct candidate *candidate)
-{
-	if (candidate->is_stuck &&
-	    (candidate->may_belong ||
-	     (candidate->result != MATCH_NONE && candidate->procid.start == 0)))
-		return "cannot be looked at";
-	switch (candidate->result) {
-	case MATCH_NONE:
-		break;
-	case MATCH_PROVEN:
-		return "cannot be killed";
-	case MATCH_UNPROVEN:
-		return "may belong to the run: has the run's session ID";
-	case MATCH_OTHER_USER:
-		return "belongs to another user";
-	case MATCH_ANCESTOR:
-		return candidate->procid.pid == getpid()
-		           ? "is this wdrun"
-		           : "is an ancestor of this wdrun";
-	}
-	return NULL;
-}
-
-/* Counts and names the processes that are left. */
-static void
-note_left(const struct ending *ending)
-{
-	const struct candidates *const now = &ending->match.now;
-	struct orphans *const orphans = ending->orphans;
-	struct strbuf line = { .text = orphans->left_text,
-		               .size = sizeof(orphans->left_text) };
-
-	for (size_t i = 0; i < now->count; i++) {
-		const struct candidate *const candidate = &now->entries[i];
-		const char *const reason = reason_left(candidate);
-
-		if (reason == NULL)
-			continue;
-		orphans->killed -= candidate->got_kill;
-		if (orphans->left == NAMED_MAX)
-			strbuf_addf(&line, ", ...");
-		if (orphans->left++ >= NAMED_MAX)
-			continue;
-		add_process(&line, candidate);
-		strbuf_addf(&line, " (%s)", reason);
-	}
-	if (ending->is_unsure && orphans->left++ == 0)
-		strbuf_addf(&line, "processes that end too soon to be read");
-}
-
 int
-orphans_end(const struct entry *entry, struct orphans *orphans)
+orphans_end(const struct entry *entry, const char *id, struct orphans *orphans)
 {
-	struct ending ending = {
-		.match = { .entry = entry,
-		           .on_proven = stop,
-		           .context = orphans },
-		.orphans = orphans,
-		.killed_text = { .text = orphans->killed_text,
-		                 .size = sizeof(orphans->killed_text) },
-		.freeze_end = duration_now() + FREEZE_BOUND,
-		.scans_left = SCANS_MIN,
-	};
-	const int result = end_all(&ending);
+	struct search search = { .entry = entry, .id = id, .orphans = orphans };
+	const int result = end_all(&search);
+	const int why = errno;
 
-	if (orphans->killed > ending.named)
-		strbuf_addf(&ending.killed_text, ", ...");
-	if (result == 0)
-		note_left(&ending);
-	match_free(&ending.match); /* keeps errno */
+	free(search.processes);
+	errno = why;
 	return result;
-}
-
-void
-orphans_continue(const struct orphans *orphans)
-{
-	for (size_t i = 0; i < orphans->stopped_count; i++)
-		(void)procid_kill(&orphans->stopped[i], SIGCONT);
 }

@@ -2,31 +2,29 @@
 
 #include <stddef.h>
 
-#include "proc/procid.h"
-#include "registry/entry.h"
+#include "base/text.h"
 
-#define ORPHANS_TEXT_SIZE   1024
-#define ORPHANS_STOPPED_MAX (1 << 18)
+struct entry;
 
-/* What orphans_end() has done so far, in memory that the helper which calls
- * orphans_end(), and may hang, shares with its parent. */
+/* What came of the processes of an orphaned run. */
 struct orphans {
 	size_t killed;
-	size_t left;                         /* not killed, proven or not */
-	char killed_text[ORPHANS_TEXT_SIZE]; /* "4711 sleep 1000, 4712 …" */
-	char left_text[ORPHANS_TEXT_SIZE];   /* likewise, with reasons */
-	size_t stopped_count;
-	struct procid stopped[ORPHANS_STOPPED_MAX]; /* by SIGSTOP */
+	size_t left;        /* may belong to the run, and are not killed */
+	struct strbuf text; /* the killed, "4711 sleep 9, 4712 …" */
+	struct strbuf why;  /* the same of those that are left, with reasons */
 };
 
 /*
- * Kills the processes that belong to the run of ENTRY (match.h), a run of this
- * boot and this PID namespace: stops all by SIGSTOP, for at most 8 seconds, and
- * then sends SIGKILL until none is left, for at most 5 seconds. Fills ORPHANS,
- * which is all 0. Returns 0, or -1 with errno where processes cannot be read.
- * May block as runid_read().
+ * Kills the processes of the run ID, whose watchers are dead, by SIGKILL, until
+ * two readings of /proc in a row find none.
+ *
+ * A process belongs to the run if ID is in its WDRUN_ID; if its parent belongs
+ * to the run; or if it is in the session that the supervisor made, and another
+ * process of that session belongs to the run. A process of that session without
+ * such a proof, one of another user, this process and its ancestors are not
+ * signalled, and count as left. Fills in ORPHANS, which is empty but for the
+ * buffers of its texts. Returns 0, or -1 with errno where /proc cannot be read.
+ * May wait for a process that does not answer.
  */
-int orphans_end(const struct entry *entry, struct orphans *orphans);
-
-/* Continues the processes that orphans_end() stopped and did not kill. */
-void orphans_continue(const struct orphans *orphans);
+int orphans_end(const struct entry *entry, const char *id,
+                struct orphans *orphans);

@@ -1,51 +1,43 @@
 /* Finishes runs whose watchers both died before the teardown. */
-#include "registry/reap.h"
+#include "registry/commands.h"
 
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/duration.h"
-#include "base/fds.h"
-#include "base/fileinfo.h"
 #include "base/message.h"
-#include "base/path.h"
 #include "base/status.h"
-#include "base/strbuf.h"
+#include "base/text.h"
 #include "lock/cleanup.h"
 #include "lock/lock.h"
 #include "proc/helper.h"
-#include "proc/signals.h"
+#include "proc/procfs.h"
+#include "proc/procid.h"
 #include "registry/orphans.h"
+#include "registry/registry.h"
 
-#define LINE_SIZE 4000
+#define NAMES_SIZE 200
 
-/* How long the helper that finishes a run may take: orphans_end() takes up to
- * 13 seconds, and so may another wdrun that finishes the same run meanwhile. */
-#define BOUND_REQUESTED (20 * SECOND)
-#define BOUND           (10 * SECOND) /* for all runs, before a run starts */
-#define BOUND_OLD       (2 * SECOND)  /* a run of an earlier boot: files only */
-
-#define RIVAL_BOUND    (10 * SECOND)
-#define RIVAL_PAUSE_MS 50
+#define START_BOUND (10 * SECOND) /* for all runs, before a run starts */
+#define DYING_BOUND (10 * SECOND) /* for the lock of a run without a front */
+#define DYING_PAUSE (5 * MILLISECOND)
+#define PF_EXITING  0x4u /* include/linux/sched.h */
+#define STAT_SIZE   1024
 
 struct reap {
 	bool is_quiet;
-	bool is_requested; /* by --reap or --cancel: reports a run that cannot
-	                    * be finished, and waits for another wdrun */
-	int64_t deadline;
+	bool is_requested; /* by --reap or --cancel: tells also what is left */
 };
 
 /* --- the files of a run --------------------------------------------------- */
+
+static const pid_t nobody[2];
 
 /* Appends what came of removing PATH: RESULT and errno are of cleanup_end(). */
 static void
@@ -59,323 +51,246 @@ add_removal(struct strbuf *line, const char *path, int result)
 		            lock_error(errno));
 }
 
-static const pid_t nobody[2];
-
-/* Removes the lock file PATH, if the process whose PID it has is dead: a
- * watcher of the run, or of another that is over, too. */
+/* Removes a file of --cleanup. No watcher saw the end of the run, so another
+ * process may have made a file without a PID since: one with content is removed
+ * only if IS_CERTAIN, and an empty one is no loss. */
 static void
-remove_lock(struct strbuf *line, const char *path)
+clean_up(struct strbuf *line, const struct cleanup *cleanup, bool is_certain)
 {
-	const struct cleanup lock = { path, CLEANUP_UNKNOWN, -1 };
+	struct stat file;
+	const bool has_content = lstat(cleanup->path, &file) == 0 &&
+	                         S_ISREG(file.st_mode) && file.st_size > 0;
+	const int result =
+	    cleanup_end(cleanup, nobody, is_certain || !has_content);
 
-	add_removal(line, path, cleanup_end(&lock, nobody, false));
+	if (result == 0 && has_content && !is_certain && cleanup->before == 0)
+		strbuf_addf(line,
+		            "; left '%s', which another process may have made",
+		            cleanup->path);
+	add_removal(line, cleanup->path, result);
 }
 
-/*
- * Removes a --cleanup file of RECORD, if the file is no older than the file of
- * the entry: the text of the entry could lie. After a boot, the file has to be
- * older than the boot.
- *
- * No watcher saw the end of the run, so another process may have made a file
- * without a PID since. If such a file has content, it is removed only if
- * processes of the run were KILLED just now, or the run began before the boot.
- * An empty file is no loss.
- */
+/* Removes the files of a run: a lock file if the process whose PID it has is
+ * dead, a watcher of the run, or of another that is over, too. */
 static void
-clean_up(struct strbuf *line, const struct record *record,
-         struct cleanup *cleanup, size_t killed)
+remove_files(struct strbuf *line, const struct entry *entry, bool is_certain)
 {
-	const char *const path = cleanup->path;
-	const bool is_old = record->state == RECORD_OLD;
-	struct fileinfo file;
-	char name[PATH_MAX];
-	const int directory_fd = path_open(path, PATH_NO_LINKS, name);
-	int result =
-	    directory_fd == -1 ? -1 : fileinfo_at(directory_fd, name, &file);
-	if (result == 0) {
-		const int64_t made_at =
-		    file.id.birth != 0 ? file.id.birth : file.modified;
-		const bool is_recent =
-		    made_at >= record->entry.written_at - SECOND &&
-		    (!is_old || host_is_before_boot(&file));
-		const bool is_certain = is_old || !S_ISREG(file.mode) ||
-		                        file.size == 0 || killed > 0;
+	for (size_t i = 0; i < entry->lock_count; i++) {
+		const struct cleanup lock = { .path = entry->locks[i],
+			                      .before = CLEANUP_UNKNOWN,
+			                      .claim_fd = -1 };
 
-		if (is_recent)
-			result = cleanup_end(cleanup, nobody, is_certain);
-		if (result == 0 && !(is_recent && is_certain) &&
-		    file.id.birth != cleanup->before)
-			strbuf_addf(
-			    line,
-			    "; left '%s', which another process may have made",
-			    path);
+		add_removal(line, lock.path, cleanup_end(&lock, nobody, false));
 	}
-	add_removal(line, path, result);
-	fds_close(directory_fd);
-}
-
-static void
-remove_files(struct strbuf *line, struct record *record, size_t killed)
-{
-	const struct entry_locks *const locks = &record->entry.locks;
-	struct entry_cleanups *const cleanups = &record->entry.cleanups;
-
-	for (size_t i = 0; i < locks->count; i++)
-		remove_lock(line, locks->paths[i]);
-	for (size_t i = 0; i < cleanups->count; i++)
-		clean_up(line, record, &cleanups->files[i], killed);
+	for (size_t i = 0; i < entry->cleanup_count; i++)
+		clean_up(line, &entry->cleanups[i], is_certain);
 }
 
 /* --- one run -------------------------------------------------------------- */
 
-/* Locks the open file of RECORD by flock(2), so that no other wdrun finishes
- * the run at the same time. Returns false if another wdrun keeps the lock.
- * Where the file system has no such locks, two processes may finish the run at
- * once: each signal is still verified. */
-static bool
-lock_record(const struct record *record, const struct reap *reap)
-{
-	const int64_t deadline = duration_now() + RIVAL_BOUND;
-
-	while (flock(record->fd, LOCK_EX | LOCK_NB) == -1 &&
-	       errno == EWOULDBLOCK) {
-		if (!reap->is_requested || duration_now() >= deadline)
-			return false;
-		(void)poll(NULL, 0, RIVAL_PAUSE_MS);
-	}
-	return true;
-}
-
-/* Kills the processes of ENTRY's run. Returns 0, or -1 where processes are left
- * or cannot be seen; LINE says which. */
+/* Ends the run at WALK, whose entry this process has locked. Returns 0, or -1
+ * where the run stays on record; LINE says what was done, and what was not. */
 static int
-end_processes(const struct entry *entry, struct orphans *orphans,
-              struct strbuf *line)
+end_run(struct registry_walk *walk, struct orphans *orphans,
+        struct strbuf *line)
 {
-	if (procid_state_of(&entry->front) != PROCID_DEAD ||
-	    procid_state_of(&entry->supervisor) != PROCID_DEAD) {
-		strbuf_addf(line,
-		            ": /proc does not show whether the front %d "
-		            "and the supervisor %d are dead",
-		            entry->front.pid, entry->supervisor.pid);
-		return -1;
-	}
-	if (orphans_end(entry, orphans) == -1) {
+	const bool is_old = strcmp(walk->entry.host, walk->host) != 0;
+
+	if (is_old) {
+		strbuf_addf(line, ": began before the last boot");
+	} else if (orphans_end(&walk->entry, walk->id, orphans) == -1) {
 		strbuf_addf(line, ": cannot read the processes in /proc: %s",
 		            strerror(errno));
 		return -1;
-	}
-	if (orphans->killed > 0)
+	} else if (orphans->killed == 0) {
+		strbuf_addf(line, ": found no process to kill");
+	} else {
 		strbuf_addf(line, ": killed %zu process%s: %s", orphans->killed,
 		            orphans->killed == 1 ? "" : "es",
-		            orphans->killed_text);
-	else
-		strbuf_addf(line, ": found no process to kill");
-	if (orphans->left == 0)
-		return 0;
-	strbuf_addf(line, "; the run stays on record because of %s",
-	            orphans->left_text);
-	return -1;
-}
-
-/* Kills the processes of RECORD's run, removes its files and its entry. May
- * hang. Returns 0, or -1 where the run stays on record; LINE says what was
- * done, and what prevented the rest. */
-static int
-end_run(struct record *record, struct orphans *orphans, struct strbuf *line)
-{
-	const struct entry *const entry = &record->entry;
-
-	if (record->state == RECORD_OLD)
-		strbuf_addf(line, ": began before the last boot");
-	else if (end_processes(entry, orphans, line) == -1)
+		            orphans->text.text);
+	}
+	if (orphans->left > 0) {
+		strbuf_addf(line, "; the run stays on record because of %s",
+		            orphans->why.text);
 		return -1;
-	remove_files(line, record, orphans->killed);
+	}
+	remove_files(line, &walk->entry, is_old || orphans->killed > 0);
 	/* Last: if SIGKILL comes before, all can be done again. */
-	if (registry_remove(record->directory_fd, entry->id) == 0)
+	if (registry_remove(walk->directory_fd, walk->id) == 0)
 		return 0;
 	strbuf_addf(line, "; cannot remove '%s' from the registry: %s",
-	            record->file, strerror(errno));
+	            walk->file, strerror(errno));
 	return -1;
 }
 
-/* Finishes the run of RECORD, and prints that. May hang. Returns 0 when the run
- * is off the record, else -1. */
+/* As reap_entry(). Prints what was done, and if REAP is requested also why the
+ * run stays on record. */
 static int
-finish(struct record *record, const struct reap *reap, struct orphans *orphans)
+finish(struct registry_walk *walk, const struct reap *reap)
 {
-	char text[LINE_SIZE];
-	struct strbuf line = { .text = text, .size = sizeof(text) };
-	int result = -1;
+	struct orphans orphans = { .text.grows = true, .why.grows = true };
+	struct strbuf line = { .grows = true };
 
-	strbuf_addf(&line, "run %s", record->entry.id);
-	if (record->entry.name != NULL)
-		strbuf_addf(&line, " (%s)", record->entry.name);
-	if (!lock_record(record, reap)) {
-		strbuf_addf(&line, ": another wdrun is finishing this run");
-	} else {
-		/* Another wdrun may have finished the run meanwhile. */
-		const int is_there = record_has_name(record);
+	if (!registry_take(walk))
+		return 0;
+	if (walk->state == RUN_UNFINISHED)
+		return registry_remove(walk->directory_fd, walk->id);
+	strbuf_addf(&line, "run %s", walk->id);
+	if (walk->entry.name != NULL)
+		strbuf_addf(&line, " (%s)", walk->entry.name);
 
-		if (is_there == 0)
-			return 0;
-		if (is_there == 1)
-			result = end_run(record, orphans, &line);
-		else
-			strbuf_addf(&line, ": cannot look at its entry: %s",
-			            strerror(errno));
-	}
-
-	/* Before a run starts, a message tells only what was done. */
-	const bool has_done = result == 0 || orphans->killed > 0;
+	const int result = end_run(walk, &orphans, &line);
+	const bool has_done = result == 0 || orphans.killed > 0;
 
 	if ((has_done && !reap->is_quiet) ||
 	    (result == -1 && reap->is_requested))
-		message("%s", text);
+		message("%s", line.text);
+	strbuf_free(&line);
+	strbuf_free(&orphans.text);
+	strbuf_free(&orphans.why);
 	return result;
 }
 
-/* --- by a helper, which may hang ------------------------------------------ */
-
-/* What a helper and its parent share. */
-struct work {
-	int result; /* of finish(), -1 before its end */
-	struct orphans orphans;
-};
-
-/* The time when the helper for RECORD is killed. */
-static int64_t
-find_deadline(const struct record *record, const struct reap *reap)
+int
+reap_entry(struct registry_walk *walk, bool is_quiet)
 {
-	const bool is_short =
-	    record->state == RECORD_OLD && !reap->is_requested;
-	const int64_t deadline =
-	    duration_now() + (is_short ? BOUND_OLD : BOUND_REQUESTED);
+	const struct reap reap = { .is_quiet = is_quiet, .is_requested = true };
 
-	return deadline < reap->deadline ? deadline : reap->deadline;
-}
-
-/* Finishes the run of RECORD by a helper. A read of a process's environment may
- * wait for its mmap_lock for ever, and so may an access to a file on a file
- * system that hangs. This process waits for neither: a run may be about to
- * start. Returns as finish(). */
-static int
-finish_by_helper(struct record *record, const struct reap *reap)
-{
-	struct work *const work = array_share(sizeof(*work));
-
-	if (work == NULL) {
-		if (reap->is_requested)
-			message("run %s: no memory to finish it: %s",
-			        record->entry.id, strerror(errno));
-		return -1;
-	}
-	work->result = -1;
-
-	const int64_t deadline = find_deadline(record, reap);
-	uint64_t callers_mask;
-	/* No death signal: a helper whose parent is killed goes on, and kills
-	 * the processes that it has stopped. */
-	const pid_t helper = helper_fork(0);
-
-	/* Without a helper, this process does the work: the run's processes may
-	 * be the reason why fork(2) fails. */
-	if (helper == 0)
-		(void)signals_block(&callers_mask); /* Ctrl-C ends the parent */
-	if (helper <= 0)
-		work->result = finish(record, reap, &work->orphans);
-	if (helper == 0)
-		_exit(0);
-	if (helper > 0 && !helper_await_until(helper, deadline) &&
-	    reap->is_requested)
-		message("run %s: stays on record: a process or a file system "
-		        "does not answer",
-		        record->entry.id);
-
-	const int result = work->result;
-
-	if (result != 0)
-		orphans_continue(&work->orphans);
-	array_free(work, sizeof(*work));
-	return result;
+	return finish(walk, &reap);
 }
 
 /* --- all runs ------------------------------------------------------------- */
 
+/* Whether PROCESS is dead, or will be without a word more from the caller: it
+ * has got SIGKILL, or is in exit(2). */
+static bool
+is_dying(const struct procid *process)
+{
+	char text[STAT_SIZE];
+	const char *name_end;
+	unsigned flags = 0;
+	unsigned long pending = 0;
+
+	if (procid_state_of(process) != PROCID_ALIVE)
+		return true;
+	if (procfs_read(process->pid, "stat", text, sizeof(text)) <= 0 ||
+	    (name_end = strrchr(text, ')')) == NULL)
+		return false;
+	/* The fields 9, 31: proc_pid_stat(5). The kernel writes no bad number.
+	 * NOLINTNEXTLINE(cert-err34-c) */
+	(void)sscanf(name_end + 1,
+	             "%*s %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s "
+	             "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+	             "%lu",
+	             &flags, &pending);
+	return (flags & PF_EXITING) != 0 || (pending >> (SIGKILL - 1) & 1) != 0;
+}
+
+/*
+ * Waits for the lock of the present run as long as its front is dying: either
+ * the supervisor ends the run, or was killed as well and is not dead yet, or
+ * another wdrun is finishing the run. Returns whether the run is orphaned now.
+ */
+static bool
+becomes_orphaned(const struct registry_walk *walk)
+{
+	const int64_t deadline = duration_now() + DYING_BOUND;
+
+	while (registry_is_held(walk)) {
+		if (duration_now() >= deadline || !is_dying(&walk->entry.front))
+			return false;
+		duration_sleep(DYING_PAUSE);
+	}
+	return !registry_is_gone(walk);
+}
+
 /* Finishes the runs in DIRECTORY_FD whose watchers are dead. Returns how many
- * of them stay on record; or -1, after a message if REAP is requested. */
+ * of them stay on record, or -1 after a message. */
 static int
 reap_in(int directory_fd, const struct reap *reap)
 {
-	struct record_walk walk;
-	int left = 0;
+	struct registry_walk walk = { .skips_held = !reap->is_requested };
+	char names[NAMES_SIZE];
+	struct strbuf others = { .text = names, .size = sizeof(names) };
+	int left = registry_begin(&walk, directory_fd);
 
-	registry_tidy(directory_fd);
-
-	int result = record_walk_begin(&walk, directory_fd);
-
-	if (result == 0 && !walk.can_verify)
-		result = -1;
-	while (result != -1 && duration_now() < reap->deadline &&
-	       (result = record_walk_next(&walk)) == 1) {
-		switch (walk.record.state) {
-		case RECORD_WAITING:
-		case RECORD_RUNNING:
-		case RECORD_STOPPING:
-		case RECORD_ELSEWHERE:
+	while (left != -1 && registry_next(&walk)) {
+		switch (walk.state) {
+		case RUN_WAITING:
+		case RUN_RUNNING:
+		case RUN_STOPPING:
+			if (reap->is_requested && becomes_orphaned(&walk))
+				walk.next--; /* to read its entry again */
 			break;
-		case RECORD_ORPHANED:
-			left += finish_by_helper(&walk.record, reap) != 0;
+		case RUN_ORPHANED:
+		case RUN_UNFINISHED:
+			left += finish(&walk, reap) != 0;
 			break;
-		case RECORD_OLD:
-			(void)finish_by_helper(&walk.record, reap);
+		case RUN_ELSEWHERE:
 			break;
-		case RECORD_BROKEN:
-			/* Perhaps the entry of an orphaned run. */
-			left += walk.record.problem == NULL;
-			if (reap->is_requested)
-				record_report(&walk.record);
+		case RUN_UNKNOWN:
+			strbuf_addf(&others, "%s'%s'",
+			            others.length == 0 ? "" : ", ", walk.file);
 			break;
 		}
 	}
-	if (result == -1 && reap->is_requested)
-		record_walk_report(&walk);
-	record_walk_end(&walk);
-	return result == -1 ? -1 : left;
+	if (others.length > 0 && reap->is_requested && !reap->is_quiet)
+		message("registry: left alone what is no entry of this user: "
+		        "%s%s",
+		        names, others.is_cut ? "..." : "");
+	registry_end(&walk);
+	return left;
 }
 
 int
 reap_all(const char *registry, bool is_quiet)
 {
-	const struct reap reap = { .is_quiet = is_quiet,
-		                   .is_requested = true,
-		                   .deadline = NEVER };
+	const struct reap reap = { .is_quiet = is_quiet, .is_requested = true };
 	const int directory_fd = registry_open(registry, false);
+	char host[REGISTRY_HOST_SIZE];
 
 	if (directory_fd == -1)
 		return errno == ENOENT ? EXIT_SUCCESS : STATUS_FAILED;
 
-	const int left = reap_in(directory_fd, &reap);
+	const int left = registry_read_host(host, false) == -1
+	                     ? -1
+	                     : reap_in(directory_fd, &reap);
 
 	(void)close(directory_fd);
 	return left == -1 ? STATUS_FAILED : left > 0;
 }
 
+/* Whether the registry DIRECTORY_FD has an entry without a lock. */
+static bool
+has_orphans(int directory_fd)
+{
+	struct registry_walk walk = { .skips_held = true };
+	bool is_found = false;
+
+	if (registry_begin(&walk, directory_fd) == 0)
+		while (!is_found && registry_next(&walk))
+			is_found = walk.state == RUN_ORPHANED ||
+			           walk.state == RUN_UNFINISHED;
+	registry_end(&walk);
+	return is_found;
+}
+
 void
 reap_before_run(int directory_fd, bool is_quiet)
 {
-	const struct reap reap = { .is_quiet = is_quiet,
-		                   .deadline = duration_now() + BOUND };
+	const struct reap reap = { .is_quiet = is_quiet };
 
-	(void)reap_in(directory_fd, &reap);
-}
+	if (!has_orphans(directory_fd))
+		return;
 
-int
-reap_record(struct record *record, bool is_quiet)
-{
-	const struct reap reap = { .is_quiet = is_quiet,
-		                   .is_requested = true,
-		                   .deadline = NEVER };
+	/* A read of a process, or a file system, may hang; the run shall not.
+	 */
+	const pid_t helper = helper_fork(SIGKILL);
 
-	return finish_by_helper(record, &reap);
+	/* What is left may be the reason why fork(2) fails. */
+	if (helper <= 0)
+		(void)reap_in(directory_fd, &reap);
+	if (helper == 0)
+		_exit(0);
+	(void)helper_await_until(helper, duration_now() + START_BOUND);
 }

@@ -1,35 +1,31 @@
-/* The registry's directory, and the files that come and go in it. */
+/* The registry's directory, and the entries that come and go in it. */
 #include "registry/registry.h"
 
 #include <sys/stat.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
-#include "base/duration.h"
 #include "base/fds.h"
-#include "base/fileinfo.h"
 #include "base/message.h"
-#include "base/names.h"
-#include "base/pathat.h"
-#include "base/strbuf.h"
+#include "base/path.h"
 #include "base/text.h"
-#include "proc/pidfd.h"
-#include "proc/runid.h"
-#include "registry/entry.h"
-#include "registry/host.h"
+#include "proc/helper.h"
+#include "proc/procfs.h"
 
-#define RECORD_SUFFIX     ".run"
-#define UNFINISHED_SUFFIX ".new"
-#define UNFINISHED_AGE    (60 * SECOND) /* no entry takes so long to write */
+#define SUFFIX    ".run"
+#define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
+#define LINE_SIZE 64 /* of the IDs of boot and machine, and of a process */
 
-#define ENTRY_MODE (S_IRUSR | S_IWUSR)
+#define ENTRY_MODE 0600
+#define OPEN_FLAGS (O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 /* --- the directory -------------------------------------------------------- */
 
@@ -48,132 +44,73 @@ registry_is_wanted(void)
 	return read_variable("WDRUN_REGISTRY") != NULL;
 }
 
-/* For root: whether DIRECTORY, from the environment, which sudo(8) may keep, is
- * another user's, or would be made in another user's. */
+/* Whether this process is root's, and DIRECTORY, from an environment that
+ * sudo(8) may have kept, another user's. */
 static bool
 is_anothers(const char *directory)
 {
-	char path[PATH_MAX];
-	struct stat file = { .st_uid = 0 };
-	char *end;
+	struct stat file;
 
-	if (geteuid() != 0 || directory == NULL)
-		return false;
-	(void)strbuf_format(path, sizeof(path), "%s", directory);
-	while (stat(path, &file) == -1 && errno == ENOENT &&
-	       (end = strrchr(path, '/')) != NULL)
-		*end = '\0';
-	return file.st_uid != 0;
+	return geteuid() == 0 && stat(directory, &file) == 0 &&
+	       file.st_uid != 0;
 }
 
 int
 registry_find(struct strbuf *line, const char *given)
 {
-	const char *state = read_variable("XDG_STATE_HOME");
+	const char *const state = read_variable("XDG_STATE_HOME");
 	const char *const home = read_variable("HOME");
-
 	/* XDG Base Directory Specification: a relative path is ignored. */
-	if (state != NULL && *state != '/')
-		state = NULL;
+	const bool has_state = state != NULL && *state == '/';
+	const char *const base = has_state ? state : home;
+
 	if (given == NULL)
 		given = read_variable("WDRUN_REGISTRY");
 	if (given != NULL) {
 		strbuf_addf(line, "%s", given);
-	} else if (state == NULL && home == NULL) {
-		message("no registry: --registry, $WDRUN_REGISTRY, "
-		        "$XDG_STATE_HOME and $HOME are all missing");
+	} else if (base == NULL || *base != '/') {
+		message("no registry: neither --registry nor $WDRUN_REGISTRY "
+		        "names one, and $HOME is no absolute path");
 		return -1;
-	} else if (state == NULL && *home != '/') {
-		message("no registry: $HOME '%s' is not an absolute path: use "
-		        "--registry",
-		        home);
-		return -1;
-	} else if (is_anothers(state) || is_anothers(home)) {
+	} else if (is_anothers(base)) {
 		message("no registry: '%s' belongs to another user, not to "
 		        "root: use --registry",
-		        is_anothers(state) ? state : home);
+		        base);
 		return -1;
-	} else if (state != NULL) {
-		strbuf_addf(line, "%s/wdrun", state);
 	} else {
-		strbuf_addf(line, "%s/.local/state/wdrun", home);
+		strbuf_addf(line,
+		            has_state ? "%s/wdrun" : "%s/.local/state/wdrun",
+		            base);
 	}
 	return 0;
 }
 
-/* Whether NAME is an entry's. */
-static bool
-is_entry(const char *name)
-{
-	const size_t length = runid_length(name);
-
-	return length > 0 && strcmp(name + length, RECORD_SUFFIX) == 0;
-}
-
-/* Whether NAME is an unfinished entry's: see name_unfinished(). */
-static bool
-is_unfinished(const char *name)
-{
-	const size_t length = *name == '.' ? runid_length(name + 1) : 0;
-	const char *const place = name + 1 + length;
-
-	return length > 0 && strcmp(place + strspn(place, "0123456789abcdef-."),
-	                            &UNFINISHED_SUFFIX[1]) == 0;
-}
-
-/* Ends the visit, with NAME in CONTEXT, if NAME is neither an entry's nor
- * hidden: network file systems have hidden files of their own. */
-static int
-find_stranger(const char *name, void *context)
-{
-	if (*name == '.' || is_entry(name))
-		return 0;
-	(void)strbuf_format(context, REGISTRY_FILE_SIZE, "%s", name);
-	errno = 0;
-	return -1;
-}
-
-/* Whether the open directory FD is a registry: it belongs to this user, no
- * other user can write it, and only entries are in it. If not, prints why. */
-static bool
-is_registry(int fd, const char *path)
-{
-	char stranger[REGISTRY_FILE_SIZE] = "";
-	struct stat directory;
-
-	if (fstat(fd, &directory) == -1)
-		message("registry '%s': %s", path, strerror(errno));
-	else if (directory.st_uid != geteuid())
-		message("registry '%s' belongs to user %u, not to %u", path,
-		        directory.st_uid, geteuid());
-	else if ((directory.st_mode & REGISTRY_FORBIDDEN) != 0)
-		message("registry '%s' can be written by others (chmod go-w)",
-		        path);
-	else if (names_read(fd, find_stranger, stranger) == -1 &&
-	         *stranger != '\0')
-		message("registry '%s' holds '%s', which is not an entry: use "
-		        "an empty directory",
-		        path, stranger);
-	else
-		return true;
-	return false;
-}
-
-/* Opens the directory PATH; makes it if TO_MAKE. Returns a descriptor, or -1
- * with errno of pathat_open. */
+/* Opens the directory PATH; makes it if TO_MAKE, but not behind a symbolic link
+ * that leads nowhere. Returns a descriptor, or -1 with errno of path_open(). */
 static int
 open_directory(const char *path, bool to_make)
 {
+	char last[PATH_MAX];
+	char text[PATH_MAX];
+	struct strbuf line = { .text = text, .size = sizeof(text) };
+	struct stat link;
+	const bool is_there = lstat(path, &link) == 0;
 	const mode_t callers_mask = umask(0);
-	struct pathat at;
-	int fd =
-	    pathat_open(&at, path, to_make ? PATHAT_MAKE : PATHAT_MUST_EXIST);
+
+	/* The name in the directory that path_open() opens is the dot. */
+	strbuf_addf(&line, "%s/.", path);
+	errno = ENAMETOOLONG;
+
+	const int above =
+	    line.is_cut
+	        ? -1
+	        : path_open(text, to_make && !is_there ? PATH_MAKE : 0, last);
+	const int fd = above == -1 ? -1
+	                           : openat(above, ".",
+	                                    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	(void)umask(callers_mask);
-	if (fd != -1)
-		fd = openat(at.directory_fd, ".",
-		            O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	pathat_close(&at);
+	fds_close(above);
 	return fd;
 }
 
@@ -182,196 +119,351 @@ registry_open(const char *given, bool to_make)
 {
 	char path[PATH_MAX];
 	struct strbuf line = { .text = path, .size = sizeof(path) };
-	int fd = -1;
+	struct stat directory;
+	int fd;
 
 	if (registry_find(&line, given) == -1) {
 		errno = 0;
 		return -1;
 	}
-
-	const size_t length = line.length;
-
-	/* With this name, pathat_open() opens PATH, and not its parent. */
-	strbuf_addf(&line, "/.");
-	errno = ENAMETOOLONG;
-	if (!line.is_cut)
-		fd = open_directory(path, to_make);
-	path[length] = '\0';
+	fd = open_directory(path, to_make);
 	if (fd == -1 && errno == ENOENT && !to_make)
 		return -1;
-	if (fd == -1) {
-		message("registry '%s': %s", path, pathat_error(errno));
-	} else if (!is_registry(fd, path)) {
-		(void)close(fd);
-		fd = -1;
-	}
+	if (fd == -1 || fstat(fd, &directory) == -1)
+		message("registry '%s': %s", path, path_error(errno));
+	else if (directory.st_uid != geteuid())
+		message("registry '%s' belongs to user %u, not to %u", path,
+		        directory.st_uid, geteuid());
+	else if ((directory.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		message("registry '%s' can be written by others (chmod go-w)",
+		        path);
+	else
+		return fd;
+	fds_close(fd);
 	errno = 0;
-	return fd;
+	return -1;
 }
 
-/* --- one file ------------------------------------------------------------- */
+/* --- where the PIDs mean something ---------------------------------------- */
 
-const char *
-registry_name_file(char file[REGISTRY_FILE_SIZE], const char *id)
+/* Reads the first line of the file PATH; "-" if that fails. */
+static void
+read_line(const char *path, char line[LINE_SIZE])
 {
-	(void)strbuf_format(file, REGISTRY_FILE_SIZE, "%s" RECORD_SUFFIX, id);
-	return file;
-}
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t length = fd == -1 ? -1 : read(fd, line, LINE_SIZE - 1);
 
-/* The name of an unfinished entry, which registry_list() leaves out. The PID in
- * ID is the front's only in this boot and PID namespace. */
-static const char *
-name_unfinished(char file[REGISTRY_FILE_SIZE], const char *id,
-                const char *boot_id, uint64_t pid_namespace)
-{
-	(void)strbuf_format(file, REGISTRY_FILE_SIZE,
-	                    ".%s.%s.%" PRIu64 UNFINISHED_SUFFIX, id, boot_id,
-	                    pid_namespace);
-	return file;
+	fds_close(fd);
+	line[length > 0 ? length : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (*line == '\0')
+		(void)strbuf_format(line, LINE_SIZE, "-");
 }
 
 int
-registry_add(int directory_fd, const struct entry *entry, char *const command[])
+registry_read_host(char host[REGISTRY_HOST_SIZE], bool is_quiet)
 {
-	char text[ENTRY_TEXT_MAX];
-	char file[REGISTRY_FILE_SIZE];
-	char unfinished[REGISTRY_FILE_SIZE];
-	struct strbuf line = { .text = text, .size = sizeof(text) };
-	const struct replacement whole = {
-		.directory_fd = directory_fd,
-		.file = registry_name_file(file, entry->id),
-		.unfinished = name_unfinished(
-		    unfinished, entry->id, entry->boot, entry->pid_namespace),
-		.mode = ENTRY_MODE,
-		/* Under "umask 777" the owner could not read the entry. */
-		.is_exact = true,
-	};
+	char machine[LINE_SIZE];
+	char boot[LINE_SIZE];
+	struct stat namespace;
 
-	if (entry_format(&line, entry, command) == -1)
+	*host = '\0';
+	/* stat(2) follows the link to the namespace: namespaces(7). */
+	if (procfs_is_ours() != 1 ||
+	    stat("/proc/self/ns/pid", &namespace) == -1) {
+		if (!is_quiet)
+			message("no process can be told: no /proc of this PID "
+			        "namespace is mounted");
 		return -1;
-	return fds_replace(&whole, line.text, line.length);
+	}
+	read_line("/etc/machine-id", machine);
+	read_line("/proc/sys/kernel/random/boot_id", boot);
+	(void)strbuf_format(host, REGISTRY_HOST_SIZE, "%s %s %" PRIu64, machine,
+	                    boot, (uint64_t) namespace.st_ino);
+	return 0;
+}
+
+/* --- one entry ------------------------------------------------------------ */
+
+static const char *
+name_file(char file[FILE_SIZE], const char *id)
+{
+	(void)strbuf_format(file, FILE_SIZE, "%s" SUFFIX, id);
+	return file;
+}
+
+/* COMMAND, one of F_OFD_GETLK, F_OFD_SETLK and F_OFD_SETLKW, for the lock on
+ * the entry FD. Returns 0, or -1 with errno; in *TYPE F_UNLCK if F_OFD_GETLK
+ * finds no lock. */
+static int
+do_lock(int fd, int command, short *type)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	const int result = fcntl(fd, command, &whole);
+
+	*type = whole.l_type;
+	return result;
+}
+
+int
+registry_add(int directory_fd, const char *id, const struct strbuf *text)
+{
+	char file[FILE_SIZE];
+	struct stat status = { .st_nlink = 0 };
+	short type;
+	int fd = -1;
+
+	(void)name_file(file, id);
+	/* Another wdrun may find the file before its lock, take it for what a
+	 * killed front has left, and remove it. */
+	while (status.st_nlink == 0) {
+		const mode_t callers_mask = umask(0);
+
+		fds_close(fd);
+		fd = openat(directory_fd, file,
+		            OPEN_FLAGS | O_CREAT | O_EXCL | O_APPEND,
+		            ENTRY_MODE);
+		(void)umask(callers_mask);
+		if (fd == -1)
+			return -1;
+		if (do_lock(fd, F_OFD_SETLKW, &type) == -1 ||
+		    fstat(fd, &status) == -1)
+			break;
+	}
+	if (status.st_nlink > 0 &&
+	    fds_write(fd, text->text, text->length) == text->length)
+		return fd;
+
+	const int why = errno;
+
+	(void)unlinkat(directory_fd, file, 0);
+	(void)close(fd);
+	errno = why;
+	return -1;
 }
 
 int
 registry_remove(int directory_fd, const char *id)
 {
-	char file[REGISTRY_FILE_SIZE];
-	struct host host;
+	char file[FILE_SIZE];
 
-	/* A run that has waited for a lock may have both. */
-	if (host_read(&host) == NULL)
-		(void)unlinkat(
-		    directory_fd,
-		    name_unfinished(file, id, host.boot_id, host.pid_namespace),
-		    0);
-	return unlinkat(directory_fd, registry_name_file(file, id), 0) == 0 ||
+	return unlinkat(directory_fd, name_file(file, id), 0) == 0 ||
 	               errno == ENOENT
 	           ? 0
 	           : -1;
 }
 
-/* --- all files ------------------------------------------------------------ */
-
-/* Calls VISIT for each name in the directory. VISIT may remove the file.
- * Returns 0, or -1 with errno. */
-static int
-visit_files(int directory_fd, names_visit *visit, void *context)
-{
-	/* An open file description of its own: other processes may share the
-	 * file offset of DIRECTORY_FD. */
-	const int fd =
-	    openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd == -1)
-		return -1;
-
-	const int result = names_read(fd, visit, context);
-
-	fds_close(fd);
-	return result;
-}
-
-/* Adds FILE to the names in CONTEXT, if FILE is an entry's. */
-static int
-add_record(const char *file, void *context)
-{
-	struct registry_names *const names = context;
-
-	if (!is_entry(file))
-		return 0;
-
-	void *const files =
-	    array_grow(names->files, names->count, &names->capacity,
-	               sizeof(names->files[0]));
-
-	if (files == NULL)
-		return -1;
-	names->files = files;
-	(void)strbuf_format(names->files[names->count++], REGISTRY_FILE_SIZE,
-	                    "%s", file);
-	return 0;
-}
+/* --- all entries ---------------------------------------------------------- */
 
 /* The start of a run, from the ID in FILE: "4711-18a0c5d2f3b1e2c4.run". */
 static uint64_t
 start_of(const char *file)
 {
-	const char *const start = strchr(file, '-');
-
-	return start == NULL ? 0 : text_number(start + 1, HEXADECIMAL);
+	return runid_length(file) == 0
+	           ? 0
+	           : strtoull(strchr(file, '-') + 1, NULL, 16);
 }
 
 static int
-by_start(const void *left, const void *right)
+by_start(const struct dirent **left, const struct dirent **right)
 {
-	const uint64_t a = start_of(left);
-	const uint64_t b = start_of(right);
+	const uint64_t a = start_of((*left)->d_name);
+	const uint64_t b = start_of((*right)->d_name);
 
-	return a != b ? (a > b) - (a < b) : strcmp(left, right);
+	return a != b ? (a > b) - (a < b)
+	              : strcmp((*left)->d_name, (*right)->d_name);
+}
+
+/* Network file systems have hidden files of their own. */
+static int
+is_visible(const struct dirent *file)
+{
+	return file->d_name[0] != '.';
 }
 
 int
-registry_list(int directory_fd, struct registry_names *names)
+registry_begin(struct registry_walk *walk, int directory_fd)
 {
-	const int result = visit_files(directory_fd, add_record, names);
+	char path[LINE_SIZE];
 
-	if (names->count > 1)
-		array_sort(names->files, names->count, sizeof(names->files[0]),
-		           by_start);
-	return result;
+	walk->directory_fd = directory_fd;
+	walk->fd = -1;
+	(void)registry_read_host(walk->host, true);
+	(void)strbuf_format(path, sizeof(path), "/proc/self/fd/%d",
+	                    directory_fd);
+	walk->count = scandir(path, &walk->files, is_visible, by_start);
+	if (walk->count == -1)
+		message("cannot read the registry: %s", strerror(errno));
+	return walk->count == -1 ? -1 : 0;
 }
 
-/* Removes FILE, if it is an unfinished entry and its front, whose PID is in the
- * name, is dead. With another boot or PID namespace in the name, the PID means
- * another process: then FILE has to be older than UNFINISHED_AGE too. */
-static int
-remove_abandoned(const char *file, void *context)
+static void
+close_entry(struct registry_walk *walk)
 {
-	const int directory_fd = *(const int *)context;
-	char name[REGISTRY_FILE_SIZE];
-	struct host host;
-	struct fileinfo status;
-	const pid_t front = (pid_t)text_number(file + 1, DECIMAL);
-
-	if (!is_unfinished(file) || front <= 0 ||
-	    fileinfo_at(directory_fd, file, &status) == -1 ||
-	    !S_ISREG(status.mode) || status.owner != geteuid() ||
-	    !pid_is_dead(front))
-		return 0;
-	(void)host_read(&host);
-
-	/* What follows the ID in the names of this boot and PID namespace. */
-	const char *const suffix =
-	    name_unfinished(name, "", host.boot_id, host.pid_namespace) + 1;
-
-	if (strcmp(file + 1 + runid_length(file + 1), suffix) == 0 ||
-	    status.modified < duration_since_epoch() - UNFINISHED_AGE)
-		(void)unlinkat(directory_fd, file, 0);
-	return 0;
+	free(walk->text);
+	walk->text = NULL;
+	fds_close(walk->fd);
+	walk->fd = -1;
 }
 
 void
-registry_tidy(int directory_fd)
+registry_end(struct registry_walk *walk)
 {
-	(void)visit_files(directory_fd, remove_abandoned, &directory_fd);
+	close_entry(walk);
+	for (int i = 0; i < walk->count; i++)
+		free(walk->files[i]);
+	free(walk->files);
+}
+
+bool
+registry_is_held(const struct registry_walk *walk)
+{
+	short type;
+
+	return do_lock(walk->fd, F_OFD_GETLK, &type) == 0 && type != F_UNLCK;
+}
+
+bool
+registry_is_gone(const struct registry_walk *walk)
+{
+	struct stat status;
+
+	return fstat(walk->fd, &status) == 0 && status.st_nlink == 0;
+}
+
+bool
+registry_take(const struct registry_walk *walk)
+{
+	struct stat status;
+	short type;
+
+	return do_lock(walk->fd, F_OFD_SETLK, &type) == 0 &&
+	       fstat(walk->fd, &status) == 0 && status.st_nlink > 0 &&
+	       (size_t)status.st_size == walk->size;
+}
+
+/* Whether PID is a supervisor that is ending no run yet. */
+static bool
+is_at_work(pid_t pid)
+{
+	char path[LINE_SIZE];
+	char line[LINE_SIZE];
+	char start[LINE_SIZE];
+
+	(void)strbuf_format(path, sizeof(path), "/proc/%d/stat", pid);
+	read_line(path, line);
+
+	const size_t length = strbuf_format(start, sizeof(start),
+	                                    "%d (" SUPERVISOR_NAME ") ", pid);
+
+	return strncmp(line, start, length) == 0 && line[length] != 'Z';
+}
+
+/* Whether the run was of this machine, which has been started anew since. */
+static bool
+is_before_boot(const struct registry_walk *walk)
+{
+	const char *const machine = walk->entry.host;
+	const size_t to_boot = strcspn(machine, " ") + 1;
+	const char *const boot = machine + to_boot;
+
+	return *machine != '-' && strncmp(machine, walk->host, to_boot) == 0 &&
+	       strncmp(boot, walk->host + to_boot, strcspn(boot, " ")) != 0;
+}
+
+/* The state of the run whose entry was read, and IS_HELD since. */
+static enum run_state
+find_state(const struct registry_walk *walk, bool is_held)
+{
+	const struct entry *const entry = &walk->entry;
+
+	if (strcmp(entry->host, walk->host) != 0)
+		return !is_held && is_before_boot(walk) ? RUN_ORPHANED
+		                                        : RUN_ELSEWHERE;
+	if (!is_held)
+		return RUN_ORPHANED;
+	if (entry->target == 0)
+		return RUN_WAITING;
+	return is_at_work(entry->supervisor.pid) ? RUN_RUNNING : RUN_STOPPING;
+}
+
+/* Opens and reads walk->file. Returns whether it is an entry's, of this user,
+ * which nobody else can have written. */
+static bool
+read_file(struct registry_walk *walk)
+{
+	const size_t length = runid_length(walk->file);
+	struct stat file;
+
+	if (length == 0 || strcmp(walk->file + length, SUFFIX) != 0)
+		return false;
+	(void)strbuf_format(walk->id, sizeof(walk->id), "%.*s", (int)length,
+	                    walk->file);
+	walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS);
+	if (walk->fd == -1 || fstat(walk->fd, &file) == -1 ||
+	    !S_ISREG(file.st_mode) || file.st_uid != geteuid() ||
+	    (file.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
+	    (size_t)file.st_size > ENTRY_SIZE_MAX)
+		return false;
+	if (walk->skips_held && registry_is_held(walk))
+		return true;
+	/* The target may append meanwhile: not more than was there. */
+	walk->text = malloc((size_t)file.st_size + 1);
+	if (walk->text == NULL)
+		return false;
+
+	const ssize_t size =
+	    fds_read(walk->fd, walk->text, (size_t)file.st_size);
+
+	walk->size = size > 0 ? (size_t)size : 0;
+	walk->text[walk->size] = '\0';
+	return size != -1 && strlen(walk->text) == walk->size;
+}
+
+/* Looks at walk->file. Returns whether there is something to tell. */
+static bool
+look(struct registry_walk *walk)
+{
+	errno = 0;
+	walk->state = RUN_UNKNOWN;
+	if (!read_file(walk))
+		return errno != ENOENT;
+	/* Tested after the entry was read: a run that has ended since is seen
+	 * to be gone, and one that has begun since as unfinished. */
+	const bool is_held = registry_is_held(walk);
+
+	if (walk->text == NULL || registry_is_gone(walk))
+		return false;
+	if (entry_parse(walk->text, &walk->entry) == 0)
+		walk->state = find_state(walk, is_held);
+	else if (errno == ENODATA && !is_held)
+		walk->state = RUN_UNFINISHED;
+	else
+		return errno != ENODATA;
+	return true;
+}
+
+bool
+registry_next(struct registry_walk *walk)
+{
+	bool is_found = false;
+
+	while (!is_found && walk->next < walk->count) {
+		close_entry(walk);
+		walk->file = walk->files[walk->next++]->d_name;
+		is_found = look(walk);
+	}
+	return is_found;
+}
+
+const char *
+registry_state_name(enum run_state state)
+{
+	static const char *const names[] = {
+		[RUN_WAITING] = "waiting",     [RUN_RUNNING] = "running",
+		[RUN_STOPPING] = "stopping",   [RUN_ORPHANED] = "orphaned",
+		[RUN_ELSEWHERE] = "elsewhere",
+	};
+
+	return names[state];
 }

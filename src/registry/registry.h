@@ -1,18 +1,25 @@
 #pragma once
 
-#include <limits.h>
+/*
+ * The registry: a directory with an entry, the file "ID.run", for each run.
+ *
+ * An entry is a lock. The front creates it, takes an open file description lock
+ * on it (fcntl(2)), and shares the description with the supervisor: the kernel
+ * keeps the lock until both are dead. So an entry that is locked is of a living
+ * run, or of a run that another wdrun is finishing; one that is not locked, but
+ * still there, is of an orphaned run. A run unlinks its entry before the lock
+ * goes.
+ */
+
 #include <stdbool.h>
 #include <stddef.h>
 
-struct entry;
-struct strbuf;
+#include "proc/runid.h"
+#include "registry/entry.h"
 
-/* The registry: a directory with a file "ID.run" (entry.h) for each run. */
-#define REGISTRY_FILE_SIZE (NAME_MAX + 1) /* of a file's name */
+#define REGISTRY_HOST_SIZE 160
 
-/* Neither the directory nor a file in it may have these modes of sys/stat.h:
- * another user could put the PID of any process of this user into a file. */
-#define REGISTRY_FORBIDDEN (S_IWGRP | S_IWOTH)
+struct dirent;
 
 /* Whether $WDRUN_REGISTRY is set, and not empty: then a run needs no option to
  * be registered. */
@@ -26,36 +33,73 @@ int registry_find(struct strbuf *line, const char *given);
  * Opens the registry: the directory GIVEN, or where GIVEN is NULL
  * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun. A missing
  * directory is made if TO_MAKE (mode 0700, with its parents). The directory has
- * to belong to the effective user, be writable by no other user, and hold only
- * entries. Returns a descriptor, close-on-exec; or -1: with errno ENOENT and no
- * message where the directory is missing and not to be made; else after a
- * message, with errno 0.
+ * to belong to the effective user, and be writable by no other user, who could
+ * name any process and file of this user there. Returns a descriptor,
+ * close-on-exec; or -1: with errno ENOENT and no message where the directory is
+ * missing and not to be made; else after a message, with errno 0.
  */
 int registry_open(const char *given, bool to_make);
 
-/* Puts ENTRY, with COMMAND (see entry_format), on record, whole or not at all.
- * Returns 0, or -1 with errno. */
-int registry_add(int directory_fd, const struct entry *entry,
-                 char *const command[]);
+/* Writes into HOST what tells this machine, boot and PID namespace from others.
+ * Returns 0; or -1 after a message, unless IS_QUIET, where /proc is not of this
+ * PID namespace. */
+int registry_read_host(char host[REGISTRY_HOST_SIZE], bool is_quiet);
 
-/* Removes the entry of the run ID; if there is none, what a registry_add() that
- * was killed may have left. Returns 0, or -1 with errno of unlink(2). */
+/* Makes the entry of the run ID with TEXT, locked. Returns its descriptor,
+ * close-on-exec, to which the target appends; or -1 with errno. */
+int registry_add(int directory_fd, const char *id, const struct strbuf *text);
+
+/* Removes the entry of the run ID, if there is one. Returns 0, or -1 with
+ * errno of unlink(2). */
 int registry_remove(int directory_fd, const char *id);
 
-/* Writes the name of the file of the run ID into FILE. Returns FILE. */
-const char *registry_name_file(char file[REGISTRY_FILE_SIZE], const char *id);
-
-/* The names of files in the registry. */
-struct registry_names {
-	char (*files)[REGISTRY_FILE_SIZE];
-	size_t count;
-	size_t capacity;
+enum run_state {
+	RUN_WAITING, /* for its locks */
+	RUN_RUNNING,
+	RUN_STOPPING,   /* or one watcher is dead, and the other ends the run */
+	RUN_ORPHANED,   /* both are dead */
+	RUN_ELSEWHERE,  /* on another machine, or in another PID namespace */
+	RUN_UNFINISHED, /* the front was killed before its entry was written */
+	RUN_UNKNOWN,    /* the file is no entry of this user */
 };
 
-/* Reads into NAMES, which is empty, the names of all records, in the order in
- * which the runs began. Returns 0, or -1 with errno. The caller frees
- * names->files in both cases. */
-int registry_list(int directory_fd, struct registry_names *names);
+/* A walk over the files of a registry, the oldest run first. */
+struct registry_walk {
+	int directory_fd;
+	bool skips_held;               /* living runs are passed over, unread */
+	char host[REGISTRY_HOST_SIZE]; /* "": not known */
+	struct dirent **files;
+	int count;
+	int next;
 
-/* Removes unfinished entries whose writers were killed. */
-void registry_tidy(int directory_fd);
+	/* The present file: */
+	const char *file;
+	char id[RUNID_SIZE];
+	int fd; /* or -1 */
+	size_t size;
+	char *text;
+	enum run_state state;
+	struct entry entry; /* for the states down to RUN_ELSEWHERE */
+};
+
+/* Begins a walk over the registry DIRECTORY_FD. Returns 0, or -1 after a
+ * message. The caller ends the walk in both cases. */
+int registry_begin(struct registry_walk *walk, int directory_fd);
+
+/* Goes on to the next file. Returns false behind the last. */
+bool registry_next(struct registry_walk *walk);
+
+void registry_end(struct registry_walk *walk);
+
+/* Whether the present entry is locked, so that its run is not orphaned. */
+bool registry_is_held(const struct registry_walk *walk);
+
+/* Whether the present entry was removed: its run is over. */
+bool registry_is_gone(const struct registry_walk *walk);
+
+/* Locks the present entry as it was read, to finish its run, until the walk
+ * goes on. Returns whether it is locked: else another wdrun has done so. */
+bool registry_take(const struct registry_walk *walk);
+
+/* Returns "running" and the like. */
+const char *registry_state_name(enum run_state state);

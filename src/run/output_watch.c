@@ -68,10 +68,10 @@ output_watch_note_output(struct run *run)
 	_Static_assert(RELAYS_MAX <= 2, "each channel is noted");
 	for (size_t i = 0; i < output->channel_count; i++)
 		note_output(run, (int)i, output->channels[i].command_fd);
-	if (output->channel_count == 0)
-		note_output(run, 0, STDOUT_FILENO);
-	if (output->channel_count == 0)
-		note_output(run, 1, STDERR_FILENO);
+	if (output->channel_count > 0)
+		return;
+	note_output(run, 0, STDOUT_FILENO);
+	note_output(run, 1, STDERR_FILENO);
 }
 
 /* Samples the activity of tree and output. Returns whether it has changed since

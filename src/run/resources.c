@@ -9,21 +9,20 @@
 
 #include "base/array.h"
 #include "base/duration.h"
+#include "base/fds.h"
 #include "base/message.h"
 #include "base/path.h"
 #include "base/status.h"
-#include "base/strbuf.h"
+#include "base/text.h"
 #include "proc/cmdline.h"
-#include "proc/helper.h"
 #include "proc/procfs.h"
+#include "proc/procid.h"
+#include "registry/commands.h"
 #include "registry/entry.h"
-#include "registry/host.h"
-#include "registry/reap.h"
 #include "registry/registry.h"
 #include "run/run.h"
 
-#define REGISTRY_PATIENCE (5 * SECOND)
-#define COMMAND_WIDTH     72 /* of the process that holds a lock */
+#define COMMAND_WIDTH 72 /* of the process that holds a lock */
 
 static bool
 is_registered(const struct options *options)
@@ -32,26 +31,27 @@ is_registered(const struct options *options)
 	       registry_is_wanted();
 }
 
-static struct resources *
-make(void)
+static int
+make(struct run *run)
 {
 	struct resources *const resources = calloc(1, sizeof(*resources));
 	struct teardown_page *const page = array_share(sizeof(*page));
 
+	run->resources = resources;
 	if (resources == NULL || page == NULL) {
 		message("no memory for locks, registry or report: %s",
 		        strerror(errno));
-		return NULL;
+		return -1;
 	}
 	/* Until a target is started: teardown_note_tree() comes later. */
 	page->tree_is_empty = true;
 	page->nobody_is_left = true;
 	resources->page = page;
 	resources->owner = getpid();
-	resources->registry_fd = -1;
+	resources->registry_fd = resources->entry_fd = -1;
 	resources->started_at = duration_since_epoch();
 	resources->directory = getcwd(resources->path, sizeof(resources->path));
-	return resources;
+	return 0;
 }
 
 /* Prints why the file PATH of OPTION cannot be used, by errno. Returns -1. */
@@ -157,27 +157,15 @@ resources_prepare(struct run *run)
 		return 0;
 	/* A file system that hangs has to do so here, where a signal still ends
 	 * this process, and not in resources_acquire(). */
-	run->resources = make();
-	if (run->resources == NULL || prepare_files(run) == -1)
+	if (make(run) == -1 || prepare_files(run) == -1)
 		return -1;
 	if (!is_registered(options))
 		return 0;
-	run->resources->registry_fd = registry_open(options->registry, true);
-	if (run->resources->registry_fd == -1)
-		return -1;
-	/* Start times from another namespace's /proc are other processes':
-	 * --reap would take the living run for an orphaned run. */
-	if (procfs_is_ours() != 1) {
-		message("no registry: no /proc of this PID namespace is "
-		        "mounted, and --reap could not tell who is alive");
-		return -1;
-	}
-	reap_before_run(run->resources->registry_fd, options->quiet);
-	/* Read now: when the target writes the entry, the front may be dead,
-	 * and --reap never finishes a run whose entry names no front. */
-	if (procid_read(run->watchers.front, &run->watchers.front_procid) == -1)
-		return refuse("registry", "/proc/self/stat");
-	return 0;
+	run->resources->registry_fd = registry_open(options->registry, false);
+	if (run->resources->registry_fd != -1)
+		reap_before_run(run->resources->registry_fd, options->quiet);
+	/* A missing directory is made later, when nothing else is refused. */
+	return run->resources->registry_fd == -1 && errno != ENOENT ? -1 : 0;
 }
 
 static void
@@ -246,108 +234,63 @@ refuse_run(struct run *run, enum lock_result result, const struct lock *refused,
 	return outcome;
 }
 
-/* Puts RUN on record: called in the target; or, if IS_WAITING, in a helper of
- * the front, before there is a target. */
+/* Puts RUN on record, before it waits for its locks: so --list shows it, and
+ * --cancel ends the wait. Returns 0; or -1 after a message, with errno, 0 where
+ * the registry is refused. */
 static int
-write_entry(const struct run *run, bool is_waiting)
+add_entry(struct run *run)
 {
-	const struct resources *const resources = run->resources;
-	struct host host;
+	struct resources *const resources = run->resources;
+	const struct options *const options = &run->options;
+	char host[REGISTRY_HOST_SIZE];
+	struct strbuf text = { .grows = true };
 	struct entry entry = {
-		.id = runid_of(run->id),
-		.name = run->options.name,
-		.boot = host.boot_id,
-		/* A front in another PID namespace has no PID here. */
-		.front = run->watchers.front > 0 ? run->watchers.front_procid
-		                                 : (struct procid){ .pid = 0 },
-		/* The target writes the entry of a run that has started: its
-		 * parent, the supervisor, has to lead the session. */
-		.has_session = !run->target.shares_group &&
-		               (is_waiting || getsid(0) == getppid()),
-		.started = duration_now(),
+		.host = host,
 		.started_at = resources->started_at,
-		.timeout = run->options.timeout,
-		.kill_after = run->options.kill_after,
+		.lock_wait = options->lock_wait,
+		.timeout = options->timeout,
+		.kill_after = options->kill_after,
+		.name = options->name,
 		.directory = resources->directory,
-		.locks.count = resources->lock_count,
-		.cleanups.count = resources->cleanup_count,
+		.lock_count = resources->lock_count,
 	};
 
-	if (is_waiting) {
-		entry.has_session = false;
-		entry.timeout = run->options.lock_wait;
-		entry.cleanups.count = 0; /* another run's, as yet */
-	}
-	if (procid_read(getppid(), &entry.supervisor) == -1 ||
-	    procid_read(is_waiting ? getppid() : getpid(), &entry.target) ==
-	        -1 ||
-	    host_read(&host) != NULL)
+	/* Not made before: what else is refused leaves no directory. */
+	if (resources->registry_fd == -1)
+		resources->registry_fd = registry_open(options->registry, true);
+	if (resources->registry_fd == -1 ||
+	    registry_read_host(host, false) == -1)
 		return -1;
-	if (*host.machine_id != '\0')
-		entry.machine = host.machine_id;
-	entry.pid_namespace = host.pid_namespace;
-	entry.time_namespace = host.time_namespace;
-	for (size_t i = 0; i < entry.locks.count; i++)
-		entry.locks.paths[i] = resources->locks[i].path;
-	for (size_t i = 0; i < entry.cleanups.count; i++)
-		entry.cleanups.files[i] = resources->cleanups[i];
-	return registry_add(resources->registry_fd, &entry,
-	                    run->options.command);
+	for (size_t i = 0; i < entry.lock_count; i++)
+		entry.locks[i] = resources->locks[i].path;
+	if (procid_read(run->watchers.front, &entry.front) == 0) {
+		entry_format(&text, &entry, options->command);
+		if (text.is_cut)
+			errno = ENOMEM;
+		else
+			resources->entry_fd = registry_add(
+			    resources->registry_fd, runid_of(run->id), &text);
+	}
+
+	const int why = errno;
+
+	strbuf_free(&text);
+	if (resources->entry_fd != -1)
+		return 0;
+	errno = why;
+	message("cannot put the run on record: %s", strerror(why));
+	return -1;
 }
 
 void
 resources_unregister(const struct run *run)
 {
-	const int registry_fd = run->resources->registry_fd;
+	const struct resources *const resources = run->resources;
 
-	if (registry_fd != -1 &&
-	    registry_remove(registry_fd, runid_of(run->id)) == -1)
+	if (resources->entry_fd != -1 &&
+	    registry_remove(resources->registry_fd, runid_of(run->id)) == -1)
 		message("the registry: cannot remove the entry of run %s: %s",
 		        runid_of(run->id), strerror(errno));
-}
-
-/* Puts RUN on record as waiting for a lock, or takes it off again. By a helper,
- * as the file system may hang, and signals are blocked by now; without a helper
- * an entry is still removed, which would else stay. */
-static void
-note_waiting(const struct run *run, bool is_waiting)
-{
-	const pid_t helper =
-	    run->resources->registry_fd == -1 ? -1 : helper_fork(SIGKILL);
-
-	if (helper == 0 && is_waiting)
-		(void)write_entry(run, true);
-	else if (helper <= 0 && !is_waiting)
-		resources_unregister(run);
-	if (helper == 0)
-		_exit(0);
-	(void)helper_await_until(
-	    helper, duration_add(duration_now(), REGISTRY_PATIENCE));
-}
-
-/* Takes the locks. A registered run that has to wait is on record meanwhile: so
- * --list shows it, and --cancel ends the wait. The target's entry replaces this
- * entry, or the teardown removes it. */
-static enum lock_result
-take_locks(struct run *run, struct lock_wait *wait, struct lock **refused)
-{
-	struct resources *const resources = run->resources;
-	enum lock_result result = lock_take_all(
-	    resources->locks, resources->lock_count, wait, refused);
-
-	if (result != LOCK_HELD || run->options.lock_wait == 0)
-		return result;
-	wait->deadline = duration_add(duration_now(), run->options.lock_wait);
-	note_waiting(run, true);
-	result = lock_take_all(resources->locks, resources->lock_count, wait,
-	                       refused);
-
-	const int why = errno;
-
-	if (result != LOCK_TAKEN)
-		note_waiting(run, false);
-	errno = why;
-	return result;
 }
 
 int
@@ -362,11 +305,23 @@ resources_acquire(struct run *run, struct outcome *outcome)
 
 	if (resources == NULL)
 		return 0;
+	if (is_registered(&run->options) && add_entry(run) == -1) {
+		*outcome = (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
+		report_note_exec_failure(run, errno == 0 ? EPERM : errno);
+		report_note_end(run);
+		return -1;
+	}
 
-	const enum lock_result result = take_locks(run, &wait, &refused);
+	if (run->options.lock_wait > 0)
+		wait.deadline =
+		    duration_add(duration_now(), run->options.lock_wait);
+
+	const enum lock_result result = lock_take_all(
+	    resources->locks, resources->lock_count, &wait, &refused);
 
 	if (result != LOCK_TAKEN) {
 		*outcome = refuse_run(run, result, refused, wait.signal);
+		resources_unregister(run);
 		return -1;
 	}
 	tell_taken_over(run);
@@ -379,11 +334,30 @@ resources_acquire(struct run *run, struct outcome *outcome)
 int
 resources_register(const struct run *run)
 {
-	if (run->resources == NULL || run->resources->registry_fd == -1 ||
-	    write_entry(run, false) == 0)
+	const struct resources *const resources = run->resources;
+	struct strbuf text = { .grows = true };
+	struct entry entry = {
+		.target = getpid(),
+		.target_started_at = duration_since_epoch(),
+	};
+
+	if (resources == NULL || resources->entry_fd == -1)
 		return 0;
-	message("cannot put the run on record: %s", strerror(errno));
-	return -1;
+	entry.cleanup_count = resources->cleanup_count;
+	for (size_t i = 0; i < entry.cleanup_count; i++)
+		entry.cleanups[i] = resources->cleanups[i];
+	/* This process's parent, the supervisor, has to lead the session. */
+	if (!run->target.shares_group && getsid(0) == getppid())
+		entry.session = getppid();
+	if (procid_read(getppid(), &entry.supervisor) == -1)
+		return -1;
+	entry_format_target(&text, &entry);
+	if (text.is_cut)
+		errno = ENOMEM;
+	return text.is_cut || fds_write(resources->entry_fd, text.text,
+	                                text.length) < text.length
+	           ? -1
+	           : 0;
 }
 
 void
@@ -396,6 +370,7 @@ resources_keep(const struct run *run, int keep[])
 	if (resources == NULL)
 		return;
 	*keep++ = resources->registry_fd;
+	*keep++ = resources->entry_fd;
 	if (run->report != NULL)
 		*keep = run->report->stream_fd > 0 ? run->report->stream_fd
 		                                   : run->report->directory_fd;

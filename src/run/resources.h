@@ -9,7 +9,7 @@
 #include "run/report.h"
 #include "watchdog.h"
 
-#define RESOURCE_FDS (3 * FILES_MAX + 2)
+#define RESOURCE_FDS (3 * FILES_MAX + 3)
 
 struct run;
 
@@ -31,26 +31,26 @@ struct resources {
 	size_t cleanup_count;
 	struct cleanup cleanups[FILES_MAX];
 	int registry_fd; /* the registry's directory, or -1 */
+	int entry_fd;    /* the run's entry, locked: registry.h; or -1 */
 	char path[PATH_MAX];
 	const char *directory;      /* PATH: the caller's, or NULL: not known */
 	int64_t started_at;         /* as duration_since_epoch() */
 	struct teardown_page *page; /* shared memory */
 };
 
-/* Makes RUN's resources, if the options need any; opens the registry, and
- * finishes runs there whose watchers are dead. Takes no lock yet. Returns 0, or
- * -1 after a message. Comes before signals are blocked, so that a signal ends
- * this process where a file system hangs. */
+/* Makes RUN's resources, if the options need any, and finishes runs in the
+ * registry whose watchers are dead. Takes no lock yet, and puts nothing on
+ * record. Returns 0, or -1 after a message. Comes before signals are blocked,
+ * so that a signal ends this process where a file system hangs. */
 int resources_prepare(struct run *run);
 
-/* Takes the locks, and notes what there is at the places of --cleanup. Returns
- * 0; or -1 after a message and a note in the report, with *OUTCOME as wdrun is
- * to end. */
+/* Puts the run on record, takes the locks, and notes what there is at the
+ * places of --cleanup. Returns 0; or -1 after a message and a note in the
+ * report, with *OUTCOME as wdrun is to end. */
 int resources_acquire(struct run *run, struct outcome *outcome);
 
-/* Writes the registry entry of RUN, if RUN is registered. Called in the target
- * before its exec: if a file system hangs, only the target hangs, which
- * --timeout ends. Returns 0, or -1 after a message. */
+/* In the target, before its exec: appends to the registry entry of RUN, if RUN
+ * is registered, what is known only now. Returns 0, or -1 with errno. */
 int resources_register(const struct run *run);
 
 /* Removes the entry of RUN, if RUN is registered, or prints why it cannot. */

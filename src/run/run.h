@@ -12,7 +12,6 @@
 
 #include "io/output.h"
 #include "io/tty.h"
-#include "proc/procid.h"
 #include "proc/runid.h"
 #include "proc/tree.h"
 #include "run/timers.h"
@@ -22,10 +21,9 @@
 struct watchers {
 	pid_t front;
 	pid_t supervisor;
-	struct procid front_procid; /* read only if the run is registered */
-	bool is_front;              /* the front acts as supervisor */
-	bool has_older_children;    /* the front, from before wdrun's exec */
-	bool front_is_lost;         /* the lifeline is at its end */
+	bool is_front;           /* the front acts as supervisor */
+	bool has_older_children; /* the front, from before wdrun's exec */
+	bool front_is_lost;      /* the lifeline is at its end */
 	int64_t deadline;  /* until when the front waits for the supervisor */
 	bool is_given_up;  /* the supervisor did not end by then: SIGKILL */
 	int lifeline[2];   /* [0], the supervisor's: end-of-file means that the
@@ -116,5 +114,5 @@ struct run {
 	struct resources *resources; /* resources.h; NULL: the run has none */
 	struct report_facts *report; /* report.h; NULL: none is wanted */
 	struct usage usage;          /* front.c, from the status pipe */
-	char id[RUNID_SIZE];         /* "WDRUN_ID=…" */
+	char id[RUNID_PATH_SIZE];    /* "WDRUN_ID=…" */
 };

@@ -21,8 +21,8 @@
 #include "run/run.h"
 #include "run/statuspipe.h"
 
-/* Copies the environment FROM to TO, with ID instead of an outer run's
- * WDRUN_ID. TO has room for two more strings than FROM has. */
+/* Copies the environment FROM to TO, with ID, which has an outer run's within,
+ * instead of its WDRUN_ID. TO has room for two more strings than FROM has. */
 static void
 add_id(char **to, char *const *from, char *id)
 {
@@ -140,8 +140,14 @@ become_target(struct run *run, pid_t supervisor)
 
 	if (!run->target.shares_group)
 		(void)setpgid(0, 0); /* in the supervisor's session */
-	if (resources_register(run) == -1)
+	/* No process of the command may live that --reap does not know of. */
+	if (resources_register(run) == -1) {
+		const int why = errno;
+
+		message("cannot put the run on record: %s", strerror(why));
+		report_note_exec_failure(run, why);
 		_exit(STATUS_FAILED);
+	}
 	if (give_descriptors(run) == -1)
 		fail(run, errno, STATUS_FAILED);
 	add_id(environment, environ, run->id);

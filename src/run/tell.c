@@ -59,6 +59,8 @@ name_outputs(struct look *look, const struct output_watch *watch)
 bool
 tell_look(struct run *run, int64_t until)
 {
+	if (run->look != NULL)
+		run->look->total = run->look->count = 0; /* an earlier one */
 	tree_read(&run->tree, until - LOOK_BUDGET / 2);
 	if (duration_now() >= until - LOOK_BUDGET / 2)
 		return false;

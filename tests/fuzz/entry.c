@@ -8,8 +8,6 @@
 
 #include "target.h"
 
-#define ARGUMENTS_MAX (ENTRY_COMMAND_MAX + 1)
-
 static bool
 is_same_text(const char *one, const char *other)
 {
@@ -27,16 +25,15 @@ is_same_process(const struct procid *one, const struct procid *other)
 static void
 require_same_files(const struct entry *one, const struct entry *other)
 {
-	require(one->locks.count == other->locks.count);
-	for (size_t i = 0; i < one->locks.count; i++) {
-		require(one->locks.paths[i][0] == '/');
-		require(
-		    is_same_text(one->locks.paths[i], other->locks.paths[i]));
+	require(one->lock_count == other->lock_count);
+	for (size_t i = 0; i < one->lock_count; i++) {
+		require(one->locks[i][0] == '/');
+		require(is_same_text(one->locks[i], other->locks[i]));
 	}
-	require(one->cleanups.count == other->cleanups.count);
-	for (size_t i = 0; i < one->cleanups.count; i++) {
-		const struct cleanup *const left = &one->cleanups.files[i];
-		const struct cleanup *const right = &other->cleanups.files[i];
+	require(one->cleanup_count == other->cleanup_count);
+	for (size_t i = 0; i < one->cleanup_count; i++) {
+		const struct cleanup *const left = &one->cleanups[i];
+		const struct cleanup *const right = &other->cleanups[i];
 
 		require(left->path[0] == '/');
 		require(is_same_text(left->path, right->path));
@@ -47,68 +44,45 @@ require_same_files(const struct entry *one, const struct entry *other)
 void
 require_same_entries(const struct entry *one, const struct entry *other)
 {
-	require(is_same_text(one->id, other->id));
-	require(is_same_text(one->name, other->name));
-	require(is_same_text(one->boot, other->boot));
-	require(is_same_text(one->machine, other->machine));
-	require(one->pid_namespace == other->pid_namespace);
-	require(one->time_namespace == other->time_namespace);
+	require(is_same_text(one->host, other->host));
 	require(is_same_process(&one->front, &other->front));
-	require(is_same_process(&one->supervisor, &other->supervisor));
-	require(is_same_process(&one->target, &other->target));
-	require(one->has_session == other->has_session);
-	require(one->started == other->started);
 	require(one->started_at == other->started_at);
+	require(one->lock_wait == other->lock_wait);
 	require(one->timeout == other->timeout);
 	require(one->kill_after == other->kill_after);
+	require(is_same_text(one->name, other->name));
 	require(is_same_text(one->directory, other->directory));
+	require(is_same_process(&one->supervisor, &other->supervisor));
+	require(one->session == other->session);
+	require(one->target_started_at == other->target_started_at);
+	require(one->target == other->target);
 	require_same_files(one, other);
-	require(one->command.count == other->command.count);
-	require(one->command.size == other->command.size);
-	require(memcmp(one->command.text, other->command.text,
-	               one->command.size) == 0);
-	require(one->command.is_cut == other->command.is_cut);
-}
-
-/* The command of ENTRY, as entry_format takes it. */
-static void
-list_arguments(const struct entry *entry, char *arguments[ARGUMENTS_MAX])
-{
-	size_t at = 0;
-
-	for (size_t i = 0; i < entry->command.count; i++) {
-		arguments[i] = entry->command.text + at;
-		at += strlen(arguments[i]) + 1;
-	}
-	arguments[entry->command.count] = NULL;
+	for (size_t i = 0; i == 0 || one->command[i - 1] != NULL; i++)
+		require(is_same_text(one->command[i], other->command[i]));
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static char *arguments[ARGUMENTS_MAX];
 	/* With exactly this size, so that a read beyond it is seen. */
 	char *const text = malloc(size + 1);
-	char *const again = malloc(ENTRY_TEXT_MAX);
-	struct strbuf line = { .text = again, .size = ENTRY_TEXT_MAX };
-	struct entry entry;
-	struct entry reread;
+	struct strbuf line = { .grows = true };
+	static struct entry entry;
+	static struct entry reread;
 
-	require(text != NULL && again != NULL);
+	require(text != NULL);
 	if (size > 0)
 		memcpy(text, data, size);
-	/*
-	 * An entry of almost the largest size may not fit when it is written:
-	 * the mark that the command was cut takes space in any case.
-	 */
-	if (entry_parse(text, size, &entry) == 0 &&
-	    size < ENTRY_TEXT_MAX - 16) {
-		list_arguments(&entry, arguments);
-		require(entry_format(&line, &entry, arguments) == 0);
-		require(entry_parse(again, line.length, &reread) == 0);
-		require_same_entries(&entry, &reread);
+	text[size] = '\0';
+	if (entry_parse(text, &entry) == 0) {
+		entry_format(&line, &entry, entry.command);
+		entry_format_target(&line, &entry);
+		require(entry_parse(line.text, &reread) == 0);
+		/* What was read may have more than is written of a command. */
+		if (!reread.is_cut)
+			require_same_entries(&entry, &reread);
 	}
-	free(again);
+	strbuf_free(&line);
 	free(text);
 	return 0;
 }
