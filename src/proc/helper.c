@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/duration.h"
 #include "base/fds.h"
 #include "proc/procfs.h"
@@ -232,25 +231,4 @@ helper_run(void (*work)(void *arg), void *arg, int64_t until)
 	}
 	errno = why;
 	return is_done;
-}
-
-void
-helper_do_in_time(void (*work)(void *data), void *data, size_t size)
-{
-	void *const shared = array_share(size);
-
-	if (shared == NULL)
-		return;
-	memcpy(shared, data, size);
-
-	const pid_t helper = helper_fork(SIGKILL);
-
-	if (helper == 0) {
-		work(shared);
-		_exit(0);
-	}
-	if (!helper_await(helper, 0))
-		(void)helper_end(helper, SIGKILL);
-	memcpy(data, shared, size);
-	array_free(shared, size);
 }

@@ -90,8 +90,3 @@ bool helper_run(void (*work)(void *arg), void *arg, int64_t until);
 /* The CPU time of these helpers, in nanoseconds: it is part of getrusage(2)'s
  * for the children, but not the command's. */
 int64_t helper_cpu(void);
-
-/* Has a helper do WORK, which may hang, on a copy of the SIZE bytes at DATA,
- * and copies back what WORK has made of the copy in a fifth of a second. If no
- * memory or helper can be had, DATA stays as it is. */
-void helper_do_in_time(void (*work)(void *data), void *data, size_t size);

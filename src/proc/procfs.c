@@ -320,28 +320,3 @@ procfs_visit_all(procfs_visit *visit, void *context)
 	return visit_names(open_path(".", O_RDONLY | O_DIRECTORY), visit,
 	                   context);
 }
-
-int
-procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context)
-{
-	return visit_names(procfs_open(pid, "task", O_RDONLY | O_DIRECTORY),
-	                   visit, context);
-}
-
-int
-procfs_visit_descriptors(pid_t pid, procfs_visit *visit, void *context)
-{
-	return visit_names(procfs_open(pid, "fdinfo", O_RDONLY | O_DIRECTORY),
-	                   visit, context);
-}
-
-/* --- until the other floors have their own -------------------------------- */
-
-ssize_t
-procfs_read_descriptor(pid_t pid, int fd, char text[PROCFS_DESCRIPTOR_SIZE])
-{
-	char name[PATH_SIZE];
-
-	(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
-	return procfs_read(pid, name, text, PROCFS_DESCRIPTOR_SIZE);
-}

@@ -98,15 +98,3 @@ uint64_t procfs_read_io(pid_t pid);
 
 /* Calls VISIT for each process, by rising PIDs. Returns 0, or -1. */
 int procfs_visit_all(procfs_visit *visit, void *context);
-
-/* Calls VISIT for each thread of PID. Returns 0, or -1. */
-int procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context);
-
-/* Calls VISIT for each descriptor of PID. Returns 0, or -1. */
-int procfs_visit_descriptors(pid_t pid, procfs_visit *visit, void *context);
-
-/* --- until the other floors have their own -------------------------------- */
-#define PROCFS_GONE            0
-#define PROCFS_DESCRIPTOR_SIZE 2048
-ssize_t procfs_read_descriptor(pid_t pid, int fd,
-                               char text[PROCFS_DESCRIPTOR_SIZE]);
