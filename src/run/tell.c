@@ -135,16 +135,18 @@ print(const struct run *run, enum reason why, size_t count)
 {
 	const enum state next = reason_row(why)->next;
 	struct strbuf lines = { .grows = true };
-	char name[SIGNAL_NAME_SIZE];
 
 	reason_add_cause(&lines, run, why);
 	strbuf_addf(&lines, next == STATE_STOPPING  ? "stopping "
 	                    : next == STATE_KILLING ? "killing "
 	                                            : "could not kill ");
 	add_count(&lines, run, why, count);
-	if (next == STATE_STOPPING)
+	if (next == STATE_STOPPING) {
+		char name[SIGNAL_NAME_SIZE];
+
 		strbuf_addf(&lines, " with %s",
 		            signal_name(run->options.signal, name));
+	}
 	if (tell_has_look(run, why) && run->look != NULL)
 		look_add_lines(&lines, run->look);
 	strbuf_addf(&lines, "%c", '\0');
