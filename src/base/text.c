@@ -1,8 +1,6 @@
-/* Text: made in a buffer, read as numbers, made safe to show, and JSON. */
+/* Text: made in a buffer, made safe to show, and JSON. */
 #include "base/text.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,40 +67,6 @@ strbuf_free(struct strbuf *line)
 {
 	free(line->text);
 	*line = (struct strbuf){ .text = NULL };
-}
-
-/* --- numbers -------------------------------------------------------------- */
-
-const char *
-text_read_number(const char *text, unsigned base, uint64_t *number)
-{
-	const int saved = errno;
-	const bool has_digit = isxdigit((unsigned char)*text) &&
-	                       (*text <= '9' || base == HEXADECIMAL);
-	char *end;
-
-	*number = 0;
-	if (!has_digit || (text[0] == '0' && tolower(text[1]) == 'x'))
-		return NULL;
-	errno = 0;
-	*number = strtoull(text, &end, (int)base);
-
-	const bool is_too_large = errno == ERANGE;
-
-	errno = saved;
-	if (!is_too_large)
-		return end;
-	*number = 0;
-	return NULL;
-}
-
-uint64_t
-text_number(const char *text, unsigned base)
-{
-	uint64_t number;
-
-	(void)text_read_number(text, base, &number);
-	return number;
 }
 
 /* --- UTF-8 ---------------------------------------------------------------- */
@@ -228,7 +192,7 @@ json_add_strings(struct strbuf *line, const char *key, size_t count,
 {
 	json_add_key(line, key);
 	strbuf_addf(line, "[");
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && strings[i] != NULL; i++) {
 		json_add_comma(line);
 		json_add_string(line, strings[i]);
 	}

@@ -25,19 +25,6 @@ strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments);
 /* Frees the text of LINE, which grows. Then LINE is empty and does not grow. */
 void strbuf_free(struct strbuf *line);
 
-/* --- numbers and parts ---------------------------------------------------- */
-
-#define DECIMAL     10
-#define HEXADECIMAL 16
-
-/* Parses the digits of BASE, 10 or 16, at TEXT into *NUMBER; takes no blank,
- * sign or "0x", unlike strtoull(3). Returns the rest of TEXT; or NULL, with
- * *NUMBER 0, if there is no digit or the number is too large. Keeps errno. */
-const char *text_read_number(const char *text, unsigned base, uint64_t *number);
-
-/* Returns the number of BASE at TEXT, or 0 where text_read_number() fails. */
-uint64_t text_number(const char *text, unsigned base);
-
 /* --- UTF-8 in text from other programs, which may be anything ------------- */
 
 /* Returns the largest length, up to SIZE, to which the string TEXT can be cut
@@ -54,7 +41,8 @@ void utf8_make_printable(char *text);
 /* Appends TEXT as a string, NULL as null, an invalid byte as U+FFFD. */
 void json_add_string(struct strbuf *line, const char *text);
 
-/* Append "KEY": and the value, after a comma unless the object begins here. */
+/* Append "KEY": and the value, after a comma unless the object begins here. Of
+ * STRINGS, COUNT, or those before a NULL. */
 void json_add_key(struct strbuf *line, const char *key);
 void json_add_text(struct strbuf *line, const char *key, const char *text);
 void json_add_strings(struct strbuf *line, const char *key, size_t count,

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/duration.h"
-#include "base/text.h"
 
 #define PATH_SIZE 32 /* of "/proc/4711/environ" */
 
@@ -33,9 +32,9 @@ runid_make(char variable[RUNID_PATH_SIZE], pid_t front)
 		outer = behind_slash(outer);
 	if (outer == NULL)
 		outer = "";
-	(void)snprintf(variable, RUNID_PATH_SIZE, "%s%s%s%d-%llx", name,
-	                    outer, *outer == '\0' ? "" : "/", front,
-	                    (unsigned long long)duration_since_epoch());
+	(void)snprintf(variable, RUNID_PATH_SIZE, "%s%s%s%d-%llx", name, outer,
+	               *outer == '\0' ? "" : "/", front,
+	               (unsigned long long)duration_since_epoch());
 }
 
 const char *

@@ -13,7 +13,6 @@
 
 #include "base/duration.h"
 #include "base/message.h"
-#include "base/text.h"
 #include "run/statuspipe.h"
 #include "watchdog.h"
 
@@ -33,9 +32,8 @@ note_interpreter(const char *line, struct statuspipe *entry)
 
 	const size_t length = strcspn(line, " \t\r\n");
 
-	(void)snprintf(entry->interpreter, sizeof(entry->interpreter),
-	                    "%.*s%s", (int)length, line,
-	                    line[length] == '\r' ? "\\r" : "");
+	(void)snprintf(entry->interpreter, sizeof(entry->interpreter), "%.*s%s",
+	               (int)length, line, line[length] == '\r' ? "\\r" : "");
 }
 
 void
@@ -49,7 +47,7 @@ exec_failure_look(const char *command, struct statuspipe *entry)
 		char line[LINE_SIZE] = "";
 
 		(void)snprintf(file, sizeof(file), "%.*s%s%s", (int)length,
-		                    path, length == 0 ? "" : "/", command);
+		               path, length == 0 ? "" : "/", command);
 
 		const int fd =
 		    open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

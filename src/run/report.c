@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
@@ -63,8 +62,9 @@ report_open(struct report_facts *report, const char *path)
 {
 	const int fd = descriptor_of(path);
 
+	report->directory_fd = -1;
+	report->path = path;
 	if (fd == -2) {
-		report->directory_fd = -1;
 		report->path = path_resolve(path, 0);
 		if (report->path != NULL)
 			report->directory_fd = path_open(
@@ -336,7 +336,7 @@ add_all(struct strbuf *line, const struct run *run)
 	json_add_number(line, "version", VERSION);
 	json_add_text(line, "id", runid_of(run->id));
 	json_add_text(line, "name", options->name);
-	json_add_strings(line, "command", array_count(options->command),
+	json_add_strings(line, "command", SIZE_MAX,
 	                 (const char *const *)options->command);
 	json_add_text(line, "directory", facts->directory);
 	json_add_number(line, "started", facts->started_at / SECOND);

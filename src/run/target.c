@@ -9,18 +9,28 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/message.h"
 #include "base/status.h"
 #include "io/output.h"
 #include "io/tty.h"
-#include "proc/pidfd.h"
 #include "proc/signals.h"
 #include "run/exec_failure.h"
 #include "run/report.h"
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/statuspipe.h"
+
+/* The number of STRINGS before the final NULL. */
+static size_t
+/* cppcheck-suppress constParameter ; the items are const */
+count(char *const strings[])
+{
+	size_t number = 0;
+
+	while (strings[number] != NULL)
+		number++;
+	return number;
+}
 
 /* Copies the environment FROM to TO, with ID, which has an outer run's within,
  * instead of its WDRUN_ID. TO has room for two more strings than FROM has. */
@@ -46,9 +56,9 @@ execute(char *const command[])
 	static char shell[] = "/bin/sh";
 	static char option[] = "-c";
 	static char words[] = "exec \"$0\" \"$@\"";
-	const size_t count = array_count(command);
+	const size_t words_count = count(command);
 	/* cppcheck-suppress allocaCalled ; see become_target */
-	char **const script = alloca((count + 4) * sizeof(*script));
+	char **const script = alloca((words_count + 4) * sizeof(*script));
 
 	(void)execvp(command[0], command);
 	if (errno != ENOEXEC)
@@ -56,7 +66,7 @@ execute(char *const command[])
 	script[0] = shell;
 	script[1] = option;
 	script[2] = words;
-	memcpy(&script[3], &command[0], (count + 1) * sizeof(*script));
+	memcpy(&script[3], &command[0], (words_count + 1) * sizeof(*script));
 	(void)execv(shell, script);
 	errno = ENOEXEC;
 }
@@ -130,7 +140,7 @@ become_target(struct run *run, pid_t supervisor)
 	 * watchdog.c makes sure that there is room. */
 	char **const environment =
 	    /* cppcheck-suppress allocaCalled ; for that reason */
-	    alloca((array_count(environ) + 2) * sizeof(*environment));
+	    alloca((count(environ) + 2) * sizeof(*environment));
 
 	/* First arms the signal, then looks at the parent: if the supervisor
 	 * died between fork and prctl(2), no signal comes. */
@@ -167,8 +177,6 @@ target_note(struct run *run, pid_t pid)
 	run->target.pid = pid;
 	run->tree_is_empty = false;
 	run->tree.target = pid;
-	run->tree.session =
-	    run->target.shares_group ? 0 : run->watchers.supervisor;
 }
 
 int
@@ -200,13 +208,6 @@ target_note_exit(struct target *target, const siginfo_t *info, bool by_itself)
 	target->outcome.value = info->si_status;
 }
 
-bool
-target_is_alive(const struct target *target)
-{
-	return target->pid > 1 && !target->has_exited &&
-	       !pid_is_dead(target->pid);
-}
-
 void
 target_signal(const struct target *target, int signal)
 {
@@ -220,5 +221,5 @@ target_signal(const struct target *target, int signal)
 		return;
 	/* The target leads no group, or has not called setpgid(2) yet. */
 	if (!target->has_exited)
-		(void)pid_kill(target->pid, signal);
+		(void)kill(target->pid, signal);
 }
