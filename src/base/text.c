@@ -11,45 +11,34 @@
 
 /* --- text in a buffer ----------------------------------------------------- */
 
-/* Gives LINE twice the room that LENGTH more bytes need. */
-static bool
-grow(struct strbuf *line, size_t length)
-{
-	const size_t size = 2 * (line->length + length) + GROWN_MIN;
-	char *const text = realloc(line->text, size);
-
-	if (text == NULL)
-		return false;
-	line->text = text;
-	line->size = size;
-	return true;
-}
-
 void
 strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments)
 {
 	va_list again;
-	size_t left;
-	int length;
 
 	va_copy(again, arguments);
-	left = line->size - line->length;
-	length = vsnprintf(left == 0 ? NULL : line->text + line->length, left,
-	                   format, arguments);
-	if (length >= 0 && (size_t)length >= left && line->grows &&
-	    grow(line, (size_t)length)) {
-		left = line->size - line->length;
-		length =
-		    vsnprintf(line->text + line->length, left, format, again);
+
+	/* The analyzer does not see va_start(3) in the callers.
+	 * NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
+	const size_t length = (size_t)vsnprintf(NULL, 0, format, arguments);
+	const size_t wanted = line->length + length;
+
+	if (line->grows && wanted >= line->size) {
+		const size_t size = 2 * wanted + GROWN_MIN;
+		char *const text = realloc(line->text, size);
+
+		line->text = text == NULL ? line->text : text;
+		line->size = text == NULL ? line->size : size;
 	}
-	va_end(again);
-	if (length >= 0 && (size_t)length < left) {
-		line->length += (size_t)length;
-		return;
-	}
-	line->is_cut = true;
+
+	const size_t left = line->size - line->length;
+
 	if (left > 0)
-		line->length = line->size - 1;
+		(void)vsnprintf(line->text + line->length, left, format, again);
+	va_end(again);
+	line->is_cut |= length >= left;
+	if (left > 0)
+		line->length += length < left ? length : left - 1;
 }
 
 void

@@ -379,8 +379,8 @@ resources_keep(const struct run *run, int keep[])
 		                                   : run->report->directory_fd;
 	keep++;
 	for (size_t i = 0; i < resources->lock_count; i++) {
-		*keep++ = resources->locks[i].fd;
-		*keep++ = resources->locks[i].directory_fd;
+		*keep++ = resources->locks[i].file.fd;
+		*keep++ = resources->locks[i].file.directory_fd;
 	}
 	for (size_t i = 0; i < resources->cleanup_count; i++)
 		*keep++ = resources->cleanups[i].claim_fd;
