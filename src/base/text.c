@@ -66,37 +66,33 @@ is_continuation(char byte)
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Decodes the first character (RFC 3629) of TEXT into *CHARACTER. Returns its
- * length in bytes, or 0 if TEXT is not UTF-8. */
+/* Returns the length in bytes of the first character of TEXT; or 0 if that is a
+ * control character (C0, DEL, C1), or not UTF-8 (RFC 3629). */
 static size_t
-read_character(const char *text, uint32_t *character)
+printable_length(const char *text)
 {
-	static const uint32_t firsts[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	/* Those below are controls, or could be written in fewer bytes. */
+	static const uint32_t firsts[] = { 0, 0x20, 0xa0, 0x800, 0x10000 };
 	const unsigned lead = (unsigned char)*text;
 	/* The leading 1 bits: none in ASCII, one in a continuation. */
 	const size_t ones = (size_t)__builtin_clz(~(lead << 24));
 	const size_t length = ones == 0 ? 1 : ones;
+	uint32_t character = lead & (0x7fU >> ones);
 
 	if (ones == 1 || length > LENGTH_MAX)
 		return 0;
-	*character = lead & (0x7fU >> ones);
 	/* The null byte at the end of TEXT is no continuation. */
 	for (size_t i = 1; i < length; i++) {
 		if (!is_continuation(text[i]))
 			return 0;
-		*character = *character << 6 | (text[i] & 0x3f);
+		character = character << 6 | (text[i] & 0x3f);
 	}
-	/* Overlong, beyond Unicode, or a surrogate of UTF-16. */
-	if (*character < firsts[length] || *character > 0x10ffff ||
-	    (*character >= 0xd800 && *character <= 0xdfff))
+	/* DEL, beyond Unicode, or a surrogate of UTF-16. */
+	if (character < firsts[length] || character == 0x7f ||
+	    character > 0x10ffff ||
+	    (character >= 0xd800 && character <= 0xdfff))
 		return 0;
 	return length;
-}
-
-static bool
-is_control(uint32_t character)
-{
-	return character < 0x20 || (character >= 0x7f && character < 0xa0);
 }
 
 size_t
@@ -113,12 +109,11 @@ void
 utf8_make_printable(char *text)
 {
 	while (*text != '\0') {
-		uint32_t character;
-		const size_t length = read_character(text, &character);
+		const size_t length = printable_length(text);
 
 		/* The character's other bytes are not UTF-8 without the first,
 		 * and replaced in the next rounds. */
-		if (length == 0 || is_control(character))
+		if (length == 0)
 			*text++ = '?';
 		else
 			text += length;
@@ -136,18 +131,18 @@ json_add_string(struct strbuf *line, const char *text)
 	}
 	strbuf_addf(line, "\"");
 	while (*text != '\0') {
-		uint32_t character;
-		const size_t length = read_character(text, &character);
+		const size_t length = printable_length(text);
 
-		if (length == 0)
+		if (length > 0)
+			strbuf_addf(line,
+			            *text == '"' || *text == '\\' ? "\\%.*s"
+			                                          : "%.*s",
+			            (int)length, text);
+		else if ((*text & 0x80) != 0)
 			strbuf_addf(line, "\xef\xbf\xbd"); /* U+FFFD */
-		else if (is_control(character))
-			strbuf_addf(line, "\\u%04x", character);
-		else if (*text == '"' || *text == '\\')
-			strbuf_addf(line, "\\%c", *text);
 		else
-			strbuf_addf(line, "%.*s", (int)length, text);
-		text += length == 0 ? 1 : length;
+			strbuf_addf(line, "\\u%04x", (unsigned)*text);
+		text += length > 0 ? length : 1;
 	}
 	strbuf_addf(line, "\"");
 }

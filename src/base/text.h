@@ -38,7 +38,8 @@ void utf8_make_printable(char *text);
 
 /* --- JSON (RFC 8259) ------------------------------------------------------ */
 
-/* Appends TEXT as a string, NULL as null, an invalid byte as U+FFFD. */
+/* Appends TEXT as a string, NULL as null, a byte that is not UTF-8 or of a C1
+ * control character as U+FFFD. */
 void json_add_string(struct strbuf *line, const char *text);
 
 /* Append "KEY": and the value, after a comma unless the object begins here. Of
