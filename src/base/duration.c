@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,10 +44,11 @@ find_unit(const char *suffix, size_t length)
 int
 duration_parse(const char *text, int64_t *ns)
 {
+	const bool is_never = strcmp(text, "never") == 0;
 	const char *at = text;
 	int64_t sum = 0;
 
-	while (strcmp(text, "never") != 0) {
+	while (!is_never && (at == text || *at != '\0')) {
 		char *end;
 
 		errno = 0;
@@ -71,12 +73,8 @@ duration_parse(const char *text, int64_t *ns)
 		else
 			sum = duration_add(sum, (int64_t)part);
 		at = end + length;
-		if (*at == '\0') {
-			*ns = sum;
-			return 0;
-		}
 	}
-	*ns = NEVER;
+	*ns = is_never ? NEVER : sum;
 	return 0;
 }
 

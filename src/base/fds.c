@@ -1,4 +1,4 @@
-/* Inherited descriptors, and reads and writes that are complete. */
+/* Inherited descriptors, and writes that are complete. */
 #include "base/fds.h"
 
 #include <sys/stat.h>

@@ -27,8 +27,10 @@ strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments)
 		const size_t size = 2 * wanted + GROWN_MIN;
 		char *const text = realloc(line->text, size);
 
-		line->text = text == NULL ? line->text : text;
-		line->size = text == NULL ? line->size : size;
+		if (text != NULL) {
+			line->text = text;
+			line->size = size;
+		}
 	}
 
 	const size_t left = line->size - line->length;
