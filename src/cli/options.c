@@ -2,7 +2,6 @@
  * their values, and --help. */
 #include "cli/options.h"
 
-#include <fnmatch.h>
 #include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -458,6 +457,17 @@ read_timeout_operand(struct options *options, int argc, char *argv[])
 	return OPTIONS_ARE_COMPLETE;
 }
 
+/* Whether NAME is "/opt/bin/timeout", or "wdrun-timeout" beside the system's.
+ */
+static bool
+is_timeouts(const char *name)
+{
+	const size_t length = strlen(name);
+
+	return length >= strlen(TIMEOUT) &&
+	       strcmp(name + length - strlen(TIMEOUT), TIMEOUT) == 0;
+}
+
 static void
 set_defaults(struct options *options, bool is_timeout)
 {
@@ -483,9 +493,7 @@ options_read(struct options *options, int argc, char *argv[])
 	bool has_idle = false;
 	int found;
 
-	/* "/opt/bin/timeout", or "wdrun-timeout" beside the system's. */
-	set_defaults(options,
-	             argv[0] != NULL && fnmatch("*" TIMEOUT, argv[0], 0) == 0);
+	set_defaults(options, argv[0] != NULL && is_timeouts(argv[0]));
 	make_tables(options, letters, names);
 	while (status == OPTIONS_ARE_COMPLETE &&
 	       (found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
