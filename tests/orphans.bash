@@ -183,14 +183,11 @@ forge() {
 	for pair; do is[${pair%%=*}]=${pair#*=}; done
 	printf -v id '%d-%x' "${is[watcher]% *}" "${EPOCHREALTIME//[!0-9]/}000"
 	umask 077
-	printf '%s\n' "wdrun 2" \
+	printf '%s\0' "wdrun 2" \
 		"host ${is[machine]} ${is[boot]} ${here[2]}" \
-		"front ${is[watcher]}" "epoch ${EPOCHREALTIME//[!0-9]/}000" \
-		"wait 0" "timeout never" "kill-after 5000000000" \
-		"name ${is[name]}" "directory $PWD" "arg sleep" written \
-		"supervisor ${is[watcher]}" "session ${is[watcher]% *}" \
-		"started ${EPOCHREALTIME//[!0-9]/}000" \
-		"target ${is[watcher]% *}" >"$WDRUN_REGISTRY/$id.run"
+		"name ${is[name]}" "until 0" "kill-after 5000000000" \
+		"arg sleep" "front ${is[watcher]}" "session ${is[watcher]% *}" \
+		"supervisor ${is[watcher]}" >"$WDRUN_REGISTRY/$id.run"
 	umask 022
 }
 

@@ -213,14 +213,14 @@ has_open() {
 }
 
 @test "--reap waits for a run whose front is dead until its supervisor is dead, too, or has ended it" {
-	local text start
+	local start
 	begin job -- "$PROGRAMS/escape" fork setsid
 	find_watchers
 	# As if another process had got the PID of a dead front.
 	start=$(start_of "$front")
-	text=$(<"$WDRUN_REGISTRY/$id.run")
-	text=${text/"front $front $start"/"front $front 0${start#?}"}
-	echo "$text" 1<>"$WDRUN_REGISTRY/$id.run"
+	sed "s/front $front $start/front $front 0${start#?}/" \
+		"$WDRUN_REGISTRY/$id.run" >changed
+	cat changed 1<>"$WDRUN_REGISTRY/$id.run"
 	start "$WDRUN" --reap
 	wait_until has_open "$started" "$WDRUN_REGISTRY/$id.run"
 	kill_watchers "$front" "$supervisor"

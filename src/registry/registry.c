@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,8 +22,9 @@
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define LINE_SIZE 64 /* of the IDs of boot and machine, and of a process */
 
-#define ENTRY_MODE 0600
-#define OPEN_FLAGS (O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+#define ENTRY_SIZE_MAX ((off_t)1 << 20)
+#define ENTRY_MODE     0600
+#define OPEN_FLAGS     (O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 /* --- the directory -------------------------------------------------------- */
 
@@ -44,99 +43,65 @@ registry_is_wanted(void)
 	return read_variable("WDRUN_REGISTRY") != NULL;
 }
 
-/* Whether this process is root's, and DIRECTORY, from an environment that
- * sudo(8) may have kept, another user's. */
-static bool
-is_anothers(const char *directory)
+/* Writes into PATH the name of the registry. Returns 0, or -1 after a
+ * message. */
+static int
+find(const char *given, char path[PATH_MAX])
 {
-	struct stat file;
-
-	return geteuid() == 0 && stat(directory, &file) == 0 &&
-	       file.st_uid != 0;
-}
-
-int
-registry_find(struct strbuf *line, const char *given)
-{
-	const char *const state = read_variable("XDG_STATE_HOME");
-	const char *const home = read_variable("HOME");
-	/* XDG Base Directory Specification: a relative path is ignored. */
-	const bool has_state = state != NULL && *state == '/';
-	const char *const base = has_state ? state : home;
+	const char *base = read_variable("XDG_STATE_HOME");
+	const char *end = "wdrun";
+	struct stat home;
 
 	if (given == NULL)
 		given = read_variable("WDRUN_REGISTRY");
 	if (given != NULL) {
-		strbuf_addf(line, "%s", given);
-	} else if (base == NULL || *base != '/') {
-		message("no registry: neither --registry nor $WDRUN_REGISTRY "
-		        "names one, and $HOME is no absolute path");
-		return -1;
-	} else if (is_anothers(base)) {
-		message("no registry: '%s' belongs to another user, not to "
-		        "root: use --registry",
-		        base);
-		return -1;
-	} else {
-		strbuf_addf(line,
-		            has_state ? "%s/wdrun" : "%s/.local/state/wdrun",
-		            base);
+		(void)strbuf_format(path, PATH_MAX, "%s", given);
+		return 0;
 	}
-	return 0;
-}
-
-/* Opens the directory PATH; makes it if TO_MAKE, but not behind a symbolic link
- * that leads nowhere. Returns a descriptor, or -1 with errno of path_open(). */
-static int
-open_directory(const char *path, bool to_make)
-{
-	char last[PATH_MAX];
-	char text[PATH_MAX];
-	struct strbuf line = { .text = text, .size = sizeof(text) };
-	struct stat link;
-	const bool is_there = lstat(path, &link) == 0;
-	const mode_t callers_mask = umask(0);
-
-	/* The name in the directory that path_open() opens is the dot. */
-	strbuf_addf(&line, "%s/.", path);
-	errno = ENAMETOOLONG;
-
-	const int above =
-	    line.is_cut
-	        ? -1
-	        : path_open(text, to_make && !is_there ? PATH_MAKE : 0, last);
-	const int fd = above == -1 ? -1
-	                           : openat(above, ".",
-	                                    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	(void)umask(callers_mask);
-	fds_close(above);
-	return fd;
+	/* XDG Base Directory Specification: a relative path is ignored. */
+	if (base == NULL || *base != '/') {
+		base = read_variable("HOME");
+		end = ".local/state/wdrun";
+	}
+	/* Root makes nothing in a home that sudo(8) has kept. */
+	if (base != NULL && *base == '/' &&
+	    (geteuid() != 0 || stat(base, &home) == -1 || home.st_uid == 0)) {
+		(void)strbuf_format(path, PATH_MAX, "%s/%s", base, end);
+		return 0;
+	}
+	message("no registry: $HOME, '%s', has to be an absolute path and, for "
+	        "root, a directory of root's: use --registry",
+	        base == NULL ? "" : base);
+	return -1;
 }
 
 int
-registry_open(const char *given, bool to_make)
+registry_open(const char *given, bool to_make, char path[PATH_MAX])
 {
-	char path[PATH_MAX];
-	struct strbuf line = { .text = path, .size = sizeof(path) };
+	char dot[PATH_MAX + 2];
+	char last[PATH_MAX];
 	struct stat directory;
-	int fd;
 
-	if (registry_find(&line, given) == -1) {
+	if (find(given, path) == -1) {
 		errno = 0;
 		return -1;
 	}
-	fd = open_directory(path, to_make);
+	/* The name in the directory that path_open() makes is the dot. */
+	(void)strbuf_format(dot, sizeof(dot), "%s/.", path);
+	if (to_make)
+		fds_close(path_open(dot, PATH_MAKE, last));
+
+	const int fd = path_open_file(dot, O_RDONLY | O_DIRECTORY, 0);
+
 	if (fd == -1 && errno == ENOENT && !to_make)
 		return -1;
 	if (fd == -1 || fstat(fd, &directory) == -1)
 		message("registry '%s': %s", path, path_error(errno));
-	else if (directory.st_uid != geteuid())
-		message("registry '%s' belongs to user %u, not to %u", path,
-		        directory.st_uid, geteuid());
-	else if ((directory.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		message("registry '%s' can be written by others (chmod go-w)",
-		        path);
+	else if (directory.st_uid != geteuid() ||
+	         (directory.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		message("registry '%s': it has to belong to user %u, and be "
+		        "writable by no other (chmod go-w)",
+		        path, geteuid());
 	else
 		return fd;
 	fds_close(fd);
@@ -161,19 +126,18 @@ read_line(const char *path, char line[LINE_SIZE])
 }
 
 int
-registry_read_host(char host[REGISTRY_HOST_SIZE], bool is_quiet)
+registry_read_host(char host[REGISTRY_HOST_SIZE])
 {
 	char machine[LINE_SIZE];
 	char boot[LINE_SIZE];
 	struct stat namespace;
 
-	*host = '\0';
 	/* stat(2) follows the link to the namespace: namespaces(7). */
 	if (procfs_is_ours() != 1 ||
 	    stat("/proc/self/ns/pid", &namespace) == -1) {
-		if (!is_quiet)
-			message("no process can be told: no /proc of this PID "
-			        "namespace is mounted");
+		message("registry: no process can be told: no /proc of this "
+		        "PID namespace is mounted");
+		errno = 0;
 		return -1;
 	}
 	read_line("/etc/machine-id", machine);
@@ -185,24 +149,16 @@ registry_read_host(char host[REGISTRY_HOST_SIZE], bool is_quiet)
 
 /* --- one entry ------------------------------------------------------------ */
 
-static const char *
-name_file(char file[FILE_SIZE], const char *id)
-{
-	(void)strbuf_format(file, FILE_SIZE, "%s" SUFFIX, id);
-	return file;
-}
-
 /* COMMAND, one of F_OFD_GETLK, F_OFD_SETLK and F_OFD_SETLKW, for the lock on
- * the entry FD. Returns 0, or -1 with errno; in *TYPE F_UNLCK if F_OFD_GETLK
- * finds no lock. */
+ * the entry FD. Returns 1 where it is locked then, 0 where not, or -1. */
 static int
-do_lock(int fd, int command, short *type)
+lock(int fd, int command)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	const int result = fcntl(fd, command, &whole);
 
-	*type = whole.l_type;
-	return result;
+	if (fcntl(fd, command, &whole) == -1)
+		return -1;
+	return whole.l_type != F_UNLCK;
 }
 
 int
@@ -210,24 +166,19 @@ registry_add(int directory_fd, const char *id, const struct strbuf *text)
 {
 	char file[FILE_SIZE];
 	struct stat status = { .st_nlink = 0 };
-	short type;
 	int fd = -1;
 
-	(void)name_file(file, id);
+	(void)strbuf_format(file, sizeof(file), "%s" SUFFIX, id);
 	/* Another wdrun may find the file before its lock, take it for what a
 	 * killed front has left, and remove it. */
 	while (status.st_nlink == 0) {
-		const mode_t callers_mask = umask(0);
-
 		fds_close(fd);
 		fd = openat(directory_fd, file,
 		            OPEN_FLAGS | O_CREAT | O_EXCL | O_APPEND,
 		            ENTRY_MODE);
-		(void)umask(callers_mask);
 		if (fd == -1)
 			return -1;
-		if (do_lock(fd, F_OFD_SETLKW, &type) == -1 ||
-		    fstat(fd, &status) == -1)
+		if (lock(fd, F_OFD_SETLKW) == -1 || fstat(fd, &status) == -1)
 			break;
 	}
 	if (status.st_nlink > 0 &&
@@ -247,53 +198,34 @@ registry_remove(int directory_fd, const char *id)
 {
 	char file[FILE_SIZE];
 
-	return unlinkat(directory_fd, name_file(file, id), 0) == 0 ||
-	               errno == ENOENT
-	           ? 0
-	           : -1;
+	(void)strbuf_format(file, sizeof(file), "%s" SUFFIX, id);
+	return unlinkat(directory_fd, file, 0) == 0 || errno == ENOENT ? 0 : -1;
 }
 
 /* --- all entries ---------------------------------------------------------- */
 
-/* The start of a run, from the ID in FILE: "4711-18a0c5d2f3b1e2c4.run". */
-static uint64_t
-start_of(const char *file)
-{
-	return runid_length(file) == 0
-	           ? 0
-	           : strtoull(strchr(file, '-') + 1, NULL, 16);
-}
-
+/* By the start, in hexadecimal: "4711-18a0c5d2f3b1e2c4.run". */
 static int
 by_start(const struct dirent **left, const struct dirent **right)
 {
-	const uint64_t a = start_of((*left)->d_name);
-	const uint64_t b = start_of((*right)->d_name);
+	const char *const one = strchrnul((*left)->d_name, '-');
+	const char *const other = strchrnul((*right)->d_name, '-');
 
-	return a != b ? (a > b) - (a < b)
-	              : strcmp((*left)->d_name, (*right)->d_name);
-}
-
-/* Network file systems have hidden files of their own. */
-static int
-is_visible(const struct dirent *file)
-{
-	return file->d_name[0] != '.';
+	return strcmp(one, other);
 }
 
 int
-registry_begin(struct registry_walk *walk, int directory_fd)
+registry_begin(struct registry_walk *walk, const char *given)
 {
-	char path[LINE_SIZE];
-
-	walk->directory_fd = directory_fd;
 	walk->fd = -1;
-	(void)registry_read_host(walk->host, true);
-	(void)strbuf_format(path, sizeof(path), "/proc/self/fd/%d",
-	                    directory_fd);
-	walk->count = scandir(path, &walk->files, is_visible, by_start);
+	walk->directory_fd = registry_open(given, false, walk->path);
+	if (walk->directory_fd == -1)
+		return errno == ENOENT ? 0 : -1;
+	if (registry_read_host(walk->host) == -1)
+		return -1;
+	walk->count = scandir(walk->path, &walk->files, NULL, by_start);
 	if (walk->count == -1)
-		message("cannot read the registry: %s", strerror(errno));
+		message("registry '%s': %s", walk->path, strerror(errno));
 	return walk->count == -1 ? -1 : 0;
 }
 
@@ -313,14 +245,13 @@ registry_end(struct registry_walk *walk)
 	for (int i = 0; i < walk->count; i++)
 		free(walk->files[i]);
 	free(walk->files);
+	fds_close(walk->directory_fd);
 }
 
 bool
 registry_is_held(const struct registry_walk *walk)
 {
-	short type;
-
-	return do_lock(walk->fd, F_OFD_GETLK, &type) == 0 && type != F_UNLCK;
+	return lock(walk->fd, F_OFD_GETLK) == 1;
 }
 
 bool
@@ -335,9 +266,8 @@ bool
 registry_take(const struct registry_walk *walk)
 {
 	struct stat status;
-	short type;
 
-	return do_lock(walk->fd, F_OFD_SETLK, &type) == 0 &&
+	return lock(walk->fd, F_OFD_SETLK) == 1 &&
 	       fstat(walk->fd, &status) == 0 && status.st_nlink > 0 &&
 	       (size_t)status.st_size == walk->size;
 }
@@ -346,29 +276,25 @@ registry_take(const struct registry_walk *walk)
 static bool
 is_at_work(pid_t pid)
 {
-	char path[LINE_SIZE];
 	char line[LINE_SIZE];
 	char start[LINE_SIZE];
-
-	(void)strbuf_format(path, sizeof(path), "/proc/%d/stat", pid);
-	read_line(path, line);
-
 	const size_t length = strbuf_format(start, sizeof(start),
 	                                    "%d (" SUPERVISOR_NAME ") ", pid);
 
-	return strncmp(line, start, length) == 0 && line[length] != 'Z';
+	return procfs_read(pid, "stat", line, sizeof(line)) > 0 &&
+	       strncmp(line, start, length) == 0 && line[length] != 'Z';
 }
 
-/* Whether the run was of this machine, which has been started anew since. */
+/* Whether the run of HOST was of this machine, HERE, which has been started
+ * anew since. */
 static bool
-is_before_boot(const struct registry_walk *walk)
+is_before_boot(const char *host, const char *here)
 {
-	const char *const machine = walk->entry.host;
-	const size_t to_boot = strcspn(machine, " ") + 1;
-	const char *const boot = machine + to_boot;
+	const size_t to_boot = strcspn(here, " ") + 1;
 
-	return *machine != '-' && strncmp(machine, walk->host, to_boot) == 0 &&
-	       strncmp(boot, walk->host + to_boot, strcspn(boot, " ")) != 0;
+	return *here != '-' && strncmp(host, here, to_boot) == 0 &&
+	       strncmp(host + to_boot, here + to_boot,
+	               strcspn(here + to_boot, " ")) != 0;
 }
 
 /* The state of the run whose entry was read, and IS_HELD since. */
@@ -376,48 +302,38 @@ static enum run_state
 find_state(const struct registry_walk *walk, bool is_held)
 {
 	const struct entry *const entry = &walk->entry;
+	const bool is_here = strcmp(entry->host, walk->host) == 0;
 
-	if (strcmp(entry->host, walk->host) != 0)
-		return !is_held && is_before_boot(walk) ? RUN_ORPHANED
-		                                        : RUN_ELSEWHERE;
-	if (!is_held)
+	if (!is_held && (is_here || is_before_boot(entry->host, walk->host)))
 		return RUN_ORPHANED;
-	if (entry->target == 0)
+	if (!is_here)
+		return RUN_ELSEWHERE;
+	if (entry->supervisor.pid == 0)
 		return RUN_WAITING;
 	return is_at_work(entry->supervisor.pid) ? RUN_RUNNING : RUN_STOPPING;
 }
 
-/* Opens and reads walk->file. Returns whether it is an entry's, of this user,
- * which nobody else can have written. */
+/* Opens walk->file. Returns whether it may be an entry of this user, which
+ * nobody else can have written. */
 static bool
-read_file(struct registry_walk *walk)
+open_entry(struct registry_walk *walk)
 {
 	const size_t length = runid_length(walk->file);
-	struct stat file;
+	struct stat status;
 
 	if (length == 0 || strcmp(walk->file + length, SUFFIX) != 0)
 		return false;
 	(void)strbuf_format(walk->id, sizeof(walk->id), "%.*s", (int)length,
 	                    walk->file);
+	walk->started_at =
+	    strtoll(strchr(walk->id, '-') + 1, NULL, HEXADECIMAL);
 	walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS);
-	if (walk->fd == -1 || fstat(walk->fd, &file) == -1 ||
-	    !S_ISREG(file.st_mode) || file.st_uid != geteuid() ||
-	    (file.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
-	    (size_t)file.st_size > ENTRY_SIZE_MAX)
+	if (walk->fd == -1 || fstat(walk->fd, &status) == -1)
 		return false;
-	if (walk->skips_held && registry_is_held(walk))
-		return true;
-	/* The target may append meanwhile: not more than was there. */
-	walk->text = malloc((size_t)file.st_size + 1);
-	if (walk->text == NULL)
-		return false;
-
-	const ssize_t size =
-	    fds_read(walk->fd, walk->text, (size_t)file.st_size);
-
-	walk->size = size > 0 ? (size_t)size : 0;
-	walk->text[walk->size] = '\0';
-	return size != -1 && strlen(walk->text) == walk->size;
+	walk->size = (size_t)status.st_size;
+	return S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+	       (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+	       status.st_size <= ENTRY_SIZE_MAX;
 }
 
 /* Looks at walk->file. Returns whether there is something to tell. */
@@ -425,22 +341,30 @@ static bool
 look(struct registry_walk *walk)
 {
 	errno = 0;
-	walk->state = RUN_UNKNOWN;
-	if (!read_file(walk))
+	walk->state = RUN_NONE;
+	if (*walk->file ==
+	    '.') /* network file systems have such of their own */
+		return false;
+	if (!open_entry(walk))
 		return errno != ENOENT;
+	walk->text = malloc(walk->size + 1);
+	/* The target may append meanwhile: not more than was there. */
+	if (walk->text == NULL ||
+	    fds_read(walk->fd, walk->text, walk->size) != (ssize_t)walk->size)
+		return true;
+
+	const int result = entry_parse(walk->text, walk->size, &walk->entry);
 	/* Tested after the entry was read: a run that has ended since is seen
 	 * to be gone, and one that has begun since as unfinished. */
 	const bool is_held = registry_is_held(walk);
 
-	if (walk->text == NULL || registry_is_gone(walk))
+	if (registry_is_gone(walk))
 		return false;
-	if (entry_parse(walk->text, &walk->entry) == 0)
+	if (result == 1)
 		walk->state = find_state(walk, is_held);
-	else if (errno == ENODATA && !is_held)
-		walk->state = RUN_UNFINISHED;
-	else
-		return errno != ENODATA;
-	return true;
+	else if (result == 0 && registry_take(walk))
+		(void)registry_remove(walk->directory_fd, walk->id);
+	return result != 0;
 }
 
 bool
@@ -454,16 +378,4 @@ registry_next(struct registry_walk *walk)
 		is_found = look(walk);
 	}
 	return is_found;
-}
-
-const char *
-registry_state_name(enum run_state state)
-{
-	static const char *const names[] = {
-		[RUN_WAITING] = "waiting",     [RUN_RUNNING] = "running",
-		[RUN_STOPPING] = "stopping",   [RUN_ORPHANED] = "orphaned",
-		[RUN_ELSEWHERE] = "elsewhere",
-	};
-
-	return names[state];
 }

@@ -11,8 +11,10 @@
  * goes.
  */
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "proc/runid.h"
 #include "registry/entry.h"
@@ -25,25 +27,21 @@ struct dirent;
  * be registered. */
 bool registry_is_wanted(void);
 
-/* Appends to LINE the path of the registry that registry_open() opens. Returns
- * 0, or -1 after a message. */
-int registry_find(struct strbuf *line, const char *given);
-
 /*
  * Opens the registry: the directory GIVEN, or where GIVEN is NULL
- * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun. A missing
- * directory is made if TO_MAKE (mode 0700, with its parents). The directory has
- * to belong to the effective user, and be writable by no other user, who could
- * name any process and file of this user there. Returns a descriptor,
- * close-on-exec; or -1: with errno ENOENT and no message where the directory is
- * missing and not to be made; else after a message, with errno 0.
+ * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun, and stores
+ * its name in PATH. A missing directory is made if TO_MAKE. It has to belong to
+ * the effective user, and be writable by no other user, who could name any
+ * process and file of this user there. Returns a descriptor, close-on-exec; or
+ * -1: with errno ENOENT and no message where it is missing and not to be made;
+ * else after a message, with errno 0.
  */
-int registry_open(const char *given, bool to_make);
+int registry_open(const char *given, bool to_make, char path[PATH_MAX]);
 
 /* Writes into HOST what tells this machine, boot and PID namespace from others.
- * Returns 0; or -1 after a message, unless IS_QUIET, where /proc is not of this
+ * Returns 0; or -1 after a message, with errno 0, where /proc is not of this
  * PID namespace. */
-int registry_read_host(char host[REGISTRY_HOST_SIZE], bool is_quiet);
+int registry_read_host(char host[REGISTRY_HOST_SIZE]);
 
 /* Makes the entry of the run ID with TEXT, locked. Returns its descriptor,
  * close-on-exec, to which the target appends; or -1 with errno. */
@@ -56,35 +54,36 @@ int registry_remove(int directory_fd, const char *id);
 enum run_state {
 	RUN_WAITING, /* for its locks */
 	RUN_RUNNING,
-	RUN_STOPPING,   /* or one watcher is dead, and the other ends the run */
-	RUN_ORPHANED,   /* both are dead */
-	RUN_ELSEWHERE,  /* on another machine, or in another PID namespace */
-	RUN_UNFINISHED, /* the front was killed before its entry was written */
-	RUN_UNKNOWN,    /* the file is no entry of this user */
+	RUN_STOPPING,  /* or one watcher is dead, and the other ends the run */
+	RUN_ORPHANED,  /* both are dead */
+	RUN_ELSEWHERE, /* on another machine, or in another PID namespace */
+	RUN_NONE,      /* the file is no entry of this user */
 };
 
 /* A walk over the files of a registry, the oldest run first. */
 struct registry_walk {
-	int directory_fd;
-	bool skips_held;               /* living runs are passed over, unread */
-	char host[REGISTRY_HOST_SIZE]; /* "": not known */
+	char path[PATH_MAX];
+	char host[REGISTRY_HOST_SIZE];
+	int directory_fd; /* -1: there is no such directory */
 	struct dirent **files;
 	int count;
 	int next;
 
 	/* The present file: */
 	const char *file;
+	enum run_state state;
 	char id[RUNID_SIZE];
-	int fd; /* or -1 */
+	int64_t started_at; /* as duration_since_epoch() */
+	int fd;             /* or -1 */
 	size_t size;
 	char *text;
-	enum run_state state;
-	struct entry entry; /* for the states down to RUN_ELSEWHERE */
+	struct entry entry;
 };
 
-/* Begins a walk over the registry DIRECTORY_FD. Returns 0, or -1 after a
- * message. The caller ends the walk in both cases. */
-int registry_begin(struct registry_walk *walk, int directory_fd);
+/* Begins a walk over the registry that registry_open() opens; over nothing
+ * where that is missing. WALK is empty. Returns 0, or -1 after a message. The
+ * caller ends the walk in both cases. */
+int registry_begin(struct registry_walk *walk, const char *given);
 
 /* Goes on to the next file. Returns false behind the last. */
 bool registry_next(struct registry_walk *walk);
@@ -100,6 +99,3 @@ bool registry_is_gone(const struct registry_walk *walk);
 /* Locks the present entry as it was read, to finish its run, until the walk
  * goes on. Returns whether it is locked: else another wdrun has done so. */
 bool registry_take(const struct registry_walk *walk);
-
-/* Returns "running" and the like. */
-const char *registry_state_name(enum run_state state);
