@@ -21,8 +21,9 @@
 #include "io/tty_input.h"
 #include "proc/helper.h"
 #include "proc/priority.h"
+#include "proc/procfs.h"
 #include "proc/signals.h"
-#include "proc/treekill.h"
+#include "proc/tree.h"
 #include "proc/wait.h"
 #include "registry/commands.h"
 #include "run/decide.h"
@@ -75,6 +76,8 @@ main(int argc, char *argv[])
 	static struct run run;
 	struct outcome outcome;
 	const int status = options_read(&run.options, argc, argv);
+
+	procfs_start();
 
 	/* Not by an initializer: the binary would have all of RUN. */
 	run.watchers.lifeline[0] = run.watchers.lifeline[1] = -1;
@@ -142,10 +145,10 @@ static void
 prepare(struct run *run)
 {
 	struct outcome outcome;
+	siginfo_t older;
 
 	timers_init(&run->timers);
 	run->watchers.front = getpid();
-	run->tree.root = run->watchers.front;
 	run->watchers.null_fd = fds_open_null();
 	if (run->watchers.null_fd == -1)
 		die("cannot open /dev/null");
@@ -158,12 +161,18 @@ prepare(struct run *run)
 	if (pipe2(run->watchers.lifeline, O_CLOEXEC) == -1 ||
 	    statuspipe_open(run->watchers.statuspipe) == -1)
 		die("cannot make a pipe");
-	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
+	/* A program that executes wdrun without a fork leaves it its children,
+	 * and then their orphans would come to a subreaper: the front could not
+	 * tell them from the run's. */
+	run->watchers.has_older_children =
+	    wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL, &older) !=
+	    CHILD_NONE_LEFT;
+	if (!run->watchers.has_older_children &&
+	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die("cannot become a subreaper");
-	if (parent_watch(run) == -1 || parent_note_children(run) == -1)
+	if (parent_watch(run) == -1)
 		_exit(STATUS_FAILED);
 	runid_make(run->id, run->watchers.front);
-	run->tree.id = run->id;
 
 	/* Comes last: the failures above exit without releasing a lock. */
 	if (resources_acquire(run, &outcome) == -1) {
@@ -195,8 +204,7 @@ be_supervisor(struct run *run)
 	 * report: note the facts before, and all CPU time after finish(). */
 	teardown_note_tree(run);
 	report_note_end(run);
-	statuspipe_send(run->watchers.statuspipe[1],
-	                &(struct statuspipe){ .outcome = outcome });
+	supervisor_tell(run, &(struct statuspipe){ .outcome = outcome });
 	finish();
 	report_note_end(run);
 	if (run->options.verbose && run->target.started != 0)
@@ -263,7 +271,9 @@ abandon(struct run *run)
 static _Noreturn void
 leave(struct run *run, struct outcome outcome)
 {
-	teardown(run);
+	/* The supervisor hung in the teardown: this process would, too. */
+	if (!run->watchers.is_given_up)
+		teardown(run);
 	output_end(&run->output);
 	teardown_report(run, outcome);
 	leave_terminal(run);
@@ -283,16 +293,16 @@ leave_terminal(struct run *run)
 	tty_restore(&run->tty);
 }
 
-/* The life of a run: sleep, look, decide, act, until it is done. */
+/* The life of a run: look, decide, act, sleep, until it is done. */
 static void
 supervise(struct run *run)
 {
-	while (run->state != STATE_DONE) {
-		const bool had_front = !run->watchers.front_is_lost;
-		const int64_t deadline = state_deadline(run);
-		struct event event;
+	struct event event = { .now = duration_now() };
+	int64_t deadline = NEVER;
 
-		supervisor_wait(run, deadline, &event);
+	for (;;) {
+		bool has_changed = false;
+
 		supervisor_attend(run, &event);
 		if (timers_is_due(&run->timers, TIMER_READY, event.now))
 			get_ready(run);
@@ -307,9 +317,15 @@ supervise(struct run *run)
 				break; /* nothing to do, or done already */
 			enter(run, why,
 			      deadline < event.now ? deadline : event.now);
+			has_changed = true;
 		}
-		if (had_front && run->watchers.front_is_lost)
-			teardown_hand_over(run);
+		if (run->state == STATE_DONE)
+			return;
+		/* A change sets timers when it is attended to. */
+		deadline = has_changed ? 0 : state_deadline(run);
+		supervisor_wait(run, deadline, &event);
+		if (has_changed)
+			deadline = NEVER;
 	}
 }
 
@@ -318,7 +334,7 @@ supervise(struct run *run)
 static void
 get_ready(struct run *run)
 {
-	priority_take(PRIORITY_BRIEF);
+	priority_take();
 	run->timers.due[TIMER_READY] = NEVER;
 }
 
@@ -337,9 +353,9 @@ enter(struct run *run, enum reason why, int64_t since)
 		note_stop(run, why);
 		run->timers.due[TIMER_HEARTBEAT] = NEVER;
 	}
-	if (why == REASON_LAST_BOUND)
-		run->tree_is_empty = supervisor_finds_tracer(run);
 
+	if (has_look)
+		priority_take();
 	/* The look comes before the first signal, while the processes still
 	 * are as they hung; but not where it would delay the signal: where this
 	 * process was woken late, or the tree is large. */
@@ -347,6 +363,7 @@ enter(struct run *run, enum reason why, int64_t since)
 
 	if (is_in_time)
 		found = run->tree.list.count;
+	tell_as_timeout(run, why);
 	run->state = reason_row(why)->next;
 	found = begin_state(run, why, found);
 	if (has_look && !is_in_time)
@@ -372,8 +389,8 @@ begin_state(struct run *run, enum reason why, size_t found)
 		signalled = stop_tree(run, why, now);
 		break;
 	case STATE_KILLING:
-		supervisor_start_killing(run, now);
-		signalled = run->tree.list.count;
+		supervisor_kill(run);
+		signalled = run->tree.killed;
 		break;
 	case STATE_RUNNING:
 	case STATE_DONE:
@@ -390,14 +407,15 @@ note_stop(struct run *run, enum reason why)
 	if (run->stop != REASON_NONE)
 		return;
 	run->stop = why;
-	if (!run->target.exited_by_itself && !run->watchers.is_front)
-		statuspipe_send(run->watchers.statuspipe[1],
-		                &(struct statuspipe){ .stop = why });
+	supervisor_tell(
+	    run, &(struct statuspipe){ .is_stopping = true,
+	                               .stop = run->target.exited_by_itself
+	                                           ? REASON_NONE
+	                                           : why });
 }
 
-/* Sends the first signal of a stop, then SIGCONT, so that a stopped process
- * gets the signal too, and sets when SIGKILL follows. Returns how many
- * processes were found. */
+/* Sends the first signal of a stop, and sets when SIGKILL follows. Returns how
+ * many processes got the signal. */
 static size_t
 stop_tree(struct run *run, enum reason why, int64_t now)
 {
@@ -410,12 +428,12 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 	const int64_t until =
 	    duration_add(run->timers.due[TIMER_KILL], SIGNAL_TIME);
 
-	found = treekill_signal_all(
-	    &run->tree,
-	    why == REASON_CANCELLED ? run->cancel.signal : run->options.signal,
-	    until);
-	if (duration_now() < until)
-		treekill_signal(&run->tree, SIGCONT);
+	found = tree_signal(&run->tree,
+	                    why == REASON_CANCELLED ? run->cancel.signal
+	                                            : run->options.signal,
+	                    until);
+	run->signalled_at = now;
+	run->timers.due[TIMER_REAP] = now + MILLISECOND;
 	/* The command may ignore the cancel: --timeout stays due. "If timeout
 	 * receives a signal and propagates it [...], this shall be treated as
 	 * the first signal": POSIX.1-2024, timeout, -k. */

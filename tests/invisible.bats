@@ -100,7 +100,7 @@ their_descriptors() {
 		[ -s held ]
 		while read -r fd target_file; do
 			case $fd:$target_file in
-			[01]:/dev/null | 2:"$PWD/err" | [3-9]:anon_inode:* | \
+			[01]:/dev/null | 2:"$PWD/err" | *:/proc | [3-9]:anon_inode:* | \
 				[1-9][0-9]:anon_inode:*) ;;
 			[3-9]:pipe:* | [1-9][0-9]:pipe:*)
 				no grep -qF "$target_file" those

@@ -4,7 +4,7 @@
 # bound was needed. (For silence see idle.bats, for a complete output until.bats,
 # for what comes after the command's exit survivors.bats.)
 #
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load helper
 load bounds
@@ -177,4 +177,43 @@ with_hung_fs() {
 		[[ $output == *'status 124' ]]
 		nobody_is_left
 	done
+}
+
+@test "a file of the run in a file system that hangs at the end costs ten seconds, and not the status" {
+	with_hung_fs '"$WDRUN" --lock="$PWD/lock" --cleanup=mnt/file bash -c "
+			hang_fs; exit 7"
+		echo "status $?"'
+	local server=$ready
+	wait_until grep -q status out
+	run -0 "$WDRUN" --lock=lock true
+	kill -KILL "$server"
+	finish
+
+	[ "$output" = 'status 7' ]
+	[ -s err ]
+	only_messages
+	nobody_is_left
+}
+
+# --- a supervisor that hangs -------------------------------------------------
+
+# The front kills it 40 seconds after --kill-after: as long as the end of a tree
+# may take, and some more.
+@test "a supervisor that a debugger has stopped is killed at its deadline: the tree dies, and the lock is free" {
+	local PATIENCE=80
+	start "$WDRUN" --lock=lock -k 0 "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+	"$PROGRAMS/seize" "$supervisor" >seized 2>&1 3>&- &
+	wait_until test -s seized
+	says_ready seized || skip "$(<seized)"
+	says_ready out
+
+	kill -TERM "$started"
+	finish
+	[ "$status" -eq 137 ]
+	is_dead "$ready"
+	nobody_is_left
+	has_message "$supervisor"
+	[ ! -e lock ]
 }

@@ -10,7 +10,7 @@
 #include "inspect/look.h"
 #include "inspect/scene.h"
 #include "proc/cmdline.h"
-#include "proc/proctree.h"
+#include "proc/tree.h"
 
 #define STATUS_SIZE   8192
 #define PATH_SIZE     256
@@ -129,7 +129,7 @@ say_child(struct scene *scene)
 {
 	const pid_t child = scene->thread.other;
 	const struct process *const process =
-	    child > 0 ? proctree_find(&scene->tree->list, child) : NULL;
+	    child > 0 ? tree_find(&scene->tree->list, child) : NULL;
 
 	if (child <= 0) {
 		say_children(scene, "a child");

@@ -10,7 +10,7 @@
 #include "inspect/look.h"
 #include "inspect/scene.h"
 #include "proc/procfs.h"
-#include "proc/proctree.h"
+#include "proc/tree.h"
 
 #define PATH_SIZE    32
 #define NAME_SIZE    256

@@ -3,7 +3,9 @@
 
 #include <sys/ioctl.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +21,7 @@
 #include "proc/priority.h"
 #include "proc/procfs.h"
 #include "proc/procstat.h"
-#include "proc/proctree.h"
+#include "proc/tree.h"
 
 #define COMMAND_MIN 40 /* columns, even if that makes the line too long */
 #define INDENT      2
@@ -90,25 +92,23 @@ say(struct scene *scene, const char *format, ...)
 
 /* --- the look ------------------------------------------------------------- */
 
-/* Takes the children of PARENT into LOOK, each before its own; PARENT 0: the
- * processes whose parent is not in the tree. */
 static void
-/* NOLINTNEXTLINE(misc-no-recursion): at most LOOK_MAX calls deep */
-arrange(struct look *look, const struct process_list *list, pid_t parent,
-        int depth)
+arrange(struct look *look, const struct process_list *list)
 {
-	const struct process *child;
+	look->total = list->count;
+	for (look->count = 0;
+	     look->count < LOOK_MAX && look->count < list->count;
+	     look->count++) {
+		const struct process *const process =
+		    &list->entries[look->count];
 
-	for (size_t at = 0;
-	     look->count < LOOK_MAX &&
-	     (child = proctree_next_child(list, parent, &at)) != NULL;) {
-		look->sights[look->count++] = (struct sight){
-			.pid = child->pid,
-			.parent = child->parent,
-			.depth = depth,
-			.refused = child->refused,
+		look->sights[look->count] = (struct sight){
+			.pid = process->pid,
+			.parent = process->parent,
+			.depth = process->depth,
+			.is_refused =
+			    kill(process->pid, 0) == -1 && errno == EPERM,
 		};
-		arrange(look, list, child->pid, depth + 1);
 	}
 }
 
@@ -199,8 +199,8 @@ look_at_all(void *context)
 	struct scene *const scene = context;
 	struct look *const look = scene->look;
 
-	priority_take(PRIORITY_LASTING);
-	if (chdir("/proc") == -1)
+	priority_take();
+	if (fchdir(procfs_fd()) == -1)
 		return;
 	for (size_t i = 0; i < look->count; i++)
 		glance(&look->sights[i]);
@@ -216,14 +216,12 @@ look_at_all(void *context)
 }
 
 void
-look_take(struct look *look, const struct proctree *tree, int64_t until)
+look_take(struct look *look, const struct tree *tree, int64_t until)
 {
 	/* Pages that are never touched take no memory. */
 	static struct scene scene;
 
-	look->total = tree->list.count;
-	look->count = 0;
-	arrange(look, &tree->list, 0, 0);
+	arrange(look, &tree->list);
 	scene.look = look;
 	scene.tree = tree;
 	scene.has_ends = false;
@@ -254,8 +252,8 @@ look_add_lines(struct strbuf *lines, const struct look *look)
 			continue;
 		strbuf_addf(lines, "%s%c", colon, '\0');
 		add_line(lines, sight, sight->is_whole);
-		if (sight->refused != 0)
-			strbuf_addf(lines, " (%s)", strerror(sight->refused));
+		if (sight->is_refused)
+			strbuf_addf(lines, " (%s)", strerror(EPERM));
 		colon = "";
 	}
 	if (look->total > look->count)

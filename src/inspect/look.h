@@ -7,7 +7,7 @@
 
 #include "proc/cmdline.h"
 
-struct proctree;
+struct tree;
 struct strbuf;
 
 #define LOOK_MAX       32 /* processes that are shown */
@@ -19,8 +19,8 @@ struct strbuf;
 struct sight {
 	pid_t pid;
 	pid_t parent;
-	int depth;   /* in the tree */
-	int refused; /* errno of the last attempt to signal it, or 0 */
+	int depth;       /* in the tree */
+	bool is_refused; /* this process may not signal it */
 
 	/* At a glance, which waits for nothing. */
 	char state;    /* proc(5); 0: the process is gone or dead */
@@ -53,7 +53,7 @@ struct look {
 /* Looks at the processes of TREE, as last read, and returns when all is seen,
  * or at UNTIL. LOOK keeps what was seen until then: a helper looks, since
  * reading about another process may hang. */
-void look_take(struct look *look, const struct proctree *tree, int64_t until);
+void look_take(struct look *look, const struct tree *tree, int64_t until);
 
 /* Ends the last line of LINES with ':', and appends a line for each process,
  * indented by its depth and behind a null byte: "4711 sleep 10 [S 2s]:

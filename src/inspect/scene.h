@@ -17,7 +17,7 @@
 #define LINK_SIZE 32 /* holds "socket:[4294967295]" */
 
 struct look;
-struct proctree;
+struct tree;
 struct sight;
 
 /* What a thread waits for, the less telling first: of several threads, the one
@@ -86,7 +86,7 @@ struct fdset {
 
 struct scene {
 	struct look *look;
-	const struct proctree *tree;
+	const struct tree *tree;
 
 	/* Of the process that is being described. */
 	struct sight *sight;

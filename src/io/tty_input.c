@@ -282,7 +282,7 @@ run_helper(const struct tty_input *input, int null_fd)
 	const struct sigaction look = { .sa_handler = end_without_front,
 		                        .sa_flags = SA_RESTART };
 	int keep[] = { input->terminal_fd, input->master_fd, input->slave_fd,
-		       input->wake_fd };
+		       input->wake_fd, procfs_fd() };
 	struct typing typing = { .length = 0 };
 
 	helper_become(RELAY_NAME, null_fd, keep,

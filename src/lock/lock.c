@@ -267,15 +267,6 @@ lock_take_all(struct lock *locks, size_t count, struct lock_wait *wait,
 	}
 }
 
-void
-lock_hand_over(const struct lock *lock, pid_t from, pid_t to)
-{
-	struct stat file;
-
-	if (pidfile_read(lock->fd, &file) == from)
-		(void)pidfile_write(lock->fd, to);
-}
-
 int
 lock_release(struct lock *lock, const pid_t owners[2])
 {

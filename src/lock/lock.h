@@ -52,9 +52,6 @@ int lock_open(struct lock *lock, const char *path);
 enum lock_result lock_take_all(struct lock *locks, size_t count,
                                struct lock_wait *wait, struct lock **refused);
 
-/* Replaces the PID FROM in LOCK, which is taken, by TO. Ignores errors. */
-void lock_hand_over(const struct lock *lock, pid_t from, pid_t to);
-
 /* Unlinks LOCK, which is taken, if its name still means this file, and the file
  * is blank or has a PID of OWNERS. Releases it in any case. Returns 0, or -1
  * with errno of unlink(2). */

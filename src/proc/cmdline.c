@@ -10,12 +10,11 @@
 #include "proc/procfs.h"
 
 #define NAME_SIZE   64
-#define SCRIPT_MAX  64 /* bytes of a script's name that is kept whole */
 #define TEXT_SIZE   4096
 #define FIRST_PLAIN 0x20
 #define DELETE      0x7f
 
-/* Appends PID's name from /proc/PID/comm, a file that never blocks. */
+/* Appends PID's name, from a file that never blocks. */
 static void
 add_name(struct strbuf *line, pid_t pid)
 {
@@ -64,12 +63,10 @@ add_quoted(struct strbuf *line, const char *word)
 			strbuf_addf(line, "\\t");
 		else if (is_control(*at))
 			strbuf_addf(line, "\\x%02x", (unsigned)*at);
+		else if (has_escapes && (*at == '\'' || *at == '\\'))
+			strbuf_addf(line, "\\%c", *at);
 		else
-			strbuf_addf(line,
-			            has_escapes && strchr("'\\", *at) != NULL
-			                ? "\\%c"
-			                : "%c",
-			            *at);
+			strbuf_addf(line, "%c", *at);
 	}
 	strbuf_addf(line, "'");
 }
@@ -81,27 +78,21 @@ add_word(struct strbuf *line, const char *word, bool in_short)
 	const char *const name = strrchr(word, '/');
 	const char *first = strchr(word, '/');
 
-	if (!is_plain(word)) {
-		add_quoted(line, word);
-		return;
-	}
 	if (first != NULL && first != name)
 		first = strchr(first + 1, '/');
-	if (in_short && first != name)
+	if (!is_plain(word))
+		add_quoted(line, word);
+	else if (in_short && first != name)
 		strbuf_addf(line, "%.*s/...%s", (int)(first - word), word,
 		            name);
 	else
 		strbuf_addf(line, "%s", word);
 }
 
-/* Appends the words from TEXT to END. Returns the offset in LINE at which the
- * first plain operand (a script, say) ends, or begins if it is longer than
- * SCRIPT_MAX; 0 without such an operand. */
-static size_t
+static void
 add_words(struct strbuf *line, const char *text, const char *end, bool in_short)
 {
 	const char *word = text;
-	size_t script_end = 0;
 
 	if (text[0] == '/' && is_plain(text))
 		word = strrchr(text, '/') + 1;
@@ -113,18 +104,9 @@ add_words(struct strbuf *line, const char *text, const char *end, bool in_short)
 	else
 		add_word(line, word, false);
 	while ((word += strlen(word) + 1) < end) {
-		const size_t before = line->length;
-		const bool is_script =
-		    script_end == 0 && word[0] != '-' && is_plain(word);
-
 		strbuf_addf(line, " ");
 		add_word(line, word, in_short);
-		if (is_script)
-			script_end = line->length - before <= SCRIPT_MAX
-			                 ? line->length
-			                 : before;
 	}
-	return script_end;
 }
 
 void
@@ -147,20 +129,14 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 		add_name(line, pid);
 		return;
 	}
-	(void)add_words(&all, text, text + length, false);
-	if (all.length <= room && !is_cut) {
-		strbuf_addf(line, "%s", words);
-		return;
+	add_words(&all, text, text + length, false);
+	if (all.length > room || is_cut) {
+		all.length = 0;
+		add_words(&all, text, text + length, true);
 	}
-	all.length = 0;
-
-	const size_t script_end = add_words(&all, text, text + length, true);
-	const bool is_wider =
-	    script_end > room - 3 && script_end <= room + SCRIPT_MAX;
-	const size_t kept = is_wider ? script_end : room - 3;
-
-	if (all.length <= room && !is_cut)
-		strbuf_addf(line, "%s", words);
+	if (all.length > room || is_cut)
+		strbuf_addf(line, "%.*s...", (int)utf8_fit(words, room - 3),
+		            words);
 	else
-		strbuf_addf(line, "%.*s...", (int)utf8_fit(words, kept), words);
+		strbuf_addf(line, "%s", words);
 }

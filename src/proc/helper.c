@@ -13,19 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/duration.h"
 #include "base/fds.h"
-#include "proc/pidfd.h"
 #include "proc/procfs.h"
 #include "proc/wait.h"
 
 #define CLONE_CHILDREN ((int)__WCLONE) /* no ordinary children: waitid(2) */
 
-#define PATIENCE    (200 * MILLISECOND)
+#define PATIENCE    SECOND
 #define PAUSE_FIRST (MILLISECOND / 16)
 #define PAUSE_LAST  (16 * MILLISECOND)
-#define LOOKS_MIN   16 /* of about 20 in the time of PATIENCE */
 
 /* As fork(2), but for the exit signal. The library's clone(2) wants a stack and
  * a function. After the raw call libc keeps the parent's thread ID: helper.h
@@ -117,59 +114,37 @@ helper_continue(pid_t pid)
 	siginfo_t info;
 
 	if (pid > 0 && wait_peek(pid, WSTOPPED | CLONE_CHILDREN, &info) == pid)
-		(void)pid_kill(pid, SIGCONT);
+		(void)kill(pid, SIGCONT);
 }
 
-/*
- * Whether the helper PID has had BOUND nanoseconds since BEGAN. Its waits for a
- * processor do not count: on an overloaded machine, a helper that makes
- * progress does not hang. The kernel counts a wait only at the end of the wait;
- * until then the state is R, as that of a helper that computes for ever, which
- * has USED up BOUND.
- */
+/* Waits for the helper PID until UNTIL, sending SIGNAL (0: none) again and
+ * again: a signal that comes just before a call that blocks does not interrupt
+ * the call. Returns whether the helper is dead, and reaps it. */
 static bool
-has_had(pid_t pid, int64_t began, int64_t bound)
+await(pid_t pid, int signal, int64_t until)
 {
-	const int64_t elapsed = duration_now() - began;
-	int64_t used;
-	int64_t waited;
-
-	if (elapsed < bound)
-		return false;
-	if (procfs_read_times(pid, &used, &waited) == -1)
-		return true;
-	return elapsed - waited >= bound &&
-	       (used >= bound || !procfs_is_runnable(pid));
-}
-
-/* Repeats SIGNAL: a signal that comes just before a call that blocks does not
- * interrupt the call. Where a control group has used up its share of the
- * processors, both processes stand still, which no wait counts: so the time
- * alone does not show that the helper hangs. */
-bool
-helper_await(pid_t pid, int signal)
-{
-	const int64_t began = duration_now();
 	int64_t pause = PAUSE_FIRST;
-	int looks = 0;
 	siginfo_t info;
 
-	if (pid <= 0)
-		return true;
-	do {
-		const pid_t child =
-		    wait_peek(pid, WEXITED | CLONE_CHILDREN, &info);
-
-		if (child == pid || child == CHILD_NONE_LEFT)
-			return true;
+	while (wait_peek(pid, WEXITED | CLONE_CHILDREN, &info) ==
+	       CHILD_NONE_READY) {
+		if (duration_now() >= until)
+			return false;
 		/* The helper is not reaped, so PID is still its own. */
 		if (signal != 0)
-			(void)pid_kill(pid, signal);
+			(void)kill(pid, signal);
+		helper_continue(pid);
 		duration_sleep(pause);
 		if (pause < PAUSE_LAST)
 			pause *= 2;
-	} while (++looks < LOOKS_MIN || !has_had(pid, began, PATIENCE));
-	return false;
+	}
+	return true;
+}
+
+bool
+helper_await(pid_t pid, int signal)
+{
+	return pid <= 0 || await(pid, signal, duration_now() + PATIENCE);
 }
 
 bool
@@ -182,16 +157,10 @@ helper_end(pid_t pid, int signal)
 bool
 helper_await_until(pid_t pid, int64_t deadline)
 {
-	const int64_t began = duration_now();
-
-	while (!helper_await(pid, 0)) {
-		helper_continue(pid);
-		if (!has_had(pid, began, deadline - began))
-			continue;
-		(void)helper_end(pid, SIGKILL);
-		return false;
-	}
-	return true;
+	if (pid <= 0 || await(pid, 0, deadline))
+		return true;
+	(void)helper_end(pid, SIGKILL);
+	return false;
 }
 
 static pid_t killed; /* a helper that hung, and is not reaped yet; or 0 */
@@ -234,7 +203,9 @@ helper_run(void (*work)(void *arg), void *arg, int64_t until)
 	const int why = helper == -1 ? errno : ETIMEDOUT;
 
 	if (helper == 0) {
-		fds_release(-1, &fds[1], 1);
+		const int keep[] = { fds[1], procfs_fd() };
+
+		fds_release(-1, keep, 2);
 		work(arg);
 		_exit(write(fds[1], "", 1) == 1 ? 0 : 1);
 	}
@@ -255,30 +226,9 @@ helper_run(void (*work)(void *arg), void *arg, int64_t until)
 	if (is_done) {
 		(void)reap(helper, 0);
 	} else if (helper != -1) {
-		(void)pid_kill(helper, SIGKILL);
+		(void)kill(helper, SIGKILL);
 		killed = helper;
 	}
 	errno = why;
 	return is_done;
-}
-
-void
-helper_do_in_time(void (*work)(void *data), void *data, size_t size)
-{
-	void *const shared = array_share(size);
-
-	if (shared == NULL)
-		return;
-	memcpy(shared, data, size);
-
-	const pid_t helper = helper_fork(SIGKILL);
-
-	if (helper == 0) {
-		work(shared);
-		_exit(0);
-	}
-	if (!helper_await(helper, 0))
-		(void)helper_end(helper, SIGKILL);
-	memcpy(data, shared, size);
-	array_free(shared, size);
 }

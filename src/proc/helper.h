@@ -69,18 +69,16 @@ void helper_continue(pid_t pid);
 
 /* Sends SIGNAL (0: none) to the helper PID until the helper is dead, and reaps
  * the helper. Returns whether it is dead (true for 0 and -1): false after a
- * fifth of a second, in which the helper's waits for a processor do not
- * count. */
+ * second. */
 bool helper_await(pid_t pid, int signal);
 
-/* Waits until the helper PID is dead, and continues the helper if a signal
- * stops it. At DEADLINE, or later by the time that the helper waited for a
- * processor, kills the helper. Returns whether the helper has ended before. */
+/* Waits until the helper PID is dead; at DEADLINE, kills it. Returns whether
+ * the helper has ended before. */
 bool helper_await_until(pid_t pid, int64_t deadline);
 
-/* Ends the helper PID: by SIGNAL, and after a fifth of a second by SIGKILL.
- * Returns whether the helper is dead: false for a helper that hangs in the
- * kernel, as helpers may in place of their watcher. */
+/* Ends the helper PID: by SIGNAL, and after a second by SIGKILL. Returns
+ * whether the helper is dead: false for a helper that hangs in the kernel, as
+ * helpers may in place of their watcher. */
 bool helper_end(pid_t pid, int signal);
 
 /* Has a helper do WORK on ARG, until the time is UNTIL: then kills the helper,
@@ -92,8 +90,3 @@ bool helper_run(void (*work)(void *arg), void *arg, int64_t until);
 /* The CPU time of these helpers, in nanoseconds: it is part of getrusage(2)'s
  * for the children, but not the command's. */
 int64_t helper_cpu(void);
-
-/* Has a helper do WORK, which may hang, on a copy of the SIZE bytes at DATA,
- * and copies back what WORK has made of the copy in a fifth of a second. If no
- * memory or helper can be had, DATA stays as it is. */
-void helper_do_in_time(void (*work)(void *data), void *data, size_t size);

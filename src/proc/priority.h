@@ -1,13 +1,7 @@
 #pragma once
 
-/* What a process has to do next: little, but at once; or much. */
-enum priority {
-	PRIORITY_BRIEF,
-	PRIORITY_LASTING,
-};
-
-/* Raises the priority of this process as far as permitted, over a tree that may
- * leave this process a thousandth of a processor; once for each KIND, and not
- * to PRIORITY_BRIEF after PRIORITY_LASTING. Children do not inherit the
- * priority: SCHED_RESET_ON_FORK, sched(7). */
-void priority_take(enum priority kind);
+/* Lets this process run before the tree that it is about to stop, as far as it
+ * may: by a real-time priority, a nice value, or a short time slice. Only the
+ * first call does anything. A process that it forks later is scheduled as
+ * before. */
+void priority_take(void);

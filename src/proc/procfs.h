@@ -7,18 +7,65 @@
 #include <stdint.h>
 
 /*
- * Opens /proc, if its PIDs are those of this process's PID namespace. "unshare
- * --pid" without "--mount-proc" leaves the outer /proc in place, and a command
- * may mount the /proc of another namespace, whose PIDs mean other processes
- * here. The descriptor shows our namespace whatever is mounted later, and keeps
- * /proc busy: umount(2) fails. Returns the descriptor, close-on-exec, or -1
- * with errno: ENOENT if there is no such /proc.
+ * /proc (proc(5)), opened once: whatever is mounted over /proc later, or
+ * unmounted, the descriptor shows the same processes.
+ *
+ * A process is named by its PID in that /proc; or for certain by DIR, a
+ * descriptor of its directory. DIR stands for one process: once that is reaped,
+ * each call through DIR fails with ESRCH, whoever has the PID by then.
+ *
+ * The functions that return -1 set errno: ENOENT or ESRCH where the process is
+ * gone, ENOENT also without /proc.
  */
-int procfs_open_root(void);
 
-/* Whether /proc has the PIDs of this process's namespace. Returns 1 or 0, or -1
- * with errno if the answer is not known at the moment (ENOMEM, EMFILE…). */
-int procfs_is_ours(void);
+/* Opens /proc, close-on-exec, as descriptor 3 or above. Comes before the first
+ * fork(2). Without /proc, all functions below fail. */
+void procfs_start(void);
+
+/* The descriptor of procfs_start(), or -1. */
+int procfs_fd(void);
+
+/* This process's number in that /proc; 0 without /proc, or where that /proc
+ * does not have this process. */
+pid_t procfs_self(void);
+
+/* Whether the PIDs of /proc are those of this process's PID namespace: not
+ * after "unshare --pid" without "--mount-proc". */
+bool procfs_is_ours(void);
+
+/* --- a process by its directory ------------------------------------------- */
+
+/* Opens the directory of PID, close-on-exec. Returns DIR, or -1. */
+int procfs_dir(pid_t pid);
+
+/* Sends SIGNAL to the process of DIR. Returns 0, or -1 with errno as kill(2):
+ * ESRCH if it is dead. */
+int procfs_kill(int dir, int signal);
+
+/* What the file "status" says. */
+struct procfs_status {
+	char state;
+	bool is_dead; /* a zombie, with all its threads */
+	pid_t parent;
+	uid_t user;       /* the real user ID */
+	uint64_t ignored; /* ignored signals: signal N is bit N - 1 */
+};
+
+/* Reads "status" in DIR. Returns 0, or -1. Never waits for the process. */
+int procfs_status_of(int dir, struct procfs_status *status);
+
+/* Called for each number of a list. Returns 0 to go on, -1 to end the walk. */
+typedef int procfs_visit(pid_t number, void *context);
+
+/* Calls VISIT for each child of the process PID, of all its threads, whose
+ * directory is DIR. Costs the number of children. A list that is read while
+ * processes come and go may miss some of them: proc(5). Returns 0, or -1:
+ * ENOENT also where the kernel has no "children" files
+ * (CONFIG_PROC_CHILDREN). Never waits for the process. */
+int procfs_visit_children(int dir, pid_t pid, procfs_visit *visit,
+                          void *context);
+
+/* --- a process by its PID ------------------------------------------------- */
 
 /*
  * Whether a read of PID's files may block: PID is in state D. PID may be in
@@ -29,15 +76,11 @@ int procfs_is_ours(void);
  */
 bool procfs_may_block(pid_t pid);
 
-/* Whether PID computes, or waits for nothing but a processor: state R. */
-bool procfs_is_runnable(pid_t pid);
-
-/* Opens /proc/PID/FILE with FLAGS, close-on-exec. Returns a descriptor, or -1
- * with errno: ENOENT or ESRCH where PID is gone. */
+/* Opens PID's FILE with FLAGS, close-on-exec. Returns a descriptor, or -1. */
 int procfs_open(pid_t pid, const char *file, int flags);
 
-/* Reads the start of /proc/PID/FILE into the SIZE bytes at TEXT, as a string.
- * Returns the length of the string, or -1 with errno as procfs_open(). */
+/* Reads the start of PID's FILE into the SIZE bytes at TEXT, as a string.
+ * Returns the length of the string, or -1. */
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 
 /* Returns what follows NAME ("Uid:\t") at the start of a line of TEXT, a file
@@ -45,67 +88,13 @@ ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
  * that the process chose. */
 const char *procfs_find(const char *text, const char *name);
 
-/* What /proc/PID/status says. */
-struct procfs_status {
-	char state;
-	pid_t parent;
-	pid_t tracer;     /* ptrace(2); 0: none, or none with a PID here */
-	uid_t user;       /* the real user ID */
-	uint64_t ignored; /* ignored signals: signal N is bit N - 1 */
-};
-
-/* Reads /proc/PID/status. Returns 0, or -1 with errno: ENOENT or ESRCH where
- * PID is gone. Never waits for PID. */
+/* As procfs_status_of(). */
 int procfs_read_status(pid_t pid, struct procfs_status *status);
 
-/* Reads from /proc/PID/schedstat how long PID has used a processor, and has
- * waited for a processor, in nanoseconds; without the wait that PID is in.
- * Returns 0, or -1 where the kernel does not tell (CONFIG_SCHED_INFO). Never
- * waits for PID. */
-int procfs_read_times(pid_t pid, int64_t *used, int64_t *waited);
-
-/* The sum of the counters in /proc/PID/io, which changes when PID reads or
+/* The sum of the counters in PID's "io", which changes when PID reads or
  * writes; 0 if this process may not read the file. May block as
  * procfs_may_block(). */
 uint64_t procfs_read_io(pid_t pid);
 
-/* Called for each PID. Returns 0 to go on, -1 (with errno) to end the walk, or
- * in procfs_visit_all() PROCFS_GONE. */
-typedef int procfs_visit(pid_t pid, void *context);
-
-#define PROCFS_GONE 1
-
-#define PROCFS_DESCRIPTOR_SIZE 2048
-
-/*
- * Calls VISIT for each child of PID, of all its threads, in the /proc that
- * PROC_FD is open on. Costs the number of children. A list that is read while
- * processes come and go may miss some processes: proc(5). Returns 0, or -1 with
- * errno of VISIT or of open(2): ENOENT also where the kernel has no "children"
- * files (CONFIG_PROC_CHILDREN) or PID is gone. Never waits for PID.
- */
-int procfs_visit_children(int proc_fd, pid_t pid, procfs_visit *visit,
-                          void *context);
-
-/* Calls VISIT for each process of the machine, by rising PIDs. The list is read
- * ahead of the calls: if VISIT returns PROCFS_GONE, for a process that may have
- * left a child since, the list is read anew from that PID on. Returns as
- * procfs_visit_children(). */
+/* Calls VISIT for each process, by rising PIDs. Returns 0, or -1. */
 int procfs_visit_all(procfs_visit *visit, void *context);
-
-/* Calls VISIT for each thread of PID. Returns as procfs_visit_children(). */
-int procfs_visit_threads(pid_t pid, procfs_visit *visit, void *context);
-
-/* Calls VISIT for each descriptor of PID, with the descriptor instead of a PID.
- * Returns as procfs_visit_children(). */
-int procfs_visit_descriptors(pid_t pid, procfs_visit *visit, void *context);
-
-/* Reads /proc/PID/fdinfo/FD, with a row for each lock that FD holds, into TEXT.
- * Returns as procfs_read(). */
-ssize_t procfs_read_descriptor(pid_t pid, int fd,
-                               char text[PROCFS_DESCRIPTOR_SIZE]);
-
-/* Reads up to SIZE bytes of PID's memory from ADDRESS on, as far as mapped.
- * Returns how many bytes, or -1 with errno. Waits as cmdline_add(). */
-ssize_t procfs_read_memory(pid_t pid, uint64_t address, void *data,
-                           size_t size);

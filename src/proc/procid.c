@@ -3,10 +3,9 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include "base/fds.h"
-#include "proc/pidfd.h"
+#include "proc/procfs.h"
 #include "proc/procstat.h"
 
 int
@@ -39,50 +38,19 @@ procid_state_of(const struct procid *procid)
 	return PROCID_UNKNOWN;
 }
 
-/* Returns 0 if this very process is alive, else -1 with errno: ESRCH if it is
- * dead. */
-static int
-check_alive(const struct procid *procid)
-{
-	const enum procid_state state = procid_state_of(procid);
-
-	if (state == PROCID_DEAD)
-		errno = ESRCH;
-	return state == PROCID_ALIVE ? 0 : -1;
-}
-
-int
-procid_open(const struct procid *procid)
-{
-	const int fd = procid->pid > 0 ? pidfd_open(procid->pid) : -1;
-
-	if (procid->pid <= 0)
-		errno = ESRCH;
-	/* First open, then check: a pidfd stands for one process, even after
-	 * another process has got the PID. */
-	if (fd != -1 && check_alive(procid) == 0)
-		return fd;
-	fds_close(fd);
-	return -1;
-}
-
+/* First opens the directory, then checks: the directory stands for one process,
+ * even after another process has got the PID. */
 int
 procid_kill(const struct procid *procid, int signal)
 {
-	const int fd = procid_open(procid);
+	const int dir = procid->pid > 0 ? procfs_dir(procid->pid) : -1;
+	const enum procid_state state = procid_state_of(procid);
+	int result = -1;
 
-	if (fd != -1) {
-		const int result = pidfd_send_signal(fd, signal);
-
-		fds_close(fd);
-		if (result == 0 || errno == ESRCH || errno == EPERM)
-			return result;
-	} else if (errno == ESRCH) {
-		return -1;
-	}
-
-	/* No pidfds in this kernel, or a filter forbids them: check just before
-	 * the signal. The kernel gives a PID to a new process only when it has
-	 * given away all other PIDs (alloc_pid()). */
-	return check_alive(procid) == -1 ? -1 : kill(procid->pid, signal);
+	if (dir != -1 && state == PROCID_ALIVE)
+		result = procfs_kill(dir, signal);
+	else if (state == PROCID_DEAD)
+		errno = ESRCH;
+	fds_close(dir);
+	return result;
 }

@@ -12,7 +12,7 @@ struct procid {
 };
 
 /* Reads the identity of the process PID. Returns 0, or -1 with errno of
- * procstat_read(): ENOENT also without /proc. */
+ * procstat_read(). */
 int procid_read(pid_t pid, struct procid *procid);
 
 enum procid_state {
@@ -26,10 +26,6 @@ enum procid_state {
  * ("hidepid", proc(5)), or the PID is 0: the process has no PID in this
  * namespace. */
 enum procid_state procid_state_of(const struct procid *procid);
-
-/* Opens a pidfd, close-on-exec, of this very process. Returns the pidfd, or -1
- * with errno: ESRCH if the process is dead. */
-int procid_open(const struct procid *procid);
 
 /* Sends SIGNAL to this very process, or to no process. Returns 0, or -1 with
  * errno: ESRCH if the process is dead. */

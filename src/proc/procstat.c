@@ -1,68 +1,53 @@
 /* What /proc/PID/stat says of a process: proc(5). */
 #include "proc/procstat.h"
 
-#include <sys/auxv.h>
 #include <sys/sysmacros.h>
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/duration.h"
-#include "base/text.h"
-#include "proc/helper.h"
 #include "proc/procfs.h"
 
 #define STAT_SIZE 1024
+#define BASE      10
 
-/* The fields behind the name, counted from the state on. */
+/* The fields behind the state, as proc(5) counts them. */
 enum {
-	FIELD_PARENT = 1,
-	FIELD_GROUP,
-	FIELD_SESSION,
-	FIELD_TERMINAL,
-	FIELD_TERMINAL_GROUP = 5,
-	FIELD_USER_TIME = 11,
-	FIELD_SYSTEM_TIME,
-	FIELD_CHILD_USER_TIME,
-	FIELD_CHILD_SYSTEM_TIME,
-	FIELD_THREADS = 17,
-	FIELD_START = 19,
-	FIELD_EXIT_SIGNAL = 35,
-	FIELD_ENV_START = 47,
-	FIELD_ENV_END,
-	FIELD_COUNT,
+	FIELD_PARENT = 4,
+	FIELD_GROUP = 5,
+	FIELD_SESSION = 6,
+	FIELD_TERMINAL = 7,
+	FIELD_TERMINAL_GROUP = 8,
+	FIELD_USER_TIME = 14,
+	FIELD_SYSTEM_TIME = 15,
+	FIELD_CHILD_USER_TIME = 16,
+	FIELD_CHILD_SYSTEM_TIME = 17,
+	FIELD_THREADS = 20,
+	FIELD_START = 22,
 };
-
-/* Reads " 4711" at *TEXT into *NUMBER, and moves *TEXT to the blank behind the
- * number: without a blank, the end of TEXT may have cut the number off. */
-static bool
-take_field(const char **text, long long *number)
-{
-	const bool is_negative = **text == ' ' && (*text)[1] == '-';
-	uint64_t value = 0;
-
-	*number = 0;
-	if (**text != ' ')
-		return false;
-	*text = text_read_number(*text + 1 + is_negative, DECIMAL, &value);
-	*number = (long long)(is_negative ? 0 - value : value);
-	return *text != NULL && **text == ' ';
-}
 
 int
 procstat_parse(const char *text, struct procstat *stat)
 {
 	/* The name may hold blanks and parentheses. */
 	const char *const name_end = strrchr(text, ')');
-	long long fields[FIELD_COUNT];
+	long long fields[FIELD_START + 1] = { 0 };
 	bool is_stat = name_end != NULL && name_end[1] == ' ' &&
 	               isalpha((unsigned char)name_end[2]);
 	const char *at = is_stat ? name_end + 3 : NULL;
 
-	for (int i = FIELD_PARENT; i < FIELD_COUNT && is_stat; i++)
-		is_stat = take_field(&at, &fields[i]);
+	for (int i = FIELD_PARENT; i <= FIELD_START && is_stat; i++) {
+		char *end;
+
+		fields[i] = strtoll(at, &end, BASE);
+		is_stat = *at == ' ' && *end == ' ' && end > at;
+		at = end;
+	}
 	if (!is_stat) {
 		errno = EINVAL;
 		return -1;
@@ -74,20 +59,23 @@ procstat_parse(const char *text, struct procstat *stat)
 		.session = (pid_t)fields[FIELD_SESSION],
 		.terminal = (unsigned)fields[FIELD_TERMINAL],
 		.terminal_group = (pid_t)fields[FIELD_TERMINAL_GROUP],
-		.threads = (long)fields[FIELD_THREADS],
 		.cpu = (uint64_t)fields[FIELD_USER_TIME] +
 		       (uint64_t)fields[FIELD_SYSTEM_TIME] +
 		       (uint64_t)fields[FIELD_CHILD_USER_TIME] +
 		       (uint64_t)fields[FIELD_CHILD_SYSTEM_TIME],
+		.threads = (long)fields[FIELD_THREADS],
 		.start = (uint64_t)fields[FIELD_START],
-		.exit_signal = (int)fields[FIELD_EXIT_SIGNAL],
-		/* A hidden start is 0. Until execve(2) has filled the
-		 * environment, the end is 0: do_task_stat(). */
-		.has_empty_environment =
-		    fields[FIELD_ENV_START] != 0 &&
-		    fields[FIELD_ENV_START] == fields[FIELD_ENV_END],
 	};
 	return 0;
+}
+
+int
+procstat_read(pid_t pid, struct procstat *stat)
+{
+	char text[STAT_SIZE];
+	const ssize_t length = procfs_read(pid, "stat", text, sizeof(text));
+
+	return length == -1 ? -1 : procstat_parse(text, stat);
 }
 
 unsigned
@@ -108,10 +96,7 @@ procstat_is_dead(const struct procstat *stat)
 int64_t
 procstat_time(uint64_t ticks)
 {
-	const uint64_t rate = getauxval(AT_CLKTCK);
-
-	return (int64_t)(ticks / rate) * SECOND +
-	       (int64_t)(ticks % rate * (uint64_t)SECOND / rate);
+	return (int64_t)(ticks * (uint64_t)(SECOND / sysconf(_SC_CLK_TCK)));
 }
 
 int64_t
@@ -123,36 +108,4 @@ procstat_age(const struct procstat *stat)
 	(void)clock_gettime(CLOCK_BOOTTIME, &booted);
 	return booted.tv_sec * SECOND + booted.tv_nsec -
 	       procstat_time(stat->start);
-}
-
-struct stat_reading {
-	pid_t pid;
-	ssize_t length; /* of TEXT, or -1 with errno in WHY */
-	int why;
-	char text[STAT_SIZE];
-};
-
-static void
-read_stat(void *data)
-{
-	struct stat_reading *const reading = data;
-
-	reading->length = procfs_read(reading->pid, "stat", reading->text,
-	                              sizeof(reading->text));
-	reading->why = errno;
-}
-
-int
-procstat_read(pid_t pid, struct procstat *stat)
-{
-	struct stat_reading reading = { .pid = pid,
-		                        .length = -1,
-		                        .why = ETIMEDOUT };
-
-	if (procfs_may_block(pid))
-		helper_do_in_time(read_stat, &reading, sizeof(reading));
-	else
-		read_stat(&reading);
-	errno = reading.why;
-	return reading.length <= 0 ? -1 : procstat_parse(reading.text, stat);
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What /proc/PID/stat says of a process. */
+/* What the file "stat" of a process says: proc(5). */
 struct procstat {
 	char state;
 	pid_t parent;
@@ -13,11 +13,9 @@ struct procstat {
 	pid_t session;
 	unsigned terminal;    /* controlling terminal: procstat_terminal() */
 	pid_t terminal_group; /* foreground process group of TERMINAL */
-	long threads;         /* 1 or 0 once the process is a zombie */
 	uint64_t cpu;         /* clock ticks, of reaped children too */
+	long threads;         /* 1 or 0 once the process is a zombie */
 	uint64_t start;       /* clock ticks after boot */
-	int exit_signal; /* the signal that its death sends to its parent */
-	bool has_empty_environment; /* false also if hidden, or in execve(2) */
 };
 
 /* The number by which a stat file names the terminal DEVICE. */
@@ -26,8 +24,8 @@ unsigned procstat_terminal(dev_t device);
 /* Reads TEXT, a stat file, into *STAT. Returns 0, or -1 with errno EINVAL. */
 int procstat_parse(const char *text, struct procstat *stat);
 
-/* Reads /proc/PID/stat. Returns 0, or -1 with errno: ENOENT or ESRCH if PID is
- * gone, ETIMEDOUT if the file blocked for a fifth of a second. */
+/* Reads the file of PID. Returns 0, or -1 with errno: ENOENT or ESRCH if PID is
+ * gone. May block as procfs_may_block(). */
 int procstat_read(pid_t pid, struct procstat *stat);
 
 /* TICKS of a stat file in nanoseconds. */

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -13,16 +14,12 @@
 
 #include "base/duration.h"
 #include "base/status.h"
-#include "base/strbuf.h"
 #include "base/text.h"
 
 #define ALL_SIGNALS UINT64_MAX
 
 /* RTMIN of glibc and of "kill -l"; musl's SIGRTMIN is 35. */
 #define FIRST_REAL_TIME 34
-/* The last signal named by RTMIN+N; the signals above it count from RTMAX. */
-#define MIDDLE_REAL_TIME 49
-
 #ifndef SIGSTKFLT /* on mips, sparc, alpha and parisc there is none */
 #define SIGSTKFLT 0
 #endif
@@ -40,12 +37,6 @@ static const char names[FIRST_REAL_TIME][8] = {
 	[SIGWINCH] = "WINCH",   [SIGIO] = "IO",         [SIGPWR] = "PWR",
 	[SIGSYS] = "SYS"
 };
-
-/* Names that signal_parse() reads and signal_name() never writes. */
-static const struct {
-	const char *name;
-	int number;
-} aliases[] = { { "IOT", SIGABRT }, { "CLD", SIGCHLD }, { "POLL", SIGIO } };
 
 static uint64_t
 bit_of(int signal)
@@ -145,91 +136,71 @@ signal_is_terminals(int signal)
 	       signal_is_terminal_stop(signal);
 }
 
-/* TEXT as a decimal number from LOW to HIGH, or -1. */
+/* TEXT as a decimal number from 0 to SIGNAL_MAX, or -1. */
 static int
-parse_number(const char *text, int low, int high)
+parse_number(const char *text)
 {
 	uint64_t number = 0;
 	const char *const end = text_read_number(text, DECIMAL, &number);
 
-	if (end == NULL || *end != '\0' || number > (uint64_t)high ||
-	    (int)number < low)
-		return -1;
-	return (int)number;
+	return end == NULL || *end != '\0' || number > SIGNAL_MAX ? -1
+	                                                          : (int)number;
 }
 
+/* Returns a signal, or a number that is none. */
 static int
-parse_real_time(const char *name)
+parse_name(const char *name)
 {
+	for (int i = 1; i < FIRST_REAL_TIME; i++) {
+		if (names[i][0] != '\0' && strcasecmp(name, names[i]) == 0)
+			return i;
+	}
+
 	const bool is_low = strncasecmp(name, "RTMIN", 5) == 0;
-	int offset = -1;
+	const int from = is_low ? FIRST_REAL_TIME : SIGNAL_MAX;
 
 	if (!is_low && strncasecmp(name, "RTMAX", 5) != 0)
 		return -1;
 	if (name[5] == '\0')
-		offset = 0;
-	else if (name[5] == (is_low ? '+' : '-'))
-		offset =
-		    parse_number(name + 6, 0, SIGNAL_MAX - FIRST_REAL_TIME);
-	if (offset == -1)
+		return from;
+	if (name[5] != (is_low ? '+' : '-'))
 		return -1;
-	return is_low ? FIRST_REAL_TIME + offset : SIGNAL_MAX - offset;
+
+	const int offset = parse_number(name + 6);
+
+	if (offset == -1 || offset > SIGNAL_MAX - FIRST_REAL_TIME)
+		return -1;
+	return is_low ? from + offset : from - offset;
 }
 
 int
 signal_parse(const char *text)
 {
-	const int number = parse_number(text, 1, SIGNAL_MAX);
+	int signal = parse_number(text);
 
-	if (number != -1)
-		return number;
-
-	const char *const name =
-	    strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
-
-	for (int i = 1; i < FIRST_REAL_TIME; i++) {
-		if (names[i][0] != '\0' && strcasecmp(name, names[i]) == 0)
-			return i;
-	}
-	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
-		if (strcasecmp(name, aliases[i].name) == 0)
-			return aliases[i].number;
-	}
-
-	const int real_time = parse_real_time(name);
-
-	if (real_time == -1)
-		errno = EINVAL;
-	return real_time;
+	if (signal == -1)
+		signal = parse_name(strncasecmp(text, "SIG", 3) == 0 ? text + 3
+		                                                     : text);
+	if (signal > 0)
+		return signal;
+	errno = EINVAL;
+	return -1;
 }
 
 char *
 signal_name(int signal, char text[SIGNAL_NAME_SIZE])
 {
-	struct strbuf line = { .text = text, .size = SIGNAL_NAME_SIZE };
-
-	if (signal == FIRST_REAL_TIME)
-		strbuf_addf(&line, "SIGRTMIN");
-	else if (signal == SIGNAL_MAX)
-		strbuf_addf(&line, "SIGRTMAX");
-	else if (signal > MIDDLE_REAL_TIME)
-		strbuf_addf(&line, "SIGRTMAX-%d", SIGNAL_MAX - signal);
-	else if (signal > FIRST_REAL_TIME)
-		strbuf_addf(&line, "SIGRTMIN+%d", signal - FIRST_REAL_TIME);
-	else if (signal > 0 && signal < FIRST_REAL_TIME &&
-	         names[signal][0] != '\0')
-		strbuf_addf(&line, "SIG%s", names[signal]);
+	if (signal > 0 && signal < FIRST_REAL_TIME && names[signal][0] != '\0')
+		(void)snprintf(text, SIGNAL_NAME_SIZE, "SIG%s", names[signal]);
 	else
-		strbuf_addf(&line, "signal %d", signal);
+		(void)snprintf(text, SIGNAL_NAME_SIZE, "SIG%d", signal);
 	return text;
 }
 
 void
 signal_stop_by(int signal)
 {
-	/* A filter may forbid kill(2). */
-	if (kill(getpid(), signal) == -1)
-		(void)syscall(SYS_tgkill, getpid(), getpid(), signal);
+	(void)kill(getpid(), signal);
 	/* SIGNAL is pending now, and is delivered before the unblocking
 	 * returns. */
 	(void)change_mask(SIG_UNBLOCK, bit_of(signal), NULL);

@@ -15,7 +15,7 @@
  * while the terminal's own SIGTSTP is pending. */
 #define SIGNAL_TO_STOP SIGNAL_MAX
 
-#define SIGNAL_NAME_SIZE 24 /* of signal_name(), with the null byte */
+#define SIGNAL_NAME_SIZE 16 /* of signal_name(), with the null byte */
 
 /* Blocks every signal and stores the old mask in *OLD. Returns 0, or -1 with
  * errno of rt_sigprocmask(2). */
@@ -63,8 +63,8 @@ bool signal_is_terminals(int signal);
  * Returns the number, or -1 with errno EINVAL. */
 int signal_parse(const char *text);
 
-/* Writes "SIGTERM", "SIGRTMIN+3", "SIGRTMAX-2" or the like into TEXT, as the
- * shells' kill -l does. Returns TEXT. */
+/* Writes "SIGTERM", or "SIG36" for a real-time signal, into TEXT. Returns
+ * TEXT. */
 char *signal_name(int signal, char text[SIGNAL_NAME_SIZE]);
 
 /* Stops this process by SIGNAL, a terminal's stop that is blocked. Returns when

@@ -3,23 +3,15 @@
 
 #include <sys/wait.h>
 
-#include <errno.h>
-
-#define TRIES 16
-
 pid_t
 wait_peek(pid_t pid, int options, siginfo_t *info)
 {
-	const idtype_t type = pid == ANY_CHILD ? P_ALL : P_PID;
-
-	for (int i = 0; i < TRIES; i++) {
-		info->si_pid = CHILD_NONE_READY;
-		if (waitid(type, (id_t)pid, info, options | WNOHANG) == 0)
-			return info->si_pid;
-		if (errno == ECHILD)
-			return CHILD_NONE_LEFT;
-	}
-	return CHILD_UNKNOWN;
+	info->si_pid = CHILD_NONE_READY;
+	/* With WNOHANG, ECHILD is the only failure. */
+	if (waitid(pid == ANY_CHILD ? P_ALL : P_PID, (id_t)pid, info,
+	           options | WNOHANG) == -1)
+		return CHILD_NONE_LEFT;
+	return info->si_pid;
 }
 
 bool

@@ -79,6 +79,9 @@ decide(const struct run *run, int64_t now)
 		return REASON_FRONT_LOST;
 	if (state_nobody_left(run) && !is_paused(run))
 		return decide_drain(run, now);
+	/* Who is alive now could not be killed. */
+	if (run->state == STATE_KILLING)
+		return REASON_LAST_BOUND;
 	if (run->state < STATE_STOPPING)
 		return decide_alive(run, now);
 	if (run->state == STATE_STOPPING &&

@@ -5,8 +5,7 @@
 
 #include "base/duration.h"
 #include "proc/signals.h"
-#include "proc/treekill.h"
-#include "run/decide.h"
+#include "proc/tree.h"
 #include "run/jobcontrol.h"
 #include "run/run.h"
 #include "run/target.h"
@@ -62,10 +61,8 @@ cancel_by_signal(struct run *run, const struct event *event)
 	}
 	if (run->options.is_timeout)
 		tell_signal(run, run->cancel.signal);
-	(void)treekill_signal_all(&run->tree, run->cancel.signal,
-	                          run->timers.due[TIMER_KILL]);
-	/* So that a stopped process gets the signal, too. */
-	treekill_signal(&run->tree, SIGCONT);
+	(void)tree_signal(&run->tree, run->cancel.signal,
+	                  run->timers.due[TIMER_KILL]);
 }
 
 void

@@ -15,10 +15,9 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "proc/helper.h"
-#include "proc/pidfd.h"
 #include "proc/procfs.h"
-#include "proc/procstat.h"
 #include "proc/signals.h"
+#include "proc/tree.h"
 #include "proc/wait.h"
 #include "run/exec_failure.h"
 #include "run/forward.h"
@@ -27,9 +26,13 @@
 #include "run/statuspipe.h"
 #include "run/target.h"
 
-#define HELPERS_PATIENCE    200 /* milliseconds */
-#define SUPERVISOR_PATIENCE (5 * SECOND)
-#define TRACE_STOP          't' /* the state of a process: proc_pid_stat(5) */
+#define HELPERS_PATIENCE 200 /* milliseconds */
+
+/* The supervisor's time: beside --timeout and --kill-after, for a stop, with
+ * all that tree_kill() may take; and for what comes after the outcome. */
+#define TEARDOWN_PATIENCE (10 * SECOND)
+#define STOP_PATIENCE     (TREE_KILL_BOUND + TEARDOWN_PATIENCE)
+#define WOKEN_LATE        SECOND
 
 /* Forwards SIGNAL to the supervisor, with the PID of its SENDER, or TERMINAL.
  * The supervisor is a child not yet reaped, so the PID is its own. */
@@ -53,7 +56,11 @@ stop(struct run *run, int signal)
 	/* Before the shell writes: an editor restores the screen, by output. */
 	output_drain(&run->output);
 	tty_input_release(&run->output.tty_input);
+	const int64_t began = duration_now();
+
 	signal_stop_by(is_of_terminal ? signal : SIGTSTP);
+	run->watchers.deadline =
+	    duration_add(run->watchers.deadline, duration_now() - began);
 	tty_input_take(&run->output.tty_input);
 	/* The SIGCONT that ended the stop is pending, and will be forwarded. If
 	 * there is none, the kernel has ignored the stop, as it does in an
@@ -98,6 +105,23 @@ is_terminals(const siginfo_t *info)
 	         strcmp(name, RELAY_NAME) == 0));
 }
 
+/* The supervisor has until TIME, or until an earlier bound. */
+static void
+bound_supervisor(struct run *run, int64_t time)
+{
+	if (run->watchers.deadline > time)
+		run->watchers.deadline = time;
+}
+
+/* From now on, a stop is bounded. */
+static void
+bound_stop(struct run *run)
+{
+	bound_supervisor(run, duration_add(duration_now(),
+	                                   duration_add(run->options.kill_after,
+	                                                STOP_PATIENCE)));
+}
+
 /* Forwards a signal to the supervisor, or does what the signal asks of the
  * front itself. */
 static void
@@ -125,62 +149,83 @@ attend(struct run *run, const siginfo_t *info)
 	}
 	if (signal == SIGCONT)
 		drop_orders_to_stop(run);
-	forward(run, signal, is_terminals(info) ? TERMINAL : info->si_pid);
+
+	const bool is_of_terminal = is_terminals(info);
+
+	forward(run, signal, is_of_terminal ? TERMINAL : info->si_pid);
+	/* What the terminal sends to a job may be for the command alone. */
+	if (signal_is_terminating(signal) &&
+	    !(is_of_terminal && run->target.shares_group))
+		bound_stop(run);
 }
 
-static bool
-supervisor_is_in_trace_stop(const struct run *run)
-{
-	struct procstat stat;
-
-	return procstat_read(run->watchers.supervisor, &stat) == 0 &&
-	       stat.state == TRACE_STOP;
-}
-
-/* Kills a supervisor that stays in a ptrace stop, of which the kernel tells its
- * tracer, and not its parent (ptrace(2)): neither a bound nor a signal would
- * end the run. strace(1) stops the supervisor too, but not for a second. */
-static void
-end_stopped_supervisor(const struct run *run)
-{
-	if (!supervisor_is_in_trace_stop(run))
-		return;
-	duration_sleep(SECOND);
-	if (!supervisor_is_in_trace_stop(run))
-		return;
-	if (!run->options.quiet)
-		message("the supervisor (PID %d) is stopped by a debugger, "
-		        "killing it",
-		        run->watchers.supervisor);
-	(void)kill(run->watchers.supervisor, SIGKILL);
-}
-
-/* Attends to signals until a child may be dead. Returns also after a failure
- * (EINTR, at a SIGCONT after a SIGSTOP; or a filter that forbids the call), and
+/* Attends to signals until a child may be dead, the supervisor has news, or its
+ * deadline is over. Returns also after EINTR, at a SIGCONT after a SIGSTOP; and
  * after a SIGURG from another process: the kernel keeps no second SIGURG, for a
- * helper's death, while one is pending. If no signal comes for *PATIENCE, the
- * supervisor should have begun to end the run, and may be stopped. */
+ * helper's death, while one is pending. */
 static void
-attend_until_child(struct run *run, int64_t *patience)
+attend_until_child(struct run *run)
 {
 	siginfo_t info;
 	int signal;
 
 	do {
-		signal = signals_wait(&info, *patience);
-		if (signal == -1 && errno == EAGAIN) {
-			*patience = NEVER;
-			end_stopped_supervisor(run);
-		} else if (signal == -1) {
-			duration_sleep(MILLISECOND);
-		} else if (signal != SIGCHLD &&
-		           !helper_is_death(signal, info.si_code)) {
+		const int64_t left =
+		    run->watchers.deadline == NEVER
+		        ? NEVER
+		        : run->watchers.deadline - duration_now();
+
+		signal = signals_wait(&info, left > 0 ? left : 0);
+		if (signal != -1 && signal != SIGCHLD &&
+		    !helper_is_death(signal, info.si_code))
 			attend(run, &info);
-			if (signal_is_terminating(signal))
-				*patience = SUPERVISOR_PATIENCE;
-		}
 	} while (signal != -1 && signal != SIGCHLD &&
 	         signal != HELPER_EXIT_SIGNAL);
+}
+
+/* Reads what the supervisor has sent, and bounds the supervisor accordingly. */
+static void
+read_news(struct run *run, struct statuspipe *status)
+{
+	const struct statuspipe before = *status;
+
+	statuspipe_read(run->watchers.statuspipe[0], status);
+	if (status->is_stopping && !before.is_stopping)
+		bound_stop(run);
+	if (status->outcome.kind != before.outcome.kind)
+		bound_supervisor(
+		    run, duration_add(duration_now(), TEARDOWN_PATIENCE));
+}
+
+/*
+ * Whether the supervisor did not end by its deadline, and not even SIGKILL ends
+ * it: it may hang in a file system that does not answer. A debugger may have
+ * stopped it, of which the kernel tells the tracer alone (ptrace(2)): then
+ * SIGKILL ends it.
+ */
+static bool
+has_given_up(struct run *run)
+{
+	struct watchers *const watchers = &run->watchers;
+	const int64_t now = duration_now();
+
+	if (now < watchers->deadline)
+		return false;
+	if (watchers->is_given_up)
+		return true;
+	/* Both may have been stopped together, as by a control group's
+	 * freezer. */
+	if (now - watchers->deadline > WOKEN_LATE) {
+		watchers->deadline = now + TEARDOWN_PATIENCE;
+		return false;
+	}
+	if (!run->options.quiet)
+		message("the supervisor (PID %d) does not answer, killing it",
+		        watchers->supervisor);
+	(void)kill(watchers->supervisor, SIGKILL); /* not reaped yet */
+	watchers->is_given_up = true;
+	watchers->deadline = now + SECOND;
+	return false;
 }
 
 /* Whether the supervisor is dead, and if so, whether a signal killed it.
@@ -201,9 +246,7 @@ supervisor_is_dead(const struct run *run, bool *was_killed)
 		/* By kill(2): such a SIGCONT is not forwarded to the tree. */
 		(void)kill(run->watchers.supervisor, SIGCONT);
 	}
-	/* A tracer may keep the death from this parent: ptrace(2). */
-	return child == CHILD_NONE_LEFT ||
-	       pid_is_dead(run->watchers.supervisor);
+	return child == CHILD_NONE_LEFT;
 }
 
 /* Reaps the children other than the supervisor: helpers; orphans, if this is
@@ -219,12 +262,12 @@ target_is_ours(struct run *run, struct statuspipe *status)
 	output_continue(&run->output);
 	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL,
 	                          &info)) > 0) {
-		statuspipe_read(run->watchers.statuspipe[0], status);
+		read_news(run, status);
 		if (child == status->target)
 			return true;
 		if (child == run->watchers.supervisor)
 			return false; /* its own SIGCHLD is still to come */
-		proctree_reap_child(&run->tree, child);
+		(void)wait_reap(child);
 		output_note_death(&run->output, child);
 	}
 	return false;
@@ -234,12 +277,18 @@ target_is_ours(struct run *run, struct statuspipe *status)
 static void
 prepare_to_take_over(struct run *run, const struct statuspipe *status)
 {
+	siginfo_t info;
+
 	run->watchers.is_front = true;
-	target_note(run, status->target);
-	/* PID 0: the target was not forked, or its PID was not sent. */
-	if (status->target == 0)
+	run->watchers.is_given_up = false;
+	/* PID 0: the target was not forked, or its PID was not sent. It may be
+	 * reaped, and its PID be another process's. */
+	target_note(run, wait_peek(status->target, WEXITED | WNOWAIT, &info) ==
+	                         CHILD_NONE_LEFT
+	                     ? 0
+	                     : status->target);
+	if (run->target.pid == 0)
 		target_note_exit(&run->target, NULL, false);
-	run->tree.callers_session = getsid(0);
 	/* If this fails, only the timers wake this process. */
 	run->watchers.signal_fd = signals_open();
 	(void)close(run->watchers.lifeline[1]);
@@ -267,6 +316,7 @@ detach(struct run *run)
 		[OUTPUT_FDS + RESOURCE_FDS] = run->tty.fd,
 		watchers->lifeline[1],
 		watchers->statuspipe[0],
+		procfs_fd(),
 	};
 
 	output_keep(&run->output, keep);
@@ -284,17 +334,22 @@ bool
 front_watch(struct run *run, struct outcome *outcome)
 {
 	struct statuspipe status = { .target = 0 };
-	int64_t patience =
-	    duration_add(run->options.timeout, SUPERVISOR_PATIENCE);
-	bool was_killed;
+	bool was_killed = false;
 
 	detach(run);
-	do
-		attend_until_child(run, &patience);
-	while (!supervisor_is_dead(run, &was_killed) &&
-	       !target_is_ours(run, &status));
+	run->watchers.deadline = NEVER;
+	if (run->options.timeout != NEVER) {
+		bound_stop(run);
+		run->watchers.deadline =
+		    duration_add(run->watchers.deadline, run->options.timeout);
+	}
+	do {
+		attend_until_child(run);
+		read_news(run, &status);
+	} while (!supervisor_is_dead(run, &was_killed) &&
+	         !target_is_ours(run, &status) && !has_given_up(run));
 
-	statuspipe_read(run->watchers.statuspipe[0], &status);
+	read_news(run, &status);
 	if (status.exec_errno != 0)
 		exec_failure_tell(&run->options, &status);
 	else

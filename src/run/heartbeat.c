@@ -68,7 +68,7 @@ tell_progress(struct run *run, int64_t now)
 	} else if (output->channel_count > 0) {
 		strbuf_addf(&line, ", no output yet");
 	}
-	proctree_read(&run->tree);
+	tree_read(&run->tree, NEVER);
 	if (!run->tree.is_partial)
 		strbuf_addf(&line, ", %zu process%s", run->tree.list.count,
 		            run->tree.list.count == 1 ? "" : "es");

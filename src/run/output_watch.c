@@ -81,9 +81,9 @@ sample(struct run *run)
 {
 	const uint64_t before = run->output_watch.activity;
 
-	proctree_read(&run->tree);
+	tree_read(&run->tree, NEVER);
 	run->output_watch.activity =
-	    proctree_activity(&run->tree) +
+	    tree_activity(&run->tree) +
 	    output_read_progress(&run->output, 0).relayed;
 	return run->output_watch.activity != before;
 }
@@ -190,13 +190,11 @@ end_of_drain(const struct run *run, int64_t now)
 	    (run->state < STATE_STOPPING || now < due[TIMER_TIMEOUT]))
 		return due[TIMER_TIMEOUT];
 
-	const int64_t end =
-	    run->state == STATE_KILLING ? due[TIMER_LAST] : due[TIMER_KILL];
 	const int64_t patience =
 	    duration_add(output_read_progress(&run->output, now).stuck_since,
 	                 READER_PATIENCE);
 
-	return end < patience ? end : patience;
+	return due[TIMER_KILL] < patience ? due[TIMER_KILL] : patience;
 }
 
 static void

@@ -1,7 +1,5 @@
-/* The process that started wdrun, and children from before wdrun's exec. */
+/* The process that started wdrun. */
 #include "run/parent.h"
-
-#include <sys/wait.h>
 
 #include <errno.h>
 #include <string.h>
@@ -38,16 +36,4 @@ parent_watch(struct run *run)
 		return -1;
 	}
 	return 0;
-}
-
-int
-parent_note_children(struct run *run)
-{
-	siginfo_t info;
-
-	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
-		return proctree_note_strangers(&run->tree) == -1
-		           ? refuse("cannot list children older than the run")
-		           : 0;
-	return errno == ECHILD ? 0 : refuse("cannot wait for children");
 }

@@ -6,8 +6,3 @@ struct run;
  * PR_SET_PDEATHSIG, which comes when the caller's thread ends: prctl(2).
  * Returns 0, or -1 after a message. */
 int parent_watch(struct run *run);
-
-/* Notes the children that this process already has as strangers to the tree:
- * "exec wdrun" in a shell leaves wdrun the shell's children. Returns 0, or -1
- * after a message. */
-int parent_note_children(struct run *run);

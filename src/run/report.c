@@ -63,8 +63,9 @@ report_open(struct report_facts *report, const char *path)
 {
 	const int fd = descriptor_of(path);
 
+	report->directory_fd = -1;
+	report->path = path;
 	if (fd == -2) {
-		report->directory_fd = -1;
 		report->path = path_resolve(path, 0);
 		if (report->path != NULL)
 			report->directory_fd = path_open(

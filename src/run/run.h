@@ -12,8 +12,8 @@
 
 #include "io/output.h"
 #include "io/tty.h"
-#include "proc/proctree.h"
 #include "proc/runid.h"
+#include "proc/tree.h"
 #include "run/timers.h"
 #include "watchdog.h"
 
@@ -21,8 +21,11 @@
 struct watchers {
 	pid_t front;
 	pid_t supervisor;
-	bool is_front;              /* the front acts as supervisor */
-	bool front_is_lost;         /* the lifeline is at its end */
+	bool is_front;           /* the front acts as supervisor */
+	bool has_older_children; /* the front, from before wdrun's exec */
+	bool front_is_lost;      /* the lifeline is at its end */
+	int64_t deadline;  /* until when the front waits for the supervisor */
+	bool is_given_up;  /* the supervisor did not end by then: SIGKILL */
 	int lifeline[2];   /* [0], the supervisor's: end-of-file means that the
 	                    * front is dead; [1], the front's */
 	int statuspipe[2]; /* [0], the front's; [1], the supervisor's and the
@@ -38,8 +41,8 @@ struct target {
 	bool ignores_sigchld;  /* inherited from the caller */
 	uint64_t callers_mask; /* the signals blocked when the target starts */
 	int64_t started;
-	bool has_exited;       /* its zombie is kept until the tree is gone */
-	bool exited_by_itself; /* before wdrun began to end the run */
+	bool has_exited;        /* its zombie is kept until the tree is gone */
+	bool exited_by_itself;  /* before wdrun began to end the run */
 	struct outcome outcome; /* unknown until it has exited */
 };
 
@@ -72,15 +75,6 @@ struct jobcontrol {
 	int wakes_left;        /* how many SIGCONTs are still to be tried */
 };
 
-/* Rounds of SIGKILL. */
-struct sweep {
-	int64_t pause;     /* until the next round */
-	int restless;      /* rounds in a row that found new processes */
-	int64_t reaped_at; /* when all children were last looked at */
-	pid_t traced;      /* a zombie that cannot be reaped */
-	pid_t tracer;      /* the process that traces the zombie */
-};
-
 /* What output and tree tell of the command. */
 struct output_watch {
 	/* The files of the command's stdout and stderr that survivors may hold
@@ -108,12 +102,13 @@ struct run {
 	struct parent parent;     /* parent.c; its loss: supervisor.c */
 	struct cancel cancel;     /* forward.c */
 	struct jobcontrol job;    /* jobcontrol.c */
-	struct sweep sweep;       /* supervisor.c */
 	struct output_watch output_watch; /* output_watch.c */
 	struct look *look;                /* the last one, or NULL: tell.c */
+	int64_t
+	    signalled_at; /* the first signal of the latest stop: watchdog.c */
 	bool tree_is_empty; /* for good, as the target is dead: supervisor.c; or
 	                     * as there was no target yet: watchdog.c */
-	struct proctree tree;        /* proctree.c */
+	struct tree tree;   /* proc/tree.c */
 	struct output output;        /* io/output.c */
 	struct tty tty;              /* the terminal that the command shares */
 	struct resources *resources; /* resources.h; NULL: the run has none */

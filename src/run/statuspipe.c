@@ -35,6 +35,7 @@ note(struct statuspipe *status, const struct statuspipe *entry)
 		memcpy(status->interpreter, entry->interpreter,
 		       sizeof(status->interpreter));
 	}
+	status->is_stopping |= entry->is_stopping;
 	if (entry->stop != REASON_NONE)
 		status->stop = entry->stop;
 	if (entry->outcome.kind != OUTCOME_UNKNOWN)

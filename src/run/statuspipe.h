@@ -17,6 +17,7 @@ struct statuspipe {
 	int exec_errno; /* of execve(2), from the target */
 	bool is_found;  /* from the target: exec_failure.h */
 	char interpreter[INTERPRETER_SIZE]; /* of a script that is_found */
+	bool is_stopping;       /* from the supervisor: a stop has begun */
 	enum reason stop;       /* the first reason to end the tree */
 	struct outcome outcome; /* how wdrun is to end: the last entry */
 	struct usage usage;     /* from the supervisor, at the end */

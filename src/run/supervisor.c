@@ -17,7 +17,7 @@
 #include "proc/priority.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
-#include "proc/treekill.h"
+#include "proc/tree.h"
 #include "proc/wait.h"
 #include "run/forward.h"
 #include "run/heartbeat.h"
@@ -26,19 +26,12 @@
 #include "run/report.h"
 #include "run/resources.h"
 #include "run/run.h"
+#include "run/statuspipe.h"
 #include "run/target.h"
 
-#define LAST_BOUND          (5 * SECOND)  /* after the last newcomer */
-#define LAST_LOOK           SECOND        /* before the end of that */
-#define STORM_BOUND         (60 * SECOND) /* in all, about */
-#define SWEEP_BOUND         SECOND
-#define SWEEP_PAUSE_FIRST   MILLISECOND
-#define SWEEP_PAUSE_LAST    (64 * MILLISECOND)
-#define RESTLESS_IS_STORM   3
-#define REAP_INTERVAL       (100 * MILLISECOND)
+#define REAP_DELAY          (10 * MILLISECOND)
+#define DRAIN_BOUND         (5 * SECOND)
 #define PAUSE_AFTER_FAILURE MILLISECOND
-#define TRACER_TIME         (SECOND / 2)
-#define EMPTY_READINGS      5
 #define ORPHANS_GRACE       (5 * SECOND)
 
 /* What the supervisor polls. */
@@ -50,10 +43,6 @@ supervisor_prepare(struct run *run)
 	run->watchers.supervisor = getpid();
 	if (getppid() == 0)
 		run->watchers.front = 0; /* in another PID namespace */
-	/* Strangers are children of the front. */
-	run->tree.root = run->watchers.supervisor;
-	run->tree.stranger_count = 0;
-	run->tree.has_strangers = false;
 
 	/* Before the target puts the run on record: --list looks for this name.
 	 * The target has the name too, until execve(2). */
@@ -64,7 +53,6 @@ supervisor_prepare(struct run *run)
 	(void)close(run->watchers.lifeline[1]);
 	run->watchers.lifeline[1] = -1;
 
-	run->tree.callers_session = getsid(0);
 	if (run->target.shares_group)
 		run->job.group = getpgrp();
 	else
@@ -86,6 +74,7 @@ supervisor_detach(struct run *run)
 		run->watchers.statuspipe[1],
 		run->parent.fd,
 		run->watchers.signal_fd,
+		procfs_fd(),
 	};
 
 	if (run->target.shares_group)
@@ -97,6 +86,21 @@ supervisor_detach(struct run *run)
 	            sizeof(keep) / sizeof(keep[0]));
 	run->watchers.null_fd = -1;
 	run->watchers.statuspipe[0] = -1;
+}
+
+void
+supervisor_tell(const struct run *run, const struct statuspipe *entry)
+{
+	const struct watchers *const watchers = &run->watchers;
+
+	if (watchers->is_front)
+		return;
+	statuspipe_send(watchers->statuspipe[1], entry);
+	/* A wake-up costs time, which an outcome needs only if the teardown
+	 * could hang. The front's PID is its own while it is the parent. */
+	if ((entry->is_stopping || run->resources != NULL) &&
+	    watchers->front > 0 && getppid() == watchers->front)
+		(void)kill(watchers->front, SIGCHLD);
 }
 
 static void
@@ -175,156 +179,51 @@ supervisor_wait(struct run *run, int64_t deadline, struct event *event)
 	}
 }
 
-/* The target's zombie is kept, and waitid(2) for any child would return it
- * alone. So the CHILD of a SIGCHLD is reaped by its PID. A SIGCHLD can stand
- * for many (signal(7)): so all children are reaped too, but seldom, as that
- * costs as much as there are children. */
+/* Reaps the dead, and notes the death of the target. */
 static void
-reap_behind_target(struct run *run, pid_t child, int64_t now)
+reap(struct run *run, int64_t now)
 {
-	if (child > 0 && child != run->target.pid)
-		proctree_reap_child(&run->tree, child);
-	if (now - run->sweep.reaped_at < REAP_INTERVAL)
+	tree_reap(&run->tree);
+	if (!run->tree.target_is_dead || run->target.has_exited)
 		return;
-	proctree_reap(&run->tree, run->target.pid);
-	run->sweep.reaped_at = duration_now();
+	target_note_exit(&run->target, &run->tree.end,
+	                 run->state == STATE_RUNNING);
+	jobcontrol_end(run, duration_now());
+	output_note_exit(&run->output);
+	if (run->state == STATE_STOPPING)
+		supervisor_set_kill_timer(run, now);
 }
 
-/* Reaps all dead children but the target, whose zombie keeps its PID and
- * process group ID from being given to another process. CHILD is the child that
- * a SIGCHLD named, or 0. */
+/*
+ * A child may be dead. Once the target is, its zombie is kept, and a look at
+ * the other children costs as much as there are: so it waits a little for more
+ * deaths to come, of which one SIGCHLD can stand for many (signal(7)).
+ *
+ * In the first second of a stop, a process may have become an orphan which its
+ * parent started, with the first signal on its way to both. The death of a
+ * parent that is not a child of this process sends no signal: so there are
+ * looks at growing intervals.
+ */
 static void
-reap_orphans(struct run *run, pid_t child, int64_t now)
+look_at_children(struct run *run, bool has_death, int64_t now)
 {
-	siginfo_t info;
+	int64_t *const due = &run->timers.due[TIMER_REAP];
+	const int64_t age = now - run->signalled_at;
+	const bool is_new_stop = run->state == STATE_STOPPING && age < SECOND;
 
-	while (!run->target.has_exited) {
-		const pid_t dead =
-		    wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info);
-
-		if (dead == CHILD_NONE_READY || dead == CHILD_UNKNOWN)
-			return;
-		if (dead != run->target.pid && dead != CHILD_NONE_LEFT) {
-			proctree_reap_child(&run->tree, dead);
-			continue;
-		}
-		/* CHILD_NONE_LEFT: the target's status is lost. */
-		target_note_exit(&run->target,
-		                 dead == run->target.pid ? &info : NULL,
-		                 run->state == STATE_RUNNING);
-		jobcontrol_end(run, duration_now());
-		output_note_exit(&run->output);
-		if (run->state == STATE_STOPPING)
-			supervisor_set_kill_timer(run, now);
+	if (!run->target.has_exited)
+		reap(run, now);
+	if (has_death && (run->target.has_exited || is_new_stop) &&
+	    *due > now + REAP_DELAY)
+		*due = now + REAP_DELAY;
+	if (now < *due)
 		return;
-	}
-	reap_behind_target(run, child, now);
-}
-
-/* A list proves less than waitid(2): it may miss a chain of processes of which
- * each forks the next and exits. So the list is read more than once. */
-static bool
-lists_are_empty(struct proctree *tree)
-{
-	for (int i = 0; i < EMPTY_READINGS; i++) {
-		proctree_read(tree);
-		if (tree->list.count > 0 || tree->is_partial)
-			return false;
-	}
-	return true;
-}
-
-/* waitid(2) proves that the tree is empty, and is all that a fast end costs. */
-static bool
-tree_is_empty(struct run *run)
-{
-	struct proctree *const tree = &run->tree;
-
-	if (!wait_has_living(ANY_CHILD))
-		return true;
-	/* The child that is alive may be a stranger: parent.c. */
-	return tree->has_strangers && lists_are_empty(tree);
-}
-
-static int
-visit_to_find_traced(pid_t pid, void *context)
-{
-	struct run *const run = context;
-	struct procfs_status status;
-
-	if (procfs_read_status(pid, &status) == 0 && status.state == 'Z' &&
-	    status.parent == run->tree.root && status.tracer != 0) {
-		run->sweep.traced = pid;
-		run->sweep.tracer = status.tracer;
-	}
-	return 0;
-}
-
-/* Looks twice: strace(1) lets a death through to the parent soon. */
-bool
-supervisor_finds_tracer(struct run *run)
-{
-	for (int i = 0; i < 2; i++) {
-		if (i > 0)
-			duration_sleep(TRACER_TIME);
-		run->sweep.tracer = 0;
-		if (!lists_are_empty(&run->tree))
-			return false;
-		(void)procfs_visit_all(visit_to_find_traced, run);
-		if (run->sweep.tracer == 0)
-			return false;
-	}
-	/* The target's death may not be noted yet: the kernel gives a
-	 * terminating signal before SIGCHLD (next_signal(), by number), and
-	 * this stop waits for no SIGCHLD. */
-	reap_orphans(run, 0, duration_now());
-	return true;
-}
-
-/* Whether a process that has got SIGKILL waits only for a processor. */
-static bool
-tree_is_dying(const struct proctree *tree)
-{
-	for (size_t i = 0; i < tree->list.count; i++) {
-		const struct process *const process = &tree->list.entries[i];
-
-		if (process->refused == 0 && procfs_is_runnable(process->pid))
-			return true;
-	}
-	return false;
-}
-
-/* One round of SIGKILL. The next round is due at once after newcomers, as more
- * processes may be forking. */
-static void
-sweep(struct run *run, int64_t now)
-{
-	int64_t *const last = &run->timers.due[TIMER_LAST];
-	/* Beside a storm, the whole tree would take too long to read. A quiet
-	 * sweep may only have missed what is below processes in state D. */
-	const int64_t until =
-	    run->sweep.pause == 0 ? duration_add(now, SWEEP_BOUND) : NEVER;
-	const size_t newcomers = treekill_sweep(
-	    &run->tree, until, run->sweep.restless >= RESTLESS_IS_STORM);
-	/* The time from here on: a storm may take seconds. */
-	const int64_t after = duration_now();
-
-	report_note_kill(run, newcomers);
-	run->sweep.restless = newcomers > 0 ? run->sweep.restless + 1 : 0;
-	run->sweep.pause =
-	    newcomers > 0 ? 0 : 2 * run->sweep.pause + SWEEP_PAUSE_FIRST;
-	if (run->sweep.pause > SWEEP_PAUSE_LAST)
-		run->sweep.pause = SWEEP_PAUSE_LAST;
-	/* A tree that still forks, or waits for a processor, can be killed. */
-	if ((newcomers > 0 ||
-	     (*last - after < LAST_LOOK && tree_is_dying(&run->tree))) &&
-	    *last < run->timers.due[TIMER_STORM])
-		*last = duration_add(after, LAST_BOUND);
-	reap_orphans(run, 0, now);
-	if (newcomers == 0 && !run->tree.is_partial &&
-	    wait_has_living(ANY_CHILD) && supervisor_finds_tracer(run))
-		*last = now; /* the decision still has that time */
-	run->timers.due[TIMER_SWEEP] = duration_add(now, run->sweep.pause);
+	*due = NEVER;
+	reap(run, now);
+	if (!is_new_stop)
+		return;
+	tree_signal_orphans(&run->tree, run->timers.due[TIMER_KILL]);
+	*due = now + (age > MILLISECOND ? age : MILLISECOND);
 }
 
 void
@@ -335,27 +234,24 @@ supervisor_attend(struct run *run, const struct event *event)
 	/* Without a signal, a timer may be due: a command that exited just in
 	 * time has not timed out. */
 	if (event->signal == SIGCHLD || event->signal == 0) {
-		reap_orphans(run, event->signal == SIGCHLD ? event->sender : 0,
-		             now);
+		look_at_children(run, event->signal == SIGCHLD, now);
 		jobcontrol_follow(run, now);
 	} else {
 		forward_signal(run, event);
 	}
 	if (timers_is_due(&run->timers, TIMER_WAKE, now))
 		jobcontrol_wake(run, now);
+	/* waitid(2) proves that the tree is empty, and is all that a fast end
+	 * costs. */
 	if (run->target.has_exited && !run->tree_is_empty)
-		run->tree_is_empty = tree_is_empty(run);
+		run->tree_is_empty = !wait_has_living(ANY_CHILD);
 	output_watch_update(run, now);
 	heartbeat_attend(run, now);
-	if (run->state == STATE_KILLING && !run->tree_is_empty &&
-	    timers_is_due(&run->timers, TIMER_SWEEP, now))
-		sweep(run, now);
 }
 
 void
 supervisor_begin_stop(struct run *run, int64_t now)
 {
-	priority_take(PRIORITY_BRIEF);
 	timers_resume(&run->timers, now);
 	if (!run->watchers.is_front)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
@@ -376,10 +272,15 @@ supervisor_set_kill_timer(struct run *run, int64_t now)
 }
 
 void
-supervisor_start_killing(struct run *run, int64_t now)
+supervisor_kill(struct run *run)
 {
-	priority_take(PRIORITY_LASTING);
-	run->timers.due[TIMER_LAST] = duration_add(now, LAST_BOUND);
-	run->timers.due[TIMER_STORM] = duration_add(now, STORM_BOUND);
-	sweep(run, now);
+	/* The front is no subreaper then: what it has as children is not of
+	 * the run, and the target has got its PR_SET_PDEATHSIG. */
+	run->tree_is_empty =
+	    (run->watchers.is_front && run->watchers.has_older_children) ||
+	    tree_kill(&run->tree);
+	/* So long may the rest of the output take: output_watch.c. */
+	run->timers.due[TIMER_KILL] = duration_add(duration_now(), DRAIN_BOUND);
+	reap(run, duration_now());
+	report_note_kill(run, run->tree.killed);
 }

@@ -14,7 +14,6 @@
 #include "base/status.h"
 #include "io/output.h"
 #include "io/tty.h"
-#include "proc/pidfd.h"
 #include "proc/signals.h"
 #include "run/exec_failure.h"
 #include "run/report.h"
@@ -167,8 +166,6 @@ target_note(struct run *run, pid_t pid)
 	run->target.pid = pid;
 	run->tree_is_empty = false;
 	run->tree.target = pid;
-	run->tree.session =
-	    run->target.shares_group ? 0 : run->watchers.supervisor;
 }
 
 int
@@ -200,13 +197,6 @@ target_note_exit(struct target *target, const siginfo_t *info, bool by_itself)
 	target->outcome.value = info->si_status;
 }
 
-bool
-target_is_alive(const struct target *target)
-{
-	return target->pid > 1 && !target->has_exited &&
-	       !pid_is_dead(target->pid);
-}
-
 void
 target_signal(const struct target *target, int signal)
 {
@@ -220,5 +210,5 @@ target_signal(const struct target *target, int signal)
 		return;
 	/* The target leads no group, or has not called setpgid(2) yet. */
 	if (!target->has_exited)
-		(void)pid_kill(target->pid, signal);
+		(void)kill(target->pid, signal);
 }

@@ -27,9 +27,6 @@ void target_note(struct run *run, pid_t pid);
 void target_note_exit(struct target *target, const siginfo_t *info,
                       bool by_itself);
 
-/* Whether TARGET is certainly alive; false in the front that takes over. */
-bool target_is_alive(const struct target *target);
-
 /* Sends SIGNAL to the process group that the target leads, else to the target
  * alone. Does nothing if the target's PID is not known. */
 void target_signal(const struct target *target, int signal);

@@ -30,16 +30,6 @@
 #define REPORT_PATIENCE (5 * SECOND)
 
 void
-teardown_hand_over(const struct run *run)
-{
-	const struct resources *const resources = run->resources;
-
-	for (size_t i = 0; resources != NULL && i < resources->lock_count; i++)
-		lock_hand_over(&resources->locks[i], resources->owner,
-		               run->watchers.supervisor);
-}
-
-void
 teardown_note_tree(const struct run *run)
 {
 	if (run->resources == NULL)
@@ -78,8 +68,7 @@ teardown(struct run *run)
 		return;
 
 	/* In a file, these PIDs mean this run. The front may have been a shell
-	 * before execve(2); the supervisor is COMMAND's parent, and has taken
-	 * the locks over where the front is dead. */
+	 * before execve(2); the supervisor is COMMAND's parent. */
 	const pid_t watchers[2] = { resources->owner,
 		                    run->watchers.supervisor };
 

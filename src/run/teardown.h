@@ -3,10 +3,6 @@
 struct run;
 struct outcome;
 
-/* In a supervisor whose front is dead: replaces the front's PID in the locks by
- * the supervisor's. Blocks where a file system does. */
-void teardown_hand_over(const struct run *run);
-
 /* Notes for the front, which may have to do the teardown, what RUN has left of
  * the tree. Comes before the outcome is sent through the status pipe. */
 void teardown_note_tree(const struct run *run);

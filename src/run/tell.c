@@ -61,7 +61,7 @@ tell_look(struct run *run, int64_t until)
 {
 	if (run->look != NULL)
 		run->look->total = run->look->count = 0; /* an earlier one */
-	proctree_read_until(&run->tree, until - LOOK_BUDGET / 2);
+	tree_read(&run->tree, until - LOOK_BUDGET / 2);
 	if (duration_now() >= until - LOOK_BUDGET / 2)
 		return false;
 	/* Without memory, the message has no tree. */
@@ -93,9 +93,11 @@ tell_signal(const struct run *run, int signal)
 	        run->options.command[0]);
 }
 
-static void
-tell_change_as_timeout(const struct run *run, enum reason why)
+void
+tell_as_timeout(const struct run *run, enum reason why)
 {
+	if (!is_in_words_of_timeout(run, why))
+		return;
 	if (why == REASON_TIMEOUT)
 		tell_signal(run, run->options.signal);
 	else if (why == REASON_CANCELLED)
@@ -108,12 +110,12 @@ static void
 add_count(struct strbuf *line, const struct run *run, enum reason why,
           size_t count)
 {
-	const struct proctree *const tree = &run->tree;
+	const struct tree *const tree = &run->tree;
 
-	if (tree->way == PROCTREE_BLIND)
+	if (!tree_has_proc(tree))
 		strbuf_addf(line,
-		            "process group %d (no usable /proc: other "
-		            "processes are not named, and get only SIGKILL)",
+		            "process group %d (without a usable /proc no "
+		            "other process is reached)",
 		            run->target.pid);
 	else if (count == 0 && reason_row(why)->telling != TELLING_TREE)
 		strbuf_addf(line, "its processes");
@@ -127,42 +129,26 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 		            count == 1 ? "process" : "processes");
 }
 
-static void
-add_tracer(struct strbuf *line, const struct sweep *sweep)
-{
-	strbuf_addf(line, "all processes are dead, but zombie %d ",
-	            sweep->traced);
-	cmdline_add(line, sweep->traced, 0);
-	strbuf_addf(line, " is held by its tracer %d ", sweep->tracer);
-	cmdline_add(line, sweep->tracer, 0);
-}
-
 /* "timed out after 30m, stopping 2 processes with SIGTERM: …" */
 static void
 print(const struct run *run, enum reason why, size_t count)
 {
+	const enum state next = reason_row(why)->next;
 	struct strbuf lines = { .grows = true };
 
 	reason_add_cause(&lines, run, why);
-	if (run->sweep.tracer != 0) {
-		add_tracer(&lines, &run->sweep);
-	} else {
-		const enum state next = reason_row(why)->next;
+	strbuf_addf(&lines, next == STATE_STOPPING  ? "stopping "
+	                    : next == STATE_KILLING ? "killing "
+	                                            : "could not kill ");
+	add_count(&lines, run, why, count);
+	if (next == STATE_STOPPING) {
+		char name[SIGNAL_NAME_SIZE];
 
-		strbuf_addf(&lines, next == STATE_STOPPING ? "stopping "
-		                    : next == STATE_KILLING
-		                        ? "killing "
-		                        : "could not kill ");
-		add_count(&lines, run, why, count);
-		if (next == STATE_STOPPING) {
-			char name[SIGNAL_NAME_SIZE];
-
-			strbuf_addf(&lines, " with %s",
-			            signal_name(run->options.signal, name));
-		}
-		if (tell_has_look(run, why) && run->look != NULL)
-			look_add_lines(&lines, run->look);
+		strbuf_addf(&lines, " with %s",
+		            signal_name(run->options.signal, name));
 	}
+	if (tell_has_look(run, why) && run->look != NULL)
+		look_add_lines(&lines, run->look);
 	strbuf_addf(&lines, "%c", '\0');
 	message_lines(&lines);
 	strbuf_free(&lines);
@@ -177,10 +163,8 @@ tell_change(struct run *run, enum state from, enum reason why, size_t count)
 		[STATE_DONE] = "done",
 	};
 
-	if (is_in_words_of_timeout(run, why)) {
-		tell_change_as_timeout(run, why);
+	if (is_in_words_of_timeout(run, why))
 		return;
-	}
 	if (run->options.verbose && !run->options.is_timeout) {
 		const bool by_signal = why == REASON_CANCELLED;
 		char name[SIGNAL_NAME_SIZE];
@@ -204,7 +188,8 @@ tell_end(const struct run *run, const struct usage *usage,
 	char status[SIGNAL_NAME_SIZE];
 	const bool by_signal = outcome.kind == OUTCOME_SIGNAL;
 
-	if (!run->options.verbose || run->options.is_timeout || usage->elapsed == 0)
+	if (!run->options.verbose || run->options.is_timeout ||
+	    usage->elapsed == 0)
 		return;
 	if (by_signal)
 		(void)signal_name(outcome.value, status);

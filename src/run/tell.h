@@ -21,6 +21,9 @@ bool tell_has_look(const struct run *run, enum reason why);
  * The look goes to the report too, if it is the first. */
 bool tell_look(struct run *run, int64_t until);
 
+/* As timeout(1) tells a change of RUN for the reason WHY: before the signal. */
+void tell_as_timeout(const struct run *run, enum reason why);
+
 /* Prints the message that RUN has changed from FROM for the reason WHY, if that
  * is told, with the processes of the last look. COUNT is the number of
  * processes that are signalled. */

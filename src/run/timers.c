@@ -22,16 +22,13 @@ static const struct {
 	                            REASON_SURVIVORS_IDLE },
 	[TIMER_AFTER_CANCEL] = { IN(STATE_STOPPING), false, REASON_TIMEOUT },
 	[TIMER_KILL] = { IN(STATE_STOPPING), true, REASON_GRACE_OVER },
-	[TIMER_LAST] = { IN(STATE_KILLING), false, REASON_LAST_BOUND },
 	[TIMER_READY] = { ALIVE, true, REASON_NONE },
 	[TIMER_HEARTBEAT] = { ALIVE, true, REASON_NONE },
 	[TIMER_SAMPLE] = { IN(STATE_LINGERING), false, REASON_NONE },
-	[TIMER_SWEEP] = { IN(STATE_KILLING), false, REASON_NONE },
+	[TIMER_REAP] = { ALIVE | IN(STATE_STOPPING), false, REASON_NONE },
 	[TIMER_WAKE] = { ALIVE | IN(STATE_STOPPING), false, REASON_NONE },
 	/* state_deadline() in decide.c waits for it, if only output is left. */
 	[TIMER_DRAIN] = { 0, false, REASON_NONE },
-	/* sweep() in supervisor.c reads it, woken by TIMER_SWEEP. */
-	[TIMER_STORM] = { 0, false, REASON_NONE },
 };
 
 void

@@ -17,14 +17,12 @@ enum timer {
 	TIMER_IDLE_AFTER_EXIT, /* --idle-after-exit */
 	TIMER_AFTER_CANCEL,    /* --timeout, where a cancel has begun */
 	TIMER_KILL,            /* --kill-after: SIGKILL follows */
-	TIMER_LAST,            /* what SIGKILL does not end is given up */
-	TIMER_READY,           /* shortly before --timeout */
+	TIMER_READY,           /* shortly before --timeout: priority.h */
 	TIMER_HEARTBEAT,       /* --heartbeat */
 	TIMER_SAMPLE,          /* the survivors' activity is sampled */
-	TIMER_SWEEP,           /* the next round of SIGKILL */
+	TIMER_REAP,            /* the children are looked at: supervisor.c */
 	TIMER_WAKE,            /* the next SIGCONT for a stopped front */
 	TIMER_DRAIN,           /* waits no longer for undelivered output */
-	TIMER_STORM,           /* new processes no longer put TIMER_LAST off */
 	TIMER_COUNT,
 };
 

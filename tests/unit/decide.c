@@ -97,7 +97,6 @@ check_draining(void)
 		      "draining");
 		run.timers.due[TIMER_TIMEOUT] = DUE;
 		run.timers.due[TIMER_KILL] = DUE;
-		run.timers.due[TIMER_LAST] = DUE;
 		run.timers.due[TIMER_SAMPLE] = DUE;
 		run.tree_is_empty = true;
 		CHECK(state_deadline(&run) == NEVER, "only the drain's");
@@ -142,9 +141,6 @@ check_stopping_and_killing(void)
 	CHECK(decided(run, true) == REASON_TREE_EMPTY, "stopped");
 
 	run = run_in(STATE_KILLING);
-	run.timers.due[TIMER_KILL] = DUE;
-	CHECK(decided(run, false) == REASON_NONE, "killing");
-	run.timers.due[TIMER_LAST] = DUE;
 	CHECK(decided(run, false) == REASON_LAST_BOUND, "last bound");
 	run.watchers.front_is_lost = true;
 	CHECK(decided(run, false) == REASON_LAST_BOUND, "last bound, no front");
@@ -195,7 +191,7 @@ static void
 check_timers(void)
 {
 	for (enum timer timer = 0; timer < TIMER_COUNT; timer++) {
-		bool wakes = timer == TIMER_DRAIN || timer == TIMER_STORM;
+		bool wakes = timer == TIMER_DRAIN;
 
 		for (enum state state = 0; state < STATE_DONE; state++) {
 			struct run run = run_in(state);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "proc/procfs.h"
 
 #define PID_LAST 4194304
 
@@ -101,6 +102,7 @@ check_owners(void)
 int
 main(void)
 {
+	procfs_start();
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		const char *const text = texts[i].text;
 

@@ -1,48 +1,44 @@
 /*
- * Lines of /proc/PID/stat that could confuse a parser: each is read as the fuzz
- * target reads it, or refused by both.
+ * Lines of /proc/PID/stat that could confuse a parser; and what /proc says of
+ * this process and a child of it, by PID and by directory.
  */
+#include "proc/procfs.h"
 #include "proc/procstat.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "check.h"
 #include "replay.h"
 
-/*
- * The fields up to the start time; from there to the exit signal; and from
- * there to the start of the environment.
- */
-#define TO_START  " 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 777"
-#define TO_SIGNAL " 1 2 18446744073709551615 4 5 6 7 8 9 10 11 12 13 14 15"
-#define TO_ENV    " 17 0 1 2 3 4 5 6 7 8 9 10"
-#define END       TO_SIGNAL TO_ENV " 70 77 0\n"
+#define FIELDS " 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0"
+#define END    " 777 1 2 18446744073709551615\n"
 
-static const char *const lines[] = {
-	"4711 (sh) S" TO_START END,
-	"4711 (1 (2) S 3) S" TO_START END,
-	"4711 (a)\nb) S" TO_START END,
-	"1 (no variable) S" TO_START TO_SIGNAL TO_ENV " 70 70 0\n",
-	"1 (hidden) S" TO_START TO_SIGNAL TO_ENV " 0 0 0\n",
-	/* As much as a kernel can print is read, and nothing overflows. */
-	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 9223372036854775807 "
-	"9223372036854775807 3 18446744073709551615 20 0 5 0 777" END,
-	"",
-	"1",
-	"1 (sh",
-	"1 (sh)",
-	"1 (sh) ",
-	"1 (sh) S",
-	"1 (sh) S 7 8",
-	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0",
-	"1 (sh)  " TO_START END,
-	"1 (sh) S x" TO_START END,
-	"1 (sh) Sx" TO_START END,
-	"1 (sh) S " TO_START END,
-	"1 (sh) S" TO_START,
-	"1 (sh) S" TO_START TO_SIGNAL,
-	"1 (sh) S" TO_START TO_SIGNAL TO_ENV " 70 77",
-	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 -",
-	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 - 777" END,
-	"1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 100 20 3 1 20 0 5 0 +777" END,
+static const struct {
+	const char *line;
+	bool is_read;
+} lines[] = {
+	{ "4711 (sh) S" FIELDS END, true },
+	{ "4711 (1 (2) S 3) S" FIELDS END, true },
+	{ "4711 (a)\nb) S" FIELDS END, true },
+	/* As much as a kernel can print. */
+	{ "1 (sh) S 7 8 9 0 10 4194304 1 2 3 4 9223372036854775807 "
+	  "9223372036854775807 3 18446744073709551615 20 0 5 0" END,
+	  true },
+	{ "", false },
+	{ "1", false },
+	{ "1 (sh", false },
+	{ "1 (sh)", false },
+	{ "1 (sh) ", false },
+	{ "1 (sh) S", false },
+	{ "1 (sh) S 7 8", false },
+	{ "1 (sh) S" FIELDS, false },
+	{ "1 (sh) S" FIELDS " 777", false }, /* it may go on */
+	{ "1 (sh)  " FIELDS END, false },
+	{ "1 (sh) S x" FIELDS END, false },
+	{ "1 (sh) Sx" FIELDS END, false },
+	{ "1 (sh) S" FIELDS " -" END, false },
 };
 
 static const char *const names[] = {
@@ -50,19 +46,74 @@ static const char *const names[] = {
 	"\xff\xfe", "((", "))))))))))", "a)\nb",     "1 (2) S 3",
 };
 
-int
-main(int argc, char *argv[])
+static void
+check_lines(void)
 {
 	struct procstat stat;
 
-	CHECK(procstat_parse(lines[0], &stat) == 0, lines[0]);
-	CHECK(stat.state == 'S' && stat.parent == 7, lines[0]);
-	CHECK(stat.start == 777 && stat.cpu == 124, lines[0]);
-	CHECK(stat.exit_signal == 17, lines[0]);
-	for (size_t i = 0; i < COUNT(lines); i++)
-		replay(lines[i], lines[i], strlen(lines[i]));
+	CHECK(procstat_parse(lines[0].line, &stat) == 0, "a line");
+	CHECK(stat.state == 'S' && stat.parent == 7, "a line");
+	CHECK(stat.start == 777 && stat.cpu == 124, "a line");
+	for (size_t i = 0; i < COUNT(lines); i++) {
+		const char *const line = lines[i].line;
+
+		CHECK((procstat_parse(line, &stat) == 0) == lines[i].is_read,
+		      line);
+		replay(line, line, strlen(line));
+	}
 	for (size_t i = 0; i < COUNT(names); i++)
 		replay(names[i], names[i], strlen(names[i]));
+}
+
+static int
+count_child(pid_t number, void *context)
+{
+	*(pid_t *)context += number;
+	return 0;
+}
+
+/* A directory stands for its process, also once that is reaped. */
+static void
+check_directory(void)
+{
+	const pid_t child = fork();
+	struct procfs_status status;
+	pid_t sum = 0;
+
+	if (child == 0) {
+		(void)pause();
+		_exit(1);
+	}
+	CHECK(procfs_self() == getpid() && procfs_is_ours(), "our /proc");
+
+	const int dir = procfs_dir(child);
+	const int self = procfs_dir(getpid());
+
+	CHECK(dir > STDERR_FILENO, "a directory");
+	CHECK(procfs_visit_children(self, getpid(), count_child, &sum) == 0 ||
+	          errno == ENOENT,
+	      "children");
+	CHECK(sum == child || sum == 0, "the child");
+	CHECK(procfs_status_of(dir, &status) == 0, "its status");
+	CHECK(status.parent == getpid() && !status.is_dead, "its parent");
+	CHECK(status.user == getuid(), "its user");
+	CHECK(procfs_kill(dir, SIGKILL) == 0, "a signal");
+	(void)waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT);
+	CHECK(procfs_status_of(dir, &status) == 0 && status.is_dead, "dead");
+	(void)waitid(P_PID, (id_t)child, NULL, WEXITED);
+	CHECK(procfs_kill(dir, 0) == -1 && errno == ESRCH, "gone");
+	CHECK(procfs_status_of(dir, &status) == -1, "gone");
+	CHECK(procfs_dir(child) == -1 && errno == ENOENT, "no directory");
+	(void)close(dir);
+	(void)close(self);
+}
+
+int
+main(int argc, char *argv[])
+{
+	procfs_start();
+	check_lines();
+	check_directory();
 	replay_corpus(argc > 1 ? argv[1] : "tests/fuzz/corpus/procfs");
 	return failures != 0;
 }

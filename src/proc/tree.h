@@ -1,0 +1,97 @@
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/duration.h"
+
+/*
+ * The tree of a run: the descendants of this process, a subreaper, without its
+ * helpers (helper.h).
+ *
+ * Two proofs keep every signal within the tree. A child that is not reaped
+ * keeps its PID: so nothing is reaped between a reading and its signals. Any
+ * other process is signalled through its directory in /proc, which stands for
+ * one process and tells that its parent is of the tree.
+ *
+ * Two facts of the kernel make the end certain. With SIGKILL pending, fork(2)
+ * fails (copy_process()): so SIGKILL goes to a process before its children are
+ * read, and what a reading misses has a dead parent, and so is a child of this
+ * process in the next reading. And waitid(2) says ECHILD when nobody is left.
+ *
+ * Without a usable /proc, only the target and its process group are known.
+ */
+
+struct process {
+	pid_t pid;
+	pid_t parent;
+	int depth; /* 0: a child of this process */
+};
+
+struct process_list {
+	struct process *entries;
+	size_t count;
+};
+
+struct tree {
+	pid_t target;        /* a child of this process; 0: not known */
+	bool target_is_dead; /* its zombie is kept: target and group keep PID
+	                      * and PGID */
+	siginfo_t end;       /* how the target died, from waitid(2) */
+	size_t killed;       /* processes that died by SIGKILL in tree_kill() */
+
+	/* The living, as last read: parents before their children, and these
+	 * in the order of their birth. */
+	struct process_list list;
+	bool is_partial; /* LIST is not complete: too little time, room, or
+	                  * permission to read */
+
+	pid_t self;   /* this process in /proc; 0: not known yet, or no /proc */
+	bool is_ours; /* the PIDs of /proc are those of this process */
+	bool is_known;        /* SELF and IS_OURS are */
+	int signal;           /* of the last tree_signal() */
+	unsigned first_round; /* of the last tree_signal() */
+};
+
+/* Reads the tree until the clock says UNTIL. Never waits for a process. */
+void tree_read(struct tree *tree, int64_t until);
+
+/* Whether the last reading had a usable /proc. */
+bool tree_has_proc(const struct tree *tree);
+
+/* Returns the process PID of LIST, or NULL. */
+const struct process *tree_find(const struct process_list *list, pid_t pid);
+
+/*
+ * Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
+ * to the target's process group, before anything is read, then to the others,
+ * until nobody is new, or the clock says UNTIL, for about a second at most.
+ * Leaves out those whose parent had the signal before: they were started as
+ * part of an orderly end. Takes what priority it may have (priority.h). Returns
+ * how many processes got the signal.
+ */
+size_t tree_signal(struct tree *tree, int signal, int64_t until);
+
+/* After tree_signal(): sends its signal to the orphans that have become
+ * children of this process since, and so has to be called when a process may
+ * have died. */
+void tree_signal_orphans(struct tree *tree, int64_t until);
+
+#define TREE_KILL_BOUND (30 * SECOND)
+
+/* Sends SIGKILL to all processes of the tree until they are dead, or until
+ * nobody has come or died for 5 seconds, or for TREE_KILL_BOUND in all. Reaps
+ * the dead but the target. Returns whether nobody is alive; if somebody is,
+ * LIST says who. */
+bool tree_kill(struct tree *tree);
+
+/* Reaps the dead children of this process but the target, of which TREE notes
+ * the end. Once the target is dead, costs the number of children. */
+void tree_reap(struct tree *tree);
+
+/* A number that changes when a process of the tree, as last read, comes, goes,
+ * computes, reads or writes. */
+uint64_t tree_activity(const struct tree *tree);
