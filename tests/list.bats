@@ -163,7 +163,7 @@ list() {
 }
 
 # bats test_tags=smoke
-@test "--json tells the same to programs, and is JSON whatever bytes there are, with null for what there is not; a long command is cut" {
+@test "--json tells the same to programs, and is JSON whatever bytes there are, with null for what there is not, and the whole of a long command" {
 	need jq
 	local nasty=$'"quoted" \\ back\nnew\tline\e\x7f \xff\xc3 \xed\xa0\x80 \xc3\xa9 \xf0\x9f\x90\xa2'
 	start "$WDRUN" --name="$nasty" -t 1h -- "$PROGRAMS/sigcount" 9 '' "$nasty" last
@@ -188,7 +188,8 @@ list() {
 	"$WDRUN" --list --json >json
 	"$WDRUN" --list >list
 	end "$started"
-	jq -e '.[0] | .name == null and .left == null and .command[2] == "100000" and
-		.command[-1] == "..."' json
-	grep -q ' 9 100000 100001 .* [.][.][.]$' list
+	jq -e '.[0] | .name == null and .left == null and
+		.command[2:] == [range(100000; 105000) | tostring]' json
+	grep -q ' 9 100000 100001 ' list
+	[ "$(wc -c <list)" -lt 10000 ]
 }

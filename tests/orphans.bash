@@ -185,9 +185,8 @@ forge() {
 	umask 077
 	printf '%s\0' "wdrun 2" \
 		"host ${is[machine]} ${is[boot]} ${here[2]}" \
-		"name ${is[name]}" "until 0" "kill-after 5000000000" \
-		"arg sleep" "front ${is[watcher]}" "session ${is[watcher]% *}" \
-		"supervisor ${is[watcher]}" >"$WDRUN_REGISTRY/$id.run"
+		"name ${is[name]}" "arg sleep" "front ${is[watcher]} 0 5000000000" \
+		"target ${is[watcher]} ${is[watcher]% *} 0" >"$WDRUN_REGISTRY/$id.run"
 	umask 022
 }
 

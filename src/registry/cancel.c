@@ -47,6 +47,14 @@ await_end(const struct registry_walk *walk, int64_t deadline)
 	return true;
 }
 
+/* Goes to FILE of WALK, as it is now. Returns false where it is gone. */
+static bool
+go_to(struct registry_walk *walk, int file)
+{
+	walk->next = file;
+	return registry_next(walk) && walk->next == file + 1;
+}
+
 /* Stops the run at WALK. Returns 0, or -1 after a message. */
 static int
 stop(struct registry_walk *walk, bool is_quiet)
@@ -71,12 +79,10 @@ stop(struct registry_walk *walk, bool is_quiet)
 		message("--cancel: run %s survives SIGKILL", walk->id);
 		return -1;
 	}
-	if (registry_is_gone(walk))
-		return 0;
-	/* The watchers were killed, or could not kill all of the run, of which
-	 * the target may have put more on record. */
-	walk->next--;
-	return registry_next(walk) ? reap_entry(walk, is_quiet) : 0;
+	/* If it is still there, the watchers were killed, or could not kill all
+	 * of the run, of which the target may have put more on record. */
+	return go_to(walk, walk->next - 1) ? reap_entry(walk, true, is_quiet)
+	                                   : 0;
 }
 
 int
@@ -96,14 +102,12 @@ cancel_run(const char *registry, const char *which, bool is_quiet)
 		strbuf_addf(&line, "%s%s", count++ == 0 ? "" : ", ", walk.id);
 		last = walk.next - 1;
 	}
-	walk.next = last;
 	if (count > 1) {
 		message("--cancel: '%s' means %zu runs, name one by its ID: %s",
 		        which, count, ids);
 	} else if (count == 1) {
-		if (!registry_next(&walk) || !is_meant(&walk, which) ||
-		    stop(&walk, is_quiet) == 0)
-			status = EXIT_SUCCESS; /* it may just have ended */
+		if (!go_to(&walk, last) || stop(&walk, is_quiet) == 0)
+			status = EXIT_SUCCESS;
 	} else if (is_read) {
 		status = STATUS_NOT_HAD;
 		if (!is_quiet)

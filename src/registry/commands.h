@@ -22,7 +22,8 @@ int reap_all(const char *registry, bool is_quiet);
  */
 int reap_before_run(const char *registry, bool is_quiet);
 
-/* Finishes the orphaned run at WALK, and tells what was done, or why it stays
- * on record. Returns 0 when it is off the record, also by another wdrun; else
- * -1. */
-int reap_entry(struct registry_walk *walk, bool is_quiet);
+/* Finishes the orphaned run at WALK, and tells what was done; if IS_REQUESTED,
+ * also why it stays on record. Returns 0 when it is off the record, also by
+ * another wdrun; else -1. */
+int reap_entry(const struct registry_walk *walk, bool is_requested,
+               bool is_quiet);

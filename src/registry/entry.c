@@ -2,32 +2,11 @@
 #include "registry/entry.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define VERSION "wdrun 2" /* the first line */
-
-/* --- writing -------------------------------------------------------------- */
-
-/* Appends "KEY VALUE", with at most MOST bytes of VALUE. */
-static void
-add_text(struct strbuf *text, const char *key, const char *value, int most)
-{
-	strbuf_addf(text, "%s %.*s%c", key, most, value, '\0');
-}
-
-static void
-add_number(struct strbuf *text, const char *key, int64_t number)
-{
-	strbuf_addf(text, "%s %" PRId64 "%c", key, number, '\0');
-}
-
-static void
-add_process(struct strbuf *text, const char *key, const struct procid *process)
-{
-	strbuf_addf(text, "%s %d %" PRIu64 "%c", key, process->pid,
-	            process->start, '\0');
-}
 
 static void
 add_files(struct strbuf *text, const struct entry *entry)
@@ -37,123 +16,75 @@ add_files(struct strbuf *text, const struct entry *entry)
 		            entry->files[i].before, entry->files[i].path, '\0');
 }
 
-static void
-add_command(struct strbuf *text, char *const command[])
-{
-	size_t left = ENTRY_COMMAND_MAX;
-
-	for (int i = 0; command[i] != NULL; i++) {
-		const size_t size = strlen(command[i]) + 1;
-
-		if (left > 0 && i < ENTRY_WORDS)
-			add_text(text, "arg", command[i], (int)left - 1);
-		if (size > left || i == ENTRY_WORDS) {
-			add_text(text, "arg", ENTRY_CUT, ENTRY_COMMAND_MAX);
-			return;
-		}
-		left -= size;
-	}
-}
-
 void
 entry_format(struct strbuf *text, const struct entry *entry,
              char *const command[])
 {
-	strbuf_addf(text, VERSION "%c", '\0');
-	strbuf_addf(text, "host %s%c", entry->host, '\0');
+	strbuf_addf(text, VERSION "%chost %s%c", '\0', entry->host, '\0');
 	if (entry->name != NULL)
 		strbuf_addf(text, "name %s%c", entry->name, '\0');
-	add_number(text, "until", entry->until);
-	add_number(text, "kill-after", entry->kill_after);
 	add_files(text, entry);
-	add_command(text, command);
-	add_process(text, "front", &entry->front);
+	for (; *command != NULL; command++)
+		strbuf_addf(text, "arg %s%c", *command, '\0');
+	strbuf_addf(text, "front %d %" PRIu64 " %" PRId64 " %" PRId64 "%c",
+	            entry->front.pid, entry->front.start, entry->until,
+	            entry->kill_after, '\0');
 }
 
 void
 entry_format_target(struct strbuf *text, const struct entry *entry)
 {
 	add_files(text, entry);
-	add_number(text, "until", entry->until);
-	add_number(text, "session", entry->session);
-	add_process(text, "supervisor", &entry->supervisor);
-}
-
-/* --- reading -------------------------------------------------------------- */
-
-/* A number that is none counts as 0: only this user can have written it. */
-static int64_t
-read_number(const char *value)
-{
-	return strtoll(value, NULL, DECIMAL);
-}
-
-static struct procid
-read_process(char *value)
-{
-	const pid_t pid = (pid_t)strtol(value, &value, DECIMAL);
-
-	return (struct procid){ pid, strtoull(value, NULL, DECIMAL) };
+	strbuf_addf(text, "target %d %" PRIu64 " %d %" PRId64 "%c",
+	            entry->supervisor.pid, entry->supervisor.start,
+	            entry->session, entry->until, '\0');
 }
 
 static void
-read_file(const char *value, struct entry *entry)
+add_file(const char *value, struct entry *entry)
 {
 	const char *const path = strchr(value, '/');
 
 	if (path != NULL && entry->file_count < ENTRY_FILES_MAX)
 		entry->files[entry->file_count++] =
 		    (struct cleanup){ .path = path,
-			              .before = read_number(value),
+			              .before = strtoll(value, NULL, DECIMAL),
 			              .claim_fd = -1 };
 }
 
-static void
-read_word(char *value, struct entry *entry)
-{
-	size_t count = 0;
-
-	while (entry->command[count] != NULL)
-		count++;
-	if (count <= ENTRY_WORDS)
-		entry->command[count] = value;
-}
-
+/* Numbers are not checked: only this user can have written them. */
 static void
 read_line(char *line, struct entry *entry)
 {
-	char *const blank = strchr(line, ' ');
+	char *value = line;
 
-	if (blank == NULL)
+	(void)strsep(&value, " ");
+	if (value == NULL)
 		return;
-	*blank = '\0';
-
-	char *const value = blank + 1;
-
 	if (strcmp(line, "host") == 0)
 		entry->host = value;
 	else if (strcmp(line, "name") == 0)
 		entry->name = value;
-	else if (strcmp(line, "until") == 0)
-		entry->until = read_number(value);
-	else if (strcmp(line, "kill-after") == 0)
-		entry->kill_after = read_number(value);
 	else if (strcmp(line, "file") == 0)
-		read_file(value, entry);
-	else if (strcmp(line, "arg") == 0)
-		read_word(value, entry);
+		add_file(value, entry);
+	else if (strcmp(line, "arg") == 0 && entry->command == NULL)
+		entry->command = value;
 	else if (strcmp(line, "front") == 0)
-		entry->front = read_process(value);
-	else if (strcmp(line, "session") == 0)
-		entry->session = (pid_t)read_number(value);
-	else if (strcmp(line, "supervisor") == 0)
-		entry->supervisor = read_process(value);
+		/* NOLINTNEXTLINE(cert-err34-c) */
+		(void)sscanf(value, "%d %" SCNu64 " %" SCNd64 " %" SCNd64,
+		             &entry->front.pid, &entry->front.start,
+		             &entry->until, &entry->kill_after);
+	else if (strcmp(line, "target") == 0)
+		/* NOLINTNEXTLINE(cert-err34-c) */
+		(void)sscanf(value, "%d %" SCNu64 " %d %" SCNd64,
+		             &entry->supervisor.pid, &entry->supervisor.start,
+		             &entry->session, &entry->until);
 }
 
 int
 entry_parse(char *text, size_t size, struct entry *entry)
 {
-	char *const text_end = text + size;
+	const char *const text_end = text + size;
 	char *end;
 
 	*entry = (struct entry){ .name = NULL };
@@ -165,10 +96,17 @@ entry_parse(char *text, size_t size, struct entry *entry)
 	for (; (end = memchr(text, '\0', (size_t)(text_end - text))) != NULL;
 	     text = end + 1)
 		read_line(text, entry);
-	if (entry->front.pid == 0)
-		return 0;
-	return entry->front.pid > 0 && entry->host != NULL &&
-	               entry->command[0] != NULL
-	           ? 1
-	           : -1;
+	if (entry->front.pid > 0 && entry->host != NULL &&
+	    entry->command != NULL)
+		return 1;
+	return entry->front.pid == 0 ? 0 : -1;
+}
+
+const char *
+entry_next_word(const char *word)
+{
+	static const char key[] = "arg"; /* read_line() has ended it */
+
+	word += strlen(word) + 1;
+	return strcmp(word, key) == 0 ? word + sizeof(key) : NULL;
 }

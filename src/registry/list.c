@@ -15,7 +15,8 @@
 #include "base/text.h"
 #include "registry/registry.h"
 
-#define ROW "%-16s  %-7.*s  %-9s  %6s  %6s  "
+#define WIDTH_MAX 8192 /* of a row that does not go to a terminal */
+#define ROW       "%-16s  %-7.*s  %-9s  %6s  %6s  "
 
 static const char *const states[] = {
 	[RUN_WAITING] = "waiting",     [RUN_RUNNING] = "running",
@@ -59,8 +60,9 @@ add_row(struct strbuf *text, const struct registry_walk *walk, int64_t now,
 	strbuf_addf(text, ROW, entry->name == NULL ? "-" : entry->name,
 	            (int)strcspn(walk->id, "-"), walk->id, states[walk->state],
 	            age, left);
-	for (size_t i = 0; entry->command[i] != NULL; i++)
-		strbuf_addf(text, i == 0 ? "%s" : " %s", entry->command[i]);
+	for (const char *word = entry->command; word != NULL;
+	     word = entry_next_word(word))
+		strbuf_addf(text, word == entry->command ? "%s" : " %s", word);
 	end_row(text, start, width);
 }
 
@@ -68,10 +70,7 @@ static void
 add_object(struct strbuf *text, const struct registry_walk *walk, int64_t now)
 {
 	const struct entry *const entry = &walk->entry;
-	size_t words = 0;
 
-	while (entry->command[words] != NULL)
-		words++;
 	strbuf_addf(text, text->length == 0 ? "[\n{" : ",\n{");
 	json_add_text(text, "id", walk->id);
 	json_add_text(text, "name", entry->name);
@@ -84,9 +83,14 @@ add_object(struct strbuf *text, const struct registry_walk *walk, int64_t now)
 	else
 		json_add_number(text, "left",
 		                time_between(now, entry->until) / SECOND);
-	json_add_strings(text, "command", words,
-	                 (const char *const *)entry->command);
-	strbuf_addf(text, "}");
+	json_add_key(text, "command");
+	strbuf_addf(text, "[");
+	for (const char *word = entry->command; word != NULL;
+	     word = entry_next_word(word)) {
+		json_add_comma(text);
+		json_add_string(text, word);
+	}
+	strbuf_addf(text, "]}");
 }
 
 int
@@ -102,7 +106,7 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 
 	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
 
-	const size_t width = size.ws_col > 0 ? size.ws_col : SIZE_MAX;
+	const size_t width = size.ws_col > 0 ? size.ws_col : WIDTH_MAX;
 
 	if (!as_json) {
 		strbuf_addf(&text, ROW "COMMAND", "NAME", 2, "ID", "STATE",

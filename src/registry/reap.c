@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/fds.h"
 #include "base/message.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -28,9 +29,7 @@
 #define SCANS_EMPTY 3   /* in a row: nobody is left */
 #define SCANS_MAX   100 /* no time: under load, a scan may take long */
 #define PAUSE       (10 * MILLISECOND)
-#define DEATH_BOUND (10 * SECOND) /* for processes that got SIGKILL */
-#define START_BOUND (10 * SECOND) /* for all runs, before a run starts */
-#define DYING_BOUND (10 * SECOND) /* for the lock of a run without a front */
+#define BOUND       (10 * SECOND) /* of each wait for others */
 
 #define NAMED_MAX     8  /* processes that a message names */
 #define COMMAND_WIDTH 60 /* of their command lines */
@@ -38,30 +37,30 @@
 struct process {
 	struct procid id;
 	pid_t parent;
-	bool is_in_session; /* that the run's supervisor made */
-	bool is_own;        /* this user's */
+	bool is_in_session; /* that the supervisor made */
 	bool is_proven;     /* to be of the run */
+	bool is_spared;     /* another user's, or this process's ancestor */
 };
 
 struct names {
 	size_t count;
-	struct strbuf text; /* "4711 sleep 9, 4712 ...", or NULL */
+	struct strbuf text; /* "4711 sleep 9, 4712 ..." */
 };
 
 /* The search for the processes of a run, in one scan of /proc after another. */
 struct search {
 	const struct entry *entry;
 	const char *id;
-	/* A proven process was in the run's session. Later scans go by that: as
-	 * long as a session has members, no process gets its number. */
+	/* A proven process was in the session: all of it is of the run, as no
+	 * process gets its number as long as it has members. */
 	bool session_is_proven;
 	bool session_is_strangers; /* another process has got its number */
-	int proc_fd;
-	size_t count; /* of the processes that may be of the run, dead or not */
-	size_t seen;  /* of these, to which end_proven() has come */
-	struct process *processes;
+	size_t count;              /* of those that may be of the run */
+	size_t seen;               /* of these, by end_proven() */
+	struct process *processes; /* dead or not */
+	pid_t parent;              /* of note_child() */
 	struct names killed;
-	struct names left; /* on record */
+	struct names left; /* for which the run stays on record */
 };
 
 /* --- the processes of a run ----------------------------------------------- */
@@ -92,32 +91,10 @@ add_name(struct names *names, pid_t pid)
 	names->count++;
 }
 
-/* Notes PROCESS, unless that was done. */
-static void
-note(struct search *search, const struct process *process)
-{
-	struct process *processes = search->processes;
-
-	for (size_t i = 0; i < search->count; i++) {
-		if (processes[i].id.pid == process->id.pid &&
-		    processes[i].id.start == process->id.start &&
-		    processes[i].is_proven == process->is_proven)
-			return;
-	}
-	processes = realloc(processes, (search->count + 1) * sizeof(*process));
-	if (processes == NULL)
-		return;
-	processes[search->count++] = *process;
-	search->processes = processes;
-	search->session_is_proven |=
-	    process->is_proven && process->is_in_session;
-}
-
 /* Reads PID into PROCESS. Returns 1; 0 where PID cannot be of the run, as it is
- * older, or the supervisor: that lets go of the lock on its entry shortly
- * before it is dead; or -1 where PID is dead. Memory of another user's process
- * is not read: that user could make the reader wait (userfaultfd(2), a file
- * system that does not answer). */
+ * older, or the supervisor, which lets go of the entry's lock shortly before it
+ * is dead; or -1 where PID is dead. Memory of another user's process is not
+ * read: that user could make the reader wait (userfaultfd(2)). */
 static int
 read_process(struct search *search, pid_t pid, struct process *process)
 {
@@ -129,41 +106,58 @@ read_process(struct search *search, pid_t pid, struct process *process)
 		return -1;
 	if (stat.start < entry->front.start)
 		return 0;
-	if (pid == entry->supervisor.pid) {
-		if (stat.start == entry->supervisor.start)
-			return 0;
-		search->session_is_strangers = true;
-	}
+	if (pid == entry->supervisor.pid &&
+	    stat.start == entry->supervisor.start)
+		return 0;
+	search->session_is_strangers |= pid == entry->session;
 	if (procstat_is_dead(&stat) || procfs_read_status(pid, &status) == -1)
 		return -1;
 	*process = (struct process){
 		.id = { pid, stat.start },
 		.parent = stat.parent,
-		.is_in_session = stat.session == entry->session &&
-		                 entry->session != 0 &&
-		                 !search->session_is_strangers,
-		.is_own = status.user == geteuid(),
+		.is_in_session =
+		    entry->session != 0 && stat.session == entry->session,
+		.is_spared = status.user != geteuid(),
 	};
-	process->is_proven = process->is_own && runid_has(pid, search->id);
+	process->is_proven = !process->is_spared && runid_has(pid, search->id);
 	return 1;
 }
 
-struct parent {
-	struct search *search;
-	pid_t pid;
-};
+/* Notes PROCESS, unless that was done. */
+static void
+note(struct search *search, const struct process *process)
+{
+	struct process *at = search->processes;
+
+	for (size_t i = 0; i < search->count; i++, at++) {
+		if (at->id.pid == process->id.pid &&
+		    at->id.start == process->id.start &&
+		    at->is_proven == process->is_proven)
+			return;
+	}
+	at = realloc(search->processes, (search->count + 1) * sizeof(*at));
+	if (at == NULL) {
+		add_name(&search->left, process->id.pid);
+		return;
+	}
+	search->processes = at;
+	at += search->count++;
+	*at = *process;
+	at->is_spared |= is_ancestor(at->id.pid);
+	search->session_is_proven |= at->is_proven && at->is_in_session;
+}
 
 /* A child of a proven process is proven. */
 static int
 note_child(pid_t pid, void *context)
 {
-	const struct parent *const parent = context;
+	struct search *const search = context;
 	struct process child;
 
-	if (read_process(parent->search, pid, &child) == 1 &&
-	    child.parent == parent->pid) {
+	if (read_process(search, pid, &child) == 1 &&
+	    child.parent == search->parent) {
 		child.is_proven = true;
-		note(parent->search, &child);
+		note(search, &child);
 	}
 	return 0;
 }
@@ -175,115 +169,96 @@ end_proven(struct search *search)
 	for (; search->seen < search->count; search->seen++) {
 		/* A copy, as what note() has moves. */
 		const struct process process = search->processes[search->seen];
-		struct parent parent = { search, process.id.pid };
-		const size_t length = search->killed.text.length;
+		const pid_t pid = process.id.pid;
 
-		if (!process.is_proven || !process.is_own ||
-		    is_ancestor(process.id.pid))
+		if (!process.is_proven || process.is_spared)
 			continue;
 		/* Before SIGKILL: a dead parent proves no child, and a zombie
 		 * has no command line. */
-		(void)procfs_visit_children(search->proc_fd, process.id.pid,
-		                            note_child, &parent);
-		add_name(&search->killed, process.id.pid);
-		if (procid_kill(&process.id, SIGKILL) == -1) { /* is dead */
-			search->killed.count--;
-			search->killed.text.length = length;
-		}
+		const int dir = procfs_dir(pid);
+
+		search->parent = pid;
+		(void)procfs_visit_children(dir, pid, note_child, search);
+		fds_close(dir);
+		add_name(&search->killed, pid);
+		(void)procid_kill(&process.id, SIGKILL);
 	}
 }
 
-/* Looks at PID, and kills it if it is proven to be of the run: at once, so that
- * processes that go on forking are gone when the scan is done; their children
- * have the run's ID, too. Returns -1 where PID is dead. */
-static int
-look(struct search *search, pid_t pid)
-{
-	struct process process;
-	const int result = read_process(search, pid, &process);
-
-	if (result == 1 && (process.is_proven || process.is_in_session)) {
-		process.is_proven |= search->session_is_proven;
-		note(search, &process);
-		end_proven(search);
-	}
-	return result;
-}
-
-/* Looks at all processes. Returns 0, or -1 with errno. */
+/* Looks at all processes, and kills the proven at once, so that those that go
+ * on forking are gone when the scan is done: their children have the run's ID,
+ * too. Returns how many were noted, or -1. */
 static int
 scan(struct search *search)
 {
 	DIR *const directory = opendir("/proc");
+	const size_t before = search->count;
 	const struct dirent *file;
+	struct process process;
 	long place = 0; /* of FILE in DIRECTORY */
 	pid_t gone = 0;
 
 	if (directory == NULL)
 		return -1;
-	search->proc_fd = dirfd(directory);
 	while ((file = readdir(directory)) != NULL) {
 		const pid_t pid = (pid_t)strtol(file->d_name, NULL, DECIMAL);
+		const int result =
+		    pid > 0 ? read_process(search, pid, &process) : 0;
 
 		/* readdir(3) has read ahead: where PID is dead, a child that it
 		 * has left may be missing there. */
-		if (pid > 0 && look(search, pid) == -1 && pid != gone) {
+		if (result == -1 && pid != gone) {
 			gone = pid;
 			seekdir(directory, place);
-		} else {
-			place = telldir(directory);
+			continue;
 		}
+		place = telldir(directory);
+		if (result != 1 ||
+		    (!process.is_proven && !process.is_in_session))
+			continue;
+		process.is_proven |= search->session_is_proven;
+		note(search, &process);
+		end_proven(search);
 	}
 	(void)closedir(directory);
-	return 0;
+	return (int)(search->count - before);
 }
 
-/* Waits until the killed are dead, and names those that are not, or were not to
- * be killed. From the last one on: what was proven late was noted before. */
-static void
-await_deaths(struct search *search)
-{
-	const int64_t deadline = duration_now() + DEATH_BOUND;
-
-	for (size_t i = search->count; i-- > 0;) {
-		const struct process *const process = &search->processes[i];
-		const bool is_killed = process->is_proven && process->is_own &&
-		                       !is_ancestor(process->id.pid);
-		bool is_alive;
-
-		while ((is_alive =
-		            procid_state_of(&process->id) == PROCID_ALIVE) &&
-		       is_killed && duration_now() < deadline)
-			duration_sleep(MILLISECOND);
-		if (is_alive)
-			add_name(&search->left, process->id.pid);
-	}
-}
-
-/* Kills the processes of the run until nobody is left to be killed. */
+/* Kills the processes of the run until nobody is left to be killed, and waits
+ * until they are dead. */
 static void
 end_all(struct search *search)
 {
-	int scans = 0;
 	int empty = 0; /* scans in a row that have found nobody new */
 
-	while (empty < SCANS_EMPTY) {
-		const size_t before = search->count;
-
-		if (scans++ == SCANS_MAX || scan(search) == -1) {
-			search->left.count++;
-			strbuf_addf(&search->left.text,
-			            "processes that go on forking, or a /proc "
-			            "that cannot be read");
-			return;
-		}
-		empty = search->count == before ? empty + 1 : 0;
+	for (int i = 0; i < SCANS_MAX && empty < SCANS_EMPTY; i++) {
+		empty = scan(search) == 0 ? empty + 1 : 0;
 		duration_sleep(PAUSE);
 	}
-	await_deaths(search);
-}
+	if (empty < SCANS_EMPTY) {
+		search->left.count++;
+		strbuf_addf(&search->left.text, "processes that go on forking");
+	}
 
-/* --- one run -------------------------------------------------------------- */
+	const int64_t deadline = duration_now() + BOUND;
+
+	/* From the last one on: what was proven late was noted before, too. */
+	while (search->count > 0) {
+		const struct process *const last =
+		    &search->processes[search->count - 1];
+
+		if (procid_state_of(&last->id) != PROCID_ALIVE ||
+		    (!last->is_proven && search->session_is_strangers)) {
+			search->count--;
+		} else if (!last->is_proven || last->is_spared ||
+		           duration_now() >= deadline) {
+			add_name(&search->left, last->id.pid);
+			search->count--;
+		} else {
+			duration_sleep(MILLISECOND);
+		}
+	}
+}
 
 /* Removes FILE, and appends that to LINE. No watcher saw the end of the run, so
  * another process may have made a file without a PID since: one with content is
@@ -308,16 +283,14 @@ remove_file(struct strbuf *line, const struct cleanup *file, bool is_certain)
 		            file->path);
 }
 
-/* Removes the files and the entry of the run at WALK, whose processes are dead.
- * Returns 0, or -1; LINE says what was done, and what was not. */
+/* Removes the files and the entry of the run at WALK, and appends that to LINE.
+ * Returns 0, or -1 where the entry is left. */
 static int
 remove_all(const struct registry_walk *walk, bool is_certain,
            struct strbuf *line)
 {
-	const struct entry *const entry = &walk->entry;
-
-	for (size_t i = 0; i < entry->file_count; i++)
-		remove_file(line, &entry->files[i], is_certain);
+	for (size_t i = 0; i < walk->entry.file_count; i++)
+		remove_file(line, &walk->entry.files[i], is_certain);
 	/* Last: if SIGKILL comes before, all can be done again. */
 	if (registry_remove(walk->directory_fd, walk->id) == 0)
 		return 0;
@@ -326,43 +299,40 @@ remove_all(const struct registry_walk *walk, bool is_certain,
 	return -1;
 }
 
-/* As reap_entry(); tells why the run stays on record only if IS_REQUESTED. */
-static int
-finish(struct registry_walk *walk, bool is_requested, bool is_quiet)
+int
+reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 {
-	const struct entry *const entry = &walk->entry;
-	const bool is_old = strcmp(entry->host, walk->host) != 0;
+	const char *const name = walk->entry.name;
+	const bool is_old = strcmp(walk->entry.host, walk->host) != 0;
 	struct strbuf line = { .grows = true };
-	struct search search = {
-		.entry = entry,
-		.id = walk->id,
-		.killed.text.grows = true,
-		.left.text.grows = true,
-	};
+	struct search search = { .entry = &walk->entry,
+		                 .id = walk->id,
+		                 .killed.text.grows = true,
+		                 .left.text.grows = true };
 	int result = -1;
 
 	if (!registry_take(walk))
 		return 0;
 	if (!is_old)
 		end_all(&search);
-	strbuf_addf(&line, entry->name == NULL ? "run %s%s" : "run %s (%s)",
-	            walk->id, entry->name == NULL ? "" : entry->name);
-	if (search.killed.count > 0)
-		strbuf_addf(&line, ": killed %zu process%s: %.*s",
-		            search.killed.count,
-		            search.killed.count == 1 ? "" : "es",
-		            (int)search.killed.text.length,
-		            search.killed.text.text);
+
+	const size_t killed = search.killed.count;
+
+	strbuf_addf(&line,
+	            name == NULL ? "run %s%s: " : "run %s (%s): ", walk->id,
+	            name == NULL ? "" : name);
+	if (killed > 0)
+		strbuf_addf(&line, "killed %zu process%s: %s", killed,
+		            killed == 1 ? "" : "es", search.killed.text.text);
 	else
-		strbuf_addf(&line, is_old ? ": began before the last boot"
-		                          : ": found no process to kill");
+		strbuf_addf(&line, is_old ? "began before the last boot"
+		                          : "found no process to kill");
 	if (search.left.count == 0)
-		result =
-		    remove_all(walk, is_old || search.killed.count > 0, &line);
+		result = remove_all(walk, is_old || killed > 0, &line);
 	else
 		strbuf_addf(&line, "; the run stays on record because of %s",
 		            search.left.text.text);
-	if (result == 0 || search.killed.count > 0 ? !is_quiet : is_requested)
+	if (result == 0 || killed > 0 ? !is_quiet : is_requested)
 		message("%s", line.text);
 	strbuf_free(&line);
 	strbuf_free(&search.killed.text);
@@ -371,23 +341,15 @@ finish(struct registry_walk *walk, bool is_requested, bool is_quiet)
 	return result;
 }
 
-int
-reap_entry(struct registry_walk *walk, bool is_quiet)
-{
-	return finish(walk, true, is_quiet);
-}
-
 /* --- all runs ------------------------------------------------------------- */
 
-/* Waits for the lock of the present run until its front is asleep, and so is
- * not dying: else either the supervisor ends the run, or was killed as well and
- * is not dead yet, or another wdrun is finishing the run. Returns whether the
- * run is orphaned now. */
+/* Waits for the lock of the present run, until its front is asleep: one that is
+ * not may be dying. Returns whether the run is orphaned now, or over. */
 static bool
 becomes_orphaned(const struct registry_walk *walk)
 {
 	const struct procid *const front = &walk->entry.front;
-	const int64_t deadline = duration_now() + DYING_BOUND;
+	const int64_t deadline = duration_now() + BOUND;
 	struct procstat stat;
 
 	while (registry_is_held(walk)) {
@@ -398,7 +360,7 @@ becomes_orphaned(const struct registry_walk *walk)
 			return false;
 		duration_sleep(PAUSE);
 	}
-	return !registry_is_gone(walk);
+	return true;
 }
 
 int
@@ -410,7 +372,7 @@ reap_all(const char *registry, bool is_quiet)
 
 	while (is_read && registry_next(&walk)) {
 		if (walk.state == RUN_ORPHANED)
-			is_left |= finish(&walk, true, is_quiet) == -1;
+			is_left |= reap_entry(&walk, true, is_quiet) == -1;
 		else if (walk.state < RUN_ORPHANED && becomes_orphaned(&walk))
 			walk.next--; /* to read its entry again */
 		else if (walk.state == RUN_NONE && !is_quiet)
@@ -429,23 +391,19 @@ reap_before_run(const char *registry, bool is_quiet)
 	const int result = registry_begin(&walk, registry);
 	pid_t helper = -1;
 
-	while (result == 0 && helper == -1 && registry_next(&walk)) {
+	/* A read of a process, or a file system, may hang; the run shall not.
+	 * What is left may be the reason why fork(2) fails. */
+	while (result == 0 && helper <= 0 && registry_next(&walk)) {
 		if (walk.state != RUN_ORPHANED)
 			continue;
-		/* A read of a process, or a file system, may hang; the run
-		 * shall not. Without a helper, this process does it: what is
-		 * left may be the reason why fork(2) fails. */
-		helper = helper_fork(SIGKILL);
+		if (helper == -1)
+			helper = helper_fork(SIGKILL);
 		if (helper <= 0)
-			(void)finish(&walk, false, is_quiet);
-	}
-	while (helper == 0 && registry_next(&walk)) {
-		if (walk.state == RUN_ORPHANED)
-			(void)finish(&walk, false, is_quiet);
+			(void)reap_entry(&walk, false, is_quiet);
 	}
 	if (helper == 0)
 		_exit(0);
 	registry_end(&walk);
-	(void)helper_await_until(helper, duration_now() + START_BOUND);
+	(void)helper_await_until(helper, duration_now() + BOUND);
 	return result;
 }

@@ -22,8 +22,7 @@
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define LINE_SIZE 64 /* of the IDs of boot and machine, and of a process */
 
-#define ENTRY_SIZE_MAX ((off_t)1 << 20)
-#define ENTRY_MODE     0600
+#define ENTRY_SIZE_MAX ((off_t)1 << 24) /* arguments have 6 MiB: execve(2) */
 #define OPEN_FLAGS     (O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 /* --- the directory -------------------------------------------------------- */
@@ -49,30 +48,30 @@ static int
 find(const char *given, char path[PATH_MAX])
 {
 	const char *base = read_variable("XDG_STATE_HOME");
-	const char *end = "wdrun";
+	const char *end = "/wdrun";
 	struct stat home;
 
-	if (given == NULL)
-		given = read_variable("WDRUN_REGISTRY");
-	if (given != NULL) {
-		(void)strbuf_format(path, PATH_MAX, "%s", given);
-		return 0;
-	}
 	/* XDG Base Directory Specification: a relative path is ignored. */
 	if (base == NULL || *base != '/') {
 		base = read_variable("HOME");
-		end = ".local/state/wdrun";
+		end = "/.local/state/wdrun";
 	}
-	/* Root makes nothing in a home that sudo(8) has kept. */
-	if (base != NULL && *base == '/' &&
-	    (geteuid() != 0 || stat(base, &home) == -1 || home.st_uid == 0)) {
-		(void)strbuf_format(path, PATH_MAX, "%s/%s", base, end);
-		return 0;
+	if (given == NULL)
+		given = read_variable("WDRUN_REGISTRY");
+	if (given != NULL) {
+		base = given;
+		end = "";
+	} else if (base == NULL || *base != '/' ||
+	           /* In a home that sudo(8) has kept, root makes nothing. */
+	           (geteuid() == 0 && stat(base, &home) == 0 &&
+	            home.st_uid != 0)) {
+		message("no registry: $HOME, '%s', has to be an absolute path "
+		        "and, for root, root's: use --registry",
+		        base == NULL ? "" : base);
+		return -1;
 	}
-	message("no registry: $HOME, '%s', has to be an absolute path and, for "
-	        "root, a directory of root's: use --registry",
-	        base == NULL ? "" : base);
-	return -1;
+	(void)strbuf_format(path, PATH_MAX, "%s%s", base, end);
+	return 0;
 }
 
 int
@@ -95,15 +94,14 @@ registry_open(const char *given, bool to_make, char path[PATH_MAX])
 
 	if (fd == -1 && errno == ENOENT && !to_make)
 		return -1;
-	if (fd == -1 || fstat(fd, &directory) == -1)
-		message("registry '%s': %s", path, path_error(errno));
-	else if (directory.st_uid != geteuid() ||
-	         (directory.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		message("registry '%s': it has to belong to user %u, and be "
-		        "writable by no other (chmod go-w)",
-		        path, geteuid());
-	else
+	if (fd != -1 && fstat(fd, &directory) == 0 &&
+	    directory.st_uid == geteuid() &&
+	    (directory.st_mode & (S_IWGRP | S_IWOTH)) == 0)
 		return fd;
+	message("registry '%s': %s", path,
+	        fd == -1 ? path_error(errno)
+	                 : "it has to belong to this user, and be writable by "
+	                   "no other (chmod go-w)");
 	fds_close(fd);
 	errno = 0;
 	return -1;
@@ -174,8 +172,7 @@ registry_add(int directory_fd, const char *id, const struct strbuf *text)
 	while (status.st_nlink == 0) {
 		fds_close(fd);
 		fd = openat(directory_fd, file,
-		            OPEN_FLAGS | O_CREAT | O_EXCL | O_APPEND,
-		            ENTRY_MODE);
+		            OPEN_FLAGS | O_CREAT | O_EXCL | O_APPEND, 0600);
 		if (fd == -1)
 			return -1;
 		if (lock(fd, F_OFD_SETLKW) == -1 || fstat(fd, &status) == -1)
@@ -255,14 +252,6 @@ registry_is_held(const struct registry_walk *walk)
 }
 
 bool
-registry_is_gone(const struct registry_walk *walk)
-{
-	struct stat status;
-
-	return fstat(walk->fd, &status) == 0 && status.st_nlink == 0;
-}
-
-bool
 registry_take(const struct registry_walk *walk)
 {
 	struct stat status;
@@ -276,13 +265,12 @@ registry_take(const struct registry_walk *walk)
 static bool
 is_at_work(pid_t pid)
 {
+	static const char name[] = " (" SUPERVISOR_NAME ") ";
 	char line[LINE_SIZE];
-	char start[LINE_SIZE];
-	const size_t length = strbuf_format(start, sizeof(start),
-	                                    "%d (" SUPERVISOR_NAME ") ", pid);
+	const char *at;
 
 	return procfs_read(pid, "stat", line, sizeof(line)) > 0 &&
-	       strncmp(line, start, length) == 0 && line[length] != 'Z';
+	       (at = strstr(line, name)) != NULL && at[sizeof(name) - 1] != 'Z';
 }
 
 /* Whether the run of HOST was of this machine, HERE, which has been started
@@ -342,12 +330,11 @@ look(struct registry_walk *walk)
 {
 	errno = 0;
 	walk->state = RUN_NONE;
-	if (*walk->file ==
-	    '.') /* network file systems have such of their own */
+	if (*walk->file == '.') /* also a network file system's own */
 		return false;
 	if (!open_entry(walk))
 		return errno != ENOENT;
-	walk->text = malloc(walk->size + 1);
+	walk->text = calloc(1, walk->size + 1);
 	/* The target may append meanwhile: not more than was there. */
 	if (walk->text == NULL ||
 	    fds_read(walk->fd, walk->text, walk->size) != (ssize_t)walk->size)
@@ -357,8 +344,9 @@ look(struct registry_walk *walk)
 	/* Tested after the entry was read: a run that has ended since is seen
 	 * to be gone, and one that has begun since as unfinished. */
 	const bool is_held = registry_is_held(walk);
+	struct stat status;
 
-	if (registry_is_gone(walk))
+	if (fstat(walk->fd, &status) == -1 || status.st_nlink == 0)
 		return false;
 	if (result == 1)
 		walk->state = find_state(walk, is_held);

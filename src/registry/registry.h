@@ -3,12 +3,11 @@
 /*
  * The registry: a directory with an entry, the file "ID.run", for each run.
  *
- * An entry is a lock. The front creates it, takes an open file description lock
- * on it (fcntl(2)), and shares the description with the supervisor: the kernel
- * keeps the lock until both are dead. So an entry that is locked is of a living
- * run, or of a run that another wdrun is finishing; one that is not locked, but
- * still there, is of an orphaned run. A run unlinks its entry before the lock
- * goes.
+ * An entry is a lock. The front takes an open file description lock on it
+ * (fcntl(2)) and shares the description with the supervisor: the kernel keeps
+ * the lock until both are dead. So an entry that is locked is of a living run,
+ * or of one that another wdrun is finishing; one that is not locked, but still
+ * there, is of an orphaned run. It is unlinked before the lock goes.
  */
 
 #include <limits.h>
@@ -23,24 +22,22 @@
 
 struct dirent;
 
-/* Whether $WDRUN_REGISTRY is set, and not empty: then a run needs no option to
- * be registered. */
+/* Whether $WDRUN_REGISTRY puts a run on record that has no option for it. */
 bool registry_is_wanted(void);
 
 /*
- * Opens the registry: the directory GIVEN, or where GIVEN is NULL
- * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun, and stores
- * its name in PATH. A missing directory is made if TO_MAKE. It has to belong to
- * the effective user, and be writable by no other user, who could name any
- * process and file of this user there. Returns a descriptor, close-on-exec; or
- * -1: with errno ENOENT and no message where it is missing and not to be made;
- * else after a message, with errno 0.
+ * Opens the registry: the directory GIVEN, or where that is NULL
+ * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun. Stores its
+ * name in PATH. Makes it if TO_MAKE. It has to belong to the effective user,
+ * and be writable by no other, who could name any process and file of this user
+ * there. Returns a descriptor, close-on-exec; or -1: with errno ENOENT and no
+ * message where it is missing and not to be made; else after a message, with
+ * errno 0.
  */
 int registry_open(const char *given, bool to_make, char path[PATH_MAX]);
 
 /* Writes into HOST what tells this machine, boot and PID namespace from others.
- * Returns 0; or -1 after a message, with errno 0, where /proc is not of this
- * PID namespace. */
+ * Returns 0; or -1 after a message, with errno 0, where /proc is another's. */
 int registry_read_host(char host[REGISTRY_HOST_SIZE]);
 
 /* Makes the entry of the run ID with TEXT, locked. Returns its descriptor,
@@ -92,9 +89,6 @@ void registry_end(struct registry_walk *walk);
 
 /* Whether the present entry is locked, so that its run is not orphaned. */
 bool registry_is_held(const struct registry_walk *walk);
-
-/* Whether the present entry was removed: its run is over. */
-bool registry_is_gone(const struct registry_walk *walk);
 
 /* Locks the present entry as it was read, to finish its run, until the walk
  * goes on. Returns whether it is locked: else another wdrun has done so. */

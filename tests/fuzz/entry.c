@@ -38,35 +38,46 @@ require_same_entries(const struct entry *one, const struct entry *other)
 		require(is_same_text(one->files[i].path, other->files[i].path));
 		require(one->files[i].before == other->files[i].before);
 	}
-	for (size_t i = 0; i == 0 || one->command[i - 1] != NULL; i++)
-		require(is_same_text(one->command[i], other->command[i]));
+
+	const char *word = one->command;
+	const char *others = other->command;
+
+	for (; word != NULL && others != NULL; word = entry_next_word(word)) {
+		require(is_same_text(word, others));
+		others = entry_next_word(others);
+	}
+	require(word == others);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* With exactly this size, so that a read beyond it is seen. */
-	char *const text = malloc(size == 0 ? 1 : size);
+	char *const text = calloc(1, size + 1);
+	static char *words[65536];
 	struct strbuf line = { .grows = true };
 	static struct entry entry;
 	static struct entry reread;
-	size_t words = 0;
+	size_t count = 0;
 
 	require(text != NULL);
 	if (size > 0)
 		memcpy(text, data, size);
 	if (entry_parse(text, size, &entry) == 1) {
-		entry_format(&line, &entry, entry.command);
+		for (const char *at = entry.command;
+		     at != NULL && count < 65535; at = entry_next_word(at))
+			words[count++] = strdup(at);
+		words[count] = NULL;
+		entry_format(&line, &entry, words);
 		entry.file_count = 0; /* they are written already */
 		entry_format_target(&line, &entry);
 		require(entry_parse(line.text, line.length, &reread) == 1);
 		entry.file_count = reread.file_count;
-		while (reread.command[words] != NULL)
-			words++;
-		/* What was read may have more than is written of a command. */
-		if (strcmp(reread.command[words - 1], ENTRY_CUT) != 0)
+		if (count < 65535)
 			require_same_entries(&entry, &reread);
 	}
+	while (count > 0)
+		free(words[--count]);
 	strbuf_free(&line);
 	free(text);
 	return 0;
