@@ -91,17 +91,6 @@ kill_watchers() {
 	for pid; do wait_until is_dead "$pid"; done
 }
 
-# Skips the test where nobody reaps the orphans of the machine: the zombies of
-# the run still show which session was the run's.
-need_reaper() {
-	local round pid
-	for round in {1..250}; do
-		[ -e "/proc/$supervisor" ] || [ -e "/proc/$target" ] || return 0
-		pause 0.02
-	done
-	skip "PID 1 reaps no orphans here"
-}
-
 # Sets id to the ID of the run whose front is $front.
 find_id() {
 	local entry=("$WDRUN_REGISTRY/$front"-*.run)

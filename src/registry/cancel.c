@@ -1,5 +1,5 @@
 /* Stops one run that is on record, and no other. */
-#include "registry/commands.h"
+#include "registry/registry.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +12,6 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "proc/procid.h"
-#include "registry/registry.h"
 
 #define AFTER_KILL (10 * SECOND)
 #define PAUSE      (10 * MILLISECOND)
@@ -26,8 +25,6 @@ is_meant(const struct registry_walk *walk, const char *which)
 	const char *const name = walk->entry.name;
 	const size_t length = strlen(which);
 
-	if (walk->state == RUN_NONE)
-		return false;
 	return (name != NULL && strcmp(name, which) == 0) ||
 	       (strncmp(walk->id, which, length) == 0 &&
 	        strchr("-", walk->id[length]) != NULL); /* or the ID's end */
@@ -63,7 +60,7 @@ stop(struct registry_walk *walk, bool is_quiet)
 	const int64_t grace = duration_add(
 	    duration_add(duration_now(), AFTER_KILL), walk->entry.kill_after);
 
-	if (walk->state == RUN_ELSEWHERE) {
+	if (walk->is_elsewhere && !walk->is_orphaned) {
 		message("--cancel: run %s is in another PID namespace (a "
 		        "container?): cancel it from within",
 		        walk->id);

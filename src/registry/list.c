@@ -1,9 +1,8 @@
 /* What --list prints. */
-#include "registry/commands.h"
+#include "registry/registry.h"
 
 #include <sys/ioctl.h>
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +12,9 @@
 #include "base/message.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "registry/registry.h"
 
 #define WIDTH_MAX 8192 /* of a row that does not go to a terminal */
 #define ROW       "%-16s  %-7.*s  %-9s  %6s  %6s  "
-
-static const char *const states[] = {
-	[RUN_WAITING] = "waiting",     [RUN_RUNNING] = "running",
-	[RUN_STOPPING] = "stopping",   [RUN_ORPHANED] = "orphaned",
-	[RUN_ELSEWHERE] = "elsewhere",
-};
 
 /* The time from FROM to TO; NEVER, or at least 0. */
 static int64_t
@@ -58,8 +50,8 @@ add_row(struct strbuf *text, const struct registry_walk *walk, int64_t now,
 	(void)duration_format_short(time_between(walk->started_at, now), age);
 	(void)duration_format_short(time_between(now, entry->until), left);
 	strbuf_addf(text, ROW, entry->name == NULL ? "-" : entry->name,
-	            (int)strcspn(walk->id, "-"), walk->id, states[walk->state],
-	            age, left);
+	            (int)strcspn(walk->id, "-"), walk->id, walk->state, age,
+	            left);
 	for (const char *word = entry->command; word != NULL;
 	     word = entry_next_word(word))
 		strbuf_addf(text, word == entry->command ? "%s" : " %s", word);
@@ -74,7 +66,7 @@ add_object(struct strbuf *text, const struct registry_walk *walk, int64_t now)
 	strbuf_addf(text, text->length == 0 ? "[\n{" : ",\n{");
 	json_add_text(text, "id", walk->id);
 	json_add_text(text, "name", entry->name);
-	json_add_text(text, "state", states[walk->state]);
+	json_add_text(text, "state", walk->state);
 	json_add_number(text, "pid", entry->front.pid);
 	json_add_number(text, "age",
 	                time_between(walk->started_at, now) / SECOND);
@@ -114,8 +106,6 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 		end_row(&text, 0, width);
 	}
 	while (is_read && registry_next(&walk)) {
-		if (walk.state == RUN_NONE)
-			continue;
 		if (as_json)
 			add_object(&text, &walk, now);
 		else
@@ -127,7 +117,7 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 
 	/* Nothing is printed but a complete list. */
 	if (text.is_cut)
-		message("cannot list the registry: %s", strerror(ENOMEM));
+		message("--list: no memory");
 	else if (is_read)
 		status =
 		    as_json || count > 0 ? message_print(&text) : EXIT_SUCCESS;

@@ -1,6 +1,6 @@
 /* Finishes runs whose watchers both died before the teardown: kills what is
  * left of their processes, and removes their files. */
-#include "registry/commands.h"
+#include "registry/registry.h"
 
 #include <sys/stat.h>
 
@@ -24,15 +24,14 @@
 #include "proc/procid.h"
 #include "proc/procstat.h"
 #include "proc/runid.h"
-#include "registry/registry.h"
 
 #define SCANS_EMPTY 3   /* in a row: nobody is left */
 #define SCANS_MAX   100 /* no time: under load, a scan may take long */
 #define PAUSE       (10 * MILLISECOND)
 #define BOUND       (10 * SECOND) /* of each wait for others */
 
-#define NAMED_MAX     8  /* processes that a message names */
-#define COMMAND_WIDTH 60 /* of their command lines */
+#define NAMES_SIZE    512 /* of the processes in a message */
+#define COMMAND_WIDTH 60
 
 struct process {
 	struct procid id;
@@ -44,7 +43,8 @@ struct process {
 
 struct names {
 	size_t count;
-	struct strbuf text; /* "4711 sleep 9, 4712 ..." */
+	struct strbuf line; /* "4711 sleep 9, 4712 slee" */
+	char text[NAMES_SIZE];
 };
 
 /* The search for the processes of a run, in one scan of /proc after another. */
@@ -63,8 +63,6 @@ struct search {
 	struct names left; /* for which the run stays on record */
 };
 
-/* --- the processes of a run ----------------------------------------------- */
-
 /* Whether PID is this process, or an ancestor of it that /proc shows. */
 static bool
 is_ancestor(pid_t pid)
@@ -81,14 +79,9 @@ is_ancestor(pid_t pid)
 static void
 add_name(struct names *names, pid_t pid)
 {
-	if (names->count < NAMED_MAX) {
-		strbuf_addf(&names->text, "%s%d ",
-		            names->count == 0 ? "" : ", ", pid);
-		cmdline_add(&names->text, pid, COMMAND_WIDTH);
-	} else if (names->count == NAMED_MAX) {
-		strbuf_addf(&names->text, ", ...");
-	}
-	names->count++;
+	strbuf_addf(&names->line, "%s%d ", names->count++ == 0 ? "" : ", ",
+	            pid);
+	cmdline_add(&names->line, pid, COMMAND_WIDTH);
 }
 
 /* Reads PID into PROCESS. Returns 1; 0 where PID cannot be of the run, as it is
@@ -237,7 +230,7 @@ end_all(struct search *search)
 	}
 	if (empty < SCANS_EMPTY) {
 		search->left.count++;
-		strbuf_addf(&search->left.text, "processes that go on forking");
+		strbuf_addf(&search->left.line, "processes that go on forking");
 	}
 
 	const int64_t deadline = duration_now() + BOUND;
@@ -283,65 +276,55 @@ remove_file(struct strbuf *line, const struct cleanup *file, bool is_certain)
 		            file->path);
 }
 
-/* Removes the files and the entry of the run at WALK, and appends that to LINE.
- * Returns 0, or -1 where the entry is left. */
-static int
-remove_all(const struct registry_walk *walk, bool is_certain,
-           struct strbuf *line)
-{
-	for (size_t i = 0; i < walk->entry.file_count; i++)
-		remove_file(line, &walk->entry.files[i], is_certain);
-	/* Last: if SIGKILL comes before, all can be done again. */
-	if (registry_remove(walk->directory_fd, walk->id) == 0)
-		return 0;
-	strbuf_addf(line, "; cannot remove '%s' from the registry: %s",
-	            walk->file, strerror(errno));
-	return -1;
-}
-
 int
 reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 {
-	const char *const name = walk->entry.name;
-	const bool is_old = strcmp(walk->entry.host, walk->host) != 0;
+	const struct entry *const entry = &walk->entry;
 	struct strbuf line = { .grows = true };
-	struct search search = { .entry = &walk->entry,
+	struct search search = { .entry = entry,
 		                 .id = walk->id,
-		                 .killed.text.grows = true,
-		                 .left.text.grows = true };
+		                 .killed.line.size = NAMES_SIZE,
+		                 .left.line.size = NAMES_SIZE };
 	int result = -1;
 
 	if (!registry_take(walk))
 		return 0;
-	if (!is_old)
+	search.killed.line.text = search.killed.text;
+	search.left.line.text = search.left.text;
+	if (!walk->is_elsewhere)
 		end_all(&search);
 
 	const size_t killed = search.killed.count;
 
-	strbuf_addf(&line,
-	            name == NULL ? "run %s%s: " : "run %s (%s): ", walk->id,
-	            name == NULL ? "" : name);
+	strbuf_addf(&line, entry->name == NULL ? "run %s%s: " : "run %s (%s): ",
+	            walk->id, entry->name == NULL ? "" : entry->name);
 	if (killed > 0)
-		strbuf_addf(&line, "killed %zu process%s: %s", killed,
-		            killed == 1 ? "" : "es", search.killed.text.text);
+		strbuf_addf(&line, "killed %zu process%s: %s%s", killed,
+		            killed == 1 ? "" : "es", search.killed.text,
+		            search.killed.line.is_cut ? "..." : "");
 	else
-		strbuf_addf(&line, is_old ? "began before the last boot"
-		                          : "found no process to kill");
-	if (search.left.count == 0)
-		result = remove_all(walk, is_old || killed > 0, &line);
-	else
+		strbuf_addf(&line, walk->is_elsewhere
+		                       ? "began before the last boot"
+		                       : "found no process to kill");
+	if (search.left.count > 0) {
 		strbuf_addf(&line, "; the run stays on record because of %s",
-		            search.left.text.text);
+		            search.left.text);
+	} else {
+		for (size_t i = 0; i < entry->file_count; i++)
+			remove_file(&line, &entry->files[i],
+			            walk->is_elsewhere || killed > 0);
+		/* Last: if SIGKILL comes before, all can be done again. */
+		result = registry_remove(walk->directory_fd, walk->id);
+		if (result == -1)
+			strbuf_addf(&line, "; cannot remove '%s': %s",
+			            walk->file, strerror(errno));
+	}
 	if (result == 0 || killed > 0 ? !is_quiet : is_requested)
 		message("%s", line.text);
 	strbuf_free(&line);
-	strbuf_free(&search.killed.text);
-	strbuf_free(&search.left.text);
 	free(search.processes);
 	return result;
 }
-
-/* --- all runs ------------------------------------------------------------- */
 
 /* Waits for the lock of the present run, until its front is asleep: one that is
  * not may be dying. Returns whether the run is orphaned now, or over. */
@@ -366,19 +349,15 @@ becomes_orphaned(const struct registry_walk *walk)
 int
 reap_all(const char *registry, bool is_quiet)
 {
-	struct registry_walk walk = { .count = 0 };
+	struct registry_walk walk = { .names_others = !is_quiet };
 	const bool is_read = registry_begin(&walk, registry) == 0;
 	bool is_left = false;
 
 	while (is_read && registry_next(&walk)) {
-		if (walk.state == RUN_ORPHANED)
+		if (walk.is_orphaned)
 			is_left |= reap_entry(&walk, true, is_quiet) == -1;
-		else if (walk.state < RUN_ORPHANED && becomes_orphaned(&walk))
+		else if (!walk.is_elsewhere && becomes_orphaned(&walk))
 			walk.next--; /* to read its entry again */
-		else if (walk.state == RUN_NONE && !is_quiet)
-			message("registry: left '%s' alone, which is no entry "
-			        "of this user",
-			        walk.file);
 	}
 	registry_end(&walk);
 	return is_read ? is_left : STATUS_FAILED;
@@ -394,7 +373,7 @@ reap_before_run(const char *registry, bool is_quiet)
 	/* A read of a process, or a file system, may hang; the run shall not.
 	 * What is left may be the reason why fork(2) fails. */
 	while (result == 0 && helper <= 0 && registry_next(&walk)) {
-		if (walk.state != RUN_ORPHANED)
+		if (!walk.is_orphaned)
 			continue;
 		if (helper == -1)
 			helper = helper_fork(SIGKILL);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@
 
 #define SUFFIX    ".run"
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
-#define LINE_SIZE 64 /* of the IDs of boot and machine, and of a process */
+#define WORD_SIZE 64 /* of a boot's or machine's ID */
 
 #define ENTRY_SIZE_MAX ((off_t)1 << 24) /* arguments have 6 MiB: execve(2) */
 #define OPEN_FLAGS     (O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
@@ -42,8 +43,7 @@ registry_is_wanted(void)
 	return read_variable("WDRUN_REGISTRY") != NULL;
 }
 
-/* Writes into PATH the name of the registry. Returns 0, or -1 after a
- * message. */
+/* Writes the registry's name into PATH. Returns 0; or -1 as registry_open(). */
 static int
 find(const char *given, char path[PATH_MAX])
 {
@@ -68,6 +68,7 @@ find(const char *given, char path[PATH_MAX])
 		message("no registry: $HOME, '%s', has to be an absolute path "
 		        "and, for root, root's: use --registry",
 		        base == NULL ? "" : base);
+		errno = 0;
 		return -1;
 	}
 	(void)strbuf_format(path, PATH_MAX, "%s%s", base, end);
@@ -81,10 +82,8 @@ registry_open(const char *given, bool to_make, char path[PATH_MAX])
 	char last[PATH_MAX];
 	struct stat directory;
 
-	if (find(given, path) == -1) {
-		errno = 0;
+	if (find(given, path) == -1)
 		return -1;
-	}
 	/* The name in the directory that path_open() makes is the dot. */
 	(void)strbuf_format(dot, sizeof(dot), "%s/.", path);
 	if (to_make)
@@ -109,25 +108,23 @@ registry_open(const char *given, bool to_make, char path[PATH_MAX])
 
 /* --- where the PIDs mean something ---------------------------------------- */
 
-/* Reads the first line of the file PATH; "-" if that fails. */
+/* Reads the first word of the file PATH; "-" if that fails. */
 static void
-read_line(const char *path, char line[LINE_SIZE])
+read_word(const char *path, char word[WORD_SIZE])
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t length = fd == -1 ? -1 : read(fd, line, LINE_SIZE - 1);
+	FILE *const file = fopen(path, "re");
 
-	fds_close(fd);
-	line[length > 0 ? length : 0] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	if (*line == '\0')
-		(void)strbuf_format(line, LINE_SIZE, "-");
+	if (file == NULL || fscanf(file, "%63s", word) != 1)
+		(void)strbuf_format(word, WORD_SIZE, "-");
+	if (file != NULL)
+		(void)fclose(file);
 }
 
 int
 registry_read_host(char host[REGISTRY_HOST_SIZE])
 {
-	char machine[LINE_SIZE];
-	char boot[LINE_SIZE];
+	char machine[WORD_SIZE];
+	char boot[WORD_SIZE];
 	struct stat namespace;
 
 	/* stat(2) follows the link to the namespace: namespaces(7). */
@@ -138,8 +135,8 @@ registry_read_host(char host[REGISTRY_HOST_SIZE])
 		errno = 0;
 		return -1;
 	}
-	read_line("/etc/machine-id", machine);
-	read_line("/proc/sys/kernel/random/boot_id", boot);
+	read_word("/etc/machine-id", machine);
+	read_word("/proc/sys/kernel/random/boot_id", boot);
 	(void)strbuf_format(host, REGISTRY_HOST_SIZE, "%s %s %" PRIu64, machine,
 	                    boot, (uint64_t) namespace.st_ino);
 	return 0;
@@ -205,10 +202,8 @@ registry_remove(int directory_fd, const char *id)
 static int
 by_start(const struct dirent **left, const struct dirent **right)
 {
-	const char *const one = strchrnul((*left)->d_name, '-');
-	const char *const other = strchrnul((*right)->d_name, '-');
-
-	return strcmp(one, other);
+	return strcmp(strchrnul((*left)->d_name, '-'),
+	              strchrnul((*right)->d_name, '-'));
 }
 
 int
@@ -266,7 +261,7 @@ static bool
 is_at_work(pid_t pid)
 {
 	static const char name[] = " (" SUPERVISOR_NAME ") ";
-	char line[LINE_SIZE];
+	char line[WORD_SIZE];
 	const char *at;
 
 	return procfs_read(pid, "stat", line, sizeof(line)) > 0 &&
@@ -285,26 +280,27 @@ is_before_boot(const char *host, const char *here)
 	               strcspn(here + to_boot, " ")) != 0;
 }
 
-/* The state of the run whose entry was read, and IS_HELD since. */
-static enum run_state
-find_state(const struct registry_walk *walk, bool is_held)
+/* Fills in the state of the run whose entry was read, and IS_HELD since. */
+static void
+find_state(struct registry_walk *walk, bool is_held)
 {
 	const struct entry *const entry = &walk->entry;
-	const bool is_here = strcmp(entry->host, walk->host) == 0;
 
-	if (!is_held && (is_here || is_before_boot(entry->host, walk->host)))
-		return RUN_ORPHANED;
-	if (!is_here)
-		return RUN_ELSEWHERE;
-	if (entry->supervisor.pid == 0)
-		return RUN_WAITING;
-	return is_at_work(entry->supervisor.pid) ? RUN_RUNNING : RUN_STOPPING;
+	walk->is_elsewhere = strcmp(entry->host, walk->host) != 0;
+	walk->is_orphaned =
+	    !is_held &&
+	    (!walk->is_elsewhere || is_before_boot(entry->host, walk->host));
+	walk->state = walk->is_orphaned                   ? "orphaned"
+	              : walk->is_elsewhere                ? "elsewhere"
+	              : entry->supervisor.pid == 0        ? "waiting"
+	              : is_at_work(entry->supervisor.pid) ? "running"
+	                                                  : "stopping";
 }
 
-/* Opens walk->file. Returns whether it may be an entry of this user, which
- * nobody else can have written. */
+/* Opens and reads walk->file. Returns whether it may be an entry of this user,
+ * which nobody else can have written. */
 static bool
-open_entry(struct registry_walk *walk)
+read_entry(struct registry_walk *walk)
 {
 	const size_t length = runid_length(walk->file);
 	struct stat status;
@@ -316,54 +312,59 @@ open_entry(struct registry_walk *walk)
 	walk->started_at =
 	    strtoll(strchr(walk->id, '-') + 1, NULL, HEXADECIMAL);
 	walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS);
-	if (walk->fd == -1 || fstat(walk->fd, &status) == -1)
+	if (walk->fd == -1 || fstat(walk->fd, &status) == -1 ||
+	    !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+	    (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
+	    status.st_size > ENTRY_SIZE_MAX)
 		return false;
+	/* The target may append meanwhile: not more than is there now. */
 	walk->size = (size_t)status.st_size;
-	return S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-	       (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
-	       status.st_size <= ENTRY_SIZE_MAX;
+	walk->text = calloc(1, walk->size + 1);
+	return walk->text != NULL &&
+	       fds_read(walk->fd, walk->text, walk->size) ==
+	           (ssize_t)walk->size;
 }
 
-/* Looks at walk->file. Returns whether there is something to tell. */
+/* Looks at walk->file. Returns whether a run is there. */
 static bool
 look(struct registry_walk *walk)
 {
-	errno = 0;
-	walk->state = RUN_NONE;
-	if (*walk->file == '.') /* also a network file system's own */
-		return false;
-	if (!open_entry(walk))
-		return errno != ENOENT;
-	walk->text = calloc(1, walk->size + 1);
-	/* The target may append meanwhile: not more than was there. */
-	if (walk->text == NULL ||
-	    fds_read(walk->fd, walk->text, walk->size) != (ssize_t)walk->size)
-		return true;
+	struct stat status;
 
-	const int result = entry_parse(walk->text, walk->size, &walk->entry);
+	errno = 0;
+	const int result =
+	    read_entry(walk) ? entry_parse(walk->text, walk->size, &walk->entry)
+	                     : -1;
+
+	if (result == -1) {
+		if (walk->names_others && errno != ENOENT)
+			message("registry: left '%s' alone, which is no entry "
+			        "of this user",
+			        walk->file);
+		return false;
+	}
 	/* Tested after the entry was read: a run that has ended since is seen
 	 * to be gone, and one that has begun since as unfinished. */
 	const bool is_held = registry_is_held(walk);
-	struct stat status;
 
 	if (fstat(walk->fd, &status) == -1 || status.st_nlink == 0)
 		return false;
 	if (result == 1)
-		walk->state = find_state(walk, is_held);
-	else if (result == 0 && registry_take(walk))
+		find_state(walk, is_held);
+	else if (registry_take(walk))
 		(void)registry_remove(walk->directory_fd, walk->id);
-	return result != 0;
+	return result == 1;
 }
 
 bool
 registry_next(struct registry_walk *walk)
 {
-	bool is_found = false;
-
-	while (!is_found && walk->next < walk->count) {
+	while (walk->next < walk->count) {
 		close_entry(walk);
 		walk->file = walk->files[walk->next++]->d_name;
-		is_found = look(walk);
+		/* Network file systems have hidden files of their own. */
+		if (*walk->file != '.' && look(walk))
+			return true;
 	}
-	return is_found;
+	return false;
 }

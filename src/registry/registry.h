@@ -48,17 +48,9 @@ int registry_add(int directory_fd, const char *id, const struct strbuf *text);
  * errno of unlink(2). */
 int registry_remove(int directory_fd, const char *id);
 
-enum run_state {
-	RUN_WAITING, /* for its locks */
-	RUN_RUNNING,
-	RUN_STOPPING,  /* or one watcher is dead, and the other ends the run */
-	RUN_ORPHANED,  /* both are dead */
-	RUN_ELSEWHERE, /* on another machine, or in another PID namespace */
-	RUN_NONE,      /* the file is no entry of this user */
-};
-
-/* A walk over the files of a registry, the oldest run first. */
+/* A walk over the runs of a registry, the oldest first. */
 struct registry_walk {
+	bool names_others; /* in messages: files that are no entries */
 	char path[PATH_MAX];
 	char host[REGISTRY_HOST_SIZE];
 	int directory_fd; /* -1: there is no such directory */
@@ -66,11 +58,14 @@ struct registry_walk {
 	int count;
 	int next;
 
-	/* The present file: */
+	/* The present run: */
 	const char *file;
-	enum run_state state;
 	char id[RUNID_SIZE];
 	int64_t started_at; /* as duration_since_epoch() */
+	const char *state;  /* as --list shows it */
+	bool is_orphaned;   /* both watchers are dead */
+	bool is_elsewhere;  /* on another machine, or in another PID namespace;
+	                     * if orphaned: of an earlier boot */
 	int fd;             /* or -1 */
 	size_t size;
 	char *text;
@@ -78,11 +73,11 @@ struct registry_walk {
 };
 
 /* Begins a walk over the registry that registry_open() opens; over nothing
- * where that is missing. WALK is empty. Returns 0, or -1 after a message. The
- * caller ends the walk in both cases. */
+ * where that is missing. WALK is empty but for names_others. Returns 0, or -1
+ * after a message. The caller ends the walk in both cases. */
 int registry_begin(struct registry_walk *walk, const char *given);
 
-/* Goes on to the next file. Returns false behind the last. */
+/* Goes on to the next run. Returns false behind the last. */
 bool registry_next(struct registry_walk *walk);
 
 void registry_end(struct registry_walk *walk);
@@ -93,3 +88,28 @@ bool registry_is_held(const struct registry_walk *walk);
 /* Locks the present entry as it was read, to finish its run, until the walk
  * goes on. Returns whether it is locked: else another wdrun has done so. */
 bool registry_take(const struct registry_walk *walk);
+
+/* --- commands ------------------------------------------------------------- */
+
+/* What wdrun does instead of running a command. REGISTRY is the value of
+ * --registry, or NULL. Each returns the exit status. */
+
+/* --list, with AS_JSON --json: prints the runs on record. */
+int list_print(const char *registry, bool as_json, bool is_quiet);
+
+/* --cancel=WHICH: stops the run that has the ID, the name, or the front's PID
+ * WHICH, and returns when it is gone. */
+int cancel_run(const char *registry, const char *which, bool is_quiet);
+
+/* --reap: finishes the runs whose watchers are dead. */
+int reap_all(const char *registry, bool is_quiet);
+
+/* The same before a run is started: for 10 seconds at most, and tells only what
+ * it has done. Returns 0, or -1 after a message: the registry is refused. */
+int reap_before_run(const char *registry, bool is_quiet);
+
+/* Finishes the orphaned run at WALK, and tells what was done; if IS_REQUESTED,
+ * also why it stays on record. Returns 0 when it is off the record, also by
+ * another wdrun; else -1. */
+int reap_entry(const struct registry_walk *walk, bool is_requested,
+               bool is_quiet);

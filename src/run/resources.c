@@ -17,7 +17,6 @@
 #include "proc/cmdline.h"
 #include "proc/procfs.h"
 #include "proc/procid.h"
-#include "registry/commands.h"
 #include "registry/entry.h"
 #include "registry/registry.h"
 #include "run/run.h"
