@@ -25,7 +25,7 @@
 #include "proc/signals.h"
 #include "proc/tree.h"
 #include "proc/wait.h"
-#include "registry/commands.h"
+#include "registry/registry.h"
 #include "run/decide.h"
 #include "run/forward.h"
 #include "run/front.h"

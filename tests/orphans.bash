@@ -91,17 +91,6 @@ kill_watchers() {
 	for pid; do wait_until is_dead "$pid"; done
 }
 
-# Skips the test where nobody reaps the orphans of the machine: the zombies of
-# the run still show which session was the run's.
-need_reaper() {
-	local round pid
-	for round in {1..250}; do
-		[ -e "/proc/$supervisor" ] || [ -e "/proc/$target" ] || return 0
-		pause 0.02
-	done
-	skip "PID 1 reaps no orphans here"
-}
-
 # Sets id to the ID of the run whose front is $front.
 find_id() {
 	local entry=("$WDRUN_REGISTRY/$front"-*.run)
@@ -183,14 +172,10 @@ forge() {
 	for pair; do is[${pair%%=*}]=${pair#*=}; done
 	printf -v id '%d-%x' "${is[watcher]% *}" "${EPOCHREALTIME//[!0-9]/}000"
 	umask 077
-	printf '%s\n' "wdrun 2" \
+	printf '%s\0' "wdrun 2" \
 		"host ${is[machine]} ${is[boot]} ${here[2]}" \
-		"front ${is[watcher]}" "epoch ${EPOCHREALTIME//[!0-9]/}000" \
-		"wait 0" "timeout never" "kill-after 5000000000" \
-		"name ${is[name]}" "directory $PWD" "arg sleep" written \
-		"supervisor ${is[watcher]}" "session ${is[watcher]% *}" \
-		"started ${EPOCHREALTIME//[!0-9]/}000" \
-		"target ${is[watcher]% *}" >"$WDRUN_REGISTRY/$id.run"
+		"name ${is[name]}" "arg sleep" "front ${is[watcher]} 0 5000000000" \
+		"target ${is[watcher]} ${is[watcher]% *} 0" >"$WDRUN_REGISTRY/$id.run"
 	umask 022
 }
 

@@ -160,7 +160,6 @@ reap_keeps() {
 
 @test "a process of the run's session stays, unsignalled and on record, where nothing proves it the run's" {
 	orphan --name=a --lock=lock -- "$PROGRAMS/escape" fork empty
-	need_reaper
 	reap_keeps "$ready"
 	[ -e lock ]
 	spares "$ready"
@@ -213,14 +212,14 @@ has_open() {
 }
 
 @test "--reap waits for a run whose front is dead until its supervisor is dead, too, or has ended it" {
-	local text start
+	local start
 	begin job -- "$PROGRAMS/escape" fork setsid
 	find_watchers
 	# As if another process had got the PID of a dead front.
 	start=$(start_of "$front")
-	text=$(<"$WDRUN_REGISTRY/$id.run")
-	text=${text/"front $front $start"/"front $front 0${start#?}"}
-	echo "$text" 1<>"$WDRUN_REGISTRY/$id.run"
+	sed "s/front $front $start/front $front 0${start#?}/" \
+		"$WDRUN_REGISTRY/$id.run" >changed
+	cat changed 1<>"$WDRUN_REGISTRY/$id.run"
 	start "$WDRUN" --reap
 	wait_until has_open "$started" "$WDRUN_REGISTRY/$id.run"
 	kill_watchers "$front" "$supervisor"
@@ -260,16 +259,13 @@ has_open() {
 }
 
 @test "an entry from before the last boot is removed without a signal, but not one of another machine" {
-	local elsewhere up
-	unshare --time true 2>/dev/null || skip "needs time namespaces, and root"
+	local elsewhere
 	[ -s /etc/machine-id ] || skip "there is no /etc/machine-id"
 	forge boot=00000000-0000-0000-0000-000000000000 machine=0123456789abcdef
 	elsewhere=$id
 	forge boot=00000000-0000-0000-0000-000000000000
 	live WDRUN_ID="$id"
-	sleep 2.1 # the boot is as long after the entries as clocks may differ
-	read -r up _ </proc/uptime
-	complete unshare --time --boottime="-${up%.*}" "$WDRUN" --reap
+	complete "$WDRUN" --reap
 	[ "$status" -eq 0 ]
 	[ "$(ids)" = "$elsewhere" ]
 	spares "$living"

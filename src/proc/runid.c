@@ -1,7 +1,6 @@
 /* The ID of a run, in the environment of all its processes. */
 #include "proc/runid.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +77,6 @@ runid_has(pid_t pid, const char *id)
 	char *variable = NULL;
 	size_t size = 0;
 	bool is_found = false;
-	bool is_empty = true;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 
@@ -87,13 +85,10 @@ runid_has(pid_t pid, const char *id)
 	if (environment == NULL)
 		return false;
 	/* The first of several counts, as for getenv(3). */
-	while (!is_found && getdelim(&variable, &size, '\0', environment) > 0) {
-		is_empty = false;
+	while (!is_found && getdelim(&variable, &size, '\0', environment) > 0)
 		is_found = strncmp(variable, name, strlen(name)) == 0;
-	}
 	is_found = is_found && is_in(variable + strlen(name), id);
 	free(variable);
 	(void)fclose(environment);
-	errno = is_empty ? EAGAIN : 0;
 	return is_found;
 }

@@ -24,7 +24,7 @@ const char *runid_of(const char *variable);
 /* Returns the length of the ID at the start of TEXT; 0 if there is none. */
 size_t runid_length(const char *text);
 
-/* Whether PID was started with ID in its WDRUN_ID. If false, errno is EAGAIN
- * where the environment is empty, as also within execve(2). Waits for PID's
- * mmap_lock, for ever where PID hangs with that lock. */
+/* Whether PID was started with ID in its WDRUN_ID. False also for a moment
+ * within execve(2). Waits for PID's mmap_lock, for ever where PID hangs with
+ * that lock. */
 bool runid_has(pid_t pid, const char *id);

@@ -1,10 +1,8 @@
 /* What --list prints. */
-#include "registry/commands.h"
+#include "registry/registry.h"
 
 #include <sys/ioctl.h>
 
-#include <errno.h>
-#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,191 +12,120 @@
 #include "base/message.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "registry/registry.h"
 
-#define ROW "%-16s  %-7.*s  %-9s  %6s  %6s  "
+#define WIDTH_MAX 8192 /* of a row that does not go to a terminal */
+#define ROW       "%-16s  %-7.*s  %-9s  %6s  %6s  "
 
-struct list {
-	bool as_json;
-	int64_t now;  /* as duration_since_epoch(), which machines share */
-	size_t width; /* of the terminal, or SIZE_MAX */
-	size_t count; /* of the runs */
-	struct strbuf text;
-};
-
+/* The time from FROM to TO; NEVER, or at least 0. */
 static int64_t
-age_of(const struct entry *entry, int64_t now)
+time_between(int64_t from, int64_t to)
 {
-	return now > entry->started_at ? now - entry->started_at : 0;
-}
-
-/* How much time is left of --timeout, or while the run waits for its locks of
- * --lock-wait; or NEVER. */
-static int64_t
-left_of(const struct entry *entry, int64_t now)
-{
-	const int64_t end =
-	    entry->target == 0
-	        ? duration_add(entry->started_at, entry->lock_wait)
-	        : duration_add(entry->target_started_at, entry->timeout);
-
-	if (end == NEVER)
+	if (to == NEVER)
 		return NEVER;
-	return end > now ? end - now : 0;
+	return to > from ? to - from : 0;
 }
 
-/* Makes the row that begins at START fit for the terminal, and ends it. */
+/* Makes the row that begins at START of TEXT fit for the terminal, of WIDTH
+ * columns, and ends it. */
 static void
-end_row(struct list *list, size_t start)
+end_row(struct strbuf *text, size_t start, size_t width)
 {
-	struct strbuf *const text = &list->text;
-
 	if (text->is_cut)
 		return;
-	if (text->length - start > list->width) {
-		text->length = start + list->width;
-		text->text[text->length] = '\0';
-	}
+	if (text->length - start > width)
+		text->length = start + width;
 	utf8_make_printable(text->text + start);
 	strbuf_addf(text, "\n");
 }
 
 static void
-add_row(struct list *list, const struct registry_walk *walk)
+add_row(struct strbuf *text, const struct registry_walk *walk, int64_t now,
+        size_t width)
 {
 	const struct entry *const entry = &walk->entry;
-	const size_t start = list->text.length;
+	const size_t start = text->length;
 	char age[DURATION_TEXT_SIZE];
 	char left[DURATION_TEXT_SIZE];
 
-	strbuf_addf(&list->text, ROW, entry->name == NULL ? "-" : entry->name,
-	            (int)strcspn(walk->id, "-"), walk->id,
-	            registry_state_name(walk->state),
-	            duration_format_short(age_of(entry, list->now), age),
-	            duration_format_short(left_of(entry, list->now), left));
-	for (size_t i = 0; entry->command[i] != NULL; i++)
-		strbuf_addf(&list->text, i == 0 ? "%s" : " %s",
-		            entry->command[i]);
-	if (entry->is_cut)
-		strbuf_addf(&list->text, "...");
-	end_row(list, start);
+	(void)duration_format_short(time_between(walk->started_at, now), age);
+	(void)duration_format_short(time_between(now, entry->until), left);
+	strbuf_addf(text, ROW, entry->name == NULL ? "-" : entry->name,
+	            (int)strcspn(walk->id, "-"), walk->id, walk->state, age,
+	            left);
+	for (const char *word = entry->command; word != NULL;
+	     word = entry_next_word(word))
+		strbuf_addf(text, word == entry->command ? "%s" : " %s", word);
+	end_row(text, start, width);
 }
 
 static void
-add_number(struct strbuf *line, const char *key, int64_t number, bool is_known)
-{
-	if (is_known)
-		json_add_number(line, key, number);
-	else
-		json_add_text(line, key, NULL);
-}
-
-static void
-add_object(struct list *list, const struct registry_walk *walk)
+add_object(struct strbuf *text, const struct registry_walk *walk, int64_t now)
 {
 	const struct entry *const entry = &walk->entry;
-	struct strbuf *const line = &list->text;
-	const bool has_target = entry->target != 0;
-	const int64_t left = left_of(entry, list->now);
-	const char *cleanups[ENTRY_FILES_MAX];
-	size_t arguments = 0;
 
-	for (size_t i = 0; i < entry->cleanup_count; i++)
-		cleanups[i] = entry->cleanups[i].path;
-	while (entry->command[arguments] != NULL)
-		arguments++;
-	strbuf_addf(line, list->count == 0 ? "[\n{" : ",\n{");
-	json_add_text(line, "id", walk->id);
-	json_add_text(line, "name", entry->name);
-	json_add_text(line, "state", registry_state_name(walk->state));
-	json_add_number(line, "pid", entry->front.pid);
-	add_number(line, "supervisor", entry->supervisor.pid, has_target);
-	add_number(line, "target", entry->target, has_target);
-	json_add_number(line, "started", entry->started_at / SECOND);
-	json_add_number(line, "age", age_of(entry, list->now) / SECOND);
-	add_number(line, "left", left / SECOND, left != NEVER);
-	json_add_text(line, "directory", entry->directory);
-	json_add_strings(line, "command", arguments,
-	                 (const char *const *)entry->command);
-	json_add_key(line, "command_is_cut");
-	strbuf_addf(line, entry->is_cut ? "true" : "false");
-	json_add_strings(line, "locks", entry->lock_count, entry->locks);
-	json_add_strings(line, "cleanup", entry->cleanup_count, cleanups);
-	strbuf_addf(line, "}");
-}
-
-/* Adds all runs in DIRECTORY_FD. Returns 0, or -1 after a message. */
-static int
-add_all(struct list *list, int directory_fd)
-{
-	struct registry_walk walk = { .count = 0 };
-	const int result = registry_begin(&walk, directory_fd);
-
-	while (result == 0 && registry_next(&walk)) {
-		if (walk.state > RUN_ELSEWHERE)
-			continue;
-		if (list->as_json)
-			add_object(list, &walk);
-		else
-			add_row(list, &walk);
-		list->count++;
+	strbuf_addf(text, text->length == 0 ? "[\n{" : ",\n{");
+	json_add_text(text, "id", walk->id);
+	json_add_text(text, "name", entry->name);
+	json_add_text(text, "state", walk->state);
+	json_add_number(text, "pid", entry->front.pid);
+	json_add_number(text, "age",
+	                time_between(walk->started_at, now) / SECOND);
+	if (entry->until == NEVER)
+		json_add_text(text, "left", NULL);
+	else
+		json_add_number(text, "left",
+		                time_between(now, entry->until) / SECOND);
+	json_add_key(text, "command");
+	strbuf_addf(text, "[");
+	for (const char *word = entry->command; word != NULL;
+	     word = entry_next_word(word)) {
+		json_add_comma(text);
+		json_add_string(text, word);
 	}
-	registry_end(&walk);
-	return result;
-}
-
-/* Prints LIST, which is complete. Returns the exit status. */
-static int
-print(struct list *list)
-{
-	if (list->as_json)
-		strbuf_addf(&list->text, list->count == 0 ? "[]\n" : "\n]\n");
-	else if (list->count == 0)
-		return EXIT_SUCCESS;
-	if (!list->text.is_cut)
-		return message_print(&list->text);
-	message("cannot list the registry: %s", strerror(ENOMEM));
-	return STATUS_FAILED;
+	strbuf_addf(text, "]}");
 }
 
 int
 list_print(const char *registry, bool as_json, bool is_quiet)
 {
-	char path[PATH_MAX];
-	struct strbuf directory = { .text = path, .size = sizeof(path) };
+	struct registry_walk walk = { .count = 0 };
 	struct winsize size = { .ws_col = 0 };
-	struct list list = {
-		.as_json = as_json,
-		.now = duration_since_epoch(),
-		.text = { .grows = true },
-	};
-	const int directory_fd = registry_open(registry, false);
+	struct strbuf text = { .grows = true };
+	const int64_t now = duration_since_epoch();
+	const bool is_read = registry_begin(&walk, registry) == 0;
+	int status = STATUS_FAILED;
+	size_t count = 0;
 
-	if (directory_fd == -1 && errno != ENOENT)
-		return STATUS_FAILED;
 	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	list.width = size.ws_col > 0 ? size.ws_col : SIZE_MAX;
+
+	const size_t width = size.ws_col > 0 ? size.ws_col : WIDTH_MAX;
+
 	if (!as_json) {
-		strbuf_addf(&list.text, ROW "COMMAND", "NAME", 2, "ID", "STATE",
+		strbuf_addf(&text, ROW "COMMAND", "NAME", 2, "ID", "STATE",
 		            "AGE", "LEFT");
-		end_row(&list, 0);
+		end_row(&text, 0, width);
 	}
+	while (is_read && registry_next(&walk)) {
+		if (as_json)
+			add_object(&text, &walk, now);
+		else
+			add_row(&text, &walk, now, width);
+		count++;
+	}
+	if (as_json)
+		strbuf_addf(&text, count == 0 ? "[]\n" : "\n]\n");
 
-	const int result =
-	    directory_fd == -1 ? 0 : add_all(&list, directory_fd);
-	const int status = result == -1 ? STATUS_FAILED : print(&list);
-
-	/* A registry that does not exist has no runs. But if --registry named
-	 * it, the name may be wrong. */
-	if (directory_fd == -1 && registry != NULL)
-		message("registry '%s': %s", registry, strerror(ENOENT));
-	else if (status == EXIT_SUCCESS && list.count == 0 && !as_json &&
-	         !is_quiet && registry_find(&directory, registry) == 0)
+	/* Nothing is printed but a complete list. */
+	if (text.is_cut)
+		message("--list: no memory");
+	else if (is_read)
+		status =
+		    as_json || count > 0 ? message_print(&text) : EXIT_SUCCESS;
+	if (is_read && count == 0 && !as_json && !is_quiet)
 		message("no runs on record in %s (--name or --registry puts a "
 		        "run there)",
-		        path);
-	strbuf_free(&list.text);
-	if (directory_fd != -1)
-		(void)close(directory_fd);
+		        walk.path);
+	strbuf_free(&text);
+	registry_end(&walk);
 	return status;
 }

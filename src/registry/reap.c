@@ -1,296 +1,388 @@
-/* Finishes runs whose watchers both died before the teardown. */
-#include "registry/commands.h"
+/* Finishes runs whose watchers both died before the teardown: kills what is
+ * left of their processes, and removes their files. */
+#include "registry/registry.h"
 
 #include <sys/stat.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/fds.h"
 #include "base/message.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "lock/cleanup.h"
 #include "lock/lock.h"
+#include "proc/cmdline.h"
 #include "proc/helper.h"
 #include "proc/procfs.h"
 #include "proc/procid.h"
-#include "registry/orphans.h"
-#include "registry/registry.h"
+#include "proc/procstat.h"
+#include "proc/runid.h"
 
-#define NAMES_SIZE 200
+#define SCANS_EMPTY 3   /* in a row: nobody is left */
+#define SCANS_MAX   100 /* no time: under load, a scan may take long */
+#define PAUSE       (10 * MILLISECOND)
+#define BOUND       (10 * SECOND) /* of each wait for others */
 
-#define START_BOUND (10 * SECOND) /* for all runs, before a run starts */
-#define DYING_BOUND (10 * SECOND) /* for the lock of a run without a front */
-#define DYING_PAUSE (5 * MILLISECOND)
-#define PF_EXITING  0x4u /* include/linux/sched.h */
-#define STAT_SIZE   1024
+#define NAMES_SIZE    512 /* of the processes in a message */
+#define COMMAND_WIDTH 60
 
-struct reap {
-	bool is_quiet;
-	bool is_requested; /* by --reap or --cancel: tells also what is left */
+struct process {
+	struct procid id;
+	pid_t parent;
+	bool is_in_session; /* that the supervisor made */
+	bool is_proven;     /* to be of the run */
+	bool is_spared;     /* another user's, or this process's ancestor */
 };
 
-/* --- the files of a run --------------------------------------------------- */
+struct names {
+	size_t count;
+	struct strbuf line; /* "4711 sleep 9, 4712 slee" */
+	char text[NAMES_SIZE];
+};
 
-static const pid_t nobody[2];
+/* The search for the processes of a run, in one scan of /proc after another. */
+struct search {
+	const struct entry *entry;
+	const char *id;
+	/* A proven process was in the session: all of it is of the run, as no
+	 * process gets its number as long as it has members. */
+	bool session_is_proven;
+	bool session_is_strangers; /* another process has got its number */
+	size_t count;              /* of those that may be of the run */
+	size_t seen;               /* of these, by end_proven() */
+	struct process *processes; /* dead or not */
+	pid_t parent;              /* of note_child() */
+	struct names killed;
+	struct names left; /* for which the run stays on record */
+};
 
-/* Appends what came of removing PATH: RESULT and errno are of cleanup_end(). */
-static void
-add_removal(struct strbuf *line, const char *path, int result)
+/* Whether PID is this process, or an ancestor of it that /proc shows. */
+static bool
+is_ancestor(pid_t pid)
 {
-	if (result == 1)
-		strbuf_addf(line, "; removed '%s'", path);
-	else if (result == -1 && errno != ENOENT && errno != ENOTDIR &&
-	         errno != ENODATA)
-		strbuf_addf(line, "; cannot remove '%s': %s", path,
-		            lock_error(errno));
+	struct procstat stat = { .parent = getpid() };
+
+	do {
+		if (stat.parent == pid)
+			return true;
+	} while (stat.parent > 0 && procstat_read(stat.parent, &stat) == 0);
+	return false;
 }
 
-/* Removes a file of --cleanup. No watcher saw the end of the run, so another
- * process may have made a file without a PID since: one with content is removed
- * only if IS_CERTAIN, and an empty one is no loss. */
 static void
-clean_up(struct strbuf *line, const struct cleanup *cleanup, bool is_certain)
+add_name(struct names *names, pid_t pid)
 {
-	struct stat file;
-	const bool has_content = lstat(cleanup->path, &file) == 0 &&
-	                         S_ISREG(file.st_mode) && file.st_size > 0;
-	const int result =
-	    cleanup_end(cleanup, nobody, is_certain || !has_content);
+	strbuf_addf(&names->line, "%s%d ", names->count++ == 0 ? "" : ", ",
+	            pid);
+	cmdline_add(&names->line, pid, COMMAND_WIDTH);
+}
 
-	if (result == 0 && has_content && !is_certain && cleanup->before == 0)
+/* Reads PID into PROCESS. Returns 1; 0 where PID cannot be of the run, as it is
+ * older, or the supervisor, which lets go of the entry's lock shortly before it
+ * is dead; or -1 where PID is dead. Memory of another user's process is not
+ * read: that user could make the reader wait (userfaultfd(2)). */
+static int
+read_process(struct search *search, pid_t pid, struct process *process)
+{
+	const struct entry *const entry = search->entry;
+	struct procstat stat;
+	struct procfs_status status;
+
+	if (procstat_read(pid, &stat) == -1)
+		return -1;
+	if (stat.start < entry->front.start)
+		return 0;
+	if (pid == entry->supervisor.pid &&
+	    stat.start == entry->supervisor.start)
+		return 0;
+	search->session_is_strangers |= pid == entry->session;
+	if (procstat_is_dead(&stat) || procfs_read_status(pid, &status) == -1)
+		return -1;
+	*process = (struct process){
+		.id = { pid, stat.start },
+		.parent = stat.parent,
+		.is_in_session =
+		    entry->session != 0 && stat.session == entry->session,
+		.is_spared = status.user != geteuid(),
+	};
+	process->is_proven = !process->is_spared && runid_has(pid, search->id);
+	return 1;
+}
+
+/* Notes PROCESS, unless that was done. */
+static void
+note(struct search *search, const struct process *process)
+{
+	struct process *at = search->processes;
+
+	for (size_t i = 0; i < search->count; i++, at++) {
+		if (at->id.pid == process->id.pid &&
+		    at->id.start == process->id.start &&
+		    at->is_proven == process->is_proven)
+			return;
+	}
+	at = realloc(search->processes, (search->count + 1) * sizeof(*at));
+	if (at == NULL) {
+		add_name(&search->left, process->id.pid);
+		return;
+	}
+	search->processes = at;
+	at += search->count++;
+	*at = *process;
+	at->is_spared |= is_ancestor(at->id.pid);
+	search->session_is_proven |= at->is_proven && at->is_in_session;
+}
+
+/* A child of a proven process is proven. */
+static int
+note_child(pid_t pid, void *context)
+{
+	struct search *const search = context;
+	struct process child;
+
+	if (read_process(search, pid, &child) == 1 &&
+	    child.parent == search->parent) {
+		child.is_proven = true;
+		note(search, &child);
+	}
+	return 0;
+}
+
+/* Kills the proven processes that were noted since the last time. */
+static void
+end_proven(struct search *search)
+{
+	for (; search->seen < search->count; search->seen++) {
+		/* A copy, as what note() has moves. */
+		const struct process process = search->processes[search->seen];
+		const pid_t pid = process.id.pid;
+
+		if (!process.is_proven || process.is_spared)
+			continue;
+		/* Before SIGKILL: a dead parent proves no child, and a zombie
+		 * has no command line. */
+		const int dir = procfs_dir(pid);
+
+		search->parent = pid;
+		(void)procfs_visit_children(dir, pid, note_child, search);
+		fds_close(dir);
+		add_name(&search->killed, pid);
+		(void)procid_kill(&process.id, SIGKILL);
+	}
+}
+
+/* Looks at all processes, and kills the proven at once, so that those that go
+ * on forking are gone when the scan is done: their children have the run's ID,
+ * too. Returns how many were noted, or -1. */
+static int
+scan(struct search *search)
+{
+	DIR *const directory = opendir("/proc");
+	const size_t before = search->count;
+	const struct dirent *file;
+	struct process process;
+	long place = 0; /* of FILE in DIRECTORY */
+	pid_t gone = 0;
+
+	if (directory == NULL)
+		return -1;
+	while ((file = readdir(directory)) != NULL) {
+		const pid_t pid = (pid_t)strtol(file->d_name, NULL, 10);
+		const int result =
+		    pid > 0 ? read_process(search, pid, &process) : 0;
+
+		/* readdir(3) has read ahead: where PID is dead, a child that it
+		 * has left may be missing there. */
+		if (result == -1 && pid != gone) {
+			gone = pid;
+			seekdir(directory, place);
+			continue;
+		}
+		place = telldir(directory);
+		if (result != 1 ||
+		    (!process.is_proven && !process.is_in_session))
+			continue;
+		process.is_proven |= search->session_is_proven;
+		note(search, &process);
+		end_proven(search);
+	}
+	(void)closedir(directory);
+	return (int)(search->count - before);
+}
+
+/* Kills the processes of the run until nobody is left to be killed, and waits
+ * until they are dead. */
+static void
+end_all(struct search *search)
+{
+	int empty = 0; /* scans in a row that have found nobody new */
+
+	for (int i = 0; i < SCANS_MAX && empty < SCANS_EMPTY; i++) {
+		empty = scan(search) == 0 ? empty + 1 : 0;
+		duration_sleep(PAUSE);
+	}
+	if (empty < SCANS_EMPTY) {
+		search->left.count++;
+		strbuf_addf(&search->left.line, "processes that go on forking");
+	}
+
+	const int64_t deadline = duration_now() + BOUND;
+
+	/* From the last one on: what was proven late was noted before, too. */
+	while (search->count > 0) {
+		const struct process *const last =
+		    &search->processes[search->count - 1];
+
+		if (procid_state_of(&last->id) != PROCID_ALIVE ||
+		    (!last->is_proven && search->session_is_strangers)) {
+			search->count--;
+		} else if (!last->is_proven || last->is_spared ||
+		           duration_now() >= deadline) {
+			add_name(&search->left, last->id.pid);
+			search->count--;
+		} else {
+			duration_sleep(MILLISECOND);
+		}
+	}
+}
+
+/* Removes FILE, and appends that to LINE. No watcher saw the end of the run, so
+ * another process may have made a file without a PID since: one with content is
+ * removed only if IS_CERTAIN, and an empty one is no loss. */
+static void
+remove_file(struct strbuf *line, const struct cleanup *file, bool is_certain)
+{
+	static const pid_t nobody[2];
+	struct stat status;
+	const bool is_left = !is_certain && lstat(file->path, &status) == 0 &&
+	                     S_ISREG(status.st_mode) && status.st_size > 0;
+	const int result = cleanup_end(file, nobody, !is_left);
+
+	if (result == 1)
+		strbuf_addf(line, "; removed '%s'", file->path);
+	else if (result == -1 && errno != ENODATA)
+		strbuf_addf(line, "; cannot remove '%s': %s", file->path,
+		            lock_error(errno));
+	else if (result == 0 && is_left && file->before == 0)
 		strbuf_addf(line,
 		            "; left '%s', which another process may have made",
-		            cleanup->path);
-	add_removal(line, cleanup->path, result);
-}
-
-/* Removes the files of a run: a lock file if the process whose PID it has is
- * dead, a watcher of the run, or of another that is over, too. */
-static void
-remove_files(struct strbuf *line, const struct entry *entry, bool is_certain)
-{
-	for (size_t i = 0; i < entry->lock_count; i++) {
-		const struct cleanup lock = { .path = entry->locks[i],
-			                      .before = CLEANUP_UNKNOWN,
-			                      .claim_fd = -1 };
-
-		add_removal(line, lock.path, cleanup_end(&lock, nobody, false));
-	}
-	for (size_t i = 0; i < entry->cleanup_count; i++)
-		clean_up(line, &entry->cleanups[i], is_certain);
-}
-
-/* --- one run -------------------------------------------------------------- */
-
-/* Ends the run at WALK, whose entry this process has locked. Returns 0, or -1
- * where the run stays on record; LINE says what was done, and what was not. */
-static int
-end_run(struct registry_walk *walk, struct orphans *orphans,
-        struct strbuf *line)
-{
-	const bool is_old = strcmp(walk->entry.host, walk->host) != 0;
-
-	if (is_old) {
-		strbuf_addf(line, ": began before the last boot");
-	} else if (orphans_end(&walk->entry, walk->id, orphans) == -1) {
-		strbuf_addf(line, ": cannot read the processes in /proc: %s",
-		            strerror(errno));
-		return -1;
-	} else if (orphans->killed == 0) {
-		strbuf_addf(line, ": found no process to kill");
-	} else {
-		strbuf_addf(line, ": killed %zu process%s: %s", orphans->killed,
-		            orphans->killed == 1 ? "" : "es",
-		            orphans->text.text);
-	}
-	if (orphans->left > 0) {
-		strbuf_addf(line, "; the run stays on record because of %s",
-		            orphans->why.text);
-		return -1;
-	}
-	remove_files(line, &walk->entry, is_old || orphans->killed > 0);
-	/* Last: if SIGKILL comes before, all can be done again. */
-	if (registry_remove(walk->directory_fd, walk->id) == 0)
-		return 0;
-	strbuf_addf(line, "; cannot remove '%s' from the registry: %s",
-	            walk->file, strerror(errno));
-	return -1;
-}
-
-/* As reap_entry(). Prints what was done, and if REAP is requested also why the
- * run stays on record. */
-static int
-finish(struct registry_walk *walk, const struct reap *reap)
-{
-	struct orphans orphans = { .text.grows = true, .why.grows = true };
-	struct strbuf line = { .grows = true };
-
-	if (!registry_take(walk))
-		return 0;
-	if (walk->state == RUN_UNFINISHED)
-		return registry_remove(walk->directory_fd, walk->id);
-	strbuf_addf(&line, "run %s", walk->id);
-	if (walk->entry.name != NULL)
-		strbuf_addf(&line, " (%s)", walk->entry.name);
-
-	const int result = end_run(walk, &orphans, &line);
-	const bool has_done = result == 0 || orphans.killed > 0;
-
-	if ((has_done && !reap->is_quiet) ||
-	    (result == -1 && reap->is_requested))
-		message("%s", line.text);
-	strbuf_free(&line);
-	strbuf_free(&orphans.text);
-	strbuf_free(&orphans.why);
-	return result;
+		            file->path);
 }
 
 int
-reap_entry(struct registry_walk *walk, bool is_quiet)
+reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 {
-	const struct reap reap = { .is_quiet = is_quiet, .is_requested = true };
+	const struct entry *const entry = &walk->entry;
+	struct strbuf line = { .grows = true };
+	struct search search = { .entry = entry,
+		                 .id = walk->id,
+		                 .killed.line.size = NAMES_SIZE,
+		                 .left.line.size = NAMES_SIZE };
+	int result = -1;
 
-	return finish(walk, &reap);
+	if (!registry_take(walk))
+		return 0;
+	search.killed.line.text = search.killed.text;
+	search.left.line.text = search.left.text;
+	if (!walk->is_elsewhere)
+		end_all(&search);
+
+	const size_t killed = search.killed.count;
+
+	strbuf_addf(&line, entry->name == NULL ? "run %s%s: " : "run %s (%s): ",
+	            walk->id, entry->name == NULL ? "" : entry->name);
+	if (killed > 0)
+		strbuf_addf(&line, "killed %zu process%s: %s%s", killed,
+		            killed == 1 ? "" : "es", search.killed.text,
+		            search.killed.line.is_cut ? "..." : "");
+	else
+		strbuf_addf(&line, walk->is_elsewhere
+		                       ? "began before the last boot"
+		                       : "found no process to kill");
+	if (search.left.count > 0) {
+		strbuf_addf(&line, "; the run stays on record because of %s",
+		            search.left.text);
+	} else {
+		for (size_t i = 0; i < entry->file_count; i++)
+			remove_file(&line, &entry->files[i],
+			            walk->is_elsewhere || killed > 0);
+		/* Last: if SIGKILL comes before, all can be done again. */
+		result = registry_remove(walk->directory_fd, walk->id);
+		if (result == -1)
+			strbuf_addf(&line, "; cannot remove '%s': %s",
+			            walk->file, strerror(errno));
+	}
+	if (result == 0 || killed > 0 ? !is_quiet : is_requested)
+		message("%s", line.text);
+	strbuf_free(&line);
+	free(search.processes);
+	return result;
 }
 
-/* --- all runs ------------------------------------------------------------- */
-
-/* Whether PROCESS is dead, or will be without a word more from the caller: it
- * has got SIGKILL, or is in exit(2). */
-static bool
-is_dying(const struct procid *process)
-{
-	char text[STAT_SIZE];
-	const char *name_end;
-	unsigned flags = 0;
-	unsigned long pending = 0;
-
-	if (procid_state_of(process) != PROCID_ALIVE)
-		return true;
-	if (procfs_read(process->pid, "stat", text, sizeof(text)) <= 0 ||
-	    (name_end = strrchr(text, ')')) == NULL)
-		return false;
-	/* The fields 9, 31: proc_pid_stat(5). The kernel writes no bad number.
-	 * NOLINTNEXTLINE(cert-err34-c) */
-	(void)sscanf(name_end + 1,
-	             "%*s %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s "
-	             "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-	             "%lu",
-	             &flags, &pending);
-	return (flags & PF_EXITING) != 0 || (pending >> (SIGKILL - 1) & 1) != 0;
-}
-
-/*
- * Waits for the lock of the present run as long as its front is dying: either
- * the supervisor ends the run, or was killed as well and is not dead yet, or
- * another wdrun is finishing the run. Returns whether the run is orphaned now.
- */
+/* Waits for the lock of the present run, until its front is asleep: one that is
+ * not may be dying. Returns whether the run is orphaned now, or over. */
 static bool
 becomes_orphaned(const struct registry_walk *walk)
 {
-	const int64_t deadline = duration_now() + DYING_BOUND;
+	const struct procid *const front = &walk->entry.front;
+	const int64_t deadline = duration_now() + BOUND;
+	struct procstat stat;
 
 	while (registry_is_held(walk)) {
-		if (duration_now() >= deadline || !is_dying(&walk->entry.front))
+		if (duration_now() >= deadline ||
+		    (procstat_read(front->pid, &stat) == 0 &&
+		     stat.start == front->start &&
+		     strchr("STt", stat.state) != NULL))
 			return false;
-		duration_sleep(DYING_PAUSE);
+		duration_sleep(PAUSE);
 	}
-	return !registry_is_gone(walk);
-}
-
-/* Finishes the runs in DIRECTORY_FD whose watchers are dead. Returns how many
- * of them stay on record, or -1 after a message. */
-static int
-reap_in(int directory_fd, const struct reap *reap)
-{
-	struct registry_walk walk = { .skips_held = !reap->is_requested };
-	char names[NAMES_SIZE];
-	struct strbuf others = { .text = names, .size = sizeof(names) };
-	int left = registry_begin(&walk, directory_fd);
-
-	while (left != -1 && registry_next(&walk)) {
-		switch (walk.state) {
-		case RUN_WAITING:
-		case RUN_RUNNING:
-		case RUN_STOPPING:
-			if (reap->is_requested && becomes_orphaned(&walk))
-				walk.next--; /* to read its entry again */
-			break;
-		case RUN_ORPHANED:
-		case RUN_UNFINISHED:
-			left += finish(&walk, reap) != 0;
-			break;
-		case RUN_ELSEWHERE:
-			break;
-		case RUN_UNKNOWN:
-			strbuf_addf(&others, "%s'%s'",
-			            others.length == 0 ? "" : ", ", walk.file);
-			break;
-		}
-	}
-	if (others.length > 0 && reap->is_requested && !reap->is_quiet)
-		message("registry: left alone what is no entry of this user: "
-		        "%s%s",
-		        names, others.is_cut ? "..." : "");
-	registry_end(&walk);
-	return left;
+	return true;
 }
 
 int
 reap_all(const char *registry, bool is_quiet)
 {
-	const struct reap reap = { .is_quiet = is_quiet, .is_requested = true };
-	const int directory_fd = registry_open(registry, false);
-	char host[REGISTRY_HOST_SIZE];
+	struct registry_walk walk = { .names_others = !is_quiet };
+	const bool is_read = registry_begin(&walk, registry) == 0;
+	bool is_left = false;
 
-	if (directory_fd == -1)
-		return errno == ENOENT ? EXIT_SUCCESS : STATUS_FAILED;
-
-	const int left = registry_read_host(host, false) == -1
-	                     ? -1
-	                     : reap_in(directory_fd, &reap);
-
-	(void)close(directory_fd);
-	return left == -1 ? STATUS_FAILED : left > 0;
-}
-
-/* Whether the registry DIRECTORY_FD has an entry without a lock. */
-static bool
-has_orphans(int directory_fd)
-{
-	struct registry_walk walk = { .skips_held = true };
-	bool is_found = false;
-
-	if (registry_begin(&walk, directory_fd) == 0)
-		while (!is_found && registry_next(&walk))
-			is_found = walk.state == RUN_ORPHANED ||
-			           walk.state == RUN_UNFINISHED;
+	while (is_read && registry_next(&walk)) {
+		if (walk.is_orphaned)
+			is_left |= reap_entry(&walk, true, is_quiet) == -1;
+		else if (!walk.is_elsewhere && becomes_orphaned(&walk))
+			walk.next--; /* to read its entry again */
+	}
 	registry_end(&walk);
-	return is_found;
+	return is_read ? is_left : STATUS_FAILED;
 }
 
-void
-reap_before_run(int directory_fd, bool is_quiet)
+int
+reap_before_run(const char *registry, bool is_quiet)
 {
-	const struct reap reap = { .is_quiet = is_quiet };
-
-	if (!has_orphans(directory_fd))
-		return;
+	struct registry_walk walk = { .count = 0 };
+	const int result = registry_begin(&walk, registry);
+	pid_t helper = -1;
 
 	/* A read of a process, or a file system, may hang; the run shall not.
-	 */
-	const pid_t helper = helper_fork(SIGKILL);
-
-	/* What is left may be the reason why fork(2) fails. */
-	if (helper <= 0)
-		(void)reap_in(directory_fd, &reap);
+	 * What is left may be the reason why fork(2) fails. */
+	while (result == 0 && helper <= 0 && registry_next(&walk)) {
+		if (!walk.is_orphaned)
+			continue;
+		if (helper == -1)
+			helper = helper_fork(SIGKILL);
+		if (helper <= 0)
+			(void)reap_entry(&walk, false, is_quiet);
+	}
 	if (helper == 0)
 		_exit(0);
-	(void)helper_await_until(helper, duration_now() + START_BOUND);
+	registry_end(&walk);
+	(void)helper_await_until(helper, duration_now() + BOUND);
+	return result;
 }

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +21,10 @@
 
 #define SUFFIX    ".run"
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
-#define LINE_SIZE 64 /* of the IDs of boot and machine, and of a process */
+#define WORD_SIZE 64 /* of a boot's or machine's ID */
 
-#define ENTRY_MODE 0600
-#define OPEN_FLAGS (O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+#define ENTRY_SIZE_MAX ((off_t)1 << 24) /* arguments have 6 MiB: execve(2) */
+#define OPEN_FLAGS     (O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 /* --- the directory -------------------------------------------------------- */
 
@@ -45,101 +43,64 @@ registry_is_wanted(void)
 	return read_variable("WDRUN_REGISTRY") != NULL;
 }
 
-/* Whether this process is root's, and DIRECTORY, from an environment that
- * sudo(8) may have kept, another user's. */
-static bool
-is_anothers(const char *directory)
+/* Writes the registry's name into PATH. Returns 0; or -1 as registry_open(). */
+static int
+find(const char *given, char path[PATH_MAX])
 {
-	struct stat file;
+	const char *base = read_variable("XDG_STATE_HOME");
+	const char *end = "/wdrun";
+	struct stat home;
 
-	return geteuid() == 0 && stat(directory, &file) == 0 &&
-	       file.st_uid != 0;
-}
-
-int
-registry_find(struct strbuf *line, const char *given)
-{
-	const char *const state = read_variable("XDG_STATE_HOME");
-	const char *const home = read_variable("HOME");
 	/* XDG Base Directory Specification: a relative path is ignored. */
-	const bool has_state = state != NULL && *state == '/';
-	const char *const base = has_state ? state : home;
-
+	if (base == NULL || *base != '/') {
+		base = read_variable("HOME");
+		end = "/.local/state/wdrun";
+	}
 	if (given == NULL)
 		given = read_variable("WDRUN_REGISTRY");
 	if (given != NULL) {
-		strbuf_addf(line, "%s", given);
-	} else if (base == NULL || *base != '/') {
-		message("no registry: neither --registry nor $WDRUN_REGISTRY "
-		        "names one, and $HOME is no absolute path");
-		return -1;
-	} else if (is_anothers(base)) {
-		message("no registry: '%s' belongs to another user, not to "
-		        "root: use --registry",
-		        base);
-		return -1;
-	} else {
-		strbuf_addf(line,
-		            has_state ? "%s/wdrun" : "%s/.local/state/wdrun",
-		            base);
-	}
-	return 0;
-}
-
-/* Opens the directory PATH; makes it if TO_MAKE, but not behind a symbolic link
- * that leads nowhere. Returns a descriptor, or -1 with errno of path_open(). */
-static int
-open_directory(const char *path, bool to_make)
-{
-	char last[PATH_MAX];
-	char text[PATH_MAX];
-	struct strbuf line = { .text = text, .size = sizeof(text) };
-	struct stat link;
-	const bool is_there = lstat(path, &link) == 0;
-	const mode_t callers_mask = umask(0);
-
-	/* The name in the directory that path_open() opens is the dot. */
-	strbuf_addf(&line, "%s/.", path);
-	errno = ENAMETOOLONG;
-
-	const int above =
-	    line.is_cut
-	        ? -1
-	        : path_open(text, to_make && !is_there ? PATH_MAKE : 0, last);
-	const int fd = above == -1 ? -1
-	                           : openat(above, ".",
-	                                    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	(void)umask(callers_mask);
-	fds_close(above);
-	return fd;
-}
-
-int
-registry_open(const char *given, bool to_make)
-{
-	char path[PATH_MAX];
-	struct strbuf line = { .text = path, .size = sizeof(path) };
-	struct stat directory;
-	int fd;
-
-	if (registry_find(&line, given) == -1) {
+		base = given;
+		end = "";
+	} else if (base == NULL || *base != '/' ||
+	           /* In a home that sudo(8) has kept, root makes nothing. */
+	           (geteuid() == 0 && stat(base, &home) == 0 &&
+	            home.st_uid != 0)) {
+		message("no registry: $HOME, '%s', has to be an absolute path "
+		        "and, for root, root's: use --registry",
+		        base == NULL ? "" : base);
 		errno = 0;
 		return -1;
 	}
-	fd = open_directory(path, to_make);
+	(void)snprintf(path, PATH_MAX, "%s%s", base, end);
+	return 0;
+}
+
+int
+registry_open(const char *given, bool to_make, char path[PATH_MAX])
+{
+	char dot[PATH_MAX + 2];
+	char last[PATH_MAX];
+	struct stat directory;
+
+	if (find(given, path) == -1)
+		return -1;
+	/* The name in the directory that path_open() makes is the dot. */
+	(void)snprintf(dot, sizeof(dot), "%s/.", path);
+	if (to_make)
+		fds_close(path_open(dot, PATH_MAKE, last));
+
+	const int fd = path_open_file(dot, O_RDONLY | O_DIRECTORY, 0);
+
 	if (fd == -1 && errno == ENOENT && !to_make)
 		return -1;
-	if (fd == -1 || fstat(fd, &directory) == -1)
-		message("registry '%s': %s", path, path_error(errno));
-	else if (directory.st_uid != geteuid())
-		message("registry '%s' belongs to user %u, not to %u", path,
-		        directory.st_uid, geteuid());
-	else if ((directory.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		message("registry '%s' can be written by others (chmod go-w)",
-		        path);
-	else
+	if (fd != -1 && fstat(fd, &directory) == 0 &&
+	    directory.st_uid == geteuid() &&
+	    (directory.st_mode & (S_IWGRP | S_IWOTH)) == 0)
 		return fd;
+	message("registry '%s': %s", path,
+	        fd == -1 ? path_error(errno)
+	                 : "it has to belong to this user, and be writable by "
+	                   "no other (chmod go-w)");
 	fds_close(fd);
 	errno = 0;
 	return -1;
@@ -147,63 +108,52 @@ registry_open(const char *given, bool to_make)
 
 /* --- where the PIDs mean something ---------------------------------------- */
 
-/* Reads the first line of the file PATH; "-" if that fails. */
+/* Reads the first word of the file PATH; "-" if that fails. */
 static void
-read_line(const char *path, char line[LINE_SIZE])
+read_word(const char *path, char word[WORD_SIZE])
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t length = fd == -1 ? -1 : read(fd, line, LINE_SIZE - 1);
+	FILE *const file = fopen(path, "re");
 
-	fds_close(fd);
-	line[length > 0 ? length : 0] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	if (*line == '\0')
-		(void)snprintf(line, LINE_SIZE, "-");
+	if (file == NULL || fscanf(file, "%63s", word) != 1)
+		(void)snprintf(word, WORD_SIZE, "-");
+	if (file != NULL)
+		(void)fclose(file);
 }
 
 int
-registry_read_host(char host[REGISTRY_HOST_SIZE], bool is_quiet)
+registry_read_host(char host[REGISTRY_HOST_SIZE])
 {
-	char machine[LINE_SIZE];
-	char boot[LINE_SIZE];
+	char machine[WORD_SIZE];
+	char boot[WORD_SIZE];
 	struct stat namespace;
 
-	*host = '\0';
 	/* stat(2) follows the link to the namespace: namespaces(7). */
 	if (procfs_is_ours() != 1 ||
 	    stat("/proc/self/ns/pid", &namespace) == -1) {
-		if (!is_quiet)
-			message("no process can be told: no /proc of this PID "
-			        "namespace is mounted");
+		message("registry: no process can be told: no /proc of this "
+		        "PID namespace is mounted");
+		errno = 0;
 		return -1;
 	}
-	read_line("/etc/machine-id", machine);
-	read_line("/proc/sys/kernel/random/boot_id", boot);
+	read_word("/etc/machine-id", machine);
+	read_word("/proc/sys/kernel/random/boot_id", boot);
 	(void)snprintf(host, REGISTRY_HOST_SIZE, "%s %s %" PRIu64, machine,
-	               boot, (uint64_t) namespace.st_ino);
+	                    boot, (uint64_t) namespace.st_ino);
 	return 0;
 }
 
 /* --- one entry ------------------------------------------------------------ */
 
-static const char *
-name_file(char file[FILE_SIZE], const char *id)
-{
-	(void)snprintf(file, FILE_SIZE, "%s" SUFFIX, id);
-	return file;
-}
-
 /* COMMAND, one of F_OFD_GETLK, F_OFD_SETLK and F_OFD_SETLKW, for the lock on
- * the entry FD. Returns 0, or -1 with errno; in *TYPE F_UNLCK if F_OFD_GETLK
- * finds no lock. */
+ * the entry FD. Returns 1 where it is locked then, 0 where not, or -1. */
 static int
-do_lock(int fd, int command, short *type)
+lock(int fd, int command)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	const int result = fcntl(fd, command, &whole);
 
-	*type = whole.l_type;
-	return result;
+	if (fcntl(fd, command, &whole) == -1)
+		return -1;
+	return whole.l_type != F_UNLCK;
 }
 
 int
@@ -211,24 +161,18 @@ registry_add(int directory_fd, const char *id, const struct strbuf *text)
 {
 	char file[FILE_SIZE];
 	struct stat status = { .st_nlink = 0 };
-	short type;
 	int fd = -1;
 
-	(void)name_file(file, id);
+	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
 	/* Another wdrun may find the file before its lock, take it for what a
 	 * killed front has left, and remove it. */
 	while (status.st_nlink == 0) {
-		const mode_t callers_mask = umask(0);
-
 		fds_close(fd);
 		fd = openat(directory_fd, file,
-		            OPEN_FLAGS | O_CREAT | O_EXCL | O_APPEND,
-		            ENTRY_MODE);
-		(void)umask(callers_mask);
+		            OPEN_FLAGS | O_CREAT | O_EXCL | O_APPEND, 0600);
 		if (fd == -1)
 			return -1;
-		if (do_lock(fd, F_OFD_SETLKW, &type) == -1 ||
-		    fstat(fd, &status) == -1)
+		if (lock(fd, F_OFD_SETLKW) == -1 || fstat(fd, &status) == -1)
 			break;
 	}
 	if (status.st_nlink > 0 &&
@@ -248,52 +192,32 @@ registry_remove(int directory_fd, const char *id)
 {
 	char file[FILE_SIZE];
 
-	return unlinkat(directory_fd, name_file(file, id), 0) == 0 ||
-	               errno == ENOENT
-	           ? 0
-	           : -1;
+	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
+	return unlinkat(directory_fd, file, 0) == 0 || errno == ENOENT ? 0 : -1;
 }
 
 /* --- all entries ---------------------------------------------------------- */
 
-/* The start of a run, from the ID in FILE: "4711-18a0c5d2f3b1e2c4.run". */
-static uint64_t
-start_of(const char *file)
-{
-	return runid_length(file) == 0
-	           ? 0
-	           : strtoull(strchr(file, '-') + 1, NULL, 16);
-}
-
+/* By the start, in hexadecimal: "4711-18a0c5d2f3b1e2c4.run". */
 static int
 by_start(const struct dirent **left, const struct dirent **right)
 {
-	const uint64_t a = start_of((*left)->d_name);
-	const uint64_t b = start_of((*right)->d_name);
-
-	return a != b ? (a > b) - (a < b)
-	              : strcmp((*left)->d_name, (*right)->d_name);
-}
-
-/* Network file systems have hidden files of their own. */
-static int
-is_visible(const struct dirent *file)
-{
-	return file->d_name[0] != '.';
+	return strcmp(strchrnul((*left)->d_name, '-'),
+	              strchrnul((*right)->d_name, '-'));
 }
 
 int
-registry_begin(struct registry_walk *walk, int directory_fd)
+registry_begin(struct registry_walk *walk, const char *given)
 {
-	char path[LINE_SIZE];
-
-	walk->directory_fd = directory_fd;
 	walk->fd = -1;
-	(void)registry_read_host(walk->host, true);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", directory_fd);
-	walk->count = scandir(path, &walk->files, is_visible, by_start);
+	walk->directory_fd = registry_open(given, false, walk->path);
+	if (walk->directory_fd == -1)
+		return errno == ENOENT ? 0 : -1;
+	if (registry_read_host(walk->host) == -1)
+		return -1;
+	walk->count = scandir(walk->path, &walk->files, NULL, by_start);
 	if (walk->count == -1)
-		message("cannot read the registry: %s", strerror(errno));
+		message("registry '%s': %s", walk->path, strerror(errno));
 	return walk->count == -1 ? -1 : 0;
 }
 
@@ -313,31 +237,21 @@ registry_end(struct registry_walk *walk)
 	for (int i = 0; i < walk->count; i++)
 		free(walk->files[i]);
 	free(walk->files);
+	fds_close(walk->directory_fd);
 }
 
 bool
 registry_is_held(const struct registry_walk *walk)
 {
-	short type;
-
-	return do_lock(walk->fd, F_OFD_GETLK, &type) == 0 && type != F_UNLCK;
-}
-
-bool
-registry_is_gone(const struct registry_walk *walk)
-{
-	struct stat status;
-
-	return fstat(walk->fd, &status) == 0 && status.st_nlink == 0;
+	return lock(walk->fd, F_OFD_GETLK) == 1;
 }
 
 bool
 registry_take(const struct registry_walk *walk)
 {
 	struct stat status;
-	short type;
 
-	return do_lock(walk->fd, F_OFD_SETLK, &type) == 0 &&
+	return lock(walk->fd, F_OFD_SETLK) == 1 &&
 	       fstat(walk->fd, &status) == 0 && status.st_nlink > 0 &&
 	       (size_t)status.st_size == walk->size;
 }
@@ -346,123 +260,111 @@ registry_take(const struct registry_walk *walk)
 static bool
 is_at_work(pid_t pid)
 {
-	char path[LINE_SIZE];
-	char line[LINE_SIZE];
-	char start[LINE_SIZE];
+	static const char name[] = " (" SUPERVISOR_NAME ") ";
+	char line[WORD_SIZE];
+	const char *at;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	read_line(path, line);
-
-	const int length =
-	    snprintf(start, sizeof(start), "%d (" SUPERVISOR_NAME ") ", pid);
-
-	return strncmp(line, start, (size_t)length) == 0 && line[length] != 'Z';
+	return procfs_read(pid, "stat", line, sizeof(line)) > 0 &&
+	       (at = strstr(line, name)) != NULL && at[sizeof(name) - 1] != 'Z';
 }
 
-/* Whether the run was of this machine, which has been started anew since. */
+/* Whether the run of HOST was of this machine, HERE, which has been started
+ * anew since. */
 static bool
-is_before_boot(const struct registry_walk *walk)
+is_before_boot(const char *host, const char *here)
 {
-	const char *const machine = walk->entry.host;
-	const size_t to_boot = strcspn(machine, " ") + 1;
-	const char *const boot = machine + to_boot;
+	const size_t to_boot = strcspn(here, " ") + 1;
 
-	return *machine != '-' && strncmp(machine, walk->host, to_boot) == 0 &&
-	       strncmp(boot, walk->host + to_boot, strcspn(boot, " ")) != 0;
+	return *here != '-' && strncmp(host, here, to_boot) == 0 &&
+	       strncmp(host + to_boot, here + to_boot,
+	               strcspn(here + to_boot, " ")) != 0;
 }
 
-/* The state of the run whose entry was read, and IS_HELD since. */
-static enum run_state
-find_state(const struct registry_walk *walk, bool is_held)
+/* Fills in the state of the run whose entry was read, and IS_HELD since. */
+static void
+find_state(struct registry_walk *walk, bool is_held)
 {
 	const struct entry *const entry = &walk->entry;
 
-	if (strcmp(entry->host, walk->host) != 0)
-		return !is_held && is_before_boot(walk) ? RUN_ORPHANED
-		                                        : RUN_ELSEWHERE;
-	if (!is_held)
-		return RUN_ORPHANED;
-	if (entry->target == 0)
-		return RUN_WAITING;
-	return is_at_work(entry->supervisor.pid) ? RUN_RUNNING : RUN_STOPPING;
+	walk->is_elsewhere = strcmp(entry->host, walk->host) != 0;
+	walk->is_orphaned =
+	    !is_held &&
+	    (!walk->is_elsewhere || is_before_boot(entry->host, walk->host));
+	walk->state = walk->is_orphaned                   ? "orphaned"
+	              : walk->is_elsewhere                ? "elsewhere"
+	              : entry->supervisor.pid == 0        ? "waiting"
+	              : is_at_work(entry->supervisor.pid) ? "running"
+	                                                  : "stopping";
 }
 
-/* Opens and reads walk->file. Returns whether it is an entry's, of this user,
+/* Opens and reads walk->file. Returns whether it may be an entry of this user,
  * which nobody else can have written. */
 static bool
-read_file(struct registry_walk *walk)
+read_entry(struct registry_walk *walk)
 {
 	const size_t length = runid_length(walk->file);
-	struct stat file;
+	struct stat status;
 
 	if (length == 0 || strcmp(walk->file + length, SUFFIX) != 0)
 		return false;
 	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", (int)length,
-	               walk->file);
+	                    walk->file);
+	walk->started_at =
+	    strtoll(strchr(walk->id, '-') + 1, NULL, 16);
 	walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS);
-	if (walk->fd == -1 || fstat(walk->fd, &file) == -1 ||
-	    !S_ISREG(file.st_mode) || file.st_uid != geteuid() ||
-	    (file.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
-	    (size_t)file.st_size > ENTRY_SIZE_MAX)
+	if (walk->fd == -1 || fstat(walk->fd, &status) == -1 ||
+	    !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+	    (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
+	    status.st_size > ENTRY_SIZE_MAX)
 		return false;
-	if (walk->skips_held && registry_is_held(walk))
-		return true;
-	/* The target may append meanwhile: not more than was there. */
-	walk->text = malloc((size_t)file.st_size + 1);
-	if (walk->text == NULL)
-		return false;
-
-	const ssize_t size = read(walk->fd, walk->text, (size_t)file.st_size);
-
-	walk->size = size > 0 ? (size_t)size : 0;
-	walk->text[walk->size] = '\0';
-	return size != -1 && strlen(walk->text) == walk->size;
+	/* The target may append meanwhile: not more than is there now. */
+	walk->size = (size_t)status.st_size;
+	walk->text = calloc(1, walk->size + 1);
+	return walk->text != NULL &&
+	       read(walk->fd, walk->text, walk->size) ==
+	           (ssize_t)walk->size;
 }
 
-/* Looks at walk->file. Returns whether there is something to tell. */
+/* Looks at walk->file. Returns whether a run is there. */
 static bool
 look(struct registry_walk *walk)
 {
+	struct stat status;
+
 	errno = 0;
-	walk->state = RUN_UNKNOWN;
-	if (!read_file(walk))
-		return errno != ENOENT;
+	const int result =
+	    read_entry(walk) ? entry_parse(walk->text, walk->size, &walk->entry)
+	                     : -1;
+
+	if (result == -1) {
+		if (walk->names_others && errno != ENOENT)
+			message("registry: left '%s' alone, which is no entry "
+			        "of this user",
+			        walk->file);
+		return false;
+	}
 	/* Tested after the entry was read: a run that has ended since is seen
 	 * to be gone, and one that has begun since as unfinished. */
 	const bool is_held = registry_is_held(walk);
 
-	if (walk->text == NULL || registry_is_gone(walk))
+	if (fstat(walk->fd, &status) == -1 || status.st_nlink == 0)
 		return false;
-	if (entry_parse(walk->text, &walk->entry) == 0)
-		walk->state = find_state(walk, is_held);
-	else if (errno == ENODATA && !is_held)
-		walk->state = RUN_UNFINISHED;
-	else
-		return errno != ENODATA;
-	return true;
+	if (result == 1)
+		find_state(walk, is_held);
+	else if (registry_take(walk))
+		(void)registry_remove(walk->directory_fd, walk->id);
+	return result == 1;
 }
 
 bool
 registry_next(struct registry_walk *walk)
 {
-	bool is_found = false;
-
-	while (!is_found && walk->next < walk->count) {
+	while (walk->next < walk->count) {
 		close_entry(walk);
 		walk->file = walk->files[walk->next++]->d_name;
-		is_found = look(walk);
+		/* Network file systems have hidden files of their own. */
+		if (*walk->file != '.' && look(walk))
+			return true;
 	}
-	return is_found;
-}
-
-const char *
-registry_state_name(enum run_state state)
-{
-	static const char *const names[] = {
-		[RUN_WAITING] = "waiting",     [RUN_RUNNING] = "running",
-		[RUN_STOPPING] = "stopping",   [RUN_ORPHANED] = "orphaned",
-		[RUN_ELSEWHERE] = "elsewhere",
-	};
-
-	return names[state];
+	return false;
 }

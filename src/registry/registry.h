@@ -3,16 +3,17 @@
 /*
  * The registry: a directory with an entry, the file "ID.run", for each run.
  *
- * An entry is a lock. The front creates it, takes an open file description lock
- * on it (fcntl(2)), and shares the description with the supervisor: the kernel
- * keeps the lock until both are dead. So an entry that is locked is of a living
- * run, or of a run that another wdrun is finishing; one that is not locked, but
- * still there, is of an orphaned run. A run unlinks its entry before the lock
- * goes.
+ * An entry is a lock. The front takes an open file description lock on it
+ * (fcntl(2)) and shares the description with the supervisor: the kernel keeps
+ * the lock until both are dead. So an entry that is locked is of a living run,
+ * or of one that another wdrun is finishing; one that is not locked, but still
+ * there, is of an orphaned run. It is unlinked before the lock goes.
  */
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "proc/runid.h"
 #include "registry/entry.h"
@@ -21,29 +22,23 @@
 
 struct dirent;
 
-/* Whether $WDRUN_REGISTRY is set, and not empty: then a run needs no option to
- * be registered. */
+/* Whether $WDRUN_REGISTRY puts a run on record that has no option for it. */
 bool registry_is_wanted(void);
 
-/* Appends to LINE the path of the registry that registry_open() opens. Returns
- * 0, or -1 after a message. */
-int registry_find(struct strbuf *line, const char *given);
-
 /*
- * Opens the registry: the directory GIVEN, or where GIVEN is NULL
- * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun. A missing
- * directory is made if TO_MAKE (mode 0700, with its parents). The directory has
- * to belong to the effective user, and be writable by no other user, who could
- * name any process and file of this user there. Returns a descriptor,
- * close-on-exec; or -1: with errno ENOENT and no message where the directory is
- * missing and not to be made; else after a message, with errno 0.
+ * Opens the registry: the directory GIVEN, or where that is NULL
+ * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun. Stores its
+ * name in PATH. Makes it if TO_MAKE. It has to belong to the effective user,
+ * and be writable by no other, who could name any process and file of this user
+ * there. Returns a descriptor, close-on-exec; or -1: with errno ENOENT and no
+ * message where it is missing and not to be made; else after a message, with
+ * errno 0.
  */
-int registry_open(const char *given, bool to_make);
+int registry_open(const char *given, bool to_make, char path[PATH_MAX]);
 
 /* Writes into HOST what tells this machine, boot and PID namespace from others.
- * Returns 0; or -1 after a message, unless IS_QUIET, where /proc is not of this
- * PID namespace. */
-int registry_read_host(char host[REGISTRY_HOST_SIZE], bool is_quiet);
+ * Returns 0; or -1 after a message, with errno 0, where /proc is another's. */
+int registry_read_host(char host[REGISTRY_HOST_SIZE]);
 
 /* Makes the entry of the run ID with TEXT, locked. Returns its descriptor,
  * close-on-exec, to which the target appends; or -1 with errno. */
@@ -53,40 +48,36 @@ int registry_add(int directory_fd, const char *id, const struct strbuf *text);
  * errno of unlink(2). */
 int registry_remove(int directory_fd, const char *id);
 
-enum run_state {
-	RUN_WAITING, /* for its locks */
-	RUN_RUNNING,
-	RUN_STOPPING,   /* or one watcher is dead, and the other ends the run */
-	RUN_ORPHANED,   /* both are dead */
-	RUN_ELSEWHERE,  /* on another machine, or in another PID namespace */
-	RUN_UNFINISHED, /* the front was killed before its entry was written */
-	RUN_UNKNOWN,    /* the file is no entry of this user */
-};
-
-/* A walk over the files of a registry, the oldest run first. */
+/* A walk over the runs of a registry, the oldest first. */
 struct registry_walk {
-	int directory_fd;
-	bool skips_held;               /* living runs are passed over, unread */
-	char host[REGISTRY_HOST_SIZE]; /* "": not known */
+	bool names_others; /* in messages: files that are no entries */
+	char path[PATH_MAX];
+	char host[REGISTRY_HOST_SIZE];
+	int directory_fd; /* -1: there is no such directory */
 	struct dirent **files;
 	int count;
 	int next;
 
-	/* The present file: */
+	/* The present run: */
 	const char *file;
 	char id[RUNID_SIZE];
-	int fd; /* or -1 */
+	int64_t started_at; /* as duration_since_epoch() */
+	const char *state;  /* as --list shows it */
+	bool is_orphaned;   /* both watchers are dead */
+	bool is_elsewhere;  /* on another machine, or in another PID namespace;
+	                     * if orphaned: of an earlier boot */
+	int fd;             /* or -1 */
 	size_t size;
 	char *text;
-	enum run_state state;
-	struct entry entry; /* for the states down to RUN_ELSEWHERE */
+	struct entry entry;
 };
 
-/* Begins a walk over the registry DIRECTORY_FD. Returns 0, or -1 after a
- * message. The caller ends the walk in both cases. */
-int registry_begin(struct registry_walk *walk, int directory_fd);
+/* Begins a walk over the registry that registry_open() opens; over nothing
+ * where that is missing. WALK is empty but for names_others. Returns 0, or -1
+ * after a message. The caller ends the walk in both cases. */
+int registry_begin(struct registry_walk *walk, const char *given);
 
-/* Goes on to the next file. Returns false behind the last. */
+/* Goes on to the next run. Returns false behind the last. */
 bool registry_next(struct registry_walk *walk);
 
 void registry_end(struct registry_walk *walk);
@@ -94,12 +85,31 @@ void registry_end(struct registry_walk *walk);
 /* Whether the present entry is locked, so that its run is not orphaned. */
 bool registry_is_held(const struct registry_walk *walk);
 
-/* Whether the present entry was removed: its run is over. */
-bool registry_is_gone(const struct registry_walk *walk);
-
 /* Locks the present entry as it was read, to finish its run, until the walk
  * goes on. Returns whether it is locked: else another wdrun has done so. */
 bool registry_take(const struct registry_walk *walk);
 
-/* Returns "running" and the like. */
-const char *registry_state_name(enum run_state state);
+/* --- commands ------------------------------------------------------------- */
+
+/* What wdrun does instead of running a command. REGISTRY is the value of
+ * --registry, or NULL. Each returns the exit status. */
+
+/* --list, with AS_JSON --json: prints the runs on record. */
+int list_print(const char *registry, bool as_json, bool is_quiet);
+
+/* --cancel=WHICH: stops the run that has the ID, the name, or the front's PID
+ * WHICH, and returns when it is gone. */
+int cancel_run(const char *registry, const char *which, bool is_quiet);
+
+/* --reap: finishes the runs whose watchers are dead. */
+int reap_all(const char *registry, bool is_quiet);
+
+/* The same before a run is started: for 10 seconds at most, and tells only what
+ * it has done. Returns 0, or -1 after a message: the registry is refused. */
+int reap_before_run(const char *registry, bool is_quiet);
+
+/* Finishes the orphaned run at WALK, and tells what was done; if IS_REQUESTED,
+ * also why it stays on record. Returns 0 when it is off the record, also by
+ * another wdrun; else -1. */
+int reap_entry(const struct registry_walk *walk, bool is_requested,
+               bool is_quiet);

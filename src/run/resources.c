@@ -18,7 +18,6 @@
 #include "proc/cmdline.h"
 #include "proc/procfs.h"
 #include "proc/procid.h"
-#include "registry/commands.h"
 #include "registry/entry.h"
 #include "registry/registry.h"
 #include "run/run.h"
@@ -162,13 +161,9 @@ resources_prepare(struct run *run)
 	 * this process, and not in resources_acquire(). */
 	if (make(run) == -1 || prepare_files(run) == -1)
 		return -1;
-	if (!is_registered(options))
-		return 0;
-	run->resources->registry_fd = registry_open(options->registry, false);
-	if (run->resources->registry_fd != -1)
-		reap_before_run(run->resources->registry_fd, options->quiet);
-	/* A missing directory is made later, when nothing else is refused. */
-	return run->resources->registry_fd == -1 && errno != ENOENT ? -1 : 0;
+	return is_registered(options)
+	           ? reap_before_run(options->registry, options->quiet)
+	           : 0;
 }
 
 static void
@@ -245,27 +240,26 @@ add_entry(struct run *run)
 {
 	struct resources *const resources = run->resources;
 	const struct options *const options = &run->options;
+	char path[PATH_MAX];
 	char host[REGISTRY_HOST_SIZE];
 	struct strbuf text = { .grows = true };
 	struct entry entry = {
 		.host = host,
-		.started_at = resources->started_at,
-		.lock_wait = options->lock_wait,
-		.timeout = options->timeout,
-		.kill_after = options->kill_after,
 		.name = options->name,
-		.directory = resources->directory,
-		.lock_count = resources->lock_count,
+		.until =
+		    duration_add(resources->started_at, options->lock_wait),
+		.kill_after = options->kill_after,
+		.file_count = resources->lock_count,
 	};
 
 	/* Not made before: what else is refused leaves no directory. */
-	if (resources->registry_fd == -1)
-		resources->registry_fd = registry_open(options->registry, true);
-	if (resources->registry_fd == -1 ||
-	    registry_read_host(host, false) == -1)
+	resources->registry_fd = registry_open(options->registry, true, path);
+	if (resources->registry_fd == -1 || registry_read_host(host) == -1)
 		return -1;
-	for (size_t i = 0; i < entry.lock_count; i++)
-		entry.locks[i] = resources->locks[i].path;
+	for (size_t i = 0; i < entry.file_count; i++)
+		entry.files[i] =
+		    (struct cleanup){ .path = resources->locks[i].path,
+			              .before = CLEANUP_UNKNOWN };
 	if (procid_read(run->watchers.front, &entry.front) == 0) {
 		entry_format(&text, &entry, options->command);
 		if (text.is_cut)
@@ -340,15 +334,15 @@ resources_register(const struct run *run)
 	const struct resources *const resources = run->resources;
 	struct strbuf text = { .grows = true };
 	struct entry entry = {
-		.target = getpid(),
-		.target_started_at = duration_since_epoch(),
+		.until =
+		    duration_add(duration_since_epoch(), run->options.timeout),
 	};
 
 	if (resources == NULL || resources->entry_fd == -1)
 		return 0;
-	entry.cleanup_count = resources->cleanup_count;
-	for (size_t i = 0; i < entry.cleanup_count; i++)
-		entry.cleanups[i] = resources->cleanups[i];
+	entry.file_count = resources->cleanup_count;
+	for (size_t i = 0; i < entry.file_count; i++)
+		entry.files[i] = resources->cleanups[i];
 	/* This process's parent, the supervisor, has to lead the session. */
 	if (!run->target.shares_group && getsid(0) == getppid())
 		entry.session = getppid();
