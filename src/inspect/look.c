@@ -12,8 +12,7 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/json.h"
-#include "base/strbuf.h"
+#include "base/text.h"
 #include "inspect/scene.h"
 #include "proc/cmdline.h"
 #include "proc/helper.h"

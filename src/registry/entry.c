@@ -113,7 +113,7 @@ take_number(char **text, uint64_t max, uint64_t *number)
 	if (!isdigit((unsigned char)**text)) /* nor a blank or a sign */
 		return false;
 	errno = 0;
-	*number = strtoull(*text, text, DECIMAL);
+	*number = strtoull(*text, text, 10);
 	if (errno != 0 || *number > max || (**text != ' ' && **text != '\0'))
 		return false;
 	*text += **text == ' ';

@@ -55,9 +55,11 @@ end_row(struct list *list, size_t start)
 
 	if (text->is_cut)
 		return;
-	if (text->length - start > list->width)
+	if (text->length - start > list->width) {
 		text->length = start + list->width;
-	utf8_make_printable(text->text + start, text->length - start);
+		text->text[text->length] = '\0';
+	}
+	utf8_make_printable(text->text + start);
 	strbuf_addf(text, "\n");
 }
 
@@ -118,7 +120,8 @@ add_object(struct list *list, const struct registry_walk *walk)
 	json_add_text(line, "directory", entry->directory);
 	json_add_strings(line, "command", arguments,
 	                 (const char *const *)entry->command);
-	json_add_bool(line, "command_is_cut", entry->is_cut);
+	json_add_key(line, "command_is_cut");
+	strbuf_addf(line, entry->is_cut ? "true" : "false");
 	json_add_strings(line, "locks", entry->lock_count, entry->locks);
 	json_add_strings(line, "cleanup", entry->cleanup_count, cleanups);
 	strbuf_addf(line, "}");

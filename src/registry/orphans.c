@@ -198,7 +198,7 @@ read_all(struct search *search, DIR *directory)
 	pid_t gone = 0;
 
 	while (errno = 0, (file = readdir(directory)) != NULL) {
-		const pid_t pid = (pid_t)strtol(file->d_name, NULL, DECIMAL);
+		const pid_t pid = (pid_t)strtol(file->d_name, NULL, 10);
 		const int result =
 		    pid > 0 ? read_process(search, pid, &process) : 0;
 

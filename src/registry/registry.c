@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -157,7 +158,7 @@ read_line(const char *path, char line[LINE_SIZE])
 	line[length > 0 ? length : 0] = '\0';
 	line[strcspn(line, "\n")] = '\0';
 	if (*line == '\0')
-		(void)strbuf_format(line, LINE_SIZE, "-");
+		(void)snprintf(line, LINE_SIZE, "-");
 }
 
 int
@@ -178,8 +179,8 @@ registry_read_host(char host[REGISTRY_HOST_SIZE], bool is_quiet)
 	}
 	read_line("/etc/machine-id", machine);
 	read_line("/proc/sys/kernel/random/boot_id", boot);
-	(void)strbuf_format(host, REGISTRY_HOST_SIZE, "%s %s %" PRIu64, machine,
-	                    boot, (uint64_t) namespace.st_ino);
+	(void)snprintf(host, REGISTRY_HOST_SIZE, "%s %s %" PRIu64, machine,
+	               boot, (uint64_t) namespace.st_ino);
 	return 0;
 }
 
@@ -188,7 +189,7 @@ registry_read_host(char host[REGISTRY_HOST_SIZE], bool is_quiet)
 static const char *
 name_file(char file[FILE_SIZE], const char *id)
 {
-	(void)strbuf_format(file, FILE_SIZE, "%s" SUFFIX, id);
+	(void)snprintf(file, FILE_SIZE, "%s" SUFFIX, id);
 	return file;
 }
 
@@ -231,7 +232,7 @@ registry_add(int directory_fd, const char *id, const struct strbuf *text)
 			break;
 	}
 	if (status.st_nlink > 0 &&
-	    fds_write(fd, text->text, text->length) == text->length)
+	    fds_write(fd, text->text, text->length, -1) == text->length)
 		return fd;
 
 	const int why = errno;
@@ -289,8 +290,7 @@ registry_begin(struct registry_walk *walk, int directory_fd)
 	walk->directory_fd = directory_fd;
 	walk->fd = -1;
 	(void)registry_read_host(walk->host, true);
-	(void)strbuf_format(path, sizeof(path), "/proc/self/fd/%d",
-	                    directory_fd);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", directory_fd);
 	walk->count = scandir(path, &walk->files, is_visible, by_start);
 	if (walk->count == -1)
 		message("cannot read the registry: %s", strerror(errno));
@@ -350,13 +350,13 @@ is_at_work(pid_t pid)
 	char line[LINE_SIZE];
 	char start[LINE_SIZE];
 
-	(void)strbuf_format(path, sizeof(path), "/proc/%d/stat", pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	read_line(path, line);
 
-	const size_t length = strbuf_format(start, sizeof(start),
-	                                    "%d (" SUPERVISOR_NAME ") ", pid);
+	const int length =
+	    snprintf(start, sizeof(start), "%d (" SUPERVISOR_NAME ") ", pid);
 
-	return strncmp(line, start, length) == 0 && line[length] != 'Z';
+	return strncmp(line, start, (size_t)length) == 0 && line[length] != 'Z';
 }
 
 /* Whether the run was of this machine, which has been started anew since. */
@@ -397,8 +397,8 @@ read_file(struct registry_walk *walk)
 
 	if (length == 0 || strcmp(walk->file + length, SUFFIX) != 0)
 		return false;
-	(void)strbuf_format(walk->id, sizeof(walk->id), "%.*s", (int)length,
-	                    walk->file);
+	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", (int)length,
+	               walk->file);
 	walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS);
 	if (walk->fd == -1 || fstat(walk->fd, &file) == -1 ||
 	    !S_ISREG(file.st_mode) || file.st_uid != geteuid() ||
@@ -412,8 +412,7 @@ read_file(struct registry_walk *walk)
 	if (walk->text == NULL)
 		return false;
 
-	const ssize_t size =
-	    fds_read(walk->fd, walk->text, (size_t)file.st_size);
+	const ssize_t size = read(walk->fd, walk->text, (size_t)file.st_size);
 
 	walk->size = size > 0 ? (size_t)size : 0;
 	walk->text[walk->size] = '\0';
