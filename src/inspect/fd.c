@@ -6,17 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "inspect/look.h"
 #include "inspect/scene.h"
-#include "proc/procfs.h"
-#include "proc/tree.h"
 
-#define PATH_SIZE    32
-#define NAME_SIZE    256
-#define INFO_SIZE    2048
-#define LINE_SIZE    256
-#define SEARCHED_MAX 128 /* processes whose descriptors are read */
+#define PATH_SIZE 32
+#define NAME_SIZE 256
+#define INFO_SIZE 2048
+#define LINE_SIZE 256
 
 #define PIPE      "pipe:["
 #define SOCKET    "socket:["
@@ -50,80 +46,42 @@ read_link(char path[PATH_SIZE], pid_t pid, int fd, char link[NAME_SIZE])
 }
 
 static void
-note_ends(struct scene *scene, pid_t pid)
+note_end(struct scene *scene, pid_t pid, int fd)
 {
-	DIR *directory = NULL;
-	bool has_any = false;
-	int fd;
+	char path[PATH_SIZE];
+	char link[NAME_SIZE] = "";
+	struct end end = { .pid = pid };
 
-	while ((fd = scene_next(&directory, pid, "fd")) != -1) {
-		char path[PATH_SIZE];
-		char link[NAME_SIZE] = "";
-		const mode_t mode = read_link(path, pid, fd, link);
-		const bool is_full = scene->end_count == ENDS_MAX;
-
-		has_any = true;
-		scene->has_missed |= mode == 0 || is_full;
-		if (is_full ||
-		    (!starts_with(link, PIPE) && !starts_with(link, SOCKET) &&
-		     !starts_with(link, TERMINAL)))
-			continue;
-
-		struct end *const end = &scene->ends[scene->end_count++];
-
-		*end = (struct end){ .pid = pid, .fd = fd, .mode = mode };
-		(void)snprintf(end->link, sizeof(end->link), "%.31s", link);
+	end.mode = read_link(path, pid, fd, link);
+	if (end.mode == 0 || scene->end_count == ENDS_MAX) {
+		scene->has_missed = true;
+	} else if (starts_with(link, PIPE) || starts_with(link, SOCKET)) {
+		(void)snprintf(end.link, LINK_SIZE, "%.31s", link);
+		scene->ends[scene->end_count++] = end;
 	}
-	/* A leader that has exited has no descriptors, but its threads may
-	 * have. */
-	scene->has_missed |= !has_any;
 }
 
 /* The links of a process in state D may hang: it may be in execve(2), and free
- * memory of a file system that does not answer. */
+ * memory of a file system that does not answer. A leader that has exited has no
+ * descriptors, but its threads may have. */
 static void
 read_ends(struct scene *scene)
 {
-	const struct process_list *const list = &scene->tree->list;
-	const bool is_small = list->count <= SEARCHED_MAX;
-
 	scene->has_ends = true;
-	scene->has_missed = scene->tree->is_partial || !is_small;
-	for (size_t i = 0; i < list->count && is_small; i++) {
-		if (procfs_may_block(list->entries[i].pid))
-			scene->has_missed = true;
-		else
-			note_ends(scene, list->entries[i].pid);
-	}
-}
+	scene->has_missed = scene->is_partial;
+	for (size_t i = 0; i < scene->look->count; i++) {
+		const struct sight *const sight = &scene->look->sights[i];
+		bool has_any = false;
+		DIR *directory = NULL;
+		int fd;
 
-/* Returns the next descriptor behind END (NULL: the first) that is LINK and has
- * the access that MODE asks for; or NULL. */
-static const struct end *
-next_end(struct scene *scene, const struct end *end, const char *link,
-         mode_t mode)
-{
-	if (!scene->has_ends)
-		read_ends(scene);
-	for (end = end == NULL ? scene->ends : end + 1;
-	     end < scene->ends + scene->end_count; end++) {
-		if (strcmp(end->link, link) == 0 && (end->mode & mode) == mode)
-			return end;
+		while (sight->state != 'D' &&
+		       (fd = scene_next(&directory, sight->pid, "fd")) != -1) {
+			has_any = true;
+			note_end(scene, sight->pid, fd);
+		}
+		scene->has_missed |= !has_any;
 	}
-	return NULL;
-}
-
-void
-scene_add_end(struct scene *scene, pid_t pid)
-{
-	struct sight *const sight = scene->sight;
-
-	for (int i = 0; i < sight->end_count; i++) {
-		if (sight->ends[i] == pid)
-			return;
-	}
-	if (sight->end_count < LOOK_ENDS && pid != sight->pid)
-		sight->ends[sight->end_count++] = pid;
 }
 
 /* Says " from 4711, 4712": WORD, and the processes that have LINK open with
@@ -131,27 +89,32 @@ scene_add_end(struct scene *scene, pid_t pid)
 static int
 say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 {
-	const struct end *end = NULL;
 	pid_t last = 0;
 	int count = 0;
 
-	while ((end = next_end(scene, end, link, mode)) != NULL) {
-		if (end->pid == last)
+	if (!scene->has_ends)
+		read_ends(scene);
+	for (size_t i = 0; i < scene->end_count; i++) {
+		const struct end *const end = &scene->ends[i];
+
+		if (end->pid == last || strcmp(end->link, link) != 0 ||
+		    (end->mode & mode) != mode)
 			continue;
 		last = end->pid;
-		if (count++ == LOOK_ENDS)
-			say(scene, " and other processes");
-		if (count > LOOK_ENDS)
-			continue;
-		say(scene, "%s", count == 1 ? word : ",");
-		if (last == scene->sight->pid) {
-			say(scene, " itself");
-			continue;
-		}
-		say(scene, " %d", last);
-		scene_add_end(scene, last);
+		say(scene, "%s", count == 0 ? word : "");
+		say_pid(scene, count++, last);
 	}
 	return count == 1 && last == scene->sight->pid ? -1 : count;
+}
+
+static bool
+is_output(const struct scene *scene, const char *link)
+{
+	bool is_one = false;
+
+	for (int i = 0; i < LOOK_OUTPUTS; i++)
+		is_one |= strcmp(link, scene->look->outputs[i]) == 0;
+	return is_one;
 }
 
 /* Says ", holding the output open, fd 1,2" of a process that keeps the reader
@@ -159,22 +122,22 @@ say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 void
 fd_say_output(struct scene *scene)
 {
-	const struct look *const look = scene->look;
+	const pid_t pid = scene->sight->pid;
+	DIR *directory = NULL;
 	int count = 0;
+	int fd;
 
-	for (int i = 0; i < LOOK_OUTPUTS && look->tells_holders; i++) {
-		const struct end *end = NULL;
+	while ((fd = scene_next(&directory, pid, "fd")) != -1) {
+		char path[PATH_SIZE];
+		char link[NAME_SIZE];
+		const mode_t mode = read_link(path, pid, fd, link);
 
-		while (look->outputs[i][0] != '\0' &&
-		       (end = next_end(scene, end, look->outputs[i],
-		                       S_IWUSR)) != NULL) {
-			if (end->pid != scene->sight->pid)
-				continue;
-			if (count++ == 0)
-				say(scene, "%sholding the output open, fd ",
-				    scene->line.length == 0 ? "" : ", ");
-			say(scene, count == 1 ? "%d" : ",%d", end->fd);
-		}
+		if ((mode & S_IWUSR) == 0 || !is_output(scene, link))
+			continue;
+		if (count == 0)
+			say(scene, "%sholding the output open, fd ",
+			    scene->line.length == 0 ? "" : ", ");
+		say(scene, count++ == 0 ? "%d" : ",%d", fd);
 	}
 }
 
@@ -185,16 +148,13 @@ say_pipe(struct scene *scene, const char *link, mode_t mode)
 {
 	const bool reads = (mode & S_IRUSR) != 0;
 	const bool writes = (mode & S_IWUSR) != 0;
-	bool is_output = false;
 	int count = 1;
 
 	say(scene, " (pipe");
 	if (reads != writes)
 		count = say_ends(scene, link, reads ? S_IWUSR : S_IRUSR,
 		                 reads ? " from" : " to");
-	for (int i = 0; i < LOOK_OUTPUTS; i++)
-		is_output |= strcmp(link, scene->look->outputs[i]) == 0;
-	if (count == 0 && !reads && is_output)
+	if (count == 0 && !reads && is_output(scene, link))
 		say(scene, " to the reader of wdrun's output");
 	else if (count == 0 && !scene->has_missed)
 		say(scene, " that nobody in the tree %s",
@@ -209,11 +169,11 @@ say_socket(struct scene *scene, const char *path, const char *link)
 	const unsigned long long peer =
 	    socket_say(scene, path, strtoull(link + strlen(SOCKET), NULL, 10));
 	char other[LINK_SIZE];
-	int count = 0;
 
 	(void)snprintf(other, sizeof(other), SOCKET "%llu]", peer);
-	if (peer != 0)
-		count = say_ends(scene, other, 0, " with");
+
+	const int count = peer == 0 ? 0 : say_ends(scene, other, 0, " with");
+
 	say(scene, ")");
 	return count != -1;
 }
@@ -221,30 +181,11 @@ say_socket(struct scene *scene, const char *path, const char *link)
 /* Says what NAME is, "[timerfd]" or "inotify". What a process makes ready
  * itself, or a timer, is plumbing of an event loop. */
 static bool
-say_anonymous(struct scene *scene, int fd, const char *name)
+say_anonymous(struct scene *scene, const char *name)
 {
 	const char *const word = name + strspn(name, "[");
-	char info[INFO_SIZE];
-	char *at;
 
-	(void)scene_read(info, sizeof(info), "%d/fdinfo/%d", scene->sight->pid,
-	                 fd);
-
-	const char *const pid = strstr(info, "\nPid:\t");
-	const char *const left = strstr(info, "\nit_value: (");
-
-	if (starts_with(word, "pidfd") && pid != NULL)
-		say(scene, " (process %ld)", strtol(pid + 6, NULL, 10));
-	else
-		say(scene, " (%.*s)", (int)strcspn(word, "]"), word);
-	if (left != NULL) { /* "it_value: (299, 999000000)" */
-		const int64_t seconds = strtoll(left + 12, &at, 10);
-		const int64_t time =
-		    seconds * SECOND + strtoll(at + strspn(at, ", "), NULL, 10);
-
-		if (time > 0 && time < scene->timer)
-			scene->timer = time;
-	}
+	say(scene, " (%.*s)", (int)strcspn(word, "]"), word);
 	return !starts_with(word, "eventfd") && !starts_with(word, "timerfd") &&
 	       !starts_with(word, "io_uring");
 }
@@ -286,7 +227,7 @@ fd_say(struct scene *scene, int fd)
 	if (starts_with(link, SOCKET))
 		return say_socket(scene, path, link);
 	if (starts_with(link, ANONYMOUS))
-		return say_anonymous(scene, fd, link + strlen(ANONYMOUS));
+		return say_anonymous(scene, link + strlen(ANONYMOUS));
 	return say_file(scene, path, link);
 }
 
@@ -304,7 +245,8 @@ holds_lock(pid_t pid, const char *file)
 	while ((fd = scene_next(&directory, pid, "fdinfo")) != -1) {
 		char info[INFO_SIZE];
 
-		(void)scene_read(info, sizeof(info), "%d/fdinfo/%d", pid, fd);
+		(void)scene_read(scene_open("%d/fdinfo/%d", pid, fd), info,
+		                 sizeof(info));
 
 		const char *const row = strstr(info, "\nlock:");
 
@@ -323,7 +265,7 @@ holds_lock(pid_t pid, const char *file)
 pid_t
 fd_lock_holder(struct scene *scene)
 {
-	const struct process_list *const list = &scene->tree->list;
+	const struct look *const look = scene->look;
 	FILE *const locks = fopen("locks", "re");
 	char line[LINE_SIZE];
 	char file[64] = "";
@@ -346,13 +288,11 @@ fd_lock_holder(struct scene *scene)
 	}
 	if (locks != NULL)
 		(void)fclose(locks);
-	if (rows != 1)
-		return 0;
-	if (holder > 0 && holds_lock(holder, file))
-		return holder;
-	for (size_t i = 0; i < list->count; i++) {
-		if (holds_lock(list->entries[i].pid, file))
-			return list->entries[i].pid;
+	for (size_t i = 0; i <= look->count && rows == 1; i++) {
+		const pid_t pid = i == 0 ? holder : look->sights[i - 1].pid;
+
+		if (pid > 0 && holds_lock(pid, file))
+			return pid;
 	}
 	return 0;
 }

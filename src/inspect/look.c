@@ -1,8 +1,6 @@
 /* One look at a tree, by one helper, with one deadline. */
 #include "inspect/look.h"
 
-#include <sys/ioctl.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,21 +14,20 @@
 #include "base/fds.h"
 #include "base/text.h"
 #include "inspect/scene.h"
+#include "proc/cmdline.h"
 #include "proc/helper.h"
 #include "proc/priority.h"
 #include "proc/procfs.h"
 #include "proc/procstat.h"
 #include "proc/tree.h"
 
-#define COMMAND_MIN 40 /* columns, even if that makes the line too long */
-#define INDENT      2
-#define INDENT_MAX  20
-#define LINE_SIZE   1024
+#define INDENT     2
+#define INDENT_MAX 20
 
 /* --- what the rooms of this folder share ---------------------------------- */
 
-ssize_t
-scene_read(char *text, size_t size, const char *format, ...)
+int
+scene_open(const char *format, ...)
 {
 	char path[64];
 	struct strbuf line = { .text = path, .size = sizeof(path) };
@@ -39,13 +36,17 @@ scene_read(char *text, size_t size, const char *format, ...)
 	va_start(arguments, format);
 	strbuf_vaddf(&line, format, arguments);
 	va_end(arguments);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
 
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+size_t
+scene_read(int fd, char *text, size_t size)
+{
 	const ssize_t length = fd == -1 ? -1 : read(fd, text, size - 1);
 
-	text[length > 0 ? length : 0] = '\0';
 	fds_close(fd);
-	return length;
+	text[length > 0 ? length : 0] = '\0';
+	return strlen(text);
 }
 
 const char *
@@ -63,11 +64,10 @@ int
 scene_next(DIR **directory, pid_t pid, const char *name)
 {
 	const struct dirent *entry = NULL;
-	char path[32];
+	const int fd = *directory == NULL ? scene_open("%d/%s", pid, name) : -1;
 
-	(void)snprintf(path, sizeof(path), "%d/%s", pid, name);
-	if (*directory == NULL)
-		*directory = opendir(path);
+	if (fd != -1)
+		*directory = fdopendir(fd);
 	do
 		entry = *directory == NULL ? NULL : readdir(*directory);
 	while (entry != NULL && entry->d_name[0] == '.');
@@ -89,27 +89,14 @@ say(struct scene *scene, const char *format, ...)
 	va_end(arguments);
 }
 
-/* --- the look ------------------------------------------------------------- */
-
-static void
-arrange(struct look *look, const struct process_list *list)
+void
+say_pid(struct scene *scene, int count, pid_t pid)
 {
-	look->total = list->count;
-	for (look->count = 0;
-	     look->count < LOOK_MAX && look->count < list->count;
-	     look->count++) {
-		const struct process *const process =
-		    &list->entries[look->count];
-
-		look->sights[look->count] = (struct sight){
-			.pid = process->pid,
-			.parent = process->parent,
-			.depth = process->depth,
-			.is_refused =
-			    kill(process->pid, 0) == -1 && errno == EPERM,
-		};
-	}
+	say(scene, count == 0 ? " " : ", ");
+	say(scene, pid == scene->sight->pid ? "itself" : "%d", pid);
 }
+
+/* --- the look ------------------------------------------------------------- */
 
 /* "status" and "comm" can always be read. */
 static void
@@ -122,51 +109,6 @@ glance(struct sight *sight)
 	cmdline_add(&name, sight->pid, 0);
 	if (procfs_read_status(sight->pid, &status) == 0)
 		sight->state = status.state;
-}
-
-/* Adds "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a process that was
- * only seen at a glance, "  4711 [sleep] [S]". */
-static void
-add_line(struct strbuf *line, const struct sight *sight, bool is_whole)
-{
-	const int64_t tenths = sight->cpu / (SECOND / 10);
-	const int indent = INDENT * (1 + sight->depth);
-	char text[DURATION_TEXT_SIZE];
-
-	strbuf_addf(line, "%*s%d %s [%c",
-	            indent < INDENT_MAX ? indent : INDENT_MAX, "", sight->pid,
-	            is_whole ? sight->command : sight->name, sight->state);
-	if (!is_whole) {
-		strbuf_addf(line, "]");
-		return;
-	}
-	strbuf_addf(line, " %s", duration_format_short(sight->age, text));
-	if (tenths >= 600)
-		strbuf_addf(line, ", cpu %s",
-		            duration_format_short(sight->cpu, text));
-	else if (tenths > 0)
-		strbuf_addf(line, ", cpu %d.%ds", (int)(tenths / 10),
-		            (int)(tenths % 10));
-	strbuf_addf(line, "]%s%s", sight->wait[0] == '\0' ? "" : ": ",
-	            sight->wait);
-}
-
-/* The width that is left for the command line, which is still empty. */
-static int
-width_for(const struct sight *sight)
-{
-	char text[LINE_SIZE];
-	struct strbuf line = { .text = text, .size = sizeof(text) };
-	struct winsize size;
-
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_col == 0)
-		return CMDLINE_MAX;
-	strbuf_addf(&line, "wdrun: ");
-	add_line(&line, sight, true);
-
-	const int left = size.ws_col - (int)line.length;
-
-	return left > COMMAND_MIN ? left : COMMAND_MIN;
 }
 
 static void
@@ -185,8 +127,9 @@ look_in_depth(struct scene *scene, struct sight *sight)
 	sight->cpu = procstat_time(stat.cpu);
 	scene->sight = sight;
 	blocked_describe(scene);
-	fd_say_output(scene);
-	cmdline_add(&command, sight->pid, width_for(sight));
+	if (scene->look->tells_holders)
+		fd_say_output(scene);
+	cmdline_add(&command, sight->pid, LOOK_COMMAND);
 	sight->is_whole = true;
 }
 
@@ -219,12 +162,24 @@ look_take(struct look *look, const struct tree *tree, int64_t until)
 {
 	/* Pages that are never touched take no memory. */
 	static struct scene scene;
+	const struct process_list *const list = &tree->list;
 
-	arrange(look, &tree->list);
+	look->total = list->count;
+	look->count = list->count < LOOK_MAX ? list->count : LOOK_MAX;
+	for (size_t i = 0; i < look->count; i++) {
+		const struct process *const process = &list->entries[i];
+		const int indent = INDENT * (1 + process->depth);
+
+		look->sights[i] = (struct sight){
+			.pid = process->pid,
+			.parent = process->parent,
+			.indent = indent < INDENT_MAX ? indent : INDENT_MAX,
+			.is_refused =
+			    kill(process->pid, 0) == -1 && errno == EPERM,
+		};
+	}
 	scene.look = look;
-	scene.tree = tree;
-	scene.has_ends = false;
-	scene.end_count = 0;
+	scene.is_partial = tree->is_partial || look->total > look->count;
 	if (look->count > 0)
 		(void)helper_run(look_at_all, &scene, until);
 }
@@ -239,20 +194,39 @@ is_shown(const struct sight *sight)
 	return sight->state != '\0' && (sight->state != 'Z' || sight->is_whole);
 }
 
+/* Adds "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a process that was
+ * only seen at a glance, "  4711 [sleep] [S]". */
+static void
+add_line(struct strbuf *line, const struct sight *sight)
+{
+	const int64_t cpu = sight->cpu - sight->cpu % (SECOND / 10);
+	char text[DURATION_TEXT_SIZE];
+
+	strbuf_addf(line, "%*s%d %s [%c", sight->indent, "", sight->pid,
+	            sight->is_whole ? sight->command : sight->name,
+	            sight->state);
+	if (sight->is_whole)
+		strbuf_addf(line, " %s",
+		            duration_format_short(sight->age, text));
+	if (sight->is_whole && cpu > 0)
+		strbuf_addf(line, ", cpu %s", duration_format(cpu, text));
+	strbuf_addf(line, "]");
+	if (sight->is_whole && sight->wait[0] != '\0')
+		strbuf_addf(line, ": %s", sight->wait);
+	if (sight->is_refused)
+		strbuf_addf(line, " (%s)", strerror(EPERM));
+}
+
 void
 look_add_lines(struct strbuf *lines, const struct look *look)
 {
 	const char *colon = ":";
 
 	for (size_t i = 0; i < look->count; i++) {
-		const struct sight *const sight = &look->sights[i];
-
-		if (!is_shown(sight))
+		if (!is_shown(&look->sights[i]))
 			continue;
 		strbuf_addf(lines, "%s%c", colon, '\0');
-		add_line(lines, sight, sight->is_whole);
-		if (sight->is_refused)
-			strbuf_addf(lines, " (%s)", strerror(EPERM));
+		add_line(lines, &look->sights[i]);
 		colon = "";
 	}
 	if (look->total > look->count)
@@ -266,6 +240,7 @@ look_add_json(struct strbuf *line, const struct look *look)
 	strbuf_addf(line, "[");
 	for (size_t i = 0; i < look->count; i++) {
 		const struct sight *const sight = &look->sights[i];
+		const bool has_wait = sight->is_whole && sight->wait[0] != '\0';
 		const char state[] = { sight->state, '\0' };
 
 		if (!is_shown(sight))
@@ -278,18 +253,9 @@ look_add_json(struct strbuf *line, const struct look *look)
 		              sight->is_whole ? sight->command : sight->name);
 		json_add_text(line, "state", state);
 		json_add_number(line, "cpu_ms", sight->cpu / MILLISECOND);
-		json_add_text(line, "wait",
-		              sight->is_whole ? sight->code : NULL);
 		json_add_text(line, "waiting_for",
-		              !sight->is_whole || sight->wait[0] == '\0'
-		                  ? NULL
-		                  : sight->wait);
-		json_add_key(line, "waits_for");
-		strbuf_addf(line, "[");
-		for (int at = 0; at < sight->end_count && sight->is_whole; at++)
-			strbuf_addf(line, at == 0 ? "%d" : ",%d",
-			            sight->ends[at]);
-		strbuf_addf(line, "]}");
+		              has_wait ? sight->wait : NULL);
+		strbuf_addf(line, "}");
 	}
 	strbuf_addf(line, "]");
 }

@@ -5,13 +5,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "proc/cmdline.h"
-
 struct tree;
 struct strbuf;
 
-#define LOOK_MAX       32 /* processes that are shown */
-#define LOOK_ENDS      4  /* processes that are named as the other end */
+#define LOOK_MAX       32  /* processes that are shown */
+#define LOOK_COMMAND   200 /* bytes of a command line */
 #define LOOK_OUTPUTS   2
 #define LOOK_LINK_SIZE 32 /* holds "socket:[4294967295]" */
 
@@ -19,7 +17,7 @@ struct strbuf;
 struct sight {
 	pid_t pid;
 	pid_t parent;
-	int depth;       /* in the tree */
+	int indent;      /* of its line, in columns */
 	bool is_refused; /* this process may not signal it */
 
 	/* At a glance, which waits for nothing. */
@@ -28,13 +26,10 @@ struct sight {
 
 	/* In depth, set last: only then the rest is valid. */
 	_Atomic bool is_whole;
-	int64_t age;                /* nanoseconds */
-	int64_t cpu;                /* nanoseconds, of reaped children too */
-	const char *code;           /* a word for programs; NULL: not known */
-	int end_count;              /* of the processes that WAIT names */
-	pid_t ends[LOOK_ENDS];      /* as able to end the wait */
-	char wait[512];             /* "sleeping", or "" */
-	char command[CMDLINE_SIZE]; /* quoted and shortened */
+	int64_t age;    /* nanoseconds */
+	int64_t cpu;    /* nanoseconds, of reaped children too */
+	char wait[512]; /* "sleeping", or "" */
+	char command[LOOK_COMMAND + 1]; /* quoted and shortened */
 };
 
 /* A look at a tree, in memory that is shared with the process that looks

@@ -12,8 +12,6 @@
 #include "inspect/look.h"
 #include "inspect/scene.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define ROW_SIZE 512
 
 /* Finds the row of the socket INODE in TABLE, of the network namespace of the
@@ -22,25 +20,16 @@ static bool
 find_row(struct scene *scene, const char *table, unsigned long long inode,
          char row[ROW_SIZE])
 {
-	char path[32];
+	const int fd = scene_open("%d/net/%s", scene->sight->pid, table);
+	FILE *const file = fd == -1 ? NULL : fdopen(fd, "r");
+	const int field = strcmp(table, "unix") == 0 ? 6 : 9;
 	bool is_found = false;
 
-	(void)snprintf(path, sizeof(path), "%d/net/%s", scene->sight->pid,
-	               table);
-
-	FILE *const file = fopen(path, "re");
-
-	while (!is_found && file != NULL &&
-	       fgets(row, ROW_SIZE, file) != NULL) {
-		const char *const at =
-		    scene_field(row, table[1] == 'n' ? 6 : 9);
-
-		row[strcspn(row, "\n")] = '\0';
-		is_found = strtoull(at, NULL, 10) == inode;
-	}
+	while (!is_found && file != NULL && fgets(row, ROW_SIZE, file) != NULL)
+		is_found = strtoull(scene_field(row, field), NULL, 10) == inode;
 	if (file != NULL)
 		(void)fclose(file);
-	row[is_found ? strlen(row) : 0] = '\0';
+	row[is_found ? strcspn(row, "\n") : 0] = '\0';
 	return is_found;
 }
 
@@ -49,18 +38,11 @@ find_row(struct scene *scene, const char *table, unsigned long long inode,
 #define TCP_LISTENS 10
 
 /* By the numbers of include/net/tcp_states.h in the kernel. */
-static const char *const tcp_states[] = { "",
-	                                  ", established",
-	                                  ", no answer yet",
-	                                  ", SYN received",
-	                                  ", FIN wait 1",
-	                                  ", FIN wait 2",
-	                                  ", time wait",
-	                                  ", closed",
-	                                  ", closed by the other side",
-	                                  ", last ACK",
-	                                  "",
-	                                  ", closing" };
+static const char *const tcp_states[TCP_LISTENS] = {
+	[1] = ", established",
+	[2] = ", no answer yet",
+	[8] = ", closed by the other side",
+};
 
 static unsigned long
 port_of(const char *address)
@@ -73,11 +55,9 @@ port_of(const char *address)
 static void
 say_address(struct scene *scene, const char *text)
 {
-	static const char mapped[] = "::ffff:"; /* IPv4 in IPv6 */
 	const size_t digits = strcspn(text, ":");
 	uint32_t words[4] = { 0 };
 	char name[INET6_ADDRSTRLEN] = "";
-	const char *at = name;
 
 	for (size_t i = 0; i < 4 && i < digits / 8; i++) {
 		char word[9] = "";
@@ -87,12 +67,7 @@ say_address(struct scene *scene, const char *text)
 	}
 	(void)inet_ntop(digits > 8 ? AF_INET6 : AF_INET, words, name,
 	                sizeof(name));
-	if (strncmp(name, mapped, strlen(mapped)) == 0)
-		at += strlen(mapped);
-	if (strcmp(at, "0.0.0.0") == 0 || strcmp(at, "::") == 0)
-		at = "*";
-	say(scene, strchr(at, ':') == NULL ? "%s:%lu" : "[%s]:%lu", at,
-	    port_of(text));
+	say(scene, digits > 8 ? "[%s]:%lu" : "%s:%lu", name, port_of(text));
 }
 
 /* Says " 127.0.0.1:41000 -> 127.0.0.1:5432, established" for ROW, " 0:
@@ -109,7 +84,7 @@ say_internet(struct scene *scene, const char *row, bool is_tcp)
 		return;
 	say(scene, " -> ");
 	say_address(scene, remote);
-	if (is_tcp && state < COUNT(tcp_states))
+	if (is_tcp && state < TCP_LISTENS && tcp_states[state] != NULL)
 		say(scene, "%s", tcp_states[state]);
 }
 
@@ -183,11 +158,11 @@ say_unix(struct scene *scene, unsigned long long inode)
 
 	(void)find_row(scene, "unix", inode, row);
 
-	const bool listens =
-	    (strtoul(scene_field(row, 3), NULL, 16) & UNIX_LISTENS) != 0;
+	const unsigned long flags = strtoul(scene_field(row, 3), NULL, 16);
 
 	if (*scene_field(row, 7) != '\0')
-		say(scene, listens ? " listening on %s" : " %s",
+		say(scene,
+		    (flags & UNIX_LISTENS) != 0 ? " listening on %s" : " %s",
 		    scene_field(row, 7));
 	else if (peer != 0 && find_row(scene, "unix", peer, row) &&
 	         *scene_field(row, 7) != '\0')
@@ -197,38 +172,30 @@ say_unix(struct scene *scene, unsigned long long inode)
 
 /* --- all of them ---------------------------------------------------------- */
 
-/* A protocol's name in the kernel, its name in messages, and its table in
- * /proc/PID/net. */
-static const struct {
-	const char *name;
-	const char *words;
-	const char *table;
-} protocols[] = {
-	{ "TCPv6", "TCP", "tcp6" },        { "TCP", "TCP", "tcp" },
-	{ "UDPv6", "UDP", "udp6" },        { "UDP", "UDP", "udp" },
-	{ "UNIX", "Unix socket", "unix" },
-};
-
 unsigned long long
 socket_say(struct scene *scene, const char *path, unsigned long long inode)
 {
 	char name[64] = "";
+	char table[] = "tcp6";
 	char row[ROW_SIZE];
-	size_t i = 0;
 
 	/* The protocol's name in the kernel: sockfs_xattr_get(). */
 	(void)getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
-	while (i < COUNT(protocols) &&
-	       strncmp(name, protocols[i].name, strlen(protocols[i].name)) != 0)
-		i++;
-	if (i == COUNT(protocols)) {
+
+	const bool is_tcp = strncmp(name, "TCP", 3) == 0;
+
+	if (strncmp(name, "UNIX", 4) == 0) {
+		say(scene, " (Unix socket");
+		return say_unix(scene, inode);
+	}
+	if (!is_tcp && strncmp(name, "UDP", 3) != 0) {
 		say(scene, " (%s%ssocket", name, name[0] == '\0' ? "" : " ");
 		return 0;
 	}
-	say(scene, " (%s", protocols[i].words);
-	if (strcmp(protocols[i].table, "unix") == 0)
-		return say_unix(scene, inode);
-	if (find_row(scene, protocols[i].table, inode, row))
-		say_internet(scene, row, protocols[i].table[0] == 't');
+	say(scene, " (%.3s", name);
+	(void)snprintf(table, sizeof(table), "%s%s", is_tcp ? "tcp" : "udp",
+	               strstr(name, "v6") == NULL ? "" : "6");
+	if (find_row(scene, table, inode, row))
+		say_internet(scene, row, is_tcp);
 	return 0;
 }

@@ -14,7 +14,6 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -249,20 +248,6 @@ on_keys(void)
 	(void)select(STDIN_FILENO + 1, &set, NULL, NULL, NULL);
 }
 
-/* epoll(7) watches a file whose descriptor now belongs to another file. */
-static void
-on_reused(void)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-	const int fd = epoll_create1(EPOLL_CLOEXEC);
-	const int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	if (epoll_ctl(fd, EPOLL_CTL_ADD, pipe_fds[0], &event) == -1 ||
-	    dup(pipe_fds[0]) == -1 || dup2(other, pipe_fds[0]) == -1)
-		give_up("epoll_ctl");
-	(void)epoll_wait(fd, &event, 1, -1);
-}
-
 static void *
 sleep_long(void *unused)
 {
@@ -313,16 +298,6 @@ on_directory(void)
 	(void)openat(fd, "fifo", O_RDONLY | O_CLOEXEC);
 }
 
-/* sendfile(2) from a file to a full pipe. */
-static void
-on_sendfile(void)
-{
-	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-
-	while (sendfile(pipe_fds[1], fd, &(off_t){ 0 }, MANY) > 0)
-		;
-}
-
 /* The main thread has exited, and another thread is left. */
 static void
 on_leaderless(void)
@@ -364,10 +339,8 @@ static const struct {
 	{ "nothing", on_nothing },
 	{ "time", on_time },
 	{ "wide", on_wide },
-	{ "reused", on_reused },
 	{ "sleep", on_sleep },
 	{ "directory", on_directory },
-	{ "sendfile", on_sendfile },
 	{ "leaderless", on_leaderless },
 	{ "child", on_child },
 	{ "own", on_own },
