@@ -51,10 +51,8 @@ tells_alone() {
 
 @test "the sentences about a wrong command line" {
 	tells_alone "no COMMAND given (see wdrun --help)"
-	tells_alone "'--ver' is not an option, or short for several (see wdrun --help)" --ver true
-	tells_alone "'-Z' is not an option (see wdrun --help)" -qZ true
+	tells_alone "'-qZ' is not an option, is short for several, or takes no value (see wdrun --help)" -qZ true
 	tells_alone "--timeout needs a value: DUR (see wdrun --help)" --timeout
-	tells_alone "--quiet takes no value: '--quiet=yes' (see wdrun --help)" --quiet=yes
 	tells_alone "--timeout: '5x' is not a duration (250ms, 1.5, 1h30m, never; units ms, s, m, h, d, w)" \
 		--timeout=5x true
 	tells_alone "--until: ' *' is not a text (1 to 1024 bytes)" \

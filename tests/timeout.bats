@@ -191,7 +191,7 @@ sent() {
 	told
 	printf '%s\n' .02s 0.0004m .00001h 3e-7d 0x.1 0x1p-5 | each_is 124 {} sleep 1000
 	told
-	printf '%s\n' '' . s -1 -inf nan never 1ms 1h30m 2w 1S 1ss '1 ' 1e 1e+ 0x 1,5 1_0 |
+	printf '%s\n' '' . s -1 -inf nan 1S 1ss '1 ' 1e 1e+ 0x 1,5 1_0 |
 		each_is 125 -- {} true
 	each_is 125 --kill-after={} 100 true <<<invalid
 	printf '%s\n' '' FOO SIG 65 -1 TERM1 | each_is 125 --signal={} .1 true

@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 
 #include <errno.h>
-#include <float.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +16,7 @@
 #define MINUTE   (60 * SECOND)
 #define TOO_LONG 0x1p63 /* nanoseconds */
 
-#define SECONDS       3 /* the last unit that is written */
-#define TIMEOUT_UNITS 5 /* the first ones, which timeout(1) has */
+#define SECONDS 3 /* in units: the last one that is written */
 
 static const struct unit {
 	const char *suffix;
@@ -43,72 +41,40 @@ find_unit(const char *suffix, size_t length)
 	return NULL;
 }
 
-/* Like strtod(3), but only 0 becomes 0, which would mean no timeout. */
-static double
-read_number(const char *text, char **end)
-{
-	errno = 0;
-
-	const double number = strtod(text, end);
-
-	return number == 0 && errno == ERANGE ? DBL_MIN : number;
-}
-
-/* NUMBER, which is not negative, times UNIT. */
-static int64_t
-multiply(double number, int64_t unit)
-{
-	const double ns = number * (double)unit + 0.5;
-
-	if (ns >= TOO_LONG)
-		return NEVER;
-	return ns < 1 && number > 0 ? 1 : (int64_t)ns;
-}
-
 int
 duration_parse(const char *text, int64_t *ns)
 {
+	const bool is_never = strcmp(text, "never") == 0;
 	const char *at = text;
 	int64_t sum = 0;
 
-	if (strcmp(text, "never") == 0 || strcmp(text, "infinity") == 0) {
-		*ns = NEVER;
-		return 0;
-	}
-	do {
+	while (!is_never && (at == text || *at != '\0')) {
 		char *end;
-		const double number = read_number(at, &end);
+
+		errno = 0;
+
+		const double number = strtod(at, &end);
 		const size_t length = strcspn(end, NUMBER);
 		const struct unit *const unit = find_unit(end, length);
 
-		/* strtod(3) takes " 1", "+1", "1e3", "0x10" and "inf", too. And
-		 * in "1h30" the unit of 30 is unclear. */
-		if (end == at || end != at + strspn(at, NUMBER) ||
-		    unit == NULL || (length == 0 && at != text)) {
+		/* In "1h30" the unit of 30 is unclear. A NaN is not >= 0. */
+		if (end == at || !(number >= 0) || unit == NULL ||
+		    (length == 0 && (at != text || *end != '\0'))) {
 			errno = EINVAL;
 			return -1;
 		}
-		sum = duration_add(sum, multiply(number, unit->ns));
+
+		const double part = number * (double)unit->ns + 0.5;
+
+		if (part >= TOO_LONG)
+			sum = NEVER;
+		else if (part < 1 && (number > 0 || errno == ERANGE))
+			sum = duration_add(sum, 1); /* 0 has another meaning */
+		else
+			sum = duration_add(sum, (int64_t)part);
 		at = end + length;
-	} while (*at != '\0');
-	*ns = sum;
-	return 0;
-}
-
-int
-duration_parse_timeout(const char *text, int64_t *ns)
-{
-	char *end;
-	const double number = read_number(text, &end);
-	const struct unit *const unit = find_unit(end, strlen(end));
-
-	/* A NaN is not >= 0, either. */
-	if (end == text || !(number >= 0) || unit == NULL ||
-	    unit >= &units[TIMEOUT_UNITS]) {
-		errno = EINVAL;
-		return -1;
 	}
-	*ns = multiply(number, unit->ns);
+	*ns = is_never ? NEVER : sum;
 	return 0;
 }
 
@@ -120,6 +86,8 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 	while (unit < &units[SECONDS] && ns < unit->ns)
 		unit++;
 
+	const int64_t us = ns / 1000;
+	const int64_t ms = ns / MILLISECOND;
 	const long long whole = ns / unit->ns;
 	const long long rest = ns % unit->ns / unit[1].ns;
 
@@ -128,10 +96,10 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 		(void)snprintf(text, DURATION_TEXT_SIZE, "never");
 	else if (ns > 0 && ns < SECOND)
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gms",
-		               (double)(ns / 1000) / 1000);
+		               (double)us / 1000);
 	else if (unit == &units[SECONDS])
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gs",
-		               (double)(ns / MILLISECOND) / 1000);
+		               (double)ms / 1000);
 	else if (rest == 0)
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%lld%s", whole,
 		               unit->suffix);

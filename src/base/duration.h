@@ -10,16 +10,13 @@
 #define DURATION_TEXT_SIZE 32 /* for duration_format(), with the null byte */
 
 /*
- * Parses TEXT ("250ms", "1.5", "1h30m", "never", "infinity") into *NS. Units:
- * ms, s or sec, m or min, h, d, w. A number without a unit is in seconds, and
- * must be the only number. What is too long becomes NEVER, and what is above 0
- * at least 1. Returns 0; or -1 with errno EINVAL, with *NS unchanged.
+ * Parses TEXT ("250ms", "1.5", "1h30m", "never") into *NS: numbers as strtod(3)
+ * reads them ("1e3", "infinity"), each with a unit: ms, s or sec, m or min, h,
+ * d, w. A number without a unit is in seconds, and must be the only one. What
+ * is too long becomes NEVER, and what is above 0 at least 1. Returns 0; or -1
+ * with errno EINVAL, with *NS unchanged.
  */
 int duration_parse(const char *text, int64_t *ns);
-
-/* Like duration_parse(), for what timeout(1) takes: one number, as strtod(3)
- * reads it, with s, m, h, d or no unit. */
-int duration_parse_timeout(const char *text, int64_t *ns);
 
 /* Formats NS nanoseconds into TEXT for duration_parse(): "250ms", "1.5s"; from
  * a minute on in two units, cut: "30m", "5m03s", "2h14m"; "never". Returns
@@ -32,9 +29,6 @@ char *duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
 /* Returns the time of CLOCK_MONOTONIC. Cannot fail. */
 int64_t duration_now(void);
-
-/* Until its callers use that. */
-#define duration_now_fast duration_now
 
 /* Returns the time of CLOCK_REALTIME: nanoseconds since the epoch. */
 int64_t duration_since_epoch(void);

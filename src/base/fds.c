@@ -1,4 +1,4 @@
-/* Inherited descriptors, and reads and writes that are complete. */
+/* Inherited descriptors, and writes that are complete. */
 #include "base/fds.h"
 
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #define FIRST_OTHER 3
@@ -64,101 +64,32 @@ fds_close(int fd)
 	errno = why;
 }
 
-ssize_t
-fds_read(int fd, void *data, size_t size)
-{
-	size_t done = 0;
-	ssize_t length = 1;
-
-	while (done < size && length != 0) {
-		length = read(fd, (char *)data + done, size - done);
-		if (length > 0)
-			done += (size_t)length;
-		else if (length == -1 && errno != EINTR)
-			return -1;
-	}
-	return (ssize_t)done;
-}
-
-size_t
-fds_write(int fd, const void *data, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		const ssize_t length =
-		    write(fd, (const char *)data + done, size - done);
-
-		if (length > 0)
-			done += (size_t)length;
-		else if (length == -1 && errno != EINTR)
-			break;
-	}
-	return done;
-}
-
 /* O_NONBLOCK on FD would affect each process that shares its description. But a
  * pipe that poll(2) calls writable takes PIPE_BUF bytes at once, unless another
  * process fills it first: pipe(7). */
 size_t
-fds_write_in_time(int fd, const void *data, size_t size, int patience_ms)
+fds_write(int fd, const void *data, size_t size, int patience_ms)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLOUT };
-	size_t done = 0;
 	struct stat file;
+	const bool is_file = fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
+	const size_t at_once = is_file ? size : PIPE_BUF;
+	size_t done = 0;
 
-	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode))
-		return fds_write(fd, data, size);
 	while (done < size) {
 		const size_t left = size - done;
+		const int result = poll(&ready, 1, patience_ms);
+		ssize_t length = -1;
 
-		if (poll(&ready, 1, patience_ms) <= 0) {
+		if (result == 0)
 			errno = ETIMEDOUT;
-			break;
-		}
-
-		const ssize_t length = write(fd, (const char *)data + done,
-		                             left < PIPE_BUF ? left : PIPE_BUF);
-
+		else if (result == 1)
+			length = write(fd, (const char *)data + done,
+			               left < at_once ? left : at_once);
 		if (length > 0)
 			done += (size_t)length;
-		else if (length == 0 || errno != EAGAIN)
+		else if (length == 0 || (errno != EAGAIN && errno != EINTR))
 			break;
 	}
 	return done;
-}
-
-int
-fds_replace(const struct replacement *file, const void *data, size_t size)
-{
-	const int directory_fd = file->directory_fd;
-
-	(void)unlinkat(directory_fd, file->unfinished, 0);
-
-	const int fd = openat(
-	    directory_fd, file->unfinished,
-	    O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, file->mode);
-
-	if (fd == -1)
-		return -1;
-
-	/* No fsync(2): a crash of the machine that loses the file also ends
-	 * every process that the file describes. */
-	bool is_written = (!file->is_exact || fchmod(fd, file->mode) == 0) &&
-	                  fds_write(fd, data, size) == size;
-
-	/* NFS may report a full disk only here: ENOSPC in close(2). */
-	if (is_written)
-		is_written = close(fd) == 0;
-	else
-		fds_close(fd);
-	if (is_written && renameat(directory_fd, file->unfinished, directory_fd,
-	                           file->file) == 0)
-		return 0;
-
-	const int why = errno;
-
-	(void)unlinkat(directory_fd, file->unfinished, 0);
-	errno = why;
-	return -1;
 }

@@ -14,32 +14,44 @@
 #include "base/status.h"
 #include "base/text.h"
 
-#define LINE_SIZE   4096 /* PIPE_BUF: such a write(2) is atomic, pipe(7) */
+#define LINE_SIZE   4000 /* less than PIPE_BUF: one atomic write(2), pipe(7) */
 #define PATIENCE_MS 200  /* for a slow reader of stderr */
 
 static const char *name = "wdrun";
 
-/* Whether stderr is a terminal, and of which SIZE. */
-static bool
-is_terminal(struct winsize *size)
-{
-	return ioctl(STDERR_FILENO, TIOCGWINSZ, size) == 0;
-}
-
-/* Ends a line. At a terminal in raw mode, as in an editor, "\n" alone only
- * moves the cursor down. */
+/* Prints LINES, of message_lines(). With IS_AT_START, they begin in column 1.
+ */
 static void
-end_line(struct strbuf *text, bool at_terminal)
+print(struct strbuf *lines, bool is_at_start)
 {
-	strbuf_addf(text, at_terminal ? "\r\n" : "\n");
-}
+	const char *const type = getenv("TERM");
+	struct strbuf text = { .grows = true };
+	struct winsize size;
+	const bool at_terminal = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
 
-/* An error cannot be reported anywhere. */
-static void
-print(const struct strbuf *text)
-{
-	(void)fds_write_in_time(STDERR_FILENO, text->text, text->length,
-	                        PATIENCE_MS);
+	/*
+	 * Text (a prompt, say) may be before the cursor. A terminal's answer to
+	 * a query for the position would mix with typed keys. Instead, as for
+	 * PROMPT_SP of zsh: as many blanks as the terminal has columns, and
+	 * "\r". From column 1 the blanks stay on the line; from any other
+	 * column they wrap to the next line.
+	 */
+	if (is_at_start && at_terminal && type != NULL &&
+	    strcmp(type, "dumb") != 0)
+		strbuf_addf(&text, "%*s\r", size.ws_col, "");
+	for (size_t at = 0; at < lines->length;) {
+		char *const line = lines->text + at;
+
+		at += strlen(line) + 1;
+		utf8_make_printable(line);
+		/* At a terminal in raw mode, as in an editor, "\n" alone only
+		 * moves the cursor down. */
+		strbuf_addf(&text, "%s: %s%s", name, line,
+		            at_terminal ? "\r\n" : "\n");
+	}
+	/* An error cannot be reported anywhere. */
+	(void)fds_write(STDERR_FILENO, text.text, text.length, PATIENCE_MS);
+	strbuf_free(&text);
 }
 
 void
@@ -53,58 +65,20 @@ message(const char *format, ...)
 {
 	const int saved = errno;
 	char bytes[LINE_SIZE];
-	/* Less than there is, so that a line that is cut has its end. */
-	struct strbuf line = { .text = bytes,
-		               .size = sizeof(bytes) - strlen("\r\n") };
-	struct winsize size;
+	struct strbuf line = { .text = bytes, .size = sizeof(bytes) };
 	va_list arguments;
 
-	strbuf_addf(&line, "%s: ", name);
 	va_start(arguments, format);
 	strbuf_vaddf(&line, format, arguments);
 	va_end(arguments);
-	utf8_make_printable(bytes, line.length);
-	line.size = sizeof(bytes);
-	end_line(&line, is_terminal(&size));
-	print(&line);
+	print(&line, false);
 	errno = saved;
 }
 
-/*
- * Text (a prompt, say) may be before the cursor. A terminal's answer to a query
- * for the position would mix with typed keys. Instead, as for PROMPT_SP of zsh:
- * as many blanks as the terminal has columns, and "\r". From column 1 the
- * blanks stay on the line; from any other column they wrap to the next line.
- */
-static void
-go_to_column_1(struct strbuf *text, const struct winsize *size)
-{
-	const char *const type = getenv("TERM");
-
-	if (type != NULL && strcmp(type, "dumb") != 0)
-		strbuf_addf(text, "%*s\r", size->ws_col, "");
-}
-
 void
-message_lines(const struct strbuf *lines)
+message_lines(struct strbuf *lines)
 {
-	struct strbuf text = { .grows = true };
-	struct winsize size;
-	const bool at_terminal = is_terminal(&size);
-
-	if (at_terminal)
-		go_to_column_1(&text, &size);
-	for (size_t at = 0; at < lines->length;) {
-		const char *const line = lines->text + at;
-		const size_t start = text.length;
-
-		strbuf_addf(&text, "%s: %s", name, line);
-		utf8_make_printable(text.text + start, text.length - start);
-		end_line(&text, at_terminal);
-		at += strlen(line) + 1;
-	}
-	print(&text);
-	strbuf_free(&text);
+	print(lines, true);
 }
 
 int
@@ -112,9 +86,8 @@ message_print(const struct strbuf *line)
 {
 	/* Waits for a reader without a bound, also where another process has
 	 * set O_NONBLOCK on the pipe. */
-	if (!line->is_cut &&
-	    fds_write_in_time(STDOUT_FILENO, line->text, line->length, -1) ==
-	        line->length)
+	if (!line->is_cut && fds_write(STDOUT_FILENO, line->text, line->length,
+	                               -1) == line->length)
 		return EXIT_SUCCESS;
 	message("cannot write to stdout: %s",
 	        strerror(line->is_cut ? ENOMEM : errno));

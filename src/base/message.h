@@ -7,9 +7,9 @@ struct strbuf;
  * is lost: a message must not hold up a run. Keeps errno. */
 __attribute__((format(printf, 1, 2))) void message(const char *format, ...);
 
-/* Like message(), for several lines, each with a null byte at its end. At a
- * terminal they begin in column 1. */
-void message_lines(const struct strbuf *lines);
+/* Like message(), for several lines, each with a null byte at its end, which
+ * are made printable. At a terminal they begin in column 1. */
+void message_lines(struct strbuf *lines);
 
 /* Makes messages begin with NAME, which is not copied, instead of "wdrun". */
 void message_set_name(const char *name);

@@ -18,27 +18,6 @@
 #define PROC         0x9fa0 /* PROC_SUPER_MAGIC, statfs(2) */
 #define FD_PATH_SIZE 32
 
-struct walk {
-	int fd;              /* the directory reached so far, or -1 */
-	int links;           /* followed so far */
-	size_t own;          /* length of the end of TEXT that is of the
-	                      * caller's path, and not of a link's target */
-	char *rest;          /* in TEXT: what is still to be walked */
-	char text[PATH_MAX]; /* the path, or what a link has made of it */
-};
-
-/* Makes FD the directory of WALK. Returns 0; or -1, keeping errno, if FD is
- * -1. */
-static int
-enter(struct walk *walk, int fd)
-{
-	if (fd == -1)
-		return -1;
-	fds_close(walk->fd);
-	walk->fd = fd;
-	return 0;
-}
-
 /* Whether links of USER are followed. In a user namespace that does not map
  * root, as in many sandboxes, the owner of "/" has the number that stands for
  * root: user_namespaces(7), overflow UID. */
@@ -51,19 +30,20 @@ is_trusted(uid_t user)
 	       (stat("/", &root) == 0 && user == root.st_uid);
 }
 
-/* Has WALK go on with the target of the link NAME, and then with AFTER, both in
- * walk->text. Returns 0; or -1 with errno, ENOTDIR if NAME is no link. */
+/* Replaces REST, the name of a link in FD, by the link's target and AFTER,
+ * which is a part of REST. Returns 0; or -1 with errno, ENOTDIR if it is no
+ * link. */
 static int
-follow(struct walk *walk, const char *name, const char *after, int flags)
+follow(int fd, char rest[PATH_MAX], const char *after, int flags)
 {
 	/* Opened, so that owner and target are of one link. */
-	const int fd = openat(walk->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	const int link_fd = openat(fd, rest, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	const size_t left = strlen(after);
 	char target[PATH_MAX];
 	struct stat link;
 	ssize_t length = -1;
 
-	if (fd == -1 || fstat(fd, &link) == -1)
+	if (link_fd == -1 || fstat(link_fd, &link) == -1)
 		;
 	else if (!S_ISLNK(link.st_mode))
 		errno = ENOTDIR;
@@ -71,98 +51,75 @@ follow(struct walk *walk, const char *name, const char *after, int flags)
 		errno = EXDEV;
 	else if (!is_trusted(link.st_uid))
 		errno = ENOLINK;
-	else if (walk->links++ == LINKS_MAX)
-		errno = ELOOP;
 	else
-		length = readlinkat(fd, "", target, sizeof(target));
-	fds_close(fd);
+		length = readlinkat(link_fd, "", target, sizeof(target));
+	fds_close(link_fd);
 	if (length == -1)
 		return -1;
 	if ((size_t)length + 1 + left >= PATH_MAX) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	if (left < walk->own)
-		walk->own = left;
-	memmove(walk->text + length + 1, after, left + 1);
-	memcpy(walk->text, target, (size_t)length);
-	walk->text[length] = left > 0 ? '/' : '\0';
-	walk->rest = walk->text;
-	return *target == '/' ? enter(walk, open("/", DIRECTORY)) : 0;
+	memmove(rest + length + 1, after, left + 1);
+	memcpy(rest, target, (size_t)length);
+	rest[length] = left > 0 ? '/' : '\0';
+	return 0;
 }
 
-/* Enters the directory that walk->rest names first, before SLASH. Returns 0, or
- * -1 with errno and walk->rest as it was. */
+/* Walks from the directory FD, which it closes, along REST, until only the
+ * file's name is left in REST. Returns as path_open(). */
 static int
-step(struct walk *walk, char *slash, int flags)
+walk(int fd, char rest[PATH_MAX], int flags)
 {
-	const char *const name = walk->rest;
+	size_t own = PATH_MAX; /* the end of REST that is of no link's target */
 
-	*slash = '\0';
-	if ((flags & PATH_MAKE) != 0 && strlen(slash + 1) < walk->own)
-		(void)mkdirat(walk->fd, name, S_IRWXU); /* else openat fails */
-	if (enter(walk, openat(walk->fd, name, DIRECTORY)) == 0) {
-		walk->rest = slash + 1;
-		return 0;
-	}
-	if (errno == ENOTDIR && follow(walk, name, slash + 1, flags) == 0)
-		return 0;
-	*slash = '/';
-	return -1;
-}
-
-/* Walks until only the file's name is left. Returns 0, or -1 with errno. */
-static int
-walk_on(struct walk *walk, int flags)
-{
-	for (;;) {
-		walk->rest += strspn(walk->rest, "/");
-
-		char *const slash = strchr(walk->rest, '/');
+	for (int links = 0; fd != -1;) {
+		char *const slash = strchr(rest, '/');
+		int next;
 
 		if (slash == NULL)
-			return 0;
-		if (step(walk, slash, flags) == -1)
-			return errno == ENOENT && (flags & PATH_MAY_MISS) != 0
-			           ? 0
-			           : -1;
-	}
-}
+			return fd;
+		*slash = '\0';
 
-/* Begins a walk, and walks. walk->fd has to be closed in any case. */
-static int
-walk_to(struct walk *walk, const char *path, int flags)
-{
-	size_t length = strlen(path);
+		const char *const after = slash + 1 + strspn(slash + 1, "/");
+		const size_t left = strlen(after);
 
-	walk->fd = -1;
-	walk->links = 0;
-	walk->own = PATH_MAX;
-	walk->rest = walk->text;
-	if (length == 0 || length >= PATH_MAX) {
-		errno = length == 0 ? ENOENT : ENAMETOOLONG;
-		return -1;
+		if ((flags & PATH_MAKE) != 0 && left < own)
+			(void)mkdirat(fd, rest, S_IRWXU); /* or openat fails */
+		next = slash == rest ? open("/", DIRECTORY)
+		                     : openat(fd, rest, DIRECTORY);
+		if (next != -1) {
+			memmove(rest, after, left + 1);
+		} else if (errno == ENOENT && (flags & PATH_MAY_MISS) != 0) {
+			*slash = '/';
+			return fd;
+		} else if (errno == ENOTDIR && links++ < LINKS_MAX &&
+		           follow(fd, rest, after, flags) == 0) {
+			own = left < own ? left : own;
+			continue;
+		} else if (links > LINKS_MAX) {
+			errno = ELOOP;
+		}
+		fds_close(fd);
+		fd = next;
 	}
-	while (length > 0 && path[length - 1] == '/')
-		length--;
-	memcpy(walk->text, path, length);
-	walk->text[length] = '\0';
-	if (enter(walk, open(*path == '/' ? "/" : ".", DIRECTORY)) == -1)
-		return -1;
-	return walk_on(walk, flags);
+	return -1;
 }
 
 int
 path_open(const char *path, int flags, char name[PATH_MAX])
 {
-	struct walk walk;
+	size_t length = strlen(path);
 
-	if (walk_to(&walk, path, flags) == -1) {
-		fds_close(walk.fd);
+	if (length == 0 || length >= PATH_MAX) {
+		errno = length == 0 ? ENOENT : ENAMETOOLONG;
 		return -1;
 	}
-	memcpy(name, walk.rest, strlen(walk.rest) + 1);
-	return walk.fd;
+	memcpy(name, path, length);
+	while (length > 1 && name[length - 1] == '/')
+		length--;
+	name[length] = '\0';
+	return walk(open(".", DIRECTORY), name, flags);
 }
 
 /* Whether FD is in /proc, where a link can lead to a file without a path, and
@@ -178,23 +135,23 @@ is_in_proc(int fd)
 int
 path_open_file(const char *path, int flags, mode_t mode)
 {
-	struct walk walk;
-	int result = walk_to(&walk, path, 0);
-	int fd = -1;
+	char name[PATH_MAX];
+	int directory_fd = path_open(path, 0, name);
 
-	while (result == 0) {
-		const int no_link = is_in_proc(walk.fd) ? 0 : O_NOFOLLOW;
+	for (int links = 0; directory_fd != -1; links++) {
+		const int no_link = is_in_proc(directory_fd) ? 0 : O_NOFOLLOW;
+		const int fd = openat(directory_fd, name,
+		                      flags | no_link | O_CLOEXEC, mode);
 
-		fd = openat(walk.fd, walk.rest, flags | no_link | O_CLOEXEC,
-		            mode);
-		if (fd != -1 || errno != ELOOP || no_link == 0)
-			break;
-		result = follow(&walk, walk.rest, "", 0);
-		if (result == 0)
-			result = walk_on(&walk, 0);
+		if (fd != -1 || errno != ELOOP || no_link == 0 ||
+		    links == LINKS_MAX ||
+		    follow(directory_fd, name, "", 0) == -1) {
+			fds_close(directory_fd);
+			return fd;
+		}
+		directory_fd = walk(directory_fd, name, 0);
 	}
-	fds_close(walk.fd);
-	return fd;
+	return -1;
 }
 
 const char *

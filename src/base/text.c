@@ -1,8 +1,6 @@
-/* Text: made in a buffer, read as numbers, made safe to show, and JSON. */
+/* Text: made in a buffer, made safe to show, and JSON. */
 #include "base/text.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,49 +11,33 @@
 
 /* --- text in a buffer ----------------------------------------------------- */
 
-/* Writes behind LINE's text what fits. Returns the length without a limit. */
-__attribute__((format(printf, 2, 0))) static size_t
-add_what_fits(struct strbuf *line, const char *format, va_list arguments)
-{
-	const size_t left = line->size - line->length;
-	char *const end = left == 0 ? NULL : line->text + line->length;
-	va_list copy;
-
-	va_copy(copy, arguments);
-
-	/* The analyzer sees neither va_copy(3) nor va_start(3). */
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
-	const int length = vsnprintf(end, left, format, copy);
-
-	va_end(copy);
-	return length < 0 ? 0 : (size_t)length;
-}
-
-/* Gives LINE twice the room that LENGTH more bytes need. */
-static bool
-grow(struct strbuf *line, size_t length)
-{
-	const size_t size = 2 * (line->length + length) + GROWN_MIN;
-	char *const text = realloc(line->text, size);
-
-	if (text == NULL)
-		return false;
-	line->text = text;
-	line->size = size;
-	return true;
-}
-
 void
 strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments)
 {
-	size_t length = add_what_fits(line, format, arguments);
+	va_list again;
 
-	if (length >= line->size - line->length && line->grows &&
-	    grow(line, length))
-		length = add_what_fits(line, format, arguments);
+	va_copy(again, arguments);
+
+	/* The analyzer does not see va_start(3) in the callers.
+	 * NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
+	const size_t length = (size_t)vsnprintf(NULL, 0, format, arguments);
+	const size_t wanted = line->length + length;
+
+	if (line->grows && wanted >= line->size) {
+		const size_t size = 2 * wanted + GROWN_MIN;
+		char *const text = realloc(line->text, size);
+
+		if (text != NULL) {
+			line->text = text;
+			line->size = size;
+		}
+	}
 
 	const size_t left = line->size - line->length;
 
+	if (left > 0)
+		(void)vsnprintf(line->text + line->length, left, format, again);
+	va_end(again);
 	line->is_cut |= length >= left;
 	if (left > 0)
 		line->length += length < left ? length : left - 1;
@@ -78,54 +60,6 @@ strbuf_free(struct strbuf *line)
 	*line = (struct strbuf){ .text = NULL };
 }
 
-size_t
-strbuf_format(char *text, size_t size, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
-	const int length = vsnprintf(text, size, format, arguments);
-
-	va_end(arguments);
-	return length < 0 ? 0 : (size_t)length;
-}
-
-/* --- numbers -------------------------------------------------------------- */
-
-const char *
-text_read_number(const char *text, unsigned base, uint64_t *number)
-{
-	const int saved = errno;
-	const bool has_digit = isxdigit((unsigned char)*text) &&
-	                       (*text <= '9' || base == HEXADECIMAL);
-	char *end;
-
-	*number = 0;
-	if (!has_digit || (text[0] == '0' && tolower(text[1]) == 'x'))
-		return NULL;
-	errno = 0;
-	*number = strtoull(text, &end, (int)base);
-
-	const bool is_too_large = errno == ERANGE;
-
-	errno = saved;
-	if (!is_too_large)
-		return end;
-	*number = 0;
-	return NULL;
-}
-
-uint64_t
-text_number(const char *text, unsigned base)
-{
-	uint64_t number;
-
-	(void)text_read_number(text, base, &number);
-	return number;
-}
-
 /* --- UTF-8 ---------------------------------------------------------------- */
 
 static bool
@@ -134,36 +68,33 @@ is_continuation(char byte)
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Decodes the first character (RFC 3629) of the SIZE bytes at TEXT into
- * *CHARACTER. Returns its length in bytes, or 0 if TEXT is not UTF-8. */
+/* Returns the length in bytes of the first character of TEXT; or 0 if that is a
+ * control character (C0, DEL, C1), or not UTF-8 (RFC 3629). */
 static size_t
-read_character(const char *text, size_t size, uint32_t *character)
+printable_length(const char *text)
 {
-	static const uint32_t firsts[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	/* Those below are controls, or could be written in fewer bytes. */
+	static const uint32_t firsts[] = { 0, 0x20, 0xa0, 0x800, 0x10000 };
 	const unsigned lead = (unsigned char)*text;
 	/* The leading 1 bits: none in ASCII, one in a continuation. */
 	const size_t ones = (size_t)__builtin_clz(~(lead << 24));
 	const size_t length = ones == 0 ? 1 : ones;
+	uint32_t character = lead & (0x7fU >> ones);
 
-	if (ones == 1 || length > LENGTH_MAX || length > size)
+	if (ones == 1 || length > LENGTH_MAX)
 		return 0;
-	*character = lead & (0x7fU >> ones);
+	/* The null byte at the end of TEXT is no continuation. */
 	for (size_t i = 1; i < length; i++) {
 		if (!is_continuation(text[i]))
 			return 0;
-		*character = *character << 6 | (text[i] & 0x3f);
+		character = character << 6 | (text[i] & 0x3f);
 	}
-	/* Overlong, beyond Unicode, or a surrogate of UTF-16. */
-	if (*character < firsts[length] || *character > 0x10ffff ||
-	    (*character >= 0xd800 && *character <= 0xdfff))
+	/* DEL, beyond Unicode, or a surrogate of UTF-16. */
+	if (character < firsts[length] || character == 0x7f ||
+	    character > 0x10ffff ||
+	    (character >= 0xd800 && character <= 0xdfff))
 		return 0;
 	return length;
-}
-
-static bool
-is_control(uint32_t character)
-{
-	return character < 0x20 || (character >= 0x7f && character < 0xa0);
 }
 
 size_t
@@ -176,27 +107,18 @@ utf8_fit(const char *text, size_t size)
 	return length;
 }
 
-size_t
-utf8_columns(const char *text, size_t width, size_t *count)
-{
-	*count = utf8_fit(text, width);
-	return *count;
-}
-
 void
-utf8_make_printable(char *text, size_t size)
+utf8_make_printable(char *text)
 {
-	for (size_t at = 0; at < size;) {
-		uint32_t character;
-		const size_t length =
-		    read_character(text + at, size - at, &character);
+	while (*text != '\0') {
+		const size_t length = printable_length(text);
 
 		/* The character's other bytes are not UTF-8 without the first,
 		 * and replaced in the next rounds. */
-		if (length == 0 || is_control(character))
-			text[at++] = '?';
+		if (length == 0)
+			*text++ = '?';
 		else
-			at += length;
+			text += length;
 	}
 }
 
@@ -209,25 +131,20 @@ json_add_string(struct strbuf *line, const char *text)
 		strbuf_addf(line, "null");
 		return;
 	}
-
-	size_t left = strlen(text);
-
 	strbuf_addf(line, "\"");
-	while (left > 0) {
-		uint32_t character;
-		const size_t length = read_character(text, left, &character);
-		const size_t step = length == 0 ? 1 : length;
+	while (*text != '\0') {
+		const size_t length = printable_length(text);
 
-		if (length == 0)
+		if (length > 0)
+			strbuf_addf(line,
+			            *text == '"' || *text == '\\' ? "\\%.*s"
+			                                          : "%.*s",
+			            (int)length, text);
+		else if ((*text & 0x80) != 0)
 			strbuf_addf(line, "\xef\xbf\xbd"); /* U+FFFD */
-		else if (is_control(character))
-			strbuf_addf(line, "\\u%04x", character);
-		else if (*text == '"' || *text == '\\')
-			strbuf_addf(line, "\\%c", *text);
 		else
-			strbuf_addf(line, "%.*s", (int)length, text);
-		text += step;
-		left -= step;
+			strbuf_addf(line, "\\u%04x", (unsigned)*text);
+		text += length > 0 ? length : 1;
 	}
 	strbuf_addf(line, "\"");
 }
@@ -261,7 +178,7 @@ json_add_strings(struct strbuf *line, const char *key, size_t count,
 {
 	json_add_key(line, key);
 	strbuf_addf(line, "[");
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && strings[i] != NULL; i++) {
 		json_add_comma(line);
 		json_add_string(line, strings[i]);
 	}
@@ -273,11 +190,4 @@ json_add_number(struct strbuf *line, const char *key, int64_t number)
 {
 	json_add_key(line, key);
 	strbuf_addf(line, "%" PRId64, number);
-}
-
-void
-json_add_bool(struct strbuf *line, const char *key, bool value)
-{
-	json_add_key(line, key);
-	strbuf_addf(line, value ? "true" : "false");
 }

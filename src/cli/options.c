@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,14 +14,14 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/status.h"
-#include "base/strbuf.h"
+#include "base/text.h"
 #include "proc/signals.h"
 #include "watchdog.h"
 
 #define STATUS_MAX      255
 #define NAME_LENGTH_MAX 255
 #define SHOWN_MAX       255 /* bytes of a value in a message */
-#define HELP_COLUMN     28
+#define NAME_SIZE       32  /* of an option, with "=DUR" */
 
 /* --- kinds of values ------------------------------------------------------ */
 
@@ -182,21 +183,13 @@ static void
 add_row(struct strbuf *text, const struct row *row, bool has_default)
 {
 	const char *const metavar = kinds[row->kind].metavar;
-	const size_t begin = text->length;
+	const char letter[] = { '-', row->letter, ',', '\0' };
+	char name[NAME_SIZE];
 
-	if (row->letter != 0)
-		strbuf_addf(text, "  -%c, ", row->letter);
-	else
-		strbuf_addf(text, "      ");
-	strbuf_addf(text, "--%s", row->name);
-	if (metavar != NULL)
-		strbuf_addf(text, "=%s", metavar);
-
-	const int length = (int)(text->length - begin);
-
-	strbuf_addf(text, "%*s%s",
-	            length < HELP_COLUMN ? HELP_COLUMN - length : 1, "",
-	            row->help);
+	(void)snprintf(name, sizeof(name), metavar == NULL ? "%s" : "%s=%s",
+	               row->name, metavar);
+	strbuf_addf(text, "  %3s --%-19s %s", row->letter == 0 ? "" : letter,
+	            name, row->help);
 	if (has_default)
 		strbuf_addf(text, " (%s)", row->initial);
 	strbuf_addf(text, "\n");
@@ -230,12 +223,9 @@ static int
 store_duration(const struct options *options, int64_t *duration,
                const char *text, enum kind kind)
 {
-	const bool is_timeout = options->is_timeout;
-
-	if ((is_timeout ? duration_parse_timeout
-	                : duration_parse)(text, duration) == -1)
+	if (duration_parse(text, duration) == -1)
 		return -1;
-	if (*duration == 0 && (kind == KIND_BOUND || is_timeout))
+	if (*duration == 0 && (kind == KIND_BOUND || options->is_timeout))
 		*duration = NEVER;
 	return 0;
 }
@@ -273,14 +263,13 @@ store_survivors(enum survivors *survivors, const char *text)
 		[SURVIVORS_WAIT] = "wait",
 		[SURVIVORS_LEAVE] = "leave",
 	};
+	int i = SURVIVORS_LEAVE;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(text, words[i]) == 0) {
-			*survivors = (enum survivors)i;
-			return 0;
-		}
-	}
-	return -1;
+	while (i >= 0 && strcmp(text, words[i]) != 0)
+		i--;
+	if (i >= 0)
+		*survivors = (enum survivors)i;
+	return i >= 0 ? 0 : -1;
 }
 
 static int
@@ -351,28 +340,20 @@ find_row(int found)
 	return NULL;
 }
 
-/* Says that getopt_long(3) finds WORD wrong: its option, which optopt names,
- * does not exist, lacks its value, or has one and takes none. */
+/* Says what getopt_long(3), which returned FOUND, finds wrong in WORD. */
 static int
 refuse_word(const struct options *options, int found, const char *word)
 {
 	const char *const program = options->is_timeout ? TIMEOUT : "wdrun";
 	const struct row *const row = find_row(optopt);
-	const bool is_long = strncmp(word, "--", strlen("--")) == 0;
 
 	if (found == ':' && row != NULL)
 		message("--%s needs a value: %s (see %s --help)", row->name,
 		        kinds[row->kind].metavar, program);
-	else if (is_long && row != NULL)
-		message("--%s takes no value: '%s' (see %s --help)", row->name,
-		        word, program);
-	else if (is_long)
-		message("'%s' is not an option, or short for several (see %s "
-		        "--help)",
-		        word, program);
 	else
-		message("'-%c' is not an option (see %s --help)", (char)optopt,
-		        program);
+		message("'%s' is not an option, is short for several, or takes "
+		        "no value (see %s --help)",
+		        word, program);
 	return STATUS_FAILED;
 }
 
@@ -380,16 +361,12 @@ static int
 refuse_value(const struct options *options, const struct row *row,
              const char *value)
 {
-	const char *const accepted = kinds[row->kind].accepted;
-
-	if (!options->is_timeout)
-		message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, value,
-		        accepted);
-	else
+	if (options->is_timeout)
 		message("'%.*s' is not %s", SHOWN_MAX, value,
-		        row->kind == KIND_SIGNAL
-		            ? accepted
-		            : "a duration (1.5, 30m, 2h, 1d, 0 for none)");
+		        kinds[row->kind].accepted);
+	else
+		message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, value,
+		        kinds[row->kind].accepted);
 	return STATUS_FAILED;
 }
 
@@ -480,15 +457,15 @@ read_timeout_operand(struct options *options, int argc, char *argv[])
 	return OPTIONS_ARE_COMPLETE;
 }
 
-/* Whether ARGUMENT0, argv[0] or NULL, ends with "timeout": "/opt/bin/timeout",
- * or "wdrun-timeout" beside the system's timeout. */
+/* Whether NAME is "/opt/bin/timeout", or "wdrun-timeout" beside the system's.
+ */
 static bool
-is_timeouts_name(const char *argument0)
+is_timeouts(const char *name)
 {
-	const size_t length = argument0 == NULL ? 0 : strlen(argument0);
+	const size_t length = strlen(name);
 
 	return length >= strlen(TIMEOUT) &&
-	       strcmp(argument0 + length - strlen(TIMEOUT), TIMEOUT) == 0;
+	       strcmp(name + length - strlen(TIMEOUT), TIMEOUT) == 0;
 }
 
 static void
@@ -516,7 +493,7 @@ options_read(struct options *options, int argc, char *argv[])
 	bool has_idle = false;
 	int found;
 
-	set_defaults(options, is_timeouts_name(argv[0]));
+	set_defaults(options, argv[0] != NULL && is_timeouts(argv[0]));
 	make_tables(options, letters, names);
 	while (status == OPTIONS_ARE_COMPLETE &&
 	       (found = getopt_long(argc, argv, letters, names, NULL)) != -1) {

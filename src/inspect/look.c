@@ -14,8 +14,7 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/json.h"
-#include "base/strbuf.h"
+#include "base/text.h"
 #include "inspect/scene.h"
 #include "proc/helper.h"
 #include "proc/priority.h"

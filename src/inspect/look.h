@@ -38,7 +38,7 @@ struct sight {
 };
 
 /* A look at a tree, in memory that is shared with the process that looks
- * (array_share()). The caller sets OUTPUTS and TELLS_HOLDERS, else all 0. */
+ * (mmap(2)). The caller sets OUTPUTS and TELLS_HOLDERS, else all 0. */
 struct look {
 	/* The pipes, sockets and terminals to which the command's output goes,
 	 * as the links in /proc/PID/fd name them ("pipe:[4711]"), or "". */

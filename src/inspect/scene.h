@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/strbuf.h"
+#include "base/text.h"
 
 #define ENDS_MAX  4096
 #define FDS_MAX   64

@@ -2,14 +2,15 @@
 #include "io/output_setup.h"
 
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/message.h"
 #include "base/path.h"
 #include "io/output.h"
@@ -143,10 +144,11 @@ open_terminal(struct output *output)
 static int
 open_shared(struct output *output, struct relay *relay)
 {
-	output->page = array_share(sizeof(*output->page));
+	output->page = mmap(NULL, sizeof(*output->page), PROT_READ | PROT_WRITE,
+	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	/* Not in .bss: only the relays use the buffer. */
-	relay->buffer = array_resize(NULL, 0, (size_t)2 * RELAY_BUFFER_SIZE);
-	if (output->page == NULL || relay->buffer == NULL)
+	relay->buffer = malloc((size_t)2 * RELAY_BUFFER_SIZE);
+	if (output->page == MAP_FAILED || relay->buffer == NULL)
 		return refuse("no memory for the output");
 	if (pipe2(output->notify_pipe, O_CLOEXEC | O_NONBLOCK) == -1)
 		return refuse("cannot make a pipe");

@@ -92,7 +92,7 @@ notify(const struct relay *relay)
 static void
 begin_write(const struct relay *relay)
 {
-	const int64_t now = duration_now_fast();
+	const int64_t now = duration_now();
 
 	relay->state->active_at = now;
 	relay->state->blocked_at = now;
@@ -101,7 +101,7 @@ begin_write(const struct relay *relay)
 static void
 end_write(const struct relay *relay)
 {
-	relay->state->active_at = duration_now_fast();
+	relay->state->active_at = duration_now();
 	relay->state->blocked_at = 0;
 }
 
@@ -171,7 +171,7 @@ await_room_for_copy(const struct relay *relay)
 	const int64_t start = relay->state->active_at;
 	const int64_t taken_at = relay->page->tee_active_at;
 	const int64_t left = (taken_at > start ? taken_at : start) +
-	                     TEE_PATIENCE - duration_now_fast();
+	                     TEE_PATIENCE - duration_now();
 
 	if (left <= 0)
 		return false;
@@ -234,7 +234,7 @@ static void
 write_rest_until(struct relay *relay, int64_t end)
 {
 	while (relay->rest_size > 0 && relay->out.fd != -1) {
-		const int64_t left = end - duration_now_fast();
+		const int64_t left = end - duration_now();
 
 		if (write_rest(relay) > 0)
 			continue;
@@ -252,7 +252,7 @@ write_rest_until(struct relay *relay, int64_t end)
 static _Noreturn void
 give_up(struct relay *relay)
 {
-	const int64_t end = duration_now_fast() + LAST_WRITES;
+	const int64_t end = duration_now() + LAST_WRITES;
 	size_t seen = 0;
 	size_t lost;
 
@@ -291,7 +291,7 @@ lose_reader(struct relay *relay)
 		return;
 	}
 	relay->state->lost_reader = true;
-	relay->hang_up = duration_now_fast() + HANG_UP_AFTER;
+	relay->hang_up = duration_now() + HANG_UP_AFTER;
 	notify(relay);
 }
 
@@ -416,7 +416,7 @@ copy_through(struct relay *relay)
 	copy_winsize(relay);
 	if (relay->search.text != NULL && relay->found_at == 0 &&
 	    search_continue(&relay->search, relay->text, relay->text_size))
-		relay->found_at = duration_now_fast();
+		relay->found_at = duration_now();
 	write_copy(relay);
 	deliver(relay, (size_t)length);
 	publish_found(relay);
@@ -502,7 +502,7 @@ poll_timeout(const struct relay *relay)
 	if (relay->hang_up == NEVER)
 		return -1;
 
-	const int64_t left = relay->hang_up - duration_now_fast();
+	const int64_t left = relay->hang_up - duration_now();
 
 	return left <= 0 ? 0 : (int)(left / MILLISECOND) + 1;
 }
@@ -554,7 +554,7 @@ step(struct relay *relay)
 		else
 			copy_through(relay);
 	}
-	if (relay->hang_up != NEVER && duration_now_fast() >= relay->hang_up)
+	if (relay->hang_up != NEVER && duration_now() >= relay->hang_up)
 		relay->is_over = true;
 }
 

@@ -2,6 +2,7 @@
 #include "io/tty_input.h"
 
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +12,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/duration.h"
 #include "base/message.h"
 #include "io/tty.h"
@@ -304,9 +304,10 @@ run_helper(const struct tty_input *input, int null_fd)
 int
 tty_input_setup(struct tty_input *input)
 {
-	input->page = array_share(sizeof(*input->page));
+	input->page = mmap(NULL, sizeof(*input->page), PROT_READ | PROT_WRITE,
+	                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	input->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return input->page == NULL || input->wake_fd == -1 ? -1 : 0;
+	return input->page == MAP_FAILED || input->wake_fd == -1 ? -1 : 0;
 }
 
 int

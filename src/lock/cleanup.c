@@ -31,9 +31,6 @@
 
 #define DIRECTORY (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
-#define HASH_START UINT64_C(0xcbf29ce484222325) /* FNV-1a */
-#define HASH_PRIME UINT64_C(0x100000001b3)
-
 /* The part of struct statx in include/uapi/linux/stat.h that is wanted: musl
  * has none before 1.2.5. */
 struct birth {
@@ -69,12 +66,11 @@ byte_of(const char *name, int64_t time)
 {
 	const int64_t last = (INT64_C(1) << TIME_BITS) - 1;
 	const int64_t ms = time / MILLISECOND;
-	uint64_t hash = HASH_START;
+	off_t hash = 0;
 
 	for (; *name != '\0'; name++)
-		hash = (hash ^ (unsigned char)*name) * HASH_PRIME;
-	hash = (hash ^ hash >> 32) & ((UINT64_C(1) << NAME_BITS) - 1);
-	return (off_t)hash << TIME_BITS | (ms < last ? ms : last);
+		hash = (hash * 33 + (unsigned char)*name) % (1 << NAME_BITS);
+	return hash << TIME_BITS | (ms < last ? ms : last);
 }
 
 void
@@ -111,45 +107,33 @@ cleanup_begin(struct cleanup *cleanup)
 	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
 }
 
-/* Where cleanup_end() works. */
-struct place {
-	int directory_fd;
-	int fd; /* of the file; -1: it is a directory */
-	struct stat file;
-	char name[PATH_MAX];
-};
-
-/* Opens the file. Returns 0, or -1 with errno. */
+/* Opens the file in PLACE, or leaves place->fd at -1 if it is a directory.
+ * Returns 0, or -1 with errno. */
 static int
-find(const struct cleanup *cleanup, struct place *place)
+find(struct pidfile *place)
 {
-	place->fd = -1;
-	place->directory_fd =
-	    path_open(cleanup->path, PATH_NO_LINKS, place->name);
 	if (place->directory_fd == -1 ||
-	    fstatat(place->directory_fd, place->name, &place->file,
+	    fstatat(place->directory_fd, place->name, &place->status,
 	            AT_SYMLINK_NOFOLLOW) == -1)
 		return -1;
-	if (!S_ISDIR(place->file.st_mode)) {
-		place->fd = pidfile_open(place->directory_fd, place->name);
-		return place->fd == -1 ? -1 : 0;
-	}
+	if (!S_ISDIR(place->status.st_mode))
+		return pidfile_open(place);
 	errno = EUSERS;
-	return pidfile_is_trusted(place->directory_fd, &place->file) ? 0 : -1;
+	return pidfile_is_trusted(place->directory_fd, &place->status) ? 0 : -1;
 }
 
 /* Whether a living run that began before BIRTH claims the file. True also if
  * that cannot be known. */
 static bool
-is_claimed(const struct place *place, int64_t birth)
+is_claimed(const struct pidfile *place, int64_t birth)
 {
 	const int fd = openat(place->directory_fd, ".", DIRECTORY);
+	const off_t first = byte_of(place->name, 0);
 	struct flock claims = {
 		.l_type = F_WRLCK, /* for the question only */
 		.l_whence = SEEK_SET,
-		.l_start = byte_of(place->name, 0),
-		.l_len =
-		    byte_of(place->name, birth) - byte_of(place->name, 0) + 1,
+		.l_start = first,
+		.l_len = byte_of(place->name, birth) - first + 1,
 	};
 	const bool is_free =
 	    fd != -1 &&
@@ -159,49 +143,50 @@ is_claimed(const struct place *place, int64_t birth)
 	return !is_free;
 }
 
-/* Whether the file, which has no PID, was made in a run that is over: this run,
- * or an older one. Returns 1; 0 if it was there before; or -1 with errno. */
-static int
-is_left_behind(const struct cleanup *cleanup, const struct place *place)
-{
-	const int64_t birth = birth_of(place->directory_fd, place->name);
-	const bool is_known = cleanup->before != CLEANUP_UNKNOWN;
-
-	if (is_known && birth == cleanup->before)
-		return 0;
-	if (is_known && !is_claimed(place, birth))
-		return 1;
-	errno = is_known ? EBUSY : ENODATA;
-	return -1;
-}
-
 /* Whether the file is to be removed. Returns as cleanup_end(). */
 static int
-is_stale(const struct cleanup *cleanup, struct place *place, const pid_t own[2],
-         bool is_over)
+is_stale(const struct cleanup *cleanup, struct pidfile *place,
+         const pid_t own[2], bool is_over)
 {
-	const pid_t pid =
-	    place->fd == -1 ? 0 : pidfile_read(place->fd, &place->file);
+	const pid_t pid = place->fd == -1 ? 0 : pidfile_read(place);
 
 	if (pid == -1 && errno != EINVAL)
 		return -1;
 	if (pid > 0)
 		return pid == own[0] || pid == own[1] ||
-		       !pidfile_has_owner(pid, &place->file);
-	return is_over ? is_left_behind(cleanup, place) : 0;
+		       !pidfile_has_owner(place, pid);
+	if (!is_over)
+		return 0;
+
+	/* Without a PID: if it was made in a run that is over, this or an older
+	 * one. */
+	const int64_t birth = birth_of(place->directory_fd, place->name);
+
+	errno = ENODATA;
+	if (cleanup->before == CLEANUP_UNKNOWN)
+		return -1;
+	if (birth == cleanup->before)
+		return 0;
+	errno = EBUSY;
+	return is_claimed(place, birth) ? -1 : 1;
 }
 
 int
 cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 {
 	struct flock claim = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
-	struct place place;
+	char name[PATH_MAX];
 
 	/* First: of two runs that end at once, the later must find no claim of
 	 * the other. */
 	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
 
-	int result = find(cleanup, &place);
+	struct pidfile place = {
+		.directory_fd = path_open(cleanup->path, PATH_NO_LINKS, name),
+		.name = name,
+		.fd = -1,
+	};
+	int result = find(&place);
 
 	if (result == 0)
 		result = is_stale(cleanup, &place, own, is_over);
@@ -211,10 +196,9 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 		result = -1;
 	if (result == 1) /* still, now that it is locked */
 		result = is_stale(cleanup, &place, own, is_over);
-	if (result == 1 &&
-	    !pidfile_is_named(place.directory_fd, place.name, &place.file))
+	if (result == 1 && !pidfile_is_named(&place))
 		result = 0;
-	if (result == 1 && unlinkat(place.directory_fd, place.name,
+	if (result == 1 && unlinkat(place.directory_fd, name,
 	                            place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
 		result = -1;
 	if (result == -1 && (errno == ENOENT || errno == ENOTDIR))

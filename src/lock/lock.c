@@ -4,7 +4,6 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <errno.h>
@@ -19,7 +18,6 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/path.h"
-#include "lock/pidfile.h"
 #include "proc/signals.h"
 
 #define BIT(signal)   (UINT64_C(1) << ((signal)-1))
@@ -41,55 +39,44 @@ lock_open(struct lock *lock, const char *path)
 
 	*lock = (struct lock){
 		.path = path,
-		.name = strrchr(path, '/') + 1,
-		.directory_fd = path_open(path, PATH_NO_LINKS, name),
-		.fd = -1,
+		.file = { .directory_fd = path_open(path, PATH_NO_LINKS, name),
+		          .name = strrchr(path, '/') + 1,
+		          .fd = -1 },
 	};
-	return lock->directory_fd == -1 ? -1 : 0;
+	return lock->file.directory_fd == -1 ? -1 : 0;
 }
 
 static void
 close_file(struct lock *lock)
 {
-	fds_close(lock->fd);
-	lock->fd = -1;
+	fds_close(lock->file.fd);
+	lock->file.fd = -1;
 }
 
-static bool
-is_named(const struct lock *lock, const struct stat *file)
+static int
+unlink_file(const struct lock *lock)
 {
-	return pidfile_is_named(lock->directory_fd, lock->name, file);
+	return unlinkat(lock->file.directory_fd, lock->file.name, 0);
 }
 
 /* Opens the file, or makes it. Returns as look(). */
 static int
 open_file(struct lock *lock)
 {
+	struct pidfile *const file = &lock->file;
+
 	close_file(lock);
 	lock->is_new = false;
-	lock->fd = pidfile_open(lock->directory_fd, lock->name);
-	if (lock->fd == -1 && errno == ENOENT) {
-		lock->fd = openat(lock->directory_fd, lock->name,
-		                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
-		lock->is_new = lock->fd != -1;
-		if (lock->fd == -1 && errno == EEXIST)
-			return 1;
-	}
-	return lock->fd == -1 ? -1 : 0;
-}
-
-/* Writes this process's PID into the file, which is locked. Returns as look().
- */
-static int
-write_pid(const struct lock *lock)
-{
-	if (pidfile_write(lock->fd, getpid()) == 0)
+	if (pidfile_open(file) == 0)
 		return 0;
-	/* EBADF: the stale file of another user, who shares the directory, is
-	 * open for reading only. It makes room for a new one. */
-	if (errno == EBADF && unlinkat(lock->directory_fd, lock->name, 0) == 0)
-		return 1;
-	return -1;
+	if (errno != ENOENT)
+		return -1;
+	file->fd = openat(file->directory_fd, file->name,
+	                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
+	lock->is_new = file->fd != -1;
+	if (lock->is_new)
+		return 0;
+	return errno == EEXIST ? 1 : -1;
 }
 
 /*
@@ -103,39 +90,43 @@ write_pid(const struct lock *lock)
 static int
 look(struct lock *lock, bool *has_let_write)
 {
-	struct stat file;
+	struct pidfile *const file = &lock->file;
 	const int result = open_file(lock);
 
 	if (result != 0)
 		return result;
 
-	const pid_t pid = pidfile_read(lock->fd, &file);
+	const pid_t pid = pidfile_read(file);
 
 	if (pid == -1)
 		return -1;
 	lock->holder = 0;
-	if (pid > 0 && pid != getpid() && pidfile_has_owner(pid, &file)) {
+	if (pid > 0 && pid != getpid() && pidfile_has_owner(file, pid)) {
 		lock->holder = pid;
 		lock->last_owner = 0; /* whoever takes it next */
 		errno = EWOULDBLOCK;
-		return is_named(lock, &file) ? -1 : 1;
+		return pidfile_is_named(file) ? -1 : 1;
 	}
 	/* "set -C; echo $$ >FILE" makes the file before it writes. */
 	if (pid == 0 && !lock->is_new && !*has_let_write &&
-	    file.st_mtim.tv_sec >= time(NULL) - 1) {
+	    file->status.st_mtim.tv_sec >= time(NULL) - 1) {
 		*has_let_write = true;
 		duration_sleep(TIME_TO_WRITE);
 		return 1;
 	}
-	if (flock(lock->fd, LOCK_EX | LOCK_NB) == -1)
-		return is_named(lock, &file) ? -1 : 1; /* keeps errno */
-	if (!is_named(lock, &file) || pidfile_read(lock->fd, &file) != pid)
+	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1)
+		return pidfile_is_named(file) ? -1 : 1; /* keeps errno */
+	if (!pidfile_is_named(file) || pidfile_read(file) != pid)
 		return 1;
 	/* The own PID is of a script that became wdrun by execve(2), and keeps
 	 * its lock. But PID 1 is the first process of every container. */
 	if (pid > 0 && (pid != getpid() || pid == 1))
 		lock->last_owner = pid;
-	return write_pid(lock);
+	if (pidfile_write(file, getpid()) == 0)
+		return 0;
+	/* EBADF: the stale file of another user, who shares the directory, is
+	 * open for reading only. It makes room for a new one. */
+	return errno == EBADF && unlink_file(lock) == 0 ? 1 : -1;
 }
 
 /* Takes LOCK. Returns 0; or -1 as look(), and with EWOULDBLOCK the file is
@@ -150,75 +141,51 @@ take(struct lock *lock)
 		result = look(lock, &has_let_write);
 	if (result == 1)
 		errno = EWOULDBLOCK;
-	/* Where nothing can be locked or written, no file stays. */
-	if (result == -1 && errno != EWOULDBLOCK && lock->is_new) {
-		const int why = errno;
-
-		(void)unlinkat(lock->directory_fd, lock->name, 0);
-		errno = why;
-	}
 	return result == 0 ? 0 : -1;
-}
-
-/* The set of the signals in MASK. sigaddset(3) would refuse some. */
-static sigset_t
-set_of(uint64_t mask)
-{
-	sigset_t set = { 0 };
-
-	memcpy(&set, &mask, sizeof(mask));
-	return set;
-}
-
-/* Whether the file has changed since look() found its holder. */
-static bool
-has_changed(const struct lock *lock)
-{
-	struct stat file;
-
-	return pidfile_read(lock->fd, &file) != lock->holder ||
-	       !is_named(lock, &file);
 }
 
 /* Sleeps until LOCK, which is held, may be free. Returns LOCK_FREE, or another
  * result of lock_take_all(). */
 static enum lock_result
-await(const struct lock *lock, struct lock_wait *wait)
+await(struct lock *lock, struct lock_wait *wait)
 {
 	enum { SIGNALS, HOLDER, CHANGES, PARENT, COUNT };
-	const sigset_t ending = set_of(TERMINATING);
-	const sigset_t blocked = set_of(wait->callers_mask | TERMINATING);
+	const uint64_t ending = TERMINATING;
+	const uint64_t mask = wait->callers_mask | TERMINATING;
 	int64_t left = wait->deadline - duration_now();
 	enum lock_result result = LOCK_FREE;
 	struct signalfd_siginfo signal;
-	char file[FD_PATH_SIZE];
+	char path[FD_PATH_SIZE];
+	sigset_t blocked = { 0 };
 
 	if (left <= 0)
 		return LOCK_HELD;
 
 	struct pollfd fds[COUNT] = {
-		[SIGNALS] = { .fd = signalfd(-1, &ending, SFD_CLOEXEC) },
-		[HOLDER] = { .fd = (int)syscall(SYS_pidfd_open, lock->holder,
-		                                0) },
-		[CHANGES] = { .fd = inotify_init1(IN_CLOEXEC) },
-		[PARENT] = { .fd = wait->parent_fd },
+		[SIGNALS] = { (int)syscall(SYS_signalfd4, -1, &ending,
+		                           sizeof(ending), SFD_CLOEXEC),
+		              POLLIN, 0 },
+		[HOLDER] = { (int)syscall(SYS_pidfd_open, lock->holder, 0),
+		             POLLIN, 0 },
+		[CHANGES] = { inotify_init1(IN_CLOEXEC), POLLIN, 0 },
+		[PARENT] = { wait->parent_fd, POLLIN, 0 },
 	};
 
-	for (int i = 0; i < COUNT; i++)
-		fds[i].events = POLLIN;
 	/* By its descriptor, as the name may mean another file by now. */
-	(void)snprintf(file, sizeof(file), "/proc/self/fd/%d", lock->fd);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
 	/* Nothing tells when an flock(2) ends that is of no known process; nor
 	 * what has changed before the watch began, but signals have to get in.
 	 */
-	if (inotify_add_watch(fds[CHANGES].fd, file, EVENTS) == -1 ||
+	if (inotify_add_watch(fds[CHANGES].fd, path, EVENTS) == -1 ||
 	    fds[HOLDER].fd == -1)
 		left = left < LOOK_INTERVAL ? left : LOOK_INTERVAL;
-	else if (has_changed(lock))
+	else if (pidfile_read(&lock->file) != lock->holder ||
+	         !pidfile_is_named(&lock->file))
 		left = 0;
 
 	const struct timespec time = { left / SECOND, left % SECOND };
 
+	memcpy(&blocked, &mask, sizeof(mask)); /* sigaddset(3) refuses some */
 	if (fds[SIGNALS].fd == -1) {
 		result = LOCK_FAILED;
 	} else if (ppoll(fds, COUNT, &time, &blocked) > 0) {
@@ -259,6 +226,9 @@ lock_take_all(struct lock *locks, size_t count, struct lock_wait *wait,
 		if (why == EWOULDBLOCK) {
 			result = await(*refused, wait);
 			why = errno;
+		} else if ((*refused)->is_new) {
+			/* Nothing can be locked or written there. */
+			(void)unlink_file(*refused);
 		}
 		close_file(*refused);
 		errno = why;
@@ -270,19 +240,18 @@ lock_take_all(struct lock *locks, size_t count, struct lock_wait *wait,
 int
 lock_release(struct lock *lock, const pid_t owners[2])
 {
-	struct stat file;
-	const pid_t pid = pidfile_read(lock->fd, &file);
+	const pid_t pid = pidfile_read(&lock->file);
 	int result = 0;
 
 	/* 0: a script has emptied the file by ">". */
 	if ((pid == 0 || pid == owners[0] || pid == owners[1]) &&
-	    is_named(lock, &file))
-		result = unlinkat(lock->directory_fd, lock->name, 0);
+	    pidfile_is_named(&lock->file))
+		result = unlink_file(lock);
 
 	const int why = errno;
 
 	/* Not by close(2): a helper that hangs may have a copy of it. */
-	(void)flock(lock->fd, LOCK_UN);
+	(void)flock(lock->file.fd, LOCK_UN);
 	close_file(lock);
 	errno = why;
 	return result;

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lock/pidfile.h"
+
 /*
  * --lock: a file with an flock(2), which holds the PID of the process that has
  * the lock. It is unlinked before it is unlocked: who has opened and locked it
@@ -13,9 +15,7 @@
  */
 struct lock {
 	const char *path; /* of path_resolve() */
-	const char *name; /* the end of PATH */
-	int directory_fd;
-	int fd;           /* of the file, or -1 */
+	struct pidfile file;
 	bool is_new;      /* this process has made the file */
 	pid_t holder;     /* if held: the living process that the file names; 0:
 	                   * the file names none, but some process locks it */

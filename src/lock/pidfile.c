@@ -1,8 +1,6 @@
 /* PID files: whose they are, and whether their owner lives. */
 #include "lock/pidfile.h"
 
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -26,11 +24,11 @@
 #define TOLERANCE 60
 
 bool
-pidfile_is_trusted(int directory_fd, const struct stat *file)
+pidfile_is_trusted(int directory_fd, const struct stat *status)
 {
 	struct stat above;
 
-	if (file->st_uid == geteuid() || file->st_uid == 0)
+	if (status->st_uid == geteuid() || status->st_uid == 0)
 		return true;
 	/* Without the sticky bit, whoever may write the directory can replace
 	 * any file there: so a group is trusted, but not everybody. */
@@ -40,55 +38,61 @@ pidfile_is_trusted(int directory_fd, const struct stat *file)
 }
 
 static int
-check(int directory_fd, const struct stat *file)
+check(const struct pidfile *file)
 {
-	if (S_ISREG(file->st_mode) && pidfile_is_trusted(directory_fd, file))
+	if (!S_ISREG(file->status.st_mode))
+		errno = ENOTSUP;
+	else if (!pidfile_is_trusted(file->directory_fd, &file->status))
+		errno = EUSERS;
+	else
 		return 0;
-	errno = S_ISREG(file->st_mode) ? EUSERS : ENOTSUP;
 	return -1;
 }
 
-/* Checks before opening: to open a FIFO wakes who waits for the other end,
- * fifo(7), and to open a device may do anything. Then checks what was opened.
- */
 int
-pidfile_open(int directory_fd, const char *name)
+pidfile_open(struct pidfile *file)
 {
 	const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-	struct stat file;
 
-	if (fstatat(directory_fd, name, &file, AT_SYMLINK_NOFOLLOW) == -1 ||
-	    check(directory_fd, &file) == -1)
+	file->fd = -1;
+	/* Checks before opening: to open a FIFO wakes who waits for the other
+	 * end, fifo(7), and to open a device may do anything. */
+	if (fstatat(file->directory_fd, file->name, &file->status,
+	            AT_SYMLINK_NOFOLLOW) == -1 ||
+	    check(file) == -1)
 		return -1;
-
-	int fd = openat(directory_fd, name, O_RDWR | flags);
-
-	if (fd == -1 && (errno == EACCES || errno == EPERM || errno == EROFS))
-		fd = openat(directory_fd, name, O_RDONLY | flags);
-	if (fd == -1 ||
-	    (fstat(fd, &file) == 0 && check(directory_fd, &file) == 0))
-		return fd;
-	fds_close(fd);
+	file->fd = openat(file->directory_fd, file->name, O_RDWR | flags);
+	if (file->fd == -1 &&
+	    (errno == EACCES || errno == EPERM || errno == EROFS))
+		file->fd =
+		    openat(file->directory_fd, file->name, O_RDONLY | flags);
+	if (file->fd == -1 ||
+	    (fstat(file->fd, &file->status) == 0 && check(file) == 0))
+		return file->fd == -1 ? -1 : 0;
+	fds_close(file->fd);
+	file->fd = -1;
 	return -1;
 }
 
 bool
-pidfile_is_named(int directory_fd, const char *name, const struct stat *file)
+pidfile_is_named(const struct pidfile *file)
 {
 	struct stat named;
 
-	return fstatat(directory_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       named.st_dev == file->st_dev && named.st_ino == file->st_ino;
+	return fstatat(file->directory_fd, file->name, &named,
+	               AT_SYMLINK_NOFOLLOW) == 0 &&
+	       named.st_dev == file->status.st_dev &&
+	       named.st_ino == file->status.st_ino;
 }
 
 pid_t
-pidfile_read(int fd, struct stat *file)
+pidfile_read(struct pidfile *file)
 {
 	char text[TEXT_SIZE] = "";
 	char *end = text;
-	const ssize_t length = pread(fd, text, sizeof(text), 0);
+	const ssize_t length = pread(file->fd, text, sizeof(text), 0);
 
-	if (length == -1 || fstat(fd, file) == -1)
+	if (length == -1 || fstat(file->fd, &file->status) == -1)
 		return -1;
 	if (length < (ssize_t)sizeof(text)) {
 		const long pid = strtol(text, &end, 10);
@@ -105,7 +109,7 @@ pidfile_read(int fd, struct stat *file)
 }
 
 bool
-pidfile_has_owner(pid_t pid, const struct stat *file)
+pidfile_has_owner(const struct pidfile *file, pid_t pid)
 {
 	struct procstat stat;
 
@@ -119,21 +123,18 @@ pidfile_has_owner(pid_t pid, const struct stat *file)
 	 * later. In seconds: not all times fit into 64 bits of nanoseconds. */
 	return !procstat_is_dead(&stat) &&
 	       time(NULL) - procstat_age(&stat) / SECOND - TOLERANCE <=
-	           file->st_mtim.tv_sec;
+	           file->status.st_mtim.tv_sec;
 }
 
 int
-pidfile_write(int fd, pid_t pid)
+pidfile_write(const struct pidfile *file, pid_t pid)
 {
 	char text[TEXT_SIZE];
-	struct stat file;
 	size_t length = (size_t)snprintf(text, sizeof(text), "%d\n", pid);
 
-	if (fstat(fd, &file) == -1)
-		return -1;
 	/* Newlines, which $(cat FILE) drops, overwrite the rest of a longer
 	 * text. After ftruncate(2), a reader could find an empty file. */
-	while ((off_t)length < file.st_size && length < sizeof(text))
+	while ((off_t)length < file->status.st_size && length < sizeof(text))
 		text[length++] = '\n';
-	return pwrite(fd, text, length, 0) == (ssize_t)length ? 0 : -1;
+	return pwrite(file->fd, text, length, 0) == (ssize_t)length ? 0 : -1;
 }

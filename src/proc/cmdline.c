@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/strbuf.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "proc/procfs.h"
 
 #define NAME_SIZE   64

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/duration.h"
-#include "base/text.h"
 
 #define PATH_SIZE 32 /* of "/proc/4711/environ" */
 
@@ -32,9 +31,9 @@ runid_make(char variable[RUNID_PATH_SIZE], pid_t front)
 		outer = behind_slash(outer);
 	if (outer == NULL)
 		outer = "";
-	(void)strbuf_format(variable, RUNID_PATH_SIZE, "%s%s%s%d-%llx", name,
-	                    outer, *outer == '\0' ? "" : "/", front,
-	                    (unsigned long long)duration_since_epoch());
+	(void)snprintf(variable, RUNID_PATH_SIZE, "%s%s%s%d-%llx", name, outer,
+	               *outer == '\0' ? "" : "/", front,
+	               (unsigned long long)duration_since_epoch());
 }
 
 const char *
@@ -79,7 +78,7 @@ runid_has(pid_t pid, const char *id)
 	size_t size = 0;
 	bool is_found = false;
 
-	(void)strbuf_format(path, sizeof(path), "/proc/%d/environ", pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 
 	FILE *const environment = fopen(path, "re");
 

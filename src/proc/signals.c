@@ -5,8 +5,10 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -14,7 +16,6 @@
 
 #include "base/duration.h"
 #include "base/status.h"
-#include "base/text.h"
 
 #define ALL_SIGNALS UINT64_MAX
 
@@ -140,11 +141,13 @@ signal_is_terminals(int signal)
 static int
 parse_number(const char *text)
 {
-	uint64_t number = 0;
-	const char *const end = text_read_number(text, DECIMAL, &number);
+	char *end;
+	const unsigned long number = strtoul(text, &end, 10);
 
-	return end == NULL || *end != '\0' || number > SIGNAL_MAX ? -1
-	                                                          : (int)number;
+	return isdigit((unsigned char)*text) && *end == '\0' &&
+	               number <= SIGNAL_MAX
+	           ? (int)number
+	           : -1;
 }
 
 /* Returns a signal, or a number that is none. */

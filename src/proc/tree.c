@@ -296,8 +296,7 @@ walk_tree(struct walk *walk)
 		push_children(walk, dir, tree->self, 0);
 	fds_close(dir);
 	for (size_t i = 1; walk->pending_count > 0; i++) {
-		if (i % LATE_INTERVAL == 0 &&
-		    duration_now_fast() >= walk->until) {
+		if (i % LATE_INTERVAL == 0 && duration_now() >= walk->until) {
 			tree->is_partial = true;
 			break;
 		}

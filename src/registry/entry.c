@@ -48,7 +48,7 @@ add_file(const char *value, struct entry *entry)
 	if (path != NULL && entry->file_count < ENTRY_FILES_MAX)
 		entry->files[entry->file_count++] =
 		    (struct cleanup){ .path = path,
-			              .before = strtoll(value, NULL, DECIMAL),
+			              .before = strtoll(value, NULL, 10),
 			              .claim_fd = -1 };
 }
 

@@ -194,7 +194,7 @@ scan(struct search *search)
 	if (directory == NULL)
 		return -1;
 	while ((file = readdir(directory)) != NULL) {
-		const pid_t pid = (pid_t)strtol(file->d_name, NULL, DECIMAL);
+		const pid_t pid = (pid_t)strtol(file->d_name, NULL, 10);
 		const int result =
 		    pid > 0 ? read_process(search, pid, &process) : 0;
 

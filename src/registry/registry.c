@@ -71,7 +71,7 @@ find(const char *given, char path[PATH_MAX])
 		errno = 0;
 		return -1;
 	}
-	(void)strbuf_format(path, PATH_MAX, "%s%s", base, end);
+	(void)snprintf(path, PATH_MAX, "%s%s", base, end);
 	return 0;
 }
 
@@ -85,7 +85,7 @@ registry_open(const char *given, bool to_make, char path[PATH_MAX])
 	if (find(given, path) == -1)
 		return -1;
 	/* The name in the directory that path_open() makes is the dot. */
-	(void)strbuf_format(dot, sizeof(dot), "%s/.", path);
+	(void)snprintf(dot, sizeof(dot), "%s/.", path);
 	if (to_make)
 		fds_close(path_open(dot, PATH_MAKE, last));
 
@@ -115,7 +115,7 @@ read_word(const char *path, char word[WORD_SIZE])
 	FILE *const file = fopen(path, "re");
 
 	if (file == NULL || fscanf(file, "%63s", word) != 1)
-		(void)strbuf_format(word, WORD_SIZE, "-");
+		(void)snprintf(word, WORD_SIZE, "-");
 	if (file != NULL)
 		(void)fclose(file);
 }
@@ -137,8 +137,8 @@ registry_read_host(char host[REGISTRY_HOST_SIZE])
 	}
 	read_word("/etc/machine-id", machine);
 	read_word("/proc/sys/kernel/random/boot_id", boot);
-	(void)strbuf_format(host, REGISTRY_HOST_SIZE, "%s %s %" PRIu64, machine,
-	                    boot, (uint64_t) namespace.st_ino);
+	(void)snprintf(host, REGISTRY_HOST_SIZE, "%s %s %" PRIu64, machine,
+	               boot, (uint64_t) namespace.st_ino);
 	return 0;
 }
 
@@ -163,7 +163,7 @@ registry_add(int directory_fd, const char *id, const struct strbuf *text)
 	struct stat status = { .st_nlink = 0 };
 	int fd = -1;
 
-	(void)strbuf_format(file, sizeof(file), "%s" SUFFIX, id);
+	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
 	/* Another wdrun may find the file before its lock, take it for what a
 	 * killed front has left, and remove it. */
 	while (status.st_nlink == 0) {
@@ -176,7 +176,7 @@ registry_add(int directory_fd, const char *id, const struct strbuf *text)
 			break;
 	}
 	if (status.st_nlink > 0 &&
-	    fds_write(fd, text->text, text->length) == text->length)
+	    fds_write(fd, text->text, text->length, -1) == text->length)
 		return fd;
 
 	const int why = errno;
@@ -192,7 +192,7 @@ registry_remove(int directory_fd, const char *id)
 {
 	char file[FILE_SIZE];
 
-	(void)strbuf_format(file, sizeof(file), "%s" SUFFIX, id);
+	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
 	return unlinkat(directory_fd, file, 0) == 0 || errno == ENOENT ? 0 : -1;
 }
 
@@ -307,10 +307,9 @@ read_entry(struct registry_walk *walk)
 
 	if (length == 0 || strcmp(walk->file + length, SUFFIX) != 0)
 		return false;
-	(void)strbuf_format(walk->id, sizeof(walk->id), "%.*s", (int)length,
-	                    walk->file);
-	walk->started_at =
-	    strtoll(strchr(walk->id, '-') + 1, NULL, HEXADECIMAL);
+	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", (int)length,
+	               walk->file);
+	walk->started_at = strtoll(strchr(walk->id, '-') + 1, NULL, 16);
 	walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS);
 	if (walk->fd == -1 || fstat(walk->fd, &status) == -1 ||
 	    !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
@@ -321,8 +320,7 @@ read_entry(struct registry_walk *walk)
 	walk->size = (size_t)status.st_size;
 	walk->text = calloc(1, walk->size + 1);
 	return walk->text != NULL &&
-	       fds_read(walk->fd, walk->text, walk->size) ==
-	           (ssize_t)walk->size;
+	       read(walk->fd, walk->text, walk->size) == (ssize_t)walk->size;
 }
 
 /* Looks at walk->file. Returns whether a run is there. */

@@ -6,13 +6,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/message.h"
-#include "base/strbuf.h"
 #include "run/statuspipe.h"
 #include "watchdog.h"
 
@@ -32,9 +32,8 @@ note_interpreter(const char *line, struct statuspipe *entry)
 
 	const size_t length = strcspn(line, " \t\r\n");
 
-	(void)strbuf_format(entry->interpreter, sizeof(entry->interpreter),
-	                    "%.*s%s", (int)length, line,
-	                    line[length] == '\r' ? "\\r" : "");
+	(void)snprintf(entry->interpreter, sizeof(entry->interpreter), "%.*s%s",
+	               (int)length, line, line[length] == '\r' ? "\\r" : "");
 }
 
 void
@@ -47,8 +46,8 @@ exec_failure_look(const char *command, struct statuspipe *entry)
 		char file[PATH_MAX];
 		char line[LINE_SIZE] = "";
 
-		(void)strbuf_format(file, sizeof(file), "%.*s%s%s", (int)length,
-		                    path, length == 0 ? "" : "/", command);
+		(void)snprintf(file, sizeof(file), "%.*s%s%s", (int)length,
+		               path, length == 0 ? "" : "/", command);
 
 		const int fd =
 		    open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -5,8 +5,7 @@
 
 #include "base/duration.h"
 #include "base/message.h"
-#include "base/strbuf.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "run/run.h"
 
 #define LINE_SIZE 512
@@ -25,20 +24,16 @@ name_of(const struct options *options)
 	return slash == NULL || slash[1] == '\0' ? command : slash + 1;
 }
 
-/* Appends NS as "5m" or "5m03s", rounded to the nearest second, or from an hour
- * on to the nearest minute. */
+/* Appends NS, rounded to the nearest second, or from an hour on to the nearest
+ * minute. */
 static void
 add_duration(struct strbuf *line, int64_t ns)
 {
 	const int64_t unit = ns < HOUR ? SECOND : HOUR / 60;
 	char text[DURATION_TEXT_SIZE];
-	const size_t length =
-	    strlen(duration_format_short(duration_add(ns, unit / 2), text));
 
-	/* "5m", not "5m00s", which is for tables. */
-	if (length > 3 && strncmp(&text[length - 3], "00", 2) == 0)
-		text[length - 3] = '\0';
-	strbuf_addf(line, "%s", text);
+	strbuf_addf(line, "%s",
+	            duration_format_short(duration_add(ns, unit / 2), text));
 }
 
 static void

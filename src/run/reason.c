@@ -2,7 +2,7 @@
 #include "run/reason.h"
 
 #include "base/duration.h"
-#include "base/strbuf.h"
+#include "base/text.h"
 #include "proc/signals.h"
 #include "run/run.h"
 

@@ -9,17 +9,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/json.h"
 #include "base/message.h"
 #include "base/path.h"
-#include "base/strbuf.h"
+#include "base/text.h"
 #include "lock/lock.h"
 #include "lock/pidfile.h"
 #include "proc/cmdline.h"
@@ -75,6 +74,7 @@ report_open(struct report_facts *report, const char *path)
 
 	const int flags = fcntl(fd, F_GETFL);
 
+	report->path = path;
 	errno = EBADF;
 	if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY)
 		return -1;
@@ -336,7 +336,7 @@ add_all(struct strbuf *line, const struct run *run)
 	json_add_number(line, "version", VERSION);
 	json_add_text(line, "id", runid_of(run->id));
 	json_add_text(line, "name", options->name);
-	json_add_strings(line, "command", array_count(options->command),
+	json_add_strings(line, "command", SIZE_MAX,
 	                 (const char *const *)options->command);
 	json_add_text(line, "directory", facts->directory);
 	json_add_number(line, "started", facts->started_at / SECOND);
@@ -379,18 +379,39 @@ write_file(const struct run *run, const struct strbuf *line)
 	const bool is_older = fstatat(report->directory_fd, report->file,
 	                              &older, AT_SYMLINK_NOFOLLOW) == 0 &&
 	                      older.st_uid == geteuid();
-	const struct replacement file = {
-		.directory_fd = report->directory_fd,
-		.file = report->file,
-		.unfinished = unfinished,
-		.mode = is_older ? older.st_mode & MODE : MODE,
-		.is_exact = is_older,
-	};
+	const mode_t mode = is_older ? older.st_mode & MODE : MODE;
 
 	/* The report's own name may be as long as a name can be. */
-	(void)strbuf_format(unfinished, sizeof(unfinished), ".%s.new",
-	                    runid_of(run->id));
-	return fds_replace(&file, line->text, line->length);
+	(void)snprintf(unfinished, sizeof(unfinished), ".%s.new",
+	               runid_of(run->id));
+	/* Of the supervisor, if it was killed while it wrote. */
+	(void)unlinkat(report->directory_fd, unfinished, 0);
+
+	const int fd = openat(report->directory_fd, unfinished,
+	                      O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
+
+	if (fd == -1)
+		return -1;
+
+	/* No umask(2) for the mode of an older file. No fsync(2): a crash of
+	 * the machine also ends all that the report tells of. */
+	const bool is_written =
+	    (!is_older || fchmod(fd, mode) == 0) &&
+	    fds_write(fd, line->text, line->length, -1) == line->length;
+
+	if (!is_written)
+		fds_close(fd);
+	/* NFS may report a full disk only here: ENOSPC in close(2). */
+	else if (close(fd) == 0 &&
+	         renameat(report->directory_fd, unfinished,
+	                  report->directory_fd, report->file) == 0)
+		return 0;
+
+	const int why = errno;
+
+	(void)unlinkat(report->directory_fd, unfinished, 0);
+	errno = why;
+	return -1;
 }
 
 void
@@ -404,9 +425,8 @@ report_write(const struct run *run)
 	if (line.is_cut)
 		result = -1; /* no memory: errno tells */
 	else if (report->stream_fd > 0)
-		result = fds_write_in_time(
-		             report->stream_fd, line.text, line.length,
-		             READER_PATIENCE / MILLISECOND) == line.length
+		result = fds_write(report->stream_fd, line.text, line.length,
+		                   READER_PATIENCE / MILLISECOND) == line.length
 		             ? 0
 		             : -1;
 	else

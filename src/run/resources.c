@@ -1,13 +1,14 @@
 /* The locks, cleanups, registry entry and report of a run. */
 #include "run/resources.h"
 
+#include <sys/mman.h>
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
@@ -34,10 +35,12 @@ static int
 make(struct run *run)
 {
 	struct resources *const resources = calloc(1, sizeof(*resources));
-	struct teardown_page *const page = array_share(sizeof(*page));
+	struct teardown_page *const page =
+	    mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+	         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	run->resources = resources;
-	if (resources == NULL || page == NULL) {
+	if (resources == NULL || page == MAP_FAILED) {
 		message("no memory for locks, registry or report: %s",
 		        strerror(errno));
 		return -1;
@@ -349,7 +352,7 @@ resources_register(const struct run *run)
 	if (text.is_cut)
 		errno = ENOMEM;
 	return text.is_cut || fds_write(resources->entry_fd, text.text,
-	                                text.length) < text.length
+	                                text.length, -1) < text.length
 	           ? -1
 	           : 0;
 }
@@ -370,8 +373,8 @@ resources_keep(const struct run *run, int keep[])
 		                                   : run->report->directory_fd;
 	keep++;
 	for (size_t i = 0; i < resources->lock_count; i++) {
-		*keep++ = resources->locks[i].fd;
-		*keep++ = resources->locks[i].directory_fd;
+		*keep++ = resources->locks[i].file.fd;
+		*keep++ = resources->locks[i].file.directory_fd;
 	}
 	for (size_t i = 0; i < resources->cleanup_count; i++)
 		*keep++ = resources->cleanups[i].claim_fd;

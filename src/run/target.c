@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/message.h"
 #include "base/status.h"
 #include "io/output.h"
@@ -20,6 +19,18 @@
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/statuspipe.h"
+
+/* The number of STRINGS before the final NULL. */
+static size_t
+/* cppcheck-suppress constParameter ; the items are const */
+count(char *const strings[])
+{
+	size_t number = 0;
+
+	while (strings[number] != NULL)
+		number++;
+	return number;
+}
 
 /* Copies the environment FROM to TO, with ID, which has an outer run's within,
  * instead of its WDRUN_ID. TO has room for two more strings than FROM has. */
@@ -45,9 +56,9 @@ execute(char *const command[])
 	static char shell[] = "/bin/sh";
 	static char option[] = "-c";
 	static char words[] = "exec \"$0\" \"$@\"";
-	const size_t count = array_count(command);
+	const size_t words_count = count(command);
 	/* cppcheck-suppress allocaCalled ; see become_target */
-	char **const script = alloca((count + 4) * sizeof(*script));
+	char **const script = alloca((words_count + 4) * sizeof(*script));
 
 	(void)execvp(command[0], command);
 	if (errno != ENOEXEC)
@@ -55,7 +66,7 @@ execute(char *const command[])
 	script[0] = shell;
 	script[1] = option;
 	script[2] = words;
-	memcpy(&script[3], &command[0], (count + 1) * sizeof(*script));
+	memcpy(&script[3], &command[0], (words_count + 1) * sizeof(*script));
 	(void)execv(shell, script);
 	errno = ENOEXEC;
 }
@@ -129,7 +140,7 @@ become_target(struct run *run, pid_t supervisor)
 	 * watchdog.c makes sure that there is room. */
 	char **const environment =
 	    /* cppcheck-suppress allocaCalled ; for that reason */
-	    alloca((array_count(environ) + 2) * sizeof(*environment));
+	    alloca((count(environ) + 2) * sizeof(*environment));
 
 	/* First arms the signal, then looks at the parent: if the supervisor
 	 * died between fork and prctl(2), no signal comes. */

@@ -1,15 +1,15 @@
 /* What wdrun says of a change of the run's state, and at its end. */
 #include "run/tell.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/message.h"
-#include "base/strbuf.h"
+#include "base/text.h"
 #include "inspect/look.h"
 #include "proc/cmdline.h"
 #include "proc/signals.h"
@@ -64,11 +64,15 @@ tell_look(struct run *run, int64_t until)
 	tree_read(&run->tree, until - LOOK_BUDGET / 2);
 	if (duration_now() >= until - LOOK_BUDGET / 2)
 		return false;
-	/* Without memory, the message has no tree. */
-	if (run->look == NULL)
-		run->look = array_share(sizeof(*run->look));
-	if (run->look == NULL)
-		return true;
+	if (run->look == NULL) {
+		void *const shared =
+		    mmap(NULL, sizeof(*run->look), PROT_READ | PROT_WRITE,
+		         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+		if (shared == MAP_FAILED)
+			return true; /* the message has no tree */
+		run->look = shared;
+	}
 	name_outputs(run->look, &run->output_watch);
 	run->look->tells_holders = run->target.exited_by_itself;
 	look_take(run->look, &run->tree, until);

@@ -36,25 +36,21 @@ static const struct {
 	{ "1w2d3h4m5s6ms", INT64_C(788645006) * MILLISECOND },
 	{ "1.5h.5m", 5430 * SECOND },
 	{ "15250w10000000s", NEVER },
-};
-
-static const struct {
-	const char *text;
-	int64_t ns;
-} timeouts[] = {
-	{ "0", 0 },         { "-0.0", 0 },      { " +1e2s", 100 * SECOND },
-	{ "1e400", NEVER }, { "inf", NEVER },   { "0x10m", 960 * SECOND },
-	{ "1e-5000", 1 },   { "0x1p-9999", 1 }, { "2d", 172800 * SECOND },
-	{ "1ms", -1 },      { "1w", -1 },       { "1h30m", -1 },
-	{ "-1", -1 },       { "nan", -1 },      { "", -1 },
-	{ "1min", -1 },     { "1e", -1 },       { "never", -1 },
+	{ "-0.0", 0 },
+	{ " +1e2s", 100 * SECOND },
+	{ "1e400", NEVER },
+	{ "inf", NEVER },
+	{ "0x10m", 960 * SECOND },
+	{ "1e-5000", 1 },
+	{ "0x1p-9999", 1 },
+	{ "1h1e-5000s", 3600 * SECOND + 1 },
 };
 
 static const char *const refused[] = {
-	"",      ".",     "s",     "-1",   "+1",         " 1",     "1 ",
-	"5x",    "1secs", "1e3",   "0x10", "1.5.5",      "1,5",    "inf",
-	"Never", "1ss",   "ms",    ".s",   "1 s",        "1h30",   "1.5.2h",
-	"1h m",  "1hm",   "1h-1m", "1h.m", "infinity1s", "never0", "5mi",
+	"",      ".",    "s",      "-1",    "nan",  "1 ",     "5x",
+	"1e",    "0x",   "1secs",  "1.5.5", "1,5",  "Never",  "1ss",
+	"ms",    ".s",   "1 s",    "1h30",  "1h m", "1.5.2h", "1hm",
+	"1h-1m", "1h.m", "never0", "5mi",
 };
 
 static const struct {
@@ -121,12 +117,6 @@ main(void)
 		errno = 0;
 		CHECK(duration_parse(refused[i], &ns) == -1, refused[i]);
 		CHECK(errno == EINVAL && ns == -1, refused[i]);
-	}
-	for (size_t i = 0; i < COUNT(timeouts); i++) {
-		int64_t ns = -1;
-
-		(void)duration_parse_timeout(timeouts[i].text, &ns);
-		CHECK(ns == timeouts[i].ns, timeouts[i].text);
 	}
 	for (size_t i = 0; i < COUNT(written); i++) {
 		char text[DURATION_TEXT_SIZE];

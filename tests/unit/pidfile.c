@@ -53,18 +53,17 @@ static const struct {
 static pid_t
 read_text(const char *text, size_t length)
 {
-	const int fd = memfd_create("pidfile", 0);
-	struct stat file;
+	struct pidfile file = { .fd = memfd_create("pidfile", 0) };
 
-	CHECK(write(fd, text, length) == (ssize_t)length, text);
+	CHECK(write(file.fd, text, length) == (ssize_t)length, text);
 	errno = 0;
 
-	const pid_t pid = pidfile_read(fd, &file);
+	const pid_t pid = pidfile_read(&file);
 
 	CHECK((errno == EINVAL) == (pid == -1), text);
-	CHECK(pidfile_write(fd, PID_LAST) == 0, text);
-	CHECK(length >= 64 || pidfile_read(fd, &file) == PID_LAST, text);
-	(void)close(fd);
+	CHECK(pidfile_write(&file, PID_LAST) == 0, text);
+	CHECK(length >= 64 || pidfile_read(&file) == PID_LAST, text);
+	(void)close(file.fd);
 	return pid;
 }
 
@@ -72,9 +71,10 @@ read_text(const char *text, size_t length)
 static bool
 has_owner(pid_t pid, time_t seconds)
 {
-	const struct stat file = { .st_mtim.tv_sec = time(NULL) + seconds };
+	const struct pidfile file = { .status.st_mtim.tv_sec =
+		                          time(NULL) + seconds };
 
-	return pidfile_has_owner(pid, &file);
+	return pidfile_has_owner(&file, pid);
 }
 
 static void
