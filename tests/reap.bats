@@ -21,12 +21,8 @@ reap_finishes() {
 	[ "$status" -eq 0 ]
 	is_off_the_record
 	only_messages
-	are_dead "$@"
-}
-
-are_dead() {
 	local pid
-	for pid; do is_dead "$pid" || return; done
+	for pid; do is_dead "$pid"; done
 }
 
 # reap_keeps WORD...: --reap does not finish the run, which a message with these
@@ -168,7 +164,7 @@ reap_keeps() {
 }
 
 @test "a process of another user is left alone, whatever ID it carries, and keeps its run on record" {
-	local stranger
+	local stranger pid
 	need_other_user
 	orphan --name=a -- sh -c '"$PROGRAMS/escape" fork setsid &
 		setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 &
@@ -177,7 +173,7 @@ reap_keeps() {
 	stranger=$value
 	wait_until is_asleep "$stranger"
 	reap_keeps "$stranger"
-	are_dead "${left[@]}"
+	for pid in "${left[@]}"; do is_dead "$pid"; done
 	spares "$stranger"
 	reap_finishes
 }
@@ -202,15 +198,6 @@ reap_keeps() {
 	is_off_the_record
 }
 
-# has_open PID FILE: the process has opened it.
-has_open() {
-	local fd
-	for fd in "/proc/$1/fd"/*; do
-		[ "$fd" -ef "$2" ] && return
-	done
-	return 1
-}
-
 @test "--reap waits for a run whose front is dead until its supervisor is dead, too, or has ended it" {
 	local start
 	begin job -- "$PROGRAMS/escape" fork setsid
@@ -221,7 +208,7 @@ has_open() {
 		"$WDRUN_REGISTRY/$id.run" >changed
 	cat changed 1<>"$WDRUN_REGISTRY/$id.run"
 	start "$WDRUN" --reap
-	wait_until has_open "$started" "$WDRUN_REGISTRY/$id.run"
+	wait_until bash -c 'ls -l "/proc/$1/fd" | grep -q "$2"' - "$started" "$id"
 	kill_watchers "$front" "$supervisor"
 	wait "$front" || true
 	finish

@@ -34,6 +34,7 @@ end_row(struct strbuf *text, size_t start, size_t width)
 		return;
 	if (text->length - start > width)
 		text->length = start + width;
+	text->text[text->length] = '\0';
 	utf8_make_printable(text->text + start);
 	strbuf_addf(text, "\n");
 }

@@ -138,7 +138,7 @@ registry_read_host(char host[REGISTRY_HOST_SIZE])
 	read_word("/etc/machine-id", machine);
 	read_word("/proc/sys/kernel/random/boot_id", boot);
 	(void)snprintf(host, REGISTRY_HOST_SIZE, "%s %s %" PRIu64, machine,
-	                    boot, (uint64_t) namespace.st_ino);
+	               boot, (uint64_t) namespace.st_ino);
 	return 0;
 }
 
@@ -308,9 +308,8 @@ read_entry(struct registry_walk *walk)
 	if (length == 0 || strcmp(walk->file + length, SUFFIX) != 0)
 		return false;
 	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", (int)length,
-	                    walk->file);
-	walk->started_at =
-	    strtoll(strchr(walk->id, '-') + 1, NULL, 16);
+	               walk->file);
+	walk->started_at = strtoll(strchr(walk->id, '-') + 1, NULL, 16);
 	walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS);
 	if (walk->fd == -1 || fstat(walk->fd, &status) == -1 ||
 	    !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
@@ -321,8 +320,7 @@ read_entry(struct registry_walk *walk)
 	walk->size = (size_t)status.st_size;
 	walk->text = calloc(1, walk->size + 1);
 	return walk->text != NULL &&
-	       read(walk->fd, walk->text, walk->size) ==
-	           (ssize_t)walk->size;
+	       read(walk->fd, walk->text, walk->size) == (ssize_t)walk->size;
 }
 
 /* Looks at walk->file. Returns whether a run is there. */
