@@ -52,7 +52,7 @@ ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g1 -fsanitize=address,undefi
 FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all"
 
-.PHONY: all debug demo deps test dist lint check asan fuzz faults soak differential bench format install uninstall \
+.PHONY: all debug demo deps test dist lint check asan fuzz faults soak differential model bench format install uninstall \
 	clean programs units unit-tests fuzzers
 
 all: wdrun
@@ -168,6 +168,13 @@ build/faults/%: $(wildcard tests/faults/*.h tests/programs/*.h)
 	@mkdir -p $(@D)
 	@echo '  compile $@'
 	$(QUIET)$(HOST_CC) -O1 -g $(STANDARD) -Wall -Wextra -o $@ $(filter %.c,$^)
+
+# Orders, news and the two deaths as a model: each state of it. Needs spin(1).
+model:
+	@mkdir -p build/model
+	@cd build/model && spin -a $(CURDIR)/tests/model/run.pml && $(HOST_CC) -O2 -DSAFETY -DCOLLAPSE -o pan pan.c
+	@cd build/model && ./pan -m200000 -w24 | grep -E 'errors|states, stored' | tee result
+	@grep -q 'errors: 0' build/model/result
 
 bench: wdrun
 	@tests/install-tools bench

@@ -1,9 +1,8 @@
 /* wdrun: runs a command, and ends it together with all that it has started. */
 #include "watchdog.h"
 
-#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -16,56 +15,45 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "cli/options.h"
-#include "io/output.h"
-#include "io/tty.h"
-#include "io/tty_input.h"
 #include "proc/helper.h"
+#include "proc/pidfd.h"
 #include "proc/priority.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
-#include "proc/tree.h"
 #include "proc/wait.h"
 #include "registry/registry.h"
 #include "run/decide.h"
-#include "run/forward.h"
+#include "run/exec_failure.h"
 #include "run/front.h"
-#include "run/heartbeat.h"
-#include "run/jobcontrol.h"
-#include "run/output_watch.h"
-#include "run/parent.h"
+#include "run/job.h"
 #include "run/reason.h"
 #include "run/report.h"
 #include "run/resources.h"
 #include "run/run.h"
-#include "run/statuspipe.h"
 #include "run/supervisor.h"
+#include "run/talk.h"
 #include "run/target.h"
-#include "run/teardown.h"
 #include "run/tell.h"
 
-static int check_stack(void);
 static int serve(const struct options *options);
 static void prepare(struct run *run);
+static void watch_parent(struct run *run);
 static _Noreturn void be_supervisor(struct run *run);
-static void start_timers(struct run *run, int64_t now);
 static struct outcome take_over(struct run *run);
-static _Noreturn void abandon(struct run *run);
+static void finish(struct run *run);
 static _Noreturn void leave(struct run *run, struct outcome outcome);
-static void leave_terminal(struct run *run);
 static void supervise(struct run *run);
-static void get_ready(struct run *run);
-static void enter(struct run *run, enum reason why, int64_t since);
-static size_t begin_state(struct run *run, enum reason why, size_t found);
-static void note_stop(struct run *run, enum reason why);
+static void begin(struct run *run, int64_t now);
+static void enter(struct run *run, enum reason why, int64_t now);
+static void begin_stop(struct run *run, enum reason why, int64_t now);
+static void begin_lingering(struct run *run, int64_t now);
 static size_t stop_tree(struct run *run, enum reason why, int64_t now);
-static void finish(void);
-static void wake_front(struct run *run);
+static size_t kill_tree(struct run *run);
 static _Noreturn void die(const char *what);
 
-#define KIB          1024
+#define READY_LEAD   SECOND             /* before --timeout */
 #define SIGNAL_TIME  (50 * MILLISECOND) /* at least, even with -k 0 */
-#define READY_TIME   SECOND
-#define STACK_NEEDED ((rlim_t)96 * KIB) /* by the deepest calls */
+#define SAMPLE_FIRST (250 * MILLISECOND)
 
 static const struct outcome failure = { OUTCOME_EXIT, STATUS_FAILED };
 
@@ -78,21 +66,13 @@ main(int argc, char *argv[])
 	const int status = options_read(&run.options, argc, argv);
 
 	procfs_start();
-
-	/* Not by an initializer: the binary would have all of RUN. */
-	run.watchers.lifeline[0] = run.watchers.lifeline[1] = -1;
-	run.watchers.statuspipe[0] = run.watchers.statuspipe[1] = -1;
-	run.watchers.signal_fd = run.watchers.null_fd = run.parent.fd = -1;
-	run.tree_is_empty = true;
-
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status; /* also of --help and --version */
-	if (check_stack() == -1)
-		return STATUS_FAILED;
 	if (run.options.list || run.options.reap || run.options.cancel != NULL)
 		return serve(&run.options);
 
 	prepare(&run);
+	target_note_early_signals(&run.target);
 	/* Not fork(3), whose handlers and locks cost system calls and pages. */
 	run.watchers.supervisor = _Fork();
 	if (run.watchers.supervisor == -1) {
@@ -103,29 +83,9 @@ main(int argc, char *argv[])
 		be_supervisor(&run); /* does not return */
 
 	/* From here on this process is the front. */
-	if (output_start(&run.output) == -1)
-		abandon(&run);
 	if (!front_watch(&run, &outcome))
 		outcome = take_over(&run);
 	leave(&run, outcome);
-}
-
-/* Refuses a stack on which the deepest calls would crash: a crashed watcher
- * leaves its locks behind. USED counts twice, since target.c copies the
- * environment's pointers, which lie with their strings above this frame. */
-static int
-check_stack(void)
-{
-	const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-	const rlim_t used = getauxval(AT_EXECFN) - frame;
-	const rlim_t needed = 2 * used + STACK_NEEDED;
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_STACK, &limit) == -1 || limit.rlim_cur >= needed)
-		return 0;
-	message("a stack of %zu KiB is too small: %zu are needed (ulimit -s)",
-	        (size_t)limit.rlim_cur / KIB, (size_t)needed / KIB + 1);
-	return -1;
 }
 
 /* Acts on the runs on record, without a COMMAND. Returns the exit status. */
@@ -144,40 +104,78 @@ serve(const struct options *options)
 static void
 prepare(struct run *run)
 {
+	struct watchers *const watchers = &run->watchers;
 	struct outcome outcome;
 	siginfo_t older;
 
-	timers_init(&run->timers);
-	run->watchers.front = getpid();
-	run->watchers.null_fd = fds_open_null();
-	if (run->watchers.null_fd == -1)
+	for (enum clock i = 0; i < CLOCK_COUNT; i++)
+		run->due[i] = NEVER;
+	run->paused_at = NEVER;
+	run->parent.fd = run->terminal.fd = watchers->signal_fd = -1;
+	watchers->front = getpid();
+	watchers->null_fd = fds_open_null();
+	if (watchers->null_fd == -1)
 		die("cannot open /dev/null");
+	run->facts = mmap(NULL, sizeof(*run->facts), PROT_READ | PROT_WRITE,
+	                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (run->facts == MAP_FAILED)
+		die("no memory");
+	run->output.facts = &run->facts->output;
+	run->terminal.facts = &run->facts->terminal;
+	run->output.terminal = &run->terminal;
 	/* A dead file system can hang these calls. So signals still end this
-	 * process, until target_prepare(), the last call, blocks signals. */
-	if (resources_prepare(run) == -1 || output_watch_prepare(run) == -1 ||
+	 * process, until target_prepare() blocks them. */
+	if (resources_prepare(run) == -1 ||
+	    output_setup(&run->output, &run->options) == -1 ||
 	    target_prepare(run) == -1)
 		_exit(STATUS_FAILED);
 
-	if (pipe2(run->watchers.lifeline, O_CLOEXEC) == -1 ||
-	    statuspipe_open(run->watchers.statuspipe) == -1)
+	if (pipe2(watchers->orders, O_CLOEXEC | O_NONBLOCK) == -1 ||
+	    pipe2(watchers->news, O_CLOEXEC | O_NONBLOCK) == -1)
 		die("cannot make a pipe");
+	if (run->output.count > 0) {
+		watchers->signal_fd = signals_open();
+		if (watchers->signal_fd == -1)
+			die("cannot make a signalfd");
+	}
 	/* A program that executes wdrun without a fork leaves it its children,
 	 * and then their orphans would come to a subreaper: the front could not
 	 * tell them from the run's. */
-	run->watchers.has_older_children =
+	watchers->has_older_children =
 	    wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL, &older) !=
 	    CHILD_NONE_LEFT;
-	if (!run->watchers.has_older_children &&
+	if (!watchers->has_older_children &&
 	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die("cannot become a subreaper");
-	if (parent_watch(run) == -1)
-		_exit(STATUS_FAILED);
-	runid_make(run->id, run->watchers.front);
+	if (run->options.die_with_parent)
+		watch_parent(run);
+	runid_make(run->id, watchers->front);
 
 	/* Comes last: the failures above exit without releasing a lock. */
 	if (resources_acquire(run, &outcome) == -1) {
-		teardown_report(run, outcome);
-		front_end(outcome);
+		report_write(run, outcome);
+		front_end(run, outcome);
+	}
+}
+
+/* Opens a pidfd of the caller's process. Not PR_SET_PDEATHSIG, which comes when
+ * the caller's thread ends: prctl(2). */
+static void
+watch_parent(struct run *run)
+{
+	run->parent.pid = getppid();
+	if (run->parent.pid == 0) {
+		message("--die-with-parent: the caller is in another PID "
+		        "namespace");
+		_exit(STATUS_FAILED);
+	}
+	run->parent.fd = pidfd_open(run->parent.pid);
+	if (run->parent.fd == -1)
+		die("--die-with-parent: cannot watch the caller");
+	/* If the parent died before pidfd_open(2), its PID may be reused. */
+	if (getppid() != run->parent.pid) {
+		message("--die-with-parent: the caller is already dead");
+		_exit(STATUS_FAILED);
 	}
 }
 
@@ -186,7 +184,6 @@ static _Noreturn void
 be_supervisor(struct run *run)
 {
 	struct outcome outcome = failure;
-	struct event event;
 
 	if (supervisor_prepare(run) == -1) {
 		message("cannot set up the supervisor: %s", strerror(errno));
@@ -196,45 +193,27 @@ be_supervisor(struct run *run)
 		const int64_t now = duration_now();
 
 		supervisor_detach(run);
-		start_timers(run, now);
+		begin(run, now);
 		supervise(run);
 		outcome = run_outcome(run);
 	}
-	/* Once the front has the outcome, the front may end and write the
-	 * report: note the facts before, and all CPU time after finish(). */
-	teardown_note_tree(run);
+	/* Once the front has the outcome, it may finish what is left to do. */
 	report_note_end(run);
-	supervisor_tell(run, &(struct statuspipe){ .outcome = outcome });
-	finish();
-	report_note_end(run);
-	if (run->options.verbose && run->target.started != 0)
-		statuspipe_send(
-		    run->watchers.statuspipe[1],
-		    &(struct statuspipe){ .usage = report_measure(run) });
-	teardown(run);
-	wake_front(run);
-	supervisor_wait(run, 0, &event); /* notes whether the front is lost */
+	talk_news(run,
+	          &(struct news){ .kind = NEWS_OUTCOME,
+	                          .value = !run->tree_is_empty &&
+	                                   run->stop == REASON_NONE,
+	                          .outcome = outcome },
+	          run->resources != NULL);
+	finish(run);
+	resources_release(run);
+	supervisor_continue_front(run);
+	(void)supervisor_wait(run, 0); /* notes whether the front is lost */
 	if (run->watchers.front_is_lost) {
-		teardown_report(run, outcome);
-		leave_terminal(run);
+		terminal_give_back(&run->terminal);
+		report_write(run, outcome);
 	}
 	_exit(0);
-}
-
-/* Sets the timers of a run whose target was started at NOW. */
-static void
-start_timers(struct run *run, int64_t now)
-{
-	run->target.started = now;
-	run->timers.due[TIMER_TIMEOUT] =
-	    duration_add(now, run->options.timeout);
-	run->timers.due[TIMER_READY] = duration_add(
-	    now, run->options.timeout - (run->options.timeout / 2 < READY_TIME
-	                                     ? run->options.timeout / 2
-	                                     : READY_TIME));
-	report_note_start(run, now);
-	output_watch_begin(run, now);
-	heartbeat_begin(run, now);
 }
 
 /* Kills the tree in place of a killed supervisor, whose orphans are now the
@@ -242,176 +221,166 @@ start_timers(struct run *run, int64_t now)
 static struct outcome
 take_over(struct run *run)
 {
-	enter(run, REASON_SUPERVISOR_LOST, duration_now());
-	supervise(run);
+	siginfo_t info;
+	enum reason why = REASON_SUPERVISOR_LOST;
 
-	teardown_note_tree(run);
-	finish();
+	run->watchers.is_front = true;
+	/* The target may be reaped, and its PID be another process's. */
+	target_note(run, wait_peek(run->target.pid, WEXITED | WNOWAIT, &info) ==
+	                         CHILD_NONE_LEFT
+	                     ? 0
+	                     : run->target.pid);
+	do
+		enter(run, why, duration_now());
+	while ((why = decide(run, duration_now())) != REASON_NONE);
 	report_note_end(run);
+	finish(run);
 	return run_outcome(run);
 }
 
-/* Ends the run, since the front cannot fork a relay. */
-static _Noreturn void
-abandon(struct run *run)
+/* Reaps all children, the target included. No signal is sent from now on: the
+ * kernel may reuse the PIDs. */
+static void
+finish(struct run *run)
 {
-	struct outcome outcome;
-
-	message("cannot start a relay: %s", strerror(errno));
-	run->options.quiet = true; /* print nothing more */
-	run->output.config.quiet = true;
-	/* The supervisor is not reaped yet, so the PID is its own. */
-	(void)kill(run->watchers.supervisor, SIGKILL);
-	if (!front_watch(run, &outcome))
-		(void)take_over(run);
-	leave(run, failure); /* whatever the outcome was */
+	while (wait_reap(ANY_CHILD) > 0)
+		;
+	/* Without a command, children from before wdrun's exec used this. */
+	if (run->target.pid != 0)
+		run->facts->usage = tell_measure(run);
+	if (run->options.is_timeout && run->target.dumped_core)
+		message("the monitored command dumped core");
 }
 
 /* Ends the front, after the end of the run. */
 static _Noreturn void
 leave(struct run *run, struct outcome outcome)
 {
-	/* The supervisor hung in the teardown: this process would, too. */
+	/* A supervisor hung in this: this process would, too. */
 	if (!run->watchers.is_given_up)
-		teardown(run);
-	output_end(&run->output);
-	teardown_report(run, outcome);
-	leave_terminal(run);
-	tell_end(run, &run->usage, outcome);
-	front_end(outcome);
+		resources_release(run);
+	terminal_give_back(&run->terminal);
+	front_drain(run);
+	/* A command that shared the terminal and exited by itself has chosen
+	 * the modes. */
+	if (run->target.shares_group && run->stop != REASON_NONE)
+		terminal_restore(&run->terminal);
+	const struct exec_failure *const failed = &run->facts->exec_failure;
+
+	if (failed->why != 0 && !failed->is_told)
+		exec_failure_tell(&run->options, failed);
+	if (failed->why == 0)
+		tell_end(run, outcome);
+	report_write(run, outcome);
+	front_end(run, outcome);
 }
 
-/* Restores the modes of the caller's terminal, except after a command that
- * shared the terminal and exited by itself: the command chose these modes. */
-static void
-leave_terminal(struct run *run)
-{
-	tty_input_restore(&run->output.tty_input);
-	if (!run->target.shares_group || run->stop == REASON_NONE ||
-	    run->target.exited_by_itself)
-		return;
-	tty_restore(&run->tty);
-}
-
-/* The life of a run: look, decide, act, sleep, until it is done. */
+/* The life of a run: sleep, look, decide, act, until it is done. */
 static void
 supervise(struct run *run)
 {
-	struct event event = { .now = duration_now() };
-	int64_t deadline = NEVER;
+	while (run->state != STATE_DONE) {
+		const int64_t now = supervisor_wait(run, next_due(run));
+		enum reason why;
 
-	for (;;) {
-		bool has_changed = false;
-
-		supervisor_attend(run, &event);
-		if (timers_is_due(&run->timers, TIMER_READY, event.now))
-			get_ready(run);
-
+		supervisor_attend(run, now);
 		/* An event may give reasons for several changes. */
-		for (;;) {
-			const enum reason why = decide(run, event.now);
-			const enum state next = state_next(run->state, why);
-
-			/* A timeout after a cancel signals again. */
-			if (next == run->state && why != REASON_TIMEOUT)
-				break; /* nothing to do, or done already */
-			enter(run, why,
-			      deadline < event.now ? deadline : event.now);
-			has_changed = true;
-		}
-		if (run->state == STATE_DONE)
-			return;
-		/* A change sets timers when it is attended to. */
-		deadline = has_changed ? 0 : state_deadline(run);
-		supervisor_wait(run, deadline, &event);
-		if (has_changed)
-			deadline = NEVER;
+		while ((why = decide(run, now)) != REASON_NONE)
+			enter(run, why, now);
 	}
 }
 
-/* Shortly before --timeout: beside a tree that leaves this process little of
- * the processors, a priority that is taken after the wake-up comes too late. */
+/* Sets the clocks of a run whose target was started at NOW. */
 static void
-get_ready(struct run *run)
+begin(struct run *run, int64_t now)
 {
-	priority_take();
-	run->timers.due[TIMER_READY] = NEVER;
+	run->target.started = run->facts->started = now;
+	run->facts->target = run->target.pid;
+	run->due[CLOCK_TIMEOUT] = duration_add(now, run->options.timeout);
+	run->due[CLOCK_READY] = duration_add(
+	    now, run->options.timeout - (run->options.timeout / 2 < READY_LEAD
+	                                     ? run->options.timeout / 2
+	                                     : READY_LEAD));
+	if (!run->options.quiet)
+		run->due[CLOCK_HEARTBEAT] =
+		    duration_add(now, run->options.heartbeat);
+	if (run->options.idle_unless_busy)
+		(void)job_is_active(run);
 }
 
-/* Changes the state because of WHY, for which there has been reason SINCE, and
- * does the first work of the new state. */
+/* Changes the state because of WHY, and does the first work of the new state. A
+ * stop that wdrun itself decides is told with what each process waits for. The
+ * look comes before the first signal, while they still are as they hung; but
+ * not where it would delay the signal: where this process was woken late, or
+ * the tree is large. */
 static void
-enter(struct run *run, enum reason why, int64_t since)
+enter(struct run *run, enum reason why, int64_t now)
 {
 	const enum state from = run->state;
-	const bool begins_stop = reason_is_stop(why) && from < STATE_STOPPING;
 	const bool has_look = tell_has_look(run, why);
-	size_t found = 0;
+	size_t count = 0;
 
-	if (reason_is_stop(why)) {
-		supervisor_begin_stop(run, duration_now());
-		note_stop(run, why);
-		run->timers.due[TIMER_HEARTBEAT] = NEVER;
-	}
+	if (reason_is_stop(why))
+		begin_stop(run, why, now);
 
-	if (has_look)
-		priority_take();
-	/* The look comes before the first signal, while the processes still
-	 * are as they hung; but not where it would delay the signal: where this
-	 * process was woken late, or the tree is large. */
-	const bool is_in_time = has_look && tell_look(run, since + LOOK_BUDGET);
+	const bool is_in_time =
+	    has_look && tell_look(run, due_since(run, why, now) + LOOK_BUDGET);
+	const size_t seen = is_in_time ? run->tree.list.count : 0;
 
-	if (is_in_time)
-		found = run->tree.list.count;
 	tell_as_timeout(run, why);
 	run->state = reason_row(why)->next;
-	found = begin_state(run, why, found);
+	if (run->state == STATE_LINGERING)
+		begin_lingering(run, now);
+	if (run->state == STATE_STOPPING)
+		count = stop_tree(run, why, duration_now());
+	if (run->state == STATE_KILLING)
+		count = kill_tree(run);
 	if (has_look && !is_in_time)
 		(void)tell_look(run, duration_now() + 2 * LOOK_BUDGET);
-	tell_change(run, from, why, found);
-	if (begins_stop)
-		report_note_stop(run, found);
-}
-
-/* Does the first work of the state that RUN has entered because of WHY. Returns
- * how many processes were found, FOUND before or now. */
-static size_t
-begin_state(struct run *run, enum reason why, size_t found)
-{
-	const int64_t now = duration_now();
-	size_t signalled = 0;
-
-	switch (run->state) {
-	case STATE_LINGERING:
-		output_watch_begin_lingering(run, now);
-		break;
-	case STATE_STOPPING:
-		signalled = stop_tree(run, why, now);
-		break;
-	case STATE_KILLING:
-		supervisor_kill(run);
-		signalled = run->tree.killed;
-		break;
-	case STATE_RUNNING:
-	case STATE_DONE:
-		break;
-	}
-	return found > 0 ? found : signalled;
+	if (seen > 0)
+		count = seen;
+	tell_change(run, from, why, count);
+	/* A front that takes over finds fewer than the supervisor signalled. */
+	if (reason_is_stop(why) && run->facts->stopped == 0)
+		run->facts->stopped = count;
 }
 
 /* Notes the first reason for a stop, on which the outcome depends, and tells
  * the front, which may have to take over. */
 static void
-note_stop(struct run *run, enum reason why)
+begin_stop(struct run *run, enum reason why, int64_t now)
 {
+	priority_take(); /* for the look, too */
+	clocks_resume(run, now);
+	run->due[CLOCK_HEARTBEAT] = NEVER;
 	if (run->stop != REASON_NONE)
 		return;
 	run->stop = why;
-	supervisor_tell(
-	    run, &(struct statuspipe){ .is_stopping = true,
-	                               .stop = run->target.exited_by_itself
-	                                           ? REASON_NONE
-	                                           : why });
+	(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
+	talk_news(run,
+	          &(struct news){ .kind = NEWS_STOP,
+	                          .value = run->target.exited_by_itself
+	                                       ? REASON_NONE
+	                                       : (int)why },
+	          true);
+}
+
+/* Other survivors end without a clock or by --timeout, or are let go. */
+static void
+begin_lingering(struct run *run, int64_t now)
+{
+	const struct options *const options = &run->options;
+
+	if (options->survivors != SURVIVORS_KILL)
+		return;
+	run->due[CLOCK_IDLE_AFTER_EXIT] =
+	    duration_add(now, options->idle_after_exit);
+	run->due[CLOCK_MAX_AFTER_EXIT] =
+	    duration_add(now, options->max_after_exit);
+	if (options->idle_after_exit == NEVER)
+		return; /* no option asks for progress */
+	run->due[CLOCK_SAMPLE] = now + SAMPLE_FIRST;
+	(void)job_is_active(run);
 }
 
 /* Sends the first signal of a stop, and sets when SIGKILL follows. Returns how
@@ -419,57 +388,39 @@ note_stop(struct run *run, enum reason why)
 static size_t
 stop_tree(struct run *run, enum reason why, int64_t now)
 {
-	size_t found = 0;
-
-	supervisor_set_kill_timer(run, now);
-
-	/* Beside a tree that leaves little of the processors to this process,
-	 * SIGKILL does not wait for the rest of the first signals. */
-	const int64_t until =
-	    duration_add(run->timers.due[TIMER_KILL], SIGNAL_TIME);
-
-	found = tree_signal(&run->tree,
-	                    why == REASON_CANCELLED ? run->cancel.signal
-	                                            : run->options.signal,
-	                    until);
-	run->signalled_at = now;
-	run->timers.due[TIMER_REAP] = now + MILLISECOND;
-	/* The command may ignore the cancel: --timeout stays due. "If timeout
+	clocks_bound_stop(run, now);
+	/* The command may ignore a cancel: --timeout stays due. "If timeout
 	 * receives a signal and propagates it [...], this shall be treated as
 	 * the first signal": POSIX.1-2024, timeout, -k. */
-	run->timers.due[TIMER_AFTER_CANCEL] =
-	    why == REASON_CANCELLED && !run->options.is_timeout
-	        ? run->timers.due[TIMER_TIMEOUT]
-	        : NEVER;
-	return found;
+	if (why != REASON_CANCELLED || run->options.is_timeout)
+		run->due[CLOCK_TIMEOUT] = NEVER;
+	run->signalled_at = now;
+	run->due[CLOCK_REAP] = now + MILLISECOND;
+	/* Beside a tree that leaves little of the processors to this process,
+	 * SIGKILL does not wait for the rest of the first signals. */
+	const int signal =
+	    why == REASON_CANCELLED ? run->cancel.signal : run->options.signal;
+	const size_t count =
+	    tree_signal(&run->tree, signal,
+	                duration_add(run->due[CLOCK_KILL], SIGNAL_TIME));
+
+	if (signal == SIGKILL)
+		run->facts->killed += count;
+	return count;
 }
 
-/* Reaps all children, the target included. No signal is sent from now on: the
- * kernel may reuse the PIDs. */
-static void
-finish(void)
+/* Returns how many processes died by that. */
+static size_t
+kill_tree(struct run *run)
 {
-	siginfo_t info;
-
-	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
-		;
-}
-
-/* Continues a front that was stopped with its job, so that the front ends. */
-static void
-wake_front(struct run *run)
-{
-	int64_t *const wake_at = &run->timers.due[TIMER_WAKE];
-	struct event event;
-
-	jobcontrol_end(run, duration_now());
-	while (*wake_at != NEVER && !run->watchers.front_is_lost) {
-		supervisor_wait(run, *wake_at, &event);
-		if (event.signal == SIGCONT)
-			return;
-		if (event.now >= *wake_at)
-			jobcontrol_wake(run, event.now);
-	}
+	/* The front is no subreaper then: what it has as children is not of
+	 * the run, and the target has got its PR_SET_PDEATHSIG. */
+	run->tree_is_empty =
+	    (run->watchers.is_front && run->watchers.has_older_children) ||
+	    tree_kill(&run->tree);
+	supervisor_reap(run, duration_now());
+	run->facts->killed += run->tree.killed;
+	return run->tree.killed;
 }
 
 /* Ends this process, which has started and locked nothing yet. */

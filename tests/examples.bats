@@ -426,7 +426,7 @@ tool() {
 	jq -e '.status == 137 and .stopped == false' out
 	tool '{"command": "sleep 1000 & exit 124", "timeout": 50}'
 	jq -e '.status == 124 and .stopped == false and
-		.reason == "survivors-idle" and .hung == []' out
+		.reason == "survivors-idle" and .hung[0].command == "sleep 1000"' out
 }
 
 # The program tells that it is there in a file, since the answer comes at the end.

@@ -221,12 +221,10 @@ answers_inner() {
 	done
 	usable
 
-	for row in '  $$' '--pty 0'; do
-		enter "wdrun -t 500ms ${row% *} sh -c 'kill -TSTP ${row##* }; wait'"
-		wait_until shows '^prompt> '
-		stopped_is_over
-		usable
-	done
+	enter "wdrun -t 500ms sh -c 'kill -TSTP \$\$; wait'"
+	wait_until shows '^prompt> '
+	stopped_is_over
+	usable
 
 	# Not even when it is asked to end: it is killed in time.
 	mkfifo pipe

@@ -142,6 +142,18 @@ run_script() {
 	kill -KILL "$ready"
 	usable
 
+	echo "--- a Ctrl-C that is quoted"
+	: >ready
+	enter 'escape 3>&1 >ready | wdrun --pty cat'
+	await_ready ready
+	wait_until has_keys
+	press $'\026' C-c Enter
+	wait_until shows '\^C'
+	is_alive "$ready"
+	press C-c
+	wait_until is_dead "$ready"
+	usable
+
 	echo "--- a shell with a terminal of its own, and its job"
 	: >caller
 	enter 'escape >caller | PS1="inner> " wdrun --pty bash --norc --noprofile -i </dev/tty'

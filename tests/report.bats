@@ -144,7 +144,7 @@ is_refused() {
 	# output.
 	export report
 	late complete sh -c 'exec "$WDRUN" --report="$report" -i 60 -t LIMIT -k 100ms sh -c "
-		\"\$PROGRAMS/pattern\" write 1 200000
+		\"\$PROGRAMS/pattern\" write 1 180000
 		exec \"\$PROGRAMS/escape\" -x 0 >&8" 8>&1 >&7'
 	exec 7>&-
 	says '.output.undelivered > 0 and .output.relayed > 0 and .status == 0'

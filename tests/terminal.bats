@@ -32,6 +32,16 @@ load terminal
 		flags_are same
 		[ "$same" = "$flags" ]
 	done
+	# No fact travels in a signal, whose queue may be full.
+	printf '%s\n' 'trap "echo interrupted" INT; echo "ready $$"' \
+		'until read -r _; do :; done' >traps
+	run_in '' '(ulimit -i 0; exec wdrun -k 200ms bash traps)'
+	press C-c
+	wait_until shows 'interrupted$'
+	pause 0.5
+	answer enough
+	last_is 0
+
 	enter "wdrun sh -c 'exit 42'"
 	last_is 42
 	usable

@@ -218,6 +218,17 @@ beats_after() {
 	reported '"reason_code":"idle"'
 	has_beaten 2
 
+	# Behind a reader that takes nothing it comes, too.
+	mkfifo stuck
+	exec 7<>stuck
+	start sh -c 'exec "$WDRUN" --heartbeat=100ms -i 1000 -k 100ms \
+		"$PROGRAMS/pattern" write 1 1000000 >stuck'
+	wait_until has_beaten 2
+	kill -TERM "$started"
+	finish
+	exec 7<&-
+	[ "$status" -eq 143 ]
+
 	directly -q --heartbeat=50ms sleep 0.3
 	[ "$status" -eq 0 ]
 	[ -z "$stderr" ]

@@ -1,297 +1,305 @@
-/* Starts, wakes and ends the relays of the command's output. */
+/* Makes the pipes and pseudo-terminals of the command's output. */
 #include "io/output.h"
 
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <errno.h>
-#include <inttypes.h>
-#include <signal.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/message.h"
-#include "proc/helper.h"
-#include "proc/wait.h"
+#include "base/path.h"
+#include "watchdog.h"
 
-#define DETACH_PATIENCE_MS 200
-#define DRAIN_PATIENCE_MS  1000
+#define FIRST_OTHER 3
+#define TEE_MODE    0666
+#define PIPEFS      0x50495045 /* PIPEFS_MAGIC, statfs(2) */
 
-static _Noreturn void
-become_relay(const struct output *output, struct relay *relay)
+static int
+refuse(const char *what)
 {
-	int keep[] = { relay->in_fd,  relay->slave_fd, relay->out.fd,
-		       relay->tee_fd, relay->wake_fd,  relay->notify_fd,
-		       relay->size_fd };
+	message("%s: %s", what, strerror(errno));
+	return -1;
+}
 
-	helper_become(RELAY_NAME, output->config.null_fd, keep,
-	              sizeof(keep) / sizeof(keep[0]));
-	relay_run(relay);
+/* Whether FD was open for writing when wdrun was started; if not, the command
+ * gets FD as it is. What wdrun has opened itself on 0 to 2 is close-on-exec;
+ * what came through execve(2) is not. */
+static bool
+is_writable(int fd)
+{
+	return fcntl(fd, F_GETFD) == 0 &&
+	       (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+}
+
+static bool
+is_same_file(int left, int right)
+{
+	struct stat a;
+	struct stat b;
+
+	return fstat(left, &a) == 0 && fstat(right, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static bool
+is_regular(int fd)
+{
+	struct stat file;
+
+	return fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
+}
+
+/* Opens the file of --tee with O_NONBLOCK: a FIFO without a reader fails
+ * instead of waiting (fifo(7)), and a reader that takes nothing holds up the
+ * command, but not the front. */
+static int
+open_tee(const char *path)
+{
+	const int fd = path_open_file(path,
+	                              O_WRONLY | O_APPEND | O_CREAT |
+	                                  O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+	                              TEE_MODE);
+	const int why = errno;
+	struct stat file;
+
+	if (fd == -1)
+		message("--tee: cannot open '%s': %s", path,
+		        why == ENXIO && stat(path, &file) == 0 &&
+		                S_ISFIFO(file.st_mode)
+		            ? "it is a FIFO that nobody reads"
+		            : path_error(why));
+	return fd;
+}
+
+/* Opens a description of our own of FD: O_NONBLOCK on the caller's would change
+ * it for all who share it. */
+static int
+reopen(int fd)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+/* Opens the caller's FD for STREAM. Returns 0, or -1 with errno. */
+static int
+open_sink(struct stream *stream, int fd)
+{
+	struct stat file;
+	struct statfs system;
+	char name[32];
+
+	stream->sink = SINK_FILE;
+	if (fstat(fd, &file) == -1)
+		return -1;
+	if (S_ISSOCK(file.st_mode))
+		stream->sink = SINK_SOCKET;
+	/* A master of a pseudo-terminal, opened again, would be a new one. */
+	if (S_ISFIFO(file.st_mode) ||
+	    (isatty(fd) && ptsname_r(fd, name, sizeof(name)) != 0)) {
+		stream->out_fd = reopen(fd);
+		stream->sink = stream->out_fd == -1 ? SINK_CAREFUL : SINK_OWN;
+	}
+	/* A FIFO may get another reader; a pipe without a name may not. */
+	stream->is_watched = S_ISFIFO(file.st_mode) &&
+	                     fstatfs(fd, &system) == 0 &&
+	                     system.f_type == PIPEFS;
+	if (stream->sink != SINK_OWN)
+		stream->out_fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
+	return stream->out_fd == -1 ? -1 : 0;
+}
+
+/* Makes both ends of STREAM, and opens where it leads to. */
+static int
+open_stream(struct output *output, struct stream *stream)
+{
+	const int fd = stream->is_stdout ? STDOUT_FILENO : STDERR_FILENO;
+	const bool is_writable_fd = is_writable(fd);
+	const bool is_on_terminal = is_writable_fd && isatty(fd);
+	int pipe_fds[2];
+
+	stream->name = stream->is_stdout ? "stdout" : "stderr";
+	stream->out_fd = -1;
+	if (is_writable_fd && open_sink(stream, fd) == -1)
+		return refuse("cannot set up the output");
+	/* With "--tee=log 2>>log", no line must be there twice. */
+	stream->is_copied =
+	    output->tee_fd != -1 && !(is_writable_fd && is_regular(fd) &&
+	                              is_same_file(fd, output->tee_fd));
+	stream->is_pty =
+	    is_on_terminal || (output->has_pty && stream == output->streams);
+	if (!stream->is_pty) {
+		if (pipe2(pipe_fds, O_CLOEXEC) == -1 ||
+		    fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK) == -1)
+			return refuse("cannot make a pipe");
+		stream->in_fd = pipe_fds[0];
+		stream->command_fd = pipe_fds[1];
+		return 0;
+	}
+	/* The raw terminal makes no "\r\n" of "\n". */
+	stream->has_returns = output->terminal->is_keyboard && is_on_terminal;
+	/* In the background, the terminal may have the modes of a shell that
+	 * reads a command line. */
+	if (pty_open(&stream->in_fd, &stream->command_fd,
+	             output->size_fd != -1 &&
+	                     tcgetpgrp(output->size_fd) == getpgrp()
+	                 ? output->size_fd
+	                 : -1,
+	             stream->has_returns) == -1)
+		return refuse("cannot open a pseudo-terminal");
+	pty_copy_size(stream->in_fd, output->size_fd);
+	return 0;
+}
+
+/* Decides whether stdout and stderr have a stream each, or share one. */
+static void
+plan(struct output *output, bool is_pty)
+{
+	struct stream *const first = &output->streams[0];
+	const bool has_stdout = is_writable(STDOUT_FILENO);
+	const bool has_stderr = is_writable(STDERR_FILENO);
+
+	first->is_stdout = has_stdout || is_pty;
+	first->is_stderr =
+	    is_pty ||
+	    (has_stderr &&
+	     (!has_stdout || is_same_file(STDOUT_FILENO, STDERR_FILENO)));
+	output->count = first->is_stdout || first->is_stderr;
+	if (has_stderr && !first->is_stderr) {
+		output->streams[1].is_stderr = true;
+		output->count = 2;
+	}
+}
+
+/* Opens the caller's terminal, for its size, and for its keys if the command
+ * gets a pseudo-terminal. Returns 0, or -1 after a message. */
+static int
+open_terminal(struct output *output, bool no_stdin)
+{
+	struct terminal *const terminal = output->terminal;
+	int display_fd = STDIN_FILENO;
+
+	while (display_fd <= STDERR_FILENO && !isatty(display_fd))
+		display_fd++;
+	output->size_fd = display_fd > STDERR_FILENO
+	                      ? -1
+	                      : fcntl(display_fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
+	if (!output->has_pty || no_stdin)
+		return 0;
+	terminal->is_stdin = isatty(STDIN_FILENO);
+	terminal->shows_output = isatty(STDOUT_FILENO);
+	/* A pager at the end of a pipeline reads keys from /dev/tty. */
+	if (!terminal->is_stdin && !terminal_is_controlling(STDOUT_FILENO))
+		return 0;
+	return terminal_open_keyboard(terminal, terminal->is_stdin
+	                                            ? STDIN_FILENO
+	                                            : STDOUT_FILENO) == -1
+	           ? refuse("cannot open the terminal")
+	           : 0;
 }
 
 int
-output_start(struct output *output)
+output_setup(struct output *output, const struct options *options)
 {
-	for (size_t i = 0; i < output->channel_count; i++) {
-		struct channel *const channel = &output->channels[i];
+	const bool stays = options->foreground || options->setsid;
 
-		channel->pid = helper_fork(SIGKILL);
-		if (channel->pid == -1)
-			return -1;
-		if (channel->pid == 0)
-			become_relay(output, &channel->relay);
+	output->size_fd = output->tee_fd = -1;
+	if (options->idle_timeout == NEVER && options->until == NULL &&
+	    options->tee == NULL && !options->pty)
+		return 0;
+	output->idle = options->idle_timeout;
+	output->until = options->until;
+	output->tee = options->tee;
+	/* At a terminal, a pager or an editor needs a terminal, although its
+	 * output is read. */
+	output->has_pty =
+	    options->pty || (!stays && terminal_is_controlling(STDIN_FILENO) &&
+	                     terminal_is_controlling(STDOUT_FILENO));
+	plan(output, options->pty);
+	if (output->count == 0) {
+		message("neither stdout nor stderr is open for writing: there "
+		        "is no output to be seen");
+		return -1;
 	}
-	return tty_input_start(&output->tty_input, output->config.null_fd);
-}
-
-void
-output_keep(const struct output *output, int keep[])
-{
-	keep[0] = output->notify_pipe[0];
-	keep[1] = output->tty_input.wake_fd;
-	keep[2] = output->tty_input.terminal_fd;
-	keep[3] = output->has_pty ? output->channels[0].command_fd : -1;
-	for (size_t i = 0; i < RELAYS_MAX; i++)
-		keep[4 + i] = output->channels[i].relay.wake_fd;
+	if (options->tee != NULL) {
+		output->tee_fd = open_tee(options->tee);
+		if (output->tee_fd == -1)
+			return -1;
+	}
+	if (open_terminal(output, options->no_stdin) == -1)
+		return -1;
+	for (size_t i = 0; i < output->count; i++) {
+		if (open_stream(output, &output->streams[i]) == -1)
+			return -1;
+	}
+	return 0;
 }
 
 int
 output_lead(const struct output *output)
 {
 	return output->has_pty
-	           ? ioctl(output->channels[0].command_fd, TIOCSCTTY, 0)
+	           ? ioctl(output->streams[0].command_fd, TIOCSCTTY, 0)
 	           : 0;
 }
 
 int
 output_connect(const struct output *output)
 {
-	for (size_t i = 0; i < output->channel_count; i++) {
-		const struct channel *const channel = &output->channels[i];
+	for (size_t i = 0; i < output->count; i++) {
+		const struct stream *const stream = &output->streams[i];
 
-		if (channel->is_stdout &&
-		    dup2(channel->command_fd, STDOUT_FILENO) == -1)
-			return -1;
-		if (channel->is_stderr &&
-		    dup2(channel->command_fd, STDERR_FILENO) == -1)
+		if ((stream->is_stdout &&
+		     dup2(stream->command_fd, STDOUT_FILENO) == -1) ||
+		    (stream->is_stderr &&
+		     dup2(stream->command_fd, STDERR_FILENO) == -1))
 			return -1;
 	}
 	if (!output->has_pty)
 		return 0;
-	if (output->tty_input.is_stdin &&
-	    dup2(output->channels[0].command_fd, STDIN_FILENO) == -1)
+	if (output->terminal->is_stdin && output->terminal->is_keyboard &&
+	    dup2(output->streams[0].command_fd, STDIN_FILENO) == -1)
 		return -1;
-	if (tcsetpgrp(STDOUT_FILENO, getpid()) == -1)
-		return -1;
-	tty_input_note_group(&output->tty_input);
-	return 0;
+	return tcsetpgrp(STDOUT_FILENO, getpid());
 }
 
 void
-output_note_exit(struct output *output)
+output_note_exit(const struct output *output)
 {
 	if (!output->has_pty)
 		return;
 	/* As a shell does. When the session leader, this process, ends, the
 	 * kernel sends SIGHUP to the foreground group (disassociate_ctty()). */
-	(void)tcsetpgrp(output->channels[0].command_fd, getpgrp());
-	tty_input_finish(&output->tty_input);
+	(void)tcsetpgrp(output->streams[0].command_fd, getpgrp());
+	output->terminal->facts->is_over = true;
+	terminal_give_back(output->terminal);
 }
 
 void
-output_wake(const struct output *output)
+output_keep(const struct output *output, bool is_front, int keep[OUTPUT_FDS])
 {
-	for (size_t i = 0; i < output->channel_count; i++) {
-		const int wake_fd = output->channels[i].relay.wake_fd;
-
-		/* Tried twice: a watcher may wait without a bound for a relay
-		 * that was not woken. */
-		if (eventfd_write(wake_fd, 1) == -1)
-			(void)eventfd_write(wake_fd, 1);
-	}
-}
-
-void
-output_finish(struct output *output, bool detach)
-{
-	if (output->channel_count == 0)
+	for (size_t i = 0; i < OUTPUT_FDS; i++)
+		keep[i] = -1;
+	keep[0] = output->terminal->fd;
+	if (!is_front) {
+		/* The slave: else a pseudo-terminal that nobody has open would
+		 * end by EIO, before a daemon opens it again. */
+		if (output->has_pty)
+			keep[1] = output->streams[0].command_fd;
 		return;
-	output->page->order = detach ? RELAY_DETACH : RELAY_FINISH;
-	output_wake(output);
-}
-
-void
-output_read_notices(struct output *output)
-{
-	char bytes[64];
-	ssize_t length;
-
-	do
-		length = read(output->notify_pipe[0], bytes, sizeof(bytes));
-	while (length > 0 || (length == -1 && errno == EINTR));
-	if (length == -1)
-		return;
-	/* End-of-file: the last relay is gone. */
-	(void)close(output->notify_pipe[0]);
-	output->notify_pipe[0] = -1;
-	output->is_open = false;
-}
-
-void
-output_ask(struct output *output)
-{
-	output->page->question++;
-	output_wake(output);
-}
-
-static int64_t
-later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-struct output_progress
-output_read_progress(const struct output *output, int64_t now)
-{
-	struct output_progress all = { .found_at = NEVER,
-		                       .has_answered = true };
-
-	for (size_t i = 0; i < output->channel_count; i++) {
-		const struct relay_state *const state =
-		    output->channels[i].relay.state;
-		/* First: a relay answers after setting what is read below. */
-		const bool has_answered =
-		    state->is_done || state->answered == output->page->question;
-		const int64_t found_at = state->found_at;
-		const int64_t blocked_at = state->blocked_at;
-
-		all.has_answered &= has_answered;
-		all.relayed += state->relayed;
-		all.dropped += state->dropped;
-		all.undelivered += state->undelivered;
-		if (found_at != 0 && found_at < all.found_at)
-			all.found_at = found_at;
-		all.heard_at = later(all.heard_at, state->active_at);
-		if (state->is_done)
-			continue;
-		if (blocked_at != 0)
-			all.heard_at = later(all.heard_at, now);
-		all.stuck_since =
-		    later(all.stuck_since, blocked_at != 0 ? blocked_at : now);
 	}
-	return all;
-}
-
-void
-output_drain(struct output *output)
-{
-	if (!output->is_open)
-		return;
-	output_ask(output);
-	for (int i = 0; i < DRAIN_PATIENCE_MS &&
-	                !output_read_progress(output, 0).has_answered;
-	     i++)
-		duration_sleep(MILLISECOND);
-}
-
-bool
-output_has_lost_reader(const struct output *output)
-{
-	bool has = false;
-
-	for (size_t i = 0; i < output->channel_count; i++)
-		has |= atomic_exchange(
-		    &output->channels[i].relay.state->lost_reader, false);
-	return has;
-}
-
-static void
-tell_killed(const struct channel *channel)
-{
-	message("the relay of %s was killed: output may be lost",
-	        channel->relay.out_name);
-}
-
-void
-output_continue(const struct output *output)
-{
-	for (size_t i = 0; i < output->channel_count; i++)
-		helper_continue(output->channels[i].pid);
-	helper_continue(output->tty_input.pid);
-}
-
-void
-output_note_death(struct output *output, pid_t pid)
-{
-	tty_input_note_death(&output->tty_input, pid);
-	for (size_t i = 0; i < output->channel_count; i++) {
-		const struct channel *const channel = &output->channels[i];
-
-		if (channel->pid != pid)
-			continue;
-		if (!channel->relay.state->is_done)
-			tell_killed(channel);
-		channel->relay.state->is_done = true;
-		/* The helper of tty_input has the master open, too: the helper
-		 * ends, and the command gets SIGHUP, as from a terminal that is
-		 * closed. */
-		if (channel->relay.slave_fd != -1)
-			tty_input_end(&output->tty_input);
+	keep[1] = output->count == 0 ? -1 : output->size_fd;
+	keep[2] = output->count == 0 ? -1 : output->tee_fd;
+	for (size_t i = 0; i < output->count; i++) {
+		keep[3 + 2 * i] = output->streams[i].in_fd;
+		keep[4 + 2 * i] = output->streams[i].out_fd;
 	}
-}
-
-/* Waits until a relay has detached, as ordered. Where the reader is stuck, the
- * relay detaches by HELPER_GIVE_UP. */
-static void
-let_detach(const struct channel *channel)
-{
-	for (int i = 0; i < DETACH_PATIENCE_MS; i++) {
-		if (channel->relay.state->is_done ||
-		    wait_reap(channel->pid) != CHILD_NONE_READY)
-			return;
-		(void)kill(channel->pid, HELPER_GIVE_UP);
-		duration_sleep(MILLISECOND);
-	}
-}
-
-static void
-end_relay(const struct channel *channel)
-{
-	const struct relay_state *const state = channel->relay.state;
-
-	if (state->is_done) {
-		(void)helper_await(channel->pid, 0);
-	} else if (helper_await(channel->pid, HELPER_GIVE_UP)) {
-		/* A relay that ends by itself has set is_done. */
-		if (!state->is_done)
-			tell_killed(channel);
-	} else {
-		(void)helper_end(channel->pid, SIGKILL);
-		message("the relay of %s (PID %d) hung, in a file system "
-		        "perhaps: output may be lost",
-		        channel->relay.out_name, channel->pid);
-	}
-}
-
-void
-output_end(struct output *output)
-{
-	tty_input_end(&output->tty_input);
-	for (size_t i = 0; i < output->channel_count; i++) {
-		const struct channel *const channel = &output->channels[i];
-
-		if (channel->pid <= 0)
-			continue; /* output_start() has failed */
-		if (output->page->order == RELAY_DETACH)
-			let_detach(channel);
-		else
-			end_relay(channel);
-	}
-
-	const uint64_t lost = output_read_progress(output, 0).undelivered;
-
-	if (lost > 0 && !output->config.quiet)
-		message("%" PRIu64 " bytes of output are lost: the reader did "
-		        "not take them in time",
-		        lost);
 }

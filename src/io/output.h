@@ -1,119 +1,137 @@
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "io/relay.h"
-#include "io/tty_input.h"
+#include "io/terminal.h"
 
-#define OUTPUT_FDS (4 + RELAYS_MAX) /* items that output_keep() stores */
+struct options;
 
-/* A pipe or pseudo-terminal that the command writes to, and its relay. */
-struct channel {
-	bool is_stdout;      /* carries the command's stdout */
-	bool is_stderr;      /* carries the command's stderr */
-	bool is_on_terminal; /* wdrun's own descriptor is a terminal */
-	int command_fd;      /* the end that the command writes to */
-	pid_t pid;           /* of the relay; 0 or -1: none */
-	struct relay relay;
+#define STREAMS_MAX 2
+
+/*
+ * The command's output, where an option has to see it: then stdout and stderr
+ * are pipes or pseudo-terminals, and the front, the only process that touches
+ * what the caller gave, carries what comes out of them. One stream serves both
+ * where both are the same file, so that their order is kept.
+ */
+
+/* How a stream is written: never so that the front waits for a reader, but
+ * where there is no other way. */
+enum sink {
+	SINK_OWN,     /* a description of our own, O_NONBLOCK */
+	SINK_FILE,    /* never waits for a reader; a file system may hang */
+	SINK_SOCKET,  /* MSG_DONTWAIT */
+	SINK_CAREFUL, /* another user's pipe: at most PIPE_BUF, after poll(2) */
 };
 
-/* What wdrun does with the output. Set before output_setup(). */
-struct output_config {
-	const char *until; /* text to look for, or NULL */
-	const char *tee;   /* path of the file that gets a copy, or NULL */
-	bool is_timed;     /* the time of the last output is needed */
-	bool pty;          /* --pty */
-	bool stays;        /* no pseudo-terminal, unless by --pty */
-	bool no_stdin;     /* the command's stdin is not wdrun's */
-	bool quiet;        /* no message about lost output at the end */
-	int null_fd;       /* open on /dev/null */
+struct stream {
+	const char *name; /* "stdout" or "stderr" */
+	bool is_stdout;   /* carries the command's stdout */
+	bool is_stderr;   /* carries the command's stderr */
+	int command_fd;   /* the end that the command writes to */
+	int in_fd;        /* the end that is read; -1: end-of-file, or closed */
+	int out_fd;     /* to the caller, or -1: none, or its reader is gone */
+	enum sink sink; /* of OUT_FD */
+	bool is_pty;
+	bool is_copied;   /* to the file of --tee */
+	bool has_returns; /* the pseudo-terminal writes "\r\n" */
+	bool is_watched;  /* OUT_FD is a pipe: tell when its reader is gone */
+	bool has_failed;  /* to write, which was told */
+	/* The chunk under way. Nothing is read before all of it is written and
+	 * copied. TEXT is the chunk without returns. */
+	char *chunk;
+	char *text;
+	size_t size;
+	size_t text_size;
+	size_t written;    /* of SIZE */
+	size_t copied;     /* of TEXT_SIZE */
+	bool keeps_return; /* a "\r" at the end of the last chunk */
+	size_t carried; /* bytes before TEXT that --until may have begun in */
 };
 
-/* The command's output. If the configuration needs no relay, the command gets
- * wdrun's own stdout and stderr, channel_count is 0, and these functions do
- * nothing. */
+/* What the front has carried, in memory that both watchers share. */
+struct output_facts {
+	_Atomic int64_t heard_at;     /* the last output; 0: none yet */
+	_Atomic uint64_t relayed;     /* bytes written */
+	_Atomic uint64_t dropped;     /* bytes that could not be written */
+	_Atomic uint64_t undelivered; /* bytes that no reader took in time */
+};
+
 struct output {
-	struct output_config config;
-	size_t channel_count;
-	struct channel channels[RELAYS_MAX];
-	bool has_pty;       /* the first channel is a pseudo-terminal, the
-	                     * command's controlling terminal */
-	bool is_open;       /* a relay is alive and not detached */
-	int notify_pipe[2]; /* relays write [1]; the watchers read [0] */
-	int size_fd;        /* the parent's terminal, or -1 */
-	struct relay_page *page;
-	struct tty_input tty_input;
+	size_t count; /* of streams. 0: the command has the caller's own stdout
+	               * and stderr, and the functions below do nothing */
+	struct stream streams[STREAMS_MAX];
+	bool has_pty;    /* the first stream is a pseudo-terminal, the command's
+	                  * controlling terminal */
+	int size_fd;     /* the caller's terminal, for its size; or -1 */
+	const char *tee; /* the path, or NULL */
+	int tee_fd;      /* or -1 */
+	const char *until; /* text to look for, or NULL */
+	bool is_found;
+	int64_t idle;        /* silence of so long is told; NEVER */
+	int64_t quiet_since; /* when silence began */
+	struct terminal *terminal;
+	struct output_facts *facts;
 };
 
-/* In the front: starts relays and the helper of tty_input. Returns 0, or -1
- * with errno of clone(2). */
-int output_start(struct output *output);
-
-/* Stores in KEEP, of OUTPUT_FDS items, the descriptors that front and
- * supervisor need; unused items are 0 or -1. */
-void output_keep(const struct output *output, int keep[]);
+/* Makes the streams that OPTIONS need, before the first fork. OUTPUT is all 0
+ * but for TERMINAL and FACTS. Returns 0, or -1 after a message. */
+int output_setup(struct output *output, const struct options *options);
 
 /* In the supervisor, a session leader: makes the pseudo-terminal, if any, the
  * controlling terminal. Returns 0, or -1 with errno of ioctl(2). */
 int output_lead(const struct output *output);
 
-/* In the target, a process group leader: makes the channels stdout and stderr,
- * the pseudo-terminal also stdin if tty_input.is_stdin, and the group its
- * foreground group. Async-signal-safe. Returns 0, or -1 with errno of dup2(2)
- * or tcsetpgrp(3). */
+/* In the target, a process group leader: makes the streams stdout and stderr,
+ * the pseudo-terminal perhaps also stdin, and the group its foreground group.
+ * Async-signal-safe. Returns 0, or -1 with errno of dup2(2) or tcsetpgrp(3). */
 int output_connect(const struct output *output);
 
 /* In the supervisor, when the target is dead: takes the foreground of the
- * pseudo-terminal, and has the parent's terminal restored. */
-void output_note_exit(struct output *output);
+ * pseudo-terminal, and gives the caller's terminal back. */
+void output_note_exit(const struct output *output);
 
-/* Orders the relays to deliver what was written until now, and to end; or with
- * DETACH, to go on for the survivors beyond the end of this run. */
-void output_finish(struct output *output, bool detach);
+#define OUTPUT_FDS (2 * STREAMS_MAX + 3)
 
-/* Empties the notify pipe. Clears is_open when the last relay is gone. */
-void output_read_notices(struct output *output);
+/* Stores in KEEP the descriptors that the front, or else the supervisor, needs
+ * while the command runs; unused items are -1. */
+void output_keep(const struct output *output, bool is_front,
+                 int keep[OUTPUT_FDS]);
 
-/* Asks the relays whether all output was read: has_answered, after a notice. */
-void output_ask(struct output *output);
+/* --- pump.c: in the front ---------------------------------------------------
+ */
 
-/* What the relays have done. Times are those of duration_now(). */
-struct output_progress {
-	int64_t heard_at;     /* last read or write of a relay, or 0; NOW,
-	                       * while a relay waits for its reader */
-	int64_t stuck_since;  /* since when all relays wait for their readers;
-	                       * NOW, if a relay does not */
-	int64_t found_at;     /* when the text of --until was read, or NEVER */
-	uint64_t relayed;     /* bytes delivered */
-	uint64_t dropped;     /* bytes lost by write errors */
-	uint64_t undelivered; /* bytes not taken by a reader in time */
-	bool has_answered;    /* all relays have answered output_ask() */
+/* What output_pump() has found. */
+enum {
+	PUMP_SIGNAL = 1, /* SIGNAL_FD can be read */
+	PUMP_PARENT = 2, /* PARENT_FD can be read */
+	PUMP_FOUND = 4,  /* the text of --until was written */
+	PUMP_SILENT = 8, /* there was no output for IDLE */
 };
 
-/* Returns the progress at NOW. */
-struct output_progress output_read_progress(const struct output *output,
-                                            int64_t now);
+/* Waits until UNTIL (duration_now(), or NEVER) for output, keys, SIGNAL_FD and
+ * PARENT_FD (or -1), and carries what has come. Returns at once what has
+ * happened besides, or 0. */
+unsigned output_pump(struct output *output, int signal_fd, int parent_fd,
+                     int64_t until);
 
-/* In the front: waits until the relays have delivered what was written, a
- * second at most. */
-void output_drain(struct output *output);
+/* Whether a pump would find nothing to do now. All of what dead processes have
+ * written has then been written on, though living ones may write more. */
+bool output_is_empty(const struct output *output);
 
-/* Whether the reader of a pseudo-terminal's output is gone; true only once. */
-bool output_has_lost_reader(const struct output *output);
+/* Whether nothing more can come: all streams are at their end, or closed. */
+bool output_is_over(const struct output *output);
 
-/* Wakes the relays, to read page->order and the parent's window size. */
-void output_wake(const struct output *output);
+/* Reads what is left, at most 1 MiB of a stream, and counts it, and what is
+ * under way, as undelivered. */
+void output_give_up(struct output *output);
 
-/* In the front: continues relays and tty_input's helper if they are stopped. */
-void output_continue(const struct output *output);
+/* Whether UNTIL, of LENGTH bytes, is in the text of STREAM, or ends there. The
+ * end of the text is carried over, before the text that comes next. */
+bool stream_search(struct stream *stream, const char *until, size_t length);
 
-/* In the front, after PID was reaped: prints a message if PID was a relay or
- * tty_input's helper and was killed. */
-void output_note_death(struct output *output, pid_t pid);
-
-/* In the front, when the run is over: ends the helpers, or lets relays detach,
- * and prints how many bytes the relays could not deliver. */
-void output_end(struct output *output);
+/* Copies the size of the caller's terminal to the pseudo-terminals. */
+void output_copy_size(const struct output *output);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,7 +21,6 @@
 
 #define CLONE_CHILDREN ((int)__WCLONE) /* no ordinary children: waitid(2) */
 
-#define PATIENCE    SECOND
 #define PAUSE_FIRST (MILLISECOND / 16)
 #define PAUSE_LAST  (16 * MILLISECOND)
 
@@ -56,111 +56,24 @@ helper_fork(int death_signal)
 	return 0;
 }
 
-void
-helper_become(const char *name, int null_fd, const int keep[], size_t count)
-{
-	(void)prctl(PR_SET_NAME, name, 0, 0, 0);
-	fds_release(null_fd, keep, count);
-}
-
-static volatile sig_atomic_t is_to_end;
-
-static void
-note_give_up(int signal, siginfo_t *info, void *context)
-{
-	(void)signal;
-	(void)context;
-	if (info->si_pid == getppid())
-		is_to_end = 1;
-}
-
-void
-helper_catch_give_up(void)
-{
-	/* Without SA_RESTART, so that a call that blocks fails with EINTR. */
-	const struct sigaction action = { .sa_sigaction = note_give_up,
-		                          .sa_flags = SA_SIGINFO };
-
-	(void)sigaction(HELPER_GIVE_UP, &action, NULL);
-	(void)signals_set_mask(~(UINT64_C(1) << (HELPER_GIVE_UP - 1)));
-}
-
 bool
-helper_is_to_end(void)
-{
-	return is_to_end;
-}
-
-bool
-helper_is_death(int signal, int code)
-{
-	/* A process sends no si_code above 0: rt_sigqueueinfo(2). */
-	return signal == HELPER_EXIT_SIGNAL && code >= CLD_EXITED &&
-	       code <= CLD_DUMPED;
-}
-
-bool
-helper_is(pid_t pid)
-{
-	siginfo_t info;
-
-	return pid > 0 && wait_peek(pid, WEXITED | WNOWAIT | CLONE_CHILDREN,
-	                            &info) != CHILD_NONE_LEFT;
-}
-
-void
-helper_continue(pid_t pid)
-{
-	siginfo_t info;
-
-	if (pid > 0 && wait_peek(pid, WSTOPPED | CLONE_CHILDREN, &info) == pid)
-		(void)kill(pid, SIGCONT);
-}
-
-/* Waits for the helper PID until UNTIL, sending SIGNAL (0: none) again and
- * again: a signal that comes just before a call that blocks does not interrupt
- * the call. Returns whether the helper is dead, and reaps it. */
-static bool
-await(pid_t pid, int signal, int64_t until)
+helper_await_until(pid_t pid, int64_t deadline)
 {
 	int64_t pause = PAUSE_FIRST;
 	siginfo_t info;
 
-	while (wait_peek(pid, WEXITED | CLONE_CHILDREN, &info) ==
-	       CHILD_NONE_READY) {
-		if (duration_now() >= until)
+	/* The helper is not reaped before, so PID is its own. */
+	while (pid > 0 && wait_peek(pid, WEXITED | CLONE_CHILDREN, &info) ==
+	                      CHILD_NONE_READY) {
+		if (duration_now() >= deadline) {
+			(void)kill(pid, SIGKILL);
 			return false;
-		/* The helper is not reaped, so PID is still its own. */
-		if (signal != 0)
-			(void)kill(pid, signal);
-		helper_continue(pid);
+		}
 		duration_sleep(pause);
 		if (pause < PAUSE_LAST)
 			pause *= 2;
 	}
 	return true;
-}
-
-bool
-helper_await(pid_t pid, int signal)
-{
-	return pid <= 0 || await(pid, signal, duration_now() + PATIENCE);
-}
-
-bool
-helper_end(pid_t pid, int signal)
-{
-	return (signal != SIGKILL && helper_await(pid, signal)) ||
-	       helper_await(pid, SIGKILL);
-}
-
-bool
-helper_await_until(pid_t pid, int64_t deadline)
-{
-	if (pid <= 0 || await(pid, 0, deadline))
-		return true;
-	(void)helper_end(pid, SIGKILL);
-	return false;
 }
 
 static pid_t killed; /* a helper that hung, and is not reaped yet; or 0 */

@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "proc/signals.h"
-
 /*
  * Helpers: processes of wdrun's own beside front and supervisor. A helper makes
  * the calls that may block, so that its parent never blocks.
@@ -25,10 +23,8 @@
  * its program, so that "pkill wdrun" finds the front alone. --list takes a run
  * whose supervisor has the name SUPERVISOR_STOPPING for a run that is being
  * stopped. Other helpers keep the name of the watcher that forked them. */
-#define WATCHER_NAME        "wd" /* how all these names begin */
 #define SUPERVISOR_NAME     "wd-supervisor"
 #define SUPERVISOR_STOPPING "wd-stopping"
-#define RELAY_NAME          "wd-relay"
 
 /* The exit signal of a helper. No real-time signal: at RLIMIT_SIGPENDING the
  * kernel drops real-time signals. A signal that is ignored by default: the
@@ -36,50 +32,14 @@
  * process's SIGURG to the parent is lost: signal(7). */
 #define HELPER_EXIT_SIGNAL SIGURG
 
-/* Tells a helper to end at once, in good order. A real-time signal, since
- * nobody sends a real-time signal to a whole process group by chance. */
-#define HELPER_GIVE_UP SIGNAL_MAX
-
 /* Forks a helper, to which the kernel sends DEATH_SIGNAL (0: none) when the
  * parent dies. Returns as fork(2). The helper must end by _exit(2), and call
  * neither raise(3), abort(3) nor pthread functions. */
 pid_t helper_fork(int death_signal);
 
-/* In a helper: takes NAME from above, and lets go of all descriptors but stderr
- * and the COUNT descriptors in KEEP, as fds_release() does. */
-void helper_become(const char *name, int null_fd, const int keep[],
-                   size_t count);
-
-/* In a helper: blocks all signals but HELPER_GIVE_UP, by which a call that
- * blocks then fails with EINTR. */
-void helper_catch_give_up(void);
-
-/* Whether the parent has sent HELPER_GIVE_UP since helper_catch_give_up(). */
-bool helper_is_to_end(void);
-
-/* Whether SIGNAL, with CODE as its si_code, tells of a helper's death. */
-bool helper_is_death(int signal, int code);
-
-/* Whether PID is a helper of this process and not reaped yet, so that PID still
- * names this helper. False for 0 and -1. */
-bool helper_is(pid_t pid);
-
-/* Continues the helper PID, if a signal has stopped it. */
-void helper_continue(pid_t pid);
-
-/* Sends SIGNAL (0: none) to the helper PID until the helper is dead, and reaps
- * the helper. Returns whether it is dead (true for 0 and -1): false after a
- * second. */
-bool helper_await(pid_t pid, int signal);
-
-/* Waits until the helper PID is dead; at DEADLINE, kills it. Returns whether
- * the helper has ended before. */
+/* Waits until the helper PID is dead; at DEADLINE, kills it, and waits no
+ * longer. Returns whether the helper has ended before (true for 0 and -1). */
 bool helper_await_until(pid_t pid, int64_t deadline);
-
-/* Ends the helper PID: by SIGNAL, and after a second by SIGKILL. Returns
- * whether the helper is dead: false for a helper that hangs in the kernel, as
- * helpers may in place of their watcher. */
-bool helper_end(pid_t pid, int signal);
 
 /* Has a helper do WORK on ARG, until the time is UNTIL: then kills the helper,
  * and does not wait for its death. The helper keeps no descriptor but stderr.

@@ -78,14 +78,6 @@ procstat_read(pid_t pid, struct procstat *stat)
 	return length == -1 ? -1 : procstat_parse(text, stat);
 }
 
-unsigned
-procstat_terminal(dev_t device)
-{
-	const unsigned low = minor(device) & 0xff;
-
-	return (minor(device) - low) << 12 | major(device) << 8 | low;
-}
-
 bool
 procstat_is_dead(const struct procstat *stat)
 {

@@ -18,9 +18,6 @@ struct procstat {
 	uint64_t start;       /* clock ticks after boot */
 };
 
-/* The number by which a stat file names the terminal DEVICE. */
-unsigned procstat_terminal(dev_t device);
-
 /* Reads TEXT, a stat file, into *STAT. Returns 0, or -1 with errno EINVAL. */
 int procstat_parse(const char *text, struct procstat *stat);
 

@@ -92,13 +92,19 @@ signals_take(int signal, siginfo_t *info)
 	       signal;
 }
 
-bool
-signal_is_pending(int signal)
+uint64_t
+signals_pending(void)
 {
 	uint64_t pending = 0;
 
-	return syscall(SYS_rt_sigpending, &pending, sizeof(pending)) == 0 &&
-	       (pending & bit_of(signal)) != 0;
+	(void)syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+	return pending;
+}
+
+bool
+signal_is_pending(int signal)
+{
+	return (signals_pending() & bit_of(signal)) != 0;
 }
 
 bool

@@ -10,11 +10,6 @@
  * command must get exactly the mask with which wdrun was started. */
 #define SIGNAL_MAX 64
 
-/* Sent by the supervisor to have the front stop; the signal to stop by is the
- * value that comes along (sigqueue(3)). A real-time signal is queued, even
- * while the terminal's own SIGTSTP is pending. */
-#define SIGNAL_TO_STOP SIGNAL_MAX
-
 #define SIGNAL_NAME_SIZE 16 /* of signal_name(), with the null byte */
 
 /* Blocks every signal and stores the old mask in *OLD. Returns 0, or -1 with
@@ -37,6 +32,9 @@ int signals_wait(siginfo_t *info, int64_t time);
 /* Takes SIGNAL into *INFO, if SIGNAL is pending. Returns whether it was
  * pending. */
 bool signals_take(int signal, siginfo_t *info);
+
+/* The mask of the signals that are pending. */
+uint64_t signals_pending(void);
 
 /* Whether SIGNAL is pending. */
 bool signal_is_pending(int signal);

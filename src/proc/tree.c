@@ -436,6 +436,8 @@ reap_behind_target(struct tree *tree)
 void
 tree_reap(struct tree *tree)
 {
+	/* The end of a run without survivors costs no look into /proc. */
+	const bool was_dead = tree->target_is_dead;
 	pid_t child;
 	siginfo_t info;
 
@@ -450,7 +452,7 @@ tree_reap(struct tree *tree)
 		tree->killed +=
 		    info.si_code == CLD_KILLED && info.si_status == SIGKILL;
 	}
-	if (tree->target_is_dead)
+	if (was_dead)
 		reap_behind_target(tree);
 }
 

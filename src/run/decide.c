@@ -9,40 +9,64 @@
 #include "run/run.h"
 
 #define CANCELS_TO_KILL 3 /* terminating signals */
+#define ORPHANS_GRACE   (5 * SECOND)
+
+#define IN(state) (1U << (state))
+#define ALIVE     (IN(STATE_RUNNING) | IN(STATE_LINGERING))
+#define ALL       (ALIVE | IN(STATE_STOPPING))
+
+static const struct {
+	unsigned states;    /* in which the clock counts */
+	bool pauses;        /* while a terminal has stopped the run */
+	enum reason reason; /* for a change of state; NONE: only to wake up */
+} clocks[CLOCK_COUNT] = {
+	/* In a stop: a cancel, which the command may ignore, does not end
+	 * --timeout. */
+	[CLOCK_TIMEOUT] = { ALL, true, REASON_TIMEOUT },
+	[CLOCK_UNTIL] = { IN(STATE_RUNNING), true, REASON_UNTIL },
+	[CLOCK_MAX_AFTER_EXIT] = { IN(STATE_LINGERING), true,
+	                           REASON_SURVIVORS_BUSY },
+	[CLOCK_IDLE_AFTER_EXIT] = { IN(STATE_LINGERING), true,
+	                            REASON_SURVIVORS_IDLE },
+	[CLOCK_KILL] = { IN(STATE_STOPPING), true, REASON_GRACE_OVER },
+	[CLOCK_READY] = { ALIVE, true, REASON_NONE },
+	[CLOCK_SAMPLE] = { IN(STATE_LINGERING), false, REASON_NONE },
+	[CLOCK_REAP] = { ALL, false, REASON_NONE },
+	[CLOCK_CONTINUE] = { ALL, false, REASON_NONE },
+	[CLOCK_HEARTBEAT] = { ALIVE, true, REASON_NONE },
+};
 
 bool
-state_nobody_left(const struct run *run)
+nobody_is_left(const struct run *run)
 {
 	return run->tree_is_empty ||
 	       (run->target.exited_by_itself &&
 	        run->options.survivors == SURVIVORS_LEAVE);
 }
 
-bool
-state_output_is_bounded(const struct run *run)
-{
-	return run->cancel.count > 0 || run->parent.is_lost ||
-	       run->watchers.is_front || run->stop == REASON_TIMEOUT;
-}
-
-/* No process is left to wait for, but perhaps undelivered output. */
-static enum reason
-decide_drain(const struct run *run, int64_t now)
-{
-	if (!run->output.is_open || run->watchers.front_is_lost)
-		return run->tree_is_empty ? REASON_TREE_EMPTY
-		                          : REASON_SURVIVORS_LEFT;
-	if (now >= run->timers.due[TIMER_DRAIN] ||
-	    run->cancel.count >= CANCELS_TO_KILL)
-		return REASON_OUTPUT_STUCK;
-	return run->state == STATE_RUNNING ? REASON_TARGET_EXITED : REASON_NONE;
-}
-
 /* A terminal pauses a run, but not a stop that has begun. */
 static bool
-is_paused(const struct run *run)
+counts(const struct run *run, enum clock clock)
 {
-	return run->timers.paused_at != NEVER && run->state < STATE_STOPPING;
+	return (clocks[clock].states & IN(run->state)) != 0 &&
+	       (run->paused_at == NEVER || run->state >= STATE_STOPPING ||
+	        !clocks[clock].pauses);
+}
+
+/* The reason of the first clock that is due. After the text of --until, a
+ * command hangs, and is not late. */
+static enum reason
+first_due(const struct run *run, int64_t now)
+{
+	for (enum clock i = 0; i < CLOCK_COUNT; i++) {
+		if (clocks[i].reason == REASON_NONE || !counts(run, i) ||
+		    now < run->due[i])
+			continue;
+		return i == CLOCK_TIMEOUT && run->is_complete
+		           ? REASON_UNTIL
+		           : clocks[i].reason;
+	}
+	return REASON_NONE;
 }
 
 /* What can end a run that is not being stopped yet. */
@@ -56,16 +80,9 @@ decide_alive(const struct run *run, int64_t now)
 		return REASON_CANCELLED;
 	if (run->parent.is_lost)
 		return REASON_PARENT_LOST;
-	/* While a terminal has stopped the run, no timer counts. */
-	if (is_paused(run))
-		return REASON_NONE;
-
-	const enum reason why = timers_reason(&run->timers, run->state, now);
-
-	/* After the text of --until, a command hangs, and is not late. */
-	return why == REASON_TIMEOUT && run->output_watch.is_complete
-	           ? REASON_UNTIL
-	           : why;
+	if (run->is_silent && run->state == STATE_RUNNING)
+		return REASON_SILENCE;
+	return first_due(run, now);
 }
 
 enum reason
@@ -73,41 +90,73 @@ decide(const struct run *run, int64_t now)
 {
 	if (run->state == STATE_DONE)
 		return REASON_NONE;
-	if (run->tree_is_empty && !run->output.is_open)
+	if (run->tree_is_empty)
 		return REASON_TREE_EMPTY;
-	if (run->watchers.front_is_lost && run->state != STATE_KILLING)
-		return REASON_FRONT_LOST;
-	if (state_nobody_left(run) && !is_paused(run))
-		return decide_drain(run, now);
-	/* Who is alive now could not be killed. */
-	if (run->state == STATE_KILLING)
+	if (run->state == STATE_KILLING) /* tree_kill() has done what it can */
 		return REASON_LAST_BOUND;
-	if (run->state < STATE_STOPPING)
+	if (run->watchers.front_is_lost)
+		return REASON_FRONT_LOST;
+	if (nobody_is_left(run))
+		return REASON_SURVIVORS_LEFT;
+	if (run->state != STATE_STOPPING)
 		return decide_alive(run, now);
-	if (run->state == STATE_STOPPING &&
-	    run->cancel.count >= CANCELS_TO_KILL)
-		return REASON_THIRD_SIGNAL;
-	return timers_reason(&run->timers, run->state, now);
-}
-
-enum state
-state_next(enum state state, enum reason why)
-{
-	return why == REASON_NONE ? state : reason_row(why)->next;
+	return run->cancel.count >= CANCELS_TO_KILL ? REASON_THIRD_SIGNAL
+	                                            : first_due(run, now);
 }
 
 int64_t
-state_deadline(const struct run *run)
+next_due(const struct run *run)
 {
-	const struct timers *const timers = &run->timers;
+	int64_t next = NEVER;
 
-	if (is_paused(run))
-		return timers->due[TIMER_WAKE];
-	if (state_nobody_left(run))
-		return timers->due[TIMER_DRAIN] < timers->due[TIMER_WAKE]
-		           ? timers->due[TIMER_DRAIN]
-		           : timers->due[TIMER_WAKE];
-	return timers_next(timers, run->state);
+	for (enum clock i = 0; i < CLOCK_COUNT; i++) {
+		if (counts(run, i) && run->due[i] < next)
+			next = run->due[i];
+	}
+	return next;
+}
+
+int64_t
+due_since(const struct run *run, enum reason why, int64_t now)
+{
+	for (enum clock i = 0; i < CLOCK_COUNT; i++) {
+		if (clocks[i].reason == why && run->due[i] < now)
+			return run->due[i];
+	}
+	return now;
+}
+
+void
+clocks_pause(struct run *run, int64_t now)
+{
+	if (run->paused_at == NEVER)
+		run->paused_at = now;
+}
+
+void
+clocks_resume(struct run *run, int64_t now)
+{
+	if (run->paused_at == NEVER)
+		return;
+	for (enum clock i = 0; i < CLOCK_COUNT; i++) {
+		if (clocks[i].pauses)
+			run->due[i] =
+			    duration_add(run->due[i], now - run->paused_at);
+	}
+	run->paused_at = NEVER;
+}
+
+void
+clocks_bound_stop(struct run *run, int64_t now)
+{
+	int64_t *const kill_at = &run->due[CLOCK_KILL];
+
+	if (*kill_at == NEVER)
+		*kill_at = duration_add(now, run->options.kill_after);
+	/* timeout(1) without -k waits for its command, but only for that. */
+	if (run->options.is_timeout && run->target.has_exited &&
+	    *kill_at > now + ORPHANS_GRACE)
+		*kill_at = now + ORPHANS_GRACE;
 }
 
 static struct outcome

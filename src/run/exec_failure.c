@@ -1,5 +1,5 @@
 /* Why COMMAND could not be executed: the target, which can still look at the
- * file, tells the front through the status pipe, and the front prints it. */
+ * file, notes what it sees, and the front prints it. */
 #include "run/exec_failure.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "base/duration.h"
 #include "base/message.h"
-#include "run/statuspipe.h"
+#include "run/run.h"
 #include "watchdog.h"
 
 #define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
@@ -22,9 +22,9 @@
 /* Notes the interpreter that the first LINE of a script names behind "#!". A
  * CR, which an editor may not show, becomes "\r". */
 static void
-note_interpreter(const char *line, struct statuspipe *entry)
+note_interpreter(const char *line, struct exec_failure *failure)
 {
-	entry->is_found = true;
+	failure->is_found = true;
 	if (strncmp(line, "#!", strlen("#!")) != 0)
 		return;
 	line += strlen("#!");
@@ -32,12 +32,13 @@ note_interpreter(const char *line, struct statuspipe *entry)
 
 	const size_t length = strcspn(line, " \t\r\n");
 
-	(void)snprintf(entry->interpreter, sizeof(entry->interpreter), "%.*s%s",
-	               (int)length, line, line[length] == '\r' ? "\\r" : "");
+	(void)snprintf(failure->interpreter, sizeof(failure->interpreter),
+	               "%.*s%s", (int)length, line,
+	               line[length] == '\r' ? "\\r" : "");
 }
 
 void
-exec_failure_look(const char *command, struct statuspipe *entry)
+exec_failure_look(const char *command, struct exec_failure *failure)
 {
 	const char *path = strchr(command, '/') == NULL ? getenv("PATH") : "";
 
@@ -54,7 +55,7 @@ exec_failure_look(const char *command, struct statuspipe *entry)
 
 		/* read(2) refuses a directory of that name. */
 		if (fd != -1 && read(fd, line, sizeof(line) - 1) > 0) {
-			note_interpreter(line, entry);
+			note_interpreter(line, failure);
 			return;
 		}
 		path = path[length] == '\0' ? NULL : path + length + 1;
@@ -63,17 +64,16 @@ exec_failure_look(const char *command, struct statuspipe *entry)
 
 void
 exec_failure_tell(const struct options *options,
-                  const struct statuspipe *status)
+                  const struct exec_failure *failure)
 {
 	const char *const command = options->command[0];
 	const bool has_syntax = command[strcspn(command, SYNTAX)] != '\0';
 	const bool has_slash = strchr(command, '/') != NULL;
 	const bool has_equals = strchr(command, '=') != NULL;
 	/* COMMAND was perhaps not meant as the name of a file. */
-	const bool may_be_else = status->exec_errno == ENOENT &&
-	                         *command != '\0' &&
+	const bool may_be_else = failure->why == ENOENT && *command != '\0' &&
 	                         (!has_slash || has_syntax || has_equals);
-	const char *why = strerror(status->exec_errno);
+	const char *why = strerror(failure->why);
 	const char *word = "";
 	const char *end = "";
 	int64_t ns;
@@ -82,11 +82,11 @@ exec_failure_tell(const struct options *options,
 		message("failed to run command '%s': %s", command, why);
 		return;
 	}
-	if (status->is_found) {
+	if (failure->is_found) {
 		why = "the interpreter is missing: ";
-		word = *status->interpreter == '\0'
+		word = *failure->interpreter == '\0'
 		           ? "the dynamic loader (ld.so)"
-		           : status->interpreter;
+		           : failure->interpreter;
 		end =
 		    strchr(word, '\\') == NULL ? "" : " (CR LF ends the line)";
 	} else if (may_be_else && *command <= '9' &&

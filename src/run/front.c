@@ -1,374 +1,449 @@
-/* The front: the process that the caller sees. It forwards signals to the
- * supervisor, and ends with the outcome that the supervisor sends. */
+/* The front: the process that the caller sees, and the only one that touches
+ * what the caller gave. */
 #include "run/front.h"
 
 #include <sys/wait.h>
 
 #include <errno.h>
-#include <poll.h>
+#include <inttypes.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <string.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
-#include "proc/helper.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
-#include "proc/tree.h"
 #include "proc/wait.h"
-#include "run/exec_failure.h"
-#include "run/forward.h"
 #include "run/resources.h"
 #include "run/run.h"
-#include "run/statuspipe.h"
-#include "run/target.h"
+#include "run/talk.h"
 
-#define HELPERS_PATIENCE 200 /* milliseconds */
-
-/* The supervisor's time: beside --timeout and --kill-after, for a stop, with
- * all that tree_kill() may take; and for what comes after the outcome. */
+/* The supervisor's time: beside --timeout and --kill-after, what tree_kill()
+ * may take for a stop, and so much for the files of the run. */
 #define TEARDOWN_PATIENCE (10 * SECOND)
 #define STOP_PATIENCE     (TREE_KILL_BOUND + TEARDOWN_PATIENCE)
-#define WOKEN_LATE        SECOND
 
-/* Forwards SIGNAL to the supervisor, with the PID of its SENDER, or TERMINAL.
- * The supervisor is a child not yet reaped, so the PID is its own. */
+#define WOKEN_LATE SECOND
+
+#define READER_PATIENCE                                                        \
+	(2 * SECOND) /* to take something, in a bounded drain                  \
+	              */
+#define OUTSIDERS_MAX  ((uint64_t)1024 * 1024) /* bytes that are carried on */
+#define CANCELS_TO_END 3
+#define LAST_ROUNDS    16
+
+/* What only the front knows. */
+struct front {
+	int64_t deadline; /* of the supervisor; NEVER */
+	bool is_killed;   /* the supervisor, for being late */
+	int64_t stopped;  /* how long the front was, in all */
+	struct outcome outcome;
+};
+
 static void
-forward(const struct run *run, int signal, pid_t sender)
+bound(struct front *front, int64_t time)
 {
-	const union sigval value = { .sival_int = sender };
-
-	/* EAGAIN: RLIMIT_SIGPENDING is reached, which kill(2) ignores. */
-	if (sigqueue(run->watchers.supervisor, signal, value) == -1)
-		(void)kill(run->watchers.supervisor, signal);
+	if (time < front->deadline)
+		front->deadline = time;
 }
 
-/* Stops this process by SIGNAL, as the terminal or the target has stopped the
- * command. Returns when this process is continued. */
+/* A stop has begun, or must: it has its bounds. */
 static void
-stop(struct run *run, int signal)
+bound_stop(const struct run *run, struct front *front)
 {
+	bound(front,
+	      duration_add(duration_now(), duration_add(run->options.kill_after,
+	                                                STOP_PATIENCE)));
+}
+
+/* --- signals -------------------------------------------------------------- */
+
+/* Sleeps until a signal comes, and takes it into *INFO; or until UNTIL, or
+ * until the output has told something, which is added to *FOUND. Returns the
+ * signal, or -1. */
+static int
+take_signal(struct run *run, int64_t until, siginfo_t *info, unsigned *found)
+{
+	if (run->output.count > 0) {
+		*found |= output_pump(&run->output, run->watchers.signal_fd,
+		                      run->parent.fd, until);
+		/* signalfd(2) tells poll(2); sigtimedwait(2) takes as well. */
+		return (*found & PUMP_SIGNAL) != 0 ? signals_wait(info, 0) : -1;
+	}
+
+	const int64_t left = until == NEVER ? NEVER : until - duration_now();
+
+	return signals_wait(info, left < 0 ? 0 : left);
+}
+
+/* Whether the terminal has sent the signal of INFO to the whole job. An
+ * inherited timer's SIGALRM is SI_KERNEL, too. */
+static bool
+is_from_terminal(const siginfo_t *info)
+{
+	return info->si_code == SI_KERNEL &&
+	       signal_is_terminals(info->si_signo);
+}
+
+static void
+pass_on(struct run *run, struct front *front, const siginfo_t *info)
+{
+	const int signal = info->si_signo;
+	const bool from_terminal = is_from_terminal(info);
+
+	/* While the job was stopped, SIGWINCH went to the shell only. */
+	if (signal == SIGWINCH || signal == SIGCONT)
+		output_copy_size(&run->output);
+	if (signal == SIGCONT)
+		terminal_take(&run->terminal);
+	if (signal_is_ignored(signal) ||
+	    signal_is_by_write(signal, info->si_pid))
+		return;
+	talk_order(run, (struct order){ ORDER_SIGNAL, signal, from_terminal });
+	/* What the terminal sends to a job may be for the command alone; and
+	 * timeout(1) without -k only passes signals on. */
+	if (signal_is_terminating(signal) && !run->options.is_timeout &&
+	    !(from_terminal && run->target.shares_group)) {
+		run->cancel.count++;
+		bound_stop(run, front);
+	}
+}
+
+/* Stops this process, as SIGNAL has stopped the command; and with a terminal of
+ * the command's own, the rest of the job too, which Ctrl-Z would have reached.
+ * Returns when this process is continued. */
+static void
+stop_job(struct run *run, struct front *front, int signal)
+{
+	static const int stops[] = { SIGTSTP, SIGTTIN, SIGTTOU };
 	const bool is_of_terminal = signal_is_terminal_stop(signal);
+	const int64_t now = duration_now();
+	siginfo_t info;
+
+	/* The terminal's own signal, which says that the clocks stand still,
+	 * may not be passed on yet: this stop would take it. */
+	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
+		if (signals_take(stops[i], &info))
+			pass_on(run, front, &info);
+	}
 
 	/* Before the shell writes: an editor restores the screen, by output. */
-	output_drain(&run->output);
-	tty_input_release(&run->output.tty_input);
-	const int64_t began = duration_now();
-
+	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
+		(void)output_pump(&run->output, -1, -1, now);
+	terminal_give_back(&run->terminal);
+	if (run->terminal.is_keyboard && signal == SIGTSTP &&
+	    run->terminal.group > 1)
+		(void)kill(-run->terminal.group, SIGTSTP);
 	signal_stop_by(is_of_terminal ? signal : SIGTSTP);
-	run->watchers.deadline =
-	    duration_add(run->watchers.deadline, duration_now() - began);
-	tty_input_take(&run->output.tty_input);
-	/* The SIGCONT that ended the stop is pending, and will be forwarded. If
+
+	const int64_t stopped = duration_now() - now;
+
+	front->stopped += stopped;
+	front->deadline = duration_add(front->deadline, stopped);
+	run->output.quiet_since = duration_now();
+	terminal_take(&run->terminal);
+	/* The SIGCONT that ended the stop is pending, and will be passed on. If
 	 * there is none, the kernel has ignored the stop, as it does in an
 	 * orphaned process group: then the tree has to be continued as well. A
 	 * SIGSTOP of the target, though, is for its sender to undo. */
 	if (is_of_terminal && !signal_is_pending(SIGCONT))
-		forward(run, SIGCONT, run->watchers.front);
+		talk_order(run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
 }
 
-/* Whether INFO is the supervisor's order to stop: jobcontrol.c. */
-static bool
-is_order_to_stop(const struct run *run, const siginfo_t *info)
-{
-	return info->si_signo == SIGNAL_TO_STOP && info->si_code == SI_QUEUE &&
-	       info->si_pid == run->watchers.supervisor;
-}
+/* --- the supervisor ------------------------------------------------------- */
 
-/* Drops the orders to stop that came before a SIGCONT, as the kernel drops
- * pending stop signals: prepare_signal(). */
+/* Reads what the supervisor has sent, and does what that asks for. */
 static void
-drop_orders_to_stop(const struct run *run)
+read_news(struct run *run, struct front *front, bool is_dead)
+{
+	struct news news;
+	int stops = 0;
+	int signal = 0;
+
+	while (read(run->watchers.news[0], &news, sizeof(news)) ==
+	       (ssize_t)sizeof(news)) {
+		switch (news.kind) {
+		case NEWS_TARGET:
+			run->target.pid = news.value;
+			break;
+		case NEWS_STOPPED:
+			stops++;
+			signal = news.value;
+			break;
+		case NEWS_STOP:
+			run->stop = (enum reason)news.value;
+			bound_stop(run, front);
+			break;
+		case NEWS_OUTCOME:
+			front->outcome = news.outcome;
+			run->lets_go = news.value != 0;
+			bound(front,
+			      duration_add(duration_now(), TEARDOWN_PATIENCE));
+			break;
+		}
+	}
+	/* A SIGCONT that is pending came after the stop, and a run that has its
+	 * outcome stops no more. Each stop is answered all the same: until then
+	 * the supervisor sends SIGCONT. */
+	if (stops > 0 && !is_dead && front->outcome.kind == OUTCOME_UNKNOWN &&
+	    !signal_is_pending(SIGCONT))
+		stop_job(run, front, signal);
+	for (; stops > 0; stops--)
+		talk_order(run, (struct order){ .kind = ORDER_CONTINUED });
+}
+
+/* Whether the supervisor is dead. Continues one that was stopped. */
+static bool
+supervisor_is_dead(const struct run *run)
 {
 	siginfo_t info;
 
-	while (signals_take(SIGNAL_TO_STOP, &info)) {
-		if (!is_order_to_stop(run, &info))
-			forward(run, SIGNAL_TO_STOP, info.si_pid);
+	while (wait_peek(run->watchers.supervisor, WEXITED | WSTOPPED | WNOWAIT,
+	                 &info) == run->watchers.supervisor) {
+		if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
+			return true;
+		(void)wait_peek(run->watchers.supervisor, WSTOPPED, &info);
+		(void)kill(run->watchers.supervisor, SIGCONT);
 	}
+	return false;
 }
 
-/* Whether the signal of INFO is from the terminal; or from the tty_input helper
- * of a wdrun in the same job, which has made the terminal raw and so signals in
- * the terminal's place: tty_input.c. */
-static bool
-is_terminals(const siginfo_t *info)
-{
-	char name[sizeof(RELAY_NAME)];
-
-	return signal_is_terminals(info->si_signo) &&
-	       (info->si_code == SI_KERNEL ||
-	        (procfs_read(info->si_pid, "comm", name, sizeof(name)) > 0 &&
-	         strcmp(name, RELAY_NAME) == 0));
-}
-
-/* The supervisor has until TIME, or until an earlier bound. */
+/* Reaps orphans, if this is PID 1 or the supervisor is dying; and children from
+ * before an exec of wdrun without a fork. Not the watchers' own: the target's
+ * status may still be wanted. */
 static void
-bound_supervisor(struct run *run, int64_t time)
-{
-	if (run->watchers.deadline > time)
-		run->watchers.deadline = time;
-}
-
-/* From now on, a stop is bounded. */
-static void
-bound_stop(struct run *run)
-{
-	bound_supervisor(run, duration_add(duration_now(),
-	                                   duration_add(run->options.kill_after,
-	                                                STOP_PATIENCE)));
-}
-
-/* Forwards a signal to the supervisor, or does what the signal asks of the
- * front itself. */
-static void
-attend(struct run *run, const siginfo_t *info)
-{
-	const int signal = info->si_signo;
-
-	/* While the job was stopped, SIGWINCH went to the shell only. */
-	if (signal == SIGWINCH || signal == SIGCONT)
-		output_wake(&run->output);
-	/* The front's own helpers signal its process group, the front included,
-	 * when the command has got the signal: tty_input.c, relay.c. */
-	if (helper_is(info->si_pid) || signal_is_ignored(signal) ||
-	    signal_is_by_write(signal, info->si_pid))
-		return;
-	if (is_order_to_stop(run, info)) {
-		stop(run, info->si_value.sival_int);
-		return;
-	}
-	/* Sent by jobcontrol_continue_relays(). */
-	if (signal == SIGCONT && info->si_code == SI_USER &&
-	    info->si_pid == run->watchers.supervisor) {
-		output_continue(&run->output);
-		return;
-	}
-	if (signal == SIGCONT)
-		drop_orders_to_stop(run);
-
-	const bool is_of_terminal = is_terminals(info);
-
-	forward(run, signal, is_of_terminal ? TERMINAL : info->si_pid);
-	/* What the terminal sends to a job may be for the command alone. */
-	if (signal_is_terminating(signal) &&
-	    !(is_of_terminal && run->target.shares_group))
-		bound_stop(run);
-}
-
-/* Attends to signals until a child may be dead, the supervisor has news, or its
- * deadline is over. Returns also after EINTR, at a SIGCONT after a SIGSTOP; and
- * after a SIGURG from another process: the kernel keeps no second SIGURG, for a
- * helper's death, while one is pending. */
-static void
-attend_until_child(struct run *run)
+reap_others(const struct run *run)
 {
 	siginfo_t info;
-	int signal;
+	pid_t child;
 
-	do {
-		const int64_t left =
-		    run->watchers.deadline == NEVER
-		        ? NEVER
-		        : run->watchers.deadline - duration_now();
-
-		signal = signals_wait(&info, left > 0 ? left : 0);
-		if (signal != -1 && signal != SIGCHLD &&
-		    !helper_is_death(signal, info.si_code))
-			attend(run, &info);
-	} while (signal != -1 && signal != SIGCHLD &&
-	         signal != HELPER_EXIT_SIGNAL);
+	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL,
+	                          &info)) > 0 &&
+	       child != run->watchers.supervisor && child != run->target.pid)
+		(void)wait_reap(child);
 }
 
-/* Reads what the supervisor has sent, and bounds the supervisor accordingly. */
-static void
-read_news(struct run *run, struct statuspipe *status)
-{
-	const struct statuspipe before = *status;
-
-	statuspipe_read(run->watchers.statuspipe[0], status);
-	if (status->is_stopping && !before.is_stopping)
-		bound_stop(run);
-	if (status->outcome.kind != before.outcome.kind)
-		bound_supervisor(
-		    run, duration_add(duration_now(), TEARDOWN_PATIENCE));
-}
-
-/*
- * Whether the supervisor did not end by its deadline, and not even SIGKILL ends
- * it: it may hang in a file system that does not answer. A debugger may have
- * stopped it, of which the kernel tells the tracer alone (ptrace(2)): then
- * SIGKILL ends it.
- */
+/* The supervisor has not ended by its deadline: it hangs in a file system that
+ * does not answer, say, or a debugger has stopped it. Returns whether not even
+ * SIGKILL ends it. */
 static bool
-has_given_up(struct run *run)
+end_late_supervisor(const struct run *run, struct front *front)
 {
-	struct watchers *const watchers = &run->watchers;
 	const int64_t now = duration_now();
 
-	if (now < watchers->deadline)
-		return false;
-	if (watchers->is_given_up)
+	if (front->is_killed)
 		return true;
 	/* Both may have been stopped together, as by a control group's
 	 * freezer. */
-	if (now - watchers->deadline > WOKEN_LATE) {
-		watchers->deadline = now + TEARDOWN_PATIENCE;
+	if (now - front->deadline > WOKEN_LATE) {
+		front->deadline = now + TEARDOWN_PATIENCE;
 		return false;
 	}
 	if (!run->options.quiet)
 		message("the supervisor (PID %d) does not answer, killing it",
-		        watchers->supervisor);
-	(void)kill(watchers->supervisor, SIGKILL); /* not reaped yet */
-	watchers->is_given_up = true;
-	watchers->deadline = now + SECOND;
+		        run->watchers.supervisor);
+	(void)kill(run->watchers.supervisor, SIGKILL); /* not reaped yet */
+	front->is_killed = true;
+	front->deadline = now + SECOND;
 	return false;
 }
 
-/* Whether the supervisor is dead, and if so, whether a signal killed it.
- * Continues a supervisor that is stopped. */
-static bool
-supervisor_is_dead(const struct run *run, bool *was_killed)
-{
-	siginfo_t info;
-	pid_t child;
-
-	*was_killed = true; /* also where its status is lost */
-
-	while ((child = wait_peek(run->watchers.supervisor, WEXITED | WSTOPPED,
-	                          &info)) == run->watchers.supervisor) {
-		*was_killed = info.si_code != CLD_EXITED;
-		if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
-			return true;
-		/* By kill(2): such a SIGCONT is not forwarded to the tree. */
-		(void)kill(run->watchers.supervisor, SIGCONT);
-	}
-	return child == CHILD_NONE_LEFT;
-}
-
-/* Reaps the children other than the supervisor: helpers; orphans, if this is
- * PID 1; children from before an exec of wdrun without a fork. Returns whether
- * the target is a child now: then the supervisor is dying. Does not reap the
- * target, whose status is still wanted. */
-static bool
-target_is_ours(struct run *run, struct statuspipe *status)
-{
-	siginfo_t info;
-	pid_t child;
-
-	output_continue(&run->output);
-	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL,
-	                          &info)) > 0) {
-		read_news(run, status);
-		if (child == status->target)
-			return true;
-		if (child == run->watchers.supervisor)
-			return false; /* its own SIGCHLD is still to come */
-		(void)wait_reap(child);
-		output_note_death(&run->output, child);
-	}
-	return false;
-}
-
-/* Has the front act as supervisor, as far as the killing needs. */
-static void
-prepare_to_take_over(struct run *run, const struct statuspipe *status)
-{
-	siginfo_t info;
-
-	run->watchers.is_front = true;
-	run->watchers.is_given_up = false;
-	/* PID 0: the target was not forked, or its PID was not sent. It may be
-	 * reaped, and its PID be another process's. */
-	target_note(run, wait_peek(status->target, WEXITED | WNOWAIT, &info) ==
-	                         CHILD_NONE_LEFT
-	                     ? 0
-	                     : status->target);
-	if (run->target.pid == 0)
-		target_note_exit(&run->target, NULL, false);
-	/* If this fails, only the timers wake this process. */
-	run->watchers.signal_fd = signals_open();
-	(void)close(run->watchers.lifeline[1]);
-	run->watchers.lifeline[1] = -1;
-}
-
-/* Waits until the helpers of a supervisor that was killed are dead, as they may
- * hold files locked. PR_SET_PDEATHSIG has sent them SIGKILL. When the last
- * helper dies, the write end of the status pipe is closed. Waits for
- * HELPERS_PATIENCE at most, as a helper may hang in a file system. */
-static void
-await_helpers(const struct run *run)
-{
-	struct pollfd writers = { .fd = run->watchers.statuspipe[0] };
-
-	(void)poll(&writers, 1, HELPERS_PATIENCE);
-}
-
-/* Closes what the caller has open, and leaves its directory. */
+/* Gives up what the caller has opened and the output does not need. */
 static void
 detach(struct run *run)
 {
 	struct watchers *const watchers = &run->watchers;
-	int keep[] = {
-		[OUTPUT_FDS + RESOURCE_FDS] = run->tty.fd,
-		watchers->lifeline[1],
-		watchers->statuspipe[0],
-		procfs_fd(),
+	int keep[OUTPUT_FDS + RESOURCE_FDS + 5] = {
+		watchers->orders[1], watchers->news[0], watchers->signal_fd,
+		run->parent.fd,      procfs_fd(),
 	};
 
-	output_keep(&run->output, keep);
-	resources_keep(run, &keep[OUTPUT_FDS]);
+	output_keep(&run->output, true, &keep[5]);
+	resources_keep(run, &keep[5 + OUTPUT_FDS]);
 	/* Lets the supervisor fork the target first. */
 	(void)sched_yield();
 	fds_release(watchers->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
-	watchers->null_fd = -1;
-	watchers->lifeline[0] = -1;
-	watchers->statuspipe[1] = -1;
+	watchers->null_fd = watchers->orders[0] = watchers->news[1] = -1;
+}
+
+/* The supervisor sees it, too, and ends the run. */
+static void
+lose_parent(struct run *run, unsigned found)
+{
+	if ((found & PUMP_PARENT) == 0)
+		return;
+	run->parent.is_lost = true;
 	run->parent.fd = -1;
+}
+
+/* The target is started later than the front begins to listen. */
+static bool
+is_too_early(struct run *run)
+{
+	const int64_t started = run->facts->started;
+
+	if (started != 0 &&
+	    duration_add(started, run->options.idle_timeout) <= duration_now())
+		return false;
+	if (started > run->output.quiet_since - run->options.idle_timeout)
+		run->output.quiet_since = started;
+	return true;
 }
 
 bool
 front_watch(struct run *run, struct outcome *outcome)
 {
-	struct statuspipe status = { .target = 0 };
-	bool was_killed = false;
+	struct front front = { .deadline = NEVER };
+	bool is_dead = false;
 
 	detach(run);
-	run->watchers.deadline = NEVER;
 	if (run->options.timeout != NEVER) {
-		bound_stop(run);
-		run->watchers.deadline =
-		    duration_add(run->watchers.deadline, run->options.timeout);
+		bound_stop(run, &front);
+		front.deadline =
+		    duration_add(front.deadline, run->options.timeout);
 	}
-	do {
-		attend_until_child(run);
-		read_news(run, &status);
-	} while (!supervisor_is_dead(run, &was_killed) &&
-	         !target_is_ours(run, &status) && !has_given_up(run));
+	run->output.quiet_since = duration_now();
+	terminal_take(&run->terminal);
+	while (!is_dead) {
+		unsigned found = 0;
+		siginfo_t info;
+		const int signal =
+		    take_signal(run, front.deadline, &info, &found);
 
-	read_news(run, &status);
-	if (status.exec_errno != 0)
-		exec_failure_tell(&run->options, &status);
-	else
-		run->usage = status.usage;
-	run->stop = status.stop;
-	*outcome = status.outcome;
-	if (outcome->kind == OUTCOME_UNKNOWN) {
-		prepare_to_take_over(run, &status);
-		return false;
+		if ((found & PUMP_FOUND) != 0)
+			talk_order(run, (struct order){ .kind = ORDER_FOUND });
+		if ((found & PUMP_SILENT) != 0 && !is_too_early(run))
+			talk_order(run, (struct order){ .kind = ORDER_SILENT });
+		lose_parent(run, found);
+		if (signal == SIGCHLD) {
+			/* Before the news: all of a dead one's is there. */
+			is_dead = supervisor_is_dead(run);
+			read_news(run, &front, is_dead);
+			reap_others(run);
+		} else if (signal != -1) {
+			pass_on(run, &front, &info);
+		}
+		if (duration_now() >= front.deadline && !is_dead &&
+		    end_late_supervisor(run, &front))
+			break;
 	}
-	if (was_killed)
-		await_helpers(run);
-	return true;
+	*outcome = front.outcome;
+	run->watchers.is_given_up =
+	    !is_dead || (front.is_killed && outcome->kind != OUTCOME_UNKNOWN);
+	run->paused = front.stopped;
+	/* Not dead: its children are not ours. */
+	if (!is_dead && outcome->kind == OUTCOME_UNKNOWN)
+		*outcome = (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
+	return outcome->kind != OUTCOME_UNKNOWN;
+}
+
+/* --- the drain ------------------------------------------------------------ */
+
+/* Goes on for survivors that have the pipes or the pseudo-terminal open, in a
+ * process that nobody waits for. */
+static void
+leave_behind(struct run *run)
+{
+	int keep[OUTPUT_FDS];
+
+	if (_Fork() != 0)
+		return;
+	output_keep(&run->output, true, keep);
+	/* stderr may be another program's by then. */
+	(void)close(STDERR_FILENO);
+	fds_release(STDIN_FILENO, keep, OUTPUT_FDS);
+	while (!output_is_over(&run->output))
+		(void)output_pump(&run->output, -1, -1, NEVER);
+	_exit(0);
+}
+
+/* Takes the signals of a drain. Returns how many terminating ones came. */
+static int
+count_cancels(void)
+{
+	siginfo_t info;
+	int count = 0;
+	int signal;
+
+	while ((signal = signals_wait(&info, 0)) > 0)
+		count +=
+		    signal_is_terminating(signal) && !signal_is_ignored(signal);
+	return count;
+}
+
+/* Until when readers may take the rest of the output. They have all the time
+ * that --timeout leaves. A run that was to end has to be over soon: then they
+ * have to take something every READER_PATIENCE, and have no more time than a
+ * stop. */
+static int64_t
+end_of_drain(const struct run *run, int64_t began, int64_t taken)
+{
+	const bool is_bounded = run->watchers.is_front || run->parent.is_lost ||
+	                        run->cancel.count > 0 ||
+	                        run->stop == REASON_TIMEOUT;
+	const int64_t timeout =
+	    duration_add(run->facts->started,
+	                 duration_add(run->options.timeout, run->paused));
+	const int64_t end = duration_add(began, run->options.kill_after);
+	const int64_t patience = taken + READER_PATIENCE;
+
+	if (!is_bounded && duration_now() < timeout)
+		return timeout;
+	return end < patience ? end : patience;
+}
+
+void
+front_drain(struct run *run)
+{
+	struct output *const output = &run->output;
+	const int64_t began = duration_now();
+	const uint64_t start = output->facts->relayed;
+	uint64_t relayed = start;
+	int64_t taken = began;
+	if (output->count == 0)
+		return;
+	if (run->lets_go) {
+		leave_behind(run);
+		return;
+	}
+	while (!output_is_empty(output) && run->cancel.count < CANCELS_TO_END) {
+		const int64_t end = end_of_drain(run, began, taken);
+
+		if (duration_now() >= end)
+			break;
+		/* Processes outside the tree may write for ever. */
+		if (output->facts->relayed - start > OUTSIDERS_MAX)
+			return;
+
+		const unsigned found = output_pump(
+		    output, run->watchers.signal_fd, run->parent.fd, end);
+
+		if ((found & PUMP_SIGNAL) != 0)
+			run->cancel.count += count_cancels();
+		lose_parent(run, found);
+		if (output->facts->relayed != relayed)
+			taken = duration_now();
+		relayed = output->facts->relayed;
+	}
+	output_give_up(output);
+	if (output->facts->undelivered > 0 && !run->options.quiet)
+		message("%" PRIu64 " bytes of output are lost: the reader did "
+		        "not take them in time",
+		        (uint64_t)output->facts->undelivered);
 }
 
 _Noreturn void
-front_end(struct outcome outcome)
+front_end(const struct run *run, struct outcome outcome)
 {
-	if (outcome.kind == OUTCOME_SIGNAL)
-		signal_die_by(outcome.value);
-	_exit(outcome.value);
+	if (outcome.kind != OUTCOME_SIGNAL)
+		_exit(outcome.value);
+	/* A key that ended the command on its own terminal would have reached
+	 * the rest of the job on this one. */
+	if (run->terminal.is_keyboard && run->terminal.group > 1 &&
+	    run->stop == REASON_NONE &&
+	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
+		(void)kill(-run->terminal.group, outcome.value);
+	signal_die_by(outcome.value);
 }

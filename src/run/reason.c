@@ -20,9 +20,6 @@ static const struct reason_row table[REASON_COUNT] = {
 	[REASON_SURVIVORS_LEFT] = { STATE_DONE, NOTHING,
 	                            "the command exited, survivors are let "
 	                            "go" },
-	/* io/output.c prints how much output is lost. */
-	[REASON_OUTPUT_STUCK] = { STATE_DONE, NOTHING,
-	                          "nobody reads the rest of the output" },
 
 	/* The tree is stopped. */
 	[REASON_TIMEOUT] = { STATE_STOPPING, STATUS_TIMED_OUT, TELLING_TREE,
@@ -125,7 +122,6 @@ reason_add_cause(struct strbuf *line, const struct run *run, enum reason why)
 	case REASON_TARGET_EXITED:
 	case REASON_TREE_EMPTY:
 	case REASON_SURVIVORS_LEFT:
-	case REASON_OUTPUT_STUCK:
 	case REASON_CANCELLED:
 	case REASON_LAST_BOUND:
 	case REASON_COUNT:

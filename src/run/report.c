@@ -1,7 +1,6 @@
 /* How a run ended, for other programs to read. */
 #include "run/report.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <ctype.h>
@@ -22,11 +21,11 @@
 #include "lock/lock.h"
 #include "lock/pidfile.h"
 #include "proc/cmdline.h"
-#include "proc/helper.h"
 #include "proc/signals.h"
 #include "run/decide.h"
 #include "run/reason.h"
 #include "run/run.h"
+#include "run/tell.h"
 
 #define MODE          0666
 #define VERSION       1
@@ -57,24 +56,12 @@ descriptor_of(const char *path)
 	           : -1;
 }
 
-int
-report_open(struct report_facts *report, const char *path)
+/* Opens what REPORT names as a descriptor. Returns 0, or -1 with errno. */
+static int
+open_descriptor(struct report *report, int fd)
 {
-	const int fd = descriptor_of(path);
-
-	report->directory_fd = -1;
-	report->path = path;
-	if (fd == -2) {
-		report->path = path_resolve(path, 0);
-		if (report->path != NULL)
-			report->directory_fd = path_open(
-			    report->path, PATH_NO_LINKS, report->file);
-		return report->directory_fd == -1 ? -1 : 0;
-	}
-
 	const int flags = fcntl(fd, F_GETFL);
 
-	report->path = path;
 	errno = EBADF;
 	if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY)
 		return -1;
@@ -82,144 +69,99 @@ report_open(struct report_facts *report, const char *path)
 	return report->stream_fd == -1 ? -1 : 0;
 }
 
-/* Opens the FIFO of REPORT. For reading, too: then it opens without a reader,
- * and what is written waits for one as long as this process has it open. */
+/* Opens the FIFO. For reading, too: then it opens without a reader, and what is
+ * written waits for one as long as this process has it open. */
 static int
-open_fifo(const struct report_facts *report)
+open_fifo(struct report *report)
 {
 	const int fd = openat(report->directory_fd, report->file,
 	                      O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	struct stat file;
 
-	if (fd == -1 || (fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode) &&
-	                 pidfile_is_trusted(report->directory_fd, &file)))
-		return fd;
-	(void)close(fd);
-	errno = EEXIST; /* another file has taken the FIFO's place */
+	report->stream_fd = fd;
+	if (fd == -1)
+		return -1;
+	if (fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode) &&
+	    pidfile_is_trusted(report->directory_fd, &file))
+		return 0;
+	errno = EUSERS;
 	return -1;
 }
 
-int
-report_check(struct report_facts *report)
+/* Looks whether the report can be written. Returns NULL, or why not. */
+static const char *
+refusal_of(struct report *report)
 {
 	struct stat file = { .st_mode = 0 };
-	const char *why = NULL;
-
-	if (report->stream_fd > 0)
-		return 0;
-
 	const bool is_there = fstatat(report->directory_fd, report->file, &file,
 	                              AT_SYMLINK_NOFOLLOW) == 0;
 
 	/* rename(2) replaces an older report, and would also replace a device
 	 * or a symbolic link. */
-	if (S_ISFIFO(file.st_mode) &&
-	    !pidfile_is_trusted(report->directory_fd, &file))
-		why = lock_error(EUSERS);
-	else if (S_ISFIFO(file.st_mode)) {
-		report->stream_fd = open_fifo(report);
-		why = report->stream_fd == -1 ? strerror(errno) : NULL;
-	} else if (is_there && !S_ISREG(file.st_mode))
-		why = "it exists, but is neither a regular file nor a FIFO";
-	else if (faccessat(report->directory_fd, ".", W_OK | X_OK, 0) == -1)
-		why = strerror(errno);
+	if (S_ISFIFO(file.st_mode))
+		return open_fifo(report) == 0 ? NULL : lock_error(errno);
+	if (is_there && !S_ISREG(file.st_mode))
+		return "it exists, but is neither a regular file nor a FIFO";
+	return faccessat(report->directory_fd, ".", W_OK | X_OK, 0) == 0
+	           ? NULL
+	           : strerror(errno);
+}
+
+int
+report_open(struct report *report, const char *path)
+{
+	const int fd = descriptor_of(path);
+	const char *why = NULL;
+
+	report->path = path;
+	report->directory_fd = report->stream_fd = -1;
+	if (fd != -2) {
+		if (open_descriptor(report, fd) == -1)
+			why = strerror(errno);
+	} else {
+		const char *const resolved = path_resolve(path, 0);
+
+		if (resolved != NULL)
+			report->directory_fd =
+			    path_open(resolved, PATH_NO_LINKS, report->file);
+		if (report->directory_fd == -1) {
+			why = path_error(errno);
+		} else {
+			report->path = resolved;
+			why = refusal_of(report);
+		}
+	}
 	if (why != NULL)
 		message("--report: '%s': %s", report->path, why);
 	return why == NULL ? 0 : -1;
 }
 
-static int64_t
-time_of(const struct timeval *time)
-{
-	return time->tv_sec * SECOND + time->tv_usec * (MILLISECOND / 1000);
-}
-
-struct usage
-report_measure(const struct run *run)
-{
-	struct rusage usage;
-
-	if (getrusage(RUSAGE_CHILDREN, &usage) == -1)
-		return (struct usage){ .elapsed = 0 };
-	return (struct usage){
-		.elapsed = duration_now() - run->target.started,
-		.cpu = time_of(&usage.ru_utime) + time_of(&usage.ru_stime) -
-		       helper_cpu(),
-		.peak_memory = usage.ru_maxrss,
-	};
-}
-
-void
-report_note_start(const struct run *run, int64_t now)
-{
-	if (run->report == NULL)
-		return;
-	run->report->started = now;
-	run->report->target = run->target.pid;
-}
-
-void
-report_note_stop(const struct run *run, size_t processes)
-{
-	/* A front that takes over finds fewer than the supervisor signalled. */
-	if (run->report == NULL || run->report->stopped != 0)
-		return;
-	run->report->stopped = processes;
-	/* This stop began with SIGKILL, by --signal. A cancel begins with its
-	 * own signal; and where a watcher was lost, the first sweep counts. */
-	if (run->options.signal == SIGKILL && run->stop != REASON_CANCELLED &&
-	    !run->watchers.is_front && !run->watchers.front_is_lost)
-		run->report->killed = processes;
-}
-
-void
-report_note_lockout(const struct run *run)
-{
-	if (run->report != NULL)
-		run->report->is_locked_out = true;
-}
-
-void
-report_note_kill(const struct run *run, size_t processes)
-{
-	if (run->report != NULL)
-		run->report->killed += processes;
-}
-
-void
-report_note_exec_failure(const struct run *run, int why)
-{
-	if (run->report != NULL)
-		run->report->exec_errno = why;
-}
-
 void
 report_note_end(const struct run *run)
 {
-	struct report_facts *const facts = run->report;
+	struct facts *const facts = run->facts;
 	const struct process_list *const list = &run->tree.list;
-	const size_t left_count = state_nobody_left(run) ? 0 : list->count;
 
-	if (facts == NULL)
-		return;
+	facts->tree_is_empty = run->tree_is_empty;
+	facts->nobody_is_left = nobody_is_left(run);
 	facts->left_count = 0;
-	for (size_t i = 0; i < left_count && i < REPORT_LEFT_MAX; i++)
+	for (size_t i = 0;
+	     !facts->nobody_is_left && i < list->count && i < LEFT_MAX; i++)
 		facts->left[facts->left_count++] = list->entries[i].pid;
 	facts->ended = duration_now();
 	facts->target_outcome = run->target.outcome;
 	facts->target_left = run->target.exited_by_itself;
 	facts->stop = run->stop;
-	/* Without a command, children from before wdrun's exec used this. */
-	if (facts->started != 0)
-		facts->usage = report_measure(run);
 }
 
+/* --- JSON ----------------------------------------------------------------- */
+
 static const char *
-outcome_of(const struct report_facts *facts)
+outcome_of(const struct facts *facts)
 {
 	if (facts->is_locked_out)
 		return "locked out";
-	if (facts->exec_errno != 0)
+	if (facts->exec_failure.why != 0)
 		return "not executed";
 	/* A front that takes over only kills: an exit status is older. */
 	if (!facts->target_left && facts->stop != REASON_NONE &&
@@ -238,22 +180,22 @@ outcome_of(const struct report_facts *facts)
 }
 
 static const char *
-reason_code_of(const struct report_facts *facts)
+reason_code_of(const struct facts *facts)
 {
 	if (facts->is_locked_out)
 		return "locked";
-	if (facts->exec_errno != 0)
+	if (facts->exec_failure.why != 0)
 		return "exec";
 	return reason_row(facts->stop)->code;
 }
 
 static const char *
-reason_of(const struct report_facts *facts)
+reason_of(const struct facts *facts)
 {
 	if (facts->is_locked_out)
 		return "a lock is held by another process";
-	if (facts->exec_errno != 0)
-		return strerror(facts->exec_errno);
+	if (facts->exec_failure.why != 0)
+		return strerror(facts->exec_failure.why);
 	return facts->stop == REASON_NONE ? NULL
 	                                  : reason_row(facts->stop)->words;
 }
@@ -270,7 +212,7 @@ add_signal(struct strbuf *line, const struct outcome *outcome)
 }
 
 static void
-add_target(struct strbuf *line, const struct report_facts *facts)
+add_target(struct strbuf *line, const struct facts *facts)
 {
 	const struct outcome *const outcome = &facts->target_outcome;
 
@@ -288,22 +230,22 @@ add_target(struct strbuf *line, const struct report_facts *facts)
 static void
 add_output(struct strbuf *line, const struct output *output)
 {
-	const struct output_progress sums = output_read_progress(output, 0);
+	const struct output_facts *const sums = output->facts;
 
 	json_add_key(line, "output");
-	if (output->channel_count == 0) {
+	if (output->count == 0) {
 		strbuf_addf(line, "null");
 		return;
 	}
 	strbuf_addf(line, "{");
-	json_add_number(line, "relayed", (int64_t)sums.relayed);
-	json_add_number(line, "dropped", (int64_t)sums.dropped);
-	json_add_number(line, "undelivered", (int64_t)sums.undelivered);
+	json_add_number(line, "relayed", (int64_t)sums->relayed);
+	json_add_number(line, "dropped", (int64_t)sums->dropped);
+	json_add_number(line, "undelivered", (int64_t)sums->undelivered);
 	strbuf_addf(line, "}");
 }
 
 static void
-add_processes(struct strbuf *line, const struct report_facts *facts)
+add_processes(struct strbuf *line, const struct facts *facts)
 {
 	json_add_key(line, "processes");
 	strbuf_addf(line, "{");
@@ -326,9 +268,9 @@ add_processes(struct strbuf *line, const struct report_facts *facts)
 }
 
 static void
-add_all(struct strbuf *line, const struct run *run)
+add_all(struct strbuf *line, const struct run *run, struct outcome outcome)
 {
-	const struct report_facts *const facts = run->report;
+	const struct facts *const facts = run->facts;
 	const struct options *const options = &run->options;
 	const int64_t end = facts->ended != 0 ? facts->ended : duration_now();
 
@@ -338,7 +280,7 @@ add_all(struct strbuf *line, const struct run *run)
 	json_add_text(line, "name", options->name);
 	json_add_strings(line, "command", SIZE_MAX,
 	                 (const char *const *)options->command);
-	json_add_text(line, "directory", facts->directory);
+	json_add_text(line, "directory", run->report.directory);
 	json_add_number(line, "started", facts->started_at / SECOND);
 	json_add_number(
 	    line, "elapsed_ms",
@@ -348,20 +290,20 @@ add_all(struct strbuf *line, const struct run *run)
 	json_add_text(line, "reason_code", reason_code_of(facts));
 	/* As $? in a shell. */
 	json_add_number(line, "status",
-	                facts->outcome.kind == OUTCOME_SIGNAL
-	                    ? STATUS_SIGNAL_BASE + facts->outcome.value
-	                    : facts->outcome.value);
-	add_signal(line, &facts->outcome);
+	                outcome.kind == OUTCOME_SIGNAL
+	                    ? STATUS_SIGNAL_BASE + outcome.value
+	                    : outcome.value);
+	add_signal(line, &outcome);
 	add_target(line, facts);
 	json_add_number(line, "cpu_ms", facts->usage.cpu / MILLISECOND);
 	json_add_number(line, "peak_memory_kib", facts->usage.peak_memory);
 	add_output(line, &run->output);
 	add_processes(line, facts);
 	json_add_key(line, "tree"); /* as it was printed */
-	if (facts->look.count == 0)
+	if (facts->first_look.count == 0)
 		strbuf_addf(line, "null");
 	else
-		look_add_json(line, &facts->look);
+		look_add_json(line, &facts->first_look);
 	json_add_strings(line, "locks", options->locks.count,
 	                 options->locks.paths);
 	json_add_strings(line, "cleanup", options->cleanups.count,
@@ -372,7 +314,7 @@ add_all(struct strbuf *line, const struct run *run)
 static int
 write_file(const struct run *run, const struct strbuf *line)
 {
-	const struct report_facts *const report = run->report;
+	const struct report *const report = &run->report;
 	char unfinished[RUNID_SIZE + sizeof("..new")];
 	struct stat older = { .st_mode = 0 };
 	/* The mode of another user's file might let others write. */
@@ -415,23 +357,22 @@ write_file(const struct run *run, const struct strbuf *line)
 }
 
 void
-report_write(const struct run *run)
+report_write(const struct run *run, struct outcome outcome)
 {
-	const struct report_facts *const report = run->report;
+	const struct report *const report = &run->report;
 	struct strbuf line = { .grows = true };
-	int result;
+	bool is_written = false;
 
-	add_all(&line, run);
-	if (line.is_cut)
-		result = -1; /* no memory: errno tells */
-	else if (report->stream_fd > 0)
-		result = fds_write(report->stream_fd, line.text, line.length,
-		                   READER_PATIENCE / MILLISECOND) == line.length
-		             ? 0
-		             : -1;
-	else
-		result = write_file(run, &line);
-	if (result == -1)
+	if (report->path == NULL)
+		return;
+	add_all(&line, run, outcome);
+	if (!line.is_cut && report->stream_fd != -1)
+		is_written =
+		    fds_write(report->stream_fd, line.text, line.length,
+		              READER_PATIENCE / MILLISECOND) == line.length;
+	else if (!line.is_cut)
+		is_written = write_file(run, &line) == 0;
+	if (!is_written)
 		message("--report: cannot write '%s': %s", report->path,
 		        strerror(errno));
 	strbuf_free(&line);

@@ -20,6 +20,7 @@
 #include "proc/procid.h"
 #include "registry/entry.h"
 #include "registry/registry.h"
+#include "run/report.h"
 #include "run/run.h"
 
 #define COMMAND_WIDTH 72 /* of the process that holds a lock */
@@ -35,23 +36,16 @@ static int
 make(struct run *run)
 {
 	struct resources *const resources = calloc(1, sizeof(*resources));
-	struct teardown_page *const page =
-	    mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
-	         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	run->resources = resources;
-	if (resources == NULL || page == MAP_FAILED) {
+	if (resources == NULL) {
 		message("no memory for locks, registry or report: %s",
 		        strerror(errno));
 		return -1;
 	}
-	/* Until a target is started: teardown_note_tree() comes later. */
-	page->tree_is_empty = true;
-	page->nobody_is_left = true;
-	resources->page = page;
+	run->facts->started_at = duration_since_epoch();
 	resources->owner = getpid();
 	resources->registry_fd = resources->entry_fd = -1;
-	resources->started_at = duration_since_epoch();
 	resources->directory = getcwd(resources->path, sizeof(resources->path));
 	return 0;
 }
@@ -119,15 +113,10 @@ prepare_files(struct run *run)
 	struct options *const options = &run->options;
 	struct resources *const resources = run->resources;
 
-	if (options->report != NULL) {
-		run->report = &resources->page->report;
-		run->report->started_at = resources->started_at;
-		run->report->directory = resources->directory;
-		if (report_open(run->report, options->report) == -1)
-			return refuse("report", options->report);
-		if (report_check(run->report) == -1)
-			return -1;
-	}
+	run->report.directory = resources->directory;
+	if (options->report != NULL &&
+	    report_open(&run->report, options->report) == -1)
+		return -1;
 	if (resolve("lock", &options->locks, 0) == -1 ||
 	    resolve("cleanup", &options->cleanups, PATH_MAY_MISS) == -1)
 		return -1;
@@ -213,7 +202,7 @@ refuse_run(struct run *run, enum lock_result result, const struct lock *refused,
 	case LOCK_FREE:
 		break;
 	case LOCK_HELD:
-		report_note_lockout(run);
+		run->facts->is_locked_out = true;
 		tell_holder(run, refused);
 		outcome.value = run->options.lock_exit;
 		break;
@@ -247,7 +236,7 @@ add_entry(struct run *run)
 		.host = host,
 		.name = options->name,
 		.until =
-		    duration_add(resources->started_at, options->lock_wait),
+		    duration_add(run->facts->started_at, options->lock_wait),
 		.kill_after = options->kill_after,
 		.file_count = resources->lock_count,
 	};
@@ -279,8 +268,8 @@ add_entry(struct run *run)
 	return -1;
 }
 
-void
-resources_unregister(const struct run *run)
+static void
+unregister(const struct run *run)
 {
 	const struct resources *const resources = run->resources;
 
@@ -304,7 +293,7 @@ resources_acquire(struct run *run, struct outcome *outcome)
 		return 0;
 	if (is_registered(&run->options) && add_entry(run) == -1) {
 		*outcome = (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
-		report_note_exec_failure(run, errno == 0 ? EPERM : errno);
+		run->facts->exec_failure.why = errno == 0 ? EPERM : errno;
 		report_note_end(run);
 		return -1;
 	}
@@ -318,7 +307,7 @@ resources_acquire(struct run *run, struct outcome *outcome)
 
 	if (result != LOCK_TAKEN) {
 		*outcome = refuse_run(run, result, refused, wait.signal);
-		resources_unregister(run);
+		unregister(run);
 		return -1;
 	}
 	tell_taken_over(run);
@@ -368,14 +357,65 @@ resources_keep(const struct run *run, int keep[])
 		return;
 	*keep++ = resources->registry_fd;
 	*keep++ = resources->entry_fd;
-	if (run->report != NULL)
-		*keep = run->report->stream_fd > 0 ? run->report->stream_fd
-		                                   : run->report->directory_fd;
-	keep++;
+	if (run->report.path != NULL) {
+		*keep++ = run->report.stream_fd;
+		*keep++ = run->report.directory_fd;
+	}
 	for (size_t i = 0; i < resources->lock_count; i++) {
 		*keep++ = resources->locks[i].file.fd;
 		*keep++ = resources->locks[i].file.directory_fd;
 	}
 	for (size_t i = 0; i < resources->cleanup_count; i++)
 		*keep++ = resources->cleanups[i].claim_fd;
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+static void
+clean_up(const struct run *run, const pid_t watchers[2])
+{
+	const struct resources *const resources = run->resources;
+
+	for (size_t i = 0; i < resources->cleanup_count; i++) {
+		const struct cleanup *const cleanup = &resources->cleanups[i];
+		/* Survivors, let go or unkillable, may still hold this lock. */
+		const int result =
+		    cleanup_end(cleanup, watchers, run->facts->tree_is_empty);
+
+		if (result == 1 && !run->options.quiet)
+			message("--cleanup: removed '%s', which the command "
+			        "left behind",
+			        cleanup->path);
+		else if (result == -1)
+			message("--cleanup: cannot remove '%s': %s",
+			        cleanup->path, lock_error(errno));
+	}
+}
+
+void
+resources_release(const struct run *run)
+{
+	struct resources *const resources = run->resources;
+
+	if (resources == NULL || run->facts->is_released)
+		return;
+
+	/* In a file, these PIDs mean this run. The front may have been a shell
+	 * before execve(2); the supervisor is COMMAND's parent. */
+	const pid_t watchers[2] = { resources->owner,
+		                    run->watchers.supervisor };
+
+	clean_up(run, watchers);
+	/* A run with processes left stays on record, for --reap. */
+	if (run->facts->nobody_is_left)
+		unregister(run);
+	/* Last: who waits for them finds the command's own locks removed. */
+	for (size_t i = 0; i < resources->lock_count; i++) {
+		struct lock *const lock = &resources->locks[i];
+
+		if (lock_release(lock, watchers) == -1)
+			message("--lock: cannot remove '%s': %s", lock->path,
+			        strerror(errno));
+	}
+	run->facts->is_released = true;
 }

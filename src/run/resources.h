@@ -6,21 +6,11 @@
 
 #include "lock/cleanup.h"
 #include "lock/lock.h"
-#include "run/report.h"
 #include "watchdog.h"
 
-#define RESOURCE_FDS (3 * FILES_MAX + 3)
+#define RESOURCE_FDS (3 * FILES_MAX + 4)
 
 struct run;
-
-/* What both watchers and their helpers share (teardown.c). */
-struct teardown_page {
-	_Atomic bool tree_is_empty;  /* when the run was over */
-	_Atomic bool nobody_is_left; /* besides survivors that are let go */
-	_Atomic bool is_done;        /* the teardown is done */
-	_Atomic bool is_reported;
-	struct report_facts report; /* if a report is wanted */
-};
 
 /* What a run holds besides processes: locks, files to clean up, an entry in the
  * registry, a report. */
@@ -33,9 +23,7 @@ struct resources {
 	int registry_fd; /* the registry's directory, or -1 */
 	int entry_fd;    /* the run's entry, locked: registry.h; or -1 */
 	char path[PATH_MAX];
-	const char *directory;      /* PATH: the caller's, or NULL: not known */
-	int64_t started_at;         /* as duration_since_epoch() */
-	struct teardown_page *page; /* shared memory */
+	const char *directory; /* PATH: the caller's, or NULL: not known */
 };
 
 /* Makes RUN's resources, if the options need any, and finishes runs in the
@@ -53,8 +41,14 @@ int resources_acquire(struct run *run, struct outcome *outcome);
  * is registered, what is known only now. Returns 0, or -1 with errno. */
 int resources_register(const struct run *run);
 
-/* Removes the entry of RUN, if RUN is registered, or prints why it cannot. */
-void resources_unregister(const struct run *run);
+/*
+ * Removes the command's own lock files, the registry entry, and the locks of
+ * RUN, whose processes are dead: report_note_end() says what is left. The
+ * supervisor does it, and the front if the supervisor was killed before it was
+ * done: each step may be done twice. May hang where a file system does; the
+ * front kills a supervisor that does not end.
+ */
+void resources_release(const struct run *run);
 
 /* Puts into KEEP the RESOURCE_FDS descriptors that watchers need, or -1. */
 void resources_keep(const struct run *run, int keep[]);

@@ -1,48 +1,143 @@
 #pragma once
 
-/* The state of a run, in parts. Beside each part stands the room that writes
+/*
+ * The state of a run, in parts. Beside each part stands the room that writes
  * the part; all other rooms read it. After the fork(2), front and supervisor
- * have a copy each. What both have to know is in shared memory:
- * resources->page, the report's facts and the relays' states. */
+ * have a copy each: what one has to tell the other is an order or news, and
+ * what only has to be known at the end is in the facts, which they share.
+ */
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "inspect/look.h"
 #include "io/output.h"
-#include "io/tty.h"
+#include "io/terminal.h"
 #include "proc/runid.h"
 #include "proc/tree.h"
-#include "run/timers.h"
+#include "run/report.h"
 #include "watchdog.h"
 
-/* The two processes that watch the run, and how each learns of the other. */
+/*
+ * The clocks: when a run has something to do without an event. A table in
+ * decide.c says in which states each of them counts, and for which reason it
+ * then changes the state. Of those that are due, the first gives the reason.
+ */
+enum clock {
+	CLOCK_TIMEOUT,         /* --timeout */
+	CLOCK_UNTIL,           /* --until-grace, once the text was found */
+	CLOCK_MAX_AFTER_EXIT,  /* --max-after-exit */
+	CLOCK_IDLE_AFTER_EXIT, /* --idle-after-exit */
+	CLOCK_KILL,            /* --kill-after: SIGKILL follows */
+	CLOCK_READY,           /* shortly before --timeout: takes priority */
+	CLOCK_SAMPLE,          /* looks whether the survivors do something */
+	CLOCK_REAP,            /* looks at the children again */
+	CLOCK_CONTINUE,        /* the next SIGCONT for a stopped front */
+	CLOCK_HEARTBEAT,       /* --heartbeat */
+	CLOCK_COUNT,
+};
+
+/* What the front has the supervisor do: a write(2) each into one pipe. Its
+ * end-of-file says that the front is dead. */
+struct order {
+	enum {
+		ORDER_SIGNAL,    /* SIGNAL has come to the front */
+		ORDER_CONTINUED, /* I was stopped, as you said, and go on */
+		ORDER_SILENT,    /* no output for --idle-timeout */
+		ORDER_FOUND,     /* the text of --until was written */
+	} kind;
+	int signal;
+	bool from_terminal; /* the terminal has sent SIGNAL to the job */
+};
+
+/*
+ * What the supervisor has the front know. The front reads it when a SIGCHLD
+ * comes, which the supervisor sends along where the news is urgent. Its exit
+ * says "done"; killed without an outcome, it says "take over", and killed after
+ * an outcome, "finish the teardown".
+ */
+struct news {
+	enum {
+		NEWS_TARGET,  /* VALUE: its PID */
+		NEWS_STOPPED, /* by the signal VALUE: stop too (urgent) */
+		NEWS_STOP,    /* a stop began, for the reason VALUE; NONE: of
+		               * survivors (urgent) */
+		NEWS_OUTCOME, /* VALUE: survivors are let go (urgent if files
+		               * are to be removed) */
+	} kind;
+	int value;
+	struct outcome outcome;
+};
+
+#define INTERPRETER_SIZE 80
+
+/* Why COMMAND could not be executed: from the target. */
+struct exec_failure {
+	int why;      /* errno of execve(2), say; 0: it was executed */
+	bool is_told; /* by the target itself */
+	bool is_found;
+	char interpreter[INTERPRETER_SIZE]; /* of a script that is_found */
+};
+
+#define LEFT_MAX 1000
+
+/* What is told at the end, in the memory that all of wdrun's processes share:
+ * either watcher may have to tell it. Never an event: nobody waits for what is
+ * written here. */
+struct facts {
+	int64_t started_at;      /* wdrun, since the epoch */
+	_Atomic int64_t started; /* the target; 0: not yet */
+	pid_t target;
+	struct exec_failure exec_failure;
+	bool is_locked_out; /* a lock is held by another process */
+	uint64_t stopped;   /* processes that got the first signal of a stop */
+	uint64_t killed;    /* processes that got SIGKILL */
+	struct output_facts output;
+	struct terminal_facts terminal;
+	struct look look;       /* the last one */
+	struct look first_look; /* that of the first stop, for the report */
+
+	/* The run is over: */
+	int64_t ended; /* 0: not yet */
+	enum reason stop;
+	struct outcome target_outcome;
+	bool target_left; /* the target exited by itself */
+	bool tree_is_empty;
+	bool nobody_is_left; /* besides survivors that are let go */
+	size_t left_count;
+	pid_t left[LEFT_MAX]; /* that could not be killed */
+	struct usage usage;
+	_Atomic bool is_released; /* resources_release() is done */
+};
+
+/* The two processes that watch the run, and what they talk by. */
 struct watchers {
 	pid_t front;
 	pid_t supervisor;
 	bool is_front;           /* the front acts as supervisor */
 	bool has_older_children; /* the front, from before wdrun's exec */
-	bool front_is_lost;      /* the lifeline is at its end */
-	int64_t deadline;  /* until when the front waits for the supervisor */
-	bool is_given_up;  /* the supervisor did not end by then: SIGKILL */
-	int lifeline[2];   /* [0], the supervisor's: end-of-file means that the
-	                    * front is dead; [1], the front's */
-	int statuspipe[2]; /* [0], the front's; [1], the supervisor's and the
-	                    * target's: see statuspipe.h */
-	int signal_fd;     /* every signal to this watcher */
-	int null_fd;       /* /dev/null */
+	bool front_is_lost;      /* the orders are at their end */
+	bool is_given_up;        /* the supervisor, which was late: front.c */
+	int orders[2];           /* [0], the supervisor's; [1], the front's */
+	int news[2];             /* [0], the front's; [1], the supervisor's */
+	int signal_fd;           /* signals to this watcher, or -1 */
+	int null_fd;             /* /dev/null */
 };
 
 /* COMMAND's own process. */
 struct target {
-	pid_t pid;             /* 0: not known */
-	bool shares_group;     /* with the caller; its session too */
-	bool ignores_sigchld;  /* inherited from the caller */
-	uint64_t callers_mask; /* the signals blocked when the target starts */
+	pid_t pid;              /* 0: not known */
+	bool shares_group;      /* with the caller; its session too */
+	bool ignores_sigchld;   /* inherited from the caller */
+	uint64_t callers_mask;  /* the signals blocked when the target starts */
+	uint64_t early_signals; /* that came before there was a target */
 	int64_t started;
-	bool has_exited;        /* its zombie is kept until the tree is gone */
-	bool exited_by_itself;  /* before wdrun began to end the run */
+	bool has_exited;       /* its zombie is kept until the tree is gone */
+	bool exited_by_itself; /* before wdrun began to end the run */
+	bool dumped_core;
 	struct outcome outcome; /* unknown until it has exited */
 };
 
@@ -53,66 +148,51 @@ struct parent {
 	bool is_lost;
 };
 
-/* Terminating signals (HUP, INT, QUIT, TERM) that have come for the run. */
+/* Terminating signals (HUP, INT, QUIT, TERM) that have come for the run. The
+ * front counts for itself those that are certainly for the run. */
 struct cancel {
-	int count;    /* that end the run, without echoes: forward.c */
-	int signal;   /* the latest of them */
-	pid_t sender; /* of the latest signal */
-	int64_t at;   /* when the latest signal came */
-	/* How often each signal came: [0] to the supervisor itself, and [1]
-	 * forwarded by the front. SIGTERM is the largest of the signals. */
-	short ways[SIGTERM + 1][2];
+	int count;
+	int signal; /* the latest of them */
+	int64_t at; /* when it came */
 };
 
-/* What was stopped by signals. */
-struct jobcontrol {
+/* What was stopped by signals: job.c. */
+struct job {
 	pid_t group;       /* the caller's */
 	int terminal_stop; /* the signal by which a terminal has stopped the
 	                    * job; 0: no terminal has */
-	bool is_asked;     /* the front has forwarded a stop */
+	bool is_asked;     /* the front has passed on a stop */
 	bool target_is_stopped;
-	bool front_is_stopped; /* as far as the supervisor knows */
-	int wakes_left;        /* how many SIGCONTs are still to be tried */
-};
-
-/* What output and tree tell of the command. */
-struct output_watch {
-	/* The files of the command's stdout and stderr that survivors may hold
-	 * open. */
-	struct {
-		unsigned type; /* st_mode, or 0 */
-		unsigned long long inode;
-	} files[2];
-	bool is_complete;  /* the text of --until was found */
-	bool is_asked;     /* the relays were asked whether all is read */
-	bool is_finishing; /* the relays were told that no writer is left */
-	uint64_t activity; /* of tree and output, when last sampled */
+	int front_stops; /* NEWS_STOPPED that have no answer yet */
 };
 
 struct run {
-	struct options options; /* cli/options.c; resources.c: its paths */
-	enum state state;       /* watchdog.c */
-	enum reason stop; /* the first reason to end the tree: watchdog.c; and
-	                   * front.c, from the status pipe; resources.c, where
-	                   * a lock cannot be had */
-	struct timers timers;     /* each timer by the room that needs it */
+	struct options options;   /* cli/options.c */
+	enum state state;         /* watchdog.c */
+	enum reason stop;         /* the first reason to end the tree:
+	                           * watchdog.c; front.c, from the news */
+	int64_t due[CLOCK_COUNT]; /* duration_now(), or NEVER */
+	int64_t paused;    /* how long the front was stopped, in all: front.c */
+	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
 	struct watchers watchers; /* watchdog.c before the fork; then front.c
 	                           * and supervisor.c, in their own copies */
-	struct target target;     /* target.c */
-	struct parent parent;     /* parent.c; its loss: supervisor.c */
-	struct cancel cancel;     /* forward.c */
-	struct jobcontrol job;    /* jobcontrol.c */
-	struct output_watch output_watch; /* output_watch.c */
-	struct look *look;                /* the last one, or NULL: tell.c */
-	int64_t
-	    signalled_at; /* the first signal of the latest stop: watchdog.c */
-	bool tree_is_empty; /* for good, as the target is dead: supervisor.c; or
-	                     * as there was no target yet: watchdog.c */
-	struct tree tree;   /* proc/tree.c */
-	struct output output;        /* io/output.c */
-	struct tty tty;              /* the terminal that the command shares */
+	struct target target;     /* target.c; its end: supervisor.c */
+	struct parent parent;     /* watchdog.c; its loss: supervisor.c */
+	struct cancel cancel;     /* job.c */
+	struct job job;           /* job.c */
+	struct tree tree;         /* proc/tree.c */
+	bool tree_is_empty; /* for good, as the target is dead: supervisor.c */
+	bool is_silent;     /* ORDER_SILENT: supervisor.c */
+	bool is_complete;   /* ORDER_FOUND */
+	bool lets_go;       /* survivors are let go, says the news: front.c */
+	uint64_t activity;  /* of tree and output, when last sampled */
+	int64_t signalled_at; /* the last first signal of a stop */
+	struct output output;
+	struct terminal terminal;
+	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE]; /* look.h: where the command
+	                                             * writes to */
 	struct resources *resources; /* resources.h; NULL: the run has none */
-	struct report_facts *report; /* report.h; NULL: none is wanted */
-	struct usage usage;          /* front.c, from the status pipe */
+	struct report report;        /* where it goes */
+	struct facts *facts;         /* shared memory */
 	char id[RUNID_PATH_SIZE];    /* "WDRUN_ID=…" */
 };

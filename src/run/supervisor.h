@@ -4,8 +4,6 @@
 #include <stdint.h>
 
 struct run;
-struct event;
-struct statuspipe;
 
 /* Makes this process, just forked, the root of its tree: a subreaper with a
  * signalfd and, unless the target is to stay in the caller's session, the
@@ -16,26 +14,16 @@ int supervisor_prepare(struct run *run);
  * the target is forked, which need not wait for this. */
 void supervisor_detach(struct run *run);
 
-/* Sends ENTRY through the status pipe, and has the front read an entry that
- * bounds the supervisor's time. Does nothing in the front. */
-void supervisor_tell(const struct run *run, const struct statuspipe *entry);
+/* Sleeps until UNTIL, an order, a death, or the loss of the front or of the
+ * parent. Returns the time. Only this call sleeps without a bound. */
+int64_t supervisor_wait(struct run *run, int64_t until);
 
-/* Sleeps until DEADLINE, a signal, the loss of the front or of the parent, or a
- * relay's notice, and fills *EVENT. Only this call sleeps without a bound. */
-void supervisor_wait(struct run *run, int64_t deadline, struct event *event);
+/* At NOW, does all that changes no state: takes orders, reaps, follows the
+ * target's stops, and does what clocks without a reason ask for. */
+void supervisor_attend(struct run *run, int64_t now);
 
-/* Does all that changes no state: reaps orphans, forwards signals, stops and
- * continues the tree with its terminal, and signals new orphans of a stop. */
-void supervisor_attend(struct run *run, const struct event *event);
+/* Reaps the dead, and notes the death of the target. */
+void supervisor_reap(struct run *run, int64_t now);
 
-/* A stop begins: resumes the timers, and takes the name by which --list sees
- * that the run is being stopped. */
-void supervisor_begin_stop(struct run *run, int64_t now);
-
-/* Sets when SIGKILL follows the first signal of a stop: after --kill-after, or
- * where only survivors are left after ORPHANS_GRACE, if that is sooner. */
-void supervisor_set_kill_timer(struct run *run, int64_t now);
-
-/* Kills the tree, in 30 seconds at most. Then run->tree_is_empty says whether
- * all are dead. */
-void supervisor_kill(struct run *run);
+/* Continues a front that was stopped with its job, so that the front ends. */
+void supervisor_continue_front(struct run *run);

@@ -3,49 +3,22 @@
 
 #include <sys/prctl.h>
 
-#include <alloca.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/message.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "io/output.h"
-#include "io/tty.h"
+#include "io/terminal.h"
 #include "proc/signals.h"
 #include "run/exec_failure.h"
-#include "run/report.h"
 #include "run/resources.h"
 #include "run/run.h"
-#include "run/statuspipe.h"
-
-/* The number of STRINGS before the final NULL. */
-static size_t
-/* cppcheck-suppress constParameter ; the items are const */
-count(char *const strings[])
-{
-	size_t number = 0;
-
-	while (strings[number] != NULL)
-		number++;
-	return number;
-}
-
-/* Copies the environment FROM to TO, with ID, which has an outer run's within,
- * instead of its WDRUN_ID. TO has room for two more strings than FROM has. */
-static void
-add_id(char **to, char *const *from, char *id)
-{
-	const size_t name = strcspn(id, "=") + 1;
-
-	for (; *from != NULL; from++) {
-		if (strncmp(*from, id, name) != 0)
-			*to++ = *from;
-	}
-	*to++ = id;
-	*to = NULL;
-}
+#include "run/talk.h"
 
 /* As execvp(3) in POSIX, and unlike musl's: a file that is no program to the
  * kernel (ENOEXEC) is a shell script. The shell looks the file up in PATH once
@@ -56,17 +29,23 @@ execute(char *const command[])
 	static char shell[] = "/bin/sh";
 	static char option[] = "-c";
 	static char words[] = "exec \"$0\" \"$@\"";
-	const size_t words_count = count(command);
-	/* cppcheck-suppress allocaCalled ; see become_target */
-	char **const script = alloca((words_count + 4) * sizeof(*script));
+	size_t count = 1; /* there is a program */
+
+	while (command[count] != NULL)
+		count++;
 
 	(void)execvp(command[0], command);
 	if (errno != ENOEXEC)
 		return;
+
+	char **const script = malloc((count + 4) * sizeof(*script));
+
+	if (script == NULL)
+		return;
 	script[0] = shell;
 	script[1] = option;
 	script[2] = words;
-	memcpy(&script[3], &command[0], (words_count + 1) * sizeof(*script));
+	memcpy(&script[3], &command[0], (count + 1) * sizeof(*script));
 	(void)execv(shell, script);
 	errno = ENOEXEC;
 }
@@ -90,23 +69,21 @@ target_prepare(struct run *run)
 		return -1;
 	}
 	target->ignores_sigchld = sigchld.sa_handler == SIG_IGN;
-
-	run->tty.fd = -1;
-	target->shares_group = !run->output.has_pty && !run->options.setsid &&
-	                       (tty_open(&run->tty) || run->options.foreground);
+	target->shares_group =
+	    !run->output.has_pty && !run->options.setsid &&
+	    (terminal_share(&run->terminal) || run->options.foreground);
 	return 0;
 }
 
-/* Ends the target before its exec. The front prints WHY, an errno. */
+/* Ends the target before its exec, because of WHY, an errno. */
 static _Noreturn void
 fail(const struct run *run, int why, int status)
 {
-	struct statuspipe entry = { .exec_errno = why };
+	struct exec_failure *const failure = &run->facts->exec_failure;
 
 	if (why == ENOENT)
-		exec_failure_look(run->options.command[0], &entry);
-	statuspipe_send(run->watchers.statuspipe[1], &entry);
-	report_note_exec_failure(run, why);
+		exec_failure_look(run->options.command[0], failure);
+	failure->why = why; /* last: the rest is valid then */
 	_exit(status);
 }
 
@@ -131,17 +108,10 @@ give_signals(const struct target *target)
 	(void)signals_set_mask(target->callers_mask);
 }
 
-/* Async-signal-safe, but for resources_register(), which is safe since the
- * parent has one thread and forked by _Fork(). */
+/* malloc(3) and the like are safe here: the parent has one thread. */
 static _Noreturn void
 become_target(struct run *run, pid_t supervisor)
 {
-	/* On the stack, as malloc(3) is not async-signal-safe. check_stack() in
-	 * watchdog.c makes sure that there is room. */
-	char **const environment =
-	    /* cppcheck-suppress allocaCalled ; for that reason */
-	    alloca((count(environ) + 2) * sizeof(*environment));
-
 	/* First arms the signal, then looks at the parent: if the supervisor
 	 * died between fork and prctl(2), no signal comes. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
@@ -156,13 +126,13 @@ become_target(struct run *run, pid_t supervisor)
 		const int why = errno;
 
 		message("cannot put the run on record: %s", strerror(why));
-		report_note_exec_failure(run, why);
-		_exit(STATUS_FAILED);
+		run->facts->exec_failure.is_told = true;
+		fail(run, why, STATUS_FAILED);
 	}
 	if (give_descriptors(run) == -1)
 		fail(run, errno, STATUS_FAILED);
-	add_id(environment, environ, run->id);
-	environ = environment;
+	if (putenv(run->id) != 0)
+		fail(run, errno, STATUS_FAILED);
 	give_signals(&run->target);
 
 	execute(run->options.command);
@@ -175,24 +145,46 @@ void
 target_note(struct run *run, pid_t pid)
 {
 	run->target.pid = pid;
-	run->tree_is_empty = false;
 	run->tree.target = pid;
+}
+
+#define BIT(signal) (UINT64_C(1) << ((signal)-1))
+
+/*
+ * A terminal's signal to the job, between the block of signals and the fork of
+ * the target, is pending in a watcher, and would have reached the target: a
+ * child has no pending signals of its parent (fork(2)). The front passes it on,
+ * but as one that the target has had.
+ */
+void
+target_note_early_signals(struct target *target)
+{
+	if (target->shares_group)
+		target->early_signals |=
+		    signals_pending() &
+		    (BIT(SIGINT) | BIT(SIGQUIT) | BIT(SIGTSTP));
 }
 
 int
 target_start(struct run *run)
 {
 	const pid_t supervisor = getpid();
+
+	target_note_early_signals(&run->target);
+
 	const pid_t target = _Fork();
 
 	if (target == -1)
 		return -1;
 	if (target == 0)
 		become_target(run, supervisor);
-	/* By the supervisor, so that the target's exec is not delayed. */
-	statuspipe_send(run->watchers.statuspipe[1],
-	                &(struct statuspipe){ .target = target });
 	target_note(run, target);
+	talk_news(run, &(struct news){ .kind = NEWS_TARGET, .value = target },
+	          false);
+	for (int i = SIGHUP; i <= SIGTSTP; i++) {
+		if ((run->target.early_signals & BIT(i)) != 0)
+			target_signal(&run->target, i);
+	}
 	return 0;
 }
 
@@ -201,11 +193,10 @@ target_note_exit(struct target *target, const siginfo_t *info, bool by_itself)
 {
 	target->has_exited = true;
 	target->exited_by_itself = by_itself;
-	if (info == NULL)
-		return;
 	target->outcome.kind =
 	    info->si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
 	target->outcome.value = info->si_status;
+	target->dumped_core = info->si_code == CLD_DUMPED;
 }
 
 void

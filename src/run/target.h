@@ -13,17 +13,20 @@ struct target;
  * after a message. */
 int target_prepare(struct run *run);
 
+/* Notes what the terminal has sent to the job, right before a fork. */
+void target_note_early_signals(struct target *target);
+
 /* Forks the target and has it execute COMMAND with the caller's own signal
  * mask, dispositions, descriptors and environment, and with WDRUN_ID. Returns 0
  * with run->target.pid set, or -1 with errno of fork(2). The target's exit
- * status (125, 126, 127) and the status pipe tell of a failure after that. */
+ * status (125, 126, 127) and the facts tell of a failure after that. */
 int target_start(struct run *run);
 
 /* Notes in RUN that PID is the target's; 0: not known. */
 void target_note(struct run *run, pid_t pid);
 
 /* Notes that TARGET has exited, BY_ITSELF if nothing had been done to end it.
- * INFO is from waitid(2), or NULL if the exit status is lost. */
+ * INFO is from waitid(2). */
 void target_note_exit(struct target *target, const siginfo_t *info,
                       bool by_itself);
 

@@ -1,8 +1,7 @@
 /* What wdrun says of a change of the run's state, and at its end. */
 #include "run/tell.h"
 
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 
 #include <signal.h>
 #include <stdio.h>
@@ -12,11 +11,15 @@
 #include "base/text.h"
 #include "inspect/look.h"
 #include "proc/cmdline.h"
+#include "proc/helper.h"
 #include "proc/signals.h"
 #include "run/decide.h"
 #include "run/reason.h"
-#include "run/report.h"
 #include "run/run.h"
+
+#define LINE_SIZE 512
+#define SHOWN_MAX 64 /* bytes of a name that are shown */
+#define HOUR      (3600 * SECOND)
 
 /* timeout(1) never tells that its own process was killed, or that SIGKILL does
  * not end a process. */
@@ -34,50 +37,23 @@ tell_has_look(const struct run *run, enum reason why)
 {
 	return reason_row(why)->telling == TELLING_TREE &&
 	       !run->options.is_timeout &&
-	       (!run->options.quiet || run->report != NULL);
-}
-
-/* Names the files that the command's output goes to, as the links of the
- * descriptors do. */
-static void
-name_outputs(struct look *look, const struct output_watch *watch)
-{
-	for (size_t i = 0; i < LOOK_OUTPUTS; i++) {
-		const unsigned type = watch->files[i].type;
-
-		look->outputs[i][0] = '\0';
-		if (type != 0)
-			(void)snprintf(look->outputs[i],
-			               sizeof(look->outputs[i]),
-			               S_ISCHR(type)    ? "/dev/pts/%llu"
-			               : S_ISFIFO(type) ? "pipe:[%llu]"
-			                                : "socket:[%llu]",
-			               watch->files[i].inode);
-	}
+	       (!run->options.quiet || run->options.report != NULL);
 }
 
 bool
 tell_look(struct run *run, int64_t until)
 {
-	if (run->look != NULL)
-		run->look->total = run->look->count = 0; /* an earlier one */
+	struct look *const look = &run->facts->look;
+
+	look->total = look->count = 0; /* an earlier one */
 	tree_read(&run->tree, until - LOOK_BUDGET / 2);
 	if (duration_now() >= until - LOOK_BUDGET / 2)
 		return false;
-	if (run->look == NULL) {
-		void *const shared =
-		    mmap(NULL, sizeof(*run->look), PROT_READ | PROT_WRITE,
-		         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-		if (shared == MAP_FAILED)
-			return true; /* the message has no tree */
-		run->look = shared;
-	}
-	name_outputs(run->look, &run->output_watch);
-	run->look->tells_holders = run->target.exited_by_itself;
-	look_take(run->look, &run->tree, until);
-	if (run->report != NULL && run->report->look.count == 0)
-		run->report->look = *run->look;
+	memcpy(look->outputs, run->outputs, sizeof(look->outputs));
+	look->tells_holders = run->target.exited_by_itself;
+	look_take(look, &run->tree, until);
+	if (run->facts->first_look.count == 0)
+		run->facts->first_look = *look;
 	return true;
 }
 
@@ -86,15 +62,14 @@ tell_look(struct run *run, int64_t until)
 void
 tell_signal(const struct run *run, int signal)
 {
-	if (!run->options.verbose)
-		return;
-
 	char name[SIGNAL_NAME_SIZE];
 
-	message("sending signal %s to%s command '%s'",
-	        signal == 0 ? "0" : signal_name(signal, name) + strlen("SIG"),
-	        run->target.has_exited ? " what is left of" : "",
-	        run->options.command[0]);
+	if (run->options.verbose)
+		message("sending signal %s to%s command '%s'",
+		        signal == 0 ? "0"
+		                    : signal_name(signal, name) + strlen("SIG"),
+		        run->target.has_exited ? " what is left of" : "",
+		        run->options.command[0]);
 }
 
 void
@@ -151,8 +126,8 @@ print(const struct run *run, enum reason why, size_t count)
 		strbuf_addf(&lines, " with %s",
 		            signal_name(run->options.signal, name));
 	}
-	if (tell_has_look(run, why) && run->look != NULL)
-		look_add_lines(&lines, run->look);
+	if (tell_has_look(run, why))
+		look_add_lines(&lines, &run->facts->look);
 	strbuf_addf(&lines, "%c", '\0');
 	message_lines(&lines);
 	strbuf_free(&lines);
@@ -181,12 +156,111 @@ tell_change(struct run *run, enum state from, enum reason why, size_t count)
 		print(run, why, count);
 }
 
-/* --- the end -------------------------------------------------------------- */
+/* --- the heartbeat -------------------------------------------------------- */
+
+/* The name of the run, or else the file name of its command. */
+static const char *
+name_of(const struct options *options)
+{
+	const char *const command = options->command[0];
+	const char *const slash = strrchr(command, '/');
+
+	if (options->name != NULL)
+		return options->name;
+	return slash == NULL || slash[1] == '\0' ? command : slash + 1;
+}
+
+/* Appends NS as "5m" or "5m03s", rounded to the nearest second, or from an hour
+ * on to the nearest minute. */
+static void
+add_duration(struct strbuf *line, int64_t ns)
+{
+	const int64_t unit = ns < HOUR ? SECOND : HOUR / 60;
+	char text[DURATION_TEXT_SIZE];
+	const size_t length =
+	    strlen(duration_format_short(duration_add(ns, unit / 2), text));
+
+	/* "5m", not "5m00s", which is for tables. */
+	if (length > 3 && strncmp(&text[length - 3], "00", 2) == 0)
+		text[length - 3] = '\0';
+	strbuf_addf(line, "%s", text);
+}
+
+static void
+tell_progress(struct run *run, int64_t now)
+{
+	char text[LINE_SIZE];
+	struct strbuf line = { .text = text, .size = sizeof(text) };
+	const int64_t heard_at = run->facts->output.heard_at;
+	const int64_t end = run->due[CLOCK_TIMEOUT];
+	const char *const name = name_of(&run->options);
+
+	strbuf_addf(&line, "%.*s: ", (int)utf8_fit(name, SHOWN_MAX), name);
+	add_duration(&line, now - run->target.started);
+	strbuf_addf(&line, " elapsed");
+	if (end != NEVER && end - now < SECOND) {
+		strbuf_addf(&line, ", less than 1s left");
+	} else if (end != NEVER) {
+		strbuf_addf(&line, ", ");
+		add_duration(&line, end - now);
+		strbuf_addf(&line, " left");
+	}
+	if (heard_at > 0) {
+		strbuf_addf(&line, ", last output ");
+		add_duration(&line, now - heard_at);
+		strbuf_addf(&line, " ago");
+	} else if (run->output.count > 0) {
+		strbuf_addf(&line, ", no output yet");
+	}
+	tree_read(&run->tree, NEVER);
+	if (!run->tree.is_partial)
+		strbuf_addf(&line, ", %zu process%s", run->tree.list.count,
+		            run->tree.list.count == 1 ? "" : "es");
+	message("%s", text);
+}
 
 void
-tell_end(const struct run *run, const struct usage *usage,
-         struct outcome outcome)
+tell_heartbeat(struct run *run, int64_t now)
 {
+	const int64_t heard_at = run->facts->output.heard_at;
+	int64_t *const due = &run->due[CLOCK_HEARTBEAT];
+
+	if (now < *due || run->paused_at != NEVER)
+		return;
+	*due = duration_add(heard_at, run->options.heartbeat);
+	if (*due > now)
+		return;
+	tell_progress(run, now);
+	*due = duration_add(now, run->options.heartbeat);
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+static int64_t
+time_of(const struct timeval *time)
+{
+	return time->tv_sec * SECOND + time->tv_usec * (MILLISECOND / 1000);
+}
+
+struct usage
+tell_measure(const struct run *run)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_CHILDREN, &usage) == -1)
+		return (struct usage){ .elapsed = 0 };
+	return (struct usage){
+		.elapsed = duration_now() - run->target.started,
+		.cpu = time_of(&usage.ru_utime) + time_of(&usage.ru_stime) -
+		       helper_cpu(),
+		.peak_memory = usage.ru_maxrss,
+	};
+}
+
+void
+tell_end(const struct run *run, struct outcome outcome)
+{
+	const struct usage *const usage = &run->facts->usage;
 	char elapsed[DURATION_TEXT_SIZE];
 	char cpu[DURATION_TEXT_SIZE];
 	char status[SIGNAL_NAME_SIZE];

@@ -18,7 +18,7 @@ bool tell_has_look(const struct run *run, enum reason why);
 
 /* Reads the tree, and looks at its processes until the time is UNTIL, at half
  * of which the list has to be read. Returns whether there was time to look.
- * The look goes to the report too, if it is the first. */
+ * The first look goes to the report, too. */
 bool tell_look(struct run *run, int64_t until);
 
 /* As timeout(1) tells a change of RUN for the reason WHY: before the signal. */
@@ -33,6 +33,13 @@ void tell_change(struct run *run, enum state from, enum reason why,
 /* Prints for "timeout -v" that SIGNAL is sent. */
 void tell_signal(const struct run *run, int signal);
 
-/* For --verbose: prints that the run is over, with OUTCOME and USAGE. */
-void tell_end(const struct run *run, const struct usage *usage,
-              struct outcome outcome);
+/* What the run has used, in the supervisor, once all its children are
+ * reaped. */
+struct usage tell_measure(const struct run *run);
+
+/* For --verbose: prints that the run is over, with OUTCOME. */
+void tell_end(const struct run *run, struct outcome outcome);
+
+/* If a heartbeat is due at NOW: prints a line that tells that a silent command
+ * is still running. */
+void tell_heartbeat(struct run *run, int64_t now);

@@ -1,6 +1,7 @@
-/* A table of decisions: what a run does, in each state, after each event. */
+/* A table of decisions: what a run does, in each state, for each fact. */
 #include "run/decide.h"
 
+#include <signal.h>
 #include <stddef.h>
 
 #include "base/duration.h"
@@ -8,279 +9,197 @@
 #include "run/reason.h"
 #include "run/run.h"
 
-#define NOW SECOND
-#define DUE (NOW - 1)
+#define NOW   (10 * SECOND)
+#define DUE   (NOW - SECOND)
+#define CLOCK (1U << CLOCK_COUNT) /* the facts begin behind the clocks */
+
+enum fact {
+	NOTHING = 0,
+	EXITED = CLOCK,
+	BY_ITSELF = CLOCK << 1,
+	EMPTY = CLOCK << 2,
+	FRONT_LOST = CLOCK << 3,
+	PARENT_LOST = CLOCK << 4,
+	CANCELLED = CLOCK << 5,
+	CANCELLED_TWICE = CLOCK << 6,
+	SILENT = CLOCK << 7,
+	COMPLETE = CLOCK << 8,
+	PAUSED = CLOCK << 9,
+	LEAVES = CLOCK << 10,
+	ALL_DUE = CLOCK - 1,
+};
+
+#define AT(clock) (1U << CLOCK_##clock)
+
+static const struct {
+	enum state state;
+	unsigned facts;
+	enum reason why;
+} rows[] = {
+	{ STATE_RUNNING, NOTHING, REASON_NONE },
+	{ STATE_RUNNING, AT(TIMEOUT), REASON_TIMEOUT },
+	{ STATE_RUNNING, AT(UNTIL), REASON_UNTIL },
+	{ STATE_RUNNING, AT(TIMEOUT) | COMPLETE, REASON_UNTIL },
+	{ STATE_RUNNING, AT(MAX_AFTER_EXIT) | AT(IDLE_AFTER_EXIT),
+	  REASON_NONE },
+	{ STATE_RUNNING, AT(READY) | AT(SAMPLE) | AT(REAP) | AT(HEARTBEAT),
+	  REASON_NONE },
+	{ STATE_RUNNING, AT(KILL) | AT(CONTINUE), REASON_NONE },
+	{ STATE_RUNNING, SILENT, REASON_SILENCE },
+	/* A terminal has stopped it: no clock counts. */
+	{ STATE_RUNNING, ALL_DUE | PAUSED, REASON_NONE },
+	{ STATE_RUNNING, ALL_DUE | PAUSED | CANCELLED, REASON_CANCELLED },
+	/* In time is in time. */
+	{ STATE_RUNNING, ALL_DUE | EXITED, REASON_TARGET_EXITED },
+	{ STATE_RUNNING, ALL_DUE | EXITED | CANCELLED, REASON_TARGET_EXITED },
+	{ STATE_RUNNING, ALL_DUE | CANCELLED, REASON_CANCELLED },
+	{ STATE_RUNNING, ALL_DUE | PARENT_LOST, REASON_PARENT_LOST },
+	{ STATE_RUNNING, ALL_DUE | EXITED | EMPTY, REASON_TREE_EMPTY },
+	{ STATE_RUNNING, ALL_DUE | FRONT_LOST | EMPTY, REASON_TREE_EMPTY },
+	{ STATE_RUNNING, ALL_DUE | FRONT_LOST | CANCELLED, REASON_FRONT_LOST },
+	{ STATE_RUNNING, LEAVES | EXITED | BY_ITSELF, REASON_SURVIVORS_LEFT },
+	{ STATE_RUNNING, LEAVES | EXITED, REASON_TARGET_EXITED },
+	{ STATE_RUNNING, LEAVES, REASON_NONE },
+
+	{ STATE_LINGERING, EXITED, REASON_NONE },
+	{ STATE_LINGERING, EXITED | SILENT | AT(UNTIL), REASON_NONE },
+	{ STATE_LINGERING, EXITED | AT(IDLE_AFTER_EXIT),
+	  REASON_SURVIVORS_IDLE },
+	{ STATE_LINGERING, EXITED | AT(MAX_AFTER_EXIT), REASON_SURVIVORS_BUSY },
+	{ STATE_LINGERING, EXITED | ALL_DUE, REASON_TIMEOUT },
+	{ STATE_LINGERING, EXITED | ALL_DUE | PAUSED, REASON_NONE },
+	{ STATE_LINGERING, EXITED | CANCELLED, REASON_CANCELLED },
+	{ STATE_LINGERING, EXITED | PARENT_LOST, REASON_PARENT_LOST },
+	{ STATE_LINGERING, EXITED | FRONT_LOST, REASON_FRONT_LOST },
+
+	{ STATE_STOPPING, CANCELLED | PARENT_LOST | SILENT, REASON_NONE },
+	{ STATE_STOPPING, AT(KILL), REASON_GRACE_OVER },
+	{ STATE_STOPPING, AT(KILL) | PAUSED, REASON_GRACE_OVER },
+	{ STATE_STOPPING, AT(TIMEOUT), REASON_TIMEOUT },
+	{ STATE_STOPPING, CANCELLED | CANCELLED_TWICE, REASON_THIRD_SIGNAL },
+	{ STATE_STOPPING, FRONT_LOST, REASON_FRONT_LOST },
+	{ STATE_STOPPING, EMPTY | FRONT_LOST, REASON_TREE_EMPTY },
+
+	{ STATE_KILLING, EMPTY, REASON_TREE_EMPTY },
+	{ STATE_KILLING, ALL_DUE | FRONT_LOST, REASON_LAST_BOUND },
+	{ STATE_DONE, ALL_DUE | EMPTY | FRONT_LOST, REASON_NONE },
+};
 
 static struct run
-run_in(enum state state)
+run_with(enum state state, unsigned facts)
 {
 	struct run run = {
 		.state = state,
-		.options = { .timeout = NEVER, .survivors = SURVIVORS_KILL },
+		.paused_at = (facts & PAUSED) != 0 ? DUE : NEVER,
+		.options.survivors =
+		    (facts & LEAVES) != 0 ? SURVIVORS_LEAVE : SURVIVORS_KILL,
+		.target = { .has_exited = (facts & EXITED) != 0,
+		            .exited_by_itself = (facts & BY_ITSELF) != 0 },
+		.tree_is_empty = (facts & EMPTY) != 0,
+		.watchers.front_is_lost = (facts & FRONT_LOST) != 0,
+		.parent.is_lost = (facts & PARENT_LOST) != 0,
+		.cancel.count = ((facts & CANCELLED) != 0) +
+		                2 * ((facts & CANCELLED_TWICE) != 0),
+		.is_silent = (facts & SILENT) != 0,
+		.is_complete = (facts & COMPLETE) != 0,
 	};
 
-	timers_init(&run.timers);
+	for (enum clock i = 0; i < CLOCK_COUNT; i++)
+		run.due[i] = (facts & 1U << i) != 0 ? DUE : NEVER;
 	return run;
 }
 
-/* Sets all timers but those that no decision depends on. */
-static struct run
-with_all_due(struct run run)
-{
-	for (size_t i = 0; i < TIMER_COUNT; i++) {
-		if (i != TIMER_WAKE && i != TIMER_HEARTBEAT)
-			run.timers.due[i] = DUE;
-	}
-	return run;
-}
-
-static enum reason
-decided(struct run run, bool tree_is_empty)
-{
-	run.tree_is_empty = tree_is_empty;
-	return decide(&run, NOW);
-}
-
 static void
-check_running(void)
+check_decisions(void)
 {
-	struct run run = run_in(STATE_RUNNING);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct run run = run_with(rows[i].state, rows[i].facts);
+		const enum reason why = decide(&run, NOW);
+		/* A run never asks to be woken in a state for nothing. */
+		const int64_t next = next_due(&run);
 
-	CHECK(decided(run, false) == REASON_NONE, "running");
-	run.timers.due[TIMER_TIMEOUT] = DUE;
-	CHECK(decided(run, false) == REASON_TIMEOUT, "late");
-	run.cancel.count = 1;
-	CHECK(decided(run, false) == REASON_CANCELLED, "late and cancelled");
-	run.target.has_exited = true;
-	CHECK(decided(run, false) == REASON_TARGET_EXITED, "just in time");
-	CHECK(decided(run, true) == REASON_TREE_EMPTY, "nothing left");
-	run.options.survivors = SURVIVORS_LEAVE;
-	run.target.exited_by_itself = true;
-	CHECK(decided(run, false) == REASON_SURVIVORS_LEFT, "leave");
-	run.watchers.front_is_lost = true;
-	CHECK(decided(run, false) == REASON_FRONT_LOST, "front lost");
+		char name[100];
 
-	run = run_in(STATE_RUNNING);
-	run.parent.is_lost = true;
-	CHECK(decided(run, false) == REASON_PARENT_LOST, "caller lost");
-}
-
-static void
-check_what_is_heard(void)
-{
-	struct run run = run_in(STATE_RUNNING);
-
-	run.timers.due[TIMER_IDLE] = DUE;
-	CHECK(decided(run, false) == REASON_SILENCE, "silent");
-	run.timers.due[TIMER_UNTIL] = DUE;
-	CHECK(decided(run, false) == REASON_UNTIL, "complete, and silent");
-	run.timers.due[TIMER_TIMEOUT] = DUE;
-	CHECK(decided(run, false) == REASON_TIMEOUT, "late before all");
-	run.output_watch.is_complete = true;
-	CHECK(decided(run, false) == REASON_UNTIL, "complete before late");
-	run.target.has_exited = true;
-	CHECK(decided(run, false) == REASON_TARGET_EXITED, "exited before all");
-}
-
-/* The tree is empty, and a reader has not taken everything yet. */
-static void
-check_draining(void)
-{
-	for (enum state state = STATE_RUNNING; state < STATE_DONE; state++) {
-		struct run run = run_in(state);
-
-		run.target.has_exited = true;
-		run.output.is_open = true;
-		CHECK(decided(run, true) == (state == STATE_RUNNING
-		                                 ? REASON_TARGET_EXITED
-		                                 : REASON_NONE),
-		      "draining");
-		run.timers.due[TIMER_TIMEOUT] = DUE;
-		run.timers.due[TIMER_KILL] = DUE;
-		run.timers.due[TIMER_SAMPLE] = DUE;
-		run.tree_is_empty = true;
-		CHECK(state_deadline(&run) == NEVER, "only the drain's");
-		run.timers.due[TIMER_DRAIN] = DUE;
-		CHECK(decided(run, true) == REASON_OUTPUT_STUCK, "stuck");
-		run.output.is_open = false;
-		CHECK(decided(run, true) == REASON_TREE_EMPTY, "drained");
+		(void)snprintf(name, sizeof(name), "row %zu: '%s', not '%s'", i,
+		               reason_row(why)->words,
+		               reason_row(rows[i].why)->words);
+		CHECK(why == rows[i].why, name);
+		CHECK(next == NEVER || next == DUE, name);
 	}
 }
 
 static void
-check_lingering(void)
+check_clocks(void)
 {
-	struct run run = run_in(STATE_LINGERING);
+	struct run run = run_with(STATE_RUNNING, ALL_DUE);
 
-	run.target.has_exited = true;
-	CHECK(decided(run, false) == REASON_NONE, "lingering");
-	CHECK(decided(run, true) == REASON_TREE_EMPTY, "lingering, empty");
-	run.timers.due[TIMER_IDLE_AFTER_EXIT] = DUE;
-	CHECK(decided(run, false) == REASON_SURVIVORS_IDLE, "idle");
-	run.timers.due[TIMER_MAX_AFTER_EXIT] = DUE;
-	CHECK(decided(run, false) == REASON_SURVIVORS_BUSY, "busy");
-	run.timers.due[TIMER_TIMEOUT] = DUE;
-	CHECK(decided(run, false) == REASON_TIMEOUT, "lingering, late");
-	run.cancel.count = 1;
-	CHECK(decided(run, false) == REASON_CANCELLED, "lingering, cancelled");
+	CHECK(next_due(&run) == DUE, "next");
+	CHECK(due_since(&run, REASON_TIMEOUT, NOW) == DUE, "since");
+	CHECK(due_since(&run, REASON_CANCELLED, NOW) == NOW, "no clock");
+	clocks_pause(&run, DUE);
+	clocks_pause(&run, NOW); /* the pause goes on */
+	clocks_resume(&run, NOW);
+	CHECK(run.due[CLOCK_TIMEOUT] == NOW, "a bound is put off");
+	CHECK(run.due[CLOCK_CONTINUE] == DUE, "a wake-up is not");
+	clocks_resume(&run, NOW + SECOND);
+	CHECK(run.due[CLOCK_TIMEOUT] == NOW, "once");
+
+	run = run_with(STATE_STOPPING, NOTHING);
+	run.options.kill_after = NEVER;
+	clocks_bound_stop(&run, NOW);
+	CHECK(run.due[CLOCK_KILL] == NEVER, "-k never");
+	run.options.is_timeout = run.target.has_exited = true;
+	clocks_bound_stop(&run, NOW);
+	CHECK(run.due[CLOCK_KILL] == NOW + 5 * SECOND, "timeout(1)");
+	run.due[CLOCK_KILL] = DUE;
+	clocks_bound_stop(&run, NOW);
+	CHECK(run.due[CLOCK_KILL] == DUE, "never later");
 }
 
 static void
-check_stopping_and_killing(void)
+check_outcome(enum reason stop, struct outcome target, bool by_itself, int kind,
+              int value)
 {
-	struct run run = run_in(STATE_STOPPING);
+	struct run run = { .stop = stop,
+		           .target = { .outcome = target,
+		                       .exited_by_itself = by_itself } };
+	const struct outcome outcome = run_outcome(&run);
 
-	run.timers.due[TIMER_TIMEOUT] = DUE;
-	run.cancel.count = 2;
-	CHECK(decided(run, false) == REASON_NONE, "stopping");
-	run.timers.due[TIMER_KILL] = DUE;
-	CHECK(decided(run, false) == REASON_GRACE_OVER, "grace over");
-	run.cancel.count = 3;
-	CHECK(decided(run, false) == REASON_THIRD_SIGNAL, "third signal");
-	run.target.has_exited = true;
-	CHECK(decided(run, true) == REASON_TREE_EMPTY, "stopped");
-
-	run = run_in(STATE_KILLING);
-	CHECK(decided(run, false) == REASON_LAST_BOUND, "last bound");
-	run.watchers.front_is_lost = true;
-	CHECK(decided(run, false) == REASON_LAST_BOUND, "last bound, no front");
-}
-
-static void
-check_paused(void)
-{
-	for (enum state state = STATE_RUNNING; state < STATE_STOPPING;
-	     state++) {
-		struct run run = with_all_due(run_in(state));
-
-		run.timers.paused_at = 0;
-		CHECK(decided(run, false) == REASON_NONE, "paused");
-		CHECK(state_deadline(&run) == NEVER, "paused");
-		run.cancel.count = 1;
-		CHECK(decided(run, false) == REASON_CANCELLED, "paused");
-	}
-}
-
-/* Whatever happens, no state is followed by a state that lies before it. */
-static void
-check_that_states_only_advance(void)
-{
-	for (enum state state = STATE_RUNNING; state <= STATE_DONE; state++) {
-		for (unsigned bits = 0; bits < 128; bits++) {
-			struct run run = run_in(state);
-
-			if (bits & 1)
-				run = with_all_due(run);
-			run.cancel.count = bits & 2 ? 3 : 0;
-			run.watchers.front_is_lost = bits & 4;
-			run.parent.is_lost = bits & 8;
-			run.output.is_open = bits & 64;
-			run.target.has_exited =
-			    bits & 16 || state == STATE_LINGERING;
-
-			const enum reason why =
-			    decided(run, run.target.has_exited && bits & 32);
-
-			CHECK(state_next(state, why) >= state, "order");
-		}
-	}
-}
-
-/* A timer without a row would wake nobody. */
-static void
-check_timers(void)
-{
-	for (enum timer timer = 0; timer < TIMER_COUNT; timer++) {
-		bool wakes = timer == TIMER_DRAIN;
-
-		for (enum state state = 0; state < STATE_DONE; state++) {
-			struct run run = run_in(state);
-
-			run.timers.due[timer] = DUE;
-			wakes |= timers_next(&run.timers, state) == DUE;
-		}
-		CHECK(wakes, "each timer wakes the watcher in some state");
-	}
-}
-
-static void
-check_reasons(void)
-{
-	for (enum reason why = REASON_NONE; why < REASON_COUNT; why++) {
-		const struct reason_row *const row = reason_row(why);
-
-		CHECK(row->words != NULL, "each reason has words");
-		CHECK(why == REASON_NONE || row->next != STATE_RUNNING,
-		      "each reason leads somewhere");
-		CHECK(reason_is_stop(why) || why == REASON_LAST_BOUND ||
-		          row->telling == TELLING_NOTHING,
-		      "what stops nothing is not told");
-	}
+	CHECK((int)outcome.kind == kind && outcome.value == value,
+	      reason_row(stop)->words);
 }
 
 static void
 check_outcomes(void)
 {
-	const struct outcome own = { OUTCOME_SIGNAL, 15 };
-	struct run run = run_in(STATE_DONE);
+	const struct outcome five = { OUTCOME_EXIT, 5 };
+	const struct outcome term = { OUTCOME_SIGNAL, SIGTERM };
+	const struct outcome unknown = { OUTCOME_UNKNOWN, 0 };
+	struct run run = { .stop = REASON_TIMEOUT,
+		           .options.preserve_status = true,
+		           .target.outcome = term };
 
-	run.stop = REASON_TIMEOUT;
-	CHECK(run_outcome(&run).value == 124, "timeout, never seen to end");
-	run.options.preserve_status = true;
-	CHECK(run_outcome(&run).value == 124, "-p, never seen to end");
-	run.target.has_exited = true;
-	run.target.outcome = own;
+	check_outcome(REASON_NONE, five, true, OUTCOME_EXIT, 5);
+	check_outcome(REASON_TIMEOUT, five, true, OUTCOME_EXIT, 5);
+	check_outcome(REASON_TIMEOUT, five, false, OUTCOME_EXIT, 124);
+	check_outcome(REASON_SILENCE, term, false, OUTCOME_EXIT, 124);
+	check_outcome(REASON_UNTIL, term, false, OUTCOME_EXIT, 0);
+	check_outcome(REASON_CANCELLED, term, false, OUTCOME_SIGNAL, SIGTERM);
+	check_outcome(REASON_SUPERVISOR_LOST, unknown, false, OUTCOME_EXIT,
+	              125);
 	CHECK(run_outcome(&run).kind == OUTCOME_SIGNAL, "-p");
 	run.options.preserve_status = false;
-	CHECK(run_outcome(&run).value == 124, "timeout");
-	run.target.exited_by_itself = true;
-	CHECK(run_outcome(&run).value == 15, "timeout of the survivors");
-	run.target.exited_by_itself = false;
-	run.stop = REASON_UNTIL;
-	CHECK(run_outcome(&run).value == 0, "complete");
-	run.stop = REASON_SILENCE;
-	CHECK(run_outcome(&run).value == 124, "silent");
-	run.stop = REASON_CANCELLED;
-	CHECK(run_outcome(&run).value == 15, "cancelled");
-	run.target.outcome.kind = OUTCOME_UNKNOWN;
-	CHECK(run_outcome(&run).value == 125, "unknown");
-}
-
-/* What is otherwise under the name timeout. */
-static void
-check_timeout(void)
-{
-	struct run run = run_in(STATE_DONE);
-
-	run.stop = REASON_TIMEOUT;
-	run.target.outcome = (struct outcome){ OUTCOME_SIGNAL, 9 };
-	CHECK(run_outcome(&run).value == 124, "killed");
 	run.options.is_timeout = true;
-	CHECK(run_outcome(&run).kind == OUTCOME_SIGNAL, "killed, and told");
-	run.target.outcome.value = 15;
-	CHECK(run_outcome(&run).value == 124, "not killed");
-	run.options.preserve_status = true;
-	CHECK(run_outcome(&run).kind == OUTCOME_SIGNAL, "-p");
-
-	run = run_in(STATE_RUNNING);
-	run.options.survivors = SURVIVORS_LEAVE;
-	run.target.has_exited = run.target.exited_by_itself = true;
-	CHECK(decided(run, false) == REASON_SURVIVORS_LEFT, "left");
+	CHECK(run_outcome(&run).value == 124, "timeout, SIGTERM");
+	run.target.outcome.value = SIGKILL;
+	CHECK(run_outcome(&run).value == SIGKILL, "timeout, SIGKILL");
 }
 
 int
 main(void)
 {
-	check_running();
-	check_what_is_heard();
-	check_lingering();
-	check_draining();
-	check_stopping_and_killing();
-	check_paused();
-	check_that_states_only_advance();
-	check_timers();
-	check_reasons();
+	check_decisions();
+	check_clocks();
 	check_outcomes();
-	check_timeout();
 	return failures != 0;
 }

@@ -2,15 +2,22 @@
  * A text is found in whatever chunks it arrives, as by a search in the whole
  * stream.
  */
-#include "io/search.h"
+#include "io/output.h"
 
 #include <stdint.h>
 #include <string.h>
 
 #include "check.h"
+#include "watchdog.h"
 
 #define STREAM_MAX 4000
 #define ROUNDS     20000
+
+struct search {
+	const char *text;
+	size_t length;
+	size_t carried;
+};
 
 /* Returns a number below BOUND. xorshift64*: the same numbers in each run. */
 static size_t
@@ -42,12 +49,17 @@ ends_in(const char *stream, size_t first, size_t size,
 static bool
 feed(struct search *search, const char *chunk, size_t size)
 {
-	static char buffer[SEARCH_TEXT_MAX + STREAM_MAX];
-	char *const place = buffer + SEARCH_TEXT_MAX;
+	static char buffer[UNTIL_MAX + STREAM_MAX];
+	char *const place = buffer + UNTIL_MAX;
 
 	memcpy(place, chunk, size);
 
-	const bool is_found = search_continue(search, place, size);
+	struct stream of = { .text = place,
+		             .text_size = size,
+		             .carried = search->carried };
+	const bool is_found = stream_search(&of, search->text, search->length);
+
+	search->carried = of.carried;
 
 	CHECK(memcmp(place, chunk, size) == 0, "the chunk has changed");
 	return is_found;
@@ -92,9 +104,9 @@ check_short(void)
 static void
 check_long(void)
 {
-	static char text[SEARCH_TEXT_MAX];
-	static char stream[STREAM_MAX + SEARCH_TEXT_MAX];
-	const size_t text_length = SEARCH_TEXT_MAX - random_below(3);
+	static char text[UNTIL_MAX];
+	static char stream[STREAM_MAX + UNTIL_MAX];
+	const size_t text_length = UNTIL_MAX - random_below(3);
 	size_t length = 0;
 
 	for (size_t i = 0; i < text_length; i++)

@@ -1,0 +1,429 @@
+/* Carries the command's output, and keys, in one ppoll(2). */
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "io/output.h"
+#include "watchdog.h"
+
+#define CHUNK_SIZE    ((size_t)64 * 1024) /* what a pipe holds: pipe(7) */
+#define CHUNKS        16                  /* of a stream, between two polls */
+#define LAST_READ_MAX ((size_t)1024 * 1024)
+/* A shell may continue a job in the foreground without a signal. */
+#define BACKGROUND_INTERVAL (SECOND / 2)
+
+/* Before the text there is room for what was carried from the text before; and
+ * for the "\r" that was kept. In .bss: pages that are not used cost nothing. */
+static char chunks[STREAMS_MAX][UNTIL_MAX + CHUNK_SIZE];
+static char texts[STREAMS_MAX][UNTIL_MAX + CHUNK_SIZE + 1];
+
+/* --- one chunk ------------------------------------------------------------ */
+
+static bool
+is_pending(const struct stream *stream)
+{
+	return stream->written < stream->size ||
+	       stream->copied < stream->text_size;
+}
+
+static void
+close_stream(struct stream *stream)
+{
+	if (stream->in_fd != -1)
+		(void)close(stream->in_fd);
+	if (stream->out_fd != -1)
+		(void)close(stream->out_fd);
+	stream->in_fd = stream->out_fd = -1;
+	stream->size = stream->written = 0;
+	stream->text_size = stream->copied = 0;
+}
+
+/* Makes the text of the chunk: takes out each "\r" before "\n", which the
+ * pseudo-terminal has added. A "\r" at the end waits for the next chunk. */
+static void
+take_out_returns(struct stream *stream)
+{
+	stream->text_size = 0;
+	for (size_t i = 0; i < stream->size; i++) {
+		const char byte = stream->chunk[i];
+
+		if (stream->keeps_return && byte != '\n')
+			stream->text[stream->text_size++] = '\r';
+		stream->keeps_return = byte == '\r';
+		if (!stream->keeps_return)
+			stream->text[stream->text_size++] = byte;
+	}
+}
+
+bool
+stream_search(struct stream *stream, const char *until, size_t length)
+{
+	char *const start = stream->text - stream->carried;
+	const size_t size = stream->carried + stream->text_size;
+	const bool is_found = memmem(start, size, until, length) != NULL;
+
+	/* A byte less than UNTIL has: enough for one that ends in the next
+	 * chunk, and too little to find it twice. */
+	stream->carried = size < length ? size : length - 1;
+	memmove(stream->text - stream->carried, start + size - stream->carried,
+	        stream->carried);
+	return is_found;
+}
+
+/* Reads a chunk. Returns false if there is none now. */
+static bool
+read_chunk(struct output *output, struct stream *stream)
+{
+	const size_t at = (size_t)(stream - output->streams);
+	ssize_t length;
+
+	stream->chunk = chunks[at] + UNTIL_MAX;
+	stream->text =
+	    stream->has_returns ? texts[at] + UNTIL_MAX : stream->chunk;
+	length = read(stream->in_fd, stream->chunk, CHUNK_SIZE);
+	if (length <= 0) {
+		/* EIO: no process has the pseudo-terminal open. */
+		if (length == 0 || (errno != EAGAIN && errno != EINTR)) {
+			(void)close(stream->in_fd);
+			stream->in_fd = -1;
+		}
+		return false;
+	}
+	stream->size = stream->text_size = (size_t)length;
+	stream->written = stream->copied = 0;
+	if (stream->has_returns)
+		take_out_returns(stream);
+	output->quiet_since = duration_now();
+	output->facts->heard_at = output->quiet_since;
+	return true;
+}
+
+static ssize_t
+write_sink(const struct stream *stream, const char *data, size_t size)
+{
+	struct pollfd room = { .fd = stream->out_fd, .events = POLLOUT };
+
+	if (stream->sink == SINK_SOCKET)
+		return send(stream->out_fd, data, size,
+		            MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (stream->sink != SINK_CAREFUL)
+		return write(stream->out_fd, data, size);
+	if (poll(&room, 1, 0) == 0) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return write(stream->out_fd, data, size < PIPE_BUF ? size : PIPE_BUF);
+}
+
+/* The reader of the caller's pipe is gone. The command's next write then fails
+ * as it would without wdrun: SIGPIPE; on a pseudo-terminal, a hang-up. */
+static void
+hang_up(struct stream *stream)
+{
+	if (stream->is_pty && stream->in_fd != -1)
+		pty_hang_up(stream->in_fd);
+	close_stream(stream);
+}
+
+/* Writes what is left of the chunk, as far as the caller takes it. */
+static void
+deliver(struct output *output, struct stream *stream)
+{
+	while (stream->written < stream->size) {
+		const size_t size = stream->size - stream->written;
+		const ssize_t length =
+		    stream->out_fd == -1
+		        ? (ssize_t)size
+		        : write_sink(stream, stream->chunk + stream->written,
+		                     size);
+		const int why = length == 0 ? EIO : errno;
+
+		if (length > 0) {
+			stream->written += (size_t)length;
+			if (stream->out_fd != -1)
+				output->facts->relayed += (size_t)length;
+		} else if (why == EPIPE) {
+			hang_up(stream);
+		} else if (why == EAGAIN) {
+			return;
+		} else if (why != EINTR) {
+			if (!stream->has_failed)
+				message("cannot write to %s: %s; what cannot "
+				        "be written is lost",
+				        stream->name, strerror(why));
+			stream->has_failed = true;
+			output->facts->dropped += size;
+			stream->written = stream->size;
+		}
+	}
+}
+
+/* Appends what is left of the text to the copy. An error ends the copy: with a
+ * gap, the file would be no copy. */
+static void
+copy(struct output *output, struct stream *stream)
+{
+	while (stream->copied < stream->text_size) {
+		const size_t size = stream->text_size - stream->copied;
+		const ssize_t length =
+		    output->tee_fd == -1 || !stream->is_copied
+		        ? (ssize_t)size
+		        : write(output->tee_fd, stream->text + stream->copied,
+		                size);
+
+		if (length > 0) {
+			stream->copied += (size_t)length;
+		} else if (length == -1 && errno == EAGAIN) {
+			return;
+		} else if (length == 0 || errno != EINTR) {
+			message("--tee: cannot write to '%s': %s; the copy "
+			        "ends here",
+			        output->tee,
+			        strerror(length == 0 ? EIO : errno));
+			(void)close(output->tee_fd);
+			output->tee_fd = -1;
+		}
+	}
+}
+
+/* All of STREAM is written: its reader sees the end, too. */
+static void
+end_stream(struct output *output, struct stream *stream)
+{
+	/* The copy gets a "\r" that is the command's last byte. */
+	if (stream->keeps_return) {
+		stream->keeps_return = false;
+		stream->text[0] = '\r';
+		stream->copied = 0;
+		stream->text_size = 1;
+		copy(output, stream);
+	}
+	if (!is_pending(stream))
+		close_stream(stream);
+}
+
+/* Carries chunks until there is none, or its readers take no more. */
+static unsigned
+carry(struct output *output, struct stream *stream)
+{
+	unsigned found = 0;
+
+	for (int i = 0;; i++) {
+		const bool was_pending = is_pending(stream);
+
+		copy(output, stream);
+		deliver(output, stream);
+		/* Time in which a reader blocks us is not the command's
+		 * silence. */
+		if (was_pending)
+			output->quiet_since = duration_now();
+		if (i == CHUNKS || is_pending(stream) || stream->in_fd == -1 ||
+		    !read_chunk(output, stream))
+			break;
+		if (output->until == NULL || output->is_found ||
+		    !stream_search(stream, output->until,
+		                   strlen(output->until)))
+			continue;
+		output->is_found = true;
+		found = PUMP_FOUND;
+	}
+	if (stream->in_fd == -1 && !is_pending(stream))
+		end_stream(output, stream);
+	return found;
+}
+
+/* --- the poll ------------------------------------------------------------- */
+
+enum {
+	AT_SIGNALS,
+	AT_PARENT,
+	AT_KEYS,
+	AT_MASTER,
+	AT_TEE,
+	AT_STREAMS,
+	AT_COUNT = AT_STREAMS + 2 * STREAMS_MAX,
+};
+
+static void
+prepare(const struct output *output, struct pollfd polled[])
+{
+	const struct terminal *const terminal = output->terminal;
+
+	for (size_t i = 0; i < output->count; i++) {
+		const struct stream *const stream = &output->streams[i];
+		struct pollfd *const in = &polled[AT_STREAMS + 2 * i];
+		const bool has_rest = stream->written < stream->size;
+
+		in[0].fd = is_pending(stream) ? -1 : stream->in_fd;
+		in[0].events = POLLIN;
+		/* Without events: tells that the reader is gone. */
+		in[1].fd = has_rest || stream->is_watched ? stream->out_fd : -1;
+		in[1].events = has_rest ? POLLOUT : 0;
+		if (stream->copied < stream->text_size)
+			polled[AT_TEE].fd = output->tee_fd;
+	}
+	if (terminal_wants_keys(terminal))
+		polled[AT_KEYS].fd = terminal->fd;
+	if (terminal->written < terminal->length)
+		polled[AT_MASTER].fd = output->streams[0].in_fd;
+}
+
+/* When the command has been silent for too long; NEVER while a reader blocks
+ * us, or after the text of --until, where a command is expected to be silent.
+ */
+static int64_t
+end_of_patience(const struct output *output)
+{
+	for (size_t i = 0; i < output->count; i++) {
+		if (is_pending(&output->streams[i]))
+			return NEVER;
+	}
+	return output->is_found
+	           ? NEVER
+	           : duration_add(output->quiet_since, output->idle);
+}
+
+static int
+sleep_until(struct pollfd polled[], int64_t until)
+{
+	const int64_t ns = until == NEVER ? 0 : until - duration_now();
+	const struct timespec left = { ns / SECOND, ns % SECOND };
+	const struct timespec none = { .tv_sec = 0 };
+
+	return ppoll(polled, AT_COUNT,
+	             until == NEVER ? NULL
+	             : ns <= 0      ? &none
+	                            : &left,
+	             NULL);
+}
+
+static void
+carry_keys(struct output *output, const struct pollfd polled[])
+{
+	struct terminal *const terminal = output->terminal;
+	struct stream *const first = &output->streams[0];
+
+	if (!terminal->is_keyboard || first->in_fd == -1)
+		return;
+	if (!terminal->is_ours)
+		terminal_take(terminal);
+	/* A terminal that is gone is a hang-up of the command's, too. */
+	if ((polled[AT_KEYS].revents | polled[AT_MASTER].revents) != 0 &&
+	    !terminal_carry(terminal, first->in_fd))
+		hang_up(first);
+	if (!terminal->is_ours)
+		terminal_give_back(terminal);
+}
+
+unsigned
+output_pump(struct output *output, int signal_fd, int parent_fd, int64_t until)
+{
+	struct pollfd polled[AT_COUNT];
+	const int64_t silence = end_of_patience(output);
+	unsigned found = 0;
+
+	for (size_t i = 0; i < AT_COUNT; i++)
+		polled[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	polled[AT_SIGNALS].fd = signal_fd;
+	polled[AT_PARENT].fd = parent_fd;
+	polled[AT_MASTER].events = polled[AT_TEE].events = POLLOUT;
+	prepare(output, polled);
+	if (silence < until)
+		until = silence;
+	if (output->terminal->is_keyboard && !output->terminal->is_ours &&
+	    !output->terminal->facts->is_over) {
+		const int64_t next = duration_now() + BACKGROUND_INTERVAL;
+
+		until = next < until ? next : until;
+	}
+
+	const int ready = sleep_until(polled, until);
+
+	if (ready == -1)
+		return 0; /* EINTR: after a stop */
+	carry_keys(output, polled);
+	for (size_t i = 0; i < output->count; i++) {
+		struct stream *const stream = &output->streams[i];
+		const struct pollfd *const in = &polled[AT_STREAMS + 2 * i];
+
+		if ((in[1].revents & POLLERR) != 0 && stream->is_watched)
+			hang_up(stream);
+		else if (((in[0].revents | in[1].revents) != 0) ||
+		         polled[AT_TEE].revents != 0)
+			found |= carry(output, stream);
+	}
+	if (polled[AT_SIGNALS].revents != 0)
+		found |= PUMP_SIGNAL;
+	if (polled[AT_PARENT].revents != 0)
+		found |= PUMP_PARENT;
+	/* Where other things have come meanwhile, silence is told later. */
+	if (ready == 0 && silence != NEVER && duration_now() >= silence) {
+		output->quiet_since = duration_now();
+		found |= PUMP_SILENT;
+	}
+	return found;
+}
+
+bool
+output_is_empty(const struct output *output)
+{
+	struct pollfd ready = { .events = POLLIN };
+
+	for (size_t i = 0; i < output->count; i++) {
+		ready.fd = output->streams[i].in_fd;
+		if (is_pending(&output->streams[i]) ||
+		    (ready.fd != -1 && poll(&ready, 1, 0) != 0))
+			return false;
+	}
+	return true;
+}
+
+bool
+output_is_over(const struct output *output)
+{
+	for (size_t i = 0; i < output->count; i++) {
+		if (output->streams[i].in_fd != -1 ||
+		    is_pending(&output->streams[i]))
+			return false;
+	}
+	return true;
+}
+
+void
+output_give_up(struct output *output)
+{
+	for (size_t i = 0; i < output->count; i++) {
+		struct stream *const stream = &output->streams[i];
+		uint64_t lost = stream->size - stream->written;
+
+		stream->written = stream->size;
+		while (lost < LAST_READ_MAX && stream->in_fd != -1 &&
+		       read_chunk(output, stream)) {
+			lost += stream->size;
+			copy(output, stream);
+		}
+		output->facts->undelivered += lost;
+		close_stream(stream);
+	}
+}
+
+void
+output_copy_size(const struct output *output)
+{
+	for (size_t i = 0; i < output->count; i++) {
+		if (output->streams[i].is_pty && output->size_fd != -1 &&
+		    output->streams[i].in_fd != -1)
+			pty_copy_size(output->streams[i].in_fd,
+			              output->size_fd);
+	}
+}

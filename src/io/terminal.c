@@ -1,0 +1,252 @@
+/* The caller's terminal: who has it, its modes, its keys; and pseudo-terminals.
+ */
+#include "io/terminal.h"
+
+#include <sys/ioctl.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/fds.h"
+
+#ifndef TIOCGPTPEER
+#define TIOCGPTPEER 0x5441 /* _IO('T', 0x41) where _IOC_NONE is 0 */
+#endif
+
+#define FIRST_OTHER     3
+#define KERNEL_NCCS     19 /* of the kernel's c_cc; libc's is longer */
+#define ROWS_DEFAULT    24
+#define COLUMNS_DEFAULT 80
+#define FISH_TRIES      5
+
+bool
+terminal_is_controlling(int fd)
+{
+	/* tcgetsid(3) fails for a terminal that is not the controlling terminal
+	 * (ioctl_tty(2), TIOCGSID); but for the master of a pseudo-terminal, it
+	 * returns the session of the slave. */
+	const pid_t session = tcgetsid(fd);
+
+	return session != -1 && session == getsid(0);
+}
+
+/* Whether this job has the foreground of the terminal FD. Not by the number of
+ * the group: from another PID namespace each group may be 0. With SIGTTIN
+ * blocked, a read in the background fails with EIO, even of 0 bytes
+ * (job_control() in the kernel). */
+static bool
+is_ours(int fd)
+{
+	char none;
+
+	return tcgetpgrp(fd) != -1 && read(fd, &none, 0) == 0;
+}
+
+/* Whether this job has, or is about to get, the foreground of the terminal FD:
+ * fish(1) gives the foreground to a job that runs already. */
+static bool
+is_given(int fd)
+{
+	const pid_t shell = getpgid(getppid());
+
+	for (int tries = FISH_TRIES; !is_ours(fd); tries--) {
+		if (tries == 0 || tcgetpgrp(fd) != shell || shell == getpgrp())
+			return false;
+		duration_sleep(MILLISECOND);
+	}
+	return true;
+}
+
+bool
+terminal_share(struct terminal *terminal)
+{
+	const bool is_stdin = terminal_is_controlling(STDIN_FILENO);
+	const int fd = is_stdin
+	                   ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, FIRST_OTHER)
+	                   : open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+	terminal->fd = -1;
+	if (fd == -1)
+		return is_stdin;
+	if ((!is_stdin && !is_given(fd)) ||
+	    tcgetattr(fd, &terminal->modes) == -1) {
+		fds_close(fd);
+		return is_stdin;
+	}
+	terminal->fd = fd;
+	terminal->group = getpgrp();
+	terminal->was_foreground = tcgetpgrp(fd) == terminal->group;
+	return true;
+}
+
+void
+terminal_restore(const struct terminal *terminal)
+{
+	const pid_t group = terminal->fd == -1 ? -1 : tcgetpgrp(terminal->fd);
+
+	/* A living group that has the foreground, a shell's, has chosen modes
+	 * of its own. The group of a dead one may be that of a job of a shell
+	 * that was the command. */
+	if (group != terminal->group &&
+	    (group <= 1 || kill(-group, 0) == 0 || errno != ESRCH))
+		return;
+	/* With SIGTTOU blocked, these calls do not stop the process
+	 * (tty_check_change() in the kernel). */
+	(void)tcsetattr(terminal->fd, TCSANOW, &terminal->modes);
+	if (terminal->was_foreground && group != terminal->group)
+		(void)tcsetpgrp(terminal->fd, terminal->group);
+}
+
+int
+terminal_open_keyboard(struct terminal *terminal, int display_fd)
+{
+	/* A new file description, for O_NONBLOCK: another process may take the
+	 * key that poll(2) has reported, and read(2) must not wait. A terminal
+	 * that controls another session (after su) has no such name. */
+	terminal->fd = terminal_is_controlling(display_fd)
+	                   ? open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC)
+	                   : fcntl(display_fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
+	terminal->group = getpgrp();
+	terminal->is_keyboard = terminal->fd != -1;
+	return terminal->is_keyboard ? 0 : -1;
+}
+
+void
+terminal_take(struct terminal *terminal)
+{
+	struct terminal_facts *const facts = terminal->facts;
+
+	if (!terminal->is_keyboard || facts->is_over)
+		return;
+	terminal->is_ours = is_ours(terminal->fd);
+	if (!terminal->is_ours || facts->is_raw ||
+	    tcgetattr(terminal->fd, &facts->modes) == -1)
+		return;
+	facts->raw = facts->modes;
+	cfmakeraw(&facts->raw);
+	/* If the command's output goes elsewhere, other programs that write to
+	 * this terminal still need the output modes. */
+	if (!terminal->shows_output)
+		facts->raw.c_oflag = facts->modes.c_oflag;
+	/* Before tcsetattr(3): if the front is killed in between, the
+	 * supervisor restores the terminal's modes. */
+	facts->is_raw = true;
+	(void)tcsetattr(terminal->fd, TCSANOW, &facts->raw);
+}
+
+/* Whether A and B are the same but for OPOST, which another run on the same
+ * terminal may have changed. */
+static bool
+is_same(const struct termios *a, const struct termios *b)
+{
+	return a->c_iflag == b->c_iflag &&
+	       (a->c_oflag | OPOST) == (b->c_oflag | OPOST) &&
+	       a->c_cflag == b->c_cflag && a->c_lflag == b->c_lflag &&
+	       memcmp(a->c_cc, b->c_cc, KERNEL_NCCS) == 0;
+}
+
+void
+terminal_give_back(const struct terminal *terminal)
+{
+	struct terminal_facts *const facts = terminal->facts;
+	struct termios now;
+
+	if (!terminal->is_keyboard || !facts->is_raw)
+		return;
+	/* After a failure IS_RAW stays true: the other watcher tries again. */
+	if (tcgetattr(terminal->fd, &now) == -1 ||
+	    (is_same(&now, &facts->raw) &&
+	     tcsetattr(terminal->fd, TCSANOW, &facts->modes) == -1))
+		return;
+	facts->is_raw = false;
+}
+
+bool
+terminal_wants_keys(const struct terminal *terminal)
+{
+	return terminal->is_keyboard && terminal->is_ours &&
+	       !terminal->facts->is_over &&
+	       terminal->written == terminal->length;
+}
+
+bool
+terminal_carry(struct terminal *terminal, int master_fd)
+{
+	if (terminal_wants_keys(terminal)) {
+		const ssize_t length =
+		    read(terminal->fd, terminal->keys, KEYS_SIZE);
+		const int why = errno;
+
+		terminal->written = 0;
+		terminal->length = length > 0 ? (size_t)length : 0;
+		/* EIO: another job has the foreground, or it is hung up. */
+		if (length == -1 && why == EIO)
+			terminal->is_ours = is_ours(terminal->fd);
+		if (length == 0 || (length == -1 && terminal->is_ours &&
+		                    why != EAGAIN && why != EINTR))
+			return false;
+	}
+	if (terminal->written < terminal->length) {
+		const ssize_t length =
+		    write(master_fd, terminal->keys + terminal->written,
+		          terminal->length - terminal->written);
+
+		if (length > 0)
+			terminal->written += (size_t)length;
+		else if (length == -1 && errno != EAGAIN && errno != EINTR)
+			terminal->length = terminal->written = 0;
+	}
+	return true;
+}
+
+int
+pty_open(int *master_fd, int *slave_fd, int model_fd, bool processes)
+{
+	const int locked = 0;
+	struct termios modes;
+
+	/* pts(4). */
+	*master_fd =
+	    open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (*master_fd == -1 || ioctl(*master_fd, TIOCSPTLCK, &locked) == -1)
+		return -1;
+	/* Not by ptsname(3), whose path may lead to another devpts or nowhere:
+	 * ioctl_tty(2), TIOCGPTPEER, Linux 4.13. */
+	*slave_fd =
+	    ioctl(*master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (*slave_fd == -1)
+		return -1;
+	/* Another wdrun in the same pipeline may have made MODEL_FD raw. */
+	if ((model_fd == -1 || tcgetattr(model_fd, &modes) == -1 ||
+	     (modes.c_lflag & ISIG) == 0) &&
+	    tcgetattr(*slave_fd, &modes) == -1)
+		return -1;
+	if (!processes)
+		modes.c_oflag &= ~(tcflag_t)OPOST;
+	return tcsetattr(*slave_fd, TCSANOW, &modes);
+}
+
+void
+pty_hang_up(int master_fd)
+{
+	/* The kernel tells the session's leader alone, once the master is
+	 * closed, and the others get EIO. */
+	const pid_t group = tcgetpgrp(master_fd);
+
+	if (group > 1)
+		(void)kill(-group, SIGHUP);
+}
+
+void
+pty_copy_size(int master_fd, int model_fd)
+{
+	struct winsize size = { .ws_row = ROWS_DEFAULT,
+		                .ws_col = COLUMNS_DEFAULT };
+
+	if (model_fd == -1 || ioctl(model_fd, TIOCGWINSZ, &size) == 0)
+		(void)ioctl(master_fd, TIOCSWINSZ, &size);
+}

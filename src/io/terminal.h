@@ -1,0 +1,88 @@
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <termios.h>
+
+#define KEYS_SIZE 512
+
+/* The modes of the caller's terminal, in memory that both watchers share: who
+ * is left alive gives the terminal back. */
+struct terminal_facts {
+	_Atomic bool is_raw;  /* so MODES and RAW are set */
+	_Atomic bool is_over; /* the command has exited: no more keys */
+	struct termios modes;
+	struct termios raw;
+};
+
+/*
+ * The caller's terminal. The command either shares it, as a part of the
+ * caller's job (FD is open on it, or -1), or has a pseudo-terminal, to which
+ * the front carries the keys: then IS_KEYBOARD. The caller's terminal is raw
+ * meanwhile, so that the pseudo-terminal alone makes signals of keys.
+ */
+struct terminal {
+	int fd;
+	pid_t group;          /* the caller's job */
+	bool was_foreground;  /* GROUP was the foreground group */
+	struct termios modes; /* at the start, where it is shared */
+
+	bool is_keyboard;
+	bool is_stdin;     /* the command's stdin is the pseudo-terminal */
+	bool shows_output; /* what the command writes comes to FD */
+	bool is_ours;      /* as far as known, the job has the foreground */
+	size_t length;     /* of KEYS */
+	size_t written;    /* so much of KEYS is in the pseudo-terminal */
+	char keys[KEYS_SIZE];
+	struct terminal_facts *facts;
+};
+
+/* Whether FD is the controlling terminal of this process. */
+bool terminal_is_controlling(int fd);
+
+/* The rule for a foreground job: whether stdin is the controlling terminal, or
+ * this job is in the foreground of the controlling terminal. Notes the terminal
+ * in TERMINAL, with FD above 2, close-on-exec; or -1 where it cannot be opened.
+ * SIGTTIN must be blocked, and descriptors 0 to 2 open. */
+bool terminal_share(struct terminal *terminal);
+
+/* After wdrun has ended a command that shared the terminal: gives the terminal
+ * its modes back, and the job the foreground, unless a living group has taken
+ * it. In the front. */
+void terminal_restore(const struct terminal *terminal);
+
+/* Opens the terminal of DISPLAY_FD, stdin or stdout, for its keys. Returns 0,
+ * or -1 with errno of open(2). */
+int terminal_open_keyboard(struct terminal *terminal, int display_fd);
+
+/* Looks whether the job has the foreground, and makes the terminal raw if so.
+ * In the front, with SIGTTIN and SIGTTOU blocked. */
+void terminal_take(struct terminal *terminal);
+
+/* Makes an end of the raw mode, unless another process has chosen other modes
+ * since. In front or supervisor, in any session. */
+void terminal_give_back(const struct terminal *terminal);
+
+/* Whether keys are to be read, or else to be written: the poll(2) events that
+ * the terminal and the pseudo-terminal MASTER_FD have to be asked for. */
+bool terminal_wants_keys(const struct terminal *terminal);
+
+/* Carries keys from the terminal to MASTER_FD. Returns false if the terminal is
+ * gone: it was hung up. */
+bool terminal_carry(struct terminal *terminal, int master_fd);
+
+/* Opens both ends of a pseudo-terminal, close-on-exec, the master non-blocking,
+ * with the modes of MODEL_FD, a terminal, or the kernel's if -1. Unless
+ * PROCESSES, "\n" does not become "\r\n" (OPOST). Returns 0, or -1 with
+ * errno. */
+int pty_open(int *master_fd, int *slave_fd, int model_fd, bool processes);
+
+/* Sends SIGHUP to the foreground group of MASTER_FD, which is about to be
+ * closed. */
+void pty_hang_up(int master_fd);
+
+/* Copies the window size of the terminal MODEL_FD (-1: 24 rows, 80 columns).
+ * The kernel sends SIGWINCH to the foreground group if the size has changed. */
+void pty_copy_size(int master_fd, int model_fd);

@@ -1,0 +1,190 @@
+/*
+ * Orders, news, and the two deaths: what front and supervisor tell each other,
+ * and what each does when the other is killed. A document that can be checked:
+ * "make model" (needs spin(1) and cc). Not part of "make check".
+ *
+ * Kernel facts in it. A stop signal discards a pending SIGCONT as it is sent,
+ * and SIGCONT a pending stop signal, and SIGCONT continues although it is
+ * blocked: prepare_signal(). SIGCHLD is one bit: it may stand for many.
+ * Pending signals stay readable; a pipe is at its end when its writer is dead.
+ */
+#define STOPS 2 /* Ctrl-Z, and stops and continues from elsewhere */
+
+mtype = { TSTP, CONT, TERM, CONTINUED,         /* struct order */
+	  TARGET, STOPPED, STOP, OUTCOME,      /* struct news */
+	  RUNS, HALTED, DEAD };                /* the tree */
+
+chan orders = [6] of { mtype }; /* front -> supervisor */
+chan news = [8] of { mtype };   /* supervisor -> front */
+
+bool shares;                    /* target.shares_group */
+mtype tree = RUNS;
+bool tree_news;                 /* SIGCHLD in the supervisor, about the target */
+bool was_continued;             /* CLD_CONTINUED is to be waited for */
+bool chld, cont, tstp, term;    /* pending in the front */
+bool halted;                    /* the front is stopped */
+bool front_is_dead, supervisor_is_dead, front_ended, supervisor_ended;
+bool hangs;                     /* the supervisor, in a file system */
+bool locks = true;
+byte killed;
+
+#define FRONT_RUNS (!halted && !front_is_dead)
+
+inline send_cont_to_front() { atomic { tstp = false; halted = false; cont = !front_is_dead } }
+inline send_tstp_to_front() { atomic { cont = false; tstp = true } }
+inline halt_tree()          { atomic { if :: tree == RUNS -> tree = HALTED; tree_news = true :: else fi } }
+inline continue_tree()      { atomic { if :: tree == HALTED -> tree = RUNS; was_continued = true; tree_news = true :: else fi } }
+inline kill_tree()          { atomic { tree = DEAD; tree_news = true } }
+/* O_NONBLOCK, and SIGPIPE is blocked: a dead reader holds nobody up. */
+inline order(o) { if :: nfull(orders) -> orders!o :: supervisor_is_dead || front_is_dead -> skip fi }
+inline teardown()           { locks = false }            /* each step is idempotent */
+
+/* --- front.c ------------------------------------------------------------- */
+proctype front() {
+	byte stops; bool knows_target, has_outcome, deadline; mtype n;
+	do
+	:: FRONT_RUNS && chld ->                          /* front_attend: SIGCHLD */
+	   chld = false;
+	   do                                             /* news_read */
+	   :: atomic { FRONT_RUNS && nempty(news) -> news?n };
+	      if
+	      :: n == TARGET -> knows_target = true
+	      :: n == STOPPED -> stops++
+	      :: n == STOP -> deadline = true
+	      :: n == OUTCOME -> has_outcome = true; deadline = true
+	      fi
+	   :: FRONT_RUNS && empty(news) -> break
+	   :: front_is_dead -> goto killed_front
+	   od;
+	   if
+	   :: supervisor_is_dead && len(news) == 0 -> break /* waitid: it exited, or was killed */
+	   :: supervisor_is_dead && len(news) > 0 -> chld = true /* read what it wrote last */
+	   :: else
+	   fi;
+	   do                                             /* stop_with_job */
+	   :: FRONT_RUNS && stops > 0 ->
+	      if
+	      :: cont || has_outcome -> skip              /* signal_is_pending(SIGCONT) */
+	      :: else ->
+	         atomic { cont = false; tstp = false; halted = !front_is_dead }; /* signal_stop_by */
+	         (FRONT_RUNS || front_is_dead)
+	      fi;
+	      order(CONTINUED);                           /* ORDER_CONTINUED: one for each STOPPED */
+	      stops--
+	   :: FRONT_RUNS && stops == 0 -> break
+	   :: front_is_dead -> goto killed_front
+	   od
+	:: FRONT_RUNS && tstp -> tstp = false; order(TSTP) /* forward */
+	:: FRONT_RUNS && cont -> cont = false; order(CONT)
+	:: FRONT_RUNS && term -> term = false; order(TERM); deadline = true
+	:: FRONT_RUNS && deadline && hangs && !supervisor_is_dead -> /* is_late: SIGKILL */
+	   atomic { supervisor_is_dead = true; hangs = false; kill_tree(); chld = true }
+	:: front_is_dead -> goto killed_front
+	od;
+	if
+	:: has_outcome && supervisor_ended -> skip        /* front_end */
+	:: has_outcome && !supervisor_ended -> teardown() /* killed behind its outcome: finish */
+	:: !has_outcome && !supervisor_ended -> kill_tree(); teardown() /* take_over */
+	:: !has_outcome && supervisor_ended -> assert(false)
+	fi;
+	front_ended = true;
+killed_front:
+	skip
+}
+
+/* --- supervisor.c, watchdog.c -------------------------------------------- */
+proctype supervisor() {
+	byte front_stops; bool target_is_stopped, stopping; mtype o; byte tries = 3;
+	news!TARGET;                                      /* target_start */
+	do
+	:: supervisor_is_dead -> goto killed_supervisor
+	:: !supervisor_is_dead && tree_news ->            /* attend: reap, job_follow */
+	   atomic {
+		tree_news = false;
+		if
+		:: tree == DEAD -> break                  /* REASON_ALL_GONE */
+		:: tree == HALTED && !target_is_stopped ->
+		   target_is_stopped = true; front_stops++;
+		   news!STOPPED; chld = true              /* news_send(urgent): SIGCHLD */
+		:: tree == RUNS && was_continued ->
+		   target_is_stopped = false; was_continued = false;
+		   if :: front_stops > 0 -> send_cont_to_front() :: else fi /* job_end */
+		:: else
+		fi
+	   }
+	:: atomic { !supervisor_is_dead && nempty(orders) -> orders?o }; /* obey */
+	   if
+	   :: o == TSTP && !shares && !stopping -> halt_tree() /* else the terminal has done it */
+	   :: o == TSTP && (shares || stopping) -> skip
+	   :: o == CONT ->
+	      continue_tree();                            /* target_signal; all of the job has it */
+	      if :: front_stops > 0 -> send_cont_to_front() :: else fi
+	   :: o == TERM ->                                /* enter(STOPPING), and --kill-after */
+	      stopping = true; news!STOP; chld = true;
+	      kill_tree()
+	   :: o == CONTINUED -> front_stops--
+	   fi
+	/* CLOCK_CONTINUE: each 10 ms, so long that all else has happened. */
+	:: !supervisor_is_dead && timeout && front_stops > 0 && tree == RUNS && halted -> send_cont_to_front()
+	:: !supervisor_is_dead && front_is_dead && empty(orders) -> /* REASON_FRONT_LOST */
+	   kill_tree(); break
+	od;
+	if :: supervisor_is_dead -> goto killed_supervisor :: else fi;
+	news!OUTCOME; chld = true;                        /* run_outcome: urgent, as there are locks */
+	if
+	:: hangs = true; (supervisor_is_dead || front_is_dead); hangs = false /* a file system */
+	:: skip
+	fi;
+	if :: supervisor_is_dead -> goto killed_supervisor :: else -> teardown() fi;
+	do                                                /* front_continue: 1 s at most */
+	:: front_stops == 0 || front_is_dead || supervisor_is_dead || tries == 0 -> break
+	:: atomic { nempty(orders) -> orders?o }; if :: o == CONTINUED -> front_stops-- :: else fi
+	:: timeout && halted -> send_cont_to_front(); tries--
+	od;
+	atomic {
+		if :: !supervisor_is_dead -> supervisor_is_dead = true; supervisor_ended = true :: else fi;
+		chld = true
+	}
+killed_supervisor:
+	skip
+}
+
+/* --- what others do ------------------------------------------------------- */
+active proctype world() {
+	byte i;
+	if :: shares = true :: shares = false fi;
+	run front(); run supervisor();
+	do
+	:: i < STOPS -> i++;                              /* Ctrl-Z: the group of the job */
+	   atomic { send_tstp_to_front(); if :: shares -> halt_tree() :: else fi }
+	:: i < STOPS -> i++; halt_tree()                  /* kill -STOP of the target */
+	:: i < STOPS -> i++; continue_tree()              /* kill -CONT of the target */
+	:: i < STOPS -> i++; send_cont_to_front()         /* kill -CONT of the front */
+	:: i < STOPS -> i++; term = true
+	:: break
+	od
+}
+
+active proctype killer() {
+	do
+	:: killed < 2 && !front_is_dead && !front_ended ->
+	   atomic { killed++; front_is_dead = true; halted = false }
+	:: killed < 2 && !supervisor_is_dead ->           /* PDEATHSIG, SIGCHLD */
+	   atomic { killed++; supervisor_is_dead = true; hangs = false; kill_tree(); chld = true }
+	:: break
+	od
+}
+
+/* The shell: fg, as often as the job is stopped. And the command ends, if it runs. */
+active proctype shell() {
+end:	do
+	:: timeout && !(halted && tree == RUNS) && halted ->
+	   atomic { send_cont_to_front(); if :: shares -> continue_tree() :: else fi }
+	:: timeout && !halted && tree == HALTED -> continue_tree() /* its stopper, kill -CONT */
+	:: timeout && tree == RUNS && !halted -> kill_tree()
+	:: timeout && (front_ended || front_is_dead) && supervisor_is_dead && tree == DEAD ->
+	   /* Both were killed: the kernel kills target and frees the locks. */
+	   assert(front_is_dead && !supervisor_ended || !locks);
+	   break
+	od
+}
