@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +28,6 @@
 #define CHILDREN_FILE "children"
 #endif
 
-#ifndef SYS_pidfd_send_signal /* musl 1.2.2 */
-#define SYS_pidfd_send_signal 424
-#endif
-
 static int root_fd = -1;
 
 void
@@ -41,11 +36,8 @@ procfs_start(void)
 	const int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	/* 0 to 2 may be closed, and COMMAND is to find them closed. */
-	root_fd = fd == -1 || fd > STDERR_FILENO
-	              ? fd
-	              : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (fd != root_fd)
-		fds_close(fd);
+	root_fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	fds_close(fd);
 }
 
 int
@@ -54,138 +46,36 @@ procfs_fd(void)
 	return root_fd;
 }
 
-/* Opens PATH below /proc. */
+/* Opens PID's FILE. Returns a descriptor, or -1. */
 static int
-open_path(const char *path, int flags)
+open_file(pid_t pid, const char *file, int flags)
 {
+	char path[PATH_SIZE];
+
 	if (root_fd == -1) {
 		errno = ENOENT;
 		return -1;
 	}
+	(void)snprintf(path, sizeof(path), "%d/%s", pid, file);
 	return openat(root_fd, path, flags | O_CLOEXEC);
-}
-
-/* Reads the start of the file FD as a string, and closes FD. Returns the
- * length, or -1 with errno; if FD is -1, with that of the caller's open(2). */
-static ssize_t
-read_start(int fd, char *text, size_t size)
-{
-	const ssize_t length = fd == -1 ? -1 : read(fd, text, size - 1);
-
-	text[length > 0 ? length : 0] = '\0';
-	fds_close(fd);
-	return length;
 }
 
 pid_t
 procfs_self(void)
 {
-	char text[PATH_SIZE];
-	const ssize_t length =
-	    root_fd == -1 ? -1
-	                  : readlinkat(root_fd, "self", text, sizeof(text) - 1);
+	char text[PATH_SIZE] = "";
 
-	if (length == -1)
-		return 0;
-	text[length] = '\0';
+	(void)readlinkat(root_fd, "self", text, sizeof(text) - 1);
 	return (pid_t)strtol(text, NULL, DECIMAL);
 }
 
 bool
 procfs_is_ours(void)
 {
-	char text[STATUS_SIZE];
-
-	if (read_start(open_path("self/status", O_RDONLY), text,
-	               sizeof(text)) <= 0)
-		return false;
-
-	/* NSpid has a number for each PID namespace, from that of the mount
-	 * down to that of this process: only one number, if both are the same.
-	 * Without CONFIG_PID_NS there is no such line, and one namespace. */
-	const char *const numbers = procfs_find(text, "NSpid:\t");
-
-	return numbers == NULL ||
-	       numbers[strspn(numbers, "0123456789")] == '\n';
+	return procfs_self() == getpid();
 }
 
-/* --- a process by its directory ------------------------------------------- */
-
-int
-procfs_open(pid_t pid, const char *file, int flags)
-{
-	char path[PATH_SIZE];
-
-	(void)snprintf(path, sizeof(path), "%d/%s", pid, file);
-	return open_path(path, flags);
-}
-
-int
-procfs_dir(pid_t pid)
-{
-	return procfs_open(pid, "", O_RDONLY | O_DIRECTORY);
-}
-
-/* The kernel takes a process's directory in place of a pidfd:
- * tgid_pidfd_to_pid(), and proc_pid_lookup(). */
-int
-procfs_kill(int dir, int signal)
-{
-	return (int)syscall(SYS_pidfd_send_signal, dir, signal, NULL, 0);
-}
-
-const char *
-procfs_find(const char *text, const char *name)
-{
-	const size_t length = strlen(name);
-	const char *line = strchr(text, '\n');
-
-	while (line != NULL && strncmp(line + 1, name, length) != 0)
-		line = strchr(line + 1, '\n');
-	return line == NULL ? NULL : line + 1 + length;
-}
-
-static uint64_t
-number_at(const char *at, int base)
-{
-	return at == NULL ? 0 : strtoull(at, NULL, base);
-}
-
-/* Reads the "status" file FD, and closes FD. */
-static int
-read_status(int fd, struct procfs_status *status)
-{
-	char text[STATUS_SIZE];
-	const ssize_t length = read_start(fd, text, sizeof(text));
-	const char *const state = procfs_find(text, "State:\t");
-
-	if (length == -1)
-		return -1;
-	if (state == NULL) {
-		errno = ESRCH;
-		return -1;
-	}
-	*status = (struct procfs_status){
-		.state = *state,
-		.parent =
-		    (pid_t)number_at(procfs_find(text, "PPid:\t"), DECIMAL),
-		.user = (uid_t)number_at(procfs_find(text, "Uid:\t"), DECIMAL),
-		.ignored =
-		    number_at(procfs_find(text, "SigIgn:\t"), HEXADECIMAL),
-	};
-	/* With threads left, only the main thread has exited. */
-	status->is_dead =
-	    *state == 'X' ||
-	    (*state == 'Z' &&
-	     number_at(procfs_find(text, "Threads:\t"), DECIMAL) <= 1);
-	return 0;
-}
-
-int
-procfs_status_of(int dir, struct procfs_status *status)
-{
-	return read_status(openat(dir, "status", O_RDONLY | O_CLOEXEC), status);
-}
+/* --- lists ---------------------------------------------------------------- */
 
 /* Calls VISIT for each number in the open file FD, and closes FD. The end of a
  * chunk may cut a number in two; a blank follows the last number. */
@@ -195,10 +85,8 @@ visit_words(int fd, procfs_visit *visit, void *context)
 	char chunk[CHUNK_SIZE];
 	pid_t number = 0;
 	ssize_t length = 0;
-	int result = 0;
+	int result = fd == -1 ? -1 : 0;
 
-	if (fd == -1)
-		return -1;
 	while (result == 0 && (length = read(fd, chunk, sizeof(chunk))) > 0) {
 		for (ssize_t at = 0; at < length && result == 0; at++) {
 			const int byte = (unsigned char)chunk[at];
@@ -226,15 +114,20 @@ visit_names(int fd, procfs_visit *visit, void *context)
 		return -1;
 	}
 	while (result == 0 && (entry = readdir(names)) != NULL) {
-		char *end;
-		const long number = strtol(entry->d_name, &end, DECIMAL);
+		const long number = strtol(entry->d_name, NULL, DECIMAL);
 
-		if (isdigit((unsigned char)*entry->d_name) && *end == '\0' &&
-		    number <= INT_MAX)
+		if (number > 0) /* the other names begin with letters */
 			result = visit((pid_t)number, context);
 	}
 	(void)closedir(names);
 	return result;
+}
+
+int
+procfs_visit_all(procfs_visit *visit, void *context)
+{
+	return visit_names(openat(root_fd, ".", O_RDONLY | O_CLOEXEC), visit,
+	                   context);
 }
 
 struct siblings {
@@ -243,7 +136,6 @@ struct siblings {
 	void *context;
 };
 
-/* A thread that is gone has left its children to another thread. */
 static int
 visit_children_of_thread(pid_t tid, void *context)
 {
@@ -255,6 +147,7 @@ visit_children_of_thread(pid_t tid, void *context)
 	                   siblings->visit, siblings->context);
 }
 
+/* A thread that is gone has left its children to another thread. */
 static int
 visit_children_if_there(pid_t tid, void *context)
 {
@@ -272,24 +165,93 @@ procfs_visit_children(int dir, pid_t pid, procfs_visit *visit, void *context)
 	/* A directory's link count is that of its subdirectories plus 2. */
 	if (fstatat(dir, "task", &task, 0) == 0 &&
 	    task.st_nlink > LINKS_OF_ONE_THREAD)
-		return visit_names(
-		    openat(dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-		    visit_children_if_there, &siblings);
+		return visit_names(openat(dir, "task", O_RDONLY | O_CLOEXEC),
+		                   visit_children_if_there, &siblings);
 	return visit_children_of_thread(pid, &siblings);
 }
 
-/* --- a process by its PID ------------------------------------------------- */
+/* --- a process ------------------------------------------------------------ */
+
+int
+procfs_dir(pid_t pid)
+{
+	return open_file(pid, "", O_RDONLY | O_DIRECTORY);
+}
+
+/* The kernel takes a process's directory in place of a pidfd:
+ * tgid_pidfd_to_pid(), and proc_pid_lookup(). */
+int
+procfs_kill(int dir, int signal)
+{
+	return (int)syscall(SYS_pidfd_send_signal, dir, signal, NULL, 0);
+}
+
+/* Reads the start of the file FD as a string, and closes FD. Returns the
+ * length, or -1 with errno; if FD is -1, with that of the caller's open(2). */
+static ssize_t
+read_start(int fd, char *text, size_t size)
+{
+	const ssize_t length = fd == -1 ? -1 : read(fd, text, size - 1);
+
+	text[length > 0 ? length : 0] = '\0';
+	fds_close(fd);
+	return length;
+}
 
 ssize_t
 procfs_read(pid_t pid, const char *file, char *text, size_t size)
 {
-	return read_start(procfs_open(pid, file, O_RDONLY), text, size);
+	return read_start(open_file(pid, file, O_RDONLY), text, size);
+}
+
+/* The number behind NAME in TEXT, a "status" file. NAME begins with the end of
+ * the line before: the first line has the name that the process chose, in which
+ * a line's end is written as "\n". */
+static uint64_t
+number_of(const char *text, const char *name, int base)
+{
+	const char *const line = strstr(text, name);
+
+	return line == NULL ? 0 : strtoull(line + strlen(name), NULL, base);
+}
+
+/* Reads the "status" file FD, and closes FD. */
+static int
+read_status(int fd, struct procfs_status *status)
+{
+	char text[STATUS_SIZE];
+	const ssize_t length = read_start(fd, text, sizeof(text));
+	const char *const state = strstr(text, "\nState:\t");
+
+	if (length == -1)
+		return -1;
+	if (state == NULL) {
+		errno = ESRCH;
+		return -1;
+	}
+	*status = (struct procfs_status){
+		.state = state[sizeof("\nState:\t") - 1],
+		.parent = (pid_t)number_of(text, "\nPPid:\t", DECIMAL),
+		.user = (uid_t)number_of(text, "\nUid:\t", DECIMAL),
+		.ignored = number_of(text, "\nSigIgn:\t", HEXADECIMAL),
+	};
+	/* With threads left, only the main thread has exited. */
+	status->is_dead = status->state == 'X' ||
+	                  (status->state == 'Z' &&
+	                   number_of(text, "\nThreads:\t", DECIMAL) <= 1);
+	return 0;
+}
+
+int
+procfs_status_of(int dir, struct procfs_status *status)
+{
+	return read_status(openat(dir, "status", O_RDONLY | O_CLOEXEC), status);
 }
 
 int
 procfs_read_status(pid_t pid, struct procfs_status *status)
 {
-	return read_status(procfs_open(pid, "status", O_RDONLY), status);
+	return read_status(open_file(pid, "status", O_RDONLY), status);
 }
 
 bool
@@ -298,25 +260,4 @@ procfs_may_block(pid_t pid)
 	struct procfs_status status;
 
 	return procfs_read_status(pid, &status) == 0 && status.state == 'D';
-}
-
-uint64_t
-procfs_read_io(pid_t pid)
-{
-	char text[STATUS_SIZE];
-	uint64_t sum = 0;
-
-	if (procfs_read(pid, "io", text, sizeof(text)) <= 0)
-		return 0;
-	/* Lines like "rchar: 4711", whose numbers never fall. */
-	for (const char *at = text; (at = strchr(at, ' ')) != NULL; at++)
-		sum += number_at(at + 1, DECIMAL);
-	return sum;
-}
-
-int
-procfs_visit_all(procfs_visit *visit, void *context)
-{
-	return visit_names(open_path(".", O_RDONLY | O_DIRECTORY), visit,
-	                   context);
 }

@@ -13,7 +13,7 @@
 #include "base/message.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "proc/procid.h"
+#include "proc/procstat.h"
 #include "registry/registry.h"
 
 #define AFTER_KILL (10 * SECOND)
@@ -42,7 +42,7 @@ static bool
 await_end(const struct registry_walk *walk, int64_t deadline)
 {
 	while (registry_is_held(walk) ||
-	       procid_state_of(&walk->entry.front) == PROCID_ALIVE) {
+	       procid_is_alive(&walk->entry.front)) {
 		if (duration_now() >= deadline)
 			return false;
 		duration_sleep(PAUSE);

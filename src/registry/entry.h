@@ -40,7 +40,7 @@
 
 #include "base/text.h"
 #include "lock/cleanup.h"
-#include "proc/procid.h"
+#include "proc/procstat.h"
 
 #define ENTRY_SIZE_MAX    ((size_t)1 << 20) /* of a file that may be an entry */
 #define ENTRY_COMMAND_MAX 8192 /* bytes of all arguments, with null bytes */

@@ -11,7 +11,6 @@
 #include "base/duration.h"
 #include "proc/cmdline.h"
 #include "proc/procfs.h"
-#include "proc/procid.h"
 #include "proc/procstat.h"
 #include "proc/runid.h"
 #include "registry/entry.h"
@@ -351,7 +350,7 @@ await_deaths(struct search *search)
 		struct process *const process = &search->processes[i];
 
 		while (process->standing == PROVEN) {
-			if (procid_state_of(&process->id) != PROCID_ALIVE)
+			if (!procid_is_alive(&process->id))
 				process->standing = NOBODYS;
 			else if (duration_now() >= deadline)
 				return false;

@@ -18,7 +18,7 @@
 #include "lock/lock.h"
 #include "proc/helper.h"
 #include "proc/procfs.h"
-#include "proc/procid.h"
+#include "proc/procstat.h"
 #include "registry/orphans.h"
 #include "registry/registry.h"
 
@@ -171,7 +171,7 @@ is_dying(const struct procid *process)
 	unsigned flags = 0;
 	unsigned long pending = 0;
 
-	if (procid_state_of(process) != PROCID_ALIVE)
+	if (!procid_is_alive(process))
 		return true;
 	if (procfs_read(process->pid, "stat", text, sizeof(text)) <= 0 ||
 	    (name_end = strrchr(text, ')')) == NULL)
