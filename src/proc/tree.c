@@ -136,7 +136,7 @@ push_own_children(struct walk *walk)
 	struct tree *const tree = walk->tree;
 
 	tree->self = procfs_self();
-	tree->is_ours = procfs_is_ours();
+	tree->is_ours = tree->self == getpid();
 	walk->pending_count = walk->machine_count = 0;
 
 	const int dir = procfs_dir(tree->self);
