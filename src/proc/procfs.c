@@ -77,97 +77,106 @@ procfs_is_ours(void)
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Calls VISIT for each number in the open file FD, and closes FD. The end of a
- * chunk may cut a number in two; a blank follows the last number. */
-static int
-visit_words(int fd, procfs_visit *visit, void *context)
+static void
+add(struct procfs_list *list, pid_t pid)
 {
-	char chunk[CHUNK_SIZE];
-	pid_t number = 0;
-	ssize_t length = 0;
-	int result = fd == -1 ? -1 : 0;
+	if (list->count < list->size)
+		list->pids[list->count++] = pid;
+}
 
-	while (result == 0 && (length = read(fd, chunk, sizeof(chunk))) > 0) {
-		for (ssize_t at = 0; at < length && result == 0; at++) {
+/* Opens the directory NAME in DIR. */
+static DIR *
+open_names(int dir, const char *name)
+{
+	const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *const names = fd == -1 ? NULL : fdopendir(fd);
+
+	if (names == NULL)
+		fds_close(fd);
+	return names;
+}
+
+/* Returns the next name that is a number, or 0. */
+static pid_t
+next_number(DIR *names)
+{
+	const struct dirent *entry;
+
+	while ((entry = readdir(names)) != NULL) {
+		const long number = strtol(entry->d_name, NULL, DECIMAL);
+
+		if (number > 0) /* other names begin with letters */
+			return (pid_t)number;
+	}
+	return 0;
+}
+
+int
+procfs_list_all(struct procfs_list *list)
+{
+	DIR *const names = open_names(root_fd, ".");
+	pid_t pid;
+
+	if (names == NULL)
+		return -1;
+	while ((pid = next_number(names)) != 0)
+		add(list, pid);
+	(void)closedir(names);
+	return 0;
+}
+
+/* The end of a chunk may cut a number in two; a blank follows the last one. */
+static int
+add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
+{
+	char path[PATH_SIZE];
+	char chunk[CHUNK_SIZE];
+	pid_t pid = 0;
+	ssize_t length;
+
+	(void)snprintf(path, sizeof(path), "task/%d/" CHILDREN_FILE, tid);
+
+	const int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd == -1)
+		return -1;
+	while ((length = read(fd, chunk, sizeof(chunk))) > 0) {
+		for (ssize_t at = 0; at < length; at++) {
 			const int byte = (unsigned char)chunk[at];
 
-			if (!isdigit(byte) && number != 0)
-				result = visit(number, context);
-			number = isdigit(byte) ? number * 10 + (byte - '0') : 0;
+			if (!isdigit(byte) && pid != 0)
+				add(list, pid);
+			pid = isdigit(byte) ? pid * 10 + (byte - '0') : 0;
 		}
 	}
 	fds_close(fd);
-	return length == -1 ? -1 : result;
+	return length == -1 ? -1 : 0;
 }
 
-/* Calls VISIT for each number that is a name in the directory FD, and closes
- * FD. */
-static int
-visit_names(int fd, procfs_visit *visit, void *context)
+int
+procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 {
-	DIR *const names = fd == -1 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
+	struct stat task;
+	pid_t tid;
 	int result = 0;
 
-	if (names == NULL) {
-		fds_close(fd);
-		return -1;
-	}
-	while (result == 0 && (entry = readdir(names)) != NULL) {
-		const long number = strtol(entry->d_name, NULL, DECIMAL);
-
-		if (number > 0) /* the other names begin with letters */
-			result = visit((pid_t)number, context);
-	}
-	(void)closedir(names);
-	return result;
-}
-
-int
-procfs_visit_all(procfs_visit *visit, void *context)
-{
-	return visit_names(openat(root_fd, ".", O_RDONLY | O_CLOEXEC), visit,
-	                   context);
-}
-
-struct siblings {
-	int dir;
-	procfs_visit *visit;
-	void *context;
-};
-
-static int
-visit_children_of_thread(pid_t tid, void *context)
-{
-	const struct siblings *const siblings = context;
-	char path[PATH_SIZE];
-
-	(void)snprintf(path, sizeof(path), "task/%d/" CHILDREN_FILE, tid);
-	return visit_words(openat(siblings->dir, path, O_RDONLY | O_CLOEXEC),
-	                   siblings->visit, siblings->context);
-}
-
-/* A thread that is gone has left its children to another thread. */
-static int
-visit_children_if_there(pid_t tid, void *context)
-{
-	const int result = visit_children_of_thread(tid, context);
-
-	return result == -1 && errno != ENOENT && errno != ESRCH ? -1 : 0;
-}
-
-int
-procfs_visit_children(int dir, pid_t pid, procfs_visit *visit, void *context)
-{
-	struct siblings siblings = { dir, visit, context };
-	struct stat task;
-
 	/* A directory's link count is that of its subdirectories plus 2. */
-	if (fstatat(dir, "task", &task, 0) == 0 &&
-	    task.st_nlink > LINKS_OF_ONE_THREAD)
-		return visit_names(openat(dir, "task", O_RDONLY | O_CLOEXEC),
-		                   visit_children_if_there, &siblings);
-	return visit_children_of_thread(pid, &siblings);
+	if (fstatat(dir, "task", &task, 0) == -1 ||
+	    task.st_nlink <= LINKS_OF_ONE_THREAD)
+		return add_children_of_thread(dir, pid, list);
+
+	DIR *const threads = open_names(dir, "task");
+
+	if (threads == NULL)
+		return -1;
+	while ((tid = next_number(threads)) != 0) {
+		/* A thread that is gone has left its children to another. */
+		if (add_children_of_thread(dir, tid, list) == -1 &&
+		    errno != ENOENT && errno != ESRCH)
+			result = -1;
+	}
+	(void)closedir(threads);
+	return result;
 }
 
 /* --- a process ------------------------------------------------------------ */

@@ -33,12 +33,15 @@ pid_t procfs_self(void);
  * after "unshare --pid" without "--mount-proc". */
 bool procfs_is_ours(void);
 
-/* Calls VISIT for each number of a list. VISIT returns 0 to go on, -1 to end
- * the walk. */
-typedef int procfs_visit(pid_t number, void *context);
+/* A list of PIDs. */
+struct procfs_list {
+	pid_t *pids;
+	size_t size; /* of PIDS; what does not fit is left out */
+	size_t count;
+};
 
-/* Calls VISIT for each process, by rising PIDs. Returns 0, or -1. */
-int procfs_visit_all(procfs_visit *visit, void *context);
+/* Adds all processes to LIST, by rising PIDs. Returns 0, or -1. */
+int procfs_list_all(struct procfs_list *list);
 
 /* Opens the directory of PID, close-on-exec. Returns DIR, or -1. */
 int procfs_dir(pid_t pid);
@@ -47,13 +50,12 @@ int procfs_dir(pid_t pid);
  * ESRCH if it is dead. */
 int procfs_kill(int dir, int signal);
 
-/* Calls VISIT for each child of the process PID, of all its threads, whose
- * directory is DIR. Costs the number of children. A list that is read while
+/* Adds the children of the process PID, of all its threads, whose directory is
+ * DIR, to LIST, the eldest of a thread first. A list that is read while
  * processes come and go may miss some of them: proc(5). Returns 0, or -1:
- * ENOENT also where the kernel has no "children" files
- * (CONFIG_PROC_CHILDREN). Never waits for the process. */
-int procfs_visit_children(int dir, pid_t pid, procfs_visit *visit,
-                          void *context);
+ * ENOENT also where the kernel has no "children" files (CONFIG_PROC_CHILDREN).
+ * Never waits for the process. */
+int procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
 /* What the file "status" says. */
 struct procfs_status {

@@ -33,6 +33,7 @@
 static struct process found[TREE_MAX];   /* the list */
 static struct process pending[TREE_MAX]; /* a stack: still to be visited */
 static struct process machine[TREE_MAX]; /* all processes: without "children" */
+static pid_t pids[TREE_MAX];             /* what /proc has listed */
 
 /* For each PID the number of the last stop, tree_signal() or tree_kill(), that
  * found it. A process that gets the PID of a dead one meanwhile is taken for
@@ -49,7 +50,6 @@ struct walk {
 	size_t dead;  /* zombies that had no mark */
 	size_t pending_count;
 	size_t machine_count; /* 0: the kernel has "children" files */
-	struct process child; /* what is pushed next, but for its PID */
 };
 
 /* Returns whether PID had no mark. */
@@ -71,30 +71,29 @@ note_failure(struct tree *tree)
 
 /* --- the children of a process -------------------------------------------- */
 
-static int
-push(pid_t pid, void *context)
+static void
+push(struct walk *walk, pid_t pid, pid_t parent, int depth)
 {
-	struct walk *const walk = context;
-
-	walk->child.pid = pid;
 	if (walk->pending_count < TREE_MAX && pid < PID_END)
-		pending[walk->pending_count++] = walk->child;
+		pending[walk->pending_count++] =
+		    (struct process){ pid, parent, depth };
 	else
 		walk->tree->is_partial = true;
-	return 0;
 }
 
-static int
-note_of_machine(pid_t pid, void *context)
+static void
+read_machine(struct walk *walk)
 {
-	struct walk *const walk = context;
+	struct procfs_list list = { .pids = pids, .size = TREE_MAX };
 	struct procfs_status status;
 
-	if (procfs_read_status(pid, &status) == 0 &&
-	    walk->machine_count < TREE_MAX)
-		machine[walk->machine_count++] =
-		    (struct process){ .pid = pid, .parent = status.parent };
-	return 0;
+	if (procfs_list_all(&list) == -1)
+		walk->tree->is_partial = true;
+	for (size_t i = 0; i < list.count; i++) {
+		if (procfs_read_status(pids[i], &status) == 0)
+			machine[walk->machine_count++] =
+			    (struct process){ pids[i], status.parent, 0 };
+	}
 }
 
 /*
@@ -107,26 +106,20 @@ note_of_machine(pid_t pid, void *context)
 static void
 push_children(struct walk *walk, int dir, pid_t pid, int depth)
 {
-	size_t low = walk->pending_count;
-	int result = 0;
+	struct procfs_list list = { .pids = pids, .size = TREE_MAX };
 
-	walk->child = (struct process){ .parent = pid, .depth = depth };
-	if (walk->machine_count == 0)
-		result = procfs_visit_children(dir, pid, push, walk);
-	if (result == -1 && errno == ENOENT && pid == walk->tree->self)
-		result = procfs_visit_all(note_of_machine, walk);
-	if (result == -1)
+	if (walk->machine_count == 0 &&
+	    procfs_list_children(dir, pid, &list) == -1) {
 		note_failure(walk->tree);
-	for (size_t i = 0; i < walk->machine_count; i++) {
+		if (errno == ENOENT && pid == walk->tree->self)
+			read_machine(walk);
+	}
+	for (size_t i = walk->machine_count; i-- > 0;) {
 		if (machine[i].parent == pid)
-			(void)push(machine[i].pid, walk);
+			push(walk, machine[i].pid, pid, depth);
 	}
-	for (size_t high = walk->pending_count; low + 1 < high; low++) {
-		const struct process process = pending[--high];
-
-		pending[high] = pending[low];
-		pending[low] = process;
-	}
+	for (size_t i = list.count; i-- > 0;)
+		push(walk, pids[i], pid, depth);
 }
 
 /* Begins a reading with the children of this process. */
