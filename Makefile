@@ -120,7 +120,7 @@ unit-tests:
 
 test:
 	@$(MAKE) --no-print-directory $(ALL_CORES) wdrun programs unit-tests
-	@WDRUN=$(CURDIR)/wdrun PROGRAMS=$(CURDIR)/build/tests TAGS='!words,!programs' \
+	@WDRUN=$(CURDIR)/wdrun PROGRAMS=$(CURDIR)/build/tests TAGS='!words,!programs,!slow' \
 		UNITS='$(UNITS:$(BUILD)/%=build/unit/%)' tests/run
 
 lint:

@@ -5,15 +5,13 @@
 #include <sys/syscall.h>
 
 #include <sched.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <unistd.h>
 
-#define NICE_LOWEST (-20)
-#define REALTIME_HIGHEST                                                       \
-	99              /* with a lower one, real-time processes of the tree   \
-	                 * could keep this process from a processor */
-#define RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
+/* With a lower one, real-time processes of the tree could keep this process
+ * from a processor. */
+#define REALTIME_HIGHEST 99
+#define RESET_ON_FORK    1 /* SCHED_FLAG_RESET_ON_FORK */
 
 /* The time slice, in nanoseconds. Since Linux 6.12 a process chooses its own,
  * without a privilege (sched_setattr(2), sched_runtime). The process with the
@@ -33,34 +31,23 @@ struct attributes {
 	uint64_t period;
 };
 
-static bool
-set(const struct attributes *attributes)
-{
-	return syscall(SYS_sched_setattr, 0, attributes, 0) == 0;
-}
-
 void
 priority_take(void)
 {
-	static pid_t taker; /* a child has the value of its parent */
-	struct attributes attributes = {
-		.size = sizeof(attributes),
+	const struct attributes realtime = {
+		.size = sizeof(realtime),
 		.policy = SCHED_RR,
 		.flags = RESET_ON_FORK,
 		.priority = REALTIME_HIGHEST,
 	};
+	const struct attributes brief = {
+		.size = sizeof(brief),
+		.policy = SCHED_OTHER,
+		.flags = RESET_ON_FORK,
+		.nice = getpriority(PRIO_PROCESS, 0),
+		.runtime = SLICE_SHORT,
+	};
 
-	if (taker == getpid())
-		return;
-	taker = getpid();
-	if (set(&attributes))
-		return;
-	attributes.policy = SCHED_OTHER;
-	attributes.priority = 0;
-	attributes.nice = NICE_LOWEST;
-	attributes.runtime = SLICE_SHORT;
-	if (set(&attributes))
-		return;
-	attributes.nice = getpriority(PRIO_PROCESS, 0);
-	(void)set(&attributes);
+	if (syscall(SYS_sched_setattr, 0, &realtime, 0) == -1)
+		(void)syscall(SYS_sched_setattr, 0, &brief, 0);
 }

@@ -11,7 +11,7 @@
 #include "base/message.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "proc/procid.h"
+#include "proc/procstat.h"
 
 #define AFTER_KILL (10 * SECOND)
 #define PAUSE      (10 * MILLISECOND)
@@ -36,7 +36,7 @@ static bool
 await_end(const struct registry_walk *walk, int64_t deadline)
 {
 	while (registry_is_held(walk) ||
-	       procid_state_of(&walk->entry.front) == PROCID_ALIVE) {
+	       procid_is_alive(&walk->entry.front)) {
 		if (duration_now() >= deadline)
 			return false;
 		duration_sleep(PAUSE);
