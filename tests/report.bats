@@ -249,6 +249,7 @@ waits_for_lock() {
 	for pid in "${pids[@]}"; do
 		wait_until is_dead "$pid"
 	done
+	wait_until test -s err # the stop has been told, and counted before
 	kill -KILL "$supervisor"
 	finish
 	says '.outcome == "stopped" and .reason_code == "cancelled" and

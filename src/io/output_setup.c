@@ -147,9 +147,9 @@ open_shared(struct output *output, struct relay *relay)
 	output->page = mmap(NULL, sizeof(*output->page), PROT_READ | PROT_WRITE,
 	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	/* Not in .bss: only the relays use the buffer. */
-	relay->buffer = mmap(NULL, (size_t)2 * RELAY_BUFFER_SIZE,
-	                     PROT_READ | PROT_WRITE,
-	                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	relay->buffer =
+	    mmap(NULL, (size_t)2 * RELAY_BUFFER_SIZE, PROT_READ | PROT_WRITE,
+	         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (output->page == MAP_FAILED || relay->buffer == MAP_FAILED)
 		return refuse("no memory for the output");
 	if (pipe2(output->notify_pipe, O_CLOEXEC | O_NONBLOCK) == -1)

@@ -445,8 +445,10 @@ tree_kill(struct tree *tree)
 			continue;
 		reap_before_target(tree);
 		reap_behind_target(tree);
-		if (!wait_has_living(ANY_CHILD))
+		if (!wait_has_living(ANY_CHILD)) {
+			reap_behind_target(tree); /* who died meanwhile */
 			return true;
+		}
 
 		const int64_t now = duration_now();
 

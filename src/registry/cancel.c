@@ -35,8 +35,7 @@ is_meant(const struct registry_walk *walk, const char *which)
 static bool
 await_end(const struct registry_walk *walk, int64_t deadline)
 {
-	while (registry_is_held(walk) ||
-	       procid_is_alive(&walk->entry.front)) {
+	while (registry_is_held(walk) || procid_is_alive(&walk->entry.front)) {
 		if (duration_now() >= deadline)
 			return false;
 		duration_sleep(PAUSE);
