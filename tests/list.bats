@@ -97,6 +97,7 @@ list() {
 	[ -z "$(ls -A "$WDRUN_REGISTRY")" ]
 }
 
+# bats test_tags=slow
 @test "a list that is read while runs end shows none of them as orphaned" {
 	local runner
 	(for _ in {1..10}; do "$WDRUN" --name=short true; done) 3>&- &
@@ -108,6 +109,7 @@ list() {
 	[ -z "$(ids)" ]
 }
 
+# bats test_tags=slow
 @test "hundreds of runs on record are all listed" {
 	local number
 	for number in {1..200}; do forge name="run$number"; done
@@ -118,6 +120,7 @@ list() {
 	done
 }
 
+# bats test_tags=slow
 @test "at a terminal each line of the list is cut to its width, elsewhere nothing is; a list that cannot be written is a failure" {
 	local width line long place
 	long=$(printf 'a%.0s' {1..300})
@@ -162,7 +165,6 @@ list() {
 	LC_ALL=C no grep -q '[^ -~]' list
 }
 
-# bats test_tags=smoke
 @test "--json tells all that is on record" {
 	need jq
 	start "$WDRUN" --name=nightly -t 1h --lock=run.lock --cleanup=a.lock \

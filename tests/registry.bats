@@ -85,6 +85,7 @@ is_no_registry() {
 	does_not_run "$1"
 }
 
+# bats test_tags=slow
 @test "what others can write or own, or is no directory, is no registry" {
 	local place
 	mkdir -m 770 theirs
@@ -111,6 +112,7 @@ is_no_registry() {
 	[ ! -e nowhere ]
 }
 
+# bats test_tags=slow
 @test "a registry that cannot be read is a failure, and not an empty one; no run starts where it cannot be written" {
 	local mode words
 	local -a as=()
@@ -160,7 +162,7 @@ all_others() {
 		-printf '%p %M %U %s %i %T@ %l\n' | sort
 }
 
-# bats test_tags=smoke
+# bats test_tags=slow
 @test "a file that has the name of an entry, and is none of this user's, is left alone" {
 	local before name other
 	begin healthy -- "$PROGRAMS/sigcount"
@@ -202,6 +204,7 @@ all_others() {
 	diff <(all_others) - <<<"$before"
 }
 
+# bats test_tags=slow
 @test "what is no entry in a registry is ignored and left alone, and --reap names it, but for hidden files" {
 	local name
 	touch "$WDRUN_REGISTRY"/{.notes,.run,.nfs000000000001}
@@ -248,6 +251,7 @@ is_not_recorded() {
 	[ -z "$(ids)" ]
 }
 
+# bats test_tags=slow
 @test "a command is not executed where the run cannot be put on record, and the report says so" {
 	local name directory
 	printf -v name '%0250d' 0
