@@ -368,9 +368,9 @@ enter(struct run *run, enum reason why, int64_t since)
 	found = begin_state(run, why, found);
 	if (has_look && !is_in_time)
 		(void)tell_look(run, duration_now() + 2 * LOOK_BUDGET);
-	tell_change(run, from, why, found);
 	if (begins_stop)
 		report_note_stop(run, found);
+	tell_change(run, from, why, found);
 }
 
 /* Does the first work of the state that RUN has entered because of WHY. Returns

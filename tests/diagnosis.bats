@@ -77,6 +77,7 @@ setup() {
 	END
 }
 
+# bats test_tags=slow
 @test "a process with threads is judged by one that computes, else by the most telling wait; an event loop by what it waits for, not its own plumbing" {
 	mkfifo keys
 	exec 8<>keys
@@ -99,6 +100,7 @@ setup() {
 	exec 8<&-
 }
 
+# bats test_tags=slow
 @test "a socket is shown by its ends and its state, a Unix socket by its path or who has its other end" {
 	need python3
 	cat >sockets <<-'END'

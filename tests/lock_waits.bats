@@ -50,6 +50,7 @@ sleeps_on() {
 }
 
 # The test is one of the scripts.
+# bats test_tags=slow
 @test "a waiting run gets the lock of a script that removes it, whether it lives on or ends, but not when another script has it by then" {
 	mkfifo go
 	hold sh -c 'echo $$ >lock; echo "ready $$"; read -r _ <go; exec rm lock'
@@ -144,6 +145,7 @@ has_job() {
 	[ -n "$job" ]
 }
 
+# bats test_tags=slow
 @test "Ctrl-Z stops a run that waits for a lock, fg has it go on, and meanwhile others get a free lock" {
 	local holds
 	for holds in hold_lock hold_by_script; do
@@ -220,7 +222,6 @@ kill_both() {
 	wait_until is_dead "$supervisor"
 }
 
-# bats test_tags=smoke
 @test "kill -9 of both frees the lock, and the next run, or one that waits, takes it over" {
 	hold_stubbornly -i1000
 	kill_both

@@ -27,7 +27,6 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	goes_on --timeout=never --kill-after=never
 }
 
-# bats test_tags=smoke
 @test "the timeout is told, and each process that had to be stopped; with --verbose each decision, with --quiet nothing" {
 	complete_late "$WDRUN" -v -t LIMIT -k 321ms --report=report \
 		"${deaf_daemon[@]}"
