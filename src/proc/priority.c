@@ -31,6 +31,12 @@ struct attributes {
 	uint64_t period;
 };
 
+static int
+set_attributes(const struct attributes *attributes)
+{
+	return (int)syscall(SYS_sched_setattr, 0, attributes, 0);
+}
+
 void
 priority_take(void)
 {
@@ -48,6 +54,6 @@ priority_take(void)
 		.runtime = SLICE_SHORT,
 	};
 
-	if (syscall(SYS_sched_setattr, 0, &realtime, 0) == -1)
-		(void)syscall(SYS_sched_setattr, 0, &brief, 0);
+	if (set_attributes(&realtime) == -1)
+		(void)set_attributes(&brief);
 }
