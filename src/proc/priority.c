@@ -40,20 +40,18 @@ set_attributes(const struct attributes *attributes)
 void
 priority_take(void)
 {
-	const struct attributes realtime = {
-		.size = sizeof(realtime),
+	struct attributes attributes = {
+		.size = sizeof(attributes),
 		.policy = SCHED_RR,
 		.flags = RESET_ON_FORK,
 		.priority = REALTIME_HIGHEST,
 	};
-	const struct attributes brief = {
-		.size = sizeof(brief),
-		.policy = SCHED_OTHER,
-		.flags = RESET_ON_FORK,
-		.nice = getpriority(PRIO_PROCESS, 0),
-		.runtime = SLICE_SHORT,
-	};
 
-	if (set_attributes(&realtime) == -1)
-		(void)set_attributes(&brief);
+	if (set_attributes(&attributes) == 0)
+		return;
+	attributes.policy = SCHED_OTHER;
+	attributes.priority = 0;
+	attributes.nice = getpriority(PRIO_PROCESS, 0);
+	attributes.runtime = SLICE_SHORT;
+	(void)set_attributes(&attributes);
 }
