@@ -239,7 +239,7 @@ waits_for_lock() {
 	says '.reason == "the supervisor was killed" and .status == 137 and
 		.reason_code == "supervisor-killed" and .processes.killed >= 1'
 
-	start "$WDRUN" --report="$report" -k 1000 bash -c '
+	start "$WDRUN" -v --report="$report" -k 1000 bash -c '
 		for _ in 1 2 3; do sleep 1000 & echo $! >>pids; done
 		exec "$PROGRAMS/escape" fork setsid stubborn'
 	await_ready
@@ -249,7 +249,7 @@ waits_for_lock() {
 	for pid in "${pids[@]}"; do
 		wait_until is_dead "$pid"
 	done
-	wait_until test -s err # the stop has been told, and counted before
+	wait_until grep -q stopping err # counted before it was told
 	kill -KILL "$supervisor"
 	finish
 	says '.outcome == "stopped" and .reason_code == "cancelled" and
