@@ -77,8 +77,6 @@ main(int argc, char *argv[])
 	struct outcome outcome;
 	const int status = options_read(&run.options, argc, argv);
 
-	procfs_start();
-
 	/* Not by an initializer: the binary would have all of RUN. */
 	run.watchers.lifeline[0] = run.watchers.lifeline[1] = -1;
 	run.watchers.statuspipe[0] = run.watchers.statuspipe[1] = -1;
@@ -87,6 +85,10 @@ main(int argc, char *argv[])
 
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status; /* also of --help and --version */
+	if (procfs_start() == -1) {
+		message("cannot open /proc: %s", strerror(errno));
+		return STATUS_FAILED;
+	}
 	if (check_stack() == -1)
 		return STATUS_FAILED;
 	if (run.options.list || run.options.reap || run.options.cancel != NULL)
@@ -390,7 +392,11 @@ begin_state(struct run *run, enum reason why, size_t found)
 		break;
 	case STATE_KILLING:
 		supervisor_kill(run);
-		signalled = run->tree.killed;
+		/* A process that SIGKILL wakes in wait4(2) looks for dead
+		 * children once more, and may reap the child that has just
+		 * been killed: so who was seen alive counts. */
+		signalled = found > run->tree.killed ? found : run->tree.killed;
+		report_note_kill(run, signalled);
 		break;
 	case STATE_RUNNING:
 	case STATE_DONE:

@@ -19,8 +19,9 @@
  */
 
 /* Opens /proc, close-on-exec, as descriptor 3 or above. Comes before the first
- * fork(2). Without /proc, all functions below fail. */
-void procfs_start(void);
+ * fork(2). Returns 0, or -1 with errno. Where there is no /proc, returns 0, and
+ * all functions below fail. */
+int procfs_start(void);
 
 /* The descriptor of procfs_start(), or -1. */
 int procfs_fd(void);

@@ -446,7 +446,9 @@ tree_kill(struct tree *tree)
 		reap_before_target(tree);
 		reap_behind_target(tree);
 		if (!wait_has_living(ANY_CHILD)) {
-			reap_behind_target(tree); /* who died meanwhile */
+			/* Who died meanwhile is counted, too. */
+			reap_before_target(tree);
+			reap_behind_target(tree);
 			return true;
 		}
 

@@ -282,5 +282,4 @@ supervisor_kill(struct run *run)
 	/* So long may the rest of the output take: output_watch.c. */
 	run->timers.due[TIMER_KILL] = duration_add(duration_now(), DRAIN_BOUND);
 	reap(run, duration_now());
-	report_note_kill(run, run->tree.killed);
 }
