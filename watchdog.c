@@ -85,10 +85,8 @@ main(int argc, char *argv[])
 
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status; /* also of --help and --version */
-	if (procfs_start() == -1) {
-		message("cannot open /proc: %s", strerror(errno));
-		return STATUS_FAILED;
-	}
+	if (procfs_start() == -1)
+		die("cannot open /proc");
 	if (check_stack() == -1)
 		return STATUS_FAILED;
 	if (run.options.list || run.options.reap || run.options.cancel != NULL)

@@ -4,9 +4,6 @@
 
 struct strbuf;
 
-#define CMDLINE_MAX  1000 /* a WIDTH for text that need not be short */
-#define CMDLINE_SIZE (CMDLINE_MAX + 1)
-
 /*
  * Appends PID's command line to LINE, quoted for a shell; "[comm]", as ps(1)
  * does, if PID has none or WIDTH is 0; "?" if PID is gone. The program's

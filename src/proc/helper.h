@@ -25,7 +25,6 @@
  * its program, so that "pkill wdrun" finds the front alone. --list takes a run
  * whose supervisor has the name SUPERVISOR_STOPPING for a run that is being
  * stopped. Other helpers keep the name of the watcher that forked them. */
-#define WATCHER_NAME        "wd" /* how all these names begin */
 #define SUPERVISOR_NAME     "wd-supervisor"
 #define SUPERVISOR_STOPPING "wd-stopping"
 #define RELAY_NAME          "wd-relay"

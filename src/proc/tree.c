@@ -274,16 +274,6 @@ tree_has_proc(const struct tree *tree)
 	return tree->self != 0;
 }
 
-const struct process *
-tree_find(const struct process_list *list, pid_t pid)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->entries[i].pid == pid)
-			return &list->entries[i];
-	}
-	return NULL;
-}
-
 /* --- the first signal ----------------------------------------------------- */
 
 /* Signals the target's process group; or the target alone, where that leads no

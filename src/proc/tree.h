@@ -61,9 +61,6 @@ void tree_read(struct tree *tree, int64_t until);
 /* Whether the last reading had a /proc. */
 bool tree_has_proc(const struct tree *tree);
 
-/* Returns the process PID of LIST, or NULL. */
-const struct process *tree_find(const struct process_list *list, pid_t pid);
-
 /*
  * Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
  * to the target's process group, before anything is read, then to the others,

@@ -69,11 +69,12 @@ stop(struct registry_walk *walk, bool is_quiet)
 	 * dead, the supervisor is ending the run already. */
 	(void)procid_kill(front, SIGTERM);
 	(void)procid_kill(front, SIGCONT);
-	if (!await_end(walk, grace) &&
-	    (procid_kill(front, SIGKILL),
-	     !await_end(walk, duration_now() + AFTER_KILL))) {
-		message("--cancel: run %s survives SIGKILL", walk->id);
-		return -1;
+	if (!await_end(walk, grace)) {
+		(void)procid_kill(front, SIGKILL);
+		if (!await_end(walk, duration_now() + AFTER_KILL)) {
+			message("--cancel: run %s survives SIGKILL", walk->id);
+			return -1;
+		}
 	}
 	/* If it is still there, the watchers were killed, or could not kill all
 	 * of the run, of which the target may have put more on record. */

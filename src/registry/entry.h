@@ -32,8 +32,7 @@
 #include "lock/cleanup.h"
 #include "proc/procstat.h"
 
-#define ENTRY_COMMAND_MAX 8192 /* bytes of all words, with null bytes */
-#define ENTRY_FILES_MAX   32
+#define ENTRY_FILES_MAX 32
 
 struct entry {
 	const char *host;

@@ -163,7 +163,7 @@ supervisor_wait(struct run *run, int64_t deadline, struct event *event)
 
 	if (read(run->watchers.signal_fd, &info, sizeof(info)) ==
 	    (ssize_t)sizeof(info)) {
-		/* reap_orphans() reaps the helper at this wake-up. */
+		/* helper_run() reaps the helper. */
 		if (helper_is_death((int)info.ssi_signo, info.ssi_code))
 			return;
 		event->signal = (int)info.ssi_signo;
