@@ -100,7 +100,8 @@ demo: wdrun
 programs: $(PROGRAMS)
 
 # Static, where libc.a is there: they start in half the time.
-STATIC := $(shell echo 'int main(void){}' | $(HOST_CC) -static -x c -o /dev/null - 2>/dev/null && echo -static)
+# Asked once, where the first of them is compiled.
+STATIC = $(eval STATIC := $(shell echo 'int main(void){}' | $(HOST_CC) -static -x c -o /dev/null - 2>/dev/null && echo -static))$(STATIC)
 
 build/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	@mkdir -p $(@D)
@@ -118,9 +119,12 @@ ALL_CORES = $(if $(findstring -j,$(MAKEFLAGS)),,-j $(shell nproc))
 unit-tests:
 	@$(MAKE) --no-print-directory BUILD=build/unit CC=$(HOST_CC) CFLAGS=-O0 units
 
+# The promises. Only "make check" also runs the tests of what is written (words), of
+# the programs of others (programs), and those that are slow: they add load, or a
+# corner, to what a quicker test shows, or sit a deadline out.
 test:
 	@$(MAKE) --no-print-directory $(ALL_CORES) wdrun programs unit-tests
-	@WDRUN=$(CURDIR)/wdrun PROGRAMS=$(CURDIR)/build/tests TAGS='!words,!programs' \
+	@WDRUN=$(CURDIR)/wdrun PROGRAMS=$(CURDIR)/build/tests TAGS='!words,!programs,!slow' \
 		UNITS='$(UNITS:$(BUILD)/%=build/unit/%)' tests/run
 
 lint:

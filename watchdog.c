@@ -47,6 +47,7 @@ static void begin(struct run *run, int64_t now);
 static void enter(struct run *run, enum reason why, int64_t now);
 static void begin_stop(struct run *run, enum reason why, int64_t now);
 static void begin_lingering(struct run *run, int64_t now);
+static int stop_signal(const struct run *run, enum reason why);
 static size_t stop_tree(struct run *run, enum reason why, int64_t now);
 static size_t kill_tree(struct run *run);
 static _Noreturn void die(const char *what);
@@ -65,9 +66,10 @@ main(int argc, char *argv[])
 	struct outcome outcome;
 	const int status = options_read(&run.options, argc, argv);
 
-	procfs_start();
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status; /* also of --help and --version */
+	if (procfs_start() == -1)
+		die("cannot open /proc");
 	if (run.options.list || run.options.reap || run.options.cancel != NULL)
 		return serve(&run.options);
 
@@ -337,12 +339,18 @@ enter(struct run *run, enum reason why, int64_t now)
 		count = kill_tree(run);
 	if (has_look && !is_in_time)
 		(void)tell_look(run, duration_now() + 2 * LOOK_BUDGET);
-	if (seen > 0)
+	/* A process that SIGKILL wakes in wait4(2) looks for dead children once
+	 * more, and may reap the child that has just been killed: so who was
+	 * seen alive counts. */
+	if (seen > count)
 		count = seen;
-	tell_change(run, from, why, count);
+	if (run->state == STATE_KILLING ||
+	    (run->state == STATE_STOPPING && stop_signal(run, why) == SIGKILL))
+		run->facts->killed += count;
 	/* A front that takes over finds fewer than the supervisor signalled. */
 	if (reason_is_stop(why) && run->facts->stopped == 0)
 		run->facts->stopped = count;
+	tell_change(run, from, why, count);
 }
 
 /* Notes the first reason for a stop, on which the outcome depends, and tells
@@ -383,6 +391,13 @@ begin_lingering(struct run *run, int64_t now)
 	(void)job_is_active(run);
 }
 
+static int
+stop_signal(const struct run *run, enum reason why)
+{
+	return why == REASON_CANCELLED ? run->cancel.signal
+	                               : run->options.signal;
+}
+
 /* Sends the first signal of a stop, and sets when SIGKILL follows. Returns how
  * many processes got the signal. */
 static size_t
@@ -398,18 +413,11 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 	run->due[CLOCK_REAP] = now + MILLISECOND;
 	/* Beside a tree that leaves little of the processors to this process,
 	 * SIGKILL does not wait for the rest of the first signals. */
-	const int signal =
-	    why == REASON_CANCELLED ? run->cancel.signal : run->options.signal;
-	const size_t count =
-	    tree_signal(&run->tree, signal,
-	                duration_add(run->due[CLOCK_KILL], SIGNAL_TIME));
-
-	if (signal == SIGKILL)
-		run->facts->killed += count;
-	return count;
+	return tree_signal(&run->tree, stop_signal(run, why),
+	                   duration_add(run->due[CLOCK_KILL], SIGNAL_TIME));
 }
 
-/* Returns how many processes died by that. */
+/* Returns how many processes were reaped after that. */
 static size_t
 kill_tree(struct run *run)
 {
@@ -419,7 +427,6 @@ kill_tree(struct run *run)
 	    (run->watchers.is_front && run->watchers.has_older_children) ||
 	    tree_kill(&run->tree);
 	supervisor_reap(run, duration_now());
-	run->facts->killed += run->tree.killed;
 	return run->tree.killed;
 }
 

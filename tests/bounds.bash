@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154 # what helper.bash sets is read here, and the
-# tests read what is set here
+# shellcheck disable=SC2016,SC2034,SC2154 # what helper.bash sets is read here, the
+# tests read what is set here, and a script of bash -c expands itself
 #
 # For tests of limits that have to be sat out.
 
@@ -86,4 +86,24 @@ reported() {
 	local text
 	read -rd '' text <report || true
 	[[ $text == *"$1"* ]]
+}
+
+# with_hung_fs SCRIPT: starts SCRIPT where $PWD/mnt is a file system that hangs
+# after `hang_fs`. The process $server serves it.
+with_hung_fs() {
+	need_mounts
+	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
+	mkdir -p mnt
+	start unshare --mount bash -c 'mount --make-rprivate /
+		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
+		until [ -s server ]; do pause 0.02; done
+		: <mnt/file # the kernel has cached that a close sends no request
+		hang_fs() {
+			kill -USR1 "$server"
+			until [[ $(<server) == *hung* ]]; do pause 0.02; done
+		}
+		export -f hang_fs
+		export server
+		'"$1"
+	await_ready server
 }

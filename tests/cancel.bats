@@ -54,7 +54,6 @@ is_cancelled() {
 	[ -z "$(ids)" ]
 }
 
-# bats test_tags=smoke
 @test "a run is named by its name, its ID, or the PID that the table of --list shows, and ends as by SIGTERM" {
 	local name shown
 	begin job -- "$PROGRAMS/sigcount"

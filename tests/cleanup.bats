@@ -77,7 +77,6 @@ ends_well() {
 	both_are_there
 }
 
-# bats test_tags=smoke
 @test "the locks of a script are removed when it takes too long, or a signal ends the run; where it does that itself, it has the time for it" {
 	complete_late "$WDRUN" -t LIMIT -k 100ms "${both[@]}" \
 		"$PROGRAMS/litter" pid.lock dir.lock
@@ -174,7 +173,6 @@ ends_well() {
 	release
 }
 
-# bats test_tags=smoke
 @test "a lock with a dead PID, a file without one, or an empty directory is removed if it is the run's, and untouched if it was there before" {
 	local content before=() i=0 made=()
 	dead_pid >lock # this tells whose it is
@@ -210,6 +208,7 @@ ends_well() {
 	[ -s lock/pid ]
 }
 
+# bats test_tags=slow
 @test "files that were there before are left where birth times are not known" {
 	need_mounts
 	mkdir place
@@ -243,6 +242,7 @@ ends_well() {
 
 # The test makes its own device: if wdrun were wrong, root would remove the
 # machine's.
+# bats test_tags=slow
 @test "sockets, devices, and another user's file in a sticky directory are left" {
 	need_root
 	need python3
@@ -279,6 +279,7 @@ socket.socket(socket.AF_UNIX).bind(\"socket\")"'
 
 # The third script that gets the lock is killed. As long as others may have made
 # the lock, it stays: they give up, and the last of them removes it.
+# bats test_tags=slow
 @test "runs at once of a script with a lock without a PID never overlap, and it is gone at the end" {
 	mkfifo never
 	cat >inside <<-'END'

@@ -23,9 +23,9 @@ setup() {
 
 # --- asking ------------------------------------------------------------------
 
-# ask_bash [SOURCED...], ask_zsh, ask_fish: writes what the shell offers for
-# each line of the file lines to the file answers, sorted, one line for each.
-# Files SOURCED are read before the completion.
+# ask_bash [SOURCED...], ask_zsh, ask_fish: writes what the shell offers for the
+# lines of the file lines to the file words: the number of the line and a word in
+# each row. Files SOURCED are read before the completion.
 ask_bash() {
 	cat >driver.bash <<-'END'
 		# In a shell without readline, compopt fails; this one prints
@@ -41,7 +41,9 @@ ask_bash() {
 			done
 			[[ $1 != *' ' ]] || COMP_WORDS+=('')
 		}
+		number=0
 		while IFS= read -r line; do
+			COMPREPLY=()
 			before=${line%%^*} # ^ stands for the cursor
 			cut "$before"
 			COMP_POINT=${#before} COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -49,13 +51,12 @@ ask_bash() {
 			cut "$COMP_LINE"
 			_wdrun wdrun >options 2>errors
 			[ ! -s errors ] || cat errors >&2
-			{
-				printf '%s\n' "${COMPREPLY[@]}"
-				cat options
-			} | sort -u | paste -sd ' ' | sed 's/^ //'
+			mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY <options
+			printf '%s\n' "${COMPREPLY[@]/#/$number }"
+			((number += 1))
 		done
 	END
-	bash --norc driver.bash "$@" "$completions/wdrun.bash" <lines >answers
+	bash --norc driver.bash "$@" "$completions/wdrun.bash" <lines >words
 }
 
 ask_zsh() {
@@ -73,13 +74,15 @@ ask_zsh() {
 			builtin compadd "$@"
 		}
 		answer() {
+			number=0
 			for BUFFER in "${(@f)$(<lines)}"; do
 				found=()
 				CURSOR=$#BUFFER
 				zle list-choices
-				print -r -- ${(uo)found}
-			done >answers
-			mv answers answered
+				print -rl -- "$number "$^found
+				(( number += 1 ))
+			done >words
+			mv words answered
 		}
 		zle -N answer
 		bindkey '^X' answer
@@ -95,27 +98,48 @@ ask_zsh() {
 		zpty -d inner
 	END
 	completions=$completions zsh -f outer.zsh 3>&-
-	mv answered answers
+	mv answered words
 }
 
 ask_fish() {
 	fish -c 'source $argv[1]
+		set -l number 0
 		while read -l line
-			set -l found (complete -C $line | string replace -r "\t.*" "" | sort -u)
-			printf "%s\n" "$found"
-		end' "$completions/wdrun.fish" <lines >answers 3>&-
+			string replace -r "\t.*" "" -- $number" "(complete -C $line)
+			set number (math $number + 1)
+		end' "$completions/wdrun.fish" <lines >words 3>&-
 }
 
-# expect SHELL [ARGUMENT...]: asks SHELL for the part before the colon of each
+# take_answers SHELL [ARGUMENT...]: asks SHELL for the array lines. Sets the array
+# answers to the words that are offered for each, sorted.
+take_answers() {
+	local -
+	set +T
+	local number word
+	printf '%s\n' "${lines[@]}" >lines
+	"ask_$1" "${@:2}"
+	answers=("${lines[@]/*/}")
+	while read -r number word; do
+		answers[number]+=${answers[number]:+ }$word
+	done < <(LC_ALL=C sort -u words)
+}
+
+# expect SHELL [ARGUMENT...]: asks SHELL for the part before the last colon of each
 # line of stdin, and compares the answers with the part after it. _ stands for a
 # blank at the end.
 expect() {
 	local -
 	set +T
-	sed -E 's/^ *//' >expected
-	sed -E 's/:[^:]*$//; s/_$/ /' expected >lines
-	"ask_$1" "${@:2}"
-	paste -d: lines answers | sed -E 's/ :([^:]*)$/_:\1/' | diff expected -
+	local line expected=() lines=() i
+	while read -r line; do
+		expected+=("$line")
+		line=${line%:*}
+		lines+=("${line/%_/ }")
+	done
+	take_answers "$@"
+	for i in "${!lines[@]}"; do
+		echo "${lines[i]/% /_}:${answers[i]}"
+	done | diff <(printf '%s\n' "${expected[@]}") -
 }
 
 signals='ABRT ALRM BUS CHLD CONT FPE HUP ILL INT IO KILL PIPE PROF PWR QUIT RTMAX
@@ -125,8 +149,8 @@ XCPU XFSZ'
 # options SUFFIX: prints the long options of --help, with SUFFIX for the = of those
 # that have a value.
 options() {
-	"$WDRUN" --help | sed -nE "s/^ +(-[a-zA-Z], )?(--[a-z-]+)(=?).*/\\2\\3/p" |
-		sed "s/=\$/$1/" | sort | paste -sd ' '
+	"$WDRUN" --help | sed -nE "s/^ +(-[a-zA-Z], )?(--[a-z-]+)(=?).*/\\2\\3/; T; s/=\$/$1/p; t; p" |
+		LC_ALL=C sort | paste -sd ' '
 }
 
 @test "bash completes options, values and COMMAND, also without bash-completion" {
@@ -168,10 +192,68 @@ options() {
 	END
 }
 
+@test "wdrun takes what is offered: each signal, duration and word" {
+	local value words=()
+	for value in $signals SIGUSR1; do
+		words+=(--signal="$value")
+	done
+	for value in 10m 1s never 1.5ms 1.5s 1.5m 1.5h 1.5d 1.5w; do
+		words+=(--kill-after="$value")
+	done
+	for value in kill wait leave; do
+		words+=(--survivors="$value")
+	done
+	wdrun "${words[@]}" true
+}
+
+# record NAME DIRECTORY: starts a run of that name on record there.
+record() {
+	"$WDRUN" -n "$1" --registry="$2" sleep 1000 3>&- &
+	wait_until is_running "$@"
+}
+
+is_running() {
+	[[ $(wdrun --list --registry="$2") =~ "$1"[^$'\n']*running ]]
+}
+
+# ask_for_runs [PREFIX]: rows for expect. Names of directories that a shell has to quote,
+# and names that a shell would expand when Enter is pressed, but not on TAB.
+ask_for_runs() {
+	cat <<-END
+		wdrun --cancel n:nightly
+		wdrun --cancel_:$ids nightly
+		wdrun --registry=a\\;xyzzy --cancel=i:${1}in-a
+		wdrun --registry b\\ c --cancel i:in-b
+		wdrun --registry "b c" -q --cancel i:in-b
+		wdrun --registry ~/b\\ c --cancel i:in-b
+		wdrun --registry="d'e" --cancel=i:${1}in-d
+		wdrun --registry=d\\'e --cancel=i:${1}in-d
+		wdrun --registry="\$(xyzzy)" --cancel=i:
+		wdrun --registry=\`xyzzy\` --cancel=i:
+		wdrun --registry=\$(xyzzy) --cancel=i:
+		\`xyzzy\`/wdrun --cancel=i:
+	END
+}
+
+# Each shell is asked once: it takes longer to start than to answer.
 # bats test_tags=programs
-@test "zsh completes options, values and COMMAND" {
-	need zsh
+@test "zsh and fish complete options, values and COMMAND; they and bash IDs and names of runs, and execute nothing on TAB" {
+	need zsh fish jq
+	local ids directory
+	printf '%s\n' '#!/bin/sh' ": >'$PWD/ran'" >path/xyzzy
+	chmod +x path/xyzzy
+	export WDRUN_REGISTRY=$PWD/registry
+	mkdir -m 700 registry 'a;xyzzy' 'b c' "d'e"
+	record nightly registry
+	record 'a "name"' registry
+	for directory in 'a;xyzzy' 'b c' "d'e"; do
+		record "in-${directory::1}" "$directory"
+	done
+	ids=$(wdrun --list --json | jq -r '.[].id' | LC_ALL=C sort | paste -sd ' ')
+
+	ask_for_runs | expect bash
 	expect zsh <<-END
+		$(ask_for_runs)
 		wdrun --:$(options '')
 		wdrun --ti:--timeout
 		wdrun --lo:--lock --lock-exit --lock-wait
@@ -191,12 +273,8 @@ options() {
 		wdrun ls --surv:
 		wdrun -t 5 -- wdrun -t 5 --su:--survivors
 	END
-}
-
-# bats test_tags=programs
-@test "fish completes options, values and COMMAND" {
-	need fish
 	expect fish <<-END
+		$(ask_for_runs --cancel=)
 		wdrun --:$(options '')
 		wdrun --ti:--timeout
 		wdrun --lo:--lock --lock-exit --lock-wait
@@ -214,70 +292,7 @@ options() {
 		wdrun ls --surv:
 		wdrun -t 5 -- wdrun -t 5 --su:--survivors
 	END
-}
-
-@test "wdrun takes what is offered: each signal, duration and word" {
-	local value
-	for value in $signals SIGUSR1; do
-		wdrun --signal="$value" true
-	done
-	for value in 10m 1s never 1.5ms 1.5s 1.5m 1.5h 1.5d 1.5w; do
-		wdrun --kill-after="$value" true
-	done
-	for value in kill wait leave; do
-		wdrun --survivors="$value" true
-	done
-}
-
-# record NAME DIRECTORY: starts a run of that name on record there.
-record() {
-	"$WDRUN" -n "$1" --registry="$2" sleep 1000 3>&- &
-	wait_until is_running "$@"
-}
-
-is_running() {
-	wdrun --list --registry="$2" | grep -F "$1" | grep running
-}
-
-# Names of directories that a shell has to quote, and names that a shell would
-# expand when Enter is pressed, but not on TAB.
-# bats test_tags=programs
-@test "the shells complete IDs and names of runs on record, and execute nothing on TAB" {
-	need zsh fish jq
-	local ids directory shell
-	printf '%s\n' '#!/bin/sh' ": >'$PWD/ran'" >path/xyzzy
-	chmod +x path/xyzzy
-	export WDRUN_REGISTRY=$PWD/registry
-	mkdir -m 700 registry 'a;xyzzy' 'b c' "d'e"
-	record nightly registry
-	record 'a "name"' registry
-	for directory in 'a;xyzzy' 'b c' "d'e"; do
-		record "in-${directory::1}" "$directory"
-	done
-	ids=$(wdrun --list --json | jq -r '.[].id' | sort | paste -sd ' ')
-	sed 's/_$/ /' >lines <<-'END'
-		wdrun --cancel n
-		wdrun --cancel_
-		wdrun --registry=a\;xyzzy --cancel=i
-		wdrun --registry b\ c --cancel i
-		wdrun --registry "b c" -q --cancel i
-		wdrun --registry ~/b\ c --cancel i
-		wdrun --registry="d'e" --cancel=i
-		wdrun --registry=d\'e --cancel=i
-		wdrun --registry="$(xyzzy)" --cancel=i
-		wdrun --registry=`xyzzy` --cancel=i
-		wdrun --registry=$(xyzzy) --cancel=i
-		`xyzzy`/wdrun --cancel=i
-	END
-	printf '%s\n' nightly "$ids nightly" in-a in-b in-b in-b in-d in-d \
-		'' '' '' nightly >expected
-
-	for shell in bash zsh fish; do
-		echo "--- $shell"
-		"ask_$shell"
-		sed 's/.*=//' answers | diff <(head -n 11 expected) <(head -n 11 -)
-		[ ! -e ran ]
-	done
+	[ ! -e ran ]
 	end_leftovers
 }
 
@@ -315,7 +330,7 @@ install_to() {
 @test "make install puts each file where it is looked for, uninstall removes no other" {
 	local destination made
 	mkdir -p bystander
-	for destination in there 'de st' 'a;touch ran' '$(touch ran)' 'x &&* bystander'; do
+	for destination in there 'x &&* bystander;touch ran $(touch ran)'; do
 		made="$PWD/${destination//\$/\$\$}" # as make expects a dollar sign
 		mkdir -p "$destination/u s r/bin"
 		: >"$destination/u s r/bin/other-timeout"

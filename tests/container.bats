@@ -22,7 +22,6 @@ in_container() {
 	only_child "$started" && [ "/proc/$child/exe" -ef "$WDRUN" ] && first=$child
 }
 
-# bats test_tags=smoke
 @test "as PID 1 it has the command's status, forwards a signal to a handler, and leaves no zombie" {
 	need_container
 	complete "${container[@]}" "$WDRUN" sh -c 'exit 42'
@@ -178,6 +177,7 @@ hide_children_of() {
 	nsenter --mount="/proc/$1/ns/mnt" mount -t tmpfs none "/proc/$1/task"
 }
 
+# bats test_tags=slow
 @test "where the kernel lists no children, the tree is found all the same" {
 	need nsenter
 	need_mounts
@@ -209,6 +209,7 @@ give_to_all() {
 	chmod a+x "${above[@]}"
 }
 
+# bats test_tags=slow
 @test "where /proc hides others' processes, a daemon that is not dumpable and a setuid command die" {
 	local as_nobody
 	need_mounts
@@ -234,6 +235,7 @@ give_to_all() {
 
 # --- what cannot be ended ----------------------------------------------------
 
+# bats test_tags=slow
 @test "a fork bomb at its user's limit is ended, and who only root may kill is named, and waited for up to a bound" {
 	need prlimit
 	need_other_user
@@ -280,6 +282,7 @@ holds() {
 	read -r holder <"$2" && [ "$holder" = "$1" ]
 } 2>/dev/null
 
+# bats test_tags=slow
 @test "whom not even SIGKILL ends is named, and on record with its lock file until --reap; the lock is the supervisor's" {
 	export WDRUN_REGISTRY=$PWD/registry
 	need_freezer

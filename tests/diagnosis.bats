@@ -77,6 +77,7 @@ setup() {
 	END
 }
 
+# bats test_tags=slow
 @test "a process with threads is judged by one that computes, else by the most telling wait; an event loop by what it waits for, not its own plumbing" {
 	mkfifo keys
 	exec 8<>keys
@@ -99,6 +100,7 @@ setup() {
 	exec 8<&-
 }
 
+# bats test_tags=slow
 @test "a socket is shown by its ends and its state, a Unix socket by its path or who has its other end" {
 	need python3
 	cat >sockets <<-'END'
@@ -176,10 +178,10 @@ setup() {
 	echo 'echo "ready $$"; sleep 1000; true' >"${path}vite"
 	shown <<-END
 		PID $'a\\\\nb\\\\te\\\\x1b\[31m???\\\\'xx*xx... \[S *]: sleeping | say; exec -a $'a\nb\te\e[31m\x9b\xc2\x9b\''"\$long" sleep 1000
-		PID éé*é... \[S *]: sleeping | say; exec -a "\$wide" sleep 1000
-		PID xé*é... \[S *]: sleeping | say; exec -a "x\$wide" sleep 1000
+		PID éé*é...é*é 1000 \[S *]: sleeping | say; exec -a "\$wide" sleep 1000
+		PID xé*é...é*é 1000 \[S *]: sleeping | say; exec -a "x\$wide" sleep 1000
 		PID node 1000 \[S * | say; exec -a /opt/very/long/path/bin/node sleep 1000
-		PID node directory/*/.../vite build 'a b' \[S * | exec -a /opt/bin/node bash ${path}vite build 'a b'
+		PID node directory/*...*/vite build 'a b' \[S * | exec -a /opt/bin/node bash ${path}vite build 'a b'
 	END
 	mapfile -t lines <err
 	local LC_ALL=C

@@ -53,6 +53,7 @@ tells_lost() {
 
 # --- slow readers ------------------------------------------------------------
 
+# bats test_tags=slow
 @test "a reader that comes late, or takes 1 KB now and then, gets all of it, last words in a stop too, and the status" {
 	local option script
 	# The bounds for survivors do not apply to a reader.
@@ -226,6 +227,7 @@ leaves_a_survivor() {
 	finish
 }
 
+# bats test_tags=slow
 @test "--survivors=leave: the run returns, the rest comes later, to a stuck reader too, and then the end" {
 	local text
 	mkfifo gate fifo
@@ -268,7 +270,6 @@ start_in_flight() {
 	supervisor=$process_parent
 }
 
-# bats test_tags=smoke
 @test "SIGKILL of a watcher, or of the caller with --die-with-parent: no process is left, and what was written is delivered" {
 	local option script
 	for option in -i60 --pty; do

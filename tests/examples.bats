@@ -30,9 +30,12 @@ with_each() {
 	done
 }
 
+# The shell scripts have a test of their own where the command ends with 124, which
+# is also the status of a timeout.
 has_status_of_command() {
-	local code
-	for code in 0 3 124; do
+	local code codes=(0 3)
+	[[ $1 == env ]] || codes=(124)
+	for code in "${codes[@]}"; do
 		echo "--- ${*@Q}: status $code"
 		script command "exit $code"
 		complete "${@//LIMIT/90}" word
@@ -50,18 +53,19 @@ stops_what_hangs() {
 	nobody_is_left
 }
 
+# Killed by SIGTERM and SIGKILL in turn.
+signal=TERM
+
 ends_when_killed() {
-	local signal
+	[ "$signal" = KILL ] && signal=TERM || signal=KILL
 	script command 'setsid sleep 1000 &' 'echo "ready $$" >there' 'sleep 1000'
-	for signal in TERM KILL; do
-		echo "--- ${*@Q}: SIG$signal"
-		rm -f there
-		start env TMPDIR="$PWD" "${@//LIMIT/1000}" word <"${input-/dev/null}"
-		wait_until test -s there
-		kill "-$signal" "$started"
-		wait_until nobody_is_left
-		wait "$started" || true
-	done
+	echo "--- ${*@Q}: SIG$signal"
+	rm -f there
+	start env TMPDIR="$PWD" "${@//LIMIT/1000}" word <"${input-/dev/null}"
+	wait_until test -s there
+	kill "-$signal" "$started"
+	wait_until nobody_is_left
+	wait "$started" || true
 }
 
 # bats test_tags=programs
@@ -360,17 +364,18 @@ some_fail='[ "$1" = 7 ] || echo "$1" >>ended
 	"ten and a half") echo "$1" ;;
 	esac'
 
-# many WITH: runs that on 20 lines, and one that is no number. The bound of 1 s is
+# many WITH: runs that on 5 lines, and one that is no number. The bound of 1 s is
 # only for the line that hangs.
 many() {
 	local limit
 	for limit in 1 20; do
 		rm -f ended
-		complete bash -c '{ seq 20 && echo "ten and a half"; } |
-			MANY_WITH=$2 MANY_TIMEOUT=$4 MANY_JOBS=10 \
-			"$1/many.sh" sh -c "$3" -' - "$examples" "$1" \
-			"$some_fail" "$limit"
-		[ "$(wc -l <ended)" -lt 20 ] || break
+		complete env MANY_WITH="$1" MANY_TIMEOUT="$limit" MANY_JOBS=4 \
+			"$examples/many.sh" sh -c "$some_fail" - < <(
+			printf '%s\n' 7 8 9 'ten and a half' 5 6
+		)
+		has_line_count 5 ended || continue
+		break
 	done
 }
 
@@ -383,9 +388,9 @@ many() {
 		many "$with"
 		[ "$status" -eq 1 ]
 		[ "$output" = "ten and a half" ]
-		[ "$(tail -n 1 err)" = "many: 21 runs, 4 failed, 1 of them timed out" ]
+		[ "$(tail -n 1 err)" = "many: 6 runs, 4 failed, 1 of them timed out" ]
 		nobody_is_left
-		[ "$(wc -l <many.log)" -eq 21 ]
+		has_line_count 6 many.log
 		diff <(grep -v '^0 ' many.log | sort) \
 			<(printf '%s\n' '124 6' '137 8' '255 9' 'late 7')
 		[ -z "$(find . -name 'many.log.*')" ]
@@ -426,7 +431,7 @@ tool() {
 	jq -e '.status == 137 and .stopped == false' out
 	tool '{"command": "sleep 1000 & exit 124", "timeout": 50}'
 	jq -e '.status == 124 and .stopped == false and
-		.reason == "survivors-idle" and .hung[0].command == "sleep 1000"' out
+		.reason == "survivors-idle" and [.hung[].command] == ["sleep 1000"]' out
 }
 
 # The program tells that it is there in a file, since the answer comes at the end.
@@ -452,13 +457,14 @@ late_tool() {
 @test "an agent's tool answers with JSON to a request that is not valid" {
 	need jq python3
 	local request
-	for request in '' '[]' '{"command": 3}' '{"command": "true", "shell": "zsh"}' \
-		'{"command": "echo \u0000"}' '{"command": "true", "timeout": 0}' \
-		'{"command": "true", "max_output": 1.5}' $'{"command": "\xff"}'; do
+	for request in '' '[]' '{"command": "true", "shell": "zsh"}' \
+		'{"command": "echo \u0000"}' $'{"command": "\xff"}' \
+		'{"command": "true", "timeout": 0}'; do
 		echo "--- ${request::99}"
 		tool "$request"
-		jq -e 'keys == ["error"] and (.error | length > 5)' out
+		cat out >>answers
 	done
+	jq -es 'length == 6 and all(keys == ["error"] and (.error | length > 5))' answers
 
 	WDRUN=no/such/wdrun tool '{"command": "true"}'
 	jq -e '.error | test("no/such/wdrun")' out

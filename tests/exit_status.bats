@@ -65,6 +65,7 @@ not_run() {
 	[ "$status" -eq 143 ]
 }
 
+# bats test_tags=slow
 @test "a death that dumps core is not dumped a second time" {
 	ulimit -c unlimited || skip "this shell may not dump core"
 	complete "$PROGRAMS/status" "$PROGRAMS/die" ABRT
@@ -154,7 +155,6 @@ not_run() {
 	[ "$output" = "signal 9" ]
 }
 
-# bats test_tags=smoke
 @test "what comes after the command's exit leaves its status: a timeout, a signal, the supervisor's death; a kill gives it" {
 	# It is ready when the shell has closed the pipe: by its exit.
 	local exits='exec 7> >(cat; echo "ready $BASHPID"; exec sleep 1000); exit 3'
@@ -193,6 +193,7 @@ not_run() {
 	is_dead "$ready"
 }
 
+# bats test_tags=slow
 @test "trouble with stderr does not change the status" {
 	complete sh -c 'exec "$WDRUN" -t 50ms sleep 1000 2>/dev/full'
 	[ "$status" -eq 124 ]

@@ -8,18 +8,23 @@
 
 load helper
 
-# write_test NAME: writes a file with one test, whose commands are stdin.
-write_test() {
-	{
-		echo "load \"$root/tests/helper\""
-		echo '@test "it" {'
-		cat
-		echo '}'
-	} >"$1.bats"
-}
+# write_tests NAME: writes a file with a test for each line of stdin: its name and
+# its commands.
+write_tests() {
+	local name commands
+	echo "load \"$root/tests/helper\""
+	while read -r name commands; do
+		printf '@test "%s" {\n%s\n}\n' "$name" "$commands"
+	done
+} >"$1.bats"
 
-# run_tests NAME...: runs these files by a tests/run of their own.
+# run_tests NAME=VALUE... NAME...: runs these files by a tests/run of their own.
 run_tests() {
+	local with=()
+	while [[ $1 == *=* ]]; do
+		with+=("$1")
+		shift
+	done
 	complete env -u WDRUN_TEST -u TIMING -u TAGS -u UNITS -u WDRUN_NO_SKIP \
 		TMPDIR="$PWD" "${with[@]}" bash -c '
 		unset "${!BATS_@}"
@@ -27,63 +32,44 @@ run_tests() {
 		exec "$0" "$@"' "$root/tests/run" "${@/%/.bats}"
 }
 
-with=()
+# A process is found by its environment, or by its directory. All in one run: bats
+# takes ten times longer to start than a test.
+@test "what fails, does not run, or leaves a process or a file is named, ended and counted" {
+	local kind pid
+	write_tests mixed <<-END
+		good true
+		bad false
+		closed "\$PROGRAMS/escape" -x 0 fork setsid stubborn closed >'$PWD/closed'
+		empty "\$PROGRAMS/escape" -x 0 fork setsid stubborn empty >'$PWD/empty'
+		messy mktemp "\$TMPDIR/left.XXXXXX"
+	END
+	write_tests broken <<<'it if'
+	run_tests UNITS='/bin/true /bin/false' mixed broken
 
-@test "a process that a test leaves is named, is ended, and fails the test" {
-	local kind
-	for kind in closed empty; do # found by the environment, or the directory
-		write_test leaky <<-END
-			"\$PROGRAMS/escape" -x 0 fork setsid stubborn $kind >out
-			cp out "$PWD/escaped"
-		END
-		run_tests leaky
-
-		[ "$status" -eq 1 ]
-		[[ $output == *"not ok 1 it"*"this test has left"* ]]
-		[[ $output == *$'\n'"0 passed, 1 failed, 0 skipped" ]]
-		read -r _ escapee <escaped
-		is_dead "$escapee"
+	[ "$status" -eq 1 ]
+	[[ $output == *'not ok '?' closed'*"this test has left"*'not ok '?' empty'*"this test has left"* ]]
+	[[ $output == *"ok true"$'\n'"not ok false"* ]]
+	[[ $output == *'left.'* ]]
+	[[ $output == *$'\n'"3 passed, 6 failed, 0 skipped" ]]
+	for kind in closed empty; do
+		read -r _ pid <"$kind"
+		is_dead "$pid"
 	done
 }
 
-@test "a failure, a skip, a file that does not run and what is left in TMPDIR are told and counted" {
-	write_test good <<<'true'
-	write_test bad <<<'false'
-	write_test needy <<-'END'
-		start "$PROGRAMS/escape" stubborn
-		await_ready
-		skip "a reason"
+@test "a skip, also with a process, is told and counted, and fails where it must not be" {
+	write_tests quiet <<-'END'
+		good true
+		needy start "$PROGRAMS/escape" stubborn; await_ready; skip "a reason"
 	END
-	write_test broken <<<'if'
-	write_test messy <<<'mktemp -d "$TMPDIR/left.XXXXXX"'
-
-	run_tests good needy
+	run_tests quiet
 	[ "$status" -eq 0 ]
-	[[ $output == *"ok 1 it # skip a reason"* ]]
+	[[ $output == *"ok 2 needy # skip a reason"* ]]
 	grep -qE '^# +1 a reason$' out
 	[[ $output == *$'\n'"1 passed, 0 failed, 1 skipped" ]]
 
-	with=(WDRUN_NO_SKIP=1)
-	run_tests good needy
+	run_tests WDRUN_NO_SKIP=1 quiet
 	[ "$status" -eq 1 ]
-	with=()
-
-	run_tests good bad
-	[ "$status" -eq 1 ]
-	[[ $output == *$'\n'"1 passed, 1 failed, 0 skipped" ]]
-
-	run_tests good broken
-	[ "$status" -eq 1 ]
-	[[ $output != *", 0 failed,"* ]]
-
-	run_tests good messy
-	[ "$status" -eq 1 ]
-	[[ $output == *left.* ]]
-
-	with=(UNITS="/bin/true /bin/false")
-	run_tests good
-	[ "$status" -eq 1 ]
-	[[ $output == *$'\n'"2 passed, 1 failed, 0 skipped" ]]
 }
 
 @test "the test programs end by themselves, whatever they ignore" {

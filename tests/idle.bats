@@ -8,7 +8,6 @@
 load helper
 load bounds
 
-# bats test_tags=smoke
 @test "a command that is silent for too long is stopped with 124, or with -p its status, and its last words come through" {
 	complete_late "$WDRUN" -i LIMIT --report=report "$PROGRAMS/escape"
 	[ "$status" -eq 124 ]
@@ -105,6 +104,7 @@ has_written_or_ended() {
 	[ -s moment ] || is_dead "$started"
 }
 
+# bats test_tags=slow
 @test "time in which nobody takes the output is no silence: with a reader that is stuck, while wdrun itself is stopped" {
 	beside reader late waits_for_the_reader LIMIT
 	beside wdrun late waits_for_wdrun LIMIT
@@ -178,6 +178,7 @@ all_sleep() {
 	[ "${wake_ups[*]}" = "$before" ]
 }
 
+# bats test_tags=slow
 @test "a run with all bounds, or none, wakes nobody up before one of them is over" {
 	local watchers all=(-t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy)
 	local -i bounded

@@ -80,7 +80,7 @@ their_descriptors() {
 	find "/proc/$1/fd" -type l -printf '%f %l\n' | sort -n
 }
 
-# bats test_tags=smoke
+# bats test_tags=slow
 @test "neither watcher holds a descriptor of the caller's but stderr, or its directory" {
 	local watcher fd target_file
 	mkfifo pipe

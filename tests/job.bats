@@ -84,6 +84,7 @@ see_stop() {
 	done
 }
 
+# bats test_tags=slow
 @test "a job that is stopped ends with kill %1, and when its command is killed from elsewhere" {
 	local way
 	at_prompt
@@ -121,6 +122,7 @@ see_stop() {
 	usable
 }
 
+# bats test_tags=slow
 @test "job control within works, a command that stops itself stops the job, a Ctrl-C that a nested run survives nothing" {
 	at_prompt
 	for has_own in '' --pty; do
@@ -190,6 +192,7 @@ answers_inner() {
 
 # --- the clocks --------------------------------------------------------------
 
+# bats test_tags=slow
 @test "the clocks stand still while a terminal has stopped the job, and go on after it; what stops itself stops none" {
 	local option row
 	for limit in 1 20; do # until each job was stopped within the limit
@@ -248,6 +251,7 @@ is_stopped_or_dead() {
 	is_stopped "$1" || is_dead "$1"
 }
 
+# bats test_tags=slow
 @test "vi's own Ctrl-Z stops the job, a script around it, and with --pty the clock" {
 	local vi
 	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
@@ -274,6 +278,7 @@ is_stopped_or_dead() {
 
 # --- in the background -------------------------------------------------------
 
+# bats test_tags=slow
 @test "a job in the background, also of another session or PID namespace, leaves the terminal alone, and fg brings it back" {
 	local how
 	at_prompt

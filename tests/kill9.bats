@@ -93,6 +93,7 @@ await_run() {
 	[ "$process_parent" -eq "$front" ]
 }
 
+# bats test_tags=slow
 @test "SIGKILL of a watcher ends the tree wherever the command runs, and whoever carries its output" {
 	local watcher options
 	while read -r watcher options; do
@@ -119,7 +120,6 @@ await_run() {
 
 # In a PID namespace of its own where that can be had, since --reap looks at all
 # processes of the machine.
-# bats test_tags=smoke
 @test "when both are killed at once the lock is free, and --reap ends what is left and takes it off the record" {
 	local space=() shell
 	! unshare --pid --fork --mount-proc true 2>/dev/null ||

@@ -95,6 +95,7 @@ list() {
 	done
 }
 
+# bats test_tags=slow
 @test "a list that is read while runs end shows none of them as orphaned" {
 	local runner
 	(for _ in {1..10}; do "$WDRUN" --name=short true; done) 3>&- &
@@ -106,6 +107,7 @@ list() {
 	[ -z "$(ids)" ]
 }
 
+# bats test_tags=slow
 @test "at a terminal each line of the list is cut to its width, elsewhere nothing is; a list that cannot be written is a failure" {
 	local width line long place option
 	long=$(printf 'a%.0s' {1..300})

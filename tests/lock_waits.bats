@@ -50,6 +50,7 @@ sleeps_on() {
 }
 
 # The test is one of the scripts.
+# bats test_tags=slow
 @test "a waiting run gets the lock of a script that removes it, whether it lives on or ends, but not when another script has it by then" {
 	mkfifo go
 	hold sh -c 'echo $$ >lock; echo "ready $$"; read -r _ <go; exec rm lock'
@@ -95,6 +96,7 @@ waits_longer() {
 
 # ended_by SIGNAL...: a run that waits ends by each of them, and leaves nothing.
 ended_by() {
+	local -x WDRUN_REPORTS= # SIGUSR1 ends a run that only waits, without a report
 	local before signal
 	: >out
 	: >err
@@ -144,6 +146,7 @@ has_job() {
 	[ -n "$job" ]
 }
 
+# bats test_tags=slow
 @test "Ctrl-Z stops a run that waits for a lock, fg has it go on, and meanwhile others get a free lock" {
 	local holds
 	for holds in hold_lock hold_by_script; do
@@ -220,7 +223,6 @@ kill_both() {
 	wait_until is_dead "$supervisor"
 }
 
-# bats test_tags=smoke
 @test "kill -9 of both frees the lock, and the next run, or one that waits, takes it over" {
 	hold_stubbornly -i1000
 	kill_both

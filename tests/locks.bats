@@ -116,6 +116,7 @@ sleeps_as_flock() {
 	has_message --lock inherited
 }
 
+# bats test_tags=slow
 @test "bad values of --lock-exit and --lock-wait, empty names and a 17th file are refused" {
 	local code command=true files i option
 	for code in 256 -1 '' 1x 99999999999999999999 0x10; do
@@ -167,7 +168,6 @@ removed_with() {
 	[ ! -e lock ]
 }
 
-# bats test_tags=smoke
 @test "the file is removed however the run ends, with the status of the run" {
 	local signal
 	ulimit -c 0
@@ -367,7 +367,7 @@ all_files() {
 		-o -printf '%p %M %U %i %s %C@ %l\n' \) | sort
 }
 
-# bats test_tags=smoke
+# bats test_tags=slow
 @test "symbolic links, FIFOs and directories are refused as locks, as is what was given by mistake, and what is not there; nothing hangs, and nothing is changed" {
 	local content i=0 long=xxxxxxxxxx
 	echo important >file
@@ -410,6 +410,7 @@ all_files() {
 
 # The test makes its own devices: if wdrun were wrong, root would remove the
 # machine's.
+# bats test_tags=slow
 @test "devices, sockets, and another user's file where others may write are refused as locks, and left untouched" {
 	local place
 	need_root
@@ -451,6 +452,7 @@ all_files() {
 	has_message --lock "$$"
 }
 
+# bats test_tags=slow
 @test "no file is reached through another user's link; through one of ours or root's it is" {
 	local option
 	need_root

@@ -2,7 +2,8 @@
 #
 # Promise 2: nothing hangs. Every wait has a bound, and a message says so when a
 # bound was needed. (For silence see idle.bats, for a complete output until.bats,
-# for what comes after the command's exit survivors.bats.)
+# for what comes after the command's exit survivors.bats, for a supervisor that
+# hangs deadlines.bats.)
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
@@ -26,7 +27,6 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	goes_on --timeout=never --kill-after=never
 }
 
-# bats test_tags=smoke
 @test "the timeout is told, and each process that had to be stopped; with --verbose each decision, with --quiet nothing" {
 	complete_late "$WDRUN" -v -t LIMIT -k 321ms --report=report \
 		"${deaf_daemon[@]}"
@@ -133,26 +133,6 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	wait_until nobody_is_left
 }
 
-# with_hung_fs SCRIPT: starts SCRIPT where $PWD/mnt is a file system that hangs
-# after `hang_fs`. The process $server serves it.
-with_hung_fs() {
-	need_mounts
-	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
-	mkdir -p mnt
-	start unshare --mount bash -c 'mount --make-rprivate /
-		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
-		until [ -s server ]; do pause 0.02; done
-		: <mnt/file # the kernel has cached that a close sends no request
-		hang_fs() {
-			kill -USR1 "$server"
-			until [[ $(<server) == *hung* ]]; do pause 0.02; done
-		}
-		export -f hang_fs
-		export server
-		'"$1"
-	await_ready server
-}
-
 # The front may not return until the write does. What it leaves alone dies.
 @test "output, or its copy, in a file system that hangs: the tree dies and the lock is free, in time" {
 	local where server
@@ -177,43 +157,4 @@ with_hung_fs() {
 		[[ $output == *'status 124' ]]
 		nobody_is_left
 	done
-}
-
-@test "a file of the run in a file system that hangs at the end costs ten seconds, and not the status" {
-	with_hung_fs '"$WDRUN" --lock="$PWD/lock" --cleanup=mnt/file bash -c "
-			hang_fs; exit 7"
-		echo "status $?"'
-	local server=$ready
-	wait_until grep -q status out
-	run -0 "$WDRUN" --lock=lock true
-	kill -KILL "$server"
-	finish
-
-	[ "$output" = 'status 7' ]
-	[ -s err ]
-	only_messages
-	nobody_is_left
-}
-
-# --- a supervisor that hangs -------------------------------------------------
-
-# The front kills it 40 seconds after --kill-after: as long as the end of a tree
-# may take, and some more.
-@test "a supervisor that a debugger has stopped is killed at its deadline: the tree dies, and the lock is free" {
-	local PATIENCE=80
-	start "$WDRUN" --lock=lock -k 0 "$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-	await_watchers
-	"$PROGRAMS/seize" "$supervisor" >seized 2>&1 3>&- &
-	wait_until test -s seized
-	says_ready seized || skip "$(<seized)"
-	says_ready out
-
-	kill -TERM "$started"
-	finish
-	[ "$status" -eq 137 ]
-	is_dead "$ready"
-	nobody_is_left
-	has_message "$supervisor"
-	[ ! -e lock ]
 }

@@ -108,6 +108,39 @@ by_death() { # front|supervisor COMMAND...
 
 # --- the first signal --------------------------------------------------------
 
+# traced OPTION... COMMAND...: starts a run whose calls are in trace.PID.
+traced() {
+	rm -f trace.*
+	start strace -qq -ff -o trace \
+		-e trace=kill,openat,readlinkat,write,fork,vfork,clone,clone3 \
+		"$WDRUN" "$@"
+	await_ready
+	first_child "$started"
+	front=$child
+	find_watchers
+}
+
+@test "a cancel, and the loss of the front, reach the command before anything is read or said; a look at survivors is no fork" {
+	local signal
+	need strace
+	strace -qq -f -e trace=none true || skip "strace may not trace"
+	for signal in TERM KILL; do
+		traced -k 100ms "$PROGRAMS/escape"
+		kill -s "$signal" "$front"
+		finish
+		wait_until nobody_is_left
+		sed "/^kill(-$target, SIG$signal)/q" "trace.$supervisor" >before
+		grep -q "^kill(-$target, SIG$signal)" before
+		no grep -E '"self"|"[0-9]+/|^write\(2,' before
+	done
+
+	traced -q --idle-after-exit=600ms "$PROGRAMS/escape" -x 3 fork setsid
+	finish
+	[ "$status" -eq 3 ]
+	[ "$(grep -cE '^v?fork|^clone' "trace.$supervisor")" -eq 1 ]
+	grep -q '/io' "trace.$supervisor"
+}
+
 # has_lines NUMBER GLOB: so many lines of out are like that.
 has_lines() {
 	local -

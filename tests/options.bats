@@ -127,6 +127,7 @@ accepted() {
 	done
 }
 
+# bats test_tags=slow
 @test "a value that cannot be is refused, and named with its option" {
 	local text
 	printf -v text '%01025d' 0
@@ -211,7 +212,6 @@ accepted() {
 	[[ $output == -timeout* ]]
 }
 
-# bats test_tags=smoke
 @test "where one option is a mistake the others have made, locked and opened nothing; no command is a mistake" {
 	local all=(--tee=copy --report=report --lock=lock --cleanup=left
 		--name=job --registry=runs)

@@ -70,7 +70,6 @@ is_held_by_others() {
 	[ "$taken" = $'a\nb\tc\r\n\nerror' ]
 }
 
-# bats test_tags=smoke
 @test "the order of both streams is kept where they go to the same place, and nothing there is overwritten" {
 	local row expected seen
 	# shellcheck disable=SC2034 # the rows have it
@@ -149,6 +148,7 @@ is_held_by_others() {
 
 # --- readers that go away ----------------------------------------------------
 
+# bats test_tags=slow
 @test "a reader that goes away ends the command by SIGPIPE at its next write, but a FIFO can be read by another" {
 	local option row line script
 	for option in -i60 --tee=/dev/null --until=nothing --pty; do

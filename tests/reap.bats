@@ -78,6 +78,7 @@ reap_keeps() {
 	nobody_is_left
 }
 
+# bats test_tags=slow
 @test "of a run in the session of another one all is ended that is left, and nothing of that one, its caller" {
 	local outer outer_id other caller
 	begin outer -- bash -c 'setsid sleep 1000 & echo "other $!"
@@ -104,7 +105,6 @@ reap_keeps() {
 	end "$outer"
 }
 
-# bats test_tags=smoke
 @test "a run within an orphaned run is ended with it, also where all four watchers are dead" {
 	local inner inner_supervisor
 	start "$WDRUN" --name=outer -- bash -c '"$WDRUN" --registry="$PWD/other" \
@@ -123,6 +123,7 @@ reap_keeps() {
 	reap_finishes "${left[@]}"
 }
 
+# bats test_tags=slow
 @test "a fork storm that was left behind is ended, and so are processes that go on forking" {
 	number=3 orphan --name=storm -- sh -c '"$PROGRAMS/storm" 40 &
 		"$PROGRAMS/chain" 20000 & "$PROGRAMS/escape" fork setsid & wait'
@@ -226,6 +227,7 @@ reap_keeps() {
 	wait "$front" || true
 }
 
+# bats test_tags=slow
 @test "a run of another PID namespace is neither reaped nor cancelled from there, and listed as elsewhere" {
 	local -a job
 	need_unshare --pid --fork --mount-proc

@@ -87,6 +87,7 @@ is_no_registry() {
 	does_not_run "$1"
 }
 
+# bats test_tags=slow
 @test "what others can write or own, or is no directory, is no registry" {
 	local place places=(theirs everyones sticky link file fifo file/below)
 	mkdir -m 770 theirs
@@ -108,6 +109,7 @@ is_no_registry() {
 	[ ! -e nowhere ]
 }
 
+# bats test_tags=slow
 @test "a registry that cannot be read is a failure, and not an empty one; no run starts where it cannot be written" {
 	local mode words
 	local -a as=()
@@ -229,6 +231,7 @@ is_not_recorded() {
 	[ -z "$(ids)" ]
 }
 
+# bats test_tags=slow
 @test "a command is not executed where the run cannot be put on record, and the report says so" {
 	local name directory
 	printf -v name '%0250d' 0

@@ -112,7 +112,6 @@ is_refused() {
 	run ! grep -q $'[\e\x01]' report5
 }
 
-# bats test_tags=smoke
 @test "each reason for a stop is reported, how many processes were stopped and killed, and output that was given up" {
 	ends 124 '.processes.stopped == 2 and .processes.killed == 2' \
 		-s KILL -t LIMIT sh -c 'sleep 1000 & echo "ready $!"; wait'
@@ -185,6 +184,7 @@ waits_for_lock() {
 	return 1
 }
 
+# bats test_tags=slow
 @test "a lock that is held, or was waited for in vain, is reported; such a run used nothing" {
 	local first
 	start "$WDRUN" --lock=lock sleep 1000
@@ -239,7 +239,7 @@ waits_for_lock() {
 	says '.reason == "the supervisor was killed" and .status == 137 and
 		.reason_code == "supervisor-killed" and .processes.killed >= 1'
 
-	start "$WDRUN" --report="$report" -k 1000 bash -c '
+	start "$WDRUN" -v --report="$report" -k 1000 bash -c '
 		for _ in 1 2 3; do sleep 1000 & echo $! >>pids; done
 		exec "$PROGRAMS/escape" fork setsid stubborn'
 	await_ready
@@ -249,6 +249,7 @@ waits_for_lock() {
 	for pid in "${pids[@]}"; do
 		wait_until is_dead "$pid"
 	done
+	wait_until grep -q stopping err # counted before it was told
 	kill -KILL "$supervisor"
 	finish
 	says '.outcome == "stopped" and .reason_code == "cancelled" and
@@ -308,6 +309,7 @@ waits_for_lock() {
 	[ "${#lines[@]}" -eq 1 ]
 }
 
+# bats test_tags=slow
 @test "no other kind of file is replaced, nor another user's FIFO, nor is a descriptor that cannot be written to" {
 	local file descriptor
 	echo old >kept
@@ -332,7 +334,7 @@ waits_for_lock() {
 	is_refused --report=sticky/report
 }
 
-# bats test_tags=smoke
+# bats test_tags=slow
 @test "a FIFO gets the report, and stays, also after SIGKILL of the front; without a reader, or with one that is stuck or gone, nothing hangs" {
 	local file
 	mkfifo fifo
@@ -369,6 +371,7 @@ waits_for_lock() {
 	[ "$status" -eq 5 ]
 }
 
+# bats test_tags=slow
 @test "a descriptor gets the report behind what stands there: a file's, a pipe's, a socket's" {
 	echo first >file
 	directly "$WDRUN" --report=/dev/fd/9 sh -c 'exit 4' 9>>file

@@ -42,7 +42,6 @@ ends_with() {
 	[ "$status" -eq "$1" ]
 }
 
-# bats test_tags=smoke
 @test "signals that end nothing reach the command's whole group and no other, each real-time one; a terminating one reaches all" {
 	local number
 	start "$WDRUN" -k never sh -c '"$PROGRAMS/sigcount" &
@@ -170,6 +169,7 @@ ends_with() {
 	[ "$status" -gt 128 ]
 }
 
+# bats test_tags=slow
 @test "a signal in the first moments is not lost" {
 	local -x WDRUN_REPORTS= # a front that dies before it begins writes no report
 	for _ in {1..10}; do
@@ -225,6 +225,7 @@ has_child() {
 	[ "$status" -eq 7 ]
 }
 
+# bats test_tags=slow
 @test "a TSTP or STOP that a process sends stops no clock, nor does a command that stops itself" {
 	local by
 	# To the command, and as a shell's suspend builtin might to the front.

@@ -228,6 +228,7 @@ in_script() {
 	[ -e inner_prompt ]
 }
 
+# bats test_tags=slow
 @test "the window's size is that of the terminal, and a change is noticed, also one while the job was stopped" {
 	local line rows=40
 	at_prompt

@@ -202,7 +202,6 @@ sent() {
 	done
 }
 
-# bats test_tags=smoke
 @test "timeout: a timeout is 124, whatever the command makes of the signal, or with --preserve-status its status" {
 	twin "exit 124" .1 sh -c 'kill -STOP $$'
 	told
@@ -222,6 +221,7 @@ sent() {
 	[ "$output" = "signal 2" ]
 }
 
+# bats test_tags=slow
 @test "timeout: where SIGKILL was needed it dies by it, 137 for a shell; --verbose tells each signal" {
 	local row
 	twin "signal 9" --preserve-status -s9 .02 sleep 1000
@@ -246,6 +246,7 @@ sent() {
 	told "timeout: sending signal 36 to command 'sleep'"
 }
 
+# bats test_tags=slow
 @test "timeout: its own failures are 125, 126 or 127, and told" {
 	local options
 	for options in --bogus -z -k --kill-after --foreground=1 '-vz 1 true'; do
@@ -322,6 +323,7 @@ sent() {
 
 # --- on purpose otherwise ----------------------------------------------------
 
+# bats test_tags=slow
 @test "timeout: what outlives a command that exits is left; a timeout, SIGKILL and with --kill-after a signal leave nothing, with that or 5 s for escapees" {
 	local who steps
 	"$PROGRAMS/launch" --defaults "$ours" -v 1000 "$PROGRAMS/escape" setsid stubborn \
@@ -374,6 +376,7 @@ sent() {
 	nobody_is_left
 }
 
+# bats test_tags=slow
 @test "timeout: the timeout works where the caller ignores or blocks signals, or has other children, and a signal that was ignored on entry does not reach the command" {
 	launched=("$PROGRAMS/launch" --ignore TERM --ignore CHLD --block ALRM)
 	twin "exit 7" 100 sh -c 'exit 7'
@@ -426,6 +429,7 @@ sent() {
 	told
 }
 
+# bats test_tags=slow
 @test "make install makes the link timeout where asked to, and replaces nothing" {
 	need make
 	# What make install needs, around the wdrun that is tested.

@@ -114,6 +114,7 @@ found() {
 	[[ $taken == *DONE ]]
 }
 
+# bats test_tags=slow
 @test "a text is not put together from both streams, unless both are one file, and survivors that print it change nothing" {
 	directly -u DONE --until-grace=0 sh -c '
 		printf DO; sleep 0.1; printf NE >&2; sleep 0.1; echo
@@ -133,7 +134,6 @@ found() {
 	[ -z "$stderr" ]
 }
 
-# bats test_tags=smoke
 @test "an agent that prints its result and hangs, a child holding its terminal, succeeds" {
 	local agent='[ -t 1 ] || exit 9; echo work; setsid sleep 1001 &
 		echo "{\"type\":\"result\",\"subtype\":\"success\"}"; sleep 1000'
@@ -208,6 +208,7 @@ beats_after() {
 	finish
 }
 
+# bats test_tags=slow
 @test "a heartbeat comes after silence, does not count as output, and none comes with --quiet or during a stop" {
 	late beats_after LIMIT
 

@@ -195,6 +195,20 @@ add_row(struct strbuf *text, const struct row *row, bool has_default)
 	strbuf_addf(text, "\n");
 }
 
+static void
+add_help(struct strbuf *text, const struct options *options)
+{
+	const bool is_timeout = options->is_timeout;
+
+	strbuf_addf(text, "%s", is_timeout ? timeout_usage : usage);
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (has_row(options, &rows[i]))
+			add_row(text, &rows[i],
+			        rows[i].initial != NULL && !is_timeout);
+	}
+	strbuf_addf(text, "%s", is_timeout ? timeout_notes : notes);
+}
+
 /* Prints --help or --version. Returns the exit status. */
 static int
 print(const struct options *options, bool is_help)
@@ -202,19 +216,16 @@ print(const struct options *options, bool is_help)
 	const bool is_timeout = options->is_timeout;
 	struct strbuf text = { .grows = true };
 
-	if (!is_help) {
+	if (!is_help)
 		strbuf_addf(&text, "%s " WDRUN_VERSION "\n",
 		            is_timeout ? "timeout (wdrun)" : "wdrun");
-		return message_print(&text);
-	}
-	strbuf_addf(&text, "%s", is_timeout ? timeout_usage : usage);
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		if (has_row(options, &rows[i]))
-			add_row(&text, &rows[i],
-			        rows[i].initial != NULL && !is_timeout);
-	}
-	strbuf_addf(&text, "%s", is_timeout ? timeout_notes : notes);
-	return message_print(&text);
+	else
+		add_help(&text, options);
+
+	const int status = message_print(&text);
+
+	strbuf_free(&text);
+	return status;
 }
 
 /* --- values --------------------------------------------------------------- */

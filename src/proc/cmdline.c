@@ -45,15 +45,15 @@ is_plain(const char *word)
 	return *at == '\0' && at != word;
 }
 
-/* Appends WORD as '…', or as $'…' if WORD has a quote or a control
+/* Appends WORD as '...', or as $'...' if WORD has a quote or a control
  * character. */
 static void
 add_quoted(struct strbuf *line, const char *word)
 {
-	bool has_escapes = strchr(word, '\'') != NULL;
+	bool has_escapes = false;
 
 	for (const char *at = word; *at != '\0'; at++)
-		has_escapes |= is_control(*at);
+		has_escapes |= is_control(*at) || *at == '\'';
 	strbuf_addf(line, has_escapes ? "$'" : "'");
 	for (const char *at = word; *at != '\0'; at++) {
 		if (*at == '\n')
@@ -70,42 +70,39 @@ add_quoted(struct strbuf *line, const char *word)
 	strbuf_addf(line, "'");
 }
 
-/* Appends WORD, "/srv/app/node_modules/.bin/vite"; IN_SHORT "/srv/.../vite". */
+/* Appends the start and the end of TEXT, of LENGTH bytes: the program, and the
+ * last argument. */
 static void
-add_word(struct strbuf *line, const char *word, bool in_short)
+add_ends(struct strbuf *line, const char *text, size_t length, size_t width)
 {
-	const char *const name = strrchr(word, '/');
-	const char *first = strchr(word, '/');
+	const size_t half = (width - 3) / 2;
+	const char *end = text + length - half;
 
-	if (first != NULL && first != name)
-		first = strchr(first + 1, '/');
-	if (!is_plain(word))
-		add_quoted(line, word);
-	else if (in_short && first != name)
-		strbuf_addf(line, "%.*s/...%s", (int)(first - word), word,
-		            name);
-	else
-		strbuf_addf(line, "%s", word);
+	while ((*end & 0xc0) == 0x80) /* not from within a character */
+		end++;
+	strbuf_addf(line, "%.*s...%s", (int)utf8_fit(text, half), text, end);
 }
 
 static void
-add_words(struct strbuf *line, const char *text, const char *end, bool in_short)
+add_words(struct strbuf *line, const char *text, const char *end)
 {
 	const char *word = text;
 
 	if (text[0] == '/' && is_plain(text))
 		word = strrchr(text, '/') + 1;
-
 	/* A program that sets a title writes a single word, "sshd: root@pts/0",
 	 * which needs no quotes. A word that fills the buffer is no title. */
-	if (text + strlen(text) + 1 >= end && end - text < TEXT_SIZE - 1)
-		strbuf_addf(line, "%s", word);
-	else
-		add_word(line, word, false);
-	while ((word += strlen(word) + 1) < end) {
-		strbuf_addf(line, " ");
-		add_word(line, word, in_short);
-	}
+	const bool is_title =
+	    text + strlen(text) + 1 >= end && end - text < TEXT_SIZE - 1;
+
+	do {
+		if (word > text && word[-1] == '\0')
+			strbuf_addf(line, " ");
+		if (is_title || is_plain(word))
+			strbuf_addf(line, "%s", word);
+		else
+			add_quoted(line, word);
+	} while ((word += strlen(word) + 1) < end);
 }
 
 void
@@ -113,7 +110,6 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 {
 	char text[TEXT_SIZE];
 	char words[TEXT_SIZE];
-	const size_t room = (size_t)width;
 	struct strbuf all = { .text = words, .size = sizeof(words) };
 	ssize_t length = 0;
 
@@ -128,14 +124,12 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 		add_name(line, pid);
 		return;
 	}
-	add_words(&all, text, text + length, false);
-	if (all.length > room || is_cut) {
-		all.length = 0;
-		add_words(&all, text, text + length, true);
-	}
-	if (all.length > room || is_cut)
-		strbuf_addf(line, "%.*s...", (int)utf8_fit(words, room - 3),
-		            words);
-	else
+	add_words(&all, text, text + length);
+	if (is_cut || all.is_cut)
+		strbuf_addf(line, "%.*s...",
+		            (int)utf8_fit(words, (size_t)width - 3), words);
+	else if (all.length <= (size_t)width)
 		strbuf_addf(line, "%s", words);
+	else
+		add_ends(line, words, all.length, (size_t)width);
 }

@@ -4,14 +4,11 @@
 
 struct strbuf;
 
-#define CMDLINE_MAX  1000 /* a WIDTH for text that need not be short */
-#define CMDLINE_SIZE (CMDLINE_MAX + 1)
-
 /*
  * Appends PID's command line to LINE, quoted for a shell; "[comm]", as ps(1)
  * does, if PID has none or WIDTH is 0; "?" if PID is gone. The program's
- * absolute path loses its directory. A text longer than WIDTH bytes loses the
- * middle of its paths, then its end.
+ * absolute path loses its directory. A text longer than WIDTH bytes loses its
+ * middle, and one that is too long to be read its end.
  *
  * The arguments are in PID's memory: reading them waits for PID's mmap_lock
  * (get_mm_cmdline() in the kernel), for ever if a thread hangs with that lock.

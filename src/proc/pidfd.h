@@ -5,10 +5,6 @@
 
 #include <unistd.h>
 
-#ifndef SYS_pidfd_open /* on every architecture but alpha */
-#define SYS_pidfd_open 434
-#endif
-
 /* Opens a pidfd, close-on-exec, of the process PID. Unlike a directory in
  * /proc, it can be polled for the process's death. Returns the pidfd, or -1
  * with errno of pidfd_open(2). */

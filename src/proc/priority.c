@@ -5,15 +5,13 @@
 #include <sys/syscall.h>
 
 #include <sched.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <unistd.h>
 
-#define NICE_LOWEST (-20)
-#define REALTIME_HIGHEST                                                       \
-	99              /* with a lower one, real-time processes of the tree   \
-	                 * could keep this process from a processor */
-#define RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
+/* With a lower one, real-time processes of the tree could keep this process
+ * from a processor. */
+#define REALTIME_HIGHEST 99
+#define RESET_ON_FORK    1 /* SCHED_FLAG_RESET_ON_FORK */
 
 /* The time slice, in nanoseconds. Since Linux 6.12 a process chooses its own,
  * without a privilege (sched_setattr(2), sched_runtime). The process with the
@@ -33,16 +31,15 @@ struct attributes {
 	uint64_t period;
 };
 
-static bool
-set(const struct attributes *attributes)
+static int
+set_attributes(const struct attributes *attributes)
 {
-	return syscall(SYS_sched_setattr, 0, attributes, 0) == 0;
+	return (int)syscall(SYS_sched_setattr, 0, attributes, 0);
 }
 
 void
 priority_take(void)
 {
-	static pid_t taker; /* a child has the value of its parent */
 	struct attributes attributes = {
 		.size = sizeof(attributes),
 		.policy = SCHED_RR,
@@ -50,17 +47,11 @@ priority_take(void)
 		.priority = REALTIME_HIGHEST,
 	};
 
-	if (taker == getpid())
-		return;
-	taker = getpid();
-	if (set(&attributes))
+	if (set_attributes(&attributes) == 0)
 		return;
 	attributes.policy = SCHED_OTHER;
 	attributes.priority = 0;
-	attributes.nice = NICE_LOWEST;
-	attributes.runtime = SLICE_SHORT;
-	if (set(&attributes))
-		return;
 	attributes.nice = getpriority(PRIO_PROCESS, 0);
-	(void)set(&attributes);
+	attributes.runtime = SLICE_SHORT;
+	(void)set_attributes(&attributes);
 }

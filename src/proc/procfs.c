@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,23 +28,20 @@
 #define CHILDREN_FILE "children"
 #endif
 
-#ifndef SYS_pidfd_send_signal /* musl 1.2.2 */
-#define SYS_pidfd_send_signal 424
-#endif
-
 static int root_fd = -1;
 
-void
+int
 procfs_start(void)
 {
 	const int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
+	if (fd == -1)
+		return errno == ENOENT ? 0 : -1;
+
 	/* 0 to 2 may be closed, and COMMAND is to find them closed. */
-	root_fd = fd == -1 || fd > STDERR_FILENO
-	              ? fd
-	              : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (fd != root_fd)
-		fds_close(fd);
+	root_fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	fds_close(fd);
+	return root_fd == -1 ? -1 : 0;
 }
 
 int
@@ -54,15 +50,153 @@ procfs_fd(void)
 	return root_fd;
 }
 
-/* Opens PATH below /proc. */
+/* Opens PID's FILE. Returns a descriptor, or -1. */
 static int
-open_path(const char *path, int flags)
+open_file(pid_t pid, const char *file, int flags)
 {
+	char path[PATH_SIZE];
+
 	if (root_fd == -1) {
 		errno = ENOENT;
 		return -1;
 	}
+	(void)snprintf(path, sizeof(path), "%d/%s", pid, file);
 	return openat(root_fd, path, flags | O_CLOEXEC);
+}
+
+pid_t
+procfs_self(void)
+{
+	char text[PATH_SIZE] = "";
+
+	(void)readlinkat(root_fd, "self", text, sizeof(text) - 1);
+	return (pid_t)strtol(text, NULL, DECIMAL);
+}
+
+bool
+procfs_is_ours(void)
+{
+	return procfs_self() == getpid();
+}
+
+/* --- lists ---------------------------------------------------------------- */
+
+static void
+add(struct procfs_list *list, pid_t pid)
+{
+	if (list->count < list->size)
+		list->pids[list->count++] = pid;
+}
+
+/* Opens the directory NAME in DIR. */
+static DIR *
+open_names(int dir, const char *name)
+{
+	const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *const names = fd == -1 ? NULL : fdopendir(fd);
+
+	if (names == NULL)
+		fds_close(fd);
+	return names;
+}
+
+/* Returns the next name that is a number, or 0. */
+static pid_t
+next_number(DIR *names)
+{
+	const struct dirent *entry;
+
+	while ((entry = readdir(names)) != NULL) {
+		const long number = strtol(entry->d_name, NULL, DECIMAL);
+
+		if (number > 0) /* other names begin with letters */
+			return (pid_t)number;
+	}
+	return 0;
+}
+
+int
+procfs_list_all(struct procfs_list *list)
+{
+	DIR *const names = open_names(root_fd, ".");
+	pid_t pid;
+
+	if (names == NULL)
+		return -1;
+	while ((pid = next_number(names)) != 0)
+		add(list, pid);
+	(void)closedir(names);
+	return 0;
+}
+
+/* The end of a chunk may cut a number in two; a blank follows the last one. */
+static int
+add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
+{
+	char path[PATH_SIZE];
+	char chunk[CHUNK_SIZE];
+	pid_t pid = 0;
+	ssize_t length;
+
+	(void)snprintf(path, sizeof(path), "task/%d/" CHILDREN_FILE, tid);
+
+	const int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd == -1)
+		return -1;
+	while ((length = read(fd, chunk, sizeof(chunk))) > 0) {
+		for (ssize_t at = 0; at < length; at++) {
+			const int byte = (unsigned char)chunk[at];
+
+			if (!isdigit(byte) && pid != 0)
+				add(list, pid);
+			pid = isdigit(byte) ? pid * 10 + (byte - '0') : 0;
+		}
+	}
+	fds_close(fd);
+	return length == -1 ? -1 : 0;
+}
+
+int
+procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
+{
+	struct stat task;
+	pid_t tid;
+	int result = 0;
+
+	/* A directory's link count is that of its subdirectories plus 2. */
+	if (fstatat(dir, "task", &task, 0) == -1 ||
+	    task.st_nlink <= LINKS_OF_ONE_THREAD)
+		return add_children_of_thread(dir, pid, list);
+
+	DIR *const threads = open_names(dir, "task");
+
+	if (threads == NULL)
+		return -1;
+	while ((tid = next_number(threads)) != 0) {
+		/* A thread that is gone has left its children to another. */
+		if (add_children_of_thread(dir, tid, list) == -1 &&
+		    errno != ENOENT && errno != ESRCH)
+			result = -1;
+	}
+	(void)closedir(threads);
+	return result;
+}
+
+/* --- a process ------------------------------------------------------------ */
+
+int
+procfs_dir(pid_t pid)
+{
+	return open_file(pid, "", O_RDONLY | O_DIRECTORY);
+}
+
+/* The kernel takes a process's directory in place of a pidfd:
+ * tgid_pidfd_to_pid(), and proc_pid_lookup(). */
+int
+procfs_kill(int dir, int signal)
+{
+	return (int)syscall(SYS_pidfd_send_signal, dir, signal, NULL, 0);
 }
 
 /* Reads the start of the file FD as a string, and closes FD. Returns the
@@ -77,78 +211,21 @@ read_start(int fd, char *text, size_t size)
 	return length;
 }
 
-pid_t
-procfs_self(void)
+ssize_t
+procfs_read(pid_t pid, const char *file, char *text, size_t size)
 {
-	char text[PATH_SIZE];
-	const ssize_t length =
-	    root_fd == -1 ? -1
-	                  : readlinkat(root_fd, "self", text, sizeof(text) - 1);
-
-	if (length == -1)
-		return 0;
-	text[length] = '\0';
-	return (pid_t)strtol(text, NULL, DECIMAL);
+	return read_start(open_file(pid, file, O_RDONLY), text, size);
 }
 
-bool
-procfs_is_ours(void)
-{
-	char text[STATUS_SIZE];
-
-	if (read_start(open_path("self/status", O_RDONLY), text,
-	               sizeof(text)) <= 0)
-		return false;
-
-	/* NSpid has a number for each PID namespace, from that of the mount
-	 * down to that of this process: only one number, if both are the same.
-	 * Without CONFIG_PID_NS there is no such line, and one namespace. */
-	const char *const numbers = procfs_find(text, "NSpid:\t");
-
-	return numbers == NULL ||
-	       numbers[strspn(numbers, "0123456789")] == '\n';
-}
-
-/* --- a process by its directory ------------------------------------------- */
-
-int
-procfs_open(pid_t pid, const char *file, int flags)
-{
-	char path[PATH_SIZE];
-
-	(void)snprintf(path, sizeof(path), "%d/%s", pid, file);
-	return open_path(path, flags);
-}
-
-int
-procfs_dir(pid_t pid)
-{
-	return procfs_open(pid, "", O_RDONLY | O_DIRECTORY);
-}
-
-/* The kernel takes a process's directory in place of a pidfd:
- * tgid_pidfd_to_pid(), and proc_pid_lookup(). */
-int
-procfs_kill(int dir, int signal)
-{
-	return (int)syscall(SYS_pidfd_send_signal, dir, signal, NULL, 0);
-}
-
-const char *
-procfs_find(const char *text, const char *name)
-{
-	const size_t length = strlen(name);
-	const char *line = strchr(text, '\n');
-
-	while (line != NULL && strncmp(line + 1, name, length) != 0)
-		line = strchr(line + 1, '\n');
-	return line == NULL ? NULL : line + 1 + length;
-}
-
+/* The number behind NAME in TEXT, a "status" file. NAME begins with the end of
+ * the line before: the first line has the name that the process chose, in which
+ * a line's end is written as "\n". */
 static uint64_t
-number_at(const char *at, int base)
+number_of(const char *text, const char *name, int base)
 {
-	return at == NULL ? 0 : strtoull(at, NULL, base);
+	const char *const line = strstr(text, name);
+
+	return line == NULL ? 0 : strtoull(line + strlen(name), NULL, base);
 }
 
 /* Reads the "status" file FD, and closes FD. */
@@ -157,7 +234,7 @@ read_status(int fd, struct procfs_status *status)
 {
 	char text[STATUS_SIZE];
 	const ssize_t length = read_start(fd, text, sizeof(text));
-	const char *const state = procfs_find(text, "State:\t");
+	const char *const state = strstr(text, "\nState:\t");
 
 	if (length == -1)
 		return -1;
@@ -166,18 +243,15 @@ read_status(int fd, struct procfs_status *status)
 		return -1;
 	}
 	*status = (struct procfs_status){
-		.state = *state,
-		.parent =
-		    (pid_t)number_at(procfs_find(text, "PPid:\t"), DECIMAL),
-		.user = (uid_t)number_at(procfs_find(text, "Uid:\t"), DECIMAL),
-		.ignored =
-		    number_at(procfs_find(text, "SigIgn:\t"), HEXADECIMAL),
+		.state = state[sizeof("\nState:\t") - 1],
+		.parent = (pid_t)number_of(text, "\nPPid:\t", DECIMAL),
+		.user = (uid_t)number_of(text, "\nUid:\t", DECIMAL),
+		.ignored = number_of(text, "\nSigIgn:\t", HEXADECIMAL),
 	};
 	/* With threads left, only the main thread has exited. */
-	status->is_dead =
-	    *state == 'X' ||
-	    (*state == 'Z' &&
-	     number_at(procfs_find(text, "Threads:\t"), DECIMAL) <= 1);
+	status->is_dead = status->state == 'X' ||
+	                  (status->state == 'Z' &&
+	                   number_of(text, "\nThreads:\t", DECIMAL) <= 1);
 	return 0;
 }
 
@@ -187,109 +261,10 @@ procfs_status_of(int dir, struct procfs_status *status)
 	return read_status(openat(dir, "status", O_RDONLY | O_CLOEXEC), status);
 }
 
-/* Calls VISIT for each number in the open file FD, and closes FD. The end of a
- * chunk may cut a number in two; a blank follows the last number. */
-static int
-visit_words(int fd, procfs_visit *visit, void *context)
-{
-	char chunk[CHUNK_SIZE];
-	pid_t number = 0;
-	ssize_t length = 0;
-	int result = 0;
-
-	if (fd == -1)
-		return -1;
-	while (result == 0 && (length = read(fd, chunk, sizeof(chunk))) > 0) {
-		for (ssize_t at = 0; at < length && result == 0; at++) {
-			const int byte = (unsigned char)chunk[at];
-
-			if (!isdigit(byte) && number != 0)
-				result = visit(number, context);
-			number = isdigit(byte) ? number * 10 + (byte - '0') : 0;
-		}
-	}
-	fds_close(fd);
-	return length == -1 ? -1 : result;
-}
-
-/* Calls VISIT for each number that is a name in the directory FD, and closes
- * FD. */
-static int
-visit_names(int fd, procfs_visit *visit, void *context)
-{
-	DIR *const names = fd == -1 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-	int result = 0;
-
-	if (names == NULL) {
-		fds_close(fd);
-		return -1;
-	}
-	while (result == 0 && (entry = readdir(names)) != NULL) {
-		char *end;
-		const long number = strtol(entry->d_name, &end, DECIMAL);
-
-		if (isdigit((unsigned char)*entry->d_name) && *end == '\0' &&
-		    number <= INT_MAX)
-			result = visit((pid_t)number, context);
-	}
-	(void)closedir(names);
-	return result;
-}
-
-struct siblings {
-	int dir;
-	procfs_visit *visit;
-	void *context;
-};
-
-/* A thread that is gone has left its children to another thread. */
-static int
-visit_children_of_thread(pid_t tid, void *context)
-{
-	const struct siblings *const siblings = context;
-	char path[PATH_SIZE];
-
-	(void)snprintf(path, sizeof(path), "task/%d/" CHILDREN_FILE, tid);
-	return visit_words(openat(siblings->dir, path, O_RDONLY | O_CLOEXEC),
-	                   siblings->visit, siblings->context);
-}
-
-static int
-visit_children_if_there(pid_t tid, void *context)
-{
-	const int result = visit_children_of_thread(tid, context);
-
-	return result == -1 && errno != ENOENT && errno != ESRCH ? -1 : 0;
-}
-
-int
-procfs_visit_children(int dir, pid_t pid, procfs_visit *visit, void *context)
-{
-	struct siblings siblings = { dir, visit, context };
-	struct stat task;
-
-	/* A directory's link count is that of its subdirectories plus 2. */
-	if (fstatat(dir, "task", &task, 0) == 0 &&
-	    task.st_nlink > LINKS_OF_ONE_THREAD)
-		return visit_names(
-		    openat(dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-		    visit_children_if_there, &siblings);
-	return visit_children_of_thread(pid, &siblings);
-}
-
-/* --- a process by its PID ------------------------------------------------- */
-
-ssize_t
-procfs_read(pid_t pid, const char *file, char *text, size_t size)
-{
-	return read_start(procfs_open(pid, file, O_RDONLY), text, size);
-}
-
 int
 procfs_read_status(pid_t pid, struct procfs_status *status)
 {
-	return read_status(procfs_open(pid, "status", O_RDONLY), status);
+	return read_status(open_file(pid, "status", O_RDONLY), status);
 }
 
 bool
@@ -298,25 +273,4 @@ procfs_may_block(pid_t pid)
 	struct procfs_status status;
 
 	return procfs_read_status(pid, &status) == 0 && status.state == 'D';
-}
-
-uint64_t
-procfs_read_io(pid_t pid)
-{
-	char text[STATUS_SIZE];
-	uint64_t sum = 0;
-
-	if (procfs_read(pid, "io", text, sizeof(text)) <= 0)
-		return 0;
-	/* Lines like "rchar: 4711", whose numbers never fall. */
-	for (const char *at = text; (at = strchr(at, ' ')) != NULL; at++)
-		sum += number_at(at + 1, DECIMAL);
-	return sum;
-}
-
-int
-procfs_visit_all(procfs_visit *visit, void *context)
-{
-	return visit_names(open_path(".", O_RDONLY | O_DIRECTORY), visit,
-	                   context);
 }

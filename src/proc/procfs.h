@@ -19,21 +19,30 @@
  */
 
 /* Opens /proc, close-on-exec, as descriptor 3 or above. Comes before the first
- * fork(2). Without /proc, all functions below fail. */
-void procfs_start(void);
+ * fork(2). Returns 0, or -1 with errno. Where there is no /proc, returns 0, and
+ * all functions below fail. */
+int procfs_start(void);
 
 /* The descriptor of procfs_start(), or -1. */
 int procfs_fd(void);
 
-/* This process's number in that /proc; 0 without /proc, or where that /proc
- * does not have this process. */
+/* This process's PID in that /proc; 0 without /proc, or where that /proc does
+ * not have this process. */
 pid_t procfs_self(void);
 
 /* Whether the PIDs of /proc are those of this process's PID namespace: not
  * after "unshare --pid" without "--mount-proc". */
 bool procfs_is_ours(void);
 
-/* --- a process by its directory ------------------------------------------- */
+/* A list of PIDs. */
+struct procfs_list {
+	pid_t *pids;
+	size_t size; /* of PIDS; what does not fit is left out */
+	size_t count;
+};
+
+/* Adds all processes to LIST, by rising PIDs. Returns 0, or -1. */
+int procfs_list_all(struct procfs_list *list);
 
 /* Opens the directory of PID, close-on-exec. Returns DIR, or -1. */
 int procfs_dir(pid_t pid);
@@ -41,6 +50,13 @@ int procfs_dir(pid_t pid);
 /* Sends SIGNAL to the process of DIR. Returns 0, or -1 with errno as kill(2):
  * ESRCH if it is dead. */
 int procfs_kill(int dir, int signal);
+
+/* Adds the children of the process PID, of all its threads, whose directory is
+ * DIR, to LIST, the eldest of a thread first. A list that is read while
+ * processes come and go may miss some of them: proc(5). Returns 0, or -1:
+ * ENOENT also where the kernel has no "children" files (CONFIG_PROC_CHILDREN).
+ * Never waits for the process. */
+int procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
 /* What the file "status" says. */
 struct procfs_status {
@@ -51,21 +67,10 @@ struct procfs_status {
 	uint64_t ignored; /* ignored signals: signal N is bit N - 1 */
 };
 
-/* Reads "status" in DIR. Returns 0, or -1. Never waits for the process. */
+/* Reads "status" in DIR, or of PID. Returns 0, or -1. Never waits for the
+ * process. */
 int procfs_status_of(int dir, struct procfs_status *status);
-
-/* Called for each number of a list. Returns 0 to go on, -1 to end the walk. */
-typedef int procfs_visit(pid_t number, void *context);
-
-/* Calls VISIT for each child of the process PID, of all its threads, whose
- * directory is DIR. Costs the number of children. A list that is read while
- * processes come and go may miss some of them: proc(5). Returns 0, or -1:
- * ENOENT also where the kernel has no "children" files
- * (CONFIG_PROC_CHILDREN). Never waits for the process. */
-int procfs_visit_children(int dir, pid_t pid, procfs_visit *visit,
-                          void *context);
-
-/* --- a process by its PID ------------------------------------------------- */
+int procfs_read_status(pid_t pid, struct procfs_status *status);
 
 /*
  * Whether a read of PID's files may block: PID is in state D. PID may be in
@@ -76,25 +81,6 @@ int procfs_visit_children(int dir, pid_t pid, procfs_visit *visit,
  */
 bool procfs_may_block(pid_t pid);
 
-/* Opens PID's FILE with FLAGS, close-on-exec. Returns a descriptor, or -1. */
-int procfs_open(pid_t pid, const char *file, int flags);
-
 /* Reads the start of PID's FILE into the SIZE bytes at TEXT, as a string.
  * Returns the length of the string, or -1. */
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
-
-/* Returns what follows NAME ("Uid:\t") at the start of a line of TEXT, a file
- * such as "status", or NULL. Skips the first line, where "status" has the name
- * that the process chose. */
-const char *procfs_find(const char *text, const char *name);
-
-/* As procfs_status_of(). */
-int procfs_read_status(pid_t pid, struct procfs_status *status);
-
-/* The sum of the counters in PID's "io", which changes when PID reads or
- * writes; 0 if this process may not read the file. May block as
- * procfs_may_block(). */
-uint64_t procfs_read_io(pid_t pid);
-
-/* Calls VISIT for each process, by rising PIDs. Returns 0, or -1. */
-int procfs_visit_all(procfs_visit *visit, void *context);

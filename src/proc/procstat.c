@@ -1,71 +1,49 @@
-/* What /proc/PID/stat says of a process: proc(5). */
+/* What /proc/PID/stat says of a process, proc(5); and knowing a process again
+ * by the time of its start. */
 #include "proc/procstat.h"
 
 #include <sys/sysmacros.h>
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/fds.h"
 #include "proc/procfs.h"
 
 #define STAT_SIZE 1024
-#define BASE      10
 
-/* The fields behind the state, as proc(5) counts them. */
-enum {
-	FIELD_PARENT = 4,
-	FIELD_GROUP = 5,
-	FIELD_SESSION = 6,
-	FIELD_TERMINAL = 7,
-	FIELD_TERMINAL_GROUP = 8,
-	FIELD_USER_TIME = 14,
-	FIELD_SYSTEM_TIME = 15,
-	FIELD_CHILD_USER_TIME = 16,
-	FIELD_CHILD_SYSTEM_TIME = 17,
-	FIELD_THREADS = 20,
-	FIELD_START = 22,
-};
+/* The fields 3 to 22, and the blank that shows that the last one is whole. */
+#define FIELDS                                                                 \
+	") %c %d %d %d %u %d %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64         \
+	" %" SCNu64 " %" SCNu64 " %*s %*s %ld %*s %" SCNu64 "%c"
+#define FIELD_COUNT 13 /* without those that are skipped */
 
 int
 procstat_parse(const char *text, struct procstat *stat)
 {
 	/* The name may hold blanks and parentheses. */
 	const char *const name_end = strrchr(text, ')');
-	long long fields[FIELD_START + 1] = { 0 };
-	bool is_stat = name_end != NULL && name_end[1] == ' ' &&
-	               isalpha((unsigned char)name_end[2]);
-	const char *at = is_stat ? name_end + 3 : NULL;
+	uint64_t cpu[4]; /* user and system, then those of the children */
+	char blank;
 
-	for (int i = FIELD_PARENT; i <= FIELD_START && is_stat; i++) {
-		char *end;
-
-		fields[i] = strtoll(at, &end, BASE);
-		is_stat = *at == ' ' && *end == ' ' && end > at;
-		at = end;
-	}
-	if (!is_stat) {
+	/* The numbers are the kernel's, and fit. NOLINTBEGIN(cert-err34-c) */
+	if (name_end == NULL ||
+	    sscanf(name_end, FIELDS, &stat->state, &stat->parent, &stat->group,
+	           &stat->session, &stat->terminal, &stat->terminal_group,
+	           &cpu[0], &cpu[1], &cpu[2], &cpu[3], &stat->threads,
+	           &stat->start, &blank) != FIELD_COUNT ||
+	    !isalpha((unsigned char)stat->state)) {
 		errno = EINVAL;
 		return -1;
 	}
-	*stat = (struct procstat){
-		.state = name_end[2],
-		.parent = (pid_t)fields[FIELD_PARENT],
-		.group = (pid_t)fields[FIELD_GROUP],
-		.session = (pid_t)fields[FIELD_SESSION],
-		.terminal = (unsigned)fields[FIELD_TERMINAL],
-		.terminal_group = (pid_t)fields[FIELD_TERMINAL_GROUP],
-		.cpu = (uint64_t)fields[FIELD_USER_TIME] +
-		       (uint64_t)fields[FIELD_SYSTEM_TIME] +
-		       (uint64_t)fields[FIELD_CHILD_USER_TIME] +
-		       (uint64_t)fields[FIELD_CHILD_SYSTEM_TIME],
-		.threads = (long)fields[FIELD_THREADS],
-		.start = (uint64_t)fields[FIELD_START],
-	};
+	/* NOLINTEND(cert-err34-c) */
+	stat->cpu = cpu[0] + cpu[1] + cpu[2] + cpu[3];
 	return 0;
 }
 
@@ -100,4 +78,41 @@ procstat_age(const struct procstat *stat)
 	(void)clock_gettime(CLOCK_BOOTTIME, &booted);
 	return booted.tv_sec * SECOND + booted.tv_nsec -
 	       procstat_time(stat->start);
+}
+
+int
+procid_read(pid_t pid, struct procid *procid)
+{
+	struct procstat stat;
+
+	if (procstat_read(pid, &stat) == -1)
+		return -1;
+	*procid = (struct procid){ pid, stat.start };
+	return 0;
+}
+
+bool
+procid_is_alive(const struct procid *procid)
+{
+	struct procstat stat;
+
+	return procstat_read(procid->pid, &stat) == 0 &&
+	       stat.start == procid->start && !procstat_is_dead(&stat);
+}
+
+int
+procid_kill(const struct procid *procid, int signal)
+{
+	/* Comes before the look: the directory stands for one process, even
+	 * after another process has got the PID. */
+	const int dir = procfs_dir(procid->pid);
+	int result = -1;
+
+	if (dir == -1 && errno != ENOENT)
+		return -1;
+	errno = ESRCH;
+	if (dir != -1 && procid_is_alive(procid))
+		result = procfs_kill(dir, signal);
+	fds_close(dir);
+	return result;
 }

@@ -33,3 +33,20 @@ int64_t procstat_age(const struct procstat *stat);
 
 /* Whether the process of STAT was dead, a zombie included. */
 bool procstat_is_dead(const struct procstat *stat);
+
+/* The identity of a process. PIDs are reused; a PID and the time of its start
+ * stand for one process of one boot. */
+struct procid {
+	pid_t pid;      /* 0: no process, or none of this namespace */
+	uint64_t start; /* as in struct procstat */
+};
+
+/* Reads the identity of the process PID. Returns as procstat_read(). */
+int procid_read(pid_t pid, struct procid *procid);
+
+/* Whether this very process is alive, as far as /proc shows it to this user. */
+bool procid_is_alive(const struct procid *procid);
+
+/* Sends SIGNAL to this very process, or to no process. Returns 0, or -1 with
+ * errno: ESRCH if the process is dead. */
+int procid_kill(const struct procid *procid, int signal);

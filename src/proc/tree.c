@@ -4,21 +4,21 @@
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/fds.h"
 #include "proc/priority.h"
 #include "proc/procfs.h"
+#include "proc/procstat.h"
 #include "proc/wait.h"
 
 #define TREE_MAX 32768   /* processes in a list */
 #define PID_END  4194305 /* pid_max of any kernel, and 1: proc(5) */
-#define CPU_TICK (10 * MILLISECOND)
-
-#define LATE_INTERVAL 16 /* processes between two looks at the clock */
+#define IO_SIZE  512
+#define DECIMAL  10
 
 #define SIGNAL_BOUND SECOND
 #define WALK_BOUND   SECOND
@@ -32,53 +32,68 @@
  * nothing. There is one tree in a process. */
 static struct process found[TREE_MAX];   /* the list */
 static struct process pending[TREE_MAX]; /* a stack: still to be visited */
-static struct process machine[TREE_MAX]; /* all processes: scan() */
+static struct process machine[TREE_MAX]; /* all processes: without "children" */
+static pid_t pids[TREE_MAX];             /* what /proc has listed */
 
-/* The round in which a PID got the signal, counted over all signals. A process
- * that gets a PID for the second time in one stop is taken for the first one,
- * and gets no first signal; SIGKILL goes to all in each round. */
-static unsigned short marks[PID_END];
-static unsigned short last_round;
+/* For each PID the number of the last stop, tree_signal() or tree_kill(), that
+ * found it. A process that gets the PID of a dead one meanwhile is taken for
+ * that one, and gets no first signal; SIGKILL goes to all in each reading. */
+static uint32_t marks[PID_END];
+static uint32_t stop; /* the number of the present stop */
 
 /* A reading of the tree, depth first, with a signal on the way. */
 struct walk {
 	struct tree *tree;
 	int signal; /* 0: none */
 	int64_t until;
-	unsigned first_round; /* marks below it are of an earlier signal */
-	size_t fresh;         /* processes that were not marked before */
-	size_t dead;          /* zombies that were not marked before */
+	size_t fresh; /* living processes that had no mark */
+	size_t dead;  /* zombies that had no mark */
 	size_t pending_count;
-	size_t machine_count;    /* 0: the kernel has "children" files */
-	struct process youngest; /* what is pushed next, but for its PID */
+	size_t machine_count; /* 0: the kernel has "children" files */
 };
+
+/* Returns whether PID had no mark. */
+static bool
+mark(pid_t pid)
+{
+	const bool is_new = marks[pid] != stop;
+
+	marks[pid] = stop;
+	return is_new;
+}
+
+/* After a failure: a process that is gone is not missed. */
+static void
+note_failure(struct tree *tree)
+{
+	tree->is_partial |= errno != ENOENT && errno != ESRCH;
+}
 
 /* --- the children of a process -------------------------------------------- */
 
-static int
-push(pid_t pid, void *context)
+static void
+push(struct walk *walk, pid_t pid, pid_t parent, int depth)
 {
-	struct walk *const walk = context;
-
-	walk->youngest.pid = pid;
-	if (walk->pending_count == TREE_MAX)
-		walk->tree->is_partial = true;
+	if (walk->pending_count < TREE_MAX && pid < PID_END)
+		pending[walk->pending_count++] =
+		    (struct process){ pid, parent, depth };
 	else
-		pending[walk->pending_count++] = walk->youngest;
-	return 0;
+		walk->tree->is_partial = true;
 }
 
-static int
-note_of_machine(pid_t pid, void *context)
+static void
+read_machine(struct walk *walk)
 {
-	struct walk *const walk = context;
+	struct procfs_list list = { .pids = pids, .size = TREE_MAX };
 	struct procfs_status status;
 
-	if (procfs_read_status(pid, &status) == 0 &&
-	    walk->machine_count < TREE_MAX)
-		machine[walk->machine_count++] =
-		    (struct process){ .pid = pid, .parent = status.parent };
-	return 0;
+	if (procfs_list_all(&list) == -1)
+		walk->tree->is_partial = true;
+	for (size_t i = 0; i < list.count; i++) {
+		if (procfs_read_status(pids[i], &status) == 0)
+			machine[walk->machine_count++] =
+			    (struct process){ pids[i], status.parent, 0 };
+	}
 }
 
 /*
@@ -91,57 +106,45 @@ note_of_machine(pid_t pid, void *context)
 static void
 push_children(struct walk *walk, int dir, pid_t pid, int depth)
 {
-	struct tree *const tree = walk->tree;
-	const size_t first = walk->pending_count;
-	int result = 0;
+	struct procfs_list list = { .pids = pids, .size = TREE_MAX };
 
-	walk->youngest = (struct process){ .parent = pid, .depth = depth };
-	if (walk->machine_count == 0)
-		result = procfs_visit_children(dir, pid, push, walk);
-	if (result == -1 && errno == ENOENT && pid == tree->self)
-		result = procfs_visit_all(note_of_machine, walk);
-	tree->is_partial |= result == -1 && errno != ENOENT && errno != ESRCH;
-	for (size_t i = 0; i < walk->machine_count; i++) {
+	if (walk->machine_count == 0 &&
+	    procfs_list_children(dir, pid, &list) == -1) {
+		note_failure(walk->tree);
+		if (errno == ENOENT && pid == walk->tree->self)
+			read_machine(walk);
+	}
+	for (size_t i = walk->machine_count; i-- > 0;) {
 		if (machine[i].parent == pid)
-			(void)push(machine[i].pid, walk);
+			push(walk, machine[i].pid, pid, depth);
 	}
-	for (size_t low = first, high = walk->pending_count; low + 1 < high;
-	     low++) {
-		const struct process process = pending[--high];
+	for (size_t i = list.count; i-- > 0;)
+		push(walk, pids[i], pid, depth);
+}
 
-		pending[high] = pending[low];
-		pending[low] = process;
-	}
+/* Begins a reading with the children of this process. */
+static void
+push_own_children(struct walk *walk)
+{
+	struct tree *const tree = walk->tree;
+
+	tree->self = procfs_self();
+	tree->is_ours = tree->self == getpid();
+	walk->pending_count = walk->machine_count = 0;
+
+	const int dir = procfs_dir(tree->self);
+
+	if (dir == -1)
+		tree->is_partial = true;
+	else
+		push_children(walk, dir, tree->self, 0);
+	fds_close(dir);
 }
 
 /* --- the walk ------------------------------------------------------------- */
 
-static bool
-is_marked(const struct walk *walk, pid_t pid)
-{
-	return pid > 0 && pid < PID_END && marks[pid] >= walk->first_round;
-}
-
-static void
-mark(struct walk *walk, pid_t pid)
-{
-	walk->fresh += !is_marked(walk, pid);
-	if (pid > 0 && pid < PID_END)
-		marks[pid] = last_round;
-}
-
-static void
-note_dead(struct walk *walk, pid_t pid)
-{
-	if (walk->signal == 0 || is_marked(walk, pid))
-		return;
-	mark(walk, pid);
-	walk->fresh--;
-	walk->dead++;
-}
-
-/* Whether PROCESS is a child of this process, by the PID that waitid(2) knows
- * too. */
+/* Whether PROCESS is a child of this process, by the PID that waitid(2) and
+ * kill(2) know too. */
 static bool
 is_child(const struct tree *tree, const struct process *process)
 {
@@ -152,28 +155,24 @@ is_child(const struct tree *tree, const struct process *process)
  * tree; an orphan is now a child of this process. Returns -1 if not; also for
  * a child of this process whose directory is hidden ("hidepid", proc(5)). */
 static int
-open_process(struct walk *walk, struct process *process)
+open_process(const struct tree *tree, struct process *process)
 {
-	const struct tree *const tree = walk->tree;
 	const int dir = procfs_dir(process->pid);
 	struct procfs_status status;
 
 	if (dir == -1 || is_child(tree, process))
 		return dir;
-
-	const bool is_read = procfs_status_of(dir, &status) == 0;
-
-	if (is_read && !status.is_dead && status.parent == process->parent)
-		return dir;
-	if (is_read && !status.is_dead && status.parent == tree->self) {
-		*process = (struct process){ process->pid, tree->self, 0 };
-		return dir;
+	if (procfs_status_of(dir, &status) == 0 && !status.is_dead) {
+		if (status.parent == process->parent)
+			return dir;
+		if (status.parent == tree->self) {
+			process->parent = tree->self;
+			process->depth = 0;
+			return dir;
+		}
 	}
-	if (is_read && status.is_dead)
-		note_dead(walk, process->pid);
-	if (is_read)
-		errno = ESRCH;
 	fds_close(dir);
+	errno = ESRCH;
 	return -1;
 }
 
@@ -189,20 +188,7 @@ send(const struct tree *tree, const struct process *process, int dir,
 		(void)kill(process->pid, signal);
 }
 
-/* Whether PROCESS is still to get a first signal, from which it may end in good
- * order. The signal has reached the target's group before the reading. Who was
- * found by an earlier round had it, and what such a process has started since
- * is part of its end; but not its orphans. */
-static bool
-needs_first_signal(const struct walk *walk, const struct process *process)
-{
-	const pid_t parent = process->parent;
-
-	return !is_marked(walk, process->pid) &&
-	       (parent == walk->tree->self || !is_marked(walk, parent) ||
-	        marks[parent] == last_round);
-}
-
+/* The first signal has reached the target's group before the reading. */
 static bool
 is_of_targets_group(const struct tree *tree, pid_t pid)
 {
@@ -211,64 +197,46 @@ is_of_targets_group(const struct tree *tree, pid_t pid)
 }
 
 /* SIGKILL and SIGSTOP go to a process before its children are read, so that it
- * can have no others. Another signal goes after that: what a handler forks is
- * not to be among the children. */
-static void
-signal_and_push(struct walk *walk, const struct process *process, int dir)
-{
-	const struct tree *const tree = walk->tree;
-	const int signal = walk->signal;
-	const bool is_final = signal == SIGKILL || signal == SIGSTOP;
-
-	if (is_final) {
-		send(tree, process, dir, signal);
-		mark(walk, process->pid);
-	}
-	if (dir != -1)
-		push_children(walk, dir, process->pid, process->depth + 1);
-	if (signal == 0 || is_final || !needs_first_signal(walk, process))
-		return;
-	mark(walk, process->pid);
-	if (!is_of_targets_group(tree, process->pid)) {
-		send(tree, process, dir, signal);
-		send(tree, process, dir, SIGCONT);
-	}
-}
-
+ * can have no others. The first signal, from which a process may end in good
+ * order, goes after that: what its handler forks is not to be found. */
 static void
 visit(struct walk *walk, struct process process)
 {
 	struct tree *const tree = walk->tree;
-	const bool is_ours = is_child(tree, &process);
+	const int signal = walk->signal;
+	const bool is_final = signal == SIGKILL || signal == SIGSTOP;
+	const bool is_own = is_child(tree, &process);
 
-	/* Passes over zombies and helpers: wait.h. */
-	if (is_ours && !wait_has_living(process.pid)) {
-		note_dead(walk, process.pid);
+	/* Who had the first signal is not asked for children: what it has
+	 * started since is part of its end. Its orphans come to this process,
+	 * and so get the signal. */
+	if (signal != 0 && !is_final && marks[process.pid] == stop)
+		return;
+	/* Zombies and helpers: wait.h. The group's signal may have killed. */
+	if (is_own && !wait_has_living(process.pid)) {
+		walk->dead += signal != 0 && mark(process.pid);
 		return;
 	}
 
-	const int dir = open_process(walk, &process);
+	const int dir = open_process(tree, &process);
 
-	/* EMFILE, EPERM: the process is there. */
-	tree->is_partial |= dir == -1 && errno != ENOENT && errno != ESRCH;
-	if (dir != -1 || is_ours) {
-		if (tree->list.count < TREE_MAX)
-			found[tree->list.count++] = process;
-		else
-			tree->is_partial = true;
-		signal_and_push(walk, &process, dir);
+	if (dir == -1)
+		note_failure(tree);
+	if (dir == -1 && !is_own)
+		return;
+	if (tree->list.count < TREE_MAX)
+		found[tree->list.count++] = process;
+	if (is_final)
+		send(tree, &process, dir, signal);
+	if (dir != -1)
+		push_children(walk, dir, process.pid, process.depth + 1);
+	if (!is_final && signal != 0 &&
+	    !is_of_targets_group(tree, process.pid)) {
+		send(tree, &process, dir, signal);
+		send(tree, &process, dir, SIGCONT);
 	}
+	walk->fresh += signal != 0 && mark(process.pid);
 	fds_close(dir);
-}
-
-static void
-find_self(struct tree *tree)
-{
-	if (tree->is_known)
-		return;
-	tree->self = procfs_self();
-	tree->is_ours = tree->self == getpid() && procfs_is_ours();
-	tree->is_known = true;
 }
 
 /* Reads the tree, with WALK's signal. Returns how many processes are fresh. */
@@ -277,31 +245,18 @@ walk_tree(struct walk *walk)
 {
 	struct tree *const tree = walk->tree;
 
-	find_self(tree);
-
-	const int dir = tree->self == 0 ? -1 : procfs_dir(tree->self);
-
 	tree->list = (struct process_list){ found, 0 };
 	tree->is_partial = false;
-	walk->machine_count = 0;
 	walk->fresh = walk->dead = 0;
-	walk->pending_count = 0;
-	if (walk->signal != 0 && ++last_round == 0) {
-		memset(marks, 0, sizeof(marks));
-		walk->first_round = last_round = 1;
-	}
-	if (dir == -1)
-		tree->is_partial = true;
-	else
-		push_children(walk, dir, tree->self, 0);
-	fds_close(dir);
-	for (size_t i = 1; walk->pending_count > 0; i++) {
-		if (i % LATE_INTERVAL == 0 && duration_now() >= walk->until) {
+	push_own_children(walk);
+	while (walk->pending_count > 0) {
+		visit(walk, pending[--walk->pending_count]);
+		if (duration_now() >= walk->until && walk->pending_count > 0) {
 			tree->is_partial = true;
 			break;
 		}
-		visit(walk, pending[--walk->pending_count]);
 	}
+	tree->is_partial |= tree->list.count == TREE_MAX;
 	return walk->fresh;
 }
 
@@ -319,16 +274,6 @@ tree_has_proc(const struct tree *tree)
 	return tree->self != 0;
 }
 
-const struct process *
-tree_find(const struct process_list *list, pid_t pid)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->entries[i].pid == pid)
-			return &list->entries[i];
-	}
-	return NULL;
-}
-
 /* --- the first signal ----------------------------------------------------- */
 
 /* Signals the target's process group; or the target alone, where that leads no
@@ -342,23 +287,23 @@ signal_target(const struct tree *tree, int signal)
 		(void)kill(tree->target, signal);
 }
 
-/* Signals who is new until nobody is. */
+/* Signals who is new until nobody is. Returns how many were. */
 static size_t
 signal_newcomers(struct tree *tree, int64_t until)
 {
 	const int64_t bound = duration_add(duration_now(), SIGNAL_BOUND);
 	struct walk walk = { .tree = tree,
 		             .signal = tree->signal,
-		             .until = until < bound ? until : bound,
-		             .first_round = tree->first_round };
+		             .until = until < bound ? until : bound };
+	bool is_partial = false;
 	size_t count = 0;
 
-	/* Who is dead by now has died of the signal to the group. */
 	do {
 		count += walk_tree(&walk);
 		count += walk.dead;
+		is_partial |= tree->is_partial;
 	} while (walk.fresh > 0 && duration_now() < walk.until);
-	tree->first_round = walk.first_round;
+	tree->is_partial = is_partial;
 	return count;
 }
 
@@ -369,29 +314,14 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	signal_target(tree, SIGCONT);
 	priority_take();
 	tree->signal = signal;
-	tree->first_round = last_round + 1U;
+	stop++;
 	return signal_newcomers(tree, until);
-}
-
-static int
-find_new_orphan(pid_t pid, void *context)
-{
-	const struct walk *const walk = context;
-
-	return !is_marked(walk, pid) && wait_has_living(pid) ? -1 : 0;
 }
 
 void
 tree_signal_orphans(struct tree *tree, int64_t until)
 {
-	struct walk walk = { .tree = tree, .first_round = tree->first_round };
-	const int dir = procfs_dir(tree->self);
-
-	errno = 0;
-	if (dir != -1 && procfs_visit_children(dir, tree->self, find_new_orphan,
-	                                       &walk) == -1)
-		(void)signal_newcomers(tree, until);
-	fds_close(dir);
+	(void)signal_newcomers(tree, until);
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -406,38 +336,10 @@ reap(struct tree *tree, pid_t pid)
 		    info.si_code == CLD_KILLED && info.si_status == SIGKILL;
 }
 
-static int
-reap_but_target(pid_t pid, void *context)
-{
-	struct tree *const tree = context;
-
-	if (pid != tree->target)
-		reap(tree, pid);
-	return 0;
-}
-
-/* waitid(2) for any child would return the target, kept as a zombie, again and
- * again: so each child is asked for. */
+/* Reaps the dead children, the target excepted, until the target is dead. */
 static void
-reap_behind_target(struct tree *tree)
+reap_before_target(struct tree *tree)
 {
-	find_self(tree);
-
-	const int dir = tree->is_ours ? procfs_dir(tree->self) : -1;
-
-	if (dir != -1 &&
-	    procfs_visit_children(dir, tree->self, reap_but_target, tree) ==
-	        -1 &&
-	    errno == ENOENT)
-		(void)procfs_visit_all(reap_but_target, tree);
-	fds_close(dir);
-}
-
-void
-tree_reap(struct tree *tree)
-{
-	/* The end of a run without survivors costs no look into /proc. */
-	const bool was_dead = tree->target_is_dead;
 	pid_t child;
 	siginfo_t info;
 
@@ -452,7 +354,34 @@ tree_reap(struct tree *tree)
 		tree->killed +=
 		    info.si_code == CLD_KILLED && info.si_status == SIGKILL;
 	}
-	if (was_dead)
+}
+
+/* Reaps those that come behind the target's zombie, which waitid(2) for any
+ * child would return again and again: so each child is asked for. */
+static void
+reap_behind_target(struct tree *tree)
+{
+	struct walk walk = { .tree = tree };
+
+	if (!tree->target_is_dead)
+		return;
+	push_own_children(&walk);
+	while (walk.pending_count > 0) {
+		const pid_t pid = pending[--walk.pending_count].pid;
+
+		if (pid != tree->target)
+			reap(tree, pid);
+	}
+}
+
+void
+tree_reap(struct tree *tree)
+{
+	/* The end of a run without survivors costs no look into /proc. */
+	const bool was_dead = tree->target_is_dead;
+
+	reap_before_target(tree);
+	if (was_dead && wait_has_living(ANY_CHILD))
 		reap_behind_target(tree);
 }
 
@@ -462,58 +391,59 @@ tree_reap(struct tree *tree)
  * continues a stopped process whose parent's death orphans its group
  * (kill_orphaned_pgrp()). Returns how many processes were new. */
 static size_t
-freeze_and_kill(struct walk *walk)
+freeze_and_kill(struct tree *tree)
 {
-	struct tree *const tree = walk->tree;
-	const int64_t until = duration_add(duration_now(), FREEZE_BOUND);
+	struct walk walk = { .tree = tree,
+		             .signal = SIGSTOP,
+		             .until = duration_now() + FREEZE_BOUND };
 	size_t fresh = 0;
 
-	walk->signal = SIGSTOP;
-	walk->until = until;
 	do
-		fresh += walk_tree(walk);
-	while (walk->fresh > 0 && duration_now() < until);
+		fresh += walk_tree(&walk);
+	while (walk.fresh > 0 && duration_now() < walk.until);
 	for (size_t i = tree->list.count; i-- > 0;) {
-		struct process process = tree->list.entries[i];
-		const int dir = open_process(walk, &process);
+		const int dir = open_process(tree, &found[i]);
 
-		send(tree, &process, dir, SIGKILL);
+		send(tree, &found[i], dir, SIGKILL);
 		fds_close(dir);
 	}
-	walk->signal = SIGKILL;
 	return fresh;
 }
 
 bool
 tree_kill(struct tree *tree)
 {
-	struct walk walk = { .tree = tree,
-		             .signal = SIGKILL,
-		             .first_round = last_round + 1U };
-	const int64_t bound = duration_add(duration_now(), TREE_KILL_BOUND);
+	struct walk walk = { .tree = tree, .signal = SIGKILL };
 	int64_t last = duration_now();
+	const int64_t bound = last + TREE_KILL_BOUND;
 	int64_t pause = PAUSE_FIRST;
 	int restless = 0;
 
 	signal_target(tree, SIGKILL);
 	priority_take();
 	tree->killed = 0;
+	stop++;
 	for (;;) {
 		const size_t killed = tree->killed;
 		size_t fresh;
 
-		walk.until = duration_add(duration_now(), WALK_BOUND);
+		walk.until = duration_now() + WALK_BOUND;
 		fresh = restless < RESTLESS_MAX ? walk_tree(&walk)
-		                                : freeze_and_kill(&walk);
+		                                : freeze_and_kill(tree);
 		restless = fresh > 0 ? restless + 1 : 0;
 		/* Until the tree is at rest, nobody is reaped: the dead count
 		 * in the limits (RLIMIT_NPROC, pids.max), and no new process
 		 * takes their place. */
 		if (fresh > 0 && restless <= RESTLESS_MAX)
 			continue;
-		tree_reap(tree);
-		if (!wait_has_living(ANY_CHILD))
+		reap_before_target(tree);
+		reap_behind_target(tree);
+		if (!wait_has_living(ANY_CHILD)) {
+			/* Who died meanwhile is counted, too. */
+			reap_before_target(tree);
+			reap_behind_target(tree);
 			return true;
+		}
 
 		const int64_t now = duration_now();
 
@@ -530,24 +460,19 @@ tree_kill(struct tree *tree)
 
 /* --- what the tree does --------------------------------------------------- */
 
-/* Any mixing will do: SUM need only change when INPUT does. */
+/* What PID has read and written, from lines like "rchar: 4711" of its "io", as
+ * far as this process may read the file. */
 static uint64_t
-mix(uint64_t sum, uint64_t input)
+io_bytes(pid_t pid)
 {
-	return sum * UINT64_C(0x9e3779b97f4a7c15) + input;
-}
+	char text[IO_SIZE];
+	uint64_t sum = 0;
 
-/* The CPU time of all threads of PID, rounded to ticks, so that a process that
- * wakes up and finds nothing to do does not count. The clock ID is that of
- * clock_getcpuclockid(3). */
-static uint64_t
-cpu_ticks(pid_t pid)
-{
-	const clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | 2);
-	struct timespec time = { .tv_sec = 0 };
-
-	(void)clock_gettime(clock, &time);
-	return (uint64_t)((time.tv_sec * SECOND + time.tv_nsec) / CPU_TICK);
+	if (procfs_read(pid, "io", text, sizeof(text)) == -1)
+		return 0;
+	for (const char *at = text; (at = strchr(at, ' ')) != NULL; at++)
+		sum += strtoull(at, NULL, DECIMAL);
+	return sum;
 }
 
 uint64_t
@@ -557,11 +482,14 @@ tree_activity(const struct tree *tree)
 
 	for (size_t i = 0; i < tree->list.count; i++) {
 		const pid_t pid = tree->list.entries[i].pid;
+		struct procstat stat = { .cpu = 0 };
 
-		sum = mix(sum, (uint64_t)pid);
-		sum = mix(sum, cpu_ticks(pid));
-		if (!procfs_may_block(pid))
-			sum = mix(sum, procfs_read_io(pid));
+		/* Any mixing will do: SUM need only change when a number does.
+		 * The CPU time is in ticks, so that a process that wakes up and
+		 * finds nothing to do does not count. */
+		sum = sum * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)pid;
+		if (!procfs_may_block(pid) && procstat_read(pid, &stat) == 0)
+			sum += (stat.cpu << 32) + io_bytes(pid);
 	}
 	return sum;
 }

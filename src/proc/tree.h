@@ -22,7 +22,7 @@
  * read, and what a reading misses has a dead parent, and so is a child of this
  * process in the next reading. And waitid(2) says ECHILD when nobody is left.
  *
- * Without a usable /proc, only the target and its process group are known.
+ * Without /proc, only the target and its process group are known.
  */
 
 struct process {
@@ -49,35 +49,31 @@ struct tree {
 	bool is_partial; /* LIST is not complete: too little time, room, or
 	                  * permission to read */
 
-	pid_t self;   /* this process in /proc; 0: not known yet, or no /proc */
-	bool is_ours; /* the PIDs of /proc are those of this process */
-	bool is_known;        /* SELF and IS_OURS are */
-	int signal;           /* of the last tree_signal() */
-	unsigned first_round; /* of the last tree_signal() */
+	int signal;   /* of the last tree_signal() */
+	pid_t self;   /* this process in /proc, as last read; 0: no /proc */
+	bool is_ours; /* the PIDs of /proc are those of this process: not in a
+	               * PID namespace that has mounted no /proc of its own */
 };
 
 /* Reads the tree until the clock says UNTIL. Never waits for a process. */
 void tree_read(struct tree *tree, int64_t until);
 
-/* Whether the last reading had a usable /proc. */
+/* Whether the last reading had a /proc. */
 bool tree_has_proc(const struct tree *tree);
-
-/* Returns the process PID of LIST, or NULL. */
-const struct process *tree_find(const struct process_list *list, pid_t pid);
 
 /*
  * Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
  * to the target's process group, before anything is read, then to the others,
  * until nobody is new, or the clock says UNTIL, for about a second at most.
- * Leaves out those whose parent had the signal before: they were started as
- * part of an orderly end. Takes what priority it may have (priority.h). Returns
- * how many processes got the signal.
+ * Leaves out what such a process has started since: that is part of an orderly
+ * end. Takes what priority it may have (priority.h). Returns how many processes
+ * got the signal.
  */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
 /* After tree_signal(): sends its signal to the orphans that have become
  * children of this process since, and so has to be called when a process may
- * have died. */
+ * have died. LIST has these orphans alone then. */
 void tree_signal_orphans(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)
@@ -88,8 +84,8 @@ void tree_signal_orphans(struct tree *tree, int64_t until);
  * LIST says who. */
 bool tree_kill(struct tree *tree);
 
-/* Reaps the dead children of this process but the target, of which TREE notes
- * the end. Once the target is dead, costs the number of children. */
+/* Notes the end of the target, and reaps the other dead children; those behind
+ * a dead target only while somebody is alive, as they cost a reading. */
 void tree_reap(struct tree *tree);
 
 /* A number that changes when a process of the tree, as last read, comes, goes,

@@ -11,7 +11,7 @@
 #include "base/message.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "proc/procid.h"
+#include "proc/procstat.h"
 
 #define AFTER_KILL (10 * SECOND)
 #define PAUSE      (10 * MILLISECOND)
@@ -35,8 +35,7 @@ is_meant(const struct registry_walk *walk, const char *which)
 static bool
 await_end(const struct registry_walk *walk, int64_t deadline)
 {
-	while (registry_is_held(walk) ||
-	       procid_state_of(&walk->entry.front) == PROCID_ALIVE) {
+	while (registry_is_held(walk) || procid_is_alive(&walk->entry.front)) {
 		if (duration_now() >= deadline)
 			return false;
 		duration_sleep(PAUSE);
@@ -70,11 +69,12 @@ stop(struct registry_walk *walk, bool is_quiet)
 	 * dead, the supervisor is ending the run already. */
 	(void)procid_kill(front, SIGTERM);
 	(void)procid_kill(front, SIGCONT);
-	if (!await_end(walk, grace) &&
-	    (procid_kill(front, SIGKILL),
-	     !await_end(walk, duration_now() + AFTER_KILL))) {
-		message("--cancel: run %s survives SIGKILL", walk->id);
-		return -1;
+	if (!await_end(walk, grace)) {
+		(void)procid_kill(front, SIGKILL);
+		if (!await_end(walk, duration_now() + AFTER_KILL)) {
+			message("--cancel: run %s survives SIGKILL", walk->id);
+			return -1;
+		}
 	}
 	/* If it is still there, the watchers were killed, or could not kill all
 	 * of the run, of which the target may have put more on record. */

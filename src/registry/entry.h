@@ -30,10 +30,9 @@
 
 #include "base/text.h"
 #include "lock/cleanup.h"
-#include "proc/procid.h"
+#include "proc/procstat.h"
 
-#define ENTRY_COMMAND_MAX 8192 /* bytes of all words, with null bytes */
-#define ENTRY_FILES_MAX   32
+#define ENTRY_FILES_MAX 32
 
 struct entry {
 	const char *host;

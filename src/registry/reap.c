@@ -21,7 +21,6 @@
 #include "proc/cmdline.h"
 #include "proc/helper.h"
 #include "proc/procfs.h"
-#include "proc/procid.h"
 #include "proc/procstat.h"
 #include "proc/runid.h"
 
@@ -31,6 +30,7 @@
 #define BOUND       (10 * SECOND) /* of each wait for others */
 
 #define NAMES_SIZE    512 /* of the processes in a message */
+#define CHILDREN_MAX  4096
 #define COMMAND_WIDTH 60
 
 struct process {
@@ -58,7 +58,6 @@ struct search {
 	size_t count;              /* of those that may be of the run */
 	size_t seen;               /* of these, by end_proven() */
 	struct process *processes; /* dead or not */
-	pid_t parent;              /* of note_child() */
 	struct names killed;
 	struct names left; /* for which the run stays on record */
 };
@@ -140,19 +139,25 @@ note(struct search *search, const struct process *process)
 	search->session_is_proven |= at->is_proven && at->is_in_session;
 }
 
-/* A child of a proven process is proven. */
-static int
-note_child(pid_t pid, void *context)
+/* A child of a proven process is proven. Those that do not fit in the list are
+ * proven by the run's ID alone. */
+static void
+note_children(struct search *search, pid_t parent)
 {
-	struct search *const search = context;
+	pid_t pids[CHILDREN_MAX];
+	struct procfs_list children = { .pids = pids, .size = CHILDREN_MAX };
+	const int dir = procfs_dir(parent);
 	struct process child;
 
-	if (read_process(search, pid, &child) == 1 &&
-	    child.parent == search->parent) {
-		child.is_proven = true;
-		note(search, &child);
+	(void)procfs_list_children(dir, parent, &children);
+	fds_close(dir);
+	for (size_t i = 0; i < children.count; i++) {
+		if (read_process(search, pids[i], &child) == 1 &&
+		    child.parent == parent) {
+			child.is_proven = true;
+			note(search, &child);
+		}
 	}
-	return 0;
 }
 
 /* Kills the proven processes that were noted since the last time. */
@@ -168,11 +173,7 @@ end_proven(struct search *search)
 			continue;
 		/* Before SIGKILL: a dead parent proves no child, and a zombie
 		 * has no command line. */
-		const int dir = procfs_dir(pid);
-
-		search->parent = pid;
-		(void)procfs_visit_children(dir, pid, note_child, search);
-		fds_close(dir);
+		note_children(search, pid);
 		add_name(&search->killed, pid);
 		(void)procid_kill(&process.id, SIGKILL);
 	}
@@ -240,7 +241,7 @@ end_all(struct search *search)
 		const struct process *const last =
 		    &search->processes[search->count - 1];
 
-		if (procid_state_of(&last->id) != PROCID_ALIVE ||
+		if (!procid_is_alive(&last->id) ||
 		    (!last->is_proven && search->session_is_strangers)) {
 			search->count--;
 		} else if (!last->is_proven || last->is_spared ||

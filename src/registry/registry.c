@@ -79,15 +79,17 @@ int
 registry_open(const char *given, bool to_make, char path[PATH_MAX])
 {
 	char dot[PATH_MAX + 2];
-	char last[PATH_MAX];
 	struct stat directory;
 
 	if (find(given, path) == -1)
 		return -1;
 	/* The name in the directory that path_open() makes is the dot. */
 	(void)snprintf(dot, sizeof(dot), "%s/.", path);
-	if (to_make)
+	if (to_make) {
+		char last[PATH_MAX];
+
 		fds_close(path_open(dot, PATH_MAKE, last));
+	}
 
 	const int fd = path_open_file(dot, O_RDONLY | O_DIRECTORY, 0);
 

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "proc/cmdline.h"
 #include "proc/procfs.h"
-#include "proc/procid.h"
+#include "proc/procstat.h"
 #include "registry/entry.h"
 #include "registry/registry.h"
 #include "run/report.h"

@@ -30,12 +30,11 @@ static const struct group {
 		C(set_tid_address), C(timerfd_settime), C(umask), C(uname) } },
 	{ { NULL, true, { 0 } }, {
 		C(clock_nanosleep), C(exit_group), C(futex), C(nanosleep),
-		C(rt_sigsuspend), C(sched_yield) } },
+		C(rt_sigsuspend), C(sched_yield), C(waitid) } },
 	{ { NULL, true, { EAGAIN, ENOMEM } }, {
 		C(clone), C(clone3), C(rt_sigqueueinfo) } },
 	{ { NULL, true, { EINTR } }, {
-		C(epoll_pwait), C(ppoll), C(rt_sigtimedwait), C(wait4),
-		C(waitid) } },
+		C(epoll_pwait), C(ppoll), C(rt_sigtimedwait), C(wait4) } },
 	{ { NULL, true, { EINTR, EIO, ENOMEM } }, {
 		C(ftruncate), C(read), C(readv), C(sendfile), C(splice) } },
 	{ { NULL, true, { EINTR, EIO, ENOSPC } }, {

@@ -58,6 +58,7 @@ const struct scenario scenarios[] = {
 	{ .name = "cancel",
 	  .words = RECORDED OWNED PATIENCE "@litter C.file D.dir",
 	  .status = W_EXITCODE(0, SIGTERM),
+	  .other = W_EXITCODE(128 + SIGTERM, 0), /* kill(2) has failed */
 	  .is_signalled = true },
 };
 const size_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);
@@ -198,11 +199,18 @@ no_watcher_was_left(const struct attempt *attempt)
 	         !attempt->trace.had_supervisor));
 }
 
+static bool
+has_failed(const struct attempt *attempt)
+{
+	return attempt->trace.is_met && attempt->fault->kind == FAULT_ERROR;
+}
+
 /*
- * The command's files are cleaned up where that was asked for. A lock may be
- * left where nobody was left to remove it, and so may the file in which an
- * entry was written: a later run takes the one, a later --reap removes the
- * other. The holder before the run leaves its lock, too.
+ * The command's files are cleaned up where that was asked for, unless a call
+ * failed: then a file that could not be judged stays (LIMITS), and nobody holds
+ * it. A lock may be left where nobody was left to remove it, and so may the
+ * file in which the report was written: a later run takes the one. The holder
+ * before the run leaves its lock, too.
  */
 static bool
 may_be_left(const struct attempt *attempt, const char *name)
@@ -216,9 +224,9 @@ may_be_left(const struct attempt *attempt, const char *name)
 			return true;
 	}
 	if (strcmp(name, "C.file") == 0 || strcmp(name, "D.dir") == 0)
-		return !has_word(attempt, "--cleanup");
+		return has_failed(attempt) || !has_word(attempt, "--cleanup");
 	if (strcmp(name, "L.lock") == 0)
-		return no_watcher_was_left(attempt) ||
+		return has_failed(attempt) || no_watcher_was_left(attempt) ||
 		       (attempt->scenario->is_held &&
 		        attempt->trace.status != attempt->scenario->status &&
 		        !attempt->trace.has_executed);

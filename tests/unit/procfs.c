@@ -65,20 +65,14 @@ check_lines(void)
 		replay(names[i], names[i], strlen(names[i]));
 }
 
-static int
-count_child(pid_t number, void *context)
-{
-	*(pid_t *)context += number;
-	return 0;
-}
-
 /* A directory stands for its process, also once that is reaped. */
 static void
 check_directory(void)
 {
 	const pid_t child = fork();
 	struct procfs_status status;
-	pid_t sum = 0;
+	pid_t first = 0;
+	struct procfs_list list = { .pids = &first, .size = 1 };
 
 	if (child == 0) {
 		(void)pause();
@@ -90,10 +84,10 @@ check_directory(void)
 	const int self = procfs_dir(getpid());
 
 	CHECK(dir > STDERR_FILENO, "a directory");
-	CHECK(procfs_visit_children(self, getpid(), count_child, &sum) == 0 ||
+	CHECK(procfs_list_children(self, getpid(), &list) == 0 ||
 	          errno == ENOENT,
 	      "children");
-	CHECK(sum == child || sum == 0, "the child");
+	CHECK(list.count == 0 || first == child, "the child");
 	CHECK(procfs_status_of(dir, &status) == 0, "its status");
 	CHECK(status.parent == getpid() && !status.is_dead, "its parent");
 	CHECK(status.user == getuid(), "its user");

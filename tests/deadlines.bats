@@ -1,0 +1,48 @@
+#!/usr/bin/env bats
+#
+# Promise 2: nothing hangs, not even where the supervisor does: the front kills it
+# at a deadline. These deadlines have to be sat out, which takes a minute: only
+# "make check" does that.
+#
+# bats file_tags=slow
+# shellcheck disable=SC2016,SC2034,SC2154
+
+load helper
+load bounds
+
+@test "a file of the run in a file system that hangs at the end costs ten seconds, and not the status" {
+	with_hung_fs '"$WDRUN" --lock="$PWD/lock" --cleanup=mnt/file bash -c "
+			hang_fs; exit 7"
+		echo "status $?"'
+	local server=$ready
+	wait_until grep -q status out
+	run -0 "$WDRUN" --lock=lock true
+	kill -KILL "$server"
+	finish
+
+	[ "$output" = 'status 7' ]
+	[ -s err ]
+	only_messages
+	nobody_is_left
+}
+
+# The front kills it 40 seconds after --kill-after: as long as the end of a tree
+# may take, and some more.
+@test "a supervisor that a debugger has stopped is killed at its deadline: the tree dies, and the lock is free" {
+	local PATIENCE=80
+	start "$WDRUN" --lock=lock -k 0 "$PROGRAMS/escape" fork setsid stubborn
+	await_ready
+	await_watchers
+	"$PROGRAMS/seize" "$supervisor" >seized 2>&1 3>&- &
+	wait_until test -s seized
+	says_ready seized || skip "$(<seized)"
+	says_ready out
+
+	kill -TERM "$started"
+	finish
+	[ "$status" -eq 137 ]
+	is_dead "$ready"
+	nobody_is_left
+	has_message "$supervisor"
+	[ ! -e lock ]
+}
