@@ -151,21 +151,36 @@ is_child(const struct tree *tree, const struct process *process)
 	return tree->is_ours && process->parent == tree->self;
 }
 
+/* The first signal has reached the target's group before the reading. */
+static bool
+is_of_targets_group(const struct tree *tree, pid_t pid)
+{
+	return tree->is_ours &&
+	       (pid == tree->target || getpgid(pid) == tree->target);
+}
+
 /* Opens the directory of *PROCESS, if that is alive and still a child of the
  * tree; an orphan is now a child of this process. Returns -1 if not; also for
  * a child of this process whose directory is hidden ("hidepid", proc(5)). */
 static int
-open_process(const struct tree *tree, struct process *process)
+open_process(struct walk *walk, struct process *process)
 {
+	const struct tree *const tree = walk->tree;
 	const int dir = procfs_dir(process->pid);
 	struct procfs_status status;
 
 	if (dir == -1 || is_child(tree, process))
 		return dir;
-	if (procfs_status_of(dir, &status) == 0 && !status.is_dead) {
-		if (status.parent == process->parent)
+	if (procfs_status_of(dir, &status) == 0) {
+		/* The group's signal has killed it before its parent. */
+		if (status.is_dead)
+			walk->dead +=
+			    walk->signal != 0 &&
+			    is_of_targets_group(tree, process->pid) &&
+			    mark(process->pid);
+		else if (status.parent == process->parent)
 			return dir;
-		if (status.parent == tree->self) {
+		else if (status.parent == tree->self) {
 			process->parent = tree->self;
 			process->depth = 0;
 			return dir;
@@ -186,14 +201,6 @@ send(const struct tree *tree, const struct process *process, int dir,
 	if ((dir == -1 || procfs_kill(dir, signal) == -1) &&
 	    is_child(tree, process))
 		(void)kill(process->pid, signal);
-}
-
-/* The first signal has reached the target's group before the reading. */
-static bool
-is_of_targets_group(const struct tree *tree, pid_t pid)
-{
-	return tree->is_ours &&
-	       (pid == tree->target || getpgid(pid) == tree->target);
 }
 
 /* SIGKILL and SIGSTOP go to a process before its children are read, so that it
@@ -218,7 +225,7 @@ visit(struct walk *walk, struct process process)
 		return;
 	}
 
-	const int dir = open_process(tree, &process);
+	const int dir = open_process(walk, &process);
 
 	if (dir == -1)
 		note_failure(tree);
@@ -402,7 +409,7 @@ freeze_and_kill(struct tree *tree)
 		fresh += walk_tree(&walk);
 	while (walk.fresh > 0 && duration_now() < walk.until);
 	for (size_t i = tree->list.count; i-- > 0;) {
-		const int dir = open_process(tree, &found[i]);
+		const int dir = open_process(&walk, &found[i]);
 
 		send(tree, &found[i], dir, SIGKILL);
 		fds_close(dir);
