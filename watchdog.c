@@ -340,9 +340,9 @@ enter(struct run *run, enum reason why, int64_t now)
 	if (has_look && !is_in_time)
 		(void)tell_look(run, duration_now() + 2 * LOOK_BUDGET);
 	/* A process that SIGKILL wakes in wait4(2) looks for dead children once
-	 * more, and may reap the child that has just been killed: so who was
-	 * seen alive counts. */
-	if (seen > count)
+	 * more, and may reap the child that has just been killed. So who was
+	 * seen alive counts; and in a stop, as many as are shown. */
+	if (seen > count || (seen > 0 && run->state == STATE_STOPPING))
 		count = seen;
 	if (run->state == STATE_KILLING ||
 	    (run->state == STATE_STOPPING && stop_signal(run, why) == SIGKILL))

@@ -136,6 +136,8 @@ open_stream(struct output *output, struct stream *stream)
 	                              is_same_file(fd, output->tee_fd));
 	stream->is_pty =
 	    is_on_terminal || (output->has_pty && stream == output->streams);
+	/* A hang-up would end a command that writes nothing more. */
+	stream->is_watched &= !stream->is_pty;
 	if (!stream->is_pty) {
 		if (pipe2(pipe_fds, O_CLOEXEC) == -1 ||
 		    fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK) == -1)

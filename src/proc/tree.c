@@ -322,6 +322,8 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	priority_take();
 	tree->signal = signal;
 	stop++;
+	if (tree->target_is_dead)
+		(void)mark(tree->target); /* it gets no signal */
 	return signal_newcomers(tree, until);
 }
 
