@@ -296,7 +296,8 @@ supervise(struct run *run)
 static void
 begin(struct run *run, int64_t now)
 {
-	run->target.started = run->facts->started = now;
+	run->target.started = now;
+	run->facts->started = now;
 	run->facts->target = run->target.pid;
 	run->due[CLOCK_TIMEOUT] = duration_add(now, run->options.timeout);
 	run->due[CLOCK_READY] = duration_add(

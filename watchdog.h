@@ -39,7 +39,7 @@ enum reason {
 	REASON_THIRD_SIGNAL,
 	REASON_FRONT_LOST,
 	REASON_SUPERVISOR_LOST,
-	REASON_LAST_BOUND,   /* a process is left that SIGKILL does not end */
+	REASON_LAST_BOUND, /* a process is left that SIGKILL does not end */
 	REASON_COUNT,
 };
 
@@ -67,7 +67,8 @@ struct files {
 	const char *paths[FILES_MAX];
 };
 
-/* The command line, with all defaults. Times are in nanoseconds; NEVER: no bound. */
+/* The command line, with all defaults. Times are in nanoseconds; NEVER: no
+ * bound. */
 struct options {
 	char **command;          /* COMMAND and its arguments, then NULL */
 	int64_t timeout;         /* for the run, from the target's start */

@@ -99,12 +99,12 @@ read_chunk(struct output *output, struct stream *stream)
 		}
 		return false;
 	}
+	output->quiet_since = duration_now();
+	output->facts->heard_at = output->quiet_since;
 	stream->size = stream->text_size = (size_t)length;
 	stream->written = stream->copied = 0;
 	if (stream->has_returns)
 		take_out_returns(stream);
-	output->quiet_since = duration_now();
-	output->facts->heard_at = output->quiet_since;
 	return true;
 }
 

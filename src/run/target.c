@@ -47,6 +47,7 @@ execute(char *const command[])
 	script[2] = words;
 	memcpy(&script[3], &command[0], (count + 1) * sizeof(*script));
 	(void)execv(shell, script);
+	free(script);
 	errno = ENOEXEC;
 }
 

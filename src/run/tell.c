@@ -62,14 +62,15 @@ tell_look(struct run *run, int64_t until)
 void
 tell_signal(const struct run *run, int signal)
 {
+	if (!run->options.verbose)
+		return;
+
 	char name[SIGNAL_NAME_SIZE];
 
-	if (run->options.verbose)
-		message("sending signal %s to%s command '%s'",
-		        signal == 0 ? "0"
-		                    : signal_name(signal, name) + strlen("SIG"),
-		        run->target.has_exited ? " what is left of" : "",
-		        run->options.command[0]);
+	message("sending signal %s to%s command '%s'",
+	        signal == 0 ? "0" : signal_name(signal, name) + strlen("SIG"),
+	        run->target.has_exited ? " what is left of" : "",
+	        run->options.command[0]);
 }
 
 void
