@@ -79,6 +79,7 @@ main(int argc, char *argv[])
 	run.watchers.supervisor = _Fork();
 	if (run.watchers.supervisor == -1) {
 		message("cannot start the supervisor: %s", strerror(errno));
+		report_note_end(&run);
 		leave(&run, failure);
 	}
 	if (run.watchers.supervisor == 0)
@@ -113,6 +114,7 @@ prepare(struct run *run)
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		run->due[i] = NEVER;
 	run->paused_at = NEVER;
+	run->tree_is_empty = true;
 	run->parent.fd = run->terminal.fd = watchers->signal_fd = -1;
 	watchers->front = getpid();
 	watchers->null_fd = fds_open_null();

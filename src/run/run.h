@@ -181,7 +181,8 @@ struct run {
 	struct cancel cancel;     /* job.c */
 	struct job job;           /* job.c */
 	struct tree tree;         /* proc/tree.c */
-	bool tree_is_empty; /* for good, as the target is dead: supervisor.c */
+	bool tree_is_empty; /* not yet begun, or for good: target.c, then
+	                     * supervisor.c */
 	bool is_silent;     /* ORDER_SILENT: supervisor.c */
 	bool is_complete;   /* ORDER_FOUND */
 	bool lets_go;       /* survivors are let go, says the news: front.c */

@@ -1,17 +1,26 @@
 /* What front and supervisor tell each other. */
 #include "run/talk.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "run/run.h"
 
+/* Writes into a pipe between the watchers, at once or not at all. EPIPE: the
+ * other one is dead. EAGAIN: it has hung for long. No other error is one of a
+ * pipe, and an order that is lost could let a run go on for ever. */
+static void
+send(int fd, const void *data, size_t size)
+{
+	while (write(fd, data, size) == -1 && errno != EPIPE && errno != EAGAIN)
+		;
+}
+
 void
 talk_order(const struct run *run, struct order order)
 {
-	/* EPIPE: the supervisor is dead. EAGAIN: it has hung for long. */
-	if (write(run->watchers.orders[1], &order, sizeof(order)) == -1)
-		return;
+	send(run->watchers.orders[1], &order, sizeof(order));
 }
 
 /* Not to a front in another PID namespace ("unshare --pid" without a fork),
@@ -32,8 +41,7 @@ talk_news(const struct run *run, const struct news *news, bool is_urgent)
 		return;
 	/* The pipe has room for all that a run has to tell, but for the stops
 	 * of a front that does not read them. */
-	if (write(run->watchers.news[1], news, sizeof(*news)) == -1)
-		return;
+	send(run->watchers.news[1], news, sizeof(*news));
 	if (is_urgent)
 		talk_signal_front(run, SIGCHLD);
 }

@@ -145,8 +145,8 @@ become_target(struct run *run, pid_t supervisor)
 void
 target_note(struct run *run, pid_t pid)
 {
-	run->target.pid = pid;
-	run->tree.target = pid;
+	run->target.pid = run->tree.target = pid;
+	run->tree_is_empty = false;
 }
 
 #define BIT(signal) (UINT64_C(1) << ((signal)-1))

@@ -159,6 +159,21 @@ can_fail(const struct attempt *attempt)
 	         fault->who == SUPERVISOR);
 }
 
+/* A terminal is hung up: by the death of the leader of its session; or because
+ * the front, which reads it, was told that it is gone. */
+static bool
+is_hung_up(const struct attempt *attempt)
+{
+	const struct fault *fault = attempt->fault;
+
+	if (!attempt->scenario->has_pty || !attempt->trace.is_met)
+		return false;
+	return fault->kind == FAULT_ERROR
+	           ? fault->who == FRONT &&
+	                 strcmp(call_of(fault->call).name, "read") == 0
+	           : fault->who == SUPERVISOR;
+}
+
 static void
 check_status(struct attempt *attempt)
 {
@@ -174,9 +189,8 @@ check_status(struct attempt *attempt)
 		conclude(attempt, VERDICT_TRUE);
 	else if (status == STATUS_FAILED && can_fail(attempt))
 		conclude(attempt, VERDICT_FAILED);
-	else if (is_killed && (status == W_EXITCODE(0, SIGKILL) ||
-	                       (status == W_EXITCODE(0, SIGHUP) &&
-	                        scenario->has_pty && fault->who == SUPERVISOR)))
+	else if ((is_killed && status == W_EXITCODE(0, SIGKILL)) ||
+	         (status == W_EXITCODE(0, SIGHUP) && is_hung_up(attempt)))
 		conclude(attempt, VERDICT_KILLED);
 	else if (status == NOT_EXECUTED && fault->kind == FAULT_ERROR &&
 	         strcmp(call_of(fault->call).name, "execve") == 0)

@@ -142,6 +142,7 @@ static void
 enter_call(struct trace *trace, struct process *one, long call)
 {
 	const struct fault *const fault = &trace->fault;
+	const struct process *const supervisor = find(trace, SUPERVISOR);
 
 	if (call < 0 || call >= CALLS_MAX) {
 		go_on(trace, one, 0);
@@ -159,7 +160,7 @@ enter_call(struct trace *trace, struct process *one, long call)
 		return;
 	}
 	trace->is_met = true;
-	trace->had_supervisor = find(trace, SUPERVISOR) != NULL;
+	trace->had_supervisor = supervisor != NULL && supervisor->is_traced;
 	if (fault->kind != FAULT_ERROR) {
 		kill_at_call(trace, one);
 		return;

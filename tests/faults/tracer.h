@@ -70,7 +70,7 @@ struct trace {
 	int other_status; /* as of wait(2), if not -1 */
 
 	bool is_met;         /* the fault happened, */
-	bool had_supervisor; /* and then there was a supervisor */
+	bool had_supervisor; /* and then a supervisor was alive */
 	bool has_executed;   /* the target's program has begun */
 	bool is_strange;     /* the target was not the one that PATHS says */
 	bool has_ended;      /* the front has */

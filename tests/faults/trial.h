@@ -66,6 +66,7 @@ struct process_stat {
 	int parent;
 	int session;
 	unsigned flags;
+	unsigned long pending; /* signals: bit N - 1 for signal N */
 };
 
 static inline struct process_stat
@@ -82,22 +83,26 @@ stat_of(pid_t pid)
 	const char *const end = strrchr(text, ')');
 
 	if (end == NULL ||
-	    sscanf(end + 1, " %c %d %*d %d %*d %*d %u", &stat.state,
-	           &stat.parent, &stat.session, &stat.flags) != 4)
+	    sscanf(end + 1,
+	           " %c %d %*d %d %*d %*d %u %*s %*s %*s %*s %*s %*s %*s %*s"
+	           " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu",
+	           &stat.state, &stat.parent, &stat.session, &stat.flags,
+	           &stat.pending) != 5)
 		return (struct process_stat){ .state = 'X' };
 	(void)sscanf(text, "%*d (%31[^)]", stat.name);
 	return stat;
 }
 
 /*
- * Whether the process is no more, or within exit(2): PF_EXITING of the kernel's
- * include/linux/sched.h.
+ * Whether the process is no more, has got SIGKILL, or is within exit(2):
+ * PF_EXITING of the kernel's include/linux/sched.h.
  */
 static inline bool
 is_ending(const struct process_stat *stat)
 {
 	return stat->state == 'X' || stat->state == 'Z' ||
-	       (stat->flags & 0x4) != 0;
+	       (stat->flags & 0x4) != 0 ||
+	       (stat->pending & 1UL << (SIGKILL - 1)) != 0;
 }
 
 /* Fills PIDS with at most MAX children of PID that live. Returns their number.
