@@ -174,10 +174,9 @@ open_process(struct walk *walk, struct process *process)
 	if (procfs_status_of(dir, &status) == 0) {
 		/* The group's signal has killed it before its parent. */
 		if (status.is_dead)
-			walk->dead +=
-			    walk->signal != 0 &&
-			    is_of_targets_group(tree, process->pid) &&
-			    mark(process->pid);
+			walk->dead += walk->signal != 0 &&
+			              is_of_targets_group(tree, process->pid) &&
+			              mark(process->pid);
 		else if (status.parent == process->parent)
 			return dir;
 		else if (status.parent == tree->self) {
