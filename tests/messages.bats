@@ -50,17 +50,16 @@ tells_alone() {
 }
 
 @test "the sentences about a wrong command line" {
-	tells_alone "no COMMAND given (see wdrun --help)"
-	tells_alone "'-qZ' is not an option, is short for several, or takes no value (see wdrun --help)" -qZ true
-	tells_alone "--timeout needs a value: DUR (see wdrun --help)" --timeout
+	tells_alone "no COMMAND given (see --help)"
+	tells_alone "'-qZ' is not an option, is short for several, or takes no value (see --help)" -qZ true
+	tells_alone "--timeout needs a value: DUR (see --help)" --timeout
 	tells_alone "--timeout: '5x' is not a duration (250ms, 1.5, 1h30m, never; units ms, s, m, h, d, w)" \
 		--timeout=5x true
 	tells_alone "--until: ' *' is not a text (1 to 1024 bytes)" \
 		--until="$(printf %1025s '')" true
-	tells_alone "--json needs --list, which is not given" --json true
 	tells_alone "--lock: 'f17' is not one of at most 16 file names ('./-' for one that is named '-')" \
 		--lock=f{1..17} true
-	tells_alone "--list, --cancel and --reap take no COMMAND" --list touch ran
+	tells_alone "of --list, --cancel, --reap and a COMMAND only one can be given" --list touch ran
 }
 
 @test "the sentences about a command or a file that cannot be used" {
@@ -155,9 +154,9 @@ tells_alone() {
 	tells_alone "run $id (nightly): killed 1 process: $ready *" --reap
 
 	program=timeout
-	tells_alone "missing operand (*; see timeout --help)"
-	tells_alone "'5x' is not a duration (*)" 5x true
-	tells_alone "'FOO' is not a signal (*)" -s FOO 1 true
+	tells_alone "missing operand: DURATION COMMAND (see --help)"
+	tells_alone "--timeout: '5x' is not a duration (*)" 5x true
+	tells_alone "--signal: 'FOO' is not a signal (*)" -s FOO 1 true
 	tells_alone "failed to run command 'no-such': No such file or directory" 1 no-such
 	tells_alone "sending signal TERM to command 'sleep'" -v 0.2 sleep 1000
 }

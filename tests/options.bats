@@ -180,7 +180,7 @@ accepted() {
 }
 
 # bats test_tags=smoke
-@test "an option that does not exist, lacks its value or needs another one, takes none or excludes another one is refused, and named" {
+@test "an option that does not exist, lacks its value, takes none or excludes another one is refused, and named" {
 	each_refused <<-'EOF'
 		no-such-option | --no-such-option
 		frobnicate --help | --frobnicate
@@ -198,14 +198,12 @@ accepted() {
 		--foreground --setsid | --setsid -f
 		--pty --foreground | --foreground --pty
 		--pty --foreground | --no-stdin --pty -f
-		--idle-unless-busy --idle-timeout | --idle-unless-busy
-		--json --list | --json
 	EOF
 	refused timeout DUR -- --timeout
 	refused t DUR -- -t
 	refused l FILE -- -q -l
 
-	# With what they need, and with values that look like options.
+	# With values that look like options.
 	run_now -u -timeout --idle-unless-busy -i 900 --until-grace=900 -w 1 -E 7 \
 		-l lock --setsid --pty echo -timeout
 	[ "$status" -eq 0 ]
@@ -216,7 +214,7 @@ accepted() {
 	local all=(--tee=copy --report=report --lock=lock --cleanup=left
 		--name=job --registry=runs)
 	refused --timeout 5x -- "${all[@]}" --timeout=5x touch ran
-	refused --json -- "${all[@]}" --json touch ran
+	refused --setsid -- "${all[@]}" --foreground --setsid touch ran
 	refused -- "${all[@]}"
 
 	# What cannot be opened is found out before a lock is taken.
@@ -236,7 +234,6 @@ accepted() {
 		refused "${mode%=*}" -- "$mode" touch ran
 	done
 	refused -- --list --reap
-	refused --json --list -- --reap --json
 }
 
 @test "options end at the first operand, and at --; a value may be joined, apart, long or short, and the last one counts" {

@@ -76,26 +76,26 @@ struct row {
 	const char *help;
 };
 
-/* KIND, and the offset of MEMBER. Compiles only if MEMBER has the TYPE that
- * store() writes for that KIND. A type cannot be in parentheses.
- * NOLINTBEGIN(bugprone-macro-parentheses) */
+/* KIND, the offset of MEMBER, and the default where there is none. Compiles
+ * only if MEMBER has the TYPE that store() writes for that KIND. A type cannot
+ * be in parentheses. NOLINTBEGIN(bugprone-macro-parentheses) */
 #define OF(kind, type, member)                                                 \
 	kind, _Generic(((struct options *)NULL)->member, type                  \
 	               : offsetof(struct options, member))
 /* NOLINTEND(bugprone-macro-parentheses) */
-#define FLAG(member)       OF(KIND_FLAG, bool, member)
+#define FLAG(member)       OF(KIND_FLAG, bool, member), NULL
 #define DURATION(member)   OF(KIND_DURATION, int64_t, member)
 #define BOUND(member)      OF(KIND_BOUND, int64_t, member)
-#define FILES(member)      OF(KIND_FILES, struct files, member)
-#define TEXT(kind, member) OF(kind, const char *, member)
+#define FILES(member)      OF(KIND_FILES, struct files, member), NULL
+#define TEXT(kind, member) OF(kind, const char *, member), NULL
 
 static const struct row rows[] = {
 	{ "timeout", 't', BOUND(timeout), "never", "stop COMMAND after DUR" },
 	{ "idle-timeout", 'i', BOUND(idle_timeout), "never",
 	  "stop when silent for DUR" },
-	{ "idle-unless-busy", 0, FLAG(idle_unless_busy), NULL,
+	{ "idle-unless-busy", 0, FLAG(idle_unless_busy),
 	  "no -i stop during CPU use or I/O" },
-	{ "until", 'u', TEXT(KIND_UNTIL, until), NULL,
+	{ "until", 'u', TEXT(KIND_UNTIL, until),
 	  "TEXT in output says work is done" },
 	{ "until-grace", 0, DURATION(until_grace), "30s",
 	  "time to exit after TEXT" },
@@ -103,7 +103,7 @@ static const struct row rows[] = {
 	  "SIGKILL, DUR after a stop" },
 	{ "signal", 's', OF(KIND_SIGNAL, int, signal), "TERM",
 	  "first signal of a stop" },
-	{ "preserve-status", 'p', FLAG(preserve_status), NULL,
+	{ "preserve-status", 'p', FLAG(preserve_status),
 	  "COMMAND's status on a timeout" },
 	{ "idle-after-exit", 0, DURATION(idle_after_exit), "2s",
 	  "stop survivors idle for DUR" },
@@ -111,36 +111,33 @@ static const struct row rows[] = {
 	  "stop survivors after DUR" },
 	{ "survivors", 0, OF(KIND_SURVIVORS, enum survivors, survivors), "kill",
 	  "what to do to them" },
-	{ "die-with-parent", 0, FLAG(die_with_parent), NULL,
+	{ "die-with-parent", 0, FLAG(die_with_parent),
 	  "stop when the parent dies" },
-	{ "foreground", 'f', FLAG(foreground), NULL,
+	{ "foreground", 'f', FLAG(foreground),
 	  "stay in wdrun's process group" },
-	{ "setsid", 0, FLAG(setsid), NULL, "give COMMAND its own session" },
-	{ "pty", 0, FLAG(pty), NULL, "give COMMAND its own terminal" },
-	{ "tee", 0, TEXT(KIND_FILE, tee), NULL, "append a copy of the output" },
-	{ "no-stdin", 0, FLAG(no_stdin), NULL,
-	  "stdin is /dev/null, and --setsid" },
+	{ "setsid", 0, FLAG(setsid), "give COMMAND its own session" },
+	{ "pty", 0, FLAG(pty), "give COMMAND its own terminal" },
+	{ "tee", 0, TEXT(KIND_FILE, tee), "append a copy of the output" },
+	{ "no-stdin", 0, FLAG(no_stdin), "stdin is /dev/null, and --setsid" },
 	{ "heartbeat", 0, BOUND(heartbeat), "never",
 	  "line per DUR of silence" },
-	{ "report", 0, TEXT(KIND_FILE, report), NULL,
+	{ "report", 0, TEXT(KIND_FILE, report),
 	  "tell how the run ended, as JSON" },
-	{ "lock", 'l', FILES(locks), NULL, "hold this lock; may repeat" },
+	{ "lock", 'l', FILES(locks), "hold this lock; may repeat" },
 	{ "lock-wait", 'w', DURATION(lock_wait), "0",
 	  "wait DUR for a held lock" },
 	{ "lock-exit", 'E', OF(KIND_STATUS, int, lock_exit), "75",
 	  "status if a lock is held" },
-	{ "cleanup", 'c', FILES(cleanups), NULL,
-	  "clear COMMAND's lock; may repeat" },
-	{ "name", 'n', TEXT(KIND_NAME, name), NULL,
-	  "put the run on record as NAME" },
-	{ "registry", 0, TEXT(KIND_DIRECTORY, registry), NULL,
+	{ "cleanup", 'c', FILES(cleanups), "clear COMMAND's lock; may repeat" },
+	{ "name", 'n', TEXT(KIND_NAME, name), "put the run on record as NAME" },
+	{ "registry", 0, TEXT(KIND_DIRECTORY, registry),
 	  "directory of the record" },
-	{ "list", 0, FLAG(list), NULL, "show the runs on record" },
-	{ "json", 0, FLAG(as_json), NULL, "with --list: as JSON" },
-	{ "cancel", 0, TEXT(KIND_RUN, cancel), NULL, "stop RUN on record" },
-	{ "reap", 0, FLAG(reap), NULL, "end what killed runs have left" },
-	{ "quiet", 'q', FLAG(quiet), NULL, "say nothing" },
-	{ "verbose", 'v', FLAG(verbose), NULL, "print every decision" },
+	{ "list", 0, FLAG(list), "show the runs on record" },
+	{ "json", 0, FLAG(as_json), "with --list: as JSON" },
+	{ "cancel", 0, TEXT(KIND_RUN, cancel), "stop RUN on record" },
+	{ "reap", 0, FLAG(reap), "end what killed runs have left" },
+	{ "quiet", 'q', FLAG(quiet), "say nothing" },
+	{ "verbose", 'v', FLAG(verbose), "print every decision" },
 	{ "help", 'h', KIND_HELP, 0, NULL, "show this help" },
 	{ "version", 'V', KIND_VERSION, 0, NULL, "show the version" },
 };
@@ -167,17 +164,6 @@ static const char timeout_usage[] =
     "Run COMMAND, and after DURATION (1.5, 1e3, 30m; 0: none) end it\n"
     "with all that it started.\n";
 
-static const char timeout_notes[] = "More: man wdrun\n";
-
-/* Whether OPTIONS can have the option ROW. */
-static bool
-has_row(const struct options *options, const struct row *row)
-{
-	return !options->is_timeout || row->kind == KIND_HELP ||
-	       row->kind == KIND_VERSION ||
-	       (row->letter != 0 && strchr("fkpsv", row->letter) != NULL);
-}
-
 /* "  -t, --timeout=DUR         stop COMMAND after DUR (never)" */
 static void
 add_row(struct strbuf *text, const struct row *row, bool has_default)
@@ -195,20 +181,6 @@ add_row(struct strbuf *text, const struct row *row, bool has_default)
 	strbuf_addf(text, "\n");
 }
 
-static void
-add_help(struct strbuf *text, const struct options *options)
-{
-	const bool is_timeout = options->is_timeout;
-
-	strbuf_addf(text, "%s", is_timeout ? timeout_usage : usage);
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		if (has_row(options, &rows[i]))
-			add_row(text, &rows[i],
-			        rows[i].initial != NULL && !is_timeout);
-	}
-	strbuf_addf(text, "%s", is_timeout ? timeout_notes : notes);
-}
-
 /* Prints --help or --version. Returns the exit status. */
 static int
 print(const struct options *options, bool is_help)
@@ -220,7 +192,13 @@ print(const struct options *options, bool is_help)
 		strbuf_addf(&text, "%s " WDRUN_VERSION "\n",
 		            is_timeout ? "timeout (wdrun)" : "wdrun");
 	else
-		add_help(&text, options);
+		strbuf_addf(&text, "%s", is_timeout ? timeout_usage : usage);
+	for (size_t i = 0; is_help && i < ROW_COUNT; i++)
+		add_row(&text, &rows[i],
+		        rows[i].initial != NULL && !is_timeout);
+	if (is_help)
+		strbuf_addf(&text, "%s",
+		            is_timeout ? "More: man wdrun\n" : notes);
 
 	const int status = message_print(&text);
 
@@ -269,18 +247,15 @@ store_status(int *status, const char *text)
 static int
 store_survivors(enum survivors *survivors, const char *text)
 {
-	static const char *const words[] = {
-		[SURVIVORS_KILL] = "kill",
-		[SURVIVORS_WAIT] = "wait",
-		[SURVIVORS_LEAVE] = "leave",
-	};
-	int i = SURVIVORS_LEAVE;
-
-	while (i >= 0 && strcmp(text, words[i]) != 0)
-		i--;
-	if (i >= 0)
-		*survivors = (enum survivors)i;
-	return i >= 0 ? 0 : -1;
+	if (strcmp(text, "kill") == 0)
+		*survivors = SURVIVORS_KILL;
+	else if (strcmp(text, "wait") == 0)
+		*survivors = SURVIVORS_WAIT;
+	else if (strcmp(text, "leave") == 0)
+		*survivors = SURVIVORS_LEAVE;
+	else
+		return -1;
+	return 0;
 }
 
 static int
@@ -353,31 +328,25 @@ find_row(int found)
 
 /* Says what getopt_long(3), which returned FOUND, finds wrong in WORD. */
 static int
-refuse_word(const struct options *options, int found, const char *word)
+refuse_word(int found, const char *word)
 {
-	const char *const program = options->is_timeout ? TIMEOUT : "wdrun";
 	const struct row *const row = find_row(optopt);
 
 	if (found == ':' && row != NULL)
-		message("--%s needs a value: %s (see %s --help)", row->name,
-		        kinds[row->kind].metavar, program);
+		message("--%s needs a value: %s (see --help)", row->name,
+		        kinds[row->kind].metavar);
 	else
 		message("'%s' is not an option, is short for several, or takes "
-		        "no value (see %s --help)",
-		        word, program);
+		        "no value (see --help)",
+		        word);
 	return STATUS_FAILED;
 }
 
 static int
-refuse_value(const struct options *options, const struct row *row,
-             const char *value)
+refuse_value(const struct row *row, const char *value)
 {
-	if (options->is_timeout)
-		message("'%.*s' is not %s", SHOWN_MAX, value,
-		        kinds[row->kind].accepted);
-	else
-		message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, value,
-		        kinds[row->kind].accepted);
+	message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, value,
+	        kinds[row->kind].accepted);
 	return STATUS_FAILED;
 }
 
@@ -388,7 +357,7 @@ take(struct options *options, const struct row *row)
 	if (row->kind == KIND_HELP || row->kind == KIND_VERSION)
 		return print(options, row->kind == KIND_HELP);
 	if (store(options, row, optarg) == -1)
-		return refuse_value(options, row, optarg);
+		return refuse_value(row, optarg);
 	/* The last of the two counts. */
 	if (row->letter == 'q')
 		options->verbose = false;
@@ -399,41 +368,31 @@ take(struct options *options, const struct row *row)
 
 /* What is wrong with OPTIONS together, or NULL. */
 static const char *
-find_mistake(const struct options *options, bool has_command, bool has_idle)
+find_mistake(const struct options *options, bool has_command)
 {
-	const int modes =
-	    options->list + options->reap + (options->cancel != NULL);
+	const int actions = options->list + options->reap +
+	                    (options->cancel != NULL) + has_command;
 
-	if (modes > 1)
-		return "--list, --cancel and --reap: only one can be given";
-	if (modes == 1 && has_command)
-		return "--list, --cancel and --reap take no COMMAND";
-	if (options->as_json && !options->list)
-		return "--json needs --list, which is not given";
-	if (options->foreground && options->setsid)
-		return "--foreground and --setsid: only one can be given";
-	if (options->foreground && options->pty)
-		return "--pty and --foreground: only one can be given";
-	if (options->idle_unless_busy && !has_idle)
-		return "--idle-unless-busy needs --idle-timeout, which is not "
-		       "given";
-	if (modes == 0 && !has_command)
-		return "no COMMAND given (see wdrun --help)";
+	if (actions == 0)
+		return "no COMMAND given (see --help)";
+	if (actions > 1)
+		return "of --list, --cancel, --reap and a COMMAND only one can "
+		       "be given";
+	if (options->foreground && (options->setsid || options->pty))
+		return "--foreground goes with neither --setsid nor --pty";
 	return NULL;
 }
 
 /* Makes what getopt_long(3) takes of ROWS. "+": options end at COMMAND; ":": a
  * missing value is told from an unknown option, and nothing is printed. */
 static void
-make_tables(const struct options *options, char *letters, struct option *names)
+make_tables(char *letters, struct option *names)
 {
 	*letters++ = '+';
 	*letters++ = ':';
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const bool has_value = kinds[rows[i].kind].metavar != NULL;
 
-		if (!has_row(options, &rows[i]))
-			continue;
 		*names++ = (struct option){ rows[i].name, has_value, NULL,
 			                    LONG_OPTION(i) };
 		if (rows[i].letter == 0)
@@ -453,13 +412,11 @@ read_timeout_operand(struct options *options, int argc, char *argv[])
 	const struct row *const timeout = find_row('t');
 
 	if (argc - optind < 2) {
-		message("missing operand (timeout [OPTION]... DURATION COMMAND "
-		        "[ARG]...; see timeout --help)");
+		message("missing operand: DURATION COMMAND (see --help)");
 		return STATUS_FAILED;
 	}
-
 	if (store(options, timeout, argv[optind]) == -1)
-		return refuse_value(options, timeout, argv[optind]);
+		return refuse_value(timeout, argv[optind]);
 	optind++;
 	/* POSIX.1-2024, timeout: the command inherits each disposition but this
 	 * signal's. If nohup(1) or a shell had the signal ignored, the command
@@ -501,18 +458,16 @@ options_read(struct options *options, int argc, char *argv[])
 	struct option names[ROW_COUNT + 1];
 	const char *word = argv[optind];
 	int status = OPTIONS_ARE_COMPLETE;
-	bool has_idle = false;
 	int found;
 
 	set_defaults(options, argv[0] != NULL && is_timeouts(argv[0]));
-	make_tables(options, letters, names);
+	make_tables(letters, names);
 	while (status == OPTIONS_ARE_COMPLETE &&
 	       (found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
 		const struct row *const row = find_row(found);
 
-		status = row == NULL ? refuse_word(options, found, word)
-		                     : take(options, row);
-		has_idle |= row != NULL && row->letter == 'i';
+		status =
+		    row == NULL ? refuse_word(found, word) : take(options, row);
 		word = argv[optind];
 	}
 	if (status == OPTIONS_ARE_COMPLETE && options->is_timeout)
@@ -522,8 +477,7 @@ options_read(struct options *options, int argc, char *argv[])
 
 	/* Before Linux 5.18, execve(2) accepts an empty ARGV: then optind, 1,
 	 * is behind the NULL of ARGV. */
-	const char *const mistake =
-	    find_mistake(options, optind < argc, has_idle);
+	const char *const mistake = find_mistake(options, optind < argc);
 
 	options->command = argv + optind;
 	if (options->no_stdin && !options->foreground)
