@@ -181,12 +181,12 @@ struct run {
 	struct cancel cancel;     /* job.c */
 	struct job job;           /* job.c */
 	struct tree tree;         /* proc/tree.c */
-	bool tree_is_empty; /* not yet begun, or for good: target.c, then
-	                     * supervisor.c */
-	bool is_silent;     /* ORDER_SILENT: supervisor.c */
-	bool is_complete;   /* ORDER_FOUND */
-	bool lets_go;       /* survivors are let go, says the news: front.c */
-	uint64_t activity;  /* of tree and output, when last sampled */
+	bool tree_is_empty;       /* not yet begun, or for good: target.c, then
+	                           * supervisor.c */
+	bool is_silent;           /* ORDER_SILENT: supervisor.c */
+	bool is_complete;         /* ORDER_FOUND */
+	bool lets_go;         /* survivors are let go, says the news: front.c */
+	uint64_t activity;    /* of tree and output, when last sampled */
 	int64_t signalled_at; /* the last first signal of a stop */
 	struct output output;
 	struct terminal terminal;
