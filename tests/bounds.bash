@@ -34,8 +34,6 @@ together() {
 # directly OPTION... COMMAND...: a run for its status and its output only.
 # Sets what finish sets.
 directly() {
-	local -
-	set +T
 	status=0
 	"$WDRUN" "$@" >out 2>err 3>&- || status=$?
 	take_output

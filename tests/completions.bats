@@ -113,8 +113,6 @@ ask_fish() {
 # take_answers SHELL [ARGUMENT...]: asks SHELL for the array lines. Sets the array
 # answers to the words that are offered for each, sorted.
 take_answers() {
-	local -
-	set +T
 	local number word
 	printf '%s\n' "${lines[@]}" >lines
 	"ask_$1" "${@:2}"
@@ -128,8 +126,6 @@ take_answers() {
 # line of stdin, and compares the answers with the part after it. _ stands for a
 # blank at the end.
 expect() {
-	local -
-	set +T
 	local line expected=() lines=() i
 	while read -r line; do
 		expected+=("$line")

@@ -14,8 +14,6 @@ stop=(-s URG -k 300ms)
 # which PID is that PID and HERE this directory. The COMMAND of a row that has
 # none is that of the row before.
 shown() {
-	local -
-	set +T
 	local here=$PWD row rows words commands=() failed=0 said
 	mapfile -t rows
 	for row in "${rows[@]}"; do

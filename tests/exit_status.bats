@@ -14,8 +14,6 @@ answers='trap "exit $1" TERM; echo "ready $$"
 # gives RESULT COMMAND...: under wdrun, waitpid has RESULT for COMMAND, and
 # nothing is told.
 gives() {
-	local -
-	set +T
 	"$PROGRAMS/status" "${launched[@]}" "$WDRUN" "${@:2}" >out 2>err 3>&-
 	take out
 	echo "$*: $taken"
@@ -27,8 +25,6 @@ launched=()
 # not_run STATUS WORD... -- COMMAND...: COMMAND gives STATUS, and one line that
 # has each WORD.
 not_run() {
-	local -
-	set +T
 	local expected=$1 words=()
 	shift
 	while [ "$1" != -- ]; do

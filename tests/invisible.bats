@@ -25,8 +25,6 @@ facts() {
 # same_state BUT [LAUNCHER]... -- WDRUN...: started by LAUNCHER, the command
 # sees the same below WDRUN as without, except for lines that begin with BUT.
 same_state() {
-	local -
-	set +T
 	local but=$1 launcher=("$PROGRAMS/launch" --defaults)
 	shift
 	while [ "$1" != -- ]; do

@@ -8,8 +8,6 @@ sleeper=(sh -c 'echo "ready $$"; exec sleep 1000')
 
 # ends STATUS ARG...: a run with these arguments ends with STATUS.
 ends() {
-	local -
-	set +T
 	status=0
 	"$WDRUN" "${@:2}" </dev/null >out 2>err 3>&- || status=$?
 	[ "$status" -eq "$1" ] || {
@@ -34,8 +32,6 @@ is_none() {
 # hold COMMAND...: starts COMMAND in the background, and waits for `ready PID`.
 # Sets holder, and held_by to that PID.
 hold() {
-	local -
-	set +T
 	: >holder.out
 	"$@" >holder.out 2>holder.err 3>&- &
 	holder=$!
@@ -92,8 +88,6 @@ find_children() {
 # is_waiting PID: the process is a sleeping wdrun, and alone. Before exec, it is
 # not a wdrun yet.
 is_waiting() {
-	local -
-	set +T
 	local children
 	look_at "$1"
 	[ "$process_state" = S ] && [ "/proc/$1/exe" -ef "$WDRUN" ] || return

@@ -25,8 +25,6 @@ setup() {
 # told SENTENCE: a line of err is that, after the program's name. In SENTENCE,
 # as in a pattern of the shell, * stands for what differs.
 told() {
-	local -
-	set +T
 	local line
 	while IFS= read -r line; do
 		# shellcheck disable=SC2053 # a pattern

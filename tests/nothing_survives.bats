@@ -143,8 +143,6 @@ traced() {
 
 # has_lines NUMBER GLOB: so many lines of out are like that.
 has_lines() {
-	local -
-	set +T
 	local line lines found=0
 	mapfile -t lines <out
 	for line in "${lines[@]}"; do

@@ -18,8 +18,6 @@ setup() {
 # run_now ARG...: runs wdrun ARG... in the foreground. Sets status, output and
 # stderr, which are in the files out and err.
 run_now() {
-	local -
-	set +T
 	status=0
 	"$WDRUN" "$@" >out 2>err </dev/null 3>&- || status=$?
 	take out
@@ -32,8 +30,6 @@ run_now() {
 # refused WORD... -- ARG...: wdrun ARG... gives 125, and one line that has each
 # WORD; nothing is printed, run or made.
 refused() {
-	local -
-	set +T
 	local words=() before
 	while [ "$1" != -- ]; do
 		words+=("$1")
@@ -57,8 +53,6 @@ is_same_directory() {
 # each_refused: the same for each line of stdin: `WORD... | ARG...`, which are
 # words of the shell. The command is `touch ran`.
 each_refused() {
-	local -
-	set +T
 	local row row_words row_arguments
 	while IFS= read -ru 9 row; do
 		eval "row_words=(${row%%' |'*}) row_arguments=(${row#*'| '})"

@@ -47,8 +47,6 @@ orphan() {
 
 # are_ready COUNT [FILE]: FILE (out) has said so often that it is ready.
 are_ready() {
-	local -
-	set +T
 	local word pid
 	left=()
 	while read -r word pid; do
@@ -112,8 +110,6 @@ is_off_the_record() { [ ! -e "$WDRUN_REGISTRY/$id.run" ]; }
 
 # is_listed NAME STATE [COMMAND...]: --list, below COMMAND, shows the run in STATE.
 is_listed() {
-	local -
-	set +T
 	local name state
 	while read -r name _ state _; do
 		[ "$name $state" != "$1 $2" ] || return 0
@@ -163,8 +159,6 @@ spares() {
 # start time of its front and its supervisor, and boot and machine say where it
 # ran. Sets id. Without a fork, since a test may want hundreds.
 forge() {
-	local -
-	set +T
 	local pair
 	local -A is=([name]=forged)
 	[ -v here ] || find_here

@@ -17,8 +17,6 @@ make_gate() {
 # is_held_by_others FILE PID: a process of this test other than PID has FILE
 # open.
 is_held_by_others() {
-	local -
-	set +T
 	local pid fd
 	for pid in $(leftovers); do
 		((pid != $2)) || continue

@@ -29,8 +29,6 @@ says() {
 }
 
 told() {
-	local -
-	set +T
 	local filter words='' answers
 	((${#filters[@]} > 0)) || return 0
 	for filter in "${filters[@]}"; do

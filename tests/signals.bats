@@ -14,8 +14,6 @@ got() {
 
 # has_lines COUNT BEGINNING [FILE]: FILE (out) has so many lines that begin so.
 has_lines() {
-	local -
-	set +T
 	local line count=0
 	while read -r line; do
 		[[ $line != "$2" && $line != "$2 "* ]] || ((++count))

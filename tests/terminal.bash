@@ -35,8 +35,6 @@ at_prompt() {
 
 # open_terminal COMMAND...: opens a terminal whose session COMMAND leads.
 open_terminal() {
-	local -
-	set +T
 	[ -e bin ] || { mkdir bin && ln -s "$WDRUN" bin/wdrun; }
 	[ -p keys ] || mkfifo keys
 	echo 'set enable-bracketed-paste off' >inputrc
@@ -106,8 +104,6 @@ resize() {
 
 # The prompt is the last that is shown, but for escape sequences.
 prompted() {
-	local -
-	set +T
 	local shown LC_ALL=C
 	IFS= read -rd '' shown <log || true
 	((${#shown} < 200)) || shown=${shown: -200}
@@ -117,8 +113,6 @@ prompted() {
 # shows REGEX: a line matches. The typed line is one too, so look for what only
 # the running command prints.
 shows() {
-	local -
-	set +T
 	local rows row
 	mapfile -t rows <log
 	for row in "${rows[@]//$'\r'/}"; do
@@ -220,8 +214,6 @@ words_of_stat() {
 
 # has_line FILE LINE
 has_line() {
-	local -
-	set +T
 	local line
 	while IFS= read -r line; do
 		[ "$line" != "$2" ] || return 0
@@ -231,8 +223,6 @@ has_line() {
 
 # No wdrun of this test is left.
 no_wdrun() {
-	local -
-	set +T
 	local exe line
 	for exe in /proc/[0-9]*/exe; do
 		[ "$exe" -ef "$WDRUN" ] || continue

@@ -60,8 +60,6 @@ setup() {
 # The last line of the output is its status; where this might be a death, status,
 # in told_by, says which.
 under() {
-	local -
-	set +T
 	local status=0
 	PATH=$BATS_FILE_TMPDIR/$1:$PATH "$PROGRAMS/launch" --defaults \
 		"${told_by[@]}" "${launched[@]}" timeout "${@:2}" >"$1.out" 2>"$1.err" <"$input" 3>&- ||
@@ -86,8 +84,6 @@ ours() {
 # alike ARG...: GNU's printed the same as ours; where nothing was run, the same on
 # stdout.
 alike() {
-	local -
-	set +T
 	local gnu
 	shown "$@"
 	[ -n "${HAS_GNU-}" ] || return 0
@@ -117,8 +113,6 @@ complaints() {
 # twin RESULT ARG...: `timeout ARG...` prints RESULT, whose "status N" is what a
 # shell shows, be it an exit or a death.
 twin() {
-	local -
-	set +T
 	local told_by=()
 	[[ $1 != *signal* && $1 != *"exit 1"[3-9]? ]] || told_by=("$PROGRAMS/status")
 	if [ -n "${HAS_GNU-}" ]; then
@@ -135,8 +129,6 @@ twin() {
 # each_is STATUS ARG...: `timeout ARG...` exits with STATUS for each line of
 # stdin, which takes the place of {}.
 each_is() {
-	local -
-	set +T
 	local wanted=$1 who line lines status
 	shift
 	mapfile -t lines
