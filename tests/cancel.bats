@@ -83,6 +83,7 @@ is_cancelled() {
 	end "$outer"
 }
 
+# bats test_tags=slow
 @test "--cancel of a run that does not exist says so, and its status is 1; a name of several runs stops none of them, and their IDs are printed" {
 	local first first_id
 	begin job -- "$PROGRAMS/sigcount"
@@ -117,6 +118,7 @@ is_cancelled() {
 	[ ! -e "$WDRUN_REGISTRY" ]
 }
 
+# bats test_tags=slow
 @test "a run that ignores SIGTERM from its start, is stopped or waits for a lock is cancelled all the same, and the holder of the lock is left alone" {
 	start "$PROGRAMS/launch" --ignore TERM "$WDRUN" --name=job -k 100ms \
 		"$PROGRAMS/escape" fork setsid

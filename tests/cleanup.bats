@@ -152,7 +152,7 @@ ends_well() {
 
 # --- whose they are ----------------------------------------------------------
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "a lock with the PID of a living process outside of the run, or with its flock, is left, whoever wrote it, and when" {
 	hold "$PROGRAMS/sigcount" # a process outside of all runs
 	echo "$held_by" >lock
@@ -349,6 +349,7 @@ socket.socket(socket.AF_UNIX).bind(\"socket\")"'
 
 # --- survivors ---------------------------------------------------------------
 
+# bats test_tags=slow
 @test "--survivors=leave: what a living survivor owns or may own stays, and what nobody owns goes" {
 	ends 0 --survivors=leave -c lock -c dead -c dir.lock -c file sh -c '
 		echo $$ >dead; mkdir dir.lock; : >file

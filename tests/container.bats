@@ -52,7 +52,7 @@ in_container() {
 	[ "$status" -eq 3 ]
 }
 
-# bats test_tags=smoke,tree
+# bats test_tags=smoke,tree,slow
 @test "in a PID namespace, as PID 1 and not, a timeout, SIGTERM, and SIGKILL of the supervisor end the tree" {
 	need_container
 	complete_late "${container[@]}" "$WDRUN" -t LIMIT -k 100ms "${escape[@]}"
@@ -124,7 +124,7 @@ only_messages_but_sanitizers() {
 	only_messages
 }
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "without /proc a command has its status, and a timeout ends its group and says what is missing" {
 	need_mounts
 	complete unshare --mount sh -c 'mount -t tmpfs none /proc
@@ -143,6 +143,7 @@ only_messages_but_sanitizers() {
 # In the inner namespace the supervisor becomes PID 2, and unrelated processes
 # get the numbers that children of kthreadd have outside. A wdrun that took the
 # outer /proc/2 for its supervisor would kill them.
+# bats test_tags=slow
 @test "with the /proc of another PID namespace no unrelated process gets a signal" {
 	need_root
 	need_unshare --pid --fork

@@ -30,6 +30,7 @@ setup() {
 	[[ ${lines[2]} =~ ^wdrun:\ \ \ \ +$child\ cat\ requests\ \[S\ [0-9]+s\]:\ opening\ a\ FIFO\ that\ nobody\ opens\ for\ writing ]]
 }
 
+# bats test_tags=slow
 @test "a process that reads, writes, opens or locks is shown with its file, and who has the other end or the lock" {
 	local other holder
 	need flock
@@ -145,6 +146,7 @@ setup() {
 	end_leftovers
 }
 
+# bats test_tags=slow
 @test "what a process is in another namespace is not taken for what it is here" {
 	need_root
 	need_unshare --pid --fork --net
@@ -155,6 +157,7 @@ setup() {
 	END
 }
 
+# bats test_tags=slow
 @test "what may not be read of a process is left out, not guessed" {
 	need_other_user
 	chmod 777 .
@@ -168,6 +171,7 @@ setup() {
 	[[ $stderr != *nobody* ]]
 }
 
+# bats test_tags=slow
 @test "arguments are quoted as for a shell, and cannot control the terminal; of what is too long, no half a character is shown, and a script keeps its name" {
 	local path
 	export long wide
@@ -208,6 +212,7 @@ shows_end() {
 	[[ " ${lines[*]} " == *' over '* ]]
 }
 
+# bats test_tags=slow
 @test "at a terminal the tree begins on a line of its own" {
 	need tmux
 	late at_prompt LIMIT
@@ -217,6 +222,7 @@ shows_end() {
 	[[ ${lines[2]} =~ ^wdrun:\ \ +[0-9]+\ sleep\ 1000\ \[S\ .*s\]:\ sleeping$ ]]
 }
 
+# bats test_tags=slow
 @test "a stuck reader of the output is shown as what the command waits for; of what outlived the command, who keeps its reader waiting" {
 	mkfifo fifo
 	exec 7<>fifo
@@ -233,6 +239,7 @@ shows_end() {
 	grep " sleep 1001 \[S .*: sleeping$" err
 }
 
+# bats test_tags=slow
 @test "of many processes a stop shows 32, and the number of the rest; a cancel none; with --quiet a timeout says nothing" {
 	local line shown=0
 	complete_late "$WDRUN" -i LIMIT "${stop[@]}" crowd 33

@@ -119,6 +119,7 @@ tells_lost() {
 	[[ $(got_all 5000000) == 'the end at '* ]]
 }
 
+# bats test_tags=slow
 @test "after a signal a reader is waited for as long as it reads, or a little, or until --kill-after; a third gives up" {
 	local row options script
 	for row in '15000 -n wdrun -k 300ms' '15000 -n wdrun -q -k 300ms' \

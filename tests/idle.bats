@@ -133,7 +133,7 @@ works_on() {
 	[ -z "$stderr" ]
 }
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "--idle-unless-busy: a command that computes, or whose child writes a file, is not stopped, until it hangs" {
 	beside computes works_on 'for i in {1..20000}; do :; done'
 	beside writes works_on '(pause 0.1; echo more >>file)'
@@ -147,6 +147,7 @@ works_on() {
 	[ "$status" -eq 124 ]
 }
 
+# bats test_tags=slow
 @test "the bound on silence ends with the command: survivors have their own" {
 	complete_late "$WDRUN" -i LIMIT --idle-after-exit=60 \
 		--max-after-exit=60 bash -c '

@@ -158,6 +158,7 @@ their_descriptors() {
 	[ "$output" = "from below" ]
 }
 
+# bats test_tags=slow
 @test "a caller that ignores or blocks SIGCHLD, or has closed 0 to 2, gets the true status" {
 	complete "$PROGRAMS/launch" --ignore CHLD "$WDRUN" sh -c 'exit 42'
 	[ "$status" -eq 42 ]

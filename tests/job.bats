@@ -341,6 +341,7 @@ said() {
 	[[ $taken == *"you said ${1-}"* ]]
 }
 
+# bats test_tags=slow
 @test "bg continues a job that Ctrl-Z stopped until it wants to read, and what it prints there begins at the margin" {
 	local option
 	at_prompt

@@ -66,6 +66,7 @@ run_script() {
 	usable
 }
 
+# bats test_tags=slow
 @test "the command's terminal has the caller's modes and size, and output goes where it was sent, in order" {
 	at_prompt
 	run_script 'wdrun --pty sh -c "stty -g >within; echo one; echo two"'
@@ -106,6 +107,7 @@ run_script() {
 	usable
 }
 
+# bats test_tags=slow
 @test "the keys are the command's where only its output goes elsewhere, and Ctrl-C is for who reads it" {
 	local caller
 	at_prompt

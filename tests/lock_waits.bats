@@ -87,6 +87,7 @@ waits_longer() {
 	[ "$status" -eq 124 ]
 }
 
+# bats test_tags=slow
 @test "the time for the lock is not the command's: --timeout begins with the command" {
 	late waits_longer LIMIT
 	[ ! -e lock ]

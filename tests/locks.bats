@@ -186,7 +186,7 @@ removed_with() {
 	done
 }
 
-# bats test_tags=smoke,tree
+# bats test_tags=smoke,tree,slow
 @test "the lock is held as long as one process of the tree lives, and not by a survivor of an earlier run" {
 	hold "$WDRUN" --lock=lock --survivors=wait \
 		"$PROGRAMS/escape" -x 0 fork setsid

@@ -78,6 +78,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	[ "$status" -eq 124 ]
 }
 
+# bats test_tags=slow
 @test "a timeout ends the tree while the group of wdrun is stopped, as by a batch scheduler" {
 	complete_stopped() {
 		start setsid "$WDRUN" -t "$1" -k 100ms "${deaf_daemon[@]}"
@@ -96,7 +97,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 
 # --- what could hold up the stop ---------------------------------------------
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "a reader of stderr that takes nothing holds up no heartbeat, no stop and no end" {
 	mkfifo full
 	exec 7<>full
@@ -112,6 +113,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 }
 
 # wdrun is root without the right to signal other users.
+# bats test_tags=slow
 @test "a process of another user, which SIGKILL does not end, is named, given up after a last bound, and reported" {
 	need_other_user
 	local powerless=(setpriv --bounding-set=-kill --inh-caps=-kill)
@@ -134,6 +136,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 }
 
 # The front may not return until the write does. What it leaves alone dies.
+# bats test_tags=slow
 @test "output, or its copy, in a file system that hangs: the tree dies and the lock is free, in time" {
 	local where server
 	stop_in_hung_fs() {

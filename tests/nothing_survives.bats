@@ -120,6 +120,7 @@ traced() {
 	find_watchers
 }
 
+# bats test_tags=slow
 @test "a cancel, and the loss of the front, reach the command before anything is read or said; a look at survivors is no fork" {
 	local signal
 	need strace

@@ -68,7 +68,7 @@ accepted() {
 	[ ! -s err ]
 }
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "durations: ms s m h d w, sec and min, several together, decimals, bare seconds, never; a bad one is refused, and named" {
 	local option value
 	for option in --kill-after --idle-after-exit --max-after-exit \
@@ -100,6 +100,7 @@ accepted() {
 	done
 }
 
+# bats test_tags=slow
 @test "signals have names with and without SIG, in any case, and numbers" {
 	local value number
 	for value in SIGUSR2=12 usr2=12 12=12 RTMIN=34 RTMIN+1=35 SIGRTMAX-1=63 \

@@ -159,7 +159,7 @@ all_others() {
 		-printf '%p %M %U %s %i %T@ %l\n' | sort
 }
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "a file that is no entry of this user is ignored and left alone, and --reap names it, but for hidden files" {
 	local before name other
 	begin healthy -- "$PROGRAMS/sigcount"

@@ -110,6 +110,7 @@ is_refused() {
 	run ! grep -q $'[\e\x01]' report5
 }
 
+# bats test_tags=slow
 @test "each reason for a stop is reported, how many processes were stopped and killed, and output that was given up" {
 	ends 124 '.processes.stopped == 2 and .processes.killed == 2' \
 		-s KILL -t LIMIT sh -c 'sleep 1000 & echo "ready $!"; wait'
@@ -147,7 +148,7 @@ is_refused() {
 	says '.output.undelivered > 0 and .output.relayed > 0 and .status == 0'
 }
 
-# bats test_tags=smoke,tree
+# bats test_tags=smoke,tree,slow
 @test "the tree of the diagnosis is reported, as it was printed, and with --quiet too" {
 	# The first signal changes nothing: where wdrun is woken late it signals
 	# first and then looks.

@@ -79,6 +79,7 @@ ends_with() {
 	done
 }
 
+# bats test_tags=slow
 @test "a terminating signal starts the clock of --kill-after; one that the command ignores puts off no --timeout" {
 	start "$WDRUN" -k 200ms "$PROGRAMS/launch" --ignore TERM \
 		sh -c 'echo "ready $$"; exec sleep 1000'

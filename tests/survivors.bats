@@ -54,6 +54,7 @@ stops_survivors() {
 	nobody_is_left
 }
 
+# bats test_tags=slow
 @test "survivors that were stopped are named, and who held the output; of those that end by themselves nothing is lost or said" {
 	complete sh -c '"$WDRUN" --idle-after-exit=1 sh -c "
 		sleep 1000 >/dev/null & first=\$!
@@ -102,7 +103,7 @@ computes_on() {
 	[ -z "$stderr" ]
 }
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "progress of survivors starts the time of --idle-after-exit again, up to --max-after-exit: output, a file, CPU time" {
 	beside output late moves LIMIT -i 1000 'echo tick'
 	beside file late moves LIMIT 'echo tick >file'

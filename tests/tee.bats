@@ -136,6 +136,7 @@ has_text() {
 
 # --- a copy that cannot be written -------------------------------------------
 
+# bats test_tags=slow
 @test "a copy that cannot be written is told once, and the run goes on; a stuck reader of it does not hold it beyond --timeout" {
 	[ -c /dev/full ] || skip "there is no /dev/full"
 	local line

@@ -59,6 +59,7 @@ flags_are() {
 	printf -v "$1" %s "$all"
 }
 
+# bats test_tags=slow
 @test "a password on /dev/tty is read without an echo, wherever stdin comes from" {
 	local line
 	at_prompt
@@ -84,6 +85,7 @@ flags_are() {
 	usable
 }
 
+# bats test_tags=slow
 @test "vi edits a file and follows the window; less pages, alone, in a pipeline, and behind what has to see its output" {
 	local line mode vi rows=38
 	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
@@ -173,7 +175,7 @@ in_script() {
 	printf '%s\n' "$1" 'stty -g >after' >script
 }
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "a raw-mode program that is stopped leaves the modes as they were, also by SIGKILL of wdrun or its supervisor" {
 	local mode victim
 	at_prompt

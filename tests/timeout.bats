@@ -166,7 +166,7 @@ sent() {
 
 # --- as GNU's ----------------------------------------------------------------
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "timeout: durations and signals are what GNU's takes, 0 and what is too long for a clock mean no timeout" {
 	local options=() word
 	for word in 99 100.34 .5m 50. +100 ' 100' 90s 2m 3h 1d 1e2s 2.34e+5d 0x100 0x.8h 0X1p-1h \
@@ -280,7 +280,7 @@ sent() {
 	twin "signal 11" 100 sh -c 'ulimit -c 0; kill -SEGV $$'
 }
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "timeout: a signal to it reaches the command, and what this survives ends nothing: the timeout and --kill-after stand" {
 	local signal
 	for signal in HUP INT QUIT TERM; do

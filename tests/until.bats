@@ -50,6 +50,7 @@ load bounds
 	[ "$status" -eq 124 ]
 }
 
+# bats test_tags=slow
 @test "after the text a timeout ends the command with 0, and silence is no reason to stop" {
 	complete_late "$WDRUN" -u ready --until-grace=1000 -t LIMIT \
 		--report=report sh -c 'echo "ready $$"; exec sleep 1000'
@@ -84,7 +85,7 @@ found() {
 	found DONE 'setsid sh -c "echo DONE; exec sleep 1001" &'
 }
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "the text is found across the border of two chunks, in binary output, up to the longest, and comes through whole" {
 	local before text
 	for before in 4094 131070; do
