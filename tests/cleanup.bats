@@ -152,7 +152,7 @@ ends_well() {
 
 # --- whose they are ----------------------------------------------------------
 
-# bats test_tags=smoke,slow
+# bats test_tags=slow
 @test "a lock with the PID of a living process outside of the run, or with its flock, is left, whoever wrote it, and when" {
 	hold "$PROGRAMS/sigcount" # a process outside of all runs
 	echo "$held_by" >lock

@@ -52,7 +52,7 @@ in_container() {
 	[ "$status" -eq 3 ]
 }
 
-# bats test_tags=smoke,tree,slow
+# bats test_tags=tree,slow
 @test "in a PID namespace, as PID 1 and not, a timeout, SIGTERM, and SIGKILL of the supervisor end the tree" {
 	need_container
 	complete_late "${container[@]}" "$WDRUN" -t LIMIT -k 100ms "${escape[@]}"

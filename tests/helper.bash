@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2016,SC2034,SC2317 # the tests read and call what is here
+# shellcheck disable=SC2016,SC2034,SC2119,SC2120,SC2317 # the tests read and call what is here
 #
 # What all .bats files share. A test runs in an empty directory of its own. All
 # that it starts has the marker WDRUN_TEST in its environment, and no process of

@@ -18,7 +18,6 @@ run_script() {
 	enter 'sh script'
 }
 
-# bats test_tags=smoke
 @test "the terminal is given back at the end, after SIGKILL of supervisor or front, with two runs, and at a stop from elsewhere" {
 	local way
 	at_prompt

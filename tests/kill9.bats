@@ -202,7 +202,6 @@ has_answered() {
 	[[ $taken == *'got 10'* ]]
 }
 
-# bats test_tags=smoke
 @test "a caller that is killed takes the run along with --die-with-parent, and not without" {
 	start bash -c '"$WDRUN" --die-with-parent -k 300ms \
 		"$PROGRAMS/escape" fork setsid stubborn; :'

@@ -186,7 +186,7 @@ gone_with_tree() {
 	wait "$holder" || true
 }
 
-# bats test_tags=smoke,tree
+# bats test_tags=tree
 @test "kill -9 of the front or of the supervisor: the lock is the other's until all are dead, then it is free, and the file gone" {
 	hold_stubbornly -t1000
 	kill -KILL "$front"

@@ -21,7 +21,6 @@ all_got_it() {
 	rm log
 }
 
-# bats test_tags=smoke
 @test "runs at once on one lock, or on two in opposite orders, never overlap, and none is lost, whatever is at its place before, also where a script removes and makes it again and again; without a wait each ran alone or not at all" {
 	local lines
 	write_inside
@@ -186,7 +185,7 @@ removed_with() {
 	done
 }
 
-# bats test_tags=smoke,tree,slow
+# bats test_tags=tree,slow
 @test "the lock is held as long as one process of the tree lives, and not by a survivor of an earlier run" {
 	hold "$WDRUN" --lock=lock --survivors=wait \
 		"$PROGRAMS/escape" -x 0 fork setsid

@@ -97,7 +97,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 
 # --- what could hold up the stop ---------------------------------------------
 
-# bats test_tags=smoke,slow
+# bats test_tags=slow
 @test "a reader of stderr that takes nothing holds up no heartbeat, no stop and no end" {
 	mkfifo full
 	exec 7<>full

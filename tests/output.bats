@@ -235,7 +235,7 @@ is_held_by_others() {
 
 # --- readers that do not read ------------------------------------------------
 
-# bats test_tags=smoke,slow
+# bats test_tags=slow
 @test "a stuck reader of stdout blocks it and not stderr, nothing is lost, and no flag of the caller's descriptors changes" {
 	local row lines script
 	start "$PROGRAMS/sip" -w go "$WDRUN" -i 60 sh -c '

@@ -131,7 +131,7 @@ reap_keeps() {
 	nobody_is_left
 }
 
-# bats test_tags=smoke,slow
+# bats test_tags=slow
 @test "processes whose ID only looks like the run's are left alone, and so are --reap's ancestors, with a message" {
 	local like
 	local -a strangers=()

@@ -103,7 +103,7 @@ computes_on() {
 	[ -z "$stderr" ]
 }
 
-# bats test_tags=smoke,slow
+# bats test_tags=slow
 @test "progress of survivors starts the time of --idle-after-exit again, up to --max-after-exit: output, a file, CPU time" {
 	beside output late moves LIMIT -i 1000 'echo tick'
 	beside file late moves LIMIT 'echo tick >file'

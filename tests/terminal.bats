@@ -175,7 +175,7 @@ in_script() {
 	printf '%s\n' "$1" 'stty -g >after' >script
 }
 
-# bats test_tags=smoke,slow
+# bats test_tags=slow
 @test "a raw-mode program that is stopped leaves the modes as they were, also by SIGKILL of wdrun or its supervisor" {
 	local mode victim
 	at_prompt
@@ -267,7 +267,7 @@ in_script() {
 	usable
 }
 
-# bats test_tags=smoke,tree
+# bats test_tags=tree
 @test "a terminal that goes away ends the run and the tree, in a job or as its only command, but for a run that ignores SIGHUP" {
 	local option
 	for option in '' --setsid --tee=copy; do

@@ -280,7 +280,7 @@ sent() {
 	twin "signal 11" 100 sh -c 'ulimit -c 0; kill -SEGV $$'
 }
 
-# bats test_tags=smoke,slow
+# bats test_tags=slow
 @test "timeout: a signal to it reaches the command, and what this survives ends nothing: the timeout and --kill-after stand" {
 	local signal
 	for signal in HUP INT QUIT TERM; do
