@@ -248,6 +248,12 @@ ask_for_runs() {
 	ids=$(wdrun --list --json | jq -r '.[].id' | LC_ALL=C sort | paste -sd ' ')
 
 	ask_for_runs | expect bash
+	local in_both='wdrun --timeout=5 wdru:wdrun
+		wdrun -pt5 -- wdru:wdrun
+		wdrun --list wdru:
+		wdrun ls --alm:--almost-all
+		wdrun ls --surv:
+		wdrun -t 5 -- wdrun -t 5 --su:--survivors'
 	expect zsh <<-END
 		$(ask_for_runs)
 		wdrun --:$(options '')
@@ -262,12 +268,7 @@ ask_for_runs() {
 		wdrun --tee=some:some-directory some-file
 		wdrun -t 5 -l some:some-directory some-file
 		wdrun --registry=some:some-directory
-		wdrun --timeout=5 wdru:wdrun
-		wdrun -pt5 -- wdru:wdrun
-		wdrun --list wdru:
-		wdrun ls --alm:--almost-all
-		wdrun ls --surv:
-		wdrun -t 5 -- wdrun -t 5 --su:--survivors
+		$in_both
 	END
 	expect fish <<-END
 		$(ask_for_runs --cancel=)
@@ -281,12 +282,7 @@ ask_for_runs() {
 		wdrun --tee some:some-directory/ some-file
 		wdrun -t 5 -l some:some-directory/ some-file
 		wdrun --registry some:some-directory/
-		wdrun --timeout=5 wdru:wdrun
-		wdrun -pt5 -- wdru:wdrun
-		wdrun --list wdru:
-		wdrun ls --alm:--almost-all
-		wdrun ls --surv:
-		wdrun -t 5 -- wdrun -t 5 --su:--survivors
+		$in_both
 	END
 	[ ! -e ran ]
 	end_leftovers

@@ -159,23 +159,20 @@ not_run() {
 	[ "$status" -eq 3 ]
 	is_dead "$ready"
 
-	start "$WDRUN" --survivors=wait bash -c "$exits"
-	await_watchers
-	await_ready
-	wait_until is_dead "$target"
-	kill -TERM "$started"
-	finish
-	[ "$status" -eq 3 ]
-	is_dead "$ready"
-
-	start "$WDRUN" --survivors=wait bash -c "$exits"
-	await_watchers
-	await_ready
-	wait_until is_dead "$target"
-	kill -KILL "$supervisor"
-	finish
-	[ "$status" -eq 3 ]
-	nobody_is_left
+	local signal watcher
+	while read -r signal watcher; do
+		start "$WDRUN" --survivors=wait bash -c "$exits"
+		await_watchers
+		await_ready
+		wait_until is_dead "$target"
+		kill "-$signal" "${!watcher}"
+		finish
+		[ "$status" -eq 3 ]
+		nobody_is_left
+	done <<-END
+		TERM front
+		KILL supervisor
+	END
 
 	# Somebody else kills the command.
 	start "$WDRUN" --idle-after-exit=100ms -k 100ms \
