@@ -9,8 +9,8 @@ struct strbuf;
 
 /* What follows from a reason: its row in reason.c, for the state machine, the
  * exit status, the messages and the report. A new reason is a name in
- * watchdog.h, a row in reason.c, and the place that gives the reason: a line in
- * decide.c or a row in timers.c. */
+ * watchdog.h, a row in reason.c, and the place that gives the reason, in
+ * decide.c: a line of decide(), or a row of the clocks. */
 struct reason_row {
 	enum state next; /* the state that the reason leads to */
 	int status;      /* the exit status, or STATUS_OF_TARGET */

@@ -5,9 +5,9 @@
  * First the storms, each alone: a crowd of 1,000, chains of processes that run
  * away, and their like; each is stopped by a timeout or SIGTERM, or its front,
  * its supervisor or both get SIGKILL. Then 50 runs want one lock. Then RUNS
- * runs, AT_ONCE side by side: bare, with a relay, with a terminal, or with a
- * lock, cleanup and an entry in a registry for all. SIGKILL, SIGTERM and the
- * command's exit come at moments that SEED makes.
+ * runs, AT_ONCE side by side: bare, with output carried, with a terminal, or
+ * with a lock, cleanup and an entry in a registry for all. SIGKILL, SIGTERM and
+ * the command's exit come at moments that SEED makes.
  *
  * After each of these nothing may be left: no process, lock, file or entry;
  * where both watchers were killed, after --reap. Each status has to be true.
