@@ -1,4 +1,28 @@
-/* wdrun: runs a command, and ends it together with all that it has started. */
+/*
+ * wdrun: runs a command, and ends it together with all that it has started.
+ *
+ * Two processes watch a run. The front is the process that the caller started:
+ * it takes the caller's signals, carries output and keys, and ends as the
+ * command did. The supervisor is the command's parent, and a subreaper, to
+ * which orphans come: it decides, signals and reaps. The front sends it orders,
+ * and gets news (run/run.h). What only has to be told when the run is over
+ * stands in the facts, memory that both share, since either may be the last to
+ * tell it.
+ *
+ * supervise() is the life of a run: it sleeps until something happens or a
+ * clock is due; decide() gives the reason for the next change of state, if
+ * there is one; enter() makes the change. What that means:
+ *
+ * - Ctrl-C at a prompt: the terminal sends SIGINT to the command as well, which
+ *   has the caller's process group. What follows is the command's choice.
+ * - SIGINT, SIGTERM and the like from elsewhere cancel the run: the tree gets
+ *   the same signal, and SIGKILL after --kill-after, or at the third signal.
+ * - SIGKILL of the front: the orders end, and the supervisor kills the tree.
+ * - SIGKILL of the supervisor: the command dies with it (PR_SET_PDEATHSIG). The
+ *   rest comes to the front, a subreaper too, which takes over and kills it.
+ * - A process in state D, which SIGKILL does not end, is waited for until the
+ *   last bound of tree_kill(); it is named, and the run is over without it.
+ */
 #include "watchdog.h"
 
 #include <sys/mman.h>
