@@ -305,7 +305,6 @@ socket.socket(socket.AF_UNIX).bind(\"socket\")"'
 	alternate $((6 - ${ended[1]-0}))
 }
 
-# bats test_tags=smoke
 @test "a run leaves the locks of another run that goes on, whichever began first, or of a script that it waits for, and the last of overlapping runs removes them" {
 	mkfifo go over
 	# A run that is there before the locks are made.

@@ -133,7 +133,7 @@ works_on() {
 	[ -z "$stderr" ]
 }
 
-# bats test_tags=smoke,slow
+# bats test_tags=slow
 @test "--idle-unless-busy: a command that computes, or whose child writes a file, is not stopped, until it hangs" {
 	beside computes works_on 'for i in {1..20000}; do :; done'
 	beside writes works_on '(pause 0.1; echo more >>file)'

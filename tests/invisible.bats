@@ -196,7 +196,7 @@ their_descriptors() {
 	[ "$stderr" = err ]
 }
 
-# bats test_tags=smoke,tree
+# bats test_tags=tree
 @test "wdrun under wdrun works at each level: status and cleaning up" {
 	complete_late "$WDRUN" -t 90 "$WDRUN" -t 90 "$WDRUN" -t LIMIT -k 200ms \
 		"$PROGRAMS/escape" fork setsid stubborn

@@ -20,7 +20,6 @@ sleeps_on() {
 	[ "${before[*]: -2}" = "${after[*]: -2}" ]
 }
 
-# bats test_tags=smoke
 @test "a waiting run gets the lock when its holder is over, a run, a script, or flock(1), and till then sleeps and holds no other lock" {
 	local holds
 	for holds in hold_lock hold_by_flock; do
@@ -113,7 +112,6 @@ ended_by() {
 	is_alive "$held_by"
 }
 
-# bats test_tags=smoke
 @test "a run that waits for a lock is ended by the signal that it gets, SIGKILL too, and leaves nothing" {
 	ulimit -c 0
 	hold_lock

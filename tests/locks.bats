@@ -237,7 +237,6 @@ has_no_target() {
 	is_none 5 6/lock
 }
 
-# bats test_tags=smoke
 @test "of several locks all are taken or none, all are gone at the end, and one lock under several names is no deadlock" {
 	local lock names
 	hold_lock --lock=a --lock=b
@@ -283,7 +282,6 @@ has_become_sleep() {
 	[ "$name" = sleep ]
 }
 
-# bats test_tags=smoke
 @test "a script's PID lock is respected as long as it lives, with blanks around the PID, where times are rounded, and when it becomes wdrun by exec; then it is taken over, which is told" {
 	local dead text
 	hold_by_script

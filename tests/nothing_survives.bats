@@ -170,7 +170,7 @@ ends_in_order() {
 # run from its end. Each process of a chain dies of the signal, and so leaves the
 # next one to the supervisor; a shell with a trap dies only when its child is
 # dead.
-# bats test_tags=smoke,tree
+# bats test_tags=tree
 @test "the first signal reaches groups, sessions, orphans, the stopped, chains of sessions; what handlers start may end" {
 	start "$WDRUN" -k never bash -c '
 		"$PROGRAMS/sigcount" &

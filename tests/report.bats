@@ -148,7 +148,7 @@ is_refused() {
 	says '.output.undelivered > 0 and .output.relayed > 0 and .status == 0'
 }
 
-# bats test_tags=smoke,tree,slow
+# bats test_tags=tree,slow
 @test "the tree of the diagnosis is reported, as it was printed, and with --quiet too" {
 	# The first signal changes nothing: where wdrun is woken late it signals
 	# first and then looks.

@@ -41,7 +41,7 @@ stops_survivors() {
 	nobody_is_left
 }
 
-# bats test_tags=smoke,tree
+# bats test_tags=tree
 @test "a survivor that does nothing is stopped at --idle-after-exit, with SIGKILL if need be, and the status stands" {
 	stops_survivors 5 "$PROGRAMS/escape" -x 5 fork setsid stubborn closed
 	stops_survivors 0 "$PROGRAMS/escape" -x 0 fork setsid fork root closed

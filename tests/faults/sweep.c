@@ -6,7 +6,7 @@
  * with 1 if there was a finding.
  *
  * The calls are those of a few runs without a fault; of a call that a process
- * makes often, the first four and the last. They return their errors in turn.
+ * makes often, the first three and the last. They return their errors in turn.
  * SIGKILL comes where it matters: what a process did since its last call of
  * which others see anything, nobody misses. All cases are tried, none is drawn;
  * but how often a process makes a call depends a little on the scheduler, so
@@ -22,7 +22,7 @@
 #include "scenario.h"
 #include "trial.h"
 
-#define FIRST        4 /* calls of a kind, */
+#define FIRST        3 /* calls of a kind, */
 #define LAST         1 /* that are tried */
 #define UNMET_MAX    5 /* of a hundred cases */
 #define CASES_MAX    8192
