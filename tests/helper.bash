@@ -33,7 +33,7 @@ get_mills_since_epoch() {
 }
 
 # bats notes the stack before each command, to show where a test fails, which
-# takes half of the time of a test. To note the stack at the failure is enough.
+# takes a sixth of the CPU time. To note the stack at the failure is enough.
 note_failure() {
 	BATS_ERROR_STATUS=$?
 	bats_capture_stack_trace

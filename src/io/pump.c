@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>

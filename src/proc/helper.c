@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,14 +37,14 @@ fork_with_exit_signal(int signal)
 }
 
 pid_t
-helper_fork(int death_signal)
+helper_fork(void)
 {
 	const pid_t self = getpid();
 	const pid_t helper = fork_with_exit_signal(HELPER_EXIT_SIGNAL);
 
 	if (helper != 0)
 		return helper;
-	(void)prctl(PR_SET_PDEATHSIG, death_signal, 0, 0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 
 	/* The parent may have died before prctl(2) was called. A parent in
 	 * another PID namespace has the number 0 here. */
@@ -112,7 +111,7 @@ helper_run(void (*work)(void *arg), void *arg, int64_t until)
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return false;
 
-	const pid_t helper = helper_fork(SIGKILL);
+	const pid_t helper = helper_fork();
 	const int why = helper == -1 ? errno : ETIMEDOUT;
 
 	if (helper == 0) {

@@ -32,10 +32,10 @@
  * process's SIGURG to the parent is lost: signal(7). */
 #define HELPER_EXIT_SIGNAL SIGURG
 
-/* Forks a helper, to which the kernel sends DEATH_SIGNAL (0: none) when the
- * parent dies. Returns as fork(2). The helper must end by _exit(2), and call
- * neither raise(3), abort(3) nor pthread functions. */
-pid_t helper_fork(int death_signal);
+/* Forks a helper, which the kernel kills when the parent dies. Returns as
+ * fork(2). The helper must end by _exit(2), and call neither raise(3), abort(3)
+ * nor pthread functions. */
+pid_t helper_fork(void);
 
 /* Waits until the helper PID is dead; at DEADLINE, kills it, and waits no
  * longer. Returns whether the helper has ended before (true for 0 and -1). */

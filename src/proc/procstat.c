@@ -2,8 +2,6 @@
  * by the time of its start. */
 #include "proc/procstat.h"
 
-#include <sys/sysmacros.h>
-
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -11,7 +11,7 @@ struct procstat {
 	pid_t parent;
 	pid_t group;
 	pid_t session;
-	unsigned terminal;    /* controlling terminal: procstat_terminal() */
+	unsigned terminal;    /* controlling terminal, as the kernel counts */
 	pid_t terminal_group; /* foreground process group of TERMINAL */
 	uint64_t cpu;         /* clock ticks, of reaped children too */
 	long threads;         /* 1 or 0 once the process is a zombie */

@@ -377,7 +377,7 @@ reap_before_run(const char *registry, bool is_quiet)
 		if (!walk.is_orphaned)
 			continue;
 		if (helper == -1)
-			helper = helper_fork(SIGKILL);
+			helper = helper_fork();
 		if (helper <= 0)
 			(void)reap_entry(&walk, false, is_quiet);
 	}

@@ -1,8 +1,6 @@
 /* The locks, cleanups, registry entry and report of a run. */
 #include "run/resources.h"
 
-#include <sys/mman.h>
-
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -10,7 +10,6 @@
 #include "base/message.h"
 #include "base/text.h"
 #include "inspect/look.h"
-#include "proc/cmdline.h"
 #include "proc/helper.h"
 #include "proc/signals.h"
 #include "run/decide.h"
