@@ -55,6 +55,9 @@ common_setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	export WDRUN_TEST="$BATS_TEST_TMPDIR"
 	exec </dev/null
+	[ -z "${WDRUN_NO_PTY-}" ] ||
+		[[ $(declare -f "$BATS_TEST_NAME") != *@(--pty|at_prompt|open_terminal)* ]] ||
+		need_pty
 }
 
 common_teardown() {
@@ -197,7 +200,7 @@ nobody_is_left() {
 show_processes() {
 	local pids
 	pids=$(leftovers) || ps -o pid,ppid,pgid,sid,stat,wchan:20,args \
-		-p "${pids//$'\n'/,}" | cut -c1-200 | head -n 40
+		-p "${pids//$'\n'/,}" | cut -c1-200 | head -n 40 || echo "$pids"
 }
 
 # For processes that a test leaves on purpose. They are stopped first, since
@@ -436,6 +439,12 @@ need() {
 		command -v "$command" >/dev/null ||
 			skip "$command is not installed (make deps)"
 	done
+}
+
+# tests/run has tried to open one. A chroot may have no /dev/pts.
+need_pty() {
+	[ -z "${WDRUN_NO_PTY-}" ] ||
+		skip "no pseudo-terminal can be opened: mount -t devpts devpts /dev/pts"
 }
 
 need_root() {

@@ -303,6 +303,7 @@ accepted() {
 			;;
 		esac
 	done
+	need_pty
 	accepted "${long[@]}"
 	accepted "${short[@]//[=\/]/}" -f
 
