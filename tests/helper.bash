@@ -56,8 +56,7 @@ common_setup() {
 	export WDRUN_TEST="$BATS_TEST_TMPDIR"
 	exec </dev/null
 	[ -z "${WDRUN_NO_PTY-}" ] ||
-		[[ $(declare -f "$BATS_TEST_NAME") != *@(--pty|at_prompt|open_terminal)* ]] ||
-		need_pty
+		[[ $(declare -f "$BATS_TEST_NAME") != *@(--pty|at_prompt|open_terminal)* ]] || need_pty
 }
 
 common_teardown() {
