@@ -363,8 +363,7 @@ waits_for_lock() {
 		[ "$status" -eq 3 ]
 		has_message --report "$file"
 	done
-	exec 7>&- 9> >(:)
-	wait "$!"
+	exec 9>fifo 7>&-
 	directly "$WDRUN" --report=/dev/fd/9 sh -c 'exit 5'
 	exec 9>&-
 	[ "$status" -eq 5 ]
