@@ -55,8 +55,9 @@ common_setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	export WDRUN_TEST="$BATS_TEST_TMPDIR"
 	exec </dev/null
-	[ -z "${WDRUN_NO_PTY-}" ] ||
-		[[ $(declare -f "$BATS_TEST_NAME") != *@(--pty|at_prompt|open_terminal)* ]] || need_pty
+	# By its text: tests have --pty in rows and words.
+	[[ -z ${WDRUN_NO_PTY-} || $(declare -f "$BATS_TEST_NAME") != *@(--pty|at_prompt|open_terminal)* ]] ||
+		need_pty
 }
 
 common_teardown() {
@@ -198,8 +199,8 @@ nobody_is_left() {
 
 show_processes() {
 	local pids
-	pids=$(leftovers) || ps -o pid,ppid,pgid,sid,stat,wchan:20,args \
-		-p "${pids//$'\n'/,}" | cut -c1-200 | head -n 40 || echo "$pids"
+	pids=$(leftovers) || { ps -o pid,ppid,pgid,sid,stat,wchan:20,args \
+		-p "${pids//$'\n'/,}" || echo "$pids"; } | cut -c1-200 | head -n 40
 }
 
 # For processes that a test leaves on purpose. They are stopped first, since

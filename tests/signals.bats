@@ -98,7 +98,7 @@ ends_with() {
 	begin -- -k never
 	kill -HUP "$started"
 	wait_until got 1
-	sh -c 'kill -INT "$1"' - "$started"
+	sh -c "kill -INT $started"
 	wait_until got 2
 	is_alive "$ready"
 	kill -INT "$started"
@@ -119,7 +119,7 @@ ends_with() {
 	start "$WDRUN" -k never "$PROGRAMS/launch" --ignore HUP \
 		"$PROGRAMS/sigcount"
 	await_ready
-	sh -c 'kill -HUP "$1"' - "$started"
+	sh -c "kill -HUP $started"
 	ends_with 7
 
 	start "$WDRUN" -k 60 "$WDRUN" -k 60 "$WDRUN" -k 60 bash -c '
