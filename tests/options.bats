@@ -68,7 +68,7 @@ accepted() {
 	[ ! -s err ]
 }
 
-# bats test_tags=smoke,slow
+# bats test_tags=slow
 @test "durations: ms s m h d w, sec and min, several together, decimals, bare seconds, never; a bad one is refused, and named" {
 	local option value
 	for option in --kill-after --idle-after-exit --max-after-exit \

@@ -166,7 +166,7 @@ sent() {
 
 # --- as GNU's ----------------------------------------------------------------
 
-# bats test_tags=smoke,slow
+# bats test_tags=slow
 @test "timeout: durations and signals are what GNU's takes, 0 and what is too long for a clock mean no timeout" {
 	local options=() word
 	for word in 99 100.34 .5m 50. +100 ' 100' 90s 2m 3h 1d 1e2s 2.34e+5d 0x100 0x.8h 0X1p-1h \
@@ -213,7 +213,7 @@ sent() {
 	[ "$output" = "signal 2" ]
 }
 
-# bats test_tags=slow
+# bats test_tags=smoke,slow
 @test "timeout: where SIGKILL was needed it dies by it, 137 for a shell; --verbose tells each signal" {
 	local row
 	twin "signal 9" --preserve-status -s9 .02 sleep 1000
