@@ -62,7 +62,7 @@ setup() {
 	exec 7<&- 8<&-
 }
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "a process that waits for another one, a signal, a time or a lock is shown as such; or that it computes, or is stopped" {
 	shown <<-'END'
 		PID sleep 1000 *: sleeping | say; exec sleep 1000

@@ -41,6 +41,7 @@ is_heard() {
 	printf '\nready 1\n' >>out # for late
 }
 
+# bats test_tags=slow
 @test "silence counts from the last output, be it a dot, on either stream, on the terminal or of any process of the tree" {
 	beside stdout late is_heard LIMIT \
 		'sleep "$half"; note; echo heard; exec sleep 1000'

@@ -50,8 +50,7 @@ is_on_record() {
 
 # bats test_tags=smoke,tree
 @test "a watcher that is killed takes the tree along, in each state: told, lock free, off the record, reported" {
-	local options=(--lock=lock --name=nightly --report=report)
-	local watcher state expected
+	local options=(--lock=lock --name=nightly --report=report) watcher state expected
 	export WDRUN_REGISTRY=$PWD/registry
 	while read -r watcher state expected; do
 		echo "--- $watcher, $state"

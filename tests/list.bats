@@ -36,6 +36,7 @@ list() {
 	[[ ${lines[2]} =~ ^daily\ +$front\ +running\ +[0-9]+s\ +-\ +"$PROGRAMS/sigcount 9"$ ]]
 }
 
+# bats test_tags=slow
 @test "a run is on record from before its command is executed until it is over: waiting for a lock, with the time that it waits, running, or stopping" {
 	complete "$WDRUN" --name=itself -- "$WDRUN" --list
 	[[ $output =~ itself\ +$started\ +running\  ]]

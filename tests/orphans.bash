@@ -133,8 +133,7 @@ is_asleep() {
 
 # start_of PID: prints the start time of PID, in clock ticks after boot.
 start_of() {
-	local stat
-	local -a fields
+	local stat fields
 	read -r stat <"/proc/$1/stat"
 	read -ra fields <<<"${stat##*) }"
 	echo "${fields[19]}"

@@ -36,8 +36,7 @@ reap_keeps() {
 
 # bats test_tags=smoke,tree
 @test "--reap, one of several at once, ends a daemon that both watchers left behind, and says so, but for --quiet; so does a registered run before it starts" {
-	local each
-	local -a reapers=() lines=()
+	local each reapers=() lines=()
 	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
 	is_listed nightly orphaned
 	for each in {1..4}; do
@@ -133,8 +132,7 @@ reap_keeps() {
 
 # bats test_tags=slow
 @test "processes whose ID only looks like the run's are left alone, and so are --reap's ancestors, with a message" {
-	local like
-	local -a strangers=()
+	local like strangers=()
 	orphan --name=a -- "$PROGRAMS/escape" fork setsid
 	for like in "WDRUN_ID=${id}0" "WDRUN_ID=${id%?}" "WDRUN_ID=1$id" \
 		"WDRUN_ID=${id#?}" "WDRUN_ID=${id^^}" "WDRUN_ID= $id" \

@@ -26,7 +26,7 @@ makes_it_at() {
 	[ -z "$(ls -A "$directory")" ]
 }
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "the registry is where the manual says, and made for this user alone" {
 	makes_it_at "$PWD/a/b" XDG_STATE_HOME="$PWD/x" WDRUN_REGISTRY=a/b
 	makes_it_at "$PWD/state/wdrun" XDG_STATE_HOME="$PWD/state"
@@ -111,8 +111,7 @@ is_no_registry() {
 
 # bats test_tags=slow
 @test "a registry that cannot be read is a failure, and not an empty one; no run starts where it cannot be written" {
-	local mode words
-	local -a as=()
+	local mode words as=()
 	if ((EUID == 0)); then
 		need_other_user
 		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)

@@ -72,7 +72,7 @@ is_refused() {
 	[ ! -e ran ]
 }
 
-# bats test_tags=smoke
+# bats test_tags=smoke,slow
 @test "a command's own end is reported: its status, its signal, why it was not executed, and what it used; of any bytes, however many and long" {
 	local now=$EPOCHSECONDS name big argument arguments bells
 	ends 0 '.outcome == "exited" and .status == 0 and .signal == null and

@@ -118,6 +118,7 @@ computes_on() {
 	nobody_is_left
 }
 
+# bats test_tags=slow
 @test "--survivors=wait waits for survivors that do nothing, and looks at nothing they do, until --timeout" {
 	directly --survivors=wait --idle-after-exit=50ms --max-after-exit=100ms \
 		-i 1000 --idle-unless-busy -k 50ms \

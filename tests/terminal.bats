@@ -330,6 +330,7 @@ in_script() {
 	[ "$taken" = $'none\n0' ]
 }
 
+# bats test_tags=slow
 @test "a timeout ends who left the session, and signals no other job; Ctrl-C ends the wait for survivors, and them" {
 	local mode
 	at_prompt

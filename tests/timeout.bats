@@ -264,6 +264,7 @@ sent() {
 	told "timeout: failed to run command '/etc/passwd': Permission denied"
 }
 
+# bats test_tags=slow
 @test "timeout: options end at DURATION, arguments and input reach the command, whose own end is returned" {
 	local status
 	printf 'input ' >input
