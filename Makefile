@@ -53,7 +53,7 @@ FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undef
 	-fno-sanitize-recover=all"
 
 .PHONY: all debug demo deps test dist lint check asan fuzz faults soak differential model bench format install uninstall \
-	clean programs units unit-tests fuzzers
+	clean programs units fuzzers
 
 all: wdrun
 
@@ -115,17 +115,12 @@ deps:
 # On all processors, unless make was told on how many.
 ALL_CORES = $(if $(findstring -j,$(MAKEFLAGS)),,-j $(shell nproc))
 
-# The unit tests have a build of their own, without optimisation: that is sooner.
-unit-tests:
-	@$(MAKE) --no-print-directory BUILD=build/unit CC=$(HOST_CC) CFLAGS=-O0 units
-
-# The promises. Only "make check" also runs the tests of what is written (words), of
-# the programs of others (programs), and those that are slow: they add load, or a
-# corner, to what a quicker test shows, or sit a deadline out.
+# The promises. Only "make check" also runs the unit tests, and the tests of what is
+# written (words), of the programs of others (programs), and those that are slow: they
+# add load, or a corner, to what a quicker test shows, or sit a deadline out.
 test:
-	@$(MAKE) --no-print-directory $(ALL_CORES) wdrun programs unit-tests
-	@WDRUN=$(CURDIR)/wdrun PROGRAMS=$(CURDIR)/build/tests TAGS='!words,!programs,!slow' \
-		UNITS='$(UNITS:$(BUILD)/%=build/unit/%)' tests/run
+	@$(MAKE) --no-print-directory $(ALL_CORES) wdrun programs
+	@WDRUN=$(CURDIR)/wdrun PROGRAMS=$(CURDIR)/build/tests TAGS='!words,!programs,!slow' tests/run
 
 lint:
 	@tests/install-tools lint
