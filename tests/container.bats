@@ -50,6 +50,12 @@ in_container() {
 			read -rt 0.02 </dev/udp/127.0.0.1/9
 		done 2>/dev/null; exit 3'
 	[ "$status" -eq 3 ]
+
+	# This PID 1 reaps nothing but its own child: it and bash are all there is.
+	complete "${container[@]}" "$PROGRAMS/status" bash -c '
+		"$WDRUN" true; "$WDRUN" -t 100ms sleep 1000
+		pids=(/proc/[0-9]*); exit ${#pids[@]}'
+	[ "$output" = "exit 2" ]
 }
 
 # bats test_tags=tree,slow
@@ -103,7 +109,6 @@ in_container() {
 	[ "$status" -eq 3 ]
 }
 
-# The target's is the only zombie.
 leaves_one_zombie() {
 	local pid pids count=0
 	mapfile -t pids < <(children_of "$supervisor")

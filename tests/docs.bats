@@ -18,12 +18,11 @@ section() {
 		sed -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(dq/"/g'
 }
 
-# Prints each option of --help as "-t, --timeout".
 options_in_help() {
 	"$WDRUN" --help | sed -nE 's/^ +((-[a-zA-Z], )?--[a-z-]+).*/\1/p' | sort
 }
 
-# The same for lines like ".It Fl t Ar DUR , Fl -timeout Ns = Ns Ar DUR".
+# For lines like ".It Fl t Ar DUR , Fl -timeout Ns = Ns Ar DUR".
 options_in_manual() {
 	sed -nE -e 's/^\.It Fl ([a-zA-Z])( Ar [A-Z]+)? , Fl (-[a-z-]+).*/-\1, -\3/p' \
 		-e 's/^\.It Fl (-[a-z-]+).*/-\1/p' | sort

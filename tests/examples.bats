@@ -53,7 +53,6 @@ stops_what_hangs() {
 	nobody_is_left
 }
 
-# Killed by SIGTERM and SIGKILL in turn.
 signal=TERM
 
 ends_when_killed() {
@@ -354,7 +353,6 @@ passes_but_one() {
 
 # --- many.sh -----------------------------------------------------------------
 
-# A command that hangs, dies or fails for some of its lines.
 some_fail='[ "$1" = 7 ] || echo "$1" >>ended
 	case $1 in
 	6) exit 124 ;;

@@ -170,11 +170,9 @@ count_wake_ups() {
 	done
 }
 
-# Succeeds when no process of wdrun's wakes up for so many seconds.
-all_sleep() {
-	local before
+all_sleep() { # SECONDS
 	count_wake_ups
-	before=${wake_ups[*]}
+	local before=${wake_ups[*]}
 	pause "$1"
 	count_wake_ups
 	[ "${wake_ups[*]}" = "$before" ]

@@ -194,17 +194,17 @@ read_news(struct run *run, struct front *front, bool is_dead)
 		talk_order(run, (struct order){ .kind = ORDER_CONTINUED });
 }
 
-/* Whether the supervisor is dead. Continues one that was stopped. */
+/* Whether the supervisor is dead: then reaps it, since the PID 1 of a container
+ * may reap nothing but its own children. Continues one that was stopped. */
 static bool
 supervisor_is_dead(const struct run *run)
 {
 	siginfo_t info;
 
-	while (wait_peek(run->watchers.supervisor, WEXITED | WSTOPPED | WNOWAIT,
-	                 &info) == run->watchers.supervisor) {
+	while (wait_peek(run->watchers.supervisor, WEXITED | WSTOPPED, &info) ==
+	       run->watchers.supervisor) {
 		if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
 			return true;
-		(void)wait_peek(run->watchers.supervisor, WSTOPPED, &info);
 		(void)kill(run->watchers.supervisor, SIGCONT);
 	}
 	return false;
