@@ -56,7 +56,8 @@ stops_survivors() {
 
 # bats test_tags=slow
 @test "survivors that were stopped are named, and who held the output; of those that end by themselves nothing is lost or said" {
-	complete sh -c '"$WDRUN" --idle-after-exit=1 sh -c "
+	# Where the tree is seen after the signal, SIGURG has changed nothing.
+	complete sh -c '"$WDRUN" -s URG -k 100ms --idle-after-exit=1 sh -c "
 		sleep 1000 >/dev/null & first=\$!
 		sleep 1001 2>&1 &
 		until read -r a </proc/\$first/comm && [ \$a = sleep ] &&
@@ -110,7 +111,7 @@ computes_on() {
 	beside computes computes_on
 	together
 
-	directly --max-after-exit=500ms --idle-after-exit=never \
+	directly -s URG -k 100ms --max-after-exit=500ms --idle-after-exit=never \
 		--report=report "$PROGRAMS/ticker" 50 0 3
 	[ "$status" -eq 3 ]
 	reported '"reason_code":"survivors-busy"'
