@@ -194,10 +194,11 @@ read_news(struct run *run, struct front *front, bool is_dead)
 		talk_order(run, (struct order){ .kind = ORDER_CONTINUED });
 }
 
-/* Whether the supervisor is dead: then reaps it, since the PID 1 of a container
- * may reap nothing but its own children. Continues one that was stopped. */
+/* Reaps the supervisor, if that is dead: the PID 1 of a container may reap
+ * nothing but its own children. Continues a supervisor that was stopped.
+ * Returns whether it was dead. */
 static bool
-supervisor_is_dead(const struct run *run)
+reap_supervisor(const struct run *run)
 {
 	siginfo_t info;
 
@@ -319,7 +320,7 @@ front_watch(struct run *run, struct outcome *outcome)
 		lose_parent(run, found);
 		if (signal == SIGCHLD) {
 			/* Before the news: all of a dead one's is there. */
-			is_dead = supervisor_is_dead(run);
+			is_dead = reap_supervisor(run);
 			read_news(run, &front, is_dead);
 			reap_others(run);
 		} else if (signal != -1) {
