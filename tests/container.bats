@@ -274,11 +274,10 @@ give_to_all() {
 
 # is_left PID: the message and the report name the process, which lives.
 is_left() {
-	local text
 	has_message "$1" escape
 	only_messages
-	text=$(<report)
-	[[ $text == *"\"left\":[{\"pid\":$1,\"command\":\""*escape* ]]
+	take report
+	[[ $taken == *"\"left\":[{\"pid\":$1,\"command\":\""*escape* ]]
 	is_alive "$1"
 }
 

@@ -158,9 +158,10 @@ tells_lost() {
 # bats test_tags=smoke,tree
 @test "who holds the output, or floods it, does not hold \$(wdrun ...); what a survivor writes comes through" {
 	local row
-	complete bash -c 'x=$("$WDRUN" -i 60 --idle-after-exit=200ms \
+	complete bash -c 'x=$("$WDRUN" -s URG -k 100ms -i 60 --idle-after-exit=200ms \
 		sh -c "setsid sleep 1000 & echo hi; exit 3"); echo "$? $x"'
 	[ "$output" = "3 hi" ]
+	has_message sleep "fd 1"
 	nobody_is_left
 
 	complete "$WDRUN" -i 60 --idle-after-exit=60 --max-after-exit=60 \
