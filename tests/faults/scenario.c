@@ -307,15 +307,15 @@ check_output(struct attempt *attempt, const char *file)
 {
 	const struct scenario *scenario = attempt->scenario;
 	const struct fault *fault = attempt->fault;
+	/* The error may say that no process has the pseudo-terminal open. */
+	const bool is_end = scenario->has_pty && fault->kind == FAULT_ERROR &&
+	                    fault->who == FRONT && fault->call == SYS_read &&
+	                    fault->error != EINTR;
 	char text[TEXT_MAX];
 
 	(void)read_start(file, text);
-	/* An error of this read(2) says that no process has the output open. */
-	if (fault->kind == FAULT_ERROR && fault->who == FRONT &&
-	    fault->call == SYS_read && fault->error != EINTR)
-		return;
 	/* A target that was killed may not have printed anything yet. */
-	if (scenario->output != NULL &&
+	if (scenario->output != NULL && !is_end &&
 	    strstr(text, scenario->output) == NULL &&
 	    attempt->trace.status == scenario->status &&
 	    fault->kind != FAULT_KILL)
