@@ -271,11 +271,16 @@ take_over(struct run *run)
 static void
 finish(struct run *run)
 {
-	while (wait_reap(ANY_CHILD) > 0)
+	siginfo_t info;
+
+	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 	/* Without a command, children from before wdrun's exec used this. */
 	if (run->target.pid != 0)
 		run->facts->usage = tell_measure(run);
+	/* The helpers, whose CPU time is not the command's. */
+	while (wait_reap(ANY_CHILD) > 0)
+		;
 	if (run->options.is_timeout && run->target.dumped_core)
 		message("the monitored command dumped core");
 }

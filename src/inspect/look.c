@@ -134,15 +134,17 @@ look_in_depth(struct scene *scene, struct sight *sight)
 
 /* The life of the helper: first a glance at all, which cannot hang; then those
  * whose files can be read, then those in state D. */
-static void
-look_at_all(void *context)
+static _Noreturn void
+look_at_all(struct scene *scene)
 {
-	struct scene *const scene = context;
 	struct look *const look = scene->look;
+	const int keep[] = { procfs_fd() };
 
+	/* A helper that hangs holds nothing open. */
+	fds_release(-1, keep, 1);
 	priority_take();
 	if (fchdir(procfs_fd()) == -1)
-		return;
+		_exit(1);
 	for (size_t i = 0; i < look->count; i++)
 		glance(&look->sights[i]);
 	for (int in_disk = 0; in_disk <= 1; in_disk++) {
@@ -154,6 +156,7 @@ look_at_all(void *context)
 				look_in_depth(scene, sight);
 		}
 	}
+	_exit(0);
 }
 
 void
@@ -179,8 +182,14 @@ look_take(struct look *look, const struct tree *tree, int64_t until)
 	}
 	scene.look = look;
 	scene.is_partial = tree->is_partial || look->total > look->count;
-	if (look->count > 0)
-		(void)helper_run(look_at_all, &scene, until);
+	if (look->count == 0)
+		return;
+
+	const pid_t helper = helper_fork();
+
+	if (helper == 0)
+		look_at_all(&scene);
+	helper_await(helper, until);
 }
 
 /* --- the lines ------------------------------------------------------------ */

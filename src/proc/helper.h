@@ -1,8 +1,7 @@
 #pragma once
 
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -37,16 +36,8 @@
  * nor pthread functions. */
 pid_t helper_fork(void);
 
-/* Waits until the helper PID is dead; at DEADLINE, kills it, and waits no
- * longer. Returns whether the helper has ended before (true for 0 and -1). */
-bool helper_await_until(pid_t pid, int64_t deadline);
-
-/* Has a helper do WORK on ARG, until the time is UNTIL: then kills the helper,
- * and does not wait for its death. The helper keeps no descriptor but stderr.
- * Returns whether WORK was done; else errno is ETIMEDOUT, also where an earlier
- * helper still hangs, or that of fork(2) or pipe(2). */
-bool helper_run(void (*work)(void *arg), void *arg, int64_t until);
-
-/* The CPU time of these helpers, in nanoseconds: it is part of getrusage(2)'s
- * for the children, but not the command's. */
-int64_t helper_cpu(void);
+/* Waits until HELPER is dead; or until the time is UNTIL: then kills it, and
+ * waits no longer. -1: there is none. The helper is not reaped: the CPU time of
+ * the reaped is the command's, getrusage(2). All signals are blocked, or end
+ * this process. */
+void helper_await(pid_t helper, int64_t until);

@@ -19,7 +19,6 @@
 #define STATUS_SIZE 4096 /* all, but for a user of hundreds of groups */
 #define CHUNK_SIZE  16384
 #define DECIMAL     10
-#define HEXADECIMAL 16
 
 #define LINKS_OF_ONE_THREAD 3
 
@@ -221,11 +220,11 @@ procfs_read(pid_t pid, const char *file, char *text, size_t size)
  * the line before: the first line has the name that the process chose, in which
  * a line's end is written as "\n". */
 static uint64_t
-number_of(const char *text, const char *name, int base)
+number_of(const char *text, const char *name)
 {
 	const char *const line = strstr(text, name);
 
-	return line == NULL ? 0 : strtoull(line + strlen(name), NULL, base);
+	return line == NULL ? 0 : strtoull(line + strlen(name), NULL, DECIMAL);
 }
 
 /* Reads the "status" file FD, and closes FD. */
@@ -244,14 +243,13 @@ read_status(int fd, struct procfs_status *status)
 	}
 	*status = (struct procfs_status){
 		.state = state[sizeof("\nState:\t") - 1],
-		.parent = (pid_t)number_of(text, "\nPPid:\t", DECIMAL),
-		.user = (uid_t)number_of(text, "\nUid:\t", DECIMAL),
-		.ignored = number_of(text, "\nSigIgn:\t", HEXADECIMAL),
+		.parent = (pid_t)number_of(text, "\nPPid:\t"),
+		.user = (uid_t)number_of(text, "\nUid:\t"),
 	};
 	/* With threads left, only the main thread has exited. */
-	status->is_dead = status->state == 'X' ||
-	                  (status->state == 'Z' &&
-	                   number_of(text, "\nThreads:\t", DECIMAL) <= 1);
+	status->is_dead =
+	    status->state == 'X' ||
+	    (status->state == 'Z' && number_of(text, "\nThreads:\t") <= 1);
 	return 0;
 }
 

@@ -63,8 +63,7 @@ struct procfs_status {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */
 	pid_t parent;
-	uid_t user;       /* the real user ID */
-	uint64_t ignored; /* ignored signals: signal N is bit N - 1 */
+	uid_t user; /* the real user ID */
 };
 
 /* Reads "status" in DIR, or of PID. Returns 0, or -1. Never waits for the

@@ -18,9 +18,9 @@
 
 /* The fields 3 to 22, and the blank that shows that the last one is whole. */
 #define FIELDS                                                                 \
-	") %c %d %d %d %u %d %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64         \
+	") %c %d %*s %d %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64      \
 	" %" SCNu64 " %" SCNu64 " %*s %*s %ld %*s %" SCNu64 "%c"
-#define FIELD_COUNT 13 /* without those that are skipped */
+#define FIELD_COUNT 10 /* without those that are skipped */
 
 int
 procstat_parse(const char *text, struct procstat *stat)
@@ -32,10 +32,9 @@ procstat_parse(const char *text, struct procstat *stat)
 
 	/* The numbers are the kernel's, and fit. NOLINTBEGIN(cert-err34-c) */
 	if (name_end == NULL ||
-	    sscanf(name_end, FIELDS, &stat->state, &stat->parent, &stat->group,
-	           &stat->session, &stat->terminal, &stat->terminal_group,
-	           &cpu[0], &cpu[1], &cpu[2], &cpu[3], &stat->threads,
-	           &stat->start, &blank) != FIELD_COUNT ||
+	    sscanf(name_end, FIELDS, &stat->state, &stat->parent,
+	           &stat->session, &cpu[0], &cpu[1], &cpu[2], &cpu[3],
+	           &stat->threads, &stat->start, &blank) != FIELD_COUNT ||
 	    !isalpha((unsigned char)stat->state)) {
 		errno = EINVAL;
 		return -1;

@@ -9,13 +9,10 @@
 struct procstat {
 	char state;
 	pid_t parent;
-	pid_t group;
 	pid_t session;
-	unsigned terminal;    /* controlling terminal, as the kernel counts */
-	pid_t terminal_group; /* foreground process group of TERMINAL */
-	uint64_t cpu;         /* clock ticks, of reaped children too */
-	long threads;         /* 1 or 0 once the process is a zombie */
-	uint64_t start;       /* clock ticks after boot */
+	uint64_t cpu;   /* clock ticks, of reaped children too */
+	long threads;   /* 1 or 0 once the process is a zombie */
+	uint64_t start; /* clock ticks after boot */
 };
 
 /* Reads TEXT, a stat file, into *STAT. Returns 0, or -1 with errno EINVAL. */

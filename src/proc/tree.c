@@ -212,6 +212,7 @@ visit(struct walk *walk, struct process process)
 	const int signal = walk->signal;
 	const bool is_final = signal == SIGKILL || signal == SIGSTOP;
 	const bool is_own = is_child(tree, &process);
+	siginfo_t info;
 
 	/* Who had the first signal is not asked for children: what it has
 	 * started since is part of its end. Its orphans come to this process,
@@ -220,7 +221,9 @@ visit(struct walk *walk, struct process process)
 		return;
 	/* Zombies and helpers: wait.h. The group's signal may have killed. */
 	if (is_own && !wait_has_living(process.pid)) {
-		walk->dead += signal != 0 && mark(process.pid);
+		walk->dead += signal != 0 && mark(process.pid) &&
+		              wait_peek(process.pid, WEXITED | WNOWAIT,
+		                        &info) == process.pid;
 		return;
 	}
 
@@ -272,12 +275,6 @@ tree_read(struct tree *tree, int64_t until)
 	struct walk walk = { .tree = tree, .until = until };
 
 	(void)walk_tree(&walk);
-}
-
-bool
-tree_has_proc(const struct tree *tree)
-{
-	return tree->self != 0;
 }
 
 /* --- the first signal ----------------------------------------------------- */

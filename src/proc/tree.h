@@ -58,9 +58,6 @@ struct tree {
 /* Reads the tree until the clock says UNTIL. Never waits for a process. */
 void tree_read(struct tree *tree, int64_t until);
 
-/* Whether the last reading had a /proc. */
-bool tree_has_proc(const struct tree *tree);
-
 /*
  * Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
  * to the target's process group, before anything is read, then to the others,

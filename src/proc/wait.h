@@ -15,8 +15,8 @@
 /*
  * Looks, without waiting, for an event of the child PID, or of ANY_CHILD, that
  * OPTIONS of waitid(2) ask for. Leaves out helpers (helper.h), unless OPTIONS
- * have __WCLONE (helpers alone) or __WALL. Returns the PID of the child with
- * the event, and fills *INFO; or a value from above.
+ * have __WALL. Returns the PID of the child with the event, and fills *INFO; or
+ * a value from above.
  */
 static inline pid_t
 wait_peek(pid_t pid, int options, siginfo_t *info)

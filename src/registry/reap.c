@@ -23,6 +23,7 @@
 #include "proc/procfs.h"
 #include "proc/procstat.h"
 #include "proc/runid.h"
+#include "proc/wait.h"
 
 #define SCANS_EMPTY 3   /* in a row: nobody is left */
 #define SCANS_MAX   100 /* no time: under load, a scan may take long */
@@ -384,6 +385,7 @@ reap_before_run(const char *registry, bool is_quiet)
 	if (helper == 0)
 		_exit(0);
 	registry_end(&walk);
-	(void)helper_await_until(helper, duration_now() + BOUND);
+	helper_await(helper, duration_now() + BOUND);
+	(void)wait_reap(helper);
 	return result;
 }

@@ -10,7 +10,6 @@
 #include "base/message.h"
 #include "base/text.h"
 #include "inspect/look.h"
-#include "proc/helper.h"
 #include "proc/signals.h"
 #include "run/decide.h"
 #include "run/reason.h"
@@ -91,7 +90,7 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 {
 	const struct tree *const tree = &run->tree;
 
-	if (!tree_has_proc(tree))
+	if (tree->self == 0)
 		strbuf_addf(line,
 		            "process group %d (without a usable /proc no "
 		            "other process is reached)",
@@ -251,8 +250,7 @@ tell_measure(const struct run *run)
 		return (struct usage){ .elapsed = 0 };
 	return (struct usage){
 		.elapsed = duration_now() - run->target.started,
-		.cpu = time_of(&usage.ru_utime) + time_of(&usage.ru_stime) -
-		       helper_cpu(),
+		.cpu = time_of(&usage.ru_utime) + time_of(&usage.ru_stime),
 		.peak_memory = usage.ru_maxrss,
 	};
 }

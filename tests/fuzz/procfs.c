@@ -40,10 +40,7 @@ check_name(const char *name)
 	require(procstat_parse(text, &stat) == 0);
 	require(stat.state == 'Z');
 	require(stat.parent == 1);
-	require(stat.group == 4194304);
 	require(stat.session == 3);
-	require(stat.terminal == 34816);
-	require(stat.terminal_group == -1);
 	require(stat.cpu == 10);
 	require(stat.threads == 2);
 	require(stat.start == 123456789);
