@@ -47,10 +47,8 @@
 #include "proc/wait.h"
 #include "registry/registry.h"
 #include "run/decide.h"
-#include "run/exec_failure.h"
 #include "run/front.h"
 #include "run/job.h"
-#include "run/reason.h"
 #include "run/report.h"
 #include "run/resources.h"
 #include "run/run.h"
@@ -301,7 +299,7 @@ leave(struct run *run, struct outcome outcome)
 	const struct exec_failure *const failed = &run->facts->exec_failure;
 
 	if (failed->why != 0 && !failed->is_told)
-		exec_failure_tell(&run->options, failed);
+		target_tell_failure(&run->options, failed);
 	if (failed->why == 0)
 		tell_end(run, outcome);
 	report_write(run, outcome);

@@ -113,7 +113,7 @@ not_run() {
 
 	not_run 127 '-t 10' -- 10 sleep 20
 	not_run 127 '-t 1h30m' -- 1h30m sleep 20
-	not_run 127 'env A=1' -- A=1 env
+	not_run 127 'sh -c' -- A=1 env
 	not_run 127 'sh -c' -- 'echo hi; sleep 3'
 	not_run 127 'sh -c' -- 'true && echo'
 	not_run 127 'sh -c' -- cd /tmp

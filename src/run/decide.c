@@ -5,7 +5,6 @@
 
 #include "base/duration.h"
 #include "base/status.h"
-#include "run/reason.h"
 #include "run/run.h"
 
 #define CANCELS_TO_KILL 3 /* terminating signals */
@@ -35,6 +34,70 @@ static const struct {
 	[CLOCK_CONTINUE] = { ALL, false, REASON_NONE },
 	[CLOCK_HEARTBEAT] = { ALIVE, true, REASON_NONE },
 };
+
+/* --- the reasons ---------------------------------------------------------- */
+
+#define NOTHING STATUS_OF_TARGET, TELLING_NOTHING, NULL
+#define LINE    STATUS_OF_TARGET, TELLING_LINE
+#define TREE    STATUS_OF_TARGET, TELLING_TREE
+
+static const struct reason_row reasons[REASON_COUNT] = {
+	[REASON_NONE] = { STATE_RUNNING, NOTHING, "no reason" },
+
+	/* The run goes on, or ends by itself. */
+	[REASON_TARGET_EXITED] = { STATE_LINGERING, NOTHING,
+	                           "the command exited, survivors are left" },
+	[REASON_TREE_EMPTY] = { STATE_DONE, NOTHING, "no process is left" },
+	[REASON_SURVIVORS_LEFT] = { STATE_DONE, NOTHING,
+	                            "the command exited, survivors are let "
+	                            "go" },
+
+	/* The tree is stopped. */
+	[REASON_TIMEOUT] = { STATE_STOPPING, STATUS_TIMED_OUT, TELLING_TREE,
+	                     "timeout", "timeout" },
+	[REASON_SILENCE] = { STATE_STOPPING, STATUS_TIMED_OUT, TELLING_TREE,
+	                     "idle", "no output" },
+	[REASON_UNTIL] = { STATE_STOPPING, 0, TELLING_TREE, "until",
+	                   "the output is complete" },
+	/* A sender of a cancel needs no message. */
+	[REASON_CANCELLED] = { STATE_STOPPING, STATUS_OF_TARGET,
+	                       TELLING_NOTHING, "cancelled", "cancelled" },
+	[REASON_PARENT_LOST] = { STATE_STOPPING, TREE, "caller-died",
+	                         "the caller is dead" },
+	[REASON_SURVIVORS_IDLE] = { STATE_STOPPING, TREE, "survivors-idle",
+	                            "the survivors are idle" },
+	[REASON_SURVIVORS_BUSY] = { STATE_STOPPING, TREE, "survivors-busy",
+	                            "the survivors ran out of time" },
+
+	/* The tree is killed. */
+	[REASON_GRACE_OVER] = { STATE_KILLING, TREE, "kill-after",
+	                        "the grace period is over" },
+	[REASON_THIRD_SIGNAL] = { STATE_KILLING, LINE, "cancelled",
+	                          "third terminating signal" },
+	[REASON_FRONT_LOST] = { STATE_KILLING, LINE, "front-killed",
+	                        "the front was killed" },
+	[REASON_SUPERVISOR_LOST] = { STATE_KILLING, LINE, "supervisor-killed",
+	                             "the supervisor was killed" },
+
+	/* SIGKILL has not ended all processes. */
+	[REASON_LAST_BOUND] = { STATE_DONE, TREE, "last-bound",
+	                        "what is left cannot be killed" },
+};
+
+const struct reason_row *
+reason_row(enum reason why)
+{
+	return &reasons[why];
+}
+
+bool
+reason_is_stop(enum reason why)
+{
+	return reasons[why].next == STATE_STOPPING ||
+	       reasons[why].next == STATE_KILLING;
+}
+
+/* --- the decision --------------------------------------------------------- */
 
 bool
 nobody_is_left(const struct run *run)

@@ -1,11 +1,38 @@
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "watchdog.h"
 
 struct run;
 
 /* The decisions of a run. No function here asks the kernel or sends anything:
  * all facts are in the arguments, so that a table can test each decision. */
+
+/* What follows from a reason: its row in decide.c, for the state machine, the
+ * exit status, the messages and the report. A new reason is a name in
+ * watchdog.h, a row, and the place that gives the reason: a line of decide(),
+ * or a row of the clocks. */
+struct reason_row {
+	enum state next; /* the state that the reason leads to */
+	int status;      /* the exit status, or STATUS_OF_TARGET */
+	enum {
+		TELLING_NOTHING, /* but for --verbose */
+		TELLING_LINE,    /* on stderr */
+		TELLING_TREE,    /* with what each process is blocked in */
+	} telling;
+	const char *code;  /* for --report: a word that stays; or NULL */
+	const char *words; /* for --verbose and --report */
+};
+
+#define STATUS_OF_TARGET (-1)
+
+/* The row of WHY. */
+const struct reason_row *reason_row(enum reason why);
+
+/* Whether WHY ends the tree. */
+bool reason_is_stop(enum reason why);
 
 /* The reason for which RUN should change its state at NOW, or REASON_NONE. */
 enum reason decide(const struct run *run, int64_t now);

@@ -23,7 +23,6 @@
 #include "proc/cmdline.h"
 #include "proc/signals.h"
 #include "run/decide.h"
-#include "run/reason.h"
 #include "run/run.h"
 #include "run/tell.h"
 

@@ -4,21 +4,28 @@
 #include <sys/prctl.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/message.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "io/output.h"
 #include "io/terminal.h"
 #include "proc/signals.h"
-#include "run/exec_failure.h"
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/talk.h"
+
+#define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
+#define SYNTAX    " \t\n;&|<>()$`="
 
 /* As execvp(3) in POSIX, and unlike musl's: a file that is no program to the
  * kernel (ENOEXEC) is a shell script. The shell looks the file up in PATH once
@@ -76,6 +83,51 @@ target_prepare(struct run *run)
 	return 0;
 }
 
+/* Notes the interpreter that the first LINE of a script names behind "#!". A
+ * CR, which an editor may not show, becomes "\r". */
+static void
+note_interpreter(const char *line, struct exec_failure *failure)
+{
+	failure->is_found = true;
+	if (strncmp(line, "#!", strlen("#!")) != 0)
+		return;
+	line += strlen("#!");
+	line += strspn(line, " \t");
+
+	const size_t length = strcspn(line, " \t\r\n");
+
+	(void)snprintf(failure->interpreter, sizeof(failure->interpreter),
+	               "%.*s%s", (int)length, line,
+	               line[length] == '\r' ? "\\r" : "");
+}
+
+/* After ENOENT: looks whether COMMAND is there all the same, and its
+ * interpreter is not. */
+static void
+look_for(const char *command, struct exec_failure *failure)
+{
+	const char *path = strchr(command, '/') == NULL ? getenv("PATH") : "";
+
+	while (path != NULL) {
+		const size_t length = strcspn(path, ":");
+		char file[PATH_MAX];
+		char line[LINE_SIZE] = "";
+
+		(void)snprintf(file, sizeof(file), "%.*s%s%s", (int)length,
+		               path, length == 0 ? "" : "/", command);
+
+		const int fd =
+		    open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+		/* read(2) refuses a directory of that name. */
+		if (fd != -1 && read(fd, line, sizeof(line) - 1) > 0) {
+			note_interpreter(line, failure);
+			return;
+		}
+		path = path[length] == '\0' ? NULL : path + length + 1;
+	}
+}
+
 /* Ends the target before its exec, because of WHY, an errno. */
 static _Noreturn void
 fail(const struct run *run, int why, int status)
@@ -83,7 +135,7 @@ fail(const struct run *run, int why, int status)
 	struct exec_failure *const failure = &run->facts->exec_failure;
 
 	if (why == ENOENT)
-		exec_failure_look(run->options.command[0], failure);
+		look_for(run->options.command[0], failure);
 	failure->why = why; /* last: the rest is valid then */
 	_exit(status);
 }
@@ -214,4 +266,38 @@ target_signal(const struct target *target, int signal)
 	/* The target leads no group, or has not called setpgid(2) yet. */
 	if (!target->has_exited)
 		(void)kill(target->pid, signal);
+}
+
+void
+target_tell_failure(const struct options *options,
+                    const struct exec_failure *failure)
+{
+	const char *const command = options->command[0];
+	const bool has_syntax = command[strcspn(command, SYNTAX)] != '\0';
+	/* COMMAND was perhaps not meant as the name of a file. */
+	const bool may_be_else = failure->why == ENOENT && *command != '\0' &&
+	                         (has_syntax || strchr(command, '/') == NULL);
+	const char *const why = strerror(failure->why);
+	int64_t ns;
+
+	if (options->is_timeout)
+		message("failed to run command '%s': %s", command, why);
+	else if (failure->is_found)
+		message("cannot run '%s': the interpreter is missing: %s%s",
+		        command,
+		        *failure->interpreter == '\0'
+		            ? "the dynamic loader (ld.so)"
+		            : failure->interpreter,
+		        strchr(failure->interpreter, '\\') == NULL
+		            ? ""
+		            : " (CR LF ends the line)");
+	else if (may_be_else && *command <= '9' &&
+	         duration_parse(command, &ns) == 0)
+		message("cannot run '%s': no such program; did you mean -t %s?",
+		        command, command);
+	else
+		message("cannot run '%s': %s", command,
+		        may_be_else ? "no such program; shell syntax and "
+		                      "built-ins need sh -c '...'"
+		                    : why);
 }

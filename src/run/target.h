@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct exec_failure;
+struct options;
 struct run;
 struct target;
 
@@ -33,3 +35,7 @@ void target_note_exit(struct target *target, const siginfo_t *info,
 /* Sends SIGNAL to the process group that the target leads, else to the target
  * alone. Does nothing if the target's PID is not known. */
 void target_signal(const struct target *target, int signal);
+
+/* Prints why COMMAND could not be executed, and what may have been meant. */
+void target_tell_failure(const struct options *options,
+                         const struct exec_failure *failure);

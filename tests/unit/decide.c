@@ -6,7 +6,6 @@
 
 #include "base/duration.h"
 #include "check.h"
-#include "run/reason.h"
 #include "run/run.h"
 
 #define NOW   (10 * SECOND)
