@@ -83,8 +83,7 @@ static const struct outcome failure = { OUTCOME_EXIT, STATUS_FAILED };
 int
 main(int argc, char *argv[])
 {
-	/* Static: on the stack, RUN could cost each fork a page more. */
-	static struct run run;
+	struct run run = { .state = STATE_RUNNING };
 	struct outcome outcome;
 	const int status = options_read(&run.options, argc, argv);
 

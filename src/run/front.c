@@ -38,7 +38,6 @@
 struct front {
 	int64_t deadline; /* of the supervisor; NEVER */
 	bool is_killed;   /* the supervisor, for being late */
-	int64_t stopped;  /* how long the front was, in all */
 	struct outcome outcome;
 };
 
@@ -140,7 +139,7 @@ stop_job(struct run *run, struct front *front, int signal)
 
 	const int64_t stopped = duration_now() - now;
 
-	front->stopped += stopped;
+	run->paused += stopped;
 	front->deadline = duration_add(front->deadline, stopped);
 	run->output.quiet_since = duration_now();
 	terminal_take(&run->terminal);
@@ -167,6 +166,7 @@ read_news(struct run *run, struct front *front, bool is_dead)
 		switch (news.kind) {
 		case NEWS_TARGET:
 			run->target.pid = news.value;
+			run->output.quiet_since = duration_now();
 			break;
 		case NEWS_STOPPED:
 			stops++;
@@ -279,20 +279,6 @@ lose_parent(struct run *run, unsigned found)
 	run->parent.fd = -1;
 }
 
-/* The target is started later than the front begins to listen. */
-static bool
-is_too_early(struct run *run)
-{
-	const int64_t started = run->facts->started;
-
-	if (started != 0 &&
-	    duration_add(started, run->options.idle_timeout) <= duration_now())
-		return false;
-	if (started > run->output.quiet_since - run->options.idle_timeout)
-		run->output.quiet_since = started;
-	return true;
-}
-
 bool
 front_watch(struct run *run, struct outcome *outcome)
 {
@@ -315,7 +301,8 @@ front_watch(struct run *run, struct outcome *outcome)
 
 		if ((found & PUMP_FOUND) != 0)
 			talk_order(run, (struct order){ .kind = ORDER_FOUND });
-		if ((found & PUMP_SILENT) != 0 && !is_too_early(run))
+		/* Before the target's start, the silence is not its own. */
+		if ((found & PUMP_SILENT) != 0 && run->target.pid != 0)
 			talk_order(run, (struct order){ .kind = ORDER_SILENT });
 		lose_parent(run, found);
 		if (signal == SIGCHLD) {
@@ -333,7 +320,6 @@ front_watch(struct run *run, struct outcome *outcome)
 	*outcome = front.outcome;
 	run->watchers.is_given_up =
 	    !is_dead || (front.is_killed && outcome->kind != OUTCOME_UNKNOWN);
-	run->paused = front.stopped;
 	/* Not dead: its children are not ours. */
 	if (!is_dead && outcome->kind == OUTCOME_UNKNOWN)
 		*outcome = (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };

@@ -279,7 +279,7 @@ add_all(struct strbuf *line, const struct run *run, struct outcome outcome)
 	json_add_text(line, "name", options->name);
 	json_add_strings(line, "command", SIZE_MAX,
 	                 (const char *const *)options->command);
-	json_add_text(line, "directory", run->report.directory);
+	json_add_text(line, "directory", run->report->directory);
 	json_add_number(line, "started", facts->started_at / SECOND);
 	json_add_number(
 	    line, "elapsed_ms",
@@ -313,7 +313,7 @@ add_all(struct strbuf *line, const struct run *run, struct outcome outcome)
 static int
 write_file(const struct run *run, const struct strbuf *line)
 {
-	const struct report *const report = &run->report;
+	const struct report *const report = run->report;
 	char unfinished[RUNID_SIZE + sizeof("..new")];
 	struct stat older = { .st_mode = 0 };
 	/* The mode of another user's file might let others write. */
@@ -358,11 +358,11 @@ write_file(const struct run *run, const struct strbuf *line)
 void
 report_write(const struct run *run, struct outcome outcome)
 {
-	const struct report *const report = &run->report;
+	const struct report *const report = run->report;
 	struct strbuf line = { .grows = true };
 	bool is_written = false;
 
-	if (report->path == NULL)
+	if (report == NULL)
 		return;
 	add_all(&line, run, outcome);
 	if (!line.is_cut && report->stream_fd != -1)

@@ -8,8 +8,8 @@ struct run;
 
 /* Where --report goes. */
 struct report {
-	const char *path;      /* as it is told; NULL: no report is wanted */
-	const char *directory; /* the caller\'s, as it is told; or NULL */
+	const char *path;      /* as it is told */
+	const char *directory; /* the caller's, as it is told; or NULL */
 	int directory_fd;      /* where it is, */
 	char file[PATH_MAX];   /* under this name; */
 	int stream_fd;         /* or this descriptor, or FIFO; -1: none */

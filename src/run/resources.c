@@ -111,10 +111,12 @@ prepare_files(struct run *run)
 	struct options *const options = &run->options;
 	struct resources *const resources = run->resources;
 
-	run->report.directory = resources->directory;
-	if (options->report != NULL &&
-	    report_open(&run->report, options->report) == -1)
-		return -1;
+	if (options->report != NULL) {
+		run->report = &resources->report;
+		run->report->directory = resources->directory;
+		if (report_open(run->report, options->report) == -1)
+			return -1;
+	}
 	if (resolve("lock", &options->locks, 0) == -1 ||
 	    resolve("cleanup", &options->cleanups, PATH_MAY_MISS) == -1)
 		return -1;
@@ -355,9 +357,9 @@ resources_keep(const struct run *run, int keep[])
 		return;
 	*keep++ = resources->registry_fd;
 	*keep++ = resources->entry_fd;
-	if (run->report.path != NULL) {
-		*keep++ = run->report.stream_fd;
-		*keep++ = run->report.directory_fd;
+	if (run->report != NULL) {
+		*keep++ = run->report->stream_fd;
+		*keep++ = run->report->directory_fd;
 	}
 	for (size_t i = 0; i < resources->lock_count; i++) {
 		*keep++ = resources->locks[i].file.fd;

@@ -6,6 +6,7 @@
 
 #include "lock/cleanup.h"
 #include "lock/lock.h"
+#include "run/report.h"
 #include "watchdog.h"
 
 #define RESOURCE_FDS (3 * FILES_MAX + 4)
@@ -22,6 +23,7 @@ struct resources {
 	struct cleanup cleanups[FILES_MAX];
 	int registry_fd; /* the registry's directory, or -1 */
 	int entry_fd;    /* the run's entry, locked: registry.h; or -1 */
+	struct report report;
 	char path[PATH_MAX];
 	const char *directory; /* PATH: the caller's, or NULL: not known */
 };

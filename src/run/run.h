@@ -18,7 +18,6 @@
 #include "io/terminal.h"
 #include "proc/runid.h"
 #include "proc/tree.h"
-#include "run/report.h"
 #include "watchdog.h"
 
 /*
@@ -61,7 +60,8 @@ struct order {
  */
 struct news {
 	enum {
-		NEWS_TARGET,  /* VALUE: its PID */
+		NEWS_TARGET,  /* VALUE: its PID (urgent if silence counts from
+		               * now on) */
 		NEWS_STOPPED, /* by the signal VALUE: stop too (urgent) */
 		NEWS_STOP,    /* a stop began, for the reason VALUE; NONE: of
 		               * survivors (urgent) */
@@ -97,8 +97,6 @@ struct facts {
 	uint64_t killed;    /* processes that got SIGKILL */
 	struct output_facts output;
 	struct terminal_facts terminal;
-	struct look look;       /* the last one */
-	struct look first_look; /* that of the first stop, for the report */
 
 	/* The run is over: */
 	int64_t ended; /* 0: not yet */
@@ -107,10 +105,14 @@ struct facts {
 	bool target_left; /* the target exited by itself */
 	bool tree_is_empty;
 	bool nobody_is_left; /* besides survivors that are let go */
-	size_t left_count;
-	pid_t left[LEFT_MAX]; /* that could not be killed */
 	struct usage usage;
 	_Atomic bool is_released; /* resources_release() is done */
+
+	/* Last: pages that few runs touch cost the others nothing. */
+	size_t left_count;
+	pid_t left[LEFT_MAX];   /* that could not be killed */
+	struct look look;       /* the last one */
+	struct look first_look; /* that of the first stop, for the report */
 };
 
 /* The two processes that watch the run, and what they talk by. */
@@ -193,7 +195,7 @@ struct run {
 	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE]; /* look.h: where the command
 	                                             * writes to */
 	struct resources *resources; /* resources.h; NULL: the run has none */
-	struct report report;        /* where it goes */
+	struct report *report;       /* report.h; NULL: none is wanted */
 	struct facts *facts;         /* shared memory */
 	char id[RUNID_PATH_SIZE];    /* "WDRUN_ID=…" */
 };

@@ -3,6 +3,7 @@
 
 #include <sys/prctl.h>
 
+#include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,6 +28,16 @@
 #define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
 #define SYNTAX    " \t\n;&|<>()$`="
 
+static size_t
+count_words(char *const *words)
+{
+	size_t count = 0;
+
+	while (words[count] != NULL)
+		count++;
+	return count;
+}
+
 /* As execvp(3) in POSIX, and unlike musl's: a file that is no program to the
  * kernel (ENOEXEC) is a shell script. The shell looks the file up in PATH once
  * more, and does the same on ENOEXEC in its own exec. */
@@ -36,25 +47,19 @@ execute(char *const command[])
 	static char shell[] = "/bin/sh";
 	static char option[] = "-c";
 	static char words[] = "exec \"$0\" \"$@\"";
-	size_t count = 1; /* there is a program */
-
-	while (command[count] != NULL)
-		count++;
 
 	(void)execvp(command[0], command);
 	if (errno != ENOEXEC)
 		return;
 
-	char **const script = malloc((count + 4) * sizeof(*script));
+	const size_t size = (count_words(command) + 1) * sizeof(*command);
+	char **const script = alloca(3 * sizeof(*script) + size);
 
-	if (script == NULL)
-		return;
 	script[0] = shell;
 	script[1] = option;
 	script[2] = words;
-	memcpy(&script[3], &command[0], (count + 1) * sizeof(*script));
+	memcpy(&script[3], command, size);
 	(void)execv(shell, script);
-	free(script);
 	errno = ENOEXEC;
 }
 
@@ -150,6 +155,22 @@ give_descriptors(const struct run *run)
 	return output_connect(&run->output);
 }
 
+/* Writes the environment into ALL, with ID, "WDRUN_ID=...", in place of an
+ * older one. Returns ALL. */
+static char **
+with_id(char *id, char *all[])
+{
+	size_t count = 0;
+
+	for (char **word = environ; *word != NULL; word++) {
+		if (strncmp(*word, id, strlen(RUNID_VARIABLE "=")) != 0)
+			all[count++] = *word;
+	}
+	all[count++] = id;
+	all[count] = NULL;
+	return all;
+}
+
 /* Undoes target_prepare() for the target. */
 static void
 give_signals(const struct target *target)
@@ -184,8 +205,10 @@ become_target(struct run *run, pid_t supervisor)
 	}
 	if (give_descriptors(run) == -1)
 		fail(run, errno, STATUS_FAILED);
-	if (putenv(run->id) != 0)
-		fail(run, errno, STATUS_FAILED);
+	/* On this stack: putenv(3) calls malloc(3), whose first pages are a
+	 * tenth of what a start costs. */
+	environ = with_id(
+	    run->id, alloca((2 + count_words(environ)) * sizeof(*environ)));
 	give_signals(&run->target);
 
 	execute(run->options.command);
@@ -233,7 +256,7 @@ target_start(struct run *run)
 		become_target(run, supervisor);
 	target_note(run, target);
 	talk_news(run, &(struct news){ .kind = NEWS_TARGET, .value = target },
-	          false);
+	          run->output.count > 0);
 	for (int i = SIGHUP; i <= SIGTSTP; i++) {
 		if ((run->target.early_signals & BIT(i)) != 0)
 			target_signal(&run->target, i);
