@@ -40,7 +40,7 @@ BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
 SCRIPTS  := .ci/run bench/run bench/picture bench/survivors tests/run tests/find-bats \
 	tests/install-tools tests/check tests/lint tests/demo tests/fuzz/run \
-	tests/faults/run $(wildcard examples/*.sh) completions/wdrun.bash
+	tests/faults/run tests/mutants $(wildcard examples/*.sh) completions/wdrun.bash
 HOST_CC  := cc
 BIN       = $(DESTDIR)$(PREFIX)/bin
 QUIET    := $(if $(V),,@)# "make V=1" shows the commands
@@ -52,7 +52,7 @@ ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g1 -fsanitize=address,undefi
 FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all"
 
-.PHONY: all debug demo deps test dist lint check asan fuzz faults soak differential model bench format install uninstall \
+.PHONY: all debug demo deps test dist lint check asan fuzz faults soak differential mutants model bench format install uninstall \
 	clean programs units fuzzers
 
 all: wdrun
@@ -167,6 +167,11 @@ build/faults/%: $(wildcard tests/faults/*.h tests/programs/*.h)
 	@mkdir -p $(@D)
 	@echo '  compile $@'
 	$(QUIET)$(HOST_CC) -O1 -g $(STANDARD) -Wall -Wextra -o $@ $(filter %.c,$^)
+
+# Breaks each sentence of the promises in the sources, one after the other, or those
+# that MATCH: a test has to fail for each.
+mutants:
+	@tests/mutants '$(MATCH)'
 
 # Orders, news and the two deaths as a model: each state of it. Needs spin(1).
 model:

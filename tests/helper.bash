@@ -25,7 +25,7 @@ PATH=${searched_path%:}
 # PATIENCE is how long, in seconds, the tests wait for a condition. The test
 # programs live longer (LIFE_SECONDS in programs/bounded.h), so that none of
 # them is found dead without having been killed.
-PATIENCE=60
+PATIENCE=${PATIENCE:-60}
 
 # What bats starts a process for, two or three for each test. Its clock:
 get_mills_since_epoch() {
