@@ -153,43 +153,45 @@ has_lines() {
 	((found == $1))
 }
 
-# ends_in_order SCRIPT: what SCRIPT does after the first signal is not cut short.
-ends_in_order() {
-	start "$WDRUN" -k never bash -c "$1; while :; do pause 0.01; done"
-	await_ready
-	[[ $1 != *STOP* ]] || wait_until is_stopped "$ready"
-
-	kill -TERM "$started"
-	finish
-
-	[ "$status" -eq 5 ]
-	[[ $output == *"in order" ]]
-}
-
 # There is no SIGKILL here: whoever the first signal does not reach keeps the
-# run from its end. Each process of a chain dies of the signal, and so leaves the
-# next one to the supervisor; a shell with a trap dies only when its child is
-# dead.
+# run from its end, or is not counted.
 # bats test_tags=tree
-@test "the first signal reaches groups, sessions, orphans, the stopped, chains of sessions; what handlers start may end" {
+@test "the first signal reaches groups, sessions, orphans, children of threads, each once; and ends the stopped" {
 	start "$WDRUN" -k never bash -c '
 		"$PROGRAMS/sigcount" &
 		setsid "$PROGRAMS/sigcount" &
 		setsid bash -c "setsid \"\$PROGRAMS/sigcount\" & wait" &
 		(setsid "$PROGRAMS/sigcount" &)
-		timeout 1000 "$PROGRAMS/sigcount" &
-		bash -c "kill -STOP \$\$; exit 3" &
+		env --ignore-signal=HUP "$PROGRAMS/threads" fork \
+			"$PROGRAMS/sigcount" >threads &
+		exec "$PROGRAMS/sigcount"'
+	wait_until has_lines 5 'ready*'
+	kill -HUP "$started"
+	wait_until has_lines 5 'got 1'
+	kill -TERM "$started"
+	kill -TERM "$started"
+	finish
+	has_lines 5 'got 1'
+
+	start "$WDRUN" -k never bash -c '
+		setsid bash -c "kill -STOP \$\$" &
 		until read -r stat <"/proc/$!/stat" && [[ $stat == *") T "* ]]; do
 			pause 0.02
 		done
-		exec "$PROGRAMS/sigcount"'
-	wait_until has_lines 6 'ready*'
+		echo "ready $$"
+		kill -STOP $$'
+	await_ready
+	wait_until is_stopped "$ready"
 	kill -TERM "$started"
 	finish
-	[ "$status" -eq 7 ]
-	has_lines 6 'got 15'
+	[ "$status" -eq 143 ]
 	nobody_is_left
+}
 
+# Each process of a chain dies of the signal, and so leaves the next one to the
+# supervisor; a shell with a trap dies only when its child is dead.
+# bats test_tags=tree
+@test "what a handler of the first signal starts may end; what it leaves behind gets the signal, and so does a chain of sessions" {
 	export links last link='((links-- > 0)) || exec bash -c "$last"
 		setsid bash -c "$link"
 		true'
@@ -204,10 +206,21 @@ ends_in_order() {
 		nobody_is_left
 	done
 
-	ends_in_order 'trap "echo in order; exit 5" TERM
-		echo "ready $$"; kill -STOP $$'
-	ends_in_order 'trap "sleep 0.2 && echo in order; exit 5" TERM
-		echo "ready $$"'
+	export clean_up='
+		("$PROGRAMS/sigcount" >left &
+		until [ -s left ]; do pause 0.02; done)
+		until grep -q "got 15" left; do pause 0.02; done
+		echo in order'
+	start "$WDRUN" -k never bash -c '
+		trap "bash -c \"\$clean_up\" && exit 5" TERM
+		echo "ready $$"
+		while :; do pause 0.01; done'
+	await_ready
+	kill -TERM "$started"
+	finish
+	[ "$status" -eq 5 ]
+	[[ $output == *"in order" ]]
+	nobody_is_left
 }
 
 @test "a command that unmounts /proc is ended as a whole, escapees too" {

@@ -44,7 +44,8 @@ static uint32_t stop; /* the number of the present stop */
 /* A reading of the tree, depth first, with a signal on the way. */
 struct walk {
 	struct tree *tree;
-	int signal; /* 0: none */
+	int signal;        /* 0: none */
+	bool spares_group; /* the target's, which has had SIGNAL */
 	int64_t until;
 	size_t fresh; /* living processes that had no mark */
 	size_t dead;  /* zombies that had no mark */
@@ -240,7 +241,7 @@ visit(struct walk *walk, struct process process)
 	if (dir != -1)
 		push_children(walk, dir, process.pid, process.depth + 1);
 	if (!is_final && signal != 0 &&
-	    !is_of_targets_group(tree, process.pid)) {
+	    !(walk->spares_group && is_of_targets_group(tree, process.pid))) {
 		send(tree, &process, dir, signal);
 		send(tree, &process, dir, SIGCONT);
 	}
@@ -292,11 +293,12 @@ signal_target(const struct tree *tree, int signal)
 
 /* Signals who is new until nobody is. Returns how many were. */
 static size_t
-signal_newcomers(struct tree *tree, int64_t until)
+signal_newcomers(struct tree *tree, int64_t until, bool spares_group)
 {
 	const int64_t bound = duration_add(duration_now(), SIGNAL_BOUND);
 	struct walk walk = { .tree = tree,
 		             .signal = tree->signal,
+		             .spares_group = spares_group,
 		             .until = until < bound ? until : bound };
 	bool is_partial = false;
 	size_t count = 0;
@@ -304,6 +306,7 @@ signal_newcomers(struct tree *tree, int64_t until)
 	do {
 		count += walk_tree(&walk);
 		count += walk.dead;
+		walk.spares_group = false; /* who is new did not have it */
 		is_partial |= tree->is_partial;
 	} while (walk.fresh > 0 && duration_now() < walk.until);
 	tree->is_partial = is_partial;
@@ -320,13 +323,13 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	stop++;
 	if (tree->target_is_dead)
 		(void)mark(tree->target); /* it gets no signal */
-	return signal_newcomers(tree, until);
+	return signal_newcomers(tree, until, true);
 }
 
 void
 tree_signal_orphans(struct tree *tree, int64_t until)
 {
-	(void)signal_newcomers(tree, until);
+	(void)signal_newcomers(tree, until, false);
 }
 
 /* --- the end -------------------------------------------------------------- */
