@@ -27,12 +27,10 @@
 
 #define WOKEN_LATE SECOND
 
-#define READER_PATIENCE                                                        \
-	(2 * SECOND) /* to take something, in a bounded drain                  \
-	              */
-#define OUTSIDERS_MAX  ((uint64_t)1024 * 1024) /* bytes that are carried on */
-#define CANCELS_TO_END 3
-#define LAST_ROUNDS    16
+#define READER_PATIENCE (2 * SECOND) /* to take something, when drained */
+#define OUTSIDERS_MAX   ((uint64_t)1024 * 1024) /* bytes that are carried on */
+#define CANCELS_TO_END  3
+#define LAST_ROUNDS     16
 
 /* What only the front knows. */
 struct front {
