@@ -10,23 +10,21 @@ load locks
 
 # --- who waits ---------------------------------------------------------------
 
-# sleeps_on PID: the process has not given up the CPU or lost it for a while.
+# sleeps_on: the run that waits has not given up the CPU or lost it for a while.
 sleeps_on() {
-	local after before
-	mapfile -t before <"/proc/$1/status"
+	local before
+	before=$(grep ctxt "/proc/$started/status")
 	pause 0.6
-	mapfile -t after <"/proc/$1/status"
-	[[ ${before[-2]} == voluntary_ctxt* ]] || return
-	[ "${before[*]: -2}" = "${after[*]: -2}" ]
+	[ "$(grep ctxt "/proc/$started/status")" = "$before" ]
 }
 
-@test "a waiting run gets the lock when its holder is over, a run, a script, or flock(1), and till then sleeps and holds no other lock" {
+@test "a waiting run gets the lock when its holder is over, a run, flock(1), or a script, also one that removes it, but not when another has it by then, and till then sleeps and holds no other lock" {
 	local holds
 	for holds in hold_lock hold_by_flock; do
 		"$holds"
 		contend --lock=a --lock=b
 		# At first it may still be setting itself up.
-		[ "$holds" != hold_lock ] || wait_until sleeps_on "$started"
+		[ "$holds" != hold_lock ] || wait_until sleeps_on
 
 		# For the moment in which that run looks whether all locks are
 		# free, a lock may be held.
@@ -42,26 +40,8 @@ sleeps_on() {
 
 	hold_by_script
 	contend -w never
-	release
-	finish
-	got_it
-	has_message --lock "$held_by" # it was taken over
-}
-
-# The test is one of the scripts.
-# bats test_tags=slow
-@test "a waiting run gets the lock of a script that removes it, whether it lives on or ends, but not when another script has it by then" {
-	mkfifo go
-	hold sh -c 'echo $$ >lock; echo "ready $$"; read -r _ <go; exec rm lock'
-	contend
-	echo >go
-	finish
-	got_it
-	await_holder
-
-	hold_by_script
-	contend
-	# The lock is never empty: an empty lock is nobody's.
+	# The test is another script. The lock is never empty: an empty lock is
+	# nobody's.
 	printf '%-12s\n' "$BASHPID" 1<>lock
 	# A run that had taken the lock by then would show at once.
 	release
@@ -72,13 +52,29 @@ sleeps_on() {
 	rm lock
 	finish
 	got_it
+
+	hold_by_script
+	contend
+	release
+	finish
+	got_it
+	has_message --lock "$held_by" # it was taken over
+
+	mkfifo go
+	hold sh -c 'echo $$ >lock; echo "ready $$"; read -r _ <go; exec rm lock'
+	contend
+	echo >go
+	finish
+	got_it
+	await_holder
 }
 
 # waits_longer LIMIT: a run with this --timeout waits for its lock for longer,
 # and then has all of the time for its command.
 waits_longer() {
 	hold_lock
-	start "$WDRUN" --lock=lock --lock-wait=1000 --timeout="$1" "${sleeper[@]}"
+	start "$WDRUN" --lock=lock --lock-wait=1000 --timeout="$1" \
+		"$PROGRAMS/escape"
 	wait_until is_waiting "$started"
 	pause "$1.1"
 	release
@@ -139,10 +135,7 @@ contend_as_job() {
 }
 
 has_job() {
-	local children
-	find_children "$started"
-	job=${children[0]-}
-	[ -n "$job" ]
+	first_child "$started" && job=$child
 }
 
 # bats test_tags=slow
@@ -169,74 +162,30 @@ has_job() {
 
 # --- kill -9 of those who hold it --------------------------------------------
 
-# hold_stubbornly [OPTION]...: starts a run with a process that only the end of
-# the tree ends. Sets front and supervisor.
-hold_stubbornly() {
-	hold "$WDRUN" --lock=lock "$@" "$PROGRAMS/escape" fork setsid stubborn
-	front=$holder
-	find_supervisor
-}
-
-# The lock goes with the tree.
-gone_with_tree() {
-	wait_until no test -e lock
-	wait_until nobody_is_left
-	wait "$holder" || true
-}
-
 # bats test_tags=tree
-@test "kill -9 of the front or of the supervisor: the lock is the other's until all are dead, then it is free, and the file gone" {
-	hold_stubbornly -t1000
-	kill -KILL "$front"
-	gone_with_tree
+@test "kill -9 of the supervisor: the lock is the front's until all are dead; kill -9 of both frees it; and a run that waits gets it" {
+	local last
+	for last in CONT KILL; do
+		hold "$WDRUN" --lock=lock "$PROGRAMS/escape" fork setsid stubborn
+		front=$holder
+		find_watchers
+		contend
+		# A front that is stopped ends nothing yet.
+		kill -STOP "$front"
+		wait_until is_stopped "$front"
+		kill -KILL "$supervisor"
+		wait_until is_dead "$supervisor"
+		no flock -n lock true
+		ends 75 --lock=lock true
+		is_in lock "$front"
 
-	hold_stubbornly -i1000
-	# A front that is stopped ends nothing yet.
-	kill -STOP "$front"
-	wait_until is_stopped "$front"
-	kill -KILL "$supervisor"
-	wait_until is_dead "$supervisor"
-	no flock -n lock true
-	ends 75 --lock=lock true
-	is_in lock "$front"
-	kill -CONT "$front"
-	gone_with_tree
-
-	hold_stubbornly -v
-	kill -KILL "$supervisor"
-	gone_with_tree
-	ends 0 --lock=lock true
-	[ ! -s err ]
-}
-
-# The front is stopped first, since it would continue the supervisor. The
-# supervisor is killed first: the death of the front orphans its process group,
-# and the kernel then continues the stopped supervisor, setpgid(2).
-kill_both() {
-	kill -STOP "$front"
-	wait_until is_stopped "$front"
-	kill -STOP "$supervisor"
-	wait_until is_stopped "$supervisor"
-	kill -KILL "$supervisor" "$front"
-	wait_until is_dead "$front"
-	wait_until is_dead "$supervisor"
-}
-
-@test "kill -9 of both frees the lock, and the next run, or one that waits, takes it over" {
-	hold_stubbornly -i1000
-	kill_both
-	ends 0 --lock=lock --lock-wait=1000 true
-	[ ! -e lock ]
-	has_message --lock "$front"
+		kill -s "$last" "$front"
+		finish
+		got_it
+		await_holder
+		[ "$last" = KILL ] || is_dead "$held_by"
+	done
 	is_alive "$held_by"
+	has_message --lock "$front" # it was taken over
 	end_leftovers
-	wait "$holder" || true
-
-	hold_stubbornly -v
-	contend
-	kill_both
-	finish
-	got_it
-	end_leftovers
-	wait "$holder" || true
 }

@@ -3,9 +3,6 @@
 #
 # Holders of locks, and runs that want locks: for tests of --lock.
 
-# It is ready, and a signal ends it.
-sleeper=(sh -c 'echo "ready $$"; exec sleep 1000')
-
 # ends STATUS ARG...: a run with these arguments ends with STATUS.
 ends() {
 	status=0
@@ -46,9 +43,7 @@ hold_lock() {
 
 # A script's PID is in the lock.
 hold_by_script() {
-	sh -c 'echo $$ >lock; exec sleep 1000' 3>&- &
-	holder=$! held_by=$!
-	wait_until is_in lock "$held_by"
+	hold sh -c 'echo $$ >lock; echo "ready $$"; exec sleep 1000'
 }
 
 # flock(1) holds it, and no PID is in it.
@@ -74,25 +69,12 @@ contend() {
 	[ ! -s out ]
 }
 
-# find_children PID: sets children. As children_of, but without a fork.
-find_children() {
-	local file pids
-	children=()
-	for file in "/proc/$1"/task/*/children; do
-		pids=()
-		read -ra pids <"$file" || true # it has no newline
-		children+=("${pids[@]}")
-	done 2>/dev/null
-}
-
 # is_waiting PID: the process is a sleeping wdrun, and alone. Before exec, it is
 # not a wdrun yet.
 is_waiting() {
-	local children
 	look_at "$1"
 	[ "$process_state" = S ] && [ "/proc/$1/exe" -ef "$WDRUN" ] || return
-	find_children "$1"
-	[ "${#children[@]}" -eq 0 ]
+	no first_child "$1"
 }
 
 # The run that was started has had the lock, and no process has it now.
@@ -100,62 +82,6 @@ got_it() {
 	[ "$status" -eq 0 ]
 	[ "$output" = inside ]
 	[ ! -e lock ]
-}
-
-# Writes the program inside into the test's directory: it notes in the file log
-# when it enters and leaves.
-write_inside() {
-	printf '%s\n' '#!/bin/sh' 'echo "enter $$" >>log' 'i=0' \
-		'while [ $((i += 1)) -lt 2000 ]; do :; done' \
-		'echo "leave $$" >>log' >inside
-	chmod +x inside
-}
-
-# alternate NUMBER: so many runs were inside, and none while another one was.
-alternate() {
-	local i lines
-	mapfile -t lines <log
-	[ "${#lines[@]}" -eq $((2 * $1)) ]
-	for ((i = 0; i < 2 * $1; i += 2)); do
-		[[ ${lines[i]} == 'enter '* ]]
-		[ "${lines[i + 1]}" = "leave ${lines[i]#enter }" ]
-	done
-}
-
-begun=()
-
-# begin_runs NUMBER OPTION...: starts so many runs of ./inside, each without a
-# wait for the ones before.
-begin_runs() {
-	local i
-	for ((i = 0; i < $1; i++)); do
-		"$WDRUN" "${@:2}" ./inside 2>>err 3>&- &
-		begun+=($!)
-	done
-}
-
-# Waits for these runs. Sets ended: how many had which status.
-end_runs() {
-	local pid
-	ended=()
-	for pid in "${begun[@]}"; do
-		status=0
-		wait "$pid" || status=$?
-		((ended[status] += 1))
-	done
-	begun=()
-	echo "statuses ${!ended[*]}: ${ended[*]}"
-	mapfile -n 20 -t pid <err
-	printf '%s\n' "${pid[@]}"
-}
-
-# Sets supervisor to the child of holder that held_by is below.
-find_supervisor() {
-	local child children
-	find_children "$holder"
-	for child in "${children[@]}"; do
-		! is_below "$held_by" "$child" || supervisor=$child
-	done
 }
 
 # Prints the PID of a process that has ended. The kernel does not give the
