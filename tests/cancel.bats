@@ -10,11 +10,6 @@
 load helper
 load orphans
 
-setup() {
-	common_setup
-	make_registry
-}
-
 cancel() {
 	complete "$WDRUN" --cancel="$1"
 }
@@ -31,43 +26,28 @@ is_cancelled() {
 }
 
 # bats test_tags=smoke,tree
-@test "--cancel stops one of three runs, alone, and returns when it is gone" {
-	local name
-	local -A fronts=() escapees=()
-	for name in one two three; do
-		begin "$name" -k 100ms -- \
-			"$PROGRAMS/escape" fork setsid stubborn
-		fronts[$name]=$front escapees[$name]=$ready
-	done
-	cancel two
-	[ "$status" -eq 0 ]
-	[ -z "$output$stderr" ]
-	is_dead "${fronts[two]}"
-	is_dead "${escapees[two]}"
-	for name in one three; do
-		is_unharmed "${fronts[$name]}"
-		is_unharmed "${escapees[$name]}"
-	done
-	[ "$(ids | wc -l)" -eq 2 ]
-	cancel one
-	cancel three
+@test "--cancel stops one run, alone, and returns when it is gone" {
+	local escape=("$PROGRAMS/escape" fork setsid stubborn) other pid
+	begin other -k 100ms -- "${escape[@]}"
+	other=("$front" "$ready" "$id")
+	begin job -k 100ms -- "${escape[@]}"
+	is_cancelled job
+	for pid in "${other[@]:0:2}"; do is_unharmed "$pid"; done
+	[ "$(ids)" = "${other[2]}" ]
+	cancel other
 	[ -z "$(ids)" ]
 }
 
-@test "a run is named by its name, its ID, or the PID that the table of --list shows, and ends as by SIGTERM" {
-	local name shown
-	begin job -- "$PROGRAMS/sigcount"
-	is_cancelled job
-	status=0
-	wait "$front" || status=$?
-	[ "$status" -eq 7 ]
-	grep -qx 'got 15' job.out
-	begin job -- "$PROGRAMS/sigcount"
-	is_cancelled "$id"
-	begin job -- "$PROGRAMS/sigcount"
-	"$WDRUN" --list >list
-	while read -r name shown _; do [ "$name" != job ] || break; done <list
-	is_cancelled "$shown"
+@test "a run is named by its name, its ID, or the PID of its front, and ends as by SIGTERM" {
+	local which
+	for which in id front; do
+		begin job -- "$PROGRAMS/sigcount"
+		is_cancelled "${!which}"
+		status=0
+		wait "$front" || status=$?
+		[ "$status" -eq 7 ]
+		grep -qx 'got 15' job.out
+	done
 }
 
 @test "a run within a run is cancelled alone, and its caller goes on" {
@@ -85,33 +65,27 @@ is_cancelled() {
 
 # bats test_tags=slow
 @test "--cancel of a run that does not exist says so, and its status is 1; a name of several runs stops none of them, and their IDs are printed" {
-	local first first_id
+	local first first_id which
 	begin job -- "$PROGRAMS/sigcount"
 	first=$front first_id=$id
 	begin job -- "$PROGRAMS/sigcount"
 	cancel job
 	[ "$status" -eq 125 ]
-	grep -qF "$first_id" err
-	grep -qF "$id" err
+	has_message "$first_id" "$id"
 	only_messages
 	is_unharmed "$first"
 	is_unharmed "$front"
 	cancel "$first_id"
-	is_cancelled "$id"
 	is_dead "$first"
 
-	local which
-	begin job -- "$PROGRAMS/sigcount"
-	for which in jo job2 "${front}0" 0 -1 "$front-0" '../job'; do
+	for which in jo job2 "${front}0" 0 -1 "$front-0" ../job; do
 		cancel "$which"
 		[ "$status" -eq 1 ]
-		[ "$(wc -l <err)" -eq 1 ]
+		has_line_count 1 err
 		has_message "$which"
 	done
 	is_unharmed "$ready"
 	is_cancelled job
-	cancel job
-	[ "$status" -eq 1 ]
 	rm -r "$WDRUN_REGISTRY"
 	cancel job
 	[ "$status" -eq 1 ]

@@ -4,6 +4,11 @@
 # Runs on record: running, orphaned, and forged. Only forge knows the format of
 # an entry; the ID of a run is the name of its file, less `.run`.
 
+setup() {
+	common_setup
+	make_registry
+}
+
 # Makes a registry of the test's own.
 make_registry() {
 	export WDRUN_REGISTRY=$PWD/registry
@@ -155,15 +160,15 @@ spares() {
 
 # forge [KEY=VALUE]...: puts a run on record whose watchers are dead: nobody holds
 # the lock on its entry. Of the keys, name is that of the run, watcher the PID and
-# start time of its front and its supervisor, and boot and machine say where it
-# ran. Sets id. Without a fork, since a test may want hundreds.
+# start time of its front and its supervisor, started when it began (in nanoseconds),
+# and boot and machine where it ran. Sets id. Without a fork, since a test may want hundreds.
 forge() {
 	local pair
-	local -A is=([name]=forged)
+	local -A is=([name]=forged [started]=${EPOCHREALTIME//[!0-9]/}000)
 	[ -v here ] || find_here
 	is[watcher]=$dead is[boot]=${here[0]} is[machine]=${here[1]}
 	for pair; do is[${pair%%=*}]=${pair#*=}; done
-	printf -v id '%d-%x' "${is[watcher]% *}" "${EPOCHREALTIME//[!0-9]/}000"
+	printf -v id '%d-%x' "${is[watcher]% *}" "${is[started]}"
 	umask 077
 	printf '%s\0' "wdrun 2" \
 		"host ${is[machine]} ${is[boot]} ${here[2]}" \

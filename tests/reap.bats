@@ -10,11 +10,6 @@
 load helper
 load orphans
 
-setup() {
-	common_setup
-	make_registry
-}
-
 # reap_finishes PID...: --reap finishes the run, and these processes are dead.
 reap_finishes() {
 	complete "$WDRUN" --reap
@@ -36,27 +31,22 @@ reap_keeps() {
 
 # bats test_tags=smoke,tree
 @test "--reap, one of several at once, ends a daemon that both watchers left behind, and says so, but for --quiet; so does a registered run before it starts" {
-	local each reapers=() lines=()
+	local each reapers=()
 	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
 	is_listed nightly orphaned
 	for each in {1..4}; do
-		"$WDRUN" --reap 2>"err.$each" 3>&- &
+		"$WDRUN" --reap 2>>err 3>&- &
 		reapers+=("$!")
 	done
 	for each in "${reapers[@]}"; do wait "$each" || true; done
 	is_dead "$ready"
 	is_off_the_record
-	for each in {1..4}; do
-		mapfile -t -O "${#lines[@]}" lines <"err.$each"
-	done
-	[ "${#lines[@]}" -eq 1 ]
-	echo "${lines[0]}" >err
+	has_line_count 1 err
 	has_message "$id" nightly "$ready"
 
 	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid
 	complete "$WDRUN" --reap --quiet
-	[ "$status" -eq 0 ]
-	[ -z "$output$stderr" ]
+	[ "$status$output$stderr" = 0 ]
 	is_off_the_record
 	is_dead "$ready"
 
@@ -134,11 +124,8 @@ reap_keeps() {
 @test "processes whose ID only looks like the run's are left alone, and so are --reap's ancestors, with a message" {
 	local like strangers=()
 	orphan --name=a -- "$PROGRAMS/escape" fork setsid
-	for like in "WDRUN_ID=${id}0" "WDRUN_ID=${id%?}" "WDRUN_ID=1$id" \
-		"WDRUN_ID=${id#?}" "WDRUN_ID=${id^^}" "WDRUN_ID= $id" \
-		"WDRUN_ID=" "XWDRUN_ID=$id" "WDRUN_IDX=$id" \
-		"X=WDRUN_ID=$id" $'X=1\nWDRUN_ID='"$id" \
-		"WDRUN_ID=$id$id$id$id" "wdrun_id=$id"; do
+	for like in "WDRUN_ID=${id}0" "WDRUN_ID=${id%?}" "WDRUN_ID=1$id" WDRUN_ID= \
+		"XWDRUN_ID=$id" "WDRUN_IDX=$id" "X=WDRUN_ID=$id" "wdrun_id=$id"; do
 		live "$like"
 		strangers+=("$living")
 	done
@@ -218,10 +205,7 @@ reap_keeps() {
 
 	begin job -- "$PROGRAMS/escape" fork setsid stubborn
 	kill -KILL "$front"
-	complete "$WDRUN" --reap
-	[ "$status" -eq 0 ]
-	is_off_the_record
-	is_dead "$ready"
+	reap_finishes "$ready"
 	wait "$front" || true
 }
 
@@ -281,11 +265,7 @@ reap_keeps() {
 		exec "$PROGRAMS/escape" fork setsid'
 	[ -e lock ]
 	reap_finishes "$ready"
-	[ -e before ]
-	[ ! -e pid ]
-	[ ! -e made ]
-	[ ! -e d ]
-	[ ! -e lock ]
+	[ "$(echo *)" = 'before err out registry' ]
 	has_message "$PWD/pid" "$PWD/made" "$PWD/d/pid" "$PWD/lock"
 
 	# Another run has taken the lock, and nobody is left who could have made

@@ -8,11 +8,6 @@
 load helper
 load orphans
 
-setup() {
-	common_setup
-	make_registry
-}
-
 # makes_it_at DIRECTORY [NAME=VALUE]...: a run makes its registry at DIRECTORY,
 # and no other user can read the registry or the entry.
 makes_it_at() {
@@ -59,19 +54,18 @@ does_not_run() {
 }
 
 @test "where no default registry can be told, or root would make it in another user's home, a run does not begin" {
-	for home in -uHOME HOME= HOME=home; do
+	local home homes=(-uHOME HOME= HOME=relative)
+	mkdir home # which sudo may have kept as HOME
+	if ((EUID == 0)); then
+		chown 65534 home
+		homes+=(HOME="$PWD/home")
+	fi
+	for home in "${homes[@]}"; do
 		complete env -u WDRUN_REGISTRY -u XDG_STATE_HOME "$home" \
 			"$WDRUN" --name=a touch ran
-		does_not_run HOME
+		does_not_run
 	done
-	[ ! -e home ]
-
-	((EUID == 0)) || return 0
-	mkdir home # which sudo may have kept as HOME
-	chown 65534 home
-	complete env -u WDRUN_REGISTRY -u XDG_STATE_HOME HOME="$PWD/home" \
-		"$WDRUN" --name=a touch ran
-	does_not_run "$PWD/home"
+	[ ! -e relative ]
 	[ -z "$(ls -A home)" ]
 }
 
@@ -124,10 +118,8 @@ is_no_registry() {
 		chmod "$mode" "$WDRUN_REGISTRY"
 		# shellcheck disable=SC2086
 		complete "${as[@]}" "$WDRUN" $words
-		[ "$status" -eq 125 ]
 		[ -z "$output" ]
-		[ -s err ]
-		only_messages
+		does_not_run
 	done <<-END
 		500 --name=a echo ran
 		000 --list
@@ -151,8 +143,7 @@ is_no_registry() {
 	spares "$ready"
 }
 
-# Prints what could change of the files with the names of entries, but of the
-# entry of the run $id.
+# Prints what could change of all files, but of the entry of the run $id.
 all_others() {
 	find "$WDRUN_REGISTRY" -mindepth 1 ! -name "$id.run" \
 		-printf '%p %M %U %s %i %T@ %l\n' | sort
@@ -160,35 +151,28 @@ all_others() {
 
 # bats test_tags=smoke,slow
 @test "a file that is no entry of this user is ignored and left alone, and --reap names it, but for hidden files" {
-	local before name other
+	local before name
 	begin healthy -- "$PROGRAMS/sigcount"
 	umask 077
 	pushd "$WDRUN_REGISTRY"
-	for other in ../entry 77777-1.run 77777-2.run; do # with an ID of its own
-		sed "s/$id/77777-${other//[!12]/}/" "$id.run" >"$other"
-	done
-	sed -i s/77777-/77777-3/ ../entry
-	ln -s ../entry 77777-3.run
+	for name in ../entry 77777-{1,2}.run; do cp "$id.run" "$name"; done
 	chmod 620 77777-1.run
 	((EUID != 0)) || chown 65534 77777-2.run
 	((EUID == 0)) || rm 77777-2.run
-	mkfifo 77777-4.run
+	ln -s ../entry 77777-3.run
+	mkfifo 77777-4.run .fifo
 	mkdir 77777-5.run
 	truncate -s 1T 77777-6.run
-	echo "an installer" | tee 77777-7.run notes.txt installer-1.2.run \
+	echo "an installer" | tee 77777-7.run installer-1.2.run \
 		77777-a.run.bak >1-1.RUN
-	touch .notes .run .nfs000000000001
-	mkfifo .fifo
+	touch .run .nfs000000000001
 	popd
 	before=$(all_others)
 	complete "$WDRUN" --list
 	[ "$status" -eq 0 ]
 	[[ $output == NAME*$'\n'healthy\ * ]]
-	[ "$(wc -l <out)" -eq 2 ]
+	has_line_count 2 out
 	[ ! -s err ]
-	complete "$WDRUN" --list --json
-	[[ $output == $'[\n{'*'"name":"healthy",'*$'}\n]' ]]
-	[ "$(grep -c '"name"' out)" -eq 1 ]
 	for name in 77777-{1..7}; do
 		complete "$WDRUN" --cancel="$name"
 		[ "$status" -ne 0 ]
@@ -196,8 +180,8 @@ all_others() {
 	complete "$WDRUN" --reap
 	[ "$status" -eq 0 ]
 	only_messages
-	for name in 77777-{1,3,4,5,6,7}.run notes.txt installer-1.2.run \
-		77777-a.run.bak 1-1.RUN; do
+	for name in 77777-{1,3,4,5,6,7}.run installer-1.2.run 77777-a.run.bak \
+		1-1.RUN; do
 		has_message "'$name'"
 	done
 	no grep -qF "'." err
