@@ -12,18 +12,17 @@ load freezer
 container=(unshare --pid --fork --mount-proc)
 escape=("$PROGRAMS/escape" fork setsid stubborn)
 
-need_container() {
-	need_root
-	need_unshare "${container[@]:1}"
-}
-
-# Sets first to PID 1 of the container that was started, once that is wdrun.
-in_container() {
-	only_child "$started" && [ "/proc/$child/exe" -ef "$WDRUN" ] && first=$child
+# begin_container PROGRAM...: starts a run of it as PID 1. Sets front.
+begin_container() {
+	start "${container[@]}" "$WDRUN" "$@"
+	await_ready
+	first_child "$started"
+	front=$child
 }
 
 @test "as PID 1 it has the command's status, forwards a signal to a handler, and leaves no zombie" {
-	need_container
+	need_root
+	need_unshare "${container[@]:1}"
 	complete "${container[@]}" "$WDRUN" sh -c 'exit 42'
 	[ "$status" -eq 42 ]
 	[ ! -s err ]
@@ -31,12 +30,10 @@ in_container() {
 	complete "$PROGRAMS/status" "${container[@]}" "$WDRUN" "$PROGRAMS/die" TERM
 	[ "$output" = "exit 143" ]
 
-	start "${container[@]}" "$WDRUN" "$PROGRAMS/sigcount"
-	await_ready
-	wait_until in_container
-	kill -USR1 "$first"
+	begin_container "$PROGRAMS/sigcount"
+	kill -USR1 "$front"
 	wait_until grep -qx 'got 10' out
-	kill -TERM "$first"
+	kill -TERM "$front"
 	finish
 	[ "$status" -eq 7 ]
 
@@ -59,30 +56,20 @@ in_container() {
 }
 
 # bats test_tags=tree,slow
-@test "in a PID namespace, as PID 1 and not, a timeout, SIGTERM, and SIGKILL of the supervisor end the tree" {
-	need_container
+@test "in a PID namespace, as PID 1 and not, a timeout and SIGKILL of the supervisor end the tree" {
+	need_root
+	need_unshare "${container[@]:1}"
 	complete_late "${container[@]}" "$WDRUN" -t LIMIT -k 100ms "${escape[@]}"
 	[ "$status" -eq 124 ]
-	nobody_is_left
 
 	# Without --fork wdrun stays outside, and its first child is PID 1.
 	complete_late unshare --pid "$WDRUN" -t LIMIT -k 100ms "${escape[@]}"
 	[ "$status" -eq 124 ]
 	nobody_is_left
 
-	start "${container[@]}" "$WDRUN" -k 100ms "${escape[@]}"
-	await_ready
-	wait_until in_container
-	kill -TERM "$first"
-	finish
-	[ "$status" -eq 143 ]
-	nobody_is_left
-
-	start "${container[@]}" "$WDRUN" "${escape[@]}"
-	await_ready
-	wait_until in_container
-	first_child "$first"
-	kill -KILL "$child"
+	begin_container "${escape[@]}"
+	find_watchers
+	kill -KILL "$supervisor"
 	finish
 	[ "$status" -eq 137 ]
 	nobody_is_left
@@ -110,9 +97,8 @@ in_container() {
 }
 
 leaves_one_zombie() {
-	local pid pids count=0
-	mapfile -t pids < <(children_of "$supervisor")
-	for pid in "${pids[@]}"; do
+	local pid count=0
+	for pid in $(children_of "$supervisor"); do
 		! is_zombie "$pid" || ((++count))
 	done
 	((count == 1))
@@ -281,12 +267,6 @@ is_left() {
 	is_alive "$1"
 }
 
-# holds PID LOCK: the lock file names PID.
-holds() {
-	local holder=''
-	read -r holder <"$2" && [ "$holder" = "$1" ]
-} 2>/dev/null
-
 # bats test_tags=slow
 @test "whom not even SIGKILL ends is named, and on record with its lock file until --reap; the lock is the supervisor's" {
 	export WDRUN_REGISTRY=$PWD/registry
@@ -313,7 +293,7 @@ holds() {
 	await_ready
 	front=$started
 	find_watchers
-	holds "$front" run.lock
+	grep -qx "$front" run.lock
 	freeze "$ready"
 
 	kill -KILL "$front"
@@ -324,23 +304,4 @@ holds() {
 	thaw "$ready"
 	finish
 	wait_until test ! -e run.lock
-}
-
-# --- a start that fails ------------------------------------------------------
-
-@test "a run that cannot start, or cannot be put on record, leaves neither lock nor entry" {
-	complete "$WDRUN" --lock=run.lock --registry="$PWD/registry" ./absent
-	[ "$status" -eq 127 ]
-	[ ! -e run.lock ]
-	[ -z "$(ls registry)" ]
-
-	need_mounts
-	complete unshare --mount sh -c 'mount -t tmpfs \
-			-o size=4k,nr_inodes=1,mode=0700 none registry || exit 3
-		exec "$WDRUN" --registry="$PWD/registry" --lock=run.lock touch ran'
-	[ "$status" -ne 3 ] || skip "nothing can be mounted"
-	[ "$status" -eq 125 ]
-	[ ! -e ran ]
-	[ ! -e run.lock ]
-	only_messages
 }

@@ -9,27 +9,23 @@
 load helper
 load bounds
 
-# The target has exited with 3.
-lingering() {
-	start "$WDRUN" --survivors=wait "${options[@]}" \
-		"$PROGRAMS/escape" -x 3 fork setsid stubborn
+run_on_record() { # OPTION... COMMAND...
+	start "$WDRUN" --lock=lock --name=nightly --report=report "$@"
 	await_ready
 	front=$started
 	find_watchers
-	wait_until is_zombie "$target"
 }
 
-begin() { # OPTION...
-	start "$WDRUN" "${options[@]}" "$@" \
-		"$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-	front=$started
-	find_watchers
+# The target has exited with 3.
+lingering() {
+	run_on_record --survivors=wait \
+		"$PROGRAMS/escape" -x 3 fork setsid stubborn
+	wait_until is_zombie "$target"
 }
 
 # The target has ended by the first signal, and the stop goes on.
 stopping() {
-	begin -k never
+	run_on_record -k never "$PROGRAMS/escape" fork setsid stubborn
 	kill -TERM "$front"
 	wait_until is_dead "$target"
 	is_alive "$ready"
@@ -37,7 +33,7 @@ stopping() {
 
 # The front is stopped first, since it would continue the supervisor.
 stopped() {
-	begin -t 1000
+	run_on_record "$PROGRAMS/escape" fork setsid stubborn
 	kill -STOP "$front"
 	wait_until is_stopped "$front"
 	kill -STOP "$supervisor"
@@ -49,8 +45,8 @@ is_on_record() {
 }
 
 # bats test_tags=smoke,tree
-@test "a watcher that is killed takes the tree along, in each state: told, lock free, off the record, reported" {
-	local options=(--lock=lock --name=nightly --report=report) watcher state expected
+@test "a watcher that is killed takes the tree along, in each state: told, lock free, off the record, reported; pkill and killall find the front alone" {
+	local watcher state expected
 	export WDRUN_REGISTRY=$PWD/registry
 	while read -r watcher state expected; do
 		echo "--- $watcher, $state"
@@ -58,6 +54,7 @@ is_on_record() {
 		"$state"
 		[ -e lock ]
 		is_on_record
+		no grep wdrun "/proc/$supervisor/comm"
 		kill -KILL "${!watcher}"
 		kill -CONT "$front" 2>/dev/null || true
 		finish
@@ -117,65 +114,6 @@ await_run() {
 	END_OF_ROWS
 }
 
-# In a PID namespace of its own where that can be had, since --reap looks at all
-# processes of the machine.
-@test "when both are killed at once the lock is free, and --reap ends what is left and takes it off the record" {
-	local space=() shell
-	! unshare --pid --fork --mount-proc true 2>/dev/null ||
-		space=(unshare --pid --fork --mount-proc)
-	export WDRUN_REGISTRY=$PWD/registry
-	start "${space[@]}" bash -c '
-		"$WDRUN" --lock=lock "$PROGRAMS/escape" fork setsid stubborn &
-		wait
-		[[ $("$WDRUN" --list) == *orphaned* ]] && echo orphaned
-		env -u WDRUN_REGISTRY "$WDRUN" --lock=lock echo free
-		"$WDRUN" --reap && echo reaped'
-	await_ready
-	shell=$started
-	((${#space[@]} == 0)) || shell=$(children_of "$started")
-	read -r front _ <"/proc/$shell/task/$shell/children" || true
-	read -r supervisor _ <"/proc/$front/task/$front/children" || true
-
-	# Stopped first, so that none of them has the time to help.
-	kill -STOP "$front"
-	wait_until is_stopped "$front"
-	kill -STOP "$supervisor"
-	wait_until is_stopped "$supervisor"
-	kill -KILL "$supervisor" "$front"
-	finish
-
-	[ "${output#ready *$'\n'}" = $'orphaned\nfree\nreaped' ]
-	has_message escape stubborn
-	no is_on_record
-	[ ! -e lock ]
-	nobody_is_left
-}
-
-@test "pkill -9 wdrun and killall -9 wdrun leave nothing either" {
-	need_root
-	need pkill killall
-	need_unshare --pid --fork --mount-proc
-	mkdir bin
-	cp "$WDRUN" bin/wdrun
-	export -f pause
-	# In a namespace, since other tests run wdrun too. At the end its shell
-	# is alone there.
-	complete unshare --pid --fork --mount-proc bash -c '
-		[ $$ -eq 1 ] || exit
-		for by in pkill killall; do
-			bin/wdrun "$PROGRAMS/escape" fork setsid stubborn >said &
-			until [ -s said ]; do pause 0.05; done
-			"$by" -9 wdrun
-			wait $!
-			echo "status $?"
-			until pids=(/proc/[0-9]*); ((${#pids[@]} == 1)); do
-				pause 0.05
-			done
-			: >said
-		done'
-	[ "$output" = $'status 137\nstatus 137' ]
-}
-
 # --- the caller --------------------------------------------------------------
 
 @test "children that a program had before it executed wdrun are not of the run: SIGKILL of a watcher spares them" {
@@ -196,12 +134,17 @@ await_run() {
 	done <<<$'front --setsid 137\nsupervisor --foreground 125'
 }
 
-has_answered() {
-	take out
-	[[ $taken == *'got 10'* ]]
+# The run of $front answers after it could have noticed a death, and its command
+# is alive. Ends it.
+goes_on_without_caller() {
+	kill -USR1 "$front"
+	wait_until grep -q 'got 10' out
+	is_alive "$ready"
+	kill -TERM "$front"
+	wait_until is_dead "$front"
 }
 
-@test "a caller that is killed takes the run along with --die-with-parent, and not without" {
+@test "a caller that is killed takes the run along with --die-with-parent, and not without; a thread that started it may exit" {
 	start bash -c '"$WDRUN" --die-with-parent -k 300ms \
 		"$PROGRAMS/escape" fork setsid stubborn; :'
 	await_ready
@@ -214,21 +157,8 @@ has_answered() {
 	front=$(children_of "$started")
 	kill -KILL "$started"
 	finish
-	# This answer comes after the front could have noticed the death of its
-	# caller.
-	kill -USR1 "$front"
-	wait_until has_answered
-	is_alive "$ready"
-	kill -TERM "$front"
-	wait_until nobody_is_left
-}
+	goes_on_without_caller
 
-says_joined() {
-	take out
-	[[ $taken == *joined* ]]
-}
-
-@test "the thread that started wdrun may exit: --die-with-parent means processes" {
 	need python3
 	start python3 -c '
 import os, subprocess, threading
@@ -241,14 +171,9 @@ thread.join()
 print("joined", flush=True)
 exit(run[0].wait())'
 	await_ready
-	wait_until says_joined
+	wait_until grep -q joined out
 	front=$(children_of "$started")
-
-	kill -USR1 "$front"
-	wait_until has_answered
-	is_alive "$ready"
-	kill -TERM "$front"
+	goes_on_without_caller
 	finish
-
 	[ "$status" -eq 7 ]
 }

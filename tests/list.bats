@@ -36,6 +36,8 @@ list() {
 @test "a run is on record from before its command is executed until it is over, also while it waits for a lock, with the time that it waits" {
 	complete "$WDRUN" --name=itself -- "$WDRUN" --list
 	[[ $output =~ itself\ +$started\ +running\  ]]
+	complete "$WDRUN" --name=absent -- ./absent
+	[ "$status" -eq 127 ]
 	[ -z "$(ids)" ]
 
 	wait_for_lock -t 1m
