@@ -109,7 +109,7 @@ is_no_registry() {
 	if ((EUID == 0)); then
 		need_other_user
 		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-		chmod 755 . ..
+		chmod 755 . .. ../..
 		cp "$WDRUN" wdrun
 		WDRUN=$PWD/wdrun
 		chown 65534 "$WDRUN_REGISTRY"
