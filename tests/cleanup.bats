@@ -47,12 +47,19 @@ leaves() {
 # --- every way out -----------------------------------------------------------
 
 # bats test_tags=smoke
-@test "the locks that a script leaves are removed at its end, which is told, its status stands, and without --cleanup they stay" {
+@test "the locks that a script leaves are removed when it ends, is stopped, or a signal ends it, which is told, its status stands, and without --cleanup they stay" {
 	ends 0 "${both[@]}" sh -c "$script"
 	both_are_removed
 	has_line_count 2 err
 
 	ends 137 -c pid.lock -cdir.lock sh -c "$script"'kill -KILL $$'
+	both_are_removed
+
+	ends 0 -u ready --until-grace=0 -k 100ms "${both[@]}" \
+		"$PROGRAMS/litter" pid.lock dir.lock
+	both_are_removed
+
+	ends 143 -l run "${both[@]}" sh -c "$script"'kill "$(cat run)"; exec sleep 1000'
 	both_are_removed
 
 	ends 3 -q "${both[@]}" sh -c "$script"'exit 3'
@@ -69,20 +76,6 @@ leaves() {
 
 	ends 0 sh -c "$script"
 	both_are_there
-}
-
-@test "the locks of a script are removed when it takes too long, or a signal ends the run" {
-	complete_late "$WDRUN" -t LIMIT -k 100ms "${both[@]}" \
-		"$PROGRAMS/litter" pid.lock dir.lock
-	[ "$status" -eq 124 ]
-	both_are_removed
-
-	start "$WDRUN" -k 100ms "${both[@]}" "$PROGRAMS/litter" pid.lock dir.lock
-	await_ready
-	kill -INT "$started"
-	finish
-	[ "$status" -eq 130 ]
-	both_are_removed
 }
 
 # bats test_tags=smoke,tree
@@ -229,7 +222,7 @@ socket.socket(socket.AF_UNIX).bind(\"socket\")" 2>/dev/null || true'
 
 # --- several runs ------------------------------------------------------------
 
-@test "a run leaves the locks of another run that goes on, whichever began first, or of a script that it waits for, and the last of overlapping runs removes them" {
+@test "a run leaves the locks of another run that goes on, whichever began first, and the last of overlapping runs removes them" {
 	mkfifo go over
 	# A run that is there before the locks are made.
 	hold "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"; read -r _ <over'
@@ -255,19 +248,6 @@ socket.socket(socket.AF_UNIX).bind(\"socket\")" 2>/dev/null || true'
 	finish
 	[ "$status" -eq 0 ]
 	both_are_removed
-
-	# A run that waits for the lock of a script outside.
-	echo "$BASHPID" >pid.lock # the test is the script
-	mkdir dir.lock
-	start "$WDRUN" "${both[@]}" sh -c 'mkdir dir.lock 2>/dev/null ||
-		echo "ready $$"; exec sleep 1000'
-	await_ready
-	kill -TERM "$started"
-	finish
-
-	[ "$status" -eq 143 ]
-	is_in pid.lock "$BASHPID"
-	[ -d dir.lock ]
 }
 
 # --- survivors ---------------------------------------------------------------
@@ -282,8 +262,4 @@ socket.socket(socket.AF_UNIX).bind(\"socket\")" 2>/dev/null || true'
 	[ -d dir.lock ]
 	[ -e file ]
 	end_leftovers
-
-	# One that is killed owns nothing.
-	rm lock
-	cleans_up --idle-after-exit=200ms sh -c 'setsid sleep 1000 & echo $! >lock'
 }

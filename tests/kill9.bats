@@ -79,16 +79,6 @@ is_on_record() {
 	reported '"status":137,'
 }
 
-# Sets front, supervisor and target of a run whose target is ready, whatever
-# other children the front has.
-await_run() {
-	front=$started target=$ready
-	look_at "$target"
-	supervisor=$process_parent
-	look_at "$supervisor"
-	[ "$process_parent" -eq "$front" ]
-}
-
 # bats test_tags=slow
 @test "SIGKILL of a watcher ends the tree wherever the command runs, and whoever carries its output" {
 	local watcher options
@@ -99,7 +89,8 @@ await_run() {
 			setsid "$PROGRAMS/sigcount" >/dev/null &
 			echo "ready $$"; wait'
 		await_ready
-		await_run
+		front=$started
+		find_watchers
 		kill -KILL "${!watcher}"
 		finish
 		# A terminal that loses its leader hangs up: SIGHUP.
@@ -122,8 +113,10 @@ await_run() {
 		start bash -c 'sleep 1000 & echo $! >pid
 			exec "$WDRUN" "$0" "$PROGRAMS/sigcount"' "$options"
 		await_ready
-		await_run
 		read -r older <pid
+		# The older one is the first child of the front.
+		look_at "$ready"
+		front=$started supervisor=$process_parent
 		kill -KILL "${!watcher}"
 		finish
 		[ "$status" -eq "$expected" ]

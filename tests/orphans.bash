@@ -45,7 +45,7 @@ orphan() {
 	front=$started
 	find_watchers
 	find_id
-	kill_watchers "$front" "$supervisor"
+	kill_watchers
 	wait "$front" || true
 	wait_until is_dead "$target"
 }
@@ -81,17 +81,14 @@ wait_for_lock() {
 	wait_until is_listed second waiting
 }
 
-# kill_watchers FRONT SUPERVISOR...: kills these at once. The front is stopped
-# first, since it continues its supervisor; and killed last, since its death
-# orphans its process group, and the kernel then continues what is stopped there,
-# setpgid(2).
+# kill_watchers: kills both at once. A front that is stopped ends nothing when its
+# supervisor dies.
 kill_watchers() {
-	local pid last_first=()
-	for pid; do last_first=("$pid" "${last_first[@]}"); done
-	kill -STOP "$@"
-	for pid; do wait_until is_stopped "$pid"; done
-	kill -KILL "${last_first[@]}"
-	for pid; do wait_until is_dead "$pid"; done
+	kill -STOP "$front"
+	wait_until is_stopped "$front"
+	kill -KILL "$supervisor" "$front"
+	wait_until is_dead "$front"
+	wait_until is_dead "$supervisor"
 }
 
 # Sets id to the ID of the run whose front is $front.

@@ -59,8 +59,9 @@ reap_keeps() {
 	[ -z "$(ids)" ]
 }
 
-@test "processes without environment are ended where one with the run's ID is in their session, or is their parent" {
-	number=3 orphan --name=a -- sh -c '"$PROGRAMS/escape" fork &
+@test "a run within an orphaned run is ended with it, and processes without environment where one with the run's ID is in their session, or is their parent" {
+	number=4 orphan --name=a -- sh -c '"$PROGRAMS/escape" fork &
+		"$WDRUN" --registry="$PWD/other" "$PROGRAMS/escape" fork setsid &
 		"$PROGRAMS/escape" fork empty &
 		setsid sh -c "\"\$PROGRAMS/escape\" setsid empty & wait" & wait'
 	reap_finishes "${left[@]}"
@@ -84,7 +85,7 @@ reap_keeps() {
 	front=$value
 	find_id
 	find_watchers
-	kill_watchers "$front" "$supervisor"
+	kill_watchers
 	wait_until is_asleep "$caller"
 	reap_finishes "${left[@]}"
 	is_unharmed "$other"
@@ -92,24 +93,6 @@ reap_keeps() {
 	is_unharmed "$outer"
 	[ "$(ids)" = "$outer_id" ]
 	end "$outer"
-}
-
-@test "a run within an orphaned run is ended with it, also where all four watchers are dead" {
-	local inner inner_supervisor
-	start "$WDRUN" --name=outer -- bash -c '"$WDRUN" --registry="$PWD/other" \
-		-- sh -c "\"\$PROGRAMS/escape\" fork &
-			\"\$PROGRAMS/escape\" fork setsid & wait" &
-		echo "inner $!"; exec "$PROGRAMS/escape" fork'
-	wait_until are_ready 3
-	front=$started
-	find_id
-	said inner
-	inner=$value
-	first_child "$inner"
-	inner_supervisor=$child
-	find_watchers
-	kill_watchers "$front" "$supervisor" "$target" "$inner" "$inner_supervisor"
-	reap_finishes "${left[@]}"
 }
 
 # bats test_tags=slow
@@ -195,7 +178,7 @@ reap_keeps() {
 	cat changed 1<>"$WDRUN_REGISTRY/$id.run"
 	start "$WDRUN" --reap
 	wait_until bash -c 'ls -l "/proc/$1/fd" | grep -q "$2"' - "$started" "$id"
-	kill_watchers "$front" "$supervisor"
+	kill_watchers
 	wait "$front" || true
 	finish
 	[ "$status" -eq 0 ]
