@@ -256,16 +256,10 @@ is_taken_over() {
 		echo "ready $$"; exec sleep 1000'
 	wait_until grep -q sleep "/proc/$held_by/comm"
 	dead=$(<lock)
-	is_busy 75
 	kill -KILL "$dead"
 	wait_until is_zombie "$dead"
 	is_taken_over "$dead"
 	release
-
-	mkdir -m 1777 sticky
-	echo "$dead" >sticky/lock
-	ends 0 --lock=sticky/lock true
-	[ ! -e sticky/lock ]
 
 	complete sh -c 'echo $$ >lock; exec "$WDRUN" --lock=lock cat lock'
 	[ "$status" -eq 0 ]
@@ -354,11 +348,12 @@ all_files() {
 	need_mounts
 	need_other_user
 	mkdir -m 770 group
-	dead_pid >group/lock
+	mkdir -m 1777 sticky
+	dead_pid | tee group/lock >sticky/lock
 	chown 65534 group/lock
-	ends 0 --lock=group/lock true
-	[ -s err ]
-	[ ! -e group/lock ]
+	ends 0 --lock=group/lock --lock=sticky/lock true
+	has_line_count 2 err
+	is_none '*/lock'
 
 	# The directory of a test is open to its user alone.
 	complete unshare --mount sh -c 'mount -t tmpfs -o mode=755 none /mnt &&
