@@ -52,7 +52,7 @@ ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g1 -fsanitize=address,undefi
 FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all"
 
-.PHONY: all debug demo deps test dist lint check asan fuzz faults soak differential mutants model bench format install uninstall \
+.PHONY: all debug demo deps test dist deb is-static lint check asan fuzz faults soak differential mutants model bench format install uninstall \
 	clean programs units fuzzers
 
 all: wdrun
@@ -236,14 +236,56 @@ RELEASED  = $(shell sed -n '/^\#\# .* (\(.*\))$$/{s//\1/p;q}' CHANGELOG.md)
 TAR_FLAGS = --format=ustar --sort=name --owner=0 --group=0 --numeric-owner \
 	--mode=u=rwX,go=rX --mtime='$(RELEASED) 00:00:00 UTC'
 
-dist: wdrun
+is-static: wdrun
 	@! readelf -lW wdrun | grep -q INTERP || \
-		{ echo 'make dist: wdrun is not static: use musl-gcc, or LDFLAGS=-static' >&2; exit 1; }
+		{ echo 'wdrun is not static: use musl-gcc, or LDFLAGS=-static' >&2; exit 1; }
+
+dist: is-static
 	@rm -rf build/dist
 	@$(MAKE) --no-print-directory install DESTDIR='build/dist/$(RELEASE)' PREFIX= TIMEOUT_LINK= >/dev/null
 	@cd build/dist && tar $(TAR_FLAGS) -cf '$(RELEASE).tar' '$(RELEASE)' && gzip -n9 '$(RELEASE).tar'
 	@cd build/dist && sha256sum '$(RELEASE).tar.gz' >SHA256SUMS
 	@echo 'build/dist/$(RELEASE).tar.gz' && cat build/dist/SHA256SUMS
+
+# build/deb/wdrun_VERSION_ARCH.deb, a Debian package with the same: the same bytes
+# from the same binary.
+DEB_ARCH   = $(subst aarch64,arm64,$(subst x86_64,amd64,$(lastword $(subst -, ,$(RELEASE)))))
+DEB        = build/deb/wdrun_$(VERSION)_$(DEB_ARCH)
+MAINTAINER ?= wdrun maintainers <maintainers@wdrun.example>
+define DEB_CONTROL
+Package: wdrun
+Version: $(VERSION)
+Architecture: $(DEB_ARCH)
+Maintainer: $(MAINTAINER)
+Section: utils
+Priority: optional
+Description: run a command that cannot hang or leak processes
+ wdrun runs a command, bounds how long it may take, and returns its exit status
+ when every process that the command started is dead.
+endef
+define DEB_CHANGELOG
+wdrun ($(VERSION)) unstable; urgency=medium
+
+  * The changes are in CHANGELOG.md of the sources.
+
+ -- $(MAINTAINER)  $(shell LC_ALL=C date -ud '$(RELEASED)' -R)
+endef
+export DEB_CONTROL DEB_CHANGELOG
+
+deb: is-static
+	@rm -rf build/deb
+	@$(MAKE) --no-print-directory install DESTDIR='$(DEB)' PREFIX=/usr TIMEOUT_LINK= \
+		ZSH_DIR='$(DEB)/usr/share/zsh/vendor-completions' >/dev/null
+	@gzip -n9 '$(DEB)/usr/share/man/man1/wdrun.1'
+	@cd '$(DEB)' && install -d DEBIAN usr/share/doc/wdrun usr/share/lintian/overrides
+	@cd '$(DEB)' && echo "$$DEB_CONTROL" >DEBIAN/control
+	@cd '$(DEB)/usr/share' && echo "$$DEB_CHANGELOG" | gzip -n9 >doc/wdrun/changelog.gz && \
+		echo 'Copyright 2026 the wdrun authors' >doc/wdrun/copyright && \
+		echo 'wdrun: statically-linked-binary' >lintian/overrides/wdrun
+	@chmod -R u=rwX,go=rX '$(DEB)'
+	@SOURCE_DATE_EPOCH=$$(date -ud '$(RELEASED)' +%s) \
+		dpkg-deb --root-owner-group -Zgzip --build '$(DEB)' >/dev/null
+	@echo '$(DEB).deb' && sha256sum '$(DEB).deb'
 
 clean:
 	rm -rf build wdrun

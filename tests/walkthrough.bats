@@ -115,7 +115,8 @@ never() {
 elsewhere() {
 	case $1 in
 	'* * * * * '*) echo cron ;;
-	make | 'make install'* | 'make demo'* | 'make dist '*) echo tree ;;
+	make | 'make install'* | 'make demo'* | 'make dist '* | 'make deb '*)
+		echo tree ;;
 	'killall -9 wdrun' | 'pkill -9 -f wdrun' | 'pkill -f wdrun')
 		echo namespace ;;
 	*) return 1 ;;
@@ -440,6 +441,22 @@ makes_archive() {
 	cmp first build/dist/SHA256SUMS
 }
 
+# makes_package FILE: the same of `make deb`.
+makes_package() {
+	if ! type -P dpkg-deb || grep -q INTERP <(readelf -lW wdrun); then
+		run_example 2 <"$1"
+		return
+	fi
+	run_example 0 <"$1"
+	dpkg-deb -x build/deb/wdrun_*.deb root
+	cmp wdrun root/usr/bin/wdrun
+	cmp man/wdrun.1 <(gzip -dc root/usr/share/man/man1/wdrun.1.gz)
+	sha256sum build/deb/wdrun_*.deb >first
+	touch man/wdrun.1
+	run_example 0 <"$1"
+	sha256sum --check first
+}
+
 # installs FILE: the second form first, since every user can run it; then that of
 # root, in the /usr/local of a mount namespace.
 installs() {
@@ -457,10 +474,10 @@ installs() {
 	[ "$status" -eq 0 ]
 }
 
-@test "make, make demo, make dist and make install do what the README says" {
+@test "make, make demo, make dist, make deb and make install do what the README says" {
 	local file
 	taken tree >files
-	[ "$(wc -l <files)" -eq 4 ]
+	[ "$(wc -l <files)" -eq 5 ]
 	enter_directory tree
 	rm Makefile
 	copy_tree
@@ -470,6 +487,7 @@ installs() {
 		case $(<"$file") in
 		'make install '*) installs "$file" ;;
 		'make dist '*) makes_archive "$file" ;;
+		'make deb '*) makes_package "$file" ;;
 		'make demo '*) shows_demo "$file" ;;
 		*)
 			run_example 0 <"$file"
