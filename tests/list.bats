@@ -50,6 +50,11 @@ list() {
 	[ "$(ids | wc -l)" -eq 1 ]
 	end "$front"
 	[ -z "$(ids)" ]
+
+	wait_for_lock
+	end "$front"
+	is_listed second orphaned
+	end "$holder"
 }
 
 # finds_none DIRECTORY COMMAND...: it ends well, and tells that no run is there.

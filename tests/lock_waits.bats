@@ -92,7 +92,7 @@ waits_longer() {
 
 # ended_by SIGNAL...: a run that waits ends by each of them, and leaves nothing.
 ended_by() {
-	local -x WDRUN_REPORTS= # SIGUSR1 ends a run that only waits, without a report
+	local -x WDRUN_REPORTS= # a signal ends a run that only waits, without a report
 	local before signal
 	: >out
 	: >err

@@ -3,8 +3,6 @@
 
 #include <sys/file.h>
 #include <sys/inotify.h>
-#include <sys/signalfd.h>
-#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +16,8 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/path.h"
-#include "proc/signals.h"
+#include "proc/pidfd.h"
 
-#define BIT(signal)   (UINT64_C(1) << ((signal)-1))
-#define TERMINATING   (BIT(SIGHUP) | BIT(SIGINT) | BIT(SIGQUIT) | BIT(SIGTERM))
 #define MODE          0644 /* other users may not write a PID */
 #define TRIES         100  /* while others make and remove the file */
 #define TIME_TO_WRITE (100 * MILLISECOND)
@@ -147,26 +143,19 @@ take(struct lock *lock)
 /* Sleeps until LOCK, which is held, may be free. Returns LOCK_FREE, or another
  * result of lock_take_all(). */
 static enum lock_result
-await(struct lock *lock, struct lock_wait *wait)
+await(struct lock *lock, const struct lock_wait *wait)
 {
-	enum { SIGNALS, HOLDER, CHANGES, PARENT, COUNT };
-	const uint64_t ending = TERMINATING;
-	const uint64_t mask = wait->callers_mask | TERMINATING;
+	enum { HOLDER, CHANGES, PARENT, COUNT };
 	int64_t left = wait->deadline - duration_now();
 	enum lock_result result = LOCK_FREE;
-	struct signalfd_siginfo signal;
 	char path[FD_PATH_SIZE];
-	sigset_t blocked = { 0 };
+	sigset_t mask = { 0 };
 
 	if (left <= 0)
 		return LOCK_HELD;
 
 	struct pollfd fds[COUNT] = {
-		[SIGNALS] = { (int)syscall(SYS_signalfd4, -1, &ending,
-		                           sizeof(ending), SFD_CLOEXEC),
-		              POLLIN, 0 },
-		[HOLDER] = { (int)syscall(SYS_pidfd_open, lock->holder, 0),
-		             POLLIN, 0 },
+		[HOLDER] = { pidfd_open(lock->holder), POLLIN, 0 },
 		[CHANGES] = { inotify_init1(IN_CLOEXEC), POLLIN, 0 },
 		[PARENT] = { wait->parent_fd, POLLIN, 0 },
 	};
@@ -185,26 +174,17 @@ await(struct lock *lock, struct lock_wait *wait)
 
 	const struct timespec time = { left / SECOND, left % SECOND };
 
-	memcpy(&blocked, &mask, sizeof(mask)); /* sigaddset(3) refuses some */
-	if (fds[SIGNALS].fd == -1) {
-		result = LOCK_FAILED;
-	} else if (ppoll(fds, COUNT, &time, &blocked) > 0) {
-		if (fds[SIGNALS].revents != 0 &&
-		    read(fds[SIGNALS].fd, &signal, sizeof(signal)) > 0 &&
-		    !signal_is_ignored((int)signal.ssi_signo)) {
-			wait->signal = (int)signal.ssi_signo;
-			result = LOCK_SIGNALLED;
-		} else if (fds[PARENT].revents != 0) {
-			result = LOCK_PARENT_LOST;
-		}
-	}
-	for (int i = 0; i < PARENT; i++)
-		fds_close(fds[i].fd);
+	/* sigaddset(3) refuses the signals that the C library uses. */
+	memcpy(&mask, &wait->callers_mask, sizeof(wait->callers_mask));
+	if (ppoll(fds, COUNT, &time, &mask) > 0 && fds[PARENT].revents != 0)
+		result = LOCK_PARENT_LOST;
+	fds_close(fds[HOLDER].fd);
+	fds_close(fds[CHANGES].fd);
 	return result;
 }
 
 enum lock_result
-lock_take_all(struct lock *locks, size_t count, struct lock_wait *wait,
+lock_take_all(struct lock *locks, size_t count, const struct lock_wait *wait,
               struct lock **refused)
 {
 	const pid_t owners[2] = { getpid() };

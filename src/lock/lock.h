@@ -26,7 +26,6 @@ enum lock_result {
 	LOCK_TAKEN,
 	LOCK_FREE,        /* in lock.c only: may be free, to be tried again */
 	LOCK_HELD,        /* by another process, until the deadline */
-	LOCK_SIGNALLED,   /* a terminating signal has come */
 	LOCK_PARENT_LOST, /* the process of parent_fd is dead */
 	LOCK_FAILED,      /* with errno */
 };
@@ -35,7 +34,6 @@ struct lock_wait {
 	int64_t deadline;      /* of duration_now(), or NEVER */
 	int parent_fd;         /* a pidfd, or -1 */
 	uint64_t callers_mask; /* blocked signals, as in signals.h */
-	int signal;            /* if LOCK_SIGNALLED: which */
 };
 
 /* Opens the directory of PATH, of path_resolve(). Returns 0, or -1 with errno
@@ -45,12 +43,13 @@ int lock_open(struct lock *lock, const char *path);
 /*
  * Takes all of the COUNT locks, which are not taken, or none. All signals have
  * to be blocked. Waits, with no lock held, so that two runs cannot wait for
- * each other. Meanwhile HUP, INT, QUIT and TERM end the wait; other signals act
- * as their disposition and the caller's mask say. Unless all are taken,
- * *REFUSED is the lock that could not be had. For errno see lock_error().
+ * each other, and with the caller's mask, so that signals act. Unless all are
+ * taken, *REFUSED is the lock that could not be had. For errno see
+ * lock_error().
  */
 enum lock_result lock_take_all(struct lock *locks, size_t count,
-                               struct lock_wait *wait, struct lock **refused);
+                               const struct lock_wait *wait,
+                               struct lock **refused);
 
 /* Unlinks LOCK, which is taken, if its name still means this file, and the file
  * is blank or has a PID of OWNERS. Releases it in any case. Returns 0, or -1

@@ -192,8 +192,7 @@ tell_taken_over(const struct run *run)
 
 /* Notes why there was no lock, and prints it. Returns how wdrun ends. */
 static struct outcome
-refuse_run(struct run *run, enum lock_result result, const struct lock *refused,
-           int signal)
+refuse_run(struct run *run, enum lock_result result, const struct lock *refused)
 {
 	struct outcome outcome = { OUTCOME_EXIT, STATUS_FAILED };
 
@@ -205,10 +204,6 @@ refuse_run(struct run *run, enum lock_result result, const struct lock *refused,
 		run->facts->is_locked_out = true;
 		tell_holder(run, refused);
 		outcome.value = run->options.lock_exit;
-		break;
-	case LOCK_SIGNALLED:
-		run->stop = REASON_CANCELLED;
-		outcome = (struct outcome){ OUTCOME_SIGNAL, signal };
 		break;
 	case LOCK_PARENT_LOST:
 		run->stop = REASON_PARENT_LOST;
@@ -306,7 +301,7 @@ resources_acquire(struct run *run, struct outcome *outcome)
 	    resources->locks, resources->lock_count, &wait, &refused);
 
 	if (result != LOCK_TAKEN) {
-		*outcome = refuse_run(run, result, refused, wait.signal);
+		*outcome = refuse_run(run, result, refused);
 		unregister(run);
 		return -1;
 	}
