@@ -1,14 +1,18 @@
-/* Locks that the kernel holds, and shell scripts can read. */
+/* Locks that the kernel holds, and shell scripts can read; and the removal of
+ * those that scripts have left. */
 #include "lock/lock.h"
 
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +21,140 @@
 #include "base/fds.h"
 #include "base/path.h"
 #include "proc/pidfd.h"
+#include "proc/procfs.h"
+#include "proc/procstat.h"
+
+/* --- PID files ------------------------------------------------------------ */
+
+#define TEXT_SIZE 64 /* a PID and blanks; a longer file holds no PID */
+#define BLANKS    " \t\n\v\f\r"
+#define PID_LAST  4194304 /* PID_MAX_LIMIT; a larger number may be a time */
+
+/* Seconds, by which a file's clock may lag: a file server's is late, and the
+ * machine's jumps when it was suspended. No PID comes round again so soon. */
+#define TOLERANCE 60
+
+bool
+pidfile_is_trusted(int directory_fd, const struct stat *status)
+{
+	struct stat above;
+
+	if (status->st_uid == geteuid() || status->st_uid == 0)
+		return true;
+	/* Without the sticky bit, whoever may write the directory can replace
+	 * any file there: so a group is trusted, but not everybody. */
+	return fstat(directory_fd, &above) == 0 &&
+	       (above.st_uid == geteuid() || above.st_uid == 0) &&
+	       (above.st_mode & (S_ISVTX | S_IWOTH)) == 0;
+}
+
+static int
+check(const struct pidfile *file)
+{
+	if (!pidfile_is_trusted(file->directory_fd, &file->status))
+		errno = EUSERS;
+	else if (!S_ISREG(file->status.st_mode))
+		errno = ENOTSUP;
+	else
+		return 0;
+	return -1;
+}
+
+/* Opens FILE for reading, and if possible for writing. Returns 0; or -1 with
+ * errno: of open(2), EUSERS if it is not trusted, else ENOTSUP if it is not a
+ * regular file. */
+static int
+open_file(struct pidfile *file)
+{
+	const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+
+	fds_close(file->fd);
+	file->fd = -1;
+	/* Checks before opening: to open a FIFO wakes who waits for the other
+	 * end, fifo(7), and to open a device may do anything. */
+	if (fstatat(file->directory_fd, file->name, &file->status,
+	            AT_SYMLINK_NOFOLLOW) == -1 ||
+	    check(file) == -1)
+		return -1;
+	file->fd = openat(file->directory_fd, file->name, O_RDWR | flags);
+	if (file->fd == -1 &&
+	    (errno == EACCES || errno == EPERM || errno == EROFS))
+		file->fd =
+		    openat(file->directory_fd, file->name, O_RDONLY | flags);
+	return file->fd == -1 || fstat(file->fd, &file->status) == -1
+	           ? -1
+	           : check(file);
+}
+
+/* Whether the name of FILE still means the file that was opened. */
+static bool
+is_named(const struct pidfile *file)
+{
+	struct stat named;
+
+	return fstatat(file->directory_fd, file->name, &named,
+	               AT_SYMLINK_NOFOLLOW) == 0 &&
+	       named.st_dev == file->status.st_dev &&
+	       named.st_ino == file->status.st_ino;
+}
+
+pid_t
+pidfile_read(struct pidfile *file)
+{
+	char text[TEXT_SIZE] = "";
+	const ssize_t length = pread(file->fd, text, sizeof(text), 0);
+
+	if (length == -1 || fstat(file->fd, &file->status) == -1)
+		return -1;
+	if (length < (ssize_t)sizeof(text)) {
+		if (strspn(text, BLANKS) == (size_t)length)
+			return 0;
+
+		char *end;
+		const long pid = strtol(text, &end, 10);
+
+		/* A null byte ends it too early. */
+		if (end + strspn(end, BLANKS) == text + length && pid > 0 &&
+		    pid <= PID_LAST)
+			return (pid_t)pid;
+	}
+	errno = EINVAL;
+	return -1;
+}
+
+bool
+pidfile_has_owner(const struct pidfile *file, pid_t pid)
+{
+	struct procstat stat;
+
+	if (kill(pid, 0) == -1 && errno == ESRCH)
+		return false;
+	/* A /proc of another PID namespace shows another process by that PID;
+	 * with hidepid, proc(5), it hides those of other users. */
+	if (!procfs_is_ours() || procstat_read(pid, &stat) == -1)
+		return true;
+	/* A zombie is dead. Who began after the file was written got the PID
+	 * later. In seconds: not all times fit into 64 bits of nanoseconds. */
+	return !procstat_is_dead(&stat) &&
+	       time(NULL) - procstat_age(&stat) / SECOND - TOLERANCE <=
+	           file->status.st_mtim.tv_sec;
+}
+
+int
+pidfile_write(const struct pidfile *file, pid_t pid)
+{
+	char text[TEXT_SIZE];
+	size_t length = (size_t)snprintf(text, sizeof(text), "%d\n", pid);
+
+	/* Newlines, which $(cat FILE) drops, overwrite the rest of a longer
+	 * text. After ftruncate(2), a reader could find an empty file. */
+	while ((off_t)length < file->status.st_size && length < sizeof(text))
+		text[length++] = '\n';
+	return pwrite(file->fd, text, length, 0) == (ssize_t)length ? 0 : -1;
+}
+
+/* --- --lock ----------------------------------------------------------------
+ */
 
 #define MODE          0644 /* other users may not write a PID */
 #define TRIES         100  /* while others make and remove the file */
@@ -42,37 +180,10 @@ lock_open(struct lock *lock, const char *path)
 	return lock->file.directory_fd == -1 ? -1 : 0;
 }
 
-static void
-close_file(struct lock *lock)
-{
-	fds_close(lock->file.fd);
-	lock->file.fd = -1;
-}
-
 static int
-unlink_file(const struct lock *lock)
+unlink_file(const struct pidfile *file)
 {
-	return unlinkat(lock->file.directory_fd, lock->file.name, 0);
-}
-
-/* Opens the file, or makes it. Returns as look(). */
-static int
-open_file(struct lock *lock)
-{
-	struct pidfile *const file = &lock->file;
-
-	close_file(lock);
-	lock->is_new = false;
-	if (pidfile_open(file) == 0)
-		return 0;
-	if (errno != ENOENT)
-		return -1;
-	file->fd = openat(file->directory_fd, file->name,
-	                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
-	lock->is_new = file->fd != -1;
-	if (lock->is_new)
-		return 0;
-	return errno == EEXIST ? 1 : -1;
+	return unlinkat(file->directory_fd, file->name, 0);
 }
 
 /*
@@ -87,10 +198,17 @@ static int
 look(struct lock *lock, bool *has_let_write)
 {
 	struct pidfile *const file = &lock->file;
-	const int result = open_file(lock);
+	bool is_new = false;
 
-	if (result != 0)
-		return result;
+	if (open_file(file) == -1) {
+		if (errno != ENOENT)
+			return -1;
+		file->fd = openat(file->directory_fd, file->name,
+		                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
+		if (file->fd == -1)
+			return errno == EEXIST ? 1 : -1;
+		is_new = true;
+	}
 
 	const pid_t pid = pidfile_read(file);
 
@@ -101,18 +219,18 @@ look(struct lock *lock, bool *has_let_write)
 		lock->holder = pid;
 		lock->last_owner = 0; /* whoever takes it next */
 		errno = EWOULDBLOCK;
-		return pidfile_is_named(file) ? -1 : 1;
+		return is_named(file) ? -1 : 1;
 	}
 	/* "set -C; echo $$ >FILE" makes the file before it writes. */
-	if (pid == 0 && !lock->is_new && !*has_let_write &&
+	if (pid == 0 && !is_new && !*has_let_write &&
 	    file->status.st_mtim.tv_sec >= time(NULL) - 1) {
 		*has_let_write = true;
 		duration_sleep(TIME_TO_WRITE);
 		return 1;
 	}
 	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1)
-		return pidfile_is_named(file) ? -1 : 1; /* keeps errno */
-	if (!pidfile_is_named(file) || pidfile_read(file) != pid)
+		return is_named(file) ? -1 : 1; /* keeps errno */
+	if (!is_named(file) || pidfile_read(file) != pid)
 		return 1;
 	/* The own PID is of a script that became wdrun by execve(2), and keeps
 	 * its lock. But PID 1 is the first process of every container. */
@@ -122,11 +240,11 @@ look(struct lock *lock, bool *has_let_write)
 		return 0;
 	/* EBADF: the stale file of another user, who shares the directory, is
 	 * open for reading only. It makes room for a new one. */
-	return errno == EBADF && unlink_file(lock) == 0 ? 1 : -1;
+	return errno == EBADF && unlink_file(file) == 0 ? 1 : -1;
 }
 
-/* Takes LOCK. Returns 0; or -1 as look(), and with EWOULDBLOCK the file is
- * open, if it does not change all the time. */
+/* Takes LOCK. Returns 0; or -1 as look(), with EWOULDBLOCK also if the file
+ * changes all the time. */
 static int
 take(struct lock *lock)
 {
@@ -140,19 +258,19 @@ take(struct lock *lock)
 	return result == 0 ? 0 : -1;
 }
 
-/* Sleeps until LOCK, which is held, may be free. Returns LOCK_FREE, or another
- * result of lock_take_all(). */
-static enum lock_result
+/* Sleeps until LOCK, which is held, may be free. Returns 0, or -1 as
+ * lock_take_all(). */
+static int
 await(struct lock *lock, const struct lock_wait *wait)
 {
 	enum { HOLDER, CHANGES, PARENT, COUNT };
 	int64_t left = wait->deadline - duration_now();
-	enum lock_result result = LOCK_FREE;
 	char path[FD_PATH_SIZE];
 	sigset_t mask = { 0 };
 
+	errno = EWOULDBLOCK;
 	if (left <= 0)
-		return LOCK_HELD;
+		return -1;
 
 	struct pollfd fds[COUNT] = {
 		[HOLDER] = { pidfd_open(lock->holder), POLLIN, 0 },
@@ -169,21 +287,24 @@ await(struct lock *lock, const struct lock_wait *wait)
 	    fds[HOLDER].fd == -1)
 		left = left < LOOK_INTERVAL ? left : LOOK_INTERVAL;
 	else if (pidfile_read(&lock->file) != lock->holder ||
-	         !pidfile_is_named(&lock->file))
+	         !is_named(&lock->file))
 		left = 0;
 
 	const struct timespec time = { left / SECOND, left % SECOND };
 
 	/* sigaddset(3) refuses the signals that the C library uses. */
 	memcpy(&mask, &wait->callers_mask, sizeof(wait->callers_mask));
-	if (ppoll(fds, COUNT, &time, &mask) > 0 && fds[PARENT].revents != 0)
-		result = LOCK_PARENT_LOST;
+
+	const bool is_orphan =
+	    ppoll(fds, COUNT, &time, &mask) > 0 && fds[PARENT].revents != 0;
+
 	fds_close(fds[HOLDER].fd);
 	fds_close(fds[CHANGES].fd);
-	return result;
+	errno = ECANCELED;
+	return is_orphan ? -1 : 0;
 }
 
-enum lock_result
+int
 lock_take_all(struct lock *locks, size_t count, const struct lock_wait *wait,
               struct lock **refused)
 {
@@ -195,46 +316,224 @@ lock_take_all(struct lock *locks, size_t count, const struct lock_wait *wait,
 		while (taken < count && take(&locks[taken]) == 0)
 			taken++;
 		if (taken == count)
-			return LOCK_TAKEN;
+			return 0;
 
-		int why = errno;
-		enum lock_result result = LOCK_FAILED;
+		const int why = errno;
 
 		*refused = &locks[taken];
 		while (taken > 0)
 			(void)lock_release(&locks[--taken], owners);
-		if (why == EWOULDBLOCK) {
-			result = await(*refused, wait);
-			why = errno;
-		} else if ((*refused)->is_new) {
-			/* Nothing can be locked or written there. */
-			(void)unlink_file(*refused);
-		}
-		close_file(*refused);
 		errno = why;
-		if (result != LOCK_FREE)
-			return result;
+		if (why != EWOULDBLOCK || await(*refused, wait) == -1)
+			return -1;
 	}
 }
 
 int
 lock_release(struct lock *lock, const pid_t owners[2])
 {
-	const pid_t pid = pidfile_read(&lock->file);
+	struct pidfile *const file = &lock->file;
+	const pid_t pid = pidfile_read(file);
 	int result = 0;
 
 	/* 0: a script has emptied the file by ">". */
 	if ((pid == 0 || pid == owners[0] || pid == owners[1]) &&
-	    pidfile_is_named(&lock->file))
-		result = unlink_file(lock);
-
-	const int why = errno;
-
-	/* Not by close(2): a helper that hangs may have a copy of it. */
-	(void)flock(lock->file.fd, LOCK_UN);
-	close_file(lock);
-	errno = why;
+	    is_named(file))
+		result = unlink_file(file);
+	/* Not by close(2): the other watcher has a copy of the descriptor. */
+	(void)flock(file->fd, LOCK_UN);
 	return result;
+}
+
+/* --- --cleanup -------------------------------------------------------------
+ */
+
+/*
+ * A claim is a read lock on one byte of the file's directory, whose offset is a
+ * hash of the name, then the time in milliseconds when the run began. So "does
+ * a run live that named this file before it was made?" is one question: is a
+ * byte locked from the name's first to that of the file's birth? The kernel
+ * drops a claim with the last process that has the directory open: fcntl(2),
+ * "Open file description locks". Times are those of the coarse clock, as the
+ * kernel's for files are: current_time().
+ */
+#define TIME_BITS 42 /* until 2109; with NAME_BITS an off_t, which has 63 */
+#define NAME_BITS 20
+
+#define DIRECTORY (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+
+/* The part of struct statx in include/uapi/linux/stat.h that is wanted: musl
+ * has none before 1.2.5. */
+struct birth {
+	uint32_t mask;
+	unsigned char before[76];
+	int64_t seconds;
+	uint32_t nanoseconds;
+	unsigned char behind[164];
+};
+
+#define HAS_BIRTH 0x800U /* STATX_BTIME */
+
+_Static_assert(sizeof(struct birth) == 256, "statx(2) writes 256 bytes");
+
+/* When NAME was made, as in struct cleanup. */
+static int64_t
+birth_of(int directory_fd, const char *name)
+{
+	struct birth birth;
+
+	if (syscall(SYS_statx, directory_fd, name, AT_SYMLINK_NOFOLLOW,
+	            HAS_BIRTH, &birth) == -1)
+		return errno == ENOENT ? 0 : CLEANUP_UNKNOWN;
+	if ((birth.mask & HAS_BIRTH) == 0 || birth.seconds <= 0 ||
+	    birth.seconds >= CLEANUP_UNKNOWN / SECOND)
+		return CLEANUP_UNKNOWN;
+	return birth.seconds * SECOND + birth.nanoseconds;
+}
+
+/* Returns the byte of the file NAME for TIME. */
+static off_t
+byte_of(const char *name, int64_t time)
+{
+	const int64_t last = (INT64_C(1) << TIME_BITS) - 1;
+	const int64_t ms = time / MILLISECOND;
+	off_t hash = 0;
+
+	for (; *name != '\0'; name++)
+		hash = (hash * 33 + (unsigned char)*name) % (1 << NAME_BITS);
+	return hash << TIME_BITS | (ms < last ? ms : last);
+}
+
+void
+cleanup_begin(struct cleanup *cleanup)
+{
+	char name[PATH_MAX];
+	struct timespec now;
+	const int path_fd = path_open(cleanup->path, PATH_NO_LINKS, name);
+
+	/* For locks, the directory has to be open for reading. */
+	cleanup->claim_fd =
+	    path_fd == -1 ? -1 : openat(path_fd, ".", DIRECTORY);
+	fds_close(path_fd);
+	cleanup->before = CLEANUP_UNKNOWN;
+	if (cleanup->claim_fd == -1)
+		return;
+	cleanup->before = birth_of(cleanup->claim_fd, name);
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+
+	int64_t start = now.tv_sec * SECOND + now.tv_nsec;
+
+	/* What was there is not claimed, even if it was made just now. */
+	if (cleanup->before != CLEANUP_UNKNOWN && cleanup->before >= start)
+		start = cleanup->before + MILLISECOND;
+
+	struct flock claim = {
+		.l_type = F_RDLCK,
+		.l_whence = SEEK_SET,
+		.l_start = byte_of(name, start),
+		.l_len = 1,
+	};
+
+	/* Where a file system has no such locks, each run acts as if alone. */
+	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
+}
+
+/* Whether a living run that began before BIRTH claims the file. True also if
+ * that cannot be known. */
+static bool
+is_claimed(const struct pidfile *place, int64_t birth)
+{
+	const int fd = openat(place->directory_fd, ".", DIRECTORY);
+	const off_t first = byte_of(place->name, 0);
+	struct flock claims = {
+		.l_type = F_WRLCK, /* for the question only */
+		.l_whence = SEEK_SET,
+		.l_start = first,
+		.l_len = byte_of(place->name, birth) - first + 1,
+	};
+	const bool is_free =
+	    fd != -1 &&
+	    (fcntl(fd, F_OFD_GETLK, &claims) == -1 || claims.l_type == F_UNLCK);
+
+	fds_close(fd);
+	return !is_free;
+}
+
+/* Whether the file is to be removed. Returns as cleanup_end(). */
+static int
+is_stale(const struct cleanup *cleanup, struct pidfile *place,
+         const pid_t own[2], bool is_over)
+{
+	const pid_t pid = place->fd == -1 ? 0 : pidfile_read(place);
+
+	if (pid == -1 && errno != EINVAL)
+		return -1;
+	if (pid > 0)
+		return pid == own[0] || pid == own[1] ||
+		       !pidfile_has_owner(place, pid);
+	if (!is_over)
+		return 0;
+
+	/* Without a PID: if it was made in a run that is over, this or an older
+	 * one. */
+	const int64_t birth = birth_of(place->directory_fd, place->name);
+
+	errno = ENODATA;
+	if (cleanup->before == CLEANUP_UNKNOWN)
+		return -1;
+	if (birth == cleanup->before)
+		return 0;
+	errno = EBUSY;
+	return is_claimed(place, birth) ? -1 : 1;
+}
+
+/* As cleanup_end(), for the file in PLACE. */
+static int
+remove_stale(const struct cleanup *cleanup, struct pidfile *place,
+             const pid_t own[2], bool is_over)
+{
+	if (place->directory_fd == -1 ||
+	    (open_file(place) == -1 &&
+	     (errno != ENOTSUP || !S_ISDIR(place->status.st_mode))))
+		return -1;
+
+	const int result = is_stale(cleanup, place, own, is_over);
+
+	if (result != 1)
+		return result;
+	/* Other errors (ENOLCK) mean that nobody has a lock. */
+	if (place->fd != -1 && flock(place->fd, LOCK_EX | LOCK_NB) == -1 &&
+	    errno == EWOULDBLOCK)
+		return -1;
+	if (!is_named(place))
+		return 0;
+	return unlinkat(place->directory_fd, place->name,
+	                place->fd == -1 ? AT_REMOVEDIR : 0) == -1
+	           ? -1
+	           : 1;
+}
+
+int
+cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
+{
+	struct flock claim = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+	char name[PATH_MAX];
+
+	/* First: of two runs that end at once, the later must find no claim of
+	 * the other. */
+	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
+
+	struct pidfile place = {
+		.directory_fd = path_open(cleanup->path, PATH_NO_LINKS, name),
+		.name = name,
+		.fd = -1,
+	};
+	const int result = remove_stale(cleanup, &place, own, is_over);
+
+	fds_close(place.fd);
+	fds_close(place.directory_fd);
+	return result == -1 && (errno == ENOENT || errno == ENOTDIR) ? 0
+	                                                             : result;
 }
 
 const char *

@@ -1,33 +1,54 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lock/pidfile.h"
+/* --- PID files ------------------------------------------------------------ */
+
+/* Files that hold a PID, "4711\n": a shell script takes a lock by "echo $$
+ * >FILE", and looks for its owner by "kill -0 $(cat FILE)". */
+struct pidfile {
+	int directory_fd;
+	const char *name;   /* in that directory */
+	int fd;             /* or -1 */
+	struct stat status; /* of FD, when it was last opened or read */
+};
+
+/* Whether a file of STATUS, in DIRECTORY_FD, is no trap of another user: it
+ * belongs to this user or root, or only they, and a group that they trust, can
+ * make files there. */
+bool pidfile_is_trusted(int directory_fd, const struct stat *status);
+
+/* Returns the PID in FILE; 0 if FILE is blank; or -1 with errno: of read(2),
+ * EINVAL if the content is anything else. */
+pid_t pidfile_read(struct pidfile *file);
+
+/* Whether the process that wrote PID, which was read from FILE, lives. True
+ * where it cannot be known: no lock is taken from a living process. */
+bool pidfile_has_owner(const struct pidfile *file, pid_t pid);
+
+/* Overwrites the content of FILE, which was read, by PID, at once. Returns 0,
+ * or -1 with errno of write(2). */
+int pidfile_write(const struct pidfile *file, pid_t pid);
+
+/* --- --lock --------------------------------------------------------------- */
 
 /*
- * --lock: a file with an flock(2), which holds the PID of the process that has
- * the lock. It is unlinked before it is unlocked: who has opened and locked it
- * has to look whether the name still means this file. The processes of a fork
- * share the lock: flock(2).
+ * A file with an flock(2), which holds the PID of the process that has the
+ * lock. It is unlinked before it is unlocked: who has opened and locked it has
+ * to look whether the name still means this file. The processes of a fork share
+ * the lock: flock(2).
  */
 struct lock {
 	const char *path; /* of path_resolve() */
 	struct pidfile file;
-	bool is_new;      /* this process has made the file */
 	pid_t holder;     /* if held: the living process that the file names; 0:
 	                   * the file names none, but some process locks it */
 	pid_t last_owner; /* if taken over: the dead process; else 0 */
-};
-
-enum lock_result {
-	LOCK_TAKEN,
-	LOCK_FREE,        /* in lock.c only: may be free, to be tried again */
-	LOCK_HELD,        /* by another process, until the deadline */
-	LOCK_PARENT_LOST, /* the process of parent_fd is dead */
-	LOCK_FAILED,      /* with errno */
 };
 
 struct lock_wait {
@@ -43,18 +64,56 @@ int lock_open(struct lock *lock, const char *path);
 /*
  * Takes all of the COUNT locks, which are not taken, or none. All signals have
  * to be blocked. Waits, with no lock held, so that two runs cannot wait for
- * each other, and with the caller's mask, so that signals act. Unless all are
- * taken, *REFUSED is the lock that could not be had. For errno see
- * lock_error().
+ * each other, and with the caller's mask, so that signals act. Returns 0; or -1
+ * with errno, and in *REFUSED the lock that could not be had: EWOULDBLOCK if
+ * another process holds it at the deadline, ECANCELED if the parent is dead,
+ * else one for lock_error().
  */
-enum lock_result lock_take_all(struct lock *locks, size_t count,
-                               const struct lock_wait *wait,
-                               struct lock **refused);
+int lock_take_all(struct lock *locks, size_t count,
+                  const struct lock_wait *wait, struct lock **refused);
 
 /* Unlinks LOCK, which is taken, if its name still means this file, and the file
  * is blank or has a PID of OWNERS. Releases it in any case. Returns 0, or -1
  * with errno of unlink(2). */
 int lock_release(struct lock *lock, const pid_t owners[2]);
 
-/* Like strerror(3), for WHY, an errno of this folder: "it is a directory". */
+/* Like strerror(3), for WHY, an errno of this room: "it is a directory". */
 const char *lock_error(int why);
+
+/* --- --cleanup ------------------------------------------------------------ */
+
+/*
+ * --cleanup: a lock that COMMAND makes, a file or (by mkdir(1)) a directory,
+ * and that is removed if it is still there when all processes of the run are
+ * dead.
+ *
+ * A PID in the file tells whose it is. Without one it may be of any run that
+ * names the file, and began before the file was made. So a run notes at its
+ * beginning what is there, and claims, for all to see, what is made from then
+ * on; at its end it leaves what was there, or is claimed by an older run.
+ */
+
+/* What is there, but when it was made is not known; or it could not be looked
+ * at. */
+#define CLEANUP_UNKNOWN INT64_MAX
+
+struct cleanup {
+	const char *path; /* of path_resolve(), with PATH_MAY_MISS */
+	int64_t before;   /* when what was there at the beginning was made, in
+	                   * nanoseconds since the epoch; 0: nothing was there;
+	                   * or CLEANUP_UNKNOWN */
+	int claim_fd;     /* the directory, with the claim; or -1 */
+};
+
+/* Notes what is there, and claims what is made later. */
+void cleanup_begin(struct cleanup *cleanup);
+
+/*
+ * Drops the claim of CLEANUP, and removes what the run has left: a file with
+ * the PID of a dead process, or one of OWN (two PIDs, or 0), unless a process
+ * has an flock(2) on it; with IS_OVER (all processes of the run are dead) also
+ * a file without a PID, or an empty directory, by the rule above. Returns 1; 0
+ * if there is nothing to remove; or -1 with an errno for lock_error().
+ */
+int cleanup_end(const struct cleanup *cleanup, const pid_t own[2],
+                bool is_over);

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "lock/cleanup.h"
+#include "lock/lock.h"
 #include "proc/procstat.h"
 
 #define ENTRY_FILES_MAX 32

@@ -16,7 +16,6 @@
 #include "base/message.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "lock/cleanup.h"
 #include "lock/lock.h"
 #include "proc/cmdline.h"
 #include "proc/helper.h"

@@ -19,7 +19,6 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "lock/lock.h"
-#include "lock/pidfile.h"
 #include "proc/cmdline.h"
 #include "proc/signals.h"
 #include "run/decide.h"

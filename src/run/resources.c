@@ -190,27 +190,21 @@ tell_taken_over(const struct run *run)
 	}
 }
 
-/* Notes why there was no lock, and prints it. Returns how wdrun ends. */
+/* Notes why there was no lock, by errno of lock_take_all(), and prints it.
+ * Returns how wdrun ends. */
 static struct outcome
-refuse_run(struct run *run, enum lock_result result, const struct lock *refused)
+refuse_run(struct run *run, const struct lock *refused)
 {
 	struct outcome outcome = { OUTCOME_EXIT, STATUS_FAILED };
 
-	switch (result) {
-	case LOCK_TAKEN:
-	case LOCK_FREE:
-		break;
-	case LOCK_HELD:
+	if (errno == EWOULDBLOCK) {
 		run->facts->is_locked_out = true;
 		tell_holder(run, refused);
 		outcome.value = run->options.lock_exit;
-		break;
-	case LOCK_PARENT_LOST:
+	} else if (errno == ECANCELED) {
 		run->stop = REASON_PARENT_LOST;
-		break;
-	case LOCK_FAILED:
+	} else {
 		(void)refuse("lock", refused->path);
-		break;
 	}
 	report_note_end(run);
 	return outcome;
@@ -297,11 +291,9 @@ resources_acquire(struct run *run, struct outcome *outcome)
 		wait.deadline =
 		    duration_add(duration_now(), run->options.lock_wait);
 
-	const enum lock_result result = lock_take_all(
-	    resources->locks, resources->lock_count, &wait, &refused);
-
-	if (result != LOCK_TAKEN) {
-		*outcome = refuse_run(run, result, refused);
+	if (lock_take_all(resources->locks, resources->lock_count, &wait,
+	                  &refused) == -1) {
+		*outcome = refuse_run(run, refused);
 		unregister(run);
 		return -1;
 	}

@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lock/cleanup.h"
 #include "lock/lock.h"
 #include "run/report.h"
 #include "watchdog.h"

@@ -1,5 +1,5 @@
 /* Lock files with a PID: what counts as a PID, and when the lock is stale. */
-#include "lock/pidfile.h"
+#include "lock/lock.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
