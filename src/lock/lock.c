@@ -405,17 +405,18 @@ byte_of(const char *name, int64_t time)
 }
 
 void
-cleanup_begin(struct cleanup *cleanup)
+cleanup_begin(struct cleanup *cleanup, const char *path)
 {
 	char name[PATH_MAX];
 	struct timespec now;
-	const int path_fd = path_open(cleanup->path, PATH_NO_LINKS, name);
+	const int path_fd = path_open(path, PATH_NO_LINKS, name);
 
 	/* For locks, the directory has to be open for reading. */
-	cleanup->claim_fd =
-	    path_fd == -1 ? -1 : openat(path_fd, ".", DIRECTORY);
+	*cleanup =
+	    (struct cleanup){ .path = path,
+		              .before = CLEANUP_UNKNOWN,
+		              .claim_fd = openat(path_fd, ".", DIRECTORY) };
 	fds_close(path_fd);
-	cleanup->before = CLEANUP_UNKNOWN;
 	if (cleanup->claim_fd == -1)
 		return;
 	cleanup->before = birth_of(cleanup->claim_fd, name);

@@ -98,15 +98,16 @@ const char *lock_error(int why);
 #define CLEANUP_UNKNOWN INT64_MAX
 
 struct cleanup {
-	const char *path; /* of path_resolve(), with PATH_MAY_MISS */
-	int64_t before;   /* when what was there at the beginning was made, in
-	                   * nanoseconds since the epoch; 0: nothing was there;
-	                   * or CLEANUP_UNKNOWN */
-	int claim_fd;     /* the directory, with the claim; or -1 */
+	const char *path;
+	int64_t before; /* when what was there at the beginning was made, in
+	                 * nanoseconds since the epoch; 0: nothing was there;
+	                 * or CLEANUP_UNKNOWN */
+	int claim_fd;   /* the directory, with the claim; or -1 */
 };
 
-/* Notes what is there, and claims what is made later. */
-void cleanup_begin(struct cleanup *cleanup);
+/* Notes what is at PATH, of path_resolve() with PATH_MAY_MISS, and claims what
+ * is made there later. */
+void cleanup_begin(struct cleanup *cleanup, const char *path);
 
 /*
  * Drops the claim of CLEANUP, and removes what the run has left: a file with

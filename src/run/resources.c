@@ -2,6 +2,7 @@
 #include "run/resources.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "lock/lock.h"
 #include "proc/cmdline.h"
-#include "proc/procfs.h"
 #include "proc/procstat.h"
 #include "registry/entry.h"
 #include "registry/registry.h"
@@ -23,29 +24,19 @@
 
 #define COMMAND_WIDTH 72 /* of the process that holds a lock */
 
+struct resources {
+	struct lock locks[FILES_MAX];       /* options.locks */
+	struct cleanup cleanups[FILES_MAX]; /* options.cleanups */
+	int registry_fd; /* the registry's directory, or -1 */
+	int entry_fd;    /* the run's entry, locked: registry.h; or -1 */
+	struct report report;
+};
+
 static bool
 is_registered(const struct options *options)
 {
 	return options->name != NULL || options->registry != NULL ||
 	       registry_is_wanted();
-}
-
-static int
-make(struct run *run)
-{
-	struct resources *const resources = calloc(1, sizeof(*resources));
-
-	run->resources = resources;
-	if (resources == NULL) {
-		message("no memory for locks, registry or report: %s",
-		        strerror(errno));
-		return -1;
-	}
-	run->facts->started_at = duration_since_epoch();
-	resources->owner = getpid();
-	resources->registry_fd = resources->entry_fd = -1;
-	resources->directory = getcwd(resources->path, sizeof(resources->path));
-	return 0;
 }
 
 /* Prints why the file PATH of OPTION cannot be used, by errno. Returns -1. */
@@ -56,24 +47,20 @@ refuse(const char *option, const char *path)
 	return -1;
 }
 
-/* The longest path first, so that a file comes before its directory. */
+/* Backwards, so that a file comes before its directory. */
 static int
 compare_paths(const void *left, const void *right)
 {
-	const char *const a = *(const char *const *)left;
-	const char *const b = *(const char *const *)right;
-	const size_t longer = strlen(a);
-	const size_t other = strlen(b);
-
-	return longer == other ? strcmp(a, b)
-	                       : (longer < other) - (longer > other);
+	return strcmp(*(const char *const *)right, *(const char *const *)left);
 }
 
 /* Makes the paths of OPTION canonical, since the watchers leave the caller's
  * directory, and sorts them: then runs that want the same locks take them in
- * the same order. A path is left once. Returns 0, or -1 after a message. */
+ * the same order. A path is left once, and not if it is of LOCKS. Returns 0, or
+ * -1 after a message. */
 static int
-resolve(const char *option, struct files *files, int flags)
+resolve(const char *option, struct files *files, int flags,
+        const struct files *locks)
 {
 	const char **const paths = files->paths;
 	size_t count = 0;
@@ -87,53 +74,36 @@ resolve(const char *option, struct files *files, int flags)
 	}
 	qsort(paths, files->count, sizeof(*paths), compare_paths);
 	for (size_t i = 0; i < files->count; i++) {
-		if (count == 0 || strcmp(paths[count - 1], paths[i]) != 0)
+		if ((count == 0 || strcmp(paths[count - 1], paths[i]) != 0) &&
+		    bsearch(&paths[i], locks->paths, locks->count,
+		            sizeof(*paths), compare_paths) == NULL)
 			paths[count++] = paths[i];
 	}
 	files->count = count;
 	return 0;
 }
 
-static bool
-is_lock(const struct files *locks, const char *path)
-{
-	for (size_t i = 0; i < locks->count; i++) {
-		if (strcmp(locks->paths[i], path) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Looks up the files of the options. Returns 0, or -1 after a message. */
 static int
 prepare_files(struct run *run)
 {
+	static const struct files none;
 	struct options *const options = &run->options;
+	struct files *const locks = &options->locks;
 	struct resources *const resources = run->resources;
 
 	if (options->report != NULL) {
 		run->report = &resources->report;
-		run->report->directory = resources->directory;
+		run->report->directory = getcwd(NULL, 0);
 		if (report_open(run->report, options->report) == -1)
 			return -1;
 	}
-	if (resolve("lock", &options->locks, 0) == -1 ||
-	    resolve("cleanup", &options->cleanups, PATH_MAY_MISS) == -1)
+	if (resolve("lock", locks, 0, &none) == -1 ||
+	    resolve("cleanup", &options->cleanups, PATH_MAY_MISS, locks) == -1)
 		return -1;
-	for (; resources->lock_count < options->locks.count;
-	     resources->lock_count++) {
-		const size_t at = resources->lock_count;
-
-		if (lock_open(&resources->locks[at],
-		              options->locks.paths[at]) == -1)
-			return refuse("lock", options->locks.paths[at]);
-	}
-	for (size_t i = 0; i < options->cleanups.count; i++) {
-		const char *const path = options->cleanups.paths[i];
-
-		if (!is_lock(&options->locks, path)) /* that goes anyway */
-			resources->cleanups[resources->cleanup_count++] =
-			    (struct cleanup){ .path = path, .claim_fd = -1 };
+	for (size_t i = 0; i < locks->count; i++) {
+		if (lock_open(&resources->locks[i], locks->paths[i]) == -1)
+			return refuse("lock", locks->paths[i]);
 	}
 	return 0;
 }
@@ -141,18 +111,23 @@ prepare_files(struct run *run)
 int
 resources_prepare(struct run *run)
 {
-	struct options *const options = &run->options;
+	const struct options *const options = &run->options;
+	const bool is_on_record = is_registered(options);
 
 	if (options->locks.count == 0 && options->cleanups.count == 0 &&
-	    options->report == NULL && !is_registered(options))
+	    options->report == NULL && !is_on_record)
 		return 0;
-	/* A file system that hangs has to do so here, where a signal still ends
-	 * this process, and not in resources_acquire(). */
-	if (make(run) == -1 || prepare_files(run) == -1)
+	run->facts->started_at = duration_since_epoch();
+	run->resources = calloc(1, sizeof(*run->resources));
+	if (run->resources == NULL) {
+		message("no memory for locks, registry or report");
 		return -1;
-	return is_registered(options)
-	           ? reap_before_run(options->registry, options->quiet)
-	           : 0;
+	}
+	run->resources->registry_fd = run->resources->entry_fd = -1;
+	if (prepare_files(run) == -1)
+		return -1;
+	return is_on_record ? reap_before_run(options->registry, options->quiet)
+	                    : 0;
 }
 
 static void
@@ -177,7 +152,7 @@ tell_holder(const struct run *run, const struct lock *lock)
 static void
 tell_taken_over(const struct run *run)
 {
-	for (size_t i = 0; i < run->resources->lock_count; i++) {
+	for (size_t i = 0; i < run->options.locks.count; i++) {
 		const struct lock *const lock = &run->resources->locks[i];
 
 		if (lock->last_owner == 0 || run->options.quiet)
@@ -190,24 +165,21 @@ tell_taken_over(const struct run *run)
 	}
 }
 
-/* Notes why there was no lock, by errno of lock_take_all(), and prints it.
- * Returns how wdrun ends. */
-static struct outcome
+/* Prints why there was no lock, by errno of lock_take_all(). Returns the exit
+ * status. */
+static int
 refuse_run(struct run *run, const struct lock *refused)
 {
-	struct outcome outcome = { OUTCOME_EXIT, STATUS_FAILED };
-
 	if (errno == EWOULDBLOCK) {
 		run->facts->is_locked_out = true;
 		tell_holder(run, refused);
-		outcome.value = run->options.lock_exit;
-	} else if (errno == ECANCELED) {
-		run->stop = REASON_PARENT_LOST;
-	} else {
-		(void)refuse("lock", refused->path);
+		return run->options.lock_exit;
 	}
-	report_note_end(run);
-	return outcome;
+	if (errno == ECANCELED)
+		run->stop = REASON_PARENT_LOST;
+	else
+		(void)refuse("lock", refused->path);
+	return STATUS_FAILED;
 }
 
 /* Puts RUN on record, before it waits for its locks: so --list shows it, and
@@ -227,7 +199,7 @@ add_entry(struct run *run)
 		.until =
 		    duration_add(run->facts->started_at, options->lock_wait),
 		.kill_after = options->kill_after,
-		.file_count = resources->lock_count,
+		.file_count = run->options.locks.count,
 	};
 
 	/* Not made before: what else is refused leaves no directory. */
@@ -240,21 +212,15 @@ add_entry(struct run *run)
 			              .before = CLEANUP_UNKNOWN };
 	if (procid_read(run->watchers.front, &entry.front) == 0) {
 		entry_format(&text, &entry, options->command);
-		if (text.is_cut)
-			errno = ENOMEM;
-		else
+		if (!text.is_cut) /* else errno is ENOMEM */
 			resources->entry_fd = registry_add(
 			    resources->registry_fd, runid_of(run->id), &text);
 	}
 
-	const int why = errno;
-
-	strbuf_free(&text);
-	if (resources->entry_fd != -1)
-		return 0;
-	errno = why;
-	message("cannot put the run on record: %s", strerror(why));
-	return -1;
+	strbuf_free(&text); /* free(3) keeps errno */
+	if (resources->entry_fd == -1)
+		message("cannot put the run on record: %s", strerror(errno));
+	return resources->entry_fd == -1 ? -1 : 0;
 }
 
 static void
@@ -272,35 +238,36 @@ int
 resources_acquire(struct run *run, struct outcome *outcome)
 {
 	struct resources *const resources = run->resources;
-	struct lock *refused = NULL;
-	struct lock_wait wait = {
+	const struct options *const options = &run->options;
+	struct lock *refused;
+
+	if (resources == NULL)
+		return 0;
+
+	const struct lock_wait wait = {
+		.deadline = duration_add(duration_now(), options->lock_wait),
 		.parent_fd = run->parent.fd,
 		.callers_mask = run->target.callers_mask,
 	};
 
-	if (resources == NULL)
-		return 0;
-	if (is_registered(&run->options) && add_entry(run) == -1) {
-		*outcome = (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
+	*outcome = (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
+	if (is_registered(options) && add_entry(run) == -1) {
 		run->facts->exec_failure.why = errno == 0 ? EPERM : errno;
 		report_note_end(run);
 		return -1;
 	}
-
-	if (run->options.lock_wait > 0)
-		wait.deadline =
-		    duration_add(duration_now(), run->options.lock_wait);
-
-	if (lock_take_all(resources->locks, resources->lock_count, &wait,
+	if (lock_take_all(resources->locks, options->locks.count, &wait,
 	                  &refused) == -1) {
-		*outcome = refuse_run(run, refused);
+		outcome->value = refuse_run(run, refused);
+		report_note_end(run);
 		unregister(run);
 		return -1;
 	}
 	tell_taken_over(run);
 	/* The run that held the locks before has now removed its files. */
-	for (size_t i = 0; i < resources->cleanup_count; i++)
-		cleanup_begin(&resources->cleanups[i]);
+	for (size_t i = 0; i < options->cleanups.count; i++)
+		cleanup_begin(&resources->cleanups[i],
+		              options->cleanups.paths[i]);
 	return 0;
 }
 
@@ -316,7 +283,7 @@ resources_register(const struct run *run)
 
 	if (resources == NULL || resources->entry_fd == -1)
 		return 0;
-	entry.file_count = resources->cleanup_count;
+	entry.file_count = run->options.cleanups.count;
 	for (size_t i = 0; i < entry.file_count; i++)
 		entry.files[i] = resources->cleanups[i];
 	/* This process's parent, the supervisor, has to lead the session. */
@@ -325,8 +292,6 @@ resources_register(const struct run *run)
 	if (procid_read(getppid(), &entry.supervisor) == -1)
 		return -1;
 	entry_format_target(&text, &entry);
-	if (text.is_cut)
-		errno = ENOMEM;
 	return text.is_cut || fds_write(resources->entry_fd, text.text,
 	                                text.length, -1) < text.length
 	           ? -1
@@ -338,8 +303,6 @@ resources_keep(const struct run *run, int keep[])
 {
 	const struct resources *const resources = run->resources;
 
-	for (size_t i = 0; i < RESOURCE_FDS; i++)
-		keep[i] = -1;
 	if (resources == NULL)
 		return;
 	*keep++ = resources->registry_fd;
@@ -348,11 +311,11 @@ resources_keep(const struct run *run, int keep[])
 		*keep++ = run->report->stream_fd;
 		*keep++ = run->report->directory_fd;
 	}
-	for (size_t i = 0; i < resources->lock_count; i++) {
+	for (size_t i = 0; i < run->options.locks.count; i++) {
 		*keep++ = resources->locks[i].file.fd;
 		*keep++ = resources->locks[i].file.directory_fd;
 	}
-	for (size_t i = 0; i < resources->cleanup_count; i++)
+	for (size_t i = 0; i < run->options.cleanups.count; i++)
 		*keep++ = resources->cleanups[i].claim_fd;
 }
 
@@ -363,7 +326,7 @@ clean_up(const struct run *run, const pid_t watchers[2])
 {
 	const struct resources *const resources = run->resources;
 
-	for (size_t i = 0; i < resources->cleanup_count; i++) {
+	for (size_t i = 0; i < run->options.cleanups.count; i++) {
 		const struct cleanup *const cleanup = &resources->cleanups[i];
 		/* Survivors, let go or unkillable, may still hold this lock. */
 		const int result =
@@ -389,7 +352,7 @@ resources_release(const struct run *run)
 
 	/* In a file, these PIDs mean this run. The front may have been a shell
 	 * before execve(2); the supervisor is COMMAND's parent. */
-	const pid_t watchers[2] = { resources->owner,
+	const pid_t watchers[2] = { run->watchers.front,
 		                    run->watchers.supervisor };
 
 	clean_up(run, watchers);
@@ -397,7 +360,7 @@ resources_release(const struct run *run)
 	if (run->facts->nobody_is_left)
 		unregister(run);
 	/* Last: who waits for them finds the command's own locks removed. */
-	for (size_t i = 0; i < resources->lock_count; i++) {
+	for (size_t i = 0; i < run->options.locks.count; i++) {
 		struct lock *const lock = &resources->locks[i];
 
 		if (lock_release(lock, watchers) == -1)

@@ -1,31 +1,12 @@
 #pragma once
 
-#include <limits.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "lock/lock.h"
-#include "run/report.h"
 #include "watchdog.h"
 
 #define RESOURCE_FDS (3 * FILES_MAX + 4)
 
-struct run;
-
 /* What a run holds besides processes: locks, files to clean up, an entry in the
  * registry, a report. */
-struct resources {
-	pid_t owner; /* the PID in the locks: the front, as it sees itself */
-	size_t lock_count; /* of locks; each file once */
-	struct lock locks[FILES_MAX];
-	size_t cleanup_count;
-	struct cleanup cleanups[FILES_MAX];
-	int registry_fd; /* the registry's directory, or -1 */
-	int entry_fd;    /* the run's entry, locked: registry.h; or -1 */
-	struct report report;
-	char path[PATH_MAX];
-	const char *directory; /* PATH: the caller's, or NULL: not known */
-};
+struct run;
 
 /* Makes RUN's resources, if the options need any, and finishes runs in the
  * registry whose watchers are dead. Takes no lock yet, and puts nothing on
@@ -42,6 +23,10 @@ int resources_acquire(struct run *run, struct outcome *outcome);
  * is registered, what is known only now. Returns 0, or -1 with errno. */
 int resources_register(const struct run *run);
 
+/* Puts into KEEP, which is all 0, the RESOURCE_FDS descriptors that watchers
+ * need, or -1. */
+void resources_keep(const struct run *run, int keep[]);
+
 /*
  * Removes the command's own lock files, the registry entry, and the locks of
  * RUN, whose processes are dead: report_note_end() says what is left. The
@@ -50,6 +35,3 @@ int resources_register(const struct run *run);
  * front kills a supervisor that does not end.
  */
 void resources_release(const struct run *run);
-
-/* Puts into KEEP the RESOURCE_FDS descriptors that watchers need, or -1. */
-void resources_keep(const struct run *run, int keep[]);
