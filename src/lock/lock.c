@@ -51,13 +51,11 @@ pidfile_is_trusted(int directory_fd, const struct stat *status)
 static int
 check(const struct pidfile *file)
 {
-	if (!pidfile_is_trusted(file->directory_fd, &file->status))
-		errno = EUSERS;
-	else if (!S_ISREG(file->status.st_mode))
-		errno = ENOTSUP;
-	else
-		return 0;
-	return -1;
+	const bool is_trusted =
+	    pidfile_is_trusted(file->directory_fd, &file->status);
+
+	errno = is_trusted ? ENOTSUP : EUSERS;
+	return is_trusted && S_ISREG(file->status.st_mode) ? 0 : -1;
 }
 
 /* Opens FILE for reading, and if possible for writing. Returns 0; or -1 with
@@ -153,14 +151,12 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 	return pwrite(file->fd, text, length, 0) == (ssize_t)length ? 0 : -1;
 }
 
-/* --- --lock ----------------------------------------------------------------
- */
+/* --- --lock --------------------------------------------------------------- */
 
 #define MODE          0644 /* other users may not write a PID */
 #define TRIES         100  /* while others make and remove the file */
 #define TIME_TO_WRITE (100 * MILLISECOND)
 #define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a release */
-#define FD_PATH_SIZE  64
 
 /* Who unlinks a file that is open causes IN_ATTRIB (its link count changes),
  * not IN_DELETE_SELF: inotify(7). */
@@ -178,12 +174,6 @@ lock_open(struct lock *lock, const char *path)
 		          .fd = -1 },
 	};
 	return lock->file.directory_fd == -1 ? -1 : 0;
-}
-
-static int
-unlink_file(const struct pidfile *file)
-{
-	return unlinkat(file->directory_fd, file->name, 0);
 }
 
 /*
@@ -240,7 +230,10 @@ look(struct lock *lock, bool *has_let_write)
 		return 0;
 	/* EBADF: the stale file of another user, who shares the directory, is
 	 * open for reading only. It makes room for a new one. */
-	return errno == EBADF && unlink_file(file) == 0 ? 1 : -1;
+	return errno == EBADF &&
+	               unlinkat(file->directory_fd, file->name, 0) == 0
+	           ? 1
+	           : -1;
 }
 
 /* Takes LOCK. Returns 0; or -1 as look(), with EWOULDBLOCK also if the file
@@ -265,7 +258,7 @@ await(struct lock *lock, const struct lock_wait *wait)
 {
 	enum { HOLDER, CHANGES, PARENT, COUNT };
 	int64_t left = wait->deadline - duration_now();
-	char path[FD_PATH_SIZE];
+	char path[TEXT_SIZE];
 	sigset_t mask = { 0 };
 
 	errno = EWOULDBLOCK;
@@ -281,8 +274,7 @@ await(struct lock *lock, const struct lock_wait *wait)
 	/* By its descriptor, as the name may mean another file by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
 	/* Nothing tells when an flock(2) ends that is of no known process; nor
-	 * what has changed before the watch began, but signals have to get in.
-	 */
+	 * what changed before the watch began: but signals have to get in. */
 	if (inotify_add_watch(fds[CHANGES].fd, path, EVENTS) == -1 ||
 	    fds[HOLDER].fd == -1)
 		left = left < LOOK_INTERVAL ? left : LOOK_INTERVAL;
@@ -339,14 +331,13 @@ lock_release(struct lock *lock, const pid_t owners[2])
 	/* 0: a script has emptied the file by ">". */
 	if ((pid == 0 || pid == owners[0] || pid == owners[1]) &&
 	    is_named(file))
-		result = unlink_file(file);
+		result = unlinkat(file->directory_fd, file->name, 0);
 	/* Not by close(2): the other watcher has a copy of the descriptor. */
 	(void)flock(file->fd, LOCK_UN);
 	return result;
 }
 
-/* --- --cleanup -------------------------------------------------------------
- */
+/* --- --cleanup ------------------------------------------------------------ */
 
 /*
  * A claim is a read lock on one byte of the file's directory, whose offset is a
@@ -359,7 +350,7 @@ lock_release(struct lock *lock, const pid_t owners[2])
  */
 #define TIME_BITS 42 /* until 2109; with NAME_BITS an off_t, which has 63 */
 #define NAME_BITS 20
-
+#define HAS_BIRTH 0x800U /* STATX_BTIME */
 #define DIRECTORY (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 /* The part of struct statx in include/uapi/linux/stat.h that is wanted: musl
@@ -371,8 +362,6 @@ struct birth {
 	uint32_t nanoseconds;
 	unsigned char behind[164];
 };
-
-#define HAS_BIRTH 0x800U /* STATX_BTIME */
 
 _Static_assert(sizeof(struct birth) == 256, "statx(2) writes 256 bytes");
 
@@ -439,10 +428,10 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
 }
 
-/* Whether a living run that began before BIRTH claims the file. True also if
- * that cannot be known. */
+/* Whether a living run that began before BIRTH claims the file, or that cannot
+ * be known. */
 static bool
-is_claimed(const struct pidfile *place, int64_t birth)
+has_claim(const struct pidfile *place, int64_t birth)
 {
 	const int fd = openat(place->directory_fd, ".", DIRECTORY);
 	const off_t first = byte_of(place->name, 0);
@@ -452,12 +441,12 @@ is_claimed(const struct pidfile *place, int64_t birth)
 		.l_start = first,
 		.l_len = byte_of(place->name, birth) - first + 1,
 	};
-	const bool is_free =
-	    fd != -1 &&
-	    (fcntl(fd, F_OFD_GETLK, &claims) == -1 || claims.l_type == F_UNLCK);
+	const bool is_claimed =
+	    fd == -1 ||
+	    (fcntl(fd, F_OFD_GETLK, &claims) == 0 && claims.l_type != F_UNLCK);
 
 	fds_close(fd);
-	return !is_free;
+	return is_claimed;
 }
 
 /* Whether the file is to be removed. Returns as cleanup_end(). */
@@ -485,33 +474,7 @@ is_stale(const struct cleanup *cleanup, struct pidfile *place,
 	if (birth == cleanup->before)
 		return 0;
 	errno = EBUSY;
-	return is_claimed(place, birth) ? -1 : 1;
-}
-
-/* As cleanup_end(), for the file in PLACE. */
-static int
-remove_stale(const struct cleanup *cleanup, struct pidfile *place,
-             const pid_t own[2], bool is_over)
-{
-	if (place->directory_fd == -1 ||
-	    (open_file(place) == -1 &&
-	     (errno != ENOTSUP || !S_ISDIR(place->status.st_mode))))
-		return -1;
-
-	const int result = is_stale(cleanup, place, own, is_over);
-
-	if (result != 1)
-		return result;
-	/* Other errors (ENOLCK) mean that nobody has a lock. */
-	if (place->fd != -1 && flock(place->fd, LOCK_EX | LOCK_NB) == -1 &&
-	    errno == EWOULDBLOCK)
-		return -1;
-	if (!is_named(place))
-		return 0;
-	return unlinkat(place->directory_fd, place->name,
-	                place->fd == -1 ? AT_REMOVEDIR : 0) == -1
-	           ? -1
-	           : 1;
+	return has_claim(place, birth) ? -1 : 1;
 }
 
 int
@@ -529,12 +492,26 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 		.name = name,
 		.fd = -1,
 	};
-	const int result = remove_stale(cleanup, &place, own, is_over);
+	int result = -1;
 
+	if (place.directory_fd != -1 &&
+	    (open_file(&place) == 0 ||
+	     (errno == ENOTSUP && S_ISDIR(place.status.st_mode))))
+		result = is_stale(cleanup, &place, own, is_over);
+	/* Other errors (ENOLCK) mean that nobody has a lock. */
+	if (result == 1 && place.fd != -1 &&
+	    flock(place.fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
+		result = -1;
+	if (result == 1 && !is_named(&place))
+		result = 0;
+	if (result == 1 && unlinkat(place.directory_fd, name,
+	                            place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
+		result = -1;
+	if (result == -1 && (errno == ENOENT || errno == ENOTDIR))
+		result = 0;
 	fds_close(place.fd);
 	fds_close(place.directory_fd);
-	return result == -1 && (errno == ENOENT || errno == ENOTDIR) ? 0
-	                                                             : result;
+	return result;
 }
 
 const char *

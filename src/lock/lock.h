@@ -57,8 +57,7 @@ struct lock_wait {
 	uint64_t callers_mask; /* blocked signals, as in signals.h */
 };
 
-/* Opens the directory of PATH, of path_resolve(). Returns 0, or -1 with errno
- * of path_open(). */
+/* Opens the directory of PATH, of path_resolve(). Returns 0, or -1. */
 int lock_open(struct lock *lock, const char *path);
 
 /*
@@ -83,27 +82,22 @@ const char *lock_error(int why);
 /* --- --cleanup ------------------------------------------------------------ */
 
 /*
- * --cleanup: a lock that COMMAND makes, a file or (by mkdir(1)) a directory,
- * and that is removed if it is still there when all processes of the run are
- * dead.
+ * A lock that COMMAND makes, a file or (by mkdir(1)) a directory, and that is
+ * removed if it is still there when all processes of the run are dead.
  *
  * A PID in the file tells whose it is. Without one it may be of any run that
  * names the file, and began before the file was made. So a run notes at its
  * beginning what is there, and claims, for all to see, what is made from then
  * on; at its end it leaves what was there, or is claimed by an older run.
  */
-
-/* What is there, but when it was made is not known; or it could not be looked
- * at. */
-#define CLEANUP_UNKNOWN INT64_MAX
-
 struct cleanup {
 	const char *path;
 	int64_t before; /* when what was there at the beginning was made, in
-	                 * nanoseconds since the epoch; 0: nothing was there;
-	                 * or CLEANUP_UNKNOWN */
+	                 * nanoseconds since the epoch; 0: nothing was there */
 	int claim_fd;   /* the directory, with the claim; or -1 */
 };
+
+#define CLEANUP_UNKNOWN INT64_MAX /* BEFORE, where that is not known */
 
 /* Notes what is at PATH, of path_resolve() with PATH_MAY_MISS, and claims what
  * is made there later. */
