@@ -209,7 +209,7 @@ look(struct lock *lock, bool *has_let_write)
 		lock->holder = pid;
 		lock->last_owner = 0; /* whoever takes it next */
 		errno = EWOULDBLOCK;
-		return is_named(file) ? -1 : 1;
+		return -1;
 	}
 	/* "set -C; echo $$ >FILE" makes the file before it writes. */
 	if (pid == 0 && !is_new && !*has_let_write &&
@@ -219,7 +219,7 @@ look(struct lock *lock, bool *has_let_write)
 		return 1;
 	}
 	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1)
-		return is_named(file) ? -1 : 1; /* keeps errno */
+		return -1;
 	if (!is_named(file) || pidfile_read(file) != pid)
 		return 1;
 	/* The own PID is of a script that became wdrun by execve(2), and keeps
