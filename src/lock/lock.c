@@ -1,5 +1,4 @@
-/* Locks that the kernel holds, and shell scripts can read; and the removal of
- * those that scripts have left. */
+/* Locks that the kernel holds and shell scripts can read, and their cleanup. */
 #include "lock/lock.h"
 
 #include <sys/file.h>

@@ -72,8 +72,7 @@ int lock_take_all(struct lock *locks, size_t count,
                   const struct lock_wait *wait, struct lock **refused);
 
 /* Unlinks LOCK, which is taken, if its name still means this file, and the file
- * is blank or has a PID of OWNERS. Releases it in any case. Returns 0, or -1
- * with errno of unlink(2). */
+ * is blank or has a PID of OWNERS. Releases it in any case. Returns 0 or -1. */
 int lock_release(struct lock *lock, const pid_t owners[2]);
 
 /* Like strerror(3), for WHY, an errno of this room: "it is a directory". */
