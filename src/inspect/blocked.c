@@ -10,7 +10,7 @@
 #include "base/duration.h"
 #include "inspect/look.h"
 #include "inspect/scene.h"
-#include "proc/cmdline.h"
+#include "proc/procfs.h"
 
 #define STATUS_SIZE   8192
 #define PATH_SIZE     256

@@ -13,11 +13,9 @@
 #include "base/fds.h"
 #include "base/text.h"
 #include "inspect/scene.h"
-#include "proc/cmdline.h"
 #include "proc/helper.h"
 #include "proc/priority.h"
 #include "proc/procfs.h"
-#include "proc/procstat.h"
 #include "proc/tree.h"
 
 #define INDENT     2
@@ -117,13 +115,13 @@ look_in_depth(struct scene *scene, struct sight *sight)
 		                  .size = sizeof(sight->command) };
 	struct procstat stat;
 
-	if (procstat_read(sight->pid, &stat) == -1 || procstat_is_dead(&stat)) {
+	if (procstat_read(sight->pid, &stat) == -1 || stat.is_dead) {
 		sight->state = '\0';
 		return;
 	}
 	sight->state = stat.state;
 	sight->age = procstat_age(&stat);
-	sight->cpu = procstat_time(stat.cpu);
+	sight->cpu = stat.cpu;
 	scene->sight = sight;
 	blocked_describe(scene);
 	if (scene->look->tells_holders)

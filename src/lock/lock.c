@@ -21,7 +21,6 @@
 #include "base/path.h"
 #include "proc/pidfd.h"
 #include "proc/procfs.h"
-#include "proc/procstat.h"
 
 /* --- PID files ------------------------------------------------------------ */
 
@@ -132,7 +131,7 @@ pidfile_has_owner(const struct pidfile *file, pid_t pid)
 		return true;
 	/* A zombie is dead. Who began after the file was written got the PID
 	 * later. In seconds: not all times fit into 64 bits of nanoseconds. */
-	return !procstat_is_dead(&stat) &&
+	return !stat.is_dead &&
 	       time(NULL) - procstat_age(&stat) / SECOND - TOLERANCE <=
 	           file->status.st_mtim.tv_sec;
 }

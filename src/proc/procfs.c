@@ -1,4 +1,4 @@
-/* /proc, opened once: processes, what it says of them, and its lists. */
+/* /proc, opened once: its lists, and what it says of a process. */
 #include "proc/procfs.h"
 
 #include <sys/stat.h>
@@ -8,16 +8,22 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/fds.h"
+#include "base/text.h"
 
 #define PATH_SIZE   64
-#define STATUS_SIZE 4096 /* all, but for a user of hundreds of groups */
+#define TEXT_SIZE   4096 /* of "status", but for a user of hundreds of groups */
 #define CHUNK_SIZE  16384
+#define FIRST_PLAIN 0x20
+#define DELETE      0x7f
 #define DECIMAL     10
 
 #define LINKS_OF_ONE_THREAD 3
@@ -55,10 +61,6 @@ open_file(pid_t pid, const char *file, int flags)
 {
 	char path[PATH_SIZE];
 
-	if (root_fd == -1) {
-		errno = ENOENT;
-		return -1;
-	}
 	(void)snprintf(path, sizeof(path), "%d/%s", pid, file);
 	return openat(root_fd, path, flags | O_CLOEXEC);
 }
@@ -216,33 +218,35 @@ procfs_read(pid_t pid, const char *file, char *text, size_t size)
 	return read_start(open_file(pid, file, O_RDONLY), text, size);
 }
 
-/* The number behind NAME in TEXT, a "status" file. NAME begins with the end of
- * the line before: the first line has the name that the process chose, in which
- * a line's end is written as "\n". */
-static uint64_t
-number_of(const char *text, const char *name)
+/* --- "status" ------------------------------------------------------------- */
+
+/* What is behind NAME in TEXT. NAME begins with the end of the line before: the
+ * first line has the name that the process chose, in which a line's end is
+ * written as "\n". */
+static const char *
+value_of(const char *text, const char *name)
 {
 	const char *const line = strstr(text, name);
 
-	return line == NULL ? 0 : strtoull(line + strlen(name), NULL, DECIMAL);
+	return line == NULL ? "" : line + strlen(name);
 }
 
-/* Reads the "status" file FD, and closes FD. */
-static int
-read_status(int fd, struct procfs_status *status)
+static uint64_t
+number_of(const char *text, const char *name)
 {
-	char text[STATUS_SIZE];
-	const ssize_t length = read_start(fd, text, sizeof(text));
-	const char *const state = strstr(text, "\nState:\t");
+	return strtoull(value_of(text, name), NULL, DECIMAL);
+}
 
-	if (length == -1)
+int
+procfs_status_of(int dir, struct procfs_status *status)
+{
+	char text[TEXT_SIZE];
+
+	if (read_start(openat(dir, "status", O_RDONLY | O_CLOEXEC), text,
+	               sizeof(text)) == -1)
 		return -1;
-	if (state == NULL) {
-		errno = ESRCH;
-		return -1;
-	}
 	*status = (struct procfs_status){
-		.state = state[sizeof("\nState:\t") - 1],
+		.state = *value_of(text, "\nState:\t"),
 		.parent = (pid_t)number_of(text, "\nPPid:\t"),
 		.user = (uid_t)number_of(text, "\nUid:\t"),
 	};
@@ -254,21 +258,314 @@ read_status(int fd, struct procfs_status *status)
 }
 
 int
-procfs_status_of(int dir, struct procfs_status *status)
+procfs_read_status(pid_t pid, struct procfs_status *status)
 {
-	return read_status(openat(dir, "status", O_RDONLY | O_CLOEXEC), status);
+	const int dir = procfs_dir(pid);
+	const int result = procfs_status_of(dir, status);
+
+	fds_close(dir);
+	return result;
+}
+
+/* --- "stat" --------------------------------------------------------------- */
+
+/* The fields 3 to 22, and the blank that shows that the last one is whole. */
+#define FIELDS                                                                 \
+	") %c %d %*s %d %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64      \
+	" %" SCNu64 " %" SCNu64 " %*s %*s %ld %*s %" SCNu64 "%c"
+#define FIELD_COUNT 10 /* without those that are skipped */
+
+static int64_t
+time_of(uint64_t ticks)
+{
+	return (int64_t)(ticks * (uint64_t)(SECOND / sysconf(_SC_CLK_TCK)));
 }
 
 int
-procfs_read_status(pid_t pid, struct procfs_status *status)
+procstat_parse(const char *text, struct procstat *stat)
 {
-	return read_status(open_file(pid, "status", O_RDONLY), status);
+	/* The name may hold blanks and parentheses. */
+	const char *const name_end = strrchr(text, ')');
+	uint64_t cpu[4]; /* user and system, then those of the children */
+	long threads;
+	char blank;
+
+	/* The numbers are the kernel's, and fit. NOLINTBEGIN(cert-err34-c) */
+	if (name_end == NULL ||
+	    sscanf(name_end, FIELDS, &stat->state, &stat->parent,
+	           &stat->session, &cpu[0], &cpu[1], &cpu[2], &cpu[3], &threads,
+	           &stat->start, &blank) != FIELD_COUNT ||
+	    !isalpha((unsigned char)stat->state)) {
+		errno = EINVAL;
+		return -1;
+	}
+	/* NOLINTEND(cert-err34-c) */
+	stat->is_dead =
+	    stat->state == 'X' || (stat->state == 'Z' && threads <= 1);
+	stat->cpu = time_of(cpu[0] + cpu[1] + cpu[2] + cpu[3]);
+	return 0;
+}
+
+int
+procstat_read(pid_t pid, struct procstat *stat)
+{
+	char text[TEXT_SIZE];
+	const ssize_t length = procfs_read(pid, "stat", text, sizeof(text));
+
+	return length == -1 ? -1 : procstat_parse(text, stat);
+}
+
+int64_t
+procstat_age(const struct procstat *stat)
+{
+	struct timespec booted = { .tv_sec = 0 };
+
+	/* This clock counts suspended time, as the ticks do: proc(5). */
+	(void)clock_gettime(CLOCK_BOOTTIME, &booted);
+	return booted.tv_sec * SECOND + booted.tv_nsec - time_of(stat->start);
+}
+
+int
+procid_read(pid_t pid, struct procid *procid)
+{
+	struct procstat stat;
+
+	if (procstat_read(pid, &stat) == -1)
+		return -1;
+	*procid = (struct procid){ pid, stat.start };
+	return 0;
 }
 
 bool
-procfs_may_block(pid_t pid)
+procid_is_alive(const struct procid *procid)
 {
-	struct procfs_status status;
+	struct procstat stat;
 
-	return procfs_read_status(pid, &status) == 0 && status.state == 'D';
+	return procstat_read(procid->pid, &stat) == 0 &&
+	       stat.start == procid->start && !stat.is_dead;
+}
+
+void
+procid_kill(const struct procid *procid, int signal)
+{
+	/* Comes before the look: the directory stands for one process, even
+	 * after another process has got the PID. */
+	const int dir = procfs_dir(procid->pid);
+
+	if (dir != -1 && procid_is_alive(procid))
+		(void)procfs_kill(dir, signal);
+	fds_close(dir);
+}
+
+/* --- the command line ------------------------------------------------------
+ */
+
+/* Appends PID's name, from a file that never blocks. */
+static void
+add_name(struct strbuf *line, pid_t pid)
+{
+	char name[PATH_SIZE];
+
+	if (procfs_read(pid, "comm", name, sizeof(name)) <= 0) {
+		strbuf_addf(line, "?");
+		return;
+	}
+	name[strcspn(name, "\n")] = '\0';
+	strbuf_addf(line, "[%s]", name);
+}
+
+static bool
+is_control(char byte)
+{
+	return (unsigned char)byte < FIRST_PLAIN || byte == DELETE;
+}
+
+/* Whether a shell takes WORD as it stands, without quotes. */
+static bool
+is_plain(const char *word)
+{
+	const char *at = word;
+
+	while (isalnum((unsigned char)*at) || (*at & 0x80) != 0 ||
+	       (*at != '\0' && strchr("%+,-./:=@_^", *at) != NULL))
+		at++;
+	return *at == '\0' && at != word;
+}
+
+/* Appends WORD as '...', or as $'...' if WORD has a quote or a control
+ * character. */
+static void
+add_quoted(struct strbuf *line, const char *word)
+{
+	bool has_escapes = false;
+
+	for (const char *at = word; *at != '\0'; at++)
+		has_escapes |= is_control(*at) || *at == '\'';
+	strbuf_addf(line, has_escapes ? "$'" : "'");
+	for (const char *at = word; *at != '\0'; at++) {
+		if (*at == '\n')
+			strbuf_addf(line, "\\n");
+		else if (*at == '\t')
+			strbuf_addf(line, "\\t");
+		else if (is_control(*at))
+			strbuf_addf(line, "\\x%02x", (unsigned)*at);
+		else if (has_escapes && (*at == '\'' || *at == '\\'))
+			strbuf_addf(line, "\\%c", *at);
+		else
+			strbuf_addf(line, "%c", *at);
+	}
+	strbuf_addf(line, "'");
+}
+
+/* Appends the start and the end of TEXT, of LENGTH bytes: the program, and the
+ * last argument. */
+static void
+add_ends(struct strbuf *line, const char *text, size_t length, size_t width)
+{
+	const size_t half = (width - 3) / 2;
+	const char *end = text + length - half;
+
+	while ((*end & 0xc0) == 0x80) /* not from within a character */
+		end++;
+	strbuf_addf(line, "%.*s...%s", (int)utf8_fit(text, half), text, end);
+}
+
+static void
+add_words(struct strbuf *line, const char *text, const char *end)
+{
+	const char *word = text;
+
+	if (text[0] == '/' && is_plain(text))
+		word = strrchr(text, '/') + 1;
+	/* A program that sets a title writes a single word, "sshd: root@pts/0",
+	 * which needs no quotes. A word that fills the buffer is no title. */
+	const bool is_title =
+	    text + strlen(text) + 1 >= end && end - text < TEXT_SIZE - 1;
+
+	do {
+		if (word > text && word[-1] == '\0')
+			strbuf_addf(line, " ");
+		if (is_title || is_plain(word))
+			strbuf_addf(line, "%s", word);
+		else
+			add_quoted(line, word);
+	} while ((word += strlen(word) + 1) < end);
+}
+
+void
+cmdline_add(struct strbuf *line, pid_t pid, int width)
+{
+	char text[TEXT_SIZE];
+	char words[TEXT_SIZE];
+	struct strbuf all = { .text = words, .size = sizeof(words) };
+	ssize_t length = 0;
+
+	if (width > 0)
+		length = procfs_read(pid, "cmdline", text, sizeof(text));
+	/* A text that fills the buffer may go on. */
+	const bool is_cut = length == sizeof(text) - 1;
+
+	while (length > 0 && text[length - 1] == '\0')
+		length--;
+	if (length <= 0) {
+		add_name(line, pid);
+		return;
+	}
+	add_words(&all, text, text + length);
+	if (is_cut || all.is_cut)
+		strbuf_addf(line, "%.*s...",
+		            (int)utf8_fit(words, (size_t)width - 3), words);
+	else if (all.length <= (size_t)width)
+		strbuf_addf(line, "%s", words);
+	else
+		add_ends(line, words, all.length, (size_t)width);
+}
+
+/* --- the ID of a run -------------------------------------------------------
+ */
+
+static const char id_variable[] = RUNID_VARIABLE "=";
+
+/* Returns the IDs in PATH but the first, or NULL. */
+static const char *
+behind_slash(const char *path)
+{
+	const char *const slash = strchr(path, '/');
+
+	return slash == NULL ? NULL : slash + 1;
+}
+
+void
+runid_make(char variable[RUNID_PATH_SIZE], pid_t front)
+{
+	const char *outer = getenv(RUNID_VARIABLE);
+
+	/* Not for ever longer where a job hands its work to its successor. */
+	while (outer != NULL &&
+	       strlen(outer) + sizeof(id_variable) + RUNID_SIZE >
+	           RUNID_PATH_SIZE)
+		outer = behind_slash(outer);
+	if (outer == NULL)
+		outer = "";
+	(void)snprintf(variable, RUNID_PATH_SIZE, "%s%s%s%d-%llx", id_variable,
+	               outer, *outer == '\0' ? "" : "/", front,
+	               (unsigned long long)duration_since_epoch());
+}
+
+const char *
+runid_of(const char *variable)
+{
+	const char *const slash = strrchr(variable, '/');
+
+	return slash == NULL ? variable + strlen(id_variable) : slash + 1;
+}
+
+size_t
+runid_length(const char *text)
+{
+	const size_t pid = strspn(text, "0123456789");
+	const size_t start = pid == 0 || text[pid] != '-'
+	                         ? 0
+	                         : strspn(text + pid + 1, "0123456789abcdef");
+	const size_t length = pid + 1 + start;
+
+	return start == 0 || length >= RUNID_SIZE ? 0 : length;
+}
+
+/* Whether ID is one of the IDs in PATH. */
+static bool
+is_in(const char *path, const char *id)
+{
+	const size_t length = strlen(id);
+
+	for (; path != NULL; path = behind_slash(path)) {
+		if (strncmp(path, id, length) == 0 &&
+		    (path[length] == '/' || path[length] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+bool
+runid_has(pid_t pid, const char *id)
+{
+	char path[PATH_SIZE];
+	char *variable = NULL;
+	size_t size = 0;
+	bool is_found = false;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+
+	FILE *const environment = fopen(path, "re");
+
+	if (environment == NULL)
+		return false;
+	/* The first of several counts, as for getenv(3). */
+	while (!is_found && getdelim(&variable, &size, '\0', environment) > 0)
+		is_found =
+		    strncmp(variable, id_variable, strlen(id_variable)) == 0;
+	is_found = is_found && is_in(variable + strlen(id_variable), id);
+	free(variable);
+	(void)fclose(environment);
+	return is_found;
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct strbuf;
+
 /*
  * /proc (proc(5)), opened once: whatever is mounted over /proc later, or
  * unmounted, the descriptor shows the same processes.
@@ -15,7 +17,7 @@
  * each call through DIR fails with ESRCH, whoever has the PID by then.
  *
  * The functions that return -1 set errno: ENOENT or ESRCH where the process is
- * gone, ENOENT also without /proc.
+ * gone.
  */
 
 /* Opens /proc, close-on-exec, as descriptor 3 or above. Comes before the first
@@ -44,6 +46,13 @@ struct procfs_list {
 /* Adds all processes to LIST, by rising PIDs. Returns 0, or -1. */
 int procfs_list_all(struct procfs_list *list);
 
+/* Adds the children of the process PID, of all its threads, whose directory is
+ * DIR, to LIST, the eldest of a thread first. A list that is read while
+ * processes come and go may miss some of them. Returns 0, or -1: ENOENT also
+ * where the kernel has no "children" files (CONFIG_PROC_CHILDREN). Never waits
+ * for the process. */
+int procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
+
 /* Opens the directory of PID, close-on-exec. Returns DIR, or -1. */
 int procfs_dir(pid_t pid);
 
@@ -51,14 +60,12 @@ int procfs_dir(pid_t pid);
  * ESRCH if it is dead. */
 int procfs_kill(int dir, int signal);
 
-/* Adds the children of the process PID, of all its threads, whose directory is
- * DIR, to LIST, the eldest of a thread first. A list that is read while
- * processes come and go may miss some of them: proc(5). Returns 0, or -1:
- * ENOENT also where the kernel has no "children" files (CONFIG_PROC_CHILDREN).
- * Never waits for the process. */
-int procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
+/* Reads the start of PID's FILE into the SIZE bytes at TEXT, as a string.
+ * Returns the length of the string, or -1. */
+ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 
-/* What the file "status" says. */
+/* --- "status" ------------------------------------------------------------- */
+
 struct procfs_status {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */
@@ -71,15 +78,82 @@ struct procfs_status {
 int procfs_status_of(int dir, struct procfs_status *status);
 int procfs_read_status(pid_t pid, struct procfs_status *status);
 
-/*
- * Whether a read of PID's files may block: PID is in state D. PID may be in
- * execve(2) and free its old memory, with exec_update_lock held in the kernel;
- * if a file system that does not answer has part of that memory, a read of
- * "stat", "io", "wchan", "syscall", "environ" or the links hangs for ever.
- * "status", "comm", "task" and "children" can always be read.
- */
-bool procfs_may_block(pid_t pid);
+/* --- "stat" --------------------------------------------------------------- */
 
-/* Reads the start of PID's FILE into the SIZE bytes at TEXT, as a string.
- * Returns the length of the string, or -1. */
-ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
+struct procstat {
+	char state;
+	bool is_dead; /* as in struct procfs_status */
+	pid_t parent;
+	pid_t session;
+	int64_t cpu;    /* in nanoseconds, of reaped children too */
+	uint64_t start; /* clock ticks after boot */
+};
+
+/* Reads TEXT, a stat file, into *STAT. Returns 0, or -1 with errno EINVAL. */
+int procstat_parse(const char *text, struct procstat *stat);
+
+/*
+ * Reads the file of PID. Returns 0, or -1.
+ *
+ * May block while PID is in state D: PID may be in execve(2) and free its old
+ * memory, with exec_update_lock held in the kernel; if a file system that does
+ * not answer has part of that memory, a read of "stat", "io", "wchan",
+ * "syscall", "environ" or the links hangs for ever. "status", "comm", "task"
+ * and "children" can always be read.
+ */
+int procstat_read(pid_t pid, struct procstat *stat);
+
+/* How long ago the process of STAT was started, in nanoseconds. */
+int64_t procstat_age(const struct procstat *stat);
+
+/* The identity of a process. PIDs are reused; a PID and the time of its start
+ * stand for one process of one boot. */
+struct procid {
+	pid_t pid;      /* 0: no process, or none of this namespace */
+	uint64_t start; /* as in struct procstat */
+};
+
+/* Reads the identity of the process PID. Returns as procstat_read(). */
+int procid_read(pid_t pid, struct procid *procid);
+
+/* Whether this very process is alive, as far as /proc shows it to this user. */
+bool procid_is_alive(const struct procid *procid);
+
+/* Sends SIGNAL to this very process, or to no process. */
+void procid_kill(const struct procid *procid, int signal);
+
+/* --- what a process was started with, from its memory --------------------- */
+
+/* A read of the arguments or of the environment waits for the process's
+ * mmap_lock (get_mm_cmdline() in the kernel), for ever if a thread hangs with
+ * that lock. */
+
+/* Appends PID's command line to LINE, quoted for a shell; "[comm]", as ps(1)
+ * does, if PID has none, or if WIDTH is 0, and then without a wait; "?" if PID
+ * is gone. The program's absolute path loses its directory. A text longer than
+ * WIDTH bytes loses its middle, and one that is too long to be read its end. */
+void cmdline_add(struct strbuf *line, pid_t pid, int width);
+
+/*
+ * The ID of a run: the PID of its front, "-", and the time of its start in
+ * nanoseconds since the epoch, in hexadecimal. Each process of the run inherits
+ * the ID in its environment, as WDRUN_ID. A run within a run has a path there,
+ * OUTER/INNER, so that its processes are known as the outer run's, too.
+ */
+#define RUNID_VARIABLE  "WDRUN_ID"
+#define RUNID_SIZE      48   /* of an ID, with its null byte */
+#define RUNID_PATH_SIZE 1024 /* of the variable "WDRUN_ID=…" */
+
+/* Writes "WDRUN_ID=OUTER/INNER" into VARIABLE: a new ID behind this process's
+ * own path, if it has one. Of a path that is too long, the oldest IDs go. */
+void runid_make(char variable[RUNID_PATH_SIZE], pid_t front);
+
+/* Returns the run's own ID in a VARIABLE of runid_make(). */
+const char *runid_of(const char *variable);
+
+/* Returns the length of the ID at the start of TEXT; 0 if there is none. */
+size_t runid_length(const char *text);
+
+/* Whether PID was started with ID in its WDRUN_ID. False also for a moment
+ * within execve(2). */
+bool runid_has(pid_t pid, const char *id);

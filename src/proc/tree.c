@@ -12,7 +12,6 @@
 #include "base/fds.h"
 #include "proc/priority.h"
 #include "proc/procfs.h"
-#include "proc/procstat.h"
 #include "proc/wait.h"
 
 #define TREE_MAX 32768   /* processes in a list */
@@ -490,14 +489,17 @@ tree_activity(const struct tree *tree)
 
 	for (size_t i = 0; i < tree->list.count; i++) {
 		const pid_t pid = tree->list.entries[i].pid;
+		struct procfs_status status;
 		struct procstat stat = { .cpu = 0 };
 
 		/* Any mixing will do: SUM need only change when a number does.
-		 * The CPU time is in ticks, so that a process that wakes up and
-		 * finds nothing to do does not count. */
+		 * The kernel tells CPU time in ticks: a process that wakes up
+		 * and finds nothing to do does not count. */
 		sum = sum * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)pid;
-		if (!procfs_may_block(pid) && procstat_read(pid, &stat) == 0)
-			sum += (stat.cpu << 32) + io_bytes(pid);
+		/* In state D, the read may block: procfs.h. */
+		if (procfs_read_status(pid, &status) == 0 &&
+		    status.state != 'D' && procstat_read(pid, &stat) == 0)
+			sum += (uint64_t)stat.cpu + io_bytes(pid);
 	}
 	return sum;
 }

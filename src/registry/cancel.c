@@ -11,7 +11,7 @@
 #include "base/message.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "proc/procstat.h"
+#include "proc/procfs.h"
 
 #define AFTER_KILL (10 * SECOND)
 #define PAUSE      (10 * MILLISECOND)
@@ -67,10 +67,10 @@ stop(struct registry_walk *walk, bool is_quiet)
 	}
 	/* A stopped front takes the signal when it is continued. Where it is
 	 * dead, the supervisor is ending the run already. */
-	(void)procid_kill(front, SIGTERM);
-	(void)procid_kill(front, SIGCONT);
+	procid_kill(front, SIGTERM);
+	procid_kill(front, SIGCONT);
 	if (!await_end(walk, grace)) {
-		(void)procid_kill(front, SIGKILL);
+		procid_kill(front, SIGKILL);
 		if (!await_end(walk, duration_now() + AFTER_KILL)) {
 			message("--cancel: run %s survives SIGKILL", walk->id);
 			return -1;

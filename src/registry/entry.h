@@ -30,7 +30,7 @@
 
 #include "base/text.h"
 #include "lock/lock.h"
-#include "proc/procstat.h"
+#include "proc/procfs.h"
 
 #define ENTRY_FILES_MAX 32
 

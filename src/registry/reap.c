@@ -17,11 +17,8 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "lock/lock.h"
-#include "proc/cmdline.h"
 #include "proc/helper.h"
 #include "proc/procfs.h"
-#include "proc/procstat.h"
-#include "proc/runid.h"
 #include "proc/wait.h"
 
 #define SCANS_EMPTY 3   /* in a row: nobody is left */
@@ -102,7 +99,7 @@ read_process(struct search *search, pid_t pid, struct process *process)
 	    stat.start == entry->supervisor.start)
 		return 0;
 	search->session_is_strangers |= pid == entry->session;
-	if (procstat_is_dead(&stat) || procfs_read_status(pid, &status) == -1)
+	if (stat.is_dead || procfs_read_status(pid, &status) == -1)
 		return -1;
 	*process = (struct process){
 		.id = { pid, stat.start },
@@ -175,7 +172,7 @@ end_proven(struct search *search)
 		 * has no command line. */
 		note_children(search, pid);
 		add_name(&search->killed, pid);
-		(void)procid_kill(&process.id, SIGKILL);
+		procid_kill(&process.id, SIGKILL);
 	}
 }
 

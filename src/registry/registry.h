@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proc/runid.h"
+#include "proc/procfs.h"
 #include "registry/entry.h"
 
 #define REGISTRY_HOST_SIZE 160

@@ -19,7 +19,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "lock/lock.h"
-#include "proc/cmdline.h"
+#include "proc/procfs.h"
 #include "proc/signals.h"
 #include "run/decide.h"
 #include "run/run.h"

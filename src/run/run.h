@@ -16,7 +16,7 @@
 #include "inspect/look.h"
 #include "io/output.h"
 #include "io/terminal.h"
-#include "proc/runid.h"
+#include "proc/procfs.h"
 #include "proc/tree.h"
 #include "watchdog.h"
 

@@ -3,13 +3,14 @@
  * refused. And any bytes as the name in such a line, which a process chooses:
  * the rest is read as it is.
  */
-#include "proc/procstat.h"
+#include "proc/procfs.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "target.h"
 
 #define NAME_MAX_SIZE 64
@@ -41,10 +42,9 @@ check_name(const char *name)
 	require(stat.state == 'Z');
 	require(stat.parent == 1);
 	require(stat.session == 3);
-	require(stat.cpu == 10);
-	require(stat.threads == 2);
+	require(stat.cpu == 100 * MILLISECOND);
 	require(stat.start == 123456789);
-	require(!procstat_is_dead(&stat));
+	require(!stat.is_dead);
 }
 
 int

@@ -3,12 +3,12 @@
  * this process and a child of it, by PID and by directory.
  */
 #include "proc/procfs.h"
-#include "proc/procstat.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/duration.h"
 #include "check.h"
 #include "replay.h"
 
@@ -53,7 +53,7 @@ check_lines(void)
 
 	CHECK(procstat_parse(lines[0].line, &stat) == 0, "a line");
 	CHECK(stat.state == 'S' && stat.parent == 7, "a line");
-	CHECK(stat.start == 777 && stat.cpu == 124, "a line");
+	CHECK(stat.start == 777 && stat.cpu == 1240 * MILLISECOND, "a line");
 	for (size_t i = 0; i < COUNT(lines); i++) {
 		const char *const line = lines[i].line;
 
