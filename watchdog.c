@@ -39,12 +39,10 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "cli/options.h"
-#include "proc/helper.h"
-#include "proc/pidfd.h"
-#include "proc/priority.h"
+#include "proc/children.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
-#include "proc/wait.h"
+#include "proc/tree.h"
 #include "registry/registry.h"
 #include "run/decide.h"
 #include "run/front.h"
@@ -276,7 +274,7 @@ finish(struct run *run)
 	if (run->target.pid != 0)
 		run->facts->usage = tell_measure(run);
 	/* The helpers, whose CPU time is not the command's. */
-	while (wait_reap(ANY_CHILD) > 0)
+	while (wait_peek(ANY_CHILD, WEXITED | __WALL, &info) > 0)
 		;
 	if (run->options.is_timeout && run->target.dumped_core)
 		message("the monitored command dumped core");
@@ -387,7 +385,7 @@ enter(struct run *run, enum reason why, int64_t now)
 static void
 begin_stop(struct run *run, enum reason why, int64_t now)
 {
-	priority_take(); /* for the look, too */
+	tree_take_priority(); /* for the look, too */
 	clocks_resume(run, now);
 	run->due[CLOCK_HEARTBEAT] = NEVER;
 	if (run->stop != REASON_NONE)

@@ -212,7 +212,7 @@ has_lines() {
 		until grep -q "got 15" left; do pause 0.02; done
 		echo in order'
 	start "$WDRUN" -k never bash -c '
-		trap "bash -c \"\$clean_up\" && exit 5" TERM
+		trap "\"\$PROGRAMS/launch\" --block TERM bash -c \"\$clean_up\" && exit 5" TERM
 		echo "ready $$"
 		while :; do pause 0.01; done'
 	await_ready

@@ -13,8 +13,7 @@
 #include "base/fds.h"
 #include "base/text.h"
 #include "inspect/scene.h"
-#include "proc/helper.h"
-#include "proc/priority.h"
+#include "proc/children.h"
 #include "proc/procfs.h"
 #include "proc/tree.h"
 
@@ -140,7 +139,7 @@ look_at_all(struct scene *scene)
 
 	/* A helper that hangs holds nothing open. */
 	fds_release(-1, keep, 1);
-	priority_take();
+	tree_take_priority();
 	if (fchdir(procfs_fd()) == -1)
 		_exit(1);
 	for (size_t i = 0; i < look->count; i++)

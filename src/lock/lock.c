@@ -19,7 +19,7 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/path.h"
-#include "proc/pidfd.h"
+#include "proc/children.h"
 #include "proc/procfs.h"
 
 /* --- PID files ------------------------------------------------------------ */

@@ -17,7 +17,7 @@
 #include "base/duration.h"
 #include "base/status.h"
 
-#define ALL_SIGNALS UINT64_MAX
+#define SIGNAL_MAX 64
 
 /* RTMIN of glibc and of "kill -l"; musl's SIGRTMIN is 35. */
 #define FIRST_REAL_TIME 34
@@ -39,57 +39,28 @@ static const char names[FIRST_REAL_TIME][8] = {
 	[SIGSYS] = "SYS"
 };
 
-static uint64_t
-bit_of(int signal)
-{
-	return UINT64_C(1) << (signal - 1);
-}
-
-static int
-change_mask(int how, uint64_t set, uint64_t *old)
-{
-	return (int)syscall(SYS_rt_sigprocmask, how, &set, old, sizeof(set));
-}
-
 int
-signals_block(uint64_t *old)
+signals_mask(int how, uint64_t mask, uint64_t *old)
 {
-	return change_mask(SIG_SETMASK, ALL_SIGNALS, old);
-}
-
-int
-signals_set_mask(uint64_t mask)
-{
-	return change_mask(SIG_SETMASK, mask, NULL);
+	return (int)syscall(SYS_rt_sigprocmask, how, &mask, old, sizeof(mask));
 }
 
 int
 signals_open(void)
 {
-	static const uint64_t all = ALL_SIGNALS;
+	static const uint64_t all = SIGNALS_ALL;
 
 	return (int)syscall(SYS_signalfd4, -1, &all, sizeof(all),
 	                    SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 int
-signals_wait(siginfo_t *info, int64_t time)
+signals_wait(uint64_t mask, siginfo_t *info, int64_t time)
 {
-	static const uint64_t all = ALL_SIGNALS;
 	const struct timespec bound = { time / SECOND, time % SECOND };
 
-	return (int)syscall(SYS_rt_sigtimedwait, &all, info,
-	                    time == NEVER ? NULL : &bound, sizeof(all));
-}
-
-bool
-signals_take(int signal, siginfo_t *info)
-{
-	const uint64_t only = bit_of(signal);
-	const struct timespec now = { .tv_sec = 0 };
-
-	return syscall(SYS_rt_sigtimedwait, &only, info, &now, sizeof(only)) ==
-	       signal;
+	return (int)syscall(SYS_rt_sigtimedwait, &mask, info,
+	                    time == NEVER ? NULL : &bound, sizeof(mask));
 }
 
 uint64_t
@@ -102,24 +73,12 @@ signals_pending(void)
 }
 
 bool
-signal_is_pending(int signal)
-{
-	return (signals_pending() & bit_of(signal)) != 0;
-}
-
-bool
 signal_is_ignored(int signal)
 {
 	struct sigaction action;
 
 	return sigaction(signal, NULL, &action) == 0 &&
 	       action.sa_handler == SIG_IGN;
-}
-
-bool
-signal_is_by_write(int signal, pid_t sender)
-{
-	return (signal == SIGPIPE || signal == SIGXFSZ) && sender == getpid();
 }
 
 bool
@@ -132,7 +91,7 @@ signal_is_terminating(int signal)
 bool
 signal_is_terminal_stop(int signal)
 {
-	return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+	return (SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0;
 }
 
 bool
@@ -143,53 +102,51 @@ signal_is_terminals(int signal)
 	       signal_is_terminal_stop(signal);
 }
 
-/* TEXT as a decimal number from 0 to SIGNAL_MAX, or -1. */
+/* TEXT as a decimal number up to LAST, or -1. */
 static int
-parse_number(const char *text)
+parse_number(const char *text, int last)
 {
 	char *end;
 	const unsigned long number = strtoul(text, &end, 10);
 
 	return isdigit((unsigned char)*text) && *end == '\0' &&
-	               number <= SIGNAL_MAX
+	               number <= (unsigned long)last
 	           ? (int)number
 	           : -1;
 }
 
-/* Returns a signal, or a number that is none. */
+/* The signal RTMIN, RTMIN+N, RTMAX or RTMAX-N, or -1. */
 static int
-parse_name(const char *name)
+parse_real_time(const char *name)
 {
-	for (int i = 1; i < FIRST_REAL_TIME; i++) {
-		if (names[i][0] != '\0' && strcasecmp(name, names[i]) == 0)
-			return i;
-	}
-
 	const bool is_low = strncasecmp(name, "RTMIN", 5) == 0;
-	const int from = is_low ? FIRST_REAL_TIME : SIGNAL_MAX;
+	int offset = 0;
 
 	if (!is_low && strncasecmp(name, "RTMAX", 5) != 0)
 		return -1;
-	if (name[5] == '\0')
-		return from;
-	if (name[5] != (is_low ? '+' : '-'))
+	if (name[5] != '\0')
+		offset =
+		    name[5] == (is_low ? '+' : '-')
+		        ? parse_number(name + 6, SIGNAL_MAX - FIRST_REAL_TIME)
+		        : -1;
+	if (offset == -1)
 		return -1;
-
-	const int offset = parse_number(name + 6);
-
-	if (offset == -1 || offset > SIGNAL_MAX - FIRST_REAL_TIME)
-		return -1;
-	return is_low ? from + offset : from - offset;
+	return is_low ? FIRST_REAL_TIME + offset : SIGNAL_MAX - offset;
 }
 
 int
 signal_parse(const char *text)
 {
-	int signal = parse_number(text);
+	const char *const name =
+	    strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
+	int signal = parse_number(text, SIGNAL_MAX);
 
 	if (signal == -1)
-		signal = parse_name(strncasecmp(text, "SIG", 3) == 0 ? text + 3
-		                                                     : text);
+		signal = parse_real_time(name);
+	for (int i = 1; signal == -1 && i < FIRST_REAL_TIME; i++) {
+		if (names[i][0] != '\0' && strcasecmp(name, names[i]) == 0)
+			signal = i;
+	}
 	if (signal > 0)
 		return signal;
 	errno = EINVAL;
@@ -212,8 +169,8 @@ signal_stop_by(int signal)
 	(void)kill(getpid(), signal);
 	/* SIGNAL is pending now, and is delivered before the unblocking
 	 * returns. */
-	(void)change_mask(SIG_UNBLOCK, bit_of(signal), NULL);
-	(void)change_mask(SIG_BLOCK, bit_of(signal), NULL);
+	(void)signals_mask(SIG_UNBLOCK, SIGNAL_BIT(signal), NULL);
+	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(signal), NULL);
 }
 
 void

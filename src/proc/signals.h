@@ -5,46 +5,35 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Signals 1 to 64 as the kernel counts them; a mask has bit N - 1 for signal N.
- * Not a sigset_t: glibc takes out signals 32 and 33, musl 34 too, but the
- * command must get exactly the mask with which wdrun was started. */
-#define SIGNAL_MAX 64
+/* Signals 1 to 64 as the kernel counts them, in masks. Not a sigset_t: glibc
+ * takes out signals 32 and 33, musl 34 too, but the command must get exactly
+ * the mask with which wdrun was started. */
+#define SIGNAL_BIT(signal) (UINT64_C(1) << ((signal)-1))
+#define SIGNALS_ALL        UINT64_MAX
+#define SIGNALS_OF_STOP                                                        \
+	(SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
 
 #define SIGNAL_NAME_SIZE 16 /* of signal_name(), with the null byte */
 
-/* Blocks every signal and stores the old mask in *OLD. Returns 0, or -1 with
- * errno of rt_sigprocmask(2). */
-int signals_block(uint64_t *old);
-
-/* Makes MASK the signal mask. Returns 0, or -1 with errno of rt_sigprocmask(2).
+/* Changes the signal mask as HOW and MASK of sigprocmask(2) say, and stores the
+ * old one in *OLD, unless OLD is NULL. Returns 0, or -1 with errno.
  * Async-signal-safe. */
-int signals_set_mask(uint64_t mask);
+int signals_mask(int how, uint64_t mask, uint64_t *old);
 
 /* Opens a signalfd(2) for every signal, close-on-exec, not blocking. Returns
  * the descriptor, or -1 with errno of signalfd(2). */
 int signals_open(void);
 
-/* Sleeps until a signal comes, for TIME nanoseconds or NEVER at most, and takes
- * the signal into *INFO. All signals have to be blocked. Returns the signal, or
- * -1 with errno EAGAIN (TIME is over) or EINTR. */
-int signals_wait(siginfo_t *info, int64_t time);
-
-/* Takes SIGNAL into *INFO, if SIGNAL is pending. Returns whether it was
- * pending. */
-bool signals_take(int signal, siginfo_t *info);
+/* Sleeps until a signal of MASK comes, for TIME nanoseconds or NEVER at most,
+ * and takes the signal into *INFO. The signals have to be blocked. Returns the
+ * signal, or -1 with errno EAGAIN (TIME is over) or EINTR. */
+int signals_wait(uint64_t mask, siginfo_t *info, int64_t time);
 
 /* The mask of the signals that are pending. */
 uint64_t signals_pending(void);
 
-/* Whether SIGNAL is pending. */
-bool signal_is_pending(int signal);
-
 /* Whether this process ignores SIGNAL, as under nohup(1). */
 bool signal_is_ignored(int signal);
-
-/* Whether SIGNAL, from SENDER, is SIGPIPE or SIGXFSZ and comes from a write(2)
- * of this process itself: a message could not be written. */
-bool signal_is_by_write(int signal, pid_t sender);
 
 /* Whether SIGNAL asks a run to end: HUP, INT, QUIT, TERM. */
 bool signal_is_terminating(int signal);

@@ -1,18 +1,19 @@
 /* The tree of a run: reading it, signalling it, ending it. */
 #include "proc/tree.h"
 
-#include <sys/wait.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/fds.h"
-#include "proc/priority.h"
+#include "proc/children.h"
 #include "proc/procfs.h"
-#include "proc/wait.h"
 
 #define TREE_MAX 32768   /* processes in a list */
 #define PID_END  4194305 /* pid_max of any kernel, and 1: proc(5) */
@@ -67,6 +68,45 @@ static void
 note_failure(struct tree *tree)
 {
 	tree->is_partial |= errno != ENOENT && errno != ESRCH;
+}
+
+/* --- priority ------------------------------------------------------------- */
+
+/* With a lower one, real-time processes of the tree could keep this process
+ * from a processor. */
+#define REALTIME_HIGHEST 99
+#define RESET_ON_FORK    1 /* SCHED_FLAG_RESET_ON_FORK */
+
+/* The time slice, in nanoseconds. Since Linux 6.12 a process chooses its own,
+ * without a privilege (sched_setattr(2), sched_runtime). The process with the
+ * shortest slice runs first when it wakes up (pick_eevdf()): before 2,000 busy
+ * processes, and not after them. Its share of the processor stays the same. */
+#define SLICE_SHORT 500000
+
+void
+tree_take_priority(void)
+{
+	/* sched_setattr(2): musl and older versions of glibc do not have it. */
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attributes = {
+		.size = sizeof(attributes),
+		.policy = SCHED_RR,
+		.flags = RESET_ON_FORK,
+		.priority = REALTIME_HIGHEST,
+	};
+
+	if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
+		return;
+	attributes.policy = SCHED_OTHER;
+	attributes.priority = 0;
+	attributes.nice = getpriority(PRIO_PROCESS, 0);
+	attributes.runtime = SLICE_SHORT;
+	(void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 /* --- the children of a process -------------------------------------------- */
@@ -219,7 +259,8 @@ visit(struct walk *walk, struct process process)
 	 * and so get the signal. */
 	if (signal != 0 && !is_final && marks[process.pid] == stop)
 		return;
-	/* Zombies and helpers: wait.h. The group's signal may have killed. */
+	/* Zombies and helpers: children.h. The group's signal may have killed.
+	 */
 	if (is_own && !wait_has_living(process.pid)) {
 		walk->dead += signal != 0 && mark(process.pid) &&
 		              wait_peek(process.pid, WEXITED | WNOWAIT,
@@ -317,7 +358,6 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 {
 	signal_target(tree, signal);
 	signal_target(tree, SIGCONT);
-	priority_take();
 	tree->signal = signal;
 	stop++;
 	if (tree->target_is_dead)
@@ -427,7 +467,6 @@ tree_kill(struct tree *tree)
 	int restless = 0;
 
 	signal_target(tree, SIGKILL);
-	priority_take();
 	tree->killed = 0;
 	stop++;
 	for (;;) {

@@ -55,6 +55,11 @@ struct tree {
 	               * PID namespace that has mounted no /proc of its own */
 };
 
+/* Lets this process run before the tree that it is about to stop, as far as it
+ * may: by a real-time priority, or a short time slice. A process that it forks
+ * later is scheduled as before. */
+void tree_take_priority(void);
+
 /* Reads the tree until the clock says UNTIL. Never waits for a process. */
 void tree_read(struct tree *tree, int64_t until);
 
@@ -63,8 +68,7 @@ void tree_read(struct tree *tree, int64_t until);
  * to the target's process group, before anything is read, then to the others,
  * until nobody is new, or the clock says UNTIL, for about a second at most.
  * Leaves out what such a process has started since: that is part of an orderly
- * end. Takes what priority it may have (priority.h). Returns how many processes
- * got the signal.
+ * end. Returns how many processes got the signal.
  */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 

@@ -17,9 +17,8 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "lock/lock.h"
-#include "proc/helper.h"
+#include "proc/children.h"
 #include "proc/procfs.h"
-#include "proc/wait.h"
 
 #define SCANS_EMPTY 3   /* in a row: nobody is left */
 #define SCANS_MAX   100 /* no time: under load, a scan may take long */
@@ -367,6 +366,7 @@ reap_before_run(const char *registry, bool is_quiet)
 	struct registry_walk walk = { .count = 0 };
 	const int result = registry_begin(&walk, registry);
 	pid_t helper = -1;
+	siginfo_t info;
 
 	/* A read of a process, or a file system, may hang; the run shall not.
 	 * What is left may be the reason why fork(2) fails. */
@@ -382,6 +382,6 @@ reap_before_run(const char *registry, bool is_quiet)
 		_exit(0);
 	registry_end(&walk);
 	helper_await(helper, duration_now() + BOUND);
-	(void)wait_reap(helper);
+	(void)wait_peek(helper, WEXITED | __WALL, &info);
 	return result;
 }

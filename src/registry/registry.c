@@ -16,7 +16,7 @@
 #include "base/message.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "proc/helper.h"
+#include "proc/children.h"
 #include "proc/procfs.h"
 
 #define SUFFIX    ".run"

@@ -13,9 +13,9 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
+#include "proc/children.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
-#include "proc/wait.h"
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/talk.h"
@@ -67,12 +67,14 @@ take_signal(struct run *run, int64_t until, siginfo_t *info, unsigned *found)
 		*found |= output_pump(&run->output, run->watchers.signal_fd,
 		                      run->parent.fd, until);
 		/* signalfd(2) tells poll(2); sigtimedwait(2) takes as well. */
-		return (*found & PUMP_SIGNAL) != 0 ? signals_wait(info, 0) : -1;
+		return (*found & PUMP_SIGNAL) != 0
+		           ? signals_wait(SIGNALS_ALL, info, 0)
+		           : -1;
 	}
 
 	const int64_t left = until == NEVER ? NEVER : until - duration_now();
 
-	return signals_wait(info, left < 0 ? 0 : left);
+	return signals_wait(SIGNALS_ALL, info, left < 0 ? 0 : left);
 }
 
 /* Whether the terminal has sent the signal of INFO to the whole job. An
@@ -95,8 +97,11 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 		output_copy_size(&run->output);
 	if (signal == SIGCONT)
 		terminal_take(&run->terminal);
-	if (signal_is_ignored(signal) ||
-	    signal_is_by_write(signal, info->si_pid))
+	if (signal_is_ignored(signal))
+		return;
+	/* From a write(2) of this process: a message could not be written. */
+	if ((signal == SIGPIPE || signal == SIGXFSZ) &&
+	    info->si_pid == getpid())
 		return;
 	talk_order(run, (struct order){ ORDER_SIGNAL, signal, from_terminal });
 	/* What the terminal sends to a job may be for the command alone; and
@@ -114,17 +119,14 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 static void
 stop_job(struct run *run, struct front *front, int signal)
 {
-	static const int stops[] = { SIGTSTP, SIGTTIN, SIGTTOU };
 	const bool is_of_terminal = signal_is_terminal_stop(signal);
 	const int64_t now = duration_now();
 	siginfo_t info;
 
 	/* The terminal's own signal, which says that the clocks stand still,
 	 * may not be passed on yet: this stop would take it. */
-	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
-		if (signals_take(stops[i], &info))
-			pass_on(run, front, &info);
-	}
+	while (signals_wait(SIGNALS_OF_STOP, &info, 0) > 0)
+		pass_on(run, front, &info);
 
 	/* Before the shell writes: an editor restores the screen, by output. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
@@ -145,7 +147,7 @@ stop_job(struct run *run, struct front *front, int signal)
 	 * there is none, the kernel has ignored the stop, as it does in an
 	 * orphaned process group: then the tree has to be continued as well. A
 	 * SIGSTOP of the target, though, is for its sender to undo. */
-	if (is_of_terminal && !signal_is_pending(SIGCONT))
+	if (is_of_terminal && (signals_pending() & SIGNAL_BIT(SIGCONT)) == 0)
 		talk_order(run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
 }
 
@@ -186,7 +188,7 @@ read_news(struct run *run, struct front *front, bool is_dead)
 	 * outcome stops no more. Each stop is answered all the same: until then
 	 * the supervisor sends SIGCONT. */
 	if (stops > 0 && !is_dead && front->outcome.kind == OUTCOME_UNKNOWN &&
-	    !signal_is_pending(SIGCONT))
+	    (signals_pending() & SIGNAL_BIT(SIGCONT)) == 0)
 		stop_job(run, front, signal);
 	for (; stops > 0; stops--)
 		talk_order(run, (struct order){ .kind = ORDER_CONTINUED });
@@ -221,7 +223,7 @@ reap_others(const struct run *run)
 	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL,
 	                          &info)) > 0 &&
 	       child != run->watchers.supervisor && child != run->target.pid)
-		(void)wait_reap(child);
+		(void)wait_peek(child, WEXITED | __WALL, &info);
 }
 
 /* The supervisor has not ended by its deadline: it hangs in a file system that
@@ -352,7 +354,7 @@ count_cancels(void)
 	int count = 0;
 	int signal;
 
-	while ((signal = signals_wait(&info, 0)) > 0)
+	while ((signal = signals_wait(SIGNALS_ALL, &info, 0)) > 0)
 		count +=
 		    signal_is_terminating(signal) && !signal_is_ignored(signal);
 	return count;

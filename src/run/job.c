@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "proc/children.h"
 #include "proc/signals.h"
-#include "proc/wait.h"
 #include "run/decide.h"
 #include "run/run.h"
 #include "run/talk.h"

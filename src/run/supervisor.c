@@ -15,11 +15,10 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/text.h"
-#include "proc/helper.h"
-#include "proc/priority.h"
+#include "proc/children.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
-#include "proc/wait.h"
+#include "proc/tree.h"
 #include "run/decide.h"
 #include "run/job.h"
 #include "run/resources.h"
@@ -248,7 +247,7 @@ attend_clocks(struct run *run, int64_t now)
 
 	if (now >= due[CLOCK_READY]) {
 		due[CLOCK_READY] = NEVER;
-		priority_take();
+		tree_take_priority();
 	}
 	if (now >= due[CLOCK_CONTINUE])
 		job_continue_front(run, now);

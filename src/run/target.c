@@ -70,7 +70,8 @@ target_prepare(struct run *run)
 	const struct sigaction by_default = { .sa_handler = SIG_DFL };
 	struct sigaction sigchld;
 
-	if (signals_block(&target->callers_mask) == -1) {
+	if (signals_mask(SIG_SETMASK, SIGNALS_ALL, &target->callers_mask) ==
+	    -1) {
 		message("cannot block signals: %s", strerror(errno));
 		return -1;
 	}
@@ -179,7 +180,7 @@ give_signals(const struct target *target)
 
 	if (target->ignores_sigchld)
 		(void)sigaction(SIGCHLD, &ignore, NULL);
-	(void)signals_set_mask(target->callers_mask);
+	(void)signals_mask(SIG_SETMASK, target->callers_mask, NULL);
 }
 
 /* malloc(3) and the like are safe here: the parent has one thread. */
@@ -224,8 +225,6 @@ target_note(struct run *run, pid_t pid)
 	run->tree_is_empty = false;
 }
 
-#define BIT(signal) (UINT64_C(1) << ((signal)-1))
-
 /*
  * A terminal's signal to the job, between the block of signals and the fork of
  * the target, is pending in a watcher, and would have reached the target: a
@@ -238,7 +237,8 @@ target_note_early_signals(struct target *target)
 	if (target->shares_group)
 		target->early_signals |=
 		    signals_pending() &
-		    (BIT(SIGINT) | BIT(SIGQUIT) | BIT(SIGTSTP));
+		    (SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |
+		     SIGNAL_BIT(SIGTSTP));
 }
 
 int
@@ -258,7 +258,7 @@ target_start(struct run *run)
 	talk_news(run, &(struct news){ .kind = NEWS_TARGET, .value = target },
 	          run->output.count > 0);
 	for (int i = SIGHUP; i <= SIGTSTP; i++) {
-		if ((run->target.early_signals & BIT(i)) != 0)
+		if ((run->target.early_signals & SIGNAL_BIT(i)) != 0)
 			target_signal(&run->target, i);
 	}
 	return 0;
