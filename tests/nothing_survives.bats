@@ -206,13 +206,18 @@ has_lines() {
 		nobody_is_left
 	done
 
+	# The process outside the group says when the tree was read: what the
+	# handler starts then is not found with the others.
 	export clean_up='
 		("$PROGRAMS/sigcount" >left &
 		until [ -s left ]; do pause 0.02; done)
 		until grep -q "got 15" left; do pause 0.02; done
 		echo in order'
 	start "$WDRUN" -k never bash -c '
-		trap "\"\$PROGRAMS/launch\" --block TERM bash -c \"\$clean_up\" && exit 5" TERM
+		setsid "$PROGRAMS/sigcount" >outside &
+		trap "until grep -q got outside; do pause 0.02; done
+			bash -c \"\$clean_up\" && exit 5" TERM
+		until [ -s outside ]; do pause 0.02; done
 		echo "ready $$"
 		while :; do pause 0.01; done'
 	await_ready
