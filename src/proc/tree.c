@@ -36,8 +36,9 @@ static struct process machine[TREE_MAX]; /* all processes: without "children" */
 static pid_t pids[TREE_MAX];             /* what /proc has listed */
 
 /* For each PID the number of the last stop, tree_signal() or tree_kill(), that
- * found it. A process that gets the PID of a dead one meanwhile is taken for
- * that one, and gets no first signal; SIGKILL goes to all in each reading. */
+ * found it, alive or a zombie. A process that gets the PID of a dead one
+ * meanwhile is taken for that one, and gets no first signal; SIGKILL goes to
+ * all in each reading. */
 static uint32_t marks[PID_END];
 static uint32_t stop; /* the number of the present stop */
 
@@ -47,20 +48,19 @@ struct walk {
 	int signal;        /* 0: none */
 	bool spares_group; /* the target's, which has had SIGNAL */
 	int64_t until;
-	size_t fresh; /* living processes that had no mark */
-	size_t dead;  /* zombies that had no mark */
+	size_t fresh; /* processes that had no mark */
 	size_t pending_count;
 	size_t machine_count; /* 0: the kernel has "children" files */
 };
 
-/* Returns whether PID had no mark. */
-static bool
-mark(pid_t pid)
+/* Marks PID, if WALK has a signal. */
+static void
+mark(struct walk *walk, pid_t pid)
 {
-	const bool is_new = marks[pid] != stop;
-
+	if (walk->signal == 0)
+		return;
+	walk->fresh += marks[pid] != stop;
 	marks[pid] = stop;
-	return is_new;
 }
 
 /* After a failure: a process that is gone is not missed. */
@@ -199,35 +199,42 @@ is_of_targets_group(const struct tree *tree, pid_t pid)
 	       (pid == tree->target || getpgid(pid) == tree->target);
 }
 
-/* Opens the directory of *PROCESS, if that is alive and still a child of the
- * tree; an orphan is now a child of this process. Returns -1 if not; also for
- * a child of this process whose directory is hidden ("hidepid", proc(5)). */
-static int
-open_process(struct walk *walk, struct process *process)
+/* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
+ * of this process. Opens its directory as *DIR, or not (-1) where that of a
+ * child of this process is hidden ("hidepid", proc(5)). A zombie is marked: the
+ * group's signal has killed it before the reading. */
+static bool
+find(struct walk *walk, struct process *process, int *dir)
 {
-	const struct tree *const tree = walk->tree;
-	const int dir = procfs_dir(process->pid);
+	struct tree *const tree = walk->tree;
+	const bool is_own = is_child(tree, process);
 	struct procfs_status status;
+	siginfo_t info;
 
-	if (dir == -1 || is_child(tree, process))
-		return dir;
-	if (procfs_status_of(dir, &status) == 0) {
-		/* The group's signal has killed it before its parent. */
-		if (status.is_dead)
-			walk->dead += walk->signal != 0 &&
-			              is_of_targets_group(tree, process->pid) &&
-			              mark(process->pid);
-		else if (status.parent == process->parent)
-			return dir;
-		else if (status.parent == tree->self) {
+	*dir = -1;
+	if (is_own && !wait_has_living(process->pid)) { /* nor a helper */
+		if (wait_peek(process->pid, WEXITED | WNOWAIT, &info) > 0)
+			mark(walk, process->pid);
+		return false;
+	}
+	*dir = procfs_dir(process->pid);
+	if (*dir == -1)
+		note_failure(tree);
+	if (*dir == -1 || is_own)
+		return is_own;
+	if (procfs_status_of(*dir, &status) == 0) {
+		if (status.is_dead) {
+			mark(walk, process->pid);
+		} else if (status.parent == process->parent) {
+			return true;
+		} else if (status.parent == tree->self) {
 			process->parent = tree->self;
 			process->depth = 0;
-			return dir;
+			return true;
 		}
 	}
-	fds_close(dir);
-	errno = ESRCH;
-	return -1;
+	fds_close(*dir);
+	return false;
 }
 
 /* Sends SIGNAL to PROCESS by its directory. A child of this process keeps its
@@ -251,28 +258,14 @@ visit(struct walk *walk, struct process process)
 	struct tree *const tree = walk->tree;
 	const int signal = walk->signal;
 	const bool is_final = signal == SIGKILL || signal == SIGSTOP;
-	const bool is_own = is_child(tree, &process);
-	siginfo_t info;
+	int dir;
 
 	/* Who had the first signal is not asked for children: what it has
 	 * started since is part of its end. Its orphans come to this process,
 	 * and so get the signal. */
 	if (signal != 0 && !is_final && marks[process.pid] == stop)
 		return;
-	/* Zombies and helpers: children.h. The group's signal may have killed.
-	 */
-	if (is_own && !wait_has_living(process.pid)) {
-		walk->dead += signal != 0 && mark(process.pid) &&
-		              wait_peek(process.pid, WEXITED | WNOWAIT,
-		                        &info) == process.pid;
-		return;
-	}
-
-	const int dir = open_process(walk, &process);
-
-	if (dir == -1)
-		note_failure(tree);
-	if (dir == -1 && !is_own)
+	if (!find(walk, &process, &dir))
 		return;
 	if (tree->list.count < TREE_MAX)
 		found[tree->list.count++] = process;
@@ -285,7 +278,7 @@ visit(struct walk *walk, struct process process)
 		send(tree, &process, dir, signal);
 		send(tree, &process, dir, SIGCONT);
 	}
-	walk->fresh += signal != 0 && mark(process.pid);
+	mark(walk, process.pid);
 	fds_close(dir);
 }
 
@@ -297,7 +290,7 @@ walk_tree(struct walk *walk)
 
 	tree->list = (struct process_list){ found, 0 };
 	tree->is_partial = false;
-	walk->fresh = walk->dead = 0;
+	walk->fresh = 0;
 	push_own_children(walk);
 	while (walk->pending_count > 0) {
 		visit(walk, pending[--walk->pending_count]);
@@ -345,7 +338,6 @@ signal_newcomers(struct tree *tree, int64_t until, bool spares_group)
 
 	do {
 		count += walk_tree(&walk);
-		count += walk.dead;
 		walk.spares_group = false; /* who is new did not have it */
 		is_partial |= tree->is_partial;
 	} while (walk.fresh > 0 && duration_now() < walk.until);
@@ -361,7 +353,7 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	tree->signal = signal;
 	stop++;
 	if (tree->target_is_dead)
-		(void)mark(tree->target); /* it gets no signal */
+		marks[tree->target] = stop; /* it gets no signal */
 	return signal_newcomers(tree, until, true);
 }
 
@@ -374,50 +366,38 @@ tree_signal_orphans(struct tree *tree, int64_t until)
 /* --- the end -------------------------------------------------------------- */
 
 static void
-reap(struct tree *tree, pid_t pid)
+count_killed(struct tree *tree, const siginfo_t *end)
 {
-	siginfo_t info;
-
-	if (wait_peek(pid, WEXITED, &info) == pid)
-		tree->killed +=
-		    info.si_code == CLD_KILLED && info.si_status == SIGKILL;
+	tree->killed += end->si_code == CLD_KILLED && end->si_status == SIGKILL;
 }
 
-/* Reaps the dead children, the target excepted, until the target is dead. */
+/* Reaps the dead children, and keeps the target's zombie. If IS_THOROUGH, also
+ * those that come behind that zombie, which waitid(2) for any child would
+ * return again and again: so each child is asked for. */
 static void
-reap_before_target(struct tree *tree)
-{
-	pid_t child;
-	siginfo_t info;
-
-	while (!tree->target_is_dead &&
-	       (child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0) {
-		if (child != tree->target) {
-			reap(tree, child);
-			continue;
-		}
-		tree->target_is_dead = true;
-		tree->end = info;
-		tree->killed +=
-		    info.si_code == CLD_KILLED && info.si_status == SIGKILL;
-	}
-}
-
-/* Reaps those that come behind the target's zombie, which waitid(2) for any
- * child would return again and again: so each child is asked for. */
-static void
-reap_behind_target(struct tree *tree)
+reap(struct tree *tree, bool is_thorough)
 {
 	struct walk walk = { .tree = tree };
+	siginfo_t end;
 
-	if (!tree->target_is_dead)
+	while (!tree->target_is_dead &&
+	       wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0) {
+		tree->target_is_dead = end.si_pid == tree->target;
+		if (tree->target_is_dead)
+			tree->end = end;
+		else
+			(void)wait_peek(end.si_pid, WEXITED, &end);
+		count_killed(tree, &end);
+	}
+	if (!tree->target_is_dead || !is_thorough)
 		return;
 	push_own_children(&walk);
 	while (walk.pending_count > 0) {
-		const pid_t pid = pending[--walk.pending_count].pid;
+		const pid_t child = pending[--walk.pending_count].pid;
 
-		if (pid != tree->target)
-			reap(tree, pid);
+		if (child != tree->target &&
+		    wait_peek(child, WEXITED, &end) == child)
+			count_killed(tree, &end);
 	}
 }
 
@@ -425,11 +405,7 @@ void
 tree_reap(struct tree *tree)
 {
 	/* The end of a run without survivors costs no look into /proc. */
-	const bool was_dead = tree->target_is_dead;
-
-	reap_before_target(tree);
-	if (was_dead && wait_has_living(ANY_CHILD))
-		reap_behind_target(tree);
+	reap(tree, tree->target_is_dead && wait_has_living(ANY_CHILD));
 }
 
 /* Stops the tree, and then kills it, children before their parents. A process
@@ -449,8 +425,10 @@ freeze_and_kill(struct tree *tree)
 		fresh += walk_tree(&walk);
 	while (walk.fresh > 0 && duration_now() < walk.until);
 	for (size_t i = tree->list.count; i-- > 0;) {
-		const int dir = open_process(&walk, &found[i]);
+		int dir;
 
+		if (!find(&walk, &found[i], &dir))
+			continue;
 		send(tree, &found[i], dir, SIGKILL);
 		fds_close(dir);
 	}
@@ -482,16 +460,13 @@ tree_kill(struct tree *tree)
 		 * takes their place. */
 		if (fresh > 0 && restless <= RESTLESS_MAX)
 			continue;
-		reap_before_target(tree);
-		reap_behind_target(tree);
-		if (!wait_has_living(ANY_CHILD)) {
-			/* Who died meanwhile is counted, too. */
-			reap_before_target(tree);
-			reap_behind_target(tree);
-			return true;
-		}
 
+		const bool is_alive = wait_has_living(ANY_CHILD);
 		const int64_t now = duration_now();
+
+		reap(tree, true);
+		if (!is_alive)
+			return true;
 
 		if (fresh > 0 || tree->killed > killed) {
 			last = now;

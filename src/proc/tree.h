@@ -10,7 +10,7 @@
 
 /*
  * The tree of a run: the descendants of this process, a subreaper, without its
- * helpers (helper.h).
+ * helpers.
  *
  * Two proofs keep every signal within the tree. A child that is not reaped
  * keeps its PID: so nothing is reaped between a reading and its signals. Any
@@ -38,21 +38,18 @@ struct process_list {
 
 struct tree {
 	pid_t target;        /* a child of this process; 0: not known */
-	bool target_is_dead; /* its zombie is kept: target and group keep PID
-	                      * and PGID */
+	bool target_is_dead; /* its zombie is kept, and so the PGID */
 	siginfo_t end;       /* how the target died, from waitid(2) */
 	size_t killed;       /* processes that died by SIGKILL in tree_kill() */
 
 	/* The living, as last read: parents before their children, and these
 	 * in the order of their birth. */
 	struct process_list list;
-	bool is_partial; /* LIST is not complete: too little time, room, or
-	                  * permission to read */
+	bool is_partial; /* time, room, or permission was missing */
 
 	int signal;   /* of the last tree_signal() */
 	pid_t self;   /* this process in /proc, as last read; 0: no /proc */
-	bool is_ours; /* the PIDs of /proc are those of this process: not in a
-	               * PID namespace that has mounted no /proc of its own */
+	bool is_ours; /* as procfs_is_ours() */
 };
 
 /* Lets this process run before the tree that it is about to stop, as far as it
