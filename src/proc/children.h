@@ -15,20 +15,16 @@
 #define CHILD_NONE_READY 0    /* no such child has such an event */
 #define CHILD_NONE_LEFT  (-1) /* there is no such child: ECHILD */
 
-/*
- * Looks, without waiting, for an event of the child PID, or of ANY_CHILD, that
+/* Looks, without waiting, for an event of the child PID, or of ANY_CHILD, that
  * OPTIONS of waitid(2) ask for: without WNOWAIT, the dead child is reaped.
  * Leaves out helpers, unless OPTIONS have __WALL. Returns the PID of the child
- * with the event, and fills *INFO; or a value from above.
- */
+ * with the event, and fills *INFO; or a value from above. */
 pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
 
 /* Whether PID, or ANY_CHILD, is a living child and no helper. */
 bool wait_has_living(pid_t pid);
 
-/* Opens a pidfd, close-on-exec, of the process PID. Unlike a directory in
- * /proc, it can be polled for the process's death. Returns the pidfd, or -1
- * with errno of pidfd_open(2). */
+/* As pidfd_open(2): unlike a directory in /proc, a pidfd can be polled. */
 int pidfd_open(pid_t pid);
 
 /* The names of wdrun's processes in /proc/PID/comm. The front keeps the name of

@@ -20,9 +20,9 @@ struct strbuf;
  * gone.
  */
 
-/* Opens /proc, close-on-exec, as descriptor 3 or above. Comes before the first
- * fork(2). Returns 0, or -1 with errno. Where there is no /proc, returns 0, and
- * all functions below fail. */
+/* Opens /proc, close-on-exec, as descriptor 3 or above, before the first
+ * fork(2). Returns 0, or -1. Without /proc returns 0, and the functions below
+ * fail. */
 int procfs_start(void);
 
 /* The descriptor of procfs_start(), or -1. */

@@ -82,24 +82,9 @@ signal_is_ignored(int signal)
 }
 
 bool
-signal_is_terminating(int signal)
+signal_is_in(int signal, uint64_t mask)
 {
-	return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT ||
-	       signal == SIGTERM;
-}
-
-bool
-signal_is_terminal_stop(int signal)
-{
-	return (SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0;
-}
-
-bool
-signal_is_terminals(int signal)
-{
-	return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT ||
-	       signal == SIGCONT || signal == SIGWINCH ||
-	       signal_is_terminal_stop(signal);
+	return (SIGNAL_BIT(signal) & mask) != 0;
 }
 
 /* TEXT as a decimal number up to LAST, or -1. */

@@ -10,8 +10,18 @@
  * the mask with which wdrun was started. */
 #define SIGNAL_BIT(signal) (UINT64_C(1) << ((signal)-1))
 #define SIGNALS_ALL        UINT64_MAX
+/* Which ask a run to end. */
+#define SIGNALS_TERMINATING                                                    \
+	(SIGNAL_BIT(SIGHUP) | SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |       \
+	 SIGNAL_BIT(SIGTERM))
+/* By which a terminal stops a job. */
 #define SIGNALS_OF_STOP                                                        \
 	(SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
+/* Which a terminal sends to a whole process group, so that the front gets them
+ * as well as a target that shares the group. */
+#define SIGNALS_OF_TERMINAL                                                    \
+	(SIGNAL_BIT(SIGHUP) | SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |       \
+	 SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGWINCH) | SIGNALS_OF_STOP)
 
 #define SIGNAL_NAME_SIZE 16 /* of signal_name(), with the null byte */
 
@@ -32,18 +42,11 @@ int signals_wait(uint64_t mask, siginfo_t *info, int64_t time);
 /* The mask of the signals that are pending. */
 uint64_t signals_pending(void);
 
+/* Whether MASK has SIGNAL. */
+bool signal_is_in(int signal, uint64_t mask);
+
 /* Whether this process ignores SIGNAL, as under nohup(1). */
 bool signal_is_ignored(int signal);
-
-/* Whether SIGNAL asks a run to end: HUP, INT, QUIT, TERM. */
-bool signal_is_terminating(int signal);
-
-/* Whether SIGNAL is a terminal's stop: TSTP, TTIN, TTOU. */
-bool signal_is_terminal_stop(int signal);
-
-/* Whether a terminal sends SIGNAL to a whole process group, so that the front
- * gets it as well as a target that shares the group. */
-bool signal_is_terminals(int signal);
 
 /* Reads a signal's name, in any case, with or without SIG, or its number (1 to
  * 64). RTMIN+N and RTMAX-N count as in the shells' kill -l: RTMIN is 34.

@@ -20,7 +20,6 @@
 #define IO_SIZE  512
 #define DECIMAL  10
 
-#define SIGNAL_BOUND SECOND
 #define WALK_BOUND   SECOND
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3            /* readings with newcomers: then a storm */
@@ -28,17 +27,16 @@
 #define PAUSE_FIRST  (MILLISECOND / 2)
 #define PAUSE_LAST   (16 * MILLISECOND)
 
-/* Not on the stack, and not from malloc(3): pages that are not used cost
- * nothing. There is one tree in a process. */
+/* Pages that are not used cost nothing. There is one tree in a process. */
 static struct process found[TREE_MAX];   /* the list */
 static struct process pending[TREE_MAX]; /* a stack: still to be visited */
 static struct process machine[TREE_MAX]; /* all processes: without "children" */
 static pid_t pids[TREE_MAX];             /* what /proc has listed */
 
 /* For each PID the number of the last stop, tree_signal() or tree_kill(), that
- * found it, alive or a zombie. A process that gets the PID of a dead one
- * meanwhile is taken for that one, and gets no first signal; SIGKILL goes to
- * all in each reading. */
+ * found it, alive or a zombie. A process with the PID of a dead one is taken
+ * for that one, and gets no first signal; SIGKILL goes to all in each reading.
+ */
 static uint32_t marks[PID_END];
 static uint32_t stop; /* the number of the present stop */
 
@@ -136,13 +134,10 @@ read_machine(struct walk *walk)
 	}
 }
 
-/*
- * Pushes the children of the process PID, whose directory is DIR, so that the
+/* Pushes the children of the process PID, whose directory is DIR, so that the
  * eldest is the next. DEPTH is theirs. Those of this process, the first that
- * are asked for, show whether the kernel has "children" files
- * (CONFIG_PROC_CHILDREN). Without these, each reading costs the size of the
- * machine.
- */
+ * are asked for, show whether the kernel has "children" files. Without these,
+ * each reading costs the size of the machine. */
 static void
 push_children(struct walk *walk, int dir, pid_t pid, int depth)
 {
@@ -183,8 +178,7 @@ push_own_children(struct walk *walk)
 
 /* --- the walk ------------------------------------------------------------- */
 
-/* Whether PROCESS is a child of this process, by the PID that waitid(2) and
- * kill(2) know too. */
+/* Whether waitid(2) and kill(2) know PROCESS, by its PID, as a child. */
 static bool
 is_child(const struct tree *tree, const struct process *process)
 {
@@ -313,8 +307,7 @@ tree_read(struct tree *tree, int64_t until)
 
 /* --- the first signal ----------------------------------------------------- */
 
-/* Signals the target's process group; or the target alone, where that leads no
- * group of its own. */
+/* Signals the target's process group, or the target, if it leads none. */
 static void
 signal_target(const struct tree *tree, int signal)
 {
@@ -328,7 +321,7 @@ signal_target(const struct tree *tree, int signal)
 static size_t
 signal_newcomers(struct tree *tree, int64_t until, bool spares_group)
 {
-	const int64_t bound = duration_add(duration_now(), SIGNAL_BOUND);
+	const int64_t bound = duration_add(duration_now(), WALK_BOUND);
 	struct walk walk = { .tree = tree,
 		             .signal = tree->signal,
 		             .spares_group = spares_group,
@@ -338,7 +331,7 @@ signal_newcomers(struct tree *tree, int64_t until, bool spares_group)
 
 	do {
 		count += walk_tree(&walk);
-		walk.spares_group = false; /* who is new did not have it */
+		walk.spares_group = false; /* who is new came later */
 		is_partial |= tree->is_partial;
 	} while (walk.fresh > 0 && duration_now() < walk.until);
 	tree->is_partial = is_partial;
@@ -408,11 +401,9 @@ tree_reap(struct tree *tree)
 	reap(tree, tree->target_is_dead && wait_has_living(ANY_CHILD));
 }
 
-/* Stops the tree, and then kills it, children before their parents. A process
- * that is stopped forks no more, not even as soon as its parent dies; and its
- * children remain below it, where the next reading finds them. But the kernel
- * continues a stopped process whose parent's death orphans its group
- * (kill_orphaned_pgrp()). Returns how many processes were new. */
+/* Stops the tree, so that nobody forks, and then kills it, children before
+ * their parents: the kernel continues a stopped process whose parent's death
+ * orphans its group (kill_orphaned_pgrp()). Returns how many were new. */
 static size_t
 freeze_and_kill(struct tree *tree)
 {

@@ -83,7 +83,7 @@ static bool
 is_from_terminal(const siginfo_t *info)
 {
 	return info->si_code == SI_KERNEL &&
-	       signal_is_terminals(info->si_signo);
+	       signal_is_in(info->si_signo, SIGNALS_OF_TERMINAL);
 }
 
 static void
@@ -106,7 +106,8 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 	talk_order(run, (struct order){ ORDER_SIGNAL, signal, from_terminal });
 	/* What the terminal sends to a job may be for the command alone; and
 	 * timeout(1) without -k only passes signals on. */
-	if (signal_is_terminating(signal) && !run->options.is_timeout &&
+	if (signal_is_in(signal, SIGNALS_TERMINATING) &&
+	    !run->options.is_timeout &&
 	    !(from_terminal && run->target.shares_group)) {
 		run->cancel.count++;
 		bound_stop(run, front);
@@ -119,7 +120,7 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 static void
 stop_job(struct run *run, struct front *front, int signal)
 {
-	const bool is_of_terminal = signal_is_terminal_stop(signal);
+	const bool is_of_terminal = signal_is_in(signal, SIGNALS_OF_STOP);
 	const int64_t now = duration_now();
 	siginfo_t info;
 
@@ -147,7 +148,7 @@ stop_job(struct run *run, struct front *front, int signal)
 	 * there is none, the kernel has ignored the stop, as it does in an
 	 * orphaned process group: then the tree has to be continued as well. A
 	 * SIGSTOP of the target, though, is for its sender to undo. */
-	if (is_of_terminal && (signals_pending() & SIGNAL_BIT(SIGCONT)) == 0)
+	if (is_of_terminal && !signal_is_in(SIGCONT, signals_pending()))
 		talk_order(run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
 }
 
@@ -188,7 +189,7 @@ read_news(struct run *run, struct front *front, bool is_dead)
 	 * outcome stops no more. Each stop is answered all the same: until then
 	 * the supervisor sends SIGCONT. */
 	if (stops > 0 && !is_dead && front->outcome.kind == OUTCOME_UNKNOWN &&
-	    (signals_pending() & SIGNAL_BIT(SIGCONT)) == 0)
+	    !signal_is_in(SIGCONT, signals_pending()))
 		stop_job(run, front, signal);
 	for (; stops > 0; stops--)
 		talk_order(run, (struct order){ .kind = ORDER_CONTINUED });
@@ -355,8 +356,8 @@ count_cancels(void)
 	int signal;
 
 	while ((signal = signals_wait(SIGNALS_ALL, &info, 0)) > 0)
-		count +=
-		    signal_is_terminating(signal) && !signal_is_ignored(signal);
+		count += signal_is_in(signal, SIGNALS_TERMINATING) &&
+		         !signal_is_ignored(signal);
 	return count;
 }
 
