@@ -5,7 +5,6 @@
 #include <sys/syscall.h>
 
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -79,18 +78,16 @@ helper_fork(void)
 void
 helper_await(pid_t helper, int64_t until)
 {
-	const int64_t left = until - duration_now();
-	const struct timespec time = { left > 0 ? left / SECOND : 0,
-		                       left > 0 ? left % SECOND : 0 };
+	const int64_t left = (until - duration_now()) / MILLISECOND;
 
 	if (helper == -1)
 		return;
 
-	/* Without a descriptor, ppoll(2) sleeps until UNTIL. */
+	/* Without a descriptor, poll(2) sleeps until UNTIL. */
 	struct pollfd end = { .fd = pidfd_open(helper), .events = POLLIN };
 	siginfo_t info;
 
-	(void)ppoll(&end, 1, &time, NULL);
+	(void)poll(&end, 1, left > 0 ? (int)left : 0);
 	fds_close(end.fd);
 	if (wait_peek(helper, WEXITED | WNOWAIT | __WALL, &info) != helper)
 		(void)kill(helper, SIGKILL);

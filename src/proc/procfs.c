@@ -22,8 +22,7 @@
 #define PATH_SIZE   64
 #define TEXT_SIZE   4096 /* of "status", but for a user of hundreds of groups */
 #define CHUNK_SIZE  16384
-#define FIRST_PLAIN 0x20
-#define DELETE      0x7f
+#define THREADS_MAX 32768
 #define DECIMAL     10
 
 #define LINKS_OF_ONE_THREAD 3
@@ -89,45 +88,32 @@ add(struct procfs_list *list, pid_t pid)
 		list->pids[list->count++] = pid;
 }
 
-/* Opens the directory NAME in DIR. */
-static DIR *
-open_names(int dir, const char *name)
+/* Adds the names in the directory NAME in DIR that are numbers. */
+static int
+add_names(int dir, const char *name, struct procfs_list *list)
 {
 	const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *const names = fd == -1 ? NULL : fdopendir(fd);
-
-	if (names == NULL)
-		fds_close(fd);
-	return names;
-}
-
-/* Returns the next name that is a number, or 0. */
-static pid_t
-next_number(DIR *names)
-{
 	const struct dirent *entry;
 
+	if (names == NULL) {
+		fds_close(fd);
+		return -1;
+	}
 	while ((entry = readdir(names)) != NULL) {
 		const long number = strtol(entry->d_name, NULL, DECIMAL);
 
 		if (number > 0) /* other names begin with letters */
-			return (pid_t)number;
+			add(list, (pid_t)number);
 	}
+	(void)closedir(names);
 	return 0;
 }
 
 int
 procfs_list_all(struct procfs_list *list)
 {
-	DIR *const names = open_names(root_fd, ".");
-	pid_t pid;
-
-	if (names == NULL)
-		return -1;
-	while ((pid = next_number(names)) != 0)
-		add(list, pid);
-	(void)closedir(names);
-	return 0;
+	return add_names(root_fd, ".", list);
 }
 
 /* The end of a chunk may cut a number in two; a blank follows the last one. */
@@ -161,26 +147,23 @@ add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 int
 procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 {
+	static pid_t tids[THREADS_MAX]; /* pages not used cost nothing */
+	struct procfs_list threads = { .pids = tids, .size = THREADS_MAX };
 	struct stat task;
-	pid_t tid;
 	int result = 0;
 
 	/* A directory's link count is that of its subdirectories plus 2. */
 	if (fstatat(dir, "task", &task, 0) == -1 ||
 	    task.st_nlink <= LINKS_OF_ONE_THREAD)
 		return add_children_of_thread(dir, pid, list);
-
-	DIR *const threads = open_names(dir, "task");
-
-	if (threads == NULL)
+	if (add_names(dir, "task", &threads) == -1)
 		return -1;
-	while ((tid = next_number(threads)) != 0) {
+	for (size_t i = 0; i < threads.count; i++) {
 		/* A thread that is gone has left its children to another. */
-		if (add_children_of_thread(dir, tid, list) == -1 &&
+		if (add_children_of_thread(dir, tids[i], list) == -1 &&
 		    errno != ENOENT && errno != ESRCH)
 			result = -1;
 	}
-	(void)closedir(threads);
 	return result;
 }
 
@@ -357,8 +340,7 @@ procid_kill(const struct procid *procid, int signal)
 	fds_close(dir);
 }
 
-/* --- the command line ------------------------------------------------------
- */
+/* --- the command line ----------------------------------------------------- */
 
 /* Appends PID's name, from a file that never blocks. */
 static void
@@ -372,12 +354,6 @@ add_name(struct strbuf *line, pid_t pid)
 	}
 	name[strcspn(name, "\n")] = '\0';
 	strbuf_addf(line, "[%s]", name);
-}
-
-static bool
-is_control(char byte)
-{
-	return (unsigned char)byte < FIRST_PLAIN || byte == DELETE;
 }
 
 /* Whether a shell takes WORD as it stands, without quotes. */
@@ -400,14 +376,14 @@ add_quoted(struct strbuf *line, const char *word)
 	bool has_escapes = false;
 
 	for (const char *at = word; *at != '\0'; at++)
-		has_escapes |= is_control(*at) || *at == '\'';
+		has_escapes |= iscntrl((unsigned char)*at) || *at == '\'';
 	strbuf_addf(line, has_escapes ? "$'" : "'");
 	for (const char *at = word; *at != '\0'; at++) {
 		if (*at == '\n')
 			strbuf_addf(line, "\\n");
 		else if (*at == '\t')
 			strbuf_addf(line, "\\t");
-		else if (is_control(*at))
+		else if (iscntrl((unsigned char)*at))
 			strbuf_addf(line, "\\x%02x", (unsigned)*at);
 		else if (has_escapes && (*at == '\'' || *at == '\\'))
 			strbuf_addf(line, "\\%c", *at);
@@ -417,19 +393,7 @@ add_quoted(struct strbuf *line, const char *word)
 	strbuf_addf(line, "'");
 }
 
-/* Appends the start and the end of TEXT, of LENGTH bytes: the program, and the
- * last argument. */
-static void
-add_ends(struct strbuf *line, const char *text, size_t length, size_t width)
-{
-	const size_t half = (width - 3) / 2;
-	const char *end = text + length - half;
-
-	while ((*end & 0xc0) == 0x80) /* not from within a character */
-		end++;
-	strbuf_addf(line, "%.*s...%s", (int)utf8_fit(text, half), text, end);
-}
-
+/* Appends the words from TEXT to END, without the program's directory. */
 static void
 add_words(struct strbuf *line, const char *text, const char *end)
 {
@@ -463,8 +427,7 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 	if (width > 0)
 		length = procfs_read(pid, "cmdline", text, sizeof(text));
 	/* A text that fills the buffer may go on. */
-	const bool is_cut = length == sizeof(text) - 1;
-
+	all.is_cut = length == sizeof(text) - 1;
 	while (length > 0 && text[length - 1] == '\0')
 		length--;
 	if (length <= 0) {
@@ -472,17 +435,23 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 		return;
 	}
 	add_words(&all, text, text + length);
-	if (is_cut || all.is_cut)
-		strbuf_addf(line, "%.*s...",
-		            (int)utf8_fit(words, (size_t)width - 3), words);
-	else if (all.length <= (size_t)width)
+	if (all.length <= (size_t)width && !all.is_cut) {
 		strbuf_addf(line, "%s", words);
-	else
-		add_ends(line, words, all.length, (size_t)width);
+		return;
+	}
+
+	/* The start and the end: the program, and the last argument. */
+	const size_t left = (size_t)width - strlen("...");
+	const size_t tail = all.is_cut ? 0 : left / 2;
+	const char *end = words + all.length - tail;
+
+	while ((*end & 0xc0) == 0x80) /* not from within a character */
+		end++;
+	strbuf_addf(line, "%.*s...%s", (int)utf8_fit(words, left - tail), words,
+	            end);
 }
 
-/* --- the ID of a run -------------------------------------------------------
- */
+/* --- the ID of a run ------------------------------------------------------ */
 
 static const char id_variable[] = RUNID_VARIABLE "=";
 
