@@ -46,11 +46,10 @@ struct procfs_list {
 /* Adds all processes to LIST, by rising PIDs. Returns 0, or -1. */
 int procfs_list_all(struct procfs_list *list);
 
-/* Adds the children of the process PID, of all its threads, whose directory is
- * DIR, to LIST, the eldest of a thread first. A list that is read while
- * processes come and go may miss some of them. Returns 0, or -1: ENOENT also
- * where the kernel has no "children" files (CONFIG_PROC_CHILDREN). Never waits
- * for the process. */
+/* Adds the children of the process PID, whose directory is DIR, to LIST, the
+ * eldest of a thread first. May miss some while processes come and go. Returns
+ * 0, or -1: ENOENT also without "children" files (CONFIG_PROC_CHILDREN). Never
+ * waits for the process. */
 int procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
 /* Opens the directory of PID, close-on-exec. Returns DIR, or -1. */
@@ -128,10 +127,10 @@ void procid_kill(const struct procid *procid, int signal);
  * mmap_lock (get_mm_cmdline() in the kernel), for ever if a thread hangs with
  * that lock. */
 
-/* Appends PID's command line to LINE, quoted for a shell; "[comm]", as ps(1)
- * does, if PID has none, or if WIDTH is 0, and then without a wait; "?" if PID
- * is gone. The program's absolute path loses its directory. A text longer than
- * WIDTH bytes loses its middle, and one that is too long to be read its end. */
+/* Appends PID's command line to LINE, quoted for a shell; "[comm]" as ps(1) if
+ * PID has none, or if WIDTH is 0, and then without a wait; "?" if PID is gone.
+ * The program's absolute path loses its directory, a text longer than WIDTH
+ * bytes its middle, and one that is too long to be read its end. */
 void cmdline_add(struct strbuf *line, pid_t pid, int width);
 
 /*

@@ -53,8 +53,7 @@ struct tree {
 };
 
 /* Lets this process run before the tree that it is about to stop, as far as it
- * may: by a real-time priority, or a short time slice. A process that it forks
- * later is scheduled as before. */
+ * may. A process that it forks later is scheduled as before. */
 void tree_take_priority(void);
 
 /* Reads the tree until the clock says UNTIL. Never waits for a process. */
@@ -69,9 +68,8 @@ void tree_read(struct tree *tree, int64_t until);
  */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
-/* After tree_signal(): sends its signal to the orphans that have become
- * children of this process since, and so has to be called when a process may
- * have died. LIST has these orphans alone then. */
+/* After tree_signal(), when a process may have died: sends its signal to the
+ * orphans that this process has got since. LIST has these alone then. */
 void tree_signal_orphans(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)
