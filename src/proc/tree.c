@@ -81,17 +81,22 @@ note_failure(struct tree *tree)
  * processes, and not after them. Its share of the processor stays the same. */
 #define SLICE_SHORT 500000
 
+/* sched_setattr(2): musl and older versions of glibc do not have it. */
+struct attributes {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime;
+	uint64_t deadline;
+	uint64_t period;
+};
+
 void
 tree_take_priority(void)
 {
-	/* sched_setattr(2): musl and older versions of glibc do not have it. */
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attributes = {
+	struct attributes attributes = {
 		.size = sizeof(attributes),
 		.policy = SCHED_RR,
 		.flags = RESET_ON_FORK,
