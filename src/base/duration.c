@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,11 +43,14 @@ find_unit(const char *suffix, size_t length)
 int
 duration_parse(const char *text, int64_t *ns)
 {
-	const bool is_never = strcmp(text, "never") == 0;
 	const char *at = text;
 	int64_t sum = 0;
 
-	while (!is_never && (at == text || *at != '\0')) {
+	if (strcmp(text, "never") == 0) {
+		*ns = NEVER;
+		return 0;
+	}
+	do {
 		char *end;
 
 		errno = 0;
@@ -59,10 +61,8 @@ duration_parse(const char *text, int64_t *ns)
 
 		/* In "1h30" the unit of 30 is unclear. A NaN is not >= 0. */
 		if (end == at || !(number >= 0) || unit == NULL ||
-		    (length == 0 && (at != text || *end != '\0'))) {
-			errno = EINVAL;
+		    (length == 0 && (at != text || *end != '\0')))
 			return -1;
-		}
 
 		const double part = number * (double)unit->ns + 0.5;
 
@@ -73,8 +73,8 @@ duration_parse(const char *text, int64_t *ns)
 		else
 			sum = duration_add(sum, (int64_t)part);
 		at = end + length;
-	}
-	*ns = is_never ? NEVER : sum;
+	} while (*at != '\0');
+	*ns = sum;
 	return 0;
 }
 
@@ -86,35 +86,22 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 	while (unit < &units[SECONDS] && ns < unit->ns)
 		unit++;
 
-	const int64_t us = ns / 1000;
-	const int64_t ms = ns / MILLISECOND;
 	const long long whole = ns / unit->ns;
 	const long long rest = ns % unit->ns / unit[1].ns;
 
 	/* %g leaves out the zeros at the end of a fraction. */
-	if (ns == NEVER)
-		(void)snprintf(text, DURATION_TEXT_SIZE, "never");
-	else if (ns > 0 && ns < SECOND)
+	if (ns > 0 && ns < SECOND)
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gms",
-		               (double)us / 1000);
+		               (double)(ns / 1000) / 1000);
 	else if (unit == &units[SECONDS])
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gs",
-		               (double)ms / 1000);
+		               (double)(ns / MILLISECOND) / 1000);
 	else if (rest == 0)
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%lld%s", whole,
 		               unit->suffix);
 	else
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%lld%s%02lld%s",
 		               whole, unit->suffix, rest, unit[1].suffix);
-	return text;
-}
-
-char *
-duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE])
-{
-	if (ns != NEVER)
-		return duration_format(ns < 0 ? 0 : ns - ns % SECOND, text);
-	(void)snprintf(text, DURATION_TEXT_SIZE, "-");
 	return text;
 }
 

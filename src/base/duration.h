@@ -13,19 +13,14 @@
  * Parses TEXT ("250ms", "1.5", "1h30m", "never") into *NS: numbers as strtod(3)
  * reads them ("1e3", "infinity"), each with a unit: ms, s or sec, m or min, h,
  * d, w. A number without a unit is in seconds, and must be the only one. What
- * is too long becomes NEVER, and what is above 0 at least 1. Returns 0; or -1
- * with errno EINVAL, with *NS unchanged.
+ * is too long becomes NEVER, and what is above 0 at least 1. Returns 0; or -1,
+ * with *NS unchanged.
  */
 int duration_parse(const char *text, int64_t *ns);
 
-/* Formats NS nanoseconds into TEXT for duration_parse(): "250ms", "1.5s"; from
- * a minute on in two units, cut: "30m", "5m03s", "2h14m"; "never". Returns
- * TEXT. */
+/* Formats NS, at least 0, into TEXT: "250ms", "1.5s"; from a minute on in two
+ * units, cut: "30m", "5m03s", "2h14m". Returns TEXT. */
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
-
-/* The same for tables, in whole seconds: "-" for NEVER, "0s" for less than
- * 0. */
-char *duration_format_short(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
 /* Returns the time of CLOCK_MONOTONIC. Cannot fail. */
 int64_t duration_now(void);

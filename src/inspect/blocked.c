@@ -204,8 +204,7 @@ say_polled(struct scene *scene)
 	if (thread->limit != NEVER) {
 		char time[DURATION_TEXT_SIZE];
 
-		say(scene, " within %s",
-		    duration_format_short(thread->limit, time));
+		say(scene, " within %s", duration_format(thread->limit, time));
 	}
 }
 

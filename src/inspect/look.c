@@ -204,6 +204,7 @@ is_shown(const struct sight *sight)
 static void
 add_line(struct strbuf *line, const struct sight *sight)
 {
+	const int64_t age = sight->age - sight->age % SECOND;
 	const int64_t cpu = sight->cpu - sight->cpu % (SECOND / 10);
 	char text[DURATION_TEXT_SIZE];
 
@@ -211,8 +212,7 @@ add_line(struct strbuf *line, const struct sight *sight)
 	            sight->is_whole ? sight->command : sight->name,
 	            sight->state);
 	if (sight->is_whole)
-		strbuf_addf(line, " %s",
-		            duration_format_short(sight->age, text));
+		strbuf_addf(line, " %s", duration_format(age, text));
 	if (sight->is_whole && cpu > 0)
 		strbuf_addf(line, ", cpu %s", duration_format(cpu, text));
 	strbuf_addf(line, "]");

@@ -16,13 +16,10 @@
 #define WIDTH_MAX 8192 /* of a row that does not go to a terminal */
 #define ROW       "%-16s  %-7.*s  %-9s  %6s  %6s  "
 
-/* The time from FROM to TO; NEVER, or at least 0. */
 static int64_t
-time_between(int64_t from, int64_t to)
+seconds_between(int64_t from, int64_t to)
 {
-	if (to == NEVER)
-		return NEVER;
-	return to > from ? to - from : 0;
+	return to > from ? (to - from) / SECOND : 0;
 }
 
 /* Makes the row that begins at START of TEXT fit for the terminal, of WIDTH
@@ -46,10 +43,13 @@ add_row(struct strbuf *text, const struct registry_walk *walk, int64_t now,
 	const struct entry *const entry = &walk->entry;
 	const size_t start = text->length;
 	char age[DURATION_TEXT_SIZE];
-	char left[DURATION_TEXT_SIZE];
+	char left[DURATION_TEXT_SIZE] = "-";
 
-	(void)duration_format_short(time_between(walk->started_at, now), age);
-	(void)duration_format_short(time_between(now, entry->until), left);
+	(void)duration_format(seconds_between(walk->started_at, now) * SECOND,
+	                      age);
+	if (entry->until != NEVER)
+		(void)duration_format(
+		    seconds_between(now, entry->until) * SECOND, left);
 	strbuf_addf(text, ROW, entry->name == NULL ? "-" : entry->name,
 	            (int)strcspn(walk->id, "-"), walk->id, walk->state, age,
 	            left);
@@ -69,13 +69,12 @@ add_object(struct strbuf *text, const struct registry_walk *walk, int64_t now)
 	json_add_text(text, "name", entry->name);
 	json_add_text(text, "state", walk->state);
 	json_add_number(text, "pid", entry->front.pid);
-	json_add_number(text, "age",
-	                time_between(walk->started_at, now) / SECOND);
+	json_add_number(text, "age", seconds_between(walk->started_at, now));
 	if (entry->until == NEVER)
 		json_add_text(text, "left", NULL);
 	else
 		json_add_number(text, "left",
-		                time_between(now, entry->until) / SECOND);
+		                seconds_between(now, entry->until));
 	json_add_key(text, "command");
 	strbuf_addf(text, "[");
 	for (const char *word = entry->command; word != NULL;

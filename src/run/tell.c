@@ -238,14 +238,11 @@ static void
 add_duration(struct strbuf *line, int64_t ns)
 {
 	const int64_t unit = ns < HOUR ? SECOND : HOUR / 60;
+	const int64_t rounded = ns + unit / 2;
 	char text[DURATION_TEXT_SIZE];
-	const size_t length =
-	    strlen(duration_format_short(duration_add(ns, unit / 2), text));
 
-	/* "5m", not "5m00s", which is for tables. */
-	if (length > 3 && strncmp(&text[length - 3], "00", 2) == 0)
-		text[length - 3] = '\0';
-	strbuf_addf(line, "%s", text);
+	strbuf_addf(line, "%s",
+	            duration_format(rounded - rounded % unit, text));
 }
 
 static void
