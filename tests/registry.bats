@@ -88,7 +88,6 @@ is_no_registry() {
 	mkdir -m 777 everyones
 	mkdir -m 1777 sticky
 	ln -s everyones link
-	ln -s nowhere dangling
 	touch file
 	mkfifo fifo
 	mkdir -m 700 foreign
@@ -97,10 +96,6 @@ is_no_registry() {
 		places+=(foreign)
 	fi
 	for place in "${places[@]}"; do is_no_registry "$place"; done
-
-	complete "$WDRUN" --registry=dangling touch ran
-	does_not_run dangling
-	[ ! -e nowhere ]
 }
 
 # bats test_tags=slow

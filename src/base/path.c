@@ -30,9 +30,8 @@ is_trusted(uid_t user)
 	       (stat("/", &root) == 0 && user == root.st_uid);
 }
 
-/* Replaces REST, the name of a link in FD, by the link's target and AFTER,
- * which is a part of REST. Returns 0; or -1 with errno, ENOTDIR if it is no
- * link. */
+/* Replaces REST, the name of a link in FD, by the link's target and AFTER, a
+ * part of REST. Returns 0; or -1 with errno, ENOTDIR if it is no link. */
 static int
 follow(int fd, char rest[PATH_MAX], const char *after, int flags)
 {
@@ -71,87 +70,72 @@ follow(int fd, char rest[PATH_MAX], const char *after, int flags)
 static int
 walk(int fd, char rest[PATH_MAX], int flags)
 {
-	size_t own = PATH_MAX; /* the end of REST that is of no link's target */
+	char *slash;
 
-	for (int links = 0; fd != -1;) {
-		char *const slash = strchr(rest, '/');
-		int next;
-
-		if (slash == NULL)
-			return fd;
-		*slash = '\0';
-
+	for (int links = 0; fd != -1 && (slash = strchr(rest, '/')) != NULL;) {
 		const char *const after = slash + 1 + strspn(slash + 1, "/");
-		const size_t left = strlen(after);
 
-		if ((flags & PATH_MAKE) != 0 && left < own)
+		*slash = '\0';
+		if ((flags & PATH_MAKE) != 0)
 			(void)mkdirat(fd, rest, S_IRWXU); /* or openat fails */
-		next = slash == rest ? open("/", DIRECTORY)
-		                     : openat(fd, rest, DIRECTORY);
+
+		const int next =
+		    openat(fd, slash == rest ? "/" : rest, DIRECTORY);
+
 		if (next != -1) {
-			memmove(rest, after, left + 1);
+			memmove(rest, after, strlen(after) + 1);
 		} else if (errno == ENOENT && (flags & PATH_MAY_MISS) != 0) {
 			*slash = '/';
 			return fd;
-		} else if (errno == ENOTDIR && links++ < LINKS_MAX &&
+		} else if (errno == ENOTDIR &&
 		           follow(fd, rest, after, flags) == 0) {
-			own = left < own ? left : own;
-			continue;
-		} else if (links > LINKS_MAX) {
+			if (links++ < LINKS_MAX)
+				continue;
 			errno = ELOOP;
 		}
 		fds_close(fd);
 		fd = next;
 	}
-	return -1;
+	return fd;
 }
 
 int
 path_open(const char *path, int flags, char name[PATH_MAX])
 {
-	size_t length = strlen(path);
+	size_t length = (size_t)snprintf(name, PATH_MAX, "%s", path);
 
-	if (length == 0 || length >= PATH_MAX) {
-		errno = length == 0 ? ENOENT : ENAMETOOLONG;
+	if (length >= PATH_MAX) {
+		errno = ENAMETOOLONG;
 		return -1;
 	}
-	memcpy(name, path, length);
 	while (length > 1 && name[length - 1] == '/')
-		length--;
-	name[length] = '\0';
+		name[--length] = '\0';
 	return walk(open(".", DIRECTORY), name, flags);
-}
-
-/* Whether FD is in /proc, where a link can lead to a file without a path, and
- * only open(2) itself can follow: /proc/self/fd/63 of ">(gzip)". */
-static bool
-is_in_proc(int fd)
-{
-	struct statfs system;
-
-	return fstatfs(fd, &system) == 0 && system.f_type == PROC;
 }
 
 int
 path_open_file(const char *path, int flags, mode_t mode)
 {
 	char name[PATH_MAX];
+	struct statfs system;
 	int directory_fd = path_open(path, 0, name);
+	int fd = -1;
 
 	for (int links = 0; directory_fd != -1; links++) {
-		const int no_link = is_in_proc(directory_fd) ? 0 : O_NOFOLLOW;
-		const int fd = openat(directory_fd, name,
-		                      flags | no_link | O_CLOEXEC, mode);
+		/* In /proc, a link can lead to a file without a path, and only
+		 * open(2) itself can follow: /proc/self/fd/63 of ">(gzip)". */
+		const bool in_proc = fstatfs(directory_fd, &system) == 0 &&
+		                     system.f_type == PROC;
 
-		if (fd != -1 || errno != ELOOP || no_link == 0 ||
-		    links == LINKS_MAX ||
-		    follow(directory_fd, name, "", 0) == -1) {
-			fds_close(directory_fd);
-			return fd;
-		}
+		fd = openat(directory_fd, name,
+		            in_proc ? flags : flags | O_NOFOLLOW, mode);
+		if (fd != -1 || errno != ELOOP || links == LINKS_MAX ||
+		    follow(directory_fd, name, "", 0) == -1)
+			break;
 		directory_fd = walk(directory_fd, name, 0);
 	}
-	return -1;
+	fds_close(directory_fd);
+	return fd;
 }
 
 const char *

@@ -16,15 +16,14 @@
 enum {
 	PATH_NO_LINKS = 1, /* fail with EXDEV at a symbolic link */
 	PATH_MAY_MISS = 2, /* stop before the first directory that is missing */
-	PATH_MAKE = 4,     /* make missing directories, but not where a link
-	                    * leads; mode 0700, less the umask */
+	PATH_MAKE = 4,     /* make missing directories, mode 0700 */
 };
 
-/* Opens the directory of PATH with O_PATH. Stores in NAME the rest of PATH: the
+/* Opens the directory of PATH with O_PATH. Stores the rest of PATH in NAME: the
  * file's name there, which is not looked at; with PATH_MAY_MISS perhaps names
- * of missing directories before it. Slashes at the end of PATH do not count;
- * "/" leaves an empty name. Returns a descriptor, or -1 with errno of open(2),
- * EXDEV at a link, or ENOLINK at a link of another user. */
+ * of missing directories before it. Slashes at the end of PATH do not count.
+ * Returns a descriptor, or -1 with errno of open(2), EXDEV at a link, or
+ * ENOLINK at a link of another user. */
 int path_open(const char *path, int flags, char name[PATH_MAX]);
 
 /* Opens the file PATH as open(2) does, FLAGS with O_CREAT included, and follows
@@ -32,8 +31,8 @@ int path_open(const char *path, int flags, char name[PATH_MAX]);
 int path_open_file(const char *path, int flags, mode_t mode);
 
 /* Returns PATH as an absolute path without links, "." or ".." in the part that
- * exists, in memory that is never freed; FLAGS are those of path_open(). Does
- * not look at the file itself. Returns NULL with errno of path_open(). */
+ * exists, in memory that is never freed. FLAGS and errors are those of
+ * path_open(); NULL is returned then. */
 const char *path_resolve(const char *path, int flags);
 
 /* Like strerror(3), for an errno of these functions. */

@@ -79,19 +79,15 @@ int
 registry_open(const char *given, bool to_make, char path[PATH_MAX])
 {
 	char dot[PATH_MAX + 2];
+	char name[PATH_MAX];
 	struct stat directory;
 
 	if (find(given, path) == -1)
 		return -1;
-	/* The name in the directory that path_open() makes is the dot. */
+	/* The name in the directory that path_open() opens is the dot. */
 	(void)snprintf(dot, sizeof(dot), "%s/.", path);
-	if (to_make) {
-		char last[PATH_MAX];
 
-		fds_close(path_open(dot, PATH_MAKE, last));
-	}
-
-	const int fd = path_open_file(dot, O_RDONLY | O_DIRECTORY, 0);
+	const int fd = path_open(dot, to_make ? PATH_MAKE : 0, name);
 
 	if (fd == -1 && errno == ENOENT && !to_make)
 		return -1;
