@@ -13,10 +13,6 @@
 
 #define FIRST_OTHER 3
 
-#ifndef SYS_close_range
-#define SYS_close_range 436 /* on every architecture but alpha */
-#endif
-
 int
 fds_open_null(void)
 {

@@ -3,16 +3,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Opens /dev/null, close-on-exec, as descriptor 3 or above, and as each of 0, 1
- * and 2 that is closed: otherwise messages could go to another file. COMMAND
- * still finds 0 to 2 closed. Returns the descriptor above 2, or -1 with
- * errno. */
+/* Opens /dev/null, close-on-exec, as each of 0, 1 and 2 that is closed, where
+ * messages could go to another file, and as a descriptor above 2. Returns that,
+ * or -1 with errno. */
 int fds_open_null(void);
 
 /* Gives up all that this process has inherited but stderr: replaces stdin and
- * stdout by NULL_FD, which is open on /dev/null; closes each descriptor from 3
- * on but the COUNT descriptors in KEEP (items below 3 do not count); and goes
- * to "/", so that no mount stays busy. Ignores errors. */
+ * stdout by NULL_FD, of fds_open_null(); closes each descriptor from 3 on but
+ * the COUNT in KEEP, of which those below 3 do not count; and goes to "/", so
+ * that no mount stays busy. */
 void fds_release(int null_fd, const int keep[], size_t count);
 
 /* Closes FD, unless FD is -1. Keeps errno. */

@@ -19,25 +19,18 @@
 
 static const char *name = "wdrun";
 
-/* Prints LINES, of message_lines(). With IS_AT_START, they begin in column 1.
- */
+/* Prints LINES, of message_lines(). */
 static void
 print(struct strbuf *lines, bool is_at_start)
 {
-	const char *const type = getenv("TERM");
 	struct strbuf text = { .grows = true };
 	struct winsize size;
 	const bool at_terminal = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
 
-	/*
-	 * Text (a prompt, say) may be before the cursor. A terminal's answer to
-	 * a query for the position would mix with typed keys. Instead, as for
-	 * PROMPT_SP of zsh: as many blanks as the terminal has columns, and
-	 * "\r". From column 1 the blanks stay on the line; from any other
-	 * column they wrap to the next line.
-	 */
-	if (is_at_start && at_terminal && type != NULL &&
-	    strcmp(type, "dumb") != 0)
+	/* As for PROMPT_SP of zsh: as many blanks as the terminal has columns,
+	 * and "\r". From column 1 the blanks stay on the line; from any other
+	 * column, behind a prompt, they wrap to the next line. */
+	if (is_at_start && at_terminal)
 		strbuf_addf(&text, "%*s\r", size.ws_col, "");
 	for (size_t at = 0; at < lines->length;) {
 		char *const line = lines->text + at;
@@ -49,9 +42,8 @@ print(struct strbuf *lines, bool is_at_start)
 		strbuf_addf(&text, "%s: %s%s", name, line,
 		            at_terminal ? "\r\n" : "\n");
 	}
-	/* An error cannot be reported anywhere. */
 	(void)fds_write(STDERR_FILENO, text.text, text.length, PATIENCE_MS);
-	strbuf_free(&text);
+	free(text.text);
 }
 
 void
@@ -84,8 +76,6 @@ message_lines(struct strbuf *lines)
 int
 message_print(const struct strbuf *line)
 {
-	/* Waits for a reader without a bound, also where another process has
-	 * set O_NONBLOCK on the pipe. */
 	if (!line->is_cut && fds_write(STDOUT_FILENO, line->text, line->length,
 	                               -1) == line->length)
 		return EXIT_SUCCESS;

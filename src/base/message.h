@@ -2,18 +2,18 @@
 
 struct strbuf;
 
-/* Writes "wdrun: ", FORMAT and a newline to stderr in one write(2), control
- * characters as '?'. If stderr fails, or takes nothing for 200 ms, the message
- * is lost: a message must not hold up a run. Keeps errno. */
+/* Writes "wdrun: ", FORMAT and a newline to stderr in one write(2), made
+ * printable. If stderr takes nothing for 200 ms, the message is lost: a message
+ * must not hold up a run. Keeps errno. */
 __attribute__((format(printf, 1, 2))) void message(const char *format, ...);
 
-/* Like message(), for several lines, each with a null byte at its end, which
- * are made printable. At a terminal they begin in column 1. */
+/* Like message(), for several LINES, each with a null byte at its end. At a
+ * terminal they begin in column 1. */
 void message_lines(struct strbuf *lines);
 
 /* Makes messages begin with NAME, which is not copied, instead of "wdrun". */
 void message_set_name(const char *name);
 
-/* Writes LINE to stdout. Returns an exit status: 0; or 125 after a message, if
- * LINE could not be written ("--help >/dev/full"). */
+/* Writes LINE to stdout. Returns the exit status: 0; or 125 after a message, if
+ * that failed ("--help >/dev/full"). */
 int message_print(const struct strbuf *line);

@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROWN_MIN  1024
 #define LENGTH_MAX 4 /* bytes of a character */
-
-/* --- text in a buffer ----------------------------------------------------- */
 
 void
 strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments)
@@ -21,10 +18,10 @@ strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments)
 	/* The analyzer does not see va_start(3) in the callers.
 	 * NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
 	const size_t length = (size_t)vsnprintf(NULL, 0, format, arguments);
-	const size_t wanted = line->length + length;
+	const size_t wanted = line->length + length + 1;
 
-	if (line->grows && wanted >= line->size) {
-		const size_t size = 2 * wanted + GROWN_MIN;
+	if (line->grows && wanted > line->size) {
+		const size_t size = 2 * wanted;
 		char *const text = realloc(line->text, size);
 
 		if (text != NULL) {
@@ -51,13 +48,6 @@ strbuf_addf(struct strbuf *line, const char *format, ...)
 	va_start(arguments, format);
 	strbuf_vaddf(line, format, arguments);
 	va_end(arguments);
-}
-
-void
-strbuf_free(struct strbuf *line)
-{
-	free(line->text);
-	*line = (struct strbuf){ .text = NULL };
 }
 
 /* --- UTF-8 ---------------------------------------------------------------- */

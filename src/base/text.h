@@ -12,7 +12,7 @@ struct strbuf {
 	char *text;    /* null-terminated, after the first strbuf_addf() */
 	size_t size;   /* of the buffer */
 	size_t length; /* of the text, without the null byte */
-	bool grows;    /* TEXT begins as NULL, SIZE as 0: from malloc(3) */
+	bool grows;    /* TEXT begins as NULL, SIZE as 0; free(3) TEXT */
 	bool is_cut;   /* text did not fit, or memory was missing */
 };
 
@@ -22,18 +22,14 @@ __attribute__((format(printf, 2, 3))) void strbuf_addf(struct strbuf *line,
 __attribute__((format(printf, 2, 0))) void
 strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments);
 
-/* Frees the text of LINE, which grows. Then LINE is empty and does not grow. */
-void strbuf_free(struct strbuf *line);
-
 /* --- UTF-8 in text from other programs, which may be anything ------------- */
 
 /* Returns the largest length, up to SIZE, to which the string TEXT can be cut
  * without cutting a character in two. TEXT need not be UTF-8. */
 size_t utf8_fit(const char *text, size_t size);
 
-/* Replaces by '?' each byte of TEXT that is not UTF-8 or belongs to a control
- * character (C0, DEL, C1): a file name or an argument must not control the
- * reader's terminal. */
+/* Replaces by '?' each byte of TEXT that is not UTF-8 or of a control character
+ * (C0, DEL, C1): a file name must not control the reader's terminal. */
 void utf8_make_printable(char *text);
 
 /* --- JSON (RFC 8259) ------------------------------------------------------ */

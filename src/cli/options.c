@@ -202,7 +202,7 @@ print(const struct options *options, bool is_help)
 
 	const int status = message_print(&text);
 
-	strbuf_free(&text);
+	free(text.text);
 	return status;
 }
 

@@ -125,7 +125,7 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 		message("no runs on record in %s (--name or --registry puts a "
 		        "run there)",
 		        walk.path);
-	strbuf_free(&text);
+	free(text.text);
 	registry_end(&walk);
 	return status;
 }

@@ -318,7 +318,7 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 	}
 	if (result == 0 || killed > 0 ? !is_quiet : is_requested)
 		message("%s", line.text);
-	strbuf_free(&line);
+	free(line.text);
 	free(search.processes);
 	return result;
 }

@@ -373,5 +373,5 @@ report_write(const struct run *run, struct outcome outcome)
 	if (!is_written)
 		message("--report: cannot write '%s': %s", report->path,
 		        strerror(errno));
-	strbuf_free(&line);
+	free(line.text);
 }

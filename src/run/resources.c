@@ -216,7 +216,7 @@ add_entry(struct run *run)
 			    resources->registry_fd, runid_of(run->id), &text);
 	}
 
-	strbuf_free(&text); /* free(3) keeps errno */
+	free(text.text); /* keeps errno */
 	if (resources->entry_fd == -1)
 		message("cannot put the run on record: %s", strerror(errno));
 	return resources->entry_fd == -1 ? -1 : 0;

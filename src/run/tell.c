@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/message.h"
@@ -192,7 +193,7 @@ print(const struct run *run, enum reason why, size_t count)
 		look_add_lines(&lines, &run->facts->look);
 	strbuf_addf(&lines, "%c", '\0');
 	message_lines(&lines);
-	strbuf_free(&lines);
+	free(lines.text);
 }
 
 void

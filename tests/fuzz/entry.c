@@ -78,7 +78,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	while (count > 0)
 		free(words[--count]);
-	strbuf_free(&line);
+	free(line.text);
 	free(text);
 	return 0;
 }
