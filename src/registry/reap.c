@@ -350,7 +350,7 @@ reap_all(const char *registry, bool is_quiet)
 	const bool is_read = registry_begin(&walk, registry) == 0;
 	bool is_left = false;
 
-	while (is_read && registry_next(&walk)) {
+	while (registry_next(&walk)) {
 		if (walk.is_orphaned)
 			is_left |= reap_entry(&walk, true, is_quiet) == -1;
 		else if (!walk.is_elsewhere && becomes_orphaned(&walk))
@@ -370,7 +370,7 @@ reap_before_run(const char *registry, bool is_quiet)
 
 	/* A read of a process, or a file system, may hang; the run shall not.
 	 * What is left may be the reason why fork(2) fails. */
-	while (result == 0 && helper <= 0 && registry_next(&walk)) {
+	while (helper <= 0 && registry_next(&walk)) {
 		if (!walk.is_orphaned)
 			continue;
 		if (helper == -1)

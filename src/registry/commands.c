@@ -1,0 +1,238 @@
+/* What --list prints, and --cancel stops. */
+#include "registry/registry.h"
+
+#include <sys/ioctl.h>
+
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "proc/procfs.h"
+
+#define WIDTH_MAX 8192 /* of a row that does not go to a terminal */
+#define ROW       "%-16s  %-7.*s  %-9s  %6s  %6s  "
+
+#define AFTER_KILL (10 * SECOND)
+#define PAUSE      (10 * MILLISECOND)
+#define IDS_SIZE   512
+
+/* --- list ----------------------------------------------------------------- */
+
+static int64_t
+seconds_between(int64_t from, int64_t to)
+{
+	return to > from ? (to - from) / SECOND : 0;
+}
+
+/* Makes the row that begins at START of TEXT fit for a terminal of WIDTH
+ * columns, and ends it. */
+static void
+end_row(struct strbuf *text, size_t start, size_t width)
+{
+	if (text->is_cut)
+		return;
+	if (text->length - start > width)
+		text->length = start + width;
+	text->text[text->length] = '\0';
+	utf8_make_printable(text->text + start);
+	strbuf_addf(text, "\n");
+}
+
+static void
+add_row(struct strbuf *text, const struct registry_walk *walk, int64_t now,
+        size_t width)
+{
+	const struct entry *const entry = &walk->entry;
+	const size_t start = text->length;
+	char age[DURATION_TEXT_SIZE];
+	char left[DURATION_TEXT_SIZE] = "-";
+
+	(void)duration_format(seconds_between(walk->started_at, now) * SECOND,
+	                      age);
+	if (entry->until != NEVER)
+		(void)duration_format(
+		    seconds_between(now, entry->until) * SECOND, left);
+	strbuf_addf(text, ROW, entry->name == NULL ? "-" : entry->name,
+	            (int)strcspn(walk->id, "-"), walk->id, walk->state, age,
+	            left);
+	for (const char *word = entry->command; word != NULL;
+	     word = entry_next_word(word))
+		strbuf_addf(text, word == entry->command ? "%s" : " %s", word);
+	end_row(text, start, width);
+}
+
+static void
+add_object(struct strbuf *text, const struct registry_walk *walk, int64_t now)
+{
+	const struct entry *const entry = &walk->entry;
+
+	strbuf_addf(text, text->length == 0 ? "[\n{" : ",\n{");
+	json_add_text(text, "id", walk->id);
+	json_add_text(text, "name", entry->name);
+	json_add_text(text, "state", walk->state);
+	json_add_number(text, "pid", entry->front.pid);
+	json_add_number(text, "age", seconds_between(walk->started_at, now));
+	if (entry->until == NEVER)
+		json_add_text(text, "left", NULL);
+	else
+		json_add_number(text, "left",
+		                seconds_between(now, entry->until));
+	json_add_key(text, "command");
+	strbuf_addf(text, "[");
+	for (const char *word = entry->command; word != NULL;
+	     word = entry_next_word(word)) {
+		json_add_comma(text);
+		json_add_string(text, word);
+	}
+	strbuf_addf(text, "]}");
+}
+
+int
+list_print(const char *registry, bool as_json, bool is_quiet)
+{
+	struct registry_walk walk = { .count = 0 };
+	struct winsize size = { .ws_col = 0 };
+	struct strbuf text = { .grows = true };
+	const int64_t now = duration_since_epoch();
+	const bool is_read = registry_begin(&walk, registry) == 0;
+	int status = STATUS_FAILED;
+	size_t count = 0;
+
+	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+
+	const size_t width = size.ws_col > 0 ? size.ws_col : WIDTH_MAX;
+
+	if (!as_json) {
+		strbuf_addf(&text, ROW "COMMAND", "NAME", 2, "ID", "STATE",
+		            "AGE", "LEFT");
+		end_row(&text, 0, width);
+	}
+	while (registry_next(&walk)) {
+		if (as_json)
+			add_object(&text, &walk, now);
+		else
+			add_row(&text, &walk, now, width);
+		count++;
+	}
+	if (as_json)
+		strbuf_addf(&text, count == 0 ? "[]\n" : "\n]\n");
+
+	/* Nothing is printed but a complete list. */
+	if (is_read)
+		status =
+		    as_json || count > 0 ? message_print(&text) : EXIT_SUCCESS;
+	if (is_read && count == 0 && !as_json && !is_quiet)
+		message("no runs on record in %s (--name or --registry puts a "
+		        "run there)",
+		        walk.path);
+	free(text.text);
+	registry_end(&walk);
+	return status;
+}
+
+/* --- cancel --------------------------------------------------------------- */
+
+/* Whether WHICH means the run at WALK: by its name, its ID, or the first part
+ * of the ID, which --list shows: the PID of the front. */
+static bool
+is_meant(const struct registry_walk *walk, const char *which)
+{
+	const char *const name = walk->entry.name;
+	const size_t length = strlen(which);
+
+	return (name != NULL && strcmp(name, which) == 0) ||
+	       (strncmp(walk->id, which, length) == 0 &&
+	        strchr("-", walk->id[length]) != NULL); /* or the ID's end */
+}
+
+/* Waits until the run is over, or orphaned, or until DEADLINE. Returns whether
+ * it is; then its front is dead. */
+static bool
+await_end(const struct registry_walk *walk, int64_t deadline)
+{
+	while (registry_is_held(walk) || procid_is_alive(&walk->entry.front)) {
+		if (duration_now() >= deadline)
+			return false;
+		duration_sleep(PAUSE);
+	}
+	return true;
+}
+
+/* Goes to FILE of WALK, as it is now. Returns false where it is gone. */
+static bool
+go_to(struct registry_walk *walk, int file)
+{
+	walk->next = file;
+	return registry_next(walk) && walk->next == file + 1;
+}
+
+/* Stops the run at WALK. Returns 0, or -1 after a message. */
+static int
+stop(struct registry_walk *walk, bool is_quiet)
+{
+	const struct procid *const front = &walk->entry.front;
+	const int64_t grace = duration_add(
+	    duration_add(duration_now(), AFTER_KILL), walk->entry.kill_after);
+
+	if (walk->is_elsewhere && !walk->is_orphaned) {
+		message("--cancel: run %s is in another PID namespace (a "
+		        "container?): cancel it from within",
+		        walk->id);
+		return -1;
+	}
+	/* A stopped front takes the signal when it is continued. Where it is
+	 * dead, the supervisor is ending the run already. */
+	procid_kill(front, SIGTERM);
+	procid_kill(front, SIGCONT);
+	if (!await_end(walk, grace)) {
+		procid_kill(front, SIGKILL);
+		if (!await_end(walk, duration_now() + AFTER_KILL)) {
+			message("--cancel: run %s survives SIGKILL", walk->id);
+			return -1;
+		}
+	}
+	/* If it is still there, the watchers were killed, or could not kill all
+	 * of the run, of which the target may have put more on record. */
+	return go_to(walk, walk->next - 1) ? reap_entry(walk, true, is_quiet)
+	                                   : 0;
+}
+
+int
+cancel_run(const char *registry, const char *which, bool is_quiet)
+{
+	char ids[IDS_SIZE];
+	struct strbuf line = { .text = ids, .size = sizeof(ids) };
+	struct registry_walk walk = { .count = 0 };
+	const bool is_read = registry_begin(&walk, registry) == 0;
+	int last = 0; /* the file of the last run that is meant */
+	size_t count = 0;
+	int status = STATUS_FAILED;
+
+	while (registry_next(&walk)) {
+		if (!is_meant(&walk, which))
+			continue;
+		strbuf_addf(&line, "%s%s", count++ == 0 ? "" : ", ", walk.id);
+		last = walk.next - 1;
+	}
+	if (count > 1) {
+		message("--cancel: '%s' means %zu runs, name one by its ID: %s",
+		        which, count, ids);
+	} else if (count == 1) {
+		if (!go_to(&walk, last) || stop(&walk, is_quiet) == 0)
+			status = EXIT_SUCCESS;
+	} else if (is_read) {
+		status = STATUS_NOT_HAD;
+		if (!is_quiet)
+			message("--cancel: nothing in flight: no run '%s' in "
+			        "%s",
+			        which, walk.path);
+	}
+	registry_end(&walk);
+	return status;
+}
