@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/duration.h"
 #include "base/message.h"
@@ -219,13 +218,11 @@ store_duration(const struct options *options, int64_t *duration,
 	return 0;
 }
 
-/* For timeout(1), 0 and EXIT mean no signal, as in kill(1) of a shell. */
 static int
 store_signal(const struct options *options, int *signal, const char *text)
 {
-	const bool is_none =
-	    options->is_timeout &&
-	    (strcmp(text, "0") == 0 || strcasecmp(text, "EXIT") == 0);
+	/* For timeout(1), 0 means no signal, as for kill(1). */
+	const bool is_none = options->is_timeout && strcmp(text, "0") == 0;
 
 	*signal = is_none ? 0 : signal_parse(text);
 	return *signal == -1 ? -1 : 0;
@@ -263,7 +260,7 @@ store_text(const char **field, const char *text, enum kind kind)
 {
 	const bool is_file = kind == KIND_FILE || kind == KIND_FILES;
 
-	/* stdout is for COMMAND alone. No run has the name "". */
+	/* stdout, "-", is for COMMAND alone. No run is named "". */
 	if ((*text == '\0' && kind != KIND_RUN) ||
 	    strlen(text) > kinds[kind].longest ||
 	    (is_file && strcmp(text, "-") == 0))
@@ -272,7 +269,7 @@ store_text(const char **field, const char *text, enum kind kind)
 	return 0;
 }
 
-/* Parses TEXT, the value of option ROW. Returns 0, or -1 if it is none. */
+/* Reads TEXT, the value of option ROW. Returns 0, or -1 if it is none. */
 static int
 store(struct options *options, const struct row *row, const char *text)
 {
@@ -313,8 +310,7 @@ store(struct options *options, const struct row *row, const char *text)
 
 /* --- reading -------------------------------------------------------------- */
 
-/* The row for which getopt_long(3) returns FOUND, or sets optopt to it; or
- * NULL. */
+/* The row for which getopt_long(3) returns FOUND, or NULL. */
 static const struct row *
 find_row(int found)
 {
@@ -419,14 +415,12 @@ read_timeout_operand(struct options *options, int argc, char *argv[])
 		return refuse_value(timeout, argv[optind]);
 	optind++;
 	/* POSIX.1-2024, timeout: the command inherits each disposition but this
-	 * signal's. If nohup(1) or a shell had the signal ignored, the command
-	 * would outlive the timeout. */
+	 * signal's, which would else be ignored below nohup(1). */
 	signal_reset(options->signal);
 	return OPTIONS_ARE_COMPLETE;
 }
 
-/* Whether NAME is "/opt/bin/timeout", or "wdrun-timeout" beside the system's.
- */
+/* Whether NAME is "/bin/timeout", or "wdrun-timeout" beside the system's. */
 static bool
 is_timeouts(const char *name)
 {
