@@ -18,10 +18,9 @@ strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments)
 	/* The analyzer does not see va_start(3) in the callers.
 	 * NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
 	const size_t length = (size_t)vsnprintf(NULL, 0, format, arguments);
-	const size_t wanted = line->length + length + 1;
 
-	if (line->grows && wanted > line->size) {
-		const size_t size = 2 * wanted;
+	if (line->grows && line->length + length >= line->size) {
+		const size_t size = 2 * (line->length + length + 1);
 		char *const text = realloc(line->text, size);
 
 		if (text != NULL) {

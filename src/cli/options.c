@@ -476,8 +476,7 @@ options_read(struct options *options, int argc, char *argv[])
 	options->command = argv + optind;
 	if (options->no_stdin && !options->foreground)
 		options->setsid = true;
-	if (mistake == NULL)
-		return OPTIONS_ARE_COMPLETE;
-	message("%s", mistake);
-	return STATUS_FAILED;
+	if (mistake != NULL)
+		message("%s", mistake);
+	return mistake == NULL ? OPTIONS_ARE_COMPLETE : STATUS_FAILED;
 }

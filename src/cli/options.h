@@ -7,14 +7,12 @@ struct options;
 #define OPTIONS_ARE_COMPLETE (-1) /* not an exit status */
 
 /*
- * Parses ARGV into *OPTIONS, which begins with all bytes 0: options that are
- * not given get their default. options->command points to COMMAND in ARGV.
+ * Parses ARGV into *OPTIONS, which begins with all bytes 0. Under a name that
+ * ends with "timeout", ARGV is a command line of timeout(1), as in POSIX.1-2024
+ * and GNU coreutils 9; messages then begin with "timeout: ", and the timeout's
+ * signal gets its default disposition.
  *
- * Under a name that ends with "timeout", ARGV is a command line of timeout(1),
- * as in POSIX.1-2024, timeout, and GNU coreutils 9; messages then begin with
- * "timeout: ", and the timeout's signal gets its default disposition.
- *
- * Returns OPTIONS_ARE_COMPLETE; or an exit status: of message_print() after
- * --help or --version, STATUS_FAILED after a message about a mistake.
+ * Returns OPTIONS_ARE_COMPLETE; or the exit status after --help, --version, or
+ * a message about a mistake.
  */
 int options_read(struct options *options, int argc, char *argv[]);

@@ -278,16 +278,16 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 {
 	const struct entry *const entry = &walk->entry;
 	struct strbuf line = { .grows = true };
-	struct search search = { .entry = entry,
-		                 .id = walk->id,
-		                 .killed.line.size = NAMES_SIZE,
-		                 .left.line.size = NAMES_SIZE };
+	struct search search = {
+		.entry = entry,
+		.id = walk->id,
+		.killed.line = { search.killed.text, NAMES_SIZE },
+		.left.line = { search.left.text, NAMES_SIZE },
+	};
 	int result = -1;
 
 	if (!registry_take(walk))
 		return 0;
-	search.killed.line.text = search.killed.text;
-	search.left.line.text = search.left.text;
 	if (!walk->is_elsewhere)
 		end_all(&search);
 

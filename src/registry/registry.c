@@ -126,8 +126,7 @@ registry_read_host(char host[REGISTRY_HOST_SIZE])
 	struct stat namespace;
 
 	/* stat(2) follows the link to the namespace: namespaces(7). */
-	if (procfs_is_ours() != 1 ||
-	    stat("/proc/self/ns/pid", &namespace) == -1) {
+	if (!procfs_is_ours() || stat("/proc/self/ns/pid", &namespace) == -1) {
 		message("registry: no process can be told: no /proc of this "
 		        "PID namespace is mounted");
 		errno = 0;
@@ -272,10 +271,10 @@ static bool
 is_before_boot(const char *host, const char *here)
 {
 	const size_t to_boot = strcspn(here, " ") + 1;
+	const size_t boot = strcspn(here + to_boot, " ");
 
 	return *here != '-' && strncmp(host, here, to_boot) == 0 &&
-	       strncmp(host + to_boot, here + to_boot,
-	               strcspn(here + to_boot, " ")) != 0;
+	       strncmp(host + to_boot, here + to_boot, boot) != 0;
 }
 
 /* Fills in the state of the run whose entry was read, and IS_HELD since. */
