@@ -281,8 +281,9 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 	struct search search = {
 		.entry = entry,
 		.id = walk->id,
-		.killed.line = { search.killed.text, NAMES_SIZE },
-		.left.line = { search.left.text, NAMES_SIZE },
+		.killed.line = { .text = search.killed.text,
+		                 .size = NAMES_SIZE },
+		.left.line = { .text = search.left.text, .size = NAMES_SIZE },
 	};
 	int result = -1;
 
