@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "lock/lock.h"
 #include "proc/procfs.h"
-#include "registry/entry.h"
 #include "registry/registry.h"
 #include "run/report.h"
 #include "run/run.h"

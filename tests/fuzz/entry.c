@@ -2,7 +2,7 @@
  * Any bytes as an entry of the registry: they are read or refused; and what was
  * read is the same when it is written and read again.
  */
-#include "registry/entry.h"
+#include "registry/registry.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * and whether it is the same after it was written and read again, as the fuzz
  * target has it.
  */
-#include "registry/entry.h"
+#include "registry/registry.h"
 
 #include "base/duration.h"
 #include "check.h"
