@@ -135,9 +135,9 @@ reap_keeps() {
 @test "a process of another user is left alone, whatever ID it carries, and keeps its run on record" {
 	local stranger pid
 	need_other_user
-	orphan --name=a -- sh -c '"$PROGRAMS/escape" fork setsid &
+	orphan --name=a -- sh -c '
 		setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 &
-		echo "other $!"; wait'
+		echo "other $!"; "$PROGRAMS/escape" fork setsid; wait'
 	said other
 	stranger=$value
 	wait_until is_asleep "$stranger"
