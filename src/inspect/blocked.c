@@ -1,29 +1,249 @@
-/* What a process is blocked in, in words. */
+/* What a process is blocked in, in words: by the system call of the thread that
+ * tells most, from /proc/PID/task/ID/syscall. */
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/duration.h"
+#include "base/fds.h"
 #include "inspect/look.h"
 #include "inspect/scene.h"
 #include "proc/procfs.h"
 
-#define STATUS_SIZE   8192
-#define PATH_SIZE     256
-#define COMMAND_WIDTH 72
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define NAME_SIZE 64   /* of a file in /proc */
+#define PATH_SIZE 256  /* that is shown */
+#define FILE_SIZE 8192 /* of an epoll, less than 100 bytes a descriptor */
 
 /* Reads the start of the file NAME of THREAD as a string. */
 static void
 read_file(const struct thread *thread, const char *name, char *text,
           size_t size)
 {
-	(void)scene_read(
-	    scene_open("%d/task/%d/%s", thread->pid, thread->id, name), text,
-	    size);
+	char path[NAME_SIZE];
+
+	(void)snprintf(path, sizeof(path), "task/%d/%s", thread->id, name);
+	(void)procfs_read(thread->pid, path, text, size);
+}
+
+#define CALLS_MAX    3
+#define LOWEST_STACK (UINT64_C(1) << 32)
+#define NAMED_MAX    4 /* descriptors that are named */
+#define POLLED_MAX   512
+#define SELECTED_MAX 1024
+
+#ifndef SYS_open /* arm64 lacks what newer calls can replace */
+enum { SYS_open = -2, SYS_pause = -2, SYS_poll = -2, SYS_select = -2 };
+enum { SYS_epoll_wait = -2 };
+#endif
+
+/* The system calls that can block for long; the first argument is mostly a
+ * descriptor. LIMIT is the index of a time limit, the address of a timespec
+ * (NULL: none); or below 0, of a number of milliseconds (negative: none). */
+static const struct kind {
+	unsigned char wait;
+	signed char limit; /* 0: none */
+	short calls[CALLS_MAX];
+} kinds[] = {
+	{ WAIT_OTHER, 0, { -2 } },
+#ifdef __LP64__ /* else numbers and arguments differ */
+	{ WAIT_READ, 0, { SYS_read, SYS_readv, SYS_pread64 } },
+	{ WAIT_READ, 0, { SYS_recvfrom, SYS_recvmsg } },
+	{ WAIT_WRITE, 0, { SYS_write, SYS_writev, SYS_pwrite64 } },
+	{ WAIT_WRITE, 0, { SYS_sendto, SYS_sendmsg } },
+	{ WAIT_CONNECT, 0, { SYS_connect } },
+	{ WAIT_ACCEPT, 0, { SYS_accept, SYS_accept4 } },
+	{ WAIT_OPEN, 0, { SYS_open, SYS_openat } },
+	{ WAIT_LOCK, 0, { SYS_flock, SYS_fcntl } },
+	{ WAIT_FUTEX, 3, { SYS_futex } },
+	{ WAIT_CHILD, 0, { SYS_wait4, SYS_waitid } },
+	{ WAIT_SLEEP, 0, { SYS_nanosleep, SYS_clock_nanosleep } },
+	{ WAIT_SIGNAL, 0, { SYS_pause, SYS_rt_sigsuspend } },
+	{ WAIT_SIGNAL, 0, { SYS_rt_sigtimedwait } },
+	{ WAIT_POLL, -2, { SYS_poll } },
+	{ WAIT_POLL, 2, { SYS_ppoll } },
+	{ WAIT_SELECT, 4, { SYS_select, SYS_pselect6 } },
+	{ WAIT_EPOLL, -3, { SYS_epoll_wait, SYS_epoll_pwait } },
+	{ WAIT_EPOLL, 3, { SYS_epoll_pwait2 } },
+#endif
+};
+
+/* The functions of the kernel, by a part of their names, that tell the wait of
+ * a thread whose call may not be read: Yama, another user's process; and tell
+ * that a file to open is a FIFO. */
+static const struct {
+	char part[20];
+	enum wait wait;
+} functions[] = {
+	{ "do_wait", WAIT_CHILD },         { "nanosleep", WAIT_SLEEP },
+	{ "sigsuspend", WAIT_SIGNAL },     { "sys_pause", WAIT_SIGNAL },
+	{ "wait_for_partner", WAIT_FIFO }, { "fifo_open", WAIT_FIFO },
+	{ "futex", WAIT_FUTEX },
+};
+
+static void
+take_apart(struct thread *thread, const struct kind *kind)
+{
+	const int i = abs(kind->limit);
+
+	if (kind->wait != WAIT_OPEN || thread->wait != WAIT_FIFO)
+		thread->wait = (enum wait)kind->wait;
+	if (kind->limit < 0 && (int)thread->args[i] >= 0)
+		thread->limit = (int)thread->args[i] * MILLISECOND;
+	thread->has_limit =
+	    kind->limit > 0 ? thread->args[i] != 0 : thread->limit != NEVER;
+	if (thread->number == SYS_fcntl && (int)thread->args[1] != F_SETLKW &&
+	    (int)thread->args[1] != F_OFD_SETLKW)
+		thread->wait = WAIT_OTHER;
+}
+
+void
+thread_parse(struct thread *thread)
+{
+	char *at = thread->call;
+
+	thread->wait = WAIT_OTHER;
+	thread->number = -1;
+	thread->has_limit = false;
+	thread->limit = NEVER;
+	for (size_t i = 0; i < COUNT(functions); i++) {
+		if (strstr(thread->function, functions[i].part) != NULL)
+			thread->wait = functions[i].wait;
+	}
+	if (strcmp(at, "running\n") == 0)
+		thread->wait = WAIT_CPU;
+	if (*at < '0' || *at > '9') /* "-1 …": in no call */
+		return;
+
+	const long number = strtol(at, &at, 10);
+
+	for (size_t i = 0; i < ARGS; i++)
+		thread->args[i] = strtoull(at, &at, 16);
+
+	const uint64_t stack = strtoull(at, &at, 16);
+
+	(void)strtoull(at, &at, 16); /* the instruction */
+	/* Only a 32-bit process has a stack so low, and its calls have other
+	 * numbers. */
+	if (strcmp(at, "\n") != 0 || stack < LOWEST_STACK)
+		return;
+	thread->number = number;
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		for (size_t j = 0; j < CALLS_MAX; j++) {
+			/* 0 ends the list, but may be the number of read(2). */
+			if (kinds[i].calls[j] == number &&
+			    (number != 0 || j == 0))
+				take_apart(thread, &kinds[i]);
+		}
+	}
+}
+
+/* By /proc/PID/mem, which reads up to the first page that is not mapped. The
+ * address is never followed in this process. */
+static size_t
+read_memory(const struct thread *thread, uint64_t address, void *data,
+            size_t size)
+{
+	char path[NAME_SIZE];
+
+	(void)snprintf(path, sizeof(path), "%d/mem", thread->pid);
+
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t length =
+	    fd == -1 ? -1 : pread(fd, data, size, (off_t)address);
+
+	fds_close(fd);
+	return length < 0 ? 0 : (size_t)length;
+}
+
+/* --- what a thread polls -------------------------------------------------- */
+
+static void
+say_one(struct scene *scene, int fd)
+{
+	struct strbuf *const line = &scene->line;
+	const size_t before = line->length;
+
+	if (fd < 0) /* poll(2) ignores it */
+		return;
+	scene->polled++;
+	if (scene->named > NAMED_MAX)
+		return;
+	say(scene, scene->named > 0 ? ", " : "");
+	if (fd_say(scene, fd) && ++scene->named <= NAMED_MAX)
+		return;
+	line->length = before;
+	line->text[before] = '\0';
+}
+
+static void
+say_poll(struct scene *scene)
+{
+	const struct thread *const thread = &scene->thread;
+	struct pollfd polled[POLLED_MAX];
+	const uint64_t all = thread->args[1];
+	const size_t size =
+	    (all < POLLED_MAX ? (size_t)all : POLLED_MAX) * sizeof(polled[0]);
+	const size_t got = read_memory(thread, thread->args[0], polled, size);
+
+	scene->has_more = all > POLLED_MAX || got < size;
+	for (size_t i = 0; i < got / sizeof(polled[0]); i++)
+		say_one(scene, polled[i].fd);
+}
+
+/* Three sets, in words of 64 bits, each of which may be NULL. They may be
+ * smaller than the number in the call says: the kernel cuts that number to the
+ * size of the table of descriptors (core_sys_select()). */
+static void
+say_select(struct scene *scene)
+{
+	const struct thread *const thread = &scene->thread;
+	const int all = (int)thread->args[0];
+	const int count = all < SELECTED_MAX ? all : SELECTED_MAX;
+	const size_t size = count < 0 ? 0 : ((size_t)count + 63) / 64 * 8;
+	uint64_t words[3][SELECTED_MAX / 64] = { { 0 } };
+
+	for (int i = 0; i < 3; i++) {
+		const uint64_t set = thread->args[i + 1];
+
+		scene->has_more |=
+		    set != 0 &&
+		    read_memory(thread, set, words[i], size) != size;
+	}
+	for (int fd = 0; fd < count; fd++) {
+		const int i = fd / 64;
+		const uint64_t word = words[0][i] | words[1][i] | words[2][i];
+
+		if ((word >> (fd % 64) & 1) != 0)
+			say_one(scene, fd);
+	}
+	scene->has_more |= count < all && scene->polled == 0;
+}
+
+/* fdinfo of an epoll(7) has a line "tfd: 8 events: …" for each file. */
+static void
+say_epoll(struct scene *scene)
+{
+	const struct thread *const thread = &scene->thread;
+	char path[NAME_SIZE];
+	char text[FILE_SIZE];
+
+	(void)snprintf(path, sizeof(path), "fdinfo/%d", (int)thread->args[0]);
+
+	const ssize_t length =
+	    procfs_read(thread->pid, path, text, sizeof(text));
+
+	scene->has_more = length <= 0 || length == sizeof(text) - 1;
+	for (char *at = text; (at = strstr(at, "tfd:")) != NULL;)
+		say_one(scene, (int)strtol(at + strlen("tfd:"), &at, 10));
 }
 
 /* --- the words of each wait ----------------------------------------------- */
@@ -37,19 +257,8 @@ say_fd(struct scene *scene)
 	if (thread->wait == WAIT_WRITE && thread->state == 'S' &&
 	    strstr(thread->function, "pipe_") != NULL)
 		say(scene, ": the pipe is full");
-}
-
-static void
-say_lock(struct scene *scene)
-{
-	say_fd(scene);
-
-	const pid_t holder = fd_lock_holder(scene);
-
-	if (holder == 0)
-		return;
-	say(scene, ", held by %d ", holder);
-	cmdline_add(&scene->line, holder, COMMAND_WIDTH);
+	if (thread->wait == WAIT_LOCK)
+		fd_say_holder(scene);
 }
 
 /* The path is left out if another thread may have changed it since, or if it
@@ -65,7 +274,7 @@ say_path(struct scene *scene)
 		return;
 
 	const size_t length =
-	    thread_read_memory(thread, thread->args[is_at], path, sizeof(path));
+	    read_memory(thread, thread->args[is_at], path, sizeof(path));
 
 	if (memchr(path, '\0', length) != NULL &&
 	    (path[0] == '/' || !is_at || (int)thread->args[0] == AT_FDCWD))
@@ -143,21 +352,21 @@ signals_of(const char *text, const char *key)
 	return found == NULL ? 0 : strtoull(found + strlen(key), NULL, 16);
 }
 
-/* Says for whose SIGCHLD the thread waits, if that wakes it; else WORDS. During
- * the call, the blocked signals are those that the call was given
- * (set_user_sigmask() in the kernel); rt_sigtimedwait(2) waits for the signals
- * of its set alone. */
+/* Says for whose SIGCHLD the thread waits, if that wakes it. During the call,
+ * the blocked signals are those that the call was given (set_user_sigmask() in
+ * the kernel); rt_sigtimedwait(2) waits for the signals of its set alone. */
 static void
-say_signals(struct scene *scene, const char *words)
+say_signals(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
+	const char *const words = scene->polled == 0 ? "a signal" : "events";
 	uint64_t signals = 0;
 
 	if (thread->number == SYS_rt_sigtimedwait) {
-		(void)thread_read_memory(thread, thread->args[0], &signals,
-		                         sizeof(signals));
+		(void)read_memory(thread, thread->args[0], &signals,
+		                  sizeof(signals));
 	} else {
-		char text[STATUS_SIZE];
+		char text[FILE_SIZE];
 
 		read_file(thread, "status", text, sizeof(text));
 		signals = signals_of(text, "\nSigCgt:\t") &
@@ -169,12 +378,6 @@ say_signals(struct scene *scene, const char *words)
 		say(scene, "%s", words);
 }
 
-static void
-say_signal(struct scene *scene)
-{
-	say_signals(scene, "a signal");
-}
-
 /* Says what the thread polls; its own plumbing is "events". */
 static void
 say_polled(struct scene *scene)
@@ -183,7 +386,13 @@ say_polled(struct scene *scene)
 	const size_t before = scene->line.length;
 
 	say(scene, "waiting for ");
-	thread_say_polled(scene);
+	if (thread->wait == WAIT_POLL)
+		say_poll(scene);
+	else if (thread->wait == WAIT_SELECT)
+		say_select(scene);
+	else
+		say_epoll(scene);
+	scene->has_more |= scene->named > NAMED_MAX;
 	if (scene->named > 0) {
 		say(scene, scene->has_more ? " and other descriptors" : "");
 		return;
@@ -198,7 +407,7 @@ say_polled(struct scene *scene)
 		return;
 	}
 	/* Without any descriptor, it waits as in pause(2). */
-	say_signals(scene, scene->polled == 0 ? "a signal" : "events");
+	say_signals(scene);
 	if (thread->has_limit)
 		say(scene, ", or a timer");
 	if (thread->limit != NEVER) {
@@ -232,7 +441,7 @@ static const struct {
 } waits[WAIT_COUNT] = {
 	[WAIT_DEAD] = { "", NULL },
 	[WAIT_OTHER] = { "", say_other },
-	[WAIT_SIGNAL] = { "waiting for ", say_signal },
+	[WAIT_SIGNAL] = { "waiting for ", say_signals },
 	[WAIT_FUTEX] = { "waiting for a lock, ", say_futex },
 	[WAIT_SLEEP] = { "sleeping", NULL },
 	[WAIT_ACCEPT] = { "waiting for a connection on ", say_fd },
@@ -245,7 +454,7 @@ static const struct {
 	[WAIT_CONNECT] = { "connecting ", say_fd },
 	[WAIT_OPEN] = { "opening a file", say_path },
 	[WAIT_FIFO] = { "opening a FIFO ", say_fifo },
-	[WAIT_LOCK] = { "waiting for a lock on ", say_lock },
+	[WAIT_LOCK] = { "waiting for a lock on ", say_fd },
 	[WAIT_STOPPED] = { "stopped", NULL },
 	[WAIT_CPU] = { "on CPU", NULL },
 };
@@ -255,16 +464,14 @@ static const struct {
 static void
 read_thread(struct thread *thread)
 {
-	char text[STATUS_SIZE];
+	struct procstat stat;
+	char text[FILE_SIZE];
 
 	read_file(thread, "stat", text, sizeof(text));
-
-	/* The name before the state may have parentheses: proc(5). */
-	const char *const name_end = strrchr(text, ')');
-
-	if (name_end == NULL || name_end[2] == 'Z' || name_end[2] == 'X')
+	if (procstat_parse(text, &stat) == -1 || stat.state == 'Z' ||
+	    stat.state == 'X')
 		return;
-	thread->state = name_end[2];
+	thread->state = stat.state;
 	read_file(thread, "syscall", thread->call, sizeof(thread->call));
 	read_file(thread, "wchan", thread->function, sizeof(thread->function));
 	/* If the thread is not blocked, or may not be inspected. */

@@ -1,23 +1,81 @@
 /* What the descriptors of a process are, and who has their other ends. */
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "inspect/look.h"
 #include "inspect/scene.h"
+#include "proc/procfs.h"
 
 #define PATH_SIZE 32
 #define NAME_SIZE 256
+#define ROW_SIZE  512
 #define INFO_SIZE 2048
-#define LINE_SIZE 256
+
+#define COMMAND_WIDTH 72
 
 #define PIPE      "pipe:["
 #define SOCKET    "socket:["
 #define ANONYMOUS "anon_inode:"
 #define TERMINAL  "/dev/pts/"
+
+/* LINE of a table from field NUMBER on, counted from 0. */
+static const char *
+field(const char *line, int number)
+{
+	line += strspn(line, " ");
+	for (int i = 0; i < number; i++) {
+		line += strcspn(line, " ");
+		line += strspn(line, " ");
+	}
+	return line;
+}
+
+int
+scene_next(DIR **directory, pid_t pid, const char *name)
+{
+	const struct dirent *entry;
+	char path[PATH_SIZE];
+
+	(void)snprintf(path, sizeof(path), "%d/%s", pid, name);
+	if (*directory == NULL)
+		*directory = opendir(path);
+	do
+		entry = *directory == NULL ? NULL : readdir(*directory);
+	while (entry != NULL && entry->d_name[0] == '.');
+	if (entry != NULL)
+		return (int)strtol(entry->d_name, NULL, 10);
+	if (*directory != NULL)
+		(void)closedir(*directory);
+	*directory = NULL;
+	return -1;
+}
+
+void
+say(struct scene *scene, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	strbuf_vaddf(&scene->line, format, arguments);
+	va_end(arguments);
+}
+
+void
+say_pid(struct scene *scene, int count, pid_t pid)
+{
+	say(scene, count == 0 ? " " : ", ");
+	say(scene, pid == scene->sight->pid ? "itself" : "%d", pid);
+}
 
 static bool
 starts_with(const char *text, const char *start)
@@ -141,6 +199,192 @@ fd_say_output(struct scene *scene)
 	}
 }
 
+/* Finds the row of the socket INODE in TABLE, of the network namespace of the
+ * process. The inode is field 6 of net/unix, and field 9 of the others. */
+static bool
+find_row(struct scene *scene, const char *table, unsigned long long inode,
+         char row[ROW_SIZE])
+{
+	const int number = strcmp(table, "unix") == 0 ? 6 : 9;
+	char path[PATH_SIZE];
+	bool is_found = false;
+
+	(void)snprintf(path, sizeof(path), "%d/net/%s", scene->sight->pid,
+	               table);
+
+	FILE *const file = fopen(path, "re");
+
+	while (!is_found && file != NULL && fgets(row, ROW_SIZE, file) != NULL)
+		is_found = strtoull(field(row, number), NULL, 10) == inode;
+	if (file != NULL)
+		(void)fclose(file);
+	row[is_found ? strcspn(row, "\n") : 0] = '\0';
+	return is_found;
+}
+
+/* --- Internet sockets ----------------------------------------------------- */
+
+static const char *const tcp_states[TCP_LISTEN] = {
+	[TCP_ESTABLISHED] = ", established",
+	[TCP_SYN_SENT] = ", no answer yet",
+	[TCP_CLOSE_WAIT] = ", closed by the other side",
+};
+
+static unsigned long
+port_of(const char *address)
+{
+	return strtoul(address + strcspn(address, ":") + 1, NULL, 16);
+}
+
+/* Says "127.0.0.1:80" for TEXT, "0100007F:0050 …": the kernel prints each 32
+ * bits of the address as a number in the byte order of this machine. */
+static void
+say_address(struct scene *scene, const char *text)
+{
+	const size_t digits = strcspn(text, ":");
+	uint32_t words[4] = { 0 };
+	char name[INET6_ADDRSTRLEN] = "";
+
+	for (size_t i = 0; i < 4 && i < digits / 8; i++) {
+		char word[9] = "";
+
+		(void)memcpy(word, text + 8 * i, 8);
+		words[i] = (uint32_t)strtoul(word, NULL, 16);
+	}
+	(void)inet_ntop(digits > 8 ? AF_INET6 : AF_INET, words, name,
+	                sizeof(name));
+	say(scene, digits > 8 ? "[%s]:%lu" : "%s:%lu", name, port_of(text));
+}
+
+/* Says " 127.0.0.1:41000 -> 127.0.0.1:5432, established" for ROW, " 0:
+ * 0100007F:A028 0100007F:1538 01 …". */
+static void
+say_internet(struct scene *scene, const char *row, bool is_tcp)
+{
+	const char *const remote = field(row, 2);
+	const size_t state = strtoul(field(row, 3), NULL, 16);
+
+	say(scene, is_tcp && state == TCP_LISTEN ? " listening on " : " ");
+	say_address(scene, field(row, 1));
+	if (port_of(remote) == 0)
+		return;
+	say(scene, " -> ");
+	say_address(scene, remote);
+	if (is_tcp && state < TCP_LISTEN && tcp_states[state] != NULL)
+		say(scene, "%s", tcp_states[state]);
+}
+
+/* --- Unix sockets --------------------------------------------------------- */
+
+#define UNIX_LISTENS 0x10000 /* __SO_ACCEPTCON in include/linux/net.h */
+
+#define NETLINK_DIAG_PROTOCOL 4  /* NETLINK_SOCK_DIAG */
+#define DIAG_BY_FAMILY        20 /* SOCK_DIAG_BY_FAMILY */
+#define DIAG_PEER             2  /* UNIX_DIAG_PEER */
+#define SHOW_PEER             4  /* UDIAG_SHOW_PEER */
+
+/* struct nlmsghdr and struct unix_diag_req, and the start of the answer, which
+ * musl does not declare. Only sock_diag(7) tells the other end of another
+ * process's Unix socket. */
+struct question {
+	uint32_t length;
+	uint16_t type;
+	uint16_t flags;
+	uint32_t numbers[2];
+	uint16_t family;
+	uint16_t padding;
+	uint32_t states;
+	uint32_t inode;
+	uint32_t show;
+	uint32_t cookie[2];
+};
+
+struct answer {
+	uint32_t header[8]; /* struct nlmsghdr and struct unix_diag_msg */
+	uint16_t length;    /* of the first attribute */
+	uint16_t attribute;
+	uint32_t value;
+};
+
+/* Returns the inode of the other end of the Unix socket INODE of this process's
+ * network namespace, or 0. */
+static unsigned long long
+peer_of(unsigned long long inode)
+{
+	const struct question question = {
+		.length = sizeof(question),
+		.type = DIAG_BY_FAMILY,
+		.flags = 1, /* NLM_F_REQUEST */
+		.family = AF_UNIX,
+		.states = UINT32_MAX,
+		.inode = (uint32_t)inode,
+		.show = SHOW_PEER,
+		.cookie = { UINT32_MAX, UINT32_MAX },
+	};
+	struct answer answer = { .attribute = 0 };
+	const int fd =
+	    socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_DIAG_PROTOCOL);
+
+	if (fd != -1 && send(fd, &question, sizeof(question), 0) != -1)
+		(void)recv(fd, &answer, sizeof(answer), MSG_DONTWAIT);
+	fds_close(fd);
+	return answer.attribute == DIAG_PEER ? answer.value : 0;
+}
+
+/* Says the path of the Unix socket INODE, or else that of its other end: ROW of
+ * net/unix is "0000000000000000: 00000002 00000000 00010000 0001 01 4711
+ * /run/x", and '@' begins an abstract path (proc(5)). Returns the inode of the
+ * other end, or 0. */
+static unsigned long long
+say_unix(struct scene *scene, unsigned long long inode)
+{
+	const unsigned long long peer = peer_of(inode);
+	char row[ROW_SIZE];
+
+	(void)find_row(scene, "unix", inode, row);
+
+	const unsigned long flags = strtoul(field(row, 3), NULL, 16);
+
+	if (*field(row, 7) != '\0')
+		say(scene,
+		    (flags & UNIX_LISTENS) != 0 ? " listening on %s" : " %s",
+		    field(row, 7));
+	else if (peer != 0 && find_row(scene, "unix", peer, row) &&
+	         *field(row, 7) != '\0')
+		say(scene, " to %s", field(row, 7));
+	return peer;
+}
+
+/* Says " (TCP 127.0.0.1:80 …" of the socket INODE, which is at PATH. Returns
+ * the inode of the other end of a Unix socket, or 0. */
+static unsigned long long
+say_protocol(struct scene *scene, const char *path, unsigned long long inode)
+{
+	char name[64] = "";
+	char table[] = "tcp6";
+	char row[ROW_SIZE];
+
+	/* The protocol's name in the kernel: sockfs_xattr_get(). */
+	(void)getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
+
+	const bool is_tcp = strncmp(name, "TCP", 3) == 0;
+
+	if (strncmp(name, "UNIX", 4) == 0) {
+		say(scene, " (Unix socket");
+		return say_unix(scene, inode);
+	}
+	if (!is_tcp && strncmp(name, "UDP", 3) != 0) {
+		say(scene, " (%s%ssocket", name, name[0] == '\0' ? "" : " ");
+		return 0;
+	}
+	say(scene, " (%.3s", name);
+	(void)snprintf(table, sizeof(table), "%s%s", is_tcp ? "tcp" : "udp",
+	               strstr(name, "v6") == NULL ? "" : "6");
+	if (find_row(scene, table, inode, row))
+		say_internet(scene, row, is_tcp);
+	return 0;
+}
+
 /* --- one descriptor ------------------------------------------------------- */
 
 static bool
@@ -166,8 +410,8 @@ say_pipe(struct scene *scene, const char *link, mode_t mode)
 static bool
 say_socket(struct scene *scene, const char *path, const char *link)
 {
-	const unsigned long long peer =
-	    socket_say(scene, path, strtoull(link + strlen(SOCKET), NULL, 10));
+	const unsigned long long peer = say_protocol(
+	    scene, path, strtoull(link + strlen(SOCKET), NULL, 10));
 	char other[LINK_SIZE];
 
 	(void)snprintf(other, sizeof(other), SOCKET "%llu]", peer);
@@ -243,10 +487,11 @@ holds_lock(pid_t pid, const char *file)
 	int fd;
 
 	while ((fd = scene_next(&directory, pid, "fdinfo")) != -1) {
+		char path[PATH_SIZE];
 		char info[INFO_SIZE];
 
-		(void)scene_read(scene_open("%d/fdinfo/%d", pid, fd), info,
-		                 sizeof(info));
+		(void)snprintf(path, sizeof(path), "fdinfo/%d", fd);
+		(void)procfs_read(pid, path, info, sizeof(info));
 
 		const char *const row = strstr(info, "\nlock:");
 
@@ -262,23 +507,23 @@ holds_lock(pid_t pid, const char *file)
  * them waits for which lock. Processes inherit a lock of flock(2), and the one
  * that took it may be gone: so the holder is looked for in the tree, too.
  */
-pid_t
-fd_lock_holder(struct scene *scene)
+void
+fd_say_holder(struct scene *scene)
 {
 	const struct look *const look = scene->look;
 	FILE *const locks = fopen("locks", "re");
-	char line[LINE_SIZE];
+	char row[ROW_SIZE];
 	char file[64] = "";
 	pid_t owner = 0; /* of the last row without an arrow */
 	pid_t holder = 0;
 	int rows = 0;
 
-	while (locks != NULL && fgets(line, sizeof(line), locks) != NULL) {
-		if (scene_field(line, 1)[0] != '-') {
-			owner = (pid_t)strtol(scene_field(line, 4), NULL, 10);
-		} else if (strtol(scene_field(line, 5), NULL, 10) ==
+	while (locks != NULL && fgets(row, sizeof(row), locks) != NULL) {
+		if (field(row, 1)[0] != '-') {
+			owner = (pid_t)strtol(field(row, 4), NULL, 10);
+		} else if (strtol(field(row, 5), NULL, 10) ==
 		           scene->sight->pid) {
-			const char *const name = scene_field(line, 6);
+			const char *const name = field(row, 6);
 
 			rows++;
 			holder = owner;
@@ -291,8 +536,10 @@ fd_lock_holder(struct scene *scene)
 	for (size_t i = 0; i <= look->count && rows == 1; i++) {
 		const pid_t pid = i == 0 ? holder : look->sights[i - 1].pid;
 
-		if (pid > 0 && holds_lock(pid, file))
-			return pid;
+		if (pid <= 0 || !holds_lock(pid, file))
+			continue;
+		say(scene, ", held by %d ", pid);
+		cmdline_add(&scene->line, pid, COMMAND_WIDTH);
+		return;
 	}
-	return 0;
 }

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,78 +17,6 @@
 
 #define INDENT     2
 #define INDENT_MAX 20
-
-/* --- what the rooms of this folder share ---------------------------------- */
-
-int
-scene_open(const char *format, ...)
-{
-	char path[64];
-	struct strbuf line = { .text = path, .size = sizeof(path) };
-	va_list arguments;
-
-	va_start(arguments, format);
-	strbuf_vaddf(&line, format, arguments);
-	va_end(arguments);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-size_t
-scene_read(int fd, char *text, size_t size)
-{
-	const ssize_t length = fd == -1 ? -1 : read(fd, text, size - 1);
-
-	fds_close(fd);
-	text[length > 0 ? length : 0] = '\0';
-	return strlen(text);
-}
-
-const char *
-scene_field(const char *line, int number)
-{
-	line += strspn(line, " ");
-	for (int i = 0; i < number; i++) {
-		line += strcspn(line, " ");
-		line += strspn(line, " ");
-	}
-	return line;
-}
-
-int
-scene_next(DIR **directory, pid_t pid, const char *name)
-{
-	const struct dirent *entry = NULL;
-	const int fd = *directory == NULL ? scene_open("%d/%s", pid, name) : -1;
-
-	if (fd != -1)
-		*directory = fdopendir(fd);
-	do
-		entry = *directory == NULL ? NULL : readdir(*directory);
-	while (entry != NULL && entry->d_name[0] == '.');
-	if (entry != NULL)
-		return (int)strtol(entry->d_name, NULL, 10);
-	if (*directory != NULL)
-		(void)closedir(*directory);
-	*directory = NULL;
-	return -1;
-}
-
-void
-say(struct scene *scene, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	strbuf_vaddf(&scene->line, format, arguments);
-	va_end(arguments);
-}
-
-void
-say_pid(struct scene *scene, int count, pid_t pid)
-{
-	say(scene, count == 0 ? " " : ", ");
-	say(scene, pid == scene->sight->pid ? "itself" : "%d", pid);
-}
 
 /* --- the look ------------------------------------------------------------- */
 

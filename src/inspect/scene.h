@@ -88,14 +88,6 @@ struct scene {
 	} ends[ENDS_MAX];
 };
 
-/* look.c: opens a file in /proc for reading; reads the start of FD, and closes
- * FD, -1 for none. Returns the length of the string TEXT. */
-__attribute__((format(printf, 1, 2))) int scene_open(const char *format, ...);
-size_t scene_read(int fd, char *text, size_t size);
-
-/* LINE of a table from field NUMBER on, counted from 0. */
-const char *scene_field(const char *line, int number);
-
 /* The numbers that are names in the directory PID/NAME, one with each call, and
  * then -1. *DIRECTORY is NULL before the first, and after the last. */
 int scene_next(DIR **directory, pid_t pid, const char *name);
@@ -105,24 +97,14 @@ __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
                                                const char *format, ...);
 void say_pid(struct scene *scene, int count, pid_t pid);
 
-/* call.c: CALL or else FUNCTION of THREAD; its memory, of which a part may be
- * read; says what it polls, but not its own plumbing. */
+/* blocked.c: reads CALL, or else FUNCTION, of THREAD; finds WAIT of the
+ * process. */
 void thread_parse(struct thread *thread);
-size_t thread_read_memory(const struct thread *thread, uint64_t address,
-                          void *data, size_t size);
-void thread_say_polled(struct scene *scene);
-
-/* blocked.c: finds WAIT of the process. */
 void blocked_describe(struct scene *scene);
 
 /* fd.c: says "fd 0 (pipe from 4711)", and returns whether something outside of
  * the process makes the descriptor ready; says that the process holds the
- * command's output open; finds who holds the lock that it waits for, or 0. */
+ * command's output open; says who holds the lock that it waits for. */
 bool fd_say(struct scene *scene, int fd);
 void fd_say_output(struct scene *scene);
-pid_t fd_lock_holder(struct scene *scene);
-
-/* socket.c: says " (TCP 127.0.0.1:80 …" of the socket INODE, which is at PATH.
- * Returns the inode of the other end of a Unix socket, or 0. */
-unsigned long long socket_say(struct scene *scene, const char *path,
-                              unsigned long long inode);
+void fd_say_holder(struct scene *scene);
