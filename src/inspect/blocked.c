@@ -190,25 +190,22 @@ say_poll(struct scene *scene)
 	const struct thread *const thread = &scene->thread;
 	struct pollfd polled[POLLED_MAX];
 	const uint64_t all = thread->args[1];
-	const size_t size =
-	    (all < POLLED_MAX ? (size_t)all : POLLED_MAX) * sizeof(polled[0]);
-	const size_t got = read_memory(thread, thread->args[0], polled, size);
+	const size_t got =
+	    read_memory(thread, thread->args[0], polled, sizeof(polled)) /
+	    sizeof(polled[0]);
 
-	scene->has_more = all > POLLED_MAX || got < size;
-	for (size_t i = 0; i < got / sizeof(polled[0]); i++)
+	for (size_t i = 0; i < got && i < all; i++)
 		say_one(scene, polled[i].fd);
+	scene->has_more = got < all;
 }
 
-/* Three sets, in words of 64 bits, each of which may be NULL. They may be
- * smaller than the number in the call says: the kernel cuts that number to the
- * size of the table of descriptors (core_sys_select()). */
+/* Three sets, in words of 64 bits, each of which may be NULL. The number in the
+ * call may be above that of all descriptors (core_sys_select()). */
 static void
 say_select(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
 	const int all = (int)thread->args[0];
-	const int count = all < SELECTED_MAX ? all : SELECTED_MAX;
-	const size_t size = count < 0 ? 0 : ((size_t)count + 63) / 64 * 8;
 	uint64_t words[3][SELECTED_MAX / 64] = { { 0 } };
 
 	for (int i = 0; i < 3; i++) {
@@ -216,16 +213,16 @@ say_select(struct scene *scene)
 
 		scene->has_more |=
 		    set != 0 &&
-		    read_memory(thread, set, words[i], size) != size;
+		    read_memory(thread, set, words[i], sizeof(words[i])) == 0;
 	}
-	for (int fd = 0; fd < count; fd++) {
+	for (int fd = 0; fd < all && fd < SELECTED_MAX; fd++) {
 		const int i = fd / 64;
 		const uint64_t word = words[0][i] | words[1][i] | words[2][i];
 
 		if ((word >> (fd % 64) & 1) != 0)
 			say_one(scene, fd);
 	}
-	scene->has_more |= count < all && scene->polled == 0;
+	scene->has_more |= all > SELECTED_MAX && scene->polled == 0;
 }
 
 /* fdinfo of an epoll(7) has a line "tfd: 8 events: …" for each file. */
@@ -290,12 +287,9 @@ say_fifo(struct scene *scene)
 	const int flags =
 	    (int)thread->args[thread->number == SYS_openat ? 2 : 1];
 
-	if (thread->number == -1) {
-		say(scene, "whose other end nobody opens");
-		return;
-	}
-	say(scene, "that nobody opens for %s",
-	    (flags & O_WRONLY) != 0 ? "reading" : "writing");
+	say(scene, thread->number == -1      ? "whose other end nobody opens"
+	           : (flags & O_WRONLY) != 0 ? "that nobody opens for reading"
+	                                     : "that nobody opens for writing");
 	say_path(scene);
 }
 
@@ -393,14 +387,11 @@ say_polled(struct scene *scene)
 	else
 		say_epoll(scene);
 	scene->has_more |= scene->named > NAMED_MAX;
-	if (scene->named > 0) {
-		say(scene, scene->has_more ? " and other descriptors" : "");
+	if (scene->has_more)
+		say(scene, scene->named > 0 ? " and other descriptors"
+		                            : "input or output");
+	if (scene->has_more || scene->named > 0)
 		return;
-	}
-	if (scene->has_more) {
-		say(scene, "input or output");
-		return;
-	}
 	if (scene->polled == 0 && thread->has_limit) {
 		scene->line.length = before;
 		say(scene, "sleeping");

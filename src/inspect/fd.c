@@ -168,11 +168,8 @@ say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 static bool
 is_output(const struct scene *scene, const char *link)
 {
-	bool is_one = false;
-
-	for (int i = 0; i < LOOK_OUTPUTS; i++)
-		is_one |= strcmp(link, scene->look->outputs[i]) == 0;
-	return is_one;
+	return link[0] != '\0' && (strcmp(link, scene->look->outputs[0]) == 0 ||
+	                           strcmp(link, scene->look->outputs[1]) == 0);
 }
 
 /* Says ", holding the output open, fd 1,2" of a process that keeps the reader
@@ -199,10 +196,13 @@ fd_say_output(struct scene *scene)
 	}
 }
 
+/* --- sockets -------------------------------------------------------------- */
+
 /* Finds the row of the socket INODE in TABLE, of the network namespace of the
- * process. The inode is field 6 of net/unix, and field 9 of the others. */
-static bool
-find_row(struct scene *scene, const char *table, unsigned long long inode,
+ * process. The inode is field 6 of net/unix, and field 9 of the others. ROW is
+ * "" if there is none. */
+static void
+find_row(struct scene *scene, const char *table, unsigned long inode,
          char row[ROW_SIZE])
 {
 	const int number = strcmp(table, "unix") == 0 ? 6 : 9;
@@ -215,14 +215,11 @@ find_row(struct scene *scene, const char *table, unsigned long long inode,
 	FILE *const file = fopen(path, "re");
 
 	while (!is_found && file != NULL && fgets(row, ROW_SIZE, file) != NULL)
-		is_found = strtoull(field(row, number), NULL, 10) == inode;
+		is_found = strtoul(field(row, number), NULL, 10) == inode;
 	if (file != NULL)
 		(void)fclose(file);
 	row[is_found ? strcspn(row, "\n") : 0] = '\0';
-	return is_found;
 }
-
-/* --- Internet sockets ----------------------------------------------------- */
 
 static const char *const tcp_states[TCP_LISTEN] = {
 	[TCP_ESTABLISHED] = ", established",
@@ -256,11 +253,23 @@ say_address(struct scene *scene, const char *text)
 	say(scene, digits > 8 ? "[%s]:%lu" : "%s:%lu", name, port_of(text));
 }
 
-/* Says " 127.0.0.1:41000 -> 127.0.0.1:5432, established" for ROW, " 0:
- * 0100007F:A028 0100007F:1538 01 …". */
+/* Says "TCP 127.0.0.1:41000 -> 127.0.0.1:5432, established", from the row " 0:
+ * 0100007F:A028 0100007F:1538 01 …", for the protocol "TCP", "TCPv6", … */
 static void
-say_internet(struct scene *scene, const char *row, bool is_tcp)
+say_internet(struct scene *scene, const char *protocol, unsigned long inode)
 {
+	const bool is_tcp = protocol[0] == 'T';
+	const bool is_ip6 = strstr(protocol, "v6") != NULL;
+	char row[ROW_SIZE];
+
+	say(scene, "%.3s", protocol);
+	if (is_tcp)
+		find_row(scene, is_ip6 ? "tcp6" : "tcp", inode, row);
+	else
+		find_row(scene, is_ip6 ? "udp6" : "udp", inode, row);
+	if (row[0] == '\0')
+		return;
+
 	const char *const remote = field(row, 2);
 	const size_t state = strtoul(field(row, 3), NULL, 16);
 
@@ -273,8 +282,6 @@ say_internet(struct scene *scene, const char *row, bool is_tcp)
 	if (is_tcp && state < TCP_LISTEN && tcp_states[state] != NULL)
 		say(scene, "%s", tcp_states[state]);
 }
-
-/* --- Unix sockets --------------------------------------------------------- */
 
 #define UNIX_LISTENS 0x10000 /* __SO_ACCEPTCON in include/linux/net.h */
 
@@ -308,8 +315,8 @@ struct answer {
 
 /* Returns the inode of the other end of the Unix socket INODE of this process's
  * network namespace, or 0. */
-static unsigned long long
-peer_of(unsigned long long inode)
+static unsigned long
+peer_of(unsigned long inode)
 {
 	const struct question question = {
 		.length = sizeof(question),
@@ -333,56 +340,49 @@ peer_of(unsigned long long inode)
 
 /* Says the path of the Unix socket INODE, or else that of its other end: ROW of
  * net/unix is "0000000000000000: 00000002 00000000 00010000 0001 01 4711
- * /run/x", and '@' begins an abstract path (proc(5)). Returns the inode of the
- * other end, or 0. */
-static unsigned long long
-say_unix(struct scene *scene, unsigned long long inode)
+ * /run/x", and '@' begins an abstract path (proc(5)). Then says the processes
+ * that have the other end; returns as say_ends(). */
+static int
+say_unix(struct scene *scene, unsigned long inode)
 {
-	const unsigned long long peer = peer_of(inode);
+	const unsigned long peer = peer_of(inode);
+	char link[LINK_SIZE];
 	char row[ROW_SIZE];
+	const char *word = " ";
 
-	(void)find_row(scene, "unix", inode, row);
-
-	const unsigned long flags = strtoul(field(row, 3), NULL, 16);
-
-	if (*field(row, 7) != '\0')
-		say(scene,
-		    (flags & UNIX_LISTENS) != 0 ? " listening on %s" : " %s",
-		    field(row, 7));
-	else if (peer != 0 && find_row(scene, "unix", peer, row) &&
-	         *field(row, 7) != '\0')
-		say(scene, " to %s", field(row, 7));
-	return peer;
+	say(scene, "Unix socket");
+	find_row(scene, "unix", inode, row);
+	if ((strtoul(field(row, 3), NULL, 16) & UNIX_LISTENS) != 0)
+		word = " listening on ";
+	if (field(row, 7)[0] == '\0' && peer != 0) {
+		find_row(scene, "unix", peer, row);
+		word = " to ";
+	}
+	if (field(row, 7)[0] != '\0')
+		say(scene, "%s%s", word, field(row, 7));
+	(void)snprintf(link, sizeof(link), SOCKET "%lu]", peer);
+	return say_ends(scene, link, 0, " with");
 }
 
-/* Says " (TCP 127.0.0.1:80 …" of the socket INODE, which is at PATH. Returns
- * the inode of the other end of a Unix socket, or 0. */
-static unsigned long long
-say_protocol(struct scene *scene, const char *path, unsigned long long inode)
+static bool
+say_socket(struct scene *scene, const char *path, const char *link)
 {
-	char name[64] = "";
-	char table[] = "tcp6";
-	char row[ROW_SIZE];
+	const unsigned long inode = strtoul(link + strlen(SOCKET), NULL, 10);
+	char protocol[64] = "unknown";
+	int count = 0;
 
 	/* The protocol's name in the kernel: sockfs_xattr_get(). */
-	(void)getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
-
-	const bool is_tcp = strncmp(name, "TCP", 3) == 0;
-
-	if (strncmp(name, "UNIX", 4) == 0) {
-		say(scene, " (Unix socket");
-		return say_unix(scene, inode);
-	}
-	if (!is_tcp && strncmp(name, "UDP", 3) != 0) {
-		say(scene, " (%s%ssocket", name, name[0] == '\0' ? "" : " ");
-		return 0;
-	}
-	say(scene, " (%.3s", name);
-	(void)snprintf(table, sizeof(table), "%s%s", is_tcp ? "tcp" : "udp",
-	               strstr(name, "v6") == NULL ? "" : "6");
-	if (find_row(scene, table, inode, row))
-		say_internet(scene, row, is_tcp);
-	return 0;
+	(void)getxattr(path, "system.sockprotoname", protocol,
+	               sizeof(protocol) - 1);
+	say(scene, " (");
+	if (starts_with(protocol, "TCP") || starts_with(protocol, "UDP"))
+		say_internet(scene, protocol, inode);
+	else if (starts_with(protocol, "UNIX"))
+		count = say_unix(scene, inode);
+	else
+		say(scene, "%s socket", protocol);
+	say(scene, ")");
+	return count != -1;
 }
 
 /* --- one descriptor ------------------------------------------------------- */
@@ -403,21 +403,6 @@ say_pipe(struct scene *scene, const char *link, mode_t mode)
 	else if (count == 0 && !scene->has_missed)
 		say(scene, " that nobody in the tree %s",
 		    reads ? "writes" : "reads");
-	say(scene, ")");
-	return count != -1;
-}
-
-static bool
-say_socket(struct scene *scene, const char *path, const char *link)
-{
-	const unsigned long long peer = say_protocol(
-	    scene, path, strtoull(link + strlen(SOCKET), NULL, 10));
-	char other[LINK_SIZE];
-
-	(void)snprintf(other, sizeof(other), SOCKET "%llu]", peer);
-
-	const int count = peer == 0 ? 0 : say_ends(scene, other, 0, " with");
-
 	say(scene, ")");
 	return count != -1;
 }
