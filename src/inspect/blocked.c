@@ -13,15 +13,19 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
-#include "inspect/look.h"
 #include "inspect/scene.h"
 #include "proc/procfs.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define NAME_SIZE 64   /* of a file in /proc */
-#define PATH_SIZE 256  /* that is shown */
-#define FILE_SIZE 8192 /* of an epoll, less than 100 bytes a descriptor */
+#define NAME_SIZE    64   /* of a file in /proc */
+#define PATH_SIZE    256  /* that is shown */
+#define FILE_SIZE    8192 /* of an epoll, less than 100 bytes a descriptor */
+#define CALLS_MAX    3
+#define LOWEST_STACK (UINT64_C(1) << 32)
+#define NAMED_MAX    4 /* descriptors that are named */
+#define POLLED_MAX   512
+#define SELECTED_MAX 1024
 
 /* Reads the start of the file NAME of THREAD as a string. */
 static void
@@ -34,11 +38,7 @@ read_file(const struct thread *thread, const char *name, char *text,
 	(void)procfs_read(thread->pid, path, text, size);
 }
 
-#define CALLS_MAX    3
-#define LOWEST_STACK (UINT64_C(1) << 32)
-#define NAMED_MAX    4 /* descriptors that are named */
-#define POLLED_MAX   512
-#define SELECTED_MAX 1024
+/* --- the system call ------------------------------------------------------ */
 
 #ifndef SYS_open /* arm64 lacks what newer calls can replace */
 enum { SYS_open = -2, SYS_pause = -2, SYS_poll = -2, SYS_select = -2 };
@@ -100,9 +100,6 @@ take_apart(struct thread *thread, const struct kind *kind)
 		thread->limit = (int)thread->args[i] * MILLISECOND;
 	thread->has_limit =
 	    kind->limit > 0 ? thread->args[i] != 0 : thread->limit != NEVER;
-	if (thread->number == SYS_fcntl && (int)thread->args[1] != F_SETLKW &&
-	    (int)thread->args[1] != F_OFD_SETLKW)
-		thread->wait = WAIT_OTHER;
 }
 
 void
@@ -112,15 +109,12 @@ thread_parse(struct thread *thread)
 
 	thread->wait = WAIT_OTHER;
 	thread->number = -1;
-	thread->has_limit = false;
 	thread->limit = NEVER;
 	for (size_t i = 0; i < COUNT(functions); i++) {
 		if (strstr(thread->function, functions[i].part) != NULL)
 			thread->wait = functions[i].wait;
 	}
-	if (strcmp(at, "running\n") == 0)
-		thread->wait = WAIT_CPU;
-	if (*at < '0' || *at > '9') /* "-1 …": in no call */
+	if (*at < '0' || *at > '9') /* "running"; "-1 …": in no call */
 		return;
 
 	const long number = strtol(at, &at, 10);
@@ -164,85 +158,6 @@ read_memory(const struct thread *thread, uint64_t address, void *data,
 	return length < 0 ? 0 : (size_t)length;
 }
 
-/* --- what a thread polls -------------------------------------------------- */
-
-static void
-say_one(struct scene *scene, int fd)
-{
-	struct strbuf *const line = &scene->line;
-	const size_t before = line->length;
-
-	if (fd < 0) /* poll(2) ignores it */
-		return;
-	scene->polled++;
-	if (scene->named > NAMED_MAX)
-		return;
-	say(scene, scene->named > 0 ? ", " : "");
-	if (fd_say(scene, fd) && ++scene->named <= NAMED_MAX)
-		return;
-	line->length = before;
-	line->text[before] = '\0';
-}
-
-static void
-say_poll(struct scene *scene)
-{
-	const struct thread *const thread = &scene->thread;
-	struct pollfd polled[POLLED_MAX];
-	const uint64_t all = thread->args[1];
-	const size_t got =
-	    read_memory(thread, thread->args[0], polled, sizeof(polled)) /
-	    sizeof(polled[0]);
-
-	for (size_t i = 0; i < got && i < all; i++)
-		say_one(scene, polled[i].fd);
-	scene->has_more = got < all;
-}
-
-/* Three sets, in words of 64 bits, each of which may be NULL. The number in the
- * call may be above that of all descriptors (core_sys_select()). */
-static void
-say_select(struct scene *scene)
-{
-	const struct thread *const thread = &scene->thread;
-	const int all = (int)thread->args[0];
-	uint64_t words[3][SELECTED_MAX / 64] = { { 0 } };
-
-	for (int i = 0; i < 3; i++) {
-		const uint64_t set = thread->args[i + 1];
-
-		scene->has_more |=
-		    set != 0 &&
-		    read_memory(thread, set, words[i], sizeof(words[i])) == 0;
-	}
-	for (int fd = 0; fd < all && fd < SELECTED_MAX; fd++) {
-		const int i = fd / 64;
-		const uint64_t word = words[0][i] | words[1][i] | words[2][i];
-
-		if ((word >> (fd % 64) & 1) != 0)
-			say_one(scene, fd);
-	}
-	scene->has_more |= all > SELECTED_MAX && scene->polled == 0;
-}
-
-/* fdinfo of an epoll(7) has a line "tfd: 8 events: …" for each file. */
-static void
-say_epoll(struct scene *scene)
-{
-	const struct thread *const thread = &scene->thread;
-	char path[NAME_SIZE];
-	char text[FILE_SIZE];
-
-	(void)snprintf(path, sizeof(path), "fdinfo/%d", (int)thread->args[0]);
-
-	const ssize_t length =
-	    procfs_read(thread->pid, path, text, sizeof(text));
-
-	scene->has_more = length <= 0 || length == sizeof(text) - 1;
-	for (char *at = text; (at = strstr(at, "tfd:")) != NULL;)
-		say_one(scene, (int)strtol(at + strlen("tfd:"), &at, 10));
-}
-
 /* --- the words of each wait ----------------------------------------------- */
 
 static void
@@ -284,8 +199,8 @@ static void
 say_fifo(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
-	const int flags =
-	    (int)thread->args[thread->number == SYS_openat ? 2 : 1];
+	const bool is_at = thread->number == SYS_openat;
+	const int flags = (int)thread->args[is_at ? 2 : 1];
 
 	say(scene, thread->number == -1      ? "whose other end nobody opens"
 	           : (flags & O_WRONLY) != 0 ? "that nobody opens for reading"
@@ -346,46 +261,33 @@ signals_of(const char *text, const char *key)
 	return found == NULL ? 0 : strtoull(found + strlen(key), NULL, 16);
 }
 
-/* Says for whose SIGCHLD the thread waits, if that wakes it. During the call,
- * the blocked signals are those that the call was given (set_user_sigmask() in
- * the kernel); rt_sigtimedwait(2) waits for the signals of its set alone. */
+/* Says for whose SIGCHLD the thread waits, if it has a handler. During the
+ * call, the blocked signals are those that the call was given
+ * (set_user_sigmask() in the kernel). */
 static void
 say_signals(struct scene *scene)
 {
-	const struct thread *const thread = &scene->thread;
 	const char *const words = scene->polled == 0 ? "a signal" : "events";
-	uint64_t signals = 0;
+	char text[FILE_SIZE];
 
-	if (thread->number == SYS_rt_sigtimedwait) {
-		(void)read_memory(thread, thread->args[0], &signals,
-		                  sizeof(signals));
-	} else {
-		char text[FILE_SIZE];
+	read_file(&scene->thread, "status", text, sizeof(text));
 
-		read_file(thread, "status", text, sizeof(text));
-		signals = signals_of(text, "\nSigCgt:\t") &
-		          ~signals_of(text, "\nSigBlk:\t");
-	}
+	const uint64_t signals =
+	    signals_of(text, "\nSigCgt:\t") & ~signals_of(text, "\nSigBlk:\t");
+
 	if ((signals >> (SIGCHLD - 1) & 1) != 0)
 		say_children(scene, 0, words);
 	else
 		say(scene, "%s", words);
 }
 
-/* Says what the thread polls; its own plumbing is "events". */
+/* Says what the thread polls but for what is named; its own plumbing is
+ * "events". */
 static void
 say_polled(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
-	const size_t before = scene->line.length;
 
-	say(scene, "waiting for ");
-	if (thread->wait == WAIT_POLL)
-		say_poll(scene);
-	else if (thread->wait == WAIT_SELECT)
-		say_select(scene);
-	else
-		say_epoll(scene);
 	scene->has_more |= scene->named > NAMED_MAX;
 	if (scene->has_more)
 		say(scene, scene->named > 0 ? " and other descriptors"
@@ -393,7 +295,7 @@ say_polled(struct scene *scene)
 	if (scene->has_more || scene->named > 0)
 		return;
 	if (scene->polled == 0 && thread->has_limit) {
-		scene->line.length = before;
+		scene->line.length -= strlen("waiting for ");
 		say(scene, "sleeping");
 		return;
 	}
@@ -406,6 +308,86 @@ say_polled(struct scene *scene)
 
 		say(scene, " within %s", duration_format(thread->limit, time));
 	}
+}
+
+static void
+say_one(struct scene *scene, int fd)
+{
+	struct strbuf *const line = &scene->line;
+	const size_t before = line->length;
+
+	if (fd < 0) /* poll(2) ignores it */
+		return;
+	scene->polled++;
+	if (scene->named > NAMED_MAX)
+		return;
+	say(scene, scene->named > 0 ? ", " : "");
+	if (fd_say(scene, fd) && ++scene->named <= NAMED_MAX)
+		return;
+	line->length = before;
+	line->text[before] = '\0';
+}
+
+static void
+say_poll(struct scene *scene)
+{
+	const struct thread *const thread = &scene->thread;
+	struct pollfd polled[POLLED_MAX];
+	const uint64_t all = thread->args[1];
+	const size_t got =
+	    read_memory(thread, thread->args[0], polled, sizeof(polled)) /
+	    sizeof(polled[0]);
+
+	for (size_t i = 0; i < got && i < all; i++)
+		say_one(scene, polled[i].fd);
+	scene->has_more = got < all;
+	say_polled(scene);
+}
+
+/* Three sets, in words of 64 bits, each of which may be NULL. The number in the
+ * call may be above that of all descriptors (core_sys_select()). */
+static void
+say_select(struct scene *scene)
+{
+	const struct thread *const thread = &scene->thread;
+	const int all = (int)thread->args[0];
+	uint64_t words[3][SELECTED_MAX / 64] = { { 0 } };
+
+	for (int i = 0; i < 3; i++) {
+		const uint64_t set = thread->args[i + 1];
+
+		scene->has_more |=
+		    set != 0 &&
+		    read_memory(thread, set, words[i], sizeof(words[i])) == 0;
+	}
+	for (int fd = 0; fd < all && fd < SELECTED_MAX; fd++) {
+		const int i = fd / 64;
+		const uint64_t word = words[0][i] | words[1][i] | words[2][i];
+
+		if ((word >> (fd % 64) & 1) != 0)
+			say_one(scene, fd);
+	}
+	scene->has_more |= all > SELECTED_MAX && scene->polled == 0;
+	say_polled(scene);
+}
+
+/* fdinfo of an epoll(7) has a line "tfd: 8 events: …" for each file. */
+static void
+say_epoll(struct scene *scene)
+{
+	const struct thread *const thread = &scene->thread;
+	char path[NAME_SIZE];
+	char text[FILE_SIZE];
+
+	(void)snprintf(path, sizeof(path), "fdinfo/%d", (int)thread->args[0]);
+
+	const ssize_t length =
+	    procfs_read(thread->pid, path, text, sizeof(text));
+
+	scene->has_more = length <= 0 || length == sizeof(text) - 1;
+	for (char *at = text; (at = strstr(at, "tfd:")) != NULL;)
+		say_one(scene, (int)strtol(at + strlen("tfd:"), &at, 10));
+	say_polled(scene);
 }
 
 static void
@@ -436,9 +418,9 @@ static const struct {
 	[WAIT_FUTEX] = { "waiting for a lock, ", say_futex },
 	[WAIT_SLEEP] = { "sleeping", NULL },
 	[WAIT_ACCEPT] = { "waiting for a connection on ", say_fd },
-	[WAIT_EPOLL] = { "", say_polled },
-	[WAIT_SELECT] = { "", say_polled },
-	[WAIT_POLL] = { "", say_polled },
+	[WAIT_EPOLL] = { "waiting for ", say_epoll },
+	[WAIT_SELECT] = { "waiting for ", say_select },
+	[WAIT_POLL] = { "waiting for ", say_poll },
 	[WAIT_CHILD] = { "waiting for ", say_child },
 	[WAIT_READ] = { "reading ", say_fd },
 	[WAIT_WRITE] = { "writing ", say_fd },

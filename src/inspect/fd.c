@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/fds.h"
-#include "inspect/look.h"
 #include "inspect/scene.h"
 #include "proc/procfs.h"
 
@@ -26,7 +25,6 @@
 #define PIPE      "pipe:["
 #define SOCKET    "socket:["
 #define ANONYMOUS "anon_inode:"
-#define TERMINAL  "/dev/pts/"
 
 /* LINE of a table from field NUMBER on, counted from 0. */
 static const char *
@@ -114,7 +112,7 @@ note_end(struct scene *scene, pid_t pid, int fd)
 	if (end.mode == 0 || scene->end_count == ENDS_MAX) {
 		scene->has_missed = true;
 	} else if (starts_with(link, PIPE) || starts_with(link, SOCKET)) {
-		(void)snprintf(end.link, LINK_SIZE, "%.31s", link);
+		(void)snprintf(end.link, LOOK_LINK_SIZE, "%.31s", link);
 		scene->ends[scene->end_count++] = end;
 	}
 }
@@ -346,7 +344,7 @@ static int
 say_unix(struct scene *scene, unsigned long inode)
 {
 	const unsigned long peer = peer_of(inode);
-	char link[LINK_SIZE];
+	char link[LOOK_LINK_SIZE];
 	char row[ROW_SIZE];
 	const char *word = " ";
 
@@ -368,19 +366,18 @@ static bool
 say_socket(struct scene *scene, const char *path, const char *link)
 {
 	const unsigned long inode = strtoul(link + strlen(SOCKET), NULL, 10);
-	char protocol[64] = "unknown";
+	char name[64] = "unknown";
 	int count = 0;
 
 	/* The protocol's name in the kernel: sockfs_xattr_get(). */
-	(void)getxattr(path, "system.sockprotoname", protocol,
-	               sizeof(protocol) - 1);
+	(void)getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
 	say(scene, " (");
-	if (starts_with(protocol, "TCP") || starts_with(protocol, "UDP"))
-		say_internet(scene, protocol, inode);
-	else if (starts_with(protocol, "UNIX"))
+	if (starts_with(name, "TCP") || starts_with(name, "UDP"))
+		say_internet(scene, name, inode);
+	else if (starts_with(name, "UNIX"))
 		count = say_unix(scene, inode);
 	else
-		say(scene, "%s socket", protocol);
+		say(scene, "%s socket", name);
 	say(scene, ")");
 	return count != -1;
 }
@@ -433,8 +430,8 @@ say_file(struct scene *scene, const char *path, const char *name)
 		(void)stat(path, &file);
 	if (S_ISFIFO(file.st_mode))
 		say(scene, " (FIFO %s)", name);
-	else if (starts_with(name, TERMINAL) || starts_with(name, "/dev/tty") ||
-	         strcmp(name, "/dev/console") == 0)
+	else if (starts_with(name, "/dev/pts/") ||
+	         starts_with(name, "/dev/tty"))
 		say(scene, " (terminal %s)", name);
 	else
 		say(scene, " (%s)", name);
@@ -485,13 +482,10 @@ holds_lock(pid_t pid, const char *file)
 	return is_found;
 }
 
-/*
- * In /proc/locks, "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" is a process
- * that waits for the lock "1: FLOCK ADVISORY WRITE 4711 fe:00:21 0 EOF" further
- * up: proc(5). If several threads of a process wait, it is not known which of
- * them waits for which lock. Processes inherit a lock of flock(2), and the one
- * that took it may be gone: so the holder is looked for in the tree, too.
- */
+/* In /proc/locks, "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for
+ * "1: FLOCK ADVISORY WRITE 4711 fe:00:21 0 EOF" further up: proc(5). Of several
+ * such rows of a process, it is not known which is the thread's. As processes
+ * inherit a lock of flock(2), the holder is looked for in the tree, too. */
 void
 fd_say_holder(struct scene *scene)
 {

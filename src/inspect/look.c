@@ -18,8 +18,6 @@
 #define INDENT     2
 #define INDENT_MAX 20
 
-/* --- the look ------------------------------------------------------------- */
-
 /* "status" and "comm" can always be read. */
 static void
 glance(struct sight *sight)

@@ -10,13 +10,10 @@
 #include <sys/types.h>
 
 #include "base/text.h"
+#include "inspect/look.h"
 
-#define ENDS_MAX  4096
-#define ARGS      6
-#define LINK_SIZE 32 /* holds "socket:[4294967295]" */
-
-struct look;
-struct sight;
+#define ENDS_MAX 4096
+#define ARGS     6
 
 /* What a thread waits for, the less telling first: of several threads, the one
  * with the last of these waits is described. What idle threads do comes up to
@@ -45,7 +42,6 @@ enum wait {
 	WAIT_COUNT,
 };
 
-/* A thread and its system call. */
 struct thread {
 	pid_t pid; /* of its process */
 	pid_t id;
@@ -84,7 +80,7 @@ struct scene {
 	struct end {
 		pid_t pid;
 		mode_t mode; /* S_IRUSR: for reading; S_IWUSR: for writing */
-		char link[LINK_SIZE];
+		char link[LOOK_LINK_SIZE];
 	} ends[ENDS_MAX];
 };
 

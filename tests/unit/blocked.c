@@ -19,7 +19,7 @@
 static const char *const broken[] = {
 	"",
 	"\n",
-	"running",
+	"running\n",
 	"-1",
 	"-1" PLACE,
 	"-2" PLACE,
@@ -69,7 +69,7 @@ static const struct {
 	{ SYS_select, WAIT_SELECT },
 	{ SYS_epoll_wait, WAIT_EPOLL },
 #endif
-	{ SYS_fcntl, WAIT_OTHER }, /* with another operation */
+	{ SYS_fcntl, WAIT_LOCK },
 	{ SYS_getpid, WAIT_OTHER },
 	{ SYS_read + (INT64_C(1) << 32), WAIT_OTHER },
 	{ INT64_MAX, WAIT_OTHER },
@@ -134,7 +134,6 @@ main(void)
 		CHECK(thread.number == -1, broken[i]);
 		CHECK(thread.wait == WAIT_OTHER, broken[i]);
 	}
-	CHECK(parsed_text("running\n", "").wait == WAIT_CPU, "running");
 	CHECK(parsed(4711).number == 4711, "a call");
 	CHECK(parsed(4711).args[0] == 3 && parsed(4711).args[5] == 8, "a call");
 	/* Where the call may not be read, the function tells. */
