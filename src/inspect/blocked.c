@@ -17,7 +17,6 @@
 #include "proc/procfs.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define NAME_SIZE    64   /* of a file in /proc */
 #define PATH_SIZE    256  /* that is shown */
 #define FILE_SIZE    8192 /* of an epoll, less than 100 bytes a descriptor */
@@ -37,8 +36,6 @@ read_file(const struct thread *thread, const char *name, char *text,
 	(void)snprintf(path, sizeof(path), "task/%d/%s", thread->id, name);
 	(void)procfs_read(thread->pid, path, text, size);
 }
-
-/* --- the system call ------------------------------------------------------ */
 
 #ifndef SYS_open /* arm64 lacks what newer calls can replace */
 enum { SYS_open = -2, SYS_pause = -2, SYS_poll = -2, SYS_select = -2 };
@@ -125,8 +122,7 @@ thread_parse(struct thread *thread)
 	const uint64_t stack = strtoull(at, &at, 16);
 
 	(void)strtoull(at, &at, 16); /* the instruction */
-	/* Only a 32-bit process has a stack so low, and its calls have other
-	 * numbers. */
+	/* Only in a 32-bit process, whose calls have other numbers. */
 	if (strcmp(at, "\n") != 0 || stack < LOWEST_STACK)
 		return;
 	thread->number = number;
@@ -208,10 +204,10 @@ say_fifo(struct scene *scene)
 	say_path(scene);
 }
 
-/* Says "child 4711", or "its children 4711, 4712": all with WHICH 0, WHICH
- * alone, or one that is not known, with WHICH -1. Says WORDS instead, if it is
- * not known for whom the thread waits: then also in another PID namespace, and
- * for a tracer, which waits for others' children (ptrace(2)). */
+/* Says "child 4711", or "its children 4711, 4712": those for which wait4(2)
+ * with WHICH waits, whose groups are not known. Says WORDS instead, if it is
+ * not known who they are: also in another PID namespace, and for a tracer,
+ * which waits for others' children (ptrace(2)). */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {
@@ -227,7 +223,7 @@ say_children(struct scene *scene, pid_t which, const char *words)
 			children[count++] = child->pid;
 	}
 	if (count == 0 || (which <= 0 && scene->is_partial) ||
-	    (which == -1 && count > 1)) {
+	    (which != -1 && count > 1)) {
 		say(scene, "%s", words);
 		return;
 	}
@@ -240,15 +236,12 @@ static void
 say_child(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
-	const int first = (int)thread->args[0];
-	int which = -1;
+	pid_t which = (pid_t)thread->args[0];
 
-	if (thread->number == SYS_wait4)
-		which = first == -1 ? 0 : first > 0 ? first : -1;
-	else if (thread->number == SYS_waitid && first == P_ALL)
-		which = 0;
-	else if (thread->number == SYS_waitid && first == P_PID)
-		which = (int)thread->args[1];
+	if (thread->number == SYS_waitid)
+		which = which == P_ALL   ? -1
+		        : which == P_PID ? (pid_t)thread->args[1]
+		                         : 0;
 	say_children(scene, which, "a child");
 }
 
@@ -276,7 +269,7 @@ say_signals(struct scene *scene)
 	    signals_of(text, "\nSigCgt:\t") & ~signals_of(text, "\nSigBlk:\t");
 
 	if ((signals >> (SIGCHLD - 1) & 1) != 0)
-		say_children(scene, 0, words);
+		say_children(scene, -1, words);
 	else
 		say(scene, "%s", words);
 }
@@ -441,8 +434,7 @@ read_thread(struct thread *thread)
 	char text[FILE_SIZE];
 
 	read_file(thread, "stat", text, sizeof(text));
-	if (procstat_parse(text, &stat) == -1 || stat.state == 'Z' ||
-	    stat.state == 'X')
+	if (procstat_parse(text, &stat) == -1 || stat.state == 'Z')
 		return;
 	thread->state = stat.state;
 	read_file(thread, "syscall", thread->call, sizeof(thread->call));

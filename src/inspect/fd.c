@@ -15,11 +15,9 @@
 #include "inspect/scene.h"
 #include "proc/procfs.h"
 
-#define PATH_SIZE 32
-#define NAME_SIZE 256
-#define ROW_SIZE  512
-#define INFO_SIZE 2048
-
+#define PATH_SIZE     32
+#define NAME_SIZE     256
+#define TEXT_SIZE     2048 /* of a row of a table, or of an fdinfo file */
 #define COMMAND_WIDTH 72
 
 #define PIPE      "pipe:["
@@ -201,7 +199,7 @@ fd_say_output(struct scene *scene)
  * "" if there is none. */
 static void
 find_row(struct scene *scene, const char *table, unsigned long inode,
-         char row[ROW_SIZE])
+         char row[TEXT_SIZE])
 {
 	const int number = strcmp(table, "unix") == 0 ? 6 : 9;
 	char path[PATH_SIZE];
@@ -212,7 +210,7 @@ find_row(struct scene *scene, const char *table, unsigned long inode,
 
 	FILE *const file = fopen(path, "re");
 
-	while (!is_found && file != NULL && fgets(row, ROW_SIZE, file) != NULL)
+	while (!is_found && file != NULL && fgets(row, TEXT_SIZE, file) != NULL)
 		is_found = strtoul(field(row, number), NULL, 10) == inode;
 	if (file != NULL)
 		(void)fclose(file);
@@ -258,7 +256,7 @@ say_internet(struct scene *scene, const char *protocol, unsigned long inode)
 {
 	const bool is_tcp = protocol[0] == 'T';
 	const bool is_ip6 = strstr(protocol, "v6") != NULL;
-	char row[ROW_SIZE];
+	char row[TEXT_SIZE];
 
 	say(scene, "%.3s", protocol);
 	if (is_tcp)
@@ -345,7 +343,7 @@ say_unix(struct scene *scene, unsigned long inode)
 {
 	const unsigned long peer = peer_of(inode);
 	char link[LOOK_LINK_SIZE];
-	char row[ROW_SIZE];
+	char row[TEXT_SIZE];
 	const char *word = " ";
 
 	say(scene, "Unix socket");
@@ -470,7 +468,7 @@ holds_lock(pid_t pid, const char *file)
 
 	while ((fd = scene_next(&directory, pid, "fdinfo")) != -1) {
 		char path[PATH_SIZE];
-		char info[INFO_SIZE];
+		char info[TEXT_SIZE];
 
 		(void)snprintf(path, sizeof(path), "fdinfo/%d", fd);
 		(void)procfs_read(pid, path, info, sizeof(info));
@@ -491,7 +489,7 @@ fd_say_holder(struct scene *scene)
 {
 	const struct look *const look = scene->look;
 	FILE *const locks = fopen("locks", "re");
-	char row[ROW_SIZE];
+	char row[TEXT_SIZE];
 	char file[64] = "";
 	pid_t owner = 0; /* of the last row without an arrow */
 	pid_t holder = 0;
