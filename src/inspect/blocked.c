@@ -13,6 +13,7 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
+#include "inspect/look.h"
 #include "inspect/scene.h"
 #include "proc/procfs.h"
 
@@ -176,7 +177,7 @@ say_path(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
 	const bool is_at = thread->number == SYS_openat;
-	char path[PATH_SIZE];
+	char path[PATH_SIZE] = "";
 
 	if (scene->threads > 1)
 		return;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fds.h"
+#include "inspect/look.h"
 #include "inspect/scene.h"
 #include "proc/procfs.h"
 
@@ -19,10 +20,9 @@
 #define NAME_SIZE     256
 #define TEXT_SIZE     2048 /* of a row of a table, or of an fdinfo file */
 #define COMMAND_WIDTH 72
-
-#define PIPE      "pipe:["
-#define SOCKET    "socket:["
-#define ANONYMOUS "anon_inode:"
+#define PIPE          "pipe:["
+#define SOCKET        "socket:["
+#define ANONYMOUS     "anon_inode:"
 
 /* LINE of a table from field NUMBER on, counted from 0. */
 static const char *
@@ -110,7 +110,7 @@ note_end(struct scene *scene, pid_t pid, int fd)
 	if (end.mode == 0 || scene->end_count == ENDS_MAX) {
 		scene->has_missed = true;
 	} else if (starts_with(link, PIPE) || starts_with(link, SOCKET)) {
-		(void)snprintf(end.link, LOOK_LINK_SIZE, "%.31s", link);
+		(void)snprintf(end.link, LINK_SIZE, "%.31s", link);
 		scene->ends[scene->end_count++] = end;
 	}
 }
@@ -342,7 +342,7 @@ static int
 say_unix(struct scene *scene, unsigned long inode)
 {
 	const unsigned long peer = peer_of(inode);
-	char link[LOOK_LINK_SIZE];
+	char link[LINK_SIZE];
 	char row[TEXT_SIZE];
 	const char *word = " ";
 

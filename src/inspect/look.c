@@ -113,8 +113,6 @@ look_take(struct look *look, const struct tree *tree, int64_t until)
 	helper_await(helper, until);
 }
 
-/* --- the lines ------------------------------------------------------------ */
-
 /* wdrun itself decides what becomes of a zombie; but the threads of a process
  * may be alive where only its first one is a zombie. */
 static bool

@@ -10,10 +10,13 @@
 #include <sys/types.h>
 
 #include "base/text.h"
-#include "inspect/look.h"
 
-#define ENDS_MAX 4096
-#define ARGS     6
+#define ENDS_MAX  4096
+#define ARGS      6
+#define LINK_SIZE 32 /* holds "socket:[4294967295]" */
+
+struct look;
+struct sight;
 
 /* What a thread waits for, the less telling first: of several threads, the one
  * with the last of these waits is described. What idle threads do comes up to
@@ -80,7 +83,7 @@ struct scene {
 	struct end {
 		pid_t pid;
 		mode_t mode; /* S_IRUSR: for reading; S_IWUSR: for writing */
-		char link[LOOK_LINK_SIZE];
+		char link[LINK_SIZE];
 	} ends[ENDS_MAX];
 };
 
