@@ -46,12 +46,10 @@
 #include "registry/registry.h"
 #include "run/decide.h"
 #include "run/front.h"
-#include "run/job.h"
 #include "run/report.h"
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/supervisor.h"
-#include "run/talk.h"
 #include "run/target.h"
 #include "run/tell.h"
 
@@ -215,6 +213,8 @@ be_supervisor(struct run *run)
 	} else {
 		const int64_t now = duration_now();
 
+		supervisor_tell(run, (struct news){ .kind = NEWS_TARGET,
+		                                    .value = run->target.pid });
 		supervisor_detach(run);
 		begin(run, now);
 		supervise(run);
@@ -222,12 +222,10 @@ be_supervisor(struct run *run)
 	}
 	/* Once the front has the outcome, it may finish what is left to do. */
 	report_note_end(run);
-	talk_news(run,
-	          &(struct news){ .kind = NEWS_OUTCOME,
-	                          .value = !run->tree_is_empty &&
-	                                   run->stop == REASON_NONE,
-	                          .outcome = outcome },
-	          run->resources != NULL);
+	supervisor_tell(run, (struct news){ .kind = NEWS_OUTCOME,
+	                                    .value = !run->tree_is_empty &&
+	                                             run->stop == REASON_NONE,
+	                                    .outcome = outcome });
 	finish(run);
 	resources_release(run);
 	supervisor_continue_front(run);
@@ -334,7 +332,7 @@ begin(struct run *run, int64_t now)
 		run->due[CLOCK_HEARTBEAT] =
 		    duration_add(now, run->options.heartbeat);
 	if (run->options.idle_unless_busy)
-		(void)job_is_active(run);
+		(void)supervisor_sees_progress(run);
 }
 
 /* Changes the state because of WHY, and does the first work of the new state. A
@@ -392,12 +390,11 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 		return;
 	run->stop = why;
 	(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
-	talk_news(run,
-	          &(struct news){ .kind = NEWS_STOP,
-	                          .value = run->target.exited_by_itself
-	                                       ? REASON_NONE
-	                                       : (int)why },
-	          true);
+	supervisor_tell(run,
+	                (struct news){ .kind = NEWS_STOP,
+	                               .value = run->target.exited_by_itself
+	                                            ? REASON_NONE
+	                                            : (int)why });
 }
 
 /* Other survivors end without a clock or by --timeout, or are let go. */
@@ -415,7 +412,7 @@ begin_lingering(struct run *run, int64_t now)
 	if (options->idle_after_exit == NEVER)
 		return; /* no option asks for progress */
 	run->due[CLOCK_SAMPLE] = now + SAMPLE_FIRST;
-	(void)job_is_active(run);
+	(void)supervisor_sees_progress(run);
 }
 
 static int

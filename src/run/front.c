@@ -18,7 +18,7 @@
 #include "proc/signals.h"
 #include "run/resources.h"
 #include "run/run.h"
-#include "run/talk.h"
+#include "run/supervisor.h"
 
 /* The supervisor's time: beside --timeout and --kill-after, what tree_kill()
  * may take for a stop, and so much for the files of the run. */
@@ -103,7 +103,8 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 	if ((signal == SIGPIPE || signal == SIGXFSZ) &&
 	    info->si_pid == getpid())
 		return;
-	talk_order(run, (struct order){ ORDER_SIGNAL, signal, from_terminal });
+	supervisor_order(run,
+	                 (struct order){ ORDER_SIGNAL, signal, from_terminal });
 	/* What the terminal sends to a job may be for the command alone; and
 	 * timeout(1) without -k only passes signals on. */
 	if (signal_is_in(signal, SIGNALS_TERMINATING) &&
@@ -149,7 +150,8 @@ stop_job(struct run *run, struct front *front, int signal)
 	 * orphaned process group: then the tree has to be continued as well. A
 	 * SIGSTOP of the target, though, is for its sender to undo. */
 	if (is_of_terminal && !signal_is_in(SIGCONT, signals_pending()))
-		talk_order(run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
+		supervisor_order(
+		    run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
 }
 
 /* --- the supervisor ------------------------------------------------------- */
@@ -192,7 +194,8 @@ read_news(struct run *run, struct front *front, bool is_dead)
 	    !signal_is_in(SIGCONT, signals_pending()))
 		stop_job(run, front, signal);
 	for (; stops > 0; stops--)
-		talk_order(run, (struct order){ .kind = ORDER_CONTINUED });
+		supervisor_order(run,
+		                 (struct order){ .kind = ORDER_CONTINUED });
 }
 
 /* Reaps the supervisor, if that is dead: the PID 1 of a container may reap
@@ -301,10 +304,12 @@ front_watch(struct run *run, struct outcome *outcome)
 		    take_signal(run, front.deadline, &info, &found);
 
 		if ((found & PUMP_FOUND) != 0)
-			talk_order(run, (struct order){ .kind = ORDER_FOUND });
+			supervisor_order(run,
+			                 (struct order){ .kind = ORDER_FOUND });
 		/* Before the target's start, the silence is not its own. */
 		if ((found & PUMP_SILENT) != 0 && run->target.pid != 0)
-			talk_order(run, (struct order){ .kind = ORDER_SILENT });
+			supervisor_order(
+			    run, (struct order){ .kind = ORDER_SILENT });
 		lose_parent(run, found);
 		if (signal == SIGCHLD) {
 			/* Before the news: all of a dead one's is there. */

@@ -1,10 +1,11 @@
-/* What the supervisor does between two decisions: it sleeps, takes orders,
- * reaps and looks. */
+/* What the supervisor does between two decisions: it sleeps, obeys orders,
+ * follows the target's stops, reaps and looks. */
 #include "run/supervisor.h"
 
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,22 +15,21 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/text.h"
 #include "proc/children.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
 #include "proc/tree.h"
 #include "run/decide.h"
-#include "run/job.h"
 #include "run/resources.h"
 #include "run/run.h"
 #include "run/target.h"
 #include "run/tell.h"
 
-#define SAMPLE_INTERVAL (250 * MILLISECOND)
-#define REAP_DELAY      (10 * MILLISECOND)
-#define ANSWER_BOUND    SECOND
-#define ORDERS_MAX      4 /* read at a time */
+#define CONTINUE_INTERVAL (10 * MILLISECOND)
+#define SAMPLE_INTERVAL   (250 * MILLISECOND)
+#define REAP_DELAY        (10 * MILLISECOND)
+#define ANSWER_BOUND      SECOND
+#define ORDERS_MAX        4 /* read at a time */
 
 /* What the supervisor polls. */
 enum { SIGNALS, ORDERS, PARENT };
@@ -103,6 +103,245 @@ supervisor_detach(struct run *run)
 	watchers->null_fd = watchers->news[0] = -1;
 }
 
+/* --- orders and news ------------------------------------------------------ */
+
+/* Writes into a pipe between the watchers, at once or not at all. EPIPE: the
+ * other one is dead. EAGAIN: it has hung for long. No other error is one of a
+ * pipe, and an order that is lost could let a run go on for ever. */
+static void
+send(int fd, const void *data, size_t size)
+{
+	while (write(fd, data, size) == -1 && errno != EPIPE && errno != EAGAIN)
+		;
+}
+
+void
+supervisor_order(const struct run *run, struct order order)
+{
+	send(run->watchers.orders[1], &order, sizeof(order));
+}
+
+/* Not to a front in another PID namespace ("unshare --pid" without a fork),
+ * which has no PID here; nor to a dead one, whose PID may be another's. */
+static void
+signal_front(const struct run *run, int signal)
+{
+	const pid_t front = run->watchers.front;
+
+	if (front > 0 && getppid() == front)
+		(void)kill(front, signal);
+}
+
+void
+supervisor_tell(const struct run *run, struct news news)
+{
+	if (run->watchers.is_front)
+		return;
+	/* The pipe has room for all that a run has to tell, but for the stops
+	 * of a front that does not read them. */
+	send(run->watchers.news[1], &news, sizeof(news));
+	if ((news.kind != NEWS_TARGET || run->output.count > 0) &&
+	    (news.kind != NEWS_OUTCOME || run->resources != NULL))
+		signal_front(run, SIGCHLD);
+}
+
+/* Whether a signal of the terminal to the caller's job reaches the target: the
+ * target is alive, and in the caller's process group. */
+static bool
+has_target(const struct run *run)
+{
+	return run->target.shares_group && !run->target.has_exited &&
+	       getpgid(run->target.pid) == run->job.group;
+}
+
+/* --- stops ---------------------------------------------------------------- */
+
+/* Stops the clocks, if the terminal has stopped the command. */
+static void
+stop_clocks(struct run *run, int64_t now)
+{
+	if (run->job.terminal_stop != 0 && run->state < STATE_STOPPING)
+		clocks_pause(run, now);
+}
+
+static void
+stop_front(struct run *run, int signal)
+{
+	run->job.front_stops++;
+	run->due[CLOCK_CONTINUE] = NEVER;
+	supervisor_tell(run,
+	                (struct news){ .kind = NEWS_STOPPED,
+	                               .value = run->job.terminal_stop != 0
+	                                            ? run->job.terminal_stop
+	                                            : signal });
+}
+
+/* A front that is about to stop loses a SIGCONT: the stop signal discards it
+ * (not in signal(7), but in the kernel's prepare_signal()). So SIGCONT is sent
+ * until the front has answered each stop. */
+static void
+send_continue(struct run *run, int64_t now)
+{
+	run->due[CLOCK_CONTINUE] = NEVER;
+	if (run->job.front_stops == 0)
+		return;
+	signal_front(run, SIGCONT);
+	run->due[CLOCK_CONTINUE] = now + CONTINUE_INTERVAL;
+}
+
+/* The target goes on, or is dead: clocks and front go on as well. */
+static void
+end_stop(struct run *run, int64_t now)
+{
+	clocks_resume(run, now);
+	run->job.terminal_stop = 0;
+	run->job.is_asked = false;
+	send_continue(run, now);
+}
+
+/* If the target was stopped or continued, has the front stop or go on too, so
+ * that the caller's shell sees its job stop.
+ *
+ * At a terminal, any stop of the target stops the front: the target may have
+ * given the terminal to another process group, as an interactive shell does,
+ * and only the caller's shell, which waits for the front, can take the terminal
+ * back. But only a terminal's stop pauses the clocks: if the target stops
+ * itself, its children may run on. */
+static void
+follow_target(struct run *run, int64_t now)
+{
+	siginfo_t info;
+
+	while (!run->target.has_exited && run->state < STATE_KILLING &&
+	       wait_peek(run->target.pid, WSTOPPED | WCONTINUED, &info) ==
+	           run->target.pid) {
+		run->job.target_is_stopped = info.si_code != CLD_CONTINUED;
+		if (!run->job.target_is_stopped) {
+			/* Some process has sent SIGCONT. */
+			end_stop(run, now);
+			continue;
+		}
+		/* On a terminal of its own, Ctrl-Z does that. */
+		if (info.si_status == SIGTSTP && run->terminal.is_keyboard)
+			run->job.terminal_stop = SIGTSTP;
+		stop_clocks(run, now);
+		if (run->target.shares_group || run->job.is_asked ||
+		    run->terminal.is_keyboard)
+			stop_front(run, info.si_status);
+	}
+}
+
+static void
+stop(struct run *run, int signal, bool from_terminal, int64_t now)
+{
+	if (run->state >= STATE_STOPPING)
+		return;
+	run->job.is_asked = true;
+	if (from_terminal)
+		run->job.terminal_stop = signal;
+	/* In the caller's session, a process group that the target made is
+	 * orphaned, since the supervisor is in another session, and the kernel
+	 * ignores a terminal's stop signals for an orphaned group: setpgid(2).
+	 * So such a group gets SIGSTOP. */
+	if (!from_terminal || !has_target(run))
+		target_signal(&run->target,
+		              from_terminal && run->target.shares_group
+		                  ? SIGSTOP
+		                  : signal);
+	if (run->target.has_exited)
+		stop_front(run, signal);
+	if (run->target.has_exited || run->job.target_is_stopped)
+		stop_clocks(run, now);
+}
+
+static void
+go_on(struct run *run, int64_t now)
+{
+	/* The caller's shell has mostly continued the whole group. */
+	follow_target(run, now);
+	if (run->job.target_is_stopped || !has_target(run))
+		target_signal(&run->target, SIGCONT);
+	end_stop(run, now);
+}
+
+/* --- other signals -------------------------------------------------------- */
+
+static void
+cancel(struct run *run, int signal, int64_t now)
+{
+	/* timeout(1) without -k only passes a signal on: on a SIGHUP, say, a
+	 * daemon may read its configuration again. */
+	const bool is_passed_on =
+	    run->options.is_timeout && run->options.kill_after == NEVER;
+
+	run->cancel.signal = signal;
+	run->cancel.at = now;
+	if (!is_passed_on) {
+		run->cancel.count++;
+		/* The stop that now begins sends the signal itself. */
+		if (run->state != STATE_STOPPING)
+			return;
+	}
+	if (run->options.is_timeout)
+		tell_signal(run, signal);
+	(void)tree_signal(&run->tree, signal, run->due[CLOCK_KILL]);
+}
+
+static void
+obey_signal(struct run *run, int signal, bool from_terminal, int64_t now)
+{
+	/* "may behave as if the time limit had been reached": POSIX.1-2024,
+	 * timeout, ASYNCHRONOUS EVENTS. */
+	if (signal == SIGALRM && run->options.is_timeout)
+		run->due[CLOCK_TIMEOUT] = now;
+	else if (signal_is_in(signal, SIGNALS_OF_STOP))
+		stop(run, signal, from_terminal, now);
+	else if (signal == SIGCONT)
+		go_on(run, now);
+	/* SIGHUP comes to a session's leader alone. */
+	else if (from_terminal && signal != SIGHUP && has_target(run))
+		return; /* the terminal has signalled the target too */
+	else if (signal_is_in(signal, SIGNALS_TERMINATING))
+		cancel(run, signal, now);
+	else
+		target_signal(&run->target, signal);
+}
+
+bool
+supervisor_sees_progress(struct run *run)
+{
+	const uint64_t before = run->activity;
+
+	tree_read(&run->tree, NEVER);
+	run->activity = tree_activity(&run->tree) + run->facts->output.relayed;
+	return run->activity != before;
+}
+
+static void
+obey(struct run *run, const struct order *order, int64_t now)
+{
+	switch (order->kind) {
+	case ORDER_SIGNAL:
+		obey_signal(run, order->signal, order->from_terminal, now);
+		break;
+	case ORDER_CONTINUED:
+		run->job.front_stops--;
+		break;
+	case ORDER_SILENT:
+		if (run->options.idle_unless_busy &&
+		    supervisor_sees_progress(run))
+			break;
+		/* It comes again, if this one comes in a pause. */
+		run->is_silent |= run->paused_at == NEVER;
+		break;
+	case ORDER_FOUND:
+		run->is_complete = true;
+		run->due[CLOCK_UNTIL] =
+		    duration_add(now, run->options.until_grace);
+		break;
+	}
+}
+
 /* --- the front ------------------------------------------------------------ */
 
 /* Takes all orders that are there. */
@@ -116,7 +355,7 @@ take_orders(struct run *run, int64_t now)
 		length = read(run->watchers.orders[0], orders, sizeof(orders));
 		for (ssize_t i = 0; i < length / (ssize_t)sizeof(orders[0]);
 		     i++)
-			job_obey(run, &orders[i], now);
+			obey(run, &orders[i], now);
 	} while (length == (ssize_t)sizeof(orders));
 	if (length != 0)
 		return;
@@ -187,7 +426,7 @@ supervisor_continue_front(struct run *run)
 
 	while (run->job.front_stops > 0 && !run->watchers.front_is_lost &&
 	       now < end) {
-		job_continue_front(run, now);
+		send_continue(run, now);
 		now = supervisor_wait(run, run->due[CLOCK_CONTINUE]);
 	}
 }
@@ -202,7 +441,7 @@ supervisor_reap(struct run *run, int64_t now)
 		return;
 	target_note_exit(&run->target, &run->tree.end,
 	                 run->state == STATE_RUNNING);
-	job_end(run, now);
+	end_stop(run, now);
 	output_note_exit(&run->output);
 	if (run->state == STATE_STOPPING)
 		clocks_bound_stop(run, now);
@@ -250,10 +489,10 @@ attend_clocks(struct run *run, int64_t now)
 		tree_take_priority();
 	}
 	if (now >= due[CLOCK_CONTINUE])
-		job_continue_front(run, now);
+		send_continue(run, now);
 	if (run->state == STATE_LINGERING && run->paused_at == NEVER &&
 	    (now >= due[CLOCK_SAMPLE] || now >= due[CLOCK_IDLE_AFTER_EXIT])) {
-		if (job_is_active(run))
+		if (supervisor_sees_progress(run))
 			due[CLOCK_IDLE_AFTER_EXIT] =
 			    duration_add(now, run->options.idle_after_exit);
 		due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
@@ -265,7 +504,7 @@ void
 supervisor_attend(struct run *run, int64_t now)
 {
 	look_at_children(run, now);
-	job_follow(run, now);
+	follow_target(run, now);
 	/* waitid(2) proves that the tree is empty, and is all that a fast end
 	 * costs. */
 	if (run->target.has_exited && !run->tree_is_empty)

@@ -4,6 +4,15 @@
 #include <stdint.h>
 
 struct run;
+struct order;
+struct news;
+
+/* In the front: has the supervisor obey ORDER. Lost if it is dead. */
+void supervisor_order(const struct run *run, struct order order);
+
+/* Has the front know NEWS, at once where run.h calls it urgent. Does nothing in
+ * a take-over. */
+void supervisor_tell(const struct run *run, struct news news);
 
 /* Makes this process, just forked, the root of its tree: a subreaper with a
  * signalfd and, unless the target is to stay in the caller's session, the
@@ -24,6 +33,9 @@ void supervisor_attend(struct run *run, int64_t now);
 
 /* Reaps the dead, and notes the death of the target. */
 void supervisor_reap(struct run *run, int64_t now);
+
+/* Whether tree or output were active since the last call. */
+bool supervisor_sees_progress(struct run *run);
 
 /* Continues a front that was stopped with its job, so that the front ends. */
 void supervisor_continue_front(struct run *run);

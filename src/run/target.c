@@ -23,7 +23,6 @@
 #include "proc/signals.h"
 #include "run/resources.h"
 #include "run/run.h"
-#include "run/talk.h"
 
 #define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
 #define SYNTAX    " \t\n;&|<>()$`="
@@ -255,8 +254,6 @@ target_start(struct run *run)
 	if (target == 0)
 		become_target(run, supervisor);
 	target_note(run, target);
-	talk_news(run, &(struct news){ .kind = NEWS_TARGET, .value = target },
-	          run->output.count > 0);
 	for (int i = SIGHUP; i <= SIGTSTP; i++) {
 		if ((run->target.early_signals & SIGNAL_BIT(i)) != 0)
 			target_signal(&run->target, i);
