@@ -270,7 +270,7 @@ finish(struct run *run)
 		;
 	/* Without a command, children from before wdrun's exec used this. */
 	if (run->target.pid != 0)
-		run->facts->usage = tell_measure(run);
+		tell_measure(run->facts);
 	/* The helpers, whose CPU time is not the command's. */
 	while (wait_peek(ANY_CHILD, WEXITED | __WALL, &info) > 0)
 		;
@@ -354,7 +354,6 @@ enter(struct run *run, enum reason why, int64_t now)
 	    has_look && tell_look(run, due_since(run, why, now) + LOOK_BUDGET);
 	const size_t seen = is_in_time ? run->tree.list.count : 0;
 
-	tell_as_timeout(run, why);
 	run->state = reason_row(why)->next;
 	if (run->state == STATE_LINGERING)
 		begin_lingering(run, now);

@@ -55,13 +55,6 @@ struct outcome {
 	int value; /* the exit status, or the signal */
 };
 
-/* The resources that a run has used. All 0: not known, or no command ran. */
-struct usage {
-	int64_t elapsed;     /* since the target's start, in nanoseconds */
-	int64_t cpu;         /* of the tree, in nanoseconds */
-	int64_t peak_memory; /* of its largest process, in KiB */
-};
-
 struct files {
 	size_t count;
 	const char *paths[FILES_MAX];

@@ -293,8 +293,8 @@ add_all(struct strbuf *line, const struct run *run, struct outcome outcome)
 	                    : outcome.value);
 	add_signal(line, &outcome);
 	add_target(line, facts);
-	json_add_number(line, "cpu_ms", facts->usage.cpu / MILLISECOND);
-	json_add_number(line, "peak_memory_kib", facts->usage.peak_memory);
+	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);
+	json_add_number(line, "peak_memory_kib", facts->peak_memory);
 	add_output(line, &run->output);
 	add_processes(line, facts);
 	json_add_key(line, "tree"); /* as it was printed */

@@ -104,8 +104,9 @@ struct facts {
 	struct outcome target_outcome;
 	bool target_left; /* the target exited by itself */
 	bool tree_is_empty;
-	bool nobody_is_left; /* besides survivors that are let go */
-	struct usage usage;
+	bool nobody_is_left;      /* besides survivors that are let go */
+	int64_t cpu;              /* of the tree, in nanoseconds */
+	int64_t peak_memory;      /* of its largest process, in KiB */
 	_Atomic bool is_released; /* resources_release() is done */
 
 	/* Last: pages that few runs touch cost the others nothing. */

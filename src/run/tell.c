@@ -17,16 +17,6 @@
 
 #define LINE_SIZE 512
 #define SHOWN_MAX 64 /* bytes of a name that are shown */
-#define HOUR      (3600 * SECOND)
-
-/* timeout(1) never tells that its own process was killed, or that SIGKILL does
- * not end a process. */
-static bool
-is_in_words_of_timeout(const struct run *run, enum reason why)
-{
-	return run->options.is_timeout && why != REASON_FRONT_LOST &&
-	       why != REASON_SUPERVISOR_LOST && why != REASON_LAST_BOUND;
-}
 
 /* --- the look ------------------------------------------------------------- */
 
@@ -65,23 +55,9 @@ tell_signal(const struct run *run, int signal)
 
 	char name[SIGNAL_NAME_SIZE];
 
-	message("sending signal %s to%s command '%s'",
+	message("sending signal %s to command '%s'",
 	        signal == 0 ? "0" : signal_name(signal, name) + strlen("SIG"),
-	        run->target.has_exited ? " what is left of" : "",
 	        run->options.command[0]);
-}
-
-void
-tell_as_timeout(const struct run *run, enum reason why)
-{
-	if (!is_in_words_of_timeout(run, why))
-		return;
-	if (why == REASON_TIMEOUT)
-		tell_signal(run, run->options.signal);
-	else if (why == REASON_CANCELLED)
-		tell_signal(run, run->cancel.signal);
-	else if (why == REASON_GRACE_OVER)
-		tell_signal(run, SIGKILL);
 }
 
 /* "timed out after 30m, " */
@@ -197,7 +173,8 @@ print(const struct run *run, enum reason why, size_t count)
 }
 
 void
-tell_change(struct run *run, enum state from, enum reason why, size_t count)
+tell_change(const struct run *run, enum state from, enum reason why,
+            size_t count)
 {
 	static const char *const states[] = {
 		[STATE_RUNNING] = "running",   [STATE_LINGERING] = "lingering",
@@ -205,8 +182,16 @@ tell_change(struct run *run, enum state from, enum reason why, size_t count)
 		[STATE_DONE] = "done",
 	};
 
-	if (is_in_words_of_timeout(run, why))
+	if (run->options.is_timeout && why != REASON_FRONT_LOST &&
+	    why != REASON_SUPERVISOR_LOST && why != REASON_LAST_BOUND) {
+		if (why == REASON_TIMEOUT)
+			tell_signal(run, run->options.signal);
+		else if (why == REASON_CANCELLED)
+			tell_signal(run, run->cancel.signal);
+		else if (why == REASON_GRACE_OVER)
+			tell_signal(run, SIGKILL);
 		return;
+	}
 	if (run->options.verbose && !run->options.is_timeout) {
 		const bool by_signal = why == REASON_CANCELLED;
 		char name[SIGNAL_NAME_SIZE];
@@ -221,29 +206,15 @@ tell_change(struct run *run, enum state from, enum reason why, size_t count)
 
 /* --- the heartbeat -------------------------------------------------------- */
 
-/* The name of the run, or else the file name of its command. */
-static const char *
-name_of(const struct options *options)
-{
-	const char *const command = options->command[0];
-	const char *const slash = strrchr(command, '/');
-
-	if (options->name != NULL)
-		return options->name;
-	return slash == NULL || slash[1] == '\0' ? command : slash + 1;
-}
-
-/* Appends NS as "5m" or "5m03s", rounded to the nearest second, or from an hour
- * on to the nearest minute. */
+/* Appends NS, rounded to the nearest second. */
 static void
 add_duration(struct strbuf *line, int64_t ns)
 {
-	const int64_t unit = ns < HOUR ? SECOND : HOUR / 60;
-	const int64_t rounded = ns + unit / 2;
+	const int64_t rounded = ns + SECOND / 2;
 	char text[DURATION_TEXT_SIZE];
 
 	strbuf_addf(line, "%s",
-	            duration_format(rounded - rounded % unit, text));
+	            duration_format(rounded - rounded % SECOND, text));
 }
 
 static void
@@ -251,26 +222,20 @@ tell_progress(struct run *run, int64_t now)
 {
 	char text[LINE_SIZE];
 	struct strbuf line = { .text = text, .size = sizeof(text) };
-	const int64_t heard_at = run->facts->output.heard_at;
 	const int64_t end = run->due[CLOCK_TIMEOUT];
-	const char *const name = name_of(&run->options);
+	const char *const command = run->options.command[0];
+	const char *const slash = strrchr(command, '/');
+	const char *const name = run->options.name != NULL ? run->options.name
+	                         : slash == NULL           ? command
+	                                                   : slash + 1;
 
-	strbuf_addf(&line, "%.*s: ", (int)utf8_fit(name, SHOWN_MAX), name);
+	strbuf_addf(&line, "%.*s: ", SHOWN_MAX, name);
 	add_duration(&line, now - run->target.started);
 	strbuf_addf(&line, " elapsed");
-	if (end != NEVER && end - now < SECOND) {
-		strbuf_addf(&line, ", less than 1s left");
-	} else if (end != NEVER) {
+	if (end != NEVER) {
 		strbuf_addf(&line, ", ");
 		add_duration(&line, end - now);
 		strbuf_addf(&line, " left");
-	}
-	if (heard_at > 0) {
-		strbuf_addf(&line, ", last output ");
-		add_duration(&line, now - heard_at);
-		strbuf_addf(&line, " ago");
-	} else if (run->output.count > 0) {
-		strbuf_addf(&line, ", no output yet");
 	}
 	tree_read(&run->tree, NEVER);
 	if (!run->tree.is_partial)
@@ -302,31 +267,28 @@ time_of(const struct timeval *time)
 	return time->tv_sec * SECOND + time->tv_usec * (MILLISECOND / 1000);
 }
 
-struct usage
-tell_measure(const struct run *run)
+void
+tell_measure(struct facts *facts)
 {
 	struct rusage usage;
 
 	if (getrusage(RUSAGE_CHILDREN, &usage) == -1)
-		return (struct usage){ .elapsed = 0 };
-	return (struct usage){
-		.elapsed = duration_now() - run->target.started,
-		.cpu = time_of(&usage.ru_utime) + time_of(&usage.ru_stime),
-		.peak_memory = usage.ru_maxrss,
-	};
+		return;
+	facts->cpu = time_of(&usage.ru_utime) + time_of(&usage.ru_stime);
+	facts->peak_memory = usage.ru_maxrss;
 }
 
 void
 tell_end(const struct run *run, struct outcome outcome)
 {
-	const struct usage *const usage = &run->facts->usage;
+	const struct facts *const facts = run->facts;
 	char elapsed[DURATION_TEXT_SIZE];
 	char cpu[DURATION_TEXT_SIZE];
 	char status[SIGNAL_NAME_SIZE];
 	const bool by_signal = outcome.kind == OUTCOME_SIGNAL;
 
 	if (!run->options.verbose || run->options.is_timeout ||
-	    usage->elapsed == 0)
+	    facts->started == 0)
 		return;
 	if (by_signal)
 		(void)signal_name(outcome.value, status);
@@ -335,7 +297,7 @@ tell_end(const struct run *run, struct outcome outcome)
 	message("ended %s %s after %s; %s of CPU time, at most %lld KiB of "
 	        "memory",
 	        by_signal ? "by" : "with status", status,
-	        duration_format(usage->elapsed, elapsed),
-	        duration_format(usage->cpu, cpu),
-	        (long long)usage->peak_memory);
+	        duration_format(facts->ended - facts->started, elapsed),
+	        duration_format(facts->cpu, cpu),
+	        (long long)facts->peak_memory);
 }

@@ -7,6 +7,7 @@
 #include "base/duration.h"
 #include "watchdog.h"
 
+struct facts;
 struct run;
 
 /* How long the first signal of a stop may wait for the look. */
@@ -21,21 +22,17 @@ bool tell_has_look(const struct run *run, enum reason why);
  * The first look goes to the report, too. */
 bool tell_look(struct run *run, int64_t until);
 
-/* As timeout(1) tells a change of RUN for the reason WHY: before the signal. */
-void tell_as_timeout(const struct run *run, enum reason why);
-
 /* Prints the message that RUN has changed from FROM for the reason WHY, if that
  * is told, with the processes of the last look. COUNT is the number of
  * processes that are signalled. */
-void tell_change(struct run *run, enum state from, enum reason why,
+void tell_change(const struct run *run, enum state from, enum reason why,
                  size_t count);
 
 /* Prints for "timeout -v" that SIGNAL is sent. */
 void tell_signal(const struct run *run, int signal);
 
-/* What the run has used, in the supervisor, once all its children are
- * reaped. */
-struct usage tell_measure(const struct run *run);
+/* Notes in FACTS what the run has used, once all its children are reaped. */
+void tell_measure(struct facts *facts);
 
 /* For --verbose: prints that the run is over, with OUTCOME. */
 void tell_end(const struct run *run, struct outcome outcome);
