@@ -3,7 +3,6 @@
 
 #include <sys/stat.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -44,60 +43,47 @@ descriptor_of(const char *path)
 		return STDERR_FILENO;
 	if (strncmp(path, DESCRIPTORS, strlen(DESCRIPTORS)) != 0)
 		return -2;
-	path += strlen(DESCRIPTORS);
 
 	char *end;
-	const unsigned long fd = strtoul(path, &end, 10);
+	const unsigned long fd = strtoul(path + strlen(DESCRIPTORS), &end, 10);
 
-	return isdigit((unsigned char)*path) && *end == '\0' && fd <= INT_MAX
-	           ? (int)fd
-	           : -1;
+	return *end == '\0' && fd <= INT_MAX ? (int)fd : -1;
 }
 
-/* Opens what REPORT names as a descriptor. Returns 0, or -1 with errno. */
-static int
+/* Looks whether the report can be written to the descriptor FD, and keeps it
+ * open. Returns NULL, or why not. */
+static const char *
 open_descriptor(struct report *report, int fd)
 {
 	const int flags = fcntl(fd, F_GETFL);
 
-	errno = EBADF;
 	if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY)
-		return -1;
+		return strerror(EBADF);
 	report->stream_fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	return report->stream_fd == -1 ? -1 : 0;
+	return report->stream_fd == -1 ? strerror(errno) : NULL;
 }
 
-/* Opens the FIFO. For reading, too: then it opens without a reader, and what is
- * written waits for one as long as this process has it open. */
-static int
-open_fifo(struct report *report)
-{
-	const int fd = openat(report->directory_fd, report->file,
-	                      O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-	struct stat file;
-
-	report->stream_fd = fd;
-	if (fd == -1)
-		return -1;
-	if (fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode) &&
-	    pidfile_is_trusted(report->directory_fd, &file))
-		return 0;
-	errno = EUSERS;
-	return -1;
-}
-
-/* Looks whether the report can be written. Returns NULL, or why not. */
+/* Looks whether the report can be written as a file, and opens it if it is a
+ * FIFO. Returns NULL, or why not. */
 static const char *
-refusal_of(struct report *report)
+open_place(struct report *report)
 {
 	struct stat file = { .st_mode = 0 };
 	const bool is_there = fstatat(report->directory_fd, report->file, &file,
 	                              AT_SYMLINK_NOFOLLOW) == 0;
 
+	if (S_ISFIFO(file.st_mode)) {
+		if (!pidfile_is_trusted(report->directory_fd, &file))
+			return lock_error(EUSERS);
+		/* For reading, too: then it opens without a reader, and what is
+		 * written waits for one as long as this process has it open. */
+		report->stream_fd =
+		    openat(report->directory_fd, report->file,
+		           O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+		return report->stream_fd == -1 ? strerror(errno) : NULL;
+	}
 	/* rename(2) replaces an older report, and would also replace a device
 	 * or a symbolic link. */
-	if (S_ISFIFO(file.st_mode))
-		return open_fifo(report) == 0 ? NULL : lock_error(errno);
 	if (is_there && !S_ISREG(file.st_mode))
 		return "it exists, but is neither a regular file nor a FIFO";
 	return faccessat(report->directory_fd, ".", W_OK | X_OK, 0) == 0
@@ -114,8 +100,7 @@ report_open(struct report *report, const char *path)
 	report->path = path;
 	report->directory_fd = report->stream_fd = -1;
 	if (fd != -2) {
-		if (open_descriptor(report, fd) == -1)
-			why = strerror(errno);
+		why = open_descriptor(report, fd);
 	} else {
 		const char *const resolved = path_resolve(path, 0);
 
@@ -126,7 +111,7 @@ report_open(struct report *report, const char *path)
 			why = path_error(errno);
 		} else {
 			report->path = resolved;
-			why = refusal_of(report);
+			why = open_place(report);
 		}
 	}
 	if (why != NULL)
@@ -154,48 +139,36 @@ report_note_end(const struct run *run)
 
 /* --- JSON ----------------------------------------------------------------- */
 
-static const char *
-outcome_of(const struct facts *facts)
+/* How the run ended, and why: a code for programs, and words. */
+static void
+add_end(struct strbuf *line, const struct facts *facts)
 {
-	if (facts->is_locked_out)
-		return "locked out";
-	if (facts->exec_failure.why != 0)
-		return "not executed";
-	/* A front that takes over only kills: an exit status is older. */
-	if (!facts->target_left && facts->stop != REASON_NONE &&
-	    (facts->stop != REASON_SUPERVISOR_LOST ||
-	     facts->target_outcome.kind != OUTCOME_EXIT))
-		return "stopped";
-	switch (facts->target_outcome.kind) {
-	case OUTCOME_EXIT:
-		return "exited";
-	case OUTCOME_SIGNAL:
-		return "killed";
-	case OUTCOME_UNKNOWN:
-		break;
+	const int status = facts->target_outcome.kind;
+	const char *outcome = status == OUTCOME_EXIT     ? "exited"
+	                      : status == OUTCOME_SIGNAL ? "killed"
+	                                                 : "unknown";
+	const char *code = reason_row(facts->stop)->code;
+	const char *words =
+	    facts->stop == REASON_NONE ? NULL : reason_row(facts->stop)->words;
+
+	if (facts->is_locked_out) {
+		outcome = "locked out";
+		code = "locked";
+		words = "a lock is held by another process";
+	} else if (facts->exec_failure.why != 0) {
+		outcome = "not executed";
+		code = "exec";
+		words = strerror(facts->exec_failure.why);
+	} else if (!facts->target_left && facts->stop != REASON_NONE &&
+	           /* A front that takes over only kills: an exit status is
+	            * older. */
+	           (facts->stop != REASON_SUPERVISOR_LOST ||
+	            status != OUTCOME_EXIT)) {
+		outcome = "stopped";
 	}
-	return "unknown";
-}
-
-static const char *
-reason_code_of(const struct facts *facts)
-{
-	if (facts->is_locked_out)
-		return "locked";
-	if (facts->exec_failure.why != 0)
-		return "exec";
-	return reason_row(facts->stop)->code;
-}
-
-static const char *
-reason_of(const struct facts *facts)
-{
-	if (facts->is_locked_out)
-		return "a lock is held by another process";
-	if (facts->exec_failure.why != 0)
-		return strerror(facts->exec_failure.why);
-	return facts->stop == REASON_NONE ? NULL
-	                                  : reason_row(facts->stop)->words;
+	json_add_text(line, "outcome", outcome);
+	json_add_text(line, "reason", words);
+	json_add_text(line, "reason_code", code);
 }
 
 static void
@@ -283,9 +256,7 @@ add_all(struct strbuf *line, const struct run *run, struct outcome outcome)
 	json_add_number(
 	    line, "elapsed_ms",
 	    facts->started == 0 ? 0 : (end - facts->started) / MILLISECOND);
-	json_add_text(line, "outcome", outcome_of(facts));
-	json_add_text(line, "reason", reason_of(facts));
-	json_add_text(line, "reason_code", reason_code_of(facts));
+	add_end(line, facts);
 	/* As $? in a shell. */
 	json_add_number(line, "status",
 	                outcome.kind == OUTCOME_SIGNAL
