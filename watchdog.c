@@ -31,6 +31,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,6 +58,7 @@ static int serve(const struct options *options);
 static void prepare(struct run *run);
 static void watch_parent(struct run *run);
 static _Noreturn void be_supervisor(struct run *run);
+static void detach(struct run *run, bool is_front);
 static struct outcome take_over(struct run *run);
 static void finish(struct run *run);
 static _Noreturn void leave(struct run *run, struct outcome outcome);
@@ -103,6 +105,8 @@ main(int argc, char *argv[])
 		be_supervisor(&run); /* does not return */
 
 	/* From here on this process is the front. */
+	(void)sched_yield(); /* the supervisor forks the target first */
+	detach(&run, true);
 	if (!front_watch(&run, &outcome))
 		outcome = take_over(&run);
 	leave(&run, outcome);
@@ -131,6 +135,7 @@ prepare(struct run *run)
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		run->due[i] = NEVER;
 	run->paused_at = NEVER;
+	run->job.group = getpgrp();
 	run->tree_is_empty = true;
 	run->parent.fd = run->terminal.fd = watchers->signal_fd = -1;
 	watchers->front = getpid();
@@ -213,19 +218,17 @@ be_supervisor(struct run *run)
 	} else {
 		const int64_t now = duration_now();
 
-		supervisor_tell(run, (struct news){ .kind = NEWS_TARGET,
-		                                    .value = run->target.pid });
-		supervisor_detach(run);
+		supervisor_tell(run, NEWS_TARGET, run->target.pid);
+		supervisor_begin(run);
+		detach(run, false);
 		begin(run, now);
 		supervise(run);
 		outcome = run_outcome(run);
 	}
 	/* Once the front has the outcome, it may finish what is left to do. */
+	run->facts->outcome = outcome;
 	report_note_end(run);
-	supervisor_tell(run, (struct news){ .kind = NEWS_OUTCOME,
-	                                    .value = !run->tree_is_empty &&
-	                                             run->stop == REASON_NONE,
-	                                    .outcome = outcome });
+	supervisor_tell(run, NEWS_OUTCOME, 0);
 	finish(run);
 	resources_release(run);
 	supervisor_continue_front(run);
@@ -235,6 +238,24 @@ be_supervisor(struct run *run)
 		report_write(run, outcome);
 	}
 	_exit(0);
+}
+
+/* Gives up what this watcher has inherited, but stderr and what it needs. */
+static void
+detach(struct run *run, bool is_front)
+{
+	const struct watchers *const watchers = &run->watchers;
+	int keep[OUTPUT_FDS + RESOURCE_FDS + 5] = {
+		watchers->orders[is_front],
+		watchers->news[!is_front],
+		watchers->signal_fd,
+		run->parent.fd,
+		procfs_fd(),
+	};
+
+	output_keep(&run->output, is_front, &keep[5]);
+	resources_keep(run, &keep[5 + OUTPUT_FDS]);
+	fds_release(watchers->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
 }
 
 /* Kills the tree in place of a killed supervisor, whose orphans are now the
@@ -320,7 +341,6 @@ supervise(struct run *run)
 static void
 begin(struct run *run, int64_t now)
 {
-	run->target.started = now;
 	run->facts->started = now;
 	run->facts->target = run->target.pid;
 	run->due[CLOCK_TIMEOUT] = duration_add(now, run->options.timeout);
@@ -389,11 +409,8 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 		return;
 	run->stop = why;
 	(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
-	supervisor_tell(run,
-	                (struct news){ .kind = NEWS_STOP,
-	                               .value = run->target.exited_by_itself
-	                                            ? REASON_NONE
-	                                            : (int)why });
+	supervisor_tell(run, NEWS_STOP,
+	                run->target.exited_by_itself ? REASON_NONE : (int)why);
 }
 
 /* Other survivors end without a clock or by --timeout, or are let go. */

@@ -18,7 +18,6 @@
 #endif
 
 #define FIRST_OTHER     3
-#define KERNEL_NCCS     19 /* of the kernel's c_cc; libc's is longer */
 #define ROWS_DEFAULT    24
 #define COLUMNS_DEFAULT 80
 #define FISH_TRIES      5
@@ -78,8 +77,7 @@ terminal_share(struct terminal *terminal)
 		return is_stdin;
 	}
 	terminal->fd = fd;
-	terminal->group = getpgrp();
-	terminal->was_foreground = tcgetpgrp(fd) == terminal->group;
+	terminal->was_foreground = tcgetpgrp(fd) == getpgrp();
 	return true;
 }
 
@@ -91,14 +89,14 @@ terminal_restore(const struct terminal *terminal)
 	/* A living group that has the foreground, a shell's, has chosen modes
 	 * of its own. The group of a dead one may be that of a job of a shell
 	 * that was the command. */
-	if (group != terminal->group &&
+	if (group != getpgrp() &&
 	    (group <= 1 || kill(-group, 0) == 0 || errno != ESRCH))
 		return;
 	/* With SIGTTOU blocked, these calls do not stop the process
 	 * (tty_check_change() in the kernel). */
 	(void)tcsetattr(terminal->fd, TCSANOW, &terminal->modes);
-	if (terminal->was_foreground && group != terminal->group)
-		(void)tcsetpgrp(terminal->fd, terminal->group);
+	if (terminal->was_foreground && group != getpgrp())
+		(void)tcsetpgrp(terminal->fd, getpgrp());
 }
 
 int
@@ -110,7 +108,6 @@ terminal_open_keyboard(struct terminal *terminal, int display_fd)
 	terminal->fd = terminal_is_controlling(display_fd)
 	                   ? open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC)
 	                   : fcntl(display_fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
-	terminal->group = getpgrp();
 	terminal->is_keyboard = terminal->fd != -1;
 	return terminal->is_keyboard ? 0 : -1;
 }
@@ -126,27 +123,17 @@ terminal_take(struct terminal *terminal)
 	if (!terminal->is_ours || facts->is_raw ||
 	    tcgetattr(terminal->fd, &facts->modes) == -1)
 		return;
-	facts->raw = facts->modes;
-	cfmakeraw(&facts->raw);
+	struct termios raw = facts->modes;
+
+	cfmakeraw(&raw);
 	/* If the command's output goes elsewhere, other programs that write to
 	 * this terminal still need the output modes. */
 	if (!terminal->shows_output)
-		facts->raw.c_oflag = facts->modes.c_oflag;
+		raw.c_oflag = facts->modes.c_oflag;
 	/* Before tcsetattr(3): if the front is killed in between, the
 	 * supervisor restores the terminal's modes. */
 	facts->is_raw = true;
-	(void)tcsetattr(terminal->fd, TCSANOW, &facts->raw);
-}
-
-/* Whether A and B are the same but for OPOST, which another run on the same
- * terminal may have changed. */
-static bool
-is_same(const struct termios *a, const struct termios *b)
-{
-	return a->c_iflag == b->c_iflag &&
-	       (a->c_oflag | OPOST) == (b->c_oflag | OPOST) &&
-	       a->c_cflag == b->c_cflag && a->c_lflag == b->c_lflag &&
-	       memcmp(a->c_cc, b->c_cc, KERNEL_NCCS) == 0;
+	(void)tcsetattr(terminal->fd, TCSANOW, &raw);
 }
 
 void
@@ -157,9 +144,10 @@ terminal_give_back(const struct terminal *terminal)
 
 	if (!terminal->is_keyboard || !facts->is_raw)
 		return;
-	/* After a failure IS_RAW stays true: the other watcher tries again. */
+	/* Modes with ISIG are another process's choice since. After a failure
+	 * IS_RAW stays true: the other watcher tries again. */
 	if (tcgetattr(terminal->fd, &now) == -1 ||
-	    (is_same(&now, &facts->raw) &&
+	    ((now.c_lflag & ISIG) == 0 &&
 	     tcsetattr(terminal->fd, TCSANOW, &facts->modes) == -1))
 		return;
 	facts->is_raw = false;
@@ -220,9 +208,10 @@ pty_open(int *master_fd, int *slave_fd, int model_fd, bool processes)
 	    ioctl(*master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (*slave_fd == -1)
 		return -1;
-	/* Another wdrun in the same pipeline may have made MODEL_FD raw. */
+	/* A shell may read a command line there, or another wdrun of the
+	 * pipeline keys. */
 	if ((model_fd == -1 || tcgetattr(model_fd, &modes) == -1 ||
-	     (modes.c_lflag & ISIG) == 0) &&
+	     (modes.c_lflag & ICANON) == 0) &&
 	    tcgetattr(*slave_fd, &modes) == -1)
 		return -1;
 	if (!processes)

@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 #include <termios.h>
 
 #define KEYS_SIZE 512
@@ -11,10 +10,9 @@
 /* The modes of the caller's terminal, in memory that both watchers share: who
  * is left alive gives the terminal back. */
 struct terminal_facts {
-	_Atomic bool is_raw;  /* so MODES and RAW are set */
+	_Atomic bool is_raw;  /* so MODES are set */
 	_Atomic bool is_over; /* the command has exited: no more keys */
 	struct termios modes;
-	struct termios raw;
 };
 
 /*
@@ -25,8 +23,7 @@ struct terminal_facts {
  */
 struct terminal {
 	int fd;
-	pid_t group;          /* the caller's job */
-	bool was_foreground;  /* GROUP was the foreground group */
+	bool was_foreground;  /* the caller's job was the foreground group */
 	struct termios modes; /* at the start, where it is shared */
 
 	bool is_keyboard;
@@ -74,9 +71,9 @@ bool terminal_wants_keys(const struct terminal *terminal);
 bool terminal_carry(struct terminal *terminal, int master_fd);
 
 /* Opens both ends of a pseudo-terminal, close-on-exec, the master non-blocking,
- * with the modes of MODEL_FD, a terminal, or the kernel's if -1. Unless
- * PROCESSES, "\n" does not become "\r\n" (OPOST). Returns 0, or -1 with
- * errno. */
+ * with the modes of MODEL_FD, a terminal, or the kernel's if -1, or if another
+ * program reads keys there. Unless PROCESSES, "\n" does not become "\r\n"
+ * (OPOST). Returns 0, or -1 with errno. */
 int pty_open(int *master_fd, int *slave_fd, int model_fd, bool processes);
 
 /* Sends SIGHUP to the foreground group of MASTER_FD, which is about to be

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,9 +13,7 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "proc/children.h"
-#include "proc/procfs.h"
 #include "proc/signals.h"
-#include "run/resources.h"
 #include "run/run.h"
 #include "run/supervisor.h"
 
@@ -27,10 +24,13 @@
 
 #define WOKEN_LATE SECOND
 
-#define READER_PATIENCE (2 * SECOND) /* to take something, when drained */
-#define OUTSIDERS_MAX   ((uint64_t)1024 * 1024) /* bytes that are carried on */
+/* In a drain: for the reader to take something, and how many bytes of other
+ * writers than the tree are carried on. */
+#define READER_PATIENCE (2 * SECOND)
+#define OUTSIDERS_MAX   ((uint64_t)1024 * 1024)
 #define CANCELS_TO_END  3
-#define LAST_ROUNDS     16
+
+#define LAST_ROUNDS 16
 
 /* What only the front knows. */
 struct front {
@@ -64,8 +64,9 @@ static int
 take_signal(struct run *run, int64_t until, siginfo_t *info, unsigned *found)
 {
 	if (run->output.count > 0) {
-		*found |= output_pump(&run->output, run->watchers.signal_fd,
-		                      run->parent.fd, until);
+		/* The supervisor sees to the parent. */
+		*found |= output_pump(&run->output, run->watchers.signal_fd, -1,
+		                      until);
 		/* signalfd(2) tells poll(2); sigtimedwait(2) takes as well. */
 		return (*found & PUMP_SIGNAL) != 0
 		           ? signals_wait(SIGNALS_ALL, info, 0)
@@ -135,8 +136,8 @@ stop_job(struct run *run, struct front *front, int signal)
 		(void)output_pump(&run->output, -1, -1, now);
 	terminal_give_back(&run->terminal);
 	if (run->terminal.is_keyboard && signal == SIGTSTP &&
-	    run->terminal.group > 1)
-		(void)kill(-run->terminal.group, SIGTSTP);
+	    run->job.group > 1)
+		(void)kill(-run->job.group, SIGTSTP);
 	signal_stop_by(is_of_terminal ? signal : SIGTSTP);
 
 	const int64_t stopped = duration_now() - now;
@@ -180,8 +181,7 @@ read_news(struct run *run, struct front *front, bool is_dead)
 			bound_stop(run, front);
 			break;
 		case NEWS_OUTCOME:
-			front->outcome = news.outcome;
-			run->lets_go = news.value != 0;
+			front->outcome = run->facts->outcome;
 			bound(front,
 			      duration_add(duration_now(), TEARDOWN_PATIENCE));
 			break;
@@ -255,41 +255,12 @@ end_late_supervisor(const struct run *run, struct front *front)
 	return false;
 }
 
-/* Gives up what the caller has opened and the output does not need. */
-static void
-detach(struct run *run)
-{
-	struct watchers *const watchers = &run->watchers;
-	int keep[OUTPUT_FDS + RESOURCE_FDS + 5] = {
-		watchers->orders[1], watchers->news[0], watchers->signal_fd,
-		run->parent.fd,      procfs_fd(),
-	};
-
-	output_keep(&run->output, true, &keep[5]);
-	resources_keep(run, &keep[5 + OUTPUT_FDS]);
-	/* Lets the supervisor fork the target first. */
-	(void)sched_yield();
-	fds_release(watchers->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
-	watchers->null_fd = watchers->orders[0] = watchers->news[1] = -1;
-}
-
-/* The supervisor sees it, too, and ends the run. */
-static void
-lose_parent(struct run *run, unsigned found)
-{
-	if ((found & PUMP_PARENT) == 0)
-		return;
-	run->parent.is_lost = true;
-	run->parent.fd = -1;
-}
-
 bool
 front_watch(struct run *run, struct outcome *outcome)
 {
 	struct front front = { .deadline = NEVER };
 	bool is_dead = false;
 
-	detach(run);
 	if (run->options.timeout != NEVER) {
 		bound_stop(run, &front);
 		front.deadline =
@@ -310,7 +281,6 @@ front_watch(struct run *run, struct outcome *outcome)
 		if ((found & PUMP_SILENT) != 0 && run->target.pid != 0)
 			supervisor_order(
 			    run, (struct order){ .kind = ORDER_SILENT });
-		lose_parent(run, found);
 		if (signal == SIGCHLD) {
 			/* Before the news: all of a dead one's is there. */
 			is_dead = reap_supervisor(run);
@@ -397,7 +367,8 @@ front_drain(struct run *run)
 	int64_t taken = began;
 	if (output->count == 0)
 		return;
-	if (run->lets_go) {
+	/* Survivors are let go. */
+	if (run->facts->nobody_is_left && !run->facts->tree_is_empty) {
 		leave_behind(run);
 		return;
 	}
@@ -415,7 +386,10 @@ front_drain(struct run *run)
 
 		if ((found & PUMP_SIGNAL) != 0)
 			run->cancel.count += count_cancels();
-		lose_parent(run, found);
+		if ((found & PUMP_PARENT) != 0) {
+			run->parent.is_lost = true;
+			run->parent.fd = -1;
+		}
 		if (output->facts->relayed != relayed)
 			taken = duration_now();
 		relayed = output->facts->relayed;
@@ -434,9 +408,9 @@ front_end(const struct run *run, struct outcome outcome)
 		_exit(outcome.value);
 	/* A key that ended the command on its own terminal would have reached
 	 * the rest of the job on this one. */
-	if (run->terminal.is_keyboard && run->terminal.group > 1 &&
+	if (run->terminal.is_keyboard && run->job.group > 1 &&
 	    run->stop == REASON_NONE &&
 	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
-		(void)kill(-run->terminal.group, outcome.value);
+		(void)kill(-run->job.group, outcome.value);
 	signal_die_by(outcome.value);
 }

@@ -58,18 +58,18 @@ struct order {
  * says "done"; killed without an outcome, it says "take over", and killed after
  * an outcome, "finish the teardown".
  */
+enum news_kind {
+	NEWS_TARGET,  /* VALUE: its PID (urgent if silence counts from now) */
+	NEWS_STOPPED, /* by the signal VALUE: stop too (urgent) */
+	NEWS_STOP,    /* a stop began, for the reason VALUE; NONE: of survivors
+	               * (urgent) */
+	NEWS_OUTCOME, /* it is in the facts (urgent if files are to be
+	               * removed) */
+};
+
 struct news {
-	enum {
-		NEWS_TARGET,  /* VALUE: its PID (urgent if silence counts from
-		               * now on) */
-		NEWS_STOPPED, /* by the signal VALUE: stop too (urgent) */
-		NEWS_STOP,    /* a stop began, for the reason VALUE; NONE: of
-		               * survivors (urgent) */
-		NEWS_OUTCOME, /* VALUE: survivors are let go (urgent if files
-		               * are to be removed) */
-	} kind;
+	enum news_kind kind;
 	int value;
-	struct outcome outcome;
 };
 
 #define INTERPRETER_SIZE 80
@@ -101,6 +101,7 @@ struct facts {
 	/* The run is over: */
 	int64_t ended; /* 0: not yet */
 	enum reason stop;
+	struct outcome outcome; /* of wdrun; unknown: not yet */
 	struct outcome target_outcome;
 	bool target_left; /* the target exited by itself */
 	bool tree_is_empty;
@@ -137,9 +138,8 @@ struct target {
 	bool ignores_sigchld;   /* inherited from the caller */
 	uint64_t callers_mask;  /* the signals blocked when the target starts */
 	uint64_t early_signals; /* that came before there was a target */
-	int64_t started;
-	bool has_exited;       /* its zombie is kept until the tree is gone */
-	bool exited_by_itself; /* before wdrun began to end the run */
+	bool has_exited;        /* its zombie is kept until the tree is gone */
+	bool exited_by_itself;  /* before wdrun began to end the run */
 	bool dumped_core;
 	struct outcome outcome; /* unknown until it has exited */
 };
@@ -156,7 +156,6 @@ struct parent {
 struct cancel {
 	int count;
 	int signal; /* the latest of them */
-	int64_t at; /* when it came */
 };
 
 /* What was stopped by signals: job.c. */
@@ -188,9 +187,8 @@ struct run {
 	                           * supervisor.c */
 	bool is_silent;           /* ORDER_SILENT: supervisor.c */
 	bool is_complete;         /* ORDER_FOUND */
-	bool lets_go;         /* survivors are let go, says the news: front.c */
-	uint64_t activity;    /* of tree and output, when last sampled */
-	int64_t signalled_at; /* the last first signal of a stop */
+	uint64_t activity;        /* of tree and output, when last sampled */
+	int64_t signalled_at;     /* the last first signal of a stop */
 	struct output output;
 	struct terminal terminal;
 	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE]; /* look.h: where the command

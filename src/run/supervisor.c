@@ -14,13 +14,11 @@
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "base/fds.h"
 #include "proc/children.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
 #include "proc/tree.h"
 #include "run/decide.h"
-#include "run/resources.h"
 #include "run/run.h"
 #include "run/target.h"
 #include "run/tell.h"
@@ -45,10 +43,7 @@ supervisor_prepare(struct run *run)
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	/* No process but the front may hold the orders' write end. */
 	(void)close(watchers->orders[1]);
-	watchers->orders[1] = -1;
-	if (run->target.shares_group)
-		run->job.group = getpgrp();
-	else
+	if (!run->target.shares_group)
 		(void)setsid(); /* a new process leads no process group, so this
 		                 * never fails */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
@@ -86,21 +81,11 @@ note_outputs(struct run *run)
 }
 
 void
-supervisor_detach(struct run *run)
+supervisor_begin(struct run *run)
 {
-	struct watchers *const watchers = &run->watchers;
-	int keep[OUTPUT_FDS + RESOURCE_FDS + 5] = {
-		watchers->orders[0], watchers->news[1], watchers->signal_fd,
-		run->parent.fd,      procfs_fd(),
-	};
-
 	if (run->target.shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
 	note_outputs(run);
-	output_keep(&run->output, false, &keep[5]);
-	resources_keep(run, &keep[5 + OUTPUT_FDS]);
-	fds_release(watchers->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
-	watchers->null_fd = watchers->news[0] = -1;
 }
 
 /* --- orders and news ------------------------------------------------------ */
@@ -133,15 +118,17 @@ signal_front(const struct run *run, int signal)
 }
 
 void
-supervisor_tell(const struct run *run, struct news news)
+supervisor_tell(const struct run *run, enum news_kind kind, int value)
 {
+	const struct news news = { kind, value };
+
 	if (run->watchers.is_front)
 		return;
 	/* The pipe has room for all that a run has to tell, but for the stops
 	 * of a front that does not read them. */
 	send(run->watchers.news[1], &news, sizeof(news));
-	if ((news.kind != NEWS_TARGET || run->output.count > 0) &&
-	    (news.kind != NEWS_OUTCOME || run->resources != NULL))
+	if ((kind != NEWS_TARGET || run->output.count > 0) &&
+	    (kind != NEWS_OUTCOME || run->resources != NULL))
 		signal_front(run, SIGCHLD);
 }
 
@@ -169,11 +156,9 @@ stop_front(struct run *run, int signal)
 {
 	run->job.front_stops++;
 	run->due[CLOCK_CONTINUE] = NEVER;
-	supervisor_tell(run,
-	                (struct news){ .kind = NEWS_STOPPED,
-	                               .value = run->job.terminal_stop != 0
-	                                            ? run->job.terminal_stop
-	                                            : signal });
+	supervisor_tell(run, NEWS_STOPPED,
+	                run->job.terminal_stop != 0 ? run->job.terminal_stop
+	                                            : signal);
 }
 
 /* A front that is about to stop loses a SIGCONT: the stop signal discards it
@@ -267,7 +252,7 @@ go_on(struct run *run, int64_t now)
 /* --- other signals -------------------------------------------------------- */
 
 static void
-cancel(struct run *run, int signal, int64_t now)
+cancel(struct run *run, int signal)
 {
 	/* timeout(1) without -k only passes a signal on: on a SIGHUP, say, a
 	 * daemon may read its configuration again. */
@@ -275,7 +260,6 @@ cancel(struct run *run, int signal, int64_t now)
 	    run->options.is_timeout && run->options.kill_after == NEVER;
 
 	run->cancel.signal = signal;
-	run->cancel.at = now;
 	if (!is_passed_on) {
 		run->cancel.count++;
 		/* The stop that now begins sends the signal itself. */
@@ -302,7 +286,7 @@ obey_signal(struct run *run, int signal, bool from_terminal, int64_t now)
 	else if (from_terminal && signal != SIGHUP && has_target(run))
 		return; /* the terminal has signalled the target too */
 	else if (signal_is_in(signal, SIGNALS_TERMINATING))
-		cancel(run, signal, now);
+		cancel(run, signal);
 	else
 		target_signal(&run->target, signal);
 }

@@ -3,25 +3,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct run;
-struct order;
-struct news;
+#include "run/run.h"
 
 /* In the front: has the supervisor obey ORDER. Lost if it is dead. */
 void supervisor_order(const struct run *run, struct order order);
 
-/* Has the front know NEWS, at once where run.h calls it urgent. Does nothing in
- * a take-over. */
-void supervisor_tell(const struct run *run, struct news news);
+/* Has the front know the news, at once where run.h calls it urgent. Does
+ * nothing in a take-over. */
+void supervisor_tell(const struct run *run, enum news_kind kind, int value);
 
 /* Makes this process, just forked, the root of its tree: a subreaper with a
  * signalfd and, unless the target is to stay in the caller's session, the
  * leader of a new session. Returns 0, or -1 with errno. */
 int supervisor_prepare(struct run *run);
 
-/* Leaves the caller's session and directory, and closes its descriptors, once
- * the target is forked, which need not wait for this. */
-void supervisor_detach(struct run *run);
+/* Once the target is forked: leaves the caller's session, and notes where the
+ * command writes to. */
+void supervisor_begin(struct run *run);
 
 /* Sleeps until UNTIL, an order, a death, or the loss of the front or of the
  * parent. Returns the time. Only this call sleeps without a bound. */

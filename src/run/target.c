@@ -17,7 +17,6 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "io/output.h"
 #include "io/terminal.h"
 #include "proc/signals.h"

@@ -230,7 +230,7 @@ tell_progress(struct run *run, int64_t now)
 	                                                   : slash + 1;
 
 	strbuf_addf(&line, "%.*s: ", SHOWN_MAX, name);
-	add_duration(&line, now - run->target.started);
+	add_duration(&line, now - run->facts->started);
 	strbuf_addf(&line, " elapsed");
 	if (end != NEVER) {
 		strbuf_addf(&line, ", ");
