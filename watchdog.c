@@ -312,11 +312,9 @@ leave(struct run *run, struct outcome outcome)
 	 * the modes. */
 	if (run->target.shares_group && run->stop != REASON_NONE)
 		terminal_restore(&run->terminal);
-	const struct exec_failure *const failed = &run->facts->exec_failure;
-
-	if (failed->why != 0 && !failed->is_told)
-		target_tell_failure(&run->options, failed);
-	if (failed->why == 0)
+	if (run->facts->exec_failure.why != 0)
+		target_tell_failure(&run->options, &run->facts->exec_failure);
+	else
 		tell_end(run, outcome);
 	report_write(run, outcome);
 	front_end(run, outcome);
@@ -327,7 +325,9 @@ static void
 supervise(struct run *run)
 {
 	while (run->state != STATE_DONE) {
-		const int64_t now = supervisor_wait(run, next_due(run));
+		run->awaited = next_due(run);
+
+		const int64_t now = supervisor_wait(run, run->awaited);
 		enum reason why;
 
 		supervisor_attend(run, now);
@@ -344,10 +344,8 @@ begin(struct run *run, int64_t now)
 	run->facts->started = now;
 	run->facts->target = run->target.pid;
 	run->due[CLOCK_TIMEOUT] = duration_add(now, run->options.timeout);
-	run->due[CLOCK_READY] = duration_add(
-	    now, run->options.timeout - (run->options.timeout / 2 < READY_LEAD
-	                                     ? run->options.timeout / 2
-	                                     : READY_LEAD));
+	run->due[CLOCK_READY] =
+	    duration_add(now, run->options.timeout - READY_LEAD);
 	if (!run->options.quiet)
 		run->due[CLOCK_HEARTBEAT] =
 		    duration_add(now, run->options.heartbeat);
@@ -371,7 +369,9 @@ enter(struct run *run, enum reason why, int64_t now)
 		begin_stop(run, why, now);
 
 	const bool is_in_time =
-	    has_look && tell_look(run, due_since(run, why, now) + LOOK_BUDGET);
+	    has_look &&
+	    tell_look(run,
+	              (now < run->awaited ? now : run->awaited) + LOOK_BUDGET);
 	const size_t seen = is_in_time ? run->tree.list.count : 0;
 
 	run->state = reason_row(why)->next;

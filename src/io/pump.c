@@ -295,15 +295,11 @@ end_of_patience(const struct output *output)
 static int
 sleep_until(struct pollfd polled[], int64_t until)
 {
-	const int64_t ns = until == NEVER ? 0 : until - duration_now();
-	const struct timespec left = { ns / SECOND, ns % SECOND };
-	const struct timespec none = { .tv_sec = 0 };
+	const int64_t ns = until - duration_now();
+	const struct timespec left = { ns > 0 ? ns / SECOND : 0,
+		                       ns > 0 ? ns % SECOND : 0 };
 
-	return ppoll(polled, AT_COUNT,
-	             until == NEVER ? NULL
-	             : ns <= 0      ? &none
-	                            : &left,
-	             NULL);
+	return ppoll(polled, AT_COUNT, &left, NULL);
 }
 
 static void

@@ -39,20 +39,21 @@ struct front {
 	struct outcome outcome;
 };
 
+/* The supervisor has to be done within TIME from now on. */
 static void
 bound(struct front *front, int64_t time)
 {
-	if (time < front->deadline)
-		front->deadline = time;
+	const int64_t end = duration_add(duration_now(), time);
+
+	if (end < front->deadline)
+		front->deadline = end;
 }
 
-/* A stop has begun, or must: it has its bounds. */
-static void
-bound_stop(const struct run *run, struct front *front)
+/* What a stop may take. */
+static int64_t
+stop_time(const struct run *run)
 {
-	bound(front,
-	      duration_add(duration_now(), duration_add(run->options.kill_after,
-	                                                STOP_PATIENCE)));
+	return duration_add(run->options.kill_after, STOP_PATIENCE);
 }
 
 /* --- signals -------------------------------------------------------------- */
@@ -78,20 +79,14 @@ take_signal(struct run *run, int64_t until, siginfo_t *info, unsigned *found)
 	return signals_wait(SIGNALS_ALL, info, left < 0 ? 0 : left);
 }
 
-/* Whether the terminal has sent the signal of INFO to the whole job. An
- * inherited timer's SIGALRM is SI_KERNEL, too. */
-static bool
-is_from_terminal(const siginfo_t *info)
-{
-	return info->si_code == SI_KERNEL &&
-	       signal_is_in(info->si_signo, SIGNALS_OF_TERMINAL);
-}
-
 static void
 pass_on(struct run *run, struct front *front, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
-	const bool from_terminal = is_from_terminal(info);
+	/* To the whole job. An inherited timer's SIGALRM is SI_KERNEL, too. */
+	/* An inherited timer's SIGALRM is SI_KERNEL, too. */
+	const bool from_terminal = info->si_code == SI_KERNEL &&
+	                           signal_is_in(signal, SIGNALS_OF_TERMINAL);
 
 	/* While the job was stopped, SIGWINCH went to the shell only. */
 	if (signal == SIGWINCH || signal == SIGCONT)
@@ -112,7 +107,7 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 	    !run->options.is_timeout &&
 	    !(from_terminal && run->target.shares_group)) {
 		run->cancel.count++;
-		bound_stop(run, front);
+		bound(front, stop_time(run));
 	}
 }
 
@@ -178,12 +173,11 @@ read_news(struct run *run, struct front *front, bool is_dead)
 			break;
 		case NEWS_STOP:
 			run->stop = (enum reason)news.value;
-			bound_stop(run, front);
+			bound(front, stop_time(run));
 			break;
 		case NEWS_OUTCOME:
 			front->outcome = run->facts->outcome;
-			bound(front,
-			      duration_add(duration_now(), TEARDOWN_PATIENCE));
+			bound(front, TEARDOWN_PATIENCE);
 			break;
 		}
 	}
@@ -261,11 +255,7 @@ front_watch(struct run *run, struct outcome *outcome)
 	struct front front = { .deadline = NEVER };
 	bool is_dead = false;
 
-	if (run->options.timeout != NEVER) {
-		bound_stop(run, &front);
-		front.deadline =
-		    duration_add(front.deadline, run->options.timeout);
-	}
+	bound(&front, duration_add(run->options.timeout, stop_time(run)));
 	run->output.quiet_since = duration_now();
 	terminal_take(&run->terminal);
 	while (!is_dead) {

@@ -76,10 +76,8 @@ struct news {
 
 /* Why COMMAND could not be executed: from the target. */
 struct exec_failure {
-	int why;      /* errno of execve(2), say; 0: it was executed */
-	bool is_told; /* by the target itself */
-	bool is_found;
-	char interpreter[INTERPRETER_SIZE]; /* of a script that is_found */
+	int why; /* errno of execve(2), say; 0: it was executed */
+	char interpreter[INTERPRETER_SIZE]; /* that is missing; or "" */
 };
 
 #define LEFT_MAX 1000
@@ -174,6 +172,7 @@ struct run {
 	enum reason stop;         /* the first reason to end the tree:
 	                           * watchdog.c; front.c, from the news */
 	int64_t due[CLOCK_COUNT]; /* duration_now(), or NEVER */
+	int64_t awaited;          /* when the last sleep was to end */
 	int64_t paused;    /* how long the front was stopped, in all: front.c */
 	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
 	struct watchers watchers; /* watchdog.c before the fork; then front.c

@@ -27,7 +27,6 @@
 #define SAMPLE_INTERVAL   (250 * MILLISECOND)
 #define REAP_DELAY        (10 * MILLISECOND)
 #define ANSWER_BOUND      SECOND
-#define ORDERS_MAX        4 /* read at a time */
 
 /* What the supervisor polls. */
 enum { SIGNALS, ORDERS, PARENT };
@@ -328,19 +327,15 @@ obey(struct run *run, const struct order *order, int64_t now)
 
 /* --- the front ------------------------------------------------------------ */
 
-/* Takes all orders that are there. */
 static void
 take_orders(struct run *run, int64_t now)
 {
-	struct order orders[ORDERS_MAX];
+	struct order order;
 	ssize_t length;
 
-	do {
-		length = read(run->watchers.orders[0], orders, sizeof(orders));
-		for (ssize_t i = 0; i < length / (ssize_t)sizeof(orders[0]);
-		     i++)
-			obey(run, &orders[i], now);
-	} while (length == (ssize_t)sizeof(orders));
+	while ((length = read(run->watchers.orders[0], &order,
+	                      sizeof(order))) == (ssize_t)sizeof(order))
+		obey(run, &order, now);
 	if (length != 0)
 		return;
 	/* End-of-file: each later poll(2) would return at once. */
@@ -355,20 +350,14 @@ take_orders(struct run *run, int64_t now)
 static void
 take_signals(const struct run *run)
 {
-	struct signalfd_siginfo signals[ORDERS_MAX];
-	ssize_t length;
+	struct signalfd_siginfo info;
 
-	do {
-		length =
-		    read(run->watchers.signal_fd, signals, sizeof(signals));
-		for (ssize_t i = 0; i < length / (ssize_t)sizeof(signals[0]);
-		     i++) {
-			if (signals[i].ssi_signo == SIGHUP &&
-			    signals[i].ssi_code == SI_KERNEL &&
-			    run->output.has_pty)
-				target_signal(&run->target, SIGHUP);
-		}
-	} while (length == (ssize_t)sizeof(signals));
+	while (read(run->watchers.signal_fd, &info, sizeof(info)) ==
+	       (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGHUP && info.ssi_code == SI_KERNEL &&
+		    run->output.has_pty)
+			target_signal(&run->target, SIGHUP);
+	}
 }
 
 int64_t
@@ -379,12 +368,11 @@ supervisor_wait(struct run *run, int64_t until)
 		[ORDERS] = { .fd = run->watchers.orders[0], .events = POLLIN },
 		[PARENT] = { .fd = run->parent.fd, .events = POLLIN },
 	};
-	const int64_t ns = until == NEVER ? 0 : until - duration_now();
+	const int64_t ns = until - duration_now();
 	const struct timespec left = { ns > 0 ? ns / SECOND : 0,
 		                       ns > 0 ? ns % SECOND : 0 };
 
-	(void)ppoll(fds, sizeof(fds) / sizeof(fds[0]),
-	            until == NEVER ? NULL : &left, NULL);
+	(void)ppoll(fds, sizeof(fds) / sizeof(fds[0]), &left, NULL);
 
 	const int64_t now = duration_now();
 

@@ -87,22 +87,21 @@ target_prepare(struct run *run)
 	return 0;
 }
 
-/* Notes the interpreter that the first LINE of a script names behind "#!". A
- * CR, which an editor may not show, becomes "\r". */
+/* Notes the interpreter that the first LINE of a file names behind "#!". A CR,
+ * which an editor may not show, becomes "\r". */
 static void
-note_interpreter(const char *line, struct exec_failure *failure)
+note_interpreter(const char *line, char text[INTERPRETER_SIZE])
 {
-	failure->is_found = true;
-	if (strncmp(line, "#!", strlen("#!")) != 0)
-		return;
-	line += strlen("#!");
-	line += strspn(line, " \t");
+	const char *name = "the dynamic loader (ld.so)";
+	size_t length = strlen(name);
 
-	const size_t length = strcspn(line, " \t\r\n");
-
-	(void)snprintf(failure->interpreter, sizeof(failure->interpreter),
-	               "%.*s%s", (int)length, line,
-	               line[length] == '\r' ? "\\r" : "");
+	if (strncmp(line, "#!", strlen("#!")) == 0) {
+		name = line + strlen("#!");
+		name += strspn(name, " \t");
+		length = strcspn(name, " \t\r\n");
+	}
+	(void)snprintf(text, INTERPRETER_SIZE, "%.*s%s", (int)length, name,
+	               name[length] == '\r' ? "\\r" : "");
 }
 
 /* After ENOENT: looks whether COMMAND is there all the same, and its
@@ -125,7 +124,7 @@ look_for(const char *command, struct exec_failure *failure)
 
 		/* read(2) refuses a directory of that name. */
 		if (fd != -1 && read(fd, line, sizeof(line) - 1) > 0) {
-			note_interpreter(line, failure);
+			note_interpreter(line, failure->interpreter);
 			return;
 		}
 		path = path[length] == '\0' ? NULL : path + length + 1;
@@ -196,11 +195,8 @@ become_target(struct run *run, pid_t supervisor)
 		(void)setpgid(0, 0); /* in the supervisor's session */
 	/* No process of the command may live that --reap does not know of. */
 	if (resources_register(run) == -1) {
-		const int why = errno;
-
-		message("cannot put the run on record: %s", strerror(why));
-		run->facts->exec_failure.is_told = true;
-		fail(run, why, STATUS_FAILED);
+		message("cannot put the run on record");
+		fail(run, errno, STATUS_FAILED);
 	}
 	if (give_descriptors(run) == -1)
 		fail(run, errno, STATUS_FAILED);
@@ -301,12 +297,9 @@ target_tell_failure(const struct options *options,
 
 	if (options->is_timeout)
 		message("failed to run command '%s': %s", command, why);
-	else if (failure->is_found)
+	else if (*failure->interpreter != '\0')
 		message("cannot run '%s': the interpreter is missing: %s%s",
-		        command,
-		        *failure->interpreter == '\0'
-		            ? "the dynamic loader (ld.so)"
-		            : failure->interpreter,
+		        command, failure->interpreter,
 		        strchr(failure->interpreter, '\\') == NULL
 		            ? ""
 		            : " (CR LF ends the line)");
