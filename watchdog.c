@@ -374,7 +374,7 @@ enter(struct run *run, enum reason why, int64_t now)
 	              (now < run->awaited ? now : run->awaited) + LOOK_BUDGET);
 	const size_t seen = is_in_time ? run->tree.list.count : 0;
 
-	run->state = reason_row(why)->next;
+	run->state = reasons[why].next;
 	if (run->state == STATE_LINGERING)
 		begin_lingering(run, now);
 	if (run->state == STATE_STOPPING)

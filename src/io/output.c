@@ -126,7 +126,6 @@ open_stream(struct output *output, struct stream *stream)
 	const bool is_on_terminal = is_writable_fd && isatty(fd);
 	int pipe_fds[2];
 
-	stream->name = stream->is_stdout ? "stdout" : "stderr";
 	stream->out_fd = -1;
 	if (is_writable_fd && open_sink(stream, fd) == -1)
 		return refuse("cannot set up the output");

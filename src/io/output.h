@@ -28,11 +28,10 @@ enum sink {
 };
 
 struct stream {
-	const char *name; /* "stdout" or "stderr" */
-	bool is_stdout;   /* carries the command's stdout */
-	bool is_stderr;   /* carries the command's stderr */
-	int command_fd;   /* the end that the command writes to */
-	int in_fd;        /* the end that is read; -1: end-of-file, or closed */
+	bool is_stdout; /* carries the command's stdout */
+	bool is_stderr; /* carries the command's stderr */
+	int command_fd; /* the end that the command writes to */
+	int in_fd;      /* the end that is read; -1: end-of-file, or closed */
 	int out_fd;     /* to the caller, or -1: none, or its reader is gone */
 	enum sink sink; /* of OUT_FD */
 	bool is_pty;

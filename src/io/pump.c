@@ -159,7 +159,8 @@ deliver(struct output *output, struct stream *stream)
 			if (!stream->has_failed)
 				message("cannot write to %s: %s; what cannot "
 				        "be written is lost",
-				        stream->name, strerror(why));
+				        stream->is_stdout ? "stdout" : "stderr",
+				        strerror(why));
 			stream->has_failed = true;
 			output->facts->dropped += size;
 			stream->written = stream->size;

@@ -41,7 +41,7 @@ static const struct {
 #define LINE    STATUS_OF_TARGET, TELLING_LINE
 #define TREE    STATUS_OF_TARGET, TELLING_TREE
 
-static const struct reason_row reasons[REASON_COUNT] = {
+const struct reason_row reasons[REASON_COUNT] = {
 	[REASON_NONE] = { STATE_RUNNING, NOTHING, "no reason" },
 
 	/* The run goes on, or ends by itself. */
@@ -83,12 +83,6 @@ static const struct reason_row reasons[REASON_COUNT] = {
 	[REASON_LAST_BOUND] = { STATE_DONE, TREE, "last-bound",
 	                        "what is left cannot be killed" },
 };
-
-const struct reason_row *
-reason_row(enum reason why)
-{
-	return &reasons[why];
-}
 
 bool
 reason_is_stop(enum reason why)
@@ -233,7 +227,7 @@ struct outcome
 run_outcome(const struct run *run)
 {
 	const struct outcome *const target = &run->target.outcome;
-	const int status = reason_row(run->stop)->status;
+	const int status = reasons[run->stop].status;
 
 	if (run->target.exited_by_itself)
 		return *target;

@@ -28,8 +28,7 @@ struct reason_row {
 
 #define STATUS_OF_TARGET (-1)
 
-/* The row of WHY. */
-const struct reason_row *reason_row(enum reason why);
+extern const struct reason_row reasons[REASON_COUNT];
 
 /* Whether WHY ends the tree. */
 bool reason_is_stop(enum reason why);

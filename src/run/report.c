@@ -147,9 +147,9 @@ add_end(struct strbuf *line, const struct facts *facts)
 	const char *outcome = status == OUTCOME_EXIT     ? "exited"
 	                      : status == OUTCOME_SIGNAL ? "killed"
 	                                                 : "unknown";
-	const char *code = reason_row(facts->stop)->code;
+	const char *code = reasons[facts->stop].code;
 	const char *words =
-	    facts->stop == REASON_NONE ? NULL : reason_row(facts->stop)->words;
+	    facts->stop == REASON_NONE ? NULL : reasons[facts->stop].words;
 
 	if (facts->is_locked_out) {
 		outcome = "locked out";

@@ -156,7 +156,7 @@ struct cancel {
 	int signal; /* the latest of them */
 };
 
-/* What was stopped by signals: job.c. */
+/* What was stopped by signals: supervisor.c. */
 struct job {
 	pid_t group;       /* the caller's */
 	int terminal_stop; /* the signal by which a terminal has stopped the
@@ -179,8 +179,8 @@ struct run {
 	                           * and supervisor.c, in their own copies */
 	struct target target;     /* target.c; its end: supervisor.c */
 	struct parent parent;     /* watchdog.c; its loss: supervisor.c */
-	struct cancel cancel;     /* job.c */
-	struct job job;           /* job.c */
+	struct cancel cancel;     /* supervisor.c */
+	struct job job;           /* supervisor.c */
 	struct tree tree;         /* proc/tree.c */
 	bool tree_is_empty;       /* not yet begun, or for good: target.c, then
 	                           * supervisor.c */
@@ -190,8 +190,6 @@ struct run {
 	int64_t signalled_at;     /* the last first signal of a stop */
 	struct output output;
 	struct terminal terminal;
-	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE]; /* look.h: where the command
-	                                             * writes to */
 	struct resources *resources; /* resources.h; NULL: the run has none */
 	struct report *report;       /* report.h; NULL: none is wanted */
 	struct facts *facts;         /* shared memory */

@@ -55,10 +55,10 @@ supervisor_prepare(struct run *run)
 /* Notes where the command writes to, as the links of its descriptors name that:
  * who holds it open keeps a reader waiting, and is told. */
 static void
-note_outputs(struct run *run)
+note_outputs(const struct run *run)
 {
 	for (int i = 0; i < LOOK_OUTPUTS; i++) {
-		char *const link = run->outputs[i];
+		char *const link = run->facts->look.outputs[i];
 		int fd = STDOUT_FILENO + i;
 		char path[32];
 
@@ -72,9 +72,7 @@ note_outputs(struct run *run)
 		(void)snprintf(path, sizeof(path), "self/fd/%d", fd);
 		if (readlinkat(procfs_fd(), path, link, LOOK_LINK_SIZE - 1) ==
 		        -1 ||
-		    (strncmp(link, "pipe:", 5) != 0 &&
-		     strncmp(link, "socket:", 7) != 0 &&
-		     strncmp(link, "/dev/pts/", 9) != 0))
+		    (*link == '/' && strncmp(link, "/dev/pts/", 9) != 0))
 			*link = '\0'; /* a file keeps nobody waiting */
 	}
 }

@@ -66,7 +66,7 @@ target_prepare(struct run *run)
 {
 	struct target *const target = &run->target;
 	const struct sigaction by_default = { .sa_handler = SIG_DFL };
-	struct sigaction sigchld;
+	struct sigaction sigchld = by_default;
 
 	if (signals_mask(SIG_SETMASK, SIGNALS_ALL, &target->callers_mask) ==
 	    -1) {
@@ -76,10 +76,7 @@ target_prepare(struct run *run)
 	/* If SIGCHLD is ignored, the kernel reaps children by itself, and their
 	 * status is lost: wait(2). give_signals() undoes this for the
 	 * target. */
-	if (sigaction(SIGCHLD, &by_default, &sigchld) == -1) {
-		message("cannot reset SIGCHLD: %s", strerror(errno));
-		return -1;
-	}
+	(void)sigaction(SIGCHLD, &by_default, &sigchld);
 	target->ignores_sigchld = sigchld.sa_handler == SIG_IGN;
 	target->shares_group =
 	    !run->output.has_pty && !run->options.setsid &&
@@ -137,7 +134,7 @@ fail(const struct run *run, int why, int status)
 {
 	struct exec_failure *const failure = &run->facts->exec_failure;
 
-	if (why == ENOENT)
+	if (status == STATUS_NOT_FOUND)
 		look_for(run->options.command[0], failure);
 	failure->why = why; /* last: the rest is valid then */
 	_exit(status);

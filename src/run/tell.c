@@ -23,7 +23,7 @@
 bool
 tell_has_look(const struct run *run, enum reason why)
 {
-	return reason_row(why)->telling == TELLING_TREE &&
+	return reasons[why].telling == TELLING_TREE &&
 	       !run->options.is_timeout &&
 	       (!run->options.quiet || run->options.report != NULL);
 }
@@ -37,7 +37,6 @@ tell_look(struct run *run, int64_t until)
 	tree_read(&run->tree, until - LOOK_BUDGET / 2);
 	if (duration_now() >= until - LOOK_BUDGET / 2)
 		return false;
-	memcpy(look->outputs, run->outputs, sizeof(look->outputs));
 	look->tells_holders = run->target.exited_by_itself;
 	look_take(look, &run->tree, until);
 	if (run->facts->first_look.count == 0)
@@ -135,7 +134,7 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 		            "process group %d (without a usable /proc no "
 		            "other process is reached)",
 		            run->target.pid);
-	else if (count == 0 && reason_row(why)->telling != TELLING_TREE)
+	else if (count == 0 && reasons[why].telling != TELLING_TREE)
 		strbuf_addf(line, "its processes");
 	/* After the target's exit, an empty list only means that what is left
 	 * comes and goes too fast to be read. */
@@ -151,7 +150,7 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 static void
 print(const struct run *run, enum reason why, size_t count)
 {
-	const enum state next = reason_row(why)->next;
+	const enum state next = reasons[why].next;
 	struct strbuf lines = { .grows = true };
 
 	add_cause(&lines, run, why);
@@ -197,10 +196,10 @@ tell_change(const struct run *run, enum state from, enum reason why,
 		char name[SIGNAL_NAME_SIZE];
 
 		message("%s -> %s: %s%s%s", states[from], states[run->state],
-		        reason_row(why)->words, by_signal ? " by " : "",
+		        reasons[why].words, by_signal ? " by " : "",
 		        by_signal ? signal_name(run->cancel.signal, name) : "");
 	}
-	if (!run->options.quiet && reason_row(why)->telling != TELLING_NOTHING)
+	if (!run->options.quiet && reasons[why].telling != TELLING_NOTHING)
 		print(run, why, count);
 }
 

@@ -98,7 +98,7 @@ proctype supervisor() {
 	news!TARGET;                                      /* target_start */
 	do
 	:: supervisor_is_dead -> goto killed_supervisor
-	:: !supervisor_is_dead && tree_news ->            /* attend: reap, job_follow */
+	:: !supervisor_is_dead && tree_news ->            /* attend: reap, follow_target */
 	   atomic {
 		tree_news = false;
 		if
@@ -108,7 +108,7 @@ proctype supervisor() {
 		   news!STOPPED; chld = true              /* news_send(urgent): SIGCHLD */
 		:: tree == RUNS && was_continued ->
 		   target_is_stopped = false; was_continued = false;
-		   if :: front_stops > 0 -> send_cont_to_front() :: else fi /* job_end */
+		   if :: front_stops > 0 -> send_cont_to_front() :: else fi /* end_stop */
 		:: else
 		fi
 	   }

@@ -120,8 +120,7 @@ check_decisions(void)
 		char name[100];
 
 		(void)snprintf(name, sizeof(name), "row %zu: '%s', not '%s'", i,
-		               reason_row(why)->words,
-		               reason_row(rows[i].why)->words);
+		               reasons[why].words, reasons[rows[i].why].words);
 		CHECK(why == rows[i].why, name);
 		CHECK(next == NEVER || next == DUE, name);
 	}
@@ -163,7 +162,7 @@ check_outcome(enum reason stop, struct outcome target, bool by_itself, int kind,
 	const struct outcome outcome = run_outcome(&run);
 
 	CHECK((int)outcome.kind == kind && outcome.value == value,
-	      reason_row(stop)->words);
+	      reasons[stop].words);
 }
 
 static void
