@@ -143,10 +143,10 @@ report_note_end(const struct run *run)
 static void
 add_end(struct strbuf *line, const struct facts *facts)
 {
-	const int status = facts->target_outcome.kind;
-	const char *outcome = status == OUTCOME_EXIT     ? "exited"
-	                      : status == OUTCOME_SIGNAL ? "killed"
-	                                                 : "unknown";
+	const struct outcome *const target = &facts->target_outcome;
+	const char *outcome = target->kind == OUTCOME_EXIT     ? "exited"
+	                      : target->kind == OUTCOME_SIGNAL ? "killed"
+	                                                       : "unknown";
 	const char *code = reasons[facts->stop].code;
 	const char *words =
 	    facts->stop == REASON_NONE ? NULL : reasons[facts->stop].words;
@@ -163,7 +163,7 @@ add_end(struct strbuf *line, const struct facts *facts)
 	           /* A front that takes over only kills: an exit status is
 	            * older. */
 	           (facts->stop != REASON_SUPERVISOR_LOST ||
-	            status != OUTCOME_EXIT)) {
+	            target->kind != OUTCOME_EXIT)) {
 		outcome = "stopped";
 	}
 	json_add_text(line, "outcome", outcome);
