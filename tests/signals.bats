@@ -7,11 +7,6 @@
 
 load helper
 
-# got NUMBER [COUNT [FILE]]: this signal came, COUNT times (1), says FILE (out).
-got() {
-	has_lines "${2:-1}" "got $1" "${3:-out}"
-}
-
 # has_lines COUNT BEGINNING [FILE]: FILE (out) has so many lines that begin so.
 has_lines() {
 	local line count=0
@@ -19,18 +14,6 @@ has_lines() {
 		[[ $line != "$2" && $line != "$2 "* ]] || ((++count))
 	done <"${3:-out}"
 	((count == $1))
-}
-
-# begin [LAUNCHER]... -- OPTION...: starts sigcount with these options.
-begin() {
-	local launcher=()
-	while [ "$1" != -- ]; do
-		launcher+=("$1")
-		shift
-	done
-	shift
-	start "${launcher[@]}" "$WDRUN" "$@" "$PROGRAMS/sigcount"
-	await_ready
 }
 
 # ends_with STATUS: TERM to the front ends the run so.
@@ -49,34 +32,19 @@ ends_with() {
 	# USR1 USR2 PIPE ALRM URG XCPU VTALRM PROF WINCH IO PWR, real-time
 	for number in 10 12 13 14 23 24 26 27 28 29 30 50 64; do
 		kill -"$number" "$started"
-		wait_until got "$number" 2
+		wait_until has_lines 2 "got $number"
 	done
 	kill -34 "$started"
 	kill -34 "$started"
 	kill -34 "$started"
-	wait_until got 34 6 # TERM would overtake them
+	wait_until has_lines 6 'got 34' # TERM would overtake them
 
 	ends_with 7
 	[ -z "$stderr" ]
-	got 34 6
-	got 15 2
+	has_lines 6 'got 34'
+	has_lines 2 'got 15'
 	has_lines 1 got escaped
-	got 15 1 escaped
-}
-
-# bats test_tags=smoke,tree
-@test "HUP, INT, QUIT and TERM end the run, with the command's death by them" {
-	local name
-	for name in HUP INT QUIT TERM; do
-		start "$WDRUN" "$PROGRAMS/escape" fork setsid
-		await_ready
-
-		kill -s "$name" "$started"
-		finish
-
-		[ "$status" -eq $((128 + $(kill -l "$name"))) ]
-		nobody_is_left
-	done
+	has_lines 1 'got 15' escaped
 }
 
 # bats test_tags=slow
@@ -95,11 +63,12 @@ ends_with() {
 }
 
 @test "two terminating signals are forwarded, the third kills at once, whoever sends them, and without a pause" {
-	begin -- -k never
+	start "$WDRUN" -k never "$PROGRAMS/sigcount"
+	await_ready
 	kill -HUP "$started"
-	wait_until got 1
+	wait_until has_lines 1 'got 1'
 	sh -c "kill -INT $started"
-	wait_until got 2
+	wait_until has_lines 1 'got 2'
 	is_alive "$ready"
 	kill -INT "$started"
 	finish
@@ -113,45 +82,28 @@ ends_with() {
 	kill -QUIT "$started"
 	finish
 	[ "$status" -eq 137 ]
-}
 
-@test "one TERM is no third signal: behind a HUP that the command ignores, to the outermost of three wdruns" {
-	start "$WDRUN" -k never "$PROGRAMS/launch" --ignore HUP \
-		"$PROGRAMS/sigcount"
-	await_ready
-	sh -c "kill -HUP $started"
-	ends_with 7
-
+	# One TERM to the outermost of three is no third signal.
 	start "$WDRUN" -k 60 "$WDRUN" -k 60 "$WDRUN" -k 60 bash -c '
 		trap "sleep 0.3; echo in order; exit 7" TERM; echo "ready $$"
 		while :; do sleep 0.05; done'
 	await_ready
-
 	ends_with 7
 	[[ $output == *"in order" ]]
 }
 
-@test "what was ignored when wdrun started stays ignored: nohup, a shell's background job" {
-	begin "$PROGRAMS/launch" --ignore HUP --
-	kill -HUP "$started"
-	kill -USR1 "$started" # USR1 is handled after HUP
-	wait_until got 10
-	is_alive "$ready"
-	got 1 0
-	ends_with 7
-
-	start sh -c '"$WDRUN" "$PROGRAMS/sigcount" & echo "$!" >pid; wait'
+@test "what was ignored when wdrun started stays ignored, as by nohup; an ignored signal is not counted" {
+	start "$PROGRAMS/launch" --ignore HUP --ignore INT --ignore QUIT \
+		"$WDRUN" -k never "$PROGRAMS/sigcount"
 	await_ready
-	wait_until test -s pid
-	read -r front <pid
-	kill -INT "$front"
-	kill -QUIT "$front"
-	kill -USR1 "$front"
-	wait_until got 10
-	got 2 0
-	got 3 0
-	kill -TERM "$front"
-	finish
+	kill -HUP "$started"
+	kill -INT "$started"
+	kill -QUIT "$started"
+	kill -USR1 "$started" # USR1 is handled after them
+	wait_until has_lines 1 'got 10'
+	is_alive "$ready"
+	has_lines 1 got
+	ends_with 7
 }
 
 @test "what was blocked and pending at the start is pending for the command, or ends the run" {
@@ -185,43 +137,30 @@ is_wdrun() {
 	[ "/proc/$1/exe" -ef "$WDRUN" ]
 }
 
-# start_job COMMAND...: starts wdrun with COMMAND as a job that SIGTSTP stops,
-# whoever started the tests. Sets front.
-start_job() {
-	start "$PROGRAMS/launch" --group "$WDRUN" "$@"
-	await_ready
-	wait_until has_child "$started"
-	front=$child
-}
-
-# has_child PID: sets child. The line has no newline.
-has_child() {
-	child=''
-	read -r child _ <"/proc/$1/task/$1/children" || [ -n "$child" ]
-}
-
 # bats test_tags=smoke
 @test "TSTP stops the command and wdrun, and CONT continues them; where the command handles it, it stops nothing" {
-	start_job "$PROGRAMS/escape"
+	local row
+	for row in 'escape 143' 'sigcount 7'; do
+		# a job that SIGTSTP stops, whoever started the tests
+		start "$PROGRAMS/launch" --group "$WDRUN" "$PROGRAMS/${row% *}"
+		await_ready
+		first_child "$started"
+		front=$child
+		kill -TSTP "$front"
+		if [ "${row% *}" = escape ]; then
+			wait_until is_stopped "$ready"
+			wait_until is_stopped "$front"
+			kill -CONT "$front"
+			wait_until no is_stopped "$ready"
+		else
+			wait_until has_lines 1 'got 20'
+			is_alive "$ready"
+		fi
 
-	kill -TSTP "$front"
-	wait_until is_stopped "$ready"
-	wait_until is_stopped "$front"
-	kill -CONT "$front"
-	wait_until no is_stopped "$ready"
-
-	kill -TERM "$front"
-	finish
-	[ "$status" -eq 143 ]
-
-	start_job "$PROGRAMS/sigcount"
-	kill -TSTP "$front"
-	wait_until got 20
-	is_alive "$ready"
-
-	kill -TERM "$front"
-	finish
-	[ "$status" -eq 7 ]
+		kill -TERM "$front"
+		finish
+		[ "$status" -eq "${row#* }" ]
+	done
 }
 
 # bats test_tags=slow
