@@ -6,6 +6,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
+load terminal
 
 # has_lines COUNT BEGINNING [FILE]: FILE (out) has so many lines that begin so.
 has_lines() {
@@ -106,15 +107,33 @@ ends_with() {
 	ends_with 7
 }
 
-@test "what was blocked and pending at the start is pending for the command, or ends the run" {
+# is_pending PID MASK: a pending signal of PID is in the MASK. Without a fork,
+# since the children of bash have no signal blocked.
+is_pending() {
+	local name mask
+	while read -r name mask; do
+		# shellcheck disable=SC2053 # it is a pattern
+		[[ $name != S[ih][gd]Pnd: || $mask != $2 ]] || return 0
+	done <"/proc/$1/status"
+	return 1
+}
+
+@test "what was blocked and pending at the start is pending for the command, a Ctrl-C too, or ends the run" {
 	# bash, since dash unblocks all signals when it waits for a child.
+	export -f is_pending
 	complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 200 bash -c '
-		until while read -r name mask; do
-			[[ $name == S[ih][gd]Pnd: && $mask == *[2367abef]?? ]] && break
-		done </proc/$$/status
-		do sleep 0.05; done; echo pending'
+		until is_pending $$ "*[2367abef]??"; do :; done; echo pending'
 	[ "$status" -eq 0 ]
 	[ "$output" = pending ]
+
+	open_terminal launch --block INT bash -c 'kill -STOP $$; exec wdrun bash -c "
+		until is_pending \$\$ \"*[2367abef]\"; do :; done; echo yes >seen"'
+	wait_until is_stopped "$shell"
+	press C-c
+	wait_until is_pending "$shell" '*[2367abef]'
+	kill -CONT "$shell"
+	wait_until has_line seen yes
+	wait_until nobody_is_left
 
 	complete "$PROGRAMS/launch" --pending TERM "$WDRUN" -k 300ms sleep 1000
 	[ "$status" -gt 128 ]
