@@ -11,28 +11,6 @@
 load helper
 load terminal
 
-# The run that find_run found is over. (Its last look alone forks.)
-is_over() {
-	wait_until is_dead "$front"
-	wait_until is_dead "$supervisor"
-	run_is_over
-}
-
-# The same for a job that has stopped, or for none.
-stopped_is_over() {
-	local front=
-	read -r front _ <"/proc/$shell/task/$shell/children" || true
-	[ -z "$front" ] || wait_until is_dead "$front"
-	run_is_over
-}
-
-# stop_job without a look at the terminal's modes, which forks.
-see_stop() {
-	[ -n "${1-}" ] || press C-z
-	wait_until is_stopped "$ready"
-	wait_until is_stopped "$front"
-}
-
 # bats test_tags=smoke
 @test "Ctrl-Z stops the job, a script and a pipeline around a command, and fg continues it" {
 	local mode row line
@@ -41,12 +19,10 @@ see_stop() {
 		run_in "$mode" 'wdrun MODE repl'
 		stop_job
 		continue_job
-		answer 'back again'
-		wait_until shows '^you said back again$'
+		reads 'back again'
 		press C-c
 		wait_until shows 'interrupted 1$'
-		press C-d
-		last_is 0
+		reads_no_more
 	done
 	usable
 
@@ -56,11 +32,9 @@ see_stop() {
 		": mode='MODE' bash script" "--pty: mode='MODE' bash script" \
 		': yes | wdrun MODE escape' '-i 60: wdrun MODE escape | cat'; do
 		run_in "${row%%: *}" "${row#*: }"
-		see_stop
+		stop_job
 		continue_job
-		press C-c
-		last_is 130
-		is_dead "$ready"
+		interrupt_job
 	done
 	usable
 
@@ -92,29 +66,21 @@ see_stop() {
 		write_family
 		run_in '' 'wdrun -k 300ms --idle-after-exit=300ms sh family'
 		await_family
-		see_stop
+		stop_job
 		case $way in
 		job) enter 'kill %1' ;;
 		target) kill -KILL "$target" ;;
 		esac
 		wait_until is_dead "$escapee"
-		is_over
+		run_is_over
 		usable
 	done
-
-	run_in '' 'wdrun escape'
-	stop_job
-	kill -CONT "$target"
-	wait_until no is_stopped "$target"
-	wait_until no is_stopped "$front"
-	kill -TERM "$front"
-	is_over
 
 	enter 'wdrun escape >ready &'
 	await_ready ready
 	find_run
 	enter 'kill -STOP %1'
-	see_stop itself
+	see_stop
 	enter fg
 	wait_until no is_stopped "$ready"
 	wait_until no is_stopped "$front"
@@ -137,8 +103,7 @@ see_stop() {
 		wait_until answers_inner
 		answer fg
 		wait_until no is_stopped "$ready"
-		answer through
-		wait_until shows '^you said through$'
+		reads through
 		: >log
 		press C-d
 		wait_until shows '^bye$'
@@ -148,8 +113,7 @@ see_stop() {
 		answer 'echo "ready $$"'
 		see_ready
 		answer 'suspend -f'
-		see_stop itself
-		usable
+		see_stop
 		continue_job
 		answer 'echo inner$((20 + 3))'
 		wait_until shows '^inner23$'
@@ -174,8 +138,7 @@ see_stop() {
 	wait_until shows 'interrupted 1$'
 	# longer than the kill-after time that Ctrl-C must not have started
 	"$WDRUN" -q -t 500ms sleep 1000 || true
-	answer hello
-	wait_until shows '^you said hello$'
+	reads hello
 	stop_job
 	continue_job
 	press C-d
@@ -226,7 +189,7 @@ answers_inner() {
 
 	enter "wdrun -t 500ms sh -c 'kill -TSTP \$\$; wait'"
 	wait_until shows '^prompt> '
-	stopped_is_over
+	run_is_over
 	usable
 
 	# Not even when it is asked to end: it is killed in time.
@@ -236,7 +199,7 @@ answers_inner() {
 	for limit in 1 20; do # until the command was ready for the signal within the limit
 		enter "wdrun -t $limit -k 300ms bash script"
 		wait_until shows '^prompt> '
-		stopped_is_over
+		run_is_over
 		[ ! -e trapped ] || break
 	done
 	[ -e trapped ]
@@ -298,9 +261,7 @@ is_stopped_or_dead() {
 	has_own=
 	stop_job
 	continue_job
-	press C-c
-	last_is 130
-	is_dead "$ready"
+	interrupt_job
 
 	: >ready
 	enter 'wdrun --pty repl >ready &'
@@ -313,8 +274,7 @@ is_stopped_or_dead() {
 	wait_until has_keys
 	answer 'at last'
 	wait_until said 'at last'
-	press C-d
-	last_is 0
+	reads_no_more
 	usable
 
 	for how in setsid 'unshare --pid --fork --mount-proc'; do
@@ -361,11 +321,9 @@ said() {
 	enter bg
 	wait_until no is_stopped "$ready"
 	: >go
-	see_stop itself
-	usable
+	see_stop
 	continue_job
-	answer 'at last'
-	wait_until shows '^you said at last$'
+	reads 'at last'
 	usable
 
 	for option in --pty --tee=copy; do
@@ -407,20 +365,16 @@ said() {
 			run_in "$mode" 'wdrun MODE repl'
 			press C-c
 			wait_until shows 'interrupted 1$'
-			if [ -z "$mode" ]; then see_stop; else stop_job; fi
+			stop_job
 			continue_job
-			answer hello
-			wait_until shows '^you said hello$'
-			press C-d
-			last_is 0
+			reads hello
+			reads_no_more
 		done
 		case $name in
 		dash) run_in '' 'wdrun timeout 900 escape' ;;
 		*) run_in --pty 'yes | wdrun MODE escape' ;;
 		esac
-		press C-c
-		last_is 130
-		is_dead "$ready"
+		interrupt_job
 		: >asking
 		enter 'echo data | wdrun bash ask'
 		wait_until test -s asking
@@ -433,7 +387,7 @@ said() {
 			# does not do so itself.
 			run_in --pty 'wdrun MODE repl'
 			kill -KILL "$front"
-			is_over
+			run_is_over
 			usable
 		fi
 		close_terminal

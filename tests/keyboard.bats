@@ -18,7 +18,7 @@ run_script() {
 	enter 'sh script'
 }
 
-@test "the terminal is given back at the end, after SIGKILL of supervisor or front, with two runs, and at a stop from elsewhere" {
+@test "the terminal is given back at the end, after SIGKILL of supervisor or front, and with two runs" {
 	local way
 	at_prompt
 	mkfifo checked one two over
@@ -50,19 +50,6 @@ run_script() {
 		'{ read x <one; eval "$second" </dev/tty; }'
 	usable
 	same_modes after
-
-	echo "--- a stop from elsewhere"
-	run_in --pty 'wdrun MODE repl'
-	kill -TSTP "$front"
-	wait_until is_stopped "$ready"
-	wait_until is_stopped "$front"
-	usable
-	continue_job
-	answer 'back again'
-	wait_until shows '^you said back again$'
-	press C-d
-	last_is 0
-	usable
 }
 
 # bats test_tags=slow
@@ -143,18 +130,6 @@ run_script() {
 	kill -KILL "$ready"
 	usable
 
-	echo "--- a Ctrl-C that is quoted"
-	: >ready
-	enter 'escape 3>&1 >ready | wdrun --pty cat'
-	await_ready ready
-	wait_until has_keys
-	press $'\026' C-c Enter
-	wait_until shows '\^C'
-	is_alive "$ready"
-	press C-c
-	wait_until is_dead "$ready"
-	usable
-
 	echo "--- a shell with a terminal of its own, and its job"
 	: >caller
 	enter 'escape >caller | PS1="inner> " wdrun --pty bash --norc --noprofile -i </dev/tty'
@@ -167,11 +142,6 @@ run_script() {
 	wait_until shows '\^C'
 	answer 'echo "still$((1 + 1))"'
 	wait_until shows '^still2$'
-	: >log
-	press C-c
-	wait_until shows '\^C'
-	answer 'echo "still$((1 + 2))"'
-	wait_until shows '^still3$'
 	is_alive "$caller"
 	answer exit
 	wait_until no has_keys

@@ -232,19 +232,6 @@ no_wdrun() {
 	done
 } 2>/dev/null
 
-# enter_late FILE LINE: types LINE, which fills FILE when it is ready, and waits
-# for its end. LIMIT in LINE is a time that must not pass before: 1 s and, where
-# a slow machine needed longer, 20 s. Sets limit.
-enter_late() {
-	for limit in 1 20; do
-		: >"$1"
-		enter "${2//LIMIT/$limit}"
-		wait_until prompted
-		[ ! -s "$1" ] || return 0
-	done
-	return 1
-}
-
 # Writes the script family: a command that has a child in a session of its own,
 # which ignores all signals. Both are noted, in the files target and escapee.
 write_family() {
@@ -271,12 +258,17 @@ run_is_over() {
 	wait_until prompted
 }
 
-# Ctrl-Z stops the job, and the prompt is usable.
-stop_job() {
-	press C-z
+# The job has stopped, and the prompt is usable.
+see_stop() {
 	wait_until is_stopped "$ready"
 	wait_until is_stopped "$front"
 	usable
+}
+
+# Ctrl-Z stops the job.
+stop_job() {
+	press C-z
+	see_stop
 }
 
 # fg continues it.
@@ -285,4 +277,23 @@ continue_job() {
 	wait_until no is_stopped "$ready"
 	wait_until no is_stopped "$front"
 	[ -z "$has_own" ] || wait_until has_keys
+}
+
+# reads TEXT: programs/repl reads and answers.
+reads() {
+	answer "$1"
+	wait_until shows "^you said $1\$"
+}
+
+# Its input ends, and it exits with 0.
+reads_no_more() {
+	press C-d
+	last_is 0
+}
+
+# Ctrl-C is the command's death.
+interrupt_job() {
+	press C-c
+	last_is 130
+	is_dead "$ready"
 }

@@ -12,25 +12,21 @@ load terminal
 
 # bats test_tags=smoke
 @test "a command reads what is typed, Ctrl-C that it handles ends nothing, its status reaches the prompt, and no flag changes" {
-	local mode flags
+	local mode before
 	at_prompt
-	flags_are flags
+	before=$(flags)
 	for mode in "${modes[@]}"; do
 		run_in "$mode" 'wdrun MODE -k 200ms repl'
-		flags_are same
-		[ "$same" = "$flags" ]
+		[ "$(flags)" = "$before" ]
 		for count in 1 2 3 4; do
 			press C-c
 			wait_until shows "interrupted $count\$"
 		done
 		# longer than the kill-after time that none of them has started
 		[ -n "$mode" ] || pause 0.5
-		answer hello
-		wait_until shows '^you said hello$'
-		press C-d
-		last_is 0
-		flags_are same
-		[ "$same" = "$flags" ]
+		reads hello
+		reads_no_more
+		[ "$(flags)" = "$before" ]
 	done
 	# No fact travels in a signal, whose queue may be full.
 	printf '%s\n' 'trap "echo interrupted" INT; echo "ready $$"' \
@@ -47,16 +43,9 @@ load terminal
 	usable
 }
 
-# flags_are NAME: sets NAME to the flags of what the shell has open.
-flags_are() {
-	local fd word value all=
-	for fd in 0 1 2; do
-		while read -r word value; do
-			[ "$word" != flags: ] || all+=" $value"
-		done <"/proc/$shell/fdinfo/$fd"
-	done
-	[ -n "$all" ]
-	printf -v "$1" %s "$all"
+# Prints the flags of what the shell has open.
+flags() {
+	grep flags: "/proc/$shell/fdinfo"/[012]
 }
 
 # bats test_tags=slow
@@ -134,9 +123,7 @@ has_lines() {
 	printf '%s\n' 'wdrun $mode escape' 'echo "went on"' >script
 	for mode in "${modes[@]}"; do
 		run_in "$mode" "mode='MODE' bash script"
-		press C-c
-		last_is 130
-		is_dead "$ready"
+		interrupt_job
 		no shows '^went on'
 	done
 	# not the terminal's stdin, a group of its own
@@ -144,9 +131,7 @@ has_lines() {
 		'wdrun timeout 900 escape'; do
 		run_in '' "$line"
 		[[ $line != *--pty* ]] || wait_until has_keys
-		press C-c
-		last_is 130
-		is_dead "$ready"
+		interrupt_job
 	done
 	enter 'while :; do echo turn; yes | wdrun escape; done'
 	see_ready
@@ -168,28 +153,18 @@ has_lines() {
 	done
 }
 
-# in_script LINE: writes a script without job control, which changes no modes
-# itself: it runs LINE, and notes the modes.
-in_script() {
-	: >after
-	printf '%s\n' "$1" 'stty -g >after' >script
-}
-
 # bats test_tags=slow
-@test "a raw-mode program that is stopped leaves the modes as they were, also by SIGKILL of wdrun or its supervisor" {
-	local mode victim
+@test "a raw-mode program that is stopped leaves the modes as they were, by a signal, a timeout, SIGKILL of wdrun or its supervisor" {
+	local row victim
 	at_prompt
 	printf '%s\n' 'stty raw -echo' 'echo "ready $$" >is_raw' \
 		'exec sleep 1000' >raw
-	for mode in '' --pty; do
-		echo "--- a timeout, $mode"
-		in_script "wdrun -t \$1 -k 300ms $mode sh raw"
-		enter_late is_raw 'sh script LIMIT'
-		same_modes after
-	done
-	for mode in '' '-i 60'; do
-		echo "--- a signal, $mode"
-		in_script "wdrun -k 300ms $mode sh raw"
+	printf '%s\n' 'set -m' 'sh raw' >with_job_control
+	for row in 'sh raw' '--pty sh raw' '-i 60 sh raw' \
+		'bash with_job_control'; do
+		echo "--- a signal, $row"
+		# A script without job control changes no modes itself.
+		printf '%s\n' "wdrun -k 300ms $row" 'stty -g >after' >script
 		: >is_raw
 		enter 'sh script'
 		await_ready is_raw
@@ -198,11 +173,6 @@ in_script() {
 		wait_until prompted
 		same_modes after
 	done
-	echo "--- a job of a script with job control"
-	printf '%s\n' 'set -m' 'sh raw' >inner
-	in_script 'wdrun -t $1 -k 300ms bash inner'
-	enter_late is_raw 'sh script LIMIT'
-	same_modes after
 
 	for victim in front supervisor; do
 		echo "--- SIGKILL of $victim"
@@ -331,25 +301,21 @@ in_script() {
 }
 
 # bats test_tags=slow
-@test "a timeout ends who left the session, and signals no other job; Ctrl-C ends the wait for survivors, and them" {
+@test "a stop ends who left the session, and signals no other process of the job; Ctrl-C ends the wait for survivors, and them" {
 	local mode
 	at_prompt
 	write_family
-	enter 'sleep 1000 & echo "ready $!" >other'
 	cat >script <<-'END'
 		sleep 1000 &
-		wdrun -t "$1" -k 300ms sh family
-		echo "status=$?"
-		kill -0 "$!" && echo "other lives"
-		kill "$!"
+		wdrun -k 300ms sh family
+		kill "$!" && echo "other lived"
 	END
-	enter_late target 'sh script LIMIT'
-	shows '^status=124$'
-	shows '^other lives$'
-	await_ready escapee
-	is_dead "$ready"
-	await_ready other
-	is_alive "$ready"
+	enter 'sh script'
+	await_family
+	kill -TERM "$front"
+	wait_until prompted
+	shows '^other lived$'
+	is_dead "$escapee"
 	usable
 
 	for mode in '' --pty; do

@@ -29,29 +29,23 @@ load bounds
 	[[ $output == *$'\nlast words' ]]
 }
 
-@test "a command that exits within the grace keeps its status; without the text timeout and silence stand" {
-	directly -u DONE --until-grace=60 sh -c '
-		echo DONE; sleep 0.1; echo more; exit 3'
-	[ "$status" -eq 3 ]
-	[ "$output" = $'DONE\nmore' ]
-	[ -z "$stderr" ]
-
-	directly -u DONE sh -c 'echo DONE; kill -SEGV $$'
-	[ "$status" -eq 139 ]
-
-	directly -u DONE sh -c 'echo DON; echo E; exit 3'
-	[ "$status" -eq 3 ]
-	[ -z "$stderr" ]
-
-	directly -u DONE -t 200ms sh -c 'echo DON; exec sleep 1000'
-	[ "$status" -eq 124 ]
-
-	directly -u DONE -i 200ms sh -c 'echo DON; exec sleep 1000'
-	[ "$status" -eq 124 ]
+# ends STATUS OPTION... SCRIPT: with -u DONE and OPTION, SCRIPT ends so.
+ends() {
+	directly -u DONE "${@:2:$#-2}" sh -c "${!#}"
+	[ "$status" -eq "$1" ]
 }
 
 # bats test_tags=slow
-@test "after the text a timeout ends the command with 0, and silence is no reason to stop" {
+@test "a command that exits within the grace keeps its status; the bounds stand until the text, and after it a timeout gives 0" {
+	ends 3 --until-grace=60 'echo DONE; sleep 0.1; echo more; exit 3'
+	[ "$output" = $'DONE\nmore' ]
+	[ -z "$stderr" ]
+	ends 139 --until-grace=60 'echo DONE; kill -SEGV $$'
+	ends 3 --until-grace=0 'echo DON; echo E; exit 3'
+	[ -z "$stderr" ]
+	ends 124 -t 200ms 'echo DON; exec sleep 1000'
+	ends 124 -i 200ms 'echo DON; exec sleep 1000'
+
 	complete_late "$WDRUN" -u ready --until-grace=1000 -t LIMIT \
 		--report=report sh -c 'echo "ready $$"; exec sleep 1000'
 	[ "$status" -eq 0 ]
@@ -72,7 +66,9 @@ found() {
 	[ "$status" -eq 0 ]
 }
 
-@test "the text is found: without a newline, within a line, on stderr, in pieces, over lines, of any process" {
+# bats test_tags=smoke
+@test "the text is found: without a newline, within a line, on stderr, in pieces, over lines, of any process, up to the longest" {
+	local text
 	found DONE 'printf DONE'
 	[ "$output" = DONE ]
 	found '"type":"result","subtype":' \
@@ -83,21 +79,6 @@ found() {
 	[ "$output" = aaaaab ]
 	found $'one\ntwo' 'echo one; sleep 0.05; echo two'
 	found DONE 'setsid sh -c "echo DONE; exec sleep 1001" &'
-}
-
-# bats test_tags=smoke,slow
-@test "the text is found across the border of two chunks, in binary output, up to the longest, and comes through whole" {
-	local before text
-	for before in 4094 131070; do
-		found DONE '{ "$PROGRAMS/pattern" write 1 "$0"; printf DONE; } |
-			dd bs=1M iflag=fullblock 2>/dev/null' "$before"
-		[ "$(wc -c <out)" -eq "$((before + 4))" ]
-	done
-
-	found $'\xff\x01DONE' '"$PROGRAMS/pattern" write 1 3000000
-		printf "\0\0\377\001DONE\0"'
-	[ "$(wc -c <out)" -eq 3000009 ]
-	[ "$(head -c 3000000 out | "$PROGRAMS/pattern" check 1 3000000)" = same ]
 
 	printf -v text '%01023d!' 0
 	found "$text" 'printf 0; sleep 0.05; printf %s "$0"' "$text"
@@ -105,37 +86,38 @@ found() {
 	directly -u "x$text" touch ran
 	[ "$status" -eq 125 ]
 	[ ! -e ran ]
-
-	complete "$PROGRAMS/sip" -c 2048 -p 50 "$WDRUN" -u DONE \
-		--until-grace=0 -k 100ms sh -c '
-		"$PROGRAMS/pattern" write 1 16384; printf DONE; exec sleep 1000'
-	[ "$status" -eq 0 ]
-	[ "$(head -c 16384 out | "$PROGRAMS/pattern" check 1 16384)" = same ]
-	take out
-	[[ $taken == *DONE ]]
 }
 
 # bats test_tags=slow
-@test "a text is not put together from both streams, unless both are one file, and survivors that print it change nothing" {
-	directly -u DONE --until-grace=0 sh -c '
+@test "the text is found across the border of two chunks and in binary output, but not put together from both streams, unless both are one file" {
+	local before
+	for before in 4094 131070; do
+		found DONE '{ "$PROGRAMS/pattern" write 1 "$0"; printf DONE; } |
+			dd bs=1M iflag=fullblock 2>/dev/null' "$before"
+		[ "$(wc -c <out)" -eq "$((before + 4))" ]
+	done
+	found $'\xff\x01DONE' '"$PROGRAMS/pattern" write 1 3000000
+		printf "\0\0\377\001DONE\0"'
+	[ "$(wc -c <out)" -eq 3000009 ]
+	[ "$(head -c 3000000 out | "$PROGRAMS/pattern" check 1 3000000)" = same ]
+
+	ends 3 --until-grace=0 '
 		printf DO; sleep 0.1; printf NE >&2; sleep 0.1; echo
 		printf DO >&2; sleep 0.1; printf NE; sleep 0.1; exit 3'
-	[ "$status" -eq 3 ]
-
 	"$WDRUN" -u DONE --until-grace=0 sh -c '
 		printf DO; printf NE >&2; exec sleep 1000' >file 2>&1
 	take file
 	[[ $taken == DONE* ]]
+}
 
+@test "survivors that print the text change nothing; an agent that prints its result and hangs, a child holding its terminal, succeeds" {
 	complete "$WDRUN" -u DONE --until-grace=0 --idle-after-exit=60 \
 		--max-after-exit=60 bash -c '
 		(await_zombie $$; echo DONE; sleep 0.1; echo more) & exit 3'
 	[ "$status" -eq 3 ]
 	[ "$output" = $'DONE\nmore' ]
 	[ -z "$stderr" ]
-}
 
-@test "an agent that prints its result and hangs, a child holding its terminal, succeeds" {
 	local agent='[ -t 1 ] || exit 9; echo work; setsid sleep 1001 &
 		echo "{\"type\":\"result\",\"subtype\":\"success\"}"; sleep 1000'
 	complete bash -c 'x=$("$WDRUN" --pty -t 60 -k 300ms --until-grace=100ms \
@@ -155,6 +137,13 @@ has_beaten() {
 	((${#lines[@]} >= $1))
 }
 
+# ends_by_signal: the run that was started is told to end.
+ends_by_signal() {
+	kill -TERM "$started"
+	finish
+	[ "$status" -eq 143 ]
+}
+
 # numbers LINE: sets numbers to the whole numbers of seconds in it.
 numbers() {
 	local rest=$1
@@ -172,10 +161,7 @@ numbers() {
 		sh -c 'sleep 1000 & sleep 1000'
 	wait_until has_message nightly: ' 3 '
 	wait_until has_beaten 3
-	kill -TERM "$started"
-	finish
-
-	[ "$status" -eq 143 ]
+	ends_by_signal
 	[ -z "$output" ]
 	only_messages
 	mapfile -t -n 2 lines <err
@@ -186,11 +172,9 @@ numbers() {
 		[ $((numbers[0] + numbers[1])) -eq 59 ]
 	done
 
-	: >err
 	start "$WDRUN" --heartbeat=100ms /bin/sleep 1000
 	wait_until has_beaten 1
-	kill -TERM "$started"
-	finish
+	ends_by_signal
 	[[ $stderr == *" sleep:"* ]]
 	numbers "${stderr%%$'\n'*}"
 	[ "${#numbers[@]}" -eq 1 ]
@@ -205,8 +189,7 @@ beats_after() {
 		sleep "$half"; note; echo "ready $$"; exec sleep 1000'
 	wait_until has_beaten 1
 	! says_ready out || has_passed "$1"
-	kill -TERM "$started"
-	finish
+	ends_by_signal
 }
 
 # bats test_tags=slow
@@ -226,10 +209,8 @@ beats_after() {
 	start sh -c 'exec "$WDRUN" --heartbeat=100ms -i 1000 -k 100ms \
 		"$PROGRAMS/pattern" write 1 1000000 >stuck'
 	wait_until has_beaten 2
-	kill -TERM "$started"
-	finish
+	ends_by_signal
 	exec 7<&-
-	[ "$status" -eq 143 ]
 
 	directly -q --heartbeat=50ms sleep 0.3
 	[ "$status" -eq 0 ]
