@@ -39,12 +39,8 @@ directly() {
 	take_output
 }
 
-# Waits until the program is ready, or the run has ended before.
-await_ready_or_end() {
-	wait_until is_ready_or_dead
-}
-
-is_ready_or_dead() {
+# The program is ready, or the run has ended before.
+is_ready_or_over() {
 	says_ready out || is_dead "$started"
 }
 

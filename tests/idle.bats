@@ -43,8 +43,6 @@ is_heard() {
 
 # bats test_tags=slow
 @test "silence counts from the last output, be it a dot, on either stream, on the terminal or of any process of the tree" {
-	beside stdout late is_heard LIMIT \
-		'sleep "$half"; note; echo heard; exec sleep 1000'
 	beside dot late is_heard LIMIT \
 		'echo heard; sleep "$half"; note; printf .; exec sleep 1000'
 	beside stderr late is_heard LIMIT \
@@ -83,7 +81,7 @@ waits_for_wdrun() {
 	half=$(part "$1" 50) start "$WDRUN" -i "$1" bash -c '
 		echo "ready $$"; sleep "$half"; note; echo heard
 		exec sleep 1000'
-	await_ready_or_end
+	wait_until is_ready_or_over
 	says_ready out || { finish && return; }
 	look_at "$ready"
 	for pid in "$started" $(children_of "$started"); do

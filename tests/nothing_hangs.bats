@@ -52,14 +52,10 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	has_message x
 
 	directly -v -i 900 sh -c 'echo hello; kill -9 $$'
-	[ "$status" -eq 137 ]
 	only_messages
 	[[ ${stderr##*$'\n'} == *KILL* ]]
-
 	directly -v sh -c 'exit 3'
-	[ "$status" -eq 3 ]
 	[[ ${stderr##*$'\n'} == *3* ]]
-
 	directly true
 	[ -z "$stderr" ]
 }
@@ -82,7 +78,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 @test "a timeout ends the tree while the group of wdrun is stopped, as by a batch scheduler" {
 	complete_stopped() {
 		start setsid "$WDRUN" -t "$1" -k 100ms "${deaf_daemon[@]}"
-		await_ready_or_end
+		wait_until is_ready_or_over
 		says_ready out || { finish && return; }
 		kill -STOP -- "-$started"
 		wait_until is_dead "$ready"

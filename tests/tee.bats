@@ -5,6 +5,7 @@
 # shellcheck disable=SC2016,SC2154
 
 load helper
+load bounds
 
 # has_text FILE TEXT: a newline at the end of FILE does not count.
 has_text() {
@@ -16,40 +17,33 @@ has_text() {
 
 # bats test_tags=smoke
 @test "the copy is the same as the output, of survivors and of a terminal too, and is appended, by runs side by side too" {
-	local i reader pids=()
+	local i pids=()
 	complete "$WDRUN" --tee=copy --idle-after-exit=60 --max-after-exit=60 \
 		"$PROGRAMS/ticker" 20 2 3
 	[ "$status" -eq 3 ]
 	[ "$output" = $'tick 1\ntick 2\ndone' ]
+	[ -z "$stderr" ]
 	has_text copy "$output"
 
-	"$WDRUN" --tee=copy sh -c 'echo one; echo two >&2' >out 2>err
-	has_text out one
-	has_text err two
+	directly --tee=copy sh -c 'echo one; echo two >&2'
+	[ "$output" = one ]
+	[ "$stderr" = two ]
 	take copy
 	[[ $taken == $'tick 1\ntick 2\ndone\n'@($'one\ntwo'|$'two\none') ]]
 
-	"$WDRUN" --pty --tee=terminal sh -c 'echo one; echo two >&2' >captured
+	directly --pty --tee=terminal sh -c 'echo one; echo two >&2'
 	has_text terminal $'one\ntwo'
-	has_text captured $'one\ntwo'
+	[ "$output" = $'one\ntwo' ]
 
 	"$WDRUN" --tee=empty true
 	[ -f empty ]
 	[ ! -s empty ]
 
-	# A FIFO and a pipe get the whole copy.
-	mkfifo fifo
-	"$PROGRAMS/pattern" check 1 3000000 <fifo >verdict 3>&- &
-	reader=$!
-	"$WDRUN" --tee=>("$PROGRAMS/pattern" check 1 1000000 >second) \
-		"$PROGRAMS/pattern" write 1 1000000 >bytes
-	exec 7>fifo # there is a reader now
-	"$WDRUN" --tee=fifo "$PROGRAMS/pattern" write 1 3000000 >/dev/null
-	exec 7>&-
-	wait "$reader"
-	has_text verdict same
-	"$PROGRAMS/pattern" check 1 1000000 <bytes
-	wait_until has_text second same
+	# A pipe gets the whole copy.
+	"$WDRUN" --tee=>("$PROGRAMS/pattern" check 1 3000000 >verdict) \
+		"$PROGRAMS/pattern" write 1 3000000 >bytes
+	"$PROGRAMS/pattern" check 1 3000000 <bytes
+	wait_until has_text verdict same
 
 	for i in 1 2 3; do
 		"$WDRUN" --tee=lines bash -c 'for i in {1..300}; do
@@ -141,17 +135,16 @@ has_text() {
 	[ -c /dev/full ] || skip "there is no /dev/full"
 	local line
 	# Both streams have it.
-	"$WDRUN" --tee=/dev/full sh -c 'echo one; echo two >&2
-		sleep 0.1; echo one; echo two >&2; exit 4' >out 2>err || status=$?
+	directly --tee=/dev/full sh -c 'echo one; echo two >&2
+		sleep 0.1; echo one; echo two >&2; exit 4'
 	[ "$status" -eq 4 ]
-	has_text out $'one\none'
+	[ "$output" = $'one\none' ]
 	has_message --tee /dev/full
 	has_line_count 3 err
 
 	# The output cannot be written either; and it alone.
-	status=0
-	"$WDRUN" --tee=/dev/full sh -c 'echo one; exit 4' >/dev/full 2>err ||
-		status=$?
+	complete sh -c 'exec "$WDRUN" --tee=/dev/full sh -c "echo one; exit 4" \
+		>/dev/full'
 	[ "$status" -eq 4 ]
 	has_message --tee /dev/full
 	has_message stdout
