@@ -40,7 +40,6 @@ load terminal
 
 	# With --pty, Ctrl-C and Ctrl-Z are for the other commands too.
 	for line in 'escape | wdrun --pty cat' 'wdrun --pty escape | wdrun --pty cat'; do
-		echo "--- $line"
 		enter "$line"
 		wait_until shows '^ready ([0-9]+)$'
 		ready=${BASH_REMATCH[1]}
@@ -76,14 +75,10 @@ load terminal
 		usable
 	done
 
-	enter 'wdrun escape >ready &'
-	await_ready ready
-	find_run
+	noted ready 'wdrun escape >ready &'
 	enter 'kill -STOP %1'
 	see_stop
-	enter fg
-	wait_until no is_stopped "$ready"
-	wait_until no is_stopped "$front"
+	continue_job
 	kill -TERM "$front"
 	usable
 }
@@ -121,8 +116,7 @@ load terminal
 		usable
 	done
 
-	enter "wdrun --pty sh -c 'kill -STOP \$\$; echo \"went on\"; exit 3'"
-	wait_until prompted
+	end "wdrun --pty sh -c 'kill -STOP \$\$; echo \"went on\"; exit 3'"
 	no shows '^went on'
 	enter fg
 	wait_until shows '^went on$'
@@ -245,14 +239,11 @@ is_stopped_or_dead() {
 @test "a job in the background, also of another session or PID namespace, leaves the terminal alone, and fg brings it back" {
 	local how
 	at_prompt
-	enter 'wdrun sh -c "exit 42" & wait $!'
-	wait_until prompted
+	end 'wdrun sh -c "exit 42" & wait $!'
 	no shows 'wdrun:'
 	last_is 42
 
-	enter 'wdrun escape </dev/null >ready &'
-	await_ready ready
-	find_run
+	noted ready 'wdrun escape </dev/null >ready &'
 	usable
 	is_alive "$ready"
 	enter fg
@@ -263,9 +254,7 @@ is_stopped_or_dead() {
 	continue_job
 	interrupt_job
 
-	: >ready
-	enter 'wdrun --pty repl >ready &'
-	await_ready ready
+	noted ready 'wdrun --pty repl >ready &'
 	usable
 	no has_keys
 	no said ready
@@ -281,10 +270,7 @@ is_stopped_or_dead() {
 		case $how in
 		unshare*) $how true 2>/dev/null || continue ;;
 		esac
-		echo "--- $how"
-		: >ready
-		enter "$how wdrun --pty sh -c 'echo \"ready \$\$\" >ready; exec sleep 1000' >/dev/null 2>&1 &"
-		await_ready ready
+		noted ready "$how wdrun --pty sh -c 'echo \"ready \$\$\" >ready; exec sleep 1000' >/dev/null 2>&1 &"
 		usable
 		no has_keys
 		for pid in $(leftovers); do
@@ -327,8 +313,7 @@ said() {
 	usable
 
 	for option in --pty --tee=copy; do
-		enter "wdrun $option bash late & wait"
-		wait_until prompted
+		end "wdrun $option bash late & wait"
 		take log
 		[[ $taken == *$'\nline\r'* ]]
 	done
@@ -359,7 +344,6 @@ said() {
 		exec cat
 	END
 	for name in zsh dash fish; do
-		echo "=== $name"
 		at_prompt "$name"
 		for mode in '' --pty; do
 			run_in "$mode" 'wdrun MODE repl'

@@ -23,7 +23,6 @@ run_script() {
 	at_prompt
 	mkfifo checked one two over
 	for way in exit supervisor front; do
-		echo "--- $way"
 		run_script 'wdrun --pty repl' 'echo over' 'read x <checked'
 		see_ready
 		wait_until has_keys
@@ -41,7 +40,7 @@ run_script() {
 		same_modes after
 	done
 
-	echo "--- two runs: the one that starts first ends first"
+	# Two runs: the one that starts first ends first.
 	run_script 'first="wdrun --pty sh -c \": >one; read x <two\""' \
 		'second="wdrun --pty sh -c \": >two; read x <over\""' \
 		'{ eval "$first" </dev/tty; : >over; } &' \
@@ -54,6 +53,7 @@ run_script() {
 
 # bats test_tags=slow
 @test "the command's terminal has the caller's modes and size, and output goes where it was sent, in order" {
+	local mode
 	at_prompt
 	run_script 'wdrun --pty sh -c "stty -g >within; echo one; echo two"'
 	wait_until prompted
@@ -63,31 +63,21 @@ run_script() {
 	same_modes after
 
 	# with a bound on silence
-	enter 'wdrun -i 60 sh -c '\''[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size <&1 && echo "all three"'\'
-	wait_until prompted
-	shows '^all three$'
-	shows '^40 100$'
-	enter 'wdrun -i 60 sh -c '\''[ -t 2 ] && ! [ -t 1 ] && echo "only this"'\'' | cat'
-	wait_until prompted
-	shows '^only this$'
+	end 'wdrun -i 60 sh -c '\''[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size <&1'\' '^40 100$'
+	end 'wdrun -i 60 sh -c '\''[ -t 2 ] && ! [ -t 1 ] && echo "only this"'\'' | cat' '^only this$'
 
 	# A copy has the program's bytes.
-	enter 'wdrun --tee=copy sh -c "echo one; echo two; printf \"three\\r\\n\" >&2"'
-	wait_until prompted
-	shows '^three$'
+	end 'wdrun --tee=copy sh -c "echo one; echo two; printf \"three\\r\\n\" >&2"' '^three$'
 	take copy
 	[ "$taken" = $'one\ntwo\nthree\r' ]
-	enter 'wdrun --tee=copy sh -c "echo words; echo error >&2; [ -t 2 ] || echo no >&2" 2>err'
-	wait_until prompted
-	shows '^words$'
+	end 'wdrun --tee=copy sh -c "echo words; echo error >&2; [ -t 2 ] || echo no >&2" 2>err' '^words$'
 	no shows '^error'
 	take err
 	[ "$taken" = $'error\nno' ]
 
 	# much, to its end
 	for mode in --pty '-i 60'; do
-		enter "wdrun $mode seq 20000"
-		wait_until prompted
+		end "wdrun $mode seq 20000"
 		tr -d '\r' <log | grep -x '[0-9]*' | cmp - <(seq 20000)
 	done
 	usable
@@ -100,40 +90,31 @@ run_script() {
 	enter 'wdrun --pty --no-stdin sh -c '\''[ -t 1 ] && ! [ -t 0 ] && echo "ready $$"; exec sleep 1000'\'
 	see_ready
 	no has_keys
-	press C-c
-	last_is 130
+	interrupt_job
 
-	: >answers
-	enter 'wdrun --pty repl >answers'
+	noted answers 'wdrun --pty repl >answers'
 	wait_until has_keys
-	await_ready answers
 	answer hello
 	wait_until has_line answers 'you said hello'
-	press C-d
-	last_is 0
+	reads_no_more
 	take answers
 	[[ $taken != *$'\r'* ]]
 
-	echo "--- a command that reads Ctrl-C as a character"
-	: >ready
-	: >typed
+	# a command that reads Ctrl-C as a character
 	printf '%s\n' 'stty raw -echo </dev/tty; echo raw' \
 		'exec dd bs=1 count=2 of=typed status=none </dev/tty' >raw
-	enter 'sh -c "echo ready \$\$; exec sleep 1000" >ready | wdrun --pty sh raw'
-	await_ready ready
+	noted ready 'sh -c "echo ready \$\$; exec sleep 1000" >ready | wdrun --pty sh raw'
 	wait_until shows '^raw$'
 	wait_until has_keys
 	press C-c C-z
-	wait_until has_typed
-	is_alive "$ready"
-	no is_stopped "$ready"
+	wait_until test -s typed
 	kill -KILL "$ready"
 	usable
+	take typed
+	[ "$taken" = $'\003\032' ]
 
-	echo "--- a shell with a terminal of its own, and its job"
-	: >caller
-	enter 'escape >caller | PS1="inner> " wdrun --pty bash --norc --noprofile -i </dev/tty'
-	await_ready caller
+	# a shell with a terminal of its own, and its job
+	noted caller 'escape >caller | PS1="inner> " wdrun --pty bash --norc --noprofile -i </dev/tty'
 	caller=$ready
 	wait_until shows 'inner> $'
 	answer escape
@@ -148,9 +129,4 @@ run_script() {
 	press C-c
 	wait_until is_dead "$caller"
 	usable
-}
-
-has_typed() {
-	take typed
-	[ "$taken" = $'\003\032' ]
 }

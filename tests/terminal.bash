@@ -28,9 +28,7 @@ at_prompt() {
 		;;
 	esac
 	open_terminal "${command[@]}"
-	wait_until prompted
-	enter 'stty -g >modes'
-	wait_until prompted
+	end 'stty -g >modes'
 }
 
 # open_terminal COMMAND...: opens a terminal whose session COMMAND leads.
@@ -91,8 +89,25 @@ answer() {
 # that what is shown is of this line.
 enter() {
 	wait_until prompted
+	echo "--- $1"
 	: >log
 	answer "$1"
+}
+
+# end LINE [REGEX]: enters LINE, and waits for its end. It has shown REGEX.
+end() {
+	enter "$1"
+	wait_until prompted
+	[ -z "${2-}" ] || shows "$2"
+}
+
+# noted FILE LINE: enters LINE, and waits until a command in it has noted `ready
+# PID` in FILE. Sets ready, and what find_run sets.
+noted() {
+	: >"$1"
+	enter "$2"
+	await_ready "$1"
+	find_run || front=
 }
 
 # resize ROWS COLUMNS
@@ -144,8 +159,7 @@ find_run() {
 # The prompt is back, and a program finds the modes of the terminal as they were
 # before.
 usable() {
-	enter 'stty -g >modes.now'
-	wait_until prompted
+	end 'stty -g >modes.now'
 	same_modes modes.now
 }
 
@@ -161,8 +175,7 @@ same_modes() {
 last_is() {
 	local status
 	: >last
-	enter "echo $last >last"
-	wait_until prompted
+	end "echo $last >last"
 	read -r status <last
 	[ "$status" = "$1" ]
 }
@@ -176,7 +189,6 @@ modes=('' --pty '-i 60' --tee=copy)
 # ready and, where it has a terminal of its own (in a pipeline, only --pty gives
 # it one), has the keys.
 run_in() {
-	echo "--- ${1:-shared}: $2"
 	enter "${2/MODE/$1}"
 	see_ready
 	has_own=$1

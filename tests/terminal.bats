@@ -62,7 +62,6 @@ flags() {
 		'wdrun -f bash ask </dev/null' 'wdrun -i 60 bash ask' \
 		'wdrun --pty bash ask </dev/null' \
 		'echo data | wdrun --pty bash ask'; do
-		echo "--- $line"
 		enter "$line"
 		wait_until shows '^Password:'
 		answer secret7
@@ -99,7 +98,6 @@ flags() {
 	for line in 'wdrun less numbers' 'wdrun --tee=copy less numbers' \
 		'wdrun -u nothing less numbers' 'wdrun seq 1000 | less' \
 		'seq 1000 | wdrun less' 'seq 1000 | wdrun --pty less'; do
-		echo "--- $line"
 		enter "$line"
 		wait_until shows '(^|[^0-9])39$'
 		press G
@@ -162,31 +160,22 @@ has_lines() {
 	printf '%s\n' 'set -m' 'sh raw' >with_job_control
 	for row in 'sh raw' '--pty sh raw' '-i 60 sh raw' \
 		'bash with_job_control'; do
-		echo "--- a signal, $row"
 		# A script without job control changes no modes itself.
 		printf '%s\n' "wdrun -k 300ms $row" 'stty -g >after' >script
-		: >is_raw
-		enter 'sh script'
-		await_ready is_raw
-		find_run
+		noted is_raw 'sh script'
 		kill -TERM "$front"
 		wait_until prompted
 		same_modes after
 	done
 
 	for victim in front supervisor; do
-		echo "--- SIGKILL of $victim"
-		: >is_raw
-		enter 'wdrun sh raw'
-		await_ready is_raw
-		find_run
+		noted is_raw 'wdrun sh raw'
 		kill -KILL "${!victim}"
 		run_is_over
 		is_dead "$ready"
 		usable
 	done
 
-	echo "--- a script that reads after the timeout of an interactive shell"
 	printf '%s\n' 'wdrun -t "$1" -k 300ms bash --norc --noprofile -i' \
 		'echo "status=$?"; read -r line; echo "you said <$line>"' >script
 	for limit in 1 20; do # until the inner prompt came within the limit
@@ -214,12 +203,8 @@ has_lines() {
 	for line in 'wdrun bash note_sizes' 'wdrun -i 60 bash note_sizes' \
 		'wdrun --pty bash note_sizes </dev/null | cat' \
 		'wdrun --pty bash note_sizes'; do
-		echo "--- $line"
-		: >noting
-		enter "$line"
-		await_ready noting
+		noted noting "$line"
 		has_line size "$rows 100"
-		find_run
 		resize $((--rows)) 100
 		wait_until has_line size "$rows 100"
 		[[ $line == *'--pty bash note_sizes' ]] || {
@@ -241,7 +226,6 @@ has_lines() {
 @test "a terminal that goes away ends the run and the tree, in a job or as its only command, but for a run that ignores SIGHUP" {
 	local option
 	for option in '' --setsid --tee=copy; do
-		echo "--- its only command, $option"
 		write_family
 		# shellcheck disable=SC2086 # no option, or one
 		open_terminal wdrun -k 300ms $option sh family
@@ -249,7 +233,6 @@ has_lines() {
 		close_terminal
 		wait_until nobody_is_left
 	done
-	echo "--- a job"
 	at_prompt
 	write_family
 	enter 'wdrun -k 300ms --pty sh family'
@@ -257,7 +240,6 @@ has_lines() {
 	close_terminal
 	wait_until nobody_is_left
 
-	echo "--- who ignores SIGHUP, and who reads"
 	: >ready
 	open_terminal sh -c 'trap "" HUP; exec wdrun escape >ready'
 	await_ready ready
@@ -278,16 +260,11 @@ has_lines() {
 
 @test "--setsid takes the terminal away, --foreground keeps it, nobody acquires one, and a command may change the modes" {
 	at_prompt
-	enter 'wdrun --setsid sh -c "(: </dev/tty) || echo none" >setsid'
-	wait_until prompted
-	has_line setsid none
-	enter 'wdrun --foreground sh -c ": </dev/tty && echo some" </dev/null >long'
-	wait_until prompted
-	has_line long some
+	end 'wdrun --setsid sh -c "(: </dev/tty) || echo none"' '^none$'
+	end 'wdrun --foreground sh -c ": </dev/tty && echo some" </dev/null' '^some$'
 	usable
 
-	enter 'wdrun stty -ixon; stty -g >after'
-	wait_until prompted
+	end 'wdrun stty -ixon; stty -g >after'
 	no same_modes after
 	close_terminal
 	wait_until nobody_is_left
