@@ -13,7 +13,7 @@ load terminal
 
 # bats test_tags=smoke
 @test "Ctrl-Z stops the job, a script and a pipeline around a command, and fg continues it" {
-	local mode row line
+	local mode row
 	at_prompt
 	for mode in "${modes[@]}"; do
 		run_in "$mode" 'wdrun MODE repl'
@@ -26,51 +26,36 @@ load terminal
 	done
 	usable
 
-	# not the terminal's stdin; a group of its own
+	# not the terminal's stdin; a group of its own; with --pty, the keys are
+	# for the other commands too
 	echo 'wdrun $mode escape; echo "went on"' >script
 	for row in ': wdrun escape </dev/null' ': wdrun timeout 900 escape' \
 		": mode='MODE' bash script" "--pty: mode='MODE' bash script" \
-		': yes | wdrun MODE escape' '-i 60: wdrun MODE escape | cat'; do
+		': yes | wdrun MODE escape' '-i 60: wdrun MODE escape | cat' \
+		'--pty: escape | wdrun MODE cat' \
+		'--pty: wdrun --pty escape | wdrun MODE cat'; do
 		run_in "${row%%: *}" "${row#*: }"
 		stop_job
 		continue_job
 		interrupt_job
 	done
 	usable
-
-	# With --pty, Ctrl-C and Ctrl-Z are for the other commands too.
-	for line in 'escape | wdrun --pty cat' 'wdrun --pty escape | wdrun --pty cat'; do
-		enter "$line"
-		wait_until shows '^ready ([0-9]+)$'
-		ready=${BASH_REMATCH[1]}
-		wait_until has_keys
-		press C-z
-		wait_until is_stopped "$ready"
-		usable
-		enter fg
-		wait_until no is_stopped "$ready"
-		wait_until has_keys
-		press C-c
-		wait_until prompted
-		wait_until is_dead "$ready"
-		usable
-	done
 }
 
 # bats test_tags=slow
 @test "a job that is stopped ends with kill %1, and when its command is killed from elsewhere" {
-	local way
+	local way has_own=
 	at_prompt
+	write_family
 	for way in job target; do
-		write_family
-		run_in '' 'wdrun -k 300ms --idle-after-exit=300ms sh family'
-		await_family
+		noted target 'wdrun -k 300ms --idle-after-exit=300ms sh family'
+		read -r _ child <escapee
 		stop_job
 		case $way in
 		job) enter 'kill %1' ;;
 		target) kill -KILL "$target" ;;
 		esac
-		wait_until is_dead "$escapee"
+		wait_until is_dead "$child"
 		run_is_over
 		usable
 	done

@@ -107,7 +107,7 @@ noted() {
 	: >"$1"
 	enter "$2"
 	await_ready "$1"
-	find_run || front=
+	find_run
 }
 
 # resize ROWS COLUMNS
@@ -136,18 +136,20 @@ shows() {
 	return 1
 }
 
-# Waits until `ready PID` is shown. Sets ready, and target, supervisor and front
-# of the run.
+# Waits until `ready PID` is shown. Sets ready, and what find_run sets.
 see_ready() {
 	wait_until shows 'ready ([0-9]+)$'
 	ready=${BASH_REMATCH[1]}
 	find_run
 }
 
+# Sets target, supervisor and front of the run that $ready is in, or front to
+# $ready.
 find_run() {
 	local pid=$ready
+	front=$ready
 	until look_at "$pid" && [ "/proc/$process_parent/exe" -ef "$WDRUN" ]; do
-		((process_parent > 1)) || return
+		((process_parent > 1)) || return 0
 		pid=$process_parent
 	done
 	target=$pid
@@ -165,10 +167,7 @@ usable() {
 
 # same_modes FILE: what stty -g wrote to it is what it was at the start.
 same_modes() {
-	local before now
-	read -r before <modes
-	read -r now <"$1"
-	[ "$now" = "$before" ]
+	cmp -s modes "$1"
 }
 
 # last_is STATUS: the prompt is back, and that was the command's status.
@@ -204,62 +203,35 @@ has_keys() {
 	[[ $taken == *-isig* ]]
 }
 
-# The job of PID is in the foreground: fields 5 and 8 of its stat.
+# is_in_foreground PID, has_no_terminal PID: ps(1) says so, the latter also once
+# the terminal is gone.
 is_in_foreground() {
-	local words
-	words_of_stat "$1"
-	((words[2] == words[5]))
+	[[ $(ps -o stat= -p "$1") == *+* ]]
 }
 
-# has_no_terminal PID: field 7 says so, also once the terminal is gone.
 has_no_terminal() {
-	local words
-	words_of_stat "$1"
-	((words[4] == 0))
-}
-
-words_of_stat() {
-	local stat
-	read -r stat <"/proc/$1/stat"
-	read -ra words <<<"${stat##*) }"
+	[ "$(ps -o tty= -p "$1")" = '?' ]
 }
 
 # has_line FILE LINE
 has_line() {
-	local line
-	while IFS= read -r line; do
-		[ "$line" != "$2" ] || return 0
-	done <"$1"
-	return 1
-} 2>/dev/null
+	grep -qsxFe "$2" "$1"
+}
 
 # No wdrun of this test is left.
 no_wdrun() {
-	local exe line
-	for exe in /proc/[0-9]*/exe; do
-		[ "$exe" -ef "$WDRUN" ] || continue
-		while IFS= read -rd '' line; do
-			[ "$line" != "WDRUN_TEST=$WDRUN_TEST" ] || return
-		done <"${exe%exe}environ"
+	local pid
+	for pid in $(leftovers); do
+		[ ! "/proc/$pid/exe" -ef "$WDRUN" ] || return
 	done
-} 2>/dev/null
+}
 
 # Writes the script family: a command that has a child in a session of its own,
 # which ignores all signals. Both are noted, in the files target and escapee.
 write_family() {
 	: >target
-	: >escapee
 	printf '%s\n' 'escape -x 0 fork setsid stubborn >escapee' \
-		'echo "ready $$" >target' 'echo "ready $$"' \
-		'exec sleep 1000' >family
-}
-
-# Waits for the family. Sets escapee, and what find_run sets.
-await_family() {
-	await_ready escapee
-	escapee=$ready
-	await_ready target
-	find_run
+		'echo "ready $$" >target' 'exec sleep 1000' >family
 }
 
 # Waits until no run is left. Its last message may stand behind the prompt.

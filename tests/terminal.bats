@@ -229,14 +229,12 @@ has_lines() {
 		write_family
 		# shellcheck disable=SC2086 # no option, or one
 		open_terminal wdrun -k 300ms $option sh family
-		await_family
+		await_ready target
 		close_terminal
 		wait_until nobody_is_left
 	done
 	at_prompt
-	write_family
-	enter 'wdrun -k 300ms --pty sh family'
-	await_family
+	noted target 'wdrun -k 300ms --pty sh family'
 	close_terminal
 	wait_until nobody_is_left
 
@@ -287,12 +285,12 @@ has_lines() {
 		wdrun -k 300ms sh family
 		kill "$!" && echo "other lived"
 	END
-	enter 'sh script'
-	await_family
+	noted target 'sh script'
 	kill -TERM "$front"
 	wait_until prompted
 	shows '^other lived$'
-	is_dead "$escapee"
+	read -r _ ready <escapee
+	is_dead "$ready"
 	usable
 
 	for mode in '' --pty; do
