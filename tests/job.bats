@@ -12,22 +12,10 @@ load helper
 load terminal
 
 # bats test_tags=smoke
-@test "Ctrl-Z stops the job, a script and a pipeline around a command, and fg continues it" {
-	local mode row
+@test "Ctrl-Z stops a script and a pipeline around a command, whatever its stdin and group, and fg continues it" {
+	local row
 	at_prompt
-	for mode in "${modes[@]}"; do
-		run_in "$mode" 'wdrun MODE repl'
-		stop_job
-		continue_job
-		reads 'back again'
-		press C-c
-		wait_until shows 'interrupted 1$'
-		reads_no_more
-	done
-	usable
-
-	# not the terminal's stdin; a group of its own; with --pty, the keys are
-	# for the other commands too
+	# With --pty, the keys are for the other commands too.
 	echo 'wdrun $mode escape; echo "went on"' >script
 	for row in ': wdrun escape </dev/null' ': wdrun timeout 900 escape' \
 		": mode='MODE' bash script" "--pty: mode='MODE' bash script" \
@@ -37,7 +25,14 @@ load terminal
 		run_in "${row%%: *}" "${row#*: }"
 		stop_job
 		continue_job
-		interrupt_job
+		case $row in
+		*'--pty escape'*) # either of both runs has the keys
+			press C-c
+			usable
+			is_dead "$ready"
+			;;
+		*) interrupt_job ;;
+		esac
 	done
 	usable
 }
@@ -69,9 +64,9 @@ load terminal
 }
 
 # bats test_tags=slow
-@test "job control within works, a command that stops itself stops the job, a Ctrl-C that a nested run survives nothing" {
+@test "job control within works: Ctrl-C, Ctrl-Z, fg; a command that stops itself stops the job, a Ctrl-C that a nested run survives nothing" {
 	at_prompt
-	for has_own in '' --pty; do
+	for has_own in '' --pty '-i 60'; do
 		enter "PS1='inner> ' wdrun $has_own bash --norc --noprofile"
 		wait_until shows 'inner> $'
 		answer repl
@@ -89,6 +84,12 @@ load terminal
 		wait_until shows '^bye$'
 		wait_until shows 'inner> $'
 
+		: >log
+		answer escape
+		see_ready
+		press C-c
+		wait_until is_dead "$ready"
+		wait_until answers_inner
 		: >log
 		answer 'echo "ready $$"'
 		see_ready
@@ -135,7 +136,7 @@ answers_inner() {
 # --- the clocks --------------------------------------------------------------
 
 # bats test_tags=slow
-@test "the clocks stand still while a terminal has stopped the job, and go on after it; what stops itself stops none" {
+@test "the clocks stand still while a terminal has stopped the job, and go on after it" {
 	local option row
 	for limit in 1 20; do # until each job was stopped within the limit
 		at_prompt
@@ -165,24 +166,6 @@ answers_inner() {
 		is_dead "${jobs[job]}"
 	done
 	usable
-
-	enter "wdrun -t 500ms sh -c 'kill -TSTP \$\$; wait'"
-	wait_until shows '^prompt> '
-	run_is_over
-	usable
-
-	# Not even when it is asked to end: it is killed in time.
-	mkfifo pipe
-	printf '%s\n' 'trap "kill -TSTP \$\$" TERM; exec 9<>pipe; : >trapped' \
-		'while :; do read -rt 0.1 -u 9; done' >script
-	for limit in 1 20; do # until the command was ready for the signal within the limit
-		enter "wdrun -t $limit -k 300ms bash script"
-		wait_until shows '^prompt> '
-		run_is_over
-		[ ! -e trapped ] || break
-	done
-	[ -e trapped ]
-	usable
 }
 
 has_keys_or_is_over() {
@@ -194,27 +177,20 @@ is_stopped_or_dead() {
 }
 
 # bats test_tags=slow
-@test "vi's own Ctrl-Z stops the job, a script around it, and with --pty the clock" {
+@test "vi's own Ctrl-Z stops the job, and a script around it" {
 	local vi
 	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
 	at_prompt
-	printf '%s\n' "wdrun --pty -t \"\$1\" $vi -u NONE -i NONE -N file" \
+	printf '%s\n' "wdrun --pty $vi -u NONE -i NONE -N file" \
 		'echo "status=$?"' >script
-	for limit in 1 20; do # until the job is stopped within the limit
-		enter "bash script $limit"
-		wait_until shows '~|status='
-		press C-z
-		wait_until prompted
-		shows 'status=' || break
-	done
-	run ! shows 'status='
+	enter 'bash script'
+	wait_until shows '~'
+	press C-z
 	usable
-
-	"$WDRUN" -q -t "$limit" sleep 1000 || true
-	"$WDRUN" -q -t 300ms sleep 1000 || true
-	no no_wdrun
 	enter fg
-	wait_until shows 'status=124$'
+	wait_until has_keys
+	answer :q
+	wait_until shows 'status=0$'
 	usable
 }
 
@@ -322,12 +298,6 @@ said() {
 @test "Ctrl-C, Ctrl-Z, fg and the terminal's modes are the same in zsh, dash and fish" {
 	local name mode
 	need zsh dash fish
-	cat >ask <<-'END'
-		echo asking >asking
-		read -r x </dev/tty
-		echo "you said <$x>"
-		exec cat
-	END
 	for name in zsh dash fish; do
 		at_prompt "$name"
 		for mode in '' --pty; do
@@ -344,12 +314,6 @@ said() {
 		*) run_in --pty 'yes | wdrun MODE escape' ;;
 		esac
 		interrupt_job
-		: >asking
-		enter 'echo data | wdrun bash ask'
-		wait_until test -s asking
-		answer hello
-		wait_until shows '^you said <hello>'
-		wait_until shows '^data'
 		usable
 		if [ "$name" = dash ]; then
 			# SIGKILL of the front restores the modes for a shell that

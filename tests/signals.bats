@@ -10,11 +10,7 @@ load terminal
 
 # has_lines COUNT BEGINNING [FILE]: FILE (out) has so many lines that begin so.
 has_lines() {
-	local line count=0
-	while read -r line; do
-		[[ $line != "$2" && $line != "$2 "* ]] || ((++count))
-	done <"${3:-out}"
-	((count == $1))
+	[ "$(grep -cE "^$2( |$)" "${3:-out}")" -eq "$1" ]
 }
 
 # ends_with STATUS: TERM to the front ends the run so.

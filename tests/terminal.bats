@@ -11,7 +11,7 @@ load helper
 load terminal
 
 # bats test_tags=smoke
-@test "a command reads what is typed, Ctrl-C that it handles ends nothing, its status reaches the prompt, and no flag changes" {
+@test "a command reads what is typed, Ctrl-C that it handles ends nothing, Ctrl-Z and fg stop and continue it, its status reaches the prompt, and no flag changes" {
 	local mode before
 	at_prompt
 	before=$(flags)
@@ -24,7 +24,9 @@ load terminal
 		done
 		# longer than the kill-after time that none of them has started
 		[ -n "$mode" ] || pause 0.5
-		reads hello
+		stop_job
+		continue_job
+		reads 'back again'
 		reads_no_more
 		[ "$(flags)" = "$before" ]
 	done
@@ -115,7 +117,7 @@ has_lines() {
 	shows "lines=$1"
 }
 
-@test "Ctrl-C ends a command, and is its death: also for the script and the loop around it; an interactive bash survives it" {
+@test "Ctrl-C ends a command, and is its death: also for the script and the loop around it" {
 	local mode line
 	at_prompt
 	printf '%s\n' 'wdrun $mode escape' 'echo "went on"' >script
@@ -136,24 +138,11 @@ has_lines() {
 	press C-c
 	usable
 	is_dead "$ready"
-
-	for mode in '' '-i 60'; do
-		enter "PS1='inner> ' wdrun $mode bash --norc --noprofile"
-		wait_until shows 'inner> $'
-		answer escape
-		see_ready
-		press C-c
-		wait_until is_dead "$ready"
-		answer 'echo inner$((20 + 3))'
-		wait_until shows '^inner23$'
-		answer exit
-		usable
-	done
 }
 
 # bats test_tags=slow
-@test "a raw-mode program that is stopped leaves the modes as they were, by a signal, a timeout, SIGKILL of wdrun or its supervisor" {
-	local row victim
+@test "a raw-mode program that is stopped leaves the modes as they were, by a signal or a timeout" {
+	local row
 	at_prompt
 	printf '%s\n' 'stty raw -echo' 'echo "ready $$" >is_raw' \
 		'exec sleep 1000' >raw
@@ -166,14 +155,6 @@ has_lines() {
 		kill -TERM "$front"
 		wait_until prompted
 		same_modes after
-	done
-
-	for victim in front supervisor; do
-		noted is_raw 'wdrun sh raw'
-		kill -KILL "${!victim}"
-		run_is_over
-		is_dead "$ready"
-		usable
 	done
 
 	printf '%s\n' 'wdrun -t "$1" -k 300ms bash --norc --noprofile -i' \
@@ -299,13 +280,6 @@ has_lines() {
 		wait_until test -s first
 		wait_until is_zombie "$(<first)"
 		wait_until no has_keys
-		if [ -z "$mode" ]; then
-			press C-z
-			wait_until is_stopped "$front"
-			usable
-			enter fg
-			wait_until no is_stopped "$front"
-		fi
 		press C-c
 		wait_until is_dead "$ready"
 		[ -z "$mode" ] || last_is 0
