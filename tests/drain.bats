@@ -142,8 +142,7 @@ tells_lost() {
 # --- survivors and strangers -------------------------------------------------
 
 # bats test_tags=smoke,tree
-@test "who holds the output, or floods it, in the tree or outside, does not hold \$(wdrun ...)" {
-	local row outsider
+@test "who holds the output, or floods it, does not hold \$(wdrun ...)" {
 	complete bash -c 'x=$("$WDRUN" -s URG -k 100ms -i 60 --idle-after-exit=200ms \
 		sh -c "setsid sleep 1000 & echo hi; exit 3"); echo "$? $x"'
 	[ "$output" = "3 hi" ]
@@ -161,13 +160,22 @@ tells_lost() {
 	[ "$status" -eq 3 ]
 	[ -s err ]
 	only_messages
+}
 
-	# A process outside the tree. The reader is slower than it, so there is
-	# always more to read.
-	for row in '-i60 sleep 1000' '-i60 yes' '--pty yes'; do
+@test "who holds the output, or floods it, outside the tree does not hold the end" {
+	local row outsider
+	need python3
+	# The reader is slower, and the pipe is larger than what wdrun takes at
+	# once, so there is always more to read.
+	cat >flood <<-'END'
+		import fcntl, os
+		fcntl.fcntl(1, 1031, 1 << 20) # F_SETPIPE_SZ
+		while True: os.write(1, bytes(65536))
+	END
+	for row in '-i60 sleep 1000' '-i60 python3 flood' '--pty yes'; do
 		echo "$row"
 		rm -f go
-		start sh -c "$read_by" - -p 5 "$WDRUN" "${row%% *}" \
+		start sh -c "$read_by" - -p 2 "$WDRUN" "${row%% *}" \
 			--max-after-exit=never --idle-after-exit=never sh -c '
 			echo "ready $$" >&9; until [ -e go ]; do sleep 0.02; done
 			exit 3'
@@ -176,6 +184,7 @@ tells_lost() {
 		${row#* } >"/proc/$target/fd/1" 2>/dev/null 3>&- &
 		outsider=$!
 		wait_until test "/proc/$outsider/fd/1" -ef "/proc/$target/fd/1"
+		[[ $row == *sleep* ]] || wait_until test -s seen
 
 		: >go
 		wait_until is_dead "$front"
