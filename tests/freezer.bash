@@ -6,15 +6,13 @@
 freezers=/sys/fs/cgroup/freezer
 frozen=()
 
-# Skips the test where no process can be frozen. For tests that start something
-# first; freeze calls it as well.
+# Skips the test where no process can be frozen.
 need_freezer() {
 	[ -w "$freezers/cgroup.procs" ] || skip "no cgroup-v1 freezer here"
 }
 
 # freeze PID: from now on the process does nothing, and no signal ends it.
 freeze() {
-	need_freezer
 	mkdir "$freezers/wdrun-test-$1"
 	frozen+=("$1")
 	echo "$1" >"$freezers/wdrun-test-$1/cgroup.procs"
@@ -30,18 +28,13 @@ thaw() {
 	wait_until rmdir "$freezers/wdrun-test-$1" 2>/dev/null
 }
 
-# Thaws the processes that a failed test has left frozen, since no signal ends
-# them.
-thaw_all() {
+teardown() {
 	local pid
+	# What a failed test has left frozen, no signal ends.
 	for pid in "${frozen[@]}"; do
 		[ -d "$freezers/wdrun-test-$pid" ] || continue
 		kill -KILL "$pid" || true
 		thaw "$pid" || true
 	done
-}
-
-teardown() {
-	thaw_all
 	common_teardown
 }

@@ -13,13 +13,10 @@ at_prompt() {
 	need "${1:-bash}"
 	last='$?'
 	[ "${1-}" != fish ] || last='$status'
-	printf '%s\n' "PS1='prompt> '" HISTFILE= >profile
+	printf '%s\n' "PS1='prompt> '" HISTFILE= | tee profile >.zshrc
 	case ${1:-bash} in
 	bash) command=(bash --noprofile --rcfile profile) ;;
-	zsh)
-		printf '%s\n' "PS1='prompt> '" HISTFILE= >.zshrc
-		command=(env ZDOTDIR="$PWD" zsh -d)
-		;;
+	zsh) command=(env ZDOTDIR="$PWD" zsh -d) ;;
 	dash) command=(env ENV="$PWD/profile" dash -i) ;;
 	fish)
 		mkdir -pm 700 runtime
@@ -198,9 +195,7 @@ run_in() {
 # wdrun carries the keys to a terminal of the command's own. A prompt reads keys
 # as well, but leaves this mode.
 has_keys() {
-	stty -a -F "$tty" >keys.now
-	take keys.now
-	[[ $taken == *-isig* ]]
+	stty -a -F "$tty" | grep -q -e -isig
 }
 
 # is_in_foreground PID, has_no_terminal PID: ps(1) says so, the latter also once
@@ -257,7 +252,7 @@ stop_job() {
 
 # fg continues it.
 continue_job() {
-	enter "${1:-fg}"
+	enter fg
 	wait_until no is_stopped "$ready"
 	wait_until no is_stopped "$front"
 	[ -z "$has_own" ] || wait_until has_keys
