@@ -149,7 +149,8 @@ options() {
 		LC_ALL=C sort | paste -sd ' '
 }
 
-@test "bash completes options, values and COMMAND, also without bash-completion" {
+@test "bash completes options, values that wdrun takes, and COMMAND, also without bash-completion" {
+	local value taken=()
 	expect bash <<-END
 		wdrun --:$(options "=")
 		wdrun --ti:--timeout=
@@ -159,7 +160,6 @@ options() {
 		wdrun --timeout=:10m 10s 1h 1m 1s never
 		wdrun -t_:10m 10s 1h 1m 1s never
 		wdrun -pqk1.5:-pqk1.5d -pqk1.5h -pqk1.5m -pqk1.5ms -pqk1.5s -pqk1.5w
-		wdrun --idle-t 1.5:1.5d 1.5h 1.5m 1.5ms 1.5s 1.5w
 		wdrun --survivors=:kill leave wait
 		wdrun --signal=:${signals//$'\n'/ }
 		wdrun -s SIGUS:SIGUSR1 SIGUSR2
@@ -168,12 +168,13 @@ options() {
 		wdrun --registry=some:-o dirnames
 		wdrun --list --j:--json
 		wdrun --list_:
-		wdrun --timeout=5 wdru:wdrun
-		wdrun -pt5 wdru:wdrun
-		wdrun -pt5 -- wdru:wdrun
 		wdrun --until=a:b -- wdru:wdrun
 		wdrun ls --tim:-o bashdefault -o default
 	END
+	for value in $signals; do
+		taken+=(--signal="$value")
+	done
+	wdrun "${taken[@]}" true
 }
 
 @test "bash completes the arguments of COMMAND as bash-completion has it" {
@@ -186,20 +187,6 @@ options() {
 		wdrun ls some:some-directory some-file
 		wdrun -- wdrun -t 5 --su:--survivors=
 	END
-}
-
-@test "wdrun takes what is offered: each signal, duration and word" {
-	local value words=()
-	for value in $signals SIGUSR1; do
-		words+=(--signal="$value")
-	done
-	for value in 10m 1s never 1.5ms 1.5s 1.5m 1.5h 1.5d 1.5w; do
-		words+=(--kill-after="$value")
-	done
-	for value in kill wait leave; do
-		words+=(--survivors="$value")
-	done
-	wdrun "${words[@]}" true
 }
 
 # record NAME DIRECTORY: starts a run of that name on record there.
@@ -248,17 +235,16 @@ ask_for_runs() {
 	ids=$(wdrun --list --json | jq -r '.[].id' | LC_ALL=C sort | paste -sd ' ')
 
 	ask_for_runs | expect bash
-	local in_both='wdrun --timeout=5 wdru:wdrun
+	local in_both="wdrun --:$(options '')
+		wdrun --lo:--lock --lock-exit --lock-wait
+		wdrun --timeout=5 wdru:wdrun
 		wdrun -pt5 -- wdru:wdrun
 		wdrun --list wdru:
 		wdrun ls --alm:--almost-all
 		wdrun ls --surv:
-		wdrun -t 5 -- wdrun -t 5 --su:--survivors'
+		wdrun -t 5 -- wdrun -t 5 --su:--survivors"
 	expect zsh <<-END
 		$(ask_for_runs)
-		wdrun --:$(options '')
-		wdrun --ti:--timeout
-		wdrun --lo:--lock --lock-exit --lock-wait
 		wdrun --foreground --se:
 		wdrun --timeout=:never
 		wdrun -pqk 1.5:d h m ms s w
@@ -272,9 +258,6 @@ ask_for_runs() {
 	END
 	expect fish <<-END
 		$(ask_for_runs --cancel=)
-		wdrun --:$(options '')
-		wdrun --ti:--timeout
-		wdrun --lo:--lock --lock-exit --lock-wait
 		wdrun -t_:10m 10s 1h 1m 1s never
 		wdrun -pqk 1.5:1.5d 1.5h 1.5m 1.5ms 1.5s 1.5w
 		wdrun -s_:${signals//$'\n'/ }
@@ -307,64 +290,4 @@ ask_for_runs() {
 		last_is 0
 		wait_until is_dead "$!"
 	done
-}
-
-# --- make install ------------------------------------------------------------
-
-# install_to DESTDIR PREFIX TARGET [VARIABLE]...
-install_to() {
-	[ -L wdrun ] || ln -s "$WDRUN" "$root/man" "$root/completions" .
-	complete env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make \
-		--no-print-directory -f "$root/Makefile" -o wdrun \
-		DESTDIR="$1" PREFIX="$2" "${@:3}"
-}
-
-@test "make install puts each file where it is looked for, uninstall removes no other" {
-	local destination made
-	mkdir -p bystander
-	for destination in there 'x &&* bystander;touch ran $(touch ran)'; do
-		made="$PWD/${destination//\$/\$\$}" # as make expects a dollar sign
-		mkdir -p "$destination/u s r/bin"
-		: >"$destination/u s r/bin/other-timeout"
-		install_to "$made" '/u s r' install TIMEOUT_LINK=timeout
-		[ "$status" -eq 0 ]
-		(
-			cd "$destination/u s r"
-			cmp bin/wdrun "$WDRUN"
-			[ "$(readlink bin/timeout)" = wdrun ]
-			cd share
-			cmp man/man1/wdrun.1 "$root/man/wdrun.1"
-			cmp bash-completion/completions/wdrun "$completions/wdrun.bash"
-			cmp zsh/site-functions/_wdrun "$completions/_wdrun"
-			cmp fish/vendor_completions.d/wdrun.fish "$completions/wdrun.fish"
-		)
-		install_to "$made" '/u s r' uninstall
-		[ "$status" -eq 0 ]
-		[ "$(find "$destination" ! -type d)" = "$destination/u s r/bin/other-timeout" ]
-	done
-	[ ! -e ran ]
-	[ -d bystander ]
-}
-
-@test "make install refuses, in a line, a directory with a quote" {
-	local target
-	for target in install uninstall; do
-		install_to "$PWD/d'e; touch ran; '" /usr "$target"
-		[ "$status" -eq 2 ]
-		[ "$(grep -c . err)" -eq 1 ]
-		[[ $stderr == *DESTDIR*PREFIX*TIMEOUT_LINK*quote* ]]
-	done
-	[ ! -e ran ]
-}
-
-# bats test_tags=programs
-@test "zsh finds the completion below ~/.local by the line of the README" {
-	need zsh
-	local line
-	line=$(grep -o 'fpath=([^)]*)' "$root/README.md")
-	install_to '' "$PWD/.local" install
-	[ "$status" -eq 0 ]
-
-	no zsh -f -c 'autoload +X _wdrun'
-	zsh -f -c "$line; autoload +X _wdrun"
 }

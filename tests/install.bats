@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+#
+# make install, uninstall and dist, in a copy of this tree around the wdrun that is
+# tested.
+#
+# bats file_tags=words
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load helper
+
+setup() {
+	common_setup
+	unset PREFIX DESTDIR TIMEOUT_LINK MAKEFLAGS MAKELEVEL # perf(1) sets the first
+	cp -a "$root"/{Makefile,watchdog.[ch],src,man,completions,CHANGELOG.md} .
+	(cd "$root" && find src -type d) | sed "s,^,build/default/," | xargs mkdir -p
+	make --touch wdrun >/dev/null
+	install -m 755 "$WDRUN" build/default/wdrun
+	install -m 755 "$WDRUN" wdrun
+}
+
+# makes STATUS ARGUMENT...: make ARGUMENT... ends so.
+makes() {
+	complete make --no-print-directory "${@:2}"
+	[ "$status" -eq "$1" ]
+}
+
+@test "make install puts each file where it is looked for, and replaces no other timeout; uninstall removes no other file" {
+	local place made
+	mkdir bystander
+	for place in there 'x &&* bystander;touch ran $(touch ran)'; do
+		made=(DESTDIR="$PWD/${place//\$/\$\$}" PREFIX='/u s r') # make's dollar sign
+		mkdir -p "$place/u s r/bin"
+		echo precious >"$place/u s r/bin/gtimeout"
+		makes 0 install "${made[@]}" TIMEOUT_LINK=timeout
+		makes 0 install "${made[@]}" TIMEOUT_LINK=timeout
+		makes 2 install "${made[@]}" TIMEOUT_LINK=gtimeout
+		makes 2 install "${made[@]}" TIMEOUT_LINK=nothing
+		(
+			cd "$place/u s r"
+			cmp bin/wdrun "$WDRUN"
+			[ "$(readlink bin/timeout)" = wdrun ]
+			cd share
+			cmp man/man1/wdrun.1 "$root/man/wdrun.1"
+			cmp bash-completion/completions/wdrun "$root/completions/wdrun.bash"
+			cmp zsh/site-functions/_wdrun "$root/completions/_wdrun"
+			cmp fish/vendor_completions.d/wdrun.fish "$root/completions/wdrun.fish"
+		)
+		makes 0 uninstall "${made[@]}"
+		[ "$(find "$place" ! -type d)" = "$place/u s r/bin/gtimeout" ]
+		[ "$(<"$place/u s r/bin/gtimeout")" = precious ]
+	done
+	[ ! -e ran ]
+	[ -d bystander ]
+}
+
+@test "make install refuses, in a line, a directory with a quote" {
+	local target
+	for target in install uninstall; do
+		makes 2 "$target" DESTDIR="$PWD/d'e; touch ran; '"
+		[ "$(grep -c . err)" -eq 1 ]
+		[[ $stderr == *DESTDIR*PREFIX*TIMEOUT_LINK*quote* ]]
+	done
+	[ ! -e ran ]
+}
+
+# bats test_tags=programs
+@test "zsh finds the completion below ~/.local by the line of the README" {
+	need zsh
+	local line
+	line=$(grep -o 'fpath=([^)]*)' "$root/README.md")
+	export HOME=$PWD
+	makes 0 install PREFIX="$HOME/.local"
+
+	no zsh -f -c 'autoload +X _wdrun'
+	zsh -f -c "$line; autoload +X _wdrun"
+}
+
+@test "make dist makes an archive that can be checked and used, the same one each time" {
+	if grep -q INTERP <(readelf -lW wdrun); then
+		makes 2 dist # only a static wdrun runs elsewhere
+		return
+	fi
+	makes 0 dist
+	(cd build/dist && sha256sum --check SHA256SUMS)
+	tar -xzf build/dist/wdrun-*-linux-*.tar.gz
+	cmp wdrun wdrun-*/bin/wdrun
+	cmp man/wdrun.1 wdrun-*/share/man/man1/wdrun.1
+	[ "$(find wdrun-*/share -type f | wc -l)" -eq 4 ]
+
+	mv build/dist/SHA256SUMS first
+	touch man/wdrun.1 completions/_wdrun
+	makes 0 dist
+	cmp first build/dist/SHA256SUMS
+}
