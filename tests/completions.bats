@@ -222,7 +222,7 @@ ask_for_runs() {
 # bats test_tags=programs
 @test "zsh and fish complete options, values and COMMAND; they and bash IDs and names of runs, and execute nothing on TAB" {
 	need zsh fish jq
-	local ids directory
+	local ids directory in_both
 	printf '%s\n' '#!/bin/sh' ": >'$PWD/ran'" >path/xyzzy
 	chmod +x path/xyzzy
 	export WDRUN_REGISTRY=$PWD/registry
@@ -235,7 +235,7 @@ ask_for_runs() {
 	ids=$(wdrun --list --json | jq -r '.[].id' | LC_ALL=C sort | paste -sd ' ')
 
 	ask_for_runs | expect bash
-	local in_both="wdrun --:$(options '')
+	in_both="wdrun --:$(options '')
 		wdrun --lo:--lock --lock-exit --lock-wait
 		wdrun --timeout=5 wdru:wdrun
 		wdrun -pt5 -- wdru:wdrun

@@ -31,11 +31,7 @@ not_run() {
 		words+=("$1")
 		shift
 	done
-	status=0
-	"$WDRUN" "$@" >out 2>err 3>&- || status=$?
-	take err
-	stderr=$taken
-	echo "$status: $stderr"
+	directly "$WDRUN" "$@"
 	[ "$status" -eq "$expected" ]
 	[[ $stderr != *$'\n'* ]]
 	has_message "'$2'" "${words[@]}"
@@ -210,46 +206,4 @@ not_run() {
 		[ "$status" -eq 7 ]
 		rmdir ready in-order
 	done
-}
-
-@test "python's subprocess sees the same statuses, and its timeout kills the whole tree" {
-	need python3
-	complete python3 -c '
-import os, subprocess
-escape = [os.environ["PROGRAMS"] + "/escape", "fork", "setsid", "stubborn"]
-run = lambda *command: subprocess.run([os.environ["WDRUN"], *command])
-print(run("sh", "-c", "exit 42").returncode)
-print(run(os.environ["PROGRAMS"] + "/die", "TERM").returncode)
-print(run("-t", "100ms", "sleep", "1000").returncode)
-print(subprocess.run([os.environ["WDRUN"], "cat"], input=b"text",
-                     stdout=subprocess.PIPE).stdout)
-process = subprocess.Popen([os.environ["WDRUN"], *escape], stdout=subprocess.PIPE)
-print(process.stdout.readline().decode().strip())
-try:
-    process.wait(timeout=0.01)
-except subprocess.TimeoutExpired:
-    process.kill() # as subprocess.run does it
-print(process.wait())
-'
-	[ "$status" -eq 0 ]
-	says_ready out
-	[ "$output" = $'42\n-15\n124\nb\'text\'\nready '"$ready"$'\n-9' ]
-	wait_until nobody_is_left # the supervisor included
-}
-
-@test "make sees a recipe that hangs as one that failed, and its jobserver passes through" {
-	need make
-	printf 'all:\n\t@$(WDRUN) -t 50ms sleep 1000\n' >Makefile
-	complete make
-	[ "$status" -eq 2 ]
-	[[ $stderr == *"Error 124"* ]]
-
-	printf '%s\n' 'all: one two' 'one two:' \
-		$'\t+@$(WDRUN) -t 60 $(MAKE) -s below' \
-		'below: a b' 'a b:' $'\t@echo $@' \
-		'.PHONY: all one two below a b' >Makefile
-	complete make -s -j3
-	[ "$status" -eq 0 ]
-	[ -z "$stderr" ]
-	[ "$(sort out | xargs)" = "a a b b" ]
 }

@@ -322,6 +322,14 @@ complete() {
 	finish
 }
 
+# directly COMMAND...: complete, in the foreground and with the dispositions of this
+# shell.
+directly() {
+	status=0
+	"$@" >out 2>err 3>&- || status=$?
+	take_output
+}
+
 # complete_late COMMAND...: complete, where LIMIT in COMMAND is a time that must
 # not pass before the program says `ready`: 1 s, and where a slow machine needed
 # longer to start the program, 20 s. What is tested comes after; it is not tried

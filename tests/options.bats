@@ -15,39 +15,29 @@ setup() {
 	: >err
 }
 
-# run_now ARG...: runs wdrun ARG... in the foreground. Sets status, output and
-# stderr, which are in the files out and err.
+# run_now ARG...: runs wdrun ARG... in the foreground.
 run_now() {
-	status=0
-	"$WDRUN" "$@" >out 2>err </dev/null 3>&- || status=$?
-	take out
-	output=$taken
-	take err
-	stderr=$taken
-	echo "--- $status: wdrun ${*@Q}: $stderr"
+	echo "--- wdrun ${*@Q}"
+	directly "$WDRUN" "$@"
 }
 
 # refused WORD... -- ARG...: wdrun ARG... gives 125, and one line that has each
 # WORD; nothing is printed, run or made.
 refused() {
-	local words=() before
+	local words=() before after
 	while [ "$1" != -- ]; do
 		words+=("$1")
 		shift
 	done
 	before=(./.* ./*)
 	run_now "${@:2}"
+	after=(./.* ./*)
 
 	[ "$status" -eq 125 ]
 	[ -z "$output" ]
 	[[ $stderr != *$'\n'* ]]
 	has_message "${words[@]}"
-	is_same_directory ./.* ./*
-}
-
-# No name has come to those in before.
-is_same_directory() {
-	[ "$*" = "${before[*]}" ]
+	[ "${after[*]}" = "${before[*]}" ]
 }
 
 # each_refused: the same for each line of stdin: `WORD... | ARG...`, which are
@@ -106,15 +96,11 @@ accepted() {
 	for value in SIGUSR2=12 usr2=12 12=12 RTMIN=34 RTMIN+1=35 SIGRTMAX-1=63 \
 		RTMAX=64; do
 		number=${value#*=}
-		status=0
 		# Blocked, so that it waits until the command takes it.
-		"$PROGRAMS/launch" --block "$number" --block CONT "$WDRUN" \
-			-t 10ms -k 60 -s "${value%=*}" "$PROGRAMS/sigcount" 2 \
-			>out 2>err 3>&- || status=$?
-		echo "$value: $status"
+		directly "$PROGRAMS/launch" --block "$number" --block CONT "$WDRUN" \
+			-t 10ms -k 60 -s "${value%=*}" "$PROGRAMS/sigcount" 2
 		[ "$status" -eq 124 ]
-		take out
-		[[ $'\n'$taken$'\n' == *$'\n'"got $number"$'\n'* ]]
+		[[ $'\n'$output$'\n' == *$'\n'"got $number"$'\n'* ]]
 	done
 	for value in FOO '' 0 65 -1 SIG SIGFOO 15x TERMINATE RTMIN+99 RTMAX+1 \
 		RTMIN-1 99999999999 ' TERM'; do
@@ -193,7 +179,11 @@ accepted() {
 		--foreground --setsid | --setsid -f
 		--pty --foreground | --foreground --pty
 		--pty --foreground | --no-stdin --pty -f
+		--list | --list
+		--reap | --reap
+		--cancel | --cancel=nobody
 	EOF
+	refused -- --list --reap
 	refused timeout DUR -- --timeout
 	refused t DUR -- -t
 	refused l FILE -- -q -l
@@ -221,14 +211,6 @@ accepted() {
 	refused --help --
 	refused -- -t 5
 	refused -- -t 5 --
-}
-
-@test "--list, --cancel and --reap run nothing, and one goes without the others" {
-	local mode
-	for mode in --list --reap --cancel=nobody; do
-		refused "${mode%=*}" -- "$mode" touch ran
-	done
-	refused -- --list --reap
 }
 
 @test "options end at the first operand, and at --; a value may be joined, apart, long or short, and the last one counts" {
@@ -314,20 +296,9 @@ accepted() {
 		[ ! -s err ]
 		[[ $output =~ ^wdrun\ [0-9]+\.[0-9]+[^$'\n']*$ ]]
 	done
-	status=0
-	"$WDRUN" --help >/dev/full 2>err || status=$?
-	[ "$status" -eq 125 ]
-	status=0
-	"$WDRUN" --version >/dev/full 2>err || status=$?
-	[ "$status" -eq 125 ]
-}
-
-@test "--no-stdin gives the command an empty stdin" {
-	printf 'one\ntwo\n' >lines
-	exec 5<lines
-	"$WDRUN" --no-stdin cat <&5 >out 3>&-
-	[ ! -s out ]
-	read -ru 5 output
-	[ "$output" = one ]
-	exec 5<&-
+	for option in --help --version; do
+		status=0
+		"$WDRUN" "$option" >/dev/full 2>err || status=$?
+		[ "$status" -eq 125 ]
+	done
 }

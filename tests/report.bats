@@ -9,59 +9,29 @@ load helper
 setup() {
 	common_setup
 	need jq
-	reports=() filters=() report=report0
 }
 
-teardown() {
-	local failed=
-	told || failed=1
-	common_teardown || failed=1
-	[ -z "$failed" ]
-}
-
-# says FILTER: $report is there and complete, and FILTER is true of it. One jq
-# looks at all that the test has said so when it is over. Sets report to the
-# name of the next.
+# says FILTER [FILE]: report, or FILE, is there and complete, and FILTER is true of
+# it. Then it is called last.
 says() {
-	[ -s "$report" ]
-	reports+=("$report") filters+=("$1")
-	report=report${#reports[@]}
+	jq -e ".version == 1 and .elapsed_ms >= 0 and (.id | length > 5) and
+		(.command | length > 0) and
+		(.processes | has(\"stopped\") and has(\"killed\")) and
+		($1)" "${2-report}" >/dev/null || {
+		head -c 4096 "${2-report}"
+		return 1
+	}
+	mv "${2-report}" last
 }
 
-told() {
-	local filter words='' answers
-	((${#filters[@]} > 0)) || return 0
-	for filter in "${filters[@]}"; do
-		words+="${words:+,}(input | .version == 1 and .elapsed_ms >= 0 and
-			(.id | length > 5) and (.command | length > 0) and
-			(.processes | has(\"stopped\") and has(\"killed\")) and
-			($filter))"
-	done
-	cd "$BATS_TEST_TMPDIR" || return
-	answers=$(jq -nc "[$words]" "${reports[@]}") || return
-	[[ $answers == *false* ]] || return 0
-	echo "$answers"
-	for filter in "${!filters[@]}"; do
-		echo "${filters[filter]}"
-		head -c 4096 "${reports[filter]}"
-	done
-	return 1
-}
-
-# ends STATUS FILTER ARGUMENT...: wdrun --report=$report ARGUMENT... ends with
+# ends STATUS FILTER ARGUMENT...: wdrun --report=report ARGUMENT... ends with
 # STATUS, and FILTER is true of the report. With LIMIT as for complete_late.
 ends() {
 	local how=
 	[[ " ${*:3} " != *' LIMIT '* ]] || how=late
-	$how directly "$WDRUN" --report="$report" "${@:3}"
+	$how directly "$WDRUN" --report=report "${@:3}"
 	[ "$status" -eq "$1" ]
 	says "$2"
-}
-
-# directly COMMAND...: complete, for what depends on no signal.
-directly() {
-	status=0
-	"$@" >out 2>err || status=$?
 }
 
 # is_refused ARGUMENT...: with these, wdrun runs nothing, and says why.
@@ -107,7 +77,7 @@ is_refused() {
 		.cleanup == [] and .command[20062] == "\u0007"' \
 		--name="$name" true "$big" $'\xff"\x01' \
 		"${arguments[@]/*/$argument}" "${bells[@]/*/$'\a'}"
-	run ! grep -q $'[\e\x01]' report5
+	run ! grep -q $'[\e\x01]' last
 }
 
 # bats test_tags=slow
@@ -125,7 +95,7 @@ is_refused() {
 		.reason_code == "survivors-busy"' --max-after-exit=100ms \
 		--idle-after-exit=100 sh -c 'sleep 1000 & exit 7'
 
-	start "$WDRUN" --report="$report" -k 100ms \
+	start "$WDRUN" --report=report -k 100ms \
 		"$PROGRAMS/escape" fork setsid stubborn
 	await_ready
 	kill -INT "$started"
@@ -140,8 +110,7 @@ is_refused() {
 	exec 7<>fifo
 	# The command says that it is ready when it has written all of its
 	# output.
-	export report
-	late complete sh -c 'exec "$WDRUN" --report="$report" -i 60 -t LIMIT -k 100ms sh -c "
+	late complete sh -c 'exec "$WDRUN" --report=report -i 60 -t LIMIT -k 100ms sh -c "
 		\"\$PROGRAMS/pattern\" write 1 180000
 		exec \"\$PROGRAMS/escape\" -x 0 >&8" 8>&1 >&7'
 	exec 7>&-
@@ -164,7 +133,7 @@ is_refused() {
 		.tree[1].command == "sleep 1000" and
 		.tree[1].waiting_for == "sleeping"' \
 		-t LIMIT -s URG -k 100ms sh -c 'echo ready 1; sleep 1000; echo'
-	grep -F "$(jq -r '.tree[1] | "\(.pid) \(.command) [S "' report0)" err
+	grep -F "$(jq -r '.tree[1] | "\(.pid) \(.command) [S "' last)" err
 
 	ends 124 '.reason == "no output" and .reason_code == "idle" and
 		.output.relayed == 8 and .tree[0].state == "S"' \
@@ -179,10 +148,9 @@ is_refused() {
 	await_watchers
 	first=$started
 	# Neither what the caller used nor its older child is the run's.
-	export report
 	directly bash -c 'bash -c "for i in {1..30000}; do :; done"
 		sleep 1000 & echo $! >older
-		exec "$WDRUN" --report="$report" --lock=lock true'
+		exec "$WDRUN" --report=report --lock=lock true'
 	[ "$status" -eq 75 ]
 	says '.outcome == "locked out" and .reason_code == "locked" and
 		.status == 75 and (.locks[0] | endswith("/lock")) and
@@ -201,16 +169,16 @@ is_refused() {
 # bats test_tags=smoke
 @test "a report is written after SIGKILL of the front, and of the supervisor, which changes neither the number of stopped processes nor the command's end" {
 	local escape=("$PROGRAMS/escape" fork setsid stubborn) pid pids
-	start "$WDRUN" --report="$report" "${escape[@]}"
+	start "$WDRUN" --report=report "${escape[@]}"
 	await_ready
 	kill -KILL "$started"
 	finish
-	wait_until test -s "$report"
+	wait_until test -s report
 	wait_until nobody_is_left
 	says '.reason == "the front was killed" and
 		.reason_code == "front-killed"'
 
-	start "$WDRUN" --report="$report" "${escape[@]}"
+	start "$WDRUN" --report=report "${escape[@]}"
 	await_ready
 	await_watchers
 	kill -KILL "$supervisor"
@@ -219,7 +187,7 @@ is_refused() {
 	says '.reason == "the supervisor was killed" and .status == 137 and
 		.reason_code == "supervisor-killed" and .processes.killed >= 1'
 
-	start "$WDRUN" -v --report="$report" -k 1000 bash -c '
+	start "$WDRUN" -v --report=report -k 1000 bash -c '
 		for _ in 1 2 3; do sleep 1000 & echo $! >>pids; done
 		exec "$PROGRAMS/escape" fork setsid stubborn'
 	await_ready
@@ -235,7 +203,7 @@ is_refused() {
 	says '.outcome == "stopped" and .reason_code == "cancelled" and
 		.processes.stopped >= 4'
 
-	start "$WDRUN" --report="$report" --idle-after-exit=1000 \
+	start "$WDRUN" --report=report --idle-after-exit=1000 \
 		sh -c 'echo $$ >pid; sleep 1000 & exit 7'
 	await_watchers
 	wait_until test -s pid
@@ -269,7 +237,7 @@ is_refused() {
 
 	read -r kept <kept
 	[ "$kept" = old ]
-	modes=$(stat -c %a "A/moved/$older" report0 "$newer")
+	modes=$(stat -c %a "A/moved/$older" last "$newer")
 	[ "$modes" = $'664\n640\n640' ]
 	shopt -s dotglob
 	left=(A/moved/*) victims=(victim/*)
@@ -277,10 +245,8 @@ is_refused() {
 	[ "${victims[*]}" = victim/report ]
 	read -r precious <victim/report
 	[ "$precious" = precious ]
-	report=$newer
-	says '.status == 0'
-	report=A/moved/$older
-	says '.status == 3'
+	says '.status == 0' "$newer"
+	says '.status == 3' "A/moved/$older"
 
 	directly "$WDRUN" --report=place/report sh -c 'rm -r place; exit 4'
 	[ "$status" -eq 4 ]
@@ -326,7 +292,7 @@ is_refused() {
 	[ "$status" -eq 3 ]
 	[ ! -s err ]
 	read -ru 7 line
-	echo "$line" >"$report"
+	echo "$line" >report
 	says '.status == 3'
 
 	start "$WDRUN" --report=fifo "$PROGRAMS/escape"
@@ -334,7 +300,7 @@ is_refused() {
 	kill -KILL "$started"
 	finish
 	read -ru 7 line
-	echo "$line" >"$report"
+	echo "$line" >report
 	says '.reason_code == "front-killed"'
 	[ -p fifo ]
 
@@ -359,19 +325,19 @@ is_refused() {
 		read -r line
 		[ "$line" = first ]
 		read -r line
-		echo "$line" >"$report"
+		echo "$line" >report
 	} <file
 	says '.status == 4'
 
 	directly "$WDRUN" --report=/dev/stderr sh -c 'exit 6'
 	[ "$status" -eq 6 ]
-	cp err "$report"
+	cp err report
 	says '.status == 6'
 
 	# Its reader waits for the report.
 	line=$("$WDRUN" --report=/dev/fd/9 sh -c 'echo >&9; exit 5' 9>&1 >/dev/null) || status=$?
 	[ "$status" -eq 5 ]
-	echo "${line##*$'\n'}" >"$report"
+	echo "${line##*$'\n'}" >report
 	says '.status == 5'
 
 	need python3
@@ -383,6 +349,6 @@ subprocess.run([os.environ["WDRUN"], "--report=/dev/fd/%d" % theirs.fileno(), "f
 theirs.close()
 print(ours.makefile().read())'
 	read -r line <out
-	echo "$line" >"$report"
+	echo "$line" >report
 	says '.status == 1'
 }

@@ -184,7 +184,7 @@ walk() {
 	text=$(<"$example")
 	tell "$text" || return 0
 	cp -a filled "dir-${1##*/}"
-	cd "dir-${1##*/}"
+	cd "dir-${1##*/}" || return
 	export HOME=$PWD XDG_STATE_HOME=$PWD/.local/state
 	export PATH=$PWD/bin:$PATH TERM=xterm task='the task'
 	unset WDRUN_REGISTRY MAKEFLAGS MAKELEVEL LS_COLORS
@@ -224,7 +224,7 @@ walk() {
 }
 
 @test "killall finds one of the two processes of wdrun, pkill -f both" {
-	local pid name words
+	local pid
 	start "$WDRUN" sleep 1000
 	await_watchers
 	for pid in "$front" "$supervisor"; do
