@@ -142,14 +142,14 @@ fuzz:
 
 # Makes each system call of wdrun fail once, and kills it at its calls: all cases,
 # or those with MATCH in their name.
-faults: wdrun build/faults/sweep build/tests/litter build/tests/act
+faults: wdrun build/faults/sweep build/tests/act
 	@! readelf -lW wdrun | grep -q INTERP || { echo 'make faults: needs a static wdrun' \
 		'(musl-gcc, or LDFLAGS=-static): faults of the loader count, too' >&2; exit 1; }
 	@tests/faults/run ./wdrun build/faults/sweep $(if $(MATCH),-m $(MATCH))
 
 # Storms, then RUNS (1000) runs, AT_ONCE (100) side by side, killed at the moments
 # that SEED (1) makes.
-soak: wdrun build/faults/soak $(patsubst %,build/tests/%,act litter crowd chain storm hydra)
+soak: wdrun build/faults/soak $(patsubst %,build/tests/%,act crowd chain storm hydra)
 	@tests/faults/run ./wdrun build/faults/soak $(if $(RUNS),-n $(RUNS)) $(if $(AT_ONCE),-p $(AT_ONCE)) $(if $(SEED),-s $(SEED))
 
 # CASES (300) random callers and commands, bare and below wdrun, from SEED (1).

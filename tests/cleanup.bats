@@ -10,6 +10,9 @@ load locks
 
 both=(--cleanup=pid.lock --cleanup=dir.lock)
 
+# A program that does the same, and lives on beside a daemon and a session.
+litter=("$PROGRAMS/act" any lock=pid.lock dir=dir.lock session daemon ready live)
+
 # The beginning of a script that takes a PID lock and an mkdir lock, and never
 # removes them.
 script='echo $$ >pid.lock; mkdir dir.lock; '
@@ -56,7 +59,7 @@ leaves() {
 	both_are_removed
 
 	ends 0 -u ready --until-grace=0 -k 100ms "${both[@]}" \
-		"$PROGRAMS/litter" pid.lock dir.lock
+		"${litter[@]}"
 	both_are_removed
 
 	ends 143 -l run "${both[@]}" sh -c "$script"'kill "$(cat run)"; exec sleep 1000'

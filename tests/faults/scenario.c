@@ -19,18 +19,19 @@
 #define NOT_EXECUTED  W_EXITCODE(126, 0)
 
 /*
- * The six runs have between them what wdrun can do. litter leaves a file, a
+ * The six runs have between them what wdrun can do. LITTER is a file, a
  * directory, a daemon and a process with a session of its own that ignores
- * SIGTERM; it ends after 20 ms, or lives on. All files have names that can be
+ * SIGTERM. All files have names that can be
  * found in a message.
  */
 #define RECORDED "--name=r --registry=R.dir "
 #define OWNED    "--lock=L.lock --cleanup=C.file --cleanup=D.dir "
 #define PATIENCE "--kill-after=20ms --idle-after-exit=10ms "
+#define LITTER   "@act lock=C.file dir=D.dir session daemon ready "
 
 const struct scenario scenarios[] = {
 	{ .name = "timeout",
-	  .words = PATIENCE "--timeout=100ms @litter C.file D.dir",
+	  .words = PATIENCE "--timeout=100ms " LITTER "live",
 	  .status = W_EXITCODE(124, 0),
 	  .has_terminal = true },
 	{ .name = "output",
@@ -47,7 +48,7 @@ const struct scenario scenarios[] = {
 	  .has_terminal = true,
 	  .has_pty = true },
 	{ .name = "lock",
-	  .words = PATIENCE OWNED "--lock-wait=60 @litter C.file D.dir 20 7",
+	  .words = PATIENCE OWNED "--lock-wait=60 " LITTER "sleep=20 exit=7",
 	  .status = W_EXITCODE(7, 0),
 	  .output = "ready ",
 	  .is_held = true },
@@ -57,7 +58,7 @@ const struct scenario scenarios[] = {
 	  .status = W_EXITCODE(3, 0),
 	  .output = "done\n" },
 	{ .name = "cancel",
-	  .words = RECORDED OWNED PATIENCE "@litter C.file D.dir",
+	  .words = RECORDED OWNED PATIENCE LITTER "live",
 	  .status = W_EXITCODE(0, SIGTERM),
 	  .other = W_EXITCODE(128 + SIGTERM, 0), /* kill(2) has failed */
 	  .is_signalled = true },

@@ -48,8 +48,9 @@ static const char *const kinds[] = {
 	BOUNDS "@act sleep=%2$d exit=%3$d",
 	BOUNDS "--idle-timeout=60 --tee=T%1$d @act say=x sleep=%2$d exit=%3$d",
 	BOUNDS "--pty @act say=x session sleep=%2$d exit=%3$d",
-	BOUNDS "--name=soak --registry=R --lock=L%1$d --cleanup=C%1$d "
-	       "--cleanup=D%1$d @litter C%1$d D%1$d %2$d %3$d",
+	BOUNDS
+	"--name=soak --registry=R --lock=L%1$d --cleanup=C%1$d "
+	"--cleanup=D%1$d @act lock=C%1$d dir=D%1$d session daemon sleep=%2$d exit=%3$d",
 };
 #define KINDS      (sizeof(kinds) / sizeof(kinds[0]))
 #define REGISTERED (KINDS - 1)

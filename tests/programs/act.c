@@ -6,6 +6,8 @@
  *     session    starts a process with a session of its own, which lives on,
  *                whatever signal it is sent
  *     child      starts a process that lives on
+ *     daemon     the same, in a session of its own, and without a parent
+ *     ready      prints `ready PID`
  *     size       prints the size of the terminal on stdout, as "24x80"
  *     say=TEXT   prints TEXT
  *     sleep=MS   sleeps for so many milliseconds
@@ -13,7 +15,7 @@
  *     live       lives on
  *
  * It does nothing of that, and exits with 98, where it was given any descriptor
- * but the first three.
+ * but the first three, and the first word is not `any`.
  */
 #include "bounded.h"
 
@@ -46,6 +48,17 @@ start(int is_escapee)
 }
 
 static void
+start_daemon(void)
+{
+	if (fork_bounded() != 0)
+		return;
+	(void)setsid();
+	if (fork_bounded() != 0)
+		_exit(0);
+	live();
+}
+
+static void
 say_size(void)
 {
 	struct winsize size;
@@ -70,6 +83,10 @@ act(const char *word)
 		start(1);
 	else if (strcmp(word, "child") == 0)
 		start(0);
+	else if (strcmp(word, "daemon") == 0)
+		start_daemon();
+	else if (strcmp(word, "ready") == 0)
+		say_ready(getpid());
 	else if (strcmp(word, "size") == 0)
 		say_size();
 	else if (strncmp(word, "say=", 4) == 0)
@@ -98,9 +115,12 @@ refuse_descriptors(void)
 int
 main(int argc, char *argv[])
 {
+	const int first = argc > 1 && strcmp(argv[1], "any") == 0 ? 2 : 1;
+
 	bound_life();
-	refuse_descriptors();
-	for (int i = 1; i < argc; i++)
+	if (first == 1)
+		refuse_descriptors();
+	for (int i = first; i < argc; i++)
 		act(argv[i]);
 	return 0;
 }

@@ -5,7 +5,6 @@
 #include "bounded.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,15 +13,11 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #define THREADS      4
-#define MANY         64
-#define WIDE         65536
 #define LONG_SECONDS 1000
 
 static int pipe_fds[2];
@@ -52,32 +47,6 @@ on_threads(void)
 			give_up("pthread_create");
 	}
 	(void)pthread_join(threads[0], NULL);
-}
-
-static void
-on_socket(void)
-{
-	int fds[2];
-	char byte;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == -1)
-		give_up("socketpair");
-	(void)recv(fds[0], &byte, 1, 0);
-}
-
-static void
-on_accept(void)
-{
-	const struct sockaddr_un address = { .sun_family = AF_UNIX };
-	const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-	/*
-	 * bind(2) without a path gives an abstract name: unix(7), "autobind".
-	 */
-	if (bind(fd, (const void *)&address, sizeof(sa_family_t)) == -1 ||
-	    listen(fd, 1) == -1)
-		give_up("listen");
-	(void)accept(fd, NULL, NULL);
 }
 
 /* Locks the file `record`; the second process that does so waits. */
@@ -169,20 +138,6 @@ on_secret(void)
 	on_itself();
 }
 
-/* poll(2) of an array in which all entries but one are unused. */
-static void
-on_many(void)
-{
-	struct pollfd polled[MANY];
-
-	give_away_other_end();
-	for (int i = 0; i < MANY; i++)
-		polled[i] = (struct pollfd){ .fd = -1 };
-	polled[MANY / 2].fd = pipe_fds[0];
-	polled[MANY / 2].events = POLLIN;
-	(void)poll(polled, MANY, -1);
-}
-
 /* poll(2) of a pipe whose both ends nobody else has. */
 static void
 on_own(void)
@@ -206,33 +161,6 @@ on_timerfd(void)
 	    epoll_ctl(set, EPOLL_CTL_ADD, pipe_fds[0], &event) == -1)
 		give_up("timerfd");
 	(void)epoll_wait(set, &event, 1, -1);
-}
-
-static void
-on_nothing(void)
-{
-	struct pollfd polled[] = { { .fd = -1, .events = POLLIN } };
-
-	(void)poll(polled, 1, -1);
-}
-
-static void
-on_time(void)
-{
-	struct pollfd polled[] = { { .fd = -1, .events = POLLIN } };
-
-	(void)poll(polled, 1, INT_MAX);
-}
-
-/* select(2) with more descriptors than a process may have, and one in use. */
-static void
-on_wide(void)
-{
-	static fd_set sets[WIDE / FD_SETSIZE];
-
-	give_away_other_end();
-	FD_SET(pipe_fds[0], &sets[0]);
-	(void)syscall(SYS_pselect6, WIDE, sets, NULL, NULL, NULL, NULL);
 }
 
 /* As vim(1), whose timers have a thread: the set is not on the stack. */
@@ -289,15 +217,6 @@ on_sleep(void)
 	(void)sleep_long(NULL);
 }
 
-/* Opens a FIFO in a directory that is not the working directory. */
-static void
-on_directory(void)
-{
-	const int fd = open("directory", O_RDONLY | O_CLOEXEC);
-
-	(void)openat(fd, "fifo", O_RDONLY | O_CLOEXEC);
-}
-
 /* The main thread has exited, and another thread is left. */
 static void
 on_leaderless(void)
@@ -323,29 +242,14 @@ static const struct {
 	const char *name;
 	void (*block)(void);
 } kinds[] = {
-	{ "futex", on_futex },
-	{ "threads", on_threads },
-	{ "socket", on_socket },
-	{ "accept", on_accept },
-	{ "record", on_record },
-	{ "poll", on_poll },
-	{ "select", on_select },
-	{ "epoll", on_epoll },
-	{ "signal", on_signal },
-	{ "vfork", on_vfork },
-	{ "itself", on_itself },
-	{ "secret", on_secret },
-	{ "many", on_many },
-	{ "nothing", on_nothing },
-	{ "time", on_time },
-	{ "wide", on_wide },
-	{ "sleep", on_sleep },
-	{ "directory", on_directory },
-	{ "leaderless", on_leaderless },
-	{ "child", on_child },
-	{ "own", on_own },
-	{ "timerfd", on_timerfd },
-	{ "keys", on_keys },
+	{ "futex", on_futex },     { "threads", on_threads },
+	{ "record", on_record },   { "poll", on_poll },
+	{ "select", on_select },   { "epoll", on_epoll },
+	{ "signal", on_signal },   { "vfork", on_vfork },
+	{ "itself", on_itself },   { "secret", on_secret },
+	{ "sleep", on_sleep },     { "leaderless", on_leaderless },
+	{ "child", on_child },     { "own", on_own },
+	{ "timerfd", on_timerfd }, { "keys", on_keys },
 	{ "busy", on_busy },
 };
 

@@ -7,30 +7,13 @@
  *
  * The harness calls it after each test. It is a program, since grep and find
  * over /proc took a third of the time of the whole suite.
- *
- * A look at a process can block for as long as that is stuck in execve(2): the
- * kernel's exec_update_lock. A process of another test must not hang this test.
- * Hence a child looks; the parent gives up a process that keeps the child for
- * BLOCKED_SECONDS, names the process on stderr, and has another child look at
- * the others.
  */
 #include "bounded.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <sys/wait.h>
-
-#define BLOCKED_SECONDS 2
-#define GIVEN_UP_MAX    64
-
-static pid_t given_up[GIVEN_UP_MAX];
-static size_t given_up_count;
-
-/* The process that the child looks at. The parent shares this memory. */
-static volatile pid_t *looked_at;
 
 /* A file name in /proc/PID, or the beginning of an environment. */
 static char buffer[1 << 20];
@@ -150,102 +133,29 @@ is_left(pid_t pid, const char *marker, const char *directory)
 	       !is_ancestor(pid);
 }
 
-static bool
-is_given_up(pid_t pid)
+int
+main(int argc, char *argv[])
 {
-	for (size_t i = 0; i < given_up_count; i++)
-		if (given_up[i] == pid)
-			return true;
-	return false;
-}
-
-/* Prints what is left. Returns whether that is anything. */
-static bool
-look(const char *directory, bool leaves_dying_out)
-{
+	const bool leaves_dying_out = argc == 3 && strcmp(argv[1], "-d") == 0;
+	const char *directory = argv[argc - 1];
 	DIR *processes = opendir("/proc");
 	char marker[PATH_MAX + 16];
 	const struct dirent *entry;
-	bool found = false;
+	int found = 0;
 
+	if (argc != 2 + leaves_dying_out)
+		return 99;
 	if (processes == NULL)
 		give_up("/proc");
 	(void)snprintf(marker, sizeof marker, "WDRUN_TEST=%s", directory);
 	while ((entry = readdir(processes)) != NULL) {
 		const pid_t pid = atoi(entry->d_name);
 
-		*looked_at = pid;
-		if (pid > 0 && !is_given_up(pid) &&
-		    is_left(pid, marker, directory) &&
+		if (pid > 0 && is_left(pid, marker, directory) &&
 		    !(leaves_dying_out && is_about_to_die(pid))) {
 			printf("%d\n", (int)pid);
-			found = true;
+			found = 1;
 		}
 	}
 	return found;
-}
-
-/*
- * Waits for the child, and sets *STATUS. Returns false where one process has
- * kept the child for BLOCKED_SECONDS.
- */
-static bool
-await(pid_t child, const sigset_t *sigchld, int *status)
-{
-	const struct timespec bound = { .tv_sec = BLOCKED_SECONDS };
-
-	for (;;) {
-		const pid_t before = *looked_at;
-		const pid_t ended = waitpid(child, status, WNOHANG);
-
-		if (ended == -1)
-			give_up("waitpid");
-		if (ended == child)
-			return true;
-		if (sigtimedwait(sigchld, NULL, &bound) == -1 &&
-		    *looked_at == before)
-			return false;
-	}
-}
-
-static void
-give_up_process(pid_t pid)
-{
-	if (read_file(pid, "comm") <= 0)
-		strcpy(buffer, "?\n");
-	fprintf(stderr, "leftovers: /proc/%d cannot be read: %s", (int)pid,
-	        buffer);
-	if (given_up_count == GIVEN_UP_MAX)
-		_exit(99);
-	given_up[given_up_count++] = pid;
-}
-
-int
-main(int argc, char *argv[])
-{
-	const bool leaves_dying_out = argc == 3 && strcmp(argv[1], "-d") == 0;
-	sigset_t sigchld;
-
-	if (argc != 2 + leaves_dying_out)
-		return 99;
-	looked_at = share(sizeof(*looked_at));
-	(void)signal(SIGCHLD, SIG_DFL);
-	(void)sigemptyset(&sigchld);
-	(void)sigaddset(&sigchld, SIGCHLD);
-	(void)sigprocmask(SIG_BLOCK, &sigchld, NULL);
-
-	for (;;) {
-		const pid_t child = fork();
-		int status;
-
-		if (child == -1)
-			give_up("fork");
-		if (child == 0)
-			return look(argv[argc - 1], leaves_dying_out) ? 1 : 0;
-		if (await(child, &sigchld, &status))
-			return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
-		(void)kill(child, SIGKILL);
-		(void)waitpid(child, NULL, 0);
-		give_up_process(*looked_at);
-	}
 }
