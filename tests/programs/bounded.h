@@ -93,6 +93,18 @@ live(void)
 		pause();
 }
 
+/* Every signal has its default action, and none is blocked. */
+static inline void
+reset_signals(void)
+{
+	sigset_t none;
+
+	for (int i = 1; i <= SIGRTMAX; i++)
+		(void)signal(i, SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /* Returns the number of TERM, SIGTERM or 15; another text ends the program. */
 static inline int
 signal_number(const char *text)

@@ -44,17 +44,6 @@ be_sent(int number)
 		give_up("waitpid");
 }
 
-static void
-reset_signals(void)
-{
-	sigset_t none;
-
-	for (int i = 1; i <= SIGRTMAX; i++)
-		(void)signal(i, SIG_DFL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 /*
  * Returns in a child that leads a process group. This process is its parent in
  * the same session, so that the group is not orphaned: setpgid(2).

@@ -28,12 +28,7 @@ open_or_give_up(const char *path, int flags)
 static _Noreturn void
 be_command(int fd, bool controls, char *command[])
 {
-	sigset_t none;
-
-	for (int i = 1; i <= SIGRTMAX; i++)
-		(void)signal(i, SIG_DFL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	reset_signals();
 	if (setsid() == -1)
 		give_up("setsid");
 	if (controls && ioctl(fd, TIOCSCTTY, 0) == -1)
