@@ -59,7 +59,7 @@ tell() {
 	ran='' before=: after=:
 	case $1 in
 	make | 'make '[a-z]* | 'SHELL '* | 'wdrun: '*) return 1 ;;
-	'* * * * * '*) ran=$(grep -o '[a-z-]*poll.sh' <<<"$1")' ' ;;
+	'* * * * * '*) ran="${1##*./} " ;;
 	'wdrun -t 30m -- ./review.sh') ran='review.sh ' ;;
 	'wdrun -l db.lock -l disk.lock -w 1m -E 99 ./backup')
 		before='wdrun -l db.lock sleep 0.4 3>&- & wait_until test -s db.lock'
@@ -206,7 +206,7 @@ walk() {
 }
 
 @test "the examples of README and manual end as they say, and do what they say" {
-	local file text
+	local file text walked
 	local -A seen
 	need jq
 	take_examples
@@ -219,7 +219,8 @@ walk() {
 		printf '%s\n' "=== $file" "$text"
 		(walk "$file")
 	done
-	[ "${#seen[@]}" -ge 30 ]
+	walked=(dir-*)
+	[ "${#walked[@]}" -ge 25 ]
 	[ -e dir-readme-23/started ] # the marked block
 }
 
