@@ -157,14 +157,12 @@ options() {
 		wdrun --lo:--lock-exit= --lock-wait= --lock=
 		wdrun -q --js:--json
 		wdrun --js^xx --list:--json
-		wdrun --timeout=:10m 10s 1h 1m 1s never
 		wdrun -t_:10m 10s 1h 1m 1s never
 		wdrun -pqk1.5:-pqk1.5d -pqk1.5h -pqk1.5m -pqk1.5ms -pqk1.5s -pqk1.5w
 		wdrun --survivors=:kill leave wait
 		wdrun --signal=:${signals//$'\n'/ }
 		wdrun -s SIGUS:SIGUSR1 SIGUSR2
 		wdrun --tee=some:-o default
-		wdrun -t 5 -l some:-o default
 		wdrun --registry=some:-o dirnames
 		wdrun --list --j:--json
 		wdrun --list_:
@@ -237,7 +235,6 @@ ask_for_runs() {
 	ask_for_runs | expect bash
 	in_both="wdrun --:$(options '')
 		wdrun --lo:--lock --lock-exit --lock-wait
-		wdrun --timeout=5 wdru:wdrun
 		wdrun -pt5 -- wdru:wdrun
 		wdrun --list wdru:
 		wdrun ls --alm:--almost-all
@@ -252,7 +249,6 @@ ask_for_runs() {
 		wdrun --signal=:${signals//$'\n'/ }
 		wdrun -s SIGUS:USR1 USR2
 		wdrun --tee=some:some-directory some-file
-		wdrun -t 5 -l some:some-directory some-file
 		wdrun --registry=some:some-directory
 		$in_both
 	END
@@ -263,7 +259,6 @@ ask_for_runs() {
 		wdrun -s_:${signals//$'\n'/ }
 		wdrun --survivors w:wait
 		wdrun --tee some:some-directory/ some-file
-		wdrun -t 5 -l some:some-directory/ some-file
 		wdrun --registry some:some-directory/
 		$in_both
 	END
