@@ -92,3 +92,19 @@ makes() {
 	makes 0 dist
 	cmp first build/dist/SHA256SUMS
 }
+
+@test "make deb makes a Debian package, the same one each time" {
+	need dpkg-deb
+	if grep -q INTERP <(readelf -lW wdrun); then
+		makes 2 deb
+		return
+	fi
+	makes 0 deb
+	sha256sum build/deb/wdrun_*.deb >first
+	dpkg-deb -x build/deb/wdrun_*.deb root
+	cmp wdrun root/usr/bin/wdrun
+	cmp man/wdrun.1 <(gzip -dc root/usr/share/man/man1/wdrun.1.gz)
+	touch man/wdrun.1
+	makes 0 deb
+	sha256sum --check first
+}
