@@ -221,7 +221,7 @@ walk() {
 	done
 	walked=(dir-*)
 	[ "${#walked[@]}" -ge 25 ]
-	[ -e dir-readme-23/started ] # the marked block
+	[ -e dir-readme-24/started ] # the marked block
 }
 
 @test "killall finds one of the two processes of wdrun, pkill -f both" {

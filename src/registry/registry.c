@@ -194,17 +194,18 @@ registry_open(const char *given, bool to_make, char path[PATH_MAX])
 	(void)snprintf(dot, sizeof(dot), "%s/.", path);
 
 	const int fd = path_open(dot, to_make ? PATH_MAKE : 0, name);
+	/* By the dot: it fails where the directory may not be searched. */
+	const bool is_there = fd != -1 && fstatat(fd, ".", &directory, 0) == 0;
 
 	if (fd == -1 && errno == ENOENT && !to_make)
 		return -1;
-	if (fd != -1 && fstat(fd, &directory) == 0 &&
-	    directory.st_uid == geteuid() &&
+	if (is_there && directory.st_uid == geteuid() &&
 	    (directory.st_mode & (S_IWGRP | S_IWOTH)) == 0)
 		return fd;
 	message("registry '%s': %s", path,
-	        fd == -1 ? path_error(errno)
-	                 : "it has to belong to this user, and be writable by "
-	                   "no other (chmod go-w)");
+	        is_there ? "it has to belong to this user, and be writable by "
+	                   "no other (chmod go-w)"
+	                 : path_error(errno));
 	fds_close(fd);
 	errno = 0;
 	return -1;
