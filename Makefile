@@ -185,10 +185,10 @@ bench: wdrun
 	@$(MAKE) --no-print-directory --silent $(BENCHES)
 	@bench/run ./wdrun build/bench
 
-build/bench/%: bench/%.c $(wildcard bench/*.h)
+build/bench/%: bench/%.c
 	@mkdir -p $(@D)
 	@echo '  compile $@'
-	$(QUIET)$(if $(filter nothing tree,$*),$(CC) -static,$(HOST_CC)) -O2 $(STANDARD) -Wall -Wextra -o $@ $<
+	$(QUIET)$(if $(filter nothing floor,$*),$(CC) -static,$(HOST_CC)) -O2 $(STANDARD) -Wall -Wextra -o $@ $<
 
 format:
 	clang-format -i $(C_FILES)
