@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -41,7 +42,8 @@ descriptor_of(const char *path)
 		return STDOUT_FILENO;
 	if (strcmp(path, "/dev/stderr") == 0)
 		return STDERR_FILENO;
-	if (strncmp(path, DESCRIPTORS, strlen(DESCRIPTORS)) != 0)
+	if (strncmp(path, DESCRIPTORS, strlen(DESCRIPTORS)) != 0 ||
+	    !isdigit((unsigned char)path[strlen(DESCRIPTORS)]))
 		return -2;
 
 	char *end;
