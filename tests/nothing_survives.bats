@@ -158,20 +158,20 @@ has_lines() {
 # bats test_tags=tree
 @test "the first signal reaches groups, sessions, orphans, children of threads, each once; and ends the stopped" {
 	start "$WDRUN" -k never bash -c '
-		"$PROGRAMS/sigcount" &
+		for _ in {1..40}; do "$PROGRAMS/sigcount" & done
 		setsid "$PROGRAMS/sigcount" &
 		setsid bash -c "setsid \"\$PROGRAMS/sigcount\" & wait" &
 		(setsid "$PROGRAMS/sigcount" &)
-		env --ignore-signal=HUP "$PROGRAMS/threads" fork \
-			"$PROGRAMS/sigcount" >threads &
+		setsid env --ignore-signal=HUP "$PROGRAMS/threads" fork \
+			"$PROGRAMS/sigcount" &
 		exec "$PROGRAMS/sigcount"'
-	wait_until has_lines 5 'ready*'
+	wait_until has_lines 46 'ready*' # threads says it, too
 	kill -HUP "$started"
-	wait_until has_lines 5 'got 1'
+	wait_until has_lines 45 'got 1'
 	kill -TERM "$started"
 	kill -TERM "$started"
 	finish
-	has_lines 5 'got 1'
+	has_lines 45 'got 1'
 
 	start "$WDRUN" -k never bash -c '
 		setsid bash -c "kill -STOP \$\$" &
@@ -216,6 +216,7 @@ has_lines() {
 	start "$WDRUN" -k never bash -c '
 		setsid "$PROGRAMS/sigcount" >outside &
 		trap "until grep -q got outside; do pause 0.02; done
+			pause 0.05 # starts are counted in ticks of 10 ms
 			bash -c \"\$clean_up\" && exit 5" TERM
 		until [ -s outside ]; do pause 0.02; done
 		echo "ready $$"

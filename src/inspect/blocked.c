@@ -269,7 +269,9 @@ say_signals(struct scene *scene)
 	const uint64_t signals =
 	    signals_of(text, "\nSigCgt:\t") & ~signals_of(text, "\nSigBlk:\t");
 
-	if ((signals >> (SIGCHLD - 1) & 1) != 0)
+	/* sigwait(3) waits for the signals of its set, handler or not. */
+	if (scene->thread.number != SYS_rt_sigtimedwait &&
+	    (signals >> (SIGCHLD - 1) & 1) != 0)
 		say_children(scene, -1, words);
 	else
 		say(scene, "%s", words);

@@ -147,7 +147,13 @@ open_stream(struct output *output, struct stream *stream)
 	}
 	/* The raw terminal makes no "\r\n" of "\n". */
 	stream->has_returns = output->terminal->is_keyboard && is_on_terminal;
-	if (pty_open(&stream->in_fd, &stream->command_fd, output->size_fd,
+	/* In the background, the terminal may have the modes of a shell that
+	 * reads a command line. */
+	if (pty_open(&stream->in_fd, &stream->command_fd,
+	             output->size_fd != -1 &&
+	                     tcgetpgrp(output->size_fd) == getpgrp()
+	                 ? output->size_fd
+	                 : -1,
 	             stream->has_returns) == -1)
 		return refuse("cannot open a pseudo-terminal");
 	pty_copy_size(stream->in_fd, output->size_fd);

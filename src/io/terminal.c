@@ -208,10 +208,9 @@ pty_open(int *master_fd, int *slave_fd, int model_fd, bool processes)
 	    ioctl(*master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (*slave_fd == -1)
 		return -1;
-	/* A shell may read a command line there, or another wdrun of the
-	 * pipeline keys. */
+	/* Another wdrun in the same pipeline may have made MODEL_FD raw. */
 	if ((model_fd == -1 || tcgetattr(model_fd, &modes) == -1 ||
-	     (modes.c_lflag & ICANON) == 0) &&
+	     (modes.c_lflag & ISIG) == 0) &&
 	    tcgetattr(*slave_fd, &modes) == -1)
 		return -1;
 	if (!processes)

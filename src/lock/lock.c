@@ -21,6 +21,7 @@
 #include "base/path.h"
 #include "proc/children.h"
 #include "proc/procfs.h"
+#include "proc/signals.h"
 
 /* --- PID files ------------------------------------------------------------ */
 
@@ -283,7 +284,9 @@ await(struct lock *lock, const struct lock_wait *wait)
 	const struct timespec time = { left / SECOND, left % SECOND };
 
 	/* sigaddset(3) refuses the signals that the C library uses. */
-	memcpy(&mask, &wait->callers_mask, sizeof(wait->callers_mask));
+	const uint64_t blocked = wait->callers_mask & ~SIGNALS_TERMINATING;
+
+	memcpy(&mask, &blocked, sizeof(blocked));
 
 	const bool is_orphan =
 	    ppoll(fds, COUNT, &time, &mask) > 0 && fds[PARENT].revents != 0;
@@ -500,6 +503,8 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 	if (result == 1 && place.fd != -1 &&
 	    flock(place.fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
 		result = -1;
+	if (result == 1) /* a script writes its PID without a lock */
+		result = is_stale(cleanup, &place, own, is_over);
 	if (result == 1 && !is_named(&place))
 		result = 0;
 	if (result == 1 && unlinkat(place.directory_fd, name,

@@ -198,6 +198,20 @@ is_of_targets_group(const struct tree *tree, pid_t pid)
 	       (pid == tree->target || getpgid(pid) == tree->target);
 }
 
+/* Whether PID had the signal as a member of the target's group, and not, as an
+ * orphan that a handler of the signal has started, after it. */
+static bool
+had_signal(const struct walk *walk, pid_t pid)
+{
+	const struct tree *const tree = walk->tree;
+	struct procstat stat;
+
+	if (!is_of_targets_group(tree, pid))
+		return false;
+	return walk->spares_group || procstat_read(pid, &stat) == -1 ||
+	       procstat_age(&stat) >= duration_now() - tree->signalled_at;
+}
+
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
  * of this process. Opens its directory as *DIR, or not (-1) where that of a
  * child of this process is hidden ("hidepid", proc(5)). A zombie is marked: the
@@ -223,7 +237,8 @@ find(struct walk *walk, struct process *process, int *dir)
 		return is_own;
 	if (procfs_status_of(*dir, &status) == 0) {
 		if (status.is_dead) {
-			mark(walk, process->pid);
+			if (is_of_targets_group(tree, process->pid))
+				mark(walk, process->pid);
 		} else if (status.parent == process->parent) {
 			return true;
 		} else if (status.parent == tree->self) {
@@ -272,8 +287,7 @@ visit(struct walk *walk, struct process process)
 		send(tree, &process, dir, signal);
 	if (dir != -1)
 		push_children(walk, dir, process.pid, process.depth + 1);
-	if (!is_final && signal != 0 &&
-	    !(walk->spares_group && is_of_targets_group(tree, process.pid))) {
+	if (!is_final && signal != 0 && !had_signal(walk, process.pid)) {
 		send(tree, &process, dir, signal);
 		send(tree, &process, dir, SIGCONT);
 	}
@@ -336,7 +350,7 @@ signal_newcomers(struct tree *tree, int64_t until, bool spares_group)
 
 	do {
 		count += walk_tree(&walk);
-		walk.spares_group = false; /* who is new came later */
+		walk.spares_group = false;
 		is_partial |= tree->is_partial;
 	} while (walk.fresh > 0 && duration_now() < walk.until);
 	tree->is_partial = is_partial;
@@ -349,6 +363,7 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	signal_target(tree, signal);
 	signal_target(tree, SIGCONT);
 	tree->signal = signal;
+	tree->signalled_at = duration_now();
 	stop++;
 	if (tree->target_is_dead)
 		marks[tree->target] = stop; /* it gets no signal */

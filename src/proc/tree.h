@@ -47,7 +47,8 @@ struct tree {
 	struct process_list list;
 	bool is_partial; /* time, room, or permission was missing */
 
-	int signal;   /* of the last tree_signal() */
+	int signal; /* of the last tree_signal(), */
+	int64_t signalled_at;
 	pid_t self;   /* this process in /proc, as last read; 0: no /proc */
 	bool is_ours; /* as procfs_is_ours() */
 };

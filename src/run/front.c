@@ -268,7 +268,7 @@ front_watch(struct run *run, struct outcome *outcome)
 			supervisor_order(run,
 			                 (struct order){ .kind = ORDER_FOUND });
 		/* Before the target's start, the silence is not its own. */
-		if ((found & PUMP_SILENT) != 0 && run->target.pid != 0)
+		if ((found & PUMP_SILENT) != 0 && run->facts->started != 0)
 			supervisor_order(
 			    run, (struct order){ .kind = ORDER_SILENT });
 		if (signal == SIGCHLD) {

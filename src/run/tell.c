@@ -287,7 +287,7 @@ tell_end(const struct run *run, struct outcome outcome)
 	const bool by_signal = outcome.kind == OUTCOME_SIGNAL;
 
 	if (!run->options.verbose || run->options.is_timeout ||
-	    facts->started == 0)
+	    facts->started == 0 || facts->ended == 0)
 		return;
 	if (by_signal)
 		(void)signal_name(outcome.value, status);
