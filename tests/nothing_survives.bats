@@ -169,7 +169,6 @@ has_lines() {
 	kill -HUP "$started"
 	wait_until has_lines 45 'got 1'
 	kill -TERM "$started"
-	kill -TERM "$started"
 	finish
 	has_lines 45 'got 1'
 

@@ -84,7 +84,6 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
 	/* To the whole job. An inherited timer's SIGALRM is SI_KERNEL, too. */
-	/* An inherited timer's SIGALRM is SI_KERNEL, too. */
 	const bool from_terminal = info->si_code == SI_KERNEL &&
 	                           signal_is_in(signal, SIGNALS_OF_TERMINAL);
 

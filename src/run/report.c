@@ -42,14 +42,16 @@ descriptor_of(const char *path)
 		return STDOUT_FILENO;
 	if (strcmp(path, "/dev/stderr") == 0)
 		return STDERR_FILENO;
-	if (strncmp(path, DESCRIPTORS, strlen(DESCRIPTORS)) != 0 ||
-	    !isdigit((unsigned char)path[strlen(DESCRIPTORS)]))
+	if (strncmp(path, DESCRIPTORS, strlen(DESCRIPTORS)) != 0)
 		return -2;
 
+	const char *const number = path + strlen(DESCRIPTORS);
 	char *end;
-	const unsigned long fd = strtoul(path + strlen(DESCRIPTORS), &end, 10);
+	const unsigned long fd = strtoul(number, &end, 10);
 
-	return *end == '\0' && fd <= INT_MAX ? (int)fd : -1;
+	return isdigit((unsigned char)*number) && *end == '\0' && fd <= INT_MAX
+	           ? (int)fd
+	           : -1;
 }
 
 /* Looks whether the report can be written to the descriptor FD, and keeps it
