@@ -198,6 +198,17 @@ is_of_targets_group(const struct tree *tree, pid_t pid)
 	       (pid == tree->target || getpgid(pid) == tree->target);
 }
 
+/* Reads the stat of PID, but not in state D: that may block (procfs.h). */
+static int
+read_stat(pid_t pid, struct procstat *stat)
+{
+	struct procfs_status status;
+
+	return procfs_read_status(pid, &status) == -1 || status.state == 'D'
+	           ? -1
+	           : procstat_read(pid, stat);
+}
+
 /* Whether PID had the signal as a member of the target's group, and not, as an
  * orphan that a handler of the signal has started, after it. */
 static bool
@@ -208,7 +219,7 @@ had_signal(const struct walk *walk, pid_t pid)
 
 	if (!is_of_targets_group(tree, pid))
 		return false;
-	return walk->spares_group || procstat_read(pid, &stat) == -1 ||
+	return walk->spares_group || read_stat(pid, &stat) == -1 ||
 	       procstat_age(&stat) >= duration_now() - tree->signalled_at;
 }
 
@@ -514,16 +525,13 @@ tree_activity(const struct tree *tree)
 
 	for (size_t i = 0; i < tree->list.count; i++) {
 		const pid_t pid = tree->list.entries[i].pid;
-		struct procfs_status status;
-		struct procstat stat = { .cpu = 0 };
+		struct procstat stat;
 
 		/* Any mixing will do: SUM need only change when a number does.
 		 * The kernel tells CPU time in ticks: a process that wakes up
 		 * and finds nothing to do does not count. */
 		sum = sum * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)pid;
-		/* In state D, the read may block: procfs.h. */
-		if (procfs_read_status(pid, &status) == 0 &&
-		    status.state != 'D' && procstat_read(pid, &stat) == 0)
+		if (read_stat(pid, &stat) == 0)
 			sum += (uint64_t)stat.cpu + io_bytes(pid);
 	}
 	return sum;

@@ -354,6 +354,7 @@ front_drain(struct run *run)
 	const uint64_t start = output->facts->relayed;
 	uint64_t relayed = start;
 	int64_t taken = began;
+
 	if (output->count == 0)
 		return;
 	/* Survivors are let go. */
