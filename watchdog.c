@@ -325,9 +325,7 @@ static void
 supervise(struct run *run)
 {
 	while (run->state != STATE_DONE) {
-		run->awaited = next_due(run);
-
-		const int64_t now = supervisor_wait(run, run->awaited);
+		const int64_t now = supervisor_wait(run, next_due(run));
 		enum reason why;
 
 		supervisor_attend(run, now);
@@ -369,9 +367,7 @@ enter(struct run *run, enum reason why, int64_t now)
 		begin_stop(run, why, now);
 
 	const bool is_in_time =
-	    has_look &&
-	    tell_look(run,
-	              (now < run->awaited ? now : run->awaited) + LOOK_BUDGET);
+	    has_look && tell_look(run, due_since(run, why, now) + LOOK_BUDGET);
 	const size_t seen = is_in_time ? run->tree.list.count : 0;
 
 	run->state = reasons[why].next;

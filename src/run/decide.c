@@ -173,6 +173,16 @@ next_due(const struct run *run)
 	return next;
 }
 
+int64_t
+due_since(const struct run *run, enum reason why, int64_t now)
+{
+	for (enum clock i = 0; i < CLOCK_COUNT; i++) {
+		if (clocks[i].reason == why && run->due[i] < now)
+			return run->due[i];
+	}
+	return now;
+}
+
 void
 clocks_pause(struct run *run, int64_t now)
 {

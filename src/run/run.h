@@ -172,7 +172,6 @@ struct run {
 	enum reason stop;         /* the first reason to end the tree:
 	                           * watchdog.c; front.c, from the news */
 	int64_t due[CLOCK_COUNT]; /* duration_now(), or NEVER */
-	int64_t awaited;          /* when the last sleep was to end */
 	int64_t paused;    /* how long the front was stopped, in all: front.c */
 	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
 	struct watchers watchers; /* watchdog.c before the fork; then front.c

@@ -132,6 +132,8 @@ check_clocks(void)
 	struct run run = run_with(STATE_RUNNING, ALL_DUE);
 
 	CHECK(next_due(&run) == DUE, "next");
+	CHECK(due_since(&run, REASON_TIMEOUT, NOW) == DUE, "since");
+	CHECK(due_since(&run, REASON_CANCELLED, NOW) == NOW, "no clock");
 	clocks_pause(&run, DUE);
 	clocks_pause(&run, NOW); /* the pause goes on */
 	clocks_resume(&run, NOW);
