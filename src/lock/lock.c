@@ -184,7 +184,7 @@ lock_open(struct lock *lock, const char *path)
  * over in place: an flock(1) that waits for the file stays on the right one.
  */
 static int
-look(struct lock *lock, bool *has_let_write)
+look(struct lock *lock, struct timespec *awaited)
 {
 	struct pidfile *const file = &lock->file;
 	bool is_new = false;
@@ -210,10 +210,12 @@ look(struct lock *lock, bool *has_let_write)
 		errno = EWOULDBLOCK;
 		return -1;
 	}
-	/* "set -C; echo $$ >FILE" makes the file before it writes. */
-	if (pid == 0 && !is_new && !*has_let_write &&
+	/* "set -C; echo $$ >FILE" makes the file before it writes. Each such
+	 * file is waited for: the last one may have been another script's. */
+	if (pid == 0 && !is_new &&
+	    memcmp(&file->status.st_mtim, awaited, sizeof(*awaited)) != 0 &&
 	    file->status.st_mtim.tv_sec >= time(NULL) - 1) {
-		*has_let_write = true;
+		*awaited = file->status.st_mtim;
 		duration_sleep(TIME_TO_WRITE);
 		return 1;
 	}
@@ -240,11 +242,11 @@ look(struct lock *lock, bool *has_let_write)
 static int
 take(struct lock *lock)
 {
-	bool has_let_write = false;
+	struct timespec awaited = { 0 };
 	int result = 1;
 
 	for (int i = 0; i < TRIES && result == 1; i++)
-		result = look(lock, &has_let_write);
+		result = look(lock, &awaited);
 	if (result == 1)
 		errno = EWOULDBLOCK;
 	return result == 0 ? 0 : -1;
