@@ -149,11 +149,9 @@ signal_name(int signal, char text[SIGNAL_NAME_SIZE])
 }
 
 void
-signal_stop_by(int signal)
+signal_deliver(int signal)
 {
-	(void)kill(getpid(), signal);
-	/* SIGNAL is pending now, and is delivered before the unblocking
-	 * returns. */
+	/* It is delivered before the unblocking returns. */
 	(void)signals_mask(SIG_UNBLOCK, SIGNAL_BIT(signal), NULL);
 	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(signal), NULL);
 }
@@ -177,6 +175,7 @@ signal_die_by(int signal)
 	 * a second dump into a core_pattern that is a pipe: core(5). */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	signal_reset(signal);
-	signal_stop_by(signal);
+	(void)kill(getpid(), signal);
+	signal_deliver(signal);
 	_exit(STATUS_SIGNAL_BASE + signal);
 }

@@ -57,10 +57,10 @@ int signal_parse(const char *text);
  * TEXT. */
 char *signal_name(int signal, char text[SIGNAL_NAME_SIZE]);
 
-/* Stops this process by SIGNAL, a terminal's stop that is blocked. Returns when
- * the process is continued; or at once in an orphaned process group, where the
- * kernel ignores such a stop: setpgid(2). */
-void signal_stop_by(int signal);
+/* Lets SIGNAL, which is blocked and pending, act on this process. Returns when
+ * it has; after a stop, when the process is continued; at once in an orphaned
+ * process group, where the kernel ignores a terminal's stop: setpgid(2). */
+void signal_deliver(int signal);
 
 /* Gives SIGNAL its default action. */
 void signal_reset(int signal);

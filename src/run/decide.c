@@ -31,7 +31,6 @@ static const struct {
 	[CLOCK_READY] = { ALIVE, true, REASON_NONE },
 	[CLOCK_SAMPLE] = { IN(STATE_LINGERING), false, REASON_NONE },
 	[CLOCK_REAP] = { ALL, false, REASON_NONE },
-	[CLOCK_CONTINUE] = { ALL, false, REASON_NONE },
 	[CLOCK_HEARTBEAT] = { ALIVE, true, REASON_NONE },
 };
 

@@ -36,6 +36,7 @@
 struct front {
 	int64_t deadline; /* of the supervisor; NEVER */
 	bool is_killed;   /* the supervisor, for being late */
+	int stop;         /* the signal to stop by, or 0 */
 	struct outcome outcome;
 };
 
@@ -92,7 +93,8 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 		output_copy_size(&run->output);
 	if (signal == SIGCONT)
 		terminal_take(&run->terminal);
-	if (signal_is_ignored(signal))
+	if (signal_is_ignored(signal) ||
+	    (signal == SIGCONT && info->si_pid == run->watchers.supervisor))
 		return;
 	/* From a write(2) of this process: a message could not be written. */
 	if ((signal == SIGPIPE || signal == SIGXFSZ) &&
@@ -110,54 +112,11 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 	}
 }
 
-/* Stops this process, as SIGNAL has stopped the command; and with a terminal of
- * the command's own, the rest of the job too, which Ctrl-Z would have reached.
- * Returns when this process is continued. */
+/* Takes what the supervisor has sent. */
 static void
-stop_job(struct run *run, struct front *front, int signal)
-{
-	const bool is_of_terminal = signal_is_in(signal, SIGNALS_OF_STOP);
-	const int64_t now = duration_now();
-	siginfo_t info;
-
-	/* The terminal's own signal, which says that the clocks stand still,
-	 * may not be passed on yet: this stop would take it. */
-	while (signals_wait(SIGNALS_OF_STOP, &info, 0) > 0)
-		pass_on(run, front, &info);
-
-	/* Before the shell writes: an editor restores the screen, by output. */
-	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
-		(void)output_pump(&run->output, -1, -1, now);
-	terminal_give_back(&run->terminal);
-	if (run->terminal.is_keyboard && signal == SIGTSTP &&
-	    run->job.group > 1)
-		(void)kill(-run->job.group, SIGTSTP);
-	signal_stop_by(is_of_terminal ? signal : SIGTSTP);
-
-	const int64_t stopped = duration_now() - now;
-
-	run->paused += stopped;
-	front->deadline = duration_add(front->deadline, stopped);
-	run->output.quiet_since = duration_now();
-	terminal_take(&run->terminal);
-	/* The SIGCONT that ended the stop is pending, and will be passed on. If
-	 * there is none, the kernel has ignored the stop, as it does in an
-	 * orphaned process group: then the tree has to be continued as well. A
-	 * SIGSTOP of the target, though, is for its sender to undo. */
-	if (is_of_terminal && !signal_is_in(SIGCONT, signals_pending()))
-		supervisor_order(
-		    run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
-}
-
-/* --- the supervisor ------------------------------------------------------- */
-
-/* Reads what the supervisor has sent, and does what that asks for. */
-static void
-read_news(struct run *run, struct front *front, bool is_dead)
+read_news(struct run *run, struct front *front)
 {
 	struct news news;
-	int stops = 0;
-	int signal = 0;
 
 	while (read(run->watchers.news[0], &news, sizeof(news)) ==
 	       (ssize_t)sizeof(news)) {
@@ -167,8 +126,10 @@ read_news(struct run *run, struct front *front, bool is_dead)
 			run->output.quiet_since = duration_now();
 			break;
 		case NEWS_STOPPED:
-			stops++;
-			signal = news.value;
+			front->stop = news.value;
+			break;
+		case NEWS_CONTINUED:
+			front->stop = 0;
 			break;
 		case NEWS_STOP:
 			run->stop = (enum reason)news.value;
@@ -180,16 +141,61 @@ read_news(struct run *run, struct front *front, bool is_dead)
 			break;
 		}
 	}
-	/* A SIGCONT that is pending came after the stop, and a run that has its
-	 * outcome stops no more. Each stop is answered all the same: until then
-	 * the supervisor sends SIGCONT. */
-	if (stops > 0 && !is_dead && front->outcome.kind == OUTCOME_UNKNOWN &&
-	    !signal_is_in(SIGCONT, signals_pending()))
-		stop_job(run, front, signal);
-	for (; stops > 0; stops--)
-		supervisor_order(run,
-		                 (struct order){ .kind = ORDER_CONTINUED });
 }
+
+/* Stops this process, as FRONT's signal has stopped the command; and with a
+ * terminal of the command's own, the rest of the job too, which Ctrl-Z would
+ * have reached. Returns when this process is continued. */
+static void
+stop_job(struct run *run, struct front *front)
+{
+	const bool is_of_terminal = signal_is_in(front->stop, SIGNALS_OF_STOP);
+	const int signal = is_of_terminal ? front->stop : SIGTSTP;
+	const int64_t now = duration_now();
+	siginfo_t info;
+
+	/* The terminal's own signal, which says that the clocks stand still,
+	 * may not be passed on yet: this stop would take it, or a SIGCONT. */
+	while (signals_wait(SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT), &info, 0) >
+	       0)
+		pass_on(run, front, &info);
+
+	/* Before the shell writes: an editor restores the screen, by output. */
+	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
+		(void)output_pump(&run->output, -1, -1, now);
+	terminal_give_back(&run->terminal);
+	if (run->terminal.is_keyboard && front->stop == SIGTSTP &&
+	    run->job.group > 1)
+		(void)kill(-run->job.group, SIGTSTP);
+	/* The stop signal, which is blocked, discards a SIGCONT that is
+	 * pending, and a later SIGCONT discards the stop signal (not in
+	 * signal(7), but in the kernel's prepare_signal()). So a SIGCONT of the
+	 * supervisor is either still to come, or its news are here. */
+	(void)kill(getpid(), signal);
+	read_news(run, front);
+	if (front->stop == 0)
+		(void)signals_wait(SIGNALS_OF_STOP, &info, 0);
+	else
+		signal_deliver(signal);
+
+	const int64_t stopped = duration_now() - now;
+
+	run->paused += stopped;
+	front->deadline = duration_add(front->deadline, stopped);
+	run->output.quiet_since = duration_now();
+	terminal_take(&run->terminal);
+	/* The SIGCONT that ended the stop is pending, and will be passed on. If
+	 * there is none, the kernel has ignored the stop, as it does in an
+	 * orphaned process group: then the tree has to be continued as well. A
+	 * SIGSTOP of the target, though, is for its sender to undo. */
+	if (front->stop != 0 && is_of_terminal &&
+	    !signal_is_in(SIGCONT, signals_pending()))
+		supervisor_order(
+		    run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
+	front->stop = 0;
+}
+
+/* --- the supervisor ------------------------------------------------------- */
 
 /* Reaps the supervisor, if that is dead: the PID 1 of a container may reap
  * nothing but its own children. Continues a supervisor that was stopped.
@@ -273,11 +279,15 @@ front_watch(struct run *run, struct outcome *outcome)
 		if (signal == SIGCHLD) {
 			/* Before the news: all of a dead one's is there. */
 			is_dead = reap_supervisor(run);
-			read_news(run, &front, is_dead);
+			read_news(run, &front);
 			reap_others(run);
 		} else if (signal != -1) {
 			pass_on(run, &front, &info);
 		}
+		/* A run that has its outcome stops no more. */
+		if (front.stop != 0 && !is_dead &&
+		    front.outcome.kind == OUTCOME_UNKNOWN)
+			stop_job(run, &front);
 		if (duration_now() >= front.deadline && !is_dead &&
 		    end_late_supervisor(run, &front))
 			break;

@@ -34,7 +34,6 @@ enum clock {
 	CLOCK_READY,           /* shortly before --timeout: takes priority */
 	CLOCK_SAMPLE,          /* looks whether the survivors do something */
 	CLOCK_REAP,            /* looks at the children again */
-	CLOCK_CONTINUE,        /* the next SIGCONT for a stopped front */
 	CLOCK_HEARTBEAT,       /* --heartbeat */
 	CLOCK_COUNT,
 };
@@ -43,10 +42,9 @@ enum clock {
  * end-of-file says that the front is dead. */
 struct order {
 	enum {
-		ORDER_SIGNAL,    /* SIGNAL has come to the front */
-		ORDER_CONTINUED, /* I was stopped, as you said, and go on */
-		ORDER_SILENT,    /* no output for --idle-timeout */
-		ORDER_FOUND,     /* the text of --until was written */
+		ORDER_SIGNAL, /* SIGNAL has come to the front */
+		ORDER_SILENT, /* no output for --idle-timeout */
+		ORDER_FOUND,  /* the text of --until was written */
 	} kind;
 	int signal;
 	bool from_terminal; /* the terminal has sent SIGNAL to the job */
@@ -59,12 +57,13 @@ struct order {
  * an outcome, "finish the teardown".
  */
 enum news_kind {
-	NEWS_TARGET,  /* VALUE: its PID (urgent if silence counts from now) */
-	NEWS_STOPPED, /* by the signal VALUE: stop too (urgent) */
-	NEWS_STOP,    /* a stop began, for the reason VALUE; NONE: of survivors
-	               * (urgent) */
-	NEWS_OUTCOME, /* it is in the facts (urgent if files are to be
-	               * removed) */
+	NEWS_TARGET,    /* VALUE: its PID (urgent if silence counts from now) */
+	NEWS_STOPPED,   /* by the signal VALUE: stop too (urgent) */
+	NEWS_CONTINUED, /* do not stop; SIGCONT follows */
+	NEWS_STOP,      /* a stop began, for the reason VALUE; NONE: of
+	                 * survivors (urgent) */
+	NEWS_OUTCOME,   /* it is in the facts (urgent if files are to be
+	                 * removed) */
 };
 
 struct news {
@@ -163,7 +162,7 @@ struct job {
 	                    * job; 0: no terminal has */
 	bool is_asked;     /* the front has passed on a stop */
 	bool target_is_stopped;
-	int front_stops; /* NEWS_STOPPED that have no answer yet */
+	bool front_is_stopped; /* the last news of it are NEWS_STOPPED */
 };
 
 struct run {

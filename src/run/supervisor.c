@@ -23,10 +23,8 @@
 #include "run/target.h"
 #include "run/tell.h"
 
-#define CONTINUE_INTERVAL (10 * MILLISECOND)
-#define SAMPLE_INTERVAL   (250 * MILLISECOND)
-#define REAP_DELAY        (10 * MILLISECOND)
-#define ANSWER_BOUND      SECOND
+#define SAMPLE_INTERVAL (250 * MILLISECOND)
+#define REAP_DELAY      (10 * MILLISECOND)
 
 /* What the supervisor polls. */
 enum { SIGNALS, ORDERS, PARENT };
@@ -124,8 +122,10 @@ supervisor_tell(const struct run *run, enum news_kind kind, int value)
 	/* The pipe has room for all that a run has to tell, but for the stops
 	 * of a front that does not read them. */
 	send(run->watchers.news[1], &news, sizeof(news));
-	if ((kind != NEWS_TARGET || run->output.count > 0) &&
-	    (kind != NEWS_OUTCOME || run->resources != NULL))
+	if (kind == NEWS_CONTINUED)
+		signal_front(run, SIGCONT);
+	else if ((kind != NEWS_TARGET || run->output.count > 0) &&
+	         (kind != NEWS_OUTCOME || run->resources != NULL))
 		signal_front(run, SIGCHLD);
 }
 
@@ -151,24 +151,18 @@ stop_clocks(struct run *run, int64_t now)
 static void
 stop_front(struct run *run, int signal)
 {
-	run->job.front_stops++;
-	run->due[CLOCK_CONTINUE] = NEVER;
+	run->job.front_is_stopped = true;
 	supervisor_tell(run, NEWS_STOPPED,
 	                run->job.terminal_stop != 0 ? run->job.terminal_stop
 	                                            : signal);
 }
 
-/* A front that is about to stop loses a SIGCONT: the stop signal discards it
- * (not in signal(7), but in the kernel's prepare_signal()). So SIGCONT is sent
- * until the front has answered each stop. */
-static void
-send_continue(struct run *run, int64_t now)
+void
+supervisor_continue_front(struct run *run)
 {
-	run->due[CLOCK_CONTINUE] = NEVER;
-	if (run->job.front_stops == 0)
-		return;
-	signal_front(run, SIGCONT);
-	run->due[CLOCK_CONTINUE] = now + CONTINUE_INTERVAL;
+	if (run->job.front_is_stopped)
+		supervisor_tell(run, NEWS_CONTINUED, 0);
+	run->job.front_is_stopped = false;
 }
 
 /* The target goes on, or is dead: clocks and front go on as well. */
@@ -178,7 +172,7 @@ end_stop(struct run *run, int64_t now)
 	clocks_resume(run, now);
 	run->job.terminal_stop = 0;
 	run->job.is_asked = false;
-	send_continue(run, now);
+	supervisor_continue_front(run);
 }
 
 /* If the target was stopped or continued, has the front stop or go on too, so
@@ -305,9 +299,6 @@ obey(struct run *run, const struct order *order, int64_t now)
 	case ORDER_SIGNAL:
 		obey_signal(run, order->signal, order->from_terminal, now);
 		break;
-	case ORDER_CONTINUED:
-		run->job.front_stops--;
-		break;
 	case ORDER_SILENT:
 		if (run->options.idle_unless_busy &&
 		    supervisor_sees_progress(run))
@@ -388,19 +379,6 @@ supervisor_wait(struct run *run, int64_t until)
 	return now;
 }
 
-void
-supervisor_continue_front(struct run *run)
-{
-	const int64_t end = duration_now() + ANSWER_BOUND;
-	int64_t now = duration_now();
-
-	while (run->job.front_stops > 0 && !run->watchers.front_is_lost &&
-	       now < end) {
-		send_continue(run, now);
-		now = supervisor_wait(run, run->due[CLOCK_CONTINUE]);
-	}
-}
-
 /* --- the tree ------------------------------------------------------------- */
 
 void
@@ -458,8 +436,6 @@ attend_clocks(struct run *run, int64_t now)
 		due[CLOCK_READY] = NEVER;
 		tree_take_priority();
 	}
-	if (now >= due[CLOCK_CONTINUE])
-		send_continue(run, now);
 	if (run->state == STATE_LINGERING && run->paused_at == NEVER &&
 	    (now >= due[CLOCK_SAMPLE] || now >= due[CLOCK_IDLE_AFTER_EXIT])) {
 		if (supervisor_sees_progress(run))

@@ -10,8 +10,8 @@
  */
 #define STOPS 2 /* Ctrl-Z, and stops and continues from elsewhere */
 
-mtype = { TSTP, CONT, TERM, CONTINUED,         /* struct order */
-	  TARGET, STOPPED, STOP, OUTCOME,      /* struct news */
+mtype = { TSTP, CONT, TERM,                    /* struct order */
+	  TARGET, STOPPED, CONTINUED, STOP, OUTCOME, /* struct news */
 	  RUNS, HALTED, DEAD };                /* the tree */
 
 chan orders = [6] of { mtype }; /* front -> supervisor */
@@ -22,6 +22,7 @@ mtype tree = RUNS;
 bool tree_news;                 /* SIGCHLD in the supervisor, about the target */
 bool was_continued;             /* CLD_CONTINUED is to be waited for */
 bool chld, cont, tstp, term;    /* pending in the front */
+bool cont_is_own;               /* CONT is the supervisor's: si_pid */
 bool halted;                    /* the front is stopped */
 bool front_is_dead, supervisor_is_dead, front_ended, supervisor_ended;
 bool hangs;                     /* the supervisor, in a file system */
@@ -30,7 +31,9 @@ byte killed;
 
 #define FRONT_RUNS (!halted && !front_is_dead)
 
-inline send_cont_to_front() { atomic { tstp = false; halted = false; cont = !front_is_dead } }
+inline send_cont_to_front() { atomic { tstp = false; halted = false; if :: !cont -> cont_is_own = false :: else fi; cont = !front_is_dead } }
+inline tell_continued()     { atomic { news!CONTINUED; tstp = false; halted = false; if :: !cont -> cont_is_own = true :: else fi; cont = !front_is_dead } }
+inline pass_cont()          { cont = false; if :: !cont_is_own -> order(CONT) :: else fi }
 inline send_tstp_to_front() { atomic { cont = false; tstp = true } }
 inline halt_tree()          { atomic { if :: tree == RUNS -> tree = HALTED; tree_news = true :: else fi } }
 inline continue_tree()      { atomic { if :: tree == HALTED -> tree = RUNS; was_continued = true; tree_news = true :: else fi } }
@@ -41,7 +44,7 @@ inline teardown()           { locks = false }            /* each step is idempot
 
 /* --- front.c ------------------------------------------------------------- */
 proctype front() {
-	byte stops; bool knows_target, has_outcome, deadline; mtype n;
+	bool stop, knows_target, has_outcome, deadline; mtype n;
 	do
 	:: FRONT_RUNS && chld ->                          /* front_attend: SIGCHLD */
 	   chld = false;
@@ -49,7 +52,8 @@ proctype front() {
 	   :: atomic { FRONT_RUNS && nempty(news) -> news?n };
 	      if
 	      :: n == TARGET -> knows_target = true
-	      :: n == STOPPED -> stops++
+	      :: n == STOPPED -> stop = true
+	      :: n == CONTINUED -> stop = false
 	      :: n == STOP -> deadline = true
 	      :: n == OUTCOME -> has_outcome = true; deadline = true
 	      fi
@@ -61,21 +65,32 @@ proctype front() {
 	   :: supervisor_is_dead && len(news) > 0 -> chld = true /* read what it wrote last */
 	   :: else
 	   fi;
-	   do                                             /* stop_with_job */
-	   :: FRONT_RUNS && stops > 0 ->
+	   if                                             /* stop_job */
+	   :: stop && !has_outcome ->
+	      if :: tstp -> tstp = false; order(TSTP) :: cont -> pass_cont() :: else fi;
+	      atomic { cont = false; tstp = true };       /* kill(getpid(), SIGTSTP), blocked */
+	      do                                          /* read_news */
+	      :: atomic { FRONT_RUNS && nempty(news) -> news?n };
+	         if
+	         :: n == STOPPED -> stop = true
+	         :: n == CONTINUED -> stop = false
+	         :: n == STOP -> deadline = true
+	         :: n == OUTCOME -> has_outcome = true; deadline = true
+	         :: else
+	         fi
+	      :: FRONT_RUNS && empty(news) -> break
+	      :: front_is_dead -> goto killed_front
+	      od;
 	      if
-	      :: cont || has_outcome -> skip              /* signal_is_pending(SIGCONT) */
-	      :: else ->
-	         atomic { cont = false; tstp = false; halted = !front_is_dead }; /* signal_stop_by */
-	         (FRONT_RUNS || front_is_dead)
+	      :: stop -> atomic { halted = tstp && !front_is_dead; tstp = false } /* signal_deliver */
+	      :: else -> tstp = false
 	      fi;
-	      order(CONTINUED);                           /* ORDER_CONTINUED: one for each STOPPED */
-	      stops--
-	   :: FRONT_RUNS && stops == 0 -> break
-	   :: front_is_dead -> goto killed_front
-	   od
+	      (FRONT_RUNS || front_is_dead);
+	      stop = false
+	   :: else -> stop = false
+	   fi
 	:: FRONT_RUNS && tstp -> tstp = false; order(TSTP) /* forward */
-	:: FRONT_RUNS && cont -> cont = false; order(CONT)
+	:: FRONT_RUNS && cont -> pass_cont()
 	:: FRONT_RUNS && term -> term = false; order(TERM); deadline = true
 	:: FRONT_RUNS && deadline && hangs && !supervisor_is_dead -> /* is_late: SIGKILL */
 	   atomic { supervisor_is_dead = true; hangs = false; kill_tree(); chld = true }
@@ -94,7 +109,7 @@ killed_front:
 
 /* --- supervisor.c, watchdog.c -------------------------------------------- */
 proctype supervisor() {
-	byte front_stops; bool target_is_stopped, stopping; mtype o; byte tries = 3;
+	bool front_is_stopped, target_is_stopped, stopping; mtype o;
 	news!TARGET;                                      /* target_start */
 	do
 	:: supervisor_is_dead -> goto killed_supervisor
@@ -104,11 +119,11 @@ proctype supervisor() {
 		if
 		:: tree == DEAD -> break                  /* REASON_ALL_GONE */
 		:: tree == HALTED && !target_is_stopped ->
-		   target_is_stopped = true; front_stops++;
+		   target_is_stopped = true; front_is_stopped = true;
 		   news!STOPPED; chld = true              /* news_send(urgent): SIGCHLD */
 		:: tree == RUNS && was_continued ->
 		   target_is_stopped = false; was_continued = false;
-		   if :: front_stops > 0 -> send_cont_to_front() :: else fi /* end_stop */
+		   if :: front_is_stopped -> front_is_stopped = false; tell_continued() :: else fi /* end_stop */
 		:: else
 		fi
 	   }
@@ -118,14 +133,11 @@ proctype supervisor() {
 	   :: o == TSTP && (shares || stopping) -> skip
 	   :: o == CONT ->
 	      continue_tree();                            /* target_signal; all of the job has it */
-	      if :: front_stops > 0 -> send_cont_to_front() :: else fi
+	      if :: front_is_stopped -> front_is_stopped = false; tell_continued() :: else fi
 	   :: o == TERM ->                                /* enter(STOPPING), and --kill-after */
 	      stopping = true; news!STOP; chld = true;
 	      kill_tree()
-	   :: o == CONTINUED -> front_stops--
 	   fi
-	/* CLOCK_CONTINUE: each 10 ms, so long that all else has happened. */
-	:: !supervisor_is_dead && timeout && front_stops > 0 && tree == RUNS && halted -> send_cont_to_front()
 	:: !supervisor_is_dead && front_is_dead && empty(orders) -> /* REASON_FRONT_LOST */
 	   kill_tree(); break
 	od;
@@ -136,11 +148,7 @@ proctype supervisor() {
 	:: skip
 	fi;
 	if :: supervisor_is_dead -> goto killed_supervisor :: else -> teardown() fi;
-	do                                                /* front_continue: 1 s at most */
-	:: front_stops == 0 || front_is_dead || supervisor_is_dead || tries == 0 -> break
-	:: atomic { nempty(orders) -> orders?o }; if :: o == CONTINUED -> front_stops-- :: else fi
-	:: timeout && halted -> send_cont_to_front(); tries--
-	od;
+	if :: front_is_stopped -> tell_continued() :: else fi; /* supervisor_continue_front */
 	atomic {
 		if :: !supervisor_is_dead -> supervisor_is_dead = true; supervisor_ended = true :: else fi;
 		chld = true
