@@ -14,7 +14,6 @@
 
 #include "base/duration.h"
 #include "base/message.h"
-#include "base/path.h"
 #include "watchdog.h"
 
 #define FIRST_OTHER 3
@@ -62,10 +61,10 @@ is_regular(int fd)
 static int
 open_tee(const char *path)
 {
-	const int fd = path_open_file(path,
-	                              O_WRONLY | O_APPEND | O_CREAT |
-	                                  O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-	                              TEE_MODE);
+	const int fd = open(path,
+	                    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
+	                        O_NOCTTY | O_CLOEXEC,
+	                    TEE_MODE);
 	const int why = errno;
 	struct stat file;
 
@@ -74,7 +73,7 @@ open_tee(const char *path)
 		        why == ENXIO && stat(path, &file) == 0 &&
 		                S_ISFIFO(file.st_mode)
 		            ? "it is a FIFO that nobody reads"
-		            : path_error(why));
+		            : strerror(why));
 	return fd;
 }
 

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -164,11 +163,9 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 int
 lock_open(struct lock *lock, const char *path)
 {
-	char name[PATH_MAX];
-
 	*lock = (struct lock){
 		.path = path,
-		.file = { .directory_fd = path_open(path, PATH_NO_LINKS, name),
+		.file = { .directory_fd = path_open_directory(path, O_PATH),
 		          .name = strrchr(path, '/') + 1,
 		          .fd = -1 },
 	};
@@ -354,7 +351,6 @@ lock_release(struct lock *lock, const pid_t owners[2])
 #define TIME_BITS 42 /* until 2109; with NAME_BITS an off_t, which has 63 */
 #define NAME_BITS 20
 #define HAS_BIRTH 0x800U /* STATX_BTIME */
-#define DIRECTORY (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 /* The part of struct statx in include/uapi/linux/stat.h that is wanted: musl
  * has none before 1.2.5. */
@@ -399,16 +395,15 @@ byte_of(const char *name, int64_t time)
 void
 cleanup_begin(struct cleanup *cleanup, const char *path)
 {
-	char name[PATH_MAX];
+	const char *const name = strrchr(path, '/') + 1;
 	struct timespec now;
-	const int path_fd = path_open(path, PATH_NO_LINKS, name);
 
 	/* For locks, the directory has to be open for reading. */
-	*cleanup =
-	    (struct cleanup){ .path = path,
-		              .before = CLEANUP_UNKNOWN,
-		              .claim_fd = openat(path_fd, ".", DIRECTORY) };
-	fds_close(path_fd);
+	*cleanup = (struct cleanup){
+		.path = path,
+		.before = CLEANUP_UNKNOWN,
+		.claim_fd = path_open_directory(path, O_RDONLY),
+	};
 	if (cleanup->claim_fd == -1)
 		return;
 	cleanup->before = birth_of(cleanup->claim_fd, name);
@@ -436,7 +431,7 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 static bool
 has_claim(const struct pidfile *place, int64_t birth)
 {
-	const int fd = openat(place->directory_fd, ".", DIRECTORY);
+	const int fd = openat(place->directory_fd, ".", O_RDONLY | O_CLOEXEC);
 	const off_t first = byte_of(place->name, 0);
 	struct flock claims = {
 		.l_type = F_WRLCK, /* for the question only */
@@ -484,15 +479,14 @@ int
 cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 {
 	struct flock claim = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
-	char name[PATH_MAX];
 
 	/* First: of two runs that end at once, the later must find no claim of
 	 * the other. */
 	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
 
 	struct pidfile place = {
-		.directory_fd = path_open(cleanup->path, PATH_NO_LINKS, name),
-		.name = name,
+		.directory_fd = path_open_directory(cleanup->path, O_PATH),
+		.name = strrchr(cleanup->path, '/') + 1,
 		.fd = -1,
 	};
 	int result = -1;
@@ -509,7 +503,7 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 		result = is_stale(cleanup, &place, own, is_over);
 	if (result == 1 && !is_named(&place))
 		result = 0;
-	if (result == 1 && unlinkat(place.directory_fd, name,
+	if (result == 1 && unlinkat(place.directory_fd, place.name,
 	                            place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
 		result = -1;
 	if (result == -1 && (errno == ENOENT || errno == ENOTDIR))
@@ -537,7 +531,10 @@ lock_error(int why)
 	case ENODATA:
 		return "it names no process, and what was there before is not "
 		       "known";
+	case ELOOP:
+		return "a symbolic link leads to it that is new, or leads "
+		       "nowhere";
 	default:
-		return path_error(why);
+		return strerror(why);
 	}
 }

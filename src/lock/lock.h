@@ -98,7 +98,7 @@ struct cleanup {
 
 #define CLEANUP_UNKNOWN INT64_MAX /* BEFORE, where that is not known */
 
-/* Notes what is at PATH, of path_resolve() with PATH_MAY_MISS, and claims what
+/* Notes what is at PATH, of path_resolve(), and claims what
  * is made there later. */
 void cleanup_begin(struct cleanup *cleanup, const char *path);
 

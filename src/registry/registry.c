@@ -14,7 +14,6 @@
 
 #include "base/fds.h"
 #include "base/message.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "proc/children.h"
 #include "proc/procfs.h"
@@ -184,16 +183,19 @@ find(const char *given, char path[PATH_MAX])
 int
 registry_open(const char *given, bool to_make, char path[PATH_MAX])
 {
-	char dot[PATH_MAX + 2];
-	char name[PATH_MAX];
+	char slashed[PATH_MAX + 2]; /* so that nothing is cut off */
 	struct stat directory;
 
 	if (find(given, path) == -1)
 		return -1;
-	/* The name in the directory that path_open() opens is the dot. */
-	(void)snprintf(dot, sizeof(dot), "%s/.", path);
+	(void)snprintf(slashed, sizeof(slashed), "%s/", path);
+	for (char *at = slashed; to_make && (at = strchr(at + 1, '/')) != NULL;
+	     *at = '/') {
+		*at = '\0';
+		(void)mkdir(slashed, S_IRWXU); /* or open(2) fails */
+	}
 
-	const int fd = path_open(dot, to_make ? PATH_MAKE : 0, name);
+	const int fd = open(slashed, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/* By the dot: it fails where the directory may not be searched. */
 	const bool is_there = fd != -1 && fstatat(fd, ".", &directory, 0) == 0;
 
@@ -205,7 +207,7 @@ registry_open(const char *given, bool to_make, char path[PATH_MAX])
 	message("registry '%s': %s", path,
 	        is_there ? "it has to belong to this user, and be writable by "
 	                   "no other (chmod go-w)"
-	                 : path_error(errno));
+	                 : strerror(errno));
 	fds_close(fd);
 	errno = 0;
 	return -1;

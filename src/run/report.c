@@ -106,15 +106,16 @@ report_open(struct report *report, const char *path)
 	if (fd != -2) {
 		why = open_descriptor(report, fd);
 	} else {
-		const char *const resolved = path_resolve(path, 0);
+		const char *const resolved = path_resolve(path);
 
 		if (resolved != NULL)
 			report->directory_fd =
-			    path_open(resolved, PATH_NO_LINKS, report->file);
+			    path_open_directory(resolved, O_PATH);
 		if (report->directory_fd == -1) {
-			why = path_error(errno);
+			why = lock_error(errno);
 		} else {
 			report->path = resolved;
+			report->file = strrchr(resolved, '/') + 1;
 			why = open_place(report);
 		}
 	}

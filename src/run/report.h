@@ -1,7 +1,5 @@
 #pragma once
 
-#include <limits.h>
-
 #include "watchdog.h"
 
 struct run;
@@ -11,7 +9,7 @@ struct report {
 	const char *path;      /* as it is told */
 	const char *directory; /* the caller's, as it is told; or NULL */
 	int directory_fd;      /* where it is, */
-	char file[PATH_MAX];   /* under this name; */
+	const char *file;      /* under this name; */
 	int stream_fd;         /* or this descriptor, or FIFO; -1: none */
 };
 

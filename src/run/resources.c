@@ -57,14 +57,13 @@ compare_paths(const void *left, const void *right)
  * the same order. A path is left once, and not if it is of LOCKS. Returns 0, or
  * -1 after a message. */
 static int
-resolve(const char *option, struct files *files, int flags,
-        const struct files *locks)
+resolve(const char *option, struct files *files, const struct files *locks)
 {
 	const char **const paths = files->paths;
 	size_t count = 0;
 
 	for (size_t i = 0; i < files->count; i++) {
-		const char *const path = path_resolve(paths[i], flags);
+		const char *const path = path_resolve(paths[i]);
 
 		if (path == NULL)
 			return refuse(option, paths[i]);
@@ -96,8 +95,8 @@ prepare_files(struct run *run)
 		if (report_open(run->report, options->report) == -1)
 			return -1;
 	}
-	if (resolve("lock", locks, 0, &none) == -1 ||
-	    resolve("cleanup", &options->cleanups, PATH_MAY_MISS, locks) == -1)
+	if (resolve("lock", locks, &none) == -1 ||
+	    resolve("cleanup", &options->cleanups, locks) == -1)
 		return -1;
 	for (size_t i = 0; i < locks->count; i++) {
 		if (lock_open(&resources->locks[i], locks->paths[i]) == -1)
