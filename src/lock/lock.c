@@ -257,7 +257,6 @@ await(struct lock *lock, const struct lock_wait *wait)
 	enum { HOLDER, CHANGES, PARENT, COUNT };
 	int64_t left = wait->deadline - duration_now();
 	char path[TEXT_SIZE];
-	sigset_t mask = { 0 };
 
 	errno = EWOULDBLOCK;
 	if (left <= 0)
@@ -280,15 +279,12 @@ await(struct lock *lock, const struct lock_wait *wait)
 	         !is_named(&lock->file))
 		left = 0;
 
-	const struct timespec time = { left / SECOND, left % SECOND };
-
-	/* sigaddset(3) refuses the signals that the C library uses. */
-	const uint64_t blocked = wait->callers_mask & ~SIGNALS_TERMINATING;
-
-	memcpy(&mask, &blocked, sizeof(blocked));
-
+	struct timespec time = { left / SECOND, left % SECOND };
+	const uint64_t mask = wait->callers_mask & ~SIGNALS_TERMINATING;
+	/* By system call, for a mask of the kernel's: signals.h. */
 	const bool is_orphan =
-	    ppoll(fds, COUNT, &time, &mask) > 0 && fds[PARENT].revents != 0;
+	    syscall(SYS_ppoll, fds, COUNT, &time, &mask, sizeof(mask)) > 0 &&
+	    fds[PARENT].revents != 0;
 
 	fds_close(fds[HOLDER].fd);
 	fds_close(fds[CHANGES].fd);

@@ -98,8 +98,8 @@ struct cleanup {
 
 #define CLEANUP_UNKNOWN INT64_MAX /* BEFORE, where that is not known */
 
-/* Notes what is at PATH, of path_resolve(), and claims what
- * is made there later. */
+/* Notes what is at PATH, of path_resolve(), and claims what is made there
+ * later. */
 void cleanup_begin(struct cleanup *cleanup, const char *path);
 
 /*
