@@ -17,26 +17,24 @@ strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments)
 
 	/* The analyzer does not see va_start(3) in the callers.
 	 * NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
-	const size_t length = (size_t)vsnprintf(NULL, 0, format, arguments);
+	const size_t added = (size_t)vsnprintf(NULL, 0, format, arguments);
+	const size_t needed = line->length + added + 1;
 
-	if (line->grows && line->length + length >= line->size) {
-		const size_t size = 2 * (line->length + length + 1);
-		char *const text = realloc(line->text, size);
+	if (line->grows && needed > line->size) {
+		char *const text = realloc(line->text, 2 * needed);
 
 		if (text != NULL) {
 			line->text = text;
-			line->size = size;
+			line->size = 2 * needed;
 		}
 	}
-
-	const size_t left = line->size - line->length;
-
-	if (left > 0)
-		(void)vsnprintf(line->text + line->length, left, format, again);
+	line->is_cut |= needed > line->size;
+	if (line->size > 0) {
+		(void)vsnprintf(line->text + line->length,
+		                line->size - line->length, format, again);
+		line->length = (needed < line->size ? needed : line->size) - 1;
+	}
 	va_end(again);
-	line->is_cut |= length >= left;
-	if (left > 0)
-		line->length += length < left ? length : left - 1;
 }
 
 void
