@@ -113,11 +113,7 @@ read_clock(clockid_t clock)
 {
 	struct timespec now = { .tv_sec = 0 };
 
-#ifdef __LP64__
 	(void)syscall(SYS_clock_gettime, clock, &now);
-#else /* the call may have 32 bits of seconds */
-	(void)clock_gettime(clock, &now);
-#endif
 	return now.tv_sec * SECOND + now.tv_nsec;
 }
 
