@@ -5,7 +5,6 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,59 +80,28 @@ signal_is_ignored(int signal)
 	       action.sa_handler == SIG_IGN;
 }
 
-bool
-signal_is_in(int signal, uint64_t mask)
-{
-	return (SIGNAL_BIT(signal) & mask) != 0;
-}
-
-/* TEXT as a decimal number up to LAST, or -1. */
-static int
-parse_number(const char *text, int last)
-{
-	char *end;
-	const unsigned long number = strtoul(text, &end, 10);
-
-	return isdigit((unsigned char)*text) && *end == '\0' &&
-	               number <= (unsigned long)last
-	           ? (int)number
-	           : -1;
-}
-
-/* The signal RTMIN, RTMIN+N, RTMAX or RTMAX-N, or -1. */
-static int
-parse_real_time(const char *name)
-{
-	const bool is_low = strncasecmp(name, "RTMIN", 5) == 0;
-	int offset = 0;
-
-	if (!is_low && strncasecmp(name, "RTMAX", 5) != 0)
-		return -1;
-	if (name[5] != '\0')
-		offset =
-		    name[5] == (is_low ? '+' : '-')
-		        ? parse_number(name + 6, SIGNAL_MAX - FIRST_REAL_TIME)
-		        : -1;
-	if (offset == -1)
-		return -1;
-	return is_low ? FIRST_REAL_TIME + offset : SIGNAL_MAX - offset;
-}
-
 int
 signal_parse(const char *text)
 {
 	const char *const name =
 	    strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
-	int signal = parse_number(text, SIGNAL_MAX);
+	const bool is_low = strncasecmp(name, "RTMIN", 5) == 0;
+	const bool is_high = strncasecmp(name, "RTMAX", 5) == 0;
+	char *end;
 
-	if (signal == -1)
-		signal = parse_real_time(name);
-	for (int i = 1; signal == -1 && i < FIRST_REAL_TIME; i++) {
-		if (names[i][0] != '\0' && strcasecmp(name, names[i]) == 0)
-			signal = i;
+	for (int i = 1; i < FIRST_REAL_TIME; i++) {
+		if (*name != '\0' && strcasecmp(name, names[i]) == 0)
+			return i;
 	}
-	if (signal > 0)
-		return signal;
+
+	/* The number alone, or behind RTMIN or RTMAX and with its sign. */
+	const long base = is_low ? FIRST_REAL_TIME : is_high ? SIGNAL_MAX : 0;
+	const long first = base == 0 ? 1 : FIRST_REAL_TIME;
+	const long number = strtol(base == 0 ? text : name + 5, &end, 10);
+
+	if (*end == '\0' && number >= -SIGNAL_MAX && number <= SIGNAL_MAX &&
+	    base + number >= first && base + number <= SIGNAL_MAX)
+		return (int)(base + number);
 	errno = EINVAL;
 	return -1;
 }

@@ -42,9 +42,6 @@ int signals_wait(uint64_t mask, siginfo_t *info, int64_t time);
 /* The mask of the signals that are pending. */
 uint64_t signals_pending(void);
 
-/* Whether MASK has SIGNAL. */
-bool signal_is_in(int signal, uint64_t mask);
-
 /* Whether this process ignores SIGNAL, as under nohup(1). */
 bool signal_is_ignored(int signal);
 

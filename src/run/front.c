@@ -85,8 +85,9 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
 	/* To the whole job. An inherited timer's SIGALRM is SI_KERNEL, too. */
-	const bool from_terminal = info->si_code == SI_KERNEL &&
-	                           signal_is_in(signal, SIGNALS_OF_TERMINAL);
+	const bool from_terminal =
+	    info->si_code == SI_KERNEL &&
+	    (SIGNAL_BIT(signal) & SIGNALS_OF_TERMINAL) != 0;
 
 	/* While the job was stopped, SIGWINCH went to the shell only. */
 	if (signal == SIGWINCH || signal == SIGCONT)
@@ -104,7 +105,7 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 	                 (struct order){ ORDER_SIGNAL, signal, from_terminal });
 	/* What the terminal sends to a job may be for the command alone; and
 	 * timeout(1) without -k only passes signals on. */
-	if (signal_is_in(signal, SIGNALS_TERMINATING) &&
+	if ((SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
 	    !run->options.is_timeout &&
 	    !(from_terminal && run->target.shares_group)) {
 		run->cancel.count++;
@@ -149,7 +150,8 @@ read_news(struct run *run, struct front *front)
 static void
 stop_job(struct run *run, struct front *front)
 {
-	const bool is_of_terminal = signal_is_in(front->stop, SIGNALS_OF_STOP);
+	const bool is_of_terminal =
+	    (SIGNAL_BIT(front->stop) & SIGNALS_OF_STOP) != 0;
 	const int signal = is_of_terminal ? front->stop : SIGTSTP;
 	const int64_t now = duration_now();
 	siginfo_t info;
@@ -189,7 +191,7 @@ stop_job(struct run *run, struct front *front)
 	 * orphaned process group: then the tree has to be continued as well. A
 	 * SIGSTOP of the target, though, is for its sender to undo. */
 	if (front->stop != 0 && is_of_terminal &&
-	    !signal_is_in(SIGCONT, signals_pending()))
+	    (SIGNAL_BIT(SIGCONT) & signals_pending()) == 0)
 		supervisor_order(
 		    run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
 	front->stop = 0;
@@ -330,7 +332,7 @@ count_cancels(void)
 	int signal;
 
 	while ((signal = signals_wait(SIGNALS_ALL, &info, 0)) > 0)
-		count += signal_is_in(signal, SIGNALS_TERMINATING) &&
+		count += (SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
 		         !signal_is_ignored(signal);
 	return count;
 }

@@ -269,14 +269,14 @@ obey_signal(struct run *run, int signal, bool from_terminal, int64_t now)
 	 * timeout, ASYNCHRONOUS EVENTS. */
 	if (signal == SIGALRM && run->options.is_timeout)
 		run->due[CLOCK_TIMEOUT] = now;
-	else if (signal_is_in(signal, SIGNALS_OF_STOP))
+	else if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0)
 		stop(run, signal, from_terminal, now);
 	else if (signal == SIGCONT)
 		go_on(run, now);
 	/* SIGHUP comes to a session's leader alone. */
 	else if (from_terminal && signal != SIGHUP && has_target(run))
 		return; /* the terminal has signalled the target too */
-	else if (signal_is_in(signal, SIGNALS_TERMINATING))
+	else if ((SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0)
 		cancel(run, signal);
 	else
 		target_signal(&run->target, signal);
