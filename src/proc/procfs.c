@@ -19,11 +19,10 @@
 #include "base/fds.h"
 #include "base/text.h"
 
-#define PATH_SIZE   64
-#define TEXT_SIZE   4096 /* of "status", but for a user of hundreds of groups */
-#define CHUNK_SIZE  16384
-#define THREADS_MAX 32768
-#define DECIMAL     10
+#define PATH_SIZE     64
+#define TEXT_SIZE     4096 /* of "status", but for a user of hundreds of groups */
+#define PROCESSES_MAX 32768
+#define DECIMAL       10
 
 #define LINKS_OF_ONE_THREAD 3
 
@@ -73,12 +72,6 @@ procfs_self(void)
 	return (pid_t)strtol(text, NULL, DECIMAL);
 }
 
-bool
-procfs_is_ours(void)
-{
-	return procfs_self() == getpid();
-}
-
 /* --- lists ---------------------------------------------------------------- */
 
 static void
@@ -110,60 +103,74 @@ add_names(int dir, const char *name, struct procfs_list *list)
 	return 0;
 }
 
-int
-procfs_list_all(struct procfs_list *list)
-{
-	return add_names(root_fd, ".", list);
-}
-
-/* The end of a chunk may cut a number in two; a blank follows the last one. */
 static int
 add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 {
 	char path[PATH_SIZE];
-	char chunk[CHUNK_SIZE];
-	pid_t pid = 0;
-	ssize_t length;
+	pid_t pid;
 
 	(void)snprintf(path, sizeof(path), "task/%d/" CHILDREN_FILE, tid);
 
 	const int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	FILE *const children = fd == -1 ? NULL : fdopen(fd, "r");
 
-	if (fd == -1)
+	if (children == NULL) {
+		fds_close(fd);
 		return -1;
-	while ((length = read(fd, chunk, sizeof(chunk))) > 0) {
-		for (ssize_t at = 0; at < length; at++) {
-			const int byte = (unsigned char)chunk[at];
-
-			if (!isdigit(byte) && pid != 0)
-				add(list, pid);
-			pid = isdigit(byte) ? pid * 10 + (byte - '0') : 0;
-		}
 	}
-	fds_close(fd);
-	return length == -1 ? -1 : 0;
+	/* The numbers are the kernel's, and fit. */
+	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c) */
+		add(list, pid);
+
+	const int result = ferror(children) ? -1 : 0;
+
+	(void)fclose(children);
+	return result;
+}
+
+/* Without "children" files: all processes, and their parents, as they were when
+ * the children of this process were asked for last. */
+static void
+add_children_of_machine(pid_t pid, struct procfs_list *list)
+{
+	static pid_t parents[PROCESSES_MAX];
+	static pid_t pids[PROCESSES_MAX];
+	static struct procfs_list machine = { pids, PROCESSES_MAX, 0 };
+	struct procfs_status status;
+
+	if (pid == procfs_self()) {
+		machine.count = 0;
+		(void)add_names(root_fd, ".", &machine);
+		for (size_t i = 0; i < machine.count; i++)
+			parents[i] = procfs_read_status(pids[i], &status) == -1
+			                 ? 0
+			                 : status.parent;
+	}
+	for (size_t i = 0; i < machine.count; i++) {
+		if (parents[i] == pid)
+			add(list, pids[i]);
+	}
 }
 
 int
 procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 {
-	static pid_t tids[THREADS_MAX]; /* pages not used cost nothing */
-	struct procfs_list threads = { .pids = tids, .size = THREADS_MAX };
+	static pid_t tids[PROCESSES_MAX]; /* pages not used cost nothing */
+	struct procfs_list threads = { tids, PROCESSES_MAX, 0 };
 	struct stat task;
 	int result = 0;
 
 	/* A directory's link count is that of its subdirectories plus 2. */
 	if (fstatat(dir, "task", &task, 0) == -1 ||
 	    task.st_nlink <= LINKS_OF_ONE_THREAD)
-		return add_children_of_thread(dir, pid, list);
-	if (add_names(dir, "task", &threads) == -1)
+		add(&threads, pid);
+	else if (add_names(dir, "task", &threads) == -1)
 		return -1;
-	for (size_t i = 0; i < threads.count; i++) {
-		/* A thread that is gone has left its children to another. */
-		if (add_children_of_thread(dir, tids[i], list) == -1 &&
-		    errno != ENOENT && errno != ESRCH)
-			result = -1;
-	}
+	/* A thread that is gone has left its children to another. */
+	for (size_t i = 0; i < threads.count; i++)
+		result |= add_children_of_thread(dir, tids[i], list);
+	if (result == -1 && errno == ENOENT)
+		add_children_of_machine(pid, list);
 	return result;
 }
 
@@ -183,22 +190,15 @@ procfs_kill(int dir, int signal)
 	return (int)syscall(SYS_pidfd_send_signal, dir, signal, NULL, 0);
 }
 
-/* Reads the start of the file FD as a string, and closes FD. Returns the
- * length, or -1 with errno; if FD is -1, with that of the caller's open(2). */
-static ssize_t
-read_start(int fd, char *text, size_t size)
+ssize_t
+procfs_read(pid_t pid, const char *file, char *text, size_t size)
 {
+	const int fd = open_file(pid, file, O_RDONLY);
 	const ssize_t length = fd == -1 ? -1 : read(fd, text, size - 1);
 
 	text[length > 0 ? length : 0] = '\0';
 	fds_close(fd);
 	return length;
-}
-
-ssize_t
-procfs_read(pid_t pid, const char *file, char *text, size_t size)
-{
-	return read_start(open_file(pid, file, O_RDONLY), text, size);
 }
 
 /* --- "status" ------------------------------------------------------------- */
@@ -221,12 +221,11 @@ number_of(const char *text, const char *name)
 }
 
 int
-procfs_status_of(int dir, struct procfs_status *status)
+procfs_read_status(pid_t pid, struct procfs_status *status)
 {
 	char text[TEXT_SIZE];
 
-	if (read_start(openat(dir, "status", O_RDONLY | O_CLOEXEC), text,
-	               sizeof(text)) == -1)
+	if (procfs_read(pid, "status", text, sizeof(text)) == -1)
 		return -1;
 	*status = (struct procfs_status){
 		.state = *value_of(text, "\nState:\t"),
@@ -235,19 +234,8 @@ procfs_status_of(int dir, struct procfs_status *status)
 	};
 	/* With threads left, only the main thread has exited. */
 	status->is_dead =
-	    status->state == 'X' ||
-	    (status->state == 'Z' && number_of(text, "\nThreads:\t") <= 1);
+	    status->state == 'Z' && number_of(text, "\nThreads:\t") <= 1;
 	return 0;
-}
-
-int
-procfs_read_status(pid_t pid, struct procfs_status *status)
-{
-	const int dir = procfs_dir(pid);
-	const int result = procfs_status_of(dir, status);
-
-	fds_close(dir);
-	return result;
 }
 
 /* --- "stat" --------------------------------------------------------------- */
@@ -283,8 +271,7 @@ procstat_parse(const char *text, struct procstat *stat)
 		return -1;
 	}
 	/* NOLINTEND(cert-err34-c) */
-	stat->is_dead =
-	    stat->state == 'X' || (stat->state == 'Z' && threads <= 1);
+	stat->is_dead = stat->state == 'Z' && threads <= 1;
 	stat->cpu = time_of(cpu[0] + cpu[1] + cpu[2] + cpu[3]);
 	return 0;
 }
@@ -342,20 +329,6 @@ procid_kill(const struct procid *procid, int signal)
 
 /* --- the command line ----------------------------------------------------- */
 
-/* Appends PID's name, from a file that never blocks. */
-static void
-add_name(struct strbuf *line, pid_t pid)
-{
-	char name[PATH_SIZE];
-
-	if (procfs_read(pid, "comm", name, sizeof(name)) <= 0) {
-		strbuf_addf(line, "?");
-		return;
-	}
-	name[strcspn(name, "\n")] = '\0';
-	strbuf_addf(line, "[%s]", name);
-}
-
 /* Whether a shell takes WORD as it stands, without quotes. */
 static bool
 is_plain(const char *word)
@@ -368,52 +341,24 @@ is_plain(const char *word)
 	return *at == '\0' && at != word;
 }
 
-/* Appends WORD as '...', or as $'...' if WORD has a quote or a control
- * character. */
+/* Appends WORD as '...', or as $'...' if that needs an escape. */
 static void
 add_quoted(struct strbuf *line, const char *word)
 {
-	bool has_escapes = false;
+	static const char special[] = "\n\t'\\";
+	static const char escapes[] = "nt'\\";
+	const bool is_special = strpbrk(word, "\n\t'") != NULL;
 
-	for (const char *at = word; *at != '\0'; at++)
-		has_escapes |= iscntrl((unsigned char)*at) || *at == '\'';
-	strbuf_addf(line, has_escapes ? "$'" : "'");
-	for (const char *at = word; *at != '\0'; at++) {
-		if (*at == '\n')
-			strbuf_addf(line, "\\n");
-		else if (*at == '\t')
-			strbuf_addf(line, "\\t");
-		else if (iscntrl((unsigned char)*at))
-			strbuf_addf(line, "\\x%02x", (unsigned)*at);
-		else if (has_escapes && (*at == '\'' || *at == '\\'))
-			strbuf_addf(line, "\\%c", *at);
+	strbuf_addf(line, is_special ? "$'" : "'");
+	for (; *word != '\0'; word++) {
+		const char *const at = strchr(special, *word);
+
+		if (is_special && at != NULL)
+			strbuf_addf(line, "\\%c", escapes[at - special]);
 		else
-			strbuf_addf(line, "%c", *at);
+			strbuf_addf(line, "%c", *word);
 	}
 	strbuf_addf(line, "'");
-}
-
-/* Appends the words from TEXT to END, without the program's directory. */
-static void
-add_words(struct strbuf *line, const char *text, const char *end)
-{
-	const char *word = text;
-
-	if (text[0] == '/' && is_plain(text))
-		word = strrchr(text, '/') + 1;
-	/* A program that sets a title writes a single word, "sshd: root@pts/0",
-	 * which needs no quotes. A word that fills the buffer is no title. */
-	const bool is_title =
-	    text + strlen(text) + 1 >= end && end - text < TEXT_SIZE - 1;
-
-	do {
-		if (word > text && word[-1] == '\0')
-			strbuf_addf(line, " ");
-		if (is_title || is_plain(word))
-			strbuf_addf(line, "%s", word);
-		else
-			add_quoted(line, word);
-	} while ((word += strlen(word) + 1) < end);
 }
 
 void
@@ -422,6 +367,7 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 	char text[TEXT_SIZE];
 	char words[TEXT_SIZE];
 	struct strbuf all = { .text = words, .size = sizeof(words) };
+	const char *word = text;
 	ssize_t length = 0;
 
 	if (width > 0)
@@ -431,10 +377,21 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 	while (length > 0 && text[length - 1] == '\0')
 		length--;
 	if (length <= 0) {
-		add_name(line, pid);
+		length = procfs_read(pid, "comm", text, sizeof(text));
+		text[strcspn(text, "\n")] = '\0';
+		strbuf_addf(line, length <= 0 ? "?" : "[%s]", text);
 		return;
 	}
-	add_words(&all, text, text + length);
+	if (text[0] == '/' && is_plain(text))
+		word = strrchr(text, '/') + 1;
+	do {
+		if (word > text && word[-1] == '\0')
+			strbuf_addf(&all, " ");
+		if (is_plain(word))
+			strbuf_addf(&all, "%s", word);
+		else
+			add_quoted(&all, word);
+	} while ((word += strlen(word) + 1) < text + length);
 	if (all.length <= (size_t)width && !all.is_cut) {
 		strbuf_addf(line, "%s", words);
 		return;
@@ -453,17 +410,6 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 
 /* --- the ID of a run ------------------------------------------------------ */
 
-static const char id_variable[] = RUNID_VARIABLE "=";
-
-/* Returns the IDs in PATH but the first, or NULL. */
-static const char *
-behind_slash(const char *path)
-{
-	const char *const slash = strchr(path, '/');
-
-	return slash == NULL ? NULL : slash + 1;
-}
-
 void
 runid_make(char variable[RUNID_PATH_SIZE], pid_t front)
 {
@@ -471,14 +417,13 @@ runid_make(char variable[RUNID_PATH_SIZE], pid_t front)
 
 	/* Not for ever longer where a job hands its work to its successor. */
 	while (outer != NULL &&
-	       strlen(outer) + sizeof(id_variable) + RUNID_SIZE >
-	           RUNID_PATH_SIZE)
-		outer = behind_slash(outer);
-	if (outer == NULL)
-		outer = "";
-	(void)snprintf(variable, RUNID_PATH_SIZE, "%s%s%s%d-%llx", id_variable,
-	               outer, *outer == '\0' ? "" : "/", front,
-	               (unsigned long long)duration_since_epoch());
+	       strlen(outer) > RUNID_PATH_SIZE - 2 * RUNID_SIZE) {
+		outer = strchr(outer, '/');
+		outer += outer != NULL;
+	}
+	(void)snprintf(variable, RUNID_PATH_SIZE, RUNID_VARIABLE "=%s%s%d-%llx",
+	               outer == NULL ? "" : outer, outer == NULL ? "" : "/",
+	               front, (unsigned long long)duration_since_epoch());
 }
 
 const char *
@@ -486,33 +431,17 @@ runid_of(const char *variable)
 {
 	const char *const slash = strrchr(variable, '/');
 
-	return slash == NULL ? variable + strlen(id_variable) : slash + 1;
+	return slash == NULL ? variable + strlen(RUNID_VARIABLE "=")
+	                     : slash + 1;
 }
 
 size_t
 runid_length(const char *text)
 {
-	const size_t pid = strspn(text, "0123456789");
-	const size_t start = pid == 0 || text[pid] != '-'
-	                         ? 0
-	                         : strspn(text + pid + 1, "0123456789abcdef");
-	const size_t length = pid + 1 + start;
+	int length = 0;
 
-	return start == 0 || length >= RUNID_SIZE ? 0 : length;
-}
-
-/* Whether ID is one of the IDs in PATH. */
-static bool
-is_in(const char *path, const char *id)
-{
-	const size_t length = strlen(id);
-
-	for (; path != NULL; path = behind_slash(path)) {
-		if (strncmp(path, id, length) == 0 &&
-		    (path[length] == '/' || path[length] == '\0'))
-			return true;
-	}
-	return false;
+	(void)sscanf(text, "%*[0-9]-%*[0-9a-f]%n", &length);
+	return length < RUNID_SIZE ? (size_t)length : 0;
 }
 
 bool
@@ -521,7 +450,7 @@ runid_has(pid_t pid, const char *id)
 	char path[PATH_SIZE];
 	char *variable = NULL;
 	size_t size = 0;
-	bool is_found = false;
+	const char *word = NULL;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 
@@ -530,10 +459,17 @@ runid_has(pid_t pid, const char *id)
 	if (environment == NULL)
 		return false;
 	/* The first of several counts, as for getenv(3). */
-	while (!is_found && getdelim(&variable, &size, '\0', environment) > 0)
-		is_found =
-		    strncmp(variable, id_variable, strlen(id_variable)) == 0;
-	is_found = is_found && is_in(variable + strlen(id_variable), id);
+	while (word == NULL &&
+	       getdelim(&variable, &size, '\0', environment) > 0) {
+		word = strtok(variable, "=");
+		if (word != NULL && strcmp(word, RUNID_VARIABLE) != 0)
+			word = NULL;
+	}
+	while (word != NULL && strcmp(word, id) != 0)
+		word = strtok(NULL, "/");
+
+	const bool is_found = word != NULL;
+
 	free(variable);
 	(void)fclose(environment);
 	return is_found;

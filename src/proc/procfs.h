@@ -28,13 +28,10 @@ int procfs_start(void);
 /* The descriptor of procfs_start(), or -1. */
 int procfs_fd(void);
 
-/* This process's PID in that /proc; 0 without /proc, or where that /proc does
- * not have this process. */
+/* This process's PID in that /proc: not getpid(2) where /proc is that of
+ * another PID namespace, as after "unshare --pid" without "--mount-proc"; 0
+ * without /proc, or where that /proc does not have this process. */
 pid_t procfs_self(void);
-
-/* Whether the PIDs of /proc are those of this process's PID namespace: not
- * after "unshare --pid" without "--mount-proc". */
-bool procfs_is_ours(void);
 
 /* A list of PIDs. */
 struct procfs_list {
@@ -43,13 +40,11 @@ struct procfs_list {
 	size_t count;
 };
 
-/* Adds all processes to LIST, by rising PIDs. Returns 0, or -1. */
-int procfs_list_all(struct procfs_list *list);
-
 /* Adds the children of the process PID, whose directory is DIR, to LIST, the
  * eldest of a thread first. May miss some while processes come and go. Returns
- * 0, or -1: ENOENT also without "children" files (CONFIG_PROC_CHILDREN). Never
- * waits for the process. */
+ * 0, or -1. Never waits for the process. Without "children" files
+ * (CONFIG_PROC_CHILDREN) only the call for this process reads all of /proc, and
+ * the others go by that reading. */
 int procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
 /* Opens the directory of PID, close-on-exec. Returns DIR, or -1. */
@@ -63,8 +58,6 @@ int procfs_kill(int dir, int signal);
  * Returns the length of the string, or -1. */
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 
-/* --- "status" ------------------------------------------------------------- */
-
 struct procfs_status {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */
@@ -72,12 +65,8 @@ struct procfs_status {
 	uid_t user; /* the real user ID */
 };
 
-/* Reads "status" in DIR, or of PID. Returns 0, or -1. Never waits for the
- * process. */
-int procfs_status_of(int dir, struct procfs_status *status);
+/* Reads the "status" of PID. Returns 0, or -1. Never waits for the process. */
 int procfs_read_status(pid_t pid, struct procfs_status *status);
-
-/* --- "stat" --------------------------------------------------------------- */
 
 struct procstat {
 	char state;
@@ -92,7 +81,7 @@ struct procstat {
 int procstat_parse(const char *text, struct procstat *stat);
 
 /*
- * Reads the file of PID. Returns 0, or -1.
+ * Reads the "stat" of PID. Returns 0, or -1.
  *
  * May block while PID is in state D: PID may be in execve(2) and free its old
  * memory, with exec_update_lock held in the kernel; if a file system that does
@@ -121,16 +110,12 @@ bool procid_is_alive(const struct procid *procid);
 /* Sends SIGNAL to this very process, or to no process. */
 void procid_kill(const struct procid *procid, int signal);
 
-/* --- what a process was started with, from its memory --------------------- */
-
-/* A read of the arguments or of the environment waits for the process's
- * mmap_lock (get_mm_cmdline() in the kernel), for ever if a thread hangs with
+/* Appends PID's command line to LINE, quoted as for a shell; "[comm]" as ps(1)
+ * if PID has none, or if WIDTH is 0; "?" if PID is gone. The program's absolute
+ * path loses its directory, a text longer than WIDTH bytes its middle, and one
+ * that is too long to be read its end. Unless WIDTH is 0, waits for PID's
+ * mmap_lock (get_mm_cmdline() in the kernel): for ever if a thread hangs with
  * that lock. */
-
-/* Appends PID's command line to LINE, quoted for a shell; "[comm]" as ps(1) if
- * PID has none, or if WIDTH is 0, and then without a wait; "?" if PID is gone.
- * The program's absolute path loses its directory, a text longer than WIDTH
- * bytes its middle, and one that is too long to be read its end. */
 void cmdline_add(struct strbuf *line, pid_t pid, int width);
 
 /*
@@ -153,6 +138,6 @@ const char *runid_of(const char *variable);
 /* Returns the length of the ID at the start of TEXT; 0 if there is none. */
 size_t runid_length(const char *text);
 
-/* Whether PID was started with ID in its WDRUN_ID. False also for a moment
- * within execve(2). */
+/* Whether PID was started with ID in its WDRUN_ID. May wait as cmdline_add().
+ * False also for a moment within execve(2). */
 bool runid_has(pid_t pid, const char *id);

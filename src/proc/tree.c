@@ -30,7 +30,6 @@
 /* Pages that are not used cost nothing. There is one tree in a process. */
 static struct process found[TREE_MAX];   /* the list */
 static struct process pending[TREE_MAX]; /* a stack: still to be visited */
-static struct process machine[TREE_MAX]; /* all processes: without "children" */
 static pid_t pids[TREE_MAX];             /* what /proc has listed */
 
 /* For each PID the number of the last stop, tree_signal() or tree_kill(), that
@@ -43,12 +42,10 @@ static uint32_t stop; /* the number of the present stop */
 /* A reading of the tree, depth first, with a signal on the way. */
 struct walk {
 	struct tree *tree;
-	int signal;        /* 0: none */
-	bool spares_group; /* the target's, which has had SIGNAL */
+	int signal; /* 0: none */
 	int64_t until;
 	size_t fresh; /* processes that had no mark */
 	size_t pending_count;
-	size_t machine_count; /* 0: the kernel has "children" files */
 };
 
 /* Marks PID, if WALK has a signal. */
@@ -124,42 +121,17 @@ push(struct walk *walk, pid_t pid, pid_t parent, int depth)
 		walk->tree->is_partial = true;
 }
 
-static void
-read_machine(struct walk *walk)
-{
-	struct procfs_list list = { .pids = pids, .size = TREE_MAX };
-	struct procfs_status status;
-
-	if (procfs_list_all(&list) == -1)
-		walk->tree->is_partial = true;
-	for (size_t i = 0; i < list.count; i++) {
-		if (procfs_read_status(pids[i], &status) == 0)
-			machine[walk->machine_count++] =
-			    (struct process){ pids[i], status.parent, 0 };
-	}
-}
-
 /* Pushes the children of the process PID, whose directory is DIR, so that the
- * eldest is the next. DEPTH is theirs. Those of this process, the first that
- * are asked for, show whether the kernel has "children" files. Without these,
- * each reading costs the size of the machine. */
+ * eldest is the next. DEPTH is theirs. */
 static void
 push_children(struct walk *walk, int dir, pid_t pid, int depth)
 {
 	struct procfs_list list = { .pids = pids, .size = TREE_MAX };
 
-	if (walk->machine_count == 0 &&
-	    procfs_list_children(dir, pid, &list) == -1) {
+	if (procfs_list_children(dir, pid, &list) == -1)
 		note_failure(walk->tree);
-		if (errno == ENOENT && pid == walk->tree->self)
-			read_machine(walk);
-	}
-	for (size_t i = walk->machine_count; i-- > 0;) {
-		if (machine[i].parent == pid)
-			push(walk, machine[i].pid, pid, depth);
-	}
-	for (size_t i = list.count; i-- > 0;)
-		push(walk, pids[i], pid, depth);
+	while (list.count-- > 0)
+		push(walk, pids[list.count], pid, depth);
 }
 
 /* Begins a reading with the children of this process. */
@@ -170,7 +142,7 @@ push_own_children(struct walk *walk)
 
 	tree->self = procfs_self();
 	tree->is_ours = tree->self == getpid();
-	walk->pending_count = walk->machine_count = 0;
+	walk->pending_count = 0;
 
 	const int dir = procfs_dir(tree->self);
 
@@ -219,7 +191,7 @@ had_signal(const struct walk *walk, pid_t pid)
 
 	if (!is_of_targets_group(tree, pid))
 		return false;
-	return walk->spares_group || read_stat(pid, &stat) == -1 ||
+	return tree->spares_group || read_stat(pid, &stat) == -1 ||
 	       procstat_age(&stat) >= duration_now() - tree->signalled_at;
 }
 
@@ -246,17 +218,15 @@ find(struct walk *walk, struct process *process, int *dir)
 		note_failure(tree);
 	if (*dir == -1 || is_own)
 		return is_own;
-	if (procfs_status_of(*dir, &status) == 0) {
-		if (status.is_dead) {
-			if (is_of_targets_group(tree, process->pid))
-				mark(walk, process->pid);
-		} else if (status.parent == process->parent) {
-			return true;
-		} else if (status.parent == tree->self) {
-			process->parent = tree->self;
+	if (procfs_read_status(process->pid, &status) == 0 &&
+	    (status.parent == process->parent || status.parent == tree->self)) {
+		if (status.parent == tree->self)
 			process->depth = 0;
+		process->parent = status.parent;
+		if (!status.is_dead)
 			return true;
-		}
+		if (is_of_targets_group(tree, process->pid))
+			mark(walk, process->pid);
 	}
 	fds_close(*dir);
 	return false;
@@ -347,21 +317,19 @@ signal_target(const struct tree *tree, int signal)
 		(void)kill(tree->target, signal);
 }
 
-/* Signals who is new until nobody is. Returns how many were. */
-static size_t
-signal_newcomers(struct tree *tree, int64_t until, bool spares_group)
+size_t
+tree_signal_orphans(struct tree *tree, int64_t until)
 {
 	const int64_t bound = duration_add(duration_now(), WALK_BOUND);
 	struct walk walk = { .tree = tree,
 		             .signal = tree->signal,
-		             .spares_group = spares_group,
 		             .until = until < bound ? until : bound };
 	bool is_partial = false;
 	size_t count = 0;
 
 	do {
 		count += walk_tree(&walk);
-		walk.spares_group = false;
+		tree->spares_group = false;
 		is_partial |= tree->is_partial;
 	} while (walk.fresh > 0 && duration_now() < walk.until);
 	tree->is_partial = is_partial;
@@ -375,16 +343,11 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	signal_target(tree, SIGCONT);
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
+	tree->spares_group = true;
 	stop++;
 	if (tree->target_is_dead)
 		marks[tree->target] = stop; /* it gets no signal */
-	return signal_newcomers(tree, until, true);
-}
-
-void
-tree_signal_orphans(struct tree *tree, int64_t until)
-{
-	(void)signal_newcomers(tree, until, false);
+	return tree_signal_orphans(tree, until);
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -395,11 +358,8 @@ count_killed(struct tree *tree, const siginfo_t *end)
 	tree->killed += end->si_code == CLD_KILLED && end->si_status == SIGKILL;
 }
 
-/* Reaps the dead children, and keeps the target's zombie. If IS_THOROUGH, also
- * those that come behind that zombie, which waitid(2) for any child would
- * return again and again: so each child is asked for. */
-static void
-reap(struct tree *tree, bool is_thorough)
+void
+tree_reap(struct tree *tree, bool is_thorough)
 {
 	struct walk walk = { .tree = tree };
 	siginfo_t end;
@@ -415,6 +375,8 @@ reap(struct tree *tree, bool is_thorough)
 	}
 	if (!tree->target_is_dead || !is_thorough)
 		return;
+	/* For any child, waitid(2) would return the target's zombie again and
+	 * again. */
 	push_own_children(&walk);
 	while (walk.pending_count > 0) {
 		const pid_t child = pending[--walk.pending_count].pid;
@@ -423,13 +385,6 @@ reap(struct tree *tree, bool is_thorough)
 		    wait_peek(child, WEXITED, &end) == child)
 			count_killed(tree, &end);
 	}
-}
-
-void
-tree_reap(struct tree *tree)
-{
-	/* The end of a run without survivors costs no look into /proc. */
-	reap(tree, tree->target_is_dead && wait_has_living(ANY_CHILD));
 }
 
 /* Stops the tree, so that nobody forks, and then kills it, children before
@@ -486,7 +441,7 @@ tree_kill(struct tree *tree)
 		const bool is_alive = wait_has_living(ANY_CHILD);
 		const int64_t now = duration_now();
 
-		reap(tree, true);
+		tree_reap(tree, true);
 		if (!is_alive)
 			return true;
 

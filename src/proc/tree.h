@@ -49,8 +49,9 @@ struct tree {
 
 	int signal; /* of the last tree_signal(), */
 	int64_t signalled_at;
-	pid_t self;   /* this process in /proc, as last read; 0: no /proc */
-	bool is_ours; /* as procfs_is_ours() */
+	bool spares_group; /* the target's, which has just had SIGNAL */
+	pid_t self;        /* procfs_self(), as last read */
+	bool is_ours;      /* /proc has the PIDs of this process's namespace */
 };
 
 /* Lets this process run before the tree that it is about to stop, as far as it
@@ -71,7 +72,7 @@ size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
 /* After tree_signal(), when a process may have died: sends its signal to the
  * orphans that this process has got since. LIST has these alone then. */
-void tree_signal_orphans(struct tree *tree, int64_t until);
+size_t tree_signal_orphans(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)
 
@@ -82,8 +83,8 @@ void tree_signal_orphans(struct tree *tree, int64_t until);
 bool tree_kill(struct tree *tree);
 
 /* Notes the end of the target, and reaps the other dead children; those behind
- * a dead target only while somebody is alive, as they cost a reading. */
-void tree_reap(struct tree *tree);
+ * a dead target only if IS_THOROUGH, as they cost a reading. */
+void tree_reap(struct tree *tree, bool is_thorough);
 
 /* A number that changes when a process of the tree, as last read, comes, goes,
  * computes, reads or writes. */

@@ -384,7 +384,9 @@ supervisor_wait(struct run *run, int64_t until)
 void
 supervisor_reap(struct run *run, int64_t now)
 {
-	tree_reap(&run->tree);
+	/* The end of a run without survivors costs no look into /proc. */
+	tree_reap(&run->tree,
+	          run->tree.target_is_dead && wait_has_living(ANY_CHILD));
 	if (!run->tree.target_is_dead || run->target.has_exited)
 		return;
 	target_note_exit(&run->target, &run->tree.end,
@@ -422,7 +424,7 @@ look_at_children(struct run *run, int64_t now)
 	supervisor_reap(run, now);
 	if (!is_new_stop)
 		return;
-	tree_signal_orphans(&run->tree, run->due[CLOCK_KILL]);
+	(void)tree_signal_orphans(&run->tree, run->due[CLOCK_KILL]);
 	*due = now + (age > MILLISECOND ? age : MILLISECOND);
 }
 
