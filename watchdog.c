@@ -40,7 +40,6 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "cli/options.h"
-#include "proc/children.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
 #include "proc/tree.h"
@@ -368,7 +367,7 @@ enter(struct run *run, enum reason why, int64_t now)
 
 	const bool is_in_time =
 	    has_look && tell_look(run, due_since(run, why, now) + LOOK_BUDGET);
-	const size_t seen = is_in_time ? run->tree.list.count : 0;
+	const size_t seen = is_in_time ? run->tree.count : 0;
 
 	run->state = reasons[why].next;
 	if (run->state == STATE_LINGERING)

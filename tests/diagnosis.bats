@@ -172,7 +172,7 @@ setup() {
 	mkdir -p "$path"
 	echo 'echo "ready $$"; sleep 1000; true' >"${path}vite"
 	shown <<-END
-		PID $'a\\\\nb\\\\te?\[31m???\\\\'xx*xx... \[S *]: sleeping | say; exec -a $'a\nb\te\e[31m\x9b\xc2\x9b\''"\$long" sleep 1000
+		PID 'a b e \[31m???'xx*xx... \[S *]: sleeping | say; exec -a $'a\nb\te\e[31m\x9b\xc2\x9b\''"\$long" sleep 1000
 		PID éé*é...é*é 1000 \[S *]: sleeping | say; exec -a "\$wide" sleep 1000
 		PID xé*é...é*é 1000 \[S *]: sleeping | say; exec -a "x\$wide" sleep 1000
 		PID node 1000 \[S * | say; exec -a /opt/very/long/path/bin/node sleep 1000

@@ -11,7 +11,6 @@
 #include "base/fds.h"
 #include "base/text.h"
 #include "inspect/scene.h"
-#include "proc/children.h"
 #include "proc/procfs.h"
 #include "proc/tree.h"
 
@@ -85,12 +84,11 @@ look_take(struct look *look, const struct tree *tree, int64_t until)
 {
 	/* Pages that are never touched take no memory. */
 	static struct scene scene;
-	const struct process_list *const list = &tree->list;
 
-	look->total = list->count;
-	look->count = list->count < LOOK_MAX ? list->count : LOOK_MAX;
+	look->total = tree->count;
+	look->count = tree->count < LOOK_MAX ? tree->count : LOOK_MAX;
 	for (size_t i = 0; i < look->count; i++) {
-		const struct process *const process = &list->entries[i];
+		const struct member *const process = &tree->members[i];
 		const int indent = INDENT * (1 + process->depth);
 
 		look->sights[i] = (struct sight){

@@ -18,9 +18,9 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/path.h"
-#include "proc/children.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
+#include "proc/tree.h"
 
 /* --- PID files ------------------------------------------------------------ */
 

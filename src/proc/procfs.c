@@ -201,8 +201,6 @@ procfs_read(pid_t pid, const char *file, char *text, size_t size)
 	return length;
 }
 
-/* --- "status" ------------------------------------------------------------- */
-
 /* What is behind NAME in TEXT. NAME begins with the end of the line before: the
  * first line has the name that the process chose, in which a line's end is
  * written as "\n". */
@@ -238,8 +236,6 @@ procfs_read_status(pid_t pid, struct procfs_status *status)
 	return 0;
 }
 
-/* --- "stat" --------------------------------------------------------------- */
-
 /* The fields 3 to 22, and the blank that shows that the last one is whole. */
 #define FIELDS                                                                 \
 	") %c %d %*s %d %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64      \
@@ -266,10 +262,8 @@ procstat_parse(const char *text, struct procstat *stat)
 	    sscanf(name_end, FIELDS, &stat->state, &stat->parent,
 	           &stat->session, &cpu[0], &cpu[1], &cpu[2], &cpu[3], &threads,
 	           &stat->start, &blank) != FIELD_COUNT ||
-	    !isalpha((unsigned char)stat->state)) {
-		errno = EINVAL;
+	    !isalpha((unsigned char)stat->state))
 		return -1;
-	}
 	/* NOLINTEND(cert-err34-c) */
 	stat->is_dead = stat->state == 'Z' && threads <= 1;
 	stat->cpu = time_of(cpu[0] + cpu[1] + cpu[2] + cpu[3]);
@@ -333,32 +327,8 @@ procid_kill(const struct procid *procid, int signal)
 static bool
 is_plain(const char *word)
 {
-	const char *at = word;
-
-	while (isalnum((unsigned char)*at) || (*at & 0x80) != 0 ||
-	       (*at != '\0' && strchr("%+,-./:=@_^", *at) != NULL))
-		at++;
-	return *at == '\0' && at != word;
-}
-
-/* Appends WORD as '...', or as $'...' if that needs an escape. */
-static void
-add_quoted(struct strbuf *line, const char *word)
-{
-	static const char special[] = "\n\t'\\";
-	static const char escapes[] = "nt'\\";
-	const bool is_special = strpbrk(word, "\n\t'") != NULL;
-
-	strbuf_addf(line, is_special ? "$'" : "'");
-	for (; *word != '\0'; word++) {
-		const char *const at = strchr(special, *word);
-
-		if (is_special && at != NULL)
-			strbuf_addf(line, "\\%c", escapes[at - special]);
-		else
-			strbuf_addf(line, "%c", *word);
-	}
-	strbuf_addf(line, "'");
+	return *word != '\0' &&
+	       strpbrk(word, " \"'\\$`;&|<>()[]{}*?!#~") == NULL;
 }
 
 void
@@ -382,15 +352,16 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 		strbuf_addf(line, length <= 0 ? "?" : "[%s]", text);
 		return;
 	}
+	for (ssize_t i = 0; i < length; i++) {
+		if (text[i] != '\0' && iscntrl((unsigned char)text[i]))
+			text[i] = ' ';
+	}
 	if (text[0] == '/' && is_plain(text))
 		word = strrchr(text, '/') + 1;
 	do {
 		if (word > text && word[-1] == '\0')
 			strbuf_addf(&all, " ");
-		if (is_plain(word))
-			strbuf_addf(&all, "%s", word);
-		else
-			add_quoted(&all, word);
+		strbuf_addf(&all, is_plain(word) ? "%s" : "'%s'", word);
 	} while ((word += strlen(word) + 1) < text + length);
 	if (all.length <= (size_t)width && !all.is_cut) {
 		strbuf_addf(line, "%s", words);
@@ -416,14 +387,11 @@ runid_make(char variable[RUNID_PATH_SIZE], pid_t front)
 	const char *outer = getenv(RUNID_VARIABLE);
 
 	/* Not for ever longer where a job hands its work to its successor. */
-	while (outer != NULL &&
-	       strlen(outer) > RUNID_PATH_SIZE - 2 * RUNID_SIZE) {
-		outer = strchr(outer, '/');
-		outer += outer != NULL;
-	}
+	if (outer == NULL || strlen(outer) > RUNID_PATH_SIZE - 2 * RUNID_SIZE)
+		outer = "";
 	(void)snprintf(variable, RUNID_PATH_SIZE, RUNID_VARIABLE "=%s%s%d-%llx",
-	               outer == NULL ? "" : outer, outer == NULL ? "" : "/",
-	               front, (unsigned long long)duration_since_epoch());
+	               outer, *outer == '\0' ? "" : "/", front,
+	               (unsigned long long)duration_since_epoch());
 }
 
 const char *

@@ -16,13 +16,12 @@ struct strbuf;
  * descriptor of its directory. DIR stands for one process: once that is reaped,
  * each call through DIR fails with ESRCH, whoever has the PID by then.
  *
- * The functions that return -1 set errno: ENOENT or ESRCH where the process is
- * gone.
+ * Functions return 0, a length, or a descriptor that is close-on-exec; or -1
+ * with errno: ENOENT or ESRCH where the process is gone.
  */
 
-/* Opens /proc, close-on-exec, as descriptor 3 or above, before the first
- * fork(2). Returns 0, or -1. Without /proc returns 0, and the functions below
- * fail. */
+/* Opens /proc, as descriptor 3 or above, before the first fork(2). Without
+ * /proc returns 0, and the functions below fail. */
 int procfs_start(void);
 
 /* The descriptor of procfs_start(), or -1. */
@@ -41,21 +40,18 @@ struct procfs_list {
 };
 
 /* Adds the children of the process PID, whose directory is DIR, to LIST, the
- * eldest of a thread first. May miss some while processes come and go. Returns
- * 0, or -1. Never waits for the process. Without "children" files
- * (CONFIG_PROC_CHILDREN) only the call for this process reads all of /proc, and
- * the others go by that reading. */
+ * eldest of a thread first. May miss some while processes come and go. Never
+ * waits for the process. Without "children" files (CONFIG_PROC_CHILDREN) the
+ * call for this process reads all of /proc, and the others go by that. */
 int procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
-/* Opens the directory of PID, close-on-exec. Returns DIR, or -1. */
+/* Opens the directory of PID. */
 int procfs_dir(pid_t pid);
 
-/* Sends SIGNAL to the process of DIR. Returns 0, or -1 with errno as kill(2):
- * ESRCH if it is dead. */
+/* Sends SIGNAL to the process of DIR, as kill(2). */
 int procfs_kill(int dir, int signal);
 
-/* Reads the start of PID's FILE into the SIZE bytes at TEXT, as a string.
- * Returns the length of the string, or -1. */
+/* Reads the start of PID's FILE into the SIZE bytes at TEXT, as a string. */
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 
 struct procfs_status {
@@ -65,7 +61,7 @@ struct procfs_status {
 	uid_t user; /* the real user ID */
 };
 
-/* Reads the "status" of PID. Returns 0, or -1. Never waits for the process. */
+/* Reads the "status" of PID. Never waits for the process. */
 int procfs_read_status(pid_t pid, struct procfs_status *status);
 
 struct procstat {
@@ -77,18 +73,14 @@ struct procstat {
 	uint64_t start; /* clock ticks after boot */
 };
 
-/* Reads TEXT, a stat file, into *STAT. Returns 0, or -1 with errno EINVAL. */
+/* Reads TEXT, a stat file, into *STAT. Does not set errno. */
 int procstat_parse(const char *text, struct procstat *stat);
 
-/*
- * Reads the "stat" of PID. Returns 0, or -1.
- *
- * May block while PID is in state D: PID may be in execve(2) and free its old
- * memory, with exec_update_lock held in the kernel; if a file system that does
- * not answer has part of that memory, a read of "stat", "io", "wchan",
- * "syscall", "environ" or the links hangs for ever. "status", "comm", "task"
- * and "children" can always be read.
- */
+/* Reads the "stat" of PID. May block while PID is in state D: PID may be in
+ * execve(2) and free its old memory, with exec_update_lock held in the kernel;
+ * if a file system that does not answer has part of that memory, a read of
+ * "stat", "io", "wchan", "syscall", "environ" or the links hangs for ever.
+ * "status", "comm", "task" and "children" can always be read. */
 int procstat_read(pid_t pid, struct procstat *stat);
 
 /* How long ago the process of STAT was started, in nanoseconds. */
@@ -101,7 +93,6 @@ struct procid {
 	uint64_t start; /* as in struct procstat */
 };
 
-/* Reads the identity of the process PID. Returns as procstat_read(). */
 int procid_read(pid_t pid, struct procid *procid);
 
 /* Whether this very process is alive, as far as /proc shows it to this user. */
@@ -118,18 +109,16 @@ void procid_kill(const struct procid *procid, int signal);
  * that lock. */
 void cmdline_add(struct strbuf *line, pid_t pid, int width);
 
-/*
- * The ID of a run: the PID of its front, "-", and the time of its start in
+/* The ID of a run: the PID of its front, "-", and the time of its start in
  * nanoseconds since the epoch, in hexadecimal. Each process of the run inherits
  * the ID in its environment, as WDRUN_ID. A run within a run has a path there,
- * OUTER/INNER, so that its processes are known as the outer run's, too.
- */
+ * OUTER/INNER, so that its processes are known as the outer run's, too. */
 #define RUNID_VARIABLE  "WDRUN_ID"
 #define RUNID_SIZE      48   /* of an ID, with its null byte */
 #define RUNID_PATH_SIZE 1024 /* of the variable "WDRUN_ID=…" */
 
 /* Writes "WDRUN_ID=OUTER/INNER" into VARIABLE: a new ID behind this process's
- * own path, if it has one. Of a path that is too long, the oldest IDs go. */
+ * own path, if it has one that is not too long. */
 void runid_make(char variable[RUNID_PATH_SIZE], pid_t front);
 
 /* Returns the run's own ID in a VARIABLE of runid_make(). */

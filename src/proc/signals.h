@@ -25,18 +25,13 @@
 
 #define SIGNAL_NAME_SIZE 16 /* of signal_name(), with the null byte */
 
-/* Changes the signal mask as HOW and MASK of sigprocmask(2) say, and stores the
- * old one in *OLD, unless OLD is NULL. Returns 0, or -1 with errno.
- * Async-signal-safe. */
+/* As sigprocmask(2). */
 int signals_mask(int how, uint64_t mask, uint64_t *old);
 
-/* Opens a signalfd(2) for every signal, close-on-exec, not blocking. Returns
- * the descriptor, or -1 with errno of signalfd(2). */
+/* Opens a signalfd(2) for every signal, close-on-exec, not blocking. */
 int signals_open(void);
 
-/* Sleeps until a signal of MASK comes, for TIME nanoseconds or NEVER at most,
- * and takes the signal into *INFO. The signals have to be blocked. Returns the
- * signal, or -1 with errno EAGAIN (TIME is over) or EINTR. */
+/* As sigtimedwait(2), for TIME nanoseconds or NEVER at most. */
 int signals_wait(uint64_t mask, siginfo_t *info, int64_t time);
 
 /* The mask of the signals that are pending. */
@@ -50,8 +45,7 @@ bool signal_is_ignored(int signal);
  * Returns the number, or -1 with errno EINVAL. */
 int signal_parse(const char *text);
 
-/* Writes "SIGTERM", or "SIG36" for a real-time signal, into TEXT. Returns
- * TEXT. */
+/* Writes "SIGTERM", or "SIG36", into TEXT. Returns TEXT. */
 char *signal_name(int signal, char text[SIGNAL_NAME_SIZE]);
 
 /* Lets SIGNAL, which is blocked and pending, act on this process. Returns when

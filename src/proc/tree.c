@@ -1,84 +1,110 @@
-/* The tree of a run: reading it, signalling it, ending it. */
+/* A watcher's children, and the tree of a run: reading it, signalling it,
+ * ending it. */
 #include "proc/tree.h"
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/fds.h"
-#include "proc/children.h"
 #include "proc/procfs.h"
 
 #define TREE_MAX 32768   /* processes in a list */
 #define PID_END  4194305 /* pid_max of any kernel, and 1: proc(5) */
 #define IO_SIZE  512
-#define DECIMAL  10
+#define MIXER    UINT64_C(0x9e3779b97f4a7c15)
 
 #define WALK_BOUND   SECOND
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3            /* readings with newcomers: then a storm */
 #define LAST_BOUND   (5 * SECOND) /* after who came or died last */
-#define PAUSE_FIRST  (MILLISECOND / 2)
-#define PAUSE_LAST   (16 * MILLISECOND)
 
-/* Pages that are not used cost nothing. There is one tree in a process. */
-static struct process found[TREE_MAX];   /* the list */
-static struct process pending[TREE_MAX]; /* a stack: still to be visited */
-static pid_t pids[TREE_MAX];             /* what /proc has listed */
+/* The exit signal of a helper. No real-time signal: at RLIMIT_SIGPENDING the
+ * kernel drops real-time signals. A signal that is ignored by default: the
+ * parent may not have blocked signals yet. While SIGURG is pending, another
+ * process's SIGURG to the parent is lost: signal(7). */
+#define EXIT_SIGNAL SIGURG
 
-/* For each PID the number of the last stop, tree_signal() or tree_kill(), that
- * found it, alive or a zombie. A process with the PID of a dead one is taken
- * for that one, and gets no first signal; SIGKILL goes to all in each reading.
- */
-static uint32_t marks[PID_END];
-static uint32_t stop; /* the number of the present stop */
+/* --- the children of this process ----------------------------------------- */
 
-/* A reading of the tree, depth first, with a signal on the way. */
-struct walk {
-	struct tree *tree;
-	int signal; /* 0: none */
-	int64_t until;
-	size_t fresh; /* processes that had no mark */
-	size_t pending_count;
-};
-
-/* Marks PID, if WALK has a signal. */
-static void
-mark(struct walk *walk, pid_t pid)
+pid_t
+wait_peek(pid_t pid, int options, siginfo_t *info)
 {
-	if (walk->signal == 0)
-		return;
-	walk->fresh += marks[pid] != stop;
-	marks[pid] = stop;
+	info->si_pid = CHILD_NONE_READY;
+	/* With WNOHANG, ECHILD is the only failure. */
+	return waitid(pid == ANY_CHILD ? P_ALL : P_PID, (id_t)pid, info,
+	              options | WNOHANG) == -1
+	           ? CHILD_NONE_LEFT
+	           : info->si_pid;
 }
 
-/* After a failure: a process that is gone is not missed. */
-static void
-note_failure(struct tree *tree)
+/* Without WEXITED, waitid(2) passes over zombies, so that ECHILD means that no
+ * such child is alive (wait_consider_task(), wait_task_zombie()). */
+bool
+wait_has_living(pid_t pid)
 {
-	tree->is_partial |= errno != ENOENT && errno != ESRCH;
+	siginfo_t info;
+
+	return wait_peek(pid, WSTOPPED | WNOWAIT, &info) != CHILD_NONE_LEFT;
+}
+
+int
+pidfd_open(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+pid_t
+helper_fork(void)
+{
+	const pid_t self = getpid();
+	/* The library's clone(2) wants a stack and a function. After the raw
+	 * call libc keeps the parent's thread ID, which the functions read that
+	 * tree.h forbids. */
+#ifdef __s390__ /* there, the stack is the first argument: clone(2) */
+	const pid_t helper = (pid_t)syscall(SYS_clone, 0, EXIT_SIGNAL, 0, 0, 0);
+#else
+	const pid_t helper = (pid_t)syscall(SYS_clone, EXIT_SIGNAL, 0, 0, 0, 0);
+#endif
+
+	if (helper != 0)
+		return helper;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+
+	/* The parent may have died before prctl(2) was called. A parent in
+	 * another PID namespace has the number 0 here. */
+	const pid_t parent = getppid();
+
+	if (parent != self && parent != 0)
+		_exit(0);
+	return 0;
+}
+
+void
+helper_await(pid_t helper, int64_t until)
+{
+	const int64_t left = (until - duration_now()) / MILLISECOND;
+
+	if (helper == -1)
+		return;
+
+	/* Without a descriptor, poll(2) sleeps until UNTIL. */
+	struct pollfd end = { .fd = pidfd_open(helper), .events = POLLIN };
+
+	if (poll(&end, 1, left > 0 ? (int)left : 0) != 1)
+		(void)kill(helper, SIGKILL);
+	fds_close(end.fd);
 }
 
 /* --- priority ------------------------------------------------------------- */
 
-/* With a lower one, real-time processes of the tree could keep this process
- * from a processor. */
-#define REALTIME_HIGHEST 99
-#define RESET_ON_FORK    1 /* SCHED_FLAG_RESET_ON_FORK */
-
-/* The time slice, in nanoseconds. Since Linux 6.12 a process chooses its own,
- * without a privilege (sched_setattr(2), sched_runtime). The process with the
- * shortest slice runs first when it wakes up (pick_eevdf()): before 2,000 busy
- * processes, and not after them. Its share of the processor stays the same. */
-#define SLICE_SHORT 500000
-
-/* sched_setattr(2): musl and older versions of glibc do not have it. */
+/* Of sched_setattr(2), which musl and older versions of glibc do not have. */
 struct attributes {
 	uint32_t size;
 	uint32_t policy;
@@ -93,71 +119,101 @@ struct attributes {
 void
 tree_take_priority(void)
 {
+	/* The highest: with a lower one, real-time processes of the tree could
+	 * keep this process from a processor. */
 	struct attributes attributes = {
 		.size = sizeof(attributes),
 		.policy = SCHED_RR,
-		.flags = RESET_ON_FORK,
-		.priority = REALTIME_HIGHEST,
+		.flags = 1, /* SCHED_FLAG_RESET_ON_FORK */
+		.priority = 99,
 	};
 
 	if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
 		return;
+	/* Since Linux 6.12 a process may choose its time slice without a
+	 * privilege. The process with the shortest slice runs first when it
+	 * wakes up (pick_eevdf()): before 2,000 busy processes, and not after
+	 * them. Its share of the processor stays the same. */
 	attributes.policy = SCHED_OTHER;
 	attributes.priority = 0;
 	attributes.nice = getpriority(PRIO_PROCESS, 0);
-	attributes.runtime = SLICE_SHORT;
+	attributes.runtime = MILLISECOND / 2;
 	(void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-/* --- the children of a process -------------------------------------------- */
+/* --- the tree ------------------------------------------------------------- */
 
+/* Pages that are not used cost nothing. There is one tree in a process. */
+static struct member found[TREE_MAX];   /* the list */
+static struct member pending[TREE_MAX]; /* a stack: still to be visited */
+static pid_t pids[TREE_MAX];            /* what /proc has listed */
+
+/* For each PID the number of the last stop, tree_signal() or tree_kill(), that
+ * found it, alive or a zombie. A process with the PID of a dead one is taken
+ * for that one, and gets no first signal; SIGKILL goes to all in each reading.
+ */
+static uint32_t marks[PID_END];
+static uint32_t stop; /* the number of the present stop */
+
+/* The present reading of the tree, depth first, with a signal on the way. */
+static struct {
+	int signal;   /* 0: none */
+	size_t fresh; /* processes that had no mark */
+	size_t pending_count;
+} walk;
+
+/* Marks PID, if the reading has a signal. */
 static void
-push(struct walk *walk, pid_t pid, pid_t parent, int depth)
+mark(pid_t pid)
 {
-	if (walk->pending_count < TREE_MAX && pid < PID_END)
-		pending[walk->pending_count++] =
-		    (struct process){ pid, parent, depth };
-	else
-		walk->tree->is_partial = true;
+	if (walk.signal == 0)
+		return;
+	walk.fresh += marks[pid] != stop;
+	marks[pid] = stop;
+}
+
+/* After a failure: a process that is gone is not missed. */
+static void
+note_failure(struct tree *tree)
+{
+	tree->is_partial |= errno != ENOENT && errno != ESRCH;
 }
 
 /* Pushes the children of the process PID, whose directory is DIR, so that the
  * eldest is the next. DEPTH is theirs. */
 static void
-push_children(struct walk *walk, int dir, pid_t pid, int depth)
+push_children(struct tree *tree, int dir, pid_t pid, int depth)
 {
 	struct procfs_list list = { .pids = pids, .size = TREE_MAX };
 
 	if (procfs_list_children(dir, pid, &list) == -1)
-		note_failure(walk->tree);
-	while (list.count-- > 0)
-		push(walk, pids[list.count], pid, depth);
+		note_failure(tree);
+	while (list.count-- > 0) {
+		if (walk.pending_count < TREE_MAX && pids[list.count] < PID_END)
+			pending[walk.pending_count++] =
+			    (struct member){ pids[list.count], pid, depth };
+		else
+			tree->is_partial = true;
+	}
 }
 
 /* Begins a reading with the children of this process. */
 static void
-push_own_children(struct walk *walk)
+push_own_children(struct tree *tree)
 {
-	struct tree *const tree = walk->tree;
-
 	tree->self = procfs_self();
 	tree->is_ours = tree->self == getpid();
-	walk->pending_count = 0;
+	walk.pending_count = 0;
 
 	const int dir = procfs_dir(tree->self);
 
-	if (dir == -1)
-		tree->is_partial = true;
-	else
-		push_children(walk, dir, tree->self, 0);
+	push_children(tree, dir, tree->self, 0);
 	fds_close(dir);
 }
 
-/* --- the walk ------------------------------------------------------------- */
-
 /* Whether waitid(2) and kill(2) know PROCESS, by its PID, as a child. */
 static bool
-is_child(const struct tree *tree, const struct process *process)
+is_child(const struct tree *tree, const struct member *process)
 {
 	return tree->is_ours && process->parent == tree->self;
 }
@@ -184,15 +240,13 @@ read_stat(pid_t pid, struct procstat *stat)
 /* Whether PID had the signal as a member of the target's group, and not, as an
  * orphan that a handler of the signal has started, after it. */
 static bool
-had_signal(const struct walk *walk, pid_t pid)
+had_signal(const struct tree *tree, pid_t pid)
 {
-	const struct tree *const tree = walk->tree;
 	struct procstat stat;
 
-	if (!is_of_targets_group(tree, pid))
-		return false;
-	return tree->spares_group || read_stat(pid, &stat) == -1 ||
-	       procstat_age(&stat) >= duration_now() - tree->signalled_at;
+	return is_of_targets_group(tree, pid) &&
+	       (tree->spares_group || read_stat(pid, &stat) == -1 ||
+	        procstat_age(&stat) >= duration_now() - tree->signalled_at);
 }
 
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
@@ -200,9 +254,8 @@ had_signal(const struct walk *walk, pid_t pid)
  * child of this process is hidden ("hidepid", proc(5)). A zombie is marked: the
  * group's signal has killed it before the reading. */
 static bool
-find(struct walk *walk, struct process *process, int *dir)
+find(struct tree *tree, struct member *process, int *dir)
 {
-	struct tree *const tree = walk->tree;
 	const bool is_own = is_child(tree, process);
 	struct procfs_status status;
 	siginfo_t info;
@@ -210,7 +263,7 @@ find(struct walk *walk, struct process *process, int *dir)
 	*dir = -1;
 	if (is_own && !wait_has_living(process->pid)) { /* nor a helper */
 		if (wait_peek(process->pid, WEXITED | WNOWAIT, &info) > 0)
-			mark(walk, process->pid);
+			mark(process->pid);
 		return false;
 	}
 	*dir = procfs_dir(process->pid);
@@ -226,7 +279,7 @@ find(struct walk *walk, struct process *process, int *dir)
 		if (!status.is_dead)
 			return true;
 		if (is_of_targets_group(tree, process->pid))
-			mark(walk, process->pid);
+			mark(process->pid);
 	}
 	fds_close(*dir);
 	return false;
@@ -236,8 +289,7 @@ find(struct walk *walk, struct process *process, int *dir)
  * PID until it is reaped: kill(2) reaches it where its directory is hidden, no
  * descriptor is free, or a filter forbids the call. */
 static void
-send(const struct tree *tree, const struct process *process, int dir,
-     int signal)
+send(const struct tree *tree, const struct member *process, int dir, int signal)
 {
 	if ((dir == -1 || procfs_kill(dir, signal) == -1) &&
 	    is_child(tree, process))
@@ -248,10 +300,9 @@ send(const struct tree *tree, const struct process *process, int dir,
  * can have no others. The first signal, from which a process may end in good
  * order, goes after that: what its handler forks is not to be found. */
 static void
-visit(struct walk *walk, struct process process)
+visit(struct tree *tree, struct member process)
 {
-	struct tree *const tree = walk->tree;
-	const int signal = walk->signal;
+	const int signal = walk.signal;
 	const bool is_final = signal == SIGKILL || signal == SIGSTOP;
 	int dir;
 
@@ -260,49 +311,62 @@ visit(struct walk *walk, struct process process)
 	 * and so get the signal. */
 	if (signal != 0 && !is_final && marks[process.pid] == stop)
 		return;
-	if (!find(walk, &process, &dir))
+	if (!find(tree, &process, &dir))
 		return;
-	if (tree->list.count < TREE_MAX)
-		found[tree->list.count++] = process;
+	if (tree->count < TREE_MAX)
+		found[tree->count++] = process;
 	if (is_final)
 		send(tree, &process, dir, signal);
 	if (dir != -1)
-		push_children(walk, dir, process.pid, process.depth + 1);
-	if (!is_final && signal != 0 && !had_signal(walk, process.pid)) {
+		push_children(tree, dir, process.pid, process.depth + 1);
+	if (!is_final && signal != 0 && !had_signal(tree, process.pid)) {
 		send(tree, &process, dir, signal);
 		send(tree, &process, dir, SIGCONT);
 	}
-	mark(walk, process.pid);
+	mark(process.pid);
 	fds_close(dir);
 }
 
-/* Reads the tree, with WALK's signal. Returns how many processes are fresh. */
+/* Reads the tree, with SIGNAL or 0, until the clock says UNTIL. Returns how
+ * many processes the present stop had not found before; with 0, none. */
 static size_t
-walk_tree(struct walk *walk)
+walk_tree(struct tree *tree, int signal, int64_t until)
 {
-	struct tree *const tree = walk->tree;
-
-	tree->list = (struct process_list){ found, 0 };
+	tree->members = found;
+	tree->count = 0;
 	tree->is_partial = false;
-	walk->fresh = 0;
-	push_own_children(walk);
-	while (walk->pending_count > 0) {
-		visit(walk, pending[--walk->pending_count]);
-		if (duration_now() >= walk->until && walk->pending_count > 0) {
-			tree->is_partial = true;
-			break;
-		}
+	walk.signal = signal;
+	walk.fresh = 0;
+	push_own_children(tree);
+	while (walk.pending_count > 0) {
+		visit(tree, pending[--walk.pending_count]);
+		if (duration_now() >= until)
+			break; /* not before it has got on */
 	}
-	tree->is_partial |= tree->list.count == TREE_MAX;
-	return walk->fresh;
+	tree->is_partial |= walk.pending_count > 0 || tree->count == TREE_MAX;
+	return walk.fresh;
+}
+
+/* Reads the tree so until nobody is new. Returns how many were. */
+static size_t
+walk_until_rest(struct tree *tree, int signal, int64_t until)
+{
+	bool is_partial = false;
+	size_t count = 0;
+
+	do {
+		count += walk_tree(tree, signal, until);
+		is_partial |= tree->is_partial;
+		tree->spares_group = false;
+	} while (walk.fresh > 0 && duration_now() < until);
+	tree->is_partial = is_partial;
+	return count;
 }
 
 void
 tree_read(struct tree *tree, int64_t until)
 {
-	struct walk walk = { .tree = tree, .until = until };
-
-	(void)walk_tree(&walk);
+	(void)walk_tree(tree, 0, until);
 }
 
 /* --- the first signal ----------------------------------------------------- */
@@ -321,19 +385,9 @@ size_t
 tree_signal_orphans(struct tree *tree, int64_t until)
 {
 	const int64_t bound = duration_add(duration_now(), WALK_BOUND);
-	struct walk walk = { .tree = tree,
-		             .signal = tree->signal,
-		             .until = until < bound ? until : bound };
-	bool is_partial = false;
-	size_t count = 0;
 
-	do {
-		count += walk_tree(&walk);
-		tree->spares_group = false;
-		is_partial |= tree->is_partial;
-	} while (walk.fresh > 0 && duration_now() < walk.until);
-	tree->is_partial = is_partial;
-	return count;
+	return walk_until_rest(tree, tree->signal,
+	                       until < bound ? until : bound);
 }
 
 size_t
@@ -361,7 +415,6 @@ count_killed(struct tree *tree, const siginfo_t *end)
 void
 tree_reap(struct tree *tree, bool is_thorough)
 {
-	struct walk walk = { .tree = tree };
 	siginfo_t end;
 
 	while (!tree->target_is_dead &&
@@ -377,7 +430,7 @@ tree_reap(struct tree *tree, bool is_thorough)
 		return;
 	/* For any child, waitid(2) would return the target's zombie again and
 	 * again. */
-	push_own_children(&walk);
+	push_own_children(tree);
 	while (walk.pending_count > 0) {
 		const pid_t child = pending[--walk.pending_count].pid;
 
@@ -393,32 +446,25 @@ tree_reap(struct tree *tree, bool is_thorough)
 static size_t
 freeze_and_kill(struct tree *tree)
 {
-	struct walk walk = { .tree = tree,
-		             .signal = SIGSTOP,
-		             .until = duration_now() + FREEZE_BOUND };
-	size_t fresh = 0;
+	const size_t count =
+	    walk_until_rest(tree, SIGSTOP, duration_now() + FREEZE_BOUND);
 
-	do
-		fresh += walk_tree(&walk);
-	while (walk.fresh > 0 && duration_now() < walk.until);
-	for (size_t i = tree->list.count; i-- > 0;) {
+	for (size_t i = tree->count; i-- > 0;) {
 		int dir;
 
-		if (!find(&walk, &found[i], &dir))
+		if (!find(tree, &found[i], &dir))
 			continue;
 		send(tree, &found[i], dir, SIGKILL);
 		fds_close(dir);
 	}
-	return fresh;
+	return count;
 }
 
 bool
 tree_kill(struct tree *tree)
 {
-	struct walk walk = { .tree = tree, .signal = SIGKILL };
 	int64_t last = duration_now();
 	const int64_t bound = last + TREE_KILL_BOUND;
-	int64_t pause = PAUSE_FIRST;
 	int restless = 0;
 
 	signal_target(tree, SIGKILL);
@@ -426,11 +472,11 @@ tree_kill(struct tree *tree)
 	stop++;
 	for (;;) {
 		const size_t killed = tree->killed;
-		size_t fresh;
+		const size_t fresh =
+		    restless < RESTLESS_MAX
+		        ? walk_tree(tree, SIGKILL, duration_now() + WALK_BOUND)
+		        : freeze_and_kill(tree);
 
-		walk.until = duration_now() + WALK_BOUND;
-		fresh = restless < RESTLESS_MAX ? walk_tree(&walk)
-		                                : freeze_and_kill(tree);
 		restless = fresh > 0 ? restless + 1 : 0;
 		/* Until the tree is at rest, nobody is reaped: the dead count
 		 * in the limits (RLIMIT_NPROC, pids.max), and no new process
@@ -445,49 +491,36 @@ tree_kill(struct tree *tree)
 		if (!is_alive)
 			return true;
 
-		if (fresh > 0 || tree->killed > killed) {
+		if (fresh > 0 || tree->killed > killed)
 			last = now;
-			pause = PAUSE_FIRST;
-		}
 		if (now - last >= LAST_BOUND || now >= bound)
 			return false;
-		duration_sleep(pause);
-		pause = 2 * pause < PAUSE_LAST ? 2 * pause : PAUSE_LAST;
+		duration_sleep(MILLISECOND / 2 + (now - last) / 64);
 	}
 }
 
 /* --- what the tree does --------------------------------------------------- */
 
-/* What PID has read and written, from lines like "rchar: 4711" of its "io", as
- * far as this process may read the file. */
-static uint64_t
-io_bytes(pid_t pid)
-{
-	char text[IO_SIZE];
-	uint64_t sum = 0;
-
-	if (procfs_read(pid, "io", text, sizeof(text)) == -1)
-		return 0;
-	for (const char *at = text; (at = strchr(at, ' ')) != NULL; at++)
-		sum += strtoull(at, NULL, DECIMAL);
-	return sum;
-}
-
 uint64_t
 tree_activity(const struct tree *tree)
 {
-	uint64_t sum = tree->list.count;
+	uint64_t sum = tree->count;
+	char io[IO_SIZE];
 
-	for (size_t i = 0; i < tree->list.count; i++) {
-		const pid_t pid = tree->list.entries[i].pid;
+	for (size_t i = 0; i < tree->count; i++) {
+		const pid_t pid = tree->members[i].pid;
 		struct procstat stat;
 
 		/* Any mixing will do: SUM need only change when a number does.
 		 * The kernel tells CPU time in ticks: a process that wakes up
 		 * and finds nothing to do does not count. */
-		sum = sum * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)pid;
-		if (read_stat(pid, &stat) == 0)
-			sum += (uint64_t)stat.cpu + io_bytes(pid);
+		sum = sum * MIXER + (uint64_t)pid;
+		if (read_stat(pid, &stat) == -1)
+			continue;
+		sum += (uint64_t)stat.cpu;
+		(void)procfs_read(pid, "io", io, sizeof(io)); /* if it may */
+		for (const char *at = io; *at != '\0'; at++)
+			sum = sum * MIXER + (unsigned char)*at;
 	}
 	return sum;
 }

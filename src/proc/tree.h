@@ -5,8 +5,58 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include "base/duration.h"
+
+/* --- the children of this process ----------------------------------------- */
+
+#define ANY_CHILD 0
+
+/* What wait_peek() returns if not a PID. */
+#define CHILD_NONE_READY 0    /* no such child has such an event */
+#define CHILD_NONE_LEFT  (-1) /* there is no such child: ECHILD */
+
+/* Looks, without waiting, for an event of the child PID, or of ANY_CHILD, that
+ * OPTIONS of waitid(2) ask for: without WNOWAIT, the dead child is reaped.
+ * Leaves out helpers, unless OPTIONS have __WALL. Returns the PID of the child
+ * with the event, and fills *INFO; or a value from above. */
+pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
+
+/* Whether PID, or ANY_CHILD, is a living child and no helper. */
+bool wait_has_living(pid_t pid);
+
+/* As pidfd_open(2): unlike a directory in /proc, a pidfd can be polled. */
+int pidfd_open(pid_t pid);
+
+/* The names of a supervisor in /proc/PID/comm. The front keeps the name of its
+ * program, so that "pkill wdrun" finds the front alone. */
+#define SUPERVISOR_NAME     "wd-supervisor"
+#define SUPERVISOR_STOPPING "wd-stopping" /* as --list shows its run, too */
+
+/*
+ * Forks a helper, as fork(2): a process of wdrun's own, which makes the calls
+ * that may block. The kernel kills it when its parent dies. It must end by
+ * _exit(2), and call neither raise(3), abort(3) nor pthread functions.
+ *
+ * A helper is a clone child (waitid(2)): its exit signal is not SIGCHLD, so
+ * that waitid() without __WALL and __WCLONE does not see the helper, and ECHILD
+ * means that the tree is empty. No process of the tree can hide as a clone
+ * child of a watcher: the kernel gives SIGCHLD to an orphan (reparent_leader())
+ * and to a process that calls execve(2) (de_thread()), and CLONE_PARENT copies
+ * the exit signal of the caller of clone(2) (copy_process(); since Linux 5.10
+ * without a race). So the helpers of a killed supervisor become ordinary
+ * children of the front, until PR_SET_PDEATHSIG has killed them.
+ */
+pid_t helper_fork(void);
+
+/* Waits until HELPER is dead; or until the time is UNTIL: then kills it, and
+ * waits no longer. -1: there is none. The helper is not reaped: the CPU time of
+ * the reaped is the command's, getrusage(2). All signals are blocked, or end
+ * this process. */
+void helper_await(pid_t helper, int64_t until);
+
+/* --- the tree ------------------------------------------------------------- */
 
 /*
  * The tree of a run: the descendants of this process, a subreaper, without its
@@ -14,8 +64,9 @@
  *
  * Two proofs keep every signal within the tree. A child that is not reaped
  * keeps its PID: so nothing is reaped between a reading and its signals. Any
- * other process is signalled through its directory in /proc, which stands for
- * one process and tells that its parent is of the tree.
+ * other process is signalled through its directory in /proc, which is opened
+ * before the parent of its PID is seen to be of the tree: if the PID has got to
+ * another process by then, nobody gets the signal.
  *
  * Two facts of the kernel make the end certain. With SIGKILL pending, fork(2)
  * fails (copy_process()): so SIGKILL goes to a process before its children are
@@ -25,15 +76,10 @@
  * Without /proc, only the target and its process group are known.
  */
 
-struct process {
+struct member {
 	pid_t pid;
 	pid_t parent;
 	int depth; /* 0: a child of this process */
-};
-
-struct process_list {
-	struct process *entries;
-	size_t count;
 };
 
 struct tree {
@@ -44,7 +90,8 @@ struct tree {
 
 	/* The living, as last read: parents before their children, and these
 	 * in the order of their birth. */
-	struct process_list list;
+	const struct member *members;
+	size_t count;
 	bool is_partial; /* time, room, or permission was missing */
 
 	int signal; /* of the last tree_signal(), */
@@ -71,7 +118,7 @@ void tree_read(struct tree *tree, int64_t until);
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
 /* After tree_signal(), when a process may have died: sends its signal to the
- * orphans that this process has got since. LIST has these alone then. */
+ * orphans that this process has got since. MEMBERS are these alone then. */
 size_t tree_signal_orphans(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)
@@ -79,7 +126,7 @@ size_t tree_signal_orphans(struct tree *tree, int64_t until);
 /* Sends SIGKILL to all processes of the tree until they are dead, or until
  * nobody has come or died for 5 seconds, or for TREE_KILL_BOUND in all. Reaps
  * the dead but the target. Returns whether nobody is alive; if somebody is,
- * LIST says who. */
+ * MEMBERS says who. */
 bool tree_kill(struct tree *tree);
 
 /* Notes the end of the target, and reaps the other dead children; those behind

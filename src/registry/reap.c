@@ -17,8 +17,8 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "lock/lock.h"
-#include "proc/children.h"
 #include "proc/procfs.h"
+#include "proc/tree.h"
 
 #define SCANS_EMPTY 3   /* in a row: nobody is left */
 #define SCANS_MAX   100 /* no time: under load, a scan may take long */

@@ -15,8 +15,8 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "base/text.h"
-#include "proc/children.h"
 #include "proc/procfs.h"
+#include "proc/tree.h"
 
 #define VERSION   "wdrun 2" /* the first line of an entry */
 #define SUFFIX    ".run"

@@ -12,8 +12,8 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
-#include "proc/children.h"
 #include "proc/signals.h"
+#include "proc/tree.h"
 #include "run/run.h"
 #include "run/supervisor.h"
 

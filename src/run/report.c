@@ -128,14 +128,14 @@ void
 report_note_end(const struct run *run)
 {
 	struct facts *const facts = run->facts;
-	const struct process_list *const list = &run->tree.list;
+	const struct tree *const tree = &run->tree;
 
 	facts->tree_is_empty = run->tree_is_empty;
 	facts->nobody_is_left = nobody_is_left(run);
 	facts->left_count = 0;
 	for (size_t i = 0;
-	     !facts->nobody_is_left && i < list->count && i < LEFT_MAX; i++)
-		facts->left[facts->left_count++] = list->entries[i].pid;
+	     !facts->nobody_is_left && i < tree->count && i < LEFT_MAX; i++)
+		facts->left[facts->left_count++] = tree->members[i].pid;
 	facts->ended = duration_now();
 	facts->target_outcome = run->target.outcome;
 	facts->target_left = run->target.exited_by_itself;

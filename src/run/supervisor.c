@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "proc/children.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
 #include "proc/tree.h"

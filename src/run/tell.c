@@ -238,8 +238,8 @@ tell_progress(struct run *run, int64_t now)
 	}
 	tree_read(&run->tree, NEVER);
 	if (!run->tree.is_partial)
-		strbuf_addf(&line, ", %zu process%s", run->tree.list.count,
-		            run->tree.list.count == 1 ? "" : "es");
+		strbuf_addf(&line, ", %zu process%s", run->tree.count,
+		            run->tree.count == 1 ? "" : "es");
 	message("%s", text);
 }
 
