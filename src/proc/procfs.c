@@ -24,8 +24,6 @@
 #define PROCESSES_MAX 32768
 #define DECIMAL       10
 
-#define LINKS_OF_ONE_THREAD 3
-
 /* A test of the fallback builds with a name that no kernel has. */
 #ifndef CHILDREN_FILE
 #define CHILDREN_FILE "children"
@@ -161,8 +159,7 @@ procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 	int result = 0;
 
 	/* A directory's link count is that of its subdirectories plus 2. */
-	if (fstatat(dir, "task", &task, 0) == -1 ||
-	    task.st_nlink <= LINKS_OF_ONE_THREAD)
+	if (fstatat(dir, "task", &task, 0) == -1 || task.st_nlink <= 2 + 1)
 		add(&threads, pid);
 	else if (add_names(dir, "task", &threads) == -1)
 		return -1;

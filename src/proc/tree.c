@@ -17,7 +17,6 @@
 
 #define TREE_MAX 32768   /* processes in a list */
 #define PID_END  4194305 /* pid_max of any kernel, and 1: proc(5) */
-#define IO_SIZE  512
 #define MIXER    UINT64_C(0x9e3779b97f4a7c15)
 
 #define WALK_BOUND   SECOND
@@ -172,7 +171,7 @@ mark(pid_t pid)
 	marks[pid] = stop;
 }
 
-/* After a failure: a process that is gone is not missed. */
+/* Notes errno: a process that is gone is not missed. */
 static void
 note_failure(struct tree *tree)
 {
@@ -189,7 +188,7 @@ push_children(struct tree *tree, int dir, pid_t pid, int depth)
 	if (procfs_list_children(dir, pid, &list) == -1)
 		note_failure(tree);
 	while (list.count-- > 0) {
-		if (walk.pending_count < TREE_MAX && pids[list.count] < PID_END)
+		if (walk.pending_count < TREE_MAX)
 			pending[walk.pending_count++] =
 			    (struct member){ pids[list.count], pid, depth };
 		else
@@ -505,7 +504,7 @@ uint64_t
 tree_activity(const struct tree *tree)
 {
 	uint64_t sum = tree->count;
-	char io[IO_SIZE];
+	char io[512];
 
 	for (size_t i = 0; i < tree->count; i++) {
 		const pid_t pid = tree->members[i].pid;
