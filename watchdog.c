@@ -366,7 +366,8 @@ enter(struct run *run, enum reason why, int64_t now)
 		begin_stop(run, why, now);
 
 	const bool is_in_time =
-	    has_look && tell_look(run, due_since(run, why, now) + LOOK_BUDGET);
+	    has_look && !tree_is_outrun() &&
+	    tell_look(run, due_since(run, why, now) + LOOK_BUDGET);
 	const size_t seen = is_in_time ? run->tree.count : 0;
 
 	run->state = reasons[why].next;

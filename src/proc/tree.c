@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -19,6 +20,7 @@
 #define PID_END  4194305 /* pid_max of any kernel, and 1: proc(5) */
 #define MIXER    UINT64_C(0x9e3779b97f4a7c15)
 
+#define CROWD        100 /* processes for each processor */
 #define WALK_BOUND   SECOND
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3            /* readings with newcomers: then a storm */
@@ -115,6 +117,8 @@ struct attributes {
 	uint64_t period;
 };
 
+static bool is_realtime;
+
 void
 tree_take_priority(void)
 {
@@ -127,7 +131,8 @@ tree_take_priority(void)
 		.priority = 99,
 	};
 
-	if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
+	is_realtime = syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+	if (is_realtime)
 		return;
 	/* Since Linux 6.12 a process may choose its time slice without a
 	 * privilege. The process with the shortest slice runs first when it
@@ -138,6 +143,18 @@ tree_take_priority(void)
 	attributes.nice = getpriority(PRIO_PROCESS, 0);
 	attributes.runtime = MILLISECOND / 2;
 	(void)syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+bool
+tree_is_outrun(void)
+{
+	char text[64];
+	long running = 0;
+
+	(void)procfs_read(procfs_self(), "../loadavg", text, sizeof(text));
+	/* The fourth field: proc(5). NOLINTNEXTLINE(cert-err34-c) */
+	(void)sscanf(text, "%*s %*s %*s %ld", &running);
+	return !is_realtime && running > CROWD * sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* --- the tree ------------------------------------------------------------- */

@@ -105,6 +105,10 @@ struct tree {
  * may. A process that it forks later is scheduled as before. */
 void tree_take_priority(void);
 
+/* Whether so many processes want a processor that this one, with the priority
+ * that it has got, waits for seconds after each half millisecond of work. */
+bool tree_is_outrun(void);
+
 /* Reads the tree until the clock says UNTIL. Never waits for a process. */
 void tree_read(struct tree *tree, int64_t until);
 
