@@ -8,8 +8,6 @@
 load helper
 load locks
 
-# --- who waits ---------------------------------------------------------------
-
 # sleeps_on: the run that waits has not given up the CPU or lost it for a while.
 sleeps_on() {
 	local before
@@ -20,7 +18,7 @@ sleeps_on() {
 
 @test "a waiting run gets the lock when its holder is over, a run, flock(1), or a script, also one that removes it, but not when another has it by then, and till then sleeps and holds no other lock" {
 	local holds
-	for holds in hold_lock hold_by_flock; do
+	for holds in hold_lock hold_by_flock hold_by_script; do
 		"$holds"
 		contend --lock=a --lock=b
 		# At first it may still be setting itself up.
@@ -35,8 +33,9 @@ sleeps_on() {
 		finish
 		got_it
 		is_none a b
-		[ ! -s err ]
+		[ "$holds" = hold_by_script ] || [ ! -s err ]
 	done
+	has_message --lock "$held_by" # the script's was taken over
 
 	hold_by_script
 	contend -w never
@@ -52,13 +51,6 @@ sleeps_on() {
 	rm lock
 	finish
 	got_it
-
-	hold_by_script
-	contend
-	release
-	finish
-	got_it
-	has_message --lock "$held_by" # it was taken over
 
 	mkfifo go
 	hold sh -c 'echo $$ >lock; echo "ready $$"; read -r _ <go; exec rm lock'
@@ -88,50 +80,31 @@ waits_longer() {
 	[ ! -e lock ]
 }
 
-# --- signals while it waits --------------------------------------------------
-
-# ended_by SIGNAL...: a run that waits ends by each of them, and leaves nothing.
-ended_by() {
-	local -x WDRUN_REPORTS= # a signal ends a run that only waits, without a report
-	local before signal
-	: >out
-	: >err
-	before=(*)
-	for signal; do
-		start "$WDRUN" -w 1000 --lock=a --lock=lock touch ran
-		wait_until is_waiting "$started"
-		kill -s "$signal" "$started"
-		finish
-		[ "$status" -eq $((128 + $(kill -l "$signal"))) ]
-		[ "$(echo *)" = "${before[*]}" ]
-	done
-	is_alive "$held_by"
-}
-
-@test "a run that waits for a lock is ended by the signal that it gets, SIGKILL too, and leaves nothing" {
+# bats test_tags=smoke
+@test "a run that waits for a lock is ended by the signal that it gets, SIGKILL too, and TERM where the caller blocks it, and leaves nothing" {
+	local before holds row words
 	ulimit -c 0
-	hold_lock
-	ended_by TERM QUIT USR1 KILL
-	is_in lock "$holder"
-	release
-
-	hold_by_script
-	ended_by INT HUP KILL
-	is_in lock "$held_by"
-	release
+	for holds in hold_lock hold_by_script; do
+		"$holds"
+		: >out
+		: >err
+		before=(*)
+		for row in TERM QUIT USR1 KILL 'TERM --block TERM'; do
+			read -ra words <<<"$row"
+			start "$PROGRAMS/launch" "${words[@]:1}" "$WDRUN" -w 1000 --lock=a --lock=lock \
+				touch ran
+			wait_until is_waiting "$started"
+			kill -s "${words[0]}" "$started"
+			wait_until is_dead "$started"
+			finish
+			[ "$status" -eq $((128 + $(kill -l "${words[0]}"))) ]
+			[ "$(echo *)" = "${before[*]}" ]
+		done
+		is_in lock "$holder"
+		release
+	done
 	wait_until nobody_is_left
 	ends 0 --lock=a --lock=lock true
-}
-
-# contend_as_job: as contend, in a process group that is not orphaned: else
-# SIGTSTP would stop nothing. Stops the run. Sets job.
-contend_as_job() {
-	start "$PROGRAMS/launch" --group "$WDRUN" --lock=lock --lock-wait=1000 \
-		echo inside
-	wait_until has_job
-	wait_until is_waiting "$job"
-	kill -TSTP "$job"
-	wait_until is_stopped "$job"
 }
 
 has_job() {
@@ -140,27 +113,25 @@ has_job() {
 
 # bats test_tags=slow
 @test "Ctrl-Z stops a run that waits for a lock, fg has it go on, and meanwhile others get a free lock" {
-	local holds
-	for holds in hold_lock hold_by_script; do
-		"$holds"
-		contend_as_job
+	hold_lock
+	# In a process group that is not orphaned: else SIGTSTP would stop nothing.
+	start "$PROGRAMS/launch" --group "$WDRUN" --lock=lock --lock-wait=1000 echo inside
+	wait_until has_job
+	for _ in 1 2; do
 		kill -CONT "$job"
 		wait_until is_waiting "$job"
-
 		kill -TSTP "$job"
 		wait_until is_stopped "$job"
-		release
-		"$WDRUN" --quiet --lock=lock --lock-wait=1000 true
-		[ ! -s out ]
-		is_stopped "$job"
-
-		kill -CONT "$job"
-		finish
-		got_it
 	done
-}
+	release
+	"$WDRUN" --quiet --lock=lock --lock-wait=1000 true
+	[ ! -s out ]
+	is_stopped "$job"
 
-# --- kill -9 of those who hold it --------------------------------------------
+	kill -CONT "$job"
+	finish
+	got_it
+}
 
 # bats test_tags=tree
 @test "kill -9 of the supervisor: the lock is the front's until all are dead; kill -9 of both frees it; and a run that waits gets it" {

@@ -5,13 +5,8 @@
 
 # ends STATUS ARG...: a run with these arguments ends with STATUS.
 ends() {
-	status=0
-	"$WDRUN" "${@:2}" </dev/null >out 2>err 3>&- || status=$?
-	[ "$status" -eq "$1" ] || {
-		echo "status $status, not $1: ${*:2}"
-		show_output
-		return 1
-	}
+	directly "$WDRUN" "${@:2}"
+	[ "$status" -eq "$1" ]
 }
 
 # is_in FILE TEXT: that is all of the file, but for newlines at its end.
