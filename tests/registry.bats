@@ -11,37 +11,11 @@ load orphans
 # makes_it_at DIRECTORY [NAME=VALUE]...: a run makes its registry at DIRECTORY,
 # and no other user can read the registry or the entry.
 makes_it_at() {
-	local directory=$1
-	shift
-	complete env -u WDRUN_REGISTRY "$@" bash -c '
+	complete env -u WDRUN_REGISTRY "${@:2}" bash -c '
 		umask 0; exec "$WDRUN" --name=a -- sh -c \
-		"stat -c \"%a %F\" \"\$1\" \"\$1\"/*.run" - "$0"' "$directory"
-	[ "$status" -eq 0 ]
+		"stat -c \"%a %F\" \"\$1\" \"\$1\"/*.run" - "$0"' "$1"
 	[ "$output" = $'700 directory\n600 regular file' ]
-	[ -z "$(ls -A "$directory")" ]
-}
-
-# bats test_tags=smoke,slow
-@test "the registry is where the manual says, and made for this user alone" {
-	makes_it_at "$PWD/a/b" XDG_STATE_HOME="$PWD/x" WDRUN_REGISTRY=a/b
-	makes_it_at "$PWD/state/wdrun" XDG_STATE_HOME="$PWD/state"
-	makes_it_at "$PWD/home/.local/state/wdrun" XDG_STATE_HOME='' \
-		HOME="$PWD/home"
-	makes_it_at "$PWD/home2/.local/state/wdrun" XDG_STATE_HOME=relative \
-		HOME="$PWD/home2"
-	[ ! -e x ]
-	[ ! -e relative ]
-
-	mkdir -m 700 own
-	ln -s own link
-	complete "$WDRUN" --registry=link -- bash -c 'ls own/*.run'
-	[ "$status" -eq 0 ]
-	[ -z "$(ls -A registry)" ]
-
-	# What is refused for another reason has not made one.
-	complete "$WDRUN" --registry=new --tee=/ touch ran
-	does_not_run --tee
-	[ ! -e new ]
+	[ -z "$(ls -A "$1")" ]
 }
 
 # does_not_run VALUE...: the run ended with 125 before it began, and a message
@@ -49,58 +23,59 @@ makes_it_at() {
 does_not_run() {
 	[ "$status" -eq 125 ]
 	[ ! -e ran ]
+	[ -z "$output" ]
 	has_message "$@"
 	only_messages
 }
 
-@test "where no default registry can be told, or root would make it in another user's home, a run does not begin" {
+# bats test_tags=smoke,slow
+@test "the registry is where the manual says, and made for this user alone; where none can be told, or root would make it in another user's home, a run does not begin" {
 	local home homes=(-uHOME HOME= HOME=relative)
-	mkdir home # which sudo may have kept as HOME
+	makes_it_at "$PWD/a/b" XDG_STATE_HOME="$PWD/x" WDRUN_REGISTRY=a/b
+	makes_it_at "$PWD/state/wdrun" XDG_STATE_HOME="$PWD/state"
+	makes_it_at "$PWD/home/.local/state/wdrun" XDG_STATE_HOME='' HOME="$PWD/home"
+	makes_it_at "$PWD/home2/.local/state/wdrun" XDG_STATE_HOME=relative HOME="$PWD/home2"
+	mkdir -m 700 own
+	ln -s own link
+	complete "$WDRUN" --registry=link -- bash -c 'ls own/*.run'
+	[ "$status" -eq 0 ]
+
+	mkdir home3 # which sudo may have kept as HOME
 	if ((EUID == 0)); then
-		chown 65534 home
-		homes+=(HOME="$PWD/home")
+		chown 65534 home3
+		homes+=(HOME="$PWD/home3")
 	fi
 	for home in "${homes[@]}"; do
-		complete env -u WDRUN_REGISTRY -u XDG_STATE_HOME "$home" \
-			"$WDRUN" --name=a touch ran
+		complete env -u WDRUN_REGISTRY -u XDG_STATE_HOME "$home" "$WDRUN" --name=a touch ran
 		does_not_run
 	done
-	[ ! -e relative ]
-	[ -z "$(ls -A home)" ]
-}
-
-# is_no_registry PLACE: all refuse PLACE, and a run has not begun.
-is_no_registry() {
-	local mode
-	for mode in --list --reap --cancel=job; do
-		complete "$WDRUN" "$mode" --registry="$1"
-		does_not_run "$1"
-		[ -z "$output" ]
-	done
-	complete "$WDRUN" --registry="$1" touch ran
-	does_not_run "$1"
+	# What is refused for another reason has not made one.
+	complete "$WDRUN" --registry=new --tee=/ touch ran
+	does_not_run --tee
+	[ -z "$(ls -d x relative new registry/* home3/* 2>/dev/null)" ]
 }
 
 # bats test_tags=slow
-@test "what others can write or own, or is no directory, is no registry" {
-	local place places=(theirs everyones sticky link file fifo file/below)
-	mkdir -m 770 theirs
+@test "what others can write or own, is no directory, or cannot be read is no registry: no run begins, and it is a failure of --list, --reap and --cancel" {
+	local mode place places=(everyones sticky link file fifo file/below) as=()
 	mkdir -m 777 everyones
 	mkdir -m 1777 sticky
 	ln -s everyones link
 	touch file
 	mkfifo fifo
-	mkdir -m 700 foreign
 	if ((EUID == 0)); then
+		mkdir -m 700 foreign
 		chown 65534 foreign
 		places+=(foreign)
 	fi
-	for place in "${places[@]}"; do is_no_registry "$place"; done
-}
+	for place in "${places[@]}"; do
+		for mode in --list --reap --cancel=job 'touch ran'; do
+			# shellcheck disable=SC2086 # they are words
+			complete "$WDRUN" --registry="$place" $mode
+			does_not_run "$place"
+		done
+	done
 
-# bats test_tags=slow
-@test "a registry that cannot be read is a failure, and not an empty one; no run starts where it cannot be written" {
-	local mode words as=()
 	if ((EUID == 0)); then
 		need_other_user
 		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
@@ -109,20 +84,12 @@ is_no_registry() {
 		WDRUN=$PWD/wdrun
 		chown 65534 "$WDRUN_REGISTRY"
 	fi
-	while read -r mode words; do
-		chmod "$mode" "$WDRUN_REGISTRY"
-		# shellcheck disable=SC2086
-		complete "${as[@]}" "$WDRUN" $words
-		[ -z "$output" ]
+	for mode in '500 touch ran' '000 --list' '300 --list' '300 --reap' '300 --cancel=a'; do
+		chmod "${mode%% *}" "$WDRUN_REGISTRY"
+		# shellcheck disable=SC2086 # they are words
+		complete "${as[@]}" "$WDRUN" ${mode#* }
 		does_not_run
-	done <<-END
-		500 --name=a echo ran
-		000 --list
-		600 --list
-		300 --list
-		300 --reap
-		300 --cancel=a
-	END
+	done
 	chmod 700 "$WDRUN_REGISTRY"
 }
 
@@ -146,25 +113,25 @@ all_others() {
 
 # bats test_tags=smoke,slow
 @test "a file that is no entry of this user is ignored and left alone, and --reap names it, but for hidden files" {
-	local before name
+	local before name others=(77777-{1,2,3,4,5,6}.run installer-1.2.run 77777-a.run.bak)
 	begin healthy -- "$PROGRAMS/sigcount"
 	umask 077
 	pushd "$WDRUN_REGISTRY"
-	for name in ../entry 77777-{1,2}.run; do cp "$id.run" "$name"; done
+	cp "$id.run" ../entry
+	cp ../entry 77777-1.run
 	chmod 620 77777-1.run
-	((EUID != 0)) || chown 65534 77777-2.run
-	((EUID == 0)) || rm 77777-2.run
-	ln -s ../entry 77777-3.run
-	mkfifo 77777-4.run .fifo
-	mkdir 77777-5.run
-	truncate -s 1T 77777-6.run
-	echo "an installer" | tee 77777-7.run installer-1.2.run \
-		77777-a.run.bak >1-1.RUN
-	touch .run .nfs000000000001
+	ln -s ../entry 77777-2.run
+	mkfifo 77777-3.run .fifo
+	mkdir 77777-4.run
+	truncate -s 1T 77777-5.run
+	echo "an installer" | tee 77777-6.run installer-1.2.run 77777-a.run.bak >.nfs000001
+	if ((EUID == 0)); then
+		cp ../entry 77777-7.run
+		chown 65534 77777-7.run
+	fi
 	popd
 	before=$(all_others)
 	complete "$WDRUN" --list
-	[ "$status" -eq 0 ]
 	[[ $output == NAME*$'\n'healthy\ * ]]
 	has_line_count 2 out
 	[ ! -s err ]
@@ -175,10 +142,7 @@ all_others() {
 	complete "$WDRUN" --reap
 	[ "$status" -eq 0 ]
 	only_messages
-	for name in 77777-{1,3,4,5,6,7}.run installer-1.2.run 77777-a.run.bak \
-		1-1.RUN; do
-		has_message "'$name'"
-	done
+	for name in "${others[@]}"; do has_message "'$name'"; done
 	no grep -qF "'." err
 	complete "$WDRUN" --name=next echo started
 	[ "$output" = started ]
@@ -186,35 +150,25 @@ all_others() {
 	is_unharmed "$ready"
 	end "$front"
 	diff <(all_others) - <<<"$before"
-	forge name=lost
-	complete "$WDRUN" --reap
-	has_message "$id" lost
-	is_off_the_record
 }
 
 # is_not_recorded WORD...: where a file may not have more than 1 KiB, a run with
 # these options and this command is not put on record, and ends before its command
 # is executed; its report says so.
 is_not_recorded() {
-	local reader
-	[ -p pipe ] || mkfifo pipe
-	cat pipe >report 3>&- &
-	reader=$!
 	complete bash -c 'ulimit -f 1
-		exec "$WDRUN" --name=a --lock=lock --report=/dev/fd/9 "$@"' - "$@" 9>pipe
-	wait "$reader"
+		exec "$WDRUN" --name=a --lock=lock --report=/dev/fd/9 "$@"' - "$@" 9> >(cat >report)
 	does_not_run
-	grep -q '"outcome":"not executed"' report
+	wait_until grep -q '"outcome":"not executed"' report
 	[ ! -e lock ]
 	[ -z "$(ids)" ]
 }
 
 # bats test_tags=slow
 @test "a command is not executed where the run cannot be put on record, and the report says so" {
-	local name directory
+	local name
 	printf -v name '%0250d' 0
 	is_not_recorded touch ran "$name$name$name$name"
 	# The target, too, adds its part.
-	directory=$PWD/$name/$name/$name
-	is_not_recorded --cleanup="$directory/$name" touch ran
+	is_not_recorded --cleanup="$PWD/$name/$name/$name/$name" touch ran
 }
