@@ -26,20 +26,12 @@ is_cancelled() {
 }
 
 # bats test_tags=smoke,tree
-@test "--cancel stops one run, alone, and returns when it is gone" {
-	local escape=("$PROGRAMS/escape" fork setsid stubborn) other pid
-	begin other -k 100ms -- "${escape[@]}"
+@test "--cancel stops one run, alone, and returns when it is gone; a run is named by its name, its ID, or the PID of its front, and ends as by SIGTERM" {
+	local other pid which
+	begin other -- "$PROGRAMS/escape" fork setsid
 	other=("$front" "$ready" "$id")
-	begin job -k 100ms -- "${escape[@]}"
+	begin job -k 100ms -- "$PROGRAMS/escape" fork setsid stubborn
 	is_cancelled job
-	for pid in "${other[@]:0:2}"; do is_unharmed "$pid"; done
-	[ "$(ids)" = "${other[2]}" ]
-	cancel other
-	[ -z "$(ids)" ]
-}
-
-@test "a run is named by its name, its ID, or the PID of its front, and ends as by SIGTERM" {
-	local which
 	for which in id front; do
 		begin job -- "$PROGRAMS/sigcount"
 		is_cancelled "${!which}"
@@ -48,6 +40,10 @@ is_cancelled() {
 		[ "$status" -eq 7 ]
 		grep -qx 'got 15' job.out
 	done
+	for pid in "${other[@]:0:2}"; do is_unharmed "$pid"; done
+	[ "$(ids)" = "${other[2]}" ]
+	cancel other
+	[ -z "$(ids)" ]
 }
 
 @test "a run within a run is cancelled alone, and its caller goes on" {
@@ -74,7 +70,6 @@ is_cancelled() {
 	has_message "$first_id" "$id"
 	only_messages
 	is_unharmed "$first"
-	is_unharmed "$front"
 	cancel "$first_id"
 	is_dead "$first"
 
@@ -97,10 +92,12 @@ is_cancelled() {
 	start "$PROGRAMS/launch" --ignore TERM "$WDRUN" --name=job -k 100ms \
 		"$PROGRAMS/escape" fork setsid
 	await_ready
+	front=$started
+	find_id
 	"$WDRUN" --cancel=job
-	is_dead "$started"
+	is_dead "$front"
 	is_dead "$ready"
-	[ -z "$(ids)" ]
+	is_off_the_record
 
 	begin job -- "$PROGRAMS/sigcount"
 	kill -STOP "$front"
@@ -120,7 +117,8 @@ is_cancelled() {
 }
 
 # bats test_tags=smoke,tree
-@test "what is left of a run whose watchers were both killed is ended by --cancel, also where that happens while it waits" {
+@test "what is left of a run whose watchers were both killed is ended by --cancel, also where that happens while it waits; a process that got the PID of a dead watcher gets no signal" {
+	local mode
 	orphan --name=job -- "$PROGRAMS/escape" fork setsid stubborn
 	cancel job
 	[ "$status" -eq 0 ]
@@ -137,20 +135,14 @@ is_cancelled() {
 	[ "$status" -eq 0 ]
 	wait_until nobody_is_left
 	is_off_the_record
-}
 
-@test "a process that got the PID of a dead watcher stands for no run, and gets no signal" {
-	local watcher
 	live
-	watcher="$living $(($(start_of "$living") - 1))"
-	forge name=job watcher="$watcher"
-	is_listed job orphaned
-	cancel job
-	[ "$status" -eq 0 ]
-	is_off_the_record
-	forge watcher="$watcher"
-	complete "$WDRUN" --reap
-	[ "$status" -eq 0 ]
-	is_off_the_record
+	for mode in --cancel=job --reap; do
+		forge name=job watcher="$living $(($(start_of "$living") - 1))"
+		is_listed job orphaned
+		complete "$WDRUN" "$mode"
+		[ "$status" -eq 0 ]
+		is_off_the_record
+	done
 	spares "$living"
 }

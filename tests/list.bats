@@ -57,27 +57,20 @@ list() {
 	end "$holder"
 }
 
-# finds_none DIRECTORY COMMAND...: it ends well, and tells that no run is there.
-finds_none() {
-	complete "${@:2}"
-	[ "$status" -eq 0 ]
-	[ -z "$output" ]
-	has_message "$1"
-}
-
 @test "where no run is on record, --list is no failure and says so on stderr alone, and --json prints an empty array" {
-	finds_none "$WDRUN_REGISTRY" "$WDRUN" --list
-	finds_none nowhere "$WDRUN" --list --registry=nowhere
-	finds_none "$PWD/state" env WDRUN_REGISTRY= XDG_STATE_HOME="$PWD/state" \
-		"$WDRUN" --list
-	complete "$WDRUN" --reap --registry=nowhere
-	[ "$status$output" = 0 ]
+	local place
+	for place in "$WDRUN_REGISTRY" nowhere; do
+		list --registry="$place"
+		[ "$status$output" = 0 ]
+		has_message "$place"
+		list --json --registry="$place"
+		[ "$status$output$stderr" = '0[]' ]
+		complete "$WDRUN" --reap --registry="$place"
+		[ "$status$output" = 0 ]
+	done
 	[ ! -e nowhere ]
-	[ ! -e state ]
 	list -q
 	[ "$status$output$stderr" = 0 ]
-	list --json
-	[ "$status$output$stderr" = '0[]' ]
 }
 
 # bats test_tags=slow
@@ -93,17 +86,13 @@ finds_none() {
 }
 
 # bats test_tags=slow
-@test "at a terminal each line of the list is cut to its width, elsewhere nothing is; a list that cannot be written is a failure" {
-	local width line long place=$WDRUN_REGISTRY option
-	printf -v long 'a%.0s' {1..300}
-	begin nightly -- "$PROGRAMS/sigcount" 9 "$long"
-	list
-	[[ ${lines[1]} =~ \ -\ +"$PROGRAMS/sigcount 9 $long"$ ]]
+@test "at a terminal each line of the list is cut to its width; a list that cannot be written is a failure" {
+	local width line option
+	begin nightly -- "$PROGRAMS/sigcount" 9 {1..200}
 	for width in 40 120; do
 		complete env -u WDRUN_REGISTRY "$WDRUN" --pty --no-stdin -- sh -c '
 			stty cols "$1" </dev/tty
-			exec "$WDRUN" --list --registry="$2"' - "$width" "$place"
-		[ "$status" -eq 0 ]
+			exec "$WDRUN" --list --registry="$2"' - "$width" "$WDRUN_REGISTRY"
 		[[ $output == *$'\n'nightly* ]]
 		while IFS= read -r line; do
 			((${#line} <= width))
@@ -119,20 +108,16 @@ finds_none() {
 }
 
 # bats test_tags=smoke
-@test "a name or a command that is not text cannot control the terminal; --json is JSON whatever bytes there are, with null for what there is not, and the whole of a long command" {
-	local many nasty=$'"quoted" \\ back\nnew\tline\e\x7f \xff\xc3 \xed\xa0\x80 \xc3\xa9 \xf0\x9f\x90\xa2 \xc2\x9b'
-	start "$WDRUN" --name="$nasty" -t 1h -- "$PROGRAMS/sigcount" 9 '' "$nasty" last
-	await_ready
-	front=$started
-	find_id
+@test "a name or a command that is not text cannot control the terminal; --json is JSON whatever bytes there are, with null for what there is not, and the whole of a long command, also where the list cuts it" {
+	local nasty=$'"quoted" \\ back\nnew\tline\e\x7f \xff\xc3 \xed\xa0\x80 \xc3\xa9 \xf0\x9f\x90\xa2 \xc2\x9b'
+	begin "$nasty" -t 1h -- "$PROGRAMS/sigcount" 9 '' "$nasty" last
 	"$WDRUN" --list >list
 	"$WDRUN" --list --json >json
 	end "$front"
-	[ "$(wc -l <list)" -eq 2 ]
+	has_line_count 2 list
 	LC_ALL=C no grep -q $'[\x01-\x1f\x7f\x9b]' list
 	grep -qF '"quoted" \ back?new?line?? ?? ??? é 🐢 ?? ' list
 	need jq
-	iconv -f UTF-8 -t UTF-8 json >/dev/null
 	jq -e --arg id "$id" --argjson pid "$front" '
 		length == 1 and (.[0] |
 		.id == $id and .state == "running" and .pid == $pid and
@@ -141,9 +126,7 @@ finds_none() {
 		(.command[0] | endswith("/sigcount")) and
 		.command[1:] == ["9", "", .name, "last"])' json
 
-	mapfile -t many < <(seq 100000 104999)
-	start "$WDRUN" --registry="$WDRUN_REGISTRY" -- "$PROGRAMS/sigcount" 9 \
-		"${many[@]}"
+	start "$WDRUN" --registry="$WDRUN_REGISTRY" -- "$PROGRAMS/sigcount" 9 {100000..104999}
 	await_ready
 	"$WDRUN" --list --json >json
 	"$WDRUN" --list >list
