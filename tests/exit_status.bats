@@ -7,10 +7,6 @@
 
 load helper
 
-# A command that answers SIGTERM with the exit status $1.
-answers='trap "exit $1" TERM; echo "ready $$"
-	while :; do sleep 1000 & wait; done'
-
 # gives RESULT COMMAND...: under wdrun, waitpid has RESULT for COMMAND, and
 # nothing is told.
 gives() {
@@ -22,29 +18,12 @@ gives() {
 }
 launched=()
 
-# not_run STATUS WORD... -- COMMAND...: COMMAND gives STATUS, and one line that
-# has each WORD.
-not_run() {
-	local expected=$1 words=()
-	shift
-	while [ "$1" != -- ]; do
-		words+=("$1")
-		shift
-	done
-	directly "$WDRUN" "$@"
-	[ "$status" -eq "$expected" ]
-	[[ $stderr != *$'\n'* ]]
-	has_message "'$2'" "${words[@]}"
-}
-
 # bats test_tags=smoke
 @test "a shell and waitpid see the command's own code, and its death by a signal, also where the caller ignores it" {
-	local code
+	local code number
 	for code in 0 75 124 125 127 255; do
 		gives "exit $code" sh -c "exit $code"
 	done
-
-	local number
 	for number in 1 9 11 64; do
 		gives "signal $number" "$PROGRAMS/die" "$number"
 	done
@@ -52,8 +31,7 @@ not_run() {
 		launched=("$PROGRAMS/launch" --ignore "$number")
 		gives "signal $number" "$PROGRAMS/die" "$number"
 	done
-	status=0
-	"$WDRUN" "$PROGRAMS/die" TERM 3>&- || status=$?
+	directly "$WDRUN" "$PROGRAMS/die" TERM
 	[ "$status" -eq 143 ]
 }
 
@@ -63,60 +41,65 @@ not_run() {
 	complete "$PROGRAMS/status" "$PROGRAMS/die" ABRT
 	[ "$output" = "signal 6 core" ] || skip "this machine dumps no core"
 	rm -f core*
-
 	gives "signal 6" "$PROGRAMS/die" ABRT
-
 	[ "$(find . -name 'core*' | wc -l)" -le 1 ]
+}
+
+# each_not_run: for each line of stdin, `STATUS WORD... | COMMAND...`, which are words of
+# the shell: COMMAND gives STATUS, and one line that names it and has each WORD.
+each_not_run() {
+	local row words command
+	while IFS= read -ru 9 row; do
+		eval "words=(${row%%' |'*}) command=(${row#*'| '})"
+		directly "$WDRUN" "${command[@]}"
+		[ "$status" -eq "${words[0]}" ]
+		[[ $stderr != *$'\n'* ]]
+		has_message "'${command[0]}'" "${words[@]:1}"
+	done 9<&0
 }
 
 # bats test_tags=smoke
 @test "what is not found gives 127, what cannot be executed 126, and why is told: also a script's interpreter, a loader" {
+	local path
 	echo data >data
 	mkdir -p directory one/tool two
 	printf '#!/bin/sh\nexit 6\n' >two/tool
 	cp "$PROGRAMS/status" busy
-	chmod +x two/tool
-
-	not_run 127 -- no-such-command
-	not_run 127 "No such file" -- ./no/such/file
-	not_run 127 "No such file" -- ''
-	not_run 126 "Permission denied" -- ./data
-	not_run 126 -- ./directory
-	not_run 126 "Not a directory" -- ./data/below
-	exec 7>>busy
-	not_run 126 "Text file busy" -- ./busy true
-	exec 7>&-
-	PATH=$PWD/one:$PATH not_run 126 "Permission denied" -- tool
-	PATH=$PWD/one:$PWD/two:$PATH gives "exit 6" tool
-
 	printf '#!/no/such/interpreter -x\n' >my-script
 	printf '#!  /bin/sh\r\nexit 1\r\n' >from-windows
 	printf '#!nothing' >short
-	chmod +x my-script from-windows short
-
-	not_run 127 /no/such/interpreter -- ./my-script
-	not_run 127 '/bin/sh\r' -- ./from-windows
-	not_run 127 nothing -- ./short
-	PATH=/no/such:$PWD:$PATH not_run 127 /no/such/interpreter -- my-script
-
+	echo 'echo "hello $1"; exit 5' >only-here
+	chmod +x two/tool my-script from-windows short only-here
+	exec 7>>busy
+	each_not_run <<-'END'
+		127 no\ such\ program | no-such-command
+		127 No\ such\ file | ./no/such/file
+		127 No\ such\ file | ''
+		126 Permission\ denied | ./data
+		126 | ./directory
+		126 Not\ a\ directory | ./data/below
+		126 Text\ file\ busy | ./busy true
+		127 /no/such/interpreter | ./my-script
+		127 '/bin/sh\r' | ./from-windows
+		127 nothing | ./short
+		127 '-t 10' | 10 sleep 20
+		127 '-t 1h30m' | 1h30m sleep 20
+		127 'sh -c' | A=1 env
+		127 'sh -c' | 'echo hi; sleep 3'
+		127 'sh -c' | cd /tmp
+		127 'sh -c' | ll
+	END
+	exec 7>&-
+	PATH=$PWD/one:$PATH each_not_run <<<'126 Permission\ denied | tool'
+	PATH=/no/such:$PWD:$PATH each_not_run <<<'127 /no/such/interpreter | my-script'
+	PATH=$PWD/one:$PWD/two:$PATH gives "exit 6" tool
 	if command -v cc >/dev/null; then
 		echo 'int main(void) { return 0; }' >program.c
 		cc -Wl,--dynamic-linker=/no/such/loader -o program program.c
-		not_run 127 ld.so -- ./program
+		each_not_run <<<'127 ld.so | ./program'
 	fi
 
-	not_run 127 '-t 10' -- 10 sleep 20
-	not_run 127 '-t 1h30m' -- 1h30m sleep 20
-	not_run 127 'sh -c' -- A=1 env
-	not_run 127 'sh -c' -- 'echo hi; sleep 3'
-	not_run 127 'sh -c' -- cd /tmp
-	not_run 127 'sh -c' -- ll
-
 	# A script needs no #!, and an empty element of PATH is this directory.
-	local path
-	echo 'echo "hello $1"; exit 5' >only-here
-	chmod +x only-here
-
 	for path in "$PWD:$PATH" "$PATH:" "/no/such::$PATH"; do
 		PATH=$path complete "$WDRUN" only-here you
 		[ "$status" -eq 5 ]
@@ -124,35 +107,33 @@ not_run() {
 	done
 }
 
+# stopped RESULT OPTION... COMMAND...: waitpid has RESULT where this is stopped at LIMIT,
+# after COMMAND was ready.
+stopped() {
+	complete_late "$PROGRAMS/status" "$WDRUN" -t LIMIT "${@:2}"
+	[ "${output##*$'\n'}" = "$1" ]
+}
+
 @test "a timeout gives 124, also after SIGKILL, or TERM answered with 0; with --preserve-status the command's own status" {
-	complete "$WDRUN" -t 50ms sleep 1000
-	[ "$status" -eq 124 ]
-
-	complete_late "$WDRUN" -t LIMIT -k 100ms "$PROGRAMS/escape" stubborn
-	[ "$status" -eq 124 ]
-
-	complete_late "$WDRUN" -t LIMIT sh -c "$answers" - 0
-	[ "$status" -eq 124 ]
-
-	complete_late "$WDRUN" -p -t LIMIT sh -c "$answers" - 9
-	[ "$status" -eq 9 ]
-
-	complete "$PROGRAMS/status" "$WDRUN" --preserve-status -t 50ms sleep 1000
-	[ "$output" = "signal 15" ]
-
-	complete "$PROGRAMS/status" "$WDRUN" -p -s KILL -t 50ms sleep 1000
-	[ "$output" = "signal 9" ]
+	local answers='trap "exit $1" TERM; echo "ready $$"
+		while :; do sleep 1000 & wait; done'
+	local sleeps='echo "ready $$"; exec sleep 1000'
+	stopped 'exit 124' sh -c "$sleeps"
+	stopped 'exit 124' -k 100ms "$PROGRAMS/escape" stubborn
+	stopped 'exit 124' sh -c "$answers" - 0
+	stopped 'exit 9' -p sh -c "$answers" - 9
+	stopped 'signal 15' --preserve-status sh -c "$sleeps"
+	stopped 'signal 9' -p -s KILL sh -c "$sleeps"
 }
 
 @test "what comes after the command's exit leaves its status: a timeout, a signal, the supervisor's death; a kill gives it" {
 	# It is ready when the shell has closed the pipe: by its exit.
 	local exits='exec 7> >(cat; echo "ready $BASHPID"; exec sleep 1000); exit 3'
-
+	local signal watcher
 	complete_late "$WDRUN" -t LIMIT --survivors=wait bash -c "$exits"
 	[ "$status" -eq 3 ]
 	is_dead "$ready"
 
-	local signal watcher
 	while read -r signal watcher; do
 		start "$WDRUN" --survivors=wait bash -c "$exits"
 		await_watchers
@@ -168,8 +149,7 @@ not_run() {
 	END
 
 	# Somebody else kills the command.
-	start "$WDRUN" --idle-after-exit=100ms -k 100ms \
-		"$PROGRAMS/escape" fork setsid stubborn
+	start "$WDRUN" --idle-after-exit=100ms -k 100ms "$PROGRAMS/escape" fork setsid stubborn
 	await_ready
 	front=$started
 	find_watchers
@@ -179,19 +159,13 @@ not_run() {
 	is_dead "$ready"
 }
 
+# SIGPIPE of a message without a reader, SIGXFSZ of one to a full file: nobody dies of it,
+# nor is stopped earlier.
 # bats test_tags=slow
 @test "trouble with stderr does not change the status" {
-	complete sh -c 'exec "$WDRUN" -t 50ms sleep 1000 2>/dev/full'
-	[ "$status" -eq 124 ]
-
-	complete sh -c 'exec "$WDRUN" -v sh -c "exit 42" 2>/dev/full'
-	[ "$status" -eq 42 ]
-
-	# SIGPIPE of a message without a reader, SIGXFSZ of one to a full file:
-	# nobody dies of it, nor is stopped earlier.
-	mkfifo pipe
 	local launcher
-	for launcher in 'exec 7<>pipe 2>pipe 7<&-; exec "$@"' \
+	mkfifo pipe
+	for launcher in 'exec "$@" 2>/dev/full' 'exec 7<>pipe 2>pipe 7<&-; exec "$@"' \
 		'ulimit -f 0; exec 2>full "$@"'; do
 		start bash -c "$launcher" - "$WDRUN" -v -k 60 bash -c '
 			exec 2>/dev/null
