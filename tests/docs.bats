@@ -1,7 +1,14 @@
 #!/usr/bin/env bats
 #
-# Manual, README and --help say the same of options, defaults and statuses, and
-# can be read. walkthrough.bats runs the commands that they show.
+# Manual, README and --help say the same, can be read, and the commands that README
+# and manual show do what they say: each is run here as it is written. A new command
+# is run as well, and has to end with 0. In the README, `<!-- run: STATUS -->` before
+# a block of shell says that it ends with STATUS; the block of text after it is what
+# is printed, digits apart.
+#
+# Each command runs in a directory of its own, which is also $HOME. Programs that
+# are not installed, or do not belong to wdrun, are replaced by scripts that note
+# their arguments in the file ran.
 #
 # bats file_tags=words
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
@@ -22,69 +29,51 @@ options_in_help() {
 	"$WDRUN" --help | sed -nE 's/^ +((-[a-zA-Z], )?--[a-z-]+).*/\1/p' | sort
 }
 
-# For lines like ".It Fl t Ar DUR , Fl -timeout Ns = Ns Ar DUR".
-options_in_manual() {
-	sed -nE -e 's/^\.It Fl ([a-zA-Z])( Ar [A-Z]+)? , Fl (-[a-z-]+).*/-\1, -\3/p' \
-		-e 's/^\.It Fl (-[a-z-]+).*/-\1/p' | sort
-}
-
-@test "the manual describes the options of --help, all of them and no other" {
+@test "the manual describes the options of --help, with their defaults, and the statuses, as does the README" {
+	local number
 	options_in_help >of-help
-	section OPTIONS | options_in_manual >of-manual
-
 	[ "$(wc -l <of-help)" -ge 31 ]
-	diff of-help of-manual
-}
+	# Lines like ".It Fl t Ar DUR , Fl -timeout Ns = Ns Ar DUR".
+	section OPTIONS | sed -nE -e 's/^\.It Fl ([a-zA-Z])( Ar [A-Z]+)? , Fl (-[a-z-]+).*/-\1, -\3/p' \
+		-e 's/^\.It Fl (-[a-z-]+).*/-\1/p' | sort | diff of-help -
 
-@test "each option with an argument has its default in the manual, and --help the same" {
+	# Each option with an argument has a default; but --cancel is never without one.
 	section OPTIONS | awk '/^\.(It|Ss)/ {
-			if (option != "" && !told)
+			if (option != "")
 				print option
-			option = /Ns = Ns/ ? $0 : ""
-			told = 0
-			count += option != ""
+			option = /Ns = Ns/ && !/Fl -cancel / ? $0 : ""
 		}
-		/^Default:/ { told = 1 }
-		END { print count >"count" }' >without
-	[ "$(<count)" -ge 18 ]
-	run ! grep -v 'Fl -cancel ' without # its argument is never left out
-
+		/^Default:/ { option = "" }' | diff /dev/null -
 	"$WDRUN" --help | sed -nE \
 		's/^ .*--([a-z-]+)=[^ ]+ .*\(([A-Za-z0-9]+)\)$/\1 \2/p' >of-help
 	[ "$(wc -l <of-help)" -ge 10 ]
 	section OPTIONS | awk '/^\.It / { sub(/.*Fl -/, ""); name = $1 }
 		/^Default:$/ { getline; print name, $2 }' >of-manual
 	grep -Fxf of-manual of-help | diff of-help -
-}
 
-@test "the statuses of the manual are those of README and --help" {
-	local number
 	section 'EXIT STATUS' | sed -nE 's/^\.It ([0-9]+)$/\1/p' >of-manual
 	[ "$(wc -l <of-manual)" -ge 7 ]
 	while read -r number; do
 		grep -qE "^\| $number " "$readme"
 	done <of-manual
-
-	"$WDRUN" --help | sed -n '/^Status:/,/^More:/p' |
-		grep -oE '\<[0-9]+\>' >of-help
+	"$WDRUN" --help | sed -n '/^Status:/,/^More:/p' | grep -oE '\<[0-9]+\>' >of-help
 	[ "$(wc -l <of-help)" -ge 5 ]
 	run ! grep -vxFf of-manual of-help
 }
 
 # In less, which man(1) starts, a reader searches for /^ *-t.
-@test "a reader finds each option of the manual, and the README's promises" {
-	need mandoc
-	local option promise
-	mandoc -Tascii -O width=78 "$manual" | col -b >page
-	grep -qx 'EXAMPLES' page
+@test "a reader finds each option of the manual, the README's promises, and the version in the changelog" {
+	local option promise version
+	version=$("$WDRUN" --version)
+	grep -m 1 '^## ' "$root/CHANGELOG.md" |
+		grep -qxE "## ${version#wdrun } \\([0-9]{4}-[0-9]{2}-[0-9]{2}\\)"
 
+	need mandoc
+	mandoc -Tascii -O width=78 "$manual" | col -b >page
 	options_in_help | tr -d , | tr ' ' '\n' >names
 	[ "$(wc -l <names)" -ge 40 ]
 	while read -r option; do
-		case $option in
-		--*) grep -qE "^ *(-., )?(-. [A-Z]+, )?$option\\>" page ;;
-		*) grep -qE "^ *$option( [A-Z]+)?, " page ;;
-		esac
+		grep -qE "^ *(-., )?(-. [A-Z]+, )?$option( [A-Z]+)?([ =,]|\$)" page
 	done <names
 
 	sed -nE 's/^- \*\*([^*]+)\.\*\*.*/\1/p' "$readme" | tr -d '`' >promises
@@ -95,14 +84,7 @@ options_in_manual() {
 	done <promises
 }
 
-@test "the version stands in the changelog, with a date" {
-	local version
-	version=$("$WDRUN" --version)
-	grep -m 1 '^## ' "$root/CHANGELOG.md" |
-		grep -qxE "## ${version#wdrun } \\([0-9]{4}-[0-9]{2}-[0-9]{2}\\)"
-}
-
-@test "what the manual says of setsid(1) is so" {
+@test "what the manual says of setsid(1), killall(1) and pkill(1) is so" {
 	section LIMITS | grep -qF '.Ql setsid -w'
 	complete "$WDRUN" --idle-after-exit=never --max-after-exit=never \
 		setsid sh -c 'touch later; exit 3'
@@ -110,4 +92,214 @@ options_in_manual() {
 	[ -e later ]
 	complete "$WDRUN" setsid -w sh -c 'exit 3'
 	[ "$status" -eq 3 ]
+
+	start "$WDRUN" sleep 1000
+	await_watchers
+	[ "$(cat "/proc/$front/comm" "/proc/$supervisor/comm")" = $'wdrun\nwd-supervisor' ]
+	cmp "/proc/$front/cmdline" "/proc/$supervisor/cmdline"
+	kill "$front"
+	finish
+}
+
+# Writes each command of README and manual into a file of its own below shown/:
+# of the README the blocks of shell, and lines of indented blocks. .status and
+# .expected beside a file are what a marked block ends with, and prints.
+take_examples() {
+	mkdir shown
+	awk '
+		function new() { file = sprintf("shown/readme-%02d", ++n) }
+		/^<!-- run: / { status = $3; next }
+		/^```sh$/ {
+			fenced = 1
+			new()
+			if ((marked = status != ""))
+				print status >(file ".status")
+			status = ""
+			next
+		}
+		/^```text$/ {
+			fenced = 1
+			file = marked ? sprintf("shown/readme-%02d.expected", n) : ""
+			marked = 0
+			next
+		}
+		/^```/ { fenced = 0; next }
+		fenced { if (file != "") print >file; next }
+		/^    [^ #]/ && !in_item { new(); print substr($0, 5) >file; next }
+		/^[^ ]/ { in_item = /^- /; marked = 0 }
+	' "$readme"
+	sed -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(dq/"/g' -e 's/\\&//g' \
+		-e 's/\\e/\\/g' "$manual" | awk '
+		function new() { file = sprintf("shown/manual-%02d", ++n) }
+		/^\.Bd -literal/ { new(); next }
+		/^\.Ed/ { file = "" }
+		file != "" && /^$/ { new(); next } # the next example of the block
+		file != "" && !/^# / { print >file }'
+}
+
+# tell EXAMPLE: sets before and after (commands in the same directory). Fails where another
+# test runs the example. That the command was run, its status says.
+tell() {
+	before=: after=:
+	case $1 in
+	make | 'make '[a-z]* | 'SHELL '* | 'wdrun: '*) return 1 ;;
+	'wdrun -l db.lock '*)
+		before='wdrun -l db.lock sleep 0.4 3>&- & wait_until test -s db.lock' ;;
+	'wdrun --pty --no-stdin ls '*)
+		before='mkdir directory'
+		after='grep -q $'\''\e\[.*directory'\'' out' ;;
+	'make -j8 SHELL=wdrun '*) after='grep -qx built out' ;;
+	'wdrun -t 1h --report=job.json ./job') after='grep -q "\"status\":0" job.json' ;;
+	'wdrun --pty --no-stdin -t 30m '*) after='cmp agent.log out && grep -q result out' ;;
+	'out=$(wdrun ./deploy)') after='grep -qx deployed variable' ;;
+	'while read -r host; do'*)
+		before="printf '%s\\n' one two >hosts"
+		after='diff ran - <<<"ssh one uptime"$'\''\n'\''"ssh two uptime"' ;;
+	'wdrun -i 5m --idle-unless-busy --tee=build.log make') after='grep -qx built build.log' ;;
+	'wdrun -t 60 ./job'*)
+		after='grep -qx done out
+			JOB_STATUS=3 run_example 0 <"$example" && grep -qx failed out
+			JOB_STATUS=124 run_example 0 <"$example" && grep -qx "took too long" out' ;;
+	'xargs -n 1 -P 16 '*)
+		before='echo picture >files'
+		after='grep -qx "convert picture" ran' ;;
+	'wdrun -n nightly '*) # a user types one line after the other
+		text=${text/&/&until_listed}
+		after='[[ $text == *--cancel* ]] || wdrun --cancel nightly' ;;
+	'wdrun --cancel=nightly '*)
+		before='nightly & until_listed'
+		after='no wdrun --cancel nightly' ;;
+	'wdrun --list '*)
+		before='nightly & until_listed'
+		after='[[ $text == *--json* ]] ||
+				diff <(sed "s/.*# //" "$example") <(head -n 1 out | tr -s " ")
+			grep -q nightly out && wdrun --cancel nightly' ;;
+	esac
+}
+
+# stand_in NAME [LINE...]: writes a program that notes its arguments, then runs
+# LINEs.
+stand_in() {
+	printf '%s\n' '#!/bin/bash' 'echo "${0##*/} $*" >>"$HOME/ran"' \
+		"${@:2}" >"$1"
+	chmod +x "$1"
+}
+
+# run_example STATUS: runs the commands of stdin in this directory, and writes
+# their $out into a file.
+run_example() {
+	{
+		cat
+		echo 'status=$?; echo "${out-}" >variable; exit "$status"'
+	} >typed
+	complete bash typed
+	[ "$status" -eq "$1" ]
+}
+
+# Fills a directory with what an example may need.
+fill_directory() {
+	local name
+	mkdir bin
+	ln -s "$WDRUN" bin/wdrun
+	printf '%s\n' 'all:;@echo built' 'check:;@echo checked' >Makefile
+	for name in review.sh backup convert poll.sh review-poll.sh bin/rsync bin/server; do
+		stand_in "$name"
+	done
+	stand_in job 'exit "${JOB_STATUS:-0}"'
+	stand_in deploy 'sleep 1000 &' 'echo deployed'
+	stand_in build.sh 'echo BUILD SUCCESSFUL'
+	stand_in nightly.sh 'sleep 1000'
+	stand_in bin/until_listed 'until wdrun --list | grep nightly.*running' \
+		'do sleep 0.05; done'
+	stand_in bin/ssh '/bin/cat >/dev/null' # ssh reads stdin, too
+	stand_in bin/claude '[ -t 1 ] || exit 3' \
+		'echo '\''{"type":"result","subtype":"success"}'\'
+}
+
+# A run on record.
+nightly() {
+	wdrun -n nightly sleep 1000 3>&-
+}
+
+# without_numbers FILE...: replaces PIDs and times, and sorts the lines: two
+# streams have no common order.
+without_numbers() {
+	sed -E -e 's/[0-9]+/N/g' -e 's/ +$//' "$@" | sort
+}
+
+# run_marked: runs a block that prints the tree of a command that hangs in cat.
+# Its time must not be over before cat is there.
+run_marked() {
+	local limit ended
+	stand_in bin/cat 'date +%s%N >started' 'exec /bin/cat "$@"'
+	for limit in 2 20; do
+		rm -f replies
+		run_example "$(<"$example.status")" <<<"${text/-t 1 /-t $limit }"
+		ended=$(stat -c %.9Y err)
+		((${ended/./} - $(<started) < limit * 500000000)) || break
+	done
+	diff <(without_numbers "$example.expected") <(without_numbers out err)
+}
+
+# walk FILE: runs one example. In a shell of its own, since an example may
+# change the shell.
+walk() {
+	local text before after example=$PWD/$1
+	text=$(<"$example")
+	tell "$text" || return 0
+	cp -a filled "dir-${1##*/}"
+	cd "dir-${1##*/}" || return
+	export HOME=$PWD XDG_STATE_HOME=$PWD/.local/state
+	export PATH=$PWD/bin:$PATH TERM=xterm task='the task'
+	unset WDRUN_REGISTRY MAKEFLAGS MAKELEVEL LS_COLORS
+	case $text in
+	'ENTRYPOINT '*) text=$(jq -r @sh <<<"${text#ENTRYPOINT }") ;;
+	'* * * * * '*) # cron runs it by sh in an almost empty environment
+		text=$(sed -e 's,^[* ]*,,' -e 's,/srv/review,.,' -e 's,/run/lock/,,' "$example")
+		text="env -i HOME=. PATH='$PATH' WDRUN_TEST='$WDRUN_TEST' sh -c '$text'"
+		after='[ ! -s out ] && [ ! -s err ]' ;;
+	esac
+	eval "$before"
+	if [ -e "$example.expected" ]; then
+		run_marked
+	else
+		run_example 0 <<<"$text"
+	fi
+	eval "$after"
+}
+
+@test "the examples of README and manual end as they say, and do what they say" {
+	local file text walked
+	local -A seen
+	need jq
+	take_examples
+	mkdir filled
+	(cd filled && fill_directory)
+	for file in shown/*[0-9]; do
+		text=$(<"$file")
+		[ -z "${seen["$text"]-}" ] || continue
+		seen["$text"]=yes
+		printf '%s\n' "=== $file" "$text"
+		(walk "$file")
+	done
+	walked=(dir-*)
+	[ "${#walked[@]}" -ge 25 ]
+	[ -e dir-readme-24/started ] # the marked block
+}
+
+# Its times must not be over before review.sh is there: under timeout it is there
+# sooner than it has to be under wdrun.
+@test "the demonstration prints what the README shows" {
+	local limit
+	sed -n '/^<!-- demo -->$/,/^```$/p' "$readme" | sed '1,2d;$d' >expected
+	[ "$(wc -l <expected)" -ge 10 ]
+	for limit in 1 10; do
+		sed -e "s/-k 1 2 /-k 30 $limit /" \
+			-e "s/-t 2 -k 1 /-t $((2 * limit)) -k 30 /" "$root/tests/demo" >demo
+		complete bash demo "$WDRUN"
+		[ "$status" -eq 0 ]
+		(($(grep -c 'still running: [0-9]' out) < 2)) || break
+	done
+	diff <(without_numbers expected) <(without_numbers out err)
+	[ "$(tail -n 1 out)" = '    still running: nothing' ]
 }
