@@ -24,8 +24,8 @@ makes() {
 	[ "$status" -eq "$1" ]
 }
 
-@test "make install puts each file where it is looked for, and replaces no other timeout; uninstall removes no other file" {
-	local place made
+@test "make install puts each file where it is looked for, and replaces no other timeout; uninstall removes no other file; a directory with a quote is refused" {
+	local place made target
 	mkdir bystander
 	for place in there 'x &&* bystander;touch ran $(touch ran)'; do
 		made=(DESTDIR="$PWD/${place//\$/\$\$}" PREFIX='/u s r') # make's dollar sign
@@ -49,18 +49,13 @@ makes() {
 		[ "$(find "$place" ! -type d)" = "$place/u s r/bin/gtimeout" ]
 		[ "$(<"$place/u s r/bin/gtimeout")" = precious ]
 	done
-	[ ! -e ran ]
-	[ -d bystander ]
-}
-
-@test "make install refuses, in a line, a directory with a quote" {
-	local target
 	for target in install uninstall; do
 		makes 2 "$target" DESTDIR="$PWD/d'e; touch ran; '"
 		[ "$(grep -c . err)" -eq 1 ]
 		[[ $stderr == *DESTDIR*PREFIX*TIMEOUT_LINK*quote* ]]
 	done
 	[ ! -e ran ]
+	[ -d bystander ]
 }
 
 # bats test_tags=programs
@@ -70,41 +65,28 @@ makes() {
 	line=$(grep -o 'fpath=([^)]*)' "$root/README.md")
 	export HOME=$PWD
 	makes 0 install PREFIX="$HOME/.local"
-
 	no zsh -f -c 'autoload +X _wdrun'
 	zsh -f -c "$line; autoload +X _wdrun"
 }
 
-@test "make dist makes an archive that can be checked and used, the same one each time" {
+@test "make dist and make deb make an archive and a package that can be used, the same ones each time" {
+	need dpkg-deb
 	if grep -q INTERP <(readelf -lW wdrun); then
 		makes 2 dist # only a static wdrun runs elsewhere
 		return
 	fi
-	makes 0 dist
+	makes 0 dist deb
 	(cd build/dist && sha256sum --check SHA256SUMS)
 	tar -xzf build/dist/wdrun-*-linux-*.tar.gz
 	cmp wdrun wdrun-*/bin/wdrun
 	cmp man/wdrun.1 wdrun-*/share/man/man1/wdrun.1
 	[ "$(find wdrun-*/share -type f | wc -l)" -eq 4 ]
-
-	mv build/dist/SHA256SUMS first
-	touch man/wdrun.1 completions/_wdrun
-	makes 0 dist
-	cmp first build/dist/SHA256SUMS
-}
-
-@test "make deb makes a Debian package, the same one each time" {
-	need dpkg-deb
-	if grep -q INTERP <(readelf -lW wdrun); then
-		makes 2 deb
-		return
-	fi
-	makes 0 deb
-	sha256sum build/deb/wdrun_*.deb >first
 	dpkg-deb -x build/deb/wdrun_*.deb root
 	cmp wdrun root/usr/bin/wdrun
 	cmp man/wdrun.1 <(gzip -dc root/usr/share/man/man1/wdrun.1.gz)
-	touch man/wdrun.1
-	makes 0 deb
+
+	sha256sum build/dist/SHA256SUMS build/deb/wdrun_*.deb >first
+	touch man/wdrun.1 completions/_wdrun
+	makes 0 dist deb
 	sha256sum --check first
 }
