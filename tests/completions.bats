@@ -44,11 +44,8 @@ ask_bash() {
 		number=0
 		while IFS= read -r line; do
 			COMPREPLY=()
-			before=${line%%^*} # ^ stands for the cursor
-			cut "$before"
-			COMP_POINT=${#before} COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-			COMP_LINE=${line/^/}
-			cut "$COMP_LINE"
+			cut "$line"
+			COMP_LINE=$line COMP_POINT=${#line} COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 			_wdrun wdrun >options 2>errors
 			[ ! -s errors ] || cat errors >&2
 			mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY <options
@@ -110,31 +107,22 @@ ask_fish() {
 		end' "$completions/wdrun.fish" <lines >words 3>&-
 }
 
-# take_answers SHELL [ARGUMENT...]: asks SHELL for the array lines. Sets the array
-# answers to the words that are offered for each, sorted.
-take_answers() {
-	local number word
-	printf '%s\n' "${lines[@]}" >lines
-	"ask_$1" "${@:2}"
-	answers=("${lines[@]/*/}")
-	while read -r number word; do
-		answers[number]+=${answers[number]:+ }$word
-	done < <(LC_ALL=C sort -u words)
-}
-
 # expect SHELL [ARGUMENT...]: asks SHELL for the part before the last colon of each
-# line of stdin, and compares the answers with the part after it. _ stands for a
-# blank at the end.
+# line of stdin, and compares the words that it offers, sorted, with the part after it.
+# _ stands for a blank at the end.
 expect() {
-	local line expected=() lines=() i
+	local i line number word expected=() answers=()
 	while read -r line; do
 		expected+=("$line")
 		line=${line%:*}
-		lines+=("${line/%_/ }")
-	done
-	take_answers "$@"
-	for i in "${!lines[@]}"; do
-		echo "${lines[i]/% /_}:${answers[i]}"
+		echo "${line/%_/ }"
+	done >lines
+	"ask_$1" "${@:2}"
+	while read -r number word; do
+		answers[number]+=${answers[number]:+ }$word
+	done < <(LC_ALL=C sort -u words)
+	for i in "${!expected[@]}"; do
+		echo "${expected[i]%:*}:${answers[i]-}"
 	done | diff <(printf '%s\n' "${expected[@]}") -
 }
 
@@ -145,23 +133,20 @@ XCPU XFSZ'
 # options SUFFIX: prints the long options of --help, with SUFFIX for the = of those
 # that have a value.
 options() {
-	"$WDRUN" --help | sed -nE "s/^ +(-[a-zA-Z], )?(--[a-z-]+)(=?).*/\\2\\3/; T; s/=\$/$1/p; t; p" |
+	"$WDRUN" --help |
+		sed -nE "s/^ +(-[a-zA-Z], )?(--[a-z-]+)(=?).*/\\2\\3/; T; s/=\$/$1/p; t; p" |
 		LC_ALL=C sort | paste -sd ' '
 }
 
-@test "bash completes options, values that wdrun takes, and COMMAND, also without bash-completion" {
-	local value taken=()
+@test "bash completes options, values that wdrun takes, and COMMAND, with and without bash-completion" {
+	local loader=/usr/share/bash-completion/bash_completion
 	expect bash <<-END
 		wdrun --:$(options "=")
-		wdrun --ti:--timeout=
 		wdrun --lo:--lock-exit= --lock-wait= --lock=
-		wdrun -q --js:--json
-		wdrun --js^xx --list:--json
 		wdrun -t_:10m 10s 1h 1m 1s never
 		wdrun -pqk1.5:-pqk1.5d -pqk1.5h -pqk1.5m -pqk1.5ms -pqk1.5s -pqk1.5w
 		wdrun --survivors=:kill leave wait
 		wdrun --signal=:${signals//$'\n'/ }
-		wdrun -s SIGUS:SIGUSR1 SIGUSR2
 		wdrun --tee=some:-o default
 		wdrun --registry=some:-o dirnames
 		wdrun --list --j:--json
@@ -169,17 +154,11 @@ options() {
 		wdrun --until=a:b -- wdru:wdrun
 		wdrun ls --tim:-o bashdefault -o default
 	END
-	for value in $signals; do
-		taken+=(--signal="$value")
-	done
-	wdrun "${taken[@]}" true
-}
+	# shellcheck disable=SC2046,SC2086 # they are words
+	wdrun $(printf ' --signal=%s' $signals) true
 
-@test "bash completes the arguments of COMMAND as bash-completion has it" {
-	local loader=/usr/share/bash-completion/bash_completion
 	[ -e "$loader" ] || skip "bash-completion is not installed"
 	expect bash "$loader" <<-'END'
-		wdrun --ti:--timeout=
 		wdrun -pt5 -l a=b -- wdru:wdrun
 		wdrun --until=a:b -pt 5 ls --alm:--almost-all
 		wdrun ls some:some-directory some-file
@@ -204,14 +183,11 @@ ask_for_runs() {
 		wdrun --cancel n:nightly
 		wdrun --cancel_:$ids nightly
 		wdrun --registry=a\\;xyzzy --cancel=i:${1}in-a
-		wdrun --registry b\\ c --cancel i:in-b
 		wdrun --registry "b c" -q --cancel i:in-b
 		wdrun --registry ~/b\\ c --cancel i:in-b
 		wdrun --registry="d'e" --cancel=i:${1}in-d
-		wdrun --registry=d\\'e --cancel=i:${1}in-d
 		wdrun --registry="\$(xyzzy)" --cancel=i:
 		wdrun --registry=\`xyzzy\` --cancel=i:
-		wdrun --registry=\$(xyzzy) --cancel=i:
 		\`xyzzy\`/wdrun --cancel=i:
 	END
 }
@@ -242,7 +218,6 @@ ask_for_runs() {
 		wdrun -t 5 -- wdrun -t 5 --su:--survivors"
 	expect zsh <<-END
 		$(ask_for_runs)
-		wdrun --foreground --se:
 		wdrun --timeout=:never
 		wdrun -pqk 1.5:d h m ms s w
 		wdrun --survivors=:kill leave wait
