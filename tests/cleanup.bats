@@ -10,16 +10,12 @@ load locks
 
 both=(--cleanup=pid.lock --cleanup=dir.lock)
 
-# A program that does the same, and lives on beside a daemon and a session.
-litter=("$PROGRAMS/act" any lock=pid.lock dir=dir.lock session daemon ready live)
-
 # The beginning of a script that takes a PID lock and an mkdir lock, and never
 # removes them.
 script='echo $$ >pid.lock; mkdir dir.lock; '
 
 both_are_there() {
-	[ -f pid.lock ]
-	[ -d dir.lock ]
+	[ "$(echo *.lock)" = 'dir.lock pid.lock' ]
 }
 
 # The locks are gone, which is told.
@@ -52,7 +48,8 @@ leaves() {
 	ends 137 -c pid.lock -cdir.lock sh -c "$script"'kill -KILL $$'
 	both_are_removed
 	has_line_count 2 err
-	ends 0 -u ready --until-grace=0 -k 100ms "${both[@]}" "${litter[@]}"
+	ends 0 -u ready --until-grace=0 -k 100ms "${both[@]}" \
+		"$PROGRAMS/act" any lock=pid.lock dir=dir.lock session daemon ready live
 	both_are_removed
 	ends 143 -l run "${both[@]}" sh -c "$script"'kill "$(cat run)"; exec sleep 1000'
 	both_are_removed

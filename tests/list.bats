@@ -29,15 +29,13 @@ list() {
 	[ "${lines[*]%% *}" = "NAME $(echo run{1..9}) nightly" ]
 	[[ ${lines[0]} =~ ^NAME\ +ID\ +STATE\ +AGE\ +LEFT\ +COMMAND$ ]]
 	[[ ${lines[1]} =~ ^run1\ +[0-9]+\ +orphaned\ +[0-9]+d.*\ sleep$ ]]
-	[[ ${lines[10]} =~ ^nightly\ +$front\ +running\ +[0-9]+s\ +5.m..s\ +"$PROGRAMS/sigcount 9"$ ]]
+	[[ ${lines[10]} =~ ^nightly\ +$front\ +running\ +[0-9]+s\ +5.m..s\ +.*/sigcount\ 9$ ]]
 }
 
 # bats test_tags=slow
-@test "a run is on record from before its command is executed until it is over, also while it waits for a lock, with the time that it waits" {
+@test "a run is on record from before its command until it is over, also while it waits for a lock" {
 	complete "$WDRUN" --name=itself -- "$WDRUN" --list
 	[[ $output =~ itself\ +$started\ +running\  ]]
-	complete "$WDRUN" --name=absent -- ./absent
-	[ "$status" -eq 127 ]
 	[ -z "$(ids)" ]
 
 	wait_for_lock -t 1m
@@ -57,7 +55,7 @@ list() {
 	end "$holder"
 }
 
-@test "where no run is on record, --list is no failure and says so on stderr alone, and --json prints an empty array" {
+@test "where no run is on record, --list is no failure and says so on stderr alone, --json is an empty array" {
 	local place
 	for place in "$WDRUN_REGISTRY" nowhere; do
 		list --registry="$place"
@@ -74,33 +72,18 @@ list() {
 }
 
 # bats test_tags=slow
-@test "a list that is read while runs end shows none of them as orphaned" {
-	local runner
-	(for _ in {1..10}; do "$WDRUN" --name=short true; done) 3>&- &
-	runner=$!
-	while is_alive "$runner"; do
-		no is_listed short orphaned
-	done
-	wait "$runner"
-	[ -z "$(ids)" ]
-}
-
-# bats test_tags=slow
 @test "at a terminal each line of the list is cut to its width; a list that cannot be written is a failure" {
-	local width line option
+	local width option
 	begin nightly -- "$PROGRAMS/sigcount" 9 {1..200}
 	for width in 40 120; do
 		complete env -u WDRUN_REGISTRY "$WDRUN" --pty --no-stdin -- sh -c '
 			stty cols "$1" </dev/tty
 			exec "$WDRUN" --list --registry="$2"' - "$width" "$WDRUN_REGISTRY"
 		[[ $output == *$'\n'nightly* ]]
-		while IFS= read -r line; do
-			((${#line} <= width))
-		done <out
+		[ "$(wc -L <out)" -eq "$width" ]
 	done
 	for option in --list --json; do
-		status=0
-		"$WDRUN" --list "$option" >/dev/full 2>err || status=$?
+		directly sh -c '"$WDRUN" --list "$1" >/dev/full' - "$option"
 		[ "$status" -eq 125 ]
 		has_message stdout
 	done
@@ -108,21 +91,21 @@ list() {
 }
 
 # bats test_tags=smoke
-@test "a name or a command that is not text cannot control the terminal; --json is JSON whatever bytes there are, with null for what there is not, and the whole of a long command, also where the list cuts it" {
-	local nasty=$'"quoted" \\ back\nnew\tline\e\x7f \xff\xc3 \xed\xa0\x80 \xc3\xa9 \xf0\x9f\x90\xa2 \xc2\x9b'
+@test "what is not text cannot control the terminal; --json is JSON whatever bytes there are, and cuts nothing" {
+	local nasty=$'"quoted" \\ back\nnew\tline\e \xff\xc3 é 🐢 \xc2\x9b'
 	begin "$nasty" -t 1h -- "$PROGRAMS/sigcount" 9 '' "$nasty" last
 	"$WDRUN" --list >list
 	"$WDRUN" --list --json >json
 	end "$front"
 	has_line_count 2 list
 	LC_ALL=C no grep -q $'[\x01-\x1f\x7f\x9b]' list
-	grep -qF '"quoted" \ back?new?line?? ?? ??? é 🐢 ?? ' list
+	grep -qF '"quoted" \ back?new?line? ?? é 🐢 ?? ' list
 	need jq
 	jq -e --arg id "$id" --argjson pid "$front" '
 		length == 1 and (.[0] |
 		.id == $id and .state == "running" and .pid == $pid and
 		.age >= 0 and .left > 3000 and .left <= 3600 and
-		.name == "\"quoted\" \\ back\nnew\tline\u001b\u007f \ufffd\ufffd \ufffd\ufffd\ufffd é 🐢 \ufffd\ufffd" and
+		.name == "\"quoted\" \\ back\nnew\tline\u001b \ufffd\ufffd é 🐢 \ufffd\ufffd" and
 		(.command[0] | endswith("/sigcount")) and
 		.command[1:] == ["9", "", .name, "last"])' json
 

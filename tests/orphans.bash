@@ -135,10 +135,9 @@ is_asleep() {
 
 # start_of PID: prints the start time of PID, in clock ticks after boot.
 start_of() {
-	local stat fields
-	read -r stat <"/proc/$1/stat"
-	read -ra fields <<<"${stat##*) }"
-	echo "${fields[19]}"
+	local stat
+	stat=$(<"/proc/$1/stat")
+	cut -d ' ' -f 20 <<<"${stat##*) }"
 }
 
 # is_unharmed PID: the process is alive, and not even stopped.
@@ -158,31 +157,19 @@ spares() {
 # forge [KEY=VALUE]...: puts a run on record whose watchers are dead: nobody holds
 # the lock on its entry. Of the keys, name is that of the run, watcher the PID and
 # start time of its front and its supervisor, started when it began (in nanoseconds),
-# and boot and machine where it ran. Sets id. Without a fork, since a test may want hundreds.
+# and boot and machine where it ran. Sets id.
 forge() {
-	local pair
-	local -A is=([name]=forged [started]=${EPOCHREALTIME//[!0-9]/}000)
-	[ -v here ] || find_here
-	is[watcher]=$dead is[boot]=${here[0]} is[machine]=${here[1]}
-	for pair; do is[${pair%%=*}]=${pair#*=}; done
-	printf -v id '%d-%x' "${is[watcher]% *}" "${is[started]}"
-	umask 077
-	printf '%s\0' "wdrun 2" \
-		"host ${is[machine]} ${is[boot]} ${here[2]}" \
-		"name ${is[name]}" "arg sleep" "front ${is[watcher]} 0 5000000000" \
-		"target ${is[watcher]} ${is[watcher]% *} 0" >"$WDRUN_REGISTRY/$id.run"
-	umask 022
-}
-
-# Sets here to the boot, the machine and the PID namespace, and dead to PID and
-# start time of a process that has just ended.
-find_here() {
-	local machine=-
-	read -r here </proc/sys/kernel/random/boot_id
+	local boot machine=- name=forged started=${EPOCHREALTIME//[!0-9]/}000 watcher
+	read -r boot </proc/sys/kernel/random/boot_id
 	[ ! -e /etc/machine-id ] || read -r machine </etc/machine-id
-	here+=("$machine" "$(stat -Lc %i /proc/self/ns/pid)")
-	sleep 1000 3>&- &
-	dead="$! $(start_of "$!")"
-	kill -KILL "$!"
-	wait "$!" 2>/dev/null || true
+	: 3>&- &
+	wait "$!"
+	watcher="$! 1"
+	local "$@"
+	printf -v id '%d-%x' "${watcher% *}" "$started"
+	umask 077
+	printf '%s\0' "wdrun 2" "host $machine $boot $(stat -Lc %i /proc/self/ns/pid)" \
+		"name $name" "arg sleep" "front $watcher 0 5000000000" \
+		"target $watcher ${watcher% *} 0" >"$WDRUN_REGISTRY/$id.run"
+	umask 022
 }
