@@ -61,15 +61,6 @@ are_ready() {
 	((${#left[@]} == $1))
 }
 
-# said WORD [FILE]: FILE (out) has a line `WORD VALUE`. Sets value.
-said() {
-	local word
-	while read -r word value; do
-		[ "$word" != "$1" ] || return 0
-	done <"${2:-out}"
-	return 1
-}
-
 # wait_for_lock OPTION...: starts a run that waits for the lock of another run.
 # Sets front, and holder, the other run's front, whose ID is id.
 wait_for_lock() {

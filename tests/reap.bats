@@ -12,11 +12,10 @@ load orphans
 
 # reap_finishes PID...: --reap finishes the run, and these processes are dead.
 reap_finishes() {
+	local pid
 	complete "$WDRUN" --reap
 	[ "$status" -eq 0 ]
 	is_off_the_record
-	only_messages
-	local pid
 	for pid; do is_dead "$pid"; done
 }
 
@@ -31,14 +30,14 @@ reap_keeps() {
 
 # bats test_tags=smoke,tree
 @test "--reap, one of several at once, ends a daemon that both watchers left, and says so; so does a registered run before it starts" {
-	local each reapers=()
+	local reapers=()
 	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
 	is_listed nightly orphaned
-	for each in {1..4}; do
+	for _ in {1..4}; do
 		"$WDRUN" --reap 2>>err 3>&- &
 		reapers+=("$!")
 	done
-	for each in "${reapers[@]}"; do wait "$each" || true; done
+	wait "${reapers[@]}" || true
 	is_dead "$ready"
 	is_off_the_record
 	has_line_count 1 err
@@ -62,25 +61,22 @@ reap_keeps() {
 
 # bats test_tags=slow
 @test "of a run in the session of another one all is ended that is left, and nothing of that one" {
-	local outer outer_id other caller
-	begin outer -- bash -c 'setsid sleep 1000 & echo "other $!"
+	local outer outer_id caller
+	begin outer -- bash -c 'setsid sleep 1000 & echo "$!" >other
 		"$WDRUN" --foreground --name=inner -- sh -c \
 			"\"\$PROGRAMS/escape\" fork & \"\$PROGRAMS/escape\" fork setsid & wait" &
-		front=$!; echo "front $front"; wait "$front"; exec sleep 1000'
+		echo "$!" >inner; wait "$!"; exec sleep 1000'
 	outer=$front outer_id=$id
 	find_watchers
 	caller=$target
 	wait_until are_ready 2 outer.out
-	said other outer.out
-	other=$value
-	said front outer.out
-	front=$value
+	front=$(<inner)
 	find_id
 	find_watchers
 	kill_watchers
 	wait_until is_asleep "$caller"
 	reap_finishes "${left[@]}"
-	is_unharmed "$other"
+	is_unharmed "$(<other)"
 	is_unharmed "$caller"
 	is_unharmed "$outer"
 	[ "$(ids)" = "$outer_id" ]
@@ -105,14 +101,14 @@ reap_keeps() {
 		strangers+=("$living")
 	done
 	live bash -c 'exec -a "WDRUN_ID=$1" sleep 1000' - "$id"
+	strangers+=("$living")
 	complete setsid env WDRUN_ID="$id" sh -c '"$WDRUN" --reap
 		echo "status $?, $$ lives"'
 	[ "$output" = "status 1, $started lives" ]
 	has_message "$id" "$started"
-	is_on_record
 	is_dead "$ready"
 	reap_finishes
-	spares "${strangers[@]}" "$living"
+	spares "${strangers[@]}"
 }
 
 @test "a process of the run's session stays, unsignalled and on record, where nothing proves it the run's" {
@@ -125,17 +121,14 @@ reap_keeps() {
 }
 
 @test "a process of another user is left alone, whatever ID it carries, and keeps its run on record" {
-	local stranger pid
 	need_other_user
 	orphan --name=a -- sh -c '
 		setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 &
-		echo "other $!"; "$PROGRAMS/escape" fork setsid; wait'
-	said other
-	stranger=$value
-	wait_until is_asleep "$stranger"
-	reap_keeps "$stranger"
-	for pid in "${left[@]}"; do is_dead "$pid"; done
-	spares "$stranger"
+		echo "$!" >other; "$PROGRAMS/escape" fork setsid; wait'
+	wait_until is_asleep "$(<other)"
+	reap_keeps "$(<other)"
+	is_dead "$ready"
+	spares "$(<other)"
 	reap_finishes
 }
 
@@ -202,7 +195,6 @@ reap_keeps() {
 	kill -KILL "$front"
 	wait_until is_dead "$front"
 	: >made
-	is_listed second orphaned
 	reap_finishes
 	[ -e made ]
 	[ "$(<lock)" = "$holder" ]
