@@ -27,7 +27,7 @@ is_cancelled() {
 }
 
 # bats test_tags=smoke,tree
-@test "--cancel stops one run, alone, by name, ID or PID, as by SIGTERM, and returns when it is gone" {
+@test "--cancel stops one run, by name, ID or PID, as by SIGTERM, and returns when it is gone" {
 	local other pid which
 	begin other -- "$PROGRAMS/escape" fork setsid
 	other=("$front" "$ready" "$id")
@@ -48,7 +48,7 @@ is_cancelled() {
 }
 
 # bats test_tags=slow
-@test "--cancel of a run that does not exist is 1; a name of several runs stops none, and their IDs are printed" {
+@test "--cancel of no run is 1; a name of several runs stops none, and their IDs are printed" {
 	local first first_id which
 	begin job -- "$PROGRAMS/sigcount"
 	first=$front first_id=$id
@@ -73,7 +73,7 @@ is_cancelled() {
 }
 
 # bats test_tags=slow
-@test "a run that ignores SIGTERM, is stopped or waits for a lock is cancelled all the same, and it alone" {
+@test "a run that ignores SIGTERM, is stopped or waits for a lock is cancelled all the same" {
 	start "$PROGRAMS/launch" --ignore TERM "$WDRUN" --name=job -k 100ms \
 		"$PROGRAMS/escape" fork setsid
 	await_ready
@@ -102,7 +102,7 @@ is_cancelled() {
 }
 
 # bats test_tags=smoke,tree
-@test "--cancel ends what is left of a run whose watchers were killed, no process that got a watcher's PID" {
+@test "--cancel ends what two killed watchers have left, and nobody who got a watcher's PID" {
 	local mode
 	orphan --name=job -- "$PROGRAMS/escape" fork setsid stubborn
 	cancel 0 job

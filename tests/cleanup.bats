@@ -40,7 +40,7 @@ leaves() {
 }
 
 # bats test_tags=smoke
-@test "the locks that a script leaves are removed however it ends, which is told, and its status stands" {
+@test "the locks that a script leaves are removed however it ends, and its status stands" {
 	ends 0 sh -c "$script"
 	both_are_there
 	rm -r ./*.lock
@@ -64,7 +64,7 @@ leaves() {
 }
 
 # bats test_tags=smoke,tree
-@test "a script's locks are there as long as its tree, and removed when front or supervisor is killed" {
+@test "a script's locks are there as long as its tree, also after kill -9 of a watcher" {
 	local watcher
 	for watcher in front supervisor ready; do
 		start "$WDRUN" "${both[@]}" --survivors=wait sh -c \
@@ -81,7 +81,7 @@ leaves() {
 	done
 }
 
-@test "files are found wherever the command goes, under any name, in any order, and however often named" {
+@test "files are found under any name, in any order, and however often they are named" {
 	mkdir place # it is there before
 	ends 0 -c "$PWD/pid.lock" -c ./dir.lock -c place/../place/lock -c place \
 		-c d -c d/pid -c e/pid -c e -c ./e sh -c "$script"'mkdir d e
@@ -92,7 +92,7 @@ leaves() {
 	[ -d place ]
 }
 
-@test "a living process's lock is left, a dead one's removed; a file without a PID, or an empty directory, only if the run made it" {
+@test "a living process's lock stays, a dead one's goes; what has no PID goes if the run made it" {
 	hold "$PROGRAMS/sigcount" # a process outside of all runs
 	echo "$held_by" >lock
 	leaves true
@@ -166,7 +166,7 @@ leaves() {
 	[ "$output" = 'file lock' ]
 }
 
-@test "links, what they lead to, FIFOs, sockets, devices and another user's file are left, which is told" {
+@test "links, what they lead to, FIFOs, sockets, devices and another user's file stay" {
 	local left=(to-stale to-empty to-nothing fifo C/app/lock) name
 	mkdir -p empty victim A/app B/app C D/app
 	mkdir -m 1777 sticky

@@ -138,7 +138,7 @@ options() {
 		LC_ALL=C sort | paste -sd ' '
 }
 
-@test "bash completes options, values that wdrun takes, and COMMAND, with and without bash-completion" {
+@test "bash completes options, values and COMMAND, with and without bash-completion" {
 	local loader=/usr/share/bash-completion/bash_completion
 	expect bash <<-END
 		wdrun --:$(options "=")
@@ -194,7 +194,7 @@ ask_for_runs() {
 
 # Each shell is asked once: it takes longer to start than to answer.
 # bats test_tags=programs
-@test "zsh and fish complete options, values and COMMAND; they and bash IDs and names of runs, and execute nothing on TAB" {
+@test "zsh and fish complete the same; all complete IDs and names of runs, and execute nothing" {
 	need zsh fish jq
 	local ids directory in_both
 	printf '%s\n' '#!/bin/sh' ": >'$PWD/ran'" >path/xyzzy

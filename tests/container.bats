@@ -100,13 +100,14 @@ leaves_one_zombie() {
 }
 
 # bats test_tags=smoke,slow
-@test "without /proc a command has its status, and a timeout ends its group and says what is missing" {
+@test "without /proc a command has its status; a timeout ends its group, says what is missing" {
 	local unmounted='mount -t tmpfs none /proc; exec "$WDRUN" "$@"'
 	need_mounts
 	complete unshare --mount sh -c "$unmounted" - -t 60 sh -c 'exit 42'
 	[ "$status" -eq 42 ]
 
-	complete_late unshare --mount sh -c "$unmounted" - -t LIMIT -k 100ms "$PROGRAMS/escape" stubborn
+	complete_late unshare --mount sh -c "$unmounted" - -t LIMIT -k 100ms \
+		"$PROGRAMS/escape" stubborn
 	[ "$status" -eq 124 ]
 	has_message /proc
 	is_dead "$ready"
@@ -175,7 +176,7 @@ give_to_all() {
 }
 
 # bats test_tags=slow
-@test "where /proc hides others' processes, a daemon that is not dumpable and a setuid command die" {
+@test "where /proc hides processes, a daemon that is not dumpable and a setuid command die" {
 	local as_nobody
 	need_mounts
 	need_other_user
@@ -197,7 +198,7 @@ give_to_all() {
 }
 
 # bats test_tags=slow
-@test "a fork bomb at its user's limit is ended, and who only root may kill is named, and waited for up to a bound" {
+@test "a fork bomb at its user's limit is ended; who only root may kill is named, and given up" {
 	# A user whom no other test uses at the same time.
 	local user=$((60000 + $$ % 5000))
 	need prlimit
@@ -235,7 +236,7 @@ is_left() {
 }
 
 # bats test_tags=slow
-@test "whom not even SIGKILL ends is named, and on record with its lock file until --reap; the lock is the supervisor's" {
+@test "whom not even SIGKILL ends is named, and on record until --reap" {
 	export WDRUN_REGISTRY=$PWD/registry
 	need_freezer
 	start "$WDRUN" --report=report -k 100ms --cleanup=pid.lock "$PROGRAMS/escape" fork setsid

@@ -29,13 +29,14 @@ options_in_help() {
 	"$WDRUN" --help | sed -nE 's/^ +((-[a-zA-Z], )?--[a-z-]+).*/\1/p' | sort
 }
 
-@test "the manual describes the options of --help, with their defaults, and the statuses, as does the README" {
+@test "the manual has the options of --help, their defaults, and the statuses of the README" {
 	local number
 	options_in_help >of-help
 	[ "$(wc -l <of-help)" -ge 31 ]
 	# Lines like ".It Fl t Ar DUR , Fl -timeout Ns = Ns Ar DUR".
-	section OPTIONS | sed -nE -e 's/^\.It Fl ([a-zA-Z])( Ar [A-Z]+)? , Fl (-[a-z-]+).*/-\1, -\3/p' \
-		-e 's/^\.It Fl (-[a-z-]+).*/-\1/p' | sort | diff of-help -
+	section OPTIONS | sed -nE -e 's/^\.It Fl (-[a-z-]+).*/-\1/p' \
+		-e 's/^\.It Fl ([a-zA-Z])( Ar [A-Z]+)? , Fl (-[a-z-]+).*/-\1, -\3/p' |
+		sort | diff of-help -
 
 	# Each option with an argument has a default; but --cancel is never without one.
 	section OPTIONS | awk '/^\.(It|Ss)/ {
@@ -62,7 +63,7 @@ options_in_help() {
 }
 
 # In less, which man(1) starts, a reader searches for /^ *-t.
-@test "a reader finds each option of the manual, the README's promises, and the version in the changelog" {
+@test "a reader finds each option, the README's promises, and the version in the changelog" {
 	local option promise version
 	version=$("$WDRUN" --version)
 	grep -m 1 '^## ' "$root/CHANGELOG.md" |

@@ -19,7 +19,7 @@ gives() {
 launched=()
 
 # bats test_tags=smoke
-@test "a shell and waitpid see the command's own code, and its death by a signal, also where the caller ignores it" {
+@test "a shell and waitpid see the command's code, and its death by a signal, even an ignored one" {
 	local code number
 	for code in 0 75 124 125 127 255; do
 		gives "exit $code" sh -c "exit $code"
@@ -59,7 +59,7 @@ each_not_run() {
 }
 
 # bats test_tags=smoke
-@test "what is not found gives 127, what cannot be executed 126, and why is told: also a script's interpreter, a loader" {
+@test "what is not found gives 127, what cannot be executed 126, and why is told" {
 	local path
 	echo data >data
 	mkdir -p directory one/tool two
@@ -114,7 +114,7 @@ stopped() {
 	[ "${output##*$'\n'}" = "$1" ]
 }
 
-@test "a timeout gives 124, also after SIGKILL, or TERM answered with 0; with --preserve-status the command's own status" {
+@test "a timeout gives 124, however the command ends; with --preserve-status its own status" {
 	local answers='trap "exit $1" TERM; echo "ready $$"
 		while :; do sleep 1000 & wait; done'
 	local sleeps='echo "ready $$"; exec sleep 1000'
@@ -126,7 +126,7 @@ stopped() {
 	stopped 'signal 9' -p -s KILL sh -c "$sleeps"
 }
 
-@test "what comes after the command's exit leaves its status: a timeout, a signal, the supervisor's death; a kill gives it" {
+@test "what comes after the command's exit leaves its status; a kill of the command gives it" {
 	# It is ready when the shell has closed the pipe: by its exit.
 	local exits='exec 7> >(cat; echo "ready $BASHPID"; exec sleep 1000); exit 3'
 	local signal watcher

@@ -33,7 +33,7 @@ list() {
 }
 
 # bats test_tags=slow
-@test "a run is on record from before its command until it is over, also while it waits for a lock" {
+@test "a run is on record from its start to its end, also while it waits for a lock" {
 	complete "$WDRUN" --name=itself -- "$WDRUN" --list
 	[[ $output =~ itself\ +$started\ +running\  ]]
 	[ -z "$(ids)" ]
@@ -55,7 +55,7 @@ list() {
 	end "$holder"
 }
 
-@test "where no run is on record, --list is no failure and says so on stderr alone, --json is an empty array" {
+@test "where no run is on record, --list says so on stderr, and --json is an empty array" {
 	local place
 	for place in "$WDRUN_REGISTRY" nowhere; do
 		list --registry="$place"
@@ -72,7 +72,7 @@ list() {
 }
 
 # bats test_tags=slow
-@test "at a terminal each line of the list is cut to its width; a list that cannot be written is a failure" {
+@test "at a terminal the list is cut to its width; where it cannot be written, it fails" {
 	local width option
 	begin nightly -- "$PROGRAMS/sigcount" 9 {1..200}
 	for width in 40 120; do
@@ -91,7 +91,7 @@ list() {
 }
 
 # bats test_tags=smoke
-@test "what is not text cannot control the terminal; --json is JSON whatever bytes there are, and cuts nothing" {
+@test "no name can control the terminal; --json is JSON, whatever bytes there are, and complete" {
 	local nasty=$'"quoted" \\ back\nnew\tline\e \xff\xc3 é 🐢 \xc2\x9b'
 	begin "$nasty" -t 1h -- "$PROGRAMS/sigcount" 9 '' "$nasty" last
 	"$WDRUN" --list >list

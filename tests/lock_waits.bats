@@ -16,7 +16,7 @@ sleeps_on() {
 	[ "$(grep ctxt "/proc/$started/status")" = "$before" ]
 }
 
-@test "a waiting run sleeps, holds no other lock, and gets the lock when a run, flock(1) or a script is over" {
+@test "a waiting run sleeps, holds no lock, and gets its own after a run, flock(1) or a script" {
 	local holds
 	for holds in hold_lock hold_by_flock hold_by_script; do
 		"$holds"
@@ -63,7 +63,7 @@ waits_longer() {
 }
 
 # bats test_tags=smoke
-@test "a run that waits for a lock is ended by a signal, also where the caller blocks it, and leaves nothing" {
+@test "a run that waits is ended by a signal, also one that the caller blocks, and leaves nothing" {
 	local before holds row words
 	ulimit -c 0
 	for holds in hold_lock hold_by_script; do
@@ -115,7 +115,7 @@ has_job() {
 }
 
 # bats test_tags=tree
-@test "kill -9 of the supervisor: the front has the lock until all are dead; kill -9 of both frees it" {
+@test "kill -9 of the supervisor leaves the front the lock; kill -9 of both frees it" {
 	local last
 	for last in CONT KILL; do
 		hold "$WDRUN" --lock=lock "$PROGRAMS/escape" fork setsid stubborn

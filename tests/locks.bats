@@ -35,7 +35,7 @@ is_busy() {
 }
 
 # bats test_tags=smoke
-@test "a held lock is told with its holder, nothing is run, none of several is taken; for flock(1) it is held, too" {
+@test "a held lock is told with its holder, nothing is run, and none of several is taken" {
 	hold_lock --lock=other
 	is_busy 75
 	has_line_count 1 err
@@ -60,7 +60,7 @@ is_busy() {
 	has_message --lock lock
 }
 
-@test "the file holds the PID of wdrun, has the mode that the manual says, the command has no descriptor of it, and it is removed however the run ends" {
+@test "the file holds wdrun's PID, is not inherited, and goes however the run ends" {
 	local pid result arguments
 	for arguments in 0 022 077; do
 		umask "$arguments"
@@ -97,7 +97,7 @@ is_taken() {
 }
 
 # bats test_tags=tree,slow
-@test "the lock is held as long as one process of the tree lives, and not by a survivor of an earlier run" {
+@test "the lock is held as long as the tree lives, and not by a survivor of an earlier run" {
 	hold "$WDRUN" --lock=lock --survivors=wait "$PROGRAMS/escape" -x 0 fork setsid
 	front=$holder
 	find_watchers
@@ -116,7 +116,7 @@ is_taken() {
 	end_leftovers
 }
 
-@test "what has taken the place of the lock is not removed, and a lock that is missing is no error" {
+@test "what has taken the place of the lock is not removed; a missing lock is no error" {
 	mkdir victim 1 2 3
 	dead_pid | tee victim/lock >dead
 	ends 0 --lock={1,2,3}/lock sh -c 'rm 1/lock 3/lock; cp dead 1/lock; mv 2 moved
@@ -127,7 +127,7 @@ is_taken() {
 	cmp victim/lock dead
 }
 
-@test "16 locks are taken, or none where one cannot be; one lock under several names is no deadlock" {
+@test "16 locks are taken, or none; one lock under several names is no deadlock" {
 	ends 125 --lock=a --lock=no/such/lock touch ran
 	is_none a ran
 	ends 0 --lock={a..p} --cleanup={A..P} sh -c 'ls [a-p]; echo $$ >P'
@@ -146,7 +146,7 @@ is_taken_over() {
 }
 
 # unit/pidfile.c has the bounds of time, and what a PID in a file may look like.
-@test "a script's PID lock is respected while it lives, then taken over, which is told; \"exec wdrun\" keeps it" {
+@test "a living script's PID lock is respected, a dead one's taken over; \"exec wdrun\" keeps it" {
 	hold_by_script
 	is_busy 75
 	has_message --lock "$held_by"
@@ -183,7 +183,7 @@ all_files() {
 # The test makes its own devices: if wdrun were wrong, root would remove the
 # machine's.
 # bats test_tags=slow
-@test "what is no lock file, and another user's file where others may write, is refused; nothing hangs or is changed" {
+@test "what is no lock file, or another user's where others may write, is refused and kept" {
 	local before lock place locks=(to-file to-stale fifo directory directory/ . file binary
 		huge file/lock /proc/lock no/such/lock)
 	echo important >file

@@ -29,7 +29,7 @@ reap_keeps() {
 }
 
 # bats test_tags=smoke,tree
-@test "--reap, one of several at once, ends a daemon that both watchers left, and says so; so does a registered run before it starts" {
+@test "--reap, one of several, ends a daemon that both watchers left; so does a run on record" {
 	local reapers=()
 	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
 	is_listed nightly orphaned
@@ -50,7 +50,7 @@ reap_keeps() {
 	[ -z "$(ids)" ]
 }
 
-@test "a run within an orphaned run is ended with it, and processes without environment by session or parent" {
+@test "a run within an orphaned run is ended, and who has no environment, by session or parent" {
 	number=4 orphan --name=a -- sh -c '"$PROGRAMS/escape" fork &
 		"$WDRUN" --registry="$PWD/other" "$PROGRAMS/escape" fork setsid &
 		"$PROGRAMS/escape" fork empty &
@@ -111,7 +111,7 @@ reap_keeps() {
 	spares "${strangers[@]}"
 }
 
-@test "a process of the run's session stays, unsignalled and on record, where nothing proves it the run's" {
+@test "a process of the session that nothing proves the run's stays, and is on record" {
 	orphan --name=a --lock=lock -- "$PROGRAMS/escape" fork empty
 	reap_keeps "$ready"
 	[ -e lock ]
@@ -120,7 +120,7 @@ reap_keeps() {
 	[ ! -e lock ]
 }
 
-@test "a process of another user is left alone, whatever ID it carries, and keeps its run on record" {
+@test "a process of another user is left alone, and keeps its run on record" {
 	need_other_user
 	orphan --name=a -- sh -c '
 		setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 &
@@ -132,7 +132,7 @@ reap_keeps() {
 	reap_finishes
 }
 
-@test "a run of which one watcher lives is listed as stopping, and waited for if that is the supervisor" {
+@test "a run of which one watcher lives is listed as stopping; a living supervisor is waited for" {
 	start "$WDRUN" --name=hurt -- "$PROGRAMS/escape" fork setsid
 	await_ready
 	front=$started
@@ -158,7 +158,7 @@ reap_keeps() {
 }
 
 # bats test_tags=slow
-@test "a run of another PID namespace is neither reaped nor cancelled from there, and listed as elsewhere" {
+@test "a run of another PID namespace is neither reaped nor cancelled: it is elsewhere" {
 	local job
 	need_unshare --pid --fork --mount-proc
 	begin job -- "$PROGRAMS/sigcount"
@@ -176,7 +176,7 @@ reap_keeps() {
 	end "$job"
 }
 
-@test "an entry from before the last boot is removed without a signal, but not one of another machine" {
+@test "an entry from before the last boot is removed without a signal, another machine's is not" {
 	local elsewhere
 	[ -s /etc/machine-id ] || skip "there is no /etc/machine-id"
 	forge boot=00000000-0000-0000-0000-000000000000 machine=0123456789abcdef
@@ -189,7 +189,7 @@ reap_keeps() {
 	spares "$living"
 }
 
-@test "a run that was killed while it waited for a lock leaves an entry that --reap removes, and no more" {
+@test "a run that was killed while it waited for a lock leaves an entry, and no more" {
 	wait_for_lock --cleanup=made
 	find_id
 	kill -KILL "$front"
@@ -203,7 +203,7 @@ reap_keeps() {
 }
 
 # bats test_tags=smoke
-@test "--reap removes the lock file and the files of --cleanup that the run made, none of another's, and says so" {
+@test "--reap removes the run's files of --lock and --cleanup, none of another's, and says so" {
 	: >before
 	orphan --name=a --lock=lock --cleanup={before,pid,made,d,d/pid} -- bash -c 'mkdir d
 		echo "$$" >pid; echo "$$" >d/pid; echo data >made

@@ -29,7 +29,7 @@ does_not_run() {
 }
 
 # bats test_tags=smoke,slow
-@test "the registry is where the manual says, and made for this user alone; where none can be told, or root would make it in another user's home, a run does not begin" {
+@test "the registry is where the manual says, for this user alone; without one no run begins" {
 	local home homes=(-uHOME HOME= HOME=relative)
 	makes_it_at "$PWD/a/b" XDG_STATE_HOME="$PWD/x" WDRUN_REGISTRY=a/b
 	makes_it_at "$PWD/state/wdrun" XDG_STATE_HOME="$PWD/state"
@@ -56,7 +56,7 @@ does_not_run() {
 }
 
 # bats test_tags=slow
-@test "what others can write or own, is no directory, or cannot be read is no registry: no run begins, and it is a failure of --list, --reap and --cancel" {
+@test "what others can write or own, or cannot be read, is no registry for a run, --list, --reap" {
 	local mode place places=(everyones sticky link file fifo file/below) as=()
 	mkdir -m 777 everyones
 	mkdir -m 1777 sticky
@@ -94,7 +94,7 @@ does_not_run() {
 }
 
 # The processes of its entry could not be told from those of the other namespace.
-@test "where /proc is of another PID namespace, no run is put on record or executed, and none is reaped" {
+@test "with the /proc of another PID namespace, no run begins, and none is reaped" {
 	need_unshare --pid --fork
 	orphan --name=lost -- "$PROGRAMS/escape" fork setsid
 	complete unshare --pid --fork bash -c '"$WDRUN" --name=here touch ran
@@ -112,7 +112,7 @@ all_others() {
 }
 
 # bats test_tags=smoke,slow
-@test "a file that is no entry of this user is ignored and left alone, and --reap names it, but for hidden files" {
+@test "a file that is no entry of this user is left alone, and --reap names it" {
 	local before name others=(77777-{1,2,3,4,5,6}.run installer-1.2.run 77777-a.run.bak)
 	begin healthy -- "$PROGRAMS/sigcount"
 	umask 077

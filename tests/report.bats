@@ -41,7 +41,7 @@ reports_to() {
 }
 
 # bats test_tags=smoke,slow
-@test "a command's own end is reported: status, signal, what it used, why it was not executed; of any bytes" {
+@test "a command's own end is reported: status, signal, use, why it was not executed; any bytes" {
 	local now=$EPOCHSECONDS name
 	ends 0 '.outcome == "exited" and .status == 0 and .signal == null and
 		.reason == null and .reason_code == null and .tree == null and
@@ -67,7 +67,7 @@ reports_to() {
 }
 
 # bats test_tags=slow
-@test "each reason for a stop is reported, how many were stopped and killed, and output that was given up" {
+@test "each reason for a stop is reported, how many processes it met, and output given up" {
 	ends 124 '.processes.stopped == 2 and .processes.killed == 2' \
 		-s KILL -t LIMIT sh -c 'sleep 1000 & echo "ready $!"; wait'
 	ends 0 '.reason == "the output is complete" and .reason_code == "until" and .status == 0' \
@@ -130,7 +130,7 @@ reports_to() {
 }
 
 # bats test_tags=smoke
-@test "a report is written after SIGKILL of the front, and of the supervisor, which leaves the command's end" {
+@test "a report is written after SIGKILL of the front, and of the supervisor" {
 	local escape=("$PROGRAMS/escape" fork setsid stubborn)
 	start "$WDRUN" --report=report "${escape[@]}"
 	await_ready
@@ -149,7 +149,8 @@ reports_to() {
 	says '.reason == "the supervisor was killed" and .status == 137 and
 		.reason_code == "supervisor-killed" and .processes.killed >= 1'
 
-	start "$WDRUN" --report=report --idle-after-exit=1000 sh -c 'sleep 1000 & echo "ready $$"; exit 7'
+	start "$WDRUN" --report=report --idle-after-exit=1000 sh -c '
+		sleep 1000 & echo "ready $$"; exit 7'
 	await_ready
 	front=$started
 	find_watchers
@@ -160,7 +161,7 @@ reports_to() {
 }
 
 # bats test_tags=smoke
-@test "an older report is replaced in one step, where its name led at the start, and keeps its mode; a new one follows the umask" {
+@test "an older report is replaced in one step, where its name led at the start, in its mode" {
 	local older
 	mkdir -p A/app victim place
 	echo precious | tee victim/report >precious
@@ -186,7 +187,7 @@ reports_to() {
 }
 
 # bats test_tags=slow
-@test "no other kind of file is replaced, nor another user's FIFO, nor a descriptor that is not writable" {
+@test "no other kind of file is replaced; another user's FIFO, a wrong descriptor are refused" {
 	local file files=(link . absent/report /dev/null /dev/fd/{9,8,9x,-1,99999999999})
 	echo old >kept
 	ln -s kept link
@@ -207,7 +208,7 @@ reports_to() {
 }
 
 # bats test_tags=slow
-@test "a FIFO and a descriptor get the report behind what is there, also after SIGKILL of the front; without a reader, or with a stuck one, nothing hangs" {
+@test "FIFOs and descriptors get the report; without a reader, or with a stuck one, nothing hangs" {
 	local file
 	mkfifo fifo
 	reports_to fifo
