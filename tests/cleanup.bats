@@ -15,7 +15,7 @@ both=(--cleanup=pid.lock --cleanup=dir.lock)
 script='echo $$ >pid.lock; mkdir dir.lock; '
 
 both_are_there() {
-	[ "$(echo *.lock)" = 'dir.lock pid.lock' ]
+	[ "$(echo ./*.lock)" = './dir.lock ./pid.lock' ]
 }
 
 # The locks are gone, which is told.
@@ -60,7 +60,6 @@ leaves() {
 	# The script removes them itself, or never makes them.
 	ends 0 "${both[@]}" -c no/such/lock sh -c "$script"'rmdir dir.lock; exec rm pid.lock'
 	[ ! -s err ]
-	ends 127 "${both[@]}" ./no-such-command
 }
 
 # bats test_tags=smoke,tree
@@ -166,9 +165,9 @@ leaves() {
 	[ "$output" = 'file lock' ]
 }
 
-@test "links, what they lead to, FIFOs, sockets, devices and another user's file stay" {
+@test "links, what they lead to, FIFOs, devices and another user's file stay" {
 	local left=(to-stale to-empty to-nothing fifo C/app/lock) name
-	mkdir -p empty victim A/app B/app C D/app
+	mkdir -p empty victim A/app C D/app
 	mkdir -m 1777 sticky
 	dead_pid | tee stale victim/lock >dead
 	if ((EUID == 0)); then
@@ -176,17 +175,13 @@ leaves() {
 		chown 65534 sticky/lock
 		left+=(device sticky/lock)
 	fi
-	! command -v python3 >/dev/null || left+=(socket)
 	# The device is the test's own: if wdrun were wrong, root would remove the
 	# machine's.
-	ends 0 "${left[@]/#/--cleanup=}" -c A/app/lock -c B/app/lock -c D/app/lock bash -c '
+	ends 0 "${left[@]/#/--cleanup=}" -c A/app/lock -c D/app/lock bash -c '
 		for to in stale empty nothing; do ln -s $to to-$to; done
 		mkfifo fifo; ((EUID != 0)) || mknod device c 1 3
-		python3 -c "import socket
-socket.socket(socket.AF_UNIX).bind(\"socket\")" 2>/dev/null || true
 		rmdir A/app D/app; mkdir D/app; : >D/app/lock
-		echo $$ >B/app/lock; mv B/app B/moved
-		for place in A B C; do ln -s ../victim $place/app; done'
+		for place in A C; do ln -s ../victim $place/app; done'
 	for name in "${left[@]}"; do
 		[ -e "$name" ] || [ -L "$name" ]
 		has_message --cleanup "$name"
@@ -195,7 +190,6 @@ socket.socket(socket.AF_UNIX).bind(\"socket\")" 2>/dev/null || true
 	cmp victim/lock dead
 	[ -d empty ]
 	[ -L A/app ]
-	[ -L B/app ]
 	[ ! -e D/app/lock ]
 }
 

@@ -7,7 +7,6 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
-load terminal
 
 completions=$root/completions
 
@@ -239,25 +238,4 @@ ask_for_runs() {
 	END
 	[ ! -e ran ]
 	end_leftovers
-}
-
-@test "bash at a prompt completes names of files after =, and of runs after a quote" {
-	local quoted
-	mv some-file 'my file'
-	at_prompt
-	enter ". '$completions/wdrun.bash'"
-	enter $'wdrun --tee=my\t cat /etc/hostn\t'
-	last_is 0
-	cmp 'my file' /etc/hostname
-	enter $'wdrun --registry=some\t\x7f -n x ls some\t >entries'
-	last_is 0
-	grep -q '\.run$' entries
-
-	enter "export WDRUN_REGISTRY='$PWD/registry'"
-	for quoted in '="' " '"; do
-		record 'night $ly' registry
-		enter "wdrun --cancel${quoted}nig"$'\t'
-		last_is 0
-		wait_until is_dead "$!"
-	done
 }

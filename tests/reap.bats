@@ -51,7 +51,7 @@ reap_keeps() {
 }
 
 @test "a run within an orphaned run is ended, and who has no environment, by session or parent" {
-	number=4 orphan --name=a -- sh -c '"$PROGRAMS/escape" fork &
+	number=5 orphan --name=a -- sh -c '"$PROGRAMS/escape" fork & "$PROGRAMS/chain" 20000 &
 		"$WDRUN" --registry="$PWD/other" "$PROGRAMS/escape" fork setsid &
 		"$PROGRAMS/escape" fork empty &
 		setsid sh -c "\"\$PROGRAMS/escape\" setsid empty & wait" & wait'
@@ -81,14 +81,6 @@ reap_keeps() {
 	is_unharmed "$outer"
 	[ "$(ids)" = "$outer_id" ]
 	end "$outer"
-}
-
-# bats test_tags=slow
-@test "a fork storm that was left behind is ended, and so are processes that go on forking" {
-	number=3 orphan --name=storm -- sh -c '"$PROGRAMS/storm" 40 &
-		"$PROGRAMS/chain" 20000 & "$PROGRAMS/escape" fork setsid & wait'
-	reap_finishes
-	nobody_is_left
 }
 
 # bats test_tags=slow
