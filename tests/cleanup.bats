@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 #
 # Promise 5: --cleanup. The locks that a script makes for itself do not outlive
-# the script, on any way out, and no other locks are touched.
+# the script, on any way out, and no other locks are touched. (`make faults` kills
+# a watcher at each of its calls, and looks for what is left.)
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
@@ -57,27 +58,19 @@ leaves() {
 	is_none '*.lock'
 	[ ! -s err ]
 
+	# As long as the tree is there.
+	start "$WDRUN" "${both[@]}" --survivors=wait sh -c \
+		"$script"'exec "$PROGRAMS/escape" -x 0 fork setsid'
+	await_ready
+	wait_until is_dead "$(<pid.lock)"
+	both_are_there
+	kill -KILL "$ready"
+	finish
+	both_are_removed
+
 	# The script removes them itself, or never makes them.
 	ends 0 "${both[@]}" -c no/such/lock sh -c "$script"'rmdir dir.lock; exec rm pid.lock'
 	[ ! -s err ]
-}
-
-# bats test_tags=smoke,tree
-@test "a script's locks are there as long as its tree, also after kill -9 of a watcher" {
-	local watcher
-	for watcher in front supervisor ready; do
-		start "$WDRUN" "${both[@]}" --survivors=wait sh -c \
-			"$script"'exec "$PROGRAMS/escape" -x 0 fork setsid stubborn'
-		await_ready
-		front=$started
-		find_watchers
-		wait_until is_dead "$(<pid.lock)"
-		both_are_there
-		kill -KILL "${!watcher}"
-		finish
-		wait_until nobody_is_left
-		both_are_removed
-	done
 }
 
 @test "files are found under any name, in any order, and however often they are named" {
