@@ -78,8 +78,10 @@ reports_to() {
 	ends 7 '.reason == "the survivors ran out of time" and .reason_code == "survivors-busy"' \
 		--max-after-exit=100ms --idle-after-exit=100 sh -c 'sleep 1000 & exit 7'
 
-	# A zombie was not stopped.
-	start "$WDRUN" --report=report sh -c 'setsid true & echo "ready $$"; exec sleep 1000'
+	# A zombie was not stopped. (sleep, unlike a shell, reaps none.)
+	start "$WDRUN" --report=report sh -c '
+		setsid sh -c "until grep -q sleep /proc/\$PPID/comm; do :; done" &
+		echo "ready $$"; exec sleep 1000'
 	await_ready
 	first_child "$ready"
 	wait_until is_zombie "$child"
