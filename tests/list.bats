@@ -48,11 +48,6 @@ list() {
 	[ "$(ids | wc -l)" -eq 1 ]
 	end "$front"
 	[ -z "$(ids)" ]
-
-	wait_for_lock
-	end "$front"
-	is_listed second orphaned
-	end "$holder"
 }
 
 @test "where no run is on record, --list says so on stderr, and --json is an empty array" {

@@ -62,7 +62,6 @@ waits_longer() {
 	late waits_longer LIMIT
 }
 
-# bats test_tags=smoke
 @test "a run that waits is ended by a signal, also one that the caller blocks, and leaves nothing" {
 	local before holds row words
 	ulimit -c 0
