@@ -8,7 +8,7 @@
 load helper
 load bounds
 
-@test "a command that is silent for too long is stopped with 124, or with -p its status, and its last words come through" {
+@test "a command that is silent for too long is stopped with 124, or with -p its status" {
 	complete_late "$WDRUN" -i LIMIT --report=report "$PROGRAMS/escape"
 	[ "$status" -eq 124 ]
 	[ "$output" = "ready $ready" ]
@@ -38,15 +38,13 @@ is_heard() {
 }
 
 # bats test_tags=slow
-@test "silence counts from the last output, be it a dot, on either stream, on the terminal or of any process of the tree" {
+@test "silence counts from the last output, be it a dot, on either stream, of any process" {
 	beside dot late is_heard LIMIT \
 		'echo heard; sleep "$half"; note; printf .; exec sleep 1000'
-	beside stderr late is_heard LIMIT \
-		'sleep "$half"; note; echo heard >&2; exec sleep 1000'
 	beside terminal late is_heard LIMIT --pty \
 		'sleep "$half"; note; echo heard >/dev/tty; exec sleep 1000'
 	beside daemon late is_heard LIMIT '
-		(setsid bash -c "sleep \$half; note; echo heard" &)
+		(setsid bash -c "sleep \$half; note; echo heard >&2" &)
 		exec sleep 1000'
 	together
 }
@@ -86,7 +84,6 @@ waits_for_wdrun() {
 
 	[ "$status" -eq 124 ]
 	has_passed "$1"
-	[[ $output == *heard ]]
 }
 
 has_written_or_ended() {
@@ -94,19 +91,23 @@ has_written_or_ended() {
 }
 
 # bats test_tags=slow
-@test "time in which nobody takes the output is no silence: with a reader that is stuck, while wdrun itself is stopped" {
+@test "time in which the reader, or wdrun itself, takes no output is no silence" {
 	beside reader late waits_for_the_reader LIMIT
 	beside wdrun late waits_for_wdrun LIMIT
 	together
 }
 
-@test "no bound on silence: 0, never, no option, and a bound longer than time" {
+@test "0 and never are no bound on silence; in a PID namespace without a fork a bound holds" {
 	goes_on --idle-timeout=never --until=nothing
-	goes_on --idle-timeout=106752d
 
 	# With 0 nothing is looked at.
 	directly -i 0 readlink /proc/self/fd/1
 	[ "$output" = "$PWD/out" ]
+
+	# There the front cannot see the PID of the target.
+	need_unshare --user --map-root-user --pid
+	complete unshare --user --map-root-user --pid "$WDRUN" -i 300ms sleep 20
+	[ "$status" -eq 124 ]
 }
 
 # Works for two and a half times the limit: the first look at what the tree has
@@ -123,28 +124,15 @@ works_on() {
 }
 
 # bats test_tags=slow
-@test "--idle-unless-busy: a command that computes, or whose child writes a file, is not stopped, until it hangs" {
+@test "--idle-unless-busy: a command that computes, or whose child writes a file, goes on" {
 	beside computes works_on 'for i in {1..20000}; do :; done'
 	beside writes works_on '(pause 0.1; echo more >>file)'
 	together
 
-	complete "$WDRUN" -i 300ms --idle-unless-busy bash -c '
-		for i in {1..20000}; do :; done; exec sleep 1000'
+	directly -i 300ms --idle-unless-busy sleep 1000
 	[ "$status" -eq 124 ]
-
 	directly -i 300ms "$PROGRAMS/escape" busy
 	[ "$status" -eq 124 ]
-}
-
-# bats test_tags=slow
-@test "the bound on silence ends with the command: survivors have their own" {
-	complete_late "$WDRUN" -i LIMIT --idle-after-exit=60 \
-		--max-after-exit=60 bash -c '
-		(await_zombie $$; echo "ready $$"; sleep "$0.2"; echo late) & exit 3' LIMIT
-
-	[ "$status" -eq 3 ]
-	[[ $output == *late ]]
-	[ -z "$stderr" ]
 }
 
 # Prints how often each process of wdrun's gave up the CPU or lost it.

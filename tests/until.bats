@@ -9,7 +9,7 @@
 load helper
 load bounds
 
-@test "a command that is complete and hangs is stopped after the grace, which runs from the first match, with 0" {
+@test "a command that is complete and hangs is stopped, a grace after the first match, with 0" {
 	complete "$WDRUN" -p -u ready --until-grace=100ms -k 100ms \
 		--report=report "$PROGRAMS/escape" fork setsid stubborn
 	[ "$status" -eq 0 ]
@@ -36,25 +36,22 @@ ends() {
 }
 
 # bats test_tags=slow
-@test "a command that exits within the grace keeps its status; the bounds stand until the text, and after it a timeout gives 0" {
+@test "a command that exits within the grace keeps its status; after the text a timeout gives 0" {
 	ends 3 --until-grace=60 'echo DONE; sleep 0.1; echo more; exit 3'
 	[ "$output" = $'DONE\nmore' ]
 	[ -z "$stderr" ]
-	ends 139 --until-grace=60 'echo DONE; kill -SEGV $$'
 	ends 3 --until-grace=0 'echo DON; echo E; exit 3'
-	[ -z "$stderr" ]
 	ends 124 -t 200ms 'echo DON; exec sleep 1000'
-	ends 124 -i 200ms 'echo DON; exec sleep 1000'
 
 	complete_late "$WDRUN" -u ready --until-grace=1000 -t LIMIT \
 		--report=report sh -c 'echo "ready $$"; exec sleep 1000'
 	[ "$status" -eq 0 ]
 	reported '"reason_code":"until"'
 
+	# Silence is not bounded after it.
 	complete_late "$WDRUN" -u ready --until-grace=1000 -i LIMIT sh -c '
 		echo "ready $$"; sleep "$0.2"; exit 3' LIMIT
 	[ "$status" -eq 3 ]
-	[ -z "$stderr" ]
 }
 
 # found TEXT SCRIPT [ARG...]: TEXT is found in what SCRIPT prints before it
@@ -62,62 +59,35 @@ ends() {
 found() {
 	directly -u "$1" --until-grace=0 sh -c "$2
 		exec sleep 1000" "${@:3}"
-
 	[ "$status" -eq 0 ]
 }
 
+# What is carried from one read to the next is the subject of the unit test search.
 # bats test_tags=smoke
-@test "the text is found: without a newline, within a line, on stderr, in pieces, over lines, of any process, up to the longest" {
+@test "the text is found: within a line, on stderr, in pieces, of any process, in one stream" {
 	local text
-	found DONE 'printf DONE'
-	[ "$output" = DONE ]
 	found '"type":"result","subtype":' \
-		'echo "{\"type\":\"result\",\"subtype\":\"success\"}" >&2'
+		'printf "{\"type\":\"result\",\"subtype\":\"success\"}" >&2'
 	[[ $stderr == *'success"}'* ]]
 	# A partial match, then the text.
 	found aab 'printf aaa; sleep 0.05; printf aa; sleep 0.05; printf b'
 	[ "$output" = aaaaab ]
-	found $'one\ntwo' 'echo one; sleep 0.05; echo two'
-	found DONE 'setsid sh -c "echo DONE; exec sleep 1001" &'
-
-	printf -v text '%01023d!' 0
-	found "$text" 'printf 0; sleep 0.05; printf %s "$0"' "$text"
-	[ "$output" = "0$text" ]
-	directly -u "x$text" touch ran
-	[ "$status" -eq 125 ]
-	[ ! -e ran ]
-}
-
-# bats test_tags=slow
-@test "the text is found across the border of two chunks and in binary output, but not put together from both streams, unless both are one file" {
-	local before
-	for before in 4094 131070; do
-		found DONE '{ "$PROGRAMS/pattern" write 1 "$0"; printf DONE; } |
-			dd bs=1M iflag=fullblock 2>/dev/null' "$before"
-		[ "$(wc -c <out)" -eq "$((before + 4))" ]
-	done
+	found $'one\ntwo' 'echo one; sleep 0.05; setsid sh -c "echo two; exec sleep 1001" &'
 	found $'\xff\x01DONE' '"$PROGRAMS/pattern" write 1 3000000
 		printf "\0\0\377\001DONE\0"'
-	[ "$(wc -c <out)" -eq 3000009 ]
-	[ "$(head -c 3000000 out | "$PROGRAMS/pattern" check 1 3000000)" = same ]
+	printf -v text '%01023d!' 0
+	found "$text" 'printf 0; sleep 0.05; printf %s "$0"' "$text"
 
 	ends 3 --until-grace=0 '
-		printf DO; sleep 0.1; printf NE >&2; sleep 0.1; echo
-		printf DO >&2; sleep 0.1; printf NE; sleep 0.1; exit 3'
+		printf DO; sleep 0.1; printf NE >&2; sleep 0.1; exit 3'
+	# Here both are one file.
 	"$WDRUN" -u DONE --until-grace=0 sh -c '
 		printf DO; printf NE >&2; exec sleep 1000' >file 2>&1
 	take file
 	[[ $taken == DONE* ]]
 }
 
-@test "survivors that print the text change nothing; an agent that prints its result and hangs, a child holding its terminal, succeeds" {
-	complete "$WDRUN" -u DONE --until-grace=0 --idle-after-exit=60 \
-		--max-after-exit=60 bash -c '
-		(await_zombie $$; echo DONE; sleep 0.1; echo more) & exit 3'
-	[ "$status" -eq 3 ]
-	[ "$output" = $'DONE\nmore' ]
-	[ -z "$stderr" ]
-
+@test "an agent that prints its result and hangs, a child holding its terminal, succeeds" {
 	local agent='[ -t 1 ] || exit 9; echo work; setsid sleep 1001 &
 		echo "{\"type\":\"result\",\"subtype\":\"success\"}"; sleep 1000'
 	complete bash -c 'x=$("$WDRUN" --pty -t 60 -k 300ms --until-grace=100ms \
@@ -154,7 +124,7 @@ numbers() {
 	done
 }
 
-@test "--heartbeat tells how far a silent run is: its name, elapsed, left where there is a timeout, processes" {
+@test "--heartbeat tells how far a silent run is: its name, time elapsed and left, processes" {
 	local line lines
 	export XDG_STATE_HOME=$PWD
 	start "$WDRUN" --heartbeat=300ms -t 59 -n nightly \
@@ -163,7 +133,6 @@ numbers() {
 	wait_until has_beaten 3
 	ends_by_signal
 	[ -z "$output" ]
-	only_messages
 	mapfile -t -n 2 lines <err
 	for line in "${lines[@]}"; do
 		[[ $line == *nightly:* ]]
@@ -171,13 +140,6 @@ numbers() {
 		[ "${#numbers[@]}" -eq 2 ]
 		[ $((numbers[0] + numbers[1])) -eq 59 ]
 	done
-
-	start "$WDRUN" --heartbeat=100ms /bin/sleep 1000
-	wait_until has_beaten 1
-	ends_by_signal
-	[[ $stderr == *" sleep:"* ]]
-	numbers "${stderr%%$'\n'*}"
-	[ "${#numbers[@]}" -eq 1 ]
 }
 
 # beats_after LIMIT: the command writes at half of the limit; the first heartbeat
@@ -193,24 +155,14 @@ beats_after() {
 }
 
 # bats test_tags=slow
-@test "a heartbeat comes after silence, does not count as output, and none comes with --quiet or during a stop" {
+@test "a heartbeat comes after silence, is no output, and does not come with -q or during a stop" {
 	late beats_after LIMIT
 
-	complete_late "$WDRUN" --heartbeat=100ms -i LIMIT --report=report \
+	complete_late "$WDRUN" --heartbeat=100ms -i LIMIT \
 		sh -c 'echo ready 1; exec sleep 1000'
 	[ "$status" -eq 124 ]
 	[ "$output" = 'ready 1' ]
-	reported '"reason_code":"idle"'
-	has_beaten 2
-
-	# Behind a reader that takes nothing it comes, too.
-	mkfifo stuck
-	exec 7<>stuck
-	start sh -c 'exec "$WDRUN" --heartbeat=100ms -i 1000 -k 100ms \
-		"$PROGRAMS/pattern" write 1 1000000 >stuck'
-	wait_until has_beaten 2
-	ends_by_signal
-	exec 7<&-
+	has_beaten 3
 
 	directly -q --heartbeat=50ms sleep 0.3
 	[ "$status" -eq 0 ]
