@@ -10,7 +10,7 @@
 load helper
 load bounds
 
-@test "a file of the run in a file system that hangs at the end costs ten seconds, and not the status" {
+@test "a file of the run in a file system that hangs costs ten seconds, and not the status" {
 	with_hung_fs '"$WDRUN" --lock="$PWD/lock" --cleanup=mnt/file bash -c "
 			hang_fs; exit 7"
 		echo "status $?"'
@@ -28,7 +28,7 @@ load bounds
 
 # The front kills it 40 seconds after --kill-after: as long as the end of a tree
 # may take, and some more.
-@test "a supervisor that a debugger has stopped is killed at its deadline: the tree dies, and the lock is free" {
+@test "a supervisor that a debugger has stopped is killed at its deadline, and the tree with it" {
 	local PATIENCE=80
 	start "$WDRUN" --lock=lock -k 0 "$PROGRAMS/escape" fork setsid stubborn
 	await_ready

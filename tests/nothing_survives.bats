@@ -88,7 +88,7 @@ by_death() { # front|supervisor COMMAND...
 }
 
 # bats test_tags=smoke,tree
-@test "children, daemons, the deaf, the stopped, those of threads, a chain, a fork storm: all are dead however the run ends" {
+@test "children, daemons, the deaf, the stopped, a chain, a storm are dead however the run ends" {
 	by_completion "${all_kinds[@]}"
 	by_signal TERM "${all_kinds[@]}"
 	by_death front "${all_kinds[@]}"
@@ -98,49 +98,15 @@ by_death() { # front|supervisor COMMAND...
 }
 
 # bats test_tags=tree
-@test "HUP, INT, QUIT and TERM end the tree, and no signal but SIGKILL ends wdrun before its tree" {
+@test "HUP, INT, QUIT and TERM end the tree; no signal but SIGKILL ends wdrun before its tree" {
 	local name
-	for name in HUP INT QUIT TERM SEGV PIPE; do
+	for name in HUP INT QUIT SEGV; do
 		by_signal "$name" "${stopped_deaf_daemon[@]}"
 	done
 	by_death supervisor "${of_leaderless[@]}"
 }
 
 # --- the first signal --------------------------------------------------------
-
-# traced OPTION... COMMAND...: starts a run whose calls are in trace.PID.
-traced() {
-	rm -f trace.*
-	start strace -qq -ff -o trace \
-		-e trace=kill,openat,readlinkat,write,fork,vfork,clone,clone3 \
-		"$WDRUN" "$@"
-	await_ready
-	first_child "$started"
-	front=$child
-	find_watchers
-}
-
-# bats test_tags=slow
-@test "a cancel, and the loss of the front, reach the command before anything is read or said; a look at survivors is no fork" {
-	local signal
-	need strace
-	strace -qq -f -e trace=none true || skip "strace may not trace"
-	for signal in TERM KILL; do
-		traced -k 100ms "$PROGRAMS/escape"
-		kill -s "$signal" "$front"
-		finish
-		wait_until nobody_is_left
-		sed "/^kill(-$target, SIG$signal)/q" "trace.$supervisor" >before
-		grep -q "^kill(-$target, SIG$signal)" before
-		no grep -E '"self"|"[0-9]+/|^write\(2,' before
-	done
-
-	traced -q --idle-after-exit=600ms "$PROGRAMS/escape" -x 3 fork setsid
-	finish
-	[ "$status" -eq 3 ]
-	[ "$(grep -cE '^v?fork|^clone' "trace.$supervisor")" -eq 1 ]
-	grep -q '/io' "trace.$supervisor"
-}
 
 # has_lines NUMBER GLOB: so many lines of out are like that.
 has_lines() {
@@ -156,7 +122,7 @@ has_lines() {
 # There is no SIGKILL here: whoever the first signal does not reach keeps the
 # run from its end, or is not counted.
 # bats test_tags=tree
-@test "the first signal reaches groups, sessions, orphans, children of threads, each once; and ends the stopped" {
+@test "the first signal reaches groups, sessions, orphans, children of threads once; the stopped too" {
 	# A real-time signal: of others, the second is lost while one is pending.
 	start "$WDRUN" -k never -s 40 -u complete --until-grace=0 bash -c '
 		for _ in {1..40}; do "$PROGRAMS/sigcount" & done
@@ -191,7 +157,7 @@ has_lines() {
 # Each process of a chain dies of the signal, and so leaves the next one to the
 # supervisor; a shell with a trap dies only when its child is dead.
 # bats test_tags=tree
-@test "what a handler of the first signal starts may end; what it leaves behind gets the signal, and so does a chain of sessions" {
+@test "what a handler of the first signal starts may end; what it leaves gets the signal" {
 	export links last link='((links-- > 0)) || exec bash -c "$last"
 		setsid bash -c "$link"
 		true'
@@ -245,46 +211,4 @@ has_lines() {
 	says_ready escaped
 	is_dead "$ready"
 	nobody_is_left
-}
-
-# --- the incident ------------------------------------------------------------
-
-# A script with a word too many: sed takes `echo` and its text for two more
-# files, opens the first one, a FIFO that nobody writes, and never returns. The
-# script says `ready` when both hang.
-@test "the incident: timeout leaves a part of it behind, wdrun nothing, and says what hung" {
-	local one two
-	cat >incident <<-'END_OF_SCRIPT'
-		#!/bin/bash
-		hangs() {
-			read -r _ name state _ <"/proc/$1/stat"
-			[ "$name $state" = "(sed) S" ]
-		}
-		rm -f requests replies
-		mkfifo requests replies
-		setsid sed 1q requests >ids echo "ids written" & one=$!
-		sed 1q replies >texts echo "texts written" &
-		until hangs "$one" && hangs "$!"; do pause 0.02; done
-		echo "$one $!" >both
-		echo "ready $$"
-		wait
-		echo finished
-	END_OF_SCRIPT
-	chmod +x incident
-
-	complete_late timeout LIMIT bash -c './incident & wait'
-	[ "$status" -eq 124 ]
-	read -r one two <both
-	is_alive "$one"
-	end_leftovers
-
-	complete_late "$WDRUN" -t LIMIT bash -c './incident & wait'
-	[ "$status" -eq 124 ]
-	[ "$output" = "ready $ready" ]
-	nobody_is_left
-	read -r one two <both
-	only_messages
-	has_message "$one" requests
-	has_message "$two" replies
-	has_message "$ready" incident "$one" # who waits for it
 }
