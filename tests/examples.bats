@@ -221,25 +221,6 @@ passes_but_one() {
 	[ -z "$stderr" ]
 }
 
-@test "entrypoint.sh: a container ends when it is told to, after its service has cleaned up" {
-	need_root
-	need_unshare --pid --fork --mount-proc
-	script server 'trap "echo tidied up; exit 7" TERM' \
-		'(sleep 0.01 & exec true) & # an orphan, which PID 1 has to reap' \
-		'wait' 'echo "ready $$"' \
-		'while :; do sleep 1000 & wait "$!"; done'
-	start env STATE_DIR="$PWD/state" unshare --pid --fork --mount-proc \
-		"$examples/entrypoint.sh" ./server --port=8080
-	await_ready
-	kill -TERM "$(children_of "$started")"
-	finish
-	[ "$ready" -ne 1 ]
-	[ "$status" -eq 7 ]
-	[ "$(tail -n 1 out)" = "tidied up" ]
-	[ -z "$stderr" ]
-	[ -d state ]
-}
-
 some_fail='[ "$1" = 7 ] || echo "$1" >>ended
 	case $1 in
 	6) exit 124 ;;

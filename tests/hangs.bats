@@ -28,25 +28,7 @@ while True:
 	read -r _ _ port <server
 }
 
-@test "a thread that computes: java, python; a lock that was held at a fork: python" {
-	need java javac python3
-	cat >Hang.java <<-'END'
-		public class Hang {
-			public static void main(String[] words) {
-				System.out.println("ready " + ProcessHandle.current().pid());
-				for (long i = 0;; i++) {}
-			}
-		}
-	END
-	javac -J-XX:+UseSerialGC Hang.java
-	shown <<-'END'
-		PID java *Hang \[S *cpu *]: on CPU* threads* | exec java -XX:+UseSerialGC Hang
-		PID *]: on CPU*1 of its 2 threads* | exec python3 -c 'import os, threading, time; threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start(); print("ready", os.getpid(), flush=True); time.sleep(1000)'
-		PID *]: waiting for *another process (futex) | exec python3 -c 'import os, threading; l = threading.Lock(); l.acquire(); child = os.fork(); child == 0 and (print("ready", os.getpid(), flush=True), l.acquire()); os.wait()'
-	END
-}
-
-@test "an event loop on a timer: node, asyncio; a server that a test runner left open, a child and its output: node" {
+@test "event loops: node and asyncio on a timer, a server, a child and its output" {
 	need node python3
 	# After a garbage collection, V8 has a timer of 8 seconds of its own.
 	shown <<-'END'
@@ -85,7 +67,7 @@ are_connected() {
 	end_leftovers
 }
 
-@test "make -j whose jobserver has no token left; pytest's way: Popen.wait with stdout=PIPE; tail -f; a nested timeout" {
+@test "make -j without a token left; Popen.wait with stdout=PIPE; tail -f; a nested timeout" {
 	need make python3
 	mkfifo jobserver
 	exec 8<>jobserver
@@ -101,15 +83,12 @@ are_connected() {
 	exec 8<&-
 }
 
-@test "npm run waits for its script; a prompt on the terminal: sqlite3" {
-	need npm script sqlite3
+@test "a prompt on the terminal: sqlite3" {
+	need script sqlite3
 	mkfifo keys
 	exec 9<>keys
-	export HOME=$PWD npm_config_update_notifier=false # nor the network
-	echo '{"scripts": {"x": "echo ready 1; sleep 1000; true"}}' >package.json
+	export HOME=$PWD
 	shown <<-'END'
-		npm run x *]: waiting for child * | exec npm run x
-		sleep 1000 *: sleeping
 		sqlite3 \[S *]: @(reading|waiting for) fd 0 (terminal /dev/pts/*) | echo '.print "\nready 1 ."' >keys; exec script -qfc sqlite3 typescript <keys
 	END
 	exec 9>&-

@@ -176,16 +176,6 @@ children_of() {
 	done 2>/dev/null
 }
 
-# is_below PID ANCESTOR: PID is ANCESTOR or one of its descendants.
-is_below() {
-	local pid=$1
-	while ((pid > 1 && pid != $2)); do
-		look_at "$pid"
-		pid=$process_parent
-	done
-	((pid == $2))
-}
-
 # Prints the PIDs of the processes that this test started and that are not dead,
 # found by the marker or, where the environment was emptied, by the working
 # directory. Fails if there are any. The shells that ask do not count.
@@ -224,52 +214,9 @@ end_leftovers() {
 # dispositions (bash ignores SIGINT in its background jobs), and its output in
 # the files out and err. Sets started. stdin is that of the caller.
 start() {
-	local words=("$@")
-	wanted_report=
-	[ -z "${WDRUN_REPORTS-}" ] || want_report
 	: >out 2>err
-	"$PROGRAMS/launch" --defaults "${words[@]}" <&0 >out 2>err 3>&- &
+	"$PROGRAMS/launch" --defaults "$@" <&0 >out 2>err 3>&- &
 	started=$!
-}
-
-# With WDRUN_REPORTS=1 each run that a test starts also writes a report, beside
-# the test's directory, and finish checks it. Not where words is not a run, or
-# has a --report of its own.
-want_report() {
-	local word
-	[ "${words[0]}" = "$WDRUN" ] || return 0
-	for word in "${words[@]:1}"; do
-		case $word in
-		--report* | --list | --reap | --cancel* | --help | -h | \
-			--version | -V) return 0 ;;
-		esac
-	done
-	wanted_report=$BATS_TEST_TMPDIR.$BASHPID.report # runs may be side by side
-	rm -f "$wanted_report"
-	words=("$WDRUN" "--report=$wanted_report" "${words[@]:1}")
-}
-
-# The report is there, complete, and has the status. It comes later where the
-# front was killed; there is none where both watchers were killed, after a usage
-# error, or where wdrun said that it cannot be written.
-check_report() {
-	case $status in
-	137) [ -e "$wanted_report" ] || return 0 ;;
-	125) [ -e "$wanted_report" ] || [ -s err ] && return ;;
-	esac
-	no grep -qs '^wdrun: --report: cannot write' err || return 0
-	jq -e --argjson status "$status" '.version == 1 and
-		(.status == $status or $status == 137) and
-		(.id | length) > 5 and .elapsed_ms >= 0 and .started > 0 and
-		(.outcome | IN("exited", "killed", "stopped", "not executed",
-			"locked out", "unknown")) and
-		(.command | length) > 0 and (.directory | startswith("/")) and
-		(.processes.stopped >= 0 and .processes.killed >= 0)' \
-		"$wanted_report" >/dev/null || {
-		echo "status $status, but the report:"
-		cat "$wanted_report"
-		return 1
-	}
 }
 
 # Waits for what was started, as long as a test may take. Sets status, output and
@@ -278,7 +225,6 @@ finish() {
 	status=0
 	wait "$started" || status=$?
 	take_output
-	[ -z "${wanted_report-}" ] || check_report
 }
 
 # Sets output and stderr, and prints them with the status, for the log of a

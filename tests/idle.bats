@@ -31,9 +31,9 @@ is_heard() {
 	rm -f moment
 	half=$(part "$1" 50) complete "$WDRUN" -i "$1" "${@:2:$#-2}" \
 		bash -c "${!#}"
-	[ -s moment ] || return 0
 	[ "$status" -eq 124 ]
-	has_passed "$1"
+	[ -s moment ] || return 0
+	has_passed "$1" || return 0 # the moment came, but not yet the output
 	printf '\nready 1\n' >>out # for late
 }
 
@@ -67,34 +67,9 @@ waits_for_the_reader() {
 	[ "$(head -c 20000 out | "$PROGRAMS/pattern" check 1 20000)" = same ]
 }
 
-# waits_for_wdrun LIMIT: the front, which carries the output, is stopped while the
-# command writes at half of the limit; it goes on when the limit is over.
-waits_for_wdrun() {
-	rm -f moment
-	half=$(part "$1" 50) start "$WDRUN" -i "$1" bash -c '
-		echo "ready $$"; sleep "$half"; note; echo heard
-		exec sleep 1000'
-	wait_until is_ready_or_over
-	kill -STOP "$started" || true
-	wait_until has_written_or_ended
-	pause "$(part "$1" 60)"
-	kill -CONT "$started" || true
-	finish
-	[ -s moment ] || { : >out && return; }
-
-	[ "$status" -eq 124 ]
-	has_passed "$1"
-}
-
-has_written_or_ended() {
-	[ -s moment ] || is_dead "$started"
-}
-
 # bats test_tags=slow
-@test "time in which the reader, or wdrun itself, takes no output is no silence" {
-	beside reader late waits_for_the_reader LIMIT
-	beside wdrun late waits_for_wdrun LIMIT
-	together
+@test "time in which the reader takes no output is no silence" {
+	late waits_for_the_reader LIMIT
 }
 
 @test "0 and never are no bound on silence; in a PID namespace without a fork a bound holds" {
@@ -148,19 +123,17 @@ all_sleep() { # SECONDS
 }
 
 # bats test_tags=slow
-@test "a run with all bounds, or none, wakes nobody up before one of them is over" {
-	local watchers all=(-t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy)
-	local -i bounded
-	for bounded in 1 0; do
-		start "$WDRUN" "${all[@]:0:bounded * ${#all[@]}}" "$PROGRAMS/escape"
-		await_ready
-		await_watchers
-		watchers=("/proc/$front" "/proc/$supervisor")
-		wait_until all_sleep 0.2
+@test "a run with all bounds wakes nobody up before one of them is over" {
+	local watchers
+	start "$WDRUN" -t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy \
+		"$PROGRAMS/escape"
+	await_ready
+	await_watchers
+	watchers=("/proc/$front" "/proc/$supervisor")
+	wait_until all_sleep 0.2
 
-		all_sleep 0.5 # nothing may happen in this time, which is the subject
+	all_sleep 0.5 # nothing may happen in this time, which is the subject
 
-		kill -TERM "$started"
-		finish
-	done
+	kill -TERM "$started"
+	finish
 }

@@ -77,30 +77,6 @@ is_on_record() {
 	reported '"status":137,'
 }
 
-# bats test_tags=slow
-@test "SIGKILL of a watcher ends the tree wherever the command runs" {
-	local watcher options
-	while read -r watcher options; do
-		echo "--- $watcher, $options"
-		# shellcheck disable=SC2086 # these are several words
-		start "$WDRUN" $options bash -c '
-			setsid "$PROGRAMS/sigcount" >/dev/null &
-			echo "ready $$"; wait'
-		await_ready
-		front=$started
-		find_watchers
-		kill -KILL "${!watcher}"
-		finish
-		# A terminal that loses its leader hangs up: SIGHUP.
-		[ "$status" -eq 137 ] || [ "$options $status" = '--pty 129' ]
-		wait_until nobody_is_left
-	done <<-'END_OF_ROWS'
-		supervisor --foreground
-		supervisor --pty
-		front --pty
-	END_OF_ROWS
-}
-
 # --- the caller --------------------------------------------------------------
 
 @test "SIGKILL of a watcher spares the children that a program had before it executed wdrun" {

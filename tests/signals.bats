@@ -106,7 +106,6 @@ ends_with() {
 
 # bats test_tags=slow
 @test "a signal in the first moments is not lost" {
-	local -x WDRUN_REPORTS= # a front that dies before it begins writes no report
 	for _ in {1..10}; do
 		start "$WDRUN" -k 300ms sleep 1000
 		# Before that, programs/launch would die by the signal.
@@ -144,24 +143,5 @@ is_wdrun() {
 		kill -TERM "$front"
 		finish
 		[ "$status" -eq "${row#* }" ]
-	done
-}
-
-# bats test_tags=slow
-@test "a TSTP that a process sends stops no clock, nor does a command that stops itself" {
-	local by
-	# To the command, and as a shell's suspend builtin might to the front.
-	for by in 'kill -STOP $$' 'kill -TSTP "$front"'; do
-		complete_late "$PROGRAMS/launch" --group sh -c \
-			'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT sh -c '
-			rm -f armed
-			(trap "" TSTP # for the whole group, in the last row
-			: >armed
-			until read -r _ _ state _ <"/proc/$$/stat"; [ "$state" = T ]
-			do sleep 0.05; done
-			echo "ready $$") &
-			until [ -e armed ]; do sleep 0.02; done
-			'"$by"'; exec sleep 1000'
-		[ "$status" -eq 124 ]
 	done
 }

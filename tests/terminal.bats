@@ -41,29 +41,6 @@ flags() {
 }
 
 # bats test_tags=slow
-@test "a password on /dev/tty is read without an echo, wherever stdin comes from" {
-	local line
-	at_prompt
-	cat >ask <<-'END'
-		read -rsp Password: p </dev/tty
-		printf '\n%s\n' "length=${#p}"
-		[ -t 0 ] || { read -r x; echo "$x"; }
-	END
-	# with -i, a command has a keyboard only where stdin is one
-	for line in 'echo data | wdrun bash ask' 'wdrun -f bash ask </dev/null' \
-		'wdrun -i 60 bash ask' 'echo data | wdrun --pty bash ask'; do
-		enter "$line"
-		wait_until shows '^Password:'
-		answer secret7
-		wait_until shows '^length=7$'
-		[[ $line != echo* ]] || wait_until shows '^data$'
-		wait_until prompted
-		no shows secret7
-	done
-	usable
-}
-
-# bats test_tags=slow
 @test "vi edits a file; less pages, alone, in a pipeline, and behind what has to see its output" {
 	local line mode vi
 	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
@@ -84,7 +61,8 @@ flags() {
 	seq 1000 >numbers
 	enter 'export LESS='
 	for line in 'wdrun less numbers' 'wdrun -u nothing less numbers' \
-		'wdrun seq 1000 | less' 'seq 1000 | wdrun --pty less'; do
+		'wdrun seq 1000 | less' 'seq 1000 | wdrun less' \
+		'seq 1000 | wdrun --pty less'; do
 		enter "$line"
 		wait_until shows '(^|[^0-9])39$'
 		press G
