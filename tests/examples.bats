@@ -105,11 +105,6 @@ ended() {
 	ended 124 "failed with status 124 (see log)"
 }
 
-# reviewer LINE...: writes a review command that runs LINEs.
-reviewer() {
-	script review 'echo "reviewing $1"' "$@"
-}
-
 # poll: runs a round of review-poll.sh as cron does.
 poll() {
 	complete "$WDRUN" -t 90 --cleanup=review.lock "$examples/review-poll.sh"
@@ -118,24 +113,21 @@ poll() {
 @test "review-poll.sh does what is queued, with the lock held, says what fails, ends beside another" {
 	mkdir queue
 	touch queue/1051 queue/1052
-	reviewer '[ "$(cat review.lock)" = "$PPID" ] && [[ $1 != *1051 ]] || exit 3'
+	script review '[ "$(cat review.lock)" = "$PPID" ] && [[ $1 != *1051 ]] || exit 3'
 	poll
 	[ "$status" -eq 1 ]
-	diff out <(printf '%s\n' 'reviewing queue/1051' 'reviewing queue/1052')
 	diff err <(printf 'review-poll: %s\n' '1051: failed with status 3' '1052: done')
 	[ "$(ls queue)" = 1051 ]
 	[ ! -e review.lock ]
 
 	mkfifo go
-	reviewer 'touch at-it' 'read -r _ <go'
+	script review 'touch at-it' 'read -r _ <go'
 	start "$examples/review-poll.sh"
 	first=$started
 	wait_until test -e at-it
 	poll
 	[ "$status" -eq 75 ]
 	[ "$stderr" = "review-poll: PID $first is at it" ]
-	complete "$WDRUN" --lock=review.lock touch ran
-	[ "$status" -eq 75 ]
 	echo >go
 	wait "$first"
 	[ -z "$(ls queue)" ]
@@ -151,41 +143,6 @@ poll() {
 	[ "$status" -eq 124 ]
 	[ "$(tail -n 1 err)" = \
 		"::error::sleep was stopped; what it hung in is named above" ]
-}
-
-# job NUMBER BOUND: runs that line of the crontab as cron does, but with this
-# bound and in this directory.
-job() {
-	local line
-	line=$(grep -E '^[0-9*]' "$examples/crontab" | sed -n "$1p" |
-		sed -E 's/^([^ ]+ +){5}//')
-	[[ $line == *wdrun* && $line != *%* ]]
-	complete env PATH="$PWD/path:$PATH" SYNC="$PWD" BOUND="$2" \
-		sh -c "$line"
-}
-
-@test "crontab: a job that hangs is ended, and gives way to one that runs" {
-	mkdir path
-	ln -s "$WDRUN" path/wdrun
-	script sync.sh 'echo "ready $$"' 'sleep 1000'
-	script clean.sh 'cat sync.lock'
-	late job 1 LIMIT
-	[ "$status" -eq 124 ]
-	has_message 'sleep 1000'
-
-	start "$WDRUN" --lock=sync.lock sleep 1000
-	other=$started
-	wait_until test -s sync.lock
-	job 1 90
-	[ "$status" -eq 75 ]
-	has_message sync.lock "$other"
-	kill "$other"
-	wait "$other" || true
-
-	job 2 90
-	[ "$status" -eq 0 ]
-	[[ $output =~ ^[0-9]+$ ]]
-	[ -z "$stderr" ]
 }
 
 # by_make MAKEFILE ARGUMENT...: runs make, apart from the make that may run these
@@ -207,7 +164,6 @@ passes_but_one() {
 	late passes_but_one LIMITs
 	[ "$status" -eq 2 ]
 	nobody_is_left
-	[ "$(cat t-1.sh.log)" = one ]
 	[ "$(echo ./*.passed)" = ./t-1.sh.passed ]
 	has_message 'sleep 1000'
 	grep -q 't-2.sh.passed\] Error 124' err
@@ -290,8 +246,6 @@ late_tool() {
 		(.output | startswith("1\n2\n3\n4\n5\n\n... ")) and
 		(.output | endswith(" ...\n\n10000\né\n")) and
 		.omitted == 48894 + 3 - 20' out
-	tool '{"command": "kill -KILL $$"}'
-	jq -e '.status == 137 and .stopped == false' out
 
 	late late_tool LIMIT
 	nobody_is_left
@@ -300,8 +254,7 @@ late_tool() {
 	tool '{"command": "sleep 1000", "idle_timeout": 0.3}'
 	jq -e '.stopped and .reason == "idle"' out
 
-	for request in '' '[]' '{"command": "true", "shell": "zsh"}' \
-		$'{"command": "\xff"}' '{"command": "true", "timeout": 0}'; do
+	for request in '' '{"command": "true", "shell": "zsh"}' $'{"command": "\xff"}'; do
 		echo "--- ${request::99}"
 		tool "$request"
 		jq -e 'keys == ["error"] and (.error | length > 5)' out

@@ -27,6 +27,9 @@ PATH=${searched_path%:}
 # them is found dead without having been killed.
 PATIENCE=${PATIENCE:-60}
 
+# A test that hangs is ended after so many seconds, by bats (from version 1.8 on).
+BATS_TEST_TIMEOUT=$((PATIENCE + 120))
+
 # What bats starts a process for, two or three for each test. Its clock:
 get_mills_since_epoch() {
 	echo "$((${EPOCHREALTIME//[!0-9]/} / 1000))"
@@ -102,32 +105,6 @@ pause() {
 # waited for.)
 no() {
 	if "$@"; then return 1; fi
-}
-
-# --- bounding ----------------------------------------------------------------
-
-# bound_tests: kills each child of this shell that it sees twice in 90 seconds,
-# which is a test that hangs. BATS_TEST_TIMEOUT does the same for one test.
-bound_tests() {
-	local pid pids before=' '
-	while pause 90 && kill -0 "$$"; do
-		read -ra pids <"/proc/$$/task/$$/children" || true # it has no newline
-		for pid in "${pids[@]}"; do
-			[[ $before != *" $pid "* || $pid == "$BASHPID" ]] || kill "$pid"
-		done
-		before=" ${pids[*]} "
-	done
-}
-
-# bats reads this once for the file, and then in a shell of its own for each test.
-if [ -z "${BATS_SUITE_TEST_NUMBER-}" ]; then
-	bound_tests >/dev/null 2>&1 3>&- 4>&- &
-	bounding=$!
-fi
-
-teardown_file() {
-	kill "$bounding"
-	wait "$bounding" || true
 }
 
 # --- processes ---------------------------------------------------------------

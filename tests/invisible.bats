@@ -83,18 +83,3 @@ their_descriptors() {
 	[ "$output" = $'y\n141\nfirst one\ntwo\nfrom below' ]
 	[ -z "$stderr" ]
 }
-
-# bats test_tags=slow,tree
-@test "below a caller that ignores SIGCHLD, closed 0 to 2, or is wdrun, a timeout ends the tree" {
-	local row
-	for row in '--ignore CHLD --close 0 --close 1 --close 2' \
-		"--defaults $WDRUN -t 90 $WDRUN -t 90"; do
-		echo "--- $row"
-		# shellcheck disable=SC2086
-		complete_late "$PROGRAMS/launch" $row "$WDRUN" -t LIMIT -k 200ms \
-			sh -c 'exec "$PROGRAMS/escape" fork setsid stubborn >>out'
-		[ "$status" -eq 124 ]
-		nobody_is_left
-		has_line_count 1 out # no message went into that file
-	done
-}

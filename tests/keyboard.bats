@@ -66,10 +66,6 @@ run_script() {
 	no shows '^error'
 	take err
 	[ "$taken" = $'error\nno' ]
-
-	# much, to its end
-	end "wdrun --pty seq 20000"
-	tr -d '\r' <log | grep -x '[0-9]*' | cmp - <(seq 20000)
 	usable
 }
 
