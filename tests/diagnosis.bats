@@ -54,8 +54,12 @@ setup() {
 }
 
 # bats test_tags=smoke,slow
-@test "a process is shown to wait for another one, a signal, a time, a lock; to compute; stopped" {
+@test "a process waits for another one, a signal, a time, a lock, events; computes; or is stopped" {
+	# Of threads one that computes, else the most telling wait is told; of an event
+	# loop what it waits for, not its own plumbing.
 	need python3
+	mkfifo keys
+	exec 8<>keys
 	cat >sigwait <<-'END'
 		import os, signal, time
 		signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -75,14 +79,6 @@ setup() {
 		PID *\[R *, cpu *]: on CPU | say; while :; do :; done
 		PID *\[T *]: stopped | say; kill -STOP $BASHPID
 		PID *\[D *]: uninterruptible (*) | exec block vfork
-	END
-}
-
-# bats test_tags=slow
-@test "of threads one that computes, else the most telling wait; of an event loop not its own" {
-	mkfifo keys
-	exec 8<>keys
-	shown <<-'END'
 		PID *another thread (futex) | exec block threads
 		PID *on CPU*1 of its 2 threads | exec block busy
 		PID *waiting for fd 3 (pipe from *) | exec block poll

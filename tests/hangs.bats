@@ -28,8 +28,13 @@ while True:
 	read -r _ _ port <server
 }
 
-@test "event loops: node and asyncio on a timer, a server, a child and its output" {
-	need node python3
+@test "event loops: node and asyncio; make -j without a token; Popen.wait; tail -f; a prompt" {
+	need make node python3 script sqlite3
+	mkfifo jobserver keys
+	exec 8<>jobserver 9<>keys
+	export HOME=$PWD
+	echo ready 1 >log
+	printf 'all: a b\na b:\n\t+@echo ready 1; sleep 1000\n' >Makefile
 	# After a garbage collection, V8 has a timer of 8 seconds of its own.
 	shown <<-'END'
 		PID node -e * \[S *]: waiting for events*timer within @(16m*|8)s | exec node -e 'setTimeout(() => {}, 1000000); console.log("ready", process.pid)'
@@ -38,7 +43,13 @@ while True:
 		PID node *]: waiting for child * | exec node -e 'require("child_process").spawn("sleep", ["1000"], { stdio: "inherit" }).on("spawn", () => console.log("ready", process.pid))'
 		PID node *]: waiting for fd * (Unix socket with *)* | exec node -e 'require("child_process").spawn("cat").on("spawn", () => console.log("ready", process.pid))'
 		cat \[S *]: reading fd 0 (Unix socket with *)
+		make *]: @(waiting for|reading) fd 8 (FIFO HERE/jobserver) | MAKEFLAGS='-j2 --jobserver-auth=8,8' exec make
+		head -c 1000000 /dev/zero \[S *]: writing fd 1 (pipe to *)* | exec python3 -c 'import os, subprocess; p = subprocess.Popen(["head", "-c", "1000000", "/dev/zero"], stdout=subprocess.PIPE); print("ready", os.getpid(), flush=True); p.wait()'
+		PID *]: waiting for child *
+		tail -f log *]: @(waiting for|reading) fd * (inotify) | tail -f log | cat
+		sqlite3 \[S *]: @(reading|waiting for) fd 0 (terminal /dev/pts/*) | echo '.print "\nready 1 ."' >keys; exec script -qfc sqlite3 typescript <keys
 	END
+	exec 8<&- 9>&-
 }
 
 # are_connected NUMBER: these programs say nothing; they are ready when the
@@ -65,31 +76,4 @@ are_connected() {
 		curl *]: waiting for fd * (Unix socket to HERE/docker.sock) | curl -s --unix-socket docker.sock http://localhost/ & are_connected 4; wait
 	END
 	end_leftovers
-}
-
-@test "make -j without a token left; Popen.wait with stdout=PIPE; tail -f; a nested timeout" {
-	need make python3
-	mkfifo jobserver
-	exec 8<>jobserver
-	echo ready 1 >log
-	printf 'all: a b\na b:\n\t+@echo ready 1; sleep 1000\n' >Makefile
-	shown <<-'END'
-		make *]: @(waiting for|reading) fd 8 (FIFO HERE/jobserver) | MAKEFLAGS='-j2 --jobserver-auth=8,8' exec make
-		head -c 1000000 /dev/zero \[S *]: writing fd 1 (pipe to *)* | exec python3 -c 'import os, subprocess; p = subprocess.Popen(["head", "-c", "1000000", "/dev/zero"], stdout=subprocess.PIPE); print("ready", os.getpid(), flush=True); p.wait()'
-		PID *]: waiting for child *
-		tail -f log *]: @(waiting for|reading) fd * (inotify) | tail -f log | cat
-		timeout 900 sleep 1000 *]: waiting for child * | say; exec timeout 900 sleep 1000
-	END
-	exec 8<&-
-}
-
-@test "a prompt on the terminal: sqlite3" {
-	need script sqlite3
-	mkfifo keys
-	exec 9<>keys
-	export HOME=$PWD
-	shown <<-'END'
-		sqlite3 \[S *]: @(reading|waiting for) fd 0 (terminal /dev/pts/*) | echo '.print "\nready 1 ."' >keys; exec script -qfc sqlite3 typescript <keys
-	END
-	exec 9>&-
 }

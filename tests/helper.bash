@@ -14,14 +14,6 @@ root=${BASH_SOURCE[0]%/*}/..
 [[ ${PROGRAMS-} == /* ]] || PROGRAMS=$(realpath -s "${PROGRAMS:-$root/build/tests}")
 export WDRUN PROGRAMS
 
-# A directory of PATH that may not be searched would make each command that is
-# not found one that may not be executed: execvp(3).
-searched_path=
-while read -rd : path_entry; do
-	[[ ! -d $path_entry || ! -x $path_entry ]] || searched_path+=$path_entry:
-done <<<"$PATH:"
-PATH=${searched_path%:}
-
 # PATIENCE is how long, in seconds, the tests wait for a condition. The test
 # programs live longer (LIFE_SECONDS in programs/bounded.h), so that none of
 # them is found dead without having been killed.

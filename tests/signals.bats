@@ -144,4 +144,9 @@ is_wdrun() {
 		finish
 		[ "$status" -eq "${row#* }" ]
 	done
+
+	# It stops no clock.
+	complete "$PROGRAMS/launch" --group sh -c 'front=$$ exec "$WDRUN" -t 500ms "$@"' sh \
+		sh -c 'kill -TSTP "$front"; exec sleep 1000'
+	[ "$status" -eq 124 ]
 }
