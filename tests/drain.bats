@@ -193,9 +193,7 @@ tells_lost() {
 	[ "$taken" = $'first\nlast' ]
 }
 
-# --- SIGKILL of a watcher, or of the caller ----------------------------------
-
-@test "after SIGKILL of the supervisor the output is delivered; a killed caller ends the wait" {
+@test "after SIGKILL of the supervisor what was written is delivered" {
 	local option script
 	writing 6000 'exec sleep 1000'
 	for option in -i60 --pty; do
@@ -214,20 +212,4 @@ tells_lost() {
 		got_all 6000
 		nobody_is_left
 	done
-
-	# The caller.
-	mkfifo fifo
-	exec 7<>fifo
-	writing 100000 # the FIFO holds two thirds of it
-	start sh -c '"$WDRUN" --die-with-parent -k 300ms -i 60 sh -c "$0" \
-			9>&1 >fifo & exec sleep 1000' "$script" 7>&-
-	await_ready
-	wait_until is_dead "$ready"
-
-	kill -KILL "$started"
-	wait_until nobody_is_left
-	exec 7>&-
-
-	[ -s err ]
-	only_messages
 }

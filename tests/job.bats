@@ -105,7 +105,6 @@ answers_inner() {
 		done
 		((${#jobs[@]} < 2)) || break
 		close_terminal
-		wait_until nobody_is_left
 	done
 	((${#jobs[@]} == 2))
 
@@ -217,6 +216,5 @@ said() {
 			usable
 		fi
 		close_terminal
-		wait_until nobody_is_left
 	done
 }

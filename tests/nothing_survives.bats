@@ -6,10 +6,6 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load helper
-load bounds
-
-stopped_deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn stopped)
-of_leaderless=("$PROGRAMS/threads" leaderless)
 
 # One of each kind: a child, a grandchild in a session of its own, a daemon, the
 # command of a nested timeout, the deaf, the stopped, a deaf and stopped daemon,
@@ -101,9 +97,9 @@ by_death() { # front|supervisor COMMAND...
 @test "HUP, INT, QUIT and TERM end the tree; no signal but SIGKILL ends wdrun before its tree" {
 	local name
 	for name in HUP INT QUIT SEGV; do
-		by_signal "$name" "${stopped_deaf_daemon[@]}"
+		by_signal "$name" "$PROGRAMS/escape" fork setsid stubborn stopped
 	done
-	by_death supervisor "${of_leaderless[@]}"
+	by_death supervisor "$PROGRAMS/threads" leaderless
 }
 
 # --- the first signal --------------------------------------------------------

@@ -45,8 +45,10 @@ open_terminal() {
 	read -r _ _ tty <opened
 }
 
+# Ends what is left on it, too.
 close_terminal() {
 	kill -KILL "$terminal"
+	wait_until nobody_is_left
 }
 
 teardown() {
@@ -105,11 +107,6 @@ noted() {
 	enter "$2"
 	await_ready "$1"
 	find_run
-}
-
-# resize ROWS COLUMNS
-resize() {
-	stty rows "$1" cols "$2" -F "$tty"
 }
 
 # --- what is seen ------------------------------------------------------------

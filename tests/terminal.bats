@@ -125,13 +125,13 @@ flags() {
 		'wdrun --pty bash note_sizes </dev/null | cat'; do
 		noted noting "$line"
 		has_line size "$rows 100"
-		resize $((--rows)) 100
+		stty rows $((--rows)) -F "$tty"
 		wait_until has_line size "$rows 100"
 		[[ $line != *'-i 60'* ]] || {
 			has_own=1
 			wait_until has_keys
 			stop_job
-			resize $((--rows)) 100
+			stty rows $((--rows)) -F "$tty"
 			continue_job
 			wait_until has_line size "$rows 100"
 		}
@@ -149,18 +149,16 @@ flags() {
 		open_terminal wdrun -k 300ms $option sh family
 		await_ready target
 		close_terminal
-		wait_until nobody_is_left
 	done
 	at_prompt
 	noted target 'wdrun -k 300ms --pty sh family'
 	close_terminal
-	wait_until nobody_is_left
 
 	: >ready
 	open_terminal sh -c 'trap "" HUP; exec wdrun escape >ready'
 	await_ready ready
 	find_run
-	close_terminal
+	kill -KILL "$terminal"
 	wait_until has_no_terminal "$front"
 	is_alive "$ready"
 	kill -TERM "$front"
