@@ -22,7 +22,7 @@ is_same_process(const struct procid *one, const struct procid *other)
 	return one->pid == other->pid && one->start == other->start;
 }
 
-void
+static void
 require_same_entries(const struct entry *one, const struct entry *other)
 {
 	require(is_same_text(one->host, other->host));

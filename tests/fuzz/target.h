@@ -10,11 +10,6 @@
 /* Gives the parser SIZE bytes of DATA. Aborts where it reads them wrongly. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct entry;
-
-/* They are entries of the same run. Of fuzz/entry.c alone. */
-void require_same_entries(const struct entry *one, const struct entry *other);
-
 /* Ends the process where CLAIM does not hold: a crash, with its input. */
 static inline void
 require(bool claim)

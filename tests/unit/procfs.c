@@ -1,12 +1,5 @@
-/*
- * Lines of /proc/PID/stat that could confuse a parser; and what /proc says of
- * this process and a child of it, by PID and by directory.
- */
+/* Lines of /proc/PID/stat that could confuse a parser. */
 #include "proc/procfs.h"
-
-#include <errno.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 #include "base/duration.h"
 #include "check.h"
@@ -65,50 +58,10 @@ check_lines(void)
 		replay(names[i], names[i], strlen(names[i]));
 }
 
-/* A directory stands for its process, also once that is reaped. */
-static void
-check_directory(void)
-{
-	const pid_t child = fork();
-	struct procfs_status status;
-	pid_t first = 0;
-	struct procfs_list list = { .pids = &first, .size = 1 };
-
-	if (child == 0) {
-		(void)pause();
-		_exit(1);
-	}
-	CHECK(procfs_self() == getpid(), "our /proc");
-
-	const int dir = procfs_dir(child);
-	const int self = procfs_dir(getpid());
-
-	CHECK(dir > STDERR_FILENO, "a directory");
-	CHECK(procfs_list_children(self, getpid(), &list) == 0 ||
-	          errno == ENOENT,
-	      "children");
-	CHECK(list.count == 0 || first == child, "the child");
-	CHECK(procfs_read_status(child, &status) == 0, "its status");
-	CHECK(status.parent == getpid() && !status.is_dead, "its parent");
-	CHECK(status.user == getuid(), "its user");
-	CHECK(procfs_kill(dir, SIGKILL) == 0, "a signal");
-	(void)waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT);
-	CHECK(procfs_read_status(child, &status) == 0 && status.is_dead,
-	      "dead");
-	(void)waitid(P_PID, (id_t)child, NULL, WEXITED);
-	CHECK(procfs_kill(dir, 0) == -1 && errno == ESRCH, "gone");
-	CHECK(procfs_read_status(child, &status) == -1, "gone");
-	CHECK(procfs_dir(child) == -1 && errno == ENOENT, "no directory");
-	(void)close(dir);
-	(void)close(self);
-}
-
 int
 main(int argc, char *argv[])
 {
-	procfs_start();
 	check_lines();
-	check_directory();
 	replay_corpus(argc > 1 ? argv[1] : "tests/fuzz/corpus/procfs");
 	return failures != 0;
 }

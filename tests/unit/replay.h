@@ -3,29 +3,17 @@
 /* Gives a fuzz target the inputs of its corpus, and rows of a table. */
 
 #include <dirent.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/fuzz/target.h"
 
-static const char *replayed;
-
-/* The target has aborted. */
-static void
-tell_replayed(int number)
-{
-	(void)!write(STDOUT_FILENO, replayed, strlen(replayed));
-	(void)!write(STDOUT_FILENO, ": is read wrongly\n", 18);
-	(void)signal(number, SIG_DFL);
-}
-
+/* Where the target aborts, NAME was printed last. */
 static void
 replay(const char *name, const void *input, size_t size)
 {
-	replayed = name;
-	(void)signal(SIGABRT, tell_replayed);
+	(void)printf("replaying: %s\n", name);
+	(void)fflush(stdout);
 	(void)LLVMFuzzerTestOneInput(input, size);
 }
 
