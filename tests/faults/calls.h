@@ -13,6 +13,3 @@ struct call {
 };
 
 struct call call_of(long number);
-
-/* Returns the number of NAME, or -1. */
-long call_number(const char *name);

@@ -8,15 +8,12 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <termios.h>
 
 #include "trial.h"
 
-#define BOUND         (60 * SECOND) /* for what takes a moment */
-#define RECORDINGS    2             /* some runs make more calls than others */
-#define STATUS_FAILED W_EXITCODE(125, 0)
-#define NOT_EXECUTED  W_EXITCODE(126, 0)
+#define RECORDINGS   2 /* some runs make more calls than others */
+#define NOT_EXECUTED W_EXITCODE(126, 0)
 
 /*
  * The six runs have between them what wdrun can do. LITTER is a file, a
@@ -29,7 +26,7 @@
 #define PATIENCE "--kill-after=20ms --idle-after-exit=10ms "
 #define LITTER   "@act lock=C.file dir=D.dir session daemon ready "
 
-const struct scenario scenarios[] = {
+const struct scenario scenarios[SCENARIOS] = {
 	{ .name = "timeout",
 	  .words = PATIENCE "--timeout=100ms " LITTER "live",
 	  .status = W_EXITCODE(124, 0),
@@ -63,7 +60,6 @@ const struct scenario scenarios[] = {
 	  .other = W_EXITCODE(128 + SIGTERM, 0), /* kill(2) has failed */
 	  .is_signalled = true },
 };
-const size_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);
 
 /* A case during its checks. */
 struct attempt {
@@ -91,8 +87,8 @@ conclude(struct attempt *attempt, enum verdict verdict)
 		attempt->verdict = verdict;
 }
 
-__attribute__((format(printf, 3, 4))) static void
-find(struct attempt *attempt, enum verdict verdict, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void
+find(struct attempt *attempt, const char *format, ...)
 {
 	char name[CASE_NAME_MAX];
 	char what[256];
@@ -102,10 +98,10 @@ find(struct attempt *attempt, enum verdict verdict, const char *format, ...)
 	va_start(arguments, format);
 	(void)vsnprintf(what, sizeof(what), format, arguments);
 	va_end(arguments);
-	conclude(attempt, verdict);
+	conclude(attempt, VERDICT_FOUND);
 	(void)read_start("err", said);
 	fault_write(attempt->scenario, attempt->fault, name);
-	dprintf(STDOUT_FILENO, "found: '%s': %s; said:\n%s", name, what, said);
+	printf("found: '%s': %s; said:\n%s", name, what, said);
 }
 
 static bool
@@ -130,23 +126,16 @@ lines_said(void)
 	return count;
 }
 
-/* An error that does harm is told: there is a message more than without it. */
-static bool
-is_told(const struct attempt *attempt)
-{
-	return attempt->fault->kind == FAULT_ERROR &&
-	       lines_said() > attempt->record->said;
-}
-
-/* Something is not as it should be, which is a finding where it is not told. */
+/* Something is not as it should be. That is a finding, unless an error did the
+ * harm and is told: there is a message more than without it. */
 static void
-miss(struct attempt *attempt, enum verdict verdict, const char *what,
-     const char *file)
+miss(struct attempt *attempt, const char *what, const char *file)
 {
-	if (is_told(attempt))
+	if (attempt->fault->kind == FAULT_ERROR &&
+	    lines_said() > attempt->record->said)
 		conclude(attempt, VERDICT_TOLD);
 	else
-		find(attempt, verdict, "%s '%s'", what, file);
+		find(attempt, "%s '%s'", what, file);
 }
 
 /* --- the status ---------------------------------------------------------- */
@@ -202,7 +191,7 @@ check_status(struct attempt *attempt)
 	         strcmp(call_of(fault->call).name, "execve") == 0)
 		conclude(attempt, VERDICT_FAILED);
 	else
-		find(attempt, VERDICT_STATUS, "the wait status is %#x", status);
+		find(attempt, "the wait status is %#x", status);
 }
 
 /* --- what is left -------------------------------------------------------- */
@@ -262,7 +251,7 @@ check_directory(struct attempt *attempt, const char *path)
 
 	while (directory != NULL && (file = readdir(directory)) != NULL) {
 		if (!may_be_left(attempt, file->d_name))
-			miss(attempt, VERDICT_FILE, "left:", file->d_name);
+			miss(attempt, "left:", file->d_name);
 	}
 	if (directory != NULL)
 		(void)closedir(directory);
@@ -276,7 +265,7 @@ check_lock(struct attempt *attempt)
 
 	while (!lock_is_free("L.lock")) {
 		if (now() > deadline) {
-			find(attempt, VERDICT_LOCK, "the lock is still held");
+			find(attempt, "the lock is still held");
 			return;
 		}
 		(void)usleep(1000);
@@ -295,12 +284,12 @@ check_report(struct attempt *attempt)
 	if (!has_word(attempt, "--report") || !WIFEXITED(status))
 		return;
 	if (key != NULL && atoi(strchr(key, ':') + 1) != WEXITSTATUS(status))
-		find(attempt, VERDICT_STATUS, "the status is %d, reported %s",
+		find(attempt, "the status is %d, reported %s",
 		     WEXITSTATUS(status), key);
 	else if (key == NULL && is_there)
-		find(attempt, VERDICT_FILE, "the report is not whole");
+		find(attempt, "the report is not whole");
 	else if (key == NULL && status == attempt->scenario->status)
-		miss(attempt, VERDICT_FILE, "no report:", "J.file");
+		miss(attempt, "no report:", "J.file");
 }
 
 static void
@@ -320,7 +309,7 @@ check_output(struct attempt *attempt, const char *file)
 	    strstr(text, scenario->output) == NULL &&
 	    attempt->trace.status == scenario->status &&
 	    fault->kind != FAULT_KILL)
-		miss(attempt, VERDICT_LOST, "output is missing in", file);
+		miss(attempt, "output is missing in", file);
 }
 
 static void
@@ -332,7 +321,7 @@ check_terminal(struct attempt *attempt)
 		give_up("tcgetattr");
 	if (found.c_iflag != modes.c_iflag || found.c_oflag != modes.c_oflag ||
 	    found.c_lflag != modes.c_lflag)
-		miss(attempt, VERDICT_LOST, "modes of the", "terminal");
+		miss(attempt, "modes of the", "terminal");
 	if (tcsetattr(slave_fd, TCSANOW, &modes) == -1)
 		give_up("tcsetattr");
 }
@@ -373,19 +362,16 @@ static const uint16_t *
 counts_of(const struct trace *trace)
 {
 	static const uint16_t none[CALLS_MAX];
+	const struct process *const one = trace->who[trace->fault.who];
 
-	for (int i = 0; i < trace->process_count; i++) {
-		if (strcmp(trace->processes[i].path,
-		           trace->paths[trace->fault.who]) == 0)
-			return trace->processes[i].counts;
-	}
-	return none;
+	return one == NULL ? none : one->counts;
 }
 
+/* All of wdrun has waited for a moment. */
 static void
-at_rest(struct trace *trace)
+attend_rest(struct attempt *attempt)
 {
-	struct attempt *const attempt = trace->data;
+	const struct trace *const trace = &attempt->trace;
 	char text[TEXT_MAX];
 
 	release_lock(attempt);
@@ -395,7 +381,7 @@ at_rest(struct trace *trace)
 	if (attempt->scenario->is_signalled && !attempt->was_signalled &&
 	    strstr(text, "ready ") != NULL) {
 		attempt->was_signalled = true;
-		(void)kill(trace->processes[0].pid, SIGTERM);
+		(void)kill(trace->who[FRONT]->pid, SIGTERM);
 	}
 	if (attempt->fault->kind == FAULT_NONE && !attempt->has_rested)
 		memcpy(attempt->record->early[attempt->fault->who],
@@ -414,8 +400,6 @@ start(struct attempt *attempt)
 	                      fault->kind != FAULT_ERROR &&
 	                      fault->count <= early[fault->call];
 	char words[TEXT_MAX];
-	char text[TEXT_MAX];
-	char *argv[WORDS_MAX];
 
 	strcpy(words, attempt->scenario->words);
 	/*
@@ -426,83 +410,60 @@ start(struct attempt *attempt)
 
 	if (bound != NULL)
 		memcpy(bound, "1000", strlen("1000"));
-	split_words(words, text, argv);
-	trace_start(&attempt->trace,
-	            &(struct program){
-	                .argv = argv,
-	                .terminal_fd =
-	                    attempt->scenario->has_terminal ? slave_fd : -1 });
-}
-
-/*
- * Twice where needed: nothing can be proved of a process that is dying at this
- * moment, so it is kept on record and reported.
- */
-static void
-reap(struct attempt *attempt)
-{
-	char text[TEXT_MAX];
-	char *argv[WORDS_MAX];
-
-	split_words("--reap --registry=R.dir", text, argv);
-	for (int i = 0; i < 2; i++) {
-		trace_start_other(
-		    &attempt->trace,
-		    &(struct program){ .argv = argv, .terminal_fd = -1 });
-		if (!trace_await(&attempt->trace, false, now() + BOUND)) {
-			find(attempt, VERDICT_HANG, "--reap does not end");
-			return;
-		}
-		if (attempt->trace.other_status == 0)
-			return;
-	}
-	find(attempt, VERDICT_STATUS, "the wait status of --reap is %#x",
-	     attempt->trace.other_status);
+	trace_start(&attempt->trace, words,
+	            attempt->scenario->has_terminal ? slave_fd : -1);
 }
 
 /* The target is killed by the kernel, its processes by --reap. */
 static void
 check_without_watchers(struct attempt *attempt)
 {
+	const struct process *const target = attempt->trace.who[TARGET];
 	const int64_t deadline = now() + BOUND;
+	int status;
 
-	while (!trace_target_is_dead(&attempt->trace)) {
+	while (target != NULL && !is_ending(target->pid)) {
 		if (now() > deadline) {
-			find(attempt, VERDICT_LEAK, "the target lives");
+			find(attempt, "the target lives");
 			break;
 		}
 		(void)usleep(1000);
 	}
-	if (has_word(attempt, "--registry"))
-		reap(attempt);
+	if (!has_word(attempt, "--registry"))
+		return;
+	status = have_reaped("--reap --registry=R.dir");
+	if (status != 0)
+		find(attempt, "the wait status of --reap is %#x", status);
 }
 
 /* Runs the scenario, until nothing of it is left. */
 static void
 run(struct attempt *attempt)
 {
-	struct trace *trace = &attempt->trace;
-	const struct fault *fault = attempt->fault;
+	struct trace *const trace = &attempt->trace;
+	const struct fault *const fault = attempt->fault;
+	const int64_t deadline = now() + BOUND;
+	enum progress progress;
 
 	start(attempt);
-	if (!trace_await(trace, false, now() + BOUND)) {
-		find(attempt, VERDICT_HANG, "it does not end");
-		release_lock(attempt);
+	while ((progress = trace_await(trace, false, deadline)) == AT_REST)
+		attend_rest(attempt);
+	release_lock(attempt);
+	if (progress == TOO_LATE) {
+		find(attempt, "it does not end");
 		trace_end(trace);
 		return;
 	}
-	release_lock(attempt);
 	check_status(attempt);
-	if (trace->outlived > 0 &&
-	    !(trace->is_met && fault->kind == FAULT_BOTH) &&
-	    !(trace->is_met && fault->kind == FAULT_KILL &&
-	      fault->who == FRONT))
-		find(attempt, VERDICT_LEAK, "%d outlived it, one is %s",
-		     trace->outlived, trace->outliver);
+	if (trace->outliver != 0 &&
+	    !(trace->is_met &&
+	      (fault->kind == FAULT_BOTH ||
+	       (fault->kind == FAULT_KILL && fault->who == FRONT))))
+		find(attempt, "%s outlived it", stat_of(trace->outliver).name);
 	if (no_watcher_was_left(attempt))
 		check_without_watchers(attempt);
-	if (!trace_await(trace, true, now() + BOUND)) {
-		find(attempt, VERDICT_LEAK, "processes are left");
+	if (trace_await(trace, true, now() + BOUND) == TOO_LATE) {
+		find(attempt, "processes are left");
 		trace_end(trace);
 	}
 }
@@ -528,10 +489,9 @@ keep_record(struct attempt *attempt)
 	uint16_t *const many = record->many[trace->fault.who];
 
 	if (trace->is_strange)
-		find(attempt, VERDICT_STATUS, "who is the supervisor?");
+		find(attempt, "who is the target?");
 	if (lines_said() > record->said)
 		record->said = lines_said();
-	memcpy(record->paths, trace->paths, sizeof(trace->paths));
 	for (int i = 0; i < CALLS_MAX; i++) {
 		few[i] = counts[i] < few[i] ? counts[i] : few[i];
 		many[i] = counts[i] > many[i] ? counts[i] : many[i];
@@ -550,9 +510,6 @@ scenario_try(const struct scenario *scenario, const struct fault *fault,
 		                    .lock_fd = -1 };
 	attempt.trace.fault = *fault;
 	attempt.trace.is_verbose = is_verbose;
-	attempt.trace.at_rest = at_rest;
-	attempt.trace.data = &attempt;
-	memcpy(attempt.trace.paths, record->paths, sizeof(record->paths));
 	if (scenario->is_held)
 		hold_lock(&attempt);
 	run(&attempt);

@@ -19,31 +19,23 @@ struct scenario {
 	bool has_pty;      /* --pty: SIGHUP when the supervisor dies */
 };
 
-/*
- * How a case went. VERDICT_LEAK and those after it are findings, and each hides
- * the verdicts before it.
- */
+/* How a case went: the worst of it. */
 enum verdict {
 	VERDICT_UNMET,  /* the run made no such call */
 	VERDICT_TRUE,   /* the status that the scenario has without a fault */
 	VERDICT_FAILED, /* 125 */
 	VERDICT_KILLED, /* the status says that a process was killed */
 	VERDICT_TOLD,   /* something is left or lost, and a message says so */
-	VERDICT_LEAK,   /* a process is left */
-	VERDICT_FILE,   /* a file is left, or missing */
-	VERDICT_LOST,   /* output is lost, or the terminal's modes are wrong */
-	VERDICT_LOCK,   /* a lock is held */
-	VERDICT_STATUS, /* the status cannot be true */
-	VERDICT_HANG,
+	VERDICT_FOUND,  /* a finding, which was printed */
 	VERDICT_COUNT,
 };
 
-extern const struct scenario scenarios[];
-extern const size_t scenario_count;
+#define SCENARIOS 6
+
+extern const struct scenario scenarios[SCENARIOS];
 
 /* What the runs of a scenario without a fault show. */
 struct record {
-	char paths[WHO_COUNT][PATH_LENGTH];
 	uint16_t few[WHO_COUNT][CALLS_MAX];   /* calls in each run, */
 	uint16_t many[WHO_COUNT][CALLS_MAX];  /* or in one of them, */
 	uint16_t early[WHO_COUNT][CALLS_MAX]; /* until nothing more happened */
@@ -76,6 +68,3 @@ enum verdict scenario_try(const struct scenario *scenario,
 /* Writes FAULT of SCENARIO as "timeout:supervisor:read#3:EIO". */
 void fault_write(const struct scenario *scenario, const struct fault *fault,
                  char text[CASE_NAME_MAX]);
-
-/* Reads such a text. Returns the scenario, or NULL where there is none. */
-const struct scenario *fault_read(const char *text, struct fault *fault);

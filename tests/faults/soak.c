@@ -20,7 +20,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "trial.h"
 
@@ -28,15 +27,12 @@
 #define AT_ONCE_DEFAULT 100
 #define AT_ONCE_MAX     2000
 #define RIVALS          50                  /* for one lock */
-#define BOUND           (60 * SECOND)       /* for what takes a moment */
 #define LONG            (120 * MILLISECOND) /* moments of the kill, in most runs */
 #define SHORT           (6 * MILLISECOND) /* and in those killed at the start */
 #define SOON            (30 * MILLISECOND) /* when a run ends, or gets SIGTERM */
 #define PAUSE_US        1000
 #define FINDINGS_TOLD   50
 #define CHILDREN_MAX    4096
-#define STATUS_FAILED   W_EXITCODE(125, 0)
-#define KILLED          W_EXITCODE(0, SIGKILL)
 
 enum victim { VICTIM_NONE, VICTIM_FRONT, VICTIM_SUPERVISOR, VICTIM_BOTH };
 
@@ -86,39 +82,25 @@ find(const char *format, ...)
 	printf("\n");
 }
 
-/*
- * SplitMix64: the numbers of all seeds are equally good.
- */
-static uint64_t
-random_number(uint64_t *state, uint64_t limit)
+/* The same numbers for the same seed, of srandom(3). */
+static int
+random_below(int64_t limit)
 {
-	uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return (z ^ (z >> 31)) % limit;
+	return (int)(random() % limit);
 }
 
 /* --- processes ----------------------------------------------------------- */
 
-/* Starts wdrun with WORDS, in a session of its own. */
 static pid_t
 start(const char *words)
 {
 	const pid_t pid = fork();
-	char text[TEXT_MAX];
-	char *argv[WORDS_MAX];
 
 	if (pid == -1)
 		give_up("fork");
-	if (pid != 0)
-		return pid;
-	open_as("/dev/null", O_RDONLY, STDIN_FILENO);
-	open_as("out", O_WRONLY | O_CREAT | O_APPEND, STDOUT_FILENO);
-	(void)setsid();
-	split_words(words, text, argv);
-	(void)execv(argv[0], argv);
-	give_up(argv[0]);
+	if (pid == 0)
+		execute(words, -1);
+	return pid;
 }
 
 /* Returns the child of FRONT that leads a session of its own, or 0. */
@@ -222,44 +204,30 @@ await_all(const char *what)
 {
 	const int64_t deadline = now() + BOUND;
 	static pid_t pids[CHILDREN_MAX];
+	int left;
 
 	while (reap_dead(AT_ONCE_MAX)) {
 		(void)usleep(PAUSE_US);
 		if (now() < deadline)
 			continue;
-
-		const int left = children_of(getpid(), pids, CHILDREN_MAX);
-
+		left = children_of(getpid(), pids, CHILDREN_MAX);
 		if (left > 0)
 			find("%s: %d processes are left, one is %d %s", what,
 			     left, (int)pids[0], stat_of(pids[0]).name);
-		for (int i = 0; i < left; i++)
-			(void)kill(pids[i], SIGKILL);
+		while (left > 0)
+			(void)kill(pids[--left], SIGKILL);
 		(void)close(open("stop-chain", O_CREAT | O_WRONLY, 0666));
 	}
 	(void)unlink("stop-chain");
 }
 
-/*
- * Twice where needed: nothing can be proved of a process that is dying at this
- * moment, so it is kept on record and reported.
- */
 static void
 call_reap(void)
 {
-	struct run *const run = &runs[AT_ONCE_MAX - 1];
-	const int64_t deadline = now() + BOUND;
+	const int status = have_reaped("--reap --quiet --registry=R");
 
-	for (int i = 0; i < 2; i++) {
-		run->front = start("--reap --quiet --registry=R");
-		while (run->front != 0 && now() < deadline) {
-			(void)reap_dead(AT_ONCE_MAX);
-			(void)usleep(PAUSE_US);
-		}
-		if (run->front == 0 && run->ended_by == 0)
-			return;
-	}
-	find("--reap ends with wait status %#x", run->ended_by);
+	if (status != 0)
+		find("--reap ends with wait status %#x", status);
 }
 
 /* --- what is left -------------------------------------------------------- */
@@ -274,7 +242,10 @@ check_status(const struct run *run)
 	const bool is_hung_up = strstr(run->words, "--pty") != NULL &&
 	                        status == W_EXITCODE(0, SIGHUP);
 
-	if (status == run->status ||
+	/* Not each command gets the processor to die of SIGTERM in time. */
+	const bool is_late = run->status == W_EXITCODE(0, SIGTERM);
+
+	if (status == run->status || (is_late && status == KILLED) ||
 	    (run->victim == VICTIM_SUPERVISOR && is_hung_up) ||
 	    (run->victim != VICTIM_NONE && status == KILLED) ||
 	    (run->victim == VICTIM_SUPERVISOR && status == STATUS_FAILED))
@@ -295,6 +266,7 @@ check_file(const char *name)
 	    number < AT_ONCE_MAX ? runs[number].victim : VICTIM_NONE;
 	const bool may_be_left =
 	    *name == 'T' || strcmp(name, "out") == 0 ||
+	    strcmp(name, "err") == 0 ||
 	    (*name == 'L' && (victim == VICTIM_BOTH || victim == VICTIM_FRONT));
 
 	if (!may_be_left)
@@ -404,26 +376,25 @@ fight_for_lock(void)
 /* --- the runs ------------------------------------------------------------ */
 
 static struct run
-make_run(int number, uint64_t *state)
+make_run(int number)
 {
-	static const int64_t moments[] = { SHORT, LONG, LONG };
+	static const int64_t ranges[] = { SHORT, LONG, LONG };
 	struct run run = { .moment = NEVER, .term = NEVER };
-	const uint64_t ending = random_number(state, 4);
-	const int64_t end = (int64_t)random_number(state, SOON);
-	const int64_t range = moments[random_number(state, 3)];
-	const int64_t moment = (int64_t)random_number(state, (uint64_t)range);
-	const int code = (int)random_number(state, 100);
-	size_t kind = random_number(state, KINDS);
+	const int ending = random_below(4);
+	const int64_t end = random_below(SOON);
+	const int64_t moment = now() + random_below(ranges[random_below(3)]);
+	const int code = random_below(100);
+	int kind = random_below(KINDS);
 	int64_t sleep = end;
 
-	if (random_number(state, 3) == 0)
-		run.victim = (enum victim)(1 + random_number(state, 3));
+	if (random_below(3) == 0)
+		run.victim = (enum victim)(1 + random_below(3));
 	/* Without an entry no process could find what both watchers left. */
 	if (run.victim == VICTIM_BOTH)
 		kind = REGISTERED;
 	run.status = W_EXITCODE(code, 0);
 	if (run.victim != VICTIM_NONE)
-		run.moment = now() + moment;
+		run.moment = moment;
 	if (ending == 0) {
 		run.status = W_EXITCODE(0, SIGTERM);
 		run.term = now() + end;
@@ -437,10 +408,10 @@ make_run(int number, uint64_t *state)
 }
 
 static void
-have_wave(int count, uint64_t *state)
+have_wave(int count)
 {
 	for (int i = 0; i < count; i++) {
-		runs[i] = make_run(i, state);
+		runs[i] = make_run(i);
 		runs[i].front = start(runs[i].words);
 	}
 	await_fronts(count);
@@ -453,7 +424,7 @@ main(int argc, char *argv[])
 {
 	int total = RUNS_DEFAULT;
 	int at_once = AT_ONCE_DEFAULT;
-	unsigned long long seed = 1;
+	unsigned seed = 1;
 	int option;
 
 	while ((option = getopt(argc, argv, "n:p:s:")) != -1) {
@@ -462,7 +433,7 @@ main(int argc, char *argv[])
 		else if (option == 'p')
 			at_once = atoi(optarg);
 		else if (option == 's')
-			seed = strtoull(optarg, NULL, 10);
+			seed = (unsigned)atoi(optarg);
 		else
 			return 99;
 	}
@@ -475,14 +446,13 @@ main(int argc, char *argv[])
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) == -1)
 		give_up("prctl");
 
-	uint64_t state = seed;
 	const int storms = have_storms();
 
+	srandom(seed);
 	fight_for_lock();
 	for (int done = 0; done < total; done += at_once)
-		have_wave(total - done < at_once ? total - done : at_once,
-		          &state);
-	printf("soak: seed %llu: %d storms, %d for one lock, %d runs, %d "
+		have_wave(total - done < at_once ? total - done : at_once);
+	printf("soak: seed %u: %d storms, %d for one lock, %d runs, %d "
 	       "killed: %d findings\n",
 	       seed, storms, RIVALS, total, killed, findings);
 	return findings == 0 ? 0 : 1;

@@ -16,7 +16,6 @@
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |    \
 	 PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)
 #define SYSCALL_STOP (SIGTRAP | 0x80) /* of PTRACE_O_TRACESYSGOOD */
-#define CHILDREN_MAX 64
 
 /* --- the machine --------------------------------------------------------- */
 
@@ -55,64 +54,45 @@ set_result(pid_t pid, long result)
 
 /* --- who is who ---------------------------------------------------------- */
 
+/* Returns the process that has PID, which is new where it was not seen. */
 static struct process *
 process_of(struct trace *trace, pid_t pid)
 {
-	for (int i = 0; i < trace->process_count; i++) {
-		if (trace->processes[i].pid == pid)
-			return &trace->processes[i];
-	}
-	return NULL;
-}
+	struct process *one = trace->processes;
 
-static const struct process *
-find(const struct trace *trace, enum who who)
-{
-	for (int i = 0; i < trace->process_count; i++) {
-		const struct process *one = &trace->processes[i];
-
-		if (*one->path != '\0' &&
-		    strcmp(one->path, trace->paths[who]) == 0)
+	for (; one < trace->processes + trace->process_count; one++) {
+		if (one->pid == pid)
 			return one;
 	}
-	return NULL;
-}
-
-static struct process *
-add_process(struct trace *trace, pid_t pid)
-{
-	if (trace->process_count == PROCESSES_MAX)
+	if (trace->process_count++ == PROCESSES_MAX)
 		give_up("too many processes");
-
-	struct process *const one = &trace->processes[trace->process_count++];
-
 	*one = (struct process){ .pid = pid, .is_traced = true };
 	return one;
 }
 
-bool
-trace_target_is_dead(const struct trace *trace)
+/* A helper is a clone, which does not send SIGCHLD: it does not count. */
+static void
+name_child(struct trace *trace, const struct process *parent,
+           struct process *child, bool is_clone)
 {
-	const struct process *const target = find(trace, TARGET);
-	struct process_stat stat;
-
-	if (target == NULL)
-		return true;
-	stat = stat_of(target->pid);
-	return is_ending(&stat);
+	child->is_known = true;
+	for (enum who who = FRONT; who < TARGET && !is_clone; who++) {
+		if (parent == trace->who[who] && trace->who[who + 1] == NULL)
+			trace->who[who + 1] = child;
+	}
 }
 
 /* --- one stop of a process ----------------------------------------------- */
 
 static void
-go_on(const struct trace *trace, const struct process *one, int signal)
+go_on(const struct trace *trace, struct process *one, int signal)
 {
-	const struct fault *const fault = &trace->fault;
 	/* Only who has the fault stops at its calls, and not after it. */
 	const bool is_watched =
 	    trace->is_verbose || one->is_failing ||
-	    (!trace->is_met && one == find(trace, fault->who));
+	    (!trace->is_met && one == trace->who[trace->fault.who]);
 
+	one->is_stopped = false;
 	(void)ptrace(is_watched ? PTRACE_SYSCALL : PTRACE_CONT, one->pid, NULL,
 	             (long)signal);
 }
@@ -126,7 +106,7 @@ static void
 kill_at_call(struct trace *trace, const struct process *one)
 {
 	const struct process *const twin =
-	    find(trace, trace->fault.who == FRONT ? SUPERVISOR : FRONT);
+	    trace->who[trace->fault.who == FRONT ? SUPERVISOR : FRONT];
 
 	if (trace->fault.kind == FAULT_BOTH && twin != NULL && twin->is_traced)
 		(void)kill(twin->pid, SIGKILL);
@@ -134,7 +114,6 @@ kill_at_call(struct trace *trace, const struct process *one)
 	for (int i = 0; i < trace->process_count; i++) {
 		if (trace->processes[i].is_stopped)
 			go_on(trace, &trace->processes[i], 0);
-		trace->processes[i].is_stopped = false;
 	}
 }
 
@@ -142,20 +121,19 @@ static void
 enter_call(struct trace *trace, struct process *one, long call)
 {
 	const struct fault *const fault = &trace->fault;
-	const struct process *const supervisor = find(trace, SUPERVISOR);
+	const struct process *const supervisor = trace->who[SUPERVISOR];
 
 	if (call < 0 || call >= CALLS_MAX) {
 		go_on(trace, one, 0);
 		return;
 	}
 	one->counts[call]++;
-	one->call = call;
 	if (trace->is_verbose)
-		dprintf(STDOUT_FILENO, "%d %s %s#%d\n", (int)one->pid,
-		        one->path, call_of(call).name, one->counts[call]);
+		printf("%d %s#%d\n", (int)one->pid, call_of(call).name,
+		       one->counts[call]);
 	if (trace->is_met || fault->kind == FAULT_NONE || call != fault->call ||
 	    one->counts[call] != fault->count ||
-	    one != find(trace, fault->who)) {
+	    one != trace->who[fault->who]) {
 		go_on(trace, one, 0);
 		return;
 	}
@@ -191,7 +169,6 @@ attend_call(struct trace *trace, struct process *one)
 	go_on(trace, one, 0);
 }
 
-/* A helper is a clone, which does not send SIGCHLD: it does not count. */
 static void
 attend_fork(struct trace *trace, struct process *parent, bool is_clone)
 {
@@ -200,47 +177,26 @@ attend_fork(struct trace *trace, struct process *parent, bool is_clone)
 	if (ptrace(PTRACE_GETEVENTMSG, parent->pid, NULL, &pid) == -1)
 		return;
 
-	struct process *child = process_of(trace, (pid_t)pid);
+	struct process *const child = process_of(trace, (pid_t)pid);
 
-	if (child == NULL)
-		child = add_process(trace, (pid_t)pid);
-	if (is_clone)
-		strcpy(child->path, "helper");
-	else
-		(void)snprintf(child->path, sizeof(child->path), "%.12s.%d",
-		               parent->path, ++parent->forks % 100);
+	name_child(trace, parent, child, is_clone);
 	if (child->is_stopped)
 		go_on(trace, child, 0);
-	child->is_stopped = false;
 	go_on(trace, parent, 0);
 }
 
-/* ONE begins another program: it is let go, and if it is the first, the target.
- */
+/* Who begins another program, which should be the target, is let go. */
 static void
 attend_exec(struct trace *trace, struct process *one)
 {
-	char *dot;
-
-	if (one == &trace->processes[0]) {
+	if (one == trace->who[FRONT]) {
 		go_on(trace, one, 0);
 		return;
 	}
 	one->is_traced = false;
 	(void)ptrace(PTRACE_DETACH, one->pid, NULL, NULL);
 	trace->has_executed = true;
-	if (*one->path == '\0')
-		return;
-	if (*trace->paths[TARGET] != '\0') {
-		trace->is_strange =
-		    strcmp(trace->paths[TARGET], one->path) != 0;
-		return;
-	}
-	memcpy(trace->paths[TARGET], one->path, PATH_LENGTH);
-	memcpy(trace->paths[SUPERVISOR], one->path, PATH_LENGTH);
-	dot = strrchr(trace->paths[SUPERVISOR], '.');
-	if (dot != NULL)
-		*dot = '\0';
+	trace->is_strange |= one != trace->who[TARGET];
 }
 
 static void
@@ -262,7 +218,7 @@ attend_stop(struct trace *trace, struct process *one, int status)
 	case PTRACE_EVENT_STOP:
 		if (signal != SIGTRAP)
 			(void)ptrace(PTRACE_LISTEN, one->pid, NULL, NULL);
-		else if (*one->path == '\0' && !is_killed)
+		else if (!one->is_known && !is_killed)
 			one->is_stopped = true;
 		else
 			go_on(trace, one, 0);
@@ -283,44 +239,15 @@ attend_stop(struct trace *trace, struct process *one, int status)
  * which is a subreaper. One that ends at this moment is no leak.
  */
 static void
-note_outlivers(struct trace *trace)
+note_death(struct trace *trace, struct process *one, int status)
 {
-	pid_t pids[CHILDREN_MAX];
-	const int count = children_of(getpid(), pids, CHILDREN_MAX);
-
-	trace->outlived = count;
-	if (count > 0)
-		memcpy(trace->outliver, stat_of(pids[0]).name,
-		       sizeof(trace->outliver));
-}
-
-static void
-note_death(struct trace *trace, pid_t pid, int status)
-{
-	struct process *const one = process_of(trace, pid);
-
-	if (pid == trace->other) {
-		trace->other_status = status;
-		trace->other = 0;
-	}
-	if (one == NULL)
-		return;
 	one->is_traced = false;
-	if (one != &trace->processes[0])
+	if (one != trace->who[FRONT])
 		return;
 	trace->has_ended = true;
 	trace->status = status;
-	note_outlivers(trace);
-}
-
-static bool
-is_over(const struct trace *trace)
-{
-	for (int i = 0; i < trace->process_count; i++) {
-		if (trace->processes[i].is_traced)
-			return false;
-	}
-	return trace->has_ended && trace->other == 0;
+	if (children_of(getpid(), &trace->outliver, 1) == 0)
+		trace->outliver = 0;
 }
 
 /* Handles the events that there are. Returns false where there is no child. */
@@ -331,33 +258,31 @@ attend_all(struct trace *trace)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
-		struct process *one = process_of(trace, pid);
+		struct process *const one = process_of(trace, pid);
 
-		if (!WIFSTOPPED(status)) {
-			note_death(trace, pid, status);
-			continue;
-		}
-		if (one == NULL)
-			one = add_process(trace, pid);
-		attend_stop(trace, one, status);
+		if (WIFSTOPPED(status))
+			attend_stop(trace, one, status);
+		else
+			note_death(trace, one, status);
 	}
 	return pid == 0;
 }
 
-/* Whether all that is traced waits for something. */
+/* Whether all that is traced waits for something, or nothing is. */
 static bool
-is_at_rest(const struct trace *trace)
+is_quiet(const struct trace *trace, bool may_wait)
 {
 	for (int i = 0; i < trace->process_count; i++) {
 		const struct process *one = &trace->processes[i];
 
-		if (one->is_traced && stat_of(one->pid).state != 'S')
+		if (one->is_traced &&
+		    (!may_wait || stat_of(one->pid).state != 'S'))
 			return false;
 	}
 	return true;
 }
 
-bool
+enum progress
 trace_await(struct trace *trace, bool all, int64_t deadline)
 {
 	const struct timespec rest = { .tv_nsec = REST };
@@ -366,76 +291,47 @@ trace_await(struct trace *trace, bool all, int64_t deadline)
 	(void)sigemptyset(&sigchld);
 	(void)sigaddset(&sigchld, SIGCHLD);
 	while (attend_all(trace)) {
-		if (!all && is_over(trace))
-			return true;
+		if (!all && trace->has_ended && is_quiet(trace, false))
+			return OVER;
 		if (now() > deadline)
-			return false;
+			return TOO_LATE;
 		if (sigtimedwait(&sigchld, NULL, &rest) == -1 &&
-		    errno == EAGAIN && trace->at_rest != NULL &&
-		    is_at_rest(trace))
-			trace->at_rest(trace);
+		    errno == EAGAIN && !all && is_quiet(trace, true))
+			return AT_REST;
 	}
-	return true;
+	return OVER;
 }
 
 void
 trace_end(struct trace *trace)
 {
-	pid_t pids[CHILDREN_MAX];
+	pid_t pids[64];
 
-	trace->at_rest = NULL;
 	do {
-		const int count = children_of(getpid(), pids, CHILDREN_MAX);
+		const int count = children_of(getpid(), pids, 64);
 
 		for (int i = 0; i < count; i++) {
 			const struct process_stat stat = stat_of(pids[i]);
-			const struct process *one = process_of(trace, pids[i]);
 
-			dprintf(STDOUT_FILENO, "  left: %d %s, state %c%s%s\n",
-			        (int)pids[i], stat.name, stat.state,
-			        one == NULL ? "" : ", in ",
-			        one == NULL ? "" : call_of(one->call).name);
+			printf("  left: %d %s, state %c\n", (int)pids[i],
+			       stat.name, stat.state);
 			(void)kill(pids[i], SIGKILL);
 		}
 		for (int i = 0; i < trace->process_count; i++) {
 			if (trace->processes[i].is_traced)
 				(void)kill(trace->processes[i].pid, SIGKILL);
 		}
-	} while (!trace_await(trace, true, now() + 2 * REST));
+	} while (trace_await(trace, true, now() + 2 * REST) != OVER);
 }
 
-/* --- the start ----------------------------------------------------------- */
-
-/* Executes PROGRAM when GATE has no writer any more. */
-static _Noreturn void
-execute(const struct program *program, int gate)
+/* The new process executes wdrun when this one has seized it. */
+void
+trace_start(struct trace *trace, const char *words, int terminal_fd)
 {
-	const int flags = O_WRONLY | O_CREAT | O_APPEND;
-	sigset_t none;
+	int gate[2];
 	char byte;
 
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	open_as("err", flags, STDERR_FILENO);
-	if (program->terminal_fd != -1) {
-		(void)dup2(program->terminal_fd, STDIN_FILENO);
-		(void)dup2(program->terminal_fd, STDOUT_FILENO);
-	} else {
-		open_as("/dev/null", O_RDONLY, STDIN_FILENO);
-		open_as("out", flags, STDOUT_FILENO);
-		(void)setsid();
-	}
-	(void)read(gate, &byte, 1);
-	(void)execv(getenv("WDRUN"), program->argv);
-	give_up(getenv("WDRUN"));
-}
-
-static pid_t
-start(const struct program *program, int *gate)
-{
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC) == -1)
+	if (pipe2(gate, O_CLOEXEC) == -1)
 		give_up("pipe");
 
 	const pid_t pid = fork();
@@ -443,33 +339,14 @@ start(const struct program *program, int *gate)
 	if (pid == -1)
 		give_up("fork");
 	if (pid == 0) {
-		(void)close(fds[1]);
-		execute(program, fds[0]);
+		(void)close(gate[1]);
+		(void)read(gate[0], &byte, 1);
+		execute(words, terminal_fd);
 	}
-	(void)close(fds[0]);
-	*gate = fds[1];
-	return pid;
-}
-
-void
-trace_start(struct trace *trace, const struct program *program)
-{
-	int gate;
-	const pid_t pid = start(program, &gate);
-
+	(void)close(gate[0]);
 	if (ptrace(PTRACE_SEIZE, pid, NULL, OPTIONS) == -1)
 		give_up("ptrace");
-	(void)close(gate);
-	strcpy(trace->paths[FRONT], "1");
-	strcpy(add_process(trace, pid)->path, "1");
-}
-
-void
-trace_start_other(struct trace *trace, const struct program *program)
-{
-	int gate;
-
-	trace->other_status = -1;
-	trace->other = start(program, &gate);
-	(void)close(gate);
+	(void)close(gate[1]);
+	trace->who[FRONT] = process_of(trace, pid);
+	trace->who[FRONT]->is_known = true;
 }

@@ -16,16 +16,9 @@
 
 #include "calls.h"
 
-/*
- * The processes whose calls fail. The front is the process that was started;
- * the supervisor is the child of the front's that forked the target, which is
- * the first to execute another program.
- */
+/* The processes whose calls fail. The front is the process that was started,
+ * the supervisor its first child, and the target the supervisor's first. */
 enum who { FRONT, SUPERVISOR, TARGET, WHO_COUNT };
-
-/* "1" is the front, "1.2" the second process that the front forked, and so on.
- */
-#define PATH_LENGTH 24
 
 enum fault_kind {
 	FAULT_NONE,
@@ -44,12 +37,10 @@ struct fault {
 };
 
 struct process {
-	char path[PATH_LENGTH]; /* "" until its parent's fork was seen */
 	pid_t pid;
-	int forks;
 	uint16_t counts[CALLS_MAX];
-	long call;       /* the last one */
-	bool is_stopped; /* it was seen before its parent's fork was */
+	bool is_known;   /* its parent's fork was seen; until then */
+	bool is_stopped; /* it waits */
 	bool is_failing; /* its call has to return an error */
 	bool is_traced;
 };
@@ -58,51 +49,33 @@ struct process {
 
 struct trace {
 	struct fault fault;
-	char paths[WHO_COUNT][PATH_LENGTH]; /* "" where not known */
-	bool is_verbose;                    /* each call is printed */
-	/* Called when all of wdrun has waited for a moment. */
-	void (*at_rest)(struct trace *trace);
-	void *data; /* for at_rest */
+	bool is_verbose; /* each call is printed */
 
 	struct process processes[PROCESSES_MAX];
 	int process_count;
-	pid_t other;      /* a child that is not traced, or 0 */
-	int other_status; /* as of wait(2), if not -1 */
+	struct process *who[WHO_COUNT]; /* or NULL: not forked yet */
 
 	bool is_met;         /* the fault happened, */
 	bool had_supervisor; /* and then a supervisor was alive */
 	bool has_executed;   /* the target's program has begun */
-	bool is_strange;     /* the target was not the one that PATHS says */
+	bool is_strange;     /* another process than the target has executed */
 	bool has_ended;      /* the front has */
 	int status;          /* of the front, as of wait(2) */
-	int outlived;      /* processes that lived when the front had ended, */
-	char outliver[32]; /* and the name of one of them */
+	pid_t outliver;      /* a process that lived when the front had ended */
 };
 
-struct program {
-	char *const *argv;
-	int terminal_fd; /* stdin and stdout; -1: /dev/null, the file "out", and
-	                    a session of its own, without a terminal */
-};
+/* Starts wdrun with WORDS; TERMINAL_FD as of execute() in trial.h. The calling
+ * process is a subreaper and has SIGCHLD blocked. */
+void trace_start(struct trace *trace, const char *words, int terminal_fd);
+
+enum progress { OVER, AT_REST, TOO_LATE };
 
 /*
- * Starts PROGRAM, which is wdrun. The calling process is a subreaper and has
- * SIGCHLD blocked.
+ * Continues until nothing is traced; for ALL until this process has no child.
+ * Or until DEADLINE; or, not for ALL, until all of wdrun has waited for a
+ * moment.
  */
-void trace_start(struct trace *trace, const struct program *program);
-
-/* Starts PROGRAM as TRACE->other. */
-void trace_start_other(struct trace *trace, const struct program *program);
-
-/*
- * Continues until nothing is traced and TRACE->other has ended, or for ALL
- * until this process has no child. Returns false where that takes until
- * DEADLINE.
- */
-bool trace_await(struct trace *trace, bool all, int64_t deadline);
-
-/* Whether the target has ended, or never was. */
-bool trace_target_is_dead(const struct trace *trace);
+enum progress trace_await(struct trace *trace, bool all, int64_t deadline);
 
 /* Prints which processes are left, and kills them. */
 void trace_end(struct trace *trace);
