@@ -10,107 +10,78 @@
 #include <inttypes.h>
 #include <sys/wait.h>
 
-#define WORDS      8192
 #define PIECE_SIZE ((size_t)61441) /* not a multiple of any buffer's size */
 
-/* splitmix64: the word NUMBER of the pattern. */
-static uint64_t
-word_of(uint64_t seed, uint64_t number)
-{
-	uint64_t x = seed * UINT64_C(0x632be59bd9b4e019) +
-	             (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+static uint64_t words[8192];
+static char *const bytes = (char *)words;
 
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
-}
-
-/* Writes the WORDS words from FIRST on. */
+/* The next bytes of the pattern, a full buffer: by splitmix64. */
 static void
-make(uint64_t seed, uint64_t first, uint64_t words[WORDS])
+make_bytes(uint64_t *state)
 {
-	for (size_t i = 0; i < WORDS; i++)
-		words[i] = word_of(seed, first + i);
-}
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
 
-static void
-write_all(int fd, const char *text, size_t length)
-{
-	while (length > 0) {
-		const size_t piece = length < PIECE_SIZE ? length : PIECE_SIZE;
-		const ssize_t written = write(fd, text, piece);
-
-		if (written <= 0)
-			give_up("write");
-		text += written;
-		length -= (size_t)written;
+		x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+		x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+		words[i] = x ^ (x >> 31);
 	}
 }
 
-static void
-write_pattern(int fd, uint64_t seed, uint64_t size)
-{
-	static uint64_t words[WORDS];
-
-	for (uint64_t done = 0; done < size; done += sizeof(words)) {
-		const uint64_t left = size - done;
-
-		make(seed, done / sizeof(words[0]), words);
-		write_all(fd, (const char *)words,
-		          left < sizeof(words) ? (size_t)left : sizeof(words));
-	}
-}
-
-/* Reads SIZE bytes, or fewer at the end of file. */
 static size_t
-read_all(char *text, size_t size)
+least(size_t one, size_t other)
 {
-	size_t length = 0;
+	return one < other ? one : other;
+}
 
-	while (length < size) {
-		const ssize_t got =
-		    read(STDIN_FILENO, text + length, size - length);
+static void
+write_pattern(int fd, const char *seed, const char *size)
+{
+	uint64_t state = strtoull(seed, NULL, 10);
+	size_t left = strtoull(size, NULL, 10);
 
-		if (got == -1)
-			give_up("read");
-		if (got == 0)
-			break;
-		length += (size_t)got;
+	while (left > 0) {
+		const size_t length = least(left, sizeof(words));
+
+		make_bytes(&state);
+		for (size_t done = 0; done < length;) {
+			const ssize_t written = write(
+			    fd, bytes + done, least(length - done, PIECE_SIZE));
+
+			if (written <= 0)
+				give_up("write");
+			done += (size_t)written;
+		}
+		left -= length;
 	}
-	return length;
 }
 
 static int
-check_pattern(uint64_t seed, uint64_t size)
+check_pattern(const char *seed, const char *size)
 {
-	static uint64_t words[WORDS];
 	static char seen[sizeof(words)];
+	uint64_t state = strtoull(seed, NULL, 10);
+	const size_t end = strtoull(size, NULL, 10);
+	size_t done = 0;
+	size_t got;
 
-	for (uint64_t done = 0;; done += sizeof(words)) {
-		const uint64_t left = done < size ? size - done : 0;
-		const size_t want =
-		    left < sizeof(words) ? (size_t)left : sizeof(words);
-		const size_t got = read_all(seen, sizeof(seen));
-		const size_t both = got < want ? got : want;
-
-		make(seed, done / sizeof(words[0]), words);
-		for (size_t i = 0; i < both; i++) {
-			if (seen[i] != ((const char *)words)[i]) {
-				printf("another byte at %" PRIu64 "\n",
-				       done + i);
+	do {
+		got = fread(seen, 1, sizeof(seen), stdin);
+		make_bytes(&state);
+		for (size_t i = 0; i < least(got, end - done); i++) {
+			if (seen[i] != bytes[i]) {
+				printf("another byte at %zu\n", done + i);
 				return 1;
 			}
 		}
-		if (got != want) {
-			printf("%s at %" PRIu64 "\n",
-			       got < want ? "the end" : "more", done + both);
+		if (got > end - done) {
+			printf("more at %zu\n", end);
 			return 1;
 		}
-		if (got < sizeof(seen))
-			break;
-	}
-	printf("same\n");
-	return 0;
+		done += got;
+	} while (got == sizeof(seen));
+	printf(done == end ? "same\n" : "the end at %zu\n", done);
+	return done != end;
 }
 
 int
@@ -122,18 +93,13 @@ main(int argc, char *argv[])
 	bound_life();
 	if (argc != 4 && argc != 6)
 		return 99;
-
-	const uint64_t seed = strtoull(argv[2], NULL, 10);
-	const uint64_t size = strtoull(argv[3], NULL, 10);
-
 	if (strcmp(argv[1], "check") == 0)
-		return check_pattern(seed, size);
+		return check_pattern(argv[2], argv[3]);
 	if (argc == 6 && (other = fork_bounded()) == 0) {
-		write_pattern(STDERR_FILENO, strtoull(argv[4], NULL, 10),
-		              strtoull(argv[5], NULL, 10));
+		write_pattern(STDERR_FILENO, argv[4], argv[5]);
 		return 0;
 	}
-	write_pattern(STDOUT_FILENO, seed, size);
+	write_pattern(STDOUT_FILENO, argv[2], argv[3]);
 	if (other != 0 && waitpid(other, &status, 0) != other)
 		give_up("waitpid");
 	return status == 0 ? 0 : 99;
