@@ -7,7 +7,7 @@
  *     bench stop ROUNDS SHAPE COUNT OTHERS SECONDS NAME=WRAPPER...
  *
  * WRAPPER is the words before a command, or nothing. Each round takes each
- * wrapper once, in a new random order, so that other load of the machine meets
+ * wrapper once, from a random one on, so that other load of the machine meets
  * all of them alike. Prints a line for each wrapper: NAME, and medians.
  *
  * start: from before the spawn of PROGRAM to after the wait. In microseconds.
@@ -18,28 +18,21 @@
  *
  * stop: a tree of COUNT processes, beside OTHERS that belong to no tree. SHAPE:
  *
- *     group     one process group
  *     sessions  each process in a session of its own
- *     chain     as "sessions", each process the child of the one before
- *     busy      as "group", each process awake 200 times a second
- *     crowd     as "busy", each process in a session of its own
- *     bomb      another user's, that forks as often as a limit of COUNT
- *               processes allows, and that only SIGKILL ends
+ *     busy      one process group, each process awake 200 times a second
  *
  * WRAPPER has to stop the tree SECONDS after its start; 0: when SIGTERM comes,
  * which this program sends when all processes are there. NAME "kernel" cannot:
  * it gets SIGKILL then, and takes a PID namespace along ("unshare --pid
  * --kill-child"): no tree can end faster. Three numbers: milliseconds until the
  * first signal, and until the last death ("-": not in 10 s), and how many
- * processes are alive half a second after the wrapper's end (of a bomb: 1 or
- * 0).
+ * processes are alive half a second after the wrapper's end.
  *
  * No process outlives this program: each ends with the leash, a pipe whose
  * write end this program has.
  */
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -66,8 +59,7 @@
 
 #define WAKE_MS   5
 #define TURNS     2000 /* of a loop at each wake-up: a few microseconds */
-#define BOMB_USER 64999
-#define BY_ITSELF 7 /* exit status of a process that the leash has ended */
+#define BY_ITSELF 7    /* exit status of a process that the leash has ended */
 
 #define READY_BOUND (30 * SECOND)
 #define END_BOUND   (10 * SECOND)
@@ -114,19 +106,6 @@ sleep_until(int64_t moment)
 		;
 }
 
-static int
-number(const char *text)
-{
-	char *end;
-	const long value = strtol(text, &end, 10);
-
-	if (end == text || *end != '\0' || value < 0 || value > INT32_MAX) {
-		(void)fprintf(stderr, "bench: '%s' is no number\n", text);
-		exit(2);
-	}
-	return (int)value;
-}
-
 static void
 note(struct candidate *one, int which, int64_t time)
 {
@@ -155,40 +134,11 @@ static void
 add_candidate(char *text)
 {
 	struct candidate *const one = &candidates[candidate_count++];
-	char *const words = strchr(text, '=');
 
-	if (words == NULL || candidate_count > CANDIDATES_MAX) {
-		(void)fprintf(stderr,
-		              "bench: %s: not NAME=WRAPPER, or one too "
-		              "many\n",
-		              text);
-		exit(2);
-	}
-	*words = '\0';
-	one->name = text;
-	for (char *word = strtok(words + 1, " ");
-	     word != NULL && one->word_count < WORDS_MAX;
+	one->name = strsep(&text, "=");
+	for (char *word = strtok(text, " "); word != NULL;
 	     word = strtok(NULL, " "))
 		one->words[one->word_count++] = word;
-}
-
-/* Returns the candidate whose turn it is in the round. */
-static struct candidate *
-next_candidate(void)
-{
-	static struct candidate *order[CANDIDATES_MAX];
-	static size_t left;
-
-	if (left == 0) {
-		for (; left < candidate_count; left++)
-			order[left] = &candidates[left];
-	}
-
-	const size_t chosen = (size_t)random() % left;
-	struct candidate *const one = order[chosen];
-
-	order[chosen] = order[--left];
-	return one;
 }
 
 /* Starts ARGUMENTS under the wrapper ONE, with OUT_FD as stdout. Descriptors
@@ -270,7 +220,7 @@ time_carry(struct candidate *one, char *self, char *argv[])
 {
 	static char buffer[1 << 20];
 	char word[] = "--write";
-	const int64_t want = (int64_t)number(argv[1]) * number(argv[2]);
+	const int64_t want = (int64_t)atoi(argv[1]) * atoi(argv[2]);
 	int fds[2] = { -1, -1 };
 	int64_t have = 0;
 	ssize_t length;
@@ -325,20 +275,15 @@ map_page(int fd)
 	return mapped;
 }
 
+/* Notes the first signal that a process of the tree gets, and ends this one. */
 static void
-note_signal(int signal)
+end_by(int signal)
 {
 	int64_t none = 0;
 
 	(void)signal;
 	(void)atomic_compare_exchange_strong(&page->first_signal, &none,
 	                                     now_ns());
-}
-
-static void
-end_by(int signal)
-{
-	note_signal(signal);
 	_exit(0);
 }
 
@@ -352,54 +297,20 @@ stay(int ms)
 		_exit(BY_ITSELF);
 }
 
-/* The first process waits: setuid(2) would clear the signal that "unshare
- * --kill-child" has set. Root has no limit, hence the other user. */
-static _Noreturn void
-be_bomb(int count)
-{
-	const struct rlimit limit = { (rlim_t)count, (rlim_t)count };
-
-	(void)signal(SIGTERM, note_signal);
-	if (fork() > 0) {
-		for (;;)
-			stay(-1);
-	}
-	/* EINVAL: in a user namespace, root is an ordinary user already. */
-	if (setrlimit(RLIMIT_NPROC, &limit) == -1 ||
-	    (getuid() == 0 && setuid(BOMB_USER) == -1 && errno != EINVAL))
-		fail("bomb");
-	(void)signal(SIGCHLD, SIG_IGN);
-	for (;;) {
-		const pid_t pid = fork();
-
-		if (pid == 0) {
-			(void)setsid();
-			atomic_fetch_add(&page->ready, 1);
-		}
-		stay(pid == -1 ? WAKE_MS : 0);
-	}
-}
-
 static _Noreturn void
 be_tree(const char *shape, int count)
 {
-	const bool is_group =
-	    strcmp(shape, "group") == 0 || strcmp(shape, "busy") == 0;
-	const bool is_busy =
-	    strcmp(shape, "busy") == 0 || strcmp(shape, "crowd") == 0;
-	const bool is_chain = strcmp(shape, "chain") == 0;
+	const bool is_busy = strcmp(shape, "busy") == 0;
 
 	(void)signal(SIGTERM, end_by);
-	if (strcmp(shape, "bomb") == 0)
-		be_bomb(count);
 	for (int i = 1; i < count; i++) {
 		const pid_t pid = fork();
 
 		if (pid == -1)
 			fail("fork");
-		if (pid == 0 && !is_group)
+		if (pid == 0 && !is_busy)
 			(void)setsid();
-		if ((pid == 0) != is_chain)
+		if (pid == 0)
 			break;
 	}
 	atomic_fetch_add(&page->ready, 1);
@@ -479,8 +390,8 @@ end_tree(const struct tree *tree)
 static void
 time_stop(struct candidate *one, char *self, char *argv[])
 {
-	const int count = number(argv[1]);
-	const int64_t limit = number(argv[3]) * SECOND;
+	const int count = atoi(argv[1]);
+	const int64_t limit = atoi(argv[3]) * SECOND;
 	int64_t stop = now_ns() + limit;
 	const struct tree tree = start_tree(one, self, argv[0], argv[1]);
 	struct pollfd end = { .fd = tree.alive };
@@ -585,8 +496,8 @@ print_result(struct candidate *one, const char *what, char *argv[])
 	if (strcmp(what, "start") == 0) {
 		(void)printf(" %.1f\n", ns / 1000);
 	} else if (strcmp(what, "carry") == 0) {
-		(void)printf(" %.1f\n", (double)number(argv[1]) *
-		                            number(argv[2]) / ns * 1000);
+		(void)printf(" %.1f\n",
+		             (double)atoi(argv[1]) * atoi(argv[2]) / ns * 1000);
 	} else {
 		print_ms(one, 0);
 		print_ms(one, 1);
@@ -605,31 +516,38 @@ main(int argc, char *argv[])
 	size_t which = 0;
 
 	if (argc == 4 && strcmp(argv[1], "--write") == 0)
-		write_blocks((size_t)number(argv[2]), number(argv[3]));
+		write_blocks((size_t)atoi(argv[2]), atoi(argv[3]));
 	if (argc == 6 && strcmp(argv[1], "--tree") == 0) {
-		page = map_page(number(argv[4]));
-		leash_fd = number(argv[5]);
-		be_tree(argv[2], number(argv[3]));
+		page = map_page(atoi(argv[4]));
+		leash_fd = atoi(argv[5]);
+		be_tree(argv[2], atoi(argv[3]));
 	}
 	while (which < 3 && (argc < 2 || strcmp(argv[1], measures[which].word)))
 		which++;
-	if (which == 3 || argc < 4 + measures[which].arguments) {
+	if (which == 3 || argc < 4 + measures[which].arguments ||
+	    argc > 3 + measures[which].arguments + CANDIDATES_MAX) {
 		(void)fprintf(stderr, "usage: see bench/bench.c\n");
 		return 2;
 	}
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) == -1)
 		fail("/proc/self/exe");
 
-	const int rounds = number(argv[2]);
+	const int rounds = atoi(argv[2]);
 	char **const arguments = argv + 3;
 
 	for (char **text = arguments + measures[which].arguments; *text != NULL;
 	     text++)
 		add_candidate(*text);
 	if (which == 2)
-		be_subreaper(number(arguments[2]));
+		be_subreaper(atoi(arguments[2]));
+	size_t turn = 0;
+
 	for (size_t i = 0; i < (size_t)rounds * candidate_count; i++) {
-		struct candidate *const one = next_candidate();
+		if (i % candidate_count == 0)
+			turn = (size_t)random();
+
+		struct candidate *const one =
+		    &candidates[turn++ % candidate_count];
 
 		if (which == 0)
 			time_start(one, arguments);
