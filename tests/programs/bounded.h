@@ -93,6 +93,23 @@ live(void)
 		pause();
 }
 
+/* Waits until the file PATH, a "stat" of /proc, has this STATE. */
+static inline void
+await_state(const char *path, char wanted)
+{
+	char state = '?';
+
+	while (state != wanted) {
+		FILE *const stat = fopen(path, "re");
+
+		if (stat == NULL ||
+		    fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
+			give_up(path);
+		(void)fclose(stat);
+		(void)usleep(1000);
+	}
+}
+
 /* Every signal has its default action, and none is blocked. */
 static inline void
 reset_signals(void)

@@ -20,7 +20,6 @@
 #include "bounded.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <sys/prctl.h>
 
 static int report_fd; /* the write end of the escapee; it closes when the steps
@@ -103,25 +102,6 @@ be_escapee(char *steps[])
 	live();
 }
 
-/* Ends with the caller's own bounded life. */
-static void
-wait_until_stopped(pid_t pid)
-{
-	char path[PATH_MAX];
-	char state = '?';
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	while (state != 'T') {
-		FILE *stat = fopen(path, "re");
-
-		if (stat == NULL ||
-		    fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
-			give_up(path);
-		(void)fclose(stat);
-		(void)usleep(1000);
-	}
-}
-
 int
 main(int argc, char *argv[])
 {
@@ -156,8 +136,13 @@ main(int argc, char *argv[])
 		give_up("the escapee said too much");
 	while (*steps != NULL && steps[1] != NULL)
 		steps++;
-	if (*steps != NULL && strcmp(*steps, "stopped") == 0)
-		wait_until_stopped(escapee);
+	if (*steps != NULL && strcmp(*steps, "stopped") == 0) {
+		char path[64];
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/stat",
+		               (int)escapee);
+		await_state(path, 'T');
+	}
 
 	say_ready(escapee);
 	if (code >= 0)

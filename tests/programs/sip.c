@@ -14,27 +14,23 @@
 #include "bounded.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #define PAGE_SIZE 4096
 
-struct manner {
-	size_t bytes;
-	useconds_t pause_ms;
-	const char *file;
-	int is_stuck;
-	int leaves;
-	int has_socket;
-};
+static size_t bytes = PAGE_SIZE;
+static useconds_t pause_ms;
+static bool leaves;
 
 /* fds[0] is the reader's end. */
 static void
-open_channel(const struct manner *manner, int fds[2])
+open_channel(bool has_socket, int fds[2])
 {
 	const int size = PAGE_SIZE;
 
-	if (manner->has_socket) {
+	if (has_socket) {
 		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) ==
 		        -1 ||
 		    setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &size,
@@ -48,20 +44,20 @@ open_channel(const struct manner *manner, int fds[2])
 
 /* Reads until the end of file, or until a read would block. */
 static void
-take(int fd, const struct manner *manner)
+take(int fd)
 {
 	char text[PAGE_SIZE];
 
 	for (;;) {
-		(void)usleep(manner->pause_ms * 1000);
+		(void)usleep(pause_ms * 1000);
 
-		const ssize_t length = read(fd, text, manner->bytes);
+		const ssize_t length = read(fd, text, bytes);
 
 		if (length <= 0)
 			return;
 		if (write(STDOUT_FILENO, text, (size_t)length) != length)
 			give_up("write");
-		if (manner->leaves) {
+		if (leaves) {
 			(void)close(fd);
 			return;
 		}
@@ -99,7 +95,9 @@ run_into(int fd, char *const command[])
 int
 main(int argc, char *argv[])
 {
-	struct manner manner = { .bytes = PAGE_SIZE };
+	const char *file = NULL;
+	bool is_stuck = false;
+	bool has_socket = false;
 	int fds[2];
 	int option;
 	int status;
@@ -108,42 +106,42 @@ main(int argc, char *argv[])
 	while ((option = getopt(argc, argv, "+c:p:w:nes")) != -1) {
 		switch (option) {
 		case 'c':
-			manner.bytes = (size_t)atoi(optarg);
+			bytes = (size_t)atoi(optarg);
 			break;
 		case 'p':
-			manner.pause_ms = (useconds_t)atoi(optarg);
+			pause_ms = (useconds_t)atoi(optarg);
 			break;
 		case 'w':
-			manner.file = optarg;
+			file = optarg;
 			break;
 		case 'n':
-			manner.is_stuck = 1;
+			is_stuck = true;
 			break;
 		case 'e':
-			manner.leaves = 1;
+			leaves = true;
 			break;
 		case 's':
-			manner.has_socket = 1;
+			has_socket = true;
 			break;
 		default:
 			return 99;
 		}
 	}
-	if (optind == argc || manner.bytes == 0 || manner.bytes > PAGE_SIZE)
+	if (optind == argc || bytes == 0 || bytes > PAGE_SIZE)
 		return 99;
-	open_channel(&manner, fds);
+	open_channel(has_socket, fds);
 
 	const pid_t pid = run_into(fds[1], argv + optind);
 
-	if (manner.is_stuck) {
+	if (is_stuck) {
 		status = await(pid);
 		/* Survivors may still hold the pipe. */
 		(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
-		take(fds[0], &manner);
+		take(fds[0]);
 		return status;
 	}
-	while (manner.file != NULL && access(manner.file, F_OK) == -1)
+	while (file != NULL && access(file, F_OK) == -1)
 		(void)usleep(10000);
-	take(fds[0], &manner);
+	take(fds[0]);
 	return await(pid);
 }

@@ -13,25 +13,6 @@
 static bool leaderless;
 static char **program; /* of the child */
 
-static void
-wait_until_leader_is_gone(void)
-{
-	char path[64];
-	char state = '?';
-
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
-	               (int)getpid());
-	while (state != 'Z') {
-		FILE *stat = fopen(path, "re");
-
-		if (stat == NULL ||
-		    fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
-			give_up(path);
-		(void)fclose(stat);
-		(void)usleep(1000);
-	}
-}
-
 static void *
 fork_and_live(void *unused)
 {
@@ -43,7 +24,7 @@ fork_and_live(void *unused)
 	if (child == 0)
 		live();
 	if (leaderless)
-		wait_until_leader_is_gone();
+		await_state("/proc/self/stat", 'Z');
 	say_ready(child);
 	live();
 }
