@@ -156,6 +156,7 @@ all_others() {
 # these options and this command is not put on record, and ends before its command
 # is executed; its report says so.
 is_not_recorded() {
+	rm -f report
 	complete bash -c 'ulimit -f 1
 		exec "$WDRUN" --name=a --lock=lock --report=/dev/fd/9 "$@"' - "$@" 9> >(cat >report)
 	does_not_run
