@@ -129,24 +129,22 @@ stopped() {
 @test "what comes after the command's exit leaves its status; a kill of the command gives it" {
 	# It is ready when the shell has closed the pipe: by its exit.
 	local exits='exec 7> >(cat; echo "ready $BASHPID"; exec sleep 1000); exit 3'
-	local signal watcher
+	local killed watcher
 	complete_late "$WDRUN" -t LIMIT --survivors=wait bash -c "$exits"
 	[ "$status" -eq 3 ]
 	is_dead "$ready"
 
-	while read -r signal watcher; do
+	for killed in TERM,front KILL,supervisor; do
+		watcher=${killed#*,}
 		start "$WDRUN" --survivors=wait bash -c "$exits"
 		await_watchers
 		await_ready
 		wait_until is_dead "$target"
-		kill "-$signal" "${!watcher}"
+		kill -s "${killed%,*}" "${!watcher}"
 		finish
 		[ "$status" -eq 3 ]
 		nobody_is_left
-	done <<-END
-		TERM front
-		KILL supervisor
-	END
+	done
 
 	# Somebody else kills the command.
 	start "$WDRUN" --idle-after-exit=100ms -k 100ms "$PROGRAMS/escape" fork setsid stubborn
