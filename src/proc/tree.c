@@ -113,8 +113,7 @@ struct attributes {
 	int32_t nice;
 	uint32_t priority;
 	uint64_t runtime;
-	uint64_t deadline;
-	uint64_t period;
+	uint64_t unused[2];
 };
 
 static bool is_realtime;
