@@ -65,23 +65,9 @@ attributes(uint64_t node)
 }
 
 static void
-look_up(const struct fuse_in_header *request, const char *name)
-{
-	const struct fuse_entry_out entry = {
-		.nodeid = FILE_NODE,
-		.attr = attributes(FILE_NODE),
-	};
-
-	if (strcmp(name, "file") == 0)
-		answer(request, 0, &entry, sizeof(entry));
-	else
-		answer(request, -ENOENT, NULL, 0);
-}
-
-static void
 serve(const struct fuse_in_header *request)
 {
-	const void *argument = request + 1;
+	const char *const name = (const char *)(request + 1);
 	const struct fuse_init_out init = {
 		.major = FUSE_KERNEL_VERSION,
 		.minor = 31, /* the first version with these structs */
@@ -89,6 +75,10 @@ serve(const struct fuse_in_header *request)
 	};
 	const struct fuse_attr_out attr = {
 		.attr = attributes(request->nodeid),
+	};
+	const struct fuse_entry_out entry = {
+		.nodeid = FILE_NODE,
+		.attr = attributes(FILE_NODE),
 	};
 	const struct fuse_open_out opened = { .fh = 1 };
 	static const char zeros[FILE_SIZE];
@@ -98,7 +88,10 @@ serve(const struct fuse_in_header *request)
 		answer(request, 0, &init, sizeof(init));
 		break;
 	case FUSE_LOOKUP:
-		look_up(request, argument);
+		if (strcmp(name, "file") == 0)
+			answer(request, 0, &entry, sizeof(entry));
+		else
+			answer(request, -ENOENT, NULL, 0);
 		break;
 	case FUSE_GETATTR:
 		answer(request, 0, &attr, sizeof(attr));
