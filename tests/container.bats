@@ -189,6 +189,22 @@ give_to_all() {
 }
 
 # bats test_tags=slow
+@test "a fork bomb at its user's limit is ended" {
+	need prlimit
+	need_other_user
+	give_to_all "$WDRUN" "$PROGRAMS/bomb"
+	# A user whom no other test uses at the same time.
+	local user=$((60000 + $$ % 5000))
+	start prlimit --nproc=40 setpriv --reuid "$user" --regid "$user" \
+		--clear-groups "./${WDRUN##*/}" -k 100ms ./bomb
+	await_ready
+	kill -TERM "$started"
+	finish
+	[ "$status" -eq 137 ] # the bomb ignores SIGTERM
+	nobody_is_left
+}
+
+# bats test_tags=slow
 @test "who only root may kill is named, waited for up to a bound, and given up" {
 	need_other_user
 	give_to_all "$WDRUN" "$PROGRAMS/escape"
