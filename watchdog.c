@@ -378,7 +378,8 @@ enter(struct run *run, enum reason why, int64_t now)
 	if (run->state == STATE_KILLING)
 		count = kill_tree(run);
 	if (has_look && !is_in_time)
-		(void)tell_look(run, duration_now() + 2 * LOOK_BUDGET);
+		run->facts->look.is_late =
+		    tell_look(run, duration_now() + 2 * LOOK_BUDGET);
 	/* A process that SIGKILL wakes in wait4(2) looks for dead children once
 	 * more, and may reap the child that has just been killed. So who was
 	 * seen alive counts; and in a stop, as many as are shown. */

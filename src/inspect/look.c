@@ -145,7 +145,7 @@ add_line(struct strbuf *line, const struct sight *sight)
 void
 look_add_lines(struct strbuf *lines, const struct look *look)
 {
-	const char *colon = ":";
+	const char *colon = look->is_late ? " (seen after the signal):" : ":";
 
 	for (size_t i = 0; i < look->count; i++) {
 		if (!is_shown(&look->sights[i]))

@@ -39,6 +39,7 @@ struct look {
 	 * as the links in /proc/PID/fd name them ("pipe:[4711]"), or "". */
 	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE];
 	bool tells_holders; /* the processes that hold OUTPUTS open are told */
+	bool is_late;       /* the processes had the signal before */
 
 	size_t total; /* processes in the tree */
 	size_t count; /* of them in SIGHTS, each before its children */
@@ -50,9 +51,10 @@ struct look {
  * reading about another process may hang. */
 void look_take(struct look *look, const struct tree *tree, int64_t until);
 
-/* Ends the last line of LINES with ':', and appends a line for each process,
- * indented by its depth and behind a null byte: "4711 sleep 10 [S 2s]:
- * sleeping"; then the number of processes that are not shown. */
+/* Ends the last line of LINES with ':', after a note if LOOK is late; appends a
+ * line for each process, indented by its depth and behind a null byte: "4711
+ * sleep 10 [S 2s]: sleeping"; then the number of processes that are not shown.
+ */
 void look_add_lines(struct strbuf *lines, const struct look *look);
 
 /* Appends the same as a JSON array. */

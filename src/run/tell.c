@@ -34,6 +34,7 @@ tell_look(struct run *run, int64_t until)
 	struct look *const look = &run->facts->look;
 
 	look->total = look->count = 0; /* an earlier one */
+	look->is_late = false;
 	tree_read(&run->tree, until - LOOK_BUDGET / 2);
 	if (duration_now() >= until - LOOK_BUDGET / 2)
 		return false;
