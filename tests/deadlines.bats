@@ -39,8 +39,7 @@ load bounds
 	says_ready out
 
 	kill -TERM "$started"
-	finish
-	[ "$status" -eq 137 ]
+	gives 137 finish
 	is_dead "$ready"
 	nobody_is_left
 	has_message "$supervisor"

@@ -55,9 +55,8 @@ tells_lost() {
 	# The bounds for survivors do not apply to a reader.
 	set -- --idle-after-exit=100ms --max-after-exit=100ms
 	writing 20000
-	complete sh -c "$read_by" - -c 1024 -p 8 "$WDRUN" --pty "$@" \
+	gives 7 complete sh -c "$read_by" - -c 1024 -p 8 "$WDRUN" --pty "$@" \
 		sh -c "$script"
-	[ "$status" -eq 7 ]
 	got_all 20000
 	[ -z "$stderr" ]
 
@@ -67,16 +66,14 @@ tells_lost() {
 	pause 0.4 # longer than the bounds for survivors
 	is_alive "$front"
 	touch go
-	finish
-	[ "$status" -eq 7 ]
+	gives 7 finish
 	got_all 20000
 	[ -z "$stderr" ]
 
 	script='trap "exec \"\$PROGRAMS/pattern\" write 1 16384" TERM
 		echo "ready $$" >&9; sleep 1000 & wait'
-	complete_late sh -c "$read_by" - -c 2048 -p 50 "$WDRUN" -i 60 \
+	gives 124 complete_late sh -c "$read_by" - -c 2048 -p 50 "$WDRUN" -i 60 \
 		-t LIMIT -k 1000 sh -c "$script"
-	[ "$status" -eq 124 ]
 	got_all 16384
 }
 
@@ -85,10 +82,9 @@ tells_lost() {
 	writing 6000
 	for option in -i60 --pty; do
 		echo "$option"
-		complete_late sh -c "$read_by" - -n "$WDRUN" "$option" \
+		gives 7 complete_late sh -c "$read_by" - -n "$WDRUN" "$option" \
 			-t LIMIT -k 300ms sh -c "$script"
 
-		[ "$status" -eq 7 ]
 		tells_lost 6000
 		has_line_count 1 err
 	done
@@ -113,9 +109,8 @@ tells_lost() {
 			kill -HUP "$front"
 			;;
 		esac
-		finish
+		gives 7 finish
 
-		[ "$status" -eq 7 ]
 		case $row in
 		3*) got_all 32000 ;; # for longer than a reader that takes nothing
 		*) tells_lost "${options[0]}" ;;
@@ -133,10 +128,9 @@ tells_lost() {
 	has_message sleep "fd 1"
 	nobody_is_left
 
-	complete_late sh -c "$read_by" - -n "$WDRUN" -i 60 -t LIMIT \
+	gives 3 complete_late sh -c "$read_by" - -n "$WDRUN" -i 60 -t LIMIT \
 		--max-after-exit=200ms -k 300ms sh -c '
 			yes & echo "ready $$" >&9; exit 3'
-	[ "$status" -eq 3 ]
 }
 
 @test "who holds the output, or floods it, outside the tree does not hold the end" {
@@ -167,8 +161,7 @@ tells_lost() {
 		wait_until is_dead "$front"
 
 		kill -KILL "$outsider" 2>/dev/null || true
-		finish
-		[ "$status" -eq 3 ]
+		gives 3 finish
 		[ -z "$stderr" ]
 	done
 }
@@ -180,8 +173,7 @@ tells_lost() {
 	start sh -c 'exec "$WDRUN" --tee=copy --survivors=leave sh -c "
 		echo first; (read -r _ <gate; echo last) & exit 5" >fifo' 6>&-
 	exec 7<fifo
-	finish
-	[ "$status" -eq 5 ]
+	gives 5 finish
 	[ -z "$stderr" ]
 	read -rt "$PATIENCE" text <&7
 	[ "$text" = first ]

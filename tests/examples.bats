@@ -33,12 +33,10 @@ with_each() {
 stops_what_hangs() {
 	echo "--- ${*@Q}"
 	script command "exit 124" # which is also the status of a timeout
-	complete "${@//LIMIT/90}" word
-	[ "$status" -eq 124 ]
+	gives 124 complete "${@//LIMIT/90}" word
 	no has_message
 	script command 'setsid sleep 1000 &' 'echo "ready $$"' 'sleep 1000'
-	complete_late "$@" word
-	[ "$status" -eq 124 ]
+	gives 124 complete_late "$@" word
 	has_message 'sleep 1000'
 	nobody_is_left
 }
@@ -139,8 +137,7 @@ poll() {
 	[ "$stderr" = $'two\n::error::sh failed with status 124' ]
 	diff <(sort step.log) <(printf '%s\n' one two)
 
-	complete env STEP_SILENCE=300ms "$examples/ci-step.sh" sleep 1000
-	[ "$status" -eq 124 ]
+	gives 124 complete env STEP_SILENCE=300ms "$examples/ci-step.sh" sleep 1000
 	[ "$(tail -n 1 err)" = \
 		"::error::sleep was stopped; what it hung in is named above" ]
 }
@@ -223,8 +220,7 @@ many() {
 
 # tool REQUEST: writes the answer to the file out.
 tool() {
-	complete "$examples/agent-tool.py" <<<"$1"
-	[ "$status" -eq 0 ]
+	gives 0 complete "$examples/agent-tool.py" <<<"$1"
 	[ -z "$stderr" ]
 }
 

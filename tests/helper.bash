@@ -263,6 +263,13 @@ late() {
 	return 1
 }
 
+# gives STATUS FUNCTION ARG...: FUNCTION (finish, complete and the like) waits for the
+# end of a run, and the run has that status.
+gives() {
+	"${@:2}"
+	[ "$status" -eq "$1" ]
+}
+
 # goes_on OPTION...: with these options a run has no bound: it still runs when
 # it has had time to look at its clocks, until it is told to end.
 goes_on() {
@@ -271,9 +278,7 @@ goes_on() {
 	kill -USR1 "$started"
 	wait_until grep -qx 'got 10' out
 	kill -TERM "$started"
-	finish
-
-	[ "$status" -eq 7 ]
+	gives 7 finish
 }
 
 # Waits until the program says `ready PID`. Sets ready to that PID.

@@ -157,6 +157,13 @@ is_stopped_or_dead() {
 	wait_until said 'at last'
 	reads_no_more
 	usable
+
+	# Of another session it could take the keys.
+	noted ready "setsid wdrun --pty sh -c 'echo \"ready \$\$\" >ready; exec sleep 1000' &>/dev/null &"
+	usable
+	no has_keys
+	kill -TERM "$front"
+	wait_until no_wdrun
 }
 
 # The command has read TEXT.

@@ -56,9 +56,8 @@ is_on_record() {
 		is_on_record
 		kill -KILL "${!watcher}"
 		kill -CONT "$front" 2>/dev/null || true
-		finish
+		gives "$expected" finish
 
-		[ "$status" -eq "$expected" ]
 		wait_until nobody_is_left
 		[ -s err ]
 		only_messages
@@ -90,8 +89,7 @@ is_on_record() {
 		look_at "$ready"
 		front=$started supervisor=$process_parent
 		kill -KILL "${!watcher}"
-		finish
-		[ "$status" -eq "$expected" ]
+		gives "$expected" finish
 		wait_until is_dead "$ready"
 		is_alive "$older"
 		kill -KILL "$older"
@@ -139,6 +137,5 @@ exit(run[0].wait())'
 	wait_until grep -q joined out
 	front=$(children_of "$started")
 	goes_on_without_caller
-	finish
-	[ "$status" -eq 7 ]
+	gives 7 finish
 }

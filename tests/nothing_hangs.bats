@@ -15,11 +15,9 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 # --- --timeout ---------------------------------------------------------------
 
 @test "--timeout ends a command with 124, not one that ends in time; 0 and never are no bounds" {
-	directly -t0.1 sleep 1000
-	[ "$status" -eq 124 ]
+	gives 124 directly -t0.1 sleep 1000
 
-	directly -t 60 -k 60 sh -c 'echo done; exit 3'
-	[ "$status" -eq 3 ]
+	gives 3 directly -t 60 -k 60 sh -c 'echo done; exit 3'
 	[ "$output" = "done" ]
 	[ -z "$stderr" ]
 
@@ -28,9 +26,8 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 }
 
 @test "a stop is told, with each process; with --verbose each decision, with --quiet nothing" {
-	complete_late "$WDRUN" -v -t LIMIT -k 321ms --report=report \
+	gives 124 complete_late "$WDRUN" -v -t LIMIT -k 321ms --report=report \
 		"${deaf_daemon[@]}"
-	[ "$status" -eq 124 ]
 	is_dead "$ready"
 	only_messages
 	# Each of them is shown as a process of the tree.
@@ -43,12 +40,10 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	no reported '"killed":0'
 	nobody_is_left
 
-	directly -q -t 100ms -k 0 "$PROGRAMS/escape" stubborn
-	[ "$status" -eq 124 ]
+	gives 124 directly -q -t 100ms -k 0 "$PROGRAMS/escape" stubborn
 	[ -z "$stderr" ]
 
-	directly -q -t x true
-	[ "$status" -eq 125 ]
+	gives 125 directly -q -t x true
 	has_message x
 
 	directly -v sh -c 'exit 3'
@@ -60,10 +55,9 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 # --- the stop ----------------------------------------------------------------
 
 @test "the stop begins with the signal of --signal" {
-	complete_late "$WDRUN" -t LIMIT -k never -s USR1 bash -c '
+	gives 124 complete_late "$WDRUN" -t LIMIT -k never -s USR1 bash -c '
 		trap "echo got USR1; exit 3" USR1; trap "echo got TERM; exit 3" TERM
 		echo "ready $$"; while :; do pause 0.05; done'
-	[ "$status" -eq 124 ]
 	[ "${output#*$'\n'}" = 'got USR1' ]
 }
 
@@ -107,7 +101,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	need_other_user
 	local powerless=(setpriv --bounding-set=-kill --inh-caps=-kill)
 	"${powerless[@]}" true || skip "cannot drop a capability"
-	complete_late "${powerless[@]}" "$WDRUN" -t LIMIT -k 100ms \
+	gives 124 complete_late "${powerless[@]}" "$WDRUN" -t LIMIT -k 100ms \
 		--report=report bash -c '
 		setsid setpriv --reuid=65534 --clear-groups sleep 1000 &
 		until read -r name <"/proc/$!/comm" && [ "$name" = sleep ]; do
@@ -115,7 +109,6 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 		done
 		echo "ready $!"; wait'
 
-	[ "$status" -eq 124 ]
 	is_alive "$ready"
 	only_messages
 	[[ ${stderr##*$'\n'} == *"$ready"*sleep* ]]

@@ -49,9 +49,8 @@ all_are_dead() {
 
 # wdrun itself decides to stop, as for a timeout, when the command is ready.
 by_completion() {
-	complete "$WDRUN" -u ready --until-grace=0 -k 100ms -- "$@"
+	gives 0 complete "$WDRUN" -u ready --until-grace=0 -k 100ms -- "$@"
 
-	[ "$status" -eq 0 ]
 	says_ready out
 	all_are_dead
 }
@@ -76,9 +75,8 @@ by_death() { # front|supervisor COMMAND...
 	find_watchers
 
 	kill -KILL "${!1}"
-	finish
+	gives 137 finish
 
-	[ "$status" -eq 137 ]
 	[ "$1" = supervisor ] || wait_until nobody_is_left
 	all_are_dead
 }
@@ -145,8 +143,7 @@ has_lines() {
 	await_ready
 	wait_until is_stopped "$ready"
 	kill -TERM "$started"
-	finish
-	[ "$status" -eq 143 ]
+	gives 143 finish
 	nobody_is_left
 }
 
@@ -185,8 +182,7 @@ has_lines() {
 		while :; do pause 0.01; done'
 	await_ready
 	kill -TERM "$started"
-	finish
-	[ "$status" -eq 5 ]
+	gives 5 finish
 	[[ $output == *"in order" ]]
 	nobody_is_left
 }
@@ -201,9 +197,8 @@ has_lines() {
 	await_ready
 
 	kill -TERM "$started"
-	finish
+	gives 143 finish
 
-	[ "$status" -eq 143 ]
 	says_ready escaped
 	is_dead "$ready"
 	nobody_is_left

@@ -102,8 +102,7 @@ is_held_by_others() {
 	wait_until says_ready said
 	wait_until no is_held_by_others "/proc/$ready/fd/1" "$ready"
 	echo >&6
-	finish
-	[ "$status" -eq 141 ]
+	gives 141 finish
 	[ ! -e survived ]
 }
 
@@ -121,8 +120,7 @@ is_held_by_others() {
 	[ "$other" = words ]
 	is_alive "$text"
 	echo >&6
-	finish
-	[ "$status" -eq 4 ]
+	gives 4 finish
 }
 
 # --- readers that do not read ------------------------------------------------
@@ -136,8 +134,7 @@ is_held_by_others() {
 	pause 0.3 # time for all to be written, if something took it
 	[ ! -e over ]
 	touch go
-	finish
-	[ "$status" -eq 0 ]
+	gives 0 finish
 	"$PROGRAMS/pattern" check 8 3000000 <out
 	[ "$stderr" = word ]
 }
@@ -147,9 +144,8 @@ is_held_by_others() {
 # bats test_tags=smoke
 @test "a stdout that is closed stays closed, and stderr comes through; both closed: 125" {
 	local option
-	complete "$PROGRAMS/launch" --close 1 "$WDRUN" --tee=copy \
+	gives 3 complete "$PROGRAMS/launch" --close 1 "$WDRUN" --tee=copy \
 		sh -c '[ -e /proc/$$/fd/1 ] || : >closed; echo error >&2; exit 3'
-	[ "$status" -eq 3 ]
 	[ -e closed ]
 	[ "$stderr" = error ]
 	take copy
@@ -172,9 +168,8 @@ is_held_by_others() {
 	for row in '-i 60 sh -c "echo one; sleep 0.1; echo two" >/dev/full' \
 		'-u nothing "$PROGRAMS/pattern" write 1 500000 >file'; do
 		echo "$row"
-		complete bash -c "ulimit -f 64; exec \"\$WDRUN\" $row"
+		gives 0 complete bash -c "ulimit -f 64; exec \"\$WDRUN\" $row"
 
-		[ "$status" -eq 0 ]
 		has_message stdout
 		has_line_count 1 err
 	done

@@ -40,9 +40,8 @@ load bounds
 
 @test "the terminal stays for survivors, also where they are let go, without a SIGHUP" {
 	mkfifo pipe
-	directly --pty --survivors=leave sh -c '{ trap "echo hup >>how" HUP
+	gives 5 directly --pty --survivors=leave sh -c '{ trap "echo hup >>how" HUP
 		read -r word <pipe; [ -t 1 ] && echo "$word" >>how; } & exit 5'
-	[ "$status" -eq 5 ]
 	echo here >pipe
 	wait_until nobody_is_left
 	take how

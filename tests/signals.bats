@@ -6,6 +6,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
+load terminal
 
 # has_lines COUNT BEGINNING [FILE]: FILE (out) has so many lines that begin so.
 has_lines() {
@@ -15,8 +16,7 @@ has_lines() {
 # ends_with STATUS: TERM to the front ends the run so.
 ends_with() {
 	kill -TERM "$started"
-	finish
-	[ "$status" -eq "$1" ]
+	gives "$1" finish
 }
 
 @test "a terminating signal reaches all; another the command's whole group, each real-time one" {
@@ -51,9 +51,8 @@ ends_with() {
 	ends_with 137
 
 	# The command has sent the signal before it is ready.
-	complete_late sh -c 'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT -k never \
+	gives 7 complete_late sh -c 'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT -k never \
 		sh -c 'trap "" HUP; kill -HUP "$front"; exec "$PROGRAMS/sigcount"'
-	[ "$status" -eq 7 ]
 	has_message TERM
 }
 
@@ -66,8 +65,7 @@ ends_with() {
 	wait_until has_lines 1 'got 2'
 	is_alive "$ready"
 	kill -QUIT "$started"
-	finish
-	[ "$status" -eq 137 ]
+	gives 137 finish
 
 	# One TERM to the outermost of three is no third signal.
 	start "$WDRUN" -k 60 "$WDRUN" -k 60 "$WDRUN" -k 60 bash -c '
@@ -92,13 +90,25 @@ ends_with() {
 	ends_with 7
 }
 
-@test "what was blocked and pending at the start is pending for the command, or ends the run" {
-	# bash, since dash unblocks all signals when it waits for a child.
-	complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 200 bash -c '
-		until grep -q "^S[ih][gd]Pnd:.*[2367abef]..$" "/proc/$$/status"; do :; done
-		echo pending'
-	[ "$status" -eq 0 ]
-	[ "$output" = pending ]
+# is_pending PID DIGITS: a pending signal of PID is in the mask that ends so. For the
+# commands of runs, too: bash, since dash unblocks all signals when it waits.
+is_pending() {
+	grep -qE "^S[ih][gd]Pnd:.*$2$" "/proc/$1/status"
+}
+
+@test "what was pending at the start is pending for the command, a Ctrl-C too, or ends the run" {
+	export -f is_pending
+	gives 0 complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 200 bash -c '
+		until is_pending $$ "[2367abef].."; do :; done; echo pending'
+
+	open_terminal launch --block INT bash -c 'kill -STOP $$; exec wdrun bash -c "
+		until is_pending \$\$ \"[2367abef]\"; do :; done; echo yes >seen"'
+	wait_until is_stopped "$shell"
+	press C-c
+	wait_until is_pending "$shell" '[2367abef]'
+	kill -CONT "$shell"
+	wait_until has_line seen yes
+	wait_until nobody_is_left
 
 	complete "$PROGRAMS/launch" --pending TERM "$WDRUN" -k 300ms sleep 1000
 	[ "$status" -gt 128 ]
@@ -111,8 +121,7 @@ ends_with() {
 		# Before that, programs/launch would die by the signal.
 		wait_until is_wdrun "$started"
 		kill -TERM "$started"
-		finish >/dev/null
-		[ "$status" -eq 143 ]
+		gives 143 finish >/dev/null
 	done
 }
 
@@ -141,8 +150,7 @@ is_wdrun() {
 		fi
 
 		kill -TERM "$front"
-		finish
-		[ "$status" -eq "${row#* }" ]
+		gives "${row#* }" finish
 	done
 
 	# It stops no clock.

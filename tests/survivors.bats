@@ -12,9 +12,8 @@ load bounds
 stops_survivors() {
 	local expected=$1
 	shift
-	complete "$WDRUN" --report=report --idle-after-exit=200ms \
+	gives "$expected" complete "$WDRUN" --report=report --idle-after-exit=200ms \
 		--max-after-exit=never -k 100ms "$@"
-	[ "$status" -eq "$expected" ]
 	reported '"reason_code":"survivors-idle"'
 	nobody_is_left
 }
@@ -45,11 +44,10 @@ moves() {
 
 # The survivor computes for longer than the limit, without a system call.
 computes_on() {
-	complete_late "$WDRUN" --idle-after-exit=LIMIT --max-after-exit=never \
+	gives 3 complete_late "$WDRUN" --idle-after-exit=LIMIT --max-after-exit=never \
 		bash -c '(end=$((${EPOCHREALTIME//[!0-9]/} + $0 * 1500000))
 			until ((${EPOCHREALTIME//[!0-9]/} > end)); do :; done
 			echo "ready $BASHPID") & exit 3' LIMIT
-	[ "$status" -eq 3 ]
 	[ -z "$stderr" ]
 }
 
@@ -60,9 +58,8 @@ computes_on() {
 	beside computes computes_on
 	together
 
-	directly -s URG -k 100ms --max-after-exit=500ms --idle-after-exit=never \
+	gives 3 directly -s URG -k 100ms --max-after-exit=500ms --idle-after-exit=never \
 		--report=report "$PROGRAMS/ticker" 50 0 3
-	[ "$status" -eq 3 ]
 	reported '"reason_code":"survivors-busy"'
 	has_message ticker
 	nobody_is_left
@@ -70,16 +67,14 @@ computes_on() {
 
 # bats test_tags=slow
 @test "--survivors=wait waits for survivors, whatever they do, until --timeout" {
-	directly --survivors=wait --idle-after-exit=50ms --max-after-exit=100ms \
+	gives 4 directly --survivors=wait --idle-after-exit=50ms --max-after-exit=100ms \
 		-i 1000 --idle-unless-busy -k 50ms \
 		sh -c '(sleep 0.6; echo late) & exit 4'
-	[ "$status" -eq 4 ]
 	[ "$output" = late ]
 	[ -z "$stderr" ]
 
-	complete_late "$WDRUN" --survivors=wait -t LIMIT --report=report bash -c '
+	gives 4 complete_late "$WDRUN" --survivors=wait -t LIMIT --report=report bash -c '
 		(await_zombie $$; exec "$PROGRAMS/escape") & exit 4'
-	[ "$status" -eq 4 ]
 	has_message escape
 	reported '"reason_code":"timeout"'
 	nobody_is_left
@@ -97,9 +92,8 @@ computes_on() {
 	kill -KILL "$ready"
 	wait_until nobody_is_left
 
-	complete_late "$WDRUN" --survivors=leave -t LIMIT -k 100ms \
+	gives 124 complete_late "$WDRUN" --survivors=leave -t LIMIT -k 100ms \
 		"$PROGRAMS/escape" fork setsid stubborn
-	[ "$status" -eq 124 ]
 	is_dead "$ready"
 	nobody_is_left
 }
@@ -114,7 +108,6 @@ computes_on() {
 	wait_until grep -qx 'got 10' out
 
 	kill -TERM "$front"
-	finish
-	[ "$status" -eq 3 ]
+	gives 3 finish
 	nobody_is_left
 }

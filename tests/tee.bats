@@ -16,9 +16,8 @@ has_text() {
 # bats test_tags=smoke
 @test "the copy is the output, of survivors and a terminal too, and runs side by side append it" {
 	local i pids=()
-	complete "$WDRUN" --tee=copy --idle-after-exit=60 --max-after-exit=60 \
+	gives 3 complete "$WDRUN" --tee=copy --idle-after-exit=60 --max-after-exit=60 \
 		"$PROGRAMS/ticker" 20 2 3
-	[ "$status" -eq 3 ]
 	[ "$output" = $'tick 1\ntick 2\ndone' ]
 	[ -z "$stderr" ]
 	has_text copy "$output"
@@ -90,8 +89,7 @@ has_text() {
 	mkfifo fifo # without a reader: no wait for one
 	for file in no/such/file below fifo; do
 		echo "$file"
-		directly --tee="$file" touch ran
-		[ "$status" -eq 125 ]
+		gives 125 directly --tee="$file" touch ran
 		has_line_count 1 err
 		has_message --tee "'$file'"
 		[ ! -e ran ]
@@ -103,9 +101,8 @@ has_text() {
 	[ -c /dev/full ] || skip "there is no /dev/full"
 	local line
 	# Both streams have it.
-	directly --tee=/dev/full sh -c 'echo one; echo two >&2
+	gives 4 directly --tee=/dev/full sh -c 'echo one; echo two >&2
 		sleep 0.1; echo one; echo two >&2; exit 4'
-	[ "$status" -eq 4 ]
 	[ "$output" = $'one\none' ]
 	has_message --tee /dev/full
 	has_line_count 3 err
@@ -119,8 +116,7 @@ has_text() {
 	[ "$line" = one ]
 	exec 7>&-
 	echo >&6
-	finish
-	[ "$status" -eq 4 ]
+	gives 4 finish
 	[ "$output" = $'one\ntwo\nthree' ]
 	has_message --tee "'fifo'"
 	has_line_count 1 err

@@ -239,8 +239,7 @@ sent() {
 	start "$ours" "${@:3}"
 	await_ready
 	kill "-$1" "$started"
-	finish
-	[ "$status" -eq "$2" ]
+	gives "$2" finish
 	[ "$1" = KILL ] || [ -z "$stderr" ]
 	wait_until is_dead "$ready"
 }
@@ -289,8 +288,7 @@ sent() {
 	start "$PROGRAMS/launch" "${ignored[@]}" "$ours" -s ALRM 100 "$PROGRAMS/sigcount" 1
 	await_ready
 	for signal in "${signals[@]}" RTMIN; do kill "-$signal" "$started"; done
-	finish
-	[ "$status" -eq 7 ]
+	gives 7 finish
 	[ "$output" = "ready $ready"$'\ngot 34' ]
 }
 

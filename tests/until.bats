@@ -10,9 +10,8 @@ load helper
 load bounds
 
 @test "a command that is complete and hangs is stopped, a grace after the first match, with 0" {
-	complete "$WDRUN" -p -u ready --until-grace=100ms -k 100ms \
+	gives 0 complete "$WDRUN" -p -u ready --until-grace=100ms -k 100ms \
 		--report=report "$PROGRAMS/escape" fork setsid stubborn
-	[ "$status" -eq 0 ]
 	says_ready out
 	is_dead "$ready"
 	only_messages
@@ -22,17 +21,15 @@ load bounds
 	goes_on -u ready --until-grace=never
 
 	# If each line started the grace again, this would never end.
-	complete "$WDRUN" -u DONE --until-grace=300ms bash -c '
+	gives 0 complete "$WDRUN" -u DONE --until-grace=300ms bash -c '
 		trap "echo last words; exit 9" TERM
 		while :; do echo DONE; pause 0.05; done'
-	[ "$status" -eq 0 ]
 	[[ $output == *$'\nlast words' ]]
 }
 
 # ends STATUS OPTION... SCRIPT: with -u DONE and OPTION, SCRIPT ends so.
 ends() {
-	directly -u DONE "${@:2:$#-2}" sh -c "${!#}"
-	[ "$status" -eq "$1" ]
+	gives "$1" directly -u DONE "${@:2:$#-2}" sh -c "${!#}"
 }
 
 # bats test_tags=slow
@@ -43,23 +40,20 @@ ends() {
 	ends 3 --until-grace=0 'echo DON; echo E; exit 3'
 	ends 124 -t 200ms 'echo DON; exec sleep 1000'
 
-	complete_late "$WDRUN" -u ready --until-grace=1000 -t LIMIT \
+	gives 0 complete_late "$WDRUN" -u ready --until-grace=1000 -t LIMIT \
 		--report=report sh -c 'echo "ready $$"; exec sleep 1000'
-	[ "$status" -eq 0 ]
 	reported '"reason_code":"until"'
 
 	# Silence is not bounded after it.
-	complete_late "$WDRUN" -u ready --until-grace=1000 -i LIMIT sh -c '
+	gives 3 complete_late "$WDRUN" -u ready --until-grace=1000 -i LIMIT sh -c '
 		echo "ready $$"; sleep "$0.2"; exit 3' LIMIT
-	[ "$status" -eq 3 ]
 }
 
 # found TEXT SCRIPT [ARG...]: TEXT is found in what SCRIPT prints before it
 # hangs, without a grace.
 found() {
-	directly -u "$1" --until-grace=0 sh -c "$2
+	gives 0 directly -u "$1" --until-grace=0 sh -c "$2
 		exec sleep 1000" "${@:3}"
-	[ "$status" -eq 0 ]
 }
 
 # What is carried from one read to the next is the subject of the unit test search.
@@ -98,24 +92,7 @@ has_beaten() {
 # ends_by_signal: the run that was started is told to end.
 ends_by_signal() {
 	kill -TERM "$started"
-	finish
-	[ "$status" -eq 143 ]
-}
-
-@test "--heartbeat tells how far a silent run is: its name, time elapsed and left, processes" {
-	local line lines
-	export XDG_STATE_HOME=$PWD
-	start "$WDRUN" --heartbeat=300ms -t 59 -n nightly \
-		sh -c 'sleep 1000 & sleep 1000'
-	wait_until has_message nightly: ' 3 '
-	wait_until has_beaten 3
-	ends_by_signal
-	[ -z "$output" ]
-	mapfile -t lines <err
-	for line in "${lines[@]:0:3}"; do
-		[[ $line =~ nightly:\ ([0-9]+)s\ .*\ ([0-9]+)s\  ]]
-		[ $((BASH_REMATCH[1] + BASH_REMATCH[2])) -eq 59 ]
-	done
+	gives 143 finish
 }
 
 # beats_after LIMIT: the command writes at half of the limit; the first heartbeat
@@ -131,24 +108,21 @@ beats_after() {
 }
 
 # bats test_tags=slow
-@test "a heartbeat comes after silence, is no output, and does not come with -q or during a stop" {
+@test "a heartbeat comes after silence, is no output, and does not come with -q or in a stop" {
 	late beats_after LIMIT
 
-	complete_late "$WDRUN" --heartbeat=100ms -i LIMIT \
+	gives 124 complete_late "$WDRUN" --heartbeat=100ms -i LIMIT \
 		sh -c 'echo ready 1; exec sleep 1000'
-	[ "$status" -eq 124 ]
 	[ "$output" = 'ready 1' ]
 	has_beaten 3
 
-	directly -q --heartbeat=50ms sleep 0.3
-	[ "$status" -eq 0 ]
+	gives 0 directly -q --heartbeat=50ms sleep 0.3
 	[ -z "$stderr" ]
 
 	# A heartbeat has the name of the run; the line with the signal begins
 	# the stop.
-	complete_late "$WDRUN" --heartbeat=50ms -k 300ms -t LIMIT -n nightly \
+	gives 124 complete_late "$WDRUN" --heartbeat=50ms -k 300ms -t LIMIT -n nightly \
 		--registry=registry "$PROGRAMS/escape" fork setsid stubborn
-	[ "$status" -eq 124 ]
 	[[ $stderr == *nightly*SIGTERM* ]]
 	[[ ${stderr#*SIGTERM} != *nightly* ]]
 }
