@@ -133,6 +133,19 @@ has_lines() {
 	finish
 	has_lines 45 'got 40'
 
+	# While the crowd is visited, the shells die, and what they leave are orphans
+	# of the group that has had the signal. One of real-time is not merged.
+	start "$WDRUN" -s 40 -u DONE --until-grace=0 -k never bash -c '
+		"$PROGRAMS/crowd" 150 >crowd &
+		until [ -s crowd ]; do pause 0.02; done
+		for _ in {1..40}; do sh -c "\"\$PROGRAMS/sigcount\" & wait" & done
+		(until [ "$(grep -c ready out)" = 41 ]; do pause 0.05; done; echo DONE) &
+		exec "$PROGRAMS/sigcount"'
+	wait_until has_lines 41 'got 40'
+	kill -TERM "$started"
+	gives 0 finish
+	has_lines 41 'got 40'
+
 	start "$WDRUN" -k never bash -c '
 		setsid bash -c "kill -STOP \$\$" &
 		until read -r stat <"/proc/$!/stat" && [[ $stat == *") T "* ]]; do
