@@ -158,9 +158,9 @@ is_stopped_or_dead() {
 	reads_no_more
 	usable
 
-	# Of another session it could take the keys.
+	# Of another session it could take the keys, if it is faster than the shell.
 	noted ready "setsid wdrun --pty sh -c 'echo \"ready \$\$\" >ready; exec sleep 1000' &>/dev/null &"
-	usable
+	for _ in {1..8}; do usable; done
 	no has_keys
 	kill -TERM "$front"
 	wait_until no_wdrun
