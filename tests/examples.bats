@@ -108,7 +108,7 @@ poll() {
 	complete "$WDRUN" -t 90 --cleanup=review.lock "$examples/review-poll.sh"
 }
 
-@test "review-poll.sh does what is queued, with the lock held, says what fails, ends beside another" {
+@test "review-poll.sh does what is queued, holds its lock, says what fails, ends beside another" {
 	mkdir queue
 	touch queue/1051 queue/1052
 	script review '[ "$(cat review.lock)" = "$PPID" ] && [[ $1 != *1051 ]] || exit 3'

@@ -70,7 +70,7 @@ run_script() {
 }
 
 # bats test_tags=slow
-@test "the keys are the command's where only its output goes elsewhere; Ctrl-C is for who reads it" {
+@test "the keys are the command's where its output goes elsewhere; Ctrl-C is for who reads it" {
 	at_prompt
 	enter 'wdrun --pty --no-stdin sh -c '\''[ -t 1 ] && ! [ -t 0 ] && echo "ready $$"; exec sleep 1000'\'
 	see_ready

@@ -102,6 +102,40 @@ by_death() { # front|supervisor COMMAND...
 
 # --- the first signal --------------------------------------------------------
 
+# traced OPTION... COMMAND...: starts a run whose calls are in trace.PID.
+traced() {
+	rm -f trace.*
+	start strace -qq -ff -o trace \
+		-e trace=kill,openat,readlinkat,write,fork,vfork,clone,clone3 \
+		"$WDRUN" "$@"
+	await_ready
+	first_child "$started"
+	front=$child
+	find_watchers
+}
+
+# bats test_tags=slow
+@test "a cancel, and the loss of the front, reach the command before all else; a sample is no fork" {
+	local signal
+	need strace
+	strace -qq -f -e trace=none true || skip "strace may not trace"
+	for signal in TERM KILL; do
+		traced -k 100ms "$PROGRAMS/escape"
+		kill -s "$signal" "$front"
+		finish
+		wait_until nobody_is_left
+		sed "/^kill(-$target, SIG$signal)/q" "trace.$supervisor" >before
+		grep -q "^kill(-$target, SIG$signal)" before
+		no grep -E '"self"|"[0-9]+/|^write\(2,' before
+	done
+
+	traced -q --idle-after-exit=600ms "$PROGRAMS/escape" -x 3 fork setsid
+	finish
+	[ "$status" -eq 3 ]
+	[ "$(grep -cE '^v?fork|^clone' "trace.$supervisor")" -eq 1 ]
+	grep -q '/io' "trace.$supervisor"
+}
+
 # has_lines NUMBER GLOB: so many lines of out are like that.
 has_lines() {
 	local line lines found=0
@@ -116,7 +150,7 @@ has_lines() {
 # There is no SIGKILL here: whoever the first signal does not reach keeps the
 # run from its end, or is not counted.
 # bats test_tags=tree
-@test "the first signal reaches groups, sessions, orphans, children of threads once; the stopped too" {
+@test "the first signal reaches groups, sessions, orphans, children of threads once, and the stopped" {
 	# A real-time signal: of others, the second is lost while one is pending.
 	start "$WDRUN" -k never -s 40 -u complete --until-grace=0 bash -c '
 		for _ in {1..40}; do "$PROGRAMS/sigcount" & done

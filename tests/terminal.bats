@@ -165,7 +165,7 @@ flags() {
 	wait_until nobody_is_left
 }
 
-@test "--setsid takes the terminal away, --foreground keeps it, and a command may change the modes" {
+@test "--setsid takes the terminal away, --foreground keeps it; a command may change its modes" {
 	at_prompt
 	end 'wdrun --setsid sh -c "(: </dev/tty) || echo none"' '^none$'
 	end 'wdrun --foreground sh -c ": </dev/tty && echo some" </dev/null' '^some$'
