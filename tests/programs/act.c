@@ -20,6 +20,7 @@
 #include "bounded.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
@@ -35,25 +36,18 @@ take_lock(const char *file)
 	(void)close(fd);
 }
 
+/* Starts a process that lives on. An escapee has a session of its own, and
+ * ignores every signal; a daemon has the session, and no parent. */
 static void
-start(int is_escapee)
+start(bool is_escapee, bool is_daemon)
 {
 	if (fork_bounded() != 0)
 		return;
-	for (int signal_ = 1; is_escapee && signal_ < SIGRTMIN; signal_++)
-		(void)signal(signal_, SIG_IGN);
-	if (is_escapee)
+	for (int number = 1; is_escapee && number < SIGRTMIN; number++)
+		(void)signal(number, SIG_IGN);
+	if (is_escapee || is_daemon)
 		(void)setsid();
-	live();
-}
-
-static void
-start_daemon(void)
-{
-	if (fork_bounded() != 0)
-		return;
-	(void)setsid();
-	if (fork_bounded() != 0)
+	if (is_daemon && fork_bounded() != 0)
 		_exit(0);
 	live();
 }
@@ -80,11 +74,11 @@ act(const char *word)
 		if (mkdir(value, 0777) == -1)
 			give_up(value);
 	} else if (strcmp(word, "session") == 0)
-		start(1);
+		start(true, false);
 	else if (strcmp(word, "child") == 0)
-		start(0);
+		start(false, false);
 	else if (strcmp(word, "daemon") == 0)
-		start_daemon();
+		start(false, true);
 	else if (strcmp(word, "ready") == 0)
 		say_ready(getpid());
 	else if (strcmp(word, "size") == 0)
