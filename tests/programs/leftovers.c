@@ -42,20 +42,22 @@ read_file(pid_t pid, const char *name)
 	return got == -1 ? -1 : (ssize_t)length;
 }
 
-/* Sets *STATE to the state's letter, and *PARENT to the PID of the parent. */
+/* The fields of proc_pid_stat(5) behind the name. */
+struct stat_fields {
+	char state;
+	pid_t parent;
+	unsigned flags;
+};
+
 static bool
-look_at(pid_t pid, char *state, pid_t *parent)
+look_at(pid_t pid, struct stat_fields *fields)
 {
 	const char *after;
-	int number;
 
-	if (read_file(pid, "stat") <= 0)
-		return false;
-	after = strrchr(buffer, ')');
-	if (after == NULL || sscanf(after, ") %c %d", state, &number) != 2)
-		return false;
-	*parent = number;
-	return true;
+	return read_file(pid, "stat") > 0 &&
+	       (after = strrchr(buffer, ')')) != NULL &&
+	       sscanf(after, ") %c %d %*d %*d %*d %*d %u", &fields->state,
+	              &fields->parent, &fields->flags) == 3;
 }
 
 static bool
@@ -88,22 +90,16 @@ is_inside(pid_t pid, const char *directory)
 	       strchr("/ ", path[length]) != NULL;
 }
 
-/*
- * Whether the process has a pending SIGKILL, or is in exit(2): PF_EXITING of
- * include/linux/sched.h in the ninth field of proc_pid_stat(5); "SigPnd" and
- * "ShdPnd" in proc_pid_status(5).
- */
+/* Whether the process has a pending SIGKILL: "SigPnd" and "ShdPnd" in
+ * proc_pid_status(5). */
 static bool
-is_about_to_die(pid_t pid)
+has_pending_kill(pid_t pid)
 {
-	const char *at;
-	unsigned flags = 0;
+	const char *at = buffer;
 
-	if (read_file(pid, "stat") > 0 && (at = strrchr(buffer, ')')) != NULL)
-		(void)sscanf(at, ") %*c %*d %*d %*d %*d %*d %u", &flags);
-	if ((flags & 0x4) != 0 || read_file(pid, "status") <= 0)
+	if (read_file(pid, "status") <= 0)
 		return true;
-	for (at = buffer; (at = strstr(at, "Pnd:")) != NULL; at++)
+	for (; (at = strstr(at, "Pnd:")) != NULL; at++)
 		if ((strtoull(at + 4, NULL, 16) & 1U << (SIGKILL - 1)) != 0)
 			return true;
 	return false;
@@ -112,38 +108,40 @@ is_about_to_die(pid_t pid)
 static bool
 is_ancestor(pid_t pid)
 {
-	char state;
+	struct stat_fields own = { .parent = getpid() };
 
-	for (pid_t own = getpid(); own > 0;)
-		if (own == pid)
+	while (own.parent > 0)
+		if (own.parent == pid)
 			return true;
-		else if (!look_at(own, &state, &own))
+		else if (!look_at(own.parent, &own))
 			return false;
 	return false;
 }
 
+/* In exit(2) a process has PF_EXITING of include/linux/sched.h. */
 static bool
-is_left(pid_t pid, const char *marker, const char *directory)
+is_left(pid_t pid, const char *marker, const char *directory, bool leaves_dying)
 {
-	char state;
-	pid_t parent;
+	struct stat_fields fields;
 
 	return (has_marker(pid, marker) || is_inside(pid, directory)) &&
-	       look_at(pid, &state, &parent) && strchr("ZX", state) == NULL &&
-	       !is_ancestor(pid);
+	       look_at(pid, &fields) && strchr("ZX", fields.state) == NULL &&
+	       !is_ancestor(pid) &&
+	       !(leaves_dying &&
+	         ((fields.flags & 0x4) != 0 || has_pending_kill(pid)));
 }
 
 int
 main(int argc, char *argv[])
 {
-	const bool leaves_dying_out = argc == 3 && strcmp(argv[1], "-d") == 0;
+	const bool leaves_dying = argc == 3 && strcmp(argv[1], "-d") == 0;
 	const char *directory = argv[argc - 1];
 	DIR *processes = opendir("/proc");
 	char marker[PATH_MAX + 16];
 	const struct dirent *entry;
 	int found = 0;
 
-	if (argc != 2 + leaves_dying_out)
+	if (argc != 2 + leaves_dying)
 		return 99;
 	if (processes == NULL)
 		give_up("/proc");
@@ -151,8 +149,7 @@ main(int argc, char *argv[])
 	while ((entry = readdir(processes)) != NULL) {
 		const pid_t pid = atoi(entry->d_name);
 
-		if (pid > 0 && is_left(pid, marker, directory) &&
-		    !(leaves_dying_out && is_about_to_die(pid))) {
+		if (pid > 0 && is_left(pid, marker, directory, leaves_dying)) {
 			printf("%d\n", (int)pid);
 			found = 1;
 		}
