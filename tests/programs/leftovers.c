@@ -118,17 +118,21 @@ is_ancestor(pid_t pid)
 	return false;
 }
 
-/* In exit(2) a process has PF_EXITING of include/linux/sched.h. */
+/*
+ * In exit(2) a process has PF_EXITING of include/linux/sched.h. It takes its
+ * pending SIGKILL before that, so this is looked at first: the other way round,
+ * a process that is between the two would be found.
+ */
 static bool
 is_left(pid_t pid, const char *marker, const char *directory, bool leaves_dying)
 {
 	struct stat_fields fields;
 
 	return (has_marker(pid, marker) || is_inside(pid, directory)) &&
+	       !(leaves_dying && has_pending_kill(pid)) &&
 	       look_at(pid, &fields) && strchr("ZX", fields.state) == NULL &&
-	       !is_ancestor(pid) &&
-	       !(leaves_dying &&
-	         ((fields.flags & 0x4) != 0 || has_pending_kill(pid)));
+	       !(leaves_dying && (fields.flags & 0x4) != 0) &&
+	       !is_ancestor(pid);
 }
 
 int
