@@ -96,7 +96,7 @@ main(int argc, char *argv[])
 	/* Not fork(3), whose handlers and locks cost system calls and pages. */
 	run.watchers.supervisor = _Fork();
 	if (run.watchers.supervisor == -1) {
-		message("cannot start the supervisor: %s", strerror(errno));
+		run.facts->exec_failure.why = errno;
 		report_note_end(&run);
 		leave(&run, failure);
 	}
@@ -210,10 +210,8 @@ be_supervisor(struct run *run)
 {
 	struct outcome outcome = failure;
 
-	if (supervisor_prepare(run) == -1) {
-		message("cannot set up the supervisor: %s", strerror(errno));
-	} else if (target_start(run) == -1) {
-		message("cannot start the command: %s", strerror(errno));
+	if (supervisor_prepare(run) == -1 || target_start(run) == -1) {
+		run->facts->exec_failure.why = errno;
 	} else {
 		const int64_t now = duration_now();
 
@@ -263,7 +261,7 @@ static struct outcome
 take_over(struct run *run)
 {
 	siginfo_t info;
-	enum reason why = REASON_SUPERVISOR_LOST;
+	enum reason why;
 
 	run->watchers.is_front = true;
 	/* The target may be reaped, and its PID be another process's. */
@@ -271,9 +269,12 @@ take_over(struct run *run)
 	                         CHILD_NONE_LEFT
 	                     ? 0
 	                     : run->target.pid);
-	do
+	enter(run, REASON_SUPERVISOR_LOST, duration_now());
+	/* With older children, the front is no subreaper: its children are not
+	 * the run's, and the run's orphans are out of reach. */
+	while (!run->watchers.has_older_children &&
+	       (why = decide(run, duration_now())) != REASON_NONE)
 		enter(run, why, duration_now());
-	while ((why = decide(run, duration_now())) != REASON_NONE);
 	report_note_end(run);
 	finish(run);
 	return run_outcome(run);
@@ -405,12 +406,14 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 	if (run->stop != REASON_NONE)
 		return;
 	run->stop = why;
-	(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
+	if (!run->watchers.is_front)
+		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	supervisor_tell(run, NEWS_STOP,
 	                run->target.exited_by_itself ? REASON_NONE : (int)why);
 }
 
-/* Other survivors end without a clock or by --timeout, or are let go. */
+/* Sets the clocks of --survivors=kill. With wait, only --timeout bounds the
+ * survivors; with leave, the run is over. */
 static void
 begin_lingering(struct run *run, int64_t now)
 {
@@ -454,14 +457,13 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 	                   duration_add(run->due[CLOCK_KILL], SIGNAL_TIME));
 }
 
-/* Returns how many processes were reaped after that. */
+/* Kills the tree. Returns how many of its dead had died by SIGKILL. */
 static size_t
 kill_tree(struct run *run)
 {
-	/* The front is no subreaper then: what it has as children is not of
-	 * the run, and the target has got its PR_SET_PDEATHSIG. */
+	/* The target has got its PR_SET_PDEATHSIG, or: take_over(). */
 	run->tree_is_empty =
-	    (run->watchers.is_front && run->watchers.has_older_children) ||
+	    !(run->watchers.is_front && run->watchers.has_older_children) &&
 	    tree_kill(&run->tree);
 	supervisor_reap(run, duration_now());
 	return run->tree.killed;

@@ -189,14 +189,17 @@ give_to_all() {
 }
 
 # bats test_tags=slow
-@test "a fork bomb at its user's limit is ended" {
+@test "at its user's limit of processes a fork bomb is ended, and no command executed" {
 	need prlimit
 	need_other_user
 	give_to_all "$WDRUN" "$PROGRAMS/bomb"
 	# A user whom no other test uses at the same time.
 	local user=$((60000 + $$ % 5000))
-	start prlimit --nproc=40 setpriv --reuid "$user" --regid "$user" \
-		--clear-groups "./${WDRUN##*/}" -k 100ms ./bomb
+	local as_user=(setpriv --reuid "$user" --regid "$user" --clear-groups "./${WDRUN##*/}")
+	directly prlimit --nproc=1 "${as_user[@]}" --report=/dev/stdout true
+	[ "$status" -eq 125 ]
+	grep -q '"outcome":"not executed","reason":"Resource temporarily unavailable"' out
+	start prlimit --nproc=40 "${as_user[@]}" -k 100ms ./bomb
 	await_ready
 	kill -TERM "$started"
 	finish

@@ -34,6 +34,18 @@ load terminal
 	done
 }
 
+# The front alone is left then, and delivers to a reader that is stuck.
+@test "Ctrl-Z stops a job whose command has ended, and whose reader is behind" {
+	at_prompt
+	enter "wdrun -i 60 sh -c 'echo \$PPID >pid; head -c 100000 /dev/zero' | sleep 1000"
+	wait_until test -s pid
+	wait_until is_dead "$(<pid)"
+	press C-z
+	usable
+	enter 'kill %1'
+	usable
+}
+
 @test "a job that is stopped ends with kill %1" {
 	local has_own=
 	at_prompt

@@ -106,16 +106,14 @@ void output_keep(const struct output *output, bool is_front,
 /* What output_pump() has found. */
 enum {
 	PUMP_SIGNAL = 1, /* SIGNAL_FD can be read */
-	PUMP_PARENT = 2, /* PARENT_FD can be read */
-	PUMP_FOUND = 4,  /* the text of --until was written */
-	PUMP_SILENT = 8, /* there was no output for IDLE */
+	PUMP_FOUND = 2,  /* the text of --until was written */
+	PUMP_SILENT = 4, /* there was no output for IDLE */
 };
 
-/* Waits until UNTIL (duration_now(), or NEVER) for output, keys, SIGNAL_FD and
- * PARENT_FD (or -1), and carries what has come. Returns at once what has
- * happened besides, or 0. */
-unsigned output_pump(struct output *output, int signal_fd, int parent_fd,
-                     int64_t until);
+/* Waits until UNTIL (duration_now(), or NEVER) for output, keys and SIGNAL_FD
+ * (or -1), and carries what has come. Returns at once what has happened
+ * besides, or 0. */
+unsigned output_pump(struct output *output, int signal_fd, int64_t until);
 
 /* Whether a pump would find nothing to do now. All of what dead processes have
  * written has then been written on, though living ones may write more. */

@@ -18,7 +18,8 @@
 #define CHUNK_SIZE    ((size_t)64 * 1024) /* what a pipe holds: pipe(7) */
 #define CHUNKS        16                  /* of a stream, between two polls */
 #define LAST_READ_MAX ((size_t)1024 * 1024)
-/* A shell may continue a job in the foreground without a signal. */
+/* fg of a running job sends no signal: in the background the terminal is looked
+ * at twice a second. */
 #define BACKGROUND_INTERVAL (SECOND / 2)
 
 /* Before the text there is room for what was carried from the text before; and
@@ -246,7 +247,6 @@ carry(struct output *output, struct stream *stream)
 
 enum {
 	AT_SIGNALS,
-	AT_PARENT,
 	AT_KEYS,
 	AT_MASTER,
 	AT_TEE,
@@ -322,7 +322,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 }
 
 unsigned
-output_pump(struct output *output, int signal_fd, int parent_fd, int64_t until)
+output_pump(struct output *output, int signal_fd, int64_t until)
 {
 	struct pollfd polled[AT_COUNT];
 	const int64_t silence = end_of_patience(output);
@@ -331,7 +331,6 @@ output_pump(struct output *output, int signal_fd, int parent_fd, int64_t until)
 	for (size_t i = 0; i < AT_COUNT; i++)
 		polled[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
 	polled[AT_SIGNALS].fd = signal_fd;
-	polled[AT_PARENT].fd = parent_fd;
 	polled[AT_MASTER].events = polled[AT_TEE].events = POLLOUT;
 	prepare(output, polled);
 	if (silence < until)
@@ -360,8 +359,6 @@ output_pump(struct output *output, int signal_fd, int parent_fd, int64_t until)
 	}
 	if (polled[AT_SIGNALS].revents != 0)
 		found |= PUMP_SIGNAL;
-	if (polled[AT_PARENT].revents != 0)
-		found |= PUMP_PARENT;
 	/* Where other things have come meanwhile, silence is told later. */
 	if (ready == 0 && silence != NEVER && duration_now() >= silence) {
 		output->quiet_since = duration_now();

@@ -72,8 +72,8 @@ bool terminal_carry(struct terminal *terminal, int master_fd);
 
 /* Opens both ends of a pseudo-terminal, close-on-exec, the master non-blocking,
  * with the modes of MODEL_FD, a terminal, or the kernel's if -1, or if another
- * program reads keys there. Unless PROCESSES, "\n" does not become "\r\n"
- * (OPOST). Returns 0, or -1 with errno. */
+ * program reads keys there. With PROCESSES, it makes "\r\n" of "\n" (OPOST).
+ * Returns 0, or -1 with errno. */
 int pty_open(int *master_fd, int *slave_fd, int model_fd, bool processes);
 
 /* Sends SIGHUP to the foreground group of MASTER_FD, which is about to be

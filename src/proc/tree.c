@@ -167,8 +167,8 @@ static pid_t pids[TREE_MAX];            /* what /proc has listed */
  * found it, alive or a zombie. A process with the PID of a dead one is taken
  * for that one, and gets no first signal; SIGKILL goes to all in each reading.
  */
-static uint32_t marks[PID_END];
-static uint32_t stop; /* the number of the present stop */
+static uint16_t marks[PID_END];
+static uint16_t stop; /* the number of the present stop */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {

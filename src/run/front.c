@@ -27,7 +27,7 @@
 /* In a drain: for the reader to take something, and how many bytes of other
  * writers than the tree are carried on. */
 #define READER_PATIENCE (2 * SECOND)
-#define OUTSIDERS_MAX   ((uint64_t)1024 * 1024)
+#define OUTSIDERS_MAX   ((uint64_t)(STREAMS_MAX + 1) * 1024 * 1024)
 #define CANCELS_TO_END  3
 
 #define LAST_ROUNDS 16
@@ -59,21 +59,31 @@ stop_time(const struct run *run)
 
 /* --- signals -------------------------------------------------------------- */
 
-/* Sleeps until a signal comes, and takes it into *INFO; or until UNTIL, or
- * until the output has told something, which is added to *FOUND. Returns the
- * signal, or -1. */
-static int
-take_signal(struct run *run, int64_t until, siginfo_t *info, unsigned *found)
+/* Pumps until UNTIL, and passes on what the output has told. Returns whether
+ * SIGNAL_FD can be read. */
+static bool
+carry(struct run *run, int signal_fd, int64_t until)
 {
-	if (run->output.count > 0) {
-		/* The supervisor sees to the parent. */
-		*found |= output_pump(&run->output, run->watchers.signal_fd, -1,
-		                      until);
-		/* signalfd(2) tells poll(2); sigtimedwait(2) takes as well. */
-		return (*found & PUMP_SIGNAL) != 0
+	const unsigned found = output_pump(&run->output, signal_fd, until);
+
+	if ((found & PUMP_FOUND) != 0)
+		supervisor_order(run, (struct order){ .kind = ORDER_FOUND });
+	/* Before the target's start, the silence is not its own. */
+	if ((found & PUMP_SILENT) != 0 && run->facts->started != 0)
+		supervisor_order(run, (struct order){ .kind = ORDER_SILENT });
+	return (found & PUMP_SIGNAL) != 0;
+}
+
+/* Sleeps until a signal comes, and takes it into *INFO; or until UNTIL, or
+ * until output has come. Returns the signal, or -1. */
+static int
+take_signal(struct run *run, int64_t until, siginfo_t *info)
+{
+	/* signalfd(2) tells poll(2); sigtimedwait(2) takes as well. */
+	if (run->output.count > 0)
+		return carry(run, run->watchers.signal_fd, until)
 		           ? signals_wait(SIGNALS_ALL, info, 0)
 		           : -1;
-	}
 
 	const int64_t left = until == NEVER ? NEVER : until - duration_now();
 
@@ -162,9 +172,10 @@ stop_job(struct run *run, struct front *front)
 	       0)
 		pass_on(run, front, &info);
 
-	/* Before the shell writes: an editor restores the screen, by output. */
+	/* An editor that was just stopped has written to restore the screen:
+	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
-		(void)output_pump(&run->output, -1, -1, now);
+		(void)carry(run, -1, now);
 	terminal_give_back(&run->terminal);
 	if (run->terminal.is_keyboard && front->stop == SIGTSTP &&
 	    run->job.group > 1)
@@ -266,18 +277,9 @@ front_watch(struct run *run, struct outcome *outcome)
 	run->output.quiet_since = duration_now();
 	terminal_take(&run->terminal);
 	while (!is_dead) {
-		unsigned found = 0;
 		siginfo_t info;
-		const int signal =
-		    take_signal(run, front.deadline, &info, &found);
+		const int signal = take_signal(run, front.deadline, &info);
 
-		if ((found & PUMP_FOUND) != 0)
-			supervisor_order(run,
-			                 (struct order){ .kind = ORDER_FOUND });
-		/* Before the target's start, the silence is not its own. */
-		if ((found & PUMP_SILENT) != 0 && run->facts->started != 0)
-			supervisor_order(
-			    run, (struct order){ .kind = ORDER_SILENT });
 		if (signal == SIGCHLD) {
 			/* Before the news: all of a dead one's is there. */
 			is_dead = reap_supervisor(run);
@@ -319,7 +321,7 @@ leave_behind(struct run *run)
 	(void)close(STDERR_FILENO);
 	fds_release(STDIN_FILENO, keep, OUTPUT_FDS);
 	while (!output_is_over(&run->output))
-		(void)output_pump(&run->output, -1, -1, NEVER);
+		(void)output_pump(&run->output, -1, NEVER);
 	_exit(0);
 }
 
@@ -331,9 +333,15 @@ count_cancels(void)
 	int count = 0;
 	int signal;
 
-	while ((signal = signals_wait(SIGNALS_ALL, &info, 0)) > 0)
+	while ((signal = signals_wait(SIGNALS_ALL, &info, 0)) > 0) {
 		count += (SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
 		         !signal_is_ignored(signal);
+		/* Ctrl-Z at "wdrun -i 9 seq 99999 | less" stops the job. */
+		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
+			(void)kill(getpid(), signal);
+			signal_deliver(signal);
+		}
+	}
 	return count;
 }
 
@@ -344,9 +352,9 @@ count_cancels(void)
 static int64_t
 end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
-	const bool is_bounded = run->watchers.is_front || run->parent.is_lost ||
-	                        run->cancel.count > 0 ||
-	                        run->stop == REASON_TIMEOUT;
+	const bool is_bounded =
+	    run->watchers.is_front || run->cancel.count > 0 ||
+	    run->stop == REASON_PARENT_LOST || run->stop == REASON_TIMEOUT;
 	const int64_t timeout =
 	    duration_add(run->facts->started,
 	                 duration_add(run->options.timeout, run->paused));
@@ -379,19 +387,13 @@ front_drain(struct run *run)
 
 		if (duration_now() >= end)
 			break;
-		/* Processes outside the tree may write for ever. */
+		/* Who writes on is outside the tree: what the tree has left
+		 * fits in its pipes. */
 		if (output->facts->relayed - start > OUTSIDERS_MAX)
 			return;
-
-		const unsigned found = output_pump(
-		    output, run->watchers.signal_fd, run->parent.fd, end);
-
-		if ((found & PUMP_SIGNAL) != 0)
+		if ((output_pump(output, run->watchers.signal_fd, end) &
+		     PUMP_SIGNAL) != 0)
 			run->cancel.count += count_cancels();
-		if ((found & PUMP_PARENT) != 0) {
-			run->parent.is_lost = true;
-			run->parent.fd = -1;
-		}
 		if (output->facts->relayed != relayed)
 			taken = duration_now();
 		relayed = output->facts->relayed;

@@ -15,8 +15,8 @@ struct run;
 int resources_prepare(struct run *run);
 
 /* Puts the run on record, takes the locks, and notes what there is at the
- * places of --cleanup. Returns 0; or -1 after a message and a note in the
- * report, with *OUTCOME as wdrun is to end. */
+ * places of --cleanup. Returns 0; or -1 with *OUTCOME as wdrun is to end, after
+ * a note in the report, and a message where one is due. */
 int resources_acquire(struct run *run, struct outcome *outcome);
 
 /* In the target, before its exec: appends to the registry entry of RUN, if RUN

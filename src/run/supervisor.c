@@ -272,7 +272,8 @@ obey_signal(struct run *run, int signal, bool from_terminal, int64_t now)
 		stop(run, signal, from_terminal, now);
 	else if (signal == SIGCONT)
 		go_on(run, now);
-	/* SIGHUP comes to a session's leader alone. */
+	/* A hang-up is told to the leader of the session, which may be the
+	 * front, and to the foreground group only when that leader dies. */
 	else if (from_terminal && signal != SIGHUP && has_target(run))
 		return; /* the terminal has signalled the target too */
 	else if ((SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0)
@@ -427,7 +428,8 @@ look_at_children(struct run *run, int64_t now)
 	*due = now + (age > MILLISECOND ? age : MILLISECOND);
 }
 
-/* What the clocks without a reason ask for. */
+/* Does what is due without a change of state; progress puts --idle-after-exit
+ * off. */
 static void
 attend_clocks(struct run *run, int64_t now)
 {

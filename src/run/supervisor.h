@@ -22,11 +22,12 @@ int supervisor_prepare(struct run *run);
 void supervisor_begin(struct run *run);
 
 /* Sleeps until UNTIL, an order, a death, or the loss of the front or of the
- * parent. Returns the time. Only this call sleeps without a bound. */
+ * parent. Takes the orders. Returns the time. Only this call sleeps without a
+ * bound. */
 int64_t supervisor_wait(struct run *run, int64_t until);
 
-/* At NOW, does all that changes no state: takes orders, reaps, follows the
- * target's stops, and does what clocks without a reason ask for. */
+/* At NOW: reaps, follows the target's stops, attends to the clocks. Changes no
+ * state. */
 void supervisor_attend(struct run *run, int64_t now);
 
 /* Reaps the dead, and notes the death of the target. */
