@@ -41,7 +41,7 @@ run='trap : HUP INT TERM
 	status=$?
 	[ ! -e "$file" ] || { read -r report <"$file"; rm -f "$file"; }
 	case $report in
-	*"\"outcome\":\"stopped\",\"reason\":\"timeout\""*) status=late ;;
+	*"\"outcome\":\"stopped\""*"\"reason_code\":\"timeout\""*) status=late ;;
 	esac
 	for line; do :; done
 	printf "%s %s\n" "$status" "$line" >>"$MANY_LOG"'

@@ -45,7 +45,7 @@ function ending(file, status, signal) {
 		status: report.status,
 		signal: report.signal,
 		timedOut:
-			report.outcome === "stopped" && report.reason === "timeout",
+			report.outcome === "stopped" && report.reason_code === "timeout",
 	};
 }
 

@@ -55,13 +55,13 @@ tells_alone() {
 	local killed
 	tells "timed out after 300ms, stopping 1 process with SIGTERM:" -t 300ms sleep 1000
 	tells "no output for 300ms, stopping 1 process with SIGTERM:" -i 300ms sleep 1000
-	tells "the text of --until was found, but the command did not exit, stopping *SIGTERM:" \
+	tells "the output is complete, but the command did not exit within 0s, stopping *SIGTERM:" \
 		--until=go --until-grace=0 -k 200ms sh -c 'trap "" TERM; echo go; sleep 1000'
-	told "processes are still alive 200ms after SIGTERM, killing 2 processes:"
+	told "processes are still alive after a grace of 200ms, killing 2 processes:"
 	tells "the command has exited; no progress for 1s, stopping 1 process with SIGTERM:" \
 		--tee=copy --idle-after-exit=1s sh -c 'sleep 1000 & exit 0'
 	told "  * sleep 1000 \[S 1s]: sleeping, holding the output open, fd 1*"
-	tells "the command exited 1s ago, stopping 1 process with SIGTERM:" \
+	tells "the command has exited; survivors are left after 1s, stopping 1 process with SIGTERM:" \
 		--max-after-exit=1s --idle-after-exit=never sh -c 'sleep 1000 & exit 0'
 	for killed in front supervisor; do
 		start ./wdrun sleep 1000
@@ -69,7 +69,7 @@ tells_alone() {
 		kill -KILL "${!killed}"
 		wait "$started" || true
 		wait_until nobody_is_left
-		told "the $killed (PID ${!killed}) was killed, killing *process*"
+		told "the $killed was killed, killing *process*"
 	done
 
 	tells "ended with status 3 after *; * of CPU time, at most * KiB of memory" -v \

@@ -70,12 +70,12 @@ reports_to() {
 @test "each reason for a stop is reported, how many processes it met, and output given up" {
 	ends 124 '.processes.stopped == 2 and .processes.killed == 2' \
 		-s KILL -t LIMIT sh -c 'sleep 1000 & echo "ready $!"; wait'
-	ends 0 '.reason == "the output is complete" and .reason_code == "until" and .status == 0' \
+	ends 0 '.reason == "the output is complete, but the command did not exit" and .reason_code == "until" and .status == 0' \
 		-u line --until-grace=0 sh -c 'echo line; exec sleep 1000'
 	ends 7 '.outcome == "exited" and .target.status == 7 and .processes.stopped == 1 and
-		.reason == "the survivors are idle" and .reason_code == "survivors-idle"' \
+		.reason == "the command has exited; no progress" and .reason_code == "survivors-idle"' \
 		--idle-after-exit=100ms sh -c 'sleep 1000 & exit 7'
-	ends 7 '.reason == "the survivors ran out of time" and .reason_code == "survivors-busy"' \
+	ends 7 '.reason == "the command has exited; survivors are left" and .reason_code == "survivors-busy"' \
 		--max-after-exit=100ms --idle-after-exit=100 sh -c 'sleep 1000 & exit 7'
 
 	# A zombie was not stopped. (sleep, unlike a shell, reaps none.)
@@ -101,7 +101,7 @@ reports_to() {
 @test "the tree of the diagnosis is reported, as it was printed, and with --quiet too" {
 	# The first signal changes nothing: where wdrun is woken late it signals
 	# first and then looks.
-	ends 124 '.reason == "timeout" and .reason_code == "timeout" and
+	ends 124 '.reason == "timed out" and .reason_code == "timeout" and
 		.status == 124 and .target.signal == "SIGKILL" and
 		.processes.stopped == 2 and .processes.killed == 2 and
 		(.tree | length) == 2 and

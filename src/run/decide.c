@@ -2,6 +2,7 @@
 #include "run/decide.h"
 
 #include <signal.h>
+#include <stddef.h>
 
 #include "base/duration.h"
 #include "base/status.h"
@@ -40,47 +41,58 @@ static const struct {
 #define LINE    STATUS_OF_TARGET, TELLING_LINE
 #define TREE    STATUS_OF_TARGET, TELLING_TREE
 
+#define TIME(member) offsetof(struct options, member)
+#define UNTIMED      NULL, 0
+
 const struct reason_row reasons[REASON_COUNT] = {
-	[REASON_NONE] = { STATE_RUNNING, NOTHING, "no reason" },
+	[REASON_NONE] = { STATE_RUNNING, NOTHING, "no reason", UNTIMED },
 
 	/* The run goes on, or ends by itself. */
 	[REASON_TARGET_EXITED] = { STATE_LINGERING, NOTHING,
-	                           "the command exited, survivors are left" },
-	[REASON_TREE_EMPTY] = { STATE_DONE, NOTHING, "no process is left" },
+	                           "the command exited, survivors are left",
+	                           UNTIMED },
+	[REASON_TREE_EMPTY] = { STATE_DONE, NOTHING, "no process is left",
+	                        UNTIMED },
 	[REASON_SURVIVORS_LEFT] = { STATE_DONE, NOTHING,
 	                            "the command exited, survivors are let "
-	                            "go" },
+	                            "go",
+	                            UNTIMED },
 
 	/* The tree is stopped. */
 	[REASON_TIMEOUT] = { STATE_STOPPING, STATUS_TIMED_OUT, TELLING_TREE,
-	                     "timeout", "timeout" },
+	                     "timeout", "timed out", " after ", TIME(timeout) },
 	[REASON_SILENCE] = { STATE_STOPPING, STATUS_TIMED_OUT, TELLING_TREE,
-	                     "idle", "no output" },
+	                     "idle", "no output", " for ", TIME(idle_timeout) },
 	[REASON_UNTIL] = { STATE_STOPPING, 0, TELLING_TREE, "until",
-	                   "the output is complete" },
+	                   "the output is complete, but the command did not exit",
+	                   " within ", TIME(until_grace) },
 	/* A sender of a cancel needs no message. */
 	[REASON_CANCELLED] = { STATE_STOPPING, STATUS_OF_TARGET,
-	                       TELLING_NOTHING, "cancelled", "cancelled" },
+	                       TELLING_NOTHING, "cancelled", "cancelled",
+	                       UNTIMED },
 	[REASON_PARENT_LOST] = { STATE_STOPPING, TREE, "caller-died",
-	                         "the caller is dead" },
+	                         "the caller is dead", UNTIMED },
 	[REASON_SURVIVORS_IDLE] = { STATE_STOPPING, TREE, "survivors-idle",
-	                            "the survivors are idle" },
+	                            "the command has exited; no progress",
+	                            " for ", TIME(idle_after_exit) },
 	[REASON_SURVIVORS_BUSY] = { STATE_STOPPING, TREE, "survivors-busy",
-	                            "the survivors ran out of time" },
+	                            "the command has exited; survivors are left",
+	                            " after ", TIME(max_after_exit) },
 
 	/* The tree is killed. */
 	[REASON_GRACE_OVER] = { STATE_KILLING, TREE, "kill-after",
-	                        "the grace period is over" },
+	                        "processes are still alive",
+	                        " after a grace of ", TIME(kill_after) },
 	[REASON_THIRD_SIGNAL] = { STATE_KILLING, LINE, "cancelled",
-	                          "third terminating signal" },
+	                          "a third terminating signal came", UNTIMED },
 	[REASON_FRONT_LOST] = { STATE_KILLING, LINE, "front-killed",
-	                        "the front was killed" },
+	                        "the front was killed", UNTIMED },
 	[REASON_SUPERVISOR_LOST] = { STATE_KILLING, LINE, "supervisor-killed",
-	                             "the supervisor was killed" },
+	                             "the supervisor was killed", UNTIMED },
 
 	/* SIGKILL has not ended all processes. */
 	[REASON_LAST_BOUND] = { STATE_DONE, TREE, "last-bound",
-	                        "what is left cannot be killed" },
+	                        "what is left cannot be killed", UNTIMED },
 };
 
 bool

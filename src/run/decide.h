@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "watchdog.h"
@@ -23,7 +24,9 @@ struct reason_row {
 		TELLING_TREE,    /* with what each process is blocked in */
 	} telling;
 	const char *code;  /* for --report: a word that stays; or NULL */
-	const char *words; /* for --verbose and --report */
+	const char *words; /* for messages and --report */
+	const char *unit;  /* for messages: " after ", and the option's time; */
+	size_t time;       /* where that is in struct options; 0: no time */
 };
 
 #define STATUS_OF_TARGET (-1)

@@ -60,68 +60,19 @@ tell_signal(const struct run *run, int signal)
 	        run->options.command[0]);
 }
 
-/* "timed out after 30m, " */
+/* "timed out after 30m" */
 static void
 add_cause(struct strbuf *line, const struct run *run, enum reason why)
 {
-	const struct options *const options = &run->options;
-	char time[DURATION_TEXT_SIZE];
-	char name[SIGNAL_NAME_SIZE];
+	const struct reason_row *const row = &reasons[why];
+	char text[DURATION_TEXT_SIZE];
+	int64_t time;
 
-	switch (why) {
-	case REASON_TIMEOUT:
-		strbuf_addf(line, "timed out after %s, ",
-		            duration_format(options->timeout, time));
+	strbuf_addf(line, "%s", row->words);
+	if (row->time == 0)
 		return;
-	case REASON_SILENCE:
-		strbuf_addf(line, "no output for %s, ",
-		            duration_format(options->idle_timeout, time));
-		return;
-	case REASON_UNTIL:
-		strbuf_addf(line, "the text of --until was found, but the "
-		                  "command did not exit, ");
-		return;
-	case REASON_PARENT_LOST:
-		strbuf_addf(line, "the caller (PID %d) is dead, ",
-		            run->parent.pid);
-		return;
-	case REASON_SURVIVORS_IDLE:
-		strbuf_addf(line,
-		            "the command has exited; no progress for %s, ",
-		            duration_format(options->idle_after_exit, time));
-		return;
-	case REASON_SURVIVORS_BUSY:
-		strbuf_addf(line, "the command exited %s ago, ",
-		            duration_format(options->max_after_exit, time));
-		return;
-	case REASON_GRACE_OVER:
-		strbuf_addf(line, "processes are still alive %s after %s, ",
-		            duration_format(options->kill_after, time),
-		            signal_name(run->stop == REASON_CANCELLED
-		                            ? run->cancel.signal
-		                            : options->signal,
-		                        name));
-		return;
-	case REASON_THIRD_SIGNAL:
-		strbuf_addf(line, "a third terminating signal came, ");
-		return;
-	case REASON_FRONT_LOST:
-		strbuf_addf(line, "the front (PID %d) was killed, ",
-		            run->watchers.front);
-		return;
-	case REASON_SUPERVISOR_LOST:
-		strbuf_addf(line, "the supervisor (PID %d) was killed, ",
-		            run->watchers.supervisor);
-		return;
-	case REASON_NONE:
-	case REASON_TARGET_EXITED:
-	case REASON_TREE_EMPTY:
-	case REASON_SURVIVORS_LEFT:
-	case REASON_CANCELLED:
-	case REASON_LAST_BOUND:
-	case REASON_COUNT:
-		return;
-	}
+	memcpy(&time, (const char *)&run->options + row->time, sizeof(time));
+	strbuf_addf(line, "%s%s", row->unit, duration_format(time, text));
 }
 
 static void
@@ -154,9 +105,10 @@ print(const struct run *run, enum reason why, size_t count)
 	const enum state next = reasons[why].next;
 	struct strbuf lines = { .grows = true };
 
-	add_cause(&lines, run, why);
-	strbuf_addf(&lines, next == STATE_STOPPING  ? "stopping "
-	                    : next == STATE_KILLING ? "killing "
+	if (next != STATE_DONE)
+		add_cause(&lines, run, why);
+	strbuf_addf(&lines, next == STATE_STOPPING  ? ", stopping "
+	                    : next == STATE_KILLING ? ", killing "
 	                                            : "could not kill ");
 	add_count(&lines, run, why, count);
 	if (next == STATE_STOPPING) {
