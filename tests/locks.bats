@@ -130,6 +130,9 @@ is_taken() {
 @test "16 locks are taken, or none; one lock under several names is no deadlock" {
 	ends 125 --lock=a --lock=no/such/lock touch ran
 	is_none a ran
+	ends 125 --lock={a..q} touch ran
+	has_message --lock "'q'" 'more than 16'
+	is_none '[a-q]' ran
 	ends 0 --lock={a..p} --cleanup={A..P} sh -c 'ls [a-p]; echo $$ >P'
 	has_line_count 16 out
 	is_none '[a-pA-P]'
@@ -160,6 +163,15 @@ is_taken_over() {
 	: >lock # an empty file is nobody's
 	is_taken
 
+	# Nor is it waited for without an end where it is made anew all the time.
+	hold sh -c 'echo "ready $$"; while :; do : >lock; sleep 0.03; done'
+	SECONDS=0
+	directly "$WDRUN" --lock=lock true
+	((SECONDS < 10))
+	release
+	wait_until nobody_is_left
+	rm -f lock
+
 	complete sh -c 'echo $$ >lock; exec "$WDRUN" --lock=lock cat lock'
 	[ "$output" = "$started" ]
 	[ ! -e lock ]
@@ -172,6 +184,7 @@ is_taken_over() {
 	[ "$status" -eq 0 ]
 	[ ! -e lock ]
 	has_message --lock 1
+	no grep -q 'another process' err
 }
 
 # Prints what a run could change of all files.
@@ -213,6 +226,16 @@ all_files() {
 		has_message --lock
 	done
 	[ "$(all_files)" = "$before" ]
+
+	# A new file that cannot be written, as on a full disk, or locked goes.
+	complete bash -c 'ulimit -f 0; exec "$WDRUN" -l lock touch ran'
+	[ "$status" -eq 125 ]
+	is_none lock ran
+	need strace
+	strace -qq -e trace=none true || skip "strace may not trace"
+	directly strace -qq -o trace -e inject=flock:error=ENOLCK "$WDRUN" -l lock touch ran
+	[ "$status" -eq 125 ]
+	is_none lock ran
 }
 
 # bats test_tags=slow

@@ -44,7 +44,7 @@ enum kind {
 #define A_DURATION                                                             \
 	"a duration (250ms, 1.5, 1h30m, never; units ms, s, m, h, d, w)"
 #define A_FILE  "a file name ('./-' for one that is named '-')"
-#define A_FILES "one of at most 16 file names ('./-' for one that is named '-')"
+#define A_FILES "a file name ('./-' for '-'), or is one of more than 16"
 
 static const struct {
 	const char *metavar;  /* in --help; NULL: the option takes no value */

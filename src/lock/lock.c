@@ -29,7 +29,8 @@
 #define PID_LAST  4194304 /* PID_MAX_LIMIT; a larger number may be a time */
 
 /* Seconds, by which a file's clock may lag: a file server's is late, and the
- * machine's jumps when it was suspended. No PID comes round again so soon. */
+ * machine's jumps when it was suspended. A PID that is given again within that
+ * time passes for the owner: wdrun(1), LIMITS. */
 #define TOLERANCE 60
 
 bool
@@ -49,11 +50,9 @@ pidfile_is_trusted(int directory_fd, const struct stat *status)
 static int
 check(const struct pidfile *file)
 {
-	const bool is_trusted =
-	    pidfile_is_trusted(file->directory_fd, &file->status);
-
-	errno = is_trusted ? ENOTSUP : EUSERS;
-	return is_trusted && S_ISREG(file->status.st_mode) ? 0 : -1;
+	errno = pidfile_is_trusted(file->directory_fd, &file->status) ? ENOTSUP
+	                                                              : EUSERS;
+	return errno == ENOTSUP && S_ISREG(file->status.st_mode) ? 0 : -1;
 }
 
 /* Opens FILE for reading, and if possible for writing. Returns 0; or -1 with
@@ -73,8 +72,7 @@ open_file(struct pidfile *file)
 	    check(file) == -1)
 		return -1;
 	file->fd = openat(file->directory_fd, file->name, O_RDWR | flags);
-	if (file->fd == -1 &&
-	    (errno == EACCES || errno == EPERM || errno == EROFS))
+	if (file->fd == -1)
 		file->fd =
 		    openat(file->directory_fd, file->name, O_RDONLY | flags);
 	return file->fd == -1 || fstat(file->fd, &file->status) == -1
@@ -151,8 +149,8 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 
 /* --- --lock --------------------------------------------------------------- */
 
-#define MODE          0644 /* other users may not write a PID */
-#define TRIES         100  /* while others make and remove the file */
+#define MODE          0644   /* other users may not write a PID */
+#define PATIENCE      SECOND /* while others make and remove the file */
 #define TIME_TO_WRITE (100 * MILLISECOND)
 #define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a release */
 
@@ -185,6 +183,7 @@ look(struct lock *lock, struct timespec *awaited)
 {
 	struct pidfile *const file = &lock->file;
 	bool is_new = false;
+	int result;
 
 	if (open_file(file) == -1) {
 		if (errno != ENOENT)
@@ -203,12 +202,13 @@ look(struct lock *lock, struct timespec *awaited)
 	lock->holder = 0;
 	if (pid > 0 && pid != getpid() && pidfile_has_owner(file, pid)) {
 		lock->holder = pid;
-		lock->last_owner = 0; /* whoever takes it next */
+		/* The dead owner before this one need not be told. */
+		lock->last_owner = 0;
 		errno = EWOULDBLOCK;
 		return -1;
 	}
-	/* "set -C; echo $$ >FILE" makes the file before it writes. Each such
-	 * file is waited for: the last one may have been another script's. */
+	/* "set -C; echo $$ >FILE" makes the file before it writes. Once per
+	 * mtime: since the last wait, another script may have made it anew. */
 	if (pid == 0 && !is_new &&
 	    memcmp(&file->status.st_mtim, awaited, sizeof(*awaited)) != 0 &&
 	    file->status.st_mtim.tv_sec >= time(NULL) - 1) {
@@ -216,22 +216,24 @@ look(struct lock *lock, struct timespec *awaited)
 		duration_sleep(TIME_TO_WRITE);
 		return 1;
 	}
-	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1)
-		return -1;
-	if (!is_named(file) || pidfile_read(file) != pid)
-		return 1;
-	/* The own PID is of a script that became wdrun by execve(2), and keeps
-	 * its lock. But PID 1 is the first process of every container. */
-	if (pid > 0 && (pid != getpid() || pid == 1))
-		lock->last_owner = pid;
-	if (pidfile_write(file, getpid()) == 0)
-		return 0;
+	if (flock(file->fd, LOCK_EX | LOCK_NB) == 0) {
+		if (!is_named(file) || pidfile_read(file) != pid)
+			return 1;
+		/* The own PID is of a script that became wdrun by execve(2),
+		 * and keeps its lock. But PID 1 is the first process of every
+		 * container. */
+		if (pid > 0 && (pid != getpid() || pid == 1))
+			lock->last_owner = pid;
+		if (pidfile_write(file, getpid()) == 0)
+			return 0;
+	}
 	/* EBADF: the stale file of another user, who shares the directory, is
 	 * open for reading only. It makes room for a new one. */
-	return errno == EBADF &&
-	               unlinkat(file->directory_fd, file->name, 0) == 0
-	           ? 1
-	           : -1;
+	result = errno == EBADF ? 1 : -1;
+	if ((result == 1 || (is_new && errno != EWOULDBLOCK)) &&
+	    unlinkat(file->directory_fd, file->name, 0) == -1)
+		result = -1;
+	return result;
 }
 
 /* Takes LOCK. Returns 0; or -1 as look(), with EWOULDBLOCK also if the file
@@ -239,11 +241,13 @@ look(struct lock *lock, struct timespec *awaited)
 static int
 take(struct lock *lock)
 {
+	const int64_t deadline = duration_now() + PATIENCE;
 	struct timespec awaited = { 0 };
-	int result = 1;
+	int result;
 
-	for (int i = 0; i < TRIES && result == 1; i++)
+	do
 		result = look(lock, &awaited);
+	while (result == 1 && duration_now() < deadline);
 	if (result == 1)
 		errno = EWOULDBLOCK;
 	return result == 0 ? 0 : -1;
@@ -281,7 +285,7 @@ await(struct lock *lock, const struct lock_wait *wait)
 
 	struct timespec time = { left / SECOND, left % SECOND };
 	const uint64_t mask = wait->callers_mask & ~SIGNALS_TERMINATING;
-	/* By system call, for a mask of the kernel's: signals.h. */
+	/* Not ppoll(3): libc's sigset_t lacks signals 32 to 34 (signals.h). */
 	const bool is_orphan =
 	    syscall(SYS_ppoll, fds, COUNT, &time, &mask, sizeof(mask)) > 0 &&
 	    fds[PARENT].revents != 0;
@@ -458,8 +462,7 @@ is_stale(const struct cleanup *cleanup, struct pidfile *place,
 	if (!is_over)
 		return 0;
 
-	/* Without a PID: if it was made in a run that is over, this or an older
-	 * one. */
+	/* Without a PID: if it was made in this run, or an older one, over. */
 	const int64_t birth = birth_of(place->directory_fd, place->name);
 
 	errno = ENODATA;
@@ -491,7 +494,7 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 	    (open_file(&place) == 0 ||
 	     (errno == ENOTSUP && S_ISDIR(place.status.st_mode))))
 		result = is_stale(cleanup, &place, own, is_over);
-	/* Other errors (ENOLCK) mean that nobody has a lock. */
+	/* ENOLCK: this file system has no locks, so nobody holds one. */
 	if (result == 1 && place.fd != -1 &&
 	    flock(place.fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
 		result = -1;
@@ -516,20 +519,18 @@ lock_error(int why)
 	case EINVAL:
 		return "it is not a lock file: its content is not a PID";
 	case ENOTSUP:
-		return "it is not a regular file";
+		return "it is a symbolic link, or not a regular file";
 	case EUSERS:
-		return "it is another user's file, and others can write to "
-		       "its directory";
+		return "it is another user's, and others can write there";
 	case EWOULDBLOCK:
 		return "it is locked by another process";
 	case EBUSY:
 		return "another run may have made it: its directory is locked";
 	case ENODATA:
-		return "it names no process, and what was there before is not "
-		       "known";
+		return "it names no process, and may have been there before";
 	case ELOOP:
-		return "a symbolic link leads to it that is new, or leads "
-		       "nowhere";
+		return "its directory is behind a symbolic link that was made "
+		       "since, or leads nowhere";
 	default:
 		return strerror(why);
 	}

@@ -156,7 +156,8 @@ tell_taken_over(const struct run *run)
 			continue;
 		message("--lock: took '%s' over from PID %d, which %s",
 		        lock->path, lock->last_owner,
-		        kill(lock->last_owner, 0) == -1 && errno == ESRCH
+		        lock->last_owner == getpid() ? "is wdrun itself now"
+		        : kill(lock->last_owner, 0) == -1 && errno == ESRCH
 		            ? "is dead"
 		            : "now belongs to another process");
 	}
