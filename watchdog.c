@@ -86,6 +86,9 @@ main(int argc, char *argv[])
 
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status; /* also of --help and --version */
+	run.watchers.null_fd = fds_open_null();
+	if (run.watchers.null_fd == -1)
+		die("cannot open /dev/null");
 	if (procfs_start() == -1)
 		die("cannot open /proc");
 	if (run.options.list || run.options.reap || run.options.cancel != NULL)
@@ -138,9 +141,6 @@ prepare(struct run *run)
 	run->tree_is_empty = true;
 	run->parent.fd = run->terminal.fd = watchers->signal_fd = -1;
 	watchers->front = getpid();
-	watchers->null_fd = fds_open_null();
-	if (watchers->null_fd == -1)
-		die("cannot open /dev/null");
 	run->facts = mmap(NULL, sizeof(*run->facts), PROT_READ | PROT_WRITE,
 	                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (run->facts == MAP_FAILED)

@@ -22,6 +22,9 @@ list() {
 	for age in 4 8 1 6 3 9 2 7 5; do # as no directory has them
 		forge name="run$age" started="170000000000000000$age"
 	done
+	cp -r "$WDRUN_REGISTRY" before
+	"$WDRUN" --list <&- >&- # not into an entry
+	diff -r "$WDRUN_REGISTRY" before
 	list
 	end "$front"
 	[ "$status" -eq 0 ]
@@ -64,6 +67,22 @@ list() {
 	[ ! -e nowhere ]
 	list -q
 	[ "$status$output$stderr" = 0 ]
+}
+
+# bats test_tags=slow
+@test "an entry that cannot be read for lack of a resource fails --list, --cancel and --reap" {
+	local mode
+	need strace
+	strace -qq -e trace=none true || skip "strace may not trace"
+	forge
+	for mode in --list --cancel=forged --reap; do
+		complete strace -qq -o trace -P "$id.run" -e inject=openat:error=ENFILE \
+			"$WDRUN" "$mode"
+		[ "$status" -eq 125 ]
+		[ -z "$output" ]
+		has_message "$id.run"
+	done
+	[ -n "$(ids)" ]
 }
 
 # bats test_tags=slow
