@@ -67,6 +67,11 @@ is_cancelled() {
 	done
 	is_unharmed "$ready"
 	is_cancelled job
+	for _ in {1..24}; do forge name=many; done
+	cancel 125 many # no part of an ID looks like one
+	for which in ${stderr#*: *: *: }; do
+		[[ $which == *... ]] || [ -e "$WDRUN_REGISTRY/${which%,}.run" ]
+	done
 	rm -r "$WDRUN_REGISTRY"
 	cancel 1 job
 	[ ! -e "$WDRUN_REGISTRY" ]
@@ -74,6 +79,12 @@ is_cancelled() {
 
 # bats test_tags=slow
 @test "a run that ignores SIGTERM, is stopped or waits for a lock is cancelled all the same" {
+	local never
+	begin never -k never -- "$PROGRAMS/escape" fork setsid stubborn
+	never=("$front" "$ready")
+	"$WDRUN" --cancel=never 3>&- &
+	never+=("$!")
+
 	start "$PROGRAMS/launch" --ignore TERM "$WDRUN" --name=job -k 100ms \
 		"$PROGRAMS/escape" fork setsid
 	await_ready
@@ -89,8 +100,13 @@ is_cancelled() {
 	wait_until is_stopped "$front"
 	is_cancelled job
 
+	wait "${never[2]}"
+	is_dead "${never[0]}"
+	is_dead "${never[1]}"
+
 	wait_for_lock
-	"$WDRUN" --cancel=second
+	cancel 0 second
+	[ -z "$stderr" ]
 	status=0
 	wait "$front" || status=$?
 	[ "$status" -eq 143 ]
@@ -99,6 +115,20 @@ is_cancelled() {
 	is_unharmed "$ready"
 	front=$holder
 	is_cancelled holder
+}
+
+@test "a registry that is mounted read-only has its runs: they are listed, cancelled, not finished" {
+	need_mounts
+	begin job -- "$PROGRAMS/sigcount"
+	forge name=lost
+	complete unshare --mount sh -c 'mount -o bind,ro "$WDRUN_REGISTRY" "$WDRUN_REGISTRY"
+		"$WDRUN" --list; "$WDRUN" --reap; echo "$?"; "$WDRUN" --cancel=lost; echo "$?"
+		exec "$WDRUN" --cancel=job'
+	[ "$status" -eq 0 ]
+	[[ $output == NAME*$'\n'job\ *\ running\ *$'\n'lost\ *\ orphaned\ *$'\n1\n125' ]]
+	has_message "$id" "$WDRUN_REGISTRY"
+	is_dead "$front"
+	[ "$(ids)" = "$id" ]
 }
 
 # bats test_tags=smoke,tree

@@ -148,9 +148,9 @@ spares() {
 # forge [KEY=VALUE]...: puts a run on record whose watchers are dead: nobody holds
 # the lock on its entry. Of the keys, name is that of the run, watcher the PID and
 # start time of its front and its supervisor, started when it began (in nanoseconds),
-# and boot and machine where it ran. Sets id.
+# file one of --cleanup, and boot and machine where it ran. Sets id.
 forge() {
-	local boot machine=- name=forged started=${EPOCHREALTIME//[!0-9]/}000 watcher
+	local boot file='' machine=- name=forged started=${EPOCHREALTIME//[!0-9]/}000 watcher
 	read -r boot </proc/sys/kernel/random/boot_id
 	[ ! -e /etc/machine-id ] || read -r machine </etc/machine-id
 	: 3>&- &
@@ -160,7 +160,7 @@ forge() {
 	printf -v id '%d-%x' "${watcher% *}" "$started"
 	umask 077
 	printf '%s\0' "wdrun 2" "host $machine $boot $(stat -Lc %i /proc/self/ns/pid)" \
-		"name $name" "arg sleep" "front $watcher 0 5000000000" \
+		"name $name" "${file:+file 0 $file}" "arg sleep" "front $watcher 0 5000000000" \
 		"target $watcher ${watcher% *} 0" >"$WDRUN_REGISTRY/$id.run"
 	umask 022
 }

@@ -168,8 +168,14 @@ reap_keeps() {
 	end "$job"
 }
 
+# is_later SECONDS: the machine has run for longer. Sets uptime.
+is_later() {
+	read -r uptime _ </proc/uptime
+	((${uptime%.*} > $1))
+}
+
 @test "an entry from before the last boot is removed without a signal, another machine's is not" {
-	local elsewhere
+	local elsewhere uptime
 	[ -s /etc/machine-id ] || skip "there is no /etc/machine-id"
 	forge boot=00000000-0000-0000-0000-000000000000 machine=0123456789abcdef
 	elsewhere=$id
@@ -179,6 +185,21 @@ reap_keeps() {
 	[ "$status$output$stderr" = 0 ]
 	[ "$(ids)" = "$elsewhere" ]
 	spares "$living"
+
+	# What has no PID is the run's if it is older than the boot, which a time
+	# namespace makes look as if it were now.
+	: >made
+	forge boot=00000000-0000-0000-0000-000000000000 file="$PWD/made"
+	cp "$WDRUN_REGISTRY/$id.run" entry
+	complete "$WDRUN" --reap
+	[ -e made ]
+	has_message "$PWD/made"
+	need_unshare --time --fork
+	cp entry "$WDRUN_REGISTRY/$id.run"
+	read -r uptime _ </proc/uptime
+	wait_until is_later "${uptime%.*}"
+	complete unshare --time --boottime "-${uptime%.*}" --fork "$WDRUN" --reap
+	[ ! -e made ]
 }
 
 @test "a run that was killed while it waited for a lock leaves an entry, and no more" {
@@ -207,8 +228,10 @@ reap_keeps() {
 
 	# Another run has taken the lock, and nobody is left who could have made
 	# a file without a PID.
-	orphan --name=a --lock=lock --cleanup=pid --cleanup=text -- bash -c \
-		'echo "$$" >pid; echo data >text; exec "$PROGRAMS/sigcount"'
+	orphan --name=a --lock=lock --cleanup={pid,text,empty,dir} -- bash -c 'mkdir dir
+		: >empty; echo "$$" >pid; echo data >text; exec "$PROGRAMS/sigcount"'
+	rmdir dir
+	mkdir dir
 	env -u WDRUN_REGISTRY "$WDRUN" -q --lock=lock "$PROGRAMS/sigcount" >out 3>&- &
 	holder=$!
 	await_ready
@@ -216,6 +239,8 @@ reap_keeps() {
 	[ ! -e pid ]
 	[ "$(<text)" = data ]
 	[ "$(<lock)" = "$holder" ]
-	has_message "$PWD/text"
+	[ -e empty ]
+	[ -d dir ]
+	has_message "$PWD/text" "$PWD/empty" "$PWD/dir"
 	end "$holder"
 }

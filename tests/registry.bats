@@ -43,11 +43,12 @@ does_not_run() {
 	mkdir home3 # which sudo may have kept as HOME
 	if ((EUID == 0)); then
 		chown 65534 home3
-		homes+=(HOME="$PWD/home3")
+		homes+=(HOME="$PWD/home3" XDG_STATE_HOME="$PWD/home3")
 	fi
 	for home in "${homes[@]}"; do
 		complete env -u WDRUN_REGISTRY -u XDG_STATE_HOME "$home" "$WDRUN" --name=a touch ran
-		does_not_run
+		home=${home%=*}
+		does_not_run "\$${home#-u}, "
 	done
 	# What is refused for another reason has not made one.
 	complete "$WDRUN" --registry=new --tee=/ touch ran

@@ -73,8 +73,7 @@ open_file(struct pidfile *file)
 		return -1;
 	file->fd = openat(file->directory_fd, file->name, O_RDWR | flags);
 	if (file->fd == -1)
-		file->fd =
-		    openat(file->directory_fd, file->name, O_RDONLY | flags);
+		file->fd = openat(file->directory_fd, file->name, flags);
 	return file->fd == -1 || fstat(file->fd, &file->status) == -1
 	           ? -1
 	           : check(file);
@@ -182,18 +181,15 @@ static int
 look(struct lock *lock, struct timespec *awaited)
 {
 	struct pidfile *const file = &lock->file;
-	bool is_new = false;
-	int result;
+	const bool is_new = open_file(file) == -1;
 
-	if (open_file(file) == -1) {
-		if (errno != ENOENT)
-			return -1;
+	if (is_new && errno != ENOENT)
+		return -1;
+	if (is_new)
 		file->fd = openat(file->directory_fd, file->name,
 		                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
-		if (file->fd == -1)
-			return errno == EEXIST ? 1 : -1;
-		is_new = true;
-	}
+	if (file->fd == -1)
+		return errno == EEXIST ? 1 : -1;
 
 	const pid_t pid = pidfile_read(file);
 
@@ -216,24 +212,22 @@ look(struct lock *lock, struct timespec *awaited)
 		duration_sleep(TIME_TO_WRITE);
 		return 1;
 	}
-	if (flock(file->fd, LOCK_EX | LOCK_NB) == 0) {
-		if (!is_named(file) || pidfile_read(file) != pid)
-			return 1;
-		/* The own PID is of a script that became wdrun by execve(2),
-		 * and keeps its lock. But PID 1 is the first process of every
-		 * container. */
-		if (pid > 0 && (pid != getpid() || pid == 1))
-			lock->last_owner = pid;
-		if (pidfile_write(file, getpid()) == 0)
-			return 0;
-	}
+	const bool is_locked = flock(file->fd, LOCK_EX | LOCK_NB) == 0;
+
+	if (is_locked && (!is_named(file) || pidfile_read(file) != pid))
+		return 1;
+	/* The own PID is of a script that became wdrun by execve(2), and keeps
+	 * its lock. But PID 1 is the first process of every container. */
+	if (is_locked && pid > 0 && (pid != getpid() || pid == 1))
+		lock->last_owner = pid;
+	if (is_locked && pidfile_write(file, getpid()) == 0)
+		return 0;
 	/* EBADF: the stale file of another user, who shares the directory, is
 	 * open for reading only. It makes room for a new one. */
-	result = errno == EBADF ? 1 : -1;
-	if ((result == 1 || (is_new && errno != EWOULDBLOCK)) &&
+	if ((errno == EBADF || (is_new && errno != EWOULDBLOCK)) &&
 	    unlinkat(file->directory_fd, file->name, 0) == -1)
-		result = -1;
-	return result;
+		return -1;
+	return errno == EBADF ? 1 : -1;
 }
 
 /* Takes LOCK. Returns 0; or -1 as look(), with EWOULDBLOCK also if the file
@@ -364,9 +358,8 @@ struct birth {
 
 _Static_assert(sizeof(struct birth) == 256, "statx(2) writes 256 bytes");
 
-/* When NAME was made, as in struct cleanup. */
-static int64_t
-birth_of(int directory_fd, const char *name)
+int64_t
+cleanup_birth(int directory_fd, const char *name)
 {
 	struct birth birth;
 
@@ -406,7 +399,7 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	};
 	if (cleanup->claim_fd == -1)
 		return;
-	cleanup->before = birth_of(cleanup->claim_fd, name);
+	cleanup->before = cleanup_birth(cleanup->claim_fd, name);
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
 
 	int64_t start = now.tv_sec * SECOND + now.tv_nsec;
@@ -462,8 +455,8 @@ is_stale(const struct cleanup *cleanup, struct pidfile *place,
 	if (!is_over)
 		return 0;
 
-	/* Without a PID: if it was made in this run, or an older one, over. */
-	const int64_t birth = birth_of(place->directory_fd, place->name);
+	/* Without a PID: if made in this run or an older one that is over. */
+	const int64_t birth = cleanup_birth(place->directory_fd, place->name);
 
 	errno = ENODATA;
 	if (cleanup->before == CLEANUP_UNKNOWN)

@@ -19,6 +19,7 @@
 #define ROW       "%-16s  %-7.*s  %-9s  %6s  %6s  "
 
 #define AFTER_KILL (10 * SECOND)
+#define GRACE      (5 * SECOND) /* of a run that would wait for ever */
 #define PAUSE      (10 * MILLISECOND)
 #define IDS_SIZE   512
 
@@ -100,10 +101,10 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 	struct winsize size = { .ws_col = 0 };
 	struct strbuf text = { .grows = true };
 	const int64_t now = duration_since_epoch();
-	const bool is_read = registry_begin(&walk, registry) == 0;
 	int status = STATUS_FAILED;
 	size_t count = 0;
 
+	registry_begin(&walk, registry);
 	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
 
 	const size_t width = size.ws_col > 0 ? size.ws_col : WIDTH_MAX;
@@ -124,10 +125,10 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 		strbuf_addf(&text, count == 0 ? "[]\n" : "\n]\n");
 
 	/* Nothing is printed but a complete list. */
-	if (is_read)
+	if (walk.is_read)
 		status =
 		    as_json || count > 0 ? message_print(&text) : EXIT_SUCCESS;
-	if (is_read && count == 0 && !as_json && !is_quiet)
+	if (walk.is_read && count == 0 && !as_json && !is_quiet)
 		message("no runs on record in %s (--name or --registry puts a "
 		        "run there)",
 		        walk.path);
@@ -177,8 +178,10 @@ static int
 stop(struct registry_walk *walk, bool is_quiet)
 {
 	const struct procid *const front = &walk->entry.front;
-	const int64_t grace = duration_add(
-	    duration_add(duration_now(), AFTER_KILL), walk->entry.kill_after);
+	const int64_t kill_after = walk->entry.kill_after;
+	const int64_t grace =
+	    duration_add(duration_now() + AFTER_KILL,
+	                 kill_after == NEVER ? GRACE : kill_after);
 
 	if (walk->is_elsewhere && !walk->is_orphaned) {
 		message("--cancel: run %s is in another PID namespace (a "
@@ -199,8 +202,11 @@ stop(struct registry_walk *walk, bool is_quiet)
 	}
 	/* If it is still there, the watchers were killed, or could not kill all
 	 * of the run, of which the target may have put more on record. */
-	return go_to(walk, walk->next - 1) ? reap_entry(walk, true, is_quiet)
-	                                   : 0;
+	if (!go_to(walk, walk->next - 1))
+		return 0;
+	/* A run that waited for a lock had no processes to tell of. */
+	is_quiet |= walk->entry.supervisor.pid == 0;
+	return reap_entry(walk, true, is_quiet);
 }
 
 int
@@ -209,11 +215,11 @@ cancel_run(const char *registry, const char *which, bool is_quiet)
 	char ids[IDS_SIZE];
 	struct strbuf line = { .text = ids, .size = sizeof(ids) };
 	struct registry_walk walk = { .count = 0 };
-	const bool is_read = registry_begin(&walk, registry) == 0;
 	int last = 0; /* the file of the last run that is meant */
 	size_t count = 0;
 	int status = STATUS_FAILED;
 
+	registry_begin(&walk, registry);
 	while (registry_next(&walk)) {
 		if (!is_meant(&walk, which))
 			continue;
@@ -221,12 +227,12 @@ cancel_run(const char *registry, const char *which, bool is_quiet)
 		last = walk.next - 1;
 	}
 	if (count > 1) {
-		message("--cancel: '%s' means %zu runs, name one by its ID: %s",
-		        which, count, ids);
+		message("--cancel: '%s' means %zu runs, name one by ID: %s%s",
+		        which, count, ids, line.is_cut ? "..." : "");
 	} else if (count == 1) {
 		if (!go_to(&walk, last) || stop(&walk, is_quiet) == 0)
 			status = EXIT_SUCCESS;
-	} else if (is_read) {
+	} else if (walk.is_read) {
 		status = STATUS_NOT_HAD;
 		if (!is_quiet)
 			message("--cancel: nothing in flight: no run '%s' in "

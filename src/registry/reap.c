@@ -2,10 +2,9 @@
  * left of their processes, and removes their files. */
 #include "registry/registry.h"
 
-#include <sys/stat.h>
-
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,21 +134,21 @@ note(struct search *search, const struct process *process)
 	search->session_is_proven |= at->is_proven && at->is_in_session;
 }
 
-/* A child of a proven process is proven. Those that do not fit in the list are
- * proven by the run's ID alone. */
+/* A child of a proven process is proven, as long as that process has its PID.
+ * Those that do not fit in the list are proven by the run's ID alone. */
 static void
-note_children(struct search *search, pid_t parent)
+note_children(struct search *search, const struct procid *parent)
 {
 	pid_t pids[CHILDREN_MAX];
 	struct procfs_list children = { .pids = pids, .size = CHILDREN_MAX };
-	const int dir = procfs_dir(parent);
+	const int dir = procfs_dir(parent->pid);
 	struct process child;
 
-	(void)procfs_list_children(dir, parent, &children);
+	(void)procfs_list_children(dir, parent->pid, &children);
 	fds_close(dir);
 	for (size_t i = 0; i < children.count; i++) {
 		if (read_process(search, pids[i], &child) == 1 &&
-		    child.parent == parent) {
+		    child.parent == parent->pid && procid_is_alive(parent)) {
 			child.is_proven = true;
 			note(search, &child);
 		}
@@ -163,14 +162,13 @@ end_proven(struct search *search)
 	for (; search->seen < search->count; search->seen++) {
 		/* A copy, as what note() has moves. */
 		const struct process process = search->processes[search->seen];
-		const pid_t pid = process.id.pid;
 
 		if (!process.is_proven || process.is_spared)
 			continue;
 		/* Before SIGKILL: a dead parent proves no child, and a zombie
 		 * has no command line. */
-		note_children(search, pid);
-		add_name(&search->killed, pid);
+		note_children(search, &process.id);
+		add_name(&search->killed, process.id.pid);
 		procid_kill(&process.id, SIGKILL);
 	}
 }
@@ -250,16 +248,13 @@ end_all(struct search *search)
 	}
 }
 
-/* Removes FILE, and appends that to LINE. No watcher saw the end of the run, so
- * another process may have made a file without a PID since: one with content is
- * removed only if IS_CERTAIN, and an empty one is no loss. */
+/* Removes FILE, and appends that to LINE. No watcher saw the end of the run:
+ * what has no PID, and was made after UNTIL, may be of another process. */
 static void
-remove_file(struct strbuf *line, const struct cleanup *file, bool is_certain)
+remove_file(struct strbuf *line, const struct cleanup *file, int64_t until)
 {
 	static const pid_t nobody[2];
-	struct stat status;
-	const bool is_left = !is_certain && lstat(file->path, &status) == 0 &&
-	                     S_ISREG(status.st_mode) && status.st_size > 0;
+	const bool is_left = cleanup_birth(AT_FDCWD, file->path) > until;
 	const int result = cleanup_end(file, nobody, !is_left);
 
 	if (result == 1)
@@ -285,14 +280,24 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 		                 .size = NAMES_SIZE },
 		.left.line = { .text = search.left.text, .size = NAMES_SIZE },
 	};
+	static const struct procstat at_boot = { .start = 0 };
 	int result = -1;
 
-	if (!registry_take(walk))
-		return 0;
+	errno = 0;
+	if (!registry_take(walk)) {
+		if (errno == EBADF && is_requested)
+			message("run %s stays on record: '%s' is read-only",
+			        walk->id, walk->path);
+		return errno == EBADF ? -1 : 0;
+	}
 	if (!walk->is_elsewhere)
 		end_all(&search);
 
 	const size_t killed = search.killed.count;
+	const int64_t until = killed > 0           ? NEVER
+	                      : walk->is_elsewhere ? duration_since_epoch() -
+	                                                 procstat_age(&at_boot)
+	                                           : 0;
 
 	strbuf_addf(&line, entry->name == NULL ? "run %s%s: " : "run %s (%s): ",
 	            walk->id, entry->name == NULL ? "" : entry->name);
@@ -305,12 +310,12 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 		                       ? "began before the last boot"
 		                       : "found no process to kill");
 	if (search.left.count > 0) {
-		strbuf_addf(&line, "; the run stays on record because of %s",
-		            search.left.text);
+		strbuf_addf(&line, "; the run stays on record because of %s%s",
+		            search.left.text,
+		            search.left.line.is_cut ? "..." : "");
 	} else {
 		for (size_t i = 0; i < entry->file_count; i++)
-			remove_file(&line, &entry->files[i],
-			            walk->is_elsewhere || killed > 0);
+			remove_file(&line, &entry->files[i], until);
 		/* Last: if SIGKILL comes before, all can be done again. */
 		result = registry_remove(walk->directory_fd, walk->id);
 		if (result == -1)
@@ -348,9 +353,9 @@ int
 reap_all(const char *registry, bool is_quiet)
 {
 	struct registry_walk walk = { .names_others = !is_quiet };
-	const bool is_read = registry_begin(&walk, registry) == 0;
 	bool is_left = false;
 
+	registry_begin(&walk, registry);
 	while (registry_next(&walk)) {
 		if (walk.is_orphaned)
 			is_left |= reap_entry(&walk, true, is_quiet) == -1;
@@ -358,16 +363,19 @@ reap_all(const char *registry, bool is_quiet)
 			walk.next--; /* to read its entry again */
 	}
 	registry_end(&walk);
-	return is_read ? is_left : STATUS_FAILED;
+	return walk.is_read ? is_left : STATUS_FAILED;
 }
 
 int
 reap_before_run(const char *registry, bool is_quiet)
 {
 	struct registry_walk walk = { .count = 0 };
-	const int result = registry_begin(&walk, registry);
 	pid_t helper = -1;
 	siginfo_t info;
+
+	registry_begin(&walk, registry);
+
+	const int result = walk.is_read ? 0 : -1;
 
 	/* A read of a process, or a file system, may hang; the run shall not.
 	 * What is left may be the reason why fork(2) fails. */

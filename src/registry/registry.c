@@ -24,7 +24,7 @@
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
 
 #define ENTRY_SIZE_MAX ((off_t)1 << 24) /* arguments have 6 MiB: execve(2) */
-#define OPEN_FLAGS     (O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+#define OPEN_FLAGS     (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 /* --- the text of an entry ------------------------------------------------- */
 
@@ -152,13 +152,15 @@ registry_is_wanted(void)
 static int
 find(const char *given, char path[PATH_MAX])
 {
-	const char *base = read_variable("XDG_STATE_HOME");
+	const char *variable = "XDG_STATE_HOME";
+	const char *base = read_variable(variable);
 	const char *end = "/wdrun";
 	struct stat home;
 
 	/* XDG Base Directory Specification: a relative path is ignored. */
 	if (base == NULL || *base != '/') {
-		base = read_variable("HOME");
+		variable = "HOME";
+		base = read_variable(variable);
 		end = "/.local/state/wdrun";
 	}
 	if (given == NULL)
@@ -170,9 +172,9 @@ find(const char *given, char path[PATH_MAX])
 	           /* In a home that sudo(8) has kept, root makes nothing. */
 	           (geteuid() == 0 && stat(base, &home) == 0 &&
 	            home.st_uid != 0)) {
-		message("no registry: $HOME, '%s', has to be an absolute path "
+		message("no registry: $%s, '%s', has to be an absolute path "
 		        "and, for root, root's: use --registry",
-		        base == NULL ? "" : base);
+		        variable, base == NULL ? "" : base);
 		errno = 0;
 		return -1;
 	}
@@ -276,7 +278,8 @@ registry_add(int directory_fd, const char *id, const struct strbuf *text)
 	while (status.st_nlink == 0) {
 		fds_close(fd);
 		fd = openat(directory_fd, file,
-		            OPEN_FLAGS | O_CREAT | O_EXCL | O_APPEND, 0600);
+		            OPEN_FLAGS | O_RDWR | O_CREAT | O_EXCL | O_APPEND,
+		            0600);
 		if (fd == -1)
 			return -1;
 		if (lock(fd, F_OFD_SETLKW) == -1 || fstat(fd, &status) == -1)
@@ -313,19 +316,18 @@ by_start(const struct dirent **left, const struct dirent **right)
 	              strchrnul((*right)->d_name, '-'));
 }
 
-int
+void
 registry_begin(struct registry_walk *walk, const char *given)
 {
 	walk->fd = -1;
 	walk->directory_fd = registry_open(given, false, walk->path);
-	if (walk->directory_fd == -1)
-		return errno == ENOENT ? 0 : -1;
-	if (registry_read_host(walk->host) == -1)
-		return -1;
+	walk->is_read = walk->directory_fd == -1 && errno == ENOENT;
+	if (walk->directory_fd == -1 || registry_read_host(walk->host) == -1)
+		return;
 	walk->count = scandir(walk->path, &walk->files, NULL, by_start);
-	if (walk->count == -1)
+	walk->is_read = walk->count >= 0;
+	if (!walk->is_read)
 		message("registry '%s': %s", walk->path, strerror(errno));
-	return walk->count == -1 ? -1 : 0;
 }
 
 static void
@@ -417,7 +419,9 @@ read_entry(struct registry_walk *walk)
 	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", (int)length,
 	               walk->file);
 	walk->started_at = strtoll(strchr(walk->id, '-') + 1, NULL, 16);
-	walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS);
+	walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS | O_RDWR);
+	if (walk->fd == -1) /* to look at its lock is enough for most */
+		walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS);
 	if (walk->fd == -1 || fstat(walk->fd, &status) == -1 ||
 	    !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
 	    (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
@@ -442,10 +446,16 @@ look(struct registry_walk *walk)
 	                     : -1;
 
 	if (result == -1) {
-		if (walk->names_others && errno != ENOENT)
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+		    errno == EIO) {
+			walk->is_read = false;
+			message("registry: cannot read '%s': %s", walk->file,
+			        strerror(errno));
+		} else if (walk->names_others && errno != ENOENT) {
 			message("registry: left '%s' alone, which is no entry "
 			        "of this user",
 			        walk->file);
+		}
 		return false;
 	}
 	/* Tested after the entry was read: a run that has ended since is seen

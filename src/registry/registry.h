@@ -109,6 +109,7 @@ int registry_remove(int directory_fd, const char *id);
 /* A walk over the runs of a registry, the oldest first. */
 struct registry_walk {
 	bool names_others; /* in messages: files that are no entries */
+	bool is_read;      /* all of it; else a message has told why not */
 	char path[PATH_MAX];
 	char host[REGISTRY_HOST_SIZE];
 	int directory_fd; /* -1: there is no such directory */
@@ -131,9 +132,9 @@ struct registry_walk {
 };
 
 /* Begins a walk over the registry that registry_open() opens; over nothing
- * where that is missing. WALK is empty but for names_others. Returns 0, or -1
- * after a message. The caller ends the walk in both cases. */
-int registry_begin(struct registry_walk *walk, const char *given);
+ * where that is missing. WALK is empty but for names_others. The caller ends
+ * the walk in any case. */
+void registry_begin(struct registry_walk *walk, const char *given);
 
 /* Goes on to the next run. Returns false behind the last. */
 bool registry_next(struct registry_walk *walk);
@@ -144,7 +145,8 @@ void registry_end(struct registry_walk *walk);
 bool registry_is_held(const struct registry_walk *walk);
 
 /* Locks the present entry as it was read, to finish its run, until the walk
- * goes on. Returns whether it is locked: else another wdrun has done so. */
+ * goes on. Returns false where the entry has changed or gone, another wdrun has
+ * it, or locks do not work here: with errno EBADF if it can only be read. */
 bool registry_take(const struct registry_walk *walk);
 
 /* --- commands ------------------------------------------------------------- */
@@ -168,6 +170,6 @@ int reap_before_run(const char *registry, bool is_quiet);
 
 /* Finishes the orphaned run at WALK, and tells what was done; if IS_REQUESTED,
  * also why it stays on record. Returns 0 when it is off the record, also by
- * another wdrun; else -1. */
+ * another wdrun, or cannot be taken now; else -1. */
 int reap_entry(const struct registry_walk *walk, bool is_requested,
                bool is_quiet);
