@@ -126,7 +126,7 @@ is_cancelled() {
 		exec "$WDRUN" --cancel=job'
 	[ "$status" -eq 0 ]
 	[[ $output == NAME*$'\n'job\ *\ running\ *$'\n'lost\ *\ orphaned\ *$'\n1\n125' ]]
-	has_message "$id" "$WDRUN_REGISTRY"
+	has_message "$id"
 	is_dead "$front"
 	[ "$(ids)" = "$id" ]
 }

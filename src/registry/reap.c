@@ -76,6 +76,8 @@ add_name(struct names *names, pid_t pid)
 	strbuf_addf(&names->line, "%s%d ", names->count++ == 0 ? "" : ", ",
 	            pid);
 	cmdline_add(&names->line, pid, COMMAND_WIDTH);
+	if (names->line.is_cut)
+		memcpy(names->text + names->line.length - 3, "...", 3);
 }
 
 /* Reads PID into PROCESS. Returns 1; 0 where PID cannot be of the run, as it is
@@ -286,33 +288,30 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 	errno = 0;
 	if (!registry_take(walk)) {
 		if (errno == EBADF && is_requested)
-			message("run %s stays on record: '%s' is read-only",
-			        walk->id, walk->path);
+			message("run %s: its entry can only be read", walk->id);
 		return errno == EBADF ? -1 : 0;
 	}
 	if (!walk->is_elsewhere)
 		end_all(&search);
 
 	const size_t killed = search.killed.count;
-	const int64_t until = killed > 0           ? NEVER
-	                      : walk->is_elsewhere ? duration_since_epoch() -
-	                                                 procstat_age(&at_boot)
-	                                           : 0;
+	int64_t until = killed > 0 ? NEVER : 0;
 
-	strbuf_addf(&line, entry->name == NULL ? "run %s%s: " : "run %s (%s): ",
-	            walk->id, entry->name == NULL ? "" : entry->name);
+	if (walk->is_elsewhere)
+		until = duration_since_epoch() - procstat_age(&at_boot);
+	strbuf_addf(&line, "run %s", walk->id);
+	if (entry->name != NULL)
+		strbuf_addf(&line, " (%s)", entry->name);
 	if (killed > 0)
-		strbuf_addf(&line, "killed %zu process%s: %s%s", killed,
-		            killed == 1 ? "" : "es", search.killed.text,
-		            search.killed.line.is_cut ? "..." : "");
+		strbuf_addf(&line, ": killed %zu process%s: %s", killed,
+		            killed == 1 ? "" : "es", search.killed.text);
 	else
 		strbuf_addf(&line, walk->is_elsewhere
-		                       ? "began before the last boot"
-		                       : "found no process to kill");
+		                       ? ": began before the last boot"
+		                       : ": found no process to kill");
 	if (search.left.count > 0) {
-		strbuf_addf(&line, "; the run stays on record because of %s%s",
-		            search.left.text,
-		            search.left.line.is_cut ? "..." : "");
+		strbuf_addf(&line, "; the run stays on record because of %s",
+		            search.left.text);
 	} else {
 		for (size_t i = 0; i < entry->file_count; i++)
 			remove_file(&line, &entry->files[i], until);
