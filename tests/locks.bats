@@ -236,6 +236,11 @@ all_files() {
 	directly strace -qq -o trace -e inject=flock:error=ENOLCK "$WDRUN" -l lock touch ran
 	[ "$status" -eq 125 ]
 	is_none lock ran
+
+	for lock in ENOSYS EPERM; do # in a sandbox
+		directly strace -qq -o trace -e inject=openat2:error="$lock" "$WDRUN" -l lock true
+		[ "$status" -eq 0 ]
+	done
 }
 
 # bats test_tags=slow

@@ -107,7 +107,8 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 	return text;
 }
 
-/* By system call: mapping in the pages of the vDSO costs more than a few. */
+/* By system call: the page faults of the first call through the vDSO cost more
+ * than the few clock reads of a run. */
 static int64_t
 read_clock(clockid_t clock)
 {

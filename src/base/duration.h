@@ -2,7 +2,8 @@
 
 #include <stdint.h>
 
-/* All time is int64_t nanoseconds of CLOCK_MONOTONIC. */
+/* Times are int64_t nanoseconds: of CLOCK_MONOTONIC, where no "epoch" is named.
+ */
 #define MILLISECOND INT64_C(1000000)
 #define SECOND      INT64_C(1000000000)
 #define NEVER       INT64_MAX /* largest, so the next deadline is a minimum */

@@ -3,9 +3,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Opens /dev/null, close-on-exec, as each of 0, 1 and 2 that is closed, where
- * messages could go to another file, and as a descriptor above 2. Returns that,
- * or -1 with errno. */
+/* Opens /dev/null, close-on-exec, as each of 0, 1 and 2 that is closed, so that
+ * no file opened later gets that number and a message; and once more above 2.
+ * Returns that descriptor, or -1 with errno. */
 int fds_open_null(void);
 
 /* Gives up all that this process has inherited but stderr: replaces stdin and

@@ -71,6 +71,9 @@ path_open_directory(const char *path, int flags)
 	const int fd =
 	    (int)syscall(SYS_openat2, AT_FDCWD, directory, how, sizeof(how));
 
-	/* In a sandbox: systemd's RestrictSUIDSGID=, gVisor until 2026. */
-	return fd == -1 && errno == ENOSYS ? open(directory, (int)how[0]) : fd;
+	/* Sandboxes without openat2(2) (systemd's RestrictSUIDSGID=, gVisor
+	 * until 2026; EPERM: old containers): links are followed then. */
+	return fd == -1 && (errno == ENOSYS || errno == EPERM)
+	           ? open(directory, (int)how[0])
+	           : fd;
 }

@@ -3,7 +3,7 @@
 /* Exit statuses of wdrun's own: wdrun(1), EXIT STATUS. From 124 on, timeout(1)
  * and the shell have the same. */
 enum {
-	STATUS_NOT_HAD = 1, /* --cancel: no such run */
+	STATUS_NOT_HAD = 1, /* --cancel: no such run; --reap: a run is left */
 	STATUS_LOCKED = 75, /* EX_TEMPFAIL of sysexits.h */
 	STATUS_TIMED_OUT = 124,
 	STATUS_FAILED = 125,

@@ -1,7 +1,7 @@
 #pragma once
 
 /* What the rooms of this folder share. All of it runs in the helper of a look,
- * in the directory /proc; each call may hang, and is killed then. */
+ * in the directory /proc. Each call may hang; then the helper is killed. */
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -91,13 +91,15 @@ struct scene {
  * then -1. *DIRECTORY is NULL before the first, and after the last. */
 int scene_next(DIR **directory, pid_t pid, const char *name);
 
-/* Adds words; PID, as number COUNT, from 0 on, of several. */
+/* say() adds words to LINE; say_pid() adds PID as item COUNT of a list, from 0
+ * on. */
 __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
                                                const char *format, ...);
 void say_pid(struct scene *scene, int count, pid_t pid);
 
-/* blocked.c: reads CALL, or else FUNCTION, of THREAD; finds WAIT of the
- * process. */
+/* blocked.c: thread_parse() fills the second part of THREAD from CALL, or from
+ * FUNCTION where CALL is not readable; blocked_describe() writes sight->wait.
+ */
 void thread_parse(struct thread *thread);
 void blocked_describe(struct scene *scene);
 
