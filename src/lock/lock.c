@@ -148,8 +148,8 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 
 /* --- --lock --------------------------------------------------------------- */
 
-#define MODE          0644   /* other users may not write a PID */
-#define PATIENCE      SECOND /* while others make and remove the file */
+#define MODE          0644 /* other users may not write a PID */
+#define TRIES         10   /* while others make and remove the file */
 #define TIME_TO_WRITE (100 * MILLISECOND)
 #define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a release */
 
@@ -212,6 +212,7 @@ look(struct lock *lock, struct timespec *awaited)
 		duration_sleep(TIME_TO_WRITE);
 		return 1;
 	}
+
 	const bool is_locked = flock(file->fd, LOCK_EX | LOCK_NB) == 0;
 
 	if (is_locked && (!is_named(file) || pidfile_read(file) != pid))
@@ -235,13 +236,11 @@ look(struct lock *lock, struct timespec *awaited)
 static int
 take(struct lock *lock)
 {
-	const int64_t deadline = duration_now() + PATIENCE;
 	struct timespec awaited = { 0 };
-	int result;
+	int result = 1;
 
-	do
+	for (int i = 0; i < TRIES && result == 1; i++)
 		result = look(lock, &awaited);
-	while (result == 1 && duration_now() < deadline);
 	if (result == 1)
 		errno = EWOULDBLOCK;
 	return result == 0 ? 0 : -1;
