@@ -43,10 +43,11 @@ reap_keeps() {
 	has_line_count 1 err
 	has_message "$id" nightly "$ready"
 
-	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid
+	orphan --name=nightly -- bash -c 'for _ in {1..40}; do sleep 1000 & done
+		exec "$PROGRAMS/escape" fork setsid'
 	complete "$WDRUN" --name=daily -- grep -s State "/proc/$ready/status"
 	[[ -z $output || $output == *zombie* ]]
-	has_message "$id" nightly "$ready"
+	has_message "$id" nightly ' 41 ' ...
 	[ -z "$(ids)" ]
 }
 
