@@ -129,9 +129,7 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 		status =
 		    as_json || count > 0 ? message_print(&text) : EXIT_SUCCESS;
 	if (walk.is_read && count == 0 && !as_json && !is_quiet)
-		message("no runs on record in %s (--name or --registry puts a "
-		        "run there)",
-		        walk.path);
+		message("no runs on record in %s", walk.path);
 	free(text.text);
 	registry_end(&walk);
 	return status;
@@ -184,8 +182,7 @@ stop(struct registry_walk *walk, bool is_quiet)
 	                 kill_after == NEVER ? GRACE : kill_after);
 
 	if (walk->is_elsewhere && !walk->is_orphaned) {
-		message("--cancel: run %s is in another PID namespace (a "
-		        "container?): cancel it from within",
+		message("--cancel: run %s is in another PID namespace",
 		        walk->id);
 		return -1;
 	}

@@ -251,12 +251,18 @@ end_all(struct search *search)
 }
 
 /* Removes FILE, and appends that to LINE. No watcher saw the end of the run:
- * what has no PID, and was made after UNTIL, may be of another process. */
+ * what has no PID, and was made after UNTIL, may be of another process; if
+ * UNTIL is 0, what is empty goes all the same, so as not to lock out the next
+ * run. */
 static void
 remove_file(struct strbuf *line, const struct cleanup *file, int64_t until)
 {
 	static const pid_t nobody[2];
-	const bool is_left = cleanup_birth(AT_FDCWD, file->path) > until;
+	struct stat status;
+	const bool is_left =
+	    cleanup_birth(AT_FDCWD, file->path) > until &&
+	    (until > 0 || (lstat(file->path, &status) == 0 &&
+	                   S_ISREG(status.st_mode) && status.st_size > 0));
 	const int result = cleanup_end(file, nobody, !is_left);
 
 	if (result == 1)
@@ -265,9 +271,7 @@ remove_file(struct strbuf *line, const struct cleanup *file, int64_t until)
 		strbuf_addf(line, "; cannot remove '%s': %s", file->path,
 		            lock_error(errno));
 	else if (result == 0 && is_left && file->before == 0)
-		strbuf_addf(line,
-		            "; left '%s', which another process may have made",
-		            file->path);
+		strbuf_addf(line, "; left '%s'", file->path);
 }
 
 int
@@ -282,7 +286,6 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 		                 .size = NAMES_SIZE },
 		.left.line = { .text = search.left.text, .size = NAMES_SIZE },
 	};
-	static const struct procstat at_boot = { .start = 0 };
 	int result = -1;
 
 	errno = 0;
@@ -295,10 +298,11 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 		end_all(&search);
 
 	const size_t killed = search.killed.count;
-	int64_t until = killed > 0 ? NEVER : 0;
+	const int64_t age = procstat_age(&(struct procstat){ .start = 0 });
+	const int64_t until = walk->is_elsewhere ? duration_since_epoch() - age
+	                      : killed > 0       ? NEVER
+	                                         : 0;
 
-	if (walk->is_elsewhere)
-		until = duration_since_epoch() - procstat_age(&at_boot);
 	strbuf_addf(&line, "run %s", walk->id);
 	if (entry->name != NULL)
 		strbuf_addf(&line, " (%s)", entry->name);

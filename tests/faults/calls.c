@@ -54,7 +54,7 @@ static const struct group {
 	{ { NULL, false, { EMFILE, EINTR, ENOLCK } }, { C(fcntl) } },
 	{ { NULL, false, { EMFILE, ENOMEM } }, {
 		C(inotify_init1), C(pidfd_open), C(signalfd4) } },
-	{ { NULL, false, { EMFILE, ENOMEM, EINTR, EIO } }, { C(openat) } },
+	{ { NULL, false, { EMFILE, ENOMEM, EINTR, EIO } }, { C(openat), C(openat2) } },
 	{ { NULL, false, { ENOMEM, ENOSPC } }, { C(inotify_add_watch) } },
 	{ { NULL, false, { ENOMEM } }, {
 		C(brk), C(madvise), C(mmap), C(mprotect), C(mremap),
