@@ -94,6 +94,7 @@ struct facts {
 	uint64_t killed;    /* processes that got SIGKILL */
 	struct output_facts output;
 	struct terminal_facts terminal;
+	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE]; /* for the look */
 
 	/* The run is over: */
 	int64_t ended; /* 0: not yet */

@@ -55,7 +55,7 @@ static void
 note_outputs(const struct run *run)
 {
 	for (int i = 0; i < LOOK_OUTPUTS; i++) {
-		char *const link = run->facts->look.outputs[i];
+		char *const link = run->facts->outputs[i];
 		int fd = STDOUT_FILENO + i;
 		char path[32];
 

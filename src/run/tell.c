@@ -38,6 +38,7 @@ tell_look(struct run *run, int64_t until)
 	tree_read(&run->tree, until - LOOK_BUDGET / 2);
 	if (duration_now() >= until - LOOK_BUDGET / 2)
 		return false;
+	memcpy(look->outputs, run->facts->outputs, sizeof(look->outputs));
 	look->tells_holders = run->target.exited_by_itself;
 	look_take(look, &run->tree, until);
 	if (run->facts->first_look.count == 0)
