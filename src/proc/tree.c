@@ -277,7 +277,8 @@ find(struct tree *tree, struct member *process, int *dir)
 
 	*dir = -1;
 	if (is_own && !wait_has_living(process->pid)) { /* nor a helper */
-		if (wait_peek(process->pid, WEXITED | WNOWAIT, &info) > 0)
+		if (wait_peek(process->pid, WEXITED | WNOWAIT, &info) > 0 &&
+		    is_of_targets_group(tree, process->pid))
 			mark(process->pid);
 		return false;
 	}

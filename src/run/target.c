@@ -177,7 +177,7 @@ give_signals(const struct target *target)
 	(void)signals_mask(SIG_SETMASK, target->callers_mask, NULL);
 }
 
-/* malloc(3) and the like are safe here: the parent has one thread. */
+/* malloc(3) and the like are safe here: the supervisor has one thread. */
 static _Noreturn void
 become_target(struct run *run, pid_t supervisor)
 {
@@ -238,14 +238,16 @@ target_start(struct run *run)
 
 	target_note_early_signals(&run->target);
 
-	/* Not _Fork(3): to copy the page tables and the pages that the target
-	 * writes to costs a tenth of a start. */
-	const pid_t target = vfork(); /* NOLINT(*-vfork) */
+	/* Not _Fork(3): to copy the page tables, and the pages that the target
+	 * writes to, costs a tenth of a start. Until its exec the target has
+	 * this process's memory, and this process waits. NOLINTBEGIN(*ork) */
+	const pid_t target = vfork();
 
 	if (target == -1)
 		return -1;
 	if (target == 0)
 		become_target(run, supervisor);
+	/* NOLINTEND(*ork) */
 	target_note(run, target);
 	for (int i = SIGHUP; i <= SIGTSTP; i++) {
 		if ((run->target.early_signals & SIGNAL_BIT(i)) != 0)
