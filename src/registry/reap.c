@@ -290,10 +290,9 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 
 	errno = 0;
 	if (!registry_take(walk)) {
-		if (errno != EBADF)
-			return 0;
-		message("run %s: its entry can only be read", walk->id);
-		return -1;
+		if (errno == EBADF)
+			message("run %s: its entry can only be read", walk->id);
+		return errno == EBADF ? -1 : 0;
 	}
 	if (!walk->is_elsewhere)
 		end_all(&search);
