@@ -52,7 +52,7 @@ reports_to() {
 		bash -c 'until read -ra stat </proc/$$/stat
 			((stat[13] >= 15)); do :; done; exit 3'
 	# What wdrun itself computes is not the command's.
-	ends 124 '.cpu_ms < 100' --heartbeat=5ms -t 1s sleep 1000
+	ends 124 '.cpu_ms < 20' --heartbeat=1ms -t 1s sleep 1000
 	ends 139 '.outcome == "killed" and .status == 139 and .signal == "SIGSEGV" and
 		.target.status == null and .target.signal == "SIGSEGV"' "$PROGRAMS/die" SEGV
 	ends 127 '.outcome == "not executed" and .status == 127 and .reason_code == "exec" and
