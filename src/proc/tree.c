@@ -116,8 +116,6 @@ struct attributes {
 	uint64_t unused[2];
 };
 
-static bool is_realtime;
-
 void
 tree_take_priority(void)
 {
@@ -130,8 +128,7 @@ tree_take_priority(void)
 		.priority = 99,
 	};
 
-	is_realtime = syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
-	if (is_realtime)
+	if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
 		return;
 	/* Since Linux 6.12 a process may choose its time slice without a
 	 * privilege. The process with the shortest slice runs first when it
@@ -153,7 +150,7 @@ tree_is_outrun(void)
 	(void)procfs_read(procfs_self(), "../loadavg", text, sizeof(text));
 	/* The fourth field: proc(5). NOLINTNEXTLINE(cert-err34-c) */
 	(void)sscanf(text, "%*s %*s %*s %ld", &running);
-	return !is_realtime && running > CROWD * sysconf(_SC_NPROCESSORS_ONLN);
+	return running > CROWD * sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* --- the tree ------------------------------------------------------------- */

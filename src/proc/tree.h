@@ -105,8 +105,9 @@ struct tree {
  * may. A process that it forks later is scheduled as before. */
 void tree_take_priority(void);
 
-/* Whether so many processes want a processor that this one, with the priority
- * that it has got, waits for seconds after each half millisecond of work. */
+/* Whether so many processes want a processor that a look at the tree is in
+ * vain: without priority, this process would wait for seconds after each half
+ * millisecond of work; with priority, there is too much to be read. */
 bool tree_is_outrun(void);
 
 /* Reads the tree until the clock says UNTIL. Never waits for a process. */

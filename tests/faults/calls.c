@@ -25,6 +25,7 @@ static const struct group {
 		C(clock_gettime), C(exit), C(geteuid), C(getpid), C(getppid),
 		C(getpriority), C(getrusage), C(gettid), C(getuid),
 		C(restart_syscall), C(rt_sigaction), C(rt_sigpending),
+		C(sched_getaffinity),
 		C(rt_sigprocmask), C(rt_sigreturn), C(set_tid_address),
 		C(umask), C(uname) } },
 	{ { NULL, true, { 0 } }, {
