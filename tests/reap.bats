@@ -60,6 +60,18 @@ reap_keeps() {
 	nobody_is_left
 }
 
+@test "what is left where the four watchers of a run within a run were killed at once is ended" {
+	start "$WDRUN" --name=a "$WDRUN" --registry="$PWD/other" setsid "$PROGRAMS/sigcount"
+	await_ready
+	front=$started
+	find_watchers
+	first_child "$target"
+	kill -KILL "$front" "$supervisor" "$target" "$child"
+	complete "$WDRUN" --reap
+	[ "$status" -eq 0 ]
+	nobody_is_left
+}
+
 # bats test_tags=slow
 @test "of a run in the session of another one all is ended that is left, and nothing of that one" {
 	local outer outer_id caller
