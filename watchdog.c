@@ -461,7 +461,8 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 static size_t
 kill_tree(struct run *run)
 {
-	/* The target has got its PR_SET_PDEATHSIG, or: take_over(). */
+	/* Where the children are not the run's, the target's death signal has
+	 * to do: take_over(). */
 	run->tree_is_empty =
 	    !(run->watchers.is_front && run->watchers.has_older_children) &&
 	    tree_kill(&run->tree);

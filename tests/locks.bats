@@ -148,7 +148,7 @@ is_taken_over() {
 	has_message --lock "$1"
 }
 
-# unit/pidfile.c has the bounds of time, and what a PID in a file may look like.
+# unit/pidfile.c has what a PID in a file may look like.
 @test "a living script's PID lock is respected, a dead one's taken over; \"exec wdrun\" keeps it" {
 	hold_by_script
 	is_busy 75

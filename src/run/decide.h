@@ -23,10 +23,10 @@ struct reason_row {
 		TELLING_LINE,    /* on stderr */
 		TELLING_TREE,    /* with what each process is blocked in */
 	} telling;
-	const char *code;  /* for --report: a word that stays; or NULL */
-	const char *words; /* for messages and --report */
-	const char *unit;  /* for messages: " after ", and the option's time; */
-	size_t time;       /* where that is in struct options; 0: no time */
+	const char *code;        /* for --report: a word that stays; or NULL */
+	const char *words;       /* for messages and --report */
+	const char *preposition; /* for messages: " after ", an option's time */
+	size_t time; /* where that is in struct options; 0: no time */
 };
 
 #define STATUS_OF_TARGET (-1)

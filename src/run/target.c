@@ -198,8 +198,7 @@ become_target(struct run *run, pid_t supervisor)
 	if (give_descriptors(run) == -1)
 		fail(run, errno, STATUS_FAILED);
 	give_signals(&run->target);
-	/* On this stack: putenv(3) would change the supervisor's environment.
-	 */
+	/* On this stack: environ is the supervisor's, too, until the exec. */
 	execute(run->options.command,
 	        with_id(run->id,
 	                alloca((2 + count_words(environ)) * sizeof(*environ))));

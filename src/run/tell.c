@@ -73,7 +73,8 @@ add_cause(struct strbuf *line, const struct run *run, enum reason why)
 	if (row->time == 0)
 		return;
 	memcpy(&time, (const char *)&run->options + row->time, sizeof(time));
-	strbuf_addf(line, "%s%s", row->unit, duration_format(time, text));
+	strbuf_addf(line, "%s%s", row->preposition,
+	            duration_format(time, text));
 }
 
 static void
