@@ -367,7 +367,7 @@ enter(struct run *run, enum reason why, int64_t now)
 		begin_stop(run, why, now);
 
 	const bool is_in_time =
-	    has_look && !tree_is_outrun() &&
+	    has_look && !tree_take_priority() &&
 	    tell_look(run, due_since(run, why, now) + LOOK_BUDGET);
 	const size_t seen = is_in_time ? run->tree.count : 0;
 
@@ -400,7 +400,7 @@ enter(struct run *run, enum reason why, int64_t now)
 static void
 begin_stop(struct run *run, enum reason why, int64_t now)
 {
-	tree_take_priority(); /* for the look, too */
+	(void)tree_take_priority(); /* for the look, too */
 	clocks_resume(run, now);
 	run->due[CLOCK_HEARTBEAT] = NEVER;
 	if (run->stop != REASON_NONE)

@@ -116,9 +116,23 @@ struct attributes {
 	uint64_t unused[2];
 };
 
-void
+static bool
+has_crowd(void)
+{
+	char text[64];
+	long running = 0;
+
+	(void)procfs_read(procfs_self(), "../loadavg", text, sizeof(text));
+	/* The fourth field: proc(5). NOLINTNEXTLINE(cert-err34-c) */
+	(void)sscanf(text, "%*s %*s %*s %ld", &running);
+	return running > CROWD * sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+bool
 tree_take_priority(void)
 {
+	static bool is_outrun;
+	static pid_t taker; /* a child has the value of its parent */
 	/* The highest: with a lower one, real-time processes of the tree could
 	 * keep this process from a processor. */
 	struct attributes attributes = {
@@ -128,8 +142,13 @@ tree_take_priority(void)
 		.priority = 99,
 	};
 
+	/* Once: each change, and the file, cost the rest of the time slice. */
+	if (taker == getpid())
+		return is_outrun;
+	taker = getpid();
+	is_outrun = has_crowd();
 	if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
-		return;
+		return is_outrun;
 	/* Since Linux 6.12 a process may choose its time slice without a
 	 * privilege. The process with the shortest slice runs first when it
 	 * wakes up (pick_eevdf()): before 2,000 busy processes, and not after
@@ -139,18 +158,7 @@ tree_take_priority(void)
 	attributes.nice = getpriority(PRIO_PROCESS, 0);
 	attributes.runtime = MILLISECOND / 2;
 	(void)syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
-
-bool
-tree_is_outrun(void)
-{
-	char text[64];
-	long running = 0;
-
-	(void)procfs_read(procfs_self(), "../loadavg", text, sizeof(text));
-	/* The fourth field: proc(5). NOLINTNEXTLINE(cert-err34-c) */
-	(void)sscanf(text, "%*s %*s %*s %ld", &running);
-	return running > CROWD * sysconf(_SC_NPROCESSORS_ONLN);
+	return is_outrun;
 }
 
 /* --- the tree ------------------------------------------------------------- */

@@ -102,13 +102,12 @@ struct tree {
 };
 
 /* Lets this process run before the tree that it is about to stop, as far as it
- * may. A process that it forks later is scheduled as before. */
-void tree_take_priority(void);
-
-/* Whether so many processes want a processor that a look at the tree is in
- * vain: without priority, this process would wait for seconds after each half
- * millisecond of work; with priority, there is too much to be read. */
-bool tree_is_outrun(void);
+ * may; a process that it forks later is scheduled as before. Returns whether,
+ * when first called, so many processes wanted a processor that a look at the
+ * tree is in vain: without priority, this process would wait for seconds after
+ * each half millisecond of work; with priority, there is too much to be read.
+ */
+bool tree_take_priority(void);
 
 /* Reads the tree until the clock says UNTIL. Never waits for a process. */
 void tree_read(struct tree *tree, int64_t until);
