@@ -31,7 +31,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,7 +106,6 @@ main(int argc, char *argv[])
 		be_supervisor(&run); /* does not return */
 
 	/* From here on this process is the front. */
-	(void)sched_yield(); /* the supervisor forks the target first */
 	detach(&run, true);
 	if (!front_watch(&run, &outcome))
 		outcome = take_over(&run);
@@ -174,7 +172,7 @@ prepare(struct run *run)
 		die("cannot become a subreaper");
 	if (run->options.die_with_parent)
 		watch_parent(run);
-	runid_make(run->id, watchers->front);
+	runid_make(run->facts->id, watchers->front);
 
 	/* Comes last: the failures above exit without releasing a lock. */
 	if (resources_acquire(run, &outcome) == -1) {

@@ -34,15 +34,8 @@ static int root_fd = -1;
 int
 procfs_start(void)
 {
-	const int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd == -1)
-		return errno == ENOENT ? 0 : -1;
-
-	/* 0 to 2 may be closed, and COMMAND is to find them closed. */
-	root_fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	fds_close(fd);
-	return root_fd == -1 ? -1 : 0;
+	root_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root_fd == -1 && errno != ENOENT ? -1 : 0;
 }
 
 int

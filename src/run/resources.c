@@ -211,8 +211,9 @@ add_entry(struct run *run)
 	if (procid_read(run->watchers.front, &entry.front) == 0) {
 		entry_format(&text, &entry, options->command);
 		if (!text.is_cut) /* else errno is ENOMEM */
-			resources->entry_fd = registry_add(
-			    resources->registry_fd, runid_of(run->id), &text);
+			resources->entry_fd =
+			    registry_add(resources->registry_fd,
+			                 runid_of(run->facts->id), &text);
 	}
 
 	free(text.text); /* keeps errno */
@@ -227,9 +228,10 @@ unregister(const struct run *run)
 	const struct resources *const resources = run->resources;
 
 	if (resources->entry_fd != -1 &&
-	    registry_remove(resources->registry_fd, runid_of(run->id)) == -1)
+	    registry_remove(resources->registry_fd, runid_of(run->facts->id)) ==
+	        -1)
 		message("the registry: cannot remove the entry of run %s: %s",
-		        runid_of(run->id), strerror(errno));
+		        runid_of(run->facts->id), strerror(errno));
 }
 
 int

@@ -85,8 +85,9 @@ struct exec_failure {
  * either watcher may have to tell it. Never an event: nobody waits for what is
  * written here. */
 struct facts {
-	int64_t started_at;      /* wdrun, since the epoch */
-	_Atomic int64_t started; /* the target; 0: not yet */
+	char id[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
+	int64_t started_at;       /* wdrun, since the epoch */
+	_Atomic int64_t started;  /* the target; 0: not yet */
 	pid_t target;
 	struct exec_failure exec_failure;
 	bool is_locked_out; /* a lock is held by another process */
@@ -192,5 +193,4 @@ struct run {
 	struct resources *resources; /* resources.h; NULL: the run has none */
 	struct report *report;       /* report.h; NULL: none is wanted */
 	struct facts *facts;         /* shared memory */
-	char id[RUNID_PATH_SIZE];    /* "WDRUN_ID=…" */
 };

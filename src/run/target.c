@@ -200,7 +200,7 @@ become_target(struct run *run, pid_t supervisor)
 	give_signals(&run->target);
 	/* On this stack: environ is the supervisor's, too, until the exec. */
 	execute(run->options.command,
-	        with_id(run->id,
+	        with_id(run->facts->id,
 	                alloca((2 + count_words(environ)) * sizeof(*environ))));
 	const int why = errno;
 
