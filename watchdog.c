@@ -359,13 +359,14 @@ enter(struct run *run, enum reason why, int64_t now)
 {
 	const enum state from = run->state;
 	const bool has_look = tell_has_look(run, why);
+	const bool is_outrun = has_look && tree_is_outrun();
 	size_t count = 0;
 
 	if (reason_is_stop(why))
 		begin_stop(run, why, now);
 
 	const bool is_in_time =
-	    has_look && !tree_take_priority() &&
+	    has_look && !is_outrun &&
 	    tell_look(run, due_since(run, why, now) + LOOK_BUDGET);
 	const size_t seen = is_in_time ? run->tree.count : 0;
 
@@ -398,7 +399,7 @@ enter(struct run *run, enum reason why, int64_t now)
 static void
 begin_stop(struct run *run, enum reason why, int64_t now)
 {
-	(void)tree_take_priority(); /* for the look, too */
+	tree_take_priority(); /* for the look, too */
 	clocks_resume(run, now);
 	run->due[CLOCK_HEARTBEAT] = NEVER;
 	if (run->stop != REASON_NONE)

@@ -62,7 +62,7 @@ look_at_all(struct scene *scene)
 
 	/* A helper that hangs holds nothing open. */
 	fds_release(-1, keep, 1);
-	(void)tree_take_priority();
+	tree_take_priority();
 	if (fchdir(procfs_fd()) == -1)
 		_exit(1);
 	for (size_t i = 0; i < look->count; i++)

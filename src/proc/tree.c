@@ -23,7 +23,8 @@
 #define CROWD        100 /* processes for each processor */
 #define WALK_BOUND   SECOND
 #define FREEZE_BOUND (5 * SECOND)
-#define RESTLESS_MAX 3            /* readings with newcomers: then a storm */
+#define RESTLESS_MAX 3 /* readings with newcomers: then a storm */
+#define TARGET_TIME  (10 * MILLISECOND)
 #define LAST_BOUND   (5 * SECOND) /* after who came or died last */
 
 /* The exit signal of a helper. No real-time signal: at RLIMIT_SIGPENDING the
@@ -116,22 +117,26 @@ struct attributes {
 	uint64_t unused[2];
 };
 
-static bool
-has_crowd(void)
+bool
+tree_is_outrun(void)
 {
-	char text[64];
-	long running = 0;
+	static long running = -1;
 
-	(void)procfs_read(procfs_self(), "../loadavg", text, sizeof(text));
-	/* The fourth field: proc(5). NOLINTNEXTLINE(cert-err34-c) */
-	(void)sscanf(text, "%*s %*s %*s %ld", &running);
+	if (running == -1) {
+		char text[64];
+
+		(void)procfs_read(procfs_self(), "../loadavg", text,
+		                  sizeof(text));
+		/* The fourth field: proc(5). NOLINTNEXTLINE(cert-err34-c) */
+		if (sscanf(text, "%*s %*s %*s %ld", &running) != 1)
+			running = 0;
+	}
 	return running > CROWD * sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-bool
+void
 tree_take_priority(void)
 {
-	static bool is_outrun;
 	static pid_t taker; /* a child has the value of its parent */
 	/* The highest: with a lower one, real-time processes of the tree could
 	 * keep this process from a processor. */
@@ -142,13 +147,12 @@ tree_take_priority(void)
 		.priority = 99,
 	};
 
-	/* Once: each change, and the file, cost the rest of the time slice. */
+	/* Each change costs the rest of the time slice. */
 	if (taker == getpid())
-		return is_outrun;
+		return;
 	taker = getpid();
-	is_outrun = has_crowd();
 	if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
-		return is_outrun;
+		return;
 	/* Since Linux 6.12 a process may choose its time slice without a
 	 * privilege. The process with the shortest slice runs first when it
 	 * wakes up (pick_eevdf()): before 2,000 busy processes, and not after
@@ -158,7 +162,6 @@ tree_take_priority(void)
 	attributes.nice = getpriority(PRIO_PROCESS, 0);
 	attributes.runtime = MILLISECOND / 2;
 	(void)syscall(SYS_sched_setattr, 0, &attributes, 0);
-	return is_outrun;
 }
 
 /* --- the tree ------------------------------------------------------------- */
@@ -488,6 +491,12 @@ tree_kill(struct tree *tree)
 	const int64_t bound = last + TREE_KILL_BOUND;
 	int restless = 0;
 
+	/* The target first, alone: among a thousand dying processes it would
+	 * wait for a processor. */
+	if (tree->target > 1 && !tree->target_is_dead) {
+		(void)kill(tree->target, SIGKILL);
+		helper_await(tree->target, last + TARGET_TIME);
+	}
 	signal_target(tree, SIGKILL);
 	tree->killed = 0;
 	stop++;

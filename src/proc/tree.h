@@ -101,13 +101,15 @@ struct tree {
 	bool is_ours;      /* /proc has the PIDs of this process's namespace */
 };
 
-/* Lets this process run before the tree that it is about to stop, as far as it
- * may; a process that it forks later is scheduled as before. Returns whether,
- * when first called, so many processes wanted a processor that a look at the
- * tree is in vain: without priority, this process would wait for seconds after
- * each half millisecond of work; with priority, there is too much to be read.
+/* Whether, when first asked, so many processes want a processor that a look at
+ * the tree is in vain: without priority, this process would wait for seconds
+ * after each half millisecond of work; with it, there is too much to be read.
  */
-bool tree_take_priority(void);
+bool tree_is_outrun(void);
+
+/* Lets this process run before the tree that it is about to stop, as far as it
+ * may. A process that it forks later is scheduled as before. */
+void tree_take_priority(void);
 
 /* Reads the tree until the clock says UNTIL. Never waits for a process. */
 void tree_read(struct tree *tree, int64_t until);

@@ -438,7 +438,8 @@ attend_clocks(struct run *run, int64_t now)
 
 	if (now >= due[CLOCK_READY]) {
 		due[CLOCK_READY] = NEVER;
-		(void)tree_take_priority();
+		(void)tree_is_outrun(); /* notes it, not at the stop */
+		tree_take_priority();
 	}
 	if (run->state == STATE_LINGERING && run->paused_at == NEVER &&
 	    (now >= due[CLOCK_SAMPLE] || now >= due[CLOCK_IDLE_AFTER_EXIT])) {
