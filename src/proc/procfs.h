@@ -20,8 +20,8 @@ struct strbuf;
  * with errno: ENOENT or ESRCH where the process is gone.
  */
 
-/* Opens /proc, as descriptor 3 or above, before the first fork(2). Without
- * /proc returns 0, and the functions below fail. */
+/* Opens /proc, before the first fork(2). Without /proc returns 0, and the
+ * functions below fail. */
 int procfs_start(void);
 
 /* The descriptor of procfs_start(), or -1. */
