@@ -10,6 +10,8 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -18,7 +20,6 @@
 
 #define TREE_MAX 32768   /* processes in a list */
 #define PID_END  4194305 /* pid_max of any kernel, and 1: proc(5) */
-#define MIXER    UINT64_C(0x9e3779b97f4a7c15)
 
 #define CROWD        100 /* processes for each processor */
 #define WALK_BOUND   SECOND
@@ -81,9 +82,7 @@ helper_fork(void)
 
 	/* The parent may have died before prctl(2) was called. A parent in
 	 * another PID namespace has the number 0 here. */
-	const pid_t parent = getppid();
-
-	if (parent != self && parent != 0)
+	if (getppid() != self && getppid() != 0)
 		_exit(0);
 	return 0;
 }
@@ -541,16 +540,15 @@ tree_activity(const struct tree *tree)
 		const pid_t pid = tree->members[i].pid;
 		struct procstat stat;
 
-		/* Any mixing will do: SUM need only change when a number does.
-		 * The kernel tells CPU time in ticks: a process that wakes up
+		/* The kernel tells CPU time in ticks: a process that wakes up
 		 * and finds nothing to do does not count. */
-		sum = sum * MIXER + (uint64_t)pid;
+		sum += (uint64_t)pid;
 		if (read_stat(pid, &stat) == -1)
 			continue;
 		sum += (uint64_t)stat.cpu;
 		(void)procfs_read(pid, "io", io, sizeof(io)); /* if it may */
-		for (const char *at = io; *at != '\0'; at++)
-			sum = sum * MIXER + (unsigned char)*at;
+		for (const char *at = io; (at = strchr(at, ' ')) != NULL;)
+			sum += strtoull(++at, NULL, 10);
 	}
 	return sum;
 }
