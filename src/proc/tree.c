@@ -308,15 +308,13 @@ find(struct tree *tree, struct member *process, int *dir)
 	return false;
 }
 
-/* Sends SIGNAL to PROCESS by its directory. A child of this process keeps its
- * PID until it is reaped: kill(2) reaches it where its directory is hidden, no
- * descriptor is free, or a filter forbids the call. */
+/* A child of this process keeps its PID until it is reaped: kill(2) reaches it
+ * also where its directory is hidden, or no descriptor is free. */
 static void
 send(const struct tree *tree, const struct member *process, int dir, int signal)
 {
-	if ((dir == -1 || procfs_kill(dir, signal) == -1) &&
-	    is_child(tree, process))
-		(void)kill(process->pid, signal);
+	if (!is_child(tree, process) || kill(process->pid, signal) == -1)
+		(void)procfs_kill(dir, signal);
 }
 
 /* SIGKILL and SIGSTOP go to a process before its children are read, so that it
