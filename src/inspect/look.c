@@ -14,8 +14,7 @@
 #include "proc/procfs.h"
 #include "proc/tree.h"
 
-#define INDENT     2
-#define INDENT_MAX 20
+#define INDENT 2
 
 /* "status" and "comm" can always be read. */
 static void
@@ -23,11 +22,11 @@ glance(struct sight *sight)
 {
 	struct strbuf name = { .text = sight->name,
 		               .size = sizeof(sight->name) };
-	struct procfs_status status;
+	struct procstat stat;
 
 	cmdline_add(&name, sight->pid, 0);
-	if (procfs_read_status(sight->pid, &status) == 0)
-		sight->state = status.state;
+	if (procstat_read_status(sight->pid, &stat) == 0)
+		sight->state = stat.state;
 }
 
 static void
@@ -86,18 +85,22 @@ look_take(struct look *look, const struct tree *tree, int64_t until)
 	static struct scene scene;
 
 	look->total = tree->count;
-	look->count = tree->count < LOOK_MAX ? tree->count : LOOK_MAX;
-	for (size_t i = 0; i < look->count; i++) {
+	for (size_t i = 0; i < look->total && i < LOOK_MAX; i++) {
 		const struct member *const process = &tree->members[i];
-		const int indent = INDENT * (1 + process->depth);
+		struct sight *const sight = &look->sights[i];
 
-		look->sights[i] = (struct sight){
+		*sight = (struct sight){
 			.pid = process->pid,
 			.parent = process->parent,
-			.indent = indent < INDENT_MAX ? indent : INDENT_MAX,
+			.indent = INDENT,
 			.is_refused =
 			    kill(process->pid, 0) == -1 && errno == EPERM,
 		};
+		for (size_t j = 0; j < i; j++) {
+			if (look->sights[j].pid == sight->parent)
+				sight->indent = look->sights[j].indent + INDENT;
+		}
+		look->count++;
 	}
 	scene.look = look;
 	scene.is_partial = tree->is_partial || look->total > look->count;

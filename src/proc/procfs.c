@@ -19,10 +19,9 @@
 #include "base/fds.h"
 #include "base/text.h"
 
-#define PATH_SIZE     64
-#define TEXT_SIZE     4096 /* of "status", but for a user of hundreds of groups */
-#define PROCESSES_MAX 32768
-#define DECIMAL       10
+#define PATH_SIZE 64
+#define TEXT_SIZE 4096 /* of "status", but for a user of hundreds of groups */
+#define DECIMAL   10
 
 /* A test of the fallback builds with a name that no kernel has. */
 #ifndef CHILDREN_FILE
@@ -66,29 +65,27 @@ procfs_self(void)
 /* --- lists ---------------------------------------------------------------- */
 
 static void
-add(struct procfs_list *list, pid_t pid)
+add(struct procfs_list *list, int number)
 {
-	if (list->count < list->size)
-		list->pids[list->count++] = pid;
+	if (list->count < PROCFS_LIST_MAX)
+		list->numbers[list->count++] = number;
 }
 
-/* Adds the names in the directory NAME in DIR that are numbers. */
-static int
-add_names(int dir, const char *name, struct procfs_list *list)
+int
+procfs_list_names(int dir, const char *name, struct procfs_list *list)
 {
 	const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *const names = fd == -1 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 
+	list->count = 0;
 	if (names == NULL) {
 		fds_close(fd);
 		return -1;
 	}
 	while ((entry = readdir(names)) != NULL) {
-		const long number = strtol(entry->d_name, NULL, DECIMAL);
-
-		if (number > 0) /* other names begin with letters */
-			add(list, (pid_t)number);
+		if (isdigit((unsigned char)*entry->d_name))
+			add(list, (int)strtol(entry->d_name, NULL, DECIMAL));
 	}
 	(void)closedir(names);
 	return 0;
@@ -124,41 +121,41 @@ add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 static void
 add_children_of_machine(pid_t pid, struct procfs_list *list)
 {
-	static pid_t parents[PROCESSES_MAX];
-	static pid_t pids[PROCESSES_MAX];
-	static struct procfs_list machine = { pids, PROCESSES_MAX, 0 };
-	struct procfs_status status;
+	static struct procfs_list machine;
+	static pid_t parents[PROCFS_LIST_MAX];
+	struct procstat stat;
 
 	if (pid == procfs_self()) {
-		machine.count = 0;
-		(void)add_names(root_fd, ".", &machine);
+		(void)procfs_list_names(root_fd, ".", &machine);
 		for (size_t i = 0; i < machine.count; i++)
-			parents[i] = procfs_read_status(pids[i], &status) == -1
+			parents[i] = procstat_read_status(machine.numbers[i],
+			                                  &stat) == -1
 			                 ? 0
-			                 : status.parent;
+			                 : stat.parent;
 	}
 	for (size_t i = 0; i < machine.count; i++) {
 		if (parents[i] == pid)
-			add(list, pids[i]);
+			add(list, machine.numbers[i]);
 	}
 }
 
 int
 procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 {
-	static pid_t tids[PROCESSES_MAX]; /* pages not used cost nothing */
-	struct procfs_list threads = { tids, PROCESSES_MAX, 0 };
+	static struct procfs_list threads;
 	struct stat task;
 	int result = 0;
+
+	threads.count = list->count = 0;
 
 	/* A directory's link count is that of its subdirectories plus 2. */
 	if (fstatat(dir, "task", &task, 0) == -1 || task.st_nlink <= 2 + 1)
 		add(&threads, pid);
-	else if (add_names(dir, "task", &threads) == -1)
+	else if (procfs_list_names(dir, "task", &threads) == -1)
 		return -1;
 	/* A thread that is gone has left its children to another. */
 	for (size_t i = 0; i < threads.count; i++)
-		result |= add_children_of_thread(dir, tids[i], list);
+		result |= add_children_of_thread(dir, threads.numbers[i], list);
 	if (result == -1 && errno == ENOENT)
 		add_children_of_machine(pid, list);
 	return result;
@@ -209,20 +206,18 @@ number_of(const char *text, const char *name)
 }
 
 int
-procfs_read_status(pid_t pid, struct procfs_status *status)
+procstat_read_status(pid_t pid, struct procstat *stat)
 {
 	char text[TEXT_SIZE];
 
 	if (procfs_read(pid, "status", text, sizeof(text)) == -1)
 		return -1;
-	*status = (struct procfs_status){
-		.state = *value_of(text, "\nState:\t"),
-		.parent = (pid_t)number_of(text, "\nPPid:\t"),
-		.user = (uid_t)number_of(text, "\nUid:\t"),
-	};
+	stat->state = *value_of(text, "\nState:\t");
+	stat->parent = (pid_t)number_of(text, "\nPPid:\t");
+	stat->user = (uid_t)number_of(text, "\nUid:\t");
 	/* With threads left, only the main thread has exited. */
-	status->is_dead =
-	    status->state == 'Z' && number_of(text, "\nThreads:\t") <= 1;
+	stat->is_dead =
+	    stat->state == 'Z' && number_of(text, "\nThreads:\t") <= 1;
 	return 0;
 }
 
@@ -348,11 +343,10 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 	}
 	if (text[0] == '/' && is_plain(text))
 		word = strrchr(text, '/') + 1;
-	do {
-		if (word > text && word[-1] == '\0')
-			strbuf_addf(&all, " ");
-		strbuf_addf(&all, is_plain(word) ? "%s" : "'%s'", word);
-	} while ((word += strlen(word) + 1) < text + length);
+	do
+		strbuf_addf(&all, is_plain(word) ? "%s%s" : "%s'%s'",
+		            all.length == 0 ? "" : " ", word);
+	while ((word += strlen(word) + 1) < text + length);
 	if (all.length <= (size_t)width && !all.is_cut) {
 		strbuf_addf(line, "%s", words);
 		return;
@@ -391,44 +385,4 @@ runid_of(const char *variable)
 
 	return slash == NULL ? variable + strlen(RUNID_VARIABLE "=")
 	                     : slash + 1;
-}
-
-size_t
-runid_length(const char *text)
-{
-	int length = 0;
-
-	(void)sscanf(text, "%*[0-9]-%*[0-9a-f]%n", &length);
-	return length < RUNID_SIZE ? (size_t)length : 0;
-}
-
-bool
-runid_has(pid_t pid, const char *id)
-{
-	char path[PATH_SIZE];
-	char *variable = NULL;
-	size_t size = 0;
-	const char *word = NULL;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-
-	FILE *const environment = fopen(path, "re");
-
-	if (environment == NULL)
-		return false;
-	/* The first of several counts, as for getenv(3). */
-	while (word == NULL &&
-	       getdelim(&variable, &size, '\0', environment) > 0) {
-		word = strtok(variable, "=");
-		if (word != NULL && strcmp(word, RUNID_VARIABLE) != 0)
-			word = NULL;
-	}
-	while (word != NULL && strcmp(word, id) != 0)
-		word = strtok(NULL, "/");
-
-	const bool is_found = word != NULL;
-
-	free(variable);
-	(void)fclose(environment);
-	return is_found;
 }

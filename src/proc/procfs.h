@@ -32,56 +32,54 @@ int procfs_fd(void);
  * without /proc, or where that /proc does not have this process. */
 pid_t procfs_self(void);
 
-/* A list of PIDs. */
+/* Numbers in /proc; what does not fit is left out. */
+#define PROCFS_LIST_MAX 32768
+
 struct procfs_list {
-	pid_t *pids;
-	size_t size; /* of PIDS; what does not fit is left out */
 	size_t count;
+	int numbers[PROCFS_LIST_MAX]; /* pages that are not used cost nothing */
 };
 
-/* Adds the children of the process PID, whose directory is DIR, to LIST, the
- * eldest of a thread first. May miss some while processes come and go. Never
- * waits for the process. Without "children" files (CONFIG_PROC_CHILDREN) the
- * call for this process reads all of /proc, and the others go by that. */
+/* Lists the names in the directory NAME in DIR that are numbers. */
+int procfs_list_names(int dir, const char *name, struct procfs_list *list);
+
+/* Lists the children of the process PID, whose directory is DIR, the eldest of
+ * a thread first. May miss some while processes come and go. Never waits for
+ * the process. Without "children" files (CONFIG_PROC_CHILDREN) the call for
+ * this process reads all of /proc, and the others go by that. */
 int procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
-/* Opens the directory of PID. */
+/* Opens the directory of PID; sends SIGNAL to the process of one, as kill(2).
+ */
 int procfs_dir(pid_t pid);
-
-/* Sends SIGNAL to the process of DIR, as kill(2). */
 int procfs_kill(int dir, int signal);
 
 /* Reads the start of PID's FILE into the SIZE bytes at TEXT, as a string. */
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 
-struct procfs_status {
+struct procstat {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */
 	pid_t parent;
-	uid_t user; /* the real user ID */
-};
+	uid_t user; /* the real user ID; only in "status" */
 
-/* Reads the "status" of PID. Never waits for the process. */
-int procfs_read_status(pid_t pid, struct procfs_status *status);
-
-struct procstat {
-	char state;
-	bool is_dead; /* as in struct procfs_status */
-	pid_t parent;
+	/* Only in "stat": */
 	pid_t session;
 	int64_t cpu;    /* in nanoseconds, of reaped children too */
 	uint64_t start; /* clock ticks after boot */
 };
 
-/* Reads TEXT, a stat file, into *STAT. Does not set errno. */
-int procstat_parse(const char *text, struct procstat *stat);
-
-/* Reads the "stat" of PID. May block while PID is in state D: PID may be in
+/* Read the "status" or the "stat" of PID, and leave the rest of *STAT as it
+ * was. procstat_read() may block while PID is in state D: PID may be in
  * execve(2) and free its old memory, with exec_update_lock held in the kernel;
  * if a file system that does not answer has part of that memory, a read of
  * "stat", "io", "wchan", "syscall", "environ" or the links hangs for ever.
  * "status", "comm", "task" and "children" can always be read. */
+int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
+
+/* Reads TEXT, a stat file, into *STAT. Does not set errno. */
+int procstat_parse(const char *text, struct procstat *stat);
 
 /* How long ago the process of STAT was started, in nanoseconds. */
 int64_t procstat_age(const struct procstat *stat);
@@ -123,10 +121,3 @@ void runid_make(char variable[RUNID_PATH_SIZE], pid_t front);
 
 /* Returns the run's own ID in a VARIABLE of runid_make(). */
 const char *runid_of(const char *variable);
-
-/* Returns the length of the ID at the start of TEXT; 0 if there is none. */
-size_t runid_length(const char *text);
-
-/* Whether PID was started with ID in its WDRUN_ID. May wait as cmdline_add().
- * False also for a moment within execve(2). */
-bool runid_has(pid_t pid, const char *id);

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/fds.h"
 #include "proc/procfs.h"
 
@@ -39,7 +38,7 @@
 pid_t
 wait_peek(pid_t pid, int options, siginfo_t *info)
 {
-	info->si_pid = CHILD_NONE_READY;
+	info->si_pid = 0;
 	/* With WNOHANG, ECHILD is the only failure. */
 	return waitid(pid == ANY_CHILD ? P_ALL : P_PID, (id_t)pid, info,
 	              options | WNOHANG) == -1
@@ -168,7 +167,6 @@ tree_take_priority(void)
 /* Pages that are not used cost nothing. There is one tree in a process. */
 static struct member found[TREE_MAX];   /* the list */
 static struct member pending[TREE_MAX]; /* a stack: still to be visited */
-static pid_t pids[TREE_MAX];            /* what /proc has listed */
 
 /* For each PID the number of the last stop, tree_signal() or tree_kill(), that
  * found it, alive or a zombie. A process with the PID of a dead one is taken
@@ -202,18 +200,18 @@ note_failure(struct tree *tree)
 }
 
 /* Pushes the children of the process PID, whose directory is DIR, so that the
- * eldest is the next. DEPTH is theirs. */
+ * eldest is the next. */
 static void
-push_children(struct tree *tree, int dir, pid_t pid, int depth)
+push_children(struct tree *tree, int dir, pid_t pid)
 {
-	struct procfs_list list = { .pids = pids, .size = TREE_MAX };
+	static struct procfs_list list;
 
 	if (procfs_list_children(dir, pid, &list) == -1)
 		note_failure(tree);
 	while (list.count-- > 0) {
 		if (walk.pending_count < TREE_MAX)
 			pending[walk.pending_count++] =
-			    (struct member){ pids[list.count], pid, depth };
+			    (struct member){ list.numbers[list.count], pid };
 		else
 			tree->is_partial = true;
 	}
@@ -229,7 +227,7 @@ push_own_children(struct tree *tree)
 
 	const int dir = procfs_dir(tree->self);
 
-	push_children(tree, dir, tree->self, 0);
+	push_children(tree, dir, tree->self);
 	fds_close(dir);
 }
 
@@ -252,9 +250,7 @@ is_of_targets_group(const struct tree *tree, pid_t pid)
 static int
 read_stat(pid_t pid, struct procstat *stat)
 {
-	struct procfs_status status;
-
-	return procfs_read_status(pid, &status) == -1 || status.state == 'D'
+	return procstat_read_status(pid, stat) == -1 || stat->state == 'D'
 	           ? -1
 	           : procstat_read(pid, stat);
 }
@@ -273,13 +269,13 @@ had_signal(const struct tree *tree, pid_t pid)
 
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
  * of this process. Opens its directory as *DIR, or not (-1) where that of a
- * child of this process is hidden ("hidepid", proc(5)). A zombie is marked: the
- * group's signal has killed it before the reading. */
+ * child of this process is hidden ("hidepid", proc(5)). A dead child is marked:
+ * the group's signal has killed it before the reading. */
 static bool
 find(struct tree *tree, struct member *process, int *dir)
 {
 	const bool is_own = is_child(tree, process);
-	struct procfs_status status;
+	struct procstat stat;
 	siginfo_t info;
 
 	*dir = -1;
@@ -294,15 +290,10 @@ find(struct tree *tree, struct member *process, int *dir)
 		note_failure(tree);
 	if (*dir == -1 || is_own)
 		return is_own;
-	if (procfs_read_status(process->pid, &status) == 0 &&
-	    (status.parent == process->parent || status.parent == tree->self)) {
-		if (status.parent == tree->self)
-			process->depth = 0;
-		process->parent = status.parent;
-		if (!status.is_dead)
-			return true;
-		if (is_of_targets_group(tree, process->pid))
-			mark(process->pid);
+	if (procstat_read_status(process->pid, &stat) == 0 && !stat.is_dead &&
+	    (stat.parent == process->parent || stat.parent == tree->self)) {
+		process->parent = stat.parent;
+		return true;
 	}
 	fds_close(*dir);
 	return false;
@@ -339,7 +330,7 @@ visit(struct tree *tree, struct member process)
 	if (is_final)
 		send(tree, &process, dir, signal);
 	if (dir != -1)
-		push_children(tree, dir, process.pid, process.depth + 1);
+		push_children(tree, dir, process.pid);
 	if (!is_final && signal != 0 && !had_signal(tree, process.pid)) {
 		send(tree, &process, dir, signal);
 		send(tree, &process, dir, SIGCONT);

@@ -11,16 +11,14 @@
 
 /* --- the children of this process ----------------------------------------- */
 
-#define ANY_CHILD 0
-
-/* What wait_peek() returns if not a PID. */
-#define CHILD_NONE_READY 0    /* no such child has such an event */
-#define CHILD_NONE_LEFT  (-1) /* there is no such child: ECHILD */
+#define ANY_CHILD       0
+#define CHILD_NONE_LEFT (-1) /* ECHILD */
 
 /* Looks, without waiting, for an event of the child PID, or of ANY_CHILD, that
  * OPTIONS of waitid(2) ask for: without WNOWAIT, the dead child is reaped.
  * Leaves out helpers, unless OPTIONS have __WALL. Returns the PID of the child
- * with the event, and fills *INFO; or a value from above. */
+ * with the event, and fills *INFO; 0 if no such child has such an event; or
+ * CHILD_NONE_LEFT if there is no such child. */
 pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
 
 /* Whether PID, or ANY_CHILD, is a living child and no helper. */
@@ -79,7 +77,6 @@ void helper_await(pid_t helper, int64_t until);
 struct member {
 	pid_t pid;
 	pid_t parent;
-	int depth; /* 0: a child of this process */
 };
 
 struct tree {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,8 +26,8 @@
 #define BOUND       (10 * SECOND) /* of each wait for others */
 
 #define NAMES_SIZE    512 /* of the processes in a message */
-#define CHILDREN_MAX  4096
 #define COMMAND_WIDTH 60
+#define PATH_SIZE     32
 
 struct process {
 	struct procid id;
@@ -80,6 +81,36 @@ add_name(struct names *names, pid_t pid)
 		memcpy(names->text + names->line.length - 3, "...", 3);
 }
 
+/* Whether PID was started with ID in its WDRUN_ID. May wait as cmdline_add().
+ * False also for a moment within execve(2). */
+static bool
+has_id(pid_t pid, const char *id)
+{
+	char path[PATH_SIZE];
+	char *variable = NULL;
+	size_t size = 0;
+	bool is_found = false;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+
+	FILE *const environment = fopen(path, "re");
+
+	if (environment == NULL)
+		return false;
+	while (!is_found && getdelim(&variable, &size, '\0', environment) > 0) {
+		const char *word = strtok(variable, "=");
+		const bool is_path =
+		    word != NULL && strcmp(word, RUNID_VARIABLE) == 0;
+
+		while (is_path && !is_found &&
+		       (word = strtok(NULL, "/")) != NULL)
+			is_found = strcmp(word, id) == 0;
+	}
+	free(variable);
+	(void)fclose(environment);
+	return is_found;
+}
+
 /* Reads PID into PROCESS. Returns 1; 0 where PID cannot be of the run, as it is
  * older, or the supervisor, which lets go of the entry's lock shortly before it
  * is dead; or -1 where PID is dead. Memory of another user's process is not
@@ -89,7 +120,6 @@ read_process(struct search *search, pid_t pid, struct process *process)
 {
 	const struct entry *const entry = search->entry;
 	struct procstat stat;
-	struct procfs_status status;
 
 	if (procstat_read(pid, &stat) == -1)
 		return -1;
@@ -99,16 +129,16 @@ read_process(struct search *search, pid_t pid, struct process *process)
 	    stat.start == entry->supervisor.start)
 		return 0;
 	search->session_is_strangers |= pid == entry->session;
-	if (stat.is_dead || procfs_read_status(pid, &status) == -1)
+	if (stat.is_dead || procstat_read_status(pid, &stat) == -1)
 		return -1;
 	*process = (struct process){
 		.id = { pid, stat.start },
 		.parent = stat.parent,
 		.is_in_session =
 		    entry->session != 0 && stat.session == entry->session,
-		.is_spared = status.user != geteuid(),
+		.is_spared = stat.user != geteuid(),
 	};
-	process->is_proven = !process->is_spared && runid_has(pid, search->id);
+	process->is_proven = !process->is_spared && has_id(pid, search->id);
 	return 1;
 }
 
@@ -141,15 +171,14 @@ note(struct search *search, const struct process *process)
 static void
 note_children(struct search *search, const struct procid *parent)
 {
-	pid_t pids[CHILDREN_MAX];
-	struct procfs_list children = { .pids = pids, .size = CHILDREN_MAX };
+	static struct procfs_list children;
 	const int dir = procfs_dir(parent->pid);
 	struct process child;
 
 	(void)procfs_list_children(dir, parent->pid, &children);
 	fds_close(dir);
 	for (size_t i = 0; i < children.count; i++) {
-		if (read_process(search, pids[i], &child) == 1 &&
+		if (read_process(search, children.numbers[i], &child) == 1 &&
 		    child.parent == parent->pid && procid_is_alive(parent)) {
 			child.is_proven = true;
 			note(search, &child);

@@ -411,13 +411,14 @@ find_state(struct registry_walk *walk, bool is_held)
 static bool
 read_entry(struct registry_walk *walk)
 {
-	const size_t length = runid_length(walk->file);
 	struct stat status;
+	int length = 0;
 
-	if (length == 0 || strcmp(walk->file + length, SUFFIX) != 0)
+	(void)sscanf(walk->file, "%*[0-9]-%*[0-9a-f]%n", &length);
+	if (length == 0 || length >= RUNID_SIZE ||
+	    strcmp(walk->file + length, SUFFIX) != 0)
 		return false;
-	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", (int)length,
-	               walk->file);
+	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", length, walk->file);
 	walk->started_at = strtoll(strchr(walk->id, '-') + 1, NULL, 16);
 	walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS | O_RDWR);
 	if (walk->fd == -1) /* to look at its lock is enough for most */
