@@ -1,5 +1,5 @@
 /* What a process is blocked in, in words: by the system call of the thread that
- * tells most, from /proc/PID/task/ID/syscall. */
+ * tells most, from /proc/ID/syscall. */
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -15,7 +15,6 @@
 #include "base/fds.h"
 #include "inspect/look.h"
 #include "inspect/scene.h"
-#include "proc/procfs.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define NAME_SIZE    64   /* of a file in /proc */
@@ -26,17 +25,6 @@
 #define NAMED_MAX    4 /* descriptors that are named */
 #define POLLED_MAX   512
 #define SELECTED_MAX 1024
-
-/* Reads the start of the file NAME of THREAD as a string. */
-static void
-read_file(const struct thread *thread, const char *name, char *text,
-          size_t size)
-{
-	char path[NAME_SIZE];
-
-	(void)snprintf(path, sizeof(path), "task/%d/%s", thread->id, name);
-	(void)procfs_read(thread->pid, path, text, size);
-}
 
 #ifndef SYS_open /* arm64 lacks what newer calls can replace */
 enum { SYS_open = -2, SYS_pause = -2, SYS_poll = -2, SYS_select = -2 };
@@ -264,7 +252,7 @@ say_signals(struct scene *scene)
 	const char *const words = scene->polled == 0 ? "a signal" : "events";
 	char text[FILE_SIZE];
 
-	read_file(&scene->thread, "status", text, sizeof(text));
+	(void)procfs_read(scene->thread.id, "status", text, sizeof(text));
 
 	const uint64_t signals =
 	    signals_of(text, "\nSigCgt:\t") & ~signals_of(text, "\nSigBlk:\t");
@@ -430,18 +418,19 @@ static const struct {
 
 /* --- the thread that is described ----------------------------------------- */
 
+/* A thread has a directory in /proc, too, which is not listed: proc(5). */
 static void
 read_thread(struct thread *thread)
 {
 	struct procstat stat;
-	char text[FILE_SIZE];
 
-	read_file(thread, "stat", text, sizeof(text));
-	if (procstat_parse(text, &stat) == -1 || stat.state == 'Z')
+	if (procstat_read(thread->id, &stat) == -1 || stat.state == 'Z')
 		return;
 	thread->state = stat.state;
-	read_file(thread, "syscall", thread->call, sizeof(thread->call));
-	read_file(thread, "wchan", thread->function, sizeof(thread->function));
+	(void)procfs_read(thread->id, "syscall", thread->call,
+	                  sizeof(thread->call));
+	(void)procfs_read(thread->id, "wchan", thread->function,
+	                  sizeof(thread->function));
 	/* If the thread is not blocked, or may not be inspected. */
 	if (strcmp(thread->function, "0") == 0)
 		thread->function[0] = '\0';
@@ -460,15 +449,15 @@ find_thread(struct scene *scene)
 {
 	struct thread *const best = &scene->thread;
 	const pid_t pid = scene->sight->pid;
-	DIR *directory = NULL;
-	int id;
+	const struct procfs_list *const ids = scene_list(pid, "task");
 
 	*best = (struct thread){ .pid = pid, .id = pid };
-	scene->threads = 0;
-	while ((id = scene_next(&directory, pid, "task")) != -1) {
-		struct thread thread = { .pid = pid, .id = id, .alike = 1 };
+	scene->threads = ids->count;
+	for (size_t i = 0; i < ids->count; i++) {
+		struct thread thread = { .pid = pid,
+			                 .id = ids->numbers[i],
+			                 .alike = 1 };
 
-		scene->threads++;
 		read_thread(&thread);
 		if (thread.rank > best->rank) {
 			*best = thread;
@@ -506,11 +495,11 @@ blocked_describe(struct scene *scene)
 	/* Unless only the main thread waits in this way. */
 	if (scene->line.length > 0 &&
 	    (thread->alike > 1 || thread->id != thread->pid))
-		say(scene, ", in %d of its %d threads", thread->alike,
+		say(scene, ", in %d of its %zu threads", thread->alike,
 		    scene->threads);
 	/* If the thread is still in the same call, then all that was read in
 	 * between belongs to that call. Else it does not wait for long. */
-	read_file(thread, "syscall", call, sizeof(call));
+	(void)procfs_read(thread->id, "syscall", call, sizeof(call));
 	if (thread->wait != WAIT_CPU && strcmp(call, thread->call) != 0) {
 		scene->line.length = 0;
 		sight->wait[0] = '\0';

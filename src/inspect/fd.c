@@ -14,7 +14,6 @@
 #include "base/fds.h"
 #include "inspect/look.h"
 #include "inspect/scene.h"
-#include "proc/procfs.h"
 
 #define PATH_SIZE     32
 #define NAME_SIZE     256
@@ -36,24 +35,15 @@ field(const char *line, int number)
 	return line;
 }
 
-int
-scene_next(DIR **directory, pid_t pid, const char *name)
+const struct procfs_list *
+scene_list(pid_t pid, const char *name)
 {
-	const struct dirent *entry;
+	static struct procfs_list list;
 	char path[PATH_SIZE];
 
 	(void)snprintf(path, sizeof(path), "%d/%s", pid, name);
-	if (*directory == NULL)
-		*directory = opendir(path);
-	do
-		entry = *directory == NULL ? NULL : readdir(*directory);
-	while (entry != NULL && entry->d_name[0] == '.');
-	if (entry != NULL)
-		return (int)strtol(entry->d_name, NULL, 10);
-	if (*directory != NULL)
-		(void)closedir(*directory);
-	*directory = NULL;
-	return -1;
+	(void)procfs_list_names(procfs_fd(), path, &list);
+	return &list;
 }
 
 void
@@ -110,7 +100,7 @@ note_end(struct scene *scene, pid_t pid, int fd)
 	if (end.mode == 0 || scene->end_count == ENDS_MAX) {
 		scene->has_missed = true;
 	} else if (starts_with(link, PIPE) || starts_with(link, SOCKET)) {
-		(void)snprintf(end.link, LINK_SIZE, "%.31s", link);
+		(void)snprintf(end.link, sizeof(end.link), "%.31s", link);
 		scene->ends[scene->end_count++] = end;
 	}
 }
@@ -125,16 +115,18 @@ read_ends(struct scene *scene)
 	scene->has_missed = scene->is_partial;
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const struct sight *const sight = &scene->look->sights[i];
-		bool has_any = false;
-		DIR *directory = NULL;
-		int fd;
 
-		while (sight->state != 'D' &&
-		       (fd = scene_next(&directory, sight->pid, "fd")) != -1) {
-			has_any = true;
-			note_end(scene, sight->pid, fd);
+		if (sight->state == 'D') {
+			scene->has_missed = true;
+			continue;
 		}
-		scene->has_missed |= !has_any;
+
+		const struct procfs_list *const fds =
+		    scene_list(sight->pid, "fd");
+
+		for (size_t j = 0; j < fds->count; j++)
+			note_end(scene, sight->pid, fds->numbers[j]);
+		scene->has_missed |= fds->count == 0;
 	}
 }
 
@@ -174,11 +166,11 @@ void
 fd_say_output(struct scene *scene)
 {
 	const pid_t pid = scene->sight->pid;
-	DIR *directory = NULL;
+	const struct procfs_list *const fds = scene_list(pid, "fd");
 	int count = 0;
-	int fd;
 
-	while ((fd = scene_next(&directory, pid, "fd")) != -1) {
+	for (size_t i = 0; i < fds->count; i++) {
+		const int fd = fds->numbers[i];
 		char path[PATH_SIZE];
 		char link[NAME_SIZE];
 		const mode_t mode = read_link(path, pid, fd, link);
@@ -462,15 +454,15 @@ fd_say(struct scene *scene, int fd)
 static bool
 holds_lock(pid_t pid, const char *file)
 {
-	DIR *directory = NULL;
+	const struct procfs_list *const fds = scene_list(pid, "fdinfo");
 	bool is_found = false;
-	int fd;
 
-	while ((fd = scene_next(&directory, pid, "fdinfo")) != -1) {
+	for (size_t i = 0; i < fds->count; i++) {
 		char path[PATH_SIZE];
 		char info[TEXT_SIZE];
 
-		(void)snprintf(path, sizeof(path), "fdinfo/%d", fd);
+		(void)snprintf(path, sizeof(path), "fdinfo/%d",
+		               fds->numbers[i]);
 		(void)procfs_read(pid, path, info, sizeof(info));
 
 		const char *const row = strstr(info, "\nlock:");

@@ -3,13 +3,13 @@
 /* What the rooms of this folder share. All of it runs in the helper of a look,
  * in the directory /proc. Each call may hang; then the helper is killed. */
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/text.h"
+#include "proc/procfs.h"
 
 #define ENDS_MAX  4096
 #define ARGS      6
@@ -49,7 +49,7 @@ struct thread {
 	pid_t pid; /* of its process */
 	pid_t id;
 	char state;        /* proc(5) */
-	char call[256];    /* /proc/PID/task/ID/syscall; "": not readable */
+	char call[256];    /* /proc/ID/syscall; "": not readable */
 	char function[64]; /* of the kernel, from wchan; "": not known */
 	enum wait rank;
 	int alike; /* threads in the same wait, this one included */
@@ -69,7 +69,7 @@ struct scene {
 	/* Of the process that is being described. */
 	struct sight *sight;
 	struct thread thread; /* the one that is described */
-	int threads;
+	size_t threads;
 	struct strbuf line; /* the words so far */
 	int polled;         /* descriptors that the thread polls */
 	int named;          /* those that LINE names */
@@ -87,9 +87,8 @@ struct scene {
 	} ends[ENDS_MAX];
 };
 
-/* The numbers that are names in the directory PID/NAME, one with each call, and
- * then -1. *DIRECTORY is NULL before the first, and after the last. */
-int scene_next(DIR **directory, pid_t pid, const char *name);
+/* The numbers that are names in the directory PID/NAME, until the next call. */
+const struct procfs_list *scene_list(pid_t pid, const char *name);
 
 /* say() adds words to LINE; say_pid() adds PID as item COUNT of a list, from 0
  * on. */
