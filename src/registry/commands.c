@@ -16,7 +16,7 @@
 #include "proc/procfs.h"
 
 #define WIDTH_MAX 8192 /* of a row that does not go to a terminal */
-#define ROW       "%-16s  %-7.*s  %-9s  %6s  %6s  "
+#define ROW       "%-16s  %-7.*s  %-9s  %6s  %6s "
 
 #define AFTER_KILL (10 * SECOND)
 #define GRACE      (5 * SECOND) /* of a run that would wait for ever */
@@ -64,7 +64,7 @@ add_row(struct strbuf *text, const struct registry_walk *walk, int64_t now,
 	            left);
 	for (const char *word = entry->command; word != NULL;
 	     word = entry_next_word(word))
-		strbuf_addf(text, word == entry->command ? "%s" : " %s", word);
+		strbuf_addf(text, " %s", word);
 	end_row(text, start, width);
 }
 
@@ -110,7 +110,7 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 	const size_t width = size.ws_col > 0 ? size.ws_col : WIDTH_MAX;
 
 	if (!as_json) {
-		strbuf_addf(&text, ROW "COMMAND", "NAME", 2, "ID", "STATE",
+		strbuf_addf(&text, ROW " COMMAND", "NAME", 2, "ID", "STATE",
 		            "AGE", "LEFT");
 		end_row(&text, 0, width);
 	}
@@ -125,11 +125,13 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 		strbuf_addf(&text, count == 0 ? "[]\n" : "\n]\n");
 
 	/* Nothing is printed but a complete list. */
-	if (walk.is_read)
-		status =
-		    as_json || count > 0 ? message_print(&text) : EXIT_SUCCESS;
-	if (walk.is_read && count == 0 && !as_json && !is_quiet)
-		message("no runs on record in %s", walk.path);
+	if (walk.is_read && (as_json || count > 0)) {
+		status = message_print(&text);
+	} else if (walk.is_read) {
+		status = EXIT_SUCCESS;
+		if (!is_quiet)
+			message("no runs on record in %s", walk.path);
+	}
 	free(text.text);
 	registry_end(&walk);
 	return status;

@@ -133,19 +133,12 @@ entry_next_word(const char *word)
 
 /* --- the directory -------------------------------------------------------- */
 
-/* The value of VARIABLE, or NULL where it is unset or empty. */
-static const char *
-read_variable(const char *variable)
-{
-	const char *const value = getenv(variable);
-
-	return value == NULL || *value == '\0' ? NULL : value;
-}
-
 bool
 registry_is_wanted(void)
 {
-	return read_variable("WDRUN_REGISTRY") != NULL;
+	const char *const value = getenv("WDRUN_REGISTRY");
+
+	return value != NULL && *value != '\0';
 }
 
 /* Writes the registry's name into PATH. Returns 0; or -1 as registry_open(). */
@@ -153,18 +146,18 @@ static int
 find(const char *given, char path[PATH_MAX])
 {
 	const char *variable = "XDG_STATE_HOME";
-	const char *base = read_variable(variable);
+	const char *base = getenv(variable);
 	const char *end = "/wdrun";
 	struct stat home;
 
 	/* XDG Base Directory Specification: a relative path is ignored. */
 	if (base == NULL || *base != '/') {
 		variable = "HOME";
-		base = read_variable(variable);
+		base = getenv(variable);
 		end = "/.local/state/wdrun";
 	}
-	if (given == NULL)
-		given = read_variable("WDRUN_REGISTRY");
+	if (given == NULL && registry_is_wanted())
+		given = getenv("WDRUN_REGISTRY");
 	if (given != NULL) {
 		base = given;
 		end = "";
@@ -369,12 +362,12 @@ registry_take(const struct registry_walk *walk)
 static bool
 is_at_work(pid_t pid)
 {
-	static const char name[] = " (" SUPERVISOR_NAME ") ";
-	char line[WORD_SIZE];
-	const char *at;
+	struct procstat stat;
+	char name[WORD_SIZE];
 
-	return procfs_read(pid, "stat", line, sizeof(line)) > 0 &&
-	       (at = strstr(line, name)) != NULL && at[sizeof(name) - 1] != 'Z';
+	return procstat_read_status(pid, &stat) == 0 && !stat.is_dead &&
+	       procfs_read(pid, "comm", name, sizeof(name)) > 0 &&
+	       strcmp(name, SUPERVISOR_NAME "\n") == 0;
 }
 
 /* Whether the run of HOST was of this machine, HERE, which has been started
