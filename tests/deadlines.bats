@@ -5,7 +5,6 @@
 # "make check" does that.
 #
 # bats file_tags=slow
-# shellcheck disable=SC2016,SC2034,SC2154
 
 load helper
 load bounds
@@ -14,7 +13,7 @@ load bounds
 	with_hung_fs '"$WDRUN" --lock="$PWD/lock" --cleanup=mnt/file bash -c "
 			hang_fs; exit 7"
 		echo "status $?"'
-	local server=$ready
+	server=$ready
 	wait_until grep -q status out
 	run -0 "$WDRUN" --lock=lock true
 	kill -KILL "$server"
@@ -29,17 +28,14 @@ load bounds
 # The front kills it 40 seconds after --kill-after: as long as the end of a tree
 # may take, and some more.
 @test "a supervisor that a debugger has stopped is killed at its deadline, and the tree with it" {
-	local PATIENCE=80
-	start "$WDRUN" --lock=lock -k 0 "$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-	await_watchers
+	PATIENCE=80
+	start_run "$WDRUN" --lock=lock -k 0 "$PROGRAMS/escape" fork setsid stubborn
 	"$PROGRAMS/seize" "$supervisor" >seized 2>&1 3>&- &
 	wait_until test -s seized
 	says_ready seized || skip "$(<seized)"
 	says_ready out
 
-	kill -TERM "$started"
-	gives 137 finish
+	ends_by TERM 137
 	is_dead "$ready"
 	nobody_is_left
 	has_message "$supervisor"

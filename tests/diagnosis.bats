@@ -3,8 +3,6 @@
 # Why a command hung: at a stop by --timeout or --idle-timeout, wdrun prints the
 # tree, with what each process waits for. DESIGN, section 7. What it says of
 # programs that users have is in hangs.bats.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 load diagnosis
@@ -18,7 +16,7 @@ setup() {
 
 # bats test_tags=smoke,tree
 @test "a stop shows the tree, each process below its parent, with its state, age and wait" {
-	local end=$'\n'
+	end=$'\n'
 	mkfifo requests
 	gives 124 complete_late "$WDRUN" -t LIMIT "${stop[@]}" bash -c '
 		echo "ready $$"; cat requests; true'
@@ -28,7 +26,6 @@ setup() {
 
 # bats test_tags=slow
 @test "a process that reads, writes, opens or locks has its file, and who has the other end" {
-	local other holder
 	need flock
 	mkfifo unwritten
 	exec 7< <(exec sleep 1000)
@@ -44,7 +41,8 @@ setup() {
 		PID *waiting for a lock on fd * (HERE/lock), held by $holder flock lock sleep 1000 | say; exec flock lock true
 		waiting for a lock on fd * (HERE/record), held by * block record | block record & exec block record
 	END
-	kill "$other" "$(children_of "$holder")"
+	first_child "$holder"
+	kill "$other" "$child"
 	wait "$holder" || true
 	exec 7<&-
 }
@@ -83,41 +81,10 @@ setup() {
 		PID *waiting for fd 0* | exec block keys <keys
 		PID *waiting for events* | exec block own
 		PID *waiting for events | exec block timerfd
+		PID *waiting for a connection on fd * (TCP listening on 127.0.0.1:*) | exec python3 -c 'import os, socket; server = socket.create_server(("127.0.0.1", 0)); print("ready", os.getpid(), flush=True); server.accept()'
+		PID *reading fd 0 (UDP 127.0.0.1:* 127.0.0.1:53) | say; exec cat </dev/udp/127.0.0.1/53
 	END
 	exec 8<&-
-}
-
-# bats test_tags=slow
-@test "a socket is shown by its ends and its state, a Unix socket by its path" {
-	need python3
-	cat >sockets <<-'END'
-		import os, socket
-		def listen(family, address):
-		    server = socket.socket(family)
-		    server.bind(address)
-		    server.listen()
-		    return server
-		def act(name, client, address):
-		    if os.fork(): return
-		    if address: client.connect(address)
-		    with open(name, "w") as said: print("ready", os.getpid(), file=said)
-		    client.recv(1) if address else client.accept()
-		ip4 = listen(socket.AF_INET, ("127.0.0.1", 0))
-		unix = listen(socket.AF_UNIX, os.getcwd() + "/socket")
-		act("ip4", socket.socket(), ip4.getsockname())
-		act("unix", socket.socket(socket.AF_UNIX), os.getcwd() + "/socket")
-		accepted = unix.accept()
-		act("udp", socket.socket(type=socket.SOCK_DGRAM), ("127.0.0.1", 53))
-		act("accept", listen(socket.AF_INET, ("127.0.0.1", 0)), None)
-		os.wait()
-	END
-	shown <<-'END'
-		PID *reading fd * (Unix socket to HERE/socket with *) | say_when unix
-		PID *waiting for a connection on fd * (TCP listening on 127.0.0.1:*) | say_when accept
-		PID *reading fd * (TCP 127.0.0.1:* 127.0.0.1:*, established) | say_when ip4
-		PID *reading fd * (UDP 127.0.0.1:* 127.0.0.1:53) | say_when udp
-		PID *waiting for its children* | say; exec python3 sockets
-	END
 }
 
 # bats test_tags=slow
@@ -135,7 +102,6 @@ setup() {
 
 # bats test_tags=slow
 @test "arguments are quoted as for a shell, cannot control the terminal; a script keeps its name" {
-	local path
 	export long wide
 	printf -v long 'x%.0s' {1..4096}
 	printf -v wide '\xc3\xa9%.0s' {1..1000}
@@ -149,7 +115,7 @@ setup() {
 		PID node directory/*...*/vite build 'a b' \[S * | exec -a /opt/bin/node bash ${path}vite build 'a b'
 	END
 	mapfile -t lines <err
-	local LC_ALL=C
+	LC_ALL=C
 	[ "${#lines[2]}" -le 300 ]
 	[[ ${lines[2]} != *[^\ -~]* ]]
 	[[ ${lines[3]}${lines[4]} != *'?'* ]]
@@ -174,34 +140,23 @@ setup() {
 
 # bats test_tags=slow
 @test "of many processes a stop shows 32, and the number of the rest; a cancel none" {
-	local line shown=0
 	gives 124 complete_late "$WDRUN" -i LIMIT "${stop[@]}" crowd 33
-	mapfile -n 34 -t lines <err
-	for line in "${lines[@]}"; do
-		[[ ! $line =~ ^wdrun:\ \ +[0-9]+\ .*\[S ]] || ((++shown))
-	done
-	[ "$shown" -eq 32 ]
-	[ "${lines[33]//[^0-9]/}" -eq 2 ]
+	[ "$(head -n 33 err | grep -cE '^wdrun:  +[0-9]+ .*\[S')" -eq 32 ]
+	[ "$(sed -n '34s/[^0-9]//gp' err)" -eq 2 ]
 
-	start "$WDRUN" sleep 1000
-	await_watchers
-	kill -TERM "$started"
-	finish
+	start_run "$WDRUN" sh -c 'echo "ready $$"; exec sleep 1000'
+	ends_by TERM 143
 	[[ $stderr != *sleeping* ]]
 }
 
 # The front continues a supervisor that was stopped, so both are.
 # bats test_tags=slow
 @test "a stop that comes late says that its tree was seen after the signal" {
-	start "$WDRUN" -t 1 -k 100ms bash -c 'trap "" TERM; echo "ready $$"; exec sleep 1000'
-	await_ready
-	front=$started
-	find_watchers
+	start_run "$WDRUN" -t 1 -k 100ms bash -c 'trap "" TERM; echo "ready $$"; exec sleep 1000'
 	kill -STOP "$front" "$supervisor"
 	pause 1.5
 	kill -CONT "$supervisor" "$front"
-	finish
-	[ "$status" -eq 124 ]
+	gives 124 finish
 	has_message 'with SIGTERM (seen after the signal):'
 	has_message "$ready sleep 1000"
 }

@@ -4,7 +4,6 @@
 # agent, a CI or a test runner.
 #
 # bats file_tags=programs
-# shellcheck disable=SC2016,SC2154
 
 load helper
 load diagnosis
@@ -64,7 +63,6 @@ are_connected() {
 }
 
 @test "a registry, a repository, a host, a daemon that never answers: curl, git, ssh" {
-	local connection
 	need curl git ssh
 	export -f are_connected
 	start_silent_server

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2016,SC2034,SC2119,SC2120,SC2317 # the tests read and call what is here
+# shellcheck disable=SC2119,SC2120,SC2317 # the tests call what is here
 #
 # What all .bats files share. A test runs in an empty directory of its own. All
 # that it starts has the marker WDRUN_TEST in its environment, and no process of
@@ -112,8 +112,7 @@ look_at() {
 	read -r process_state process_parent _ <<<"${stat##*) }"
 }
 
-# A zombie counts as dead: whether its new parent has reaped it is not tested
-# here.
+# A zombie counts as dead: whether its new parent has reaped it is not tested here.
 is_alive() {
 	look_at "$1"
 	case $process_state in
@@ -133,16 +132,6 @@ is_zombie() {
 is_stopped() {
 	look_at "$1"
 	[ "$process_state" = T ]
-}
-
-# children_of PID: prints the children of all threads of PID, one a line.
-children_of() {
-	local file pids
-	for file in "/proc/$1"/task/*/children; do
-		pids=()
-		read -ra pids <"$file" || true # it has no newline
-		((${#pids[@]} == 0)) || printf '%s\n' "${pids[@]}"
-	done 2>/dev/null
 }
 
 # Prints the PIDs of the processes that this test started and that are not dead,
@@ -188,16 +177,35 @@ start() {
 	started=$!
 }
 
-# Waits for what was started, as long as a test may take. Sets status, output and
-# stderr.
-finish() {
+# await PID: waits for the end of a process of this shell. Sets status.
+await() {
 	status=0
-	wait "$started" || status=$?
+	wait "$1" || status=$?
+}
+
+# Waits for what was started, as long as a test may take. Sets status, output and stderr.
+finish() {
+	await "$started"
 	take_output
 }
 
-# Sets output and stderr, and prints them with the status, for the log of a
-# failure.
+# ends_by SIGNAL STATUS: what was started gets SIGNAL, and ends with STATUS.
+ends_by() {
+	kill -s "$1" "$started"
+	gives "$2" finish
+}
+
+# start_run COMMAND...: COMMAND executes wdrun, or has it for its child. Waits until
+# the command of that run is ready. Sets ready, front, supervisor and target.
+start_run() {
+	start "$@"
+	await_ready
+	front=$started
+	[ "/proc/$front/exe" -ef "$WDRUN" ] || { first_child "$front" && front=$child; }
+	find_watchers
+}
+
+# Sets output and stderr, and prints them with the status, for the log of a failure.
 take_output() {
 	take out
 	output=$taken
@@ -207,28 +215,28 @@ take_output() {
 	show_output
 }
 
-# take FILE: sets taken to the beginning of FILE, as $(...) would: without zero
-# bytes, and without newlines at its end. Without a fork, since each test does
-# it.
+# take FILE: sets taken to what is in FILE, as $(...) would: without zero bytes, and
+# without newlines at its end. Without a fork, since each test does it.
 take() {
-	local LC_ALL=C part='' rest=100000
-	taken=''
-	while ((rest > 0)) && IFS= read -rd '' -n "$rest" part; do
-		taken+=$part
-		((rest -= ${#part} + 1)) || true
-		part=''
-	done <"$1"
-	taken+=$part
+	local LC_ALL=C parts
+	mapfile -d '' parts <"$1"
+	printf -v taken %s "${parts[@]}"
 	taken=${taken%"${taken##*[!$'\n']}"}
+}
+
+# has_text FILE TEXT: that is all of FILE, but for newlines at its end.
+has_text() {
+	take "$1"
+	[ "$taken" = "$2" ]
 }
 
 # Prints the beginning of both, for the log of a failure.
 show_output() {
-	local lines
-	mapfile -n 20 lines <out
-	printf '%s' "--- stdout"$'\n' "${lines[@]}"
-	mapfile -n 20 lines <err
-	printf '%s' "--- stderr"$'\n' "${lines[@]}"
+	local file lines
+	for file in out err; do
+		mapfile -n 20 lines <"$file"
+		printf '%s' "--- $file"$'\n' "${lines[@]}"
+	done
 }
 
 # complete COMMAND...: start and finish.
@@ -273,12 +281,10 @@ gives() {
 # goes_on OPTION...: with these options a run has no bound: it still runs when
 # it has had time to look at its clocks, until it is told to end.
 goes_on() {
-	start "$WDRUN" "$@" "$PROGRAMS/sigcount"
-	await_ready
+	start_run "$WDRUN" "$@" "$PROGRAMS/sigcount"
 	kill -USR1 "$started"
 	wait_until grep -qx 'got 10' out
-	kill -TERM "$started"
-	gives 7 finish
+	ends_by TERM 7
 }
 
 # Waits until the program says `ready PID`. Sets ready to that PID.
@@ -295,6 +301,12 @@ says_ready() {
 	return 1
 } 2>/dev/null
 
+# Sets supervisor and target of the run of $front, whose command is ready, or has ended.
+find_watchers() {
+	first_child "$front" && supervisor=$child || return
+	first_child "$supervisor" && target=$child
+}
+
 # Sets front, supervisor and target of the wdrun that was started. The target is
 # executed when this returns.
 await_watchers() {
@@ -303,21 +315,15 @@ await_watchers() {
 }
 
 has_target() {
-	local own=() its=()
-	only_child "$front" && supervisor=$child || return
-	first_child "$supervisor" && target=$child || return
-	mapfile -d '' own <"/proc/$supervisor/cmdline"
-	mapfile -d '' its <"/proc/$target/cmdline"
-	[ "${own[*]}" != "${its[*]}" ]
-} 2>/dev/null
+	find_watchers && [ ! "/proc/$target/exe" -ef "$WDRUN" ]
+}
 
-# Sets supervisor and target of the run of $front, whose command is ready, or has
-# ended.
-find_watchers() {
-	first_child "$front"
-	supervisor=$child
-	first_child "$supervisor"
-	target=$child
+# sleep_on PID...: for a second, none of these gives up the CPU, or loses it.
+sleep_on() {
+	local before files=("${@/#//proc/}")
+	before=$(grep ctxt_switches "${files[@]/%//status}")
+	pause 1.1
+	[ "$(grep ctxt_switches "${files[@]/%//status}")" = "$before" ]
 }
 
 # first_child PID: sets child to the oldest child of PID, and children to how many
@@ -329,8 +335,9 @@ first_child() {
 	[ -n "$child" ]
 } 2>/dev/null
 
-only_child() {
-	first_child "$1" && ((children == 1))
+# has_children COUNT PID
+has_children() {
+	first_child "$2" && ((children == $1))
 }
 
 # has_line_count COUNT FILE: FILE has so many lines.
@@ -358,6 +365,12 @@ only_messages() {
 	no grep -qv '^wdrun: ' err
 }
 
+# executable NAME LINE...: writes such a script.
+executable() {
+	printf '%s\n' '#!/bin/bash' "${@:2}" >"$1"
+	chmod +x "$1"
+}
+
 # --- skipping ----------------------------------------------------------------
 
 # need COMMAND...: skips the test where one of these is not installed.
@@ -375,10 +388,6 @@ need_pty() {
 		skip "no pseudo-terminal can be opened: mount -t devpts devpts /dev/pts"
 }
 
-need_root() {
-	((EUID == 0)) || skip "needs root"
-}
-
 # need_unshare OPTION...: skips the test where unshare(1) is not there, or may
 # not do that: in many containers, in a chroot without a mount point of its own.
 need_unshare() {
@@ -389,13 +398,11 @@ need_unshare() {
 
 # Skips the test where nothing can be mounted in a mount namespace.
 need_mounts() {
-	need_root
 	need_unshare --mount
 }
 
 # Skips the test where it cannot run a command as another user.
 need_other_user() {
-	need_root
 	need setpriv
 	setpriv --reuid=65534 --regid=65534 --clear-groups true 2>/dev/null ||
 		skip "cannot become another user"

@@ -3,23 +3,17 @@
 # Promise 4: kill -9 does not help a leak. nothing_survives.bats shows what dies
 # with the run; these tests show that it does so in every state of the run, and
 # what the caller, the locks and the record of runs get.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 load bounds
 
 run_on_record() { # OPTION... COMMAND...
-	start "$WDRUN" --lock=lock --name=nightly --report=report "$@"
-	await_ready
-	front=$started
-	find_watchers
+	start_run "$WDRUN" --lock=lock --name=nightly --report=report "$@"
 }
 
 # The target has exited with 3.
 lingering() {
-	run_on_record --survivors=wait \
-		"$PROGRAMS/escape" -x 3 fork setsid stubborn
+	run_on_record --survivors=wait "$PROGRAMS/escape" -x 3 fork setsid stubborn
 	wait_until is_zombie "$target"
 }
 
@@ -34,9 +28,8 @@ stopping() {
 # The front is stopped first, since it would continue the supervisor.
 stopped() {
 	run_on_record "$PROGRAMS/escape" fork setsid stubborn
-	kill -STOP "$front"
+	kill -STOP "$front" "$supervisor"
 	wait_until is_stopped "$front"
-	kill -STOP "$supervisor"
 	wait_until is_stopped "$supervisor"
 }
 
@@ -46,7 +39,6 @@ is_on_record() {
 
 # bats test_tags=smoke,tree
 @test "a watcher that is killed takes the tree along: told, lock free, off the record, reported" {
-	local watcher state expected
 	export WDRUN_REGISTRY=$PWD/registry
 	while read -r watcher state expected; do
 		echo "--- $watcher, $state"
@@ -57,15 +49,13 @@ is_on_record() {
 		kill -KILL "${!watcher}"
 		kill -CONT "$front" 2>/dev/null || true
 		gives "$expected" finish
-
 		wait_until nobody_is_left
 		[ -s err ]
 		only_messages
 		[ ! -e lock ]
 		no is_on_record
 		reported '"name":"nightly"'
-		[ "$state" != stopped ] ||
-			reported "\"reason_code\":\"$watcher-killed\""
+		[ "$state" != stopped ] || reported "\"reason_code\":\"$watcher-killed\""
 	done <<-'END_OF_STATES'
 		front lingering 137
 		front stopped 137
@@ -76,10 +66,7 @@ is_on_record() {
 	reported '"status":137,'
 }
 
-# --- the caller --------------------------------------------------------------
-
 @test "SIGKILL of a watcher spares the children that a program had before it executed wdrun" {
-	local watcher options expected older
 	while read -r watcher options expected; do
 		start bash -c 'sleep 1000 & echo $! >pid
 			exec "$WDRUN" "$0" "$PROGRAMS/sigcount"' "$options"
@@ -108,34 +95,23 @@ goes_on_without_caller() {
 }
 
 @test "with --die-with-parent a killed caller takes the run along, but no thread of it" {
-	start bash -c '"$WDRUN" --die-with-parent -k 300ms \
+	start_run bash -c '"$WDRUN" --die-with-parent -k 300ms \
 		"$PROGRAMS/escape" fork setsid stubborn; :'
-	await_ready
-	kill -KILL "$started"
-	finish
+	ends_by KILL 137
 	wait_until nobody_is_left
 
-	start bash -c '"$WDRUN" "$PROGRAMS/sigcount"; :'
-	await_ready
-	front=$(children_of "$started")
-	kill -KILL "$started"
-	finish
+	start_run bash -c '"$WDRUN" "$PROGRAMS/sigcount"; :'
+	ends_by KILL 137
 	goes_on_without_caller
 
 	need python3
-	start python3 -c '
-import os, subprocess, threading
-run = []
-thread = threading.Thread(target=lambda: run.append(subprocess.Popen(
-	[os.environ["WDRUN"], "--die-with-parent",
-	 os.environ["PROGRAMS"] + "/sigcount"])))
+	start_run python3 -c 'import os, subprocess, sys, threading
+thread = threading.Thread(target=subprocess.Popen, args=(sys.argv[1:],))
 thread.start()
 thread.join()
 print("joined", flush=True)
-exit(run[0].wait())'
-	await_ready
+os.wait()' "$WDRUN" --die-with-parent "$PROGRAMS/sigcount"
 	wait_until grep -q joined out
-	front=$(children_of "$started")
 	goes_on_without_caller
-	gives 7 finish
+	finish
 }
