@@ -1,23 +1,18 @@
 #!/usr/bin/env bats
 #
-# wdrun --cancel stops one run on record and no other, and returns when that run
-# is gone.
+# wdrun --cancel stops one run on record and no other, and returns when that run is gone.
 #
 # Runs in a PID namespace of its own: other tests' processes are not its subject.
-#
-# shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
 load helper
 load orphans
 
 # cancel STATUS RUN: --cancel=RUN ends with that.
 cancel() {
-	complete "$WDRUN" --cancel="$2"
-	[ "$status" -eq "$1" ]
+	gives "$1" complete "$WDRUN" --cancel="$2"
 }
 
-# is_cancelled RUN: --cancel=RUN succeeds without a word, and the run of begin is
-# gone.
+# is_cancelled RUN: --cancel=RUN succeeds without a word, and the run of begin is gone.
 is_cancelled() {
 	cancel 0 "$1"
 	[ -z "$output$stderr" ]
@@ -28,7 +23,6 @@ is_cancelled() {
 
 # bats test_tags=smoke,tree
 @test "--cancel stops one run, by name, ID or PID, as by SIGTERM, and returns when it is gone" {
-	local other pid which
 	begin other -- "$PROGRAMS/escape" fork setsid
 	other=("$front" "$ready" "$id")
 	begin job -k 100ms -- "$PROGRAMS/escape" fork setsid stubborn
@@ -36,12 +30,11 @@ is_cancelled() {
 	for which in id front; do
 		begin job -- "$PROGRAMS/sigcount"
 		is_cancelled "${!which}"
-		status=0
-		wait "$front" || status=$?
-		[ "$status" -eq 7 ]
+		gives 7 await "$front"
 		grep -qx 'got 15' job.out
 	done
-	for pid in "${other[@]:0:2}"; do is_unharmed "$pid"; done
+	is_unharmed "${other[0]}"
+	is_unharmed "${other[1]}"
 	[ "$(ids)" = "${other[2]}" ]
 	cancel 0 other
 	[ -z "$(ids)" ]
@@ -49,7 +42,6 @@ is_cancelled() {
 
 # bats test_tags=slow
 @test "--cancel of no run is 1; a name of several runs stops none, and their IDs are printed" {
-	local first first_id which
 	begin job -- "$PROGRAMS/sigcount"
 	first=$front first_id=$id
 	begin job -- "$PROGRAMS/sigcount"
@@ -79,16 +71,13 @@ is_cancelled() {
 
 # bats test_tags=slow
 @test "a run that ignores SIGTERM, is stopped or waits for a lock is cancelled all the same" {
-	local never
 	begin never -k never -- "$PROGRAMS/escape" fork setsid stubborn
 	never=("$front" "$ready")
 	"$WDRUN" --cancel=never 3>&- &
 	never+=("$!")
 
-	start "$PROGRAMS/launch" --ignore TERM "$WDRUN" --name=job -k 100ms \
+	start_run "$PROGRAMS/launch" --ignore TERM "$WDRUN" --name=job -k 100ms \
 		"$PROGRAMS/escape" fork setsid
-	await_ready
-	front=$started
 	find_id
 	"$WDRUN" --cancel=job
 	is_dead "$front"
@@ -107,9 +96,7 @@ is_cancelled() {
 	wait_for_lock
 	cancel 0 second
 	[ -z "$stderr" ]
-	status=0
-	wait "$front" || status=$?
-	[ "$status" -eq 143 ]
+	gives 143 await "$front"
 	[ ! -s out ]
 	[ "$(ids)" = "$id" ]
 	is_unharmed "$ready"
@@ -121,10 +108,9 @@ is_cancelled() {
 	need_mounts
 	begin job -- "$PROGRAMS/sigcount"
 	forge name=lost
-	complete unshare --mount sh -c 'mount -o bind,ro "$WDRUN_REGISTRY" "$WDRUN_REGISTRY"
+	gives 0 complete unshare --mount sh -c 'mount -o bind,ro "$WDRUN_REGISTRY" "$WDRUN_REGISTRY"
 		"$WDRUN" --list; "$WDRUN" --reap; echo "$?"; "$WDRUN" --cancel=lost; echo "$?"
 		exec "$WDRUN" --cancel=job'
-	[ "$status" -eq 0 ]
 	[[ $output == NAME*$'\n'job\ *\ running\ *$'\n'lost\ *\ orphaned\ *$'\n1\n125' ]]
 	has_message "$id"
 	is_dead "$front"
@@ -133,7 +119,6 @@ is_cancelled() {
 
 # bats test_tags=smoke,tree
 @test "--cancel ends what two killed watchers have left, and nobody who got a watcher's PID" {
-	local mode
 	orphan --name=job -- "$PROGRAMS/escape" fork setsid stubborn
 	cancel 0 job
 	is_dead "$ready"
@@ -145,8 +130,7 @@ is_cancelled() {
 	wait_until is_listed job stopping
 	is_alive "$started"
 	kill -KILL "$front"
-	finish
-	[ "$status" -eq 0 ]
+	gives 0 finish
 	wait_until nobody_is_left
 	is_off_the_record
 
@@ -154,8 +138,7 @@ is_cancelled() {
 	for mode in --cancel=job --reap; do
 		forge name=job watcher="$living $(($(start_of "$living") - 1))"
 		is_listed job orphaned
-		complete "$WDRUN" "$mode"
-		[ "$status" -eq 0 ]
+		gives 0 complete "$WDRUN" "$mode"
 		is_off_the_record
 	done
 	spares "$living"
