@@ -3,8 +3,6 @@
 # Promise 5: --cleanup. The locks that a script makes for itself do not outlive
 # the script, on any way out, and no other locks are touched. (`make faults` kills
 # a watcher at each of its calls, and looks for what is left.)
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load helper
 load locks
@@ -59,9 +57,8 @@ leaves() {
 	[ ! -s err ]
 
 	# As long as the tree is there.
-	start "$WDRUN" "${both[@]}" --survivors=wait sh -c \
+	start_run "$WDRUN" "${both[@]}" --survivors=wait sh -c \
 		"$script"'exec "$PROGRAMS/escape" -x 0 fork setsid'
-	await_ready
 	wait_until is_dead "$(<pid.lock)"
 	both_are_there
 	kill -KILL "$ready"
@@ -134,25 +131,20 @@ leaves() {
 	need strace
 	strace -qq -f -e trace=none true || skip "strace may not trace"
 	mkfifo go
-	start strace -qq -f -o trace -e trace=flock -e inject=flock:signal=STOP \
+	start_run strace -qq -f -o trace -e trace=flock -e inject=flock:signal=STOP \
 		"$WDRUN" --cleanup=lock sh -c 'echo $$ >lock; echo "ready $$"; read -r _ <go'
-	await_ready
-	first_child "$started"
-	front=$child
-	find_watchers
 	kill -STOP "$front"
 	wait_until grep -q 'stopped by' trace
 	echo >go
 	wait_until grep -q flock trace
 	echo "$BASHPID" >lock
 	kill -CONT "$supervisor" "$front"
-	finish
-	[ "$status" -eq 0 ]
+	gives 0 finish
 	is_in lock "$BASHPID"
 }
 
 @test "links, what they lead to, FIFOs, devices and another user's file stay" {
-	local left=(to-stale to-empty to-nothing fifo C/app/lock) name
+	left=(to-stale to-empty to-nothing fifo C/app/lock)
 	mkdir -p empty victim A/app C D/app
 	mkdir -m 1777 sticky
 	dead_pid | tee stale victim/lock >dead
@@ -182,8 +174,7 @@ leaves() {
 @test "a run leaves the locks of another run that goes on, whichever began first" {
 	mkfifo go over
 	hold "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"; read -r _ <over'
-	start "$WDRUN" "${both[@]}" sh -c "$script"'echo "ready $$"; read -r _ <go'
-	await_ready
+	start_run "$WDRUN" "${both[@]}" sh -c "$script"'echo "ready $$"; read -r _ <go'
 	echo >over
 	await_holder
 	both_are_there
