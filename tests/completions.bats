@@ -4,7 +4,6 @@
 # then what the shell offers for COMMAND. The tests ask the shells themselves.
 #
 # bats file_tags=words
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
@@ -26,37 +25,24 @@ setup() {
 # lines of the file lines to the file words: the number of the line and a word in
 # each row. Files SOURCED are read before the completion.
 ask_bash() {
-	cat >driver.bash <<-'END'
-		# In a shell without readline, compopt fails; this one prints
-		# what would be completed by readline.
-		compopt() { case $* in *default* | *dirnames*) echo "$*" ;; esac; }
-		for file; do . "$file"; done
-		cut() {
-			local rest=$1
-			COMP_WORDS=()
-			while [[ $rest =~ ^\ *([=:]+|([^=:\ \\\"]|\\.|\"[^\"]*\"?)+)(.*)$ ]]; do
-				COMP_WORDS+=("${BASH_REMATCH[1]}")
-				rest=${BASH_REMATCH[3]}
-			done
-			[[ $1 != *' ' ]] || COMP_WORDS+=('')
-		}
-		number=0
-		while IFS= read -r line; do
-			COMPREPLY=()
-			cut "$line"
-			COMP_LINE=$line COMP_POINT=${#line} COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-			_wdrun wdrun >options 2>errors
-			[ ! -s errors ] || cat errors >&2
-			mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY <options
-			printf '%s\n' "${COMPREPLY[@]/#/$number }"
-			((number += 1))
-		done
+	local number=0 line answer offered
+	# Ctrl-Y notes the line, in which readline has inserted what it would offer.
+	cat >profile <<-'END'
+		bind -x '"\C-y": printf "%s\n" "$READLINE_LINE" >>answers; READLINE_LINE='
 	END
-	bash --norc driver.bash "$@" "$completions/wdrun.bash" <lines >words
+	printf '. %q\n' "$@" "$completions/wdrun.bash" >>profile
+	: >answers
+	{ sed 's/$/\x1b*\x19/' lines | tr -d '\n' && echo exit; } |
+		script -qec 'bash --noprofile --rcfile profile -i' screen >/dev/null 3>&-
+	while IFS= read -r line && IFS= read -ru 8 answer; do
+		read -ra offered <<<"${answer#"${line%"${line##*[ =:]}"}"}"
+		[ "$answer" = "$line" ] || printf "$number %s\n" "${offered[@]}"
+		((number += 1))
+	done <lines 8<answers >words
 }
 
 ask_zsh() {
-	cat >inner.zsh <<-'END'
+	cat >.zshrc <<-'END'
 		fpath=($completions $fpath)
 		autoload -Uz compinit && compinit -C -d $BATS_FILE_TMPDIR/dump
 		comppostfuncs=(say_nothing)
@@ -69,7 +55,7 @@ ask_zsh() {
 			fi
 			builtin compadd "$@"
 		}
-		answer() {
+		zle-line-init() {
 			number=0
 			for BUFFER in "${(@f)$(<lines)}"; do
 				found=()
@@ -78,23 +64,12 @@ ask_zsh() {
 				print -rl -- "$number "$^found
 				(( number += 1 ))
 			done >words
-			mv words answered
+			BUFFER=exit
+			zle accept-line
 		}
-		zle -N answer
-		bindkey '^X' answer
+		zle -N zle-line-init
 	END
-	cat >outer.zsh <<-'END'
-		zmodload zsh/zpty
-		zpty inner zsh -f -i
-		zpty -w inner 'source ./inner.zsh'
-		zpty -w -n inner $'\x18'
-		until [[ -e answered ]]; do
-			zpty -r -t inner || sleep 0.02
-		done >>screen
-		zpty -d inner
-	END
-	completions=$completions zsh -f outer.zsh 3>&-
-	mv answered words
+	completions=$completions script -qec 'zsh -d -i' screen >/dev/null 3>&-
 }
 
 ask_fish() {
@@ -138,7 +113,8 @@ options() {
 }
 
 @test "bash completes options, values and COMMAND, with and without bash-completion" {
-	local loader=/usr/share/bash-completion/bash_completion
+	need script
+	loader=/usr/share/bash-completion/bash_completion
 	expect bash <<-END
 		wdrun --:$(options "=")
 		wdrun --lo:--lock-exit= --lock-wait= --lock=
@@ -146,12 +122,12 @@ options() {
 		wdrun -pqk1.5:-pqk1.5d -pqk1.5h -pqk1.5m -pqk1.5ms -pqk1.5s -pqk1.5w
 		wdrun --survivors=:kill leave wait
 		wdrun --signal=:${signals//$'\n'/ }
-		wdrun --tee=some:-o default
-		wdrun --registry=some:-o dirnames
+		wdrun --tee=some:some-directory some-file
+		wdrun --registry=some:some-directory
 		wdrun --list --j:--json
 		wdrun --list_:
 		wdrun --until=a:b -- wdru:wdrun
-		wdrun ls --tim:-o bashdefault -o default
+		wdrun ls --tim:
 	END
 	# shellcheck disable=SC2046,SC2086 # they are words
 	wdrun $(printf ' --signal=%s' $signals) true
@@ -194,10 +170,8 @@ ask_for_runs() {
 # Each shell is asked once: it takes longer to start than to answer.
 # bats test_tags=programs
 @test "zsh and fish complete the same; all complete IDs and names of runs, and execute nothing" {
-	need zsh fish jq
-	local ids directory in_both
-	printf '%s\n' '#!/bin/sh' ": >'$PWD/ran'" >path/xyzzy
-	chmod +x path/xyzzy
+	need zsh fish jq script
+	executable path/xyzzy ": >'$PWD/ran'"
 	export WDRUN_REGISTRY=$PWD/registry
 	mkdir -m 700 registry 'a;xyzzy' 'b c' "d'e"
 	record nightly registry
@@ -231,7 +205,7 @@ ask_for_runs() {
 		wdrun -t_:10m 10s 1h 1m 1s never
 		wdrun -pqk 1.5:1.5d 1.5h 1.5m 1.5ms 1.5s 1.5w
 		wdrun -s_:${signals//$'\n'/ }
-		wdrun --survivors w:wait
+		wdrun --survivors_:kill leave wait
 		wdrun --tee some:some-directory/ some-file
 		wdrun --registry some:some-directory/
 		$in_both
