@@ -9,15 +9,13 @@
 # their arguments in the file ran.
 #
 # bats file_tags=words
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
 manual=$root/man/wdrun.1
 readme=$root/README.md
 
-# section NAME: prints the lines of that section of the manual, without mdoc's
-# escapes.
+# section NAME: prints the lines of that section of the manual, without mdoc's escapes.
 section() {
 	sed -n "/^\.Sh $1\$/,/^\.Sh /p" "$manual" |
 		sed -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(dq/"/g'
@@ -28,7 +26,6 @@ options_in_help() {
 }
 
 @test "the manual has the options of --help, their defaults, and the statuses of the README" {
-	local number
 	options_in_help >of-help
 	[ "$(wc -l <of-help)" -ge 31 ]
 	# Lines like ".It Fl t Ar DUR , Fl -timeout Ns = Ns Ar DUR".
@@ -62,7 +59,6 @@ options_in_help() {
 
 # In less, which man(1) starts, a reader searches for /^ *-t.
 @test "a reader finds each option, the README's promises, and the version in the changelog" {
-	local option promise version
 	version=$("$WDRUN" --version)
 	grep -m 1 '^## ' "$root/CHANGELOG.md" |
 		grep -qxE "## ${version#wdrun } \\([0-9]{4}-[0-9]{2}-[0-9]{2}\\)"
@@ -85,19 +81,15 @@ options_in_help() {
 
 @test "what the manual says of setsid(1), killall(1) and pkill(1) is so" {
 	section LIMITS | grep -qF '.Ql setsid -w'
-	complete "$WDRUN" --idle-after-exit=never --max-after-exit=never \
+	gives 0 complete "$WDRUN" --idle-after-exit=never --max-after-exit=never \
 		setsid sh -c 'touch later; exit 3'
-	[ "$status" -eq 0 ]
 	[ -e later ]
-	complete "$WDRUN" setsid -w sh -c 'exit 3'
-	[ "$status" -eq 3 ]
+	gives 3 complete "$WDRUN" setsid -w sh -c 'exit 3'
 
-	start "$WDRUN" sleep 1000
-	await_watchers
+	start_run "$WDRUN" "$PROGRAMS/escape"
 	[ "$(cat "/proc/$front/comm" "/proc/$supervisor/comm")" = $'wdrun\nwd-supervisor' ]
 	cmp "/proc/$front/cmdline" "/proc/$supervisor/cmdline"
-	kill "$front"
-	finish
+	ends_by TERM 143
 }
 
 # Writes each command of README and manual into a file of its own below shown/:
@@ -121,52 +113,57 @@ take_examples() {
 		file != "" && !/^# / { print >file }'
 }
 
-# tell EXAMPLE: sets before and after (commands in the same directory). Fails where another
-# test runs the example. That the command was run, its status says.
+# tell EXAMPLE: sets before and after, commands in the same directory. A row of the table
+# is `BEGINNING @ BEFORE @ AFTER`. Fails where another test runs the example. That the
+# command was run, its status says.
 tell() {
+	local row
 	before=: after=:
 	case $1 in
 	make | 'make '[a-z]* | 'SHELL '* | 'wdrun: '* | 'mkfifo replies'*) return 1 ;;
-	'wdrun -l db.lock '*)
-		before='wdrun -l db.lock sleep 0.4 3>&- & wait_until test -s db.lock' ;;
-	'wdrun --pty --no-stdin ls '*)
-		before='mkdir directory'
-		after='grep -q $'\''\e\[.*directory'\'' out' ;;
-	'make -j8 SHELL=wdrun '*) after='grep -qx built out' ;;
-	'wdrun -t 1h --report=job.json ./job') after='grep -q "\"status\":0" job.json' ;;
-	'wdrun --pty --no-stdin -t 30m '*) after='cmp agent.log out && grep -q result out' ;;
-	'out=$(wdrun ./deploy)') after='grep -qx deployed variable' ;;
-	'while read -r host; do'*)
-		before="printf '%s\\n' one two >hosts"
-		after='diff ran - <<<"ssh one uptime"$'\''\n'\''"ssh two uptime"' ;;
-	'wdrun -i 5m --idle-unless-busy --tee=build.log make') after='grep -qx built build.log' ;;
-	'wdrun -t 60 ./job'*)
-		after='grep -qx done out
-			JOB_STATUS=3 run_example 0 <"$example" && grep -qx failed out
-			JOB_STATUS=124 run_example 0 <"$example" && grep -qx "took too long" out' ;;
-	'xargs -n 1 -P 16 '*)
-		before='echo picture >files'
-		after='grep -qx "convert picture" ran' ;;
-	'wdrun -n nightly '*) # a user types one line after the other
-		text=${text/&/&until_listed}
-		after='[[ $text == *--cancel* ]] || wdrun --cancel nightly' ;;
-	'wdrun --cancel=nightly '*)
-		before='nightly & until_listed'
-		after='no wdrun --cancel nightly' ;;
-	'wdrun --list '*)
-		before='nightly & until_listed'
-		after='[[ $text == *--json* ]] ||
-				diff <(sed "s/.*# //" "$example") <(head -n 1 out | tr -s " ")
-			grep -q nightly out && wdrun --cancel nightly' ;;
 	esac
+	while IFS= read -r row; do
+		[[ $row =~ ^(.*)\ @\ (.*)\ @\ (.*)$ && $1 == "${BASH_REMATCH[1]}"* ]] || continue
+		before=${BASH_REMATCH[2]} after=${BASH_REMATCH[3]}
+	done <<'END'
+wdrun -l db.lock @ wdrun -l db.lock sleep 0.4 3>&- & wait_until test -s db.lock @ :
+wdrun --pty --no-stdin ls @ mkdir directory @ grep -q $'\e\[.*directory' out
+wdrun --pty --no-stdin -t 30m @ : @ cmp agent.log out && grep -q result out
+wdrun -t 1h --report=job.json @ : @ grep -q '"status":0' job.json
+wdrun -i 5m --idle-unless-busy @ : @ grep -qx built build.log
+wdrun -t 60 ./job @ : @ grep -qx done out && fails_with 3 failed && fails_with 124 'took too long'
+make -j8 SHELL=wdrun @ : @ grep -qx built out
+out= @ : @ grep -qx deployed variable
+while read @ printf '%s\n' one two >hosts @ diff ran - <<<$'ssh one uptime\nssh two uptime'
+xargs -n 1 @ echo picture >files @ grep -qx 'convert picture' ran
+wdrun -n nightly @ text=${text/&/&until_listed} @ [[ $text == *--cancel* ]] || wdrun --cancel nightly
+wdrun --cancel=nightly @ nightly & until_listed @ no wdrun --cancel nightly
+wdrun --list @ nightly & until_listed @ is_list && grep -q nightly out && wdrun --cancel nightly
+ENTRYPOINT @ text=$(jq -r @sh <<<"${text#ENTRYPOINT }") @ :
+* * * * * @ text=$(as_cron) @ [ ! -s out ] && [ ! -s err ]
+END
 }
 
-# stand_in NAME [LINE...]: writes a program that notes its arguments, then runs
-# LINEs.
+# fails_with STATUS TEXT: where its job ends so, the example says that.
+fails_with() {
+	JOB_STATUS=$1 run_example 0 <"$example" && grep -qx "$2" out
+}
+
+# The README has the columns of the list beside the command.
+is_list() {
+	[[ $text == *--json* ]] || diff <(sed 's/.*# //' "$example") <(head -n 1 out | tr -s ' ')
+}
+
+# Prints the command of the example as cron runs it: by sh, in an almost empty environment.
+as_cron() {
+	echo "env -i HOME=. PATH='$PATH' WDRUN_TEST='$WDRUN_TEST' sh -c '"
+	sed -e 's,^[* ]*,,' -e 's,/srv/review,.,' -e 's,/run/lock/,,' "$example"
+	echo "'"
+}
+
+# stand_in NAME [LINE...]: writes a program that notes its arguments, then runs LINEs.
 stand_in() {
-	printf '%s\n' '#!/bin/bash' 'echo "${0##*/} $*" >>"$HOME/ran"' \
-		"${@:2}" >"$1"
-	chmod +x "$1"
+	executable "$1" 'echo "${0##*/} $*" >>"$HOME/ran"' "${@:2}"
 }
 
 # run_example STATUS: runs the commands of stdin in this directory, and writes
@@ -176,8 +173,7 @@ run_example() {
 		cat
 		echo 'status=$?; echo "${out-}" >variable; exit "$status"'
 	} >typed
-	complete bash typed
-	[ "$status" -eq "$1" ]
+	gives "$1" complete bash typed
 }
 
 # Fills a directory with what an example may need.
@@ -216,21 +212,13 @@ walk() {
 	export HOME=$PWD XDG_STATE_HOME=$PWD/.local/state
 	export PATH=$PWD/bin:$PATH TERM=xterm task='the task'
 	unset WDRUN_REGISTRY MAKEFLAGS MAKELEVEL LS_COLORS
-	case $text in
-	'ENTRYPOINT '*) text=$(jq -r @sh <<<"${text#ENTRYPOINT }") ;;
-	'* * * * * '*) # cron runs it by sh in an almost empty environment
-		text=$(sed -e 's,^[* ]*,,' -e 's,/srv/review,.,' -e 's,/run/lock/,,' "$example")
-		text="env -i HOME=. PATH='$PATH' WDRUN_TEST='$WDRUN_TEST' sh -c '$text'"
-		after='[ ! -s out ] && [ ! -s err ]' ;;
-	esac
 	eval "$before"
 	run_example 0 <<<"$text"
 	eval "$after"
 }
 
 @test "the examples of README and manual end as they say, and do what they say" {
-	local file text
-	local -A seen
+	declare -A seen
 	need jq
 	take_examples
 	mkdir filled
@@ -254,14 +242,12 @@ without_numbers() {
 # The times must not be over before the commands are there. In the demonstration, they are
 # there under timeout sooner than they have to be under wdrun.
 @test "the demonstration, and the example of a diagnosis, print what the README shows" {
-	local limit
 	sed -n '/^<!-- demo -->$/,/^```$/p' "$readme" | sed '1,2d;$d' >expected
 	[ "$(wc -l <expected)" -ge 10 ]
 	for limit in 1 10; do
 		sed -e "s/-k 1 2 /-k 30 $limit /" \
 			-e "s/-t 2 -k 1 /-t $((2 * limit)) -k 30 /" "$root/tests/demo" >demo
-		complete bash demo "$WDRUN"
-		[ "$status" -eq 0 ]
+		gives 0 complete bash demo "$WDRUN"
 		(($(grep -c 'still running: [0-9]' out) < 2)) || break
 	done
 	diff <(without_numbers expected) <(without_numbers out err)
@@ -271,8 +257,7 @@ without_numbers() {
 	ln -s "$WDRUN" wdrun
 	for limit in 1 20; do
 		rm -f replies
-		PATH=$PWD:$PATH complete bash -c "$(sed -n "s/ -t 1 / -t $limit /p" example)"
-		[ "$status" -eq 124 ]
+		PATH=$PWD:$PATH gives 124 complete bash -c "$(sed -n "s/ -t 1 / -t $limit /p" example)"
 		! grep -q ' cat replies .*opening' err || break
 	done
 	diff <(grep '^wdrun: ' example | without_numbers) <(without_numbers err)
