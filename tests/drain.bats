@@ -3,15 +3,13 @@
 # After the command's end its output is still on its way. It is delivered,
 # however slow the reader, and no reader, survivor or process outside the tree
 # holds back the status.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
-# `sh -c "$read_by" - SIP-OPTION... COMMAND...`: programs/sip reads what COMMAND
-# writes; what it gets is in the file seen. On descriptor 9, the file out, a
-# command says that it is ready.
-read_by='exec 9>&1; exec "$PROGRAMS/sip" "$@" >seen'
+# "${reader[@]}" SIP-OPTION... COMMAND...: programs/sip reads what COMMAND writes; what
+# it gets is in the file seen. On descriptor 9, the file out, a command says that it is
+# ready.
+reader=(sh -c 'exec 9>&1; exec "$PROGRAMS/sip" "$@" >seen' -)
 
 # writing BYTES [THEN]: sets script to one that writes so many bytes, more than
 # the reader's pipe holds, says `ready PID`, and exits with 7, or does THEN.
@@ -19,9 +17,10 @@ writing() {
 	script="\"\$PROGRAMS/pattern\" write 1 $1; echo \"ready \$\$\" >&9; ${2-exit 7}"
 }
 
-# Waits until the command of a wdrun with a reader is ready. Sets target and
-# front.
-await_command() {
+# start_read SIP-OPTION... COMMAND...: starts a run with that reader, and waits until its
+# command is ready. Sets target and front.
+start_read() {
+	start "${reader[@]}" "$@"
 	await_ready
 	target=$ready
 	first_child "$started"
@@ -36,32 +35,25 @@ got_all() {
 # tells_lost BYTES: the reader has got the first of the BYTES bytes, and one
 # message has the number of the others.
 tells_lost() {
-	local lines line lost seen told=0
+	local seen
 	seen=$(got_all "$1") || true
 	[[ $seen == 'the end at '* ]]
-	lost=$(($1 - ${seen##* }))
-	mapfile -t lines <err
-	for line in "${lines[@]}"; do
-		[[ ! $line =~ ^wdrun:\ (.*\ )?$lost\  ]] || ((told += 1))
-	done
-	[ "$told" -eq 1 ]
+	[ "$(grep -cE "^wdrun: (.* )?$(($1 - ${seen##* })) " err)" -eq 1 ]
 }
 
 # --- readers that are slow, or stuck -----------------------------------------
 
 # bats test_tags=slow
 @test "a reader that comes late, or is slow, gets all of it, also the last words in a stop" {
-	local script
 	# The bounds for survivors do not apply to a reader.
 	set -- --idle-after-exit=100ms --max-after-exit=100ms
 	writing 20000
-	gives 7 complete sh -c "$read_by" - -c 1024 -p 8 "$WDRUN" --pty "$@" \
+	gives 7 complete "${reader[@]}" -c 1024 -p 8 "$WDRUN" --pty "$@" \
 		sh -c "$script"
 	got_all 20000
 	[ -z "$stderr" ]
 
-	start sh -c "$read_by" - -w go "$WDRUN" -i 60 "$@" sh -c "$script"
-	await_command
+	start_read -w go "$WDRUN" -i 60 "$@" sh -c "$script"
 	wait_until is_dead "$target"
 	pause 0.4 # longer than the bounds for survivors
 	is_alive "$front"
@@ -72,19 +64,17 @@ tells_lost() {
 
 	script='trap "exec \"\$PROGRAMS/pattern\" write 1 16384" TERM
 		echo "ready $$" >&9; sleep 1000 & wait'
-	gives 124 complete_late sh -c "$read_by" - -c 2048 -p 50 "$WDRUN" -i 60 \
+	gives 124 complete_late "${reader[@]}" -c 2048 -p 50 "$WDRUN" -i 60 \
 		-t LIMIT -k 1000 sh -c "$script"
 	got_all 16384
 }
 
 @test "a reader that never reads does not hold the status beyond --timeout" {
-	local option script
 	writing 6000
 	for option in -i60 --pty; do
 		echo "$option"
-		gives 7 complete_late sh -c "$read_by" - -n "$WDRUN" "$option" \
+		gives 7 complete_late "${reader[@]}" -n "$WDRUN" "$option" \
 			-t LIMIT -k 300ms sh -c "$script"
-
 		tells_lost 6000
 		has_line_count 1 err
 	done
@@ -92,25 +82,17 @@ tells_lost() {
 
 # bats test_tags=slow
 @test "after a signal a reader has time while it reads, or until --kill-after; a third gives up" {
-	local row options script
 	for row in '15000 -n wdrun -k 300ms' '32000 -c 1024 -p 80 wdrun -k never' \
 		'60000 -c 2048 -p 300 wdrun -k never'; do
 		echo "$row"
 		read -ra options <<<"${row/wdrun/$WDRUN -i 60}"
 		writing "${options[0]}"
-		start sh -c "$read_by" - "${options[@]:1}" sh -c "$script"
-		await_command
+		start_read "${options[@]:1}" sh -c "$script"
 		wait_until is_dead "$target"
-
 		kill -TERM "$front"
-		case $row in
-		6*) # the reader would need 9 s
-			kill -INT "$front"
-			kill -HUP "$front"
-			;;
-		esac
+		[[ $row != 6* ]] || kill -INT "$front" # the reader would need 9 s
+		[[ $row != 6* ]] || kill -HUP "$front"
 		gives 7 finish
-
 		case $row in
 		3*) got_all 32000 ;; # for longer than a reader that takes nothing
 		*) tells_lost "${options[0]}" ;;
@@ -128,14 +110,14 @@ tells_lost() {
 	has_message sleep "fd 1"
 	nobody_is_left
 
-	gives 3 complete_late sh -c "$read_by" - -n "$WDRUN" -i 60 -t LIMIT \
+	gives 3 complete_late "${reader[@]}" -n "$WDRUN" -i 60 -t LIMIT \
 		--max-after-exit=200ms -k 300ms sh -c '
 			yes & echo "ready $$" >&9; exit 3'
 }
 
 @test "who holds the output, or floods it, outside the tree does not hold the end" {
-	local row outsider
 	need python3
+	mkfifo go
 	# The reader is slower, and the pipe is larger than what wdrun takes at
 	# once, so there is always more to read.
 	cat >flood <<-'END'
@@ -145,21 +127,16 @@ tells_lost() {
 	END
 	for row in '-i60 sleep 1000' '-i60 python3 flood' '--pty yes'; do
 		echo "$row"
-		rm -f go
-		start sh -c "$read_by" - -p 2 "$WDRUN" "${row%% *}" \
+		start_read -p 2 "$WDRUN" "${row%% *}" \
 			--max-after-exit=never --idle-after-exit=never sh -c '
-			echo "ready $$" >&9; until [ -e go ]; do sleep 0.02; done
-			exit 3'
-		await_command
+			echo "ready $$" >&9; read -r _ <go; exit 3'
 		# shellcheck disable=SC2086 # words
 		${row#* } >"/proc/$target/fd/1" 2>/dev/null 3>&- &
 		outsider=$!
 		wait_until test "/proc/$outsider/fd/1" -ef "/proc/$target/fd/1"
 		[[ $row == *sleep* ]] || wait_until test -s seen
-
-		: >go
+		echo >go
 		wait_until is_dead "$front"
-
 		kill -KILL "$outsider" 2>/dev/null || true
 		gives 3 finish
 		[ -z "$stderr" ]
@@ -167,7 +144,6 @@ tells_lost() {
 }
 
 @test "--survivors=leave: the run returns, the rest comes later, and then the end" {
-	local text
 	mkfifo gate fifo
 	exec 6<>gate
 	start sh -c 'exec "$WDRUN" --tee=copy --survivors=leave sh -c "
@@ -181,18 +157,15 @@ tells_lost() {
 	read -rd '' -t "$PATIENCE" text <&7 || [ "$?" -eq 1 ]
 	[ "$text" = last ]
 	exec 7<&-
-	take copy
-	[ "$taken" = $'first\nlast' ]
+	has_text copy $'first\nlast'
 }
 
 @test "after SIGKILL of the supervisor what was written is delivered" {
-	local option script
 	writing 6000 'exec sleep 1000'
 	for option in -i60 --pty; do
 		echo "$option"
 		rm -f go
-		start sh -c "$read_by" - -w go "$WDRUN" "$option" sh -c "$script"
-		await_command
+		start_read -w go "$WDRUN" "$option" sh -c "$script"
 		look_at "$target"
 		kill -KILL "$process_parent"
 		touch go
