@@ -5,17 +5,10 @@
 # terminal, and like a real agent they may hang.
 #
 # bats file_tags=words
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
 examples=$root/examples
-
-# script NAME LINE...: writes an executable.
-script() {
-	printf '%s\n' '#!/bin/bash' "${@:2}" >"$1"
-	chmod +x "$1"
-}
 
 # with_each FUNCTION: calls FUNCTION with the words before the command in each
 # example that runs one. LIMIT is its bound.
@@ -32,17 +25,17 @@ with_each() {
 
 stops_what_hangs() {
 	echo "--- ${*@Q}"
-	script command "exit 124" # which is also the status of a timeout
+	executable command "exit 124" # which is also the status of a timeout
 	gives 124 complete "${@//LIMIT/90}" word
 	no has_message
-	script command 'setsid sleep 1000 &' 'echo "ready $$"' 'sleep 1000'
+	executable command 'setsid sleep 1000 &' 'echo "ready $$"' 'sleep 1000'
 	gives 124 complete_late "$@" word
 	has_message 'sleep 1000'
 	nobody_is_left
 }
 
 ends_when_killed() {
-	script command 'setsid sleep 1000 &' 'echo "ready $$" >there' 'sleep 1000'
+	executable command 'setsid sleep 1000 &' 'echo "ready $$" >there' 'sleep 1000'
 	echo "--- ${*@Q}"
 	rm -f there
 	start env TMPDIR="$PWD" "${@//LIMIT/1000}" word <"${input-/dev/null}"
@@ -62,7 +55,7 @@ ends_when_killed() {
 
 # agent LINE...: writes an agent that notes its arguments, then runs LINEs.
 agent() {
-	script agent '[ -t 1 ] || exec >/dev/null' 'printf "%s\n" "$@" >arguments' \
+	executable agent '[ -t 1 ] || exec >/dev/null' 'printf "%s\n" "$@" >arguments' \
 		'say() { printf "%s\n" "$1" | tee -a said; }' 'say "ready $$"' "$@"
 }
 
@@ -111,20 +104,18 @@ poll() {
 @test "review-poll.sh does what is queued, holds its lock, says what fails, ends beside another" {
 	mkdir queue
 	touch queue/1051 queue/1052
-	script review '[ "$(cat review.lock)" = "$PPID" ] && [[ $1 != *1051 ]] || exit 3'
-	poll
-	[ "$status" -eq 1 ]
+	executable review '[ "$(cat review.lock)" = "$PPID" ] && [[ $1 != *1051 ]] || exit 3'
+	gives 1 poll
 	diff err <(printf 'review-poll: %s\n' '1051: failed with status 3' '1052: done')
 	[ "$(ls queue)" = 1051 ]
 	[ ! -e review.lock ]
 
 	mkfifo go
-	script review 'touch at-it' 'read -r _ <go'
+	executable review 'touch at-it' 'read -r _ <go'
 	start "$examples/review-poll.sh"
 	first=$started
 	wait_until test -e at-it
-	poll
-	[ "$status" -eq 75 ]
+	gives 75 poll
 	[ "$stderr" = "review-poll: PID $first is at it" ]
 	echo >go
 	wait "$first"
@@ -142,8 +133,7 @@ poll() {
 		"::error::sleep was stopped; what it hung in is named above" ]
 }
 
-# by_make MAKEFILE ARGUMENT...: runs make, apart from the make that may run these
-# tests.
+# by_make MAKEFILE ARGUMENT...: runs make, apart from the make that may run these tests.
 by_make() {
 	complete env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -f "$1" \
 		TESTS='t-*.sh' "${@:2}"
@@ -156,10 +146,9 @@ passes_but_one() {
 }
 
 @test "Makefile: of tests that make runs, one that hangs fails, and the others pass" {
-	script t-1.sh 'echo one'
-	script t-2.sh 'setsid sleep 1000 &' 'echo "ready $$"' 'sleep 1000'
-	late passes_but_one LIMITs
-	[ "$status" -eq 2 ]
+	executable t-1.sh 'echo one'
+	executable t-2.sh 'setsid sleep 1000 &' 'echo "ready $$"' 'sleep 1000'
+	gives 2 late passes_but_one LIMITs
 	nobody_is_left
 	[ "$(echo ./*.passed)" = ./t-1.sh.passed ]
 	has_message 'sleep 1000'
@@ -169,8 +158,7 @@ passes_but_one() {
 	rm t-2.sh
 	mkdir "it's my make & files"
 	cp "$examples/Makefile" "it's my make & files"
-	by_make "it's my make & files/Makefile" -j3 again
-	[ "$status" -eq 0 ]
+	gives 0 by_make "it's my make & files/Makefile" -j3 again
 	[ -z "$stderr" ]
 }
 
@@ -191,20 +179,18 @@ many() {
 			"$examples/many.sh" sh -c "$some_fail" - < <(
 			printf '%s\n' 7 9 'ten and a half' 6
 		)
-		has_line_count 3 ended || continue
-		break
+		! has_line_count 3 ended || break
 	done
 }
 
 # bats test_tags=programs
 @test "many.sh: a run that hangs or fails leaves the others alone, and all end with the script" {
-	local with input=lines
+	input=lines
 	need parallel
 	seq 50 >lines
 	for with in xargs parallel; do
 		echo "--- $with"
-		many "$with"
-		[ "$status" -eq 1 ]
+		gives 1 many "$with"
 		[ "$output" = "ten and a half" ]
 		[ "$(tail -n 1 err)" = "many: 4 runs, 3 failed, 1 of them timed out" ]
 		nobody_is_left
@@ -234,7 +220,6 @@ late_tool() {
 }
 
 @test "agent-tool.py answers with JSON: status, output less its middle, what hung or is not valid" {
-	local request
 	need jq python3
 	tool '{"command": "seq 10000; echo \"é\" >&2; cat; exit 3", "max_output": 20}'
 	jq -e '.status == 3 and .stopped == false and .hung == [] and

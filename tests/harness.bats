@@ -3,8 +3,6 @@
 #
 # The harness finds and reports what a test leaves behind, and tests/run counts
 # what the tests say.
-#
-# shellcheck disable=SC2016,SC2154
 
 load helper
 
@@ -18,24 +16,18 @@ write_tests() {
 	done
 } >"$1.bats"
 
-# run_tests NAME=VALUE... NAME...: runs these files by a tests/run of their own.
+# run_tests NAME[,NAME]... [VARIABLE=VALUE]...: runs these files by a tests/run of their own.
 run_tests() {
-	local with=()
-	while [[ $1 == *=* ]]; do
-		with+=("$1")
-		shift
-	done
 	complete env -u WDRUN_TEST -u TIMING -u TAGS -u UNITS -u WDRUN_NO_SKIP \
-		TMPDIR="$PWD" "${with[@]}" bash -c '
+		TMPDIR="$PWD" "${@:2}" bash -c '
 		unset "${!BATS_@}"
 		export PATH=${PATH#*bats-core:}
-		exec "$0" "$@"' "$root/tests/run" "${@/%/.bats}"
+		exec "$0" ${1//,/.bats }' "$root/tests/run" "$1,"
 }
 
 # A process is found by its environment, or by its directory. All in one run: bats
 # takes ten times longer to start than a test.
 @test "what fails, does not run, or leaves a process or a file is named, ended and counted" {
-	local kind pid
 	write_tests mixed <<-END
 		good true
 		bad false
@@ -44,9 +36,7 @@ run_tests() {
 		messy mktemp "\$TMPDIR/left.XXXXXX"
 	END
 	write_tests broken <<<'it if'
-	run_tests UNITS='/bin/true /bin/false' mixed broken
-
-	[ "$status" -eq 1 ]
+	gives 1 run_tests mixed,broken UNITS='/bin/true /bin/false'
 	for kind in closed empty; do
 		[[ $output == *'not ok '?" $kind"*"this test has left"* ]]
 		read -r _ pid <"$kind"
@@ -62,12 +52,10 @@ run_tests() {
 		good true
 		needy start "$PROGRAMS/escape" stubborn; await_ready; skip "a reason"
 	END
-	run_tests quiet
-	[ "$status" -eq 0 ]
+	gives 0 run_tests quiet
 	[[ $output == *"ok 2 needy # skip a reason"*$'\n'"1 passed, 0 failed, 1 skipped" ]]
 	grep -qE '^# +1 a reason$' out
-	run_tests WDRUN_NO_SKIP=1 quiet
-	[ "$status" -eq 1 ]
+	gives 1 run_tests quiet WDRUN_NO_SKIP=1
 }
 
 @test "the test programs end by themselves, whatever they ignore" {
