@@ -2,14 +2,12 @@
 #
 # Promise 3: the exit status is true, as a shell shows it ($?: a death by signal
 # N is 128+N) and as waitpid(2) has it (programs/status.c).
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load helper
 
-# gives RESULT COMMAND...: under wdrun, waitpid has RESULT for COMMAND, and
+# ends_as RESULT COMMAND...: under wdrun, waitpid has RESULT for COMMAND, and
 # nothing is told.
-gives() {
+ends_as() {
 	"$PROGRAMS/status" "${launched[@]}" "$WDRUN" "${@:2}" >out 2>err 3>&-
 	take out
 	echo "$*: $taken"
@@ -20,19 +18,17 @@ launched=()
 
 # bats test_tags=smoke
 @test "a shell and waitpid see the command's code, and its death by a signal, even an ignored one" {
-	local code number
 	for code in 0 75 124 125 127 255; do
-		gives "exit $code" sh -c "exit $code"
+		ends_as "exit $code" sh -c "exit $code"
 	done
 	for number in 1 9 11 64; do
-		gives "signal $number" "$PROGRAMS/die" "$number"
+		ends_as "signal $number" "$PROGRAMS/die" "$number"
 	done
 	for number in 2 15 34; do
 		launched=("$PROGRAMS/launch" --ignore "$number")
-		gives "signal $number" "$PROGRAMS/die" "$number"
+		ends_as "signal $number" "$PROGRAMS/die" "$number"
 	done
-	directly "$WDRUN" "$PROGRAMS/die" TERM
-	[ "$status" -eq 143 ]
+	gives 143 directly "$WDRUN" "$PROGRAMS/die" TERM
 }
 
 # bats test_tags=slow
@@ -41,7 +37,7 @@ launched=()
 	complete "$PROGRAMS/status" "$PROGRAMS/die" ABRT
 	[ "$output" = "signal 6 core" ] || skip "this machine dumps no core"
 	rm -f core*
-	gives "signal 6" "$PROGRAMS/die" ABRT
+	ends_as "signal 6" "$PROGRAMS/die" ABRT
 	[ "$(find . -name 'core*' | wc -l)" -le 1 ]
 }
 
@@ -51,8 +47,7 @@ each_not_run() {
 	local row words command
 	while IFS= read -ru 9 row; do
 		eval "words=(${row%%' |'*}) command=(${row#*'| '})"
-		directly "$WDRUN" "${command[@]}"
-		[ "$status" -eq "${words[0]}" ]
+		gives "${words[0]}" directly "$WDRUN" "${command[@]}"
 		[[ $stderr != *$'\n'* ]]
 		has_message "'${command[0]}'" "${words[@]:1}"
 	done 9<&0
@@ -60,7 +55,6 @@ each_not_run() {
 
 # bats test_tags=smoke
 @test "what is not found gives 127, what cannot be executed 126, and why is told" {
-	local path
 	echo data >data
 	mkdir -p directory one/tool two
 	printf '#!/bin/sh\nexit 6\n' >two/tool
@@ -92,7 +86,7 @@ each_not_run() {
 	exec 7>&-
 	PATH=$PWD/one:$PATH each_not_run <<<'126 Permission\ denied | tool'
 	PATH=/no/such:$PWD:$PATH each_not_run <<<'127 /no/such/interpreter | my-script'
-	PATH=$PWD/one:$PWD/two:$PATH gives "exit 6" tool
+	PATH=$PWD/one:$PWD/two:$PATH ends_as "exit 6" tool
 	if command -v cc >/dev/null; then
 		echo 'int main(void) { return 0; }' >program.c
 		cc -Wl,--dynamic-linker=/no/such/loader -o program program.c
@@ -101,8 +95,7 @@ each_not_run() {
 
 	# A script needs no #!, and an empty element of PATH is this directory.
 	for path in "$PWD:$PATH" "$PATH:" "/no/such::$PATH"; do
-		PATH=$path complete "$WDRUN" only-here you
-		[ "$status" -eq 5 ]
+		PATH=$path gives 5 complete "$WDRUN" only-here you
 		[ "$output" = "hello you" ]
 	done
 }
@@ -115,9 +108,9 @@ stopped() {
 }
 
 @test "a timeout gives 124, however the command ends; with --preserve-status its own status" {
-	local answers='trap "exit $1" TERM; echo "ready $$"
+	answers='trap "exit $1" TERM; echo "ready $$"
 		while :; do sleep 1000 & wait; done'
-	local sleeps='echo "ready $$"; exec sleep 1000'
+	sleeps='echo "ready $$"; exec sleep 1000'
 	stopped 'exit 124' sh -c "$sleeps"
 	stopped 'exit 124' -k 100ms "$PROGRAMS/escape" stubborn
 	stopped 'exit 124' sh -c "$answers" - 0
@@ -128,32 +121,23 @@ stopped() {
 
 @test "what comes after the command's exit leaves its status; a kill of the command gives it" {
 	# It is ready when the shell has closed the pipe: by its exit.
-	local exits='exec 7> >(cat; echo "ready $BASHPID"; exec sleep 1000); exit 3'
-	local killed watcher
-	complete_late "$WDRUN" -t LIMIT --survivors=wait bash -c "$exits"
-	[ "$status" -eq 3 ]
+	exits='exec 7> >(cat; echo "ready $BASHPID"; exec sleep 1000); exit 3'
+	gives 3 complete_late "$WDRUN" -t LIMIT --survivors=wait bash -c "$exits"
 	is_dead "$ready"
 
 	for killed in TERM,front KILL,supervisor; do
 		watcher=${killed#*,}
-		start "$WDRUN" --survivors=wait bash -c "$exits"
-		await_watchers
-		await_ready
+		start_run "$WDRUN" --survivors=wait bash -c "$exits"
 		wait_until is_dead "$target"
 		kill -s "${killed%,*}" "${!watcher}"
-		finish
-		[ "$status" -eq 3 ]
+		gives 3 finish
 		nobody_is_left
 	done
 
 	# Somebody else kills the command.
-	start "$WDRUN" --idle-after-exit=100ms -k 100ms "$PROGRAMS/escape" fork setsid stubborn
-	await_ready
-	front=$started
-	find_watchers
+	start_run "$WDRUN" --idle-after-exit=100ms -k 100ms "$PROGRAMS/escape" fork setsid stubborn
 	kill -KILL "$target"
-	finish
-	[ "$status" -eq 137 ]
+	gives 137 finish
 	is_dead "$ready"
 }
 
@@ -161,7 +145,6 @@ stopped() {
 # nor is stopped earlier.
 # bats test_tags=slow
 @test "trouble with stderr does not change the status" {
-	local launcher
 	mkfifo pipe
 	for launcher in 'exec "$@" 2>/dev/full' 'exec 7<>pipe 2>pipe 7<&-; exec "$@"' \
 		'ulimit -f 0; exec 2>full "$@"'; do
@@ -170,9 +153,7 @@ stopped() {
 			trap "sleep 0.2; mkdir in-order; exit 7" TERM; mkdir ready
 			while :; do sleep 1000 & wait; done'
 		wait_until test -d ready
-		kill -TERM "$started"
-		finish
-		[ "$status" -eq 7 ]
+		ends_by TERM 7
 		rmdir ready in-order
 	done
 }
