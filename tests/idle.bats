@@ -2,8 +2,6 @@
 #
 # --idle-timeout: a command that is silent for too long is stopped. (For a job
 # that the terminal has stopped, see the tests of the terminal.)
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 load bounds
@@ -104,30 +102,9 @@ works_on() {
 	gives 124 directly -i 300ms "$PROGRAMS/escape" busy
 }
 
-# Prints how often each process of wdrun's gave up the CPU or lost it.
-wake_ups() {
-	grep ctxt_switches "${watchers[@]/%//status}"
-}
-
-all_sleep() { # SECONDS
-	local before
-	before=$(wake_ups)
-	pause "$1"
-	[ "$(wake_ups)" = "$before" ]
-}
-
 # bats test_tags=slow
 @test "a run with all bounds wakes nobody up before one of them is over" {
-	local watchers
-	start "$WDRUN" -t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy \
-		"$PROGRAMS/escape"
-	await_ready
-	await_watchers
-	watchers=("/proc/$front" "/proc/$supervisor")
-	wait_until all_sleep 0.2
-
-	all_sleep 0.5 # nothing may happen in this time, which is the subject
-
-	kill -TERM "$started"
-	finish
+	start_run "$WDRUN" -t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy "$PROGRAMS/escape"
+	wait_until sleep_on "$front" "$supervisor"
+	ends_by TERM 143
 }
