@@ -4,7 +4,6 @@
 # tested.
 #
 # bats file_tags=words
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
@@ -20,12 +19,10 @@ setup() {
 
 # makes STATUS ARGUMENT...: make ARGUMENT... ends so.
 makes() {
-	complete make --no-print-directory "${@:2}"
-	[ "$status" -eq "$1" ]
+	gives "$1" complete make --no-print-directory "${@:2}"
 }
 
 @test "make install puts each file where it is looked for; no other file is replaced or removed" {
-	local place made target
 	mkdir bystander
 	for place in there 'x &&* bystander;touch ran $(touch ran)'; do
 		made=(DESTDIR="$PWD/${place//\$/\$\$}" PREFIX='/u s r') # make's dollar sign
@@ -61,7 +58,6 @@ makes() {
 # bats test_tags=programs
 @test "zsh finds the completion below ~/.local by the line of the README" {
 	need zsh
-	local line
 	line=$(grep -o 'fpath=([^)]*)' "$root/README.md")
 	export HOME=$PWD
 	makes 0 install PREFIX="$HOME/.local"

@@ -3,8 +3,6 @@
 # Promise 6: you cannot tell that it is there. programs/state.c prints what a
 # command can see of its surroundings; tests/differential compares far more of
 # them, at random.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 
@@ -24,7 +22,7 @@ same_state() {
 
 # bats test_tags=smoke
 @test "descriptors, signals, mask, limits, directory, niceness, ids, environment are the caller's" {
-	local unusual=(--block USR1 --block 34 --block CHLD --block TERM
+	unusual=(--block USR1 --block 34 --block CHLD --block TERM
 		--ignore PIPE --ignore 35 --ignore CHLD --ignore TSTP nice -n 3)
 	umask 027
 	ulimit -n 800
@@ -38,42 +36,31 @@ same_state() {
 	exec 5<&- 6>&- 7>&- 300<&-
 }
 
-# their_descriptors PID: prints number and target of each, in one line.
-their_descriptors() {
+# descriptors PID: prints number and target of each.
+descriptors() {
 	find "/proc/$1/fd" -type l -printf '%f %l\n'
 }
 
 # So the end of a file, SIGPIPE and a lock are as without wdrun.
 @test "neither watcher holds a descriptor of the caller's but stderr, or its directory" {
-	local watcher fd target_file
 	mkfifo pipe
 	echo text >file
 	exec 5<>pipe 6<file 7>>log 500>>log
-	start "$WDRUN" sh -c 'echo "ready $$"; exec sleep 1000'
+	start_run "$WDRUN" sh -c 'echo "ready $$"; exec sleep 1000'
 	exec 5>&- 6<&- 7>&- 500>&-
-	await_ready
-	await_watchers
 
-	their_descriptors "$target" >those
-	grep -q '^500 ' those
-	their_descriptors "$$" >>those
+	descriptors "$target" >those
+	grep '^500 ' those
+	descriptors "$$" >>those
+	grep -o 'pipe:.*' those >pipes || true
 	for watcher in "$front" "$supervisor"; do
 		[ "/proc/$watcher/cwd" -ef / ]
-		their_descriptors "$watcher" >held
+		descriptors "$watcher" >held
 		[ -s held ]
-		while read -r fd target_file; do
-			case $fd:$target_file in
-			[01]:/dev/null | 2:"$PWD/err" | *:/proc | [3-9]:anon_inode:* | \
-				[1-9][0-9]:anon_inode:*) ;;
-			[3-9]:pipe:* | [1-9][0-9]:pipe:*)
-				no grep -qF "$target_file" those
-				;;
-			*) echo "$watcher holds $fd $target_file" && return 1 ;;
-			esac
-		done <held
+		no grep -xvE "[01] /dev/null|2 $PWD/err|[0-9]+ /proc|[0-9]{1,2} (anon_inode|pipe):.*" held
+		no grep -Ff pipes held
 	done
-	kill -TERM "$front"
-	finish
+	ends_by TERM 143
 }
 
 @test "a pipeline is as without it: SIGPIPE, what is left to read, a process substitution" {
