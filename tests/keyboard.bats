@@ -3,9 +3,6 @@
 # At a prompt, a command that has a terminal of its own, by --pty or because its
 # output has to be seen: the caller's terminal is given back on every way out,
 # who may type is clear, and the output goes where it was sent.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154 # the shell at the
-# prompt expands; terminal.bash sets and reads
 
 load helper
 load terminal
@@ -19,17 +16,13 @@ run_script() {
 }
 
 @test "the terminal is given back at the end, and after SIGKILL of supervisor or front" {
-	local way
 	at_prompt
 	mkfifo checked
 	for way in exit supervisor front; do
 		run_script 'wdrun --pty repl' 'echo over' 'read x <checked'
 		see_ready
 		wait_until has_keys
-		case $way in
-		exit) press C-d ;;
-		*) kill -KILL "${!way}" ;;
-		esac
+		if [ "$way" = exit ]; then press C-d; else kill -KILL "${!way}"; fi
 		# After the death of the front, the supervisor does that.
 		wait_until no has_keys
 		wait_until no_wdrun
@@ -43,7 +36,6 @@ run_script() {
 
 # bats test_tags=slow
 @test "the command's terminal has the caller's modes and size, and output goes where it was sent" {
-	local mode
 	at_prompt
 	for mode in -icanon icanon; do
 		run_script "stty $mode; stty -g >before" \
@@ -60,12 +52,10 @@ run_script() {
 
 	# A copy has the program's bytes.
 	end 'wdrun --tee=copy sh -c "echo one; echo two; printf \"three\\r\\n\" >&2"' '^three$'
-	take copy
-	[ "$taken" = $'one\ntwo\nthree\r' ]
+	has_text copy $'one\ntwo\nthree\r'
 	end 'wdrun --tee=copy sh -c "echo words; echo error >&2; [ -t 2 ] || echo no >&2" 2>err' '^words$'
 	no shows '^error'
-	take err
-	[ "$taken" = $'error\nno' ]
+	has_text err $'error\nno'
 	usable
 }
 
@@ -95,6 +85,5 @@ run_script() {
 	wait_until test -s typed
 	kill -KILL "$ready"
 	usable
-	take typed
-	[ "$taken" = $'\003\032' ]
+	has_text typed $'\003\032'
 }
