@@ -6,6 +6,7 @@
 # bats file_tags=words
 
 load helper
+load orphans
 
 completions=$root/completions
 
@@ -141,16 +142,6 @@ options() {
 	END
 }
 
-# record NAME DIRECTORY: starts a run of that name on record there.
-record() {
-	"$WDRUN" -n "$1" --registry="$2" sleep 1000 3>&- &
-	wait_until is_running "$@"
-}
-
-is_running() {
-	[[ $(wdrun --list --registry="$2") =~ "$1"[^$'\n']*running ]]
-}
-
 # ask_for_runs [PREFIX]: rows for expect. Names of directories that a shell has to quote,
 # and names that a shell would expand when Enter is pressed, but not on TAB.
 ask_for_runs() {
@@ -170,16 +161,15 @@ ask_for_runs() {
 # Each shell is asked once: it takes longer to start than to answer.
 # bats test_tags=programs
 @test "zsh and fish complete the same; all complete IDs and names of runs, and execute nothing" {
-	need zsh fish jq script
+	need zsh fish script
 	executable path/xyzzy ": >'$PWD/ran'"
-	export WDRUN_REGISTRY=$PWD/registry
-	mkdir -m 700 registry 'a;xyzzy' 'b c' "d'e"
-	record nightly registry
-	record 'a "name"' registry
+	make_registry
+	begin nightly -- "$PROGRAMS/sigcount"
+	begin 'a "name"' -- "$PROGRAMS/sigcount"
 	for directory in 'a;xyzzy' 'b c' "d'e"; do
-		record "in-${directory::1}" "$directory"
+		begin "in-${directory::1}" --registry="$directory" -- "$PROGRAMS/sigcount"
 	done
-	ids=$(wdrun --list --json | jq -r '.[].id' | LC_ALL=C sort | paste -sd ' ')
+	ids=$(ids | LC_ALL=C sort | paste -sd ' ')
 
 	ask_for_runs | expect bash
 	in_both="wdrun --:$(options '')

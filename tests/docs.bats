@@ -18,7 +18,7 @@ readme=$root/README.md
 # section NAME: prints the lines of that section of the manual, without mdoc's escapes.
 section() {
 	sed -n "/^\.Sh $1\$/,/^\.Sh /p" "$manual" |
-		sed -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(dq/"/g'
+		sed -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(dq/"/g' -e 's/\\&//g' -e 's/\\e/\\/g'
 }
 
 options_in_help() {
@@ -96,21 +96,11 @@ options_in_help() {
 # of the README the blocks of shell, and lines of indented blocks.
 take_examples() {
 	mkdir shown
-	awk '
-		function new() { file = sprintf("shown/readme-%02d", ++n) }
-		/^```/ { fence = fence == "" ? $0 : "" }
-		/^```sh$/ { new(); next }
-		fence == "```sh" { print >file }
-		fence == "" && /^    [^ #]/ && !in_item { new(); print substr($0, 5) >file }
-		/^[^ ]/ { in_item = /^- / }
-	' "$readme"
-	sed -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(dq/"/g' -e 's/\\&//g' \
-		-e 's/\\e/\\/g' "$manual" | awk '
-		function new() { file = sprintf("shown/manual-%02d", ++n) }
-		/^\.Bd -literal/ { new(); next }
-		/^\.Ed/ { file = "" }
-		file != "" && /^$/ { new(); next } # the next example of the block
-		file != "" && !/^# / { print >file }'
+	awk '/^```/ { fence = fence == "" ? $0 : ""; n++; next }
+		fence == "```sh" { print >("shown/readme-" n) }
+		fence == "" && /^    [^ #]/ && !in_item { print substr($0, 5) >("shown/readme-" ++n) }
+		/^[^ ]/ { in_item = /^- / }' "$readme"
+	section EXAMPLES | sed '/^[.#]/d' | awk -v RS= '{ print >("shown/manual-" NR) }'
 }
 
 # tell EXAMPLE: sets before and after, commands in the same directory. A row of the table
@@ -120,7 +110,7 @@ tell() {
 	local row
 	before=: after=:
 	case $1 in
-	make | 'make '[a-z]* | 'SHELL '* | 'wdrun: '* | 'mkfifo replies'*) return 1 ;;
+	make | 'make '[a-z]* | 'SHELL '* | 'mkfifo replies'*) return 1 ;;
 	esac
 	while IFS= read -r row; do
 		[[ $row =~ ^(.*)\ @\ (.*)\ @\ (.*)$ && $1 == "${BASH_REMATCH[1]}"* ]] || continue
@@ -137,8 +127,8 @@ out= @ : @ grep -qx deployed variable
 while read @ printf '%s\n' one two >hosts @ diff ran - <<<$'ssh one uptime\nssh two uptime'
 xargs -n 1 @ echo picture >files @ grep -qx 'convert picture' ran
 wdrun -n nightly @ text=${text/&/&until_listed} @ [[ $text == *--cancel* ]] || wdrun --cancel nightly
-wdrun --cancel=nightly @ nightly & until_listed @ no wdrun --cancel nightly
-wdrun --list @ nightly & until_listed @ is_list && grep -q nightly out && wdrun --cancel nightly
+wdrun --cancel=nightly @ wdrun -n nightly ./nightly.sh 3>&- & until_listed @ no wdrun --cancel nightly
+wdrun --list @ wdrun -n nightly ./nightly.sh 3>&- & until_listed @ is_list && grep -q nightly out && wdrun --cancel nightly
 ENTRYPOINT @ text=$(jq -r @sh <<<"${text#ENTRYPOINT }") @ :
 * * * * * @ text=$(as_cron) @ [ ! -s out ] && [ ! -s err ]
 END
@@ -196,19 +186,15 @@ fill_directory() {
 		'echo '\''{"type":"result","subtype":"success"}'\'
 }
 
-# A run on record.
-nightly() {
-	wdrun -n nightly sleep 1000 3>&-
-}
-
 # walk FILE: runs one example. In a shell of its own, since an example may
 # change the shell.
 walk() {
 	local text before after example=$PWD/$1
 	text=$(<"$example")
 	tell "$text" || return 0
-	cp -a filled "dir-${1##*/}"
+	mkdir "dir-${1##*/}"
 	cd "dir-${1##*/}" || return
+	fill_directory
 	export HOME=$PWD XDG_STATE_HOME=$PWD/.local/state
 	export PATH=$PWD/bin:$PATH TERM=xterm task='the task'
 	unset WDRUN_REGISTRY MAKEFLAGS MAKELEVEL LS_COLORS
@@ -218,16 +204,10 @@ walk() {
 }
 
 @test "the examples of README and manual end as they say, and do what they say" {
-	declare -A seen
 	need jq
 	take_examples
-	mkdir filled
-	(cd filled && fill_directory)
 	for file in shown/*; do
-		text=$(<"$file")
-		[ -z "${seen["$text"]-}" ] || continue
-		seen["$text"]=yes
-		printf '%s\n' "=== $file" "$text"
+		printf '%s\n' "=== $file" "$(<"$file")"
 		(walk "$file")
 	done
 	[ "$(echo dir-* | wc -w)" -ge 25 ]
