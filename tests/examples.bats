@@ -10,45 +10,42 @@ load helper
 
 examples=$root/examples
 
-# with_each FUNCTION: calls FUNCTION with the words before the command in each
-# example that runs one. LIMIT is its bound.
-with_each() {
-	local program
-	"$1" env AGENT_TIMEOUT=LIMITs AGENT=./command "$examples/agent-run.sh"
-	"$1" env STEP_TIMEOUT=LIMITs "$examples/ci-step.sh" ./command
-	need python3 node
-	for program in run.py run.mjs; do
-		ln -sf "$examples/$program" . # its name does not matter
-		"$1" "./$program" LIMIT ./command
-	done
-}
+# The end of a script that hangs, beside an escapee.
+hangs=('setsid sleep 1000 &' 'echo "ready $$" | tee there' 'sleep 1000')
 
+# stops_what_hangs WORD...: an example that ends a command at LIMIT, without a word where
+# the command has the status of a timeout itself.
 stops_what_hangs() {
 	echo "--- ${*@Q}"
-	executable command "exit 124" # which is also the status of a timeout
-	gives 124 complete "${@//LIMIT/90}" word
+	gives 124 complete "${@//LIMIT/90}" ends
 	no has_message
-	executable command 'setsid sleep 1000 &' 'echo "ready $$"' 'sleep 1000'
-	gives 124 complete_late "$@" word
+	gives 124 complete_late "$@" hangs
 	has_message 'sleep 1000'
 	nobody_is_left
 }
 
+# ends_when_killed WORD...: all that it has started ends with it, by SIGKILL.
 ends_when_killed() {
-	executable command 'setsid sleep 1000 &' 'echo "ready $$" >there' 'sleep 1000'
-	echo "--- ${*@Q}"
 	rm -f there
-	start env TMPDIR="$PWD" "${@//LIMIT/1000}" word <"${input-/dev/null}"
+	start env TMPDIR="$PWD" "${@//LIMIT/1000}" hangs <"${input-/dev/null}"
 	wait_until test -s there
 	kill -KILL "$started"
 	wait_until nobody_is_left
-	wait "$started" || true
+	await "$started"
 }
 
 # bats test_tags=programs
 @test "each example that runs a command has its status, stops it if it hangs, or is killed itself" {
-	with_each stops_what_hangs
-	with_each ends_when_killed
+	need python3 node
+	executable command '[[ " $* " != *" ends "* ]] || exit 124' "${hangs[@]}"
+	ln -s "$examples"/* . # their names do not matter
+	for words in 'env AGENT_TIMEOUT=LIMITs AGENT=./command ./agent-run.sh' \
+		'env STEP_TIMEOUT=LIMITs ./ci-step.sh ./command' \
+		'./run.py LIMIT ./command' './run.mjs LIMIT ./command'; do
+		read -ra words <<<"$words"
+		stops_what_hangs "${words[@]}"
+		ends_when_killed "${words[@]}"
+	done
 }
 
 # --- each by itself ----------------------------------------------------------
@@ -147,7 +144,7 @@ passes_but_one() {
 
 @test "Makefile: of tests that make runs, one that hangs fails, and the others pass" {
 	executable t-1.sh 'echo one'
-	executable t-2.sh 'setsid sleep 1000 &' 'echo "ready $$"' 'sleep 1000'
+	executable t-2.sh "${hangs[@]}"
 	gives 2 late passes_but_one LIMITs
 	nobody_is_left
 	[ "$(echo ./*.passed)" = ./t-1.sh.passed ]
@@ -188,6 +185,7 @@ many() {
 	input=lines
 	need parallel
 	seq 50 >lines
+	executable command "${hangs[@]}"
 	for with in xargs parallel; do
 		echo "--- $with"
 		gives 1 many "$with"
