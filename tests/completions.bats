@@ -22,11 +22,10 @@ setup() {
 
 # --- asking ------------------------------------------------------------------
 
-# ask_bash [SOURCED...], ask_zsh, ask_fish: writes what the shell offers for the
-# lines of the file lines to the file words: the number of the line and a word in
-# each row. Files SOURCED are read before the completion.
+# ask_bash [SOURCED...], ask_zsh, ask_fish: writes what the shell offers for each line of
+# the file lines to the file words. Files SOURCED are read before the completion.
 ask_bash() {
-	local number=0 line answer offered
+	local line answer
 	# Ctrl-Y notes the line, in which readline has inserted what it would offer.
 	cat >profile <<-'END'
 		bind -x '"\C-y": printf "%s\n" "$READLINE_LINE" >>answers; READLINE_LINE='
@@ -36,9 +35,8 @@ ask_bash() {
 	{ sed 's/$/\x1b*\x19/' lines | tr -d '\n' && echo exit; } |
 		script -qec 'bash --noprofile --rcfile profile -i' screen >/dev/null 3>&-
 	while IFS= read -r line && IFS= read -ru 8 answer; do
-		read -ra offered <<<"${answer#"${line%"${line##*[ =:]}"}"}"
-		[ "$answer" = "$line" ] || printf "$number %s\n" "${offered[@]}"
-		((number += 1))
+		[ "$answer" != "$line" ] || answer=
+		echo "${answer#"${line%"${line##*[ =:]}"}"}"
 	done <lines 8<answers >words
 }
 
@@ -57,13 +55,11 @@ ask_zsh() {
 			builtin compadd "$@"
 		}
 		zle-line-init() {
-			number=0
 			for BUFFER in "${(@f)$(<lines)}"; do
 				found=()
 				CURSOR=$#BUFFER
 				zle list-choices
-				print -rl -- "$number "$^found
-				(( number += 1 ))
+				print -r -- $found
 			done >words
 			BUFFER=exit
 			zle accept-line
@@ -75,10 +71,8 @@ ask_zsh() {
 
 ask_fish() {
 	fish -c 'source $argv[1]
-		set -l number 0
 		while read -l line
-			string replace -r "\t.*" "" -- $number" "(complete -C $line)
-			set number (math $number + 1)
+			echo (complete -C $line | string replace -r "\t.*" "")
 		end' "$completions/wdrun.fish" <lines >words 3>&-
 }
 
@@ -86,19 +80,13 @@ ask_fish() {
 # line of stdin, and compares the words that it offers, sorted, with the part after it.
 # _ stands for a blank at the end.
 expect() {
-	local i line number word expected=() answers=()
-	while read -r line; do
-		expected+=("$line")
-		line=${line%:*}
-		echo "${line/%_/ }"
-	done >lines
+	local offered
+	cat >rows
+	sed -e 's/:[^:]*$//' -e 's/_$/ /' rows >lines
 	"ask_$1" "${@:2}"
-	while read -r number word; do
-		answers[number]+=${answers[number]:+ }$word
-	done < <(LC_ALL=C sort -u words)
-	for i in "${!expected[@]}"; do
-		echo "${expected[i]%:*}:${answers[i]-}"
-	done | diff <(printf '%s\n' "${expected[@]}") -
+	while read -ra offered; do
+		printf '%s\n' "${offered[@]}" | LC_ALL=C sort -u | paste -sd ' '
+	done <words | paste -d : <(sed 's/:[^:]*$//' rows) - | diff rows -
 }
 
 signals='ABRT ALRM BUS CHLD CONT FPE HUP ILL INT IO KILL PIPE PROF PWR QUIT RTMAX
