@@ -57,12 +57,3 @@ run_tests() {
 	grep -qE '^# +1 a reason$' out
 	gives 1 run_tests quiet WDRUN_NO_SKIP=1
 }
-
-@test "the test programs end by themselves, whatever they ignore" {
-	start "$PROGRAMS/escape" setsid stubborn stopped
-	await_ready
-	# This timer will send SIGKILL to the program itself.
-	grep -q '^signal: 9/' "/proc/$ready/timers"
-	kill -KILL "$started" "$ready"
-	finish
-}
