@@ -1,35 +1,4 @@
-# shellcheck shell=bash
-# shellcheck disable=SC2016,SC2034,SC2154 # what helper.bash sets is read here, the
-# tests read what is set here, and a script of bash -c expands itself
-#
-# For tests of limits that have to be sat out.
-
-beside_names=() beside_pids=()
-
-# beside NAME FUNCTION ARG...: starts FUNCTION, which makes a run and its
-# assertions, in the background, in a directory NAME of its own.
-beside() {
-	mkdir "$1"
-	beside_names+=("$1")
-	(
-		cd "$1" || exit
-		shift
-		"$@"
-	) >"$1/log" 2>&1 3>&- &
-	beside_pids+=("$!")
-}
-
-# Waits for all that beside has started, and fails if one of them has failed.
-together() {
-	local i failed=0
-	for i in "${!beside_pids[@]}"; do
-		wait "${beside_pids[i]}" && continue
-		failed=1
-		echo "--- ${beside_names[i]}"
-		cat "${beside_names[i]}/log"
-	done
-	return "$failed"
-}
+# For tests of runs, and of limits that have to be sat out.
 
 # directly OPTION... COMMAND...: a run for its status and its output only.
 # Sets what finish sets.
@@ -39,9 +8,41 @@ directly() {
 	take_output
 }
 
-# The program is ready, or the run has ended before.
-is_ready_or_over() {
-	says_ready out || is_dead "$started"
+# underway OPTION... COMMAND...: starts a run whose COMMAND says `ready PID`. Sets
+# ready, front, supervisor and target.
+underway() {
+	start "$WDRUN" "$@"
+	await_ready
+	front=$started
+	find_watchers
+}
+
+# ended_by SIGNAL STATUS: the signal to what was started ends that, with STATUS.
+ended_by() {
+	kill -s "$1" "$started"
+	gives "$2" finish
+}
+
+# has_lines NUMBER REGEX [FILE]: so many lines of FILE (out) are that.
+has_lines() {
+	[ "$(grep -cxE "$2" "${3:-out}")" -eq "$1" ]
+}
+
+beside=()
+
+# beside NAME FUNCTION ARG...: starts FUNCTION, which makes a run and its
+# assertions, in the background, in a directory NAME of its own.
+beside() {
+	mkdir "$1"
+	(cd "$1" && "${@:2}") 3>&- &
+	beside+=("$!")
+}
+
+# Waits for all that beside has started, and fails if one of them has failed.
+together() {
+	local pid failed=0
+	for pid in "${beside[@]}"; do wait "$pid" || failed=1; done
+	return "$failed"
 }
 
 # For the commands of runs: notes the present time, in microseconds, in the file
@@ -49,7 +50,6 @@ is_ready_or_over() {
 note() {
 	echo "${EPOCHREALTIME//[!0-9]/}" >moment
 }
-export -f note
 
 # has_passed SECONDS: so much time has passed since the moment that was noted. A
 # slow machine makes it more, never less.
@@ -62,18 +62,22 @@ has_passed() {
 
 # part LIMIT PERCENT: prints that part of LIMIT seconds, for sleep(1).
 part() {
-	local hundredths=$(($1 * $2))
-	printf '%d.%02d\n' $((hundredths / 100)) $((hundredths % 100))
+	printf '%d.%02d\n' $(($1 * $2 / 100)) $(($1 * $2 % 100))
 }
 
-# For the commands of runs: waits until the process is a zombie.
-await_zombie() {
+# For the commands of runs: waits until the process is in that state (Z, T).
+await_state() {
 	local stat
-	until read -r stat <"/proc/$1/stat" && [[ $stat == *") Z "* ]]; do
+	until read -r stat <"/proc/$1/stat" && [[ $stat == *") $2 "* ]]; do
 		pause 0.02
 	done
 }
-export -f pause await_zombie
+
+# For the commands of runs: waits until there is something in FILE.
+await_file() {
+	until [ -s "$1" ]; do pause 0.02; done
+}
+export -f note pause await_state await_file
 
 # reported TEXT: the file report has this piece of JSON.
 reported() {
@@ -90,7 +94,7 @@ with_hung_fs() {
 	mkdir -p mnt
 	start unshare --mount bash -c 'mount --make-rprivate /
 		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
-		until [ -s server ]; do pause 0.02; done
+		await_file server
 		: <mnt/file # the kernel has cached that a close sends no request
 		hang_fs() {
 			kill -USR1 "$server"

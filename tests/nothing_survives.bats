@@ -2,83 +2,47 @@
 #
 # Promise 1: when wdrun returns, every process that the command started is dead,
 # whatever it is and however the run ends.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load helper
+load bounds
 
-# One of each kind: a child, a grandchild in a session of its own, a daemon, the
-# command of a nested timeout, the deaf, the stopped, a deaf and stopped daemon,
-# one without an environment, the child of a thread and that of a process
-# without its main thread, one that leaves a successor, a chain. Each says that
-# it is ready in the file kinds.
-export -f pause
-all_kinds=(bash -c '
-	kind() { "$@" >>kinds & }
+# One of each kind: children, daemons, the deaf, the stopped, one without an
+# environment, the child of a thread and that of a process without its main thread,
+# one that leaves a successor, a chain. They say that they are ready in the file kinds.
+all_kinds=(env PATH="$PROGRAMS:$PATH" bash -c '
 	: >kinds
-	escape=$PROGRAMS/escape
-	kind "$escape"
-	kind "$escape" fork setsid
-	kind "$escape" fork setsid fork root closed
-	kind timeout 1000 "$escape"
-	kind "$escape" stubborn
-	kind "$escape" stopped
-	kind "$escape" fork setsid stubborn stopped
-	kind "$escape" fork setsid empty
-	kind "$PROGRAMS/threads" fork
-	kind "$PROGRAMS/threads" leaderless
-	kind "$PROGRAMS/successor"
-	kind "$PROGRAMS/chain" 20000
-	until mapfile -t ready <kinds && ((${#ready[@]} == 12)); do
-		pause 0.02
+	for kind in escape "escape fork setsid" "escape fork setsid fork root closed" \
+		"timeout 1000 escape" "escape stubborn" "escape stopped" \
+		"escape fork setsid stubborn stopped" "escape fork setsid empty" \
+		"threads fork" "threads leaderless" successor "chain 20000"; do
+		$kind >>kinds &
 	done
+	until mapfile -t ready <kinds && ((${#ready[@]} == 12)); do pause 0.02; done
 	echo "ready $$"
 	wait')
-
-# All that said that they are ready are dead, and what they left.
-all_are_dead() {
-	local pid file
-	for file in out kinds; do
-		[ -e "$file" ] || continue
-		while read -r _ pid _; do
-			is_dead "$pid"
-		done <"$file"
-	done
-	nobody_is_left
-}
 
 # wdrun itself decides to stop, as for a timeout, when the command is ready.
 by_completion() {
 	gives 0 complete "$WDRUN" -u ready --until-grace=0 -k 100ms -- "$@"
-
 	says_ready out
-	all_are_dead
+	nobody_is_left
 }
 
 by_signal() { # SIGNAL COMMAND...
 	start "$WDRUN" -k 100ms --idle-after-exit=0 -- "${@:2}"
 	await_ready
-
-	kill -s "$1" "$started"
-	finish
-
-	[ "$status" -eq $((128 + $(kill -l "$1"))) ]
-	all_are_dead
+	ended_by "$1" $((128 + $(kill -l "$1")))
+	nobody_is_left
 }
 
 # A front that is killed cannot wait for the end of the tree; the supervisor
 # does that.
 by_death() { # front|supervisor COMMAND...
-	start "$WDRUN" -- "${@:2}"
-	await_ready
-	front=$started
-	find_watchers
-
+	underway -- "${@:2}"
 	kill -KILL "${!1}"
 	gives 137 finish
-
 	[ "$1" = supervisor ] || wait_until nobody_is_left
-	all_are_dead
+	nobody_is_left
 }
 
 # bats test_tags=smoke,tree
@@ -87,13 +51,11 @@ by_death() { # front|supervisor COMMAND...
 	by_signal TERM "${all_kinds[@]}"
 	by_death front "${all_kinds[@]}"
 	by_death supervisor "${all_kinds[@]}"
-	rm kinds
 	by_completion "$PROGRAMS/storm" 100
 }
 
 # bats test_tags=tree
 @test "HUP, INT, QUIT and TERM end the tree; no signal but SIGKILL ends wdrun before its tree" {
-	local name
 	for name in HUP INT QUIT SEGV; do
 		by_signal "$name" "$PROGRAMS/escape" fork setsid stubborn stopped
 	done
@@ -116,7 +78,6 @@ traced() {
 
 # bats test_tags=slow
 @test "a cancel, and the loss of the front, reach the command before all else; a sample is no fork" {
-	local signal
 	need strace
 	strace -qq -f -e trace=none true || skip "strace may not trace"
 	for signal in TERM KILL; do
@@ -130,67 +91,47 @@ traced() {
 	done
 
 	traced -q --idle-after-exit=600ms "$PROGRAMS/escape" -x 3 fork setsid
-	finish
-	[ "$status" -eq 3 ]
+	gives 3 finish
 	[ "$(grep -cE '^v?fork|^clone' "trace.$supervisor")" -eq 1 ]
 	grep -q '/io' "trace.$supervisor"
 }
 
-# has_lines NUMBER GLOB: so many lines of out are like that.
-has_lines() {
-	local line lines found=0
-	mapfile -t lines <out
-	for line in "${lines[@]}"; do
-		# shellcheck disable=SC2053 # it is a pattern
-		[[ $line != $2 ]] || ((++found))
-	done
-	((found == $1))
+# reaches NUMBER READY SCRIPT: the first signal is got NUMBER times, where SCRIPT
+# and this shell say READY times that they are ready. A real-time signal: of others,
+# the second is lost while one is pending. There is no SIGKILL here: whoever the
+# signal does not reach keeps the run from its end, or is not counted.
+reaches() {
+	start "$WDRUN" -k never -s 40 -u complete --until-grace=0 bash -c "$3"'
+		(until [ "$(grep -c ready out)" = "$0" ]; do pause 0.02; done
+			echo complete) &
+		exec "$PROGRAMS/sigcount"' "$2"
+	wait_until has_lines "$1" 'got 40'
+	ended_by TERM 0
+	has_lines "$1" 'got 40'
 }
 
-# There is no SIGKILL here: whoever the first signal does not reach keeps the
-# run from its end, or is not counted.
 # bats test_tags=tree
 @test "the first signal reaches groups, sessions, orphans, children of threads once, and the stopped" {
-	# A real-time signal: of others, the second is lost while one is pending.
-	start "$WDRUN" -k never -s 40 -u complete --until-grace=0 bash -c '
+	# threads is ready, too.
+	reaches 45 46 '
 		for _ in {1..40}; do "$PROGRAMS/sigcount" & done
 		setsid "$PROGRAMS/sigcount" &
 		setsid bash -c "setsid \"\$PROGRAMS/sigcount\" & wait" &
 		(setsid "$PROGRAMS/sigcount" &)
 		setsid env --ignore-signal=40 "$PROGRAMS/threads" fork \
-			"$PROGRAMS/sigcount" &
-		(until [ "$(grep -c ready out)" = 46 ]; do pause 0.02; done
-			echo complete) & # threads is ready, too
-		exec "$PROGRAMS/sigcount"'
-	wait_until has_lines 45 'got 40'
-	kill -TERM "$started"
-	finish
-	has_lines 45 'got 40'
+			"$PROGRAMS/sigcount" &'
 
 	# While the crowd is visited, the shells die, and what they leave are orphans
-	# of the group that has had the signal. One of real-time is not merged.
-	start "$WDRUN" -s 40 -u DONE --until-grace=0 -k never bash -c '
+	# of the group that has had the signal.
+	reaches 41 41 '
 		"$PROGRAMS/crowd" 150 >crowd &
-		until [ -s crowd ]; do pause 0.02; done
-		for _ in {1..40}; do sh -c "\"\$PROGRAMS/sigcount\" & wait" & done
-		(until [ "$(grep -c ready out)" = 41 ]; do pause 0.05; done; echo DONE) &
-		exec "$PROGRAMS/sigcount"'
-	wait_until has_lines 41 'got 40'
-	kill -TERM "$started"
-	gives 0 finish
-	has_lines 41 'got 40'
+		await_file crowd
+		for _ in {1..40}; do sh -c "\"\$PROGRAMS/sigcount\" & wait" & done'
 
-	start "$WDRUN" -k never bash -c '
-		setsid bash -c "kill -STOP \$\$" &
-		until read -r stat <"/proc/$!/stat" && [[ $stat == *") T "* ]]; do
-			pause 0.02
-		done
-		echo "ready $$"
-		kill -STOP $$'
-	await_ready
-	wait_until is_stopped "$ready"
-	kill -TERM "$started"
-	gives 143 finish
+	underway -k never bash -c '"$PROGRAMS/escape" setsid stopped &
+		await_file out; kill -STOP $$'
+	wait_until is_stopped "$target"
+	ended_by TERM 143
 	nobody_is_left
 }
 
@@ -206,8 +147,7 @@ has_lines() {
 		links=8
 		start "$WDRUN" -k never bash -c "$link"
 		await_ready
-		kill -TERM "$started"
-		finish
+		ended_by TERM 143
 		has_lines 1 'got 15'
 		nobody_is_left
 	done
@@ -215,8 +155,7 @@ has_lines() {
 	# The process outside the group says when the tree was read: what the
 	# handler starts then is not found with the others.
 	export clean_up='
-		("$PROGRAMS/sigcount" >left &
-		until [ -s left ]; do pause 0.02; done)
+		("$PROGRAMS/sigcount" >left & await_file left)
 		until grep -q "got 15" left; do pause 0.02; done
 		echo in order'
 	start "$WDRUN" -k never bash -c '
@@ -224,12 +163,11 @@ has_lines() {
 		trap "until grep -q got outside; do pause 0.02; done
 			pause 0.05 # starts are counted in ticks of 10 ms
 			bash -c \"\$clean_up\" && exit 5" TERM
-		until [ -s outside ]; do pause 0.02; done
+		await_file outside
 		echo "ready $$"
 		while :; do pause 0.01; done'
 	await_ready
-	kill -TERM "$started"
-	gives 5 finish
+	ended_by TERM 5
 	[[ $output == *"in order" ]]
 	nobody_is_left
 }
@@ -239,14 +177,9 @@ has_lines() {
 	start unshare --mount bash -c 'mount --make-rprivate /
 		exec "$WDRUN" -k 300ms bash -c "
 			\"\$PROGRAMS/escape\" fork setsid stubborn >escaped &
-			until [ -s escaped ]; do pause 0.02; done
+			await_file escaped
 			umount -l /proc && echo ready \$\$; sleep 1000"'
 	await_ready
-
-	kill -TERM "$started"
-	gives 143 finish
-
-	says_ready escaped
-	is_dead "$ready"
+	ended_by TERM 143
 	nobody_is_left
 }

@@ -2,18 +2,14 @@
 #
 # After the exit: what happens to processes that survive the command. The
 # command's status stands, whatever happens to them.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 load bounds
 
 # stops_survivors STATUS OPTION...: a survivor that does nothing is stopped.
 stops_survivors() {
-	local expected=$1
-	shift
-	gives "$expected" complete "$WDRUN" --report=report --idle-after-exit=200ms \
-		--max-after-exit=never -k 100ms "$@"
+	gives "$1" directly --report=report --idle-after-exit=200ms \
+		--max-after-exit=never -k 100ms "${@:2}"
 	reported '"reason_code":"survivors-idle"'
 	nobody_is_left
 }
@@ -57,7 +53,6 @@ computes_on() {
 	beside file late moves LIMIT 'echo tick >file'
 	beside computes computes_on
 	together
-
 	gives 3 directly -s URG -k 100ms --max-after-exit=500ms --idle-after-exit=never \
 		--report=report "$PROGRAMS/ticker" 50 0 3
 	reported '"reason_code":"survivors-busy"'
@@ -68,13 +63,10 @@ computes_on() {
 # bats test_tags=slow
 @test "--survivors=wait waits for survivors, whatever they do, until --timeout" {
 	gives 4 directly --survivors=wait --idle-after-exit=50ms --max-after-exit=100ms \
-		-i 1000 --idle-unless-busy -k 50ms \
-		sh -c '(sleep 0.6; echo late) & exit 4'
-	[ "$output" = late ]
-	[ -z "$stderr" ]
-
+		-i 1000 --idle-unless-busy -k 50ms sh -c '(sleep 0.6; echo late) & exit 4'
+	[ "$output$stderr" = late ]
 	gives 4 complete_late "$WDRUN" --survivors=wait -t LIMIT --report=report bash -c '
-		(await_zombie $$; exec "$PROGRAMS/escape") & exit 4'
+		(await_state $$ Z; exec "$PROGRAMS/escape") & exit 4'
 	has_message escape
 	reported '"reason_code":"timeout"'
 	nobody_is_left
@@ -82,32 +74,21 @@ computes_on() {
 
 # bats test_tags=tree
 @test "--survivors=leave lets survivors live; a timeout ends the whole tree all the same" {
-	complete "$WDRUN" --survivors=leave --idle-after-exit=never \
+	gives 4 directly --survivors=leave --idle-after-exit=never \
 		--max-after-exit=never "$PROGRAMS/escape" -x 4 fork setsid
-	await_ready
-	[ "$status" -eq 4 ]
 	[ -z "$stderr" ]
-	is_alive "$ready"
-	[ "$(leftovers)" = "$ready" ]
-	kill -KILL "$ready"
-	wait_until nobody_is_left
-
+	[ "ready $(leftovers)" = "$output" ]
+	end_leftovers
 	gives 124 complete_late "$WDRUN" --survivors=leave -t LIMIT -k 100ms \
 		"$PROGRAMS/escape" fork setsid stubborn
-	is_dead "$ready"
 	nobody_is_left
 }
 
 @test "a signal while survivors linger reaches their group, a terminating one ends them" {
-	start "$WDRUN" --survivors=wait sh -c '"$PROGRAMS/sigcount" & exit 3'
-	await_ready
-	front=$started
-	find_watchers
+	underway --survivors=wait sh -c '"$PROGRAMS/sigcount" & exit 3'
 	wait_until is_zombie "$target"
 	kill -USR1 "$front"
-	wait_until grep -qx 'got 10' out
-
-	kill -TERM "$front"
-	gives 3 finish
+	wait_until has_lines 1 'got 10'
+	ended_by TERM 3
 	nobody_is_left
 }

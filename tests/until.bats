@@ -3,8 +3,6 @@
 # --until: the output says that the work is complete; a command that does not
 # exit after that is stopped, and counts as successful. --heartbeat: lines that
 # say how far the run is, and no other effect.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 load bounds
@@ -12,9 +10,9 @@ load bounds
 @test "a command that is complete and hangs is stopped, a grace after the first match, with 0" {
 	gives 0 complete "$WDRUN" -p -u ready --until-grace=100ms -k 100ms \
 		--report=report "$PROGRAMS/escape" fork setsid stubborn
-	says_ready out
-	is_dead "$ready"
+	nobody_is_left
 	only_messages
+	says_ready out
 	has_message "$ready" escape stubborn
 	reported '"reason_code":"until"'
 
@@ -35,11 +33,9 @@ ends() {
 # bats test_tags=slow
 @test "a command that exits within the grace keeps its status; after the text a timeout gives 0" {
 	ends 3 --until-grace=60 'echo DONE; sleep 0.1; echo more; exit 3'
-	[ "$output" = $'DONE\nmore' ]
-	[ -z "$stderr" ]
+	[ "$output$stderr" = $'DONE\nmore' ]
 	ends 3 --until-grace=0 'echo DON; echo E; exit 3'
 	ends 124 -t 200ms 'echo DON; exec sleep 1000'
-
 	gives 0 complete_late "$WDRUN" -u ready --until-grace=1000 -t LIMIT \
 		--report=report sh -c 'echo "ready $$"; exec sleep 1000'
 	reported '"reason_code":"until"'
@@ -59,7 +55,6 @@ found() {
 # What is carried from one read to the next is the subject of the unit test search.
 # bats test_tags=smoke
 @test "the text is found: within a line, on stderr, in pieces, of any process, in one stream" {
-	local text
 	found '"type":"result","subtype":' \
 		'printf "{\"type\":\"result\",\"subtype\":\"success\"}" >&2'
 	[[ $stderr == *'success"}'* ]]
@@ -72,27 +67,11 @@ found() {
 	printf -v text '%01023d!' 0
 	found "$text" 'printf 0; sleep 0.05; printf %s "$0"' "$text"
 
-	ends 3 --until-grace=0 '
-		printf DO; sleep 0.1; printf NE >&2; sleep 0.1; exit 3'
+	ends 3 --until-grace=0 'printf DO; sleep 0.1; printf NE >&2; sleep 0.1; exit 3'
 	# Here both are one file.
-	"$WDRUN" -u DONE --until-grace=0 sh -c '
-		printf DO; printf NE >&2; exec sleep 1000' >file 2>&1
-	take file
-	[[ $taken == DONE* ]]
-}
-
-# --- --heartbeat -------------------------------------------------------------
-
-has_beaten() {
-	local lines
-	mapfile -t lines <err
-	((${#lines[@]} >= $1))
-}
-
-# ends_by_signal: the run that was started is told to end.
-ends_by_signal() {
-	kill -TERM "$started"
-	gives 143 finish
+	"$WDRUN" -u DONE --until-grace=0 sh -c 'printf DO; printf NE >&2
+		exec sleep 1000' >file 2>&1
+	[[ $(<file) == DONE* ]]
 }
 
 # beats_after LIMIT: the command writes at half of the limit; the first heartbeat
@@ -102,9 +81,9 @@ beats_after() {
 	rm -f moment
 	half=$(part "$1" 50) start "$WDRUN" --heartbeat="$1" -i 1000 bash -c '
 		sleep "$half"; note; echo "ready $$"; exec sleep 1000'
-	wait_until has_beaten 1
+	wait_until test -s err
 	! says_ready out || has_passed "$1"
-	ends_by_signal
+	ended_by TERM 143
 }
 
 # bats test_tags=slow
@@ -114,7 +93,7 @@ beats_after() {
 	gives 124 complete_late "$WDRUN" --heartbeat=100ms -i LIMIT \
 		sh -c 'echo ready 1; exec sleep 1000'
 	[ "$output" = 'ready 1' ]
-	has_beaten 3
+	(($(wc -l <err) >= 3))
 
 	gives 0 directly -q --heartbeat=50ms sleep 0.3
 	[ -z "$stderr" ]
