@@ -1,28 +1,22 @@
 #!/usr/bin/env bats
 #
 # What the command writes, where wdrun has to read it: every byte comes through,
-# in order, to the same place, as if the command had written there itself. (At a
-# terminal: pty.bats. After the command's end: drain.bats.)
-#
-# shellcheck disable=SC2016,SC2094,SC2154
+# in order, to the same place, as if the command had written there itself; and the
+# terminal of --pty where no terminal is about. (After the command's end: drain.bats.)
 
 load helper
+load bounds
 
 # bats test_tags=smoke
 @test "every byte of both streams comes through a pipe, a file, with the command's status" {
-	local bytes options
-	while read -r bytes options; do
-		echo "$bytes $options"
+	for options in '--until=nothing --tee=copy' --pty; do
 		# shellcheck disable=SC2086 # words
-		"$WDRUN" $options "$PROGRAMS/pattern" write 1 "$bytes" 2>err |
-			"$PROGRAMS/pattern" check 1 "$bytes"
+		"$WDRUN" $options "$PROGRAMS/pattern" write 1 5000000 2>err |
+			"$PROGRAMS/pattern" check 1 5000000
 		[ "${PIPESTATUS[*]}" = "0 0" ]
 		[ ! -s err ]
-	done <<-'END'
-		10000000 --until=nothing --tee=copy
-		3000000 --pty
-	END
-	"$PROGRAMS/pattern" check 1 10000000 <copy
+	done
+	"$PROGRAMS/pattern" check 1 5000000 <copy
 
 	# Both streams at the same time, each by itself.
 	"$WDRUN" -i 60 "$PROGRAMS/pattern" write 6 5000000 7 4000000 >first 2>second
@@ -31,14 +25,11 @@ load helper
 }
 
 @test "both streams keep their order where they go to one place; nothing is overwritten" {
-	local row expected seen
-	# shellcheck disable=SC2034 # the rows have it
-	local in_turns='for ((i = 1; i <= 1000; i += 2)); do
+	in_turns='for ((i = 1; i <= 1000; i += 2)); do
 		echo $i; echo $((i + 1)) >&2; done'
 	expected=({1..1000})
 	mkfifo fifo
-	for row in \
-		'--tee=copy bash -c "$in_turns" >>seen 2>>seen' \
+	for row in '--tee=copy bash -c "$in_turns" >>seen 2>>seen' \
 		'-u nothing bash -c "$in_turns" >fifo 2>fifo | cat fifo >seen' \
 		'--pty bash -c "$in_turns" >seen'; do
 		echo "$row"
@@ -60,24 +51,13 @@ load helper
 	has_line_count 6 file
 }
 
-# --- readers that go away ----------------------------------------------------
-
-# is_held_by_others FILE PID: a process of this test other than PID has FILE
-# open.
-is_held_by_others() {
-	local pid fd
-	for pid in $(leftovers); do
-		((pid != $2)) || continue
-		for fd in "/proc/$pid/fd"/*; do
-			[ ! "$fd" -ef "$1" ] || return 0
-		done
-	done
-	return 1
+# is_held_once PIPE: one descriptor of all processes is the pipe of that number.
+is_held_once() {
+	[ "$(find /proc/[0-9]*/fd -lname "pipe:?$1?" 2>/dev/null | wc -l)" -eq 1 ]
 }
 
 # bats test_tags=slow
 @test "a reader that goes away ends the command by SIGPIPE at its next write" {
-	local option
 	for option in -i60 --tee=/dev/null --pty; do
 		echo "$option"
 		"$PROGRAMS/launch" --defaults "$WDRUN" -t 200 "$option" yes \
@@ -100,19 +80,20 @@ is_held_by_others() {
 	start "$PROGRAMS/sip" -e "$WDRUN" -t 200 -i 100 sh -c 'echo first
 		echo "ready $$" >said; read -r _ <gate; echo second; : >survived'
 	wait_until says_ready said
-	wait_until no is_held_by_others "/proc/$ready/fd/1" "$ready"
+	pipe=$(stat -Lc %i "/proc/$ready/fd/1")
+	wait_until is_held_once "$pipe"
 	echo >&6
 	gives 141 finish
 	[ ! -e survived ]
 }
 
 @test "readers see the end when the command closes a descriptor" {
-	local text other
 	mkfifo fifo other gate
 	exec 6<>gate
 	start sh -c 'exec "$WDRUN" -i60 sh -c "
 		echo \$\$; echo words >&7; exec >&- 7>&-
 		read -r _ <gate; exit 4" >fifo 7>other'
+	# shellcheck disable=SC2094 # two FIFOs
 	{
 		read -rd '' -t "$PATIENCE" text || [ "$?" -eq 1 ]
 		read -rd '' -t "$PATIENCE" other <&8 || [ "$?" -eq 1 ]
@@ -122,8 +103,6 @@ is_held_by_others() {
 	echo >&6
 	gives 4 finish
 }
-
-# --- readers that do not read ------------------------------------------------
 
 # bats test_tags=slow
 @test "a stuck reader of stdout blocks it and not stderr, and nothing is lost" {
@@ -139,39 +118,68 @@ is_held_by_others() {
 	[ "$stderr" = word ]
 }
 
-# --- descriptors that are closed, or cannot be written -----------------------
-
 # bats test_tags=smoke
-@test "a stdout that is closed stays closed, and stderr comes through; both closed: 125" {
-	local option
+@test "a stdout that is closed stays closed, and stderr comes through" {
 	gives 3 complete "$PROGRAMS/launch" --close 1 "$WDRUN" --tee=copy \
 		sh -c '[ -e /proc/$$/fd/1 ] || : >closed; echo error >&2; exit 3'
 	[ -e closed ]
 	[ "$stderr" = error ]
-	take copy
-	[ "$taken" = error ]
-
-	rm -f copy
-	for option in -i60 --tee=copy; do
-		status=0
-		"$WDRUN" "$option" touch ran >&- 2>&- || status=$?
-		[ "$status" -eq 125 ]
-		[ ! -e ran ]
-		[ ! -e copy ]
-	done
+	[ "$(<copy)" = error ]
 }
 
 @test "output that cannot be written is told once, and does not change the status" {
 	[ -c /dev/full ] || skip "there is no /dev/full"
-	local row
 	# A full disk, and a file that may not grow.
 	for row in '-i 60 sh -c "echo one; sleep 0.1; echo two" >/dev/full' \
 		'-u nothing "$PROGRAMS/pattern" write 1 500000 >file'; do
 		echo "$row"
 		gives 0 complete bash -c "ulimit -f 64; exec \"\$WDRUN\" $row"
-
 		has_message stdout
 		has_line_count 1 err
 	done
 	"$PROGRAMS/pattern" check 1 65536 <file
+}
+
+# --- --pty -------------------------------------------------------------------
+
+# bats test_tags=smoke
+@test "stdout and stderr are the controlling terminal, 24 by 80; stdin and status are as ever" {
+	gives 42 directly --pty sh -c '[ -t 0 ] || echo no; [ -t 1 ] && [ -t 2 ] && echo yes
+		read -r x; echo "$x"; echo error >&2; echo words >/dev/tty
+		stty size </dev/tty
+		read -r _ _ _ _ group session _ front _ </proc/$$/stat
+		[ "$session" = $PPID ] && [ "$group $front" = "$$ $$" ] && exit 42' \
+		<<<input
+	[ "$output$stderr" = $'no\nyes\ninput\nerror\nwords\n24 80' ]
+	directly --pty printf 'a\nb\tc\r\n\n.'
+	[ "$output" = $'a\nb\tc\r\n\n.' ]
+
+	# Where the caller has no stdout or stderr it has its terminal too.
+	gives 3 complete sh -c 'exec "$WDRUN" --pty sh -c "
+		[ -t 1 ] && [ -t 2 ] && echo into nothing && exit 3" >&- 2>&-'
+}
+
+@test "a reader that has gone hangs up nobody on the terminal who writes nothing" {
+	mkfifo go
+	"$WDRUN" --pty sh -c 'echo first; read -r x <go; exit 3' 2>err |
+		{ read -r x; exec <&-; echo "$x" >go; [ "$x" = first ]; } || true
+	[ "${PIPESTATUS[0]}" -eq 3 ]
+	[ ! -s err ]
+}
+
+@test "the terminal stays for survivors, also where they are let go, without a SIGHUP" {
+	mkfifo pipe
+	gives 5 directly --pty --survivors=leave sh -c '{ trap "echo hup >>how" HUP
+		read -r word <pipe; [ -t 1 ] && echo "$word" >>how; } & exit 5'
+	echo here >pipe
+	wait_until nobody_is_left
+	[ "$(<how)" = here ]
+}
+
+@test "no message is lost where other processes write to the terminal" {
+	# The kernel lets one process at a time write to a terminal; a write
+	# without waiting then fails.
+	"$WDRUN" --pty bash -c 'until [ -e over ]; do echo x; done &
+		for i in {1..20}; do "$WDRUN" --nope; done; : >over; wait' >out
+	[ "$(grep -c -- --nope out)" -eq 20 ]
 }
