@@ -2,53 +2,35 @@
 #
 # Signals: which processes get them, and what wdrun does. programs/sigcount.c
 # prints the signals that it got, and exits with 7 after TERM.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
+load bounds
 load terminal
 
-# has_lines COUNT BEGINNING [FILE]: FILE (out) has so many lines that begin so.
-has_lines() {
-	[ "$(grep -cE "^$2( |$)" "${3:-out}")" -eq "$1" ]
-}
-
-# ends_with STATUS: TERM to the front ends the run so.
-ends_with() {
-	kill -TERM "$started"
-	gives "$1" finish
-}
-
 @test "a terminating signal reaches all; another the command's whole group, each real-time one" {
-	local number
 	start "$WDRUN" -k never sh -c '"$PROGRAMS/sigcount" &
 		setsid "$PROGRAMS/sigcount" >escaped & exec "$PROGRAMS/sigcount"'
-	wait_until has_lines 2 ready
+	wait_until has_lines 2 'ready .*'
 	await_ready escaped
 	# USR1 USR2 PIPE ALRM URG XCPU VTALRM PROF WINCH IO PWR, real-time
 	for number in 10 12 13 14 23 24 26 27 28 29 30 50 64; do
 		kill -"$number" "$started"
 		wait_until has_lines 2 "got $number"
 	done
-	kill -34 "$started"
-	kill -34 "$started"
-	kill -34 "$started"
+	for _ in 1 2 3; do kill -34 "$started"; done
 	wait_until has_lines 6 'got 34' # TERM would overtake them
-
-	ends_with 7
+	ended_by TERM 7
 	[ -z "$stderr" ]
 	has_lines 6 'got 34'
 	has_lines 2 'got 15'
-	has_lines 1 got escaped
+	has_lines 1 'got .*' escaped
 	has_lines 1 'got 15' escaped
 }
 
 # bats test_tags=slow
 @test "a terminating signal starts the clock of --kill-after, and puts off no --timeout" {
-	start "$WDRUN" -k 200ms "$PROGRAMS/launch" --ignore TERM \
-		sh -c 'echo "ready $$"; exec sleep 1000'
-	await_ready
-	ends_with 137
+	underway -k 200ms "$PROGRAMS/launch" --ignore TERM "$PROGRAMS/escape"
+	ended_by TERM 137
 
 	# The command has sent the signal before it is ready.
 	gives 7 complete_late sh -c 'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT -k never \
@@ -57,22 +39,20 @@ ends_with() {
 }
 
 @test "two terminating signals are forwarded, the third kills at once, whoever sends them" {
-	start "$WDRUN" -k never "$PROGRAMS/sigcount"
-	await_ready
+	underway -k never "$PROGRAMS/sigcount"
 	kill -HUP "$started"
 	wait_until has_lines 1 'got 1'
 	sh -c "kill -INT $started"
 	wait_until has_lines 1 'got 2'
 	is_alive "$ready"
-	kill -QUIT "$started"
-	gives 137 finish
+	ended_by QUIT 137
 
 	# One TERM to the outermost of three is no third signal.
 	start "$WDRUN" -k 60 "$WDRUN" -k 60 "$WDRUN" -k 60 bash -c '
 		trap "sleep 0.3; echo in order; exit 7" TERM; echo "ready $$"
 		while :; do sleep 0.05; done'
 	await_ready
-	ends_with 7
+	ended_by TERM 7
 	[[ $output == *"in order" ]]
 }
 
@@ -80,14 +60,13 @@ ends_with() {
 	start "$PROGRAMS/launch" --ignore HUP --ignore INT --ignore QUIT \
 		"$WDRUN" -k never "$PROGRAMS/sigcount"
 	await_ready
-	kill -HUP "$started"
-	kill -INT "$started"
-	kill -QUIT "$started"
-	kill -USR1 "$started" # USR1 is handled after them
+	for signal in HUP INT QUIT USR1; do # USR1 is handled after the others
+		kill -"$signal" "$started"
+	done
 	wait_until has_lines 1 'got 10'
 	is_alive "$ready"
-	has_lines 1 got
-	ends_with 7
+	has_lines 1 'got .*'
+	ended_by TERM 7
 }
 
 # is_pending PID DIGITS: a pending signal of PID is in the mask that ends so. For the
@@ -119,19 +98,13 @@ is_pending() {
 	for _ in {1..10}; do
 		start "$WDRUN" -k 300ms sleep 1000
 		# Before that, programs/launch would die by the signal.
-		wait_until is_wdrun "$started"
-		kill -TERM "$started"
-		gives 143 finish >/dev/null
+		wait_until test "/proc/$started/exe" -ef "$WDRUN"
+		ended_by TERM 143 >/dev/null
 	done
-}
-
-is_wdrun() {
-	[ "/proc/$1/exe" -ef "$WDRUN" ]
 }
 
 # bats test_tags=smoke
 @test "TSTP stops the command and wdrun, CONT continues them; a command may handle it" {
-	local row
 	for row in 'escape 143' 'sigcount 7'; do
 		# a job that SIGTSTP stops, whoever started the tests
 		start "$PROGRAMS/launch" --group "$WDRUN" "$PROGRAMS/${row% *}"
