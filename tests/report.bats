@@ -1,10 +1,9 @@
 #!/usr/bin/env bats
 #
 # --report: how a run ended, as JSON, on every way out.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2094,SC2154
 
 load helper
+load bounds
 
 setup() {
 	common_setup
@@ -29,20 +28,18 @@ says() {
 ends() {
 	local how=
 	[[ " ${*:3} " != *' LIMIT '* ]] || how=late
-	$how directly "$WDRUN" --report=report "${@:3}"
-	[ "$status" -eq "$1" ]
+	gives "$1" $how directly --report=report "${@:3}"
 	says "$2"
 }
 
 # reports_to FILE: a run with --report=FILE ends with 3.
 reports_to() {
-	directly "$WDRUN" --report="$1" sh -c 'exit 3'
-	[ "$status" -eq 3 ]
+	gives 3 directly --report="$1" sh -c 'exit 3'
 }
 
 # bats test_tags=smoke,slow
 @test "a command's own end is reported: status, signal, use, why it was not executed; any bytes" {
-	local now=$EPOCHSECONDS name
+	now=$EPOCHSECONDS
 	ends 0 '.outcome == "exited" and .status == 0 and .signal == null and
 		.reason == null and .reason_code == null and .tree == null and
 		.target.status == 0 and .output == null and .locks == [] and .cleanup == []' true
@@ -70,23 +67,15 @@ reports_to() {
 @test "each reason for a stop is reported, how many processes it met, and output given up" {
 	ends 124 '.processes.stopped == 2 and .processes.killed == 2' \
 		-s KILL -t LIMIT sh -c 'sleep 1000 & echo "ready $!"; wait'
-	ends 0 '.reason == "the output is complete, but the command did not exit" and .reason_code == "until" and .status == 0' \
-		-u line --until-grace=0 sh -c 'echo line; exec sleep 1000'
 	ends 7 '.outcome == "exited" and .target.status == 7 and .processes.stopped == 1 and
 		.reason == "the command has exited; no progress" and .reason_code == "survivors-idle"' \
 		--idle-after-exit=100ms sh -c 'sleep 1000 & exit 7'
-	ends 7 '.reason == "the command has exited; survivors are left" and .reason_code == "survivors-busy"' \
-		--max-after-exit=100ms --idle-after-exit=100 sh -c 'sleep 1000 & exit 7'
 
-	# A zombie was not stopped. (sleep, unlike a shell, reaps none.)
-	start "$WDRUN" --report=report sh -c '
-		setsid sh -c "until grep -q sleep /proc/\$PPID/comm; do :; done" &
-		echo "ready $$"; exec sleep 1000'
-	await_ready
-	first_child "$ready"
-	wait_until is_zombie "$child"
-	kill -INT "$started"
-	finish
+	# A zombie of another group was not stopped.
+	underway --report=report "$PROGRAMS/escape" setsid
+	kill -KILL "$ready"
+	wait_until is_zombie "$ready"
+	ended_by INT 130
 	says '.outcome == "stopped" and .reason == "cancelled" and .reason_code == "cancelled" and
 		.status == 130 and .signal == "SIGINT" and .processes.stopped == 1'
 
@@ -123,48 +112,26 @@ reports_to() {
 	exec 9>lock
 	flock 9
 	# What the caller used is not the run's.
-	directly bash -c 'for i in {1..30000}; do :; done
+	gives 75 complete bash -c 'for i in {1..30000}; do :; done
 		exec "$WDRUN" --report=report --lock=lock true'
-	[ "$status" -eq 75 ]
 	says '.outcome == "locked out" and .reason_code == "locked" and .status == 75 and
 		(.locks[0] | endswith("/lock")) and .target.pid == null and .cpu_ms == 0 and
 		.peak_memory_kib == 0 and .processes.left == []'
 }
 
 # bats test_tags=smoke
-@test "a report is written after SIGKILL of the front, and of the supervisor" {
-	local escape=("$PROGRAMS/escape" fork setsid stubborn)
-	start "$WDRUN" --report=report "${escape[@]}"
-	await_ready
-	kill -KILL "$started"
-	finish
-	wait_until test -s report
-	wait_until nobody_is_left
-	says '.reason == "the front was killed" and .reason_code == "front-killed"'
-
-	start "$WDRUN" --report=report "${escape[@]}"
-	await_ready
-	await_watchers
-	kill -KILL "$supervisor"
-	finish
-	[ "$status" -eq 137 ]
-	says '.reason == "the supervisor was killed" and .status == 137 and
-		.reason_code == "supervisor-killed" and .processes.killed >= 1'
-
-	start "$WDRUN" --report=report --idle-after-exit=1000 sh -c '
-		sleep 1000 & echo "ready $$"; exit 7'
-	await_ready
-	front=$started
-	find_watchers
+@test "a report is written after SIGKILL of the supervisor, with the command's own end" {
+	underway --report=report --survivors=wait "$PROGRAMS/escape" -x 7 fork setsid stubborn
 	wait_until is_zombie "$target"
 	kill -KILL "$supervisor"
-	finish
-	says '.outcome == "exited" and .target.status == 7 and .reason_code == "supervisor-killed"'
+	gives 7 finish
+	says '.outcome == "exited" and .status == 7 and .target.status == 7 and
+		.reason == "the supervisor was killed" and
+		.reason_code == "supervisor-killed" and .processes.killed >= 1'
 }
 
 # bats test_tags=smoke
 @test "an older report is replaced in one step, where its name led at the start, in its mode" {
-	local older
 	mkdir -p A/app victim place
 	echo precious | tee victim/report >precious
 	printf -v older 'x%.0s' {1..255}
@@ -173,24 +140,22 @@ reports_to() {
 	ln "A/app/$older" kept
 	umask 27
 	ends 0 '.status == 0' true
-	directly "$WDRUN" --report="A/app/$older" sh -c 'mv A/app A/moved
+	gives 3 directly --report="A/app/$older" sh -c 'mv A/app A/moved
 		ln -s ../victim A/app; exit 3'
-	[ "$status" -eq 3 ]
 	[ "$(<kept)" = old ]
 	[ "$(stat -c %a "A/moved/$older" last)" = $'664\n640' ]
 	[ "$(ls -A A/moved victim)" = $'A/moved:\n'"$older"$'\n\nvictim:\nreport' ]
 	cmp precious victim/report
 	says '.status == 3' "A/moved/$older"
 
-	directly "$WDRUN" --report=place/report sh -c 'rm -r place; exit 4'
-	[ "$status" -eq 4 ]
+	gives 4 directly --report=place/report sh -c 'rm -r place; exit 4'
 	has_line_count 1 err
 	has_message --report "$PWD/place/report"
 }
 
 # bats test_tags=slow
 @test "no other kind of file is replaced; another user's FIFO, a wrong descriptor are refused" {
-	local file files=(link . absent/report /dev/null /dev/fd/{9,8,9x,-1,99999999999})
+	files=(link . absent/report /dev/null /dev/fd/{9,8,9x,-1,99999999999})
 	echo old >kept
 	ln -s kept link
 	exec 8</dev/null 9>&-
@@ -201,8 +166,7 @@ reports_to() {
 		files+=(sticky/report)
 	fi
 	for file in "${files[@]}"; do
-		directly "$WDRUN" --report="$file" touch ran
-		[ "$status" -eq 125 ]
+		gives 125 directly --report="$file" touch ran
 		has_message --report "$file"
 		[ ! -e ran ]
 	done
@@ -211,7 +175,6 @@ reports_to() {
 
 # bats test_tags=slow
 @test "FIFOs and descriptors get the report; without a reader, or with a stuck one, nothing hangs" {
-	local file
 	mkfifo fifo
 	reports_to fifo
 	exec 7<>fifo
@@ -220,12 +183,10 @@ reports_to() {
 	head -n 1 <&7 >report
 	says '.status == 3'
 
-	start "$WDRUN" --report=fifo "$PROGRAMS/escape"
-	await_ready
-	kill -KILL "$started"
-	finish
+	underway --report=fifo "$PROGRAMS/escape"
+	ended_by KILL 137
 	head -n 1 <&7 >report
-	says '.reason_code == "front-killed"'
+	says '.reason == "the front was killed" and .reason_code == "front-killed"'
 	[ -p fifo ]
 
 	dd if=/dev/zero of=fifo oflag=nonblock bs=65536 count=1 2>/dev/null
