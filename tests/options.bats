@@ -2,10 +2,9 @@
 #
 # The command line: what is accepted, and that a mistake is told in one line
 # before anything is run, created or locked.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
+load bounds
 
 setup() {
 	common_setup
@@ -14,53 +13,41 @@ setup() {
 	touch out err
 }
 
-# run_now ARG...: runs wdrun ARG... in the foreground.
-run_now() {
-	echo "--- wdrun ${*@Q}"
-	directly "$WDRUN" "$@"
-}
-
 # refused WORD... -- ARG...: wdrun ARG... gives 125, and one line that has each
 # WORD; nothing is printed, run or made.
 refused() {
-	local words=() before after
+	local words=() before=(./.* ./*) after
 	while [ "$1" != -- ]; do
 		words+=("$1")
 		shift
 	done
-	before=(./.* ./*)
-	run_now "${@:2}"
-	after=(./.* ./*)
-
-	[ "$status" -eq 125 ]
+	gives 125 directly "${@:2}"
 	[ -z "$output" ]
-	[[ $stderr != *$'\n'* ]]
+	has_line_count 1 err
 	has_message "${words[@]}"
+	after=(./.* ./*)
 	[ "${after[*]}" = "${before[*]}" ]
 }
 
 # each_refused: the same for each line of stdin: `WORD... | ARG...`, which are
 # words of the shell. The command is `touch ran`.
 each_refused() {
-	local row row_words row_arguments
+	local row
 	while IFS= read -ru 9 row; do
-		eval "row_words=(${row%%' |'*}) row_arguments=(${row#*'| '})"
-		refused "${row_words[@]}" -- "${row_arguments[@]}" touch ran
+		echo "$row"
+		eval "refused ${row/ | / -- } touch ran"
 	done 9<&0
 }
 
 # accepted ARG...: with these options the command is run, and nothing is told.
 accepted() {
-	run_now "$@" echo ran
-	[ "$status" -eq 0 ]
-	[ "$output" = ran ]
-	[ ! -s err ]
+	gives 0 directly "$@" echo ran
+	[ "$output$stderr" = ran ]
 }
 
 # unit/duration.c has what is a duration.
 # bats test_tags=slow
 @test "durations have units, signals names or numbers; what is neither is refused, and named" {
-	local number option value
 	for option in --timeout --kill-after --idle-after-exit --max-after-exit \
 		--idle-timeout --until-grace --heartbeat; do
 		refused "$option" "'5x'" -- "$option=5x" touch ran
@@ -70,16 +57,14 @@ accepted() {
 	done
 	accepted -t 1h30m -k 90min -i .5h --idle-after-exit 900 --max-after-exit never
 	accepted -t 99999999999999999999 -k 9223372037s -i 1w2d --idle-after-exit infinity
-	run_now -t 0.0001min10ms0.004sec sleep 1000
-	[ "$status" -eq 124 ]
+	gives 124 directly -t 0.0001min10ms0.004sec sleep 1000
 	has_message 20ms
 
 	for value in SIGUSR2=12 usr2=12 12=12 RTMIN=34 RTMIN+1=35 SIGRTMAX-1=63 RTMAX=64; do
 		number=${value#*=}
 		# Blocked, so that it waits until the command takes it.
-		directly "$PROGRAMS/launch" --block "$number" --block CONT "$WDRUN" \
-			-t 10ms -k 60 -s "${value%=*}" "$PROGRAMS/sigcount" 2
-		[ "$status" -eq 124 ]
+		gives 124 complete "$PROGRAMS/launch" --block "$number" --block CONT \
+			"$WDRUN" -t 10ms -k 60 -s "${value%=*}" "$PROGRAMS/sigcount" 2
 		grep -qx "got $number" out
 	done
 	for value in FOO '' 0 65 -1 SIG 15x TERMINATE RTMIN+99 RTMAX+1 RTMIN-1 ' TERM'; do
@@ -89,7 +74,6 @@ accepted() {
 
 # bats test_tags=smoke
 @test "a mistake is refused and named with its option, and no other option has made anything" {
-	local text
 	printf -v text '%01025d' 0
 	mkdir directory
 	mkfifo fifo
@@ -135,62 +119,56 @@ accepted() {
 	accepted --tee=./-
 	accepted --report=./-
 	# A device that cannot be opened is no FIFO.
-	directly setsid -w "$WDRUN" --tee=/dev/tty touch ran
-	[ "$status" -eq 125 ]
+	gives 125 complete setsid -w "$WDRUN" --tee=/dev/tty touch ran
 	has_message --tee /dev/tty "No such device"
 	# Output that has no place to go cannot be read.
 	for text in --idle-timeout=5 --until=text --tee=copy; do
-		directly sh -c 'exec "$WDRUN" "$1" touch ran >&- 2>&-' sh "$text"
-		[ "$status" -eq 125 ]
+		gives 125 complete sh -c 'exec "$WDRUN" "$1" touch ran >&- 2>&-' sh "$text"
 	done
 	[ ! -e ran ]
 	[ ! -e copy ]
 }
 
 @test "options end at the first operand, and at --; values are joined or apart; the last counts" {
-	local options
-	run_now echo -t x --help
+	directly echo -t x --help
 	[ "$output" = "-t x --help" ]
-	run_now -t 100 -- echo -- -t 7
+	directly -t 100 -- echo -- -t 7
 	[ "$output" = "-- -t 7" ]
 	printf '#!/bin/sh\necho dashed\n' >-dashed
 	chmod +x ./-dashed
-	PATH=$PWD:$PATH run_now -- -dashed
+	PATH=$PWD:$PATH directly -- -dashed
 	[ "$output" = dashed ]
 
 	# With values that look like options.
-	run_now -u -timeout --idle-unless-busy -i 900 --until-grace=900 -w 1 -E 7 \
+	directly -u -timeout --idle-unless-busy -i 900 --until-grace=900 -w 1 -E 7 \
 		-l lock --setsid --pty echo -timeout
 	[[ $output == -timeout* ]]
 	for options in '-t1ms -t900' '--timeout 1ms --timeout=900' \
 		'-pqt900' '-t 1ms --timeout never -vq'; do
 		# shellcheck disable=SC2086 # these are words
-		run_now $options sleep 0.02
-		[ "$status" -eq 0 ]
+		gives 0 directly $options sleep 0.02
 		[ ! -s err ]
 	done
-	run_now -qv true
+	directly -qv true
 	[ -s err ]
 }
 
 @test "what a message quotes is printable UTF-8: C0, C1 and broken bytes become ?" {
-	local text='' bad expected=''
+	text='' expected=''
 	for bad in $'\e' $'\a' $'\177' $'\302\233' $'\302\200' $'\302\237' \
 		$'\233' $'\200' $'\377' $'\303' $'\342\202' $'\300' $'\370'; do
 		text+="[2J$bad" expected+='\[2J\?+'
 	done
-	run_now "./no-${text}[2J-such"
-	[ "$status" -eq 127 ]
+	gives 127 directly "./no-${text}[2J-such"
 	[[ $stderr =~ \'\./no-$expected\[2J-such\' ]]
 	text="café Größe € 日本 😀 "$'\302\240'
-	run_now "./no-$text-such"
+	directly "./no-$text-such"
 	has_message "'./no-$text-such'"
 }
 
 # The rows that make --help make the options, too; docs.bats holds the manual against it.
 # bats test_tags=smoke
 @test "every option is taken, long and short; --help has 39 lines of 60 columns" {
-	local option
 	need_pty
 	accepted --timeout=never --idle-timeout=never --until=text --kill-after=never \
 		--signal=TERM --preserve-status --idle-after-exit=never --max-after-exit=never \
@@ -199,16 +177,13 @@ accepted() {
 	accepted -t never -i never -u text -k never -s TERM -p -f -l lock -c left -n name -q
 	accepted --tee=copy --foreground
 
-	run_now -V true
+	directly -V true
 	[[ $output =~ ^wdrun\ [0-9]+\.[0-9]+[^$'\n']*$ ]]
-	run_now -h true
-	[ "$status" -eq 0 ]
+	gives 0 directly -h true
 	[ ! -s err ]
 	[ "$(wc -l <out)" -le 39 ]
 	[ -z "$(awk 'length > 60' out)" ]
 	for option in --help --version; do
-		status=0
-		"$WDRUN" "$option" >/dev/full 2>err || status=$?
-		[ "$status" -eq 125 ]
+		run -125 bash -c '"$WDRUN" "$1" >/dev/full' - "$option"
 	done
 }
