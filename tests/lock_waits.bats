@@ -2,8 +2,6 @@
 #
 # Promise 5: runs that wait for a lock, and what becomes of a lock where
 # watchers are killed with SIGKILL.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 load locks
@@ -17,7 +15,6 @@ sleeps_on() {
 }
 
 @test "a waiting run sleeps, holds no lock, and gets its own after a run, flock(1) or a script" {
-	local holds
 	for holds in hold_lock hold_by_flock hold_by_script; do
 		"$holds"
 		contend --lock=a --lock=b
@@ -30,7 +27,6 @@ sleeps_on() {
 		[ ! -s out ]
 
 		release
-		finish
 		got_it
 		is_none a b
 		[ "$holds" = hold_by_script ] || [ ! -s err ]
@@ -41,7 +37,6 @@ sleeps_on() {
 	hold sh -c 'echo $$ >lock; echo "ready $$"; read -r _ <go; exec rm lock'
 	contend
 	echo >go
-	finish
 	got_it
 	await_holder
 }
@@ -53,8 +48,7 @@ waits_longer() {
 	wait_until is_waiting "$started"
 	pause "$1.1"
 	release
-	finish
-	[ "$status" -eq 124 ]
+	gives 124 finish
 }
 
 # bats test_tags=slow
@@ -63,7 +57,6 @@ waits_longer() {
 }
 
 @test "a run that waits is ended by a signal, also one that the caller blocks, and leaves nothing" {
-	local before holds row words
 	ulimit -c 0
 	for holds in hold_lock hold_by_script; do
 		"$holds"
@@ -75,9 +68,7 @@ waits_longer() {
 			start "$PROGRAMS/launch" "${words[@]:1}" "$WDRUN" -w 1000 -l a -l lock true
 			wait_until is_waiting "$started"
 			kill -s "${words[0]}" "$started"
-			wait_until is_dead "$started"
-			finish
-			[ "$status" -eq $((128 + $(kill -l "${words[0]}"))) ]
+			gives $((128 + $(kill -l "${words[0]}"))) finish
 			[ "$(echo *)" = "${before[*]}" ]
 		done
 		is_in lock "$holder"
@@ -87,16 +78,13 @@ waits_longer() {
 	ends 0 --lock=a --lock=lock true
 }
 
-has_job() {
-	first_child "$started" && job=$child
-}
-
 # bats test_tags=slow
 @test "Ctrl-Z stops a run that waits for a lock, fg has it go on, meanwhile others get the lock" {
 	hold_lock
 	# In a process group that is not orphaned: else SIGTSTP would stop nothing.
 	start "$PROGRAMS/launch" --group "$WDRUN" --lock=lock --lock-wait=1000 echo inside
-	wait_until has_job
+	wait_until first_child "$started"
+	job=$child
 	for _ in 1 2; do
 		kill -CONT "$job"
 		wait_until is_waiting "$job"
@@ -109,13 +97,11 @@ has_job() {
 	is_stopped "$job"
 
 	kill -CONT "$job"
-	finish
 	got_it
 }
 
 # bats test_tags=tree
 @test "kill -9 of the supervisor leaves the front the lock; kill -9 of both frees it" {
-	local last
 	for last in CONT KILL; do
 		hold "$WDRUN" --lock=lock "$PROGRAMS/escape" fork setsid stubborn
 		front=$holder
@@ -131,7 +117,6 @@ has_job() {
 		is_in lock "$front"
 
 		kill -s "$last" "$front"
-		finish
 		got_it
 		await_holder
 		[ "$last" = KILL ] || is_dead "$held_by"

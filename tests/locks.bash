@@ -1,12 +1,8 @@
-# shellcheck shell=bash
-# shellcheck disable=SC2016,SC2034,SC2154 # they share variables with the tests
-#
 # Holders of locks, and runs that want locks: for tests of --lock.
 
 # ends STATUS ARG...: a run with these arguments ends with STATUS.
 ends() {
-	directly "$WDRUN" "${@:2}"
-	[ "$status" -eq "$1" ]
+	gives "$1" directly "$WDRUN" "${@:2}"
 }
 
 # is_in FILE TEXT: that is all of the file, but for newlines at its end.
@@ -72,9 +68,9 @@ is_waiting() {
 	no first_child "$1"
 }
 
-# The run that was started has had the lock, and no process has it now.
+# The run that was started ends, and has had the lock. Nobody has it now.
 got_it() {
-	[ "$status" -eq 0 ]
+	gives 0 finish
 	[ "$output" = inside ]
 	[ ! -e lock ]
 }
