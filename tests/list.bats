@@ -4,20 +4,17 @@
 # and to programs.
 #
 # Runs in a PID namespace of its own: other tests' processes are not its subject.
-#
-# shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
 load helper
 load orphans
 
 list() {
-	complete "$WDRUN" --list "$@"
+	gives 0 complete "$WDRUN" --list "$@"
 	mapfile -t lines <out
 }
 
 # bats test_tags=smoke
 @test "--list shows the runs, the oldest first, with name, ID, state, age, time left and command" {
-	local age
 	begin nightly -t 1h -- "$PROGRAMS/sigcount" 9
 	for age in 4 8 1 6 3 9 2 7 5; do # as no directory has them
 		forge name="run$age" started="170000000000000000$age"
@@ -27,7 +24,6 @@ list() {
 	diff -r "$WDRUN_REGISTRY" before
 	list
 	end "$front"
-	[ "$status" -eq 0 ]
 	[ ! -s err ]
 	[ "${lines[*]%% *}" = "NAME $(echo run{1..9}) nightly" ]
 	[[ ${lines[0]} =~ ^NAME\ +ID\ +STATE\ +AGE\ +LEFT\ +COMMAND$ ]]
@@ -46,39 +42,35 @@ list() {
 	[[ $output =~ second\ +$front\ +waiting\ +[0-9]+s\ +5.m..s\  ]]
 	end "$holder"
 	wait_until is_listed second running
-	complete "$WDRUN" --name=third --lock=lock --lock-wait=200ms -- touch ran
-	[ "$status" -eq 75 ]
+	gives 75 complete "$WDRUN" --name=third --lock=lock --lock-wait=200ms -- touch ran
 	[ "$(ids | wc -l)" -eq 1 ]
 	end "$front"
 	[ -z "$(ids)" ]
 }
 
 @test "where no run is on record, --list says so on stderr, and --json is an empty array" {
-	local place
 	for place in "$WDRUN_REGISTRY" nowhere; do
 		list --registry="$place"
-		[ "$status$output" = 0 ]
+		[ -z "$output" ]
 		has_message "$place"
 		list --json --registry="$place"
-		[ "$status$output$stderr" = '0[]' ]
-		complete "$WDRUN" --reap --registry="$place"
-		[ "$status$output" = 0 ]
+		[ "$output$stderr" = '[]' ]
+		gives 0 complete "$WDRUN" --reap --registry="$place"
+		[ -z "$output" ]
 	done
 	[ ! -e nowhere ]
 	list -q
-	[ "$status$output$stderr" = 0 ]
+	[ -z "$output$stderr" ]
 }
 
 # bats test_tags=slow
 @test "an entry that cannot be read for lack of a resource fails --list, --cancel and --reap" {
-	local mode
 	need strace
-	strace -qq -e trace=none true || skip "strace may not trace"
+	strace -qq -f -e trace=none true || skip "strace may not trace"
 	forge
 	for mode in --list --cancel=forged --reap; do
-		complete strace -qq -o trace -P "$id.run" -e inject=openat:error=ENFILE \
-			"$WDRUN" "$mode"
-		[ "$status" -eq 125 ]
+		gives 125 complete strace -qq -o trace -P "$id.run" \
+			-e inject=openat:error=ENFILE "$WDRUN" "$mode"
 		[ -z "$output" ]
 		has_message "$id.run"
 	done
@@ -87,18 +79,16 @@ list() {
 
 # bats test_tags=slow
 @test "at a terminal the list is cut to its width; where it cannot be written, it fails" {
-	local width option
 	begin nightly -- "$PROGRAMS/sigcount" 9 {1..200}
 	for width in 40 120; do
 		complete env -u WDRUN_REGISTRY "$WDRUN" --pty --no-stdin -- sh -c '
-			stty cols "$1" </dev/tty
-			exec "$WDRUN" --list --registry="$2"' - "$width" "$WDRUN_REGISTRY"
+			stty cols "$1" </dev/tty; exec "$WDRUN" --list --registry="$2"' \
+			- "$width" "$WDRUN_REGISTRY"
 		[[ $output == *$'\n'nightly* ]]
 		[ "$(wc -L <out)" -eq "$width" ]
 	done
 	for option in --list --json; do
-		directly sh -c '"$WDRUN" --list "$1" >/dev/full' - "$option"
-		[ "$status" -eq 125 ]
+		gives 125 directly sh -c '"$WDRUN" --list "$1" >/dev/full' - "$option"
 		has_message stdout
 	done
 	end "$front"
@@ -106,7 +96,7 @@ list() {
 
 # bats test_tags=smoke
 @test "no name can control the terminal; --json is JSON, whatever bytes there are, and complete" {
-	local nasty=$'"quoted" \\ back\nnew\tline\e \xff\xc3 é 🐢 \xc2\x9b'
+	nasty=$'"quoted" \\ back\nnew\tline\e \xff\xc3 é 🐢 \xc2\x9b'
 	begin "$nasty" -t 1h -- "$PROGRAMS/sigcount" 9 '' "$nasty" last
 	"$WDRUN" --list >list
 	"$WDRUN" --list --json >json

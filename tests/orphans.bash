@@ -1,6 +1,3 @@
-# shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154 # what is set here is read by the tests
-#
 # Runs on record: running, orphaned, and forged. Only forge knows the format of
 # an entry; the ID of a run is the name of its file, less `.run`.
 
@@ -30,9 +27,8 @@ begin() {
 
 # end FRONT...: ends these runs.
 end() {
-	local pid
 	kill -TERM "$@"
-	for pid; do wait "$pid" || true; done
+	wait "$@" || true
 }
 
 # orphan OPTION... -- COMMAND...: starts a run, and kills its front and
@@ -52,11 +48,7 @@ orphan() {
 
 # are_ready COUNT [FILE]: FILE (out) has said so often that it is ready.
 are_ready() {
-	local word pid
-	left=()
-	while read -r word pid; do
-		[ "$word" != ready ] || left+=("$pid")
-	done <"${2:-out}"
+	mapfile -t left < <(sed -n 's/^ready //p' "${2:-out}")
 	ready=${left[0]-}
 	((${#left[@]} == $1))
 }
@@ -72,14 +64,18 @@ wait_for_lock() {
 	wait_until is_listed second waiting
 }
 
-# kill_watchers: kills both at once. A front that is stopped ends nothing when its
-# supervisor dies.
-kill_watchers() {
+# A front that is stopped ends nothing when its supervisor dies.
+kill_supervisor() {
 	kill -STOP "$front"
 	wait_until is_stopped "$front"
-	kill -KILL "$supervisor" "$front"
-	wait_until is_dead "$front"
+	kill -KILL "$supervisor"
 	wait_until is_dead "$supervisor"
+}
+
+kill_watchers() {
+	kill_supervisor
+	kill -KILL "$front"
+	wait_until is_dead "$front"
 }
 
 # Sets id to the ID of the run whose front is $front.
@@ -91,23 +87,15 @@ find_id() {
 
 # Prints the IDs of the runs on record.
 ids() {
-	local entry
-	for entry in "$WDRUN_REGISTRY"/*.run; do
-		entry=${entry##*/}
-		[ "$entry" = '*.run' ] || echo "${entry%.run}"
-	done
+	find "$WDRUN_REGISTRY" -name '*.run' -printf '%f\n' | sed 's/\.run$//'
 }
 
 is_on_record() { [ -e "$WDRUN_REGISTRY/$id.run" ]; }
 is_off_the_record() { [ ! -e "$WDRUN_REGISTRY/$id.run" ]; }
 
-# is_listed NAME STATE [COMMAND...]: --list, below COMMAND, shows the run in STATE.
+# is_listed NAME STATE: --list shows the run in STATE.
 is_listed() {
-	local name state
-	while read -r name _ state _; do
-		[ "$name $state" != "$1 $2" ] || return 0
-	done < <(exec "${@:3}" "$WDRUN" --list)
-	return 1
+	"$WDRUN" --list | grep -qE "^$1 +[^ ]+ +$2 "
 }
 
 # live [NAME=VALUE]... [WRAPPER...]: starts a process with this in its
@@ -119,9 +107,7 @@ live() {
 }
 
 is_asleep() {
-	local name=''
-	{ read -r name <"/proc/$1/comm"; } 2>/dev/null
-	[ "$name" = sleep ]
+	grep -qsx sleep "/proc/$1/comm"
 }
 
 # start_of PID: prints the start time of PID, in clock ticks after boot.

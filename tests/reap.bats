@@ -4,8 +4,6 @@
 # `wdrun --reap` kills what is left of the run on record, and nothing else.
 #
 # Runs in a PID namespace of its own: --reap reads all processes of the machine.
-#
-# shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
 load helper
 load orphans
@@ -13,8 +11,7 @@ load orphans
 # reap_finishes PID...: --reap finishes the run, and these processes are dead.
 reap_finishes() {
 	local pid
-	complete "$WDRUN" --reap
-	[ "$status" -eq 0 ]
+	gives 0 complete "$WDRUN" --reap
 	is_off_the_record
 	for pid; do is_dead "$pid"; done
 }
@@ -22,15 +19,14 @@ reap_finishes() {
 # reap_keeps WORD...: --reap does not finish the run, which a message with these
 # words says.
 reap_keeps() {
-	complete "$WDRUN" --reap
-	[ "$status" -eq 1 ]
+	gives 1 complete "$WDRUN" --reap
 	is_on_record
 	has_message "$id" "$@"
 }
 
 # bats test_tags=smoke,tree
 @test "--reap, one of several, ends a daemon that both watchers left; so does a run on record" {
-	local reapers=()
+	reapers=()
 	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
 	is_listed nightly orphaned
 	for _ in {1..4}; do
@@ -58,23 +54,18 @@ reap_keeps() {
 		setsid sh -c "\"\$PROGRAMS/escape\" setsid empty & wait" & wait'
 	reap_finishes "${left[@]}"
 	nobody_is_left
-}
 
-@test "what is left where the four watchers of a run within a run were killed at once is ended" {
-	start "$WDRUN" --name=a "$WDRUN" --registry="$PWD/other" setsid "$PROGRAMS/sigcount"
-	await_ready
-	front=$started
+	# The four watchers are killed at once.
+	begin a -- "$WDRUN" --registry="$PWD/other" setsid "$PROGRAMS/sigcount"
 	find_watchers
 	first_child "$target"
 	kill -KILL "$front" "$supervisor" "$target" "$child"
-	complete "$WDRUN" --reap
-	[ "$status" -eq 0 ]
+	gives 0 complete "$WDRUN" --reap
 	nobody_is_left
 }
 
 # bats test_tags=slow
 @test "of a run in the session of another one all is ended that is left, and nothing of that one" {
-	local outer outer_id caller
 	begin outer -- bash -c 'setsid sleep 1000 & echo "$!" >other
 		"$WDRUN" --foreground --name=inner -- sh -c \
 			"\"\$PROGRAMS/escape\" fork & \"\$PROGRAMS/escape\" fork setsid & wait" &
@@ -98,7 +89,7 @@ reap_keeps() {
 
 # bats test_tags=slow
 @test "who only looks like the run's is left alone, and so are --reap's ancestors, with a message" {
-	local like strangers=()
+	strangers=()
 	orphan --name=a -- "$PROGRAMS/escape" fork setsid
 	for like in "WDRUN_ID=${id}0" "WDRUN_ID=${id%?}" "WDRUN_ID=1$id" WDRUN_ID= \
 		"XWDRUN_ID=$id" "WDRUN_IDX=$id" "X=WDRUN_ID=$id" "wdrun_id=$id"; do
@@ -138,21 +129,15 @@ reap_keeps() {
 }
 
 @test "a run of which one watcher lives is listed as stopping; a living supervisor is waited for" {
-	start "$WDRUN" --name=hurt -- "$PROGRAMS/escape" fork setsid
-	await_ready
-	front=$started
+	begin hurt -- "$PROGRAMS/escape" fork setsid
 	find_watchers
-	find_id
-	kill -STOP "$front"
-	wait_until is_stopped "$front"
-	kill -KILL "$supervisor"
-	wait_until is_dead "$supervisor"
+	kill_supervisor
 	is_listed hurt stopping
 	"$WDRUN" --reap
 	is_unharmed "$ready"
 	is_on_record
 	kill -CONT "$front"
-	finish
+	wait "$front" || true
 	is_dead "$ready"
 	is_off_the_record
 
@@ -164,7 +149,6 @@ reap_keeps() {
 
 # bats test_tags=slow
 @test "a run of another PID namespace is neither reaped nor cancelled: it is elsewhere" {
-	local job
 	need_unshare --pid --fork --mount-proc
 	begin job -- "$PROGRAMS/sigcount"
 	job=$front
@@ -188,14 +172,13 @@ is_later() {
 }
 
 @test "an entry from before the last boot is removed without a signal, another machine's is not" {
-	local elsewhere uptime
 	[ -s /etc/machine-id ] || skip "there is no /etc/machine-id"
 	forge boot=00000000-0000-0000-0000-000000000000 machine=0123456789abcdef
 	elsewhere=$id
 	forge boot=00000000-0000-0000-0000-000000000000
 	live WDRUN_ID="$id"
-	complete "$WDRUN" --reap --quiet
-	[ "$status$output$stderr" = 0 ]
+	gives 0 complete "$WDRUN" --reap --quiet
+	[ -z "$output$stderr" ]
 	[ "$(ids)" = "$elsewhere" ]
 	spares "$living"
 
@@ -247,11 +230,8 @@ is_later() {
 	holder=$!
 	await_ready
 	reap_finishes
-	[ ! -e pid ]
-	[ "$(<text)" = data ]
-	[ "$(<lock)" = "$holder" ]
-	[ ! -e empty ]
-	[ ! -e dir ]
+	[ "$(echo *)" = 'before err lock out registry text' ]
+	[ "$(cat lock text)" = "$holder"$'\ndata' ]
 	has_message "$PWD/text"
 	end "$holder"
 }

@@ -2,8 +2,6 @@
 #
 # A registry is a directory of this user's own: where it is, who may read it, and
 # what becomes of other things that are in it or in its place.
-#
-# shellcheck disable=SC2016,SC2154,SC2030,SC2031
 
 load helper
 load orphans
@@ -30,16 +28,14 @@ does_not_run() {
 
 # bats test_tags=smoke,slow
 @test "the registry is where the manual says, for this user alone; without one no run begins" {
-	local home homes=(-uHOME HOME= HOME=relative)
+	homes=(-uHOME HOME= HOME=relative)
 	makes_it_at "$PWD/a/b" XDG_STATE_HOME="$PWD/x" WDRUN_REGISTRY=a/b
 	makes_it_at "$PWD/state/wdrun" XDG_STATE_HOME="$PWD/state"
 	makes_it_at "$PWD/home/.local/state/wdrun" XDG_STATE_HOME='' HOME="$PWD/home"
 	makes_it_at "$PWD/home2/.local/state/wdrun" XDG_STATE_HOME=relative HOME="$PWD/home2"
 	mkdir -m 700 own
 	ln -s own link
-	complete "$WDRUN" --registry=link -- bash -c 'ls own/*.run'
-	[ "$status" -eq 0 ]
-
+	gives 0 complete "$WDRUN" --registry=link -- bash -c 'ls own/*.run'
 	mkdir home3 # which sudo may have kept as HOME
 	if ((EUID == 0)); then
 		chown 65534 home3
@@ -58,7 +54,7 @@ does_not_run() {
 
 # bats test_tags=slow
 @test "what others can write or own, or cannot be read, is no registry for a run, --list, --reap" {
-	local mode place places=(everyones sticky link file fifo file/below) as=()
+	places=(everyones sticky link file fifo file/below) as=()
 	mkdir -m 777 everyones
 	mkdir -m 1777 sticky
 	ln -s everyones link
@@ -106,15 +102,9 @@ does_not_run() {
 	spares "$ready"
 }
 
-# Prints what could change of all files, but of the entry of the run $id.
-all_others() {
-	find "$WDRUN_REGISTRY" -mindepth 1 ! -name "$id.run" \
-		-printf '%p %M %U %s %i %T@ %l\n' | sort
-}
-
 # bats test_tags=smoke,slow
 @test "a file that is no entry of this user is left alone, and --reap names it" {
-	local before name others=(77777-{1,2,3,4,5,6}.run installer-1.2.run 77777-a.run.bak)
+	others=(77777-{1,2,3,4,5,6}.run installer-1.2.run 77777-a.run.bak)
 	begin healthy -- "$PROGRAMS/sigcount"
 	umask 077
 	pushd "$WDRUN_REGISTRY"
@@ -131,26 +121,22 @@ all_others() {
 		chown 65534 77777-7.run
 	fi
 	popd
-	before=$(all_others)
+	all=(ls -lAni --full-time -I "$id.run" "$WDRUN_REGISTRY")
+	before=$("${all[@]}")
 	complete "$WDRUN" --list
 	[[ $output == NAME*$'\n'healthy\ * ]]
 	has_line_count 2 out
 	[ ! -s err ]
-	for name in 77777-{1..7}; do
-		complete "$WDRUN" --cancel="$name"
-		[ "$status" -ne 0 ]
-	done
-	complete "$WDRUN" --reap
-	[ "$status" -eq 0 ]
+	for name in 77777-{1..7}; do no "$WDRUN" --cancel="$name"; done
+	gives 0 complete "$WDRUN" --reap
 	only_messages
 	for name in "${others[@]}"; do has_message "'$name'"; done
 	no grep -qF "'." err
 	complete "$WDRUN" --name=next echo started
-	[ "$output" = started ]
-	[ ! -s err ]
+	[ "$output$stderr" = started ]
 	is_unharmed "$ready"
 	end "$front"
-	diff <(all_others) - <<<"$before"
+	diff <("${all[@]}") - <<<"$before"
 }
 
 # is_not_recorded WORD...: where a file may not have more than 1 KiB, a run with
@@ -168,7 +154,6 @@ is_not_recorded() {
 
 # bats test_tags=slow
 @test "a command is not executed where the run cannot be put on record, and the report says so" {
-	local name
 	printf -v name '%0250d' 0
 	is_not_recorded touch ran "$name$name$name$name"
 	# The target, too, adds its part.
