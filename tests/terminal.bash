@@ -1,7 +1,3 @@
-# shellcheck shell=bash
-# shellcheck disable=SC2034 # what is set here is read by the tests
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # what helper.bash sets is read here
-#
 # For tests at a terminal: an interactive shell whose keys are pressed, and
 # programs/terminal, which notes what the terminal shows. Conditions are states
 # of processes, files, and, where it is the subject, what is shown.
@@ -64,19 +60,12 @@ teardown() {
 
 # --- keys --------------------------------------------------------------------
 
+declare -gA keys=([C-c]=$'\003' [C-d]=$'\004' [C-z]=$'\032' [Escape]=$'\033' [Enter]=$'\r')
+
 # press KEY...: presses C-c and the like, or types text.
 press() {
 	local key
-	for key; do
-		case $key in
-		C-c) key=$'\003' ;;
-		C-d) key=$'\004' ;;
-		C-z) key=$'\032' ;;
-		Escape) key=$'\033' ;;
-		Enter) key=$'\r' ;;
-		esac
-		printf %s "$key" >&4
-	done
+	for key; do printf %s "${keys[$key]-$key}" >&4; done
 }
 
 # answer TEXT: types a line, to a program that reads.
@@ -166,11 +155,9 @@ same_modes() {
 
 # last_is STATUS: the prompt is back, and that was the command's status.
 last_is() {
-	local status
 	: >last
 	end "echo $last >last"
-	read -r status <last
-	[ "$status" = "$1" ]
+	[ "$(<last)" = "$1" ]
 }
 
 # --- runs --------------------------------------------------------------------
@@ -222,8 +209,8 @@ no_wdrun() {
 # which ignores all signals. Both are noted, in the files target and escapee.
 write_family() {
 	: >target
-	printf '%s\n' 'escape -x 0 fork setsid stubborn >escapee' \
-		'echo "ready $$" >target' 'exec sleep 1000' >family
+	echo 'escape -x 0 fork setsid stubborn >escapee
+		echo "ready $$" >target; exec sleep 1000' >family
 }
 
 # Waits until no run is left. Its last message may stand behind the prompt.

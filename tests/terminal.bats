@@ -3,16 +3,12 @@
 # Promise 6 at a prompt: a command that shares the terminal, or has one of its
 # own, reads keys, asks for passwords, pages, edits and is interrupted as
 # without wdrun; and the terminal is usable after whatever goes wrong.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154 # the shell at the
-# prompt expands; terminal.bash sets and reads
 
 load helper
 load terminal
 
 # bats test_tags=smoke
 @test "a command reads what is typed and handles Ctrl-C; Ctrl-Z, fg, status and flags are as ever" {
-	local mode before
 	at_prompt
 	before=$(flags)
 	for mode in "${modes[@]}"; do
@@ -42,7 +38,6 @@ flags() {
 
 # bats test_tags=slow
 @test "vi edits a file; less pages, alone, in a pipeline, and behind what has to see its output" {
-	local line mode vi
 	vi=$(command -v vim.tiny || command -v vi) || skip "no vi is installed"
 	need less
 	at_prompt
@@ -73,9 +68,8 @@ flags() {
 }
 
 @test "Ctrl-C ends a command, and is its death: also for the script and the loop around it" {
-	local mode line
 	at_prompt
-	printf '%s\n' 'wdrun $mode escape' 'echo "went on"' >script
+	echo 'wdrun $mode escape; echo "went on"' >script
 	for mode in "${modes[@]}"; do
 		run_in "$mode" "mode='MODE' bash script"
 		interrupt_job
@@ -95,14 +89,12 @@ flags() {
 
 # bats test_tags=slow
 @test "a raw-mode program that a signal stops leaves the modes as they were" {
-	local row
 	at_prompt
-	printf '%s\n' 'stty raw -echo' 'echo "ready $$" >is_raw' \
-		'exec sleep 1000' >raw
-	printf '%s\n' 'set -m' 'sh raw' >with_job_control
+	echo 'stty raw -echo; echo "ready $$" >is_raw; exec sleep 1000' >raw
+	echo 'set -m; sh raw' >with_job_control
 	for row in 'sh raw' '--pty sh raw' 'bash with_job_control'; do
 		# A script without job control changes no modes itself.
-		printf '%s\n' "wdrun -k 300ms $row" 'stty -g >after' >script
+		echo "wdrun -k 300ms $row; stty -g >after" >script
 		noted is_raw 'sh script'
 		kill -TERM "$front"
 		wait_until prompted
@@ -112,7 +104,7 @@ flags() {
 
 # bats test_tags=slow
 @test "the window's size is that of the terminal, and a change is noticed, also while stopped" {
-	local line rows=40
+	rows=40
 	at_prompt
 	cat >note_sizes <<-'END'
 		trap 'stty size </dev/tty >size' WINCH
@@ -142,7 +134,6 @@ flags() {
 
 # bats test_tags=tree
 @test "a terminal that goes away ends the run and the tree, but for a run that ignores SIGHUP" {
-	local option
 	for option in '' --tee=copy; do
 		write_family
 		# shellcheck disable=SC2086 # no option, or one
@@ -176,14 +167,9 @@ flags() {
 
 # bats test_tags=slow
 @test "a stop signals no other process of the job; Ctrl-C ends the wait for survivors, and them" {
-	local mode
 	at_prompt
 	write_family
-	cat >script <<-'END'
-		sleep 1000 &
-		wdrun -k 300ms sh family
-		kill "$!" && echo "other lived"
-	END
+	echo 'sleep 1000 & wdrun -k 300ms sh family; kill "$!" && echo "other lived"' >script
 	noted target 'sh script'
 	kill -TERM "$front"
 	wait_until prompted
