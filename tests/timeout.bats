@@ -4,23 +4,21 @@
 # row of `twin` runs ours, and where the system has GNU's 9, this as well: both
 # have to end, print and complain alike, but for the words about wrong arguments.
 # Deliberate differences are tested with ours alone.
-#
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load helper
 
 setup_file() {
-	local system version
+	local gnu
 	cd "$BATS_FILE_TMPDIR" || return
 	mkdir ours gnu
 	ln -s "$WDRUN" ours/timeout
 	mkfifo pipe
 	# For bash as the command, without a child that a signal could reach:
-	# `nap` waits a moment, and `hit` sends a signal to the first timeout,
-	# once it sleeps (GNU's is not ready for a signal before that). The
-	# moment is not short, since a read -t that ends while a trap runs keeps
-	# bash from running that trap again. SIGALRM is the timeout: `hit ALRM`
-	# is one that comes when the command is ready for it.
+	# `nap` waits a moment, and `hit SIGNAL [WORD]` sends a signal to the first
+	# timeout, once that sleeps (GNU's is not ready for a signal before) and the
+	# stat of the command has WORD. The moment is not short, since a read -t that
+	# ends while a trap runs keeps bash from running that trap again. `hit ALRM`
+	# is a timeout that comes when the command is ready for it.
 	cat >tools <<-'EOF'
 		exec 9<>"${BASH_ENV%/*}/pipe"
 		parent=$PPID
@@ -29,19 +27,15 @@ setup_file() {
 			! [ "/proc/$parent/exe" -ef "/proc/$timeout/exe" ]; do :; done
 		nap() { read -rt 0.1 -u 9; }
 		hit() {
+			until read -r stat <"/proc/$$/stat" && [[ $stat == *"${2-}"* ]]; do nap; done
 			until read -r stat <"/proc/$timeout/stat" &&
 				[[ ${stat##*) } == S* ]]; do nap; done
 			kill "-$1" "$timeout"
 		}
-		hit_when() { # WORD SIGNAL: once the stat of the command has the word
-			until read -r stat <"/proc/$$/stat" && [[ $stat == *"$1"* ]]; do nap; done
-			hit "$2"
-		}
 	EOF
-	system=$(type -P timeout) || return 0
-	version=$("$system" --version 2>&1)
-	[[ $version == *"GNU coreutils"*" 9."* ]] || return 0
-	ln -s "$system" gnu/timeout
+	gnu=$(type -P timeout) || return 0
+	[[ $("$gnu" --version 2>&1) == *"GNU coreutils"*" 9."* ]] || return 0
+	ln -s "$gnu" gnu/timeout
 	export HAS_GNU=gnu
 }
 
@@ -52,7 +46,6 @@ setup() {
 	ours=$BATS_FILE_TMPDIR/ours/timeout
 	launched=()
 	told_by=()
-	input=/dev/null
 }
 
 # under WHO ARG...: runs timeout ARG... of WHO, started by the words of launched.
@@ -61,13 +54,14 @@ setup() {
 under() {
 	local status=0
 	PATH=$BATS_FILE_TMPDIR/$1:$PATH "$PROGRAMS/launch" --defaults \
-		"${told_by[@]}" "${launched[@]}" timeout "${@:2}" >"$1.out" 2>"$1.err" <"$input" 3>&- ||
+		"${told_by[@]}" "${launched[@]}" timeout "${@:2}" >"$1.out" 2>"$1.err" 3>&- ||
 		status=$?
 	((${#told_by[@]})) || echo "exit $status" >>"$1.out"
 }
 
-# shown ARG...: sets output and stderr to those of ours, and shows them.
-shown() {
+# ours ARG...: sets output and stderr to those of ours.
+ours() {
+	under ours "$@"
 	take ours.out
 	output=$taken
 	take ours.err
@@ -75,37 +69,23 @@ shown() {
 	printf '%s\n' "--- timeout $*" "$output" "$stderr"
 }
 
-ours() {
-	under ours "$@"
-	shown "$@"
-}
-
-# alike ARG...: GNU's printed the same as ours; where nothing was run, the same on
-# stdout.
-alike() {
-	shown "$@"
+# twin RESULT ARG...: `timeout ARG...` prints RESULT, whose "status N" is what a
+# shell shows, be it an exit or a death, and says nothing, where it has run the
+# command and has no -v. GNU's prints the same; where nothing was run, on stdout.
+twin() {
+	local told_by=()
+	[[ $1 != *signal* && $1 != *"exit 1"[3-9]? ]] || told_by=("$PROGRAMS/status")
+	[ -z "${HAS_GNU-}" ] || under gnu "${@:2}" &
+	ours "${@:2}"
+	wait "$!"
+	[ "$output" = "${1/status/exit}" ]
+	[[ " $* " == *" -v "* || $1 == *12[567] ]] || [ -z "$stderr" ]
 	[ -n "${HAS_GNU-}" ] || return 0
 	take gnu.out
 	printf '%s\n' "--- GNU's" "$taken"
 	[ "$taken" = "$output" ]
 	take gnu.err
-	[[ $taken == "$stderr" || $output == *[\ \|]125* ]]
-}
-
-# twin RESULT ARG...: `timeout ARG...` prints RESULT, whose "status N" is what a
-# shell shows, be it an exit or a death.
-twin() {
-	local told_by=()
-	[[ $1 != *signal* && $1 != *"exit 1"[3-9]? ]] || told_by=("$PROGRAMS/status")
-	if [ -n "${HAS_GNU-}" ]; then
-		under gnu "${@:2}" &
-		under ours "${@:2}"
-		wait "$!"
-	else
-		under ours "${@:2}"
-	fi
-	alike "${@:2}"
-	[ "$output" = "${1/status/exit}" ]
+	[[ $taken == "$stderr" || $output == *125 ]]
 }
 
 # told LINE...: what it said on stderr.
@@ -118,7 +98,7 @@ told() {
 
 # bats test_tags=slow
 @test "timeout: durations and signals are those of GNU's; 0 is no timeout, nor what no clock has" {
-	local options=() word
+	options=()
 	for word in 99 100.34 .5m 50. +100 ' 100' 2m 3h 1d 1e2s 2.34e+5d 0x.8h 0X1p-1h inf infs \
 		1e400 0.0 0x0 -0.0 9223372036854775808d; do
 		options+=(-k "$word")
@@ -127,10 +107,8 @@ told() {
 		options+=(-s "$word")
 	done
 	twin "exit 0" "${options[@]}" -- 100 true
-	told
 	twin "exit 0" 0 timeout 18446744073709551616d timeout 1e4932 timeout 0s \
 		timeout 100000000000000000000000000e-24 sleep 0.03
-	told
 	for word in .02s 0.0004m 3e-7d 0x.1; do
 		twin "exit 124" "$word" sleep 1000
 	done
@@ -145,13 +123,11 @@ told() {
 
 @test "timeout: a timeout is 124, whatever the command makes of it, or with -p its status" {
 	twin "exit 124" .1 sh -c 'kill -STOP $$'
-	told
 	twin $'bye\nexit 124' --kill-after=1000 1000 bash -c 'trap "echo bye; exit 3" TERM
 		hit ALRM; while :; do nap; done'
 	# Without --kill-after the command is waited for.
 	twin $'done\nexit 124' 1000 bash -c 'trap "" TERM; hit ALRM; nap; nap; echo done'
 	twin $'done\nexit 124' -k 0 -s 0 1000 bash -c 'hit ALRM; nap; nap; echo done'
-
 	twin "status 143" --preserve-status .02 sleep 1000
 	# As POSIX.1-2024 has the options.
 	told_by=("$PROGRAMS/status")
@@ -178,7 +154,6 @@ told() {
 
 # bats test_tags=slow
 @test "timeout: its own failures are 125, 126 or 127, and told; else the status is the command's" {
-	local options
 	for options in --bogus -z -k --foreground=1 '-vz 1 true'; do
 		# shellcheck disable=SC2086
 		twin "exit 125" $options
@@ -198,11 +173,10 @@ told() {
 	told "timeout: failed to run command '/etc/passwd': Permission denied"
 
 	printf 'input ' >input
-	input=input
+	launched=(sh -c 'exec "$@" <input' sh)
 	twin $'input -k|--help||a b|\nexit 0' -- 100 env -- \
 		sh -c 'cat; printf "%s|" "$@"; echo' sh -k --help '' 'a b'
 	twin "exit 4" --verb --sig TERM --kill 5 --pres --fore 100 sh -c 'exit 4'
-	told
 	twin "exit 124" 100 sh -c 'exit 124'
 	twin "signal 9" 100 "$PROGRAMS/die" KILL
 	twin "signal 11" 100 sh -c 'ulimit -c 0; kill -SEGV $$'
@@ -210,14 +184,13 @@ told() {
 
 # bats test_tags=slow
 @test "timeout: a signal to it reaches the command; one that this survives puts off no timeout" {
-	local signal
 	for signal in HUP INT QUIT TERM; do
 		# After bash: bash ignores SIGQUIT.
 		twin "signal $(kill -l $signal)" -v 100 bash -c \
-			"ulimit -c 0; hit_when '(sleep)' $signal & exec sleep 1000"
+			"ulimit -c 0; hit $signal '(sleep)' & exec sleep 1000"
 		told "timeout: sending signal $signal to command 'bash'"
 	done
-	twin "signal 15" 100 bash -c 'hit_when ") T " TERM & kill -STOP $$'
+	twin "signal 15" 100 bash -c 'hit TERM ") T " & kill -STOP $$'
 	# GNU timeout signals its child and then the group.
 	twin "exit 124" -v 1000 bash -c 'trap "trap : INT; n=1" INT; trap "exit 3" TERM
 		hit INT; until ((n)); do nap; done; hit ALRM; while :; do nap; done'
@@ -246,7 +219,7 @@ sent() {
 
 # bats test_tags=slow
 @test "timeout: what outlives the command is left; a timeout, and -k with a signal, leave nothing" {
-	local who escape=$PROGRAMS/escape
+	escape=$PROGRAMS/escape
 	for who in ours ${HAS_GNU-}; do
 		under "$who" 100 "$escape" -x 3 fork
 		take "$who.out"
@@ -283,7 +256,7 @@ sent() {
 	# So POSIX.1-2024 ("ASYNCHRONOUS EVENTS" and XCU 1.4), GNU's since 9.10
 	# and busybox. GNU's before that sends HUP, INT, QUIT and TERM to the
 	# command, which dies of it, also under nohup.
-	local signal ignored=() signals=(1 2 3 12 15)
+	ignored=() signals=(1 2 3 12 15)
 	for signal in "${signals[@]}"; do ignored+=(--ignore "$signal"); done
 	start "$PROGRAMS/launch" "${ignored[@]}" "$ours" -s ALRM 100 "$PROGRAMS/sigcount" 1
 	await_ready
@@ -293,7 +266,6 @@ sent() {
 }
 
 @test "timeout: each name that ends with timeout works, and is timeout in its messages and --help" {
-	local name
 	for name in wdrun-timeout gtimeout; do
 		ln -s "$WDRUN" $name
 		run -125 ./$name -z
