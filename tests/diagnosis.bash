@@ -1,6 +1,3 @@
-# shellcheck shell=bash
-# shellcheck disable=SC2154
-#
 # For tests of what wdrun says of a command that hangs. Load this file after
 # helper.
 
@@ -35,7 +32,6 @@ shown() {
 }
 
 # Lets all rows hang, with this limit. The run is not silent until all are ready.
-# shellcheck disable=SC2016
 hang() {
 	export -f pause say say_when says_ready
 	status=0

@@ -1,5 +1,3 @@
-# shellcheck shell=bash
-#
 # For tests of processes that not even SIGKILL ends: a frozen process. Load this
 # file after helper; its teardown replaces that of helper.
 

@@ -4,7 +4,6 @@
 # may look for. Other tests depend on no sentence.
 #
 # bats file_tags=words
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helper
 load orphans
@@ -52,7 +51,6 @@ tells_alone() {
 }
 
 @test "the sentences about a stop, and what a run did" {
-	local killed
 	tells "timed out after 300ms, stopping 1 process with SIGTERM:" -t 300ms sleep 1000
 	tells "no output for 300ms, stopping 1 process with SIGTERM:" -i 300ms sleep 1000
 	tells "the output is complete, but the command did not exit within 0s, stopping *SIGTERM:" \
@@ -77,7 +75,6 @@ tells_alone() {
 }
 
 @test "the sentences about locks and runs on record" {
-	local dead
 	sleep 0 &
 	dead=$!
 	wait "$dead"
