@@ -1,5 +1,7 @@
 # For tests of runs, and of limits that have to be sat out.
 
+PATH=$PROGRAMS:$PATH
+
 # directly OPTION... COMMAND...: a run for its status and its output only.
 # Sets what finish sets.
 directly() {
@@ -93,7 +95,7 @@ with_hung_fs() {
 	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
 	mkdir -p mnt
 	start unshare --mount bash -c 'mount --make-rprivate /
-		"$PROGRAMS/hung_fs" "$PWD/mnt" >server & server=$!
+		hung_fs "$PWD/mnt" >server & server=$!
 		await_file server
 		: <mnt/file # the kernel has cached that a close sends no request
 		hang_fs() {

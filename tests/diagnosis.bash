@@ -46,8 +46,7 @@ hang() {
 			until says_ready "$file"; do echo .; pause 0.05; done
 		done
 		echo "ready $ready"
-		wait' - "${commands[@]}" >out 2>err \
-		3>&- 4>&- || status=$?
+		wait' - "${commands[@]}" >out 2>err 3>&- 4>&- || status=$?
 }
 
 say() {

@@ -44,7 +44,7 @@ sleeps_on() {
 # waits_longer LIMIT: a run waits for longer than its --timeout, which then ends it.
 waits_longer() {
 	hold_lock
-	start "$WDRUN" --lock=lock --lock-wait=1000 --timeout="$1" "$PROGRAMS/escape"
+	start "$WDRUN" --lock=lock --lock-wait=1000 --timeout="$1" escape
 	wait_until is_waiting "$started"
 	pause "$1.1"
 	release
@@ -65,7 +65,7 @@ waits_longer() {
 		before=(*)
 		for row in TERM QUIT USR1 KILL 'TERM --block TERM'; do
 			read -ra words <<<"$row"
-			start "$PROGRAMS/launch" "${words[@]:1}" "$WDRUN" -w 1000 -l a -l lock true
+			start launch "${words[@]:1}" "$WDRUN" -w 1000 -l a -l lock true
 			wait_until is_waiting "$started"
 			kill -s "${words[0]}" "$started"
 			gives $((128 + $(kill -l "${words[0]}"))) finish
@@ -82,7 +82,7 @@ waits_longer() {
 @test "Ctrl-Z stops a run that waits for a lock, fg has it go on, meanwhile others get the lock" {
 	hold_lock
 	# In a process group that is not orphaned: else SIGTSTP would stop nothing.
-	start "$PROGRAMS/launch" --group "$WDRUN" --lock=lock --lock-wait=1000 echo inside
+	start launch --group "$WDRUN" --lock=lock --lock-wait=1000 echo inside
 	wait_until first_child "$started"
 	job=$child
 	for _ in 1 2; do
@@ -103,7 +103,7 @@ waits_longer() {
 # bats test_tags=tree
 @test "kill -9 of the supervisor leaves the front the lock; kill -9 of both frees it" {
 	for last in CONT KILL; do
-		hold "$WDRUN" --lock=lock "$PROGRAMS/escape" fork setsid stubborn
+		hold "$WDRUN" --lock=lock escape fork setsid stubborn
 		front=$holder
 		find_watchers
 		contend

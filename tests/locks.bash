@@ -1,5 +1,7 @@
 # Holders of locks, and runs that want locks: for tests of --lock.
 
+PATH=$PROGRAMS:$PATH
+
 # ends STATUS ARG...: a run with these arguments ends with STATUS.
 ends() {
 	gives "$1" directly "$WDRUN" "${@:2}"
@@ -29,7 +31,7 @@ hold() {
 
 # A run holds the lock.
 hold_lock() {
-	hold "$WDRUN" --lock=lock "$@" "$PROGRAMS/sigcount"
+	hold "$WDRUN" --lock=lock "$@" sigcount
 }
 
 # A script's PID is in the lock.
@@ -39,7 +41,7 @@ hold_by_script() {
 
 # flock(1) holds it, and no PID is in it.
 hold_by_flock() {
-	hold flock --no-fork lock "$PROGRAMS/sigcount"
+	hold flock --no-fork lock sigcount
 }
 
 release() {

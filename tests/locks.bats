@@ -94,7 +94,7 @@ is_taken() {
 
 # bats test_tags=tree,slow
 @test "the lock is held as long as the tree lives, and not by a survivor of an earlier run" {
-	hold "$WDRUN" --lock=lock --survivors=wait "$PROGRAMS/escape" -x 0 fork setsid
+	hold "$WDRUN" --lock=lock --survivors=wait escape -x 0 fork setsid
 	front=$holder
 	find_watchers
 	wait_until is_zombie "$target"
@@ -104,7 +104,7 @@ is_taken() {
 	release
 	[ ! -e lock ]
 
-	ends 0 --lock=lock --survivors=leave -i1000 "$PROGRAMS/escape" -x 0 fork setsid
+	ends 0 --lock=lock --survivors=leave -i1000 escape -x 0 fork setsid
 	[ ! -e lock ]
 	says_ready out
 	is_alive "$ready"

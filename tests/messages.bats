@@ -90,6 +90,6 @@ tells_alone() {
 	make_registry
 	tells_alone "--cancel: nothing in flight: no run 'x' in $WDRUN_REGISTRY" --cancel=x
 	tells_alone "no runs on record in $WDRUN_REGISTRY" --list
-	orphan --name=nightly -- "$PROGRAMS/escape" -x 0 fork setsid
+	orphan --name=nightly -- escape -x 0 fork setsid
 	tells_alone "run $id (nightly): killed 1 process: $ready *" --reap
 }

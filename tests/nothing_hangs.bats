@@ -8,7 +8,7 @@
 load helper
 load bounds
 
-deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
+deaf_daemon=(escape fork setsid stubborn)
 
 @test "--timeout ends a command with 124, not one that ends in time; 0 and never are no bounds" {
 	gives 124 directly -t0.1 sleep 1000
@@ -19,8 +19,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 }
 
 @test "a stop is told, with each process; with --verbose each decision, with --quiet nothing" {
-	gives 124 complete_late "$WDRUN" -v -t LIMIT -k 321ms --report=report \
-		"${deaf_daemon[@]}"
+	gives 124 late directly -v -t LIMIT -k 321ms --report=report "${deaf_daemon[@]}"
 	only_messages
 	# Each of them is shown as a process of the tree.
 	has_message "$ready" escape stubborn
@@ -32,7 +31,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	no reported '"killed":0'
 	nobody_is_left
 
-	gives 124 directly -q -t 100ms -k 0 "$PROGRAMS/escape" stubborn
+	gives 124 directly -q -t 100ms -k 0 escape stubborn
 	[ -z "$stderr" ]
 
 	gives 125 directly -q -t x true
@@ -59,9 +58,9 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	mkfifo full
 	exec 7<>full
 	# The pipe is full, and nobody reads.
-	"$PROGRAMS/pattern" write 1 65536 >&7
+	pattern write 1 65536 >&7
 	complete sh -c '"$WDRUN" --heartbeat=50ms -t 300ms -k 100ms -v \
-			"$PROGRAMS/escape" fork setsid stubborn 2>&7 7>&-
+			escape fork setsid stubborn 2>&7 7>&-
 		echo "status $?"'
 	exec 7>&-
 	[ "${output##*$'\n'}" = 'status 124' ]
@@ -93,7 +92,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 			--lock="$PWD/lock" 5>&1 2>/dev/null >>mnt/file bash -c "
 				hang_fs
 				echo lost
-				exec \"\$PROGRAMS/escape\" fork setsid stubborn >&5"
+				exec escape fork setsid stubborn >&5"
 			echo "status $?"'
 		server=$ready
 		wait_until test -e lock

@@ -9,7 +9,7 @@ load bounds
 # One of each kind: children, daemons, the deaf, the stopped, one without an
 # environment, the child of a thread and that of a process without its main thread,
 # one that leaves a successor, a chain. They say that they are ready in the file kinds.
-all_kinds=(env PATH="$PROGRAMS:$PATH" bash -c '
+all_kinds=(bash -c '
 	: >kinds
 	for kind in escape "escape fork setsid" "escape fork setsid fork root closed" \
 		"timeout 1000 escape" "escape stubborn" "escape stopped" \
@@ -51,15 +51,15 @@ by_death() { # front|supervisor COMMAND...
 	by_signal TERM "${all_kinds[@]}"
 	by_death front "${all_kinds[@]}"
 	by_death supervisor "${all_kinds[@]}"
-	by_completion "$PROGRAMS/storm" 100
+	by_completion storm 100
 }
 
 # bats test_tags=tree
 @test "HUP, INT, QUIT and TERM end the tree; no signal but SIGKILL ends wdrun before its tree" {
 	for name in HUP INT QUIT SEGV; do
-		by_signal "$name" "$PROGRAMS/escape" fork setsid stubborn stopped
+		by_signal "$name" escape fork setsid stubborn stopped
 	done
-	by_death supervisor "$PROGRAMS/threads" leaderless
+	by_death supervisor threads leaderless
 }
 
 # --- the first signal --------------------------------------------------------
@@ -81,7 +81,7 @@ traced() {
 	need strace
 	strace -qq -f -e trace=none true || skip "strace may not trace"
 	for signal in TERM KILL; do
-		traced -k 100ms "$PROGRAMS/escape"
+		traced -k 100ms escape
 		kill -s "$signal" "$front"
 		finish
 		wait_until nobody_is_left
@@ -90,7 +90,7 @@ traced() {
 		no grep -E '"self"|"[0-9]+/|^write\(2,' before
 	done
 
-	traced -q --idle-after-exit=600ms "$PROGRAMS/escape" -x 3 fork setsid
+	traced -q --idle-after-exit=600ms escape -x 3 fork setsid
 	gives 3 finish
 	[ "$(grep -cE '^v?fork|^clone' "trace.$supervisor")" -eq 1 ]
 	grep -q '/io' "trace.$supervisor"
@@ -104,7 +104,7 @@ reaches() {
 	start "$WDRUN" -k never -s 40 -u complete --until-grace=0 bash -c "$3"'
 		(until [ "$(grep -c ready out)" = "$0" ]; do pause 0.02; done
 			echo complete) &
-		exec "$PROGRAMS/sigcount"' "$2"
+		exec sigcount' "$2"
 	wait_until has_lines "$1" 'got 40'
 	ended_by TERM 0
 	has_lines "$1" 'got 40'
@@ -113,23 +113,18 @@ reaches() {
 # bats test_tags=tree
 @test "the first signal reaches groups, sessions, orphans, children of threads once, and the stopped" {
 	# threads is ready, too.
-	reaches 45 46 '
-		for _ in {1..40}; do "$PROGRAMS/sigcount" & done
-		setsid "$PROGRAMS/sigcount" &
-		setsid bash -c "setsid \"\$PROGRAMS/sigcount\" & wait" &
-		(setsid "$PROGRAMS/sigcount" &)
-		setsid env --ignore-signal=40 "$PROGRAMS/threads" fork \
-			"$PROGRAMS/sigcount" &'
+	reaches 45 46 'for _ in {1..40}; do sigcount & done
+		setsid sigcount &
+		setsid bash -c "setsid sigcount & wait" &
+		(setsid sigcount &)
+		setsid env --ignore-signal=40 threads fork "$PROGRAMS/sigcount" &'
 
 	# While the crowd is visited, the shells die, and what they leave are orphans
 	# of the group that has had the signal.
-	reaches 41 41 '
-		"$PROGRAMS/crowd" 150 >crowd &
-		await_file crowd
-		for _ in {1..40}; do sh -c "\"\$PROGRAMS/sigcount\" & wait" & done'
+	reaches 41 41 'crowd 150 >crowd & await_file crowd
+		for _ in {1..40}; do sh -c "sigcount & wait" & done'
 
-	underway -k never bash -c '"$PROGRAMS/escape" setsid stopped &
-		await_file out; kill -STOP $$'
+	underway -k never bash -c 'escape setsid stopped & await_file out; kill -STOP $$'
 	wait_until is_stopped "$target"
 	ended_by TERM 143
 	nobody_is_left
@@ -142,8 +137,7 @@ reaches() {
 	export links last link='((links-- > 0)) || exec bash -c "$last"
 		setsid bash -c "$link"
 		true'
-	for last in 'exec "$PROGRAMS/sigcount"' \
-		'trap : TERM; setsid "$PROGRAMS/sigcount"; true'; do
+	for last in 'exec sigcount' 'trap : TERM; setsid sigcount; true'; do
 		links=8
 		start "$WDRUN" -k never bash -c "$link"
 		await_ready
@@ -155,11 +149,10 @@ reaches() {
 	# The process outside the group says when the tree was read: what the
 	# handler starts then is not found with the others.
 	export clean_up='
-		("$PROGRAMS/sigcount" >left & await_file left)
+		(sigcount >left & await_file left)
 		until grep -q "got 15" left; do pause 0.02; done
 		echo in order'
-	start "$WDRUN" -k never bash -c '
-		setsid "$PROGRAMS/sigcount" >outside &
+	start "$WDRUN" -k never bash -c 'setsid sigcount >outside &
 		trap "until grep -q got outside; do pause 0.02; done
 			pause 0.05 # starts are counted in ticks of 10 ms
 			bash -c \"\$clean_up\" && exit 5" TERM
@@ -176,7 +169,7 @@ reaches() {
 	need_mounts
 	start unshare --mount bash -c 'mount --make-rprivate /
 		exec "$WDRUN" -k 300ms bash -c "
-			\"\$PROGRAMS/escape\" fork setsid stubborn >escaped &
+			escape fork setsid stubborn >escaped &
 			await_file escaped
 			umount -l /proc && echo ready \$\$; sleep 1000"'
 	await_ready

@@ -1,6 +1,8 @@
 # Runs on record: running, orphaned, and forged. Only forge knows the format of
 # an entry; the ID of a run is the name of its file, less `.run`.
 
+PATH=$PROGRAMS:$PATH
+
 setup() {
 	common_setup
 	make_registry
@@ -18,8 +20,7 @@ begin() {
 	local name=$1
 	shift
 	: >"$name.out"
-	"$PROGRAMS/launch" --defaults "$WDRUN" --name="$name" "$@" \
-		>"$name.out" 2>"$name.err" 3>&- &
+	launch --defaults "$WDRUN" --name="$name" "$@" >"$name.out" 2>"$name.err" 3>&- &
 	front=$!
 	await_ready "$name.out"
 	find_id
@@ -56,10 +57,9 @@ are_ready() {
 # wait_for_lock OPTION...: starts a run that waits for the lock of another run.
 # Sets front, and holder, the other run's front, whose ID is id.
 wait_for_lock() {
-	begin holder --lock=lock -- "$PROGRAMS/sigcount"
+	begin holder --lock=lock -- sigcount
 	holder=$front
-	start "$WDRUN" --name=second --lock=lock --lock-wait=1h "$@" -- \
-		"$PROGRAMS/sigcount"
+	start "$WDRUN" --name=second --lock=lock --lock-wait=1h "$@" -- sigcount
 	front=$started
 	wait_until is_listed second waiting
 }

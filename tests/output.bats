@@ -11,17 +11,17 @@ load bounds
 @test "every byte of both streams comes through a pipe, a file, with the command's status" {
 	for options in '--until=nothing --tee=copy' --pty; do
 		# shellcheck disable=SC2086 # words
-		"$WDRUN" $options "$PROGRAMS/pattern" write 1 5000000 2>err |
-			"$PROGRAMS/pattern" check 1 5000000
+		"$WDRUN" $options pattern write 1 5000000 2>err |
+			pattern check 1 5000000
 		[ "${PIPESTATUS[*]}" = "0 0" ]
 		[ ! -s err ]
 	done
-	"$PROGRAMS/pattern" check 1 5000000 <copy
+	pattern check 1 5000000 <copy
 
 	# Both streams at the same time, each by itself.
-	"$WDRUN" -i 60 "$PROGRAMS/pattern" write 6 5000000 7 4000000 >first 2>second
-	"$PROGRAMS/pattern" check 6 5000000 <first
-	"$PROGRAMS/pattern" check 7 4000000 <second
+	"$WDRUN" -i 60 pattern write 6 5000000 7 4000000 >first 2>second
+	pattern check 6 5000000 <first
+	pattern check 7 4000000 <second
 }
 
 @test "both streams keep their order where they go to one place; nothing is overwritten" {
@@ -60,15 +60,14 @@ is_held_once() {
 @test "a reader that goes away ends the command by SIGPIPE at its next write" {
 	for option in -i60 --tee=/dev/null --pty; do
 		echo "$option"
-		"$PROGRAMS/launch" --defaults "$WDRUN" -t 200 "$option" yes \
-			2>err | read -r _
+		launch --defaults "$WDRUN" -t 200 "$option" yes 2>err | read -r _
 		# A terminal may be hung up instead.
 		[[ "$option ${PIPESTATUS[*]}" == @(*' 141'|'--pty 129')' 0' ]]
 		[ ! -s err ]
 	done
 
 	# A command that ignores SIGPIPE gets an error, and tells it.
-	"$PROGRAMS/launch" --ignore PIPE "$WDRUN" -i 60 -t 200 yes 2>err |
+	launch --ignore PIPE "$WDRUN" -i 60 -t 200 yes 2>err |
 		read -r _
 	[ "${PIPESTATUS[*]}" = "1 0" ]
 	has_line_count 1 err
@@ -77,7 +76,7 @@ is_held_once() {
 	# The command is silent while its reader goes away.
 	mkfifo gate
 	exec 6<>gate
-	start "$PROGRAMS/sip" -e "$WDRUN" -t 200 -i 100 sh -c 'echo first
+	start sip -e "$WDRUN" -t 200 -i 100 sh -c 'echo first
 		echo "ready $$" >said; read -r _ <gate; echo second; : >survived'
 	wait_until says_ready said
 	pipe=$(stat -Lc %i "/proc/$ready/fd/1")
@@ -106,21 +105,21 @@ is_held_once() {
 
 # bats test_tags=slow
 @test "a stuck reader of stdout blocks it and not stderr, and nothing is lost" {
-	start "$PROGRAMS/sip" -w go "$WDRUN" -i 60 sh -c '
-		{ "$PROGRAMS/pattern" write 8 3000000; : >over; } &
+	start sip -w go "$WDRUN" -i 60 sh -c '
+		{ pattern write 8 3000000; : >over; } &
 		echo word >&2; wait'
 	wait_until test -s err
 	pause 0.3 # time for all to be written, if something took it
 	[ ! -e over ]
 	touch go
 	gives 0 finish
-	"$PROGRAMS/pattern" check 8 3000000 <out
+	pattern check 8 3000000 <out
 	[ "$stderr" = word ]
 }
 
 # bats test_tags=smoke
 @test "a stdout that is closed stays closed, and stderr comes through" {
-	gives 3 complete "$PROGRAMS/launch" --close 1 "$WDRUN" --tee=copy \
+	gives 3 complete launch --close 1 "$WDRUN" --tee=copy \
 		sh -c '[ -e /proc/$$/fd/1 ] || : >closed; echo error >&2; exit 3'
 	[ -e closed ]
 	[ "$stderr" = error ]
@@ -131,13 +130,13 @@ is_held_once() {
 	[ -c /dev/full ] || skip "there is no /dev/full"
 	# A full disk, and a file that may not grow.
 	for row in '-i 60 sh -c "echo one; sleep 0.1; echo two" >/dev/full' \
-		'-u nothing "$PROGRAMS/pattern" write 1 500000 >file'; do
+		'-u nothing pattern write 1 500000 >file'; do
 		echo "$row"
 		gives 0 complete bash -c "ulimit -f 64; exec \"\$WDRUN\" $row"
 		has_message stdout
 		has_line_count 1 err
 	done
-	"$PROGRAMS/pattern" check 1 65536 <file
+	pattern check 1 65536 <file
 }
 
 # --- --pty -------------------------------------------------------------------
@@ -148,8 +147,7 @@ is_held_once() {
 		read -r x; echo "$x"; echo error >&2; echo words >/dev/tty
 		stty size </dev/tty
 		read -r _ _ _ _ group session _ front _ </proc/$$/stat
-		[ "$session" = $PPID ] && [ "$group $front" = "$$ $$" ] && exit 42' \
-		<<<input
+		[ "$session" = $PPID ] && [ "$group $front" = "$$ $$" ] && exit 42' <<<input
 	[ "$output$stderr" = $'no\nyes\ninput\nerror\nwords\n24 80' ]
 	directly --pty printf 'a\nb\tc\r\n\n.'
 	[ "$output" = $'a\nb\tc\r\n\n.' ]

@@ -27,7 +27,7 @@ reap_keeps() {
 # bats test_tags=smoke,tree
 @test "--reap, one of several, ends a daemon that both watchers left; so does a run on record" {
 	reapers=()
-	orphan --name=nightly -- "$PROGRAMS/escape" fork setsid stubborn
+	orphan --name=nightly -- escape fork setsid stubborn
 	is_listed nightly orphaned
 	for _ in {1..4}; do
 		"$WDRUN" --reap 2>>err 3>&- &
@@ -40,7 +40,7 @@ reap_keeps() {
 	has_message "$id" nightly "$ready"
 
 	orphan --name=nightly -- bash -c 'for _ in {1..40}; do sleep 1000 & done
-		exec "$PROGRAMS/escape" fork setsid'
+		exec escape fork setsid'
 	complete "$WDRUN" --name=daily -- grep -s State "/proc/$ready/status"
 	[[ -z $output || $output == *zombie* ]]
 	has_message "$id" nightly ' 41 ' ...
@@ -48,15 +48,15 @@ reap_keeps() {
 }
 
 @test "a run within an orphaned run is ended, and who has no environment, by session or parent" {
-	number=5 orphan --name=a -- sh -c '"$PROGRAMS/escape" fork & "$PROGRAMS/chain" 20000 &
-		"$WDRUN" --registry="$PWD/other" "$PROGRAMS/escape" fork setsid &
-		"$PROGRAMS/escape" fork empty &
-		setsid sh -c "\"\$PROGRAMS/escape\" setsid empty & wait" & wait'
+	number=5 orphan --name=a -- sh -c 'escape fork & chain 20000 &
+		"$WDRUN" --registry="$PWD/other" escape fork setsid &
+		escape fork empty &
+		setsid sh -c "escape setsid empty & wait" & wait'
 	reap_finishes "${left[@]}"
 	nobody_is_left
 
 	# The four watchers are killed at once.
-	begin a -- "$WDRUN" --registry="$PWD/other" setsid "$PROGRAMS/sigcount"
+	begin a -- "$WDRUN" --registry="$PWD/other" setsid sigcount
 	find_watchers
 	first_child "$target"
 	kill -KILL "$front" "$supervisor" "$target" "$child"
@@ -68,7 +68,7 @@ reap_keeps() {
 @test "of a run in the session of another one all is ended that is left, and nothing of that one" {
 	begin outer -- bash -c 'setsid sleep 1000 & echo "$!" >other
 		"$WDRUN" --foreground --name=inner -- sh -c \
-			"\"\$PROGRAMS/escape\" fork & \"\$PROGRAMS/escape\" fork setsid & wait" &
+			"escape fork & escape fork setsid & wait" &
 		echo "$!" >inner; wait "$!"; exec sleep 1000'
 	outer=$front outer_id=$id
 	find_watchers
@@ -90,7 +90,7 @@ reap_keeps() {
 # bats test_tags=slow
 @test "who only looks like the run's is left alone, and so are --reap's ancestors, with a message" {
 	strangers=()
-	orphan --name=a -- "$PROGRAMS/escape" fork setsid
+	orphan --name=a -- escape fork setsid
 	for like in "WDRUN_ID=${id}0" "WDRUN_ID=${id%?}" "WDRUN_ID=1$id" WDRUN_ID= \
 		"XWDRUN_ID=$id" "WDRUN_IDX=$id" "X=WDRUN_ID=$id" "wdrun_id=$id"; do
 		live "$like"
@@ -108,7 +108,7 @@ reap_keeps() {
 }
 
 @test "a process of the session that nothing proves the run's stays, and is on record" {
-	orphan --name=a --lock=lock -- "$PROGRAMS/escape" fork empty
+	orphan --name=a --lock=lock -- escape fork empty
 	reap_keeps "$ready"
 	[ -e lock ]
 	spares "$ready"
@@ -120,7 +120,7 @@ reap_keeps() {
 	need_other_user
 	orphan --name=a -- sh -c '
 		setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 &
-		echo "$!" >other; "$PROGRAMS/escape" fork setsid; wait'
+		echo "$!" >other; escape fork setsid; wait'
 	wait_until is_asleep "$(<other)"
 	reap_keeps "$(<other)"
 	is_dead "$ready"
@@ -129,7 +129,7 @@ reap_keeps() {
 }
 
 @test "a run of which one watcher lives is listed as stopping; a living supervisor is waited for" {
-	begin hurt -- "$PROGRAMS/escape" fork setsid
+	begin hurt -- escape fork setsid
 	find_watchers
 	kill_supervisor
 	is_listed hurt stopping
@@ -141,7 +141,7 @@ reap_keeps() {
 	is_dead "$ready"
 	is_off_the_record
 
-	begin job -- "$PROGRAMS/escape" fork setsid stubborn
+	begin job -- escape fork setsid stubborn
 	kill -KILL "$front"
 	reap_finishes "$ready"
 	wait "$front" || true
@@ -150,9 +150,9 @@ reap_keeps() {
 # bats test_tags=slow
 @test "a run of another PID namespace is neither reaped nor cancelled: it is elsewhere" {
 	need_unshare --pid --fork --mount-proc
-	begin job -- "$PROGRAMS/sigcount"
+	begin job -- sigcount
 	job=$front
-	orphan --name=inside -- "$PROGRAMS/escape" fork setsid
+	orphan --name=inside -- escape fork setsid
 	complete unshare --pid --fork --mount-proc sh -c '"$WDRUN" --list >list
 		"$WDRUN" --cancel=job; echo "$?"; "$WDRUN" --cancel=inside; echo "$?"
 		"$WDRUN" --reap; echo "$?"'
@@ -216,7 +216,7 @@ is_later() {
 	: >before
 	orphan --name=a --lock=lock --cleanup={before,pid,made,d,d/pid} -- bash -c 'mkdir d
 		echo "$$" >pid; echo "$$" >d/pid; echo data >made
-		exec "$PROGRAMS/escape" fork setsid'
+		exec escape fork setsid'
 	[ -e lock ]
 	reap_finishes "$ready"
 	[ "$(echo *)" = 'before err out registry' ]
@@ -225,8 +225,8 @@ is_later() {
 	# Another run has taken the lock, and nobody is left who could have made
 	# a file without a PID.
 	orphan --name=a --lock=lock --cleanup={pid,text,empty,dir} -- bash -c 'mkdir dir
-		: >empty; echo "$$" >pid; echo data >text; exec "$PROGRAMS/sigcount"'
-	env -u WDRUN_REGISTRY "$WDRUN" -q --lock=lock "$PROGRAMS/sigcount" >out 3>&- &
+		: >empty; echo "$$" >pid; echo data >text; exec sigcount'
+	env -u WDRUN_REGISTRY "$WDRUN" -q --lock=lock sigcount >out 3>&- &
 	holder=$!
 	await_ready
 	reap_finishes

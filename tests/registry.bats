@@ -93,7 +93,7 @@ does_not_run() {
 # The processes of its entry could not be told from those of the other namespace.
 @test "with the /proc of another PID namespace, no run begins, and none is reaped" {
 	need_unshare --pid --fork
-	orphan --name=lost -- "$PROGRAMS/escape" fork setsid
+	orphan --name=lost -- escape fork setsid
 	complete unshare --pid --fork bash -c '"$WDRUN" --name=here touch ran
 		echo "status $?"; "$WDRUN" --reap; echo "status $?"'
 	[ "$output" = $'status 125\nstatus 125' ]
@@ -105,7 +105,7 @@ does_not_run() {
 # bats test_tags=smoke,slow
 @test "a file that is no entry of this user is left alone, and --reap names it" {
 	others=(77777-{1,2,3,4,5,6}.run installer-1.2.run 77777-a.run.bak)
-	begin healthy -- "$PROGRAMS/sigcount"
+	begin healthy -- sigcount
 	umask 077
 	pushd "$WDRUN_REGISTRY"
 	cp "$id.run" ../entry

@@ -51,7 +51,7 @@ reports_to() {
 	# What wdrun itself computes is not the command's.
 	ends 124 '.cpu_ms < 20' --heartbeat=1ms -t 1s sleep 1000
 	ends 139 '.outcome == "killed" and .status == 139 and .signal == "SIGSEGV" and
-		.target.status == null and .target.signal == "SIGSEGV"' "$PROGRAMS/die" SEGV
+		.target.status == null and .target.signal == "SIGSEGV"' die SEGV
 	ends 127 '.outcome == "not executed" and .status == 127 and .reason_code == "exec" and
 		.reason == "No such file or directory"' ./absent
 
@@ -72,7 +72,7 @@ reports_to() {
 		--idle-after-exit=100ms sh -c 'sleep 1000 & exit 7'
 
 	# A zombie of another group was not stopped.
-	underway --report=report "$PROGRAMS/escape" setsid
+	underway --report=report escape setsid
 	kill -KILL "$ready"
 	wait_until is_zombie "$ready"
 	ended_by INT 130
@@ -121,7 +121,7 @@ reports_to() {
 
 # bats test_tags=smoke
 @test "a report is written after SIGKILL of the supervisor, with the command's own end" {
-	underway --report=report --survivors=wait "$PROGRAMS/escape" -x 7 fork setsid stubborn
+	underway --report=report --survivors=wait escape -x 7 fork setsid stubborn
 	wait_until is_zombie "$target"
 	kill -KILL "$supervisor"
 	gives 7 finish
@@ -183,7 +183,7 @@ reports_to() {
 	head -n 1 <&7 >report
 	says '.status == 3'
 
-	underway --report=fifo "$PROGRAMS/escape"
+	underway --report=fifo escape
 	ended_by KILL 137
 	head -n 1 <&7 >report
 	says '.reason == "the front was killed" and .reason_code == "front-killed"'

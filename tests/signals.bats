@@ -8,8 +8,7 @@ load bounds
 load terminal
 
 @test "a terminating signal reaches all; another the command's whole group, each real-time one" {
-	start "$WDRUN" -k never sh -c '"$PROGRAMS/sigcount" &
-		setsid "$PROGRAMS/sigcount" >escaped & exec "$PROGRAMS/sigcount"'
+	start "$WDRUN" -k never sh -c 'sigcount & setsid sigcount >escaped & exec sigcount'
 	wait_until has_lines 2 'ready .*'
 	await_ready escaped
 	# USR1 USR2 PIPE ALRM URG XCPU VTALRM PROF WINCH IO PWR, real-time
@@ -29,17 +28,17 @@ load terminal
 
 # bats test_tags=slow
 @test "a terminating signal starts the clock of --kill-after, and puts off no --timeout" {
-	underway -k 200ms "$PROGRAMS/launch" --ignore TERM "$PROGRAMS/escape"
+	underway -k 200ms launch --ignore TERM escape
 	ended_by TERM 137
 
 	# The command has sent the signal before it is ready.
 	gives 7 complete_late sh -c 'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT -k never \
-		sh -c 'trap "" HUP; kill -HUP "$front"; exec "$PROGRAMS/sigcount"'
+		sh -c 'trap "" HUP; kill -HUP "$front"; exec sigcount'
 	has_message TERM
 }
 
 @test "two terminating signals are forwarded, the third kills at once, whoever sends them" {
-	underway -k never "$PROGRAMS/sigcount"
+	underway -k never sigcount
 	kill -HUP "$started"
 	wait_until has_lines 1 'got 1'
 	sh -c "kill -INT $started"
@@ -57,8 +56,7 @@ load terminal
 }
 
 @test "what was ignored when wdrun started stays ignored, as by nohup, and is not counted" {
-	start "$PROGRAMS/launch" --ignore HUP --ignore INT --ignore QUIT \
-		"$WDRUN" -k never "$PROGRAMS/sigcount"
+	start launch --ignore HUP --ignore INT --ignore QUIT "$WDRUN" -k never sigcount
 	await_ready
 	for signal in HUP INT QUIT USR1; do # USR1 is handled after the others
 		kill -"$signal" "$started"
@@ -77,7 +75,7 @@ is_pending() {
 
 @test "what was pending at the start is pending for the command, a Ctrl-C too, or ends the run" {
 	export -f is_pending
-	gives 0 complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 200 bash -c '
+	gives 0 complete launch --pending USR1 "$WDRUN" -t 200 bash -c '
 		until is_pending $$ "[2367abef].."; do :; done; echo pending'
 
 	open_terminal launch --block INT bash -c 'kill -STOP $$; exec wdrun bash -c "
@@ -89,7 +87,7 @@ is_pending() {
 	wait_until has_line seen yes
 	wait_until nobody_is_left
 
-	complete "$PROGRAMS/launch" --pending TERM "$WDRUN" -k 300ms sleep 1000
+	complete launch --pending TERM "$WDRUN" -k 300ms sleep 1000
 	[ "$status" -gt 128 ]
 }
 
@@ -107,7 +105,7 @@ is_pending() {
 @test "TSTP stops the command and wdrun, CONT continues them; a command may handle it" {
 	for row in 'escape 143' 'sigcount 7'; do
 		# a job that SIGTSTP stops, whoever started the tests
-		start "$PROGRAMS/launch" --group "$WDRUN" "$PROGRAMS/${row% *}"
+		start launch --group "$WDRUN" "${row% *}"
 		await_ready
 		first_child "$started"
 		front=$child
@@ -127,7 +125,7 @@ is_pending() {
 	done
 
 	# It stops no clock.
-	complete "$PROGRAMS/launch" --group sh -c 'front=$$ exec "$WDRUN" -t 500ms "$@"' sh \
+	complete launch --group sh -c 'front=$$ exec "$WDRUN" -t 500ms "$@"' sh \
 		sh -c 'kill -TSTP "$front"; exec sleep 1000'
 	[ "$status" -eq 124 ]
 }

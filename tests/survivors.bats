@@ -16,7 +16,7 @@ stops_survivors() {
 
 # bats test_tags=tree
 @test "a survivor that does nothing is stopped at --idle-after-exit, and the status stands" {
-	stops_survivors 5 "$PROGRAMS/escape" -x 5 fork setsid stubborn closed
+	stops_survivors 5 escape -x 5 fork setsid stubborn closed
 	stops_survivors 139 sh -c 'sleep 1000 & kill -SEGV $$'
 	stops_survivors 6 -q sh -c 'sleep 1000 & exit 6'
 	[ -z "$stderr" ]
@@ -40,7 +40,7 @@ moves() {
 
 # The survivor computes for longer than the limit, without a system call.
 computes_on() {
-	gives 3 complete_late "$WDRUN" --idle-after-exit=LIMIT --max-after-exit=never \
+	gives 3 late directly --idle-after-exit=LIMIT --max-after-exit=never \
 		bash -c '(end=$((${EPOCHREALTIME//[!0-9]/} + $0 * 1500000))
 			until ((${EPOCHREALTIME//[!0-9]/} > end)); do :; done
 			echo "ready $BASHPID") & exit 3' LIMIT
@@ -54,7 +54,7 @@ computes_on() {
 	beside computes computes_on
 	together
 	gives 3 directly -s URG -k 100ms --max-after-exit=500ms --idle-after-exit=never \
-		--report=report "$PROGRAMS/ticker" 50 0 3
+		--report=report ticker 50 0 3
 	reported '"reason_code":"survivors-busy"'
 	has_message ticker
 	nobody_is_left
@@ -65,8 +65,8 @@ computes_on() {
 	gives 4 directly --survivors=wait --idle-after-exit=50ms --max-after-exit=100ms \
 		-i 1000 --idle-unless-busy -k 50ms sh -c '(sleep 0.6; echo late) & exit 4'
 	[ "$output$stderr" = late ]
-	gives 4 complete_late "$WDRUN" --survivors=wait -t LIMIT --report=report bash -c '
-		(await_state $$ Z; exec "$PROGRAMS/escape") & exit 4'
+	gives 4 late directly --survivors=wait -t LIMIT --report=report bash -c '
+		(await_state $$ Z; exec escape) & exit 4'
 	has_message escape
 	reported '"reason_code":"timeout"'
 	nobody_is_left
@@ -74,18 +74,17 @@ computes_on() {
 
 # bats test_tags=tree
 @test "--survivors=leave lets survivors live; a timeout ends the whole tree all the same" {
-	gives 4 directly --survivors=leave --idle-after-exit=never \
-		--max-after-exit=never "$PROGRAMS/escape" -x 4 fork setsid
+	gives 4 directly --survivors=leave --idle-after-exit=never --max-after-exit=never \
+		escape -x 4 fork setsid
 	[ -z "$stderr" ]
 	[ "ready $(leftovers)" = "$output" ]
 	end_leftovers
-	gives 124 complete_late "$WDRUN" --survivors=leave -t LIMIT -k 100ms \
-		"$PROGRAMS/escape" fork setsid stubborn
+	gives 124 late directly --survivors=leave -t LIMIT -k 100ms escape fork setsid stubborn
 	nobody_is_left
 }
 
 @test "a signal while survivors linger reaches their group, a terminating one ends them" {
-	underway --survivors=wait sh -c '"$PROGRAMS/sigcount" & exit 3'
+	underway --survivors=wait sh -c 'sigcount & exit 3'
 	wait_until is_zombie "$target"
 	kill -USR1 "$front"
 	wait_until has_lines 1 'got 10'

@@ -9,17 +9,15 @@ load bounds
 # bats test_tags=smoke
 @test "the copy is the output, of survivors and a terminal too, and runs side by side append it" {
 	pids=()
-	gives 3 directly --tee=copy --idle-after-exit=60 --max-after-exit=60 \
-		"$PROGRAMS/ticker" 20 2 3
+	gives 3 directly --tee=copy --idle-after-exit=60 --max-after-exit=60 ticker 20 2 3
 	[ "$output$stderr" = $'tick 1\ntick 2\ndone' ]
 	cmp copy out
 	directly --pty --tee=copy sh -c 'echo one; echo two >&2'
 	[ "$(<copy)" = $'tick 1\ntick 2\ndone\none\ntwo' ]
 
 	# A pipe gets the whole copy.
-	"$WDRUN" --tee=>("$PROGRAMS/pattern" check 1 3000000 >verdict) \
-		"$PROGRAMS/pattern" write 1 3000000 >bytes
-	"$PROGRAMS/pattern" check 1 3000000 <bytes
+	"$WDRUN" --tee=>(pattern check 1 3000000 >verdict) pattern write 1 3000000 >bytes
+	pattern check 1 3000000 <bytes
 	wait_until grep -q same verdict
 
 	for i in 1 2 3; do
@@ -34,9 +32,9 @@ load bounds
 @test "the copy comes at once, a part of a line too, and before the output" {
 	# The command continues only after its piece was seen in the copy; the
 	# first is more than the reader's pipe holds.
-	complete "$PROGRAMS/sip" -w go "$WDRUN" -t 200 --tee=copy bash -c '
-		"$PROGRAMS/pattern" write 1 30000
-		until "$PROGRAMS/pattern" check 1 30000 <copy >/dev/null; do
+	complete sip -w go "$WDRUN" -t 200 --tee=copy bash -c '
+		pattern write 1 30000
+		until pattern check 1 30000 <copy >/dev/null; do
 			sleep 0.01
 		done
 		echo >go
@@ -95,8 +93,7 @@ load bounds
 	has_line_count 1 err
 
 	exec 7<>fifo
-	gives 124 directly -t 500ms -k 300ms --tee=fifo \
-		"$PROGRAMS/pattern" write 1 3000000 7>&-
+	gives 124 directly -t 500ms -k 300ms --tee=fifo pattern write 1 3000000 7>&-
 	exec 7>&-
-	[[ $("$PROGRAMS/pattern" check 1 3000000 <out) == 'the end at '* ]]
+	[[ $(pattern check 1 3000000 <out) == 'the end at '* ]]
 }

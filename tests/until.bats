@@ -8,8 +8,8 @@ load helper
 load bounds
 
 @test "a command that is complete and hangs is stopped, a grace after the first match, with 0" {
-	gives 0 complete "$WDRUN" -p -u ready --until-grace=100ms -k 100ms \
-		--report=report "$PROGRAMS/escape" fork setsid stubborn
+	gives 0 directly -p -u ready --until-grace=100ms -k 100ms --report=report \
+		escape fork setsid stubborn
 	nobody_is_left
 	only_messages
 	says_ready out
@@ -36,12 +36,11 @@ ends() {
 	[ "$output$stderr" = $'DONE\nmore' ]
 	ends 3 --until-grace=0 'echo DON; echo E; exit 3'
 	ends 124 -t 200ms 'echo DON; exec sleep 1000'
-	gives 0 complete_late "$WDRUN" -u ready --until-grace=1000 -t LIMIT \
-		--report=report sh -c 'echo "ready $$"; exec sleep 1000'
+	gives 0 late directly -u ready --until-grace=1000 -t LIMIT --report=report escape
 	reported '"reason_code":"until"'
 
 	# Silence is not bounded after it.
-	gives 3 complete_late "$WDRUN" -u ready --until-grace=1000 -i LIMIT sh -c '
+	gives 3 late directly -u ready --until-grace=1000 -i LIMIT sh -c '
 		echo "ready $$"; sleep "$0.2"; exit 3' LIMIT
 }
 
@@ -62,7 +61,7 @@ found() {
 	found aab 'printf aaa; sleep 0.05; printf aa; sleep 0.05; printf b'
 	[ "$output" = aaaaab ]
 	found $'one\ntwo' 'echo one; sleep 0.05; setsid sh -c "echo two; exec sleep 1001" &'
-	found $'\xff\x01DONE' '"$PROGRAMS/pattern" write 1 3000000
+	found $'\xff\x01DONE' 'pattern write 1 3000000
 		printf "\0\0\377\001DONE\0"'
 	printf -v text '%01023d!' 0
 	found "$text" 'printf 0; sleep 0.05; printf %s "$0"' "$text"
@@ -90,9 +89,8 @@ beats_after() {
 @test "a heartbeat comes after silence, is no output, and does not come with -q or in a stop" {
 	late beats_after LIMIT
 
-	gives 124 complete_late "$WDRUN" --heartbeat=100ms -i LIMIT \
-		sh -c 'echo ready 1; exec sleep 1000'
-	[ "$output" = 'ready 1' ]
+	gives 124 late directly --heartbeat=100ms -i LIMIT escape
+	[ "$output" = "ready $ready" ]
 	(($(wc -l <err) >= 3))
 
 	gives 0 directly -q --heartbeat=50ms sleep 0.3
@@ -100,8 +98,8 @@ beats_after() {
 
 	# A heartbeat has the name of the run; the line with the signal begins
 	# the stop.
-	gives 124 complete_late "$WDRUN" --heartbeat=50ms -k 300ms -t LIMIT -n nightly \
-		--registry=registry "$PROGRAMS/escape" fork setsid stubborn
+	gives 124 late directly --heartbeat=50ms -k 300ms -t LIMIT -n nightly \
+		--registry=registry escape fork setsid stubborn
 	[[ $stderr == *nightly*SIGTERM* ]]
 	[[ ${stderr#*SIGTERM} != *nightly* ]]
 }
