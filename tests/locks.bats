@@ -175,12 +175,6 @@ is_taken() {
 	no grep -q 'another process' err
 }
 
-# Prints what a run could change of all files.
-all_files() {
-	find . ! -name out ! -name err \( -type d -printf '%p %U\n' \
-		-o -printf '%p %M %U %i %s %C@ %l\n' \) | sort
-}
-
 # The test makes its own devices: if wdrun were wrong, root would remove the
 # machine's.
 # bats test_tags=slow
@@ -207,13 +201,15 @@ all_files() {
 		chown 65534 theirs ./*/*
 		locks+=(null sticky/stale group/empty ./*/held)
 	fi
-	before=$(all_files)
+	all=(find . ! -name out ! -name err \( -type d -printf '%p %U\n'
+		-o -printf '%p %M %U %i %s %C@ %l\n' \))
+	before=$("${all[@]}" | sort)
 	for lock in "${locks[@]}"; do
 		ends 125 --lock="$lock" --lock-wait=20 touch ran
 		has_line_count 1 err
 		has_message --lock
 	done
-	[ "$(all_files)" = "$before" ]
+	[ "$("${all[@]}" | sort)" = "$before" ]
 
 	# A new file that cannot be written, as on a full disk, or locked goes.
 	gives 125 complete bash -c 'ulimit -f 0; exec "$WDRUN" -l lock touch ran'

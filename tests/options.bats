@@ -29,16 +29,6 @@ refused() {
 	[ "${after[*]}" = "${before[*]}" ]
 }
 
-# each_refused: the same for each line of stdin: `WORD... | ARG...`, which are
-# words of the shell. The command is `touch ran`.
-each_refused() {
-	local row
-	while IFS= read -ru 9 row; do
-		echo "$row"
-		eval "refused ${row/ | / -- } touch ran"
-	done 9<&0
-}
-
 # accepted ARG...: with these options the command is run, and nothing is told.
 accepted() {
 	gives 0 directly "$@" echo ran
@@ -84,7 +74,10 @@ accepted() {
 	for text in survivors until tee report lock cleanup name registry; do
 		refused "--$text" -- "--$text=" touch ran
 	done
-	each_refused <<-'EOF'
+	while IFS= read -ru 9 row; do
+		echo "$row"
+		eval "refused ${row/ | / -- } touch ran"
+	done 9<<-'EOF'
 		--timeout 5x | --tee=copy --report=report --lock=lock --name=job --timeout=5x
 		--tee no/such/file | -l lock --report=report --tee=no/such/file
 		--survivors maybe kill wait leave | --survivors=maybe

@@ -38,20 +38,15 @@ moves() {
 	printf '\nready 1\n' >>out # for late
 }
 
-# The survivor computes for longer than the limit, without a system call.
-computes_on() {
-	gives 3 late directly --idle-after-exit=LIMIT --max-after-exit=never \
-		bash -c '(end=$((${EPOCHREALTIME//[!0-9]/} + $0 * 1500000))
-			until ((${EPOCHREALTIME//[!0-9]/} > end)); do :; done
-			echo "ready $BASHPID") & exit 3' LIMIT
-	[ -z "$stderr" ]
-}
-
 # bats test_tags=slow
 @test "output, a file, CPU time of survivors put off --idle-after-exit, up to --max-after-exit" {
 	beside output late moves LIMIT -i 1000 'echo tick'
 	beside file late moves LIMIT 'echo tick >file'
-	beside computes computes_on
+	# It computes for longer than the limit, without a system call.
+	beside computes gives 3 late directly --idle-after-exit=LIMIT --max-after-exit=never \
+		bash -c '(end=$((${EPOCHREALTIME//[!0-9]/} + $0 * 1500000))
+			until ((${EPOCHREALTIME//[!0-9]/} > end)); do :; done
+			echo "ready $BASHPID") & exit 3' LIMIT
 	together
 	gives 3 directly -s URG -k 100ms --max-after-exit=500ms --idle-after-exit=never \
 		--report=report ticker 50 0 3
