@@ -1,9 +1,8 @@
 #!/usr/bin/env bats
 #
 # Promise 2: nothing hangs. Every wait has a bound, and a message says so when a
-# bound was needed. (For silence see idle.bats, for a complete output until.bats,
-# for what comes after the command's exit survivors.bats, for a supervisor that
-# hangs deadlines.bats.)
+# bound was needed: --timeout, a complete output, survivors of the command. (For
+# silence see idle.bats, for a supervisor that hangs deadlines.bats.)
 
 load helper
 load bounds
@@ -103,4 +102,186 @@ deaf_daemon=(escape fork setsid stubborn)
 	}
 	late stop_in_hung_fs LIMIT
 	[[ $output == *'status 124' ]]
+}
+
+# --- --until and --heartbeat -------------------------------------------------
+
+@test "a command that is complete and hangs is stopped, a grace after the first match, with 0" {
+	gives 0 directly -p -u ready --until-grace=100ms -k 100ms --report=report \
+		escape fork setsid stubborn
+	nobody_is_left
+	only_messages
+	says_ready out
+	has_message "$ready" escape stubborn
+	reported '"reason_code":"until"'
+
+	goes_on -u ready --until-grace=never
+
+	# If each line started the grace again, this would never end.
+	gives 0 complete "$WDRUN" -u DONE --until-grace=300ms bash -c '
+		trap "echo last words; exit 9" TERM
+		while :; do echo DONE; pause 0.05; done'
+	[[ $output == *$'\nlast words' ]]
+}
+
+# ends STATUS OPTION... SCRIPT: with -u DONE and OPTION, SCRIPT ends so.
+ends() {
+	gives "$1" directly -u DONE "${@:2:$#-2}" sh -c "${!#}"
+}
+
+# bats test_tags=slow
+@test "a command that exits within the grace keeps its status; after the text a timeout gives 0" {
+	ends 3 --until-grace=60 'echo DONE; sleep 0.1; echo more; exit 3'
+	[ "$output$stderr" = $'DONE\nmore' ]
+	ends 3 --until-grace=0 'echo DON; echo E; exit 3'
+	ends 124 -t 200ms 'echo DON; exec sleep 1000'
+	gives 0 late directly -u ready --until-grace=1000 -t LIMIT --report=report escape
+	reported '"reason_code":"until"'
+
+	# Silence is not bounded after it.
+	gives 3 late directly -u ready --until-grace=1000 -i LIMIT sh -c '
+		echo "ready $$"; sleep "$0.2"; exit 3' LIMIT
+}
+
+# found TEXT SCRIPT [ARG...]: TEXT is found in what SCRIPT prints before it
+# hangs, without a grace.
+found() {
+	gives 0 directly -u "$1" --until-grace=0 sh -c "$2
+		exec sleep 1000" "${@:3}"
+}
+
+# What is carried from one read to the next is the subject of the unit test search.
+# bats test_tags=smoke
+@test "the text is found: within a line, on stderr, in pieces, of any process, in one stream" {
+	found '"type":"result","subtype":' \
+		'printf "{\"type\":\"result\",\"subtype\":\"success\"}" >&2'
+	[[ $stderr == *'success"}'* ]]
+	# A partial match, then the text.
+	found aab 'printf aaa; sleep 0.05; printf aa; sleep 0.05; printf b'
+	[ "$output" = aaaaab ]
+	found $'one\ntwo' 'echo one; sleep 0.05; setsid sh -c "echo two; exec sleep 1001" &'
+	found $'\xff\x01DONE' 'pattern write 1 3000000
+		printf "\0\0\377\001DONE\0"'
+	printf -v text '%01023d!' 0
+	found "$text" 'printf 0; sleep 0.05; printf %s "$0"' "$text"
+
+	ends 3 --until-grace=0 'printf DO; sleep 0.1; printf NE >&2; sleep 0.1; exit 3'
+	# Here both are one file.
+	"$WDRUN" -u DONE --until-grace=0 sh -c 'printf DO; printf NE >&2
+		exec sleep 1000' >file 2>&1
+	[[ $(<file) == DONE* ]]
+}
+
+# beats_after LIMIT: the command writes at half of the limit; the first heartbeat
+# comes when it was silent for the whole. Where it came before the output, or
+# what there was of it, the machine was slow.
+beats_after() {
+	rm -f moment
+	half=$(part "$1" 50) start "$WDRUN" --heartbeat="$1" -i 1000 bash -c '
+		sleep "$half"; note; echo "ready $$"; exec sleep 1000'
+	wait_until test -s err
+	! says_ready out || has_passed "$1"
+	ended_by TERM 143
+}
+
+# bats test_tags=slow
+@test "a heartbeat comes after silence, is no output, and does not come with -q or in a stop" {
+	late beats_after LIMIT
+
+	gives 124 late directly --heartbeat=100ms -i LIMIT escape
+	[ "$output" = "ready $ready" ]
+	(($(wc -l <err) >= 3))
+
+	gives 0 directly -q --heartbeat=50ms sleep 0.3
+	[ -z "$stderr" ]
+
+	# A heartbeat has the name of the run; the line with the signal begins
+	# the stop.
+	gives 124 late directly --heartbeat=50ms -k 300ms -t LIMIT -n nightly \
+		--registry=registry escape fork setsid stubborn
+	[[ $stderr == *nightly*SIGTERM* ]]
+	[[ ${stderr#*SIGTERM} != *nightly* ]]
+}
+
+# --- after the exit ----------------------------------------------------------
+
+# stops_survivors STATUS OPTION...: a survivor that does nothing is stopped.
+stops_survivors() {
+	gives "$1" directly --report=report --idle-after-exit=200ms \
+		--max-after-exit=never -k 100ms "${@:2}"
+	reported '"reason_code":"survivors-idle"'
+	nobody_is_left
+}
+
+# bats test_tags=tree
+@test "a survivor that does nothing is stopped at --idle-after-exit, and the status stands" {
+	stops_survivors 5 escape -x 5 fork setsid stubborn closed
+	stops_survivors 139 sh -c 'sleep 1000 & kill -SEGV $$'
+	stops_survivors 6 -q sh -c 'sleep 1000 & exit 6'
+	[ -z "$stderr" ]
+}
+
+# moves LIMIT OPTION... WORK: the survivor writes once, at half of the limit, and
+# notes the moment before: it is stopped a whole limit later. It starts no
+# process, which would be progress too.
+moves() {
+	rm -f moment never
+	mkfifo never
+	half=$(part "$1" 50) complete "$WDRUN" --idle-after-exit="$1" \
+		--max-after-exit=never "${@:2:$#-2}" bash -c '
+		(read -rt "$half" <>never; note; eval "$0"; read -r <>never) &
+		exit 3' "${!#}"
+	[ "$status" -eq 3 ]
+	[ -s moment ] || return 0
+	has_passed "$1"
+	printf '\nready 1\n' >>out # for late
+}
+
+# bats test_tags=slow
+@test "output, a file, CPU time of survivors put off --idle-after-exit, up to --max-after-exit" {
+	beside output late moves LIMIT -i 1000 'echo tick'
+	beside file late moves LIMIT 'echo tick >file'
+	# It computes for longer than the limit, without a system call.
+	beside computes gives 3 late directly --idle-after-exit=LIMIT --max-after-exit=never \
+		bash -c '(end=$((${EPOCHREALTIME//[!0-9]/} + $0 * 1500000))
+			until ((${EPOCHREALTIME//[!0-9]/} > end)); do :; done
+			echo "ready $BASHPID") & exit 3' LIMIT
+	together
+	gives 3 directly -s URG -k 100ms --max-after-exit=500ms --idle-after-exit=never \
+		--report=report ticker 50 0 3
+	reported '"reason_code":"survivors-busy"'
+	has_message ticker
+	nobody_is_left
+}
+
+# bats test_tags=slow
+@test "--survivors=wait waits for survivors, whatever they do, until --timeout" {
+	gives 4 directly --survivors=wait --idle-after-exit=50ms --max-after-exit=100ms \
+		-i 1000 --idle-unless-busy -k 50ms sh -c '(sleep 0.6; echo late) & exit 4'
+	[ "$output$stderr" = late ]
+	gives 4 late directly --survivors=wait -t LIMIT --report=report bash -c '
+		(await_state $$ Z; exec escape) & exit 4'
+	has_message escape
+	reported '"reason_code":"timeout"'
+	nobody_is_left
+}
+
+# bats test_tags=tree
+@test "--survivors=leave lets survivors live; a timeout ends the whole tree all the same" {
+	gives 4 directly --survivors=leave --idle-after-exit=never --max-after-exit=never \
+		escape -x 4 fork setsid
+	[ -z "$stderr" ]
+	[ "ready $(leftovers)" = "$output" ]
+	end_leftovers
+	gives 124 late directly --survivors=leave -t LIMIT -k 100ms escape fork setsid stubborn
+	nobody_is_left
+}
+
+@test "a signal while survivors linger reaches their group, a terminating one ends them" {
+	underway --survivors=wait sh -c 'sigcount & exit 3'
+	wait_until is_zombie "$target"
+	kill -USR1 "$front"
+	wait_until has_lines 1 'got 10'
+	ended_by TERM 3
+	nobody_is_left
 }
