@@ -118,17 +118,14 @@ struct attributes {
 bool
 tree_is_outrun(void)
 {
-	static long running = -1;
+	static char text[64]; /* as first read */
+	long running = 0;
 
-	if (running == -1) {
-		char text[64];
-
+	if (*text == '\0')
 		(void)procfs_read(procfs_self(), "../loadavg", text,
 		                  sizeof(text));
-		/* The fourth field: proc(5). NOLINTNEXTLINE(cert-err34-c) */
-		if (sscanf(text, "%*s %*s %*s %ld", &running) != 1)
-			running = 0;
-	}
+	/* The fourth field: proc(5). NOLINTNEXTLINE(cert-err34-c) */
+	(void)sscanf(text, "%*s %*s %*s %ld", &running);
 	return running > CROWD * sysconf(_SC_NPROCESSORS_ONLN);
 }
 
