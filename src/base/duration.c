@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define NUMBER "0123456789."
@@ -109,8 +108,8 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 
 /* By system call: the page faults of the first call through the vDSO cost more
  * than the few clock reads of a run. */
-static int64_t
-read_clock(clockid_t clock)
+int64_t
+duration_of_clock(clockid_t clock)
 {
 	struct timespec now = { .tv_sec = 0 };
 
@@ -121,13 +120,13 @@ read_clock(clockid_t clock)
 int64_t
 duration_now(void)
 {
-	return read_clock(CLOCK_MONOTONIC);
+	return duration_of_clock(CLOCK_MONOTONIC);
 }
 
 int64_t
 duration_since_epoch(void)
 {
-	return read_clock(CLOCK_REALTIME);
+	return duration_of_clock(CLOCK_REALTIME);
 }
 
 void

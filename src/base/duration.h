@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <time.h>
 
 /* Times are int64_t nanoseconds: of CLOCK_MONOTONIC, where no "epoch" is named.
  */
@@ -23,10 +24,10 @@ int duration_parse(const char *text, int64_t *ns);
  * units, cut: "30m", "5m03s", "2h14m". Returns TEXT. */
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
-/* Returns the time of CLOCK_MONOTONIC. Cannot fail. */
+/* Return the time of CLOCK; of CLOCK_MONOTONIC; and of CLOCK_REALTIME, which is
+ * nanoseconds since the epoch. Cannot fail. */
+int64_t duration_of_clock(clockid_t clock);
 int64_t duration_now(void);
-
-/* Returns the time of CLOCK_REALTIME: nanoseconds since the epoch. */
 int64_t duration_since_epoch(void);
 
 /* Sleeps for NS nanoseconds, or until a signal handler has run. */

@@ -234,15 +234,6 @@ say_child(struct scene *scene)
 	say_children(scene, which, "a child");
 }
 
-/* Reads a set of signals from TEXT, a status file. */
-static uint64_t
-signals_of(const char *text, const char *key)
-{
-	const char *const found = strstr(text, key);
-
-	return found == NULL ? 0 : strtoull(found + strlen(key), NULL, 16);
-}
-
 /* Says for whose SIGCHLD the thread waits, if it has a handler. During the
  * call, the blocked signals are those that the call was given
  * (set_user_sigmask() in the kernel). */
@@ -254,12 +245,14 @@ say_signals(struct scene *scene)
 
 	(void)procfs_read(scene->thread.id, "status", text, sizeof(text));
 
-	const uint64_t signals =
-	    signals_of(text, "\nSigCgt:\t") & ~signals_of(text, "\nSigBlk:\t");
+	const uint64_t caught =
+	    strtoull(procfs_value(text, "\nSigCgt:\t"), NULL, 16);
+	const uint64_t blocked =
+	    strtoull(procfs_value(text, "\nSigBlk:\t"), NULL, 16);
 
 	/* sigwait(3) waits for the signals of its set, handler or not. */
 	if (scene->thread.number != SYS_rt_sigtimedwait &&
-	    (signals >> (SIGCHLD - 1) & 1) != 0)
+	    ((caught & ~blocked) >> (SIGCHLD - 1) & 1) != 0)
 		say_children(scene, -1, words);
 	else
 		say(scene, "%s", words);

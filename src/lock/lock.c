@@ -388,7 +388,6 @@ void
 cleanup_begin(struct cleanup *cleanup, const char *path)
 {
 	const char *const name = strrchr(path, '/') + 1;
-	struct timespec now;
 
 	/* For locks, the directory has to be open for reading. */
 	*cleanup = (struct cleanup){
@@ -399,9 +398,8 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	if (cleanup->claim_fd == -1)
 		return;
 	cleanup->before = cleanup_birth(cleanup->claim_fd, name);
-	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
 
-	int64_t start = now.tv_sec * SECOND + now.tv_nsec;
+	int64_t start = duration_of_clock(CLOCK_REALTIME_COARSE);
 
 	/* What was there is not claimed, even if it was made just now. */
 	if (cleanup->before != CLEANUP_UNKNOWN && cleanup->before >= start)

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -188,11 +187,8 @@ procfs_read(pid_t pid, const char *file, char *text, size_t size)
 	return length;
 }
 
-/* What is behind NAME in TEXT. NAME begins with the end of the line before: the
- * first line has the name that the process chose, in which a line's end is
- * written as "\n". */
-static const char *
-value_of(const char *text, const char *name)
+const char *
+procfs_value(const char *text, const char *name)
 {
 	const char *const line = strstr(text, name);
 
@@ -202,7 +198,7 @@ value_of(const char *text, const char *name)
 static uint64_t
 number_of(const char *text, const char *name)
 {
-	return strtoull(value_of(text, name), NULL, DECIMAL);
+	return strtoull(procfs_value(text, name), NULL, DECIMAL);
 }
 
 int
@@ -212,7 +208,7 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 
 	if (procfs_read(pid, "status", text, sizeof(text)) == -1)
 		return -1;
-	stat->state = *value_of(text, "\nState:\t");
+	stat->state = *procfs_value(text, "\nState:\t");
 	stat->parent = (pid_t)number_of(text, "\nPPid:\t");
 	stat->user = (uid_t)number_of(text, "\nUid:\t");
 	/* With threads left, only the main thread has exited. */
@@ -267,11 +263,8 @@ procstat_read(pid_t pid, struct procstat *stat)
 int64_t
 procstat_age(const struct procstat *stat)
 {
-	struct timespec booted = { .tv_sec = 0 };
-
 	/* This clock counts suspended time, as the ticks do: proc(5). */
-	(void)clock_gettime(CLOCK_BOOTTIME, &booted);
-	return booted.tv_sec * SECOND + booted.tv_nsec - time_of(stat->start);
+	return duration_of_clock(CLOCK_BOOTTIME) - time_of(stat->start);
 }
 
 int

@@ -57,6 +57,11 @@ int procfs_kill(int dir, int signal);
 /* Reads the start of PID's FILE into the SIZE bytes at TEXT, as a string. */
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 
+/* Returns what is behind NAME in TEXT, a "status"; or "". NAME begins with the
+ * end of the line before: the first line has the name that the process chose,
+ * in which a line's end is written as "\n". */
+const char *procfs_value(const char *text, const char *name);
+
 struct procstat {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */
