@@ -21,7 +21,6 @@
 #define AFTER_KILL (10 * SECOND)
 #define GRACE      (5 * SECOND) /* of a run that would wait for ever */
 #define PAUSE      (10 * MILLISECOND)
-#define IDS_SIZE   512
 
 /* --- list ----------------------------------------------------------------- */
 
@@ -211,8 +210,7 @@ stop(struct registry_walk *walk, bool is_quiet)
 int
 cancel_run(const char *registry, const char *which, bool is_quiet)
 {
-	char ids[IDS_SIZE];
-	struct strbuf line = { .text = ids, .size = sizeof(ids) };
+	struct strbuf ids = { .grows = true };
 	struct registry_walk walk = { .count = 0 };
 	int last = 0; /* the file of the last run that is meant */
 	size_t count = 0;
@@ -222,12 +220,12 @@ cancel_run(const char *registry, const char *which, bool is_quiet)
 	while (registry_next(&walk)) {
 		if (!is_meant(&walk, which))
 			continue;
-		strbuf_addf(&line, "%s%s", count++ == 0 ? "" : ", ", walk.id);
+		strbuf_addf(&ids, "%s%s", count++ == 0 ? "" : ", ", walk.id);
 		last = walk.next - 1;
 	}
 	if (count > 1) {
-		message("--cancel: '%s' means %zu runs, name one by ID: %s%s",
-		        which, count, ids, line.is_cut ? "..." : "");
+		message("--cancel: '%s' means %zu runs, name one by ID: %s",
+		        which, count, ids.text);
 	} else if (count == 1) {
 		if (!go_to(&walk, last) || stop(&walk, is_quiet) == 0)
 			status = EXIT_SUCCESS;
@@ -238,6 +236,7 @@ cancel_run(const char *registry, const char *which, bool is_quiet)
 			        "%s",
 			        which, walk.path);
 	}
+	free(ids.text);
 	registry_end(&walk);
 	return status;
 }

@@ -123,10 +123,9 @@ read_process(struct search *search, pid_t pid, struct process *process)
 
 	if (procstat_read(pid, &stat) == -1)
 		return -1;
-	if (stat.start < entry->front.start)
-		return 0;
-	if (pid == entry->supervisor.pid &&
-	    stat.start == entry->supervisor.start)
+	if (stat.start < entry->front.start ||
+	    (pid == entry->supervisor.pid &&
+	     stat.start == entry->supervisor.start))
 		return 0;
 	search->session_is_strangers |= pid == entry->session;
 	if (stat.is_dead || procstat_read_status(pid, &stat) == -1)
