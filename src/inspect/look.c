@@ -9,9 +9,7 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
-#include "base/text.h"
 #include "inspect/scene.h"
-#include "proc/procfs.h"
 #include "proc/tree.h"
 
 #define INDENT 2

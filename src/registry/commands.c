@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 
 #include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,8 +11,6 @@
 #include "base/duration.h"
 #include "base/message.h"
 #include "base/status.h"
-#include "base/text.h"
-#include "proc/procfs.h"
 
 #define WIDTH_MAX 8192 /* of a row that does not go to a terminal */
 #define ROW       "%-16s  %-7.*s  %-9s  %6s  %6s "

@@ -15,9 +15,6 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "base/status.h"
-#include "base/text.h"
-#include "lock/lock.h"
-#include "proc/procfs.h"
 #include "proc/tree.h"
 
 #define SCANS_EMPTY 3   /* in a row: nobody is left */
@@ -27,7 +24,6 @@
 
 #define NAMES_SIZE    512 /* of the processes in a message */
 #define COMMAND_WIDTH 60
-#define PATH_SIZE     32
 
 struct process {
 	struct procid id;
@@ -45,8 +41,7 @@ struct names {
 
 /* The search for the processes of a run, in one scan of /proc after another. */
 struct search {
-	const struct entry *entry;
-	const char *id;
+	const struct registry_walk *walk;
 	/* A proven process was in the session: all of it is of the run, as no
 	 * process gets its number as long as it has members. */
 	bool session_is_proven;
@@ -86,7 +81,7 @@ add_name(struct names *names, pid_t pid)
 static bool
 has_id(pid_t pid, const char *id)
 {
-	char path[PATH_SIZE];
+	char path[32];
 	char *variable = NULL;
 	size_t size = 0;
 	bool is_found = false;
@@ -118,7 +113,7 @@ has_id(pid_t pid, const char *id)
 static int
 read_process(struct search *search, pid_t pid, struct process *process)
 {
-	const struct entry *const entry = search->entry;
+	const struct entry *const entry = &search->walk->entry;
 	struct procstat stat;
 
 	if (procstat_read(pid, &stat) == -1)
@@ -137,7 +132,8 @@ read_process(struct search *search, pid_t pid, struct process *process)
 		    entry->session != 0 && stat.session == entry->session,
 		.is_spared = stat.user != geteuid(),
 	};
-	process->is_proven = !process->is_spared && has_id(pid, search->id);
+	process->is_proven =
+	    !process->is_spared && has_id(pid, search->walk->id);
 	return 1;
 }
 
@@ -308,8 +304,7 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 	const struct entry *const entry = &walk->entry;
 	struct strbuf line = { .grows = true };
 	struct search search = {
-		.entry = entry,
-		.id = walk->id,
+		.walk = walk,
 		.killed.line = { .text = search.killed.text,
 		                 .size = NAMES_SIZE },
 		.left.line = { .text = search.left.text, .size = NAMES_SIZE },

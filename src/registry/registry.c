@@ -1,8 +1,6 @@
 /* The directory of the registry, the entries in it, and their text. */
 #include "registry/registry.h"
 
-#include <sys/stat.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +12,6 @@
 
 #include "base/fds.h"
 #include "base/message.h"
-#include "base/text.h"
-#include "proc/procfs.h"
 #include "proc/tree.h"
 
 #define VERSION   "wdrun 2" /* the first line of an entry */
@@ -60,18 +56,6 @@ entry_format_target(struct strbuf *text, const struct entry *entry)
 	            entry->session, entry->until, '\0');
 }
 
-static void
-add_file(const char *value, struct entry *entry)
-{
-	const char *const path = strchr(value, '/');
-
-	if (path != NULL && entry->file_count < ENTRY_FILES_MAX)
-		entry->files[entry->file_count++] =
-		    (struct cleanup){ .path = path,
-			              .before = strtoll(value, NULL, 10),
-			              .claim_fd = -1 };
-}
-
 /* Numbers are not checked: only this user can have written them. */
 static void
 read_line(char *line, struct entry *entry)
@@ -81,12 +65,19 @@ read_line(char *line, struct entry *entry)
 	(void)strsep(&value, " ");
 	if (value == NULL)
 		return;
+
+	const char *const path = strchr(value, '/');
+
 	if (strcmp(line, "host") == 0)
 		entry->host = value;
 	else if (strcmp(line, "name") == 0)
 		entry->name = value;
-	else if (strcmp(line, "file") == 0)
-		add_file(value, entry);
+	else if (strcmp(line, "file") == 0 && path != NULL &&
+	         entry->file_count < ENTRY_FILES_MAX)
+		entry->files[entry->file_count++] =
+		    (struct cleanup){ .path = path,
+			              .before = strtoll(value, NULL, 10),
+			              .claim_fd = -1 };
 	else if (strcmp(line, "arg") == 0 && entry->command == NULL)
 		entry->command = value;
 	else if (strcmp(line, "front") == 0)
@@ -281,12 +272,8 @@ registry_add(int directory_fd, const char *id, const struct strbuf *text)
 	if (status.st_nlink > 0 &&
 	    fds_write(fd, text->text, text->length, -1) == text->length)
 		return fd;
-
-	const int why = errno;
-
-	(void)unlinkat(directory_fd, file, 0);
-	(void)close(fd);
-	errno = why;
+	(void)unlinkat(directory_fd, file, 0); /* or errno tells of that */
+	fds_close(fd);
 	return -1;
 }
 
