@@ -8,7 +8,6 @@ load helper
 load locks
 
 @test "runs at once on two locks in opposite orders never overlap, and none is lost" {
-	pids=()
 	dead_pid >a
 	cp a dead
 	inside='mkdir inside || exit; i=0

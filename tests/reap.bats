@@ -26,7 +26,6 @@ reap_keeps() {
 
 # bats test_tags=smoke,tree
 @test "--reap, one of several, ends a daemon that both watchers left; so does a run on record" {
-	reapers=()
 	orphan --name=nightly -- escape fork setsid stubborn
 	is_listed nightly orphaned
 	for _ in {1..4}; do
@@ -89,7 +88,6 @@ reap_keeps() {
 
 # bats test_tags=slow
 @test "who only looks like the run's is left alone, and so are --reap's ancestors, with a message" {
-	strangers=()
 	orphan --name=a -- escape fork setsid
 	for like in "WDRUN_ID=${id}0" "WDRUN_ID=${id%?}" "WDRUN_ID=1$id" WDRUN_ID= \
 		"XWDRUN_ID=$id" "WDRUN_IDX=$id" "X=WDRUN_ID=$id" "wdrun_id=$id"; do

@@ -44,8 +44,6 @@ setup() {
 	export LC_ALL=C BASH_ENV=$BATS_FILE_TMPDIR/tools
 	unset WDRUN_REGISTRY
 	ours=$BATS_FILE_TMPDIR/ours/timeout
-	launched=()
-	told_by=()
 }
 
 # under WHO ARG...: runs timeout ARG... of WHO, started by the words of launched.
@@ -98,7 +96,6 @@ told() {
 
 # bats test_tags=slow
 @test "timeout: durations and signals are those of GNU's; 0 is no timeout, nor what no clock has" {
-	options=()
 	for word in 99 100.34 .5m 50. +100 ' 100' 2m 3h 1d 1e2s 2.34e+5d 0x.8h 0X1p-1h inf infs \
 		1e400 0.0 0x0 -0.0 9223372036854775808d; do
 		options+=(-k "$word")
