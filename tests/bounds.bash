@@ -67,25 +67,15 @@ part() {
 	printf '%d.%02d\n' $(($1 * $2 / 100)) $(($1 * $2 % 100))
 }
 
-# For the commands of runs: waits until the process is in that state (Z, T).
-await_state() {
-	local stat
-	until read -r stat <"/proc/$1/stat" && [[ $stat == *") $2 "* ]]; do
-		pause 0.02
-	done
-}
-
 # For the commands of runs: waits until there is something in FILE.
 await_file() {
 	until [ -s "$1" ]; do pause 0.02; done
 }
-export -f note pause await_state await_file
+export -f note pause await_file
 
 # reported TEXT: the file report has this piece of JSON.
 reported() {
-	local text
-	read -rd '' text <report || true
-	[[ $text == *"$1"* ]]
+	grep -qF "$1" report
 }
 
 # with_hung_fs SCRIPT: starts SCRIPT where $PWD/mnt is a file system that hangs

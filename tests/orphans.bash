@@ -5,11 +5,6 @@ PATH=$PROGRAMS:$PATH
 
 setup() {
 	common_setup
-	make_registry
-}
-
-# Makes a registry of the test's own.
-make_registry() {
 	export WDRUN_REGISTRY=$PWD/registry
 	mkdir -m 700 "$WDRUN_REGISTRY"
 }
@@ -80,9 +75,7 @@ kill_watchers() {
 
 # Sets id to the ID of the run whose front is $front.
 find_id() {
-	local entry=("$WDRUN_REGISTRY/$front"-*.run)
-	id=${entry[0]##*/}
-	id=${id%.run}
+	id=$(basename "$WDRUN_REGISTRY/$front"-*.run .run)
 }
 
 # Prints the IDs of the runs on record.
@@ -139,9 +132,7 @@ forge() {
 	local boot file='' machine=- name=forged started=${EPOCHREALTIME//[!0-9]/}000 watcher
 	read -r boot </proc/sys/kernel/random/boot_id
 	[ ! -e /etc/machine-id ] || read -r machine </etc/machine-id
-	: 3>&- &
-	wait "$!"
-	watcher="$! 1"
+	watcher="$(sh -c 'echo $$') 1"
 	local "$@"
 	printf -v id '%d-%x' "${watcher% *}" "$started"
 	umask 077

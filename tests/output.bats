@@ -43,11 +43,7 @@ load bounds
 	[ "${seen[*]}" = "${expected[*]}" ]
 
 	# What other processes write there.
-	{
-		echo before
-		"$WDRUN" -i 60 echo within
-		echo after
-	} >file
+	sh -c 'echo before; "$WDRUN" -i 60 echo within; echo after' >file
 	"$WDRUN" -i 60 sh -c 'echo one; echo two >>file; echo three' >>file
 	has_line_count 6 file
 }

@@ -163,12 +163,6 @@ reap_keeps() {
 	end "$job"
 }
 
-# is_later SECONDS: the machine has run for longer. Sets uptime.
-is_later() {
-	read -r uptime _ </proc/uptime
-	((${uptime%.*} > $1))
-}
-
 @test "an entry from before the last boot is removed without a signal, another machine's is not" {
 	[ -s /etc/machine-id ] || skip "there is no /etc/machine-id"
 	forge boot=00000000-0000-0000-0000-000000000000 machine=0123456789abcdef
@@ -190,9 +184,9 @@ is_later() {
 	has_message "$PWD/made"
 	need_unshare --time --fork
 	cp entry "$WDRUN_REGISTRY/$id.run"
-	read -r uptime _ </proc/uptime
-	wait_until is_later "${uptime%.*}"
-	complete unshare --time --boottime "-${uptime%.*}" --fork "$WDRUN" --reap
+	uptime=$(cut -d . -f 1 /proc/uptime)
+	until [ "$(cut -d . -f 1 /proc/uptime)" -gt "$uptime" ]; do pause 0.1; done
+	complete unshare --time --boottime "-$((uptime + 1))" --fork "$WDRUN" --reap
 	[ ! -e made ]
 }
 

@@ -108,24 +108,21 @@ is_pending() {
 		start launch --group "$WDRUN" "${row% *}"
 		await_ready
 		first_child "$started"
-		front=$child
-		kill -TSTP "$front"
+		kill -TSTP "$child"
 		if [ "${row% *}" = escape ]; then
 			wait_until is_stopped "$ready"
-			wait_until is_stopped "$front"
-			kill -CONT "$front"
+			wait_until is_stopped "$child"
+			kill -CONT "$child"
 			wait_until no is_stopped "$ready"
 		else
 			wait_until has_lines 1 'got 20'
 			is_alive "$ready"
 		fi
-
-		kill -TERM "$front"
+		kill -TERM "$child"
 		gives "${row#* }" finish
 	done
 
 	# It stops no clock.
-	complete launch --group sh -c 'front=$$ exec "$WDRUN" -t 500ms "$@"' sh \
+	gives 124 complete launch --group sh -c 'front=$$ exec "$WDRUN" -t 500ms "$@"' sh \
 		sh -c 'kill -TSTP "$front"; exec sleep 1000'
-	[ "$status" -eq 124 ]
 }

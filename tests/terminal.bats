@@ -45,10 +45,7 @@ flags() {
 		: >file
 		enter "wdrun $mode $vi -u NONE -i NONE -N file"
 		wait_until shows '~'
-		press i
-		answer second
-		press Escape
-		answer :wq
+		press i second Enter Escape :wq Enter
 		wait_until prompted
 		has_line file second
 	done
