@@ -30,8 +30,6 @@ has_lines() {
 	[ "$(grep -cxE "$2" "${3:-out}")" -eq "$1" ]
 }
 
-beside=()
-
 # beside NAME FUNCTION ARG...: starts FUNCTION, which makes a run and its
 # assertions, in the background, in a directory NAME of its own.
 beside() {

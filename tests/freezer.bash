@@ -2,7 +2,6 @@
 # file after helper; its teardown replaces that of helper.
 
 freezers=/sys/fs/cgroup/freezer
-frozen=()
 
 # Skips the test where no process can be frozen.
 need_freezer() {

@@ -100,7 +100,6 @@ is_taken() {
 	is_in lock "$holder"
 	release
 	[ ! -e lock ]
-
 	ends 0 --lock=lock --survivors=leave -i1000 escape -x 0 fork setsid
 	[ ! -e lock ]
 	says_ready out

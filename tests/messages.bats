@@ -51,15 +51,15 @@ tells_alone() {
 }
 
 @test "the sentences about a stop, and what a run did" {
-	tells "timed out after 300ms, stopping 1 process with SIGTERM:" -t 300ms sleep 1000
-	tells "no output for 300ms, stopping 1 process with SIGTERM:" -i 300ms sleep 1000
-	tells "the output is complete, but the command did not exit within 0s, stopping *SIGTERM:" \
+	tells "timed out after 300ms, stopping 1 process with SIGTERM*:" -t 300ms sleep 1000
+	tells "no output for 300ms, stopping 1 process with SIGTERM*:" -i 300ms sleep 1000
+	tells "the output is complete, but the command did not exit within 0s, stopping *SIGTERM*:" \
 		--until=go --until-grace=0 -k 200ms sh -c 'trap "" TERM; echo go; sleep 1000'
-	told "processes are still alive after a grace of 200ms, killing 2 processes:"
-	tells "the command has exited; no progress for 1s, stopping 1 process with SIGTERM:" \
+	told "processes are still alive after a grace of 200ms, killing 2 processes*"
+	tells "the command has exited; no progress for 1s, stopping 1 process with SIGTERM*:" \
 		--tee=copy --idle-after-exit=1s sh -c 'sleep 1000 & exit 0'
 	told "  * sleep 1000 \[S 1s]: sleeping, holding the output open, fd 1*"
-	tells "the command has exited; survivors are left after 1s, stopping 1 process with SIGTERM:" \
+	tells "the command has exited; survivors are left after 1s, stopping 1 process with SIGTERM*:" \
 		--max-after-exit=1s --idle-after-exit=never sh -c 'sleep 1000 & exit 0'
 	for killed in front supervisor; do
 		start ./wdrun sleep 1000

@@ -25,10 +25,8 @@ deaf_daemon=(escape fork setsid stubborn)
 	[[ $stderr == *'escape fork'*'escape fork'* ]]
 	has_message 321ms
 	[[ ${stderr##*$'\n'} == *124* ]]
-
 	gives 124 directly -q -t 100ms -k 0 escape stubborn
 	[ -z "$stderr" ]
-
 	gives 125 directly -q -t x true
 	has_message x
 }
@@ -136,7 +134,6 @@ found() {
 	found $'\xff\x01DONE' 'pattern write 1 3000000; printf "\0\0\377\001DONE\0"'
 	printf -v text '%01023d!' 0
 	found "$text" 'printf 0; sleep 0.05; printf %s "$0"' "$text"
-
 	ends 3 --until-grace=0 'printf DO; sleep 0.1; printf NE >&2; sleep 0.1; exit 3'
 	# Here both are one file.
 	"$WDRUN" -u DONE --until-grace=0 sh -c 'printf DO; printf NE >&2
@@ -158,11 +155,9 @@ beats_after() {
 # bats test_tags=slow
 @test "a heartbeat comes after silence, is no output, and does not come with -q or in a stop" {
 	late beats_after LIMIT
-
 	gives 124 late directly --heartbeat=100ms -i LIMIT escape
 	[ "$output" = "ready $ready" ]
 	(($(wc -l <err) >= 3))
-
 	gives 0 directly -q --heartbeat=50ms sleep 0.3
 	[ -z "$stderr" ]
 

@@ -96,10 +96,9 @@ traced() {
 	grep -q '/io' "trace.$supervisor"
 }
 
-# reaches NUMBER READY SCRIPT: the first signal is got NUMBER times, where SCRIPT
-# and this shell say READY times that they are ready. A real-time signal: of others,
-# the second is lost while one is pending. There is no SIGKILL here: whoever the
-# signal does not reach keeps the run from its end, or is not counted.
+# reaches NUMBER READY SCRIPT: the first signal is got NUMBER times, where SCRIPT and
+# this shell are ready READY times. A real-time signal: of others, the second is lost
+# while one is pending. Whoever it does not reach keeps the run from its end.
 reaches() {
 	start "$WDRUN" -k never -s 40 -u complete --until-grace=0 bash -c "$3"'
 		(until [ "$(grep -c ready out)" = "$0" ]; do pause 0.02; done

@@ -13,14 +13,11 @@ setup() {
 	touch out err
 }
 
-# refused WORD... -- ARG...: wdrun ARG... gives 125, and one line that has each
-# WORD; nothing is printed, run or made.
+# refused WORDS ARG...: wdrun ARG... gives 125, and one line that has each of WORDS;
+# nothing is printed, run or made.
 refused() {
-	local words=() before=(./.* ./*) after
-	while [ "$1" != -- ]; do
-		words+=("$1")
-		shift
-	done
+	local words before=(./.* ./*) after
+	read -ra words <<<"$1"
 	gives 125 directly "${@:2}"
 	[ -z "$output" ]
 	has_line_count 1 err
@@ -40,10 +37,10 @@ accepted() {
 @test "durations have units, signals names or numbers; what is neither is refused, and named" {
 	for option in --timeout --kill-after --idle-after-exit --max-after-exit \
 		--idle-timeout --until-grace --heartbeat; do
-		refused "$option" "'5x'" -- "$option=5x" touch ran
+		refused "$option '5x'" "$option=5x" touch ran
 	done
 	for value in '' -1 '1 s' 1h30 5$'\n'; do
-		refused --timeout "'${value%$'\n'}" -- --timeout="$value" touch ran
+		refused "--timeout '$value" --timeout="$value" touch ran
 	done
 	accepted -t 1h30m -k 90min -i .5h --idle-after-exit 900 --max-after-exit never
 	accepted -t 99999999999999999999 -k 9223372037s -i 1w2d --idle-after-exit infinity
@@ -58,7 +55,7 @@ accepted() {
 		grep -qx "got $number" out
 	done
 	for value in FOO '' 0 65 -1 SIG 15x TERMINATE RTMIN+99 RTMAX+1 RTMIN-1 ' TERM'; do
-		refused --signal "'$value'" -- --signal="$value" touch ran
+		refused "--signal '$value'" --signal="$value" touch ran
 	done
 }
 
@@ -68,20 +65,20 @@ accepted() {
 	mkdir directory
 	mkfifo fifo
 
-	refused --until 1024 -- --until="$text" touch ran
+	refused '--until 1024' --until="$text" touch ran
 	accepted --until="${text%0}"
-	refused --name -- --name="${text%"${text:256}"}" touch ran
+	refused --name --name="${text%"${text:256}"}" touch ran
 	for text in survivors until tee report lock cleanup name registry; do
-		refused "--$text" -- "--$text=" touch ran
+		refused "--$text" "--$text=" touch ran
 	done
 	while IFS= read -ru 9 row; do
 		echo "$row"
-		eval "refused ${row/ | / -- } touch ran"
+		eval "refused \"\${row%% | *}\" ${row#* | } touch ran"
 	done 9<<-'EOF'
 		--timeout 5x | --tee=copy --report=report --lock=lock --name=job --timeout=5x
 		--tee no/such/file | -l lock --report=report --tee=no/such/file
 		--survivors maybe kill wait leave | --survivors=maybe
-		--tee directory Is\ a\ directory | --tee=directory
+		--tee directory Is a directory | --tee=directory
 		--tee fifo | --tee=fifo
 		--tee - ./- | --tee=-
 		--lock - ./- | --lock=-
@@ -94,7 +91,7 @@ accepted() {
 		--t | --t
 		imeout=5 | -q -timeout=5
 		=5 | -t=5
-		'' | $'-\351'
+		--help | $'-\351'
 		--日 | --日
 		quiet | --quiet=yes
 		--foreground --setsid | --foreground --setsid
@@ -103,11 +100,11 @@ accepted() {
 		--reap | --reap
 		--cancel | --cancel=nobody
 	EOF
-	refused -- --list --reap
-	refused t DUR -- -t
-	refused l FILE -- -q -l
-	refused --help --
-	refused -- -t 5 --
+	refused '' --list --reap
+	refused 't DUR' -t
+	refused 'l FILE' -q -l
+	refused --help
+	refused '' -t 5 --
 
 	accepted --tee=./-
 	accepted --report=./-

@@ -138,7 +138,6 @@ reap_keeps() {
 	wait "$front" || true
 	is_dead "$ready"
 	is_off_the_record
-
 	begin job -- escape fork setsid stubborn
 	kill -KILL "$front"
 	reap_finishes "$ready"

@@ -188,7 +188,6 @@ list() {
 	complete "$WDRUN" --name=itself -- "$WDRUN" --list
 	[[ $output =~ itself\ +$started\ +running\  ]]
 	[ -z "$(ids)" ]
-
 	wait_for_lock -t 1m
 	list
 	[[ $output =~ second\ +$front\ +waiting\ +[0-9]+s\ +5.m..s\  ]]

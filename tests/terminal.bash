@@ -52,8 +52,7 @@ teardown() {
 		take log # shown where the test failed
 		taken=${taken//$'\e'/^[}
 		echo "--- the terminal: ${taken:0:3000}"
-		kill -KILL "$terminal" 2>/dev/null || true
-		wait_until nobody_is_left || true
+		close_terminal 2>/dev/null || true
 	fi
 	common_teardown
 }

@@ -1,9 +1,8 @@
 #!/usr/bin/env bats
 #
-# Under the name timeout: what coreutils 9 and POSIX.1-2024 say of timeout. A
-# row of `twin` runs ours, and where the system has GNU's 9, this as well: both
-# have to end, print and complain alike, but for the words about wrong arguments.
-# Deliberate differences are tested with ours alone.
+# Under the name timeout: what coreutils 9 and POSIX.1-2024 say of timeout, in rows
+# for ours and, where the system has it, GNU's 9. Deliberate differences are tested
+# with ours alone.
 
 load helper
 
@@ -41,7 +40,7 @@ setup_file() {
 
 setup() {
 	common_setup
-	export LC_ALL=C BASH_ENV=$BATS_FILE_TMPDIR/tools
+	export LC_ALL=C BASH_ENV=$BATS_FILE_TMPDIR/tools PATH=$PROGRAMS:$PATH
 	unset WDRUN_REGISTRY
 	ours=$BATS_FILE_TMPDIR/ours/timeout
 }
@@ -51,9 +50,8 @@ setup() {
 # in told_by, says which.
 under() {
 	local status=0
-	PATH=$BATS_FILE_TMPDIR/$1:$PATH "$PROGRAMS/launch" --defaults \
-		"${told_by[@]}" "${launched[@]}" timeout "${@:2}" >"$1.out" 2>"$1.err" 3>&- ||
-		status=$?
+	PATH=$BATS_FILE_TMPDIR/$1:$PATH launch --defaults "${told_by[@]}" "${launched[@]}" \
+		timeout "${@:2}" >"$1.out" 2>"$1.err" 3>&- || status=$?
 	((${#told_by[@]})) || echo "exit $status" >>"$1.out"
 }
 
@@ -72,7 +70,7 @@ ours() {
 # command and has no -v. GNU's prints the same; where nothing was run, on stdout.
 twin() {
 	local told_by=()
-	[[ $1 != *signal* && $1 != *"exit 1"[3-9]? ]] || told_by=("$PROGRAMS/status")
+	[[ $1 != *signal* && $1 != *"exit 1"[3-9]? ]] || told_by=(status)
 	[ -z "${HAS_GNU-}" ] || under gnu "${@:2}" &
 	ours "${@:2}"
 	wait "$!"
@@ -127,7 +125,7 @@ told() {
 	twin $'done\nexit 124' -k 0 -s 0 1000 bash -c 'hit ALRM; nap; nap; echo done'
 	twin "status 143" --preserve-status .02 sleep 1000
 	# As POSIX.1-2024 has the options.
-	told_by=("$PROGRAMS/status")
+	told_by=(status)
 	ours -fpv -k 5 -s INT .02 sleep 1000
 	[ "$output" = "signal 2" ]
 }
@@ -175,7 +173,7 @@ told() {
 		sh -c 'cat; printf "%s|" "$@"; echo' sh -k --help '' 'a b'
 	twin "exit 4" --verb --sig TERM --kill 5 --pres --fore 100 sh -c 'exit 4'
 	twin "exit 124" 100 sh -c 'exit 124'
-	twin "signal 9" 100 "$PROGRAMS/die" KILL
+	twin "signal 9" 100 die KILL
 	twin "signal 11" 100 sh -c 'ulimit -c 0; kill -SEGV $$'
 }
 
@@ -216,9 +214,8 @@ sent() {
 
 # bats test_tags=slow
 @test "timeout: what outlives the command is left; a timeout, and -k with a signal, leave nothing" {
-	escape=$PROGRAMS/escape
 	for who in ours ${HAS_GNU-}; do
-		under "$who" 100 "$escape" -x 3 fork
+		under "$who" 100 escape -x 3 fork
 		take "$who.out"
 		[ "${taken##*$'\n'}" = "exit 3" ]
 		await_ready "$who.out"
@@ -227,14 +224,14 @@ sent() {
 	done
 	[ ! -s ours.err ]
 
-	sent ALRM 124 -k .1 100 "$escape" setsid stubborn
-	sent ALRM 124 100 "$escape" fork setsid root closed
-	sent ALRM 124 -f 100 "$escape" fork stopped
-	sent ALRM 124 100 "$escape" setsid stubborn # SIGKILL after 5 s
-	sent TERM 143 -k .1 100 "$escape" setsid stubborn
+	sent ALRM 124 -k .1 100 escape setsid stubborn
+	sent ALRM 124 100 escape fork setsid root closed
+	sent ALRM 124 -f 100 escape fork stopped
+	sent ALRM 124 100 escape setsid stubborn # SIGKILL after 5 s
+	sent TERM 143 -k .1 100 escape setsid stubborn
 	# Without --kill-after it is passed on to all, and nothing more.
-	sent TERM 143 100 "$escape" setsid fork
-	sent KILL 137 100 "$escape" fork
+	sent TERM 143 100 escape setsid fork
+	sent KILL 137 100 escape fork
 
 	ours 100 sh -c 'sleep 1000 & kill -KILL $PPID; exec sleep 1000'
 	[[ $stderr == "timeout: "* ]]
@@ -243,9 +240,9 @@ sent() {
 
 # bats test_tags=slow
 @test "timeout: it works where the caller ignores or blocks signals; what is ignored stays so" {
-	launched=("$PROGRAMS/launch" --ignore TERM --ignore CHLD --block ALRM)
+	launched=(launch --ignore TERM --ignore CHLD --block ALRM)
 	twin "exit 124" .02 sleep 1000
-	launched=("$PROGRAMS/launch" --ignore USR1)
+	launched=(launch --ignore USR1)
 	twin "exit 124" -s USR1 .02 sleep 1000
 	launched=(sh -c 'sleep .1 & exec "$@"' sh)
 	twin "exit 124" .2 sleep 1000
@@ -255,7 +252,7 @@ sent() {
 	# command, which dies of it, also under nohup.
 	ignored=() signals=(1 2 3 12 15)
 	for signal in "${signals[@]}"; do ignored+=(--ignore "$signal"); done
-	start "$PROGRAMS/launch" "${ignored[@]}" "$ours" -s ALRM 100 "$PROGRAMS/sigcount" 1
+	start launch "${ignored[@]}" "$ours" -s ALRM 100 sigcount 1
 	await_ready
 	for signal in "${signals[@]}" RTMIN; do kill "-$signal" "$started"; done
 	gives 7 finish
