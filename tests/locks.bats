@@ -62,7 +62,6 @@ is_busy() {
 		cmp "copy$arguments" - <<<"$started" # it has a newline
 	done
 	[ "$(stat -c %a copy*)" = $'644\n644\n600' ]
-
 	complete sh -c 'cd /proc/self/fd; echo *'
 	cp out before
 	: >lock # one is there, the second is made
@@ -325,7 +324,6 @@ waits_longer() {
 	"$WDRUN" --quiet --lock=lock --lock-wait=1000 true
 	[ ! -s out ]
 	is_stopped "$job"
-
 	kill -CONT "$job"
 	got_it
 }
@@ -345,7 +343,6 @@ waits_longer() {
 		no flock -n lock true
 		ends 75 --lock=lock true
 		is_in lock "$front"
-
 		kill -s "$last" "$front"
 		got_it
 		await_holder

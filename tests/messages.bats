@@ -84,7 +84,6 @@ tells_alone() {
 	wait "$started" || true
 	echo "$dead" >lock
 	tells_alone "--lock: took '$PWD/lock' over from PID $dead, which is dead" --lock=lock true
-
 	export WDRUN_REGISTRY=$PWD/registry
 	tells_alone "--cancel: nothing in flight: no run 'x' in $WDRUN_REGISTRY" --cancel=x
 	tells_alone "no runs on record in $WDRUN_REGISTRY" --list

@@ -103,11 +103,9 @@ is_asleep() {
 	grep -qsx sleep "/proc/$1/comm"
 }
 
-# start_of PID: prints the start time of PID, in clock ticks after boot.
+# start_of PID: prints the start time of PID, a sleep, in clock ticks after boot.
 start_of() {
-	local stat
-	stat=$(<"/proc/$1/stat")
-	cut -d ' ' -f 20 <<<"${stat##*) }"
+	cut -d ' ' -f 22 "/proc/$1/stat"
 }
 
 # is_unharmed PID: the process is alive, and not even stopped.

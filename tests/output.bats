@@ -195,7 +195,6 @@ is_held_once() {
 	"$WDRUN" --tee=>(pattern check 1 3000000 >verdict) pattern write 1 3000000 >bytes
 	pattern check 1 3000000 <bytes
 	wait_until grep -q same verdict
-
 	for i in 1 2 3; do
 		"$WDRUN" --tee=lines bash -c 'for i in {1..300}; do
 			echo "line $i of $0"; done' "$i" >/dev/null 3>&- &

@@ -86,7 +86,6 @@ is_pending() {
 	kill -CONT "$shell"
 	wait_until has_line seen yes
 	wait_until nobody_is_left
-
 	complete launch --pending TERM "$WDRUN" -k 300ms sleep 1000
 	[ "$status" -gt 128 ]
 }
