@@ -32,7 +32,6 @@ enum reason {
 	REASON_UNTIL,   /* --until was found, and --until-grace is over */
 	REASON_CANCELLED,
 	REASON_PARENT_LOST,    /* --die-with-parent */
-	REASON_SURVIVORS_LEFT, /* --survivors=leave */
 	REASON_SURVIVORS_IDLE, /* --idle-after-exit */
 	REASON_SURVIVORS_BUSY, /* --max-after-exit */
 	REASON_GRACE_OVER,     /* --kill-after */

@@ -190,16 +190,14 @@ setup() {
 	[[ $stderr != *sleeping* ]]
 }
 
-# The front continues a supervisor that was stopped, so both are.
 # bats test_tags=slow
 @test "a stop that comes late says that its tree was seen after the signal" {
 	start "$WDRUN" -t 1 -k 100ms bash -c 'trap "" TERM; echo "ready $$"; exec sleep 1000'
 	await_ready
-	front=$started
-	find_watchers
-	kill -STOP "$front" "$supervisor"
+	await_watchers
+	kill -STOP "$supervisor"
 	pause 1.5
-	kill -CONT "$supervisor" "$front"
+	kill -CONT "$supervisor"
 	finish
 	[ "$status" -eq 124 ]
 	has_message 'with SIGTERM (seen after the signal):'

@@ -99,19 +99,6 @@ terminal_restore(const struct terminal *terminal)
 		(void)tcsetpgrp(terminal->fd, getpgrp());
 }
 
-int
-terminal_open_keyboard(struct terminal *terminal, int display_fd)
-{
-	/* A new file description, for O_NONBLOCK: another process may take the
-	 * key that poll(2) has reported, and read(2) must not wait. A terminal
-	 * that controls another session (after su) has no such name. */
-	terminal->fd = terminal_is_controlling(display_fd)
-	                   ? open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC)
-	                   : fcntl(display_fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
-	terminal->is_keyboard = terminal->fd != -1;
-	return terminal->is_keyboard ? 0 : -1;
-}
-
 void
 terminal_take(struct terminal *terminal)
 {
@@ -216,17 +203,6 @@ pty_open(int *master_fd, int *slave_fd, int model_fd, bool processes)
 	if (!processes)
 		modes.c_oflag &= ~(tcflag_t)OPOST;
 	return tcsetattr(*slave_fd, TCSANOW, &modes);
-}
-
-void
-pty_hang_up(int master_fd)
-{
-	/* The kernel tells the session's leader alone, once the master is
-	 * closed, and the others get EIO. */
-	const pid_t group = tcgetpgrp(master_fd);
-
-	if (group > 1)
-		(void)kill(-group, SIGHUP);
 }
 
 void

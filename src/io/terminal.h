@@ -50,10 +50,6 @@ bool terminal_share(struct terminal *terminal);
  * it. In the front. */
 void terminal_restore(const struct terminal *terminal);
 
-/* Opens the terminal of DISPLAY_FD, stdin or stdout, for its keys. Returns 0,
- * or -1 with errno of open(2). */
-int terminal_open_keyboard(struct terminal *terminal, int display_fd);
-
 /* Looks whether the job has the foreground, and makes the terminal raw if so.
  * In the front, with SIGTTIN and SIGTTOU blocked. */
 void terminal_take(struct terminal *terminal);
@@ -75,10 +71,6 @@ bool terminal_carry(struct terminal *terminal, int master_fd);
  * program reads keys there. With PROCESSES, it makes "\r\n" of "\n" (OPOST).
  * Returns 0, or -1 with errno. */
 int pty_open(int *master_fd, int *slave_fd, int model_fd, bool processes);
-
-/* Sends SIGHUP to the foreground group of MASTER_FD, which is about to be
- * closed. */
-void pty_hang_up(int master_fd);
 
 /* Copies the window size of the terminal MODEL_FD (-1: 24 rows, 80 columns).
  * The kernel sends SIGWINCH to the foreground group if the size has changed. */

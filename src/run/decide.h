@@ -42,10 +42,6 @@ enum reason decide(const struct run *run, int64_t now);
 /* The next time at which RUN has something to do without an event, or NEVER. */
 int64_t next_due(const struct run *run);
 
-/* When the clock was due by which RUN changes its state for the reason WHY;
- * NOW, if no clock did that. */
-int64_t due_since(const struct run *run, enum reason why, int64_t now);
-
 /* A terminal has stopped the run at NOW: what bounds the command stands still
  * until clocks_resume(), which puts it off by the length of the pause. */
 void clocks_pause(struct run *run, int64_t now);
