@@ -44,7 +44,6 @@
 #include "proc/signals.h"
 #include "proc/tree.h"
 #include "registry/registry.h"
-#include "run/decide.h"
 #include "run/run.h"
 
 static int serve(const struct options *options);

@@ -22,7 +22,7 @@ enum state {
 	STATE_DONE,
 };
 
-/* Why a run changes its state: decide.h has what each reason leads to. */
+/* Why a run changes its state: decide.c has what each reason leads to. */
 enum reason {
 	REASON_NONE,
 	REASON_TARGET_EXITED,

@@ -91,22 +91,22 @@ tells_lost() {
 }
 
 # bats test_tags=slow
-@test "after a signal a reader has time while it reads, or until --kill-after; the next gives up" {
+@test "after a signal a reader has time while it reads, or until --kill-after; a third gives up" {
 	local row options script
 	for row in '15000 -n wdrun -k 300ms' '32000 -c 1024 -p 80 wdrun -k never' \
 		'60000 -c 2048 -p 300 wdrun -k never'; do
 		echo "$row"
 		read -ra options <<<"${row/wdrun/$WDRUN -i 60}"
-		writing "${options[0]}" 'sleep 1000 & wait'
-		script="trap 'exit 7' TERM; $script"
+		writing "${options[0]}"
 		start sh -c "$read_by" - "${options[@]:1}" sh -c "$script"
 		await_command
+		wait_until is_dead "$target"
 
 		kill -TERM "$front"
 		case $row in
 		6*) # the reader would need 9 s
-			wait_until is_dead "$target"
 			kill -INT "$front"
+			kill -HUP "$front"
 			;;
 		esac
 		gives 7 finish

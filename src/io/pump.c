@@ -407,8 +407,7 @@ void
 output_copy_size(const struct output *output)
 {
 	for (size_t i = 0; i < output->count; i++) {
-		if (output->streams[i].is_pty && output->size_fd != -1 &&
-		    output->streams[i].in_fd != -1)
+		if (output->streams[i].is_pty && output->size_fd != -1)
 			pty_copy_size(output->streams[i].in_fd,
 			              output->size_fd);
 	}

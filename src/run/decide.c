@@ -1,6 +1,4 @@
 /* The decisions: what a run does next, and with which status wdrun ends. */
-#include "run/decide.h"
-
 #include <signal.h>
 #include <stddef.h>
 

@@ -12,7 +12,6 @@
 #include "base/message.h"
 #include "proc/signals.h"
 #include "proc/tree.h"
-#include "run/decide.h"
 #include "run/run.h"
 
 /* The supervisor's time: beside --timeout and --kill-after, what tree_kill()
@@ -27,7 +26,8 @@
 #define READER_PATIENCE (2 * SECOND)
 #define OUTSIDERS_MAX   ((uint64_t)(STREAMS_MAX + 1) * 1024 * 1024)
 
-#define LAST_ROUNDS 16
+#define LAST_ROUNDS    16
+#define CANCELS_TO_END 3 /* a drain */
 
 /* What only the front knows. */
 struct front {
@@ -295,24 +295,24 @@ leave_behind(struct run *run)
 	_exit(0);
 }
 
-/* Takes the signals of a drain. Returns whether one of them ends it. */
-static bool
-is_interrupted(void)
+/* Takes the signals of a drain. Returns how many terminating ones came. */
+static int
+count_cancels(void)
 {
 	siginfo_t info;
-	bool is_over = false;
+	int count = 0;
 	int signal;
 
 	while ((signal = signals_wait(SIGNALS_ALL, &info, 0)) > 0) {
-		is_over |= (SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
-		           !signal_is_ignored(signal);
+		count += (SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
+		         !signal_is_ignored(signal);
 		/* Ctrl-Z at "wdrun -i 9 seq 99999 | less" stops the job. */
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
 			(void)kill(getpid(), signal);
 			signal_deliver(signal);
 		}
 	}
-	return is_over;
+	return count;
 }
 
 /* Until when readers may take the rest of the output. They have all the time
@@ -323,9 +323,10 @@ static int64_t
 end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
 	const enum reason stop = run->facts->stop;
-	const bool is_bounded =
-	    run->watchers.is_front || stop == REASON_CANCELLED ||
-	    stop == REASON_PARENT_LOST || stop == REASON_TIMEOUT;
+	const bool is_bounded = run->watchers.is_front || run->cancels > 0 ||
+	                        stop == REASON_CANCELLED ||
+	                        stop == REASON_PARENT_LOST ||
+	                        stop == REASON_TIMEOUT;
 	const int64_t timeout =
 	    duration_add(run->facts->started, run->options.timeout);
 	const int64_t end = duration_add(began, run->options.kill_after);
@@ -352,7 +353,7 @@ front_drain(struct run *run)
 		leave_behind(run);
 		return;
 	}
-	while (!output_is_empty(output)) {
+	while (!output_is_empty(output) && run->cancels < CANCELS_TO_END) {
 		const int64_t end = end_of_drain(run, began, taken);
 
 		if (duration_now() >= end)
@@ -362,9 +363,8 @@ front_drain(struct run *run)
 		if (output->facts->relayed - start > OUTSIDERS_MAX)
 			return;
 		if ((output_pump(output, run->watchers.signal_fd, end) &
-		     PUMP_SIGNAL) != 0 &&
-		    is_interrupted())
-			break;
+		     PUMP_SIGNAL) != 0)
+			run->cancels += count_cancels();
 		if (output->facts->relayed != relayed)
 			taken = duration_now();
 		relayed = output->facts->relayed;

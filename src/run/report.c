@@ -17,7 +17,6 @@
 #include "lock/lock.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
-#include "run/decide.h"
 #include "run/run.h"
 
 #define MODE        0666

@@ -15,7 +15,6 @@
 #include "lock/lock.h"
 #include "proc/procfs.h"
 #include "registry/registry.h"
-#include "run/decide.h"
 #include "run/run.h"
 
 #define COMMAND_WIDTH 72 /* of the process that holds a lock */

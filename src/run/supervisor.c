@@ -15,7 +15,6 @@
 #include "proc/procfs.h"
 #include "proc/signals.h"
 #include "proc/tree.h"
-#include "run/decide.h"
 #include "run/run.h"
 
 #define SAMPLE_INTERVAL (250 * MILLISECOND)
@@ -199,10 +198,10 @@ stop(struct run *run, int signal, bool from_terminal, int64_t now)
 	 * ignores a terminal's stop signals for an orphaned group: setpgid(2).
 	 * So such a group gets SIGSTOP. */
 	if (!from_terminal || !has_target(run))
-		target_signal(run->target,
-		              from_terminal && run->target->shares_group
-		                  ? SIGSTOP
-		                  : signal);
+		tree_signal_target(&run->tree,
+		                   from_terminal && run->target->shares_group
+		                       ? SIGSTOP
+		                       : signal);
 	if (run->target->has_exited || run->job.target_is_stopped)
 		stand_still(run, signal, now);
 }
@@ -213,7 +212,7 @@ go_on(struct run *run, int64_t now)
 	/* The caller's shell has mostly continued the whole group. */
 	follow_target(run, now);
 	if (run->job.target_is_stopped || !has_target(run))
-		target_signal(run->target, SIGCONT);
+		tree_signal_target(&run->tree, SIGCONT);
 	end_stop(run, now);
 }
 
@@ -256,7 +255,7 @@ obey_signal(struct run *run, int signal, bool from_terminal, int64_t now)
 	else if ((SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0)
 		cancel(run, signal);
 	else
-		target_signal(run->target, signal);
+		tree_signal_target(&run->tree, signal);
 }
 
 bool
@@ -401,17 +400,24 @@ look_at_children(struct run *run, int64_t now)
 	*due = now + (age > MILLISECOND ? age : MILLISECOND);
 }
 
-/* Does what is due without a change of state; progress puts --idle-after-exit
- * off. */
-static void
-attend_clocks(struct run *run, int64_t now)
+void
+supervisor_attend(struct run *run, int64_t now)
 {
 	int64_t *const due = run->due;
 
+	look_at_children(run, now);
+	follow_target(run, now);
+	/* waitid(2) proves that the tree is empty, and is all that a fast end
+	 * costs. */
+	if (run->target->has_exited && !run->facts->tree_is_empty)
+		run->facts->tree_is_empty = !wait_has_living(ANY_CHILD);
+	if (run->facts->tree_is_empty)
+		return;
 	if (now >= due[CLOCK_READY]) {
 		due[CLOCK_READY] = NEVER;
 		tree_take_priority();
 	}
+	/* Progress puts --idle-after-exit off. */
 	if (run->state == STATE_LINGERING && run->paused_at == NEVER &&
 	    (now >= due[CLOCK_SAMPLE] || now >= due[CLOCK_IDLE_AFTER_EXIT])) {
 		if (supervisor_sees_progress(run))
@@ -420,17 +426,4 @@ attend_clocks(struct run *run, int64_t now)
 		due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
 	}
 	tell_heartbeat(run, now);
-}
-
-void
-supervisor_attend(struct run *run, int64_t now)
-{
-	look_at_children(run, now);
-	follow_target(run, now);
-	/* waitid(2) proves that the tree is empty, and is all that a fast end
-	 * costs. */
-	if (run->target->has_exited && !run->facts->tree_is_empty)
-		run->facts->tree_is_empty = !wait_has_living(ANY_CHILD);
-	if (!run->facts->tree_is_empty)
-		attend_clocks(run, now);
 }

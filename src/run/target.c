@@ -124,11 +124,12 @@ look_for(const char *command, struct exec_failure *failure)
 	}
 }
 
-/* Ends the target before its exec, because of WHY, an errno. */
+/* Ends the target before its exec, because of errno. */
 static _Noreturn void
-fail(const struct run *run, int why, int status)
+fail(const struct run *run, int status)
 {
 	struct exec_failure *const failure = &run->facts->exec_failure;
+	const int why = errno;
 
 	if (status == STATUS_NOT_FOUND)
 		look_for(run->options.command[0], failure);
@@ -161,7 +162,7 @@ become_target(struct run *run, pid_t supervisor)
 	/* First arms the signal, then looks at the parent: if the supervisor
 	 * died between fork and prctl(2), no signal comes. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
-		fail(run, errno, STATUS_FAILED);
+		fail(run, STATUS_FAILED);
 	if (getppid() != supervisor)
 		_exit(STATUS_FAILED);
 
@@ -170,12 +171,12 @@ become_target(struct run *run, pid_t supervisor)
 	/* No process of the command may live that --reap does not know of. */
 	if (resources_register(run) == -1) {
 		message("cannot put the run on record");
-		fail(run, errno, STATUS_FAILED);
+		fail(run, STATUS_FAILED);
 	}
 	if ((run->options.no_stdin &&
 	     dup2(run->watchers.null_fd, STDIN_FILENO) == -1) ||
 	    output_connect(&run->output) == -1)
-		fail(run, errno, STATUS_FAILED);
+		fail(run, STATUS_FAILED);
 	/* As they were before target_prepare(). */
 	if (run->target->ignores_sigchld)
 		(void)sigaction(SIGCHLD, &ignore, NULL);
@@ -184,9 +185,7 @@ become_target(struct run *run, pid_t supervisor)
 	execute(run->options.command,
 	        with_id(run->id,
 	                alloca((2 + count_words(environ)) * sizeof(*environ))));
-	const int why = errno;
-
-	fail(run, why, why == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
+	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
 
 /*
@@ -226,25 +225,9 @@ target_start(struct run *run)
 	run->facts->tree_is_empty = false;
 	for (int i = SIGHUP; i <= SIGTSTP; i++) {
 		if ((run->target->early_signals & SIGNAL_BIT(i)) != 0)
-			target_signal(run->target, i);
+			tree_signal_target(&run->tree, i);
 	}
 	return 0;
-}
-
-void
-target_signal(const struct target *target, int signal)
-{
-	/* 0: the supervisor died before the front had the target's PID. kill(0)
-	 * would signal the caller's own process group. */
-	if (target->pid <= 1)
-		return;
-	/* In the caller's job, too, the target may lead a group of its own. Not
-	 * yet reaped, the target keeps that number from others. */
-	if (kill(-target->pid, signal) == 0)
-		return;
-	/* The target leads no group, or has not called setpgid(2) yet. */
-	if (!target->has_exited)
-		(void)kill(target->pid, signal);
 }
 
 void

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "inspect/look.h"
 #include "proc/signals.h"
-#include "run/decide.h"
 #include "run/run.h"
 
 #define LINE_SIZE 512

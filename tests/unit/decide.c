@@ -1,12 +1,11 @@
 /* A table of decisions: what a run does, in each state, for each fact. */
-#include "run/decide.h"
+#include "run/run.h"
 
 #include <signal.h>
 #include <stddef.h>
 
 #include "base/duration.h"
 #include "check.h"
-#include "run/run.h"
 
 #define NOW   (10 * SECOND)
 #define DUE   (NOW - SECOND)
