@@ -47,49 +47,27 @@ is_same_file(int left, int right)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Opens the file of --tee with O_NONBLOCK: a FIFO without a reader fails
- * instead of waiting (fifo(7)), and a reader that takes nothing holds up the
- * command, but not the front. */
-static int
-open_tee(const char *path)
-{
-	const int fd = open(path,
-	                    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
-	                        O_NOCTTY | O_CLOEXEC,
-	                    TEE_MODE);
-
-	if (fd == -1)
-		message("--tee: cannot open '%s': %s", path, strerror(errno));
-	return fd;
-}
-
-/* Opens a description of our own of FD: O_NONBLOCK on the caller's would change
- * it for all who share it. */
-static int
-reopen(int fd)
-{
-	char path[32];
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
 /* Opens the caller's FD for STREAM. Returns 0, or -1 with errno. */
 static int
 open_sink(struct stream *stream, int fd)
 {
 	struct stat file;
 	struct statfs system;
-	char name[32];
+	char path[32];
 
 	if (fstat(fd, &file) == -1)
 		return -1;
 	/* A master of a pseudo-terminal, opened again, would be a new one. */
 	const bool may_wait =
 	    S_ISFIFO(file.st_mode) ||
-	    (isatty(fd) && ptsname_r(fd, name, sizeof(name)) != 0);
+	    (isatty(fd) && ptsname_r(fd, path, sizeof(path)) != 0);
 
-	stream->out_fd = may_wait ? reopen(fd) : -1;
+	/* A description of our own: O_NONBLOCK on the caller's would change it
+	 * for all who share it. */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (may_wait)
+		stream->out_fd =
+		    open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	stream->sink = S_ISSOCK(file.st_mode)             ? SINK_SOCKET
 	               : may_wait && stream->out_fd == -1 ? SINK_CAREFUL
 	                                                  : SINK_PLAIN;
@@ -116,7 +94,6 @@ open_stream(struct output *output, struct stream *stream)
 		return refuse("cannot set up the output");
 	/* With "--tee=log 2>>log", no line must be there twice. */
 	stream->is_copied =
-	    output->tee_fd != -1 &&
 	    !(is_writable_fd && is_same_file(fd, output->tee_fd));
 	stream->is_pty =
 	    is_on_terminal || (output->has_pty && stream == output->streams);
@@ -217,10 +194,18 @@ output_setup(struct output *output, const struct options *options)
 		        "is no output to be seen");
 		return -1;
 	}
-	if (options->tee != NULL) {
-		output->tee_fd = open_tee(options->tee);
-		if (output->tee_fd == -1)
-			return -1;
+	/* With O_NONBLOCK, a FIFO without a reader fails instead of waiting
+	 * (fifo(7)), and a reader that takes nothing holds up the command, but
+	 * not the front. */
+	if (options->tee != NULL)
+		output->tee_fd = open(options->tee,
+		                      O_WRONLY | O_APPEND | O_CREAT |
+		                          O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+		                      TEE_MODE);
+	if (options->tee != NULL && output->tee_fd == -1) {
+		message("--tee: cannot open '%s': %s", options->tee,
+		        strerror(errno));
+		return -1;
 	}
 	if (open_terminal(output, options->no_stdin) == -1)
 		return -1;

@@ -287,16 +287,6 @@ end_of_patience(const struct output *output)
 	                                       output->options->idle_timeout);
 }
 
-static int
-sleep_until(struct pollfd polled[], int64_t until)
-{
-	const int64_t ns = until - duration_now();
-	const struct timespec left = { ns > 0 ? ns / SECOND : 0,
-		                       ns > 0 ? ns % SECOND : 0 };
-
-	return ppoll(polled, AT_COUNT, &left, NULL);
-}
-
 static void
 carry_keys(struct output *output, const struct pollfd polled[])
 {
@@ -336,7 +326,10 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 		until = next < until ? next : until;
 	}
 
-	const int ready = sleep_until(polled, until);
+	const int64_t ns = until - duration_now();
+	const struct timespec left = { ns > 0 ? ns / SECOND : 0,
+		                       ns > 0 ? ns % SECOND : 0 };
+	const int ready = ppoll(polled, AT_COUNT, &left, NULL);
 
 	if (ready == -1)
 		return 0; /* EINTR: after a stop */

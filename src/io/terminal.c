@@ -68,17 +68,14 @@ terminal_share(struct terminal *terminal)
 	                   ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, FIRST_OTHER)
 	                   : open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
-	terminal->fd = -1;
-	if (fd == -1)
-		return is_stdin;
-	if ((!is_stdin && !is_given(fd)) ||
-	    tcgetattr(fd, &terminal->modes) == -1) {
-		fds_close(fd);
-		return is_stdin;
+	if (fd != -1 && (is_stdin || is_given(fd)) &&
+	    tcgetattr(fd, &terminal->facts->modes) == 0) {
+		terminal->fd = fd;
+		terminal->was_foreground = tcgetpgrp(fd) == getpgrp();
+		return true;
 	}
-	terminal->fd = fd;
-	terminal->was_foreground = tcgetpgrp(fd) == getpgrp();
-	return true;
+	fds_close(fd);
+	return is_stdin;
 }
 
 void
@@ -94,7 +91,7 @@ terminal_restore(const struct terminal *terminal)
 		return;
 	/* With SIGTTOU blocked, these calls do not stop the process
 	 * (tty_check_change() in the kernel). */
-	(void)tcsetattr(terminal->fd, TCSANOW, &terminal->modes);
+	(void)tcsetattr(terminal->fd, TCSANOW, &terminal->facts->modes);
 	if (terminal->was_foreground && group != getpgrp())
 		(void)tcsetpgrp(terminal->fd, getpgrp());
 }

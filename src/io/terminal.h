@@ -10,9 +10,9 @@
 /* The modes of the caller's terminal, in memory that both watchers share: who
  * is left alive gives the terminal back. */
 struct terminal_facts {
-	_Atomic bool is_raw;  /* so MODES are set */
+	_Atomic bool is_raw;  /* instead of MODES */
 	_Atomic bool is_over; /* the command has exited: no more keys */
-	struct termios modes;
+	struct termios modes; /* before it was raw, or shared */
 };
 
 /*
@@ -23,9 +23,7 @@ struct terminal_facts {
  */
 struct terminal {
 	int fd;
-	bool was_foreground;  /* the caller's job was the foreground group */
-	struct termios modes; /* at the start, where it is shared */
-
+	bool was_foreground; /* the caller's job was the foreground group */
 	bool is_keyboard;
 	bool is_stdin;     /* the command's stdin is the pseudo-terminal */
 	bool shows_output; /* what the command writes comes to FD */
@@ -41,7 +39,7 @@ bool terminal_is_controlling(int fd);
 
 /* The rule for a foreground job: whether stdin is the controlling terminal, or
  * this job is in the foreground of the controlling terminal. Notes the terminal
- * in TERMINAL, with FD above 2, close-on-exec; or -1 where it cannot be opened.
+ * in TERMINAL, with FD above 2, close-on-exec; unless it cannot be opened.
  * SIGTTIN must be blocked, and descriptors 0 to 2 open. */
 bool terminal_share(struct terminal *terminal);
 
