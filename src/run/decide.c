@@ -15,22 +15,20 @@
 
 static const struct {
 	unsigned states;    /* in which the clock counts */
-	bool pauses;        /* while a terminal has stopped the run */
 	enum reason reason; /* for a change of state; NONE: only to wake up */
 } clocks[CLOCK_COUNT] = {
 	/* In a stop: a cancel, which the command may ignore, does not end
 	 * --timeout. */
-	[CLOCK_TIMEOUT] = { ALL, true, REASON_TIMEOUT },
-	[CLOCK_UNTIL] = { IN(STATE_RUNNING), true, REASON_UNTIL },
-	[CLOCK_MAX_AFTER_EXIT] = { IN(STATE_LINGERING), true,
-	                           REASON_SURVIVORS_BUSY },
-	[CLOCK_IDLE_AFTER_EXIT] = { IN(STATE_LINGERING), true,
+	[CLOCK_TIMEOUT] = { ALL, REASON_TIMEOUT },
+	[CLOCK_UNTIL] = { IN(STATE_RUNNING), REASON_UNTIL },
+	[CLOCK_MAX_AFTER_EXIT] = { IN(STATE_LINGERING), REASON_SURVIVORS_BUSY },
+	[CLOCK_IDLE_AFTER_EXIT] = { IN(STATE_LINGERING),
 	                            REASON_SURVIVORS_IDLE },
-	[CLOCK_KILL] = { IN(STATE_STOPPING), true, REASON_GRACE_OVER },
-	[CLOCK_READY] = { ALIVE, true, REASON_NONE },
-	[CLOCK_SAMPLE] = { IN(STATE_LINGERING), false, REASON_NONE },
-	[CLOCK_REAP] = { ALL, false, REASON_NONE },
-	[CLOCK_HEARTBEAT] = { ALIVE, true, REASON_NONE },
+	[CLOCK_KILL] = { IN(STATE_STOPPING), REASON_GRACE_OVER },
+	[CLOCK_READY] = { ALIVE, REASON_NONE },
+	[CLOCK_SAMPLE] = { IN(STATE_LINGERING), REASON_NONE },
+	[CLOCK_REAP] = { ALL, REASON_NONE },
+	[CLOCK_HEARTBEAT] = { ALIVE, REASON_NONE },
 };
 
 /* --- the reasons ---------------------------------------------------------- */
@@ -111,8 +109,7 @@ static bool
 counts(const struct run *run, enum clock clock)
 {
 	return (clocks[clock].states & IN(run->state)) != 0 &&
-	       (run->paused_at == NEVER || run->state >= STATE_STOPPING ||
-	        !clocks[clock].pauses);
+	       (run->paused_at == NEVER || run->state >= STATE_STOPPING);
 }
 
 /* The reason of the first clock that is due. After the text of --until, a
@@ -131,25 +128,11 @@ first_due(const struct run *run, int64_t now)
 	return REASON_NONE;
 }
 
-/* What can end a run that is not being stopped yet. */
-static enum reason
-decide_alive(const struct run *run, int64_t now)
-{
-	/* Comes first: a command that exits just in time has not timed out. */
-	if (run->state == STATE_RUNNING && run->target->has_exited)
-		return REASON_TARGET_EXITED;
-	if (run->cancels > 0)
-		return REASON_CANCELLED;
-	if (run->parent_is_lost)
-		return REASON_PARENT_LOST;
-	if (run->is_silent && run->state == STATE_RUNNING)
-		return REASON_SILENCE;
-	return first_due(run, now);
-}
-
 enum reason
 decide(const struct run *run, int64_t now)
 {
+	const bool is_alive = (ALIVE & IN(run->state)) != 0;
+
 	if (run->state == STATE_DONE)
 		return REASON_NONE;
 	if (nobody_is_left(run))
@@ -158,10 +141,19 @@ decide(const struct run *run, int64_t now)
 		return REASON_LAST_BOUND;
 	if (run->watchers.front_is_lost)
 		return REASON_FRONT_LOST;
-	if (run->state != STATE_STOPPING)
-		return decide_alive(run, now);
-	return run->cancels >= CANCELS_TO_KILL ? REASON_THIRD_SIGNAL
-	                                       : first_due(run, now);
+	if (run->cancels >= CANCELS_TO_KILL && !is_alive)
+		return REASON_THIRD_SIGNAL;
+	/* Before the clocks: a command that exits just in time has not timed
+	 * out. */
+	if (run->target->has_exited && run->state == STATE_RUNNING)
+		return REASON_TARGET_EXITED;
+	if (run->cancels > 0 && is_alive)
+		return REASON_CANCELLED;
+	if (run->parent_is_lost && is_alive)
+		return REASON_PARENT_LOST;
+	if (run->is_silent && run->state == STATE_RUNNING)
+		return REASON_SILENCE;
+	return first_due(run, now);
 }
 
 int64_t
@@ -188,11 +180,8 @@ clocks_resume(struct run *run, int64_t now)
 {
 	if (run->paused_at == NEVER)
 		return;
-	for (enum clock i = 0; i < CLOCK_COUNT; i++) {
-		if (clocks[i].pauses)
-			run->due[i] =
-			    duration_add(run->due[i], now - run->paused_at);
-	}
+	for (enum clock i = 0; i < CLOCK_COUNT; i++)
+		run->due[i] = duration_add(run->due[i], now - run->paused_at);
 	run->paused_at = NEVER;
 }
 

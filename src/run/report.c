@@ -46,21 +46,21 @@ descriptor_of(const char *path)
 }
 
 /* Looks whether the report can be written to the descriptor FD, and keeps it
- * open. Returns NULL, or why not. */
-static const char *
+ * open. */
+static void
 open_descriptor(struct report *report, int fd)
 {
 	const int flags = fcntl(fd, F_GETFL);
 
-	if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY)
-		return strerror(EBADF);
-	report->stream_fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	return report->stream_fd == -1 ? strerror(errno) : NULL;
+	errno = EBADF;
+	if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
+		report->stream_fd =
+		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
 /* Looks whether the report can be written as a file, and opens it if it is a
- * FIFO. Returns NULL, or why not. */
-static const char *
+ * FIFO. Returns 0, or -1 with errno for lock_error(). */
+static int
 open_place(struct report *report)
 {
 	struct stat file = { .st_mode = 0 };
@@ -68,47 +68,46 @@ open_place(struct report *report)
 	                              AT_SYMLINK_NOFOLLOW) == 0;
 
 	if (S_ISFIFO(file.st_mode)) {
-		if (!pidfile_is_trusted(report->directory_fd, &file))
-			return lock_error(EUSERS);
+		errno = EUSERS;
 		/* For reading, too: then it opens without a reader, and what is
 		 * written waits for one as long as this process has it open. */
-		report->stream_fd =
-		    openat(report->directory_fd, report->file,
-		           O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-		return report->stream_fd == -1 ? strerror(errno) : NULL;
+		if (pidfile_is_trusted(report->directory_fd, &file))
+			report->stream_fd = openat(
+			    report->directory_fd, report->file,
+			    O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+		return report->stream_fd == -1 ? -1 : 0;
 	}
 	/* rename(2) replaces an older report, and would also replace a device
 	 * or a symbolic link. */
+	errno = ENOTSUP;
 	if (is_there && !S_ISREG(file.st_mode))
-		return "it exists, but is neither a regular file nor a FIFO";
-	return faccessat(report->directory_fd, ".", W_OK | X_OK, 0) == 0
-	           ? NULL
-	           : strerror(errno);
+		return -1;
+	return faccessat(report->directory_fd, ".", W_OK | X_OK, 0);
 }
 
 int
 report_open(struct report *report, const char *path)
 {
-	const int fd = descriptor_of(path);
-	const char *why = NULL;
-
-	report->path = path;
 	report->directory = getcwd(NULL, 0);
 	report->directory_fd = report->stream_fd = -1;
-	if (fd != -2) {
-		why = open_descriptor(report, fd);
-	} else if ((path = path_resolve(path)) == NULL ||
-	           (report->directory_fd = path_open_directory(path, O_PATH)) ==
-	               -1) {
-		why = lock_error(errno);
-	} else {
-		report->path = path;
-		report->file = strrchr(path, '/') + 1;
-		why = open_place(report);
+
+	const int fd = descriptor_of(path);
+	const char *const place = fd == -2 ? path_resolve(path) : NULL;
+	bool is_usable = false;
+
+	report->path = place != NULL ? place : path;
+	if (place != NULL) {
+		report->directory_fd = path_open_directory(place, O_PATH);
+		report->file = strrchr(place, '/') + 1;
+		is_usable =
+		    report->directory_fd != -1 && open_place(report) == 0;
+	} else if (fd != -2) {
+		open_descriptor(report, fd);
+		is_usable = report->stream_fd != -1;
 	}
-	if (why != NULL)
-		message("--report: '%s': %s", report->path, why);
-	return why == NULL ? 0 : -1;
+	if (!is_usable)
+		message("--report: '%s': %s", report->path, lock_error(errno));
+	return is_usable ? 0 : -1;
 }
 
 /* --- JSON ----------------------------------------------------------------- */

@@ -145,6 +145,9 @@ check_clocks(void)
 	clocks_resume(&run, NOW + SECOND);
 	CHECK(run.due[CLOCK_TIMEOUT] == NOW, "once");
 
+	run = run_with(STATE_LINGERING, ALL_DUE | PAUSED);
+	CHECK(next_due(&run) == NEVER, "nothing ticks in a pause");
+
 	run = run_with(STATE_STOPPING, NOTHING);
 	run.options.kill_after = NEVER;
 	clocks_bound_stop(&run, NOW);
