@@ -331,12 +331,8 @@ enter(struct run *run, enum reason why, int64_t now)
 	if (reason_is_stop(why))
 		begin_stop(run, why, now);
 
-	const bool is_in_time =
-	    has_look && !tree_is_outrun() &&
-	    tell_look(run, (due < now ? due : now) + LOOK_BUDGET);
-
-	if (is_in_time)
-		seen = run->tree.count;
+	if (has_look && !tree_is_outrun())
+		seen = tell_look(run, (due < now ? due : now) + LOOK_BUDGET);
 	run->state = reasons[why].next;
 	if (run->state == STATE_LINGERING)
 		begin_lingering(run, now);
@@ -344,9 +340,9 @@ enter(struct run *run, enum reason why, int64_t now)
 		count = stop_tree(run, why);
 	if (run->state == STATE_KILLING)
 		count = kill_tree(run);
-	if (has_look && !is_in_time)
+	if (has_look && seen == 0)
 		run->facts->look.is_late =
-		    tell_look(run, duration_now() + 2 * LOOK_BUDGET);
+		    tell_look(run, duration_now() + 2 * LOOK_BUDGET) > 0;
 	/* A process that SIGKILL wakes in wait4(2) looks for dead children once
 	 * more, and may reap the child that has just been killed. So who was
 	 * seen alive counts; and in a stop, as many as are shown. */

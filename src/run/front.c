@@ -14,12 +14,8 @@
 #include "proc/tree.h"
 #include "run/run.h"
 
-/* The supervisor's time: beside --timeout and --kill-after, what tree_kill()
- * may take for a stop, and so much for the files of the run. */
-#define TEARDOWN_PATIENCE (10 * SECOND)
-#define STOP_PATIENCE     (TREE_KILL_BOUND + TEARDOWN_PATIENCE)
-
-#define WOKEN_LATE SECOND
+/* Beyond the deadline of the supervisor: for the files of the run. */
+#define PATIENCE (10 * SECOND)
 
 /* In a drain: for the reader to take something, and how many bytes of other
  * writers than the tree are carried on. */
@@ -32,7 +28,7 @@
 /* What only the front knows. */
 struct front {
 	int64_t deadline; /* of the supervisor; NEVER */
-	bool is_killed;   /* the supervisor, for being late */
+	int lateness;     /* how often that has passed */
 	int stop;         /* the signal to stop by, or 0 */
 	bool has_outcome; /* in the facts */
 };
@@ -51,7 +47,7 @@ bound(struct front *front, int64_t time)
 static int64_t
 stop_time(const struct run *run)
 {
-	return duration_add(run->options.kill_after, STOP_PATIENCE);
+	return duration_add(run->options.kill_after, TREE_KILL_BOUND);
 }
 
 /* --- signals -------------------------------------------------------------- */
@@ -137,7 +133,8 @@ read_news(struct run *run, struct front *front)
 			break;
 		case NEWS_OUTCOME:
 			front->has_outcome = true;
-			bound(front, TEARDOWN_PATIENCE);
+			front->lateness = 0;
+			bound(front, 0);
 			break;
 		}
 	}
@@ -219,22 +216,16 @@ reap_others(const struct run *run)
 static bool
 end_late_supervisor(const struct run *run, struct front *front)
 {
-	const int64_t now = duration_now();
-
-	if (front->is_killed)
-		return true;
-	/* Both may have been stopped together, as by a control group's
-	 * freezer. */
-	if (now - front->deadline > WOKEN_LATE) {
-		front->deadline = now + TEARDOWN_PATIENCE;
-		return false;
-	}
+	/* The first time, it has some more: both may have been stopped
+	 * together, as by a control group's freezer. */
+	front->lateness++;
+	front->deadline = duration_now() + PATIENCE;
+	if (front->lateness != 2)
+		return front->lateness > 2;
 	if (!run->options.quiet)
 		message("the supervisor (PID %d) does not answer, killing it",
 		        run->watchers.supervisor);
 	(void)kill(run->watchers.supervisor, SIGKILL); /* not reaped yet */
-	front->is_killed = true;
-	front->deadline = now + SECOND;
 	return false;
 }
 
@@ -269,7 +260,7 @@ front_watch(struct run *run)
 			break;
 	}
 	/* A supervisor hung in the release: this process would, too. */
-	if (!is_dead || (front.is_killed && front.has_outcome))
+	if (!is_dead || (front.lateness > 1 && front.has_outcome))
 		run->facts->is_released = true;
 	/* The children of a supervisor that is not dead are not ours. */
 	return front.has_outcome || !is_dead;

@@ -364,9 +364,9 @@ void report_write(const struct run *run);
 bool tell_has_look(const struct run *run, enum reason why);
 
 /* Reads the tree, and looks at its processes until the time is UNTIL, at half
- * of which the list has to be read. Returns whether there was time to look.
- * The first look goes to the report, too. */
-bool tell_look(struct run *run, int64_t until);
+ * of which the list has to be read. Returns how many there are; 0 if there was
+ * no time to look. The first look goes to the report, too. */
+size_t tell_look(struct run *run, int64_t until);
 
 /* Prints the message that RUN has changed from FROM for the reason WHY, if that
  * is told, with the processes of the last look. COUNT is the number of

@@ -24,7 +24,7 @@ tell_has_look(const struct run *run, enum reason why)
 	       (!run->options.quiet || run->options.report != NULL);
 }
 
-bool
+size_t
 tell_look(struct run *run, int64_t until)
 {
 	struct look *const look = &run->facts->look;
@@ -33,12 +33,12 @@ tell_look(struct run *run, int64_t until)
 	look->is_late = false;
 	tree_read(&run->tree, until - LOOK_BUDGET / 2);
 	if (duration_now() >= until - LOOK_BUDGET / 2)
-		return false;
+		return 0;
 	look->tells_holders = run->target->exited_by_itself;
 	look_take(look, &run->tree, until);
 	if (run->facts->first_look.count == 0)
 		run->facts->first_look = *look;
-	return true;
+	return run->tree.count;
 }
 
 /* --- the message ---------------------------------------------------------- */
