@@ -3,7 +3,6 @@
 /* The vocabulary of all modules: the options, the states of a run, the reasons
  * for a change of state, and the outcome. */
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,5 +1,4 @@
 /* Carries the command's output, and keys, in one ppoll(2). */
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <errno.h>

@@ -2,7 +2,6 @@
  * what the caller gave. */
 #include <sys/wait.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <unistd.h>

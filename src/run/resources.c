@@ -10,7 +10,6 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "base/path.h"
-#include "base/status.h"
 #include "base/text.h"
 #include "lock/lock.h"
 #include "proc/procfs.h"

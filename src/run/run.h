@@ -8,7 +8,6 @@
  * facts, which they share.
  */
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,6 @@
 /* What wdrun says of a change of the run's state, and at its end. */
 #include <sys/resource.h>
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
