@@ -94,12 +94,13 @@ report_open(struct report *report, const char *path)
 	const char *const place = fd == -2 ? path_resolve(path) : NULL;
 	bool is_usable = false;
 
-	report->path = place != NULL ? place : path;
-	if (place != NULL) {
+	report->path = path;
+	if (place != NULL)
 		report->directory_fd = path_open_directory(place, O_PATH);
+	if (report->directory_fd != -1) {
+		report->path = place;
 		report->file = strrchr(place, '/') + 1;
-		is_usable =
-		    report->directory_fd != -1 && open_place(report) == 0;
+		is_usable = open_place(report) == 0;
 	} else if (fd != -2) {
 		open_descriptor(report, fd);
 		is_usable = report->stream_fd != -1;
