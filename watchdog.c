@@ -43,44 +43,31 @@
 #include "proc/signals.h"
 #include "proc/tree.h"
 #include "registry/registry.h"
-#include "run/decide.h"
-#include "run/front.h"
-#include "run/report.h"
-#include "run/resources.h"
 #include "run/run.h"
-#include "run/supervisor.h"
-#include "run/target.h"
-#include "run/tell.h"
 
 static int serve(const struct options *options);
 static void prepare(struct run *run);
-static void watch_parent(struct run *run);
 static _Noreturn void be_supervisor(struct run *run);
 static void detach(struct run *run, bool is_front);
-static struct outcome take_over(struct run *run);
+static void take_over(struct run *run);
 static void finish(struct run *run);
-static _Noreturn void leave(struct run *run, struct outcome outcome);
+static _Noreturn void leave(struct run *run);
 static void supervise(struct run *run);
 static void begin(struct run *run, int64_t now);
 static void enter(struct run *run, enum reason why, int64_t now);
 static void begin_stop(struct run *run, enum reason why, int64_t now);
 static void begin_lingering(struct run *run, int64_t now);
-static int stop_signal(const struct run *run, enum reason why);
-static size_t stop_tree(struct run *run, enum reason why, int64_t now);
+static size_t stop_tree(struct run *run, enum reason why);
 static size_t kill_tree(struct run *run);
 static _Noreturn void die(const char *what);
 
-#define READY_LEAD   SECOND             /* before --timeout */
-#define SIGNAL_TIME  (50 * MILLISECOND) /* at least, even with -k 0 */
-#define SAMPLE_FIRST (250 * MILLISECOND)
-
-static const struct outcome failure = { OUTCOME_EXIT, STATUS_FAILED };
+#define READY_LEAD  SECOND             /* before --timeout */
+#define SIGNAL_TIME (50 * MILLISECOND) /* at least, even with -k 0 */
 
 int
 main(int argc, char *argv[])
 {
-	struct run run = { .state = STATE_RUNNING };
-	struct outcome outcome;
+	static struct run run; /* pages that are not used cost nothing */
 	const int status = options_read(&run.options, argc, argv);
 
 	if (status != OPTIONS_ARE_COMPLETE)
@@ -94,22 +81,21 @@ main(int argc, char *argv[])
 		return serve(&run.options);
 
 	prepare(&run);
-	target_note_early_signals(&run.target);
+	target_note_early_signals(run.target);
 	/* Not fork(3), whose handlers and locks cost system calls and pages. */
 	run.watchers.supervisor = _Fork();
 	if (run.watchers.supervisor == -1) {
 		run.facts->exec_failure.why = errno;
-		report_note_end(&run);
-		leave(&run, failure);
+		leave(&run);
 	}
 	if (run.watchers.supervisor == 0)
 		be_supervisor(&run); /* does not return */
 
 	/* From here on this process is the front. */
 	detach(&run, true);
-	if (!front_watch(&run, &outcome))
-		outcome = take_over(&run);
-	leave(&run, outcome);
+	if (!front_watch(&run))
+		take_over(&run);
+	leave(&run);
 }
 
 /* Acts on the runs on record, without a COMMAND. Returns the exit status. */
@@ -129,20 +115,21 @@ static void
 prepare(struct run *run)
 {
 	struct watchers *const watchers = &run->watchers;
-	struct outcome outcome;
 	siginfo_t older;
 
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		run->due[i] = NEVER;
 	run->paused_at = NEVER;
 	run->job.group = getpgrp();
-	run->tree_is_empty = true;
-	run->parent.fd = run->terminal.fd = watchers->signal_fd = -1;
+	run->parent_fd = run->terminal.fd = watchers->signal_fd = -1;
 	watchers->front = getpid();
 	run->facts = mmap(NULL, sizeof(*run->facts), PROT_READ | PROT_WRITE,
 	                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (run->facts == MAP_FAILED)
 		die("no memory");
+	run->facts->outcome = (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
+	run->facts->tree_is_empty = true;
+	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
 	run->terminal.facts = &run->facts->terminal;
 	run->output.terminal = &run->terminal;
@@ -170,35 +157,19 @@ prepare(struct run *run)
 	if (!watchers->has_older_children &&
 	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die("cannot become a subreaper");
-	if (run->options.die_with_parent)
-		watch_parent(run);
+	/* Not PR_SET_PDEATHSIG, which comes when the caller's thread ends:
+	 * prctl(2). A caller in another PID namespace has no PID here. */
+	if (run->options.die_with_parent) {
+		run->parent_fd = pidfd_open(getppid());
+		if (run->parent_fd == -1)
+			die("--die-with-parent: cannot watch the caller");
+	}
 	runid_make(run->facts->id, watchers->front);
 
 	/* Comes last: the failures above exit without releasing a lock. */
-	if (resources_acquire(run, &outcome) == -1) {
-		report_write(run, outcome);
-		front_end(run, outcome);
-	}
-}
-
-/* Opens a pidfd of the caller's process. Not PR_SET_PDEATHSIG, which comes when
- * the caller's thread ends: prctl(2). */
-static void
-watch_parent(struct run *run)
-{
-	run->parent.pid = getppid();
-	if (run->parent.pid == 0) {
-		message("--die-with-parent: the caller is in another PID "
-		        "namespace");
-		_exit(STATUS_FAILED);
-	}
-	run->parent.fd = pidfd_open(run->parent.pid);
-	if (run->parent.fd == -1)
-		die("--die-with-parent: cannot watch the caller");
-	/* If the parent died before pidfd_open(2), its PID may be reused. */
-	if (getppid() != run->parent.pid) {
-		message("--die-with-parent: the caller is already dead");
-		_exit(STATUS_FAILED);
+	if (resources_acquire(run) == -1) {
+		report_write(run);
+		front_end(run);
 	}
 }
 
@@ -206,23 +177,19 @@ watch_parent(struct run *run)
 static _Noreturn void
 be_supervisor(struct run *run)
 {
-	struct outcome outcome = failure;
-
 	if (supervisor_prepare(run) == -1 || target_start(run) == -1) {
 		run->facts->exec_failure.why = errno;
 	} else {
 		const int64_t now = duration_now();
 
-		supervisor_tell(run, NEWS_TARGET, run->target.pid);
 		supervisor_begin(run);
 		detach(run, false);
 		begin(run, now);
 		supervise(run);
-		outcome = run_outcome(run);
+		run->facts->ended = duration_now();
+		run->facts->outcome = run_outcome(run);
 	}
 	/* Once the front has the outcome, it may finish what is left to do. */
-	run->facts->outcome = outcome;
-	report_note_end(run);
 	supervisor_tell(run, NEWS_OUTCOME, 0);
 	finish(run);
 	resources_release(run);
@@ -230,7 +197,7 @@ be_supervisor(struct run *run)
 	(void)supervisor_wait(run, 0); /* notes whether the front is lost */
 	if (run->watchers.front_is_lost) {
 		terminal_give_back(&run->terminal);
-		report_write(run, outcome);
+		report_write(run);
 	}
 	_exit(0);
 }
@@ -244,7 +211,7 @@ detach(struct run *run, bool is_front)
 		watchers->orders[is_front],
 		watchers->news[!is_front],
 		watchers->signal_fd,
-		run->parent.fd,
+		run->parent_fd,
 		procfs_fd(),
 	};
 
@@ -254,28 +221,26 @@ detach(struct run *run, bool is_front)
 }
 
 /* Kills the tree in place of a killed supervisor, whose orphans are now the
- * front's children. Returns the outcome. */
-static struct outcome
+ * front's children. */
+static void
 take_over(struct run *run)
 {
+	const pid_t target = run->target->pid;
 	siginfo_t info;
 	enum reason why;
 
 	run->watchers.is_front = true;
 	/* The target may be reaped, and its PID be another process's. */
-	target_note(run, wait_peek(run->target.pid, WEXITED | WNOWAIT, &info) ==
-	                         CHILD_NONE_LEFT
-	                     ? 0
-	                     : run->target.pid);
+	if (wait_peek(target, WEXITED | WNOWAIT, &info) != CHILD_NONE_LEFT)
+		run->tree.target = target;
 	enter(run, REASON_SUPERVISOR_LOST, duration_now());
 	/* With older children, the front is no subreaper: its children are not
 	 * the run's, and the run's orphans are out of reach. */
 	while (!run->watchers.has_older_children &&
 	       (why = decide(run, duration_now())) != REASON_NONE)
 		enter(run, why, duration_now());
-	report_note_end(run);
 	finish(run);
-	return run_outcome(run);
+	run->facts->outcome = run_outcome(run);
 }
 
 /* Reaps all children, the target included. No signal is sent from now on: the
@@ -288,34 +253,32 @@ finish(struct run *run)
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 	/* Without a command, children from before wdrun's exec used this. */
-	if (run->target.pid != 0)
+	if (run->target->pid != 0)
 		tell_measure(run->facts);
 	/* The helpers, whose CPU time is not the command's. */
 	while (wait_peek(ANY_CHILD, WEXITED | __WALL, &info) > 0)
 		;
-	if (run->options.is_timeout && run->target.dumped_core)
+	if (run->options.is_timeout && run->target->dumped_core)
 		message("the monitored command dumped core");
 }
 
 /* Ends the front, after the end of the run. */
 static _Noreturn void
-leave(struct run *run, struct outcome outcome)
+leave(struct run *run)
 {
-	/* A supervisor hung in this: this process would, too. */
-	if (!run->watchers.is_given_up)
-		resources_release(run);
+	resources_release(run);
 	terminal_give_back(&run->terminal);
 	front_drain(run);
 	/* A command that shared the terminal and exited by itself has chosen
 	 * the modes. */
-	if (run->target.shares_group && run->stop != REASON_NONE)
+	if (run->target->shares_group && !run->target->exited_by_itself)
 		terminal_restore(&run->terminal);
 	if (run->facts->exec_failure.why != 0)
 		target_tell_failure(&run->options, &run->facts->exec_failure);
 	else
-		tell_end(run, outcome);
-	report_write(run, outcome);
-	front_end(run, outcome);
+		tell_end(run);
+	report_write(run);
+	front_end(run);
 }
 
 /* The life of a run: sleep, look, decide, act, until it is done. */
@@ -338,7 +301,7 @@ static void
 begin(struct run *run, int64_t now)
 {
 	run->facts->started = now;
-	run->facts->target = run->target.pid;
+	run->facts->output.heard_at = now;
 	run->due[CLOCK_TIMEOUT] = duration_add(now, run->options.timeout);
 	run->due[CLOCK_READY] =
 	    duration_add(now, run->options.timeout - READY_LEAD);
@@ -360,33 +323,32 @@ enter(struct run *run, enum reason why, int64_t now)
 	const enum state from = run->state;
 	const bool has_look = tell_has_look(run, why);
 	const bool is_outrun = has_look && tree_is_outrun();
+	const int64_t due = next_due(run);
+	size_t seen = 0;
 	size_t count = 0;
 
 	if (reason_is_stop(why))
 		begin_stop(run, why, now);
 
-	const bool is_in_time =
-	    has_look && !is_outrun &&
-	    tell_look(run, due_since(run, why, now) + LOOK_BUDGET);
-	const size_t seen = is_in_time ? run->tree.count : 0;
-
+	if (has_look && !is_outrun)
+		seen = tell_look(run, (due < now ? due : now) + LOOK_BUDGET);
 	run->state = reasons[why].next;
 	if (run->state == STATE_LINGERING)
 		begin_lingering(run, now);
 	if (run->state == STATE_STOPPING)
-		count = stop_tree(run, why, duration_now());
+		count = stop_tree(run, why);
 	if (run->state == STATE_KILLING)
 		count = kill_tree(run);
-	if (has_look && !is_in_time)
+	if (has_look && seen == 0)
 		run->facts->look.is_late =
-		    tell_look(run, duration_now() + 2 * LOOK_BUDGET);
+		    tell_look(run, duration_now() + 2 * LOOK_BUDGET) > 0;
 	/* A process that SIGKILL wakes in wait4(2) looks for dead children once
 	 * more, and may reap the child that has just been killed. So who was
 	 * seen alive counts; and in a stop, as many as are shown. */
 	if (seen > count || (seen > 0 && run->state == STATE_STOPPING))
 		count = seen;
 	if (run->state == STATE_KILLING ||
-	    (run->state == STATE_STOPPING && stop_signal(run, why) == SIGKILL))
+	    (run->state == STATE_STOPPING && run->tree.signal == SIGKILL))
 		run->facts->killed += count;
 	/* A front that takes over finds fewer than the supervisor signalled. */
 	if (reason_is_stop(why) && run->facts->stopped == 0)
@@ -394,21 +356,20 @@ enter(struct run *run, enum reason why, int64_t now)
 	tell_change(run, from, why, count);
 }
 
-/* Notes the first reason for a stop, on which the outcome depends, and tells
- * the front, which may have to take over. */
+/* Notes the first reason for a stop, on which the outcome depends, and has the
+ * front know, which bounds the stop. */
 static void
 begin_stop(struct run *run, enum reason why, int64_t now)
 {
 	tree_take_priority(); /* for the look, too */
 	clocks_resume(run, now);
 	run->due[CLOCK_HEARTBEAT] = NEVER;
-	if (run->stop != REASON_NONE)
+	if (run->facts->stop != REASON_NONE)
 		return;
-	run->stop = why;
+	run->facts->stop = why;
 	if (!run->watchers.is_front)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
-	supervisor_tell(run, NEWS_STOP,
-	                run->target.exited_by_itself ? REASON_NONE : (int)why);
+	supervisor_tell(run, NEWS_STOP, 0);
 }
 
 /* Sets the clocks of --survivors=kill. With wait, only --timeout bounds the
@@ -424,35 +385,30 @@ begin_lingering(struct run *run, int64_t now)
 	    duration_add(now, options->idle_after_exit);
 	run->due[CLOCK_MAX_AFTER_EXIT] =
 	    duration_add(now, options->max_after_exit);
-	if (options->idle_after_exit == NEVER)
-		return; /* no option asks for progress */
-	run->due[CLOCK_SAMPLE] = now + SAMPLE_FIRST;
-	(void)supervisor_sees_progress(run);
-}
-
-static int
-stop_signal(const struct run *run, enum reason why)
-{
-	return why == REASON_CANCELLED ? run->cancel.signal
-	                               : run->options.signal;
+	if (options->idle_after_exit != NEVER)
+		run->due[CLOCK_SAMPLE] = now; /* to compare with */
 }
 
 /* Sends the first signal of a stop, and sets when SIGKILL follows. Returns how
  * many processes got the signal. */
 static size_t
-stop_tree(struct run *run, enum reason why, int64_t now)
+stop_tree(struct run *run, enum reason why)
 {
+	const bool is_cancel = why == REASON_CANCELLED;
+	const int signal = is_cancel ? run->cancel_signal : run->options.signal;
+	const int64_t now = duration_now();
+
 	clocks_bound_stop(run, now);
 	/* The command may ignore a cancel: --timeout stays due. "If timeout
 	 * receives a signal and propagates it [...], this shall be treated as
 	 * the first signal": POSIX.1-2024, timeout, -k. */
-	if (why != REASON_CANCELLED || run->options.is_timeout)
+	if (!is_cancel || run->options.is_timeout)
 		run->due[CLOCK_TIMEOUT] = NEVER;
-	run->signalled_at = now;
 	run->due[CLOCK_REAP] = now + MILLISECOND;
+	tell_signal(run, signal);
 	/* Beside a tree that leaves little of the processors to this process,
 	 * SIGKILL does not wait for the rest of the first signals. */
-	return tree_signal(&run->tree, stop_signal(run, why),
+	return tree_signal(&run->tree, signal,
 	                   duration_add(run->due[CLOCK_KILL], SIGNAL_TIME));
 }
 
@@ -460,9 +416,10 @@ stop_tree(struct run *run, enum reason why, int64_t now)
 static size_t
 kill_tree(struct run *run)
 {
+	tell_signal(run, SIGKILL);
 	/* Where the children are not the run's, the target's death signal has
 	 * to do: take_over(). */
-	run->tree_is_empty =
+	run->facts->tree_is_empty =
 	    !(run->watchers.is_front && run->watchers.has_older_children) &&
 	    tree_kill(&run->tree);
 	supervisor_reap(run, duration_now());

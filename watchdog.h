@@ -3,7 +3,6 @@
 /* The vocabulary of all modules: the options, the states of a run, the reasons
  * for a change of state, and the outcome. */
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,7 +21,7 @@ enum state {
 	STATE_DONE,
 };
 
-/* Why a run changes its state: decide.h has what each reason leads to. */
+/* Why a run changes its state: decide.c has what each reason leads to. */
 enum reason {
 	REASON_NONE,
 	REASON_TARGET_EXITED,
@@ -32,7 +31,6 @@ enum reason {
 	REASON_UNTIL,   /* --until was found, and --until-grace is over */
 	REASON_CANCELLED,
 	REASON_PARENT_LOST,    /* --die-with-parent */
-	REASON_SURVIVORS_LEFT, /* --survivors=leave */
 	REASON_SURVIVORS_IDLE, /* --idle-after-exit */
 	REASON_SURVIVORS_BUSY, /* --max-after-exit */
 	REASON_GRACE_OVER,     /* --kill-after */

@@ -47,71 +47,35 @@ is_same_file(int left, int right)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static bool
-is_regular(int fd)
-{
-	struct stat file;
-
-	return fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
-}
-
-/* Opens the file of --tee with O_NONBLOCK: a FIFO without a reader fails
- * instead of waiting (fifo(7)), and a reader that takes nothing holds up the
- * command, but not the front. */
-static int
-open_tee(const char *path)
-{
-	const int fd = open(path,
-	                    O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
-	                        O_NOCTTY | O_CLOEXEC,
-	                    TEE_MODE);
-	const int why = errno;
-	struct stat file;
-
-	if (fd == -1)
-		message("--tee: cannot open '%s': %s", path,
-		        why == ENXIO && stat(path, &file) == 0 &&
-		                S_ISFIFO(file.st_mode)
-		            ? "it is a FIFO that nobody reads"
-		            : strerror(why));
-	return fd;
-}
-
-/* Opens a description of our own of FD: O_NONBLOCK on the caller's would change
- * it for all who share it. */
-static int
-reopen(int fd)
-{
-	char path[32];
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
 /* Opens the caller's FD for STREAM. Returns 0, or -1 with errno. */
 static int
 open_sink(struct stream *stream, int fd)
 {
 	struct stat file;
 	struct statfs system;
-	char name[32];
+	char path[32];
 
-	stream->sink = SINK_FILE;
 	if (fstat(fd, &file) == -1)
 		return -1;
-	if (S_ISSOCK(file.st_mode))
-		stream->sink = SINK_SOCKET;
 	/* A master of a pseudo-terminal, opened again, would be a new one. */
-	if (S_ISFIFO(file.st_mode) ||
-	    (isatty(fd) && ptsname_r(fd, name, sizeof(name)) != 0)) {
-		stream->out_fd = reopen(fd);
-		stream->sink = stream->out_fd == -1 ? SINK_CAREFUL : SINK_OWN;
-	}
+	const bool may_wait =
+	    S_ISFIFO(file.st_mode) ||
+	    (isatty(fd) && ptsname_r(fd, path, sizeof(path)) != 0);
+
+	/* A description of our own: O_NONBLOCK on the caller's would change it
+	 * for all who share it. */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (may_wait)
+		stream->out_fd =
+		    open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	stream->sink = S_ISSOCK(file.st_mode)             ? SINK_SOCKET
+	               : may_wait && stream->out_fd == -1 ? SINK_CAREFUL
+	                                                  : SINK_PLAIN;
 	/* A FIFO may get another reader; a pipe without a name may not. */
 	stream->is_watched = S_ISFIFO(file.st_mode) &&
 	                     fstatfs(fd, &system) == 0 &&
 	                     system.f_type == PIPEFS;
-	if (stream->sink != SINK_OWN)
+	if (stream->out_fd == -1)
 		stream->out_fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
 	return stream->out_fd == -1 ? -1 : 0;
 }
@@ -130,8 +94,7 @@ open_stream(struct output *output, struct stream *stream)
 		return refuse("cannot set up the output");
 	/* With "--tee=log 2>>log", no line must be there twice. */
 	stream->is_copied =
-	    output->tee_fd != -1 && !(is_writable_fd && is_regular(fd) &&
-	                              is_same_file(fd, output->tee_fd));
+	    !(is_writable_fd && is_same_file(fd, output->tee_fd));
 	stream->is_pty =
 	    is_on_terminal || (output->has_pty && stream == output->streams);
 	/* A hang-up would end a command that writes nothing more. */
@@ -199,11 +162,15 @@ open_terminal(struct output *output, bool no_stdin)
 	/* A pager at the end of a pipeline reads keys from /dev/tty. */
 	if (!terminal->is_stdin && !terminal_is_controlling(STDOUT_FILENO))
 		return 0;
-	return terminal_open_keyboard(terminal, terminal->is_stdin
-	                                            ? STDIN_FILENO
-	                                            : STDOUT_FILENO) == -1
-	           ? refuse("cannot open the terminal")
-	           : 0;
+	/* A new file description, for O_NONBLOCK: another process may take the
+	 * key that poll(2) has reported, and read(2) must not wait. A terminal
+	 * that controls another session (after su) has no such name. */
+	display_fd = terminal->is_stdin ? STDIN_FILENO : STDOUT_FILENO;
+	terminal->fd = terminal_is_controlling(display_fd)
+	                   ? open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC)
+	                   : fcntl(display_fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
+	terminal->is_keyboard = terminal->fd != -1;
+	return terminal->is_keyboard ? 0 : refuse("cannot open the terminal");
 }
 
 int
@@ -215,9 +182,7 @@ output_setup(struct output *output, const struct options *options)
 	if (options->idle_timeout == NEVER && options->until == NULL &&
 	    options->tee == NULL && !options->pty)
 		return 0;
-	output->idle = options->idle_timeout;
-	output->until = options->until;
-	output->tee = options->tee;
+	output->options = options;
 	/* At a terminal, a pager or an editor needs a terminal, although its
 	 * output is read. */
 	output->has_pty =
@@ -229,10 +194,18 @@ output_setup(struct output *output, const struct options *options)
 		        "is no output to be seen");
 		return -1;
 	}
-	if (options->tee != NULL) {
-		output->tee_fd = open_tee(options->tee);
-		if (output->tee_fd == -1)
-			return -1;
+	/* With O_NONBLOCK, a FIFO without a reader fails instead of waiting
+	 * (fifo(7)), and a reader that takes nothing holds up the command, but
+	 * not the front. */
+	if (options->tee != NULL)
+		output->tee_fd = open(options->tee,
+		                      O_WRONLY | O_APPEND | O_CREAT |
+		                          O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+		                      TEE_MODE);
+	if (options->tee != NULL && output->tee_fd == -1) {
+		message("--tee: cannot open '%s': %s", options->tee,
+		        strerror(errno));
+		return -1;
 	}
 	if (open_terminal(output, options->no_stdin) == -1)
 		return -1;
@@ -252,15 +225,24 @@ output_lead(const struct output *output)
 }
 
 int
-output_connect(const struct output *output)
+output_fd(const struct output *output, int fd)
 {
 	for (size_t i = 0; i < output->count; i++) {
 		const struct stream *const stream = &output->streams[i];
 
-		if ((stream->is_stdout &&
-		     dup2(stream->command_fd, STDOUT_FILENO) == -1) ||
-		    (stream->is_stderr &&
-		     dup2(stream->command_fd, STDERR_FILENO) == -1))
+		if (fd == STDOUT_FILENO ? stream->is_stdout : stream->is_stderr)
+			return stream->command_fd;
+	}
+	return fd;
+}
+
+int
+output_connect(const struct output *output)
+{
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+		const int given = output_fd(output, fd);
+
+		if (given != fd && dup2(given, fd) == -1)
 			return -1;
 	}
 	if (!output->has_pty)
@@ -286,8 +268,6 @@ output_note_exit(const struct output *output)
 void
 output_keep(const struct output *output, bool is_front, int keep[OUTPUT_FDS])
 {
-	for (size_t i = 0; i < OUTPUT_FDS; i++)
-		keep[i] = -1;
 	keep[0] = output->terminal->fd;
 	if (!is_front) {
 		/* The slave: else a pseudo-terminal that nobody has open would
@@ -296,8 +276,8 @@ output_keep(const struct output *output, bool is_front, int keep[OUTPUT_FDS])
 			keep[1] = output->streams[0].command_fd;
 		return;
 	}
-	keep[1] = output->count == 0 ? -1 : output->size_fd;
-	keep[2] = output->count == 0 ? -1 : output->tee_fd;
+	keep[1] = output->size_fd;
+	keep[2] = output->tee_fd;
 	for (size_t i = 0; i < output->count; i++) {
 		keep[3 + 2 * i] = output->streams[i].in_fd;
 		keep[4 + 2 * i] = output->streams[i].out_fd;

@@ -21,8 +21,7 @@ struct options;
 /* How a stream is written: never so that the front waits for a reader, but
  * where there is no other way. */
 enum sink {
-	SINK_OWN,     /* a description of our own, O_NONBLOCK */
-	SINK_FILE,    /* never waits for a reader; a file system may hang */
+	SINK_PLAIN,   /* a file, or a description of our own, O_NONBLOCK */
 	SINK_SOCKET,  /* MSG_DONTWAIT */
 	SINK_CAREFUL, /* another user's pipe: at most PIPE_BUF, after poll(2) */
 };
@@ -53,7 +52,8 @@ struct stream {
 
 /* What the front has carried, in memory that both watchers share. */
 struct output_facts {
-	_Atomic int64_t heard_at;     /* the last output; 0: none yet */
+	_Atomic int64_t heard_at;     /* the last output; first, the start of
+	                               * the target; 0: not yet */
 	_Atomic uint64_t relayed;     /* bytes written */
 	_Atomic uint64_t dropped;     /* bytes that could not be written */
 	_Atomic uint64_t undelivered; /* bytes that no reader took in time */
@@ -63,15 +63,13 @@ struct output {
 	size_t count; /* of streams. 0: the command has the caller's own stdout
 	               * and stderr, and the functions below do nothing */
 	struct stream streams[STREAMS_MAX];
-	bool has_pty;    /* the first stream is a pseudo-terminal, the command's
-	                  * controlling terminal */
-	int size_fd;     /* the caller's terminal, for its size; or -1 */
-	const char *tee; /* the path, or NULL */
-	int tee_fd;      /* or -1 */
-	const char *until; /* text to look for, or NULL */
-	bool is_found;
-	int64_t idle;        /* silence of so long is told; NEVER */
+	bool has_pty;  /* the first stream is a pseudo-terminal, the command's
+	                * controlling terminal */
+	int size_fd;   /* the caller's terminal, for its size; or -1 */
+	int tee_fd;    /* or -1 */
+	bool is_found; /* the text of --until */
 	int64_t quiet_since; /* when silence began */
+	const struct options *options;
 	struct terminal *terminal;
 	struct output_facts *facts;
 };
@@ -84,9 +82,13 @@ int output_setup(struct output *output, const struct options *options);
  * controlling terminal. Returns 0, or -1 with errno of ioctl(2). */
 int output_lead(const struct output *output);
 
+/* What the command gets as FD, stdout or stderr: a descriptor of a stream, or
+ * FD. */
+int output_fd(const struct output *output, int fd);
+
 /* In the target, a process group leader: makes the streams stdout and stderr,
  * the pseudo-terminal perhaps also stdin, and the group its foreground group.
- * Async-signal-safe. Returns 0, or -1 with errno of dup2(2) or tcsetpgrp(3). */
+ * Returns 0, or -1 with errno of dup2(2) or tcsetpgrp(3). */
 int output_connect(const struct output *output);
 
 /* In the supervisor, when the target is dead: takes the foreground of the
@@ -95,8 +97,8 @@ void output_note_exit(const struct output *output);
 
 #define OUTPUT_FDS (2 * STREAMS_MAX + 3)
 
-/* Stores in KEEP the descriptors that the front, or else the supervisor, needs
- * while the command runs; unused items are -1. */
+/* Stores in KEEP, which is all 0, the descriptors that the front, or else the
+ * supervisor, needs while the command runs, or -1. */
 void output_keep(const struct output *output, bool is_front,
                  int keep[OUTPUT_FDS]);
 

@@ -1,5 +1,4 @@
 /* Carries the command's output, and keys, in one ppoll(2). */
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -130,8 +129,12 @@ write_sink(const struct stream *stream, const char *data, size_t size)
 static void
 hang_up(struct stream *stream)
 {
-	if (stream->is_pty && stream->in_fd != -1)
-		pty_hang_up(stream->in_fd);
+	/* The kernel tells the session's leader alone, once the master is
+	 * closed, and the others get EIO. */
+	const pid_t group = stream->is_pty ? tcgetpgrp(stream->in_fd) : -1;
+
+	if (group > 1)
+		(void)kill(-group, SIGHUP);
 	close_stream(stream);
 }
 
@@ -189,7 +192,7 @@ copy(struct output *output, struct stream *stream)
 		} else if (length == 0 || errno != EINTR) {
 			message("--tee: cannot write to '%s': %s; the copy "
 			        "ends here",
-			        output->tee,
+			        output->options->tee,
 			        strerror(length == 0 ? EIO : errno));
 			(void)close(output->tee_fd);
 			output->tee_fd = -1;
@@ -197,26 +200,11 @@ copy(struct output *output, struct stream *stream)
 	}
 }
 
-/* All of STREAM is written: its reader sees the end, too. */
-static void
-end_stream(struct output *output, struct stream *stream)
-{
-	/* The copy gets a "\r" that is the command's last byte. */
-	if (stream->keeps_return) {
-		stream->keeps_return = false;
-		stream->text[0] = '\r';
-		stream->copied = 0;
-		stream->text_size = 1;
-		copy(output, stream);
-	}
-	if (!is_pending(stream))
-		close_stream(stream);
-}
-
 /* Carries chunks until there is none, or its readers take no more. */
 static unsigned
 carry(struct output *output, struct stream *stream)
 {
+	const char *const until = output->options->until;
 	unsigned found = 0;
 
 	for (int i = 0;; i++) {
@@ -231,15 +219,16 @@ carry(struct output *output, struct stream *stream)
 		if (i == CHUNKS || is_pending(stream) || stream->in_fd == -1 ||
 		    !read_chunk(output, stream))
 			break;
-		if (output->until == NULL || output->is_found ||
-		    !stream_search(stream, output->until,
-		                   strlen(output->until)))
+		if (until == NULL || output->is_found ||
+		    !stream_search(stream, until, strlen(until)))
 			continue;
 		output->is_found = true;
 		found = PUMP_FOUND;
 	}
-	if (stream->in_fd == -1 && !is_pending(stream))
-		end_stream(output, stream);
+	/* All is written, since nothing was read before: the reader sees the
+	 * end, too. */
+	if (stream->in_fd == -1)
+		close_stream(stream);
 	return found;
 }
 
@@ -284,23 +273,17 @@ prepare(const struct output *output, struct pollfd polled[])
 static int64_t
 end_of_patience(const struct output *output)
 {
+	const int64_t heard_at = output->facts->heard_at;
+
 	for (size_t i = 0; i < output->count; i++) {
 		if (is_pending(&output->streams[i]))
 			return NEVER;
 	}
-	return output->is_found
-	           ? NEVER
-	           : duration_add(output->quiet_since, output->idle);
-}
-
-static int
-sleep_until(struct pollfd polled[], int64_t until)
-{
-	const int64_t ns = until - duration_now();
-	const struct timespec left = { ns > 0 ? ns / SECOND : 0,
-		                       ns > 0 ? ns % SECOND : 0 };
-
-	return ppoll(polled, AT_COUNT, &left, NULL);
+	return output->is_found ? NEVER
+	                        : duration_add(heard_at > output->quiet_since
+	                                           ? heard_at
+	                                           : output->quiet_since,
+	                                       output->options->idle_timeout);
 }
 
 static void
@@ -342,7 +325,10 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 		until = next < until ? next : until;
 	}
 
-	const int ready = sleep_until(polled, until);
+	const int64_t ns = until - duration_now();
+	const struct timespec left = { ns > 0 ? ns / SECOND : 0,
+		                       ns > 0 ? ns % SECOND : 0 };
+	const int ready = ppoll(polled, AT_COUNT, &left, NULL);
 
 	if (ready == -1)
 		return 0; /* EINTR: after a stop */
@@ -360,7 +346,7 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	if (polled[AT_SIGNALS].revents != 0)
 		found |= PUMP_SIGNAL;
 	/* Where other things have come meanwhile, silence is told later. */
-	if (ready == 0 && silence != NEVER && duration_now() >= silence) {
+	if (ready == 0 && duration_now() >= end_of_patience(output)) {
 		output->quiet_since = duration_now();
 		found |= PUMP_SILENT;
 	}
@@ -385,8 +371,7 @@ bool
 output_is_over(const struct output *output)
 {
 	for (size_t i = 0; i < output->count; i++) {
-		if (output->streams[i].in_fd != -1 ||
-		    is_pending(&output->streams[i]))
+		if (output->streams[i].in_fd != -1)
 			return false;
 	}
 	return true;
@@ -414,8 +399,7 @@ void
 output_copy_size(const struct output *output)
 {
 	for (size_t i = 0; i < output->count; i++) {
-		if (output->streams[i].is_pty && output->size_fd != -1 &&
-		    output->streams[i].in_fd != -1)
+		if (output->streams[i].is_pty && output->size_fd != -1)
 			pty_copy_size(output->streams[i].in_fd,
 			              output->size_fd);
 	}

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -68,17 +67,14 @@ terminal_share(struct terminal *terminal)
 	                   ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, FIRST_OTHER)
 	                   : open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
-	terminal->fd = -1;
-	if (fd == -1)
-		return is_stdin;
-	if ((!is_stdin && !is_given(fd)) ||
-	    tcgetattr(fd, &terminal->modes) == -1) {
-		fds_close(fd);
-		return is_stdin;
+	if (fd != -1 && (is_stdin || is_given(fd)) &&
+	    tcgetattr(fd, &terminal->facts->modes) == 0) {
+		terminal->fd = fd;
+		terminal->was_foreground = tcgetpgrp(fd) == getpgrp();
+		return true;
 	}
-	terminal->fd = fd;
-	terminal->was_foreground = tcgetpgrp(fd) == getpgrp();
-	return true;
+	fds_close(fd);
+	return is_stdin;
 }
 
 void
@@ -94,22 +90,9 @@ terminal_restore(const struct terminal *terminal)
 		return;
 	/* With SIGTTOU blocked, these calls do not stop the process
 	 * (tty_check_change() in the kernel). */
-	(void)tcsetattr(terminal->fd, TCSANOW, &terminal->modes);
+	(void)tcsetattr(terminal->fd, TCSANOW, &terminal->facts->modes);
 	if (terminal->was_foreground && group != getpgrp())
 		(void)tcsetpgrp(terminal->fd, getpgrp());
-}
-
-int
-terminal_open_keyboard(struct terminal *terminal, int display_fd)
-{
-	/* A new file description, for O_NONBLOCK: another process may take the
-	 * key that poll(2) has reported, and read(2) must not wait. A terminal
-	 * that controls another session (after su) has no such name. */
-	terminal->fd = terminal_is_controlling(display_fd)
-	                   ? open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC)
-	                   : fcntl(display_fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
-	terminal->is_keyboard = terminal->fd != -1;
-	return terminal->is_keyboard ? 0 : -1;
 }
 
 void
@@ -216,17 +199,6 @@ pty_open(int *master_fd, int *slave_fd, int model_fd, bool processes)
 	if (!processes)
 		modes.c_oflag &= ~(tcflag_t)OPOST;
 	return tcsetattr(*slave_fd, TCSANOW, &modes);
-}
-
-void
-pty_hang_up(int master_fd)
-{
-	/* The kernel tells the session's leader alone, once the master is
-	 * closed, and the others get EIO. */
-	const pid_t group = tcgetpgrp(master_fd);
-
-	if (group > 1)
-		(void)kill(-group, SIGHUP);
 }
 
 void

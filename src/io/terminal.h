@@ -10,9 +10,9 @@
 /* The modes of the caller's terminal, in memory that both watchers share: who
  * is left alive gives the terminal back. */
 struct terminal_facts {
-	_Atomic bool is_raw;  /* so MODES are set */
+	_Atomic bool is_raw;  /* instead of MODES */
 	_Atomic bool is_over; /* the command has exited: no more keys */
-	struct termios modes;
+	struct termios modes; /* before it was raw, or shared */
 };
 
 /*
@@ -23,9 +23,7 @@ struct terminal_facts {
  */
 struct terminal {
 	int fd;
-	bool was_foreground;  /* the caller's job was the foreground group */
-	struct termios modes; /* at the start, where it is shared */
-
+	bool was_foreground; /* the caller's job was the foreground group */
 	bool is_keyboard;
 	bool is_stdin;     /* the command's stdin is the pseudo-terminal */
 	bool shows_output; /* what the command writes comes to FD */
@@ -41,7 +39,7 @@ bool terminal_is_controlling(int fd);
 
 /* The rule for a foreground job: whether stdin is the controlling terminal, or
  * this job is in the foreground of the controlling terminal. Notes the terminal
- * in TERMINAL, with FD above 2, close-on-exec; or -1 where it cannot be opened.
+ * in TERMINAL, with FD above 2, close-on-exec; unless it cannot be opened.
  * SIGTTIN must be blocked, and descriptors 0 to 2 open. */
 bool terminal_share(struct terminal *terminal);
 
@@ -49,10 +47,6 @@ bool terminal_share(struct terminal *terminal);
  * its modes back, and the job the foreground, unless a living group has taken
  * it. In the front. */
 void terminal_restore(const struct terminal *terminal);
-
-/* Opens the terminal of DISPLAY_FD, stdin or stdout, for its keys. Returns 0,
- * or -1 with errno of open(2). */
-int terminal_open_keyboard(struct terminal *terminal, int display_fd);
 
 /* Looks whether the job has the foreground, and makes the terminal raw if so.
  * In the front, with SIGTTIN and SIGTTOU blocked. */
@@ -75,10 +69,6 @@ bool terminal_carry(struct terminal *terminal, int master_fd);
  * program reads keys there. With PROCESSES, it makes "\r\n" of "\n" (OPOST).
  * Returns 0, or -1 with errno. */
 int pty_open(int *master_fd, int *slave_fd, int model_fd, bool processes);
-
-/* Sends SIGHUP to the foreground group of MASTER_FD, which is about to be
- * closed. */
-void pty_hang_up(int master_fd);
 
 /* Copies the window size of the terminal MODEL_FD (-1: 24 rows, 80 columns).
  * The kernel sends SIGWINCH to the foreground group if the size has changed. */

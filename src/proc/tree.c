@@ -380,12 +380,12 @@ tree_read(struct tree *tree, int64_t until)
 
 /* --- the first signal ----------------------------------------------------- */
 
-/* Signals the target's process group, or the target, if it leads none. */
-static void
-signal_target(const struct tree *tree, int signal)
+void
+tree_signal_target(const struct tree *tree, int signal)
 {
 	if (tree->target <= 1)
 		return;
+	/* Not yet reaped, the target keeps that number from others. */
 	if (kill(-tree->target, signal) == -1 && !tree->target_is_dead)
 		(void)kill(tree->target, signal);
 }
@@ -402,8 +402,8 @@ tree_signal_orphans(struct tree *tree, int64_t until)
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
-	signal_target(tree, signal);
-	signal_target(tree, SIGCONT);
+	tree_signal_target(tree, signal);
+	tree_signal_target(tree, SIGCONT);
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
 	tree->spares_group = true;
@@ -482,7 +482,7 @@ tree_kill(struct tree *tree)
 		(void)kill(tree->target, SIGKILL);
 		helper_await(tree->target, last + TARGET_TIME);
 	}
-	signal_target(tree, SIGKILL);
+	tree_signal_target(tree, SIGKILL);
 	tree->killed = 0;
 	stop++;
 	for (;;) {

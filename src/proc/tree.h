@@ -111,6 +111,10 @@ void tree_take_priority(void);
 /* Reads the tree until the clock says UNTIL. Never waits for a process. */
 void tree_read(struct tree *tree, int64_t until);
 
+/* Sends SIGNAL to the process group that the target leads, else to the target
+ * alone, if it lives. */
+void tree_signal_target(const struct tree *tree, int signal);
+
 /*
  * Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
  * to the target's process group, before anything is read, then to the others,

@@ -1,6 +1,4 @@
 /* The decisions: what a run does next, and with which status wdrun ends. */
-#include "run/decide.h"
-
 #include <signal.h>
 #include <stddef.h>
 
@@ -17,22 +15,20 @@
 
 static const struct {
 	unsigned states;    /* in which the clock counts */
-	bool pauses;        /* while a terminal has stopped the run */
 	enum reason reason; /* for a change of state; NONE: only to wake up */
 } clocks[CLOCK_COUNT] = {
 	/* In a stop: a cancel, which the command may ignore, does not end
 	 * --timeout. */
-	[CLOCK_TIMEOUT] = { ALL, true, REASON_TIMEOUT },
-	[CLOCK_UNTIL] = { IN(STATE_RUNNING), true, REASON_UNTIL },
-	[CLOCK_MAX_AFTER_EXIT] = { IN(STATE_LINGERING), true,
-	                           REASON_SURVIVORS_BUSY },
-	[CLOCK_IDLE_AFTER_EXIT] = { IN(STATE_LINGERING), true,
+	[CLOCK_TIMEOUT] = { ALL, REASON_TIMEOUT },
+	[CLOCK_UNTIL] = { IN(STATE_RUNNING), REASON_UNTIL },
+	[CLOCK_MAX_AFTER_EXIT] = { IN(STATE_LINGERING), REASON_SURVIVORS_BUSY },
+	[CLOCK_IDLE_AFTER_EXIT] = { IN(STATE_LINGERING),
 	                            REASON_SURVIVORS_IDLE },
-	[CLOCK_KILL] = { IN(STATE_STOPPING), true, REASON_GRACE_OVER },
-	[CLOCK_READY] = { ALIVE, true, REASON_NONE },
-	[CLOCK_SAMPLE] = { IN(STATE_LINGERING), false, REASON_NONE },
-	[CLOCK_REAP] = { ALL, false, REASON_NONE },
-	[CLOCK_HEARTBEAT] = { ALIVE, true, REASON_NONE },
+	[CLOCK_KILL] = { IN(STATE_STOPPING), REASON_GRACE_OVER },
+	[CLOCK_READY] = { ALIVE, REASON_NONE },
+	[CLOCK_SAMPLE] = { IN(STATE_LINGERING), REASON_NONE },
+	[CLOCK_REAP] = { ALL, REASON_NONE },
+	[CLOCK_HEARTBEAT] = { ALIVE, REASON_NONE },
 };
 
 /* --- the reasons ---------------------------------------------------------- */
@@ -51,12 +47,8 @@ const struct reason_row reasons[REASON_COUNT] = {
 	[REASON_TARGET_EXITED] = { STATE_LINGERING, NOTHING,
 	                           "the command exited, survivors are left",
 	                           UNTIMED },
-	[REASON_TREE_EMPTY] = { STATE_DONE, NOTHING, "no process is left",
+	[REASON_TREE_EMPTY] = { STATE_DONE, NOTHING, "no process is waited for",
 	                        UNTIMED },
-	[REASON_SURVIVORS_LEFT] = { STATE_DONE, NOTHING,
-	                            "the command exited, survivors are let "
-	                            "go",
-	                            UNTIMED },
 
 	/* The tree is stopped. */
 	[REASON_TIMEOUT] = { STATE_STOPPING, STATUS_TIMED_OUT, TELLING_TREE,
@@ -107,8 +99,8 @@ reason_is_stop(enum reason why)
 bool
 nobody_is_left(const struct run *run)
 {
-	return run->tree_is_empty ||
-	       (run->target.exited_by_itself &&
+	return run->facts->tree_is_empty ||
+	       (run->target->exited_by_itself &&
 	        run->options.survivors == SURVIVORS_LEAVE);
 }
 
@@ -117,8 +109,7 @@ static bool
 counts(const struct run *run, enum clock clock)
 {
 	return (clocks[clock].states & IN(run->state)) != 0 &&
-	       (run->paused_at == NEVER || run->state >= STATE_STOPPING ||
-	        !clocks[clock].pauses);
+	       (run->paused_at == NEVER || run->state >= STATE_STOPPING);
 }
 
 /* The reason of the first clock that is due. After the text of --until, a
@@ -137,39 +128,32 @@ first_due(const struct run *run, int64_t now)
 	return REASON_NONE;
 }
 
-/* What can end a run that is not being stopped yet. */
-static enum reason
-decide_alive(const struct run *run, int64_t now)
-{
-	/* Comes first: a command that exits just in time has not timed out. */
-	if (run->state == STATE_RUNNING && run->target.has_exited)
-		return REASON_TARGET_EXITED;
-	if (run->cancel.count > 0)
-		return REASON_CANCELLED;
-	if (run->parent.is_lost)
-		return REASON_PARENT_LOST;
-	if (run->is_silent && run->state == STATE_RUNNING)
-		return REASON_SILENCE;
-	return first_due(run, now);
-}
-
 enum reason
 decide(const struct run *run, int64_t now)
 {
+	const bool is_alive = (ALIVE & IN(run->state)) != 0;
+
 	if (run->state == STATE_DONE)
 		return REASON_NONE;
-	if (run->tree_is_empty)
+	if (nobody_is_left(run))
 		return REASON_TREE_EMPTY;
 	if (run->state == STATE_KILLING) /* tree_kill() has done what it can */
 		return REASON_LAST_BOUND;
 	if (run->watchers.front_is_lost)
 		return REASON_FRONT_LOST;
-	if (nobody_is_left(run))
-		return REASON_SURVIVORS_LEFT;
-	if (run->state != STATE_STOPPING)
-		return decide_alive(run, now);
-	return run->cancel.count >= CANCELS_TO_KILL ? REASON_THIRD_SIGNAL
-	                                            : first_due(run, now);
+	if (run->cancels >= CANCELS_TO_KILL && !is_alive)
+		return REASON_THIRD_SIGNAL;
+	/* Before the clocks: a command that exits just in time has not timed
+	 * out. */
+	if (run->target->has_exited && run->state == STATE_RUNNING)
+		return REASON_TARGET_EXITED;
+	if (run->cancels > 0 && is_alive)
+		return REASON_CANCELLED;
+	if (run->parent_is_lost && is_alive)
+		return REASON_PARENT_LOST;
+	if (run->is_silent && run->state == STATE_RUNNING)
+		return REASON_SILENCE;
+	return first_due(run, now);
 }
 
 int64_t
@@ -184,16 +168,6 @@ next_due(const struct run *run)
 	return next;
 }
 
-int64_t
-due_since(const struct run *run, enum reason why, int64_t now)
-{
-	for (enum clock i = 0; i < CLOCK_COUNT; i++) {
-		if (clocks[i].reason == why && run->due[i] < now)
-			return run->due[i];
-	}
-	return now;
-}
-
 void
 clocks_pause(struct run *run, int64_t now)
 {
@@ -206,11 +180,8 @@ clocks_resume(struct run *run, int64_t now)
 {
 	if (run->paused_at == NEVER)
 		return;
-	for (enum clock i = 0; i < CLOCK_COUNT; i++) {
-		if (clocks[i].pauses)
-			run->due[i] =
-			    duration_add(run->due[i], now - run->paused_at);
-	}
+	for (enum clock i = 0; i < CLOCK_COUNT; i++)
+		run->due[i] = duration_add(run->due[i], now - run->paused_at);
 	run->paused_at = NEVER;
 }
 
@@ -222,41 +193,29 @@ clocks_bound_stop(struct run *run, int64_t now)
 	if (*kill_at == NEVER)
 		*kill_at = duration_add(now, run->options.kill_after);
 	/* timeout(1) without -k waits for its command, but only for that. */
-	if (run->options.is_timeout && run->target.has_exited &&
+	if (run->options.is_timeout && run->target->has_exited &&
 	    *kill_at > now + ORPHANS_GRACE)
 		*kill_at = now + ORPHANS_GRACE;
-}
-
-static struct outcome
-outcome_of_timeout(const struct run *run)
-{
-	const struct options *const options = &run->options;
-	const struct outcome target = run->target.outcome;
-	/* timeout(1) dies by SIGKILL then: a shell shows 137, as POSIX has
-	 * it. */
-	const bool is_told = options->is_timeout &&
-	                     target.kind == OUTCOME_SIGNAL &&
-	                     target.value == SIGKILL;
-
-	if ((options->preserve_status || is_told) &&
-	    target.kind != OUTCOME_UNKNOWN)
-		return target;
-	return (struct outcome){ OUTCOME_EXIT, STATUS_TIMED_OUT };
 }
 
 struct outcome
 run_outcome(const struct run *run)
 {
-	const struct outcome *const target = &run->target.outcome;
-	const int status = reasons[run->stop].status;
+	const struct options *const options = &run->options;
+	const struct outcome target = run->target->outcome;
+	const int status = reasons[run->facts->stop].status;
+	/* timeout(1) dies by SIGKILL where it needed SIGKILL: a shell shows
+	 * 137, as POSIX has it. */
+	const bool is_told =
+	    options->preserve_status ||
+	    (options->is_timeout && target.kind == OUTCOME_SIGNAL &&
+	     target.value == SIGKILL);
 
-	if (run->target.exited_by_itself)
-		return *target;
-	if (status == STATUS_TIMED_OUT)
-		return outcome_of_timeout(run);
-	if (status != STATUS_OF_TARGET)
-		return (struct outcome){ OUTCOME_EXIT, status };
-	return target->kind != OUTCOME_UNKNOWN
-	           ? *target
-	           : (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
+	if ((run->target->exited_by_itself || status == STATUS_OF_TARGET ||
+	     (status == STATUS_TIMED_OUT && is_told)) &&
+	    target.kind != OUTCOME_UNKNOWN)
+		return target;
+	return (struct outcome){ OUTCOME_EXIT, status == STATUS_OF_TARGET
+		                                   ? STATUS_FAILED
+		                                   : status };
 }

@@ -1,10 +1,7 @@
 /* The front: the process that the caller sees, and the only one that touches
  * what the caller gave. */
-#include "run/front.h"
-
 #include <sys/wait.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <unistd.h>
@@ -15,29 +12,24 @@
 #include "proc/signals.h"
 #include "proc/tree.h"
 #include "run/run.h"
-#include "run/supervisor.h"
 
-/* The supervisor's time: beside --timeout and --kill-after, what tree_kill()
- * may take for a stop, and so much for the files of the run. */
-#define TEARDOWN_PATIENCE (10 * SECOND)
-#define STOP_PATIENCE     (TREE_KILL_BOUND + TEARDOWN_PATIENCE)
-
-#define WOKEN_LATE SECOND
+/* Beyond the deadline of the supervisor: for the files of the run. */
+#define PATIENCE (10 * SECOND)
 
 /* In a drain: for the reader to take something, and how many bytes of other
  * writers than the tree are carried on. */
 #define READER_PATIENCE (2 * SECOND)
 #define OUTSIDERS_MAX   ((uint64_t)(STREAMS_MAX + 1) * 1024 * 1024)
-#define CANCELS_TO_END  3
 
-#define LAST_ROUNDS 16
+#define LAST_ROUNDS    16
+#define CANCELS_TO_END 3 /* a drain */
 
 /* What only the front knows. */
 struct front {
 	int64_t deadline; /* of the supervisor; NEVER */
-	bool is_killed;   /* the supervisor, for being late */
+	int lateness;     /* how often that has passed */
 	int stop;         /* the signal to stop by, or 0 */
-	struct outcome outcome;
+	bool has_outcome; /* in the facts */
 };
 
 /* The supervisor has to be done within TIME from now on. */
@@ -54,7 +46,7 @@ bound(struct front *front, int64_t time)
 static int64_t
 stop_time(const struct run *run)
 {
-	return duration_add(run->options.kill_after, STOP_PATIENCE);
+	return duration_add(run->options.kill_after, TREE_KILL_BOUND);
 }
 
 /* --- signals -------------------------------------------------------------- */
@@ -114,13 +106,10 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 	supervisor_order(run,
 	                 (struct order){ ORDER_SIGNAL, signal, from_terminal });
 	/* What the terminal sends to a job may be for the command alone; and
-	 * timeout(1) without -k only passes signals on. */
+	 * timeout(1) without -k, which only passes signals on, has no time. */
 	if ((SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
-	    !run->options.is_timeout &&
-	    !(from_terminal && run->target.shares_group)) {
-		run->cancel.count++;
+	    !(from_terminal && run->target->shares_group))
 		bound(front, stop_time(run));
-	}
 }
 
 /* Takes what the supervisor has sent. */
@@ -132,23 +121,19 @@ read_news(struct run *run, struct front *front)
 	while (read(run->watchers.news[0], &news, sizeof(news)) ==
 	       (ssize_t)sizeof(news)) {
 		switch (news.kind) {
-		case NEWS_TARGET:
-			run->target.pid = news.value;
-			run->output.quiet_since = duration_now();
-			break;
 		case NEWS_STOPPED:
-			front->stop = news.value;
+			front->stop = news.signal;
 			break;
 		case NEWS_CONTINUED:
 			front->stop = 0;
 			break;
 		case NEWS_STOP:
-			run->stop = (enum reason)news.value;
 			bound(front, stop_time(run));
 			break;
 		case NEWS_OUTCOME:
-			front->outcome = run->facts->outcome;
-			bound(front, TEARDOWN_PATIENCE);
+			front->has_outcome = true;
+			front->lateness = 0;
+			bound(front, 0);
 			break;
 		}
 	}
@@ -193,7 +178,6 @@ stop_job(struct run *run, struct front *front)
 
 	const int64_t stopped = duration_now() - now;
 
-	run->paused += stopped;
 	front->deadline = duration_add(front->deadline, stopped);
 	run->output.quiet_since = duration_now();
 	terminal_take(&run->terminal);
@@ -210,23 +194,6 @@ stop_job(struct run *run, struct front *front)
 
 /* --- the supervisor ------------------------------------------------------- */
 
-/* Reaps the supervisor, if that is dead: the PID 1 of a container may reap
- * nothing but its own children. Continues a supervisor that was stopped.
- * Returns whether it was dead. */
-static bool
-reap_supervisor(const struct run *run)
-{
-	siginfo_t info;
-
-	while (wait_peek(run->watchers.supervisor, WEXITED | WSTOPPED, &info) ==
-	       run->watchers.supervisor) {
-		if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
-			return true;
-		(void)kill(run->watchers.supervisor, SIGCONT);
-	}
-	return false;
-}
-
 /* Reaps orphans, if this is PID 1 or the supervisor is dying; and children from
  * before an exec of wdrun without a fork. Not the watchers' own: the target's
  * status may still be wanted. */
@@ -238,7 +205,7 @@ reap_others(const struct run *run)
 
 	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL,
 	                          &info)) > 0 &&
-	       child != run->watchers.supervisor && child != run->target.pid)
+	       child != run->watchers.supervisor && child != run->target->pid)
 		(void)wait_peek(child, WEXITED | __WALL, &info);
 }
 
@@ -248,28 +215,23 @@ reap_others(const struct run *run)
 static bool
 end_late_supervisor(const struct run *run, struct front *front)
 {
-	const int64_t now = duration_now();
-
-	if (front->is_killed)
-		return true;
-	/* Both may have been stopped together, as by a control group's
-	 * freezer. */
-	if (now - front->deadline > WOKEN_LATE) {
-		front->deadline = now + TEARDOWN_PATIENCE;
-		return false;
-	}
+	/* The first time, it has some more: both may have been stopped
+	 * together, as by a control group's freezer. */
+	front->lateness++;
+	front->deadline = duration_now() + PATIENCE;
+	if (front->lateness != 2)
+		return front->lateness > 2;
 	if (!run->options.quiet)
 		message("the supervisor (PID %d) does not answer, killing it",
 		        run->watchers.supervisor);
 	(void)kill(run->watchers.supervisor, SIGKILL); /* not reaped yet */
-	front->is_killed = true;
-	front->deadline = now + SECOND;
 	return false;
 }
 
 bool
-front_watch(struct run *run, struct outcome *outcome)
+front_watch(struct run *run)
 {
+	const pid_t supervisor = run->watchers.supervisor;
 	struct front front = { .deadline = NEVER };
 	bool is_dead = false;
 
@@ -282,27 +244,25 @@ front_watch(struct run *run, struct outcome *outcome)
 
 		if (signal == SIGCHLD) {
 			/* Before the news: all of a dead one's is there. */
-			is_dead = reap_supervisor(run);
+			is_dead =
+			    wait_peek(supervisor, WEXITED, &info) == supervisor;
 			read_news(run, &front);
 			reap_others(run);
 		} else if (signal != -1) {
 			pass_on(run, &front, &info);
 		}
 		/* A run that has its outcome stops no more. */
-		if (front.stop != 0 && !is_dead &&
-		    front.outcome.kind == OUTCOME_UNKNOWN)
+		if (front.stop != 0 && !is_dead && !front.has_outcome)
 			stop_job(run, &front);
 		if (duration_now() >= front.deadline && !is_dead &&
 		    end_late_supervisor(run, &front))
 			break;
 	}
-	*outcome = front.outcome;
-	run->watchers.is_given_up =
-	    !is_dead || (front.is_killed && outcome->kind != OUTCOME_UNKNOWN);
-	/* Not dead: its children are not ours. */
-	if (!is_dead && outcome->kind == OUTCOME_UNKNOWN)
-		*outcome = (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
-	return outcome->kind != OUTCOME_UNKNOWN;
+	/* A supervisor hung in the release: this process would, too. */
+	if (!is_dead || (front.lateness > 1 && front.has_outcome))
+		run->facts->is_released = true;
+	/* The children of a supervisor that is not dead are not ours. */
+	return front.has_outcome || !is_dead;
 }
 
 /* --- the drain ------------------------------------------------------------ */
@@ -312,7 +272,7 @@ front_watch(struct run *run, struct outcome *outcome)
 static void
 leave_behind(struct run *run)
 {
-	int keep[OUTPUT_FDS];
+	int keep[OUTPUT_FDS] = { 0 };
 
 	if (_Fork() != 0)
 		return;
@@ -352,12 +312,13 @@ count_cancels(void)
 static int64_t
 end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
-	const bool is_bounded =
-	    run->watchers.is_front || run->cancel.count > 0 ||
-	    run->stop == REASON_PARENT_LOST || run->stop == REASON_TIMEOUT;
+	const enum reason stop = run->facts->stop;
+	const bool is_bounded = run->watchers.is_front || run->cancels > 0 ||
+	                        stop == REASON_CANCELLED ||
+	                        stop == REASON_PARENT_LOST ||
+	                        stop == REASON_TIMEOUT;
 	const int64_t timeout =
-	    duration_add(run->facts->started,
-	                 duration_add(run->options.timeout, run->paused));
+	    duration_add(run->facts->started, run->options.timeout);
 	const int64_t end = duration_add(began, run->options.kill_after);
 	const int64_t patience = taken + READER_PATIENCE;
 
@@ -378,11 +339,11 @@ front_drain(struct run *run)
 	if (output->count == 0)
 		return;
 	/* Survivors are let go. */
-	if (run->facts->nobody_is_left && !run->facts->tree_is_empty) {
+	if (nobody_is_left(run) && !run->facts->tree_is_empty) {
 		leave_behind(run);
 		return;
 	}
-	while (!output_is_empty(output) && run->cancel.count < CANCELS_TO_END) {
+	while (!output_is_empty(output) && run->cancels < CANCELS_TO_END) {
 		const int64_t end = end_of_drain(run, began, taken);
 
 		if (duration_now() >= end)
@@ -393,7 +354,7 @@ front_drain(struct run *run)
 			return;
 		if ((output_pump(output, run->watchers.signal_fd, end) &
 		     PUMP_SIGNAL) != 0)
-			run->cancel.count += count_cancels();
+			run->cancels += count_cancels();
 		if (output->facts->relayed != relayed)
 			taken = duration_now();
 		relayed = output->facts->relayed;
@@ -406,14 +367,16 @@ front_drain(struct run *run)
 }
 
 _Noreturn void
-front_end(const struct run *run, struct outcome outcome)
+front_end(const struct run *run)
 {
+	const struct outcome outcome = run->facts->outcome;
+
 	if (outcome.kind != OUTCOME_SIGNAL)
 		_exit(outcome.value);
 	/* A key that ended the command on its own terminal would have reached
 	 * the rest of the job on this one. */
 	if (run->terminal.is_keyboard && run->job.group > 1 &&
-	    run->stop == REASON_NONE &&
+	    run->target->exited_by_itself &&
 	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
 		(void)kill(-run->job.group, outcome.value);
 	signal_die_by(outcome.value);

@@ -1,13 +1,8 @@
 /* How a run ended, for other programs to read. */
-#include "run/report.h"
-
 #include <sys/stat.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +16,11 @@
 #include "lock/lock.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
-#include "run/decide.h"
 #include "run/run.h"
-#include "run/tell.h"
 
-#define MODE          0666
-#define VERSION       1
-#define COMMAND_WIDTH 200 /* of a process that is left */
-#define DESCRIPTORS   "/dev/fd/"
+#define MODE        0666
+#define VERSION     1
+#define DESCRIPTORS "/dev/fd/"
 
 /* The wait for the reader of a pipe. */
 #define READER_PATIENCE (2 * SECOND)
@@ -47,29 +39,27 @@ descriptor_of(const char *path)
 
 	const char *const number = path + strlen(DESCRIPTORS);
 	char *end;
-	const unsigned long fd = strtoul(number, &end, 10);
+	const long fd = strtol(number, &end, 10);
 
-	return isdigit((unsigned char)*number) && *end == '\0' && fd <= INT_MAX
-	           ? (int)fd
-	           : -1;
+	return *number != '\0' && *end == '\0' ? (int)fd : -1;
 }
 
 /* Looks whether the report can be written to the descriptor FD, and keeps it
- * open. Returns NULL, or why not. */
-static const char *
+ * open. */
+static void
 open_descriptor(struct report *report, int fd)
 {
 	const int flags = fcntl(fd, F_GETFL);
 
-	if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY)
-		return strerror(EBADF);
-	report->stream_fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	return report->stream_fd == -1 ? strerror(errno) : NULL;
+	errno = EBADF;
+	if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
+		report->stream_fd =
+		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
 /* Looks whether the report can be written as a file, and opens it if it is a
- * FIFO. Returns NULL, or why not. */
-static const char *
+ * FIFO. Returns 0, or -1 with errno for lock_error(). */
+static int
 open_place(struct report *report)
 {
 	struct stat file = { .st_mode = 0 };
@@ -77,69 +67,47 @@ open_place(struct report *report)
 	                              AT_SYMLINK_NOFOLLOW) == 0;
 
 	if (S_ISFIFO(file.st_mode)) {
-		if (!pidfile_is_trusted(report->directory_fd, &file))
-			return lock_error(EUSERS);
+		errno = EUSERS;
 		/* For reading, too: then it opens without a reader, and what is
 		 * written waits for one as long as this process has it open. */
-		report->stream_fd =
-		    openat(report->directory_fd, report->file,
-		           O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-		return report->stream_fd == -1 ? strerror(errno) : NULL;
+		if (pidfile_is_trusted(report->directory_fd, &file))
+			report->stream_fd = openat(
+			    report->directory_fd, report->file,
+			    O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+		return report->stream_fd == -1 ? -1 : 0;
 	}
 	/* rename(2) replaces an older report, and would also replace a device
 	 * or a symbolic link. */
+	errno = ENOTSUP;
 	if (is_there && !S_ISREG(file.st_mode))
-		return "it exists, but is neither a regular file nor a FIFO";
-	return faccessat(report->directory_fd, ".", W_OK | X_OK, 0) == 0
-	           ? NULL
-	           : strerror(errno);
+		return -1;
+	return faccessat(report->directory_fd, ".", W_OK | X_OK, 0);
 }
 
 int
 report_open(struct report *report, const char *path)
 {
+	report->directory = getcwd(NULL, 0);
+	report->directory_fd = report->stream_fd = -1;
+
 	const int fd = descriptor_of(path);
-	const char *why = NULL;
+	const char *const place = fd == -2 ? path_resolve(path) : NULL;
+	bool is_usable = false;
 
 	report->path = path;
-	report->directory_fd = report->stream_fd = -1;
-	if (fd != -2) {
-		why = open_descriptor(report, fd);
-	} else {
-		const char *const resolved = path_resolve(path);
-
-		if (resolved != NULL)
-			report->directory_fd =
-			    path_open_directory(resolved, O_PATH);
-		if (report->directory_fd == -1) {
-			why = lock_error(errno);
-		} else {
-			report->path = resolved;
-			report->file = strrchr(resolved, '/') + 1;
-			why = open_place(report);
-		}
+	if (place != NULL)
+		report->directory_fd = path_open_directory(place, O_PATH);
+	if (report->directory_fd != -1) {
+		report->path = place;
+		report->file = strrchr(place, '/') + 1;
+		is_usable = open_place(report) == 0;
+	} else if (fd != -2) {
+		open_descriptor(report, fd);
+		is_usable = report->stream_fd != -1;
 	}
-	if (why != NULL)
-		message("--report: '%s': %s", report->path, why);
-	return why == NULL ? 0 : -1;
-}
-
-void
-report_note_end(const struct run *run)
-{
-	struct facts *const facts = run->facts;
-	const struct tree *const tree = &run->tree;
-
-	facts->tree_is_empty = run->tree_is_empty;
-	facts->nobody_is_left = nobody_is_left(run);
-	facts->left_count = 0;
-	for (size_t i = 0;
-	     !facts->nobody_is_left && i < tree->count && i < LEFT_MAX; i++)
-		facts->left[facts->left_count++] = tree->members[i].pid;
-	facts->ended = duration_now();
-	facts->target_outcome = run->target.outcome;
-	facts->target_left = run->target.exited_by_itself;
-	facts->stop = run->stop;
+	if (!is_usable)
+		message("--report: '%s': %s", report->path, lock_error(errno));
+	return is_usable ? 0 : -1;
 }
 
 /* --- JSON ----------------------------------------------------------------- */
@@ -148,7 +116,7 @@ report_note_end(const struct run *run)
 static void
 add_end(struct strbuf *line, const struct facts *facts)
 {
-	const struct outcome *const target = &facts->target_outcome;
+	const struct outcome *const target = &facts->target.outcome;
 	const char *outcome = target->kind == OUTCOME_EXIT     ? "exited"
 	                      : target->kind == OUTCOME_SIGNAL ? "killed"
 	                                                       : "unknown";
@@ -164,7 +132,8 @@ add_end(struct strbuf *line, const struct facts *facts)
 		outcome = "not executed";
 		code = "exec";
 		words = strerror(facts->exec_failure.why);
-	} else if (!facts->target_left && facts->stop != REASON_NONE &&
+	} else if (!facts->target.exited_by_itself &&
+	           facts->stop != REASON_NONE &&
 	           /* A front that takes over only kills: an exit status is
 	            * older. */
 	           (facts->stop != REASON_SUPERVISOR_LOST ||
@@ -190,12 +159,13 @@ add_signal(struct strbuf *line, const struct outcome *outcome)
 static void
 add_target(struct strbuf *line, const struct facts *facts)
 {
-	const struct outcome *const outcome = &facts->target_outcome;
+	const struct outcome *const outcome = &facts->target.outcome;
 
 	json_add_key(line, "target");
 	strbuf_addf(line, "{");
 	json_add_key(line, "pid");
-	strbuf_addf(line, facts->target == 0 ? "null" : "%d", facts->target);
+	strbuf_addf(line, facts->target.pid == 0 ? "null" : "%d",
+	            facts->target.pid);
 	json_add_key(line, "status");
 	strbuf_addf(line, outcome->kind == OUTCOME_EXIT ? "%d" : "null",
 	            outcome->value);
@@ -221,32 +191,27 @@ add_output(struct strbuf *line, const struct output *output)
 }
 
 static void
-add_processes(struct strbuf *line, const struct facts *facts)
+add_processes(struct strbuf *line, const struct run *run)
 {
+	const struct facts *const facts = run->facts;
+
 	json_add_key(line, "processes");
 	strbuf_addf(line, "{");
 	json_add_number(line, "stopped", (int64_t)facts->stopped);
 	json_add_number(line, "killed", (int64_t)facts->killed);
 	json_add_key(line, "left");
-	strbuf_addf(line, "[");
-	for (size_t i = 0; i < facts->left_count; i++) {
-		char text[COMMAND_WIDTH + 4];
-		struct strbuf command = { .text = text, .size = sizeof(text) };
-
-		json_add_comma(line);
-		strbuf_addf(line, "{");
-		json_add_number(line, "pid", facts->left[i]);
-		cmdline_add(&command, facts->left[i], COMMAND_WIDTH);
-		json_add_text(line, "command", text);
-		strbuf_addf(line, "}");
-	}
-	strbuf_addf(line, "]}");
+	if (nobody_is_left(run))
+		strbuf_addf(line, "[]");
+	else
+		look_add_json(line, &facts->look);
+	strbuf_addf(line, "}");
 }
 
 static void
-add_all(struct strbuf *line, const struct run *run, struct outcome outcome)
+add_all(struct strbuf *line, const struct run *run)
 {
 	const struct facts *const facts = run->facts;
+	const struct outcome outcome = facts->outcome;
 	const struct options *const options = &run->options;
 	const int64_t end = facts->ended != 0 ? facts->ended : duration_now();
 
@@ -256,7 +221,7 @@ add_all(struct strbuf *line, const struct run *run, struct outcome outcome)
 	json_add_text(line, "name", options->name);
 	json_add_strings(line, "command", SIZE_MAX,
 	                 (const char *const *)options->command);
-	json_add_text(line, "directory", run->report->directory);
+	json_add_text(line, "directory", run->resources.report.directory);
 	json_add_number(line, "started", facts->started_at / SECOND);
 	json_add_number(
 	    line, "elapsed_ms",
@@ -272,7 +237,7 @@ add_all(struct strbuf *line, const struct run *run, struct outcome outcome)
 	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);
 	json_add_number(line, "peak_memory_kib", facts->peak_memory);
 	add_output(line, &run->output);
-	add_processes(line, facts);
+	add_processes(line, run);
 	json_add_key(line, "tree"); /* as it was printed */
 	if (facts->first_look.count == 0)
 		strbuf_addf(line, "null");
@@ -288,7 +253,7 @@ add_all(struct strbuf *line, const struct run *run, struct outcome outcome)
 static int
 write_file(const struct run *run, const struct strbuf *line)
 {
-	const struct report *const report = run->report;
+	const struct report *const report = &run->resources.report;
 	char unfinished[RUNID_SIZE + sizeof("..new")];
 	struct stat older = { .st_mode = 0 };
 	/* The mode of another user's file might let others write. */
@@ -331,15 +296,15 @@ write_file(const struct run *run, const struct strbuf *line)
 }
 
 void
-report_write(const struct run *run, struct outcome outcome)
+report_write(const struct run *run)
 {
-	const struct report *const report = run->report;
+	const struct report *const report = &run->resources.report;
 	struct strbuf line = { .grows = true };
 	bool is_written = false;
 
-	if (report == NULL)
+	if (report->path == NULL)
 		return;
-	add_all(&line, run, outcome);
+	add_all(&line, run);
 	if (!line.is_cut && report->stream_fd != -1)
 		is_written =
 		    fds_write(report->stream_fd, line.text, line.length,

@@ -1,6 +1,4 @@
 /* The locks, cleanups, registry entry and report of a run. */
-#include "run/resources.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -12,23 +10,13 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "base/path.h"
-#include "base/status.h"
 #include "base/text.h"
 #include "lock/lock.h"
 #include "proc/procfs.h"
 #include "registry/registry.h"
-#include "run/report.h"
 #include "run/run.h"
 
 #define COMMAND_WIDTH 72 /* of the process that holds a lock */
-
-struct resources {
-	struct lock locks[FILES_MAX];       /* options.locks */
-	struct cleanup cleanups[FILES_MAX]; /* options.cleanups */
-	int registry_fd; /* the registry's directory, or -1 */
-	int entry_fd;    /* the run's entry, locked: registry.h; or -1 */
-	struct report report;
-};
 
 static bool
 is_registered(const struct options *options)
@@ -80,21 +68,20 @@ resolve(const char *option, struct files *files, const struct files *locks)
 	return 0;
 }
 
-/* Looks up the files of the options. Returns 0, or -1 after a message. */
-static int
-prepare_files(struct run *run)
+int
+resources_prepare(struct run *run)
 {
 	static const struct files none;
 	struct options *const options = &run->options;
 	struct files *const locks = &options->locks;
-	struct resources *const resources = run->resources;
+	struct resources *const resources = &run->resources;
+	const bool is_on_record = is_registered(options);
 
-	if (options->report != NULL) {
-		run->report = &resources->report;
-		run->report->directory = getcwd(NULL, 0);
-		if (report_open(run->report, options->report) == -1)
-			return -1;
-	}
+	resources->registry_fd = resources->entry_fd = -1;
+	run->facts->started_at = duration_since_epoch();
+	if (options->report != NULL &&
+	    report_open(&resources->report, options->report) == -1)
+		return -1;
 	if (resolve("lock", locks, &none) == -1 ||
 	    resolve("cleanup", &options->cleanups, locks) == -1)
 		return -1;
@@ -102,27 +89,8 @@ prepare_files(struct run *run)
 		if (lock_open(&resources->locks[i], locks->paths[i]) == -1)
 			return refuse("lock", locks->paths[i]);
 	}
-	return 0;
-}
-
-int
-resources_prepare(struct run *run)
-{
-	const struct options *const options = &run->options;
-	const bool is_on_record = is_registered(options);
-
-	if (options->locks.count == 0 && options->cleanups.count == 0 &&
-	    options->report == NULL && !is_on_record)
-		return 0;
-	run->facts->started_at = duration_since_epoch();
-	run->resources = calloc(1, sizeof(*run->resources));
-	if (run->resources == NULL) {
-		message("no memory for locks, registry or report");
-		return -1;
-	}
-	run->resources->registry_fd = run->resources->entry_fd = -1;
-	if (prepare_files(run) == -1)
-		return -1;
+	run->facts->is_released =
+	    locks->count == 0 && options->cleanups.count == 0 && !is_on_record;
 	return is_on_record ? reap_before_run(options->registry, options->quiet)
 	                    : 0;
 }
@@ -150,34 +118,32 @@ static void
 tell_taken_over(const struct run *run)
 {
 	for (size_t i = 0; i < run->options.locks.count; i++) {
-		const struct lock *const lock = &run->resources->locks[i];
+		const struct lock *const lock = &run->resources.locks[i];
 
 		if (lock->last_owner == 0 || run->options.quiet)
 			continue;
-		message("--lock: took '%s' over from PID %d, which %s",
+		message("--lock: took '%s' over from PID %d, which is %s",
 		        lock->path, lock->last_owner,
-		        lock->last_owner == getpid() ? "is wdrun itself now"
-		        : kill(lock->last_owner, 0) == -1 && errno == ESRCH
-		            ? "is dead"
-		            : "now belongs to another process");
+		        lock->last_owner == getpid() ||
+		                kill(lock->last_owner, 0) == -1
+		            ? "dead"
+		            : "another process now");
 	}
 }
 
-/* Prints why there was no lock, by errno of lock_take_all(). Returns the exit
- * status. */
-static int
+/* Prints why there was no lock, by errno of lock_take_all(). */
+static void
 refuse_run(struct run *run, const struct lock *refused)
 {
 	if (errno == EWOULDBLOCK) {
 		run->facts->is_locked_out = true;
+		run->facts->outcome.value = run->options.lock_exit;
 		tell_holder(run, refused);
-		return run->options.lock_exit;
-	}
-	if (errno == ECANCELED)
-		run->stop = REASON_PARENT_LOST;
-	else
+	} else if (errno == ECANCELED) {
+		run->facts->stop = REASON_PARENT_LOST;
+	} else {
 		(void)refuse("lock", refused->path);
-	return STATUS_FAILED;
+	}
 }
 
 /* Puts RUN on record, before it waits for its locks: so --list shows it, and
@@ -186,7 +152,7 @@ refuse_run(struct run *run, const struct lock *refused)
 static int
 add_entry(struct run *run)
 {
-	struct resources *const resources = run->resources;
+	struct resources *const resources = &run->resources;
 	const struct options *const options = &run->options;
 	char path[PATH_MAX];
 	char host[REGISTRY_HOST_SIZE];
@@ -225,41 +191,36 @@ add_entry(struct run *run)
 static void
 unregister(const struct run *run)
 {
-	const struct resources *const resources = run->resources;
-
-	if (resources->entry_fd != -1 &&
-	    registry_remove(resources->registry_fd, runid_of(run->facts->id)) ==
-	        -1)
+	if (run->resources.entry_fd != -1 &&
+	    registry_remove(run->resources.registry_fd,
+	                    runid_of(run->facts->id)) == -1)
 		message("the registry: cannot remove the entry of run %s: %s",
 		        runid_of(run->facts->id), strerror(errno));
 }
 
 int
-resources_acquire(struct run *run, struct outcome *outcome)
+resources_acquire(struct run *run)
 {
-	struct resources *const resources = run->resources;
+	struct resources *const resources = &run->resources;
 	const struct options *const options = &run->options;
 	struct lock *refused;
 
-	if (resources == NULL)
+	if (run->facts->is_released)
 		return 0;
 
 	const struct lock_wait wait = {
 		.deadline = duration_add(duration_now(), options->lock_wait),
-		.parent_fd = run->parent.fd,
-		.callers_mask = run->target.callers_mask,
+		.parent_fd = run->parent_fd,
+		.callers_mask = run->target->callers_mask,
 	};
 
-	*outcome = (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
 	if (is_registered(options) && add_entry(run) == -1) {
 		run->facts->exec_failure.why = errno == 0 ? EPERM : errno;
-		report_note_end(run);
 		return -1;
 	}
 	if (lock_take_all(resources->locks, options->locks.count, &wait,
 	                  &refused) == -1) {
-		outcome->value = refuse_run(run, refused);
-		report_note_end(run);
+		refuse_run(run, refused);
 		unregister(run);
 		return -1;
 	}
@@ -274,20 +235,20 @@ resources_acquire(struct run *run, struct outcome *outcome)
 int
 resources_register(const struct run *run)
 {
-	const struct resources *const resources = run->resources;
+	const struct resources *const resources = &run->resources;
 	struct strbuf text = { .grows = true };
 	struct entry entry = {
 		.until =
 		    duration_add(duration_since_epoch(), run->options.timeout),
 	};
 
-	if (resources == NULL || resources->entry_fd == -1)
+	if (resources->entry_fd == -1)
 		return 0;
 	entry.file_count = run->options.cleanups.count;
 	for (size_t i = 0; i < entry.file_count; i++)
 		entry.files[i] = resources->cleanups[i];
 	/* This process's parent, the supervisor, has to lead the session. */
-	if (!run->target.shares_group && getsid(0) == getppid())
+	if (!run->target->shares_group && getsid(0) == getppid())
 		entry.session = getppid();
 	if (procid_read(getppid(), &entry.supervisor) == -1)
 		return -1;
@@ -301,16 +262,12 @@ resources_register(const struct run *run)
 void
 resources_keep(const struct run *run, int keep[])
 {
-	const struct resources *const resources = run->resources;
+	const struct resources *const resources = &run->resources;
 
-	if (resources == NULL)
-		return;
 	*keep++ = resources->registry_fd;
 	*keep++ = resources->entry_fd;
-	if (run->report != NULL) {
-		*keep++ = run->report->stream_fd;
-		*keep++ = run->report->directory_fd;
-	}
+	*keep++ = resources->report.stream_fd;
+	*keep++ = resources->report.directory_fd;
 	for (size_t i = 0; i < run->options.locks.count; i++) {
 		*keep++ = resources->locks[i].file.fd;
 		*keep++ = resources->locks[i].file.directory_fd;
@@ -324,10 +281,9 @@ resources_keep(const struct run *run, int keep[])
 static void
 clean_up(const struct run *run, const pid_t watchers[2])
 {
-	const struct resources *const resources = run->resources;
-
 	for (size_t i = 0; i < run->options.cleanups.count; i++) {
-		const struct cleanup *const cleanup = &resources->cleanups[i];
+		const struct cleanup *const cleanup =
+		    &run->resources.cleanups[i];
 		/* Survivors, let go or unkillable, may still hold this lock. */
 		const int result =
 		    cleanup_end(cleanup, watchers, run->facts->tree_is_empty);
@@ -343,11 +299,9 @@ clean_up(const struct run *run, const pid_t watchers[2])
 }
 
 void
-resources_release(const struct run *run)
+resources_release(struct run *run)
 {
-	struct resources *const resources = run->resources;
-
-	if (resources == NULL || run->facts->is_released)
+	if (run->facts->is_released)
 		return;
 
 	/* In a file, these PIDs mean this run. The front may have been a shell
@@ -357,11 +311,11 @@ resources_release(const struct run *run)
 
 	clean_up(run, watchers);
 	/* A run with processes left stays on record, for --reap. */
-	if (run->facts->nobody_is_left)
+	if (nobody_is_left(run))
 		unregister(run);
 	/* Last: who waits for them finds the command's own locks removed. */
 	for (size_t i = 0; i < run->options.locks.count; i++) {
-		struct lock *const lock = &resources->locks[i];
+		struct lock *const lock = &run->resources.locks[i];
 
 		if (lock_release(lock, watchers) == -1)
 			message("--lock: cannot remove '%s': %s", lock->path,

@@ -1,21 +1,23 @@
 #pragma once
 
 /*
- * The state of a run, in parts. Beside each part stands the room that writes
- * the part; all other rooms read it. After the fork(2), front and supervisor
- * have a copy each: what one has to tell the other is an order or news, and
- * what only has to be known at the end is in the facts, which they share.
+ * A run: its state, and what each file of this folder does with it. Beside each
+ * part of the state stands the file that writes the part; all others read it.
+ * After the fork(2), front and supervisor have a copy each: what one has to
+ * tell the other is an order or news, and what only has to be known is in the
+ * facts, which they share.
  */
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/duration.h"
 #include "inspect/look.h"
 #include "io/output.h"
 #include "io/terminal.h"
+#include "lock/lock.h"
 #include "proc/procfs.h"
 #include "proc/tree.h"
 #include "watchdog.h"
@@ -51,24 +53,22 @@ struct order {
 };
 
 /*
- * What the supervisor has the front know. The front reads it when a SIGCHLD
+ * What the supervisor has the front do. The front reads it when a SIGCHLD
  * comes, which the supervisor sends along where the news is urgent. Its exit
  * says "done"; killed without an outcome, it says "take over", and killed after
  * an outcome, "finish the teardown".
  */
 enum news_kind {
-	NEWS_TARGET,    /* VALUE: its PID (urgent if silence counts from now) */
-	NEWS_STOPPED,   /* by the signal VALUE: stop too (urgent) */
+	NEWS_STOPPED,   /* by SIGNAL: stop too (urgent) */
 	NEWS_CONTINUED, /* do not stop; SIGCONT follows */
-	NEWS_STOP,      /* a stop began, for the reason VALUE; NONE: of
-	                 * survivors (urgent) */
+	NEWS_STOP,      /* a stop of the tree began (urgent) */
 	NEWS_OUTCOME,   /* it is in the facts (urgent if files are to be
 	                 * removed) */
 };
 
 struct news {
 	enum news_kind kind;
-	int value;
+	int signal;
 };
 
 #define INTERPRETER_SIZE 80
@@ -79,39 +79,43 @@ struct exec_failure {
 	char interpreter[INTERPRETER_SIZE]; /* that is missing; or "" */
 };
 
-#define LEFT_MAX 1000
+/* COMMAND's own process. */
+struct target {
+	pid_t pid;              /* 0: not known */
+	bool shares_group;      /* with the caller; its session too */
+	bool ignores_sigchld;   /* inherited from the caller */
+	uint64_t callers_mask;  /* the signals blocked when the target starts */
+	uint64_t early_signals; /* that came before there was a target */
+	struct outcome outcome; /* unknown until it has exited */
+	bool exited_by_itself;  /* before wdrun began to end the run */
+	bool dumped_core;
+	_Atomic bool has_exited; /* its zombie is kept until the tree is gone;
+	                          * set last: the rest is valid then */
+};
 
-/* What is told at the end, in the memory that all of wdrun's processes share:
- * either watcher may have to tell it. Never an event: nobody waits for what is
- * written here. */
+/* What either watcher may have to act by, or tell, in memory that all of
+ * wdrun's processes share. Never an event: nobody waits for what is written
+ * here. */
 struct facts {
 	char id[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
+	struct target target;     /* target.c; its end: supervisor.c */
+	enum reason stop;         /* the first reason to end the tree */
+	bool tree_is_empty;       /* not yet begun, or for good */
 	int64_t started_at;       /* wdrun, since the epoch */
 	_Atomic int64_t started;  /* the target; 0: not yet */
-	pid_t target;
+	int64_t ended;            /* the run; 0: not yet, or in a take-over */
 	struct exec_failure exec_failure;
-	bool is_locked_out; /* a lock is held by another process */
-	uint64_t stopped;   /* processes that got the first signal of a stop */
-	uint64_t killed;    /* processes that got SIGKILL */
+	struct outcome outcome;   /* of wdrun */
+	bool is_locked_out;       /* a lock is held by another process */
+	_Atomic bool is_released; /* resources_release() is done, or in vain */
+	uint64_t stopped;    /* processes that got the first signal of a stop */
+	uint64_t killed;     /* processes that got SIGKILL */
+	int64_t cpu;         /* of the tree, in nanoseconds */
+	int64_t peak_memory; /* of its largest process, in KiB */
 	struct output_facts output;
 	struct terminal_facts terminal;
-	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE]; /* for the look */
-
-	/* The run is over: */
-	int64_t ended; /* 0: not yet */
-	enum reason stop;
-	struct outcome outcome; /* of wdrun; unknown: not yet */
-	struct outcome target_outcome;
-	bool target_left; /* the target exited by itself */
-	bool tree_is_empty;
-	bool nobody_is_left;      /* besides survivors that are let go */
-	int64_t cpu;              /* of the tree, in nanoseconds */
-	int64_t peak_memory;      /* of its largest process, in KiB */
-	_Atomic bool is_released; /* resources_release() is done */
 
 	/* Last: pages that few runs touch cost the others nothing. */
-	size_t left_count;
-	pid_t left[LEFT_MAX];   /* that could not be killed */
 	struct look look;       /* the last one */
 	struct look first_look; /* that of the first stop, for the report */
 };
@@ -123,38 +127,10 @@ struct watchers {
 	bool is_front;           /* the front acts as supervisor */
 	bool has_older_children; /* the front, from before wdrun's exec */
 	bool front_is_lost;      /* the orders are at their end */
-	bool is_given_up;        /* the supervisor, which was late: front.c */
 	int orders[2];           /* [0], the supervisor's; [1], the front's */
 	int news[2];             /* [0], the front's; [1], the supervisor's */
 	int signal_fd;           /* signals to this watcher, or -1 */
 	int null_fd;             /* /dev/null */
-};
-
-/* COMMAND's own process. */
-struct target {
-	pid_t pid;              /* 0: not known */
-	bool shares_group;      /* with the caller; its session too */
-	bool ignores_sigchld;   /* inherited from the caller */
-	uint64_t callers_mask;  /* the signals blocked when the target starts */
-	uint64_t early_signals; /* that came before there was a target */
-	bool has_exited;        /* its zombie is kept until the tree is gone */
-	bool exited_by_itself;  /* before wdrun began to end the run */
-	bool dumped_core;
-	struct outcome outcome; /* unknown until it has exited */
-};
-
-/* The process that started wdrun, with --die-with-parent. */
-struct parent {
-	pid_t pid;
-	int fd; /* a pidfd, or -1 */
-	bool is_lost;
-};
-
-/* Terminating signals (HUP, INT, QUIT, TERM) that have come for the run. The
- * front counts for itself those that are certainly for the run. */
-struct cancel {
-	int count;
-	int signal; /* the latest of them */
 };
 
 /* What was stopped by signals: supervisor.c. */
@@ -167,30 +143,245 @@ struct job {
 	bool front_is_stopped; /* the last news of it are NEWS_STOPPED */
 };
 
+/* Where --report goes. */
+struct report {
+	const char *path;      /* as it is told */
+	const char *directory; /* the caller's, as it is told; or NULL */
+	int directory_fd;      /* where it is, */
+	const char *file;      /* under this name; */
+	int stream_fd;         /* or this descriptor, or FIFO; -1: none */
+};
+
+/* What a run holds besides processes. */
+struct resources {
+	struct lock locks[FILES_MAX];       /* options.locks */
+	struct cleanup cleanups[FILES_MAX]; /* options.cleanups */
+	int registry_fd; /* the registry's directory, or -1 */
+	int entry_fd;    /* the run's entry, locked: registry.h; or -1 */
+	struct report report;
+};
+
 struct run {
 	struct options options;   /* cli/options.c */
 	enum state state;         /* watchdog.c */
-	enum reason stop;         /* the first reason to end the tree:
-	                           * watchdog.c; front.c, from the news */
 	int64_t due[CLOCK_COUNT]; /* duration_now(), or NEVER */
-	int64_t paused;    /* how long the front was stopped, in all: front.c */
 	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
 	struct watchers watchers; /* watchdog.c before the fork; then front.c
 	                           * and supervisor.c, in their own copies */
-	struct target target;     /* target.c; its end: supervisor.c */
-	struct parent parent;     /* watchdog.c; its loss: supervisor.c */
-	struct cancel cancel;     /* supervisor.c */
-	struct job job;           /* supervisor.c */
-	struct tree tree;         /* proc/tree.c */
-	bool tree_is_empty;       /* not yet begun, or for good: target.c, then
-	                           * supervisor.c */
-	bool is_silent;           /* ORDER_SILENT: supervisor.c */
-	bool is_complete;         /* ORDER_FOUND */
-	uint64_t activity;        /* of tree and output, when last sampled */
-	int64_t signalled_at;     /* the last first signal of a stop */
+	struct target *target;    /* in the facts */
+	int parent_fd;            /* a pidfd of the caller, with
+	                           * --die-with-parent; or -1 */
+	bool parent_is_lost;      /* supervisor.c */
+	int cancels;       /* terminating signals (HUP, INT, QUIT, TERM) that
+	                    * have come for the run: supervisor.c; in a
+	                    * drain: front.c */
+	int cancel_signal; /* the latest of them */
+	struct job job;    /* supervisor.c */
+	struct tree tree;  /* proc/tree.c */
+	bool is_silent;    /* ORDER_SILENT: supervisor.c */
+	bool is_complete;  /* ORDER_FOUND */
+	uint64_t activity; /* of tree and output, when last sampled */
 	struct output output;
 	struct terminal terminal;
-	struct resources *resources; /* resources.h; NULL: the run has none */
-	struct report *report;       /* report.h; NULL: none is wanted */
-	struct facts *facts;         /* shared memory */
+	struct resources resources; /* resources.c */
+	struct facts *facts;        /* shared memory */
 };
+
+/* --- decide.c -------------------------------------------------------------
+ *
+ * The decisions of a run. No function here asks the kernel or sends anything:
+ * all facts are in the arguments, so that a table can test each decision. */
+
+/* What follows from a reason: its row in decide.c, for the state machine, the
+ * exit status, the messages and the report. A new reason is a name in
+ * watchdog.h, a row, and the place that gives the reason: a line of decide(),
+ * or a row of the clocks. */
+struct reason_row {
+	enum state next; /* the state that the reason leads to */
+	int status;      /* the exit status, or STATUS_OF_TARGET */
+	enum {
+		TELLING_NOTHING, /* but for --verbose */
+		TELLING_LINE,    /* on stderr */
+		TELLING_TREE,    /* with what each process is blocked in */
+	} telling;
+	const char *code;        /* for --report: a word that stays; or NULL */
+	const char *words;       /* for messages and --report */
+	const char *preposition; /* for messages: " after ", an option's time */
+	size_t time; /* where that is in struct options; 0: no time */
+};
+
+#define STATUS_OF_TARGET (-1)
+
+extern const struct reason_row reasons[REASON_COUNT];
+
+/* Whether WHY ends the tree. */
+bool reason_is_stop(enum reason why);
+
+/* The reason for which RUN should change its state at NOW, or REASON_NONE. */
+enum reason decide(const struct run *run, int64_t now);
+
+/* The next time at which RUN has something to do without an event, or NEVER. */
+int64_t next_due(const struct run *run);
+
+/* A terminal has stopped the run at NOW: what bounds the command stands still
+ * until clocks_resume(), which puts it off by the length of the pause. */
+void clocks_pause(struct run *run, int64_t now);
+void clocks_resume(struct run *run, int64_t now);
+
+/* Sets at NOW, in a stop, when SIGKILL follows: after --kill-after, or sooner
+ * where timeout(1) waits no longer. */
+void clocks_bound_stop(struct run *run, int64_t now);
+
+/* Whether no process is left to wait for: the tree is empty, or its survivors
+ * are let go. */
+bool nobody_is_left(const struct run *run);
+
+/* How wdrun is to end, RUN being done. */
+struct outcome run_outcome(const struct run *run);
+
+/* --- front.c -------------------------------------------------------------- */
+
+/* The life of the front while the supervisor lives: passes signals on, carries
+ * output and keys, stops and goes on with the job, and kills a supervisor that
+ * is late. Returns true when the supervisor has come to an outcome; or false if
+ * the supervisor was killed before: its orphans are now ours. */
+bool front_watch(struct run *run);
+
+/* After the end of the run: delivers what dead processes have written, as far
+ * as its readers take it in time. Leaves a process behind for survivors that
+ * are let go. */
+void front_drain(struct run *run);
+
+/* Ends the front as the outcome says. */
+_Noreturn void front_end(const struct run *run);
+
+/* --- supervisor.c --------------------------------------------------------- */
+
+/* In the front: has the supervisor obey ORDER. Lost if it is dead. */
+void supervisor_order(const struct run *run, struct order order);
+
+/* Has the front know the news, at once where that is urgent. Does nothing in a
+ * take-over. */
+void supervisor_tell(const struct run *run, enum news_kind kind, int signal);
+
+/* Makes this process, just forked, the root of its tree: a subreaper with a
+ * signalfd and, unless the target is to stay in the caller's session, the
+ * leader of a new session. Returns 0, or -1 with errno. */
+int supervisor_prepare(struct run *run);
+
+/* Once the target is forked: leaves the caller's session, and notes where the
+ * command writes to. */
+void supervisor_begin(struct run *run);
+
+/* Sleeps until UNTIL, an order, a death, or the loss of the front or of the
+ * parent. Takes the orders. Returns the time. */
+int64_t supervisor_wait(struct run *run, int64_t until);
+
+/* At NOW: reaps, follows the target's stops, attends to the clocks. Changes no
+ * state. */
+void supervisor_attend(struct run *run, int64_t now);
+
+/* Reaps the dead, and notes the death of the target. */
+void supervisor_reap(struct run *run, int64_t now);
+
+/* Whether tree or output were active since the last call. */
+bool supervisor_sees_progress(struct run *run);
+
+/* Continues a front that was stopped with its job, so that the front ends. */
+void supervisor_continue_front(struct run *run);
+
+/* --- target.c ------------------------------------------------------------- */
+
+/* Blocks all signals and resets SIGCHLD, so that this process can watch, and
+ * notes mask and disposition for the target. Decides whether the target stays
+ * in the caller's job, and if so, notes the terminal's modes. Returns 0, or -1
+ * after a message. */
+int target_prepare(struct run *run);
+
+/* Notes what the terminal has sent to the job, right before a fork. */
+void target_note_early_signals(struct target *target);
+
+/* Forks the target and has it execute COMMAND with the caller's own signal
+ * mask, dispositions, descriptors and environment, and with WDRUN_ID. Returns
+ * 0, or -1 with errno of fork(2). The target's exit status (125, 126, 127) and
+ * the facts tell of a failure after that. */
+int target_start(struct run *run);
+
+/* Prints why COMMAND could not be executed, and what may have been meant. */
+void target_tell_failure(const struct options *options,
+                         const struct exec_failure *failure);
+
+/* --- resources.c: locks, files to clean up, registry entry, report ---------
+ */
+
+/* Looks up the files of the options, and finishes runs in the registry whose
+ * watchers are dead. Takes no lock yet, and puts nothing on record. Returns 0,
+ * or -1 after a message. Comes before signals are blocked, so that a signal
+ * ends this process where a file system hangs. */
+int resources_prepare(struct run *run);
+
+/* Puts the run on record, takes the locks, and notes what there is at the
+ * places of --cleanup. Returns 0; or -1 with the outcome and, where one is due,
+ * after a message. */
+int resources_acquire(struct run *run);
+
+/* In the target, before its exec: appends to the registry entry of RUN, if RUN
+ * is registered, what is known only now. Returns 0, or -1 with errno. */
+int resources_register(const struct run *run);
+
+#define RESOURCE_FDS (3 * FILES_MAX + 4)
+
+/* Puts into KEEP, which is all 0, the RESOURCE_FDS descriptors that watchers
+ * need, or -1. */
+void resources_keep(const struct run *run, int keep[]);
+
+/*
+ * Removes the command's own lock files, the registry entry, and the locks of
+ * RUN. The supervisor does it, and the front if the supervisor was killed
+ * before it was done: each step may be done twice. May hang where a file system
+ * does; the front kills a supervisor that does not end.
+ */
+void resources_release(struct run *run);
+
+/* --- report.c ------------------------------------------------------------- */
+
+/* Looks up PATH, which may name a descriptor: "/dev/fd/9", "/dev/stderr".
+ * Returns 0, or -1 after a message. */
+int report_open(struct report *report, const char *path);
+
+/* Writes the report, if one is wanted; or prints why it cannot. May hang where
+ * a file system does; waits up to two seconds for the reader of a pipe. */
+void report_write(const struct run *run);
+
+/* --- tell.c --------------------------------------------------------------- */
+
+/* How long the first signal of a stop may wait for the look. */
+#define LOOK_BUDGET (50 * MILLISECOND)
+
+/* Whether the change of RUN for the reason WHY is told, or reported, with what
+ * each process of the tree is blocked in. */
+bool tell_has_look(const struct run *run, enum reason why);
+
+/* Reads the tree, and looks at its processes until the time is UNTIL, at half
+ * of which the list has to be read. Returns how many there are; 0 if there was
+ * no time to look. The first look goes to the report, too. */
+size_t tell_look(struct run *run, int64_t until);
+
+/* Prints the message that RUN has changed from FROM for the reason WHY, if that
+ * is told, with the processes of the last look. COUNT is the number of
+ * processes that are signalled. */
+void tell_change(const struct run *run, enum state from, enum reason why,
+                 size_t count);
+
+/* Prints for "timeout -v" that SIGNAL is sent. */
+void tell_signal(const struct run *run, int signal);
+
+/* If a heartbeat is due at NOW: prints a line that tells that a silent command
+ * is still running. */
+void tell_heartbeat(struct run *run, int64_t now);
+
+/* Notes in FACTS what the run has used, once all its children are reaped. */
+void tell_measure(struct facts *facts);
+
+/* For --verbose: prints how the run ended. */
+void tell_end(const struct run *run);

@@ -1,7 +1,5 @@
 /* What the supervisor does between two decisions: it sleeps, obeys orders,
  * follows the target's stops, reaps and looks. */
-#include "run/supervisor.h"
-
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 
@@ -17,10 +15,7 @@
 #include "proc/procfs.h"
 #include "proc/signals.h"
 #include "proc/tree.h"
-#include "run/decide.h"
 #include "run/run.h"
-#include "run/target.h"
-#include "run/tell.h"
 
 #define SAMPLE_INTERVAL (250 * MILLISECOND)
 #define REAP_DELAY      (10 * MILLISECOND)
@@ -39,7 +34,7 @@ supervisor_prepare(struct run *run)
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	/* No process but the front may hold the orders' write end. */
 	(void)close(watchers->orders[1]);
-	if (!run->target.shares_group)
+	if (!run->target->shares_group)
 		(void)setsid(); /* a new process leads no process group, so this
 		                 * never fails */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
@@ -49,23 +44,19 @@ supervisor_prepare(struct run *run)
 	return watchers->signal_fd == -1 ? -1 : 0;
 }
 
-/* Notes where the command writes to, as the links of its descriptors name that:
+/* Notes where the command writes to as the links of its descriptors name that:
  * who holds it open keeps a reader waiting, and is told. */
-static void
-note_outputs(const struct run *run)
+void
+supervisor_begin(struct run *run)
 {
+	if (run->target->shares_group)
+		(void)setsid(); /* the target stays in the caller's session */
 	for (int i = 0; i < LOOK_OUTPUTS; i++) {
-		char *const link = run->facts->outputs[i];
-		int fd = STDOUT_FILENO + i;
+		char *const link = run->facts->look.outputs[i];
 		char path[32];
 
-		for (size_t at = 0; at < run->output.count; at++) {
-			const struct stream *const stream =
-			    &run->output.streams[at];
+		const int fd = output_fd(&run->output, STDOUT_FILENO + i);
 
-			if (i == 0 ? stream->is_stdout : stream->is_stderr)
-				fd = stream->command_fd;
-		}
 		/* ESPIPE: a file, which can be sought in, keeps nobody
 		 * waiting; to look it up in /proc would take a while. */
 		if (lseek(fd, 0, SEEK_CUR) != -1 || errno != ESPIPE)
@@ -73,14 +64,6 @@ note_outputs(const struct run *run)
 		(void)snprintf(path, sizeof(path), "self/fd/%d", fd);
 		(void)readlinkat(procfs_fd(), path, link, LOOK_LINK_SIZE - 1);
 	}
-}
-
-void
-supervisor_begin(struct run *run)
-{
-	if (run->target.shares_group)
-		(void)setsid(); /* the target stays in the caller's session */
-	note_outputs(run);
 }
 
 /* --- orders and news ------------------------------------------------------ */
@@ -113,9 +96,9 @@ signal_front(const struct run *run, int signal)
 }
 
 void
-supervisor_tell(const struct run *run, enum news_kind kind, int value)
+supervisor_tell(const struct run *run, enum news_kind kind, int signal)
 {
-	const struct news news = { kind, value };
+	const struct news news = { kind, signal };
 
 	if (run->watchers.is_front)
 		return;
@@ -124,8 +107,7 @@ supervisor_tell(const struct run *run, enum news_kind kind, int value)
 	send(run->watchers.news[1], &news, sizeof(news));
 	if (kind == NEWS_CONTINUED)
 		signal_front(run, SIGCONT);
-	else if ((kind != NEWS_TARGET || run->output.count > 0) &&
-	         (kind != NEWS_OUTCOME || run->resources != NULL))
+	else if (kind != NEWS_OUTCOME || !run->facts->is_released)
 		signal_front(run, SIGCHLD);
 }
 
@@ -134,27 +116,36 @@ supervisor_tell(const struct run *run, enum news_kind kind, int value)
 static bool
 has_target(const struct run *run)
 {
-	return run->target.shares_group && !run->target.has_exited &&
-	       getpgid(run->target.pid) == run->job.group;
+	return run->target->shares_group && !run->target->has_exited &&
+	       getpgid(run->target->pid) == run->job.group;
 }
 
 /* --- stops ---------------------------------------------------------------- */
 
-/* Stops the clocks, if the terminal has stopped the command. */
+/*
+ * Has clocks and front stand still with the target, which SIGNAL has stopped
+ * or, after its exit, would have, so that the caller's shell sees its job stop.
+ *
+ * At a terminal, any stop of the target stops the front: the target may have
+ * given the terminal to another process group, as an interactive shell does,
+ * and only the caller's shell, which waits for the front, can take the terminal
+ * back. But only a terminal's stop pauses the clocks: if the target stops
+ * itself, its children may run on.
+ */
 static void
-stop_clocks(struct run *run, int64_t now)
+stand_still(struct run *run, int signal, int64_t now)
 {
-	if (run->job.terminal_stop != 0 && run->state < STATE_STOPPING)
-		clocks_pause(run, now);
-}
+	struct job *const job = &run->job;
 
-static void
-stop_front(struct run *run, int signal)
-{
-	run->job.front_is_stopped = true;
+	if (job->terminal_stop != 0 && run->state < STATE_STOPPING)
+		clocks_pause(run, now);
+	if (job->front_is_stopped ||
+	    (!run->target->shares_group && !run->terminal.is_keyboard &&
+	     !job->is_asked))
+		return;
+	job->front_is_stopped = true;
 	supervisor_tell(run, NEWS_STOPPED,
-	                run->job.terminal_stop != 0 ? run->job.terminal_stop
-	                                            : signal);
+	                job->terminal_stop != 0 ? job->terminal_stop : signal);
 }
 
 void
@@ -175,35 +166,24 @@ end_stop(struct run *run, int64_t now)
 	supervisor_continue_front(run);
 }
 
-/* If the target was stopped or continued, has the front stop or go on too, so
- * that the caller's shell sees its job stop.
- *
- * At a terminal, any stop of the target stops the front: the target may have
- * given the terminal to another process group, as an interactive shell does,
- * and only the caller's shell, which waits for the front, can take the terminal
- * back. But only a terminal's stop pauses the clocks: if the target stops
- * itself, its children may run on. */
+/* Follows the target, if it was stopped, or continued by some process. */
 static void
 follow_target(struct run *run, int64_t now)
 {
+	struct job *const job = &run->job;
 	siginfo_t info;
 
-	while (!run->target.has_exited && run->state < STATE_KILLING &&
-	       wait_peek(run->target.pid, WSTOPPED | WCONTINUED, &info) ==
-	           run->target.pid) {
-		run->job.target_is_stopped = info.si_code != CLD_CONTINUED;
-		if (!run->job.target_is_stopped) {
-			/* Some process has sent SIGCONT. */
-			end_stop(run, now);
-			continue;
-		}
+	while (!run->target->has_exited && run->state < STATE_KILLING &&
+	       wait_peek(run->target->pid, WSTOPPED | WCONTINUED, &info) ==
+	           run->target->pid) {
+		job->target_is_stopped = info.si_code != CLD_CONTINUED;
 		/* On a terminal of its own, Ctrl-Z does that. */
 		if (info.si_status == SIGTSTP && run->terminal.is_keyboard)
-			run->job.terminal_stop = SIGTSTP;
-		stop_clocks(run, now);
-		if (run->target.shares_group || run->job.is_asked ||
-		    run->terminal.is_keyboard)
-			stop_front(run, info.si_status);
+			job->terminal_stop = SIGTSTP;
+		if (job->target_is_stopped)
+			stand_still(run, info.si_status, now);
+		else
+			end_stop(run, now);
 	}
 }
 
@@ -220,14 +200,12 @@ stop(struct run *run, int signal, bool from_terminal, int64_t now)
 	 * ignores a terminal's stop signals for an orphaned group: setpgid(2).
 	 * So such a group gets SIGSTOP. */
 	if (!from_terminal || !has_target(run))
-		target_signal(&run->target,
-		              from_terminal && run->target.shares_group
-		                  ? SIGSTOP
-		                  : signal);
-	if (run->target.has_exited)
-		stop_front(run, signal);
-	if (run->target.has_exited || run->job.target_is_stopped)
-		stop_clocks(run, now);
+		tree_signal_target(&run->tree,
+		                   from_terminal && run->target->shares_group
+		                       ? SIGSTOP
+		                       : signal);
+	if (run->target->has_exited || run->job.target_is_stopped)
+		stand_still(run, signal, now);
 }
 
 static void
@@ -236,7 +214,7 @@ go_on(struct run *run, int64_t now)
 	/* The caller's shell has mostly continued the whole group. */
 	follow_target(run, now);
 	if (run->job.target_is_stopped || !has_target(run))
-		target_signal(&run->target, SIGCONT);
+		tree_signal_target(&run->tree, SIGCONT);
 	end_stop(run, now);
 }
 
@@ -250,15 +228,14 @@ cancel(struct run *run, int signal)
 	const bool is_passed_on =
 	    run->options.is_timeout && run->options.kill_after == NEVER;
 
-	run->cancel.signal = signal;
+	run->cancel_signal = signal;
 	if (!is_passed_on) {
-		run->cancel.count++;
+		run->cancels++;
 		/* The stop that now begins sends the signal itself. */
 		if (run->state != STATE_STOPPING)
 			return;
 	}
-	if (run->options.is_timeout)
-		tell_signal(run, signal);
+	tell_signal(run, signal);
 	(void)tree_signal(&run->tree, signal, run->due[CLOCK_KILL]);
 }
 
@@ -280,7 +257,7 @@ obey_signal(struct run *run, int signal, bool from_terminal, int64_t now)
 	else if ((SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0)
 		cancel(run, signal);
 	else
-		target_signal(&run->target, signal);
+		tree_signal_target(&run->tree, signal);
 }
 
 bool
@@ -334,30 +311,15 @@ take_orders(struct run *run, int64_t now)
 	run->watchers.front_is_lost = true;
 }
 
-/* The command's own terminal was hung up, of which the kernel tells only the
- * leader of the session (tty_signal_session_leader()). All other signals to
- * this process only wake it up. */
-static void
-take_signals(const struct run *run)
-{
-	struct signalfd_siginfo info;
-
-	while (read(run->watchers.signal_fd, &info, sizeof(info)) ==
-	       (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGHUP && info.ssi_code == SI_KERNEL &&
-		    run->output.has_pty)
-			target_signal(&run->target, SIGHUP);
-	}
-}
-
 int64_t
 supervisor_wait(struct run *run, int64_t until)
 {
 	struct pollfd fds[] = {
 		[SIGNALS] = { .fd = run->watchers.signal_fd, .events = POLLIN },
 		[ORDERS] = { .fd = run->watchers.orders[0], .events = POLLIN },
-		[PARENT] = { .fd = run->parent.fd, .events = POLLIN },
+		[PARENT] = { .fd = run->parent_fd, .events = POLLIN },
 	};
+	struct signalfd_siginfo info;
 	const int64_t ns = until - duration_now();
 	const struct timespec left = { ns > 0 ? ns / SECOND : 0,
 		                       ns > 0 ? ns % SECOND : 0 };
@@ -366,16 +328,18 @@ supervisor_wait(struct run *run, int64_t until)
 
 	const int64_t now = duration_now();
 
-	if (fds[SIGNALS].revents != 0)
-		take_signals(run);
+	/* A signal only wakes this process up. */
+	while (fds[SIGNALS].revents != 0 &&
+	       read(run->watchers.signal_fd, &info, sizeof(info)) != -1)
+		;
 	/* Before the deaths: a key that has ended the target is for the target,
 	 * and cancels nothing. */
 	if (fds[ORDERS].revents != 0)
 		take_orders(run, now);
 	if (fds[PARENT].revents != 0) {
-		(void)close(run->parent.fd);
-		run->parent.fd = -1;
-		run->parent.is_lost = true;
+		(void)close(run->parent_fd);
+		run->parent_fd = -1;
+		run->parent_is_lost = true;
 	}
 	return now;
 }
@@ -388,10 +352,19 @@ supervisor_reap(struct run *run, int64_t now)
 	/* The end of a run without survivors costs no look into /proc. */
 	tree_reap(&run->tree,
 	          run->tree.target_is_dead && wait_has_living(ANY_CHILD));
-	if (!run->tree.target_is_dead || run->target.has_exited)
+	if (!run->tree.target_is_dead || run->target->has_exited)
 		return;
-	target_note_exit(&run->target, &run->tree.end,
-	                 run->state == STATE_RUNNING);
+
+	struct target *const target = run->target;
+	const siginfo_t *const end = &run->tree.end;
+
+	target->exited_by_itself = run->state == STATE_RUNNING;
+	target->dumped_core = end->si_code == CLD_DUMPED;
+	target->outcome =
+	    (struct outcome){ end->si_code == CLD_EXITED ? OUTCOME_EXIT
+		                                         : OUTCOME_SIGNAL,
+		              end->si_status };
+	target->has_exited = true;
 	end_stop(run, now);
 	output_note_exit(&run->output);
 	if (run->state == STATE_STOPPING)
@@ -412,12 +385,12 @@ static void
 look_at_children(struct run *run, int64_t now)
 {
 	int64_t *const due = &run->due[CLOCK_REAP];
-	const int64_t age = now - run->signalled_at;
+	const int64_t age = now - run->tree.signalled_at;
 	const bool is_new_stop = run->state == STATE_STOPPING && age < SECOND;
 
-	if (!run->target.has_exited)
+	if (!run->target->has_exited)
 		supervisor_reap(run, now);
-	if ((run->target.has_exited || is_new_stop) && *due > now + REAP_DELAY)
+	if ((run->target->has_exited || is_new_stop) && *due > now + REAP_DELAY)
 		*due = now + REAP_DELAY;
 	if (now < *due)
 		return;
@@ -429,18 +402,25 @@ look_at_children(struct run *run, int64_t now)
 	*due = now + (age > MILLISECOND ? age : MILLISECOND);
 }
 
-/* Does what is due without a change of state; progress puts --idle-after-exit
- * off. */
-static void
-attend_clocks(struct run *run, int64_t now)
+void
+supervisor_attend(struct run *run, int64_t now)
 {
 	int64_t *const due = run->due;
 
+	look_at_children(run, now);
+	follow_target(run, now);
+	/* waitid(2) proves that the tree is empty, and is all that a fast end
+	 * costs. */
+	if (run->target->has_exited && !run->facts->tree_is_empty)
+		run->facts->tree_is_empty = !wait_has_living(ANY_CHILD);
+	if (run->facts->tree_is_empty)
+		return;
 	if (now >= due[CLOCK_READY]) {
 		due[CLOCK_READY] = NEVER;
 		(void)tree_is_outrun(); /* notes it, not at the stop */
 		tree_take_priority();
 	}
+	/* Progress puts --idle-after-exit off. */
 	if (run->state == STATE_LINGERING && run->paused_at == NEVER &&
 	    (now >= due[CLOCK_SAMPLE] || now >= due[CLOCK_IDLE_AFTER_EXIT])) {
 		if (supervisor_sees_progress(run))
@@ -449,17 +429,4 @@ attend_clocks(struct run *run, int64_t now)
 		due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
 	}
 	tell_heartbeat(run, now);
-}
-
-void
-supervisor_attend(struct run *run, int64_t now)
-{
-	look_at_children(run, now);
-	follow_target(run, now);
-	/* waitid(2) proves that the tree is empty, and is all that a fast end
-	 * costs. */
-	if (run->target.has_exited && !run->tree_is_empty)
-		run->tree_is_empty = !wait_has_living(ANY_CHILD);
-	if (!run->tree_is_empty)
-		attend_clocks(run, now);
 }

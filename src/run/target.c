@@ -1,6 +1,4 @@
 /* The target: the process that becomes COMMAND, from fork to exec. */
-#include "run/target.h"
-
 #include <sys/prctl.h>
 
 #include <alloca.h>
@@ -20,7 +18,6 @@
 #include "io/output.h"
 #include "io/terminal.h"
 #include "proc/signals.h"
-#include "run/resources.h"
 #include "run/run.h"
 
 #define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
@@ -64,7 +61,7 @@ execute(char *const command[], char *const environment[])
 int
 target_prepare(struct run *run)
 {
-	struct target *const target = &run->target;
+	struct target *const target = run->target;
 	const struct sigaction by_default = { .sa_handler = SIG_DFL };
 	struct sigaction sigchld = by_default;
 
@@ -74,8 +71,7 @@ target_prepare(struct run *run)
 		return -1;
 	}
 	/* If SIGCHLD is ignored, the kernel reaps children by itself, and their
-	 * status is lost: wait(2). give_signals() undoes this for the
-	 * target. */
+	 * status is lost: wait(2). */
 	(void)sigaction(SIGCHLD, &by_default, &sigchld);
 	target->ignores_sigchld = sigchld.sa_handler == SIG_IGN;
 	target->shares_group =
@@ -128,26 +124,17 @@ look_for(const char *command, struct exec_failure *failure)
 	}
 }
 
-/* Ends the target before its exec, because of WHY, an errno. */
+/* Ends the target before its exec, because of errno. */
 static _Noreturn void
-fail(const struct run *run, int why, int status)
+fail(const struct run *run, int status)
 {
 	struct exec_failure *const failure = &run->facts->exec_failure;
+	const int why = errno;
 
 	if (status == STATUS_NOT_FOUND)
 		look_for(run->options.command[0], failure);
 	failure->why = why; /* last: the rest is valid then */
 	_exit(status);
-}
-
-/* Puts the command's own stdin, stdout and stderr in place. */
-static int
-give_descriptors(const struct run *run)
-{
-	if (run->options.no_stdin &&
-	    dup2(run->watchers.null_fd, STDIN_FILENO) == -1)
-		return -1;
-	return output_connect(&run->output);
 }
 
 /* Writes the environment into ALL, with ID, "WDRUN_ID=...", in place of an
@@ -166,52 +153,39 @@ with_id(char *id, char *all[])
 	return all;
 }
 
-/* Undoes target_prepare() for the target. */
-static void
-give_signals(const struct target *target)
-{
-	const struct sigaction ignore = { .sa_handler = SIG_IGN };
-
-	if (target->ignores_sigchld)
-		(void)sigaction(SIGCHLD, &ignore, NULL);
-	(void)signals_mask(SIG_SETMASK, target->callers_mask, NULL);
-}
-
 /* malloc(3) and the like are safe here: the supervisor has one thread. */
 static _Noreturn void
 become_target(struct run *run, pid_t supervisor)
 {
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
 	/* First arms the signal, then looks at the parent: if the supervisor
 	 * died between fork and prctl(2), no signal comes. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
-		fail(run, errno, STATUS_FAILED);
+		fail(run, STATUS_FAILED);
 	if (getppid() != supervisor)
 		_exit(STATUS_FAILED);
 
-	if (!run->target.shares_group)
+	if (!run->target->shares_group)
 		(void)setpgid(0, 0); /* in the supervisor's session */
 	/* No process of the command may live that --reap does not know of. */
 	if (resources_register(run) == -1) {
 		message("cannot put the run on record");
-		fail(run, errno, STATUS_FAILED);
+		fail(run, STATUS_FAILED);
 	}
-	if (give_descriptors(run) == -1)
-		fail(run, errno, STATUS_FAILED);
-	give_signals(&run->target);
+	if ((run->options.no_stdin &&
+	     dup2(run->watchers.null_fd, STDIN_FILENO) == -1) ||
+	    output_connect(&run->output) == -1)
+		fail(run, STATUS_FAILED);
+	/* As they were before target_prepare(). */
+	if (run->target->ignores_sigchld)
+		(void)sigaction(SIGCHLD, &ignore, NULL);
+	(void)signals_mask(SIG_SETMASK, run->target->callers_mask, NULL);
 	/* On this stack: environ is the supervisor's, too, until the exec. */
 	execute(run->options.command,
 	        with_id(run->facts->id,
 	                alloca((2 + count_words(environ)) * sizeof(*environ))));
-	const int why = errno;
-
-	fail(run, why, why == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
-}
-
-void
-target_note(struct run *run, pid_t pid)
-{
-	run->target.pid = run->tree.target = pid;
-	run->tree_is_empty = false;
+	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
 
 /*
@@ -235,7 +209,7 @@ target_start(struct run *run)
 {
 	const pid_t supervisor = getpid();
 
-	target_note_early_signals(&run->target);
+	target_note_early_signals(run->target);
 
 	/* Not _Fork(3): to copy the page tables, and the pages that the target
 	 * writes to, costs a tenth of a start. Until its exec the target has
@@ -247,39 +221,13 @@ target_start(struct run *run)
 	if (target == 0)
 		become_target(run, supervisor);
 	/* NOLINTEND(*ork) */
-	target_note(run, target);
+	run->target->pid = run->tree.target = target;
+	run->facts->tree_is_empty = false;
 	for (int i = SIGHUP; i <= SIGTSTP; i++) {
-		if ((run->target.early_signals & SIGNAL_BIT(i)) != 0)
-			target_signal(&run->target, i);
+		if ((run->target->early_signals & SIGNAL_BIT(i)) != 0)
+			tree_signal_target(&run->tree, i);
 	}
 	return 0;
-}
-
-void
-target_note_exit(struct target *target, const siginfo_t *info, bool by_itself)
-{
-	target->has_exited = true;
-	target->exited_by_itself = by_itself;
-	target->outcome.kind =
-	    info->si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
-	target->outcome.value = info->si_status;
-	target->dumped_core = info->si_code == CLD_DUMPED;
-}
-
-void
-target_signal(const struct target *target, int signal)
-{
-	/* 0: the supervisor died before the front had the target's PID. kill(0)
-	 * would signal the caller's own process group. */
-	if (target->pid <= 1)
-		return;
-	/* In the caller's job, too, the target may lead a group of its own. Not
-	 * yet reaped, the target keeps that number from others. */
-	if (kill(-target->pid, signal) == 0)
-		return;
-	/* The target leads no group, or has not called setpgid(2) yet. */
-	if (!target->has_exited)
-		(void)kill(target->pid, signal);
 }
 
 void

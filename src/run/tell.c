@@ -1,10 +1,6 @@
 /* What wdrun says of a change of the run's state, and at its end. */
-#include "run/tell.h"
-
 #include <sys/resource.h>
 
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +8,6 @@
 #include "base/text.h"
 #include "inspect/look.h"
 #include "proc/signals.h"
-#include "run/decide.h"
 #include "run/run.h"
 
 #define LINE_SIZE 512
@@ -28,7 +23,7 @@ tell_has_look(const struct run *run, enum reason why)
 	       (!run->options.quiet || run->options.report != NULL);
 }
 
-bool
+size_t
 tell_look(struct run *run, int64_t until)
 {
 	struct look *const look = &run->facts->look;
@@ -37,13 +32,12 @@ tell_look(struct run *run, int64_t until)
 	look->is_late = false;
 	tree_read(&run->tree, until - LOOK_BUDGET / 2);
 	if (duration_now() >= until - LOOK_BUDGET / 2)
-		return false;
-	memcpy(look->outputs, run->facts->outputs, sizeof(look->outputs));
-	look->tells_holders = run->target.exited_by_itself;
+		return 0;
+	look->tells_holders = run->target->exited_by_itself;
 	look_take(look, &run->tree, until);
 	if (run->facts->first_look.count == 0)
 		run->facts->first_look = *look;
-	return true;
+	return run->tree.count;
 }
 
 /* --- the message ---------------------------------------------------------- */
@@ -51,11 +45,10 @@ tell_look(struct run *run, int64_t until)
 void
 tell_signal(const struct run *run, int signal)
 {
-	if (!run->options.verbose)
-		return;
-
 	char name[SIGNAL_NAME_SIZE];
 
+	if (!run->options.is_timeout || !run->options.verbose)
+		return;
 	message("sending signal %s to command '%s'",
 	        signal == 0 ? "0" : signal_name(signal, name) + strlen("SIG"),
 	        run->options.command[0]);
@@ -83,17 +76,16 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 {
 	const struct tree *const tree = &run->tree;
 
-	if (tree->self == 0 && run->target.pid != 0)
+	if (tree->self == 0 && run->target->pid != 0)
 		strbuf_addf(line,
 		            "process group %d (without a usable /proc no "
 		            "other process is reached)",
-		            run->target.pid);
-	else if (count == 0 && reasons[why].telling != TELLING_TREE)
-		strbuf_addf(line, "its processes");
+		            run->target->pid);
 	/* After the target's exit, an empty list only means that what is left
 	 * comes and goes too fast to be read. */
-	else if (count == 0 && (tree->is_partial || run->target.has_exited))
-		strbuf_addf(line, "an unknown number of processes");
+	else if (count == 0 && (reasons[why].telling != TELLING_TREE ||
+	                        tree->is_partial || run->target->has_exited))
+		strbuf_addf(line, "its processes");
 	else
 		strbuf_addf(line, "%s%zu %s",
 		            tree->is_partial ? "at least " : "", count,
@@ -136,23 +128,17 @@ tell_change(const struct run *run, enum state from, enum reason why,
 		[STATE_DONE] = "done",
 	};
 
-	if (run->options.is_timeout && why != REASON_FRONT_LOST &&
-	    why != REASON_SUPERVISOR_LOST && why != REASON_LAST_BOUND) {
-		if (why == REASON_TIMEOUT)
-			tell_signal(run, run->options.signal);
-		else if (why == REASON_CANCELLED)
-			tell_signal(run, run->cancel.signal);
-		else if (why == REASON_GRACE_OVER)
-			tell_signal(run, SIGKILL);
+	/* timeout(1) tells its signals, and nothing else. */
+	if (run->options.is_timeout && why != REASON_LAST_BOUND &&
+	    reasons[why].telling == TELLING_TREE)
 		return;
-	}
 	if (run->options.verbose && !run->options.is_timeout) {
 		const bool by_signal = why == REASON_CANCELLED;
 		char name[SIGNAL_NAME_SIZE];
 
 		message("%s -> %s: %s%s%s", states[from], states[run->state],
 		        reasons[why].words, by_signal ? " by " : "",
-		        by_signal ? signal_name(run->cancel.signal, name) : "");
+		        by_signal ? signal_name(run->cancel_signal, name) : "");
 	}
 	if (!run->options.quiet && reasons[why].telling != TELLING_NOTHING)
 		print(run, why, count);
@@ -177,11 +163,9 @@ tell_progress(struct run *run, int64_t now)
 	char text[LINE_SIZE];
 	struct strbuf line = { .text = text, .size = sizeof(text) };
 	const int64_t end = run->due[CLOCK_TIMEOUT];
-	const char *const command = run->options.command[0];
-	const char *const slash = strrchr(command, '/');
-	const char *const name = run->options.name != NULL ? run->options.name
-	                         : slash == NULL           ? command
-	                                                   : slash + 1;
+	const char *const name = run->options.name != NULL
+	                             ? run->options.name
+	                             : run->options.command[0];
 
 	strbuf_addf(&line, "%.*s: ", SHOWN_MAX, name);
 	add_duration(&line, now - run->facts->started);
@@ -233,24 +217,21 @@ tell_measure(struct facts *facts)
 }
 
 void
-tell_end(const struct run *run, struct outcome outcome)
+tell_end(const struct run *run)
 {
 	const struct facts *const facts = run->facts;
+	const struct outcome outcome = facts->outcome;
+	const int base =
+	    outcome.kind == OUTCOME_SIGNAL ? STATUS_SIGNAL_BASE : 0;
 	char elapsed[DURATION_TEXT_SIZE];
 	char cpu[DURATION_TEXT_SIZE];
-	char status[SIGNAL_NAME_SIZE];
-	const bool by_signal = outcome.kind == OUTCOME_SIGNAL;
 
 	if (!run->options.verbose || run->options.is_timeout ||
 	    facts->started == 0 || facts->ended == 0)
 		return;
-	if (by_signal)
-		(void)signal_name(outcome.value, status);
-	else
-		(void)snprintf(status, sizeof(status), "%d", outcome.value);
-	message("ended %s %s after %s; %s of CPU time, at most %lld KiB of "
-	        "memory",
-	        by_signal ? "by" : "with status", status,
+	message("ended with status %d after %s; %s of CPU time, at most %lld "
+	        "KiB of memory",
+	        base + outcome.value,
 	        duration_format(facts->ended - facts->started, elapsed),
 	        duration_format(facts->cpu, cpu),
 	        (long long)facts->peak_memory);

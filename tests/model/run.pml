@@ -11,7 +11,7 @@
 #define STOPS 2 /* Ctrl-Z, and stops and continues from elsewhere */
 
 mtype = { TSTP, CONT, TERM,                    /* struct order */
-	  TARGET, STOPPED, CONTINUED, STOP, OUTCOME, /* struct news */
+	  STOPPED, CONTINUED, STOP, OUTCOME, /* struct news */
 	  RUNS, HALTED, DEAD };                /* the tree */
 
 chan orders = [6] of { mtype }; /* front -> supervisor */
@@ -44,14 +44,13 @@ inline teardown()           { locks = false }            /* each step is idempot
 
 /* --- front.c ------------------------------------------------------------- */
 proctype front() {
-	bool stop, knows_target, has_outcome, deadline; mtype n;
+	bool stop, has_outcome, deadline; mtype n;
 	do
 	:: FRONT_RUNS && chld ->                          /* front_attend: SIGCHLD */
 	   chld = false;
 	   do                                             /* news_read */
 	   :: atomic { FRONT_RUNS && nempty(news) -> news?n };
 	      if
-	      :: n == TARGET -> knows_target = true
 	      :: n == STOPPED -> stop = true
 	      :: n == CONTINUED -> stop = false
 	      :: n == STOP -> deadline = true
@@ -110,7 +109,6 @@ killed_front:
 /* --- supervisor.c, watchdog.c -------------------------------------------- */
 proctype supervisor() {
 	bool front_is_stopped, target_is_stopped, stopping; mtype o;
-	news!TARGET;                                      /* target_start */
 	do
 	:: supervisor_is_dead -> goto killed_supervisor
 	:: !supervisor_is_dead && tree_news ->            /* attend: reap, follow_target */

@@ -1,12 +1,11 @@
 /* A table of decisions: what a run does, in each state, for each fact. */
-#include "run/decide.h"
+#include "run/run.h"
 
 #include <signal.h>
 #include <stddef.h>
 
 #include "base/duration.h"
 #include "check.h"
-#include "run/run.h"
 
 #define NOW   (10 * SECOND)
 #define DUE   (NOW - SECOND)
@@ -56,7 +55,7 @@ static const struct {
 	{ STATE_RUNNING, ALL_DUE | EXITED | EMPTY, REASON_TREE_EMPTY },
 	{ STATE_RUNNING, ALL_DUE | FRONT_LOST | EMPTY, REASON_TREE_EMPTY },
 	{ STATE_RUNNING, ALL_DUE | FRONT_LOST | CANCELLED, REASON_FRONT_LOST },
-	{ STATE_RUNNING, LEAVES | EXITED | BY_ITSELF, REASON_SURVIVORS_LEFT },
+	{ STATE_RUNNING, LEAVES | EXITED | BY_ITSELF, REASON_TREE_EMPTY },
 	{ STATE_RUNNING, LEAVES | EXITED, REASON_TARGET_EXITED },
 	{ STATE_RUNNING, LEAVES, REASON_NONE },
 
@@ -84,25 +83,32 @@ static const struct {
 	{ STATE_DONE, ALL_DUE | EMPTY | FRONT_LOST, REASON_NONE },
 };
 
+/* The facts of the run that is looked at. */
+static struct facts shared;
+
 static struct run
 run_with(enum state state, unsigned facts)
 {
 	struct run run = {
+		.facts = &shared,
+		.target = &shared.target,
 		.state = state,
 		.paused_at = (facts & PAUSED) != 0 ? DUE : NEVER,
 		.options.survivors =
 		    (facts & LEAVES) != 0 ? SURVIVORS_LEAVE : SURVIVORS_KILL,
-		.target = { .has_exited = (facts & EXITED) != 0,
-		            .exited_by_itself = (facts & BY_ITSELF) != 0 },
-		.tree_is_empty = (facts & EMPTY) != 0,
 		.watchers.front_is_lost = (facts & FRONT_LOST) != 0,
-		.parent.is_lost = (facts & PARENT_LOST) != 0,
-		.cancel.count = ((facts & CANCELLED) != 0) +
-		                2 * ((facts & CANCELLED_TWICE) != 0),
+		.parent_is_lost = (facts & PARENT_LOST) != 0,
+		.cancels = ((facts & CANCELLED) != 0) +
+		           2 * ((facts & CANCELLED_TWICE) != 0),
 		.is_silent = (facts & SILENT) != 0,
 		.is_complete = (facts & COMPLETE) != 0,
 	};
 
+	shared = (struct facts){
+		.target = { .has_exited = (facts & EXITED) != 0,
+		            .exited_by_itself = (facts & BY_ITSELF) != 0 },
+		.tree_is_empty = (facts & EMPTY) != 0,
+	};
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		run.due[i] = (facts & 1U << i) != 0 ? DUE : NEVER;
 	return run;
@@ -132,8 +138,6 @@ check_clocks(void)
 	struct run run = run_with(STATE_RUNNING, ALL_DUE);
 
 	CHECK(next_due(&run) == DUE, "next");
-	CHECK(due_since(&run, REASON_TIMEOUT, NOW) == DUE, "since");
-	CHECK(due_since(&run, REASON_CANCELLED, NOW) == NOW, "no clock");
 	clocks_pause(&run, DUE);
 	clocks_pause(&run, NOW); /* the pause goes on */
 	clocks_resume(&run, NOW);
@@ -141,11 +145,14 @@ check_clocks(void)
 	clocks_resume(&run, NOW + SECOND);
 	CHECK(run.due[CLOCK_TIMEOUT] == NOW, "once");
 
+	run = run_with(STATE_LINGERING, ALL_DUE | PAUSED);
+	CHECK(next_due(&run) == NEVER, "nothing ticks in a pause");
+
 	run = run_with(STATE_STOPPING, NOTHING);
 	run.options.kill_after = NEVER;
 	clocks_bound_stop(&run, NOW);
 	CHECK(run.due[CLOCK_KILL] == NEVER, "-k never");
-	run.options.is_timeout = run.target.has_exited = true;
+	run.options.is_timeout = run.target->has_exited = true;
 	clocks_bound_stop(&run, NOW);
 	CHECK(run.due[CLOCK_KILL] == NOW + 5 * SECOND, "timeout(1)");
 	run.due[CLOCK_KILL] = DUE;
@@ -157,9 +164,12 @@ static void
 check_outcome(enum reason stop, struct outcome target, bool by_itself, int kind,
               int value)
 {
-	struct run run = { .stop = stop,
-		           .target = { .outcome = target,
-		                       .exited_by_itself = by_itself } };
+	struct run run = run_with(STATE_DONE, NOTHING);
+
+	shared.stop = stop;
+	shared.target.outcome = target;
+	shared.target.exited_by_itself = by_itself;
+
 	const struct outcome outcome = run_outcome(&run);
 
 	CHECK((int)outcome.kind == kind && outcome.value == value,
@@ -172,9 +182,7 @@ check_outcomes(void)
 	const struct outcome five = { OUTCOME_EXIT, 5 };
 	const struct outcome term = { OUTCOME_SIGNAL, SIGTERM };
 	const struct outcome unknown = { OUTCOME_UNKNOWN, 0 };
-	struct run run = { .stop = REASON_TIMEOUT,
-		           .options.preserve_status = true,
-		           .target.outcome = term };
+	struct run run = run_with(STATE_DONE, NOTHING);
 
 	check_outcome(REASON_NONE, five, true, OUTCOME_EXIT, 5);
 	check_outcome(REASON_TIMEOUT, five, true, OUTCOME_EXIT, 5);
@@ -184,11 +192,14 @@ check_outcomes(void)
 	check_outcome(REASON_CANCELLED, term, false, OUTCOME_SIGNAL, SIGTERM);
 	check_outcome(REASON_SUPERVISOR_LOST, unknown, false, OUTCOME_EXIT,
 	              125);
+	shared.stop = REASON_TIMEOUT;
+	shared.target.outcome = term;
+	run.options.preserve_status = true;
 	CHECK(run_outcome(&run).kind == OUTCOME_SIGNAL, "-p");
 	run.options.preserve_status = false;
 	run.options.is_timeout = true;
 	CHECK(run_outcome(&run).value == 124, "timeout, SIGTERM");
-	run.target.outcome.value = SIGKILL;
+	run.target->outcome.value = SIGKILL;
 	CHECK(run_outcome(&run).value == SIGKILL, "timeout, SIGKILL");
 }
 
