@@ -85,7 +85,7 @@ is_cancelled() {
 	"$WDRUN" --cancel=never 3>&- &
 	never+=("$!")
 
-	start "$PROGRAMS/launch" --ignore TERM "$WDRUN" --name=job -k 100ms \
+	start env --ignore-signal=TERM "$WDRUN" --name=job -k 100ms \
 		"$PROGRAMS/escape" fork setsid
 	await_ready
 	front=$started

@@ -16,7 +16,7 @@ escape=("$PROGRAMS/escape" fork setsid stubborn)
 	need_root
 	need nsenter
 	need_unshare "${container[@]:1}"
-	complete "$PROGRAMS/status" "${container[@]}" "$WDRUN" "$PROGRAMS/die" TERM
+	complete "$PROGRAMS/status" "${container[@]}" "$WDRUN" sh -c 'kill -TERM $$'
 	[ "$output" = "exit 143" ]
 	[ ! -s err ]
 
@@ -123,7 +123,7 @@ has_one_survivor() {
 		echo "strangers ${strangers[*]}"
 		(
 			echo 99 >$last
-			"$PROGRAMS/launch" --defaults bash -c "
+			env --default-signal bash -c "
 				echo 1 >$last
 				exec \"\$WDRUN\" -t LIMIT -k 100ms \
 					\"\$PROGRAMS/escape\" stubborn"

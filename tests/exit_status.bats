@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
 # Promise 3: the exit status is true, as a shell shows it ($?: a death by signal
-# N is 128+N) and as waitpid(2) has it (programs/status.c).
+# N is 128+N) and as waitpid(2) has it (programs/status.py).
 #
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
@@ -18,6 +18,9 @@ gives() {
 }
 launched=()
 
+# die SIGNAL, below other words: dies of SIGNAL, whatever disposition it has inherited.
+die=(env --default-signal sh -c 'kill -"$0" "$$"')
+
 # bats test_tags=smoke
 @test "a shell and waitpid see the command's code, and its death by a signal, even an ignored one" {
 	local code number
@@ -25,23 +28,23 @@ launched=()
 		gives "exit $code" sh -c "exit $code"
 	done
 	for number in 1 9 11 64; do
-		gives "signal $number" "$PROGRAMS/die" "$number"
+		gives "signal $number" "${die[@]}" "$number"
 	done
 	for number in 2 15 34; do
-		launched=("$PROGRAMS/launch" --ignore "$number")
-		gives "signal $number" "$PROGRAMS/die" "$number"
+		launched=(env --ignore-signal="$number")
+		gives "signal $number" "${die[@]}" "$number"
 	done
-	directly "$WDRUN" "$PROGRAMS/die" TERM
+	directly "$WDRUN" "${die[@]}" TERM
 	[ "$status" -eq 143 ]
 }
 
 # bats test_tags=slow
 @test "a death that dumps core is not dumped a second time" {
 	ulimit -c unlimited || skip "this shell may not dump core"
-	complete "$PROGRAMS/status" "$PROGRAMS/die" ABRT
+	complete "$PROGRAMS/status" "${die[@]}" ABRT
 	[ "$output" = "signal 6 core" ] || skip "this machine dumps no core"
 	rm -f core*
-	gives "signal 6" "$PROGRAMS/die" ABRT
+	gives "signal 6" "${die[@]}" ABRT
 	[ "$(find . -name 'core*' | wc -l)" -le 1 ]
 }
 
@@ -64,7 +67,7 @@ each_not_run() {
 	echo data >data
 	mkdir -p directory one/tool two
 	printf '#!/bin/sh\nexit 6\n' >two/tool
-	cp "$PROGRAMS/status" busy
+	cp "$PROGRAMS/sigcount" busy
 	printf '#!/no/such/interpreter -x\n' >my-script
 	printf '#!  /bin/sh\r\nexit 1\r\n' >from-windows
 	printf '#!nothing' >short

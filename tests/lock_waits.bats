@@ -70,9 +70,9 @@ waits_longer() {
 		: >out
 		: >err
 		before=(*)
-		for row in TERM QUIT USR1 KILL 'TERM --block TERM'; do
+		for row in TERM QUIT USR1 KILL 'TERM --block-signal=TERM'; do
 			read -ra words <<<"$row"
-			start "$PROGRAMS/launch" "${words[@]:1}" "$WDRUN" -w 1000 -l a -l lock true
+			start env "${words[@]:1}" "$WDRUN" -w 1000 -l a -l lock true
 			wait_until is_waiting "$started"
 			kill -s "${words[0]}" "$started"
 			wait_until is_dead "$started"
@@ -95,7 +95,7 @@ has_job() {
 @test "Ctrl-Z stops a run that waits for a lock, fg has it go on, meanwhile others get the lock" {
 	hold_lock
 	# In a process group that is not orphaned: else SIGTSTP would stop nothing.
-	start "$PROGRAMS/launch" --group "$WDRUN" --lock=lock --lock-wait=1000 echo inside
+	start "${as_job[@]}" "$WDRUN" --lock=lock --lock-wait=1000 echo inside
 	wait_until has_job
 	for _ in 1 2; do
 		kill -CONT "$job"

@@ -85,7 +85,7 @@ deaf_daemon=("$PROGRAMS/escape" fork setsid stubborn)
 	mkfifo full
 	exec 7<>full
 	# The pipe is full, and nobody reads.
-	"$PROGRAMS/pattern" write 1 65536 >&7
+	head -c 65536 /dev/zero >&7
 	complete sh -c '"$WDRUN" --heartbeat=50ms -t 300ms -k 100ms -v \
 			"$PROGRAMS/escape" fork setsid stubborn 2>&7 7>&-
 		echo "status $?"'

@@ -77,7 +77,7 @@ accepted() {
 	for value in SIGUSR2=12 usr2=12 12=12 RTMIN=34 RTMIN+1=35 SIGRTMAX-1=63 RTMAX=64; do
 		number=${value#*=}
 		# Blocked, so that it waits until the command takes it.
-		directly "$PROGRAMS/launch" --block "$number" --block CONT "$WDRUN" \
+		directly env --block-signal="$number,CONT" "$WDRUN" \
 			-t 10ms -k 60 -s "${value%=*}" "$PROGRAMS/sigcount" 2
 		[ "$status" -eq 124 ]
 		grep -qx "got $number" out

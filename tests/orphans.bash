@@ -21,7 +21,7 @@ begin() {
 	local name=$1
 	shift
 	: >"$name.out"
-	"$PROGRAMS/launch" --defaults "$WDRUN" --name="$name" "$@" \
+	env --default-signal "$WDRUN" --name="$name" "$@" \
 		>"$name.out" 2>"$name.err" 3>&- &
 	front=$!
 	await_ready "$name.out"

@@ -13,21 +13,22 @@ load helper
 	local bytes options
 	while read -r bytes options; do
 		echo "$bytes $options"
+		head -c "$bytes" /dev/urandom >sent
 		# shellcheck disable=SC2086 # words
-		"$WDRUN" $options "$PROGRAMS/pattern" write 1 "$bytes" 2>err |
-			"$PROGRAMS/pattern" check 1 "$bytes"
+		"$WDRUN" $options cat sent 2>err | cmp - sent
 		[ "${PIPESTATUS[*]}" = "0 0" ]
 		[ ! -s err ]
 	done <<-'END'
-		10000000 --until=nothing --tee=copy
 		3000000 --pty
+		10000000 --until=nothing --tee=copy
 	END
-	"$PROGRAMS/pattern" check 1 10000000 <copy
+	cmp copy sent
 
 	# Both streams at the same time, each by itself.
-	"$WDRUN" -i 60 "$PROGRAMS/pattern" write 6 5000000 7 4000000 >first 2>second
-	"$PROGRAMS/pattern" check 6 5000000 <first
-	"$PROGRAMS/pattern" check 7 4000000 <second
+	head -c 4000000 /dev/urandom >other
+	"$WDRUN" -i 60 sh -c 'cat sent & cat other >&2; wait' >first 2>second
+	cmp first sent
+	cmp second other
 }
 
 @test "both streams keep their order where they go to one place; nothing is overwritten" {
@@ -80,7 +81,7 @@ is_held_by_others() {
 	local option
 	for option in -i60 --tee=/dev/null --pty; do
 		echo "$option"
-		"$PROGRAMS/launch" --defaults "$WDRUN" -t 200 "$option" yes \
+		env --default-signal "$WDRUN" -t 200 "$option" yes \
 			2>err | read -r _
 		# A terminal may be hung up instead.
 		[[ "$option ${PIPESTATUS[*]}" == @(*' 141'|'--pty 129')' 0' ]]
@@ -88,7 +89,7 @@ is_held_by_others() {
 	done
 
 	# A command that ignores SIGPIPE gets an error, and tells it.
-	"$PROGRAMS/launch" --ignore PIPE "$WDRUN" -i 60 -t 200 yes 2>err |
+	env --ignore-signal=PIPE "$WDRUN" -i 60 -t 200 yes 2>err |
 		read -r _
 	[ "${PIPESTATUS[*]}" = "1 0" ]
 	has_line_count 1 err
@@ -127,15 +128,16 @@ is_held_by_others() {
 
 # bats test_tags=slow
 @test "a stuck reader of stdout blocks it and not stderr, and nothing is lost" {
+	head -c 3000000 /dev/urandom >sent
 	start "$PROGRAMS/sip" -w go "$WDRUN" -i 60 sh -c '
-		{ "$PROGRAMS/pattern" write 8 3000000; : >over; } &
+		{ cat sent; : >over; } &
 		echo word >&2; wait'
 	wait_until test -s err
 	pause 0.3 # time for all to be written, if something took it
 	[ ! -e over ]
 	touch go
 	gives 0 finish
-	"$PROGRAMS/pattern" check 8 3000000 <out
+	cmp out sent
 	[ "$stderr" = word ]
 }
 
@@ -144,7 +146,7 @@ is_held_by_others() {
 # bats test_tags=smoke
 @test "a stdout that is closed stays closed, and stderr comes through; both closed: 125" {
 	local option
-	gives 3 complete "$PROGRAMS/launch" --close 1 "$WDRUN" --tee=copy \
+	gives 3 complete sh -c 'exec "$@" >&-' sh "$WDRUN" --tee=copy \
 		sh -c '[ -e /proc/$$/fd/1 ] || : >closed; echo error >&2; exit 3'
 	[ -e closed ]
 	[ "$stderr" = error ]
@@ -164,14 +166,16 @@ is_held_by_others() {
 @test "output that cannot be written is told once, and does not change the status" {
 	[ -c /dev/full ] || skip "there is no /dev/full"
 	local row
+	head -c 500000 /dev/urandom >sent
 	# A full disk, and a file that may not grow.
 	for row in '-i 60 sh -c "echo one; sleep 0.1; echo two" >/dev/full' \
-		'-u nothing "$PROGRAMS/pattern" write 1 500000 >file'; do
+		'-u nothing cat sent >file'; do
 		echo "$row"
 		gives 0 complete bash -c "ulimit -f 64; exec \"\$WDRUN\" $row"
 
 		has_message stdout
 		has_line_count 1 err
 	done
-	"$PROGRAMS/pattern" check 1 65536 <file
+	cmp -n 65536 file sent
+	[ "$(stat -c %s file)" -eq 65536 ]
 }

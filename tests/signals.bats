@@ -45,7 +45,7 @@ ends_with() {
 
 # bats test_tags=slow
 @test "a terminating signal starts the clock of --kill-after, and puts off no --timeout" {
-	start "$WDRUN" -k 200ms "$PROGRAMS/launch" --ignore TERM \
+	start "$WDRUN" -k 200ms env --ignore-signal=TERM \
 		sh -c 'echo "ready $$"; exec sleep 1000'
 	await_ready
 	ends_with 137
@@ -77,8 +77,7 @@ ends_with() {
 }
 
 @test "what was ignored when wdrun started stays ignored, as by nohup, and is not counted" {
-	start "$PROGRAMS/launch" --ignore HUP --ignore INT --ignore QUIT \
-		"$WDRUN" -k never "$PROGRAMS/sigcount"
+	start env --ignore-signal=HUP,INT,QUIT "$WDRUN" -k never "$PROGRAMS/sigcount"
 	await_ready
 	kill -HUP "$started"
 	kill -INT "$started"
@@ -96,12 +95,18 @@ is_pending() {
 	grep -qE "^S[ih][gd]Pnd:.*$2$" "/proc/$1/status"
 }
 
+# pending SIGNAL COMMAND...: completes COMMAND, which SIGNAL, from another process, waits
+# for.
+pending() {
+	complete env --block-signal="$1" bash -c 'sh -c "kill -$0 $$"; exec "$@"' "$@"
+}
+
 @test "what was pending at the start is pending for the command, a Ctrl-C too, or ends the run" {
 	export -f is_pending
-	gives 0 complete "$PROGRAMS/launch" --pending USR1 "$WDRUN" -t 200 bash -c '
+	gives 0 pending USR1 "$WDRUN" -t 200 bash -c '
 		until is_pending $$ "[2367abef].."; do :; done; echo pending'
 
-	open_terminal launch --block INT bash -c 'kill -STOP $$; exec wdrun bash -c "
+	open_terminal env --block-signal=INT bash -c 'kill -STOP $$; exec wdrun bash -c "
 		until is_pending \$\$ \"[2367abef]\"; do :; done; echo yes >seen"'
 	wait_until is_stopped "$shell"
 	press C-c
@@ -110,7 +115,7 @@ is_pending() {
 	wait_until has_line seen yes
 	wait_until nobody_is_left
 
-	complete "$PROGRAMS/launch" --pending TERM "$WDRUN" -k 300ms sleep 1000
+	pending TERM "$WDRUN" -k 300ms sleep 1000
 	[ "$status" -gt 128 ]
 }
 
@@ -118,7 +123,7 @@ is_pending() {
 @test "a signal in the first moments is not lost" {
 	for _ in {1..10}; do
 		start "$WDRUN" -k 300ms sleep 1000
-		# Before that, programs/launch would die by the signal.
+		# Before that, env would die by the signal.
 		wait_until is_wdrun "$started"
 		kill -TERM "$started"
 		gives 143 finish >/dev/null
@@ -134,7 +139,7 @@ is_wdrun() {
 	local row
 	for row in 'escape 143' 'sigcount 7'; do
 		# a job that SIGTSTP stops, whoever started the tests
-		start "$PROGRAMS/launch" --group "$WDRUN" "$PROGRAMS/${row% *}"
+		start "${as_job[@]}" "$WDRUN" "$PROGRAMS/${row% *}"
 		await_ready
 		first_child "$started"
 		front=$child
@@ -154,7 +159,7 @@ is_wdrun() {
 	done
 
 	# It stops no clock.
-	complete "$PROGRAMS/launch" --group sh -c 'front=$$ exec "$WDRUN" -t 500ms "$@"' sh \
+	complete "${as_job[@]}" sh -c 'front=$$ exec "$WDRUN" -t 500ms "$@"' sh \
 		sh -c 'kill -TSTP "$front"; exec sleep 1000'
 	[ "$status" -eq 124 ]
 }

@@ -67,7 +67,7 @@ found() {
 	found aab 'printf aaa; sleep 0.05; printf aa; sleep 0.05; printf b'
 	[ "$output" = aaaaab ]
 	found $'one\ntwo' 'echo one; sleep 0.05; setsid sh -c "echo two; exec sleep 1001" &'
-	found $'\xff\x01DONE' '"$PROGRAMS/pattern" write 1 3000000
+	found $'\xff\x01DONE' 'head -c 3000000 /dev/urandom
 		printf "\0\0\377\001DONE\0"'
 	printf -v text '%01023d!' 0
 	found "$text" 'printf 0; sleep 0.05; printf %s "$0"' "$text"
