@@ -32,7 +32,9 @@ SOURCES  := watchdog.c $(wildcard src/*/*.c)
 HEADERS  := watchdog.h $(wildcard src/*/*.h)
 OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
 ROOMS    := $(filter-out $(BUILD)/watchdog.o,$(OBJECTS))
-PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c))
+FORKS    := $(addprefix build/tests/,crowd chain storm hydra bomb successor threads)
+PROGRAMS := $(addprefix build/tests/,$(basename $(notdir $(wildcard tests/programs/*.c tests/programs/*.py)))) \
+	build/tests/escape $(FORKS)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit-%,$(wildcard tests/unit/*.c))
 FUZZERS  := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep scenario tracer calls)
@@ -107,6 +109,15 @@ build/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	@mkdir -p $(@D)
 	@echo '  compile $@'
 	$(QUIET)$(HOST_CC) -O1 $(STATIC) $(STANDARD) -Wall -Wextra -pthread -o $@ $<
+
+build/tests/%: tests/programs/%.py
+	@install -D $< $@
+
+# A program does what its name says.
+build/tests/escape: build/tests/act
+$(FORKS): build/tests/forks
+build/tests/escape $(FORKS):
+	@ln -f $< $@
 
 # Installs what "make test" skips tests without.
 deps:
