@@ -36,7 +36,7 @@ FORKS    := $(addprefix build/tests/,crowd chain storm hydra bomb successor thre
 PROGRAMS := $(addprefix build/tests/,$(basename $(notdir $(wildcard tests/programs/*.c tests/programs/*.py)))) \
 	build/tests/escape $(FORKS)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit-%,$(wildcard tests/unit/*.c))
-FUZZERS  := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
+FUZZERS  := $(BUILD)/entry $(BUILD)/procfs
 SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep scenario tracer calls)
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
@@ -51,7 +51,7 @@ VERSION   = $(shell sed -n 's/^.define WDRUN_VERSION "\(.*\)"/\1/p' src/cli/opti
 # The build with sanitizers, and the build for the fuzzers.
 ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g1 -fsanitize=address,undefined \
 	-fno-sanitize-recover=all -fno-omit-frame-pointer"
-FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
+FUZZ := BUILD=build/fuzz CC=clang CPPFLAGS=-DFUZZ CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all"
 
 .PHONY: all debug demo deps test dist deb is-static lint check asan fuzz faults soak differential mutants model bench format install uninstall \
@@ -86,15 +86,14 @@ units fuzzers:
 	@: # keeps make from saying that there is nothing to do
 
 $(UNITS): $(BUILD)/unit-%: $(BUILD)/tests/unit/%.o $(ROOMS)
-$(FUZZERS): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(ROOMS)
-$(FUZZERS:$(BUILD)/%=$(BUILD)/unit-%): $(BUILD)/unit-%: $(BUILD)/tests/fuzz/%.o # replays its corpus
+$(FUZZERS): $(BUILD)/%: $(BUILD)/tests/unit/%.o $(ROOMS)
 $(UNITS) $(FUZZERS):
 	@echo '  link    $@'
 	$(QUIET)$(CC) $(CFLAGS) $(PLACING) $(LINKING) $(LDFLAGS) -o $@ $^
 
 $(BUILD)/tests/%.o: WARNINGS := -Wall -Wextra
 
--include $(patsubst %.c,$(BUILD)/%.d,$(wildcard tests/unit/*.c tests/fuzz/*.c))
+-include $(patsubst %.c,$(BUILD)/%.d,$(wildcard tests/unit/*.c))
 
 demo: wdrun
 	@tests/demo ./wdrun

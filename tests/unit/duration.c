@@ -1,8 +1,6 @@
 /* A table of durations: what is read, what is refused, what is written. */
 #include "base/duration.h"
 
-#include <string.h>
-
 #include "check.h"
 
 static const struct {
