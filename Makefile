@@ -40,7 +40,7 @@ FUZZERS  := $(BUILD)/entry $(BUILD)/procfs
 SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep scenario tracer calls)
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
-SCRIPTS  := .ci/run bench/run bench/picture bench/survivors tests/run tests/find-bats \
+SCRIPTS  := .ci/run tests/run tests/find-bats \
 	tests/install-tools tests/check tests/lint tests/demo tests/fuzz/run \
 	tests/faults/run tests/mutants $(wildcard examples/*.sh) completions/wdrun.bash
 HOST_CC  := cc
@@ -198,7 +198,7 @@ bench: wdrun
 build/bench/%: bench/%.c
 	@mkdir -p $(@D)
 	@echo '  compile $@'
-	$(QUIET)$(if $(filter nothing floor,$*),$(CC) -static,$(HOST_CC)) -O2 $(STANDARD) -Wall -Wextra -o $@ $<
+	$(QUIET)$(CC) -static -O2 $(STANDARD) -Wall -Wextra -o $@ $<
 
 format:
 	clang-format -i $(C_FILES)
