@@ -18,7 +18,6 @@
  * exits with CODE.
  *
  *	fork       the parent exits: an orphan
- *	group      a process group of its own
  *	setsid     a session of its own
  *	root       works in /
  *	closed     has no open descriptor
@@ -57,9 +56,7 @@ take_step(const char *step)
 
 	if (is(step, "fork") && fork_bounded() != 0)
 		_exit(0);
-	if (is(step, "group"))
-		result = setpgid(0, 0);
-	else if (is(step, "setsid"))
+	if (is(step, "setsid"))
 		result = setsid();
 	else if (is(step, "root"))
 		result = chdir("/");
@@ -111,8 +108,7 @@ static pid_t
 start(const char *const steps[])
 {
 	int fds[2];
-	pid_t
-	    escapee[2]; /* one more than it says: the read ends with a close */
+	pid_t escapee[2];
 
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		give_up("pipe");
@@ -122,6 +118,7 @@ start(const char *const steps[])
 		be_escapee(steps);
 	}
 	(void)close(fds[1]);
+	/* It says one, and then closes the pipe. */
 	if (read(fds[0], escapee, sizeof(escapee)) != sizeof(pid_t) ||
 	    read(fds[0], escapee + 1, 1) != 0)
 		give_up("the escapee says too little, or too much");

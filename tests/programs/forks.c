@@ -85,6 +85,8 @@ be_chain(void)
 {
 	const pid_t first = fork();
 
+	if (first == -1)
+		give_up("fork");
 	if (first == 0)
 		run_on(words[1] == NULL ? 0 : (useconds_t)atoi(words[1]));
 	say_ready(first);
