@@ -13,7 +13,7 @@ escape=("$PROGRAMS/escape" fork setsid stubborn)
 @test "as PID 1 it has the command's status, forwards signals, and reaps; no other PID 1 has to" {
 	need nsenter
 	need_unshare "${container[@]:1}"
-	complete "$PROGRAMS/status" "${container[@]}" "$WDRUN" "$PROGRAMS/die" TERM
+	complete "$PROGRAMS/status" "${container[@]}" "$WDRUN" sh -c 'kill -TERM $$'
 	[ "$output" = "exit 143" ]
 	[ ! -s err ]
 
@@ -94,7 +94,7 @@ escape=("$PROGRAMS/escape" fork setsid stubborn)
 		done
 		(
 			echo 99 >$next
-			bash -c "echo 1 >$next
+			env --default-signal bash -c "echo 1 >$next
 				exec \"\$WDRUN\" -t LIMIT -k 100ms \"\$PROGRAMS/escape\" stubborn"
 			echo "status $?"
 		)
