@@ -172,7 +172,7 @@ give_to_all() {
 	ends_by TERM 143
 	has_message "$ready" escape
 	only_messages
-	grep -q "\"left\":\[{\"pid\":$ready,\"command\":\".*escape" report
+	grep -q "\"left\":\[{\"pid\":$ready,.*\"command\":\"escape" report
 	is_alive "$ready"
 	[ -e pid.lock ]
 	[[ $("$WDRUN" --list) == *orphaned* ]]

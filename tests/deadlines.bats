@@ -22,7 +22,7 @@ load bounds
 	[ "$output" = 'status 7' ]
 	[ -s err ]
 	only_messages
-	nobody_is_left
+	wait_until nobody_is_left
 }
 
 # The front kills it 40 seconds after --kill-after: as long as the end of a tree

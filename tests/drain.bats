@@ -92,7 +92,7 @@ tells_lost() {
 		read -ra options <<<"${row/wdrun/$WDRUN -i 60}"
 		writing "${options[0]}"
 		start_read "${options[@]:1}" sh -c "$script"
-		wait_until is_dead "$target"
+		wait_until no first_child "$front" # from now on it counts the signals
 		kill -TERM "$front"
 		[[ $row != 6* ]] || kill -INT "$front" # the reader would need 9 s
 		[[ $row != 6* ]] || kill -HUP "$front"
