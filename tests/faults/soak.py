@@ -162,8 +162,11 @@ def check_end(what, runs):
     bound = BOUND
     while not comes_true(lambda: nobody_is_left(runs), bound):
         bound = 0.1
-        for pid in children_of(os.getpid()):
-            find(f'{what}: {pid} {stat_of(pid).name} is left')
+        pids = children_of(os.getpid())
+        if pids:
+            find(f'{what}: {len(pids)} processes are left, one is {pids[0]} '
+                 f'{stat_of(pids[0]).name}')
+        for pid in pids:
             os.kill(pid, signal.SIGKILL)
         open('stop-chain', 'w').close()
     for directory in '.', 'R':

@@ -12,8 +12,8 @@ process makes a call depends a little on the scheduler, so one case in a hundred
 comes and goes between runs, and some are not met: UNMET_MAX of a hundred may be.
 -m tries the cases with TEXT in their name; -v shows these, one after the other.
 """
-import argparse, collections, concurrent.futures, fcntl, functools
-import multiprocessing, os, re, signal, sys, termios, time
+import argparse, collections, concurrent.futures, fcntl, functools, itertools
+import multiprocessing, operator, os, re, signal, sys, termios, time
 
 from tracer import (AT_REST, FRONT, SUPERVISOR, TARGET, TOO_LATE, WHO, Trace)
 from trial import (BOUND, FAILED, HUNG_UP, KILLED, comes_true,
@@ -343,40 +343,32 @@ def verdict_of(case, is_verbose):
     return Attempt(case).verdict
 
 
-def cases_of(scenario):
-    """The cases, from a few runs without a fault; none where one of these did
-    not go well. Who stops at each call is slower, so each process is watched by
-    itself."""
-    few, many, early, said = {}, {}, {}, 0
-    for who in WHO * RECORDINGS:
-        run = Attempt(Case(scenario, who))
+def cases_of(scenario, who):
+    """The cases of a process, from a few runs without a fault, which is slower
+    where it stops at each call. None where one of these did not go well."""
+    runs = [Attempt(Case(scenario, who)) for _ in range(RECORDINGS)]
+    for run in runs:
         if run.is_strange:
             run.find('who is the target?')
+        for call in run.counts().keys() - CALLS.keys():
+            run.find(f'CALLS does not know {call}')
         if run.verdict != TRUE:
-            return []
-        counts = run.counts()
-        few[who] = few.get(who, counts) & counts
-        many[who] = many.get(who, counts) | counts
-        early[who] = run.early
-        said = max(said, run.said)
+            return None
+    few = functools.reduce(operator.and_, (run.counts() for run in runs))
+    many = functools.reduce(operator.or_, (run.counts() for run in runs))
     cases = []
-    for who in WHO:
-        for call, most in many[who].items():
-            if call not in CALLS:
-                print(f'found: CALLS does not know {call}')
-                return []
-            is_seen, errors = CALLS[call]
-            for count in range(1, most + 1):
-                least = few[who][call]
-                if not (count <= FIRST or least - LAST < count <= least):
-                    continue
-                kinds = [errors[(count - 1) % len(errors)]] if errors else []
-                if is_seen and who != TARGET:
-                    kinds += ['KILL']
-                    kinds += ['BOTH'] * ('--registry' in scenario.words)
-                cases += [Case(scenario, who, call, count, kind,
-                               count <= early[who][call], said)
-                          for kind in kinds]
+    for call, most in many.items():
+        is_seen, errors = CALLS[call]
+        for count in range(1, most + 1):
+            if not (count <= FIRST or few[call] - LAST < count <= few[call]):
+                continue
+            kinds = [errors[(count - 1) % len(errors)]] if errors else []
+            if is_seen and who != TARGET:
+                kinds += ['KILL']
+                kinds += ['BOTH'] * ('--registry' in scenario.words)
+            cases += [Case(scenario, who, call, count, kind,
+                           count <= runs[-1].early[call],
+                           max(run.said for run in runs)) for kind in kinds]
     return cases
 
 
@@ -409,8 +401,9 @@ def main():
     workers = 1 if arguments.v else AT_ONCE * os.cpu_count()
     with concurrent.futures.ProcessPoolExecutor(
             workers, multiprocessing.get_context('fork'), begin) as pool:
-        recorded = list(pool.map(cases_of, SCENARIOS))
-        if not all(recorded):
+        recorded = list(pool.map(
+            cases_of, *zip(*itertools.product(SCENARIOS, WHO))))
+        if None in recorded:
             return 1
         cases = [case for cases in recorded for case in cases
                  if arguments.m in case.name]
