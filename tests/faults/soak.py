@@ -2,23 +2,24 @@
 """soak.py [-n RUNS] [-p AT_ONCE] [-s SEED]: many runs of $WDRUN at once, and
 SIGKILL at random moments.
 
-First the storms, each alone: a crowd of 1,000, chains of processes that run away,
-and their like; each is stopped by a timeout or SIGTERM, or its front, its
-supervisor or both get SIGKILL. Then 50 runs want one lock. Then RUNS runs, AT_ONCE
-side by side: bare, with output carried, with a terminal, or with a lock, cleanup
-and an entry in a registry for all. SIGKILL, SIGTERM and the command's exit come at
-moments that SEED makes.
+First the storms, each alone: a crowd of 1,000, chains of processes that run
+away, and their like; each is stopped by a timeout or SIGTERM, or its front,
+its supervisor or both get SIGKILL. Then 50 runs want one lock. Then RUNS runs,
+AT_ONCE side by side: bare, with output carried, with a terminal, or with a
+lock, cleanup and an entry in a registry for all. SIGKILL, SIGTERM and the
+command's exit come at moments that SEED makes.
 
-After each of these nothing may be left: no process, lock, file or entry; where both
-watchers were killed, after --reap. Each status has to be true. All processes of a
-run become children of this process sooner or later: others on this machine are not
-looked at. Prints what it finds, and exits with 1 if there was a finding.
+After each of these nothing may be left: no process, lock, file or entry; where
+both watchers were killed, after --reap. Each status has to be true. All
+processes of a run become children of this process sooner or later: others on
+this machine are not looked at. Prints what it finds, and exits with 1 if there
+was a finding.
 """
 import argparse, os, random, re, signal, sys, time
 
 from trial import (BOUND, FAILED, HUNG_UP, KILLED, children_of, comes_true,
-                   enter_new_directory, have_reaped, lock_is_free, prepare,
-                   read, start, stat_of)
+                   enter_new_directory, have_reaped, lock_is_free, names_in,
+                   prepare, read, start, stat_of)
 
 RIVALS = 50     # for one lock
 LONG = 0.12     # seconds: moments of the kill, in most runs,
@@ -74,8 +75,9 @@ class Run:
         raise ProcessLookupError
 
     def kill(self):
-        """The front was not waited for, so that its PID is its own. A supervisor
-        that is held by a pidfd, and is the front's child, is the right process."""
+        """The front was not waited for, so that its PID is its own. A
+        supervisor that is held by a pidfd, and is the front's child, is the
+        right process."""
         if self.victim != FRONT:
             pid = self.supervisor()
             pidfd = os.pidfd_open(pid)
@@ -91,7 +93,8 @@ class Run:
             comes_true(lambda: stat_of(pid).state in 'ZX')
 
     def attend(self):
-        """Does what is due; a supervisor that is not there yet is killed later."""
+        """Does what is due; a supervisor that is not there yet is killed
+        later."""
         global killed
         if self.term <= time.monotonic():
             self.term = NEVER
@@ -170,13 +173,13 @@ def check_end(what, runs):
             os.kill(pid, signal.SIGKILL)
         open('stop-chain', 'w').close()
     for directory in '.', 'R':
-        for name in os.listdir(directory) if os.path.exists(directory) else ():
+        for name in names_in(directory):
             check_file(runs, name)
 
 
 def have_storm(program, options, victim, status):
-    run = Run(f'--quiet --name=storm --registry=R --kill-after=100ms {options} '
-              f'@{program}', status, victim)
+    run = Run('--quiet --name=storm --registry=R --kill-after=100ms '
+              f'{options} @{program}', status, victim)
     comes_true(lambda: nobody_is_left([run]) or 'ready ' in read('out'))
     if victim:
         run.moment = 0
@@ -212,7 +215,7 @@ def main():
     parser.add_argument('-s', type=int, default=1)
     arguments = parser.parse_args()
     random.seed(arguments.s)
-    os.closerange(3, 1000) # what the caller has left open is no leak of wdrun's
+    os.closerange(3, 1000) # what the caller has left open is no leak
     prepare()
     for storm in STORMS:
         enter_new_directory()

@@ -1,43 +1,45 @@
 #!/usr/bin/env python3
 """sweep.py [-m TEXT] [-v]: has each system call of $WDRUN fail once, and kills
 front and supervisor with SIGKILL at each of their calls, one or both, in six
-runs. After each case nothing may be left, and the status has to be true. Prints
-what it finds, and a table. Exits with 1 if there was a finding.
+runs. After each case nothing may be left, and the status has to be true.
+Prints what it finds, and a table. Exits with 1 if there was a finding.
 
-The calls are those of a few runs without a fault; of a call that a process makes
-often, the first three and the last. They return their errors in turn. SIGKILL
-comes where it matters: what a process did since its last call of which others
-see anything, nobody misses. All cases are tried, none is drawn; but how often a
-process makes a call depends a little on the scheduler, so one case in a hundred
-comes and goes between runs, and some are not met: UNMET_MAX of a hundred may be.
--m tries the cases with TEXT in their name; -v shows these, one after the other.
+The calls are those of a few runs without a fault; of a call that a process
+makes often, the first three and the last. They return their errors in turn.
+SIGKILL comes where it matters: what a process did since its last call of which
+others see anything, nobody misses. All cases are tried, none is drawn; but how
+often a process makes a call depends a little on the scheduler, so one case in
+a hundred comes and goes between runs, and some are not met: UNMET_MAX of a
+hundred may be. -m tries the cases with TEXT in their name; -v shows these, one
+after the other.
 """
 import argparse, collections, concurrent.futures, fcntl, functools, itertools
 import multiprocessing, operator, os, re, signal, sys, termios, time
 
 from tracer import (AT_REST, FRONT, SUPERVISOR, TARGET, TOO_LATE, WHO, Trace)
 from trial import (BOUND, FAILED, HUNG_UP, KILLED, comes_true,
-                   enter_new_directory, have_reaped, lock_is_free, prepare, read, stat_of)
+                   enter_new_directory, have_reaped, lock_is_free, names_in,
+                   prepare, read, stat_of)
 
-RECORDINGS = 2    # some runs make more calls than others
+RECORDINGS = 2     # some runs make more calls than others
 FIRST, LAST = 3, 1 # calls of a kind that are tried
-UNMET_MAX = 5     # of a hundred cases
-FINDINGS_MAX = 20 # no more cases are tried after that many
-AT_ONCE = 6       # for each processor
+UNMET_MAX = 5      # of a hundred cases
+FINDINGS_MAX = 20  # no more cases are tried after that many
+AT_ONCE = 6        # for each processor
 NOT_EXECUTED = 126
 
 # How a case went: the worst of it. Unmet: the run made no such call. True: the
-# status that the run has without a fault. Killed: the status says that a process
-# was. Told: something is left or lost, and a message says so.
+# status that the run has without a fault. Killed: the status says that a
+# process was. Told: something is left or lost, and a message says so.
 VERDICTS = UNMET, TRUE, STATUS_125, STATUS_KILLED, TOLD, FOUND = range(6)
 
 # The system calls that wdrun makes, whether others see their effect, or they
 # wait for others, and the errors that fit: those of their manual pages that a
-# correct program can get, from a machine without memory, descriptors, processes
-# or disk space, from a broken disk or a network file system, and (EPERM of
-# kill(2), prctl(2), setsid(2)) from a security module. A call without errors
-# cannot fail, at least not in the way in which wdrun uses it. The kernel makes
-# restart_syscall(2) itself.
+# correct program can get, from a machine without memory, descriptors,
+# processes or disk space, from a broken disk or a network file system, and
+# (EPERM of kill(2), prctl(2), setsid(2)) from a security module. A call
+# without errors cannot fail, at least not in the way in which wdrun uses it.
+# The kernel makes restart_syscall(2) itself.
 CALLS = {call: (is_seen, errors.split()) for is_seen, errors, calls in (
     (False, '', 'arch_prctl clock_gettime exit geteuid getpgrp getpid getppid '
                 'getpriority getrusage gettid getuid restart_syscall '
@@ -73,15 +75,16 @@ CALLS = {call: (is_seen, errors.split()) for is_seen, errors, calls in (
 ) for call in calls.split()}
 
 # A command line that is run with a fault, and what has to be true of it: the
-# status, and one that it may have with an error; what its output has to contain.
-# A run that waits for its lock gets it when it rests; the run "cancel" gets
-# SIGTERM when its command is ready.
+# status, and one that it may have with an error; what its output has to
+# contain. A run that waits for its lock gets it when it rests; the run
+# "cancel" gets SIGTERM when its command is ready.
 Scenario = collections.namedtuple(
     'Scenario', 'name words status other output has_terminal',
     defaults=(None, None, False))
 
-# The six runs have between them what wdrun can do. LITTER is a file, a directory,
-# a daemon and a process with a session of its own that ignores SIGTERM.
+# The six runs have between them what wdrun can do. LITTER is a file, a
+# directory, a daemon and a process with a session of its own that ignores
+# SIGTERM.
 RECORDED = '--name=r --registry=R.dir '
 OWNED = '--lock=L.lock --cleanup=C.file --cleanup=D.dir '
 PATIENCE = '--kill-after=20ms --idle-after-exit=10ms '
@@ -90,10 +93,10 @@ SCENARIOS = (
     Scenario('timeout', PATIENCE + '--timeout=100ms ' + LITTER + 'live', 124,
              has_terminal=True),
     Scenario('output', PATIENCE + '--until=dy --until-grace=20ms '
-             '--idle-timeout=4 --heartbeat=5 --tee=T.file @act say=ready session '
-             'live', 0, other=124, output='ready\n'),
-    Scenario('pty', PATIENCE + '--pty @act say=shown session sleep=20 exit=7', 7,
-             output='shown', has_terminal=True),
+             '--idle-timeout=4 --heartbeat=5 --tee=T.file @act say=ready '
+             'session live', 0, other=124, output='ready\n'),
+    Scenario('pty', PATIENCE + '--pty @act say=shown session sleep=20 exit=7',
+             7, output='shown', has_terminal=True),
     Scenario('lock', PATIENCE + OWNED + '--lock-wait=60 ' + LITTER +
              'sleep=20 exit=7', 7, output='ready '),
     Scenario('record', RECORDED + OWNED + '--report=J.file @act lock=C.file '
@@ -106,8 +109,8 @@ SCENARIOS = (
 class Case(collections.namedtuple(
         'Case', 'scenario who call count kind is_early said',
         defaults=(None, 0, None, False, 0))):
-    """A fault, as of Trace, in a scenario. Early: before its command rests. SAID
-    is how many lines of messages there are without the fault."""
+    """A fault, as of Trace, in a scenario. Early: before its command rests.
+    SAID is how many lines of messages there are without the fault."""
     kills = property(lambda self: self.kind in ('KILL', 'BOTH'))
     fails = property(lambda self: self.kind is not None and not self.kills)
     name = property(lambda self: self.scenario.name if self.kind is None else
@@ -116,8 +119,8 @@ class Case(collections.namedtuple(
 
 
 class Attempt(Trace):
-    """A case, from the start until nothing of it is left, in a directory of its
-    own. Prints the findings."""
+    """A case, from the start until nothing of it is left, in a directory of
+    its own. Prints the findings."""
 
     def __init__(self, case):
         self.case, self.words = case, case.scenario.words
@@ -158,8 +161,8 @@ class Attempt(Trace):
               end='', flush=True)
 
     def lines_said(self):
-        """Without the rows of processes, "wdrun:   4711 sleep 1000 ...", of which
-        there may be one more or less."""
+        """Without the rows of processes, "wdrun:   4711 sleep 1000 ...", of
+        which there may be one more or less."""
         return sum(not line.startswith('wdrun:  ')
                    for line in read('err').splitlines())
 
@@ -209,8 +212,8 @@ class Attempt(Trace):
             self.lock.close()
 
     def can_fail(self):
-        """Once its command runs, the supervisor, which blocks all signals, is to
-        go on after an interrupted call."""
+        """Once its command runs, the supervisor, which blocks all signals, is
+        to go on after an interrupted call."""
         return self.case.kind is not None and \
             (self.case.kind, self.case.who) != ('EINTR', SUPERVISOR)
 
@@ -256,8 +259,8 @@ class Attempt(Trace):
                 self.find('--reap does not end well')
 
     def may_be_left(self, name):
-        """The command's files are cleaned up where that was asked for, unless a
-        call failed: then a file that could not be judged stays (LIMITS), and
+        """The command's files are cleaned up where that was asked for, unless
+        a call failed: then a file that could not be judged stays (LIMITS), and
         nobody holds it. A lock may be left where nobody was left to remove it,
         and so may the file in which the report was written: a later run takes
         the one. The holder before the run leaves its lock, too."""
@@ -274,7 +277,7 @@ class Attempt(Trace):
 
     def check_files(self):
         for directory in '.', 'R.dir':
-            for name in os.listdir(directory) if os.path.exists(directory) else ():
+            for name in names_in(directory):
                 if not self.may_be_left(name):
                     self.miss(f"left: '{name}'")
 
@@ -325,8 +328,8 @@ def drain_terminal():
 
 
 def begin():
-    """Makes this worker the leader of a session with a terminal, which must not
-    lead a process group before."""
+    """Makes this worker the leader of a session with a terminal, which must
+    not lead a process group before."""
     global MASTER, SLAVE, MODES
     prepare()
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
@@ -397,7 +400,7 @@ def main():
     parser.add_argument('-m', default='')
     parser.add_argument('-v', action='store_true')
     arguments = parser.parse_args()
-    os.closerange(3, 1000) # what the caller has left open is no leak of wdrun's
+    os.closerange(3, 1000) # what the caller has left open is no leak
     workers = 1 if arguments.v else AT_ONCE * os.cpu_count()
     with concurrent.futures.ProcessPoolExecutor(
             workers, multiprocessing.get_context('fork'), begin) as pool:

@@ -1,5 +1,5 @@
-"""Runs wdrun with one fault. ptrace(2) follows the front and what it forks, until
-that executes another program.
+"""Runs wdrun with one fault. ptrace(2) follows the front and what it forks,
+until that executes another program.
 
 strace(1) cannot do that: its -f follows the command too, its --inject counts
 calls for each process, so that "the third read of the supervisor" is the third
@@ -9,8 +9,8 @@ import collections, ctypes, errno, os, platform, re, signal, subprocess, time
 
 from trial import children_of, libc, native, start, stat_of
 
-# The processes whose calls fail. The front is the process that was started, the
-# supervisor its first child, and the target the supervisor's first.
+# The processes whose calls fail. The front is the process that was started,
+# the supervisor its first child, and the target the supervisor's first.
 WHO = FRONT, SUPERVISOR, TARGET = 'front', 'supervisor', 'target'
 
 OVER, AT_REST, TOO_LATE = 'over', 'at rest', 'too late'
@@ -26,8 +26,8 @@ OPTIONS = OPTION_SYSGOOD | OPTION_EXITKILL | 1 << EVENT_FORK | \
 SYSCALL_STOP = signal.SIGTRAP | 0x80 # of OPTION_SYSGOOD
 NT_PRSTATUS, NT_ARM_SYSTEM_CALL = 1, 0x404
 
-# The register, in its set, that has the number of a call at its entry, where -1
-# has the kernel skip it; and the one that has the result.
+# The register, in its set, that has the number of a call at its entry, where
+# -1 has the kernel skip it; and the one that has the result.
 NUMBER, RESULT = {
     'x86_64': ((NT_PRSTATUS, 15), (NT_PRSTATUS, 10)),
     'aarch64': ((NT_ARM_SYSTEM_CALL, 0), (NT_PRSTATUS, 0)),
@@ -77,10 +77,10 @@ class Process:
 
 class Trace:
     """A run of wdrun with WORDS, TERMINAL as of start() in trial.py. When the
-    process FAULT.who makes FAULT.call for the time FAULT.count, from 1, it gets
-    the error FAULT.kind; or KILL: SIGKILL instead of the call; or BOTH: SIGKILL
-    ends front and supervisor. The calling process is a subreaper and has SIGCHLD
-    blocked."""
+    process FAULT.who makes FAULT.call for the time FAULT.count, from 1, it
+    gets the error FAULT.kind; or KILL: SIGKILL instead of the call; or BOTH:
+    SIGKILL ends front and supervisor. The calling process is a subreaper and
+    has SIGCHLD blocked."""
 
     def __init__(self, fault, words, terminal):
         self.fault = fault
@@ -172,7 +172,8 @@ class Trace:
         self.go_on(parent)
 
     def attend_exec(self, one):
-        """Who begins another program, which should be the target, is let go."""
+        """Who begins another program, which should be the target, is let
+        go."""
         if one is self.who[FRONT]:
             self.go_on(one)
             return
@@ -198,8 +199,9 @@ class Trace:
             self.go_on(one, 0 if event == EVENT_STOP else number)
 
     def note_death(self, one, status):
-        """The processes that the front has left are children of this process by
-        now, which is a subreaper. One that ends at this moment is no leak."""
+        """The processes that the front has left are children of this process
+        by now, which is a subreaper. One that ends at this moment is no
+        leak."""
         one.is_traced = False
         if one is self.who[FRONT]:
             self.status = os.waitstatus_to_exitcode(status)
@@ -213,8 +215,8 @@ class Trace:
 
     def wait(self, for_all, deadline):
         """Continues until nothing is traced; FOR_ALL until this process has no
-        child. Or until DEADLINE; or, not FOR_ALL, until all of wdrun has waited
-        for a moment."""
+        child. Or until DEADLINE; or, not FOR_ALL, until all of wdrun has
+        waited for a moment."""
         status = ctypes.c_int()
         while True:
             watched = None if self.is_met else self.who.get(self.fault.who)

@@ -42,6 +42,10 @@ def read(file):
         return ''
 
 
+def names_in(directory):
+    return os.listdir(directory) if os.path.exists(directory) else []
+
+
 def lock_is_free(file):
     """Whether the lock is free or does not exist, without a wait."""
     try:
@@ -73,14 +77,15 @@ def strings(words):
 def start(words, terminal=None, gate=-1):
     """Starts wdrun with WORDS, which blanks separate; @NAME is a test program.
     stdin and stdout are the terminal, or without one /dev/null and the file
-    "out", in a session of its own. stderr is the file "err". With GATE, a pipe,
-    it reads a byte first. Returns its PID."""
+    "out", in a session of its own. stderr is the file "err". With GATE, a
+    pipe, it reads a byte first. Returns its PID."""
     global program
     argv = [os.environ['WDRUN']]
     argv += words.replace('@', os.environ['PROGRAMS'] + '/').split()
     fds = [os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
            for file in (terminal or '/dev/null', terminal or 'out', 'err')]
-    program = Program(strings(argv), ENVIRONMENT, tuple(fds), gate, not terminal)
+    program = Program(strings(argv), ENVIRONMENT, tuple(fds), gate,
+                      not terminal)
     pid = native.native_start(ctypes.byref(program))
     for fd in fds:
         os.close(fd)
@@ -88,9 +93,10 @@ def start(words, terminal=None, gate=-1):
 
 
 def have_reaped(words):
-    """Has --reap end what is left on record, twice where needed: nothing can be
-    proved of a process that is dying at this moment, so it is kept on record
-    and reported. Returns whether it did. Reaps the dead children, too."""
+    """Has --reap end what is left on record, twice where needed: nothing can
+    be proved of a process that is dying at this moment, so it is kept on
+    record and reported. Returns whether it did. Reaps the dead children,
+    too."""
     def has_ended():
         ended.update([os.waitpid(-1, os.WNOHANG)])
         return child in ended
@@ -104,7 +110,8 @@ def have_reaped(words):
 
 ENVIRONMENT = strings(f'{name}={value}' for name, value in os.environ.items())
 
-# The fields of proc(5)'s "stat" that are of use here; state X: no such process.
+# The fields of proc(5)'s "stat" that are of use here; state X: no such
+# process.
 Stat = collections.namedtuple('Stat', 'name state parent session is_ending')
 
 
