@@ -162,6 +162,7 @@ tells_lost() {
 	[ "$text" = last ]
 	exec 7<&-
 	has_text copy $'first\nlast'
+	wait_until nobody_is_left
 }
 
 @test "after SIGKILL of the supervisor what was written is delivered" {
