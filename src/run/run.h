@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/duration.h"
@@ -109,8 +110,7 @@ struct facts {
 	_Atomic bool is_released; /* resources_release() is done, or in vain */
 	uint64_t stopped;    /* processes that got the first signal of a stop */
 	uint64_t killed;     /* processes that got SIGKILL */
-	int64_t cpu;         /* of the tree, in nanoseconds */
-	int64_t peak_memory; /* of its largest process, in KiB */
+	struct rusage usage; /* of the tree: getrusage(2) */
 	struct output_facts output;
 	struct terminal_facts terminal;
 
@@ -380,8 +380,8 @@ void tell_signal(const struct run *run, int signal);
  * is still running. */
 void tell_heartbeat(struct run *run, int64_t now);
 
-/* Notes in FACTS what the run has used, once all its children are reaped. */
-void tell_measure(struct facts *facts);
+/* Returns the CPU time of the tree, in nanoseconds. */
+int64_t tell_cpu(const struct facts *facts);
 
 /* For --verbose: prints how the run ended. */
 void tell_end(const struct run *run);

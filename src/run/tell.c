@@ -1,6 +1,4 @@
 /* What wdrun says of a change of the run's state, and at its end. */
-#include <sys/resource.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,21 +197,14 @@ tell_heartbeat(struct run *run, int64_t now)
 
 /* --- the end -------------------------------------------------------------- */
 
-static int64_t
-time_of(const struct timeval *time)
+int64_t
+tell_cpu(const struct facts *facts)
 {
-	return time->tv_sec * SECOND + time->tv_usec * (MILLISECOND / 1000);
-}
+	const struct timeval *const user = &facts->usage.ru_utime;
+	const struct timeval *const system = &facts->usage.ru_stime;
 
-void
-tell_measure(struct facts *facts)
-{
-	struct rusage usage;
-
-	if (getrusage(RUSAGE_CHILDREN, &usage) == -1)
-		return;
-	facts->cpu = time_of(&usage.ru_utime) + time_of(&usage.ru_stime);
-	facts->peak_memory = usage.ru_maxrss;
+	return (user->tv_sec + system->tv_sec) * SECOND +
+	       (user->tv_usec + system->tv_usec) * (MILLISECOND / 1000);
 }
 
 void
@@ -233,6 +224,6 @@ tell_end(const struct run *run)
 	        "KiB of memory",
 	        base + outcome.value,
 	        duration_format(facts->ended - facts->started, elapsed),
-	        duration_format(facts->cpu, cpu),
-	        (long long)facts->peak_memory);
+	        duration_format(tell_cpu(facts), cpu),
+	        (long long)facts->usage.ru_maxrss);
 }
