@@ -223,9 +223,7 @@ enum reason decide(const struct run *run, int64_t now);
 /* The next time at which RUN has something to do without an event, or NEVER. */
 int64_t next_due(const struct run *run);
 
-/* A terminal has stopped the run at NOW: what bounds the command stands still
- * until clocks_resume(), which puts it off by the length of the pause. */
-void clocks_pause(struct run *run, int64_t now);
+/* Ends a pause at NOW: puts off what bounds the command by its length. */
 void clocks_resume(struct run *run, int64_t now);
 
 /* Sets at NOW, in a stop, when SIGKILL follows: after --kill-after, or sooner

@@ -52,22 +52,6 @@ tell_signal(const struct run *run, int signal)
 	        run->options.command[0]);
 }
 
-/* "timed out after 30m" */
-static void
-add_cause(struct strbuf *line, const struct run *run, enum reason why)
-{
-	const struct reason_row *const row = &reasons[why];
-	char text[DURATION_TEXT_SIZE];
-	int64_t time;
-
-	strbuf_addf(line, "%s", row->words);
-	if (row->time == 0)
-		return;
-	memcpy(&time, (const char *)&run->options + row->time, sizeof(time));
-	strbuf_addf(line, "%s%s", row->preposition,
-	            duration_format(time, text));
-}
-
 static void
 add_count(struct strbuf *line, const struct run *run, enum reason why,
           size_t count)
@@ -94,11 +78,20 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 static void
 print(const struct run *run, enum reason why, size_t count)
 {
-	const enum state next = reasons[why].next;
+	const struct reason_row *const row = &reasons[why];
+	const enum state next = row->next;
 	struct strbuf lines = { .grows = true };
+	char text[DURATION_TEXT_SIZE];
+	int64_t time;
 
 	if (next != STATE_DONE)
-		add_cause(&lines, run, why);
+		strbuf_addf(&lines, "%s", row->words);
+	if (row->time != 0) {
+		memcpy(&time, (const char *)&run->options + row->time,
+		       sizeof(time));
+		strbuf_addf(&lines, "%s%s", row->preposition,
+		            duration_format(time, text));
+	}
 	strbuf_addf(&lines, next == STATE_STOPPING  ? ", stopping "
 	                    : next == STATE_KILLING ? ", killing "
 	                                            : "could not kill ");
@@ -155,17 +148,24 @@ add_duration(struct strbuf *line, int64_t ns)
 	            duration_format(rounded - rounded % SECOND, text));
 }
 
-static void
-tell_progress(struct run *run, int64_t now)
+void
+tell_heartbeat(struct run *run, int64_t now)
 {
+	const struct options *const options = &run->options;
+	const int64_t end = run->due[CLOCK_TIMEOUT];
+	int64_t *const due = &run->due[CLOCK_HEARTBEAT];
 	char text[LINE_SIZE];
 	struct strbuf line = { .text = text, .size = sizeof(text) };
-	const int64_t end = run->due[CLOCK_TIMEOUT];
-	const char *const name = run->options.name != NULL
-	                             ? run->options.name
-	                             : run->options.command[0];
 
-	strbuf_addf(&line, "%.*s: ", SHOWN_MAX, name);
+	if (now < *due || run->paused_at != NEVER)
+		return;
+	*due = duration_add(run->facts->output.heard_at, options->heartbeat);
+	if (*due > now)
+		return;
+	*due = duration_add(now, options->heartbeat);
+	strbuf_addf(&line, "%.*s: ", SHOWN_MAX,
+	            options->name != NULL ? options->name
+	                                  : options->command[0]);
 	add_duration(&line, now - run->facts->started);
 	strbuf_addf(&line, " elapsed");
 	if (end != NEVER) {
@@ -178,21 +178,6 @@ tell_progress(struct run *run, int64_t now)
 		strbuf_addf(&line, ", %zu process%s", run->tree.count,
 		            run->tree.count == 1 ? "" : "es");
 	message("%s", text);
-}
-
-void
-tell_heartbeat(struct run *run, int64_t now)
-{
-	const int64_t heard_at = run->facts->output.heard_at;
-	int64_t *const due = &run->due[CLOCK_HEARTBEAT];
-
-	if (now < *due || run->paused_at != NEVER)
-		return;
-	*due = duration_add(heard_at, run->options.heartbeat);
-	if (*due > now)
-		return;
-	tell_progress(run, now);
-	*due = duration_add(now, run->options.heartbeat);
 }
 
 /* --- the end -------------------------------------------------------------- */
