@@ -97,7 +97,7 @@ report_open(struct report *report, const char *path)
 	report->path = path;
 	if (place != NULL)
 		report->directory_fd = path_open_directory(place, O_PATH);
-	if (report->directory_fd != -1) {
+	if (place != NULL && report->directory_fd != -1) {
 		report->path = place;
 		report->file = strrchr(place, '/') + 1;
 		is_usable = open_place(report) == 0;

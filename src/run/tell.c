@@ -81,12 +81,13 @@ print(const struct run *run, enum reason why, size_t count)
 	const struct reason_row *const row = &reasons[why];
 	const enum state next = row->next;
 	struct strbuf lines = { .grows = true };
-	char text[DURATION_TEXT_SIZE];
-	int64_t time;
 
 	if (next != STATE_DONE)
 		strbuf_addf(&lines, "%s", row->words);
 	if (row->time != 0) {
+		char text[DURATION_TEXT_SIZE];
+		int64_t time;
+
 		memcpy(&time, (const char *)&run->options + row->time,
 		       sizeof(time));
 		strbuf_addf(&lines, "%s%s", row->preposition,
