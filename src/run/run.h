@@ -172,8 +172,8 @@ struct run {
 	                           * --die-with-parent; or -1 */
 	bool parent_is_lost;      /* supervisor.c */
 	int cancels;       /* terminating signals (HUP, INT, QUIT, TERM) that
-	                    * have come for the run: supervisor.c; in a
-	                    * drain: front.c */
+	                    * have come for the run: supervisor.c; front.c,
+	                    * those that are certainly for the run */
 	int cancel_signal; /* the latest of them */
 	struct job job;    /* supervisor.c */
 	struct tree tree;  /* proc/tree.c */
