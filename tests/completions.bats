@@ -151,7 +151,8 @@ ask_for_runs() {
 @test "zsh and fish complete the same; all complete IDs and names of runs, and execute nothing" {
 	need zsh fish script
 	executable path/xyzzy ": >'$PWD/ran'"
-	make_registry
+	export WDRUN_REGISTRY=$PWD/registry
+	mkdir -m 700 registry
 	begin nightly -- "$PROGRAMS/sigcount"
 	begin 'a "name"' -- "$PROGRAMS/sigcount"
 	for directory in 'a;xyzzy' 'b c' "d'e"; do

@@ -162,6 +162,31 @@ give_to_all() {
 	nobody_is_left
 }
 
+# is_left PID: the message and the report name the process, which lives.
+is_left() {
+	has_message "$1" escape
+	only_messages
+	grep -q "\"left\":\[{\"pid\":$1,\"command\":\".*escape" report
+	is_alive "$1"
+}
+
+# bats test_tags=slow
+@test "who only root may kill is named, waited for up to a bound, and given up" {
+	need_other_user
+	give_to_all "$WDRUN" "$PROGRAMS/escape"
+	chmod u+s escape
+	directly setpriv --reuid 65534 --clear-groups ./escape -x 0 root-user
+	says_ready out || skip "no setuid on this file system"
+	end_leftovers
+
+	start setpriv --reuid 65534 --regid 65534 --clear-groups \
+		"./${WDRUN##*/}" --report=report -k 100ms ./escape fork setsid root-user
+	await_ready
+	ends_by TERM 143
+	is_left "$ready"
+	end_leftovers
+}
+
 # bats test_tags=slow
 @test "whom not even SIGKILL ends is named, and on record until --reap" {
 	export WDRUN_REGISTRY=$PWD/registry
@@ -170,10 +195,7 @@ give_to_all() {
 	echo "$ready" >pid.lock
 	freeze "$ready"
 	ends_by TERM 143
-	has_message "$ready" escape
-	only_messages
-	grep -q "\"left\":\[{\"pid\":$ready,\"command\":\".*escape" report
-	is_alive "$ready"
+	is_left "$ready"
 	[ -e pid.lock ]
 	[[ $("$WDRUN" --list) == *orphaned* ]]
 

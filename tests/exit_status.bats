@@ -121,18 +121,9 @@ stopped() {
 
 @test "what comes after the command's exit leaves its status; a kill of the command gives it" {
 	# It is ready when the shell has closed the pipe: by its exit.
-	exits='exec 7> >(cat; echo "ready $BASHPID"; exec sleep 1000); exit 3'
-	gives 3 complete_late "$WDRUN" -t LIMIT --survivors=wait bash -c "$exits"
+	gives 3 complete_late "$WDRUN" -t LIMIT --survivors=wait bash -c '
+		exec 7> >(cat; echo "ready $BASHPID"; exec sleep 1000); exit 3'
 	is_dead "$ready"
-
-	for killed in TERM,front KILL,supervisor; do
-		watcher=${killed#*,}
-		start_run "$WDRUN" --survivors=wait bash -c "$exits"
-		wait_until is_dead "$target"
-		kill -s "${killed%,*}" "${!watcher}"
-		gives 3 finish
-		nobody_is_left
-	done
 
 	# Somebody else kills the command.
 	start_run "$WDRUN" --idle-after-exit=100ms -k 100ms "$PROGRAMS/escape" fork setsid stubborn
