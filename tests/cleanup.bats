@@ -48,7 +48,7 @@ leaves() {
 	both_are_removed
 	has_line_count 2 err
 	ends 0 -u ready --until-grace=0 -k 100ms "${both[@]}" \
-		"$PROGRAMS/act" any lock=pid.lock dir=dir.lock session daemon ready live
+		act any lock=pid.lock dir=dir.lock session daemon ready live
 	both_are_removed
 	ends 143 -l run "${both[@]}" sh -c "$script"'kill "$(cat run)"; exec sleep 1000'
 	both_are_removed
@@ -58,7 +58,7 @@ leaves() {
 
 	# As long as the tree is there.
 	start_run "$WDRUN" "${both[@]}" --survivors=wait sh -c \
-		"$script"'exec "$PROGRAMS/escape" -x 0 fork setsid'
+		"$script"'exec escape -x 0 fork setsid'
 	wait_until is_dead "$(<pid.lock)"
 	both_are_there
 	kill -KILL "$ready"
@@ -82,7 +82,7 @@ leaves() {
 }
 
 @test "a living process's lock stays, a dead one's goes; what has no PID goes if the run made it" {
-	hold "$PROGRAMS/sigcount" # a process outside of all runs
+	hold sigcount # a process outside of all runs
 	echo "$held_by" >lock
 	leaves true
 	rm lock

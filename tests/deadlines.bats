@@ -29,8 +29,8 @@ load bounds
 # may take, and some more.
 @test "a supervisor that a debugger has stopped is killed at its deadline, and the tree with it" {
 	PATIENCE=80
-	start_run "$WDRUN" --lock=lock -k 0 "$PROGRAMS/escape" fork setsid stubborn
-	"$PROGRAMS/seize" "$supervisor" >seized 2>&1 3>&- &
+	start_run "$WDRUN" --lock=lock -k 0 escape fork setsid stubborn
+	seize "$supervisor" >seized 2>&1 3>&- &
 	wait_until test -s seized
 	says_ready seized || skip "$(<seized)"
 	says_ready out

@@ -7,13 +7,6 @@
 load helper
 load diagnosis
 
-# The command has the test programs in PATH: their full names would be too long
-# for a line of the diagnosis.
-setup() {
-	common_setup
-	PATH=$PROGRAMS:$PATH
-}
-
 # bats test_tags=smoke,tree
 @test "a stop shows the tree, each process below its parent, with its state, age and wait" {
 	end=$'\n'

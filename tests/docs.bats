@@ -86,7 +86,7 @@ options_in_help() {
 	[ -e later ]
 	gives 3 complete "$WDRUN" setsid -w sh -c 'exit 3'
 
-	start_run "$WDRUN" "$PROGRAMS/escape"
+	start_run "$WDRUN" escape
 	[ "$(cat "/proc/$front/comm" "/proc/$supervisor/comm")" = $'wdrun\nwd-supervisor' ]
 	cmp "/proc/$front/cmdline" "/proc/$supervisor/cmdline"
 	ends_by TERM 143

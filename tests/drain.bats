@@ -9,12 +9,12 @@ load helper
 # "${reader[@]}" SIP-OPTION... COMMAND...: programs/sip reads what COMMAND writes; what
 # it gets is in the file seen. On descriptor 9, the file out, a command says that it is
 # ready.
-reader=(sh -c 'exec 9>&1; exec "$PROGRAMS/sip" "$@" >seen' -)
+reader=(sh -c 'exec 9>&1; exec sip "$@" >seen' -)
 
 # writing BYTES [THEN]: sets script to one that writes so many bytes, more than
 # the reader's pipe holds, says `ready PID`, and exits with 7, or does THEN.
 writing() {
-	script="\"\$PROGRAMS/pattern\" write 1 $1; echo \"ready \$\$\" >&9; ${2-exit 7}"
+	script="pattern write 1 $1; echo \"ready \$\$\" >&9; ${2-exit 7}"
 }
 
 # start_read SIP-OPTION... COMMAND...: starts a run with that reader, and waits until its
@@ -29,7 +29,7 @@ start_read() {
 
 # got_all BYTES: the reader has got the BYTES bytes.
 got_all() {
-	"$PROGRAMS/pattern" check 1 "$1" <seen
+	pattern check 1 "$1" <seen
 }
 
 # tells_lost BYTES: the reader has got the first of the BYTES bytes, and one
@@ -48,8 +48,7 @@ tells_lost() {
 	# The bounds for survivors do not apply to a reader.
 	set -- --idle-after-exit=100ms --max-after-exit=100ms
 	writing 20000
-	gives 7 complete "${reader[@]}" -c 1024 -p 8 "$WDRUN" --pty "$@" \
-		sh -c "$script"
+	gives 7 complete "${reader[@]}" -c 1024 -p 8 "$WDRUN" --pty "$@" sh -c "$script"
 	got_all 20000
 	[ -z "$stderr" ]
 
@@ -62,7 +61,7 @@ tells_lost() {
 	got_all 20000
 	[ -z "$stderr" ]
 
-	script='trap "exec \"\$PROGRAMS/pattern\" write 1 16384" TERM
+	script='trap "exec pattern write 1 16384" TERM
 		echo "ready $$" >&9; sleep 1000 & wait'
 	gives 124 complete_late "${reader[@]}" -c 2048 -p 50 "$WDRUN" -i 60 \
 		-t LIMIT -k 1000 sh -c "$script"

@@ -8,7 +8,7 @@ load helper
 # ends_as RESULT COMMAND...: under wdrun, waitpid has RESULT for COMMAND, and
 # nothing is told.
 ends_as() {
-	"$PROGRAMS/status" "${launched[@]}" "$WDRUN" "${@:2}" >out 2>err 3>&-
+	status "${launched[@]}" "$WDRUN" "${@:2}" >out 2>err 3>&-
 	take out
 	echo "$*: $taken"
 	[ "$taken" = "$1" ]
@@ -22,22 +22,22 @@ launched=()
 		ends_as "exit $code" sh -c "exit $code"
 	done
 	for number in 1 9 11 64; do
-		ends_as "signal $number" "$PROGRAMS/die" "$number"
+		ends_as "signal $number" die "$number"
 	done
 	for number in 2 15 34; do
-		launched=("$PROGRAMS/launch" --ignore "$number")
-		ends_as "signal $number" "$PROGRAMS/die" "$number"
+		launched=(launch --ignore "$number")
+		ends_as "signal $number" die "$number"
 	done
-	gives 143 directly "$WDRUN" "$PROGRAMS/die" TERM
+	gives 143 directly "$WDRUN" die TERM
 }
 
 # bats test_tags=slow
 @test "a death that dumps core is not dumped a second time" {
 	ulimit -c unlimited || skip "this shell may not dump core"
-	complete "$PROGRAMS/status" "$PROGRAMS/die" ABRT
+	complete status die ABRT
 	[ "$output" = "signal 6 core" ] || skip "this machine dumps no core"
 	rm -f core*
-	ends_as "signal 6" "$PROGRAMS/die" ABRT
+	ends_as "signal 6" die ABRT
 	[ "$(find . -name 'core*' | wc -l)" -le 1 ]
 }
 
@@ -103,7 +103,7 @@ each_not_run() {
 # stopped RESULT OPTION... COMMAND...: waitpid has RESULT where this is stopped at LIMIT,
 # after COMMAND was ready.
 stopped() {
-	complete_late "$PROGRAMS/status" "$WDRUN" -t LIMIT "${@:2}"
+	complete_late status "$WDRUN" -t LIMIT "${@:2}"
 	[ "${output##*$'\n'}" = "$1" ]
 }
 
@@ -112,7 +112,7 @@ stopped() {
 		while :; do sleep 1000 & wait; done'
 	sleeps='echo "ready $$"; exec sleep 1000'
 	stopped 'exit 124' sh -c "$sleeps"
-	stopped 'exit 124' -k 100ms "$PROGRAMS/escape" stubborn
+	stopped 'exit 124' -k 100ms escape stubborn
 	stopped 'exit 124' sh -c "$answers" - 0
 	stopped 'exit 9' -p sh -c "$answers" - 9
 	stopped 'signal 15' --preserve-status sh -c "$sleeps"
@@ -126,7 +126,7 @@ stopped() {
 	is_dead "$ready"
 
 	# Somebody else kills the command.
-	start_run "$WDRUN" --idle-after-exit=100ms -k 100ms "$PROGRAMS/escape" fork setsid stubborn
+	start_run "$WDRUN" --idle-after-exit=100ms -k 100ms escape fork setsid stubborn
 	kill -KILL "$target"
 	gives 137 finish
 	is_dead "$ready"

@@ -12,7 +12,7 @@ root=${BASH_SOURCE[0]%/*}/..
 [[ $root == /*[!.]/.. ]] && root=${root%/*/..} || root=$(realpath -s "$root")
 [[ ${WDRUN-} == /* ]] || WDRUN=$(realpath -s "${WDRUN:-$root/wdrun}")
 [[ ${PROGRAMS-} == /* ]] || PROGRAMS=$(realpath -s "${PROGRAMS:-$root/build/tests}")
-export WDRUN PROGRAMS
+export WDRUN PROGRAMS PATH=$PROGRAMS:$PATH
 
 # PATIENCE is how long, in seconds, the tests wait for a condition. The test
 # programs live longer (LIFE_SECONDS in programs/bounded.h), so that none of
@@ -134,6 +134,11 @@ is_stopped() {
 	[ "$process_state" = T ]
 }
 
+is_idle() {
+	look_at "$1"
+	[ "$process_state" = S ]
+}
+
 # Prints the PIDs of the processes that this test started and that are not dead,
 # found by the marker or, where the environment was emptied, by the working
 # directory. Fails if there are any. The shells that ask do not count.
@@ -173,7 +178,7 @@ end_leftovers() {
 # the files out and err. Sets started. stdin is that of the caller.
 start() {
 	: >out 2>err
-	"$PROGRAMS/launch" --defaults "$@" <&0 >out 2>err 3>&- &
+	launch --defaults "$@" <&0 >out 2>err 3>&- &
 	started=$!
 }
 
@@ -196,13 +201,15 @@ ends_by() {
 }
 
 # start_run COMMAND...: COMMAND executes wdrun, or has it for its child. Waits until
-# the command of that run is ready. Sets ready, front, supervisor and target.
+# the command of that run is ready, and its supervisor knows that: before, the status of
+# a supervisor that is killed is 125. Sets ready, front, supervisor and target.
 start_run() {
 	start "$@"
 	await_ready
 	front=$started
 	[ "/proc/$front/exe" -ef "$WDRUN" ] || { first_child "$front" && front=$child; }
 	find_watchers
+	wait_until is_idle "$supervisor"
 }
 
 # Sets output and stderr, and prints them with the status, for the log of a failure.
@@ -281,7 +288,7 @@ gives() {
 # goes_on OPTION...: with these options a run has no bound: it still runs when
 # it has had time to look at its clocks, until it is told to end.
 goes_on() {
-	start_run "$WDRUN" "$@" "$PROGRAMS/sigcount"
+	start_run "$WDRUN" "$@" sigcount
 	kill -USR1 "$started"
 	wait_until grep -qx 'got 10' out
 	ends_by TERM 7

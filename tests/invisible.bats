@@ -10,9 +10,9 @@ load helper
 # same below wdrun with OPTION as without wdrun, except for lines that begin with
 # BUT, and WDRUN_ID.
 same_state() {
-	local but=$1 option=$2 launcher=("$PROGRAMS/launch" --defaults "${@:3}")
-	"${launcher[@]}" "$PROGRAMS/state" without 3>&-
-	"${launcher[@]}" "$WDRUN" "$option" "$PROGRAMS/state" with 3>&-
+	local but=$1 option=$2 launcher=(launch --defaults "${@:3}")
+	"${launcher[@]}" state without 3>&-
+	"${launcher[@]}" "$WDRUN" "$option" state with 3>&-
 
 	[ "$(grep -c '^environment: WDRUN_ID=.' with)" -eq 1 ]
 	sed -i "/^environment: WDRUN_ID=/d; /^$but/d" without with

@@ -13,13 +13,13 @@ run_on_record() { # OPTION... COMMAND...
 
 # The target has exited with 3.
 lingering() {
-	run_on_record --survivors=wait "$PROGRAMS/escape" -x 3 fork setsid stubborn
+	run_on_record --survivors=wait escape -x 3 fork setsid stubborn
 	wait_until is_zombie "$target"
 }
 
 # The target has ended by the first signal, and the stop goes on.
 stopping() {
-	run_on_record -k never "$PROGRAMS/escape" fork setsid stubborn
+	run_on_record -k never escape fork setsid stubborn
 	kill -TERM "$front"
 	wait_until is_dead "$target"
 	is_alive "$ready"
@@ -27,7 +27,7 @@ stopping() {
 
 # The front is stopped first, since it would continue the supervisor.
 stopped() {
-	run_on_record "$PROGRAMS/escape" fork setsid stubborn
+	run_on_record escape fork setsid stubborn
 	kill -STOP "$front" "$supervisor"
 	wait_until is_stopped "$front"
 	wait_until is_stopped "$supervisor"
@@ -69,7 +69,7 @@ is_on_record() {
 @test "SIGKILL of a watcher spares the children that a program had before it executed wdrun" {
 	while read -r watcher options expected; do
 		start bash -c 'sleep 1000 & echo $! >pid
-			exec "$WDRUN" "$0" "$PROGRAMS/sigcount"' "$options"
+			exec "$WDRUN" "$0" sigcount' "$options"
 		await_ready
 		read -r older <pid
 		# The older one is the first child of the front.
@@ -96,11 +96,11 @@ goes_on_without_caller() {
 
 @test "with --die-with-parent a killed caller takes the run along, but no thread of it" {
 	start_run bash -c '"$WDRUN" --die-with-parent -k 300ms \
-		"$PROGRAMS/escape" fork setsid stubborn; :'
+		escape fork setsid stubborn; :'
 	ends_by KILL 137
 	wait_until nobody_is_left
 
-	start_run bash -c '"$WDRUN" "$PROGRAMS/sigcount"; :'
+	start_run bash -c '"$WDRUN" sigcount; :'
 	ends_by KILL 137
 	goes_on_without_caller
 
@@ -110,7 +110,7 @@ thread = threading.Thread(target=subprocess.Popen, args=(sys.argv[1:],))
 thread.start()
 thread.join()
 print("joined", flush=True)
-os.wait()' "$WDRUN" --die-with-parent "$PROGRAMS/sigcount"
+os.wait()' "$WDRUN" --die-with-parent sigcount
 	wait_until grep -q joined out
 	goes_on_without_caller
 	finish
