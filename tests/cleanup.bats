@@ -57,7 +57,7 @@ leaves() {
 	[ ! -s err ]
 
 	# As long as the tree is there.
-	start_run "$WDRUN" "${both[@]}" --survivors=wait sh -c \
+	underway "${both[@]}" --survivors=wait sh -c \
 		"$script"'exec escape -x 0 fork setsid'
 	wait_until is_dead "$(<pid.lock)"
 	both_are_there
@@ -174,7 +174,7 @@ leaves() {
 @test "a run leaves the locks of another run that goes on, whichever began first" {
 	mkfifo go over
 	hold "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"; read -r _ <over'
-	start_run "$WDRUN" "${both[@]}" sh -c "$script"'echo "ready $$"; read -r _ <go'
+	underway "${both[@]}" sh -c "$script"'echo "ready $$"; read -r _ <go'
 	echo >over
 	await_holder
 	both_are_there

@@ -51,7 +51,7 @@ escape=(escape fork setsid stubborn)
 }
 
 @test "after the death of the command, survivors that die leave no zombies" {
-	start_run "$WDRUN" --survivors=wait bash -c '
+	underway --survivors=wait bash -c '
 		for _ in {1..10}; do escape --live & done
 		jobs -p >orphans; echo "ready $$"; exit 3'
 	mapfile -t orphans <orphans
@@ -158,7 +158,7 @@ give_to_all() {
 	grep -q '"outcome":"not executed","reason":"Resource temporarily unavailable"' out
 	start prlimit --nproc=40 "${as_user[@]}" -k 100ms ./bomb
 	await_ready
-	ends_by TERM 137 # the bomb ignores SIGTERM
+	ended_by TERM 137 # the bomb ignores SIGTERM
 	nobody_is_left
 }
 
@@ -182,7 +182,7 @@ is_left() {
 	start setpriv --reuid 65534 --regid 65534 --clear-groups \
 		"./${WDRUN##*/}" --report=report -k 100ms ./escape fork setsid root-user
 	await_ready
-	ends_by TERM 143
+	ended_by TERM 143
 	is_left "$ready"
 	end_leftovers
 }
@@ -191,10 +191,10 @@ is_left() {
 @test "whom not even SIGKILL ends is named, and on record until --reap" {
 	export WDRUN_REGISTRY=$PWD/registry
 	need_freezer
-	start_run "$WDRUN" --report=report -k 100ms --cleanup=pid.lock escape fork setsid
+	underway --report=report -k 100ms --cleanup=pid.lock escape fork setsid
 	echo "$ready" >pid.lock
 	freeze "$ready"
-	ends_by TERM 143
+	ended_by TERM 143
 	is_left "$ready"
 	[ -e pid.lock ]
 	[[ $("$WDRUN" --list) == *orphaned* ]]
@@ -205,7 +205,7 @@ is_left() {
 	[ -z "$("$WDRUN" --list)" ]
 
 	# Where the front is killed, the supervisor holds the lock.
-	start_run "$WDRUN" --lock=run.lock escape fork setsid
+	underway --lock=run.lock escape fork setsid
 	grep -qx "$started" run.lock
 	freeze "$ready"
 	kill -KILL "$started"

@@ -29,13 +29,13 @@ load bounds
 # may take, and some more.
 @test "a supervisor that a debugger has stopped is killed at its deadline, and the tree with it" {
 	PATIENCE=80
-	start_run "$WDRUN" --lock=lock -k 0 escape fork setsid stubborn
+	underway --lock=lock -k 0 escape fork setsid stubborn
 	seize "$supervisor" >seized 2>&1 3>&- &
 	wait_until test -s seized
 	says_ready seized || skip "$(<seized)"
 	says_ready out
 
-	ends_by TERM 137
+	ended_by TERM 137
 	is_dead "$ready"
 	nobody_is_left
 	has_message "$supervisor"

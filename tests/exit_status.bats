@@ -126,7 +126,7 @@ stopped() {
 	is_dead "$ready"
 
 	# Somebody else kills the command.
-	start_run "$WDRUN" --idle-after-exit=100ms -k 100ms escape fork setsid stubborn
+	underway --idle-after-exit=100ms -k 100ms escape fork setsid stubborn
 	kill -KILL "$target"
 	gives 137 finish
 	is_dead "$ready"
@@ -144,7 +144,7 @@ stopped() {
 			trap "sleep 0.2; mkdir in-order; exit 7" TERM; mkdir ready
 			while :; do sleep 1000 & wait; done'
 		wait_until test -d ready
-		ends_by TERM 7
+		ended_by TERM 7
 		rmdir ready in-order
 	done
 }

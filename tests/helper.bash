@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # shellcheck disable=SC2119,SC2120,SC2317 # the tests call what is here
 #
 # What all .bats files share. A test runs in an empty directory of its own. All
@@ -194,8 +193,8 @@ finish() {
 	take_output
 }
 
-# ends_by SIGNAL STATUS: what was started gets SIGNAL, and ends with STATUS.
-ends_by() {
+# ended_by SIGNAL STATUS: the signal to what was started ends that, with STATUS.
+ended_by() {
 	kill -s "$1" "$started"
 	gives "$2" finish
 }
@@ -210,6 +209,11 @@ start_run() {
 	[ "/proc/$front/exe" -ef "$WDRUN" ] || { first_child "$front" && front=$child; }
 	find_watchers
 	wait_until is_idle "$supervisor"
+}
+
+# underway OPTION... COMMAND...: the same for a run that nothing else starts.
+underway() {
+	start_run "$WDRUN" "$@"
 }
 
 # Sets output and stderr, and prints them with the status, for the log of a failure.
@@ -288,10 +292,10 @@ gives() {
 # goes_on OPTION...: with these options a run has no bound: it still runs when
 # it has had time to look at its clocks, until it is told to end.
 goes_on() {
-	start_run "$WDRUN" "$@" sigcount
+	underway "$@" sigcount
 	kill -USR1 "$started"
 	wait_until grep -qx 'got 10' out
-	ends_by TERM 7
+	ended_by TERM 7
 }
 
 # Waits until the program says `ready PID`. Sets ready to that PID.

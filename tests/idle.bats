@@ -103,7 +103,7 @@ works_on() {
 
 # bats test_tags=slow
 @test "a run with all bounds wakes nobody up before one of them is over" {
-	start_run "$WDRUN" -t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy escape
+	underway -t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy escape
 	wait_until sleep_on "$front" "$supervisor"
-	ends_by TERM 143
+	ended_by TERM 143
 }

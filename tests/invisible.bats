@@ -46,7 +46,7 @@ descriptors() {
 	mkfifo pipe
 	echo text >file
 	exec 5<>pipe 6<file 7>>log 500>>log
-	start_run "$WDRUN" sh -c 'echo "ready $$"; exec sleep 1000'
+	underway sh -c 'echo "ready $$"; exec sleep 1000'
 	exec 5>&- 6<&- 7>&- 500>&-
 
 	descriptors "$target" >those
@@ -60,7 +60,7 @@ descriptors() {
 		no grep -xvE "[01] /dev/null|2 $PWD/err|[0-9]+ /proc|[0-9]{1,2} (anon_inode|pipe):.*" held
 		no grep -Ff pipes held
 	done
-	ends_by TERM 143
+	ended_by TERM 143
 }
 
 @test "a pipeline is as without it: SIGPIPE, what is left to read, a process substitution" {

@@ -8,7 +8,7 @@ load helper
 load bounds
 
 run_on_record() { # OPTION... COMMAND...
-	start_run "$WDRUN" --lock=lock --name=nightly --report=report "$@"
+	underway --lock=lock --name=nightly --report=report "$@"
 }
 
 # The target has exited with 3.
@@ -97,11 +97,11 @@ goes_on_without_caller() {
 @test "with --die-with-parent a killed caller takes the run along, but no thread of it" {
 	start_run bash -c '"$WDRUN" --die-with-parent -k 300ms \
 		escape fork setsid stubborn; :'
-	ends_by KILL 137
+	ended_by KILL 137
 	wait_until nobody_is_left
 
 	start_run bash -c '"$WDRUN" sigcount; :'
-	ends_by KILL 137
+	ended_by KILL 137
 	goes_on_without_caller
 
 	need python3
