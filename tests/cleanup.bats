@@ -57,8 +57,7 @@ leaves() {
 	[ ! -s err ]
 
 	# As long as the tree is there.
-	underway "${both[@]}" --survivors=wait sh -c \
-		"$script"'exec escape -x 0 fork setsid'
+	underway "${both[@]}" --survivors=wait sh -c "$script"'exec escape -x 0 fork setsid'
 	wait_until is_dead "$(<pid.lock)"
 	both_are_there
 	kill -KILL "$ready"

@@ -89,9 +89,7 @@ escape=(escape fork setsid stubborn)
 	complete_late unshare --pid --fork bash -c '
 		next=/proc/sys/kernel/ns_last_pid
 		echo 2 >$next
-		for _ in {3..10}; do
-			escape --live & strangers+=($!)
-		done
+		for _ in {3..10}; do escape --live & strangers+=($!); done
 		(
 			echo 99 >$next
 			bash -c "echo 1 >$next

@@ -7,19 +7,17 @@
 load helper
 load bounds
 
-run_on_record() { # OPTION... COMMAND...
-	underway --lock=lock --name=nightly --report=report "$@"
-}
+on_record=(--lock=lock --name=nightly --report=report)
 
 # The target has exited with 3.
 lingering() {
-	run_on_record --survivors=wait escape -x 3 fork setsid stubborn
+	underway "${on_record[@]}" --survivors=wait escape -x 3 fork setsid stubborn
 	wait_until is_zombie "$target"
 }
 
 # The target has ended by the first signal, and the stop goes on.
 stopping() {
-	run_on_record -k never escape fork setsid stubborn
+	underway "${on_record[@]}" -k never escape fork setsid stubborn
 	kill -TERM "$front"
 	wait_until is_dead "$target"
 	is_alive "$ready"
@@ -27,14 +25,10 @@ stopping() {
 
 # The front is stopped first, since it would continue the supervisor.
 stopped() {
-	run_on_record escape fork setsid stubborn
+	underway "${on_record[@]}" escape fork setsid stubborn
 	kill -STOP "$front" "$supervisor"
 	wait_until is_stopped "$front"
 	wait_until is_stopped "$supervisor"
-}
-
-is_on_record() {
-	compgen -G 'registry/*' >/dev/null
 }
 
 # bats test_tags=smoke,tree
@@ -45,7 +39,7 @@ is_on_record() {
 		rm -f report
 		"$state"
 		[ -e lock ]
-		is_on_record
+		[ -n "$(ls registry)" ]
 		kill -KILL "${!watcher}"
 		kill -CONT "$front" 2>/dev/null || true
 		gives "$expected" finish
@@ -53,7 +47,7 @@ is_on_record() {
 		[ -s err ]
 		only_messages
 		[ ! -e lock ]
-		no is_on_record
+		[ -z "$(ls registry)" ]
 		reported '"name":"nightly"'
 		[ "$state" != stopped ] || reported "\"reason_code\":\"$watcher-killed\""
 	done <<-'END_OF_STATES'
