@@ -195,7 +195,7 @@ is_left() {
 	ended_by TERM 143
 	is_left "$ready"
 	[ -e pid.lock ]
-	[[ $("$WDRUN" --list) == *orphaned* ]]
+	wait_until eval '[[ $("$WDRUN" --list) == *orphaned* ]]'
 
 	thaw "$ready"
 	wait_until "$WDRUN" --reap
