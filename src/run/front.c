@@ -181,6 +181,7 @@ stop_job(struct run *run, struct front *front)
 	const int64_t stopped = duration_now() - now;
 
 	front->deadline = duration_add(front->deadline, stopped);
+	run->options.timeout = duration_add(run->options.timeout, stopped);
 	run->output.quiet_since = duration_now();
 	terminal_take(&run->terminal);
 	/* The SIGCONT that ended the stop is pending, and will be passed on. If
