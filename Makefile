@@ -33,13 +33,15 @@ SOURCES  := watchdog.c $(wildcard src/*/*.c)
 HEADERS  := watchdog.h $(wildcard src/*/*.h)
 OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
 ROOMS    := $(filter-out $(BUILD)/watchdog.o,$(OBJECTS))
-PROGRAMS := $(patsubst tests/programs/%.c,build/tests/%,$(wildcard tests/programs/*.c))
+FORKS    := $(addprefix build/tests/,crowd chain storm hydra bomb successor threads)
+PROGRAMS := $(addprefix build/tests/,$(basename $(notdir $(wildcard tests/programs/*.c tests/programs/*.py)))) \
+	build/tests/escape $(FORKS)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit-%,$(wildcard tests/unit/*.c))
-FUZZERS  := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
+FUZZERS  := $(BUILD)/entry $(BUILD)/procfs
 SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep scenario tracer calls)
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
-SCRIPTS  := .ci/run bench/run bench/picture bench/survivors tests/run tests/find-bats \
+SCRIPTS  := .ci/run tests/run tests/find-bats \
 	tests/install-tools tests/check tests/lint tests/demo tests/fuzz/run \
 	tests/faults/run tests/mutants $(wildcard examples/*.sh) completions/wdrun.bash
 HOST_CC  := cc
@@ -50,7 +52,7 @@ VERSION   = $(shell sed -n 's/^.define WDRUN_VERSION "\(.*\)"/\1/p' src/cli/opti
 # The build with sanitizers, and the build for the fuzzers.
 ASAN := BUILD=build/asan CC=$(HOST_CC) CFLAGS="-O1 -g1 -fsanitize=address,undefined \
 	-fno-sanitize-recover=all -fno-omit-frame-pointer"
-FUZZ := BUILD=build/fuzz CC=clang CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
+FUZZ := BUILD=build/fuzz CC=clang CPPFLAGS=-DFUZZ CFLAGS="-O1 -g -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all"
 
 .PHONY: all debug demo deps test dist deb is-static lint check asan fuzz faults soak differential mutants model bench format install uninstall \
@@ -85,15 +87,14 @@ units fuzzers:
 	@: # keeps make from saying that there is nothing to do
 
 $(UNITS): $(BUILD)/unit-%: $(BUILD)/tests/unit/%.o $(ROOMS)
-$(FUZZERS): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(ROOMS)
-$(FUZZERS:$(BUILD)/%=$(BUILD)/unit-%): $(BUILD)/unit-%: $(BUILD)/tests/fuzz/%.o # replays its corpus
+$(FUZZERS): $(BUILD)/%: $(BUILD)/tests/unit/%.o $(ROOMS)
 $(UNITS) $(FUZZERS):
 	@echo '  link    $@'
 	$(QUIET)$(CC) $(CFLAGS) $(PLACING) $(LINKING) $(LDFLAGS) -o $@ $^
 
 $(BUILD)/tests/%.o: WARNINGS := -Wall -Wextra
 
--include $(patsubst %.c,$(BUILD)/%.d,$(wildcard tests/unit/*.c tests/fuzz/*.c))
+-include $(patsubst %.c,$(BUILD)/%.d,$(wildcard tests/unit/*.c))
 
 demo: wdrun
 	@tests/demo ./wdrun
@@ -108,6 +109,15 @@ build/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	@mkdir -p $(@D)
 	@echo '  compile $@'
 	$(QUIET)$(HOST_CC) -O1 $(STATIC) $(STANDARD) -Wall -Wextra -pthread -o $@ $<
+
+build/tests/%: tests/programs/%.py
+	@install -D $< $@
+
+# A program does what its name says.
+build/tests/escape: build/tests/act
+$(FORKS): build/tests/forks
+build/tests/escape $(FORKS):
+	@ln -f $< $@
 
 # Installs what "make test" skips tests without.
 deps:
@@ -189,7 +199,7 @@ bench: wdrun
 build/bench/%: bench/%.c
 	@mkdir -p $(@D)
 	@echo '  compile $@'
-	$(QUIET)$(if $(filter nothing floor,$*),$(CC) -static,$(HOST_CC)) -O2 $(STANDARD) -Wall -Wextra -o $@ $<
+	$(QUIET)$(CC) -static -O2 $(STANDARD) -Wall -Wextra -o $@ $<
 
 format:
 	clang-format -i $(C_FILES)

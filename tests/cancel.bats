@@ -76,7 +76,7 @@ is_cancelled() {
 	"$WDRUN" --cancel=never 3>&- &
 	never+=("$!")
 
-	start_run launch --ignore TERM "$WDRUN" --name=job -k 100ms escape fork setsid
+	start_run env --ignore-signal=TERM "$WDRUN" --name=job -k 100ms escape fork setsid
 	find_id
 	"$WDRUN" --cancel=job
 	is_dead "$front"

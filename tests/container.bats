@@ -13,7 +13,7 @@ escape=(escape fork setsid stubborn)
 @test "as PID 1 it has the command's status, forwards signals, and reaps; no other PID 1 has to" {
 	need nsenter
 	need_unshare "${container[@]:1}"
-	complete status "${container[@]}" "$WDRUN" die TERM
+	complete status "${container[@]}" "$WDRUN" sh -c 'kill -TERM $$'
 	[ "$output" = "exit 143" ]
 	[ ! -s err ]
 
@@ -92,7 +92,7 @@ escape=(escape fork setsid stubborn)
 		for _ in {3..10}; do escape --live & strangers+=($!); done
 		(
 			echo 99 >$next
-			bash -c "echo 1 >$next
+			env --default-signal bash -c "echo 1 >$next
 				exec \"\$WDRUN\" -t LIMIT -k 100ms escape stubborn"
 			echo "status $?"
 		)

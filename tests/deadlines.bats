@@ -22,17 +22,25 @@ load bounds
 	[ "$output" = 'status 7' ]
 	[ -s err ]
 	only_messages
-	nobody_is_left
+	wait_until nobody_is_left
 }
 
 # The front kills it 40 seconds after --kill-after: as long as the end of a tree
 # may take, and some more.
 @test "a supervisor that a debugger has stopped is killed at its deadline, and the tree with it" {
+	need python3
 	PATIENCE=80
 	underway --lock=lock -k 0 escape fork setsid stubborn
-	seize "$supervisor" >seized 2>&1 3>&- &
+	python3 - "$supervisor" >seized 2>&1 3>&- <<-'END' &
+		import ctypes, os, sys
+		PTRACE_ATTACH, pid = 16, int(sys.argv[1])
+		ctypes.CDLL(None).ptrace(PTRACE_ATTACH, pid, 0, 0)
+		os.waitpid(pid, 0)
+		print("ready", pid, flush=True)
+		os.waitpid(pid, 0)
+	END
 	wait_until test -s seized
-	says_ready seized || skip "$(<seized)"
+	says_ready seized || skip "$(tail -n 1 seized)"
 	says_ready out
 
 	ended_by TERM 137

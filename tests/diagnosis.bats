@@ -32,7 +32,7 @@ load diagnosis
 		PID cat unwritten *opening a FIFO that nobody opens for writing: 'unwritten' | say; exec cat unwritten
 		PID *reading fd 0 (pipe that nobody in the tree writes) | say; exec cat <&7
 		PID *waiting for a lock on fd * (HERE/lock), held by $holder flock lock sleep 1000 | say; exec flock lock true
-		waiting for a lock on fd * (HERE/record), held by * block record | block record & exec block record
+		waiting for a lock on fd * (HERE/record), held by *block record | block record & exec block record
 	END
 	first_child "$holder"
 	kill "$other" "$child"
@@ -84,6 +84,7 @@ load diagnosis
 @test "what may not be read of a process is left out, not guessed" {
 	need_other_user
 	chmod 777 .
+	chmod 755 .. ../..
 	cp "$PROGRAMS/block" "$WDRUN" . # their directories may be below /root
 	gives 124 complete_late setpriv --reuid=65534 --regid=65534 --clear-groups \
 		./wdrun -i LIMIT "${stop[@]}" bash -c './block secret | tee /dev/stderr | cat; true'

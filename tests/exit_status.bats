@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
 # Promise 3: the exit status is true, as a shell shows it ($?: a death by signal
-# N is 128+N) and as waitpid(2) has it (programs/status.c).
+# N is 128+N) and as waitpid(2) has it (programs/status.py).
 
 load helper
 
@@ -16,28 +16,31 @@ ends_as() {
 }
 launched=()
 
+# die SIGNAL, below other words: dies of SIGNAL, whatever disposition it has inherited.
+die=(env --default-signal sh -c 'kill -"$0" "$$"')
+
 # bats test_tags=smoke
 @test "a shell and waitpid see the command's code, and its death by a signal, even an ignored one" {
 	for code in 0 75 124 125 127 255; do
 		ends_as "exit $code" sh -c "exit $code"
 	done
 	for number in 1 9 11 64; do
-		ends_as "signal $number" die "$number"
+		ends_as "signal $number" "${die[@]}" "$number"
 	done
 	for number in 2 15 34; do
-		launched=(launch --ignore "$number")
-		ends_as "signal $number" die "$number"
+		launched=(env --ignore-signal="$number")
+		ends_as "signal $number" "${die[@]}" "$number"
 	done
-	gives 143 directly "$WDRUN" die TERM
+	gives 143 directly "$WDRUN" "${die[@]}" TERM
 }
 
 # bats test_tags=slow
 @test "a death that dumps core is not dumped a second time" {
 	ulimit -c unlimited || skip "this shell may not dump core"
-	complete status die ABRT
+	complete status "${die[@]}" ABRT
 	[ "$output" = "signal 6 core" ] || skip "this machine dumps no core"
 	rm -f core*
-	ends_as "signal 6" die ABRT
+	ends_as "signal 6" "${die[@]}" ABRT
 	[ "$(find . -name 'core*' | wc -l)" -le 1 ]
 }
 
@@ -58,7 +61,7 @@ each_not_run() {
 	echo data >data
 	mkdir -p directory one/tool two
 	printf '#!/bin/sh\nexit 6\n' >two/tool
-	cp "$PROGRAMS/status" busy
+	cp "$PROGRAMS/sigcount" busy
 	printf '#!/no/such/interpreter -x\n' >my-script
 	printf '#!  /bin/sh\r\nexit 1\r\n' >from-windows
 	printf '#!nothing' >short

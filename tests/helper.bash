@@ -156,7 +156,7 @@ show_processes() {
 }
 
 # For processes that a test leaves on purpose. They are stopped first, since
-# they may fork. programs/chain.c, which forks too fast for a shell, ends when
+# they may fork. programs/forks.c, which forks too fast for a shell, ends when
 # it sees the file.
 end_leftovers() {
 	local round left
@@ -177,9 +177,13 @@ end_leftovers() {
 # the files out and err. Sets started. stdin is that of the caller.
 start() {
 	: >out 2>err
-	launch --defaults "$@" <&0 >out 2>err 3>&- &
+	env --default-signal "$@" <&0 >out 2>err 3>&- &
 	started=$!
 }
+
+# Words before a command that make it a job, which SIGTSTP stops: their shell stays its
+# parent, and exits with its status.
+as_job=(bash -mc '"$@" & wait -f "$!"' bash)
 
 # await PID: waits for the end of a process of this shell. Sets status.
 await() {

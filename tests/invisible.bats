@@ -10,7 +10,7 @@ load helper
 # same below wdrun with OPTION as without wdrun, except for lines that begin with
 # BUT, and WDRUN_ID.
 same_state() {
-	local but=$1 option=$2 launcher=(launch --defaults "${@:3}")
+	local but=$1 option=$2 launcher=(env --default-signal "${@:3}")
 	"${launcher[@]}" state without 3>&-
 	"${launcher[@]}" "$WDRUN" "$option" state with 3>&-
 
@@ -22,8 +22,7 @@ same_state() {
 
 # bats test_tags=smoke
 @test "descriptors, signals, mask, limits, directory, niceness, ids, environment are the caller's" {
-	unusual=(--block USR1 --block 34 --block CHLD --block TERM
-		--ignore PIPE --ignore 35 --ignore CHLD --ignore TSTP nice -n 3)
+	unusual=(--block-signal="USR1,34,CHLD,TERM" --ignore-signal="PIPE,35,CHLD,TSTP" nice -n 3)
 	umask 027
 	ulimit -n 800
 	ulimit -c 0
@@ -31,7 +30,7 @@ same_state() {
 	exec 5<file 6>>log 7<>both 300<file
 	# The one difference: the command leads a process group.
 	same_state 'session: leader' -- "${unusual[@]}"
-	same_state 'session: leader' -- --close 0 --close 1 --close 2
+	same_state 'session: leader' -- sh -c 'exec "$@" <&- >&- 2>&-' sh
 	same_state nothing --foreground
 	exec 5<&- 6>&- 7>&- 300<&-
 }

@@ -292,9 +292,9 @@ waits_longer() {
 		: >out
 		: >err
 		before=(*)
-		for row in TERM QUIT USR1 KILL 'TERM --block TERM'; do
+		for row in TERM QUIT USR1 KILL 'TERM --block-signal=TERM'; do
 			read -ra words <<<"$row"
-			start launch "${words[@]:1}" "$WDRUN" -w 1000 -l a -l lock true
+			start env "${words[@]:1}" "$WDRUN" -w 1000 -l a -l lock true
 			wait_until is_waiting "$started"
 			kill -s "${words[0]}" "$started"
 			gives $((128 + $(kill -l "${words[0]}"))) finish
@@ -311,7 +311,7 @@ waits_longer() {
 @test "Ctrl-Z stops a run that waits for a lock, fg has it go on, meanwhile others get the lock" {
 	hold_lock
 	# In a process group that is not orphaned: else SIGTSTP would stop nothing.
-	start launch --group "$WDRUN" --lock=lock --lock-wait=1000 echo inside
+	start "${as_job[@]}" "$WDRUN" --lock=lock --lock-wait=1000 echo inside
 	wait_until first_child "$started"
 	job=$child
 	for _ in 1 2; do

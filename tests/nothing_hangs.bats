@@ -51,7 +51,7 @@ deaf_daemon=(escape fork setsid stubborn)
 	mkfifo full
 	exec 7<>full
 	# The pipe is full, and nobody reads.
-	pattern write 1 65536 >&7
+	head -c 65536 /dev/zero >&7
 	complete sh -c '"$WDRUN" --heartbeat=50ms -t 300ms -k 100ms -v \
 			escape fork setsid stubborn 2>&7 7>&-
 		echo "status $?"'
@@ -131,7 +131,7 @@ found() {
 	found aab 'printf aaa; sleep 0.05; printf aa; sleep 0.05; printf b'
 	[ "$output" = aaaaab ]
 	found $'one\ntwo' 'echo one; sleep 0.05; setsid sh -c "echo two; exec sleep 1001" &'
-	found $'\xff\x01DONE' 'pattern write 1 3000000; printf "\0\0\377\001DONE\0"'
+	found $'\xff\x01DONE' 'head -c 3000000 /dev/urandom; printf "\0\0\377\001DONE\0"'
 	printf -v text '%01023d!' 0
 	found "$text" 'printf 0; sleep 0.05; printf %s "$0"' "$text"
 	ends 3 --until-grace=0 'printf DO; sleep 0.1; printf NE >&2; sleep 0.1; exit 3'
@@ -212,9 +212,9 @@ moves() {
 			echo "ready $BASHPID") & exit 3' LIMIT
 	together
 	gives 3 directly -s URG -k 100ms --max-after-exit=500ms --idle-after-exit=never \
-		--report=report ticker 50 0 3
+		--report=report sh -c '(while sleep 0.05; do echo tick; done) & exit 3'
 	reported '"reason_code":"survivors-busy"'
-	has_message ticker
+	has_message 'while sleep'
 	nobody_is_left
 }
 

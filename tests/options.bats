@@ -50,7 +50,7 @@ accepted() {
 	for value in SIGUSR2=12 usr2=12 12=12 RTMIN=34 RTMIN+1=35 SIGRTMAX-1=63 RTMAX=64; do
 		number=${value#*=}
 		# Blocked, so that it waits until the command takes it.
-		gives 124 complete launch --block "$number" --block CONT \
+		gives 124 complete env --block-signal="$number,CONT" \
 			"$WDRUN" -t 10ms -k 60 -s "${value%=*}" sigcount 2
 		grep -qx "got $number" out
 	done

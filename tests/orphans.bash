@@ -15,7 +15,7 @@ begin() {
 	local name=$1
 	shift
 	: >"$name.out"
-	launch --defaults "$WDRUN" --name="$name" "$@" >"$name.out" 2>"$name.err" 3>&- &
+	env --default-signal "$WDRUN" --name="$name" "$@" >"$name.out" 2>"$name.err" 3>&- &
 	front=$!
 	await_ready "$name.out"
 	find_id

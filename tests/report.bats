@@ -49,7 +49,7 @@ reports_to() {
 	# What wdrun itself computes is not the command's.
 	ends 124 '.cpu_ms < 20' --heartbeat=1ms -t 1s sleep 1000
 	ends 139 '.outcome == "killed" and .status == 139 and .signal == "SIGSEGV" and
-		.target.status == null and .target.signal == "SIGSEGV"' die SEGV
+		.target.status == null and .target.signal == "SIGSEGV"' sh -c 'kill -SEGV $$'
 	ends 127 '.outcome == "not executed" and .status == 127 and .reason_code == "exec" and
 		.reason == "No such file or directory"' ./absent
 

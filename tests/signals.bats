@@ -28,7 +28,7 @@ load terminal
 
 # bats test_tags=slow
 @test "a terminating signal starts the clock of --kill-after, and puts off no --timeout" {
-	underway -k 200ms launch --ignore TERM escape
+	underway -k 200ms env --ignore-signal=TERM escape
 	ended_by TERM 137
 
 	# The command has sent the signal before it is ready.
@@ -56,7 +56,7 @@ load terminal
 }
 
 @test "what was ignored when wdrun started stays ignored, as by nohup, and is not counted" {
-	start launch --ignore HUP --ignore INT --ignore QUIT "$WDRUN" -k never sigcount
+	start env --ignore-signal=HUP,INT,QUIT "$WDRUN" -k never sigcount
 	await_ready
 	for signal in HUP INT QUIT USR1; do # USR1 is handled after the others
 		kill -"$signal" "$started"
@@ -73,12 +73,18 @@ is_pending() {
 	grep -qE "^S[ih][gd]Pnd:.*$2$" "/proc/$1/status"
 }
 
+# pending SIGNAL COMMAND...: completes COMMAND, which SIGNAL, from another process, waits
+# for.
+pending() {
+	complete env --block-signal="$1" bash -c 'sh -c "kill -$0 $$"; exec "$@"' "$@"
+}
+
 @test "what was pending at the start is pending for the command, a Ctrl-C too, or ends the run" {
 	export -f is_pending
-	gives 0 complete launch --pending USR1 "$WDRUN" -t 200 bash -c '
+	gives 0 pending USR1 "$WDRUN" -t 200 bash -c '
 		until is_pending $$ "[2367abef].."; do :; done; echo pending'
 
-	open_terminal launch --block INT bash -c 'kill -STOP $$; exec wdrun bash -c "
+	open_terminal env --block-signal=INT bash -c 'kill -STOP $$; exec wdrun bash -c "
 		until is_pending \$\$ \"[2367abef]\"; do :; done; echo yes >seen"'
 	wait_until is_stopped "$shell"
 	press C-c
@@ -86,7 +92,7 @@ is_pending() {
 	kill -CONT "$shell"
 	wait_until has_line seen yes
 	wait_until nobody_is_left
-	complete launch --pending TERM "$WDRUN" -k 300ms sleep 1000
+	pending TERM "$WDRUN" -k 300ms sleep 1000
 	[ "$status" -gt 128 ]
 }
 
@@ -94,7 +100,7 @@ is_pending() {
 @test "a signal in the first moments is not lost" {
 	for _ in {1..10}; do
 		start "$WDRUN" -k 300ms sleep 1000
-		# Before that, programs/launch would die by the signal.
+		# Before that, env would die by the signal.
 		wait_until test "/proc/$started/exe" -ef "$WDRUN"
 		ended_by TERM 143 >/dev/null
 	done
@@ -104,7 +110,7 @@ is_pending() {
 @test "TSTP stops the command and wdrun, CONT continues them; a command may handle it" {
 	for row in 'escape 143' 'sigcount 7'; do
 		# a job that SIGTSTP stops, whoever started the tests
-		start launch --group "$WDRUN" "${row% *}"
+		start "${as_job[@]}" "$WDRUN" "${row% *}"
 		await_ready
 		first_child "$started"
 		kill -TSTP "$child"
@@ -122,6 +128,6 @@ is_pending() {
 	done
 
 	# It stops no clock.
-	gives 124 complete launch --group sh -c 'front=$$ exec "$WDRUN" -t 500ms "$@"' sh \
+	gives 124 complete "${as_job[@]}" sh -c 'front=$$ exec "$WDRUN" -t 500ms "$@"' sh \
 		sh -c 'kill -TSTP "$front"; exec sleep 1000'
 }

@@ -50,7 +50,7 @@ setup() {
 # in told_by, says which.
 under() {
 	local status=0
-	PATH=$BATS_FILE_TMPDIR/$1:$PATH launch --defaults "${told_by[@]}" "${launched[@]}" \
+	PATH=$BATS_FILE_TMPDIR/$1:$PATH env --default-signal "${told_by[@]}" "${launched[@]}" \
 		timeout "${@:2}" >"$1.out" 2>"$1.err" 3>&- || status=$?
 	((${#told_by[@]})) || echo "exit $status" >>"$1.out"
 }
@@ -173,7 +173,7 @@ told() {
 		sh -c 'cat; printf "%s|" "$@"; echo' sh -k --help '' 'a b'
 	twin "exit 4" --verb --sig TERM --kill 5 --pres --fore 100 sh -c 'exit 4'
 	twin "exit 124" 100 sh -c 'exit 124'
-	twin "signal 9" 100 die KILL
+	twin "signal 9" 100 sh -c 'kill -KILL $$'
 	twin "signal 11" 100 sh -c 'ulimit -c 0; kill -SEGV $$'
 }
 
@@ -240,9 +240,9 @@ sent() {
 
 # bats test_tags=slow
 @test "timeout: it works where the caller ignores or blocks signals; what is ignored stays so" {
-	launched=(launch --ignore TERM --ignore CHLD --block ALRM)
+	launched=(env --ignore-signal="TERM,CHLD" --block-signal=ALRM)
 	twin "exit 124" .02 sleep 1000
-	launched=(launch --ignore USR1)
+	launched=(env --ignore-signal=USR1)
 	twin "exit 124" -s USR1 .02 sleep 1000
 	launched=(sh -c 'sleep .1 & exec "$@"' sh)
 	twin "exit 124" .2 sleep 1000
@@ -250,11 +250,9 @@ sent() {
 	# So POSIX.1-2024 ("ASYNCHRONOUS EVENTS" and XCU 1.4), GNU's since 9.10
 	# and busybox. GNU's before that sends HUP, INT, QUIT and TERM to the
 	# command, which dies of it, also under nohup.
-	ignored=() signals=(1 2 3 12 15)
-	for signal in "${signals[@]}"; do ignored+=(--ignore "$signal"); done
-	start launch "${ignored[@]}" "$ours" -s ALRM 100 sigcount 1
+	start env --ignore-signal=1,2,3,12,15 "$ours" -s ALRM 100 sigcount 1
 	await_ready
-	for signal in "${signals[@]}" RTMIN; do kill "-$signal" "$started"; done
+	for signal in 1 2 3 12 15 RTMIN; do kill "-$signal" "$started"; done
 	gives 7 finish
 	[ "$output" = "ready $ready"$'\ngot 34' ]
 }

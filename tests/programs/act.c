@@ -1,30 +1,134 @@
 /*
  * act WORD...: does one thing after the other, as it is told to:
  *
- *     lock=FILE  writes its PID into FILE, as a shell script's lock
- *     dir=NAME   makes the directory NAME, another kind of lock
- *     session    starts a process with a session of its own, which lives on,
- *                whatever signal it is sent
- *     child      starts a process that lives on
- *     daemon     the same, in a session of its own, and without a parent
- *     ready      prints `ready PID`
- *     size       prints the size of the terminal on stdout, as "24x80"
- *     say=TEXT   prints TEXT
- *     sleep=MS   sleeps for so many milliseconds
- *     exit=N     exits
- *     live       lives on
+ *	any        may have descriptors beside the first three; otherwise act
+ *	           does nothing, and exits with 98 (first)
+ *	lock=FILE  writes its PID into FILE, as a shell script's lock
+ *	dir=NAME   makes the directory NAME, another kind of lock
+ *	session    starts a process that takes the steps `stubborn setsid`
+ *	daemon     the same with `setsid fork`
+ *	ready      prints `ready PID`
+ *	say=TEXT   prints TEXT
+ *	sleep=MS   sleeps for so many milliseconds
+ *	exit=N     exits
+ *	live       lives on
  *
- * It does nothing of that, and exits with 98, where it was given any descriptor
- * but the first three, and the first word is not `any`.
+ * escape [-x CODE] STEP...: starts one process that takes the STEPs away from
+ * its parent, prints `ready PID` when it has taken them all, and lives on, or
+ * exits with CODE.
+ *
+ *	fork       the parent exits: an orphan
+ *	setsid     a session of its own
+ *	root       works in /
+ *	closed     has no open descriptor
+ *	stubborn   ignores every signal that can be ignored
+ *	undumpable is as /proc shows a setuid program or ssh-agent
+ *	root-user  has become root altogether (from a copy that is setuid root)
+ *	stopped    has stopped itself (last)
+ *	busy       computes all the time (last)
+ *	empty      has executed itself with an empty environment (last)
+ *
+ * A daemon is `fork setsid fork root closed`.
  */
 #include "bounded.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
-#define DESCRIPTORS_MAX 256
+#define DESCRIPTORS_MAX 1024
+
+static int report_fd; /* the write end of the escapee; it closes when the steps
+                         are done */
+
+static bool
+is(const char *word, const char *name)
+{
+	return strcmp(word, name) == 0;
+}
+
+static void
+take_step(const char *step)
+{
+	int result = 0;
+
+	if (is(step, "fork") && fork_bounded() != 0)
+		_exit(0);
+	if (is(step, "setsid"))
+		result = setsid();
+	else if (is(step, "root"))
+		result = chdir("/");
+	else if (is(step, "undumpable"))
+		result = prctl(PR_SET_DUMPABLE, 0);
+	else if (is(step, "root-user"))
+		result = setresuid(0, 0, 0);
+	else if (strstr("fork closed stubborn stopped busy empty", step) ==
+	         NULL)
+		result = -1;
+	for (int i = 1; is(step, "stubborn") && i <= SIGRTMAX; i++)
+		(void)signal(i, SIG_IGN); /* SIGKILL and the like stay */
+	for (int fd = 0; is(step, "closed") && fd < DESCRIPTORS_MAX; fd++) {
+		if (fd != report_fd)
+			(void)close(fd);
+	}
+	if (result == -1)
+		give_up(step);
+}
+
+static _Noreturn void
+be_escapee(const char *const steps[])
+{
+	char *const arguments[] = { "escape", "--live", NULL };
+	const char *last = "";
+
+	for (; *steps != NULL; steps++)
+		take_step(last = *steps);
+
+	const pid_t self = getpid();
+
+	if (write(report_fd, &self, sizeof(self)) != sizeof(self))
+		_exit(99);
+	if (is(last, "empty")) {
+		(void)execve("/proc/self/exe", arguments, arguments + 2);
+		_exit(99);
+	}
+	(void)close(report_fd);
+	if (is(last, "stopped"))
+		(void)raise(SIGSTOP);
+	while (is(last, "busy"))
+		;
+	live();
+}
+
+/* Starts a process that takes the STEPS and lives on. Returns its PID when it
+ * has taken them, the last one included. */
+static pid_t
+start(const char *const steps[])
+{
+	int fds[2];
+	pid_t escapee[2];
+
+	if (pipe2(fds, O_CLOEXEC) == -1)
+		give_up("pipe");
+	report_fd = fds[1];
+	if (fork_bounded() == 0) {
+		(void)close(fds[0]);
+		be_escapee(steps);
+	}
+	(void)close(fds[1]);
+	/* It says one, and then closes the pipe. */
+	if (read(fds[0], escapee, sizeof(escapee)) != sizeof(pid_t) ||
+	    read(fds[0], escapee + 1, 1) != 0)
+		give_up("the escapee says too little, or too much");
+	(void)close(fds[0]);
+	while (*steps != NULL && steps[1] != NULL)
+		steps++;
+	if (*steps != NULL && is(*steps, "stopped"))
+		await_state(escapee[0], 'T');
+	return escapee[0];
+}
 
 static void
 take_lock(const char *file)
@@ -36,63 +140,37 @@ take_lock(const char *file)
 	(void)close(fd);
 }
 
-/* Starts a process that lives on. An escapee has a session of its own, and
- * ignores every signal; a daemon has the session, and no parent. */
 static void
-start(bool is_escapee, bool is_daemon)
+act(char *word)
 {
-	if (fork_bounded() != 0)
-		return;
-	for (int number = 1; is_escapee && number < SIGRTMIN; number++)
-		(void)signal(number, SIG_IGN);
-	if (is_escapee || is_daemon)
-		(void)setsid();
-	if (is_daemon && fork_bounded() != 0)
-		_exit(0);
-	live();
-}
+	static const char *const session[] = { "stubborn", "setsid", NULL };
+	static const char *const daemon[] = { "setsid", "fork", NULL };
+	char *value = word;
+	const char *const name = strsep(&value, "=");
+	int result = 0;
 
-static void
-say_size(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == -1)
-		give_up("size");
-	dprintf(STDOUT_FILENO, "%dx%d\n", size.ws_row, size.ws_col);
-}
-
-static void
-act(const char *word)
-{
-	const char *equals = strchr(word, '=');
-	const char *value = equals == NULL ? "" : equals + 1;
-
-	if (strncmp(word, "lock=", 5) == 0)
+	if (is(name, "lock"))
 		take_lock(value);
-	else if (strncmp(word, "dir=", 4) == 0) {
-		if (mkdir(value, 0777) == -1)
-			give_up(value);
-	} else if (strcmp(word, "session") == 0)
-		start(true, false);
-	else if (strcmp(word, "child") == 0)
-		start(false, false);
-	else if (strcmp(word, "daemon") == 0)
-		start(false, true);
-	else if (strcmp(word, "ready") == 0)
+	else if (is(name, "dir"))
+		result = mkdir(value, 0777);
+	else if (is(name, "session"))
+		(void)start(session);
+	else if (is(name, "daemon"))
+		(void)start(daemon);
+	else if (is(name, "ready"))
 		say_ready(getpid());
-	else if (strcmp(word, "size") == 0)
-		say_size();
-	else if (strncmp(word, "say=", 4) == 0)
+	else if (is(name, "say"))
 		dprintf(STDOUT_FILENO, "%s\n", value);
-	else if (strncmp(word, "sleep=", 6) == 0)
+	else if (is(name, "sleep"))
 		(void)usleep((useconds_t)atoi(value) * 1000);
-	else if (strncmp(word, "exit=", 5) == 0)
+	else if (is(name, "exit"))
 		exit(atoi(value));
-	else if (strcmp(word, "live") == 0)
+	else if (is(name, "live"))
 		live();
 	else
-		give_up(word);
+		result = -1;
+	if (result == -1)
+		give_up(name);
 }
 
 static void
@@ -109,9 +187,19 @@ refuse_descriptors(void)
 int
 main(int argc, char *argv[])
 {
-	const int first = argc > 1 && strcmp(argv[1], "any") == 0 ? 2 : 1;
+	const bool has_code = argc > 2 && is(argv[1], "-x");
 
 	bound_life();
+	if (argc > 1 && is(argv[1], "--live"))
+		live();
+	if (is(program_invocation_short_name, "escape")) {
+		say_ready(start((const char **)argv + (has_code ? 3 : 1)));
+		if (has_code)
+			return atoi(argv[2]);
+		live();
+	}
+	const int first = argc > 1 && is(argv[1], "any") ? 2 : 1;
+
 	if (first == 1)
 		refuse_descriptors();
 	for (int i = first; i < argc; i++)

@@ -25,30 +25,24 @@ give_up(const char *what)
 }
 
 /*
- * Kills the calling process SECONDS from now, by a timer that sends
+ * Kills the calling process LIFE_SECONDS from now, by a timer that sends
  * SIGKILL. alarm(2) would not do: SIGALRM can be ignored, and stays pending
  * while a process is stopped. Neither fork nor exec keeps the timer: call this
  * in each process.
  */
 static inline void
-bound_life_to(time_t seconds)
+bound_life(void)
 {
 	struct sigevent event = {
 		.sigev_notify = SIGEV_SIGNAL,
 		.sigev_signo = SIGKILL,
 	};
-	const struct itimerspec life = { .it_value.tv_sec = seconds };
+	const struct itimerspec life = { .it_value.tv_sec = LIFE_SECONDS };
 	timer_t timer;
 
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) == -1 ||
 	    timer_settime(timer, 0, &life, NULL) == -1)
 		give_up("timer");
-}
-
-static inline void
-bound_life(void)
-{
-	bound_life_to(LIFE_SECONDS);
 }
 
 /* fork(2) whose child has a bounded life; a failure ends the program. */
@@ -93,12 +87,14 @@ live(void)
 		pause();
 }
 
-/* Waits until the file PATH, a "stat" of /proc, has this STATE. */
+/* Waits until the process has the state WANTED of /proc/PID/stat. */
 static inline void
-await_state(const char *path, char wanted)
+await_state(pid_t pid, char wanted)
 {
 	char state = '?';
+	char path[64];
 
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	while (state != wanted) {
 		FILE *const stat = fopen(path, "re");
 
@@ -120,24 +116,4 @@ reset_signals(void)
 		(void)signal(i, SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* Returns the number of TERM, SIGTERM or 15; another text ends the program. */
-static inline int
-signal_number(const char *text)
-{
-	const char *name = strncmp(text, "SIG", 3) == 0 ? text + 3 : text;
-	char *end;
-	const long number = strtol(text, &end, 10);
-
-	if (*text != '\0' && *end == '\0' && number > 0 && number <= SIGRTMAX)
-		return (int)number;
-	for (int i = 1; i < SIGRTMIN; i++) {
-		const char *known = sigabbrev_np(i);
-
-		if (known != NULL && strcmp(known, name) == 0)
-			return i;
-	}
-	fprintf(stderr, "no signal: %s\n", text);
-	exit(99);
 }

@@ -15,61 +15,29 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* A file name in /proc/PID, or the beginning of an environment. */
+/* The beginning of a file of /proc/PID, between two zero bytes. */
 static char buffer[1 << 20];
 
-/*
- * Reads the file NAME of the process, and adds a zero byte. Returns the number
- * of bytes, or -1 where the process is gone or may not be read.
- */
-static ssize_t
+/* Reads the file NAME of the process. Returns how many bytes, 0 where it may
+ * not be read. */
+static size_t
 read_file(pid_t pid, const char *name)
 {
 	char path[64];
 	size_t length = 0;
-	ssize_t got;
-	int fd;
+	ssize_t got = 0;
 
 	(void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd == -1)
-		return -1;
-	while ((got = read(fd, buffer + length, sizeof buffer - 1 - length)) >
-	       0)
+
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	do {
 		length += (size_t)got;
+		got = read(fd, buffer + 1 + length, sizeof buffer - 2 - length);
+	} while (got > 0);
 	(void)close(fd);
-	buffer[length] = '\0';
-	return got == -1 ? -1 : (ssize_t)length;
-}
-
-/* The fields of proc_pid_stat(5) behind the name. */
-struct stat_fields {
-	char state;
-	pid_t parent;
-	unsigned flags;
-};
-
-static bool
-look_at(pid_t pid, struct stat_fields *fields)
-{
-	const char *after;
-
-	return read_file(pid, "stat") > 0 &&
-	       (after = strrchr(buffer, ')')) != NULL &&
-	       sscanf(after, ") %c %d %*d %*d %*d %*d %u", &fields->state,
-	              &fields->parent, &fields->flags) == 3;
-}
-
-static bool
-has_marker(pid_t pid, const char *marker)
-{
-	const ssize_t length = read_file(pid, "environ");
-
-	for (const char *at = buffer; length > 0 && at < buffer + length;
-	     at += strlen(at) + 1)
-		if (strcmp(at, marker) == 0)
-			return true;
-	return false;
+	buffer[1 + length] = '\0';
+	return length;
 }
 
 /* A directory that was removed reads "DIRECTORY (deleted)". */
@@ -78,15 +46,11 @@ is_inside(pid_t pid, const char *directory)
 {
 	const size_t length = strlen(directory);
 	char link[64];
-	char path[PATH_MAX];
-	ssize_t got;
+	char path[PATH_MAX] = "";
 
 	(void)snprintf(link, sizeof link, "/proc/%d/cwd", (int)pid);
-	got = readlink(link, path, sizeof path - 1);
-	if (got < (ssize_t)length)
-		return false;
-	path[got] = '\0';
-	return strncmp(path, directory, length) == 0 &&
+	return readlink(link, path, sizeof path - 1) != -1 &&
+	       strncmp(path, directory, length) == 0 &&
 	       strchr("/ ", path[length]) != NULL;
 }
 
@@ -95,44 +59,42 @@ is_inside(pid_t pid, const char *directory)
 static bool
 has_pending_kill(pid_t pid)
 {
-	const char *at = buffer;
+	const size_t length = read_file(pid, "status");
 
-	if (read_file(pid, "status") <= 0)
-		return true;
-	for (; (at = strstr(at, "Pnd:")) != NULL; at++)
+	for (const char *at = buffer + 1; (at = strstr(at, "Pnd:")) != NULL;
+	     at++)
 		if ((strtoull(at + 4, NULL, 16) & 1U << (SIGKILL - 1)) != 0)
 			return true;
-	return false;
+	return length == 0;
+}
+
+/* Returns the parent of the process, 0 where it is dead or, with LEAVES_DYING,
+ * in exit(2): PF_EXITING of include/linux/sched.h. */
+static pid_t
+parent_of_living(pid_t pid, bool leaves_dying)
+{
+	char state;
+	pid_t parent;
+	unsigned flags;
+	const char *const after =
+	    read_file(pid, "stat") == 0 ? NULL : strrchr(buffer + 1, ')');
+
+	if (after == NULL ||
+	    sscanf(after, ") %c %d %*d %*d %*d %*d %u", &state, &parent,
+	           &flags) != 3 ||
+	    strchr("ZX", state) != NULL || (leaves_dying && (flags & 4) != 0))
+		return 0;
+	return parent;
 }
 
 static bool
 is_ancestor(pid_t pid)
 {
-	struct stat_fields own = { .parent = getpid() };
+	pid_t own = getpid();
 
-	while (own.parent > 0)
-		if (own.parent == pid)
-			return true;
-		else if (!look_at(own.parent, &own))
-			return false;
-	return false;
-}
-
-/*
- * In exit(2) a process has PF_EXITING of include/linux/sched.h. It takes its
- * pending SIGKILL before that, so this is looked at first: the other way round,
- * a process that is between the two would be found.
- */
-static bool
-is_left(pid_t pid, const char *marker, const char *directory, bool leaves_dying)
-{
-	struct stat_fields fields;
-
-	return (has_marker(pid, marker) || is_inside(pid, directory)) &&
-	       !(leaves_dying && has_pending_kill(pid)) &&
-	       look_at(pid, &fields) && strchr("ZX", fields.state) == NULL &&
-	       !(leaves_dying && (fields.flags & 0x4) != 0) &&
-	       !is_ancestor(pid);
+	while (own > 0 && own != pid)
+		own = parent_of_living(own, false);
+	return own == pid;
 }
 
 int
@@ -145,18 +107,28 @@ main(int argc, char *argv[])
 	const struct dirent *entry;
 	int found = 0;
 
-	if (argc != 2 + leaves_dying)
-		return 99;
-	if (processes == NULL)
-		give_up("/proc");
-	(void)snprintf(marker, sizeof marker, "WDRUN_TEST=%s", directory);
+	if (argc != 2 + leaves_dying || processes == NULL)
+		give_up("leftovers");
+
+	const int length = 1 + snprintf(marker, sizeof marker,
+	                                "%cWDRUN_TEST=%s", 0, directory);
+
 	while ((entry = readdir(processes)) != NULL) {
 		const pid_t pid = atoi(entry->d_name);
 
-		if (pid > 0 && is_left(pid, marker, directory, leaves_dying)) {
-			printf("%d\n", (int)pid);
-			found = 1;
-		}
+		if (pid <= 0 || (memmem(buffer, read_file(pid, "environ") + 2,
+		                        marker, (size_t)length) == NULL &&
+		                 !is_inside(pid, directory)))
+			continue;
+		/* A process takes its pending SIGKILL before it is in exit(2):
+		 * the other way round, one that is between the two would be
+		 * found. PID 1 has no parent, but is no process of a test. */
+		if ((leaves_dying && has_pending_kill(pid)) ||
+		    parent_of_living(pid, leaves_dying) == 0 ||
+		    is_ancestor(pid))
+			continue;
+		printf("%d\n", (int)pid);
+		found = 1;
 	}
 	return found;
 }

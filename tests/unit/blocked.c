@@ -5,9 +5,6 @@
 
 #include <sys/syscall.h>
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/duration.h"
 #include "check.h"
 

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "check.h"
