@@ -38,7 +38,6 @@ PROGRAMS := $(addprefix build/tests/,$(basename $(notdir $(wildcard tests/progra
 	build/tests/escape $(FORKS)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit-%,$(wildcard tests/unit/*.c))
 FUZZERS  := $(BUILD)/entry $(BUILD)/procfs
-SWEEP_C  := $(patsubst %,tests/faults/%.c,sweep scenario tracer calls)
 BENCHES  := $(patsubst bench/%.c,build/bench/%,$(wildcard bench/*.c))
 C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] bench/*.[ch])
 SCRIPTS  := .ci/run tests/run tests/find-bats \
@@ -153,15 +152,20 @@ fuzz:
 
 # Makes each system call of wdrun fail once, and kills it at its calls: all cases,
 # or those with MATCH in their name.
-faults: wdrun build/faults/sweep build/tests/act
+faults: wdrun build/faults/native.so build/tests/act
 	@! readelf -lW wdrun | grep -q INTERP || { echo 'make faults: needs a static wdrun' \
 		'(musl-gcc, or LDFLAGS=-static): faults of the loader count, too' >&2; exit 1; }
-	@tests/faults/run ./wdrun build/faults/sweep $(if $(MATCH),-m $(MATCH))
+	@tests/faults/run ./wdrun tests/faults/sweep.py $(if $(MATCH),-m $(MATCH))
 
 # Storms, then RUNS (1000) runs, AT_ONCE (100) side by side, killed at the moments
 # that SEED (1) makes.
-soak: wdrun build/faults/soak $(patsubst %,build/tests/%,act crowd chain storm hydra)
-	@tests/faults/run ./wdrun build/faults/soak $(if $(RUNS),-n $(RUNS)) $(if $(AT_ONCE),-p $(AT_ONCE)) $(if $(SEED),-s $(SEED))
+soak: wdrun build/faults/native.so $(patsubst %,build/tests/%,act crowd chain storm hydra)
+	@tests/faults/run ./wdrun tests/faults/soak.py $(if $(RUNS),-n $(RUNS)) $(if $(AT_ONCE),-p $(AT_ONCE)) $(if $(SEED),-s $(SEED))
+
+build/faults/%.so: tests/faults/%.c
+	@mkdir -p $(@D)
+	@echo '  compile $@'
+	$(QUIET)$(HOST_CC) -O1 -g -shared -fPIC $(STANDARD) -Wall -Wextra -o $@ $<
 
 # CASES (300) random callers and commands, bare and below wdrun, from SEED (1).
 differential: wdrun build/differential/probe
@@ -171,13 +175,6 @@ build/differential/%: tests/differential/%.c
 	@mkdir -p $(@D)
 	@echo '  compile $@'
 	$(QUIET)$(HOST_CC) -O1 -g $(STANDARD) -Wall -Wextra -o $@ $<
-
-build/faults/sweep: $(SWEEP_C)
-build/faults/soak: tests/faults/soak.c
-build/faults/%: $(wildcard tests/faults/*.h tests/programs/*.h)
-	@mkdir -p $(@D)
-	@echo '  compile $@'
-	$(QUIET)$(HOST_CC) -O1 -g $(STANDARD) -Wall -Wextra -o $@ $(filter %.c,$^)
 
 # Breaks each sentence of the promises in the sources, one after the other, or those
 # that MATCH: a test has to fail for each.
