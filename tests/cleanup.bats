@@ -86,7 +86,7 @@ leaves() {
 	leaves true
 	rm lock
 	leaves sh -c 'echo $$ >lock; echo "$1" >lock' - "$held_by"
-	is_in lock "$held_by"
+	has_text lock "$held_by"
 	# Another process has got the PID later.
 	cleans_up sh -c 'echo "$1" >lock; exec touch -d "1 hour ago" lock' - "$held_by"
 	is_alive "$held_by"
@@ -106,8 +106,8 @@ leaves() {
 	echo important >before2
 	mkdir place
 	ends 0 --cleanup={before{1,2},place} touch before{1,2} place
-	is_in before1 ''
-	is_in before2 important
+	has_text before1 ''
+	has_text before2 important
 	[ -d place ]
 	[ ! -s err ]
 
@@ -139,7 +139,7 @@ leaves() {
 	echo "$BASHPID" >lock
 	kill -CONT "$supervisor" "$front"
 	gives 0 finish
-	is_in lock "$BASHPID"
+	has_text lock "$BASHPID"
 }
 
 @test "links, what they lead to, FIFOs, devices and another user's file stay" {

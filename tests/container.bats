@@ -164,7 +164,7 @@ give_to_all() {
 is_left() {
 	has_message "$1" escape
 	only_messages
-	grep -q "\"left\":\[{\"pid\":$1,\"command\":\".*escape" report
+	grep -q "\"left\":\[{\"pid\":$1,.*\"command\":\".*escape" report
 	is_alive "$1"
 }
 

@@ -322,17 +322,6 @@ find_watchers() {
 	first_child "$supervisor" && target=$child
 }
 
-# Sets front, supervisor and target of the wdrun that was started. The target is
-# executed when this returns.
-await_watchers() {
-	front=$started
-	wait_until has_target
-}
-
-has_target() {
-	find_watchers && [ ! "/proc/$target/exe" -ef "$WDRUN" ]
-}
-
 # sleep_on PID...: for a second, none of these gives up the CPU, or loses it.
 sleep_on() {
 	local before files=("${@/#//proc/}")
