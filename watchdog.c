@@ -5,9 +5,8 @@
  * it takes the caller's signals, carries output and keys, and ends as the
  * command did. The supervisor is the command's parent, and a subreaper, to
  * which orphans come: it decides, signals and reaps. The front sends it orders,
- * and gets news (run/run.h). What only has to be told when the run is over
- * stands in the facts, memory that both share, since either may be the last to
- * tell it.
+ * and gets news (run/run.h). What is only to be known stands in the facts,
+ * memory that both share, since either may have to act by it, or to tell it.
  *
  * supervise() is the life of a run: it sleeps until something happens or a
  * clock is due; decide() gives the reason for the next change of state, if
@@ -27,6 +26,7 @@
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -254,7 +254,7 @@ finish(struct run *run)
 		;
 	/* Without a command, children from before wdrun's exec used this. */
 	if (run->target->pid != 0)
-		tell_measure(run->facts);
+		(void)getrusage(RUSAGE_CHILDREN, &run->facts->usage);
 	/* The helpers, whose CPU time is not the command's. */
 	while (wait_peek(ANY_CHILD, WEXITED | __WALL, &info) > 0)
 		;

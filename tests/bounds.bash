@@ -1,28 +1,11 @@
 # For tests of runs, and of limits that have to be sat out.
 
-PATH=$PROGRAMS:$PATH
-
 # directly OPTION... COMMAND...: a run for its status and its output only.
 # Sets what finish sets.
 directly() {
 	status=0
 	"$WDRUN" "$@" >out 2>err 3>&- || status=$?
 	take_output
-}
-
-# underway OPTION... COMMAND...: starts a run whose COMMAND says `ready PID`. Sets
-# ready, front, supervisor and target.
-underway() {
-	start "$WDRUN" "$@"
-	await_ready
-	front=$started
-	find_watchers
-}
-
-# ended_by SIGNAL STATUS: the signal to what was started ends that, with STATUS.
-ended_by() {
-	kill -s "$1" "$started"
-	gives "$2" finish
 }
 
 # has_lines NUMBER REGEX [FILE]: so many lines of FILE (out) are that.

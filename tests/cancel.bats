@@ -23,12 +23,12 @@ is_cancelled() {
 
 # bats test_tags=smoke,tree
 @test "--cancel stops one run, by name, ID or PID, as by SIGTERM, and returns when it is gone" {
-	begin other -- "$PROGRAMS/escape" fork setsid
+	begin other -- escape fork setsid
 	other=("$front" "$ready" "$id")
-	begin job -k 100ms -- "$PROGRAMS/escape" fork setsid stubborn
+	begin job -k 100ms -- escape fork setsid stubborn
 	is_cancelled job
 	for which in id front; do
-		begin job -- "$PROGRAMS/sigcount"
+		begin job -- sigcount
 		is_cancelled "${!which}"
 		gives 7 await "$front"
 		grep -qx 'got 15' job.out
@@ -42,9 +42,9 @@ is_cancelled() {
 
 # bats test_tags=slow
 @test "--cancel of no run is 1; a name of several runs stops none, and their IDs are printed" {
-	begin job -- "$PROGRAMS/sigcount"
+	begin job -- sigcount
 	first=$front first_id=$id
-	begin job -- "$PROGRAMS/sigcount"
+	begin job -- sigcount
 	cancel 125 job
 	has_message "$first_id" "$id"
 	only_messages
@@ -71,20 +71,19 @@ is_cancelled() {
 
 # bats test_tags=slow
 @test "a run that ignores SIGTERM, is stopped or waits for a lock is cancelled all the same" {
-	begin never -k never -- "$PROGRAMS/escape" fork setsid stubborn
+	begin never -k never -- escape fork setsid stubborn
 	never=("$front" "$ready")
 	"$WDRUN" --cancel=never 3>&- &
 	never+=("$!")
 
-	start_run env --ignore-signal=TERM "$WDRUN" --name=job -k 100ms \
-		"$PROGRAMS/escape" fork setsid
+	start_run env --ignore-signal=TERM "$WDRUN" --name=job -k 100ms escape fork setsid
 	find_id
 	"$WDRUN" --cancel=job
 	is_dead "$front"
 	is_dead "$ready"
 	is_off_the_record
 
-	begin job -- "$PROGRAMS/sigcount"
+	begin job -- sigcount
 	kill -STOP "$front"
 	wait_until is_stopped "$front"
 	is_cancelled job
@@ -106,7 +105,7 @@ is_cancelled() {
 
 @test "a registry that is mounted read-only has its runs: they are listed, cancelled, not finished" {
 	need_mounts
-	begin job -- "$PROGRAMS/sigcount"
+	begin job -- sigcount
 	forge name=lost
 	gives 0 complete unshare --mount sh -c 'mount -o bind,ro "$WDRUN_REGISTRY" "$WDRUN_REGISTRY"
 		"$WDRUN" --list; "$WDRUN" --reap; echo "$?"; "$WDRUN" --cancel=lost; echo "$?"
@@ -119,13 +118,13 @@ is_cancelled() {
 
 # bats test_tags=smoke,tree
 @test "--cancel ends what two killed watchers have left, and nobody who got a watcher's PID" {
-	orphan --name=job -- "$PROGRAMS/escape" fork setsid stubborn
+	orphan --name=job -- escape fork setsid stubborn
 	cancel 0 job
 	is_dead "$ready"
 	is_off_the_record
 	has_message "$id" "$ready"
 
-	begin job -k never -- "$PROGRAMS/escape" fork setsid stubborn
+	begin job -k never -- escape fork setsid stubborn
 	start "$WDRUN" --cancel=job
 	wait_until is_listed job stopping
 	is_alive "$started"

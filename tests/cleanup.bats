@@ -48,7 +48,7 @@ leaves() {
 	both_are_removed
 	has_line_count 2 err
 	ends 0 -u ready --until-grace=0 -k 100ms "${both[@]}" \
-		"$PROGRAMS/act" any lock=pid.lock dir=dir.lock session daemon ready live
+		act any lock=pid.lock dir=dir.lock session daemon ready live
 	both_are_removed
 	ends 143 -l run "${both[@]}" sh -c "$script"'kill "$(cat run)"; exec sleep 1000'
 	both_are_removed
@@ -57,8 +57,7 @@ leaves() {
 	[ ! -s err ]
 
 	# As long as the tree is there.
-	start_run "$WDRUN" "${both[@]}" --survivors=wait sh -c \
-		"$script"'exec "$PROGRAMS/escape" -x 0 fork setsid'
+	underway "${both[@]}" --survivors=wait sh -c "$script"'exec escape -x 0 fork setsid'
 	wait_until is_dead "$(<pid.lock)"
 	both_are_there
 	kill -KILL "$ready"
@@ -82,12 +81,12 @@ leaves() {
 }
 
 @test "a living process's lock stays, a dead one's goes; what has no PID goes if the run made it" {
-	hold "$PROGRAMS/sigcount" # a process outside of all runs
+	hold sigcount # a process outside of all runs
 	echo "$held_by" >lock
 	leaves true
 	rm lock
 	leaves sh -c 'echo $$ >lock; echo "$1" >lock' - "$held_by"
-	is_in lock "$held_by"
+	has_text lock "$held_by"
 	# Another process has got the PID later.
 	cleans_up sh -c 'echo "$1" >lock; exec touch -d "1 hour ago" lock' - "$held_by"
 	is_alive "$held_by"
@@ -107,8 +106,8 @@ leaves() {
 	echo important >before2
 	mkdir place
 	ends 0 --cleanup={before{1,2},place} touch before{1,2} place
-	is_in before1 ''
-	is_in before2 important
+	has_text before1 ''
+	has_text before2 important
 	[ -d place ]
 	[ ! -s err ]
 
@@ -140,7 +139,7 @@ leaves() {
 	echo "$BASHPID" >lock
 	kill -CONT "$supervisor" "$front"
 	gives 0 finish
-	is_in lock "$BASHPID"
+	has_text lock "$BASHPID"
 }
 
 @test "links, what they lead to, FIFOs, devices and another user's file stay" {
@@ -174,7 +173,7 @@ leaves() {
 @test "a run leaves the locks of another run that goes on, whichever began first" {
 	mkfifo go over
 	hold "$WDRUN" "${both[@]}" sh -c 'echo "ready $$"; read -r _ <over'
-	start_run "$WDRUN" "${both[@]}" sh -c "$script"'echo "ready $$"; read -r _ <go'
+	underway "${both[@]}" sh -c "$script"'echo "ready $$"; read -r _ <go'
 	echo >over
 	await_holder
 	both_are_there

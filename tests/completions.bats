@@ -152,10 +152,11 @@ ask_for_runs() {
 	need zsh fish script
 	executable path/xyzzy ": >'$PWD/ran'"
 	export WDRUN_REGISTRY=$PWD/registry
-	begin nightly -- "$PROGRAMS/sigcount"
-	begin 'a "name"' -- "$PROGRAMS/sigcount"
+	mkdir -m 700 registry
+	begin nightly -- sigcount
+	begin 'a "name"' -- sigcount
 	for directory in 'a;xyzzy' 'b c' "d'e"; do
-		begin "in-${directory::1}" --registry="$directory" -- "$PROGRAMS/sigcount"
+		begin "in-${directory::1}" --registry="$directory" -- sigcount
 	done
 	ids=$(ids | LC_ALL=C sort | paste -sd ' ')
 

@@ -8,16 +8,16 @@ load helper
 load freezer
 
 container=(unshare --pid --fork --mount-proc)
-escape=("$PROGRAMS/escape" fork setsid stubborn)
+escape=(escape fork setsid stubborn)
 
 @test "as PID 1 it has the command's status, forwards signals, and reaps; no other PID 1 has to" {
 	need nsenter
 	need_unshare "${container[@]:1}"
-	complete "$PROGRAMS/status" "${container[@]}" "$WDRUN" sh -c 'kill -TERM $$'
+	complete status "${container[@]}" "$WDRUN" sh -c 'kill -TERM $$'
 	[ "$output" = "exit 143" ]
 	[ ! -s err ]
 
-	start_run "${container[@]}" "$WDRUN" "$PROGRAMS/sigcount"
+	start_run "${container[@]}" "$WDRUN" sigcount
 	kill -USR1 "$front"
 	wait_until grep -qx 'got 10' out
 	nsenter --target "$front" --pid sh -c 'sleep 1000 & echo $!' >orphan 3>&-
@@ -28,7 +28,7 @@ escape=("$PROGRAMS/escape" fork setsid stubborn)
 	gives 7 finish
 
 	# This PID 1 reaps nothing but its own child: it and bash are all there is.
-	complete "${container[@]}" "$PROGRAMS/status" bash -c '
+	complete "${container[@]}" status bash -c '
 		"$WDRUN" true; "$WDRUN" -t 100ms sleep 1000
 		pids=(/proc/[0-9]*); exit ${#pids[@]}'
 	[ "$output" = "exit 2" ]
@@ -51,8 +51,8 @@ escape=("$PROGRAMS/escape" fork setsid stubborn)
 }
 
 @test "after the death of the command, survivors that die leave no zombies" {
-	start_run "$WDRUN" --survivors=wait bash -c '
-		for _ in {1..10}; do "$PROGRAMS/escape" --live & done
+	underway --survivors=wait bash -c '
+		for _ in {1..10}; do escape --live & done
 		jobs -p >orphans; echo "ready $$"; exit 3'
 	mapfile -t orphans <orphans
 	wait_until is_zombie "$target"
@@ -72,7 +72,7 @@ escape=("$PROGRAMS/escape" fork setsid stubborn)
 	need_mounts
 	gives 42 complete unshare --mount sh -c "$unmounted" - -t 60 sh -c 'exit 42'
 	gives 124 complete_late unshare --mount sh -c "$unmounted" - -t LIMIT -k 100ms \
-		"$PROGRAMS/escape" stubborn
+		escape stubborn
 	has_message /proc
 	is_dead "$ready"
 	nobody_is_left
@@ -89,13 +89,11 @@ escape=("$PROGRAMS/escape" fork setsid stubborn)
 	complete_late unshare --pid --fork bash -c '
 		next=/proc/sys/kernel/ns_last_pid
 		echo 2 >$next
-		for _ in {3..10}; do
-			"$PROGRAMS/escape" --live & strangers+=($!)
-		done
+		for _ in {3..10}; do escape --live & strangers+=($!); done
 		(
 			echo 99 >$next
 			env --default-signal bash -c "echo 1 >$next
-				exec \"\$WDRUN\" -t LIMIT -k 100ms \"\$PROGRAMS/escape\" stubborn"
+				exec \"\$WDRUN\" -t LIMIT -k 100ms escape stubborn"
 			echo "status $?"
 		)
 		kill -0 "${strangers[@]}" && echo "${strangers[*]} live"'
@@ -158,24 +156,46 @@ give_to_all() {
 	grep -q '"outcome":"not executed","reason":"Resource temporarily unavailable"' out
 	start prlimit --nproc=40 "${as_user[@]}" -k 100ms ./bomb
 	await_ready
-	ends_by TERM 137 # the bomb ignores SIGTERM
+	ended_by TERM 137 # the bomb ignores SIGTERM
 	nobody_is_left
+}
+
+# is_left PID: the message and the report name the process, which lives.
+is_left() {
+	has_message "$1" escape
+	only_messages
+	grep -q "\"left\":\[{\"pid\":$1,.*\"command\":\".*escape" report
+	is_alive "$1"
+}
+
+# bats test_tags=slow
+@test "who only root may kill is named, waited for up to a bound, and given up" {
+	need_other_user
+	give_to_all "$WDRUN" "$PROGRAMS/escape"
+	chmod u+s escape
+	directly setpriv --reuid 65534 --clear-groups ./escape -x 0 root-user
+	says_ready out || skip "no setuid on this file system"
+	end_leftovers
+
+	start setpriv --reuid 65534 --regid 65534 --clear-groups \
+		"./${WDRUN##*/}" --report=report -k 100ms ./escape fork setsid root-user
+	await_ready
+	ended_by TERM 143
+	is_left "$ready"
+	end_leftovers
 }
 
 # bats test_tags=slow
 @test "whom not even SIGKILL ends is named, and on record until --reap" {
 	export WDRUN_REGISTRY=$PWD/registry
 	need_freezer
-	start_run "$WDRUN" --report=report -k 100ms --cleanup=pid.lock "$PROGRAMS/escape" fork setsid
+	underway --report=report -k 100ms --cleanup=pid.lock escape fork setsid
 	echo "$ready" >pid.lock
 	freeze "$ready"
-	ends_by TERM 143
-	has_message "$ready" escape
-	only_messages
-	grep -q "\"left\":\[{\"pid\":$ready,.*\"command\":\"escape" report
-	is_alive "$ready"
+	ended_by TERM 143
+	is_left "$ready"
 	[ -e pid.lock ]
-	[[ $("$WDRUN" --list) == *orphaned* ]]
+	wait_until eval '[[ $("$WDRUN" --list) == *orphaned* ]]'
 
 	thaw "$ready"
 	wait_until "$WDRUN" --reap
@@ -183,7 +203,7 @@ give_to_all() {
 	[ -z "$("$WDRUN" --list)" ]
 
 	# Where the front is killed, the supervisor holds the lock.
-	start_run "$WDRUN" --lock=run.lock "$PROGRAMS/escape" fork setsid
+	underway --lock=run.lock escape fork setsid
 	grep -qx "$started" run.lock
 	freeze "$ready"
 	kill -KILL "$started"

@@ -30,7 +30,7 @@ load bounds
 @test "a supervisor that a debugger has stopped is killed at its deadline, and the tree with it" {
 	need python3
 	PATIENCE=80
-	start_run "$WDRUN" --lock=lock -k 0 "$PROGRAMS/escape" fork setsid stubborn
+	underway --lock=lock -k 0 escape fork setsid stubborn
 	python3 - "$supervisor" >seized 2>&1 3>&- <<-'END' &
 		import ctypes, os, sys
 		PTRACE_ATTACH, pid = 16, int(sys.argv[1])
@@ -43,7 +43,7 @@ load bounds
 	says_ready seized || skip "$(tail -n 1 seized)"
 	says_ready out
 
-	ends_by TERM 137
+	ended_by TERM 137
 	is_dead "$ready"
 	nobody_is_left
 	has_message "$supervisor"

@@ -7,13 +7,6 @@
 load helper
 load diagnosis
 
-# The command has the test programs in PATH: their full names would be too long
-# for a line of the diagnosis.
-setup() {
-	common_setup
-	PATH=$PROGRAMS:$PATH
-}
-
 # bats test_tags=smoke,tree
 @test "a stop shows the tree, each process below its parent, with its state, age and wait" {
 	end=$'\n'
@@ -145,14 +138,14 @@ setup() {
 	[ "$(head -n 33 err | grep -cE '^wdrun:  +[0-9]+ .*\[S')" -eq 32 ]
 	[ "$(sed -n '34s/[^0-9]//gp' err)" -eq 2 ]
 
-	start_run "$WDRUN" sh -c 'echo "ready $$"; exec sleep 1000'
-	ends_by TERM 143
+	underway sh -c 'echo "ready $$"; exec sleep 1000'
+	ended_by TERM 143
 	[[ $stderr != *sleeping* ]]
 }
 
 # bats test_tags=slow
 @test "a stop that comes late says that its tree was seen after the signal" {
-	start_run "$WDRUN" -t 1 -k 100ms bash -c 'trap "" TERM; echo "ready $$"; exec sleep 1000'
+	underway -t 1 -k 100ms bash -c 'trap "" TERM; echo "ready $$"; exec sleep 1000'
 	kill -STOP "$supervisor"
 	pause 1.5
 	kill -CONT "$supervisor"

@@ -86,10 +86,10 @@ options_in_help() {
 	[ -e later ]
 	gives 3 complete "$WDRUN" setsid -w sh -c 'exit 3'
 
-	start_run "$WDRUN" "$PROGRAMS/escape"
+	underway escape
 	[ "$(cat "/proc/$front/comm" "/proc/$supervisor/comm")" = $'wdrun\nwd-supervisor' ]
 	cmp "/proc/$front/cmdline" "/proc/$supervisor/cmdline"
-	ends_by TERM 143
+	ended_by TERM 143
 }
 
 # Writes each command of README and manual into a file of its own below shown/:

@@ -9,7 +9,7 @@ load helper
 # "${reader[@]}" SIP-OPTION... COMMAND...: programs/sip reads what COMMAND writes; what
 # it gets is in the file seen. On descriptor 9, the file out, a command says that it is
 # ready.
-reader=(sh -c 'exec 9>&1; exec "$PROGRAMS/sip" "$@" >seen' -)
+reader=(sh -c 'exec 9>&1; exec sip "$@" >seen' -)
 
 # writing BYTES [THEN]: makes the file sent of so many bytes, more than the reader's
 # pipe holds, and sets script to one that writes them, says `ready PID`, and exits
@@ -51,8 +51,7 @@ tells_lost() {
 	# The bounds for survivors do not apply to a reader.
 	set -- --idle-after-exit=100ms --max-after-exit=100ms
 	writing 20000
-	gives 7 complete "${reader[@]}" -c 1024 -p 8 "$WDRUN" --pty "$@" \
-		sh -c "$script"
+	gives 7 complete "${reader[@]}" -c 1024 -p 8 "$WDRUN" --pty "$@" sh -c "$script"
 	got_all
 	[ -z "$stderr" ]
 

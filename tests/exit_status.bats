@@ -8,7 +8,7 @@ load helper
 # ends_as RESULT COMMAND...: under wdrun, waitpid has RESULT for COMMAND, and
 # nothing is told.
 ends_as() {
-	"$PROGRAMS/status" "${launched[@]}" "$WDRUN" "${@:2}" >out 2>err 3>&-
+	status "${launched[@]}" "$WDRUN" "${@:2}" >out 2>err 3>&-
 	take out
 	echo "$*: $taken"
 	[ "$taken" = "$1" ]
@@ -37,7 +37,7 @@ die=(env --default-signal sh -c 'kill -"$0" "$$"')
 # bats test_tags=slow
 @test "a death that dumps core is not dumped a second time" {
 	ulimit -c unlimited || skip "this shell may not dump core"
-	complete "$PROGRAMS/status" "${die[@]}" ABRT
+	complete status "${die[@]}" ABRT
 	[ "$output" = "signal 6 core" ] || skip "this machine dumps no core"
 	rm -f core*
 	ends_as "signal 6" "${die[@]}" ABRT
@@ -106,7 +106,7 @@ each_not_run() {
 # stopped RESULT OPTION... COMMAND...: waitpid has RESULT where this is stopped at LIMIT,
 # after COMMAND was ready.
 stopped() {
-	complete_late "$PROGRAMS/status" "$WDRUN" -t LIMIT "${@:2}"
+	complete_late status "$WDRUN" -t LIMIT "${@:2}"
 	[ "${output##*$'\n'}" = "$1" ]
 }
 
@@ -115,7 +115,7 @@ stopped() {
 		while :; do sleep 1000 & wait; done'
 	sleeps='echo "ready $$"; exec sleep 1000'
 	stopped 'exit 124' sh -c "$sleeps"
-	stopped 'exit 124' -k 100ms "$PROGRAMS/escape" stubborn
+	stopped 'exit 124' -k 100ms escape stubborn
 	stopped 'exit 124' sh -c "$answers" - 0
 	stopped 'exit 9' -p sh -c "$answers" - 9
 	stopped 'signal 15' --preserve-status sh -c "$sleeps"
@@ -124,21 +124,12 @@ stopped() {
 
 @test "what comes after the command's exit leaves its status; a kill of the command gives it" {
 	# It is ready when the shell has closed the pipe: by its exit.
-	exits='exec 7> >(cat; echo "ready $BASHPID"; exec sleep 1000); exit 3'
-	gives 3 complete_late "$WDRUN" -t LIMIT --survivors=wait bash -c "$exits"
+	gives 3 complete_late "$WDRUN" -t LIMIT --survivors=wait bash -c '
+		exec 7> >(cat; echo "ready $BASHPID"; exec sleep 1000); exit 3'
 	is_dead "$ready"
 
-	for killed in TERM,front KILL,supervisor; do
-		watcher=${killed#*,}
-		start_run "$WDRUN" --survivors=wait bash -c "$exits"
-		wait_until is_dead "$target"
-		kill -s "${killed%,*}" "${!watcher}"
-		gives 3 finish
-		nobody_is_left
-	done
-
 	# Somebody else kills the command.
-	start_run "$WDRUN" --idle-after-exit=100ms -k 100ms "$PROGRAMS/escape" fork setsid stubborn
+	underway --idle-after-exit=100ms -k 100ms escape fork setsid stubborn
 	kill -KILL "$target"
 	gives 137 finish
 	is_dead "$ready"
@@ -156,7 +147,7 @@ stopped() {
 			trap "sleep 0.2; mkdir in-order; exit 7" TERM; mkdir ready
 			while :; do sleep 1000 & wait; done'
 		wait_until test -d ready
-		ends_by TERM 7
+		ended_by TERM 7
 		rmdir ready in-order
 	done
 }

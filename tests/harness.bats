@@ -31,8 +31,8 @@ run_tests() {
 	write_tests mixed <<-END
 		good true
 		bad false
-		closed "\$PROGRAMS/escape" -x 0 fork setsid stubborn closed >'$PWD/closed'
-		empty "\$PROGRAMS/escape" -x 0 fork setsid stubborn empty >'$PWD/empty'
+		closed escape -x 0 fork setsid stubborn closed >'$PWD/closed'
+		empty escape -x 0 fork setsid stubborn empty >'$PWD/empty'
 		messy mktemp "\$TMPDIR/left.XXXXXX"
 	END
 	write_tests broken <<<'it if'
@@ -50,7 +50,7 @@ run_tests() {
 @test "a skip, also with a process, is told and counted, and fails where it must not be" {
 	write_tests quiet <<-'END'
 		good true
-		needy start "$PROGRAMS/escape" stubborn; await_ready; skip "a reason"
+		needy start escape stubborn; await_ready; skip "a reason"
 	END
 	gives 0 run_tests quiet
 	[[ $output == *"ok 2 needy # skip a reason"*$'\n'"1 passed, 0 failed, 1 skipped" ]]

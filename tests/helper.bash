@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # shellcheck disable=SC2119,SC2120,SC2317 # the tests call what is here
 #
 # What all .bats files share. A test runs in an empty directory of its own. All
@@ -12,7 +11,7 @@ root=${BASH_SOURCE[0]%/*}/..
 [[ $root == /*[!.]/.. ]] && root=${root%/*/..} || root=$(realpath -s "$root")
 [[ ${WDRUN-} == /* ]] || WDRUN=$(realpath -s "${WDRUN:-$root/wdrun}")
 [[ ${PROGRAMS-} == /* ]] || PROGRAMS=$(realpath -s "${PROGRAMS:-$root/build/tests}")
-export WDRUN PROGRAMS
+export WDRUN PROGRAMS PATH=$PROGRAMS:$PATH
 
 # PATIENCE is how long, in seconds, the tests wait for a condition. The test
 # programs live longer (LIFE_SECONDS in programs/bounded.h), so that none of
@@ -134,6 +133,11 @@ is_stopped() {
 	[ "$process_state" = T ]
 }
 
+is_idle() {
+	look_at "$1"
+	[ "$process_state" = S ]
+}
+
 # Prints the PIDs of the processes that this test started and that are not dead,
 # found by the marker or, where the environment was emptied, by the working
 # directory. Fails if there are any. The shells that ask do not count.
@@ -193,20 +197,27 @@ finish() {
 	take_output
 }
 
-# ends_by SIGNAL STATUS: what was started gets SIGNAL, and ends with STATUS.
-ends_by() {
+# ended_by SIGNAL STATUS: the signal to what was started ends that, with STATUS.
+ended_by() {
 	kill -s "$1" "$started"
 	gives "$2" finish
 }
 
 # start_run COMMAND...: COMMAND executes wdrun, or has it for its child. Waits until
-# the command of that run is ready. Sets ready, front, supervisor and target.
+# the command of that run is ready, and its supervisor knows that: before, the status of
+# a supervisor that is killed is 125. Sets ready, front, supervisor and target.
 start_run() {
 	start "$@"
 	await_ready
 	front=$started
 	[ "/proc/$front/exe" -ef "$WDRUN" ] || { first_child "$front" && front=$child; }
 	find_watchers
+	wait_until is_idle "$supervisor"
+}
+
+# underway OPTION... COMMAND...: the same for a run that nothing else starts.
+underway() {
+	start_run "$WDRUN" "$@"
 }
 
 # Sets output and stderr, and prints them with the status, for the log of a failure.
@@ -285,10 +296,10 @@ gives() {
 # goes_on OPTION...: with these options a run has no bound: it still runs when
 # it has had time to look at its clocks, until it is told to end.
 goes_on() {
-	start_run "$WDRUN" "$@" "$PROGRAMS/sigcount"
+	underway "$@" sigcount
 	kill -USR1 "$started"
 	wait_until grep -qx 'got 10' out
-	ends_by TERM 7
+	ended_by TERM 7
 }
 
 # Waits until the program says `ready PID`. Sets ready to that PID.
@@ -310,17 +321,6 @@ says_ready() {
 find_watchers() {
 	first_child "$front" && supervisor=$child || return
 	first_child "$supervisor" && target=$child
-}
-
-# Sets front, supervisor and target of the wdrun that was started. The target is
-# executed when this returns.
-await_watchers() {
-	front=$started
-	wait_until has_target
-}
-
-has_target() {
-	find_watchers && [ ! "/proc/$target/exe" -ef "$WDRUN" ]
 }
 
 # sleep_on PID...: for a second, none of these gives up the CPU, or loses it.

@@ -7,7 +7,7 @@ load helper
 load bounds
 
 @test "a command that is silent for too long is stopped with 124, or with -p its status" {
-	gives 124 complete_late "$WDRUN" -i LIMIT --report=report "$PROGRAMS/escape"
+	gives 124 complete_late "$WDRUN" -i LIMIT --report=report escape
 	[ "$output" = "ready $ready" ]
 	only_messages
 	has_message "${limit}s"
@@ -25,8 +25,7 @@ load bounds
 # limit was over earlier, late tries a longer one.
 is_heard() {
 	rm -f moment
-	half=$(part "$1" 50) complete "$WDRUN" -i "$1" "${@:2:$#-2}" \
-		bash -c "${!#}"
+	half=$(part "$1" 50) complete "$WDRUN" -i "$1" "${@:2:$#-2}" bash -c "${!#}"
 	[ "$status" -eq 124 ]
 	[ -s moment ] || return 0
 	has_passed "$1" || return 0 # the moment came, but not yet the output
@@ -50,7 +49,7 @@ is_heard() {
 waits_for_the_reader() {
 	rm -f go
 	head -c 20000 /dev/urandom >sent
-	start "$PROGRAMS/sip" -w go "$WDRUN" -i "$1" bash -c '
+	start sip -w go "$WDRUN" -i "$1" bash -c '
 		cat sent; echo; echo "ready $$"
 		exec sleep 1000'
 	pause "$(part "$1" 130)"
@@ -100,12 +99,12 @@ works_on() {
 	together
 
 	gives 124 directly -i 300ms --idle-unless-busy sleep 1000
-	gives 124 directly -i 300ms "$PROGRAMS/escape" busy
+	gives 124 directly -i 300ms escape busy
 }
 
 # bats test_tags=slow
 @test "a run with all bounds wakes nobody up before one of them is over" {
-	start_run "$WDRUN" -t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy "$PROGRAMS/escape"
+	underway -t 1000 -i 1000 -u nothing --heartbeat=1000 --tee=copy escape
 	wait_until sleep_on "$front" "$supervisor"
-	ends_by TERM 143
+	ended_by TERM 143
 }

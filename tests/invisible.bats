@@ -11,8 +11,8 @@ load helper
 # BUT, and WDRUN_ID.
 same_state() {
 	local but=$1 option=$2 launcher=(env --default-signal "${@:3}")
-	"${launcher[@]}" "$PROGRAMS/state" without 3>&-
-	"${launcher[@]}" "$WDRUN" "$option" "$PROGRAMS/state" with 3>&-
+	"${launcher[@]}" state without 3>&-
+	"${launcher[@]}" "$WDRUN" "$option" state with 3>&-
 
 	[ "$(grep -c '^environment: WDRUN_ID=.' with)" -eq 1 ]
 	sed -i "/^environment: WDRUN_ID=/d; /^$but/d" without with
@@ -45,7 +45,7 @@ descriptors() {
 	mkfifo pipe
 	echo text >file
 	exec 5<>pipe 6<file 7>>log 500>>log
-	start_run "$WDRUN" sh -c 'echo "ready $$"; exec sleep 1000'
+	underway sh -c 'echo "ready $$"; exec sleep 1000'
 	exec 5>&- 6<&- 7>&- 500>&-
 
 	descriptors "$target" >those
@@ -59,7 +59,7 @@ descriptors() {
 		no grep -xvE "[01] /dev/null|2 $PWD/err|[0-9]+ /proc|[0-9]{1,2} (anon_inode|pipe):.*" held
 		no grep -Ff pipes held
 	done
-	ends_by TERM 143
+	ended_by TERM 143
 }
 
 @test "a pipeline is as without it: SIGPIPE, what is left to read, a process substitution" {

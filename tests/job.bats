@@ -92,9 +92,9 @@ load terminal
 		for option in "-t $limit" "-i $limit"; do
 			enter "wdrun $option repl"
 			see_ready
-			[[ $option == -t* ]] || wait_until has_keys_or_is_over
+			[[ $option == -t* ]] || wait_until eval 'has_keys || is_dead "$ready"'
 			press C-z
-			wait_until is_stopped_or_dead "$ready"
+			wait_until eval 'is_stopped "$ready" || is_dead "$ready"'
 			is_stopped "$ready" || break
 			jobs+=("$ready")
 		done
@@ -113,14 +113,6 @@ load terminal
 		is_dead "${jobs[job]}"
 	done
 	usable
-}
-
-has_keys_or_is_over() {
-	has_keys || is_dead "$ready"
-}
-
-is_stopped_or_dead() {
-	is_stopped "$1" || is_dead "$1"
 }
 
 # bats test_tags=slow
@@ -144,12 +136,12 @@ is_stopped_or_dead() {
 	noted ready 'wdrun --pty repl >ready &'
 	usable
 	no has_keys
-	no said ready
+	no grep 'you said' ready
 	is_alive "$ready"
 	enter fg
 	wait_until has_keys
 	answer 'at last'
-	wait_until said 'at last'
+	wait_until grep -q 'you said at last' ready
 	reads_no_more
 	usable
 
@@ -159,12 +151,6 @@ is_stopped_or_dead() {
 	no has_keys
 	kill -TERM "$front"
 	wait_until no_wdrun
-}
-
-# The command has read TEXT.
-said() {
-	take ready
-	[[ $taken == *"you said ${1-}"* ]]
 }
 
 # bats test_tags=slow

@@ -7,19 +7,17 @@
 load helper
 load bounds
 
-run_on_record() { # OPTION... COMMAND...
-	start_run "$WDRUN" --lock=lock --name=nightly --report=report "$@"
-}
+on_record=(--lock=lock --name=nightly --report=report)
 
 # The target has exited with 3.
 lingering() {
-	run_on_record --survivors=wait "$PROGRAMS/escape" -x 3 fork setsid stubborn
+	underway "${on_record[@]}" --survivors=wait escape -x 3 fork setsid stubborn
 	wait_until is_zombie "$target"
 }
 
 # The target has ended by the first signal, and the stop goes on.
 stopping() {
-	run_on_record -k never "$PROGRAMS/escape" fork setsid stubborn
+	underway "${on_record[@]}" -k never escape fork setsid stubborn
 	kill -TERM "$front"
 	wait_until is_dead "$target"
 	is_alive "$ready"
@@ -27,14 +25,10 @@ stopping() {
 
 # The front is stopped first, since it would continue the supervisor.
 stopped() {
-	run_on_record "$PROGRAMS/escape" fork setsid stubborn
+	underway "${on_record[@]}" escape fork setsid stubborn
 	kill -STOP "$front" "$supervisor"
 	wait_until is_stopped "$front"
 	wait_until is_stopped "$supervisor"
-}
-
-is_on_record() {
-	compgen -G 'registry/*' >/dev/null
 }
 
 # bats test_tags=smoke,tree
@@ -45,7 +39,7 @@ is_on_record() {
 		rm -f report
 		"$state"
 		[ -e lock ]
-		is_on_record
+		[ -n "$(ls registry)" ]
 		kill -KILL "${!watcher}"
 		kill -CONT "$front" 2>/dev/null || true
 		gives "$expected" finish
@@ -53,7 +47,7 @@ is_on_record() {
 		[ -s err ]
 		only_messages
 		[ ! -e lock ]
-		no is_on_record
+		[ -z "$(ls registry)" ]
 		reported '"name":"nightly"'
 		[ "$state" != stopped ] || reported "\"reason_code\":\"$watcher-killed\""
 	done <<-'END_OF_STATES'
@@ -69,7 +63,7 @@ is_on_record() {
 @test "SIGKILL of a watcher spares the children that a program had before it executed wdrun" {
 	while read -r watcher options expected; do
 		start bash -c 'sleep 1000 & echo $! >pid
-			exec "$WDRUN" "$0" "$PROGRAMS/sigcount"' "$options"
+			exec "$WDRUN" "$0" sigcount' "$options"
 		await_ready
 		read -r older <pid
 		# The older one is the first child of the front.
@@ -96,12 +90,12 @@ goes_on_without_caller() {
 
 @test "with --die-with-parent a killed caller takes the run along, but no thread of it" {
 	start_run bash -c '"$WDRUN" --die-with-parent -k 300ms \
-		"$PROGRAMS/escape" fork setsid stubborn; :'
-	ends_by KILL 137
+		escape fork setsid stubborn; :'
+	ended_by KILL 137
 	wait_until nobody_is_left
 
-	start_run bash -c '"$WDRUN" "$PROGRAMS/sigcount"; :'
-	ends_by KILL 137
+	start_run bash -c '"$WDRUN" sigcount; :'
+	ended_by KILL 137
 	goes_on_without_caller
 
 	need python3
@@ -110,7 +104,7 @@ thread = threading.Thread(target=subprocess.Popen, args=(sys.argv[1:],))
 thread.start()
 thread.join()
 print("joined", flush=True)
-os.wait()' "$WDRUN" --die-with-parent "$PROGRAMS/sigcount"
+os.wait()' "$WDRUN" --die-with-parent sigcount
 	wait_until grep -q joined out
 	goes_on_without_caller
 	finish

@@ -1,16 +1,8 @@
 # Holders of locks, and runs that want locks: for tests of --lock.
 
-PATH=$PROGRAMS:$PATH
-
 # ends STATUS ARG...: a run with these arguments ends with STATUS.
 ends() {
 	gives "$1" directly "$WDRUN" "${@:2}"
-}
-
-# is_in FILE TEXT: that is all of the file, but for newlines at its end.
-is_in() {
-	take "$1"
-	[ "$taken" = "$2" ]
 }
 
 # is_none NAME...: there is no such file, nor a link. A name may be a pattern.

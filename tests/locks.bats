@@ -42,8 +42,8 @@ is_busy() {
 	ends 75 --lock=a --lock=other --lock=z touch ran
 	has_message --lock "$holder"
 	is_none ran a z
-	is_in lock "$holder"
-	is_in other "$holder"
+	has_text lock "$holder"
+	has_text other "$holder"
 
 	no bash -c 'exec 9>lock; exec flock -n 9' # a shell empties the file
 	is_busy 75
@@ -83,7 +83,7 @@ is_busy() {
 # is_taken [OPTION]...: a run gets the lock without a message.
 is_taken() {
 	ends 0 --lock=lock "$@" echo inside
-	is_in out inside
+	has_text out inside
 	[ ! -e lock ]
 	[ ! -s err ]
 }
@@ -96,7 +96,7 @@ is_taken() {
 	wait_until is_zombie "$target"
 	no flock -n lock true
 	is_busy 75
-	is_in lock "$holder"
+	has_text lock "$holder"
 	release
 	[ ! -e lock ]
 	ends 0 --lock=lock --survivors=leave -i1000 escape -x 0 fork setsid
@@ -134,7 +134,7 @@ is_taken() {
 	hold_by_script
 	is_busy 75
 	has_message --lock "$held_by"
-	is_in lock "$held_by"
+	has_text lock "$held_by"
 	touch -d '4 seconds ago' lock # by a clock that is behind
 	is_busy 75
 	touch -d '1 hour ago' lock # as of a process that had the PID before
@@ -227,8 +227,8 @@ is_taken() {
 	ln -s last first
 	ends 0 --lock=link/lock --cleanup=link/file --report=link/report \
 		--tee=first sh -c 'ls target; echo $$ >target/file'
-	is_in out $'lock\nx'
-	is_in target/x $'lock\nx'
+	has_text out $'lock\nx'
+	has_text target/x $'lock\nx'
 	is_none target/lock target/file
 	[ -s target/report ]
 }
@@ -300,7 +300,7 @@ waits_longer() {
 			gives $((128 + $(kill -l "${words[0]}"))) finish
 			[ "$(echo *)" = "${before[*]}" ]
 		done
-		is_in lock "$holder"
+		has_text lock "$holder"
 		release
 	done
 	wait_until nobody_is_left
@@ -342,7 +342,7 @@ waits_longer() {
 		wait_until is_dead "$supervisor"
 		no flock -n lock true
 		ends 75 --lock=lock true
-		is_in lock "$front"
+		has_text lock "$front"
 		kill -s "$last" "$front"
 		got_it
 		await_holder

@@ -62,8 +62,7 @@ tells_alone() {
 	tells "the command has exited; survivors are left after 1s, stopping 1 process with SIGTERM*:" \
 		--max-after-exit=1s --idle-after-exit=never sh -c 'sleep 1000 & exit 0'
 	for killed in front supervisor; do
-		start ./wdrun sleep 1000
-		await_watchers
+		start_run ./wdrun escape
 		kill -KILL "${!killed}"
 		wait "$started" || true
 		wait_until nobody_is_left

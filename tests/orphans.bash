@@ -1,8 +1,6 @@
 # Runs on record: running, orphaned, and forged. Only forge knows the format of
 # an entry; the ID of a run is the name of its file, less `.run`.
 
-PATH=$PROGRAMS:$PATH
-
 setup() {
 	common_setup
 	export WDRUN_REGISTRY=$PWD/registry

@@ -87,6 +87,8 @@ open_stream(struct output *output, struct stream *stream)
 	const int fd = stream->is_stdout ? STDOUT_FILENO : STDERR_FILENO;
 	const bool is_writable_fd = is_writable(fd);
 	const bool is_on_terminal = is_writable_fd && isatty(fd);
+	const bool is_pty =
+	    is_on_terminal || (output->has_pty && stream == output->streams);
 	int pipe_fds[2];
 
 	stream->out_fd = -1;
@@ -95,11 +97,9 @@ open_stream(struct output *output, struct stream *stream)
 	/* With "--tee=log 2>>log", no line must be there twice. */
 	stream->is_copied =
 	    !(is_writable_fd && is_same_file(fd, output->tee_fd));
-	stream->is_pty =
-	    is_on_terminal || (output->has_pty && stream == output->streams);
 	/* A hang-up would end a command that writes nothing more. */
-	stream->is_watched &= !stream->is_pty;
-	if (!stream->is_pty) {
+	stream->is_watched &= !is_pty;
+	if (!is_pty) {
 		if (pipe2(pipe_fds, O_CLOEXEC) == -1 ||
 		    fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK) == -1)
 			return refuse("cannot make a pipe");

@@ -33,8 +33,7 @@ struct stream {
 	int in_fd;      /* the end that is read; -1: end-of-file, or closed */
 	int out_fd;     /* to the caller, or -1: none, or its reader is gone */
 	enum sink sink; /* of OUT_FD */
-	bool is_pty;
-	bool is_copied;   /* to the file of --tee */
+	bool is_copied; /* to the file of --tee */
 	bool has_returns; /* the pseudo-terminal writes "\r\n" */
 	bool is_watched;  /* OUT_FD is a pipe: tell when its reader is gone */
 	bool has_failed;  /* to write, which was told */

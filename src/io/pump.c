@@ -131,7 +131,7 @@ hang_up(struct stream *stream)
 {
 	/* The kernel tells the session's leader alone, once the master is
 	 * closed, and the others get EIO. */
-	const pid_t group = stream->is_pty ? tcgetpgrp(stream->in_fd) : -1;
+	const pid_t group = tcgetpgrp(stream->in_fd); /* of a pipe: -1 */
 
 	if (group > 1)
 		(void)kill(-group, SIGHUP);
@@ -398,9 +398,6 @@ output_give_up(struct output *output)
 void
 output_copy_size(const struct output *output)
 {
-	for (size_t i = 0; i < output->count; i++) {
-		if (output->streams[i].is_pty && output->size_fd != -1)
-			pty_copy_size(output->streams[i].in_fd,
-			              output->size_fd);
-	}
+	for (size_t i = 0; i < output->count && output->size_fd != -1; i++)
+		pty_copy_size(output->streams[i].in_fd, output->size_fd);
 }

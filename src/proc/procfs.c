@@ -20,7 +20,6 @@
 
 #define PATH_SIZE 64
 #define TEXT_SIZE 4096 /* of "status", but for a user of hundreds of groups */
-#define DECIMAL   10
 
 /* A test of the fallback builds with a name that no kernel has. */
 #ifndef CHILDREN_FILE
@@ -58,7 +57,7 @@ procfs_self(void)
 	char text[PATH_SIZE] = "";
 
 	(void)readlinkat(root_fd, "self", text, sizeof(text) - 1);
-	return (pid_t)strtol(text, NULL, DECIMAL);
+	return (pid_t)strtol(text, NULL, 10);
 }
 
 /* --- lists ---------------------------------------------------------------- */
@@ -84,7 +83,7 @@ procfs_list_names(int dir, const char *name, struct procfs_list *list)
 	}
 	while ((entry = readdir(names)) != NULL) {
 		if (isdigit((unsigned char)*entry->d_name))
-			add(list, (int)strtol(entry->d_name, NULL, DECIMAL));
+			add(list, (int)strtol(entry->d_name, NULL, 10));
 	}
 	(void)closedir(names);
 	return 0;
@@ -198,7 +197,7 @@ procfs_value(const char *text, const char *name)
 static uint64_t
 number_of(const char *text, const char *name)
 {
-	return strtoull(procfs_value(text, name), NULL, DECIMAL);
+	return strtoull(procfs_value(text, name), NULL, 10);
 }
 
 int

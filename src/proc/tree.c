@@ -1,5 +1,4 @@
-/* A watcher's children, and the tree of a run: reading it, signalling it,
- * ending it. */
+/* The children of a watcher, and the tree of a run: from /proc to its end. */
 #include "proc/tree.h"
 
 #include <sys/prctl.h>
@@ -17,20 +16,18 @@
 #include "base/fds.h"
 #include "proc/procfs.h"
 
-#define TREE_MAX 32768   /* processes in a list */
-#define PID_END  4194305 /* pid_max of any kernel, and 1: proc(5) */
-
-#define CROWD        100 /* processes for each processor */
+#define TREE_MAX     32768   /* processes in a list */
+#define PID_END      4194305 /* pid_max of any kernel, and 1: proc(5) */
+#define CROWD        100     /* processes for each processor */
 #define WALK_BOUND   SECOND
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3 /* readings with newcomers: then a storm */
 #define TARGET_TIME  (10 * MILLISECOND)
 #define LAST_BOUND   (5 * SECOND) /* after who came or died last */
 
-/* The exit signal of a helper. No real-time signal: at RLIMIT_SIGPENDING the
- * kernel drops real-time signals. A signal that is ignored by default: the
- * parent may not have blocked signals yet. While SIGURG is pending, another
- * process's SIGURG to the parent is lost: signal(7). */
+/* The exit signal of a helper: ignored by default, since the parent may not
+ * have blocked signals yet; and no real-time signal, which the kernel drops at
+ * RLIMIT_SIGPENDING. Another process's SIGURG may be lost then: signal(7). */
 #define EXIT_SIGNAL SIGURG
 
 /* --- the children of this process ----------------------------------------- */
@@ -167,8 +164,7 @@ static struct member pending[TREE_MAX]; /* a stack: still to be visited */
 
 /* For each PID the number of the last stop, tree_signal() or tree_kill(), that
  * found it, alive or a zombie. A process with the PID of a dead one is taken
- * for that one, and gets no first signal; SIGKILL goes to all in each reading.
- */
+ * for the dead one, and gets no first signal; SIGKILL goes to all each time. */
 static uint16_t marks[PID_END];
 static uint16_t stop; /* the number of the present stop */
 

@@ -87,10 +87,9 @@ bool registry_is_wanted(void);
  * Opens the registry: the directory GIVEN, or where that is NULL
  * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun. Stores its
  * name in PATH. Makes it if TO_MAKE. It has to belong to the effective user,
- * and be writable by no other, who could name any process and file of this user
- * there. Returns a descriptor, close-on-exec; or -1: with errno ENOENT and no
- * message where it is missing and not to be made; else after a message, with
- * errno 0.
+ * and be writable by no other, who could name any process and file there.
+ * Returns a descriptor, close-on-exec; or -1: with errno ENOENT and no message
+ * where it is missing and not to be made; else after a message, with errno 0.
  */
 int registry_open(const char *given, bool to_make, char path[PATH_MAX]);
 
@@ -132,8 +131,7 @@ struct registry_walk {
 };
 
 /* Begins a walk over the registry that registry_open() opens; over nothing
- * where that is missing. WALK is empty but for names_others. The caller ends
- * the walk in any case. */
+ * where that is missing. WALK is empty but for names_others. End it anyway. */
 void registry_begin(struct registry_walk *walk, const char *given);
 
 /* Goes on to the next run. Returns false behind the last. */

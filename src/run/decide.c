@@ -169,13 +169,6 @@ next_due(const struct run *run)
 }
 
 void
-clocks_pause(struct run *run, int64_t now)
-{
-	if (run->paused_at == NEVER)
-		run->paused_at = now;
-}
-
-void
 clocks_resume(struct run *run, int64_t now)
 {
 	if (run->paused_at == NEVER)

@@ -108,8 +108,10 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 	/* What the terminal sends to a job may be for the command alone; and
 	 * timeout(1) without -k, which only passes signals on, has no time. */
 	if ((SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
-	    !(from_terminal && run->target->shares_group))
+	    !(from_terminal && run->target->shares_group)) {
+		run->cancels++; /* the run may be over: then for the drain */
 		bound(front, stop_time(run));
+	}
 }
 
 /* Takes what the supervisor has sent. */
@@ -179,6 +181,7 @@ stop_job(struct run *run, struct front *front)
 	const int64_t stopped = duration_now() - now;
 
 	front->deadline = duration_add(front->deadline, stopped);
+	run->options.timeout = duration_add(run->options.timeout, stopped);
 	run->output.quiet_since = duration_now();
 	terminal_take(&run->terminal);
 	/* The SIGCONT that ended the stop is pending, and will be passed on. If

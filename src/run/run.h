@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/duration.h"
@@ -110,8 +111,7 @@ struct facts {
 	_Atomic bool is_released; /* resources_release() is done, or in vain */
 	uint64_t stopped;    /* processes that got the first signal of a stop */
 	uint64_t killed;     /* processes that got SIGKILL */
-	int64_t cpu;         /* of the tree, in nanoseconds */
-	int64_t peak_memory; /* of its largest process, in KiB */
+	struct rusage usage; /* of the tree: getrusage(2) */
 	struct output_facts output;
 	struct terminal_facts terminal;
 
@@ -173,8 +173,8 @@ struct run {
 	                           * --die-with-parent; or -1 */
 	bool parent_is_lost;      /* supervisor.c */
 	int cancels;       /* terminating signals (HUP, INT, QUIT, TERM) that
-	                    * have come for the run: supervisor.c; in a
-	                    * drain: front.c */
+	                    * have come for the run: supervisor.c; front.c,
+	                    * those that are certainly for the run */
 	int cancel_signal; /* the latest of them */
 	struct job job;    /* supervisor.c */
 	struct tree tree;  /* proc/tree.c */
@@ -223,9 +223,7 @@ enum reason decide(const struct run *run, int64_t now);
 /* The next time at which RUN has something to do without an event, or NEVER. */
 int64_t next_due(const struct run *run);
 
-/* A terminal has stopped the run at NOW: what bounds the command stands still
- * until clocks_resume(), which puts it off by the length of the pause. */
-void clocks_pause(struct run *run, int64_t now);
+/* Ends a pause at NOW: puts off what bounds the command by its length. */
 void clocks_resume(struct run *run, int64_t now);
 
 /* Sets at NOW, in a stop, when SIGKILL follows: after --kill-after, or sooner
@@ -380,8 +378,8 @@ void tell_signal(const struct run *run, int signal);
  * is still running. */
 void tell_heartbeat(struct run *run, int64_t now);
 
-/* Notes in FACTS what the run has used, once all its children are reaped. */
-void tell_measure(struct facts *facts);
+/* Returns the CPU time of the tree, in nanoseconds. */
+int64_t tell_cpu(const struct facts *facts);
 
 /* For --verbose: prints how the run ended. */
 void tell_end(const struct run *run);

@@ -137,8 +137,9 @@ stand_still(struct run *run, int signal, int64_t now)
 {
 	struct job *const job = &run->job;
 
-	if (job->terminal_stop != 0 && run->state < STATE_STOPPING)
-		clocks_pause(run, now);
+	if (job->terminal_stop != 0 && run->state < STATE_STOPPING &&
+	    run->paused_at == NEVER)
+		run->paused_at = now;
 	if (job->front_is_stopped ||
 	    (!run->target->shares_group && !run->terminal.is_keyboard &&
 	     !job->is_asked))

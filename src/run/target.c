@@ -159,6 +159,9 @@ become_target(struct run *run, pid_t supervisor)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 
+	/* In memory of the supervisor, too, and for a front that takes over. */
+	run->target->pid = run->tree.target = getpid();
+	run->facts->tree_is_empty = false;
 	/* First arms the signal, then looks at the parent: if the supervisor
 	 * died between fork and prctl(2), no signal comes. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
@@ -221,8 +224,6 @@ target_start(struct run *run)
 	if (target == 0)
 		become_target(run, supervisor);
 	/* NOLINTEND(*ork) */
-	run->target->pid = run->tree.target = target;
-	run->facts->tree_is_empty = false;
 	for (int i = SIGHUP; i <= SIGTSTP; i++) {
 		if ((run->target->early_signals & SIGNAL_BIT(i)) != 0)
 			tree_signal_target(&run->tree, i);

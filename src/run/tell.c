@@ -1,6 +1,4 @@
 /* What wdrun says of a change of the run's state, and at its end. */
-#include <sys/resource.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,22 +52,6 @@ tell_signal(const struct run *run, int signal)
 	        run->options.command[0]);
 }
 
-/* "timed out after 30m" */
-static void
-add_cause(struct strbuf *line, const struct run *run, enum reason why)
-{
-	const struct reason_row *const row = &reasons[why];
-	char text[DURATION_TEXT_SIZE];
-	int64_t time;
-
-	strbuf_addf(line, "%s", row->words);
-	if (row->time == 0)
-		return;
-	memcpy(&time, (const char *)&run->options + row->time, sizeof(time));
-	strbuf_addf(line, "%s%s", row->preposition,
-	            duration_format(time, text));
-}
-
 static void
 add_count(struct strbuf *line, const struct run *run, enum reason why,
           size_t count)
@@ -96,11 +78,21 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 static void
 print(const struct run *run, enum reason why, size_t count)
 {
-	const enum state next = reasons[why].next;
+	const struct reason_row *const row = &reasons[why];
+	const enum state next = row->next;
 	struct strbuf lines = { .grows = true };
 
 	if (next != STATE_DONE)
-		add_cause(&lines, run, why);
+		strbuf_addf(&lines, "%s", row->words);
+	if (row->time != 0) {
+		char text[DURATION_TEXT_SIZE];
+		int64_t time;
+
+		memcpy(&time, (const char *)&run->options + row->time,
+		       sizeof(time));
+		strbuf_addf(&lines, "%s%s", row->preposition,
+		            duration_format(time, text));
+	}
 	strbuf_addf(&lines, next == STATE_STOPPING  ? ", stopping "
 	                    : next == STATE_KILLING ? ", killing "
 	                                            : "could not kill ");
@@ -157,17 +149,24 @@ add_duration(struct strbuf *line, int64_t ns)
 	            duration_format(rounded - rounded % SECOND, text));
 }
 
-static void
-tell_progress(struct run *run, int64_t now)
+void
+tell_heartbeat(struct run *run, int64_t now)
 {
+	const struct options *const options = &run->options;
+	const int64_t end = run->due[CLOCK_TIMEOUT];
+	int64_t *const due = &run->due[CLOCK_HEARTBEAT];
 	char text[LINE_SIZE];
 	struct strbuf line = { .text = text, .size = sizeof(text) };
-	const int64_t end = run->due[CLOCK_TIMEOUT];
-	const char *const name = run->options.name != NULL
-	                             ? run->options.name
-	                             : run->options.command[0];
 
-	strbuf_addf(&line, "%.*s: ", SHOWN_MAX, name);
+	if (now < *due || run->paused_at != NEVER)
+		return;
+	*due = duration_add(run->facts->output.heard_at, options->heartbeat);
+	if (*due > now)
+		return;
+	*due = duration_add(now, options->heartbeat);
+	strbuf_addf(&line, "%.*s: ", SHOWN_MAX,
+	            options->name != NULL ? options->name
+	                                  : options->command[0]);
 	add_duration(&line, now - run->facts->started);
 	strbuf_addf(&line, " elapsed");
 	if (end != NEVER) {
@@ -182,38 +181,16 @@ tell_progress(struct run *run, int64_t now)
 	message("%s", text);
 }
 
-void
-tell_heartbeat(struct run *run, int64_t now)
-{
-	const int64_t heard_at = run->facts->output.heard_at;
-	int64_t *const due = &run->due[CLOCK_HEARTBEAT];
-
-	if (now < *due || run->paused_at != NEVER)
-		return;
-	*due = duration_add(heard_at, run->options.heartbeat);
-	if (*due > now)
-		return;
-	tell_progress(run, now);
-	*due = duration_add(now, run->options.heartbeat);
-}
-
 /* --- the end -------------------------------------------------------------- */
 
-static int64_t
-time_of(const struct timeval *time)
+int64_t
+tell_cpu(const struct facts *facts)
 {
-	return time->tv_sec * SECOND + time->tv_usec * (MILLISECOND / 1000);
-}
+	const struct timeval *const user = &facts->usage.ru_utime;
+	const struct timeval *const system = &facts->usage.ru_stime;
 
-void
-tell_measure(struct facts *facts)
-{
-	struct rusage usage;
-
-	if (getrusage(RUSAGE_CHILDREN, &usage) == -1)
-		return;
-	facts->cpu = time_of(&usage.ru_utime) + time_of(&usage.ru_stime);
-	facts->peak_memory = usage.ru_maxrss;
+	return (user->tv_sec + system->tv_sec) * SECOND +
+	       (user->tv_usec + system->tv_usec) * (MILLISECOND / 1000);
 }
 
 void
@@ -233,6 +210,6 @@ tell_end(const struct run *run)
 	        "KiB of memory",
 	        base + outcome.value,
 	        duration_format(facts->ended - facts->started, elapsed),
-	        duration_format(facts->cpu, cpu),
-	        (long long)facts->peak_memory);
+	        duration_format(tell_cpu(facts), cpu),
+	        (long long)facts->usage.ru_maxrss);
 }
