@@ -307,10 +307,9 @@ await_ready() {
 	wait_until says_ready "${1:-out}"
 }
 
-# Without a fork: a grep that is about to exit would be found as left. Byte by byte: a
-# character that random bytes begin could end after a newline.
+# Without a fork: a grep that is about to exit would be found as left.
 says_ready() {
-	local word LC_ALL=C
+	local word
 	while read -r word ready _; do
 		[[ $word != ready || ! $ready =~ ^[0-9]+$ ]] || return 0
 	done <"$1"

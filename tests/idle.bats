@@ -48,7 +48,7 @@ is_heard() {
 # command has written all that it writes, more than fits in.
 waits_for_the_reader() {
 	rm -f go
-	head -c 20000 /dev/urandom >sent
+	seq 9999 | head -c 20000 >sent # text: bash reads what comes behind
 	start sip -w go "$WDRUN" -i "$1" bash -c '
 		cat sent; echo; echo "ready $$"
 		exec sleep 1000'

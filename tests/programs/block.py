@@ -17,6 +17,7 @@ reader, writer = os.pipe()
 
 
 def idle():
+    signal.alarm(900)  # LIFE_SECONDS of bounded.h
     while True:
         signal.pause()
 
@@ -32,7 +33,7 @@ def start_thread(function=idle):
     return thread
 
 
-signal.alarm(900)
+signal.alarm(900)  # LIFE_SECONDS of bounded.h
 print('ready', os.getpid(), flush=True)
 if kind in ('poll', 'select', 'epoll'):  # another process keeps the other end
     if os.fork() == 0:

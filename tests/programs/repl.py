@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 
+signal.alarm(900)  # LIFE_SECONDS of bounded.h
 count = itertools.count(1)
 signal.signal(signal.SIGINT, lambda *_: os.write(1, b'interrupted %d\n' % next(count)))
 print('ready', os.getpid(), flush=True)

@@ -14,6 +14,7 @@ import contextlib
 import fcntl
 import getopt
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ import time
 PAGE_SIZE = 4096
 F_SETPIPE_SZ = 1031
 
+signal.alarm(900)  # LIFE_SECONDS of bounded.h
 options, command = getopt.getopt(sys.argv[1:], 'c:p:w:ne')
 options = dict(options)
 reader, writer = os.pipe()

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 
+signal.alarm(900)  # LIFE_SECONDS of bounded.h
 ignored = signal.SIGPIPE, signal.SIGXFSZ  # by Python
 pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, setsigdef=ignored)
 status = os.waitpid(pid, 0)[1]

@@ -14,6 +14,7 @@ import struct
 import sys
 import termios
 
+signal.alarm(900)  # LIFE_SECONDS of bounded.h
 keys = os.open(sys.argv[1], os.O_RDWR)  # open for writing too, the FIFO has no end
 log = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
 master, slave = pty.openpty()
