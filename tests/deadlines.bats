@@ -45,6 +45,7 @@ load bounds
 
 	ended_by TERM 137
 	is_dead "$ready"
+	wait "$!" # the debugger
 	nobody_is_left
 	has_message "$supervisor"
 	[ ! -e lock ]
