@@ -405,23 +405,26 @@ stop_tree(struct run *run, enum reason why)
 	if (!is_cancel || run->options.is_timeout)
 		run->due[CLOCK_TIMEOUT] = NEVER;
 	run->due[CLOCK_REAP] = now + MILLISECOND;
-	tell_signal(run, signal);
 	/* Beside a tree that leaves little of the processors to this process,
 	 * SIGKILL does not wait for the rest of the first signals. */
-	return tree_signal(&run->tree, signal,
-	                   duration_add(run->due[CLOCK_KILL], SIGNAL_TIME));
+	const size_t count =
+	    tree_signal(&run->tree, signal,
+	                duration_add(run->due[CLOCK_KILL], SIGNAL_TIME));
+
+	tell_signal(run, signal);
+	return count;
 }
 
 /* Kills the tree. Returns how many of its dead had died by SIGKILL. */
 static size_t
 kill_tree(struct run *run)
 {
-	tell_signal(run, SIGKILL);
 	/* Where the children are not the run's, the target's death signal has
 	 * to do: take_over(). */
 	run->facts->tree_is_empty =
 	    !(run->watchers.is_front && run->watchers.has_older_children) &&
 	    tree_kill(&run->tree);
+	tell_signal(run, SIGKILL);
 	supervisor_reap(run, duration_now());
 	return run->tree.killed;
 }

@@ -272,38 +272,32 @@ supervisor_sees_progress(struct run *run)
 }
 
 static void
-obey(struct run *run, const struct order *order, int64_t now)
-{
-	switch (order->kind) {
-	case ORDER_SIGNAL:
-		obey_signal(run, order->signal, order->from_terminal, now);
-		break;
-	case ORDER_SILENT:
-		if (run->options.idle_unless_busy &&
-		    supervisor_sees_progress(run))
-			break;
-		/* It comes again, if this one comes in a pause. */
-		run->is_silent |= run->paused_at == NEVER;
-		break;
-	case ORDER_FOUND:
-		run->is_complete = true;
-		run->due[CLOCK_UNTIL] =
-		    duration_add(now, run->options.until_grace);
-		break;
-	}
-}
-
-/* --- the front ------------------------------------------------------------ */
-
-static void
 take_orders(struct run *run, int64_t now)
 {
 	struct order order;
 	ssize_t length;
 
 	while ((length = read(run->watchers.orders[0], &order,
-	                      sizeof(order))) == (ssize_t)sizeof(order))
-		obey(run, &order, now);
+	                      sizeof(order))) == (ssize_t)sizeof(order)) {
+		switch (order.kind) {
+		case ORDER_SIGNAL:
+			obey_signal(run, order.signal, order.from_terminal,
+			            now);
+			break;
+		case ORDER_SILENT:
+			if (run->options.idle_unless_busy &&
+			    supervisor_sees_progress(run))
+				break;
+			/* It comes again, if this one comes in a pause. */
+			run->is_silent |= run->paused_at == NEVER;
+			break;
+		case ORDER_FOUND:
+			run->is_complete = true;
+			run->due[CLOCK_UNTIL] =
+			    duration_add(now, run->options.until_grace);
+			break;
+		}
+	}
 	if (length != 0)
 		return;
 	/* End-of-file: each later poll(2) would return at once. */
