@@ -67,7 +67,18 @@ static _Noreturn void die(const char *what);
 int
 main(int argc, char *argv[])
 {
-	static struct run run; /* pages that are not used cost nothing */
+	/* Pages that are not used cost nothing; the run stands in the page of
+	 * libc's variables, since not all of it is 0. */
+	static struct lock locks[FILES_MAX];
+	static struct cleanup cleanups[FILES_MAX];
+	static struct run run = {
+		.paused_at = NEVER,
+		.watchers.signal_fd = -1,
+		.parent_fd = -1,
+		.terminal.fd = -1,
+		.resources = { locks, cleanups, .registry_fd = -1,
+		               .entry_fd = -1 },
+	};
 	const int status = options_read(&run.options, argc, argv);
 
 	if (status != OPTIONS_ARE_COMPLETE)
@@ -119,9 +130,7 @@ prepare(struct run *run)
 
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		run->due[i] = NEVER;
-	run->paused_at = NEVER;
 	run->job.group = getpgrp();
-	run->parent_fd = run->terminal.fd = watchers->signal_fd = -1;
 	watchers->front = getpid();
 	run->facts = mmap(NULL, sizeof(*run->facts), PROT_READ | PROT_WRITE,
 	                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -77,7 +77,6 @@ resources_prepare(struct run *run)
 	struct resources *const resources = &run->resources;
 	const bool is_on_record = is_registered(options);
 
-	resources->registry_fd = resources->entry_fd = -1;
 	run->facts->started_at = duration_since_epoch();
 	if (options->report != NULL &&
 	    report_open(&resources->report, options->report) == -1)

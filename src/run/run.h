@@ -154,10 +154,10 @@ struct report {
 
 /* What a run holds besides processes. */
 struct resources {
-	struct lock locks[FILES_MAX];       /* options.locks */
-	struct cleanup cleanups[FILES_MAX]; /* options.cleanups */
-	int registry_fd; /* the registry's directory, or -1 */
-	int entry_fd;    /* the run's entry, locked: registry.h; or -1 */
+	struct lock *locks;       /* of options.locks */
+	struct cleanup *cleanups; /* of options.cleanups */
+	int registry_fd;          /* the registry's directory, or -1 */
+	int entry_fd; /* the run's entry, locked: registry.h; or -1 */
 	struct report report;
 };
 
