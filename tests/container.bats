@@ -13,7 +13,7 @@ escape=(escape fork setsid stubborn)
 @test "as PID 1 it has the command's status, forwards signals, and reaps; no other PID 1 has to" {
 	need nsenter
 	need_unshare "${container[@]:1}"
-	complete status "${container[@]}" "$WDRUN" sh -c 'kill -TERM $$'
+	complete wait_status "${container[@]}" "$WDRUN" sh -c 'kill -TERM $$'
 	[ "$output" = "exit 143" ]
 	[ ! -s err ]
 
@@ -28,7 +28,7 @@ escape=(escape fork setsid stubborn)
 	gives 7 finish
 
 	# This PID 1 reaps nothing but its own child: it and bash are all there is.
-	complete "${container[@]}" status bash -c '
+	complete "${container[@]}" wait_status bash -c '
 		"$WDRUN" true; "$WDRUN" -t 100ms sleep 1000
 		pids=(/proc/[0-9]*); exit ${#pids[@]}'
 	[ "$output" = "exit 2" ]

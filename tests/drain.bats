@@ -6,6 +6,11 @@
 
 load helper
 
+setup() {
+	common_setup
+	need python3
+}
+
 # "${reader[@]}" SIP-OPTION... COMMAND...: programs/sip reads what COMMAND writes; what
 # it gets is in the file seen. On descriptor 9, the file out, a command says that it is
 # ready.

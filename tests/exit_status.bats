@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 #
 # Promise 3: the exit status is true, as a shell shows it ($?: a death by signal
-# N is 128+N) and as waitpid(2) has it (programs/status.py).
+# N is 128+N) and as waitpid(2) has it (programs/wait_status.py).
 
 load helper
 
 # ends_as RESULT COMMAND...: under wdrun, waitpid has RESULT for COMMAND, and
 # nothing is told.
 ends_as() {
-	status "${launched[@]}" "$WDRUN" "${@:2}" >out 2>err 3>&-
+	wait_status "${launched[@]}" "$WDRUN" "${@:2}" >out 2>err 3>&-
 	take out
 	echo "$*: $taken"
 	[ "$taken" = "$1" ]
@@ -37,7 +37,7 @@ die=(env --default-signal sh -c 'kill -"$0" "$$"')
 # bats test_tags=slow
 @test "a death that dumps core is not dumped a second time" {
 	ulimit -c unlimited || skip "this shell may not dump core"
-	complete status "${die[@]}" ABRT
+	complete wait_status "${die[@]}" ABRT
 	[ "$output" = "signal 6 core" ] || skip "this machine dumps no core"
 	rm -f core*
 	ends_as "signal 6" "${die[@]}" ABRT
@@ -106,7 +106,7 @@ each_not_run() {
 # stopped RESULT OPTION... COMMAND...: waitpid has RESULT where this is stopped at LIMIT,
 # after COMMAND was ready.
 stopped() {
-	complete_late status "$WDRUN" -t LIMIT "${@:2}"
+	complete_late wait_status "$WDRUN" -t LIMIT "${@:2}"
 	[ "${output##*$'\n'}" = "$1" ]
 }
 

@@ -52,10 +52,26 @@ common_setup() {
 	# By its text: tests have --pty in rows and words.
 	[[ -z ${WDRUN_NO_PTY-} || $(declare -f "$BATS_TEST_NAME") != *@(--pty|at_prompt|open_terminal)* ]] ||
 		need_pty
+	command -v python3 >/dev/null || ! runs_python "$BATS_TEST_NAME" || need python3
+}
+
+# runs_python FUNCTION: it, or a function that it calls, runs a test program in Python.
+runs_python() {
+	local -A seen=([common_setup]=1)
+	local word words=("$1")
+	for ((at = 0; at < ${#words[@]}; at++)); do
+		for word in $(declare -f "${words[at]}" | grep -oE '[-a-z_]+'); do
+			[[ $word != python && ! -e $root/tests/programs/$word.py ]] || return 0
+			[ -n "${seen[$word]-}" ] || ! declare -F -- "$word" >/dev/null || words+=("$word")
+			seen[$word]=1
+		done
+	done
+	return 1
 }
 
 common_teardown() {
 	cd / || return
+	[ -n "${WDRUN_TEST-}" ] || return 0 # not set up: the look would find all processes
 	rm() { :; } # of bats' log: the directory is removed as a whole
 	# -d: a process that was killed, and is not reaped yet, counts as dead.
 	"$PROGRAMS/leftovers" -d "$WDRUN_TEST" >/dev/null && return

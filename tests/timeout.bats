@@ -70,7 +70,7 @@ ours() {
 # command and has no -v. GNU's prints the same; where nothing was run, on stdout.
 twin() {
 	local told_by=()
-	[[ $1 != *signal* && $1 != *"exit 1"[3-9]? ]] || told_by=(status)
+	[[ $1 != *signal* && $1 != *"exit 1"[3-9]? ]] || told_by=(wait_status)
 	[ -z "${HAS_GNU-}" ] || under gnu "${@:2}" &
 	ours "${@:2}"
 	wait "$!"
@@ -125,7 +125,7 @@ told() {
 	twin $'done\nexit 124' -k 0 -s 0 1000 bash -c 'hit ALRM; nap; nap; echo done'
 	twin "status 143" --preserve-status .02 sleep 1000
 	# As POSIX.1-2024 has the options.
-	told_by=(status)
+	told_by=(wait_status)
 	ours -fpv -k 5 -s INT .02 sleep 1000
 	[ "$output" = "signal 2" ]
 }

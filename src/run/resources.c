@@ -72,11 +72,19 @@ int
 resources_prepare(struct run *run)
 {
 	static const struct files none;
+	static struct lock lock_list[FILES_MAX];
+	static struct cleanup cleanup_list[FILES_MAX];
 	struct options *const options = &run->options;
 	struct files *const locks = &options->locks;
 	struct resources *const resources = &run->resources;
 	const bool is_on_record = is_registered(options);
 
+	*resources = (struct resources){
+		.locks = lock_list,
+		.cleanups = cleanup_list,
+		.registry_fd = -1,
+		.entry_fd = -1,
+	};
 	run->facts->started_at = duration_since_epoch();
 	if (options->report != NULL &&
 	    report_open(&resources->report, options->report) == -1)
@@ -123,8 +131,8 @@ tell_taken_over(const struct run *run)
 			continue;
 		message("--lock: took '%s' over from PID %d, which is %s",
 		        lock->path, lock->last_owner,
-		        lock->last_owner == getpid() ||
-		                kill(lock->last_owner, 0) == -1
+		        lock->last_owner == getpid() ? "this wdrun now"
+		        : kill(lock->last_owner, 0) == -1 && errno == ESRCH
 		            ? "dead"
 		            : "another process now");
 	}

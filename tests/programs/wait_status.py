@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""status COMMAND [ARG]...: runs COMMAND and prints what waitpid(2) says of it:
+"""wait_status COMMAND [ARG]...: runs COMMAND and prints what waitpid(2) says of it:
 `exit N`, `signal N` or `signal N core`."""
 import os
 import signal
