@@ -140,5 +140,9 @@ is_cancelled() {
 		gives 0 complete "$WDRUN" "$mode"
 		is_off_the_record
 	done
+	forge name=job boot=00000000-0000-0000-0000-000000000000 \
+		watcher="$living $(start_of "$living")"
+	cancel 0 job
+	is_off_the_record
 	spares "$living"
 }

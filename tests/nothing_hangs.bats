@@ -9,6 +9,17 @@ load bounds
 
 deaf_daemon=(escape fork setsid stubborn)
 
+@test "what stops the command before it is executed does not stop the run" {
+	need strace
+	start strace -f -qq -o trace -e trace=execve -e inject=execve:delay_enter=500000 \
+		"$WDRUN" -t 500ms -k 100ms sleep 1000
+	wait_until first_child "$started"
+	front=$child
+	wait_until find_watchers
+	kill -TSTP "$target"
+	gives 124 finish
+}
+
 @test "--timeout ends a command with 124, not one that ends in time; 0 and never are no bounds" {
 	gives 124 directly -t0.1 sleep 1000
 	gives 3 directly -t 60 -k 60 sh -c 'echo done; exit 3'

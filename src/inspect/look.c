@@ -57,7 +57,7 @@ look_at_all(struct scene *scene)
 	struct look *const look = scene->look;
 	const int keep[] = { procfs_fd() };
 
-	/* A helper that hangs holds nothing open. */
+	/* A helper that hangs holds nothing open but 0 to 2. */
 	fds_release(-1, keep, 1);
 	tree_take_priority();
 	if (fchdir(procfs_fd()) == -1)

@@ -12,9 +12,8 @@
 #include "base/message.h"
 #include "base/status.h"
 
-#define WIDTH_MAX 8192 /* of a row that does not go to a terminal */
-#define ROW       "%-16s  %-7.*s  %-9s  %6s  %6s "
-
+#define WIDTH_MAX  8192 /* of a row that does not go to a terminal */
+#define ROW        "%-16s  %-7.*s  %-9s  %6s  %6s "
 #define AFTER_KILL (10 * SECOND)
 #define GRACE      (5 * SECOND) /* of a run that would wait for ever */
 #define PAUSE      (10 * MILLISECOND)
@@ -173,23 +172,24 @@ go_to(struct registry_walk *walk, int file)
 static int
 stop(struct registry_walk *walk, bool is_quiet)
 {
-	const struct procid *const front = &walk->entry.front;
-	const int64_t kill_after = walk->entry.kill_after;
-	const int64_t grace =
-	    duration_add(duration_now() + AFTER_KILL,
-	                 kill_after == NEVER ? GRACE : kill_after);
+	const struct entry *const entry = &walk->entry;
+	const int64_t grace = duration_add(
+	    duration_now() + AFTER_KILL,
+	    entry->kill_after == NEVER ? GRACE : entry->kill_after);
 
 	if (walk->is_elsewhere && !walk->is_orphaned) {
 		message("--cancel: run %s is in another PID namespace",
 		        walk->id);
 		return -1;
 	}
-	/* A stopped front takes the signal when it is continued. Where it is
-	 * dead, the supervisor is ending the run already. */
-	procid_kill(front, SIGTERM);
-	procid_kill(front, SIGCONT);
+	/* Of an earlier boot: another process may have that PID and start. */
+	if (walk->is_elsewhere)
+		return reap_entry(walk, true, is_quiet);
+	/* Where the front is dead, the supervisor is ending the run already. */
+	procid_kill(&entry->front, SIGTERM);
+	procid_kill(&entry->front, SIGCONT);
 	if (!await_end(walk, grace)) {
-		procid_kill(front, SIGKILL);
+		procid_kill(&entry->front, SIGKILL);
 		if (!await_end(walk, duration_now() + AFTER_KILL)) {
 			message("--cancel: run %s survives SIGKILL", walk->id);
 			return -1;
@@ -200,7 +200,7 @@ stop(struct registry_walk *walk, bool is_quiet)
 	if (!go_to(walk, walk->next - 1))
 		return 0;
 	/* A run that waited for a lock had no processes to tell of. */
-	is_quiet |= walk->entry.supervisor.pid == 0;
+	is_quiet |= entry->supervisor.pid == 0;
 	return reap_entry(walk, true, is_quiet);
 }
 

@@ -129,7 +129,9 @@ read_news(struct run *run, struct front *front)
 		case NEWS_CONTINUED:
 			front->stop = 0;
 			break;
-		case NEWS_STOP:
+		case NEWS_STOP: /* the supervisor lives, late as it may be */
+			front->deadline = NEVER;
+			front->lateness = 0;
 			bound(front, stop_time(run));
 			break;
 		case NEWS_OUTCOME:

@@ -82,7 +82,7 @@ struct exec_failure {
 
 /* COMMAND's own process. */
 struct target {
-	pid_t pid;              /* 0: not known */
+	pid_t pid;              /* 0: not forked yet */
 	bool shares_group;      /* with the caller; its session too */
 	bool ignores_sigchld;   /* inherited from the caller */
 	uint64_t callers_mask;  /* the signals blocked when the target starts */

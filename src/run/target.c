@@ -153,13 +153,27 @@ with_id(char *id, char *all[])
 	return all;
 }
 
+static uint64_t *early_signals; /* of the target */
+
+/* Ctrl-Z before the exec would stop the target, and with it the supervisor,
+ * which waits in vfork(2). So the signal is noted, and sent once more after the
+ * exec, which resets this handler. */
+static void
+note_early_stop(int signal)
+{
+	*early_signals |= SIGNAL_BIT(signal);
+}
+
 /* malloc(3) and the like are safe here: the supervisor has one thread. */
 static _Noreturn void
 become_target(struct run *run, pid_t supervisor)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	const struct sigaction note = { .sa_handler = note_early_stop,
+		                        .sa_flags = SA_RESTART };
 
-	/* In memory of the supervisor, too, and for a front that takes over. */
+	/* For the supervisor, whose memory this is, and for a front that takes
+	 * over. */
 	run->target->pid = run->tree.target = getpid();
 	run->facts->tree_is_empty = false;
 	/* First arms the signal, then looks at the parent: if the supervisor
@@ -167,7 +181,7 @@ become_target(struct run *run, pid_t supervisor)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		fail(run, STATUS_FAILED);
 	if (getppid() != supervisor)
-		_exit(STATUS_FAILED);
+		(void)kill(getpid(), SIGKILL); /* as that signal would have */
 
 	if (!run->target->shares_group)
 		(void)setpgid(0, 0); /* in the supervisor's session */
@@ -180,6 +194,9 @@ become_target(struct run *run, pid_t supervisor)
 	     dup2(run->watchers.null_fd, STDIN_FILENO) == -1) ||
 	    output_connect(&run->output) == -1)
 		fail(run, STATUS_FAILED);
+	early_signals = &run->target->early_signals;
+	if (!signal_is_ignored(SIGTSTP))
+		(void)sigaction(SIGTSTP, &note, NULL);
 	/* As they were before target_prepare(). */
 	if (run->target->ignores_sigchld)
 		(void)sigaction(SIGCHLD, &ignore, NULL);

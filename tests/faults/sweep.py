@@ -250,9 +250,10 @@ class Attempt(Trace):
             not self.had_supervisor))
 
     def check_without_watchers(self):
-        """The target is killed by the kernel, its processes by --reap."""
-        target = self.who.get(TARGET)
-        if target and not comes_true(lambda: stat_of(target.pid).is_ending):
+        """The target is killed by the kernel, its processes by --reap, which
+        leaves a run alone as long as a dying process holds its entry."""
+        if not comes_true(lambda: all(stat_of(one.pid).state in 'XZ'
+                                      for one in self.who.values())):
             self.find('the target lives')
         if '--registry' in self.words:
             if not have_reaped('--registry=R.dir'):

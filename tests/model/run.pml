@@ -46,9 +46,9 @@ inline teardown()           { locks = false }            /* each step is idempot
 proctype front() {
 	bool stop, has_outcome, deadline; mtype n;
 	do
-	:: FRONT_RUNS && chld ->                          /* front_attend: SIGCHLD */
+	:: FRONT_RUNS && chld ->                          /* front_watch: SIGCHLD */
 	   chld = false;
-	   do                                             /* news_read */
+	   do                                             /* read_news */
 	   :: atomic { FRONT_RUNS && nempty(news) -> news?n };
 	      if
 	      :: n == STOPPED -> stop = true
@@ -88,10 +88,10 @@ proctype front() {
 	      stop = false
 	   :: else -> stop = false
 	   fi
-	:: FRONT_RUNS && tstp -> tstp = false; order(TSTP) /* forward */
+	:: FRONT_RUNS && tstp -> tstp = false; order(TSTP) /* pass_on */
 	:: FRONT_RUNS && cont -> pass_cont()
 	:: FRONT_RUNS && term -> term = false; order(TERM); deadline = true
-	:: FRONT_RUNS && deadline && hangs && !supervisor_is_dead -> /* is_late: SIGKILL */
+	:: FRONT_RUNS && deadline && hangs && !supervisor_is_dead -> /* end_late_supervisor: SIGKILL */
 	   atomic { supervisor_is_dead = true; hangs = false; kill_tree(); chld = true }
 	:: front_is_dead -> goto killed_front
 	od;
@@ -115,10 +115,10 @@ proctype supervisor() {
 	   atomic {
 		tree_news = false;
 		if
-		:: tree == DEAD -> break                  /* REASON_ALL_GONE */
+		:: tree == DEAD -> break                  /* REASON_TREE_EMPTY */
 		:: tree == HALTED && !target_is_stopped ->
 		   target_is_stopped = true; front_is_stopped = true;
-		   news!STOPPED; chld = true              /* news_send(urgent): SIGCHLD */
+		   news!STOPPED; chld = true              /* supervisor_tell(urgent): SIGCHLD */
 		:: tree == RUNS && was_continued ->
 		   target_is_stopped = false; was_continued = false;
 		   if :: front_is_stopped -> front_is_stopped = false; tell_continued() :: else fi /* end_stop */
@@ -130,7 +130,7 @@ proctype supervisor() {
 	   :: o == TSTP && !shares && !stopping -> halt_tree() /* else the terminal has done it */
 	   :: o == TSTP && (shares || stopping) -> skip
 	   :: o == CONT ->
-	      continue_tree();                            /* target_signal; all of the job has it */
+	      continue_tree();                            /* tree_signal_target; all of the job has it */
 	      if :: front_is_stopped -> front_is_stopped = false; tell_continued() :: else fi
 	   :: o == TERM ->                                /* enter(STOPPING), and --kill-after */
 	      stopping = true; news!STOP; chld = true;
