@@ -231,7 +231,8 @@ take_over(struct run *run)
 	enum reason why;
 
 	run->watchers.is_front = true;
-	/* The target may be reaped, and its PID be another process's. */
+	/* The target may be reaped, and its PID be another process's. Where it
+	 * was not forked, its PID is 0, and so the tree's target stays. */
 	if (wait_peek(target, WEXITED | WNOWAIT, &info) != CHILD_NONE_LEFT)
 		run->tree.target = target;
 	enter(run, REASON_SUPERVISOR_LOST, duration_now());
@@ -323,6 +324,7 @@ enter(struct run *run, enum reason why, int64_t now)
 {
 	const enum state from = run->state;
 	const bool has_look = tell_has_look(run, why);
+	/* Before begin_stop() takes priority, whose time slice is short. */
 	const bool is_outrun = has_look && tree_is_outrun();
 	const int64_t due = next_due(run);
 	size_t seen = 0;

@@ -124,7 +124,6 @@ tells_lost() {
 }
 
 @test "who holds the output, or floods it, outside the tree does not hold the end" {
-	need python3
 	mkfifo go
 	# The reader is slower, and the pipe is larger than what wdrun takes at
 	# once, so there is always more to read.

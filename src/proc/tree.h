@@ -48,10 +48,10 @@ int pidfd_open(pid_t pid);
  */
 pid_t helper_fork(void);
 
-/* Waits until HELPER is dead; or until the time is UNTIL: then kills it, and
- * waits no longer. -1: there is none. The helper is not reaped: the CPU time of
- * the reaped is the command's, getrusage(2). All signals are blocked, or end
- * this process. */
+/* Waits until HELPER, or the target, is dead; or until the time is UNTIL: then
+ * kills it, and waits no longer. -1: there is none. It is not reaped: the CPU
+ * time of the reaped is the command's, getrusage(2). All signals are blocked,
+ * or end this process. */
 void helper_await(pid_t helper, int64_t until);
 
 /* --- the tree ------------------------------------------------------------- */

@@ -183,6 +183,7 @@ stop_job(struct run *run, struct front *front)
 	const int64_t stopped = duration_now() - now;
 
 	front->deadline = duration_add(front->deadline, stopped);
+	/* From now on, it only bounds the front's drain. */
 	run->options.timeout = duration_add(run->options.timeout, stopped);
 	run->output.quiet_since = duration_now();
 	terminal_take(&run->terminal);

@@ -53,9 +53,8 @@ supervisor_begin(struct run *run)
 		(void)setsid(); /* the target stays in the caller's session */
 	for (int i = 0; i < LOOK_OUTPUTS; i++) {
 		char *const link = run->facts->look.outputs[i];
-		char path[32];
-
 		const int fd = output_fd(&run->output, STDOUT_FILENO + i);
+		char path[32];
 
 		/* ESPIPE: a file, which can be sought in, keeps nobody
 		 * waiting; to look it up in /proc would take a while. */
