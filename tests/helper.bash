@@ -199,7 +199,7 @@ start() {
 
 # Words before a command that make it a job, which SIGTSTP stops: their shell stays its
 # parent, and exits with its status.
-as_job=(bash -mc '"$@" & wait -f "$!"' bash)
+as_job=(bash -c 'set -m; "$@" & set +m; wait "$!"' bash)
 
 # await PID: waits for the end of a process of this shell. Sets status.
 await() {
