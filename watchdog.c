@@ -342,7 +342,9 @@ enter(struct run *run, enum reason why, int64_t now)
 		count = stop_tree(run, why);
 	if (run->state == STATE_KILLING)
 		count = kill_tree(run);
-	if (has_look && seen == 0)
+	/* SIGKILL does not wait for a look. */
+	if (has_look && seen == 0 &&
+	    (run->state == STATE_DONE || duration_now() < run->due[CLOCK_KILL]))
 		run->facts->look.is_late =
 		    tell_look(run, duration_now() + 2 * LOOK_BUDGET) > 0;
 	/* A process that SIGKILL wakes in wait4(2) looks for dead children once

@@ -192,8 +192,17 @@ note_failure(struct tree *tree)
 	tree->is_partial |= errno != ENOENT && errno != ESRCH;
 }
 
+/* Whether waitid(2) and kill(2) know PROCESS, by its PID, as a child. */
+static bool
+is_child(const struct tree *tree, const struct member *process)
+{
+	return tree->is_ours && process->parent == tree->self;
+}
+
 /* Pushes the children of the process PID, whose directory is DIR, so that the
- * eldest is the next. */
+ * eldest is the next. SIGKILL goes to children of this process at once: to look
+ * at each of them first takes ten times as long, which counts where 2,000 busy
+ * sessions have a processor in turn. */
 static void
 push_children(struct tree *tree, int dir, pid_t pid)
 {
@@ -202,9 +211,14 @@ push_children(struct tree *tree, int dir, pid_t pid)
 	if (procfs_list_children(dir, pid, &list) == -1)
 		note_failure(tree);
 	while (list.count-- > 0) {
+		const struct member child = { list.numbers[list.count], pid };
+
+		if (walk.signal == SIGKILL && is_child(tree, &child)) {
+			(void)kill(child.pid, SIGKILL);
+			mark(child.pid);
+		}
 		if (walk.pending_count < TREE_MAX)
-			pending[walk.pending_count++] =
-			    (struct member){ list.numbers[list.count], pid };
+			pending[walk.pending_count++] = child;
 		else
 			tree->is_partial = true;
 	}
@@ -222,13 +236,6 @@ push_own_children(struct tree *tree)
 
 	push_children(tree, dir, tree->self);
 	fds_close(dir);
-}
-
-/* Whether waitid(2) and kill(2) know PROCESS, by its PID, as a child. */
-static bool
-is_child(const struct tree *tree, const struct member *process)
-{
-	return tree->is_ours && process->parent == tree->self;
 }
 
 /* The first signal has reached the target's group before the reading. */
@@ -318,8 +325,7 @@ visit(struct tree *tree, struct member process)
 		return;
 	if (!find(tree, &process, &dir))
 		return;
-	if (tree->count < TREE_MAX)
-		found[tree->count++] = process;
+	found[tree->count++] = process;
 	if (is_final)
 		send(tree, &process, dir, signal);
 	if (dir != -1)
@@ -343,7 +349,7 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 	walk.signal = signal;
 	walk.fresh = 0;
 	push_own_children(tree);
-	while (walk.pending_count > 0) {
+	while (walk.pending_count > 0 && tree->count < TREE_MAX) {
 		visit(tree, pending[--walk.pending_count]);
 		if (duration_now() >= until)
 			break; /* not before it has got on */

@@ -386,7 +386,9 @@ look_at_children(struct run *run, int64_t now)
 		supervisor_reap(run, now);
 	if ((run->target->has_exited || is_new_stop) && *due > now + REAP_DELAY)
 		*due = now + REAP_DELAY;
-	if (now < *due)
+	/* To list 2,000 children can take seconds beside them: SIGKILL does not
+	 * wait for that. */
+	if (now < *due || now >= run->due[CLOCK_KILL])
 		return;
 	*due = NEVER;
 	supervisor_reap(run, now);
