@@ -11,7 +11,7 @@ deaf_daemon=(escape fork setsid stubborn)
 
 @test "what stops the command before it is executed does not stop the run" {
 	need strace
-	start strace -f -qq -o trace -e trace=execve -e inject=execve:delay_enter=500000 \
+	start strace -f -qq -o trace -e trace=execve -e inject=execve:delay_enter=2000000 \
 		"$WDRUN" -t 500ms -k 100ms sleep 1000
 	wait_until first_child "$started"
 	front=$child
