@@ -1,13 +1,14 @@
 /*
  * What bench/run runs below the wrappers that it measures:
  *
- *     load                           nothing
- *     load time COMMAND [ARG]...     runs COMMAND, prints how long it took, in
- * ns: a small process starts others at once load write SIZE COUNT COUNT writes
- * of SIZE bytes to stdout load SHAPE COUNT PAGE LEASH    a tree of COUNT
- * processes, whose SHAPE is sessions                   each process in a
- * session of its own busy                       one process group, each process
- * awake 200 times a second
+ * - load: nothing.
+ * - load time COMMAND [ARG]...: runs COMMAND, and prints how long it took, in
+ *   ns: a small process starts others at once.
+ * - load write SIZE COUNT: COUNT writes of SIZE bytes to stdout.
+ * - load SHAPE COUNT PAGE LEASH: a tree of COUNT processes. SHAPE is sessions
+ *   (each process in a session of its own), busy (one process group, each
+ *   process awake 200 times a second), busy-sessions (both), or bomb (busy, and
+ *   each process replaces a child that has died; only SIGKILL ends it).
  *
  * PAGE is the descriptor of a `struct page`. No process of a tree outlives
  * LEASH, the read end of a pipe whose write end bench/run has: it then exits
@@ -39,6 +40,7 @@ struct page {
 
 static struct page *page;
 static int leash_fd;
+static bool is_bomb;
 
 static int64_t
 now_ns(void)
@@ -84,16 +86,17 @@ write_blocks(size_t size, int count)
 	return 0;
 }
 
-/* Notes the first signal that a process of the tree gets, and ends this one. */
+/* Notes the first signal that a process of the tree gets. */
 static void
-end_by(int signal)
+note_signal(int signal)
 {
 	int64_t none = 0;
 
 	(void)signal;
 	(void)atomic_compare_exchange_strong(&page->first_signal, &none,
 	                                     now_ns());
-	_exit(0);
+	if (!is_bomb)
+		_exit(0);
 }
 
 /* Waits for the end of the leash; -1: without a bound. */
@@ -106,27 +109,44 @@ stay(int ms)
 		_exit(BY_ITSELF);
 }
 
-static _Noreturn void
-be_tree(bool is_busy, int count)
+/* Makes COUNT - 1 children; in a bomb, each of them has half of the rest below
+ * it. Returns in each process. */
+static void
+grow(int count, bool has_sessions)
 {
-	(void)signal(SIGTERM, end_by);
-	for (int i = 1; i < count; i++) {
+	while (count > 1) {
+		const int below = is_bomb ? count / 2 : 1;
 		const pid_t pid = fork();
 
 		if (pid == -1)
 			_exit(1);
-		if (pid == 0 && !is_busy)
+		if (pid == 0 && has_sessions)
 			(void)setsid();
 		if (pid == 0)
+			count = below;
+		else
+			count -= below;
+		if (pid == 0 && !is_bomb)
 			break;
 	}
 	atomic_fetch_add(&page->ready, 1);
+}
+
+static _Noreturn void
+be_tree(bool is_busy, bool has_sessions, int count)
+{
+	(void)signal(SIGTERM, note_signal);
+	grow(count, has_sessions);
 	while (is_busy && page->ready < count)
 		stay(10 * WAKE_MS); /* or it would take long to get there */
 	for (;;) {
 		stay(is_busy ? WAKE_MS : -1);
 		for (volatile int i = 0; i < TURNS; i++)
 			;
+		while (is_bomb && waitpid(-1, NULL, WNOHANG) > 0) {
+			if (fork() == 0)
+				break;
+		}
 	}
 }
 
@@ -144,5 +164,7 @@ main(int argc, char *argv[])
 	leash_fd = atoi(argv[4]);
 	if (page == MAP_FAILED)
 		return 1;
-	be_tree(strcmp(argv[1], "busy") == 0, atoi(argv[2]));
+	is_bomb = strcmp(argv[1], "bomb") == 0;
+	be_tree(strcmp(argv[1], "sessions") != 0,
+	        strstr(argv[1], "sessions") != NULL, atoi(argv[2]));
 }
