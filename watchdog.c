@@ -35,13 +35,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
 #include "cli/options.h"
-#include "proc/procfs.h"
 #include "proc/signals.h"
-#include "proc/tree.h"
 #include "registry/registry.h"
 #include "run/run.h"
 
@@ -194,7 +191,6 @@ be_supervisor(struct run *run)
 	supervisor_tell(run, NEWS_OUTCOME, 0);
 	finish(run);
 	resources_release(run);
-	supervisor_continue_front(run);
 	(void)supervisor_wait(run, 0); /* notes whether the front is lost */
 	if (run->watchers.front_is_lost) {
 		terminal_give_back(&run->terminal);

@@ -128,19 +128,15 @@ reports_to() {
 }
 
 # bats test_tags=smoke
-@test "an older report is replaced in one step, where its name led at the start, in its mode" {
+@test "an older report is replaced in one step, where its name led at the start" {
 	mkdir -p A/app victim place
 	echo precious | tee victim/report >precious
 	printf -v older 'x%.0s' {1..255}
 	echo old >"A/app/$older"
-	chmod 664 "A/app/$older"
 	ln "A/app/$older" kept
-	umask 27
-	ends 0 '.status == 0' true
 	gives 3 directly --report="A/app/$older" sh -c 'mv A/app A/moved
 		ln -s ../victim A/app; exit 3'
 	[ "$(<kept)" = old ]
-	[ "$(stat -c %a "A/moved/$older" last)" = $'664\n640' ]
 	[ "$(ls -A A/moved victim)" = $'A/moved:\n'"$older"$'\n\nvictim:\nreport' ]
 	cmp precious victim/report
 	says '.status == 3' "A/moved/$older"

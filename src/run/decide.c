@@ -2,8 +2,6 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "base/duration.h"
-#include "base/status.h"
 #include "run/run.h"
 
 #define CANCELS_TO_KILL 3 /* terminating signals */

@@ -6,11 +6,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
 #include "proc/signals.h"
-#include "proc/tree.h"
 #include "run/run.h"
 
 /* Beyond the deadline of the supervisor: for the files of the run. */
@@ -135,6 +133,7 @@ read_news(struct run *run, struct front *front)
 			bound(front, stop_time(run));
 			break;
 		case NEWS_OUTCOME:
+			front->stop = 0;
 			front->has_outcome = true;
 			front->lateness = 0;
 			bound(front, 0);
@@ -257,8 +256,7 @@ front_watch(struct run *run)
 		} else if (signal != -1) {
 			pass_on(run, &front, &info);
 		}
-		/* A run that has its outcome stops no more. */
-		if (front.stop != 0 && !is_dead && !front.has_outcome)
+		if (front.stop != 0 && !is_dead)
 			stop_job(run, &front);
 		if (duration_now() >= front.deadline && !is_dead &&
 		    end_late_supervisor(run, &front))

@@ -3,50 +3,49 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "lock/lock.h"
-#include "proc/procfs.h"
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define MODE        0666
-#define VERSION     1
-#define DESCRIPTORS "/dev/fd/"
+#define MODE    0666
+#define VERSION 1
 
 /* The wait for the reader of a pipe. */
 #define READER_PATIENCE (2 * SECOND)
 
-/* Returns the number of the descriptor that PATH names, -1 if it names one that
- * there cannot be, or -2 for a file. */
+/* Returns the number of the descriptor that PATH names, one that is not open if
+ * it names none that there can be, or -1 for a file. */
 static int
 descriptor_of(const char *path)
 {
+	int length = 0;
+	unsigned fd;
+
 	if (strcmp(path, "/dev/stdout") == 0)
 		return STDOUT_FILENO;
 	if (strcmp(path, "/dev/stderr") == 0)
 		return STDERR_FILENO;
-	if (strncmp(path, DESCRIPTORS, strlen(DESCRIPTORS)) != 0)
-		return -2;
-
-	const char *const number = path + strlen(DESCRIPTORS);
-	char *end;
-	const long fd = strtol(number, &end, 10);
-
-	return *number != '\0' && *end == '\0' ? (int)fd : -1;
+	if (strncmp(path, "/dev/fd/", strlen("/dev/fd/")) != 0)
+		return -1;
+	/* NOLINTNEXTLINE(cert-err34-c) */
+	return sscanf(path, "/dev/fd/%5u%n", &fd, &length) == 1 &&
+	               path[length] == '\0' && fd < INT_MAX
+	           ? (int)fd
+	           : INT_MAX;
 }
 
 /* Looks whether the report can be written to the descriptor FD, and keeps it
- * open. */
-static void
+ * open. Returns 0, or -1 with errno. */
+static int
 open_descriptor(struct report *report, int fd)
 {
 	const int flags = fcntl(fd, F_GETFL);
@@ -55,17 +54,26 @@ open_descriptor(struct report *report, int fd)
 	if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
 		report->stream_fd =
 		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return report->stream_fd == -1 ? -1 : 0;
 }
 
 /* Looks whether the report can be written as a file, and opens it if it is a
  * FIFO. Returns 0, or -1 with errno for lock_error(). */
 static int
-open_place(struct report *report)
+open_file(struct report *report)
 {
+	const char *const place = path_resolve(report->path);
 	struct stat file = { .st_mode = 0 };
-	const bool is_there = fstatat(report->directory_fd, report->file, &file,
-	                              AT_SYMLINK_NOFOLLOW) == 0;
 
+	if (place == NULL)
+		return -1;
+	report->directory_fd = path_open_directory(place, O_PATH);
+	if (report->directory_fd == -1)
+		return -1;
+	report->path = place;
+	report->file = strrchr(place, '/') + 1;
+	(void)fstatat(report->directory_fd, report->file, &file,
+	              AT_SYMLINK_NOFOLLOW); /* there may be none */
 	if (S_ISFIFO(file.st_mode)) {
 		errno = EUSERS;
 		/* For reading, too: then it opens without a reader, and what is
@@ -79,7 +87,7 @@ open_place(struct report *report)
 	/* rename(2) replaces an older report, and would also replace a device
 	 * or a symbolic link. */
 	errno = ENOTSUP;
-	if (is_there && !S_ISREG(file.st_mode))
+	if (file.st_mode != 0 && !S_ISREG(file.st_mode))
 		return -1;
 	return faccessat(report->directory_fd, ".", W_OK | X_OK, 0);
 }
@@ -87,27 +95,15 @@ open_place(struct report *report)
 int
 report_open(struct report *report, const char *path)
 {
-	report->directory = getcwd(NULL, 0);
-	report->directory_fd = report->stream_fd = -1;
-
 	const int fd = descriptor_of(path);
-	const char *const place = fd == -2 ? path_resolve(path) : NULL;
-	bool is_usable = false;
 
 	report->path = path;
-	if (place != NULL)
-		report->directory_fd = path_open_directory(place, O_PATH);
-	if (place != NULL && report->directory_fd != -1) {
-		report->path = place;
-		report->file = strrchr(place, '/') + 1;
-		is_usable = open_place(report) == 0;
-	} else if (fd != -2) {
-		open_descriptor(report, fd);
-		is_usable = report->stream_fd != -1;
-	}
-	if (!is_usable)
-		message("--report: '%s': %s", report->path, lock_error(errno));
-	return is_usable ? 0 : -1;
+	report->directory = getcwd(NULL, 0);
+	report->directory_fd = report->stream_fd = -1;
+	if ((fd == -1 ? open_file(report) : open_descriptor(report, fd)) == 0)
+		return 0;
+	message("--report: '%s': %s", report->path, lock_error(errno));
+	return -1;
 }
 
 /* --- JSON ----------------------------------------------------------------- */
@@ -255,12 +251,6 @@ write_file(const struct run *run, const struct strbuf *line)
 {
 	const struct report *const report = &run->resources.report;
 	char unfinished[RUNID_SIZE + sizeof("..new")];
-	struct stat older = { .st_mode = 0 };
-	/* The mode of another user's file might let others write. */
-	const bool is_older = fstatat(report->directory_fd, report->file,
-	                              &older, AT_SYMLINK_NOFOLLOW) == 0 &&
-	                      older.st_uid == geteuid();
-	const mode_t mode = is_older ? older.st_mode & MODE : MODE;
 
 	/* The report's own name may be as long as a name can be. */
 	(void)snprintf(unfinished, sizeof(unfinished), ".%s.new",
@@ -269,23 +259,20 @@ write_file(const struct run *run, const struct strbuf *line)
 	(void)unlinkat(report->directory_fd, unfinished, 0);
 
 	const int fd = openat(report->directory_fd, unfinished,
-	                      O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
+	                      O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, MODE);
 
 	if (fd == -1)
 		return -1;
 
-	/* No umask(2) for the mode of an older file. No fsync(2): a crash of
-	 * the machine also ends all that the report tells of. */
+	/* No fsync(2): a crash of the machine also ends all that the report
+	 * tells of. */
 	const bool is_written =
-	    (!is_older || fchmod(fd, mode) == 0) &&
 	    fds_write(fd, line->text, line->length, -1) == line->length;
 
-	if (!is_written)
-		fds_close(fd);
 	/* NFS may report a full disk only here: ENOSPC in close(2). */
-	else if (close(fd) == 0 &&
-	         renameat(report->directory_fd, unfinished,
-	                  report->directory_fd, report->file) == 0)
+	if (close(fd) == 0 && is_written &&
+	    renameat(report->directory_fd, unfinished, report->directory_fd,
+	             report->file) == 0)
 		return 0;
 
 	const int why = errno;

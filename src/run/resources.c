@@ -6,13 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "lock/lock.h"
-#include "proc/procfs.h"
 #include "registry/registry.h"
 #include "run/run.h"
 
@@ -127,14 +124,10 @@ tell_taken_over(const struct run *run)
 	for (size_t i = 0; i < run->options.locks.count; i++) {
 		const struct lock *const lock = &run->resources.locks[i];
 
-		if (lock->last_owner == 0 || run->options.quiet)
-			continue;
-		message("--lock: took '%s' over from PID %d, which is %s",
-		        lock->path, lock->last_owner,
-		        lock->last_owner == getpid() ? "this wdrun now"
-		        : kill(lock->last_owner, 0) == -1 && errno == ESRCH
-		            ? "dead"
-		            : "another process now");
+		if (lock->last_owner != 0 && !run->options.quiet)
+			message("--lock: took '%s' over from PID %d, which is "
+			        "gone",
+			        lock->path, lock->last_owner);
 	}
 }
 

@@ -2,10 +2,9 @@
 
 /*
  * A run: its state, and what each file of this folder does with it. Beside each
- * part of the state stands the file that writes the part; all others read it.
- * After the fork(2), front and supervisor have a copy each: what one has to
- * tell the other is an order or news, and what only has to be known is in the
- * facts, which they share.
+ * part of the state stands the file that writes it. After the fork(2), front
+ * and supervisor have a copy each: what one tells the other is an order or
+ * news, and what only has to be known is in the facts, which they share.
  */
 
 #include <stdatomic.h>
@@ -23,11 +22,9 @@
 #include "proc/tree.h"
 #include "watchdog.h"
 
-/*
- * The clocks: when a run has something to do without an event. A table in
- * decide.c says in which states each of them counts, and for which reason it
- * then changes the state. Of those that are due, the first gives the reason.
- */
+/* The clocks: when a run has something to do without an event. A table in
+ * decide.c says in which states each of them counts, and what follows. Of those
+ * that are due, the first gives the reason. */
 enum clock {
 	CLOCK_TIMEOUT,         /* --timeout */
 	CLOCK_UNTIL,           /* --until-grace, once the text was found */
@@ -53,18 +50,16 @@ struct order {
 	bool from_terminal; /* the terminal has sent SIGNAL to the job */
 };
 
-/*
- * What the supervisor has the front do. The front reads it when a SIGCHLD
+/* What the supervisor has the front do. The front reads it when a SIGCHLD
  * comes, which the supervisor sends along where the news is urgent. Its exit
  * says "done"; killed without an outcome, it says "take over", and killed after
- * an outcome, "finish the teardown".
- */
+ * an outcome, "finish the teardown". */
 enum news_kind {
 	NEWS_STOPPED,   /* by SIGNAL: stop too (urgent) */
-	NEWS_CONTINUED, /* do not stop; SIGCONT follows */
+	NEWS_CONTINUED, /* do not stop */
 	NEWS_STOP,      /* a stop of the tree began (urgent) */
-	NEWS_OUTCOME,   /* it is in the facts (urgent if files are to be
-	                 * removed) */
+	NEWS_OUTCOME,   /* it is in the facts: do not stop (urgent if files are
+	                 * to be removed) */
 };
 
 struct news {
@@ -120,7 +115,6 @@ struct facts {
 	struct look first_look; /* that of the first stop, for the report */
 };
 
-/* The two processes that watch the run, and what they talk by. */
 struct watchers {
 	pid_t front;
 	pid_t supervisor;
@@ -133,7 +127,7 @@ struct watchers {
 	int null_fd;             /* /dev/null */
 };
 
-/* What was stopped by signals: supervisor.c. */
+/* What signals have stopped: supervisor.c. */
 struct job {
 	pid_t group;       /* the caller's */
 	int terminal_stop; /* the signal by which a terminal has stopped the
@@ -192,8 +186,7 @@ struct run {
  * The decisions of a run. No function here asks the kernel or sends anything:
  * all facts are in the arguments, so that a table can test each decision. */
 
-/* What follows from a reason: its row in decide.c, for the state machine, the
- * exit status, the messages and the report. A new reason is a name in
+/* What follows from a reason: its row in decide.c. A new reason is a name in
  * watchdog.h, a row, and the place that gives the reason: a line of decide(),
  * or a row of the clocks. */
 struct reason_row {
@@ -241,8 +234,8 @@ struct outcome run_outcome(const struct run *run);
 
 /* The life of the front while the supervisor lives: passes signals on, carries
  * output and keys, stops and goes on with the job, and kills a supervisor that
- * is late. Returns true when the supervisor has come to an outcome; or false if
- * the supervisor was killed before: its orphans are now ours. */
+ * is late. Returns whether the supervisor has come to an outcome; if not, its
+ * orphans are now children of the front. */
 bool front_watch(struct run *run);
 
 /* After the end of the run: delivers what dead processes have written, as far
@@ -258,8 +251,7 @@ _Noreturn void front_end(const struct run *run);
 /* In the front: has the supervisor obey ORDER. Lost if it is dead. */
 void supervisor_order(const struct run *run, struct order order);
 
-/* Has the front know the news, at once where that is urgent. Does nothing in a
- * take-over. */
+/* Has the front know the news. Does nothing in a take-over. */
 void supervisor_tell(const struct run *run, enum news_kind kind, int signal);
 
 /* Makes this process, just forked, the root of its tree: a subreaper with a
@@ -271,12 +263,11 @@ int supervisor_prepare(struct run *run);
  * command writes to. */
 void supervisor_begin(struct run *run);
 
-/* Sleeps until UNTIL, an order, a death, or the loss of the front or of the
- * parent. Takes the orders. Returns the time. */
+/* Sleeps until UNTIL, an order, a death, or the loss of front or parent. Takes
+ * the orders. Returns the time. */
 int64_t supervisor_wait(struct run *run, int64_t until);
 
-/* At NOW: reaps, follows the target's stops, attends to the clocks. Changes no
- * state. */
+/* At NOW: reaps, follows the target's stops, attends to the clocks. */
 void supervisor_attend(struct run *run, int64_t now);
 
 /* Reaps the dead, and notes the death of the target. */
@@ -284,9 +275,6 @@ void supervisor_reap(struct run *run, int64_t now);
 
 /* Whether tree or output were active since the last call. */
 bool supervisor_sees_progress(struct run *run);
-
-/* Continues a front that was stopped with its job, so that the front ends. */
-void supervisor_continue_front(struct run *run);
 
 /* --- target.c ------------------------------------------------------------- */
 
@@ -309,8 +297,7 @@ int target_start(struct run *run);
 void target_tell_failure(const struct options *options,
                          const struct exec_failure *failure);
 
-/* --- resources.c: locks, files to clean up, registry entry, report ---------
- */
+/* --- resources.c: locks, files to clean up, registry entry ---------------- */
 
 /* Looks up the files of the options, and finishes runs in the registry whose
  * watchers are dead. Takes no lock yet, and puts nothing on record. Returns 0,
@@ -319,8 +306,7 @@ void target_tell_failure(const struct options *options,
 int resources_prepare(struct run *run);
 
 /* Puts the run on record, takes the locks, and notes what there is at the
- * places of --cleanup. Returns 0; or -1 with the outcome and, where one is due,
- * after a message. */
+ * places of --cleanup. Returns 0; or -1, the outcome being set. */
 int resources_acquire(struct run *run);
 
 /* In the target, before its exec: appends to the registry entry of RUN, if RUN
@@ -333,12 +319,10 @@ int resources_register(const struct run *run);
  * need, or -1. */
 void resources_keep(const struct run *run, int keep[]);
 
-/*
- * Removes the command's own lock files, the registry entry, and the locks of
+/* Removes the command's own lock files, the registry entry, and the locks of
  * RUN. The supervisor does it, and the front if the supervisor was killed
  * before it was done: each step may be done twice. May hang where a file system
- * does; the front kills a supervisor that does not end.
- */
+ * does. */
 void resources_release(struct run *run);
 
 /* --- report.c ------------------------------------------------------------- */
@@ -348,7 +332,7 @@ void resources_release(struct run *run);
 int report_open(struct report *report, const char *path);
 
 /* Writes the report, if one is wanted; or prints why it cannot. May hang where
- * a file system does; waits up to two seconds for the reader of a pipe. */
+ * a file system does. */
 void report_write(const struct run *run);
 
 /* --- tell.c --------------------------------------------------------------- */
@@ -360,9 +344,8 @@ void report_write(const struct run *run);
  * each process of the tree is blocked in. */
 bool tell_has_look(const struct run *run, enum reason why);
 
-/* Reads the tree, and looks at its processes until the time is UNTIL, at half
- * of which the list has to be read. Returns how many there are; 0 if there was
- * no time to look. The first look goes to the report, too. */
+/* Reads the tree, and looks at its processes until UNTIL. Returns how many
+ * there are; 0 if there was no time. The first look goes to the report, too. */
 size_t tell_look(struct run *run, int64_t until);
 
 /* Prints the message that RUN has changed from FROM for the reason WHY, if that
@@ -374,11 +357,10 @@ void tell_change(const struct run *run, enum state from, enum reason why,
 /* Prints for "timeout -v" that SIGNAL is sent. */
 void tell_signal(const struct run *run, int signal);
 
-/* If a heartbeat is due at NOW: prints a line that tells that a silent command
- * is still running. */
+/* If a heartbeat is due at NOW: tells that a silent command is running. */
 void tell_heartbeat(struct run *run, int64_t now);
 
-/* Returns the CPU time of the tree, in nanoseconds. */
+/* The CPU time of the tree, in nanoseconds. */
 int64_t tell_cpu(const struct facts *facts);
 
 /* For --verbose: prints how the run ended. */

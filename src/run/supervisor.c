@@ -11,10 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/duration.h"
-#include "proc/procfs.h"
 #include "proc/signals.h"
-#include "proc/tree.h"
 #include "run/run.h"
 
 #define SAMPLE_INTERVAL (250 * MILLISECOND)
@@ -104,7 +101,8 @@ supervisor_tell(const struct run *run, enum news_kind kind, int signal)
 	/* The pipe has room for all that a run has to tell, but for the stops
 	 * of a front that does not read them. */
 	send(run->watchers.news[1], &news, sizeof(news));
-	if (kind == NEWS_CONTINUED)
+	if (run->job.front_is_stopped &&
+	    (kind == NEWS_CONTINUED || kind == NEWS_OUTCOME))
 		signal_front(run, SIGCONT);
 	else if (kind != NEWS_OUTCOME || !run->facts->is_released)
 		signal_front(run, SIGCHLD);
@@ -148,14 +146,6 @@ stand_still(struct run *run, int signal, int64_t now)
 	                job->terminal_stop != 0 ? job->terminal_stop : signal);
 }
 
-void
-supervisor_continue_front(struct run *run)
-{
-	if (run->job.front_is_stopped)
-		supervisor_tell(run, NEWS_CONTINUED, 0);
-	run->job.front_is_stopped = false;
-}
-
 /* The target goes on, or is dead: clocks and front go on as well. */
 static void
 end_stop(struct run *run, int64_t now)
@@ -163,7 +153,9 @@ end_stop(struct run *run, int64_t now)
 	clocks_resume(run, now);
 	run->job.terminal_stop = 0;
 	run->job.is_asked = false;
-	supervisor_continue_front(run);
+	if (run->job.front_is_stopped)
+		supervisor_tell(run, NEWS_CONTINUED, 0);
+	run->job.front_is_stopped = false;
 }
 
 /* Follows the target, if it was stopped, or continued by some process. */

@@ -12,11 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/message.h"
-#include "base/status.h"
-#include "io/output.h"
-#include "io/terminal.h"
 #include "proc/signals.h"
 #include "run/run.h"
 

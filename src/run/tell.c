@@ -4,7 +4,6 @@
 
 #include "base/message.h"
 #include "base/text.h"
-#include "inspect/look.h"
 #include "proc/signals.h"
 #include "run/run.h"
 
