@@ -26,6 +26,13 @@ enum sink {
 	SINK_CAREFUL, /* another user's pipe: at most PIPE_BUF, after poll(2) */
 };
 
+/* Bytes, and how many of them are written. */
+struct part {
+	char *text;
+	size_t size;
+	size_t written;
+};
+
 struct stream {
 	bool is_stdout; /* carries the command's stdout */
 	bool is_stderr; /* carries the command's stderr */
@@ -37,16 +44,12 @@ struct stream {
 	bool has_returns; /* the pseudo-terminal writes "\r\n" */
 	bool is_watched;  /* OUT_FD is a pipe: tell when its reader is gone */
 	bool has_failed;  /* to write, which was told */
-	/* The chunk under way. Nothing is read before all of it is written and
-	 * copied. TEXT is the chunk without returns. */
-	char *chunk;
-	char *text;
-	size_t size;
-	size_t text_size;
-	size_t written;    /* of SIZE */
-	size_t copied;     /* of TEXT_SIZE */
+	/* The chunk under way, and for --tee the same without returns. Nothing
+	 * is read before all of both is written. */
+	struct part chunk;
+	struct part copy;
 	bool keeps_return; /* a "\r" at the end of the last chunk */
-	size_t carried; /* bytes before TEXT that --until may have begun in */
+	size_t carried; /* bytes before COPY that --until may have begun in */
 };
 
 /* What the front has carried, in memory that both watchers share. */

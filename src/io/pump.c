@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/fds.h"
 #include "base/message.h"
 #include "io/output.h"
 #include "watchdog.h"
@@ -31,51 +32,50 @@ static char texts[STREAMS_MAX][UNTIL_MAX + CHUNK_SIZE + 1];
 static bool
 is_pending(const struct stream *stream)
 {
-	return stream->written < stream->size ||
-	       stream->copied < stream->text_size;
+	return stream->chunk.written < stream->chunk.size ||
+	       stream->copy.written < stream->copy.size;
 }
 
 static void
 close_stream(struct stream *stream)
 {
-	if (stream->in_fd != -1)
-		(void)close(stream->in_fd);
-	if (stream->out_fd != -1)
-		(void)close(stream->out_fd);
+	fds_close(stream->in_fd);
+	fds_close(stream->out_fd);
 	stream->in_fd = stream->out_fd = -1;
-	stream->size = stream->written = 0;
-	stream->text_size = stream->copied = 0;
+	stream->chunk = stream->copy = (struct part){ 0 };
 }
 
-/* Makes the text of the chunk: takes out each "\r" before "\n", which the
+/* Makes the copy of the chunk: takes out each "\r" before "\n", which the
  * pseudo-terminal has added. A "\r" at the end waits for the next chunk. */
 static void
 take_out_returns(struct stream *stream)
 {
-	stream->text_size = 0;
-	for (size_t i = 0; i < stream->size; i++) {
-		const char byte = stream->chunk[i];
+	struct part *const copy = &stream->copy;
+
+	copy->size = 0;
+	for (size_t i = 0; i < stream->chunk.size; i++) {
+		const char byte = stream->chunk.text[i];
 
 		if (stream->keeps_return && byte != '\n')
-			stream->text[stream->text_size++] = '\r';
+			copy->text[copy->size++] = '\r';
 		stream->keeps_return = byte == '\r';
 		if (!stream->keeps_return)
-			stream->text[stream->text_size++] = byte;
+			copy->text[copy->size++] = byte;
 	}
 }
 
 bool
 stream_search(struct stream *stream, const char *until, size_t length)
 {
-	char *const start = stream->text - stream->carried;
-	const size_t size = stream->carried + stream->text_size;
+	char *const start = stream->copy.text - stream->carried;
+	const size_t size = stream->carried + stream->copy.size;
 	const bool is_found = memmem(start, size, until, length) != NULL;
 
 	/* A byte less than UNTIL has: enough for one that ends in the next
 	 * chunk, and too little to find it twice. */
 	stream->carried = size < length ? size : length - 1;
-	memmove(stream->text - stream->carried, start + size - stream->carried,
-	        stream->carried);
+	memmove(stream->copy.text - stream->carried,
+	        start + size - stream->carried, stream->carried);
 	return is_found;
 }
 
@@ -84,12 +84,9 @@ static bool
 read_chunk(struct output *output, struct stream *stream)
 {
 	const size_t at = (size_t)(stream - output->streams);
-	ssize_t length;
+	char *const text = chunks[at] + UNTIL_MAX;
+	const ssize_t length = read(stream->in_fd, text, CHUNK_SIZE);
 
-	stream->chunk = chunks[at] + UNTIL_MAX;
-	stream->text =
-	    stream->has_returns ? texts[at] + UNTIL_MAX : stream->chunk;
-	length = read(stream->in_fd, stream->chunk, CHUNK_SIZE);
 	if (length <= 0) {
 		/* EIO: no process has the pseudo-terminal open. */
 		if (length == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -100,28 +97,29 @@ read_chunk(struct output *output, struct stream *stream)
 	}
 	output->quiet_since = duration_now();
 	output->facts->heard_at = output->quiet_since;
-	stream->size = stream->text_size = (size_t)length;
-	stream->written = stream->copied = 0;
-	if (stream->has_returns)
+	stream->chunk = (struct part){ text, (size_t)length, 0 };
+	stream->copy = stream->chunk;
+	if (stream->has_returns) {
+		stream->copy.text = texts[at] + UNTIL_MAX;
 		take_out_returns(stream);
+	}
 	return true;
 }
 
 static ssize_t
-write_sink(const struct stream *stream, const char *data, size_t size)
+write_sink(int fd, enum sink sink, const char *data, size_t size)
 {
-	struct pollfd room = { .fd = stream->out_fd, .events = POLLOUT };
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
 
-	if (stream->sink == SINK_SOCKET)
-		return send(stream->out_fd, data, size,
-		            MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (stream->sink != SINK_CAREFUL)
-		return write(stream->out_fd, data, size);
+	if (sink == SINK_SOCKET)
+		return send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sink != SINK_CAREFUL)
+		return write(fd, data, size);
 	if (poll(&room, 1, 0) == 0) {
 		errno = EAGAIN;
 		return -1;
 	}
-	return write(stream->out_fd, data, size < PIPE_BUF ? size : PIPE_BUF);
+	return write(fd, data, size < PIPE_BUF ? size : PIPE_BUF);
 }
 
 /* The reader of the caller's pipe is gone. The command's next write then fails
@@ -138,66 +136,62 @@ hang_up(struct stream *stream)
 	close_stream(stream);
 }
 
-/* Writes what is left of the chunk, as far as the caller takes it. */
+/* Writes what is left of PART as far as FD, a SINK, takes it; -1 takes all.
+ * Returns 0, or errno. */
+static int
+write_rest(struct part *part, int fd, enum sink sink)
+{
+	while (part->written < part->size) {
+		const char *const data = part->text + part->written;
+		const size_t size = part->size - part->written;
+		const ssize_t length =
+		    fd == -1 ? (ssize_t)size : write_sink(fd, sink, data, size);
+
+		if (length > 0)
+			part->written += (size_t)length;
+		else if (length == 0 || errno != EINTR)
+			return length == 0 ? EIO : errno;
+	}
+	return 0;
+}
+
 static void
 deliver(struct output *output, struct stream *stream)
 {
-	while (stream->written < stream->size) {
-		const size_t size = stream->size - stream->written;
-		const ssize_t length =
-		    stream->out_fd == -1
-		        ? (ssize_t)size
-		        : write_sink(stream, stream->chunk + stream->written,
-		                     size);
-		const int why = length == 0 ? EIO : errno;
+	struct part *const chunk = &stream->chunk;
+	const size_t before = chunk->written;
+	const int why = write_rest(chunk, stream->out_fd, stream->sink);
 
-		if (length > 0) {
-			stream->written += (size_t)length;
-			if (stream->out_fd != -1)
-				output->facts->relayed += (size_t)length;
-		} else if (why == EPIPE) {
-			hang_up(stream);
-		} else if (why == EAGAIN) {
-			return;
-		} else if (why != EINTR) {
-			if (!stream->has_failed)
-				message("cannot write to %s: %s; what cannot "
-				        "be written is lost",
-				        stream->is_stdout ? "stdout" : "stderr",
-				        strerror(why));
-			stream->has_failed = true;
-			output->facts->dropped += size;
-			stream->written = stream->size;
-		}
+	if (stream->out_fd != -1)
+		output->facts->relayed += chunk->written - before;
+	if (why == EPIPE) {
+		hang_up(stream);
+	} else if (why != 0 && why != EAGAIN) {
+		if (!stream->has_failed)
+			message("cannot write to %s: %s; what cannot be "
+			        "written is lost",
+			        stream->is_stdout ? "stdout" : "stderr",
+			        strerror(why));
+		stream->has_failed = true;
+		output->facts->dropped += chunk->size - chunk->written;
+		chunk->written = chunk->size;
 	}
 }
 
-/* Appends what is left of the text to the copy. An error ends the copy: with a
- * gap, the file would be no copy. */
+/* An error ends the copy: with a gap, the file would be no copy. */
 static void
 copy(struct output *output, struct stream *stream)
 {
-	while (stream->copied < stream->text_size) {
-		const size_t size = stream->text_size - stream->copied;
-		const ssize_t length =
-		    output->tee_fd == -1 || !stream->is_copied
-		        ? (ssize_t)size
-		        : write(output->tee_fd, stream->text + stream->copied,
-		                size);
+	const int fd = stream->is_copied ? output->tee_fd : -1;
+	const int why = write_rest(&stream->copy, fd, SINK_PLAIN);
 
-		if (length > 0) {
-			stream->copied += (size_t)length;
-		} else if (length == -1 && errno == EAGAIN) {
-			return;
-		} else if (length == 0 || errno != EINTR) {
-			message("--tee: cannot write to '%s': %s; the copy "
-			        "ends here",
-			        output->options->tee,
-			        strerror(length == 0 ? EIO : errno));
-			(void)close(output->tee_fd);
-			output->tee_fd = -1;
-		}
-	}
+	if (why == 0 || why == EAGAIN)
+		return;
+	message("--tee: cannot write to '%s': %s; the copy ends here",
+	        output->options->tee, strerror(why));
+	(void)close(output->tee_fd);
+	output->tee_fd = -1;
+	stream->copy.written = stream->copy.size;
 }
 
 /* Carries chunks until there is none, or its readers take no more. */
@@ -251,14 +245,15 @@ prepare(const struct output *output, struct pollfd polled[])
 	for (size_t i = 0; i < output->count; i++) {
 		const struct stream *const stream = &output->streams[i];
 		struct pollfd *const in = &polled[AT_STREAMS + 2 * i];
-		const bool has_rest = stream->written < stream->size;
+		const bool has_rest =
+		    stream->chunk.written < stream->chunk.size;
 
 		in[0].fd = is_pending(stream) ? -1 : stream->in_fd;
 		in[0].events = POLLIN;
 		/* Without events: tells that the reader is gone. */
 		in[1].fd = has_rest || stream->is_watched ? stream->out_fd : -1;
 		in[1].events = has_rest ? POLLOUT : 0;
-		if (stream->copied < stream->text_size)
+		if (stream->copy.written < stream->copy.size)
 			polled[AT_TEE].fd = output->tee_fd;
 	}
 	if (terminal_wants_keys(terminal))
@@ -382,12 +377,11 @@ output_give_up(struct output *output)
 {
 	for (size_t i = 0; i < output->count; i++) {
 		struct stream *const stream = &output->streams[i];
-		uint64_t lost = stream->size - stream->written;
+		uint64_t lost = stream->chunk.size - stream->chunk.written;
 
-		stream->written = stream->size;
 		while (lost < LAST_READ_MAX && stream->in_fd != -1 &&
 		       read_chunk(output, stream)) {
-			lost += stream->size;
+			lost += stream->chunk.size;
 			copy(output, stream);
 		}
 		output->facts->undelivered += lost;

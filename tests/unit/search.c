@@ -41,26 +41,26 @@ check_random(void)
 	char all[STREAM_MAX];
 	const size_t length = 1 + random_below(sizeof(text));
 	const size_t end = random_below(sizeof(all));
-	struct stream stream = { .text = chunk };
+	struct stream stream = { .carried = 0 };
 
 	fill(text, length);
 	fill(all, end);
-	for (size_t first = 0; first < end; first += stream.text_size) {
+	for (size_t first = 0; first < end; first += stream.copy.size) {
 		const size_t size = random_below(3 * length + 1);
 		/* Where the text begins if it ends in this chunk. */
 		const size_t begin = first < length ? 0 : first + 1 - length;
 
 		stream = (struct stream){
-			.text = chunk,
-			.text_size = size < end - first ? size : end - first,
+			.copy = { chunk,
+			          size < end - first ? size : end - first, 0 },
 			.carried = stream.carried,
 		};
-		memcpy(chunk, all + first, stream.text_size);
+		memcpy(chunk, all + first, stream.copy.size);
 		CHECK(stream_search(&stream, text, length) ==
-		          (memmem(all + begin, first + stream.text_size - begin,
+		          (memmem(all + begin, first + stream.copy.size - begin,
 		                  text, length) != NULL),
 		      "a text");
-		CHECK(memcmp(chunk, all + first, stream.text_size) == 0,
+		CHECK(memcmp(chunk, all + first, stream.copy.size) == 0,
 		      "the chunk has changed");
 	}
 }
