@@ -26,13 +26,6 @@ enum sink {
 	SINK_CAREFUL, /* another user's pipe: at most PIPE_BUF, after poll(2) */
 };
 
-/* Bytes, and how many of them are written. */
-struct part {
-	char *text;
-	size_t size;
-	size_t written;
-};
-
 struct stream {
 	bool is_stdout; /* carries the command's stdout */
 	bool is_stderr; /* carries the command's stderr */

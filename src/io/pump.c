@@ -258,7 +258,7 @@ prepare(const struct output *output, struct pollfd polled[])
 	}
 	if (terminal_wants_keys(terminal))
 		polled[AT_KEYS].fd = terminal->fd;
-	if (terminal->written < terminal->length)
+	if (terminal->keys.written < terminal->keys.size)
 		polled[AT_MASTER].fd = output->streams[0].in_fd;
 }
 
@@ -286,15 +286,18 @@ carry_keys(struct output *output, const struct pollfd polled[])
 {
 	struct terminal *const terminal = output->terminal;
 	struct stream *const first = &output->streams[0];
+	int why;
 
 	if (!terminal->is_keyboard || first->in_fd == -1)
 		return;
 	if (!terminal->is_ours)
 		terminal_take(terminal);
 	/* A terminal that is gone is a hang-up of the command's, too. */
-	if ((polled[AT_KEYS].revents | polled[AT_MASTER].revents) != 0 &&
-	    !terminal_carry(terminal, first->in_fd))
+	if (polled[AT_KEYS].revents != 0 && !terminal_read_keys(terminal))
 		hang_up(first);
+	why = write_rest(&terminal->keys, first->in_fd, SINK_PLAIN);
+	if (why != 0 && why != EAGAIN)
+		terminal->keys.written = terminal->keys.size;
 	if (!terminal->is_ours)
 		terminal_give_back(terminal);
 }

@@ -141,37 +141,23 @@ terminal_wants_keys(const struct terminal *terminal)
 {
 	return terminal->is_keyboard && terminal->is_ours &&
 	       !terminal->facts->is_over &&
-	       terminal->written == terminal->length;
+	       terminal->keys.written == terminal->keys.size;
 }
 
 bool
-terminal_carry(struct terminal *terminal, int master_fd)
+terminal_read_keys(struct terminal *terminal)
 {
-	if (terminal_wants_keys(terminal)) {
-		const ssize_t length =
-		    read(terminal->fd, terminal->keys, KEYS_SIZE);
-		const int why = errno;
+	static char text[512];
+	const ssize_t length = read(terminal->fd, text, sizeof(text));
+	const int why = errno;
 
-		terminal->written = 0;
-		terminal->length = length > 0 ? (size_t)length : 0;
-		/* EIO: another job has the foreground, or it is hung up. */
-		if (length == -1 && why == EIO)
-			terminal->is_ours = is_ours(terminal->fd);
-		if (length == 0 || (length == -1 && terminal->is_ours &&
-		                    why != EAGAIN && why != EINTR))
-			return false;
-	}
-	if (terminal->written < terminal->length) {
-		const ssize_t length =
-		    write(master_fd, terminal->keys + terminal->written,
-		          terminal->length - terminal->written);
-
-		if (length > 0)
-			terminal->written += (size_t)length;
-		else if (length == -1 && errno != EAGAIN && errno != EINTR)
-			terminal->length = terminal->written = 0;
-	}
-	return true;
+	if (length > 0)
+		terminal->keys = (struct part){ text, (size_t)length, 0 };
+	/* EIO: another job has the foreground, or it is hung up. */
+	if (length == -1 && why == EIO)
+		terminal->is_ours = is_ours(terminal->fd);
+	return length > 0 || (length == -1 && (!terminal->is_ours ||
+	                                       why == EAGAIN || why == EINTR));
 }
 
 int

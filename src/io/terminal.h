@@ -5,7 +5,12 @@
 #include <stddef.h>
 #include <termios.h>
 
-#define KEYS_SIZE 512
+/* Bytes, and how many of them are written. */
+struct part {
+	char *text;
+	size_t size;
+	size_t written;
+};
 
 /* The modes of the caller's terminal, in memory that both watchers share: who
  * is left alive gives the terminal back. */
@@ -28,9 +33,7 @@ struct terminal {
 	bool is_stdin;     /* the command's stdin is the pseudo-terminal */
 	bool shows_output; /* what the command writes comes to FD */
 	bool is_ours;      /* as far as known, the job has the foreground */
-	size_t length;     /* of KEYS */
-	size_t written;    /* so much of KEYS is in the pseudo-terminal */
-	char keys[KEYS_SIZE];
+	struct part keys;  /* that were read, for the pseudo-terminal */
 	struct terminal_facts *facts;
 };
 
@@ -56,13 +59,11 @@ void terminal_take(struct terminal *terminal);
  * since. In front or supervisor, in any session. */
 void terminal_give_back(const struct terminal *terminal);
 
-/* Whether keys are to be read, or else to be written: the poll(2) events that
- * the terminal and the pseudo-terminal MASTER_FD have to be asked for. */
+/* Whether keys are to be read now: those before them are written. */
 bool terminal_wants_keys(const struct terminal *terminal);
 
-/* Carries keys from the terminal to MASTER_FD. Returns false if the terminal is
- * gone: it was hung up. */
-bool terminal_carry(struct terminal *terminal, int master_fd);
+/* Reads keys. Returns false if the terminal is gone: it was hung up. */
+bool terminal_read_keys(struct terminal *terminal);
 
 /* Opens both ends of a pseudo-terminal, close-on-exec, the master non-blocking,
  * with the modes of MODEL_FD, a terminal, or the kernel's if -1, or if another
