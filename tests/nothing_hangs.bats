@@ -11,9 +11,10 @@ deaf_daemon=(escape fork setsid stubborn)
 
 @test "what stops the command before it is executed does not stop the run" {
 	need strace
-	start strace -f -qq -o trace -e trace=execve -e inject=execve:delay_enter=2000000 \
+	is_front() { first_child "$started" && [ "/proc/$child/exe" -ef "$WDRUN" ]; }
+	start strace -f -qq -o trace -e trace=execve -e inject=execve:delay_enter=1000000 \
 		"$WDRUN" -t 500ms -k 100ms sleep 1000
-	wait_until first_child "$started"
+	wait_until is_front # strace(1) has other children before
 	front=$child
 	wait_until find_watchers
 	kill -TSTP "$target"
