@@ -181,7 +181,7 @@ build/differential/%: tests/differential/%.c
 mutants:
 	@tests/mutants '$(MATCH)'
 
-# Orders, news and the two deaths as a model: each state of it. Needs spin(1).
+# Orders, facts and the two deaths as a model: each state of it. Needs spin(1).
 model:
 	@mkdir -p build/model
 	@cd build/model && spin -a $(CURDIR)/tests/model/run.pml && $(HOST_CC) -O2 -DSAFETY -DCOLLAPSE -o pan pan.c

@@ -4,9 +4,9 @@
  * Two processes watch a run. The front is the process that the caller started:
  * it takes the caller's signals, carries output and keys, and ends as the
  * command did. The supervisor is the command's parent, and a subreaper, to
- * which orphans come: it decides, signals and reaps. The front sends it orders,
- * and gets news (run/run.h). What is only to be known stands in the facts,
- * memory that both share, since either may have to act by it, or to tell it.
+ * which orphans come: it decides, signals and reaps. The front sends it orders
+ * (run/run.h). What either may have to act by, or to tell, stands in the facts,
+ * memory that both share.
  *
  * supervise() is the life of a run: it sleeps until something happens or a
  * clock is due; decide() gives the reason for the next change of state, if
@@ -138,8 +138,7 @@ prepare(struct run *run)
 	    target_prepare(run) == -1)
 		_exit(STATUS_FAILED);
 
-	if (pipe2(watchers->orders, O_CLOEXEC | O_NONBLOCK) == -1 ||
-	    pipe2(watchers->news, O_CLOEXEC | O_NONBLOCK) == -1)
+	if (pipe2(watchers->orders, O_CLOEXEC | O_NONBLOCK) == -1)
 		die("cannot make a pipe");
 	if (run->output.count > 0) {
 		watchers->signal_fd = signals_open();
@@ -188,7 +187,7 @@ be_supervisor(struct run *run)
 		run->facts->outcome = run_outcome(run);
 	}
 	/* Once the front has the outcome, it may finish what is left to do. */
-	supervisor_tell(run, NEWS_OUTCOME, 0);
+	supervisor_tell_outcome(run);
 	finish(run);
 	resources_release(run);
 	(void)supervisor_wait(run, 0); /* notes whether the front is lost */
@@ -206,7 +205,6 @@ detach(struct run *run, bool is_front)
 	const struct watchers *const watchers = &run->watchers;
 	int keep[OUTPUT_FDS + RESOURCE_FDS + 5] = {
 		watchers->orders[is_front],
-		watchers->news[!is_front],
 		watchers->signal_fd,
 		run->parent_fd,
 		procfs_fd(),
@@ -370,7 +368,7 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 	run->facts->stop = why;
 	if (!run->watchers.is_front)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
-	supervisor_tell(run, NEWS_STOP, 0);
+	supervisor_signal_front(run, SIGCHLD);
 }
 
 /* Sets the clocks of --survivors=kill. With wait, only --timeout bounds the

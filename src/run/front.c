@@ -26,8 +26,9 @@
 struct front {
 	int64_t deadline; /* of the supervisor; NEVER */
 	int lateness;     /* how often that has passed */
-	int stop;         /* the signal to stop by, or 0 */
-	bool has_outcome; /* in the facts */
+	/* As last seen in the facts. */
+	enum { STAGE_RUN, STAGE_STOP, STAGE_OUTCOME } stage;
+	unsigned stops;
 };
 
 /* The supervisor has to be done within TIME from now on. */
@@ -112,45 +113,32 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 	}
 }
 
-/* Takes what the supervisor has sent. */
+/* Looks for what the supervisor has written into the facts: each is a sign that
+ * it lives, late as it may be. */
 static void
-read_news(struct run *run, struct front *front)
+look_at_facts(const struct run *run, struct front *front)
 {
-	struct news news;
+	const int stage = run->facts->has_outcome           ? STAGE_OUTCOME
+	                  : run->facts->stop != REASON_NONE ? STAGE_STOP
+	                                                    : STAGE_RUN;
 
-	while (read(run->watchers.news[0], &news, sizeof(news)) ==
-	       (ssize_t)sizeof(news)) {
-		switch (news.kind) {
-		case NEWS_STOPPED:
-			front->stop = news.signal;
-			break;
-		case NEWS_CONTINUED:
-			front->stop = 0;
-			break;
-		case NEWS_STOP: /* the supervisor lives, late as it may be */
-			front->deadline = NEVER;
-			front->lateness = 0;
-			bound(front, stop_time(run));
-			break;
-		case NEWS_OUTCOME:
-			front->stop = 0;
-			front->has_outcome = true;
-			front->lateness = 0;
-			bound(front, 0);
-			break;
-		}
-	}
+	if (stage == (int)front->stage)
+		return;
+	front->stage = stage;
+	front->lateness = 0;
+	front->deadline = duration_add(
+	    duration_now(), stage == STAGE_OUTCOME ? 0 : stop_time(run));
 }
 
-/* Stops this process, as FRONT's signal has stopped the command; and with a
- * terminal of the command's own, the rest of the job too, which Ctrl-Z would
- * have reached. Returns when this process is continued. */
+/* Stops this process, as the command was stopped; and with a terminal of the
+ * command's own, the rest of the job too, which Ctrl-Z would have reached.
+ * Returns when this process is continued. */
 static void
 stop_job(struct run *run, struct front *front)
 {
-	const bool is_of_terminal =
-	    (SIGNAL_BIT(front->stop) & SIGNALS_OF_STOP) != 0;
-	const int signal = is_of_terminal ? front->stop : SIGTSTP;
+	const int stop = run->facts->stop_signal;
+	const bool is_of_terminal = (SIGNAL_BIT(stop) & SIGNALS_OF_STOP) != 0;
+	const int signal = is_of_terminal ? stop : SIGTSTP;
 	const int64_t now = duration_now();
 	siginfo_t info;
 
@@ -165,16 +153,17 @@ stop_job(struct run *run, struct front *front)
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
 		(void)carry(run, -1, now);
 	terminal_give_back(&run->terminal);
-	if (run->terminal.is_keyboard && front->stop == SIGTSTP &&
-	    run->job.group > 1)
+	if (run->terminal.is_keyboard && stop == SIGTSTP && run->job.group > 1)
 		(void)kill(-run->job.group, SIGTSTP);
 	/* The stop signal, which is blocked, discards a SIGCONT that is
 	 * pending, and a later SIGCONT discards the stop signal (not in
 	 * signal(7), but in the kernel's prepare_signal()). So a SIGCONT of the
-	 * supervisor is either still to come, or its news are here. */
+	 * supervisor is either still to come, or its reason is seen here. */
 	(void)kill(getpid(), signal);
-	read_news(run, front);
-	if (front->stop == 0)
+
+	const bool goes_on = run->facts->stops != front->stops;
+
+	if (goes_on)
 		(void)signals_wait(SIGNALS_OF_STOP, &info, 0);
 	else
 		signal_deliver(signal);
@@ -190,11 +179,10 @@ stop_job(struct run *run, struct front *front)
 	 * there is none, the kernel has ignored the stop, as it does in an
 	 * orphaned process group: then the tree has to be continued as well. A
 	 * SIGSTOP of the target, though, is for its sender to undo. */
-	if (front->stop != 0 && is_of_terminal &&
+	if (!goes_on && is_of_terminal &&
 	    (SIGNAL_BIT(SIGCONT) & signals_pending()) == 0)
 		supervisor_order(
 		    run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
-	front->stop = 0;
 }
 
 /* --- the supervisor ------------------------------------------------------- */
@@ -248,25 +236,28 @@ front_watch(struct run *run)
 		const int signal = take_signal(run, front.deadline, &info);
 
 		if (signal == SIGCHLD) {
-			/* Before the news: all of a dead one's is there. */
+			/* Before the facts: a dead one has written all. */
 			is_dead =
 			    wait_peek(supervisor, WEXITED, &info) == supervisor;
-			read_news(run, &front);
+			look_at_facts(run, &front);
 			reap_others(run);
 		} else if (signal != -1) {
 			pass_on(run, &front, &info);
 		}
-		if (front.stop != 0 && !is_dead)
-			stop_job(run, &front);
+		if (front.stops != run->facts->stops) {
+			front.stops = run->facts->stops;
+			if (front.stops % 2 != 0 && !is_dead)
+				stop_job(run, &front);
+		}
 		if (duration_now() >= front.deadline && !is_dead &&
 		    end_late_supervisor(run, &front))
 			break;
 	}
 	/* A supervisor hung in the release: this process would, too. */
-	if (!is_dead || (front.lateness > 1 && front.has_outcome))
+	if (!is_dead || (front.lateness > 1 && run->facts->has_outcome))
 		run->facts->is_released = true;
 	/* The children of a supervisor that is not dead are not ours. */
-	return front.has_outcome || !is_dead;
+	return run->facts->has_outcome || !is_dead;
 }
 
 /* --- the drain ------------------------------------------------------------ */

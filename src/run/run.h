@@ -3,8 +3,8 @@
 /*
  * A run: its state, and what each file of this folder does with it. Beside each
  * part of the state stands the file that writes it. After the fork(2), front
- * and supervisor have a copy each: what one tells the other is an order or
- * news, and what only has to be known is in the facts, which they share.
+ * and supervisor have a copy each. What the front tells the supervisor is an
+ * order; what the supervisor tells the front is in the facts, which they share.
  */
 
 #include <stdatomic.h>
@@ -50,23 +50,6 @@ struct order {
 	bool from_terminal; /* the terminal has sent SIGNAL to the job */
 };
 
-/* What the supervisor has the front do. The front reads it when a SIGCHLD
- * comes, which the supervisor sends along where the news is urgent. Its exit
- * says "done"; killed without an outcome, it says "take over", and killed after
- * an outcome, "finish the teardown". */
-enum news_kind {
-	NEWS_STOPPED,   /* by SIGNAL: stop too (urgent) */
-	NEWS_CONTINUED, /* do not stop */
-	NEWS_STOP,      /* a stop of the tree began (urgent) */
-	NEWS_OUTCOME,   /* it is in the facts: do not stop (urgent if files are
-	                 * to be removed) */
-};
-
-struct news {
-	enum news_kind kind;
-	int signal;
-};
-
 #define INTERPRETER_SIZE 80
 
 /* Why COMMAND could not be executed: from the target. */
@@ -90,12 +73,17 @@ struct target {
 };
 
 /* What either watcher may have to act by, or tell, in memory that all of
- * wdrun's processes share. Never an event: nobody waits for what is written
- * here. */
+ * wdrun's processes share. The front looks here when a SIGCHLD comes, which the
+ * supervisor sends where something is urgent. The supervisor's exit says
+ * "done"; killed without an outcome, it says "take over", and killed after an
+ * outcome, "finish the teardown". */
 struct facts {
 	char id[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;     /* target.c; its end: supervisor.c */
 	enum reason stop;         /* the first reason to end the tree */
+	_Atomic unsigned stops; /* odd: the front is to stop, by STOP_SIGNAL */
+	int stop_signal;
+	_Atomic bool has_outcome; /* of the supervisor */
 	bool tree_is_empty;       /* not yet begun, or for good */
 	int64_t started_at;       /* wdrun, since the epoch */
 	_Atomic int64_t started;  /* the target; 0: not yet */
@@ -122,7 +110,6 @@ struct watchers {
 	bool has_older_children; /* the front, from before wdrun's exec */
 	bool front_is_lost;      /* the orders are at their end */
 	int orders[2];           /* [0], the supervisor's; [1], the front's */
-	int news[2];             /* [0], the front's; [1], the supervisor's */
 	int signal_fd;           /* signals to this watcher, or -1 */
 	int null_fd;             /* /dev/null */
 };
@@ -134,7 +121,6 @@ struct job {
 	                    * job; 0: no terminal has */
 	bool is_asked;     /* the front has passed on a stop */
 	bool target_is_stopped;
-	bool front_is_stopped; /* the last news of it are NEWS_STOPPED */
 };
 
 /* Where --report goes. */
@@ -251,8 +237,12 @@ _Noreturn void front_end(const struct run *run);
 /* In the front: has the supervisor obey ORDER. Lost if it is dead. */
 void supervisor_order(const struct run *run, struct order order);
 
-/* Has the front know the news. Does nothing in a take-over. */
-void supervisor_tell(const struct run *run, enum news_kind kind, int signal);
+/* Has the front look at the facts, by SIGCHLD; or continues it, by SIGCONT.
+ * Does nothing in a take-over. */
+void supervisor_signal_front(const struct run *run, int signal);
+
+/* Has the front know the outcome, and end as soon as this process has. */
+void supervisor_tell_outcome(const struct run *run);
 
 /* Makes this process, just forked, the root of its tree: a subreaper with a
  * signalfd and, unless the target is to stay in the caller's session, the

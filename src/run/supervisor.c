@@ -62,28 +62,23 @@ supervisor_begin(struct run *run)
 	}
 }
 
-/* --- orders and news ------------------------------------------------------ */
+/* --- what the watchers tell each other ------------------------------------ */
 
-/* Writes into a pipe between the watchers, at once or not at all. EPIPE: the
- * other one is dead. EAGAIN: it has hung for long. No other error is one of a
- * pipe, and an order that is lost could let a run go on for ever. */
-static void
-send(int fd, const void *data, size_t size)
-{
-	while (write(fd, data, size) == -1 && errno != EPIPE && errno != EAGAIN)
-		;
-}
-
+/* At once or not at all. EPIPE: the supervisor is dead. EAGAIN: it has hung for
+ * long. No other error is one of a pipe, and an order that is lost could let a
+ * run go on for ever. */
 void
 supervisor_order(const struct run *run, struct order order)
 {
-	send(run->watchers.orders[1], &order, sizeof(order));
+	while (write(run->watchers.orders[1], &order, sizeof(order)) == -1 &&
+	       errno != EPIPE && errno != EAGAIN)
+		;
 }
 
 /* Not to a front in another PID namespace ("unshare --pid" without a fork),
  * which has no PID here; nor to a dead one, whose PID may be another's. */
-static void
-signal_front(const struct run *run, int signal)
+void
+supervisor_signal_front(const struct run *run, int signal)
 {
 	const pid_t front = run->watchers.front;
 
@@ -91,21 +86,22 @@ signal_front(const struct run *run, int signal)
 		(void)kill(front, signal);
 }
 
-void
-supervisor_tell(const struct run *run, enum news_kind kind, int signal)
+static void
+continue_front(const struct run *run)
 {
-	const struct news news = { kind, signal };
-
-	if (run->watchers.is_front)
+	if (run->facts->stops % 2 == 0)
 		return;
-	/* The pipe has room for all that a run has to tell, but for the stops
-	 * of a front that does not read them. */
-	send(run->watchers.news[1], &news, sizeof(news));
-	if (run->job.front_is_stopped &&
-	    (kind == NEWS_CONTINUED || kind == NEWS_OUTCOME))
-		signal_front(run, SIGCONT);
-	else if (kind != NEWS_OUTCOME || !run->facts->is_released)
-		signal_front(run, SIGCHLD);
+	run->facts->stops++;
+	supervisor_signal_front(run, SIGCONT);
+}
+
+void
+supervisor_tell_outcome(const struct run *run)
+{
+	run->facts->has_outcome = true;
+	continue_front(run);
+	if (!run->facts->is_released) /* which may hang */
+		supervisor_signal_front(run, SIGCHLD);
 }
 
 /* Whether a signal of the terminal to the caller's job reaches the target: the
@@ -137,13 +133,14 @@ stand_still(struct run *run, int signal, int64_t now)
 	if (job->terminal_stop != 0 && run->state < STATE_STOPPING &&
 	    run->paused_at == NEVER)
 		run->paused_at = now;
-	if (job->front_is_stopped ||
+	if (run->facts->stops % 2 != 0 ||
 	    (!run->target->shares_group && !run->terminal.is_keyboard &&
 	     !job->is_asked))
 		return;
-	job->front_is_stopped = true;
-	supervisor_tell(run, NEWS_STOPPED,
-	                job->terminal_stop != 0 ? job->terminal_stop : signal);
+	run->facts->stop_signal =
+	    job->terminal_stop != 0 ? job->terminal_stop : signal;
+	run->facts->stops++;
+	supervisor_signal_front(run, SIGCHLD);
 }
 
 /* The target goes on, or is dead: clocks and front go on as well. */
@@ -153,9 +150,7 @@ end_stop(struct run *run, int64_t now)
 	clocks_resume(run, now);
 	run->job.terminal_stop = 0;
 	run->job.is_asked = false;
-	if (run->job.front_is_stopped)
-		supervisor_tell(run, NEWS_CONTINUED, 0);
-	run->job.front_is_stopped = false;
+	continue_front(run);
 }
 
 /* Follows the target, if it was stopped, or continued by some process. */

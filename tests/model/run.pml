@@ -1,5 +1,5 @@
 /*
- * Orders, news, and the two deaths: what front and supervisor tell each other,
+ * Orders, facts, and the two deaths: what front and supervisor tell each other,
  * and what each does when the other is killed. A document that can be checked:
  * "make model" (needs spin(1) and cc). Not part of "make check".
  *
@@ -11,11 +11,11 @@
 #define STOPS 2 /* Ctrl-Z, and stops and continues from elsewhere */
 
 mtype = { TSTP, CONT, TERM,                    /* struct order */
-	  STOPPED, CONTINUED, STOP, OUTCOME, /* struct news */
 	  RUNS, HALTED, DEAD };                /* the tree */
 
 chan orders = [6] of { mtype }; /* front -> supervisor */
-chan news = [8] of { mtype };   /* supervisor -> front */
+byte stops;                     /* supervisor -> front: in the facts */
+bool has_stop, has_outcome;     /* as well */
 
 bool shares;                    /* target.shares_group */
 mtype tree = RUNS;
@@ -32,7 +32,8 @@ byte killed;
 #define FRONT_RUNS (!halted && !front_is_dead)
 
 inline send_cont_to_front() { atomic { tstp = false; halted = false; if :: !cont -> cont_is_own = false :: else fi; cont = !front_is_dead } }
-inline tell_continued()     { atomic { news!CONTINUED; tstp = false; halted = false; if :: !cont -> cont_is_own = true :: else fi; cont = !front_is_dead } }
+inline signal_cont()        { atomic { if :: !supervisor_is_dead -> tstp = false; halted = false; if :: !cont -> cont_is_own = true :: else fi; cont = !front_is_dead :: else fi } }
+inline continue_front()     { if :: stops % 2 == 1 && !supervisor_is_dead -> stops++; signal_cont() :: else fi }
 inline pass_cont()          { cont = false; if :: !cont_is_own -> order(CONT) :: else fi }
 inline send_tstp_to_front() { atomic { cont = false; tstp = true } }
 inline halt_tree()          { atomic { if :: tree == RUNS -> tree = HALTED; tree_news = true :: else fi } }
@@ -44,55 +45,40 @@ inline teardown()           { locks = false }            /* each step is idempot
 
 /* --- front.c ------------------------------------------------------------- */
 proctype front() {
-	bool stop, has_outcome, deadline; mtype n;
+	bool deadline, is_dead; byte seen;
 	do
-	:: FRONT_RUNS && chld ->                          /* front_watch: SIGCHLD */
-	   chld = false;
-	   do                                             /* read_news */
-	   :: atomic { FRONT_RUNS && nempty(news) -> news?n };
-	      if
-	      :: n == STOPPED -> stop = true
-	      :: n == CONTINUED -> stop = false
-	      :: n == STOP -> deadline = true
-	      :: n == OUTCOME -> has_outcome = true; deadline = true
-	      fi
-	   :: FRONT_RUNS && empty(news) -> break
-	   :: front_is_dead -> goto killed_front
-	   od;
+	:: FRONT_RUNS && (chld || tstp || cont || term || (deadline && hangs)) ->
+	   if                                             /* front_watch */
+	   :: chld -> chld = false; is_dead = supervisor_is_dead;
+	      deadline = deadline || has_stop || has_outcome /* look_at_facts */
+	   :: tstp -> tstp = false; order(TSTP)           /* pass_on */
+	   :: cont -> pass_cont()
+	   :: term -> term = false; order(TERM); deadline = true
+	   :: deadline && hangs && !supervisor_is_dead -> /* end_late_supervisor: SIGKILL */
+	      atomic { supervisor_is_dead = true; hangs = false; kill_tree(); chld = true }
+	   :: else                                        /* another process was faster */
+	   fi;
 	   if
-	   :: supervisor_is_dead && len(news) == 0 -> break /* waitid: it exited, or was killed */
-	   :: supervisor_is_dead && len(news) > 0 -> chld = true /* read what it wrote last */
+	   :: front_is_dead -> goto killed_front
+	   :: is_dead && !front_is_dead -> break
 	   :: else
 	   fi;
 	   if                                             /* stop_job */
-	   :: stop && !has_outcome ->
-	      if :: tstp -> tstp = false; order(TSTP) :: cont -> pass_cont() :: else fi;
-	      atomic { cont = false; tstp = true };       /* kill(getpid(), SIGTSTP), blocked */
-	      do                                          /* read_news */
-	      :: atomic { FRONT_RUNS && nempty(news) -> news?n };
-	         if
-	         :: n == STOPPED -> stop = true
-	         :: n == CONTINUED -> stop = false
-	         :: n == STOP -> deadline = true
-	         :: n == OUTCOME -> has_outcome = true; deadline = true
-	         :: else
-	         fi
-	      :: FRONT_RUNS && empty(news) -> break
-	      :: front_is_dead -> goto killed_front
-	      od;
+	   :: stops != seen ->
+	      seen = stops;
 	      if
-	      :: stop -> atomic { halted = tstp && !front_is_dead; tstp = false } /* signal_deliver */
-	      :: else -> tstp = false
-	      fi;
-	      (FRONT_RUNS || front_is_dead);
-	      stop = false
-	   :: else -> stop = false
+	      :: seen % 2 == 1 ->
+	         if :: tstp -> tstp = false; order(TSTP) :: cont -> pass_cont() :: else fi;
+	         atomic { cont = false; tstp = true };    /* kill(getpid(), SIGTSTP), blocked */
+	         if
+	         :: stops != seen -> tstp = false
+	         :: else -> atomic { halted = tstp && !front_is_dead; tstp = false } /* signal_deliver */
+	         fi;
+	         (FRONT_RUNS || front_is_dead)
+	      :: else
+	      fi
+	   :: else
 	   fi
-	:: FRONT_RUNS && tstp -> tstp = false; order(TSTP) /* pass_on */
-	:: FRONT_RUNS && cont -> pass_cont()
-	:: FRONT_RUNS && term -> term = false; order(TERM); deadline = true
-	:: FRONT_RUNS && deadline && hangs && !supervisor_is_dead -> /* end_late_supervisor: SIGKILL */
-	   atomic { supervisor_is_dead = true; hangs = false; kill_tree(); chld = true }
 	:: front_is_dead -> goto killed_front
 	od;
 	if
@@ -108,45 +94,47 @@ killed_front:
 
 /* --- supervisor.c, watchdog.c -------------------------------------------- */
 proctype supervisor() {
-	bool front_is_stopped, target_is_stopped, stopping; mtype o;
+	bool target_is_stopped, stopping; mtype o;
 	do
 	:: supervisor_is_dead -> goto killed_supervisor
 	:: !supervisor_is_dead && tree_news ->            /* attend: reap, follow_target */
-	   atomic {
-		tree_news = false;
-		if
-		:: tree == DEAD -> break                  /* REASON_TREE_EMPTY */
-		:: tree == HALTED && !target_is_stopped ->
-		   target_is_stopped = true; front_is_stopped = true;
-		   news!STOPPED; chld = true              /* supervisor_tell(urgent): SIGCHLD */
-		:: tree == RUNS && was_continued ->
-		   target_is_stopped = false; was_continued = false;
-		   if :: front_is_stopped -> front_is_stopped = false; tell_continued() :: else fi /* end_stop */
-		:: else
-		fi
-	   }
+	   tree_news = false;
+	   if
+	   :: tree == DEAD -> break                       /* REASON_TREE_EMPTY */
+	   :: tree == HALTED && !target_is_stopped ->
+	      target_is_stopped = true;
+	      if                                          /* stand_still: SIGCHLD */
+	      :: stops % 2 == 0 && !supervisor_is_dead -> stops++; atomic { if :: !supervisor_is_dead -> chld = true :: else fi }
+	      :: else
+	      fi
+	   :: tree == RUNS && was_continued ->
+	      target_is_stopped = false; was_continued = false;
+	      continue_front()                            /* end_stop */
+	   :: else
+	   fi
 	:: atomic { !supervisor_is_dead && nempty(orders) -> orders?o }; /* obey */
 	   if
 	   :: o == TSTP && !shares && !stopping -> halt_tree() /* else the terminal has done it */
 	   :: o == TSTP && (shares || stopping) -> skip
 	   :: o == CONT ->
 	      continue_tree();                            /* tree_signal_target; all of the job has it */
-	      if :: front_is_stopped -> front_is_stopped = false; tell_continued() :: else fi
+	      continue_front()
 	   :: o == TERM ->                                /* enter(STOPPING), and --kill-after */
-	      stopping = true; news!STOP; chld = true;
+	      stopping = true; has_stop = true; chld = true;
 	      kill_tree()
 	   fi
 	:: !supervisor_is_dead && front_is_dead && empty(orders) -> /* REASON_FRONT_LOST */
 	   kill_tree(); break
 	od;
 	if :: supervisor_is_dead -> goto killed_supervisor :: else fi;
-	news!OUTCOME; chld = true;                        /* run_outcome: urgent, as there are locks */
+	has_outcome = true;                               /* run_outcome, supervisor_tell_outcome */
+	continue_front();
+	chld = true;                                      /* urgent, as there are locks */
 	if
 	:: hangs = true; (supervisor_is_dead || front_is_dead); hangs = false /* a file system */
 	:: skip
 	fi;
 	if :: supervisor_is_dead -> goto killed_supervisor :: else -> teardown() fi;
-	if :: front_is_stopped -> tell_continued() :: else fi; /* supervisor_continue_front */
 	atomic {
 		if :: !supervisor_is_dead -> supervisor_is_dead = true; supervisor_ended = true :: else fi;
 		chld = true
@@ -184,7 +172,7 @@ active proctype killer() {
 /* The shell: fg, as often as the job is stopped. And the command ends, if it runs. */
 active proctype shell() {
 end:	do
-	:: timeout && !(halted && tree == RUNS) && halted ->
+	:: timeout && halted && (tree == HALTED || (supervisor_is_dead && !supervisor_ended)) ->
 	   atomic { send_cont_to_front(); if :: shares -> continue_tree() :: else fi }
 	:: timeout && !halted && tree == HALTED -> continue_tree() /* its stopper, kill -CONT */
 	:: timeout && tree == RUNS && !halted -> kill_tree()
