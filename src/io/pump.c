@@ -50,17 +50,17 @@ close_stream(struct stream *stream)
 static void
 take_out_returns(struct stream *stream)
 {
-	struct part *const copy = &stream->copy;
+	struct part *const text = &stream->copy;
 
-	copy->size = 0;
+	text->size = 0;
 	for (size_t i = 0; i < stream->chunk.size; i++) {
 		const char byte = stream->chunk.text[i];
 
 		if (stream->keeps_return && byte != '\n')
-			copy->text[copy->size++] = '\r';
+			text->text[text->size++] = '\r';
 		stream->keeps_return = byte == '\r';
 		if (!stream->keeps_return)
-			copy->text[copy->size++] = byte;
+			text->text[text->size++] = byte;
 	}
 }
 

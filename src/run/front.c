@@ -22,13 +22,15 @@
 #define LAST_ROUNDS    16
 #define CANCELS_TO_END 3 /* a drain */
 
+/* How far the run is, by the facts. */
+enum stage { STAGE_RUN, STAGE_STOP, STAGE_OUTCOME };
+
 /* What only the front knows. */
 struct front {
 	int64_t deadline; /* of the supervisor; NEVER */
 	int lateness;     /* how often that has passed */
-	/* As last seen in the facts. */
-	enum { STAGE_RUN, STAGE_STOP, STAGE_OUTCOME } stage;
-	unsigned stops;
+	enum stage stage; /* as last seen, */
+	unsigned stops;   /* as well */
 };
 
 /* The supervisor has to be done within TIME from now on. */
@@ -118,11 +120,11 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 static void
 look_at_facts(const struct run *run, struct front *front)
 {
-	const int stage = run->facts->has_outcome           ? STAGE_OUTCOME
-	                  : run->facts->stop != REASON_NONE ? STAGE_STOP
-	                                                    : STAGE_RUN;
+	const enum stage stage = run->facts->has_outcome ? STAGE_OUTCOME
+	                         : run->facts->stop != REASON_NONE ? STAGE_STOP
+	                                                           : STAGE_RUN;
 
-	if (stage == (int)front->stage)
+	if (stage == front->stage)
 		return;
 	front->stage = stage;
 	front->lateness = 0;
