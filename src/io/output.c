@@ -178,11 +178,11 @@ output_setup(struct output *output, const struct options *options)
 {
 	const bool stays = options->foreground || options->setsid;
 
+	output->options = options;
 	output->size_fd = output->tee_fd = -1;
 	if (options->idle_timeout == NEVER && options->until == NULL &&
 	    options->tee == NULL && !options->pty)
 		return 0;
-	output->options = options;
 	/* At a terminal, a pager or an editor needs a terminal, although its
 	 * output is read. */
 	output->has_pty =

@@ -67,22 +67,6 @@ carry(struct run *run, int signal_fd, int64_t until)
 	return (found & PUMP_SIGNAL) != 0;
 }
 
-/* Sleeps until a signal comes, and takes it into *INFO; or until UNTIL, or
- * until output has come. Returns the signal, or -1. */
-static int
-take_signal(struct run *run, int64_t until, siginfo_t *info)
-{
-	/* signalfd(2) tells poll(2); sigtimedwait(2) takes as well. */
-	if (run->output.count > 0)
-		return carry(run, run->watchers.signal_fd, until)
-		           ? signals_wait(SIGNALS_ALL, info, 0)
-		           : -1;
-
-	const int64_t left = until == NEVER ? NEVER : until - duration_now();
-
-	return signals_wait(SIGNALS_ALL, info, left < 0 ? 0 : left);
-}
-
 static void
 pass_on(struct run *run, struct front *front, const siginfo_t *info)
 {
@@ -235,7 +219,10 @@ front_watch(struct run *run)
 	terminal_take(&run->terminal);
 	while (!is_dead) {
 		siginfo_t info;
-		const int signal = take_signal(run, front.deadline, &info);
+		const bool has_signal =
+		    carry(run, run->watchers.signal_fd, front.deadline);
+		const int signal =
+		    has_signal ? signals_wait(SIGNALS_ALL, &info, 0) : -1;
 
 		if (signal == SIGCHLD) {
 			/* Before the facts: a dead one has written all. */

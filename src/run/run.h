@@ -110,8 +110,8 @@ struct watchers {
 	bool has_older_children; /* the front, from before wdrun's exec */
 	bool front_is_lost;      /* the orders are at their end */
 	int orders[2];           /* [0], the supervisor's; [1], the front's */
-	int signal_fd;           /* signals to this watcher, or -1 */
-	int null_fd;             /* /dev/null */
+	int signal_fd; /* reads the signals of who reads: signalfd(2) */
+	int null_fd;   /* /dev/null */
 };
 
 /* What signals have stopped: supervisor.c. */

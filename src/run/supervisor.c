@@ -34,11 +34,9 @@ supervisor_prepare(struct run *run)
 	if (!run->target->shares_group)
 		(void)setsid(); /* a new process leads no process group, so this
 		                 * never fails */
-	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
-	    output_lead(&run->output) == -1)
-		return -1;
-	watchers->signal_fd = signals_open();
-	return watchers->signal_fd == -1 ? -1 : 0;
+	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1
+	           ? -1
+	           : output_lead(&run->output);
 }
 
 /* Notes where the command writes to as the links of its descriptors name that:
