@@ -127,7 +127,7 @@ spares() {
 forge() {
 	local boot file='' machine=- name=forged started=${EPOCHREALTIME//[!0-9]/}000 watcher
 	read -r boot </proc/sys/kernel/random/boot_id
-	[ ! -e /etc/machine-id ] || read -r machine </etc/machine-id
+	[ ! -e /etc/machine-id ] || read -r machine </etc/machine-id || true
 	watcher="$(sh -c 'echo $$') 1"
 	local "$@"
 	printf -v id '%d-%x' "${watcher% *}" "$started"
