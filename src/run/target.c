@@ -19,38 +19,30 @@
 #define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
 #define SYNTAX    " \t\n;&|<>()$`="
 
-static size_t
-count_words(char *const *words)
-{
-	size_t count = 0;
-
-	while (words[count] != NULL)
-		count++;
-	return count;
-}
-
 /* As execvp(3) in POSIX, and unlike musl's: a file that is no program to the
  * kernel (ENOEXEC) is a shell script. The shell looks the file up in PATH once
  * more, and does the same on ENOEXEC in its own exec. */
 static void
-execute(char *const command[], char *const environment[])
+execute(char *const command[])
 {
 	static char shell[] = "/bin/sh";
 	static char option[] = "-c";
 	static char words[] = "exec \"$0\" \"$@\"";
+	size_t size = sizeof(*command); /* of COMMAND */
 
-	(void)execvpe(command[0], command, environment);
+	(void)execvp(command[0], command);
 	if (errno != ENOEXEC)
 		return;
+	for (size_t i = 0; command[i] != NULL; i++)
+		size += sizeof(*command);
 
-	const size_t size = (count_words(command) + 1) * sizeof(*command);
 	char **const script = alloca(3 * sizeof(*script) + size);
 
 	script[0] = shell;
 	script[1] = option;
 	script[2] = words;
 	memcpy(&script[3], command, size);
-	(void)execve(shell, script, environment);
+	(void)execv(shell, script);
 	errno = ENOEXEC;
 }
 
@@ -133,22 +125,6 @@ fail(const struct run *run, int status)
 	_exit(status);
 }
 
-/* Writes the environment into ALL, with ID, "WDRUN_ID=...", in place of an
- * older one. Returns ALL. */
-static char **
-with_id(char *id, char *all[])
-{
-	size_t count = 0;
-
-	for (char **word = environ; *word != NULL; word++) {
-		if (strncmp(*word, id, strlen(RUNID_VARIABLE "=")) != 0)
-			all[count++] = *word;
-	}
-	all[count++] = id;
-	all[count] = NULL;
-	return all;
-}
-
 static uint64_t *early_signals; /* of the target */
 
 /* Ctrl-Z before the exec would stop the target, and with it the supervisor,
@@ -186,7 +162,8 @@ become_target(struct run *run, pid_t supervisor)
 		message("cannot put the run on record");
 		fail(run, STATUS_FAILED);
 	}
-	if ((run->options.no_stdin &&
+	if (putenv(run->facts->id) != 0 ||
+	    (run->options.no_stdin &&
 	     dup2(run->watchers.null_fd, STDIN_FILENO) == -1) ||
 	    output_connect(&run->output) == -1)
 		fail(run, STATUS_FAILED);
@@ -197,10 +174,7 @@ become_target(struct run *run, pid_t supervisor)
 	if (run->target->ignores_sigchld)
 		(void)sigaction(SIGCHLD, &ignore, NULL);
 	(void)signals_mask(SIG_SETMASK, run->target->callers_mask, NULL);
-	/* On this stack: environ is the supervisor's, too, until the exec. */
-	execute(run->options.command,
-	        with_id(run->facts->id,
-	                alloca((2 + count_words(environ)) * sizeof(*environ))));
+	execute(run->options.command);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
 
