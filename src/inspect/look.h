@@ -35,8 +35,8 @@ struct sight {
 /* A look at a tree, in memory that is shared with the process that looks
  * (mmap(2)). The caller sets OUTPUTS and TELLS_HOLDERS, else all 0. */
 struct look {
-	/* The pipes, sockets and terminals to which the command's output goes,
-	 * as the links in /proc/PID/fd name them ("pipe:[4711]"), or "". */
+	/* The pipes to which the command writes its output, as the links in
+	 * /proc/PID/fd name them ("pipe:[4711]"), or "". */
 	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE];
 	bool tells_holders; /* the processes that hold OUTPUTS open are told */
 	bool is_late;       /* the processes had the signal before */

@@ -2,6 +2,7 @@
  * follows the target's stops, reaps and looks. */
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -39,24 +40,21 @@ supervisor_prepare(struct run *run)
 	           : output_lead(&run->output);
 }
 
-/* Notes where the command writes to as the links of its descriptors name that:
- * who holds it open keeps a reader waiting, and is told. */
+/* Notes the pipes that the command writes to, by the names that links in /proc
+ * have: who holds such a pipe open keeps its reader waiting, and is told. */
 void
 supervisor_begin(struct run *run)
 {
 	if (run->target->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
 	for (int i = 0; i < LOOK_OUTPUTS; i++) {
-		char *const link = run->facts->look.outputs[i];
 		const int fd = output_fd(&run->output, STDOUT_FILENO + i);
-		char path[32];
+		struct stat file;
 
-		/* ESPIPE: a file, which can be sought in, keeps nobody
-		 * waiting; to look it up in /proc would take a while. */
-		if (lseek(fd, 0, SEEK_CUR) != -1 || errno != ESPIPE)
-			continue;
-		(void)snprintf(path, sizeof(path), "self/fd/%d", fd);
-		(void)readlinkat(procfs_fd(), path, link, LOOK_LINK_SIZE - 1);
+		if (fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode))
+			(void)snprintf(run->facts->look.outputs[i],
+			               LOOK_LINK_SIZE, "pipe:[%ju]",
+			               (uintmax_t)file.st_ino);
 	}
 }
 
