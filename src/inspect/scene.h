@@ -11,9 +11,8 @@
 #include "base/text.h"
 #include "proc/procfs.h"
 
-#define ENDS_MAX  4096
-#define ARGS      6
-#define LINK_SIZE 32 /* holds "socket:[4294967295]" */
+#define ENDS_MAX 4096
+#define ARGS     6
 
 struct look;
 struct sight;
@@ -62,6 +61,13 @@ struct thread {
 	int64_t limit;  /* in nanoseconds; NEVER: not known, or none */
 };
 
+struct descriptor {
+	pid_t pid;
+	mode_t mode;   /* S_IRUSR: for reading; S_IWUSR: for writing; 0: gone */
+	char path[32]; /* PID/fd/FD, */
+	char link[256]; /* which leads to "pipe:[4711]"; "": too long */
+};
+
 struct scene {
 	struct look *look;
 	bool is_partial; /* LOOK does not have the whole tree */
@@ -77,14 +83,9 @@ struct scene {
 
 	/* The ends of pipes and sockets in the tree, each process's together;
 	 * read when the first is asked for. */
-	bool has_ends;
 	bool has_missed; /* some are not known */
 	size_t end_count;
-	struct end {
-		pid_t pid;
-		mode_t mode; /* S_IRUSR: for reading; S_IWUSR: for writing */
-		char link[LINK_SIZE];
-	} ends[ENDS_MAX];
+	struct descriptor ends[ENDS_MAX];
 };
 
 /* The numbers that are names in the directory PID/NAME, until the next call. */
