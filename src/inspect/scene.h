@@ -45,7 +45,6 @@ enum wait {
 };
 
 struct thread {
-	pid_t pid; /* of its process */
 	pid_t id;
 	char state;        /* proc(5) */
 	char call[256];    /* /proc/ID/syscall; "": not readable */
@@ -57,8 +56,6 @@ struct thread {
 	enum wait wait;
 	long number; /* of the call; -1: in none, or not known */
 	uint64_t args[ARGS];
-	bool has_limit; /* there is a time limit */
-	int64_t limit;  /* in nanoseconds; NEVER: not known, or none */
 };
 
 struct descriptor {

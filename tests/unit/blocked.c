@@ -5,7 +5,6 @@
 
 #include <sys/syscall.h>
 
-#include "base/duration.h"
 #include "check.h"
 
 #define ARGUMENTS " 0x3 0x4 0x5 0x6 0x7 0x8"
@@ -108,10 +107,6 @@ main(void)
 	CHECK(parsed_text("", "hrtimer_nanosleep").wait == WAIT_SLEEP, "sleep");
 	CHECK(parsed_text("", "do_wait").wait == WAIT_CHILD, "child");
 	CHECK(parsed_text("", "pipe_read").wait == WAIT_OTHER, "read");
-	CHECK(parsed(SYS_ppoll).has_limit, "ppoll");
-	CHECK(parsed(SYS_ppoll).limit == NEVER, "ppoll");
-	CHECK(parsed(SYS_epoll_pwait).limit == 6 * MILLISECOND, "epoll_pwait");
 	CHECK(parsed(SYS_read).wait == WAIT_READ, "read");
-	CHECK(!parsed(SYS_read).has_limit, "read");
 	return failures != 0;
 }
