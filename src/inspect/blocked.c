@@ -88,11 +88,9 @@ thread_parse(struct thread *thread)
 	for (size_t i = 0; i < ARGS; i++)
 		thread->args[i] = strtoull(at, &at, 16);
 
-	const uint64_t stack = strtoull(at, &at, 16);
-
-	(void)strtoull(at, &at, 16); /* the instruction */
-	/* Only in a 32-bit process, whose calls have other numbers. */
-	if (strcmp(at, "\n") != 0 || stack < LOWEST_STACK)
+	/* The stack is below only in a 32-bit process, whose calls have other
+	 * numbers. */
+	if (strtoull(at, NULL, 16) < LOWEST_STACK)
 		return;
 	thread->number = number;
 	for (size_t i = 0; i < COUNT(kinds); i++) {
@@ -106,8 +104,7 @@ thread_parse(struct thread *thread)
 	}
 }
 
-/* By /proc/PID/mem, which reads up to the first page that is not mapped. The
- * address is never followed in this process. */
+/* By /proc/PID/mem, which reads up to the first page that is not mapped. */
 static size_t
 read_memory(const struct scene *scene, uint64_t address, void *data,
             size_t size)

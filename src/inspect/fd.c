@@ -209,18 +209,18 @@ static const char *const tcp_states[TCP_LISTEN] = {
 static void
 say_address(struct scene *scene, const char *word, const char *text)
 {
-	const unsigned long port =
-	    strtoul(text + strcspn(text, ":") + 1, NULL, 16);
 	uint32_t bits[4] = { 0 };
+	unsigned port = 0;
 	char name[INET6_ADDRSTRLEN] = "";
-	/* They are the kernel's, and fit. NOLINTNEXTLINE(cert-err34-c) */
+	/* The numbers are the kernel's, and fit. NOLINTBEGIN(cert-err34-c) */
 	const bool is_ip6 = sscanf(text, "%8x%8x%8x%8x", &bits[0], &bits[1],
 	                           &bits[2], &bits[3]) == 4;
 
+	(void)sscanf(text, "%*[^:]:%x", &port);
+	/* NOLINTEND(cert-err34-c) */
 	(void)inet_ntop(is_ip6 ? AF_INET6 : AF_INET, bits, name, sizeof(name));
 	if (port != 0)
-		say(scene, is_ip6 ? "%s[%s]:%lu" : "%s%s:%lu", word, name,
-		    port);
+		say(scene, is_ip6 ? "%s[%s]:%u" : "%s%s:%u", word, name, port);
 }
 
 /* Says "TCP 127.0.0.1:41000 -> 127.0.0.1:5432, established", from the row " 0:
@@ -237,13 +237,10 @@ say_internet(struct scene *scene, const char *protocol, unsigned long inode)
 		find_row(scene, is_ip6 ? "tcp6" : "tcp", inode, row);
 	else
 		find_row(scene, is_ip6 ? "udp6" : "udp", inode, row);
-	if (row[0] == '\0')
-		return;
 
 	const size_t state = strtoul(field(row, 3), NULL, 16);
 
-	say_address(scene,
-	            is_tcp && state == TCP_LISTEN ? " listening on " : " ",
+	say_address(scene, state == TCP_LISTEN ? " listening on " : " ",
 	            field(row, 1));
 	say_address(scene, " -> ", field(row, 2));
 	if (is_tcp && state < TCP_LISTEN && tcp_states[state] != NULL)

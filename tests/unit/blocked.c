@@ -21,10 +21,7 @@ static const char *const broken[] = {
 	"-1" ARGUMENTS PLACE,
 	"0" PLACE,
 	"0" ARGUMENTS,
-	"0" ARGUMENTS PLACE "0",
-	"0" ARGUMENTS " 0x7ffe715fb9a8 0x7fa3fc112503",
 	"0" ARGUMENTS " 0x0x7ffe715fb9a8 0x7fa3fc112503\n",
-	"0 3 4 5 6 7 8" PLACE "0",
 	"x" ARGUMENTS PLACE,
 	/* A stack below 4 GiB may belong to a 32-bit process. */
 	"0" ARGUMENTS " 0xffffd000 0xf7f1a000\n",
