@@ -249,11 +249,6 @@ say_internet(struct scene *scene, const char *protocol, unsigned long inode)
 
 #define UNIX_LISTENS 0x10000 /* __SO_ACCEPTCON in include/linux/net.h */
 
-#define NETLINK_DIAG_PROTOCOL 4  /* NETLINK_SOCK_DIAG */
-#define DIAG_BY_FAMILY        20 /* SOCK_DIAG_BY_FAMILY */
-#define DIAG_PEER             2  /* UNIX_DIAG_PEER */
-#define SHOW_PEER             4  /* UDIAG_SHOW_PEER */
-
 /* struct nlmsghdr and struct unix_diag_req, and the start of the answer, which
  * musl does not declare. Only sock_diag(7) tells the other end of another
  * process's Unix socket. */
@@ -284,21 +279,21 @@ peer_of(unsigned long inode)
 {
 	const struct question question = {
 		.length = sizeof(question),
-		.type = DIAG_BY_FAMILY,
+		.type = 20, /* SOCK_DIAG_BY_FAMILY */
 		.flags = 1, /* NLM_F_REQUEST */
 		.family = AF_UNIX,
 		.inode = (uint32_t)inode,
-		.show = SHOW_PEER,
+		.show = 4, /* UDIAG_SHOW_PEER */
 		.cookie = { UINT32_MAX, UINT32_MAX },
 	};
 	struct answer answer = { .attribute = 0 };
-	const int fd =
-	    socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_DIAG_PROTOCOL);
+	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
+	                      4 /* NETLINK_SOCK_DIAG */);
 
 	if (fd != -1 && send(fd, &question, sizeof(question), 0) != -1)
 		(void)recv(fd, &answer, sizeof(answer), MSG_DONTWAIT);
 	fds_close(fd);
-	return answer.attribute == DIAG_PEER ? answer.value : 0;
+	return answer.attribute == 2 /* UNIX_DIAG_PEER */ ? answer.value : 0;
 }
 
 /* Says the path of the Unix socket INODE, or else that of its other end: ROW of
