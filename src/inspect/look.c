@@ -2,7 +2,6 @@
 #include "inspect/look.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,17 +19,17 @@ glance(struct sight *sight, const struct member *process)
 {
 	struct strbuf name = { .text = sight->name,
 		               .size = sizeof(sight->name) };
-	struct procstat stat = { .is_dead = true };
+	struct procstat stat;
 
-	(void)procstat_read_status(process->pid, &stat);
 	*sight = (struct sight){
 		.pid = process->pid,
 		.parent = process->parent,
 		.indent = INDENT,
 		.is_refused = kill(process->pid, 0) == -1 && errno == EPERM,
-		.state = stat.is_dead ? '\0' : stat.state,
 	};
 	cmdline_add(&name, sight->pid, 0);
+	if (procstat_read_status(sight->pid, &stat) == 0 && !stat.is_dead)
+		sight->state = stat.state;
 }
 
 static void
@@ -60,7 +59,6 @@ look_in_depth(struct scene *scene, struct sight *sight)
 static _Noreturn void
 look_at_all(struct scene *scene)
 {
-	struct look *const look = scene->look;
 	const int keep[] = { procfs_fd() };
 
 	/* A helper that hangs holds nothing open but 0 to 2. */
@@ -69,8 +67,8 @@ look_at_all(struct scene *scene)
 	if (fchdir(procfs_fd()) == -1)
 		_exit(1);
 	for (int in_disk = 0; in_disk <= 1; in_disk++) {
-		for (size_t i = 0; i < look->count; i++) {
-			struct sight *const sight = &look->sights[i];
+		for (size_t i = 0; i < scene->look->count; i++) {
+			struct sight *const sight = &scene->look->sights[i];
 
 			if (!sight->is_whole && sight->state != '\0' &&
 			    (sight->state == 'D') == in_disk)
