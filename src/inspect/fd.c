@@ -97,16 +97,10 @@ read_ends(struct scene *scene)
 	scene->has_missed = scene->is_partial;
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const struct sight *const sight = &scene->look->sights[i];
-
-		if (sight->state == 'D') {
-			scene->has_missed = true;
-			continue;
-		}
-
 		const struct procfs_list *const fds =
-		    scene_list(sight->pid, "fd");
+		    sight->state == 'D' ? NULL : scene_list(sight->pid, "fd");
 
-		for (size_t j = 0; j < fds->count; j++) {
+		for (size_t j = 0; fds != NULL && j < fds->count; j++) {
 			const struct descriptor end =
 			    read_descriptor(sight->pid, fds->numbers[j]);
 
@@ -116,7 +110,7 @@ read_ends(struct scene *scene)
 			         starts_with(end.link, SOCKET))
 				scene->ends[scene->end_count++] = end;
 		}
-		scene->has_missed |= fds->count == 0;
+		scene->has_missed |= fds == NULL || fds->count == 0;
 	}
 }
 
@@ -144,10 +138,11 @@ say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 }
 
 static bool
-is_output(const struct scene *scene, const char *link)
+is_output(const struct scene *scene, const struct descriptor *end)
 {
-	return link[0] != '\0' && (strcmp(link, scene->look->outputs[0]) == 0 ||
-	                           strcmp(link, scene->look->outputs[1]) == 0);
+	return (end->mode & S_IWUSR) != 0 && end->link[0] != '\0' &&
+	       (strcmp(end->link, scene->look->outputs[0]) == 0 ||
+	        strcmp(end->link, scene->look->outputs[1]) == 0);
 }
 
 /* Says ", holding the output open, fd 1,2". */
@@ -160,10 +155,9 @@ fd_say_output(struct scene *scene)
 
 	for (size_t i = 0; i < fds->count; i++) {
 		const int fd = fds->numbers[i];
-		const struct descriptor output = read_descriptor(pid, fd);
+		const struct descriptor end = read_descriptor(pid, fd);
 
-		if ((output.mode & S_IWUSR) == 0 ||
-		    !is_output(scene, output.link))
+		if (!is_output(scene, &end))
 			continue;
 		if (count == 0)
 			say(scene, "%sholding the output open, fd ",
@@ -229,14 +223,12 @@ static void
 say_internet(struct scene *scene, const char *protocol, unsigned long inode)
 {
 	const bool is_tcp = protocol[0] == 'T';
-	const bool is_ip6 = strstr(protocol, "v6") != NULL;
 	char row[TEXT_SIZE];
 
 	say(scene, "%.3s", protocol);
-	if (is_tcp)
-		find_row(scene, is_ip6 ? "tcp6" : "tcp", inode, row);
-	else
-		find_row(scene, is_ip6 ? "udp6" : "udp", inode, row);
+	find_row(scene, is_tcp ? "tcp" : "udp", inode, row);
+	if (row[0] == '\0')
+		find_row(scene, is_tcp ? "tcp6" : "udp6", inode, row);
 
 	const size_t state = strtoul(field(row, 3), NULL, 16);
 
@@ -246,8 +238,6 @@ say_internet(struct scene *scene, const char *protocol, unsigned long inode)
 	if (is_tcp && state < TCP_LISTEN && tcp_states[state] != NULL)
 		say(scene, "%s", tcp_states[state]);
 }
-
-#define UNIX_LISTENS 0x10000 /* __SO_ACCEPTCON in include/linux/net.h */
 
 /* struct nlmsghdr and struct unix_diag_req, and the start of the answer, which
  * musl does not declare. Only sock_diag(7) tells the other end of another
@@ -306,12 +296,13 @@ say_unix(struct scene *scene, unsigned long inode)
 	const unsigned long peer = peer_of(inode);
 	char link[LOOK_LINK_SIZE];
 	char row[TEXT_SIZE];
-	const char *word = " ";
 
 	say(scene, "Unix socket");
 	find_row(scene, "unix", inode, row);
-	if ((strtoul(field(row, 3), NULL, 16) & UNIX_LISTENS) != 0)
-		word = " listening on ";
+
+	const char *word =
+	    starts_with(field(row, 3), "0001") ? " listening on " : " ";
+
 	if (field(row, 7)[0] == '\0' && peer != 0) {
 		find_row(scene, "unix", peer, row);
 		word = " to ";
@@ -357,7 +348,7 @@ say_pipe(struct scene *scene, const struct descriptor *end)
 	if (reads != writes)
 		count = say_ends(scene, end->link, reads ? S_IWUSR : S_IRUSR,
 		                 reads ? " from" : " to");
-	if (count == 0 && !reads && is_output(scene, end->link))
+	if (count == 0 && is_output(scene, end))
 		say(scene, " to the reader of wdrun's output");
 	else if (count == 0 && !scene->has_missed)
 		say(scene, " that nobody in the tree %s",
