@@ -1,5 +1,6 @@
 /* What a process is blocked in, in words: by the system call of the thread that
  * tells most, from /proc/ID/syscall. */
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -26,8 +27,7 @@
 #define POLLED_MAX   512
 
 #ifndef SYS_open /* arm64 lacks what newer calls can replace */
-enum { SYS_open = -2, SYS_pause = -2, SYS_poll = -2, SYS_select = -2 };
-enum { SYS_epoll_wait = -2 };
+enum { SYS_open = -6, SYS_pause, SYS_poll, SYS_select, SYS_epoll_wait };
 #endif
 
 /* The system calls that can block for long. */
@@ -35,7 +35,7 @@ static const struct {
 	enum wait wait;
 	int calls[CALLS_MAX];
 } kinds[] = {
-	{ WAIT_OTHER, { -2 } },
+	{ WAIT_OTHER, { -1 } },
 #ifdef __LP64__ /* else numbers and arguments differ */
 	{ WAIT_READ, { SYS_read, SYS_readv, SYS_pread64 } },
 	{ WAIT_READ, { SYS_recvfrom, SYS_recvmsg } },
@@ -48,8 +48,7 @@ static const struct {
 	{ WAIT_FUTEX, { SYS_futex } },
 	{ WAIT_CHILD, { SYS_wait4, SYS_waitid } },
 	{ WAIT_SLEEP, { SYS_nanosleep, SYS_clock_nanosleep } },
-	{ WAIT_SIGNAL, { SYS_pause, SYS_rt_sigsuspend } },
-	{ WAIT_SIGNAL, { SYS_rt_sigtimedwait } },
+	{ WAIT_SIGNAL, { SYS_pause, SYS_rt_sigsuspend, SYS_rt_sigtimedwait } },
 	{ WAIT_POLL, { SYS_poll, SYS_ppoll } },
 	{ WAIT_SELECT, { SYS_select, SYS_pselect6 } },
 	{ WAIT_EPOLL, { SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2 } },
@@ -177,23 +176,22 @@ say_fifo(struct scene *scene)
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {
-	const struct look *const look = scene->look;
 	pid_t children[LOOK_MAX];
 	int count = 0;
 
-	for (size_t i = 0; i < look->count; i++) {
-		const struct sight *const child = &look->sights[i];
+	for (size_t i = 0; i < scene->look->count; i++) {
+		const struct sight *const child = &scene->look->sights[i];
 
 		if (child->parent == scene->sight->pid &&
 		    (which <= 0 || child->pid == which))
 			children[count++] = child->pid;
 	}
-	if (count == 0 || (which <= 0 && scene->is_partial) ||
-	    (which != -1 && count > 1)) {
-		say(scene, "%s", words);
-		return;
-	}
-	say(scene, count == 1 ? "child" : "its children");
+	if ((which <= 0 && scene->is_partial) || (which != -1 && count > 1))
+		count = 0;
+	say(scene, "%s",
+	    count == 0   ? words
+	    : count == 1 ? "child"
+	                 : "its children");
 	for (int i = 0; i < count; i++)
 		say_pid(scene, i, children[i]);
 }
@@ -348,21 +346,10 @@ say_futex(struct scene *scene)
 	    scene->threads > 1 ? "another thread" : "another process");
 }
 
-static void
-say_other(struct scene *scene)
-{
-	const char *const function = scene->thread.function;
-
-	if (scene->thread.state == 'S' && function[0] != '\0')
-		say(scene, "waiting in the kernel (%s)", function);
-}
-
 static const struct {
-	const char *words;
+	const char *words;                /* or NULL */
 	void (*say)(struct scene *scene); /* then says the rest; or NULL */
 } waits[WAIT_COUNT] = {
-	[WAIT_DEAD] = { "", NULL },
-	[WAIT_OTHER] = { "", say_other },
 	[WAIT_SIGNAL] = { "waiting for ", say_signals },
 	[WAIT_FUTEX] = { "waiting for a lock, ", say_futex },
 	[WAIT_SLEEP] = { "sleeping", NULL },
@@ -422,14 +409,13 @@ find_thread(struct scene *scene)
 		struct thread thread = { .id = ids->numbers[i], .alike = 1 };
 
 		read_thread(&thread);
-		if (thread.rank > best->rank) {
+		if (thread.rank > best->rank)
 			*best = thread;
-		} else if (thread.rank == best->rank &&
-		           thread.wait == best->wait &&
-		           (thread.wait <= WAIT_SLEEP ||
-		            thread.args[0] == best->args[0])) {
+		else if (thread.rank == best->rank &&
+		         thread.wait == best->wait &&
+		         (thread.wait <= WAIT_SLEEP ||
+		          thread.args[0] == best->args[0]))
 			best->alike++;
-		}
 	}
 }
 
@@ -445,13 +431,16 @@ blocked_describe(struct scene *scene)
 	scene->polled = scene->named = 0;
 	scene->has_more = false;
 	find_thread(scene);
-	if (thread->state == 'D') {
+	if (thread->state == 'D')
 		say(scene, "uninterruptible");
-		if (thread->function[0] != '\0')
-			say(scene, " (%s)", thread->function);
-		say(scene, thread->wait == WAIT_OTHER ? "" : ", ");
-	}
-	say(scene, "%s", waits[thread->wait].words);
+	else if (thread->wait == WAIT_OTHER && thread->function[0] != '\0')
+		say(scene, "waiting in the kernel");
+	if (scene->line.length > 0 && thread->function[0] != '\0')
+		say(scene, " (%s)", thread->function);
+	if (scene->line.length > 0 && thread->wait != WAIT_OTHER)
+		say(scene, ", ");
+	if (waits[thread->wait].words != NULL)
+		say(scene, "%s", waits[thread->wait].words);
 	if (waits[thread->wait].say != NULL)
 		waits[thread->wait].say(scene);
 	/* Unless only the main thread waits in this way. */

@@ -54,8 +54,8 @@ struct thread {
 
 	/* What thread_parse() finds. */
 	enum wait wait;
-	long number; /* of the call; -1: in none, or not known */
-	uint64_t args[ARGS];
+	long number;         /* of the call; -1: in none, or not known */
+	uint64_t args[ARGS]; /* the first is mostly a descriptor */
 };
 
 struct descriptor {
@@ -88,15 +88,13 @@ struct scene {
 /* The numbers that are names in the directory PID/NAME, until the next call. */
 const struct procfs_list *scene_list(pid_t pid, const char *name);
 
-/* say() adds words to LINE; say_pid() adds PID as item COUNT of a list, from 0
- * on. */
+/* Add to LINE: words; and PID, as item COUNT of a list, from 0 on. */
 __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
                                                const char *format, ...);
 void say_pid(struct scene *scene, int count, pid_t pid);
 
-/* blocked.c: thread_parse() fills the second part of THREAD from CALL, or from
- * FUNCTION where CALL is not readable; blocked_describe() writes sight->wait.
- */
+/* blocked.c: fills the second part of THREAD from CALL, or from FUNCTION where
+ * CALL is not readable; writes sight->wait. */
 void thread_parse(struct thread *thread);
 void blocked_describe(struct scene *scene);
 
