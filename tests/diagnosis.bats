@@ -1,11 +1,54 @@
 #!/usr/bin/env bats
 #
 # Why a command hung: at a stop by --timeout or --idle-timeout, wdrun prints the
-# tree, with what each process waits for. DESIGN, section 7. What it says of
-# programs that users have is in hangs.bats.
+# tree, with what each process waits for. DESIGN, section 7.
 
 load helper
-load diagnosis
+
+# The options of a stop whose first signal changes nothing: where wdrun is woken
+# late it signals first and then looks, and sees the same.
+stop=(-s URG -k 300ms)
+
+# shown <<END: each line is a row, `WORDS | COMMAND`. All COMMANDs of a shell's
+# hang side by side, in one run, which --idle-timeout ends once each COMMAND has
+# said `ready PID` (`say` does). A line of the diagnosis has WORDS, in which PID is
+# that PID, HERE this directory, and * anything; else as for grep(1).
+shown() {
+	local rows row words
+	mapfile -t rows
+	late hang LIMIT
+	show_output
+	[ "$status" -eq 124 ]
+	for row in "${!rows[@]}"; do
+		says_ready "said$row"
+		words=${rows[row]%% | *}
+		words=${words/#PID/ $ready}
+		words=${words//HERE/$PWD}
+		echo "to be shown: $words"
+		grep "^wdrun:  .*${words//\*/.*}" err
+	done
+}
+
+# Lets all rows hang, with this limit. The run is not silent until all are ready.
+hang() {
+	export -f pause say says_ready
+	status=0
+	"$WDRUN" -i "$1" "${stop[@]}" bash -c '
+		for command; do
+			file=said$((count++))
+			: >"$file"
+			eval "$command" >"$file" 2>&1 &
+		done
+		for file in said*; do
+			until says_ready "$file"; do echo .; pause 0.05; done
+		done
+		echo "ready $ready"
+		wait' - "${rows[@]#* | }" >out 2>err 3>&- 4>&- || status=$?
+}
+
+say() {
+	echo "ready $BASHPID"
+}
 
 # bats test_tags=smoke,tree
 @test "a stop shows the tree, each process below its parent, with its state, age and wait" {
@@ -152,4 +195,63 @@ load diagnosis
 	gives 124 finish
 	has_message 'with SIGTERM (seen after the signal):'
 	has_message "$ready sleep 1000"
+}
+
+# bats test_tags=programs
+@test "event loops: node and asyncio; make -j without a token; Popen.wait; tail -f; a prompt" {
+	need make node python3 script sqlite3
+	mkfifo jobserver keys
+	exec 8<>jobserver 9<>keys
+	export HOME=$PWD
+	echo ready 1 >log
+	printf 'all: a b\na b:\n\t+@echo ready 1; sleep 1000\n' >Makefile
+	# After a garbage collection, V8 has a timer of 8 seconds of its own.
+	shown <<-'END'
+		PID node -e * \[S *]: waiting for events*timer within \(16m*\|8\)s | exec node -e 'setTimeout(() => {}, 1000000); console.log("ready", process.pid)'
+		PID *asyncio* \[S *]: waiting for events*timer within 16m*s | exec python3 -c 'import asyncio, os; print("ready", os.getpid(), flush=True); asyncio.run(asyncio.sleep(1000))'
+		PID node *]: waiting for fd * (TCP listening on 127.0.0.1:*) | exec node -e 'require("http").createServer().listen(0, "127.0.0.1", () => console.log("ready", process.pid))'
+		PID node *]: waiting for child * | exec node -e 'require("child_process").spawn("sleep", ["1000"], { stdio: "inherit" }).on("spawn", () => console.log("ready", process.pid))'
+		PID node *]: waiting for fd * (Unix socket with *)* | exec node -e 'require("child_process").spawn("cat").on("spawn", () => console.log("ready", process.pid))'
+		make *]: \(waiting for\|reading\) fd 8 (FIFO HERE/jobserver) | MAKEFLAGS='-j2 --jobserver-auth=8,8' exec make
+		head -c 1000000 /dev/zero \[S *]: writing fd 1 (pipe to *)* | exec python3 -c 'import os, subprocess; p = subprocess.Popen(["head", "-c", "1000000", "/dev/zero"], stdout=subprocess.PIPE); print("ready", os.getpid(), flush=True); p.wait()'
+		tail -f log *]: \(waiting for\|reading\) fd * (inotify) | tail -f log | cat
+		sqlite3 \[S *]: \(reading\|waiting for\) fd 0 (terminal /dev/pts/*) | echo '.print "\nready 1 ."' >keys; exec script -qfc sqlite3 typescript <keys
+	END
+	grep ' cat \[S .*\]: reading fd 0 (Unix socket with ' err
+	grep ' python3 .*Popen.*\]: waiting for child ' err
+	exec 8<&- 9>&-
+}
+
+# These programs say nothing: they are ready when the server has all of them.
+are_connected() {
+	until (($(grep -c accepted server) >= 4)); do pause 0.1; done
+	say
+}
+
+# bats test_tags=programs
+@test "a registry, a repository, a host, a daemon that never answers: curl, git, ssh" {
+	need curl git python3 ssh
+	export -f are_connected
+	# It accepts connections, prints a line for each, and says nothing to them.
+	python3 -c 'import os, select, socket
+unix, tcp = socket.socket(socket.AF_UNIX), socket.socket()
+unix.bind(os.getcwd() + "/docker.sock")
+tcp.bind(("127.0.0.1", 0))
+unix.listen(); tcp.listen()
+print("ready", os.getpid(), tcp.getsockname()[1], flush=True)
+clients = []
+while True:
+    for server in select.select([unix, tcp], [], [])[0]:
+        clients.append(server.accept())
+        print("accepted", flush=True)' >server 3>&- &
+	await_ready server
+	read -r _ _ port <server
+	connection="(TCP 127.0.0.1:* 127.0.0.1:$port, established)"
+	shown <<-END
+		curl -s http://127.0.0.1:$port/ *]: waiting for fd * $connection | curl -s http://127.0.0.1:$port/ & are_connected; wait
+		git clone *]: reading fd * $connection | git clone git://127.0.0.1:$port/x x & are_connected; wait
+		ssh *]: reading fd * $connection | ssh -o BatchMode=yes -p $port 127.0.0.1 true & are_connected; wait
+		curl *]: waiting for fd * (Unix socket to HERE/docker.sock) | curl -s --unix-socket docker.sock http://localhost/ & are_connected; wait
+	END
+	end_leftovers
 }

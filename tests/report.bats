@@ -86,7 +86,7 @@ reports_to() {
 
 # bats test_tags=tree,slow
 @test "the tree of the diagnosis is reported, as it was printed, and with --quiet too" {
-	# The first signal changes nothing: see diagnosis.bash.
+	# The first signal changes nothing: see diagnosis.bats.
 	ends 124 '.reason == "timed out" and .reason_code == "timeout" and
 		.status == 124 and .target.signal == "SIGKILL" and
 		.processes.stopped == 2 and .processes.killed == 2 and

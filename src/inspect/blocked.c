@@ -1,5 +1,6 @@
 /* What a process is blocked in, in words: by the system call of the thread that
  * tells most, from /proc/ID/syscall. */
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -24,41 +25,33 @@
 #define LOWEST_STACK (UINT64_C(1) << 32)
 #define NAMED_MAX    4 /* descriptors that are named */
 #define POLLED_MAX   512
-#define SELECTED_MAX 1024
 
 #ifndef SYS_open /* arm64 lacks what newer calls can replace */
-enum { SYS_open = -2, SYS_pause = -2, SYS_poll = -2, SYS_select = -2 };
-enum { SYS_epoll_wait = -2 };
+enum { SYS_open = -6, SYS_pause, SYS_poll, SYS_select, SYS_epoll_wait };
 #endif
 
-/* The system calls that can block for long; the first argument is mostly a
- * descriptor. LIMIT is the index of a time limit, the address of a timespec
- * (NULL: none); or below 0, of a number of milliseconds (negative: none). */
-static const struct kind {
-	unsigned char wait;
-	signed char limit; /* 0: none */
-	short calls[CALLS_MAX];
+/* The system calls that can block for long. */
+static const struct {
+	enum wait wait;
+	int calls[CALLS_MAX];
 } kinds[] = {
-	{ WAIT_OTHER, 0, { -2 } },
+	{ WAIT_OTHER, { -1 } },
 #ifdef __LP64__ /* else numbers and arguments differ */
-	{ WAIT_READ, 0, { SYS_read, SYS_readv, SYS_pread64 } },
-	{ WAIT_READ, 0, { SYS_recvfrom, SYS_recvmsg } },
-	{ WAIT_WRITE, 0, { SYS_write, SYS_writev, SYS_pwrite64 } },
-	{ WAIT_WRITE, 0, { SYS_sendto, SYS_sendmsg } },
-	{ WAIT_CONNECT, 0, { SYS_connect } },
-	{ WAIT_ACCEPT, 0, { SYS_accept, SYS_accept4 } },
-	{ WAIT_OPEN, 0, { SYS_open, SYS_openat } },
-	{ WAIT_LOCK, 0, { SYS_flock, SYS_fcntl } },
-	{ WAIT_FUTEX, 3, { SYS_futex } },
-	{ WAIT_CHILD, 0, { SYS_wait4, SYS_waitid } },
-	{ WAIT_SLEEP, 0, { SYS_nanosleep, SYS_clock_nanosleep } },
-	{ WAIT_SIGNAL, 0, { SYS_pause, SYS_rt_sigsuspend } },
-	{ WAIT_SIGNAL, 0, { SYS_rt_sigtimedwait } },
-	{ WAIT_POLL, -2, { SYS_poll } },
-	{ WAIT_POLL, 2, { SYS_ppoll } },
-	{ WAIT_SELECT, 4, { SYS_select, SYS_pselect6 } },
-	{ WAIT_EPOLL, -3, { SYS_epoll_wait, SYS_epoll_pwait } },
-	{ WAIT_EPOLL, 3, { SYS_epoll_pwait2 } },
+	{ WAIT_READ, { SYS_read, SYS_readv, SYS_pread64 } },
+	{ WAIT_READ, { SYS_recvfrom, SYS_recvmsg } },
+	{ WAIT_WRITE, { SYS_write, SYS_writev, SYS_pwrite64 } },
+	{ WAIT_WRITE, { SYS_sendto, SYS_sendmsg } },
+	{ WAIT_CONNECT, { SYS_connect } },
+	{ WAIT_ACCEPT, { SYS_accept, SYS_accept4 } },
+	{ WAIT_OPEN, { SYS_open, SYS_openat } },
+	{ WAIT_LOCK, { SYS_flock, SYS_fcntl } },
+	{ WAIT_FUTEX, { SYS_futex } },
+	{ WAIT_CHILD, { SYS_wait4, SYS_waitid } },
+	{ WAIT_SLEEP, { SYS_nanosleep, SYS_clock_nanosleep } },
+	{ WAIT_SIGNAL, { SYS_pause, SYS_rt_sigsuspend, SYS_rt_sigtimedwait } },
+	{ WAIT_POLL, { SYS_poll, SYS_ppoll } },
+	{ WAIT_SELECT, { SYS_select, SYS_pselect6 } },
+	{ WAIT_EPOLL, { SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2 } },
 #endif
 };
 
@@ -75,19 +68,6 @@ static const struct {
 	{ "futex", WAIT_FUTEX },
 };
 
-static void
-take_apart(struct thread *thread, const struct kind *kind)
-{
-	const int i = abs(kind->limit);
-
-	if (kind->wait != WAIT_OPEN || thread->wait != WAIT_FIFO)
-		thread->wait = (enum wait)kind->wait;
-	if (kind->limit < 0 && (int)thread->args[i] >= 0)
-		thread->limit = (int)thread->args[i] * MILLISECOND;
-	thread->has_limit =
-	    kind->limit > 0 ? thread->args[i] != 0 : thread->limit != NEVER;
-}
-
 void
 thread_parse(struct thread *thread)
 {
@@ -95,7 +75,6 @@ thread_parse(struct thread *thread)
 
 	thread->wait = WAIT_OTHER;
 	thread->number = -1;
-	thread->limit = NEVER;
 	for (size_t i = 0; i < COUNT(functions); i++) {
 		if (strstr(thread->function, functions[i].part) != NULL)
 			thread->wait = functions[i].wait;
@@ -108,36 +87,33 @@ thread_parse(struct thread *thread)
 	for (size_t i = 0; i < ARGS; i++)
 		thread->args[i] = strtoull(at, &at, 16);
 
-	const uint64_t stack = strtoull(at, &at, 16);
-
-	(void)strtoull(at, &at, 16); /* the instruction */
-	/* Only in a 32-bit process, whose calls have other numbers. */
-	if (strcmp(at, "\n") != 0 || stack < LOWEST_STACK)
+	/* The stack is below only in a 32-bit process, whose calls have other
+	 * numbers. */
+	if (strtoull(at, NULL, 16) < LOWEST_STACK)
 		return;
 	thread->number = number;
 	for (size_t i = 0; i < COUNT(kinds); i++) {
 		for (size_t j = 0; j < CALLS_MAX; j++) {
 			/* 0 ends the list, but may be the number of read(2). */
 			if (kinds[i].calls[j] == number &&
-			    (number != 0 || j == 0))
-				take_apart(thread, &kinds[i]);
+			    (number != 0 || j == 0) &&
+			    thread->wait != WAIT_FIFO)
+				thread->wait = kinds[i].wait;
 		}
 	}
 }
 
-/* By /proc/PID/mem, which reads up to the first page that is not mapped. The
- * address is never followed in this process. */
+/* By /proc/PID/mem, which reads up to the first page that is not mapped. */
 static size_t
-read_memory(const struct thread *thread, uint64_t address, void *data,
+read_memory(const struct scene *scene, uint64_t address, void *data,
             size_t size)
 {
 	char path[NAME_SIZE];
 
-	(void)snprintf(path, sizeof(path), "%d/mem", thread->pid);
+	(void)snprintf(path, sizeof(path), "%d/mem", scene->sight->pid);
 
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t length =
-	    fd == -1 ? -1 : pread(fd, data, size, (off_t)address);
+	const ssize_t length = pread(fd, data, size, (off_t)address);
 
 	fds_close(fd);
 	return length < 0 ? 0 : (size_t)length;
@@ -171,7 +147,7 @@ say_path(struct scene *scene)
 		return;
 
 	const size_t length =
-	    read_memory(thread, thread->args[is_at], path, sizeof(path));
+	    read_memory(scene, thread->args[is_at], path, sizeof(path));
 
 	if (memchr(path, '\0', length) != NULL &&
 	    (path[0] == '/' || !is_at || (int)thread->args[0] == AT_FDCWD))
@@ -200,23 +176,22 @@ say_fifo(struct scene *scene)
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {
-	const struct look *const look = scene->look;
 	pid_t children[LOOK_MAX];
 	int count = 0;
 
-	for (size_t i = 0; i < look->count; i++) {
-		const struct sight *const child = &look->sights[i];
+	for (size_t i = 0; i < scene->look->count; i++) {
+		const struct sight *const child = &scene->look->sights[i];
 
-		if (child->parent == scene->thread.pid &&
+		if (child->parent == scene->sight->pid &&
 		    (which <= 0 || child->pid == which))
 			children[count++] = child->pid;
 	}
-	if (count == 0 || (which <= 0 && scene->is_partial) ||
-	    (which != -1 && count > 1)) {
-		say(scene, "%s", words);
-		return;
-	}
-	say(scene, count == 1 ? "child" : "its children");
+	if ((which <= 0 && scene->is_partial) || (which != -1 && count > 1))
+		count = 0;
+	say(scene, "%s",
+	    count == 0   ? words
+	    : count == 1 ? "child"
+	                 : "its children");
 	for (int i = 0; i < count; i++)
 		say_pid(scene, i, children[i]);
 }
@@ -259,11 +234,12 @@ say_signals(struct scene *scene)
 }
 
 /* Says what the thread polls but for what is named; its own plumbing is
- * "events". */
+ * "events". LIMIT is a time limit: if IN_MS, a number of milliseconds
+ * (negative: none), else the address of a timespec (NULL: none). */
 static void
-say_polled(struct scene *scene)
+say_polled(struct scene *scene, uint64_t limit, bool in_ms)
 {
-	const struct thread *const thread = &scene->thread;
+	const bool has_limit = in_ms ? (int)limit >= 0 : limit != 0;
 
 	scene->has_more |= scene->named > NAMED_MAX;
 	if (scene->has_more)
@@ -271,19 +247,20 @@ say_polled(struct scene *scene)
 		                            : "input or output");
 	if (scene->has_more || scene->named > 0)
 		return;
-	if (scene->polled == 0 && thread->has_limit) {
+	if (scene->polled == 0 && has_limit) {
 		scene->line.length -= strlen("waiting for ");
 		say(scene, "sleeping");
 		return;
 	}
 	/* Without any descriptor, it waits as in pause(2). */
 	say_signals(scene);
-	if (thread->has_limit)
+	if (has_limit)
 		say(scene, ", or a timer");
-	if (thread->limit != NEVER) {
+	if (has_limit && in_ms) {
 		char time[DURATION_TEXT_SIZE];
 
-		say(scene, " within %s", duration_format(thread->limit, time));
+		say(scene, " within %s",
+		    duration_format((int)limit * MILLISECOND, time));
 	}
 }
 
@@ -308,44 +285,37 @@ say_one(struct scene *scene, int fd)
 static void
 say_poll(struct scene *scene)
 {
-	const struct thread *const thread = &scene->thread;
+	const uint64_t *const args = scene->thread.args;
 	struct pollfd polled[POLLED_MAX];
-	const uint64_t all = thread->args[1];
-	const size_t got =
-	    read_memory(thread, thread->args[0], polled, sizeof(polled)) /
-	    sizeof(polled[0]);
+	const size_t got = read_memory(scene, args[0], polled, sizeof(polled)) /
+	                   sizeof(polled[0]);
 
-	for (size_t i = 0; i < got && i < all; i++)
+	for (size_t i = 0; i < got && i < args[1]; i++)
 		say_one(scene, polled[i].fd);
-	scene->has_more = got < all;
-	say_polled(scene);
+	scene->has_more = got < args[1];
+	say_polled(scene, args[2], scene->thread.number == SYS_poll);
 }
 
-/* Three sets, in words of 64 bits, each of which may be NULL. The number in the
- * call may be above that of all descriptors (core_sys_select()). */
+/* Three sets, each of which may be NULL. The number in the call may be above
+ * that of all descriptors (core_sys_select()). */
 static void
 say_select(struct scene *scene)
 {
-	const struct thread *const thread = &scene->thread;
-	const int all = (int)thread->args[0];
-	uint64_t words[3][SELECTED_MAX / 64] = { { 0 } };
+	const uint64_t *const args = scene->thread.args;
+	const unsigned all = (unsigned)args[0];
+	fd_set sets[3] = { 0 };
 
-	for (int i = 0; i < 3; i++) {
-		const uint64_t set = thread->args[i + 1];
-
-		scene->has_more |=
-		    set != 0 &&
-		    read_memory(thread, set, words[i], sizeof(words[i])) == 0;
+	for (int i = 0; i < 3; i++)
+		scene->has_more |= args[i + 1] != 0 &&
+		                   read_memory(scene, args[i + 1], &sets[i],
+		                               sizeof(sets[i])) == 0;
+	for (unsigned fd = 0; fd < all && fd < FD_SETSIZE; fd++) {
+		if (FD_ISSET(fd, &sets[0]) || FD_ISSET(fd, &sets[1]) ||
+		    FD_ISSET(fd, &sets[2]))
+			say_one(scene, (int)fd);
 	}
-	for (int fd = 0; fd < all && fd < SELECTED_MAX; fd++) {
-		const int i = fd / 64;
-		const uint64_t word = words[0][i] | words[1][i] | words[2][i];
-
-		if ((word >> (fd % 64) & 1) != 0)
-			say_one(scene, fd);
-	}
-	scene->has_more |= all > SELECTED_MAX && scene->polled == 0;
-	say_polled(scene);
+	scene->has_more |= all > FD_SETSIZE && scene->polled == 0;
+	say_polled(scene, args[4], false);
 }
 
 /* fdinfo of an epoll(7) has a line "tfd: 8 events: …" for each file. */
@@ -359,38 +329,27 @@ say_epoll(struct scene *scene)
 	(void)snprintf(path, sizeof(path), "fdinfo/%d", (int)thread->args[0]);
 
 	const ssize_t length =
-	    procfs_read(thread->pid, path, text, sizeof(text));
+	    procfs_read(scene->sight->pid, path, text, sizeof(text));
 
 	scene->has_more = length <= 0 || length == sizeof(text) - 1;
 	for (char *at = text; (at = strstr(at, "tfd:")) != NULL;)
 		say_one(scene, (int)strtol(at + strlen("tfd:"), &at, 10));
-	say_polled(scene);
+	say_polled(scene, thread->args[3], thread->number != SYS_epoll_pwait2);
 }
 
 static void
 say_futex(struct scene *scene)
 {
 	say(scene,
-	    scene->thread.has_limit ? "%s or a timeout (futex)"
-	                            : "or %s (futex)",
+	    scene->thread.args[3] != 0 ? "%s or a timeout (futex)"
+	                               : "or %s (futex)",
 	    scene->threads > 1 ? "another thread" : "another process");
 }
 
-static void
-say_other(struct scene *scene)
-{
-	const struct thread *const thread = &scene->thread;
-
-	if (thread->state == 'S' && thread->function[0] != '\0')
-		say(scene, "waiting in the kernel (%s)", thread->function);
-}
-
 static const struct {
-	const char *words;
+	const char *words;                /* or NULL */
 	void (*say)(struct scene *scene); /* then says the rest; or NULL */
 } waits[WAIT_COUNT] = {
-	[WAIT_DEAD] = { "", NULL },
-	[WAIT_OTHER] = { "", say_other },
 	[WAIT_SIGNAL] = { "waiting for ", say_signals },
 	[WAIT_FUTEX] = { "waiting for a lock, ", say_futex },
 	[WAIT_SLEEP] = { "sleeping", NULL },
@@ -444,23 +403,19 @@ find_thread(struct scene *scene)
 	const pid_t pid = scene->sight->pid;
 	const struct procfs_list *const ids = scene_list(pid, "task");
 
-	*best = (struct thread){ .pid = pid, .id = pid };
+	*best = (struct thread){ .id = pid };
 	scene->threads = ids->count;
 	for (size_t i = 0; i < ids->count; i++) {
-		struct thread thread = { .pid = pid,
-			                 .id = ids->numbers[i],
-			                 .alike = 1 };
+		struct thread thread = { .id = ids->numbers[i], .alike = 1 };
 
 		read_thread(&thread);
-		if (thread.rank > best->rank) {
+		if (thread.rank > best->rank)
 			*best = thread;
-		} else if (thread.rank == best->rank &&
-		           thread.wait == best->wait &&
-		           (thread.wait <= WAIT_SLEEP ||
-		            thread.args[0] == best->args[0])) {
+		else if (thread.rank == best->rank &&
+		         thread.wait == best->wait &&
+		         (thread.wait <= WAIT_SLEEP ||
+		          thread.args[0] == best->args[0]))
 			best->alike++;
-			best->has_limit |= thread.has_limit;
-		}
 	}
 }
 
@@ -476,18 +431,21 @@ blocked_describe(struct scene *scene)
 	scene->polled = scene->named = 0;
 	scene->has_more = false;
 	find_thread(scene);
-	if (thread->state == 'D') {
+	if (thread->state == 'D')
 		say(scene, "uninterruptible");
-		if (thread->function[0] != '\0')
-			say(scene, " (%s)", thread->function);
-		say(scene, thread->wait == WAIT_OTHER ? "" : ", ");
-	}
-	say(scene, "%s", waits[thread->wait].words);
+	else if (thread->wait == WAIT_OTHER && thread->function[0] != '\0')
+		say(scene, "waiting in the kernel");
+	if (scene->line.length > 0 && thread->function[0] != '\0')
+		say(scene, " (%s)", thread->function);
+	if (scene->line.length > 0 && thread->wait != WAIT_OTHER)
+		say(scene, ", ");
+	if (waits[thread->wait].words != NULL)
+		say(scene, "%s", waits[thread->wait].words);
 	if (waits[thread->wait].say != NULL)
 		waits[thread->wait].say(scene);
 	/* Unless only the main thread waits in this way. */
 	if (scene->line.length > 0 &&
-	    (thread->alike > 1 || thread->id != thread->pid))
+	    (thread->alike > 1 || thread->id != sight->pid))
 		say(scene, ", in %d of its %zu threads", thread->alike,
 		    scene->threads);
 	/* If the thread is still in the same call, then all that was read in

@@ -16,7 +16,6 @@
 #include "inspect/scene.h"
 
 #define PATH_SIZE     32
-#define NAME_SIZE     256
 #define TEXT_SIZE     2048 /* of a row of a table, or of an fdinfo file */
 #define COMMAND_WIDTH 72
 #define PIPE          "pipe:["
@@ -27,12 +26,11 @@
 static const char *
 field(const char *line, int number)
 {
-	line += strspn(line, " ");
-	for (int i = 0; i < number; i++) {
-		line += strcspn(line, " ");
+	while (number-- > 0) {
 		line += strspn(line, " ");
+		line += strcspn(line, " ");
 	}
-	return line;
+	return line + strspn(line, " ");
 }
 
 const struct procfs_list *
@@ -71,38 +69,23 @@ starts_with(const char *text, const char *start)
 
 /* --- the descriptors of the tree ------------------------------------------ */
 
-/* Reads the link PATH, whose permissions are the access mode of the descriptor:
- * tid_fd_update_inode() in the kernel. Returns that mode, or 0. A link that is
- * too long becomes "". */
-static mode_t
-read_link(char path[PATH_SIZE], pid_t pid, int fd, char link[NAME_SIZE])
+/* The permissions of the link are the access mode of the descriptor:
+ * tid_fd_update_inode() in the kernel. */
+static struct descriptor
+read_descriptor(pid_t pid, int fd)
 {
+	struct descriptor end = { .pid = pid };
 	struct stat status;
 
-	(void)snprintf(path, PATH_SIZE, "%d/fd/%d", pid, fd);
+	(void)snprintf(end.path, sizeof(end.path), "%d/fd/%d", pid, fd);
 
-	const ssize_t length = readlink(path, link, NAME_SIZE);
+	const ssize_t length = readlink(end.path, end.link, sizeof(end.link));
 
-	if (length == -1 || lstat(path, &status) == -1)
-		return 0;
-	link[length < NAME_SIZE ? length : 0] = '\0';
-	return status.st_mode;
-}
-
-static void
-note_end(struct scene *scene, pid_t pid, int fd)
-{
-	char path[PATH_SIZE];
-	char link[NAME_SIZE] = "";
-	struct end end = { .pid = pid };
-
-	end.mode = read_link(path, pid, fd, link);
-	if (end.mode == 0 || scene->end_count == ENDS_MAX) {
-		scene->has_missed = true;
-	} else if (starts_with(link, PIPE) || starts_with(link, SOCKET)) {
-		(void)snprintf(end.link, sizeof(end.link), "%.31s", link);
-		scene->ends[scene->end_count++] = end;
-	}
+	if (length != -1 && lstat(end.path, &status) != -1)
+		end.mode = status.st_mode;
+	if (length == (ssize_t)sizeof(end.link))
+		end.link[0] = '\0';
+	return end;
 }
 
 /* The links of a process in state D may hang: it may be in execve(2), and free
@@ -111,22 +94,23 @@ note_end(struct scene *scene, pid_t pid, int fd)
 static void
 read_ends(struct scene *scene)
 {
-	scene->has_ends = true;
 	scene->has_missed = scene->is_partial;
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const struct sight *const sight = &scene->look->sights[i];
-
-		if (sight->state == 'D') {
-			scene->has_missed = true;
-			continue;
-		}
-
 		const struct procfs_list *const fds =
-		    scene_list(sight->pid, "fd");
+		    sight->state == 'D' ? NULL : scene_list(sight->pid, "fd");
 
-		for (size_t j = 0; j < fds->count; j++)
-			note_end(scene, sight->pid, fds->numbers[j]);
-		scene->has_missed |= fds->count == 0;
+		for (size_t j = 0; fds != NULL && j < fds->count; j++) {
+			const struct descriptor end =
+			    read_descriptor(sight->pid, fds->numbers[j]);
+
+			if (end.mode == 0 || scene->end_count == ENDS_MAX)
+				scene->has_missed = true;
+			else if (starts_with(end.link, PIPE) ||
+			         starts_with(end.link, SOCKET))
+				scene->ends[scene->end_count++] = end;
+		}
+		scene->has_missed |= fds == NULL || fds->count == 0;
 	}
 }
 
@@ -138,10 +122,10 @@ say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 	pid_t last = 0;
 	int count = 0;
 
-	if (!scene->has_ends)
+	if (scene->end_count == 0)
 		read_ends(scene);
 	for (size_t i = 0; i < scene->end_count; i++) {
-		const struct end *const end = &scene->ends[i];
+		const struct descriptor *const end = &scene->ends[i];
 
 		if (end->pid == last || strcmp(end->link, link) != 0 ||
 		    (end->mode & mode) != mode)
@@ -154,14 +138,14 @@ say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 }
 
 static bool
-is_output(const struct scene *scene, const char *link)
+is_output(const struct scene *scene, const struct descriptor *end)
 {
-	return link[0] != '\0' && (strcmp(link, scene->look->outputs[0]) == 0 ||
-	                           strcmp(link, scene->look->outputs[1]) == 0);
+	return (end->mode & S_IWUSR) != 0 && end->link[0] != '\0' &&
+	       (strcmp(end->link, scene->look->outputs[0]) == 0 ||
+	        strcmp(end->link, scene->look->outputs[1]) == 0);
 }
 
-/* Says ", holding the output open, fd 1,2" of a process that keeps the reader
- * of the command's output waiting. */
+/* Says ", holding the output open, fd 1,2". */
 void
 fd_say_output(struct scene *scene)
 {
@@ -171,11 +155,9 @@ fd_say_output(struct scene *scene)
 
 	for (size_t i = 0; i < fds->count; i++) {
 		const int fd = fds->numbers[i];
-		char path[PATH_SIZE];
-		char link[NAME_SIZE];
-		const mode_t mode = read_link(path, pid, fd, link);
+		const struct descriptor end = read_descriptor(pid, fd);
 
-		if ((mode & S_IWUSR) == 0 || !is_output(scene, link))
+		if (!is_output(scene, &end))
 			continue;
 		if (count == 0)
 			say(scene, "%sholding the output open, fd ",
@@ -215,30 +197,24 @@ static const char *const tcp_states[TCP_LISTEN] = {
 	[TCP_CLOSE_WAIT] = ", closed by the other side",
 };
 
-static unsigned long
-port_of(const char *address)
-{
-	return strtoul(address + strcspn(address, ":") + 1, NULL, 16);
-}
-
-/* Says "127.0.0.1:80" for TEXT, "0100007F:0050 …": the kernel prints each 32
- * bits of the address as a number in the byte order of this machine. */
+/* Says WORD and "127.0.0.1:80" for TEXT, "0100007F:0050 …", unless the port is
+ * 0: the kernel prints each 32 bits of the address as a number in the byte
+ * order of this machine. */
 static void
-say_address(struct scene *scene, const char *text)
+say_address(struct scene *scene, const char *word, const char *text)
 {
-	const size_t digits = strcspn(text, ":");
-	uint32_t words[4] = { 0 };
+	uint32_t bits[4] = { 0 };
+	unsigned port = 0;
 	char name[INET6_ADDRSTRLEN] = "";
+	/* The numbers are the kernel's, and fit. NOLINTBEGIN(cert-err34-c) */
+	const bool is_ip6 = sscanf(text, "%8x%8x%8x%8x", &bits[0], &bits[1],
+	                           &bits[2], &bits[3]) == 4;
 
-	for (size_t i = 0; i < 4 && i < digits / 8; i++) {
-		char word[9] = "";
-
-		(void)memcpy(word, text + 8 * i, 8);
-		words[i] = (uint32_t)strtoul(word, NULL, 16);
-	}
-	(void)inet_ntop(digits > 8 ? AF_INET6 : AF_INET, words, name,
-	                sizeof(name));
-	say(scene, digits > 8 ? "[%s]:%lu" : "%s:%lu", name, port_of(text));
+	(void)sscanf(text, "%*[^:]:%x", &port);
+	/* NOLINTEND(cert-err34-c) */
+	(void)inet_ntop(is_ip6 ? AF_INET6 : AF_INET, bits, name, sizeof(name));
+	if (port != 0)
+		say(scene, is_ip6 ? "%s[%s]:%u" : "%s%s:%u", word, name, port);
 }
 
 /* Says "TCP 127.0.0.1:41000 -> 127.0.0.1:5432, established", from the row " 0:
@@ -247,36 +223,21 @@ static void
 say_internet(struct scene *scene, const char *protocol, unsigned long inode)
 {
 	const bool is_tcp = protocol[0] == 'T';
-	const bool is_ip6 = strstr(protocol, "v6") != NULL;
 	char row[TEXT_SIZE];
 
 	say(scene, "%.3s", protocol);
-	if (is_tcp)
-		find_row(scene, is_ip6 ? "tcp6" : "tcp", inode, row);
-	else
-		find_row(scene, is_ip6 ? "udp6" : "udp", inode, row);
+	find_row(scene, is_tcp ? "tcp" : "udp", inode, row);
 	if (row[0] == '\0')
-		return;
+		find_row(scene, is_tcp ? "tcp6" : "udp6", inode, row);
 
-	const char *const remote = field(row, 2);
 	const size_t state = strtoul(field(row, 3), NULL, 16);
 
-	say(scene, is_tcp && state == TCP_LISTEN ? " listening on " : " ");
-	say_address(scene, field(row, 1));
-	if (port_of(remote) == 0)
-		return;
-	say(scene, " -> ");
-	say_address(scene, remote);
+	say_address(scene, state == TCP_LISTEN ? " listening on " : " ",
+	            field(row, 1));
+	say_address(scene, " -> ", field(row, 2));
 	if (is_tcp && state < TCP_LISTEN && tcp_states[state] != NULL)
 		say(scene, "%s", tcp_states[state]);
 }
-
-#define UNIX_LISTENS 0x10000 /* __SO_ACCEPTCON in include/linux/net.h */
-
-#define NETLINK_DIAG_PROTOCOL 4  /* NETLINK_SOCK_DIAG */
-#define DIAG_BY_FAMILY        20 /* SOCK_DIAG_BY_FAMILY */
-#define DIAG_PEER             2  /* UNIX_DIAG_PEER */
-#define SHOW_PEER             4  /* UDIAG_SHOW_PEER */
 
 /* struct nlmsghdr and struct unix_diag_req, and the start of the answer, which
  * musl does not declare. Only sock_diag(7) tells the other end of another
@@ -308,22 +269,21 @@ peer_of(unsigned long inode)
 {
 	const struct question question = {
 		.length = sizeof(question),
-		.type = DIAG_BY_FAMILY,
+		.type = 20, /* SOCK_DIAG_BY_FAMILY */
 		.flags = 1, /* NLM_F_REQUEST */
 		.family = AF_UNIX,
-		.states = UINT32_MAX,
 		.inode = (uint32_t)inode,
-		.show = SHOW_PEER,
+		.show = 4, /* UDIAG_SHOW_PEER */
 		.cookie = { UINT32_MAX, UINT32_MAX },
 	};
 	struct answer answer = { .attribute = 0 };
-	const int fd =
-	    socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_DIAG_PROTOCOL);
+	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
+	                      4 /* NETLINK_SOCK_DIAG */);
 
 	if (fd != -1 && send(fd, &question, sizeof(question), 0) != -1)
 		(void)recv(fd, &answer, sizeof(answer), MSG_DONTWAIT);
 	fds_close(fd);
-	return answer.attribute == DIAG_PEER ? answer.value : 0;
+	return answer.attribute == 2 /* UNIX_DIAG_PEER */ ? answer.value : 0;
 }
 
 /* Says the path of the Unix socket INODE, or else that of its other end: ROW of
@@ -334,14 +294,15 @@ static int
 say_unix(struct scene *scene, unsigned long inode)
 {
 	const unsigned long peer = peer_of(inode);
-	char link[LINK_SIZE];
+	char link[LOOK_LINK_SIZE];
 	char row[TEXT_SIZE];
-	const char *word = " ";
 
 	say(scene, "Unix socket");
 	find_row(scene, "unix", inode, row);
-	if ((strtoul(field(row, 3), NULL, 16) & UNIX_LISTENS) != 0)
-		word = " listening on ";
+
+	const char *word =
+	    starts_with(field(row, 3), "0001") ? " listening on " : " ";
+
 	if (field(row, 7)[0] == '\0' && peer != 0) {
 		find_row(scene, "unix", peer, row);
 		word = " to ";
@@ -353,14 +314,16 @@ say_unix(struct scene *scene, unsigned long inode)
 }
 
 static bool
-say_socket(struct scene *scene, const char *path, const char *link)
+say_socket(struct scene *scene, const struct descriptor *end)
 {
-	const unsigned long inode = strtoul(link + strlen(SOCKET), NULL, 10);
+	const unsigned long inode =
+	    strtoul(end->link + strlen(SOCKET), NULL, 10);
 	char name[64] = "unknown";
 	int count = 0;
 
 	/* The protocol's name in the kernel: sockfs_xattr_get(). */
-	(void)getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
+	(void)getxattr(end->path, "system.sockprotoname", name,
+	               sizeof(name) - 1);
 	say(scene, " (");
 	if (starts_with(name, "TCP") || starts_with(name, "UDP"))
 		say_internet(scene, name, inode);
@@ -375,17 +338,17 @@ say_socket(struct scene *scene, const char *path, const char *link)
 /* --- one descriptor ------------------------------------------------------- */
 
 static bool
-say_pipe(struct scene *scene, const char *link, mode_t mode)
+say_pipe(struct scene *scene, const struct descriptor *end)
 {
-	const bool reads = (mode & S_IRUSR) != 0;
-	const bool writes = (mode & S_IWUSR) != 0;
+	const bool reads = (end->mode & S_IRUSR) != 0;
+	const bool writes = (end->mode & S_IWUSR) != 0;
 	int count = 1;
 
 	say(scene, " (pipe");
 	if (reads != writes)
-		count = say_ends(scene, link, reads ? S_IWUSR : S_IRUSR,
+		count = say_ends(scene, end->link, reads ? S_IWUSR : S_IRUSR,
 		                 reads ? " from" : " to");
-	if (count == 0 && !reads && is_output(scene, link))
+	if (count == 0 && is_output(scene, end))
 		say(scene, " to the reader of wdrun's output");
 	else if (count == 0 && !scene->has_missed)
 		say(scene, " that nobody in the tree %s",
@@ -410,14 +373,14 @@ say_anonymous(struct scene *scene, const char *name)
  * waits in the kernel for a pipe, and so not for that file system. A regular
  * file is always ready: poll(2). */
 static bool
-say_file(struct scene *scene, const char *path, const char *name)
+say_file(struct scene *scene, const struct descriptor *descriptor)
 {
-	const enum wait wait = scene->thread.wait;
+	const char *const name = descriptor->link;
 	struct stat file = { .st_mode = 0 };
 
-	if (wait == WAIT_POLL || wait == WAIT_SELECT || wait == WAIT_EPOLL ||
+	if (scene->polled > 0 ||
 	    strstr(scene->thread.function, "pipe_") != NULL)
-		(void)stat(path, &file);
+		(void)stat(descriptor->path, &file);
 	if (S_ISFIFO(file.st_mode))
 		say(scene, " (FIFO %s)", name);
 	else if (starts_with(name, "/dev/pts/") ||
@@ -431,20 +394,20 @@ say_file(struct scene *scene, const char *path, const char *name)
 bool
 fd_say(struct scene *scene, int fd)
 {
-	char path[PATH_SIZE];
-	char link[NAME_SIZE] = "";
-	const mode_t mode = read_link(path, scene->sight->pid, fd, link);
+	const struct descriptor descriptor =
+	    read_descriptor(scene->sight->pid, fd);
 
 	say(scene, "fd %d", fd);
-	if (link[0] == '\0')
+	if (descriptor.link[0] == '\0')
 		return true;
-	if (starts_with(link, PIPE))
-		return say_pipe(scene, link, mode);
-	if (starts_with(link, SOCKET))
-		return say_socket(scene, path, link);
-	if (starts_with(link, ANONYMOUS))
-		return say_anonymous(scene, link + strlen(ANONYMOUS));
-	return say_file(scene, path, link);
+	if (starts_with(descriptor.link, PIPE))
+		return say_pipe(scene, &descriptor);
+	if (starts_with(descriptor.link, SOCKET))
+		return say_socket(scene, &descriptor);
+	if (starts_with(descriptor.link, ANONYMOUS))
+		return say_anonymous(scene,
+		                     descriptor.link + strlen(ANONYMOUS));
+	return say_file(scene, &descriptor);
 }
 
 /* --- locks ---------------------------------------------------------------- */
@@ -455,7 +418,6 @@ static bool
 holds_lock(pid_t pid, const char *file)
 {
 	const struct procfs_list *const fds = scene_list(pid, "fdinfo");
-	bool is_found = false;
 
 	for (size_t i = 0; i < fds->count; i++) {
 		char path[PATH_SIZE];
@@ -464,12 +426,10 @@ holds_lock(pid_t pid, const char *file)
 		(void)snprintf(path, sizeof(path), "fdinfo/%d",
 		               fds->numbers[i]);
 		(void)procfs_read(pid, path, info, sizeof(info));
-
-		const char *const row = strstr(info, "\nlock:");
-
-		is_found |= row != NULL && strstr(row, file) != NULL;
+		if (strstr(info, file) != NULL)
+			return true;
 	}
-	return is_found;
+	return false;
 }
 
 /* In /proc/locks, "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for

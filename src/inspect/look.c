@@ -2,7 +2,6 @@
 #include "inspect/look.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,16 +13,22 @@
 
 #define INDENT 2
 
-/* "status" and "comm" can always be read. */
+/* Fills SIGHT at a glance: "status" and "comm" can always be read. */
 static void
-glance(struct sight *sight)
+glance(struct sight *sight, const struct member *process)
 {
 	struct strbuf name = { .text = sight->name,
 		               .size = sizeof(sight->name) };
 	struct procstat stat;
 
+	*sight = (struct sight){
+		.pid = process->pid,
+		.parent = process->parent,
+		.indent = INDENT,
+		.is_refused = kill(process->pid, 0) == -1 && errno == EPERM,
+	};
 	cmdline_add(&name, sight->pid, 0);
-	if (procstat_read_status(sight->pid, &stat) == 0)
+	if (procstat_read_status(sight->pid, &stat) == 0 && !stat.is_dead)
 		sight->state = stat.state;
 }
 
@@ -49,12 +54,11 @@ look_in_depth(struct scene *scene, struct sight *sight)
 	sight->is_whole = true;
 }
 
-/* The life of the helper: first a glance at all, which cannot hang; then those
- * whose files can be read, then those in state D. */
+/* The life of the helper: first looks at those whose files can be read, then at
+ * those in state D. */
 static _Noreturn void
 look_at_all(struct scene *scene)
 {
-	struct look *const look = scene->look;
 	const int keep[] = { procfs_fd() };
 
 	/* A helper that hangs holds nothing open but 0 to 2. */
@@ -62,11 +66,9 @@ look_at_all(struct scene *scene)
 	tree_take_priority();
 	if (fchdir(procfs_fd()) == -1)
 		_exit(1);
-	for (size_t i = 0; i < look->count; i++)
-		glance(&look->sights[i]);
 	for (int in_disk = 0; in_disk <= 1; in_disk++) {
-		for (size_t i = 0; i < look->count; i++) {
-			struct sight *const sight = &look->sights[i];
+		for (size_t i = 0; i < scene->look->count; i++) {
+			struct sight *const sight = &scene->look->sights[i];
 
 			if (!sight->is_whole && sight->state != '\0' &&
 			    (sight->state == 'D') == in_disk)
@@ -84,16 +86,9 @@ look_take(struct look *look, const struct tree *tree, int64_t until)
 
 	look->total = tree->count;
 	for (size_t i = 0; i < look->total && i < LOOK_MAX; i++) {
-		const struct member *const process = &tree->members[i];
 		struct sight *const sight = &look->sights[i];
 
-		*sight = (struct sight){
-			.pid = process->pid,
-			.parent = process->parent,
-			.indent = INDENT,
-			.is_refused =
-			    kill(process->pid, 0) == -1 && errno == EPERM,
-		};
+		glance(sight, &tree->members[i]);
 		for (size_t j = 0; j < i; j++) {
 			if (look->sights[j].pid == sight->parent)
 				sight->indent = look->sights[j].indent + INDENT;
@@ -102,22 +97,12 @@ look_take(struct look *look, const struct tree *tree, int64_t until)
 	}
 	scene.look = look;
 	scene.is_partial = tree->is_partial || look->total > look->count;
-	if (look->count == 0)
-		return;
 
 	const pid_t helper = helper_fork();
 
 	if (helper == 0)
 		look_at_all(&scene);
 	helper_await(helper, until);
-}
-
-/* wdrun itself decides what becomes of a zombie; but the threads of a process
- * may be alive where only its first one is a zombie. */
-static bool
-is_shown(const struct sight *sight)
-{
-	return sight->state != '\0' && (sight->state != 'Z' || sight->is_whole);
 }
 
 /* Adds "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a process that was
@@ -149,7 +134,7 @@ look_add_lines(struct strbuf *lines, const struct look *look)
 	const char *colon = look->is_late ? " (seen after the signal):" : ":";
 
 	for (size_t i = 0; i < look->count; i++) {
-		if (!is_shown(&look->sights[i]))
+		if (look->sights[i].state == '\0')
 			continue;
 		strbuf_addf(lines, "%s%c", colon, '\0');
 		add_line(lines, &look->sights[i]);
@@ -169,7 +154,7 @@ look_add_json(struct strbuf *line, const struct look *look)
 		const bool has_wait = sight->is_whole && sight->wait[0] != '\0';
 		const char state[] = { sight->state, '\0' };
 
-		if (!is_shown(sight))
+		if (sight->state == '\0')
 			continue;
 		json_add_comma(line);
 		strbuf_addf(line, "{");

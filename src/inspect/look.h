@@ -53,8 +53,7 @@ void look_take(struct look *look, const struct tree *tree, int64_t until);
 
 /* Ends the last line of LINES with ':', after a note if LOOK is late; appends a
  * line for each process, indented by its depth and behind a null byte: "4711
- * sleep 10 [S 2s]: sleeping"; then the number of processes that are not shown.
- */
+ * sleep 10 [S 2s]: sleeping"; then how many processes are not shown. */
 void look_add_lines(struct strbuf *lines, const struct look *look);
 
 /* Appends the same as a JSON array. */

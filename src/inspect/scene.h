@@ -11,9 +11,8 @@
 #include "base/text.h"
 #include "proc/procfs.h"
 
-#define ENDS_MAX  4096
-#define ARGS      6
-#define LINK_SIZE 32 /* holds "socket:[4294967295]" */
+#define ENDS_MAX 4096
+#define ARGS     6
 
 struct look;
 struct sight;
@@ -46,7 +45,6 @@ enum wait {
 };
 
 struct thread {
-	pid_t pid; /* of its process */
 	pid_t id;
 	char state;        /* proc(5) */
 	char call[256];    /* /proc/ID/syscall; "": not readable */
@@ -56,10 +54,15 @@ struct thread {
 
 	/* What thread_parse() finds. */
 	enum wait wait;
-	long number; /* of the call; -1: in none, or not known */
-	uint64_t args[ARGS];
-	bool has_limit; /* there is a time limit */
-	int64_t limit;  /* in nanoseconds; NEVER: not known, or none */
+	long number;         /* of the call; -1: in none, or not known */
+	uint64_t args[ARGS]; /* the first is mostly a descriptor */
+};
+
+struct descriptor {
+	pid_t pid;
+	mode_t mode;   /* S_IRUSR: for reading; S_IWUSR: for writing; 0: gone */
+	char path[32]; /* PID/fd/FD, */
+	char link[256]; /* which leads to "pipe:[4711]"; "": too long */
 };
 
 struct scene {
@@ -77,28 +80,21 @@ struct scene {
 
 	/* The ends of pipes and sockets in the tree, each process's together;
 	 * read when the first is asked for. */
-	bool has_ends;
 	bool has_missed; /* some are not known */
 	size_t end_count;
-	struct end {
-		pid_t pid;
-		mode_t mode; /* S_IRUSR: for reading; S_IWUSR: for writing */
-		char link[LINK_SIZE];
-	} ends[ENDS_MAX];
+	struct descriptor ends[ENDS_MAX];
 };
 
 /* The numbers that are names in the directory PID/NAME, until the next call. */
 const struct procfs_list *scene_list(pid_t pid, const char *name);
 
-/* say() adds words to LINE; say_pid() adds PID as item COUNT of a list, from 0
- * on. */
+/* Add to LINE: words; and PID, as item COUNT of a list, from 0 on. */
 __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
                                                const char *format, ...);
 void say_pid(struct scene *scene, int count, pid_t pid);
 
-/* blocked.c: thread_parse() fills the second part of THREAD from CALL, or from
- * FUNCTION where CALL is not readable; blocked_describe() writes sight->wait.
- */
+/* blocked.c: fills the second part of THREAD from CALL, or from FUNCTION where
+ * CALL is not readable; writes sight->wait. */
 void thread_parse(struct thread *thread);
 void blocked_describe(struct scene *scene);
 
