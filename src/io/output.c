@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -57,10 +56,8 @@ open_sink(struct stream *stream, int fd)
 
 	if (fstat(fd, &file) == -1)
 		return -1;
-	/* A master of a pseudo-terminal, opened again, would be a new one. */
-	const bool may_wait =
-	    S_ISFIFO(file.st_mode) ||
-	    (isatty(fd) && ptsname_r(fd, path, sizeof(path)) != 0);
+
+	const bool may_wait = S_ISFIFO(file.st_mode) || isatty(fd);
 
 	/* A description of our own: O_NONBLOCK on the caller's would change it
 	 * for all who share it. */
