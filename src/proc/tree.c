@@ -388,7 +388,7 @@ tree_signal_target(const struct tree *tree, int signal)
 	if (tree->target <= 1)
 		return;
 	/* Not yet reaped, the target keeps that number from others. */
-	if (kill(-tree->target, signal) == -1 && !tree->target_is_dead)
+	if (kill(-tree->target, signal) == -1)
 		(void)kill(tree->target, signal);
 }
 
@@ -404,23 +404,26 @@ tree_signal_orphans(struct tree *tree, int64_t until)
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
+	stop++;
+	if (!wait_has_living(tree->target))
+		marks[tree->target] = stop; /* it gets no signal */
 	tree_signal_target(tree, signal);
 	tree_signal_target(tree, SIGCONT);
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
 	tree->spares_group = true;
-	stop++;
-	if (tree->target_is_dead)
-		marks[tree->target] = stop; /* it gets no signal */
 	return tree_signal_orphans(tree, until);
 }
 
 /* --- the end -------------------------------------------------------------- */
 
 static void
-count_killed(struct tree *tree, const siginfo_t *end)
+reap(struct tree *tree, pid_t child)
 {
-	tree->killed += end->si_code == CLD_KILLED && end->si_status == SIGKILL;
+	siginfo_t end;
+
+	tree->killed += wait_peek(child, WEXITED, &end) == child &&
+	                end.si_code == CLD_KILLED && end.si_status == SIGKILL;
 }
 
 void
@@ -428,26 +431,19 @@ tree_reap(struct tree *tree, bool is_thorough)
 {
 	siginfo_t end;
 
-	while (!tree->target_is_dead &&
-	       wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0) {
-		tree->target_is_dead = end.si_pid == tree->target;
-		if (tree->target_is_dead)
-			tree->end = end;
-		else
-			(void)wait_peek(end.si_pid, WEXITED, &end);
-		count_killed(tree, &end);
-	}
-	if (!tree->target_is_dead || !is_thorough)
+	/* For any child, waitid(2) returns the target's zombie again and again.
+	 */
+	while (wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
+	       end.si_pid != tree->target)
+		reap(tree, end.si_pid);
+	if (!is_thorough)
 		return;
-	/* For any child, waitid(2) would return the target's zombie again and
-	 * again. */
 	push_own_children(tree);
 	while (walk.pending_count > 0) {
 		const pid_t child = pending[--walk.pending_count].pid;
 
-		if (child != tree->target &&
-		    wait_peek(child, WEXITED, &end) == child)
-			count_killed(tree, &end);
+		if (child != tree->target)
+			reap(tree, child);
 	}
 }
 
@@ -478,15 +474,16 @@ tree_kill(struct tree *tree)
 	const int64_t bound = last + TREE_KILL_BOUND;
 	int restless = 0;
 
-	/* The target first, alone: among a thousand dying processes it would
-	 * wait for a processor. */
-	if (tree->target > 1 && !tree->target_is_dead) {
-		(void)kill(tree->target, SIGKILL);
-		helper_await(tree->target, last + TARGET_TIME);
-	}
-	tree_signal_target(tree, SIGKILL);
 	tree->killed = 0;
 	stop++;
+	/* The target first, alone: among a thousand dying processes it would
+	 * wait for a processor. */
+	if (tree->target > 1 && wait_has_living(tree->target)) {
+		(void)kill(tree->target, SIGKILL);
+		helper_await(tree->target, last + TARGET_TIME);
+		tree->killed++;
+	}
+	tree_signal_target(tree, SIGKILL);
 	for (;;) {
 		const size_t killed = tree->killed;
 		const size_t fresh =
@@ -505,13 +502,10 @@ tree_kill(struct tree *tree)
 		const int64_t now = duration_now();
 
 		tree_reap(tree, true);
-		if (!is_alive)
-			return true;
-
 		if (fresh > 0 || tree->killed > killed)
 			last = now;
-		if (now - last >= LAST_BOUND || now >= bound)
-			return false;
+		if (!is_alive || now - last >= LAST_BOUND || now >= bound)
+			return !is_alive;
 		duration_sleep(MILLISECOND / 2 + (now - last) / 64);
 	}
 }

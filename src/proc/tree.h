@@ -80,10 +80,9 @@ struct member {
 };
 
 struct tree {
-	pid_t target;        /* a child of this process; 0: not known */
-	bool target_is_dead; /* its zombie is kept, and so the PGID */
-	siginfo_t end;       /* how the target died, from waitid(2) */
-	size_t killed;       /* processes that died by SIGKILL in tree_kill() */
+	pid_t target;  /* a child of this process; 0: not known. Its zombie is
+	                * kept, and so the number of its process group. */
+	size_t killed; /* in tree_kill(): processes that died by SIGKILL */
 
 	/* The living, as last read: parents before their children, and these
 	 * in the order of their birth. */
@@ -112,7 +111,7 @@ void tree_take_priority(void);
 void tree_read(struct tree *tree, int64_t until);
 
 /* Sends SIGNAL to the process group that the target leads, else to the target
- * alone, if it lives. */
+ * alone. */
 void tree_signal_target(const struct tree *tree, int signal);
 
 /*
@@ -136,8 +135,8 @@ size_t tree_signal_orphans(struct tree *tree, int64_t until);
  * MEMBERS says who. */
 bool tree_kill(struct tree *tree);
 
-/* Notes the end of the target, and reaps the other dead children; those behind
- * a dead target only if IS_THOROUGH, as they cost a reading. */
+/* Reaps the dead children but the target; those behind a dead target only if
+ * IS_THOROUGH, as they cost a reading. */
 void tree_reap(struct tree *tree, bool is_thorough);
 
 /* A number that changes when a process of the tree, as last read, comes, goes,
