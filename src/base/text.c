@@ -49,12 +49,6 @@ strbuf_addf(struct strbuf *line, const char *format, ...)
 
 /* --- UTF-8 ---------------------------------------------------------------- */
 
-static bool
-is_continuation(char byte)
-{
-	return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
 /* Returns the length in bytes of the first character of TEXT; or 0 if that is a
  * control character (C0, DEL, C1), or not UTF-8 (RFC 3629). */
 static size_t
@@ -72,7 +66,7 @@ printable_length(const char *text)
 		return 0;
 	/* The null byte at the end of TEXT is no continuation. */
 	for (size_t i = 1; i < length; i++) {
-		if (!is_continuation(text[i]))
+		if ((text[i] & 0xc0) != 0x80)
 			return 0;
 		character = character << 6 | (text[i] & 0x3f);
 	}
@@ -81,16 +75,6 @@ printable_length(const char *text)
 	    character > 0x10ffff ||
 	    (character >= 0xd800 && character <= 0xdfff))
 		return 0;
-	return length;
-}
-
-size_t
-utf8_fit(const char *text, size_t size)
-{
-	size_t length = strnlen(text, size);
-
-	while (length > 0 && is_continuation(text[length]))
-		length--;
 	return length;
 }
 

@@ -24,10 +24,6 @@ strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments);
 
 /* --- UTF-8 in text from other programs, which may be anything ------------- */
 
-/* Returns the largest length, up to SIZE, to which the string TEXT can be cut
- * without cutting a character in two. TEXT need not be UTF-8. */
-size_t utf8_fit(const char *text, size_t size);
-
 /* Replaces by '?' each byte of TEXT that is not UTF-8 or of a control character
  * (C0, DEL, C1): a file name must not control the reader's terminal. */
 void utf8_make_printable(char *text);

@@ -347,15 +347,18 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 		return;
 	}
 
-	/* The start and the end: the program, and the last argument. */
-	const size_t left = (size_t)width - strlen("...");
-	const size_t tail = all.is_cut ? 0 : left / 2;
+	/* The start and the end, in whole characters of UTF-8: the program, and
+	 * the last argument. */
+	const int left = width - (int)strlen("...");
+	const int tail = all.is_cut ? 0 : left / 2;
 	const char *end = words + all.length - tail;
+	int head = left - tail;
 
-	while ((*end & 0xc0) == 0x80) /* not from within a character */
+	while (head > 0 && (words[head] & 0xc0) == 0x80)
+		head--;
+	while ((*end & 0xc0) == 0x80)
 		end++;
-	strbuf_addf(line, "%.*s...%s", (int)utf8_fit(words, left - tail), words,
-	            end);
+	strbuf_addf(line, "%.*s...%s", head, words, end);
 }
 
 /* --- the ID of a run ------------------------------------------------------ */
