@@ -19,9 +19,14 @@
 
 static const char *name = "wdrun";
 
-/* Prints LINES, of message_lines(). */
-static void
-print(struct strbuf *lines, bool is_at_start)
+void
+message_set_name(const char *new_name)
+{
+	name = new_name;
+}
+
+void
+message_lines(struct strbuf *lines)
 {
 	struct strbuf text = { .grows = true };
 	struct winsize size;
@@ -30,7 +35,7 @@ print(struct strbuf *lines, bool is_at_start)
 	/* As for PROMPT_SP of zsh: as many blanks as the terminal has columns,
 	 * and "\r". From column 1 the blanks stay on the line; from any other
 	 * column, behind a prompt, they wrap to the next line. */
-	if (is_at_start && at_terminal)
+	if (at_terminal)
 		strbuf_addf(&text, "%*s\r", size.ws_col, "");
 	for (size_t at = 0; at < lines->length;) {
 		char *const line = lines->text + at;
@@ -47,12 +52,6 @@ print(struct strbuf *lines, bool is_at_start)
 }
 
 void
-message_set_name(const char *new_name)
-{
-	name = new_name;
-}
-
-void
 message(const char *format, ...)
 {
 	const int saved = errno;
@@ -63,14 +62,8 @@ message(const char *format, ...)
 	va_start(arguments, format);
 	strbuf_vaddf(&line, format, arguments);
 	va_end(arguments);
-	print(&line, false);
+	message_lines(&line);
 	errno = saved;
-}
-
-void
-message_lines(struct strbuf *lines)
-{
-	print(lines, true);
 }
 
 int
