@@ -257,9 +257,9 @@ int
 procstat_read(pid_t pid, struct procstat *stat)
 {
 	char text[TEXT_SIZE];
-	const ssize_t length = procfs_read(pid, "stat", text, sizeof(text));
 
-	return length == -1 ? -1 : procstat_parse(text, stat);
+	(void)procfs_read(pid, "stat", text, sizeof(text)); /* or "" */
+	return procstat_parse(text, stat);
 }
 
 int64_t

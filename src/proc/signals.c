@@ -106,13 +106,15 @@ signal_parse(const char *text)
 	return -1;
 }
 
-char *
-signal_name(int signal, char text[SIGNAL_NAME_SIZE])
+const char *
+signal_name(int signal)
 {
+	static char text[16];
+
 	if (signal > 0 && signal < FIRST_REAL_TIME && names[signal][0] != '\0')
-		(void)snprintf(text, SIGNAL_NAME_SIZE, "SIG%s", names[signal]);
+		(void)snprintf(text, sizeof(text), "SIG%s", names[signal]);
 	else
-		(void)snprintf(text, SIGNAL_NAME_SIZE, "SIG%d", signal);
+		(void)snprintf(text, sizeof(text), "SIG%d", signal);
 	return text;
 }
 

@@ -395,7 +395,7 @@ tree_signal_target(const struct tree *tree, int signal)
 size_t
 tree_signal_orphans(struct tree *tree, int64_t until)
 {
-	const int64_t bound = duration_add(duration_now(), WALK_BOUND);
+	const int64_t bound = duration_now() + WALK_BOUND;
 
 	return walk_until_rest(tree, tree->signal,
 	                       until < bound ? until : bound);

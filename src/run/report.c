@@ -148,11 +148,9 @@ add_end(struct strbuf *line, const struct facts *facts)
 static void
 add_signal(struct strbuf *line, const struct outcome *outcome)
 {
-	char name[SIGNAL_NAME_SIZE];
-
 	json_add_text(line, "signal",
 	              outcome->kind == OUTCOME_SIGNAL
-	                  ? signal_name(outcome->value, name)
+	                  ? signal_name(outcome->value)
 	                  : NULL);
 }
 
