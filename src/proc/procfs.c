@@ -89,7 +89,8 @@ procfs_list_names(int dir, const char *name, struct procfs_list *list)
 	return 0;
 }
 
-static int
+/* Returns whether there is such a file. */
+static bool
 add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 {
 	static char buffer[2 * TEXT_SIZE];
@@ -103,18 +104,15 @@ add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 
 	if (children == NULL) {
 		fds_close(fd);
-		return -1;
+		return errno != ENOENT;
 	}
 	/* Each read(2), of a page at most, has the kernel begin anew. */
 	(void)setvbuf(children, buffer, _IOFBF, sizeof(buffer));
 	/* The numbers are the kernel's, and fit. */
 	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c) */
 		add(list, pid);
-
-	const int result = ferror(children) ? -1 : 0;
-
 	(void)fclose(children);
-	return result;
+	return true;
 }
 
 /* Without "children" files: all processes, and their parents, as they were when
@@ -140,26 +138,26 @@ add_children_of_machine(pid_t pid, struct procfs_list *list)
 	}
 }
 
-int
+void
 procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 {
 	static struct procfs_list threads;
 	struct stat task;
-	int result = 0;
+	bool has_files = true;
 
 	threads.count = list->count = 0;
 
 	/* A directory's link count is that of its subdirectories plus 2. */
 	if (fstatat(dir, "task", &task, 0) == -1 || task.st_nlink <= 2 + 1)
 		add(&threads, pid);
-	else if (procfs_list_names(dir, "task", &threads) == -1)
-		return -1;
+	else
+		(void)procfs_list_names(dir, "task", &threads);
 	/* A thread that is gone has left its children to another. */
 	for (size_t i = 0; i < threads.count; i++)
-		result |= add_children_of_thread(dir, threads.numbers[i], list);
-	if (result == -1 && errno == ENOENT)
+		has_files &=
+		    add_children_of_thread(dir, threads.numbers[i], list);
+	if (!has_files)
 		add_children_of_machine(pid, list);
-	return result;
 }
 
 /* --- a process ------------------------------------------------------------ */

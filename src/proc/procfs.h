@@ -47,7 +47,7 @@ int procfs_list_names(int dir, const char *name, struct procfs_list *list);
  * a thread first. May miss some while processes come and go. Never waits for
  * the process. Without "children" files (CONFIG_PROC_CHILDREN) the call for
  * this process reads all of /proc, and the others go by that. */
-int procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
+void procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
 /* Opens the directory of PID; sends SIGNAL to the process of one, as kill(2).
  */

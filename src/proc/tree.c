@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -185,13 +184,6 @@ mark(pid_t pid)
 	marks[pid] = stop;
 }
 
-/* Notes errno: a process that is gone is not missed. */
-static void
-note_failure(struct tree *tree)
-{
-	tree->is_partial |= errno != ENOENT && errno != ESRCH;
-}
-
 /* Whether waitid(2) and kill(2) know PROCESS, by its PID, as a child. */
 static bool
 is_child(const struct tree *tree, const struct member *process)
@@ -204,12 +196,11 @@ is_child(const struct tree *tree, const struct member *process)
  * at each of them first takes ten times as long, which counts where 2,000 busy
  * sessions have a processor in turn. */
 static void
-push_children(struct tree *tree, int dir, pid_t pid)
+push_children(const struct tree *tree, int dir, pid_t pid)
 {
 	static struct procfs_list list;
 
-	if (procfs_list_children(dir, pid, &list) == -1)
-		note_failure(tree);
+	procfs_list_children(dir, pid, &list);
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
@@ -219,8 +210,6 @@ push_children(struct tree *tree, int dir, pid_t pid)
 		}
 		if (walk.pending_count < TREE_MAX)
 			pending[walk.pending_count++] = child;
-		else
-			tree->is_partial = true;
 	}
 }
 
@@ -272,7 +261,7 @@ had_signal(const struct tree *tree, pid_t pid)
  * child of this process is hidden ("hidepid", proc(5)). A dead child is marked:
  * the group's signal has killed it before the reading. */
 static bool
-find(struct tree *tree, struct member *process, int *dir)
+find(const struct tree *tree, struct member *process, int *dir)
 {
 	const bool is_own = is_child(tree, process);
 	struct procstat stat;
@@ -286,8 +275,6 @@ find(struct tree *tree, struct member *process, int *dir)
 		return false;
 	}
 	*dir = procfs_dir(process->pid);
-	if (*dir == -1)
-		note_failure(tree);
 	if (*dir == -1 || is_own)
 		return is_own;
 	if (procstat_read_status(process->pid, &stat) == 0 && !stat.is_dead &&
@@ -345,7 +332,6 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 {
 	tree->members = found;
 	tree->count = 0;
-	tree->is_partial = false;
 	walk.signal = signal;
 	walk.fresh = 0;
 	push_own_children(tree);
@@ -354,7 +340,7 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 		if (duration_now() >= until)
 			break; /* not before it has got on */
 	}
-	tree->is_partial |= walk.pending_count > 0 || tree->count == TREE_MAX;
+	tree->is_partial = walk.pending_count > 0 || tree->count == TREE_MAX;
 	return walk.fresh;
 }
 
@@ -362,15 +348,12 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 static size_t
 walk_until_rest(struct tree *tree, int signal, int64_t until)
 {
-	bool is_partial = false;
 	size_t count = 0;
 
 	do {
 		count += walk_tree(tree, signal, until);
-		is_partial |= tree->is_partial;
 		tree->spares_group = false;
 	} while (walk.fresh > 0 && duration_now() < until);
-	tree->is_partial = is_partial;
 	return count;
 }
 

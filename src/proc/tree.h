@@ -88,7 +88,7 @@ struct tree {
 	 * in the order of their birth. */
 	const struct member *members;
 	size_t count;
-	bool is_partial; /* time, room, or permission was missing */
+	bool is_partial; /* time or room was missing */
 
 	int signal; /* of the last tree_signal(), */
 	int64_t signalled_at;

@@ -170,7 +170,7 @@ note_children(struct search *search, const struct procid *parent)
 	const int dir = procfs_dir(parent->pid);
 	struct process child;
 
-	(void)procfs_list_children(dir, parent->pid, &children);
+	procfs_list_children(dir, parent->pid, &children);
 	fds_close(dir);
 	for (size_t i = 0; i < children.count; i++) {
 		if (read_process(search, children.numbers[i], &child) == 1 &&
