@@ -69,10 +69,8 @@ message(const char *format, ...)
 int
 message_print(const struct strbuf *line)
 {
-	if (!line->is_cut && fds_write(STDOUT_FILENO, line->text, line->length,
-	                               -1) == line->length)
+	if (fds_write(STDOUT_FILENO, line->text, line->length, -1))
 		return EXIT_SUCCESS;
-	message("cannot write to stdout: %s",
-	        strerror(line->is_cut ? ENOMEM : errno));
+	message("cannot write to stdout: %s", strerror(errno));
 	return STATUS_FAILED;
 }

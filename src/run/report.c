@@ -274,9 +274,8 @@ write_file(const struct run *run, const struct strbuf *line)
 
 	/* No umask(2) for the mode of an older file. No fsync(2): a crash of
 	 * the machine also ends all that the report tells of. */
-	const bool is_written =
-	    (!is_older || fchmod(fd, mode) == 0) &&
-	    fds_write(fd, line->text, line->length, -1) == line->length;
+	const bool is_written = (!is_older || fchmod(fd, mode) == 0) &&
+	                        fds_write(fd, line->text, line->length, -1);
 
 	if (!is_written)
 		fds_close(fd);
@@ -306,7 +305,7 @@ report_write(const struct run *run)
 	if (!line.is_cut && report->stream_fd != -1)
 		is_written =
 		    fds_write(report->stream_fd, line.text, line.length,
-		              READER_PATIENCE / MILLISECOND) == line.length;
+		              READER_PATIENCE / MILLISECOND);
 	else if (!line.is_cut)
 		is_written = write_file(run, &line) == 0;
 	if (!is_written)

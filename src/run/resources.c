@@ -260,10 +260,10 @@ resources_register(const struct run *run)
 	if (procid_read(getppid(), &entry.supervisor) == -1)
 		return -1;
 	entry_format_target(&text, &entry);
-	return text.is_cut || fds_write(resources->entry_fd, text.text,
-	                                text.length, -1) < text.length
-	           ? -1
-	           : 0;
+	return !text.is_cut && fds_write(resources->entry_fd, text.text,
+	                                 text.length, -1)
+	           ? 0
+	           : -1;
 }
 
 void
