@@ -345,21 +345,23 @@ take(struct options *options, const struct row *row)
 	return OPTIONS_ARE_COMPLETE;
 }
 
-/* What is wrong with OPTIONS together, or NULL. */
-static const char *
-find_mistake(const struct options *options, bool has_command)
+/* Refuses OPTIONS that make no sense together. */
+static int
+check(const struct options *options, bool has_command)
 {
 	const int actions = options->list + options->reap +
 	                    (options->cancel != NULL) + has_command;
 
 	if (actions == 0)
-		return "no COMMAND given (see --help)";
-	if (actions > 1)
-		return "of --list, --cancel, --reap and a COMMAND only one can "
-		       "be given";
-	if (options->foreground && (options->setsid || options->pty))
-		return "--foreground goes with neither --setsid nor --pty";
-	return NULL;
+		message("no COMMAND given (see --help)");
+	else if (actions > 1)
+		message("of --list, --cancel, --reap and a COMMAND only one "
+		        "can be given");
+	else if (options->foreground && (options->setsid || options->pty))
+		message("--foreground goes with neither --setsid nor --pty");
+	else
+		return OPTIONS_ARE_COMPLETE;
+	return STATUS_FAILED;
 }
 
 /* Makes what getopt_long(3) takes of ROWS. "+": options end at COMMAND; ":": a
@@ -445,14 +447,10 @@ options_read(struct options *options, int argc, char *argv[])
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status;
 
-	/* Before Linux 5.18, execve(2) accepts an empty ARGV: then optind, 1,
-	 * is behind the NULL of ARGV. */
-	const char *const mistake = find_mistake(options, optind < argc);
-
 	options->command = argv + optind;
 	if (options->no_stdin && !options->foreground)
 		options->setsid = true;
-	if (mistake != NULL)
-		message("%s", mistake);
-	return mistake == NULL ? OPTIONS_ARE_COMPLETE : STATUS_FAILED;
+	/* Before Linux 5.18, execve(2) accepts an empty ARGV: then optind, 1,
+	 * is behind the NULL of ARGV. */
+	return check(options, optind < argc);
 }
