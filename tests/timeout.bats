@@ -223,11 +223,11 @@ sent() {
 	[ "$output" = "ready $ready"$'\ngot 34' ]
 }
 
-@test "timeout: each name that ends with timeout works, and is timeout in its messages and --help" {
+@test "timeout: each name that ends with timeout works, with its own --help, and begins its messages" {
 	for name in wdrun-timeout gtimeout; do
 		ln -s "$WDRUN" $name
 		run -125 ./$name -z
-		[[ $output == "timeout: "*"'-z'"* ]]
+		[[ $output == "$name: "*"'-z'"* ]]
 		run -124 "$PWD/$name" .02 sleep 1000
 	done
 	ln -s "$WDRUN" timeout2

@@ -17,14 +17,6 @@
 #define LINE_SIZE   4000 /* less than PIPE_BUF: one atomic write(2), pipe(7) */
 #define PATIENCE_MS 200  /* for a slow reader of stderr */
 
-static const char *name = "wdrun";
-
-void
-message_set_name(const char *new_name)
-{
-	name = new_name;
-}
-
 void
 message_lines(struct strbuf *lines)
 {
@@ -44,8 +36,8 @@ message_lines(struct strbuf *lines)
 		utf8_make_printable(line);
 		/* At a terminal in raw mode, as in an editor, "\n" alone only
 		 * moves the cursor down. */
-		strbuf_addf(&text, "%s: %s%s", name, line,
-		            at_terminal ? "\r\n" : "\n");
+		strbuf_addf(&text, "%s: %s%s", program_invocation_short_name,
+		            line, at_terminal ? "\r\n" : "\n");
 	}
 	(void)fds_write(STDERR_FILENO, text.text, text.length, PATIENCE_MS);
 	free(text.text);

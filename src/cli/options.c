@@ -417,7 +417,6 @@ set_defaults(struct options *options)
 	}
 	if (name == NULL || strcmp(name, TIMEOUT) != 0)
 		return;
-	message_set_name(TIMEOUT);
 	options->is_timeout = true;
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;
