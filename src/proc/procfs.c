@@ -362,23 +362,15 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 /* --- the ID of a run ------------------------------------------------------ */
 
 void
-runid_make(char variable[RUNID_PATH_SIZE], pid_t front)
+runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE], pid_t front)
 {
 	const char *outer = getenv(RUNID_VARIABLE);
 
 	/* Not for ever longer where a job hands its work to its successor. */
 	if (outer == NULL || strlen(outer) > RUNID_PATH_SIZE - 2 * RUNID_SIZE)
 		outer = "";
-	(void)snprintf(variable, RUNID_PATH_SIZE, RUNID_VARIABLE "=%s%s%d-%llx",
-	               outer, *outer == '\0' ? "" : "/", front,
+	(void)snprintf(id, RUNID_SIZE, "%d-%llx", front,
 	               (unsigned long long)duration_since_epoch());
-}
-
-const char *
-runid_of(const char *variable)
-{
-	const char *const slash = strrchr(variable, '/');
-
-	return slash == NULL ? variable + strlen(RUNID_VARIABLE "=")
-	                     : slash + 1;
+	(void)snprintf(variable, RUNID_PATH_SIZE, RUNID_VARIABLE "=%s%s%s",
+	               outer, *outer == '\0' ? "" : "/", id);
 }

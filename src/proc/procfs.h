@@ -120,9 +120,7 @@ void cmdline_add(struct strbuf *line, pid_t pid, int width);
 #define RUNID_SIZE      48   /* of an ID, with its null byte */
 #define RUNID_PATH_SIZE 1024 /* of the variable "WDRUN_ID=…" */
 
-/* Writes "WDRUN_ID=OUTER/INNER" into VARIABLE: a new ID behind this process's
- * own path, if it has one that is not too long. */
-void runid_make(char variable[RUNID_PATH_SIZE], pid_t front);
-
-/* Returns the run's own ID in a VARIABLE of runid_make(). */
-const char *runid_of(const char *variable);
+/* Makes a new ID, and the VARIABLE "WDRUN_ID=OUTER/INNER": the ID behind this
+ * process's own path, if it has one that is not too long. */
+void runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE],
+                pid_t front);

@@ -215,7 +215,7 @@ add_all(struct strbuf *line, const struct run *run)
 
 	strbuf_addf(line, "{");
 	json_add_number(line, "version", VERSION);
-	json_add_text(line, "id", runid_of(run->facts->id));
+	json_add_text(line, "id", run->facts->id);
 	json_add_text(line, "name", options->name);
 	json_add_strings(line, "command", SIZE_MAX,
 	                 (const char *const *)options->command);
@@ -262,7 +262,7 @@ write_file(const struct run *run, const struct strbuf *line)
 
 	/* The report's own name may be as long as a name can be. */
 	(void)snprintf(unfinished, sizeof(unfinished), ".%s.new",
-	               runid_of(run->facts->id));
+	               run->facts->id);
 	/* Of the supervisor, if it was killed while it wrote. */
 	(void)unlinkat(report->directory_fd, unfinished, 0);
 

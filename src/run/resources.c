@@ -184,9 +184,8 @@ add_entry(struct run *run)
 	if (procid_read(run->watchers.front, &entry.front) == 0) {
 		entry_format(&text, &entry, options->command);
 		if (!text.is_cut) /* else errno is ENOMEM */
-			resources->entry_fd =
-			    registry_add(resources->registry_fd,
-			                 runid_of(run->facts->id), &text);
+			resources->entry_fd = registry_add(
+			    resources->registry_fd, run->facts->id, &text);
 	}
 
 	free(text.text); /* keeps errno */
@@ -199,10 +198,9 @@ static void
 unregister(const struct run *run)
 {
 	if (run->resources.entry_fd != -1 &&
-	    registry_remove(run->resources.registry_fd,
-	                    runid_of(run->facts->id)) == -1)
+	    registry_remove(run->resources.registry_fd, run->facts->id) == -1)
 		message("the registry: cannot remove the entry of run %s: %s",
-		        runid_of(run->facts->id), strerror(errno));
+		        run->facts->id, strerror(errno));
 }
 
 int

@@ -98,13 +98,14 @@ struct target {
  * wdrun's processes share. Never an event: nobody waits for what is written
  * here. */
 struct facts {
-	char id[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
-	struct target target;     /* target.c; its end: supervisor.c */
-	enum reason stop;         /* the first reason to end the tree */
-	bool tree_is_empty;       /* not yet begun, or for good */
-	int64_t started_at;       /* wdrun, since the epoch */
-	_Atomic int64_t started;  /* the target; 0: not yet */
-	int64_t ended;            /* the run; 0: not yet, or in a take-over */
+	char id[RUNID_SIZE];
+	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
+	struct target target;              /* target.c; its end: supervisor.c */
+	enum reason stop;        /* the first reason to end the tree */
+	bool tree_is_empty;      /* not yet begun, or for good */
+	int64_t started_at;      /* wdrun, since the epoch */
+	_Atomic int64_t started; /* the target; 0: not yet */
+	int64_t ended;           /* the run; 0: not yet, or in a take-over */
 	struct exec_failure exec_failure;
 	struct outcome outcome;   /* of wdrun */
 	bool is_locked_out;       /* a lock is held by another process */

@@ -203,7 +203,7 @@ become_target(struct run *run, pid_t supervisor)
 	(void)signals_mask(SIG_SETMASK, run->target->callers_mask, NULL);
 	/* On this stack: environ is the supervisor's, too, until the exec. */
 	execute(run->options.command,
-	        with_id(run->facts->id,
+	        with_id(run->facts->id_variable,
 	                alloca((2 + count_words(environ)) * sizeof(*environ))));
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
