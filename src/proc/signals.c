@@ -20,22 +20,18 @@
 
 /* RTMIN of glibc and of "kill -l"; musl's SIGRTMIN is 35. */
 #define FIRST_REAL_TIME 34
-#ifndef SIGSTKFLT /* on mips, sparc, alpha and parisc there is none */
-#define SIGSTKFLT 0
-#endif
 
 static const char names[FIRST_REAL_TIME][8] = {
-	[SIGSTKFLT] = "STKFLT", [SIGHUP] = "HUP",       [SIGINT] = "INT",
-	[SIGQUIT] = "QUIT",     [SIGILL] = "ILL",       [SIGTRAP] = "TRAP",
-	[SIGABRT] = "ABRT",     [SIGBUS] = "BUS",       [SIGFPE] = "FPE",
-	[SIGKILL] = "KILL",     [SIGUSR1] = "USR1",     [SIGSEGV] = "SEGV",
-	[SIGUSR2] = "USR2",     [SIGPIPE] = "PIPE",     [SIGALRM] = "ALRM",
-	[SIGTERM] = "TERM",     [SIGCHLD] = "CHLD",     [SIGCONT] = "CONT",
-	[SIGSTOP] = "STOP",     [SIGTSTP] = "TSTP",     [SIGTTIN] = "TTIN",
-	[SIGTTOU] = "TTOU",     [SIGURG] = "URG",       [SIGXCPU] = "XCPU",
-	[SIGXFSZ] = "XFSZ",     [SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF",
-	[SIGWINCH] = "WINCH",   [SIGIO] = "IO",         [SIGPWR] = "PWR",
-	[SIGSYS] = "SYS"
+	[SIGHUP] = "HUP",       [SIGINT] = "INT",   [SIGQUIT] = "QUIT",
+	[SIGILL] = "ILL",       [SIGTRAP] = "TRAP", [SIGABRT] = "ABRT",
+	[SIGBUS] = "BUS",       [SIGFPE] = "FPE",   [SIGKILL] = "KILL",
+	[SIGUSR1] = "USR1",     [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
+	[SIGPIPE] = "PIPE",     [SIGALRM] = "ALRM", [SIGTERM] = "TERM",
+	[SIGCHLD] = "CHLD",     [SIGCONT] = "CONT", [SIGSTOP] = "STOP",
+	[SIGTSTP] = "TSTP",     [SIGTTIN] = "TTIN", [SIGTTOU] = "TTOU",
+	[SIGURG] = "URG",       [SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ",
+	[SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF", [SIGWINCH] = "WINCH",
+	[SIGIO] = "IO",         [SIGPWR] = "PWR",   [SIGSYS] = "SYS"
 };
 
 int
