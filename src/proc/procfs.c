@@ -313,7 +313,7 @@ void
 cmdline_add(struct strbuf *line, pid_t pid, int width)
 {
 	char text[TEXT_SIZE];
-	char words[TEXT_SIZE];
+	char words[TEXT_SIZE] = "";
 	struct strbuf all = { .text = words, .size = sizeof(words) };
 	const char *word = text;
 	ssize_t length = 0;
