@@ -14,7 +14,8 @@
 #define MINUTE   (60 * SECOND)
 #define TOO_LONG 0x1p63 /* nanoseconds */
 
-/* Those that are written come first. */
+#define SECONDS 3 /* in units: the last one that is written */
+
 static const struct unit {
 	const char *suffix;
 	int64_t ns;
@@ -81,7 +82,7 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 {
 	const struct unit *unit = units;
 
-	while (unit->ns > SECOND && ns < unit->ns)
+	while (unit < &units[SECONDS] && ns < unit->ns)
 		unit++;
 
 	const int64_t us = ns / 1000;
@@ -93,7 +94,7 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 	if (ns > 0 && ns < SECOND)
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gms",
 		               (double)us / 1000);
-	else if (ns < MINUTE)
+	else if (unit == &units[SECONDS])
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gs",
 		               (double)ms / 1000);
 	else if (rest == 0)
@@ -120,12 +121,6 @@ int64_t
 duration_now(void)
 {
 	return duration_of_clock(CLOCK_MONOTONIC);
-}
-
-int64_t
-duration_since_epoch(void)
-{
-	return duration_of_clock(CLOCK_REALTIME);
 }
 
 void

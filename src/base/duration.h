@@ -24,11 +24,10 @@ int duration_parse(const char *text, int64_t *ns);
  * units, cut: "30m", "5m03s", "2h14m". Returns TEXT. */
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
-/* Return the time of CLOCK; of CLOCK_MONOTONIC; and of CLOCK_REALTIME, which is
- * nanoseconds since the epoch. Cannot fail. */
+/* Return the time of CLOCK, and of CLOCK_MONOTONIC. CLOCK_REALTIME counts from
+ * the epoch. Cannot fail. */
 int64_t duration_of_clock(clockid_t clock);
 int64_t duration_now(void);
-int64_t duration_since_epoch(void);
 
 /* Sleeps for NS nanoseconds, or until a signal handler has run. */
 void duration_sleep(int64_t ns);

@@ -370,7 +370,7 @@ runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE], pid_t front)
 	if (outer == NULL || strlen(outer) > RUNID_PATH_SIZE - 2 * RUNID_SIZE)
 		outer = "";
 	(void)snprintf(id, RUNID_SIZE, "%d-%llx", front,
-	               (unsigned long long)duration_since_epoch());
+	               (unsigned long long)duration_of_clock(CLOCK_REALTIME));
 	(void)snprintf(variable, RUNID_PATH_SIZE, RUNID_VARIABLE "=%s%s%s",
 	               outer, *outer == '\0' ? "" : "/", id);
 }

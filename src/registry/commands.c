@@ -95,7 +95,7 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 	struct registry_walk walk = { .count = 0 };
 	struct winsize size = { .ws_col = 0 };
 	struct strbuf text = { .grows = true };
-	const int64_t now = duration_since_epoch();
+	const int64_t now = duration_of_clock(CLOCK_REALTIME);
 	int status = STATUS_FAILED;
 	size_t count = 0;
 

@@ -85,7 +85,7 @@ resources_prepare(struct run *run)
 		.registry_fd = -1,
 		.entry_fd = -1,
 	};
-	run->facts->started_at = duration_since_epoch();
+	run->facts->started_at = duration_of_clock(CLOCK_REALTIME);
 	if (options->report != NULL &&
 	    report_open(&resources->report, options->report) == -1)
 		return -1;
@@ -243,8 +243,8 @@ resources_register(const struct run *run)
 	const struct resources *const resources = &run->resources;
 	struct strbuf text = { .grows = true };
 	struct entry entry = {
-		.until =
-		    duration_add(duration_since_epoch(), run->options.timeout),
+		.until = duration_add(duration_of_clock(CLOCK_REALTIME),
+		                      run->options.timeout),
 	};
 
 	if (resources->entry_fd == -1)
