@@ -321,22 +321,17 @@ refuse_word(int found, const char *word)
 	return STATUS_FAILED;
 }
 
-static int
-refuse_value(const struct row *row, const char *value)
-{
-	message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, value,
-	        kinds[row->kind].accepted);
-	return STATUS_FAILED;
-}
-
 /* Applies the option ROW, whose value is in optarg. */
 static int
 take(struct options *options, const struct row *row)
 {
 	if (row->kind == KIND_HELP)
 		return print(options, row->letter == 'h');
-	if (store(options, row, optarg) == -1)
-		return refuse_value(row, optarg);
+	if (store(options, row, optarg) == -1) {
+		message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, optarg,
+		        kinds[row->kind].accepted);
+		return STATUS_FAILED;
+	}
 	/* The last of the two counts. */
 	if (row->letter == 'q')
 		options->verbose = false;
@@ -386,23 +381,20 @@ make_tables(char *letters, struct option *names)
 	*names = (struct option){ .name = NULL };
 }
 
-/* Reads DURATION, the operand before COMMAND. */
+/* Reads DURATION, the first of COUNT operands, before COMMAND. */
 static int
-read_timeout_operand(struct options *options, int argc, char *argv[])
+read_timeout_operand(struct options *options, int count, char *duration)
 {
-	const struct row *const timeout = find_row('t');
-
-	if (argc - optind < 2) {
+	if (count < 2) {
 		message("missing operand: DURATION COMMAND (see --help)");
 		return STATUS_FAILED;
 	}
-	if (store(options, timeout, argv[optind]) == -1)
-		return refuse_value(timeout, argv[optind]);
-	optind++;
 	/* POSIX.1-2024, timeout: the command inherits each disposition but this
 	 * signal's, which would else be ignored below nohup(1). */
 	signal_reset(options->signal);
-	return OPTIONS_ARE_COMPLETE;
+	optarg = duration;
+	optind++;
+	return take(options, find_row('t'));
 }
 
 static void
@@ -442,7 +434,8 @@ options_read(struct options *options, int argc, char *argv[])
 		word = argv[optind];
 	}
 	if (status == OPTIONS_ARE_COMPLETE && options->is_timeout)
-		status = read_timeout_operand(options, argc, argv);
+		status =
+		    read_timeout_operand(options, argc - optind, argv[optind]);
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status;
 
