@@ -414,8 +414,7 @@ tree_reap(struct tree *tree, bool is_thorough)
 {
 	siginfo_t end;
 
-	/* For any child, waitid(2) returns the target's zombie again and again.
-	 */
+	/* For any child, waitid(2) tells of the target again and again. */
 	while (wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
 	       end.si_pid != tree->target)
 		reap(tree, end.si_pid);

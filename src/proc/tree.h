@@ -98,9 +98,8 @@ struct tree {
 };
 
 /* Whether, when first asked, so many processes want a processor that a look at
- * the tree is in vain: without priority, this process would wait for seconds
- * after each half millisecond of work; with it, there is too much to be read.
- */
+ * the tree is in vain: this process would wait for seconds after each half
+ * millisecond of work; and with priority, there is too much to be read. */
 bool tree_is_outrun(void);
 
 /* Lets this process run before the tree that it is about to stop, as far as it
@@ -114,13 +113,11 @@ void tree_read(struct tree *tree, int64_t until);
  * alone. */
 void tree_signal_target(const struct tree *tree, int signal);
 
-/*
- * Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
+/* Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
  * to the target's process group, before anything is read, then to the others,
  * until nobody is new, or the clock says UNTIL, for about a second at most.
  * Leaves out what such a process has started since: that is part of an orderly
- * end. Returns how many processes got the signal.
- */
+ * end. Returns how many processes got the signal. */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
 /* After tree_signal(), when a process may have died: sends its signal to the
