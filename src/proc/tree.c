@@ -61,7 +61,6 @@ pidfd_open(pid_t pid)
 pid_t
 helper_fork(void)
 {
-	const pid_t self = getpid();
 	/* The library's clone(2) wants a stack and a function. After the raw
 	 * call libc keeps the parent's thread ID, which the functions read that
 	 * tree.h forbids. */
@@ -71,15 +70,11 @@ helper_fork(void)
 	const pid_t helper = (pid_t)syscall(SYS_clone, EXIT_SIGNAL, 0, 0, 0, 0);
 #endif
 
-	if (helper != 0)
-		return helper;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-
-	/* The parent may have died before prctl(2) was called. A parent in
-	 * another PID namespace has the number 0 here. */
-	if (getppid() != self && getppid() != 0)
-		_exit(0);
-	return 0;
+	/* A parent that has died before is not noticed: then the helper ends by
+	 * itself, or as an orphan of the tree. */
+	if (helper == 0)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	return helper;
 }
 
 void
