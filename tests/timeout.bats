@@ -4,26 +4,23 @@
 # which GNU's 9.1 has passed, too; and the differences that are on purpose.
 
 load helper
+load bounds
 
 setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return
 	ln -s "$WDRUN" timeout
-	mkfifo pipe
 	# For bash as the command, without a child that a signal could reach:
-	# `nap` waits a moment, and `hit SIGNAL [WORD]` sends a signal to the first
-	# timeout, once the stat of the command has WORD. The moment is not short,
-	# since a read -t that ends while a trap runs keeps bash from running that
-	# trap again. `hit ALRM` is a timeout that comes when the command is ready
-	# for it.
+	# `hit SIGNAL [WORD]` sends a signal to the first timeout, once the stat of
+	# the command has WORD. The pause is not short, since a read -t that ends
+	# while a trap runs keeps bash from running that trap again. `hit ALRM` is
+	# a timeout that comes when the command is ready for it.
 	cat >tools <<-'EOF'
-		exec 9<>"${BASH_ENV%/*}/pipe"
 		parent=$PPID
 		until timeout=$parent && read -r stat <"/proc/$timeout/stat" &&
 			read -r _ parent _ <<<"${stat##*) }" &&
 			! [ "/proc/$parent/exe" -ef "/proc/$timeout/exe" ]; do :; done
-		nap() { read -rt 0.1 -u 9; }
 		hit() {
-			until read -r stat <"/proc/$$/stat" && [[ $stat == *"${2-}"* ]]; do nap; done
+			until read -r stat <"/proc/$$/stat" && [[ $stat == *"${2-}"* ]]; do pause 0.1; done
 			kill "-$1" "$timeout"
 		}
 	EOF
@@ -88,10 +85,10 @@ told() {
 @test "timeout: a timeout is 124, whatever the command makes of it, or with -p its status" {
 	as_gnu "exit 124" .1 sh -c 'kill -STOP $$'
 	as_gnu $'bye\nexit 124' --kill-after=1000 1000 bash -c 'trap "echo bye; exit 3" TERM
-		hit ALRM; while :; do nap; done'
+		hit ALRM; while :; do pause 0.1; done'
 	# Without --kill-after the command is waited for.
-	as_gnu $'done\nexit 124' 1000 bash -c 'trap "" TERM; hit ALRM; nap; nap; echo done'
-	as_gnu $'done\nexit 124' -k 0 -s 0 1000 bash -c 'hit ALRM; nap; nap; echo done'
+	as_gnu $'done\nexit 124' 1000 bash -c 'trap "" TERM; hit ALRM; pause 0.1; pause 0.1; echo done'
+	as_gnu $'done\nexit 124' -k 0 -s 0 1000 bash -c 'hit ALRM; pause 0.1; pause 0.1; echo done'
 	as_gnu "signal 15" --preserve-status .02 sleep 1000
 	# As POSIX.1-2024 has the options.
 	told_by=(wait_status)
@@ -155,7 +152,7 @@ told() {
 	done
 	as_gnu "signal 15" 100 bash -c 'hit TERM ") T " & kill -STOP $$'
 	as_gnu "exit 124" -v 1000 bash -c 'trap "n=1" INT; trap "exit 3" TERM
-		hit INT; until ((n)); do nap; done; hit ALRM; while :; do nap; done'
+		hit INT; until ((n)); do pause 0.1; done; hit ALRM; while :; do pause 0.1; done'
 	told "timeout: sending signal INT to command 'bash'" \
 		"timeout: sending signal TERM to command 'bash'"
 	as_gnu "signal 9" -v -k .1 1000 bash -c 'trap "" INT; hit INT; sleep 1000'
@@ -163,7 +160,7 @@ told() {
 	# command, too.
 	as_gnu $'int\nexit 124' -s ALRM 1000 timeout -s INT 900 bash -c '
 		trap "" ALRM; trap "echo int; exit" INT
-		hit ALRM; while :; do nap; done'
+		hit ALRM; while :; do pause 0.1; done'
 }
 
 # --- on purpose otherwise ----------------------------------------------------
