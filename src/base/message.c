@@ -61,7 +61,8 @@ message(const char *format, ...)
 int
 message_print(const struct strbuf *line)
 {
-	if (fds_write(STDOUT_FILENO, line->text, line->length, -1))
+	if (!line->is_cut && /* or errno is ENOMEM */
+	    fds_write(STDOUT_FILENO, line->text, line->length, -1))
 		return EXIT_SUCCESS;
 	message("cannot write to stdout: %s", strerror(errno));
 	return STATUS_FAILED;

@@ -96,8 +96,17 @@ utf8_make_printable(char *text)
 /* --- JSON ----------------------------------------------------------------- */
 
 void
+json_add_comma(struct strbuf *line)
+{
+	if (line->length > 0 &&
+	    strchr("{[:", line->text[line->length - 1]) == NULL)
+		strbuf_addf(line, ",");
+}
+
+void
 json_add_string(struct strbuf *line, const char *text)
 {
+	json_add_comma(line);
 	if (text == NULL) {
 		strbuf_addf(line, "null");
 		return;
@@ -121,17 +130,8 @@ json_add_string(struct strbuf *line, const char *text)
 }
 
 void
-json_add_comma(struct strbuf *line)
-{
-	if (line->length > 0 &&
-	    strchr("{[", line->text[line->length - 1]) == NULL)
-		strbuf_addf(line, ",");
-}
-
-void
 json_add_key(struct strbuf *line, const char *key)
 {
-	json_add_comma(line);
 	json_add_string(line, key);
 	strbuf_addf(line, ":");
 }
@@ -149,10 +149,8 @@ json_add_strings(struct strbuf *line, const char *key, size_t count,
 {
 	json_add_key(line, key);
 	strbuf_addf(line, "[");
-	for (size_t i = 0; i < count && strings[i] != NULL; i++) {
-		json_add_comma(line);
+	for (size_t i = 0; i < count && strings[i] != NULL; i++)
 		json_add_string(line, strings[i]);
-	}
 	strbuf_addf(line, "]");
 }
 

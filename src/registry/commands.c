@@ -82,10 +82,8 @@ add_object(struct strbuf *text, const struct registry_walk *walk, int64_t now)
 	json_add_key(text, "command");
 	strbuf_addf(text, "[");
 	for (const char *word = entry->command; word != NULL;
-	     word = entry_next_word(word)) {
-		json_add_comma(text);
+	     word = entry_next_word(word))
 		json_add_string(text, word);
-	}
 	strbuf_addf(text, "]}");
 }
 
