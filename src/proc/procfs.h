@@ -49,8 +49,7 @@ int procfs_list_names(int dir, const char *name, struct procfs_list *list);
  * this process reads all of /proc, and the others go by that. */
 void procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
-/* Opens the directory of PID; sends SIGNAL to the process of DIR, as kill(2).
- */
+/* Opens PID's directory; sends SIGNAL to the process of DIR, as kill(2). */
 int procfs_dir(pid_t pid);
 int procfs_kill(int dir, int signal);
 

@@ -95,8 +95,8 @@ signal_parse(const char *text)
 	const long first = base == 0 ? 1 : FIRST_REAL_TIME;
 	const long number = strtol(base == 0 ? text : name + 5, &end, 10);
 
-	if (*end == '\0' && number >= -SIGNAL_MAX && number <= SIGNAL_MAX &&
-	    base + number >= first && base + number <= SIGNAL_MAX)
+	if (*end == '\0' && number >= first - base &&
+	    number <= SIGNAL_MAX - base)
 		return (int)(base + number);
 	errno = EINVAL;
 	return -1;
