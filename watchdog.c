@@ -121,7 +121,7 @@ prepare(struct run *run)
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		run->due[i] = NEVER;
 	run->paused_at = NEVER;
-	run->parent_fd = run->terminal.fd = watchers->signal_fd = -1;
+	run->parent_fd = run->terminal.fd = -1;
 	run->job.group = getpgrp();
 	watchers->front = getpid();
 	run->facts = mmap(NULL, sizeof(*run->facts), PROT_READ | PROT_WRITE,
@@ -144,11 +144,10 @@ prepare(struct run *run)
 	if (pipe2(watchers->orders, O_CLOEXEC | O_NONBLOCK) == -1 ||
 	    pipe2(watchers->news, O_CLOEXEC | O_NONBLOCK) == -1)
 		die("cannot make a pipe");
-	if (run->output.count > 0) {
-		watchers->signal_fd = signals_open();
-		if (watchers->signal_fd == -1)
-			die("cannot make a signalfd");
-	}
+	/* Each watcher reads its own signals from it: signalfd(2). */
+	watchers->signal_fd = signals_open();
+	if (watchers->signal_fd == -1)
+		die("cannot make a signalfd");
 	/* A program that executes wdrun without a fork leaves it its children,
 	 * and then their orphans would come to a subreaper: the front could not
 	 * tell them from the run's. */

@@ -130,7 +130,7 @@ struct watchers {
 	bool front_is_lost;      /* the orders are at their end */
 	int orders[2];           /* [0], the supervisor's; [1], the front's */
 	int news[2];             /* [0], the front's; [1], the supervisor's */
-	int signal_fd;           /* signals to this watcher, or -1 */
+	int signal_fd;           /* a watcher reads its own signals */
 	int null_fd;             /* /dev/null */
 };
 
@@ -263,9 +263,9 @@ void supervisor_order(const struct run *run, struct order order);
  * take-over. */
 void supervisor_tell(const struct run *run, enum news_kind kind, int signal);
 
-/* Makes this process, just forked, the root of its tree: a subreaper with a
- * signalfd and, unless the target is to stay in the caller's session, the
- * leader of a new session. Returns 0, or -1 with errno. */
+/* Makes this process, just forked, the root of its tree: a subreaper and,
+ * unless the target is to stay in the caller's session, the leader of a new
+ * session. Returns 0, or -1 with errno. */
 int supervisor_prepare(struct run *run);
 
 /* Once the target is forked: leaves the caller's session, and notes where the

@@ -40,8 +40,7 @@ supervisor_prepare(struct run *run)
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
 	    output_lead(&run->output) == -1)
 		return -1;
-	watchers->signal_fd = signals_open();
-	return watchers->signal_fd == -1 ? -1 : 0;
+	return 0;
 }
 
 /* Notes where the command writes to as the links of its descriptors name that:
