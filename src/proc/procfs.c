@@ -69,7 +69,7 @@ add(struct procfs_list *list, int number)
 		list->numbers[list->count++] = number;
 }
 
-int
+void
 procfs_list_names(int dir, const char *name, struct procfs_list *list)
 {
 	const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -79,14 +79,13 @@ procfs_list_names(int dir, const char *name, struct procfs_list *list)
 	list->count = 0;
 	if (names == NULL) {
 		fds_close(fd);
-		return -1;
+		return;
 	}
 	while ((entry = readdir(names)) != NULL) {
 		if (isdigit((unsigned char)*entry->d_name))
 			add(list, (int)strtol(entry->d_name, NULL, 10));
 	}
 	(void)closedir(names);
-	return 0;
 }
 
 /* Returns whether there is such a file. */
@@ -125,7 +124,7 @@ add_children_of_machine(pid_t pid, struct procfs_list *list)
 	struct procstat stat;
 
 	if (pid == procfs_self()) {
-		(void)procfs_list_names(root_fd, ".", &machine);
+		procfs_list_names(root_fd, ".", &machine);
 		for (size_t i = 0; i < machine.count; i++)
 			parents[i] = procstat_read_status(machine.numbers[i],
 			                                  &stat) == -1
@@ -151,7 +150,7 @@ procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 	if (fstatat(dir, "task", &task, 0) == -1 || task.st_nlink <= 2 + 1)
 		add(&threads, pid);
 	else
-		(void)procfs_list_names(dir, "task", &threads);
+		procfs_list_names(dir, "task", &threads);
 	/* A thread that is gone has left its children to another. */
 	for (size_t i = 0; i < threads.count; i++)
 		has_files &=

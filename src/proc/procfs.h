@@ -40,8 +40,8 @@ struct procfs_list {
 	int numbers[PROCFS_LIST_MAX]; /* pages that are not used cost nothing */
 };
 
-/* Lists the names in the directory NAME in DIR that are numbers. */
-int procfs_list_names(int dir, const char *name, struct procfs_list *list);
+/* Lists the names in the directory NAME in DIR that are numbers; or nothing. */
+void procfs_list_names(int dir, const char *name, struct procfs_list *list);
 
 /* Lists the children of the process PID, whose directory is DIR, the eldest of
  * a thread first. May miss some while processes come and go. Never waits for
