@@ -159,7 +159,7 @@ prepare(struct run *run)
 		if (run->parent_fd == -1)
 			die("--die-with-parent: cannot watch the caller");
 	}
-	runid_make(run->facts->id, watchers->front);
+	runid_make(run->facts->id, run->facts->id_variable, watchers->front);
 
 	/* Comes last: the failures above exit without releasing a lock. */
 	if (resources_acquire(run) == -1) {

@@ -71,7 +71,7 @@ complete -c wdrun -n __wdrun_takes_options -l idle-unless-busy -d 'no such stop 
 complete -c wdrun -n __wdrun_takes_options -s u -l until -x -d 'this in the output says that the work is done'
 complete -c wdrun -n __wdrun_takes_options -l until-grace -x -a '(__wdrun_durations)' -d 'stop COMMAND this time after TEXT, status 0'
 complete -c wdrun -n __wdrun_takes_options -s k -l kill-after -x -a '(__wdrun_durations)' -d 'SIGKILL, this time after a stop'
-complete -c wdrun -n __wdrun_takes_options -s s -l signal -x -a 'HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS RTMIN RTMAX' -d 'first signal of a stop'
+complete -c wdrun -n __wdrun_takes_options -s s -l signal -x -a 'HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS RTMIN RTMAX' -d 'first signal of a stop'
 complete -c wdrun -n __wdrun_takes_options -s p -l preserve-status -d "COMMAND's status even on a timeout"
 complete -c wdrun -n __wdrun_takes_options -l idle-after-exit -x -a '(__wdrun_durations)' -d 'stop survivors idle for this time'
 complete -c wdrun -n __wdrun_takes_options -l max-after-exit -x -a '(__wdrun_durations)' -d 'stop survivors after this time'

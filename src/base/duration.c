@@ -123,12 +123,6 @@ duration_now(void)
 	return duration_of_clock(CLOCK_MONOTONIC);
 }
 
-int64_t
-duration_since_epoch(void)
-{
-	return duration_of_clock(CLOCK_REALTIME);
-}
-
 void
 duration_sleep(int64_t ns)
 {

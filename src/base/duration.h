@@ -3,32 +3,28 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Times are int64_t nanoseconds: of CLOCK_MONOTONIC, where no "epoch" is named.
- */
+/* Times are nanoseconds: of CLOCK_MONOTONIC, where no "epoch" is named. */
 #define MILLISECOND INT64_C(1000000)
 #define SECOND      INT64_C(1000000000)
 #define NEVER       INT64_MAX /* largest, so the next deadline is a minimum */
 
 #define DURATION_TEXT_SIZE 32 /* for duration_format(), with the null byte */
 
-/*
- * Parses TEXT ("250ms", "1.5", "1h30m", "never") into *NS: numbers as strtod(3)
+/* Parses TEXT ("250ms", "1.5", "1h30m", "never") into *NS: numbers as strtod(3)
  * reads them ("1e3", "infinity"), each with a unit: ms, s or sec, m or min, h,
  * d, w. A number without a unit is in seconds, and must be the only one. What
  * is too long becomes NEVER, and what is above 0 at least 1. Returns 0; or -1,
- * with *NS unchanged.
- */
+ * with *NS unchanged. */
 int duration_parse(const char *text, int64_t *ns);
 
 /* Formats NS, at least 0, into TEXT: "250ms", "1.5s"; from a minute on in two
  * units, cut: "30m", "5m03s", "2h14m". Returns TEXT. */
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
-/* Return the time of CLOCK; of CLOCK_MONOTONIC; and of CLOCK_REALTIME, which is
- * nanoseconds since the epoch. Cannot fail. */
+/* Return the time of CLOCK, and of CLOCK_MONOTONIC. CLOCK_REALTIME counts from
+ * the epoch. Cannot fail. */
 int64_t duration_of_clock(clockid_t clock);
 int64_t duration_now(void);
-int64_t duration_since_epoch(void);
 
 /* Sleeps for NS nanoseconds, or until a signal handler has run. */
 void duration_sleep(int64_t ns);

@@ -63,7 +63,7 @@ fds_close(int fd)
 /* O_NONBLOCK on FD would affect each process that shares its description. But a
  * pipe that poll(2) calls writable takes PIPE_BUF bytes at once, unless another
  * process fills it first: pipe(7). */
-size_t
+bool
 fds_write(int fd, const void *data, size_t size, int patience_ms)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLOUT };
@@ -85,7 +85,7 @@ fds_write(int fd, const void *data, size_t size, int patience_ms)
 		if (length > 0)
 			done += (size_t)length;
 		else if (length == 0 || (errno != EAGAIN && errno != EINTR))
-			break;
+			return false;
 	}
-	return done;
+	return true;
 }

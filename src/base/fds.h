@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -18,7 +19,6 @@ void fds_release(int null_fd, const int keep[], size_t count);
 void fds_close(int fd);
 
 /* Writes the SIZE bytes at DATA to FD, until a pipe, socket or terminal takes
- * nothing for PATIENCE_MS milliseconds (-1: without a bound). Returns how many
- * bytes were written; if less than SIZE, with errno of write(2) or ETIMEDOUT.
- */
-size_t fds_write(int fd, const void *data, size_t size, int patience_ms);
+ * nothing for PATIENCE_MS milliseconds (-1: without a bound). Returns whether
+ * all were written; if not, with errno of write(2) or ETIMEDOUT. */
+bool fds_write(int fd, const void *data, size_t size, int patience_ms);

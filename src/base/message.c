@@ -17,11 +17,8 @@
 #define LINE_SIZE   4000 /* less than PIPE_BUF: one atomic write(2), pipe(7) */
 #define PATIENCE_MS 200  /* for a slow reader of stderr */
 
-static const char *name = "wdrun";
-
-/* Prints LINES, of message_lines(). */
-static void
-print(struct strbuf *lines, bool is_at_start)
+void
+message_lines(struct strbuf *lines)
 {
 	struct strbuf text = { .grows = true };
 	struct winsize size;
@@ -30,7 +27,7 @@ print(struct strbuf *lines, bool is_at_start)
 	/* As for PROMPT_SP of zsh: as many blanks as the terminal has columns,
 	 * and "\r". From column 1 the blanks stay on the line; from any other
 	 * column, behind a prompt, they wrap to the next line. */
-	if (is_at_start && at_terminal)
+	if (at_terminal)
 		strbuf_addf(&text, "%*s\r", size.ws_col, "");
 	for (size_t at = 0; at < lines->length;) {
 		char *const line = lines->text + at;
@@ -39,17 +36,11 @@ print(struct strbuf *lines, bool is_at_start)
 		utf8_make_printable(line);
 		/* At a terminal in raw mode, as in an editor, "\n" alone only
 		 * moves the cursor down. */
-		strbuf_addf(&text, "%s: %s%s", name, line,
-		            at_terminal ? "\r\n" : "\n");
+		strbuf_addf(&text, "%s: %s%s", program_invocation_short_name,
+		            line, at_terminal ? "\r\n" : "\n");
 	}
 	(void)fds_write(STDERR_FILENO, text.text, text.length, PATIENCE_MS);
 	free(text.text);
-}
-
-void
-message_set_name(const char *new_name)
-{
-	name = new_name;
 }
 
 void
@@ -63,23 +54,16 @@ message(const char *format, ...)
 	va_start(arguments, format);
 	strbuf_vaddf(&line, format, arguments);
 	va_end(arguments);
-	print(&line, false);
+	message_lines(&line);
 	errno = saved;
-}
-
-void
-message_lines(struct strbuf *lines)
-{
-	print(lines, true);
 }
 
 int
 message_print(const struct strbuf *line)
 {
-	if (!line->is_cut && fds_write(STDOUT_FILENO, line->text, line->length,
-	                               -1) == line->length)
+	if (!line->is_cut && /* or errno is ENOMEM */
+	    fds_write(STDOUT_FILENO, line->text, line->length, -1))
 		return EXIT_SUCCESS;
-	message("cannot write to stdout: %s",
-	        strerror(line->is_cut ? ENOMEM : errno));
+	message("cannot write to stdout: %s", strerror(errno));
 	return STATUS_FAILED;
 }

@@ -49,12 +49,6 @@ strbuf_addf(struct strbuf *line, const char *format, ...)
 
 /* --- UTF-8 ---------------------------------------------------------------- */
 
-static bool
-is_continuation(char byte)
-{
-	return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
 /* Returns the length in bytes of the first character of TEXT; or 0 if that is a
  * control character (C0, DEL, C1), or not UTF-8 (RFC 3629). */
 static size_t
@@ -72,7 +66,7 @@ printable_length(const char *text)
 		return 0;
 	/* The null byte at the end of TEXT is no continuation. */
 	for (size_t i = 1; i < length; i++) {
-		if (!is_continuation(text[i]))
+		if ((text[i] & 0xc0) != 0x80)
 			return 0;
 		character = character << 6 | (text[i] & 0x3f);
 	}
@@ -81,16 +75,6 @@ printable_length(const char *text)
 	    character > 0x10ffff ||
 	    (character >= 0xd800 && character <= 0xdfff))
 		return 0;
-	return length;
-}
-
-size_t
-utf8_fit(const char *text, size_t size)
-{
-	size_t length = strnlen(text, size);
-
-	while (length > 0 && is_continuation(text[length]))
-		length--;
 	return length;
 }
 
@@ -112,8 +96,17 @@ utf8_make_printable(char *text)
 /* --- JSON ----------------------------------------------------------------- */
 
 void
+json_add_comma(struct strbuf *line)
+{
+	if (line->length > 0 &&
+	    strchr("{[:", line->text[line->length - 1]) == NULL)
+		strbuf_addf(line, ",");
+}
+
+void
 json_add_string(struct strbuf *line, const char *text)
 {
+	json_add_comma(line);
 	if (text == NULL) {
 		strbuf_addf(line, "null");
 		return;
@@ -137,17 +130,8 @@ json_add_string(struct strbuf *line, const char *text)
 }
 
 void
-json_add_comma(struct strbuf *line)
-{
-	if (line->length > 0 &&
-	    strchr("{[", line->text[line->length - 1]) == NULL)
-		strbuf_addf(line, ",");
-}
-
-void
 json_add_key(struct strbuf *line, const char *key)
 {
-	json_add_comma(line);
 	json_add_string(line, key);
 	strbuf_addf(line, ":");
 }
@@ -165,10 +149,8 @@ json_add_strings(struct strbuf *line, const char *key, size_t count,
 {
 	json_add_key(line, key);
 	strbuf_addf(line, "[");
-	for (size_t i = 0; i < count && strings[i] != NULL; i++) {
-		json_add_comma(line);
+	for (size_t i = 0; i < count && strings[i] != NULL; i++)
 		json_add_string(line, strings[i]);
-	}
 	strbuf_addf(line, "]");
 }
 

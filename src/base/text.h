@@ -24,27 +24,23 @@ strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments);
 
 /* --- UTF-8 in text from other programs, which may be anything ------------- */
 
-/* Returns the largest length, up to SIZE, to which the string TEXT can be cut
- * without cutting a character in two. TEXT need not be UTF-8. */
-size_t utf8_fit(const char *text, size_t size);
-
 /* Replaces by '?' each byte of TEXT that is not UTF-8 or of a control character
  * (C0, DEL, C1): a file name must not control the reader's terminal. */
 void utf8_make_printable(char *text);
 
 /* --- JSON (RFC 8259) ------------------------------------------------------ */
 
-/* Appends TEXT as a string, NULL as null, a byte that is not UTF-8 or of a C1
- * control character as U+FFFD. */
+/* Appends a comma, unless LINE is empty or ends with '{', '[' or ':'. */
+void json_add_comma(struct strbuf *line);
+
+/* Appends, after a comma if need be, TEXT as a string, NULL as null, a byte
+ * that is not UTF-8 or of a C1 control character as U+FFFD. */
 void json_add_string(struct strbuf *line, const char *text);
 
-/* Append "KEY": and the value, after a comma unless the object begins here. Of
- * STRINGS, COUNT, or those before a NULL. */
+/* Append "KEY": and the value, after a comma if need be. Of STRINGS, COUNT, or
+ * those before a NULL. */
 void json_add_key(struct strbuf *line, const char *key);
 void json_add_text(struct strbuf *line, const char *key, const char *text);
 void json_add_strings(struct strbuf *line, const char *key, size_t count,
                       const char *const strings[]);
 void json_add_number(struct strbuf *line, const char *key, int64_t number);
-
-/* Appends a comma, unless LINE is empty or ends with '{' or '['. */
-void json_add_comma(struct strbuf *line);

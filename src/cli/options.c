@@ -2,6 +2,7 @@
  * their values, and --help. */
 #include "cli/options.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,8 +27,7 @@
 
 enum kind {
 	KIND_FLAG,
-	KIND_HELP,
-	KIND_VERSION,
+	KIND_HELP, /* --version, too */
 	KIND_DURATION,
 	KIND_BOUND, /* 0 means no bound, as in timeout(1) */
 	KIND_SIGNAL,
@@ -75,18 +75,13 @@ struct row {
 	const char *help;
 };
 
-/* KIND, the offset of MEMBER, and the default where there is none. Compiles
- * only if MEMBER has the TYPE that store() writes for that KIND. A type cannot
- * be in parentheses. NOLINTBEGIN(bugprone-macro-parentheses) */
-#define OF(kind, type, member)                                                 \
-	kind, _Generic(((struct options *)NULL)->member, type                  \
-	               : offsetof(struct options, member))
-/* NOLINTEND(bugprone-macro-parentheses) */
-#define FLAG(member)       OF(KIND_FLAG, bool, member), NULL
-#define DURATION(member)   OF(KIND_DURATION, int64_t, member)
-#define BOUND(member)      OF(KIND_BOUND, int64_t, member)
-#define FILES(member)      OF(KIND_FILES, struct files, member), NULL
-#define TEXT(kind, member) OF(kind, const char *, member), NULL
+/* KIND, the offset of MEMBER, and the default where there is none. */
+#define OF(kind, member)   kind, offsetof(struct options, member)
+#define FLAG(member)       OF(KIND_FLAG, member), NULL
+#define DURATION(member)   OF(KIND_DURATION, member)
+#define BOUND(member)      OF(KIND_BOUND, member)
+#define FILES(member)      OF(KIND_FILES, member), NULL
+#define TEXT(kind, member) OF(kind, member), NULL
 
 static const struct row rows[] = {
 	{ "timeout", 't', BOUND(timeout), "never", "stop COMMAND after DUR" },
@@ -100,7 +95,7 @@ static const struct row rows[] = {
 	  "time to exit after TEXT" },
 	{ "kill-after", 'k', DURATION(kill_after), "5s",
 	  "SIGKILL, DUR after a stop" },
-	{ "signal", 's', OF(KIND_SIGNAL, int, signal), "TERM",
+	{ "signal", 's', OF(KIND_SIGNAL, signal), "TERM",
 	  "first signal of a stop" },
 	{ "preserve-status", 'p', FLAG(preserve_status),
 	  "COMMAND's status on a timeout" },
@@ -108,7 +103,7 @@ static const struct row rows[] = {
 	  "stop survivors idle for DUR" },
 	{ "max-after-exit", 0, DURATION(max_after_exit), "10s",
 	  "stop survivors after DUR" },
-	{ "survivors", 0, OF(KIND_SURVIVORS, enum survivors, survivors), "kill",
+	{ "survivors", 0, OF(KIND_SURVIVORS, survivors), "kill",
 	  "what to do to them" },
 	{ "die-with-parent", 0, FLAG(die_with_parent),
 	  "stop when the parent dies" },
@@ -125,7 +120,7 @@ static const struct row rows[] = {
 	{ "lock", 'l', FILES(locks), "hold this lock; may repeat" },
 	{ "lock-wait", 'w', DURATION(lock_wait), "0",
 	  "wait DUR for a held lock" },
-	{ "lock-exit", 'E', OF(KIND_STATUS, int, lock_exit), "75",
+	{ "lock-exit", 'E', OF(KIND_STATUS, lock_exit), "75",
 	  "status if a lock is held" },
 	{ "cleanup", 'c', FILES(cleanups), "clear COMMAND's lock; may repeat" },
 	{ "name", 'n', TEXT(KIND_NAME, name), "put the run on record as NAME" },
@@ -138,7 +133,7 @@ static const struct row rows[] = {
 	{ "quiet", 'q', FLAG(quiet), "say nothing" },
 	{ "verbose", 'v', FLAG(verbose), "print every decision" },
 	{ "help", 'h', KIND_HELP, 0, NULL, "show this help" },
-	{ "version", 'V', KIND_VERSION, 0, NULL, "show the version" },
+	{ "version", 'V', KIND_HELP, 0, NULL, "show the version" },
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
@@ -161,7 +156,7 @@ static const char notes[] =
 static const char timeout_usage[] =
     "Usage: timeout [OPTION]... DURATION COMMAND [ARG]...\n"
     "Run COMMAND, and after DURATION (1.5, 1e3, 30m; 0: none) end it\n"
-    "with all that it started.\n";
+    "with all that it started. More: man wdrun\n";
 
 /* "  -t, --timeout=DUR         stop COMMAND after DUR (never)" */
 static void
@@ -195,9 +190,8 @@ print(const struct options *options, bool is_help)
 	for (size_t i = 0; is_help && i < ROW_COUNT; i++)
 		add_row(&text, &rows[i],
 		        rows[i].initial != NULL && !is_timeout);
-	if (is_help)
-		strbuf_addf(&text, "%s",
-		            is_timeout ? "More: man wdrun\n" : notes);
+	if (is_help && !is_timeout)
+		strbuf_addf(&text, "%s", notes);
 
 	const int status = message_print(&text);
 
@@ -206,27 +200,6 @@ print(const struct options *options, bool is_help)
 }
 
 /* --- values --------------------------------------------------------------- */
-
-static int
-store_duration(const struct options *options, int64_t *duration,
-               const char *text, enum kind kind)
-{
-	if (duration_parse(text, duration) == -1)
-		return -1;
-	if (*duration == 0 && (kind == KIND_BOUND || options->is_timeout))
-		*duration = NEVER;
-	return 0;
-}
-
-static int
-store_signal(const struct options *options, int *signal, const char *text)
-{
-	/* For timeout(1), 0 means no signal, as for kill(1). */
-	const bool is_none = options->is_timeout && strcmp(text, "0") == 0;
-
-	*signal = is_none ? 0 : signal_parse(text);
-	return *signal == -1 ? -1 : 0;
-}
 
 static int
 store_status(int *status, const char *text)
@@ -275,13 +248,24 @@ store(struct options *options, const struct row *row, const char *text)
 {
 	void *const field = (char *)options + row->field;
 	struct files *const files = field;
+	int64_t *const duration = field;
+	int *const signal = field;
 
 	switch (row->kind) {
 	case KIND_DURATION:
 	case KIND_BOUND:
-		return store_duration(options, field, text, row->kind);
+		if (duration_parse(text, duration) == -1)
+			return -1;
+		if (*duration == 0 &&
+		    (row->kind == KIND_BOUND || options->is_timeout))
+			*duration = NEVER;
+		return 0;
 	case KIND_SIGNAL:
-		return store_signal(options, field, text);
+		/* For timeout(1), 0 means no signal, as for kill(1). */
+		*signal = options->is_timeout && strcmp(text, "0") == 0
+		              ? 0
+		              : signal_parse(text);
+		return *signal == -1 ? -1 : 0;
 	case KIND_STATUS:
 		return store_status(field, text);
 	case KIND_SURVIVORS:
@@ -302,7 +286,6 @@ store(struct options *options, const struct row *row, const char *text)
 		*(bool *)field = true;
 		break;
 	case KIND_HELP:
-	case KIND_VERSION:
 		break;
 	}
 	return 0;
@@ -338,22 +321,17 @@ refuse_word(int found, const char *word)
 	return STATUS_FAILED;
 }
 
-static int
-refuse_value(const struct row *row, const char *value)
-{
-	message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, value,
-	        kinds[row->kind].accepted);
-	return STATUS_FAILED;
-}
-
 /* Applies the option ROW, whose value is in optarg. */
 static int
 take(struct options *options, const struct row *row)
 {
-	if (row->kind == KIND_HELP || row->kind == KIND_VERSION)
-		return print(options, row->kind == KIND_HELP);
-	if (store(options, row, optarg) == -1)
-		return refuse_value(row, optarg);
+	if (row->kind == KIND_HELP)
+		return print(options, row->letter == 'h');
+	if (store(options, row, optarg) == -1) {
+		message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, optarg,
+		        kinds[row->kind].accepted);
+		return STATUS_FAILED;
+	}
 	/* The last of the two counts. */
 	if (row->letter == 'q')
 		options->verbose = false;
@@ -362,21 +340,23 @@ take(struct options *options, const struct row *row)
 	return OPTIONS_ARE_COMPLETE;
 }
 
-/* What is wrong with OPTIONS together, or NULL. */
-static const char *
-find_mistake(const struct options *options, bool has_command)
+/* Refuses OPTIONS that make no sense together. */
+static int
+check(const struct options *options, bool has_command)
 {
 	const int actions = options->list + options->reap +
 	                    (options->cancel != NULL) + has_command;
 
 	if (actions == 0)
-		return "no COMMAND given (see --help)";
-	if (actions > 1)
-		return "of --list, --cancel, --reap and a COMMAND only one can "
-		       "be given";
-	if (options->foreground && (options->setsid || options->pty))
-		return "--foreground goes with neither --setsid nor --pty";
-	return NULL;
+		message("no COMMAND given (see --help)");
+	else if (actions > 1)
+		message("of --list, --cancel, --reap and a COMMAND only one "
+		        "can be given");
+	else if (options->foreground && (options->setsid || options->pty))
+		message("--foreground goes with neither --setsid nor --pty");
+	else
+		return OPTIONS_ARE_COMPLETE;
+	return STATUS_FAILED;
 }
 
 /* Makes what getopt_long(3) takes of ROWS. "+": options end at COMMAND; ":": a
@@ -401,45 +381,34 @@ make_tables(char *letters, struct option *names)
 	*names = (struct option){ .name = NULL };
 }
 
-/* Reads DURATION, the operand before COMMAND. */
+/* Reads DURATION, the first of COUNT operands, before COMMAND. */
 static int
-read_timeout_operand(struct options *options, int argc, char *argv[])
+read_timeout_operand(struct options *options, int count, char *duration)
 {
-	const struct row *const timeout = find_row('t');
-
-	if (argc - optind < 2) {
+	if (count < 2) {
 		message("missing operand: DURATION COMMAND (see --help)");
 		return STATUS_FAILED;
 	}
-	if (store(options, timeout, argv[optind]) == -1)
-		return refuse_value(timeout, argv[optind]);
-	optind++;
 	/* POSIX.1-2024, timeout: the command inherits each disposition but this
 	 * signal's, which would else be ignored below nohup(1). */
 	signal_reset(options->signal);
-	return OPTIONS_ARE_COMPLETE;
-}
-
-/* Whether NAME is "/bin/timeout", or "wdrun-timeout" beside the system's. */
-static bool
-is_timeouts(const char *name)
-{
-	const size_t length = strlen(name);
-
-	return length >= strlen(TIMEOUT) &&
-	       strcmp(name + length - strlen(TIMEOUT), TIMEOUT) == 0;
+	optarg = duration;
+	optind++;
+	return take(options, find_row('t'));
 }
 
 static void
-set_defaults(struct options *options, bool is_timeout)
+set_defaults(struct options *options)
 {
+	/* "timeout", or "wdrun-timeout" beside the system's. */
+	const char *const name = strstr(program_invocation_short_name, TIMEOUT);
+
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		if (rows[i].initial != NULL)
 			(void)store(options, &rows[i], rows[i].initial);
 	}
-	if (!is_timeout)
+	if (name == NULL || strcmp(name, TIMEOUT) != 0)
 		return;
-	message_set_name(TIMEOUT);
 	options->is_timeout = true;
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;
@@ -454,7 +423,7 @@ options_read(struct options *options, int argc, char *argv[])
 	int status = OPTIONS_ARE_COMPLETE;
 	int found;
 
-	set_defaults(options, argv[0] != NULL && is_timeouts(argv[0]));
+	set_defaults(options);
 	make_tables(letters, names);
 	while (status == OPTIONS_ARE_COMPLETE &&
 	       (found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
@@ -465,18 +434,15 @@ options_read(struct options *options, int argc, char *argv[])
 		word = argv[optind];
 	}
 	if (status == OPTIONS_ARE_COMPLETE && options->is_timeout)
-		status = read_timeout_operand(options, argc, argv);
+		status =
+		    read_timeout_operand(options, argc - optind, argv[optind]);
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status;
-
-	/* Before Linux 5.18, execve(2) accepts an empty ARGV: then optind, 1,
-	 * is behind the NULL of ARGV. */
-	const char *const mistake = find_mistake(options, optind < argc);
 
 	options->command = argv + optind;
 	if (options->no_stdin && !options->foreground)
 		options->setsid = true;
-	if (mistake != NULL)
-		message("%s", mistake);
-	return mistake == NULL ? OPTIONS_ARE_COMPLETE : STATUS_FAILED;
+	/* Before Linux 5.18, execve(2) accepts an empty ARGV: then optind, 1,
+	 * is behind the NULL of ARGV. */
+	return check(options, optind < argc);
 }

@@ -40,7 +40,7 @@ scene_list(pid_t pid, const char *name)
 	char path[PATH_SIZE];
 
 	(void)snprintf(path, sizeof(path), "%d/%s", pid, name);
-	(void)procfs_list_names(procfs_fd(), path, &list);
+	procfs_list_names(procfs_fd(), path, &list);
 	return &list;
 }
 

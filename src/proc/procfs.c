@@ -69,7 +69,7 @@ add(struct procfs_list *list, int number)
 		list->numbers[list->count++] = number;
 }
 
-int
+void
 procfs_list_names(int dir, const char *name, struct procfs_list *list)
 {
 	const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -79,17 +79,17 @@ procfs_list_names(int dir, const char *name, struct procfs_list *list)
 	list->count = 0;
 	if (names == NULL) {
 		fds_close(fd);
-		return -1;
+		return;
 	}
 	while ((entry = readdir(names)) != NULL) {
 		if (isdigit((unsigned char)*entry->d_name))
 			add(list, (int)strtol(entry->d_name, NULL, 10));
 	}
 	(void)closedir(names);
-	return 0;
 }
 
-static int
+/* Returns whether there is such a file. */
+static bool
 add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 {
 	static char buffer[2 * TEXT_SIZE];
@@ -103,18 +103,15 @@ add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 
 	if (children == NULL) {
 		fds_close(fd);
-		return -1;
+		return errno != ENOENT;
 	}
 	/* Each read(2), of a page at most, has the kernel begin anew. */
 	(void)setvbuf(children, buffer, _IOFBF, sizeof(buffer));
 	/* The numbers are the kernel's, and fit. */
 	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c) */
 		add(list, pid);
-
-	const int result = ferror(children) ? -1 : 0;
-
 	(void)fclose(children);
-	return result;
+	return true;
 }
 
 /* Without "children" files: all processes, and their parents, as they were when
@@ -127,7 +124,7 @@ add_children_of_machine(pid_t pid, struct procfs_list *list)
 	struct procstat stat;
 
 	if (pid == procfs_self()) {
-		(void)procfs_list_names(root_fd, ".", &machine);
+		procfs_list_names(root_fd, ".", &machine);
 		for (size_t i = 0; i < machine.count; i++)
 			parents[i] = procstat_read_status(machine.numbers[i],
 			                                  &stat) == -1
@@ -140,26 +137,26 @@ add_children_of_machine(pid_t pid, struct procfs_list *list)
 	}
 }
 
-int
+void
 procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 {
 	static struct procfs_list threads;
 	struct stat task;
-	int result = 0;
+	bool has_files = true;
 
 	threads.count = list->count = 0;
 
 	/* A directory's link count is that of its subdirectories plus 2. */
 	if (fstatat(dir, "task", &task, 0) == -1 || task.st_nlink <= 2 + 1)
 		add(&threads, pid);
-	else if (procfs_list_names(dir, "task", &threads) == -1)
-		return -1;
+	else
+		procfs_list_names(dir, "task", &threads);
 	/* A thread that is gone has left its children to another. */
 	for (size_t i = 0; i < threads.count; i++)
-		result |= add_children_of_thread(dir, threads.numbers[i], list);
-	if (result == -1 && errno == ENOENT)
+		has_files &=
+		    add_children_of_thread(dir, threads.numbers[i], list);
+	if (!has_files)
 		add_children_of_machine(pid, list);
-	return result;
 }
 
 /* --- a process ------------------------------------------------------------ */
@@ -257,9 +254,9 @@ int
 procstat_read(pid_t pid, struct procstat *stat)
 {
 	char text[TEXT_SIZE];
-	const ssize_t length = procfs_read(pid, "stat", text, sizeof(text));
 
-	return length == -1 ? -1 : procstat_parse(text, stat);
+	(void)procfs_read(pid, "stat", text, sizeof(text)); /* or "" */
+	return procstat_parse(text, stat);
 }
 
 int64_t
@@ -315,7 +312,7 @@ void
 cmdline_add(struct strbuf *line, pid_t pid, int width)
 {
 	char text[TEXT_SIZE];
-	char words[TEXT_SIZE];
+	char words[TEXT_SIZE] = "";
 	struct strbuf all = { .text = words, .size = sizeof(words) };
 	const char *word = text;
 	ssize_t length = 0;
@@ -347,37 +344,32 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 		return;
 	}
 
-	/* The start and the end: the program, and the last argument. */
-	const size_t left = (size_t)width - strlen("...");
-	const size_t tail = all.is_cut ? 0 : left / 2;
+	/* The start and the end, in whole characters of UTF-8: the program, and
+	 * the last argument. */
+	const int left = width - (int)strlen("...");
+	const int tail = all.is_cut ? 0 : left / 2;
 	const char *end = words + all.length - tail;
+	int head = left - tail;
 
-	while ((*end & 0xc0) == 0x80) /* not from within a character */
+	while (head > 0 && (words[head] & 0xc0) == 0x80)
+		head--;
+	while ((*end & 0xc0) == 0x80)
 		end++;
-	strbuf_addf(line, "%.*s...%s", (int)utf8_fit(words, left - tail), words,
-	            end);
+	strbuf_addf(line, "%.*s...%s", head, words, end);
 }
 
 /* --- the ID of a run ------------------------------------------------------ */
 
 void
-runid_make(char variable[RUNID_PATH_SIZE], pid_t front)
+runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE], pid_t front)
 {
 	const char *outer = getenv(RUNID_VARIABLE);
 
 	/* Not for ever longer where a job hands its work to its successor. */
 	if (outer == NULL || strlen(outer) > RUNID_PATH_SIZE - 2 * RUNID_SIZE)
 		outer = "";
-	(void)snprintf(variable, RUNID_PATH_SIZE, RUNID_VARIABLE "=%s%s%d-%llx",
-	               outer, *outer == '\0' ? "" : "/", front,
-	               (unsigned long long)duration_since_epoch());
-}
-
-const char *
-runid_of(const char *variable)
-{
-	const char *const slash = strrchr(variable, '/');
-
-	return slash == NULL ? variable + strlen(RUNID_VARIABLE "=")
-	                     : slash + 1;
+	(void)snprintf(id, RUNID_SIZE, "%d-%llx", front,
+	               (unsigned long long)duration_of_clock(CLOCK_REALTIME));
+	(void)snprintf(variable, RUNID_PATH_SIZE, RUNID_VARIABLE "=%s%s%s",
+	               outer, *outer == '\0' ? "" : "/", id);
 }

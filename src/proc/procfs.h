@@ -40,17 +40,16 @@ struct procfs_list {
 	int numbers[PROCFS_LIST_MAX]; /* pages that are not used cost nothing */
 };
 
-/* Lists the names in the directory NAME in DIR that are numbers. */
-int procfs_list_names(int dir, const char *name, struct procfs_list *list);
+/* Lists the names in the directory NAME in DIR that are numbers; or nothing. */
+void procfs_list_names(int dir, const char *name, struct procfs_list *list);
 
 /* Lists the children of the process PID, whose directory is DIR, the eldest of
  * a thread first. May miss some while processes come and go. Never waits for
  * the process. Without "children" files (CONFIG_PROC_CHILDREN) the call for
  * this process reads all of /proc, and the others go by that. */
-int procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
+void procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
-/* Opens the directory of PID; sends SIGNAL to the process of one, as kill(2).
- */
+/* Opens PID's directory; sends SIGNAL to the process of DIR, as kill(2). */
 int procfs_dir(pid_t pid);
 int procfs_kill(int dir, int signal);
 
@@ -120,9 +119,7 @@ void cmdline_add(struct strbuf *line, pid_t pid, int width);
 #define RUNID_SIZE      48   /* of an ID, with its null byte */
 #define RUNID_PATH_SIZE 1024 /* of the variable "WDRUN_ID=…" */
 
-/* Writes "WDRUN_ID=OUTER/INNER" into VARIABLE: a new ID behind this process's
- * own path, if it has one that is not too long. */
-void runid_make(char variable[RUNID_PATH_SIZE], pid_t front);
-
-/* Returns the run's own ID in a VARIABLE of runid_make(). */
-const char *runid_of(const char *variable);
+/* Makes a new ID, and the VARIABLE "WDRUN_ID=OUTER/INNER": the ID behind this
+ * process's own path, if it has one that is not too long. */
+void runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE],
+                pid_t front);

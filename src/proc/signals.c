@@ -20,22 +20,18 @@
 
 /* RTMIN of glibc and of "kill -l"; musl's SIGRTMIN is 35. */
 #define FIRST_REAL_TIME 34
-#ifndef SIGSTKFLT /* on mips, sparc, alpha and parisc there is none */
-#define SIGSTKFLT 0
-#endif
 
 static const char names[FIRST_REAL_TIME][8] = {
-	[SIGSTKFLT] = "STKFLT", [SIGHUP] = "HUP",       [SIGINT] = "INT",
-	[SIGQUIT] = "QUIT",     [SIGILL] = "ILL",       [SIGTRAP] = "TRAP",
-	[SIGABRT] = "ABRT",     [SIGBUS] = "BUS",       [SIGFPE] = "FPE",
-	[SIGKILL] = "KILL",     [SIGUSR1] = "USR1",     [SIGSEGV] = "SEGV",
-	[SIGUSR2] = "USR2",     [SIGPIPE] = "PIPE",     [SIGALRM] = "ALRM",
-	[SIGTERM] = "TERM",     [SIGCHLD] = "CHLD",     [SIGCONT] = "CONT",
-	[SIGSTOP] = "STOP",     [SIGTSTP] = "TSTP",     [SIGTTIN] = "TTIN",
-	[SIGTTOU] = "TTOU",     [SIGURG] = "URG",       [SIGXCPU] = "XCPU",
-	[SIGXFSZ] = "XFSZ",     [SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF",
-	[SIGWINCH] = "WINCH",   [SIGIO] = "IO",         [SIGPWR] = "PWR",
-	[SIGSYS] = "SYS"
+	[SIGHUP] = "HUP",       [SIGINT] = "INT",   [SIGQUIT] = "QUIT",
+	[SIGILL] = "ILL",       [SIGTRAP] = "TRAP", [SIGABRT] = "ABRT",
+	[SIGBUS] = "BUS",       [SIGFPE] = "FPE",   [SIGKILL] = "KILL",
+	[SIGUSR1] = "USR1",     [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
+	[SIGPIPE] = "PIPE",     [SIGALRM] = "ALRM", [SIGTERM] = "TERM",
+	[SIGCHLD] = "CHLD",     [SIGCONT] = "CONT", [SIGSTOP] = "STOP",
+	[SIGTSTP] = "TSTP",     [SIGTTIN] = "TTIN", [SIGTTOU] = "TTOU",
+	[SIGURG] = "URG",       [SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ",
+	[SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF", [SIGWINCH] = "WINCH",
+	[SIGIO] = "IO",         [SIGPWR] = "PWR",   [SIGSYS] = "SYS"
 };
 
 int
@@ -99,20 +95,22 @@ signal_parse(const char *text)
 	const long first = base == 0 ? 1 : FIRST_REAL_TIME;
 	const long number = strtol(base == 0 ? text : name + 5, &end, 10);
 
-	if (*end == '\0' && number >= -SIGNAL_MAX && number <= SIGNAL_MAX &&
-	    base + number >= first && base + number <= SIGNAL_MAX)
+	if (*end == '\0' && number >= first - base &&
+	    number <= SIGNAL_MAX - base)
 		return (int)(base + number);
 	errno = EINVAL;
 	return -1;
 }
 
-char *
-signal_name(int signal, char text[SIGNAL_NAME_SIZE])
+const char *
+signal_name(int signal)
 {
+	static char text[16];
+
 	if (signal > 0 && signal < FIRST_REAL_TIME && names[signal][0] != '\0')
-		(void)snprintf(text, SIGNAL_NAME_SIZE, "SIG%s", names[signal]);
+		(void)snprintf(text, sizeof(text), "SIG%s", names[signal]);
 	else
-		(void)snprintf(text, SIGNAL_NAME_SIZE, "SIG%d", signal);
+		(void)snprintf(text, sizeof(text), "SIG%d", signal);
 	return text;
 }
 

@@ -23,8 +23,6 @@
 	(SIGNAL_BIT(SIGHUP) | SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |       \
 	 SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGWINCH) | SIGNALS_OF_STOP)
 
-#define SIGNAL_NAME_SIZE 16 /* of signal_name(), with the null byte */
-
 /* As sigprocmask(2). */
 int signals_mask(int how, uint64_t mask, uint64_t *old);
 
@@ -45,8 +43,8 @@ bool signal_is_ignored(int signal);
  * Returns the number, or -1 with errno EINVAL. */
 int signal_parse(const char *text);
 
-/* Writes "SIGTERM", or "SIG36", into TEXT. Returns TEXT. */
-char *signal_name(int signal, char text[SIGNAL_NAME_SIZE]);
+/* Returns "SIGTERM", or "SIG36", until the next call. */
+const char *signal_name(int signal);
 
 /* Lets SIGNAL, which is blocked and pending, act on this process. Returns when
  * it has; after a stop, when the process is continued; at once in an orphaned

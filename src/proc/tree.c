@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -62,7 +61,6 @@ pidfd_open(pid_t pid)
 pid_t
 helper_fork(void)
 {
-	const pid_t self = getpid();
 	/* The library's clone(2) wants a stack and a function. After the raw
 	 * call libc keeps the parent's thread ID, which the functions read that
 	 * tree.h forbids. */
@@ -72,15 +70,11 @@ helper_fork(void)
 	const pid_t helper = (pid_t)syscall(SYS_clone, EXIT_SIGNAL, 0, 0, 0, 0);
 #endif
 
-	if (helper != 0)
-		return helper;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-
-	/* The parent may have died before prctl(2) was called. A parent in
-	 * another PID namespace has the number 0 here. */
-	if (getppid() != self && getppid() != 0)
-		_exit(0);
-	return 0;
+	/* A parent that has died before is not noticed: then the helper ends by
+	 * itself, or as an orphan of the tree. */
+	if (helper == 0)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	return helper;
 }
 
 void
@@ -185,13 +179,6 @@ mark(pid_t pid)
 	marks[pid] = stop;
 }
 
-/* Notes errno: a process that is gone is not missed. */
-static void
-note_failure(struct tree *tree)
-{
-	tree->is_partial |= errno != ENOENT && errno != ESRCH;
-}
-
 /* Whether waitid(2) and kill(2) know PROCESS, by its PID, as a child. */
 static bool
 is_child(const struct tree *tree, const struct member *process)
@@ -204,12 +191,11 @@ is_child(const struct tree *tree, const struct member *process)
  * at each of them first takes ten times as long, which counts where 2,000 busy
  * sessions have a processor in turn. */
 static void
-push_children(struct tree *tree, int dir, pid_t pid)
+push_children(const struct tree *tree, int dir, pid_t pid)
 {
 	static struct procfs_list list;
 
-	if (procfs_list_children(dir, pid, &list) == -1)
-		note_failure(tree);
+	procfs_list_children(dir, pid, &list);
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
@@ -219,8 +205,6 @@ push_children(struct tree *tree, int dir, pid_t pid)
 		}
 		if (walk.pending_count < TREE_MAX)
 			pending[walk.pending_count++] = child;
-		else
-			tree->is_partial = true;
 	}
 }
 
@@ -272,7 +256,7 @@ had_signal(const struct tree *tree, pid_t pid)
  * child of this process is hidden ("hidepid", proc(5)). A dead child is marked:
  * the group's signal has killed it before the reading. */
 static bool
-find(struct tree *tree, struct member *process, int *dir)
+find(const struct tree *tree, struct member *process, int *dir)
 {
 	const bool is_own = is_child(tree, process);
 	struct procstat stat;
@@ -286,8 +270,6 @@ find(struct tree *tree, struct member *process, int *dir)
 		return false;
 	}
 	*dir = procfs_dir(process->pid);
-	if (*dir == -1)
-		note_failure(tree);
 	if (*dir == -1 || is_own)
 		return is_own;
 	if (procstat_read_status(process->pid, &stat) == 0 && !stat.is_dead &&
@@ -345,7 +327,6 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 {
 	tree->members = found;
 	tree->count = 0;
-	tree->is_partial = false;
 	walk.signal = signal;
 	walk.fresh = 0;
 	push_own_children(tree);
@@ -354,7 +335,7 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 		if (duration_now() >= until)
 			break; /* not before it has got on */
 	}
-	tree->is_partial |= walk.pending_count > 0 || tree->count == TREE_MAX;
+	tree->is_partial = walk.pending_count > 0 || tree->count == TREE_MAX;
 	return walk.fresh;
 }
 
@@ -362,15 +343,12 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 static size_t
 walk_until_rest(struct tree *tree, int signal, int64_t until)
 {
-	bool is_partial = false;
 	size_t count = 0;
 
 	do {
 		count += walk_tree(tree, signal, until);
-		is_partial |= tree->is_partial;
 		tree->spares_group = false;
 	} while (walk.fresh > 0 && duration_now() < until);
-	tree->is_partial = is_partial;
 	return count;
 }
 
@@ -388,14 +366,14 @@ tree_signal_target(const struct tree *tree, int signal)
 	if (tree->target <= 1)
 		return;
 	/* Not yet reaped, the target keeps that number from others. */
-	if (kill(-tree->target, signal) == -1 && !tree->target_is_dead)
+	if (kill(-tree->target, signal) == -1)
 		(void)kill(tree->target, signal);
 }
 
 size_t
 tree_signal_orphans(struct tree *tree, int64_t until)
 {
-	const int64_t bound = duration_add(duration_now(), WALK_BOUND);
+	const int64_t bound = duration_now() + WALK_BOUND;
 
 	return walk_until_rest(tree, tree->signal,
 	                       until < bound ? until : bound);
@@ -404,23 +382,26 @@ tree_signal_orphans(struct tree *tree, int64_t until)
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
+	stop++;
+	if (!wait_has_living(tree->target))
+		marks[tree->target] = stop; /* it gets no signal */
 	tree_signal_target(tree, signal);
 	tree_signal_target(tree, SIGCONT);
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
 	tree->spares_group = true;
-	stop++;
-	if (tree->target_is_dead)
-		marks[tree->target] = stop; /* it gets no signal */
 	return tree_signal_orphans(tree, until);
 }
 
 /* --- the end -------------------------------------------------------------- */
 
 static void
-count_killed(struct tree *tree, const siginfo_t *end)
+reap(struct tree *tree, pid_t child)
 {
-	tree->killed += end->si_code == CLD_KILLED && end->si_status == SIGKILL;
+	siginfo_t end;
+
+	tree->killed += wait_peek(child, WEXITED, &end) == child &&
+	                end.si_code == CLD_KILLED && end.si_status == SIGKILL;
 }
 
 void
@@ -428,26 +409,18 @@ tree_reap(struct tree *tree, bool is_thorough)
 {
 	siginfo_t end;
 
-	while (!tree->target_is_dead &&
-	       wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0) {
-		tree->target_is_dead = end.si_pid == tree->target;
-		if (tree->target_is_dead)
-			tree->end = end;
-		else
-			(void)wait_peek(end.si_pid, WEXITED, &end);
-		count_killed(tree, &end);
-	}
-	if (!tree->target_is_dead || !is_thorough)
+	/* For any child, waitid(2) tells of the target again and again. */
+	while (wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
+	       end.si_pid != tree->target)
+		reap(tree, end.si_pid);
+	if (!is_thorough)
 		return;
-	/* For any child, waitid(2) would return the target's zombie again and
-	 * again. */
 	push_own_children(tree);
 	while (walk.pending_count > 0) {
 		const pid_t child = pending[--walk.pending_count].pid;
 
-		if (child != tree->target &&
-		    wait_peek(child, WEXITED, &end) == child)
-			count_killed(tree, &end);
+		if (child != tree->target)
+			reap(tree, child);
 	}
 }
 
@@ -478,15 +451,16 @@ tree_kill(struct tree *tree)
 	const int64_t bound = last + TREE_KILL_BOUND;
 	int restless = 0;
 
-	/* The target first, alone: among a thousand dying processes it would
-	 * wait for a processor. */
-	if (tree->target > 1 && !tree->target_is_dead) {
-		(void)kill(tree->target, SIGKILL);
-		helper_await(tree->target, last + TARGET_TIME);
-	}
-	tree_signal_target(tree, SIGKILL);
 	tree->killed = 0;
 	stop++;
+	/* The target first, alone: among a thousand dying processes it would
+	 * wait for a processor. */
+	if (tree->target > 1 && wait_has_living(tree->target)) {
+		(void)kill(tree->target, SIGKILL);
+		helper_await(tree->target, last + TARGET_TIME);
+		tree->killed++;
+	}
+	tree_signal_target(tree, SIGKILL);
 	for (;;) {
 		const size_t killed = tree->killed;
 		const size_t fresh =
@@ -505,13 +479,10 @@ tree_kill(struct tree *tree)
 		const int64_t now = duration_now();
 
 		tree_reap(tree, true);
-		if (!is_alive)
-			return true;
-
 		if (fresh > 0 || tree->killed > killed)
 			last = now;
-		if (now - last >= LAST_BOUND || now >= bound)
-			return false;
+		if (!is_alive || now - last >= LAST_BOUND || now >= bound)
+			return !is_alive;
 		duration_sleep(MILLISECOND / 2 + (now - last) / 64);
 	}
 }

@@ -80,16 +80,15 @@ struct member {
 };
 
 struct tree {
-	pid_t target;        /* a child of this process; 0: not known */
-	bool target_is_dead; /* its zombie is kept, and so the PGID */
-	siginfo_t end;       /* how the target died, from waitid(2) */
-	size_t killed;       /* processes that died by SIGKILL in tree_kill() */
+	pid_t target;  /* a child of this process; 0: not known. Its zombie is
+	                * kept, and so the number of its process group. */
+	size_t killed; /* in tree_kill(): processes that died by SIGKILL */
 
 	/* The living, as last read: parents before their children, and these
 	 * in the order of their birth. */
 	const struct member *members;
 	size_t count;
-	bool is_partial; /* time, room, or permission was missing */
+	bool is_partial; /* time or room was missing */
 
 	int signal; /* of the last tree_signal(), */
 	int64_t signalled_at;
@@ -99,9 +98,8 @@ struct tree {
 };
 
 /* Whether, when first asked, so many processes want a processor that a look at
- * the tree is in vain: without priority, this process would wait for seconds
- * after each half millisecond of work; with it, there is too much to be read.
- */
+ * the tree is in vain: this process would wait for seconds after each half
+ * millisecond of work; and with priority, there is too much to be read. */
 bool tree_is_outrun(void);
 
 /* Lets this process run before the tree that it is about to stop, as far as it
@@ -112,16 +110,14 @@ void tree_take_priority(void);
 void tree_read(struct tree *tree, int64_t until);
 
 /* Sends SIGNAL to the process group that the target leads, else to the target
- * alone, if it lives. */
+ * alone. */
 void tree_signal_target(const struct tree *tree, int signal);
 
-/*
- * Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
+/* Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
  * to the target's process group, before anything is read, then to the others,
  * until nobody is new, or the clock says UNTIL, for about a second at most.
  * Leaves out what such a process has started since: that is part of an orderly
- * end. Returns how many processes got the signal.
- */
+ * end. Returns how many processes got the signal. */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
 /* After tree_signal(), when a process may have died: sends its signal to the
@@ -136,8 +132,8 @@ size_t tree_signal_orphans(struct tree *tree, int64_t until);
  * MEMBERS says who. */
 bool tree_kill(struct tree *tree);
 
-/* Notes the end of the target, and reaps the other dead children; those behind
- * a dead target only if IS_THOROUGH, as they cost a reading. */
+/* Reaps the dead children but the target; those behind a dead target only if
+ * IS_THOROUGH, as they cost a reading. */
 void tree_reap(struct tree *tree, bool is_thorough);
 
 /* A number that changes when a process of the tree, as last read, comes, goes,

@@ -82,10 +82,8 @@ add_object(struct strbuf *text, const struct registry_walk *walk, int64_t now)
 	json_add_key(text, "command");
 	strbuf_addf(text, "[");
 	for (const char *word = entry->command; word != NULL;
-	     word = entry_next_word(word)) {
-		json_add_comma(text);
+	     word = entry_next_word(word))
 		json_add_string(text, word);
-	}
 	strbuf_addf(text, "]}");
 }
 
@@ -95,7 +93,7 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 	struct registry_walk walk = { .count = 0 };
 	struct winsize size = { .ws_col = 0 };
 	struct strbuf text = { .grows = true };
-	const int64_t now = duration_since_epoch();
+	const int64_t now = duration_of_clock(CLOCK_REALTIME);
 	int status = STATUS_FAILED;
 	size_t count = 0;
 

@@ -170,7 +170,7 @@ note_children(struct search *search, const struct procid *parent)
 	const int dir = procfs_dir(parent->pid);
 	struct process child;
 
-	(void)procfs_list_children(dir, parent->pid, &children);
+	procfs_list_children(dir, parent->pid, &children);
 	fds_close(dir);
 	for (size_t i = 0; i < children.count; i++) {
 		if (read_process(search, children.numbers[i], &child) == 1 &&
@@ -322,9 +322,10 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 
 	const size_t killed = search.killed.count;
 	const int64_t age = procstat_age(&(struct procstat){ .start = 0 });
-	const int64_t until = walk->is_elsewhere ? duration_since_epoch() - age
-	                      : killed > 0       ? NEVER
-	                                         : 0;
+	const int64_t until = walk->is_elsewhere
+	                          ? duration_of_clock(CLOCK_REALTIME) - age
+	                      : killed > 0 ? NEVER
+	                                   : 0;
 
 	strbuf_addf(&line, "run %s", walk->id);
 	if (entry->name != NULL)

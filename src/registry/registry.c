@@ -269,8 +269,7 @@ registry_add(int directory_fd, const char *id, const struct strbuf *text)
 		if (lock(fd, F_OFD_SETLKW) == -1 || fstat(fd, &status) == -1)
 			break;
 	}
-	if (status.st_nlink > 0 &&
-	    fds_write(fd, text->text, text->length, -1) == text->length)
+	if (status.st_nlink > 0 && fds_write(fd, text->text, text->length, -1))
 		return fd;
 	(void)unlinkat(directory_fd, file, 0); /* or errno tells of that */
 	fds_close(fd);

@@ -59,7 +59,7 @@ struct entry {
 	int64_t kill_after;       /* or NEVER */
 	struct procid supervisor; /* PID 0: the target is not started yet */
 	pid_t session;
-	int64_t until; /* as duration_since_epoch(), or NEVER */
+	int64_t until; /* since the epoch, or NEVER */
 };
 
 /* Appends the front's part of ENTRY to TEXT, with COMMAND, NULL-terminated, in
@@ -119,7 +119,7 @@ struct registry_walk {
 	/* The present run: */
 	const char *file;
 	char id[RUNID_SIZE];
-	int64_t started_at; /* as duration_since_epoch() */
+	int64_t started_at; /* since the epoch */
 	const char *state;  /* as --list shows it */
 	bool is_orphaned;   /* both watchers are dead */
 	bool is_elsewhere;  /* on another machine, or in another PID namespace;

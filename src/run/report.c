@@ -144,11 +144,9 @@ add_end(struct strbuf *line, const struct facts *facts)
 static void
 add_signal(struct strbuf *line, const struct outcome *outcome)
 {
-	char name[SIGNAL_NAME_SIZE];
-
 	json_add_text(line, "signal",
 	              outcome->kind == OUTCOME_SIGNAL
-	                  ? signal_name(outcome->value, name)
+	                  ? signal_name(outcome->value)
 	                  : NULL);
 }
 
@@ -213,7 +211,7 @@ add_all(struct strbuf *line, const struct run *run)
 
 	strbuf_addf(line, "{");
 	json_add_number(line, "version", VERSION);
-	json_add_text(line, "id", runid_of(run->facts->id));
+	json_add_text(line, "id", run->facts->id);
 	json_add_text(line, "name", options->name);
 	json_add_strings(line, "command", SIZE_MAX,
 	                 (const char *const *)options->command);
@@ -254,7 +252,7 @@ write_file(const struct run *run, const struct strbuf *line)
 
 	/* The report's own name may be as long as a name can be. */
 	(void)snprintf(unfinished, sizeof(unfinished), ".%s.new",
-	               runid_of(run->facts->id));
+	               run->facts->id);
 	/* Of the supervisor, if it was killed while it wrote. */
 	(void)unlinkat(report->directory_fd, unfinished, 0);
 
@@ -266,8 +264,7 @@ write_file(const struct run *run, const struct strbuf *line)
 
 	/* No fsync(2): a crash of the machine also ends all that the report
 	 * tells of. */
-	const bool is_written =
-	    fds_write(fd, line->text, line->length, -1) == line->length;
+	const bool is_written = fds_write(fd, line->text, line->length, -1);
 
 	/* NFS may report a full disk only here: ENOSPC in close(2). */
 	if (close(fd) == 0 && is_written &&
@@ -295,7 +292,7 @@ report_write(const struct run *run)
 	if (!line.is_cut && report->stream_fd != -1)
 		is_written =
 		    fds_write(report->stream_fd, line.text, line.length,
-		              READER_PATIENCE / MILLISECOND) == line.length;
+		              READER_PATIENCE / MILLISECOND);
 	else if (!line.is_cut)
 		is_written = write_file(run, &line) == 0;
 	if (!is_written)

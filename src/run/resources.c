@@ -82,7 +82,7 @@ resources_prepare(struct run *run)
 		.registry_fd = -1,
 		.entry_fd = -1,
 	};
-	run->facts->started_at = duration_since_epoch();
+	run->facts->started_at = duration_of_clock(CLOCK_REALTIME);
 	if (options->report != NULL &&
 	    report_open(&resources->report, options->report) == -1)
 		return -1;
@@ -177,9 +177,8 @@ add_entry(struct run *run)
 	if (procid_read(run->watchers.front, &entry.front) == 0) {
 		entry_format(&text, &entry, options->command);
 		if (!text.is_cut) /* else errno is ENOMEM */
-			resources->entry_fd =
-			    registry_add(resources->registry_fd,
-			                 runid_of(run->facts->id), &text);
+			resources->entry_fd = registry_add(
+			    resources->registry_fd, run->facts->id, &text);
 	}
 
 	free(text.text); /* keeps errno */
@@ -192,10 +191,9 @@ static void
 unregister(const struct run *run)
 {
 	if (run->resources.entry_fd != -1 &&
-	    registry_remove(run->resources.registry_fd,
-	                    runid_of(run->facts->id)) == -1)
+	    registry_remove(run->resources.registry_fd, run->facts->id) == -1)
 		message("the registry: cannot remove the entry of run %s: %s",
-		        runid_of(run->facts->id), strerror(errno));
+		        run->facts->id, strerror(errno));
 }
 
 int
@@ -238,8 +236,8 @@ resources_register(const struct run *run)
 	const struct resources *const resources = &run->resources;
 	struct strbuf text = { .grows = true };
 	struct entry entry = {
-		.until =
-		    duration_add(duration_since_epoch(), run->options.timeout),
+		.until = duration_add(duration_of_clock(CLOCK_REALTIME),
+		                      run->options.timeout),
 	};
 
 	if (resources->entry_fd == -1)
@@ -253,10 +251,10 @@ resources_register(const struct run *run)
 	if (procid_read(getppid(), &entry.supervisor) == -1)
 		return -1;
 	entry_format_target(&text, &entry);
-	return text.is_cut || fds_write(resources->entry_fd, text.text,
-	                                text.length, -1) < text.length
-	           ? -1
-	           : 0;
+	return !text.is_cut && fds_write(resources->entry_fd, text.text,
+	                                 text.length, -1)
+	           ? 0
+	           : -1;
 }
 
 void

@@ -78,9 +78,10 @@ struct target {
  * "done"; killed without an outcome, it says "take over", and killed after an
  * outcome, "finish the teardown". */
 struct facts {
-	char id[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
-	struct target target;     /* target.c; its end: supervisor.c */
-	enum reason stop;         /* the first reason to end the tree */
+	char id[RUNID_SIZE];
+	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
+	struct target target;              /* target.c; its end: supervisor.c */
+	enum reason stop;       /* the first reason to end the tree */
 	_Atomic unsigned stops; /* odd: the front is to stop, by STOP_SIGNAL */
 	int stop_signal;
 	_Atomic bool has_outcome; /* of the supervisor */
@@ -110,7 +111,7 @@ struct watchers {
 	bool has_older_children; /* the front, from before wdrun's exec */
 	bool front_is_lost;      /* the orders are at their end */
 	int orders[2];           /* [0], the supervisor's; [1], the front's */
-	int signal_fd; /* reads the signals of who reads: signalfd(2) */
+	int signal_fd; /* a watcher reads its own signals: signalfd(2) */
 	int null_fd;   /* /dev/null */
 };
 
@@ -244,9 +245,9 @@ void supervisor_signal_front(const struct run *run, int signal);
 /* Has the front know the outcome, and end as soon as this process has. */
 void supervisor_tell_outcome(const struct run *run);
 
-/* Makes this process, just forked, the root of its tree: a subreaper with a
- * signalfd and, unless the target is to stay in the caller's session, the
- * leader of a new session. Returns 0, or -1 with errno. */
+/* Makes this process, just forked, the root of its tree: a subreaper and,
+ * unless the target is to stay in the caller's session, the leader of a new
+ * session. Returns 0, or -1 with errno. */
 int supervisor_prepare(struct run *run);
 
 /* Once the target is forked: leaves the caller's session, and notes where the

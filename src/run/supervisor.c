@@ -326,21 +326,20 @@ supervisor_wait(struct run *run, int64_t until)
 void
 supervisor_reap(struct run *run, int64_t now)
 {
-	/* The end of a run without survivors costs no look into /proc. */
-	tree_reap(&run->tree,
-	          run->tree.target_is_dead && wait_has_living(ANY_CHILD));
-	if (!run->tree.target_is_dead || run->target->has_exited)
-		return;
-
 	struct target *const target = run->target;
-	const siginfo_t *const end = &run->tree.end;
+	siginfo_t end;
 
+	/* The end of a run without survivors costs no look into /proc. */
+	tree_reap(&run->tree, target->has_exited && wait_has_living(ANY_CHILD));
+	if (target->has_exited || run->tree.target == 0 ||
+	    wait_peek(run->tree.target, WEXITED | WNOWAIT, &end) <= 0)
+		return;
 	target->exited_by_itself = run->state == STATE_RUNNING;
-	target->dumped_core = end->si_code == CLD_DUMPED;
+	target->dumped_core = end.si_code == CLD_DUMPED;
 	target->outcome =
-	    (struct outcome){ end->si_code == CLD_EXITED ? OUTCOME_EXIT
-		                                         : OUTCOME_SIGNAL,
-		              end->si_status };
+	    (struct outcome){ end.si_code == CLD_EXITED ? OUTCOME_EXIT
+		                                        : OUTCOME_SIGNAL,
+		              end.si_status };
 	target->has_exited = true;
 	end_stop(run, now);
 	output_note_exit(&run->output);

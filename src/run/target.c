@@ -162,7 +162,7 @@ become_target(struct run *run, pid_t supervisor)
 		message("cannot put the run on record");
 		fail(run, STATUS_FAILED);
 	}
-	if (putenv(run->facts->id) != 0 ||
+	if (putenv(run->facts->id_variable) != 0 ||
 	    (run->options.no_stdin &&
 	     dup2(run->watchers.null_fd, STDIN_FILENO) == -1) ||
 	    output_connect(&run->output) == -1)

@@ -42,12 +42,10 @@ tell_look(struct run *run, int64_t until)
 void
 tell_signal(const struct run *run, int signal)
 {
-	char name[SIGNAL_NAME_SIZE];
-
 	if (!run->options.is_timeout || !run->options.verbose)
 		return;
 	message("sending signal %s to command '%s'",
-	        signal == 0 ? "0" : signal_name(signal, name) + strlen("SIG"),
+	        signal == 0 ? "0" : signal_name(signal) + strlen("SIG"),
 	        run->options.command[0]);
 }
 
@@ -96,12 +94,9 @@ print(const struct run *run, enum reason why, size_t count)
 	                    : next == STATE_KILLING ? ", killing "
 	                                            : "could not kill ");
 	add_count(&lines, run, why, count);
-	if (next == STATE_STOPPING) {
-		char name[SIGNAL_NAME_SIZE];
-
+	if (next == STATE_STOPPING)
 		strbuf_addf(&lines, " with %s",
-		            signal_name(run->options.signal, name));
-	}
+		            signal_name(run->options.signal));
 	if (tell_has_look(run, why))
 		look_add_lines(&lines, &run->facts->look);
 	strbuf_addf(&lines, "%c", '\0');
@@ -125,11 +120,10 @@ tell_change(const struct run *run, enum state from, enum reason why,
 		return;
 	if (run->options.verbose && !run->options.is_timeout) {
 		const bool by_signal = why == REASON_CANCELLED;
-		char name[SIGNAL_NAME_SIZE];
 
 		message("%s -> %s: %s%s%s", states[from], states[run->state],
 		        reasons[why].words, by_signal ? " by " : "",
-		        by_signal ? signal_name(run->cancel_signal, name) : "");
+		        by_signal ? signal_name(run->cancel_signal) : "");
 	}
 	if (!run->options.quiet && reasons[why].telling != TELLING_NOTHING)
 		print(run, why, count);
