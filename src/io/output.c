@@ -57,17 +57,17 @@ open_sink(struct stream *stream, int fd)
 	if (fstat(fd, &file) == -1)
 		return -1;
 
-	const bool may_wait = S_ISFIFO(file.st_mode) || isatty(fd);
+	const bool may_wait =
+	    S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode) || isatty(fd);
 
 	/* A description of our own: O_NONBLOCK on the caller's would change it
-	 * for all who share it. */
+	 * for all who share it. There is none of a socket, nor of another
+	 * user's pipe. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (may_wait)
 		stream->out_fd =
 		    open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	stream->sink = S_ISSOCK(file.st_mode)             ? SINK_SOCKET
-	               : may_wait && stream->out_fd == -1 ? SINK_CAREFUL
-	                                                  : SINK_PLAIN;
+	stream->may_block = may_wait && stream->out_fd == -1;
 	/* A FIFO may get another reader; a pipe without a name may not. */
 	stream->is_watched = S_ISFIFO(file.st_mode) &&
 	                     fstatfs(fd, &system) == 0 &&

@@ -18,21 +18,13 @@ struct options;
  * where both are the same file, so that their order is kept.
  */
 
-/* How a stream is written: never so that the front waits for a reader, but
- * where there is no other way. */
-enum sink {
-	SINK_PLAIN,   /* a file, or a description of our own, O_NONBLOCK */
-	SINK_SOCKET,  /* MSG_DONTWAIT */
-	SINK_CAREFUL, /* another user's pipe: at most PIPE_BUF, after poll(2) */
-};
-
 struct stream {
 	bool is_stdout; /* carries the command's stdout */
 	bool is_stderr; /* carries the command's stderr */
 	int command_fd; /* the end that the command writes to */
 	int in_fd;      /* the end that is read; -1: end-of-file, or closed */
 	int out_fd;     /* to the caller, or -1: none, or its reader is gone */
-	enum sink sink; /* of OUT_FD */
+	bool may_block; /* OUT_FD is no description of our own */
 	bool is_copied; /* to the file of --tee */
 	bool has_returns; /* the pseudo-terminal writes "\r\n" */
 	bool is_watched;  /* OUT_FD is a pipe: tell when its reader is gone */

@@ -1,6 +1,4 @@
 /* Carries the command's output, and keys, in one ppoll(2). */
-#include <sys/socket.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -106,22 +104,6 @@ read_chunk(struct output *output, struct stream *stream)
 	return true;
 }
 
-static ssize_t
-write_sink(int fd, enum sink sink, const char *data, size_t size)
-{
-	struct pollfd room = { .fd = fd, .events = POLLOUT };
-
-	if (sink == SINK_SOCKET)
-		return send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (sink != SINK_CAREFUL)
-		return write(fd, data, size);
-	if (poll(&room, 1, 0) == 0) {
-		errno = EAGAIN;
-		return -1;
-	}
-	return write(fd, data, size < PIPE_BUF ? size : PIPE_BUF);
-}
-
 /* The reader of the caller's pipe is gone. The command's next write then fails
  * as it would without wdrun: SIGPIPE; on a pseudo-terminal, a hang-up. */
 static void
@@ -136,16 +118,25 @@ hang_up(struct stream *stream)
 	close_stream(stream);
 }
 
-/* Writes what is left of PART as far as FD, a SINK, takes it; -1 takes all.
- * Returns 0, or errno. */
+/* Writes what is left of PART as far as FD takes it; -1 takes all. If FD
+ * MAY_BLOCK, PIPE_BUF bytes at once have room where poll(2) says so. Returns 0,
+ * or errno. */
 static int
-write_rest(struct part *part, int fd, enum sink sink)
+write_rest(struct part *part, int fd, bool may_block)
 {
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+
 	while (part->written < part->size) {
-		const char *const data = part->text + part->written;
-		const size_t size = part->size - part->written;
+		const size_t left = part->size - part->written;
+		const size_t size =
+		    may_block && left > PIPE_BUF ? PIPE_BUF : left;
+
+		if (may_block && poll(&room, 1, 0) == 0)
+			return EAGAIN;
+
 		const ssize_t length =
-		    fd == -1 ? (ssize_t)size : write_sink(fd, sink, data, size);
+		    fd == -1 ? (ssize_t)size
+		             : write(fd, part->text + part->written, size);
 
 		if (length > 0)
 			part->written += (size_t)length;
@@ -160,7 +151,7 @@ deliver(struct output *output, struct stream *stream)
 {
 	struct part *const chunk = &stream->chunk;
 	const size_t before = chunk->written;
-	const int why = write_rest(chunk, stream->out_fd, stream->sink);
+	const int why = write_rest(chunk, stream->out_fd, stream->may_block);
 
 	if (stream->out_fd != -1)
 		output->facts->relayed += chunk->written - before;
@@ -183,7 +174,7 @@ static void
 copy(struct output *output, struct stream *stream)
 {
 	const int fd = stream->is_copied ? output->tee_fd : -1;
-	const int why = write_rest(&stream->copy, fd, SINK_PLAIN);
+	const int why = write_rest(&stream->copy, fd, false);
 
 	if (why == 0 || why == EAGAIN)
 		return;
@@ -295,7 +286,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	/* A terminal that is gone is a hang-up of the command's, too. */
 	if (polled[AT_KEYS].revents != 0 && !terminal_read_keys(terminal))
 		hang_up(first);
-	why = write_rest(&terminal->keys, first->in_fd, SINK_PLAIN);
+	why = write_rest(&terminal->keys, first->in_fd, false);
 	if (why != 0 && why != EAGAIN)
 		terminal->keys.written = terminal->keys.size;
 	if (!terminal->is_ours)
