@@ -26,14 +26,12 @@ refuse(const char *what)
 	return -1;
 }
 
-/* Whether FD was open for writing when wdrun was started; if not, the command
- * gets FD as it is. What wdrun has opened itself on 0 to 2 is close-on-exec;
- * what came through execve(2) is not. */
+/* Whether the caller has FD open. What wdrun has opened itself on 0 to 2 is
+ * close-on-exec; what came by execve(2) is not. */
 static bool
-is_writable(int fd)
+is_open(int fd)
 {
-	return fcntl(fd, F_GETFD) == 0 &&
-	       (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+	return fcntl(fd, F_GETFD) == 0;
 }
 
 static bool
@@ -77,23 +75,22 @@ open_sink(struct stream *stream, int fd)
 	return stream->out_fd == -1 ? -1 : 0;
 }
 
-/* Makes both ends of STREAM, and opens where it leads to. */
+/* Makes both ends of the next stream, from the command's FD to the caller's. */
 static int
-open_stream(struct output *output, struct stream *stream)
+open_stream(struct output *output, int fd)
 {
-	const int fd = stream->is_stdout ? STDOUT_FILENO : STDERR_FILENO;
-	const bool is_writable_fd = is_writable(fd);
-	const bool is_on_terminal = is_writable_fd && isatty(fd);
+	struct stream *const stream = &output->streams[output->count++];
+	const bool is_on_terminal = isatty(fd);
 	const bool is_pty =
 	    is_on_terminal || (output->has_pty && stream == output->streams);
 	int pipe_fds[2];
 
+	stream->is_stdout = fd == STDOUT_FILENO;
 	stream->out_fd = -1;
-	if (is_writable_fd && open_sink(stream, fd) == -1)
+	if (open_sink(stream, fd) == -1)
 		return refuse("cannot set up the output");
 	/* With "--tee=log 2>>log", no line must be there twice. */
-	stream->is_copied =
-	    !(is_writable_fd && is_same_file(fd, output->tee_fd));
+	stream->is_copied = !is_same_file(fd, output->tee_fd);
 	/* A hang-up would end a command that writes nothing more. */
 	stream->is_watched &= !is_pty;
 	if (!is_pty) {
@@ -101,14 +98,14 @@ open_stream(struct output *output, struct stream *stream)
 		    fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK) == -1)
 			return refuse("cannot make a pipe");
 		stream->in_fd = pipe_fds[0];
-		stream->command_fd = pipe_fds[1];
+		output->fds[fd] = pipe_fds[1];
 		return 0;
 	}
 	/* The raw terminal makes no "\r\n" of "\n". */
 	stream->has_returns = output->terminal->is_keyboard && is_on_terminal;
 	/* In the background, the terminal may have the modes of a shell that
 	 * reads a command line. */
-	if (pty_open(&stream->in_fd, &stream->command_fd,
+	if (pty_open(&stream->in_fd, &output->fds[fd],
 	             output->size_fd != -1 &&
 	                     tcgetpgrp(output->size_fd) == getpgrp()
 	                 ? output->size_fd
@@ -119,24 +116,26 @@ open_stream(struct output *output, struct stream *stream)
 	return 0;
 }
 
-/* Decides whether stdout and stderr have a stream each, or share one. */
-static void
-plan(struct output *output, bool is_pty)
+/* Gives stdout and stderr a stream each, or one for both. */
+static int
+open_streams(struct output *output)
 {
-	struct stream *const first = &output->streams[0];
-	const bool has_stdout = is_writable(STDOUT_FILENO);
-	const bool has_stderr = is_writable(STDERR_FILENO);
+	int *const fds = output->fds;
 
-	first->is_stdout = has_stdout || is_pty;
-	first->is_stderr =
-	    is_pty ||
-	    (has_stderr &&
-	     (!has_stdout || is_same_file(STDOUT_FILENO, STDERR_FILENO)));
-	output->count = first->is_stdout || first->is_stderr;
-	if (has_stderr && !first->is_stderr) {
-		output->streams[1].is_stderr = true;
-		output->count = 2;
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+		/* What was closed stays closed. */
+		if (!output->options->pty && !is_open(fd))
+			continue;
+		if (output->count == 1 &&
+		    (output->options->pty || is_same_file(STDOUT_FILENO, fd)))
+			fds[fd] = fds[STDOUT_FILENO];
+		else if (open_stream(output, fd) == -1)
+			return -1;
 	}
+	/* Else the command reads what the caller gave. */
+	if (output->terminal->is_keyboard && isatty(STDIN_FILENO))
+		fds[STDIN_FILENO] = fds[STDOUT_FILENO];
+	return 0;
 }
 
 /* Opens the caller's terminal, for its size, and for its keys if the command
@@ -145,6 +144,7 @@ static int
 open_terminal(struct output *output, bool no_stdin)
 {
 	struct terminal *const terminal = output->terminal;
+	const bool is_stdin = isatty(STDIN_FILENO);
 	int display_fd = STDIN_FILENO;
 
 	while (display_fd <= STDERR_FILENO && !isatty(display_fd))
@@ -154,15 +154,14 @@ open_terminal(struct output *output, bool no_stdin)
 	                      : fcntl(display_fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
 	if (!output->has_pty || no_stdin)
 		return 0;
-	terminal->is_stdin = isatty(STDIN_FILENO);
 	terminal->shows_output = isatty(STDOUT_FILENO);
 	/* A pager at the end of a pipeline reads keys from /dev/tty. */
-	if (!terminal->is_stdin && !terminal_is_controlling(STDOUT_FILENO))
+	if (!is_stdin && !terminal_is_controlling(STDOUT_FILENO))
 		return 0;
 	/* A new file description, for O_NONBLOCK: another process may take the
 	 * key that poll(2) has reported, and read(2) must not wait. A terminal
 	 * that controls another session (after su) has no such name. */
-	display_fd = terminal->is_stdin ? STDIN_FILENO : STDOUT_FILENO;
+	display_fd = is_stdin ? STDIN_FILENO : STDOUT_FILENO;
 	terminal->fd = terminal_is_controlling(display_fd)
 	                   ? open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC)
 	                   : fcntl(display_fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
@@ -175,22 +174,22 @@ output_setup(struct output *output, const struct options *options)
 {
 	const bool stays = options->foreground || options->setsid;
 
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		output->fds[fd] = fd;
 	output->options = options;
 	output->size_fd = output->tee_fd = -1;
 	if (options->idle_timeout == NEVER && options->until == NULL &&
 	    options->tee == NULL && !options->pty)
 		return 0;
+	/* Output that has no place to go cannot be read; nor could a message.
+	 */
+	if (!options->pty && !is_open(STDOUT_FILENO) && !is_open(STDERR_FILENO))
+		return -1;
 	/* At a terminal, a pager or an editor needs a terminal, although its
 	 * output is read. */
 	output->has_pty =
 	    options->pty || (!stays && terminal_is_controlling(STDIN_FILENO) &&
 	                     terminal_is_controlling(STDOUT_FILENO));
-	plan(output, options->pty);
-	if (output->count == 0) {
-		message("neither stdout nor stderr is open for writing: there "
-		        "is no output to be seen");
-		return -1;
-	}
 	/* With O_NONBLOCK, a FIFO without a reader fails instead of waiting
 	 * (fifo(7)), and a reader that takes nothing holds up the command, but
 	 * not the front. */
@@ -204,50 +203,26 @@ output_setup(struct output *output, const struct options *options)
 		        strerror(errno));
 		return -1;
 	}
-	if (open_terminal(output, options->no_stdin) == -1)
-		return -1;
-	for (size_t i = 0; i < output->count; i++) {
-		if (open_stream(output, &output->streams[i]) == -1)
-			return -1;
-	}
-	return 0;
+	return open_terminal(output, options->no_stdin) == -1
+	           ? -1
+	           : open_streams(output);
 }
 
 int
 output_lead(const struct output *output)
 {
-	return output->has_pty
-	           ? ioctl(output->streams[0].command_fd, TIOCSCTTY, 0)
-	           : 0;
-}
-
-int
-output_fd(const struct output *output, int fd)
-{
-	for (size_t i = 0; i < output->count; i++) {
-		const struct stream *const stream = &output->streams[i];
-
-		if (fd == STDOUT_FILENO ? stream->is_stdout : stream->is_stderr)
-			return stream->command_fd;
-	}
-	return fd;
+	return output->has_pty ? ioctl(output->fds[STDOUT_FILENO], TIOCSCTTY, 0)
+	                       : 0;
 }
 
 int
 output_connect(const struct output *output)
 {
-	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
-		const int given = output_fd(output, fd);
-
-		if (given != fd && dup2(given, fd) == -1)
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (output->fds[fd] != fd && dup2(output->fds[fd], fd) == -1)
 			return -1;
 	}
-	if (!output->has_pty)
-		return 0;
-	if (output->terminal->is_stdin && output->terminal->is_keyboard &&
-	    dup2(output->streams[0].command_fd, STDIN_FILENO) == -1)
-		return -1;
-	return tcsetpgrp(STDOUT_FILENO, getpid());
+	return output->has_pty ? tcsetpgrp(STDOUT_FILENO, getpid()) : 0;
 }
 
 void
@@ -257,7 +232,7 @@ output_note_exit(const struct output *output)
 		return;
 	/* As a shell does. When the session leader, this process, ends, the
 	 * kernel sends SIGHUP to the foreground group (disassociate_ctty()). */
-	(void)tcsetpgrp(output->streams[0].command_fd, getpgrp());
+	(void)tcsetpgrp(output->fds[STDOUT_FILENO], getpgrp());
 	output->terminal->facts->is_over = true;
 	terminal_give_back(output->terminal);
 }
@@ -270,7 +245,7 @@ output_keep(const struct output *output, bool is_front, int keep[OUTPUT_FDS])
 		/* The slave: else a pseudo-terminal that nobody has open would
 		 * end by EIO, before a daemon opens it again. */
 		if (output->has_pty)
-			keep[1] = output->streams[0].command_fd;
+			keep[1] = output->fds[STDOUT_FILENO];
 		return;
 	}
 	keep[1] = output->size_fd;

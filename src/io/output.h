@@ -19,9 +19,7 @@ struct options;
  */
 
 struct stream {
-	bool is_stdout; /* carries the command's stdout */
-	bool is_stderr; /* carries the command's stderr */
-	int command_fd; /* the end that the command writes to */
+	bool is_stdout; /* or stderr alone */
 	int in_fd;      /* the end that is read; -1: end-of-file, or closed */
 	int out_fd;     /* to the caller, or -1: none, or its reader is gone */
 	bool may_block; /* OUT_FD is no description of our own */
@@ -47,8 +45,9 @@ struct output_facts {
 };
 
 struct output {
-	size_t count; /* of streams. 0: the command has the caller's own stdout
-	               * and stderr, and the functions below do nothing */
+	int fds[3];   /* what the command gets as stdin, stdout and stderr: a
+	               * stream's other end, or the caller's own */
+	size_t count; /* of streams. 0: the functions below do nothing */
 	struct stream streams[STREAMS_MAX];
 	bool has_pty;  /* the first stream is a pseudo-terminal, the command's
 	                * controlling terminal */
@@ -69,12 +68,8 @@ int output_setup(struct output *output, const struct options *options);
  * controlling terminal. Returns 0, or -1 with errno of ioctl(2). */
 int output_lead(const struct output *output);
 
-/* What the command gets as FD, stdout or stderr: a descriptor of a stream, or
- * FD. */
-int output_fd(const struct output *output, int fd);
-
-/* In the target, a process group leader: makes the streams stdout and stderr,
- * the pseudo-terminal perhaps also stdin, and the group its foreground group.
+/* In the target, a process group leader: makes the command's descriptors stdin,
+ * stdout and stderr, and the group the foreground group of the pseudo-terminal.
  * Returns 0, or -1 with errno of dup2(2) or tcsetpgrp(3). */
 int output_connect(const struct output *output);
 

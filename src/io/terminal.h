@@ -30,7 +30,6 @@ struct terminal {
 	int fd;
 	bool was_foreground; /* the caller's job was the foreground group */
 	bool is_keyboard;
-	bool is_stdin;     /* the command's stdin is the pseudo-terminal */
 	bool shows_output; /* what the command writes comes to FD */
 	bool is_ours;      /* as far as known, the job has the foreground */
 	struct part keys;  /* that were read, for the pseudo-terminal */

@@ -48,7 +48,7 @@ supervisor_begin(struct run *run)
 	if (run->target->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
 	for (int i = 0; i < LOOK_OUTPUTS; i++) {
-		const int fd = output_fd(&run->output, STDOUT_FILENO + i);
+		const int fd = run->output.fds[STDOUT_FILENO + i];
 		struct stat file;
 
 		if (fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode))
