@@ -15,9 +15,8 @@
 #include "base/message.h"
 #include "watchdog.h"
 
-#define FIRST_OTHER 3
-#define TEE_MODE    0666
-#define PIPEFS      0x50495045 /* PIPEFS_MAGIC, statfs(2) */
+#define TEE_MODE 0666
+#define PIPEFS   0x50495045 /* PIPEFS_MAGIC, statfs(2) */
 
 static int
 refuse(const char *what)
@@ -71,8 +70,41 @@ open_sink(struct stream *stream, int fd)
 	                     fstatfs(fd, &system) == 0 &&
 	                     system.f_type == PIPEFS;
 	if (stream->out_fd == -1)
-		stream->out_fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
+		stream->out_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return stream->out_fd == -1 ? -1 : 0;
+}
+
+/* Opens both ends of a pseudo-terminal for STREAM, the command's as SLAVE_FD.
+ * Returns 0, or -1 with errno. */
+static int
+open_pty(struct stream *stream, int *slave_fd)
+{
+	const struct winsize size = { .ws_row = 24, .ws_col = 80 };
+	const int locked = 0;
+	const int fd =
+	    open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	struct termios modes;
+
+	stream->in_fd = fd; /* the master: pts(4) */
+	if (fd == -1 || ioctl(fd, TIOCSPTLCK, &locked) == -1 ||
+	    ioctl(fd, TIOCSWINSZ, &size) == -1)
+		return -1;
+	/* Not by ptsname(3), whose path may lead to another devpts or nowhere:
+	 * ioctl_tty(2), TIOCGPTPEER, Linux 4.13. */
+	*slave_fd = ioctl(fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (*slave_fd == -1)
+		return -1;
+	/* The caller's terminal is no model where another program reads keys:
+	 * a shell, if this job is in the background; or another wdrun in the
+	 * same pipeline, which has made it raw. */
+	if ((tcgetpgrp(stream->model_fd) != getpgrp() ||
+	     tcgetattr(stream->model_fd, &modes) == -1 ||
+	     (modes.c_lflag & ISIG) == 0) &&
+	    tcgetattr(*slave_fd, &modes) == -1)
+		return -1;
+	if (!stream->has_returns)
+		modes.c_oflag &= ~(tcflag_t)OPOST;
+	return tcsetattr(*slave_fd, TCSANOW, &modes);
 }
 
 /* Makes both ends of the next stream, from the command's FD to the caller's. */
@@ -101,18 +133,13 @@ open_stream(struct output *output, int fd)
 		output->fds[fd] = pipe_fds[1];
 		return 0;
 	}
+	stream->model_fd = is_on_terminal               ? stream->out_fd
+	                   : output->terminal->fd != -1 ? output->terminal->fd
+	                                                : STDERR_FILENO;
 	/* The raw terminal makes no "\r\n" of "\n". */
 	stream->has_returns = output->terminal->is_keyboard && is_on_terminal;
-	/* In the background, the terminal may have the modes of a shell that
-	 * reads a command line. */
-	if (pty_open(&stream->in_fd, &output->fds[fd],
-	             output->size_fd != -1 &&
-	                     tcgetpgrp(output->size_fd) == getpgrp()
-	                 ? output->size_fd
-	                 : -1,
-	             stream->has_returns) == -1)
+	if (open_pty(stream, &output->fds[fd]) == -1)
 		return refuse("cannot open a pseudo-terminal");
-	pty_copy_size(stream->in_fd, output->size_fd);
 	return 0;
 }
 
@@ -132,28 +159,22 @@ open_streams(struct output *output)
 		else if (open_stream(output, fd) == -1)
 			return -1;
 	}
+	output_copy_size(output);
 	/* Else the command reads what the caller gave. */
 	if (output->terminal->is_keyboard && isatty(STDIN_FILENO))
 		fds[STDIN_FILENO] = fds[STDOUT_FILENO];
 	return 0;
 }
 
-/* Opens the caller's terminal, for its size, and for its keys if the command
- * gets a pseudo-terminal. Returns 0, or -1 after a message. */
+/* Opens the caller's terminal, if there is one, for its keys. Returns 0, or -1
+ * after a message. */
 static int
-open_terminal(struct output *output, bool no_stdin)
+open_terminal(struct output *output)
 {
 	struct terminal *const terminal = output->terminal;
 	const bool is_stdin = isatty(STDIN_FILENO);
-	int display_fd = STDIN_FILENO;
+	const int fd = is_stdin ? STDIN_FILENO : STDOUT_FILENO;
 
-	while (display_fd <= STDERR_FILENO && !isatty(display_fd))
-		display_fd++;
-	output->size_fd = display_fd > STDERR_FILENO
-	                      ? -1
-	                      : fcntl(display_fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
-	if (!output->has_pty || no_stdin)
-		return 0;
 	terminal->shows_output = isatty(STDOUT_FILENO);
 	/* A pager at the end of a pipeline reads keys from /dev/tty. */
 	if (!is_stdin && !terminal_is_controlling(STDOUT_FILENO))
@@ -161,10 +182,9 @@ open_terminal(struct output *output, bool no_stdin)
 	/* A new file description, for O_NONBLOCK: another process may take the
 	 * key that poll(2) has reported, and read(2) must not wait. A terminal
 	 * that controls another session (after su) has no such name. */
-	display_fd = is_stdin ? STDIN_FILENO : STDOUT_FILENO;
-	terminal->fd = terminal_is_controlling(display_fd)
+	terminal->fd = terminal_is_controlling(fd)
 	                   ? open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC)
-	                   : fcntl(display_fd, F_DUPFD_CLOEXEC, FIRST_OTHER);
+	                   : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	terminal->is_keyboard = terminal->fd != -1;
 	return terminal->is_keyboard ? 0 : refuse("cannot open the terminal");
 }
@@ -177,7 +197,7 @@ output_setup(struct output *output, const struct options *options)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		output->fds[fd] = fd;
 	output->options = options;
-	output->size_fd = output->tee_fd = -1;
+	output->tee_fd = -1;
 	if (options->idle_timeout == NEVER && options->until == NULL &&
 	    options->tee == NULL && !options->pty)
 		return 0;
@@ -203,9 +223,10 @@ output_setup(struct output *output, const struct options *options)
 		        strerror(errno));
 		return -1;
 	}
-	return open_terminal(output, options->no_stdin) == -1
-	           ? -1
-	           : open_streams(output);
+	if (output->has_pty && !options->no_stdin &&
+	    open_terminal(output) == -1)
+		return -1;
+	return open_streams(output);
 }
 
 int
@@ -223,6 +244,18 @@ output_connect(const struct output *output)
 			return -1;
 	}
 	return output->has_pty ? tcsetpgrp(STDOUT_FILENO, getpid()) : 0;
+}
+
+void
+output_copy_size(const struct output *output)
+{
+	for (size_t i = 0; i < output->count; i++) {
+		const struct stream *const stream = &output->streams[i];
+		struct winsize size;
+
+		if (ioctl(stream->model_fd, TIOCGWINSZ, &size) == 0)
+			(void)ioctl(stream->in_fd, TIOCSWINSZ, &size);
+	}
 }
 
 void
@@ -248,10 +281,9 @@ output_keep(const struct output *output, bool is_front, int keep[OUTPUT_FDS])
 			keep[1] = output->fds[STDOUT_FILENO];
 		return;
 	}
-	keep[1] = output->size_fd;
-	keep[2] = output->tee_fd;
+	keep[1] = output->tee_fd;
 	for (size_t i = 0; i < output->count; i++) {
-		keep[3 + 2 * i] = output->streams[i].in_fd;
-		keep[4 + 2 * i] = output->streams[i].out_fd;
+		keep[2 + 2 * i] = output->streams[i].in_fd;
+		keep[3 + 2 * i] = output->streams[i].out_fd;
 	}
 }

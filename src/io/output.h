@@ -22,6 +22,7 @@ struct stream {
 	bool is_stdout; /* or stderr alone */
 	int in_fd;      /* the end that is read; -1: end-of-file, or closed */
 	int out_fd;     /* to the caller, or -1: none, or its reader is gone */
+	int model_fd;   /* the caller's terminal, if any, for modes and size */
 	bool may_block; /* OUT_FD is no description of our own */
 	bool is_copied; /* to the file of --tee */
 	bool has_returns; /* the pseudo-terminal writes "\r\n" */
@@ -51,7 +52,6 @@ struct output {
 	struct stream streams[STREAMS_MAX];
 	bool has_pty;  /* the first stream is a pseudo-terminal, the command's
 	                * controlling terminal */
-	int size_fd;   /* the caller's terminal, for its size; or -1 */
 	int tee_fd;    /* or -1 */
 	bool is_found; /* the text of --until */
 	int64_t quiet_since; /* when silence began */
@@ -73,11 +73,15 @@ int output_lead(const struct output *output);
  * Returns 0, or -1 with errno of dup2(2) or tcsetpgrp(3). */
 int output_connect(const struct output *output);
 
+/* Copies the size of the caller's terminal to the pseudo-terminals: the kernel
+ * sends SIGWINCH to the foreground group if it has changed. */
+void output_copy_size(const struct output *output);
+
 /* In the supervisor, when the target is dead: takes the foreground of the
  * pseudo-terminal, and gives the caller's terminal back. */
 void output_note_exit(const struct output *output);
 
-#define OUTPUT_FDS (2 * STREAMS_MAX + 3)
+#define OUTPUT_FDS (2 * STREAMS_MAX + 2)
 
 /* Stores in KEEP, which is all 0, the descriptors that the front, or else the
  * supervisor, needs while the command runs, or -1. */
@@ -113,6 +117,3 @@ void output_give_up(struct output *output);
 /* Whether UNTIL, of LENGTH bytes, is in the text of STREAM, or ends there. The
  * end of the text is carried over, before the text that comes next. */
 bool stream_search(struct stream *stream, const char *until, size_t length);
-
-/* Copies the size of the caller's terminal to the pseudo-terminals. */
-void output_copy_size(const struct output *output);

@@ -382,10 +382,3 @@ output_give_up(struct output *output)
 		close_stream(stream);
 	}
 }
-
-void
-output_copy_size(const struct output *output)
-{
-	for (size_t i = 0; i < output->count && output->size_fd != -1; i++)
-		pty_copy_size(output->streams[i].in_fd, output->size_fd);
-}

@@ -1,8 +1,5 @@
-/* The caller's terminal: who has it, its modes, its keys; and pseudo-terminals.
- */
+/* The caller's terminal: who has it, its modes, its keys. */
 #include "io/terminal.h"
-
-#include <sys/ioctl.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,14 +9,7 @@
 #include "base/duration.h"
 #include "base/fds.h"
 
-#ifndef TIOCGPTPEER
-#define TIOCGPTPEER 0x5441 /* _IO('T', 0x41) where _IOC_NONE is 0 */
-#endif
-
-#define FIRST_OTHER     3
-#define ROWS_DEFAULT    24
-#define COLUMNS_DEFAULT 80
-#define FISH_TRIES      5
+#define FISH_TRIES 5
 
 bool
 terminal_is_controlling(int fd)
@@ -64,7 +54,7 @@ terminal_share(struct terminal *terminal)
 {
 	const bool is_stdin = terminal_is_controlling(STDIN_FILENO);
 	const int fd = is_stdin
-	                   ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, FIRST_OTHER)
+	                   ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 	                   : open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd != -1 && (is_stdin || is_given(fd)) &&
@@ -158,41 +148,4 @@ terminal_read_keys(struct terminal *terminal)
 		terminal->is_ours = is_ours(terminal->fd);
 	return length > 0 || (length == -1 && (!terminal->is_ours ||
 	                                       why == EAGAIN || why == EINTR));
-}
-
-int
-pty_open(int *master_fd, int *slave_fd, int model_fd, bool processes)
-{
-	const int locked = 0;
-	struct termios modes;
-
-	/* pts(4). */
-	*master_fd =
-	    open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-	if (*master_fd == -1 || ioctl(*master_fd, TIOCSPTLCK, &locked) == -1)
-		return -1;
-	/* Not by ptsname(3), whose path may lead to another devpts or nowhere:
-	 * ioctl_tty(2), TIOCGPTPEER, Linux 4.13. */
-	*slave_fd =
-	    ioctl(*master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (*slave_fd == -1)
-		return -1;
-	/* Another wdrun in the same pipeline may have made MODEL_FD raw. */
-	if ((model_fd == -1 || tcgetattr(model_fd, &modes) == -1 ||
-	     (modes.c_lflag & ISIG) == 0) &&
-	    tcgetattr(*slave_fd, &modes) == -1)
-		return -1;
-	if (!processes)
-		modes.c_oflag &= ~(tcflag_t)OPOST;
-	return tcsetattr(*slave_fd, TCSANOW, &modes);
-}
-
-void
-pty_copy_size(int master_fd, int model_fd)
-{
-	struct winsize size = { .ws_row = ROWS_DEFAULT,
-		                .ws_col = COLUMNS_DEFAULT };
-
-	if (model_fd == -1 || ioctl(model_fd, TIOCGWINSZ, &size) == 0)
-		(void)ioctl(master_fd, TIOCSWINSZ, &size);
 }

@@ -63,13 +63,3 @@ bool terminal_wants_keys(const struct terminal *terminal);
 
 /* Reads keys. Returns false if the terminal is gone: it was hung up. */
 bool terminal_read_keys(struct terminal *terminal);
-
-/* Opens both ends of a pseudo-terminal, close-on-exec, the master non-blocking,
- * with the modes of MODEL_FD, a terminal, or the kernel's if -1, or if another
- * program reads keys there. With PROCESSES, it makes "\r\n" of "\n" (OPOST).
- * Returns 0, or -1 with errno. */
-int pty_open(int *master_fd, int *slave_fd, int model_fd, bool processes);
-
-/* Copies the window size of the terminal MODEL_FD (-1: 24 rows, 80 columns).
- * The kernel sends SIGWINCH to the foreground group if the size has changed. */
-void pty_copy_size(int master_fd, int model_fd);
