@@ -118,7 +118,7 @@ prepare(struct run *run)
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		run->due[i] = NEVER;
 	run->paused_at = NEVER;
-	run->parent_fd = run->terminal.fd = -1;
+	run->parent_fd = -1;
 	run->job.group = getpgrp();
 	watchers->front = getpid();
 	run->facts = mmap(NULL, sizeof(*run->facts), PROT_READ | PROT_WRITE,
@@ -129,8 +129,6 @@ prepare(struct run *run)
 	run->facts->tree_is_empty = true;
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
-	run->terminal.facts = &run->facts->terminal;
-	run->output.terminal = &run->terminal;
 	/* A dead file system can hang these calls. So signals still end this
 	 * process, until target_prepare() blocks them. */
 	if (resources_prepare(run) == -1 ||
@@ -190,7 +188,7 @@ be_supervisor(struct run *run)
 	resources_release(run);
 	(void)supervisor_wait(run, 0); /* notes whether the front is lost */
 	if (run->watchers.front_is_lost) {
-		terminal_give_back(&run->terminal);
+		terminal_give_back(&run->output.terminal);
 		report_write(run);
 	}
 	_exit(0);
@@ -261,12 +259,12 @@ static _Noreturn void
 leave(struct run *run)
 {
 	resources_release(run);
-	terminal_give_back(&run->terminal);
+	terminal_give_back(&run->output.terminal);
 	front_drain(run);
 	/* A command that shared the terminal and exited by itself has chosen
 	 * the modes. */
 	if (run->target->shares_group && !run->target->exited_by_itself)
-		terminal_restore(&run->terminal);
+		terminal_restore(&run->output.terminal);
 	if (run->facts->exec_failure.why != 0)
 		target_tell_failure(&run->options, &run->facts->exec_failure);
 	else

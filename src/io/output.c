@@ -133,11 +133,11 @@ open_stream(struct output *output, int fd)
 		output->fds[fd] = pipe_fds[1];
 		return 0;
 	}
-	stream->model_fd = is_on_terminal               ? stream->out_fd
-	                   : output->terminal->fd != -1 ? output->terminal->fd
-	                                                : STDERR_FILENO;
+	stream->model_fd = is_on_terminal              ? stream->out_fd
+	                   : output->terminal.fd != -1 ? output->terminal.fd
+	                                               : STDERR_FILENO;
 	/* The raw terminal makes no "\r\n" of "\n". */
-	stream->has_returns = output->terminal->is_keyboard && is_on_terminal;
+	stream->has_returns = output->terminal.is_keyboard && is_on_terminal;
 	if (open_pty(stream, &output->fds[fd]) == -1)
 		return refuse("cannot open a pseudo-terminal");
 	return 0;
@@ -161,7 +161,7 @@ open_streams(struct output *output)
 	}
 	output_copy_size(output);
 	/* Else the command reads what the caller gave. */
-	if (output->terminal->is_keyboard && isatty(STDIN_FILENO))
+	if (output->terminal.is_keyboard && isatty(STDIN_FILENO))
 		fds[STDIN_FILENO] = fds[STDOUT_FILENO];
 	return 0;
 }
@@ -171,7 +171,7 @@ open_streams(struct output *output)
 static int
 open_terminal(struct output *output)
 {
-	struct terminal *const terminal = output->terminal;
+	struct terminal *const terminal = &output->terminal;
 	const bool is_stdin = isatty(STDIN_FILENO);
 	const int fd = is_stdin ? STDIN_FILENO : STDOUT_FILENO;
 
@@ -197,7 +197,8 @@ output_setup(struct output *output, const struct options *options)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		output->fds[fd] = fd;
 	output->options = options;
-	output->tee_fd = -1;
+	output->terminal.facts = &output->facts->terminal;
+	output->terminal.fd = output->tee_fd = -1;
 	if (options->idle_timeout == NEVER && options->until == NULL &&
 	    options->tee == NULL && !options->pty)
 		return 0;
@@ -266,14 +267,14 @@ output_note_exit(const struct output *output)
 	/* As a shell does. When the session leader, this process, ends, the
 	 * kernel sends SIGHUP to the foreground group (disassociate_ctty()). */
 	(void)tcsetpgrp(output->fds[STDOUT_FILENO], getpgrp());
-	output->terminal->facts->is_over = true;
-	terminal_give_back(output->terminal);
+	output->terminal.facts->is_over = true;
+	terminal_give_back(&output->terminal);
 }
 
 void
 output_keep(const struct output *output, bool is_front, int keep[OUTPUT_FDS])
 {
-	keep[0] = output->terminal->fd;
+	keep[0] = output->terminal.fd;
 	if (!is_front) {
 		/* The slave: else a pseudo-terminal that nobody has open would
 		 * end by EIO, before a daemon opens it again. */

@@ -38,6 +38,7 @@ struct stream {
 
 /* What the front has carried, in memory that both watchers share. */
 struct output_facts {
+	struct terminal_facts terminal;
 	_Atomic int64_t heard_at;     /* the last output; first, the start of
 	                               * the target; 0: not yet */
 	_Atomic uint64_t relayed;     /* bytes written */
@@ -56,12 +57,12 @@ struct output {
 	bool is_found; /* the text of --until */
 	int64_t quiet_since; /* when silence began */
 	const struct options *options;
-	struct terminal *terminal;
+	struct terminal terminal;
 	struct output_facts *facts;
 };
 
 /* Makes the streams that OPTIONS need, before the first fork. OUTPUT is all 0
- * but for TERMINAL and FACTS. Returns 0, or -1 after a message. */
+ * but for FACTS. Returns 0, or -1 after a message. */
 int output_setup(struct output *output, const struct options *options);
 
 /* In the supervisor, a session leader: makes the pseudo-terminal, if any, the

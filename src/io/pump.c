@@ -231,7 +231,7 @@ enum {
 static void
 prepare(const struct output *output, struct pollfd polled[])
 {
-	const struct terminal *const terminal = output->terminal;
+	const struct terminal *const terminal = &output->terminal;
 
 	for (size_t i = 0; i < output->count; i++) {
 		const struct stream *const stream = &output->streams[i];
@@ -275,7 +275,7 @@ end_of_patience(const struct output *output)
 static void
 carry_keys(struct output *output, const struct pollfd polled[])
 {
-	struct terminal *const terminal = output->terminal;
+	struct terminal *const terminal = &output->terminal;
 	struct stream *const first = &output->streams[0];
 	int why;
 
@@ -307,8 +307,8 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	prepare(output, polled);
 	if (silence < until)
 		until = silence;
-	if (output->terminal->is_keyboard && !output->terminal->is_ours &&
-	    !output->terminal->facts->is_over) {
+	if (output->terminal.is_keyboard && !output->terminal.is_ours &&
+	    !output->terminal.facts->is_over) {
 		const int64_t next = duration_now() + BACKGROUND_INTERVAL;
 
 		until = next < until ? next : until;

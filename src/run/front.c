@@ -80,7 +80,7 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 	if (signal == SIGWINCH || signal == SIGCONT)
 		output_copy_size(&run->output);
 	if (signal == SIGCONT)
-		terminal_take(&run->terminal);
+		terminal_take(&run->output.terminal);
 	if (signal_is_ignored(signal) ||
 	    (signal == SIGCONT && info->si_pid == run->watchers.supervisor))
 		return;
@@ -138,8 +138,9 @@ stop_job(struct run *run, struct front *front)
 	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
 		(void)carry(run, -1, now);
-	terminal_give_back(&run->terminal);
-	if (run->terminal.is_keyboard && stop == SIGTSTP && run->job.group > 1)
+	terminal_give_back(&run->output.terminal);
+	if (run->output.terminal.is_keyboard && stop == SIGTSTP &&
+	    run->job.group > 1)
 		(void)kill(-run->job.group, SIGTSTP);
 	/* The stop signal, which is blocked, discards a SIGCONT that is
 	 * pending, and a later SIGCONT discards the stop signal (not in
@@ -160,7 +161,7 @@ stop_job(struct run *run, struct front *front)
 	/* From now on, it only bounds the front's drain. */
 	run->options.timeout = duration_add(run->options.timeout, stopped);
 	run->output.quiet_since = duration_now();
-	terminal_take(&run->terminal);
+	terminal_take(&run->output.terminal);
 	/* The SIGCONT that ended the stop is pending, and will be passed on. If
 	 * there is none, the kernel has ignored the stop, as it does in an
 	 * orphaned process group: then the tree has to be continued as well. A
@@ -216,7 +217,7 @@ front_watch(struct run *run)
 
 	bound(&front, duration_add(run->options.timeout, stop_time(run)));
 	run->output.quiet_since = duration_now();
-	terminal_take(&run->terminal);
+	terminal_take(&run->output.terminal);
 	while (!is_dead) {
 		siginfo_t info;
 		const bool has_signal =
@@ -359,7 +360,7 @@ front_end(const struct run *run)
 		_exit(outcome.value);
 	/* A key that ended the command on its own terminal would have reached
 	 * the rest of the job on this one. */
-	if (run->terminal.is_keyboard && run->job.group > 1 &&
+	if (run->output.terminal.is_keyboard && run->job.group > 1 &&
 	    run->target->exited_by_itself &&
 	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
 		(void)kill(-run->job.group, outcome.value);

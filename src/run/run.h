@@ -16,7 +16,6 @@
 #include "base/duration.h"
 #include "inspect/look.h"
 #include "io/output.h"
-#include "io/terminal.h"
 #include "lock/lock.h"
 #include "proc/procfs.h"
 #include "proc/tree.h"
@@ -97,7 +96,6 @@ struct facts {
 	uint64_t killed;     /* processes that got SIGKILL */
 	struct rusage usage; /* of the tree: getrusage(2) */
 	struct output_facts output;
-	struct terminal_facts terminal;
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
@@ -163,7 +161,6 @@ struct run {
 	bool is_complete;  /* ORDER_FOUND */
 	uint64_t activity; /* of tree and output, when last sampled */
 	struct output output;
-	struct terminal terminal;
 	struct resources resources; /* resources.c */
 	struct facts *facts;        /* shared memory */
 };

@@ -130,7 +130,7 @@ stand_still(struct run *run, int signal, int64_t now)
 	    run->paused_at == NEVER)
 		run->paused_at = now;
 	if (run->facts->stops % 2 != 0 ||
-	    (!run->target->shares_group && !run->terminal.is_keyboard &&
+	    (!run->target->shares_group && !run->output.terminal.is_keyboard &&
 	     !job->is_asked))
 		return;
 	run->facts->stop_signal =
@@ -161,7 +161,8 @@ follow_target(struct run *run, int64_t now)
 	           run->target->pid) {
 		job->target_is_stopped = info.si_code != CLD_CONTINUED;
 		/* On a terminal of its own, Ctrl-Z does that. */
-		if (info.si_status == SIGTSTP && run->terminal.is_keyboard)
+		if (info.si_status == SIGTSTP &&
+		    run->output.terminal.is_keyboard)
 			job->terminal_stop = SIGTSTP;
 		if (job->target_is_stopped)
 			stand_still(run, info.si_status, now);

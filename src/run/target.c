@@ -64,7 +64,7 @@ target_prepare(struct run *run)
 	target->ignores_sigchld = sigchld.sa_handler == SIG_IGN;
 	target->shares_group =
 	    !run->output.has_pty && !run->options.setsid &&
-	    (terminal_share(&run->terminal) || run->options.foreground);
+	    (terminal_share(&run->output.terminal) || run->options.foreground);
 	return 0;
 }
 
