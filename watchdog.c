@@ -42,15 +42,13 @@
 #include "registry/registry.h"
 #include "run/run.h"
 
-static int serve(const struct options *options);
 static void prepare(struct run *run);
 static _Noreturn void be_supervisor(struct run *run);
 static void detach(struct run *run, bool is_front);
 static void take_over(struct run *run);
 static void finish(struct run *run);
 static _Noreturn void leave(struct run *run);
-static void supervise(struct run *run);
-static void begin(struct run *run, int64_t now);
+static void supervise(struct run *run, int64_t started);
 static void enter(struct run *run, enum reason why, int64_t now);
 static void begin_stop(struct run *run, enum reason why, int64_t now);
 static void begin_lingering(struct run *run, int64_t now);
@@ -66,6 +64,7 @@ main(int argc, char *argv[])
 {
 	/* In the page of libc's variables: a page of its own takes longer. */
 	static struct run run __attribute__((section(".data")));
+	const struct options *const options = &run.options;
 	const int status = options_read(&run.options, argc, argv);
 
 	if (status != OPTIONS_ARE_COMPLETE)
@@ -75,8 +74,15 @@ main(int argc, char *argv[])
 		die("cannot open /dev/null");
 	if (procfs_start() == -1)
 		die("cannot open /proc");
-	if (run.options.list || run.options.reap || run.options.cancel != NULL)
-		return serve(&run.options);
+	/* Without a COMMAND: acts on the runs on record. */
+	if (options->list)
+		return list_print(options->registry, options->as_json,
+		                  options->quiet);
+	if (options->reap)
+		return reap_all(options->registry, options->quiet);
+	if (options->cancel != NULL)
+		return cancel_run(options->registry, options->cancel,
+		                  options->quiet);
 
 	prepare(&run);
 	target_note_early_signals(run.target);
@@ -94,18 +100,6 @@ main(int argc, char *argv[])
 	if (!front_watch(&run))
 		take_over(&run);
 	leave(&run);
-}
-
-/* Acts on the runs on record, without a COMMAND. Returns the exit status. */
-static int
-serve(const struct options *options)
-{
-	if (options->list)
-		return list_print(options->registry, options->as_json,
-		                  options->quiet);
-	if (options->reap)
-		return reap_all(options->registry, options->quiet);
-	return cancel_run(options->registry, options->cancel, options->quiet);
 }
 
 /* Makes what both watchers need, before the supervisor is forked. */
@@ -136,11 +130,10 @@ prepare(struct run *run)
 	    target_prepare(run) == -1)
 		_exit(STATUS_FAILED);
 
-	if (pipe2(watchers->orders, O_CLOEXEC | O_NONBLOCK) == -1)
-		die("cannot make a pipe");
 	watchers->signal_fd = signals_open();
-	if (watchers->signal_fd == -1)
-		die("cannot make a signalfd");
+	if (watchers->signal_fd == -1 ||
+	    pipe2(watchers->orders, O_CLOEXEC | O_NONBLOCK) == -1)
+		die("cannot open a signalfd and a pipe");
 	/* A program that executes wdrun without a fork leaves it its children,
 	 * and then their orphans would come to a subreaper: the front could not
 	 * tell them from the run's. */
@@ -177,8 +170,7 @@ be_supervisor(struct run *run)
 
 		supervisor_begin(run);
 		detach(run, false);
-		begin(run, now);
-		supervise(run);
+		supervise(run, now);
 		run->facts->ended = duration_now();
 		run->facts->outcome = run_outcome(run);
 	}
@@ -198,17 +190,17 @@ be_supervisor(struct run *run)
 static void
 detach(struct run *run, bool is_front)
 {
-	const struct watchers *const watchers = &run->watchers;
-	int keep[OUTPUT_FDS + RESOURCE_FDS + 5] = {
-		watchers->orders[is_front],
-		watchers->signal_fd,
+	int keep[OUTPUT_FDS + RESOURCE_FDS + 4] = {
+		run->watchers.orders[is_front],
+		run->watchers.signal_fd,
 		run->parent_fd,
 		procfs_fd(),
 	};
 
-	output_keep(&run->output, is_front, &keep[5]);
-	resources_keep(run, &keep[5 + OUTPUT_FDS]);
-	fds_release(watchers->null_fd, keep, sizeof(keep) / sizeof(keep[0]));
+	output_keep(&run->output, is_front, &keep[4]);
+	resources_keep(run, &keep[4 + OUTPUT_FDS]);
+	fds_release(run->watchers.null_fd, keep,
+	            sizeof(keep) / sizeof(keep[0]));
 }
 
 /* Kills the tree in place of a killed supervisor, whose orphans are now the
@@ -244,9 +236,7 @@ finish(struct run *run)
 
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
-	/* Without a command, children from before wdrun's exec used this. */
-	if (run->target->pid != 0)
-		(void)getrusage(RUSAGE_CHILDREN, &run->facts->usage);
+	(void)getrusage(RUSAGE_CHILDREN, &run->facts->usage);
 	/* The helpers, whose CPU time is not the command's. */
 	while (wait_peek(ANY_CHILD, WEXITED | __WALL, &info) > 0)
 		;
@@ -273,10 +263,22 @@ leave(struct run *run)
 	front_end(run);
 }
 
-/* The life of a run: sleep, look, decide, act, until it is done. */
+/* The life of a run, whose target was started at STARTED: sets the clocks; then
+ * sleep, look, decide, act, until it is done. */
 static void
-supervise(struct run *run)
+supervise(struct run *run, int64_t started)
 {
+	run->facts->started = started;
+	run->facts->output.heard_at = started;
+	run->due[CLOCK_TIMEOUT] = duration_add(started, run->options.timeout);
+	run->due[CLOCK_READY] =
+	    duration_add(started, run->options.timeout - READY_LEAD);
+	if (!run->options.quiet)
+		run->due[CLOCK_HEARTBEAT] =
+		    duration_add(started, run->options.heartbeat);
+	if (run->options.idle_unless_busy)
+		(void)supervisor_sees_progress(run);
+
 	while (run->state != STATE_DONE) {
 		const int64_t now = supervisor_wait(run, next_due(run));
 		enum reason why;
@@ -286,22 +288,6 @@ supervise(struct run *run)
 		while ((why = decide(run, now)) != REASON_NONE)
 			enter(run, why, now);
 	}
-}
-
-/* Sets the clocks of a run whose target was started at NOW. */
-static void
-begin(struct run *run, int64_t now)
-{
-	run->facts->started = now;
-	run->facts->output.heard_at = now;
-	run->due[CLOCK_TIMEOUT] = duration_add(now, run->options.timeout);
-	run->due[CLOCK_READY] =
-	    duration_add(now, run->options.timeout - READY_LEAD);
-	if (!run->options.quiet)
-		run->due[CLOCK_HEARTBEAT] =
-		    duration_add(now, run->options.heartbeat);
-	if (run->options.idle_unless_busy)
-		(void)supervisor_sees_progress(run);
 }
 
 /* Changes the state because of WHY, and does the first work of the new state. A
@@ -322,7 +308,6 @@ enter(struct run *run, enum reason why, int64_t now)
 
 	if (reason_is_stop(why))
 		begin_stop(run, why, now);
-
 	if (has_look && !is_outrun)
 		seen = tell_look(run, (due < now ? due : now) + LOOK_BUDGET);
 	run->state = reasons[why].next;
@@ -372,15 +357,13 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 static void
 begin_lingering(struct run *run, int64_t now)
 {
-	const struct options *const options = &run->options;
-
-	if (options->survivors != SURVIVORS_KILL)
+	if (run->options.survivors != SURVIVORS_KILL)
 		return;
 	run->due[CLOCK_IDLE_AFTER_EXIT] =
-	    duration_add(now, options->idle_after_exit);
+	    duration_add(now, run->options.idle_after_exit);
 	run->due[CLOCK_MAX_AFTER_EXIT] =
-	    duration_add(now, options->max_after_exit);
-	if (options->idle_after_exit != NEVER)
+	    duration_add(now, run->options.max_after_exit);
+	if (run->options.idle_after_exit != NEVER)
 		run->due[CLOCK_SAMPLE] = now; /* to compare with */
 }
 
