@@ -27,7 +27,6 @@ struct stream {
 	bool is_copied; /* to the file of --tee */
 	bool has_returns; /* the pseudo-terminal writes "\r\n" */
 	bool is_watched;  /* OUT_FD is a pipe: tell when its reader is gone */
-	bool has_failed;  /* to write, which was told */
 	/* The chunk under way, and for --tee the same without returns. Nothing
 	 * is read before all of both is written. */
 	struct part chunk;

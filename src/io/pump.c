@@ -158,12 +158,11 @@ deliver(struct output *output, struct stream *stream)
 	if (why == EPIPE) {
 		hang_up(stream);
 	} else if (why != 0 && why != EAGAIN) {
-		if (!stream->has_failed)
+		if (output->facts->dropped == 0)
 			message("cannot write to %s: %s; what cannot be "
 			        "written is lost",
 			        stream->is_stdout ? "stdout" : "stderr",
 			        strerror(why));
-		stream->has_failed = true;
 		output->facts->dropped += chunk->size - chunk->written;
 		chunk->written = chunk->size;
 	}
@@ -247,10 +246,12 @@ prepare(const struct output *output, struct pollfd polled[])
 		if (stream->copy.written < stream->copy.size)
 			polled[AT_TEE].fd = output->tee_fd;
 	}
-	if (terminal_wants_keys(terminal))
-		polled[AT_KEYS].fd = terminal->fd;
+	/* Before more keys are read, those that were have to be written. */
 	if (terminal->keys.written < terminal->keys.size)
 		polled[AT_MASTER].fd = output->streams[0].in_fd;
+	else if (terminal->is_keyboard && terminal->is_ours &&
+	         !terminal->facts->is_over)
+		polled[AT_KEYS].fd = terminal->fd;
 }
 
 /* When the command has been silent for too long; NEVER while a reader blocks
@@ -260,16 +261,16 @@ static int64_t
 end_of_patience(const struct output *output)
 {
 	const int64_t heard_at = output->facts->heard_at;
+	const int64_t since =
+	    heard_at > output->quiet_since ? heard_at : output->quiet_since;
 
 	for (size_t i = 0; i < output->count; i++) {
 		if (is_pending(&output->streams[i]))
 			return NEVER;
 	}
-	return output->is_found ? NEVER
-	                        : duration_add(heard_at > output->quiet_since
-	                                           ? heard_at
-	                                           : output->quiet_since,
-	                                       output->options->idle_timeout);
+	return output->is_found
+	           ? NEVER
+	           : duration_add(since, output->options->idle_timeout);
 }
 
 static void

@@ -127,14 +127,6 @@ terminal_give_back(const struct terminal *terminal)
 }
 
 bool
-terminal_wants_keys(const struct terminal *terminal)
-{
-	return terminal->is_keyboard && terminal->is_ours &&
-	       !terminal->facts->is_over &&
-	       terminal->keys.written == terminal->keys.size;
-}
-
-bool
 terminal_read_keys(struct terminal *terminal)
 {
 	static char text[512];

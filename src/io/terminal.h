@@ -58,8 +58,5 @@ void terminal_take(struct terminal *terminal);
  * since. In front or supervisor, in any session. */
 void terminal_give_back(const struct terminal *terminal);
 
-/* Whether keys are to be read now: those before them are written. */
-bool terminal_wants_keys(const struct terminal *terminal);
-
 /* Reads keys. Returns false if the terminal is gone: it was hung up. */
 bool terminal_read_keys(struct terminal *terminal);
