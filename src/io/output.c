@@ -121,6 +121,9 @@ open_stream(struct output *output, int fd)
 	stream->out_fd = -1;
 	if (open_sink(stream, fd) == -1)
 		return refuse("cannot set up the output");
+	stream->model_fd = is_on_terminal              ? stream->out_fd
+	                   : output->terminal.fd != -1 ? output->terminal.fd
+	                                               : STDERR_FILENO;
 	/* With "--tee=log 2>>log", no line must be there twice. */
 	stream->is_copied = !is_same_file(fd, output->tee_fd);
 	/* A hang-up would end a command that writes nothing more. */
@@ -133,9 +136,6 @@ open_stream(struct output *output, int fd)
 		output->fds[fd] = pipe_fds[1];
 		return 0;
 	}
-	stream->model_fd = is_on_terminal              ? stream->out_fd
-	                   : output->terminal.fd != -1 ? output->terminal.fd
-	                                               : STDERR_FILENO;
 	/* The raw terminal makes no "\r\n" of "\n". */
 	stream->has_returns = output->terminal.is_keyboard && is_on_terminal;
 	if (open_pty(stream, &output->fds[fd]) == -1)
@@ -202,8 +202,7 @@ output_setup(struct output *output, const struct options *options)
 	if (options->idle_timeout == NEVER && options->until == NULL &&
 	    options->tee == NULL && !options->pty)
 		return 0;
-	/* Output that has no place to go cannot be read; nor could a message.
-	 */
+	/* Output that goes nowhere cannot be read; nor could a message. */
 	if (!options->pty && !is_open(STDOUT_FILENO) && !is_open(STDERR_FILENO))
 		return -1;
 	/* At a terminal, a pager or an editor needs a terminal, although its

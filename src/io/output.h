@@ -23,7 +23,7 @@ struct stream {
 	int in_fd;      /* the end that is read; -1: end-of-file, or closed */
 	int out_fd;     /* to the caller, or -1: none, or its reader is gone */
 	int model_fd;   /* the caller's terminal, if any, for modes and size */
-	bool may_block; /* OUT_FD is no description of our own */
+	bool may_block; /* OUT_FD: a socket, or another user's pipe */
 	bool is_copied; /* to the file of --tee */
 	bool has_returns; /* the pseudo-terminal writes "\r\n" */
 	bool is_watched;  /* OUT_FD is a pipe: tell when its reader is gone */
