@@ -150,8 +150,7 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 
 #define MODE          0644 /* other users may not write a PID */
 #define TRIES         10   /* while others make and remove the file */
-#define TIME_TO_WRITE (100 * MILLISECOND)
-#define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a release */
+#define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a change */
 
 /* Who unlinks a file that is open causes IN_ATTRIB (its link count changes),
  * not IN_DELETE_SELF: inotify(7). */
@@ -178,7 +177,7 @@ lock_open(struct lock *lock, const char *path)
  * over in place: an flock(1) that waits for the file stays on the right one.
  */
 static int
-look(struct lock *lock, struct timespec *awaited)
+look(struct lock *lock)
 {
 	struct pidfile *const file = &lock->file;
 	const bool is_new = open_file(file) == -1;
@@ -191,26 +190,21 @@ look(struct lock *lock, struct timespec *awaited)
 	if (file->fd == -1)
 		return errno == EEXIST ? 1 : -1;
 
-	const pid_t pid = pidfile_read(file);
+	pid_t pid = pidfile_read(file);
 
+	/* "set -C; echo $$ >FILE" makes the file before it writes. */
+	if (pid == 0 && !is_new &&
+	    file->status.st_mtim.tv_sec >= time(NULL) - 1) {
+		duration_sleep(LOOK_INTERVAL);
+		pid = pidfile_read(file);
+	}
 	if (pid == -1)
 		return -1;
 	lock->holder = 0;
 	if (pid > 0 && pid != getpid() && pidfile_has_owner(file, pid)) {
 		lock->holder = pid;
-		/* The dead owner before this one need not be told. */
-		lock->last_owner = 0;
 		errno = EWOULDBLOCK;
 		return -1;
-	}
-	/* "set -C; echo $$ >FILE" makes the file before it writes. Once per
-	 * mtime: since the last wait, another script may have made it anew. */
-	if (pid == 0 && !is_new &&
-	    memcmp(&file->status.st_mtim, awaited, sizeof(*awaited)) != 0 &&
-	    file->status.st_mtim.tv_sec >= time(NULL) - 1) {
-		*awaited = file->status.st_mtim;
-		duration_sleep(TIME_TO_WRITE);
-		return 1;
 	}
 
 	const bool is_locked = flock(file->fd, LOCK_EX | LOCK_NB) == 0;
@@ -223,12 +217,12 @@ look(struct lock *lock, struct timespec *awaited)
 		lock->last_owner = pid;
 	if (is_locked && pidfile_write(file, getpid()) == 0)
 		return 0;
-	/* EBADF: the stale file of another user, who shares the directory, is
-	 * open for reading only. It makes room for a new one. */
-	if ((errno == EBADF || (is_new && errno != EWOULDBLOCK)) &&
-	    unlinkat(file->directory_fd, file->name, 0) == -1)
-		return -1;
-	return errno == EBADF ? 1 : -1;
+	/* The stale file of another user, who shares the directory, is open for
+	 * reading only. It makes room for a new one. */
+	return errno == EBADF &&
+	               unlinkat(file->directory_fd, file->name, 0) == 0
+	           ? 1
+	           : -1;
 }
 
 /* Takes LOCK. Returns 0; or -1 as look(), with EWOULDBLOCK also if the file
@@ -236,11 +230,10 @@ look(struct lock *lock, struct timespec *awaited)
 static int
 take(struct lock *lock)
 {
-	struct timespec awaited = { 0 };
 	int result = 1;
 
 	for (int i = 0; i < TRIES && result == 1; i++)
-		result = look(lock, &awaited);
+		result = look(lock);
 	if (result == 1)
 		errno = EWOULDBLOCK;
 	return result == 0 ? 0 : -1;
