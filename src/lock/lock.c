@@ -382,7 +382,6 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 {
 	const char *const name = strrchr(path, '/') + 1;
 
-	/* For locks, the directory has to be open for reading. */
 	*cleanup = (struct cleanup){
 		.path = path,
 		.before = CLEANUP_UNKNOWN,
@@ -409,12 +408,10 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
 }
 
-/* Whether a living run that began before BIRTH claims the file, or that cannot
- * be known. */
+/* Whether a living run that began before BIRTH claims the file. */
 static bool
 has_claim(const struct pidfile *place, int64_t birth)
 {
-	const int fd = openat(place->directory_fd, ".", O_RDONLY | O_CLOEXEC);
 	const off_t first = byte_of(place->name, 0);
 	struct flock claims = {
 		.l_type = F_WRLCK, /* for the question only */
@@ -422,12 +419,9 @@ has_claim(const struct pidfile *place, int64_t birth)
 		.l_start = first,
 		.l_len = byte_of(place->name, birth) - first + 1,
 	};
-	const bool is_claimed =
-	    fd == -1 ||
-	    (fcntl(fd, F_OFD_GETLK, &claims) == 0 && claims.l_type != F_UNLCK);
 
-	fds_close(fd);
-	return is_claimed;
+	return fcntl(place->directory_fd, F_OFD_GETLK, &claims) == 0 &&
+	       claims.l_type != F_UNLCK;
 }
 
 /* Whether the file is to be removed. Returns as cleanup_end(). */
@@ -467,7 +461,8 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
 
 	struct pidfile place = {
-		.directory_fd = path_open_directory(cleanup->path, O_PATH),
+		/* For reading: else the claims there cannot be seen. */
+		.directory_fd = path_open_directory(cleanup->path, O_RDONLY),
 		.name = strrchr(cleanup->path, '/') + 1,
 		.fd = -1,
 	};
@@ -481,8 +476,6 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 	if (result == 1 && place.fd != -1 &&
 	    flock(place.fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
 		result = -1;
-	if (result == 1) /* a script writes its PID without a lock */
-		result = is_stale(cleanup, &place, own, is_over);
 	if (result == 1 && !is_named(&place))
 		result = 0;
 	if (result == 1 && unlinkat(place.directory_fd, place.name,
