@@ -350,8 +350,9 @@ struct birth {
 
 _Static_assert(sizeof(struct birth) == 256, "statx(2) writes 256 bytes");
 
-int64_t
-cleanup_birth(int directory_fd, const char *name)
+/* When NAME was made, as in struct cleanup. */
+static int64_t
+birth_of(int directory_fd, const char *name)
 {
 	struct birth birth;
 
@@ -389,7 +390,7 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	};
 	if (cleanup->claim_fd == -1)
 		return;
-	cleanup->before = cleanup_birth(cleanup->claim_fd, name);
+	cleanup->before = birth_of(cleanup->claim_fd, name);
 
 	int64_t start = duration_of_clock(CLOCK_REALTIME_COARSE);
 
@@ -440,7 +441,7 @@ is_stale(const struct cleanup *cleanup, struct pidfile *place,
 		return 0;
 
 	/* Without a PID: if made in this run or an older one that is over. */
-	const int64_t birth = cleanup_birth(place->directory_fd, place->name);
+	const int64_t birth = birth_of(place->directory_fd, place->name);
 
 	errno = ENODATA;
 	if (cleanup->before == CLEANUP_UNKNOWN)

@@ -98,9 +98,6 @@ struct cleanup {
 
 #define CLEANUP_UNKNOWN INT64_MAX /* BEFORE, where that is not known */
 
-/* When NAME was made, as in struct cleanup. */
-int64_t cleanup_birth(int directory_fd, const char *name);
-
 /* Notes what is at PATH, of path_resolve(), and claims what is made there
  * later. */
 void cleanup_begin(struct cleanup *cleanup, const char *path);

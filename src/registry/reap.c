@@ -274,28 +274,22 @@ end_all(struct search *search)
 	}
 }
 
-/* Removes FILE, and appends that to LINE. No watcher saw the end of the run:
- * what has no PID, and was made after UNTIL, may be of another process; if
- * UNTIL is 0, what is empty goes all the same, so as not to lock out the next
- * run. */
+/* Removes the files of ENTRY, and appends that to LINE. */
 static void
-remove_file(struct strbuf *line, const struct cleanup *file, int64_t until)
+remove_files(struct strbuf *line, const struct entry *entry)
 {
 	static const pid_t nobody[2];
-	struct stat status;
-	const bool is_left =
-	    cleanup_birth(AT_FDCWD, file->path) > until &&
-	    (until > 0 || (lstat(file->path, &status) == 0 &&
-	                   S_ISREG(status.st_mode) && status.st_size > 0));
-	const int result = cleanup_end(file, nobody, !is_left);
 
-	if (result == 1)
-		strbuf_addf(line, "; removed '%s'", file->path);
-	else if (result == -1 && errno != ENODATA)
-		strbuf_addf(line, "; cannot remove '%s': %s", file->path,
-		            lock_error(errno));
-	else if (result == 0 && is_left && file->before == 0)
-		strbuf_addf(line, "; left '%s'", file->path);
+	for (size_t i = 0; i < entry->file_count; i++) {
+		const struct cleanup *const file = &entry->files[i];
+		const int result = cleanup_end(file, nobody, true);
+
+		if (result == 1)
+			strbuf_addf(line, "; removed '%s'", file->path);
+		else if (result == -1 && errno != ENODATA) /* a lock has that */
+			strbuf_addf(line, "; cannot remove '%s': %s",
+			            file->path, lock_error(errno));
+	}
 }
 
 int
@@ -321,10 +315,6 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 		end_all(&search);
 
 	const size_t killed = search.killed.count;
-	const int64_t age = procstat_age(&(struct procstat){ .start = 0 });
-	const int64_t until = walk->is_elsewhere ? duration_since_epoch() - age
-	                      : killed > 0       ? NEVER
-	                                         : 0;
 
 	strbuf_addf(&line, "run %s", walk->id);
 	if (entry->name != NULL)
@@ -340,8 +330,7 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 		strbuf_addf(&line, "; the run stays on record because of %s",
 		            search.left.text);
 	} else {
-		for (size_t i = 0; i < entry->file_count; i++)
-			remove_file(&line, &entry->files[i], until);
+		remove_files(&line, entry);
 		/* Last: if SIGKILL comes before, all can be done again. */
 		result = registry_remove(walk->directory_fd, walk->id);
 		if (result == -1)
