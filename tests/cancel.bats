@@ -103,19 +103,6 @@ is_cancelled() {
 	is_cancelled holder
 }
 
-@test "a registry that is mounted read-only has its runs: they are listed, cancelled, not finished" {
-	need_mounts
-	begin job -- sigcount
-	forge name=lost
-	gives 0 complete unshare --mount sh -c 'mount -o bind,ro "$WDRUN_REGISTRY" "$WDRUN_REGISTRY"
-		"$WDRUN" --list; "$WDRUN" --reap; echo "$?"; "$WDRUN" --cancel=lost; echo "$?"
-		exec "$WDRUN" --cancel=job'
-	[[ $output == NAME*$'\n'job\ *\ running\ *$'\n'lost\ *\ orphaned\ *$'\n1\n125' ]]
-	has_message "$id"
-	is_dead "$front"
-	[ "$(ids)" = "$id" ]
-}
-
 # bats test_tags=smoke,tree
 @test "--cancel ends what two killed watchers have left, and nobody who got a watcher's PID" {
 	orphan --name=job -- escape fork setsid stubborn

@@ -106,8 +106,7 @@ does_not_run() {
 }
 
 # bats test_tags=smoke,slow
-@test "a file that is no entry of this user is left alone, and --reap names it" {
-	others=(77777-{1,2,3,4,5,6}.run installer-1.2.run 77777-a.run.bak)
+@test "a file that is no entry of this user is left alone" {
 	begin healthy -- sigcount
 	umask 077
 	pushd "$WDRUN_REGISTRY"
@@ -132,9 +131,7 @@ does_not_run() {
 	[ ! -s err ]
 	for name in 77777-{1..7}; do no "$WDRUN" --cancel="$name"; done
 	gives 0 complete "$WDRUN" --reap
-	only_messages
-	for name in "${others[@]}"; do has_message "'$name'"; done
-	no grep -qF "'." err
+	[ ! -s err ]
 	complete "$WDRUN" --name=next echo started
 	[ "$output$stderr" = started ]
 	is_unharmed "$ready"

@@ -305,12 +305,8 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 	};
 	int result = -1;
 
-	errno = 0;
-	if (!registry_take(walk)) {
-		if (errno == EBADF)
-			message("run %s: its entry can only be read", walk->id);
-		return errno == EBADF ? -1 : 0;
-	}
+	if (!registry_take(walk))
+		return 0;
 	if (!walk->is_elsewhere)
 		end_all(&search);
 
@@ -367,7 +363,7 @@ becomes_orphaned(const struct registry_walk *walk)
 int
 reap_all(const char *registry, bool is_quiet)
 {
-	struct registry_walk walk = { .names_others = !is_quiet };
+	struct registry_walk walk = { .count = 0 };
 	bool is_left = false;
 
 	registry_begin(&walk, registry);

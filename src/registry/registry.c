@@ -20,7 +20,6 @@
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
 
 #define ENTRY_SIZE_MAX ((off_t)1 << 24) /* arguments have 6 MiB: execve(2) */
-#define OPEN_FLAGS     (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 /* --- the text of an entry ------------------------------------------------- */
 
@@ -92,25 +91,22 @@ read_line(char *line, struct entry *entry)
 		             &entry->session, &entry->until);
 }
 
-int
+bool
 entry_parse(char *text, size_t size, struct entry *entry)
 {
-	const char *const text_end = text + size;
-	char *end;
+	const char *const end = text + size;
+	char *next;
 
 	*entry = (struct entry){ .name = NULL };
-	if (size > 0 && (size < sizeof(VERSION) ||
-	                 memcmp(text, VERSION, sizeof(VERSION)) != 0))
-		return -1;
+	if (strcmp(text, VERSION) != 0)
+		return false;
 	/* A last line without its end was cut off by the death of its writer,
 	 * or a full file system. */
-	for (; (end = memchr(text, '\0', (size_t)(text_end - text))) != NULL;
-	     text = end + 1)
-		read_line(text, entry);
-	if (entry->front.pid > 0 && entry->host != NULL &&
-	    entry->command != NULL)
-		return 1;
-	return entry->front.pid == 0 ? 0 : -1;
+	for (char *line = text; (next = line + strlen(line) + 1) <= end;
+	     line = next)
+		read_line(line, entry);
+	return entry->front.pid > 0 && entry->host != NULL &&
+	       entry->command != NULL;
 }
 
 const char *
@@ -259,16 +255,15 @@ registry_add(int directory_fd, const char *id, const struct strbuf *text)
 	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
 	/* Another wdrun may find the file before its lock, take it for what a
 	 * killed front has left, and remove it. */
-	while (status.st_nlink == 0) {
+	do {
 		fds_close(fd);
 		fd = openat(directory_fd, file,
-		            OPEN_FLAGS | O_RDWR | O_CREAT | O_EXCL | O_APPEND,
+		            O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
 		            0600);
 		if (fd == -1)
 			return -1;
-		if (lock(fd, F_OFD_SETLKW) == -1 || fstat(fd, &status) == -1)
-			break;
-	}
+	} while (lock(fd, F_OFD_SETLKW) == 1 && fstat(fd, &status) == 0 &&
+	         status.st_nlink == 0);
 	if (status.st_nlink > 0 &&
 	    fds_write(fd, text->text, text->length, -1) == text->length)
 		return fd;
@@ -345,15 +340,14 @@ registry_take(const struct registry_walk *walk)
 	       (size_t)status.st_size == walk->size;
 }
 
-/* Whether PID is a supervisor that is ending no run yet. */
+/* Whether SUPERVISOR is alive, and ending no run yet. */
 static bool
-is_at_work(pid_t pid)
+is_at_work(const struct procid *supervisor)
 {
-	struct procstat stat;
 	char name[WORD_SIZE];
 
-	return procstat_read_status(pid, &stat) == 0 && !stat.is_dead &&
-	       procfs_read(pid, "comm", name, sizeof(name)) > 0 &&
+	return procid_is_alive(supervisor) &&
+	       procfs_read(supervisor->pid, "comm", name, sizeof(name)) > 0 &&
 	       strcmp(name, SUPERVISOR_NAME "\n") == 0;
 }
 
@@ -362,11 +356,11 @@ is_at_work(pid_t pid)
 static bool
 is_before_boot(const char *host, const char *here)
 {
-	const size_t to_boot = strcspn(here, " ") + 1;
-	const size_t boot = strcspn(here + to_boot, " ");
+	const size_t machine = strcspn(here, " ") + 1;
+	const size_t boot = machine + strcspn(here + machine, " ") + 1;
 
-	return *here != '-' && strncmp(host, here, to_boot) == 0 &&
-	       strncmp(host + to_boot, here + to_boot, boot) != 0;
+	return *here != '-' && strncmp(host, here, machine) == 0 &&
+	       strncmp(host, here, boot) != 0;
 }
 
 /* Fills in the state of the run whose entry was read, and IS_HELD since. */
@@ -379,15 +373,15 @@ find_state(struct registry_walk *walk, bool is_held)
 	walk->is_orphaned =
 	    !is_held &&
 	    (!walk->is_elsewhere || is_before_boot(entry->host, walk->host));
-	walk->state = walk->is_orphaned                   ? "orphaned"
-	              : walk->is_elsewhere                ? "elsewhere"
-	              : entry->supervisor.pid == 0        ? "waiting"
-	              : is_at_work(entry->supervisor.pid) ? "running"
-	                                                  : "stopping";
+	walk->state = walk->is_orphaned                ? "orphaned"
+	              : walk->is_elsewhere             ? "elsewhere"
+	              : entry->supervisor.pid == 0     ? "waiting"
+	              : is_at_work(&entry->supervisor) ? "running"
+	                                               : "stopping";
 }
 
-/* Opens and reads walk->file. Returns whether it may be an entry of this user,
- * which nobody else can have written. */
+/* Reads walk->file, if that is a file of this user, which nobody else can have
+ * written. Returns whether it was read. */
 static bool
 read_entry(struct registry_walk *walk)
 {
@@ -396,23 +390,29 @@ read_entry(struct registry_walk *walk)
 
 	(void)sscanf(walk->file, "%*[0-9]-%*[0-9a-f]%n", &length);
 	if (length == 0 || length >= RUNID_SIZE ||
-	    strcmp(walk->file + length, SUFFIX) != 0)
-		return false;
-	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", length, walk->file);
-	walk->started_at = strtoll(strchr(walk->id, '-') + 1, NULL, 16);
-	walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS | O_RDWR);
-	if (walk->fd == -1) /* to look at its lock is enough for most */
-		walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS);
-	if (walk->fd == -1 || fstat(walk->fd, &status) == -1 ||
+	    strcmp(walk->file + length, SUFFIX) != 0 ||
+	    fstatat(walk->directory_fd, walk->file, &status,
+	            AT_SYMLINK_NOFOLLOW) == -1 ||
 	    !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
 	    (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
 	    status.st_size > ENTRY_SIZE_MAX)
 		return false;
+	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", length, walk->file);
+	walk->started_at = strtoll(strchr(walk->id, '-') + 1, NULL, 16);
 	/* The target may append meanwhile: not more than is there now. */
 	walk->size = (size_t)status.st_size;
 	walk->text = calloc(1, walk->size + 1);
-	return walk->text != NULL &&
-	       read(walk->fd, walk->text, walk->size) == (ssize_t)walk->size;
+	walk->fd = openat(walk->directory_fd, walk->file,
+	                  O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (walk->text != NULL && walk->fd != -1 &&
+	    read(walk->fd, walk->text, walk->size) == (ssize_t)walk->size)
+		return true;
+	if (errno != ENOENT) {
+		walk->is_read = false;
+		message("registry: cannot read '%s': %s", walk->file,
+		        strerror(errno));
+	}
+	return false;
 }
 
 /* Looks at walk->file. Returns whether a run is there. */
@@ -421,35 +421,23 @@ look(struct registry_walk *walk)
 {
 	struct stat status;
 
-	errno = 0;
-	const int result =
-	    read_entry(walk) ? entry_parse(walk->text, walk->size, &walk->entry)
-	                     : -1;
-
-	if (result == -1) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-		    errno == EIO) {
-			walk->is_read = false;
-			message("registry: cannot read '%s': %s", walk->file,
-			        strerror(errno));
-		} else if (walk->names_others && errno != ENOENT) {
-			message("registry: left '%s' alone, which is no entry "
-			        "of this user",
-			        walk->file);
-		}
+	if (!read_entry(walk))
 		return false;
-	}
+
 	/* Tested after the entry was read: a run that has ended since is seen
 	 * to be gone, and one that has begun since as unfinished. */
 	const bool is_held = registry_is_held(walk);
 
 	if (fstat(walk->fd, &status) == -1 || status.st_nlink == 0)
 		return false;
-	if (result == 1)
+	if (entry_parse(walk->text, walk->size, &walk->entry)) {
 		find_state(walk, is_held);
-	else if (registry_take(walk))
+		return true;
+	}
+	/* What a front has left that was killed before it wrote. */
+	if (walk->size == 0 && registry_take(walk))
 		(void)registry_remove(walk->directory_fd, walk->id);
-	return result == 1;
+	return false;
 }
 
 bool
@@ -458,8 +446,7 @@ registry_next(struct registry_walk *walk)
 	while (walk->next < walk->count) {
 		close_entry(walk);
 		walk->file = walk->files[walk->next++]->d_name;
-		/* Network file systems have hidden files of their own. */
-		if (*walk->file != '.' && look(walk))
+		if (look(walk))
 			return true;
 	}
 	return false;

@@ -71,9 +71,9 @@ void entry_format(struct strbuf *text, const struct entry *entry,
 void entry_format_target(struct strbuf *text, const struct entry *entry);
 
 /* Reads the SIZE bytes at TEXT, with a null byte behind them, into ENTRY, which
- * points into TEXT; the call changes TEXT. Returns 1; 0 where the front was
- * killed before its part was complete; or -1 where TEXT is no entry. */
-int entry_parse(char *text, size_t size, struct entry *entry);
+ * points into TEXT; the call changes TEXT. Returns whether TEXT is an entry, of
+ * which the front's part is complete. */
+bool entry_parse(char *text, size_t size, struct entry *entry);
 
 /* Returns the word behind WORD in the command of an entry, or NULL. */
 const char *entry_next_word(const char *word);
@@ -107,8 +107,7 @@ int registry_remove(int directory_fd, const char *id);
 
 /* A walk over the runs of a registry, the oldest first. */
 struct registry_walk {
-	bool names_others; /* in messages: files that are no entries */
-	bool is_read;      /* all of it; else a message has told why not */
+	bool is_read; /* all of it; else a message has told why not */
 	char path[PATH_MAX];
 	char host[REGISTRY_HOST_SIZE];
 	int directory_fd; /* -1: there is no such directory */
@@ -131,7 +130,7 @@ struct registry_walk {
 };
 
 /* Begins a walk over the registry that registry_open() opens; over nothing
- * where that is missing. WALK is empty but for names_others. End it anyway. */
+ * where that is missing. WALK is empty. End it anyway. */
 void registry_begin(struct registry_walk *walk, const char *given);
 
 /* Goes on to the next run. Returns false behind the last. */
@@ -144,7 +143,7 @@ bool registry_is_held(const struct registry_walk *walk);
 
 /* Locks the present entry as it was read, to finish its run, until the walk
  * goes on. Returns false where the entry has changed or gone, another wdrun has
- * it, or locks do not work here: with errno EBADF if it can only be read. */
+ * it, or locks do not work here. */
 bool registry_take(const struct registry_walk *walk);
 
 /* --- commands ------------------------------------------------------------- */

@@ -40,10 +40,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(text != NULL);
 	if (size > 0)
 		memcpy(text, data, size);
-	if (entry_parse(text, size, &entry) == 1) {
+	if (entry_parse(text, size, &entry)) {
 		write_entry(&parsed, entry);
 		write_entry(&once, entry);
-		assert(entry_parse(parsed.text, parsed.length, &same) == 1);
+		assert(entry_parse(parsed.text, parsed.length, &same));
 		write_entry(&twice, same);
 		assert(once.length == twice.length);
 		assert(memcmp(once.text, twice.text, once.length) == 0);
@@ -71,36 +71,35 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* With newlines in the place of the null bytes. */
 static const struct {
 	const char *text;
-	int result;
+	bool is_entry;
 } rows[] = {
-	{ WHOLE, 1 },
-	{ WHOLE TARGET, 1 },
-	{ HEAD "arg \n" FRONT, 1 },
-	{ HEAD "name n\nfile 1 /l\nfile 2 /m\n" ARG FRONT, 1 },
-	{ HEAD "name \xff\xfe\x80\n" ARG FRONT, 1 },
-	{ WHOLE "file 3 /a file\nfile 0 /b\n" TARGET, 1 },
-	{ HEAD "later\nlater 2\nidentity 5\n" ARG FRONT "later\n", 1 },
-	{ WHOLE "target 2 22 2 5", 1 }, /* no target */
+	{ WHOLE, true },
+	{ WHOLE TARGET, true },
+	{ HEAD "arg \n" FRONT, true },
+	{ HEAD "name n\nfile 1 /l\nfile 2 /m\n" ARG FRONT, true },
+	{ HEAD "name \xff\xfe\x80\n" ARG FRONT, true },
+	{ WHOLE "file 3 /a file\nfile 0 /b\n" TARGET, true },
+	{ HEAD "later\nlater 2\nidentity 5\n" ARG FRONT "later\n", true },
+	{ WHOLE "target 2 22 2 5", true }, /* no target */
 
-	{ "", 0 },
-	{ "wdrun 2\n", 0 },
-	{ HEAD, 0 },
-	{ HEAD ARG, 0 },
-	{ HEAD ARG "front 1 11 6 7", 0 },
-
-	{ "\n", -1 },
-	{ "wdrun", -1 },
-	{ "wdrun 2", -1 },
-	{ "wdrun 1\n", -1 },
-	{ "wdrun 22\n", -1 },
-	{ " " WHOLE, -1 },
-	{ HEAD FRONT, -1 },
-	{ "wdrun 2\n" ARG FRONT, -1 },
-	{ HEAD ARG "front -1 11\n", -1 },
+	{ "", false },
+	{ "wdrun 2\n", false },
+	{ HEAD, false },
+	{ HEAD ARG, false },
+	{ HEAD ARG "front 1 11 6 7", false },
+	{ "\n", false },
+	{ "wdrun", false },
+	{ "wdrun 2", false },
+	{ "wdrun 1\n", false },
+	{ "wdrun 22\n", false },
+	{ " " WHOLE, false },
+	{ HEAD FRONT, false },
+	{ "wdrun 2\n" ARG FRONT, false },
+	{ HEAD ARG "front -1 11\n", false },
 };
 
 static void
-check_text(const char *text, int result)
+check_text(const char *text, bool is_entry)
 {
 	char copy[2048];
 	struct entry entry;
@@ -109,7 +108,7 @@ check_text(const char *text, int result)
 	for (size_t i = 0; i < strlen(text); i++)
 		if (copy[i] == '\n')
 			copy[i] = '\0';
-	CHECK(entry_parse(copy, strlen(text), &entry) == result, text);
+	CHECK(entry_parse(copy, strlen(text), &entry) == is_entry, text);
 }
 
 /* No entry is read that is cut off anywhere; but the target's part may be
@@ -121,7 +120,7 @@ check_cut_off(void)
 
 	for (size_t i = strlen(WHOLE); i-- > strlen(HEAD);) {
 		text[i] = '\0';
-		check_text(text, 0);
+		check_text(text, false);
 	}
 }
 
@@ -129,7 +128,7 @@ int
 main(void)
 {
 	for (size_t i = 0; i < COUNT(rows); i++)
-		check_text(rows[i].text, rows[i].result);
+		check_text(rows[i].text, rows[i].is_entry);
 	check_cut_off();
 	replay(LLVMFuzzerTestOneInput, "tests/fuzz/corpus/entry/*");
 	return failures != 0;
