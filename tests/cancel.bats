@@ -41,13 +41,12 @@ is_cancelled() {
 }
 
 # bats test_tags=slow
-@test "--cancel of no run is 1; a name of several runs stops none, and their IDs are printed" {
+@test "--cancel of no run is 1, and a name of several runs stops none" {
 	begin job -- sigcount
 	first=$front first_id=$id
 	begin job -- sigcount
 	cancel 125 job
-	has_message "$first_id" "$id"
-	only_messages
+	has_message job --list
 	is_unharmed "$first"
 	cancel 0 "$first_id"
 	is_dead "$first"
@@ -59,11 +58,6 @@ is_cancelled() {
 	done
 	is_unharmed "$ready"
 	is_cancelled job
-	for _ in {1..24}; do forge name=many; done
-	cancel 125 many # no part of an ID looks like one
-	for which in ${stderr#*: *: *: }; do
-		[[ $which == *... ]] || [ -e "$WDRUN_REGISTRY/${which%,}.run" ]
-	done
 	rm -r "$WDRUN_REGISTRY"
 	cancel 1 job
 	[ ! -e "$WDRUN_REGISTRY" ]
