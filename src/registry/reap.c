@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "proc/tree.h"
 
-#define SCANS_EMPTY 3   /* in a row: nobody is left */
+#define SCANS_EMPTY 10  /* in a row: nobody is left, who might fork and exit */
 #define SCANS_MAX   100 /* no time: under load, a scan may take long */
 #define PAUSE       (10 * MILLISECOND)
 #define BOUND       (10 * SECOND) /* of each wait for others */
@@ -94,11 +94,10 @@ has_id(pid_t pid, const char *id)
 		return false;
 	while (!is_found && getdelim(&variable, &size, '\0', environment) > 0) {
 		const char *word = strtok(variable, "=");
-		const bool is_path =
-		    word != NULL && strcmp(word, RUNID_VARIABLE) == 0;
 
-		while (is_path && !is_found &&
-		       (word = strtok(NULL, "/")) != NULL)
+		if (word == NULL || strcmp(word, RUNID_VARIABLE) != 0)
+			continue;
+		while (!is_found && (word = strtok(NULL, "/")) != NULL)
 			is_found = strcmp(word, id) == 0;
 	}
 	free(variable);
@@ -106,25 +105,24 @@ has_id(pid_t pid, const char *id)
 	return is_found;
 }
 
-/* Reads PID into PROCESS. Returns 1; 0 where PID cannot be of the run, as it is
- * older, or the supervisor, which lets go of the entry's lock shortly before it
- * is dead; or -1 where PID is dead. Memory of another user's process is not
- * read: that user could make the reader wait (userfaultfd(2)). */
-static int
+/* Reads PID into PROCESS. Returns false where PID is dead, or cannot be of the
+ * run, as it is older, or the supervisor, which lets go of the entry's lock
+ * shortly before it is dead. Memory of another user's process is not read: that
+ * user could make the reader wait (userfaultfd(2)). */
+static bool
 read_process(struct search *search, pid_t pid, struct process *process)
 {
 	const struct entry *const entry = &search->walk->entry;
 	struct procstat stat;
 
-	if (procstat_read(pid, &stat) == -1)
-		return -1;
-	if (stat.start < entry->front.start ||
+	if (procstat_read(pid, &stat) == -1 ||
+	    stat.start < entry->front.start ||
 	    (pid == entry->supervisor.pid &&
 	     stat.start == entry->supervisor.start))
-		return 0;
+		return false;
 	search->session_is_strangers |= pid == entry->session;
 	if (stat.is_dead || procstat_read_status(pid, &stat) == -1)
-		return -1;
+		return false;
 	*process = (struct process){
 		.id = { pid, stat.start },
 		.parent = stat.parent,
@@ -134,7 +132,7 @@ read_process(struct search *search, pid_t pid, struct process *process)
 	};
 	process->is_proven =
 	    !process->is_spared && has_id(pid, search->walk->id);
-	return 1;
+	return true;
 }
 
 /* Notes PROCESS, unless that was done. */
@@ -173,7 +171,7 @@ note_children(struct search *search, const struct procid *parent)
 	(void)procfs_list_children(dir, parent->pid, &children);
 	fds_close(dir);
 	for (size_t i = 0; i < children.count; i++) {
-		if (read_process(search, children.numbers[i], &child) == 1 &&
+		if (read_process(search, children.numbers[i], &child) &&
 		    child.parent == parent->pid && procid_is_alive(parent)) {
 			child.is_proven = true;
 			note(search, &child);
@@ -209,25 +207,13 @@ scan(struct search *search)
 	const size_t before = search->count;
 	const struct dirent *file;
 	struct process process;
-	long place = 0; /* of FILE in DIRECTORY */
-	pid_t gone = 0;
 
 	if (directory == NULL)
 		return -1;
 	while ((file = readdir(directory)) != NULL) {
 		const pid_t pid = (pid_t)strtol(file->d_name, NULL, 10);
-		const int result =
-		    pid > 0 ? read_process(search, pid, &process) : 0;
 
-		/* readdir(3) has read ahead: where PID is dead, a child that it
-		 * has left may be missing there. */
-		if (result == -1 && pid != gone) {
-			gone = pid;
-			seekdir(directory, place);
-			continue;
-		}
-		place = telldir(directory);
-		if (result != 1 ||
+		if (!read_process(search, pid, &process) ||
 		    (!process.is_proven && !process.is_in_session))
 			continue;
 		process.is_proven |= search->session_is_proven;
@@ -345,14 +331,12 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 static bool
 becomes_orphaned(const struct registry_walk *walk)
 {
-	const struct procid *const front = &walk->entry.front;
 	const int64_t deadline = duration_now() + BOUND;
 	struct procstat stat;
 
 	while (registry_is_held(walk)) {
 		if (duration_now() >= deadline ||
-		    (procstat_read(front->pid, &stat) == 0 &&
-		     stat.start == front->start &&
+		    (procstat_read(walk->entry.front.pid, &stat) == 0 &&
 		     strchr("STt", stat.state) != NULL))
 			return false;
 		duration_sleep(PAUSE);
