@@ -28,7 +28,7 @@
 struct process {
 	struct procid id;
 	pid_t parent;
-	bool is_in_session; /* that the supervisor made */
+	bool is_in_session; /* the supervisor's */
 	bool is_proven;     /* to be of the run */
 	bool is_spared;     /* another user's, or this process's ancestor */
 };
@@ -120,14 +120,14 @@ read_process(struct search *search, pid_t pid, struct process *process)
 	    (pid == entry->supervisor.pid &&
 	     stat.start == entry->supervisor.start))
 		return false;
-	search->session_is_strangers |= pid == entry->session;
+	search->session_is_strangers |= pid == entry->supervisor.pid;
 	if (stat.is_dead || procstat_read_status(pid, &stat) == -1)
 		return false;
 	*process = (struct process){
 		.id = { pid, stat.start },
 		.parent = stat.parent,
-		.is_in_session =
-		    entry->session != 0 && stat.session == entry->session,
+		.is_in_session = entry->supervisor.pid != 0 &&
+		                 stat.session == entry->supervisor.pid,
 		.is_spared = stat.user != geteuid(),
 	};
 	process->is_proven =

@@ -14,7 +14,7 @@
 #include "base/message.h"
 #include "proc/tree.h"
 
-#define VERSION   "wdrun 2" /* the first line of an entry */
+#define VERSION   "wdrun 3" /* the first line of an entry */
 #define SUFFIX    ".run"
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
@@ -22,38 +22,6 @@
 #define ENTRY_SIZE_MAX ((off_t)1 << 24) /* arguments have 6 MiB: execve(2) */
 
 /* --- the text of an entry ------------------------------------------------- */
-
-static void
-add_files(struct strbuf *text, const struct entry *entry)
-{
-	for (size_t i = 0; i < entry->file_count; i++)
-		strbuf_addf(text, "file %" PRId64 " %s%c",
-		            entry->files[i].before, entry->files[i].path, '\0');
-}
-
-void
-entry_format(struct strbuf *text, const struct entry *entry,
-             char *const command[])
-{
-	strbuf_addf(text, VERSION "%chost %s%c", '\0', entry->host, '\0');
-	if (entry->name != NULL)
-		strbuf_addf(text, "name %s%c", entry->name, '\0');
-	add_files(text, entry);
-	for (; *command != NULL; command++)
-		strbuf_addf(text, "arg %s%c", *command, '\0');
-	strbuf_addf(text, "front %d %" PRIu64 " %" PRId64 " %" PRId64 "%c",
-	            entry->front.pid, entry->front.start, entry->until,
-	            entry->kill_after, '\0');
-}
-
-void
-entry_format_target(struct strbuf *text, const struct entry *entry)
-{
-	add_files(text, entry);
-	strbuf_addf(text, "target %d %" PRIu64 " %d %" PRId64 "%c",
-	            entry->supervisor.pid, entry->supervisor.start,
-	            entry->session, entry->until, '\0');
-}
 
 /* Numbers are not checked: only this user can have written them. */
 static void
@@ -86,9 +54,9 @@ read_line(char *line, struct entry *entry)
 		             &entry->until, &entry->kill_after);
 	else if (strcmp(line, "target") == 0)
 		/* NOLINTNEXTLINE(cert-err34-c) */
-		(void)sscanf(value, "%d %" SCNu64 " %d %" SCNd64,
+		(void)sscanf(value, "%d %" SCNu64 " %" SCNd64,
 		             &entry->supervisor.pid, &entry->supervisor.start,
-		             &entry->session, &entry->until);
+		             &entry->until);
 }
 
 bool
@@ -209,8 +177,10 @@ read_word(const char *path, char word[WORD_SIZE])
 		(void)fclose(file);
 }
 
-int
-registry_read_host(char host[REGISTRY_HOST_SIZE])
+/* Writes into HOST what tells this machine, boot and PID namespace from others.
+ * Returns 0; or -1 after a message, with errno 0, where /proc is another's. */
+static int
+read_host(char host[REGISTRY_HOST_SIZE])
 {
 	char machine[WORD_SIZE];
 	char boot[WORD_SIZE];
@@ -245,13 +215,38 @@ lock(int fd, int command)
 	return whole.l_type != F_UNLCK;
 }
 
+static void
+add_files(struct strbuf *text, const struct entry *entry)
+{
+	for (size_t i = 0; i < entry->file_count; i++)
+		strbuf_addf(text, "file %" PRId64 " %s%c",
+		            entry->files[i].before, entry->files[i].path, '\0');
+}
+
+/* Appends TEXT to the entry FD, and frees it. Returns 0, or -1 with errno. */
+static int
+append(int fd, struct strbuf *text)
+{
+	const bool is_written =
+	    !text->is_cut && /* else errno is ENOMEM */
+	    fds_write(fd, text->text, text->length, -1) == text->length;
+
+	free(text->text); /* keeps errno */
+	return is_written ? 0 : -1;
+}
+
 int
-registry_add(int directory_fd, const char *id, const struct strbuf *text)
+registry_add(int directory_fd, const char *id, const struct entry *entry,
+             char *const command[])
 {
 	char file[FILE_SIZE];
+	char host[REGISTRY_HOST_SIZE];
+	struct strbuf text = { .grows = true };
 	struct stat status = { .st_nlink = 0 };
 	int fd = -1;
 
+	if (read_host(host) == -1)
+		return -1;
 	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
 	/* Another wdrun may find the file before its lock, take it for what a
 	 * killed front has left, and remove it. */
@@ -260,16 +255,39 @@ registry_add(int directory_fd, const char *id, const struct strbuf *text)
 		fd = openat(directory_fd, file,
 		            O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
 		            0600);
-		if (fd == -1)
-			return -1;
-	} while (lock(fd, F_OFD_SETLKW) == 1 && fstat(fd, &status) == 0 &&
-	         status.st_nlink == 0);
-	if (status.st_nlink > 0 &&
-	    fds_write(fd, text->text, text->length, -1) == text->length)
-		return fd;
-	(void)unlinkat(directory_fd, file, 0); /* or errno tells of that */
+	} while (fd != -1 && lock(fd, F_OFD_SETLKW) == 1 &&
+	         fstat(fd, &status) == 0 && status.st_nlink == 0);
+	if (status.st_nlink > 0) {
+		strbuf_addf(&text, VERSION "%chost %s%c", '\0', host, '\0');
+		if (entry->name != NULL)
+			strbuf_addf(&text, "name %s%c", entry->name, '\0');
+		add_files(&text, entry);
+		for (; *command != NULL; command++)
+			strbuf_addf(&text, "arg %s%c", *command, '\0');
+		strbuf_addf(&text,
+		            "front %d %" PRIu64 " %" PRId64 " %" PRId64 "%c",
+		            entry->front.pid, entry->front.start, entry->until,
+		            entry->kill_after, '\0');
+		if (append(fd, &text) == 0)
+			return fd;
+	}
+	message("cannot put the run on record: %s", strerror(errno));
+	if (fd != -1)
+		(void)unlinkat(directory_fd, file, 0); /* or errno tells it */
 	fds_close(fd);
 	return -1;
+}
+
+int
+registry_append(int fd, const struct entry *entry)
+{
+	struct strbuf text = { .grows = true };
+
+	add_files(&text, entry);
+	strbuf_addf(&text, "target %d %" PRIu64 " %" PRId64 "%c",
+	            entry->supervisor.pid, entry->supervisor.start,
+	            entry->until, '\0');
+	return append(fd, &text);
 }
 
 int
@@ -297,7 +315,7 @@ registry_begin(struct registry_walk *walk, const char *given)
 	walk->fd = -1;
 	walk->directory_fd = registry_open(given, false, walk->path);
 	walk->is_read = walk->directory_fd == -1 && errno == ENOENT;
-	if (walk->directory_fd == -1 || registry_read_host(walk->host) == -1)
+	if (walk->directory_fd == -1 || read_host(walk->host) == -1)
 		return;
 	walk->count = scandir(walk->path, &walk->files, NULL, by_start);
 	walk->is_read = walk->count >= 0;

@@ -29,8 +29,8 @@ struct dirent;
  * a value may have newlines: "tr '\0' '\n' <ID.run" shows it. The front writes
  * these before it waits for its locks:
  *
- * wdrun   the version of the format, 2
- * host    where the PIDs below mean something: registry_read_host()
+ * wdrun   the version of the format, 3
+ * host    where the PIDs below mean something: machine, boot, PID namespace
  * name    the value of --name, if any
  * file    of a lock: before and path of a struct cleanup; a line for each
  * arg     a word of the command; a line for each
@@ -41,8 +41,8 @@ struct dirent;
  * And the target appends these before it executes COMMAND:
  *
  * file    of a --cleanup, as above
- * target  PID and start of the supervisor; the session that it made for the
- *         target, or 0; when the run ends by --timeout
+ * target  PID and start of the supervisor, which leads a session of its own;
+ *         when the run ends by --timeout
  *
  * Readers pass over unknown keys: a change of an entry's meaning changes the
  * version.
@@ -58,17 +58,8 @@ struct entry {
 	struct procid front;
 	int64_t kill_after;       /* or NEVER */
 	struct procid supervisor; /* PID 0: the target is not started yet */
-	pid_t session;
-	int64_t until; /* as duration_since_epoch(), or NEVER */
+	int64_t until;            /* as duration_since_epoch(), or NEVER */
 };
-
-/* Appends the front's part of ENTRY to TEXT, with COMMAND, NULL-terminated, in
- * the place of entry->command. */
-void entry_format(struct strbuf *text, const struct entry *entry,
-                  char *const command[]);
-
-/* Appends the target's part of ENTRY to TEXT. */
-void entry_format_target(struct strbuf *text, const struct entry *entry);
 
 /* Reads the SIZE bytes at TEXT, with a null byte behind them, into ENTRY, which
  * points into TEXT; the call changes TEXT. Returns whether TEXT is an entry, of
@@ -93,13 +84,16 @@ bool registry_is_wanted(void);
  */
 int registry_open(const char *given, bool to_make, char path[PATH_MAX]);
 
-/* Writes into HOST what tells this machine, boot and PID namespace from others.
- * Returns 0; or -1 after a message, with errno 0, where /proc is another's. */
-int registry_read_host(char host[REGISTRY_HOST_SIZE]);
+/* Makes the entry of the run ID, locked, with the front's part of ENTRY, of
+ * which HOST is that of this process, and COMMAND, up to NULL. Returns its
+ * descriptor, close-on-exec; or -1 after a message, with errno, 0 where /proc
+ * is not that of this PID namespace. */
+int registry_add(int directory_fd, const char *id, const struct entry *entry,
+                 char *const command[]);
 
-/* Makes the entry of the run ID with TEXT, locked. Returns its descriptor,
- * close-on-exec, to which the target appends; or -1 with errno. */
-int registry_add(int directory_fd, const char *id, const struct strbuf *text);
+/* Appends the target's part of ENTRY to the file FD. Returns 0, or -1 with
+ * errno. */
+int registry_append(int fd, const struct entry *entry);
 
 /* Removes the entry of the run ID, if there is one. Returns 0, or -1 with
  * errno of unlink(2). */
