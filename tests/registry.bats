@@ -111,8 +111,6 @@ does_not_run() {
 	umask 077
 	pushd "$WDRUN_REGISTRY"
 	cp "$id.run" ../entry
-	cp ../entry 77777-1.run
-	chmod 620 77777-1.run
 	ln -s ../entry 77777-2.run
 	mkfifo 77777-3.run .fifo
 	mkdir 77777-4.run

@@ -115,8 +115,10 @@ pidfile_read(struct pidfile *file)
 	return -1;
 }
 
-bool
-pidfile_has_owner(const struct pidfile *file, pid_t pid)
+/* Whether the process that wrote PID, which was read from FILE, lives. True
+ * where it cannot be known: no lock is taken from a living process. */
+static bool
+has_owner(const struct pidfile *file, pid_t pid)
 {
 	struct procstat stat;
 
@@ -201,7 +203,7 @@ look(struct lock *lock)
 	if (pid == -1)
 		return -1;
 	lock->holder = 0;
-	if (pid > 0 && pid != getpid() && pidfile_has_owner(file, pid)) {
+	if (pid > 0 && pid != getpid() && has_owner(file, pid)) {
 		lock->holder = pid;
 		errno = EWOULDBLOCK;
 		return -1;
@@ -435,8 +437,7 @@ is_stale(const struct cleanup *cleanup, struct pidfile *place,
 	if (pid == -1 && errno != EINVAL)
 		return -1;
 	if (pid > 0)
-		return pid == own[0] || pid == own[1] ||
-		       !pidfile_has_owner(place, pid);
+		return pid == own[0] || pid == own[1] || !has_owner(place, pid);
 	if (!is_over)
 		return 0;
 

@@ -27,10 +27,6 @@ bool pidfile_is_trusted(int directory_fd, const struct stat *status);
  * EINVAL if the content is anything else. */
 pid_t pidfile_read(struct pidfile *file);
 
-/* Whether the process that wrote PID, which was read from FILE, lives. True
- * where it cannot be known: no lock is taken from a living process. */
-bool pidfile_has_owner(const struct pidfile *file, pid_t pid);
-
 /* Overwrites the content of FILE, which was read, by PID, at once. Returns 0,
  * or -1 with errno of write(2). */
 int pidfile_write(const struct pidfile *file, pid_t pid);

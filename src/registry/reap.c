@@ -301,13 +301,10 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 	strbuf_addf(&line, "run %s", walk->id);
 	if (entry->name != NULL)
 		strbuf_addf(&line, " (%s)", entry->name);
+	strbuf_addf(&line, ": killed %zu process%s", killed,
+	            killed == 1 ? "" : "es");
 	if (killed > 0)
-		strbuf_addf(&line, ": killed %zu process%s: %s", killed,
-		            killed == 1 ? "" : "es", search.killed.text);
-	else
-		strbuf_addf(&line, walk->is_elsewhere
-		                       ? ": began before the last boot"
-		                       : ": found no process to kill");
+		strbuf_addf(&line, ": %s", search.killed.text);
 	if (search.left.count > 0) {
 		strbuf_addf(&line, "; the run stays on record because of %s",
 		            search.left.text);

@@ -88,12 +88,12 @@ entry_next_word(const char *word)
 
 /* --- the directory -------------------------------------------------------- */
 
-bool
-registry_is_wanted(void)
+const char *
+registry_named(const char *given)
 {
 	const char *const value = getenv("WDRUN_REGISTRY");
 
-	return value != NULL && *value != '\0';
+	return given == NULL && value != NULL && *value != '\0' ? value : given;
 }
 
 /* Writes the registry's name into PATH. Returns 0; or -1 as registry_open(). */
@@ -111,8 +111,7 @@ find(const char *given, char path[PATH_MAX])
 		base = getenv(variable);
 		end = "/.local/state/wdrun";
 	}
-	if (given == NULL && registry_is_wanted())
-		given = getenv("WDRUN_REGISTRY");
+	given = registry_named(given);
 	if (given != NULL) {
 		base = given;
 		end = "";
@@ -358,48 +357,33 @@ registry_take(const struct registry_walk *walk)
 	       (size_t)status.st_size == walk->size;
 }
 
-/* Whether SUPERVISOR is alive, and ending no run yet. */
-static bool
-is_at_work(const struct procid *supervisor)
-{
-	char name[WORD_SIZE];
-
-	return procid_is_alive(supervisor) &&
-	       procfs_read(supervisor->pid, "comm", name, sizeof(name)) > 0 &&
-	       strcmp(name, SUPERVISOR_NAME "\n") == 0;
-}
-
-/* Whether the run of HOST was of this machine, HERE, which has been started
- * anew since. */
-static bool
-is_before_boot(const char *host, const char *here)
-{
-	const size_t machine = strcspn(here, " ") + 1;
-	const size_t boot = machine + strcspn(here + machine, " ") + 1;
-
-	return *here != '-' && strncmp(host, here, machine) == 0 &&
-	       strncmp(host, here, boot) != 0;
-}
-
 /* Fills in the state of the run whose entry was read, and IS_HELD since. */
 static void
 find_state(struct registry_walk *walk, bool is_held)
 {
 	const struct entry *const entry = &walk->entry;
+	const char *const here = walk->host;
+	const size_t machine = strcspn(here, " ") + 1;
+	const size_t boot = machine + strcspn(here + machine, " ") + 1;
+	const bool is_before_boot = *here != '-' &&
+	                            strncmp(entry->host, here, machine) == 0 &&
+	                            strncmp(entry->host, here, boot) != 0;
+	const pid_t supervisor = entry->supervisor.pid;
+	struct procstat stat;
+	char name[WORD_SIZE] = ""; /* of the supervisor, if alive */
 
-	walk->is_elsewhere = strcmp(entry->host, walk->host) != 0;
-	walk->is_orphaned =
-	    !is_held &&
-	    (!walk->is_elsewhere || is_before_boot(entry->host, walk->host));
-	walk->state = walk->is_orphaned                ? "orphaned"
-	              : walk->is_elsewhere             ? "elsewhere"
-	              : entry->supervisor.pid == 0     ? "waiting"
-	              : is_at_work(&entry->supervisor) ? "running"
-	                                               : "stopping";
+	if (procstat_read_status(supervisor, &stat) == 0 && !stat.is_dead)
+		(void)procfs_read(supervisor, "comm", name, sizeof(name));
+	walk->is_elsewhere = strcmp(entry->host, here) != 0;
+	walk->is_orphaned = !is_held && (!walk->is_elsewhere || is_before_boot);
+	walk->state = walk->is_orphaned                         ? "orphaned"
+	              : walk->is_elsewhere                      ? "elsewhere"
+	              : supervisor == 0                         ? "waiting"
+	              : strcmp(name, SUPERVISOR_NAME "\n") == 0 ? "running"
+	                                                        : "stopping";
 }
 
-/* Reads walk->file, if that is a file of this user, which nobody else can have
- * written. Returns whether it was read. */
+/* Reads walk->file, if that is a file of this user. Returns whether it was. */
 static bool
 read_entry(struct registry_walk *walk)
 {
@@ -412,7 +396,6 @@ read_entry(struct registry_walk *walk)
 	    fstatat(walk->directory_fd, walk->file, &status,
 	            AT_SYMLINK_NOFOLLOW) == -1 ||
 	    !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-	    (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
 	    status.st_size > ENTRY_SIZE_MAX)
 		return false;
 	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", length, walk->file);

@@ -71,8 +71,8 @@ const char *entry_next_word(const char *word);
 
 /* --- the directory -------------------------------------------------------- */
 
-/* Whether $WDRUN_REGISTRY puts a run on record that has no option for it. */
-bool registry_is_wanted(void);
+/* Returns GIVEN, a --registry, or $WDRUN_REGISTRY, or NULL without the two. */
+const char *registry_named(const char *given);
 
 /*
  * Opens the registry: the directory GIVEN, or where that is NULL

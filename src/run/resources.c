@@ -21,8 +21,8 @@
 static bool
 is_registered(const struct options *options)
 {
-	return options->name != NULL || options->registry != NULL ||
-	       registry_is_wanted();
+	return options->name != NULL ||
+	       registry_named(options->registry) != NULL;
 }
 
 /* Prints why the file PATH of OPTION cannot be used, by errno. Returns -1. */
