@@ -94,23 +94,19 @@ is_named(const struct pidfile *file)
 pid_t
 pidfile_read(struct pidfile *file)
 {
-	char text[TEXT_SIZE] = "";
-	const ssize_t length = pread(file->fd, text, sizeof(text), 0);
+	char text[TEXT_SIZE + 1] = "";
+	const ssize_t length = pread(file->fd, text, TEXT_SIZE, 0);
+	char *end; /* of the number; or TEXT, if it has none */
 
 	if (length == -1 || fstat(file->fd, &file->status) == -1)
 		return -1;
-	if (length < (ssize_t)sizeof(text)) {
-		if (strspn(text, BLANKS) == (size_t)length)
-			return 0;
 
-		char *end;
-		const long pid = strtol(text, &end, 10);
+	const long pid = strtol(text, &end, 10);
 
-		/* A null byte ends it too early. */
-		if (end + strspn(end, BLANKS) == text + length && pid > 0 &&
-		    pid <= PID_LAST)
-			return (pid_t)pid;
-	}
+	/* A null byte ends the number too early. */
+	if (length < TEXT_SIZE && end + strspn(end, BLANKS) == text + length &&
+	    (end == text || (pid > 0 && pid <= PID_LAST)))
+		return (pid_t)pid;
 	errno = EINVAL;
 	return -1;
 }
@@ -221,10 +217,9 @@ look(struct lock *lock)
 		return 0;
 	/* The stale file of another user, who shares the directory, is open for
 	 * reading only. It makes room for a new one. */
-	return errno == EBADF &&
-	               unlinkat(file->directory_fd, file->name, 0) == 0
-	           ? 1
-	           : -1;
+	if (errno == EBADF && unlinkat(file->directory_fd, file->name, 0) == 0)
+		return 1;
+	return -1;
 }
 
 /* Takes LOCK. Returns 0; or -1 as look(), with EWOULDBLOCK also if the file

@@ -209,10 +209,10 @@ cancel_run(const char *registry, const char *which, bool is_quiet)
 		message("--cancel: '%s' means %zu runs: name one by its ID, "
 		        "which --list shows",
 		        which, count);
-	} else if (count == 1) {
-		if (!go_to(&walk, last) || stop(&walk, is_quiet) == 0)
-			status = EXIT_SUCCESS;
-	} else if (walk.is_read) {
+	} else if (count == 1 &&
+	           (!go_to(&walk, last) || stop(&walk, is_quiet) == 0)) {
+		status = EXIT_SUCCESS;
+	} else if (count == 0 && walk.is_read) {
 		status = STATUS_NOT_HAD;
 		if (!is_quiet)
 			message("--cancel: nothing in flight: no run '%s' in "

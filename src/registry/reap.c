@@ -45,7 +45,6 @@ struct search {
 	/* A proven process was in the session: all of it is of the run, as no
 	 * process gets its number as long as it has members. */
 	bool session_is_proven;
-	bool session_is_strangers; /* another process has got its number */
 	size_t count;              /* of those that may be of the run */
 	size_t seen;               /* of these, by end_proven() */
 	struct process *processes; /* dead or not */
@@ -110,18 +109,16 @@ has_id(pid_t pid, const char *id)
  * shortly before it is dead. Memory of another user's process is not read: that
  * user could make the reader wait (userfaultfd(2)). */
 static bool
-read_process(struct search *search, pid_t pid, struct process *process)
+read_process(const struct search *search, pid_t pid, struct process *process)
 {
 	const struct entry *const entry = &search->walk->entry;
 	struct procstat stat;
 
-	if (procstat_read(pid, &stat) == -1 ||
+	if (procstat_read(pid, &stat) == -1 || stat.is_dead ||
 	    stat.start < entry->front.start ||
 	    (pid == entry->supervisor.pid &&
-	     stat.start == entry->supervisor.start))
-		return false;
-	search->session_is_strangers |= pid == entry->supervisor.pid;
-	if (stat.is_dead || procstat_read_status(pid, &stat) == -1)
+	     stat.start == entry->supervisor.start) ||
+	    procstat_read_status(pid, &stat) == -1)
 		return false;
 	*process = (struct process){
 		.id = { pid, stat.start },
@@ -247,8 +244,7 @@ end_all(struct search *search)
 		const struct process *const last =
 		    &search->processes[search->count - 1];
 
-		if (!procid_is_alive(&last->id) ||
-		    (!last->is_proven && search->session_is_strangers)) {
+		if (!procid_is_alive(&last->id)) {
 			search->count--;
 		} else if (!last->is_proven || last->is_spared ||
 		           duration_now() >= deadline) {

@@ -19,8 +19,6 @@
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
 
-#define ENTRY_SIZE_MAX ((off_t)1 << 24) /* arguments have 6 MiB: execve(2) */
-
 /* --- the text of an entry ------------------------------------------------- */
 
 /* Numbers are not checked: only this user can have written them. */
@@ -100,15 +98,13 @@ registry_named(const char *given)
 static int
 find(const char *given, char path[PATH_MAX])
 {
-	const char *variable = "XDG_STATE_HOME";
-	const char *base = getenv(variable);
+	const char *base = getenv("XDG_STATE_HOME");
 	const char *end = "/wdrun";
 	struct stat home;
 
 	/* XDG Base Directory Specification: a relative path is ignored. */
 	if (base == NULL || *base != '/') {
-		variable = "HOME";
-		base = getenv(variable);
+		base = getenv("HOME");
 		end = "/.local/state/wdrun";
 	}
 	given = registry_named(given);
@@ -119,9 +115,8 @@ find(const char *given, char path[PATH_MAX])
 	           /* In a home that sudo(8) has kept, root makes nothing. */
 	           (geteuid() == 0 && stat(base, &home) == 0 &&
 	            home.st_uid != 0)) {
-		message("no registry: $%s, '%s', has to be an absolute path "
-		        "and, for root, root's: use --registry",
-		        variable, base == NULL ? "" : base);
+		message("no registry: $XDG_STATE_HOME or $HOME has to be an "
+		        "absolute path and, for root, root's: use --registry");
 		errno = 0;
 		return -1;
 	}
@@ -203,15 +198,13 @@ read_host(char host[REGISTRY_HOST_SIZE])
 /* --- one entry ------------------------------------------------------------ */
 
 /* COMMAND, one of F_OFD_GETLK, F_OFD_SETLK and F_OFD_SETLKW, for the lock on
- * the entry FD. Returns 1 where it is locked then, 0 where not, or -1. */
-static int
+ * the entry FD. Returns whether the entry is locked then. */
+static bool
 lock(int fd, int command)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-	if (fcntl(fd, command, &whole) == -1)
-		return -1;
-	return whole.l_type != F_UNLCK;
+	return fcntl(fd, command, &whole) == 0 && whole.l_type != F_UNLCK;
 }
 
 static void
@@ -254,7 +247,7 @@ registry_add(int directory_fd, const char *id, const struct entry *entry,
 		fd = openat(directory_fd, file,
 		            O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
 		            0600);
-	} while (fd != -1 && lock(fd, F_OFD_SETLKW) == 1 &&
+	} while (fd != -1 && lock(fd, F_OFD_SETLKW) &&
 	         fstat(fd, &status) == 0 && status.st_nlink == 0);
 	if (status.st_nlink > 0) {
 		strbuf_addf(&text, VERSION "%chost %s%c", '\0', host, '\0');
@@ -344,7 +337,7 @@ registry_end(struct registry_walk *walk)
 bool
 registry_is_held(const struct registry_walk *walk)
 {
-	return lock(walk->fd, F_OFD_GETLK) == 1;
+	return lock(walk->fd, F_OFD_GETLK);
 }
 
 bool
@@ -352,9 +345,8 @@ registry_take(const struct registry_walk *walk)
 {
 	struct stat status;
 
-	return lock(walk->fd, F_OFD_SETLK) == 1 &&
-	       fstat(walk->fd, &status) == 0 && status.st_nlink > 0 &&
-	       (size_t)status.st_size == walk->size;
+	return lock(walk->fd, F_OFD_SETLK) && fstat(walk->fd, &status) == 0 &&
+	       status.st_nlink > 0 && (size_t)status.st_size == walk->size;
 }
 
 /* Fills in the state of the run whose entry was read, and IS_HELD since. */
@@ -395,8 +387,7 @@ read_entry(struct registry_walk *walk)
 	    strcmp(walk->file + length, SUFFIX) != 0 ||
 	    fstatat(walk->directory_fd, walk->file, &status,
 	            AT_SYMLINK_NOFOLLOW) == -1 ||
-	    !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-	    status.st_size > ENTRY_SIZE_MAX)
+	    !S_ISREG(status.st_mode) || status.st_uid != geteuid())
 		return false;
 	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", length, walk->file);
 	walk->started_at = strtoll(strchr(walk->id, '-') + 1, NULL, 16);
