@@ -42,7 +42,7 @@ reap_keeps() {
 		exec escape fork setsid'
 	complete "$WDRUN" --name=daily -- grep -s State "/proc/$ready/status"
 	[[ -z $output || $output == *zombie* ]]
-	has_message "$id" nightly ' 41 ' ...
+	has_message "$id" nightly ' 41 '
 	[ -z "$(ids)" ]
 }
 

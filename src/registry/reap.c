@@ -22,7 +22,7 @@
 #define PAUSE       (10 * MILLISECOND)
 #define BOUND       (10 * SECOND) /* of each wait for others */
 
-#define NAMES_SIZE    512 /* of the processes in a message */
+#define NAMED_MAX     8 /* killed processes that a message names */
 #define COMMAND_WIDTH 60
 
 struct process {
@@ -31,12 +31,6 @@ struct process {
 	bool is_in_session; /* the supervisor's */
 	bool is_proven;     /* to be of the run */
 	bool is_spared;     /* another user's, or this process's ancestor */
-};
-
-struct names {
-	size_t count;
-	struct strbuf line; /* "4711 sleep 9, 4712 slee" */
-	char text[NAMES_SIZE];
 };
 
 /* The search for the processes of a run, in one scan of /proc after another. */
@@ -48,8 +42,9 @@ struct search {
 	size_t count;              /* of those that may be of the run */
 	size_t seen;               /* of these, by end_proven() */
 	struct process *processes; /* dead or not */
-	struct names killed;
-	struct names left; /* for which the run stays on record */
+	size_t killed;
+	size_t left;        /* for which the run stays on record */
+	struct strbuf line; /* the message */
 };
 
 /* Whether PID is this process, or an ancestor of it that /proc shows. */
@@ -65,14 +60,19 @@ is_ancestor(pid_t pid)
 	return false;
 }
 
+/* Adds "; VERB 4711 sleep 9" to the message. */
 static void
-add_name(struct names *names, pid_t pid)
+add_process(struct search *search, const char *verb, pid_t pid)
 {
-	strbuf_addf(&names->line, "%s%d ", names->count++ == 0 ? "" : ", ",
-	            pid);
-	cmdline_add(&names->line, pid, COMMAND_WIDTH);
-	if (names->line.is_cut)
-		memcpy(names->text + names->line.length - 3, "...", 3);
+	strbuf_addf(&search->line, "; %s %d ", verb, pid);
+	cmdline_add(&search->line, pid, COMMAND_WIDTH);
+}
+
+static void
+leave(struct search *search, pid_t pid)
+{
+	search->left++;
+	add_process(search, "left", pid);
 }
 
 /* Whether PID was started with ID in its WDRUN_ID. May wait as cmdline_add().
@@ -146,7 +146,7 @@ note(struct search *search, const struct process *process)
 	}
 	at = realloc(search->processes, (search->count + 1) * sizeof(*at));
 	if (at == NULL) {
-		add_name(&search->left, process->id.pid);
+		leave(search, process->id.pid);
 		return;
 	}
 	search->processes = at;
@@ -189,7 +189,8 @@ end_proven(struct search *search)
 		/* Before SIGKILL: a dead parent proves no child, and a zombie
 		 * has no command line. */
 		note_children(search, &process.id);
-		add_name(&search->killed, process.id.pid);
+		if (search->killed++ < NAMED_MAX)
+			add_process(search, "killed", process.id.pid);
 		procid_kill(&process.id, SIGKILL);
 	}
 }
@@ -233,26 +234,22 @@ end_all(struct search *search)
 		duration_sleep(PAUSE);
 	}
 	if (empty < SCANS_EMPTY) {
-		search->left.count++;
-		strbuf_addf(&search->left.line, "processes that go on forking");
+		search->left++;
+		strbuf_addf(&search->line, "; left what goes on forking");
 	}
 
 	const int64_t deadline = duration_now() + BOUND;
 
 	/* From the last one on: what was proven late was noted before, too. */
-	while (search->count > 0) {
+	for (; search->count > 0; search->count--) {
 		const struct process *const last =
 		    &search->processes[search->count - 1];
 
-		if (!procid_is_alive(&last->id)) {
-			search->count--;
-		} else if (!last->is_proven || last->is_spared ||
-		           duration_now() >= deadline) {
-			add_name(&search->left, last->id.pid);
-			search->count--;
-		} else {
+		while (last->is_proven && !last->is_spared &&
+		       procid_is_alive(&last->id) && duration_now() < deadline)
 			duration_sleep(MILLISECOND);
-		}
+		if (procid_is_alive(&last->id))
+			leave(search, last->id.pid);
 	}
 }
 
@@ -278,43 +275,32 @@ int
 reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 {
 	const struct entry *const entry = &walk->entry;
-	struct strbuf line = { .grows = true };
-	struct search search = {
-		.walk = walk,
-		.killed.line = { .text = search.killed.text,
-		                 .size = NAMES_SIZE },
-		.left.line = { .text = search.left.text, .size = NAMES_SIZE },
-	};
+	struct search search = { .walk = walk, .line.grows = true };
+	struct strbuf *const line = &search.line;
 	int result = -1;
 
 	if (!registry_take(walk))
 		return 0;
+	strbuf_addf(line, "reaped run %s", walk->id);
+	if (entry->name != NULL)
+		strbuf_addf(line, " (%s)", entry->name);
 	if (!walk->is_elsewhere)
 		end_all(&search);
-
-	const size_t killed = search.killed.count;
-
-	strbuf_addf(&line, "run %s", walk->id);
-	if (entry->name != NULL)
-		strbuf_addf(&line, " (%s)", entry->name);
-	strbuf_addf(&line, ": killed %zu process%s", killed,
-	            killed == 1 ? "" : "es");
-	if (killed > 0)
-		strbuf_addf(&line, ": %s", search.killed.text);
-	if (search.left.count > 0) {
-		strbuf_addf(&line, "; the run stays on record because of %s",
-		            search.left.text);
+	if (search.killed > NAMED_MAX)
+		strbuf_addf(line, "; killed %zu in all", search.killed);
+	if (search.left > 0) {
+		strbuf_addf(line, "; it stays on record");
 	} else {
-		remove_files(&line, entry);
+		remove_files(line, entry);
 		/* Last: if SIGKILL comes before, all can be done again. */
 		result = registry_remove(walk->directory_fd, walk->id);
 		if (result == -1)
-			strbuf_addf(&line, "; cannot remove '%s': %s",
+			strbuf_addf(line, "; cannot remove '%s': %s",
 			            walk->file, strerror(errno));
 	}
-	if (result == 0 || killed > 0 ? !is_quiet : is_requested)
-		message("%s", line.text);
-	free(line.text);
+	if (result == 0 || search.killed > 0 ? !is_quiet : is_requested)
+		message("%s", line->text);
+	free(line->text);
 	free(search.processes);
 	return result;
 }
