@@ -104,27 +104,27 @@ has_id(pid_t pid, const char *id)
 	return is_found;
 }
 
-/* Reads PID into PROCESS. Returns false where PID is dead, or cannot be of the
- * run, as it is older, or the supervisor, which lets go of the entry's lock
- * shortly before it is dead. Memory of another user's process is not read: that
- * user could make the reader wait (userfaultfd(2)). */
+/* Reads PID into PROCESS. Returns false where PID is dead, or older than the
+ * run. Memory of another user's process is not read: that user could make the
+ * reader wait (userfaultfd(2)). */
 static bool
 read_process(const struct search *search, pid_t pid, struct process *process)
 {
 	const struct entry *const entry = &search->walk->entry;
+	const pid_t session = entry->supervisor.pid;
 	struct procstat stat;
 
 	if (procstat_read(pid, &stat) == -1 || stat.is_dead ||
 	    stat.start < entry->front.start ||
-	    (pid == entry->supervisor.pid &&
-	     stat.start == entry->supervisor.start) ||
 	    procstat_read_status(pid, &stat) == -1)
 		return false;
 	*process = (struct process){
 		.id = { pid, stat.start },
 		.parent = stat.parent,
-		.is_in_session = entry->supervisor.pid != 0 &&
-		                 stat.session == entry->supervisor.pid,
+		/* The supervisor itself lets go of the entry's lock shortly
+		 * before it is dead. */
+		.is_in_session =
+		    session != 0 && stat.session == session && pid != session,
 		.is_spared = stat.user != geteuid(),
 	};
 	process->is_proven =

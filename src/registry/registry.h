@@ -74,29 +74,24 @@ const char *entry_next_word(const char *word);
 /* Returns GIVEN, a --registry, or $WDRUN_REGISTRY, or NULL without the two. */
 const char *registry_named(const char *given);
 
-/*
- * Opens the registry: the directory GIVEN, or where that is NULL
- * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun. Stores its
- * name in PATH. Makes it if TO_MAKE. It has to belong to the effective user,
- * and be writable by no other, who could name any process and file there.
- * Returns a descriptor, close-on-exec; or -1: with errno ENOENT and no message
- * where it is missing and not to be made; else after a message, with errno 0.
- */
+/* Opens the registry: of registry_named(), $XDG_STATE_HOME/wdrun or
+ * ~/.local/state/wdrun. Stores its name in PATH. Makes it if TO_MAKE. It has to
+ * belong to this user, and be writable by no other, who could name any process
+ * and file there. Returns a descriptor, close-on-exec; or -1 with errno: ENOENT
+ * where it is missing and not to be made; else 0, after a message. */
 int registry_open(const char *given, bool to_make, char path[PATH_MAX]);
 
-/* Makes the entry of the run ID, locked, with the front's part of ENTRY, of
- * which HOST is that of this process, and COMMAND, up to NULL. Returns its
- * descriptor, close-on-exec; or -1 after a message, with errno, 0 where /proc
- * is not that of this PID namespace. */
+/* Makes the entry of the run ID, locked, with the front's part of ENTRY and
+ * this process's host, and COMMAND, up to NULL. Returns its descriptor,
+ * close-on-exec; or -1 after a message, with errno, 0 where /proc is another
+ * PID namespace's. */
 int registry_add(int directory_fd, const char *id, const struct entry *entry,
                  char *const command[]);
 
-/* Appends the target's part of ENTRY to the file FD. Returns 0, or -1 with
- * errno. */
+/* Appends the target's part of ENTRY to FD. Returns 0, or -1 with errno. */
 int registry_append(int fd, const struct entry *entry);
 
-/* Removes the entry of the run ID, if there is one. Returns 0, or -1 with
- * errno of unlink(2). */
+/* Removes the entry of the run ID, if any. Returns 0, or -1 with errno. */
 int registry_remove(int directory_fd, const char *id);
 
 /* A walk over the runs of a registry, the oldest first. */
