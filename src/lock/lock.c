@@ -227,13 +227,14 @@ look(struct lock *lock)
 static int
 take(struct lock *lock)
 {
-	int result = 1;
+	for (int i = 0; i < TRIES; i++) {
+		const int result = look(lock);
 
-	for (int i = 0; i < TRIES && result == 1; i++)
-		result = look(lock);
-	if (result == 1)
-		errno = EWOULDBLOCK;
-	return result == 0 ? 0 : -1;
+		if (result != 1)
+			return result;
+	}
+	errno = EWOULDBLOCK;
+	return -1;
 }
 
 /* Sleeps until LOCK, which is held, may be free. Returns 0, or -1 as

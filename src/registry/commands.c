@@ -87,7 +87,6 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 	size_t width = WIDTH_MAX;
 	struct strbuf text = { .grows = true };
 	const int64_t now = duration_since_epoch();
-	int status = STATUS_FAILED;
 	size_t count = 0;
 
 	registry_begin(&walk, registry);
@@ -106,14 +105,13 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 	if (as_json)
 		strbuf_addf(&text, count == 0 ? "[]\n" : "\n]\n");
 
+	int status = walk.is_read ? EXIT_SUCCESS : STATUS_FAILED;
+
 	/* Nothing is printed but a complete list. */
-	if (walk.is_read && (as_json || count > 0)) {
+	if (walk.is_read && (as_json || count > 0))
 		status = message_print(&text);
-	} else if (walk.is_read) {
-		status = EXIT_SUCCESS;
-		if (!is_quiet)
-			message("no runs on record in %s", walk.path);
-	}
+	else if (walk.is_read && !is_quiet)
+		message("no runs on record in %s", walk.path);
 	free(text.text);
 	registry_end(&walk);
 	return status;
