@@ -198,9 +198,9 @@ look(struct lock *lock)
 	}
 	if (pid == -1)
 		return -1;
-	lock->holder = 0;
-	if (pid > 0 && pid != getpid() && has_owner(file, pid)) {
-		lock->holder = pid;
+	lock->holder =
+	    pid > 0 && pid != getpid() && has_owner(file, pid) ? pid : 0;
+	if (lock->holder > 0) {
 		errno = EWOULDBLOCK;
 		return -1;
 	}
@@ -381,13 +381,9 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 {
 	const char *const name = strrchr(path, '/') + 1;
 
-	*cleanup = (struct cleanup){
-		.path = path,
-		.before = CLEANUP_UNKNOWN,
-		.claim_fd = path_open_directory(path, O_RDONLY),
-	};
-	if (cleanup->claim_fd == -1)
-		return;
+	cleanup->path = path;
+	/* Without the directory, nothing is known or claimed. */
+	cleanup->claim_fd = path_open_directory(path, O_RDONLY);
 	cleanup->before = birth_of(cleanup->claim_fd, name);
 
 	int64_t start = duration_of_clock(CLOCK_REALTIME_COARSE);

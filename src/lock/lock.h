@@ -90,8 +90,7 @@ struct cleanup {
 
 #define CLEANUP_UNKNOWN INT64_MAX /* BEFORE, where that is not known */
 
-/* Notes what is at PATH, of path_resolve(), and claims what is made there
- * later. */
+/* Notes what is at PATH, of path_resolve(), and claims what is made later. */
 void cleanup_begin(struct cleanup *cleanup, const char *path);
 
 /* Drops the claim of CLEANUP, and removes what the run has left: a file with

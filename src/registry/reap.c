@@ -27,7 +27,7 @@
 struct process {
 	struct procid id;
 	pid_t parent;
-	bool is_in_session; /* the supervisor's */
+	bool is_in_session; /* the supervisor's, who may be dying itself */
 	bool is_proven;     /* to be of the run */
 	bool is_spared;     /* another user's, or this process's ancestor */
 };
@@ -65,13 +65,6 @@ add_process(struct search *search, const char *verb, pid_t pid)
 {
 	strbuf_addf(&search->line, "; %s %d ", verb, pid);
 	cmdline_add(&search->line, pid, COMMAND_WIDTH);
-}
-
-static void
-leave(struct search *search, pid_t pid)
-{
-	search->left++;
-	add_process(search, "left", pid);
 }
 
 /* Whether PID was started with ID in its WDRUN_ID. May wait as cmdline_add().
@@ -120,8 +113,6 @@ read_process(const struct search *search, pid_t pid, struct process *process)
 	*process = (struct process){
 		.id = { pid, stat.start },
 		.parent = stat.parent,
-		/* The supervisor itself lets go of the entry's lock shortly
-		 * before it is dead. */
 		.is_in_session =
 		    session != 0 && stat.session == session && pid != session,
 		.is_spared = stat.user != geteuid(),
@@ -145,7 +136,8 @@ note(struct search *search, const struct process *process)
 	}
 	at = realloc(search->processes, (search->count + 1) * sizeof(*at));
 	if (at == NULL) {
-		leave(search, process->id.pid);
+		add_process(search, "left", process->id.pid);
+		search->left++;
 		return;
 	}
 	search->processes = at;
@@ -247,8 +239,10 @@ end_all(struct search *search)
 		while (last->is_proven && !last->is_spared &&
 		       procid_is_alive(&last->id) && duration_now() < deadline)
 			duration_sleep(MILLISECOND);
-		if (procid_is_alive(&last->id))
-			leave(search, last->id.pid);
+		if (procid_is_alive(&last->id)) {
+			add_process(search, "left", last->id.pid);
+			search->left++;
+		}
 	}
 }
 

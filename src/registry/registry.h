@@ -110,8 +110,7 @@ struct registry_walk {
 	int64_t started_at; /* as duration_since_epoch() */
 	const char *state;  /* as --list shows it */
 	bool is_orphaned;   /* both watchers are dead */
-	bool is_elsewhere;  /* on another machine, or in another PID namespace;
-	                     * if orphaned: of an earlier boot */
+	bool is_elsewhere;  /* of another machine, boot or PID namespace */
 	int fd;             /* or -1 */
 	size_t size;
 	char *text;
