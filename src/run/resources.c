@@ -18,8 +18,8 @@
 static bool
 is_registered(const struct options *options)
 {
-	return options->name != NULL || options->registry != NULL ||
-	       registry_is_wanted();
+	return options->name != NULL ||
+	       registry_named(options->registry) != NULL;
 }
 
 /* Prints why the file PATH of OPTION cannot be used, by errno. Returns -1. */
@@ -155,10 +155,7 @@ add_entry(struct run *run)
 	struct resources *const resources = &run->resources;
 	const struct options *const options = &run->options;
 	char path[PATH_MAX];
-	char host[REGISTRY_HOST_SIZE];
-	struct strbuf text = { .grows = true };
 	struct entry entry = {
-		.host = host,
 		.name = options->name,
 		.until =
 		    duration_add(run->facts->started_at, options->lock_wait),
@@ -168,22 +165,18 @@ add_entry(struct run *run)
 
 	/* Not made before: what else is refused leaves no directory. */
 	resources->registry_fd = registry_open(options->registry, true, path);
-	if (resources->registry_fd == -1 || registry_read_host(host) == -1)
+	if (resources->registry_fd == -1)
 		return -1;
 	for (size_t i = 0; i < entry.file_count; i++)
 		entry.files[i] =
 		    (struct cleanup){ .path = resources->locks[i].path,
 			              .before = CLEANUP_UNKNOWN };
-	if (procid_read(run->watchers.front, &entry.front) == 0) {
-		entry_format(&text, &entry, options->command);
-		if (!text.is_cut) /* else errno is ENOMEM */
-			resources->entry_fd = registry_add(
-			    resources->registry_fd, run->facts->id, &text);
-	}
-
-	free(text.text); /* keeps errno */
-	if (resources->entry_fd == -1)
+	if (procid_read(run->watchers.front, &entry.front) == -1)
 		message("cannot put the run on record: %s", strerror(errno));
+	else
+		resources->entry_fd =
+		    registry_add(resources->registry_fd, run->facts->id, &entry,
+		                 options->command);
 	return resources->entry_fd == -1 ? -1 : 0;
 }
 
@@ -234,7 +227,6 @@ int
 resources_register(const struct run *run)
 {
 	const struct resources *const resources = &run->resources;
-	struct strbuf text = { .grows = true };
 	struct entry entry = {
 		.until = duration_add(duration_of_clock(CLOCK_REALTIME),
 		                      run->options.timeout),
@@ -245,16 +237,9 @@ resources_register(const struct run *run)
 	entry.file_count = run->options.cleanups.count;
 	for (size_t i = 0; i < entry.file_count; i++)
 		entry.files[i] = resources->cleanups[i];
-	/* This process's parent, the supervisor, has to lead the session. */
-	if (!run->target->shares_group && getsid(0) == getppid())
-		entry.session = getppid();
-	if (procid_read(getppid(), &entry.supervisor) == -1)
-		return -1;
-	entry_format_target(&text, &entry);
-	return !text.is_cut && fds_write(resources->entry_fd, text.text,
-	                                 text.length, -1)
-	           ? 0
-	           : -1;
+	return procid_read(getppid(), &entry.supervisor) == -1
+	           ? -1
+	           : registry_append(resources->entry_fd, &entry);
 }
 
 void
