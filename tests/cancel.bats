@@ -122,9 +122,14 @@ is_cancelled() {
 		gives 0 complete "$WDRUN" "$mode"
 		is_off_the_record
 	done
+	# Without a machine-id, it may be of another machine.
 	forge name=job boot=00000000-0000-0000-0000-000000000000 \
 		watcher="$living $(start_of "$living")"
-	cancel 0 job
-	is_off_the_record
+	if [ -s /etc/machine-id ]; then
+		cancel 0 job
+		is_off_the_record
+	else
+		cancel 125 job
+	fi
 	spares "$living"
 }
