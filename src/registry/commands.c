@@ -163,7 +163,8 @@ stop(struct registry_walk *walk, bool is_quiet)
 	if (walk->is_orphaned)
 		return reap_entry(walk, true, is_quiet);
 	if (walk->is_elsewhere) {
-		message("--cancel: run %s is in another PID namespace",
+		message("--cancel: run %s is of another machine, boot or PID "
+		        "namespace",
 		        walk->id);
 		return -1;
 	}
