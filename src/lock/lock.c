@@ -8,14 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/fds.h"
 #include "base/path.h"
 #include "proc/procfs.h"

@@ -4,13 +4,11 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
 #include "base/status.h"
