@@ -58,23 +58,3 @@ export -f note pause await_file
 reported() {
 	grep -qF "$1" report
 }
-
-# with_hung_fs SCRIPT: starts SCRIPT where $PWD/mnt is a file system that hangs
-# after `hang_fs`. The process $server serves it.
-with_hung_fs() {
-	need_mounts
-	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
-	mkdir -p mnt
-	start unshare --mount bash -c 'mount --make-rprivate /
-		hung_fs "$PWD/mnt" >server & server=$!
-		await_file server
-		: <mnt/file # the kernel has cached that a close sends no request
-		hang_fs() {
-			kill -USR1 "$server"
-			until [[ $(<server) == *hung* ]]; do pause 0.02; done
-		}
-		export -f hang_fs
-		export server
-		'"$1"
-	await_ready server
-}

@@ -42,14 +42,16 @@ deaf_daemon=(escape fork setsid stubborn)
 	has_message x
 }
 
+# As by a batch scheduler; and as where the front is stuck in a write of the output.
 # bats test_tags=slow
-@test "a timeout ends the tree while the group of wdrun is stopped, as by a batch scheduler" {
+@test "while wdrun's group is stopped, a timeout ends the tree and frees the lock" {
 	complete_stopped() {
-		start setsid "$WDRUN" -t "$1" -k 100ms "${deaf_daemon[@]}"
+		start setsid "$WDRUN" -t "$1" -k 100ms --lock=lock "${deaf_daemon[@]}"
 		until says_ready out || is_dead "$started"; do pause 0.02; done
 		says_ready out || { finish && return; }
 		kill -STOP -- "-$started"
 		wait_until is_dead "$ready"
+		wait_until no test -e lock
 		kill -CONT -- "-$started"
 		finish
 	}
@@ -68,28 +70,6 @@ deaf_daemon=(escape fork setsid stubborn)
 		echo "status $?"'
 	exec 7>&-
 	[ "${output##*$'\n'}" = 'status 124' ]
-}
-
-# The front may not return until the write does. What it leaves alone dies.
-# bats test_tags=slow
-@test "output in a file system that hangs: the tree dies and the lock is free, in time" {
-	stop_in_hung_fs() {
-		rm -f server
-		with_hung_fs '"$WDRUN" -t '"$1"' -k 100ms -i 1000 \
-			--lock="$PWD/lock" 5>&1 2>/dev/null >>mnt/file bash -c "
-				hang_fs
-				echo lost
-				exec escape fork setsid stubborn >&5"
-			echo "status $?"'
-		server=$ready
-		wait_until test -e lock
-		wait_until no test -e lock
-		! says_ready out || wait_until is_dead "$ready"
-		kill -KILL "$server"
-		finish
-	}
-	late stop_in_hung_fs LIMIT
-	[[ $output == *'status 124' ]]
 }
 
 # --- --until and --heartbeat -------------------------------------------------
