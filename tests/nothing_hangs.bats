@@ -136,7 +136,7 @@ found() {
 # when it was silent for the whole. Where it came before, the machine was slow.
 beats_after() {
 	rm -f moment
-	half=$(part "$1" 50) start "$WDRUN" --heartbeat="$1" -i 1000 bash -c '
+	half=$(($1 / 2)).5 start "$WDRUN" --heartbeat="$1" -i 1000 bash -c '
 		sleep "$half"; note; echo "ready $$"; exec sleep 1000'
 	wait_until test -s err
 	! says_ready out || has_passed "$1"
@@ -177,25 +177,14 @@ stops_survivors() {
 	[ -z "$stderr" ]
 }
 
-# moves LIMIT OPTION... WORK: the survivor writes at half of the limit, and notes the
-# moment: it is stopped a whole limit later. It starts no process: that is progress.
-moves() {
-	rm -f moment never
-	mkfifo never
-	half=$(part "$1" 50) complete "$WDRUN" --idle-after-exit="$1" \
-		--max-after-exit=never "${@:2:$#-2}" bash -c '
-		(read -rt "$half" <>never; note; eval "$0"; read -r <>never) &
-		exit 3' "${!#}"
-	[ "$status" -eq 3 ]
-	[ -s moment ] || return 0
-	has_passed "$1"
-	printf '\nready 1\n' >>out # for late
-}
-
 # bats test_tags=slow
 @test "output, a file, CPU time of survivors put off --idle-after-exit, up to --max-after-exit" {
-	beside output late moves LIMIT -i 1000 'echo tick'
-	beside file late moves LIMIT 'echo tick >file'
+	# The survivor starts no process, which would be progress: it waits at a FIFO.
+	mkfifo never
+	moves='(read -rt "$half" <>../never; note; eval "$0"; read -r <>../never) & exit 3'
+	set -- LIMIT 3 --idle-after-exit=LIMIT --max-after-exit=never
+	beside output late ends_after "$@" -i 1000 bash -c "$moves" 'echo tick'
+	beside file late ends_after "$@" bash -c "$moves" 'echo tick >file'
 	# It computes for longer than the limit, without a system call.
 	beside computes gives 3 late directly --idle-after-exit=LIMIT --max-after-exit=never \
 		bash -c '(end=$((${EPOCHREALTIME//[!0-9]/} + $0 * 1500000))
