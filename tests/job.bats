@@ -46,7 +46,9 @@ load terminal
 	stop_job
 	enter 'kill %1'
 	wait_until is_dead "$child"
-	run_is_over
+	wait_until no_wdrun
+	: >log
+	press Enter # the run's last message may stand behind the prompt
 	usable
 }
 
@@ -127,7 +129,7 @@ load terminal
 	is_alive "$ready"
 	enter fg
 	has_no_terminal "$ready"
-	wait_until is_in_foreground "$front"
+	wait_until eval '[[ $(ps -o stat= -p "$front") == *+* ]]'
 	has_own=
 	stop_job
 	continue_job
@@ -188,14 +190,6 @@ load terminal
 		run_in '' 'wdrun timeout 900 escape'
 		interrupt_job
 		usable
-		if [ "$name" = dash ]; then
-			# SIGKILL of the front restores the modes for a shell that
-			# does not do so itself.
-			run_in --pty 'wdrun MODE repl'
-			kill -KILL "$front"
-			run_is_over
-			usable
-		fi
 		close_terminal
 	done
 }

@@ -30,7 +30,7 @@ run_script() {
 		wait_until shows '^over$'
 		echo >checked
 		usable
-		same_modes after
+		cmp modes after
 	done
 }
 

@@ -95,7 +95,7 @@ flags() {
 		noted is_raw 'sh script'
 		kill -TERM "$front"
 		wait_until prompted
-		same_modes after
+		cmp modes after
 	done
 }
 
@@ -159,7 +159,7 @@ flags() {
 	end 'wdrun --foreground sh -c ": </dev/tty && echo some" </dev/null' '^some$'
 	usable
 	end 'wdrun stty -ixon; stty -g >after'
-	no same_modes after
+	no cmp -s modes after
 }
 
 # bats test_tags=slow
