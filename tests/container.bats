@@ -88,14 +88,11 @@ escape=(escape fork setsid stubborn)
 	complete_late unshare --pid --fork bash -c '
 		next=/proc/sys/kernel/ns_last_pid
 		echo 2 >$next
-		for _ in {3..10}; do escape --live & strangers+=($!); done
-		(
-			echo 99 >$next
-			env --default-signal bash -c "echo 1 >$next
-				exec \"\$WDRUN\" -t LIMIT -k 100ms escape stubborn"
-			echo "status $?"
-		)
-		kill -0 "${strangers[@]}" && echo "${strangers[*]} live"'
+		for _ in {3..10}; do escape --live & done
+		echo 99 >$next
+		bash -c "echo 1 >$next; exec \"\$WDRUN\" -t LIMIT -k 100ms escape stubborn"
+		echo "status $?"
+		echo $(jobs -rp) live'
 	[[ $output == *$'\nstatus 124\n3 4 5 6 7 8 9 10 live' ]]
 	wait_until nobody_is_left
 }
