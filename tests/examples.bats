@@ -13,17 +13,6 @@ examples=$root/examples
 # The end of a script that hangs, beside an escapee.
 hangs=('setsid sleep 1000 &' 'echo "ready $$" | tee there' 'sleep 1000')
 
-# stops_what_hangs WORD...: an example that ends a command at LIMIT, without a word where
-# the command has the status of a timeout itself.
-stops_what_hangs() {
-	echo "--- ${*@Q}"
-	gives 124 complete "${@//LIMIT/90}" ends
-	no has_message
-	gives 124 complete_late "$@" hangs
-	has_message 'sleep 1000'
-	nobody_is_left
-}
-
 # ends_when_killed WORD...: all that it has started ends with it, by SIGKILL.
 ends_when_killed() {
 	rm -f there
@@ -43,7 +32,12 @@ ends_when_killed() {
 		'env STEP_TIMEOUT=LIMITs ./ci-step.sh ./command' \
 		'./run.py LIMIT ./command' './run.mjs LIMIT ./command'; do
 		read -ra words <<<"$words"
-		stops_what_hangs "${words[@]}"
+		# Without a word where the command has the status of a timeout itself.
+		gives 124 complete "${words[@]//LIMIT/90}" ends
+		no has_message
+		gives 124 complete_late "${words[@]}" hangs
+		has_message 'sleep 1000'
+		nobody_is_left
 		ends_when_killed "${words[@]}"
 	done
 }
