@@ -38,14 +38,10 @@ load terminal
 }
 
 @test "a job that is stopped ends with kill %1" {
-	has_own=
 	at_prompt
-	write_family
-	noted target 'wdrun -k 300ms --idle-after-exit=300ms sh family'
-	read -r _ child <escapee
+	run_in '' 'wdrun -k 300ms sh -c "escape -x 0 fork setsid stubborn >child; exec escape"'
 	stop_job
 	enter 'kill %1'
-	wait_until is_dead "$child"
 	wait_until no_wdrun
 	: >log
 	press Enter # the run's last message may stand behind the prompt

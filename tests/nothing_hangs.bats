@@ -132,20 +132,11 @@ found() {
 	[[ $(<file) == DONE* ]]
 }
 
-# beats_after LIMIT: the command writes at half of the limit; the first heartbeat comes
-# when it was silent for the whole. Where it came before, the machine was slow.
-beats_after() {
-	rm -f moment
-	half=$(($1 / 2)).5 start "$WDRUN" --heartbeat="$1" -i 1000 bash -c '
-		sleep "$half"; note; echo "ready $$"; exec sleep 1000'
-	wait_until test -s err
-	! says_ready out || has_passed "$1"
-	ended_by TERM 143
-}
-
 # bats test_tags=slow
 @test "a heartbeat comes after silence, is no output, and does not come with -q or in a stop" {
-	late beats_after LIMIT
+	# It ends the wait of the command, which was silent from its output on.
+	late ends_after LIMIT 0 --heartbeat=LIMIT -i 1000 bash -c '
+		sleep "$half"; note; echo heard; await_file err'
 	gives 124 late directly --heartbeat=100ms -i LIMIT escape
 	[ "$output" = "ready $ready" ]
 	(($(wc -l <err) >= 3))
