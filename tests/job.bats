@@ -42,7 +42,7 @@ load terminal
 	run_in '' 'wdrun -k 300ms sh -c "escape -x 0 fork setsid stubborn >child; exec escape"'
 	stop_job
 	enter 'kill %1'
-	wait_until no_wdrun
+	wait_until is_dead "$front"
 	: >log
 	press Enter # the run's last message may stand behind the prompt
 	usable
@@ -148,7 +148,7 @@ load terminal
 	for _ in {1..8}; do usable; done
 	no has_keys
 	kill -TERM "$front"
-	wait_until no_wdrun
+	wait_until is_dead "$front"
 }
 
 # bats test_tags=slow

@@ -25,7 +25,8 @@ run_script() {
 		if [ "$way" = exit ]; then press C-d; else kill -KILL "${!way}"; fi
 		# After the death of the front, the supervisor does that.
 		wait_until no has_keys
-		wait_until no_wdrun
+		wait_until is_dead "$front"
+		wait_until is_dead "$supervisor"
 		is_dead "$ready"
 		wait_until shows '^over$'
 		echo >checked

@@ -186,22 +186,6 @@ has_line() {
 	grep -qsxFe "$2" "$1"
 }
 
-# No wdrun of this test is left.
-no_wdrun() {
-	local pid
-	for pid in $(leftovers); do
-		[ ! "/proc/$pid/exe" -ef "$WDRUN" ] || return
-	done
-}
-
-# Writes the script family: a command that has a child in a session of its own,
-# which ignores all signals. Both are noted, in the files target and escapee.
-write_family() {
-	: >target
-	echo 'escape -x 0 fork setsid stubborn >escapee
-		echo "ready $$" >target; exec sleep 1000' >family
-}
-
 # The job has stopped, and the prompt is usable.
 see_stop() {
 	wait_until is_stopped "$ready"

@@ -127,17 +127,21 @@ flags() {
 	usable
 }
 
+# A command that has a child in a session of its own, which ignores all signals.
+family='escape -x 0 fork setsid stubborn >child; exec escape >ready'
+
 # bats test_tags=tree
 @test "a terminal that goes away ends the run and the tree, but for a run that ignores SIGHUP" {
+	echo "$family" >family
 	for option in '' --tee=copy; do
-		write_family
+		: >ready
 		# shellcheck disable=SC2086 # no option, or one
 		open_terminal wdrun -k 300ms $option sh family
-		await_ready target
+		await_ready ready
 		close_terminal
 	done
 	at_prompt
-	noted target 'wdrun -k 300ms --pty sh family'
+	noted ready 'wdrun -k 300ms --pty sh family'
 	close_terminal
 
 	: >ready
@@ -163,13 +167,13 @@ flags() {
 # bats test_tags=slow
 @test "a stop signals no other process of the job; Ctrl-C ends the wait for survivors, and them" {
 	at_prompt
-	write_family
+	echo "$family" >family
 	echo 'sleep 1000 & wdrun -k 300ms sh family; kill "$!" && echo "other lived"' >script
-	noted target 'sh script'
+	noted ready 'sh script'
 	kill -TERM "$front"
 	wait_until prompted
 	shows '^other lived$'
-	read -r _ ready <escapee
+	read -r _ ready <child
 	is_dead "$ready"
 	usable
 
