@@ -181,11 +181,6 @@ has_no_terminal() {
 	[ "$(ps -o tty= -p "$1")" = '?' ]
 }
 
-# has_line FILE LINE
-has_line() {
-	grep -qsxFe "$2" "$1"
-}
-
 # The job has stopped, and the prompt is usable.
 see_stop() {
 	wait_until is_stopped "$ready"

@@ -45,7 +45,7 @@ flags() {
 		wait_until shows '~'
 		press i second Enter Escape :wq Enter
 		wait_until prompted
-		has_line file second
+		grep -qsx second file
 	done
 
 	seq 1000 >numbers
@@ -111,16 +111,16 @@ flags() {
 	for line in 'wdrun bash note_sizes' 'wdrun -i 60 bash note_sizes' \
 		'wdrun --pty bash note_sizes </dev/null | cat'; do
 		noted noting "$line"
-		has_line size "$rows 100"
+		grep -qsx "$rows 100" size
 		stty rows $((--rows)) -F "$tty"
-		wait_until has_line size "$rows 100"
+		wait_until grep -qsx "$rows 100" size
 		[[ $line != *'-i 60'* ]] || {
 			has_own=1
 			wait_until has_keys
 			stop_job
 			stty rows $((--rows)) -F "$tty"
 			continue_job
-			wait_until has_line size "$rows 100"
+			wait_until grep -qsx "$rows 100" size
 		}
 		kill -TERM "$front"
 	done
