@@ -241,8 +241,7 @@ take_output() {
 	show_output
 }
 
-# take FILE: sets taken to what is in FILE, less newlines at its end and zero bytes, of
-# which bash tells.
+# take FILE: sets taken to what is in FILE. bash warns of zero bytes.
 take() {
 	taken=$(<"$1")
 } 2>/dev/null

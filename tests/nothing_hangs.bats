@@ -13,7 +13,8 @@ deaf_daemon=(escape fork setsid stubborn)
 	need strace
 	start strace -f -qq -o trace -e trace=execve -e inject=execve:delay_enter=2000000 \
 		"$WDRUN" -t 500ms -k 100ms sleep 1000
-	wait_until first_child "$started"
+	# strace has children of its own before.
+	wait_until eval 'first_child "$started" && [ "/proc/$child/exe" -ef "$WDRUN" ]'
 	front=$child
 	wait_until find_watchers
 	kill -TSTP "$target"
