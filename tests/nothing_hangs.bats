@@ -136,7 +136,7 @@ found() {
 # bats test_tags=slow
 @test "a heartbeat comes after silence, is no output, and does not come with -q or in a stop" {
 	# It ends the wait of the command, which was silent from its output on.
-	late ends_after LIMIT 0 --heartbeat=LIMIT -i 1000 bash -c '
+	late ends_after LIMIT 0 --heartbeat=LIMIT -i 60 bash -c '
 		sleep "$half"; note; echo heard; await_file err'
 	gives 124 late directly --heartbeat=100ms -i LIMIT escape
 	[ "$output" = "ready $ready" ]
