@@ -7,54 +7,55 @@
 # bats file_tags=slow
 
 load helper
+load bounds
 
-# hold PID: a debugger stops the supervisor, for ever, as soon as the process PID is gone.
-hold() {
-	need python3
-	python3 - "$supervisor" "/proc/$1" >seized 2>&1 3>&- <<-'END' &
-		import ctypes, os, sys
-		PTRACE_ATTACH, PTRACE_SYSCALL, pid = 16, 24, int(sys.argv[1])
-		ptrace = ctypes.CDLL(None).ptrace
-		ptrace(PTRACE_ATTACH, pid, 0, 0)
-		os.waitpid(pid, 0)
-		print("ready", pid, flush=True)
-		while os.path.exists(sys.argv[2]):
-		    ptrace(PTRACE_SYSCALL, pid, 0, 0)
-		    os.waitpid(pid, 0)
-		os.waitpid(pid, 0)
-	END
-	debugger=$!
-	wait_until test -s seized
-	says_ready seized || skip "$(tail -n 1 seized)"
-}
-
-# ends_late STATUS: the front ends so, and has told that it killed the supervisor.
-ends_late() {
-	gives "$1" finish
-	only_messages
-	has_message "$supervisor"
-	wait "$debugger"
-	nobody_is_left
-}
-
-# As in a file system that does not answer.
-@test "a supervisor that hangs in the files of the run costs ten seconds, and not the status" {
-	mkfifo go
-	underway --lock=lock sh -c 'echo "ready $$"; read -r _ <go; exit 7'
-	hold "$target" # which is reaped when the front has its outcome
-	echo >go
-	ends_late 7
-	[ -e lock ] # the front would hang there, too
+@test "a file of the run in a file system that hangs costs ten seconds, and not the status" {
+	need_mounts
+	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
+	mkdir mnt
+	start unshare --mount bash -c 'mount --make-rprivate /
+		hung_fs "$PWD/mnt" >server & export server=$!
+		await_file server
+		: <mnt/file # the kernel has cached that a close sends no request
+		"$WDRUN" --lock="$PWD/lock" --cleanup=mnt/file bash -c "
+			kill -USR1 $server
+			until grep -q hung server; do pause 0.02; done
+			exit 7"
+		echo "status $?"'
+	wait_until grep -q status out
 	run -0 "$WDRUN" --lock=lock true
+	says_ready server
+	kill -KILL "$ready"
+	finish
+
+	[ "$output" = 'status 7' ]
+	[ -s err ]
+	only_messages
+	wait_until nobody_is_left
 }
 
 # The front kills it 40 seconds after --kill-after: as long as the end of a tree
 # may take, and some more.
 @test "a supervisor that a debugger has stopped is killed at its deadline, and the tree with it" {
+	need python3
 	PATIENCE=80
 	underway --lock=lock -k 0 escape fork setsid stubborn
-	hold 0
-	kill -TERM "$started"
-	ends_late 137
+	python3 - "$supervisor" >seized 2>&1 3>&- <<-'END' &
+		import ctypes, os, sys
+		PTRACE_ATTACH, pid = 16, int(sys.argv[1])
+		ctypes.CDLL(None).ptrace(PTRACE_ATTACH, pid, 0, 0)
+		os.waitpid(pid, 0)
+		print("ready", pid, flush=True)
+		os.waitpid(pid, 0)
+	END
+	wait_until test -s seized
+	says_ready seized || skip "$(tail -n 1 seized)"
+	says_ready out
+
+	ended_by TERM 137
+	is_dead "$ready"
+	wait "$!" # the debugger
+	nobody_is_left
+	has_message "$supervisor"
 	[ ! -e lock ]
 }
