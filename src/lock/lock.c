@@ -38,7 +38,8 @@ pidfile_is_trusted(int directory_fd, const struct stat *status)
 	if (status->st_uid == geteuid() || status->st_uid == 0)
 		return true;
 	/* Without the sticky bit, whoever may write the directory can replace
-	 * any file there: so a group is trusted, but not everybody. */
+	 * any file there: so a group is trusted, but not everybody. With it,
+	 * nobody but the owner of a file vouches for the file. */
 	return fstat(directory_fd, &above) == 0 &&
 	       (above.st_uid == geteuid() || above.st_uid == 0) &&
 	       (above.st_mode & (S_ISVTX | S_IWOTH)) == 0;
@@ -47,9 +48,11 @@ pidfile_is_trusted(int directory_fd, const struct stat *status)
 static int
 check(const struct pidfile *file)
 {
-	errno = pidfile_is_trusted(file->directory_fd, &file->status) ? ENOTSUP
-	                                                              : EUSERS;
-	return errno == ENOTSUP && S_ISREG(file->status.st_mode) ? 0 : -1;
+	const bool is_trusted =
+	    pidfile_is_trusted(file->directory_fd, &file->status);
+
+	errno = is_trusted ? ENOTSUP : EUSERS;
+	return is_trusted && S_ISREG(file->status.st_mode) ? 0 : -1;
 }
 
 /* Opens FILE for reading, and if possible for writing. Returns 0; or -1 with
@@ -121,8 +124,8 @@ has_owner(const struct pidfile *file, pid_t pid)
 	 * with hidepid, proc(5), it hides those of other users. */
 	if (procfs_self() != getpid() || procstat_read(pid, &stat) == -1)
 		return true;
-	/* A zombie is dead. Who began after the file was written got the PID
-	 * later. In seconds: not all times fit into 64 bits of nanoseconds. */
+	/* A zombie is dead. Who began TOLERANCE after the file was written got
+	 * the PID later. In seconds: not all times fit into 64 bits of ns. */
 	return !stat.is_dead &&
 	       time(NULL) - procstat_age(&stat) / SECOND - TOLERANCE <=
 	           file->status.st_mtim.tv_sec;
@@ -202,15 +205,15 @@ look(struct lock *lock)
 		return -1;
 	}
 
-	const bool is_locked = flock(file->fd, LOCK_EX | LOCK_NB) == 0;
-
-	if (is_locked && (!is_named(file) || pidfile_read(file) != pid))
+	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1)
+		return -1;
+	if (!is_named(file) || pidfile_read(file) != pid)
 		return 1;
 	/* The own PID is of a script that became wdrun by execve(2), and keeps
 	 * its lock. But PID 1 is the first process of every container. */
-	if (is_locked && pid > 0 && (pid != getpid() || pid == 1))
+	if (pid > 0 && (pid != getpid() || pid == 1))
 		lock->last_owner = pid;
-	if (is_locked && pidfile_write(file, getpid()) == 0)
+	if (pidfile_write(file, getpid()) == 0)
 		return 0;
 	/* The stale file of another user, who shares the directory, is open for
 	 * reading only. It makes room for a new one. */
@@ -256,7 +259,8 @@ await(struct lock *lock, const struct lock_wait *wait)
 	/* By its descriptor, as the name may mean another file by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
 	/* Nothing tells when an flock(2) ends that is of no known process; nor
-	 * what changed before the watch began: but signals have to get in. */
+	 * what changed before the watch began: then it waits for no time, in
+	 * which signals get in. */
 	if (inotify_add_watch(fds[CHANGES].fd, path, EVENTS) == -1 ||
 	    fds[HOLDER].fd == -1)
 		left = left < LOOK_INTERVAL ? left : LOOK_INTERVAL;
@@ -467,10 +471,11 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 	if (result == 1 && place.fd != -1 &&
 	    flock(place.fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
 		result = -1;
-	if (result == 1 && !is_named(&place))
+	else if (result == 1 && !is_named(&place))
 		result = 0;
-	if (result == 1 && unlinkat(place.directory_fd, place.name,
-	                            place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
+	else if (result == 1 &&
+	         unlinkat(place.directory_fd, place.name,
+	                  place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
 		result = -1;
 	if (result == -1 && (errno == ENOENT || errno == ENOTDIR))
 		result = 0;

@@ -134,7 +134,6 @@ note(struct search *search, const struct process *process)
 	}
 	at = realloc(search->processes, (search->count + 1) * sizeof(*at));
 	if (at == NULL) {
-		add_process(search, "left", process->id.pid);
 		search->left++;
 		return;
 	}
@@ -229,7 +228,8 @@ end_all(struct search *search)
 
 	const int64_t deadline = duration_now() + BOUND;
 
-	/* From the last one on: what was proven late was noted before, too. */
+	/* From the last one on: who was proven late is there once more, before,
+	 * without a proof, and is to be dead by then. */
 	for (; search->count > 0; search->count--) {
 		const struct process *const last =
 		    &search->processes[search->count - 1];

@@ -78,7 +78,7 @@ entry_parse(char *text, size_t size, struct entry *entry)
 const char *
 entry_next_word(const char *word)
 {
-	static const char key[] = "arg"; /* read_line() has ended it */
+	static const char key[] = "arg"; /* a null byte is behind it now */
 
 	word += strlen(word) + 1;
 	return strcmp(word, key) == 0 ? word + sizeof(key) : NULL;
@@ -102,19 +102,19 @@ find(const char *given, char path[PATH_MAX])
 	const char *end = "/wdrun";
 	struct stat home;
 
+	given = registry_named(given);
+	if (given != NULL) {
+		(void)snprintf(path, PATH_MAX, "%s", given);
+		return 0;
+	}
 	/* XDG Base Directory Specification: a relative path is ignored. */
 	if (base == NULL || *base != '/') {
 		base = getenv("HOME");
 		end = "/.local/state/wdrun";
 	}
-	given = registry_named(given);
-	if (given != NULL) {
-		base = given;
-		end = "";
-	} else if (base == NULL || *base != '/' ||
-	           /* In a home that sudo(8) has kept, root makes nothing. */
-	           (geteuid() == 0 && stat(base, &home) == 0 &&
-	            home.st_uid != 0)) {
+	if (base == NULL || *base != '/' ||
+	    /* In a home that sudo(8) has kept, root makes nothing. */
+	    (geteuid() == 0 && stat(base, &home) == 0 && home.st_uid != 0)) {
 		message("no registry: $XDG_STATE_HOME or $HOME has to be an "
 		        "absolute path and, for root, root's: use --registry");
 		errno = 0;
@@ -136,7 +136,7 @@ registry_open(const char *given, bool to_make, char path[PATH_MAX])
 	for (char *at = slashed; to_make && (at = strchr(at + 1, '/')) != NULL;
 	     *at = '/') {
 		*at = '\0';
-		(void)mkdir(slashed, S_IRWXU); /* or open(2) fails */
+		(void)mkdir(slashed, S_IRWXU); /* else open(2) fails */
 	}
 
 	const int fd = open(slashed, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -264,7 +264,7 @@ registry_add(int directory_fd, const char *id, const struct entry *entry,
 	}
 	message("cannot put the run on record: %s", strerror(errno));
 	if (fd != -1)
-		(void)unlinkat(directory_fd, file, 0); /* or errno tells it */
+		(void)unlinkat(directory_fd, file, 0); /* else it is ignored */
 	fds_close(fd);
 	return -1;
 }
