@@ -189,7 +189,7 @@ be_supervisor(struct run *run)
 	finish(run);
 	resources_release(run);
 	(void)supervisor_wait(run, 0); /* notes whether the front is lost */
-	if (run->watchers.front_is_lost) {
+	if (run->watchers.orders[0] == -1) {
 		terminal_give_back(&run->terminal);
 		report_write(run);
 	}

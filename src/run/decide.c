@@ -137,7 +137,7 @@ decide(const struct run *run, int64_t now)
 		return REASON_TREE_EMPTY;
 	if (run->state == STATE_KILLING) /* tree_kill() has done what it can */
 		return REASON_LAST_BOUND;
-	if (run->watchers.front_is_lost)
+	if (run->watchers.orders[0] == -1)
 		return REASON_FRONT_LOST;
 	if (run->cancels >= CANCELS_TO_KILL && !is_alive)
 		return REASON_THIRD_SIGNAL;
@@ -147,7 +147,7 @@ decide(const struct run *run, int64_t now)
 		return REASON_TARGET_EXITED;
 	if (run->cancels > 0 && is_alive)
 		return REASON_CANCELLED;
-	if (run->parent_is_lost && is_alive)
+	if (run->options.die_with_parent && run->parent_fd == -1 && is_alive)
 		return REASON_PARENT_LOST;
 	if (run->is_silent && run->state == STATE_RUNNING)
 		return REASON_SILENCE;

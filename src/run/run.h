@@ -109,8 +109,8 @@ struct watchers {
 	pid_t supervisor;
 	bool is_front;           /* the front acts as supervisor */
 	bool has_older_children; /* the front, from before wdrun's exec */
-	bool front_is_lost;      /* the orders are at their end */
-	int orders[2];           /* [0], the supervisor's; [1], the front's */
+	int orders[2]; /* [0], the supervisor's, -1: the front is lost; [1], the
+	                * front's */
 	int signal_fd; /* a watcher reads its own signals: signalfd(2) */
 	int null_fd;   /* /dev/null */
 };
@@ -150,9 +150,8 @@ struct run {
 	struct watchers watchers; /* watchdog.c before the fork; then front.c
 	                           * and supervisor.c, in their own copies */
 	struct target *target;    /* in the facts */
-	int parent_fd;            /* a pidfd of the caller, with
-	                           * --die-with-parent; or -1 */
-	bool parent_is_lost;      /* supervisor.c */
+	int parent_fd;            /* with --die-with-parent: a pidfd of the
+	                           * caller; -1: the caller is dead */
 	int cancels;       /* terminating signals (HUP, INT, QUIT, TERM) that
 	                    * have come for the run: supervisor.c; front.c,
 	                    * those that are certainly for the run */

@@ -285,7 +285,6 @@ take_orders(struct run *run, int64_t now)
 	/* End-of-file: each later poll(2) would return at once. */
 	(void)close(run->watchers.orders[0]);
 	run->watchers.orders[0] = -1;
-	run->watchers.front_is_lost = true;
 }
 
 int64_t
@@ -316,7 +315,6 @@ supervisor_wait(struct run *run, int64_t until)
 	if (fds[PARENT].revents != 0) {
 		(void)close(run->parent_fd);
 		run->parent_fd = -1;
-		run->parent_is_lost = true;
 	}
 	return now;
 }
