@@ -234,9 +234,6 @@ _Noreturn void front_end(const struct run *run);
 
 /* --- supervisor.c --------------------------------------------------------- */
 
-/* In the front: has the supervisor obey ORDER. Lost if it is dead. */
-void supervisor_order(const struct run *run, struct order order);
-
 /* Has the front look at the facts, by SIGCHLD; or continues it, by SIGCONT.
  * Does nothing in a take-over. */
 void supervisor_signal_front(const struct run *run, int signal);

@@ -60,17 +60,6 @@ supervisor_begin(struct run *run)
 
 /* --- what the watchers tell each other ------------------------------------ */
 
-/* At once or not at all. EPIPE: the supervisor is dead. EAGAIN: it has hung for
- * long. No other error is one of a pipe, and an order that is lost could let a
- * run go on for ever. */
-void
-supervisor_order(const struct run *run, struct order order)
-{
-	while (write(run->watchers.orders[1], &order, sizeof(order)) == -1 &&
-	       errno != EPIPE && errno != EAGAIN)
-		;
-}
-
 /* Not to a front in another PID namespace ("unshare --pid" without a fork),
  * which has no PID here; nor to a dead one, whose PID may be another's. */
 void
