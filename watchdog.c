@@ -83,7 +83,7 @@ main(int argc, char *argv[])
 	/* Not fork(3), whose handlers and locks cost system calls and pages. */
 	run.watchers.supervisor = _Fork();
 	if (run.watchers.supervisor == -1) {
-		run.facts->exec_failure.why = errno;
+		run.facts->exec_error = errno;
 		leave(&run);
 	}
 	if (run.watchers.supervisor == 0)
@@ -173,7 +173,7 @@ static _Noreturn void
 be_supervisor(struct run *run)
 {
 	if (supervisor_prepare(run) == -1 || target_start(run) == -1) {
-		run->facts->exec_failure.why = errno;
+		run->facts->exec_error = errno;
 	} else {
 		const int64_t now = duration_now();
 
@@ -267,8 +267,8 @@ leave(struct run *run)
 	 * the modes. */
 	if (run->target->shares_group && !run->target->exited_by_itself)
 		terminal_restore(&run->terminal);
-	if (run->facts->exec_failure.why != 0)
-		target_tell_failure(&run->options, &run->facts->exec_failure);
+	if (run->facts->exec_error != 0)
+		target_tell_failure(run);
 	else
 		tell_end(run);
 	report_write(run);

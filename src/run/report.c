@@ -124,10 +124,10 @@ add_end(struct strbuf *line, const struct facts *facts)
 		outcome = "locked out";
 		code = "locked";
 		words = "a lock is held by another process";
-	} else if (facts->exec_failure.why != 0) {
+	} else if (facts->exec_error != 0) {
 		outcome = "not executed";
 		code = "exec";
-		words = strerror(facts->exec_failure.why);
+		words = strerror(facts->exec_error);
 	} else if (!facts->target.exited_by_itself &&
 	           facts->stop != REASON_NONE &&
 	           /* A front that takes over only kills: an exit status is

@@ -213,7 +213,7 @@ resources_acquire(struct run *run)
 	};
 
 	if (is_registered(options) && add_entry(run) == -1) {
-		run->facts->exec_failure.why = errno == 0 ? EPERM : errno;
+		run->facts->exec_error = errno == 0 ? EPERM : errno;
 		return -1;
 	}
 	if (lock_take_all(resources->locks, options->locks.count, &wait,

@@ -50,13 +50,7 @@ struct order {
 	bool from_terminal; /* the terminal has sent SIGNAL to the job */
 };
 
-#define INTERPRETER_SIZE 80
-
-/* Why COMMAND could not be executed: from the target. */
-struct exec_failure {
-	int why; /* errno of execve(2), say; 0: it was executed */
-	char interpreter[INTERPRETER_SIZE]; /* that is missing; or "" */
-};
+#define INTERPRETER_SIZE 100
 
 /* COMMAND's own process. */
 struct target {
@@ -89,8 +83,9 @@ struct facts {
 	int64_t started_at;       /* wdrun, since the epoch */
 	_Atomic int64_t started;  /* the target; 0: not yet */
 	int64_t ended;            /* the run; 0: not yet, or in a take-over */
-	struct exec_failure exec_failure;
-	struct outcome outcome;   /* of wdrun */
+	int exec_error; /* why COMMAND was not executed: errno; 0: it was */
+	char interpreter[INTERPRETER_SIZE]; /* that is missing; or "" */
+	struct outcome outcome;             /* of wdrun */
 	bool is_locked_out;       /* a lock is held by another process */
 	_Atomic bool is_released; /* resources_release() is done, or in vain */
 	uint64_t stopped;    /* processes that got the first signal of a stop */
@@ -281,8 +276,7 @@ void target_note_early_signals(struct target *target);
 int target_start(struct run *run);
 
 /* Prints why COMMAND could not be executed, and what may have been meant. */
-void target_tell_failure(const struct options *options,
-                         const struct exec_failure *failure);
+void target_tell_failure(const struct run *run);
 
 /* --- resources.c: locks, files to clean up, registry entry ---------------- */
 

@@ -65,10 +65,8 @@ supervisor_begin(struct run *run)
 void
 supervisor_signal_front(const struct run *run, int signal)
 {
-	const pid_t front = run->watchers.front;
-
-	if (front > 0 && getppid() == front)
-		(void)kill(front, signal);
+	if (getppid() == run->watchers.front)
+		(void)kill(run->watchers.front, signal);
 }
 
 static void

@@ -68,8 +68,8 @@ target_prepare(struct run *run)
 	return 0;
 }
 
-/* Notes the interpreter that the first LINE of a file names behind "#!". A CR,
- * which an editor may not show, becomes "\r". */
+/* Notes the interpreter that the first LINE of a file names behind "#!", and a
+ * CR, which an editor may not show. */
 static void
 note_interpreter(const char *line, char text[INTERPRETER_SIZE])
 {
@@ -82,13 +82,13 @@ note_interpreter(const char *line, char text[INTERPRETER_SIZE])
 		length = strcspn(name, " \t\r\n");
 	}
 	(void)snprintf(text, INTERPRETER_SIZE, "%.*s%s", (int)length, name,
-	               name[length] == '\r' ? "\\r" : "");
+	               name[length] == '\r' ? "\\r (CR LF ends the line)" : "");
 }
 
 /* After ENOENT: looks whether COMMAND is there all the same, and its
  * interpreter is not. */
 static void
-look_for(const char *command, struct exec_failure *failure)
+look_for(const char *command, char interpreter[INTERPRETER_SIZE])
 {
 	const char *path = strchr(command, '/') == NULL ? getenv("PATH") : "";
 
@@ -105,7 +105,7 @@ look_for(const char *command, struct exec_failure *failure)
 
 		/* read(2) refuses a directory of that name. */
 		if (fd != -1 && read(fd, line, sizeof(line) - 1) > 0) {
-			note_interpreter(line, failure->interpreter);
+			note_interpreter(line, interpreter);
 			return;
 		}
 		path = path[length] == '\0' ? NULL : path + length + 1;
@@ -116,12 +116,11 @@ look_for(const char *command, struct exec_failure *failure)
 static _Noreturn void
 fail(const struct run *run, int status)
 {
-	struct exec_failure *const failure = &run->facts->exec_failure;
 	const int why = errno;
 
 	if (status == STATUS_NOT_FOUND)
-		look_for(run->options.command[0], failure);
-	failure->why = why; /* last: the rest is valid then */
+		look_for(run->options.command[0], run->facts->interpreter);
+	run->facts->exec_error = why; /* last: the rest is valid then */
 	_exit(status);
 }
 
@@ -219,25 +218,23 @@ target_start(struct run *run)
 }
 
 void
-target_tell_failure(const struct options *options,
-                    const struct exec_failure *failure)
+target_tell_failure(const struct run *run)
 {
-	const char *const command = options->command[0];
+	const char *const command = run->options.command[0];
+	const char *const interpreter = run->facts->interpreter;
 	const bool has_syntax = command[strcspn(command, SYNTAX)] != '\0';
 	/* COMMAND was perhaps not meant as the name of a file. */
-	const bool may_be_else = failure->why == ENOENT && *command != '\0' &&
+	const bool may_be_else = run->facts->exec_error == ENOENT &&
+	                         *command != '\0' &&
 	                         (has_syntax || strchr(command, '/') == NULL);
-	const char *const why = strerror(failure->why);
+	const char *const why = strerror(run->facts->exec_error);
 	int64_t ns;
 
-	if (options->is_timeout)
+	if (run->options.is_timeout)
 		message("failed to run command '%s': %s", command, why);
-	else if (*failure->interpreter != '\0')
-		message("cannot run '%s': the interpreter is missing: %s%s",
-		        command, failure->interpreter,
-		        strchr(failure->interpreter, '\\') == NULL
-		            ? ""
-		            : " (CR LF ends the line)");
+	else if (*interpreter != '\0')
+		message("cannot run '%s': the interpreter is missing: %s",
+		        command, interpreter);
 	else if (may_be_else && *command <= '9' &&
 	         duration_parse(command, &ns) == 0)
 		message("cannot run '%s': no such program; did you mean -t %s?",
