@@ -119,7 +119,7 @@ prepare(struct run *run)
 		run->due[i] = NEVER;
 	run->paused_at = NEVER;
 	run->parent_fd = run->terminal.fd = -1;
-	run->job.group = getpgrp();
+	run->callers_group = getpgrp();
 	watchers->front = getpid();
 	run->facts = mmap(NULL, sizeof(*run->facts), PROT_READ | PROT_WRITE,
 	                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);

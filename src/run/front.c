@@ -137,8 +137,9 @@ stop_job(struct run *run, struct front *front)
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
 		carry(run, -1, now);
 	terminal_give_back(&run->terminal);
-	if (run->terminal.is_keyboard && stop == SIGTSTP && run->job.group > 1)
-		(void)kill(-run->job.group, SIGTSTP);
+	if (run->terminal.is_keyboard && stop == SIGTSTP &&
+	    run->callers_group > 1)
+		(void)kill(-run->callers_group, SIGTSTP);
 	/* The stop signal, which is blocked, discards a SIGCONT that is
 	 * pending, and a later SIGCONT discards the stop signal (not in
 	 * signal(7), but in the kernel's prepare_signal()). So a SIGCONT of the
@@ -355,9 +356,9 @@ front_end(const struct run *run)
 		_exit(outcome.value);
 	/* A key that ended the command on its own terminal would have reached
 	 * the rest of the job on this one. */
-	if (run->terminal.is_keyboard && run->job.group > 1 &&
+	if (run->terminal.is_keyboard && run->callers_group > 1 &&
 	    run->target->exited_by_itself &&
 	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
-		(void)kill(-run->job.group, outcome.value);
+		(void)kill(-run->callers_group, outcome.value);
 	signal_die_by(outcome.value);
 }

@@ -110,15 +110,6 @@ struct watchers {
 	int null_fd;   /* /dev/null */
 };
 
-/* What signals have stopped: supervisor.c. */
-struct job {
-	pid_t group;       /* the caller's */
-	int terminal_stop; /* the signal by which a terminal has stopped the
-	                    * job; 0: no terminal has */
-	bool is_asked;     /* the front has passed on a stop */
-	bool target_is_stopped;
-};
-
 /* Where --report goes. */
 struct report {
 	const char *path;      /* as it is told */
@@ -145,13 +136,18 @@ struct run {
 	struct watchers watchers; /* watchdog.c before the fork; then front.c
 	                           * and supervisor.c, in their own copies */
 	struct target *target;    /* in the facts */
-	int parent_fd;            /* with --die-with-parent: a pidfd of the
-	                           * caller; -1: the caller is dead */
+	pid_t callers_group;
+	int parent_fd;     /* with --die-with-parent: a pidfd of the
+	                    * caller; -1: the caller is dead */
 	int cancels;       /* terminating signals (HUP, INT, QUIT, TERM) that
 	                    * have come for the run: supervisor.c; front.c,
 	                    * those that are certainly for the run */
 	int cancel_signal; /* the latest of them */
-	struct job job;    /* supervisor.c */
+	/* What signals have stopped: supervisor.c. */
+	int terminal_stop;     /* the signal by which a terminal has stopped the
+	                        * job; 0: no terminal has */
+	bool is_asked_to_stop; /* the front has passed on a stop */
+	bool target_is_stopped;
 	struct tree tree;  /* proc/tree.c */
 	bool is_silent;    /* ORDER_SILENT: supervisor.c */
 	bool is_complete;  /* ORDER_FOUND */

@@ -93,7 +93,7 @@ static bool
 has_target(const struct run *run)
 {
 	return run->target->shares_group && !run->target->has_exited &&
-	       getpgid(run->target->pid) == run->job.group;
+	       getpgid(run->target->pid) == run->callers_group;
 }
 
 /* --- stops ---------------------------------------------------------------- */
@@ -111,17 +111,15 @@ has_target(const struct run *run)
 static void
 stand_still(struct run *run, int signal, int64_t now)
 {
-	struct job *const job = &run->job;
-
-	if (job->terminal_stop != 0 && run->state < STATE_STOPPING &&
+	if (run->terminal_stop != 0 && run->state < STATE_STOPPING &&
 	    run->paused_at == NEVER)
 		run->paused_at = now;
 	if (run->facts->stops % 2 != 0 ||
 	    (!run->target->shares_group && !run->terminal.is_keyboard &&
-	     !job->is_asked))
+	     !run->is_asked_to_stop))
 		return;
 	run->facts->stop_signal =
-	    job->terminal_stop != 0 ? job->terminal_stop : signal;
+	    run->terminal_stop != 0 ? run->terminal_stop : signal;
 	run->facts->stops++;
 	supervisor_signal_front(run, SIGCHLD);
 }
@@ -131,8 +129,8 @@ static void
 end_stop(struct run *run, int64_t now)
 {
 	clocks_resume(run, now);
-	run->job.terminal_stop = 0;
-	run->job.is_asked = false;
+	run->terminal_stop = 0;
+	run->is_asked_to_stop = false;
 	continue_front(run);
 }
 
@@ -140,17 +138,16 @@ end_stop(struct run *run, int64_t now)
 static void
 follow_target(struct run *run, int64_t now)
 {
-	struct job *const job = &run->job;
 	siginfo_t info;
 
 	while (!run->target->has_exited && run->state < STATE_KILLING &&
 	       wait_peek(run->target->pid, WSTOPPED | WCONTINUED, &info) ==
 	           run->target->pid) {
-		job->target_is_stopped = info.si_code != CLD_CONTINUED;
+		run->target_is_stopped = info.si_code != CLD_CONTINUED;
 		/* On a terminal of its own, Ctrl-Z does that. */
 		if (info.si_status == SIGTSTP && run->terminal.is_keyboard)
-			job->terminal_stop = SIGTSTP;
-		if (job->target_is_stopped)
+			run->terminal_stop = SIGTSTP;
+		if (run->target_is_stopped)
 			stand_still(run, info.si_status, now);
 		else
 			end_stop(run, now);
@@ -162,9 +159,9 @@ stop(struct run *run, int signal, bool from_terminal, int64_t now)
 {
 	if (run->state >= STATE_STOPPING)
 		return;
-	run->job.is_asked = true;
+	run->is_asked_to_stop = true;
 	if (from_terminal)
-		run->job.terminal_stop = signal;
+		run->terminal_stop = signal;
 	/* In the caller's session, a process group that the target made is
 	 * orphaned, since the supervisor is in another session, and the kernel
 	 * ignores a terminal's stop signals for an orphaned group: setpgid(2).
@@ -174,7 +171,7 @@ stop(struct run *run, int signal, bool from_terminal, int64_t now)
 		                   from_terminal && run->target->shares_group
 		                       ? SIGSTOP
 		                       : signal);
-	if (run->target->has_exited || run->job.target_is_stopped)
+	if (run->target->has_exited || run->target_is_stopped)
 		stand_still(run, signal, now);
 }
 
@@ -183,7 +180,7 @@ go_on(struct run *run, int64_t now)
 {
 	/* The caller's shell has mostly continued the whole group. */
 	follow_target(run, now);
-	if (run->job.target_is_stopped || !has_target(run))
+	if (run->target_is_stopped || !has_target(run))
 		tree_signal_target(&run->tree, SIGCONT);
 	end_stop(run, now);
 }
