@@ -172,12 +172,11 @@ prepare(struct run *run)
 static _Noreturn void
 be_supervisor(struct run *run)
 {
-	if (supervisor_prepare(run) == -1 || target_start(run) == -1) {
+	if (supervisor_start(run) == -1) {
 		run->facts->exec_error = errno;
 	} else {
 		const int64_t now = duration_now();
 
-		supervisor_begin(run);
 		detach(run, false);
 		begin(run, now);
 		supervise(run);

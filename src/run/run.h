@@ -232,14 +232,9 @@ void supervisor_signal_front(const struct run *run, int signal);
 /* Has the front know the outcome, and end as soon as this process has. */
 void supervisor_tell_outcome(const struct run *run);
 
-/* Makes this process, just forked, the root of its tree: a subreaper and,
- * unless the target is to stay in the caller's session, the leader of a new
- * session. Returns 0, or -1 with errno. */
-int supervisor_prepare(struct run *run);
-
-/* Once the target is forked: leaves the caller's session, and notes where the
- * command writes to. */
-void supervisor_begin(struct run *run);
+/* Makes this process, just forked, the root of its tree: a subreaper, and the
+ * leader of a session. Starts the target. Returns 0, or -1 with errno. */
+int supervisor_start(struct run *run);
 
 /* Sleeps until UNTIL, an order, a death, or the loss of front or parent. Takes
  * the orders. Returns the time. */

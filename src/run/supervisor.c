@@ -22,7 +22,7 @@
 enum { SIGNALS, ORDERS, PARENT };
 
 int
-supervisor_prepare(struct run *run)
+supervisor_start(struct run *run)
 {
 	struct watchers *const watchers = &run->watchers;
 
@@ -35,18 +35,14 @@ supervisor_prepare(struct run *run)
 	if (!run->target->shares_group)
 		(void)setsid(); /* a new process leads no process group, so this
 		                 * never fails */
-	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1
-	           ? -1
-	           : output_lead(&run->output);
-}
-
-/* Notes the pipes that the command writes to, by the names that links in /proc
- * have: who holds such a pipe open keeps its reader waiting, and is told. */
-void
-supervisor_begin(struct run *run)
-{
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
+	    output_lead(&run->output) == -1 || target_start(run) == -1)
+		return -1;
 	if (run->target->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
+	/* The pipes that the command writes to, by the names that links in
+	 * /proc have: who holds one open keeps its reader waiting, and is told.
+	 */
 	for (int i = 0; i < LOOK_OUTPUTS; i++) {
 		const int fd = output_fd(&run->output, STDOUT_FILENO + i);
 		struct stat file;
@@ -56,6 +52,7 @@ supervisor_begin(struct run *run)
 			               LOOK_LINK_SIZE, "pipe:[%ju]",
 			               (uintmax_t)file.st_ino);
 	}
+	return 0;
 }
 
 /* --- what the watchers tell each other ------------------------------------ */
