@@ -15,10 +15,8 @@
 /* Beyond the deadline of the supervisor: for the files of the run. */
 #define PATIENCE (10 * SECOND)
 
-/* In a drain: for the reader to take something, and how many bytes of other
- * writers than the tree are carried on. */
-#define READER_PATIENCE (2 * SECOND)
-#define OUTSIDERS_MAX   ((uint64_t)(STREAMS_MAX + 1) * 1024 * 1024)
+/* In a drain: how many bytes of other writers than the tree are carried on. */
+#define OUTSIDERS_MAX ((uint64_t)(STREAMS_MAX + 1) * 1024 * 1024)
 
 #define LAST_ROUNDS    16
 #define CANCELS_TO_END 3 /* a drain */

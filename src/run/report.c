@@ -19,9 +19,6 @@
 #define MODE    0666
 #define VERSION 1
 
-/* The wait for the reader of a pipe. */
-#define READER_PATIENCE (2 * SECOND)
-
 /* Returns the number of the descriptor that PATH names, one that is not open if
  * it names none that there can be, or -1 for a file. */
 static int
@@ -41,20 +38,6 @@ descriptor_of(const char *path)
 	               path[length] == '\0' && fd < INT_MAX
 	           ? (int)fd
 	           : INT_MAX;
-}
-
-/* Looks whether the report can be written to the descriptor FD, and keeps it
- * open. Returns 0, or -1 with errno. */
-static int
-open_descriptor(struct report *report, int fd)
-{
-	const int flags = fcntl(fd, F_GETFL);
-
-	errno = EBADF;
-	if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
-		report->stream_fd =
-		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	return report->stream_fd == -1 ? -1 : 0;
 }
 
 /* Looks whether the report can be written as a file, and opens it if it is a
@@ -96,11 +79,19 @@ int
 report_open(struct report *report, const char *path)
 {
 	const int fd = descriptor_of(path);
+	const int flags = fcntl(fd, F_GETFL);
+	int result = -1;
 
 	report->path = path;
 	report->directory = getcwd(NULL, 0);
 	report->directory_fd = report->stream_fd = -1;
-	if ((fd == -1 ? open_file(report) : open_descriptor(report, fd)) == 0)
+	errno = EBADF;
+	if (fd == -1)
+		result = open_file(report);
+	else if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
+		result = report->stream_fd =
+		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (result != -1)
 		return 0;
 	message("--report: '%s': %s", report->path, lock_error(errno));
 	return -1;

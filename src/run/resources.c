@@ -1,7 +1,6 @@
 /* The locks, cleanups, registry entry and report of a run. */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

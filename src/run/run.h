@@ -22,6 +22,9 @@
 #include "proc/tree.h"
 #include "watchdog.h"
 
+/* For a reader to take something, at the end of a run. */
+#define READER_PATIENCE (2 * SECOND)
+
 /* The clocks: when a run has something to do without an event. A table in
  * decide.c says in which states each of them counts, and what follows. Of those
  * that are due, the first gives the reason. */

@@ -4,11 +4,9 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -50,8 +50,6 @@ int
 target_prepare(struct run *run)
 {
 	struct target *const target = run->target;
-	const struct sigaction by_default = { .sa_handler = SIG_DFL };
-	struct sigaction sigchld = by_default;
 
 	if (signals_mask(SIG_SETMASK, SIGNALS_ALL, &target->callers_mask) ==
 	    -1) {
@@ -60,8 +58,7 @@ target_prepare(struct run *run)
 	}
 	/* If SIGCHLD is ignored, the kernel reaps children by itself, and their
 	 * status is lost: wait(2). */
-	(void)sigaction(SIGCHLD, &by_default, &sigchld);
-	target->ignores_sigchld = sigchld.sa_handler == SIG_IGN;
+	target->ignores_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	target->shares_group =
 	    !run->output.has_pty && !run->options.setsid &&
 	    (terminal_share(&run->terminal) || run->options.foreground);
@@ -139,10 +136,6 @@ note_early_stop(int signal)
 static _Noreturn void
 become_target(struct run *run, pid_t supervisor)
 {
-	const struct sigaction ignore = { .sa_handler = SIG_IGN };
-	const struct sigaction note = { .sa_handler = note_early_stop,
-		                        .sa_flags = SA_RESTART };
-
 	/* For the supervisor, whose memory this is, and for a front that takes
 	 * over. */
 	run->target->pid = run->tree.target = getpid();
@@ -168,10 +161,10 @@ become_target(struct run *run, pid_t supervisor)
 		fail(run, STATUS_FAILED);
 	early_signals = &run->target->early_signals;
 	if (!signal_is_ignored(SIGTSTP))
-		(void)sigaction(SIGTSTP, &note, NULL);
+		(void)signal(SIGTSTP, note_early_stop);
 	/* As they were before target_prepare(). */
 	if (run->target->ignores_sigchld)
-		(void)sigaction(SIGCHLD, &ignore, NULL);
+		(void)signal(SIGCHLD, SIG_IGN);
 	(void)signals_mask(SIG_SETMASK, run->target->callers_mask, NULL);
 	execute(run->options.command);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
