@@ -206,7 +206,7 @@ add_all(struct strbuf *line, const struct run *run)
 	json_add_text(line, "name", options->name);
 	json_add_strings(line, "command", SIZE_MAX,
 	                 (const char *const *)options->command);
-	json_add_text(line, "directory", run->resources.report.directory);
+	json_add_text(line, "directory", run->report.directory);
 	json_add_number(line, "started", facts->started_at / SECOND);
 	json_add_number(
 	    line, "elapsed_ms",
@@ -238,7 +238,7 @@ add_all(struct strbuf *line, const struct run *run)
 static int
 write_file(const struct run *run, const struct strbuf *line)
 {
-	const struct report *const report = &run->resources.report;
+	const struct report *const report = &run->report;
 	char unfinished[RUNID_SIZE + sizeof("..new")];
 
 	/* The report's own name may be as long as a name can be. */
@@ -273,7 +273,7 @@ write_file(const struct run *run, const struct strbuf *line)
 void
 report_write(const struct run *run)
 {
-	const struct report *const report = &run->resources.report;
+	const struct report *const report = &run->report;
 	struct strbuf line = { .grows = true };
 	bool is_written = false;
 

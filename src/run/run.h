@@ -122,15 +122,6 @@ struct report {
 	int stream_fd;         /* or this descriptor, or FIFO; -1: none */
 };
 
-/* What a run holds besides processes. */
-struct resources {
-	struct lock *locks;       /* of options.locks */
-	struct cleanup *cleanups; /* of options.cleanups */
-	int registry_fd;          /* the registry's directory, or -1 */
-	int entry_fd; /* the run's entry, locked: registry.h; or -1 */
-	struct report report;
-};
-
 struct run {
 	struct options options;   /* cli/options.c */
 	enum state state;         /* watchdog.c */
@@ -157,8 +148,13 @@ struct run {
 	uint64_t activity; /* of tree and output, when last sampled */
 	struct output output;
 	struct terminal terminal;
-	struct resources resources; /* resources.c */
-	struct facts *facts;        /* shared memory */
+	/* What it holds besides processes: resources.c. */
+	struct lock *locks;       /* of options.locks */
+	struct cleanup *cleanups; /* of options.cleanups */
+	int registry_fd;          /* the registry's directory, or -1 */
+	int entry_fd;             /* the run's entry there, locked; or -1 */
+	struct report report;
+	struct facts *facts; /* shared memory */
 };
 
 /* --- decide.c -------------------------------------------------------------
@@ -285,8 +281,9 @@ int resources_prepare(struct run *run);
 int resources_acquire(struct run *run);
 
 /* In the target, before its exec: appends to the registry entry of RUN, if RUN
- * is registered, what is known only now. Returns 0, or -1 with errno. */
-int resources_register(const struct run *run);
+ * is registered, what is known only now. Returns false, with errno, if that
+ * fails. */
+bool resources_register(const struct run *run);
 
 #define RESOURCE_FDS (3 * FILES_MAX + 4)
 

@@ -150,7 +150,7 @@ become_target(struct run *run, pid_t supervisor)
 	if (!run->target->shares_group)
 		(void)setpgid(0, 0); /* in the supervisor's session */
 	/* No process of the command may live that --reap does not know of. */
-	if (resources_register(run) == -1) {
+	if (!resources_register(run)) {
 		message("cannot put the run on record");
 		fail(run, STATUS_FAILED);
 	}
