@@ -61,7 +61,6 @@ struct target {
 	bool shares_group;      /* with the caller; its session too */
 	bool ignores_sigchld;   /* inherited from the caller */
 	uint64_t callers_mask;  /* the signals blocked when the target starts */
-	uint64_t early_signals; /* that came before there was a target */
 	struct outcome outcome; /* unknown until it has exited */
 	bool exited_by_itself;  /* before wdrun began to end the run */
 	bool dumped_core;
@@ -229,7 +228,7 @@ _Noreturn void front_end(const struct run *run);
 void supervisor_signal_front(const struct run *run, int signal);
 
 /* Has the front know the outcome, and end as soon as this process has. */
-void supervisor_tell_outcome(const struct run *run);
+void supervisor_tell_outcome(struct run *run);
 
 /* Makes this process, just forked, the root of its tree: a subreaper, and the
  * leader of a session. Starts the target. Returns 0, or -1 with errno. */
@@ -257,7 +256,7 @@ bool supervisor_sees_progress(struct run *run);
 int target_prepare(struct run *run);
 
 /* Notes what the terminal has sent to the job, right before a fork. */
-void target_note_early_signals(struct target *target);
+void target_note_early_signals(const struct target *target);
 
 /* Forks the target and has it execute COMMAND with the caller's own signal
  * mask, dispositions, descriptors and environment, and with WDRUN_ID. Returns

@@ -64,24 +64,6 @@ supervisor_signal_front(const struct run *run, int signal)
 		(void)kill(run->watchers.front, signal);
 }
 
-static void
-continue_front(const struct run *run)
-{
-	if (run->facts->stops % 2 == 0)
-		return;
-	run->facts->stops++;
-	supervisor_signal_front(run, SIGCONT);
-}
-
-void
-supervisor_tell_outcome(const struct run *run)
-{
-	run->facts->has_outcome = true;
-	continue_front(run);
-	if (!run->facts->is_released) /* which may hang */
-		supervisor_signal_front(run, SIGCHLD);
-}
-
 /* Whether a signal of the terminal to the caller's job reaches the target: the
  * target is alive, and in the caller's process group. */
 static bool
@@ -126,7 +108,19 @@ end_stop(struct run *run, int64_t now)
 	clocks_resume(run, now);
 	run->terminal_stop = 0;
 	run->is_asked_to_stop = false;
-	continue_front(run);
+	if (run->facts->stops % 2 == 0)
+		return;
+	run->facts->stops++;
+	supervisor_signal_front(run, SIGCONT);
+}
+
+void
+supervisor_tell_outcome(struct run *run)
+{
+	run->facts->has_outcome = true;
+	end_stop(run, duration_now());
+	if (!run->facts->is_released) /* which may hang */
+		supervisor_signal_front(run, SIGCHLD);
 }
 
 /* Follows the target, if it was stopped, or continued by some process. */

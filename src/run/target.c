@@ -121,7 +121,7 @@ fail(const struct run *run, int status)
 	_exit(status);
 }
 
-static uint64_t *early_signals; /* of the target */
+static volatile uint64_t early_signals; /* that came before the exec */
 
 /* Ctrl-Z before the exec would stop the target, and with it the supervisor,
  * which waits in vfork(2). So the signal is noted, and sent once more after the
@@ -129,7 +129,7 @@ static uint64_t *early_signals; /* of the target */
 static void
 note_early_stop(int signal)
 {
-	*early_signals |= SIGNAL_BIT(signal);
+	early_signals |= SIGNAL_BIT(signal);
 }
 
 /* malloc(3) and the like are safe here: the supervisor has one thread. */
@@ -159,7 +159,6 @@ become_target(struct run *run, pid_t supervisor)
 	     dup2(run->watchers.null_fd, STDIN_FILENO) == -1) ||
 	    output_connect(&run->output) == -1)
 		fail(run, STATUS_FAILED);
-	early_signals = &run->target->early_signals;
 	if (!signal_is_ignored(SIGTSTP))
 		(void)signal(SIGTSTP, note_early_stop);
 	/* As they were before target_prepare(). */
@@ -177,13 +176,12 @@ become_target(struct run *run, pid_t supervisor)
  * but as one that the target has had.
  */
 void
-target_note_early_signals(struct target *target)
+target_note_early_signals(const struct target *target)
 {
 	if (target->shares_group)
-		target->early_signals |=
-		    signals_pending() &
-		    (SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |
-		     SIGNAL_BIT(SIGTSTP));
+		early_signals |= signals_pending() &
+		                 (SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |
+		                  SIGNAL_BIT(SIGTSTP));
 }
 
 int
@@ -204,7 +202,7 @@ target_start(struct run *run)
 		become_target(run, supervisor);
 	/* NOLINTEND(*ork) */
 	for (int i = SIGHUP; i <= SIGTSTP; i++) {
-		if ((run->target->early_signals & SIGNAL_BIT(i)) != 0)
+		if ((early_signals & SIGNAL_BIT(i)) != 0)
 			tree_signal_target(&run->tree, i);
 	}
 	return 0;
