@@ -134,9 +134,9 @@ prepare(struct run *run)
 	/* A dead file system can hang these calls. So signals still end this
 	 * process, until target_prepare() blocks them. */
 	if (resources_prepare(run) == -1 ||
-	    output_setup(&run->output, &run->options) == -1 ||
-	    target_prepare(run) == -1)
+	    output_setup(&run->output, &run->options) == -1)
 		_exit(STATUS_FAILED);
+	target_prepare(run);
 
 	if (pipe2(watchers->orders, O_CLOEXEC | O_NONBLOCK) == -1)
 		die("cannot make a pipe");

@@ -251,9 +251,8 @@ bool supervisor_sees_progress(struct run *run);
 
 /* Blocks all signals and resets SIGCHLD, so that this process can watch, and
  * notes mask and disposition for the target. Decides whether the target stays
- * in the caller's job, and if so, notes the terminal's modes. Returns 0, or -1
- * after a message. */
-int target_prepare(struct run *run);
+ * in the caller's job, and if so, notes the terminal's modes. */
+void target_prepare(struct run *run);
 
 /* Notes what the terminal has sent to the job, right before a fork. */
 void target_note_early_signals(const struct target *target);

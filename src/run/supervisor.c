@@ -1,7 +1,6 @@
 /* What the supervisor does between two decisions: it sleeps, obeys orders,
  * follows the target's stops, reaps and looks. */
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 
 #include <poll.h>
@@ -268,7 +267,7 @@ supervisor_wait(struct run *run, int64_t until)
 		[ORDERS] = { .fd = run->watchers.orders[0], .events = POLLIN },
 		[PARENT] = { .fd = run->parent_fd, .events = POLLIN },
 	};
-	struct signalfd_siginfo info;
+	siginfo_t info;
 	const int64_t ns = until - duration_now();
 	const struct timespec left = { ns > 0 ? ns / SECOND : 0,
 		                       ns > 0 ? ns % SECOND : 0 };
@@ -278,8 +277,7 @@ supervisor_wait(struct run *run, int64_t until)
 	const int64_t now = duration_now();
 
 	/* A signal only wakes this process up. */
-	while (fds[SIGNALS].revents != 0 &&
-	       read(run->watchers.signal_fd, &info, sizeof(info)) != -1)
+	while (signals_wait(SIGNALS_ALL, &info, 0) > 0)
 		;
 	/* Before the deaths: a key that has ended the target is for the target,
 	 * and cancels nothing. */

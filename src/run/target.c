@@ -46,23 +46,18 @@ execute(char *const command[])
 	errno = ENOEXEC;
 }
 
-int
+void
 target_prepare(struct run *run)
 {
 	struct target *const target = run->target;
 
-	if (signals_mask(SIG_SETMASK, SIGNALS_ALL, &target->callers_mask) ==
-	    -1) {
-		message("cannot block signals: %s", strerror(errno));
-		return -1;
-	}
+	(void)signals_mask(SIG_SETMASK, SIGNALS_ALL, &target->callers_mask);
 	/* If SIGCHLD is ignored, the kernel reaps children by itself, and their
 	 * status is lost: wait(2). */
 	target->ignores_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	target->shares_group =
 	    !run->output.has_pty && !run->options.setsid &&
 	    (terminal_share(&run->terminal) || run->options.foreground);
-	return 0;
 }
 
 /* Notes the interpreter that the first LINE of a file names behind "#!", and a
