@@ -4,8 +4,9 @@
 
 #include "run/run.h"
 
-#define CANCELS_TO_KILL 3 /* terminating signals */
-#define ORPHANS_GRACE   (5 * SECOND)
+#define STATUS_OF_TARGET (-1)
+#define CANCELS_TO_KILL  3 /* terminating signals */
+#define ORPHANS_GRACE    (5 * SECOND)
 
 #define IN(state) (1U << (state))
 #define ALIVE     (IN(STATE_RUNNING) | IN(STATE_LINGERING))

@@ -24,8 +24,7 @@
 static int
 descriptor_of(const char *path)
 {
-	int length = 0;
-	unsigned fd;
+	char *end;
 
 	if (strcmp(path, "/dev/stdout") == 0)
 		return STDOUT_FILENO;
@@ -33,11 +32,10 @@ descriptor_of(const char *path)
 		return STDERR_FILENO;
 	if (strncmp(path, "/dev/fd/", strlen("/dev/fd/")) != 0)
 		return -1;
-	/* NOLINTNEXTLINE(cert-err34-c) */
-	return sscanf(path, "/dev/fd/%5u%n", &fd, &length) == 1 &&
-	               path[length] == '\0' && fd < INT_MAX
-	           ? (int)fd
-	           : INT_MAX;
+
+	const long fd = strtol(path + strlen("/dev/fd/"), &end, 10);
+
+	return *end == '\0' && fd >= 0 && fd < INT_MAX ? (int)fd : INT_MAX;
 }
 
 /* Looks whether the report can be written as a file, and opens it if it is a

@@ -112,19 +112,6 @@ tell_holder(const struct run *run, const struct lock *lock)
 	        text);
 }
 
-static void
-tell_taken_over(const struct run *run)
-{
-	for (size_t i = 0; i < run->options.locks.count; i++) {
-		const struct lock *const lock = &run->locks[i];
-
-		if (lock->last_owner != 0 && !run->options.quiet)
-			message("--lock: took '%s' over from PID %d, which is "
-			        "gone",
-			        lock->path, lock->last_owner);
-	}
-}
-
 /* Prints why there was no lock, by errno of lock_take_all(). */
 static void
 refuse_run(struct run *run, const struct lock *refused)
@@ -213,7 +200,14 @@ resources_acquire(struct run *run)
 		unregister(run);
 		return -1;
 	}
-	tell_taken_over(run);
+	for (size_t i = 0; i < options->locks.count; i++) {
+		const struct lock *const lock = &run->locks[i];
+
+		if (lock->last_owner != 0 && !options->quiet)
+			message("--lock: took '%s' over from PID %d, which is "
+			        "gone",
+			        lock->path, lock->last_owner);
+	}
 	/* The run that held the locks before has now removed its files. */
 	for (size_t i = 0; i < options->cleanups.count; i++)
 		cleanup_begin(&run->cleanups[i], options->cleanups.paths[i]);

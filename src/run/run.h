@@ -178,8 +178,6 @@ struct reason_row {
 	size_t time; /* where that is in struct options; 0: no time */
 };
 
-#define STATUS_OF_TARGET (-1)
-
 extern const struct reason_row reasons[REASON_COUNT];
 
 /* Whether WHY ends the tree. */

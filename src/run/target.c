@@ -129,7 +129,7 @@ note_early_stop(int signal)
 
 /* malloc(3) and the like are safe here: the supervisor has one thread. */
 static _Noreturn void
-become_target(struct run *run, pid_t supervisor)
+become_target(struct run *run)
 {
 	/* For the supervisor, whose memory this is, and for a front that takes
 	 * over. */
@@ -139,7 +139,7 @@ become_target(struct run *run, pid_t supervisor)
 	 * died between fork and prctl(2), no signal comes. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		fail(run, STATUS_FAILED);
-	if (getppid() != supervisor)
+	if (getppid() != run->watchers.supervisor)
 		(void)kill(getpid(), SIGKILL); /* as that signal would have */
 
 	if (!run->target->shares_group)
@@ -182,8 +182,6 @@ target_note_early_signals(const struct target *target)
 int
 target_start(struct run *run)
 {
-	const pid_t supervisor = getpid();
-
 	target_note_early_signals(run->target);
 
 	/* Not _Fork(3): to copy the page tables, and the pages that the target
@@ -194,7 +192,7 @@ target_start(struct run *run)
 	if (target == -1)
 		return -1;
 	if (target == 0)
-		become_target(run, supervisor);
+		become_target(run);
 	/* NOLINTEND(*ork) */
 	for (int i = SIGHUP; i <= SIGTSTP; i++) {
 		if ((early_signals & SIGNAL_BIT(i)) != 0)
