@@ -5,7 +5,6 @@
 #include "run/run.h"
 
 #define STATUS_OF_TARGET (-1)
-#define CANCELS_TO_KILL  3 /* terminating signals */
 #define ORPHANS_GRACE    (5 * SECOND)
 
 #define IN(state) (1U << (state))
@@ -140,7 +139,7 @@ decide(const struct run *run, int64_t now)
 		return REASON_LAST_BOUND;
 	if (run->watchers.orders[0] == -1)
 		return REASON_FRONT_LOST;
-	if (run->cancels >= CANCELS_TO_KILL && !is_alive)
+	if (run->cancels >= CANCELS_MAX && !is_alive)
 		return REASON_THIRD_SIGNAL;
 	/* Before the clocks: a command that exits just in time has not timed
 	 * out. */

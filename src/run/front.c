@@ -18,8 +18,7 @@
 /* In a drain: how many bytes of other writers than the tree are carried on. */
 #define OUTSIDERS_MAX ((uint64_t)(STREAMS_MAX + 1) * 1024 * 1024)
 
-#define LAST_ROUNDS    16
-#define CANCELS_TO_END 3 /* a drain */
+#define LAST_ROUNDS 16
 
 /* What only the front knows. */
 struct front {
@@ -323,7 +322,7 @@ front_drain(struct run *run)
 		leave_behind(run);
 		return;
 	}
-	while (!output_is_empty(output) && run->cancels < CANCELS_TO_END) {
+	while (!output_is_empty(output) && run->cancels < CANCELS_MAX) {
 		const int64_t end = end_of_drain(run, began, taken);
 
 		if (duration_now() >= end)

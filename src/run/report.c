@@ -87,9 +87,9 @@ report_open(struct report *report, const char *path)
 	if (fd == -1)
 		result = open_file(report);
 	else if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
-		result = report->stream_fd =
+		report->stream_fd =
 		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (result != -1)
+	if (result != -1 || report->stream_fd != -1)
 		return 0;
 	message("--report: '%s': %s", report->path, lock_error(errno));
 	return -1;

@@ -22,8 +22,10 @@
 #include "proc/tree.h"
 #include "watchdog.h"
 
-/* For a reader to take something, at the end of a run. */
-#define READER_PATIENCE (2 * SECOND)
+#define READER_PATIENCE (2 * SECOND) /* with one that takes nothing */
+
+/* The last of so many terminating signals kills, or ends the drain. */
+#define CANCELS_MAX 3
 
 /* The clocks: when a run has something to do without an event. A table in
  * decide.c says in which states each of them counts, and what follows. Of those
