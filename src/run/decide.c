@@ -39,7 +39,7 @@ static const struct {
 #define UNTIMED      NULL, 0
 
 const struct reason_row reasons[REASON_COUNT] = {
-	[REASON_NONE] = { STATE_RUNNING, NOTHING, "no reason", UNTIMED },
+	[REASON_NONE] = { STATE_RUNNING, NOTHING, NULL, UNTIMED },
 
 	/* The run goes on, or ends by itself. */
 	[REASON_TARGET_EXITED] = { STATE_LINGERING, NOTHING,

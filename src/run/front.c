@@ -17,8 +17,7 @@
 
 /* In a drain: how many bytes of other writers than the tree are carried on. */
 #define OUTSIDERS_MAX ((uint64_t)(STREAMS_MAX + 1) * 1024 * 1024)
-
-#define LAST_ROUNDS 16
+#define LAST_ROUNDS   16 /* of the pump, before a stop */
 
 /* What only the front knows. */
 struct front {
@@ -78,10 +77,12 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 		output_copy_size(&run->output);
 	if (signal == SIGCONT)
 		terminal_take(&run->terminal);
-	/* The watchers' own are the SIGCONT that ends a stop, and SIGPIPE or
-	 * SIGXFSZ where a message could not be written. */
-	if (signal_is_ignored(signal) || info->si_pid == getpid() ||
+	if (signal_is_ignored(signal) ||
 	    info->si_pid == run->watchers.supervisor)
+		return;
+	/* From a write(2) of this process: a message could not be written. */
+	if ((signal == SIGPIPE || signal == SIGXFSZ) &&
+	    info->si_pid == getpid())
 		return;
 	send_order(run, (struct order){ ORDER_SIGNAL, signal, from_terminal });
 	/* What the terminal sends to a job may be for the command alone; and

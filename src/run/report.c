@@ -106,8 +106,7 @@ add_end(struct strbuf *line, const struct facts *facts)
 	                      : target->kind == OUTCOME_SIGNAL ? "killed"
 	                                                       : "unknown";
 	const char *code = reasons[facts->stop].code;
-	const char *words =
-	    facts->stop == REASON_NONE ? NULL : reasons[facts->stop].words;
+	const char *words = reasons[facts->stop].words;
 
 	if (facts->is_locked_out) {
 		outcome = "locked out";

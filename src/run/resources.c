@@ -159,7 +159,6 @@ add_entry(struct run *run)
 			run->entry_fd = registry_add(run->registry_fd,
 			                             run->facts->id, &text);
 	}
-
 	free(text.text); /* keeps errno */
 	if (run->entry_fd == -1)
 		message("cannot put the run on record: %s", strerror(errno));

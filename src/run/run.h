@@ -175,7 +175,7 @@ struct reason_row {
 		TELLING_TREE,    /* with what each process is blocked in */
 	} telling;
 	const char *code;        /* for --report: a word that stays; or NULL */
-	const char *words;       /* for messages and --report */
+	const char *words;       /* for messages and --report; or NULL */
 	const char *preposition; /* for messages: " after ", an option's time */
 	size_t time; /* where that is in struct options; 0: no time */
 };
