@@ -4,8 +4,6 @@
 #include <sys/ioctl.h>
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,11 +2,9 @@
 #include "inspect/look.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/fds.h"
 #include "inspect/scene.h"
 #include "proc/tree.h"

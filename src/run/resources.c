@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fds.h"
 #include "base/message.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -17,8 +16,8 @@
 static bool
 is_registered(const struct options *options)
 {
-	return options->name != NULL || options->registry != NULL ||
-	       registry_is_wanted();
+	return options->name != NULL ||
+	       registry_named(options->registry) != NULL;
 }
 
 /* Prints why the file PATH of OPTION cannot be used, by errno. Returns -1. */
@@ -135,10 +134,7 @@ add_entry(struct run *run)
 {
 	const struct options *const options = &run->options;
 	char path[PATH_MAX];
-	char host[REGISTRY_HOST_SIZE];
-	struct strbuf text = { .grows = true };
 	struct entry entry = {
-		.host = host,
 		.name = options->name,
 		.until =
 		    duration_add(run->facts->started_at, options->lock_wait),
@@ -148,20 +144,16 @@ add_entry(struct run *run)
 
 	/* Not made before: what else is refused leaves no directory. */
 	run->registry_fd = registry_open(options->registry, true, path);
-	if (run->registry_fd == -1 || registry_read_host(host) == -1)
+	if (run->registry_fd == -1)
 		return -1;
 	for (size_t i = 0; i < entry.file_count; i++)
 		entry.files[i] = (struct cleanup){ .path = run->locks[i].path,
 			                           .before = CLEANUP_UNKNOWN };
-	if (procid_read(run->watchers.front, &entry.front) == 0) {
-		entry_format(&text, &entry, options->command);
-		if (!text.is_cut) /* else errno is ENOMEM */
-			run->entry_fd = registry_add(run->registry_fd,
-			                             run->facts->id, &text);
-	}
-	free(text.text); /* keeps errno */
-	if (run->entry_fd == -1)
+	if (procid_read(run->watchers.front, &entry.front) == -1)
 		message("cannot put the run on record: %s", strerror(errno));
+	else
+		run->entry_fd = registry_add(run->registry_fd, run->facts->id,
+		                             &entry, options->command);
 	return run->entry_fd == -1 ? -1 : 0;
 }
 
@@ -216,7 +208,6 @@ resources_acquire(struct run *run)
 bool
 resources_register(const struct run *run)
 {
-	struct strbuf text = { .grows = true };
 	struct entry entry = {
 		.until = duration_add(duration_of_clock(CLOCK_REALTIME),
 		                      run->options.timeout),
@@ -227,14 +218,8 @@ resources_register(const struct run *run)
 	entry.file_count = run->options.cleanups.count;
 	for (size_t i = 0; i < entry.file_count; i++)
 		entry.files[i] = run->cleanups[i];
-	/* This process's parent, the supervisor, has to lead the session. */
-	if (!run->target->shares_group && getsid(0) == getppid())
-		entry.session = getppid();
-	if (procid_read(getppid(), &entry.supervisor) == -1)
-		return false;
-	entry_format_target(&text, &entry);
-	return !text.is_cut &&
-	       fds_write(run->entry_fd, text.text, text.length, -1);
+	return procid_read(getppid(), &entry.supervisor) == 0 &&
+	       registry_append(run->entry_fd, &entry) == 0;
 }
 
 void
