@@ -89,7 +89,7 @@ main(int argc, char *argv[])
 	/* Not fork(3), whose handlers and locks cost system calls and pages. */
 	run.watchers.supervisor = _Fork();
 	if (run.watchers.supervisor == -1) {
-		run.facts->exec_failure.why = errno;
+		run.facts->exec_error = errno;
 		leave(&run);
 	}
 	if (run.watchers.supervisor == 0)
@@ -113,7 +113,7 @@ prepare(struct run *run)
 		run->due[i] = NEVER;
 	run->paused_at = NEVER;
 	run->parent_fd = -1;
-	run->job.group = getpgrp();
+	run->callers_group = getpgrp();
 	watchers->front = getpid();
 	run->facts = mmap(NULL, sizeof(*run->facts), PROT_READ | PROT_WRITE,
 	                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -126,9 +126,9 @@ prepare(struct run *run)
 	/* A dead file system can hang these calls. So signals still end this
 	 * process, until target_prepare() blocks them. */
 	if (resources_prepare(run) == -1 ||
-	    output_setup(&run->output, &run->options) == -1 ||
-	    target_prepare(run) == -1)
+	    output_setup(&run->output, &run->options) == -1)
 		_exit(STATUS_FAILED);
+	target_prepare(run);
 
 	watchers->signal_fd = signals_open();
 	if (watchers->signal_fd == -1 ||
@@ -163,12 +163,11 @@ prepare(struct run *run)
 static _Noreturn void
 be_supervisor(struct run *run)
 {
-	if (supervisor_prepare(run) == -1 || target_start(run) == -1) {
-		run->facts->exec_failure.why = errno;
+	if (supervisor_start(run) == -1) {
+		run->facts->exec_error = errno;
 	} else {
 		const int64_t now = duration_now();
 
-		supervisor_begin(run);
 		detach(run, false);
 		supervise(run, now);
 		run->facts->ended = duration_now();
@@ -179,7 +178,7 @@ be_supervisor(struct run *run)
 	finish(run);
 	resources_release(run);
 	(void)supervisor_wait(run, 0); /* notes whether the front is lost */
-	if (run->watchers.front_is_lost) {
+	if (run->watchers.orders[0] == -1) {
 		terminal_give_back(&run->output.terminal);
 		report_write(run);
 	}
@@ -255,8 +254,8 @@ leave(struct run *run)
 	 * the modes. */
 	if (run->target->shares_group && !run->target->exited_by_itself)
 		terminal_restore(&run->output.terminal);
-	if (run->facts->exec_failure.why != 0)
-		target_tell_failure(&run->options, &run->facts->exec_failure);
+	if (run->facts->exec_error != 0)
+		target_tell_failure(run);
 	else
 		tell_end(run);
 	report_write(run);

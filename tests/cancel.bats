@@ -41,13 +41,12 @@ is_cancelled() {
 }
 
 # bats test_tags=slow
-@test "--cancel of no run is 1; a name of several runs stops none, and their IDs are printed" {
+@test "--cancel of no run is 1, and a name of several runs stops none" {
 	begin job -- sigcount
 	first=$front first_id=$id
 	begin job -- sigcount
 	cancel 125 job
-	has_message "$first_id" "$id"
-	only_messages
+	has_message job --list
 	is_unharmed "$first"
 	cancel 0 "$first_id"
 	is_dead "$first"
@@ -59,11 +58,6 @@ is_cancelled() {
 	done
 	is_unharmed "$ready"
 	is_cancelled job
-	for _ in {1..24}; do forge name=many; done
-	cancel 125 many # no part of an ID looks like one
-	for which in ${stderr#*: *: *: }; do
-		[[ $which == *... ]] || [ -e "$WDRUN_REGISTRY/${which%,}.run" ]
-	done
 	rm -r "$WDRUN_REGISTRY"
 	cancel 1 job
 	[ ! -e "$WDRUN_REGISTRY" ]
@@ -103,19 +97,6 @@ is_cancelled() {
 	is_cancelled holder
 }
 
-@test "a registry that is mounted read-only has its runs: they are listed, cancelled, not finished" {
-	need_mounts
-	begin job -- sigcount
-	forge name=lost
-	gives 0 complete unshare --mount sh -c 'mount -o bind,ro "$WDRUN_REGISTRY" "$WDRUN_REGISTRY"
-		"$WDRUN" --list; "$WDRUN" --reap; echo "$?"; "$WDRUN" --cancel=lost; echo "$?"
-		exec "$WDRUN" --cancel=job'
-	[[ $output == NAME*$'\n'job\ *\ running\ *$'\n'lost\ *\ orphaned\ *$'\n1\n125' ]]
-	has_message "$id"
-	is_dead "$front"
-	[ "$(ids)" = "$id" ]
-}
-
 # bats test_tags=smoke,tree
 @test "--cancel ends what two killed watchers have left, and nobody who got a watcher's PID" {
 	orphan --name=job -- escape fork setsid stubborn
@@ -133,16 +114,22 @@ is_cancelled() {
 	wait_until nobody_is_left
 	is_off_the_record
 
-	live
+	sleep 1000 3>&- &
+	living=$!
 	for mode in --cancel=job --reap; do
 		forge name=job watcher="$living $(($(start_of "$living") - 1))"
 		is_listed job orphaned
 		gives 0 complete "$WDRUN" "$mode"
 		is_off_the_record
 	done
+	# Without a machine-id, it may be of another machine.
 	forge name=job boot=00000000-0000-0000-0000-000000000000 \
 		watcher="$living $(start_of "$living")"
-	cancel 0 job
-	is_off_the_record
+	if [ -s /etc/machine-id ]; then
+		cancel 0 job
+		is_off_the_record
+	else
+		cancel 125 job
+	fi
 	spares "$living"
 }

@@ -123,25 +123,6 @@ leaves() {
 	[ -s lock/pid ]
 }
 
-# The supervisor is stopped when it has found that the PID is dead. The front
-# would continue it.
-# bats test_tags=slow
-@test "a lock that gets another PID while the run is about to remove it is left" {
-	need strace
-	strace -qq -f -e trace=none true || skip "strace may not trace"
-	mkfifo go
-	start_run strace -qq -f -o trace -e trace=flock -e inject=flock:signal=STOP \
-		"$WDRUN" --cleanup=lock sh -c 'echo $$ >lock; echo "ready $$"; read -r _ <go'
-	kill -STOP "$front"
-	wait_until grep -q 'stopped by' trace
-	echo >go
-	wait_until grep -q flock trace
-	echo "$BASHPID" >lock
-	kill -CONT "$supervisor" "$front"
-	gives 0 finish
-	has_text lock "$BASHPID"
-}
-
 @test "links, what they lead to, FIFOs, devices and another user's file stay" {
 	left=(to-stale to-empty to-nothing fifo C/app/lock)
 	mkdir -p empty victim A/app C D/app

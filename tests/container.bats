@@ -5,7 +5,6 @@
 # that cannot be killed.
 
 load helper
-load freezer
 
 container=(unshare --pid --fork --mount-proc)
 escape=(escape fork setsid stubborn)
@@ -89,14 +88,11 @@ escape=(escape fork setsid stubborn)
 	complete_late unshare --pid --fork bash -c '
 		next=/proc/sys/kernel/ns_last_pid
 		echo 2 >$next
-		for _ in {3..10}; do escape --live & strangers+=($!); done
-		(
-			echo 99 >$next
-			env --default-signal bash -c "echo 1 >$next
-				exec \"\$WDRUN\" -t LIMIT -k 100ms escape stubborn"
-			echo "status $?"
-		)
-		kill -0 "${strangers[@]}" && echo "${strangers[*]} live"'
+		for _ in {3..10}; do escape --live & done
+		echo 99 >$next
+		bash -c "echo 1 >$next; exec \"\$WDRUN\" -t LIMIT -k 100ms escape stubborn"
+		echo "status $?"
+		echo $(jobs -rp) live'
 	[[ $output == *$'\nstatus 124\n3 4 5 6 7 8 9 10 live' ]]
 	wait_until nobody_is_left
 }
@@ -118,9 +114,11 @@ escape=(escape fork setsid stubborn)
 	done
 }
 
-# give_to_all FILE...: copies FILEs to where another user can reach and execute them.
+# give_to_all PROGRAM: copies it and wdrun to where another user can reach and execute them.
 give_to_all() {
-	cp "$@" .
+	cp "$WDRUN" wdrun
+	cp "$PROGRAMS/$1" .
+	WDRUN=$PWD/wdrun
 	chmod 777 .
 	chmod 755 .. ../..
 }
@@ -129,11 +127,11 @@ give_to_all() {
 @test "where /proc hides processes, a daemon that is not dumpable and a setuid command die" {
 	need_mounts
 	need_other_user
-	give_to_all "$WDRUN" "$PROGRAMS/escape"
+	give_to_all escape
 	as_nobody=(unshare --mount sh -c 'mount --make-rprivate / &&
 		mount -t proc -o hidepid=2 proc /proc &&
 		exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"'
-		- "./${WDRUN##*/}" -k 100ms)
+		- "$WDRUN" -k 100ms)
 	gives 3 complete "${as_nobody[@]}" --idle-after-exit=300ms \
 		./escape -x 3 fork setsid fork undumpable
 	says_ready out
@@ -148,10 +146,10 @@ give_to_all() {
 # bats test_tags=slow
 @test "at its user's limit of processes a fork bomb is ended, and no command executed" {
 	user=$((60000 + $$ % 5000)) # no other test uses it at the same time
-	as_user=(setpriv --reuid "$user" --regid "$user" --clear-groups "./${WDRUN##*/}")
+	as_user=(setpriv --reuid "$user" --regid "$user" --clear-groups ./wdrun)
 	need prlimit
 	need_other_user
-	give_to_all "$WDRUN" "$PROGRAMS/bomb"
+	give_to_all bomb
 	gives 125 directly prlimit --nproc=1 "${as_user[@]}" --report=/dev/stdout true
 	grep -q '"outcome":"not executed","reason":"Resource temporarily unavailable"' out
 	start prlimit --nproc=40 "${as_user[@]}" -k 100ms ./bomb
@@ -160,57 +158,42 @@ give_to_all() {
 	nobody_is_left
 }
 
-# is_left PID: the message and the report name the process, which lives.
-is_left() {
-	has_message "$1" escape
-	only_messages
-	grep -q "\"left\":\[{\"pid\":$1,.*\"command\":\".*escape" report
-	is_alive "$1"
-}
-
+# A process of root stands for all that SIGKILL does not end, as in state D.
 # bats test_tags=slow
-@test "who only root may kill is named, waited for up to a bound, and given up" {
+@test "whom not even SIGKILL ends is named, waited for up to a bound, and on record until --reap" {
 	need_other_user
-	give_to_all "$WDRUN" "$PROGRAMS/escape"
+	give_to_all escape
 	chmod u+s escape
-	directly setpriv --reuid 65534 --clear-groups ./escape -x 0 root-user
+	as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	directly "${as_nobody[@]}" ./escape -x 0 root-user
 	says_ready out || skip "no setuid on this file system"
 	end_leftovers
 
-	start setpriv --reuid 65534 --regid 65534 --clear-groups \
-		"./${WDRUN##*/}" --report=report -k 100ms ./escape fork setsid root-user
-	await_ready
-	ended_by TERM 143
-	is_left "$ready"
-	end_leftovers
-}
-
-# bats test_tags=slow
-@test "whom not even SIGKILL ends is named, and on record until --reap" {
+	as_nobody+=("$WDRUN")
 	export WDRUN_REGISTRY=$PWD/registry
-	need_freezer
-	underway --report=report -k 100ms --cleanup=pid.lock escape fork setsid
+	start_run "${as_nobody[@]}" --report=report -k 100ms --cleanup=pid.lock \
+		./escape fork setsid root-user
 	echo "$ready" >pid.lock
-	freeze "$ready"
 	ended_by TERM 143
-	is_left "$ready"
+	has_message "$ready" escape
+	only_messages
+	grep -q "\"left\":\[{\"pid\":$ready,.*\"command\":\".*escape" report
+	is_alive "$ready"
 	[ -e pid.lock ]
-	wait_until eval '[[ $("$WDRUN" --list) == *orphaned* ]]'
+	wait_until eval '[[ $("${as_nobody[@]}" --list) == *orphaned* ]]'
 
-	thaw "$ready"
-	wait_until "$WDRUN" --reap
+	kill -KILL "$ready"
+	wait_until "${as_nobody[@]}" --reap
 	[ ! -e pid.lock ]
-	[ -z "$("$WDRUN" --list)" ]
+	[ -z "$("${as_nobody[@]}" --list)" ]
 
 	# Where the front is killed, the supervisor holds the lock.
-	underway --lock=run.lock escape fork setsid
-	grep -qx "$started" run.lock
-	freeze "$ready"
-	kill -KILL "$started"
-	wait_until is_dead "$started"
+	start_run "${as_nobody[@]}" --lock=run.lock ./escape fork setsid root-user
+	grep -qx "$front" run.lock
+	kill -KILL "$front"
+	await "$front"
 	is_alive "$ready"
-	run -75 "$WDRUN" --lock=run.lock true
-	thaw "$ready"
-	finish
+	run -75 "${as_nobody[@]}" --lock=run.lock true
+	kill -KILL "$ready"
 	wait_until test ! -e run.lock
 }

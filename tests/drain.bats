@@ -34,11 +34,6 @@ start_read() {
 	front=$child
 }
 
-# The reader has got all bytes.
-got_all() {
-	cmp sent seen
-}
-
 # The reader has got the first bytes, and one message has the number of the others.
 tells_lost() {
 	local seen lost
@@ -57,7 +52,7 @@ tells_lost() {
 	set -- --idle-after-exit=100ms --max-after-exit=100ms
 	writing 20000
 	gives 7 complete "${reader[@]}" -c 1024 -p 8 "$WDRUN" --pty "$@" sh -c "$script"
-	got_all
+	cmp sent seen
 	[ -z "$stderr" ]
 
 	start_read -w go "$WDRUN" -i 60 "$@" sh -c "$script"
@@ -66,7 +61,7 @@ tells_lost() {
 	is_alive "$front"
 	touch go
 	gives 7 finish
-	got_all
+	cmp sent seen
 	[ -z "$stderr" ]
 
 	head -c 16384 /dev/urandom >sent
@@ -74,7 +69,7 @@ tells_lost() {
 		echo "ready $$" >&9; sleep 1000 & wait'
 	gives 124 complete_late "${reader[@]}" -c 2048 -p 50 "$WDRUN" -i 60 \
 		-t LIMIT -k 1000 sh -c "$script"
-	got_all
+	cmp sent seen
 }
 
 @test "a reader that never reads does not hold the status beyond --timeout" {
@@ -102,7 +97,7 @@ tells_lost() {
 		[[ $row != 6* ]] || kill -HUP "$front"
 		gives 7 finish
 		case $row in
-		3*) got_all ;; # for longer than a reader that takes nothing
+		3*) cmp sent seen ;; # for longer than a reader that takes nothing
 		*) tells_lost ;;
 		esac
 	done
@@ -182,7 +177,7 @@ tells_lost() {
 		# The kernel sends SIGHUP where the leader of a terminal's
 		# session dies, before the SIGKILL of a dead parent.
 		[ "$status" -eq 137 ] || [ "$option $status" = '--pty 129' ]
-		got_all
+		cmp sent seen
 		nobody_is_left
 	done
 }

@@ -22,11 +22,6 @@ PATIENCE=${PATIENCE:-60}
 # which needs ps(1) or pkill(1) for that.
 ! command -v ps pkill >/dev/null || BATS_TEST_TIMEOUT=$((PATIENCE + 120))
 
-# What bats starts a process for, two or three for each test. Its clock:
-get_mills_since_epoch() {
-	echo "$((${EPOCHREALTIME//[!0-9]/} / 1000))"
-}
-
 # bats notes the stack before each command, to show where a test fails, which
 # takes a sixth of the CPU time. To note the stack at the failure is enough.
 note_failure() {
@@ -247,14 +242,10 @@ take_output() {
 	show_output
 }
 
-# take FILE: sets taken to what is in FILE, as $(...) would: without zero bytes, and
-# without newlines at its end. Without a fork, since each test does it.
+# take FILE: sets taken to what is in FILE. bash warns of zero bytes.
 take() {
-	local LC_ALL=C parts
-	mapfile -d '' parts <"$1"
-	printf -v taken %s "${parts[@]}"
-	taken=${taken%"${taken##*[!$'\n']}"}
-}
+	taken=$(<"$1")
+} 2>/dev/null
 
 # has_text FILE TEXT: that is all of FILE, but for newlines at its end.
 has_text() {
@@ -264,11 +255,7 @@ has_text() {
 
 # Prints the beginning of both, for the log of a failure.
 show_output() {
-	local file lines
-	for file in out err; do
-		mapfile -n 20 lines <"$file"
-		printf '%s' "--- $file"$'\n' "${lines[@]}"
-	done
+	head -n 20 out err
 }
 
 # complete COMMAND...: start and finish.

@@ -20,25 +20,13 @@ load bounds
 	[ "$output" = "ready $ready"$'\nlast words' ]
 }
 
-# is_heard LIMIT OPTION... SCRIPT: SCRIPT makes its last output at half of the
-# limit, and notes the moment before. The silence counts from there. Where the
-# limit was over earlier, late tries a longer one.
-is_heard() {
-	rm -f moment
-	half=$(part "$1" 50) complete "$WDRUN" -i "$1" "${@:2:$#-2}" bash -c "${!#}"
-	[ "$status" -eq 124 ]
-	[ -s moment ] || return 0
-	has_passed "$1" || return 0 # the moment came, but not yet the output
-	printf '\nready 1\n' >>out # for late
-}
-
 # bats test_tags=slow
 @test "silence counts from the last output, be it a dot, on either stream, of any process" {
-	beside dot late is_heard LIMIT \
-		'echo heard; sleep "$half"; note; printf .; exec sleep 1000'
-	beside terminal late is_heard LIMIT --pty \
-		'sleep "$half"; note; echo heard >/dev/tty; exec sleep 1000'
-	beside daemon late is_heard LIMIT '
+	beside dot late ends_after LIMIT 124 -i LIMIT bash -c '
+		echo heard; sleep "$half"; note; printf .; exec sleep 1000'
+	beside terminal late ends_after LIMIT 124 -i LIMIT --pty bash -c '
+		sleep "$half"; note; echo heard >/dev/tty; exec sleep 1000'
+	beside daemon late ends_after LIMIT 124 -i LIMIT bash -c '
 		(setsid bash -c "sleep \$half; note; echo heard >&2" &)
 		exec sleep 1000'
 	together
@@ -52,7 +40,7 @@ waits_for_the_reader() {
 	start sip -w go "$WDRUN" -i "$1" bash -c '
 		cat sent; echo; echo "ready $$"
 		exec sleep 1000'
-	pause "$(part "$1" 130)"
+	pause "$1.3"
 	note
 	touch go
 	finish

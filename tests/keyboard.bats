@@ -25,12 +25,13 @@ run_script() {
 		if [ "$way" = exit ]; then press C-d; else kill -KILL "${!way}"; fi
 		# After the death of the front, the supervisor does that.
 		wait_until no has_keys
-		wait_until no_wdrun
+		wait_until is_dead "$front"
+		wait_until is_dead "$supervisor"
 		is_dead "$ready"
 		wait_until shows '^over$'
 		echo >checked
 		usable
-		same_modes after
+		cmp modes after
 	done
 }
 
@@ -70,7 +71,7 @@ run_script() {
 	noted answers 'wdrun --pty repl >answers'
 	wait_until has_keys
 	answer hello
-	wait_until has_line answers 'you said hello'
+	wait_until grep -qsx 'you said hello' answers
 	reads_no_more
 	take answers
 	[[ $taken != *$'\r'* ]]

@@ -34,7 +34,7 @@ stopped() {
 # bats test_tags=smoke,tree
 @test "a watcher that is killed takes the tree along: told, lock free, off the record, reported" {
 	export WDRUN_REGISTRY=$PWD/registry
-	while read -r watcher state expected; do
+	while read -r watcher state expected outcome reason told; do
 		echo "--- $watcher, $state"
 		rm -f report
 		"$state"
@@ -49,15 +49,16 @@ stopped() {
 		[ ! -e lock ]
 		[ -z "$(ls registry)" ]
 		reported '"name":"nightly"'
-		[ "$state" != stopped ] || reported "\"reason_code\":\"$watcher-killed\""
+		reported "\"outcome\":\"$outcome\""
+		reported "\"reason_code\":\"$reason\",\"status\":$told,"
+		no reported '"killed":0'
 	done <<-'END_OF_STATES'
-		front lingering 137
-		front stopped 137
-		supervisor lingering 3
-		supervisor stopping 143
-		supervisor stopped 137
+		front lingering 137 exited front-killed 3
+		front stopped 137 stopped front-killed 137
+		supervisor lingering 3 exited supervisor-killed 3
+		supervisor stopping 143 stopped cancelled 143
+		supervisor stopped 137 stopped supervisor-killed 137
 	END_OF_STATES
-	reported '"status":137,'
 }
 
 @test "SIGKILL of a watcher spares the children that a program had before it executed wdrun" {

@@ -87,5 +87,5 @@ tells_alone() {
 	tells_alone "--cancel: nothing in flight: no run 'x' in $WDRUN_REGISTRY" --cancel=x
 	tells_alone "no runs on record in $WDRUN_REGISTRY" --list
 	orphan --name=nightly -- escape -x 0 fork setsid
-	tells_alone "run $id (nightly): killed 1 process: $ready *" --reap
+	tells_alone "reaped run $id (nightly); killed $ready *" --reap
 }

@@ -43,14 +43,16 @@ deaf_daemon=(escape fork setsid stubborn)
 	has_message x
 }
 
+# As by a batch scheduler; and as where the front is stuck in a write of the output.
 # bats test_tags=slow
-@test "a timeout ends the tree while the group of wdrun is stopped, as by a batch scheduler" {
+@test "while wdrun's group is stopped, a timeout ends the tree and frees the lock" {
 	complete_stopped() {
-		start setsid "$WDRUN" -t "$1" -k 100ms "${deaf_daemon[@]}"
+		start setsid "$WDRUN" -t "$1" -k 100ms --lock=lock "${deaf_daemon[@]}"
 		until says_ready out || is_dead "$started"; do pause 0.02; done
 		says_ready out || { finish && return; }
 		kill -STOP -- "-$started"
 		wait_until is_dead "$ready"
+		wait_until no test -e lock
 		kill -CONT -- "-$started"
 		finish
 	}
@@ -69,28 +71,6 @@ deaf_daemon=(escape fork setsid stubborn)
 		echo "status $?"'
 	exec 7>&-
 	[ "${output##*$'\n'}" = 'status 124' ]
-}
-
-# The front may not return until the write does. What it leaves alone dies.
-# bats test_tags=slow
-@test "output in a file system that hangs: the tree dies and the lock is free, in time" {
-	stop_in_hung_fs() {
-		rm -f server
-		with_hung_fs '"$WDRUN" -t '"$1"' -k 100ms -i 1000 \
-			--lock="$PWD/lock" 5>&1 2>/dev/null >>mnt/file bash -c "
-				hang_fs
-				echo lost
-				exec escape fork setsid stubborn >&5"
-			echo "status $?"'
-		server=$ready
-		wait_until test -e lock
-		wait_until no test -e lock
-		! says_ready out || wait_until is_dead "$ready"
-		kill -KILL "$server"
-		finish
-	}
-	late stop_in_hung_fs LIMIT
-	[[ $output == *'status 124' ]]
 }
 
 # --- --until and --heartbeat -------------------------------------------------
@@ -153,20 +133,11 @@ found() {
 	[[ $(<file) == DONE* ]]
 }
 
-# beats_after LIMIT: the command writes at half of the limit; the first heartbeat comes
-# when it was silent for the whole. Where it came before, the machine was slow.
-beats_after() {
-	rm -f moment
-	half=$(part "$1" 50) start "$WDRUN" --heartbeat="$1" -i 1000 bash -c '
-		sleep "$half"; note; echo "ready $$"; exec sleep 1000'
-	wait_until test -s err
-	! says_ready out || has_passed "$1"
-	ended_by TERM 143
-}
-
 # bats test_tags=slow
 @test "a heartbeat comes after silence, is no output, and does not come with -q or in a stop" {
-	late beats_after LIMIT
+	# It ends the wait of the command, which was silent from its output on.
+	late ends_after LIMIT 0 --heartbeat=LIMIT -i 60 bash -c '
+		sleep "$half"; note; echo heard; await_file err'
 	gives 124 late directly --heartbeat=100ms -i LIMIT escape
 	[ "$output" = "ready $ready" ]
 	(($(wc -l <err) >= 3))
@@ -198,25 +169,14 @@ stops_survivors() {
 	[ -z "$stderr" ]
 }
 
-# moves LIMIT OPTION... WORK: the survivor writes at half of the limit, and notes the
-# moment: it is stopped a whole limit later. It starts no process: that is progress.
-moves() {
-	rm -f moment never
-	mkfifo never
-	half=$(part "$1" 50) complete "$WDRUN" --idle-after-exit="$1" \
-		--max-after-exit=never "${@:2:$#-2}" bash -c '
-		(read -rt "$half" <>never; note; eval "$0"; read -r <>never) &
-		exit 3' "${!#}"
-	[ "$status" -eq 3 ]
-	[ -s moment ] || return 0
-	has_passed "$1"
-	printf '\nready 1\n' >>out # for late
-}
-
 # bats test_tags=slow
 @test "output, a file, CPU time of survivors put off --idle-after-exit, up to --max-after-exit" {
-	beside output late moves LIMIT -i 1000 'echo tick'
-	beside file late moves LIMIT 'echo tick >file'
+	# The survivor starts no process, which would be progress: it waits at a FIFO.
+	mkfifo never
+	moves='(read -rt "$half" <>../never; note; eval "$0"; read -r <>../never) & exit 3'
+	set -- LIMIT 3 --idle-after-exit=LIMIT --max-after-exit=never
+	beside output late ends_after "$@" -i 1000 bash -c "$moves" 'echo tick'
+	beside file late ends_after "$@" bash -c "$moves" 'echo tick >file'
 	# It computes for longer than the limit, without a system call.
 	beside computes gives 3 late directly --idle-after-exit=LIMIT --max-after-exit=never \
 		bash -c '(end=$((${EPOCHREALTIME//[!0-9]/} + $0 * 1500000))

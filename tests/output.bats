@@ -49,11 +49,6 @@ load bounds
 	has_line_count 6 file
 }
 
-# is_held_once PIPE: one descriptor of all processes is the pipe of that number.
-is_held_once() {
-	[ "$(find /proc/[0-9]*/fd -lname "pipe:?$1?" 2>/dev/null | wc -l)" -eq 1 ]
-}
-
 # bats test_tags=slow
 @test "a reader that goes away ends the command by SIGPIPE at its next write" {
 	for option in -i60 --tee=/dev/null --pty; do
@@ -78,7 +73,7 @@ is_held_once() {
 		echo "ready $$" >said; read -r _ <gate; echo second; : >survived'
 	wait_until says_ready said
 	pipe=$(stat -Lc %i "/proc/$ready/fd/1")
-	wait_until is_held_once "$pipe"
+	wait_until eval '[ "$(find /proc/[0-9]*/fd -lname "pipe:?$pipe?" | wc -l)" -eq 1 ]' 2>/dev/null
 	echo >&6
 	gives 141 finish
 	[ ! -e survived ]

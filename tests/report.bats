@@ -117,17 +117,6 @@ reports_to() {
 }
 
 # bats test_tags=smoke
-@test "a report is written after SIGKILL of the supervisor, with the command's own end" {
-	underway --report=report --survivors=wait escape -x 7 fork setsid stubborn
-	wait_until is_zombie "$target"
-	kill -KILL "$supervisor"
-	gives 7 finish
-	says '.outcome == "exited" and .status == 7 and .target.status == 7 and
-		.reason == "the supervisor was killed" and
-		.reason_code == "supervisor-killed" and .processes.killed >= 1'
-}
-
-# bats test_tags=smoke
 @test "an older report is replaced in one step, where its name led at the start" {
 	mkdir -p A/app victim place
 	echo precious | tee victim/report >precious

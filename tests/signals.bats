@@ -90,7 +90,7 @@ pending() {
 	press C-c
 	wait_until is_pending "$shell" '[2367abef]'
 	kill -CONT "$shell"
-	wait_until has_line seen yes
+	wait_until grep -qsx yes seen
 	wait_until nobody_is_left
 	pending TERM "$WDRUN" -k 300ms sleep 1000
 	[ "$status" -gt 128 ]

@@ -144,12 +144,7 @@ find_run() {
 # before.
 usable() {
 	end 'stty -g >modes.now'
-	same_modes modes.now
-}
-
-# same_modes FILE: what stty -g wrote to it is what it was at the start.
-same_modes() {
-	cmp -s modes "$1"
+	cmp modes modes.now
 }
 
 # last_is STATUS: the prompt is back, and that was the command's status.
@@ -181,43 +176,9 @@ has_keys() {
 	stty -a -F "$tty" | grep -q -e -isig
 }
 
-# is_in_foreground PID, has_no_terminal PID: ps(1) says so, the latter also once
-# the terminal is gone.
-is_in_foreground() {
-	[[ $(ps -o stat= -p "$1") == *+* ]]
-}
-
+# has_no_terminal PID: ps(1) says so, also once the terminal is gone.
 has_no_terminal() {
 	[ "$(ps -o tty= -p "$1")" = '?' ]
-}
-
-# has_line FILE LINE
-has_line() {
-	grep -qsxFe "$2" "$1"
-}
-
-# No wdrun of this test is left.
-no_wdrun() {
-	local pid
-	for pid in $(leftovers); do
-		[ ! "/proc/$pid/exe" -ef "$WDRUN" ] || return
-	done
-}
-
-# Writes the script family: a command that has a child in a session of its own,
-# which ignores all signals. Both are noted, in the files target and escapee.
-write_family() {
-	: >target
-	echo 'escape -x 0 fork setsid stubborn >escapee
-		echo "ready $$" >target; exec sleep 1000' >family
-}
-
-# Waits until no run is left. Its last message may stand behind the prompt.
-run_is_over() {
-	wait_until no_wdrun
-	: >log
-	press Enter
-	wait_until prompted
 }
 
 # The job has stopped, and the prompt is usable.

@@ -14,7 +14,7 @@
 #define MINUTE   (60 * SECOND)
 #define TOO_LONG 0x1p63 /* nanoseconds */
 
-#define SECONDS 3 /* in units: the last one that is written */
+#define SECONDS 3 /* in units: duration_format() writes those up to it */
 
 static const struct unit {
 	const char *suffix;
@@ -85,18 +85,16 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 	while (unit < &units[SECONDS] && ns < unit->ns)
 		unit++;
 
-	const int64_t us = ns / 1000;
-	const int64_t ms = ns / MILLISECOND;
 	const long long whole = ns / unit->ns;
 	const long long rest = ns % unit->ns / unit[1].ns;
 
 	/* %g leaves out the zeros at the end of a fraction. */
 	if (ns > 0 && ns < SECOND)
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gms",
-		               (double)us / 1000);
+		               (double)(ns / 1000) / 1000);
 	else if (unit == &units[SECONDS])
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gs",
-		               (double)ms / 1000);
+		               (double)(ns / MILLISECOND) / 1000);
 	else if (rest == 0)
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%lld%s", whole,
 		               unit->suffix);

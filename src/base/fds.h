@@ -11,8 +11,8 @@ int fds_open_null(void);
 
 /* Gives up all that this process has inherited but stderr: replaces stdin and
  * stdout by NULL_FD, of fds_open_null(); closes each descriptor from 3 on but
- * the COUNT in KEEP, of which those below 3 do not count; and goes to "/", so
- * that no mount stays busy. */
+ * the COUNT in KEEP, which may have -1; and goes to "/", so that no mount stays
+ * busy. */
 void fds_release(int null_fd, const int keep[], size_t count);
 
 /* Closes FD, unless FD is -1. Keeps errno. */

@@ -4,8 +4,6 @@
 #include <sys/ioctl.h>
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,7 +59,7 @@ message(const char *format, ...)
 int
 message_print(const struct strbuf *line)
 {
-	if (!line->is_cut && /* or errno is ENOMEM */
+	if (!line->is_cut && /* if it is, errno is ENOMEM */
 	    fds_write(STDOUT_FILENO, line->text, line->length, -1))
 		return EXIT_SUCCESS;
 	message("cannot write to stdout: %s", strerror(errno));

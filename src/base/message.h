@@ -2,7 +2,7 @@
 
 struct strbuf;
 
-/* Writes "wdrun: ", this program's name, FORMAT and a newline to stderr in one
+/* Writes this program's name ("wdrun: "), FORMAT and a newline to stderr in one
  * write(2), made printable; at a terminal, from column 1 on. If stderr takes
  * nothing for 200 ms, the message is lost: a message must not hold up a run.
  * Keeps errno. */

@@ -4,16 +4,12 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
 #include "base/message.h"
-#include "base/status.h"
 #include "base/text.h"
 #include "proc/signals.h"
 #include "watchdog.h"

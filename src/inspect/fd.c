@@ -5,7 +5,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

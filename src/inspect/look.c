@@ -2,11 +2,9 @@
 #include "inspect/look.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/fds.h"
 #include "inspect/scene.h"
 #include "proc/tree.h"
@@ -61,8 +59,9 @@ look_at_all(struct scene *scene)
 {
 	const int keep[] = { procfs_fd() };
 
-	/* A helper that hangs holds nothing open but 0 to 2. */
+	/* A helper that hangs holds nothing of the caller's open. */
 	fds_release(-1, keep, 1);
+	(void)close(STDERR_FILENO);
 	tree_take_priority();
 	if (fchdir(procfs_fd()) == -1)
 		_exit(1);

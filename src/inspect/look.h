@@ -56,5 +56,5 @@ void look_take(struct look *look, const struct tree *tree, int64_t until);
  * sleep 10 [S 2s]: sleeping"; then how many processes are not shown. */
 void look_add_lines(struct strbuf *lines, const struct look *look);
 
-/* Appends the same as a JSON array. */
+/* Appends the processes as a JSON array. */
 void look_add_json(struct strbuf *line, const struct look *look);

@@ -1,6 +1,6 @@
 #pragma once
 
-/* What the rooms of this folder share. All of it runs in the helper of a look,
+/* What the files of this folder share. All of it runs in the helper of a look,
  * in the directory /proc. Each call may hang; then the helper is killed. */
 
 #include <stdbool.h>
@@ -93,14 +93,16 @@ __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
                                                const char *format, ...);
 void say_pid(struct scene *scene, int count, pid_t pid);
 
-/* blocked.c: fills the second part of THREAD from CALL, or from FUNCTION where
- * CALL is not readable; writes sight->wait. */
+/* blocked.c: thread_parse() fills the second part of THREAD from CALL, or from
+ * FUNCTION where CALL is not readable; blocked_describe() writes sight->wait.
+ */
 void thread_parse(struct thread *thread);
 void blocked_describe(struct scene *scene);
 
-/* fd.c: says "fd 0 (pipe from 4711)", and returns whether something outside of
- * the process makes the descriptor ready; says that the process holds the
- * command's output open; says who holds the lock that it waits for. */
+/* fd.c: fd_say() says "fd 0 (pipe from 4711)", and returns whether something
+ * outside of the process makes the descriptor ready; fd_say_output(), that the
+ * process holds the command's output open; fd_say_holder(), who holds the lock
+ * that it waits for. */
 bool fd_say(struct scene *scene, int fd);
 void fd_say_output(struct scene *scene);
 void fd_say_holder(struct scene *scene);

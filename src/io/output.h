@@ -93,9 +93,8 @@ void output_keep(const struct output *output, bool is_front,
 
 /* What output_pump() has found. */
 enum {
-	PUMP_SIGNAL = 1, /* SIGNAL_FD can be read */
-	PUMP_FOUND = 2,  /* the text of --until was written */
-	PUMP_SILENT = 4, /* there was no output for IDLE */
+	PUMP_FOUND = 1,  /* the text of --until was written */
+	PUMP_SILENT = 2, /* there was no output for IDLE */
 };
 
 /* Waits until UNTIL (duration_now(), or NEVER) for output, keys and SIGNAL_FD

@@ -333,8 +333,6 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 		         polled[AT_TEE].revents != 0)
 			found |= carry(output, stream);
 	}
-	if (polled[AT_SIGNALS].revents != 0)
-		found |= PUMP_SIGNAL;
 	/* Where other things have come meanwhile, silence is told later. */
 	if (ready == 0 && duration_now() >= end_of_patience(output)) {
 		output->quiet_since = duration_now();

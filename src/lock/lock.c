@@ -8,14 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/fds.h"
 #include "base/path.h"
 #include "proc/procfs.h"
@@ -41,7 +38,8 @@ pidfile_is_trusted(int directory_fd, const struct stat *status)
 	if (status->st_uid == geteuid() || status->st_uid == 0)
 		return true;
 	/* Without the sticky bit, whoever may write the directory can replace
-	 * any file there: so a group is trusted, but not everybody. */
+	 * any file there: so a group is trusted, but not everybody. With it,
+	 * nobody but the owner of a file vouches for the file. */
 	return fstat(directory_fd, &above) == 0 &&
 	       (above.st_uid == geteuid() || above.st_uid == 0) &&
 	       (above.st_mode & (S_ISVTX | S_IWOTH)) == 0;
@@ -50,9 +48,11 @@ pidfile_is_trusted(int directory_fd, const struct stat *status)
 static int
 check(const struct pidfile *file)
 {
-	errno = pidfile_is_trusted(file->directory_fd, &file->status) ? ENOTSUP
-	                                                              : EUSERS;
-	return errno == ENOTSUP && S_ISREG(file->status.st_mode) ? 0 : -1;
+	const bool is_trusted =
+	    pidfile_is_trusted(file->directory_fd, &file->status);
+
+	errno = is_trusted ? ENOTSUP : EUSERS;
+	return is_trusted && S_ISREG(file->status.st_mode) ? 0 : -1;
 }
 
 /* Opens FILE for reading, and if possible for writing. Returns 0; or -1 with
@@ -94,29 +94,27 @@ is_named(const struct pidfile *file)
 pid_t
 pidfile_read(struct pidfile *file)
 {
-	char text[TEXT_SIZE] = "";
-	const ssize_t length = pread(file->fd, text, sizeof(text), 0);
+	char text[TEXT_SIZE + 1] = "";
+	const ssize_t length = pread(file->fd, text, TEXT_SIZE, 0);
+	char *end; /* of the number; or TEXT, if it has none */
 
 	if (length == -1 || fstat(file->fd, &file->status) == -1)
 		return -1;
-	if (length < (ssize_t)sizeof(text)) {
-		if (strspn(text, BLANKS) == (size_t)length)
-			return 0;
 
-		char *end;
-		const long pid = strtol(text, &end, 10);
+	const long pid = strtol(text, &end, 10);
 
-		/* A null byte ends it too early. */
-		if (end + strspn(end, BLANKS) == text + length && pid > 0 &&
-		    pid <= PID_LAST)
-			return (pid_t)pid;
-	}
+	/* A null byte ends the number too early. */
+	if (length < TEXT_SIZE && end + strspn(end, BLANKS) == text + length &&
+	    (end == text || (pid > 0 && pid <= PID_LAST)))
+		return (pid_t)pid;
 	errno = EINVAL;
 	return -1;
 }
 
-bool
-pidfile_has_owner(const struct pidfile *file, pid_t pid)
+/* Whether the process that wrote PID, which was read from FILE, lives. True
+ * where it cannot be known: no lock is taken from a living process. */
+static bool
+has_owner(const struct pidfile *file, pid_t pid)
 {
 	struct procstat stat;
 
@@ -126,8 +124,8 @@ pidfile_has_owner(const struct pidfile *file, pid_t pid)
 	 * with hidepid, proc(5), it hides those of other users. */
 	if (procfs_self() != getpid() || procstat_read(pid, &stat) == -1)
 		return true;
-	/* A zombie is dead. Who began after the file was written got the PID
-	 * later. In seconds: not all times fit into 64 bits of nanoseconds. */
+	/* A zombie is dead. Who began TOLERANCE after the file was written got
+	 * the PID later. In seconds: not all times fit into 64 bits of ns. */
 	return !stat.is_dead &&
 	       time(NULL) - procstat_age(&stat) / SECOND - TOLERANCE <=
 	           file->status.st_mtim.tv_sec;
@@ -150,8 +148,7 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 
 #define MODE          0644 /* other users may not write a PID */
 #define TRIES         10   /* while others make and remove the file */
-#define TIME_TO_WRITE (100 * MILLISECOND)
-#define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a release */
+#define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a change */
 
 /* Who unlinks a file that is open causes IN_ATTRIB (its link count changes),
  * not IN_DELETE_SELF: inotify(7). */
@@ -178,7 +175,7 @@ lock_open(struct lock *lock, const char *path)
  * over in place: an flock(1) that waits for the file stays on the right one.
  */
 static int
-look(struct lock *lock, struct timespec *awaited)
+look(struct lock *lock)
 {
 	struct pidfile *const file = &lock->file;
 	const bool is_new = open_file(file) == -1;
@@ -191,44 +188,38 @@ look(struct lock *lock, struct timespec *awaited)
 	if (file->fd == -1)
 		return errno == EEXIST ? 1 : -1;
 
-	const pid_t pid = pidfile_read(file);
+	pid_t pid = pidfile_read(file);
 
+	/* "set -C; echo $$ >FILE" makes the file before it writes. */
+	if (pid == 0 && !is_new &&
+	    file->status.st_mtim.tv_sec >= time(NULL) - 1) {
+		duration_sleep(LOOK_INTERVAL);
+		pid = pidfile_read(file);
+	}
 	if (pid == -1)
 		return -1;
-	lock->holder = 0;
-	if (pid > 0 && pid != getpid() && pidfile_has_owner(file, pid)) {
-		lock->holder = pid;
-		/* The dead owner before this one need not be told. */
-		lock->last_owner = 0;
+	lock->holder =
+	    pid > 0 && pid != getpid() && has_owner(file, pid) ? pid : 0;
+	if (lock->holder > 0) {
 		errno = EWOULDBLOCK;
 		return -1;
 	}
-	/* "set -C; echo $$ >FILE" makes the file before it writes. Once per
-	 * mtime: since the last wait, another script may have made it anew. */
-	if (pid == 0 && !is_new &&
-	    memcmp(&file->status.st_mtim, awaited, sizeof(*awaited)) != 0 &&
-	    file->status.st_mtim.tv_sec >= time(NULL) - 1) {
-		*awaited = file->status.st_mtim;
-		duration_sleep(TIME_TO_WRITE);
-		return 1;
-	}
 
-	const bool is_locked = flock(file->fd, LOCK_EX | LOCK_NB) == 0;
-
-	if (is_locked && (!is_named(file) || pidfile_read(file) != pid))
+	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1)
+		return -1;
+	if (!is_named(file) || pidfile_read(file) != pid)
 		return 1;
 	/* The own PID is of a script that became wdrun by execve(2), and keeps
 	 * its lock. But PID 1 is the first process of every container. */
-	if (is_locked && pid > 0 && (pid != getpid() || pid == 1))
+	if (pid > 0 && (pid != getpid() || pid == 1))
 		lock->last_owner = pid;
-	if (is_locked && pidfile_write(file, getpid()) == 0)
+	if (pidfile_write(file, getpid()) == 0)
 		return 0;
-	/* EBADF: the stale file of another user, who shares the directory, is
-	 * open for reading only. It makes room for a new one. */
-	if ((errno == EBADF || (is_new && errno != EWOULDBLOCK)) &&
-	    unlinkat(file->directory_fd, file->name, 0) == -1)
-		return -1;
-	return errno == EBADF ? 1 : -1;
+	/* The stale file of another user, who shares the directory, is open for
+	 * reading only. It makes room for a new one. */
+	if (errno == EBADF && unlinkat(file->directory_fd, file->name, 0) == 0)
+		return 1;
+	return -1;
 }
 
 /* Takes LOCK. Returns 0; or -1 as look(), with EWOULDBLOCK also if the file
@@ -236,14 +227,14 @@ look(struct lock *lock, struct timespec *awaited)
 static int
 take(struct lock *lock)
 {
-	struct timespec awaited = { 0 };
-	int result = 1;
+	for (int i = 0; i < TRIES; i++) {
+		const int result = look(lock);
 
-	for (int i = 0; i < TRIES && result == 1; i++)
-		result = look(lock, &awaited);
-	if (result == 1)
-		errno = EWOULDBLOCK;
-	return result == 0 ? 0 : -1;
+		if (result != 1)
+			return result;
+	}
+	errno = EWOULDBLOCK;
+	return -1;
 }
 
 /* Sleeps until LOCK, which is held, may be free. Returns 0, or -1 as
@@ -268,7 +259,8 @@ await(struct lock *lock, const struct lock_wait *wait)
 	/* By its descriptor, as the name may mean another file by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
 	/* Nothing tells when an flock(2) ends that is of no known process; nor
-	 * what changed before the watch began: but signals have to get in. */
+	 * what changed before the watch began: then it waits for no time, in
+	 * which signals get in. */
 	if (inotify_add_watch(fds[CHANGES].fd, path, EVENTS) == -1 ||
 	    fds[HOLDER].fd == -1)
 		left = left < LOOK_INTERVAL ? left : LOOK_INTERVAL;
@@ -357,8 +349,9 @@ struct birth {
 
 _Static_assert(sizeof(struct birth) == 256, "statx(2) writes 256 bytes");
 
-int64_t
-cleanup_birth(int directory_fd, const char *name)
+/* When NAME was made, as in struct cleanup. */
+static int64_t
+birth_of(int directory_fd, const char *name)
 {
 	struct birth birth;
 
@@ -389,15 +382,10 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 {
 	const char *const name = strrchr(path, '/') + 1;
 
-	/* For locks, the directory has to be open for reading. */
-	*cleanup = (struct cleanup){
-		.path = path,
-		.before = CLEANUP_UNKNOWN,
-		.claim_fd = path_open_directory(path, O_RDONLY),
-	};
-	if (cleanup->claim_fd == -1)
-		return;
-	cleanup->before = cleanup_birth(cleanup->claim_fd, name);
+	cleanup->path = path;
+	/* Without the directory, nothing is known or claimed. */
+	cleanup->claim_fd = path_open_directory(path, O_RDONLY);
+	cleanup->before = birth_of(cleanup->claim_fd, name);
 
 	int64_t start = duration_of_clock(CLOCK_REALTIME_COARSE);
 
@@ -416,12 +404,10 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
 }
 
-/* Whether a living run that began before BIRTH claims the file, or that cannot
- * be known. */
+/* Whether a living run that began before BIRTH claims the file. */
 static bool
 has_claim(const struct pidfile *place, int64_t birth)
 {
-	const int fd = openat(place->directory_fd, ".", O_RDONLY | O_CLOEXEC);
 	const off_t first = byte_of(place->name, 0);
 	struct flock claims = {
 		.l_type = F_WRLCK, /* for the question only */
@@ -429,12 +415,9 @@ has_claim(const struct pidfile *place, int64_t birth)
 		.l_start = first,
 		.l_len = byte_of(place->name, birth) - first + 1,
 	};
-	const bool is_claimed =
-	    fd == -1 ||
-	    (fcntl(fd, F_OFD_GETLK, &claims) == 0 && claims.l_type != F_UNLCK);
 
-	fds_close(fd);
-	return is_claimed;
+	return fcntl(place->directory_fd, F_OFD_GETLK, &claims) == 0 &&
+	       claims.l_type != F_UNLCK;
 }
 
 /* Whether the file is to be removed. Returns as cleanup_end(). */
@@ -447,13 +430,12 @@ is_stale(const struct cleanup *cleanup, struct pidfile *place,
 	if (pid == -1 && errno != EINVAL)
 		return -1;
 	if (pid > 0)
-		return pid == own[0] || pid == own[1] ||
-		       !pidfile_has_owner(place, pid);
+		return pid == own[0] || pid == own[1] || !has_owner(place, pid);
 	if (!is_over)
 		return 0;
 
 	/* Without a PID: if made in this run or an older one that is over. */
-	const int64_t birth = cleanup_birth(place->directory_fd, place->name);
+	const int64_t birth = birth_of(place->directory_fd, place->name);
 
 	errno = ENODATA;
 	if (cleanup->before == CLEANUP_UNKNOWN)
@@ -474,7 +456,8 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
 
 	struct pidfile place = {
-		.directory_fd = path_open_directory(cleanup->path, O_PATH),
+		/* For reading: else the claims there cannot be seen. */
+		.directory_fd = path_open_directory(cleanup->path, O_RDONLY),
 		.name = strrchr(cleanup->path, '/') + 1,
 		.fd = -1,
 	};
@@ -488,12 +471,11 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 	if (result == 1 && place.fd != -1 &&
 	    flock(place.fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
 		result = -1;
-	if (result == 1) /* a script writes its PID without a lock */
-		result = is_stale(cleanup, &place, own, is_over);
-	if (result == 1 && !is_named(&place))
+	else if (result == 1 && !is_named(&place))
 		result = 0;
-	if (result == 1 && unlinkat(place.directory_fd, place.name,
-	                            place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
+	else if (result == 1 &&
+	         unlinkat(place.directory_fd, place.name,
+	                  place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
 		result = -1;
 	if (result == -1 && (errno == ENOENT || errno == ENOTDIR))
 		result = 0;

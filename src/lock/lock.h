@@ -27,22 +27,16 @@ bool pidfile_is_trusted(int directory_fd, const struct stat *status);
  * EINVAL if the content is anything else. */
 pid_t pidfile_read(struct pidfile *file);
 
-/* Whether the process that wrote PID, which was read from FILE, lives. True
- * where it cannot be known: no lock is taken from a living process. */
-bool pidfile_has_owner(const struct pidfile *file, pid_t pid);
-
 /* Overwrites the content of FILE, which was read, by PID, at once. Returns 0,
  * or -1 with errno of write(2). */
 int pidfile_write(const struct pidfile *file, pid_t pid);
 
 /* --- --lock --------------------------------------------------------------- */
 
-/*
- * A file with an flock(2), which holds the PID of the process that has the
+/* A file with an flock(2), which holds the PID of the process that has the
  * lock. It is unlinked before it is unlocked: who has opened and locked it has
  * to look whether the name still means this file. The processes of a fork share
- * the lock: flock(2).
- */
+ * the lock: flock(2). */
 struct lock {
 	const char *path; /* of path_resolve() */
 	struct pidfile file;
@@ -60,14 +54,12 @@ struct lock_wait {
 /* Opens the directory of PATH, of path_resolve(). Returns 0, or -1. */
 int lock_open(struct lock *lock, const char *path);
 
-/*
- * Takes all of the COUNT locks, which are not taken, or none. All signals have
+/* Takes all of the COUNT locks, which are not taken, or none. All signals have
  * to be blocked. Waits, with no lock held, so that two runs cannot wait for
  * each other, and with the caller's mask, so that signals act. Returns 0; or -1
  * with errno, and in *REFUSED the lock that could not be had: EWOULDBLOCK if
  * another process holds it at the deadline, ECANCELED if the parent is dead,
- * else one for lock_error().
- */
+ * else one for lock_error(). */
 int lock_take_all(struct lock *locks, size_t count,
                   const struct lock_wait *wait, struct lock **refused);
 
@@ -98,19 +90,13 @@ struct cleanup {
 
 #define CLEANUP_UNKNOWN INT64_MAX /* BEFORE, where that is not known */
 
-/* When NAME was made, as in struct cleanup. */
-int64_t cleanup_birth(int directory_fd, const char *name);
-
-/* Notes what is at PATH, of path_resolve(), and claims what is made there
- * later. */
+/* Notes what is at PATH, of path_resolve(), and claims what is made later. */
 void cleanup_begin(struct cleanup *cleanup, const char *path);
 
-/*
- * Drops the claim of CLEANUP, and removes what the run has left: a file with
+/* Drops the claim of CLEANUP, and removes what the run has left: a file with
  * the PID of a dead process, or one of OWN (two PIDs, or 0), unless a process
  * has an flock(2) on it; with IS_OVER (all processes of the run are dead) also
  * a file without a PID, or an empty directory, by the rule above. Returns 1; 0
- * if there is nothing to remove; or -1 with an errno for lock_error().
- */
+ * if there is nothing to remove; or -1 with an errno for lock_error(). */
 int cleanup_end(const struct cleanup *cleanup, const pid_t own[2],
                 bool is_over);

@@ -365,7 +365,8 @@ runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE], pid_t front)
 {
 	const char *outer = getenv(RUNID_VARIABLE);
 
-	/* Not for ever longer where a job hands its work to its successor. */
+	/* A chain of jobs that start each other would grow the path for ever.
+	 */
 	if (outer == NULL || strlen(outer) > RUNID_PATH_SIZE - 2 * RUNID_SIZE)
 		outer = "";
 	(void)snprintf(id, RUNID_SIZE, "%d-%llx", front,

@@ -14,7 +14,7 @@ struct strbuf;
  *
  * A process is named by its PID in that /proc; or for certain by DIR, a
  * descriptor of its directory. DIR stands for one process: once that is reaped,
- * each call through DIR fails with ESRCH, whoever has the PID by then.
+ * each call through DIR fails, whoever has the PID by then.
  *
  * Functions return 0, a length, or a descriptor that is close-on-exec; or -1
  * with errno: ENOENT or ESRCH where the process is gone.
@@ -46,7 +46,7 @@ void procfs_list_names(int dir, const char *name, struct procfs_list *list);
 /* Lists the children of the process PID, whose directory is DIR, the eldest of
  * a thread first. May miss some while processes come and go. Never waits for
  * the process. Without "children" files (CONFIG_PROC_CHILDREN) the call for
- * this process reads all of /proc, and the others go by that. */
+ * this process reads all of /proc, which the calls for others use. */
 void procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
 /* Opens PID's directory; sends SIGNAL to the process of DIR, as kill(2). */
@@ -56,9 +56,9 @@ int procfs_kill(int dir, int signal);
 /* Reads the start of PID's FILE into the SIZE bytes at TEXT, as a string. */
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 
-/* Returns what is behind NAME in TEXT, a "status"; or "". NAME begins with the
- * end of the line before: the first line has the name that the process chose,
- * in which a line's end is written as "\n". */
+/* Returns what is behind NAME in TEXT, a "status"; or "". NAME is "\nPPid:\t",
+ * say: with the end of the line before, which cannot be in the name that the
+ * process chose. */
 const char *procfs_value(const char *text, const char *name);
 
 struct procstat {

@@ -10,15 +10,15 @@
  * the mask with which wdrun was started. */
 #define SIGNAL_BIT(signal) (UINT64_C(1) << ((signal)-1))
 #define SIGNALS_ALL        UINT64_MAX
-/* Which ask a run to end. */
+/* Signals that ask a run to end. */
 #define SIGNALS_TERMINATING                                                    \
 	(SIGNAL_BIT(SIGHUP) | SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |       \
 	 SIGNAL_BIT(SIGTERM))
-/* By which a terminal stops a job. */
+/* Signals by which a terminal stops a job. */
 #define SIGNALS_OF_STOP                                                        \
 	(SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
-/* Which a terminal sends to a whole process group, so that the front gets them
- * as well as a target that shares the group. */
+/* Signals that a terminal sends to a whole process group, so that the front
+ * gets them as well as a target that shares the group. */
 #define SIGNALS_OF_TERMINAL                                                    \
 	(SIGNAL_BIT(SIGHUP) | SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |       \
 	 SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGWINCH) | SIGNALS_OF_STOP)

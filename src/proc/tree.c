@@ -20,9 +20,9 @@
 #define CROWD        100     /* processes for each processor */
 #define WALK_BOUND   SECOND
 #define FREEZE_BOUND (5 * SECOND)
-#define RESTLESS_MAX 3 /* readings with newcomers: then a storm */
+#define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
 #define TARGET_TIME  (10 * MILLISECOND)
-#define LAST_BOUND   (5 * SECOND) /* after who came or died last */
+#define LAST_BOUND   (5 * SECOND) /* since a process came or died */
 
 /* The exit signal of a helper: ignored by default, since the parent may not
  * have blocked signals yet; and no real-time signal, which the kernel drops at
@@ -123,7 +123,7 @@ tree_is_outrun(void)
 void
 tree_take_priority(void)
 {
-	static pid_t taker; /* a child has the value of its parent */
+	static pid_t taker; /* in a child, the parent */
 	/* The highest: with a lower one, real-time processes of the tree could
 	 * keep this process from a processor. */
 	struct attributes attributes = {
@@ -222,7 +222,8 @@ push_own_children(struct tree *tree)
 	fds_close(dir);
 }
 
-/* The first signal has reached the target's group before the reading. */
+/* Whether PID is the target or of its group, which tree_signal() has signalled
+ * before the reading. */
 static bool
 is_of_targets_group(const struct tree *tree, pid_t pid)
 {
@@ -333,7 +334,7 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 	while (walk.pending_count > 0 && tree->count < TREE_MAX) {
 		visit(tree, pending[--walk.pending_count]);
 		if (duration_now() >= until)
-			break; /* not before it has got on */
+			break; /* after a visit at least */
 	}
 	tree->is_partial = walk.pending_count > 0 || tree->count == TREE_MAX;
 	return walk.fresh;
@@ -415,8 +416,9 @@ tree_reap(struct tree *tree, bool is_thorough)
 		reap(tree, end.si_pid);
 	if (!is_thorough)
 		return;
+	walk.signal = 0;
 	push_own_children(tree);
-	while (walk.pending_count > 0) {
+	while (tree->is_ours && walk.pending_count > 0) {
 		const pid_t child = pending[--walk.pending_count].pid;
 
 		if (child != tree->target)

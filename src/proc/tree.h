@@ -97,8 +97,8 @@ struct tree {
 	bool is_ours;      /* /proc has the PIDs of this process's namespace */
 };
 
-/* Whether, when first asked, so many processes want a processor that a look at
- * the tree is in vain: this process would wait for seconds after each half
+/* Whether, when first asked, so many processes wanted a processor that reading
+ * the tree would take seconds: this process would wait after each half
  * millisecond of work; and with priority, there is too much to be read. */
 bool tree_is_outrun(void);
 
@@ -121,7 +121,7 @@ void tree_signal_target(const struct tree *tree, int signal);
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
 /* After tree_signal(), when a process may have died: sends its signal to the
- * orphans that this process has got since. MEMBERS are these alone then. */
+ * orphans that this process has got since. MEMBERS are of no use after it. */
 size_t tree_signal_orphans(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)
@@ -132,8 +132,8 @@ size_t tree_signal_orphans(struct tree *tree, int64_t until);
  * MEMBERS says who. */
 bool tree_kill(struct tree *tree);
 
-/* Reaps the dead children but the target; those behind a dead target only if
- * IS_THOROUGH, as they cost a reading. */
+/* Reaps the dead children but the target. The target's zombie hides others from
+ * waitid(2): IS_THOROUGH reads a list of the children to find those, too. */
 void tree_reap(struct tree *tree, bool is_thorough);
 
 /* A number that changes when a process of the tree, as last read, comes, goes,

@@ -13,6 +13,7 @@
 #include "base/status.h"
 
 #define WIDTH_MAX  8192 /* of a row that does not go to a terminal */
+#define HEAD       "NAME              ID       STATE         AGE    LEFT  COMMAND"
 #define ROW        "%-16s  %-7.*s  %-9s  %6s  %6s "
 #define AFTER_KILL (10 * SECOND)
 #define GRACE      (5 * SECOND) /* of a run that would wait for ever */
@@ -26,26 +27,14 @@ seconds_between(int64_t from, int64_t to)
 	return to > from ? (to - from) / SECOND : 0;
 }
 
-/* Makes the row that begins at START of TEXT fit for a terminal of WIDTH
- * columns, and ends it. */
-static void
-end_row(struct strbuf *text, size_t start, size_t width)
-{
-	if (text->is_cut)
-		return;
-	if (text->length - start > width)
-		text->length = start + width;
-	text->text[text->length] = '\0';
-	utf8_make_printable(text->text + start);
-	strbuf_addf(text, "\n");
-}
-
+/* Appends a row that fits into WIDTH columns. */
 static void
 add_row(struct strbuf *text, const struct registry_walk *walk, int64_t now,
         size_t width)
 {
 	const struct entry *const entry = &walk->entry;
-	const size_t start = text->length;
+	char line[WIDTH_MAX + 1];
+	struct strbuf row = { .text = line, .size = width + 1 };
 	char age[DURATION_TEXT_SIZE];
 	char left[DURATION_TEXT_SIZE] = "-";
 
@@ -54,13 +43,14 @@ add_row(struct strbuf *text, const struct registry_walk *walk, int64_t now,
 	if (entry->until != NEVER)
 		(void)duration_format(
 		    seconds_between(now, entry->until) * SECOND, left);
-	strbuf_addf(text, ROW, entry->name == NULL ? "-" : entry->name,
+	strbuf_addf(&row, ROW, entry->name == NULL ? "-" : entry->name,
 	            (int)strcspn(walk->id, "-"), walk->id, walk->state, age,
 	            left);
 	for (const char *word = entry->command; word != NULL;
 	     word = entry_next_word(word))
-		strbuf_addf(text, " %s", word);
-	end_row(text, start, width);
+		strbuf_addf(&row, " %s", word);
+	utf8_make_printable(line);
+	strbuf_addf(text, "%s\n", line);
 }
 
 static void
@@ -91,22 +81,18 @@ int
 list_print(const char *registry, bool as_json, bool is_quiet)
 {
 	struct registry_walk walk = { .count = 0 };
-	struct winsize size = { .ws_col = 0 };
+	struct winsize size;
+	size_t width = WIDTH_MAX;
 	struct strbuf text = { .grows = true };
 	const int64_t now = duration_of_clock(CLOCK_REALTIME);
-	int status = STATUS_FAILED;
 	size_t count = 0;
 
 	registry_begin(&walk, registry);
-	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-
-	const size_t width = size.ws_col > 0 ? size.ws_col : WIDTH_MAX;
-
-	if (!as_json) {
-		strbuf_addf(&text, ROW " COMMAND", "NAME", 2, "ID", "STATE",
-		            "AGE", "LEFT");
-		end_row(&text, 0, width);
-	}
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 &&
+	    size.ws_col < width)
+		width = size.ws_col;
+	if (!as_json)
+		strbuf_addf(&text, "%.*s\n", (int)width, HEAD);
 	while (registry_next(&walk)) {
 		if (as_json)
 			add_object(&text, &walk, now);
@@ -117,14 +103,13 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 	if (as_json)
 		strbuf_addf(&text, count == 0 ? "[]\n" : "\n]\n");
 
+	int status = walk.is_read ? EXIT_SUCCESS : STATUS_FAILED;
+
 	/* Nothing is printed but a complete list. */
-	if (walk.is_read && (as_json || count > 0)) {
+	if (walk.is_read && (as_json || count > 0))
 		status = message_print(&text);
-	} else if (walk.is_read) {
-		status = EXIT_SUCCESS;
-		if (!is_quiet)
-			message("no runs on record in %s", walk.path);
-	}
+	else if (walk.is_read && !is_quiet)
+		message("no runs on record in %s", walk.path);
 	free(text.text);
 	registry_end(&walk);
 	return status;
@@ -175,14 +160,14 @@ stop(struct registry_walk *walk, bool is_quiet)
 	    duration_now() + AFTER_KILL,
 	    entry->kill_after == NEVER ? GRACE : entry->kill_after);
 
-	if (walk->is_elsewhere && !walk->is_orphaned) {
-		message("--cancel: run %s is in another PID namespace",
+	if (walk->is_orphaned)
+		return reap_entry(walk, true, is_quiet);
+	if (walk->is_elsewhere) {
+		message("--cancel: run %s is of another machine, boot or PID "
+		        "namespace",
 		        walk->id);
 		return -1;
 	}
-	/* Of an earlier boot: another process may have that PID and start. */
-	if (walk->is_elsewhere)
-		return reap_entry(walk, true, is_quiet);
 	/* Where the front is dead, the supervisor is ending the run already. */
 	procid_kill(&entry->front, SIGTERM);
 	procid_kill(&entry->front, SIGCONT);
@@ -205,7 +190,6 @@ stop(struct registry_walk *walk, bool is_quiet)
 int
 cancel_run(const char *registry, const char *which, bool is_quiet)
 {
-	struct strbuf ids = { .grows = true };
 	struct registry_walk walk = { .count = 0 };
 	int last = 0; /* the file of the last run that is meant */
 	size_t count = 0;
@@ -213,25 +197,25 @@ cancel_run(const char *registry, const char *which, bool is_quiet)
 
 	registry_begin(&walk, registry);
 	while (registry_next(&walk)) {
-		if (!is_meant(&walk, which))
-			continue;
-		strbuf_addf(&ids, "%s%s", count++ == 0 ? "" : ", ", walk.id);
-		last = walk.next - 1;
+		if (is_meant(&walk, which)) {
+			last = walk.next - 1;
+			count++;
+		}
 	}
 	if (count > 1) {
-		message("--cancel: '%s' means %zu runs, name one by ID: %s",
-		        which, count, ids.text);
-	} else if (count == 1) {
-		if (!go_to(&walk, last) || stop(&walk, is_quiet) == 0)
-			status = EXIT_SUCCESS;
-	} else if (walk.is_read) {
+		message("--cancel: '%s' means %zu runs: name one by its ID, "
+		        "which --list shows",
+		        which, count);
+	} else if (count == 1 &&
+	           (!go_to(&walk, last) || stop(&walk, is_quiet) == 0)) {
+		status = EXIT_SUCCESS;
+	} else if (count == 0 && walk.is_read) {
 		status = STATUS_NOT_HAD;
 		if (!is_quiet)
 			message("--cancel: nothing in flight: no run '%s' in "
 			        "%s",
 			        which, walk.path);
 	}
-	free(ids.text);
 	registry_end(&walk);
 	return status;
 }

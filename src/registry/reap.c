@@ -4,39 +4,30 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
 #include "base/status.h"
 #include "proc/tree.h"
 
-#define SCANS_EMPTY 3   /* in a row: nobody is left */
+#define SCANS_EMPTY 10  /* in a row: nobody is left, who might fork and exit */
 #define SCANS_MAX   100 /* no time: under load, a scan may take long */
 #define PAUSE       (10 * MILLISECOND)
 #define BOUND       (10 * SECOND) /* of each wait for others */
 
-#define NAMES_SIZE    512 /* of the processes in a message */
+#define NAMED_MAX     8 /* killed processes that a message names */
 #define COMMAND_WIDTH 60
 
 struct process {
 	struct procid id;
 	pid_t parent;
-	bool is_in_session; /* that the supervisor made */
+	bool is_in_session; /* the supervisor's, who may be dying itself */
 	bool is_proven;     /* to be of the run */
 	bool is_spared;     /* another user's, or this process's ancestor */
-};
-
-struct names {
-	size_t count;
-	struct strbuf line; /* "4711 sleep 9, 4712 slee" */
-	char text[NAMES_SIZE];
 };
 
 /* The search for the processes of a run, in one scan of /proc after another. */
@@ -45,12 +36,12 @@ struct search {
 	/* A proven process was in the session: all of it is of the run, as no
 	 * process gets its number as long as it has members. */
 	bool session_is_proven;
-	bool session_is_strangers; /* another process has got its number */
 	size_t count;              /* of those that may be of the run */
 	size_t seen;               /* of these, by end_proven() */
 	struct process *processes; /* dead or not */
-	struct names killed;
-	struct names left; /* for which the run stays on record */
+	size_t killed;
+	size_t left;        /* for which the run stays on record */
+	struct strbuf line; /* the message */
 };
 
 /* Whether PID is this process, or an ancestor of it that /proc shows. */
@@ -66,14 +57,12 @@ is_ancestor(pid_t pid)
 	return false;
 }
 
+/* Adds "; VERB 4711 sleep 9" to the message. */
 static void
-add_name(struct names *names, pid_t pid)
+add_process(struct search *search, const char *verb, pid_t pid)
 {
-	strbuf_addf(&names->line, "%s%d ", names->count++ == 0 ? "" : ", ",
-	            pid);
-	cmdline_add(&names->line, pid, COMMAND_WIDTH);
-	if (names->line.is_cut)
-		memcpy(names->text + names->line.length - 3, "...", 3);
+	strbuf_addf(&search->line, "; %s %d ", verb, pid);
+	cmdline_add(&search->line, pid, COMMAND_WIDTH);
 }
 
 /* Whether PID was started with ID in its WDRUN_ID. May wait as cmdline_add().
@@ -94,11 +83,10 @@ has_id(pid_t pid, const char *id)
 		return false;
 	while (!is_found && getdelim(&variable, &size, '\0', environment) > 0) {
 		const char *word = strtok(variable, "=");
-		const bool is_path =
-		    word != NULL && strcmp(word, RUNID_VARIABLE) == 0;
 
-		while (is_path && !is_found &&
-		       (word = strtok(NULL, "/")) != NULL)
+		if (word == NULL || strcmp(word, RUNID_VARIABLE) != 0)
+			continue;
+		while (!is_found && (word = strtok(NULL, "/")) != NULL)
 			is_found = strcmp(word, id) == 0;
 	}
 	free(variable);
@@ -106,35 +94,30 @@ has_id(pid_t pid, const char *id)
 	return is_found;
 }
 
-/* Reads PID into PROCESS. Returns 1; 0 where PID cannot be of the run, as it is
- * older, or the supervisor, which lets go of the entry's lock shortly before it
- * is dead; or -1 where PID is dead. Memory of another user's process is not
- * read: that user could make the reader wait (userfaultfd(2)). */
-static int
-read_process(struct search *search, pid_t pid, struct process *process)
+/* Reads PID into PROCESS. Returns false where PID is dead, or older than the
+ * run. Memory of another user's process is not read: that user could make the
+ * reader wait (userfaultfd(2)). */
+static bool
+read_process(const struct search *search, pid_t pid, struct process *process)
 {
 	const struct entry *const entry = &search->walk->entry;
+	const pid_t session = entry->supervisor.pid;
 	struct procstat stat;
 
-	if (procstat_read(pid, &stat) == -1)
-		return -1;
-	if (stat.start < entry->front.start ||
-	    (pid == entry->supervisor.pid &&
-	     stat.start == entry->supervisor.start))
-		return 0;
-	search->session_is_strangers |= pid == entry->session;
-	if (stat.is_dead || procstat_read_status(pid, &stat) == -1)
-		return -1;
+	if (procstat_read(pid, &stat) == -1 || stat.is_dead ||
+	    stat.start < entry->front.start ||
+	    procstat_read_status(pid, &stat) == -1)
+		return false;
 	*process = (struct process){
 		.id = { pid, stat.start },
 		.parent = stat.parent,
 		.is_in_session =
-		    entry->session != 0 && stat.session == entry->session,
+		    session != 0 && stat.session == session && pid != session,
 		.is_spared = stat.user != geteuid(),
 	};
 	process->is_proven =
 	    !process->is_spared && has_id(pid, search->walk->id);
-	return 1;
+	return true;
 }
 
 /* Notes PROCESS, unless that was done. */
@@ -151,7 +134,7 @@ note(struct search *search, const struct process *process)
 	}
 	at = realloc(search->processes, (search->count + 1) * sizeof(*at));
 	if (at == NULL) {
-		add_name(&search->left, process->id.pid);
+		search->left++;
 		return;
 	}
 	search->processes = at;
@@ -173,7 +156,7 @@ note_children(struct search *search, const struct procid *parent)
 	procfs_list_children(dir, parent->pid, &children);
 	fds_close(dir);
 	for (size_t i = 0; i < children.count; i++) {
-		if (read_process(search, children.numbers[i], &child) == 1 &&
+		if (read_process(search, children.numbers[i], &child) &&
 		    child.parent == parent->pid && procid_is_alive(parent)) {
 			child.is_proven = true;
 			note(search, &child);
@@ -194,7 +177,8 @@ end_proven(struct search *search)
 		/* Before SIGKILL: a dead parent proves no child, and a zombie
 		 * has no command line. */
 		note_children(search, &process.id);
-		add_name(&search->killed, process.id.pid);
+		if (search->killed++ < NAMED_MAX)
+			add_process(search, "killed", process.id.pid);
 		procid_kill(&process.id, SIGKILL);
 	}
 }
@@ -209,25 +193,13 @@ scan(struct search *search)
 	const size_t before = search->count;
 	const struct dirent *file;
 	struct process process;
-	long place = 0; /* of FILE in DIRECTORY */
-	pid_t gone = 0;
 
 	if (directory == NULL)
 		return -1;
 	while ((file = readdir(directory)) != NULL) {
 		const pid_t pid = (pid_t)strtol(file->d_name, NULL, 10);
-		const int result =
-		    pid > 0 ? read_process(search, pid, &process) : 0;
 
-		/* readdir(3) has read ahead: where PID is dead, a child that it
-		 * has left may be missing there. */
-		if (result == -1 && pid != gone) {
-			gone = pid;
-			seekdir(directory, place);
-			continue;
-		}
-		place = telldir(directory);
-		if (result != 1 ||
+		if (!read_process(search, pid, &process) ||
 		    (!process.is_proven && !process.is_in_session))
 			continue;
 		process.is_proven |= search->session_is_proven;
@@ -250,108 +222,76 @@ end_all(struct search *search)
 		duration_sleep(PAUSE);
 	}
 	if (empty < SCANS_EMPTY) {
-		search->left.count++;
-		strbuf_addf(&search->left.line, "processes that go on forking");
+		search->left++;
+		strbuf_addf(&search->line, "; left what goes on forking");
 	}
 
 	const int64_t deadline = duration_now() + BOUND;
 
-	/* From the last one on: what was proven late was noted before, too. */
-	while (search->count > 0) {
+	/* From the last one on: who was proven late is there once more, before,
+	 * without a proof, and is to be dead by then. */
+	for (; search->count > 0; search->count--) {
 		const struct process *const last =
 		    &search->processes[search->count - 1];
 
-		if (!procid_is_alive(&last->id) ||
-		    (!last->is_proven && search->session_is_strangers)) {
-			search->count--;
-		} else if (!last->is_proven || last->is_spared ||
-		           duration_now() >= deadline) {
-			add_name(&search->left, last->id.pid);
-			search->count--;
-		} else {
+		while (last->is_proven && !last->is_spared &&
+		       procid_is_alive(&last->id) && duration_now() < deadline)
 			duration_sleep(MILLISECOND);
+		if (procid_is_alive(&last->id)) {
+			add_process(search, "left", last->id.pid);
+			search->left++;
 		}
 	}
 }
 
-/* Removes FILE, and appends that to LINE. No watcher saw the end of the run:
- * what has no PID, and was made after UNTIL, may be of another process; if
- * UNTIL is 0, what is empty goes all the same, so as not to lock out the next
- * run. */
+/* Removes the files of ENTRY, and appends that to LINE. */
 static void
-remove_file(struct strbuf *line, const struct cleanup *file, int64_t until)
+remove_files(struct strbuf *line, const struct entry *entry)
 {
 	static const pid_t nobody[2];
-	struct stat status;
-	const bool is_left =
-	    cleanup_birth(AT_FDCWD, file->path) > until &&
-	    (until > 0 || (lstat(file->path, &status) == 0 &&
-	                   S_ISREG(status.st_mode) && status.st_size > 0));
-	const int result = cleanup_end(file, nobody, !is_left);
 
-	if (result == 1)
-		strbuf_addf(line, "; removed '%s'", file->path);
-	else if (result == -1 && errno != ENODATA)
-		strbuf_addf(line, "; cannot remove '%s': %s", file->path,
-		            lock_error(errno));
-	else if (result == 0 && is_left && file->before == 0)
-		strbuf_addf(line, "; left '%s'", file->path);
+	for (size_t i = 0; i < entry->file_count; i++) {
+		const struct cleanup *const file = &entry->files[i];
+		const int result = cleanup_end(file, nobody, true);
+
+		if (result == 1)
+			strbuf_addf(line, "; removed '%s'", file->path);
+		else if (result == -1 && errno != ENODATA) /* a lock has that */
+			strbuf_addf(line, "; cannot remove '%s': %s",
+			            file->path, lock_error(errno));
+	}
 }
 
 int
 reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 {
 	const struct entry *const entry = &walk->entry;
-	struct strbuf line = { .grows = true };
-	struct search search = {
-		.walk = walk,
-		.killed.line = { .text = search.killed.text,
-		                 .size = NAMES_SIZE },
-		.left.line = { .text = search.left.text, .size = NAMES_SIZE },
-	};
+	struct search search = { .walk = walk, .line.grows = true };
+	struct strbuf *const line = &search.line;
 	int result = -1;
 
-	errno = 0;
-	if (!registry_take(walk)) {
-		if (errno == EBADF)
-			message("run %s: its entry can only be read", walk->id);
-		return errno == EBADF ? -1 : 0;
-	}
+	if (!registry_take(walk))
+		return 0;
+	strbuf_addf(line, "reaped run %s", walk->id);
+	if (entry->name != NULL)
+		strbuf_addf(line, " (%s)", entry->name);
 	if (!walk->is_elsewhere)
 		end_all(&search);
-
-	const size_t killed = search.killed.count;
-	const int64_t age = procstat_age(&(struct procstat){ .start = 0 });
-	const int64_t until = walk->is_elsewhere
-	                          ? duration_of_clock(CLOCK_REALTIME) - age
-	                      : killed > 0 ? NEVER
-	                                   : 0;
-
-	strbuf_addf(&line, "run %s", walk->id);
-	if (entry->name != NULL)
-		strbuf_addf(&line, " (%s)", entry->name);
-	if (killed > 0)
-		strbuf_addf(&line, ": killed %zu process%s: %s", killed,
-		            killed == 1 ? "" : "es", search.killed.text);
-	else
-		strbuf_addf(&line, walk->is_elsewhere
-		                       ? ": began before the last boot"
-		                       : ": found no process to kill");
-	if (search.left.count > 0) {
-		strbuf_addf(&line, "; the run stays on record because of %s",
-		            search.left.text);
+	if (search.killed > NAMED_MAX)
+		strbuf_addf(line, "; killed %zu in all", search.killed);
+	if (search.left > 0) {
+		strbuf_addf(line, "; it stays on record");
 	} else {
-		for (size_t i = 0; i < entry->file_count; i++)
-			remove_file(&line, &entry->files[i], until);
+		remove_files(line, entry);
 		/* Last: if SIGKILL comes before, all can be done again. */
 		result = registry_remove(walk->directory_fd, walk->id);
 		if (result == -1)
-			strbuf_addf(&line, "; cannot remove '%s': %s",
+			strbuf_addf(line, "; cannot remove '%s': %s",
 			            walk->file, strerror(errno));
 	}
-	if (result == 0 || killed > 0 ? !is_quiet : is_requested)
-		message("%s", line.text);
-	free(line.text);
+	if (result == 0 || search.killed > 0 ? !is_quiet : is_requested)
+		message("%s", line->text);
+	free(line->text);
 	free(search.processes);
 	return result;
 }
@@ -361,14 +301,12 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 static bool
 becomes_orphaned(const struct registry_walk *walk)
 {
-	const struct procid *const front = &walk->entry.front;
 	const int64_t deadline = duration_now() + BOUND;
 	struct procstat stat;
 
 	while (registry_is_held(walk)) {
 		if (duration_now() >= deadline ||
-		    (procstat_read(front->pid, &stat) == 0 &&
-		     stat.start == front->start &&
+		    (procstat_read(walk->entry.front.pid, &stat) == 0 &&
 		     strchr("STt", stat.state) != NULL))
 			return false;
 		duration_sleep(PAUSE);
@@ -379,7 +317,7 @@ becomes_orphaned(const struct registry_walk *walk)
 int
 reap_all(const char *registry, bool is_quiet)
 {
-	struct registry_walk walk = { .names_others = !is_quiet };
+	struct registry_walk walk = { .count = 0 };
 	bool is_left = false;
 
 	registry_begin(&walk, registry);

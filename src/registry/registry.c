@@ -14,47 +14,12 @@
 #include "base/message.h"
 #include "proc/tree.h"
 
-#define VERSION   "wdrun 2" /* the first line of an entry */
+#define VERSION   "wdrun 3" /* the first line of an entry */
 #define SUFFIX    ".run"
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
 
-#define ENTRY_SIZE_MAX ((off_t)1 << 24) /* arguments have 6 MiB: execve(2) */
-#define OPEN_FLAGS     (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-
 /* --- the text of an entry ------------------------------------------------- */
-
-static void
-add_files(struct strbuf *text, const struct entry *entry)
-{
-	for (size_t i = 0; i < entry->file_count; i++)
-		strbuf_addf(text, "file %" PRId64 " %s%c",
-		            entry->files[i].before, entry->files[i].path, '\0');
-}
-
-void
-entry_format(struct strbuf *text, const struct entry *entry,
-             char *const command[])
-{
-	strbuf_addf(text, VERSION "%chost %s%c", '\0', entry->host, '\0');
-	if (entry->name != NULL)
-		strbuf_addf(text, "name %s%c", entry->name, '\0');
-	add_files(text, entry);
-	for (; *command != NULL; command++)
-		strbuf_addf(text, "arg %s%c", *command, '\0');
-	strbuf_addf(text, "front %d %" PRIu64 " %" PRId64 " %" PRId64 "%c",
-	            entry->front.pid, entry->front.start, entry->until,
-	            entry->kill_after, '\0');
-}
-
-void
-entry_format_target(struct strbuf *text, const struct entry *entry)
-{
-	add_files(text, entry);
-	strbuf_addf(text, "target %d %" PRIu64 " %d %" PRId64 "%c",
-	            entry->supervisor.pid, entry->supervisor.start,
-	            entry->session, entry->until, '\0');
-}
 
 /* Numbers are not checked: only this user can have written them. */
 static void
@@ -87,36 +52,33 @@ read_line(char *line, struct entry *entry)
 		             &entry->until, &entry->kill_after);
 	else if (strcmp(line, "target") == 0)
 		/* NOLINTNEXTLINE(cert-err34-c) */
-		(void)sscanf(value, "%d %" SCNu64 " %d %" SCNd64,
+		(void)sscanf(value, "%d %" SCNu64 " %" SCNd64,
 		             &entry->supervisor.pid, &entry->supervisor.start,
-		             &entry->session, &entry->until);
+		             &entry->until);
 }
 
-int
+bool
 entry_parse(char *text, size_t size, struct entry *entry)
 {
-	const char *const text_end = text + size;
-	char *end;
+	const char *const end = text + size;
+	char *next;
 
 	*entry = (struct entry){ .name = NULL };
-	if (size > 0 && (size < sizeof(VERSION) ||
-	                 memcmp(text, VERSION, sizeof(VERSION)) != 0))
-		return -1;
+	if (strcmp(text, VERSION) != 0)
+		return false;
 	/* A last line without its end was cut off by the death of its writer,
 	 * or a full file system. */
-	for (; (end = memchr(text, '\0', (size_t)(text_end - text))) != NULL;
-	     text = end + 1)
-		read_line(text, entry);
-	if (entry->front.pid > 0 && entry->host != NULL &&
-	    entry->command != NULL)
-		return 1;
-	return entry->front.pid == 0 ? 0 : -1;
+	for (char *line = text; (next = line + strlen(line) + 1) <= end;
+	     line = next)
+		read_line(line, entry);
+	return entry->front.pid > 0 && entry->host != NULL &&
+	       entry->command != NULL;
 }
 
 const char *
 entry_next_word(const char *word)
 {
-	static const char key[] = "arg"; /* read_line() has ended it */
+	static const char key[] = "arg"; /* a null byte is behind it now */
 
 	word += strlen(word) + 1;
 	return strcmp(word, key) == 0 ? word + sizeof(key) : NULL;
@@ -124,41 +86,37 @@ entry_next_word(const char *word)
 
 /* --- the directory -------------------------------------------------------- */
 
-bool
-registry_is_wanted(void)
+const char *
+registry_named(const char *given)
 {
 	const char *const value = getenv("WDRUN_REGISTRY");
 
-	return value != NULL && *value != '\0';
+	return given == NULL && value != NULL && *value != '\0' ? value : given;
 }
 
 /* Writes the registry's name into PATH. Returns 0; or -1 as registry_open(). */
 static int
 find(const char *given, char path[PATH_MAX])
 {
-	const char *variable = "XDG_STATE_HOME";
-	const char *base = getenv(variable);
+	const char *base = getenv("XDG_STATE_HOME");
 	const char *end = "/wdrun";
 	struct stat home;
 
+	given = registry_named(given);
+	if (given != NULL) {
+		(void)snprintf(path, PATH_MAX, "%s", given);
+		return 0;
+	}
 	/* XDG Base Directory Specification: a relative path is ignored. */
 	if (base == NULL || *base != '/') {
-		variable = "HOME";
-		base = getenv(variable);
+		base = getenv("HOME");
 		end = "/.local/state/wdrun";
 	}
-	if (given == NULL && registry_is_wanted())
-		given = getenv("WDRUN_REGISTRY");
-	if (given != NULL) {
-		base = given;
-		end = "";
-	} else if (base == NULL || *base != '/' ||
-	           /* In a home that sudo(8) has kept, root makes nothing. */
-	           (geteuid() == 0 && stat(base, &home) == 0 &&
-	            home.st_uid != 0)) {
-		message("no registry: $%s, '%s', has to be an absolute path "
-		        "and, for root, root's: use --registry",
-		        variable, base == NULL ? "" : base);
+	if (base == NULL || *base != '/' ||
+	    /* In a home that sudo(8) has kept, root makes nothing. */
+	    (geteuid() == 0 && stat(base, &home) == 0 && home.st_uid != 0)) {
+		message("no registry: $XDG_STATE_HOME or $HOME has to be an "
+		        "absolute path and, for root, root's: use --registry");
 		errno = 0;
 		return -1;
 	}
@@ -178,7 +136,7 @@ registry_open(const char *given, bool to_make, char path[PATH_MAX])
 	for (char *at = slashed; to_make && (at = strchr(at + 1, '/')) != NULL;
 	     *at = '/') {
 		*at = '\0';
-		(void)mkdir(slashed, S_IRWXU); /* or open(2) fails */
+		(void)mkdir(slashed, S_IRWXU); /* else open(2) fails */
 	}
 
 	const int fd = open(slashed, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -213,8 +171,10 @@ read_word(const char *path, char word[WORD_SIZE])
 		(void)fclose(file);
 }
 
-int
-registry_read_host(char host[REGISTRY_HOST_SIZE])
+/* Writes into HOST what tells this machine, boot and PID namespace from others.
+ * Returns 0; or -1 after a message, with errno 0, where /proc is another's. */
+static int
+read_host(char host[REGISTRY_HOST_SIZE])
 {
 	char machine[WORD_SIZE];
 	char boot[WORD_SIZE];
@@ -238,42 +198,87 @@ registry_read_host(char host[REGISTRY_HOST_SIZE])
 /* --- one entry ------------------------------------------------------------ */
 
 /* COMMAND, one of F_OFD_GETLK, F_OFD_SETLK and F_OFD_SETLKW, for the lock on
- * the entry FD. Returns 1 where it is locked then, 0 where not, or -1. */
-static int
+ * the entry FD. Returns whether the entry is locked then. */
+static bool
 lock(int fd, int command)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-	if (fcntl(fd, command, &whole) == -1)
-		return -1;
-	return whole.l_type != F_UNLCK;
+	return fcntl(fd, command, &whole) == 0 && whole.l_type != F_UNLCK;
+}
+
+static void
+add_files(struct strbuf *text, const struct entry *entry)
+{
+	for (size_t i = 0; i < entry->file_count; i++)
+		strbuf_addf(text, "file %" PRId64 " %s%c",
+		            entry->files[i].before, entry->files[i].path, '\0');
+}
+
+/* Appends TEXT to the entry FD, and frees it. Returns 0, or -1 with errno. */
+static int
+append(int fd, struct strbuf *text)
+{
+	const bool is_written = !text->is_cut && /* else errno is ENOMEM */
+	                        fds_write(fd, text->text, text->length, -1);
+
+	free(text->text); /* keeps errno */
+	return is_written ? 0 : -1;
 }
 
 int
-registry_add(int directory_fd, const char *id, const struct strbuf *text)
+registry_add(int directory_fd, const char *id, const struct entry *entry,
+             char *const command[])
 {
 	char file[FILE_SIZE];
+	char host[REGISTRY_HOST_SIZE];
+	struct strbuf text = { .grows = true };
 	struct stat status = { .st_nlink = 0 };
 	int fd = -1;
 
+	if (read_host(host) == -1)
+		return -1;
 	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
 	/* Another wdrun may find the file before its lock, take it for what a
 	 * killed front has left, and remove it. */
-	while (status.st_nlink == 0) {
+	do {
 		fds_close(fd);
 		fd = openat(directory_fd, file,
-		            OPEN_FLAGS | O_RDWR | O_CREAT | O_EXCL | O_APPEND,
+		            O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
 		            0600);
-		if (fd == -1)
-			return -1;
-		if (lock(fd, F_OFD_SETLKW) == -1 || fstat(fd, &status) == -1)
-			break;
+	} while (fd != -1 && lock(fd, F_OFD_SETLKW) &&
+	         fstat(fd, &status) == 0 && status.st_nlink == 0);
+	if (status.st_nlink > 0) {
+		strbuf_addf(&text, VERSION "%chost %s%c", '\0', host, '\0');
+		if (entry->name != NULL)
+			strbuf_addf(&text, "name %s%c", entry->name, '\0');
+		add_files(&text, entry);
+		for (; *command != NULL; command++)
+			strbuf_addf(&text, "arg %s%c", *command, '\0');
+		strbuf_addf(&text,
+		            "front %d %" PRIu64 " %" PRId64 " %" PRId64 "%c",
+		            entry->front.pid, entry->front.start, entry->until,
+		            entry->kill_after, '\0');
+		if (append(fd, &text) == 0)
+			return fd;
 	}
-	if (status.st_nlink > 0 && fds_write(fd, text->text, text->length, -1))
-		return fd;
-	(void)unlinkat(directory_fd, file, 0); /* or errno tells of that */
+	message("cannot put the run on record: %s", strerror(errno));
+	if (fd != -1)
+		(void)unlinkat(directory_fd, file, 0); /* else it is ignored */
 	fds_close(fd);
 	return -1;
+}
+
+int
+registry_append(int fd, const struct entry *entry)
+{
+	struct strbuf text = { .grows = true };
+
+	add_files(&text, entry);
+	strbuf_addf(&text, "target %d %" PRIu64 " %" PRId64 "%c",
+	            entry->supervisor.pid, entry->supervisor.start,
+	            entry->until, '\0');
+	return append(fd, &text);
 }
 
 int
@@ -301,7 +306,7 @@ registry_begin(struct registry_walk *walk, const char *given)
 	walk->fd = -1;
 	walk->directory_fd = registry_open(given, false, walk->path);
 	walk->is_read = walk->directory_fd == -1 && errno == ENOENT;
-	if (walk->directory_fd == -1 || registry_read_host(walk->host) == -1)
+	if (walk->directory_fd == -1 || read_host(walk->host) == -1)
 		return;
 	walk->count = scandir(walk->path, &walk->files, NULL, by_start);
 	walk->is_read = walk->count >= 0;
@@ -331,7 +336,7 @@ registry_end(struct registry_walk *walk)
 bool
 registry_is_held(const struct registry_walk *walk)
 {
-	return lock(walk->fd, F_OFD_GETLK) == 1;
+	return lock(walk->fd, F_OFD_GETLK);
 }
 
 bool
@@ -339,33 +344,8 @@ registry_take(const struct registry_walk *walk)
 {
 	struct stat status;
 
-	return lock(walk->fd, F_OFD_SETLK) == 1 &&
-	       fstat(walk->fd, &status) == 0 && status.st_nlink > 0 &&
-	       (size_t)status.st_size == walk->size;
-}
-
-/* Whether PID is a supervisor that is ending no run yet. */
-static bool
-is_at_work(pid_t pid)
-{
-	struct procstat stat;
-	char name[WORD_SIZE];
-
-	return procstat_read_status(pid, &stat) == 0 && !stat.is_dead &&
-	       procfs_read(pid, "comm", name, sizeof(name)) > 0 &&
-	       strcmp(name, SUPERVISOR_NAME "\n") == 0;
-}
-
-/* Whether the run of HOST was of this machine, HERE, which has been started
- * anew since. */
-static bool
-is_before_boot(const char *host, const char *here)
-{
-	const size_t to_boot = strcspn(here, " ") + 1;
-	const size_t boot = strcspn(here + to_boot, " ");
-
-	return *here != '-' && strncmp(host, here, to_boot) == 0 &&
-	       strncmp(host + to_boot, here + to_boot, boot) != 0;
+	return lock(walk->fd, F_OFD_SETLK) && fstat(walk->fd, &status) == 0 &&
+	       status.st_nlink > 0 && (size_t)status.st_size == walk->size;
 }
 
 /* Fills in the state of the run whose entry was read, and IS_HELD since. */
@@ -373,20 +353,28 @@ static void
 find_state(struct registry_walk *walk, bool is_held)
 {
 	const struct entry *const entry = &walk->entry;
+	const char *const here = walk->host;
+	const size_t machine = strcspn(here, " ") + 1;
+	const size_t boot = machine + strcspn(here + machine, " ") + 1;
+	const bool is_before_boot = *here != '-' &&
+	                            strncmp(entry->host, here, machine) == 0 &&
+	                            strncmp(entry->host, here, boot) != 0;
+	const pid_t supervisor = entry->supervisor.pid;
+	struct procstat stat;
+	char name[WORD_SIZE] = ""; /* of the supervisor, if alive */
 
-	walk->is_elsewhere = strcmp(entry->host, walk->host) != 0;
-	walk->is_orphaned =
-	    !is_held &&
-	    (!walk->is_elsewhere || is_before_boot(entry->host, walk->host));
-	walk->state = walk->is_orphaned                   ? "orphaned"
-	              : walk->is_elsewhere                ? "elsewhere"
-	              : entry->supervisor.pid == 0        ? "waiting"
-	              : is_at_work(entry->supervisor.pid) ? "running"
-	                                                  : "stopping";
+	if (procstat_read_status(supervisor, &stat) == 0 && !stat.is_dead)
+		(void)procfs_read(supervisor, "comm", name, sizeof(name));
+	walk->is_elsewhere = strcmp(entry->host, here) != 0;
+	walk->is_orphaned = !is_held && (!walk->is_elsewhere || is_before_boot);
+	walk->state = walk->is_orphaned                         ? "orphaned"
+	              : walk->is_elsewhere                      ? "elsewhere"
+	              : supervisor == 0                         ? "waiting"
+	              : strcmp(name, SUPERVISOR_NAME "\n") == 0 ? "running"
+	                                                        : "stopping";
 }
 
-/* Opens and reads walk->file. Returns whether it may be an entry of this user,
- * which nobody else can have written. */
+/* Reads walk->file, if that is a file of this user. Returns whether it was. */
 static bool
 read_entry(struct registry_walk *walk)
 {
@@ -395,23 +383,27 @@ read_entry(struct registry_walk *walk)
 
 	(void)sscanf(walk->file, "%*[0-9]-%*[0-9a-f]%n", &length);
 	if (length == 0 || length >= RUNID_SIZE ||
-	    strcmp(walk->file + length, SUFFIX) != 0)
+	    strcmp(walk->file + length, SUFFIX) != 0 ||
+	    fstatat(walk->directory_fd, walk->file, &status,
+	            AT_SYMLINK_NOFOLLOW) == -1 ||
+	    !S_ISREG(status.st_mode) || status.st_uid != geteuid())
 		return false;
 	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", length, walk->file);
 	walk->started_at = strtoll(strchr(walk->id, '-') + 1, NULL, 16);
-	walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS | O_RDWR);
-	if (walk->fd == -1) /* to look at its lock is enough for most */
-		walk->fd = openat(walk->directory_fd, walk->file, OPEN_FLAGS);
-	if (walk->fd == -1 || fstat(walk->fd, &status) == -1 ||
-	    !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-	    (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
-	    status.st_size > ENTRY_SIZE_MAX)
-		return false;
 	/* The target may append meanwhile: not more than is there now. */
 	walk->size = (size_t)status.st_size;
 	walk->text = calloc(1, walk->size + 1);
-	return walk->text != NULL &&
-	       read(walk->fd, walk->text, walk->size) == (ssize_t)walk->size;
+	walk->fd = openat(walk->directory_fd, walk->file,
+	                  O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (walk->text != NULL && walk->fd != -1 &&
+	    read(walk->fd, walk->text, walk->size) == (ssize_t)walk->size)
+		return true;
+	if (errno != ENOENT) {
+		walk->is_read = false;
+		message("registry: cannot read '%s': %s", walk->file,
+		        strerror(errno));
+	}
+	return false;
 }
 
 /* Looks at walk->file. Returns whether a run is there. */
@@ -420,35 +412,23 @@ look(struct registry_walk *walk)
 {
 	struct stat status;
 
-	errno = 0;
-	const int result =
-	    read_entry(walk) ? entry_parse(walk->text, walk->size, &walk->entry)
-	                     : -1;
-
-	if (result == -1) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-		    errno == EIO) {
-			walk->is_read = false;
-			message("registry: cannot read '%s': %s", walk->file,
-			        strerror(errno));
-		} else if (walk->names_others && errno != ENOENT) {
-			message("registry: left '%s' alone, which is no entry "
-			        "of this user",
-			        walk->file);
-		}
+	if (!read_entry(walk))
 		return false;
-	}
+
 	/* Tested after the entry was read: a run that has ended since is seen
 	 * to be gone, and one that has begun since as unfinished. */
 	const bool is_held = registry_is_held(walk);
 
 	if (fstat(walk->fd, &status) == -1 || status.st_nlink == 0)
 		return false;
-	if (result == 1)
+	if (entry_parse(walk->text, walk->size, &walk->entry)) {
 		find_state(walk, is_held);
-	else if (registry_take(walk))
+		return true;
+	}
+	/* What a front has left that was killed before it wrote. */
+	if (walk->size == 0 && registry_take(walk))
 		(void)registry_remove(walk->directory_fd, walk->id);
-	return result == 1;
+	return false;
 }
 
 bool
@@ -457,8 +437,7 @@ registry_next(struct registry_walk *walk)
 	while (walk->next < walk->count) {
 		close_entry(walk);
 		walk->file = walk->files[walk->next++]->d_name;
-		/* Network file systems have hidden files of their own. */
-		if (*walk->file != '.' && look(walk))
+		if (look(walk))
 			return true;
 	}
 	return false;

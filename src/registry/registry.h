@@ -29,8 +29,8 @@ struct dirent;
  * a value may have newlines: "tr '\0' '\n' <ID.run" shows it. The front writes
  * these before it waits for its locks:
  *
- * wdrun   the version of the format, 2
- * host    where the PIDs below mean something: registry_read_host()
+ * wdrun   the version of the format, 3
+ * host    where the PIDs below mean something: machine, boot, PID namespace
  * name    the value of --name, if any
  * file    of a lock: before and path of a struct cleanup; a line for each
  * arg     a word of the command; a line for each
@@ -41,8 +41,8 @@ struct dirent;
  * And the target appends these before it executes COMMAND:
  *
  * file    of a --cleanup, as above
- * target  PID and start of the supervisor; the session that it made for the
- *         target, or 0; when the run ends by --timeout
+ * target  PID and start of the supervisor, which leads a session of its own;
+ *         when the run ends by --timeout
  *
  * Readers pass over unknown keys: a change of an entry's meaning changes the
  * version.
@@ -58,57 +58,45 @@ struct entry {
 	struct procid front;
 	int64_t kill_after;       /* or NEVER */
 	struct procid supervisor; /* PID 0: the target is not started yet */
-	pid_t session;
-	int64_t until; /* since the epoch, or NEVER */
+	int64_t until;            /* since the epoch, or NEVER */
 };
 
-/* Appends the front's part of ENTRY to TEXT, with COMMAND, NULL-terminated, in
- * the place of entry->command. */
-void entry_format(struct strbuf *text, const struct entry *entry,
-                  char *const command[]);
-
-/* Appends the target's part of ENTRY to TEXT. */
-void entry_format_target(struct strbuf *text, const struct entry *entry);
-
 /* Reads the SIZE bytes at TEXT, with a null byte behind them, into ENTRY, which
- * points into TEXT; the call changes TEXT. Returns 1; 0 where the front was
- * killed before its part was complete; or -1 where TEXT is no entry. */
-int entry_parse(char *text, size_t size, struct entry *entry);
+ * points into TEXT; the call changes TEXT. Returns whether TEXT is an entry, of
+ * which the front's part is complete. */
+bool entry_parse(char *text, size_t size, struct entry *entry);
 
 /* Returns the word behind WORD in the command of an entry, or NULL. */
 const char *entry_next_word(const char *word);
 
 /* --- the directory -------------------------------------------------------- */
 
-/* Whether $WDRUN_REGISTRY puts a run on record that has no option for it. */
-bool registry_is_wanted(void);
+/* Returns GIVEN, a --registry, or $WDRUN_REGISTRY, or NULL without the two. */
+const char *registry_named(const char *given);
 
-/*
- * Opens the registry: the directory GIVEN, or where that is NULL
- * $WDRUN_REGISTRY, $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun. Stores its
- * name in PATH. Makes it if TO_MAKE. It has to belong to the effective user,
- * and be writable by no other, who could name any process and file there.
- * Returns a descriptor, close-on-exec; or -1: with errno ENOENT and no message
- * where it is missing and not to be made; else after a message, with errno 0.
- */
+/* Opens the registry: of registry_named(), $XDG_STATE_HOME/wdrun or
+ * ~/.local/state/wdrun. Stores its name in PATH. Makes it if TO_MAKE. It has to
+ * belong to this user, and be writable by no other, who could name any process
+ * and file there. Returns a descriptor, close-on-exec; or -1 with errno: ENOENT
+ * where it is missing and not to be made; else 0, after a message. */
 int registry_open(const char *given, bool to_make, char path[PATH_MAX]);
 
-/* Writes into HOST what tells this machine, boot and PID namespace from others.
- * Returns 0; or -1 after a message, with errno 0, where /proc is another's. */
-int registry_read_host(char host[REGISTRY_HOST_SIZE]);
+/* Makes the entry of the run ID, locked, with the front's part of ENTRY and
+ * this process's host, and COMMAND, up to NULL. Returns its descriptor,
+ * close-on-exec; or -1 after a message, with errno, 0 where /proc is another
+ * PID namespace's. */
+int registry_add(int directory_fd, const char *id, const struct entry *entry,
+                 char *const command[]);
 
-/* Makes the entry of the run ID with TEXT, locked. Returns its descriptor,
- * close-on-exec, to which the target appends; or -1 with errno. */
-int registry_add(int directory_fd, const char *id, const struct strbuf *text);
+/* Appends the target's part of ENTRY to FD. Returns 0, or -1 with errno. */
+int registry_append(int fd, const struct entry *entry);
 
-/* Removes the entry of the run ID, if there is one. Returns 0, or -1 with
- * errno of unlink(2). */
+/* Removes the entry of the run ID, if any. Returns 0, or -1 with errno. */
 int registry_remove(int directory_fd, const char *id);
 
 /* A walk over the runs of a registry, the oldest first. */
 struct registry_walk {
-	bool names_others; /* in messages: files that are no entries */
-	bool is_read;      /* all of it; else a message has told why not */
+	bool is_read; /* all of it; else a message has told why not */
 	char path[PATH_MAX];
 	char host[REGISTRY_HOST_SIZE];
 	int directory_fd; /* -1: there is no such directory */
@@ -122,8 +110,7 @@ struct registry_walk {
 	int64_t started_at; /* since the epoch */
 	const char *state;  /* as --list shows it */
 	bool is_orphaned;   /* both watchers are dead */
-	bool is_elsewhere;  /* on another machine, or in another PID namespace;
-	                     * if orphaned: of an earlier boot */
+	bool is_elsewhere;  /* of another machine, boot or PID namespace */
 	int fd;             /* or -1 */
 	size_t size;
 	char *text;
@@ -131,7 +118,7 @@ struct registry_walk {
 };
 
 /* Begins a walk over the registry that registry_open() opens; over nothing
- * where that is missing. WALK is empty but for names_others. End it anyway. */
+ * where that is missing. WALK is empty. End it anyway. */
 void registry_begin(struct registry_walk *walk, const char *given);
 
 /* Goes on to the next run. Returns false behind the last. */
@@ -144,7 +131,7 @@ bool registry_is_held(const struct registry_walk *walk);
 
 /* Locks the present entry as it was read, to finish its run, until the walk
  * goes on. Returns false where the entry has changed or gone, another wdrun has
- * it, or locks do not work here: with errno EBADF if it can only be read. */
+ * it, or locks do not work here. */
 bool registry_take(const struct registry_walk *walk);
 
 /* --- commands ------------------------------------------------------------- */

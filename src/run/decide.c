@@ -4,8 +4,8 @@
 
 #include "run/run.h"
 
-#define CANCELS_TO_KILL 3 /* terminating signals */
-#define ORPHANS_GRACE   (5 * SECOND)
+#define STATUS_OF_TARGET (-1)
+#define ORPHANS_GRACE    (5 * SECOND)
 
 #define IN(state) (1U << (state))
 #define ALIVE     (IN(STATE_RUNNING) | IN(STATE_LINGERING))
@@ -39,7 +39,7 @@ static const struct {
 #define UNTIMED      NULL, 0
 
 const struct reason_row reasons[REASON_COUNT] = {
-	[REASON_NONE] = { STATE_RUNNING, NOTHING, "no reason", UNTIMED },
+	[REASON_NONE] = { STATE_RUNNING, NOTHING, NULL, UNTIMED },
 
 	/* The run goes on, or ends by itself. */
 	[REASON_TARGET_EXITED] = { STATE_LINGERING, NOTHING,
@@ -137,9 +137,9 @@ decide(const struct run *run, int64_t now)
 		return REASON_TREE_EMPTY;
 	if (run->state == STATE_KILLING) /* tree_kill() has done what it can */
 		return REASON_LAST_BOUND;
-	if (run->watchers.front_is_lost)
+	if (run->watchers.orders[0] == -1)
 		return REASON_FRONT_LOST;
-	if (run->cancels >= CANCELS_TO_KILL && !is_alive)
+	if (run->cancels >= CANCELS_MAX && !is_alive)
 		return REASON_THIRD_SIGNAL;
 	/* Before the clocks: a command that exits just in time has not timed
 	 * out. */
@@ -147,7 +147,7 @@ decide(const struct run *run, int64_t now)
 		return REASON_TARGET_EXITED;
 	if (run->cancels > 0 && is_alive)
 		return REASON_CANCELLED;
-	if (run->parent_is_lost && is_alive)
+	if (run->options.die_with_parent && run->parent_fd == -1 && is_alive)
 		return REASON_PARENT_LOST;
 	if (run->is_silent && run->state == STATE_RUNNING)
 		return REASON_SILENCE;

@@ -2,6 +2,7 @@
  * what the caller gave. */
 #include <sys/wait.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <unistd.h>
@@ -14,58 +15,53 @@
 /* Beyond the deadline of the supervisor: for the files of the run. */
 #define PATIENCE (10 * SECOND)
 
-/* In a drain: for the reader to take something, and how many bytes of other
- * writers than the tree are carried on. */
-#define READER_PATIENCE (2 * SECOND)
-#define OUTSIDERS_MAX   ((uint64_t)(STREAMS_MAX + 1) * 1024 * 1024)
-
-#define LAST_ROUNDS    16
-#define CANCELS_TO_END 3 /* a drain */
-
-/* How far the run is, by the facts. */
-enum stage { STAGE_RUN, STAGE_STOP, STAGE_OUTCOME };
+/* In a drain: how many bytes of other writers than the tree are carried on. */
+#define OUTSIDERS_MAX ((uint64_t)(STREAMS_MAX + 1) * 1024 * 1024)
+#define LAST_ROUNDS   16 /* of the pump, before a stop */
 
 /* What only the front knows. */
 struct front {
 	int64_t deadline; /* of the supervisor; NEVER */
 	int lateness;     /* how often that has passed */
-	enum stage stage; /* as last seen, */
+	int signs;        /* of life in the facts, as last seen, */
 	unsigned stops;   /* as well */
 };
 
-/* The supervisor has to be done within TIME from now on. */
-static void
-bound(struct front *front, int64_t time)
-{
-	const int64_t end = duration_add(duration_now(), time);
-
-	if (end < front->deadline)
-		front->deadline = end;
-}
-
-/* What a stop may take. */
+/* The end of a stop that begins now. */
 static int64_t
-stop_time(const struct run *run)
+end_of_stop(const struct run *run)
 {
-	return duration_add(run->options.kill_after, TREE_KILL_BOUND);
+	return duration_add(
+	    duration_add(duration_now(), run->options.kill_after),
+	    TREE_KILL_BOUND);
 }
 
-/* --- signals -------------------------------------------------------------- */
+/* Has the supervisor obey ORDER: at once or not at all. EPIPE: it is dead.
+ * EAGAIN: it has hung for long. No other error is one of a pipe, and an order
+ * that is lost could let a run go on for ever. */
+static void
+send_order(const struct run *run, struct order order)
+{
+	while (write(run->watchers.orders[1], &order, sizeof(order)) == -1 &&
+	       errno != EPIPE && errno != EAGAIN)
+		;
+}
 
-/* Pumps until UNTIL, and passes on what the output has told. Returns whether
- * SIGNAL_FD can be read. */
-static bool
+/* Pumps until UNTIL, or until SIGNAL_FD can be read, and passes on what the
+ * output has told. */
+static void
 carry(struct run *run, int signal_fd, int64_t until)
 {
 	const unsigned found = output_pump(&run->output, signal_fd, until);
 
 	if ((found & PUMP_FOUND) != 0)
-		supervisor_order(run, (struct order){ .kind = ORDER_FOUND });
+		send_order(run, (struct order){ .kind = ORDER_FOUND });
 	/* Before the target's start, the silence is not its own. */
 	if ((found & PUMP_SILENT) != 0 && run->facts->started != 0)
-		supervisor_order(run, (struct order){ .kind = ORDER_SILENT });
-	return (found & PUMP_SIGNAL) != 0;
+		send_order(run, (struct order){ .kind = ORDER_SILENT });
 }
+
+/* --- signals -------------------------------------------------------------- */
 
 static void
 pass_on(struct run *run, struct front *front, const siginfo_t *info)
@@ -82,38 +78,38 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 	if (signal == SIGCONT)
 		terminal_take(&run->output.terminal);
 	if (signal_is_ignored(signal) ||
-	    (signal == SIGCONT && info->si_pid == run->watchers.supervisor))
+	    info->si_pid == run->watchers.supervisor)
 		return;
 	/* From a write(2) of this process: a message could not be written. */
 	if ((signal == SIGPIPE || signal == SIGXFSZ) &&
 	    info->si_pid == getpid())
 		return;
-	supervisor_order(run,
-	                 (struct order){ ORDER_SIGNAL, signal, from_terminal });
+	send_order(run, (struct order){ ORDER_SIGNAL, signal, from_terminal });
 	/* What the terminal sends to a job may be for the command alone; and
 	 * timeout(1) without -k, which only passes signals on, has no time. */
 	if ((SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
 	    !(from_terminal && run->target->shares_group)) {
+		const int64_t end = end_of_stop(run);
+
 		run->cancels++; /* the run may be over: then for the drain */
-		bound(front, stop_time(run));
+		if (end < front->deadline)
+			front->deadline = end;
 	}
 }
 
-/* Looks for what the supervisor has written into the facts: each is a sign that
- * it lives, late as it may be. */
+/* Looks whether the supervisor has begun a stop, or come to an outcome: each is
+ * a sign that it lives, late as it may be. */
 static void
 look_at_facts(const struct run *run, struct front *front)
 {
-	const enum stage stage = run->facts->has_outcome ? STAGE_OUTCOME
-	                         : run->facts->stop != REASON_NONE ? STAGE_STOP
-	                                                           : STAGE_RUN;
+	const bool has_stop = run->facts->stop != REASON_NONE;
+	const bool has_outcome = run->facts->has_outcome;
 
-	if (stage == front->stage)
+	if (has_stop + has_outcome == front->signs)
 		return;
-	front->stage = stage;
+	front->signs = has_stop + has_outcome;
 	front->lateness = 0;
-	front->deadline = duration_add(
-	    duration_now(), stage == STAGE_OUTCOME ? 0 : stop_time(run));
+	front->deadline = has_outcome ? duration_now() : end_of_stop(run);
 }
 
 /* Stops this process, as the command was stopped; and with a terminal of the
@@ -137,11 +133,11 @@ stop_job(struct run *run, struct front *front)
 	/* An editor that was just stopped has written to restore the screen:
 	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
-		(void)carry(run, -1, now);
+		carry(run, -1, now);
 	terminal_give_back(&run->output.terminal);
 	if (run->output.terminal.is_keyboard && stop == SIGTSTP &&
-	    run->job.group > 1)
-		(void)kill(-run->job.group, SIGTSTP);
+	    run->callers_group > 1)
+		(void)kill(-run->callers_group, SIGTSTP);
 	/* The stop signal, which is blocked, discards a SIGCONT that is
 	 * pending, and a later SIGCONT discards the stop signal (not in
 	 * signal(7), but in the kernel's prepare_signal()). So a SIGCONT of the
@@ -168,8 +164,7 @@ stop_job(struct run *run, struct front *front)
 	 * SIGSTOP of the target, though, is for its sender to undo. */
 	if (!goes_on && is_of_terminal &&
 	    (SIGNAL_BIT(SIGCONT) & signals_pending()) == 0)
-		supervisor_order(
-		    run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
+		send_order(run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
 }
 
 /* --- the supervisor ------------------------------------------------------- */
@@ -212,18 +207,18 @@ bool
 front_watch(struct run *run)
 {
 	const pid_t supervisor = run->watchers.supervisor;
-	struct front front = { .deadline = NEVER };
+	struct front front = { .deadline = duration_add(end_of_stop(run),
+		                                        run->options.timeout) };
 	bool is_dead = false;
 
-	bound(&front, duration_add(run->options.timeout, stop_time(run)));
 	run->output.quiet_since = duration_now();
 	terminal_take(&run->output.terminal);
 	while (!is_dead) {
 		siginfo_t info;
-		const bool has_signal =
-		    carry(run, run->watchers.signal_fd, front.deadline);
-		const int signal =
-		    has_signal ? signals_wait(SIGNALS_ALL, &info, 0) : -1;
+
+		carry(run, run->watchers.signal_fd, front.deadline);
+
+		const int signal = signals_wait(SIGNALS_ALL, &info, 0);
 
 		if (signal == SIGCHLD) {
 			/* Before the facts: a dead one has written all. */
@@ -328,7 +323,7 @@ front_drain(struct run *run)
 		leave_behind(run);
 		return;
 	}
-	while (!output_is_empty(output) && run->cancels < CANCELS_TO_END) {
+	while (!output_is_empty(output) && run->cancels < CANCELS_MAX) {
 		const int64_t end = end_of_drain(run, began, taken);
 
 		if (duration_now() >= end)
@@ -337,9 +332,8 @@ front_drain(struct run *run)
 		 * fits in its pipes. */
 		if (output->facts->relayed - start > OUTSIDERS_MAX)
 			return;
-		if ((output_pump(output, run->watchers.signal_fd, end) &
-		     PUMP_SIGNAL) != 0)
-			run->cancels += count_cancels();
+		(void)output_pump(output, run->watchers.signal_fd, end);
+		run->cancels += count_cancels();
 		if (output->facts->relayed != relayed)
 			taken = duration_now();
 		relayed = output->facts->relayed;
@@ -360,9 +354,9 @@ front_end(const struct run *run)
 		_exit(outcome.value);
 	/* A key that ended the command on its own terminal would have reached
 	 * the rest of the job on this one. */
-	if (run->output.terminal.is_keyboard && run->job.group > 1 &&
+	if (run->output.terminal.is_keyboard && run->callers_group > 1 &&
 	    run->target->exited_by_itself &&
 	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
-		(void)kill(-run->job.group, outcome.value);
+		(void)kill(-run->callers_group, outcome.value);
 	signal_die_by(outcome.value);
 }

@@ -19,16 +19,12 @@
 #define MODE    0666
 #define VERSION 1
 
-/* The wait for the reader of a pipe. */
-#define READER_PATIENCE (2 * SECOND)
-
 /* Returns the number of the descriptor that PATH names, one that is not open if
  * it names none that there can be, or -1 for a file. */
 static int
 descriptor_of(const char *path)
 {
-	int length = 0;
-	unsigned fd;
+	char *end;
 
 	if (strcmp(path, "/dev/stdout") == 0)
 		return STDOUT_FILENO;
@@ -36,25 +32,10 @@ descriptor_of(const char *path)
 		return STDERR_FILENO;
 	if (strncmp(path, "/dev/fd/", strlen("/dev/fd/")) != 0)
 		return -1;
-	/* NOLINTNEXTLINE(cert-err34-c) */
-	return sscanf(path, "/dev/fd/%5u%n", &fd, &length) == 1 &&
-	               path[length] == '\0' && fd < INT_MAX
-	           ? (int)fd
-	           : INT_MAX;
-}
 
-/* Looks whether the report can be written to the descriptor FD, and keeps it
- * open. Returns 0, or -1 with errno. */
-static int
-open_descriptor(struct report *report, int fd)
-{
-	const int flags = fcntl(fd, F_GETFL);
+	const long fd = strtol(path + strlen("/dev/fd/"), &end, 10);
 
-	errno = EBADF;
-	if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
-		report->stream_fd =
-		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	return report->stream_fd == -1 ? -1 : 0;
+	return *end == '\0' && fd >= 0 && fd < INT_MAX ? (int)fd : INT_MAX;
 }
 
 /* Looks whether the report can be written as a file, and opens it if it is a
@@ -96,11 +77,19 @@ int
 report_open(struct report *report, const char *path)
 {
 	const int fd = descriptor_of(path);
+	const int flags = fcntl(fd, F_GETFL);
+	int result = -1;
 
 	report->path = path;
 	report->directory = getcwd(NULL, 0);
 	report->directory_fd = report->stream_fd = -1;
-	if ((fd == -1 ? open_file(report) : open_descriptor(report, fd)) == 0)
+	errno = EBADF;
+	if (fd == -1)
+		result = open_file(report);
+	else if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
+		report->stream_fd =
+		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (result != -1 || report->stream_fd != -1)
 		return 0;
 	message("--report: '%s': %s", report->path, lock_error(errno));
 	return -1;
@@ -117,17 +106,16 @@ add_end(struct strbuf *line, const struct facts *facts)
 	                      : target->kind == OUTCOME_SIGNAL ? "killed"
 	                                                       : "unknown";
 	const char *code = reasons[facts->stop].code;
-	const char *words =
-	    facts->stop == REASON_NONE ? NULL : reasons[facts->stop].words;
+	const char *words = reasons[facts->stop].words;
 
 	if (facts->is_locked_out) {
 		outcome = "locked out";
 		code = "locked";
 		words = "a lock is held by another process";
-	} else if (facts->exec_failure.why != 0) {
+	} else if (facts->exec_error != 0) {
 		outcome = "not executed";
 		code = "exec";
-		words = strerror(facts->exec_failure.why);
+		words = strerror(facts->exec_error);
 	} else if (!facts->target.exited_by_itself &&
 	           facts->stop != REASON_NONE &&
 	           /* A front that takes over only kills: an exit status is
@@ -215,7 +203,7 @@ add_all(struct strbuf *line, const struct run *run)
 	json_add_text(line, "name", options->name);
 	json_add_strings(line, "command", SIZE_MAX,
 	                 (const char *const *)options->command);
-	json_add_text(line, "directory", run->resources.report.directory);
+	json_add_text(line, "directory", run->report.directory);
 	json_add_number(line, "started", facts->started_at / SECOND);
 	json_add_number(
 	    line, "elapsed_ms",
@@ -247,7 +235,7 @@ add_all(struct strbuf *line, const struct run *run)
 static int
 write_file(const struct run *run, const struct strbuf *line)
 {
-	const struct report *const report = &run->resources.report;
+	const struct report *const report = &run->report;
 	char unfinished[RUNID_SIZE + sizeof("..new")];
 
 	/* The report's own name may be as long as a name can be. */
@@ -282,7 +270,7 @@ write_file(const struct run *run, const struct strbuf *line)
 void
 report_write(const struct run *run)
 {
-	const struct report *const report = &run->resources.report;
+	const struct report *const report = &run->report;
 	struct strbuf line = { .grows = true };
 	bool is_written = false;
 

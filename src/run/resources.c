@@ -1,12 +1,10 @@
 /* The locks, cleanups, registry entry and report of a run. */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fds.h"
 #include "base/message.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -18,8 +16,8 @@
 static bool
 is_registered(const struct options *options)
 {
-	return options->name != NULL || options->registry != NULL ||
-	       registry_is_wanted();
+	return options->name != NULL ||
+	       registry_named(options->registry) != NULL;
 }
 
 /* Prints why the file PATH of OPTION cannot be used, by errno. Returns -1. */
@@ -68,29 +66,24 @@ resolve(const char *option, struct files *files, const struct files *locks)
 int
 resources_prepare(struct run *run)
 {
-	static const struct files none;
 	static struct lock lock_list[FILES_MAX];
 	static struct cleanup cleanup_list[FILES_MAX];
 	struct options *const options = &run->options;
 	struct files *const locks = &options->locks;
-	struct resources *const resources = &run->resources;
 	const bool is_on_record = is_registered(options);
 
-	*resources = (struct resources){
-		.locks = lock_list,
-		.cleanups = cleanup_list,
-		.registry_fd = -1,
-		.entry_fd = -1,
-	};
+	run->locks = lock_list;
+	run->cleanups = cleanup_list;
+	run->registry_fd = run->entry_fd = -1;
 	run->facts->started_at = duration_of_clock(CLOCK_REALTIME);
 	if (options->report != NULL &&
-	    report_open(&resources->report, options->report) == -1)
+	    report_open(&run->report, options->report) == -1)
 		return -1;
-	if (resolve("lock", locks, &none) == -1 ||
+	if (resolve("lock", locks, &(struct files){ .count = 0 }) == -1 ||
 	    resolve("cleanup", &options->cleanups, locks) == -1)
 		return -1;
 	for (size_t i = 0; i < locks->count; i++) {
-		if (lock_open(&resources->locks[i], locks->paths[i]) == -1)
+		if (lock_open(&run->locks[i], locks->paths[i]) == -1)
 			return refuse("lock", locks->paths[i]);
 	}
 	run->facts->is_released =
@@ -118,19 +111,6 @@ tell_holder(const struct run *run, const struct lock *lock)
 	        text);
 }
 
-static void
-tell_taken_over(const struct run *run)
-{
-	for (size_t i = 0; i < run->options.locks.count; i++) {
-		const struct lock *const lock = &run->resources.locks[i];
-
-		if (lock->last_owner != 0 && !run->options.quiet)
-			message("--lock: took '%s' over from PID %d, which is "
-			        "gone",
-			        lock->path, lock->last_owner);
-	}
-}
-
 /* Prints why there was no lock, by errno of lock_take_all(). */
 static void
 refuse_run(struct run *run, const struct lock *refused)
@@ -152,13 +132,9 @@ refuse_run(struct run *run, const struct lock *refused)
 static int
 add_entry(struct run *run)
 {
-	struct resources *const resources = &run->resources;
 	const struct options *const options = &run->options;
 	char path[PATH_MAX];
-	char host[REGISTRY_HOST_SIZE];
-	struct strbuf text = { .grows = true };
 	struct entry entry = {
-		.host = host,
 		.name = options->name,
 		.until =
 		    duration_add(run->facts->started_at, options->lock_wait),
@@ -167,31 +143,25 @@ add_entry(struct run *run)
 	};
 
 	/* Not made before: what else is refused leaves no directory. */
-	resources->registry_fd = registry_open(options->registry, true, path);
-	if (resources->registry_fd == -1 || registry_read_host(host) == -1)
+	run->registry_fd = registry_open(options->registry, true, path);
+	if (run->registry_fd == -1)
 		return -1;
 	for (size_t i = 0; i < entry.file_count; i++)
-		entry.files[i] =
-		    (struct cleanup){ .path = resources->locks[i].path,
-			              .before = CLEANUP_UNKNOWN };
-	if (procid_read(run->watchers.front, &entry.front) == 0) {
-		entry_format(&text, &entry, options->command);
-		if (!text.is_cut) /* else errno is ENOMEM */
-			resources->entry_fd = registry_add(
-			    resources->registry_fd, run->facts->id, &text);
-	}
-
-	free(text.text); /* keeps errno */
-	if (resources->entry_fd == -1)
+		entry.files[i] = (struct cleanup){ .path = run->locks[i].path,
+			                           .before = CLEANUP_UNKNOWN };
+	if (procid_read(run->watchers.front, &entry.front) == -1)
 		message("cannot put the run on record: %s", strerror(errno));
-	return resources->entry_fd == -1 ? -1 : 0;
+	else
+		run->entry_fd = registry_add(run->registry_fd, run->facts->id,
+		                             &entry, options->command);
+	return run->entry_fd == -1 ? -1 : 0;
 }
 
 static void
 unregister(const struct run *run)
 {
-	if (run->resources.entry_fd != -1 &&
-	    registry_remove(run->resources.registry_fd, run->facts->id) == -1)
+	if (run->entry_fd != -1 &&
+	    registry_remove(run->registry_fd, run->facts->id) == -1)
 		message("the registry: cannot remove the entry of run %s: %s",
 		        run->facts->id, strerror(errno));
 }
@@ -199,7 +169,6 @@ unregister(const struct run *run)
 int
 resources_acquire(struct run *run)
 {
-	struct resources *const resources = &run->resources;
 	const struct options *const options = &run->options;
 	struct lock *refused;
 
@@ -213,65 +182,59 @@ resources_acquire(struct run *run)
 	};
 
 	if (is_registered(options) && add_entry(run) == -1) {
-		run->facts->exec_failure.why = errno == 0 ? EPERM : errno;
+		run->facts->exec_error = errno == 0 ? EPERM : errno;
 		return -1;
 	}
-	if (lock_take_all(resources->locks, options->locks.count, &wait,
-	                  &refused) == -1) {
+	if (lock_take_all(run->locks, options->locks.count, &wait, &refused) ==
+	    -1) {
 		refuse_run(run, refused);
 		unregister(run);
 		return -1;
 	}
-	tell_taken_over(run);
+	for (size_t i = 0; i < options->locks.count; i++) {
+		const struct lock *const lock = &run->locks[i];
+
+		if (lock->last_owner != 0 && !options->quiet)
+			message("--lock: took '%s' over from PID %d, which is "
+			        "gone",
+			        lock->path, lock->last_owner);
+	}
 	/* The run that held the locks before has now removed its files. */
 	for (size_t i = 0; i < options->cleanups.count; i++)
-		cleanup_begin(&resources->cleanups[i],
-		              options->cleanups.paths[i]);
+		cleanup_begin(&run->cleanups[i], options->cleanups.paths[i]);
 	return 0;
 }
 
-int
+bool
 resources_register(const struct run *run)
 {
-	const struct resources *const resources = &run->resources;
-	struct strbuf text = { .grows = true };
 	struct entry entry = {
 		.until = duration_add(duration_of_clock(CLOCK_REALTIME),
 		                      run->options.timeout),
 	};
 
-	if (resources->entry_fd == -1)
-		return 0;
+	if (run->entry_fd == -1)
+		return true;
 	entry.file_count = run->options.cleanups.count;
 	for (size_t i = 0; i < entry.file_count; i++)
-		entry.files[i] = resources->cleanups[i];
-	/* This process's parent, the supervisor, has to lead the session. */
-	if (!run->target->shares_group && getsid(0) == getppid())
-		entry.session = getppid();
-	if (procid_read(getppid(), &entry.supervisor) == -1)
-		return -1;
-	entry_format_target(&text, &entry);
-	return !text.is_cut && fds_write(resources->entry_fd, text.text,
-	                                 text.length, -1)
-	           ? 0
-	           : -1;
+		entry.files[i] = run->cleanups[i];
+	return procid_read(getppid(), &entry.supervisor) == 0 &&
+	       registry_append(run->entry_fd, &entry) == 0;
 }
 
 void
 resources_keep(const struct run *run, int keep[])
 {
-	const struct resources *const resources = &run->resources;
-
-	*keep++ = resources->registry_fd;
-	*keep++ = resources->entry_fd;
-	*keep++ = resources->report.stream_fd;
-	*keep++ = resources->report.directory_fd;
+	*keep++ = run->registry_fd;
+	*keep++ = run->entry_fd;
+	*keep++ = run->report.stream_fd;
+	*keep++ = run->report.directory_fd;
 	for (size_t i = 0; i < run->options.locks.count; i++) {
-		*keep++ = resources->locks[i].file.fd;
-		*keep++ = resources->locks[i].file.directory_fd;
+		*keep++ = run->locks[i].file.fd;
+		*keep++ = run->locks[i].file.directory_fd;
 	}
 	for (size_t i = 0; i < run->options.cleanups.count; i++)
-		*keep++ = resources->cleanups[i].claim_fd;
+		*keep++ = run->cleanups[i].claim_fd;
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -280,8 +243,7 @@ static void
 clean_up(const struct run *run, const pid_t watchers[2])
 {
 	for (size_t i = 0; i < run->options.cleanups.count; i++) {
-		const struct cleanup *const cleanup =
-		    &run->resources.cleanups[i];
+		const struct cleanup *const cleanup = &run->cleanups[i];
 		/* Survivors, let go or unkillable, may still hold this lock. */
 		const int result =
 		    cleanup_end(cleanup, watchers, run->facts->tree_is_empty);
@@ -313,7 +275,7 @@ resources_release(struct run *run)
 		unregister(run);
 	/* Last: who waits for them finds the command's own locks removed. */
 	for (size_t i = 0; i < run->options.locks.count; i++) {
-		struct lock *const lock = &run->resources.locks[i];
+		struct lock *const lock = &run->locks[i];
 
 		if (lock_release(lock, watchers) == -1)
 			message("--lock: cannot remove '%s': %s", lock->path,

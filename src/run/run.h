@@ -21,6 +21,11 @@
 #include "proc/tree.h"
 #include "watchdog.h"
 
+#define READER_PATIENCE (2 * SECOND) /* with one that takes nothing */
+
+/* The last of so many terminating signals kills, or ends the drain. */
+#define CANCELS_MAX 3
+
 /* The clocks: when a run has something to do without an event. A table in
  * decide.c says in which states each of them counts, and what follows. Of those
  * that are due, the first gives the reason. */
@@ -49,13 +54,7 @@ struct order {
 	bool from_terminal; /* the terminal has sent SIGNAL to the job */
 };
 
-#define INTERPRETER_SIZE 80
-
-/* Why COMMAND could not be executed: from the target. */
-struct exec_failure {
-	int why; /* errno of execve(2), say; 0: it was executed */
-	char interpreter[INTERPRETER_SIZE]; /* that is missing; or "" */
-};
+#define INTERPRETER_SIZE 100
 
 /* COMMAND's own process. */
 struct target {
@@ -63,7 +62,6 @@ struct target {
 	bool shares_group;      /* with the caller; its session too */
 	bool ignores_sigchld;   /* inherited from the caller */
 	uint64_t callers_mask;  /* the signals blocked when the target starts */
-	uint64_t early_signals; /* that came before there was a target */
 	struct outcome outcome; /* unknown until it has exited */
 	bool exited_by_itself;  /* before wdrun began to end the run */
 	bool dumped_core;
@@ -88,8 +86,9 @@ struct facts {
 	int64_t started_at;       /* wdrun, since the epoch */
 	_Atomic int64_t started;  /* the target; 0: not yet */
 	int64_t ended;            /* the run; 0: not yet, or in a take-over */
-	struct exec_failure exec_failure;
-	struct outcome outcome;   /* of wdrun */
+	int exec_error; /* why COMMAND was not executed: errno; 0: it was */
+	char interpreter[INTERPRETER_SIZE]; /* that is missing; or "" */
+	struct outcome outcome;             /* of wdrun */
 	bool is_locked_out;       /* a lock is held by another process */
 	_Atomic bool is_released; /* resources_release() is done, or in vain */
 	uint64_t stopped;    /* processes that got the first signal of a stop */
@@ -107,19 +106,10 @@ struct watchers {
 	pid_t supervisor;
 	bool is_front;           /* the front acts as supervisor */
 	bool has_older_children; /* the front, from before wdrun's exec */
-	bool front_is_lost;      /* the orders are at their end */
-	int orders[2];           /* [0], the supervisor's; [1], the front's */
+	int orders[2]; /* [0], the supervisor's, -1: the front is lost; [1], the
+	                * front's */
 	int signal_fd; /* a watcher reads its own signals: signalfd(2) */
 	int null_fd;   /* /dev/null */
-};
-
-/* What signals have stopped: supervisor.c. */
-struct job {
-	pid_t group;       /* the caller's */
-	int terminal_stop; /* the signal by which a terminal has stopped the
-	                    * job; 0: no terminal has */
-	bool is_asked;     /* the front has passed on a stop */
-	bool target_is_stopped;
 };
 
 /* Where --report goes. */
@@ -131,15 +121,6 @@ struct report {
 	int stream_fd;         /* or this descriptor, or FIFO; -1: none */
 };
 
-/* What a run holds besides processes. */
-struct resources {
-	struct lock *locks;       /* of options.locks */
-	struct cleanup *cleanups; /* of options.cleanups */
-	int registry_fd;          /* the registry's directory, or -1 */
-	int entry_fd; /* the run's entry, locked: registry.h; or -1 */
-	struct report report;
-};
-
 struct run {
 	struct options options;   /* cli/options.c */
 	enum state state;         /* watchdog.c */
@@ -148,21 +129,30 @@ struct run {
 	struct watchers watchers; /* watchdog.c before the fork; then front.c
 	                           * and supervisor.c, in their own copies */
 	struct target *target;    /* in the facts */
-	int parent_fd;            /* a pidfd of the caller, with
-	                           * --die-with-parent; or -1 */
-	bool parent_is_lost;      /* supervisor.c */
+	pid_t callers_group;
+	int parent_fd;     /* with --die-with-parent: a pidfd of the
+	                    * caller; -1: the caller is dead */
 	int cancels;       /* terminating signals (HUP, INT, QUIT, TERM) that
 	                    * have come for the run: supervisor.c; front.c,
 	                    * those that are certainly for the run */
 	int cancel_signal; /* the latest of them */
-	struct job job;    /* supervisor.c */
+	/* What signals have stopped: supervisor.c. */
+	int terminal_stop;     /* the signal by which a terminal has stopped the
+	                        * job; 0: no terminal has */
+	bool is_asked_to_stop; /* the front has passed on a stop */
+	bool target_is_stopped;
 	struct tree tree;  /* proc/tree.c */
 	bool is_silent;    /* ORDER_SILENT: supervisor.c */
 	bool is_complete;  /* ORDER_FOUND */
 	uint64_t activity; /* of tree and output, when last sampled */
 	struct output output;
-	struct resources resources; /* resources.c */
-	struct facts *facts;        /* shared memory */
+	/* What it holds besides processes: resources.c. */
+	struct lock *locks;       /* of options.locks */
+	struct cleanup *cleanups; /* of options.cleanups */
+	int registry_fd;          /* the registry's directory, or -1 */
+	int entry_fd;             /* the run's entry there, locked; or -1 */
+	struct report report;
+	struct facts *facts; /* shared memory */
 };
 
 /* --- decide.c -------------------------------------------------------------
@@ -182,12 +172,10 @@ struct reason_row {
 		TELLING_TREE,    /* with what each process is blocked in */
 	} telling;
 	const char *code;        /* for --report: a word that stays; or NULL */
-	const char *words;       /* for messages and --report */
+	const char *words;       /* for messages and --report; or NULL */
 	const char *preposition; /* for messages: " after ", an option's time */
 	size_t time; /* where that is in struct options; 0: no time */
 };
-
-#define STATUS_OF_TARGET (-1)
 
 extern const struct reason_row reasons[REASON_COUNT];
 
@@ -232,24 +220,16 @@ _Noreturn void front_end(const struct run *run);
 
 /* --- supervisor.c --------------------------------------------------------- */
 
-/* In the front: has the supervisor obey ORDER. Lost if it is dead. */
-void supervisor_order(const struct run *run, struct order order);
-
 /* Has the front look at the facts, by SIGCHLD; or continues it, by SIGCONT.
  * Does nothing in a take-over. */
 void supervisor_signal_front(const struct run *run, int signal);
 
 /* Has the front know the outcome, and end as soon as this process has. */
-void supervisor_tell_outcome(const struct run *run);
+void supervisor_tell_outcome(struct run *run);
 
-/* Makes this process, just forked, the root of its tree: a subreaper and,
- * unless the target is to stay in the caller's session, the leader of a new
- * session. Returns 0, or -1 with errno. */
-int supervisor_prepare(struct run *run);
-
-/* Once the target is forked: leaves the caller's session, and notes where the
- * command writes to. */
-void supervisor_begin(struct run *run);
+/* Makes this process, just forked, the root of its tree: a subreaper, and the
+ * leader of a session. Starts the target. Returns 0, or -1 with errno. */
+int supervisor_start(struct run *run);
 
 /* Sleeps until UNTIL, an order, a death, or the loss of front or parent. Takes
  * the orders. Returns the time. */
@@ -268,12 +248,11 @@ bool supervisor_sees_progress(struct run *run);
 
 /* Blocks all signals and resets SIGCHLD, so that this process can watch, and
  * notes mask and disposition for the target. Decides whether the target stays
- * in the caller's job, and if so, notes the terminal's modes. Returns 0, or -1
- * after a message. */
-int target_prepare(struct run *run);
+ * in the caller's job, and if so, notes the terminal's modes. */
+void target_prepare(struct run *run);
 
 /* Notes what the terminal has sent to the job, right before a fork. */
-void target_note_early_signals(struct target *target);
+void target_note_early_signals(const struct target *target);
 
 /* Forks the target and has it execute COMMAND with the caller's own signal
  * mask, dispositions, descriptors and environment, and with WDRUN_ID. Returns
@@ -282,8 +261,7 @@ void target_note_early_signals(struct target *target);
 int target_start(struct run *run);
 
 /* Prints why COMMAND could not be executed, and what may have been meant. */
-void target_tell_failure(const struct options *options,
-                         const struct exec_failure *failure);
+void target_tell_failure(const struct run *run);
 
 /* --- resources.c: locks, files to clean up, registry entry ---------------- */
 
@@ -298,8 +276,9 @@ int resources_prepare(struct run *run);
 int resources_acquire(struct run *run);
 
 /* In the target, before its exec: appends to the registry entry of RUN, if RUN
- * is registered, what is known only now. Returns 0, or -1 with errno. */
-int resources_register(const struct run *run);
+ * is registered, what is known only now. Returns false, with errno, if that
+ * fails. */
+bool resources_register(const struct run *run);
 
 #define RESOURCE_FDS (3 * FILES_MAX + 4)
 

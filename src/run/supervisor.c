@@ -1,14 +1,11 @@
 /* What the supervisor does between two decisions: it sleeps, obeys orders,
  * follows the target's stops, reaps and looks. */
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,7 +19,7 @@
 enum { SIGNALS, ORDERS, PARENT };
 
 int
-supervisor_prepare(struct run *run)
+supervisor_start(struct run *run)
 {
 	struct watchers *const watchers = &run->watchers;
 
@@ -35,18 +32,14 @@ supervisor_prepare(struct run *run)
 	if (!run->target->shares_group)
 		(void)setsid(); /* a new process leads no process group, so this
 		                 * never fails */
-	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1
-	           ? -1
-	           : output_lead(&run->output);
-}
-
-/* Notes the pipes that the command writes to, by the names that links in /proc
- * have: who holds such a pipe open keeps its reader waiting, and is told. */
-void
-supervisor_begin(struct run *run)
-{
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
+	    output_lead(&run->output) == -1 || target_start(run) == -1)
+		return -1;
 	if (run->target->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
+	/* The pipes that the command writes to, by the names that links in
+	 * /proc have: who holds one open keeps its reader waiting, and is told.
+	 */
 	for (int i = 0; i < LOOK_OUTPUTS; i++) {
 		const int fd = run->output.fds[STDOUT_FILENO + i];
 		struct stat file;
@@ -56,48 +49,18 @@ supervisor_begin(struct run *run)
 			               LOOK_LINK_SIZE, "pipe:[%ju]",
 			               (uintmax_t)file.st_ino);
 	}
+	return 0;
 }
 
 /* --- what the watchers tell each other ------------------------------------ */
-
-/* At once or not at all. EPIPE: the supervisor is dead. EAGAIN: it has hung for
- * long. No other error is one of a pipe, and an order that is lost could let a
- * run go on for ever. */
-void
-supervisor_order(const struct run *run, struct order order)
-{
-	while (write(run->watchers.orders[1], &order, sizeof(order)) == -1 &&
-	       errno != EPIPE && errno != EAGAIN)
-		;
-}
 
 /* Not to a front in another PID namespace ("unshare --pid" without a fork),
  * which has no PID here; nor to a dead one, whose PID may be another's. */
 void
 supervisor_signal_front(const struct run *run, int signal)
 {
-	const pid_t front = run->watchers.front;
-
-	if (front > 0 && getppid() == front)
-		(void)kill(front, signal);
-}
-
-static void
-continue_front(const struct run *run)
-{
-	if (run->facts->stops % 2 == 0)
-		return;
-	run->facts->stops++;
-	supervisor_signal_front(run, SIGCONT);
-}
-
-void
-supervisor_tell_outcome(const struct run *run)
-{
-	run->facts->has_outcome = true;
-	continue_front(run);
-	if (!run->facts->is_released) /* which may hang */
-		supervisor_signal_front(run, SIGCHLD);
+	if (getppid() == run->watchers.front)
+		(void)kill(run->watchers.front, signal);
 }
 
 /* Whether a signal of the terminal to the caller's job reaches the target: the
@@ -106,7 +69,7 @@ static bool
 has_target(const struct run *run)
 {
 	return run->target->shares_group && !run->target->has_exited &&
-	       getpgid(run->target->pid) == run->job.group;
+	       getpgid(run->target->pid) == run->callers_group;
 }
 
 /* --- stops ---------------------------------------------------------------- */
@@ -124,17 +87,15 @@ has_target(const struct run *run)
 static void
 stand_still(struct run *run, int signal, int64_t now)
 {
-	struct job *const job = &run->job;
-
-	if (job->terminal_stop != 0 && run->state < STATE_STOPPING &&
+	if (run->terminal_stop != 0 && run->state < STATE_STOPPING &&
 	    run->paused_at == NEVER)
 		run->paused_at = now;
 	if (run->facts->stops % 2 != 0 ||
 	    (!run->target->shares_group && !run->output.terminal.is_keyboard &&
-	     !job->is_asked))
+	     !run->is_asked_to_stop))
 		return;
 	run->facts->stop_signal =
-	    job->terminal_stop != 0 ? job->terminal_stop : signal;
+	    run->terminal_stop != 0 ? run->terminal_stop : signal;
 	run->facts->stops++;
 	supervisor_signal_front(run, SIGCHLD);
 }
@@ -144,27 +105,38 @@ static void
 end_stop(struct run *run, int64_t now)
 {
 	clocks_resume(run, now);
-	run->job.terminal_stop = 0;
-	run->job.is_asked = false;
-	continue_front(run);
+	run->terminal_stop = 0;
+	run->is_asked_to_stop = false;
+	if (run->facts->stops % 2 == 0)
+		return;
+	run->facts->stops++;
+	supervisor_signal_front(run, SIGCONT);
+}
+
+void
+supervisor_tell_outcome(struct run *run)
+{
+	run->facts->has_outcome = true;
+	end_stop(run, duration_now());
+	if (!run->facts->is_released) /* which may hang */
+		supervisor_signal_front(run, SIGCHLD);
 }
 
 /* Follows the target, if it was stopped, or continued by some process. */
 static void
 follow_target(struct run *run, int64_t now)
 {
-	struct job *const job = &run->job;
 	siginfo_t info;
 
 	while (!run->target->has_exited && run->state < STATE_KILLING &&
 	       wait_peek(run->target->pid, WSTOPPED | WCONTINUED, &info) ==
 	           run->target->pid) {
-		job->target_is_stopped = info.si_code != CLD_CONTINUED;
+		run->target_is_stopped = info.si_code != CLD_CONTINUED;
 		/* On a terminal of its own, Ctrl-Z does that. */
 		if (info.si_status == SIGTSTP &&
 		    run->output.terminal.is_keyboard)
-			job->terminal_stop = SIGTSTP;
-		if (job->target_is_stopped)
+			run->terminal_stop = SIGTSTP;
+		if (run->target_is_stopped)
 			stand_still(run, info.si_status, now);
 		else
 			end_stop(run, now);
@@ -176,9 +148,9 @@ stop(struct run *run, int signal, bool from_terminal, int64_t now)
 {
 	if (run->state >= STATE_STOPPING)
 		return;
-	run->job.is_asked = true;
+	run->is_asked_to_stop = true;
 	if (from_terminal)
-		run->job.terminal_stop = signal;
+		run->terminal_stop = signal;
 	/* In the caller's session, a process group that the target made is
 	 * orphaned, since the supervisor is in another session, and the kernel
 	 * ignores a terminal's stop signals for an orphaned group: setpgid(2).
@@ -188,7 +160,7 @@ stop(struct run *run, int signal, bool from_terminal, int64_t now)
 		                   from_terminal && run->target->shares_group
 		                       ? SIGSTOP
 		                       : signal);
-	if (run->target->has_exited || run->job.target_is_stopped)
+	if (run->target->has_exited || run->target_is_stopped)
 		stand_still(run, signal, now);
 }
 
@@ -197,7 +169,7 @@ go_on(struct run *run, int64_t now)
 {
 	/* The caller's shell has mostly continued the whole group. */
 	follow_target(run, now);
-	if (run->job.target_is_stopped || !has_target(run))
+	if (run->target_is_stopped || !has_target(run))
 		tree_signal_target(&run->tree, SIGCONT);
 	end_stop(run, now);
 }
@@ -286,7 +258,6 @@ take_orders(struct run *run, int64_t now)
 	/* End-of-file: each later poll(2) would return at once. */
 	(void)close(run->watchers.orders[0]);
 	run->watchers.orders[0] = -1;
-	run->watchers.front_is_lost = true;
 }
 
 int64_t
@@ -297,7 +268,7 @@ supervisor_wait(struct run *run, int64_t until)
 		[ORDERS] = { .fd = run->watchers.orders[0], .events = POLLIN },
 		[PARENT] = { .fd = run->parent_fd, .events = POLLIN },
 	};
-	struct signalfd_siginfo info;
+	siginfo_t info;
 	const int64_t ns = until - duration_now();
 	const struct timespec left = { ns > 0 ? ns / SECOND : 0,
 		                       ns > 0 ? ns % SECOND : 0 };
@@ -307,8 +278,7 @@ supervisor_wait(struct run *run, int64_t until)
 	const int64_t now = duration_now();
 
 	/* A signal only wakes this process up. */
-	while (fds[SIGNALS].revents != 0 &&
-	       read(run->watchers.signal_fd, &info, sizeof(info)) != -1)
+	while (signals_wait(SIGNALS_ALL, &info, 0) > 0)
 		;
 	/* Before the deaths: a key that has ended the target is for the target,
 	 * and cancels nothing. */
@@ -317,7 +287,6 @@ supervisor_wait(struct run *run, int64_t until)
 	if (fds[PARENT].revents != 0) {
 		(void)close(run->parent_fd);
 		run->parent_fd = -1;
-		run->parent_is_lost = true;
 	}
 	return now;
 }

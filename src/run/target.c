@@ -46,30 +46,22 @@ execute(char *const command[])
 	errno = ENOEXEC;
 }
 
-int
+void
 target_prepare(struct run *run)
 {
 	struct target *const target = run->target;
-	const struct sigaction by_default = { .sa_handler = SIG_DFL };
-	struct sigaction sigchld = by_default;
 
-	if (signals_mask(SIG_SETMASK, SIGNALS_ALL, &target->callers_mask) ==
-	    -1) {
-		message("cannot block signals: %s", strerror(errno));
-		return -1;
-	}
+	(void)signals_mask(SIG_SETMASK, SIGNALS_ALL, &target->callers_mask);
 	/* If SIGCHLD is ignored, the kernel reaps children by itself, and their
 	 * status is lost: wait(2). */
-	(void)sigaction(SIGCHLD, &by_default, &sigchld);
-	target->ignores_sigchld = sigchld.sa_handler == SIG_IGN;
+	target->ignores_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	target->shares_group =
 	    !run->output.has_pty && !run->options.setsid &&
 	    (terminal_share(&run->output.terminal) || run->options.foreground);
-	return 0;
 }
 
-/* Notes the interpreter that the first LINE of a file names behind "#!". A CR,
- * which an editor may not show, becomes "\r". */
+/* Notes the interpreter that the first LINE of a file names behind "#!", and a
+ * CR, which an editor may not show. */
 static void
 note_interpreter(const char *line, char text[INTERPRETER_SIZE])
 {
@@ -82,13 +74,13 @@ note_interpreter(const char *line, char text[INTERPRETER_SIZE])
 		length = strcspn(name, " \t\r\n");
 	}
 	(void)snprintf(text, INTERPRETER_SIZE, "%.*s%s", (int)length, name,
-	               name[length] == '\r' ? "\\r" : "");
+	               name[length] == '\r' ? "\\r (CR LF ends the line)" : "");
 }
 
 /* After ENOENT: looks whether COMMAND is there all the same, and its
  * interpreter is not. */
 static void
-look_for(const char *command, struct exec_failure *failure)
+look_for(const char *command, char interpreter[INTERPRETER_SIZE])
 {
 	const char *path = strchr(command, '/') == NULL ? getenv("PATH") : "";
 
@@ -105,7 +97,7 @@ look_for(const char *command, struct exec_failure *failure)
 
 		/* read(2) refuses a directory of that name. */
 		if (fd != -1 && read(fd, line, sizeof(line) - 1) > 0) {
-			note_interpreter(line, failure->interpreter);
+			note_interpreter(line, interpreter);
 			return;
 		}
 		path = path[length] == '\0' ? NULL : path + length + 1;
@@ -116,16 +108,15 @@ look_for(const char *command, struct exec_failure *failure)
 static _Noreturn void
 fail(const struct run *run, int status)
 {
-	struct exec_failure *const failure = &run->facts->exec_failure;
 	const int why = errno;
 
 	if (status == STATUS_NOT_FOUND)
-		look_for(run->options.command[0], failure);
-	failure->why = why; /* last: the rest is valid then */
+		look_for(run->options.command[0], run->facts->interpreter);
+	run->facts->exec_error = why; /* last: the rest is valid then */
 	_exit(status);
 }
 
-static uint64_t *early_signals; /* of the target */
+static volatile uint64_t early_signals; /* that came before the exec */
 
 /* Ctrl-Z before the exec would stop the target, and with it the supervisor,
  * which waits in vfork(2). So the signal is noted, and sent once more after the
@@ -133,17 +124,13 @@ static uint64_t *early_signals; /* of the target */
 static void
 note_early_stop(int signal)
 {
-	*early_signals |= SIGNAL_BIT(signal);
+	early_signals |= SIGNAL_BIT(signal);
 }
 
 /* malloc(3) and the like are safe here: the supervisor has one thread. */
 static _Noreturn void
-become_target(struct run *run, pid_t supervisor)
+become_target(struct run *run)
 {
-	const struct sigaction ignore = { .sa_handler = SIG_IGN };
-	const struct sigaction note = { .sa_handler = note_early_stop,
-		                        .sa_flags = SA_RESTART };
-
 	/* For the supervisor, whose memory this is, and for a front that takes
 	 * over. */
 	run->target->pid = run->tree.target = getpid();
@@ -152,13 +139,13 @@ become_target(struct run *run, pid_t supervisor)
 	 * died between fork and prctl(2), no signal comes. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		fail(run, STATUS_FAILED);
-	if (getppid() != supervisor)
+	if (getppid() != run->watchers.supervisor)
 		(void)kill(getpid(), SIGKILL); /* as that signal would have */
 
 	if (!run->target->shares_group)
 		(void)setpgid(0, 0); /* in the supervisor's session */
 	/* No process of the command may live that --reap does not know of. */
-	if (resources_register(run) == -1) {
+	if (!resources_register(run)) {
 		message("cannot put the run on record");
 		fail(run, STATUS_FAILED);
 	}
@@ -167,12 +154,11 @@ become_target(struct run *run, pid_t supervisor)
 	     dup2(run->watchers.null_fd, STDIN_FILENO) == -1) ||
 	    output_connect(&run->output) == -1)
 		fail(run, STATUS_FAILED);
-	early_signals = &run->target->early_signals;
 	if (!signal_is_ignored(SIGTSTP))
-		(void)sigaction(SIGTSTP, &note, NULL);
+		(void)signal(SIGTSTP, note_early_stop);
 	/* As they were before target_prepare(). */
 	if (run->target->ignores_sigchld)
-		(void)sigaction(SIGCHLD, &ignore, NULL);
+		(void)signal(SIGCHLD, SIG_IGN);
 	(void)signals_mask(SIG_SETMASK, run->target->callers_mask, NULL);
 	execute(run->options.command);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
@@ -185,20 +171,17 @@ become_target(struct run *run, pid_t supervisor)
  * but as one that the target has had.
  */
 void
-target_note_early_signals(struct target *target)
+target_note_early_signals(const struct target *target)
 {
 	if (target->shares_group)
-		target->early_signals |=
-		    signals_pending() &
-		    (SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |
-		     SIGNAL_BIT(SIGTSTP));
+		early_signals |= signals_pending() &
+		                 (SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |
+		                  SIGNAL_BIT(SIGTSTP));
 }
 
 int
 target_start(struct run *run)
 {
-	const pid_t supervisor = getpid();
-
 	target_note_early_signals(run->target);
 
 	/* Not _Fork(3): to copy the page tables, and the pages that the target
@@ -209,35 +192,33 @@ target_start(struct run *run)
 	if (target == -1)
 		return -1;
 	if (target == 0)
-		become_target(run, supervisor);
+		become_target(run);
 	/* NOLINTEND(*ork) */
 	for (int i = SIGHUP; i <= SIGTSTP; i++) {
-		if ((run->target->early_signals & SIGNAL_BIT(i)) != 0)
+		if ((early_signals & SIGNAL_BIT(i)) != 0)
 			tree_signal_target(&run->tree, i);
 	}
 	return 0;
 }
 
 void
-target_tell_failure(const struct options *options,
-                    const struct exec_failure *failure)
+target_tell_failure(const struct run *run)
 {
-	const char *const command = options->command[0];
+	const char *const command = run->options.command[0];
+	const char *const interpreter = run->facts->interpreter;
 	const bool has_syntax = command[strcspn(command, SYNTAX)] != '\0';
 	/* COMMAND was perhaps not meant as the name of a file. */
-	const bool may_be_else = failure->why == ENOENT && *command != '\0' &&
+	const bool may_be_else = run->facts->exec_error == ENOENT &&
+	                         *command != '\0' &&
 	                         (has_syntax || strchr(command, '/') == NULL);
-	const char *const why = strerror(failure->why);
+	const char *const why = strerror(run->facts->exec_error);
 	int64_t ns;
 
-	if (options->is_timeout)
+	if (run->options.is_timeout)
 		message("failed to run command '%s': %s", command, why);
-	else if (*failure->interpreter != '\0')
-		message("cannot run '%s': the interpreter is missing: %s%s",
-		        command, failure->interpreter,
-		        strchr(failure->interpreter, '\\') == NULL
-		            ? ""
-		            : " (CR LF ends the line)");
+	else if (*interpreter != '\0')
+		message("cannot run '%s': the interpreter is missing: %s",
+		        command, interpreter);
 	else if (may_be_else && *command <= '9' &&
 	         duration_parse(command, &ns) == 0)
 		message("cannot run '%s': no such program; did you mean -t %s?",
