@@ -85,16 +85,18 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 	while (unit < &units[SECONDS] && ns < unit->ns)
 		unit++;
 
+	const int64_t us = ns / 1000;
+	const int64_t ms = ns / MILLISECOND;
 	const long long whole = ns / unit->ns;
 	const long long rest = ns % unit->ns / unit[1].ns;
 
 	/* %g leaves out the zeros at the end of a fraction. */
 	if (ns > 0 && ns < SECOND)
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gms",
-		               (double)(ns / 1000) / 1000);
+		               (double)us / 1000);
 	else if (unit == &units[SECONDS])
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gs",
-		               (double)(ns / MILLISECOND) / 1000);
+		               (double)ms / 1000);
 	else if (rest == 0)
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%lld%s", whole,
 		               unit->suffix);

@@ -471,11 +471,10 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 	if (result == 1 && place.fd != -1 &&
 	    flock(place.fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
 		result = -1;
-	else if (result == 1 && !is_named(&place))
+	if (result == 1 && !is_named(&place))
 		result = 0;
-	else if (result == 1 &&
-	         unlinkat(place.directory_fd, place.name,
-	                  place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
+	if (result == 1 && unlinkat(place.directory_fd, place.name,
+	                            place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
 		result = -1;
 	if (result == -1 && (errno == ENOENT || errno == ENOTDIR))
 		result = 0;
