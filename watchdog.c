@@ -62,7 +62,7 @@ static _Noreturn void die(const char *what);
 int
 main(int argc, char *argv[])
 {
-	/* In the page of libc's variables: a page of its own takes longer. */
+	/* In the page of libc's variables, which saves a page fault. */
 	static struct run run __attribute__((section(".data")));
 	const struct options *const options = &run.options;
 	const int status = options_read(&run.options, argc, argv);
@@ -90,6 +90,7 @@ main(int argc, char *argv[])
 	run.watchers.supervisor = _Fork();
 	if (run.watchers.supervisor == -1) {
 		run.facts->exec_error = errno;
+		run.watchers.supervisor = 0; /* owns no file */
 		leave(&run);
 	}
 	if (run.watchers.supervisor == 0)
@@ -123,6 +124,13 @@ prepare(struct run *run)
 	run->facts->tree_is_empty = true;
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
+	/* Not PR_SET_PDEATHSIG, which comes when the caller's thread ends:
+	 * prctl(2). A caller in another PID namespace has no PID here. */
+	if (run->options.die_with_parent) {
+		run->parent_fd = pidfd_open(getppid());
+		if (run->parent_fd == -1)
+			die("--die-with-parent: cannot watch the caller");
+	}
 	/* A dead file system can hang these calls. So signals still end this
 	 * process, until target_prepare() blocks them. */
 	if (resources_prepare(run) == -1 ||
@@ -143,13 +151,6 @@ prepare(struct run *run)
 	if (!watchers->has_older_children &&
 	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die("cannot become a subreaper");
-	/* Not PR_SET_PDEATHSIG, which comes when the caller's thread ends:
-	 * prctl(2). A caller in another PID namespace has no PID here. */
-	if (run->options.die_with_parent) {
-		run->parent_fd = pidfd_open(getppid());
-		if (run->parent_fd == -1)
-			die("--die-with-parent: cannot watch the caller");
-	}
 	runid_make(run->facts->id, run->facts->id_variable, watchers->front);
 
 	/* Comes last: the failures above exit without releasing a lock. */
@@ -211,7 +212,7 @@ take_over(struct run *run)
 	siginfo_t info;
 	enum reason why;
 
-	run->watchers.is_front = true;
+	run->watchers.has_taken_over = true;
 	/* The target may be reaped, and its PID be another process's. Where it
 	 * was not forked, its PID is 0, and so the tree's target stays. */
 	if (wait_peek(target, WEXITED | WNOWAIT, &info) != CHILD_NONE_LEFT)
@@ -321,9 +322,9 @@ enter(struct run *run, enum reason why, int64_t now)
 	    (run->state == STATE_DONE || duration_now() < run->due[CLOCK_KILL]))
 		run->facts->look.is_late =
 		    tell_look(run, duration_now() + 2 * LOOK_BUDGET) > 0;
-	/* A process that SIGKILL wakes in wait4(2) looks for dead children once
-	 * more, and may reap the child that has just been killed. So who was
-	 * seen alive counts; and in a stop, as many as are shown. */
+	/* A parent in the tree, which SIGKILL wakes in wait4(2), may still reap
+	 * a child that has just been killed. So who was seen alive counts; and
+	 * in a stop, as many as are shown. */
 	if (seen > count || (seen > 0 && run->state == STATE_STOPPING))
 		count = seen;
 	if (run->state == STATE_KILLING ||
@@ -346,7 +347,7 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 	if (run->facts->stop != REASON_NONE)
 		return;
 	run->facts->stop = why;
-	if (!run->watchers.is_front)
+	if (!run->watchers.has_taken_over)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	supervisor_signal_front(run, SIGCHLD);
 }
@@ -398,9 +399,10 @@ kill_tree(struct run *run)
 {
 	/* Where the children are not the run's, the target's death signal has
 	 * to do: take_over(). */
-	run->facts->tree_is_empty =
-	    !(run->watchers.is_front && run->watchers.has_older_children) &&
-	    tree_kill(&run->tree);
+	const bool is_in_reach =
+	    !run->watchers.has_taken_over || !run->watchers.has_older_children;
+
+	run->facts->tree_is_empty = is_in_reach && tree_kill(&run->tree);
 	tell_signal(run, SIGKILL);
 	supervisor_reap(run, duration_now());
 	return run->tree.killed;

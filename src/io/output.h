@@ -88,8 +88,7 @@ void output_note_exit(const struct output *output);
 void output_keep(const struct output *output, bool is_front,
                  int keep[OUTPUT_FDS]);
 
-/* --- pump.c: in the front ---------------------------------------------------
- */
+/* --- pump.c: in the front ------------------------------------------------- */
 
 /* What output_pump() has found. */
 enum {

@@ -197,13 +197,13 @@ run_outcome(const struct run *run)
 	const int status = reasons[run->facts->stop].status;
 	/* timeout(1) dies by SIGKILL where it needed SIGKILL: a shell shows
 	 * 137, as POSIX has it. */
-	const bool is_told =
+	const bool keeps_status =
 	    options->preserve_status ||
 	    (options->is_timeout && target.kind == OUTCOME_SIGNAL &&
 	     target.value == SIGKILL);
 
 	if ((run->target->exited_by_itself || status == STATUS_OF_TARGET ||
-	     (status == STATUS_TIMED_OUT && is_told)) &&
+	     (status == STATUS_TIMED_OUT && keeps_status)) &&
 	    target.kind != OUTCOME_UNKNOWN)
 		return target;
 	return (struct outcome){ OUTCOME_EXIT, status == STATUS_OF_TARGET

@@ -23,8 +23,8 @@
 struct front {
 	int64_t deadline; /* of the supervisor; NEVER */
 	int lateness;     /* how often that has passed */
-	int signs;        /* of life in the facts, as last seen, */
-	unsigned stops;   /* as well */
+	int signs;        /* of life in the facts, seen so far: 0 to 2 */
+	unsigned stops;   /* of the facts, as last seen */
 };
 
 /* The end of a stop that begins now. */
@@ -154,7 +154,7 @@ stop_job(struct run *run, struct front *front)
 	const int64_t stopped = duration_now() - now;
 
 	front->deadline = duration_add(front->deadline, stopped);
-	/* From now on, it only bounds the front's drain. */
+	/* In the front, --timeout only bounds the drain now. */
 	run->options.timeout = duration_add(run->options.timeout, stopped);
 	run->output.quiet_since = duration_now();
 	terminal_take(&run->output.terminal);
@@ -241,6 +241,11 @@ front_watch(struct run *run)
 	/* A supervisor hung in the release: this process would, too. */
 	if (!is_dead || (front.lateness > 1 && run->facts->has_outcome))
 		run->facts->is_released = true;
+	/* Who has SIGKILL pending does not reap: the target keeps its PID. */
+	if (!is_dead && !run->facts->has_outcome) {
+		run->tree.target = run->target->pid;
+		tree_signal_target(&run->tree, SIGKILL);
+	}
 	/* The children of a supervisor that is not dead are not ours. */
 	return run->facts->has_outcome || !is_dead;
 }
@@ -293,8 +298,8 @@ static int64_t
 end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
 	const enum reason stop = run->facts->stop;
-	const bool is_bounded = run->watchers.is_front || run->cancels > 0 ||
-	                        stop == REASON_CANCELLED ||
+	const bool is_bounded = run->watchers.has_taken_over ||
+	                        run->cancels > 0 || stop == REASON_CANCELLED ||
 	                        stop == REASON_PARENT_LOST ||
 	                        stop == REASON_TIMEOUT;
 	const int64_t timeout =

@@ -241,8 +241,6 @@ write_file(const struct run *run, const struct strbuf *line)
 	/* The report's own name may be as long as a name can be. */
 	(void)snprintf(unfinished, sizeof(unfinished), ".%s.new",
 	               run->facts->id);
-	/* Of the supervisor, if it was killed while it wrote. */
-	(void)unlinkat(report->directory_fd, unfinished, 0);
 
 	const int fd = openat(report->directory_fd, unfinished,
 	                      O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, MODE);

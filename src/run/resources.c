@@ -122,6 +122,7 @@ refuse_run(struct run *run, const struct lock *refused)
 	} else if (errno == ECANCELED) {
 		run->facts->stop = REASON_PARENT_LOST;
 	} else {
+		run->facts->exec_error = errno;
 		(void)refuse("lock", refused->path);
 	}
 }

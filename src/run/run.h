@@ -79,10 +79,11 @@ struct facts {
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
 	enum reason stop;       /* the first reason to end the tree */
-	_Atomic unsigned stops; /* odd: the front is to stop, by STOP_SIGNAL */
+	_Atomic unsigned stops; /* stops and continues; odd: the front is to
+	                         * stop, by STOP_SIGNAL */
 	int stop_signal;
 	_Atomic bool has_outcome; /* of the supervisor */
-	bool tree_is_empty;       /* not yet begun, or for good */
+	bool tree_is_empty;       /* before the target's fork, too */
 	int64_t started_at;       /* wdrun, since the epoch */
 	_Atomic int64_t started;  /* the target; 0: not yet */
 	int64_t ended;            /* the run; 0: not yet, or in a take-over */
@@ -104,7 +105,7 @@ struct facts {
 struct watchers {
 	pid_t front;
 	pid_t supervisor;
-	bool is_front;           /* the front acts as supervisor */
+	bool has_taken_over;     /* the front, from a killed supervisor */
 	bool has_older_children; /* the front, from before wdrun's exec */
 	int orders[2]; /* [0], the supervisor's, -1: the front is lost; [1], the
 	                * front's */

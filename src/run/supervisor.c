@@ -236,8 +236,10 @@ take_orders(struct run *run, int64_t now)
 	                      sizeof(order))) == (ssize_t)sizeof(order)) {
 		switch (order.kind) {
 		case ORDER_SIGNAL:
-			obey_signal(run, order.signal, order.from_terminal,
-			            now);
+			/* At the end, other processes may have the PIDs. */
+			if (run->state != STATE_DONE)
+				obey_signal(run, order.signal,
+				            order.from_terminal, now);
 			break;
 		case ORDER_SILENT:
 			if (run->options.idle_unless_busy &&
