@@ -35,6 +35,17 @@ run_script() {
 	done
 }
 
+@test "the terminal is given back when nobody reads the command's output any more" {
+	at_prompt
+	run_script "wdrun --pty -k 0 sh -c 'trap \"\" HUP; while :; do echo x; sleep 0.1; done' |
+		{ head -n 1; echo >gone; }"
+	wait_until test -e gone
+	wait_until no has_keys
+	press C-c
+	wait_until prompted
+	usable
+}
+
 # bats test_tags=slow
 @test "the command's terminal has the caller's modes and size, and output goes where it was sent" {
 	at_prompt
