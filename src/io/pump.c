@@ -250,7 +250,7 @@ prepare(const struct output *output, struct pollfd polled[])
 	if (terminal->keys.written < terminal->keys.size)
 		polled[AT_MASTER].fd = output->streams[0].in_fd;
 	else if (terminal->is_keyboard && terminal->is_ours &&
-	         !terminal->facts->is_over && output->streams[0].in_fd != -1)
+	         !terminal->facts->is_over)
 		polled[AT_KEYS].fd = terminal->fd;
 }
 
@@ -280,7 +280,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	struct stream *const first = &output->streams[0];
 	int why;
 
-	if (!terminal->is_keyboard || first->in_fd == -1)
+	if (!terminal->is_keyboard)
 		return;
 	if (!terminal->is_ours)
 		terminal_take(terminal);
@@ -305,8 +305,10 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 		polled[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
 	polled[AT_SIGNALS].fd = signal_fd;
 	polled[AT_MASTER].events = polled[AT_TEE].events = POLLOUT;
-	if (output->streams[0].in_fd == -1) /* nobody wants keys any more */
+	if (output->streams[0].in_fd == -1) { /* nobody wants keys any more */
+		output->terminal.facts->is_over = true;
 		terminal_give_back(&output->terminal);
+	}
 	prepare(output, polled);
 	if (silence < until)
 		until = silence;

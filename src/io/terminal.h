@@ -16,7 +16,8 @@ struct part {
  * is left alive gives the terminal back. */
 struct terminal_facts {
 	_Atomic bool is_raw;  /* instead of MODES */
-	_Atomic bool is_over; /* the command has exited: no more keys */
+	_Atomic bool is_over; /* no more keys: the command has exited, or been
+	                       * hung up */
 	struct termios modes; /* before it was raw, or shared */
 };
 
