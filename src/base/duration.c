@@ -123,10 +123,18 @@ duration_now(void)
 	return duration_of_clock(CLOCK_MONOTONIC);
 }
 
+struct timespec
+duration_to_timespec(int64_t ns)
+{
+	if (ns < 0)
+		ns = 0;
+	return (struct timespec){ ns / SECOND, ns % SECOND };
+}
+
 void
 duration_sleep(int64_t ns)
 {
-	const struct timespec time = { ns / SECOND, ns % SECOND };
+	const struct timespec time = duration_to_timespec(ns);
 
 	(void)nanosleep(&time, NULL);
 }

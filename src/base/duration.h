@@ -26,6 +26,9 @@ char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 int64_t duration_of_clock(clockid_t clock);
 int64_t duration_now(void);
 
+/* Returns NS, or 0 where NS is below 0, for calls like ppoll(2). */
+struct timespec duration_to_timespec(int64_t ns);
+
 /* Sleeps for NS nanoseconds, or until a signal handler has run. */
 void duration_sleep(int64_t ns);
 

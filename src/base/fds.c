@@ -59,32 +59,47 @@ fds_close(int fd)
 	errno = why;
 }
 
-/* O_NONBLOCK on FD would affect each process that shares its description. But a
- * pipe that poll(2) calls writable takes PIPE_BUF bytes at once, unless another
- * process fills it first: pipe(7). */
-bool
-fds_write(int fd, const void *data, size_t size, int patience_ms)
+int
+fds_write_part(int fd, struct part *part, bool may_block)
 {
-	struct pollfd ready = { .fd = fd, .events = POLLOUT };
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+
+	while (part->written < part->size) {
+		const size_t left = part->size - part->written;
+		/* O_NONBLOCK on FD would affect each process that shares its
+		 * description. But a pipe that poll(2) calls writable takes
+		 * PIPE_BUF bytes at once, unless another process fills the pipe
+		 * first: pipe(7). */
+		const size_t size =
+		    may_block && left > PIPE_BUF ? PIPE_BUF : left;
+
+		if (may_block && poll(&room, 1, 0) == 0)
+			return EAGAIN;
+
+		const ssize_t length =
+		    fd == -1 ? (ssize_t)size
+		             : write(fd, part->text + part->written, size);
+
+		if (length > 0)
+			part->written += (size_t)length;
+		else if (length == 0 || errno != EINTR)
+			return length == 0 ? EIO : errno;
+	}
+	return 0;
+}
+
+bool
+fds_write(int fd, char *data, size_t size, int patience_ms)
+{
+	struct part part = { data, size, 0 };
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
 	struct stat file;
 	const bool is_file = fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
-	const size_t at_once = is_file ? size : PIPE_BUF;
-	size_t done = 0;
+	int why;
 
-	while (done < size) {
-		const size_t left = size - done;
-		const int result = poll(&ready, 1, patience_ms);
-		ssize_t length = -1;
-
-		if (result == 0)
-			errno = ETIMEDOUT;
-		else if (result == 1)
-			length = write(fd, (const char *)data + done,
-			               left < at_once ? left : at_once);
-		if (length > 0)
-			done += (size_t)length;
-		else if (length == 0 || (errno != EAGAIN && errno != EINTR))
-			return false;
-	}
-	return true;
+	while ((why = fds_write_part(fd, &part, !is_file)) == EAGAIN &&
+	       poll(&room, 1, patience_ms) != 0)
+		;
+	errno = why == EAGAIN ? ETIMEDOUT : why;
+	return why == 0;
 }

@@ -18,7 +18,18 @@ void fds_release(int null_fd, const int keep[], size_t count);
 /* Closes FD, unless FD is -1. Keeps errno. */
 void fds_close(int fd);
 
+/* Bytes, and how many of them are written. */
+struct part {
+	char *text;
+	size_t size;
+	size_t written;
+};
+
+/* Writes what is left of PART, as far as FD takes it now; -1 takes all. If FD
+ * MAY_BLOCK, asks poll(2) first. Returns 0; or errno: EAGAIN if FD is full. */
+int fds_write_part(int fd, struct part *part, bool may_block);
+
 /* Writes the SIZE bytes at DATA to FD, until a pipe, socket or terminal takes
  * nothing for PATIENCE_MS milliseconds (-1: without a bound). Returns whether
  * all were written; if not, with errno of write(2) or ETIMEDOUT. */
-bool fds_write(int fd, const void *data, size_t size, int patience_ms);
+bool fds_write(int fd, char *data, size_t size, int patience_ms);

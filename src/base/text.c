@@ -47,6 +47,21 @@ strbuf_addf(struct strbuf *line, const char *format, ...)
 	va_end(arguments);
 }
 
+bool
+chunk_search(char *chunk, size_t size, size_t *carried, const char *text)
+{
+	const size_t length = strlen(text);
+	char *const start = chunk - *carried;
+	const size_t all = *carried + size;
+	const bool is_found = memmem(start, all, text, length) != NULL;
+
+	/* A byte less than TEXT has: enough for a text that ends in the next
+	 * chunk, and too little to find it twice. */
+	*carried = all < length ? all : length - 1;
+	memmove(chunk - *carried, start + all - *carried, *carried);
+	return is_found;
+}
+
 /* --- UTF-8 ---------------------------------------------------------------- */
 
 /* Returns the length in bytes of the first character of TEXT; or 0 if that is a

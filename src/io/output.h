@@ -32,7 +32,7 @@ struct stream {
 	struct part chunk;
 	struct part copy;
 	bool keeps_return; /* a "\r" at the end of the last chunk */
-	size_t carried; /* bytes before COPY that --until may have begun in */
+	size_t carried;    /* bytes before COPY, for chunk_search() */
 };
 
 /* What the front has carried, in memory that both watchers share. */
@@ -111,7 +111,3 @@ bool output_is_over(const struct output *output);
 /* Reads what is left, at most 1 MiB of a stream, and counts it, and what is
  * under way, as undelivered. */
 void output_give_up(struct output *output);
-
-/* Whether UNTIL, of LENGTH bytes, is in the text of STREAM, or ends there. The
- * end of the text is carried over, before the text that comes next. */
-bool stream_search(struct stream *stream, const char *until, size_t length);

@@ -1,6 +1,5 @@
 /* Carries the command's output, and keys, in one ppoll(2). */
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
+#include "base/text.h"
 #include "io/output.h"
 #include "watchdog.h"
 
@@ -62,21 +62,6 @@ take_out_returns(struct stream *stream)
 	}
 }
 
-bool
-stream_search(struct stream *stream, const char *until, size_t length)
-{
-	char *const start = stream->copy.text - stream->carried;
-	const size_t size = stream->carried + stream->copy.size;
-	const bool is_found = memmem(start, size, until, length) != NULL;
-
-	/* A byte less than UNTIL has: enough for one that ends in the next
-	 * chunk, and too little to find it twice. */
-	stream->carried = size < length ? size : length - 1;
-	memmove(stream->copy.text - stream->carried,
-	        start + size - stream->carried, stream->carried);
-	return is_found;
-}
-
 /* Reads a chunk. Returns false if there is none now. */
 static bool
 read_chunk(struct output *output, struct stream *stream)
@@ -118,40 +103,13 @@ hang_up(struct stream *stream)
 	close_stream(stream);
 }
 
-/* Writes what is left of PART as far as FD takes it; -1 takes all. If FD
- * MAY_BLOCK, PIPE_BUF bytes at once have room where poll(2) says so. Returns 0,
- * or errno. */
-static int
-write_rest(struct part *part, int fd, bool may_block)
-{
-	struct pollfd room = { .fd = fd, .events = POLLOUT };
-
-	while (part->written < part->size) {
-		const size_t left = part->size - part->written;
-		const size_t size =
-		    may_block && left > PIPE_BUF ? PIPE_BUF : left;
-
-		if (may_block && poll(&room, 1, 0) == 0)
-			return EAGAIN;
-
-		const ssize_t length =
-		    fd == -1 ? (ssize_t)size
-		             : write(fd, part->text + part->written, size);
-
-		if (length > 0)
-			part->written += (size_t)length;
-		else if (length == 0 || errno != EINTR)
-			return length == 0 ? EIO : errno;
-	}
-	return 0;
-}
-
 static void
 deliver(struct output *output, struct stream *stream)
 {
 	struct part *const chunk = &stream->chunk;
 	const size_t before = chunk->written;
-	const int why = write_rest(chunk, stream->out_fd, stream->may_block);
+	const int why =
+	    fds_write_part(stream->out_fd, chunk, stream->may_block);
 
 	if (stream->out_fd != -1)
 		output->facts->relayed += chunk->written - before;
@@ -173,7 +131,7 @@ static void
 copy(struct output *output, struct stream *stream)
 {
 	const int fd = stream->is_copied ? output->tee_fd : -1;
-	const int why = write_rest(&stream->copy, fd, false);
+	const int why = fds_write_part(fd, &stream->copy, false);
 
 	if (why == 0 || why == EAGAIN)
 		return;
@@ -204,7 +162,8 @@ carry(struct output *output, struct stream *stream)
 		    !read_chunk(output, stream))
 			break;
 		if (until == NULL || output->is_found ||
-		    !stream_search(stream, until, strlen(until)))
+		    !chunk_search(stream->copy.text, stream->copy.size,
+		                  &stream->carried, until))
 			continue;
 		output->is_found = true;
 		found = PUMP_FOUND;
@@ -287,7 +246,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	/* A terminal that is gone is a hang-up of the command's, too. */
 	if (polled[AT_KEYS].revents != 0 && !terminal_read_keys(terminal))
 		hang_up(first);
-	why = write_rest(&terminal->keys, first->in_fd, false);
+	why = fds_write_part(first->in_fd, &terminal->keys, false);
 	if (why != 0 && why != EAGAIN)
 		terminal->keys.written = terminal->keys.size;
 	if (!terminal->is_ours)
@@ -319,9 +278,8 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 		until = next < until ? next : until;
 	}
 
-	const int64_t ns = until - duration_now();
-	const struct timespec left = { ns > 0 ? ns / SECOND : 0,
-		                       ns > 0 ? ns % SECOND : 0 };
+	const struct timespec left =
+	    duration_to_timespec(until - duration_now());
 	const int ready = ppoll(polled, AT_COUNT, &left, NULL);
 
 	if (ready == -1)

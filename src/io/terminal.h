@@ -2,15 +2,9 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <termios.h>
 
-/* Bytes, and how many of them are written. */
-struct part {
-	char *text;
-	size_t size;
-	size_t written;
-};
+#include "base/fds.h"
 
 /* The modes of the caller's terminal, in memory that both watchers share: who
  * is left alive gives the terminal back. */

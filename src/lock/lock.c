@@ -268,7 +268,7 @@ await(struct lock *lock, const struct lock_wait *wait)
 	         !is_named(&lock->file))
 		left = 0;
 
-	struct timespec time = { left / SECOND, left % SECOND };
+	const struct timespec time = duration_to_timespec(left);
 	const uint64_t mask = wait->callers_mask & ~SIGNALS_TERMINATING;
 	/* Not ppoll(3): libc's sigset_t lacks signals 32 to 34 (signals.h). */
 	const bool is_orphan =

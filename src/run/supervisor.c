@@ -271,9 +271,8 @@ supervisor_wait(struct run *run, int64_t until)
 		[PARENT] = { .fd = run->parent_fd, .events = POLLIN },
 	};
 	siginfo_t info;
-	const int64_t ns = until - duration_now();
-	const struct timespec left = { ns > 0 ? ns / SECOND : 0,
-		                       ns > 0 ? ns % SECOND : 0 };
+	const struct timespec left =
+	    duration_to_timespec(until - duration_now());
 
 	(void)ppoll(fds, sizeof(fds) / sizeof(fds[0]), &left, NULL);
 

@@ -2,7 +2,7 @@
  * A text is found in whatever chunks it arrives, as by a search in the whole
  * stream.
  */
-#include "io/output.h"
+#include "base/text.h"
 
 #include "check.h"
 #include "watchdog.h"
@@ -23,12 +23,12 @@ random_below(size_t bound)
 	return (size_t)((state * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % bound;
 }
 
-/* Few letters, so that parts of the text appear by chance; zero is a letter. */
+/* Few letters, so that parts of the text appear by chance; the third is 0. */
 static void
-fill(char *text, size_t length)
+fill(char *text, size_t length, size_t letters)
 {
 	while (length > 0)
-		text[--length] = "a\xff"[random_below(3)];
+		text[--length] = "a\xff"[random_below(letters)];
 }
 
 /* Feeds a stream in chunks; behind each is the rest of an earlier one. */
@@ -37,30 +37,28 @@ check_random(void)
 {
 	static char buffer[UNTIL_MAX + STREAM_MAX];
 	char *const chunk = buffer + UNTIL_MAX;
-	char text[TEXT_MAX];
+	char text[TEXT_MAX + 1];
 	char all[STREAM_MAX];
-	const size_t length = 1 + random_below(sizeof(text));
+	const size_t length = 1 + random_below(TEXT_MAX);
 	const size_t end = random_below(sizeof(all));
-	struct stream stream = { .carried = 0 };
+	size_t carried = 0;
+	size_t size;
 
-	fill(text, length);
-	fill(all, end);
-	for (size_t first = 0; first < end; first += stream.copy.size) {
-		const size_t size = random_below(3 * length + 1);
+	fill(text, length, 2);
+	text[length] = '\0';
+	fill(all, end, 3);
+	for (size_t first = 0; first < end; first += size) {
 		/* Where the text begins if it ends in this chunk. */
 		const size_t begin = first < length ? 0 : first + 1 - length;
 
-		stream = (struct stream){
-			.copy = { chunk,
-			          size < end - first ? size : end - first, 0 },
-			.carried = stream.carried,
-		};
-		memcpy(chunk, all + first, stream.copy.size);
-		CHECK(stream_search(&stream, text, length) ==
-		          (memmem(all + begin, first + stream.copy.size - begin,
-		                  text, length) != NULL),
+		size = random_below(3 * length + 1);
+		size = size < end - first ? size : end - first;
+		memcpy(chunk, all + first, size);
+		CHECK(chunk_search(chunk, size, &carried, text) ==
+		          (memmem(all + begin, first + size - begin, text,
+		                  length) != NULL),
 		      "a text");
-		CHECK(memcmp(chunk, all + first, stream.copy.size) == 0,
+		CHECK(memcmp(chunk, all + first, size) == 0,
 		      "the chunk has changed");
 	}
 }
