@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/duration.h"
+#include "inspect/command.h"
 #include "inspect/look.h"
 #include "io/output.h"
 #include "lock/lock.h"
@@ -53,8 +54,6 @@ struct order {
 	int signal;
 	bool from_terminal; /* the terminal has sent SIGNAL to the job */
 };
-
-#define INTERPRETER_SIZE 100
 
 /* COMMAND's own process. */
 struct target {
@@ -260,9 +259,6 @@ void target_note_early_signals(const struct target *target);
  * 0, or -1 with errno of fork(2). The target's exit status (125, 126, 127) and
  * the facts tell of a failure after that. */
 int target_start(struct run *run);
-
-/* Prints why COMMAND could not be executed, and what may have been meant. */
-void target_tell_failure(const struct run *run);
 
 /* --- resources.c: locks, files to clean up, registry entry ---------------- */
 

@@ -3,11 +3,8 @@
 
 #include <alloca.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,9 +12,6 @@
 #include "base/message.h"
 #include "proc/signals.h"
 #include "run/run.h"
-
-#define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
-#define SYNTAX    " \t\n;&|<>()$`="
 
 /* As execvp(3) in POSIX, and unlike musl's: a file that is no program to the
  * kernel (ENOEXEC) is a shell script. The shell looks the file up in PATH once
@@ -60,50 +54,6 @@ target_prepare(struct run *run)
 	    (terminal_share(&run->output.terminal) || run->options.foreground);
 }
 
-/* Notes the interpreter that the first LINE of a file names behind "#!", and a
- * CR, which an editor may not show. */
-static void
-note_interpreter(const char *line, char text[INTERPRETER_SIZE])
-{
-	const char *name = "the dynamic loader (ld.so)";
-	size_t length = strlen(name);
-
-	if (strncmp(line, "#!", strlen("#!")) == 0) {
-		name = line + strlen("#!");
-		name += strspn(name, " \t");
-		length = strcspn(name, " \t\r\n");
-	}
-	(void)snprintf(text, INTERPRETER_SIZE, "%.*s%s", (int)length, name,
-	               name[length] == '\r' ? "\\r (CR LF ends the line)" : "");
-}
-
-/* After ENOENT: looks whether COMMAND is there all the same, and its
- * interpreter is not. */
-static void
-look_for(const char *command, char interpreter[INTERPRETER_SIZE])
-{
-	const char *path = strchr(command, '/') == NULL ? getenv("PATH") : "";
-
-	while (path != NULL) {
-		const size_t length = strcspn(path, ":");
-		char file[PATH_MAX];
-		char line[LINE_SIZE] = "";
-
-		(void)snprintf(file, sizeof(file), "%.*s%s%s", (int)length,
-		               path, length == 0 ? "" : "/", command);
-
-		const int fd =
-		    open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-		/* read(2) refuses a directory of that name. */
-		if (fd != -1 && read(fd, line, sizeof(line) - 1) > 0) {
-			note_interpreter(line, interpreter);
-			return;
-		}
-		path = path[length] == '\0' ? NULL : path + length + 1;
-	}
-}
-
 /* Ends the target before its exec, because of errno. */
 static _Noreturn void
 fail(const struct run *run, int status)
@@ -111,7 +61,8 @@ fail(const struct run *run, int status)
 	const int why = errno;
 
 	if (status == STATUS_NOT_FOUND)
-		look_for(run->options.command[0], run->facts->interpreter);
+		command_find_interpreter(run->options.command[0],
+		                         run->facts->interpreter);
 	run->facts->exec_error = why; /* last: the rest is valid then */
 	_exit(status);
 }
@@ -199,33 +150,4 @@ target_start(struct run *run)
 			tree_signal_target(&run->tree, i);
 	}
 	return 0;
-}
-
-void
-target_tell_failure(const struct run *run)
-{
-	const char *const command = run->options.command[0];
-	const char *const interpreter = run->facts->interpreter;
-	const bool has_syntax = command[strcspn(command, SYNTAX)] != '\0';
-	/* COMMAND was perhaps not meant as the name of a file. */
-	const bool may_be_else = run->facts->exec_error == ENOENT &&
-	                         *command != '\0' &&
-	                         (has_syntax || strchr(command, '/') == NULL);
-	const char *const why = strerror(run->facts->exec_error);
-	int64_t ns;
-
-	if (run->options.is_timeout)
-		message("failed to run command '%s': %s", command, why);
-	else if (*interpreter != '\0')
-		message("cannot run '%s': the interpreter is missing: %s",
-		        command, interpreter);
-	else if (may_be_else && *command <= '9' &&
-	         duration_parse(command, &ns) == 0)
-		message("cannot run '%s': no such program; did you mean -t %s?",
-		        command, command);
-	else
-		message("cannot run '%s': %s", command,
-		        may_be_else ? "no such program; shell syntax and "
-		                      "built-ins need sh -c '...'"
-		                    : why);
 }

@@ -54,7 +54,7 @@ read_text(const char *text, size_t length)
 
 	const pid_t pid = pidfile_read(&file);
 
-	CHECK((errno == EINVAL) == (pid == -1), text);
+	CHECK(pid != -1 || errno == EINVAL, text);
 	CHECK(pidfile_write(&file, PID_LAST) == 0, text);
 	CHECK(length >= 64 || pidfile_read(&file) == PID_LAST, text);
 	(void)close(file.fd);
