@@ -43,11 +43,14 @@
 #include "run/run.h"
 
 static void prepare(struct run *run);
+static _Noreturn void be_front(struct run *run);
 static _Noreturn void be_supervisor(struct run *run);
 static void detach(struct run *run, bool is_front);
+static bool watch_supervisor(struct run *run);
 static void take_over(struct run *run);
 static void finish(struct run *run);
 static _Noreturn void leave(struct run *run);
+static _Noreturn void end(const struct run *run);
 static void supervise(struct run *run, int64_t started);
 static void enter(struct run *run, enum reason why, int64_t now);
 static void begin_stop(struct run *run, enum reason why, int64_t now);
@@ -56,6 +59,7 @@ static size_t stop_tree(struct run *run, enum reason why);
 static size_t kill_tree(struct run *run);
 static _Noreturn void die(const char *what);
 
+#define PATIENCE    (10 * SECOND)      /* beyond the supervisor's deadline */
 #define READY_LEAD  SECOND             /* before --timeout */
 #define SIGNAL_TIME (50 * MILLISECOND) /* at least, even with -k 0 */
 
@@ -94,13 +98,8 @@ main(int argc, char *argv[])
 		leave(&run);
 	}
 	if (run.watchers.supervisor == 0)
-		be_supervisor(&run); /* does not return */
-
-	/* From here on this process is the front. */
-	detach(&run, true);
-	if (!front_watch(&run))
-		take_over(&run);
-	leave(&run);
+		be_supervisor(&run);
+	be_front(&run);
 }
 
 /* Makes what both watchers need, before the supervisor is forked. */
@@ -156,8 +155,18 @@ prepare(struct run *run)
 	/* Comes last: the failures above exit without releasing a lock. */
 	if (resources_acquire(run) == -1) {
 		report_write(run);
-		front_end(run);
+		end(run);
 	}
+}
+
+/* The front's life. */
+static _Noreturn void
+be_front(struct run *run)
+{
+	detach(run, true);
+	if (!watch_supervisor(run))
+		take_over(run);
+	leave(run);
 }
 
 /* The supervisor's life. */
@@ -201,6 +210,132 @@ detach(struct run *run, bool is_front)
 	resources_keep(run, &keep[4 + OUTPUT_FDS]);
 	fds_release(run->watchers.null_fd, keep,
 	            sizeof(keep) / sizeof(keep[0]));
+}
+
+/* What the front knows of the supervisor. */
+struct supervisor {
+	int64_t deadline; /* for its next sign of life; NEVER */
+	int lateness;     /* how often that has passed */
+	int signs;        /* of life in the facts, seen so far: 0 to 2 */
+	unsigned stops;   /* of the facts, as last seen */
+};
+
+/* The end of a stop that begins now. */
+static int64_t
+end_of_stop(const struct run *run)
+{
+	return duration_add(
+	    duration_add(duration_now(), run->options.kill_after),
+	    TREE_KILL_BOUND);
+}
+
+/* Looks whether the supervisor has begun a stop, or come to an outcome: each is
+ * a sign that it lives, late as it may be. */
+static void
+look_at_facts(const struct run *run, struct supervisor *known)
+{
+	const bool has_stop = run->facts->stop != REASON_NONE;
+	const bool has_outcome = run->facts->has_outcome;
+
+	if (has_stop + has_outcome == known->signs)
+		return;
+	known->signs = has_stop + has_outcome;
+	known->lateness = 0;
+	known->deadline = has_outcome ? duration_now() : end_of_stop(run);
+}
+
+/* Reaps orphans, if this is PID 1 or the supervisor is dying; and children from
+ * before an exec of wdrun without a fork. Not the watchers' own: the target's
+ * status may still be wanted. */
+static void
+reap_others(const struct run *run)
+{
+	siginfo_t info;
+	pid_t child;
+
+	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL,
+	                          &info)) > 0 &&
+	       child != run->watchers.supervisor && child != run->target->pid)
+		(void)wait_peek(child, WEXITED | __WALL, &info);
+}
+
+/* The supervisor has not ended by its deadline: it hangs in a file system that
+ * does not answer, say, or a debugger has stopped it. Returns whether not even
+ * SIGKILL ends it. */
+static bool
+end_late_supervisor(const struct run *run, struct supervisor *known)
+{
+	/* The first time, it has some more: both may have been stopped
+	 * together, as by a control group's freezer. */
+	known->lateness++;
+	known->deadline = duration_now() + PATIENCE;
+	if (known->lateness != 2)
+		return known->lateness > 2;
+	if (!run->options.quiet)
+		message("the supervisor (PID %d) does not answer, killing it",
+		        run->watchers.supervisor);
+	(void)kill(run->watchers.supervisor, SIGKILL); /* not reaped yet */
+	return false;
+}
+
+/* Passes signals on, carries output and keys, stops and goes on with the job,
+ * until the supervisor is dead; kills a supervisor that is late. Returns
+ * whether there is an outcome; if not, the supervisor's orphans are now
+ * children of this process. */
+static bool
+watch_supervisor(struct run *run)
+{
+	const pid_t supervisor = run->watchers.supervisor;
+	struct supervisor known = {
+		.deadline = duration_add(end_of_stop(run), run->options.timeout)
+	};
+	bool is_dead = false;
+
+	run->output.quiet_since = duration_now();
+	terminal_take(&run->output.terminal);
+	while (!is_dead) {
+		siginfo_t info;
+
+		front_carry(run, run->watchers.signal_fd, known.deadline);
+
+		const int signal = signals_wait(SIGNALS_ALL, &info, 0);
+
+		if (signal == SIGCHLD) {
+			/* Before the facts: a dead one has written all. */
+			is_dead =
+			    wait_peek(supervisor, WEXITED, &info) == supervisor;
+			look_at_facts(run, &known);
+			reap_others(run);
+		} else if (signal != -1 && front_pass_on(run, &info)) {
+			const int64_t end = end_of_stop(run);
+
+			run->cancels++; /* the run may be over: for the drain */
+			/* timeout(1) without -k only passes signals on, and has
+			 * no time. */
+			if (end < known.deadline)
+				known.deadline = end;
+		}
+		if (known.stops != run->facts->stops) {
+			known.stops = run->facts->stops;
+			if (known.stops % 2 != 0 && !is_dead)
+				known.deadline = duration_add(
+				    known.deadline,
+				    front_stop_job(run, known.stops));
+		}
+		if (duration_now() >= known.deadline && !is_dead &&
+		    end_late_supervisor(run, &known))
+			break;
+	}
+	/* A supervisor hung in the release: this process would, too. */
+	if (!is_dead || (known.lateness > 1 && run->facts->has_outcome))
+		run->facts->is_released = true;
+	/* Who has SIGKILL pending does not reap: the target keeps its PID. */
+	if (!is_dead && !run->facts->has_outcome) {
+		run->tree.target = run->target->pid;
+		tree_signal_target(&run->tree, SIGKILL);
+	}
+	/* The children of a supervisor that is not dead are not ours. */
+	return run->facts->has_outcome || !is_dead;
 }
 
 /* Kills the tree in place of a killed supervisor, whose orphans are now the
@@ -262,7 +397,24 @@ leave(struct run *run)
 	else
 		tell_end(run);
 	report_write(run);
-	front_end(run);
+	end(run);
+}
+
+/* Ends this process as the outcome says. */
+static _Noreturn void
+end(const struct run *run)
+{
+	const struct outcome outcome = run->facts->outcome;
+
+	if (outcome.kind != OUTCOME_SIGNAL)
+		_exit(outcome.value);
+	/* A key that ended the command on its own terminal would have reached
+	 * the rest of the job on this one. */
+	if (run->output.terminal.is_keyboard && run->callers_group > 1 &&
+	    run->target->exited_by_itself &&
+	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
+		(void)kill(-run->callers_group, outcome.value);
+	signal_die_by(outcome.value);
 }
 
 /* The life of a run, whose target was started at STARTED: sets the clocks; then

@@ -12,29 +12,9 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-/* Beyond the deadline of the supervisor: for the files of the run. */
-#define PATIENCE (10 * SECOND)
-
 /* In a drain: how many bytes of other writers than the tree are carried on. */
 #define OUTSIDERS_MAX ((uint64_t)(STREAMS_MAX + 1) * 1024 * 1024)
 #define LAST_ROUNDS   16 /* of the pump, before a stop */
-
-/* What only the front knows. */
-struct front {
-	int64_t deadline; /* of the supervisor; NEVER */
-	int lateness;     /* how often that has passed */
-	int signs;        /* of life in the facts, seen so far: 0 to 2 */
-	unsigned stops;   /* of the facts, as last seen */
-};
-
-/* The end of a stop that begins now. */
-static int64_t
-end_of_stop(const struct run *run)
-{
-	return duration_add(
-	    duration_add(duration_now(), run->options.kill_after),
-	    TREE_KILL_BOUND);
-}
 
 /* Has the supervisor obey ORDER: at once or not at all. EPIPE: it is dead.
  * EAGAIN: it has hung for long. No other error is one of a pipe, and an order
@@ -47,10 +27,8 @@ send_order(const struct run *run, struct order order)
 		;
 }
 
-/* Pumps until UNTIL, or until SIGNAL_FD can be read, and passes on what the
- * output has told. */
-static void
-carry(struct run *run, int signal_fd, int64_t until)
+void
+front_carry(struct run *run, int signal_fd, int64_t until)
 {
 	const unsigned found = output_pump(&run->output, signal_fd, until);
 
@@ -63,8 +41,8 @@ carry(struct run *run, int signal_fd, int64_t until)
 
 /* --- signals -------------------------------------------------------------- */
 
-static void
-pass_on(struct run *run, struct front *front, const siginfo_t *info)
+bool
+front_pass_on(struct run *run, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
 	/* To the whole job. An inherited timer's SIGALRM is SI_KERNEL, too. */
@@ -79,44 +57,20 @@ pass_on(struct run *run, struct front *front, const siginfo_t *info)
 		terminal_take(&run->output.terminal);
 	if (signal_is_ignored(signal) ||
 	    info->si_pid == run->watchers.supervisor)
-		return;
+		return false;
 	/* From a write(2) of this process: a message could not be written. */
 	if ((signal == SIGPIPE || signal == SIGXFSZ) &&
 	    info->si_pid == getpid())
-		return;
+		return false;
 	send_order(run, (struct order){ ORDER_SIGNAL, signal, from_terminal });
-	/* What the terminal sends to a job may be for the command alone; and
-	 * timeout(1) without -k, which only passes signals on, has no time. */
-	if ((SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
-	    !(from_terminal && run->target->shares_group)) {
-		const int64_t end = end_of_stop(run);
-
-		run->cancels++; /* the run may be over: then for the drain */
-		if (end < front->deadline)
-			front->deadline = end;
-	}
+	/* What the terminal sends to a job may be for the command alone. */
+	return (SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
+	       !(from_terminal && run->target->shares_group &&
+	         !run->target->has_exited);
 }
 
-/* Looks whether the supervisor has begun a stop, or come to an outcome: each is
- * a sign that it lives, late as it may be. */
-static void
-look_at_facts(const struct run *run, struct front *front)
-{
-	const bool has_stop = run->facts->stop != REASON_NONE;
-	const bool has_outcome = run->facts->has_outcome;
-
-	if (has_stop + has_outcome == front->signs)
-		return;
-	front->signs = has_stop + has_outcome;
-	front->lateness = 0;
-	front->deadline = has_outcome ? duration_now() : end_of_stop(run);
-}
-
-/* Stops this process, as the command was stopped; and with a terminal of the
- * command's own, the rest of the job too, which Ctrl-Z would have reached.
- * Returns when this process is continued. */
-static void
-stop_job(struct run *run, struct front *front)
+int64_t
+front_stop_job(struct run *run, unsigned stops)
 {
 	const int stop = run->facts->stop_signal;
 	const bool is_of_terminal = (SIGNAL_BIT(stop) & SIGNALS_OF_STOP) != 0;
@@ -128,12 +82,12 @@ stop_job(struct run *run, struct front *front)
 	 * may not be passed on yet: this stop would take it, or a SIGCONT. */
 	while (signals_wait(SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT), &info, 0) >
 	       0)
-		pass_on(run, front, &info);
+		(void)front_pass_on(run, &info);
 
 	/* An editor that was just stopped has written to restore the screen:
 	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
-		carry(run, -1, now);
+		front_carry(run, -1, now);
 	terminal_give_back(&run->output.terminal);
 	if (run->output.terminal.is_keyboard && stop == SIGTSTP &&
 	    run->callers_group > 1)
@@ -144,7 +98,7 @@ stop_job(struct run *run, struct front *front)
 	 * supervisor is either still to come, or its reason is seen here. */
 	(void)kill(getpid(), signal);
 
-	const bool goes_on = run->facts->stops != front->stops;
+	const bool goes_on = run->facts->stops != stops;
 
 	if (goes_on)
 		(void)signals_wait(SIGNALS_OF_STOP, &info, 0);
@@ -153,7 +107,6 @@ stop_job(struct run *run, struct front *front)
 
 	const int64_t stopped = duration_now() - now;
 
-	front->deadline = duration_add(front->deadline, stopped);
 	/* In the front, --timeout only bounds the drain now. */
 	run->options.timeout = duration_add(run->options.timeout, stopped);
 	run->output.quiet_since = duration_now();
@@ -165,89 +118,7 @@ stop_job(struct run *run, struct front *front)
 	if (!goes_on && is_of_terminal &&
 	    (SIGNAL_BIT(SIGCONT) & signals_pending()) == 0)
 		send_order(run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
-}
-
-/* --- the supervisor ------------------------------------------------------- */
-
-/* Reaps orphans, if this is PID 1 or the supervisor is dying; and children from
- * before an exec of wdrun without a fork. Not the watchers' own: the target's
- * status may still be wanted. */
-static void
-reap_others(const struct run *run)
-{
-	siginfo_t info;
-	pid_t child;
-
-	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL,
-	                          &info)) > 0 &&
-	       child != run->watchers.supervisor && child != run->target->pid)
-		(void)wait_peek(child, WEXITED | __WALL, &info);
-}
-
-/* The supervisor has not ended by its deadline: it hangs in a file system that
- * does not answer, say, or a debugger has stopped it. Returns whether not even
- * SIGKILL ends it. */
-static bool
-end_late_supervisor(const struct run *run, struct front *front)
-{
-	/* The first time, it has some more: both may have been stopped
-	 * together, as by a control group's freezer. */
-	front->lateness++;
-	front->deadline = duration_now() + PATIENCE;
-	if (front->lateness != 2)
-		return front->lateness > 2;
-	if (!run->options.quiet)
-		message("the supervisor (PID %d) does not answer, killing it",
-		        run->watchers.supervisor);
-	(void)kill(run->watchers.supervisor, SIGKILL); /* not reaped yet */
-	return false;
-}
-
-bool
-front_watch(struct run *run)
-{
-	const pid_t supervisor = run->watchers.supervisor;
-	struct front front = { .deadline = duration_add(end_of_stop(run),
-		                                        run->options.timeout) };
-	bool is_dead = false;
-
-	run->output.quiet_since = duration_now();
-	terminal_take(&run->output.terminal);
-	while (!is_dead) {
-		siginfo_t info;
-
-		carry(run, run->watchers.signal_fd, front.deadline);
-
-		const int signal = signals_wait(SIGNALS_ALL, &info, 0);
-
-		if (signal == SIGCHLD) {
-			/* Before the facts: a dead one has written all. */
-			is_dead =
-			    wait_peek(supervisor, WEXITED, &info) == supervisor;
-			look_at_facts(run, &front);
-			reap_others(run);
-		} else if (signal != -1) {
-			pass_on(run, &front, &info);
-		}
-		if (front.stops != run->facts->stops) {
-			front.stops = run->facts->stops;
-			if (front.stops % 2 != 0 && !is_dead)
-				stop_job(run, &front);
-		}
-		if (duration_now() >= front.deadline && !is_dead &&
-		    end_late_supervisor(run, &front))
-			break;
-	}
-	/* A supervisor hung in the release: this process would, too. */
-	if (!is_dead || (front.lateness > 1 && run->facts->has_outcome))
-		run->facts->is_released = true;
-	/* Who has SIGKILL pending does not reap: the target keeps its PID. */
-	if (!is_dead && !run->facts->has_outcome) {
-		run->tree.target = run->target->pid;
-		tree_signal_target(&run->tree, SIGKILL);
-	}
-	/* The children of a supervisor that is not dead are not ours. */
-	return run->facts->has_outcome || !is_dead;
+	return stopped;
 }
 
 /* --- the drain ------------------------------------------------------------ */
@@ -270,24 +141,21 @@ leave_behind(struct run *run)
 	_exit(0);
 }
 
-/* Takes the signals of a drain. Returns how many terminating ones came. */
-static int
-count_cancels(void)
+/* Takes the signals of a drain, and counts those that cancel the run. */
+static void
+take_signals(struct run *run)
 {
 	siginfo_t info;
-	int count = 0;
 	int signal;
 
 	while ((signal = signals_wait(SIGNALS_ALL, &info, 0)) > 0) {
-		count += (SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
-		         !signal_is_ignored(signal);
+		run->cancels += front_pass_on(run, &info);
 		/* Ctrl-Z at "wdrun -i 9 seq 99999 | less" stops the job. */
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
 			(void)kill(getpid(), signal);
 			signal_deliver(signal);
 		}
 	}
-	return count;
 }
 
 /* Until when readers may take the rest of the output. They have all the time
@@ -338,7 +206,7 @@ front_drain(struct run *run)
 		if (output->facts->relayed - start > OUTSIDERS_MAX)
 			return;
 		(void)output_pump(output, run->watchers.signal_fd, end);
-		run->cancels += count_cancels();
+		take_signals(run);
 		if (output->facts->relayed != relayed)
 			taken = duration_now();
 		relayed = output->facts->relayed;
@@ -348,20 +216,4 @@ front_drain(struct run *run)
 		message("%" PRIu64 " bytes of output are lost: the reader did "
 		        "not take them in time",
 		        (uint64_t)output->facts->undelivered);
-}
-
-_Noreturn void
-front_end(const struct run *run)
-{
-	const struct outcome outcome = run->facts->outcome;
-
-	if (outcome.kind != OUTCOME_SIGNAL)
-		_exit(outcome.value);
-	/* A key that ended the command on its own terminal would have reached
-	 * the rest of the job on this one. */
-	if (run->output.terminal.is_keyboard && run->callers_group > 1 &&
-	    run->target->exited_by_itself &&
-	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
-		(void)kill(-run->callers_group, outcome.value);
-	signal_die_by(outcome.value);
 }

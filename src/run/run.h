@@ -204,19 +204,24 @@ struct outcome run_outcome(const struct run *run);
 
 /* --- front.c -------------------------------------------------------------- */
 
-/* The life of the front while the supervisor lives: passes signals on, carries
- * output and keys, stops and goes on with the job, and kills a supervisor that
- * is late. Returns whether the supervisor has come to an outcome; if not, its
- * orphans are now children of the front. */
-bool front_watch(struct run *run);
+/* Carries output and keys until UNTIL, or until SIGNAL_FD can be read, and has
+ * the supervisor know what the output has told. */
+void front_carry(struct run *run, int signal_fd, int64_t until);
+
+/* Has the supervisor know of the signal that INFO tells of, if the signal is
+ * not for this process alone. Returns whether the signal cancels the run. */
+bool front_pass_on(struct run *run, const siginfo_t *info);
+
+/* Stops this process, as the command was stopped, by the stop that STOPS of the
+ * facts counts; and with a terminal of the command's own, the rest of the job
+ * too, which Ctrl-Z would have reached. Returns, when this process is
+ * continued, for how long it was stopped. */
+int64_t front_stop_job(struct run *run, unsigned stops);
 
 /* After the end of the run: delivers what dead processes have written, as far
  * as its readers take it in time. Leaves a process behind for survivors that
  * are let go. */
 void front_drain(struct run *run);
-
-/* Ends the front as the outcome says. */
-_Noreturn void front_end(const struct run *run);
 
 /* --- supervisor.c --------------------------------------------------------- */
 
