@@ -13,6 +13,7 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "proc/tree.h"
+#include "watchdog.h"
 
 #define VERSION   "wdrun 3" /* the first line of an entry */
 #define SUFFIX    ".run"
@@ -94,7 +95,7 @@ registry_named(const char *given)
 	return given == NULL && value != NULL && *value != '\0' ? value : given;
 }
 
-/* Writes the registry's name into PATH. Returns 0; or -1 as registry_open(). */
+/* Writes the registry's name into PATH. Returns 0; or -1 as open_registry(). */
 static int
 find(const char *given, char path[PATH_MAX])
 {
@@ -124,8 +125,13 @@ find(const char *given, char path[PATH_MAX])
 	return 0;
 }
 
-int
-registry_open(const char *given, bool to_make, char path[PATH_MAX])
+/* Opens the registry of GIVEN, a --registry or NULL, and stores its name in
+ * PATH. Makes it if TO_MAKE. It has to belong to this user, and be writable by
+ * no other, who could name any process and file there. Returns a descriptor; or
+ * -1 with errno: ENOENT where it is missing and not to be made; else 0, after a
+ * message. */
+static int
+open_registry(const char *given, bool to_make, char path[PATH_MAX])
 {
 	char slashed[PATH_MAX + 2]; /* so that nothing is cut off */
 	struct stat directory;
@@ -208,11 +214,9 @@ lock(int fd, int command)
 }
 
 static void
-add_files(struct strbuf *text, const struct entry *entry)
+add_file(struct strbuf *text, int64_t before, const char *path)
 {
-	for (size_t i = 0; i < entry->file_count; i++)
-		strbuf_addf(text, "file %" PRId64 " %s%c",
-		            entry->files[i].before, entry->files[i].path, '\0');
+	strbuf_addf(text, "file %" PRId64 " %s%c", before, path, '\0');
 }
 
 /* Appends TEXT to the entry FD, and frees it. Returns 0, or -1 with errno. */
@@ -226,19 +230,13 @@ append(int fd, struct strbuf *text)
 	return is_written ? 0 : -1;
 }
 
-int
-registry_add(int directory_fd, const char *id, const struct entry *entry,
-             char *const command[])
+/* Makes the entry FILE, locked. Returns its descriptor, or -1 with errno. */
+static int
+make_entry(int directory_fd, const char *file)
 {
-	char file[FILE_SIZE];
-	char host[REGISTRY_HOST_SIZE];
-	struct strbuf text = { .grows = true };
-	struct stat status = { .st_nlink = 0 };
+	struct stat status;
 	int fd = -1;
 
-	if (read_host(host) == -1)
-		return -1;
-	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
 	/* Another wdrun may find the file before its lock, take it for what a
 	 * killed front has left, and remove it. */
 	do {
@@ -246,39 +244,77 @@ registry_add(int directory_fd, const char *id, const struct entry *entry,
 		fd = openat(directory_fd, file,
 		            O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
 		            0600);
-	} while (fd != -1 && lock(fd, F_OFD_SETLKW) &&
-	         fstat(fd, &status) == 0 && status.st_nlink == 0);
-	if (status.st_nlink > 0) {
+		if (fd == -1)
+			return -1;
+		if (!lock(fd, F_OFD_SETLKW) || fstat(fd, &status) == -1) {
+			fds_close(fd);
+			return -1;
+		}
+	} while (status.st_nlink == 0);
+	return fd;
+}
+
+int
+record_begin(struct record *record, const struct options *options,
+             const char *id, int64_t now)
+{
+	char path[PATH_MAX];
+	char file[FILE_SIZE];
+	char host[REGISTRY_HOST_SIZE];
+	struct strbuf text = { .grows = true };
+	struct procid front;
+
+	record->directory_fd = open_registry(options->registry, true, path);
+	if (record->directory_fd == -1 || read_host(host) == -1)
+		return -1;
+	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
+	record->fd = make_entry(record->directory_fd, file);
+	if (record->fd != -1 && procid_read(getpid(), &front) == 0) {
 		strbuf_addf(&text, VERSION "%chost %s%c", '\0', host, '\0');
-		if (entry->name != NULL)
-			strbuf_addf(&text, "name %s%c", entry->name, '\0');
-		add_files(&text, entry);
-		for (; *command != NULL; command++)
-			strbuf_addf(&text, "arg %s%c", *command, '\0');
+		if (options->name != NULL)
+			strbuf_addf(&text, "name %s%c", options->name, '\0');
+		for (size_t i = 0; i < options->locks.count; i++)
+			add_file(&text, CLEANUP_UNKNOWN,
+			         options->locks.paths[i]);
+		for (char **word = options->command; *word != NULL; word++)
+			strbuf_addf(&text, "arg %s%c", *word, '\0');
 		strbuf_addf(&text,
 		            "front %d %" PRIu64 " %" PRId64 " %" PRId64 "%c",
-		            entry->front.pid, entry->front.start, entry->until,
-		            entry->kill_after, '\0');
-		if (append(fd, &text) == 0)
-			return fd;
+		            front.pid, front.start,
+		            duration_add(now, options->lock_wait),
+		            options->kill_after, '\0');
+		if (append(record->fd, &text) == 0)
+			return 0;
 	}
 	message("cannot put the run on record: %s", strerror(errno));
-	if (fd != -1)
-		(void)unlinkat(directory_fd, file, 0); /* else it is ignored */
-	fds_close(fd);
+	record_end(record, id);
 	return -1;
 }
 
 int
-registry_append(int fd, const struct entry *entry)
+record_start(const struct record *record, const struct cleanup cleanups[],
+             size_t count, int64_t until)
 {
 	struct strbuf text = { .grows = true };
+	struct procid supervisor;
 
-	add_files(&text, entry);
+	if (record->fd == -1)
+		return 0;
+	if (procid_read(getppid(), &supervisor) == -1)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		add_file(&text, cleanups[i].before, cleanups[i].path);
 	strbuf_addf(&text, "target %d %" PRIu64 " %" PRId64 "%c",
-	            entry->supervisor.pid, entry->supervisor.start,
-	            entry->until, '\0');
-	return append(fd, &text);
+	            supervisor.pid, supervisor.start, until, '\0');
+	return append(record->fd, &text);
+}
+
+void
+record_end(const struct record *record, const char *id)
+{
+	if (record->fd != -1 && registry_remove(record->directory_fd, id) == -1)
+		message("the registry: cannot remove the entry of run %s: %s",
+		        id, strerror(errno));
 }
 
 int
@@ -304,7 +340,7 @@ void
 registry_begin(struct registry_walk *walk, const char *given)
 {
 	walk->fd = -1;
-	walk->directory_fd = registry_open(given, false, walk->path);
+	walk->directory_fd = open_registry(given, false, walk->path);
 	walk->is_read = walk->directory_fd == -1 && errno == ENOENT;
 	if (walk->directory_fd == -1 || read_host(walk->host) == -1)
 		return;

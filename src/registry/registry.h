@@ -22,6 +22,7 @@
 #define REGISTRY_HOST_SIZE 160
 
 struct dirent;
+struct options;
 
 /*
  * The text of an entry, by which any later process recognises the processes and
@@ -74,25 +75,33 @@ const char *entry_next_word(const char *word);
 /* Returns GIVEN, a --registry, or $WDRUN_REGISTRY, or NULL without the two. */
 const char *registry_named(const char *given);
 
-/* Opens the registry: of registry_named(), $XDG_STATE_HOME/wdrun or
- * ~/.local/state/wdrun. Stores its name in PATH. Makes it if TO_MAKE. It has to
- * belong to this user, and be writable by no other, who could name any process
- * and file there. Returns a descriptor, close-on-exec; or -1 with errno: ENOENT
- * where it is missing and not to be made; else 0, after a message. */
-int registry_open(const char *given, bool to_make, char path[PATH_MAX]);
-
-/* Makes the entry of the run ID, locked, with the front's part of ENTRY and
- * this process's host, and COMMAND, up to NULL. Returns its descriptor,
- * close-on-exec; or -1 after a message, with errno, 0 where /proc is another
- * PID namespace's. */
-int registry_add(int directory_fd, const char *id, const struct entry *entry,
-                 char *const command[]);
-
-/* Appends the target's part of ENTRY to FD. Returns 0, or -1 with errno. */
-int registry_append(int fd, const struct entry *entry);
-
 /* Removes the entry of the run ID, if any. Returns 0, or -1 with errno. */
 int registry_remove(int directory_fd, const char *id);
+
+/* --- the entry of this run ------------------------------------------------ */
+
+struct record {
+	int directory_fd; /* the registry, or -1 */
+	int fd;           /* the entry there, locked; or -1: none */
+};
+
+/* In the front: puts the run ID of OPTIONS on record, from NOW on, in
+ * nanoseconds since the epoch. Makes the registry if there is none. Returns 0;
+ * or -1 after a message, with errno, 0 where the registry is refused, or /proc
+ * is of another PID namespace. */
+int record_begin(struct record *record, const struct options *options,
+                 const char *id, int64_t now);
+
+/* In the target, before its exec: adds what is known only now, if the run is on
+ * record: its COUNT CLEANUPS, its supervisor, and when --timeout ends it, since
+ * the epoch. Returns 0, or -1 with errno. */
+int record_start(const struct record *record, const struct cleanup cleanups[],
+                 size_t count, int64_t until);
+
+/* Takes the run ID off the record, if it is there; or prints why it cannot. */
+void record_end(const struct record *record, const char *id);
+
+/* --- all runs ------------------------------------------------------------- */
 
 /* A walk over the runs of a registry, the oldest first. */
 struct registry_walk {
@@ -117,8 +126,9 @@ struct registry_walk {
 	struct entry entry;
 };
 
-/* Begins a walk over the registry that registry_open() opens; over nothing
- * where that is missing. WALK is empty. End it anyway. */
+/* Begins a walk over the registry: of registry_named(), $XDG_STATE_HOME/wdrun
+ * or ~/.local/state/wdrun; over nothing where that is missing. WALK is empty.
+ * End it anyway. */
 void registry_begin(struct registry_walk *walk, const char *given);
 
 /* Goes on to the next run. Returns false behind the last. */

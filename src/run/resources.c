@@ -1,6 +1,5 @@
 /* The locks, cleanups, registry entry and report of a run. */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,7 +73,7 @@ resources_prepare(struct run *run)
 
 	run->locks = lock_list;
 	run->cleanups = cleanup_list;
-	run->registry_fd = run->entry_fd = -1;
+	run->record = (struct record){ -1, -1 };
 	run->facts->started_at = duration_of_clock(CLOCK_REALTIME);
 	if (options->report != NULL &&
 	    report_open(&run->report, options->report) == -1)
@@ -127,46 +126,6 @@ refuse_run(struct run *run, const struct lock *refused)
 	}
 }
 
-/* Puts RUN on record, before it waits for its locks: so --list shows it, and
- * --cancel ends the wait. Returns 0; or -1 after a message, with errno, 0 where
- * the registry is refused. */
-static int
-add_entry(struct run *run)
-{
-	const struct options *const options = &run->options;
-	char path[PATH_MAX];
-	struct entry entry = {
-		.name = options->name,
-		.until =
-		    duration_add(run->facts->started_at, options->lock_wait),
-		.kill_after = options->kill_after,
-		.file_count = run->options.locks.count,
-	};
-
-	/* Not made before: what else is refused leaves no directory. */
-	run->registry_fd = registry_open(options->registry, true, path);
-	if (run->registry_fd == -1)
-		return -1;
-	for (size_t i = 0; i < entry.file_count; i++)
-		entry.files[i] = (struct cleanup){ .path = run->locks[i].path,
-			                           .before = CLEANUP_UNKNOWN };
-	if (procid_read(run->watchers.front, &entry.front) == -1)
-		message("cannot put the run on record: %s", strerror(errno));
-	else
-		run->entry_fd = registry_add(run->registry_fd, run->facts->id,
-		                             &entry, options->command);
-	return run->entry_fd == -1 ? -1 : 0;
-}
-
-static void
-unregister(const struct run *run)
-{
-	if (run->entry_fd != -1 &&
-	    registry_remove(run->registry_fd, run->facts->id) == -1)
-		message("the registry: cannot remove the entry of run %s: %s",
-		        run->facts->id, strerror(errno));
-}
-
 int
 resources_acquire(struct run *run)
 {
@@ -182,14 +141,19 @@ resources_acquire(struct run *run)
 		.callers_mask = run->target->callers_mask,
 	};
 
-	if (is_registered(options) && add_entry(run) == -1) {
+	/* Before it waits for its locks: so --list shows the run, and --cancel
+	 * ends the wait. Not earlier: what else is refused makes no registry.
+	 */
+	if (is_registered(options) &&
+	    record_begin(&run->record, options, run->facts->id,
+	                 run->facts->started_at) == -1) {
 		run->facts->exec_error = errno == 0 ? EPERM : errno;
 		return -1;
 	}
 	if (lock_take_all(run->locks, options->locks.count, &wait, &refused) ==
 	    -1) {
 		refuse_run(run, refused);
-		unregister(run);
+		record_end(&run->record, run->facts->id);
 		return -1;
 	}
 	for (size_t i = 0; i < options->locks.count; i++) {
@@ -206,28 +170,11 @@ resources_acquire(struct run *run)
 	return 0;
 }
 
-bool
-resources_register(const struct run *run)
-{
-	struct entry entry = {
-		.until = duration_add(duration_of_clock(CLOCK_REALTIME),
-		                      run->options.timeout),
-	};
-
-	if (run->entry_fd == -1)
-		return true;
-	entry.file_count = run->options.cleanups.count;
-	for (size_t i = 0; i < entry.file_count; i++)
-		entry.files[i] = run->cleanups[i];
-	return procid_read(getppid(), &entry.supervisor) == 0 &&
-	       registry_append(run->entry_fd, &entry) == 0;
-}
-
 void
 resources_keep(const struct run *run, int keep[])
 {
-	*keep++ = run->registry_fd;
-	*keep++ = run->entry_fd;
+	*keep++ = run->record.directory_fd;
+	*keep++ = run->record.fd;
 	*keep++ = run->report.stream_fd;
 	*keep++ = run->report.directory_fd;
 	for (size_t i = 0; i < run->options.locks.count; i++) {
@@ -273,7 +220,7 @@ resources_release(struct run *run)
 	clean_up(run, watchers);
 	/* A run with processes left stays on record, for --reap. */
 	if (nobody_is_left(run))
-		unregister(run);
+		record_end(&run->record, run->facts->id);
 	/* Last: who waits for them finds the command's own locks removed. */
 	for (size_t i = 0; i < run->options.locks.count; i++) {
 		struct lock *const lock = &run->locks[i];

@@ -20,6 +20,7 @@
 #include "lock/lock.h"
 #include "proc/procfs.h"
 #include "proc/tree.h"
+#include "registry/registry.h"
 #include "watchdog.h"
 
 #define READER_PATIENCE (2 * SECOND) /* with one that takes nothing */
@@ -149,8 +150,7 @@ struct run {
 	/* What it holds besides processes: resources.c. */
 	struct lock *locks;       /* of options.locks */
 	struct cleanup *cleanups; /* of options.cleanups */
-	int registry_fd;          /* the registry's directory, or -1 */
-	int entry_fd;             /* the run's entry there, locked; or -1 */
+	struct record record;
 	struct report report;
 	struct facts *facts; /* shared memory */
 };
@@ -276,11 +276,6 @@ int resources_prepare(struct run *run);
 /* Puts the run on record, takes the locks, and notes what there is at the
  * places of --cleanup. Returns 0; or -1, the outcome being set. */
 int resources_acquire(struct run *run);
-
-/* In the target, before its exec: appends to the registry entry of RUN, if RUN
- * is registered, what is known only now. Returns false, with errno, if that
- * fails. */
-bool resources_register(const struct run *run);
 
 #define RESOURCE_FDS (3 * FILES_MAX + 4)
 

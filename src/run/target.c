@@ -96,7 +96,10 @@ become_target(struct run *run)
 	if (!run->target->shares_group)
 		(void)setpgid(0, 0); /* in the supervisor's session */
 	/* No process of the command may live that --reap does not know of. */
-	if (!resources_register(run)) {
+	if (record_start(&run->record, run->cleanups,
+	                 run->options.cleanups.count,
+	                 duration_add(duration_of_clock(CLOCK_REALTIME),
+	                              run->options.timeout)) == -1) {
 		message("cannot put the run on record");
 		fail(run, STATUS_FAILED);
 	}
