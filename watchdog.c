@@ -89,7 +89,7 @@ main(int argc, char *argv[])
 		                  options->quiet);
 
 	prepare(&run);
-	target_note_early_signals(run.target);
+	run.target->early_signals = signals_pending();
 	/* Not fork(3), whose handlers and locks cost system calls and pages. */
 	run.watchers.supervisor = _Fork();
 	if (run.watchers.supervisor == -1) {

@@ -62,6 +62,7 @@ struct target {
 	bool shares_group;      /* with the caller; its session too */
 	bool ignores_sigchld;   /* inherited from the caller */
 	uint64_t callers_mask;  /* the signals blocked when the target starts */
+	uint64_t early_signals; /* that were pending before the first fork */
 	struct outcome outcome; /* unknown until it has exited */
 	bool exited_by_itself;  /* before wdrun began to end the run */
 	bool dumped_core;
@@ -255,9 +256,6 @@ bool supervisor_sees_progress(struct run *run);
  * notes mask and disposition for the target. Decides whether the target stays
  * in the caller's job, and if so, notes the terminal's modes. */
 void target_prepare(struct run *run);
-
-/* Notes what the terminal has sent to the job, right before a fork. */
-void target_note_early_signals(const struct target *target);
 
 /* Forks the target and has it execute COMMAND with the caller's own signal
  * mask, dispositions, descriptors and environment, and with WDRUN_ID. Returns

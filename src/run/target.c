@@ -17,14 +17,14 @@
  * kernel (ENOEXEC) is a shell script. The shell looks the file up in PATH once
  * more, and does the same on ENOEXEC in its own exec. */
 static void
-execute(char *const command[])
+execute(char *const command[], char *const environment[])
 {
 	static char shell[] = "/bin/sh";
 	static char option[] = "-c";
 	static char words[] = "exec \"$0\" \"$@\"";
 	size_t size = sizeof(*command); /* of COMMAND */
 
-	(void)execvp(command[0], command);
+	(void)execvpe(command[0], command, environment);
 	if (errno != ENOEXEC)
 		return;
 	for (size_t i = 0; command[i] != NULL; i++)
@@ -36,7 +36,7 @@ execute(char *const command[])
 	script[1] = option;
 	script[2] = words;
 	memcpy(&script[3], command, size);
-	(void)execv(shell, script);
+	(void)execve(shell, script, environment);
 	errno = ENOEXEC;
 }
 
@@ -54,6 +54,21 @@ target_prepare(struct run *run)
 	    (terminal_share(&run->output.terminal) || run->options.foreground);
 }
 
+/* Copies the environment, with VARIABLE in place of any of the same name. Not
+ * by putenv(3), whose first use of malloc(3) costs a fiftieth of a start. */
+static void
+copy_environment(char *copy[], char *variable)
+{
+	const size_t name = strcspn(variable, "=") + 1;
+
+	*copy++ = variable;
+	for (char **from = environ; *from != NULL; from++) {
+		if (strncmp(*from, variable, name) != 0)
+			*copy++ = *from;
+	}
+	*copy = NULL;
+}
+
 /* Ends the target before its exec, because of errno. */
 static _Noreturn void
 fail(const struct run *run, int status)
@@ -67,15 +82,12 @@ fail(const struct run *run, int status)
 	_exit(status);
 }
 
-static volatile uint64_t early_signals; /* that came before the exec */
-
 /* Ctrl-Z before the exec would stop the target, and with it the supervisor,
- * which waits in vfork(2). So the signal is noted, and sent once more after the
- * exec, which resets this handler. */
+ * which waits in vfork(2). So this handler takes the signal, until the exec. */
 static void
-note_early_stop(int signal)
+take_early_stop(int signal)
 {
-	early_signals |= SIGNAL_BIT(signal);
+	(void)signal;
 }
 
 /* malloc(3) and the like are safe here: the supervisor has one thread. */
@@ -103,41 +115,50 @@ become_target(struct run *run)
 		message("cannot put the run on record");
 		fail(run, STATUS_FAILED);
 	}
-	if (putenv(run->facts->id_variable) != 0 ||
-	    (run->options.no_stdin &&
+	if ((run->options.no_stdin &&
 	     dup2(run->watchers.null_fd, STDIN_FILENO) == -1) ||
 	    output_connect(&run->output) == -1)
 		fail(run, STATUS_FAILED);
 	if (!signal_is_ignored(SIGTSTP))
-		(void)signal(SIGTSTP, note_early_stop);
+		(void)signal(SIGTSTP, take_early_stop);
 	/* As they were before target_prepare(). */
 	if (run->target->ignores_sigchld)
 		(void)signal(SIGCHLD, SIG_IGN);
 	(void)signals_mask(SIG_SETMASK, run->target->callers_mask, NULL);
-	execute(run->options.command);
+
+	size_t count = 2; /* the variable, and NULL */
+
+	for (char **variable = environ; *variable != NULL; variable++)
+		count++;
+
+	char **const environment = alloca(count * sizeof(*environment));
+
+	copy_environment(environment, run->facts->id_variable);
+	execute(run->options.command, environment);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
 
 /*
- * A terminal's signal to the job, between the block of signals and the fork of
- * the target, is pending in a watcher, and would have reached the target: a
- * child has no pending signals of its parent (fork(2)). The front passes it on,
- * but as one that the target has had.
+ * Sends the target what the terminal has sent to the job in the meantime. That
+ * is still pending in the front, since before the supervisor's fork, or in this
+ * process: a child has no pending signals of its parent (fork(2)). Later the
+ * front passes it on, but as a signal that the target has had.
  */
-void
-target_note_early_signals(const struct target *target)
+static void
+send_early_signals(const struct run *run)
 {
-	if (target->shares_group)
-		early_signals |= signals_pending() &
-		                 (SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |
-		                  SIGNAL_BIT(SIGTSTP));
+	static const int keys[] = { SIGINT, SIGQUIT, SIGTSTP };
+	const uint64_t pending = run->target->early_signals | signals_pending();
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if ((pending & SIGNAL_BIT(keys[i])) != 0)
+			tree_signal_target(&run->tree, keys[i]);
+	}
 }
 
 int
 target_start(struct run *run)
 {
-	target_note_early_signals(run->target);
-
 	/* Not _Fork(3): to copy the page tables, and the pages that the target
 	 * writes to, costs a tenth of a start. Until its exec the target has
 	 * this process's memory, and this process waits. NOLINTBEGIN(*ork) */
@@ -148,9 +169,7 @@ target_start(struct run *run)
 	if (target == 0)
 		become_target(run);
 	/* NOLINTEND(*ork) */
-	for (int i = SIGHUP; i <= SIGTSTP; i++) {
-		if ((early_signals & SIGNAL_BIT(i)) != 0)
-			tree_signal_target(&run->tree, i);
-	}
+	if (run->target->shares_group)
+		send_early_signals(run);
 	return 0;
 }
