@@ -10,6 +10,7 @@
 
 #include "base/duration.h"
 #include "base/message.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "proc/signals.h"
 #include "watchdog.h"
@@ -227,12 +228,11 @@ store_survivors(enum survivors *survivors, const char *text)
 static int
 store_text(const char **field, const char *text, enum kind kind)
 {
-	const bool is_file = kind == KIND_FILE || kind == KIND_FILES;
-
 	/* stdout, "-", is for COMMAND alone. No run is named "". */
 	if ((*text == '\0' && kind != KIND_RUN) ||
 	    strlen(text) > kinds[kind].longest ||
-	    (is_file && strcmp(text, "-") == 0))
+	    (strcmp(text, "-") == 0 &&
+	     (kind == KIND_FILE || kind == KIND_FILES)))
 		return -1;
 	*field = text;
 	return 0;
@@ -336,9 +336,47 @@ take(struct options *options, const struct row *row)
 	return OPTIONS_ARE_COMPLETE;
 }
 
-/* Refuses OPTIONS that make no sense together. */
+/* Backwards, so that a file comes before its directory. */
 static int
-check(const struct options *options, bool has_command)
+compare_paths(const void *left, const void *right)
+{
+	return strcmp(*(const char *const *)right, *(const char *const *)left);
+}
+
+/* Makes the paths of OPTION canonical, since the watchers leave the caller's
+ * directory, and sorts them: then runs that want the same locks take them in
+ * the same order. A path is left once, and not if it is of LOCKS. Returns false
+ * after a message. */
+static bool
+resolve(const char *option, struct files *files, const struct files *locks)
+{
+	const char **const paths = files->paths;
+	size_t count = 0;
+
+	for (size_t i = 0; i < files->count; i++) {
+		const char *const given = paths[i];
+
+		paths[i] = path_resolve(given);
+		if (paths[i] == NULL) {
+			message("--%s: '%s': %s", option, given,
+			        strerror(errno));
+			return false;
+		}
+	}
+	qsort(paths, files->count, sizeof(*paths), compare_paths);
+	for (size_t i = 0; i < files->count; i++) {
+		if ((count == 0 || strcmp(paths[count - 1], paths[i]) != 0) &&
+		    bsearch(&paths[i], locks->paths, locks->count,
+		            sizeof(*paths), compare_paths) == NULL)
+			paths[count++] = paths[i];
+	}
+	files->count = count;
+	return true;
+}
+
+/* Refuses OPTIONS that make no sense together, or name no place of a file. */
+static int
+check(struct options *options, bool has_command)
 {
 	const int actions = options->list + options->reap +
 	                    (options->cancel != NULL) + has_command;
@@ -350,7 +388,8 @@ check(const struct options *options, bool has_command)
 		        "can be given");
 	else if (options->foreground && (options->setsid || options->pty))
 		message("--foreground goes with neither --setsid nor --pty");
-	else
+	else if (resolve("lock", &options->locks, &(struct files){ 0 }) &&
+	         resolve("cleanup", &options->cleanups, &options->locks))
 		return OPTIONS_ARE_COMPLETE;
 	return STATUS_FAILED;
 }

@@ -1,7 +1,10 @@
 /* One look at a tree, by one helper, with one deadline. */
 #include "inspect/look.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -75,6 +78,18 @@ look_at_all(struct scene *scene)
 		}
 	}
 	_exit(0);
+}
+
+void
+look_note_outputs(struct look *look, const int fds[LOOK_OUTPUTS])
+{
+	for (int i = 0; i < LOOK_OUTPUTS; i++) {
+		struct stat file;
+
+		if (fstat(fds[i], &file) == 0 && S_ISFIFO(file.st_mode))
+			(void)snprintf(look->outputs[i], LOOK_LINK_SIZE,
+			               "pipe:[%ju]", (uintmax_t)file.st_ino);
+	}
 }
 
 void

@@ -33,10 +33,10 @@ struct sight {
 };
 
 /* A look at a tree, in memory that is shared with the process that looks
- * (mmap(2)). The caller sets OUTPUTS and TELLS_HOLDERS, else all 0. */
+ * (mmap(2)), which begins with all bytes 0. The caller sets TELLS_HOLDERS. */
 struct look {
-	/* The pipes to which the command writes its output, as the links in
-	 * /proc/PID/fd name them ("pipe:[4711]"), or "". */
+	/* Of look_note_outputs(), as the links in /proc/PID/fd: "pipe:[4711]",
+	 * or "". */
 	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE];
 	bool tells_holders; /* the processes that hold OUTPUTS open are told */
 	bool is_late;       /* the processes had the signal before */
@@ -45,6 +45,10 @@ struct look {
 	size_t count; /* of them in SIGHTS, each before its children */
 	struct sight sights[LOOK_MAX];
 };
+
+/* Notes which of the two FDS are pipes, to which the command writes its output:
+ * a process that holds one open keeps its reader waiting. */
+void look_note_outputs(struct look *look, const int fds[LOOK_OUTPUTS]);
 
 /* Looks at the processes of TREE, as last read, and returns when all is seen,
  * or at UNTIL. LOOK keeps what was seen until then: a helper looks, since

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/message.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "registry/registry.h"
 #include "run/run.h"
@@ -19,47 +18,12 @@ is_registered(const struct options *options)
 	       registry_named(options->registry) != NULL;
 }
 
-/* Prints why the file PATH of OPTION cannot be used, by errno. Returns -1. */
+/* Prints why LOCK cannot be used, by errno. Returns -1. */
 static int
-refuse(const char *option, const char *path)
+refuse(const struct lock *lock)
 {
-	message("--%s: '%s': %s", option, path, lock_error(errno));
+	message("--lock: '%s': %s", lock->path, lock_error(errno));
 	return -1;
-}
-
-/* Backwards, so that a file comes before its directory. */
-static int
-compare_paths(const void *left, const void *right)
-{
-	return strcmp(*(const char *const *)right, *(const char *const *)left);
-}
-
-/* Makes the paths of OPTION canonical, since the watchers leave the caller's
- * directory, and sorts them: then runs that want the same locks take them in
- * the same order. A path is left once, and not if it is of LOCKS. Returns 0, or
- * -1 after a message. */
-static int
-resolve(const char *option, struct files *files, const struct files *locks)
-{
-	const char **const paths = files->paths;
-	size_t count = 0;
-
-	for (size_t i = 0; i < files->count; i++) {
-		const char *const path = path_resolve(paths[i]);
-
-		if (path == NULL)
-			return refuse(option, paths[i]);
-		paths[i] = path;
-	}
-	qsort(paths, files->count, sizeof(*paths), compare_paths);
-	for (size_t i = 0; i < files->count; i++) {
-		if ((count == 0 || strcmp(paths[count - 1], paths[i]) != 0) &&
-		    bsearch(&paths[i], locks->paths, locks->count,
-		            sizeof(*paths), compare_paths) == NULL)
-			paths[count++] = paths[i];
-	}
-	files->count = count;
-	return 0;
 }
 
 int
@@ -78,12 +42,9 @@ resources_prepare(struct run *run)
 	if (options->report != NULL &&
 	    report_open(&run->report, options->report) == -1)
 		return -1;
-	if (resolve("lock", locks, &(struct files){ .count = 0 }) == -1 ||
-	    resolve("cleanup", &options->cleanups, locks) == -1)
-		return -1;
 	for (size_t i = 0; i < locks->count; i++) {
 		if (lock_open(&run->locks[i], locks->paths[i]) == -1)
-			return refuse("lock", locks->paths[i]);
+			return refuse(&run->locks[i]);
 	}
 	run->facts->is_released =
 	    locks->count == 0 && options->cleanups.count == 0 && !is_on_record;
@@ -122,7 +83,7 @@ refuse_run(struct run *run, const struct lock *refused)
 		run->facts->stop = REASON_PARENT_LOST;
 	} else {
 		run->facts->exec_error = errno;
-		(void)refuse("lock", refused->path);
+		(void)refuse(refused);
 	}
 }
 

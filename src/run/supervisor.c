@@ -1,11 +1,9 @@
 /* What the supervisor does between two decisions: it sleeps, obeys orders,
  * follows the target's stops, reaps and looks. */
 #include <sys/prctl.h>
-#include <sys/stat.h>
 
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,18 +35,7 @@ supervisor_start(struct run *run)
 		return -1;
 	if (run->target->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
-	/* The pipes that the command writes to, by the names that links in
-	 * /proc have: who holds one open keeps its reader waiting, and is told.
-	 */
-	for (int i = 0; i < LOOK_OUTPUTS; i++) {
-		const int fd = run->output.fds[STDOUT_FILENO + i];
-		struct stat file;
-
-		if (fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode))
-			(void)snprintf(run->facts->look.outputs[i],
-			               LOOK_LINK_SIZE, "pipe:[%ju]",
-			               (uintmax_t)file.st_ino);
-	}
+	look_note_outputs(&run->facts->look, &run->output.fds[STDOUT_FILENO]);
 	return 0;
 }
 

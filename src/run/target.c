@@ -54,21 +54,6 @@ target_prepare(struct run *run)
 	    (terminal_share(&run->output.terminal) || run->options.foreground);
 }
 
-/* Copies the environment, with VARIABLE in place of any of the same name. Not
- * by putenv(3), whose first use of malloc(3) costs a fiftieth of a start. */
-static void
-copy_environment(char *copy[], char *variable)
-{
-	const size_t name = strcspn(variable, "=") + 1;
-
-	*copy++ = variable;
-	for (char **from = environ; *from != NULL; from++) {
-		if (strncmp(*from, variable, name) != 0)
-			*copy++ = *from;
-	}
-	*copy = NULL;
-}
-
 /* Ends the target before its exec, because of errno. */
 static _Noreturn void
 fail(const struct run *run, int status)
@@ -133,7 +118,7 @@ become_target(struct run *run)
 
 	char **const environment = alloca(count * sizeof(*environment));
 
-	copy_environment(environment, run->facts->id_variable);
+	runid_copy_environment(environment, run->facts->id_variable);
 	execute(run->options.command, environment);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
