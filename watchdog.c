@@ -26,7 +26,6 @@
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -371,7 +370,7 @@ finish(struct run *run)
 
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
-	(void)getrusage(RUSAGE_CHILDREN, &run->facts->usage);
+	run->facts->cpu = wait_usage(&run->facts->memory);
 	/* The helpers, whose CPU time is not the command's. */
 	while (wait_peek(ANY_CHILD, WEXITED | __WALL, &info) > 0)
 		;

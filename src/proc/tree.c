@@ -52,6 +52,18 @@ wait_has_living(pid_t pid)
 	return wait_peek(pid, WSTOPPED | WNOWAIT, &info) != CHILD_NONE_LEFT;
 }
 
+int64_t
+wait_usage(long *memory)
+{
+	struct rusage usage;
+
+	(void)getrusage(RUSAGE_CHILDREN, &usage);
+	*memory = usage.ru_maxrss;
+	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * SECOND +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) *
+	           (MILLISECOND / 1000);
+}
+
 int
 pidfd_open(pid_t pid)
 {

@@ -24,6 +24,10 @@ pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
 /* Whether PID, or ANY_CHILD, is a living child and no helper. */
 bool wait_has_living(pid_t pid);
 
+/* Returns the CPU time of all children that were reaped, in nanoseconds; and in
+ * *MEMORY the most that a process of them used, in KiB: getrusage(2). */
+int64_t wait_usage(long *memory);
+
 /* As pidfd_open(2): unlike a directory in /proc, a pidfd can be polled. */
 int pidfd_open(pid_t pid);
 

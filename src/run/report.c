@@ -216,8 +216,8 @@ add_all(struct strbuf *line, const struct run *run)
 	                    : outcome.value);
 	add_signal(line, &outcome);
 	add_target(line, facts);
-	json_add_number(line, "cpu_ms", tell_cpu(facts) / MILLISECOND);
-	json_add_number(line, "peak_memory_kib", facts->usage.ru_maxrss);
+	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);
+	json_add_number(line, "peak_memory_kib", facts->memory);
 	add_output(line, &run->output);
 	add_processes(line, run);
 	json_add_key(line, "tree"); /* as it was printed */

@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/duration.h"
@@ -93,9 +92,10 @@ struct facts {
 	struct outcome outcome;             /* of wdrun */
 	bool is_locked_out;       /* a lock is held by another process */
 	_Atomic bool is_released; /* resources_release() is done, or in vain */
-	uint64_t stopped;    /* processes that got the first signal of a stop */
-	uint64_t killed;     /* processes that got SIGKILL */
-	struct rusage usage; /* of the tree: getrusage(2) */
+	uint64_t stopped; /* processes that got the first signal of a stop */
+	uint64_t killed;  /* processes that got SIGKILL */
+	int64_t cpu;      /* of the tree: wait_usage() */
+	long memory;
 	struct output_facts output;
 
 	/* Last: pages that few runs touch cost the others nothing. */
@@ -321,9 +321,6 @@ void tell_signal(const struct run *run, int signal);
 
 /* If a heartbeat is due at NOW: tells that a silent command is running. */
 void tell_heartbeat(struct run *run, int64_t now);
-
-/* The CPU time of the tree, in nanoseconds. */
-int64_t tell_cpu(const struct facts *facts);
 
 /* For --verbose: prints how the run ended. */
 void tell_end(const struct run *run);

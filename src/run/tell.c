@@ -131,15 +131,11 @@ tell_change(const struct run *run, enum state from, enum reason why,
 
 /* --- the heartbeat -------------------------------------------------------- */
 
-/* Appends NS, rounded to the nearest second. */
-static void
-add_duration(struct strbuf *line, int64_t ns)
+/* Formats NS in whole seconds. */
+static const char *
+format_seconds(int64_t ns, char text[DURATION_TEXT_SIZE])
 {
-	const int64_t rounded = ns + SECOND / 2;
-	char text[DURATION_TEXT_SIZE];
-
-	strbuf_addf(line, "%s",
-	            duration_format(rounded - rounded % SECOND, text));
+	return duration_format((ns + SECOND / 2) / SECOND * SECOND, text);
 }
 
 void
@@ -148,6 +144,7 @@ tell_heartbeat(struct run *run, int64_t now)
 	const struct options *const options = &run->options;
 	const int64_t end = run->due[CLOCK_TIMEOUT];
 	int64_t *const due = &run->due[CLOCK_HEARTBEAT];
+	char time[DURATION_TEXT_SIZE];
 	char text[LINE_SIZE];
 	struct strbuf line = { .text = text, .size = sizeof(text) };
 
@@ -157,16 +154,12 @@ tell_heartbeat(struct run *run, int64_t now)
 	if (*due > now)
 		return;
 	*due = duration_add(now, options->heartbeat);
-	strbuf_addf(&line, "%.*s: ", SHOWN_MAX,
-	            options->name != NULL ? options->name
-	                                  : options->command[0]);
-	add_duration(&line, now - run->facts->started);
-	strbuf_addf(&line, " elapsed");
-	if (end != NEVER) {
-		strbuf_addf(&line, ", ");
-		add_duration(&line, end - now);
-		strbuf_addf(&line, " left");
-	}
+	strbuf_addf(&line, "%.*s: %s elapsed", SHOWN_MAX,
+	            options->name != NULL ? options->name : options->command[0],
+	            format_seconds(now - run->facts->started, time));
+	if (end != NEVER)
+		strbuf_addf(&line, ", %s left",
+		            format_seconds(end - now, time));
 	tree_read(&run->tree, NEVER);
 	if (!run->tree.is_partial)
 		strbuf_addf(&line, ", %zu process%s", run->tree.count,
@@ -175,16 +168,6 @@ tell_heartbeat(struct run *run, int64_t now)
 }
 
 /* --- the end -------------------------------------------------------------- */
-
-int64_t
-tell_cpu(const struct facts *facts)
-{
-	const struct timeval *const user = &facts->usage.ru_utime;
-	const struct timeval *const system = &facts->usage.ru_stime;
-
-	return (user->tv_sec + system->tv_sec) * SECOND +
-	       (user->tv_usec + system->tv_usec) * (MILLISECOND / 1000);
-}
 
 void
 tell_end(const struct run *run)
@@ -199,10 +182,9 @@ tell_end(const struct run *run)
 	if (!run->options.verbose || run->options.is_timeout ||
 	    facts->started == 0 || facts->ended == 0)
 		return;
-	message("ended with status %d after %s; %s of CPU time, at most %lld "
+	message("ended with status %d after %s; %s of CPU time, at most %ld "
 	        "KiB of memory",
 	        base + outcome.value,
 	        duration_format(facts->ended - facts->started, elapsed),
-	        duration_format(tell_cpu(facts), cpu),
-	        (long long)facts->usage.ru_maxrss);
+	        duration_format(facts->cpu, cpu), facts->memory);
 }
