@@ -15,6 +15,7 @@
 
 #include "base/fds.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "proc/procfs.h"
 #include "proc/signals.h"
 #include "proc/tree.h"
@@ -146,6 +147,7 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 
 /* --- --lock --------------------------------------------------------------- */
 
+#define COMMAND_WIDTH 72   /* of the holder */
 #define MODE          0644 /* other users may not write a PID */
 #define TRIES         10   /* while others make and remove the file */
 #define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a change */
@@ -320,6 +322,19 @@ lock_release(struct lock *lock, const pid_t owners[2])
 	/* Not by close(2): the other watcher has a copy of the descriptor. */
 	(void)flock(file->fd, LOCK_UN);
 	return result;
+}
+
+void
+lock_add_holder(const struct lock *lock, struct strbuf *line)
+{
+	if (lock->holder == 0) {
+		strbuf_addf(line, "another process, or by a descriptor that "
+		                  "wdrun has inherited");
+		return;
+	}
+	strbuf_addf(line, "PID %d (", lock->holder);
+	cmdline_add(line, lock->holder, COMMAND_WIDTH);
+	strbuf_addf(line, ")");
 }
 
 /* --- --cleanup ------------------------------------------------------------ */

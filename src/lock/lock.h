@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct strbuf;
+
 /* --- PID files ------------------------------------------------------------ */
 
 /* Files that hold a PID, "4711\n": a shell script takes a lock by "echo $$
@@ -66,6 +68,9 @@ int lock_take_all(struct lock *locks, size_t count,
 /* Unlinks LOCK, which is taken, if its name still means this file, and the file
  * is blank or has a PID of OWNERS. Releases it in any case. Returns 0 or -1. */
 int lock_release(struct lock *lock, const pid_t owners[2]);
+
+/* Appends who has LOCK, which another process holds: "PID 4711 (sleep 10)". */
+void lock_add_holder(const struct lock *lock, struct strbuf *line);
 
 /* Like strerror(3), for WHY, an errno of this room: "it is a directory". */
 const char *lock_error(int why);

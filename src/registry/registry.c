@@ -87,8 +87,9 @@ entry_next_word(const char *word)
 
 /* --- the directory -------------------------------------------------------- */
 
-const char *
-registry_named(const char *given)
+/* Returns GIVEN, a --registry, or $WDRUN_REGISTRY, or NULL without the two. */
+static const char *
+named(const char *given)
 {
 	const char *const value = getenv("WDRUN_REGISTRY");
 
@@ -103,7 +104,7 @@ find(const char *given, char path[PATH_MAX])
 	const char *end = "/wdrun";
 	struct stat home;
 
-	given = registry_named(given);
+	given = named(given);
 	if (given != NULL) {
 		(void)snprintf(path, PATH_MAX, "%s", given);
 		return 0;
@@ -252,6 +253,12 @@ make_entry(int directory_fd, const char *file)
 		}
 	} while (status.st_nlink == 0);
 	return fd;
+}
+
+bool
+record_is_wanted(const struct options *options)
+{
+	return options->name != NULL || named(options->registry) != NULL;
 }
 
 int

@@ -72,9 +72,6 @@ const char *entry_next_word(const char *word);
 
 /* --- the directory -------------------------------------------------------- */
 
-/* Returns GIVEN, a --registry, or $WDRUN_REGISTRY, or NULL without the two. */
-const char *registry_named(const char *given);
-
 /* Removes the entry of the run ID, if any. Returns 0, or -1 with errno. */
 int registry_remove(int directory_fd, const char *id);
 
@@ -84,6 +81,9 @@ struct record {
 	int directory_fd; /* the registry, or -1 */
 	int fd;           /* the entry there, locked; or -1: none */
 };
+
+/* Whether OPTIONS or the environment ask for a record of the run. */
+bool record_is_wanted(const struct options *options);
 
 /* In the front: puts the run ID of OPTIONS on record, from NOW on, in
  * nanoseconds since the epoch. Makes the registry if there is none. Returns 0;
@@ -126,9 +126,9 @@ struct registry_walk {
 	struct entry entry;
 };
 
-/* Begins a walk over the registry: of registry_named(), $XDG_STATE_HOME/wdrun
- * or ~/.local/state/wdrun; over nothing where that is missing. WALK is empty.
- * End it anyway. */
+/* Begins a walk over the registry: GIVEN, a --registry, or $WDRUN_REGISTRY,
+ * $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun; over nothing where that is
+ * missing. WALK is empty. End it anyway. */
 void registry_begin(struct registry_walk *walk, const char *given);
 
 /* Goes on to the next run. Returns false behind the last. */

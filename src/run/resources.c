@@ -9,14 +9,7 @@
 #include "registry/registry.h"
 #include "run/run.h"
 
-#define COMMAND_WIDTH 72 /* of the process that holds a lock */
-
-static bool
-is_registered(const struct options *options)
-{
-	return options->name != NULL ||
-	       registry_named(options->registry) != NULL;
-}
+#define LINE_SIZE 256
 
 /* Prints why LOCK cannot be used, by errno. Returns -1. */
 static int
@@ -33,7 +26,7 @@ resources_prepare(struct run *run)
 	static struct cleanup cleanup_list[FILES_MAX];
 	struct options *const options = &run->options;
 	struct files *const locks = &options->locks;
-	const bool is_on_record = is_registered(options);
+	const bool is_on_record = record_is_wanted(options);
 
 	run->locks = lock_list;
 	run->cleanups = cleanup_list;
@@ -52,33 +45,20 @@ resources_prepare(struct run *run)
 	                    : 0;
 }
 
-static void
-tell_holder(const struct run *run, const struct lock *lock)
-{
-	char text[COMMAND_WIDTH * 2];
-	struct strbuf command = { .text = text, .size = sizeof(text) };
-
-	if (run->options.quiet)
-		return;
-	if (lock->holder == 0) {
-		message("--lock: '%s' is held by another process, or by a "
-		        "descriptor that wdrun has inherited",
-		        lock->path);
-		return;
-	}
-	cmdline_add(&command, lock->holder, COMMAND_WIDTH);
-	message("--lock: '%s' is held by PID %d (%s)", lock->path, lock->holder,
-	        text);
-}
-
 /* Prints why there was no lock, by errno of lock_take_all(). */
 static void
 refuse_run(struct run *run, const struct lock *refused)
 {
+	char text[LINE_SIZE];
+	struct strbuf holder = { .text = text, .size = sizeof(text) };
+
 	if (errno == EWOULDBLOCK) {
 		run->facts->is_locked_out = true;
 		run->facts->outcome.value = run->options.lock_exit;
-		tell_holder(run, refused);
+		lock_add_holder(refused, &holder);
+		if (!run->options.quiet)
+			message("--lock: '%s' is held by %s", refused->path,
+			        text);
 	} else if (errno == ECANCELED) {
 		run->facts->stop = REASON_PARENT_LOST;
 	} else {
@@ -105,7 +85,7 @@ resources_acquire(struct run *run)
 	/* Before it waits for its locks: so --list shows the run, and --cancel
 	 * ends the wait. Not earlier: what else is refused makes no registry.
 	 */
-	if (is_registered(options) &&
+	if (record_is_wanted(options) &&
 	    record_begin(&run->record, options, run->facts->id,
 	                 run->facts->started_at) == -1) {
 		run->facts->exec_error = errno == 0 ? EPERM : errno;
