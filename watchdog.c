@@ -51,6 +51,7 @@ static void finish(struct run *run);
 static _Noreturn void leave(struct run *run);
 static _Noreturn void end(const struct run *run);
 static void supervise(struct run *run, int64_t started);
+static void attend(struct run *run, int64_t now);
 static void enter(struct run *run, enum reason why, int64_t now);
 static void begin_stop(struct run *run, enum reason why, int64_t now);
 static void begin_lingering(struct run *run, int64_t now);
@@ -58,9 +59,10 @@ static size_t stop_tree(struct run *run, enum reason why);
 static size_t kill_tree(struct run *run);
 static _Noreturn void die(const char *what);
 
-#define PATIENCE    (10 * SECOND)      /* beyond the supervisor's deadline */
-#define READY_LEAD  SECOND             /* before --timeout */
-#define SIGNAL_TIME (50 * MILLISECOND) /* at least, even with -k 0 */
+#define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
+#define READY_LEAD      SECOND        /* before --timeout */
+#define SIGNAL_TIME     (50 * MILLISECOND) /* at least, even with -k 0 */
+#define SAMPLE_INTERVAL (250 * MILLISECOND)
 
 int
 main(int argc, char *argv[])
@@ -285,11 +287,10 @@ static bool
 watch_supervisor(struct run *run)
 {
 	const pid_t supervisor = run->watchers.supervisor;
-	struct supervisor known = {
-		.deadline = duration_add(end_of_stop(run), run->options.timeout)
-	};
+	struct supervisor known = { .stops = 0 };
 	bool is_dead = false;
 
+	known.deadline = duration_add(end_of_stop(run), run->options.timeout);
 	run->output.quiet_since = duration_now();
 	terminal_take(&run->output.terminal);
 	while (!is_dead) {
@@ -301,8 +302,7 @@ watch_supervisor(struct run *run)
 
 		if (signal == SIGCHLD) {
 			/* Before the facts: a dead one has written all. */
-			is_dead =
-			    wait_peek(supervisor, WEXITED, &info) == supervisor;
+			is_dead = wait_peek(supervisor, WEXITED, &info) > 0;
 			look_at_facts(run, &known);
 			reap_others(run);
 		} else if (signal != -1 && front_pass_on(run, &info)) {
@@ -436,11 +436,42 @@ supervise(struct run *run, int64_t started)
 		const int64_t now = supervisor_wait(run, next_due(run));
 		enum reason why;
 
-		supervisor_attend(run, now);
+		attend(run, now);
 		/* An event may give reasons for several changes. */
 		while ((why = decide(run, now)) != REASON_NONE)
 			enter(run, why, now);
 	}
+}
+
+/* Looks what has happened until NOW, and attends to the clocks that only wake
+ * this process up. */
+static void
+attend(struct run *run, int64_t now)
+{
+	int64_t *const due = run->due;
+
+	supervisor_look_at_children(run, now);
+	supervisor_follow_target(run, now);
+	/* waitid(2) proves that the tree is empty, and is all that a fast end
+	 * costs. */
+	if (run->target->has_exited && !run->facts->tree_is_empty)
+		run->facts->tree_is_empty = !wait_has_living(ANY_CHILD);
+	if (run->facts->tree_is_empty)
+		return;
+	if (now >= due[CLOCK_READY]) {
+		due[CLOCK_READY] = NEVER;
+		(void)tree_is_outrun(); /* notes it, not at the stop */
+		tree_take_priority();
+	}
+	/* Progress puts --idle-after-exit off. */
+	if (run->state == STATE_LINGERING && run->paused_at == NEVER &&
+	    (now >= due[CLOCK_SAMPLE] || now >= due[CLOCK_IDLE_AFTER_EXIT])) {
+		if (supervisor_sees_progress(run))
+			due[CLOCK_IDLE_AFTER_EXIT] =
+			    duration_add(now, run->options.idle_after_exit);
+		due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
+	}
+	tell_heartbeat(run, now);
 }
 
 /* Changes the state because of WHY, and does the first work of the new state. A

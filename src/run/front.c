@@ -1,7 +1,5 @@
 /* The front: the process that the caller sees, and the only one that touches
  * what the caller gave. */
-#include <sys/wait.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>

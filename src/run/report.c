@@ -78,18 +78,15 @@ report_open(struct report *report, const char *path)
 {
 	const int fd = descriptor_of(path);
 	const int flags = fcntl(fd, F_GETFL);
-	int result = -1;
 
 	report->path = path;
 	report->directory = getcwd(NULL, 0);
 	report->directory_fd = report->stream_fd = -1;
 	errno = EBADF;
-	if (fd == -1)
-		result = open_file(report);
-	else if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
+	if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
 		report->stream_fd =
 		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (result != -1 || report->stream_fd != -1)
+	if (report->stream_fd != -1 || (fd == -1 && open_file(report) == 0))
 		return 0;
 	message("--report: '%s': %s", report->path, lock_error(errno));
 	return -1;
@@ -129,13 +126,11 @@ add_end(struct strbuf *line, const struct facts *facts)
 	json_add_text(line, "reason_code", code);
 }
 
-static void
-add_signal(struct strbuf *line, const struct outcome *outcome)
+static const char *
+signal_of(const struct outcome *outcome)
 {
-	json_add_text(line, "signal",
-	              outcome->kind == OUTCOME_SIGNAL
-	                  ? signal_name(outcome->value)
-	                  : NULL);
+	return outcome->kind == OUTCOME_SIGNAL ? signal_name(outcome->value)
+	                                       : NULL;
 }
 
 static void
@@ -151,7 +146,7 @@ add_target(struct strbuf *line, const struct facts *facts)
 	json_add_key(line, "status");
 	strbuf_addf(line, outcome->kind == OUTCOME_EXIT ? "%d" : "null",
 	            outcome->value);
-	add_signal(line, outcome);
+	json_add_text(line, "signal", signal_of(outcome));
 	strbuf_addf(line, "}");
 }
 
@@ -214,7 +209,7 @@ add_all(struct strbuf *line, const struct run *run)
 	                outcome.kind == OUTCOME_SIGNAL
 	                    ? STATUS_SIGNAL_BASE + outcome.value
 	                    : outcome.value);
-	add_signal(line, &outcome);
+	json_add_text(line, "signal", signal_of(&outcome));
 	add_target(line, facts);
 	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);
 	json_add_number(line, "peak_memory_kib", facts->memory);

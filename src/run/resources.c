@@ -1,8 +1,6 @@
 /* The locks, cleanups, registry entry and report of a run. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/message.h"
 #include "base/text.h"

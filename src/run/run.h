@@ -241,8 +241,11 @@ int supervisor_start(struct run *run);
  * the orders. Returns the time. */
 int64_t supervisor_wait(struct run *run, int64_t until);
 
-/* At NOW: reaps, follows the target's stops, attends to the clocks. */
-void supervisor_attend(struct run *run, int64_t now);
+/* At NOW, when a child may be dead: reaps, now or a little later. */
+void supervisor_look_at_children(struct run *run, int64_t now);
+
+/* At NOW: follows a stop of the target, or its continuation. */
+void supervisor_follow_target(struct run *run, int64_t now);
 
 /* Reaps the dead, and notes the death of the target. */
 void supervisor_reap(struct run *run, int64_t now);

@@ -4,14 +4,12 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define SAMPLE_INTERVAL (250 * MILLISECOND)
-#define REAP_DELAY      (10 * MILLISECOND)
+#define REAP_DELAY (10 * MILLISECOND)
 
 /* What the supervisor polls. */
 enum { SIGNALS, ORDERS, PARENT };
@@ -109,9 +107,8 @@ supervisor_tell_outcome(struct run *run)
 		supervisor_signal_front(run, SIGCHLD);
 }
 
-/* Follows the target, if it was stopped, or continued by some process. */
-static void
-follow_target(struct run *run, int64_t now)
+void
+supervisor_follow_target(struct run *run, int64_t now)
 {
 	siginfo_t info;
 
@@ -155,7 +152,7 @@ static void
 go_on(struct run *run, int64_t now)
 {
 	/* The caller's shell has mostly continued the whole group. */
-	follow_target(run, now);
+	supervisor_follow_target(run, now);
 	if (run->target_is_stopped || !has_target(run))
 		tree_signal_target(&run->tree, SIGCONT);
 	end_stop(run, now);
@@ -315,8 +312,8 @@ supervisor_reap(struct run *run, int64_t now)
  * parent that is not a child of this process sends no signal: so there are
  * looks at growing intervals.
  */
-static void
-look_at_children(struct run *run, int64_t now)
+void
+supervisor_look_at_children(struct run *run, int64_t now)
 {
 	int64_t *const due = &run->due[CLOCK_REAP];
 	const int64_t age = now - run->tree.signalled_at;
@@ -336,33 +333,4 @@ look_at_children(struct run *run, int64_t now)
 		return;
 	(void)tree_signal_orphans(&run->tree, run->due[CLOCK_KILL]);
 	*due = now + (age > MILLISECOND ? age : MILLISECOND);
-}
-
-void
-supervisor_attend(struct run *run, int64_t now)
-{
-	int64_t *const due = run->due;
-
-	look_at_children(run, now);
-	follow_target(run, now);
-	/* waitid(2) proves that the tree is empty, and is all that a fast end
-	 * costs. */
-	if (run->target->has_exited && !run->facts->tree_is_empty)
-		run->facts->tree_is_empty = !wait_has_living(ANY_CHILD);
-	if (run->facts->tree_is_empty)
-		return;
-	if (now >= due[CLOCK_READY]) {
-		due[CLOCK_READY] = NEVER;
-		(void)tree_is_outrun(); /* notes it, not at the stop */
-		tree_take_priority();
-	}
-	/* Progress puts --idle-after-exit off. */
-	if (run->state == STATE_LINGERING && run->paused_at == NEVER &&
-	    (now >= due[CLOCK_SAMPLE] || now >= due[CLOCK_IDLE_AFTER_EXIT])) {
-		if (supervisor_sees_progress(run))
-			due[CLOCK_IDLE_AFTER_EXIT] =
-			    duration_add(now, run->options.idle_after_exit);
-		due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
-	}
-	tell_heartbeat(run, now);
 }
