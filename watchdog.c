@@ -49,7 +49,7 @@ static bool watch_supervisor(struct run *run);
 static void take_over(struct run *run);
 static void finish(struct run *run);
 static _Noreturn void leave(struct run *run);
-static _Noreturn void end(const struct run *run);
+static _Noreturn void end_front(const struct run *run);
 static void supervise(struct run *run, int64_t started);
 static void attend(struct run *run, int64_t now);
 static void enter(struct run *run, enum reason why, int64_t now);
@@ -156,7 +156,7 @@ prepare(struct run *run)
 	/* Comes last: the failures above exit without releasing a lock. */
 	if (resources_acquire(run) == -1) {
 		report_write(run);
-		end(run);
+		end_front(run);
 	}
 }
 
@@ -396,12 +396,12 @@ leave(struct run *run)
 	else
 		tell_end(run);
 	report_write(run);
-	end(run);
+	end_front(run);
 }
 
 /* Ends this process as the outcome says. */
 static _Noreturn void
-end(const struct run *run)
+end_front(const struct run *run)
 {
 	const struct outcome outcome = run->facts->outcome;
 

@@ -48,7 +48,7 @@ proctype front() {
 	bool deadline, is_dead; byte seen;
 	do
 	:: FRONT_RUNS && (chld || tstp || cont || term || (deadline && hangs)) ->
-	   if                                             /* front_watch */
+	   if                                             /* watch_supervisor */
 	   :: chld -> chld = false; is_dead = supervisor_is_dead;
 	      deadline = deadline || has_stop || has_outcome /* look_at_facts */
 	   :: tstp -> tstp = false; order(TSTP)           /* pass_on */
@@ -82,7 +82,7 @@ proctype front() {
 	:: front_is_dead -> goto killed_front
 	od;
 	if
-	:: has_outcome && supervisor_ended -> skip        /* front_end */
+	:: has_outcome && supervisor_ended -> skip        /* end_front */
 	:: has_outcome && !supervisor_ended -> teardown() /* killed behind its outcome: finish */
 	:: !has_outcome && !supervisor_ended -> kill_tree(); teardown() /* take_over */
 	:: !has_outcome && supervisor_ended -> assert(false)
