@@ -248,6 +248,7 @@ make_entry(int directory_fd, const char *file)
 		if (fd == -1)
 			return -1;
 		if (!lock(fd, F_OFD_SETLKW) || fstat(fd, &status) == -1) {
+			(void)unlinkat(directory_fd, file, 0);
 			fds_close(fd);
 			return -1;
 		}
