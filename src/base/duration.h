@@ -3,7 +3,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Times are nanoseconds: of CLOCK_MONOTONIC, where no "epoch" is named. */
+/* All times are in nanoseconds; points in time are of CLOCK_MONOTONIC, unless
+ * they are said to be since the epoch. */
 #define MILLISECOND INT64_C(1000000)
 #define SECOND      INT64_C(1000000000)
 #define NEVER       INT64_MAX /* largest, so the next deadline is a minimum */

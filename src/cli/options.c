@@ -72,7 +72,7 @@ struct row {
 	const char *help;
 };
 
-/* KIND, the offset of MEMBER, and the default where there is none. */
+/* KIND, the offset of MEMBER, and, where options have none, the default. */
 #define OF(kind, member)   kind, offsetof(struct options, member)
 #define FLAG(member)       OF(KIND_FLAG, member), NULL
 #define DURATION(member)   OF(KIND_DURATION, member)
@@ -319,7 +319,7 @@ refuse_word(int found, const char *word)
 
 /* Applies the option ROW, whose value is in optarg. */
 static int
-take(struct options *options, const struct row *row)
+apply(struct options *options, const struct row *row)
 {
 	if (row->kind == KIND_HELP)
 		return print(options, row->letter == 'h');
@@ -429,7 +429,7 @@ read_timeout_operand(struct options *options, int count, char *duration)
 	signal_reset(options->signal);
 	optarg = duration;
 	optind++;
-	return take(options, find_row('t'));
+	return apply(options, find_row('t'));
 }
 
 static void
@@ -464,8 +464,8 @@ options_read(struct options *options, int argc, char *argv[])
 	       (found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
 		const struct row *const row = find_row(found);
 
-		status =
-		    row == NULL ? refuse_word(found, word) : take(options, row);
+		status = row == NULL ? refuse_word(found, word)
+		                     : apply(options, row);
 		word = argv[optind];
 	}
 	if (status == OPTIONS_ARE_COMPLETE && options->is_timeout)

@@ -55,9 +55,9 @@ static const struct {
 #endif
 };
 
-/* The functions of the kernel, by a part of their names, that tell the wait of
- * a thread whose call may not be read: Yama, another user's process; and tell
- * that a file to open is a FIFO. */
+/* Parts of the names of kernel functions that a thread sleeps in. They tell its
+ * wait where its system call may not be read (Yama, another user's process),
+ * and that the file which it opens is a FIFO. */
 static const struct {
 	char part[20];
 	enum wait wait;
@@ -170,9 +170,9 @@ say_fifo(struct scene *scene)
 }
 
 /* Says "child 4711", or "its children 4711, 4712": those for which wait4(2)
- * with WHICH waits, whose groups are not known. Says WORDS instead, if it is
- * not known who they are: also in another PID namespace, and for a tracer,
- * which waits for others' children (ptrace(2)). */
+ * waits with WHICH as its first argument. Says WORDS where they are not known:
+ * by their process groups, in another PID namespace, or for a tracer, which
+ * waits for others' children (ptrace(2)). */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {

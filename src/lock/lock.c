@@ -47,7 +47,7 @@ pidfile_is_trusted(int directory_fd, const struct stat *status)
 }
 
 static int
-check(const struct pidfile *file)
+check_file(const struct pidfile *file)
 {
 	const bool is_trusted =
 	    pidfile_is_trusted(file->directory_fd, &file->status);
@@ -70,14 +70,14 @@ open_file(struct pidfile *file)
 	 * end, fifo(7), and to open a device may do anything. */
 	if (fstatat(file->directory_fd, file->name, &file->status,
 	            AT_SYMLINK_NOFOLLOW) == -1 ||
-	    check(file) == -1)
+	    check_file(file) == -1)
 		return -1;
 	file->fd = openat(file->directory_fd, file->name, O_RDWR | flags);
 	if (file->fd == -1)
 		file->fd = openat(file->directory_fd, file->name, flags);
 	return file->fd == -1 || fstat(file->fd, &file->status) == -1
 	           ? -1
-	           : check(file);
+	           : check_file(file);
 }
 
 /* Whether the name of FILE still means the file that was opened. */
@@ -177,7 +177,7 @@ lock_open(struct lock *lock, const char *path)
  * over in place: an flock(1) that waits for the file stays on the right one.
  */
 static int
-look(struct lock *lock)
+try_to_take(struct lock *lock)
 {
 	struct pidfile *const file = &lock->file;
 	const bool is_new = open_file(file) == -1;
@@ -224,13 +224,13 @@ look(struct lock *lock)
 	return -1;
 }
 
-/* Takes LOCK. Returns 0; or -1 as look(), with EWOULDBLOCK also if the file
- * changes all the time. */
+/* Takes LOCK. Returns 0; or -1 as try_to_take(), with EWOULDBLOCK also if the
+ * file changes all the time. */
 static int
-take(struct lock *lock)
+take_lock(struct lock *lock)
 {
 	for (int i = 0; i < TRIES; i++) {
-		const int result = look(lock);
+		const int result = try_to_take(lock);
 
 		if (result != 1)
 			return result;
@@ -292,7 +292,7 @@ lock_take_all(struct lock *locks, size_t count, const struct lock_wait *wait,
 	for (;;) {
 		size_t taken = 0;
 
-		while (taken < count && take(&locks[taken]) == 0)
+		while (taken < count && take_lock(&locks[taken]) == 0)
 			taken++;
 		if (taken == count)
 			return 0;

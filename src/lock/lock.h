@@ -72,19 +72,20 @@ int lock_release(struct lock *lock, const pid_t owners[2]);
 /* Appends who has LOCK, which another process holds: "PID 4711 (sleep 10)". */
 void lock_add_holder(const struct lock *lock, struct strbuf *line);
 
-/* Like strerror(3), for WHY, an errno of this room: "it is a directory". */
+/* Like strerror(3), for WHY, an errno of a function in this header. */
 const char *lock_error(int why);
 
 /* --- --cleanup ------------------------------------------------------------ */
 
 /*
- * A lock that COMMAND makes, a file or (by mkdir(1)) a directory, and that is
- * removed if it is still there when all processes of the run are dead.
+ * A lock that COMMAND makes, a file or (by mkdir(1)) a directory. A lock that
+ * is still there when all processes of the run are dead is removed.
  *
- * A PID in the file tells whose it is. Without one it may be of any run that
- * names the file, and began before the file was made. So a run notes at its
- * beginning what is there, and claims, for all to see, what is made from then
- * on; at its end it leaves what was there, or is claimed by an older run.
+ * A PID in the file tells which run made it. A lock without a PID may have been
+ * made by each run that names it and began before it was made. So at its
+ * beginning, a run notes what is there, and claims what is made later; other
+ * runs see the claim. At its end, the run leaves alone what was there before,
+ * and what an older run claims.
  */
 struct cleanup {
 	const char *path;

@@ -88,7 +88,8 @@ procfs_list_names(int dir, const char *name, struct procfs_list *list)
 	(void)closedir(names);
 }
 
-/* Returns whether there is such a file. */
+/* Adds the children that the thread TID of the process at DIR has made. Returns
+ * false where the kernel has no such lists. */
 static bool
 add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 {

@@ -172,7 +172,7 @@ static struct member pending[TREE_MAX]; /* a stack: still to be visited */
  * found it, alive or a zombie. A process with the PID of a dead one is taken
  * for the dead one, and gets no first signal; SIGKILL goes to all each time. */
 static uint16_t marks[PID_END];
-static uint16_t stop; /* the number of the present stop */
+static uint16_t stop_number; /* of the present stop */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
@@ -187,8 +187,8 @@ mark(pid_t pid)
 {
 	if (walk.signal == 0)
 		return;
-	walk.fresh += marks[pid] != stop;
-	marks[pid] = stop;
+	walk.fresh += marks[pid] != stop_number;
+	marks[pid] = stop_number;
 }
 
 /* Whether waitid(2) and kill(2) know PROCESS, by its PID, as a child. */
@@ -316,7 +316,7 @@ visit(struct tree *tree, struct member process)
 	/* Who had the first signal is not asked for children: what it has
 	 * started since is part of its end. Its orphans come to this process,
 	 * and so get the signal. */
-	if (signal != 0 && !is_final && marks[process.pid] == stop)
+	if (signal != 0 && !is_final && marks[process.pid] == stop_number)
 		return;
 	if (!find(tree, &process, &dir))
 		return;
@@ -395,9 +395,9 @@ tree_signal_orphans(struct tree *tree, int64_t until)
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
-	stop++;
+	stop_number++;
 	if (!wait_has_living(tree->target))
-		marks[tree->target] = stop; /* it gets no signal */
+		marks[tree->target] = stop_number; /* it gets no signal */
 	tree_signal_target(tree, signal);
 	tree_signal_target(tree, SIGCONT);
 	tree->signal = signal;
@@ -466,7 +466,7 @@ tree_kill(struct tree *tree)
 	int restless = 0;
 
 	tree->killed = 0;
-	stop++;
+	stop_number++;
 	/* The target first, alone: among a thousand dying processes it would
 	 * wait for a processor. */
 	if (tree->target > 1 && wait_has_living(tree->target)) {

@@ -25,7 +25,7 @@
 struct process {
 	struct procid id;
 	pid_t parent;
-	bool is_in_session; /* the supervisor's, who may be dying itself */
+	bool is_in_session; /* that the supervisor leads; not the supervisor */
 	bool is_proven;     /* to be of the run */
 	bool is_spared;     /* another user's, or this process's ancestor */
 };
@@ -33,8 +33,9 @@ struct process {
 /* The search for the processes of a run, in one scan of /proc after another. */
 struct search {
 	const struct registry_walk *walk;
-	/* A proven process was in the session: all of it is of the run, as no
-	 * process gets its number as long as it has members. */
+	/* A proven process was in the supervisor's session. Then all members of
+	 * the session are of the run: no other session gets its number before
+	 * the last of them is dead. */
 	bool session_is_proven;
 	size_t count;              /* of those that may be of the run */
 	size_t seen;               /* of these, by end_proven() */
@@ -356,6 +357,6 @@ reap_before_run(const char *registry, bool is_quiet)
 		_exit(0);
 	registry_end(&walk);
 	helper_await(helper, duration_now() + BOUND);
-	(void)wait_peek(helper, WEXITED | __WALL, &info);
+	(void)wait_peek(helper, WEXITED | __WALL, &info); /* reaps it */
 	return result;
 }

@@ -392,7 +392,8 @@ registry_take(const struct registry_walk *walk)
 	       status.st_nlink > 0 && (size_t)status.st_size == walk->size;
 }
 
-/* Fills in the state of the run whose entry was read, and IS_HELD since. */
+/* Fills in the state of the run, whose entry was locked (IS_HELD) after it was
+ * read. The name of the supervisor tells whether a stop has begun. */
 static void
 find_state(struct registry_walk *walk, bool is_held)
 {
@@ -450,9 +451,9 @@ read_entry(struct registry_walk *walk)
 	return false;
 }
 
-/* Looks at walk->file. Returns whether a run is there. */
+/* Reads the run of walk->file. Returns whether there is a run. */
 static bool
-look(struct registry_walk *walk)
+read_run(struct registry_walk *walk)
 {
 	struct stat status;
 
@@ -481,7 +482,7 @@ registry_next(struct registry_walk *walk)
 	while (walk->next < walk->count) {
 		close_entry(walk);
 		walk->file = walk->files[walk->next++]->d_name;
-		if (look(walk))
+		if (read_run(walk))
 			return true;
 	}
 	return false;

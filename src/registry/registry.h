@@ -42,8 +42,8 @@ struct options;
  * And the target appends these before it executes COMMAND:
  *
  * file    of a --cleanup, as above
- * target  PID and start of the supervisor, which leads a session of its own;
- *         when the run ends by --timeout
+ * target  of its parent, the supervisor, which leads a session of its own: PID
+ *         and start; and when --timeout ends the run
  *
  * Readers pass over unknown keys: a change of an entry's meaning changes the
  * version.
