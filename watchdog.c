@@ -69,7 +69,6 @@ main(int argc, char *argv[])
 {
 	/* In the page of libc's variables, which saves a page fault. */
 	static struct run run __attribute__((section(".data")));
-	const struct options *const options = &run.options;
 	const int status = options_read(&run.options, argc, argv);
 
 	if (status != OPTIONS_ARE_COMPLETE)
@@ -80,14 +79,14 @@ main(int argc, char *argv[])
 	if (procfs_start() == -1)
 		die("cannot open /proc");
 	/* Without a COMMAND: acts on the runs on record. */
-	if (options->list)
-		return list_print(options->registry, options->as_json,
-		                  options->quiet);
-	if (options->reap)
-		return reap_all(options->registry, options->quiet);
-	if (options->cancel != NULL)
-		return cancel_run(options->registry, options->cancel,
-		                  options->quiet);
+	if (run.options.list)
+		return list_print(run.options.registry, run.options.as_json,
+		                  run.options.quiet);
+	if (run.options.reap)
+		return reap_all(run.options.registry, run.options.quiet);
+	if (run.options.cancel != NULL)
+		return cancel_run(run.options.registry, run.options.cancel,
+		                  run.options.quiet);
 
 	prepare(&run);
 	run.target->early_signals = signals_pending();
@@ -231,7 +230,8 @@ end_of_stop(const struct run *run)
 }
 
 /* Looks whether the supervisor has begun a stop, or come to an outcome: each is
- * a sign that it lives, late as it may be. */
+ * a sign that it lives, late as it may be. After the outcome, it has PATIENCE
+ * for the files of the run: see end_late_supervisor(). */
 static void
 look_at_facts(const struct run *run, struct supervisor *known)
 {

@@ -116,7 +116,7 @@ look_take(struct look *look, const struct tree *tree, int64_t until)
 
 	if (helper == 0)
 		look_at_all(&scene);
-	helper_await(helper, until);
+	wait_or_kill(helper, until);
 }
 
 /* Adds "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a process that was

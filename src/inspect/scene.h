@@ -17,10 +17,10 @@
 struct look;
 struct sight;
 
-/* What a thread waits for, the less telling first: of several threads, the one
- * with the last of these waits is described. What idle threads do comes up to
- * WAIT_SLEEP; then waits for something of the process itself; then waits for
- * something outside. */
+/* What a thread waits for. Of several threads, the thread with the last of
+ * these waits is described, which tells most: up to WAIT_SLEEP, a thread may
+ * just be idle; then come waits that another thread of the process may end;
+ * then waits for something outside. */
 enum wait {
 	WAIT_DEAD, /* nothing */
 	WAIT_OTHER,

@@ -90,18 +90,18 @@ helper_fork(void)
 }
 
 void
-helper_await(pid_t helper, int64_t until)
+wait_or_kill(pid_t child, int64_t until)
 {
 	const int64_t left = (until - duration_now()) / MILLISECOND;
 
-	if (helper == -1)
+	if (child == -1)
 		return;
 
 	/* Without a descriptor, poll(2) sleeps until UNTIL. */
-	struct pollfd end = { .fd = pidfd_open(helper), .events = POLLIN };
+	struct pollfd end = { .fd = pidfd_open(child), .events = POLLIN };
 
 	if (poll(&end, 1, left > 0 ? (int)left : 0) != 1)
-		(void)kill(helper, SIGKILL);
+		(void)kill(child, SIGKILL);
 	fds_close(end.fd);
 }
 
@@ -471,7 +471,7 @@ tree_kill(struct tree *tree)
 	 * wait for a processor. */
 	if (tree->target > 1 && wait_has_living(tree->target)) {
 		(void)kill(tree->target, SIGKILL);
-		helper_await(tree->target, last + TARGET_TIME);
+		wait_or_kill(tree->target, last + TARGET_TIME);
 		tree->killed++;
 	}
 	tree_signal_target(tree, SIGKILL);

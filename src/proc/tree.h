@@ -21,7 +21,7 @@
  * CHILD_NONE_LEFT if there is no such child. */
 pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
 
-/* Whether PID, or ANY_CHILD, is a living child and no helper. */
+/* Whether the child PID is alive, or ANY_CHILD is; a helper does not count. */
 bool wait_has_living(pid_t pid);
 
 /* Returns the CPU time of all children that were reaped, in nanoseconds; and in
@@ -34,7 +34,7 @@ int pidfd_open(pid_t pid);
 /* The names of a supervisor in /proc/PID/comm. The front keeps the name of its
  * program, so that "pkill wdrun" finds the front alone. */
 #define SUPERVISOR_NAME     "wd-supervisor"
-#define SUPERVISOR_STOPPING "wd-stopping" /* as --list shows its run, too */
+#define SUPERVISOR_STOPPING "wd-stopping" /* from the first stop on */
 
 /*
  * Forks a helper, as fork(2): a process of wdrun's own, which makes the calls
@@ -52,11 +52,10 @@ int pidfd_open(pid_t pid);
  */
 pid_t helper_fork(void);
 
-/* Waits until HELPER, or the target, is dead; or until the time is UNTIL: then
- * kills it, and waits no longer. -1: there is none. It is not reaped: the CPU
- * time of the reaped is the command's, getrusage(2). All signals are blocked,
- * or end this process. */
-void helper_await(pid_t helper, int64_t until);
+/* Waits until CHILD is dead; at UNTIL, kills it, and waits no longer. -1: there
+ * is no child. Does not reap CHILD: the CPU time of the reaped is the
+ * command's, getrusage(2). All signals are blocked, or end this process. */
+void wait_or_kill(pid_t child, int64_t until);
 
 /* --- the tree ------------------------------------------------------------- */
 
@@ -94,11 +93,11 @@ struct tree {
 	size_t count;
 	bool is_partial; /* time or room was missing */
 
-	int signal; /* of the last tree_signal(), */
-	int64_t signalled_at;
-	bool spares_group; /* the target's, which has just had SIGNAL */
-	pid_t self;        /* procfs_self(), as last read */
-	bool is_ours;      /* /proc has the PIDs of this process's namespace */
+	int signal;           /* of the last tree_signal() */
+	int64_t signalled_at; /* the time of that */
+	bool spares_group;    /* the target's, which has just had SIGNAL */
+	pid_t self;           /* procfs_self(), as last read */
+	bool is_ours; /* /proc has the PIDs of this process's namespace */
 };
 
 /* Whether, when first asked, so many processes wanted a processor that reading

@@ -356,7 +356,7 @@ reap_before_run(const char *registry, bool is_quiet)
 	if (helper == 0)
 		_exit(0);
 	registry_end(&walk);
-	helper_await(helper, duration_now() + BOUND);
+	wait_or_kill(helper, duration_now() + BOUND);
 	(void)wait_peek(helper, WEXITED | __WALL, &info); /* reaps it */
 	return result;
 }

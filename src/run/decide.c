@@ -31,58 +31,58 @@ static const struct {
 
 /* --- the reasons ---------------------------------------------------------- */
 
-#define NOTHING STATUS_OF_TARGET, TELLING_NOTHING, NULL
-#define LINE    STATUS_OF_TARGET, TELLING_LINE
-#define TREE    STATUS_OF_TARGET, TELLING_TREE
-
 #define TIME(member) offsetof(struct options, member)
-#define UNTIMED      NULL, 0
 
 const struct reason_row reasons[REASON_COUNT] = {
-	[REASON_NONE] = { STATE_RUNNING, NOTHING, NULL, UNTIMED },
+	[REASON_NONE] = { .status = STATUS_OF_TARGET },
 
 	/* The run goes on, or ends by itself. */
-	[REASON_TARGET_EXITED] = { STATE_LINGERING, NOTHING,
-	                           "the command exited, survivors are left",
-	                           UNTIMED },
-	[REASON_TREE_EMPTY] = { STATE_DONE, NOTHING, "no process is waited for",
-	                        UNTIMED },
+	[REASON_TARGET_EXITED] = { STATE_LINGERING, STATUS_OF_TARGET,
+	                           .words =
+	                               "the command exited, survivors are left" },
+	[REASON_TREE_EMPTY] = { STATE_DONE, STATUS_OF_TARGET,
+	                        .words = "no process is waited for" },
 
 	/* The tree is stopped. */
-	[REASON_TIMEOUT] = { STATE_STOPPING, STATUS_TIMED_OUT, TELLING_TREE,
+	[REASON_TIMEOUT] = { STATE_STOPPING, STATUS_TIMED_OUT, TELL_TREE,
 	                     "timeout", "timed out", " after ", TIME(timeout) },
-	[REASON_SILENCE] = { STATE_STOPPING, STATUS_TIMED_OUT, TELLING_TREE,
+	[REASON_SILENCE] = { STATE_STOPPING, STATUS_TIMED_OUT, TELL_TREE,
 	                     "idle", "no output", " for ", TIME(idle_timeout) },
-	[REASON_UNTIL] = { STATE_STOPPING, 0, TELLING_TREE, "until",
+	[REASON_UNTIL] = { STATE_STOPPING, 0, TELL_TREE, "until",
 	                   "the output is complete, but the command did not exit",
 	                   " within ", TIME(until_grace) },
 	/* A sender of a cancel needs no message. */
-	[REASON_CANCELLED] = { STATE_STOPPING, STATUS_OF_TARGET,
-	                       TELLING_NOTHING, "cancelled", "cancelled",
-	                       UNTIMED },
-	[REASON_PARENT_LOST] = { STATE_STOPPING, TREE, "caller-died",
-	                         "the caller is dead", UNTIMED },
-	[REASON_SURVIVORS_IDLE] = { STATE_STOPPING, TREE, "survivors-idle",
+	[REASON_CANCELLED] = { STATE_STOPPING, STATUS_OF_TARGET, TELL_NOTHING,
+	                       "cancelled", .words = "cancelled" },
+	[REASON_PARENT_LOST] = { STATE_STOPPING, STATUS_OF_TARGET, TELL_TREE,
+	                         "caller-died", .words = "the caller is dead" },
+	[REASON_SURVIVORS_IDLE] = { STATE_STOPPING, STATUS_OF_TARGET, TELL_TREE,
+	                            "survivors-idle",
 	                            "the command has exited; no progress",
 	                            " for ", TIME(idle_after_exit) },
-	[REASON_SURVIVORS_BUSY] = { STATE_STOPPING, TREE, "survivors-busy",
+	[REASON_SURVIVORS_BUSY] = { STATE_STOPPING, STATUS_OF_TARGET, TELL_TREE,
+	                            "survivors-busy",
 	                            "the command has exited; survivors are left",
 	                            " after ", TIME(max_after_exit) },
 
 	/* The tree is killed. */
-	[REASON_GRACE_OVER] = { STATE_KILLING, TREE, "kill-after",
-	                        "processes are still alive",
+	[REASON_GRACE_OVER] = { STATE_KILLING, STATUS_OF_TARGET, TELL_TREE,
+	                        "kill-after", "processes are still alive",
 	                        " after a grace of ", TIME(kill_after) },
-	[REASON_THIRD_SIGNAL] = { STATE_KILLING, LINE, "cancelled",
-	                          "a third terminating signal came", UNTIMED },
-	[REASON_FRONT_LOST] = { STATE_KILLING, LINE, "front-killed",
-	                        "the front was killed", UNTIMED },
-	[REASON_SUPERVISOR_LOST] = { STATE_KILLING, LINE, "supervisor-killed",
-	                             "the supervisor was killed", UNTIMED },
+	[REASON_THIRD_SIGNAL] = { STATE_KILLING, STATUS_OF_TARGET, TELL_LINE,
+	                          "cancelled",
+	                          .words = "a third terminating signal came" },
+	[REASON_FRONT_LOST] = { STATE_KILLING, STATUS_OF_TARGET, TELL_LINE,
+	                        "front-killed",
+	                        .words = "the front was killed" },
+	[REASON_SUPERVISOR_LOST] = { STATE_KILLING, STATUS_OF_TARGET, TELL_LINE,
+	                             "supervisor-killed",
+	                             .words = "the supervisor was killed" },
 
 	/* SIGKILL has not ended all processes. */
-	[REASON_LAST_BOUND] = { STATE_DONE, TREE, "last-bound",
-	                        "what is left cannot be killed", UNTIMED },
+	[REASON_LAST_BOUND] = { STATE_DONE, STATUS_OF_TARGET, TELL_TREE,
+	                        "last-bound",
+	                        .words = "what is left cannot be killed" },
 };
 
 bool

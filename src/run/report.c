@@ -57,12 +57,13 @@ open_file(struct report *report)
 	              AT_SYMLINK_NOFOLLOW); /* there may be none */
 	if (S_ISFIFO(file.st_mode)) {
 		errno = EUSERS;
+		if (!pidfile_is_trusted(report->directory_fd, &file))
+			return -1;
 		/* For reading, too: then it opens without a reader, and what is
 		 * written waits for one as long as this process has it open. */
-		if (pidfile_is_trusted(report->directory_fd, &file))
-			report->stream_fd = openat(
-			    report->directory_fd, report->file,
-			    O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+		report->stream_fd =
+		    openat(report->directory_fd, report->file,
+		           O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 		return report->stream_fd == -1 ? -1 : 0;
 	}
 	/* rename(2) replaces an older report, and would also replace a device

@@ -116,11 +116,11 @@ struct watchers {
 
 /* Where --report goes. */
 struct report {
-	const char *path;      /* as it is told */
-	const char *directory; /* the caller's, as it is told; or NULL */
-	int directory_fd;      /* where it is, */
-	const char *file;      /* under this name; */
-	int stream_fd;         /* or this descriptor, or FIFO; -1: none */
+	const char *path;      /* for messages */
+	const char *directory; /* the caller's, to be reported; or NULL */
+	int stream_fd;         /* a descriptor or FIFO to write to; or -1: */
+	int directory_fd;      /* the directory of the file to replace, */
+	const char *file;      /* and its name there */
 };
 
 struct run {
@@ -134,10 +134,10 @@ struct run {
 	pid_t callers_group;
 	int parent_fd;     /* with --die-with-parent: a pidfd of the
 	                    * caller; -1: the caller is dead */
-	int cancels;       /* terminating signals (HUP, INT, QUIT, TERM) that
-	                    * have come for the run: supervisor.c; front.c,
-	                    * those that are certainly for the run */
-	int cancel_signal; /* the latest of them */
+	int cancels;       /* terminating signals: in the supervisor, those for
+	                    * the run; in the front, those that are certainly
+	                    * not for the command alone */
+	int cancel_signal; /* the latest of them: supervisor.c */
 	/* What signals have stopped: supervisor.c. */
 	int terminal_stop;     /* the signal by which a terminal has stopped the
 	                        * job; 0: no terminal has */
@@ -168,9 +168,9 @@ struct reason_row {
 	enum state next; /* the state that the reason leads to */
 	int status;      /* the exit status, or STATUS_OF_TARGET */
 	enum {
-		TELLING_NOTHING, /* but for --verbose */
-		TELLING_LINE,    /* on stderr */
-		TELLING_TREE,    /* with what each process is blocked in */
+		TELL_NOTHING, /* but for --verbose */
+		TELL_LINE,    /* on stderr */
+		TELL_TREE,    /* with what each process is blocked in */
 	} telling;
 	const char *code;        /* for --report: a word that stays; or NULL */
 	const char *words;       /* for messages and --report; or NULL */

@@ -60,8 +60,8 @@ has_target(const struct run *run)
 /* --- stops ---------------------------------------------------------------- */
 
 /*
- * Has clocks and front stand still with the target, which SIGNAL has stopped
- * or, after its exit, would have, so that the caller's shell sees its job stop.
+ * Has clocks and front stand still with the target, which SIGNAL has stopped,
+ * so that the caller's shell sees its job stop; also after the target's exit.
  *
  * At a terminal, any stop of the target stops the front: the target may have
  * given the terminal to another process group, as an interactive shell does,
@@ -303,9 +303,10 @@ supervisor_reap(struct run *run, int64_t now)
 }
 
 /*
- * A child may be dead. Once the target is, its zombie is kept, and a look at
- * the other children costs as much as there are: so it waits a little for more
- * deaths to come, of which one SIGCHLD can stand for many (signal(7)).
+ * A child may be dead. The zombie of the target, which is kept, hides the other
+ * dead from waitid(2): then they are found by a look at each child. So that
+ * look waits a little for more deaths, of which one SIGCHLD can stand for many
+ * (signal(7)).
  *
  * In the first second of a stop, a process may have become an orphan which its
  * parent started, with the first signal on its way to both. The death of a

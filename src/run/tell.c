@@ -15,8 +15,7 @@
 bool
 tell_has_look(const struct run *run, enum reason why)
 {
-	return reasons[why].telling == TELLING_TREE &&
-	       !run->options.is_timeout &&
+	return reasons[why].telling == TELL_TREE && !run->options.is_timeout &&
 	       (!run->options.quiet || run->options.report != NULL);
 }
 
@@ -27,6 +26,7 @@ tell_look(struct run *run, int64_t until)
 
 	look->total = look->count = 0; /* an earlier one */
 	look->is_late = false;
+	/* Half of the budget is for what the reading has found. */
 	tree_read(&run->tree, until - LOOK_BUDGET / 2);
 	if (duration_now() >= until - LOOK_BUDGET / 2)
 		return 0;
@@ -62,7 +62,7 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 		            run->target->pid);
 	/* After the target's exit, an empty list only means that what is left
 	 * comes and goes too fast to be read. */
-	else if (count == 0 && (reasons[why].telling != TELLING_TREE ||
+	else if (count == 0 && (reasons[why].telling != TELL_TREE ||
 	                        tree->is_partial || run->target->has_exited))
 		strbuf_addf(line, "its processes");
 	else
@@ -116,7 +116,7 @@ tell_change(const struct run *run, enum state from, enum reason why,
 
 	/* timeout(1) tells its signals, and nothing else. */
 	if (run->options.is_timeout && why != REASON_LAST_BOUND &&
-	    reasons[why].telling == TELLING_TREE)
+	    reasons[why].telling == TELL_TREE)
 		return;
 	if (run->options.verbose && !run->options.is_timeout) {
 		const bool by_signal = why == REASON_CANCELLED;
@@ -125,7 +125,7 @@ tell_change(const struct run *run, enum state from, enum reason why,
 		        reasons[why].words, by_signal ? " by " : "",
 		        by_signal ? signal_name(run->cancel_signal) : "");
 	}
-	if (!run->options.quiet && reasons[why].telling != TELLING_NOTHING)
+	if (!run->options.quiet && reasons[why].telling != TELL_NOTHING)
 		print(run, why, count);
 }
 
