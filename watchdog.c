@@ -5,8 +5,9 @@
  * it takes the caller's signals, carries output and keys, and ends as the
  * command did. The supervisor is the command's parent, and a subreaper, to
  * which orphans come: it decides, signals and reaps. The front sends it orders
- * (run/run.h). What either may have to act by, or to tell, stands in the facts,
- * memory that both share.
+ * through a pipe, whose end says that the front is dead. What either may have
+ * to act by, or to tell, stands in the facts, memory that both share
+ * (run/run.h).
  *
  * supervise() is the life of a run: it sleeps until something happens or a
  * clock is due; decide() gives the reason for the next change of state, if
@@ -42,7 +43,6 @@
 #include "run/run.h"
 
 static void prepare(struct run *run);
-static _Noreturn void be_front(struct run *run);
 static _Noreturn void be_supervisor(struct run *run);
 static void detach(struct run *run, bool is_front);
 static bool watch_supervisor(struct run *run);
@@ -50,7 +50,7 @@ static void take_over(struct run *run);
 static void finish(struct run *run);
 static _Noreturn void leave(struct run *run);
 static _Noreturn void end_front(const struct run *run);
-static void supervise(struct run *run, int64_t started);
+static void supervise(struct run *run);
 static void attend(struct run *run, int64_t now);
 static void enter(struct run *run, enum reason why, int64_t now);
 static void begin_stop(struct run *run, enum reason why, int64_t now);
@@ -60,7 +60,7 @@ static size_t kill_tree(struct run *run);
 static _Noreturn void die(const char *what);
 
 #define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
-#define READY_LEAD      SECOND        /* before --timeout */
+#define READY_LEAD      SECOND        /* of priority, before --timeout */
 #define SIGNAL_TIME     (50 * MILLISECOND) /* at least, even with -k 0 */
 #define SAMPLE_INTERVAL (250 * MILLISECOND)
 
@@ -89,17 +89,22 @@ main(int argc, char *argv[])
 		                  run.options.quiet);
 
 	prepare(&run);
-	run.target->early_signals = signals_pending();
+	run.target->early_signals = signals_pending(); /* see target.c */
 	/* Not fork(3), whose handlers and locks cost system calls and pages. */
 	run.watchers.supervisor = _Fork();
 	if (run.watchers.supervisor == -1) {
 		run.facts->exec_error = errno;
-		run.watchers.supervisor = 0; /* owns no file */
+		run.watchers.supervisor = 0; /* no PID of a lock */
 		leave(&run);
 	}
 	if (run.watchers.supervisor == 0)
-		be_supervisor(&run);
-	be_front(&run);
+		be_supervisor(&run); /* does not return */
+
+	/* From here on, this process is the front. */
+	detach(&run, true);
+	if (!watch_supervisor(&run))
+		take_over(&run);
+	leave(&run);
 }
 
 /* Makes what both watchers need, before the supervisor is forked. */
@@ -159,16 +164,6 @@ prepare(struct run *run)
 	}
 }
 
-/* The front's life. */
-static _Noreturn void
-be_front(struct run *run)
-{
-	detach(run, true);
-	if (!watch_supervisor(run))
-		take_over(run);
-	leave(run);
-}
-
 /* The supervisor's life. */
 static _Noreturn void
 be_supervisor(struct run *run)
@@ -176,10 +171,8 @@ be_supervisor(struct run *run)
 	if (supervisor_start(run) == -1) {
 		run->facts->exec_error = errno;
 	} else {
-		const int64_t now = duration_now();
-
 		detach(run, false);
-		supervise(run, now);
+		supervise(run);
 		run->facts->ended = duration_now();
 		run->facts->outcome = run_outcome(run);
 	}
@@ -200,7 +193,7 @@ static void
 detach(struct run *run, bool is_front)
 {
 	int keep[OUTPUT_FDS + RESOURCE_FDS + 4] = {
-		run->watchers.orders[is_front],
+		run->watchers.orders[is_front ? 1 : 0], /* its own end */
 		run->watchers.signal_fd,
 		run->parent_fd,
 		procfs_fd(),
@@ -235,7 +228,7 @@ end_of_stop(const struct run *run)
 static void
 look_at_facts(const struct run *run, struct supervisor *known)
 {
-	const bool has_stop = run->facts->stop != REASON_NONE;
+	const bool has_stop = run->facts->reason != REASON_NONE;
 	const bool has_outcome = run->facts->has_outcome;
 
 	if (has_stop + has_outcome == known->signs)
@@ -246,8 +239,8 @@ look_at_facts(const struct run *run, struct supervisor *known)
 }
 
 /* Reaps orphans, if this is PID 1 or the supervisor is dying; and children from
- * before an exec of wdrun without a fork. Not the watchers' own: the target's
- * status may still be wanted. */
+ * before an exec of wdrun without a fork. Not beyond a dead supervisor or
+ * target: their status may still be wanted. */
 static void
 reap_others(const struct run *run)
 {
@@ -266,8 +259,8 @@ reap_others(const struct run *run)
 static bool
 end_late_supervisor(const struct run *run, struct supervisor *known)
 {
-	/* The first time, it has some more: both may have been stopped
-	 * together, as by a control group's freezer. */
+	/* First it has some more time: both may have been stopped together, as
+	 * by a control group's freezer. Then it is killed, then given up. */
 	known->lateness++;
 	known->deadline = duration_now() + PATIENCE;
 	if (known->lateness != 2)
@@ -281,8 +274,8 @@ end_late_supervisor(const struct run *run, struct supervisor *known)
 
 /* Passes signals on, carries output and keys, stops and goes on with the job,
  * until the supervisor is dead; kills a supervisor that is late. Returns
- * whether there is an outcome; if not, the supervisor's orphans are now
- * children of this process. */
+ * whether there is an outcome, or the supervisor is given up; if not, its
+ * orphans are now children of this process. */
 static bool
 watch_supervisor(struct run *run)
 {
@@ -309,8 +302,7 @@ watch_supervisor(struct run *run)
 			const int64_t end = end_of_stop(run);
 
 			run->cancels++; /* the run may be over: for the drain */
-			/* timeout(1) without -k only passes signals on, and has
-			 * no time. */
+			/* NEVER for timeout(1), which may pass signals on. */
 			if (end < known.deadline)
 				known.deadline = end;
 		}
@@ -328,7 +320,8 @@ watch_supervisor(struct run *run)
 	/* A supervisor hung in the release: this process would, too. */
 	if (!is_dead || (known.lateness > 1 && run->facts->has_outcome))
 		run->facts->is_released = true;
-	/* Who has SIGKILL pending does not reap: the target keeps its PID. */
+	/* With SIGKILL pending, the supervisor does not reap: so the target
+	 * keeps its PID. Others of the tree are out of reach. */
 	if (!is_dead && !run->facts->has_outcome) {
 		run->tree.target = run->target->pid;
 		tree_signal_target(&run->tree, SIGKILL);
@@ -347,8 +340,8 @@ take_over(struct run *run)
 	enum reason why;
 
 	run->watchers.has_taken_over = true;
-	/* The target may be reaped, and its PID be another process's. Where it
-	 * was not forked, its PID is 0, and so the tree's target stays. */
+	/* The target may be reaped, and its PID be another process's. 0: it was
+	 * not forked. */
 	if (wait_peek(target, WEXITED | WNOWAIT, &info) != CHILD_NONE_LEFT)
 		run->tree.target = target;
 	enter(run, REASON_SUPERVISOR_LOST, duration_now());
@@ -371,7 +364,7 @@ finish(struct run *run)
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 	run->facts->cpu = wait_usage(&run->facts->memory);
-	/* The helpers, whose CPU time is not the command's. */
+	/* Those of helper_fork(), whose CPU time is not the command's. */
 	while (wait_peek(ANY_CHILD, WEXITED | __WALL, &info) > 0)
 		;
 	if (run->options.is_timeout && run->target->dumped_core)
@@ -407,8 +400,8 @@ end_front(const struct run *run)
 
 	if (outcome.kind != OUTCOME_SIGNAL)
 		_exit(outcome.value);
-	/* A key that ended the command on its own terminal would have reached
-	 * the rest of the job on this one. */
+	/* A key that ended the command on its own terminal (--pty) would have
+	 * reached the rest of the job on this one. */
 	if (run->output.terminal.is_keyboard && run->callers_group > 1 &&
 	    run->target->exited_by_itself &&
 	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
@@ -416,11 +409,13 @@ end_front(const struct run *run)
 	signal_die_by(outcome.value);
 }
 
-/* The life of a run, whose target was started at STARTED: sets the clocks; then
+/* The life of a run, whose target was just started: sets the clocks; then
  * sleep, look, decide, act, until it is done. */
 static void
-supervise(struct run *run, int64_t started)
+supervise(struct run *run)
 {
+	const int64_t started = duration_now();
+
 	run->facts->started = started;
 	run->facts->output.heard_at = started;
 	run->due[CLOCK_TIMEOUT] = duration_add(started, run->options.timeout);
@@ -452,8 +447,8 @@ attend(struct run *run, int64_t now)
 
 	supervisor_look_at_children(run, now);
 	supervisor_follow_target(run, now);
-	/* waitid(2) proves that the tree is empty, and is all that a fast end
-	 * costs. */
+	/* Orphans come here: so "no child" proves that the tree is empty, and
+	 * is all that a fast end costs. */
 	if (run->target->has_exited && !run->facts->tree_is_empty)
 		run->facts->tree_is_empty = !wait_has_living(ANY_CHILD);
 	if (run->facts->tree_is_empty)
@@ -501,7 +496,8 @@ enter(struct run *run, enum reason why, int64_t now)
 		count = stop_tree(run, why);
 	if (run->state == STATE_KILLING)
 		count = kill_tree(run);
-	/* SIGKILL does not wait for a look. */
+	/* Else the look comes now, but SIGKILL does not wait for it. At the end
+	 * of a run, it shows what could not be killed. */
 	if (has_look && seen == 0 &&
 	    (run->state == STATE_DONE || duration_now() < run->due[CLOCK_KILL]))
 		run->facts->look.is_late =
@@ -528,9 +524,9 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 	tree_take_priority(); /* for the look, too */
 	clocks_resume(run, now);
 	run->due[CLOCK_HEARTBEAT] = NEVER;
-	if (run->facts->stop != REASON_NONE)
+	if (run->facts->reason != REASON_NONE)
 		return;
-	run->facts->stop = why;
+	run->facts->reason = why;
 	if (!run->watchers.has_taken_over)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	supervisor_signal_front(run, SIGCHLD);
@@ -560,13 +556,13 @@ stop_tree(struct run *run, enum reason why)
 	const int signal = is_cancel ? run->cancel_signal : run->options.signal;
 	const int64_t now = duration_now();
 
-	clocks_bound_stop(run, now);
+	clocks_bound_stop(run, now); /* sets CLOCK_KILL */
 	/* The command may ignore a cancel: --timeout stays due. "If timeout
 	 * receives a signal and propagates it [...], this shall be treated as
 	 * the first signal": POSIX.1-2024, timeout, -k. */
 	if (!is_cancel || run->options.is_timeout)
 		run->due[CLOCK_TIMEOUT] = NEVER;
-	run->due[CLOCK_REAP] = now + MILLISECOND;
+	run->due[CLOCK_REAP] = now + MILLISECOND; /* for orphans */
 	/* Beside a tree that leaves little of the processors to this process,
 	 * SIGKILL does not wait for the rest of the first signals. */
 	const size_t count =

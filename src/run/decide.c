@@ -194,7 +194,7 @@ run_outcome(const struct run *run)
 {
 	const struct options *const options = &run->options;
 	const struct outcome target = run->target->outcome;
-	const int status = reasons[run->facts->stop].status;
+	const int status = reasons[run->facts->reason].status;
 	/* timeout(1) dies by SIGKILL where it needed SIGKILL: a shell shows
 	 * 137, as POSIX has it. */
 	const bool keeps_status =

@@ -163,7 +163,7 @@ take_signals(struct run *run)
 static int64_t
 end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
-	const enum reason stop = run->facts->stop;
+	const enum reason stop = run->facts->reason;
 	const bool is_bounded = run->watchers.has_taken_over ||
 	                        run->cancels > 0 || stop == REASON_CANCELLED ||
 	                        stop == REASON_PARENT_LOST ||

@@ -103,8 +103,8 @@ add_end(struct strbuf *line, const struct facts *facts)
 	const char *outcome = target->kind == OUTCOME_EXIT     ? "exited"
 	                      : target->kind == OUTCOME_SIGNAL ? "killed"
 	                                                       : "unknown";
-	const char *code = reasons[facts->stop].code;
-	const char *words = reasons[facts->stop].words;
+	const char *code = reasons[facts->reason].code;
+	const char *words = reasons[facts->reason].words;
 
 	if (facts->is_locked_out) {
 		outcome = "locked out";
@@ -115,10 +115,10 @@ add_end(struct strbuf *line, const struct facts *facts)
 		code = "exec";
 		words = strerror(facts->exec_error);
 	} else if (!facts->target.exited_by_itself &&
-	           facts->stop != REASON_NONE &&
+	           facts->reason != REASON_NONE &&
 	           /* A front that takes over only kills: an exit status is
 	            * older. */
-	           (facts->stop != REASON_SUPERVISOR_LOST ||
+	           (facts->reason != REASON_SUPERVISOR_LOST ||
 	            target->kind != OUTCOME_EXIT)) {
 		outcome = "stopped";
 	}

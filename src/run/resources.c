@@ -58,7 +58,7 @@ refuse_run(struct run *run, const struct lock *refused)
 			message("--lock: '%s' is held by %s", refused->path,
 			        text);
 	} else if (errno == ECANCELED) {
-		run->facts->stop = REASON_PARENT_LOST;
+		run->facts->reason = REASON_PARENT_LOST;
 	} else {
 		run->facts->exec_error = errno;
 		(void)refuse(refused);

@@ -78,7 +78,7 @@ struct facts {
 	char id[RUNID_SIZE];
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
-	enum reason stop;       /* the first reason to end the tree */
+	enum reason reason;                /* the first to end the tree */
 	_Atomic unsigned stops; /* stops and continues; odd: the front is to
 	                         * stop, by STOP_SIGNAL */
 	int stop_signal;
