@@ -25,13 +25,16 @@ terminal_is_controlling(int fd)
 /* Whether this job has the foreground of the terminal FD. Not by the number of
  * the group: from another PID namespace each group may be 0. With SIGTTIN
  * blocked, a read in the background fails with EIO, even of 0 bytes
- * (job_control() in the kernel). */
+ * (job_control() in the kernel); and with EAGAIN, while another process waits
+ * in a read. ENOTTY: after su(1), FD controls another session; a hang-up is
+ * EIO. */
 static bool
 is_ours(int fd)
 {
 	char none;
 
-	return tcgetpgrp(fd) != -1 && read(fd, &none, 0) == 0;
+	return (tcgetpgrp(fd) != -1 || errno == ENOTTY) &&
+	       (read(fd, &none, 0) == 0 || errno == EAGAIN);
 }
 
 /* Whether this job has, or is about to get, the foreground of the terminal FD:
@@ -104,9 +107,11 @@ terminal_take(struct terminal *terminal)
 	if (!terminal->shows_output)
 		raw.c_oflag = facts->modes.c_oflag;
 	/* Before tcsetattr(3): if the front is killed in between, the
-	 * supervisor restores the terminal's modes. */
+	 * supervisor restores the terminal's modes. And after it: the
+	 * supervisor may have done so just before, as the target has exited. */
 	facts->is_raw = true;
 	(void)tcsetattr(terminal->fd, TCSANOW, &raw);
+	facts->is_raw = true;
 }
 
 void

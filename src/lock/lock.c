@@ -217,6 +217,9 @@ try_to_take(struct lock *lock)
 		lock->last_owner = pid;
 	if (pidfile_write(file, getpid()) == 0)
 		return 0;
+	/* For a script, an empty file is a lock, too: ENOSPC leaves none. */
+	if (is_new)
+		(void)unlinkat(file->directory_fd, file->name, 0);
 	/* The stale file of another user, who shares the directory, is open for
 	 * reading only. It makes room for a new one. */
 	if (errno == EBADF && unlinkat(file->directory_fd, file->name, 0) == 0)

@@ -119,7 +119,8 @@ first_due(const struct run *run, int64_t now)
 		if (clocks[i].reason == REASON_NONE || !counts(run, i) ||
 		    now < run->due[i])
 			continue;
-		return i == CLOCK_TIMEOUT && run->is_complete
+		return i == CLOCK_TIMEOUT && run->is_complete &&
+		               run->state == STATE_RUNNING
 		           ? REASON_UNTIL
 		           : clocks[i].reason;
 	}

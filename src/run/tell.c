@@ -55,7 +55,7 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 {
 	const struct tree *const tree = &run->tree;
 
-	if (tree->self == 0 && run->target->pid != 0)
+	if (procfs_self() == 0 && run->target->pid != 0)
 		strbuf_addf(line,
 		            "process group %d (without a usable /proc no "
 		            "other process is reached)",
