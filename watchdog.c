@@ -176,7 +176,8 @@ be_supervisor(struct run *run)
 		run->facts->ended = duration_now();
 		run->facts->outcome = run_outcome(run);
 	}
-	/* Once the front has the outcome, it may finish what is left to do. */
+	/* From here on, a front that loses this process does not take over: it
+	 * only does the rest of what follows. */
 	supervisor_tell_outcome(run);
 	finish(run);
 	resources_release(run);
@@ -207,10 +208,10 @@ detach(struct run *run, bool is_front)
 
 /* What the front knows of the supervisor. */
 struct supervisor {
-	int64_t deadline; /* for its next sign of life; NEVER */
-	int lateness;     /* how often that has passed */
-	int signs;        /* of life in the facts, seen so far: 0 to 2 */
-	unsigned stops;   /* of the facts, as last seen */
+	int64_t deadline;  /* for its next sign of life; NEVER */
+	int lateness;      /* how often that has passed */
+	int signs;         /* how many of reason and outcome were seen set */
+	unsigned suspends; /* of the facts, as last seen */
 };
 
 /* The end of a stop that begins now. */
@@ -280,7 +281,7 @@ static bool
 watch_supervisor(struct run *run)
 {
 	const pid_t supervisor = run->watchers.supervisor;
-	struct supervisor known = { .stops = 0 };
+	struct supervisor known = { .suspends = 0 };
 	bool is_dead = false;
 
 	known.deadline = duration_add(end_of_stop(run), run->options.timeout);
@@ -306,18 +307,19 @@ watch_supervisor(struct run *run)
 			if (end < known.deadline)
 				known.deadline = end;
 		}
-		if (known.stops != run->facts->stops) {
-			known.stops = run->facts->stops;
-			if (known.stops % 2 != 0 && !is_dead)
+		if (known.suspends != run->facts->suspends) {
+			known.suspends = run->facts->suspends;
+			if (known.suspends % 2 != 0 && !is_dead)
 				known.deadline = duration_add(
 				    known.deadline,
-				    front_stop_job(run, known.stops));
+				    front_suspend_job(run, known.suspends));
 		}
 		if (duration_now() >= known.deadline && !is_dead &&
 		    end_late_supervisor(run, &known))
 			break;
 	}
-	/* A supervisor hung in the release: this process would, too. */
+	/* It hung in resources_release(), where this process would hang, too.
+	 */
 	if (!is_dead || (known.lateness > 1 && run->facts->has_outcome))
 		run->facts->is_released = true;
 	/* With SIGKILL pending, the supervisor does not reap: so the target
@@ -340,8 +342,8 @@ take_over(struct run *run)
 	enum reason why;
 
 	run->watchers.has_taken_over = true;
-	/* The target may be reaped, and its PID be another process's. 0: it was
-	 * not forked. */
+	/* With older children, the target is no child of this process, and may
+	 * be reaped. 0, any child: it was not forked. */
 	if (wait_peek(target, WEXITED | WNOWAIT, &info) != CHILD_NONE_LEFT)
 		run->tree.target = target;
 	enter(run, REASON_SUPERVISOR_LOST, duration_now());
@@ -376,6 +378,7 @@ static _Noreturn void
 leave(struct run *run)
 {
 	resources_release(run);
+	run->facts->output.terminal.is_over = true; /* no more keys */
 	terminal_give_back(&run->output.terminal);
 	front_drain(run);
 	/* A command that shared the terminal and exited by itself has chosen
@@ -420,7 +423,7 @@ supervise(struct run *run)
 	run->facts->output.heard_at = started;
 	run->due[CLOCK_TIMEOUT] = duration_add(started, run->options.timeout);
 	run->due[CLOCK_READY] =
-	    duration_add(started, run->options.timeout - READY_LEAD);
+	    duration_add(run->due[CLOCK_TIMEOUT], -READY_LEAD);
 	if (!run->options.quiet)
 		run->due[CLOCK_HEARTBEAT] =
 		    duration_add(started, run->options.heartbeat);
@@ -502,9 +505,9 @@ enter(struct run *run, enum reason why, int64_t now)
 	    (run->state == STATE_DONE || duration_now() < run->due[CLOCK_KILL]))
 		run->facts->look.is_late =
 		    tell_look(run, duration_now() + 2 * LOOK_BUDGET) > 0;
-	/* A parent in the tree, which SIGKILL wakes in wait4(2), may still reap
-	 * a child that has just been killed. So who was seen alive counts; and
-	 * in a stop, as many as are shown. */
+	/* kill_tree() counts those whom this process reaps, but a dying parent
+	 * may reap its child first: so who was seen alive counts; and in a
+	 * stop, as many as are shown. */
 	if (seen > count || (seen > 0 && run->state == STATE_STOPPING))
 		count = seen;
 	if (run->state == STATE_KILLING ||

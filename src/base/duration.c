@@ -14,7 +14,9 @@
 #define MINUTE   (60 * SECOND)
 #define TOO_LONG 0x1p63 /* nanoseconds */
 
-#define SECONDS 3 /* in units: duration_format() writes those up to it */
+#define SECONDS                                                                \
+	3 /* row of units: up to it, they fall, for duration_format()          \
+	   */
 
 static const struct unit {
 	const char *suffix;

@@ -28,14 +28,14 @@ close_all_but(const int keep[], size_t count)
 {
 	unsigned first = FIRST_OTHER;
 
-	for (unsigned next = 0; next != UINT_MAX; first = next + 1) {
-		next = UINT_MAX; /* the lowest descriptor to keep, or none */
+	for (unsigned kept = 0; kept != UINT_MAX; first = kept + 1) {
+		kept = UINT_MAX; /* the lowest from FIRST on, or none */
 		for (size_t i = 0; i < count; i++) {
-			if (keep[i] >= (int)first && (unsigned)keep[i] < next)
-				next = (unsigned)keep[i];
+			if (keep[i] >= (int)first && (unsigned)keep[i] < kept)
+				kept = (unsigned)keep[i];
 		}
-		if (first < next)
-			(void)syscall(SYS_close_range, first, next - 1, 0);
+		if (first < kept)
+			(void)syscall(SYS_close_range, first, kept - 1, 0);
 	}
 }
 
@@ -77,8 +77,7 @@ fds_write_part(int fd, struct part *part, bool may_block)
 			return EAGAIN;
 
 		const ssize_t length =
-		    fd == -1 ? (ssize_t)size
-		             : write(fd, part->text + part->written, size);
+		    write(fd, part->text + part->written, size);
 
 		if (length > 0)
 			part->written += (size_t)length;

@@ -10,9 +10,9 @@
 int fds_open_null(void);
 
 /* Gives up all that this process has inherited but stderr: replaces stdin and
- * stdout by NULL_FD, of fds_open_null(); closes each descriptor from 3 on but
- * the COUNT in KEEP, which may have -1; and goes to "/", so that no mount stays
- * busy. */
+ * stdout by NULL_FD, of fds_open_null(), or keeps them with -1; closes each
+ * descriptor from 3 on but the COUNT in KEEP, which may have -1; and goes to
+ * "/", so that no mount stays busy. */
 void fds_release(int null_fd, const int keep[], size_t count);
 
 /* Closes FD, unless FD is -1. Keeps errno. */
@@ -25,8 +25,8 @@ struct part {
 	size_t written;
 };
 
-/* Writes what is left of PART, as far as FD takes it now; -1 takes all. If FD
- * MAY_BLOCK, asks poll(2) first. Returns 0; or errno: EAGAIN if FD is full. */
+/* Writes what is left of PART, as far as FD takes it now. If FD MAY_BLOCK, asks
+ * poll(2) first. Returns 0; or errno: EAGAIN if FD is full. */
 int fds_write_part(int fd, struct part *part, bool may_block);
 
 /* Writes the SIZE bytes at DATA to FD, until a pipe, socket or terminal takes

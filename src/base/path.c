@@ -48,7 +48,7 @@ path_resolve(const char *path)
 	const ssize_t length = readlink(text, directory, sizeof(directory));
 
 	if (length == -1) /* no /proc: then links may be left in it */
-		resolved = *path == '/' ? strdup(path) : NULL;
+		resolved = *path == '/' ? strndup(path, end) : NULL;
 	else if (asprintf(&resolved, "%.*s/%.*s", length > 1 ? (int)length : 0,
 	                  directory, (int)(end - rest), path + rest) == -1)
 		resolved = NULL;

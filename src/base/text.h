@@ -22,10 +22,10 @@ __attribute__((format(printf, 2, 3))) void strbuf_addf(struct strbuf *line,
 __attribute__((format(printf, 2, 0))) void
 strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments);
 
-/* Whether TEXT, which is not empty, ends in the SIZE bytes at CHUNK. It may
- * begin in the *CARRIED bytes before CHUNK, which the call for the chunk before
- * has left there: so the place before CHUNK needs room for TEXT, and each chunk
- * of a stream the same place. */
+/* Whether TEXT, which is not empty, ends in the SIZE bytes at CHUNK. Keeps the
+ * end of them, *CARRIED bytes (at first 0), before CHUNK, so that a TEXT across
+ * two chunks is found. So all chunks of a stream have to be at the same place,
+ * with room for TEXT before it. */
 bool chunk_search(char *chunk, size_t size, size_t *carried, const char *text);
 
 /* --- UTF-8 in text from other programs, which may be anything ------------- */

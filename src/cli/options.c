@@ -72,7 +72,7 @@ struct row {
 	const char *help;
 };
 
-/* KIND, the offset of MEMBER, and, where options have none, the default. */
+/* The columns kind, field and, where no option has a default, initial. */
 #define OF(kind, member)   kind, offsetof(struct options, member)
 #define FLAG(member)       OF(KIND_FLAG, member), NULL
 #define DURATION(member)   OF(KIND_DURATION, member)
@@ -228,7 +228,7 @@ store_survivors(enum survivors *survivors, const char *text)
 static int
 store_text(const char **field, const char *text, enum kind kind)
 {
-	/* stdout, "-", is for COMMAND alone. No run is named "". */
+	/* stdout, "-", is for COMMAND alone. --cancel finds no RUN "". */
 	if ((*text == '\0' && kind != KIND_RUN) ||
 	    strlen(text) > kinds[kind].longest ||
 	    (strcmp(text, "-") == 0 &&
@@ -252,8 +252,7 @@ store(struct options *options, const struct row *row, const char *text)
 	case KIND_BOUND:
 		if (duration_parse(text, duration) == -1)
 			return -1;
-		if (*duration == 0 &&
-		    (row->kind == KIND_BOUND || options->is_timeout))
+		if (*duration == 0 && row->kind == KIND_BOUND)
 			*duration = NEVER;
 		return 0;
 	case KIND_SIGNAL:
@@ -345,7 +344,7 @@ compare_paths(const void *left, const void *right)
 
 /* Makes the paths of OPTION canonical, since the watchers leave the caller's
  * directory, and sorts them: then runs that want the same locks take them in
- * the same order. A path is left once, and not if it is of LOCKS. Returns false
+ * the same order. Drops duplicates, and what is in LOCKS, too. Returns false
  * after a message. */
 static bool
 resolve(const char *option, struct files *files, const struct files *locks)
@@ -399,8 +398,7 @@ check(struct options *options, bool has_command)
 static void
 make_tables(char *letters, struct option *names)
 {
-	*letters++ = '+';
-	*letters++ = ':';
+	letters = stpcpy(letters, "+:");
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const bool has_value = kinds[rows[i].kind].metavar != NULL;
 
@@ -427,6 +425,8 @@ read_timeout_operand(struct options *options, int count, char *duration)
 	/* POSIX.1-2024, timeout: the command inherits each disposition but this
 	 * signal's, which would else be ignored below nohup(1). */
 	signal_reset(options->signal);
+	if (options->kill_after == 0)
+		options->kill_after = NEVER;
 	optarg = duration;
 	optind++;
 	return apply(options, find_row('t'));

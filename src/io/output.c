@@ -147,22 +147,20 @@ open_stream(struct output *output, int fd)
 static int
 open_streams(struct output *output)
 {
-	int *const fds = output->fds;
-
 	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
 		/* What was closed stays closed. */
 		if (!output->options->pty && !is_open(fd))
 			continue;
 		if (output->count == 1 &&
 		    (output->options->pty || is_same_file(STDOUT_FILENO, fd)))
-			fds[fd] = fds[STDOUT_FILENO];
+			output->fds[fd] = output->fds[STDOUT_FILENO];
 		else if (open_stream(output, fd) == -1)
 			return -1;
 	}
 	output_copy_size(output);
 	/* Else the command reads what the caller gave. */
 	if (output->terminal.is_keyboard && isatty(STDIN_FILENO))
-		fds[STDIN_FILENO] = fds[STDOUT_FILENO];
+		output->fds[STDIN_FILENO] = output->fds[STDOUT_FILENO];
 	return 0;
 }
 

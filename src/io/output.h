@@ -21,7 +21,7 @@ struct options;
 struct stream {
 	bool is_stdout; /* or stderr alone */
 	int in_fd;      /* the end that is read; -1: end-of-file, or closed */
-	int out_fd;     /* to the caller, or -1: none, or its reader is gone */
+	int out_fd;     /* to the caller; -1: the reader is gone */
 	int model_fd;   /* the caller's terminal, if any, for modes and size */
 	bool may_block; /* OUT_FD: a socket, or another user's pipe */
 	bool is_copied; /* to the file of --tee */
@@ -48,7 +48,7 @@ struct output_facts {
 struct output {
 	int fds[3];   /* what the command gets as stdin, stdout and stderr: a
 	               * stream's other end, or the caller's own */
-	size_t count; /* of streams. 0: the functions below do nothing */
+	size_t count; /* of streams; 0: nothing is carried */
 	struct stream streams[STREAMS_MAX];
 	bool has_pty;  /* the first stream is a pseudo-terminal, the command's
 	                * controlling terminal */

@@ -86,6 +86,8 @@ read_chunk(struct output *output, struct stream *stream)
 		stream->copy.text = texts[at] + UNTIL_MAX;
 		take_out_returns(stream);
 	}
+	if (!stream->is_copied || output->tee_fd == -1)
+		stream->copy.written = stream->copy.size;
 	return true;
 }
 
@@ -111,8 +113,7 @@ deliver(struct output *output, struct stream *stream)
 	const int why =
 	    fds_write_part(stream->out_fd, chunk, stream->may_block);
 
-	if (stream->out_fd != -1)
-		output->facts->relayed += chunk->written - before;
+	output->facts->relayed += chunk->written - before;
 	if (why == EPIPE) {
 		hang_up(stream);
 	} else if (why != 0 && why != EAGAIN) {
@@ -130,8 +131,7 @@ deliver(struct output *output, struct stream *stream)
 static void
 copy(struct output *output, struct stream *stream)
 {
-	const int fd = stream->is_copied ? output->tee_fd : -1;
-	const int why = fds_write_part(fd, &stream->copy, false);
+	const int why = fds_write_part(output->tee_fd, &stream->copy, false);
 
 	if (why == 0 || why == EAGAIN)
 		return;

@@ -22,12 +22,12 @@ terminal_is_controlling(int fd)
 	return session != -1 && session == getsid(0);
 }
 
-/* Whether this job has the foreground of the terminal FD. Not by the number of
- * the group: from another PID namespace each group may be 0. With SIGTTIN
- * blocked, a read in the background fails with EIO, even of 0 bytes
- * (job_control() in the kernel); and with EAGAIN, while another process waits
- * in a read. ENOTTY: after su(1), FD controls another session; a hang-up is
- * EIO. */
+/* Whether this job has the foreground of the terminal FD, or FD controls
+ * another session (ENOTTY, as after su(1)). Not by the number of the group:
+ * from another PID namespace each group may be 0. With SIGTTIN blocked, a read
+ * in the background fails with EIO, even of 0 bytes (job_control() in the
+ * kernel); in the foreground with EAGAIN, if another process waits in a read.
+ */
 static bool
 is_ours(int fd)
 {
@@ -106,9 +106,8 @@ terminal_take(struct terminal *terminal)
 	 * this terminal still need the output modes. */
 	if (!terminal->shows_output)
 		raw.c_oflag = facts->modes.c_oflag;
-	/* Before tcsetattr(3): if the front is killed in between, the
-	 * supervisor restores the terminal's modes. And after it: the
-	 * supervisor may have done so just before, as the target has exited. */
+	/* Before tcsetattr(3): the supervisor gives the terminal back if the
+	 * front is killed; and after: it may just have done that. */
 	facts->is_raw = true;
 	(void)tcsetattr(terminal->fd, TCSANOW, &raw);
 	facts->is_raw = true;

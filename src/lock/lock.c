@@ -263,9 +263,10 @@ await(struct lock *lock, const struct lock_wait *wait)
 
 	/* By its descriptor, as the name may mean another file by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
-	/* Nothing tells when an flock(2) ends that is of no known process; nor
-	 * what changed before the watch began: then it waits for no time, in
-	 * which signals get in. */
+	/* Nothing tells when an unknown process ends its flock(2): so it looks
+	 * again soon. What changed before the watch began is not told either:
+	 * then it looks again at once, but calls ppoll(2) for signals to act.
+	 */
 	if (inotify_add_watch(fds[CHANGES].fd, path, EVENTS) == -1 ||
 	    fds[HOLDER].fd == -1)
 		left = left < LOOK_INTERVAL ? left : LOOK_INTERVAL;
@@ -343,8 +344,9 @@ lock_add_holder(const struct lock *lock, struct strbuf *line)
 /* --- --cleanup ------------------------------------------------------------ */
 
 /*
- * A claim is a read lock on one byte of the file's directory, whose offset is a
- * hash of the name, then the time in milliseconds when the run began. So "does
+ * A claim is a read lock on one byte of the file's directory. The high bits of
+ * its offset are a hash of the name, the low bits the time in milliseconds when
+ * the run began. So "does
  * a run live that named this file before it was made?" is one question: is a
  * byte locked from the name's first to that of the file's birth? The kernel
  * drops a claim with the last process that has the directory open: fcntl(2),

@@ -82,7 +82,7 @@ const char *lock_error(int why);
  * is still there when all processes of the run are dead is removed.
  *
  * A PID in the file tells which run made it. A lock without a PID may have been
- * made by each run that names it and began before it was made. So at its
+ * made by any run that names it and began before it was made. So at its
  * beginning, a run notes what is there, and claims what is made later; other
  * runs see the claim. At its end, the run leaves alone what was there before,
  * and what an older run claims.

@@ -178,8 +178,9 @@ stop(struct registry_walk *walk, bool is_quiet)
 			return -1;
 		}
 	}
-	/* If it is still there, the watchers were killed, or could not kill all
-	 * of the run, of which the target may have put more on record. */
+	/* If the entry is still there, the watchers were killed, or a process
+	 * has survived them. It is read anew, as the target may have added its
+	 * lines since. */
 	if (!go_to(walk, walk->next - 1))
 		return 0;
 	/* A run that waited for a lock had no processes to tell of. */

@@ -33,6 +33,7 @@ struct process {
 /* The search for the processes of a run, in one scan of /proc after another. */
 struct search {
 	const struct registry_walk *walk;
+	pid_t session; /* that the supervisor has led; 0: none */
 	/* A proven process was in the supervisor's session. Then all members of
 	 * the session are of the run: no other session gets its number before
 	 * the last of them is dead. */
@@ -60,10 +61,12 @@ is_ancestor(pid_t pid)
 
 /* Adds "; VERB 4711 sleep 9" to the message. */
 static void
-add_process(struct search *search, const char *verb, pid_t pid)
+add_process(struct search *search, const char *verb,
+            const struct process *process)
 {
-	strbuf_addf(&search->line, "; %s %d ", verb, pid);
-	cmdline_add(&search->line, pid, COMMAND_WIDTH);
+	strbuf_addf(&search->line, "; %s %d ", verb, process->id.pid);
+	cmdline_add(&search->line, process->id.pid,
+	            process->is_spared ? 0 : COMMAND_WIDTH);
 }
 
 /* Whether PID was started with ID in its WDRUN_ID. May wait as cmdline_add().
@@ -102,7 +105,7 @@ static bool
 read_process(const struct search *search, pid_t pid, struct process *process)
 {
 	const struct entry *const entry = &search->walk->entry;
-	const pid_t session = entry->supervisor.pid;
+	const pid_t session = search->session;
 	struct procstat stat;
 
 	if (procstat_read(pid, &stat) == -1 || stat.is_dead ||
@@ -145,8 +148,9 @@ note(struct search *search, const struct process *process)
 	search->session_is_proven |= at->is_proven && at->is_in_session;
 }
 
-/* A child of a proven process is proven, as long as that process has its PID.
- * Those that do not fit in the list are proven by the run's ID alone. */
+/* A child of a proven process is proven, if its parent is alive after the child
+ * was read: then it is the parent that the child has shown. Those that do not
+ * fit in the list are proven by the run's ID alone. */
 static void
 note_children(struct search *search, const struct procid *parent)
 {
@@ -179,7 +183,7 @@ end_proven(struct search *search)
 		 * has no command line. */
 		note_children(search, &process.id);
 		if (search->killed++ < NAMED_MAX)
-			add_process(search, "killed", process.id.pid);
+			add_process(search, "killed", &process);
 		procid_kill(&process.id, SIGKILL);
 	}
 }
@@ -216,8 +220,15 @@ scan(struct search *search)
 static void
 end_all(struct search *search)
 {
+	const struct procid *const leader = &search->walk->entry.supervisor;
+	struct procstat stat;
 	int empty = 0; /* scans in a row that have found nobody new */
 
+	/* The kernel gives a PID to no other process while it is the number of
+	 * a session: if it did, the session has ended. */
+	if (procstat_read(leader->pid, &stat) == -1 ||
+	    stat.start == leader->start)
+		search->session = leader->pid;
 	for (int i = 0; i < SCANS_MAX && empty < SCANS_EMPTY; i++) {
 		empty = scan(search) == 0 ? empty + 1 : 0;
 		duration_sleep(PAUSE);
@@ -229,8 +240,8 @@ end_all(struct search *search)
 
 	const int64_t deadline = duration_now() + BOUND;
 
-	/* From the last one on: who was proven late is there once more, before,
-	 * without a proof, and is to be dead by then. */
+	/* From the last one on: a process that was proven late is listed twice,
+	 * first without a proof. It is waited for at its later place. */
 	for (; search->count > 0; search->count--) {
 		const struct process *const last =
 		    &search->processes[search->count - 1];
@@ -239,7 +250,7 @@ end_all(struct search *search)
 		       procid_is_alive(&last->id) && duration_now() < deadline)
 			duration_sleep(MILLISECOND);
 		if (procid_is_alive(&last->id)) {
-			add_process(search, "left", last->id.pid);
+			add_process(search, "left", last);
 			search->left++;
 		}
 	}
@@ -257,7 +268,7 @@ remove_files(struct strbuf *line, const struct entry *entry)
 
 		if (result == 1)
 			strbuf_addf(line, "; removed '%s'", file->path);
-		else if (result == -1 && errno != ENODATA) /* a lock has that */
+		else if (result == -1 && errno != ENODATA) /* of a --lock */
 			strbuf_addf(line, "; cannot remove '%s': %s",
 			            file->path, lock_error(errno));
 	}
@@ -290,15 +301,19 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 			strbuf_addf(line, "; cannot remove '%s': %s",
 			            walk->file, strerror(errno));
 	}
-	if (result == 0 || search.killed > 0 ? !is_quiet : is_requested)
+
+	const bool has_done = result == 0 || search.killed > 0;
+
+	if (has_done ? !is_quiet : is_requested)
 		message("%s", line->text);
 	free(line->text);
 	free(search.processes);
 	return result;
 }
 
-/* Waits for the lock of the present run, until its front is asleep: one that is
- * not may be dying. Returns whether the run is orphaned now, or over. */
+/* Waits until the present run is not locked. A front that sleeps, or is
+ * stopped, is alive; another may be dying, and is waited for. Returns whether
+ * the run is orphaned now, or over. */
 static bool
 becomes_orphaned(const struct registry_walk *walk)
 {
@@ -329,7 +344,9 @@ reap_all(const char *registry, bool is_quiet)
 			walk.next--; /* to read its entry again */
 	}
 	registry_end(&walk);
-	return walk.is_read ? is_left : STATUS_FAILED;
+	return !walk.is_read ? STATUS_FAILED
+	       : is_left     ? STATUS_NOT_HAD
+	                     : EXIT_SUCCESS;
 }
 
 int

@@ -13,7 +13,6 @@
 #include "base/fds.h"
 #include "base/message.h"
 #include "proc/tree.h"
-#include "watchdog.h"
 
 #define VERSION   "wdrun 3" /* the first line of an entry */
 #define SUFFIX    ".run"
@@ -392,8 +391,9 @@ registry_take(const struct registry_walk *walk)
 	       status.st_nlink > 0 && (size_t)status.st_size == walk->size;
 }
 
-/* Fills in the state of the run, whose entry was locked (IS_HELD) after it was
- * read. The name of the supervisor tells whether a stop has begun. */
+/* Fills in the state of the run. IS_HELD: a process of it had its entry locked,
+ * when the entry was read. The supervisor's name tells whether a stop has
+ * begun. */
 static void
 find_state(struct registry_walk *walk, bool is_held)
 {
@@ -460,8 +460,8 @@ read_run(struct registry_walk *walk)
 	if (!read_entry(walk))
 		return false;
 
-	/* Tested after the entry was read: a run that has ended since is seen
-	 * to be gone, and one that has begun since as unfinished. */
+	/* Tested after the entry was read. Before: a run that begins in between
+	 * would be read whole, but seem unlocked, that is orphaned. */
 	const bool is_held = registry_is_held(walk);
 
 	if (fstat(walk->fd, &status) == -1 || status.st_nlink == 0)

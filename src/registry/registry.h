@@ -18,11 +18,11 @@
 #include "base/text.h"
 #include "lock/lock.h"
 #include "proc/procfs.h"
+#include "watchdog.h"
 
 #define REGISTRY_HOST_SIZE 160
 
 struct dirent;
-struct options;
 
 /*
  * The text of an entry, by which any later process recognises the processes and
@@ -37,7 +37,7 @@ struct options;
  * arg     a word of the command; a line for each
  * front   its PID, and its start in clock ticks after boot; when the wait for
  *         the locks ends (nanoseconds since the epoch); --kill-after. The last
- *         line: an entry that has it is complete
+ *         of the front's lines: an entry that has it is complete
  *
  * And the target appends these before it executes COMMAND:
  *
@@ -48,7 +48,7 @@ struct options;
  * Readers pass over unknown keys: a change of an entry's meaning changes the
  * version.
  */
-#define ENTRY_FILES_MAX 32
+#define ENTRY_FILES_MAX (2 * FILES_MAX)
 
 struct entry {
 	const char *host;

@@ -11,12 +11,12 @@
 #include "run/run.h"
 
 /* In a drain: how many bytes of other writers than the tree are carried on. */
-#define OUTSIDERS_MAX ((uint64_t)(STREAMS_MAX + 1) * 1024 * 1024)
+#define OUTSIDERS_MAX ((uint64_t)3 * 1024 * 1024)
 #define LAST_ROUNDS   16 /* of the pump, before a stop */
 
 /* Has the supervisor obey ORDER: at once or not at all. EPIPE: it is dead.
- * EAGAIN: it has hung for long. No other error is one of a pipe, and an order
- * that is lost could let a run go on for ever. */
+ * EAGAIN: it has hung for long. Any other error passes, and an order that is
+ * lost could let a run go on for ever. */
 static void
 send_order(const struct run *run, struct order order)
 {
@@ -68,16 +68,17 @@ front_pass_on(struct run *run, const siginfo_t *info)
 }
 
 int64_t
-front_stop_job(struct run *run, unsigned stops)
+front_suspend_job(struct run *run, unsigned suspends)
 {
-	const int stop = run->facts->stop_signal;
+	const int stop = run->facts->suspend_signal;
 	const bool is_of_terminal = (SIGNAL_BIT(stop) & SIGNALS_OF_STOP) != 0;
 	const int signal = is_of_terminal ? stop : SIGTSTP;
 	const int64_t now = duration_now();
 	siginfo_t info;
 
-	/* The terminal's own signal, which says that the clocks stand still,
-	 * may not be passed on yet: this stop would take it, or a SIGCONT. */
+	/* The terminal's signal may be pending here, and only by it the
+	 * supervisor pauses the clocks. The kill(2) below would merge with it,
+	 * and would discard a pending SIGCONT. */
 	while (signals_wait(SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT), &info, 0) >
 	       0)
 		(void)front_pass_on(run, &info);
@@ -96,7 +97,7 @@ front_stop_job(struct run *run, unsigned stops)
 	 * supervisor is either still to come, or its reason is seen here. */
 	(void)kill(getpid(), signal);
 
-	const bool goes_on = run->facts->stops != stops;
+	const bool goes_on = run->facts->suspends != suspends;
 
 	if (goes_on)
 		(void)signals_wait(SIGNALS_OF_STOP, &info, 0);

@@ -160,7 +160,7 @@ resources_release(struct run *run)
 	/* A run with processes left stays on record, for --reap. */
 	if (nobody_is_left(run))
 		record_end(&run->record, run->facts->id);
-	/* Last: who waits for them finds the command's own locks removed. */
+	/* Last: who waits for them finds the files of --cleanup removed. */
 	for (size_t i = 0; i < run->options.locks.count; i++) {
 		struct lock *const lock = &run->locks[i];
 

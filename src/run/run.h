@@ -79,9 +79,9 @@ struct facts {
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
 	enum reason reason;                /* the first to end the tree */
-	_Atomic unsigned stops; /* stops and continues; odd: the front is to
-	                         * stop, by STOP_SIGNAL */
-	int stop_signal;
+	_Atomic unsigned suspends; /* of the job, and its resumptions; odd: the
+	                            * front is to stop, by SUSPEND_SIGNAL */
+	int suspend_signal;
 	_Atomic bool has_outcome; /* of the supervisor */
 	bool tree_is_empty;       /* before the target's fork, too */
 	int64_t started_at;       /* wdrun, since the epoch */
@@ -138,11 +138,11 @@ struct run {
 	                    * the run; in the front, those that are certainly
 	                    * not for the command alone */
 	int cancel_signal; /* the latest of them: supervisor.c */
-	/* What signals have stopped: supervisor.c. */
-	int terminal_stop;     /* the signal by which a terminal has stopped the
-	                        * job; 0: no terminal has */
-	bool is_asked_to_stop; /* the front has passed on a stop */
-	bool target_is_stopped;
+	/* Job control: supervisor.c. */
+	int terminal_suspend; /* the signal by which a terminal has suspended
+	                       * the job; 0: no terminal has */
+	bool is_asked_to_suspend; /* the front has passed on such a signal */
+	bool target_is_suspended;
 	struct tree tree;  /* proc/tree.c */
 	bool is_silent;    /* ORDER_SILENT: supervisor.c */
 	bool is_complete;  /* ORDER_FOUND */
@@ -213,11 +213,10 @@ void front_carry(struct run *run, int signal_fd, int64_t until);
  * not for this process alone. Returns whether the signal cancels the run. */
 bool front_pass_on(struct run *run, const siginfo_t *info);
 
-/* Stops this process, as the command was stopped, by the stop that STOPS of the
- * facts counts; and with a terminal of the command's own, the rest of the job
- * too, which Ctrl-Z would have reached. Returns, when this process is
- * continued, for how long it was stopped. */
-int64_t front_stop_job(struct run *run, unsigned stops);
+/* Stops this process, as the command was stopped, unless the facts no longer
+ * count SUSPENDS; and with a terminal of the command's own, the rest of the job
+ * too, which Ctrl-Z would have reached. Returns for how long it was stopped. */
+int64_t front_suspend_job(struct run *run, unsigned suspends);
 
 /* After the end of the run: delivers what dead processes have written, as far
  * as its readers take it in time. Leaves a process behind for survivors that
@@ -284,8 +283,8 @@ int resources_acquire(struct run *run);
  * need, or -1. */
 void resources_keep(const struct run *run, int keep[]);
 
-/* Removes the command's own lock files, the registry entry, and the locks of
- * RUN. The supervisor does it, and the front if the supervisor was killed
+/* Removes the files of --cleanup and the registry entry, and releases the locks
+ * of --lock. The supervisor does it, and the front if the supervisor was killed
  * before it was done: each step may be done twice. May hang where a file system
  * does. */
 void resources_release(struct run *run);

@@ -57,7 +57,7 @@ has_target(const struct run *run)
 	       getpgid(run->target->pid) == run->callers_group;
 }
 
-/* --- stops ---------------------------------------------------------------- */
+/* --- job control --------------------------------------------------------- */
 
 /*
  * Has clocks and front stand still with the target, which SIGNAL has stopped,
@@ -70,31 +70,31 @@ has_target(const struct run *run)
  * itself, its children may run on.
  */
 static void
-stand_still(struct run *run, int signal, int64_t now)
+suspend_with_target(struct run *run, int signal, int64_t now)
 {
-	if (run->terminal_stop != 0 && run->state < STATE_STOPPING &&
+	if (run->terminal_suspend != 0 && run->state < STATE_STOPPING &&
 	    run->paused_at == NEVER)
 		run->paused_at = now;
-	if (run->facts->stops % 2 != 0 ||
+	if (run->facts->suspends % 2 != 0 ||
 	    (!run->target->shares_group && !run->output.terminal.is_keyboard &&
-	     !run->is_asked_to_stop))
+	     !run->is_asked_to_suspend))
 		return;
-	run->facts->stop_signal =
-	    run->terminal_stop != 0 ? run->terminal_stop : signal;
-	run->facts->stops++;
+	run->facts->suspend_signal =
+	    run->terminal_suspend != 0 ? run->terminal_suspend : signal;
+	run->facts->suspends++;
 	supervisor_signal_front(run, SIGCHLD);
 }
 
 /* The target goes on, or is dead: clocks and front go on as well. */
 static void
-end_stop(struct run *run, int64_t now)
+resume_with_target(struct run *run, int64_t now)
 {
 	clocks_resume(run, now);
-	run->terminal_stop = 0;
-	run->is_asked_to_stop = false;
-	if (run->facts->stops % 2 == 0)
+	run->terminal_suspend = 0;
+	run->is_asked_to_suspend = false;
+	if (run->facts->suspends % 2 == 0)
 		return;
-	run->facts->stops++;
+	run->facts->suspends++;
 	supervisor_signal_front(run, SIGCONT);
 }
 
@@ -102,7 +102,7 @@ void
 supervisor_tell_outcome(struct run *run)
 {
 	run->facts->has_outcome = true;
-	end_stop(run, duration_now());
+	resume_with_target(run, duration_now());
 	if (!run->facts->is_released) /* which may hang */
 		supervisor_signal_front(run, SIGCHLD);
 }
@@ -115,26 +115,26 @@ supervisor_follow_target(struct run *run, int64_t now)
 	while (!run->target->has_exited && run->state < STATE_KILLING &&
 	       wait_peek(run->target->pid, WSTOPPED | WCONTINUED, &info) ==
 	           run->target->pid) {
-		run->target_is_stopped = info.si_code != CLD_CONTINUED;
+		run->target_is_suspended = info.si_code != CLD_CONTINUED;
 		/* On a terminal of its own, Ctrl-Z does that. */
 		if (info.si_status == SIGTSTP &&
 		    run->output.terminal.is_keyboard)
-			run->terminal_stop = SIGTSTP;
-		if (run->target_is_stopped)
-			stand_still(run, info.si_status, now);
+			run->terminal_suspend = SIGTSTP;
+		if (run->target_is_suspended)
+			suspend_with_target(run, info.si_status, now);
 		else
-			end_stop(run, now);
+			resume_with_target(run, now);
 	}
 }
 
 static void
-stop(struct run *run, int signal, bool from_terminal, int64_t now)
+suspend(struct run *run, int signal, bool from_terminal, int64_t now)
 {
 	if (run->state >= STATE_STOPPING)
 		return;
-	run->is_asked_to_stop = true;
+	run->is_asked_to_suspend = true;
 	if (from_terminal)
-		run->terminal_stop = signal;
+		run->terminal_suspend = signal;
 	/* In the caller's session, a process group that the target made is
 	 * orphaned, since the supervisor is in another session, and the kernel
 	 * ignores a terminal's stop signals for an orphaned group: setpgid(2).
@@ -144,18 +144,18 @@ stop(struct run *run, int signal, bool from_terminal, int64_t now)
 		                   from_terminal && run->target->shares_group
 		                       ? SIGSTOP
 		                       : signal);
-	if (run->target->has_exited || run->target_is_stopped)
-		stand_still(run, signal, now);
+	if (run->target->has_exited || run->target_is_suspended)
+		suspend_with_target(run, signal, now);
 }
 
 static void
-go_on(struct run *run, int64_t now)
+resume(struct run *run, int64_t now)
 {
 	/* The caller's shell has mostly continued the whole group. */
 	supervisor_follow_target(run, now);
-	if (run->target_is_stopped || !has_target(run))
+	if (run->target_is_suspended || !has_target(run))
 		tree_signal_target(&run->tree, SIGCONT);
-	end_stop(run, now);
+	resume_with_target(run, now);
 }
 
 /* --- other signals -------------------------------------------------------- */
@@ -187,9 +187,9 @@ obey_signal(struct run *run, int signal, bool from_terminal, int64_t now)
 	if (signal == SIGALRM && run->options.is_timeout)
 		run->due[CLOCK_TIMEOUT] = now;
 	else if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0)
-		stop(run, signal, from_terminal, now);
+		suspend(run, signal, from_terminal, now);
 	else if (signal == SIGCONT)
-		go_on(run, now);
+		resume(run, now);
 	/* A hang-up is told to the leader of the session, which may be the
 	 * front, and to the foreground group only when that leader dies. */
 	else if (from_terminal && signal != SIGHUP && has_target(run))
@@ -296,7 +296,7 @@ supervisor_reap(struct run *run, int64_t now)
 		                                        : OUTCOME_SIGNAL,
 		              end.si_status };
 	target->has_exited = true;
-	end_stop(run, now);
+	resume_with_target(run, now);
 	output_note_exit(&run->output);
 	if (run->state == STATE_STOPPING)
 		clocks_bound_stop(run, now);
@@ -308,10 +308,9 @@ supervisor_reap(struct run *run, int64_t now)
  * look waits a little for more deaths, of which one SIGCHLD can stand for many
  * (signal(7)).
  *
- * In the first second of a stop, a process may have become an orphan which its
- * parent started, with the first signal on its way to both. The death of a
- * parent that is not a child of this process sends no signal: so there are
- * looks at growing intervals.
+ * A process that was forked while the first signal was sent may have missed it.
+ * When its parent dies, it comes to this process, and no SIGCHLD tells of that:
+ * so in the first second of a stop there are looks at growing intervals.
  */
 void
 supervisor_look_at_children(struct run *run, int64_t now)

@@ -8,13 +8,13 @@
  * blocked: prepare_signal(). SIGCHLD is one bit: it may stand for many.
  * Pending signals stay readable; a pipe is at its end when its writer is dead.
  */
-#define STOPS 2 /* Ctrl-Z, and stops and continues from elsewhere */
+#define STOPS 2 /* Ctrl-Z, and suspends and continues from elsewhere */
 
 mtype = { TSTP, CONT, TERM,                    /* struct order */
 	  RUNS, HALTED, DEAD };                /* the tree */
 
 chan orders = [6] of { mtype }; /* front -> supervisor */
-byte stops;                     /* supervisor -> front: in the facts */
+byte suspends;                     /* supervisor -> front: in the facts */
 bool has_stop, has_outcome;     /* as well */
 
 bool shares;                    /* target.shares_group */
@@ -33,7 +33,7 @@ byte killed;
 
 inline send_cont_to_front() { atomic { tstp = false; halted = false; if :: !cont -> cont_is_own = false :: else fi; cont = !front_is_dead } }
 inline signal_cont()        { atomic { if :: !supervisor_is_dead -> tstp = false; halted = false; if :: !cont -> cont_is_own = true :: else fi; cont = !front_is_dead :: else fi } }
-inline continue_front()     { if :: stops % 2 == 1 && !supervisor_is_dead -> stops++; signal_cont() :: else fi }
+inline continue_front()     { if :: suspends % 2 == 1 && !supervisor_is_dead -> suspends++; signal_cont() :: else fi }
 inline pass_cont()          { cont = false; if :: !cont_is_own -> order(CONT) :: else fi }
 inline send_tstp_to_front() { atomic { cont = false; tstp = true } }
 inline halt_tree()          { atomic { if :: tree == RUNS -> tree = HALTED; tree_news = true :: else fi } }
@@ -64,14 +64,14 @@ proctype front() {
 	   :: else
 	   fi;
 	   if                                             /* stop_job */
-	   :: stops != seen ->
-	      seen = stops;
+	   :: suspends != seen ->
+	      seen = suspends;
 	      if
 	      :: seen % 2 == 1 ->
 	         if :: tstp -> tstp = false; order(TSTP) :: cont -> pass_cont() :: else fi;
 	         atomic { cont = false; tstp = true };    /* kill(getpid(), SIGTSTP), blocked */
 	         if
-	         :: stops != seen -> tstp = false
+	         :: suspends != seen -> tstp = false
 	         :: else -> atomic { halted = tstp && !front_is_dead; tstp = false } /* signal_deliver */
 	         fi;
 	         (FRONT_RUNS || front_is_dead)
@@ -94,22 +94,22 @@ killed_front:
 
 /* --- supervisor.c, watchdog.c -------------------------------------------- */
 proctype supervisor() {
-	bool target_is_stopped, stopping; mtype o;
+	bool target_is_suspended, stopping; mtype o;
 	do
 	:: supervisor_is_dead -> goto killed_supervisor
 	:: !supervisor_is_dead && tree_news ->            /* attend: reap, follow_target */
 	   tree_news = false;
 	   if
 	   :: tree == DEAD -> break                       /* REASON_TREE_EMPTY */
-	   :: tree == HALTED && !target_is_stopped ->
-	      target_is_stopped = true;
-	      if                                          /* stand_still: SIGCHLD */
-	      :: stops % 2 == 0 && !supervisor_is_dead -> stops++; atomic { if :: !supervisor_is_dead -> chld = true :: else fi }
+	   :: tree == HALTED && !target_is_suspended ->
+	      target_is_suspended = true;
+	      if                                          /* suspend_with_target: SIGCHLD */
+	      :: suspends % 2 == 0 && !supervisor_is_dead -> suspends++; atomic { if :: !supervisor_is_dead -> chld = true :: else fi }
 	      :: else
 	      fi
 	   :: tree == RUNS && was_continued ->
-	      target_is_stopped = false; was_continued = false;
-	      continue_front()                            /* end_stop */
+	      target_is_suspended = false; was_continued = false;
+	      continue_front()                            /* resume_with_target */
 	   :: else
 	   fi
 	:: atomic { !supervisor_is_dead && nempty(orders) -> orders?o }; /* obey */
