@@ -87,6 +87,13 @@ run_script() {
 	take answers
 	[[ $taken != *$'\r'* ]]
 
+	# a terminal that controls another session, as below su(1)
+	noted answers 'setsid -w wdrun --pty repl >answers'
+	wait_until has_keys
+	answer hello
+	wait_until grep -qsx 'you said hello' answers
+	reads_no_more
+
 	# a command that reads Ctrl-C as a character
 	printf '%s\n' 'stty raw -echo </dev/tty; echo raw' \
 		'exec dd bs=1 count=2 of=typed status=none </dev/tty' >raw

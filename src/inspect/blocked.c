@@ -26,7 +26,7 @@
 #define NAMED_MAX    4 /* descriptors that are named */
 #define POLLED_MAX   512
 
-#ifndef SYS_open /* arm64 lacks what newer calls can replace */
+#ifndef SYS_open /* on arm64, which has none of these calls: no number */
 enum { SYS_open = -6, SYS_pause, SYS_poll, SYS_select, SYS_epoll_wait };
 #endif
 
@@ -35,8 +35,8 @@ static const struct {
 	enum wait wait;
 	int calls[CALLS_MAX];
 } kinds[] = {
-	{ WAIT_OTHER, { -1 } },
-#ifdef __LP64__ /* else numbers and arguments differ */
+	{ WAIT_OTHER, { -1 } }, /* for a table that is not empty */
+#ifdef __LP64__                 /* else numbers and arguments differ */
 	{ WAIT_READ, { SYS_read, SYS_readv, SYS_pread64 } },
 	{ WAIT_READ, { SYS_recvfrom, SYS_recvmsg } },
 	{ WAIT_WRITE, { SYS_write, SYS_writev, SYS_pwrite64 } },
@@ -57,7 +57,8 @@ static const struct {
 
 /* Parts of the names of kernel functions that a thread sleeps in. They tell its
  * wait where its system call may not be read (Yama, another user's process),
- * and that the file which it opens is a FIFO. */
+ * and that the file which it opens is a FIFO. The last that matches counts:
+ * "futex_do_wait" has "do_wait" in it. */
 static const struct {
 	char part[20];
 	enum wait wait;
@@ -170,9 +171,10 @@ say_fifo(struct scene *scene)
 }
 
 /* Says "child 4711", or "its children 4711, 4712": those for which wait4(2)
- * waits with WHICH as its first argument. Says WORDS where they are not known:
- * by their process groups, in another PID namespace, or for a tracer, which
- * waits for others' children (ptrace(2)). */
+ * waits with WHICH as its first argument: -1 means any, others below 1 a group,
+ * of which only an only child is known. Says WORDS where they are not known: in
+ * another PID namespace, say, or for a tracer, which waits for others' children
+ * (ptrace(2)). */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {

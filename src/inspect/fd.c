@@ -87,9 +87,8 @@ read_descriptor(pid_t pid, int fd)
 	return end;
 }
 
-/* The links of a process in state D may hang: it may be in execve(2), and free
- * memory of a file system that does not answer. A leader that has exited has no
- * descriptors, but its threads may have. */
+/* The links of a process in state D may hang: procstat_read(). A leader that
+ * has exited has no descriptors, but its threads may have. */
 static void
 read_ends(struct scene *scene)
 {
@@ -246,7 +245,8 @@ struct question {
 	uint16_t type;
 	uint16_t flags;
 	uint32_t numbers[2];
-	uint16_t family;
+	uint8_t family;
+	uint8_t protocol;
 	uint16_t padding;
 	uint32_t states;
 	uint32_t inode;

@@ -124,19 +124,19 @@ look_take(struct look *look, const struct tree *tree, int64_t until)
 static void
 add_line(struct strbuf *line, const struct sight *sight)
 {
+	const bool is_whole = sight->is_whole; /* may change */
 	const int64_t age = sight->age - sight->age % SECOND;
 	const int64_t cpu = sight->cpu - sight->cpu % (SECOND / 10);
 	char text[DURATION_TEXT_SIZE];
 
 	strbuf_addf(line, "%*s%d %s [%c", sight->indent, "", sight->pid,
-	            sight->is_whole ? sight->command : sight->name,
-	            sight->state);
-	if (sight->is_whole)
+	            is_whole ? sight->command : sight->name, sight->state);
+	if (is_whole)
 		strbuf_addf(line, " %s", duration_format(age, text));
-	if (sight->is_whole && cpu > 0)
+	if (is_whole && cpu > 0)
 		strbuf_addf(line, ", cpu %s", duration_format(cpu, text));
 	strbuf_addf(line, "]");
-	if (sight->is_whole && sight->wait[0] != '\0')
+	if (is_whole && sight->wait[0] != '\0')
 		strbuf_addf(line, ": %s", sight->wait);
 	if (sight->is_refused)
 		strbuf_addf(line, " (%s)", strerror(EPERM));
@@ -165,7 +165,8 @@ look_add_json(struct strbuf *line, const struct look *look)
 	strbuf_addf(line, "[");
 	for (size_t i = 0; i < look->count; i++) {
 		const struct sight *const sight = &look->sights[i];
-		const bool has_wait = sight->is_whole && sight->wait[0] != '\0';
+		const bool is_whole = sight->is_whole; /* may change */
+		const bool has_wait = is_whole && sight->wait[0] != '\0';
 		const char state[] = { sight->state, '\0' };
 
 		if (sight->state == '\0')
@@ -175,9 +176,13 @@ look_add_json(struct strbuf *line, const struct look *look)
 		json_add_number(line, "pid", sight->pid);
 		json_add_number(line, "ppid", sight->parent);
 		json_add_text(line, "command",
-		              sight->is_whole ? sight->command : sight->name);
+		              is_whole ? sight->command : sight->name);
 		json_add_text(line, "state", state);
-		json_add_number(line, "cpu_ms", sight->cpu / MILLISECOND);
+		if (is_whole)
+			json_add_number(line, "cpu_ms",
+			                sight->cpu / MILLISECOND);
+		else
+			json_add_text(line, "cpu_ms", NULL);
 		json_add_text(line, "waiting_for",
 		              has_wait ? sight->wait : NULL);
 		strbuf_addf(line, "}");

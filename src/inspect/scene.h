@@ -17,9 +17,9 @@
 struct look;
 struct sight;
 
-/* What a thread waits for. Of several threads, the thread with the last of
- * these waits is described, which tells most: up to WAIT_SLEEP, a thread may
- * just be idle; then come waits that another thread of the process may end;
+/* What a thread waits for, in rising order of what that tells. Of several
+ * threads, the one with the greatest is described: up to WAIT_SLEEP, a thread
+ * may just be idle; then come waits that another thread of the process may end;
  * then waits for something outside. */
 enum wait {
 	WAIT_DEAD, /* nothing */
@@ -75,7 +75,7 @@ struct scene {
 	size_t threads;
 	struct strbuf line; /* the words so far */
 	int polled;         /* descriptors that the thread polls */
-	int named;          /* those that LINE names */
+	int named;          /* those worth a name; LINE has the first 4 */
 	bool has_more;      /* it polls more, which are not known or named */
 
 	/* The ends of pipes and sockets in the tree, each process's together;
@@ -85,7 +85,8 @@ struct scene {
 	struct descriptor ends[ENDS_MAX];
 };
 
-/* The numbers that are names in the directory PID/NAME, until the next call. */
+/* fd.c: the numbers that are names in the directory PID/NAME, until the next
+ * call. */
 const struct procfs_list *scene_list(pid_t pid, const char *name);
 
 /* Add to LINE: words; and PID, as item COUNT of a list, from 0 on. */

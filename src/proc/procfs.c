@@ -106,7 +106,8 @@ add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 		fds_close(fd);
 		return errno != ENOENT;
 	}
-	/* Each read(2), of a page at most, has the kernel begin anew. */
+	/* For each read(2), of a page at most, the kernel counts anew from the
+	 * first child. */
 	(void)setvbuf(children, buffer, _IOFBF, sizeof(buffer));
 	/* The numbers are the kernel's, and fit. */
 	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c) */

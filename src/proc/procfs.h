@@ -46,7 +46,7 @@ void procfs_list_names(int dir, const char *name, struct procfs_list *list);
 /* Lists the children of the process PID, whose directory is DIR, the eldest of
  * a thread first. May miss some while processes come and go. Never waits for
  * the process. Without "children" files (CONFIG_PROC_CHILDREN) the call for
- * this process reads all of /proc, which the calls for others use. */
+ * this process reads all of /proc, and calls for others answer from that. */
 void procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
 /* Opens PID's directory; sends SIGNAL to the process of DIR, as kill(2). */
@@ -57,8 +57,8 @@ int procfs_kill(int dir, int signal);
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 
 /* Returns what is behind NAME in TEXT, a "status"; or "". NAME is "\nPPid:\t",
- * say: with the end of the line before, which cannot be in the name that the
- * process chose. */
+ * say: the kernel writes no newline of the name that a process has chosen, so
+ * none can forge a line. */
 const char *procfs_value(const char *text, const char *name);
 
 struct procstat {
@@ -75,10 +75,10 @@ struct procstat {
 
 /* Read the "status" or the "stat" of PID, and leave the rest of *STAT as it
  * was. procstat_read() may block while PID is in state D: PID may be in
- * execve(2) and free its old memory, with exec_update_lock held in the kernel;
- * if a file system that does not answer has part of that memory, a read of
- * "stat", "io", "wchan", "syscall", "environ" or the links hangs for ever.
- * "status", "comm", "task" and "children" can always be read. */
+ * execve(2) and free its old memory, with exec_update_lock held in the kernel
+ * (since 2026); if a file system that does not answer has part of that memory,
+ * a read of "stat", "io", "wchan", "syscall", "environ" or the links hangs for
+ * ever. "status", "comm", "task" and "children" can always be read. */
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
 
@@ -103,12 +103,12 @@ bool procid_is_alive(const struct procid *procid);
 /* Sends SIGNAL to this very process, or to no process. */
 void procid_kill(const struct procid *procid, int signal);
 
-/* Appends PID's command line to LINE, quoted as for a shell; "[comm]" as ps(1)
- * if PID has none, or if WIDTH is 0; "?" if PID is gone. The program's absolute
- * path loses its directory, a text longer than WIDTH bytes its middle, and one
- * that is too long to be read its end. Unless WIDTH is 0, waits for PID's
- * mmap_lock (get_mm_cmdline() in the kernel): for ever if a thread hangs with
- * that lock. */
+/* Appends PID's command line to LINE, in quotes where it has blanks; "[comm]"
+ * as ps(1) if PID has none, or if WIDTH is 0; "?" if PID is gone. The program's
+ * absolute path loses its directory, a text longer than WIDTH bytes its middle,
+ * and one that is too long to be read its end. Unless WIDTH is 0, waits for
+ * PID's mmap_lock (get_mm_cmdline() in the kernel): for ever if a thread hangs
+ * with that lock. */
 void cmdline_add(struct strbuf *line, pid_t pid, int width);
 
 /* The ID of a run: the PID of its front, "-", and the time of its start in

@@ -126,7 +126,7 @@ tree_is_outrun(void)
 
 	if (*text == '\0')
 		(void)procfs_read(procfs_self(), "../loadavg", text,
-		                  sizeof(text));
+		                  sizeof(text)); /* below a PID */
 	/* The fourth field: proc(5). NOLINTNEXTLINE(cert-err34-c) */
 	(void)sscanf(text, "%*s %*s %*s %ld", &running);
 	return running > CROWD * sysconf(_SC_NPROCESSORS_ONLN);
@@ -165,14 +165,14 @@ tree_take_priority(void)
 /* --- the tree ------------------------------------------------------------- */
 
 /* Pages that are not used cost nothing. There is one tree in a process. */
-static struct member found[TREE_MAX];   /* the list */
+static struct member listed[TREE_MAX];  /* the list */
 static struct member pending[TREE_MAX]; /* a stack: still to be visited */
 
-/* For each PID the number of the last stop, tree_signal() or tree_kill(), that
- * found it, alive or a zombie. A process with the PID of a dead one is taken
- * for the dead one, and gets no first signal; SIGKILL goes to all each time. */
+/* For each PID the number of the last tree_signal() or tree_kill() that saw it,
+ * alive or a zombie. A process with the PID of a dead one is taken for the dead
+ * one, and gets no first signal; SIGKILL goes to all each time. */
 static uint16_t marks[PID_END];
-static uint16_t stop_number; /* of the present stop */
+static uint16_t round_number; /* of the present one */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
@@ -187,8 +187,8 @@ mark(pid_t pid)
 {
 	if (walk.signal == 0)
 		return;
-	walk.fresh += marks[pid] != stop_number;
-	marks[pid] = stop_number;
+	walk.fresh += marks[pid] != round_number;
+	marks[pid] = round_number;
 }
 
 /* Whether waitid(2) and kill(2) know PROCESS, by its PID, as a child. */
@@ -269,7 +269,7 @@ had_signal(const struct tree *tree, pid_t pid)
  * child of this process is hidden ("hidepid", proc(5)). A dead child is marked:
  * the group's signal has killed it before the reading. */
 static bool
-find(const struct tree *tree, struct member *process, int *dir)
+open_living(const struct tree *tree, struct member *process, int *dir)
 {
 	const bool is_own = is_child(tree, process);
 	struct procstat stat;
@@ -316,11 +316,11 @@ visit(struct tree *tree, struct member process)
 	/* Who had the first signal is not asked for children: what it has
 	 * started since is part of its end. Its orphans come to this process,
 	 * and so get the signal. */
-	if (signal != 0 && !is_final && marks[process.pid] == stop_number)
+	if (signal != 0 && !is_final && marks[process.pid] == round_number)
 		return;
-	if (!find(tree, &process, &dir))
+	if (!open_living(tree, &process, &dir))
 		return;
-	found[tree->count++] = process;
+	listed[tree->count++] = process;
 	if (is_final)
 		send(tree, &process, dir, signal);
 	if (dir != -1)
@@ -334,11 +334,11 @@ visit(struct tree *tree, struct member process)
 }
 
 /* Reads the tree, with SIGNAL or 0, until the clock says UNTIL. Returns how
- * many processes the present stop had not found before; with 0, none. */
+ * many processes the present round had not seen before; with 0, none. */
 static size_t
 walk_tree(struct tree *tree, int signal, int64_t until)
 {
-	tree->members = found;
+	tree->members = listed;
 	tree->count = 0;
 	walk.signal = signal;
 	walk.fresh = 0;
@@ -384,7 +384,7 @@ tree_signal_target(const struct tree *tree, int signal)
 }
 
 size_t
-tree_signal_orphans(struct tree *tree, int64_t until)
+tree_signal_again(struct tree *tree, int64_t until)
 {
 	const int64_t bound = duration_now() + WALK_BOUND;
 
@@ -395,15 +395,15 @@ tree_signal_orphans(struct tree *tree, int64_t until)
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
-	stop_number++;
+	round_number++;
 	if (!wait_has_living(tree->target))
-		marks[tree->target] = stop_number; /* it gets no signal */
+		marks[tree->target] = round_number; /* it gets no signal */
 	tree_signal_target(tree, signal);
 	tree_signal_target(tree, SIGCONT);
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
 	tree->spares_group = true;
-	return tree_signal_orphans(tree, until);
+	return tree_signal_again(tree, until);
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -438,9 +438,10 @@ tree_reap(struct tree *tree, bool is_thorough)
 	}
 }
 
-/* Stops the tree, so that nobody forks, and then kills it, children before
- * their parents: the kernel continues a stopped process whose parent's death
- * orphans its group (kill_orphaned_pgrp()). Returns how many were new. */
+/* Freezes the tree by SIGSTOP, so that nobody forks, and then kills it,
+ * children before their parents: the kernel continues a stopped process whose
+ * parent's death orphans its group (kill_orphaned_pgrp()). Returns how many
+ * were new. */
 static size_t
 freeze_and_kill(struct tree *tree)
 {
@@ -450,9 +451,9 @@ freeze_and_kill(struct tree *tree)
 	for (size_t i = tree->count; i-- > 0;) {
 		int dir;
 
-		if (!find(tree, &found[i], &dir))
+		if (!open_living(tree, &listed[i], &dir))
 			continue;
-		send(tree, &found[i], dir, SIGKILL);
+		send(tree, &listed[i], dir, SIGKILL);
 		fds_close(dir);
 	}
 	return count;
@@ -466,13 +467,12 @@ tree_kill(struct tree *tree)
 	int restless = 0;
 
 	tree->killed = 0;
-	stop_number++;
+	round_number++;
 	/* The target first, alone: among a thousand dying processes it would
 	 * wait for a processor. */
 	if (tree->target > 1 && wait_has_living(tree->target)) {
-		(void)kill(tree->target, SIGKILL);
+		tree->killed += kill(tree->target, SIGKILL) == 0;
 		wait_or_kill(tree->target, last + TARGET_TIME);
-		tree->killed++;
 	}
 	tree_signal_target(tree, SIGKILL);
 	for (;;) {

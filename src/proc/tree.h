@@ -54,7 +54,8 @@ pid_t helper_fork(void);
 
 /* Waits until CHILD is dead; at UNTIL, kills it, and waits no longer. -1: there
  * is no child. Does not reap CHILD: the CPU time of the reaped is the
- * command's, getrusage(2). All signals are blocked, or end this process. */
+ * command's, getrusage(2). Each signal has to be blocked, or end this process:
+ * none ends the wait. */
 void wait_or_kill(pid_t child, int64_t until);
 
 /* --- the tree ------------------------------------------------------------- */
@@ -95,14 +96,14 @@ struct tree {
 
 	int signal;           /* of the last tree_signal() */
 	int64_t signalled_at; /* the time of that */
-	bool spares_group;    /* the target's, which has just had SIGNAL */
-	pid_t self;           /* procfs_self(), as last read */
-	bool is_ours; /* /proc has the PIDs of this process's namespace */
+	bool spares_group; /* in the first reading: the group has had SIGNAL */
+	pid_t self;        /* procfs_self(), as last read */
+	bool is_ours;      /* /proc has the PIDs of this process's namespace */
 };
 
 /* Whether, when first asked, so many processes wanted a processor that reading
- * the tree would take seconds: this process would wait after each half
- * millisecond of work; and with priority, there is too much to be read. */
+ * the tree takes seconds: without priority this process waits after each time
+ * slice, and with it, there is still too much to read. */
 bool tree_is_outrun(void);
 
 /* Lets this process run before the tree that it is about to stop, as far as it
@@ -123,9 +124,10 @@ void tree_signal_target(const struct tree *tree, int signal);
  * end. Returns how many processes got the signal. */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
-/* After tree_signal(), when a process may have died: sends its signal to the
- * orphans that this process has got since. MEMBERS are of no use after it. */
-size_t tree_signal_orphans(struct tree *tree, int64_t until);
+/* After tree_signal(), when a process may have died: sends the signal to those
+ * who have not had it, as the orphans that this process has got since. MEMBERS
+ * are of no use after it. */
+size_t tree_signal_again(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)
 

@@ -48,7 +48,7 @@ struct dirent;
  * Readers pass over unknown keys: a change of an entry's meaning changes the
  * version.
  */
-#define ENTRY_FILES_MAX (2 * FILES_MAX)
+#define ENTRY_FILES_MAX ((size_t)2 * FILES_MAX)
 
 struct entry {
 	const char *host;

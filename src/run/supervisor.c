@@ -331,6 +331,6 @@ supervisor_look_at_children(struct run *run, int64_t now)
 	supervisor_reap(run, now);
 	if (!is_new_stop)
 		return;
-	(void)tree_signal_orphans(&run->tree, run->due[CLOCK_KILL]);
+	(void)tree_signal_again(&run->tree, run->due[CLOCK_KILL]);
 	*due = now + (age > MILLISECOND ? age : MILLISECOND);
 }
