@@ -89,7 +89,6 @@ run_script() {
 
 	# a terminal that controls another session, as below su(1)
 	noted answers 'setsid -w wdrun --pty repl >answers'
-	wait_until has_keys
 	answer hello
 	wait_until grep -qsx 'you said hello' answers
 	reads_no_more

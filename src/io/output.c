@@ -159,7 +159,8 @@ open_streams(struct output *output)
 	}
 	output_copy_size(output);
 	/* Else the command reads what the caller gave. */
-	if (output->terminal.is_keyboard && isatty(STDIN_FILENO))
+	if (output->terminal.is_keyboard &&
+	    terminal_is_controlling(STDIN_FILENO))
 		output->fds[STDIN_FILENO] = output->fds[STDOUT_FILENO];
 	return 0;
 }
@@ -170,19 +171,17 @@ static int
 open_terminal(struct output *output)
 {
 	struct terminal *const terminal = &output->terminal;
-	const bool is_stdin = isatty(STDIN_FILENO);
-	const int fd = is_stdin ? STDIN_FILENO : STDOUT_FILENO;
 
 	terminal->shows_output = isatty(STDOUT_FILENO);
-	/* A pager at the end of a pipeline reads keys from /dev/tty. */
-	if (!is_stdin && !terminal_is_controlling(STDOUT_FILENO))
+	/* A pager at the end of a pipeline reads keys from /dev/tty. The keys
+	 * of a terminal that controls another session (after su(1), setsid(1))
+	 * may be for others there: then the command reads stdin itself. */
+	if (!terminal_is_controlling(STDIN_FILENO) &&
+	    !terminal_is_controlling(STDOUT_FILENO))
 		return 0;
 	/* A new file description, for O_NONBLOCK: another process may take the
-	 * key that poll(2) has reported, and read(2) must not wait. A terminal
-	 * that controls another session (after su) has no such name. */
-	terminal->fd = terminal_is_controlling(fd)
-	                   ? open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC)
-	                   : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	 * key that poll(2) has reported, and read(2) must not wait. */
+	terminal->fd = open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	terminal->is_keyboard = terminal->fd != -1;
 	return terminal->is_keyboard ? 0 : refuse("cannot open the terminal");
 }

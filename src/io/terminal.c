@@ -22,18 +22,17 @@ terminal_is_controlling(int fd)
 	return session != -1 && session == getsid(0);
 }
 
-/* Whether this job has the foreground of the terminal FD, or FD controls
- * another session (ENOTTY, as after su(1)). Not by the number of the group:
- * from another PID namespace each group may be 0. With SIGTTIN blocked, a read
- * in the background fails with EIO, even of 0 bytes (job_control() in the
- * kernel); in the foreground with EAGAIN, if another process waits in a read.
- */
+/* Whether this job has the foreground of the terminal FD. Not by the number of
+ * the group: from another PID namespace each group may be 0. With SIGTTIN
+ * blocked, a read in the background fails with EIO, even of 0 bytes
+ * (job_control() in the kernel); in the foreground with EAGAIN, if another
+ * process waits in a read. */
 static bool
 is_ours(int fd)
 {
 	char none;
 
-	return (tcgetpgrp(fd) != -1 || errno == ENOTTY) &&
+	return tcgetpgrp(fd) != -1 &&
 	       (read(fd, &none, 0) == 0 || errno == EAGAIN);
 }
 

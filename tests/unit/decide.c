@@ -165,7 +165,7 @@ main(void)
 
 	const struct run run = run_with(STATE_DONE, NOTHING);
 
-	shared.stop = REASON_SUPERVISOR_LOST;
+	shared.reason = REASON_SUPERVISOR_LOST;
 	shared.target.outcome.kind = OUTCOME_UNKNOWN;
 	CHECK(run_outcome(&run).value == 125, "nobody knows the status");
 	return failures != 0;
