@@ -132,8 +132,8 @@ forge() {
 	local "$@"
 	printf -v id '%d-%x' "${watcher% *}" "$started"
 	umask 077
-	printf '%s\0' "wdrun 3" "host $machine $boot $(stat -Lc %i /proc/self/ns/pid)" \
+	printf '%s\0' "wdrun 4" "host $machine $boot $(stat -Lc %i /proc/self/ns/pid)" \
 		"name $name" "${file:+file 0 $file}" "arg sleep" "front $watcher 0 5000000000" \
-		"target $watcher 0" >"$WDRUN_REGISTRY/$id.run"
+		"supervisor $watcher 0" >"$WDRUN_REGISTRY/$id.run"
 	umask 022
 }

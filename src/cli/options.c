@@ -18,7 +18,7 @@
 #define STATUS_MAX      255
 #define NAME_LENGTH_MAX 255
 #define SHOWN_MAX       255 /* bytes of a value in a message */
-#define NAME_SIZE       32  /* of an option, with "=DUR" */
+#define NAME_SIZE       32  /* of an option, with "=kill|wait|leave" */
 
 /* --- kinds of values ------------------------------------------------------ */
 

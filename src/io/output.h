@@ -61,7 +61,7 @@ struct output {
 };
 
 /* Makes the streams that OPTIONS need, before the first fork. OUTPUT is all 0
- * but for FACTS. Returns 0, or -1 after a message. */
+ * but for FACTS. Returns 0, or -1 after a message, if stderr is open. */
 int output_setup(struct output *output, const struct options *options);
 
 /* In the supervisor, a session leader: makes the pseudo-terminal, if any, the

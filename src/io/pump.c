@@ -208,7 +208,7 @@ prepare(const struct output *output, struct pollfd polled[])
 	/* Before more keys are read, those that were have to be written. */
 	if (terminal->keys.written < terminal->keys.size)
 		polled[AT_MASTER].fd = output->streams[0].in_fd;
-	else if (terminal->is_keyboard && terminal->is_ours &&
+	else if (terminal->is_keyboard && terminal->in_foreground &&
 	         !terminal->facts->is_over)
 		polled[AT_KEYS].fd = terminal->fd;
 }
@@ -241,7 +241,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 
 	if (!terminal->is_keyboard)
 		return;
-	if (!terminal->is_ours)
+	if (!terminal->in_foreground)
 		terminal_take(terminal);
 	/* A terminal that is gone is a hang-up of the command's, too. */
 	if (polled[AT_KEYS].revents != 0 && !terminal_read_keys(terminal))
@@ -249,7 +249,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	why = fds_write_part(first->in_fd, &terminal->keys, false);
 	if (why != 0 && why != EAGAIN)
 		terminal->keys.written = terminal->keys.size;
-	if (!terminal->is_ours)
+	if (!terminal->in_foreground)
 		terminal_give_back(terminal);
 }
 
@@ -271,7 +271,7 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	prepare(output, polled);
 	if (silence < until)
 		until = silence;
-	if (output->terminal.is_keyboard && !output->terminal.is_ours &&
+	if (output->terminal.is_keyboard && !output->terminal.in_foreground &&
 	    !output->terminal.facts->is_over) {
 		const int64_t next = duration_now() + BACKGROUND_INTERVAL;
 

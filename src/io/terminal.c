@@ -28,7 +28,7 @@ terminal_is_controlling(int fd)
  * (job_control() in the kernel); in the foreground with EAGAIN, if another
  * process waits in a read. */
 static bool
-is_ours(int fd)
+has_foreground(int fd)
 {
 	char none;
 
@@ -43,7 +43,7 @@ is_given(int fd)
 {
 	const pid_t shell = getpgid(getppid());
 
-	for (int tries = FISH_TRIES; !is_ours(fd); tries--) {
+	for (int tries = FISH_TRIES; !has_foreground(fd); tries--) {
 		if (tries == 0 || tcgetpgrp(fd) != shell || shell == getpgrp())
 			return false;
 		duration_sleep(MILLISECOND);
@@ -94,8 +94,8 @@ terminal_take(struct terminal *terminal)
 
 	if (!terminal->is_keyboard || facts->is_over)
 		return;
-	terminal->is_ours = is_ours(terminal->fd);
-	if (!terminal->is_ours || facts->is_raw ||
+	terminal->in_foreground = has_foreground(terminal->fd);
+	if (!terminal->in_foreground || facts->is_raw ||
 	    tcgetattr(terminal->fd, &facts->modes) == -1)
 		return;
 	struct termios raw = facts->modes;
@@ -140,7 +140,7 @@ terminal_read_keys(struct terminal *terminal)
 		terminal->keys = (struct part){ text, (size_t)length, 0 };
 	/* EIO: another job has the foreground, or it is hung up. */
 	if (length == -1 && why == EIO)
-		terminal->is_ours = is_ours(terminal->fd);
-	return length > 0 || (length == -1 && (!terminal->is_ours ||
+		terminal->in_foreground = has_foreground(terminal->fd);
+	return length > 0 || (length == -1 && (!terminal->in_foreground ||
 	                                       why == EAGAIN || why == EINTR));
 }

@@ -25,9 +25,9 @@ struct terminal {
 	int fd;
 	bool was_foreground; /* the caller's job was the foreground group */
 	bool is_keyboard;
-	bool shows_output; /* what the command writes comes to FD */
-	bool is_ours;      /* as far as known, the job has the foreground */
-	struct part keys;  /* that were read, for the pseudo-terminal */
+	bool shows_output;  /* what the command writes comes to FD */
+	bool in_foreground; /* the job, when last looked at */
+	struct part keys;   /* that were read, for the pseudo-terminal */
 	struct terminal_facts *facts;
 };
 

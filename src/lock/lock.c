@@ -213,7 +213,8 @@ try_to_take(struct lock *lock)
 		return 1;
 	/* The own PID is of a script that became wdrun by execve(2), and keeps
 	 * its lock. But PID 1 is the first process of every container. */
-	if (pid > 0 && (pid != getpid() || pid == 1))
+	lock->was_ours = pid == getpid() && pid > 1;
+	if (pid > 0 && !lock->was_ours)
 		lock->last_owner = pid;
 	if (pidfile_write(file, getpid()) == 0)
 		return 0;
@@ -291,6 +292,7 @@ int
 lock_take_all(struct lock *locks, size_t count, const struct lock_wait *wait,
               struct lock **refused)
 {
+	static const pid_t nobody[2];
 	const pid_t owners[2] = { getpid() };
 
 	for (;;) {
@@ -304,8 +306,10 @@ lock_take_all(struct lock *locks, size_t count, const struct lock_wait *wait,
 		const int why = errno;
 
 		*refused = &locks[taken];
-		while (taken > 0)
-			(void)lock_release(&locks[--taken], owners);
+		while (taken-- > 0)
+			(void)lock_release(&locks[taken], locks[taken].was_ours
+			                                      ? nobody
+			                                      : owners);
 		errno = why;
 		if (why != EWOULDBLOCK || await(*refused, wait) == -1)
 			return -1;

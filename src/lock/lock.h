@@ -45,11 +45,12 @@ struct lock {
 	pid_t holder;     /* if held: the living process that the file names; 0:
 	                   * the file names none, but some process locks it */
 	pid_t last_owner; /* if taken over: the dead process; else 0 */
+	bool was_ours;    /* before: of a script that became wdrun */
 };
 
 struct lock_wait {
 	int64_t deadline;      /* of duration_now(), or NEVER */
-	int parent_fd;         /* a pidfd, or -1 */
+	int parent_fd;         /* a pidfd; -1: it is not watched */
 	uint64_t callers_mask; /* blocked signals, as in signals.h */
 };
 

@@ -367,7 +367,7 @@ reap_before_run(const char *registry, bool is_quiet)
 			continue;
 		if (helper == -1)
 			helper = helper_fork();
-		if (helper <= 0)
+		if (helper <= 0) /* in the helper, or without it */
 			(void)reap_entry(&walk, false, is_quiet);
 	}
 	if (helper == 0)

@@ -14,7 +14,7 @@
 #include "base/message.h"
 #include "proc/tree.h"
 
-#define VERSION   "wdrun 3" /* the first line of an entry */
+#define VERSION   "wdrun 4" /* the first line of an entry */
 #define SUFFIX    ".run"
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
@@ -50,7 +50,7 @@ read_line(char *line, struct entry *entry)
 		(void)sscanf(value, "%d %" SCNu64 " %" SCNd64 " %" SCNd64,
 		             &entry->front.pid, &entry->front.start,
 		             &entry->until, &entry->kill_after);
-	else if (strcmp(line, "target") == 0)
+	else if (strcmp(line, "supervisor") == 0)
 		/* NOLINTNEXTLINE(cert-err34-c) */
 		(void)sscanf(value, "%d %" SCNu64 " %" SCNd64,
 		             &entry->supervisor.pid, &entry->supervisor.start,
@@ -311,7 +311,7 @@ record_start(const struct record *record, const struct cleanup cleanups[],
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		add_file(&text, cleanups[i].before, cleanups[i].path);
-	strbuf_addf(&text, "target %d %" PRIu64 " %" PRId64 "%c",
+	strbuf_addf(&text, "supervisor %d %" PRIu64 " %" PRId64 "%c",
 	            supervisor.pid, supervisor.start, until, '\0');
 	return append(record->fd, &text);
 }

@@ -30,7 +30,7 @@ struct dirent;
  * a value may have newlines: "tr '\0' '\n' <ID.run" shows it. The front writes
  * these before it waits for its locks:
  *
- * wdrun   the version of the format, 3
+ * wdrun   the version of the format, 4
  * host    where the PIDs below mean something: machine, boot, PID namespace
  * name    the value of --name, if any
  * file    of a lock: before and path of a struct cleanup; a line for each
@@ -42,8 +42,8 @@ struct dirent;
  * And the target appends these before it executes COMMAND:
  *
  * file    of a --cleanup, as above
- * target  of its parent, the supervisor, which leads a session of its own: PID
- *         and start; and when --timeout ends the run
+ * supervisor  its PID and start (it leads a session of its own); and when
+ *         --timeout ends the run
  *
  * Readers pass over unknown keys: a change of an entry's meaning changes the
  * version.

@@ -62,7 +62,7 @@ fail(const struct run *run, int status)
 	if (status == STATUS_NOT_FOUND)
 		command_find_interpreter(run->options.command[0],
 		                         run->facts->interpreter);
-	run->facts->exec_error = why; /* last: the rest is valid then */
+	run->facts->exec_error = why;
 	_exit(status);
 }
 

@@ -26,11 +26,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifndef FUZZ
-#define HEAD   "wdrun 3\nhost m b 1\n"
+#define HEAD   "wdrun 4\nhost m b 1\n"
 #define ARG    "arg a\n"
 #define FRONT  "front 1 11 6 7\n"
 #define WHOLE  HEAD ARG FRONT
-#define TARGET "target 2 22 5\n"
+#define TARGET "supervisor 2 22 5\n"
 
 /* With newlines in the place of the null bytes. */
 static const struct {
@@ -44,21 +44,21 @@ static const struct {
 	{ HEAD "name \xff\xfe\x80\n" ARG FRONT, true },
 	{ WHOLE "file 3 /a file\nfile 0 /b\n" TARGET, true },
 	{ HEAD "later\nlater 2\nidentity 5\n" ARG FRONT "later\n", true },
-	{ WHOLE "target 2 22 5", true }, /* no target */
+	{ WHOLE "supervisor 2 22 5", true }, /* no supervisor */
 
 	{ "", false },
-	{ "wdrun 3\n", false },
+	{ "wdrun 4\n", false },
 	{ HEAD, false },
 	{ HEAD ARG, false },
 	{ HEAD ARG "front 1 11 6 7", false },
 	{ "\n", false },
 	{ "wdrun", false },
-	{ "wdrun 3", false },
+	{ "wdrun 4", false },
 	{ "wdrun 1\n", false },
-	{ "wdrun 32\n", false },
+	{ "wdrun 42\n", false },
 	{ " " WHOLE, false },
 	{ HEAD FRONT, false },
-	{ "wdrun 3\n" ARG FRONT, false },
+	{ "wdrun 4\n" ARG FRONT, false },
 	{ HEAD ARG "front -1 11\n", false },
 };
 
@@ -91,8 +91,8 @@ check_cut_off(void)
 static void
 check_values(void)
 {
-	char text[] = "wdrun 3\0host m b 1\0name a\nb\0file 7 /c d\0arg e\0"
-	              "arg \0front 1 11 6 9\0file 0 /g\0target 2 22 5\0";
+	char text[] = "wdrun 4\0host m b 1\0name a\nb\0file 7 /c d\0arg e\0"
+	              "arg \0front 1 11 6 9\0file 0 /g\0supervisor 2 22 5\0";
 	struct entry entry;
 
 	CHECK(entry_parse(text, sizeof(text) - 1, &entry), "values");
@@ -105,7 +105,7 @@ check_values(void)
 	CHECK(*entry_next_word(entry.command) == '\0', "the second arg");
 	CHECK(entry.front.pid == 1 && entry.front.start == 11, "front");
 	CHECK(entry.kill_after == 9, "front");
-	CHECK(entry.supervisor.start == 22 && entry.until == 5, "target");
+	CHECK(entry.supervisor.start == 22 && entry.until == 5, "supervisor");
 }
 
 int
