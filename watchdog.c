@@ -292,7 +292,7 @@ watch_supervisor(struct run *run)
 
 		front_carry(run, run->watchers.signal_fd, known.deadline);
 
-		const int signal = signals_wait(SIGNALS_ALL, &info, 0);
+		const int signal = signals_take(SIGNALS_ALL, &info);
 
 		if (signal == SIGCHLD) {
 			/* Before the facts: a dead one has written all. */

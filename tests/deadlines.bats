@@ -1,37 +1,45 @@
 #!/usr/bin/env bats
 #
-# Promise 2: nothing hangs, not even where the supervisor does: the front kills it
-# at a deadline. These deadlines have to be sat out, which takes a minute: only
-# "make check" does that.
+# Promise 2: nothing hangs, not even where a file system or the supervisor does. These
+# deadlines have to be sat out, which takes a minute: only "make check" does that.
 #
 # bats file_tags=slow
 
 load helper
 load bounds
 
-@test "a file of the run in a file system that hangs costs ten seconds, and not the status" {
+# beside_hung_fs SCRIPT: SCRIPT runs where a file system is at mnt, of the process $server.
+beside_hung_fs() {
 	need_mounts
 	[ -z "$( (: <>/dev/fuse) 2>&1)" ] || skip "/dev/fuse cannot be opened"
 	mkdir mnt
-	start unshare --mount bash -c 'mount --make-rprivate /
-		hung_fs "$PWD/mnt" >server & export server=$!
+	start unshare --mount bash -c "mount --make-rprivate /
+		hung_fs \"\$PWD/mnt\" >server & export server=\$!
 		await_file server
-		: <mnt/file # the kernel has cached that a close sends no request
+		$1; echo over"
+	wait_until grep -q over out
+	says_ready server
+	kill -KILL "$ready"
+	finish
+	[ -s err ]
+	only_messages
+	wait_until nobody_is_left
+}
+
+@test "a file of the run in a file system that hangs costs ten seconds, and not the status" {
+	beside_hung_fs ': <mnt/file # the kernel has cached that a close sends no request
 		"$WDRUN" --lock="$PWD/lock" --cleanup=mnt/file bash -c "
 			kill -USR1 $server
 			until grep -q hung server; do pause 0.02; done
 			exit 7"
-		echo "status $?"'
-	wait_until grep -q status out
-	run -0 "$WDRUN" --lock=lock true
-	says_ready server
-	kill -KILL "$ready"
-	finish
+		echo "status $?"; "$WDRUN" --lock="$PWD/lock" echo free'
+	[ "$output" = $'status 7\nfree\nover' ]
+}
 
-	[ "$output" = 'status 7' ]
-	[ -s err ]
-	only_messages
-	wait_until nobody_is_left
+@test "a survivor that hangs in an execve(2), in a file system, is idle, and is given up" {
+	beside_hung_fs '"$WDRUN" --max-after-exit=never -k 0 sh -c "hung_exec mnt/file $server & exit 7"
+		echo "status $?"'
+	[ "$output" = $'status 7\nover' ]
 }
 
 # The front kills it 40 seconds after --kill-after: as long as the end of a tree
@@ -40,14 +48,7 @@ load bounds
 	need python3
 	PATIENCE=80
 	underway --lock=lock -k 0 escape fork setsid stubborn
-	python3 - "$supervisor" >seized 2>&1 3>&- <<-'END' &
-		import ctypes, os, sys
-		PTRACE_ATTACH, pid = 16, int(sys.argv[1])
-		ctypes.CDLL(None).ptrace(PTRACE_ATTACH, pid, 0, 0)
-		os.waitpid(pid, 0)
-		print("ready", pid, flush=True)
-		os.waitpid(pid, 0)
-	END
+	seize "$supervisor" >seized 2>&1 3>&- &
 	wait_until test -s seized
 	says_ready seized || skip "$(tail -n 1 seized)"
 	says_ready out

@@ -106,8 +106,7 @@ add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 		fds_close(fd);
 		return errno != ENOENT;
 	}
-	/* For each read(2), of a page at most, the kernel counts anew from the
-	 * first child. */
+	/* For each read(2), of a page, the kernel counts the children anew. */
 	(void)setvbuf(children, buffer, _IOFBF, sizeof(buffer));
 	/* The numbers are the kernel's, and fit. */
 	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c) */
@@ -380,11 +379,10 @@ runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE], pid_t front)
 void
 runid_copy_environment(char *copy[], char *variable)
 {
-	const size_t name = strlen(RUNID_VARIABLE "=");
-
 	*copy++ = variable;
 	for (char **from = environ; *from != NULL; from++) {
-		if (strncmp(*from, RUNID_VARIABLE "=", name) != 0)
+		if (strncmp(*from, RUNID_VARIABLE "=",
+		            strlen(RUNID_VARIABLE "=")) != 0)
 			*copy++ = *from;
 	}
 	*copy = NULL;

@@ -74,11 +74,11 @@ struct procstat {
 };
 
 /* Read the "status" or the "stat" of PID, and leave the rest of *STAT as it
- * was. procstat_read() may block while PID is in state D: PID may be in
- * execve(2) and free its old memory, with exec_update_lock held in the kernel
- * (since 2026); if a file system that does not answer has part of that memory,
- * a read of "stat", "io", "wchan", "syscall", "environ" or the links hangs for
- * ever. "status", "comm", "task" and "children" can always be read. */
+ * was. procstat_read() may hang: PID may be in execve(2), with exec_update_lock
+ * held in the kernel (since 2026), and free its old memory (in state D), or
+ * close a file (in state S), in a file system that does not answer. A read of
+ * "io", "wchan", "syscall", "environ" or the links hangs likewise. "status",
+ * "comm", "task" and "children" can always be read. */
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
 

@@ -12,7 +12,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/status.h"
 
 #define SIGNAL_MAX 64
@@ -49,12 +48,12 @@ signals_open(void)
 }
 
 int
-signals_wait(uint64_t mask, siginfo_t *info, int64_t time)
+signals_take(uint64_t mask, siginfo_t *info)
 {
-	const struct timespec bound = { time / SECOND, time % SECOND };
+	static const struct timespec none;
 
-	return (int)syscall(SYS_rt_sigtimedwait, &mask, info,
-	                    time == NEVER ? NULL : &bound, sizeof(mask));
+	return (int)syscall(SYS_rt_sigtimedwait, &mask, info, &none,
+	                    sizeof(mask));
 }
 
 uint64_t

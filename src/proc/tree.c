@@ -15,7 +15,7 @@
 #include "base/fds.h"
 #include "proc/procfs.h"
 
-#define TREE_MAX     32768   /* processes in a list */
+#define TREE_MAX     PROCFS_LIST_MAX
 #define PID_END      4194305 /* pid_max of any kernel, and 1: proc(5) */
 #define CROWD        100     /* processes for each processor */
 #define WALK_BOUND   SECOND
@@ -503,25 +503,33 @@ tree_kill(struct tree *tree)
 
 /* --- what the tree does --------------------------------------------------- */
 
-uint64_t
-tree_activity(const struct tree *tree)
+void
+tree_note_activity(const struct tree *tree, uint64_t *activity)
 {
-	uint64_t sum = tree->count;
+	const pid_t helper = helper_fork();
+	siginfo_t end;
 	char io[512];
 
+	if (helper > 0) {
+		wait_or_kill(helper, duration_now() + WALK_BOUND);
+		(void)wait_peek(helper, WEXITED | __WALL, &end);
+		return;
+	}
+	*activity = tree->count;
 	for (size_t i = 0; i < tree->count; i++) {
 		const pid_t pid = tree->members[i].pid;
 		struct procstat stat;
 
 		/* The kernel tells CPU time in ticks: a process that wakes up
 		 * and finds nothing to do does not count. */
-		sum += (uint64_t)pid;
+		*activity += (uint64_t)pid;
 		if (read_stat(pid, &stat) == -1)
 			continue;
-		sum += (uint64_t)stat.cpu;
+		*activity += (uint64_t)stat.cpu;
 		(void)procfs_read(pid, "io", io, sizeof(io)); /* if it may */
 		for (const char *at = io; (at = strchr(at, ' ')) != NULL;)
-			sum += strtoull(++at, NULL, 10);
+			*activity += strtoull(++at, NULL, 10);
 	}
-	return sum;
+	if (helper == 0)
+		_exit(0);
 }

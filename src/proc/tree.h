@@ -31,11 +31,6 @@ int64_t wait_usage(long *memory);
 /* As pidfd_open(2): unlike a directory in /proc, a pidfd can be polled. */
 int pidfd_open(pid_t pid);
 
-/* The names of a supervisor in /proc/PID/comm. The front keeps the name of its
- * program, so that "pkill wdrun" finds the front alone. */
-#define SUPERVISOR_NAME     "wd-supervisor"
-#define SUPERVISOR_STOPPING "wd-stopping" /* from the first stop on */
-
 /*
  * Forks a helper, as fork(2): a process of wdrun's own, which makes the calls
  * that may block. The kernel kills it when its parent dies. It must end by
@@ -53,9 +48,8 @@ int pidfd_open(pid_t pid);
 pid_t helper_fork(void);
 
 /* Waits until CHILD is dead; at UNTIL, kills it, and waits no longer. -1: there
- * is no child. Does not reap CHILD: the CPU time of the reaped is the
- * command's, getrusage(2). Each signal has to be blocked, or end this process:
- * none ends the wait. */
+ * is no child. Does not reap CHILD. Each signal has to be blocked, or end this
+ * process: none ends the wait. */
 void wait_or_kill(pid_t child, int64_t until);
 
 /* --- the tree ------------------------------------------------------------- */
@@ -141,6 +135,7 @@ bool tree_kill(struct tree *tree);
  * waitid(2): IS_THOROUGH reads a list of the children to find those, too. */
 void tree_reap(struct tree *tree, bool is_thorough);
 
-/* A number that changes when a process of the tree, as last read, comes, goes,
- * computes, reads or writes. */
-uint64_t tree_activity(const struct tree *tree);
+/* Stores in *ACTIVITY, in shared memory, a number that changes when a process
+ * of the tree, as last read, comes, goes, computes, reads or writes. By a
+ * helper, for a second at most: a read of "stat" may hang. */
+void tree_note_activity(const struct tree *tree, uint64_t *activity);

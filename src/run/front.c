@@ -79,8 +79,7 @@ front_suspend_job(struct run *run, unsigned suspends)
 	/* The terminal's signal may be pending here, and only by it the
 	 * supervisor pauses the clocks. The kill(2) below would merge with it,
 	 * and would discard a pending SIGCONT. */
-	while (signals_wait(SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT), &info, 0) >
-	       0)
+	while (signals_take(SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT), &info) > 0)
 		(void)front_pass_on(run, &info);
 
 	/* An editor that was just stopped has written to restore the screen:
@@ -100,7 +99,7 @@ front_suspend_job(struct run *run, unsigned suspends)
 	const bool goes_on = run->facts->suspends != suspends;
 
 	if (goes_on)
-		(void)signals_wait(SIGNALS_OF_STOP, &info, 0);
+		(void)signals_take(SIGNALS_OF_STOP, &info);
 	else
 		signal_deliver(signal);
 
@@ -147,7 +146,7 @@ take_signals(struct run *run)
 	siginfo_t info;
 	int signal;
 
-	while ((signal = signals_wait(SIGNALS_ALL, &info, 0)) > 0) {
+	while ((signal = signals_take(SIGNALS_ALL, &info)) > 0) {
 		run->cancels += front_pass_on(run, &info);
 		/* Ctrl-Z at "wdrun -i 9 seq 99999 | less" stops the job. */
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {

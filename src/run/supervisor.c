@@ -203,11 +203,12 @@ obey_signal(struct run *run, int signal, bool from_terminal, int64_t now)
 bool
 supervisor_sees_progress(struct run *run)
 {
-	const uint64_t before = run->activity;
+	const uint64_t before = run->facts->activity;
 
 	tree_read(&run->tree, NEVER);
-	run->activity = tree_activity(&run->tree) + run->facts->output.relayed;
-	return run->activity != before;
+	tree_note_activity(&run->tree, &run->facts->activity);
+	run->facts->activity += run->facts->output.relayed;
+	return run->facts->activity != before;
 }
 
 static void
@@ -263,7 +264,7 @@ supervisor_wait(struct run *run, int64_t until)
 	const int64_t now = duration_now();
 
 	/* A signal only wakes this process up. */
-	while (signals_wait(SIGNALS_ALL, &info, 0) > 0)
+	while (signals_take(SIGNALS_ALL, &info) > 0)
 		;
 	/* Before the deaths: a key that has ended the target is for the target,
 	 * and cancels nothing. */
