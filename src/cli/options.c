@@ -344,7 +344,7 @@ compare_paths(const void *left, const void *right)
 
 /* Makes the paths of OPTION canonical, since the watchers leave the caller's
  * directory, and sorts them: then runs that want the same locks take them in
- * the same order. Drops duplicates, and what is in LOCKS, too. Returns false
+ * the same order. Drops those that are there twice, or in LOCKS. Returns false
  * after a message. */
 static bool
 resolve(const char *option, struct files *files, const struct files *locks)
@@ -356,11 +356,10 @@ resolve(const char *option, struct files *files, const struct files *locks)
 		const char *const given = paths[i];
 
 		paths[i] = path_resolve(given);
-		if (paths[i] == NULL) {
-			message("--%s: '%s': %s", option, given,
-			        strerror(errno));
-			return false;
-		}
+		if (paths[i] != NULL)
+			continue;
+		message("--%s: '%s': %s", option, given, strerror(errno));
+		return false;
 	}
 	qsort(paths, files->count, sizeof(*paths), compare_paths);
 	for (size_t i = 0; i < files->count; i++) {

@@ -139,7 +139,8 @@ copy(struct output *output, struct stream *stream)
 	        output->options->tee, strerror(why));
 	(void)close(output->tee_fd);
 	output->tee_fd = -1;
-	stream->copy.written = stream->copy.size;
+	for (size_t i = 0; i < output->count; i++)
+		output->streams[i].copy.written = output->streams[i].copy.size;
 }
 
 /* Carries chunks until there is none, or its readers take no more. */

@@ -213,8 +213,7 @@ try_to_take(struct lock *lock)
 		return 1;
 	/* The own PID is of a script that became wdrun by execve(2), and keeps
 	 * its lock. But PID 1 is the first process of every container. */
-	lock->was_ours = pid == getpid() && pid > 1;
-	if (pid > 0 && !lock->was_ours)
+	if (pid > 0 && (pid != getpid() || pid == 1))
 		lock->last_owner = pid;
 	if (pidfile_write(file, getpid()) == 0)
 		return 0;
@@ -275,7 +274,7 @@ await(struct lock *lock, const struct lock_wait *wait)
 	         !is_named(&lock->file))
 		left = 0;
 
-	const struct timespec time = duration_to_timespec(left);
+	struct timespec time = duration_to_timespec(left);
 	const uint64_t mask = wait->callers_mask & ~SIGNALS_TERMINATING;
 	/* Not ppoll(3): libc's sigset_t lacks signals 32 to 34 (signals.h). */
 	const bool is_orphan =
@@ -292,7 +291,6 @@ int
 lock_take_all(struct lock *locks, size_t count, const struct lock_wait *wait,
               struct lock **refused)
 {
-	static const pid_t nobody[2];
 	const pid_t owners[2] = { getpid() };
 
 	for (;;) {
@@ -306,10 +304,8 @@ lock_take_all(struct lock *locks, size_t count, const struct lock_wait *wait,
 		const int why = errno;
 
 		*refused = &locks[taken];
-		while (taken-- > 0)
-			(void)lock_release(&locks[taken], locks[taken].was_ours
-			                                      ? nobody
-			                                      : owners);
+		while (taken > 0)
+			(void)lock_release(&locks[--taken], owners);
 		errno = why;
 		if (why != EWOULDBLOCK || await(*refused, wait) == -1)
 			return -1;
@@ -350,12 +346,11 @@ lock_add_holder(const struct lock *lock, struct strbuf *line)
 /*
  * A claim is a read lock on one byte of the file's directory. The high bits of
  * its offset are a hash of the name, the low bits the time in milliseconds when
- * the run began. So "does
- * a run live that named this file before it was made?" is one question: is a
- * byte locked from the name's first to that of the file's birth? The kernel
- * drops a claim with the last process that has the directory open: fcntl(2),
- * "Open file description locks". Times are those of the coarse clock, as the
- * kernel's for files are: current_time().
+ * the run began. So "does a run live that named this file before it was made?"
+ * is one question: is a byte locked from the name's first to that of the file's
+ * birth? The kernel drops a claim with the last process that has the directory
+ * open: fcntl(2), "Open file description locks". Times are those of the coarse
+ * clock, as the kernel's for files are: current_time().
  */
 #define TIME_BITS 42 /* until 2109; with NAME_BITS an off_t, which has 63 */
 #define NAME_BITS 20

@@ -45,7 +45,6 @@ struct lock {
 	pid_t holder;     /* if held: the living process that the file names; 0:
 	                   * the file names none, but some process locks it */
 	pid_t last_owner; /* if taken over: the dead process; else 0 */
-	bool was_ours;    /* before: of a script that became wdrun */
 };
 
 struct lock_wait {

@@ -392,7 +392,7 @@ registry_take(const struct registry_walk *walk)
 }
 
 /* Fills in the state of the run. IS_HELD: a process of it had its entry locked,
- * when the entry was read. The supervisor's name tells whether a stop has
+ * after the entry was read. The supervisor's name tells whether a stop has
  * begun. */
 static void
 find_state(struct registry_walk *walk, bool is_held)

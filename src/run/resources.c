@@ -22,8 +22,8 @@ resources_prepare(struct run *run)
 {
 	static struct lock lock_list[FILES_MAX];
 	static struct cleanup cleanup_list[FILES_MAX];
-	struct options *const options = &run->options;
-	struct files *const locks = &options->locks;
+	const struct options *const options = &run->options;
+	const struct files *const locks = &options->locks;
 	const bool is_on_record = record_is_wanted(options);
 
 	run->locks = lock_list;
@@ -53,10 +53,10 @@ refuse_run(struct run *run, const struct lock *refused)
 	if (errno == EWOULDBLOCK) {
 		run->facts->is_locked_out = true;
 		run->facts->outcome.value = run->options.lock_exit;
+		if (run->options.quiet)
+			return;
 		lock_add_holder(refused, &holder);
-		if (!run->options.quiet)
-			message("--lock: '%s' is held by %s", refused->path,
-			        text);
+		message("--lock: '%s' is held by %s", refused->path, text);
 	} else if (errno == ECANCELED) {
 		run->facts->reason = REASON_PARENT_LOST;
 	} else {

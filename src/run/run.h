@@ -209,8 +209,8 @@ struct outcome run_outcome(const struct run *run);
  * the supervisor know what the output has told. */
 void front_carry(struct run *run, int signal_fd, int64_t until);
 
-/* Has the supervisor know of the signal that INFO tells of, if the signal is
- * not for this process alone. Returns whether the signal cancels the run. */
+/* Has the supervisor know of the signal of INFO, and follows a change of the
+ * terminal. Returns whether the signal cancels the run. */
 bool front_pass_on(struct run *run, const siginfo_t *info);
 
 /* Stops this process, as the command was stopped, unless the facts no longer
@@ -267,10 +267,10 @@ int target_start(struct run *run);
 
 /* --- resources.c: locks, files to clean up, registry entry ---------------- */
 
-/* Looks up the files of the options, and finishes runs in the registry whose
- * watchers are dead. Takes no lock yet, and puts nothing on record. Returns 0,
- * or -1 after a message. Comes before signals are blocked, so that a signal
- * ends this process where a file system hangs. */
+/* Opens the report and the directories of locks, and finishes runs in the
+ * registry whose watchers are dead. Takes no lock yet, and puts nothing on
+ * record. Returns 0, or -1 after a message. Comes before signals are blocked,
+ * so that a signal ends this process where a file system hangs. */
 int resources_prepare(struct run *run);
 
 /* Puts the run on record, takes the locks, and notes what there is at the

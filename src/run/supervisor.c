@@ -11,9 +11,6 @@
 
 #define REAP_DELAY (10 * MILLISECOND)
 
-/* What the supervisor polls. */
-enum { SIGNALS, ORDERS, PARENT };
-
 int
 supervisor_start(struct run *run)
 {
@@ -57,7 +54,7 @@ has_target(const struct run *run)
 	       getpgid(run->target->pid) == run->callers_group;
 }
 
-/* --- job control --------------------------------------------------------- */
+/* --- job control ---------------------------------------------------------- */
 
 /*
  * Has clocks and front stand still with the target, which SIGNAL has stopped,
@@ -250,6 +247,7 @@ take_orders(struct run *run, int64_t now)
 int64_t
 supervisor_wait(struct run *run, int64_t until)
 {
+	enum { SIGNALS, ORDERS, PARENT };
 	struct pollfd fds[] = {
 		[SIGNALS] = { .fd = run->watchers.signal_fd, .events = POLLIN },
 		[ORDERS] = { .fd = run->watchers.orders[0], .events = POLLIN },

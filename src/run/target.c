@@ -66,12 +66,14 @@ fail(const struct run *run, int status)
 	_exit(status);
 }
 
+static volatile sig_atomic_t early_stop;
+
 /* Ctrl-Z before the exec would stop the target, and with it the supervisor,
  * which waits in vfork(2). So this handler takes the signal, until the exec. */
 static void
-take_early_stop(int signal)
+note_early_stop(int signal)
 {
-	(void)signal;
+	early_stop = signal;
 }
 
 /* malloc(3) and the like are safe here: the supervisor has one thread. */
@@ -104,7 +106,7 @@ become_target(struct run *run)
 	    output_connect(&run->output) == -1)
 		fail(run, STATUS_FAILED);
 	if (!signal_is_ignored(SIGTSTP))
-		(void)signal(SIGTSTP, take_early_stop);
+		(void)signal(SIGTSTP, note_early_stop);
 	/* As they were before target_prepare(). */
 	if (run->target->ignores_sigchld)
 		(void)signal(SIGCHLD, SIG_IGN);
@@ -122,20 +124,21 @@ become_target(struct run *run)
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
 
-/*
- * Sends the target what the terminal has sent to the job in the meantime. That
- * is still pending in the front, since before the supervisor's fork, or in this
- * process: a child has no pending signals of its parent (fork(2)). Later the
- * front passes it on, but as a signal that the target has had.
+/* Sends the target a stop from before its exec, and what the terminal has sent
+ * to its job in the meantime: that is pending in the front, since before the
+ * supervisor's fork, or in this process, as a child has no pending signals of
+ * its parent (fork(2)). The front passes it on as one that the target has had.
  */
 static void
 send_early_signals(const struct run *run)
 {
 	static const int keys[] = { SIGINT, SIGQUIT, SIGTSTP };
-	const uint64_t pending = run->target->early_signals | signals_pending();
+	uint64_t early = early_stop != 0 ? SIGNAL_BIT(SIGTSTP) : 0;
 
+	if (run->target->shares_group)
+		early |= run->target->early_signals | signals_pending();
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		if ((pending & SIGNAL_BIT(keys[i])) != 0)
+		if ((early & SIGNAL_BIT(keys[i])) != 0)
 			tree_signal_target(&run->tree, keys[i]);
 	}
 }
@@ -153,7 +156,6 @@ target_start(struct run *run)
 	if (target == 0)
 		become_target(run);
 	/* NOLINTEND(*ork) */
-	if (run->target->shares_group)
-		send_early_signals(run);
+	send_early_signals(run);
 	return 0;
 }

@@ -51,7 +51,7 @@ proctype front() {
 	   if                                             /* watch_supervisor */
 	   :: chld -> chld = false; is_dead = supervisor_is_dead;
 	      deadline = deadline || has_stop || has_outcome /* look_at_facts */
-	   :: tstp -> tstp = false; order(TSTP)           /* pass_on */
+	   :: tstp -> tstp = false; order(TSTP)           /* front_pass_on */
 	   :: cont -> pass_cont()
 	   :: term -> term = false; order(TERM); deadline = true
 	   :: deadline && hangs && !supervisor_is_dead -> /* end_late_supervisor: SIGKILL */
@@ -63,7 +63,7 @@ proctype front() {
 	   :: is_dead && !front_is_dead -> break
 	   :: else
 	   fi;
-	   if                                             /* stop_job */
+	   if                                             /* front_suspend_job */
 	   :: suspends != seen ->
 	      seen = suspends;
 	      if
@@ -97,7 +97,7 @@ proctype supervisor() {
 	bool target_is_suspended, stopping; mtype o;
 	do
 	:: supervisor_is_dead -> goto killed_supervisor
-	:: !supervisor_is_dead && tree_news ->            /* attend: reap, follow_target */
+	:: !supervisor_is_dead && tree_news ->            /* attend: reap, supervisor_follow_target */
 	   tree_news = false;
 	   if
 	   :: tree == DEAD -> break                       /* REASON_TREE_EMPTY */
