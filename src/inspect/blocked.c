@@ -173,8 +173,7 @@ say_fifo(struct scene *scene)
 /* Says "child 4711", or "its children 4711, 4712": those for which wait4(2)
  * waits with WHICH as its first argument: -1 means any, others below 1 a group,
  * of which only an only child is known. Says WORDS where they are not known: in
- * another PID namespace, say, or for a tracer, which waits for others' children
- * (ptrace(2)). */
+ * another PID namespace, or for a tracer (ptrace(2)). */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {

@@ -87,8 +87,8 @@ read_descriptor(pid_t pid, int fd)
 	return end;
 }
 
-/* The links of a process in state D may hang: procstat_read(). A leader that
- * has exited has no descriptors, but its threads may have. */
+/* The links of a process in execve(2) may hang. A leader that has exited has no
+ * descriptors, but its threads may have. */
 static void
 read_ends(struct scene *scene)
 {
@@ -96,7 +96,9 @@ read_ends(struct scene *scene)
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const struct sight *const sight = &scene->look->sights[i];
 		const struct procfs_list *const fds =
-		    sight->state == 'D' ? NULL : scene_list(sight->pid, "fd");
+		    procfs_is_in_exec(sight->pid)
+		        ? NULL
+		        : scene_list(sight->pid, "fd");
 
 		for (size_t j = 0; fds != NULL && j < fds->count; j++) {
 			const struct descriptor end =

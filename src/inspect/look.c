@@ -56,7 +56,7 @@ look_in_depth(struct scene *scene, struct sight *sight)
 }
 
 /* The life of the helper: first looks at those whose files can be read, then at
- * those in state D. */
+ * those whose files may hang. */
 static _Noreturn void
 look_at_all(struct scene *scene)
 {
@@ -68,12 +68,13 @@ look_at_all(struct scene *scene)
 	tree_take_priority();
 	if (fchdir(procfs_fd()) == -1)
 		_exit(1);
-	for (int in_disk = 0; in_disk <= 1; in_disk++) {
+	for (int in_last = 0; in_last <= 1; in_last++) {
 		for (size_t i = 0; i < scene->look->count; i++) {
 			struct sight *const sight = &scene->look->sights[i];
 
 			if (!sight->is_whole && sight->state != '\0' &&
-			    (sight->state == 'D') == in_disk)
+			    (sight->state == 'D' ||
+			     procfs_is_in_exec(sight->pid)) == in_last)
 				look_in_depth(scene, sight);
 		}
 	}

@@ -260,6 +260,20 @@ procstat_read(pid_t pid, struct procstat *stat)
 	return procstat_parse(text, stat);
 }
 
+bool
+procfs_is_in_exec(pid_t pid)
+{
+	char text[TEXT_SIZE];
+	unsigned long code = 0; /* pages of the program: there are none yet */
+	struct procstat stat;
+
+	(void)procfs_read(pid, "statm", text, sizeof(text));
+	/* The fourth field: proc(5). NOLINTNEXTLINE(cert-err34-c) */
+	(void)sscanf(text, "%*s %*s %*s %lu", &code);
+	return code == 0 && procstat_read_status(pid, &stat) == 0 &&
+	       stat.state != 'Z';
+}
+
 int64_t
 procstat_age(const struct procstat *stat)
 {

@@ -74,13 +74,16 @@ struct procstat {
 };
 
 /* Read the "status" or the "stat" of PID, and leave the rest of *STAT as it
- * was. procstat_read() may hang: PID may be in execve(2), with exec_update_lock
- * held in the kernel (since 2026), and free its old memory (in state D), or
- * close a file (in state S), in a file system that does not answer. A read of
- * "io", "wchan", "syscall", "environ" or the links hangs likewise. "status",
- * "comm", "task" and "children" can always be read. */
+ * was. procstat_read() may hang while procfs_is_in_exec(). */
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
+
+/* Whether PID is in execve(2), with exec_update_lock held in the kernel. While
+ * that frees the old memory (in state D), or closes files (in state S), in a
+ * file system that does not answer, a read of "stat" (since 2026), "io",
+ * "wchan", "syscall", "environ" or the links hangs. "status", "statm", "comm",
+ * "task" and "children" can always be read. */
+bool procfs_is_in_exec(pid_t pid);
 
 /* Reads TEXT, a stat file, into *STAT. Does not set errno. */
 int procstat_parse(const char *text, struct procstat *stat);

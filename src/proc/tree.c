@@ -243,15 +243,6 @@ is_of_targets_group(const struct tree *tree, pid_t pid)
 	       (pid == tree->target || getpgid(pid) == tree->target);
 }
 
-/* Reads the stat of PID, but not in state D: that may block (procfs.h). */
-static int
-read_stat(pid_t pid, struct procstat *stat)
-{
-	return procstat_read_status(pid, stat) == -1 || stat->state == 'D'
-	           ? -1
-	           : procstat_read(pid, stat);
-}
-
 /* Whether PID had the signal as a member of the target's group, and not, as an
  * orphan that a handler of the signal has started, after it. */
 static bool
@@ -260,7 +251,8 @@ had_signal(const struct tree *tree, pid_t pid)
 	struct procstat stat;
 
 	return is_of_targets_group(tree, pid) &&
-	       (tree->spares_group || read_stat(pid, &stat) == -1 ||
+	       (tree->spares_group || procfs_is_in_exec(pid) ||
+	        procstat_read(pid, &stat) == -1 ||
 	        procstat_age(&stat) >= duration_now() - tree->signalled_at);
 }
 
@@ -503,33 +495,25 @@ tree_kill(struct tree *tree)
 
 /* --- what the tree does --------------------------------------------------- */
 
-void
-tree_note_activity(const struct tree *tree, uint64_t *activity)
+uint64_t
+tree_activity(const struct tree *tree)
 {
-	const pid_t helper = helper_fork();
-	siginfo_t end;
+	uint64_t sum = tree->count;
 	char io[512];
 
-	if (helper > 0) {
-		wait_or_kill(helper, duration_now() + WALK_BOUND);
-		(void)wait_peek(helper, WEXITED | __WALL, &end);
-		return;
-	}
-	*activity = tree->count;
 	for (size_t i = 0; i < tree->count; i++) {
 		const pid_t pid = tree->members[i].pid;
 		struct procstat stat;
 
 		/* The kernel tells CPU time in ticks: a process that wakes up
 		 * and finds nothing to do does not count. */
-		*activity += (uint64_t)pid;
-		if (read_stat(pid, &stat) == -1)
+		sum += (uint64_t)pid;
+		if (procfs_is_in_exec(pid) || procstat_read(pid, &stat) == -1)
 			continue;
-		*activity += (uint64_t)stat.cpu;
+		sum += (uint64_t)stat.cpu;
 		(void)procfs_read(pid, "io", io, sizeof(io)); /* if it may */
 		for (const char *at = io; (at = strchr(at, ' ')) != NULL;)
-			*activity += strtoull(++at, NULL, 10);
+			sum += strtoull(++at, NULL, 10);
 	}
-	if (helper == 0)
-		_exit(0);
+	return sum;
 }

@@ -135,7 +135,6 @@ bool tree_kill(struct tree *tree);
  * waitid(2): IS_THOROUGH reads a list of the children to find those, too. */
 void tree_reap(struct tree *tree, bool is_thorough);
 
-/* Stores in *ACTIVITY, in shared memory, a number that changes when a process
- * of the tree, as last read, comes, goes, computes, reads or writes. By a
- * helper, for a second at most: a read of "stat" may hang. */
-void tree_note_activity(const struct tree *tree, uint64_t *activity);
+/* A number that changes when a process of the tree, as last read, comes, goes,
+ * computes, reads or writes. */
+uint64_t tree_activity(const struct tree *tree);

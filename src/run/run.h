@@ -92,10 +92,9 @@ struct facts {
 	struct outcome outcome;             /* of wdrun */
 	bool is_locked_out;       /* a lock is held by another process */
 	_Atomic bool is_released; /* resources_release() is done, or in vain */
-	uint64_t stopped;  /* processes that got the first signal of a stop */
-	uint64_t killed;   /* processes that got SIGKILL */
-	uint64_t activity; /* of tree and output, when last sampled */
-	int64_t cpu;       /* of the tree: wait_usage() */
+	uint64_t stopped; /* processes that got the first signal of a stop */
+	uint64_t killed;  /* processes that got SIGKILL */
+	int64_t cpu;      /* of the tree: wait_usage() */
 	long memory;
 	struct output_facts output;
 
@@ -144,9 +143,10 @@ struct run {
 	                       * the job; 0: no terminal has */
 	bool is_asked_to_suspend; /* the front has passed on such a signal */
 	bool target_is_suspended;
-	struct tree tree; /* proc/tree.c */
-	bool is_silent;   /* ORDER_SILENT: supervisor.c */
-	bool is_complete; /* ORDER_FOUND */
+	struct tree tree;  /* proc/tree.c */
+	bool is_silent;    /* ORDER_SILENT: supervisor.c */
+	bool is_complete;  /* ORDER_FOUND */
+	uint64_t activity; /* of tree and output, when last sampled */
 	struct output output;
 	/* What it holds besides processes: resources.c. */
 	struct lock *locks;       /* of options.locks */

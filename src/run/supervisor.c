@@ -200,12 +200,11 @@ obey_signal(struct run *run, int signal, bool from_terminal, int64_t now)
 bool
 supervisor_sees_progress(struct run *run)
 {
-	const uint64_t before = run->facts->activity;
+	const uint64_t before = run->activity;
 
 	tree_read(&run->tree, NEVER);
-	tree_note_activity(&run->tree, &run->facts->activity);
-	run->facts->activity += run->facts->output.relayed;
-	return run->facts->activity != before;
+	run->activity = tree_activity(&run->tree) + run->facts->output.relayed;
+	return run->activity != before;
 }
 
 static void
