@@ -108,8 +108,8 @@ read_process(const struct search *search, pid_t pid, struct process *process)
 	const pid_t session = search->session;
 	struct procstat stat;
 
-	if (procfs_is_in_exec(pid) || procstat_read(pid, &stat) == -1 ||
-	    stat.is_dead || stat.start < entry->front.start ||
+	if (procstat_read(pid, &stat) == -1 || stat.is_dead ||
+	    stat.start < entry->front.start ||
 	    procstat_read_status(pid, &stat) == -1)
 		return false;
 	*process = (struct process){
