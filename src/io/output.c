@@ -54,6 +54,7 @@ open_sink(struct stream *stream, int fd)
 	if (fstat(fd, &file) == -1)
 		return -1;
 
+	const int mode = fcntl(fd, F_GETFL) & O_ACCMODE; /* "1<>fifo" reads */
 	const bool may_wait =
 	    S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode) || isatty(fd);
 
@@ -63,7 +64,7 @@ open_sink(struct stream *stream, int fd)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (may_wait)
 		stream->out_fd =
-		    open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		    open(path, mode | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	stream->may_block = may_wait && stream->out_fd == -1;
 	/* A FIFO may get another reader; a pipe without a name may not. */
 	stream->is_watched = S_ISFIFO(file.st_mode) &&

@@ -170,8 +170,8 @@ carry(struct output *output, struct stream *stream)
 		found = PUMP_FOUND;
 	}
 	/* All is written, since nothing was read before: the reader sees the
-	 * end, too. */
-	if (stream->in_fd == -1)
+	 * end, too; but not before a Ctrl-C that may have caused it. */
+	if (stream->in_fd == -1 && !output->terminal.is_keyboard)
 		close_stream(stream);
 	return found;
 }

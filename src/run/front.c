@@ -43,9 +43,10 @@ bool
 front_pass_on(struct run *run, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
-	/* To the whole job. An inherited timer's SIGALRM is SI_KERNEL, too. */
+	/* To the whole job, with the target, unless that is not started yet. An
+	 * inherited timer's SIGALRM is SI_KERNEL, too. */
 	const bool from_terminal =
-	    info->si_code == SI_KERNEL &&
+	    info->si_code == SI_KERNEL && run->facts->started != 0 &&
 	    (SIGNAL_BIT(signal) & SIGNALS_OF_TERMINAL) != 0;
 
 	/* While the job was stopped, SIGWINCH went to the shell only. */

@@ -84,7 +84,8 @@ report_open(struct report *report, const char *path)
 	report->directory = getcwd(NULL, 0);
 	report->directory_fd = report->stream_fd = -1;
 	errno = EBADF;
-	if (flags != -1 && (flags & O_ACCMODE) != O_RDONLY)
+	/* What wdrun has opened itself is close-on-exec. */
+	if (fcntl(fd, F_GETFD) == 0 && (flags & O_ACCMODE) != O_RDONLY)
 		report->stream_fd =
 		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (report->stream_fd != -1 || (fd == -1 && open_file(report) == 0))

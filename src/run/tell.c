@@ -42,11 +42,10 @@ tell_look(struct run *run, int64_t until)
 void
 tell_signal(const struct run *run, int signal)
 {
-	if (!run->options.is_timeout || !run->options.verbose)
-		return;
-	message("sending signal %s to command '%s'",
-	        signal == 0 ? "0" : signal_name(signal) + strlen("SIG"),
-	        run->options.command[0]);
+	if (run->options.is_timeout && run->options.verbose)
+		message("sending signal %s to command '%s'",
+		        signal == 0 ? "0" : signal_name(signal) + strlen("SIG"),
+		        run->options.command[0]);
 }
 
 static void
