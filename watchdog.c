@@ -183,7 +183,7 @@ be_supervisor(struct run *run)
 	resources_release(run);
 	(void)supervisor_wait(run, 0); /* notes whether the front is lost */
 	if (run->watchers.orders[0] == -1) {
-		terminal_give_back(&run->output.terminal);
+		terminal_give_back(&run->output.terminal, true);
 		report_write(run);
 	}
 	_exit(0);
@@ -378,8 +378,7 @@ static _Noreturn void
 leave(struct run *run)
 {
 	resources_release(run);
-	run->facts->output.terminal.is_over = true; /* no more keys */
-	terminal_give_back(&run->output.terminal);
+	terminal_give_back(&run->output.terminal, true);
 	front_drain(run);
 	/* A command that shared the terminal and exited by itself has chosen
 	 * the modes. */

@@ -14,9 +14,7 @@
 #define MINUTE   (60 * SECOND)
 #define TOO_LONG 0x1p63 /* nanoseconds */
 
-#define SECONDS                                                                \
-	3 /* row of units: up to it, they fall, for duration_format()          \
-	   */
+#define SECONDS 3 /* the row of "s", up to which durations are written */
 
 static const struct unit {
 	const char *suffix;

@@ -343,9 +343,8 @@ compare_paths(const void *left, const void *right)
 }
 
 /* Makes the paths of OPTION canonical, since the watchers leave the caller's
- * directory, and sorts them: then runs that want the same locks take them in
- * the same order. Drops those that are there twice, or in LOCKS. Returns false
- * after a message. */
+ * directory, and sorts them, so that runs take shared locks in the same order.
+ * Drops what is there twice, or in LOCKS. Returns false after a message. */
 static bool
 resolve(const char *option, struct files *files, const struct files *locks)
 {
@@ -386,8 +385,9 @@ check(struct options *options, bool has_command)
 		        "can be given");
 	else if (options->foreground && (options->setsid || options->pty))
 		message("--foreground goes with neither --setsid nor --pty");
-	else if (resolve("lock", &options->locks, &(struct files){ 0 }) &&
-	         resolve("cleanup", &options->cleanups, &options->locks))
+	else if (!has_command ||
+	         (resolve("lock", &options->locks, &(struct files){ 0 }) &&
+	          resolve("cleanup", &options->cleanups, &options->locks)))
 		return OPTIONS_ARE_COMPLETE;
 	return STATUS_FAILED;
 }

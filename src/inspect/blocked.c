@@ -30,13 +30,13 @@
 enum { SYS_open = -6, SYS_pause, SYS_poll, SYS_select, SYS_epoll_wait };
 #endif
 
-/* The system calls that can block for long. */
+/* The system calls that can block for long. The first row matches no call. */
 static const struct {
 	enum wait wait;
 	int calls[CALLS_MAX];
 } kinds[] = {
-	{ WAIT_OTHER, { -1 } }, /* for a table that is not empty */
-#ifdef __LP64__                 /* else numbers and arguments differ */
+	{ WAIT_OTHER, { -1 } },
+#ifdef __LP64__ /* else numbers and arguments differ */
 	{ WAIT_READ, { SYS_read, SYS_readv, SYS_pread64 } },
 	{ WAIT_READ, { SYS_recvfrom, SYS_recvmsg } },
 	{ WAIT_WRITE, { SYS_write, SYS_writev, SYS_pwrite64 } },

@@ -264,8 +264,7 @@ output_note_exit(const struct output *output)
 	/* As a shell does. When the session leader, this process, ends, the
 	 * kernel sends SIGHUP to the foreground group (disassociate_ctty()). */
 	(void)tcsetpgrp(output->fds[STDOUT_FILENO], getpgrp());
-	output->terminal.facts->is_over = true;
-	terminal_give_back(&output->terminal);
+	terminal_give_back(&output->terminal, true);
 }
 
 void

@@ -251,7 +251,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	if (why != 0 && why != EAGAIN)
 		terminal->keys.written = terminal->keys.size;
 	if (!terminal->in_foreground)
-		terminal_give_back(terminal);
+		terminal_give_back(terminal, false);
 }
 
 unsigned
@@ -265,10 +265,8 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 		polled[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
 	polled[AT_SIGNALS].fd = signal_fd;
 	polled[AT_MASTER].events = polled[AT_TEE].events = POLLOUT;
-	if (output->streams[0].in_fd == -1) { /* nobody wants keys any more */
-		output->terminal.facts->is_over = true;
-		terminal_give_back(&output->terminal);
-	}
+	if (output->streams[0].in_fd == -1) /* nobody wants keys any more */
+		terminal_give_back(&output->terminal, true);
 	prepare(output, polled);
 	if (silence < until)
 		until = silence;

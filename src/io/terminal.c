@@ -113,11 +113,12 @@ terminal_take(struct terminal *terminal)
 }
 
 void
-terminal_give_back(const struct terminal *terminal)
+terminal_give_back(const struct terminal *terminal, bool for_good)
 {
 	struct terminal_facts *const facts = terminal->facts;
 	struct termios now;
 
+	facts->is_over |= for_good;
 	if (!terminal->is_keyboard || !facts->is_raw)
 		return;
 	/* Modes with ISIG are another process's choice since. After a failure

@@ -50,8 +50,8 @@ void terminal_restore(const struct terminal *terminal);
 void terminal_take(struct terminal *terminal);
 
 /* Makes an end of the raw mode, unless another process has chosen other modes
- * since. In front or supervisor, in any session. */
-void terminal_give_back(const struct terminal *terminal);
+ * since; FOR_GOOD: of the keys, too. In front or supervisor, in any session. */
+void terminal_give_back(const struct terminal *terminal, bool for_good);
 
 /* Reads keys. Returns false if the terminal is gone: it was hung up. */
 bool terminal_read_keys(struct terminal *terminal);

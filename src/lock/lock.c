@@ -266,7 +266,7 @@ await(struct lock *lock, const struct lock_wait *wait)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
 	/* Nothing tells when an unknown process ends its flock(2): so it looks
 	 * again soon. What changed before the watch began is not told either:
-	 * then it looks again at once, but calls ppoll(2) for signals to act.
+	 * then it looks again at once, after a ppoll(2) in which signals act.
 	 */
 	if (inotify_add_watch(fds[CHANGES].fd, path, EVENTS) == -1 ||
 	    fds[HOLDER].fd == -1)

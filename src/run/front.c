@@ -87,7 +87,7 @@ front_suspend_job(struct run *run, unsigned suspends)
 	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
 		front_carry(run, -1, now);
-	terminal_give_back(&run->output.terminal);
+	terminal_give_back(&run->output.terminal, false);
 	if (run->output.terminal.is_keyboard && stop == SIGTSTP &&
 	    run->callers_group > 1)
 		(void)kill(-run->callers_group, SIGTSTP);

@@ -81,8 +81,7 @@ resources_acquire(struct run *run)
 	};
 
 	/* Before it waits for its locks: so --list shows the run, and --cancel
-	 * ends the wait. Not earlier: what else is refused makes no registry.
-	 */
+	 * ends the wait. Not earlier: who is refused makes no registry. */
 	if (record_is_wanted(options) &&
 	    record_begin(&run->record, options, run->facts->id,
 	                 run->facts->started_at) == -1) {

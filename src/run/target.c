@@ -127,8 +127,7 @@ become_target(struct run *run)
 /* Sends the target a stop from before its exec, and what the terminal has sent
  * to its job in the meantime: that is pending in the front, since before the
  * supervisor's fork, or in this process, as a child has no pending signals of
- * its parent (fork(2)). The front passes it on as one that the target has had.
- */
+ * its parent (fork(2)). The front passes it on as one that was delivered. */
 static void
 send_early_signals(const struct run *run)
 {
