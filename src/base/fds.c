@@ -13,14 +13,15 @@
 #define FIRST_OTHER 3
 
 int
-fds_open_null(void)
+fds_fill_standard(int flags)
 {
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (fd >= 0 && fd < FIRST_OTHER);
-	return fd;
+	for (int fd = STDIN_FILENO; fd < FIRST_OTHER; fd++) {
+		/* open(2) returns the lowest number that is free. */
+		if (fcntl(fd, F_GETFD) == -1 &&
+		    open("/dev/null", O_RDWR | flags) == -1)
+			return -1;
+	}
+	return 0;
 }
 
 static void
@@ -40,10 +41,9 @@ close_all_but(const int keep[], size_t count)
 }
 
 void
-fds_release(int null_fd, const int keep[], size_t count)
+fds_release(const int keep[], size_t count)
 {
-	(void)dup2(null_fd, STDIN_FILENO);
-	(void)dup2(null_fd, STDOUT_FILENO);
+	(void)syscall(SYS_close_range, STDIN_FILENO, STDOUT_FILENO, 0);
 	close_all_but(keep, count);
 	if (chdir("/") == -1)
 		return; /* no permission to search "/": the mount stays busy */

@@ -4,16 +4,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Opens /dev/null, close-on-exec, as each of 0, 1 and 2 that is closed, so that
- * no file opened later gets that number and a message; and once more above 2.
- * Returns that descriptor, or -1 with errno. */
-int fds_open_null(void);
+/* Opens /dev/null with FLAGS of open(2) as each of 0, 1 and 2 that is closed:
+ * no file opened later gets that number, and a message. Returns 0, or -1 with
+ * errno. */
+int fds_fill_standard(int flags);
 
-/* Gives up all that this process has inherited but stderr: replaces stdin and
- * stdout by NULL_FD, of fds_open_null(), or keeps them with -1; closes each
- * descriptor from 3 on but the COUNT in KEEP, which may have -1; and goes to
- * "/", so that no mount stays busy. */
-void fds_release(int null_fd, const int keep[], size_t count);
+/* Gives up all that this process has inherited but stderr: closes stdin, stdout
+ * and each descriptor from 3 on but the COUNT in KEEP, which may have -1; and
+ * goes to "/", so that no mount stays busy. */
+void fds_release(const int keep[], size_t count);
 
 /* Closes FD, unless FD is -1. Keeps errno. */
 void fds_close(int fd);

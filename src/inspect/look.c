@@ -63,7 +63,7 @@ look_at_all(struct scene *scene)
 	const int keep[] = { procfs_fd() };
 
 	/* A helper that hangs holds nothing of the caller's open. */
-	fds_release(-1, keep, 1);
+	fds_release(keep, 1);
 	(void)close(STDERR_FILENO);
 	tree_take_priority();
 	if (fchdir(procfs_fd()) == -1)

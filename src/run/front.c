@@ -134,7 +134,7 @@ leave_behind(struct run *run)
 	output_keep(&run->output, true, keep);
 	/* stderr may be another program's by then. */
 	(void)close(STDERR_FILENO);
-	fds_release(STDIN_FILENO, keep, OUTPUT_FDS);
+	fds_release(keep, OUTPUT_FDS);
 	while (!output_is_over(&run->output))
 		(void)output_pump(&run->output, -1, NEVER);
 	_exit(0);

@@ -111,7 +111,6 @@ struct watchers {
 	int orders[2]; /* [0], the supervisor's, -1: the front is lost; [1], the
 	                * front's */
 	int signal_fd; /* a watcher reads its own signals: signalfd(2) */
-	int null_fd;   /* /dev/null */
 };
 
 /* Where --report goes. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "base/message.h"
 #include "proc/signals.h"
 #include "run/run.h"
@@ -66,7 +67,8 @@ fail(const struct run *run, int status)
 	_exit(status);
 }
 
-static volatile sig_atomic_t early_stop;
+/* Where the run is, too: each other page costs a fault, and a page table. */
+static volatile sig_atomic_t early_stop __attribute__((section(".data")));
 
 /* Ctrl-Z before the exec would stop the target, and with it the supervisor,
  * which waits in vfork(2). So this handler takes the signal, until the exec. */
@@ -101,8 +103,9 @@ become_target(struct run *run)
 		message("cannot put the run on record");
 		fail(run, STATUS_FAILED);
 	}
-	if ((run->options.no_stdin &&
-	     dup2(run->watchers.null_fd, STDIN_FILENO) == -1) ||
+	if (run->options.no_stdin)
+		(void)close(STDIN_FILENO);
+	if ((run->options.no_stdin && fds_fill_standard(0) == -1) ||
 	    output_connect(&run->output) == -1)
 		fail(run, STATUS_FAILED);
 	if (!signal_is_ignored(SIGTSTP))
