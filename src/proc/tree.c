@@ -263,18 +263,17 @@ had_signal(const struct tree *tree, pid_t pid)
 static bool
 open_living(const struct tree *tree, struct member *process, int *dir)
 {
-	const bool is_own = is_child(tree, process);
+	const bool is_own = tree->is_ours && wait_has_living(process->pid);
+	const bool is_dead = !is_own && is_child(tree, process); /* or helper */
 	struct procstat stat;
 	siginfo_t info;
 
-	*dir = -1;
-	if (is_own && !wait_has_living(process->pid)) { /* nor a helper */
-		if (wait_peek(process->pid, WEXITED | WNOWAIT, &info) > 0 &&
-		    is_of_targets_group(tree, process->pid))
-			mark(process->pid);
-		return false;
-	}
-	*dir = procfs_dir(process->pid);
+	if (is_dead && wait_peek(process->pid, WEXITED | WNOWAIT, &info) > 0 &&
+	    is_of_targets_group(tree, process->pid))
+		mark(process->pid);
+	*dir = is_dead ? -1 : procfs_dir(process->pid);
+	if (is_own)
+		process->parent = tree->self;
 	if (*dir == -1 || is_own)
 		return is_own;
 	if (procstat_read_status(process->pid, &stat) == 0 && !stat.is_dead &&
