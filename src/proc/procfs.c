@@ -380,8 +380,7 @@ runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE], pid_t front)
 {
 	const char *outer = getenv(RUNID_VARIABLE);
 
-	/* A chain of jobs that start each other would grow the path for ever.
-	 */
+	/* Jobs that start each other would make the path longer for ever. */
 	if (outer == NULL || strlen(outer) > RUNID_PATH_SIZE - 2 * RUNID_SIZE)
 		outer = "";
 	(void)snprintf(id, RUNID_SIZE, "%d-%llx", front,

@@ -93,14 +93,10 @@ void
 wait_or_kill(pid_t child, int64_t until)
 {
 	const int64_t left = (until - duration_now()) / MILLISECOND;
-
-	if (child == -1)
-		return;
-
 	/* Without a descriptor, poll(2) sleeps until UNTIL. */
 	struct pollfd end = { .fd = pidfd_open(child), .events = POLLIN };
 
-	if (poll(&end, 1, left > 0 ? (int)left : 0) != 1)
+	if (child > 1 && poll(&end, 1, left > 0 ? (int)left : 0) != 1)
 		(void)kill(child, SIGKILL);
 	fds_close(end.fd);
 }
@@ -438,14 +434,13 @@ freeze_and_kill(struct tree *tree)
 {
 	const size_t count =
 	    walk_until_rest(tree, SIGSTOP, duration_now() + FREEZE_BOUND);
+	int dir;
 
 	for (size_t i = tree->count; i-- > 0;) {
-		int dir;
-
-		if (!open_living(tree, &listed[i], &dir))
-			continue;
-		send(tree, &listed[i], dir, SIGKILL);
-		fds_close(dir);
+		if (open_living(tree, &listed[i], &dir)) {
+			send(tree, &listed[i], dir, SIGKILL);
+			fds_close(dir);
+		}
 	}
 	return count;
 }
@@ -473,6 +468,10 @@ tree_kill(struct tree *tree)
 		        ? walk_tree(tree, SIGKILL, duration_now() + WALK_BOUND)
 		        : freeze_and_kill(tree);
 
+		/* So much reading can keep the target from a processor, whose
+		 * death brings its children here: then one list kills them. */
+		if (tree->is_partial)
+			wait_or_kill(tree->target, duration_now() + WALK_BOUND);
 		restless = fresh > 0 ? restless + 1 : 0;
 		/* Until the tree is at rest, nobody is reaped: the dead count
 		 * in the limits (RLIMIT_NPROC, pids.max), and no new process
@@ -484,7 +483,7 @@ tree_kill(struct tree *tree)
 		const int64_t now = duration_now();
 
 		tree_reap(tree, true);
-		if (fresh > 0 || tree->killed > killed)
+		if (fresh > 0 || tree->killed > killed || tree->is_partial)
 			last = now;
 		if (!is_alive || now - last >= LAST_BOUND || now >= bound)
 			return !is_alive;

@@ -47,9 +47,9 @@ int pidfd_open(pid_t pid);
  */
 pid_t helper_fork(void);
 
-/* Waits until CHILD is dead; at UNTIL, kills it, and waits no longer. -1: there
- * is no child. Does not reap CHILD. Each signal has to be blocked, or end this
- * process: none ends the wait. */
+/* Waits until CHILD is dead; at UNTIL, kills it, and waits no longer. Up to 1:
+ * there is no child. Does not reap CHILD. Each signal has to be blocked, or end
+ * this process: none ends the wait. */
 void wait_or_kill(pid_t child, int64_t until);
 
 /* --- the tree ------------------------------------------------------------- */
