@@ -13,8 +13,7 @@ has_lines() {
 	[ "$(grep -cxE "$2" "${3:-out}")" -eq "$1" ]
 }
 
-# beside NAME FUNCTION ARG...: starts FUNCTION, which makes a run and its
-# assertions, in the background, in a directory NAME of its own.
+# beside NAME FUNCTION ARG...: FUNCTION tests a run in the background, in a directory NAME.
 beside() {
 	mkdir "$1"
 	(cd "$1" && "${@:2}") 3>&- &

@@ -2,7 +2,6 @@
 #
 # completions/: each shell offers the options of wdrun and their values, and
 # then what the shell offers for COMMAND. The tests ask the shells themselves.
-#
 # bats file_tags=words
 
 load helper

@@ -2,7 +2,6 @@
 #
 # Promise 2: nothing hangs, not even where a file system or the supervisor does. These
 # deadlines have to be sat out, which takes a minute: only "make check" does that.
-#
 # bats file_tags=slow
 
 load helper
@@ -36,14 +35,21 @@ beside_hung_fs() {
 	[ "$output" = $'status 7\nfree\nover' ]
 }
 
+@test "a tree that was not read to its end, beside a target that does not die, is not given up" {
+	need python3 strace
+	need_mounts
+	output=$(unshare --mount slow_tree)
+	[[ $output != skip* ]] || skip "$output"
+	[ "$output" = "-15 0" ]
+}
+
 @test "a survivor that hangs in an execve(2), in a file system, is idle, and is given up" {
 	beside_hung_fs '"$WDRUN" --max-after-exit=never -k 0 sh -c "hung_exec mnt/file $server & exit 7"
 		echo "status $?"'
 	[ "$output" = $'status 7\nover' ]
 }
 
-# The front kills it 40 seconds after --kill-after: as long as the end of a tree
-# may take, and some more.
+# By the front, 40 seconds after --kill-after: no end of a tree takes longer.
 @test "a supervisor that a debugger has stopped is killed at its deadline, and the tree with it" {
 	need python3
 	PATIENCE=80

@@ -7,7 +7,6 @@
 # Each command runs in a directory of its own, which is also $HOME. Programs that
 # are not installed, or do not belong to wdrun, are replaced by scripts that note
 # their arguments in the file ran.
-#
 # bats file_tags=words
 
 load helper

@@ -3,7 +3,6 @@
 # The scripts in examples/ do what their first lines say. The agents here are
 # shell scripts: like a real agent they print nothing unless their stdout is a
 # terminal, and like a real agent they may hang.
-#
 # bats file_tags=words
 
 load helper

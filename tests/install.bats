@@ -2,7 +2,6 @@
 #
 # make install, uninstall and dist, in a copy of this tree around the wdrun that is
 # tested.
-#
 # bats file_tags=words
 
 load helper

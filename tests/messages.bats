@@ -2,7 +2,6 @@
 #
 # The sentences of messages that the manual and the README show, or that a script
 # may look for. Other tests depend on no sentence.
-#
 # bats file_tags=words
 
 load helper
