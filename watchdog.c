@@ -74,7 +74,8 @@ main(int argc, char *argv[])
 
 	if (status != OPTIONS_ARE_COMPLETE)
 		return status; /* also of --help and --version */
-	if (fds_fill_standard(O_CLOEXEC) == -1)
+	if (fds_fill_standard(O_CLOEXEC) == -1 ||
+	    (run.options.no_stdin && access("/dev/null", R_OK) == -1))
 		die("cannot open /dev/null");
 	if (procfs_start() == -1)
 		die("cannot open /proc");
@@ -320,8 +321,7 @@ watch_supervisor(struct run *run)
 		    end_late_supervisor(run, &known))
 			break;
 	}
-	/* It hung in resources_release(), where this process would hang, too.
-	 */
+	/* It hung in resources_release(), where this process would, too. */
 	if (!is_dead || (known.lateness > 1 && run->facts->has_outcome))
 		run->facts->is_released = true;
 	/* With SIGKILL pending, the supervisor does not reap: so the target

@@ -468,10 +468,12 @@ tree_kill(struct tree *tree)
 		        ? walk_tree(tree, SIGKILL, duration_now() + WALK_BOUND)
 		        : freeze_and_kill(tree);
 
+		const int64_t wake = duration_now() + WALK_BOUND;
+
 		/* So much reading can keep the target from a processor, whose
 		 * death brings its children here: then one list kills them. */
 		if (tree->is_partial)
-			wait_or_kill(tree->target, duration_now() + WALK_BOUND);
+			wait_or_kill(tree->target, wake < bound ? wake : bound);
 		restless = fresh > 0 ? restless + 1 : 0;
 		/* Until the tree is at rest, nobody is reaped: the dead count
 		 * in the limits (RLIMIT_NPROC, pids.max), and no new process
