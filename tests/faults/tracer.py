@@ -7,7 +7,7 @@ read of every other process as well, and with -p it misses the first calls.
 """
 import collections, ctypes, errno, os, platform, re, signal, subprocess, time
 
-from trial import children_of, libc, native, start, stat_of
+from trial import children_of, libc, native, read, start, stat_of
 
 # The processes whose calls fail. The front is the process that was started,
 # the supervisor its first child, and the target the supervisor's first.
@@ -208,7 +208,13 @@ class Trace:
             self.outlivers = children_of(os.getpid())
 
     def is_quiet(self, may_wait):
-        """Whether all that is traced waits for something, or nothing is."""
+        """Whether all that is traced waits for something, or nothing is. The
+        target of a supervisor that was killed in its fork may be news yet."""
+        ours = f'TracerPid:\t{os.getpid()}\n'
+        if any(ours in read(f'/proc/{pid}/status')
+               for pid in children_of(os.getpid())
+               if pid not in self.processes):
+            return False
         return not any(one.is_traced and
                        not (may_wait and stat_of(one.pid).state == 'S')
                        for one in self.processes.values())
