@@ -4,10 +4,8 @@
  * Two processes watch a run. The front is the process that the caller started:
  * it takes the caller's signals, carries output and keys, and ends as the
  * command did. The supervisor is the command's parent, and a subreaper, to
- * which orphans come: it decides, signals and reaps. The front sends it orders
- * through a pipe, whose end says that the front is dead. What either may have
- * to act by, or to tell, stands in the facts, memory that both share
- * (run/run.h).
+ * which orphans come: it decides, signals and reaps. They share memory, the
+ * facts (run/run.h), and a signal has the other look there.
  *
  * supervise() is the life of a run: it sleeps until something happens or a
  * clock is due; decide() gives the reason for the next change of state, if
@@ -17,7 +15,7 @@
  *   has the caller's process group. What follows is the command's choice.
  * - SIGINT, SIGTERM and the like from elsewhere cancel the run: the tree gets
  *   the same signal, and SIGKILL after --kill-after, or at the third signal.
- * - SIGKILL of the front: the orders end, and the supervisor kills the tree.
+ * - SIGKILL of the front: PR_SET_PDEATHSIG has the supervisor kill the tree.
  * - SIGKILL of the supervisor: the command dies with it (PR_SET_PDEATHSIG). The
  *   rest comes to the front, a subreaper too, which takes over and kills it.
  * - A process in state D, which SIGKILL does not end, is waited for until the
@@ -146,10 +144,10 @@ prepare(struct run *run)
 		_exit(STATUS_FAILED);
 	target_prepare(run);
 
-	watchers->signal_fd = signals_open();
-	if (watchers->signal_fd == -1 ||
-	    pipe2(watchers->orders, O_CLOEXEC | O_NONBLOCK) == -1)
-		die("cannot open a signalfd and a pipe");
+	watchers->signal_fd = -1;
+	if ((run->output.count != 0 || run->parent_fd != -1) &&
+	    (watchers->signal_fd = signals_open()) == -1)
+		die("cannot open a signalfd");
 	/* A program that executes wdrun without a fork leaves it its children,
 	 * and then their orphans would come to a subreaper: the front could not
 	 * tell them from the run's. */
@@ -185,8 +183,7 @@ be_supervisor(struct run *run)
 	supervisor_tell_outcome(run);
 	finish(run);
 	resources_release(run);
-	(void)supervisor_wait(run, 0); /* notes whether the front is lost */
-	if (run->watchers.orders[0] == -1) {
+	if (!supervisor_has_front(run)) {
 		terminal_give_back(&run->output.terminal, true);
 		report_write(run);
 	}
@@ -197,15 +194,14 @@ be_supervisor(struct run *run)
 static void
 detach(struct run *run, bool is_front)
 {
-	int keep[OUTPUT_FDS + RESOURCE_FDS + 4] = {
-		run->watchers.orders[is_front ? 1 : 0], /* its own end */
+	int keep[OUTPUT_FDS + RESOURCE_FDS + 3] = {
 		run->watchers.signal_fd,
 		run->parent_fd,
 		procfs_fd(),
 	};
 
-	output_keep(&run->output, is_front, &keep[4]);
-	resources_keep(run, &keep[4 + OUTPUT_FDS]);
+	output_keep(&run->output, is_front, &keep[3]);
+	resources_keep(run, &keep[3 + OUTPUT_FDS]);
 	fds_release(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
@@ -283,23 +279,22 @@ end_late_supervisor(const struct run *run, struct supervisor *known)
 static bool
 watch_supervisor(struct run *run)
 {
-	const pid_t supervisor = run->watchers.supervisor;
 	struct supervisor known = { .suspends = 0 };
-	bool is_dead = false;
+	bool *const is_dead = &run->watchers.supervisor_is_dead;
 
 	known.deadline = duration_add(end_of_stop(run), run->options.timeout);
 	run->output.quiet_since = duration_now();
 	terminal_take(&run->output.terminal);
-	while (!is_dead) {
+	while (!*is_dead) {
 		siginfo_t info;
 
-		front_carry(run, run->watchers.signal_fd, known.deadline);
-
-		const int signal = signals_take(SIGNALS_ALL, &info);
+		const int64_t wait = front_carry(run, known.deadline);
+		const int signal = signals_take(SIGNALS_ALL, &info, wait);
 
 		if (signal == SIGCHLD) {
 			/* Before the facts: a dead one has written all. */
-			is_dead = wait_peek(supervisor, WEXITED, &info) > 0;
+			*is_dead = wait_peek(run->watchers.supervisor, WEXITED,
+			                     &info) > 0;
 			look_at_facts(run, &known);
 			reap_others(run);
 		} else if (signal != -1 && front_pass_on(run, &info)) {
@@ -312,26 +307,26 @@ watch_supervisor(struct run *run)
 		}
 		if (known.suspends != run->facts->suspends) {
 			known.suspends = run->facts->suspends;
-			if (known.suspends % 2 != 0 && !is_dead)
+			if (known.suspends % 2 != 0 && !*is_dead)
 				known.deadline = duration_add(
 				    known.deadline,
 				    front_suspend_job(run, known.suspends));
 		}
-		if (duration_now() >= known.deadline && !is_dead &&
+		if (duration_now() >= known.deadline && !*is_dead &&
 		    end_late_supervisor(run, &known))
 			break;
 	}
 	/* It hung in resources_release(), where this process would, too. */
-	if (!is_dead || (known.lateness > 1 && run->facts->has_outcome))
+	if (!*is_dead || (known.lateness > 1 && run->facts->has_outcome))
 		run->facts->is_released = true;
 	/* With SIGKILL pending, the supervisor does not reap: so the target
 	 * keeps its PID. Others of the tree are out of reach. */
-	if (!is_dead && !run->facts->has_outcome) {
+	if (!*is_dead && !run->facts->has_outcome) {
 		run->tree.target = run->target->pid;
 		tree_signal_target(&run->tree, SIGKILL);
 	}
 	/* The children of a supervisor that is not dead are not ours. */
-	return run->facts->has_outcome || !is_dead;
+	return run->facts->has_outcome || !*is_dead;
 }
 
 /* Kills the tree in place of a killed supervisor, whose orphans are now the

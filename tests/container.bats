@@ -34,19 +34,18 @@ escape=(escape fork setsid stubborn)
 }
 
 # bats test_tags=tree,slow
-@test "in a PID namespace, as PID 1 and not, a timeout and SIGKILL of the supervisor end the tree" {
+@test "in a PID namespace, as PID 1 and not, a timeout and SIGKILL of a watcher end the tree" {
 	need_unshare "${container[@]:1}"
 	# Without --fork wdrun stays outside, and its first child is PID 1.
-	for around in "${container[*]}" 'unshare --pid'; do
-		# shellcheck disable=SC2086 # these are words
-		gives 124 complete_late $around "$WDRUN" -t LIMIT -k 100ms "${escape[@]}"
+	while read -r expected watcher line; do
+		read -ra around <<<"$line"
+		gives 124 complete_late "${around[@]}" "$WDRUN" -t LIMIT -k 100ms "${escape[@]}"
 		nobody_is_left
-	done
-
-	start_run "${container[@]}" "$WDRUN" "${escape[@]}"
-	kill -KILL "$supervisor"
-	gives 137 finish
-	nobody_is_left
+		start_run "${around[@]}" "$WDRUN" "${escape[@]}"
+		kill -KILL "${!watcher}"
+		gives "$expected" finish
+		wait_until nobody_is_left
+	done <<<"137 supervisor ${container[*]}"$'\n137 front unshare --pid\n125 supervisor unshare --pid --fork unshare --pid'
 }
 
 @test "after the death of the command, survivors that die leave no zombies" {

@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/status.h"
 
 #define SIGNAL_MAX 64
@@ -48,11 +49,11 @@ signals_open(void)
 }
 
 int
-signals_take(uint64_t mask, siginfo_t *info)
+signals_take(uint64_t mask, siginfo_t *info, int64_t wait)
 {
-	static const struct timespec none;
+	const struct timespec time = duration_to_timespec(wait);
 
-	return (int)syscall(SYS_rt_sigtimedwait, &mask, info, &none,
+	return (int)syscall(SYS_rt_sigtimedwait, &mask, info, &time,
 	                    sizeof(mask));
 }
 

@@ -29,8 +29,8 @@ int signals_mask(int how, uint64_t mask, uint64_t *old);
 /* Opens a signalfd(2) for every signal, close-on-exec, not blocking. */
 int signals_open(void);
 
-/* As sigtimedwait(2), without waiting. */
-int signals_take(uint64_t mask, siginfo_t *info);
+/* As sigtimedwait(2), for at most WAIT nanoseconds; also -1 after a stop. */
+int signals_take(uint64_t mask, siginfo_t *info, int64_t wait);
 
 /* The mask of the signals that are pending. */
 uint64_t signals_pending(void);

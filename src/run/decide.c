@@ -119,7 +119,7 @@ first_due(const struct run *run, int64_t now)
 		if (clocks[i].reason == REASON_NONE || !counts(run, i) ||
 		    now < run->due[i])
 			continue;
-		return i == CLOCK_TIMEOUT && run->is_complete &&
+		return i == CLOCK_TIMEOUT && run->facts->is_complete &&
 		               run->state == STATE_RUNNING
 		           ? REASON_UNTIL
 		           : clocks[i].reason;
@@ -138,7 +138,7 @@ decide(const struct run *run, int64_t now)
 		return REASON_TREE_EMPTY;
 	if (run->state == STATE_KILLING) /* tree_kill() has done what it can */
 		return REASON_LAST_BOUND;
-	if (run->watchers.orders[0] == -1)
+	if (run->watchers.front_is_lost)
 		return REASON_FRONT_LOST;
 	if (run->cancels >= CANCELS_MAX && !is_alive)
 		return REASON_THIRD_SIGNAL;

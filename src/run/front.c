@@ -1,6 +1,5 @@
 /* The front: the process that the caller sees, and the only one that touches
  * what the caller gave. */
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <unistd.h>
@@ -14,27 +13,38 @@
 #define OUTSIDERS_MAX ((uint64_t)3 * 1024 * 1024)
 #define LAST_ROUNDS   16 /* of the pump, before a stop */
 
-/* Has the supervisor obey ORDER: at once or not at all. EPIPE: it is dead.
- * EAGAIN: it has hung for long. Any other error passes, and an order that is
- * lost could let a run go on for ever. */
+/* Has the supervisor obey ORDER, unless it is dead, or has hung for long. */
 static void
 send_order(const struct run *run, struct order order)
 {
-	while (write(run->watchers.orders[1], &order, sizeof(order)) == -1 &&
-	       errno != EPIPE && errno != EAGAIN)
-		;
+	struct facts *const facts = run->facts;
+
+	if (run->watchers.supervisor_is_dead ||
+	    facts->given - facts->taken == ORDERS_MAX)
+		return;
+	facts->orders[facts->given % ORDERS_MAX] = order;
+	facts->given++; /* comes last: the order is complete then */
+	while (kill(run->watchers.supervisor, SIGCHLD) == -1)
+		; /* not reaped yet: any error passes */
 }
 
-void
-front_carry(struct run *run, int signal_fd, int64_t until)
+int64_t
+front_carry(struct run *run, int64_t until)
 {
-	const unsigned found = output_pump(&run->output, signal_fd, until);
+	if (run->output.count == 0)
+		return until - duration_now();
+
+	const unsigned found =
+	    output_pump(&run->output, run->watchers.signal_fd, until);
 
 	if ((found & PUMP_FOUND) != 0)
-		send_order(run, (struct order){ .kind = ORDER_FOUND });
+		run->facts->is_complete = true;
 	/* Before the target's start, the silence is not its own. */
 	if ((found & PUMP_SILENT) != 0 && run->facts->started != 0)
-		send_order(run, (struct order){ .kind = ORDER_SILENT });
+		run->facts->is_silent = true;
+	while (found != 0 && kill(run->watchers.supervisor, SIGCHLD) == -1)
+		; /* as above */
+	return 0;
 }
 
 /* --- signals -------------------------------------------------------------- */
@@ -61,7 +71,7 @@ front_pass_on(struct run *run, const siginfo_t *info)
 	if ((signal == SIGPIPE || signal == SIGXFSZ) &&
 	    info->si_pid == getpid())
 		return false;
-	send_order(run, (struct order){ ORDER_SIGNAL, signal, from_terminal });
+	send_order(run, (struct order){ signal, from_terminal });
 	/* What the terminal sends to a job may be for the command alone. */
 	return (SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
 	       !(from_terminal && run->target->shares_group &&
@@ -80,13 +90,14 @@ front_suspend_job(struct run *run, unsigned suspends)
 	/* The terminal's signal may be pending here, and only by it the
 	 * supervisor pauses the clocks. The kill(2) below would merge with it,
 	 * and would discard a pending SIGCONT. */
-	while (signals_take(SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT), &info) > 0)
+	while (signals_take(SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT), &info, 0) >
+	       0)
 		(void)front_pass_on(run, &info);
 
 	/* An editor that was just stopped has written to restore the screen:
 	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
-		front_carry(run, -1, now);
+		(void)front_carry(run, now);
 	terminal_give_back(&run->output.terminal, false);
 	if (run->output.terminal.is_keyboard && stop == SIGTSTP &&
 	    run->callers_group > 1)
@@ -100,7 +111,7 @@ front_suspend_job(struct run *run, unsigned suspends)
 	const bool goes_on = run->facts->suspends != suspends;
 
 	if (goes_on)
-		(void)signals_take(SIGNALS_OF_STOP, &info);
+		(void)signals_take(SIGNALS_OF_STOP, &info, 0);
 	else
 		signal_deliver(signal);
 
@@ -116,7 +127,7 @@ front_suspend_job(struct run *run, unsigned suspends)
 	 * SIGSTOP of the target, though, is for its sender to undo. */
 	if (!goes_on && is_of_terminal &&
 	    (SIGNAL_BIT(SIGCONT) & signals_pending()) == 0)
-		send_order(run, (struct order){ ORDER_SIGNAL, SIGCONT, false });
+		send_order(run, (struct order){ SIGCONT, false });
 	return stopped;
 }
 
@@ -147,7 +158,7 @@ take_signals(struct run *run)
 	siginfo_t info;
 	int signal;
 
-	while ((signal = signals_take(SIGNALS_ALL, &info)) > 0) {
+	while ((signal = signals_take(SIGNALS_ALL, &info, 0)) > 0) {
 		run->cancels += front_pass_on(run, &info);
 		/* Ctrl-Z at "wdrun -i 9 seq 99999 | less" stops the job. */
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {

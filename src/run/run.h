@@ -3,8 +3,7 @@
 /*
  * A run: its state, and what each file of this folder does with it. Beside each
  * part of the state stands the file that writes it. After the fork(2), front
- * and supervisor have a copy each. What the front tells the supervisor is an
- * order; what the supervisor tells the front is in the facts, which they share.
+ * and supervisor have a copy each, and share the facts.
  */
 
 #include <stdatomic.h>
@@ -22,6 +21,8 @@
 #include "registry/registry.h"
 #include "watchdog.h"
 
+#define LOOK_BUDGET     (50 * MILLISECOND) /* a stop's signal waits for it */
+#define ORDERS_MAX      256 /* that wait: a power of 2, for the counters' end */
 #define READER_PATIENCE (2 * SECOND) /* with one that takes nothing */
 
 /* The last of so many terminating signals kills, or ends the drain. */
@@ -43,18 +44,6 @@ enum clock {
 	CLOCK_COUNT,
 };
 
-/* What the front has the supervisor do: a write(2) each into one pipe. Its
- * end-of-file says that the front is dead. */
-struct order {
-	enum {
-		ORDER_SIGNAL, /* SIGNAL has come to the front */
-		ORDER_SILENT, /* no output for --idle-timeout */
-		ORDER_FOUND,  /* the text of --until was written */
-	} kind;
-	int signal;
-	bool from_terminal; /* the terminal has sent SIGNAL to the job */
-};
-
 /* COMMAND's own process. */
 struct target {
 	pid_t pid;              /* 0: not forked yet */
@@ -70,10 +59,9 @@ struct target {
 };
 
 /* What either watcher may have to act by, or tell, in memory that all of
- * wdrun's processes share. The front looks here when a SIGCHLD comes, which the
- * supervisor sends where something is urgent. The supervisor's exit says
- * "done"; killed without an outcome, it says "take over", and killed after an
- * outcome, "finish the teardown". */
+ * wdrun's processes share. A SIGCHLD of the other has a watcher look here. The
+ * supervisor's exit says "done"; killed without an outcome, it says "take
+ * over", and killed after an outcome, "finish the teardown". */
 struct facts {
 	char id[RUNID_SIZE];
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
@@ -97,6 +85,13 @@ struct facts {
 	int64_t cpu;      /* of the tree: wait_usage() */
 	long memory;
 	struct output_facts output;
+	_Atomic bool is_complete; /* the text of --until was written */
+	_Atomic bool is_silent;   /* --idle-timeout is over: reset when seen */
+	_Atomic unsigned given, taken; /* orders: front.c, supervisor.c */
+	struct order {
+		int signal;         /* that has come to the front */
+		bool from_terminal; /* which has sent it to the job */
+	} orders[ORDERS_MAX];       /* order N is in [N % ORDERS_MAX] */
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
@@ -106,11 +101,11 @@ struct facts {
 struct watchers {
 	pid_t front;
 	pid_t supervisor;
+	bool front_is_lost;      /* dead, for the supervisor */
+	bool supervisor_is_dead; /* and reaped, for the front */
 	bool has_taken_over;     /* the front, from a killed supervisor */
 	bool has_older_children; /* the front, from before wdrun's exec */
-	int orders[2]; /* [0], the supervisor's, -1: the front is lost; [1], the
-	                * front's */
-	int signal_fd; /* a watcher reads its own signals: signalfd(2) */
+	int signal_fd; /* each reads its own signals there; -1: no need */
 };
 
 /* Where --report goes. */
@@ -143,8 +138,7 @@ struct run {
 	bool is_asked_to_suspend; /* the front has passed on such a signal */
 	bool target_is_suspended;
 	struct tree tree;  /* proc/tree.c */
-	bool is_silent;    /* ORDER_SILENT: supervisor.c */
-	bool is_complete;  /* ORDER_FOUND */
+	bool is_silent;    /* for too long: supervisor.c */
 	uint64_t activity; /* of tree and output, when last sampled */
 	struct output output;
 	/* What it holds besides processes: resources.c. */
@@ -204,9 +198,10 @@ struct outcome run_outcome(const struct run *run);
 
 /* --- front.c -------------------------------------------------------------- */
 
-/* Carries output and keys until UNTIL, or until SIGNAL_FD can be read, and has
- * the supervisor know what the output has told. */
-void front_carry(struct run *run, int signal_fd, int64_t until);
+/* Carries output and keys until UNTIL, or until a signal comes, and has the
+ * supervisor know what the output has told. Returns how long a signal may still
+ * be waited for: where nothing is carried, until UNTIL. */
+int64_t front_carry(struct run *run, int64_t until);
 
 /* Has the supervisor know of the signal of INFO, and follows a change of the
  * terminal. Returns whether the signal cancels the run. */
@@ -227,6 +222,9 @@ void front_drain(struct run *run);
 /* Has the front look at the facts, by SIGCHLD; or continues it, by SIGCONT.
  * Does nothing in a take-over. */
 void supervisor_signal_front(const struct run *run, int signal);
+
+/* Whether the front is alive. */
+bool supervisor_has_front(const struct run *run);
 
 /* Has the front know the outcome, and end as soon as this process has. */
 void supervisor_tell_outcome(struct run *run);
@@ -277,7 +275,6 @@ int resources_prepare(struct run *run);
 int resources_acquire(struct run *run);
 
 #define RESOURCE_FDS (3 * FILES_MAX + 4)
-
 /* Puts into KEEP, which is all 0, the RESOURCE_FDS descriptors that watchers
  * need, or -1. */
 void resources_keep(const struct run *run, int keep[]);
@@ -299,9 +296,6 @@ int report_open(struct report *report, const char *path);
 void report_write(const struct run *run);
 
 /* --- tell.c --------------------------------------------------------------- */
-
-/* How long the first signal of a stop may wait for the look. */
-#define LOOK_BUDGET (50 * MILLISECOND)
 
 /* Whether the change of RUN for the reason WHY is told, or reported, with what
  * each process of the tree is blocked in. */

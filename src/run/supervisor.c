@@ -14,17 +14,15 @@
 int
 supervisor_start(struct run *run)
 {
-	struct watchers *const watchers = &run->watchers;
-
-	watchers->supervisor = getpid();
+	run->watchers.supervisor = getpid();
 	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
-	/* A stopped supervisor is continued when its front is killed. */
+	/* When the front is killed, a signal comes here, which also continues a
+	 * stopped supervisor; or, if it is dead already, no signal comes. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
-	/* No process but the front may hold the orders' write end. */
-	(void)close(watchers->orders[1]);
+	if (!supervisor_has_front(run))
+		(void)kill(getpid(), SIGCONT);
 	if (!run->target->shares_group)
-		(void)setsid(); /* a new process leads no process group, so this
-		                 * never fails */
+		(void)setsid(); /* a new process leads no group: never fails */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
 	    output_lead(&run->output) == -1 || target_start(run) == -1)
 		return -1;
@@ -35,6 +33,21 @@ supervisor_start(struct run *run)
 }
 
 /* --- what the watchers tell each other ------------------------------------ */
+
+bool
+supervisor_has_front(const struct run *run)
+{
+	/* From another PID namespace, a parent has no PID but in /proc. */
+	static pid_t in_proc;
+	struct procstat self = { .parent = getppid() };
+
+	if (self.parent != 0)
+		return self.parent == run->watchers.front;
+	if (procstat_read_status(procfs_self(), &self) == -1)
+		return true;
+	in_proc = in_proc == 0 ? self.parent : in_proc; /* as first seen */
+	return self.parent == in_proc;
+}
 
 /* Not to a front in another PID namespace ("unshare --pid" without a fork),
  * which has no PID here; nor to a dead one, whose PID may be another's. */
@@ -177,19 +190,21 @@ cancel(struct run *run, int signal)
 }
 
 static void
-obey_signal(struct run *run, int signal, bool from_terminal, int64_t now)
+obey(struct run *run, struct order order, int64_t now)
 {
+	const int signal = order.signal;
+
 	/* "may behave as if the time limit had been reached": POSIX.1-2024,
 	 * timeout, ASYNCHRONOUS EVENTS. */
 	if (signal == SIGALRM && run->options.is_timeout)
 		run->due[CLOCK_TIMEOUT] = now;
 	else if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0)
-		suspend(run, signal, from_terminal, now);
+		suspend(run, signal, order.from_terminal, now);
 	else if (signal == SIGCONT)
 		resume(run, now);
 	/* A hang-up is told to the leader of the session, which may be the
 	 * front, and to the foreground group only when that leader dies. */
-	else if (from_terminal && signal != SIGHUP && has_target(run))
+	else if (order.from_terminal && signal != SIGHUP && has_target(run))
 		return; /* the terminal has signalled the target too */
 	else if ((SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0)
 		cancel(run, signal);
@@ -207,67 +222,47 @@ supervisor_sees_progress(struct run *run)
 	return run->activity != before;
 }
 
+/* Takes what the front has told. */
 static void
-take_orders(struct run *run, int64_t now)
+look_at_facts(struct run *run, int64_t now)
 {
-	struct order order;
-	ssize_t length;
+	struct facts *const facts = run->facts;
 
-	while ((length = read(run->watchers.orders[0], &order,
-	                      sizeof(order))) == (ssize_t)sizeof(order)) {
-		switch (order.kind) {
-		case ORDER_SIGNAL:
-			/* At the end, other processes may have the PIDs. */
-			if (run->state != STATE_DONE)
-				obey_signal(run, order.signal,
-				            order.from_terminal, now);
-			break;
-		case ORDER_SILENT:
-			if (run->options.idle_unless_busy &&
-			    supervisor_sees_progress(run))
-				break;
-			/* It comes again, if this one comes in a pause. */
-			run->is_silent |= run->paused_at == NEVER;
-			break;
-		case ORDER_FOUND:
-			run->is_complete = true;
-			run->due[CLOCK_UNTIL] =
-			    duration_add(now, run->options.until_grace);
-			break;
-		}
-	}
-	if (length != 0)
-		return;
-	/* End-of-file: each later poll(2) would return at once. */
-	(void)close(run->watchers.orders[0]);
-	run->watchers.orders[0] = -1;
+	for (; facts->taken != facts->given; facts->taken++)
+		obey(run, facts->orders[facts->taken % ORDERS_MAX], now);
+	if (facts->is_complete && run->due[CLOCK_UNTIL] == NEVER)
+		run->due[CLOCK_UNTIL] =
+		    duration_add(now, run->options.until_grace);
+	/* It comes again, if this one comes in a pause. */
+	if (atomic_exchange(&facts->is_silent, false) &&
+	    (!run->options.idle_unless_busy || !supervisor_sees_progress(run)))
+		run->is_silent |= run->paused_at == NEVER;
 }
 
 int64_t
 supervisor_wait(struct run *run, int64_t until)
 {
-	enum { SIGNALS, ORDERS, PARENT };
-	struct pollfd fds[] = {
-		[SIGNALS] = { .fd = run->watchers.signal_fd, .events = POLLIN },
-		[ORDERS] = { .fd = run->watchers.orders[0], .events = POLLIN },
-		[PARENT] = { .fd = run->parent_fd, .events = POLLIN },
-	};
+	struct pollfd fds[] = { { run->watchers.signal_fd, POLLIN, 0 },
+		                { run->parent_fd, POLLIN, 0 } };
 	siginfo_t info;
-	const struct timespec left =
-	    duration_to_timespec(until - duration_now());
+	int64_t wait = until - duration_now();
+	const struct timespec left = duration_to_timespec(wait);
 
-	(void)ppoll(fds, sizeof(fds) / sizeof(fds[0]), &left, NULL);
+	if (run->parent_fd != -1) {
+		(void)ppoll(fds, 2, &left, NULL);
+		wait = 0;
+	}
+	/* A signal only wakes this process up. */
+	while (signals_take(SIGNALS_ALL, &info, wait) > 0)
+		wait = 0;
 
 	const int64_t now = duration_now();
 
-	/* A signal only wakes this process up. */
-	while (signals_take(SIGNALS_ALL, &info) > 0)
-		;
+	run->watchers.front_is_lost = !supervisor_has_front(run);
 	/* Before the deaths: a key that has ended the target is for the target,
 	 * and cancels nothing. */
-	if (fds[ORDERS].revents != 0)
-		take_orders(run, now);
-	if (fds[PARENT].revents != 0) {
+	look_at_facts(run, now);
+	if (fds[1].revents != 0) {
 		(void)close(run->parent_fd);
 		run->parent_fd = -1;
 	}

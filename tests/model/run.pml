@@ -6,14 +6,16 @@
  * Kernel facts in it. A stop signal discards a pending SIGCONT as it is sent,
  * and SIGCONT a pending stop signal, and SIGCONT continues although it is
  * blocked: prepare_signal(). SIGCHLD is one bit: it may stand for many.
- * Pending signals stay readable; a pipe is at its end when its writer is dead.
+ * Pending signals stay readable. A dead parent has sent its PDEATHSIG.
  */
 #define STOPS 2 /* Ctrl-Z, and suspends and continues from elsewhere */
 
 mtype = { TSTP, CONT, TERM,                    /* struct order */
 	  RUNS, HALTED, DEAD };                /* the tree */
 
-chan orders = [6] of { mtype }; /* front -> supervisor */
+chan orders = [6] of { mtype }; /* front -> supervisor: in the facts */
+bool woken;                     /* SIGCHLD or SIGCONT of the front, pending in the supervisor */
+bool front_is_lost;
 byte suspends;                     /* supervisor -> front: in the facts */
 bool has_stop, has_outcome;     /* as well */
 
@@ -39,8 +41,10 @@ inline send_tstp_to_front() { atomic { cont = false; tstp = true } }
 inline halt_tree()          { atomic { if :: tree == RUNS -> tree = HALTED; tree_news = true :: else fi } }
 inline continue_tree()      { atomic { if :: tree == HALTED -> tree = RUNS; was_continued = true; tree_news = true :: else fi } }
 inline kill_tree()          { atomic { tree = DEAD; tree_news = true } }
-/* O_NONBLOCK, and SIGPIPE is blocked: a dead reader holds nobody up. */
-inline order(o) { if :: nfull(orders) -> orders!o :: supervisor_is_dead || front_is_dead -> skip fi }
+inline order(o) {                                      /* send_order; the front may die between */
+	if :: nfull(orders) -> orders!o :: supervisor_is_dead || front_is_dead -> skip fi;
+	atomic { if :: !front_is_dead -> woken = true :: else fi }
+}
 inline teardown()           { locks = false }            /* each step is idempotent */
 
 /* --- front.c ------------------------------------------------------------- */
@@ -112,19 +116,25 @@ proctype supervisor() {
 	      continue_front()                            /* resume_with_target */
 	   :: else
 	   fi
-	:: atomic { !supervisor_is_dead && nempty(orders) -> orders?o }; /* obey */
-	   if
-	   :: o == TSTP && !shares && !stopping -> halt_tree() /* else the terminal has done it */
-	   :: o == TSTP && (shares || stopping) -> skip
-	   :: o == CONT ->
-	      continue_tree();                            /* tree_signal_target; all of the job has it */
-	      continue_front()
-	   :: o == TERM ->                                /* enter(STOPPING), and --kill-after */
-	      stopping = true; has_stop = true; chld = true;
-	      kill_tree()
-	   fi
-	:: !supervisor_is_dead && front_is_dead && empty(orders) -> /* REASON_FRONT_LOST */
-	   kill_tree(); break
+	:: !supervisor_is_dead && woken ->                /* supervisor_wait */
+	   woken = false;
+	   front_is_lost = front_is_dead;                 /* supervisor_has_front */
+	   do
+	   :: supervisor_is_dead -> goto killed_supervisor
+	   :: atomic { !supervisor_is_dead && nempty(orders) -> orders?o }; /* look_at_facts, obey */
+	      if
+	      :: o == TSTP && !shares && !stopping -> halt_tree() /* else the terminal has done it */
+	      :: o == TSTP && (shares || stopping) -> skip
+	      :: o == CONT ->
+	         continue_tree();                         /* tree_signal_target; all of the job has it */
+	         continue_front()
+	      :: o == TERM ->                             /* enter(STOPPING), and --kill-after */
+	         stopping = true; has_stop = true; chld = true;
+	         kill_tree()
+	      fi
+	   :: !supervisor_is_dead && empty(orders) -> break
+	   od;
+	   if :: front_is_lost -> kill_tree(); break :: else fi /* REASON_FRONT_LOST */
 	od;
 	if :: supervisor_is_dead -> goto killed_supervisor :: else fi;
 	has_outcome = true;                               /* run_outcome, supervisor_tell_outcome */
@@ -162,7 +172,7 @@ active proctype world() {
 active proctype killer() {
 	do
 	:: killed < 2 && !front_is_dead && !front_ended ->
-	   atomic { killed++; front_is_dead = true; halted = false }
+	   atomic { killed++; front_is_dead = true; halted = false; woken = true }
 	:: killed < 2 && !supervisor_is_dead ->           /* PDEATHSIG, SIGCHLD */
 	   atomic { killed++; supervisor_is_dead = true; hangs = false; kill_tree(); chld = true }
 	:: break
@@ -175,7 +185,10 @@ end:	do
 	:: timeout && halted && (tree == HALTED || (supervisor_is_dead && !supervisor_ended)) ->
 	   atomic { send_cont_to_front(); if :: shares -> continue_tree() :: else fi }
 	:: timeout && !halted && tree == HALTED -> continue_tree() /* its stopper, kill -CONT */
-	:: timeout && tree == RUNS && !halted -> kill_tree()
+	:: timeout && tree == RUNS && !halted ->
+	   /* No order, and no death of the front, waits for the command's end. */
+	   assert(supervisor_is_dead || !front_is_dead && empty(orders));
+	   kill_tree()
 	:: timeout && (front_ended || front_is_dead) && supervisor_is_dead && tree == DEAD ->
 	   /* Both were killed: the kernel kills target and frees the locks. */
 	   assert(front_is_dead && !supervisor_ended || !locks);
