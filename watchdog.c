@@ -25,6 +25,7 @@
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -55,13 +56,20 @@ static void begin_stop(struct run *run, enum reason why, int64_t now);
 static void begin_lingering(struct run *run, int64_t now);
 static size_t stop_tree(struct run *run, enum reason why);
 static size_t kill_tree(struct run *run);
-static _Noreturn void die(const char *what);
 
 #define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
 #define READY_LEAD      SECOND        /* of priority, before --timeout */
 #define SIGNAL_TIME     (50 * MILLISECOND) /* at least, even with -k 0 */
 #define PAGE_MAX        65536              /* bytes */
 #define SAMPLE_INTERVAL (250 * MILLISECOND)
+
+/* Ends this process, which has started and locked nothing yet. */
+static _Noreturn void
+die(const char *what)
+{
+	message("%s: %s", what, strerror(errno));
+	_exit(STATUS_FAILED);
+}
 
 int
 main(int argc, char *argv[])
@@ -94,6 +102,7 @@ main(int argc, char *argv[])
 	if (run.watchers.supervisor == -1) {
 		run.facts->exec_error = errno;
 		run.watchers.supervisor = 0; /* no PID of a lock */
+		run.watchers.supervisor_is_dead = true;
 		leave(&run);
 	}
 	if (run.watchers.supervisor == 0)
@@ -111,7 +120,8 @@ static void
 prepare(struct run *run)
 {
 	struct watchers *const watchers = &run->watchers;
-	extern char end[]; /* end(3) */
+	extern char end[];                   /* end(3) */
+	static void *robust[3] = { robust }; /* see get_robust_list(2) */
 	siginfo_t older;
 
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
@@ -130,6 +140,10 @@ prepare(struct run *run)
 	run->facts->tree_is_empty = true;
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
+	/* The kernel sets FRONT_DIED in this, as in a lock, at our death. */
+	run->facts->front = (unsigned)watchers->front;
+	robust[2] = &run->facts->front;
+	(void)syscall(SYS_set_robust_list, robust, sizeof(robust));
 	/* Not PR_SET_PDEATHSIG, which comes when the caller's thread ends:
 	 * prctl(2). A caller in another PID namespace has no PID here. */
 	if (run->options.die_with_parent) {
@@ -415,8 +429,7 @@ supervise(struct run *run)
 {
 	const int64_t started = duration_now();
 
-	run->facts->started = started;
-	run->facts->output.heard_at = started;
+	run->facts->started = run->facts->output.heard_at = started;
 	run->due[CLOCK_TIMEOUT] = duration_add(started, run->options.timeout);
 	run->due[CLOCK_READY] =
 	    duration_add(run->due[CLOCK_TIMEOUT], -READY_LEAD);
@@ -585,12 +598,4 @@ kill_tree(struct run *run)
 	tell_signal(run, SIGKILL);
 	supervisor_reap(run, duration_now());
 	return run->tree.killed;
-}
-
-/* Ends this process, which has started and locked nothing yet. */
-static _Noreturn void
-die(const char *what)
-{
-	message("%s: %s", what, strerror(errno));
-	_exit(STATUS_FAILED);
 }

@@ -13,6 +13,14 @@
 #define OUTSIDERS_MAX ((uint64_t)3 * 1024 * 1024)
 #define LAST_ROUNDS   16 /* of the pump, before a stop */
 
+/* Has the supervisor, which is not reaped yet, look at the facts. */
+static void
+wake_supervisor(const struct run *run)
+{
+	if (kill(run->watchers.supervisor, SIGCHLD) == -1)
+		(void)kill(run->watchers.supervisor, SIGCHLD); /* once more */
+}
+
 /* Has the supervisor obey ORDER, unless it is dead, or has hung for long. */
 static void
 send_order(const struct run *run, struct order order)
@@ -24,8 +32,7 @@ send_order(const struct run *run, struct order order)
 		return;
 	facts->orders[facts->given % ORDERS_MAX] = order;
 	facts->given++; /* comes last: the order is complete then */
-	while (kill(run->watchers.supervisor, SIGCHLD) == -1)
-		; /* not reaped yet: any error passes */
+	wake_supervisor(run);
 }
 
 int64_t
@@ -42,8 +49,8 @@ front_carry(struct run *run, int64_t until)
 	/* Before the target's start, the silence is not its own. */
 	if ((found & PUMP_SILENT) != 0 && run->facts->started != 0)
 		run->facts->is_silent = true;
-	while (found != 0 && kill(run->watchers.supervisor, SIGCHLD) == -1)
-		; /* as above */
+	if (found != 0)
+		wake_supervisor(run);
 	return 0;
 }
 
@@ -64,12 +71,11 @@ front_pass_on(struct run *run, const siginfo_t *info)
 		output_copy_size(&run->output);
 	if (signal == SIGCONT)
 		terminal_take(&run->output.terminal);
-	if (signal_is_ignored(signal) ||
-	    info->si_pid == run->watchers.supervisor)
-		return false;
 	/* From a write(2) of this process: a message could not be written. */
-	if ((signal == SIGPIPE || signal == SIGXFSZ) &&
-	    info->si_pid == getpid())
+	if (((signal == SIGPIPE || signal == SIGXFSZ) &&
+	     info->si_pid == getpid()) ||
+	    signal_is_ignored(signal) ||
+	    info->si_pid == run->watchers.supervisor)
 		return false;
 	send_order(run, (struct order){ signal, from_terminal });
 	/* What the terminal sends to a job may be for the command alone. */

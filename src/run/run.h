@@ -22,7 +22,8 @@
 #include "watchdog.h"
 
 #define LOOK_BUDGET     (50 * MILLISECOND) /* a stop's signal waits for it */
-#define ORDERS_MAX      256 /* that wait: a power of 2, for the counters' end */
+#define FRONT_DIED      0x40000000U        /* FUTEX_OWNER_DIED of the kernel */
+#define ORDERS_MAX      8192 /* that wait: a power of 2, as the counters wrap */
 #define READER_PATIENCE (2 * SECOND) /* with one that takes nothing */
 
 /* The last of so many terminating signals kills, or ends the drain. */
@@ -85,27 +86,28 @@ struct facts {
 	int64_t cpu;      /* of the tree: wait_usage() */
 	long memory;
 	struct output_facts output;
+	_Atomic unsigned front;   /* its PID; FRONT_DIED, when it has died */
 	_Atomic bool is_complete; /* the text of --until was written */
 	_Atomic bool is_silent;   /* --idle-timeout is over: reset when seen */
 	_Atomic unsigned given, taken; /* orders: front.c, supervisor.c */
-	struct order {
-		int signal;         /* that has come to the front */
-		bool from_terminal; /* which has sent it to the job */
-	} orders[ORDERS_MAX];       /* order N is in [N % ORDERS_MAX] */
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
 	struct look first_look; /* that of the first stop, for the report */
+	struct order {
+		int signal;         /* that has come to the front */
+		bool from_terminal; /* which has sent it to the job */
+	} orders[ORDERS_MAX];       /* order N is in [N % ORDERS_MAX] */
 };
 
 struct watchers {
 	pid_t front;
 	pid_t supervisor;
-	bool front_is_lost;      /* dead, for the supervisor */
-	bool supervisor_is_dead; /* and reaped, for the front */
+	bool front_is_lost;      /* dead: in the supervisor */
+	bool supervisor_is_dead; /* and reaped: in the front */
 	bool has_taken_over;     /* the front, from a killed supervisor */
 	bool has_older_children; /* the front, from before wdrun's exec */
-	int signal_fd; /* each reads its own signals there; -1: no need */
+	int signal_fd; /* to be polled beside other descriptors; else -1 */
 };
 
 /* Where --report goes. */

@@ -16,10 +16,9 @@ supervisor_start(struct run *run)
 {
 	run->watchers.supervisor = getpid();
 	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
-	/* When the front is killed, a signal comes here, which also continues a
-	 * stopped supervisor; or, if it is dead already, no signal comes. */
+	/* The front's death wakes this process, also from a stop. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
-	if (!supervisor_has_front(run))
+	if (!supervisor_has_front(run)) /* already: no signal comes */
 		(void)kill(getpid(), SIGCONT);
 	if (!run->target->shares_group)
 		(void)setsid(); /* a new process leads no group: never fails */
@@ -37,16 +36,11 @@ supervisor_start(struct run *run)
 bool
 supervisor_has_front(const struct run *run)
 {
-	/* From another PID namespace, a parent has no PID but in /proc. */
-	static pid_t in_proc;
-	struct procstat self = { .parent = getppid() };
+	const pid_t parent = getppid();
 
-	if (self.parent != 0)
-		return self.parent == run->watchers.front;
-	if (procstat_read_status(procfs_self(), &self) == -1)
-		return true;
-	in_proc = in_proc == 0 ? self.parent : in_proc; /* as first seen */
-	return self.parent == in_proc;
+	/* From another PID namespace, a parent has no PID here. */
+	return parent == run->watchers.front ||
+	       (parent == 0 && (run->facts->front & FRONT_DIED) == 0);
 }
 
 /* Not to a front in another PID namespace ("unshare --pid" without a fork),
@@ -190,26 +184,24 @@ cancel(struct run *run, int signal)
 }
 
 static void
-obey(struct run *run, struct order order, int64_t now)
+obey(struct run *run, struct order told, int64_t now)
 {
-	const int signal = order.signal;
-
 	/* "may behave as if the time limit had been reached": POSIX.1-2024,
 	 * timeout, ASYNCHRONOUS EVENTS. */
-	if (signal == SIGALRM && run->options.is_timeout)
+	if (told.signal == SIGALRM && run->options.is_timeout)
 		run->due[CLOCK_TIMEOUT] = now;
-	else if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0)
-		suspend(run, signal, order.from_terminal, now);
-	else if (signal == SIGCONT)
+	else if ((SIGNAL_BIT(told.signal) & SIGNALS_OF_STOP) != 0)
+		suspend(run, told.signal, told.from_terminal, now);
+	else if (told.signal == SIGCONT)
 		resume(run, now);
 	/* A hang-up is told to the leader of the session, which may be the
 	 * front, and to the foreground group only when that leader dies. */
-	else if (order.from_terminal && signal != SIGHUP && has_target(run))
+	else if (told.from_terminal && told.signal != SIGHUP && has_target(run))
 		return; /* the terminal has signalled the target too */
-	else if ((SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0)
-		cancel(run, signal);
+	else if ((SIGNAL_BIT(told.signal) & SIGNALS_TERMINATING) != 0)
+		cancel(run, told.signal);
 	else
-		tree_signal_target(&run->tree, signal);
+		tree_signal_target(&run->tree, told.signal);
 }
 
 bool

@@ -66,6 +66,7 @@ CALLS = {call: (is_seen, errors.split()) for is_seen, errors, calls in (
     (False, 'EMFILE ENOMEM', 'inotify_init1 pidfd_open signalfd4'),
     (False, 'EMFILE ENOMEM EINTR EIO', 'open openat openat2'),
     (False, 'ENOMEM ENOSPC', 'inotify_add_watch'),
+    (False, 'ENOSYS', 'set_robust_list'), # as in qemu-user
     (False, 'ENOMEM', 'brk madvise mmap mprotect mremap munmap'),
     (True, 'ENOMEM', 'close_range tee'),
     (True, 'ENOMEM EIO EAGAIN', 'execve'),
