@@ -230,8 +230,7 @@ push_own_children(struct tree *tree)
 	fds_close(dir);
 }
 
-/* Whether PID is the target or of its group, which tree_signal() has signalled
- * before the reading. */
+/* Whether PID is the target or of its group, signalled before the reading. */
 static bool
 is_of_targets_group(const struct tree *tree, pid_t pid)
 {
@@ -387,6 +386,7 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 		marks[tree->target] = round_number; /* it gets no signal */
 	tree_signal_target(tree, signal);
 	tree_signal_target(tree, SIGCONT);
+	(void)sched_yield(); /* to the target: autogroup in sched(7) */
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
 	tree->spares_group = true;
