@@ -11,15 +11,15 @@
  * clock is due; decide() gives the reason for the next change of state, if
  * there is one; enter() makes the change. What that means:
  *
- * - Ctrl-C at a prompt: the terminal sends SIGINT to the command as well, which
- *   has the caller's process group. What follows is the command's choice.
+ * - Ctrl-C at a prompt: the terminal signals the whole job, and so the command,
+ *   whose choice it is what follows. What the front passes on is dropped.
  * - SIGINT, SIGTERM and the like from elsewhere cancel the run: the tree gets
  *   the same signal, and SIGKILL after --kill-after, or at the third signal.
  * - SIGKILL of the front: PR_SET_PDEATHSIG has the supervisor kill the tree.
- * - SIGKILL of the supervisor: the command dies with it (PR_SET_PDEATHSIG). The
- *   rest comes to the front, a subreaper too, which takes over and kills it.
- * - A process in state D, which SIGKILL does not end, is waited for until the
- *   last bound of tree_kill(); it is named, and the run is over without it.
+ * - SIGKILL of the supervisor: PR_SET_PDEATHSIG kills the command (status 137).
+ *   The rest comes to the front, a subreaper too, which takes over: kills it.
+ * - A process in state D, which SIGKILL does not end, is waited for until
+ * nobody has died for 5 s, 30 s at most; it is named, and stays on record.
  */
 #include "watchdog.h"
 
@@ -330,7 +330,7 @@ watch_supervisor(struct run *run)
 		    end_late_supervisor(run, &known))
 			break;
 	}
-	/* It hung in resources_release(), where this process would, too. */
+	/* It may hang in resources_release(), where this process would, too. */
 	if (!*is_dead || (known.lateness > 1 && run->facts->has_outcome))
 		run->facts->is_released = true;
 	/* With SIGKILL pending, the supervisor does not reap: so the target

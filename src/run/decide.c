@@ -65,12 +65,11 @@ const struct reason_row reasons[REASON_COUNT] = {
 	                            "the command has exited; survivors are left",
 	                            " after ", TIME(max_after_exit) },
 
-	/* The tree is killed. */
+	/* The tree is killed; a stop before that has given its code. */
 	[REASON_GRACE_OVER] = { STATE_KILLING, STATUS_OF_TARGET, TELL_TREE,
-	                        "kill-after", "processes are still alive",
+	                        NULL, "processes are still alive",
 	                        " after a grace of ", TIME(kill_after) },
 	[REASON_THIRD_SIGNAL] = { STATE_KILLING, STATUS_OF_TARGET, TELL_LINE,
-	                          "cancelled",
 	                          .words = "a third terminating signal came" },
 	[REASON_FRONT_LOST] = { STATE_KILLING, STATUS_OF_TARGET, TELL_LINE,
 	                        "front-killed",
@@ -81,7 +80,6 @@ const struct reason_row reasons[REASON_COUNT] = {
 
 	/* SIGKILL has not ended all processes. */
 	[REASON_LAST_BOUND] = { STATE_DONE, STATUS_OF_TARGET, TELL_TREE,
-	                        "last-bound",
 	                        .words = "what is left cannot be killed" },
 };
 

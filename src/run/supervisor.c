@@ -157,7 +157,8 @@ resume(struct run *run, int64_t now)
 {
 	/* The caller's shell has mostly continued the whole group. */
 	supervisor_follow_target(run, now);
-	if (run->target_is_suspended || !has_target(run))
+	if (run->target_is_suspended || run->is_asked_to_suspend ||
+	    !has_target(run))
 		tree_signal_target(&run->tree, SIGCONT);
 	resume_with_target(run, now);
 }
@@ -216,7 +217,7 @@ supervisor_sees_progress(struct run *run)
 
 /* Takes what the front has told. */
 static void
-look_at_facts(struct run *run, int64_t now)
+take_orders(struct run *run, int64_t now)
 {
 	struct facts *const facts = run->facts;
 
@@ -253,7 +254,7 @@ supervisor_wait(struct run *run, int64_t until)
 	run->watchers.front_is_lost = !supervisor_has_front(run);
 	/* Before the deaths: a key that has ended the target is for the target,
 	 * and cancels nothing. */
-	look_at_facts(run, now);
+	take_orders(run, now);
 	if (fds[1].revents != 0) {
 		(void)close(run->parent_fd);
 		run->parent_fd = -1;
