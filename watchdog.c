@@ -16,10 +16,10 @@
  * - SIGINT, SIGTERM and the like from elsewhere cancel the run: the tree gets
  *   the same signal, and SIGKILL after --kill-after, or at the third signal.
  * - SIGKILL of the front: PR_SET_PDEATHSIG has the supervisor kill the tree.
- * - SIGKILL of the supervisor: PR_SET_PDEATHSIG kills the command (status 137).
- *   The rest comes to the front, a subreaper too, which takes over: kills it.
- * - A process in state D, which SIGKILL does not end, is waited for until
- * nobody has died for 5 s, 30 s at most; it is named, and stays on record.
+ * - SIGKILL of the supervisor: PR_SET_PDEATHSIG kills the command; wdrun dies
+ *   as it did. The rest comes to the front, a subreaper too, which kills it.
+ * - A process in state D, which SIGKILL does not end, is waited for until 5 s
+ *   without a death, or 30 s in all; it is named, and the run ends without it.
  */
 #include "watchdog.h"
 

@@ -158,7 +158,7 @@ struct run {
 
 /* What follows from a reason: its row in decide.c. A new reason is a name in
  * watchdog.h, a row, and the place that gives the reason: a line of decide(),
- * or a row of the clocks. */
+ * or a row of the clocks. end_of_drain() names those that bound the drain. */
 struct reason_row {
 	enum state next; /* the state that the reason leads to */
 	int status;      /* the exit status, or STATUS_OF_TARGET */
