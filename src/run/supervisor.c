@@ -79,7 +79,7 @@ suspend_with_target(struct run *run, int signal, int64_t now)
 	if (run->terminal_suspend != 0 && run->state < STATE_STOPPING &&
 	    run->paused_at == NEVER)
 		run->paused_at = now;
-	if (run->facts->suspends % 2 != 0 ||
+	if (run->facts->suspends % 2 != 0 || getppid() != run->watchers.front ||
 	    (!run->target->shares_group && !run->output.terminal.is_keyboard &&
 	     !run->is_asked_to_suspend))
 		return;
@@ -157,8 +157,8 @@ resume(struct run *run, int64_t now)
 {
 	/* The caller's shell has mostly continued the whole group. */
 	supervisor_follow_target(run, now);
-	if (run->target_is_suspended || run->is_asked_to_suspend ||
-	    !has_target(run))
+	if (run->target_is_suspended || !has_target(run) ||
+	    (run->is_asked_to_suspend && run->terminal_suspend == 0))
 		tree_signal_target(&run->tree, SIGCONT);
 	resume_with_target(run, now);
 }
@@ -215,7 +215,6 @@ supervisor_sees_progress(struct run *run)
 	return run->activity != before;
 }
 
-/* Takes what the front has told. */
 static void
 take_orders(struct run *run, int64_t now)
 {
@@ -245,8 +244,10 @@ supervisor_wait(struct run *run, int64_t until)
 		(void)ppoll(fds, 2, &left, NULL);
 		wait = 0;
 	}
-	/* A signal only wakes this process up. */
-	while (signals_take(SIGNALS_ALL, &info, wait) > 0)
+	/* A signal only wakes this process up. Others may send them for ever.
+	 */
+	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info, wait) > 0;
+	     i++)
 		wait = 0;
 
 	const int64_t now = duration_now();
