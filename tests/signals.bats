@@ -42,6 +42,7 @@ load terminal
 	wait_until has_lines 1 'got 1'
 	sh -c "kill -INT $started"
 	wait_until has_lines 1 'got 2'
+	is_alive "$ready"
 	ended_by QUIT 137
 	# One TERM to the outermost of three is no third signal.
 	start "$WDRUN" -k 60 "$WDRUN" -k 60 "$WDRUN" -k 60 bash -c '
@@ -103,7 +104,6 @@ pending() {
 
 # bats test_tags=smoke
 @test "TSTP stops the command and wdrun, CONT continues them; a command may handle it" {
-	need python3
 	# a job that SIGTSTP stops, whoever started the tests
 	start_run "${as_job[@]}" "$WDRUN" escape
 	kill -TSTP "$front"
@@ -118,6 +118,10 @@ pending() {
 	wait_until has_lines 1 'got 20'
 	kill -TERM "$front"
 	gives 7 finish
+	# It stops no clock.
+	gives 124 complete "${as_job[@]}" sh -c 'front=$$ exec "$WDRUN" -t 500ms "$@"' sh \
+		sh -c 'kill -TSTP "$front"; exec sleep 1000'
+	need python3
 	# In vfork(2) it does not stop yet.
 	start_run "${as_job[@]}" "$WDRUN" --foreground block vfork
 	wait_until first_child "$target"
@@ -127,7 +131,4 @@ pending() {
 	wait_until no is_pending "$target" '[89a-f]....'
 	kill -TERM "$front"
 	gives 143 finish
-	# It stops no clock.
-	gives 124 complete "${as_job[@]}" sh -c 'front=$$ exec "$WDRUN" -t 500ms "$@"' sh \
-		sh -c 'kill -TSTP "$front"; exec sleep 1000'
 }

@@ -71,7 +71,7 @@ has_target(const struct run *run)
  * given the terminal to another process group, as an interactive shell does,
  * and only the caller's shell, which waits for the front, can take the terminal
  * back. But only a terminal's stop pauses the clocks: if the target stops
- * itself, its children may run on.
+ * itself, its children may run on. A front that cannot be told goes on.
  */
 static void
 suspend_with_target(struct run *run, int signal, int64_t now)
@@ -155,7 +155,8 @@ suspend(struct run *run, int signal, bool from_terminal, int64_t now)
 static void
 resume(struct run *run, int64_t now)
 {
-	/* The caller's shell has mostly continued the whole group. */
+	/* The caller's shell has mostly continued the whole group; but a stop
+	 * that was passed on may not have taken effect yet. */
 	supervisor_follow_target(run, now);
 	if (run->target_is_suspended || !has_target(run) ||
 	    (run->is_asked_to_suspend && run->terminal_suspend == 0))
@@ -244,8 +245,7 @@ supervisor_wait(struct run *run, int64_t until)
 		(void)ppoll(fds, 2, &left, NULL);
 		wait = 0;
 	}
-	/* A signal only wakes this process up. Others may send them for ever.
-	 */
+	/* Signals only wake this process up. Others may send them for ever. */
 	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info, wait) > 0;
 	     i++)
 		wait = 0;
