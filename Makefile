@@ -11,7 +11,7 @@ ifeq ($(origin CFLAGS),undefined) # gcc knows -Oz from version 12 on
 CFLAGS := $(shell $(CC) -Oz -E -x c /dev/null >/dev/null 2>&1 && echo -Oz || echo -Os)
 endif
 
-STANDARD := -std=c11 -D_GNU_SOURCE -I. -Isrc
+STANDARD := -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -I. -Isrc
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wold-style-definition -Wpointer-arith -Wcast-qual \
 	-Wwrite-strings -Wformat=2 -Wundef -Wvla -Wswitch-enum \
@@ -107,7 +107,7 @@ STATIC = $(eval STATIC := $(shell echo 'int main(void){}' | $(HOST_CC) -static -
 build/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	@mkdir -p $(@D)
 	@echo '  compile $@'
-	$(QUIET)$(HOST_CC) -O1 $(STATIC) $(STANDARD) -Wall -Wextra -pthread -o $@ $<
+	$(QUIET)$(HOST_CC) -O1 $(STATIC) $(STANDARD) -Wall -Wextra -pthread -o $@ $< -lrt
 
 build/tests/%: tests/programs/%.py
 	@install -D $< $@
@@ -130,7 +130,7 @@ ALL_CORES = $(if $(findstring -j,$(MAKEFLAGS)),,-j $(shell nproc))
 # add load, or a corner, to what a quicker test shows, or sit a deadline out.
 test:
 	@$(MAKE) --no-print-directory $(ALL_CORES) wdrun programs
-	@WDRUN=$(CURDIR)/wdrun PROGRAMS=$(CURDIR)/build/tests TAGS='!words,!programs,!slow' tests/run
+	@WDRUN="$$PWD/wdrun" PROGRAMS="$$PWD/build/tests" TAGS='!words,!programs,!slow' tests/run
 
 lint:
 	@tests/install-tools lint
@@ -184,7 +184,7 @@ mutants:
 # Orders, facts and the two deaths as a model: each state of it. Needs spin(1).
 model:
 	@mkdir -p build/model
-	@cd build/model && spin -a $(CURDIR)/tests/model/run.pml && $(HOST_CC) -O2 -DSAFETY -DCOLLAPSE -o pan pan.c
+	@cd build/model && spin -a ../../tests/model/run.pml && $(HOST_CC) -O2 -DSAFETY -DCOLLAPSE -o pan pan.c
 	@cd build/model && ./pan -m200000 -w24 | grep -E 'errors|states, stored' | tee result
 	@grep -q 'errors: 0' build/model/result
 

@@ -88,7 +88,7 @@ leaves() {
 	leaves sh -c 'echo $$ >lock; echo "$1" >lock' - "$held_by"
 	has_text lock "$held_by"
 	# Another process has got the PID later.
-	cleans_up sh -c 'echo "$1" >lock; exec touch -d "1 hour ago" lock' - "$held_by"
+	cleans_up bash -c 'echo "$1" >lock; exec touch -d "@$((EPOCHSECONDS - 3600))" lock' - "$held_by"
 	is_alive "$held_by"
 	release
 

@@ -53,7 +53,7 @@ options_in_help() {
 	done <of-manual
 	"$WDRUN" --help | sed -n '/^Status:/,/^More:/p' | grep -oE '\<[0-9]+\>' >of-help
 	[ "$(wc -l <of-help)" -ge 5 ]
-	run ! grep -vxFf of-manual of-help
+	no grep -vxFf of-manual of-help
 }
 
 # In less, which man(1) starts, a reader searches for /^ *-t.

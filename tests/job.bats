@@ -125,7 +125,7 @@ load terminal
 	is_alive "$ready"
 	enter fg
 	has_no_terminal "$ready"
-	wait_until eval '[[ $(ps -o stat= -p "$front") == *+* ]]'
+	wait_until has_foreground "$front"
 	has_own=
 	stop_job
 	continue_job

@@ -135,9 +135,9 @@ is_taken() {
 	is_busy 75
 	has_message --lock "$held_by"
 	has_text lock "$held_by"
-	touch -d '4 seconds ago' lock # by a clock that is behind
+	touch -d "@$((EPOCHSECONDS - 4))" lock # by a clock that is behind
 	is_busy 75
-	touch -d '1 hour ago' lock # as of a process that had the PID before
+	touch -d "@$((EPOCHSECONDS - 3600))" lock # as of a process that had the PID before
 	ends 0 --lock=lock true
 	has_line_count 1 err
 	has_message --lock "$held_by"

@@ -174,6 +174,6 @@ accepted() {
 	[ "$(wc -l <out)" -le 39 ]
 	[ -z "$(awk 'length > 60' out)" ]
 	for option in --help --version; do
-		run -125 bash -c '"$WDRUN" "$1" >/dev/full' - "$option"
+		gives 125 complete bash -c '"$WDRUN" "$1" >/dev/full' - "$option"
 	done
 }

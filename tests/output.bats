@@ -64,7 +64,7 @@ load bounds
 		read -r _
 	[ "${PIPESTATUS[*]}" = "1 0" ]
 	has_line_count 1 err
-	run ! has_message ''
+	no has_message ''
 
 	# The command is silent while its reader goes away.
 	mkfifo gate

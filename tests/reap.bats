@@ -116,7 +116,7 @@ reap_keeps() {
 
 @test "a process of another user is left alone, and keeps its run on record" {
 	need_other_user
-	orphan --name=a -- sh -c '
+	orphan --name=a -- bash -c '
 		setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 &
 		echo "$!" >other; escape fork setsid; wait'
 	wait_until is_asleep "$(<other)"

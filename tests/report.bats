@@ -58,7 +58,7 @@ reports_to() {
 		.command[3:] == [range(10000; 30000) | tostring] and
 		.name == "a \"name\"\nof \\ two\tlines \u001b[1m\ufffd\ufffd ä"' \
 		--name="$name" true $'\xff"\x01' '' {10000..29999}
-	run ! grep -q $'[\e\x01]' last
+	no grep -q $'[\e\x01]' last
 }
 
 # bats test_tags=slow

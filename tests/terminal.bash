@@ -176,9 +176,20 @@ has_keys() {
 	stty -a -F "$tty" | grep -q -e -isig
 }
 
-# has_no_terminal PID: ps(1) says so, also once the terminal is gone.
+# has_no_terminal PID: also once the terminal is gone.
 has_no_terminal() {
-	[ "$(ps -o tty= -p "$1")" = '?' ]
+	local stat tty
+	read -r stat <"/proc/$1/stat"
+	read -r _ _ _ _ tty _ <<<"${stat##*) }"
+	[ "$tty" = 0 ]
+}
+
+# has_foreground PID: its process group is in the foreground of its terminal.
+has_foreground() {
+	local stat group foreground
+	read -r stat <"/proc/$1/stat"
+	read -r _ _ group _ _ foreground _ <<<"${stat##*) }"
+	[ "$group" = "$foreground" ]
 }
 
 # The job has stopped, and the prompt is usable.

@@ -221,12 +221,12 @@ sent() {
 @test "timeout: each name that ends with timeout works, with its own --help, and begins its messages" {
 	for name in wdrun-timeout gtimeout; do
 		ln -s "$WDRUN" $name
-		run -125 ./$name -z
-		[[ $output == "$name: "*"'-z'"* ]]
-		run -124 "$PWD/$name" .02 sleep 1000
+		gives 125 complete ./$name -z
+		[[ $stderr == "$name: "*"'-z'"* ]]
+		gives 124 complete "$PWD/$name" .02 sleep 1000
 	done
 	ln -s "$WDRUN" timeout2
-	run -124 ./timeout2 -t .02 sleep 1000
+	gives 124 complete ./timeout2 -t .02 sleep 1000
 	ours --help
 	[[ $output == "Usage: timeout "*-k,*-s,*-p,*-f,*-v,*--version*$'\nexit 0' ]]
 	ours --version
