@@ -25,7 +25,6 @@
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -97,8 +96,7 @@ main(int argc, char *argv[])
 
 	prepare(&run);
 	run.target->early_signals = signals_pending(); /* see target.c */
-	/* Not fork(3), whose handlers and locks cost system calls and pages. */
-	run.watchers.supervisor = _Fork();
+	run.watchers.supervisor = plain_fork(SIGCHLD);
 	if (run.watchers.supervisor == -1) {
 		run.facts->exec_error = errno;
 		run.watchers.supervisor = 0; /* no PID of a lock */
@@ -120,8 +118,7 @@ static void
 prepare(struct run *run)
 {
 	struct watchers *const watchers = &run->watchers;
-	extern char end[];                   /* end(3) */
-	static void *robust[3] = { robust }; /* see get_robust_list(2) */
+	extern char end[]; /* end(3) */
 	siginfo_t older;
 
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
@@ -140,10 +137,6 @@ prepare(struct run *run)
 	run->facts->tree_is_empty = true;
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
-	/* The kernel sets FRONT_DIED in this, as in a lock, at our death. */
-	run->facts->front = (unsigned)watchers->front;
-	robust[2] = &run->facts->front;
-	(void)syscall(SYS_set_robust_list, robust, sizeof(robust));
 	/* Not PR_SET_PDEATHSIG, which comes when the caller's thread ends:
 	 * prctl(2). A caller in another PID namespace has no PID here. */
 	if (run->options.die_with_parent) {
@@ -184,7 +177,10 @@ prepare(struct run *run)
 static _Noreturn void
 be_supervisor(struct run *run)
 {
-	if (supervisor_start(run) == -1) {
+	if (getppid() == 0) { /* the front is in another PID namespace */
+		message("the command would be in another PID namespace: "
+		        "unshare --pid needs --fork");
+	} else if (supervisor_start(run) == -1) {
 		run->facts->exec_error = errno;
 	} else {
 		detach(run, false);
@@ -429,7 +425,9 @@ supervise(struct run *run)
 {
 	const int64_t started = duration_now();
 
-	run->facts->started = run->facts->output.heard_at = started;
+	run->facts->output.started = started;
+	run->facts->output.heard_ms = (unsigned)(started / MILLISECOND);
+	run->facts->output.is_started = true;
 	run->due[CLOCK_TIMEOUT] = duration_add(started, run->options.timeout);
 	run->due[CLOCK_READY] =
 	    duration_add(run->due[CLOCK_TIMEOUT], -READY_LEAD);

@@ -34,18 +34,27 @@ escape=(escape fork setsid stubborn)
 }
 
 # bats test_tags=tree,slow
-@test "in a PID namespace, as PID 1 and not, a timeout and SIGKILL of a watcher end the tree" {
+@test "in a PID namespace, a timeout and SIGKILL of the supervisor end the tree" {
 	need_unshare "${container[@]:1}"
-	# Without --fork wdrun stays outside, and its first child is PID 1.
-	while read -r expected watcher line; do
-		read -ra around <<<"$line"
-		gives 124 complete_late "${around[@]}" "$WDRUN" -t LIMIT -k 100ms "${escape[@]}"
-		nobody_is_left
-		start_run "${around[@]}" "$WDRUN" "${escape[@]}"
-		kill -KILL "${!watcher}"
-		gives "$expected" finish
-		wait_until nobody_is_left
-	done <<<"137 supervisor ${container[*]}"$'\n137 front unshare --pid\n125 supervisor unshare --pid --fork unshare --pid'
+	gives 124 complete_late "${container[@]}" "$WDRUN" -t LIMIT -k 100ms "${escape[@]}"
+	nobody_is_left
+	start_run "${container[@]}" "$WDRUN" "${escape[@]}"
+	kill -KILL "$supervisor"
+	gives 137 finish
+	wait_until nobody_is_left
+}
+
+# wdrun stays outside there, and its first child is PID 1.
+@test "in unshare --pid without --fork nothing is run, and why is told" {
+	need_unshare --pid
+	gives 125 complete unshare --pid "$WDRUN" touch ran
+	has_message --fork
+	[ ! -e ran ]
+	gives 125 complete unshare --pid --fork unshare --pid "$WDRUN" -l lock --report=report touch ran
+	has_message --fork
+	[ ! -e ran ]
+	[ ! -e lock ]
+	[ -s report ]
 }
 
 @test "after the death of the command, survivors that die leave no zombies" {
@@ -192,7 +201,7 @@ give_to_all() {
 	kill -KILL "$front"
 	await "$front"
 	is_alive "$ready"
-	run -75 "${as_nobody[@]}" --lock=run.lock true
+	gives 75 complete "${as_nobody[@]}" --lock=run.lock true
 	kill -KILL "$ready"
 	wait_until test ! -e run.lock
 }

@@ -1,8 +1,6 @@
 /* Durations as text and as numbers; and the clocks. */
 #include "base/duration.h"
 
-#include <sys/syscall.h>
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -118,10 +116,10 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 int64_t
 duration_of_clock(clockid_t clock)
 {
-	struct timespec now = { .tv_sec = 0 };
+	struct kernel_time now = { .seconds = 0 };
 
-	(void)syscall(SYS_clock_gettime, clock, &now);
-	return now.tv_sec * SECOND + now.tv_nsec;
+	(void)syscall(CALL_CLOCK_GETTIME, clock, &now);
+	return now.seconds * SECOND + now.nanoseconds;
 }
 
 int64_t
@@ -130,20 +128,20 @@ duration_now(void)
 	return duration_of_clock(CLOCK_MONOTONIC);
 }
 
-struct timespec
-duration_to_timespec(int64_t ns)
+struct kernel_time
+duration_to_kernel(int64_t ns)
 {
 	if (ns < 0)
 		ns = 0;
-	return (struct timespec){ ns / SECOND, ns % SECOND };
+	return (struct kernel_time){ ns / SECOND, ns % SECOND };
 }
 
 void
 duration_sleep(int64_t ns)
 {
-	const struct timespec time = duration_to_timespec(ns);
+	const struct kernel_time time = duration_to_kernel(ns);
 
-	(void)nanosleep(&time, NULL);
+	(void)syscall(CALL_CLOCK_NANOSLEEP, CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
 int64_t

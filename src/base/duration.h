@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/kernel.h"
+
 /* All times are in nanoseconds; points in time are of CLOCK_MONOTONIC, unless
  * they are said to be since the epoch. */
 #define MILLISECOND INT64_C(1000000)
@@ -27,8 +29,8 @@ char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 int64_t duration_of_clock(clockid_t clock);
 int64_t duration_now(void);
 
-/* Returns NS, or 0 where NS is below 0, for calls like ppoll(2). */
-struct timespec duration_to_timespec(int64_t ns);
+/* Returns NS, or 0 where NS is below 0, for system calls. */
+struct kernel_time duration_to_kernel(int64_t ns);
 
 /* Sleeps for NS nanoseconds, or until a signal handler has run. */
 void duration_sleep(int64_t ns);

@@ -2,13 +2,15 @@
 #include "base/fds.h"
 
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <unistd.h>
+
+#include "base/duration.h"
+#include "base/kernel.h"
 
 #define FIRST_OTHER 3
 
@@ -36,14 +38,14 @@ close_all_but(const int keep[], size_t count)
 				kept = (unsigned)keep[i];
 		}
 		if (first < kept)
-			(void)syscall(SYS_close_range, first, kept - 1, 0);
+			(void)syscall(CALL_CLOSE_RANGE, first, kept - 1, 0);
 	}
 }
 
 void
 fds_release(const int keep[], size_t count)
 {
-	(void)syscall(SYS_close_range, STDIN_FILENO, STDOUT_FILENO, 0);
+	(void)syscall(CALL_CLOSE_RANGE, STDIN_FILENO, STDOUT_FILENO, 0);
 	close_all_but(keep, count);
 	if (chdir("/") == -1)
 		return; /* no permission to search "/": the mount stays busy */
@@ -57,6 +59,18 @@ fds_close(int fd)
 	if (fd != -1)
 		(void)close(fd);
 	errno = why;
+}
+
+int
+fds_poll(struct pollfd *fds, size_t count, int64_t wait, const uint64_t *mask)
+{
+	const struct kernel_signals set = { .mask = mask == NULL ? 0 : *mask };
+	struct kernel_time left =
+	    duration_to_kernel(wait); /* is counted down */
+
+	/* libc's ppoll(3) takes a sigset_t: see signals.h. */
+	return (int)syscall(CALL_PPOLL, fds, count, &left,
+	                    mask == NULL ? NULL : &set, KERNEL_SIGNALS_SIZE);
 }
 
 int

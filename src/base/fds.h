@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Opens /dev/null with FLAGS of open(2) as each of 0, 1 and 2 that is closed:
@@ -16,6 +17,13 @@ void fds_release(const int keep[], size_t count);
 
 /* Closes FD, unless FD is -1. Keeps errno. */
 void fds_close(int fd);
+
+struct pollfd;
+
+/* As ppoll(2), for at most WAIT nanoseconds; MASK has the signals that are
+ * blocked meanwhile, or is NULL: those that are blocked already. */
+int fds_poll(struct pollfd *fds, size_t count, int64_t wait,
+             const uint64_t *mask);
 
 /* Bytes, and how many of them are written. */
 struct part {

@@ -1,8 +1,6 @@
 /* Paths that mean the same place later. */
 #include "base/path.h"
 
-#include <sys/syscall.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fds.h"
+#include "base/kernel.h"
 
 /* The kernel refuses what is too long, so nothing may be cut off before. */
 #define BUFFER_SIZE (PATH_MAX + 2)
@@ -69,7 +68,7 @@ path_open_directory(const char *path, int flags)
 	               (int)(strrchr(path, '/') - path), path);
 
 	const int fd =
-	    (int)syscall(SYS_openat2, AT_FDCWD, directory, how, sizeof(how));
+	    (int)syscall(CALL_OPENAT2, AT_FDCWD, directory, how, sizeof(how));
 
 	/* Sandboxes without openat2(2) (systemd's RestrictSUIDSGID=, gVisor
 	 * until 2026; EPERM: old containers): links are followed then. */

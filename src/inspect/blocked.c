@@ -1,10 +1,10 @@
 /* What a process is blocked in, in words: by the system call of the thread that
  * tells most, from /proc/ID/syscall. */
 #include <sys/select.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
+#include "base/kernel.h"
 #include "inspect/look.h"
 #include "inspect/scene.h"
 
@@ -21,14 +22,9 @@
 #define NAME_SIZE    64   /* of a file in /proc */
 #define PATH_SIZE    256  /* that is shown */
 #define FILE_SIZE    8192 /* of an epoll, less than 100 bytes a descriptor */
-#define CALLS_MAX    3
-#define LOWEST_STACK (UINT64_C(1) << 32)
+#define CALLS_MAX    4
 #define NAMED_MAX    4 /* descriptors that are named */
 #define POLLED_MAX   512
-
-#ifndef SYS_open /* on arm64, which has none of these calls: no number */
-enum { SYS_open = -6, SYS_pause, SYS_poll, SYS_select, SYS_epoll_wait };
-#endif
 
 /* The system calls that can block for long. The first row matches no call. */
 static const struct {
@@ -36,7 +32,6 @@ static const struct {
 	int calls[CALLS_MAX];
 } kinds[] = {
 	{ WAIT_OTHER, { -1 } },
-#ifdef __LP64__ /* else numbers and arguments differ */
 	{ WAIT_READ, { SYS_read, SYS_readv, SYS_pread64 } },
 	{ WAIT_READ, { SYS_recvfrom, SYS_recvmsg } },
 	{ WAIT_WRITE, { SYS_write, SYS_writev, SYS_pwrite64 } },
@@ -44,15 +39,25 @@ static const struct {
 	{ WAIT_CONNECT, { SYS_connect } },
 	{ WAIT_ACCEPT, { SYS_accept, SYS_accept4 } },
 	{ WAIT_OPEN, { SYS_open, SYS_openat } },
-	{ WAIT_LOCK, { SYS_flock, SYS_fcntl } },
-	{ WAIT_FUTEX, { SYS_futex } },
+	{ WAIT_LOCK, { SYS_flock, SYS_fcntl, SYS_fcntl64 } },
+	{ WAIT_FUTEX, { SYS_futex, CALL_FUTEX64 } },
 	{ WAIT_CHILD, { SYS_wait4, SYS_waitid } },
-	{ WAIT_SLEEP, { SYS_nanosleep, SYS_clock_nanosleep } },
-	{ WAIT_SIGNAL, { SYS_pause, SYS_rt_sigsuspend, SYS_rt_sigtimedwait } },
-	{ WAIT_POLL, { SYS_poll, SYS_ppoll } },
-	{ WAIT_SELECT, { SYS_select, SYS_pselect6 } },
-	{ WAIT_EPOLL, { SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2 } },
-#endif
+	{ WAIT_SLEEP,
+	  { SYS_nanosleep, SYS_clock_nanosleep, CALL_CLOCK_NANOSLEEP64 } },
+	{ WAIT_SIGNAL,
+	  { SYS_pause, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
+	    CALL_SIGTIMEDWAIT64 } },
+	{ WAIT_POLL, { SYS_poll, SYS_ppoll, CALL_PPOLL64 } },
+	{ WAIT_SELECT,
+	  { SYS_select, SYS__newselect, SYS_pselect6, CALL_PSELECT64 } },
+	{ WAIT_EPOLL, { SYS_epoll_wait, SYS_epoll_pwait, CALL_EPOLL_PWAIT2 } },
+};
+
+/* The same of socketcall(2), by its first argument: linux/net.h. */
+static const enum wait socket_calls[] = {
+	[3] = WAIT_CONNECT, [5] = WAIT_ACCEPT, [9] = WAIT_WRITE,
+	[10] = WAIT_READ,   [11] = WAIT_WRITE, [12] = WAIT_READ,
+	[16] = WAIT_WRITE,  [17] = WAIT_READ,  [18] = WAIT_ACCEPT,
 };
 
 /* Parts of the names of kernel functions that a thread sleeps in. They tell its
@@ -88,9 +93,9 @@ thread_parse(struct thread *thread)
 	for (size_t i = 0; i < ARGS; i++)
 		thread->args[i] = strtoull(at, &at, 16);
 
-	/* The stack is below only in a 32-bit process, whose calls have other
-	 * numbers. */
-	if (strtoull(at, NULL, 16) < LOWEST_STACK)
+	/* Calls have other numbers in a process of another width, which the
+	 * address of its stack tells. */
+	if ((strtoull(at, NULL, 16) > UINT32_MAX) != (ULONG_MAX > UINT32_MAX))
 		return;
 	thread->number = number;
 	for (size_t i = 0; i < COUNT(kinds); i++) {
@@ -102,6 +107,9 @@ thread_parse(struct thread *thread)
 				thread->wait = kinds[i].wait;
 		}
 	}
+	if (number == SYS_socketcall && thread->args[0] < COUNT(socket_calls) &&
+	    socket_calls[thread->args[0]] != WAIT_DEAD)
+		thread->wait = socket_calls[thread->args[0]];
 }
 
 /* By /proc/PID/mem, which reads up to the first page that is not mapped. */
@@ -228,6 +236,7 @@ say_signals(struct scene *scene)
 
 	/* sigwait(3) waits for the signals of its set, handler or not. */
 	if (scene->thread.number != SYS_rt_sigtimedwait &&
+	    scene->thread.number != CALL_SIGTIMEDWAIT64 &&
 	    ((caught & ~blocked) >> (SIGCHLD - 1) & 1) != 0)
 		say_children(scene, -1, words);
 	else
@@ -335,7 +344,7 @@ say_epoll(struct scene *scene)
 	scene->has_more = length <= 0 || length == sizeof(text) - 1;
 	for (char *at = text; (at = strstr(at, "tfd:")) != NULL;)
 		say_one(scene, (int)strtol(at + strlen("tfd:"), &at, 10));
-	say_polled(scene, thread->args[3], thread->number != SYS_epoll_pwait2);
+	say_polled(scene, thread->args[3], thread->number != CALL_EPOLL_PWAIT2);
 }
 
 static void
@@ -410,6 +419,14 @@ find_thread(struct scene *scene)
 		struct thread thread = { .id = ids->numbers[i], .alike = 1 };
 
 		read_thread(&thread);
+		/* socketcall(2) has its descriptor in memory. */
+		if (thread.number == SYS_socketcall) {
+			unsigned long fd = ULONG_MAX;
+
+			(void)read_memory(scene, thread.args[1], &fd,
+			                  sizeof(fd));
+			thread.args[0] = fd;
+		}
 		if (thread.rank > best->rank)
 			*best = thread;
 		else if (thread.rank == best->rank &&

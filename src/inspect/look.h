@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,7 +26,7 @@ struct sight {
 	char name[24]; /* "[sleep]" */
 
 	/* In depth, set last: only then the rest is valid. */
-	_Atomic bool is_whole;
+	atomic_int is_whole;
 	int64_t age;    /* nanoseconds */
 	int64_t cpu;    /* nanoseconds, of reaped children too */
 	char wait[512]; /* "sleeping", or "" */

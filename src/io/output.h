@@ -38,11 +38,16 @@ struct stream {
 /* What the front has carried, in memory that both watchers share. */
 struct output_facts {
 	struct terminal_facts terminal;
-	_Atomic int64_t heard_at;     /* the last output; first, the start of
-	                               * the target; 0: not yet */
-	_Atomic uint64_t relayed;     /* bytes written */
-	_Atomic uint64_t dropped;     /* bytes that could not be written */
-	_Atomic uint64_t undelivered; /* bytes that no reader took in time */
+	int64_t started;       /* the target: the supervisor writes this, */
+	atomic_int is_started; /* and then this */
+	/* For the supervisor, while the front goes on. They wrap around: with
+	 * 32 bits, a number of 64 could be read when half of it is written. */
+	atomic_uint heard_ms; /* the last output, or the target's start */
+	atomic_uint writes;
+	/* For the report, when the front has ended: */
+	uint64_t relayed;     /* bytes written */
+	uint64_t dropped;     /* bytes that could not be written */
+	uint64_t undelivered; /* bytes that no reader took in time */
 };
 
 struct output {

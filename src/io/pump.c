@@ -79,7 +79,7 @@ read_chunk(struct output *output, struct stream *stream)
 		return false;
 	}
 	output->quiet_since = duration_now();
-	output->facts->heard_at = output->quiet_since;
+	output->facts->heard_ms = (unsigned)(output->quiet_since / MILLISECOND);
 	stream->chunk = (struct part){ text, (size_t)length, 0 };
 	stream->copy = stream->chunk;
 	if (stream->has_returns) {
@@ -114,6 +114,7 @@ deliver(struct output *output, struct stream *stream)
 	    fds_write_part(stream->out_fd, chunk, stream->may_block);
 
 	output->facts->relayed += chunk->written - before;
+	output->facts->writes += chunk->written > before;
 	if (why == EPIPE) {
 		hang_up(stream);
 	} else if (why != 0 && why != EAGAIN) {
@@ -220,9 +221,11 @@ prepare(const struct output *output, struct pollfd polled[])
 static int64_t
 end_of_patience(const struct output *output)
 {
-	const int64_t heard_at = output->facts->heard_at;
+	const struct output_facts *const facts = output->facts;
 	const int64_t since =
-	    heard_at > output->quiet_since ? heard_at : output->quiet_since;
+	    facts->is_started && facts->started > output->quiet_since
+	        ? facts->started
+	        : output->quiet_since;
 
 	for (size_t i = 0; i < output->count; i++) {
 		if (is_pending(&output->streams[i]))
@@ -277,9 +280,8 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 		until = next < until ? next : until;
 	}
 
-	const struct timespec left =
-	    duration_to_timespec(until - duration_now());
-	const int ready = ppoll(polled, AT_COUNT, &left, NULL);
+	const int ready =
+	    fds_poll(polled, AT_COUNT, until - duration_now(), NULL);
 
 	if (ready == -1)
 		return 0; /* EINTR: after a stop */

@@ -9,8 +9,8 @@
 /* The modes of the caller's terminal, in memory that both watchers share: who
  * is left alive gives the terminal back. */
 struct terminal_facts {
-	_Atomic bool is_raw;  /* instead of MODES */
-	_Atomic bool is_over; /* no more keys: the command has exited, or been
+	atomic_int is_raw;    /* instead of MODES */
+	atomic_int is_over;   /* no more keys: the command has exited, or been
 	                       * hung up */
 	struct termios modes; /* before it was raw, or shared */
 };

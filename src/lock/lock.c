@@ -3,7 +3,6 @@
 
 #include <sys/file.h>
 #include <sys/inotify.h>
-#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fds.h"
+#include "base/kernel.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "proc/procfs.h"
@@ -275,12 +275,9 @@ await(struct lock *lock, const struct lock_wait *wait)
 	         !is_named(&lock->file))
 		left = 0;
 
-	struct timespec time = duration_to_timespec(left);
 	const uint64_t mask = wait->callers_mask & ~SIGNALS_TERMINATING;
-	/* Not ppoll(3): libc's sigset_t lacks signals 32 to 34 (signals.h). */
 	const bool is_orphan =
-	    syscall(SYS_ppoll, fds, COUNT, &time, &mask, sizeof(mask)) > 0 &&
-	    fds[PARENT].revents != 0;
+	    fds_poll(fds, COUNT, left, &mask) > 0 && fds[PARENT].revents != 0;
 
 	fds_close(fds[HOLDER].fd);
 	fds_close(fds[CHANGES].fd);

@@ -2,7 +2,6 @@
 #include "proc/procfs.h"
 
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <ctype.h>
 #include <dirent.h>
@@ -16,6 +15,7 @@
 
 #include "base/duration.h"
 #include "base/fds.h"
+#include "base/kernel.h"
 #include "base/text.h"
 
 #define PATH_SIZE 64
@@ -173,7 +173,7 @@ procfs_dir(pid_t pid)
 int
 procfs_kill(int dir, int signal)
 {
-	return (int)syscall(SYS_pidfd_send_signal, dir, signal, NULL, 0);
+	return (int)syscall(CALL_PIDFD_SEND_SIGNAL, dir, signal, NULL, 0);
 }
 
 ssize_t

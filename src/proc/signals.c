@@ -3,7 +3,6 @@
 
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/kernel.h"
 #include "base/status.h"
 
 #define SIGNAL_MAX 64
@@ -36,34 +36,42 @@ static const char names[FIRST_REAL_TIME][8] = {
 int
 signals_mask(int how, uint64_t mask, uint64_t *old)
 {
-	return (int)syscall(SYS_rt_sigprocmask, how, &mask, old, sizeof(mask));
+	const struct kernel_signals set = { .mask = mask };
+	struct kernel_signals before = { .mask = 0 };
+	const int result = (int)syscall(SYS_rt_sigprocmask, how, &set, &before,
+	                                KERNEL_SIGNALS_SIZE);
+
+	if (old != NULL)
+		*old = before.mask;
+	return result;
 }
 
 int
 signals_open(void)
 {
-	static const uint64_t all = SIGNALS_ALL;
+	static const struct kernel_signals all = { .mask = SIGNALS_ALL };
 
-	return (int)syscall(SYS_signalfd4, -1, &all, sizeof(all),
+	return (int)syscall(SYS_signalfd4, -1, &all, KERNEL_SIGNALS_SIZE,
 	                    SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 int
 signals_take(uint64_t mask, siginfo_t *info, int64_t wait)
 {
-	const struct timespec time = duration_to_timespec(wait);
+	const struct kernel_signals set = { .mask = mask };
+	const struct kernel_time time = duration_to_kernel(wait);
 
-	return (int)syscall(SYS_rt_sigtimedwait, &mask, info, &time,
-	                    sizeof(mask));
+	return (int)syscall(CALL_SIGTIMEDWAIT, &set, info, &time,
+	                    KERNEL_SIGNALS_SIZE);
 }
 
 uint64_t
 signals_pending(void)
 {
-	uint64_t pending = 0;
+	struct kernel_signals pending = { .mask = 0 };
 
-	(void)syscall(SYS_rt_sigpending, &pending, sizeof(pending));
-	return pending;
+	(void)syscall(SYS_rt_sigpending, &pending, KERNEL_SIGNALS_SIZE);
+	return pending.mask;
 }
 
 bool
@@ -130,7 +138,7 @@ signal_reset(int signal)
 	static const uint64_t by_default[8] = { 0 };
 
 	(void)syscall(SYS_rt_sigaction, signal, by_default, NULL,
-	              sizeof(uint64_t));
+	              KERNEL_SIGNALS_SIZE);
 }
 
 _Noreturn void

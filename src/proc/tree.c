@@ -3,7 +3,6 @@
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include <poll.h>
 #include <sched.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fds.h"
+#include "base/kernel.h"
 #include "proc/procfs.h"
 
 #define TREE_MAX     PROCFS_LIST_MAX
@@ -67,20 +67,24 @@ wait_usage(long *memory)
 int
 pidfd_open(pid_t pid)
 {
-	return (int)syscall(SYS_pidfd_open, pid, 0);
+	return (int)syscall(CALL_PIDFD_OPEN, pid, 0);
+}
+
+pid_t
+plain_fork(int exit_signal)
+{
+	/* The library's clone(2) wants a stack and a function. */
+#ifdef __s390__ /* there, the stack is the first argument: clone(2) */
+	return (pid_t)syscall(SYS_clone, 0, exit_signal, 0, 0, 0);
+#else
+	return (pid_t)syscall(SYS_clone, exit_signal, 0, 0, 0, 0);
+#endif
 }
 
 pid_t
 helper_fork(void)
 {
-	/* The library's clone(2) wants a stack and a function. After the raw
-	 * call libc keeps the parent's thread ID, which the functions read that
-	 * tree.h forbids. */
-#ifdef __s390__ /* there, the stack is the first argument: clone(2) */
-	const pid_t helper = (pid_t)syscall(SYS_clone, 0, EXIT_SIGNAL, 0, 0, 0);
-#else
-	const pid_t helper = (pid_t)syscall(SYS_clone, EXIT_SIGNAL, 0, 0, 0, 0);
-#endif
+	const pid_t helper = plain_fork(EXIT_SIGNAL);
 
 	/* A parent that has died before is not noticed: then the helper ends by
 	 * itself, or as an orphan of the tree. */

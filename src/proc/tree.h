@@ -31,10 +31,15 @@ int64_t wait_usage(long *memory);
 /* As pidfd_open(2): unlike a directory in /proc, a pidfd can be polled. */
 int pidfd_open(pid_t pid);
 
+/* Forks a process of wdrun's own, at whose death the parent gets EXIT_SIGNAL:
+ * as _Fork(3), which not each libc has, but in one system call. libc does not
+ * know the child's thread ID: so the child must end by _exit(2), and call
+ * neither raise(3), abort(3) nor pthread functions. */
+pid_t plain_fork(int exit_signal);
+
 /*
- * Forks a helper, as fork(2): a process of wdrun's own, which makes the calls
- * that may block. The kernel kills it when its parent dies. It must end by
- * _exit(2), and call neither raise(3), abort(3) nor pthread functions.
+ * Forks a helper, by plain_fork(): it makes the calls that may block. The
+ * kernel kills it when its parent dies.
  *
  * A helper is a clone child (waitid(2)): its exit signal is not SIGCHLD, so
  * that waitid() without __WALL and __WCLONE does not see the helper, and ECHILD

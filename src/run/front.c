@@ -47,7 +47,7 @@ front_carry(struct run *run, int64_t until)
 	if ((found & PUMP_FOUND) != 0)
 		run->facts->is_complete = true;
 	/* Before the target's start, the silence is not its own. */
-	if ((found & PUMP_SILENT) != 0 && run->facts->started != 0)
+	if ((found & PUMP_SILENT) != 0 && run->facts->output.is_started)
 		run->facts->is_silent = true;
 	if (found != 0)
 		wake_supervisor(run);
@@ -63,7 +63,7 @@ front_pass_on(struct run *run, const siginfo_t *info)
 	/* To the whole job, with the target, unless that is not started yet. An
 	 * inherited timer's SIGALRM is SI_KERNEL, too. */
 	const bool from_terminal =
-	    info->si_code == SI_KERNEL && run->facts->started != 0 &&
+	    info->si_code == SI_KERNEL && run->facts->output.is_started &&
 	    (SIGNAL_BIT(signal) & SIGNALS_OF_TERMINAL) != 0;
 
 	/* While the job was stopped, SIGWINCH went to the shell only. */
@@ -146,7 +146,7 @@ leave_behind(struct run *run)
 {
 	int keep[OUTPUT_FDS] = { 0 };
 
-	if (_Fork() != 0)
+	if (plain_fork(SIGCHLD) != 0)
 		return;
 	output_keep(&run->output, true, keep);
 	/* stderr may be another program's by then. */
@@ -187,7 +187,7 @@ end_of_drain(const struct run *run, int64_t began, int64_t taken)
 	                        stop == REASON_PARENT_LOST ||
 	                        stop == REASON_TIMEOUT;
 	const int64_t timeout =
-	    duration_add(run->facts->started, run->options.timeout);
+	    duration_add(run->facts->output.started, run->options.timeout);
 	const int64_t end = duration_add(began, run->options.kill_after);
 	const int64_t patience = taken + READER_PATIENCE;
 

@@ -202,9 +202,10 @@ add_all(struct strbuf *line, const struct run *run)
 	                 (const char *const *)options->command);
 	json_add_text(line, "directory", run->report.directory);
 	json_add_number(line, "started", facts->started_at / SECOND);
-	json_add_number(
-	    line, "elapsed_ms",
-	    facts->started == 0 ? 0 : (end - facts->started) / MILLISECOND);
+	json_add_number(line, "elapsed_ms",
+	                facts->output.started == 0
+	                    ? 0
+	                    : (end - facts->output.started) / MILLISECOND);
 	add_end(line, facts);
 	/* As $? in a shell. */
 	json_add_number(line, "status",

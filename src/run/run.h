@@ -22,7 +22,6 @@
 #include "watchdog.h"
 
 #define LOOK_BUDGET     (50 * MILLISECOND) /* a stop's signal waits for it */
-#define FRONT_DIED      0x40000000U        /* FUTEX_OWNER_DIED of the kernel */
 #define ORDERS_MAX      8192 /* that wait: a power of 2, as the counters wrap */
 #define READER_PATIENCE (2 * SECOND) /* with one that takes nothing */
 
@@ -55,8 +54,8 @@ struct target {
 	struct outcome outcome; /* unknown until it has exited */
 	bool exited_by_itself;  /* before wdrun began to end the run */
 	bool dumped_core;
-	_Atomic bool has_exited; /* its zombie is kept until the tree is gone;
-	                          * set last: the rest is valid then */
+	atomic_int has_exited; /* its zombie is kept until the tree is gone;
+	                        * set last: the rest is valid then */
 };
 
 /* What either watcher may have to act by, or tell, in memory that all of
@@ -68,28 +67,26 @@ struct facts {
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
 	enum reason reason;                /* the first to end the tree */
-	_Atomic unsigned suspends; /* of the job, and its resumptions; odd: the
-	                            * front is to stop, by SUSPEND_SIGNAL */
+	atomic_uint suspends; /* of the job, and its resumptions; odd: the
+	                       * front is to stop, by SUSPEND_SIGNAL */
 	int suspend_signal;
-	_Atomic bool has_outcome; /* of the supervisor */
-	bool tree_is_empty;       /* before the target's fork, too */
-	int64_t started_at;       /* wdrun, since the epoch */
-	_Atomic int64_t started;  /* the target; 0: not yet */
-	int64_t ended;            /* the run; 0: not yet, or in a take-over */
+	atomic_int has_outcome; /* of the supervisor */
+	bool tree_is_empty;     /* before the target's fork, too */
+	int64_t started_at;     /* wdrun, since the epoch */
+	int64_t ended;          /* the run; 0: not yet, or in a take-over */
 	int exec_error; /* why COMMAND was not executed: errno; 0: it was */
 	char interpreter[INTERPRETER_SIZE]; /* that is missing; or "" */
 	struct outcome outcome;             /* of wdrun */
-	bool is_locked_out;       /* a lock is held by another process */
-	_Atomic bool is_released; /* resources_release() is done, or in vain */
+	bool is_locked_out;     /* a lock is held by another process */
+	atomic_int is_released; /* resources_release() is done, or in vain */
 	uint64_t stopped; /* processes that got the first signal of a stop */
 	uint64_t killed;  /* processes that got SIGKILL */
 	int64_t cpu;      /* of the tree: wait_usage() */
 	long memory;
 	struct output_facts output;
-	_Atomic unsigned front;   /* its PID; FRONT_DIED, when it has died */
-	_Atomic bool is_complete; /* the text of --until was written */
-	_Atomic bool is_silent;   /* --idle-timeout is over: reset when seen */
-	_Atomic unsigned given, taken; /* orders: front.c, supervisor.c */
+	atomic_int is_complete;   /* the text of --until was written */
+	atomic_int is_silent;     /* --idle-timeout is over: reset when seen */
+	atomic_uint given, taken; /* orders: front.c, supervisor.c */
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
@@ -222,7 +219,7 @@ void front_drain(struct run *run);
 /* --- supervisor.c --------------------------------------------------------- */
 
 /* Has the front look at the facts, by SIGCHLD; or continues it, by SIGCONT.
- * Does nothing in a take-over. */
+ * Does nothing in a take-over, or without a front. */
 void supervisor_signal_front(const struct run *run, int signal);
 
 /* Whether the front is alive. */

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/fds.h"
+#include "base/message.h"
 #include "proc/signals.h"
 #include "run/run.h"
 
@@ -36,19 +38,13 @@ supervisor_start(struct run *run)
 bool
 supervisor_has_front(const struct run *run)
 {
-	const pid_t parent = getppid();
-
-	/* From another PID namespace, a parent has no PID here. */
-	return parent == run->watchers.front ||
-	       (parent == 0 && (run->facts->front & FRONT_DIED) == 0);
+	return getppid() == run->watchers.front;
 }
 
-/* Not to a front in another PID namespace ("unshare --pid" without a fork),
- * which has no PID here; nor to a dead one, whose PID may be another's. */
 void
 supervisor_signal_front(const struct run *run, int signal)
 {
-	if (getppid() == run->watchers.front)
+	if (supervisor_has_front(run)) /* else the PID may be another's */
 		(void)kill(run->watchers.front, signal);
 }
 
@@ -212,7 +208,7 @@ supervisor_sees_progress(struct run *run)
 	const uint64_t before = run->activity;
 
 	tree_read(&run->tree, NEVER);
-	run->activity = tree_activity(&run->tree) + run->facts->output.relayed;
+	run->activity = tree_activity(&run->tree) + run->facts->output.writes;
 	return run->activity != before;
 }
 
@@ -239,10 +235,9 @@ supervisor_wait(struct run *run, int64_t until)
 		                { run->parent_fd, POLLIN, 0 } };
 	siginfo_t info;
 	int64_t wait = until - duration_now();
-	const struct timespec left = duration_to_timespec(wait);
 
 	if (run->parent_fd != -1) {
-		(void)ppoll(fds, 2, &left, NULL);
+		(void)fds_poll(fds, 2, wait, NULL);
 		wait = 0;
 	}
 	/* Signals only wake this process up. Others may send them for ever. */

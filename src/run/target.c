@@ -148,9 +148,10 @@ send_early_signals(const struct run *run)
 int
 target_start(struct run *run)
 {
-	/* Not _Fork(3): to copy the page tables, and the pages that the target
-	 * writes to, costs a tenth of a start. Until its exec the target has
-	 * this process's memory, and this process waits. NOLINTBEGIN(*ork) */
+	/* Not plain_fork(): to copy the page tables, and the pages that the
+	 * target writes to, costs a tenth of a start. Until its exec the target
+	 * has this process's memory, and this process waits. NOLINTBEGIN(*ork)
+	 */
 	const pid_t target = vfork();
 
 	if (target == -1)

@@ -149,13 +149,19 @@ tell_heartbeat(struct run *run, int64_t now)
 
 	if (now < *due || run->paused_at != NEVER)
 		return;
-	*due = duration_add(run->facts->output.heard_at, options->heartbeat);
+
+	const unsigned heard_ms = run->facts->output.heard_ms;
+	/* Taken after that, which the front may just have written. */
+	const unsigned now_ms = (unsigned)(duration_now() / MILLISECOND);
+
+	*due = duration_add(now - (now_ms - heard_ms) * MILLISECOND,
+	                    options->heartbeat);
 	if (*due > now)
 		return;
 	*due = duration_add(now, options->heartbeat);
 	strbuf_addf(&line, "%.*s: %s elapsed", SHOWN_MAX,
 	            options->name != NULL ? options->name : options->command[0],
-	            format_seconds(now - run->facts->started, time));
+	            format_seconds(now - run->facts->output.started, time));
 	if (end != NEVER)
 		strbuf_addf(&line, ", %s left",
 		            format_seconds(end - now, time));
@@ -179,11 +185,11 @@ tell_end(const struct run *run)
 	char cpu[DURATION_TEXT_SIZE];
 
 	if (!run->options.verbose || run->options.is_timeout ||
-	    facts->started == 0 || facts->ended == 0)
+	    facts->output.started == 0 || facts->ended == 0)
 		return;
 	message("ended with status %d after %s; %s of CPU time, at most %ld "
 	        "KiB of memory",
 	        base + outcome.value,
-	        duration_format(facts->ended - facts->started, elapsed),
+	        duration_format(facts->ended - facts->output.started, elapsed),
 	        duration_format(facts->cpu, cpu), facts->memory);
 }

@@ -3,12 +3,17 @@
  */
 #include "inspect/scene.h"
 
-#include <sys/syscall.h>
-
+#include "base/kernel.h"
 #include "check.h"
 
 #define ARGUMENTS " 0x3 0x4 0x5 0x6 0x7 0x8"
-#define PLACE     " 0x7ffe715fb9a8 0x7fa3fc112503\n"
+#ifdef __LP64__
+#define PLACE       " 0x7ffe715fb9a8 0x7fa3fc112503\n"
+#define OTHER_PLACE " 0xffffd000 0xf7f1a000\n"
+#else
+#define PLACE       " 0xffffd000 0xf7f1a000\n"
+#define OTHER_PLACE " 0x7ffe715fb9a8 0x7fa3fc112503\n"
+#endif
 
 /* Of none of these is a call known. */
 static const char *const broken[] = {
@@ -19,8 +24,8 @@ static const char *const broken[] = {
 	"0" PLACE,
 	"0" ARGUMENTS,
 	"x" ARGUMENTS PLACE,
-	/* A stack below 4 GiB may belong to a 32-bit process. */
-	"0" ARGUMENTS " 0xffffd000 0xf7f1a000\n",
+	/* Of a process of another width, as the stack tells. */
+	"0" ARGUMENTS OTHER_PLACE,
 };
 
 static const struct {
@@ -31,22 +36,28 @@ static const struct {
 	{ WAIT_WRITE,
 	  { SYS_write, SYS_writev, SYS_pwrite64, SYS_sendto, SYS_sendmsg } },
 	{ WAIT_CONNECT, { SYS_connect } },
-	{ WAIT_ACCEPT, { SYS_accept, SYS_accept4 } },
+	{ WAIT_ACCEPT, { SYS_accept4 } },
 	{ WAIT_OPEN, { SYS_openat } },
 	{ WAIT_LOCK, { SYS_flock, SYS_fcntl } },
 	{ WAIT_FUTEX, { SYS_futex } },
 	{ WAIT_CHILD, { SYS_wait4, SYS_waitid } },
-	{ WAIT_SLEEP, { SYS_nanosleep, SYS_clock_nanosleep } },
-	{ WAIT_SIGNAL, { SYS_rt_sigsuspend, SYS_rt_sigtimedwait } },
-	{ WAIT_POLL, { SYS_ppoll } },
-	{ WAIT_SELECT, { SYS_pselect6 } },
-	{ WAIT_EPOLL, { SYS_epoll_pwait } },
-#ifndef __aarch64__ /* arm64 has only the newer calls, which do the same */
+	{ WAIT_SLEEP, { SYS_nanosleep, CALL_CLOCK_NANOSLEEP } },
+	{ WAIT_SIGNAL, { SYS_rt_sigsuspend, CALL_SIGTIMEDWAIT } },
+	{ WAIT_POLL, { CALL_PPOLL } },
+	{ WAIT_SELECT, { SYS_pselect6, CALL_PSELECT64 } },
+	{ WAIT_EPOLL, { SYS_epoll_pwait, CALL_EPOLL_PWAIT2 } },
+#ifdef __x86_64__ /* not each architecture has these */
+	{ WAIT_ACCEPT, { SYS_accept } },
 	{ WAIT_OPEN, { SYS_open } },
 	{ WAIT_SIGNAL, { SYS_pause } },
 	{ WAIT_POLL, { SYS_poll } },
 	{ WAIT_SELECT, { SYS_select } },
 	{ WAIT_EPOLL, { SYS_epoll_wait } },
+#endif
+#ifdef __i386__
+	{ WAIT_SELECT, { SYS__newselect } },
+	{ WAIT_LOCK, { SYS_fcntl64 } },
+	{ WAIT_CONNECT, { SYS_socketcall } }, /* its first argument is 3 */
 #endif
 	{ WAIT_OTHER,
 	  { SYS_getpid, SYS_read + (INT64_C(1) << 32), INT64_MAX } },

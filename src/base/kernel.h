@@ -1,0 +1,96 @@
+#pragma once
+
+/*
+ * What the C library, or the kernel headers that it came with, may lack: the
+ * numbers of system calls, and the kernel's form of what they take.
+ */
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+
+/* With 32 bits a copy of the output would end at 2 GiB, and a claim of
+ * --cleanup would not fit. Before version 2.34 glibc does not know _TIME_BITS:
+ * there the times of files end in 2038. */
+_Static_assert(sizeof(off_t) == 8, "needs -D_FILE_OFFSET_BITS=64");
+#if !defined __GLIBC__ || __GLIBC__ * 100 + __GLIBC_MINOR__ >= 234
+_Static_assert(sizeof(time_t) == 8, "needs -D_TIME_BITS=64");
+#endif
+
+/* From 403 on, a call has the same number on each architecture, but that MIPS
+ * adds a base to all of its numbers. */
+#ifdef __NR_Linux
+#define CALL(number) (__NR_Linux + (number))
+#else
+#define CALL(number) (number)
+#endif
+
+enum {
+	CALL_PIDFD_SEND_SIGNAL = CALL(424),
+	CALL_PIDFD_OPEN = CALL(434),
+	CALL_CLOSE_RANGE = CALL(436),
+	CALL_OPENAT2 = CALL(437),
+	CALL_EPOLL_PWAIT2 = CALL(441),
+
+	/* With times of 64 bits, only where a long has 32: */
+	CALL_CLOCK_GETTIME64 = CALL(403),
+	CALL_CLOCK_NANOSLEEP64 = CALL(407),
+	CALL_PSELECT64 = CALL(413),
+	CALL_PPOLL64 = CALL(414),
+	CALL_SIGTIMEDWAIT64 = CALL(421),
+	CALL_FUTEX64 = CALL(422),
+#ifdef __LP64__
+	CALL_CLOCK_GETTIME = SYS_clock_gettime,
+	CALL_CLOCK_NANOSLEEP = SYS_clock_nanosleep,
+	CALL_PPOLL = SYS_ppoll,
+	CALL_SIGTIMEDWAIT = SYS_rt_sigtimedwait,
+#else
+	CALL_CLOCK_GETTIME = CALL_CLOCK_GETTIME64,
+	CALL_CLOCK_NANOSLEEP = CALL_CLOCK_NANOSLEEP64,
+	CALL_PPOLL = CALL_PPOLL64,
+	CALL_SIGTIMEDWAIT = CALL_SIGTIMEDWAIT64,
+#endif
+
+/* Calls that are missing on some architectures, and one in musl with 32 bits:
+ * no call has the number that they have then. */
+#ifndef SYS_open /* arm64, riscv64 */
+	SYS_open = -10,
+	SYS_pause,
+	SYS_poll,
+	SYS_epoll_wait,
+#endif
+#ifndef SYS_accept /* i386, s390x */
+	SYS_accept = -5,
+#endif
+#ifndef SYS_fcntl64 /* where a long has 64 bits */
+	SYS_fcntl64 = -4,
+#endif
+#ifndef SYS_clock_nanosleep
+	SYS_clock_nanosleep = -3,
+#endif
+#ifndef SYS_socketcall /* all but i386 and s390x */
+	SYS_socketcall = -2,
+#endif
+#ifndef SYS_select /* arm64, mips64el, riscv64 */
+	SYS_select = -1,
+#endif
+#ifndef SYS__newselect /* all but arm, i386, mips64el */
+	SYS__newselect = -1,
+#endif
+};
+
+/* struct __kernel_timespec of linux/time_types.h, which musl-gcc lacks. */
+struct kernel_time {
+	int64_t seconds;
+	int64_t nanoseconds;
+};
+
+/* The kernel's sigset_t: one word, but two on MIPS, which has 128 signals. */
+struct kernel_signals {
+	uint64_t mask; /* of the signals 1 to 64 */
+	uint64_t rest;
+};
+
+#define KERNEL_SIGNALS_SIZE ((size_t)_NSIG / 64 * sizeof(uint64_t))
