@@ -259,7 +259,8 @@ reap_others(const struct run *run)
 
 	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL,
 	                          &info)) > 0 &&
-	       child != run->watchers.supervisor && child != run->target->pid)
+	       child != run->watchers.supervisor &&
+	       (child != run->target->pid || run->target->has_exited))
 		(void)wait_peek(child, WEXITED | __WALL, &info);
 }
 
@@ -329,12 +330,11 @@ watch_supervisor(struct run *run)
 	/* It may hang in resources_release(), where this process would, too. */
 	if (!*is_dead || (known.lateness > 1 && run->facts->has_outcome))
 		run->facts->is_released = true;
-	/* With SIGKILL pending, the supervisor does not reap: so the target
-	 * keeps its PID. Others of the tree are out of reach. */
-	if (!*is_dead && !run->facts->has_outcome) {
-		run->tree.target = run->target->pid;
+	/* With SIGKILL pending, the supervisor does not reap: so a target that
+	 * lives keeps its PID. Others of the tree are out of reach. */
+	if (!*is_dead && !run->facts->has_outcome && !run->target->has_exited &&
+	    (run->tree.target = run->target->pid) != 0)
 		tree_signal_target(&run->tree, SIGKILL);
-	}
 	/* The children of a supervisor that is not dead are not ours. */
 	return run->facts->has_outcome || !*is_dead;
 }
@@ -351,7 +351,8 @@ take_over(struct run *run)
 	run->watchers.has_taken_over = true;
 	/* With older children, the target is no child of this process, and may
 	 * be reaped. 0, any child: it was not forked. */
-	if (wait_peek(target, WEXITED | WNOWAIT, &info) != CHILD_NONE_LEFT)
+	if (!run->target->has_exited &&
+	    wait_peek(target, WEXITED | WNOWAIT, &info) != CHILD_NONE_LEFT)
 		run->tree.target = target;
 	enter(run, REASON_SUPERVISOR_LOST, duration_now());
 	/* With older children, the front is no subreaper: its children are not
@@ -572,7 +573,7 @@ stop_tree(struct run *run, enum reason why)
 	 * the first signal": POSIX.1-2024, timeout, -k. */
 	if (!is_cancel || run->options.is_timeout)
 		run->due[CLOCK_TIMEOUT] = NEVER;
-	run->due[CLOCK_REAP] = now + MILLISECOND; /* for orphans */
+	run->due[CLOCK_ORPHANS] = now + MILLISECOND;
 	/* Beside a tree that leaves little of the processors to this process,
 	 * SIGKILL does not wait for the rest of the first signals. */
 	const size_t count =

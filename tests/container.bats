@@ -62,13 +62,13 @@ escape=(escape fork setsid stubborn)
 		for _ in {1..10}; do escape --live & done
 		jobs -p >orphans; echo "ready $$"; exit 3'
 	mapfile -t orphans <orphans
-	wait_until is_zombie "$target"
+	wait_until is_gone "$ready"
 
 	# One SIGCHLD can stand for many deaths, also shortly after another.
 	kill -KILL "${orphans[0]}"
 	pause 0.02
 	kill -KILL "${orphans[@]:1:8}"
-	wait_until has_children 2 "$supervisor" # the target, and the last one
+	wait_until has_children 1 "$supervisor"
 	kill -KILL "${orphans[9]}"
 	gives 3 finish
 }

@@ -56,8 +56,8 @@ say() {
 	mkfifo requests
 	gives 124 complete_late "$WDRUN" -t LIMIT "${stop[@]}" bash -c '
 		echo "ready $$"; cat requests; true'
-	[[ $stderr =~ wdrun:\ +$ready\ bash\ -c\ .*\ \[S\ [0-9]+s\]:\ waiting\ for\ child\ ([0-9]+)$end(.*) ]]
-	[[ ${BASH_REMATCH[2]} =~ ^wdrun:\ \ \ \ +${BASH_REMATCH[1]}\ cat\ requests\ \[S\ [0-9]+s\]:\ opening ]]
+	[[ $stderr =~ wdrun:\ +$ready\ bash\ -c\ .*\ \[S\ [0-9]+s[^]]*\]:\ waiting\ for\ child\ ([0-9]+)$end(.*) ]]
+	[[ ${BASH_REMATCH[2]} =~ ^wdrun:\ \ \ \ +${BASH_REMATCH[1]}\ cat\ requests\ \[S\ [0-9]+s[^]]*\]:\ opening ]]
 }
 
 # bats test_tags=slow
@@ -132,7 +132,7 @@ say() {
 	gives 124 complete_late setpriv --reuid=65534 --regid=65534 --clear-groups \
 		./wdrun -i LIMIT "${stop[@]}" bash -c './block secret | tee /dev/stderr | cat; true'
 	# The writer may be the process that may not be read.
-	[[ $stderr =~ wdrun:\ +[0-9]+\ [^$'\n']*block\ secret\ \[S\ [0-9]+s\]$'\n' ]]
+	[[ $stderr =~ wdrun:\ +[0-9]+\ [^$'\n']*block\ secret\ \[S\ [0-9]+s[^]]*\]$'\n' ]]
 	[[ $stderr =~ \ tee\ /dev/stderr\ \[S\ [^$'\n']*\]:\ reading\ fd\ 0\ \(pipe\)$'\n' ]]
 	[[ $stderr != *nobody* ]]
 }

@@ -139,6 +139,11 @@ is_dead() {
 	no is_alive "$1"
 }
 
+# Dead and reaped.
+is_gone() {
+	[ ! -e "/proc/$1" ]
+}
+
 is_zombie() {
 	look_at "$1"
 	[ "$process_state" = Z ]
@@ -332,6 +337,11 @@ says_ready() {
 find_watchers() {
 	first_child "$front" && supervisor=$child || return
 	first_child "$supervisor" && target=$child
+}
+
+# The target of the run is reaped, and the process that said `ready` outlives it.
+lingers() {
+	first_child "$supervisor" && [ "$child" = "$ready" ]
 }
 
 # sleep_on PID...: for a second, none of these gives up the CPU, or loses it.

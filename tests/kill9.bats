@@ -12,7 +12,7 @@ on_record=(--lock=lock --name=nightly --report=report)
 # The target has exited with 3.
 lingering() {
 	underway "${on_record[@]}" --survivors=wait escape -x 3 fork setsid stubborn
-	wait_until is_zombie "$target"
+	wait_until lingers
 }
 
 # The target has ended by the first signal, and the stop goes on.

@@ -93,7 +93,7 @@ is_taken() {
 	hold "$WDRUN" --lock=lock --survivors=wait escape -x 0 fork setsid
 	front=$holder
 	find_watchers
-	wait_until is_zombie "$target"
+	wait_until lingers
 	no flock -n lock true
 	is_busy 75
 	has_text lock "$holder"

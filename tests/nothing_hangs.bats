@@ -196,8 +196,7 @@ stops_survivors() {
 		-i 1000 --idle-unless-busy -k 50ms sh -c '(sleep 0.6; echo late) & exit 4'
 	[ "$output$stderr" = late ]
 	gives 4 late directly --survivors=wait -t LIMIT --report=report bash -c '
-		(until grep -q "^State:.Z" "/proc/$$/status"; do pause 0.02; done
-			exec escape) & exit 4'
+		(while [ -e "/proc/$$" ]; do pause 0.02; done; exec escape) & exit 4'
 	reported '"reason_code":"timeout"'
 	nobody_is_left
 }
@@ -213,9 +212,17 @@ stops_survivors() {
 	nobody_is_left
 }
 
+@test "a survivor that waits for the end of the command's process sees it" {
+	gives 3 directly --idle-after-exit=20 --max-after-exit=20 bash -c '
+		(while kill -0 $$; do pause 0.02; done; echo seen >work) 2>/dev/null & exit 3'
+	has_text work seen
+	[ -z "$stderr" ]
+	gives 3 directly --survivors=wait sh -c 'tail -s .1 --pid=$$ -n 0 -f /dev/null & exit 3'
+}
+
 @test "a signal while survivors linger reaches their group, a terminating one ends them" {
 	underway --survivors=wait sh -c 'sigcount & exit 3'
-	wait_until is_zombie "$target"
+	wait_until lingers
 	kill -USR1 "$front"
 	wait_until has_lines 1 'got 10'
 	ended_by TERM 3

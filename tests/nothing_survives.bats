@@ -130,6 +130,20 @@ reaches() {
 	nobody_is_left
 }
 
+# bats test_tags=slow
+@test "an orphan gets the first signal, however late in a stop it comes" {
+	# Its parent ends 1.5 s after the signal, and is no child of the supervisor, which
+	# is not told of that.
+	underway -k never bash -c 'trap "" TERM
+		(await_file go; env --default-signal sigcount >late & await_file late; sleep 1.5) &
+		echo "ready $$"; wait; while :; do sleep 1000; done'
+	kill -TERM "$front"
+	echo >go
+	wait_until grep -qsx 'got 15' late
+	ended_by KILL 137
+	wait_until nobody_is_left
+}
+
 # Each process of a chain dies of the signal, and so leaves the next one to the
 # supervisor; a shell with a trap dies only when its child is dead.
 # bats test_tags=tree

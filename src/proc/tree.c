@@ -363,14 +363,31 @@ tree_read(struct tree *tree, int64_t until)
 
 /* --- the first signal ----------------------------------------------------- */
 
-void
-tree_signal_target(const struct tree *tree, int signal)
+/* Signals the target's group as a whole, while the target, which is not reaped,
+ * keeps the number of that group from others. */
+static void
+signal_group(const struct tree *tree, int signal)
 {
-	if (tree->target <= 1)
-		return;
-	/* Not yet reaped, the target keeps that number from others. */
-	if (kill(-tree->target, signal) == -1)
+	if (tree->target > 1 && kill(-tree->target, signal) == -1)
 		(void)kill(tree->target, signal);
+}
+
+void
+tree_signal_target(struct tree *tree, int signal)
+{
+	int dir;
+
+	signal_group(tree, signal);
+	if (tree->target != 0)
+		return;
+	tree_read(tree, duration_now() + WALK_BOUND);
+	for (size_t i = 0; i < tree->count && tree->is_ours; i++) {
+		if (getpgid(listed[i].pid) == tree->group &&
+		    open_living(tree, &listed[i], &dir)) {
+			send(tree, &listed[i], dir, signal);
+			fds_close(dir);
+		}
+	}
 }
 
 size_t
@@ -386,14 +403,14 @@ size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
 	round_number++;
-	if (!wait_has_living(tree->target))
+	if (tree->target != 0 && !wait_has_living(tree->target))
 		marks[tree->target] = round_number; /* it gets no signal */
-	tree_signal_target(tree, signal);
-	tree_signal_target(tree, SIGCONT);
+	signal_group(tree, signal);
+	signal_group(tree, SIGCONT);
 	(void)sched_yield(); /* to the target: autogroup in sched(7) */
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
-	tree->spares_group = true;
+	tree->spares_group = tree->target != 0;
 	return tree_signal_again(tree, until);
 }
 
@@ -409,7 +426,7 @@ reap(struct tree *tree, pid_t child)
 }
 
 void
-tree_reap(struct tree *tree, bool is_thorough)
+tree_reap(struct tree *tree)
 {
 	siginfo_t end;
 
@@ -417,16 +434,6 @@ tree_reap(struct tree *tree, bool is_thorough)
 	while (wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
 	       end.si_pid != tree->target)
 		reap(tree, end.si_pid);
-	if (!is_thorough)
-		return;
-	walk.signal = 0;
-	push_own_children(tree);
-	while (tree->is_ours && walk.pending_count > 0) {
-		const pid_t child = pending[--walk.pending_count].pid;
-
-		if (child != tree->target)
-			reap(tree, child);
-	}
 }
 
 /* Freezes the tree by SIGSTOP, so that nobody forks, and then kills it,
@@ -461,10 +468,10 @@ tree_kill(struct tree *tree)
 	/* The target first, alone: among a thousand dying processes it would
 	 * wait for a processor. */
 	if (tree->target > 1 && wait_has_living(tree->target)) {
-		tree->killed += kill(tree->target, SIGKILL) == 0;
+		(void)kill(tree->target, SIGKILL);
 		wait_or_kill(tree->target, last + TARGET_TIME);
 	}
-	tree_signal_target(tree, SIGKILL);
+	signal_group(tree, SIGKILL);
 	for (;;) {
 		const size_t killed = tree->killed;
 		const size_t fresh =
@@ -488,7 +495,7 @@ tree_kill(struct tree *tree)
 		const bool is_alive = wait_has_living(ANY_CHILD);
 		const int64_t now = duration_now();
 
-		tree_reap(tree, true);
+		tree_reap(tree);
 		if (fresh > 0 || tree->killed > killed || tree->is_partial)
 			last = now;
 		if (!is_alive || now - last >= LAST_BOUND || now >= bound)

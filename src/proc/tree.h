@@ -83,8 +83,9 @@ struct member {
 };
 
 struct tree {
-	pid_t target;  /* a child of this process; 0: not known. Its zombie is
-	                * kept, and so the number of its process group. */
+	pid_t target;  /* a child of this process that is not reaped, and
+	                * may lead a process group; 0: there is none */
+	pid_t group;   /* that the target leads, or has led */
 	size_t killed; /* in tree_kill(): processes that died by SIGKILL */
 
 	/* The living, as last read: parents before their children, and these
@@ -113,8 +114,9 @@ void tree_take_priority(void);
 void tree_read(struct tree *tree, int64_t until);
 
 /* Sends SIGNAL to the process group that the target leads, else to the target
- * alone. */
-void tree_signal_target(const struct tree *tree, int signal);
+ * alone; where the target is reaped, to each process of the tree in that group:
+ * the kernel gives that number to no other group while one of them lives. */
+void tree_signal_target(struct tree *tree, int signal);
 
 /* Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
  * to the target's process group, before anything is read, then to the others,
@@ -136,9 +138,8 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
  * MEMBERS says who. */
 bool tree_kill(struct tree *tree);
 
-/* Reaps the dead children but the target. The target's zombie hides others from
- * waitid(2): IS_THOROUGH reads a list of the children to find those, too. */
-void tree_reap(struct tree *tree, bool is_thorough);
+/* Reaps the dead children but the target, whose zombie may hide others. */
+void tree_reap(struct tree *tree);
 
 /* A number that changes when a process of the tree, as last read, comes, goes,
  * computes, reads or writes. */

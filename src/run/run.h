@@ -39,7 +39,7 @@ enum clock {
 	CLOCK_KILL,            /* --kill-after: SIGKILL follows */
 	CLOCK_READY,           /* shortly before --timeout: takes priority */
 	CLOCK_SAMPLE,          /* looks whether the survivors do something */
-	CLOCK_REAP,            /* looks at the children again */
+	CLOCK_ORPHANS,         /* looks in a stop whom the signal has missed */
 	CLOCK_HEARTBEAT,       /* --heartbeat */
 	CLOCK_COUNT,
 };
@@ -54,8 +54,8 @@ struct target {
 	struct outcome outcome; /* unknown until it has exited */
 	bool exited_by_itself;  /* before wdrun began to end the run */
 	bool dumped_core;
-	atomic_int has_exited; /* its zombie is kept until the tree is gone;
-	                        * set last: the rest is valid then */
+	atomic_int has_exited; /* set last, before it is reaped: the rest is
+	                        * valid then, and PID may be another's */
 };
 
 /* What either watcher may have to act by, or tell, in memory that all of

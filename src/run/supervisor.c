@@ -11,7 +11,7 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define REAP_DELAY (10 * MILLISECOND)
+#define ORPHANS_DELAY (10 * MILLISECOND) /* for more deaths */
 
 int
 supervisor_start(struct run *run)
@@ -266,11 +266,11 @@ supervisor_reap(struct run *run, int64_t now)
 	struct target *const target = run->target;
 	siginfo_t end;
 
-	/* The end of a run without survivors costs no look into /proc. */
-	tree_reap(&run->tree, target->has_exited && wait_has_living(ANY_CHILD));
-	if (target->has_exited || run->tree.target == 0 ||
-	    wait_peek(run->tree.target, WEXITED | WNOWAIT, &end) <= 0)
+	if (run->tree.target == 0 || target->has_exited ||
+	    wait_peek(run->tree.target, WEXITED | WNOWAIT, &end) <= 0) {
+		tree_reap(&run->tree);
 		return;
+	}
 	target->exited_by_itself = run->state == STATE_RUNNING;
 	target->dumped_core = end.si_code == CLD_DUMPED;
 	target->outcome =
@@ -278,6 +278,11 @@ supervisor_reap(struct run *run, int64_t now)
 		                                        : OUTCOME_SIGNAL,
 		              end.si_status };
 	target->has_exited = true;
+	/* Others may wait until its PID is gone. Without /proc, its group is
+	 * all that can be signalled, and needs the PID. */
+	if (procfs_self() != 0)
+		run->tree.target = 0;
+	tree_reap(&run->tree);
 	resume_with_target(run, now);
 	output_note_exit(&run->output);
 	if (run->state == STATE_STOPPING)
@@ -285,34 +290,28 @@ supervisor_reap(struct run *run, int64_t now)
 }
 
 /*
- * A child may be dead. The zombie of the target, which is kept, hides the other
- * dead from waitid(2): then they are found by a look at each child. So that
- * look waits a little for more deaths, of which one SIGCHLD can stand for many
- * (signal(7)).
+ * A child may be dead.
  *
  * A process that was forked while the first signal was sent may have missed it.
- * When its parent dies, it comes to this process, and no SIGCHLD tells of that:
- * so in the first second of a stop there are looks at growing intervals.
+ * When its parent dies, it comes to this process. A SIGCHLD tells of that only
+ * if the parent was a child of this process, too: so in a stop there are looks
+ * a little after each wake-up, and at growing intervals.
  */
 void
 supervisor_look_at_children(struct run *run, int64_t now)
 {
-	int64_t *const due = &run->due[CLOCK_REAP];
+	int64_t *const due = &run->due[CLOCK_ORPHANS];
 	const int64_t age = now - run->tree.signalled_at;
-	const bool is_new_stop = run->state == STATE_STOPPING && age < SECOND;
 
-	if (!run->target->has_exited)
-		supervisor_reap(run, now);
-	if ((run->target->has_exited || is_new_stop) && *due > now + REAP_DELAY)
-		*due = now + REAP_DELAY;
+	supervisor_reap(run, now);
+	if (run->state != STATE_STOPPING)
+		return;
 	/* To list 2,000 children can take seconds beside them: SIGKILL does not
 	 * wait for that. */
-	if (now < *due || now >= run->due[CLOCK_KILL])
-		return;
-	*due = NEVER;
-	supervisor_reap(run, now);
-	if (!is_new_stop)
-		return;
-	(void)tree_signal_again(&run->tree, run->due[CLOCK_KILL]);
-	*due = now + (age > MILLISECOND ? age : MILLISECOND);
+	if (now >= *due && now < run->due[CLOCK_KILL]) {
+		(void)tree_signal_again(&run->tree, run->due[CLOCK_KILL]);
+		*due = now + (age > MILLISECOND ? age : MILLISECOND);
+	} else if (*due > now + ORPHANS_DELAY) {
+		*due = now + ORPHANS_DELAY;
+	}
 }

@@ -84,7 +84,7 @@ become_target(struct run *run)
 {
 	/* For the supervisor, whose memory this is, and for a front that takes
 	 * over. */
-	run->target->pid = run->tree.target = getpid();
+	run->target->pid = run->tree.target = run->tree.group = getpid();
 	run->facts->tree_is_empty = false;
 	/* First arms the signal, then looks at the parent: if the supervisor
 	 * died between fork and prctl(2), no signal comes. */
@@ -132,7 +132,7 @@ become_target(struct run *run)
  * supervisor's fork, or in this process, as a child has no pending signals of
  * its parent (fork(2)). The front passes it on as one that was delivered. */
 static void
-send_early_signals(const struct run *run)
+send_early_signals(struct run *run)
 {
 	static const int keys[] = { SIGINT, SIGQUIT, SIGTSTP };
 	uint64_t early = early_stop != 0 ? SIGNAL_BIT(SIGTSTP) : 0;
