@@ -57,12 +57,13 @@ static size_t stop_tree(struct run *run, enum reason why);
 static size_t kill_tree(struct run *run);
 
 #define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
-#define READY_LEAD      SECOND        /* of priority, before --timeout */
 #define SIGNAL_TIME     (50 * MILLISECOND) /* at least, even with -k 0 */
 #define PAGE_MAX        65536              /* bytes */
 #define SAMPLE_INTERVAL (250 * MILLISECOND)
+#define LOOK_PATIENCE   (2 * SECOND)        /* with one that takes no step, */
+#define LOOK_INTERVAL   (250 * MILLISECOND) /* asked for so often */
 
-/* Ends this process, which has started and locked nothing yet. */
+/* Before anything is started or locked. */
 static _Noreturn void
 die(const char *what)
 {
@@ -96,7 +97,7 @@ main(int argc, char *argv[])
 
 	prepare(&run);
 	run.target->early_signals = signals_pending(); /* see target.c */
-	run.watchers.supervisor = plain_fork(SIGCHLD);
+	run.watchers.supervisor = plain_fork();
 	if (run.watchers.supervisor == -1) {
 		run.facts->exec_error = errno;
 		run.watchers.supervisor = 0; /* no PID of a lock */
@@ -106,7 +107,7 @@ main(int argc, char *argv[])
 	if (run.watchers.supervisor == 0)
 		be_supervisor(&run); /* does not return */
 
-	/* From here on, this process is the front. */
+	/* From here on, we are the front. */
 	detach(&run, true);
 	if (!watch_supervisor(&run))
 		take_over(&run);
@@ -155,12 +156,10 @@ prepare(struct run *run)
 	if ((run->output.count != 0 || run->parent_fd != -1) &&
 	    (watchers->signal_fd = signals_open()) == -1)
 		die("cannot open a signalfd");
-	/* A program that executes wdrun without a fork leaves it its children,
-	 * and then their orphans would come to a subreaper: the front could not
-	 * tell them from the run's. */
+	/* Whoever executes wdrun without a fork leaves it its children, whose
+	 * orphans a subreaper could not tell from the run's. */
 	watchers->has_older_children =
-	    wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL, &older) !=
-	    CHILD_NONE_LEFT;
+	    wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &older) != CHILD_NONE_LEFT;
 	if (!watchers->has_older_children &&
 	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die("cannot become a subreaper");
@@ -173,7 +172,6 @@ prepare(struct run *run)
 	}
 }
 
-/* The supervisor's life. */
 static _Noreturn void
 be_supervisor(struct run *run)
 {
@@ -188,8 +186,7 @@ be_supervisor(struct run *run)
 		run->facts->ended = duration_now();
 		run->facts->outcome = run_outcome(run);
 	}
-	/* From here on, a front that loses this process does not take over: it
-	 * only does the rest of what follows. */
+	/* From here on, a front that loses us only does the rest of this. */
 	supervisor_tell_outcome(run);
 	finish(run);
 	resources_release(run);
@@ -215,15 +212,17 @@ detach(struct run *run, bool is_front)
 	fds_release(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
-/* What the front knows of the supervisor. */
 struct supervisor {
 	int64_t deadline;  /* for its next sign of life; NEVER */
 	int lateness;      /* how often that has passed */
 	int signs;         /* how many of reason and outcome were seen set */
 	unsigned suspends; /* of the facts, as last seen */
+	bool is_looking;   /* as last seen; and so: */
+	unsigned steps;    /* of its look */
+	int idle_waits;    /* of LOOK_INTERVAL, in which it took no step */
+	int64_t next_wait; /* when the present one is over */
 };
 
-/* The end of a stop that begins now. */
 static int64_t
 end_of_stop(const struct run *run)
 {
@@ -248,25 +247,71 @@ look_at_facts(const struct run *run, struct supervisor *known)
 	known->deadline = has_outcome ? duration_now() : end_of_stop(run);
 }
 
-/* Reaps orphans, if this is PID 1 or the supervisor is dying; and children from
- * before an exec of wdrun without a fork. Not beyond a dead supervisor or
- * target: their status may still be wanted. */
+/* A look before the first signal may hang. When it has taken no step for
+ * LOOK_PATIENCE, counted in waits, as both watchers may have been stopped, the
+ * front sends that signal. At the end of --kill-after, or a second after a
+ * third signal, it kills the supervisor. Returns when this is to be called
+ * again. */
+static int64_t
+watch_look(struct run *run, struct supervisor *known)
+{
+	struct facts *const facts = run->facts;
+	const int64_t now = duration_now();
+	const unsigned steps = facts->look.steps;
+
+	if (known->is_looking && !facts->is_looking) { /* a sign of life */
+		known->lateness = 0;
+		known->deadline = end_of_stop(run);
+	}
+	known->is_looking = facts->is_looking;
+	if (known->is_looking && run->cancels >= CANCELS_MAX &&
+	    known->deadline > now + SECOND) {
+		known->lateness = 1;
+		known->deadline = now + SECOND;
+	}
+	if (!known->is_looking || facts->has_signalled)
+		return known->deadline;
+	if (steps != known->steps)
+		known->idle_waits = 0;
+	known->steps = steps;
+	if (now >= known->next_wait) {
+		known->idle_waits++;
+		known->next_wait = now + LOOK_INTERVAL;
+	}
+	if (known->idle_waits * LOOK_INTERVAL <= LOOK_PATIENCE)
+		return known->next_wait;
+	facts->has_signalled = true;
+	if (!run->options.quiet)
+		message("%s; the look at its processes hangs: sending %s",
+		        reasons[facts->reason].words,
+		        signal_name(run->options.signal));
+	known->lateness = 1;
+	known->deadline = duration_add(now, run->options.kill_after);
+	/* The supervisor hangs, which would reap the target. */
+	if (!run->target->has_exited) {
+		run->tree.target = run->target->pid;
+		tree_signal_target(&run->tree, run->options.signal);
+		tree_signal_target(&run->tree, SIGCONT);
+	}
+	return known->deadline;
+}
+
+/* Reaps orphans, if this is PID 1, and children from before wdrun's exec. Not
+ * beyond a dead supervisor or target, whose status is wanted. */
 static void
 reap_others(const struct run *run)
 {
 	siginfo_t info;
 	pid_t child;
 
-	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT | __WALL,
-	                          &info)) > 0 &&
+	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0 &&
 	       child != run->watchers.supervisor &&
 	       (child != run->target->pid || run->target->has_exited))
-		(void)wait_peek(child, WEXITED | __WALL, &info);
+		(void)wait_peek(child, WEXITED, &info);
 }
 
-/* The supervisor has not ended by its deadline: it hangs in a file system that
- * does not answer, say, or a debugger has stopped it. Returns whether not even
- * SIGKILL ends it. */
+/* The supervisor is late: it hangs in a file system that does not answer, say,
+ * or in a debugger. Returns whether not even SIGKILL ends it. */
 static bool
 end_late_supervisor(const struct run *run, struct supervisor *known)
 {
@@ -284,9 +329,8 @@ end_late_supervisor(const struct run *run, struct supervisor *known)
 }
 
 /* Passes signals on, carries output and keys, stops and goes on with the job,
- * until the supervisor is dead; kills a supervisor that is late. Returns
- * whether there is an outcome, or the supervisor is given up; if not, its
- * orphans are now children of this process. */
+ * until the supervisor is dead, which is killed if it is late. Returns whether
+ * there is an outcome, or it is given up; if not, its orphans are now ours. */
 static bool
 watch_supervisor(struct run *run)
 {
@@ -299,7 +343,7 @@ watch_supervisor(struct run *run)
 	while (!*is_dead) {
 		siginfo_t info;
 
-		const int64_t wait = front_carry(run, known.deadline);
+		const int64_t wait = front_carry(run, watch_look(run, &known));
 		const int signal = signals_take(SIGNALS_ALL, &info, wait);
 
 		if (signal == SIGCHLD) {
@@ -339,8 +383,7 @@ watch_supervisor(struct run *run)
 	return run->facts->has_outcome || !*is_dead;
 }
 
-/* Kills the tree in place of a killed supervisor, whose orphans are now the
- * front's children. */
+/* Kills the tree in place of a killed supervisor, whose orphans come here. */
 static void
 take_over(struct run *run)
 {
@@ -349,6 +392,7 @@ take_over(struct run *run)
 	enum reason why;
 
 	run->watchers.has_taken_over = true;
+	run->tree.target = 0; /* see watch_look() */
 	/* With older children, the target is no child of this process, and may
 	 * be reaped. 0, any child: it was not forked. */
 	if (!run->target->has_exited &&
@@ -364,8 +408,7 @@ take_over(struct run *run)
 	run->facts->outcome = run_outcome(run);
 }
 
-/* Reaps all children, the target included. No signal is sent from now on: the
- * kernel may reuse the PIDs. */
+/* Reaps all children. From now on no signal is sent: PIDs may be reused. */
 static void
 finish(struct run *run)
 {
@@ -374,22 +417,17 @@ finish(struct run *run)
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 	run->facts->cpu = wait_usage(&run->facts->memory);
-	/* Those of helper_fork(), whose CPU time is not the command's. */
-	while (wait_peek(ANY_CHILD, WEXITED | __WALL, &info) > 0)
-		;
 	if (run->options.is_timeout && run->target->dumped_core)
 		message("the monitored command dumped core");
 }
 
-/* Ends the front, after the end of the run. */
 static _Noreturn void
 leave(struct run *run)
 {
 	resources_release(run);
 	terminal_give_back(&run->output.terminal, true);
 	front_drain(run);
-	/* A command that shared the terminal and exited by itself has chosen
-	 * the modes. */
+	/* A command that shared the terminal and exited chose its modes. */
 	if (run->target->shares_group && !run->target->exited_by_itself)
 		terminal_restore(&run->output.terminal);
 	if (run->facts->exec_error != 0)
@@ -410,8 +448,7 @@ end_front(const struct run *run)
 
 	if (outcome.kind != OUTCOME_SIGNAL)
 		_exit(outcome.value);
-	/* A key that ended the command on its own terminal (--pty) would have
-	 * reached the rest of the job on this one. */
+	/* On this terminal, a key would have reached the rest of the job. */
 	if (run->output.terminal.is_keyboard && run->callers_group > 1 &&
 	    run->target->exited_by_itself &&
 	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
@@ -430,8 +467,6 @@ supervise(struct run *run)
 	run->facts->output.heard_ms = (unsigned)(started / MILLISECOND);
 	run->facts->output.is_started = true;
 	run->due[CLOCK_TIMEOUT] = duration_add(started, run->options.timeout);
-	run->due[CLOCK_READY] =
-	    duration_add(run->due[CLOCK_TIMEOUT], -READY_LEAD);
 	if (!run->options.quiet)
 		run->due[CLOCK_HEARTBEAT] =
 		    duration_add(started, run->options.heartbeat);
@@ -449,8 +484,7 @@ supervise(struct run *run)
 	}
 }
 
-/* Looks what has happened until NOW, and attends to the clocks that only wake
- * this process up. */
+/* Looks what has happened until NOW, and attends to clocks without a reason. */
 static void
 attend(struct run *run, int64_t now)
 {
@@ -458,17 +492,11 @@ attend(struct run *run, int64_t now)
 
 	supervisor_look_at_children(run, now);
 	supervisor_follow_target(run, now);
-	/* Orphans come here: so "no child" proves that the tree is empty, and
-	 * is all that a fast end costs. */
+	/* Orphans come here: so "no child" proves that the tree is empty. */
 	if (run->target->has_exited && !run->facts->tree_is_empty)
 		run->facts->tree_is_empty = !wait_has_living(ANY_CHILD);
 	if (run->facts->tree_is_empty)
 		return;
-	if (now >= due[CLOCK_READY]) {
-		due[CLOCK_READY] = NEVER;
-		(void)tree_is_outrun(); /* notes it, not at the stop */
-		tree_take_priority();
-	}
 	/* Progress puts --idle-after-exit off. */
 	if (run->state == STATE_LINGERING && run->paused_at == NEVER &&
 	    (now >= due[CLOCK_SAMPLE] || now >= due[CLOCK_IDLE_AFTER_EXIT])) {
@@ -480,26 +508,20 @@ attend(struct run *run, int64_t now)
 	tell_heartbeat(run, now);
 }
 
-/* Changes the state because of WHY, and does the first work of the new state. A
- * stop that wdrun itself decides is told with what each process waits for. The
- * look comes before the first signal, while they still are as they hung; but
- * not where it would delay the signal: where this process was woken late, or
- * the tree is large. */
+/* Changes the state because of WHY: looks, acts, counts, tells. A stop that
+ * wdrun itself decides is told with what each process waits for. The look comes
+ * before the first signal, while they still are as they hung. */
 static void
 enter(struct run *run, enum reason why, int64_t now)
 {
 	const enum state from = run->state;
-	const bool has_look = tell_has_look(run, why);
-	/* Before begin_stop() takes priority, whose time slice is short. */
-	const bool is_outrun = has_look && tree_is_outrun();
-	const int64_t due = next_due(run);
-	size_t seen = 0;
 	size_t count = 0;
 
 	if (reason_is_stop(why))
 		begin_stop(run, why, now);
-	if (has_look && !is_outrun)
-		seen = tell_look(run, (due < now ? due : now) + LOOK_BUDGET);
+
+	const size_t seen = tell_look(run, why);
+
 	run->state = reasons[why].next;
 	if (run->state == STATE_LINGERING)
 		begin_lingering(run, now);
@@ -507,16 +529,8 @@ enter(struct run *run, enum reason why, int64_t now)
 		count = stop_tree(run, why);
 	if (run->state == STATE_KILLING)
 		count = kill_tree(run);
-	/* Else the look comes now, but SIGKILL does not wait for it. At the end
-	 * of a run, it shows what could not be killed. */
-	if (has_look && seen == 0 &&
-	    (run->state == STATE_DONE || duration_now() < run->due[CLOCK_KILL]))
-		run->facts->look.is_late =
-		    tell_look(run, duration_now() + 2 * LOOK_BUDGET) > 0;
-	/* kill_tree() counts those whom this process reaps, but a dying parent
-	 * may reap its child first: so who was seen alive counts; and in a
-	 * stop, as many as are shown. */
-	if (seen > count || (seen > 0 && run->state == STATE_STOPPING))
+	/* A dying parent may reap its child before we count it. */
+	if (seen > 0)
 		count = seen;
 	if (run->state == STATE_KILLING ||
 	    (run->state == STATE_STOPPING && run->tree.signal == SIGKILL))
@@ -574,6 +588,7 @@ stop_tree(struct run *run, enum reason why)
 	if (!is_cancel || run->options.is_timeout)
 		run->due[CLOCK_TIMEOUT] = NEVER;
 	run->due[CLOCK_ORPHANS] = now + MILLISECOND;
+	run->tree.group_has_signal = run->facts->has_signalled && !is_cancel;
 	/* Beside a tree that leaves little of the processors to this process,
 	 * SIGKILL does not wait for the rest of the first signals. */
 	const size_t count =
@@ -588,8 +603,7 @@ stop_tree(struct run *run, enum reason why)
 static size_t
 kill_tree(struct run *run)
 {
-	/* Where the children are not the run's, the target's death signal has
-	 * to do: take_over(). */
+	/* Where the children are not the run's, PDEATHSIG has to do. */
 	const bool is_in_reach =
 	    !run->watchers.has_taken_over || !run->watchers.has_older_children;
 

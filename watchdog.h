@@ -58,8 +58,7 @@ struct files {
 	const char *paths[FILES_MAX];
 };
 
-/* The command line, with all defaults. Times are in nanoseconds; NEVER: no
- * bound. */
+/* The command line and defaults. Times are in ns, or NEVER: no bound. */
 struct options {
 	char **command;          /* COMMAND and its arguments, then NULL */
 	int64_t timeout;         /* for the run, from the target's start */

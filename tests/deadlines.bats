@@ -49,14 +49,45 @@ beside_hung_fs() {
 	[ "$output" = $'status 7\nover' ]
 }
 
-# By the front, 40 seconds after --kill-after: no end of a tree takes longer.
-@test "a supervisor that a debugger has stopped is killed at its deadline, and the tree with it" {
+# seized [FILE]: a debugger holds the supervisor, as "seize" has it.
+seized() {
 	need python3
-	PATIENCE=80
-	underway --lock=lock -k 0 escape fork setsid stubborn
-	seize "$supervisor" >seized 2>&1 3>&- &
+	seize "$supervisor" "$@" >seized 2>&1 3>&- &
 	wait_until test -s seized
 	says_ready seized || skip "$(tail -n 1 seized)"
+}
+
+@test "where the look hangs, the front sends the first signal, once, and SIGKILL after the grace" {
+	for command in sigcount "escape fork setsid stubborn"; do
+		read -ra words <<<"$command"
+		underway -t 5 -k 2 "${words[@]}"
+		said="ready $ready"
+		seized /wchan
+		gives 124 finish
+		[[ $command != sigcount || $output == "$said"$'\ngot 15' ]]
+		has_message 'timed out' SIGTERM
+		has_message "$supervisor"
+		wait "$!" # the debugger
+		wait_until nobody_is_left
+	done
+}
+
+@test "no stop is late beside files that hang: executed, mapped, opened, polled" {
+	beside_hung_fs 'began=$SECONDS
+		"$WDRUN" -t 5 -k 1 bash -c "hung_file mnt/file & await_file opened
+			hung_exec mnt/file $server & wait"
+		echo "status $?"; ((SECONDS - began < 30)) && echo in time'
+	[ "$output" = $'status 124\nin time\nover' ]
+	has_message hung_file "opening a file: 'mnt/file'"
+	has_message '[python3] [S]' # within execve(2)
+	no has_message 'does not answer'
+}
+
+# By the front, 40 seconds after --kill-after: no end of a tree takes longer.
+@test "a supervisor that a debugger has stopped is killed at its deadline, and the tree with it" {
+	PATIENCE=80
+	underway --lock=lock -k 0 escape fork setsid stubborn
+	seized
 	says_ready out
 
 	ended_by TERM 137

@@ -187,14 +187,23 @@ say() {
 }
 
 # bats test_tags=slow
-@test "a stop that comes late says that its tree was seen after the signal" {
+@test "a stop that comes late shows its tree as it hung, and after the grace who is killed" {
 	underway -t 1 -k 100ms bash -c 'trap "" TERM; echo "ready $$"; exec sleep 1000'
 	kill -STOP "$supervisor"
 	pause 1.5
 	kill -CONT "$supervisor"
 	gives 124 finish
-	has_message 'with SIGTERM (seen after the signal):'
-	has_message "$ready sleep 1000"
+	has_message 'with SIGTERM:'
+	has_message "$ready sleep 1000 [S"
+	has_message "killing 1 process: $ready [sleep]"
+}
+
+# bats test_tags=slow
+@test "the supervisor, which is an ancestor of the tree, looks itself" {
+	need strace
+	complete strace -f -qq -e trace=openat -o trace "$WDRUN" -t 1 sh -c 'echo "$PPID"; sleep 1000; :'
+	[ -n "$output" ] || skip "strace cannot be used"
+	[ "$(sed -n 's/^\([0-9]*\) .*syscall".*/\1/p' trace | sort -u)" = "$output" ]
 }
 
 # bats test_tags=programs

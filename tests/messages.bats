@@ -54,7 +54,7 @@ tells_alone() {
 	tells "no output for 300ms, stopping 1 process with SIGTERM*:" -i 300ms sleep 1000
 	tells "the output is complete, but the command did not exit within 0s, stopping *SIGTERM*:" \
 		--until=go --until-grace=0 -k 200ms sh -c 'trap "" TERM; echo go; sleep 1000'
-	told "processes are still alive after a grace of 200ms, killing 2 processes*"
+	told "processes are still alive after a grace of 200ms, killing 2 processes: * \[sh\], * \[sleep\]"
 	tells "the command has exited; no progress for 1s, stopping 1 process with SIGTERM*:" \
 		--tee=copy --idle-after-exit=1s sh -c 'sleep 1000 & exit 0'
 	told "  * sleep 1000 \[S 1s]: sleeping, holding the output open, fd 1*"

@@ -135,9 +135,11 @@ reaches() {
 	# Its parent ends 1.5 s after the signal, and is no child of the supervisor, which
 	# is not told of that.
 	underway -k never bash -c 'trap "" TERM
+		env --default-signal sigcount >first & await_file first
 		(await_file go; env --default-signal sigcount >late & await_file late; sleep 1.5) &
 		echo "ready $$"; wait; while :; do sleep 1000; done'
 	kill -TERM "$front"
+	wait_until grep -qx 'got 15' first
 	echo >go
 	wait_until grep -qsx 'got 15' late
 	ended_by KILL 137

@@ -37,7 +37,7 @@ orphan() {
 	find_id
 	kill_watchers
 	wait "$front" || true
-	wait_until is_dead "$target"
+	[ "$target" = "$ready" ] || wait_until is_dead "$target" # else it had exited
 }
 
 # are_ready COUNT [FILE]: FILE (out) has said so often that it is ready.

@@ -184,7 +184,7 @@ family='escape -x 0 fork setsid stubborn >child; exec escape >ready'
 		: >first
 		run_in '' "wdrun $mode -k 300ms --survivors=wait sh -c 'setsid escape & echo \$\$ >first'"
 		wait_until test -s first
-		wait_until is_zombie "$(<first)"
+		wait_until is_gone "$(<first)"
 		wait_until no has_keys
 		press C-c
 		wait_until is_dead "$ready"

@@ -1,7 +1,6 @@
 /* Durations as text and as numbers; and the clocks. */
 #include "base/duration.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,13 +52,7 @@ duration_parse(const char *text, int64_t *ns)
 
 		errno = 0;
 
-		double number = (double)strtoull(at, &end, 10);
-
-		/* musl's strtod(3) takes 8 KiB of stack: 2% of a start. */
-		if (!isdigit((unsigned char)*at) ||
-		    strchr("dhmsw", *end) == NULL)
-			number = strtod(at, &end);
-
+		const double number = strtod(at, &end);
 		const size_t length = strcspn(end, NUMBER);
 		const struct unit *const unit = find_unit(end, length);
 
@@ -111,8 +104,7 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 	return text;
 }
 
-/* By system call: the page faults of the first call through the vDSO cost more
- * than the few clock reads of a run. */
+/* Not through the vDSO, whose page faults cost more than the few calls here. */
 int64_t
 duration_of_clock(clockid_t clock)
 {

@@ -5,8 +5,7 @@
 
 #include "base/kernel.h"
 
-/* All times are in nanoseconds; points in time are of CLOCK_MONOTONIC, unless
- * they are said to be since the epoch. */
+/* All times are in ns, and of CLOCK_MONOTONIC, unless "since the epoch". */
 #define MILLISECOND INT64_C(1000000)
 #define SECOND      INT64_C(1000000000)
 #define NEVER       INT64_MAX /* largest, so the next deadline is a minimum */
@@ -15,17 +14,15 @@
 
 /* Parses TEXT ("250ms", "1.5", "1h30m", "never") into *NS: numbers as strtod(3)
  * reads them ("1e3", "infinity"), each with a unit: ms, s or sec, m or min, h,
- * d, w. A number without a unit is in seconds, and must be the only one. What
- * is too long becomes NEVER, and what is above 0 at least 1. Returns 0; or -1,
- * with *NS unchanged. */
+ * d, w. A number without a unit is in seconds, and must be alone. NEVER stands
+ * for what is too long, 1 for what is between 0 and 1. Returns 0 or -1. */
 int duration_parse(const char *text, int64_t *ns);
 
 /* Formats NS, at least 0, into TEXT: "250ms", "1.5s"; from a minute on in two
  * units, cut: "30m", "5m03s", "2h14m". Returns TEXT. */
 char *duration_format(int64_t ns, char text[DURATION_TEXT_SIZE]);
 
-/* Return the time of CLOCK, and of CLOCK_MONOTONIC. CLOCK_REALTIME counts from
- * the epoch. Cannot fail. */
+/* Return the time of CLOCK, and of CLOCK_MONOTONIC. Cannot fail. */
 int64_t duration_of_clock(clockid_t clock);
 int64_t duration_now(void);
 

@@ -1,4 +1,4 @@
-/* Inherited descriptors, and writes that are complete. */
+/* Inherited descriptors, waits for them, and writes that are complete. */
 #include "base/fds.h"
 
 #include <sys/stat.h>
@@ -80,10 +80,9 @@ fds_write_part(int fd, struct part *part, bool may_block)
 
 	while (part->written < part->size) {
 		const size_t left = part->size - part->written;
-		/* O_NONBLOCK on FD would affect each process that shares its
-		 * description. But a pipe that poll(2) calls writable takes
-		 * PIPE_BUF bytes at once, unless another process fills the pipe
-		 * first: pipe(7). */
+		/* O_NONBLOCK would affect all who share FD's description. But
+		 * a pipe that poll(2) calls writable takes PIPE_BUF bytes at
+		 * once, unless another process fills it first: pipe(7). */
 		const size_t size =
 		    may_block && left > PIPE_BUF ? PIPE_BUF : left;
 

@@ -6,13 +6,12 @@
 #include <sys/types.h>
 
 /* Opens /dev/null with FLAGS of open(2) as each of 0, 1 and 2 that is closed:
- * no file opened later gets that number, and a message. Returns 0, or -1 with
- * errno. */
+ * no file opened later gets that number, and a message. Returns as open(2). */
 int fds_fill_standard(int flags);
 
-/* Gives up all that this process has inherited but stderr: closes stdin, stdout
- * and each descriptor from 3 on but the COUNT in KEEP, which may have -1; and
- * goes to "/", so that no mount stays busy. */
+/* Gives up what this process has inherited but stderr: closes each descriptor
+ * but the COUNT in KEEP, which may have -1; goes to "/": no mount stays busy.
+ */
 void fds_release(const int keep[], size_t count);
 
 /* Closes FD, unless FD is -1. Keeps errno. */

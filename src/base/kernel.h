@@ -1,9 +1,7 @@
 #pragma once
 
-/*
- * What the C library, or the kernel headers that it came with, may lack: the
- * numbers of system calls, and the kernel's form of what they take.
- */
+/* What the C library, or its kernel headers, may lack: the numbers of system
+ * calls, and the kernel's form of what they take. */
 
 #include <signal.h>
 #include <stdint.h>
@@ -12,19 +10,26 @@
 #include <time.h>
 
 /* With 32 bits a copy of the output would end at 2 GiB, and a claim of
- * --cleanup would not fit. Before version 2.34 glibc does not know _TIME_BITS:
- * there the times of files end in 2038. */
+ * --cleanup would not fit; times of files end in 2038, as with glibc
+ * before 2.34. */
 _Static_assert(sizeof(off_t) == 8, "needs -D_FILE_OFFSET_BITS=64");
 #if !defined __GLIBC__ || __GLIBC__ * 100 + __GLIBC_MINOR__ >= 234
 _Static_assert(sizeof(time_t) == 8, "needs -D_TIME_BITS=64");
 #endif
 
-/* From 403 on, a call has the same number on each architecture, but that MIPS
- * adds a base to all of its numbers. */
+/* From 403 on, calls have the same numbers everywhere; MIPS adds a base. */
 #ifdef __NR_Linux
 #define CALL(number) (__NR_Linux + (number))
 #else
 #define CALL(number) (number)
+#endif
+
+/* A call that takes times has another one, with 64 bits, where a long has 32.
+ */
+#ifdef __LP64__
+#define CALL_WITH_TIME(name, number) SYS_##name
+#else
+#define CALL_WITH_TIME(name, number) CALL(number)
 #endif
 
 enum {
@@ -33,25 +38,17 @@ enum {
 	CALL_CLOSE_RANGE = CALL(436),
 	CALL_OPENAT2 = CALL(437),
 	CALL_EPOLL_PWAIT2 = CALL(441),
+	CALL_CLOCK_GETTIME = CALL_WITH_TIME(clock_gettime, 403),
+	CALL_CLOCK_NANOSLEEP = CALL_WITH_TIME(clock_nanosleep, 407),
+	CALL_PPOLL = CALL_WITH_TIME(ppoll, 414),
+	CALL_SIGTIMEDWAIT = CALL_WITH_TIME(rt_sigtimedwait, 421),
 
-	/* With times of 64 bits, only where a long has 32: */
-	CALL_CLOCK_GETTIME64 = CALL(403),
+	/* Only where a long has 32 bits: */
 	CALL_CLOCK_NANOSLEEP64 = CALL(407),
 	CALL_PSELECT64 = CALL(413),
 	CALL_PPOLL64 = CALL(414),
 	CALL_SIGTIMEDWAIT64 = CALL(421),
 	CALL_FUTEX64 = CALL(422),
-#ifdef __LP64__
-	CALL_CLOCK_GETTIME = SYS_clock_gettime,
-	CALL_CLOCK_NANOSLEEP = SYS_clock_nanosleep,
-	CALL_PPOLL = SYS_ppoll,
-	CALL_SIGTIMEDWAIT = SYS_rt_sigtimedwait,
-#else
-	CALL_CLOCK_GETTIME = CALL_CLOCK_GETTIME64,
-	CALL_CLOCK_NANOSLEEP = CALL_CLOCK_NANOSLEEP64,
-	CALL_PPOLL = CALL_PPOLL64,
-	CALL_SIGTIMEDWAIT = CALL_SIGTIMEDWAIT64,
-#endif
 
 /* Calls that are missing on some architectures, and one in musl with 32 bits:
  * no call has the number that they have then. */
@@ -94,3 +91,16 @@ struct kernel_signals {
 };
 
 #define KERNEL_SIGNALS_SIZE ((size_t)_NSIG / 64 * sizeof(uint64_t))
+
+/* The part of struct statx that is wanted: musl has none before 1.2.5. */
+struct kernel_statx {
+	uint32_t mask;
+	unsigned char before[24];
+	uint16_t mode;
+	unsigned char between[50];
+	int64_t birth_seconds;
+	uint32_t birth_nanoseconds;
+	unsigned char behind[164];
+};
+
+_Static_assert(sizeof(struct kernel_statx) == 256, "statx(2) writes 256 bytes");

@@ -32,8 +32,7 @@ message_lines(struct strbuf *lines)
 
 		at += strlen(line) + 1;
 		utf8_make_printable(line);
-		/* At a terminal in raw mode, as in an editor, "\n" alone only
-		 * moves the cursor down. */
+		/* In raw mode, "\n" alone only moves the cursor down. */
 		strbuf_addf(&text, "%s: %s%s", program_invocation_short_name,
 		            line, at_terminal ? "\r\n" : "\n");
 	}

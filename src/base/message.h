@@ -4,13 +4,12 @@ struct strbuf;
 
 /* Writes this program's name ("wdrun: "), FORMAT and a newline to stderr in one
  * write(2), made printable; at a terminal, from column 1 on. If stderr takes
- * nothing for 200 ms, the message is lost: a message must not hold up a run.
- * Keeps errno. */
+ * nothing for 200 ms, the message is lost, and the run goes on. Keeps errno. */
 __attribute__((format(printf, 1, 2))) void message(const char *format, ...);
 
 /* Like message(), for several LINES, each with a null byte at its end. */
 void message_lines(struct strbuf *lines);
 
-/* Writes LINE to stdout. Returns the exit status: 0; or 125 after a message, if
- * that failed ("--help >/dev/full"). */
+/* Writes LINE to stdout. Returns the exit status: 0; or 125, after a message.
+ */
 int message_print(const struct strbuf *line);

@@ -58,8 +58,7 @@ path_resolve(const char *path)
 int
 path_open_directory(const char *path, int flags)
 {
-	/* struct open_how of linux/openat2.h, which musl-gcc does not find:
-	 * flags, mode, resolve. */
+	/* struct open_how, which musl-gcc lacks: flags, mode, resolve. */
 	const uint64_t how[] = { (uint64_t)(flags | O_DIRECTORY | O_CLOEXEC), 0,
 		                 RESOLVE_NO_SYMLINKS };
 	char directory[BUFFER_SIZE];

@@ -10,7 +10,6 @@
  * errno of open(2). Slashes at the end of PATH do not count. */
 const char *path_resolve(const char *path);
 
-/* Opens the directory of PATH, of path_resolve(), which is all before the last
- * slash, with FLAGS: O_PATH or O_RDONLY. Returns a descriptor; or -1 with
- * errno, ELOOP at a symbolic link. */
+/* Opens the directory of PATH, of path_resolve(), with FLAGS: O_PATH or
+ * O_RDONLY. Returns as open(2), with ELOOP at a symbolic link. */
 int path_open_directory(const char *path, int flags);

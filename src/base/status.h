@@ -1,7 +1,6 @@
 #pragma once
 
-/* Exit statuses of wdrun's own: wdrun(1), EXIT STATUS. From 124 on, timeout(1)
- * and the shell have the same. */
+/* Exit statuses of wdrun's own. From 124 on, timeout(1) and the shell agree. */
 enum {
 	STATUS_NOT_HAD = 1, /* --cancel: no such run; --reap: a run is left */
 	STATUS_LOCKED = 75, /* EX_TEMPFAIL of sysexits.h */

@@ -55,8 +55,7 @@ chunk_search(char *chunk, size_t size, size_t *carried, const char *text)
 	const size_t all = *carried + size;
 	const bool is_found = memmem(start, all, text, length) != NULL;
 
-	/* A byte less than TEXT has: enough for a text that ends in the next
-	 * chunk, and too little to find it twice. */
+	/* A byte less than TEXT has: so it is not found twice. */
 	*carried = all < length ? all : length - 1;
 	memmove(chunk - *carried, start + all - *carried, *carried);
 	return is_found;
@@ -99,8 +98,7 @@ utf8_make_printable(char *text)
 	while (*text != '\0') {
 		const size_t length = printable_length(text);
 
-		/* The character's other bytes are not UTF-8 without the first,
-		 * and replaced in the next rounds. */
+		/* Its other bytes are not UTF-8 without the first. */
 		if (length == 0)
 			*text++ = '?';
 		else

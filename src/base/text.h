@@ -22,10 +22,9 @@ __attribute__((format(printf, 2, 3))) void strbuf_addf(struct strbuf *line,
 __attribute__((format(printf, 2, 0))) void
 strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments);
 
-/* Whether TEXT, which is not empty, ends in the SIZE bytes at CHUNK. Keeps the
- * end of them, *CARRIED bytes (at first 0), before CHUNK, so that a TEXT across
- * two chunks is found. So all chunks of a stream have to be at the same place,
- * with room for TEXT before it. */
+/* Whether TEXT, which is not empty, ends in the SIZE bytes at CHUNK, the place
+ * of all chunks of a stream. Keeps the end of them, *CARRIED bytes (at first
+ * 0), before CHUNK, so that a TEXT across two chunks is found. */
 bool chunk_search(char *chunk, size_t size, size_t *carried, const char *text);
 
 /* --- UTF-8 in text from other programs, which may be anything ------------- */
@@ -43,8 +42,7 @@ void json_add_comma(struct strbuf *line);
  * that is not UTF-8 or of a C1 control character as U+FFFD. */
 void json_add_string(struct strbuf *line, const char *text);
 
-/* Append "KEY": and the value, after a comma if need be. Of STRINGS, COUNT, or
- * those before a NULL. */
+/* Append "KEY": and a value, after a comma if need be. A NULL ends STRINGS. */
 void json_add_key(struct strbuf *line, const char *key);
 void json_add_text(struct strbuf *line, const char *key, const char *text);
 void json_add_strings(struct strbuf *line, const char *key, size_t count,

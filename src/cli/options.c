@@ -1,5 +1,4 @@
-/* The command line of wdrun, and under that name of timeout(1): the options,
- * their values, and --help. */
+/* The command lines of wdrun and timeout(1): options, values, --help. */
 #include "cli/options.h"
 
 #include <errno.h>

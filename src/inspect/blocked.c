@@ -1,5 +1,4 @@
-/* What a process is blocked in, in words: by the system call of the thread that
- * tells most, from /proc/ID/syscall. */
+/* What a process is blocked in: the system call of the most telling thread. */
 #include <sys/select.h>
 #include <sys/wait.h>
 
@@ -61,9 +60,9 @@ static const enum wait socket_calls[] = {
 };
 
 /* Parts of the names of kernel functions that a thread sleeps in. They tell its
- * wait where its system call may not be read (Yama, another user's process),
- * and that the file which it opens is a FIFO. The last that matches counts:
- * "futex_do_wait" has "do_wait" in it. */
+ * wait where its call may not be read (another user's process), and that a file
+ * is a FIFO. The last that matches counts: "futex_do_wait" has "do_wait" in it.
+ */
 static const struct {
 	char part[20];
 	enum wait wait;
@@ -93,8 +92,7 @@ thread_parse(struct thread *thread)
 	for (size_t i = 0; i < ARGS; i++)
 		thread->args[i] = strtoull(at, &at, 16);
 
-	/* Calls have other numbers in a process of another width, which the
-	 * address of its stack tells. */
+	/* Other numbers in a process of another width, as its stack tells. */
 	if ((strtoull(at, NULL, 16) > UINT32_MAX) != (ULONG_MAX > UINT32_MAX))
 		return;
 	thread->number = number;
@@ -121,7 +119,8 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 
 	(void)snprintf(path, sizeof(path), "%d/mem", scene->sight->pid);
 
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const int fd =
+	    scene->sight->is_stuck ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	const ssize_t length = pread(fd, data, size, (off_t)address);
 
 	fds_close(fd);
@@ -143,8 +142,8 @@ say_fd(struct scene *scene)
 		fd_say_holder(scene);
 }
 
-/* The path is left out if another thread may have changed it since, or if it
- * does not start at the working directory. */
+/* Not where another thread may have changed the path, or it starts elsewhere.
+ */
 static void
 say_path(struct scene *scene)
 {
@@ -163,8 +162,7 @@ say_path(struct scene *scene)
 		say(scene, ": '%s'", path);
 }
 
-/* open(2) of a FIFO for reading waits until the FIFO is opened for writing, and
- * the other way round: fifo(7). */
+/* open(2) of a FIFO for reading waits for a writer, and vice versa: fifo(7). */
 static void
 say_fifo(struct scene *scene)
 {
@@ -218,9 +216,8 @@ say_child(struct scene *scene)
 	say_children(scene, which, "a child");
 }
 
-/* Says for whose SIGCHLD the thread waits, if it has a handler. During the
- * call, the blocked signals are those that the call was given
- * (set_user_sigmask() in the kernel). */
+/* Says for whose SIGCHLD the thread waits, if it has a handler. In the call it
+ * blocks the signals that the call was given (set_user_sigmask()). */
 static void
 say_signals(struct scene *scene)
 {
@@ -404,8 +401,8 @@ read_thread(struct thread *thread)
 	thread->rank = thread->state == 'D' ? WAIT_DISK : thread->wait;
 }
 
-/* Finds the thread whose wait tells most, and how many wait alike: unless they
- * are idle, for the same file. */
+/* Finds the most telling wait, and how many wait alike: if not idle, for the
+ * same file. */
 static void
 find_thread(struct scene *scene)
 {
@@ -415,7 +412,8 @@ find_thread(struct scene *scene)
 
 	*best = (struct thread){ .id = pid };
 	scene->threads = ids->count;
-	for (size_t i = 0; i < ids->count; i++) {
+	for (size_t i = 0; i < ids->count && duration_now() < scene->until;
+	     i++) {
 		struct thread thread = { .id = ids->numbers[i], .alike = 1 };
 
 		read_thread(&thread);
@@ -473,4 +471,6 @@ blocked_describe(struct scene *scene)
 		scene->line.length = 0;
 		sight->wait[0] = '\0';
 	}
+	if (scene->look->tells_holders)
+		fd_say_output(scene);
 }

@@ -16,8 +16,8 @@
 #define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
 #define SYNTAX    " \t\n;&|<>()$`="
 
-/* Notes the interpreter that the first LINE of a file names behind "#!", and a
- * CR, which an editor may not show. */
+/* Notes the interpreter that a first LINE names behind "#!", and a hidden CR.
+ */
 static void
 note_interpreter(const char *line, char text[INTERPRETER_SIZE])
 {

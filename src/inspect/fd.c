@@ -4,13 +4,16 @@
 #include <sys/xattr.h>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/fds.h"
+#include "base/kernel.h"
 #include "inspect/look.h"
 #include "inspect/scene.h"
 
@@ -20,6 +23,9 @@
 #define PIPE          "pipe:["
 #define SOCKET        "socket:["
 #define ANONYMOUS     "anon_inode:"
+
+#define AT_NOT_ASKED    0x4000 /* AT_STATX_DONT_SYNC of statx(2) */
+#define STATX_TYPE_ONLY 0x1U   /* STATX_TYPE */
 
 /* LINE of a table from field NUMBER on, counted from 0. */
 static const char *
@@ -68,8 +74,7 @@ starts_with(const char *text, const char *start)
 
 /* --- the descriptors of the tree ------------------------------------------ */
 
-/* The permissions of the link are the access mode of the descriptor:
- * tid_fd_update_inode() in the kernel. */
+/* The link's mode is the descriptor's: tid_fd_update_inode() in the kernel. */
 static struct descriptor
 read_descriptor(pid_t pid, int fd)
 {
@@ -87,8 +92,7 @@ read_descriptor(pid_t pid, int fd)
 	return end;
 }
 
-/* The links of a process in execve(2) may hang. A leader that has exited has no
- * descriptors, but its threads may have. */
+/* Links may hang in execve(2). A dead leader has none, but its threads may. */
 static void
 read_ends(struct scene *scene)
 {
@@ -96,7 +100,8 @@ read_ends(struct scene *scene)
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const struct sight *const sight = &scene->look->sights[i];
 		const struct procfs_list *const fds =
-		    procfs_is_in_exec(sight->pid)
+		    procfs_is_in_exec(sight->pid) ||
+		            duration_now() >= scene->until
 		        ? NULL
 		        : scene_list(sight->pid, "fd");
 
@@ -168,9 +173,8 @@ fd_say_output(struct scene *scene)
 
 /* --- sockets -------------------------------------------------------------- */
 
-/* Finds the row of the socket INODE in TABLE, of the network namespace of the
- * process. The inode is field 6 of net/unix, and field 9 of the others. ROW is
- * "" if there is none. */
+/* Copies the row of the socket INODE in TABLE, of the process's own network
+ * namespace, or "". The inode is field 6 of net/unix, 9 of the others. */
 static void
 find_row(struct scene *scene, const char *table, unsigned long inode,
          char row[TEXT_SIZE])
@@ -198,8 +202,7 @@ static const char *const tcp_states[TCP_LISTEN] = {
 };
 
 /* Says WORD and "127.0.0.1:80" for TEXT, "0100007F:0050 …", unless the port is
- * 0: the kernel prints each 32 bits of the address as a number in the byte
- * order of this machine. */
+ * 0. The kernel prints each 32 bits of an address as a number. */
 static void
 say_address(struct scene *scene, const char *word, const char *text)
 {
@@ -239,9 +242,8 @@ say_internet(struct scene *scene, const char *protocol, unsigned long inode)
 		say(scene, "%s", tcp_states[state]);
 }
 
-/* struct nlmsghdr and struct unix_diag_req, and the start of the answer, which
- * musl does not declare. Only sock_diag(7) tells the other end of another
- * process's Unix socket. */
+/* struct nlmsghdr and struct unix_diag_req, which musl does not declare: only
+ * sock_diag(7) tells the other end of another process's Unix socket. */
 struct question {
 	uint32_t length;
 	uint16_t type;
@@ -263,8 +265,7 @@ struct answer {
 	uint32_t value;
 };
 
-/* Returns the inode of the other end of the Unix socket INODE of this process's
- * network namespace, or 0. */
+/* Returns the other end of the Unix socket INODE of our network, or 0. */
 static unsigned long
 peer_of(unsigned long inode)
 {
@@ -370,26 +371,24 @@ say_anonymous(struct scene *scene, const char *name)
 	       !starts_with(word, "io_uring");
 }
 
-/* Asks the file system of a file only if the process polls the descriptor, or
- * waits in the kernel for a pipe, and so not for that file system. A regular
- * file is always ready: poll(2). */
+/* The file system, which may hang, is not asked. A regular file is always
+ * ready: poll(2). */
 static bool
 say_file(struct scene *scene, const struct descriptor *descriptor)
 {
 	const char *const name = descriptor->link;
-	struct stat file = { .st_mode = 0 };
+	struct kernel_statx file = { .mode = 0 };
 
-	if (scene->polled > 0 ||
-	    strstr(scene->thread.function, "pipe_") != NULL)
-		(void)stat(descriptor->path, &file);
-	if (S_ISFIFO(file.st_mode))
+	(void)syscall(SYS_statx, AT_FDCWD, descriptor->path, AT_NOT_ASKED,
+	              STATX_TYPE_ONLY, &file);
+	if (S_ISFIFO(file.mode))
 		say(scene, " (FIFO %s)", name);
 	else if (starts_with(name, "/dev/pts/") ||
 	         starts_with(name, "/dev/tty"))
 		say(scene, " (terminal %s)", name);
 	else
 		say(scene, " (%s)", name);
-	return !S_ISREG(file.st_mode) && strcmp(name, "/dev/null") != 0;
+	return !S_ISREG(file.mode) && strcmp(name, "/dev/null") != 0;
 }
 
 bool

@@ -21,26 +21,22 @@ struct sight {
 	int indent;      /* of its line, in columns */
 	bool is_refused; /* this process may not signal it */
 
-	/* At a glance, which waits for nothing. */
-	char state;    /* proc(5); 0: the process is gone or dead */
-	char name[24]; /* "[sleep]" */
-
-	/* In depth, set last: only then the rest is valid. */
-	atomic_int is_whole;
+	char state;     /* proc(5); 0: the process is gone or dead */
+	bool is_stuck;  /* a thread is in state D */
+	bool has_times; /* AGE and CPU are known */
 	int64_t age;    /* nanoseconds */
 	int64_t cpu;    /* nanoseconds, of reaped children too */
 	char wait[512]; /* "sleeping", or "" */
-	char command[LOOK_COMMAND + 1]; /* quoted and shortened */
+	char command[LOOK_COMMAND + 1]; /* quoted and shortened; "[sleep]" */
 };
 
-/* A look at a tree, in memory that is shared with the process that looks
- * (mmap(2)), which begins with all bytes 0. The caller sets TELLS_HOLDERS. */
+/* A look at a tree; at first all 0. The caller sets TELLS_HOLDERS. */
 struct look {
-	/* Of look_note_outputs(), as the links in /proc/PID/fd: "pipe:[4711]",
-	 * or "". */
+	atomic_uint
+	    steps; /* counted up with each process: in a front's sight */
+	/* Of look_note_outputs(): "pipe:[4711]" as in /proc/PID/fd, or "". */
 	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE];
 	bool tells_holders; /* the processes that hold OUTPUTS open are told */
-	bool is_late;       /* the processes had the signal before */
 
 	size_t total; /* processes in the tree */
 	size_t count; /* of them in SIGHTS, each before its children */
@@ -51,15 +47,20 @@ struct look {
  * a process that holds one open keeps its reader waiting. */
 void look_note_outputs(struct look *look, const int fds[LOOK_OUTPUTS]);
 
-/* Looks at the processes of TREE, as last read, and returns when all is seen,
- * or at UNTIL. LOOK keeps what was seen until then: a helper looks, since
- * reading about another process may hang. */
-void look_take(struct look *look, const struct tree *tree, int64_t until);
+/* Notes the processes of TREE, as last read, by reads that cannot hang. */
+void look_glance(struct look *look, const struct tree *tree);
 
-/* Ends the last line of LINES with ':', after a note if LOOK is late; appends a
- * line for each process, indented by its depth and behind a null byte: "4711
- * sleep 10 [S 2s]: sleeping"; then how many processes are not shown. */
+/* Then looks at them in depth, until all is seen, or the clock says UNTIL; it
+ * may hang all the same. Goes to the directory /proc. */
+void look_take(struct look *look, bool is_partial, int64_t until);
+
+/* Ends the last line of LINES with ':'; appends a line for each process,
+ * indented by its depth and behind a null byte: "4711 sleep 10 [S 2s]:
+ * sleeping"; then how many processes are not shown. */
 void look_add_lines(struct strbuf *lines, const struct look *look);
+
+/* Appends to LINE ": 4711 [sleep], 4712 [sh] and 3 more". */
+void look_add_names(struct strbuf *line, const struct look *look);
 
 /* Appends the processes as a JSON array. */
 void look_add_json(struct strbuf *line, const struct look *look);

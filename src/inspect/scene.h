@@ -1,7 +1,8 @@
 #pragma once
 
-/* What the files of this folder share. All of it runs in the helper of a look,
- * in the directory /proc. Each call may hang; then the helper is killed. */
+/* What the files of this folder share. All of it runs in a look, in the
+ * directory /proc. No link that leads out of /proc is followed, and no memory
+ * is read of a process that is stuck: a look may not hang. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,10 +18,9 @@
 struct look;
 struct sight;
 
-/* What a thread waits for, in rising order of what that tells. Of several
- * threads, the one with the greatest is described: up to WAIT_SLEEP, a thread
- * may just be idle; then come waits that another thread of the process may end;
- * then waits for something outside. */
+/* What a thread waits for, in rising order of what that tells: up to WAIT_SLEEP
+ * it may just be idle; then come waits that another thread may end; then those
+ * for something outside. The greatest of a process is described. */
 enum wait {
 	WAIT_DEAD, /* nothing */
 	WAIT_OTHER,
@@ -67,6 +67,7 @@ struct descriptor {
 
 struct scene {
 	struct look *look;
+	int64_t until;   /* when the look has to end */
 	bool is_partial; /* LOOK does not have the whole tree */
 
 	/* Of the process that is being described. */
@@ -78,15 +79,13 @@ struct scene {
 	int named;          /* those worth a name; LINE has the first 4 */
 	bool has_more;      /* it polls more, which are not known or named */
 
-	/* The ends of pipes and sockets in the tree, each process's together;
-	 * read when the first is asked for. */
+	/* The ends of pipes and sockets in the tree, process by process. */
 	bool has_missed; /* some are not known */
 	size_t end_count;
 	struct descriptor ends[ENDS_MAX];
 };
 
-/* fd.c: the numbers that are names in the directory PID/NAME, until the next
- * call. */
+/* fd.c: the numbers in the directory PID/NAME, until the next call. */
 const struct procfs_list *scene_list(pid_t pid, const char *name);
 
 /* Add to LINE: words; and PID, as item COUNT of a list, from 0 on. */
@@ -95,15 +94,13 @@ __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
 void say_pid(struct scene *scene, int count, pid_t pid);
 
 /* blocked.c: thread_parse() fills the second part of THREAD from CALL, or from
- * FUNCTION where CALL is not readable; blocked_describe() writes sight->wait.
- */
+ * FUNCTION where there is no CALL; blocked_describe() writes sight->wait. */
 void thread_parse(struct thread *thread);
 void blocked_describe(struct scene *scene);
 
 /* fd.c: fd_say() says "fd 0 (pipe from 4711)", and returns whether something
- * outside of the process makes the descriptor ready; fd_say_output(), that the
- * process holds the command's output open; fd_say_holder(), who holds the lock
- * that it waits for. */
+ * outside of the process makes it ready; fd_say_output(), that the process
+ * holds the command's output; fd_say_holder(), who holds the lock. */
 bool fd_say(struct scene *scene, int fd);
 void fd_say_output(struct scene *scene);
 void fd_say_holder(struct scene *scene);

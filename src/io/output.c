@@ -58,9 +58,8 @@ open_sink(struct stream *stream, int fd)
 	const bool may_wait =
 	    S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode) || isatty(fd);
 
-	/* A description of our own: O_NONBLOCK on the caller's would change it
-	 * for all who share it. There is none of a socket, nor of another
-	 * user's pipe. */
+	/* A description of our own, since all share O_NONBLOCK who share one.
+	 * There is none of a socket, nor of another user's pipe. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (may_wait)
 		stream->out_fd =
@@ -75,8 +74,7 @@ open_sink(struct stream *stream, int fd)
 	return stream->out_fd == -1 ? -1 : 0;
 }
 
-/* Opens both ends of a pseudo-terminal for STREAM, the command's as SLAVE_FD.
- * Returns 0, or -1 with errno. */
+/* Opens both ends of STREAM's pseudo-terminal, the command's as SLAVE_FD. */
 static int
 open_pty(struct stream *stream, int *slave_fd)
 {
@@ -90,14 +88,12 @@ open_pty(struct stream *stream, int *slave_fd)
 	if (fd == -1 || ioctl(fd, TIOCSPTLCK, &locked) == -1 ||
 	    ioctl(fd, TIOCSWINSZ, &size) == -1)
 		return -1;
-	/* Not by ptsname(3), whose path may lead to another devpts or nowhere:
-	 * ioctl_tty(2), TIOCGPTPEER, Linux 4.13. */
+	/* Not ptsname(3), which may lead to another devpts: ioctl_tty(2). */
 	*slave_fd = ioctl(fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (*slave_fd == -1)
 		return -1;
-	/* The caller's terminal is no model where another program reads keys:
-	 * a shell, if this job is in the background; or another wdrun in the
-	 * same pipeline, which has made it raw. */
+	/* The caller's terminal is no model where another program reads keys: a
+	 * shell, in the background; or another wdrun of the same pipeline. */
 	if ((tcgetpgrp(stream->model_fd) != getpgrp() ||
 	     tcgetattr(stream->model_fd, &modes) == -1 ||
 	     (modes.c_lflag & ISIG) == 0) &&
@@ -166,8 +162,7 @@ open_streams(struct output *output)
 	return 0;
 }
 
-/* Opens the caller's terminal, if there is one, for its keys. Returns 0, or -1
- * after a message. */
+/* Opens the caller's terminal for keys. Returns -1 after a message. */
 static int
 open_terminal(struct output *output)
 {
@@ -203,14 +198,12 @@ output_setup(struct output *output, const struct options *options)
 	/* Output that goes nowhere cannot be read; nor could a message. */
 	if (!options->pty && !is_open(STDOUT_FILENO) && !is_open(STDERR_FILENO))
 		return -1;
-	/* At a terminal, a pager or an editor needs a terminal, although its
-	 * output is read. */
+	/* A pager or an editor needs a terminal, although it is read. */
 	output->has_pty =
 	    options->pty || (!stays && terminal_is_controlling(STDIN_FILENO) &&
 	                     terminal_is_controlling(STDOUT_FILENO));
-	/* With O_NONBLOCK, a FIFO without a reader fails instead of waiting
-	 * (fifo(7)), and a reader that takes nothing holds up the command, but
-	 * not the front. */
+	/* With O_NONBLOCK, a FIFO without a reader is an error (fifo(7)), and a
+	 * reader that takes nothing holds up the command, but not the front. */
 	if (options->tee != NULL)
 		output->tee_fd = open(options->tee,
 		                      O_WRONLY | O_APPEND | O_CREAT |

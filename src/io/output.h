@@ -13,9 +13,8 @@ struct options;
 
 /*
  * The command's output, where an option has to see it: then stdout and stderr
- * are pipes or pseudo-terminals, and the front, the only process that touches
- * what the caller gave, carries what comes out of them. One stream serves both
- * where both are the same file, so that their order is kept.
+ * are pipes or pseudo-terminals, and the front carries what comes out of them.
+ * One stream serves both, in order, where both are the same file.
  */
 
 struct stream {
@@ -27,8 +26,8 @@ struct stream {
 	bool is_copied; /* to the file of --tee */
 	bool has_returns; /* the pseudo-terminal writes "\r\n" */
 	bool is_watched;  /* OUT_FD is a pipe: tell when its reader is gone */
-	/* The chunk under way, and for --tee the same without returns. Nothing
-	 * is read before all of both is written. */
+	/* The chunk under way, all of which is written before the next is read;
+	 * and for --tee the same without returns. */
 	struct part chunk;
 	struct part copy;
 	bool keeps_return; /* a "\r" at the end of the last chunk */
@@ -51,14 +50,12 @@ struct output_facts {
 };
 
 struct output {
-	int fds[3];   /* what the command gets as stdin, stdout and stderr: a
-	               * stream's other end, or the caller's own */
+	int fds[3]; /* the command's 0 to 2: a stream's end, or the caller's */
 	size_t count; /* of streams; 0: nothing is carried */
 	struct stream streams[STREAMS_MAX];
-	bool has_pty;  /* the first stream is a pseudo-terminal, the command's
-	                * controlling terminal */
-	int tee_fd;    /* or -1 */
-	bool is_found; /* the text of --until */
+	bool has_pty;        /* the first stream is the controlling terminal */
+	int tee_fd;          /* or -1 */
+	bool is_found;       /* the text of --until */
 	int64_t quiet_since; /* when silence began */
 	const struct options *options;
 	struct terminal terminal;
@@ -102,8 +99,7 @@ enum {
 };
 
 /* Waits until UNTIL (duration_now(), or NEVER) for output, keys and SIGNAL_FD
- * (or -1), and carries what has come. Returns at once what has happened
- * besides, or 0. */
+ * (or -1), and carries what has come. Returns what else has happened, or 0. */
 unsigned output_pump(struct output *output, int signal_fd, int64_t until);
 
 /* Whether a pump would find nothing to do now. All of what dead processes have
@@ -113,6 +109,5 @@ bool output_is_empty(const struct output *output);
 /* Whether nothing more can come: all streams are at their end, or closed. */
 bool output_is_over(const struct output *output);
 
-/* Reads what is left, at most 1 MiB of a stream, and counts it, and what is
- * under way, as undelivered. */
+/* Counts as undelivered what is under way, and up to 1 MiB left of a stream. */
 void output_give_up(struct output *output);

@@ -16,8 +16,7 @@
 #define CHUNK_SIZE    ((size_t)64 * 1024) /* what a pipe holds: pipe(7) */
 #define CHUNKS        16                  /* of a stream, between two polls */
 #define LAST_READ_MAX ((size_t)1024 * 1024)
-/* fg of a running job sends no signal: in the background the terminal is looked
- * at twice a second. */
+/* fg of a running job sends no signal: so a job in the background looks. */
 #define BACKGROUND_INTERVAL (SECOND / 2)
 
 /* Before the text there is room for what was carried from the text before; and
@@ -96,8 +95,7 @@ read_chunk(struct output *output, struct stream *stream)
 static void
 hang_up(struct stream *stream)
 {
-	/* The kernel tells the session's leader alone, once the master is
-	 * closed, and the others get EIO. */
+	/* The kernel tells the session's leader alone; others get EIO. */
 	const pid_t group = tcgetpgrp(stream->in_fd); /* of a pipe: -1 */
 
 	if (group > 1)
@@ -156,8 +154,7 @@ carry(struct output *output, struct stream *stream)
 
 		copy(output, stream);
 		deliver(output, stream);
-		/* Time in which a reader blocks us is not the command's
-		 * silence. */
+		/* While a reader blocks us, the command is not silent. */
 		if (was_pending)
 			output->quiet_since = duration_now();
 		if (i == CHUNKS || is_pending(stream) || stream->in_fd == -1 ||
@@ -216,8 +213,7 @@ prepare(const struct output *output, struct pollfd polled[])
 }
 
 /* When the command has been silent for too long; NEVER while a reader blocks
- * us, or after the text of --until, where a command is expected to be silent.
- */
+ * us, or after the text of --until, when silence is what is expected. */
 static int64_t
 end_of_patience(const struct output *output)
 {

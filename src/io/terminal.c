@@ -14,19 +14,17 @@
 bool
 terminal_is_controlling(int fd)
 {
-	/* tcgetsid(3) fails for a terminal that is not the controlling terminal
-	 * (ioctl_tty(2), TIOCGSID); but for the master of a pseudo-terminal, it
-	 * returns the session of the slave. */
+	/* tcgetsid(3) fails for any other terminal (ioctl_tty(2), TIOCGSID);
+	 * but of a pseudo-terminal's master it returns the slave's session. */
 	const pid_t session = tcgetsid(fd);
 
 	return session != -1 && session == getsid(0);
 }
 
-/* Whether this job has the foreground of the terminal FD. Not by the number of
- * the group: from another PID namespace each group may be 0. With SIGTTIN
- * blocked, a read in the background fails with EIO, even of 0 bytes
- * (job_control() in the kernel); in the foreground with EAGAIN, if another
- * process waits in a read. */
+/* Whether this job has the foreground of the terminal FD. Not by the group:
+ * from another PID namespace it may be 0. With SIGTTIN blocked, a read of 0
+ * bytes in the background fails with EIO (job_control() in the kernel); in the
+ * foreground with EAGAIN, if another process waits in a read. */
 static bool
 has_foreground(int fd)
 {
@@ -74,14 +72,12 @@ terminal_restore(const struct terminal *terminal)
 {
 	const pid_t group = terminal->fd == -1 ? -1 : tcgetpgrp(terminal->fd);
 
-	/* A living group that has the foreground, a shell's, has chosen modes
-	 * of its own. The group of a dead one may be that of a job of a shell
-	 * that was the command. */
+	/* A living group in the foreground, a shell's, has chosen its modes. A
+	 * dead one may have been a job of a shell that was the command. */
 	if (group != getpgrp() &&
 	    (group <= 1 || kill(-group, 0) == 0 || errno != ESRCH))
 		return;
-	/* With SIGTTOU blocked, these calls do not stop the process
-	 * (tty_check_change() in the kernel). */
+	/* SIGTTOU is blocked, or this would stop us: tty_check_change(). */
 	(void)tcsetattr(terminal->fd, TCSANOW, &terminal->facts->modes);
 	if (terminal->was_foreground && group != getpgrp())
 		(void)tcsetpgrp(terminal->fd, getpgrp());
@@ -101,8 +97,7 @@ terminal_take(struct terminal *terminal)
 	struct termios raw = facts->modes;
 
 	cfmakeraw(&raw);
-	/* If the command's output goes elsewhere, other programs that write to
-	 * this terminal still need the output modes. */
+	/* Other programs that write to this terminal need the output modes. */
 	if (!terminal->shows_output)
 		raw.c_oflag = facts->modes.c_oflag;
 	/* Before tcsetattr(3): the supervisor gives the terminal back if the

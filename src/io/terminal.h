@@ -6,20 +6,18 @@
 
 #include "base/fds.h"
 
-/* The modes of the caller's terminal, in memory that both watchers share: who
- * is left alive gives the terminal back. */
+/* The modes of the caller's terminal, shared: a watcher that lives restores. */
 struct terminal_facts {
 	atomic_int is_raw;    /* instead of MODES */
-	atomic_int is_over;   /* no more keys: the command has exited, or been
-	                       * hung up */
+	atomic_int is_over;   /* no more keys: exited, or hung up */
 	struct termios modes; /* before it was raw, or shared */
 };
 
 /*
  * The caller's terminal. The command either shares it, as a part of the
  * caller's job (FD is open on it, or -1), or has a pseudo-terminal, to which
- * the front carries the keys: then IS_KEYBOARD. The caller's terminal is raw
- * meanwhile, so that the pseudo-terminal alone makes signals of keys.
+ * the front carries the keys (IS_KEYBOARD). Meanwhile the caller's terminal is
+ * raw: the pseudo-terminal alone makes signals of keys.
  */
 struct terminal {
 	int fd;
@@ -40,9 +38,8 @@ bool terminal_is_controlling(int fd);
  * SIGTTIN must be blocked, and descriptors 0 to 2 open. */
 bool terminal_share(struct terminal *terminal);
 
-/* After wdrun has ended a command that shared the terminal: gives the terminal
- * its modes back, and the job the foreground, unless a living group has taken
- * it. In the front. */
+/* In the front, which has ended a command that shared the terminal: gives back
+ * the terminal's modes, and the foreground unless a living group has it. */
 void terminal_restore(const struct terminal *terminal);
 
 /* Looks whether the job has the foreground, and makes the terminal raw if so.

@@ -57,8 +57,7 @@ check_file(const struct pidfile *file)
 }
 
 /* Opens FILE for reading, and if possible for writing. Returns 0; or -1 with
- * errno: of open(2), EUSERS if it is not trusted, else ENOTSUP if it is not a
- * regular file. */
+ * errno: of open(2), EUSERS if it is not trusted, ENOTSUP if it is no file. */
 static int
 open_file(struct pidfile *file)
 {
@@ -153,8 +152,7 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 #define TRIES         10   /* while others make and remove the file */
 #define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a change */
 
-/* Who unlinks a file that is open causes IN_ATTRIB (its link count changes),
- * not IN_DELETE_SELF: inotify(7). */
+/* To unlink an open file is IN_ATTRIB, not IN_DELETE_SELF: inotify(7). */
 #define EVENTS (IN_ATTRIB | IN_MODIFY | IN_MOVE_SELF)
 
 int
@@ -173,9 +171,9 @@ lock_open(struct lock *lock, const char *path)
  * Takes LOCK, if that is possible now. Returns 0; 1 if it has to be looked at
  * again; or -1 with errno: EWOULDBLOCK if another process holds it.
  *
- * A file with a living process's PID is that process's, and is never locked: so
- * those who only look do not get into each other's way. What is stale is taken
- * over in place: an flock(1) that waits for the file stays on the right one.
+ * A file with a living process's PID is that process's, and is not locked: so
+ * those who only look are in nobody's way. A stale file is taken over in place,
+ * as an flock(1) may wait for it.
  */
 static int
 try_to_take(struct lock *lock)
@@ -221,15 +219,14 @@ try_to_take(struct lock *lock)
 	/* For a script, an empty file is a lock, too: ENOSPC leaves none. */
 	if (is_new)
 		(void)unlinkat(file->directory_fd, file->name, 0);
-	/* The stale file of another user, who shares the directory, is open for
-	 * reading only. It makes room for a new one. */
+	/* Another user's stale file, open for reading only, makes room. */
 	if (errno == EBADF && unlinkat(file->directory_fd, file->name, 0) == 0)
 		return 1;
 	return -1;
 }
 
-/* Takes LOCK. Returns 0; or -1 as try_to_take(), with EWOULDBLOCK also if the
- * file changes all the time. */
+/* Takes LOCK. Returns as try_to_take(); EWOULDBLOCK if it changes all the time.
+ */
 static int
 take_lock(struct lock *lock)
 {
@@ -243,8 +240,7 @@ take_lock(struct lock *lock)
 	return -1;
 }
 
-/* Sleeps until LOCK, which is held, may be free. Returns 0, or -1 as
- * lock_take_all(). */
+/* Sleeps until LOCK may be free. Returns 0, or -1 as lock_take_all(). */
 static int
 await(struct lock *lock, const struct lock_wait *wait)
 {
@@ -265,9 +261,8 @@ await(struct lock *lock, const struct lock_wait *wait)
 	/* By its descriptor, as the name may mean another file by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
 	/* Nothing tells when an unknown process ends its flock(2): so it looks
-	 * again soon. What changed before the watch began is not told either:
-	 * then it looks again at once, after a ppoll(2) in which signals act.
-	 */
+	 * again soon; and of what changed before the watch began: then it looks
+	 * again at once, after a ppoll(2) in which signals act. */
 	if (inotify_add_watch(fds[CHANGES].fd, path, EVENTS) == -1 ||
 	    fds[HOLDER].fd == -1)
 		left = left < LOOK_INTERVAL ? left : LOOK_INTERVAL;
@@ -347,38 +342,25 @@ lock_add_holder(const struct lock *lock, struct strbuf *line)
  * the run began. So "does a run live that named this file before it was made?"
  * is one question: is a byte locked from the name's first to that of the file's
  * birth? The kernel drops a claim with the last process that has the directory
- * open: fcntl(2), "Open file description locks". Times are those of the coarse
- * clock, as the kernel's for files are: current_time().
+ * open: fcntl(2). Times are of the coarse clock, as a file's: current_time().
  */
 #define TIME_BITS 42 /* until 2109; with NAME_BITS an off_t, which has 63 */
 #define NAME_BITS 20
 #define HAS_BIRTH 0x800U /* STATX_BTIME */
 
-/* The part of struct statx in include/uapi/linux/stat.h that is wanted: musl
- * has none before 1.2.5. */
-struct birth {
-	uint32_t mask;
-	unsigned char before[76];
-	int64_t seconds;
-	uint32_t nanoseconds;
-	unsigned char behind[164];
-};
-
-_Static_assert(sizeof(struct birth) == 256, "statx(2) writes 256 bytes");
-
 /* When NAME was made, as in struct cleanup. */
 static int64_t
 birth_of(int directory_fd, const char *name)
 {
-	struct birth birth;
+	struct kernel_statx birth;
 
 	if (syscall(SYS_statx, directory_fd, name, AT_SYMLINK_NOFOLLOW,
 	            HAS_BIRTH, &birth) == -1)
 		return errno == ENOENT ? 0 : CLEANUP_UNKNOWN;
-	if ((birth.mask & HAS_BIRTH) == 0 || birth.seconds <= 0 ||
-	    birth.seconds >= CLEANUP_UNKNOWN / SECOND)
+	if ((birth.mask & HAS_BIRTH) == 0 || birth.birth_seconds <= 0 ||
+	    birth.birth_seconds >= CLEANUP_UNKNOWN / SECOND)
 		return CLEANUP_UNKNOWN;
-	return birth.seconds * SECOND + birth.nanoseconds;
+	return birth.birth_seconds * SECOND + birth.birth_nanoseconds;
 }
 
 /* Returns the byte of the file NAME for TIME. */
@@ -468,8 +450,7 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 {
 	struct flock claim = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
 
-	/* First: of two runs that end at once, the later must find no claim of
-	 * the other. */
+	/* First: of two runs that end at once, one must find no claim. */
 	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
 
 	struct pidfile place = {

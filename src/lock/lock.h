@@ -20,25 +20,21 @@ struct pidfile {
 	struct stat status; /* of FD, when it was last opened or read */
 };
 
-/* Whether a file of STATUS, in DIRECTORY_FD, is no trap of another user: it
- * belongs to this user or root, or only they, and a group that they trust, can
- * make files there. */
+/* Whether a file of STATUS, in DIRECTORY_FD, is no trap of another user: this
+ * user or root owns it, or only they, or their group, can make files there. */
 bool pidfile_is_trusted(int directory_fd, const struct stat *status);
 
-/* Returns the PID in FILE; 0 if FILE is blank; or -1 with errno: of read(2),
- * EINVAL if the content is anything else. */
+/* Returns the PID in FILE; 0 if it is blank; or -1: EINVAL if it is neither. */
 pid_t pidfile_read(struct pidfile *file);
 
-/* Overwrites the content of FILE, which was read, by PID, at once. Returns 0,
- * or -1 with errno of write(2). */
+/* Overwrites the content of FILE, which was read, by PID. Returns 0 or -1. */
 int pidfile_write(const struct pidfile *file, pid_t pid);
 
 /* --- --lock --------------------------------------------------------------- */
 
-/* A file with an flock(2), which holds the PID of the process that has the
- * lock. It is unlinked before it is unlocked: who has opened and locked it has
- * to look whether the name still means this file. The processes of a fork share
- * the lock: flock(2). */
+/* A file with an flock(2), which processes of a fork share, and with the PID of
+ * its holder. We unlink it before we unlock it: so whoever gets the lock must
+ * check that the name still refers to that file. */
 struct lock {
 	const char *path; /* of path_resolve() */
 	struct pidfile file;
@@ -56,12 +52,11 @@ struct lock_wait {
 /* Opens the directory of PATH, of path_resolve(). Returns 0, or -1. */
 int lock_open(struct lock *lock, const char *path);
 
-/* Takes all of the COUNT locks, which are not taken, or none. All signals have
- * to be blocked. Waits, with no lock held, so that two runs cannot wait for
- * each other, and with the caller's mask, so that signals act. Returns 0; or -1
- * with errno, and in *REFUSED the lock that could not be had: EWOULDBLOCK if
- * another process holds it at the deadline, ECANCELED if the parent is dead,
- * else one for lock_error(). */
+/* Takes all of the COUNT locks, or none. All signals have to be blocked. Waits
+ * with no lock held, so that two runs cannot wait for each other, and with the
+ * caller's mask. Returns 0; or -1, *REFUSED and errno: EWOULDBLOCK if another
+ * process holds it at the deadline, ECANCELED if the parent is dead, else one
+ * for lock_error(). */
 int lock_take_all(struct lock *locks, size_t count,
                   const struct lock_wait *wait, struct lock **refused);
 
@@ -81,11 +76,10 @@ const char *lock_error(int why);
  * A lock that COMMAND makes, a file or (by mkdir(1)) a directory. A lock that
  * is still there when all processes of the run are dead is removed.
  *
- * A PID in the file tells which run made it. A lock without a PID may have been
- * made by any run that names it and began before it was made. So at its
- * beginning, a run notes what is there, and claims what is made later; other
- * runs see the claim. At its end, the run leaves alone what was there before,
- * and what an older run claims.
+ * A PID in it tells which run made it; else that may be any run that names it
+ * and began before. So a run that begins notes what is there, and claims what
+ * is made later. A run that ends leaves alone what was there, or has an older
+ * claim.
  */
 struct cleanup {
 	const char *path;

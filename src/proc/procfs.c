@@ -88,8 +88,8 @@ procfs_list_names(int dir, const char *name, struct procfs_list *list)
 	(void)closedir(names);
 }
 
-/* Adds the children that the thread TID of the process at DIR has made. Returns
- * false where the kernel has no such lists. */
+/* Adds the children of the thread TID of DIR. Returns false without such lists.
+ */
 static bool
 add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 {
@@ -304,8 +304,7 @@ procid_is_alive(const struct procid *procid)
 void
 procid_kill(const struct procid *procid, int signal)
 {
-	/* Comes before the look: the directory stands for one process, even
-	 * after another process has got the PID. */
+	/* First: it stands for one process, whoever has the PID later. */
 	const int dir = procfs_dir(procid->pid);
 
 	if (dir != -1 && procid_is_alive(procid))
@@ -359,8 +358,7 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 		return;
 	}
 
-	/* The start and the end, in whole characters of UTF-8: the program, and
-	 * the last argument. */
+	/* Start and end, in whole characters: program and last argument. */
 	const int left = width - (int)strlen("...");
 	const int tail = all.is_cut ? 0 : left / 2;
 	const char *end = words + all.length - tail;

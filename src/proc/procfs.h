@@ -9,18 +9,16 @@
 struct strbuf;
 
 /*
- * /proc (proc(5)), opened once: whatever is mounted over /proc later, or
- * unmounted, the descriptor shows the same processes.
- *
- * A process is named by its PID in that /proc; or for certain by DIR, a
- * descriptor of its directory. DIR stands for one process: once that is reaped,
- * each call through DIR fails, whoever has the PID by then.
+ * /proc (proc(5)), opened once: whatever is mounted over it later, the
+ * descriptor shows the same processes. A process is named by its PID in that
+ * /proc; or for certain by DIR, a descriptor of its directory: once the process
+ * is reaped, each call through DIR fails, whoever has the PID by then.
  *
  * Functions return 0, a length, or a descriptor that is close-on-exec; or -1
  * with errno: ENOENT or ESRCH where the process is gone.
  */
 
-/* Opens /proc, before the first fork(2). Without /proc returns 0, and the
+/* Opens /proc, before the first fork(2). Without /proc returns 0, and all the
  * functions below fail. */
 int procfs_start(void);
 
@@ -56,9 +54,8 @@ int procfs_kill(int dir, int signal);
 /* Reads the start of PID's FILE into the SIZE bytes at TEXT, as a string. */
 ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 
-/* Returns what is behind NAME in TEXT, a "status"; or "". NAME is "\nPPid:\t",
- * say: the kernel writes no newline of the name that a process has chosen, so
- * none can forge a line. */
+/* Returns what is behind NAME ("\nPPid:\t") in TEXT, a "status"; or "". No
+ * process can forge a line: the kernel writes no newline of its name. */
 const char *procfs_value(const char *text, const char *name);
 
 struct procstat {
@@ -91,8 +88,7 @@ int procstat_parse(const char *text, struct procstat *stat);
 /* How long ago the process of STAT was started, in nanoseconds. */
 int64_t procstat_age(const struct procstat *stat);
 
-/* The identity of a process. PIDs are reused; a PID and the time of its start
- * stand for one process of one boot. */
+/* A PID, which is reused, and its start stand for one process of one boot. */
 struct procid {
 	pid_t pid;      /* 0: no process, or none of this namespace */
 	uint64_t start; /* as in struct procstat */
@@ -109,9 +105,8 @@ void procid_kill(const struct procid *procid, int signal);
 /* Appends PID's command line to LINE, in quotes where it has blanks; "[comm]"
  * as ps(1) if PID has none, or if WIDTH is 0; "?" if PID is gone. The program's
  * absolute path loses its directory, a text longer than WIDTH bytes its middle,
- * and one that is too long to be read its end. Unless WIDTH is 0, waits for
- * PID's mmap_lock (get_mm_cmdline() in the kernel): for ever if a thread hangs
- * with that lock. */
+ * one too long to be read its end. Unless WIDTH is 0, waits for PID's mmap_lock
+ * (get_mm_cmdline() in the kernel), with which a thread may hang. */
 void cmdline_add(struct strbuf *line, pid_t pid, int width);
 
 /* The ID of a run: the PID of its front, "-", and the time of its start in
@@ -127,7 +122,6 @@ void cmdline_add(struct strbuf *line, pid_t pid, int width);
 void runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE],
                 pid_t front);
 
-/* Copies this process's environment to COPY, which has room for two more, with
- * VARIABLE, of runid_make(), as the only WDRUN_ID. Not by putenv(3), whose use
- * of malloc(3) costs a fifteenth of a start. */
+/* Copies the environment to COPY, which has room for two more, with VARIABLE as
+ * the only WDRUN_ID. putenv(3) would cost a fifteenth of a start: malloc(3). */
 void runid_copy_environment(char *copy[], char *variable);

@@ -5,9 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Signals 1 to 64 as the kernel counts them, in masks. Not a sigset_t: glibc
- * takes out signals 32 and 33, musl 34 too, but the command must get exactly
- * the mask with which wdrun was started. */
+/* Signals 1 to 64 in masks. Not a sigset_t: glibc takes out 32 and 33, musl 34
+ * too, but the command must get exactly the mask of wdrun's start. */
 #define SIGNAL_BIT(signal) (UINT64_C(1) << ((signal)-1))
 #define SIGNALS_ALL        UINT64_MAX
 /* Signals that ask a run to end. */

@@ -1,12 +1,10 @@
 /* The children of a watcher, and the tree of a run: from /proc to its end. */
 #include "proc/tree.h"
 
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <poll.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,17 +15,11 @@
 
 #define TREE_MAX     PROCFS_LIST_MAX
 #define PID_END      4194305 /* pid_max of any kernel, and 1: proc(5) */
-#define CROWD        100     /* processes for each processor */
 #define WALK_BOUND   SECOND
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
 #define TARGET_TIME  (10 * MILLISECOND)
 #define LAST_BOUND   (5 * SECOND) /* since a process came or died */
-
-/* The exit signal of a helper: ignored by default, since the parent may not
- * have blocked signals yet; and no real-time signal, which the kernel drops at
- * RLIMIT_SIGPENDING. Another process's SIGURG may be lost then: signal(7). */
-#define EXIT_SIGNAL SIGURG
 
 /* --- the children of this process ----------------------------------------- */
 
@@ -71,26 +63,14 @@ pidfd_open(pid_t pid)
 }
 
 pid_t
-plain_fork(int exit_signal)
+plain_fork(void)
 {
 	/* The library's clone(2) wants a stack and a function. */
 #ifdef __s390__ /* there, the stack is the first argument: clone(2) */
-	return (pid_t)syscall(SYS_clone, 0, exit_signal, 0, 0, 0);
+	return (pid_t)syscall(SYS_clone, 0, SIGCHLD, 0, 0, 0);
 #else
-	return (pid_t)syscall(SYS_clone, exit_signal, 0, 0, 0, 0);
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 #endif
-}
-
-pid_t
-helper_fork(void)
-{
-	const pid_t helper = plain_fork(EXIT_SIGNAL);
-
-	/* A parent that has died before is not noticed: then the helper ends by
-	 * itself, or as an orphan of the tree. */
-	if (helper == 0)
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	return helper;
 }
 
 void
@@ -118,26 +98,11 @@ struct attributes {
 	uint64_t unused[2];
 };
 
-bool
-tree_is_outrun(void)
-{
-	static char text[64]; /* as first read */
-	long running = 0;
-
-	if (*text == '\0')
-		(void)procfs_read(procfs_self(), "../loadavg", text,
-		                  sizeof(text)); /* below a PID */
-	/* The fourth field: proc(5). NOLINTNEXTLINE(cert-err34-c) */
-	(void)sscanf(text, "%*s %*s %*s %ld", &running);
-	return running > CROWD * sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 void
 tree_take_priority(void)
 {
-	static pid_t taker; /* in a child, the parent */
-	/* The highest: with a lower one, real-time processes of the tree could
-	 * keep this process from a processor. */
+	static bool is_taken;
+	/* The highest: the tree may have real-time processes, too. */
 	struct attributes attributes = {
 		.size = sizeof(attributes),
 		.policy = SCHED_RR,
@@ -146,9 +111,9 @@ tree_take_priority(void)
 	};
 
 	/* Each change costs the rest of the time slice. */
-	if (taker == getpid())
+	if (is_taken)
 		return;
-	taker = getpid();
+	is_taken = true;
 	if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
 		return;
 	/* Since Linux 6.12 a process may choose its time slice without a
@@ -198,10 +163,9 @@ is_child(const struct tree *tree, const struct member *process)
 	return tree->is_ours && process->parent == tree->self;
 }
 
-/* Pushes the children of the process PID, whose directory is DIR, so that the
- * eldest is the next. SIGKILL goes to children of this process at once: to look
- * at each of them first takes ten times as long, which counts where 2,000 busy
- * sessions have a processor in turn. */
+/* Pushes the children of the process PID, at DIR, so that the eldest is next.
+ * SIGKILL goes to our own at once: to look at each first takes ten times as
+ * long, beside 2,000 busy sessions. */
 static void
 push_children(const struct tree *tree, int dir, pid_t pid)
 {
@@ -263,7 +227,7 @@ static bool
 open_living(const struct tree *tree, struct member *process, int *dir)
 {
 	const bool is_own = tree->is_ours && wait_has_living(process->pid);
-	const bool is_dead = !is_own && is_child(tree, process); /* or helper */
+	const bool is_dead = !is_own && is_child(tree, process);
 	struct procstat stat;
 	siginfo_t info;
 
@@ -303,9 +267,8 @@ visit(struct tree *tree, struct member process)
 	const bool is_final = signal == SIGKILL || signal == SIGSTOP;
 	int dir;
 
-	/* Who had the first signal is not asked for children: what it has
-	 * started since is part of its end. Its orphans come to this process,
-	 * and so get the signal. */
+	/* A process that had the first signal is not asked for children: those
+	 * are part of its end. Its orphans come to us, and get the signal. */
 	if (signal != 0 && !is_final && marks[process.pid] == round_number)
 		return;
 	if (!open_living(tree, &process, &dir))
@@ -405,8 +368,11 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	round_number++;
 	if (tree->target != 0 && !wait_has_living(tree->target))
 		marks[tree->target] = round_number; /* it gets no signal */
-	signal_group(tree, signal);
-	signal_group(tree, SIGCONT);
+	if (!tree->group_has_signal) {
+		signal_group(tree, signal);
+		signal_group(tree, SIGCONT);
+	}
+	tree->group_has_signal = false;
 	(void)sched_yield(); /* to the target: autogroup in sched(7) */
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
@@ -437,9 +403,8 @@ tree_reap(struct tree *tree)
 }
 
 /* Freezes the tree by SIGSTOP, so that nobody forks, and then kills it,
- * children before their parents: the kernel continues a stopped process whose
- * parent's death orphans its group (kill_orphaned_pgrp()). Returns how many
- * were new. */
+ * children first: the kernel continues a stopped process whose group its
+ * parent's death orphans (kill_orphaned_pgrp()). Returns how many were new. */
 static size_t
 freeze_and_kill(struct tree *tree)
 {
@@ -465,8 +430,7 @@ tree_kill(struct tree *tree)
 
 	tree->killed = 0;
 	round_number++;
-	/* The target first, alone: among a thousand dying processes it would
-	 * wait for a processor. */
+	/* The target first: beside a thousand dying ones it would wait. */
 	if (tree->target > 1 && wait_has_living(tree->target)) {
 		(void)kill(tree->target, SIGKILL);
 		wait_or_kill(tree->target, last + TARGET_TIME);
@@ -486,9 +450,8 @@ tree_kill(struct tree *tree)
 		if (tree->is_partial)
 			wait_or_kill(tree->target, wake < bound ? wake : bound);
 		restless = fresh > 0 ? restless + 1 : 0;
-		/* Until the tree is at rest, nobody is reaped: the dead count
-		 * in the limits (RLIMIT_NPROC, pids.max), and no new process
-		 * takes their place. */
+		/* In a tree that forks nobody is reaped: the dead count in its
+		 * limits (RLIMIT_NPROC, pids.max), and leave no room. */
 		if (fresh > 0 && restless <= RESTLESS_MAX)
 			continue;
 

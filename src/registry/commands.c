@@ -130,8 +130,8 @@ is_meant(const struct registry_walk *walk, const char *which)
 	        strchr("-", walk->id[length]) != NULL); /* or the ID's end */
 }
 
-/* Waits until the run is over, or orphaned, or until DEADLINE. Returns whether
- * it is; then its front is dead. */
+/* Waits for the end of the run, or DEADLINE. Returns whether the front is dead.
+ */
 static bool
 await_end(const struct registry_walk *walk, int64_t deadline)
 {
@@ -179,8 +179,7 @@ stop(struct registry_walk *walk, bool is_quiet)
 		}
 	}
 	/* If the entry is still there, the watchers were killed, or a process
-	 * has survived them. It is read anew, as the target may have added its
-	 * lines since. */
+	 * has survived. The target may have added its lines to it since. */
 	if (!go_to(walk, walk->next - 1))
 		return 0;
 	/* A run that waited for a lock had no processes to tell of. */

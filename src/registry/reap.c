@@ -2,6 +2,8 @@
  * left of their processes, and removes their files. */
 #include "registry/registry.h"
 
+#include <sys/prctl.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -34,9 +36,8 @@ struct process {
 struct search {
 	const struct registry_walk *walk;
 	pid_t session; /* that the supervisor has led; 0: none */
-	/* A proven process was in the supervisor's session. Then all members of
-	 * the session are of the run: no other session gets its number before
-	 * the last of them is dead. */
+	/* A proven process was in the supervisor's session: then all of it is
+	 * the run's. No other session gets its number while one lives. */
 	bool session_is_proven;
 	size_t count;              /* of those that may be of the run */
 	size_t seen;               /* of these, by end_proven() */
@@ -69,8 +70,7 @@ add_process(struct search *search, const char *verb,
 	            process->is_spared ? 0 : COMMAND_WIDTH);
 }
 
-/* Whether PID was started with ID in its WDRUN_ID. May wait as cmdline_add().
- * False also for a moment within execve(2). */
+/* Whether PID has ID in its WDRUN_ID; false for a moment within execve(2). */
 static bool
 has_id(pid_t pid, const char *id)
 {
@@ -99,8 +99,7 @@ has_id(pid_t pid, const char *id)
 }
 
 /* Reads PID into PROCESS. Returns false where PID is dead, or older than the
- * run. Memory of another user's process is not read: that user could make the
- * reader wait (userfaultfd(2)). */
+ * run. Another user's memory is not read: that could hang (userfaultfd(2)). */
 static bool
 read_process(const struct search *search, pid_t pid, struct process *process)
 {
@@ -179,8 +178,7 @@ end_proven(struct search *search)
 
 		if (!process.is_proven || process.is_spared)
 			continue;
-		/* Before SIGKILL: a dead parent proves no child, and a zombie
-		 * has no command line. */
+		/* First: a dead parent proves nothing, and has no words. */
 		note_children(search, &process.id);
 		if (search->killed++ < NAMED_MAX)
 			add_process(search, "killed", &process);
@@ -188,9 +186,8 @@ end_proven(struct search *search)
 	}
 }
 
-/* Looks at all processes, and kills the proven at once, so that those that go
- * on forking are gone when the scan is done: their children have the run's ID,
- * too. Returns how many were noted, or -1. */
+/* Looks at all processes, and kills the proven at once, so that none goes on
+ * forking: children have the run's ID. Returns how many were noted, or -1. */
 static int
 scan(struct search *search)
 {
@@ -215,8 +212,7 @@ scan(struct search *search)
 	return (int)(search->count - before);
 }
 
-/* Kills the processes of the run until nobody is left to be killed, and waits
- * until they are dead. */
+/* Kills the processes of the run until nobody is left, and waits for them. */
 static void
 end_all(struct search *search)
 {
@@ -311,9 +307,8 @@ reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
 	return result;
 }
 
-/* Waits until the present run is not locked. A front that sleeps, or is
- * stopped, is alive; another may be dying, and is waited for. Returns whether
- * the run is orphaned now, or over. */
+/* Waits until the run is not locked, unless the front sleeps or is stopped, and
+ * so is not dying. Returns whether the run is orphaned now, or over. */
 static bool
 becomes_orphaned(const struct registry_walk *walk)
 {
@@ -366,7 +361,9 @@ reap_before_run(const char *registry, bool is_quiet)
 		if (!walk.is_orphaned)
 			continue;
 		if (helper == -1)
-			helper = helper_fork();
+			helper = plain_fork();
+		if (helper == 0) /* it ends with this process */
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		if (helper <= 0) /* in the helper, or without it */
 			(void)reap_entry(&walk, false, is_quiet);
 	}
@@ -374,6 +371,6 @@ reap_before_run(const char *registry, bool is_quiet)
 		_exit(0);
 	registry_end(&walk);
 	wait_or_kill(helper, duration_now() + BOUND);
-	(void)wait_peek(helper, WEXITED | __WALL, &info); /* reaps it */
+	(void)wait_peek(helper, WEXITED, &info); /* reaps it */
 	return result;
 }

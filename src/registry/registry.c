@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/fds.h"
 #include "base/message.h"
-#include "proc/tree.h"
 
 #define VERSION   "wdrun 4" /* the first line of an entry */
 #define SUFFIX    ".run"
@@ -66,8 +66,7 @@ entry_parse(char *text, size_t size, struct entry *entry)
 	*entry = (struct entry){ .name = NULL };
 	if (strcmp(text, VERSION) != 0)
 		return false;
-	/* A last line without its end was cut off by the death of its writer,
-	 * or a full file system. */
+	/* The writer's death, or a full disk, may cut off the last line. */
 	for (char *line = text; (next = line + strlen(line) + 1) <= end;
 	     line = next)
 		read_line(line, entry);
@@ -128,8 +127,7 @@ find(const char *given, char path[PATH_MAX])
 /* Opens the registry of GIVEN, a --registry or NULL, and stores its name in
  * PATH. Makes it if TO_MAKE. It has to belong to this user, and be writable by
  * no other, who could name any process and file there. Returns a descriptor; or
- * -1 with errno: ENOENT where it is missing and not to be made; else 0, after a
- * message. */
+ * -1 with errno: ENOENT where it is missing, or 0 after a message. */
 static int
 open_registry(const char *given, bool to_make, char path[PATH_MAX])
 {
@@ -237,8 +235,7 @@ make_entry(int directory_fd, const char *file)
 	struct stat status;
 	int fd = -1;
 
-	/* Another wdrun may find the file before its lock, take it for what a
-	 * killed front has left, and remove it. */
+	/* Another wdrun may find the file before its lock, and remove it. */
 	do {
 		fds_close(fd);
 		fd = openat(directory_fd, file,
@@ -391,9 +388,8 @@ registry_take(const struct registry_walk *walk)
 	       status.st_nlink > 0 && (size_t)status.st_size == walk->size;
 }
 
-/* Fills in the state of the run. IS_HELD: a process of it had its entry locked,
- * after the entry was read. The supervisor's name tells whether a stop has
- * begun. */
+/* Fills in the state of the run, whose entry IS_HELD or not since it was read.
+ * The supervisor's name tells whether a stop has begun. */
 static void
 find_state(struct registry_walk *walk, bool is_held)
 {

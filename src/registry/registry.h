@@ -5,9 +5,9 @@
  *
  * An entry is a lock. The front takes an open file description lock on it
  * (fcntl(2)) and shares the description with the supervisor: the kernel keeps
- * the lock until both are dead. So an entry that is locked is of a living run,
- * or of one that another wdrun is finishing; one that is not locked, but still
- * there, is of an orphaned run. It is unlinked before the lock goes.
+ * the lock until both are dead. A locked entry is of a living run, or of one
+ * that another wdrun finishes; one that is not locked, of an orphaned run. It
+ * is unlinked before the lock goes.
  */
 
 #include <limits.h>
@@ -45,8 +45,7 @@ struct dirent;
  * supervisor  its PID and start (it leads a session of its own); and when
  *         --timeout ends the run
  *
- * Readers pass over unknown keys: a change of an entry's meaning changes the
- * version.
+ * Readers pass over unknown keys. Another meaning is another version.
  */
 #define ENTRY_FILES_MAX ((size_t)2 * FILES_MAX)
 
@@ -62,9 +61,8 @@ struct entry {
 	int64_t until;            /* since the epoch, or NEVER */
 };
 
-/* Reads the SIZE bytes at TEXT, with a null byte behind them, into ENTRY, which
- * points into TEXT; the call changes TEXT. Returns whether TEXT is an entry, of
- * which the front's part is complete. */
+/* Reads the SIZE bytes at TEXT, and a null byte, into ENTRY, which points into
+ * TEXT, and changes it. Returns whether the front's part is complete. */
 bool entry_parse(char *text, size_t size, struct entry *entry);
 
 /* Returns the word behind WORD in the command of an entry, or NULL. */
@@ -90,16 +88,15 @@ struct record {
 /* Whether OPTIONS or the environment ask for a record of the run. */
 bool record_is_wanted(const struct options *options);
 
-/* In the front: puts the run ID of OPTIONS on record, from NOW on, in
- * nanoseconds since the epoch. Makes the registry if there is none. Returns 0;
- * or -1 after a message, with errno, 0 where the registry is refused, or /proc
- * is of another PID namespace. */
+/* In the front: puts the run ID of OPTIONS on record, from NOW on, in ns since
+ * the epoch. May make the registry. Returns 0; or -1 after a message, with
+ * errno, 0 where the registry is refused, or /proc is of another PID namespace.
+ */
 int record_begin(struct record *record, const struct options *options,
                  const char *id, int64_t now);
 
-/* In the target, before its exec: adds what is known only now, if the run is on
- * record: its COUNT CLEANUPS, its supervisor, and when --timeout ends it, since
- * the epoch. Returns 0, or -1 with errno. */
+/* In the target, before its exec: adds to a record the COUNT CLEANUPS, the
+ * supervisor, and when --timeout ends the run. Returns 0, or -1 with errno. */
 int record_start(const struct record *record, const struct cleanup cleanups[],
                  size_t count, int64_t until);
 
@@ -131,9 +128,8 @@ struct registry_walk {
 	struct entry entry;
 };
 
-/* Begins a walk over the registry: GIVEN, a --registry, or $WDRUN_REGISTRY,
- * $XDG_STATE_HOME/wdrun or ~/.local/state/wdrun; over nothing where that is
- * missing. WALK is empty. End it anyway. */
+/* Begins a walk over the registry GIVEN, a --registry, or the default one; over
+ * nothing where that is missing. WALK is empty. End it anyway. */
 void registry_begin(struct registry_walk *walk, const char *given);
 
 /* Goes on to the next run. Returns false behind the last. */
@@ -144,9 +140,8 @@ void registry_end(struct registry_walk *walk);
 /* Whether the present entry is locked, so that its run is not orphaned. */
 bool registry_is_held(const struct registry_walk *walk);
 
-/* Locks the present entry as it was read, to finish its run, until the walk
- * goes on. Returns false where the entry has changed or gone, another wdrun has
- * it, or locks do not work here. */
+/* Locks the present entry, to finish its run, until the walk goes on. Returns
+ * false where the entry has changed or gone, or another wdrun has it. */
 bool registry_take(const struct registry_walk *walk);
 
 /* --- commands ------------------------------------------------------------- */
@@ -157,8 +152,7 @@ bool registry_take(const struct registry_walk *walk);
 /* --list, with AS_JSON --json: prints the runs on record. */
 int list_print(const char *registry, bool as_json, bool is_quiet);
 
-/* --cancel=WHICH: stops the run that has the ID, the name, or the front's PID
- * WHICH, and returns when it is gone. */
+/* --cancel=WHICH, an ID, name or PID: stops that run, and waits for its end. */
 int cancel_run(const char *registry, const char *which, bool is_quiet);
 
 /* --reap: finishes the runs whose watchers are dead. */

@@ -15,15 +15,13 @@ static const struct {
 	unsigned states;    /* in which the clock counts */
 	enum reason reason; /* for a change of state; NONE: only to wake up */
 } clocks[CLOCK_COUNT] = {
-	/* In a stop: a cancel, which the command may ignore, does not end
-	 * --timeout. */
+	/* In a stop, too: the command may ignore a cancel. */
 	[CLOCK_TIMEOUT] = { ALL, REASON_TIMEOUT },
 	[CLOCK_UNTIL] = { IN(STATE_RUNNING), REASON_UNTIL },
 	[CLOCK_MAX_AFTER_EXIT] = { IN(STATE_LINGERING), REASON_SURVIVORS_BUSY },
 	[CLOCK_IDLE_AFTER_EXIT] = { IN(STATE_LINGERING),
 	                            REASON_SURVIVORS_IDLE },
 	[CLOCK_KILL] = { IN(STATE_STOPPING), REASON_GRACE_OVER },
-	[CLOCK_READY] = { ALIVE, REASON_NONE },
 	[CLOCK_SAMPLE] = { IN(STATE_LINGERING), REASON_NONE },
 	[CLOCK_ORPHANS] = { IN(STATE_STOPPING), REASON_NONE },
 	[CLOCK_HEARTBEAT] = { ALIVE, REASON_NONE },
@@ -66,7 +64,7 @@ const struct reason_row reasons[REASON_COUNT] = {
 	                            " after ", TIME(max_after_exit) },
 
 	/* The tree is killed; a stop before that has given its code. */
-	[REASON_GRACE_OVER] = { STATE_KILLING, STATUS_OF_TARGET, TELL_TREE,
+	[REASON_GRACE_OVER] = { STATE_KILLING, STATUS_OF_TARGET, TELL_NAMES,
 	                        NULL, "processes are still alive",
 	                        " after a grace of ", TIME(kill_after) },
 	[REASON_THIRD_SIGNAL] = { STATE_KILLING, STATUS_OF_TARGET, TELL_LINE,
@@ -79,7 +77,7 @@ const struct reason_row reasons[REASON_COUNT] = {
 	                             .words = "the supervisor was killed" },
 
 	/* SIGKILL has not ended all processes. */
-	[REASON_LAST_BOUND] = { STATE_DONE, STATUS_OF_TARGET, TELL_TREE,
+	[REASON_LAST_BOUND] = { STATE_DONE, STATUS_OF_TARGET, TELL_NAMES,
 	                        .words = "what is left cannot be killed" },
 };
 
@@ -108,8 +106,8 @@ counts(const struct run *run, enum clock clock)
 	       (run->paused_at == NEVER || run->state >= STATE_STOPPING);
 }
 
-/* The reason of the first clock that is due. After the text of --until, a
- * command hangs, and is not late. */
+/* The reason of the first clock that is due. After TEXT a command is not late.
+ */
 static enum reason
 first_due(const struct run *run, int64_t now)
 {
@@ -140,8 +138,7 @@ decide(const struct run *run, int64_t now)
 		return REASON_FRONT_LOST;
 	if (run->cancels >= CANCELS_MAX && !is_alive)
 		return REASON_THIRD_SIGNAL;
-	/* Before the clocks: a command that exits just in time has not timed
-	 * out. */
+	/* Before the clocks: a command that exits in time is not late. */
 	if (run->target->has_exited && run->state == STATE_RUNNING)
 		return REASON_TARGET_EXITED;
 	if (run->cancels > 0 && is_alive)
@@ -194,8 +191,7 @@ run_outcome(const struct run *run)
 	const struct options *const options = &run->options;
 	const struct outcome target = run->target->outcome;
 	const int status = reasons[run->facts->reason].status;
-	/* timeout(1) dies by SIGKILL where it needed SIGKILL: a shell shows
-	 * 137, as POSIX has it. */
+	/* timeout(1) dies by SIGKILL where it needed that: 137, as in POSIX. */
 	const bool keeps_status =
 	    options->preserve_status ||
 	    (options->is_timeout && target.kind == OUTCOME_SIGNAL &&

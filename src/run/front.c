@@ -1,5 +1,4 @@
-/* The front: the process that the caller sees, and the only one that touches
- * what the caller gave. */
+/* The front, which the caller sees: it alone touches what the caller gave. */
 #include <inttypes.h>
 #include <signal.h>
 #include <unistd.h>
@@ -93,9 +92,8 @@ front_suspend_job(struct run *run, unsigned suspends)
 	const int64_t now = duration_now();
 	siginfo_t info;
 
-	/* The terminal's signal may be pending here, and only by it the
-	 * supervisor pauses the clocks. The kill(2) below would merge with it,
-	 * and would discard a pending SIGCONT. */
+	/* Before the kill(2) below: that would merge with the terminal's
+	 * signal, which pauses the clocks, and would discard a SIGCONT. */
 	while (signals_take(SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT), &info, 0) >
 	       0)
 		(void)front_pass_on(run, &info);
@@ -139,14 +137,13 @@ front_suspend_job(struct run *run, unsigned suspends)
 
 /* --- the drain ------------------------------------------------------------ */
 
-/* Goes on for survivors that have the pipes or the pseudo-terminal open, in a
- * process that nobody waits for. */
+/* Carries on for survivors, in a process that nobody waits for. */
 static void
 leave_behind(struct run *run)
 {
 	int keep[OUTPUT_FDS] = { 0 };
 
-	if (plain_fork(SIGCHLD) != 0)
+	if (plain_fork() != 0)
 		return;
 	output_keep(&run->output, true, keep);
 	/* stderr may be another program's by then. */
@@ -174,10 +171,9 @@ take_signals(struct run *run)
 	}
 }
 
-/* Until when readers may take the rest of the output. They have all the time
- * that --timeout leaves. A run that was to end has to be over soon: then they
- * have to take something every READER_PATIENCE, and have no more time than a
- * stop. */
+/* Until when readers may take the rest of the output: as long as --timeout
+ * says. Where the run was to end, they have no more time than a stop, and have
+ * to take something every READER_PATIENCE. */
 static int64_t
 end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
@@ -217,8 +213,7 @@ front_drain(struct run *run)
 
 		if (duration_now() >= end)
 			break;
-		/* Who writes on is outside the tree: what the tree has left
-		 * fits in its pipes. */
+		/* Others write on: what the tree has left fits in its pipes. */
 		if (output->facts->relayed - start > OUTSIDERS_MAX)
 			return;
 		(void)output_pump(output, run->watchers.signal_fd, end);

@@ -66,8 +66,7 @@ open_file(struct report *report)
 		           O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 		return report->stream_fd == -1 ? -1 : 0;
 	}
-	/* rename(2) replaces an older report, and would also replace a device
-	 * or a symbolic link. */
+	/* rename(2) would also replace a device or a symbolic link. */
 	errno = ENOTSUP;
 	if (file.st_mode != 0 && !S_ISREG(file.st_mode))
 		return -1;
@@ -117,8 +116,7 @@ add_end(struct strbuf *line, const struct facts *facts)
 		words = strerror(facts->exec_error);
 	} else if (!facts->target.exited_by_itself &&
 	           facts->reason != REASON_NONE &&
-	           /* A front that takes over only kills: an exit status is
-	            * older. */
+	           /* An exit status is older than the front's take-over. */
 	           (facts->reason != REASON_SUPERVISOR_LOST ||
 	            target->kind != OUTCOME_EXIT)) {
 		outcome = "stopped";
@@ -246,8 +244,7 @@ write_file(const struct run *run, const struct strbuf *line)
 	if (fd == -1)
 		return -1;
 
-	/* No fsync(2): a crash of the machine also ends all that the report
-	 * tells of. */
+	/* No fsync(2): a crash also ends all that the report tells of. */
 	const bool is_written = fds_write(fd, line->text, line->length, -1);
 
 	/* NFS may report a full disk only here: ENOSPC in close(2). */

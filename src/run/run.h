@@ -1,9 +1,8 @@
 #pragma once
 
 /*
- * A run: its state, and what each file of this folder does with it. Beside each
- * part of the state stands the file that writes it. After the fork(2), front
- * and supervisor have a copy each, and share the facts.
+ * A run: its state, and beside each part the file that writes it. Front and
+ * supervisor have a copy each, and share the facts.
  */
 
 #include <stdatomic.h>
@@ -21,23 +20,22 @@
 #include "registry/registry.h"
 #include "watchdog.h"
 
-#define LOOK_BUDGET     (50 * MILLISECOND) /* a stop's signal waits for it */
+#define LOOK_BOUND      (SECOND / 2) /* the first signal waits for it */
 #define ORDERS_MAX      8192 /* that wait: a power of 2, as the counters wrap */
 #define READER_PATIENCE (2 * SECOND) /* with one that takes nothing */
 
 /* The last of so many terminating signals kills, or ends the drain. */
 #define CANCELS_MAX 3
 
-/* The clocks: when a run has something to do without an event. A table in
- * decide.c says in which states each of them counts, and what follows. Of those
- * that are due, the first gives the reason. */
+/* The clocks: when a run has something to do without an event. decide.c says in
+ * which states each counts. Of those that are due, the first gives the reason.
+ */
 enum clock {
 	CLOCK_TIMEOUT,         /* --timeout */
 	CLOCK_UNTIL,           /* --until-grace, once the text was found */
 	CLOCK_MAX_AFTER_EXIT,  /* --max-after-exit */
 	CLOCK_IDLE_AFTER_EXIT, /* --idle-after-exit */
 	CLOCK_KILL,            /* --kill-after: SIGKILL follows */
-	CLOCK_READY,           /* shortly before --timeout: takes priority */
 	CLOCK_SAMPLE,          /* looks whether the survivors do something */
 	CLOCK_ORPHANS,         /* looks in a stop whom the signal has missed */
 	CLOCK_HEARTBEAT,       /* --heartbeat */
@@ -87,6 +85,8 @@ struct facts {
 	atomic_int is_complete;   /* the text of --until was written */
 	atomic_int is_silent;     /* --idle-timeout is over: reset when seen */
 	atomic_uint given, taken; /* orders: front.c, supervisor.c */
+	atomic_int is_looking;    /* the supervisor, before the first signal */
+	atomic_int has_signalled; /* the front, as that look hangs */
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
@@ -127,9 +127,8 @@ struct run {
 	pid_t callers_group;
 	int parent_fd;     /* with --die-with-parent: a pidfd of the
 	                    * caller; -1: the caller is dead */
-	int cancels;       /* terminating signals: in the supervisor, those for
-	                    * the run; in the front, those that are certainly
-	                    * not for the command alone */
+	int cancels;       /* terminating signals for the run; in the front,
+	                    * less those that may be for the command alone */
 	int cancel_signal; /* the latest of them: supervisor.c */
 	/* Job control: supervisor.c. */
 	int terminal_suspend; /* the signal by which a terminal has suspended
@@ -162,6 +161,7 @@ struct reason_row {
 	enum {
 		TELL_NOTHING, /* but for --verbose */
 		TELL_LINE,    /* on stderr */
+		TELL_NAMES,   /* with PID and name of each process */
 		TELL_TREE,    /* with what each process is blocked in */
 	} telling;
 	const char *code;        /* for --report: a word that stays; or NULL */
@@ -184,12 +184,10 @@ int64_t next_due(const struct run *run);
 /* Ends a pause at NOW: puts off what bounds the command by its length. */
 void clocks_resume(struct run *run, int64_t now);
 
-/* Sets at NOW, in a stop, when SIGKILL follows: after --kill-after, or sooner
- * where timeout(1) waits no longer. */
+/* Sets at NOW, in a stop, when SIGKILL follows. */
 void clocks_bound_stop(struct run *run, int64_t now);
 
-/* Whether no process is left to wait for: the tree is empty, or its survivors
- * are let go. */
+/* Whether the tree is empty, or its survivors are let go. */
 bool nobody_is_left(const struct run *run);
 
 /* How wdrun is to end, RUN being done. */
@@ -211,9 +209,8 @@ bool front_pass_on(struct run *run, const siginfo_t *info);
  * too, which Ctrl-Z would have reached. Returns for how long it was stopped. */
 int64_t front_suspend_job(struct run *run, unsigned suspends);
 
-/* After the end of the run: delivers what dead processes have written, as far
- * as its readers take it in time. Leaves a process behind for survivors that
- * are let go. */
+/* Delivers what dead processes have written, as far as readers take it in time.
+ * Leaves a process behind for survivors that are let go. */
 void front_drain(struct run *run);
 
 /* --- supervisor.c --------------------------------------------------------- */
@@ -232,8 +229,7 @@ void supervisor_tell_outcome(struct run *run);
  * leader of a session. Starts the target. Returns 0, or -1 with errno. */
 int supervisor_start(struct run *run);
 
-/* Sleeps until UNTIL, an order, a death, or the loss of front or parent. Takes
- * the orders. Returns the time. */
+/* Sleeps until UNTIL, or until something happens. Takes orders. Returns now. */
 int64_t supervisor_wait(struct run *run, int64_t until);
 
 /* At NOW, when a child may be dead: reaps, now or a little later. */
@@ -255,10 +251,9 @@ bool supervisor_sees_progress(struct run *run);
  * in the caller's job, and if so, notes the terminal's modes. */
 void target_prepare(struct run *run);
 
-/* Forks the target and has it execute COMMAND with the caller's own signal
- * mask, dispositions, descriptors and environment, and with WDRUN_ID. Returns
- * 0, or -1 with errno of fork(2). The target's exit status (125, 126, 127) and
- * the facts tell of a failure after that. */
+/* Forks the target and has it execute COMMAND with all that the caller has, and
+ * WDRUN_ID. Returns 0, or -1 with errno of fork(2). Its exit status (125, 126,
+ * 127) and the facts tell of a later failure. */
 int target_start(struct run *run);
 
 /* --- resources.c: locks, files to clean up, registry entry ---------------- */
@@ -274,39 +269,31 @@ int resources_prepare(struct run *run);
 int resources_acquire(struct run *run);
 
 #define RESOURCE_FDS (3 * FILES_MAX + 4)
-/* Puts into KEEP, which is all 0, the RESOURCE_FDS descriptors that watchers
- * need, or -1. */
+/* Puts what descriptors watchers need into the RESOURCE_FDS of KEEP, all 0. */
 void resources_keep(const struct run *run, int keep[]);
 
 /* Removes the files of --cleanup and the registry entry, and releases the locks
- * of --lock. The supervisor does it, and the front if the supervisor was killed
- * before it was done: each step may be done twice. May hang where a file system
- * does. */
+ * of --lock. A front whose supervisor was killed does it again: each step may
+ * be done twice. May hang where a file system does. */
 void resources_release(struct run *run);
 
 /* --- report.c ------------------------------------------------------------- */
 
-/* Looks up PATH, which may name a descriptor: "/dev/fd/9", "/dev/stderr".
- * Returns 0, or -1 after a message. */
+/* Looks up PATH, or a descriptor ("/dev/fd/9"). Returns -1 after a message. */
 int report_open(struct report *report, const char *path);
 
-/* Writes the report, if one is wanted; or prints why it cannot. May hang where
- * a file system does. */
+/* Writes the report, if one is wanted; or prints why not. May hang, too. */
 void report_write(const struct run *run);
 
 /* --- tell.c --------------------------------------------------------------- */
 
-/* Whether the change of RUN for the reason WHY is told, or reported, with what
- * each process of the tree is blocked in. */
-bool tell_has_look(const struct run *run, enum reason why);
+/* Reads the tree, and looks at its processes for LOOK_BOUND at most, where the
+ * change of RUN for the reason WHY is told, or reported, with them. Returns how
+ * many there are, or 0. The first look goes to the report, too. */
+size_t tell_look(struct run *run, enum reason why);
 
-/* Reads the tree, and looks at its processes until UNTIL. Returns how many
- * there are; 0 if there was no time. The first look goes to the report, too. */
-size_t tell_look(struct run *run, int64_t until);
-
-/* Prints the message that RUN has changed from FROM for the reason WHY, if that
- * is told, with the processes of the last look. COUNT is the number of
- * processes that are signalled. */
+/* Tells that RUN has changed from FROM for the reason WHY, if that is told,
+ * with the last look. COUNT is the number of processes that are signalled. */
 void tell_change(const struct run *run, enum state from, enum reason why,
                  size_t count);
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/fds.h"
-#include "base/message.h"
 #include "proc/signals.h"
 #include "run/run.h"
 
@@ -65,10 +64,9 @@ has_target(const struct run *run)
  *
  * At a terminal, any stop of the target stops the front: the target may have
  * given the terminal to another process group, as an interactive shell does,
- * and only the caller's shell, which waits for the front, can take the terminal
- * back. But only a terminal's stop pauses the clocks: if the target stops
- * itself, its children may run on. A front that cannot be told goes on.
- */
+ * and only the caller's shell, which waits for the front, can take it back. But
+ * only a terminal's stop pauses the clocks: if the target stops itself, its
+ * children may run on. */
 static void
 suspend_with_target(struct run *run, int signal, int64_t now)
 {
@@ -135,10 +133,9 @@ suspend(struct run *run, int signal, bool from_terminal, int64_t now)
 	run->is_asked_to_suspend = true;
 	if (from_terminal)
 		run->terminal_suspend = signal;
-	/* In the caller's session, a process group that the target made is
-	 * orphaned, since the supervisor is in another session, and the kernel
-	 * ignores a terminal's stop signals for an orphaned group: setpgid(2).
-	 * So such a group gets SIGSTOP. */
+	/* A group that the target made in the caller's session is orphaned, as
+	 * the supervisor is in another one: the kernel ignores a terminal's
+	 * stop signals for it (setpgid(2)). So it gets SIGSTOP. */
 	if (!from_terminal || !has_target(run))
 		tree_signal_target(&run->tree,
 		                   from_terminal && run->target->shares_group
@@ -165,8 +162,7 @@ resume(struct run *run, int64_t now)
 static void
 cancel(struct run *run, int signal)
 {
-	/* timeout(1) without -k only passes a signal on: on a SIGHUP, say, a
-	 * daemon may read its configuration again. */
+	/* timeout(1) without -k only passes a signal on. */
 	const bool is_passed_on =
 	    run->options.is_timeout && run->options.kill_after == NEVER;
 
@@ -184,8 +180,7 @@ cancel(struct run *run, int signal)
 static void
 obey(struct run *run, struct order told, int64_t now)
 {
-	/* "may behave as if the time limit had been reached": POSIX.1-2024,
-	 * timeout, ASYNCHRONOUS EVENTS. */
+	/* As if the time were over: POSIX.1-2024, ASYNCHRONOUS EVENTS. */
 	if (told.signal == SIGALRM && run->options.is_timeout)
 		run->due[CLOCK_TIMEOUT] = now;
 	else if ((SIGNAL_BIT(told.signal) & SIGNALS_OF_STOP) != 0)
@@ -248,8 +243,7 @@ supervisor_wait(struct run *run, int64_t until)
 	const int64_t now = duration_now();
 
 	run->watchers.front_is_lost = !supervisor_has_front(run);
-	/* Before the deaths: a key that has ended the target is for the target,
-	 * and cancels nothing. */
+	/* Before the deaths: a key that ended the target cancels nothing. */
 	take_orders(run, now);
 	if (fds[1].revents != 0) {
 		(void)close(run->parent_fd);
@@ -289,14 +283,10 @@ supervisor_reap(struct run *run, int64_t now)
 		clocks_bound_stop(run, now);
 }
 
-/*
- * A child may be dead.
- *
- * A process that was forked while the first signal was sent may have missed it.
- * When its parent dies, it comes to this process. A SIGCHLD tells of that only
- * if the parent was a child of this process, too: so in a stop there are looks
- * a little after each wake-up, and at growing intervals.
- */
+/* A process that was forked while the first signal was sent may have missed it.
+ * When its parent dies, it comes to this process; but no SIGCHLD tells of that,
+ * unless the parent was a child of this process, too. So in a stop we look a
+ * little after each wake-up, and at growing intervals. */
 void
 supervisor_look_at_children(struct run *run, int64_t now)
 {
@@ -306,8 +296,7 @@ supervisor_look_at_children(struct run *run, int64_t now)
 	supervisor_reap(run, now);
 	if (run->state != STATE_STOPPING)
 		return;
-	/* To list 2,000 children can take seconds beside them: SIGKILL does not
-	 * wait for that. */
+	/* SIGKILL does not wait for a list of 2,000 busy children. */
 	if (now >= *due && now < run->due[CLOCK_KILL]) {
 		(void)tree_signal_again(&run->tree, run->due[CLOCK_KILL]);
 		*due = now + (age > MILLISECOND ? age : MILLISECOND);

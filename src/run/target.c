@@ -46,8 +46,7 @@ target_prepare(struct run *run)
 	struct target *const target = run->target;
 
 	(void)signals_mask(SIG_SETMASK, SIGNALS_ALL, &target->callers_mask);
-	/* If SIGCHLD is ignored, the kernel reaps children by itself, and their
-	 * status is lost: wait(2). */
+	/* If SIGCHLD is ignored, the status of children is lost: wait(2). */
 	target->ignores_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	target->shares_group =
 	    !run->output.has_pty && !run->options.setsid &&
@@ -82,12 +81,10 @@ note_early_stop(int signal)
 static _Noreturn void
 become_target(struct run *run)
 {
-	/* For the supervisor, whose memory this is, and for a front that takes
-	 * over. */
+	/* For the supervisor, whose memory this is, and for the front. */
 	run->target->pid = run->tree.target = run->tree.group = getpid();
 	run->facts->tree_is_empty = false;
-	/* First arms the signal, then looks at the parent: if the supervisor
-	 * died between fork and prctl(2), no signal comes. */
+	/* Armed first, since a supervisor that is dead sends no signal. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		fail(run, STATUS_FAILED);
 	if (getppid() != run->watchers.supervisor)
@@ -150,8 +147,7 @@ target_start(struct run *run)
 {
 	/* Not plain_fork(): to copy the page tables, and the pages that the
 	 * target writes to, costs a tenth of a start. Until its exec the target
-	 * has this process's memory, and this process waits. NOLINTBEGIN(*ork)
-	 */
+	 * has our memory, and this process waits. NOLINTBEGIN(*ork) */
 	const pid_t target = vfork();
 
 	if (target == -1)

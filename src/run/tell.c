@@ -1,4 +1,5 @@
 /* What wdrun says of a change of the run's state, and at its end. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,26 +13,31 @@
 
 /* --- the look ------------------------------------------------------------- */
 
-bool
-tell_has_look(const struct run *run, enum reason why)
+static bool
+has_look(const struct run *run, enum reason why)
 {
-	return reasons[why].telling == TELL_TREE && !run->options.is_timeout &&
+	return reasons[why].telling >= TELL_NAMES && !run->options.is_timeout &&
 	       (!run->options.quiet || run->options.report != NULL);
 }
 
 size_t
-tell_look(struct run *run, int64_t until)
+tell_look(struct run *run, enum reason why)
 {
+	const int64_t until = duration_now() + LOOK_BOUND;
 	struct look *const look = &run->facts->look;
 
-	look->total = look->count = 0; /* an earlier one */
-	look->is_late = false;
-	/* Half of the budget is for what the reading has found. */
-	tree_read(&run->tree, until - LOOK_BUDGET / 2);
-	if (duration_now() >= until - LOOK_BUDGET / 2)
+	if (!has_look(run, why))
 		return 0;
+	/* Half of the time is for what the reading has found. */
+	tree_read(&run->tree, until - LOOK_BOUND / 2);
+	look_glance(look, &run->tree);
+	if (reasons[why].telling != TELL_TREE)
+		return run->tree.count;
 	look->tells_holders = run->target->exited_by_itself;
-	look_take(look, &run->tree, until);
+	run->facts->is_looking = true;
+	supervisor_signal_front(run, SIGCHLD);
+	look_take(look, run->tree.is_partial, until);
+	run->facts->is_looking = false;
 	if (run->facts->first_look.count == 0)
 		run->facts->first_look = *look;
 	return run->tree.count;
@@ -59,9 +65,8 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 		            "process group %d (without a usable /proc no "
 		            "other process is reached)",
 		            run->target->pid);
-	/* After the target's exit, an empty list only means that what is left
-	 * comes and goes too fast to be read. */
-	else if (count == 0 && (reasons[why].telling != TELL_TREE ||
+	/* After the target's exit, the rest may be too fast to be read. */
+	else if (count == 0 && (reasons[why].telling < TELL_NAMES ||
 	                        tree->is_partial || run->target->has_exited))
 		strbuf_addf(line, "its processes");
 	else
@@ -96,7 +101,9 @@ print(const struct run *run, enum reason why, size_t count)
 	if (next == STATE_STOPPING)
 		strbuf_addf(&lines, " with %s",
 		            signal_name(run->options.signal));
-	if (tell_has_look(run, why))
+	if (has_look(run, why) && next == STATE_KILLING)
+		look_add_names(&lines, &run->facts->look);
+	else if (has_look(run, why))
 		look_add_lines(&lines, &run->facts->look);
 	strbuf_addf(&lines, "%c", '\0');
 	message_lines(&lines);
@@ -115,7 +122,7 @@ tell_change(const struct run *run, enum state from, enum reason why,
 
 	/* timeout(1) tells its signals, and nothing else. */
 	if (run->options.is_timeout && why != REASON_LAST_BOUND &&
-	    reasons[why].telling == TELL_TREE)
+	    reasons[why].telling >= TELL_NAMES)
 		return;
 	if (run->options.verbose && !run->options.is_timeout) {
 		const bool by_signal = why == REASON_CANCELLED;
