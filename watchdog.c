@@ -175,7 +175,7 @@ prepare(struct run *run)
 static _Noreturn void
 be_supervisor(struct run *run)
 {
-	if (getppid() == 0) { /* the front is in another PID namespace */
+	if (getppid() == 0) { /* this process is in a new PID namespace */
 		message("the command would be in another PID namespace: "
 		        "unshare --pid needs --fork");
 	} else if (supervisor_start(run) == -1) {
@@ -190,7 +190,7 @@ be_supervisor(struct run *run)
 	supervisor_tell_outcome(run);
 	finish(run);
 	resources_release(run);
-	if (!supervisor_has_front(run)) {
+	if (getppid() != 0 && !supervisor_has_front(run)) {
 		terminal_give_back(&run->output.terminal, true);
 		report_write(run);
 	}
@@ -247,33 +247,32 @@ look_at_facts(const struct run *run, struct supervisor *known)
 	known->deadline = has_outcome ? duration_now() : end_of_stop(run);
 }
 
-/* A look before the first signal may hang. When it has taken no step for
- * LOOK_PATIENCE, counted in waits, as both watchers may have been stopped, the
- * front sends that signal. At the end of --kill-after, or a second after a
- * third signal, it kills the supervisor. Returns when this is to be called
- * again. */
+/* The supervisor's look may hang. When it has taken no step for LOOK_PATIENCE,
+ * counted in waits, as both watchers may have been stopped, the front sends the
+ * first signal. At the end of --kill-after, or a second after a third signal,
+ * it kills the supervisor. Returns when this is to be called again. */
 static int64_t
 watch_look(struct run *run, struct supervisor *known)
 {
 	struct facts *const facts = run->facts;
 	const int64_t now = duration_now();
-	const unsigned steps = facts->look.steps;
 
-	if (known->is_looking && !facts->is_looking) { /* a sign of life */
+	/* A sign of life; but an outcome has a deadline of its own. */
+	if (known->is_looking && !facts->is_looking && !facts->has_outcome) {
 		known->lateness = 0;
 		known->deadline = end_of_stop(run);
 	}
 	known->is_looking = facts->is_looking;
 	if (known->is_looking && run->cancels >= CANCELS_MAX &&
-	    known->deadline > now + SECOND) {
+	    known->lateness < 2 && known->deadline > now + SECOND) {
 		known->lateness = 1;
 		known->deadline = now + SECOND;
 	}
 	if (!known->is_looking || facts->has_signalled)
 		return known->deadline;
-	if (steps != known->steps)
+	if (facts->look.steps != known->steps)
 		known->idle_waits = 0;
-	known->steps = steps;
+	known->steps = facts->look.steps;
 	if (now >= known->next_wait) {
 		known->idle_waits++;
 		known->next_wait = now + LOOK_INTERVAL;
@@ -287,12 +286,12 @@ watch_look(struct run *run, struct supervisor *known)
 		        signal_name(run->options.signal));
 	known->lateness = 1;
 	known->deadline = duration_add(now, run->options.kill_after);
-	/* The supervisor hangs, which would reap the target. */
-	if (!run->target->has_exited) {
-		run->tree.target = run->target->pid;
+	/* Only the supervisor reaps the target: so the PID is the target's. */
+	run->tree.target = run->target->pid;
+	if (!run->target->has_exited)
 		tree_signal_target(&run->tree, run->options.signal);
+	if (!run->target->has_exited)
 		tree_signal_target(&run->tree, SIGCONT);
-	}
 	return known->deadline;
 }
 
@@ -367,6 +366,7 @@ watch_supervisor(struct run *run)
 				    known.deadline,
 				    front_suspend_job(run, known.suspends));
 		}
+		(void)watch_look(run, &known); /* it may have gone on */
 		if (duration_now() >= known.deadline && !*is_dead &&
 		    end_late_supervisor(run, &known))
 			break;
@@ -515,7 +515,7 @@ static void
 enter(struct run *run, enum reason why, int64_t now)
 {
 	const enum state from = run->state;
-	size_t count = 0;
+	size_t count = why == REASON_LAST_BOUND ? run->tree.count : 0;
 
 	if (reason_is_stop(why))
 		begin_stop(run, why, now);
@@ -529,12 +529,15 @@ enter(struct run *run, enum reason why, int64_t now)
 		count = stop_tree(run, why);
 	if (run->state == STATE_KILLING)
 		count = kill_tree(run);
-	/* A dying parent may reap its child before we count it. */
-	if (seen > 0)
+	/* A dying parent may reap its child before we count it; and a stop
+	 * tells of as many as it shows. */
+	if (seen > count || (seen > 0 && run->state == STATE_STOPPING &&
+	                     !run->facts->look.is_partial))
 		count = seen;
-	if (run->state == STATE_KILLING ||
-	    (run->state == STATE_STOPPING && run->tree.signal == SIGKILL))
-		run->facts->killed += count;
+	if ((run->state == STATE_KILLING ||
+	     (run->state == STATE_STOPPING && run->tree.signal == SIGKILL)) &&
+	    run->facts->killed < count)
+		run->facts->killed = count;
 	/* A front that takes over finds fewer than the supervisor signalled. */
 	if (reason_is_stop(why) && run->facts->stopped == 0)
 		run->facts->stopped = count;

@@ -44,6 +44,13 @@ escape=(escape fork setsid stubborn)
 	wait_until nobody_is_left
 }
 
+@test "survivors in a process group of another PID namespace get the first signal" {
+	need_unshare "${container[@]:1}"
+	gives 3 complete "${container[@]}" "$WDRUN" --foreground --idle-after-exit=300ms -k 20 sh -c '
+		(trap "echo got 15; exit" TERM; echo ready 1; while :; do sleep 0.1; done) & exit 3'
+	[[ $output == *'got 15' ]]
+}
+
 # wdrun stays outside there, and its first child is PID 1.
 @test "in unshare --pid without --fork nothing is run, and why is told" {
 	need_unshare --pid

@@ -49,7 +49,7 @@ beside_hung_fs() {
 	[ "$output" = $'status 7\nover' ]
 }
 
-# seized [FILE]: a debugger holds the supervisor, as "seize" has it.
+# seized [FILE [SECONDS]]: a debugger holds the supervisor, as "seize" has it.
 seized() {
 	need python3
 	seize "$supervisor" "$@" >seized 2>&1 3>&- &
@@ -70,6 +70,15 @@ seized() {
 		wait "$!" # the debugger
 		wait_until nobody_is_left
 	done
+}
+
+@test "a look that hangs, and goes on, has a stop of its own, with its whole grace" {
+	underway -t 3 -k 6 escape fork setsid stubborn
+	seized /wchan 4
+	gives 124 finish
+	has_message 'killing 1 process:' # 6 s after the look
+	no has_message "$supervisor"
+	wait "$!"
 }
 
 @test "no stop is late beside files that hang: executed, mapped, opened, polled" {

@@ -48,6 +48,7 @@ common_setup() {
 	fi
 	cd "$BATS_TEST_TMPDIR" || return
 	export WDRUN_TEST="$BATS_TEST_TMPDIR"
+	unset PYTHONUNBUFFERED # with it, print() has a write(2) for each word
 	exec </dev/null
 	# By its text: tests have --pty in rows and words.
 	[[ -z ${WDRUN_NO_PTY-} || $(declare -f "$BATS_TEST_NAME") != *@(--pty|at_prompt|open_terminal)* ]] ||

@@ -132,11 +132,11 @@ reaches() {
 
 # bats test_tags=slow
 @test "an orphan gets the first signal, however late in a stop it comes" {
-	# Its parent ends 1.5 s after the signal, and is no child of the supervisor, which
+	# Its parent ends 4.5 s after the signal, and is no child of the supervisor, which
 	# is not told of that.
-	underway -k never bash -c 'trap "" TERM
+	underway -k 8 bash -c 'trap "" TERM
 		env --default-signal sigcount >first & await_file first
-		(await_file go; env --default-signal sigcount >late & await_file late; sleep 1.5) &
+		(await_file go; env --default-signal sigcount >late & await_file late; sleep 4.5) &
 		echo "ready $$"; wait; while :; do sleep 1000; done'
 	kill -TERM "$front"
 	wait_until grep -qx 'got 15' first

@@ -9,23 +9,17 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* With 32 bits a copy of the output would end at 2 GiB, and a claim of
- * --cleanup would not fit; times of files end in 2038, as with glibc
- * before 2.34. */
+/* With 32 bits, a copy of the output would end at 2 GiB, and the times of files
+ * in 2038, as they do with glibc before 2.34. */
 _Static_assert(sizeof(off_t) == 8, "needs -D_FILE_OFFSET_BITS=64");
 #if !defined __GLIBC__ || __GLIBC__ * 100 + __GLIBC_MINOR__ >= 234
 _Static_assert(sizeof(time_t) == 8, "needs -D_TIME_BITS=64");
 #endif
 
-/* From 403 on, calls have the same numbers everywhere; MIPS adds a base. */
-#ifdef __NR_Linux
-#define CALL(number) (__NR_Linux + (number))
-#else
-#define CALL(number) (number)
-#endif
+/* From 403 on, calls have the same numbers; MIPS adds 4000, 5000 or 6000. */
+#define CALL(number) (SYS_read / 1000 * 1000 + (number))
 
-/* A call that takes times has another one, with 64 bits, where a long has 32.
- */
+/* Where a long has 32 bits, calls with times have another one, with 64. */
 #ifdef __LP64__
 #define CALL_WITH_TIME(name, number) SYS_##name
 #else
@@ -84,7 +78,9 @@ struct kernel_time {
 	int64_t nanoseconds;
 };
 
-/* The kernel's sigset_t: one word, but two on MIPS, which has 128 signals. */
+/* The kernel's sigset_t, of unsigned longs: 64 signals, but 128 on MIPS. */
+_Static_assert(sizeof(long) == 8 || __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the words of a mask have another order");
 struct kernel_signals {
 	uint64_t mask; /* of the signals 1 to 64 */
 	uint64_t rest;

@@ -10,6 +10,5 @@ __attribute__((format(printf, 1, 2))) void message(const char *format, ...);
 /* Like message(), for several LINES, each with a null byte at its end. */
 void message_lines(struct strbuf *lines);
 
-/* Writes LINE to stdout. Returns the exit status: 0; or 125, after a message.
- */
+/* Writes LINE to stdout. Returns the exit status: 0; 125 after a message. */
 int message_print(const struct strbuf *line);

@@ -60,9 +60,8 @@ static const enum wait socket_calls[] = {
 };
 
 /* Parts of the names of kernel functions that a thread sleeps in. They tell its
- * wait where its call may not be read (another user's process), and that a file
- * is a FIFO. The last that matches counts: "futex_do_wait" has "do_wait" in it.
- */
+ * wait where its call may not be read (another user's), and that a file is a
+ * FIFO. The last that matches counts: "futex_do_wait" has "do_wait" in it. */
 static const struct {
 	char part[20];
 	enum wait wait;
@@ -142,8 +141,7 @@ say_fd(struct scene *scene)
 		fd_say_holder(scene);
 }
 
-/* Not where another thread may have changed the path, or it starts elsewhere.
- */
+/* Not where another thread may have changed it, or it starts elsewhere. */
 static void
 say_path(struct scene *scene)
 {
@@ -401,8 +399,7 @@ read_thread(struct thread *thread)
 	thread->rank = thread->state == 'D' ? WAIT_DISK : thread->wait;
 }
 
-/* Finds the most telling wait, and how many wait alike: if not idle, for the
- * same file. */
+/* Finds the most telling wait, and how many (if not idle) wait so for it. */
 static void
 find_thread(struct scene *scene)
 {

@@ -16,8 +16,7 @@
 #define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
 #define SYNTAX    " \t\n;&|<>()$`="
 
-/* Notes the interpreter that a first LINE names behind "#!", and a hidden CR.
- */
+/* Notes the interpreter that LINE names behind "#!", and a hidden CR. */
 static void
 note_interpreter(const char *line, char text[INTERPRETER_SIZE])
 {

@@ -49,6 +49,20 @@ scene_list(pid_t pid, const char *name)
 	return &list;
 }
 
+bool
+scene_is_stuck(pid_t pid)
+{
+	const struct procfs_list *const ids = scene_list(pid, "task");
+	struct procstat stat;
+
+	for (size_t i = 0; i < ids->count; i++) {
+		if (procstat_read_status(ids->numbers[i], &stat) == 0 &&
+		    stat.state == 'D')
+			return true;
+	}
+	return false;
+}
+
 void
 say(struct scene *scene, const char *format, ...)
 {
@@ -371,8 +385,7 @@ say_anonymous(struct scene *scene, const char *name)
 	       !starts_with(word, "io_uring");
 }
 
-/* The file system, which may hang, is not asked. A regular file is always
- * ready: poll(2). */
+/* The file system may hang: not asked. A file is always ready: poll(2). */
 static bool
 say_file(struct scene *scene, const struct descriptor *descriptor)
 {
@@ -468,7 +481,10 @@ fd_say_holder(struct scene *scene)
 		if (pid <= 0 || !holds_lock(pid, file))
 			continue;
 		say(scene, ", held by %d ", pid);
-		cmdline_add(&scene->line, pid, COMMAND_WIDTH);
+		cmdline_add(&scene->line, pid,
+		            procfs_is_in_exec(pid) || scene_is_stuck(pid)
+		                ? 0
+		                : COMMAND_WIDTH);
 		return;
 	}
 }

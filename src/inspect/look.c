@@ -13,22 +13,6 @@
 
 #define INDENT 2
 
-/* The memory of a process with a thread in state D can wait for that thread:
- * it may be in a page fault, with mmap_lock in the kernel held. */
-static bool
-has_stuck_thread(pid_t pid)
-{
-	const struct procfs_list *const ids = scene_list(pid, "task");
-	struct procstat stat;
-
-	for (size_t i = 0; i < ids->count; i++) {
-		if (procstat_read_status(ids->numbers[i], &stat) == 0 &&
-		    stat.state == 'D')
-			return true;
-	}
-	return false;
-}
-
 static void
 add_command(struct sight *sight, int width)
 {
@@ -54,7 +38,7 @@ read_line(struct sight *sight)
 	sight->age = procstat_age(&stat);
 	sight->cpu = stat.cpu;
 	sight->has_times = true;
-	sight->is_stuck = has_stuck_thread(sight->pid);
+	sight->is_stuck = scene_is_stuck(sight->pid);
 	if (!sight->is_stuck)
 		add_command(sight, LOOK_COMMAND);
 }
@@ -75,6 +59,7 @@ void
 look_glance(struct look *look, const struct tree *tree)
 {
 	look->total = tree->count;
+	look->is_partial = tree->is_partial;
 	look->count = 0;
 	for (size_t i = 0; i < look->total && i < LOOK_MAX; i++) {
 		const struct member *const process = &tree->members[i];
@@ -101,7 +86,7 @@ look_glance(struct look *look, const struct tree *tree)
 
 /* First the lines of all, as thousands of threads can take all of the time. */
 void
-look_take(struct look *look, bool is_partial, int64_t until)
+look_take(struct look *look, int64_t until)
 {
 	/* Pages that are never touched take no memory. */
 	static struct scene scene;
@@ -110,7 +95,7 @@ look_take(struct look *look, bool is_partial, int64_t until)
 		return;
 	scene.look = look;
 	scene.until = until;
-	scene.is_partial = is_partial || look->total > look->count;
+	scene.is_partial = look->is_partial || look->total > look->count;
 	for (int in_depth = 0; in_depth <= 1; in_depth++) {
 		for (size_t i = 0; i < look->count; i++) {
 			scene.sight = &look->sights[i];
@@ -167,9 +152,15 @@ look_add_lines(struct strbuf *lines, const struct look *look)
 void
 look_add_names(struct strbuf *line, const struct look *look)
 {
-	for (size_t i = 0; i < look->count; i++)
-		strbuf_addf(line, "%s%d %s", i == 0 ? ": " : ", ",
-		            look->sights[i].pid, look->sights[i].command);
+	const char *comma = ": ";
+
+	for (size_t i = 0; i < look->count; i++) {
+		if (look->sights[i].state == '\0')
+			continue;
+		strbuf_addf(line, "%s%d %s", comma, look->sights[i].pid,
+		            look->sights[i].command);
+		comma = ", ";
+	}
 	if (look->total > look->count)
 		strbuf_addf(line, " and %zu more", look->total - look->count);
 }

@@ -37,6 +37,7 @@ struct look {
 	/* Of look_note_outputs(): "pipe:[4711]" as in /proc/PID/fd, or "". */
 	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE];
 	bool tells_holders; /* the processes that hold OUTPUTS open are told */
+	bool is_partial;    /* the tree was not read to its end */
 
 	size_t total; /* processes in the tree */
 	size_t count; /* of them in SIGHTS, each before its children */
@@ -52,7 +53,7 @@ void look_glance(struct look *look, const struct tree *tree);
 
 /* Then looks at them in depth, until all is seen, or the clock says UNTIL; it
  * may hang all the same. Goes to the directory /proc. */
-void look_take(struct look *look, bool is_partial, int64_t until);
+void look_take(struct look *look, int64_t until);
 
 /* Ends the last line of LINES with ':'; appends a line for each process,
  * indented by its depth and behind a null byte: "4711 sleep 10 [S 2s]:

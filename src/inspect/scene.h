@@ -1,8 +1,8 @@
 #pragma once
 
 /* What the files of this folder share. All of it runs in a look, in the
- * directory /proc. No link that leads out of /proc is followed, and no memory
- * is read of a process that is stuck: a look may not hang. */
+ * directory /proc. No file system outside of /proc is asked, and no memory is
+ * read of a process that is stuck: a look may not hang. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,6 +87,10 @@ struct scene {
 
 /* fd.c: the numbers in the directory PID/NAME, until the next call. */
 const struct procfs_list *scene_list(pid_t pid, const char *name);
+
+/* fd.c: whether a thread of PID is in state D. It may be in a page fault, with
+ * mmap_lock in the kernel held: then a read of the process's memory waits. */
+bool scene_is_stuck(pid_t pid);
 
 /* Add to LINE: words; and PID, as item COUNT of a list, from 0 on. */
 __attribute__((format(printf, 2, 3))) void say(struct scene *scene,

@@ -11,11 +11,9 @@ struct options;
 
 #define STREAMS_MAX 2
 
-/*
- * The command's output, where an option has to see it: then stdout and stderr
+/* The command's output, where an option has to see it: then stdout and stderr
  * are pipes or pseudo-terminals, and the front carries what comes out of them.
- * One stream serves both, in order, where both are the same file.
- */
+ * One stream serves both, in order, where both are the same file. */
 
 struct stream {
 	bool is_stdout; /* or stderr alone */

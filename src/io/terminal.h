@@ -13,12 +13,10 @@ struct terminal_facts {
 	struct termios modes; /* before it was raw, or shared */
 };
 
-/*
- * The caller's terminal. The command either shares it, as a part of the
+/* The caller's terminal. The command either shares it, as a part of the
  * caller's job (FD is open on it, or -1), or has a pseudo-terminal, to which
  * the front carries the keys (IS_KEYBOARD). Meanwhile the caller's terminal is
- * raw: the pseudo-terminal alone makes signals of keys.
- */
+ * raw: the pseudo-terminal alone makes signals of keys. */
 struct terminal {
 	int fd;
 	bool was_foreground; /* the caller's job was the foreground group */

@@ -167,14 +167,11 @@ lock_open(struct lock *lock, const char *path)
 	return lock->file.directory_fd == -1 ? -1 : 0;
 }
 
-/*
- * Takes LOCK, if that is possible now. Returns 0; 1 if it has to be looked at
- * again; or -1 with errno: EWOULDBLOCK if another process holds it.
- *
- * A file with a living process's PID is that process's, and is not locked: so
- * those who only look are in nobody's way. A stale file is taken over in place,
- * as an flock(1) may wait for it.
- */
+/* Takes LOCK, if that is possible now. Returns 0; 1 if it has to be looked at
+ * again; or -1 with errno: EWOULDBLOCK if another process holds it. A file with
+ * a living process's PID is that process's, and is not locked: so those who
+ * only look are in nobody's way. A stale file is taken over in place, since an
+ * flock(1) may wait for it. */
 static int
 try_to_take(struct lock *lock)
 {
@@ -225,8 +222,7 @@ try_to_take(struct lock *lock)
 	return -1;
 }
 
-/* Takes LOCK. Returns as try_to_take(); EWOULDBLOCK if it changes all the time.
- */
+/* As try_to_take(), with EWOULDBLOCK for a file that changes all the time. */
 static int
 take_lock(struct lock *lock)
 {
@@ -336,8 +332,7 @@ lock_add_holder(const struct lock *lock, struct strbuf *line)
 
 /* --- --cleanup ------------------------------------------------------------ */
 
-/*
- * A claim is a read lock on one byte of the file's directory. The high bits of
+/* A claim is a read lock on one byte of the file's directory. The high bits of
  * its offset are a hash of the name, the low bits the time in milliseconds when
  * the run began. So "does a run live that named this file before it was made?"
  * is one question: is a byte locked from the name's first to that of the file's

@@ -54,9 +54,9 @@ int lock_open(struct lock *lock, const char *path);
 
 /* Takes all of the COUNT locks, or none. All signals have to be blocked. Waits
  * with no lock held, so that two runs cannot wait for each other, and with the
- * caller's mask. Returns 0; or -1, *REFUSED and errno: EWOULDBLOCK if another
- * process holds it at the deadline, ECANCELED if the parent is dead, else one
- * for lock_error(). */
+ * caller's mask. Returns 0; or -1, *REFUSED and errno: EWOULDBLOCK if it is
+ * held at the deadline, ECANCELED if the parent is dead, else for lock_error().
+ */
 int lock_take_all(struct lock *locks, size_t count,
                   const struct lock_wait *wait, struct lock **refused);
 
@@ -78,8 +78,7 @@ const char *lock_error(int why);
  *
  * A PID in it tells which run made it; else that may be any run that names it
  * and began before. So a run that begins notes what is there, and claims what
- * is made later. A run that ends leaves alone what was there, or has an older
- * claim.
+ * is made later. One that ends spares what was there, or an older run claims.
  */
 struct cleanup {
 	const char *path;

@@ -88,8 +88,7 @@ procfs_list_names(int dir, const char *name, struct procfs_list *list)
 	(void)closedir(names);
 }
 
-/* Adds the children of the thread TID of DIR. Returns false without such lists.
- */
+/* Adds the children of DIR's thread TID. False: there are no such lists. */
 static bool
 add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 {
@@ -168,8 +167,7 @@ procfs_dir(pid_t pid)
 	return open_file(pid, "", O_RDONLY | O_DIRECTORY);
 }
 
-/* The kernel takes a process's directory in place of a pidfd:
- * tgid_pidfd_to_pid(), and proc_pid_lookup(). */
+/* The kernel takes such a directory for a pidfd: tgid_pidfd_to_pid(). */
 int
 procfs_kill(int dir, int signal)
 {

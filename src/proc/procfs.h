@@ -8,18 +8,14 @@
 
 struct strbuf;
 
-/*
- * /proc (proc(5)), opened once: whatever is mounted over it later, the
+/* /proc (proc(5)), opened once: whatever is mounted over it later, the
  * descriptor shows the same processes. A process is named by its PID in that
  * /proc; or for certain by DIR, a descriptor of its directory: once the process
  * is reaped, each call through DIR fails, whoever has the PID by then.
- *
  * Functions return 0, a length, or a descriptor that is close-on-exec; or -1
- * with errno: ENOENT or ESRCH where the process is gone.
- */
+ * with errno: ENOENT or ESRCH where the process is gone. */
 
-/* Opens /proc, before the first fork(2). Without /proc returns 0, and all the
- * functions below fail. */
+/* Opens /proc. Without one returns 0, and all functions below fail. */
 int procfs_start(void);
 
 /* The descriptor of procfs_start(), or -1. */

@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -80,6 +81,9 @@ wait_or_kill(pid_t child, int64_t until)
 	/* Without a descriptor, poll(2) sleeps until UNTIL. */
 	struct pollfd end = { .fd = pidfd_open(child), .events = POLLIN };
 
+	/* No such process: the kernel has reaped it (SIGCHLD is ignored). */
+	if (end.fd == -1 && errno == ESRCH)
+		return;
 	if (child > 1 && poll(&end, 1, left > 0 ? (int)left : 0) != 1)
 		(void)kill(child, SIGKILL);
 	fds_close(end.fd);
@@ -202,7 +206,8 @@ push_own_children(struct tree *tree)
 static bool
 is_of_targets_group(const struct tree *tree, pid_t pid)
 {
-	return tree->is_ours &&
+	/* Of a group of another PID namespace the number is 0. */
+	return tree->is_ours && tree->target != 0 &&
 	       (pid == tree->target || getpgid(pid) == tree->target);
 }
 
@@ -396,10 +401,20 @@ tree_reap(struct tree *tree)
 {
 	siginfo_t end;
 
-	/* For any child, waitid(2) tells of the target again and again. */
 	while (wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &end) > 0 &&
 	       end.si_pid != tree->target)
 		reap(tree, end.si_pid);
+	if (end.si_pid == 0)
+		return;
+	/* waitid(2) tells of the target again and again, and of no other. */
+	walk.signal = 0;
+	push_own_children(tree);
+	while (tree->is_ours && walk.pending_count > 0) {
+		const pid_t child = pending[--walk.pending_count].pid;
+
+		if (child != tree->target)
+			reap(tree, child);
+	}
 }
 
 /* Freezes the tree by SIGSTOP, so that nobody forks, and then kills it,

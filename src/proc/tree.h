@@ -47,15 +47,14 @@ void wait_or_kill(pid_t child, int64_t until);
  * Two proofs keep every signal within the tree. A child that is not reaped
  * keeps its PID: so nothing is reaped between a reading and its signals. Any
  * other process is signalled through its directory in /proc, which is opened
- * before the parent of its PID is seen to be of the tree: if the PID has got to
- * another process by then, nobody gets the signal.
+ * before its parent is seen to be of the tree.
  *
  * Two facts of the kernel make the end certain. With SIGKILL pending, fork(2)
  * fails (copy_process()): so SIGKILL goes to a process before its children are
  * read, and what a reading misses has a dead parent, and so is a child of this
  * process in the next reading. And waitid(2) says ECHILD when nobody is left.
  *
- * Without /proc, only the target and its process group are known.
+ * Without /proc, only the target's group is known, and its zombie is kept.
  */
 
 struct member {
@@ -73,7 +72,7 @@ struct tree {
 	size_t count;
 	bool is_partial; /* time or room was missing */
 
-	bool group_has_signal; /* by another process, before tree_signal() */
+	bool group_has_signal; /* before tree_signal(): the front sent it */
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
 	bool spares_group; /* in the first reading: the group has had SIGNAL */
@@ -94,10 +93,9 @@ void tree_read(struct tree *tree, int64_t until);
 void tree_signal_target(struct tree *tree, int signal);
 
 /* Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
- * to the target's process group, before anything is read, then to the others,
- * until nobody is new, or the clock says UNTIL, for about a second at most.
- * Leaves out what such a process has started since: that is part of an orderly
- * end. Returns how many processes got the signal. */
+ * to the group of a target that lives, then to the others, until nobody is new,
+ * or the clock says UNTIL, for about a second at most. Leaves out what they
+ * have started since, for an orderly end. Returns how many got the signal. */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
 /* After tree_signal(): sends the signal to those who have not had it, as
@@ -111,7 +109,7 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
  * the target. Returns whether nobody is alive; else MEMBERS says who is. */
 bool tree_kill(struct tree *tree);
 
-/* Reaps the dead children but the target, whose zombie may hide others. */
+/* Reaps the dead children but the target. */
 void tree_reap(struct tree *tree);
 
 /* A number that changes when a process comes, goes, computes, reads, writes. */

@@ -130,8 +130,7 @@ is_meant(const struct registry_walk *walk, const char *which)
 	        strchr("-", walk->id[length]) != NULL); /* or the ID's end */
 }
 
-/* Waits for the end of the run, or DEADLINE. Returns whether the front is dead.
- */
+/* Waits for the run's end, or DEADLINE. Returns whether the front is dead. */
 static bool
 await_end(const struct registry_walk *walk, int64_t deadline)
 {

@@ -90,8 +90,7 @@ bool record_is_wanted(const struct options *options);
 
 /* In the front: puts the run ID of OPTIONS on record, from NOW on, in ns since
  * the epoch. May make the registry. Returns 0; or -1 after a message, with
- * errno, 0 where the registry is refused, or /proc is of another PID namespace.
- */
+ * errno, 0 where registry or /proc (of another PID namespace) are refused. */
 int record_begin(struct record *record, const struct options *options,
                  const char *id, int64_t now);
 

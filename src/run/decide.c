@@ -106,8 +106,7 @@ counts(const struct run *run, enum clock clock)
 	       (run->paused_at == NEVER || run->state >= STATE_STOPPING);
 }
 
-/* The reason of the first clock that is due. After TEXT a command is not late.
- */
+/* The reason of the first due clock. After TEXT, a command is not late. */
 static enum reason
 first_due(const struct run *run, int64_t now)
 {

@@ -1,9 +1,7 @@
 #pragma once
 
-/*
- * A run: its state, and beside each part the file that writes it. Front and
- * supervisor have a copy each, and share the facts.
- */
+/* A run: its state, and beside each part the file that writes it. Front and
+ * supervisor have a copy each, and share the facts. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -28,8 +26,7 @@
 #define CANCELS_MAX 3
 
 /* The clocks: when a run has something to do without an event. decide.c says in
- * which states each counts. Of those that are due, the first gives the reason.
- */
+ * which states each counts. Of the due ones, the first gives the reason. */
 enum clock {
 	CLOCK_TIMEOUT,         /* --timeout */
 	CLOCK_UNTIL,           /* --until-grace, once the text was found */
@@ -135,6 +132,7 @@ struct run {
 	                       * the job; 0: no terminal has */
 	bool is_asked_to_suspend; /* the front has passed on such a signal */
 	bool target_is_suspended;
+	int64_t next_look; /* for orphans, at the earliest: supervisor.c */
 	struct tree tree;  /* proc/tree.c */
 	bool is_silent;    /* for too long: supervisor.c */
 	uint64_t activity; /* of tree and output, when last sampled */
@@ -232,7 +230,7 @@ int supervisor_start(struct run *run);
 /* Sleeps until UNTIL, or until something happens. Takes orders. Returns now. */
 int64_t supervisor_wait(struct run *run, int64_t until);
 
-/* At NOW, when a child may be dead: reaps, now or a little later. */
+/* At NOW, when a child may be dead: reaps; in a stop, looks for orphans. */
 void supervisor_look_at_children(struct run *run, int64_t now);
 
 /* At NOW: follows a stop of the target, or its continuation. */

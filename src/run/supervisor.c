@@ -10,7 +10,9 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
-#define ORPHANS_DELAY (10 * MILLISECOND) /* for more deaths */
+#define ORPHANS_DELAY    (10 * MILLISECOND) /* for more deaths */
+#define ORPHANS_INTERVAL (250 * MILLISECOND)
+#define ORDERS_AT_ONCE   8
 
 int
 supervisor_start(struct run *run)
@@ -58,10 +60,8 @@ has_target(const struct run *run)
 
 /* --- job control ---------------------------------------------------------- */
 
-/*
- * Has clocks and front stand still with the target, which SIGNAL has stopped,
+/* Has clocks and front stand still with the target, which SIGNAL has stopped,
  * so that the caller's shell sees its job stop; also after the target's exit.
- *
  * At a terminal, any stop of the target stops the front: the target may have
  * given the terminal to another process group, as an interactive shell does,
  * and only the caller's shell, which waits for the front, can take it back. But
@@ -212,8 +212,9 @@ take_orders(struct run *run, int64_t now)
 {
 	struct facts *const facts = run->facts;
 
-	for (; facts->taken != facts->given; facts->taken++)
-		obey(run, facts->orders[facts->taken % ORDERS_MAX], now);
+	/* Each may take a reading of the tree, and clocks may be due. */
+	for (int i = 0; i < ORDERS_AT_ONCE && facts->taken != facts->given; i++)
+		obey(run, facts->orders[facts->taken++ % ORDERS_MAX], now);
 	if (facts->is_complete && run->due[CLOCK_UNTIL] == NEVER)
 		run->due[CLOCK_UNTIL] =
 		    duration_add(now, run->options.until_grace);
@@ -229,7 +230,8 @@ supervisor_wait(struct run *run, int64_t until)
 	struct pollfd fds[] = { { run->watchers.signal_fd, POLLIN, 0 },
 		                { run->parent_fd, POLLIN, 0 } };
 	siginfo_t info;
-	int64_t wait = until - duration_now();
+	int64_t wait =
+	    run->facts->taken != run->facts->given ? 0 : until - duration_now();
 
 	if (run->parent_fd != -1) {
 		(void)fds_poll(fds, 2, wait, NULL);
@@ -274,7 +276,7 @@ supervisor_reap(struct run *run, int64_t now)
 	target->has_exited = true;
 	/* Others may wait until its PID is gone. Without /proc, its group is
 	 * all that can be signalled, and needs the PID. */
-	if (procfs_self() != 0)
+	if (procfs_self() == getpid())
 		run->tree.target = 0;
 	tree_reap(&run->tree);
 	resume_with_target(run, now);
@@ -286,7 +288,7 @@ supervisor_reap(struct run *run, int64_t now)
 /* A process that was forked while the first signal was sent may have missed it.
  * When its parent dies, it comes to this process; but no SIGCHLD tells of that,
  * unless the parent was a child of this process, too. So in a stop we look a
- * little after each wake-up, and at growing intervals. */
+ * little after each wake-up, and at intervals that grow. */
 void
 supervisor_look_at_children(struct run *run, int64_t now)
 {
@@ -299,8 +301,15 @@ supervisor_look_at_children(struct run *run, int64_t now)
 	/* SIGKILL does not wait for a list of 2,000 busy children. */
 	if (now >= *due && now < run->due[CLOCK_KILL]) {
 		(void)tree_signal_again(&run->tree, run->due[CLOCK_KILL]);
-		*due = now + (age > MILLISECOND ? age : MILLISECOND);
+
+		const int64_t end = duration_now();
+
+		/* As long as a look takes, there is none. */
+		run->next_look = end + (end - now) + ORPHANS_DELAY;
+		*due = end + (age < ORPHANS_INTERVAL ? age : ORPHANS_INTERVAL);
 	} else if (*due > now + ORPHANS_DELAY) {
 		*due = now + ORPHANS_DELAY;
 	}
+	if (*due < run->next_look)
+		*due = run->next_look;
 }

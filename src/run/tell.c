@@ -36,8 +36,9 @@ tell_look(struct run *run, enum reason why)
 	look->tells_holders = run->target->exited_by_itself;
 	run->facts->is_looking = true;
 	supervisor_signal_front(run, SIGCHLD);
-	look_take(look, run->tree.is_partial, until);
+	look_take(look, until);
 	run->facts->is_looking = false;
+	supervisor_signal_front(run, SIGCHLD);
 	if (run->facts->first_look.count == 0)
 		run->facts->first_look = *look;
 	return run->tree.count;

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""seize PID [FILE]: stops the process as a debugger does, prints `ready PID`, and holds it
-until it ends; with FILE, from its next call with a path that ends so."""
+"""seize PID [FILE [SECONDS]]: stops the process as a debugger does, prints `ready PID`,
+and holds it until it ends, or for SECONDS; with FILE, from its next call with a path that
+ends so."""
 import ctypes
 import os
 import sys
+import time
 
-PTRACE_ATTACH, PTRACE_SYSCALL = 16, 24
+PTRACE_ATTACH, PTRACE_DETACH, PTRACE_SYSCALL = 16, 17, 24
 
 
 def second_argument(pid):
@@ -27,4 +29,8 @@ print('ready', pid, flush=True)
 while sys.argv[2:] and not second_argument(pid).endswith(sys.argv[2]):
     ptrace(PTRACE_SYSCALL, pid, 0, 0)
     os.waitpid(pid, 0)
-os.waitpid(pid, 0)
+if sys.argv[3:]:
+    time.sleep(float(sys.argv[3]))
+    ptrace(PTRACE_DETACH, pid, 0, 0)
+else:
+    os.waitpid(pid, 0)
