@@ -59,12 +59,14 @@ common_setup() {
 # runs_python FUNCTION: it, or a function that it calls, runs a test program in Python.
 runs_python() {
 	local -A seen=([common_setup]=1)
-	local word words=("$1")
+	local at text word words=("$1")
 	for ((at = 0; at < ${#words[@]}; at++)); do
-		for word in $(declare -f "${words[at]}" | grep -oE '[-a-z_]+'); do
-			[[ $word != python && ! -e $root/tests/programs/$word.py ]] || return 0
-			[ -n "${seen[$word]-}" ] || ! declare -F -- "$word" >/dev/null || words+=("$word")
+		text=$(declare -f "${words[at]}")
+		for word in ${text//[!-a-z_]/ }; do
+			[ -z "${seen[$word]-}" ] || continue
 			seen[$word]=1
+			[[ $word != python && ! -e $root/tests/programs/$word.py ]] || return 0
+			! declare -F -- "$word" >/dev/null || words+=("$word")
 		done
 	done
 	return 1
