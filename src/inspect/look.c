@@ -56,12 +56,13 @@ look_note_outputs(struct look *look, const int fds[LOOK_OUTPUTS])
 }
 
 void
-look_glance(struct look *look, const struct tree *tree)
+look_glance(struct look *look, const struct tree *tree, int64_t until)
 {
 	look->total = tree->count;
 	look->is_partial = tree->is_partial;
 	look->count = 0;
-	for (size_t i = 0; i < look->total && i < LOOK_MAX; i++) {
+	for (size_t i = 0;
+	     i < look->total && i < LOOK_MAX && duration_now() < until; i++) {
 		const struct member *const process = &tree->members[i];
 		struct sight *const sight = &look->sights[look->count++];
 		struct procstat stat;

@@ -48,11 +48,9 @@ struct look {
  * a process that holds one open keeps its reader waiting. */
 void look_note_outputs(struct look *look, const int fds[LOOK_OUTPUTS]);
 
-/* Notes the processes of TREE, as last read, by reads that cannot hang. */
-void look_glance(struct look *look, const struct tree *tree);
-
-/* Then looks at them in depth, until all is seen, or the clock says UNTIL; it
- * may hang all the same. Goes to the directory /proc. */
+/* Until the clock says UNTIL: notes the processes of TREE, as last read, by
+ * reads that cannot hang; and looks at them in depth, in the directory /proc. */
+void look_glance(struct look *look, const struct tree *tree, int64_t until);
 void look_take(struct look *look, int64_t until);
 
 /* Ends the last line of LINES with ':'; appends a line for each process,

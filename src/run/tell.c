@@ -30,7 +30,7 @@ tell_look(struct run *run, enum reason why)
 		return 0;
 	/* Half of the time is for what the reading has found. */
 	tree_read(&run->tree, until - LOOK_BOUND / 2);
-	look_glance(look, &run->tree);
+	look_glance(look, &run->tree, until);
 	if (reasons[why].telling != TELL_TREE)
 		return run->tree.count;
 	look->tells_holders = run->target->exited_by_itself;
