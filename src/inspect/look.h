@@ -49,7 +49,7 @@ struct look {
 void look_note_outputs(struct look *look, const int fds[LOOK_OUTPUTS]);
 
 /* Until the clock says UNTIL: notes the processes of TREE, as last read, by
- * reads that cannot hang; and looks at them in depth, in the directory /proc. */
+ * reads that cannot hang; then looks at them in depth, going to /proc. */
 void look_glance(struct look *look, const struct tree *tree, int64_t until);
 void look_take(struct look *look, int64_t until);
 
