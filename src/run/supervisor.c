@@ -213,8 +213,9 @@ take_orders(struct run *run, int64_t now)
 	struct facts *const facts = run->facts;
 
 	/* Each may take a reading of the tree, and clocks may be due. */
-	for (int i = 0; i < ORDERS_AT_ONCE && facts->taken != facts->given; i++)
-		obey(run, facts->orders[facts->taken++ % ORDERS_MAX], now);
+	for (int i = 0; i < ORDERS_AT_ONCE && facts->taken != facts->given;
+	     i++, facts->taken++)
+		obey(run, facts->orders[facts->taken % ORDERS_MAX], now);
 	if (facts->is_complete && run->due[CLOCK_UNTIL] == NEVER)
 		run->due[CLOCK_UNTIL] =
 		    duration_add(now, run->options.until_grace);
