@@ -343,14 +343,20 @@ signal_group(const struct tree *tree, int signal)
 void
 tree_signal_target(struct tree *tree, int signal)
 {
+	if (tree->target != 0)
+		signal_group(tree, signal);
+	else
+		tree_signal_members(tree, tree->group, signal);
+}
+
+void
+tree_signal_members(struct tree *tree, pid_t group, int signal)
+{
 	int dir;
 
-	signal_group(tree, signal);
-	if (tree->target != 0)
-		return;
 	tree_read(tree, duration_now() + WALK_BOUND);
 	for (size_t i = 0; i < tree->count && tree->is_ours; i++) {
-		if (getpgid(listed[i].pid) == tree->group &&
+		if (getpgid(listed[i].pid) == group &&
 		    open_living(tree, &listed[i], &dir)) {
 			send(tree, &listed[i], dir, signal);
 			fds_close(dir);
