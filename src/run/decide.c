@@ -134,12 +134,12 @@ decide(const struct run *run, int64_t now)
 		return REASON_LAST_BOUND;
 	if (run->watchers.front_is_lost)
 		return REASON_FRONT_LOST;
-	if (run->cancels >= CANCELS_MAX && !is_alive)
+	if (run->facts->cancels >= CANCELS_MAX && !is_alive)
 		return REASON_THIRD_SIGNAL;
 	/* Before the clocks: a command that exits in time is not late. */
 	if (run->target->has_exited && run->state == STATE_RUNNING)
 		return REASON_TARGET_EXITED;
-	if (run->cancels > 0 && is_alive)
+	if (run->facts->cancels > 0 && is_alive)
 		return REASON_CANCELLED;
 	if (run->options.die_with_parent && run->parent_fd == -1 && is_alive)
 		return REASON_PARENT_LOST;

@@ -67,7 +67,7 @@ front_pass_on(struct run *run, const siginfo_t *info)
 	const bool is_of_terminal = info->si_code == SI_KERNEL;
 	/* Else: "read your configuration". */
 	const bool cancels =
-	    is_terminating &&
+	    is_terminating && !run->options.passes_on &&
 	    (signal != SIGHUP || is_of_terminal || run->options.hup_cancels ||
 	     run->target->has_exited || facts->cancels > 0);
 

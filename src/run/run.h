@@ -129,9 +129,7 @@ struct run {
 	pid_t callers_group;
 	int parent_fd;     /* with --die-with-parent: a pidfd of the
 	                    * caller; -1: the caller is dead */
-	unsigned cancels;  /* those of the facts that cancel: supervisor.c */
-	int cancel_signal; /* the latest of them: supervisor.c */
-	bool was_hung_up;  /* the tree has had a SIGHUP that cancels nothing */
+	int cancel_signal; /* the last terminating signal: supervisor.c */
 	/* Job control, supervisor.c: by which signal the target is stopped, or
 	 * 0; and which stop signal has come to the front since it was last
 	 * continued, or 0: SIGTSTP, if that was one. */

@@ -176,18 +176,10 @@ cancel(struct run *run, int signal)
 {
 	run->cancel_signal = signal;
 	/* The stop that now begins sends the signal itself. */
-	if (run->state != STATE_STOPPING && !run->options.passes_on)
+	if (run->facts->cancels > 0 && run->state != STATE_STOPPING)
 		return;
 	tell_signal(run, signal);
 	(void)tree_signal(&run->tree, signal, run->due[CLOCK_KILL]);
-}
-
-/* Passes a SIGHUP on that cancels nothing; unless the command ends of it. */
-static void
-hang_up(struct run *run)
-{
-	run->was_hung_up = true;
-	(void)tree_signal(&run->tree, SIGHUP, duration_now() + SECOND);
 }
 
 static void
@@ -202,8 +194,6 @@ obey(struct run *run, int signal, bool is_key, int64_t now)
 		obey_stop(run, signal, is_key, now);
 	else if (signal == SIGCONT)
 		obey_continue(run, now);
-	else if (signal == SIGHUP && run->facts->cancels == 0)
-		hang_up(run);
 	else if ((bit & SIGNALS_TERMINATING) != 0)
 		cancel(run, signal);
 	else
@@ -232,10 +222,11 @@ take_own_signal(struct run *run, const siginfo_t *info)
 
 	const bool is_copy = order_is_copy(facts, signal);
 
-	if (is_copy && (!is_outer || facts->cancels > 0))
+	if (is_copy && (!is_outer || run->options.passes_on ||
+	                facts->cancels > 0))
 		return;
 	run->tree.group_has_signal |= is_copy; /* the front has passed it on */
-	facts->cancels++;
+	facts->cancels += !run->options.passes_on;
 	cancel(run, signal);
 }
 
@@ -262,8 +253,6 @@ take_orders(struct run *run, int64_t now)
 				obey(run, signal, is_key, now);
 		}
 	}
-	if (!run->options.passes_on)
-		run->cancels = facts->cancels;
 	if (facts->is_complete && run->due[CLOCK_UNTIL] == NEVER)
 		run->due[CLOCK_UNTIL] =
 		    duration_add(now, run->options.until_grace);
@@ -326,12 +315,10 @@ supervisor_reap(struct run *run, int64_t now)
 	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
 	run->tree.group = getpgid(run->tree.target);
 	target->has_exited = true;
-	/* It has ended of a SIGHUP that was passed on: that was a cancel. */
-	if (run->was_hung_up && target->outcome.kind == OUTCOME_SIGNAL &&
-	    end.si_status == SIGHUP) {
-		run->cancel_signal = SIGHUP;
-		run->cancels = ++run->facts->cancels;
-	}
+	/* A SIGHUP that was passed on has ended it: that was a cancel. */
+	if (run->cancel_signal == SIGHUP && end.si_status == SIGHUP &&
+	    end.si_code != CLD_EXITED && !run->options.passes_on)
+		run->facts->cancels++;
 	/* Others may wait until its PID is gone. Without /proc, its group is
 	 * all that can be signalled, and needs the PID. */
 	if (procfs_self() == getpid())
