@@ -130,6 +130,32 @@ reaches() {
 	nobody_is_left
 }
 
+# bats test_tags=tree
+@test "the first signal reaches a command that has left its group, and orphans of a subreaper" {
+	# sigcount & stays in the group, which so can be signalled.
+	cat >sigcount <<-'END'
+		#!/usr/bin/env python3
+		import os
+		os.setpgid(0, os.getppid())
+		os.execv(os.environ["PROGRAMS"] + "/sigcount", ["sigcount"])
+	END
+	chmod +x sigcount
+	reaches 2 2 'sigcount & PATH=.:$PATH'
+
+	# The shell dies of the signal, and leaves its children to the subreaper, whose
+	# children were read before.
+	export subreaper='
+import ctypes, os, signal
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) # PR_SET_CHILD_SUBREAPER
+if os.fork() == 0:
+    os.setsid()
+    os.execvp("bash", ["bash", "-c", "for _ in {1..60}; do setsid sigcount & done; wait"])
+signal.signal(40, signal.SIG_IGN)
+while True:
+    signal.pause()'
+	reaches 61 61 'setsid python3 -c "$subreaper" &'
+}
+
 # bats test_tags=slow
 @test "an orphan gets the first signal, however late in a stop it comes" {
 	# Its parent ends 4.5 s after the signal, and is no child of the supervisor, which
