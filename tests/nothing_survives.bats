@@ -156,6 +156,10 @@ while True:
 	reaches 61 61 'setsid python3 -c "$subreaper" &'
 }
 
+@test "the first signal reaches the command of a run within the run once" {
+	reaches 2 2 '"$WDRUN" -k never sigcount &'
+}
+
 # bats test_tags=slow
 @test "an orphan gets the first signal, however late in a stop it comes" {
 	# Its parent ends 4.5 s after the signal, and is no child of the supervisor, which

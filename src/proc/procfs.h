@@ -54,6 +54,11 @@ ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
  * process can forge a line: the kernel writes no newline of its name. */
 const char *procfs_value(const char *text, const char *name);
 
+/* The names of a supervisor in /proc/PID/comm. The front keeps the name of its
+ * program, so that "pkill wdrun" finds the front alone. */
+#define SUPERVISOR_NAME     "wd-supervisor"
+#define SUPERVISOR_STOPPING "wd-stopping" /* from the first stop on */
+
 struct procstat {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */

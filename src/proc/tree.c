@@ -205,6 +205,20 @@ time_before_signal(const struct tree *tree, pid_t pid)
 	                 (duration_now() - tree->signalled_at);
 }
 
+/* Whether the process PID is the supervisor of a run within this one: the first
+ * signal begins a stop of that run, in which its processes get the signal. */
+static bool
+is_inner_supervisor(const struct tree *tree, pid_t pid)
+{
+	char name[sizeof(SUPERVISOR_NAME) + 2]; /* a longer one is cut */
+
+	if (pid == tree->self)
+		return false;
+	(void)procfs_read(pid, "comm", name, sizeof(name));
+	return strcmp(name, SUPERVISOR_NAME "\n") == 0 ||
+	       strcmp(name, SUPERVISOR_STOPPING "\n") == 0;
+}
+
 /* Whether CHILD of the process PARENT is not to be visited: PARENT has had the
  * first signal, and what a process starts after it is part of an orderly end.
  * Children from before are orphans that PARENT, a subreaper, has got since. */
@@ -224,8 +238,11 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	static struct procfs_list list;
 
 	procfs_list_children(dir, pid, &list);
-	if (walk.is_first && list.count > 0)
+	if (walk.is_first && list.count > 0) {
+		if (is_inner_supervisor(tree, pid))
+			return;
 		add(&parents, pid);
+	}
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 

@@ -95,7 +95,8 @@ void tree_signal_target(struct tree *tree, int signal);
 /* Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
  * to the group of a target that lives, then to the others, until nobody is new,
  * or the clock says UNTIL, for about a second at most. Leaves out what they
- * have started since, for an orderly end. Returns how many got the signal. */
+ * have started since, for an orderly end, and the processes of a run within the
+ * tree, whose supervisor passes it on. Returns how many got the signal. */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
 /* After tree_signal(): sends the signal to those who have not had it, as
