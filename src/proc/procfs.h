@@ -63,7 +63,10 @@ struct procstat {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */
 	pid_t parent;
-	uid_t user; /* the real user ID; only in "status" */
+
+	/* Only in "status": */
+	uid_t user;    /* the real user ID */
+	bool is_dying; /* runs, to take SIGKILL, or to free its memory */
 
 	/* Only in "stat": */
 	pid_t session;

@@ -504,6 +504,29 @@ freeze_and_kill(struct tree *tree)
 	return count;
 }
 
+/* Whether a thread of the tree is dying, and waits for a processor: it frees
+ * much memory, or is of the lowest priority beside busy processes. */
+static bool
+has_dying(const struct tree *tree)
+{
+	static struct procfs_list threads;
+	struct procstat stat;
+
+	for (size_t i = 0; i < tree->count; i++) {
+		const int dir = procfs_dir(listed[i].pid);
+
+		procfs_list_names(dir, "task", &threads);
+		fds_close(dir);
+		while (threads.count-- > 0) {
+			if (procstat_read_status(threads.numbers[threads.count],
+			                         &stat) == 0 &&
+			    stat.is_dying)
+				return true;
+		}
+	}
+	return false;
+}
+
 bool
 tree_kill(struct tree *tree)
 {
@@ -544,7 +567,8 @@ tree_kill(struct tree *tree)
 		tree_reap(tree);
 		if (fresh > 0 || tree->killed > killed || tree->is_partial)
 			last = now;
-		if (!is_alive || now - last >= LAST_BOUND || now >= bound)
+		if (!is_alive || now >= bound ||
+		    (now - last >= LAST_BOUND && !has_dying(tree)))
 			return !is_alive;
 		duration_sleep(MILLISECOND / 2 + (now - last) / 64);
 	}

@@ -106,8 +106,9 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
 #define TREE_KILL_BOUND (30 * SECOND)
 
 /* Sends SIGKILL to all processes of the tree until they are dead, or nobody has
- * come or died for 5 seconds, or for TREE_KILL_BOUND in all. Reaps the dead but
- * the target. Returns whether nobody is alive; else MEMBERS says who is. */
+ * come or died for 5 seconds, and none runs to its death, or for
+ * TREE_KILL_BOUND in all. Reaps the dead but the target. Returns whether nobody
+ * is alive; else MEMBERS says who is. */
 bool tree_kill(struct tree *tree);
 
 /* Reaps the dead children but the target. */
