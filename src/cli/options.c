@@ -301,27 +301,17 @@ find_row(int found)
 	return NULL;
 }
 
-/* Whether WORD, "--NAME" or "--NAME=VALUE", begins, or IS_WHOLE, one of NAMES.
- */
-static bool
-has_name(const struct option *names, const char *word, bool is_whole)
-{
-	const size_t length = strcspn(word, "=");
-
-	for (; names->name != NULL && strncmp(word, "--", 2) == 0; names++) {
-		if (strncmp(names->name, word + 2, length - 2) == 0 &&
-		    (!is_whole || names->name[length - 2] == '\0'))
-			return true;
-	}
-	return false;
-}
-
 /* Says what getopt_long(3), which returned FOUND, finds wrong in WORD. */
 static int
-refuse_word(int found, const char *word, const struct option *names)
+refuse_word(int found, const char *word)
 {
 	const struct row *const row = find_row(optopt);
+	const size_t length = strcspn(word, "=") - 2; /* of a long name */
+	size_t i = 0;
 
+	while (optopt == 0 && i < ROW_COUNT &&
+	       strncmp(rows[i].name, word + 2, length) != 0)
+		i++;
 	if (row != NULL && found == ':')
 		message("--%s needs a value: %s (see --help)", row->name,
 		        kinds[row->kind].metavar);
@@ -329,9 +319,9 @@ refuse_word(int found, const char *word, const struct option *names)
 		message("--%s takes no value (see --help)", row->name);
 	else
 		message("'%s' is %s (see --help)", word,
-		        has_name(names, word, false)
-		            ? "short for several options"
-		            : "not an option");
+		        optopt != 0 || i == ROW_COUNT
+		            ? "not an option"
+		            : "short for several options");
 	return STATUS_FAILED;
 }
 
@@ -485,19 +475,22 @@ options_read(struct options *options, int argc, char *argv[])
 	int status = OPTIONS_ARE_COMPLETE;
 
 	set_defaults(options);
-	while (status == OPTIONS_ARE_COMPLETE && optind < argc) {
-		const char *const word = argv[optind];
-		/* What is short for an option of timeout(1) alone is that. */
-		const struct option *const known =
-		    options->is_timeout && !has_name(names, word, true)
-		        ? timeouts
-		        : names;
-		const int found = getopt_long(argc, argv, letters, known, NULL);
-		const struct row *const row = find_row(found);
+	while (status == OPTIONS_ARE_COMPLETE) {
+		const int at = optind;
+		int found = getopt_long(argc, argv, letters, names, NULL);
 
+		/* What is short for several may be so for one of these. */
+		if (found == '?' && optopt == 0 && options->is_timeout) {
+			optind = at;
+			found =
+			    getopt_long(argc, argv, letters, timeouts, NULL);
+		}
 		if (found == -1)
 			break;
-		status = row == NULL ? refuse_word(found, word, known)
+
+		const struct row *const row = find_row(found);
+
+		status = row == NULL ? refuse_word(found, argv[at])
 		                     : apply(options, row);
 	}
 	if (status == OPTIONS_ARE_COMPLETE && options->is_timeout)

@@ -66,7 +66,7 @@ struct procstat {
 
 	/* Only in "status": */
 	uid_t user;    /* the real user ID */
-	bool is_dying; /* runs, to take SIGKILL, or to free its memory */
+	bool is_dying; /* runs, to take SIGKILL or to free its memory */
 
 	/* Only in "stat": */
 	pid_t session;

@@ -138,13 +138,10 @@ tree_take_priority(void)
 static struct member listed[TREE_MAX];  /* the list */
 static struct member pending[TREE_MAX]; /* a stack: still to be visited */
 
-/* Sets of PIDs. A process with the PID of a dead one is taken for the dead one,
- * and gets no first signal; SIGKILL goes to all each time. */
-struct pids {
-	uint64_t bits[PID_END / 64 + 1];
-};
-static struct pids seen;    /* by the present tree_signal() or tree_kill() */
-static struct pids parents; /* that have had the first signal */
+/* A bit for each PID. A process with the PID of a dead one is taken for the
+ * dead one, and gets no first signal; SIGKILL goes to all each time. */
+static uint64_t seen[PID_END / 64 + 1]; /* by this tree_signal(), tree_kill() */
+static uint64_t parents[PID_END / 64 + 1]; /* that have had a first signal */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
@@ -154,25 +151,16 @@ static struct {
 	size_t pending_count;
 } walk;
 
-static void
-clear(struct pids *pids)
-{
-	for (size_t i = 0; i <= PID_END / 64; i++) {
-		if (pids->bits[i] != 0) /* a page that is written costs one */
-			pids->bits[i] = 0;
-	}
-}
-
 static bool
-has(const struct pids *pids, pid_t pid)
+has(const uint64_t *pids, pid_t pid)
 {
-	return (pids->bits[pid / 64] >> pid % 64 & 1) != 0;
+	return (pids[pid / 64] >> pid % 64 & 1) != 0;
 }
 
 static void
-add(struct pids *pids, pid_t pid)
+add(uint64_t *pids, pid_t pid)
 {
-	pids->bits[pid / 64] |= UINT64_C(1) << pid % 64;
+	pids[pid / 64] |= UINT64_C(1) << pid % 64;
 }
 
 /* Marks PID as seen, if the reading has a signal. */
@@ -181,8 +169,8 @@ mark(pid_t pid)
 {
 	if (walk.signal == 0)
 		return;
-	walk.fresh += !has(&seen, pid);
-	add(&seen, pid);
+	walk.fresh += !has(seen, pid);
+	add(seen, pid);
 }
 
 /* Whether waitid(2) and kill(2) know PROCESS, by its PID, as a child. */
@@ -208,25 +196,13 @@ time_before_signal(const struct tree *tree, pid_t pid)
 /* Whether the process PID is the supervisor of a run within this one: the first
  * signal begins a stop of that run, in which its processes get the signal. */
 static bool
-is_inner_supervisor(const struct tree *tree, pid_t pid)
+is_inner_supervisor(pid_t pid)
 {
 	char name[sizeof(SUPERVISOR_NAME) + 2]; /* a longer one is cut */
 
-	if (pid == tree->self)
-		return false;
 	(void)procfs_read(pid, "comm", name, sizeof(name));
 	return strcmp(name, SUPERVISOR_NAME "\n") == 0 ||
 	       strcmp(name, SUPERVISOR_STOPPING "\n") == 0;
-}
-
-/* Whether CHILD of the process PARENT is not to be visited: PARENT has had the
- * first signal, and what a process starts after it is part of an orderly end.
- * Children from before are orphans that PARENT, a subreaper, has got since. */
-static bool
-is_left_out(const struct tree *tree, pid_t child, pid_t parent)
-{
-	return walk.is_first && has(&seen, parent) && !has(&seen, child) &&
-	       time_before_signal(tree, child) < TICK;
 }
 
 /* Pushes the children of the process PID, at DIR, so that the eldest is next.
@@ -239,14 +215,18 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 
 	procfs_list_children(dir, pid, &list);
 	if (walk.is_first && list.count > 0) {
-		if (is_inner_supervisor(tree, pid))
+		if (pid != tree->self && is_inner_supervisor(pid))
 			return;
-		add(&parents, pid);
+		add(parents, pid);
 	}
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
-		if (is_left_out(tree, child.pid, pid))
+		/* A process that had the first signal starts its children for
+		 * an orderly end. Those from before are orphans that it, a
+		 * subreaper or the init of a PID namespace, has got since. */
+		if (walk.is_first && has(seen, pid) && !has(seen, child.pid) &&
+		    time_before_signal(tree, child.pid) < TICK)
 			continue;
 		if (walk.signal == SIGKILL && is_child(tree, &child)) {
 			(void)kill(child.pid, SIGKILL);
@@ -333,11 +313,11 @@ send(const struct tree *tree, const struct member *process, int dir, int signal)
 static void
 visit(struct tree *tree, struct member process)
 {
-	const bool has_first = walk.is_first && has(&seen, process.pid);
+	const bool has_first = walk.is_first && has(seen, process.pid);
 	int dir;
 
 	/* Without children it cannot get orphans. */
-	if (has_first && !has(&parents, process.pid))
+	if (has_first && !has(parents, process.pid))
 		return;
 	if (!open_living(tree, &process, &dir))
 		return;
@@ -435,8 +415,7 @@ tree_signal_again(struct tree *tree, int64_t until)
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
-	clear(&seen);
-	clear(&parents);
+	memset(seen, 0, sizeof(seen));
 	walk.signal = signal;
 	if (tree->target != 0 && !wait_has_living(tree->target))
 		mark(tree->target); /* it gets no signal */
@@ -504,25 +483,15 @@ freeze_and_kill(struct tree *tree)
 	return count;
 }
 
-/* Whether a thread of the tree is dying, and waits for a processor: it frees
- * much memory, or is of the lowest priority beside busy processes. */
 static bool
 has_dying(const struct tree *tree)
 {
-	static struct procfs_list threads;
 	struct procstat stat;
 
 	for (size_t i = 0; i < tree->count; i++) {
-		const int dir = procfs_dir(listed[i].pid);
-
-		procfs_list_names(dir, "task", &threads);
-		fds_close(dir);
-		while (threads.count-- > 0) {
-			if (procstat_read_status(threads.numbers[threads.count],
-			                         &stat) == 0 &&
-			    stat.is_dying)
-				return true;
-		}
+		if (procstat_read_status(listed[i].pid, &stat) == 0 &&
+		    stat.is_dying)
+			return true;
 	}
 	return false;
 }
@@ -535,7 +504,7 @@ tree_kill(struct tree *tree)
 	int restless = 0;
 
 	tree->killed = 0;
-	clear(&seen);
+	memset(seen, 0, sizeof(seen));
 	/* The target first: beside a thousand dying ones it would wait. */
 	if (tree->target > 1 && wait_has_living(tree->target)) {
 		(void)kill(tree->target, SIGKILL);
