@@ -132,28 +132,19 @@ reaches() {
 
 # bats test_tags=tree
 @test "the first signal reaches a command that has left its group, and orphans of a subreaper" {
-	# sigcount & stays in the group, which so can be signalled.
 	cat >sigcount <<-'END'
 		#!/usr/bin/env python3
-		import os
+		import ctypes, os
+		ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) # PR_SET_CHILD_SUBREAPER
 		os.setpgid(0, os.getppid())
 		os.execv(os.environ["PROGRAMS"] + "/sigcount", ["sigcount"])
 	END
 	chmod +x sigcount
-	reaches 2 2 'sigcount & PATH=.:$PATH'
-
-	# The shell dies of the signal, and leaves its children to the subreaper, whose
-	# children were read before.
-	export subreaper='
-import ctypes, os, signal
-ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) # PR_SET_CHILD_SUBREAPER
-if os.fork() == 0:
-    os.setsid()
-    os.execvp("bash", ["bash", "-c", "for _ in {1..60}; do setsid sigcount & done; wait"])
-signal.signal(40, signal.SIG_IGN)
-while True:
-    signal.pause()'
-	reaches 61 61 'setsid python3 -c "$subreaper" &'
+	# The signal to the group ends the shells, while the crowd is visited. What they
+	# leave comes to the command, whose children were read before.
+	reaches 41 41 'setsid crowd 150 >crowd & await_file crowd
+		for _ in {1..40}; do sh -c "setsid sigcount & wait" & done
+		PATH=.:$PATH'
 }
 
 @test "the first signal reaches the command of a run within the run once" {
