@@ -27,6 +27,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -71,11 +72,33 @@ die(const char *what)
 	_exit(STATUS_FAILED);
 }
 
+/* Has ARGV point to a copy in TEXT: the supervisor overwrites the words. */
+static void
+copy_words(struct run *run, char *text, char *argv[])
+{
+	char *const name = program_invocation_short_name;
+
+	memcpy(text, run->words, run->words_size);
+	for (; *argv != NULL; argv++)
+		*argv = text + (*argv - run->words);
+	program_invocation_short_name = text + (name - run->words);
+}
+
 int
 main(int argc, char *argv[])
 {
 	/* In the page of libc's variables, which saves a page fault. */
 	static struct run run __attribute__((section(".data")));
+
+	if (argc > 0) {
+		char *const last = argv[argc - 1];
+
+		/* The kernel puts them one behind the other: execve(2). */
+		run.words = argv[0];
+		run.words_size = (size_t)(last - run.words) + strlen(last) + 1;
+		copy_words(&run, alloca(run.words_size), argv);
+	}
+
 	const int status = options_read(&run.options, argc, argv);
 
 	if (status != OPTIONS_ARE_COMPLETE)
@@ -216,7 +239,7 @@ struct supervisor {
 	int64_t deadline;  /* for its next sign of life; NEVER */
 	int lateness;      /* how often that has passed */
 	int signs;         /* how many of reason and outcome were seen set */
-	unsigned suspends; /* of the facts, as last seen */
+	unsigned stop;     /* of the facts, as last obeyed */
 	bool is_looking;   /* as last seen; and so: */
 	unsigned steps;    /* of its look */
 	int idle_waits;    /* of LOOK_INTERVAL, in which it took no step */
@@ -263,7 +286,7 @@ watch_look(struct run *run, struct supervisor *known)
 		known->deadline = end_of_stop(run);
 	}
 	known->is_looking = facts->is_looking;
-	if (known->is_looking && run->cancels >= CANCELS_MAX &&
+	if (known->is_looking && run->facts->cancels >= CANCELS_MAX &&
 	    known->lateness < 2 && known->deadline > now + SECOND) {
 		known->lateness = 1;
 		known->deadline = now + SECOND;
@@ -333,7 +356,7 @@ end_late_supervisor(const struct run *run, struct supervisor *known)
 static bool
 watch_supervisor(struct run *run)
 {
-	struct supervisor known = { .suspends = 0 };
+	struct supervisor known = { .stop = 0 };
 	bool *const is_dead = &run->watchers.supervisor_is_dead;
 
 	known.deadline = duration_add(end_of_stop(run), run->options.timeout);
@@ -354,17 +377,16 @@ watch_supervisor(struct run *run)
 		} else if (signal != -1 && front_pass_on(run, &info)) {
 			const int64_t end = end_of_stop(run);
 
-			run->cancels++; /* the run may be over: for the drain */
 			/* NEVER for timeout(1), which may pass signals on. */
 			if (end < known.deadline)
 				known.deadline = end;
 		}
-		if (known.suspends != run->facts->suspends) {
-			known.suspends = run->facts->suspends;
-			if (known.suspends % 2 != 0 && !*is_dead)
-				known.deadline = duration_add(
-				    known.deadline,
-				    front_suspend_job(run, known.suspends));
+		if (known.stop != run->facts->stop) {
+			known.stop = run->facts->stop;
+			if (known.stop != 0 && !*is_dead)
+				known.deadline =
+				    duration_add(known.deadline,
+				                 front_stop(run, known.stop));
 		}
 		(void)watch_look(run, &known); /* it may have gone on */
 		if (duration_now() >= known.deadline && !*is_dead &&
@@ -417,8 +439,6 @@ finish(struct run *run)
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 	run->facts->cpu = wait_usage(&run->facts->memory);
-	if (run->options.is_timeout && run->target->dumped_core)
-		message("the monitored command dumped core");
 }
 
 static _Noreturn void
@@ -585,13 +605,12 @@ stop_tree(struct run *run, enum reason why)
 	const int64_t now = duration_now();
 
 	clocks_bound_stop(run, now); /* sets CLOCK_KILL */
-	/* The command may ignore a cancel: --timeout stays due. "If timeout
-	 * receives a signal and propagates it [...], this shall be treated as
-	 * the first signal": POSIX.1-2024, timeout, -k. */
-	if (!is_cancel || run->options.is_timeout)
+	/* The command may ignore a cancel: without SIGKILL to come, --timeout
+	 * stays due. */
+	if (!is_cancel || run->due[CLOCK_KILL] != NEVER)
 		run->due[CLOCK_TIMEOUT] = NEVER;
 	run->due[CLOCK_ORPHANS] = now + MILLISECOND;
-	run->tree.group_has_signal = run->facts->has_signalled && !is_cancel;
+	run->tree.group_has_signal |= run->facts->has_signalled && !is_cancel;
 	/* Beside a tree that leaves little of the processors to this process,
 	 * SIGKILL does not wait for the rest of the first signals. */
 	const size_t count =

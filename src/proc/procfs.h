@@ -56,7 +56,9 @@ const char *procfs_value(const char *text, const char *name);
 
 /* The names of a supervisor in /proc/PID/comm. The front keeps the name of its
  * program, so that "pkill wdrun" finds the front alone. */
+#define SUPERVISOR_PREFIX   "wd-s"
 #define SUPERVISOR_NAME     "wd-supervisor"
+#define SUPERVISOR_STOPPED  "wd-stopped"  /* as the target is */
 #define SUPERVISOR_STOPPING "wd-stopping" /* from the first stop on */
 
 struct procstat {

@@ -198,11 +198,10 @@ time_before_signal(const struct tree *tree, pid_t pid)
 static bool
 is_inner_supervisor(pid_t pid)
 {
-	char name[sizeof(SUPERVISOR_NAME) + 2]; /* a longer one is cut */
+	char name[sizeof(SUPERVISOR_PREFIX)];
 
 	(void)procfs_read(pid, "comm", name, sizeof(name));
-	return strcmp(name, SUPERVISOR_NAME "\n") == 0 ||
-	       strcmp(name, SUPERVISOR_STOPPING "\n") == 0;
+	return strcmp(name, SUPERVISOR_PREFIX) == 0;
 }
 
 /* Pushes the children of the process PID, at DIR, so that the eldest is next.
@@ -388,14 +387,20 @@ signal_group(const struct tree *tree, int signal)
 void
 tree_signal_target(struct tree *tree, int signal)
 {
+	if (tree->target != 0)
+		signal_group(tree, signal);
+	else
+		tree_signal_members(tree, tree->group, signal);
+}
+
+void
+tree_signal_members(struct tree *tree, pid_t group, int signal)
+{
 	int dir;
 
-	signal_group(tree, signal);
-	if (tree->target != 0)
-		return;
 	tree_read(tree, duration_now() + WALK_BOUND);
 	for (size_t i = 0; i < tree->count && tree->is_ours; i++) {
-		if (getpgid(listed[i].pid) == tree->group &&
+		if (getpgid(listed[i].pid) == group &&
 		    open_living(tree, &listed[i], &dir)) {
 			send(tree, &listed[i], dir, signal);
 			fds_close(dir);

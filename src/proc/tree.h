@@ -64,7 +64,7 @@ struct member {
 
 struct tree {
 	pid_t target;  /* a child, until it is reaped; 0: there is none */
-	pid_t group;   /* that the target leads, or has led */
+	pid_t group;   /* of the target, or of its end */
 	size_t killed; /* in tree_kill(): processes that died by SIGKILL */
 
 	/* The living, as last read: parents before children, by birth. */
@@ -91,6 +91,10 @@ void tree_read(struct tree *tree, int64_t until);
  * alone; where the target is reaped, to each process of the tree in that group:
  * the kernel gives that number to no other group while one of them lives. */
 void tree_signal_target(struct tree *tree, int signal);
+
+/* Sends SIGNAL to each process of the tree that is in the process group GROUP,
+ * which is not another's: the caller's, or one that has a member. */
+void tree_signal_members(struct tree *tree, pid_t group, int signal);
 
 /* Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
  * to the group of a target that lives, then to the others, until nobody is new,
