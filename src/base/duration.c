@@ -2,6 +2,7 @@
 #include "base/duration.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,7 @@ duration_parse(const char *text, int64_t *ns)
 
 		/* In "1h30" the unit of 30 is unclear. A NaN is not >= 0. */
 		if (end == at || !(number >= 0) || unit == NULL ||
+		    (signbit(number) && errno == ERANGE) ||
 		    (length == 0 && (at != text || *end != '\0')))
 			return -1;
 
@@ -90,8 +92,9 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 
 	/* %g leaves out the zeros at the end of a fraction. */
 	if (ns > 0 && ns < SECOND)
-		(void)snprintf(text, DURATION_TEXT_SIZE, "%gms",
-		               (double)us / 1000);
+		(void)snprintf(text, DURATION_TEXT_SIZE,
+		               us > 0 ? "%gms" : "%gns",
+		               us > 0 ? (double)us / 1000 : (double)ns);
 	else if (unit == &units[SECONDS])
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gs",
 		               (double)ms / 1000);

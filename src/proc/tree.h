@@ -99,7 +99,8 @@ void tree_signal_members(struct tree *tree, pid_t group, int signal);
 /* Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
  * to the group of a target that lives, then to the others, until nobody is new,
  * or the clock says UNTIL, for about a second at most. Leaves out what they
- * have started since, for an orderly end. Returns how many got the signal. */
+ * have started since, for an orderly end, and the processes of a run within the
+ * tree, whose supervisor passes it on. Returns how many got the signal. */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
 /* After tree_signal(): sends the signal to those who have not had it, as
@@ -109,8 +110,9 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
 #define TREE_KILL_BOUND (30 * SECOND)
 
 /* Sends SIGKILL to all processes of the tree until they are dead, or nobody has
- * come or died for 5 seconds, or for TREE_KILL_BOUND in all. Reaps the dead but
- * the target. Returns whether nobody is alive; else MEMBERS says who is. */
+ * come or died for 5 seconds, and none runs to its death, or for
+ * TREE_KILL_BOUND in all. Reaps the dead but the target. Returns whether nobody
+ * is alive; else MEMBERS says who is. */
 bool tree_kill(struct tree *tree);
 
 /* Reaps the dead children but the target. */

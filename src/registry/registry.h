@@ -73,13 +73,6 @@ const char *entry_next_word(const char *word);
 /* Removes the entry of the run ID, if any. Returns 0, or -1 with errno. */
 int registry_remove(int directory_fd, const char *id);
 
-/* The names of a supervisor in /proc/PID/comm. The front keeps the name of its
- * program, so that "pkill wdrun" finds the front alone. */
-#define SUPERVISOR_PREFIX   "wd-s"
-#define SUPERVISOR_NAME     "wd-supervisor"
-#define SUPERVISOR_STOPPED  "wd-stopped"  /* as the target is */
-#define SUPERVISOR_STOPPING "wd-stopping" /* from the first stop on */
-
 /* --- the entry of this run ------------------------------------------------ */
 
 struct record {
