@@ -142,6 +142,7 @@ static struct member pending[TREE_MAX]; /* a stack: still to be visited */
  * one, and gets no first signal; SIGKILL goes to all each time. */
 static uint16_t marks[PID_END];
 static uint16_t round_number; /* of the present one */
+#define SPARED UINT16_MAX     /* as a mark: by tree_spare_children() */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
@@ -179,6 +180,8 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
+		if (marks[child.pid] == SPARED)
+			continue;
 		if (walk.signal == SIGKILL && is_child(tree, &child)) {
 			(void)kill(child.pid, SIGKILL);
 			mark(child.pid);
@@ -200,6 +203,14 @@ push_own_children(struct tree *tree)
 
 	push_children(tree, dir, tree->self);
 	fds_close(dir);
+}
+
+void
+tree_spare_children(struct tree *tree)
+{
+	push_own_children(tree);
+	while (walk.pending_count > 0)
+		marks[pending[--walk.pending_count].pid] = SPARED;
 }
 
 /* Whether PID is the target or of its group, signalled before the reading. */
