@@ -132,6 +132,8 @@ main(int argc, char *argv[])
 
 	/* From here on, we are the front. */
 	detach(&run, true);
+	if (run.watchers.had_children)
+		tree_spare_children(&run.tree);
 	if (!watch_supervisor(&run))
 		take_over(&run);
 	leave(&run);
@@ -144,6 +146,7 @@ prepare(struct run *run)
 	struct watchers *const watchers = &run->watchers;
 	extern char end[]; /* end(3) */
 	siginfo_t older;
+	pid_t child;
 
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		run->due[i] = NEVER;
@@ -179,12 +182,12 @@ prepare(struct run *run)
 	if ((run->output.count != 0 || run->parent_fd != -1) &&
 	    (watchers->signal_fd = signals_open()) == -1)
 		die("cannot open a signalfd");
-	/* Whoever executes wdrun without a fork leaves it its children, whose
-	 * orphans a subreaper could not tell from the run's. */
-	watchers->has_older_children =
-	    wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &older) != CHILD_NONE_LEFT;
-	if (!watchers->has_older_children &&
-	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
+	/* Whoever executes wdrun without a fork leaves it its children, as bash
+	 * does for "wdrun cmd > >(tee log)": see kill_tree(). */
+	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)
+		;
+	watchers->had_children = child != CHILD_NONE_LEFT;
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die("cannot become a subreaper");
 	runid_make(run->facts->id, run->facts->id_variable, watchers->front);
 
@@ -409,22 +412,13 @@ watch_supervisor(struct run *run)
 static void
 take_over(struct run *run)
 {
-	const pid_t target = run->target->pid;
-	siginfo_t info;
 	enum reason why;
 
 	run->watchers.has_taken_over = true;
-	run->tree.target = 0; /* see watch_look() */
-	/* With older children, the target is no child of this process, and may
-	 * be reaped. 0, any child: it was not forked. */
-	if (!run->target->has_exited &&
-	    wait_peek(target, WEXITED | WNOWAIT, &info) != CHILD_NONE_LEFT)
-		run->tree.target = target;
+	/* See watch_look(). A target that has exited may be reaped. */
+	run->tree.target = run->target->has_exited ? 0 : run->target->pid;
 	enter(run, REASON_SUPERVISOR_LOST, duration_now());
-	/* With older children, the front is no subreaper: its children are not
-	 * the run's, and the run's orphans are out of reach. */
-	while (!run->watchers.has_older_children &&
-	       (why = decide(run, duration_now())) != REASON_NONE)
+	while ((why = decide(run, duration_now())) != REASON_NONE)
 		enter(run, why, duration_now());
 	finish(run);
 	run->facts->outcome = run_outcome(run);
@@ -625,12 +619,20 @@ stop_tree(struct run *run, enum reason why)
 static size_t
 kill_tree(struct run *run)
 {
-	/* Where the children are not the run's, PDEATHSIG has to do. */
-	const bool is_in_reach =
-	    !run->watchers.has_taken_over || !run->watchers.has_older_children;
+	struct tree *const tree = &run->tree;
 
-	run->facts->tree_is_empty = is_in_reach && tree_kill(&run->tree);
+	if (run->watchers.has_taken_over && run->watchers.had_children) {
+		/* Orphans of those children have come here, too: so only what
+		 * is proven to be of the run is killed. */
+		reap_own_run(run->facts->id, run->watchers.supervisor);
+		tree_reap(tree);
+		tree_read(tree, duration_now() + LOOK_BOUND);
+		run->facts->tree_is_empty =
+		    tree->count == 0 && !tree->is_partial;
+	} else {
+		run->facts->tree_is_empty = tree_kill(tree);
+	}
 	tell_signal(run, SIGKILL);
 	supervisor_reap(run, duration_now());
-	return run->tree.killed;
+	return tree->killed;
 }

@@ -142,6 +142,7 @@ static struct member pending[TREE_MAX]; /* a stack: still to be visited */
  * dead one, and gets no first signal; SIGKILL goes to all each time. */
 static uint64_t seen[PID_END / 64 + 1]; /* by this tree_signal(), tree_kill() */
 static uint64_t parents[PID_END / 64 + 1]; /* that have had a first signal */
+static uint64_t spared[PID_END / 64 + 1];  /* by tree_spare_children() */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
@@ -221,6 +222,8 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
+		if (has(spared, child.pid))
+			continue;
 		/* A process that had the first signal starts its children for
 		 * an orderly end. Those from before are orphans that it, a
 		 * subreaper or the init of a PID namespace, has got since. */
@@ -248,6 +251,14 @@ push_own_children(struct tree *tree)
 
 	push_children(tree, dir, tree->self);
 	fds_close(dir);
+}
+
+void
+tree_spare_children(struct tree *tree)
+{
+	push_own_children(tree);
+	while (walk.pending_count > 0)
+		add(spared, pending[--walk.pending_count].pid);
 }
 
 /* Whether PID is the target or of its group, signalled before the reading. */

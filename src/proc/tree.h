@@ -84,6 +84,9 @@ struct tree {
  * may. A process that it forks later is scheduled as before. */
 void tree_take_priority(void);
 
+/* Leaves the present children of this process, and theirs, out of each tree. */
+void tree_spare_children(struct tree *tree);
+
 /* Reads the tree until the clock says UNTIL. Never waits for a process. */
 void tree_read(struct tree *tree, int64_t until);
 

@@ -103,7 +103,7 @@ struct watchers {
 	bool front_is_lost;      /* dead: in the supervisor */
 	bool supervisor_is_dead; /* and reaped: in the front */
 	bool has_taken_over;     /* the front, from a killed supervisor */
-	bool has_older_children; /* the front, from before wdrun's exec */
+	bool had_children;       /* the front, from before wdrun's exec */
 	int signal_fd; /* to be polled beside other descriptors; else -1 */
 };
 

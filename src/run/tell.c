@@ -97,9 +97,12 @@ print(const struct run *run, enum reason why, size_t count)
 		strbuf_addf(&lines, "%s%s", row->preposition,
 		            duration_format(time, text));
 	}
-	strbuf_addf(&lines, next == STATE_STOPPING  ? ", stopping "
-	                    : next == STATE_KILLING ? ", killing "
-	                                            : "could not kill ");
+	strbuf_addf(&lines,
+	            next == STATE_STOPPING  ? ", stopping "
+	            : next == STATE_KILLING ? ", killing "
+	            : run->watchers.has_taken_over && run->watchers.had_children
+	                ? "left what may be of the run: "
+	                : "could not kill ");
 	add_count(&lines, run, why, count);
 	if (next == STATE_STOPPING)
 		strbuf_addf(&lines, " with %s",

@@ -29,6 +29,7 @@ bool tree_news;                 /* SIGCHLD in the supervisor, about the target *
 bool was_halted, was_continued; /* CLD_STOPPED, CLD_CONTINUED are to be waited for */
 bool ended;                     /* the target is reaped: TREE is its survivors */
 bool target_stop, stop_order;   /* in the supervisor */
+bool owed;                      /* the last that came to the front is SIGCONT */
 bool chld, cont, tstp, term;    /* pending in the front */
 bool cont_is_own;               /* CONT is the supervisor's: si_pid */
 bool halted;                    /* the front is stopped */
@@ -40,7 +41,7 @@ byte killed;
 #define FRONT_RUNS (!halted && !front_is_dead)
 
 inline take_cont(own)       { if :: handles -> continued = true :: else -> if :: !cont -> cont_is_own = own :: else -> cont_is_own = cont_is_own && own fi; cont = true fi }
-inline send_cont_to_front() { atomic { if :: !front_is_dead -> tstp = false; halted = false; take_cont(false) :: else fi } }
+inline send_cont_to_front() { atomic { if :: !front_is_dead -> owed = true; tstp = false; halted = false; take_cont(false) :: else fi } }
 inline signal_cont()        { atomic { if :: !supervisor_is_dead && !front_is_dead -> tstp = false; halted = false; take_cont(true) :: else fi } }
 inline signal_chld()        { atomic { if :: !supervisor_is_dead -> chld = true :: else fi } }
 inline send_tstp_to_front() { atomic { cont = false; tstp = true } }
@@ -93,7 +94,7 @@ proctype front() {
 	         if :: tstp -> tstp = false; order_tstp() :: else fi;
 	         front_stops = true;
 	         atomic { handles = true; continued = cont; cont = false };
-	         if :: !continued && stop == seen -> atomic { tstp = !continued } /* kill(getpid(), SIGTSTP) */
+	         if :: !continued && stop == seen -> atomic { tstp = true } /* kill(getpid(), SIGTSTP) */
 	         :: else fi;
 	         if                                       /* signal_deliver */
 	         :: !continued && stop == seen -> atomic { halted = tstp && !front_is_dead; tstp = false }
@@ -183,8 +184,8 @@ active proctype world() {
 	run front(); run supervisor();
 	do
 	:: i < STOPS -> i++;                              /* Ctrl-Z: the group of the job */
-	   atomic { send_tstp_to_front(); if :: shares -> halt_tree() :: else fi }
-	:: i < STOPS -> i++; halt_tree()                  /* kill -STOP of the target */
+	   atomic { owed = false; send_tstp_to_front(); if :: shares -> halt_tree() :: else fi }
+	:: i < STOPS -> i++; atomic { owed = false; halt_tree() }              /* kill -STOP of the target */
 	:: i < STOPS -> i++; continue_tree()              /* kill -CONT of the target */
 	:: i < STOPS -> i++; send_cont_to_front()         /* kill -CONT of the front */
 	:: i < STOPS -> i++; term = true
@@ -206,6 +207,7 @@ active proctype killer() {
 /* The shell: fg, as often as the job is stopped. And the command ends, if it runs. */
 active proctype shell() {
 end:	do
+	:: timeout && halted && owed && !supervisor_is_dead -> assert(false) /* fg is not lost */
 	:: timeout && halted && (tree == HALTED || ended && stop != 0 || (supervisor_is_dead && !supervisor_ended)) ->
 	   atomic { send_cont_to_front(); if :: shares -> continue_tree() :: else fi }
 	:: timeout && !halted && tree == HALTED -> continue_tree() /* its stopper, kill -CONT */
