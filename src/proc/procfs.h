@@ -65,10 +65,7 @@ struct procstat {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */
 	pid_t parent;
-
-	/* Only in "status": */
-	uid_t user;    /* the real user ID */
-	bool is_dying; /* runs, to take SIGKILL or to free its memory */
+	uid_t user; /* the real user ID; only in "status" */
 
 	/* Only in "stat": */
 	pid_t session;

@@ -499,6 +499,8 @@ freeze_and_kill(struct tree *tree)
 	return count;
 }
 
+/* Whether one runs that may be signalled, and so takes SIGKILL, or frees its
+ * memory, when it has a processor. */
 static bool
 has_dying(const struct tree *tree)
 {
@@ -506,7 +508,7 @@ has_dying(const struct tree *tree)
 
 	for (size_t i = 0; i < tree->count; i++) {
 		if (procstat_read_status(listed[i].pid, &stat) == 0 &&
-		    stat.is_dying)
+		    stat.state == 'R' && kill(listed[i].pid, 0) == 0)
 			return true;
 	}
 	return false;
