@@ -57,9 +57,10 @@ load terminal
 
 # Two of the same signal within 250 ms are one, as a process and its group get it.
 @test "a command gets a signal once, whether it was sent to wdrun, its group, or both" {
-	for nest in "timeout 900 $WDRUN" "$WDRUN -k 60" "$WDRUN timeout 900 $WDRUN" \
-		"$WDRUN $WDRUN $WDRUN $WDRUN"; do
-		start setsid sh -c 'echo "$$" >group; exec "$@"' - $nest sigcount
+	for nest in 'timeout 900 WDRUN' 'WDRUN -k 60' 'WDRUN timeout 900 WDRUN' \
+		'WDRUN WDRUN WDRUN WDRUN'; do
+		read -ra words <<<"${nest//WDRUN/$WDRUN}"
+		start setsid sh -c 'echo "$$" >group; exec "$@"' - "${words[@]}" sigcount
 		await_ready
 		kill -INT -- "-$(<group)"
 		kill -INT "$(<group)"

@@ -195,8 +195,9 @@ has_foreground() {
 # Each process that the shell has forked runs its program. A fork of an interactive
 # shell ignores Ctrl-Z until then.
 shell_has_executed() {
-	local child
-	for child in $(cat "/proc/$shell/task/$shell/children"); do
+	local children child
+	read -ra children <"/proc/$shell/task/$shell/children" || true # it has no newline
+	for child in "${children[@]}"; do
 		no cmp -s "/proc/$shell/cmdline" "/proc/$child/cmdline" || return 1
 	done
 }

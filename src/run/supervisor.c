@@ -222,8 +222,8 @@ take_own_signal(struct run *run, const siginfo_t *info)
 
 	const bool is_copy = order_is_copy(facts, signal);
 
-	if (is_copy && (!is_outer || run->options.passes_on ||
-	                facts->cancels > 0))
+	if (is_copy &&
+	    (!is_outer || run->options.passes_on || facts->cancels > 0))
 		return;
 	run->tree.group_has_signal |= is_copy; /* the front has passed it on */
 	facts->cancels += !run->options.passes_on;
