@@ -27,6 +27,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -71,11 +72,33 @@ die(const char *what)
 	_exit(STATUS_FAILED);
 }
 
+/* Has ARGV point to a copy in TEXT: the supervisor overwrites the words. */
+static void
+copy_words(struct run *run, char *text, char *argv[])
+{
+	char *const name = program_invocation_short_name;
+
+	memcpy(text, run->words, run->words_size);
+	for (; *argv != NULL; argv++)
+		*argv = text + (*argv - run->words);
+	program_invocation_short_name = text + (name - run->words);
+}
+
 int
 main(int argc, char *argv[])
 {
 	/* In the page of libc's variables, which saves a page fault. */
 	static struct run run __attribute__((section(".data")));
+
+	if (argc > 0) {
+		char *const last = argv[argc - 1];
+
+		/* The kernel puts them one behind the other: execve(2). */
+		run.words = argv[0];
+		run.words_size = (size_t)(last - run.words) + strlen(last) + 1;
+		copy_words(&run, alloca(run.words_size), argv);
+	}
+
 	const int status = options_read(&run.options, argc, argv);
 
 	if (status != OPTIONS_ARE_COMPLETE)
@@ -109,6 +132,8 @@ main(int argc, char *argv[])
 
 	/* From here on, we are the front. */
 	detach(&run, true);
+	if (run.watchers.had_children)
+		tree_spare_children(&run.tree);
 	if (!watch_supervisor(&run))
 		take_over(&run);
 	leave(&run);
@@ -121,6 +146,7 @@ prepare(struct run *run)
 	struct watchers *const watchers = &run->watchers;
 	extern char end[]; /* end(3) */
 	siginfo_t older;
+	pid_t child;
 
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		run->due[i] = NEVER;
@@ -156,12 +182,12 @@ prepare(struct run *run)
 	if ((run->output.count != 0 || run->parent_fd != -1) &&
 	    (watchers->signal_fd = signals_open()) == -1)
 		die("cannot open a signalfd");
-	/* Whoever executes wdrun without a fork leaves it its children, whose
-	 * orphans a subreaper could not tell from the run's. */
-	watchers->has_older_children =
-	    wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &older) != CHILD_NONE_LEFT;
-	if (!watchers->has_older_children &&
-	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
+	/* Whoever executes wdrun without a fork leaves it its children, as bash
+	 * does for "wdrun cmd > >(tee log)": see kill_tree(). */
+	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)
+		;
+	watchers->had_children = child != CHILD_NONE_LEFT;
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die("cannot become a subreaper");
 	runid_make(run->facts->id, run->facts->id_variable, watchers->front);
 
@@ -216,7 +242,7 @@ struct supervisor {
 	int64_t deadline;  /* for its next sign of life; NEVER */
 	int lateness;      /* how often that has passed */
 	int signs;         /* how many of reason and outcome were seen set */
-	unsigned suspends; /* of the facts, as last seen */
+	unsigned stop;     /* of the facts, as last obeyed */
 	bool is_looking;   /* as last seen; and so: */
 	unsigned steps;    /* of its look */
 	int idle_waits;    /* of LOOK_INTERVAL, in which it took no step */
@@ -263,7 +289,7 @@ watch_look(struct run *run, struct supervisor *known)
 		known->deadline = end_of_stop(run);
 	}
 	known->is_looking = facts->is_looking;
-	if (known->is_looking && run->cancels >= CANCELS_MAX &&
+	if (known->is_looking && run->facts->cancels >= CANCELS_MAX &&
 	    known->lateness < 2 && known->deadline > now + SECOND) {
 		known->lateness = 1;
 		known->deadline = now + SECOND;
@@ -333,7 +359,7 @@ end_late_supervisor(const struct run *run, struct supervisor *known)
 static bool
 watch_supervisor(struct run *run)
 {
-	struct supervisor known = { .suspends = 0 };
+	struct supervisor known = { .stop = 0 };
 	bool *const is_dead = &run->watchers.supervisor_is_dead;
 
 	known.deadline = duration_add(end_of_stop(run), run->options.timeout);
@@ -354,17 +380,16 @@ watch_supervisor(struct run *run)
 		} else if (signal != -1 && front_pass_on(run, &info)) {
 			const int64_t end = end_of_stop(run);
 
-			run->cancels++; /* the run may be over: for the drain */
 			/* NEVER for timeout(1), which may pass signals on. */
 			if (end < known.deadline)
 				known.deadline = end;
 		}
-		if (known.suspends != run->facts->suspends) {
-			known.suspends = run->facts->suspends;
-			if (known.suspends % 2 != 0 && !*is_dead)
-				known.deadline = duration_add(
-				    known.deadline,
-				    front_suspend_job(run, known.suspends));
+		if (known.stop != run->facts->stop) {
+			known.stop = run->facts->stop;
+			if (known.stop != 0 && !*is_dead)
+				known.deadline =
+				    duration_add(known.deadline,
+				                 front_stop(run, known.stop));
 		}
 		(void)watch_look(run, &known); /* it may have gone on */
 		if (duration_now() >= known.deadline && !*is_dead &&
@@ -387,22 +412,13 @@ watch_supervisor(struct run *run)
 static void
 take_over(struct run *run)
 {
-	const pid_t target = run->target->pid;
-	siginfo_t info;
 	enum reason why;
 
 	run->watchers.has_taken_over = true;
-	run->tree.target = 0; /* see watch_look() */
-	/* With older children, the target is no child of this process, and may
-	 * be reaped. 0, any child: it was not forked. */
-	if (!run->target->has_exited &&
-	    wait_peek(target, WEXITED | WNOWAIT, &info) != CHILD_NONE_LEFT)
-		run->tree.target = target;
+	/* See watch_look(). A target that has exited may be reaped. */
+	run->tree.target = run->target->has_exited ? 0 : run->target->pid;
 	enter(run, REASON_SUPERVISOR_LOST, duration_now());
-	/* With older children, the front is no subreaper: its children are not
-	 * the run's, and the run's orphans are out of reach. */
-	while (!run->watchers.has_older_children &&
-	       (why = decide(run, duration_now())) != REASON_NONE)
+	while ((why = decide(run, duration_now())) != REASON_NONE)
 		enter(run, why, duration_now());
 	finish(run);
 	run->facts->outcome = run_outcome(run);
@@ -417,8 +433,6 @@ finish(struct run *run)
 	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
 		;
 	run->facts->cpu = wait_usage(&run->facts->memory);
-	if (run->options.is_timeout && run->target->dumped_core)
-		message("the monitored command dumped core");
 }
 
 static _Noreturn void
@@ -583,13 +597,12 @@ stop_tree(struct run *run, enum reason why)
 	const int64_t now = duration_now();
 
 	clocks_bound_stop(run, now); /* sets CLOCK_KILL */
-	/* The command may ignore a cancel: --timeout stays due. "If timeout
-	 * receives a signal and propagates it [...], this shall be treated as
-	 * the first signal": POSIX.1-2024, timeout, -k. */
-	if (!is_cancel || run->options.is_timeout)
+	/* The command may ignore a cancel: without SIGKILL to come, --timeout
+	 * stays due. */
+	if (!is_cancel || run->due[CLOCK_KILL] != NEVER)
 		run->due[CLOCK_TIMEOUT] = NEVER;
 	run->due[CLOCK_ORPHANS] = now + MILLISECOND;
-	run->tree.group_has_signal = run->facts->has_signalled && !is_cancel;
+	run->tree.group_has_signal |= run->facts->has_signalled && !is_cancel;
 	/* Beside a tree that leaves little of the processors to this process,
 	 * SIGKILL does not wait for the rest of the first signals. */
 	const size_t count =
@@ -604,12 +617,20 @@ stop_tree(struct run *run, enum reason why)
 static size_t
 kill_tree(struct run *run)
 {
-	/* Where the children are not the run's, PDEATHSIG has to do. */
-	const bool is_in_reach =
-	    !run->watchers.has_taken_over || !run->watchers.has_older_children;
+	struct tree *const tree = &run->tree;
 
-	run->facts->tree_is_empty = is_in_reach && tree_kill(&run->tree);
+	if (run->watchers.has_taken_over && run->watchers.had_children) {
+		/* Orphans of those children have come here, too: so only what
+		 * is proven to be of the run is killed. */
+		reap_own_run(run->facts->id, run->watchers.supervisor);
+		tree_reap(tree);
+		tree_read(tree, duration_now() + LOOK_BOUND);
+		run->facts->tree_is_empty =
+		    tree->count == 0 && !tree->is_partial;
+	} else {
+		run->facts->tree_is_empty = tree_kill(tree);
+	}
 	tell_signal(run, SIGKILL);
 	supervisor_reap(run, duration_now());
-	return run->tree.killed;
+	return tree->killed;
 }

@@ -92,7 +92,12 @@ struct options {
 	bool no_stdin;
 	bool quiet;   /* clears verbose */
 	bool verbose; /* clears quiet */
-	/* Started under the name timeout: what timeout(1) does otherwise, in
-	 * statuses, messages and signals. */
+	/* Set where wdrun was started under the name timeout: its messages are
+	 * those of timeout(1), and so is what the next ones choose. */
 	bool is_timeout;
+	bool passes_on;   /* a terminating signal, which then cancels nothing */
+	bool hup_cancels; /* a SIGHUP that a process has sent */
+	bool alarm_is_timeout; /* SIGALRM: as if --timeout were over */
+	bool tells_sigkill;    /* 137, not 124, where that ended the command */
+	int64_t orphans_grace; /* at most, in a stop without the command */
 };

@@ -87,7 +87,8 @@ options_in_help() {
 
 	underway escape
 	[ "$(cat "/proc/$front/comm" "/proc/$supervisor/comm")" = $'wdrun\nwd-supervisor' ]
-	cmp "/proc/$front/cmdline" "/proc/$supervisor/cmdline"
+	[ "$(tr -d '\0' <"/proc/$supervisor/cmdline")" = wd-supervisor ]
+	grep -qa escape "/proc/$front/cmdline"
 	ended_by TERM 143
 }
 

@@ -35,6 +35,10 @@ same_state() {
 	exec 5<&- 6>&- 7>&- 300<&-
 }
 
+@test "a limit of 5 MB on the data of the caller is enough" {
+	gives 3 complete bash -c 'ulimit -d 5000; exec "$WDRUN" sh -c "exit 3"'
+}
+
 # descriptors PID: prints number and target of each.
 descriptors() {
 	find "/proc/$1/fd" -type l -printf '%f %l\n'

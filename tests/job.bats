@@ -7,6 +7,7 @@
 
 load helper
 load terminal
+load bounds
 
 # bats test_tags=smoke
 @test "Ctrl-Z stops a script and a pipeline around a command, and fg continues it" {
@@ -17,6 +18,7 @@ load terminal
 		': yes | wdrun MODE escape' '-i 60: wdrun MODE escape | cat' \
 		'--pty: wdrun --pty escape | wdrun MODE cat'; do
 		run_in "${row%%: *}" "${row#*: }"
+		wait_until shell_has_executed
 		stop_job
 		continue_job
 		press C-c # of two runs either has the keys
@@ -79,6 +81,63 @@ load terminal
 		wait_until shows '^inner23$'
 		answer exit
 		usable
+	done
+}
+
+@test "kill 0 of a command is for its job; a key that ends the command, not for what it leaves" {
+	at_prompt
+	printf '%s\n' 'sigcount & trap "" TERM INT; kill 0; kill -INT 0; wait' \
+		'echo "cleaned up"; exit 3' >script
+	for watcher in '' wdrun; do
+		enter "$watcher bash script"
+		wait_until shows '^cleaned up'
+		last_is 3
+	done
+
+	echo '
+import subprocess, signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+subprocess.Popen("exec sigcount 2 >counted", shell=True).wait()' >launcher
+	: >counted
+	enter 'wdrun python3 launcher; echo ended'
+	await_ready counted
+	press C-c
+	wait_until has_lines 1 'got 2' counted
+	is_alive "$ready"
+	kill -USR1 "$ready"
+	wait_until prompted
+	has_lines 1 'got 2' counted
+	has_lines 1 'got 10' counted
+}
+
+# bats test_tags=slow
+@test "a program that stops its job on Ctrl-Z stops the clocks; one that wants the terminal not" {
+	at_prompt
+	echo '
+import os, signal, sys
+print("ready", os.getpid(), flush=True)
+os.kill(int(sys.argv[1]) and os.getpid(), int(sys.argv[2]))
+print("back", flush=True)' >program
+	for row in '-t 2s python3 program 0 20' '-t 2s python3 program 1 20' '-i 2s python3 program 0 20'; do
+		enter "wdrun -n job $row"
+		see_ready
+		wait_until is_stopped "$front"
+		"$WDRUN" -q -t 2.5s sleep 1000 || true # a clock that runs out later
+		"$WDRUN" --list | grep -q ' stopped '
+		enter fg
+		wait_until shows '^back'
+		last_is 0
+	done
+
+	for program in 'stty echo' 'bash -c "read x </dev/tty"'; do
+		enter "wdrun -t 1s $program & echo \$! >pid"
+		wait_until test -s pid
+		wait_until is_dead "$(<pid)"
+		wait_until shows 'stopped: wants to .* the terminal, in the background$'
+		press Enter # the message stands behind the prompt
+		enter 'wait $!'
+		last_is 124
+		: >pid
 	done
 }
 
@@ -154,6 +213,22 @@ load terminal
 # bats test_tags=slow
 @test "bg continues a job until it wants to read, and fg lets it" {
 	at_prompt
+	for watcher in '' wdrun; do
+		: >pid
+		enter "$watcher sh -c 'echo \$\$ >pid; cat; echo'"
+		wait_until test -s pid
+		wait_until first_child "$(<pid)"
+		press C-z
+		wait_until is_stopped "$child"
+		usable
+		enter bg
+		wait_until eval 'enter jobs; wait_until prompted; shows "Stopped.* sh -c"'
+		enter fg
+		wait_until no is_stopped "$child"
+		press C-c
+		wait_until is_dead "$child"
+		usable
+	done
 	# It forks nothing: a child stopped between vfork(2) and execve(2) keeps
 	# its parent from stopping, with and without wdrun.
 	printf '%s\n' 'echo "ready $$"; until [ -e go ]; do :; done' \

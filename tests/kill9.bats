@@ -76,7 +76,61 @@ stopped() {
 		is_alive "$older"
 		kill -KILL "$older"
 		wait_until nobody_is_left
-	done <<<$'front --setsid 137\nsupervisor --foreground 125'
+	done <<<$'front --setsid 137\nsupervisor --foreground 137'
+}
+
+# The command has started a stubborn daemon and, in unproven, a process that has neither
+# session nor environment of the run. Waits until all are ready, and ends the supervisor,
+# which is not the first child of a front that had children before.
+command=(bash -c 'escape fork setsid stubborn >daemon &
+	escape fork setsid empty >unproven & exec sigcount')
+kill_its_supervisor() {
+	await_ready daemon
+	daemon=$ready
+	await_ready unproven
+	unproven=$ready
+	await_ready
+	look_at "$ready"
+	kill -KILL "$process_parent"
+}
+
+# bats test_tags=tree
+@test "beside children from before, a killed supervisor's front ends what is proven the run's, and names the rest" {
+	start bash -c '{ until [ -e go ]; do sleep .05; done
+			setsid sleep 1000 & echo "$!" >other; } >gone &
+		exec "$WDRUN" --lock=lock --report=report "$@" > >(cat; echo >ended)' - "${command[@]}"
+	front=$started
+	await_ready
+	: >go
+	wait_until [ -s other ]
+	other=$(<other)
+	is_adopted() { look_at "$other" && [ "$process_parent" = "$front" ]; }
+	wait_until is_adopted
+	kill_its_supervisor
+	gives 137 finish
+	is_dead "$ready"
+	is_dead "$daemon"
+	for pid in "$unproven" "$other"; do
+		is_alive "$pid"
+		grep -q "\<$pid\>" err
+		reported "{\"pid\":$pid,"
+	done
+	has_line_count 4 err # with no other child of the front
+	[ -e lock ]
+	kill -KILL "$unproven" "$other" # which may hold the pipe open
+	wait_until [ -e ended ]
+	wait_until nobody_is_left
+}
+
+@test "a dead child that a program has left to wdrun saves nobody from the supervisor's SIGKILL" {
+	need python3
+	start python3 -c 'import os, sys
+child = os.fork() or os._exit(0)
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+os.execvp(sys.argv[1], sys.argv[1:])' "$WDRUN" "${command[@]}"
+	kill_its_supervisor
+	gives 137 finish
+	wait_until nobody_is_left
 }
 
 # The run of $front answers after it could have noticed a death, and its command

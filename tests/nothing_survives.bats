@@ -130,6 +130,27 @@ reaches() {
 	nobody_is_left
 }
 
+# bats test_tags=tree
+@test "the first signal reaches a command that has left its group, and orphans of a subreaper" {
+	cat >sigcount <<-'END'
+		#!/usr/bin/env python3
+		import ctypes, os
+		ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) # PR_SET_CHILD_SUBREAPER
+		os.setpgid(0, os.getppid())
+		os.execv(os.environ["PROGRAMS"] + "/sigcount", ["sigcount"])
+	END
+	chmod +x sigcount
+	# The signal to the group ends the shells, while the crowd is visited. What they
+	# leave comes to the command, whose children were read before.
+	reaches 41 41 'setsid crowd 150 >crowd & await_file crowd
+		for _ in {1..40}; do sh -c "setsid sigcount & wait" & done
+		PATH=.:$PATH'
+}
+
+@test "the first signal reaches the command of a run within the run once" {
+	reaches 2 2 '"$WDRUN" -k never sigcount &'
+}
+
 # bats test_tags=slow
 @test "an orphan gets the first signal, however late in a stop it comes" {
 	# Its parent ends 4.5 s after the signal, and is no child of the supervisor, which

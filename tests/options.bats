@@ -54,7 +54,7 @@ accepted() {
 			"$WDRUN" -t 10ms -k 60 -s "${value%=*}" sigcount 2
 		grep -qx "got $number" out
 	done
-	for value in FOO '' 0 65 -1 SIG 15x TERMINATE RTMIN+99 RTMAX+1 RTMIN-1 ' TERM'; do
+	for value in FOO '' 0 EXIT 65 -1 SIG 15x TERMINATE RTMIN+99 RTMAX+1 RTMIN-1 ' TERM'; do
 		refused "--signal '$value'" --signal="$value" touch ran
 	done
 }

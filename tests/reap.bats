@@ -105,6 +105,17 @@ reap_keeps() {
 	spares "${strangers[@]}"
 }
 
+@test "two hundred orphaned runs are looked for together: that takes no 20 seconds" {
+	forge
+	for number in {1..199}; do
+		printf -v other '%d-%x' "${id%-*}" "$number"
+		cp "$WDRUN_REGISTRY/$id.run" "$WDRUN_REGISTRY/$other.run"
+	done
+	gives 0 complete timeout 20 "$WDRUN" --reap
+	has_line_count 200 err
+	[ -z "$(ids)" ]
+}
+
 @test "a process of the session that nothing proves the run's stays, and is on record" {
 	orphan --name=a --lock=lock -- escape fork empty
 	reap_keeps "$ready"

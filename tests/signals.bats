@@ -32,18 +32,18 @@ load terminal
 	ended_by TERM 137
 	# The command has sent the signal before it is ready.
 	gives 7 complete_late sh -c 'front=$$ exec "$WDRUN" "$@"' sh -t LIMIT -k never \
-		sh -c 'trap "" HUP; kill -HUP "$front"; exec sigcount'
+		sh -c 'trap "" INT; kill -INT "$front"; exec sigcount'
 	has_message TERM
 }
 
 @test "two terminating signals are forwarded, the third kills at once, whoever sends them" {
 	underway -k never sigcount
-	kill -HUP "$started"
-	wait_until has_lines 1 'got 1'
-	sh -c "kill -INT $started"
+	kill -INT "$started"
 	wait_until has_lines 1 'got 2'
+	sh -c "kill -QUIT $started"
+	wait_until has_lines 1 'got 3'
 	is_alive "$ready"
-	ended_by QUIT 137
+	ended_by HUP 137
 	# One TERM to the outermost of three is no third signal.
 	start "$WDRUN" -k 60 "$WDRUN" -k 60 "$WDRUN" -k 60 bash -c '
 		trap "sleep 0.3; echo in order; exit 7" TERM; echo "ready $$"
@@ -51,6 +51,44 @@ load terminal
 	await_ready
 	ended_by TERM 7
 	[[ $output == *"in order" ]]
+}
+
+# Two of the same signal within 250 ms are one, as a process and its group get it.
+@test "a command gets a signal once, whether it was sent to wdrun, its group, or both" {
+	for nest in "timeout 900 $WDRUN" "$WDRUN -k 60" "$WDRUN timeout 900 $WDRUN" \
+		"$WDRUN $WDRUN $WDRUN $WDRUN"; do
+		start setsid sh -c 'echo "$$" >group; exec "$@"' - $nest sigcount
+		await_ready
+		kill -INT -- "-$(<group)"
+		kill -INT "$(<group)"
+		wait_until has_lines 1 'got 2'
+		gives 7 ended_by TERM 7
+		has_lines 1 'got 2'
+		has_lines 1 'got 15'
+	done
+}
+
+@test "SIGHUP from a process means: read your configuration; it ends a command that dies of it" {
+	underway bash -c 'trap "echo reloaded" HUP; echo "ready $$"
+		while :; do sleep 0.05; done'
+	kill -HUP "$front"
+	wait_until has_lines 1 reloaded
+	[ "$(cat "/proc/$supervisor/comm")" = wd-supervisor ]
+	ended_by TERM 143
+	# No survivor is waited for then.
+	underway --idle-after-exit=never --max-after-exit=never -k 60 \
+		bash -c 'sleep 1000 & echo "ready $$"; exec sleep 1000'
+	ended_by HUP 129
+	[ -z "$stderr" ]
+}
+
+@test "a command ends its run by a signal to its parent; what says ready does not come back" {
+	gives 143 complete "$WDRUN" sh -c 'kill -TERM "$PPID"; exec sleep 1000'
+	underway sigcount
+	kill -USR1 "$supervisor"
+	kill -TERM "$supervisor"
+	gives 7 finish
+	has_lines 1 'got .*'
 }
 
 @test "what was ignored when wdrun started stays ignored, as by nohup, and is not counted" {
@@ -118,9 +156,20 @@ pending() {
 	wait_until has_lines 1 'got 20'
 	kill -TERM "$front"
 	gives 7 finish
-	# It stops no clock.
-	gives 124 complete "${as_job[@]}" sh -c 'front=$$ exec "$WDRUN" -t 500ms "$@"' sh \
-		sh -c 'kill -TSTP "$front"; exec sleep 1000'
+	# Its clocks stand still then; those of a command that stops itself go on.
+	for limit in 1 20; do
+		start_run "${as_job[@]}" "$WDRUN" -t "$limit" escape
+		kill -TSTP "$front"
+		wait_until eval 'is_stopped "$front" || is_dead "$front"'
+		no is_dead "$front" || continue
+		"$WDRUN" -q -t "$limit" sleep 1000 || true # the same clock, later
+		"$WDRUN" -q -t 300ms sleep 1000 || true
+		is_stopped "$front"
+		break
+	done
+	kill -CONT "$front"
+	gives 124 finish
+	gives 124 complete "$WDRUN" -t 500ms sh -c 'kill -STOP "$$"'
 	need python3
 	# In vfork(2) it does not stop yet.
 	start_run "${as_job[@]}" "$WDRUN" --foreground block vfork

@@ -192,6 +192,15 @@ has_foreground() {
 	[ "$group" = "$foreground" ]
 }
 
+# Each process that the shell has forked runs its program. A fork of an interactive
+# shell ignores Ctrl-Z until then.
+shell_has_executed() {
+	local child
+	for child in $(cat "/proc/$shell/task/$shell/children"); do
+		no cmp -s "/proc/$shell/cmdline" "/proc/$child/cmdline" || return 1
+	done
+}
+
 # The job has stopped, and the prompt is usable.
 see_stop() {
 	wait_until is_stopped "$ready"

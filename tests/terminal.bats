@@ -186,6 +186,7 @@ family='escape -x 0 fork setsid stubborn >child; exec escape >ready'
 		wait_until test -s first
 		wait_until is_gone "$(<first)"
 		wait_until no has_keys
+		pause 0.3 # a key in the first 250 ms was for the command
 		press C-c
 		wait_until is_dead "$ready"
 		[ -z "$mode" ] || last_is 0

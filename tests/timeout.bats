@@ -64,7 +64,8 @@ told() {
 		1e400 0.0 0x0 -0.0 9223372036854775808d; do
 		options+=(-k "$word")
 	done
-	for word in TERM term SIGTERM 15 HUP SIGPIPE RTMIN RTMIN+1 RTMAX-2 rtmax; do
+	for word in TERM term SIGTERM 15 HUP SIGPIPE RTMIN RTMIN+1 RTMAX-2 rtmax IOT cld \
+		SIGPOLL EXIT sigexit; do
 		options+=(-s "$word")
 	done
 	as_gnu "exit 0" "${options[@]}" -- 100 true
@@ -73,8 +74,10 @@ told() {
 	for word in .02s 0.0004m 3e-7d 0x.1; do
 		as_gnu "exit 124" "$word" sleep 1000
 	done
-	for word in '' . s -1 -inf nan 1S 1ss '1 ' 1e 0x 1,5; do
+	# GNU's takes the last one for 0.
+	for word in '' . s -1 -inf nan 1S 1ss '1 ' 1e 0x 1,5 ' -1e-10000'; do
 		as_gnu "exit 125" -- "$word" true
+		[[ $stderr == *"'$word'"* && $stderr != *--* ]] # no option was given
 	done
 	for word in '' FOO SIG 65 -1; do
 		as_gnu "exit 125" --signal="$word" .1 true
@@ -138,6 +141,11 @@ told() {
 	as_gnu $'input -k|--help||a b|\nexit 0' -- 100 env -- \
 		sh -c 'cat; printf "%s|" "$@"; echo' sh -k --help '' 'a b'
 	as_gnu "exit 4" --verb --sig TERM --kill 5 --pres --fore 100 sh -c 'exit 4'
+	# Short for one of its options, and for others of ours.
+	as_gnu "exit 4" --p --s=TERM --k 5 --f --verbo 100 sh -c 'exit 4'
+	for options in --v --ver --t=5 --l=lock; do
+		as_gnu "exit 125" "$options" 100 true
+	done
 	as_gnu "exit 124" 100 sh -c 'exit 124'
 	as_gnu "signal 11" 100 sh -c 'ulimit -c 0; kill -SEGV $$'
 }

@@ -2,7 +2,7 @@
 #include "base/duration.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +49,7 @@ duration_parse(const char *text, int64_t *ns)
 			unit++;
 		/* In "1h30" the unit of 30 is unclear. A NaN is not >= 0. */
 		if (end == at || !(number >= 0) || unit->suffix == NULL ||
+		    (signbit(number) && errno == ERANGE) ||
 		    (length == 0 && (at != text || *end != '\0')))
 			return -1;
 
@@ -72,16 +73,19 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 	while (unit < &units[SECONDS] && ns < unit->ns)
 		unit++;
 
-	const bool is_short = ns > 0 && ns < SECOND;
-	const int64_t thousandths = ns / (is_short ? 1000 : MILLISECOND);
+	const int64_t us = ns / 1000;
+	const int64_t ms = ns / MILLISECOND;
 	const long long whole = ns / unit->ns;
 	const long long rest = ns % unit->ns / unit[1].ns;
 
 	/* %g leaves out the zeros at the end of a fraction. */
-	if (unit == &units[SECONDS])
-		(void)snprintf(text, DURATION_TEXT_SIZE, "%g%s",
-		               (double)thousandths / 1000,
-		               is_short ? "ms" : "s");
+	if (ns > 0 && ns < SECOND)
+		(void)snprintf(text, DURATION_TEXT_SIZE,
+		               us > 0 ? "%gms" : "%gns",
+		               us > 0 ? (double)us / 1000 : (double)ns);
+	else if (unit == &units[SECONDS])
+		(void)snprintf(text, DURATION_TEXT_SIZE, "%gs",
+		               (double)ms / 1000);
 	else
 		(void)snprintf(text, DURATION_TEXT_SIZE,
 		               rest == 0 ? "%lld%s" : "%lld%s%02lld%s", whole,

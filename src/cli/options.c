@@ -137,7 +137,12 @@ static const struct row rows[] = {
 /* What getopt_long(3) returns for the long option of row N: no letter. */
 #define LONG_OPTION(n) (UINT8_MAX + 1 + (int)(n))
 
-#define TIMEOUT "timeout"
+#define TIMEOUT       "timeout"
+#define ORPHANS_GRACE (5 * SECOND)
+
+/* The letters of the options that timeout(1) has, and its operand. */
+#define TIMEOUT_LETTERS "fkpsvhV"
+static const struct row operand = { "DURATION", 0, BOUND(timeout), NULL, NULL };
 
 static const char usage[] =
     "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
@@ -256,10 +261,8 @@ store(struct options *options, const struct row *row, const char *text)
 		return 0;
 	case KIND_SIGNAL:
 		/* For timeout(1), 0 means no signal, as for kill(1). */
-		*signal = options->is_timeout && strcmp(text, "0") == 0
-		              ? 0
-		              : signal_parse(text);
-		return *signal == -1 ? -1 : 0;
+		*signal = strcmp(text, "0") == 0 ? 0 : signal_parse(text);
+		return *signal >= (options->is_timeout ? 0 : 1) ? 0 : -1;
 	case KIND_STATUS:
 		return store_status(field, text);
 	case KIND_SURVIVORS:
@@ -304,14 +307,22 @@ static int
 refuse_word(int found, const char *word)
 {
 	const struct row *const row = find_row(optopt);
+	const size_t length = strcspn(word, "=") - 2; /* of a long name */
+	size_t i = 0;
 
-	if (found == ':' && row != NULL)
+	while (optopt == 0 && i < ROW_COUNT &&
+	       strncmp(rows[i].name, word + 2, length) != 0)
+		i++;
+	if (row != NULL && found == ':')
 		message("--%s needs a value: %s (see --help)", row->name,
 		        kinds[row->kind].metavar);
+	else if (row != NULL)
+		message("--%s takes no value (see --help)", row->name);
 	else
-		message("'%s' is not an option, is short for several, or takes "
-		        "no value (see --help)",
-		        word);
+		message("'%s' is %s (see --help)", word,
+		        optopt != 0 || i == ROW_COUNT
+		            ? "not an option"
+		            : "short for several options");
 	return STATUS_FAILED;
 }
 
@@ -322,7 +333,8 @@ apply(struct options *options, const struct row *row)
 	if (row->kind == KIND_HELP)
 		return print(options, row->letter == 'h');
 	if (store(options, row, optarg) == -1) {
-		message("--%s: '%.*s' is not %s", row->name, SHOWN_MAX, optarg,
+		message("%s%s: '%.*s' is not %s", row == &operand ? "" : "--",
+		        row->name, SHOWN_MAX, optarg,
 		        kinds[row->kind].accepted);
 		return STATUS_FAILED;
 	}
@@ -392,24 +404,32 @@ check(struct options *options, bool has_command)
 }
 
 /* Makes what getopt_long(3) takes of ROWS. "+": options end at COMMAND; ":": a
- * missing value is told from an unknown option, and nothing is printed. */
-static void
+ * missing value is told from an unknown option, and nothing is printed. Returns
+ * the end of NAMES that has the options of timeout(1). */
+static const struct option *
 make_tables(char *letters, struct option *names)
 {
-	letters = stpcpy(letters, "+:");
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		const bool has_value = kinds[rows[i].kind].metavar != NULL;
+	struct option *last = names + ROW_COUNT;
 
-		*names++ = (struct option){ rows[i].name, has_value, NULL,
-			                    LONG_OPTION(i) };
-		if (rows[i].letter == 0)
+	letters = stpcpy(letters, "+:");
+	*last = (struct option){ .name = NULL };
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		const char letter = rows[i].letter;
+		const bool has_value = kinds[rows[i].kind].metavar != NULL;
+		const bool is_timeouts =
+		    letter != 0 && strchr(TIMEOUT_LETTERS, letter) != NULL;
+
+		*(is_timeouts ? --last : names++) =
+		    (struct option){ rows[i].name, has_value, NULL,
+			             LONG_OPTION(i) };
+		if (letter == 0)
 			continue;
-		*letters++ = rows[i].letter;
+		*letters++ = letter;
 		if (has_value)
 			*letters++ = ':';
 	}
 	*letters = '\0';
-	*names = (struct option){ .name = NULL };
+	return last;
 }
 
 /* Reads DURATION, the first of COUNT operands, before COMMAND. */
@@ -425,9 +445,13 @@ read_timeout_operand(struct options *options, int count, char *duration)
 	signal_reset(options->signal);
 	if (options->kill_after == 0)
 		options->kill_after = NEVER;
+	options->passes_on = options->kill_after == NEVER;
+	options->hup_cancels = options->alarm_is_timeout = true;
+	options->tells_sigkill = true;
+	options->orphans_grace = ORPHANS_GRACE;
 	optarg = duration;
 	optind++;
-	return apply(options, find_row('t'));
+	return apply(options, &operand);
 }
 
 static void
@@ -440,6 +464,7 @@ set_defaults(struct options *options)
 		if (rows[i].initial != NULL)
 			(void)store(options, &rows[i], rows[i].initial);
 	}
+	options->orphans_grace = NEVER;
 	if (name == NULL || strcmp(name, TIMEOUT) != 0)
 		return;
 	options->is_timeout = true;
@@ -452,19 +477,27 @@ options_read(struct options *options, int argc, char *argv[])
 {
 	char letters[2 * ROW_COUNT + sizeof("+:")];
 	struct option names[ROW_COUNT + 1];
-	const char *word = argv[optind];
+	const struct option *const timeouts = make_tables(letters, names);
 	int status = OPTIONS_ARE_COMPLETE;
-	int found;
 
 	set_defaults(options);
-	make_tables(letters, names);
-	while (status == OPTIONS_ARE_COMPLETE &&
-	       (found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+	while (status == OPTIONS_ARE_COMPLETE) {
+		const int at = optind;
+		int found = getopt_long(argc, argv, letters, names, NULL);
+
+		/* What is short for several may be so for one of these. */
+		if (found == '?' && optopt == 0 && options->is_timeout) {
+			optind = at;
+			found =
+			    getopt_long(argc, argv, letters, timeouts, NULL);
+		}
+		if (found == -1)
+			break;
+
 		const struct row *const row = find_row(found);
 
-		status = row == NULL ? refuse_word(found, word)
+		status = row == NULL ? refuse_word(found, argv[at])
 		                     : apply(options, row);
-		word = argv[optind];
 	}
 	if (status == OPTIONS_ARE_COMPLETE && options->is_timeout)
 		status =

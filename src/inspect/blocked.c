@@ -331,6 +331,18 @@ say_futex(struct scene *scene)
 	    scene->threads > 1 ? "another thread" : "another process");
 }
 
+/* The kernel stops all of a background job that wants its terminal. */
+static void
+say_stop(struct scene *scene)
+{
+	const int signal = scene->look->stop_signal;
+
+	if (scene->sight->pid == scene->look->target && signal == SIGTTIN)
+		say(scene, ": wants to read the terminal, in the background");
+	if (scene->sight->pid == scene->look->target && signal == SIGTTOU)
+		say(scene, ": wants to use the terminal, in the background");
+}
+
 static const struct {
 	const char *words;                /* or NULL */
 	void (*say)(struct scene *scene); /* then says the rest; or NULL */
@@ -349,7 +361,7 @@ static const struct {
 	[WAIT_OPEN] = { "opening a file", say_path },
 	[WAIT_FIFO] = { "opening a FIFO ", say_fifo },
 	[WAIT_LOCK] = { "waiting for a lock on ", say_fd },
-	[WAIT_STOPPED] = { "stopped", NULL },
+	[WAIT_STOPPED] = { "stopped", say_stop },
 	[WAIT_CPU] = { "on CPU", NULL },
 };
 

@@ -30,13 +30,16 @@ struct sight {
 	char command[LOOK_COMMAND + 1]; /* quoted and shortened; "[sleep]" */
 };
 
-/* A look at a tree; at first all 0. The caller sets TELLS_HOLDERS. */
+/* A look at a tree; at first all 0. The caller sets what says so. */
 struct look {
 	atomic_uint steps; /* counts the processes: in the front's sight */
 	/* Of look_note_outputs(): "pipe:[4711]" as in /proc/PID/fd, or "". */
 	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE];
-	bool tells_holders; /* the processes that hold OUTPUTS open are told */
-	bool is_partial;    /* the tree was not read to its end */
+	bool tells_holders; /* the processes that hold OUTPUTS open are told:
+	                     * set by the caller, as these: */
+	pid_t target;
+	int stop_signal; /* by which it is stopped; or 0 */
+	bool is_partial; /* the tree was not read to its end */
 
 	size_t total; /* processes in the tree */
 	size_t count; /* of them in SIGHTS, each before its children */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,6 +213,14 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 	/* With threads left, only the main thread has exited. */
 	stat->is_dead =
 	    stat->state == 'Z' && number_of(text, "\nThreads:\t") <= 1;
+	/* Memory that is being freed has no size. Where the main thread is dead
+	 * others may run. */
+	stat->is_dying =
+	    (stat->state == 'R' || stat->state == 'Z') &&
+	    ((strtoull(procfs_value(text, "\nShdPnd:\t"), NULL, 16) >>
+	          (SIGKILL - 1) &
+	      1) != 0 ||
+	     *procfs_value(text, "\nVmSize:") == '\0');
 	return 0;
 }
 

@@ -54,11 +54,21 @@ ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
  * process can forge a line: the kernel writes no newline of its name. */
 const char *procfs_value(const char *text, const char *name);
 
+/* The names of a supervisor in /proc/PID/comm. The front keeps the name of its
+ * program, so that "pkill wdrun" finds the front alone. */
+#define SUPERVISOR_PREFIX   "wd-s"
+#define SUPERVISOR_NAME     "wd-supervisor"
+#define SUPERVISOR_STOPPED  "wd-stopped"  /* as the target is */
+#define SUPERVISOR_STOPPING "wd-stopping" /* from the first stop on */
+
 struct procstat {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */
 	pid_t parent;
-	uid_t user; /* the real user ID; only in "status" */
+
+	/* Only in "status": */
+	uid_t user;    /* the real user ID */
+	bool is_dying; /* runs, to take SIGKILL or to free its memory */
 
 	/* Only in "stat": */
 	pid_t session;

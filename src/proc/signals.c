@@ -20,17 +20,27 @@
 /* RTMIN of glibc and of "kill -l"; musl's SIGRTMIN is 35. */
 #define FIRST_REAL_TIME 34
 
-static const char names[FIRST_REAL_TIME][8] = {
-	[SIGHUP] = "HUP",       [SIGINT] = "INT",   [SIGQUIT] = "QUIT",
-	[SIGILL] = "ILL",       [SIGTRAP] = "TRAP", [SIGABRT] = "ABRT",
-	[SIGBUS] = "BUS",       [SIGFPE] = "FPE",   [SIGKILL] = "KILL",
-	[SIGUSR1] = "USR1",     [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
-	[SIGPIPE] = "PIPE",     [SIGALRM] = "ALRM", [SIGTERM] = "TERM",
-	[SIGCHLD] = "CHLD",     [SIGCONT] = "CONT", [SIGSTOP] = "STOP",
-	[SIGTSTP] = "TSTP",     [SIGTTIN] = "TTIN", [SIGTTOU] = "TTOU",
-	[SIGURG] = "URG",       [SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ",
-	[SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF", [SIGWINCH] = "WINCH",
-	[SIGIO] = "IO",         [SIGPWR] = "PWR",   [SIGSYS] = "SYS"
+/* Some have a second name, behind the null byte of the first. */
+static const char names[FIRST_REAL_TIME][12] = {
+	[0] = "EXIT", /* as for kill(1) */
+	[SIGHUP] = "HUP",       [SIGINT] = "INT",
+	[SIGQUIT] = "QUIT",     [SIGILL] = "ILL",
+	[SIGTRAP] = "TRAP",     [SIGABRT] = "ABRT\0IOT",
+	[SIGBUS] = "BUS",       [SIGFPE] = "FPE",
+	[SIGKILL] = "KILL",     [SIGUSR1] = "USR1",
+	[SIGSEGV] = "SEGV",     [SIGUSR2] = "USR2",
+	[SIGPIPE] = "PIPE",     [SIGALRM] = "ALRM",
+	[SIGTERM] = "TERM",     [SIGCHLD] = "CHLD\0CLD",
+	[SIGCONT] = "CONT",     [SIGSTOP] = "STOP",
+	[SIGTSTP] = "TSTP",     [SIGTTIN] = "TTIN",
+	[SIGTTOU] = "TTOU",     [SIGURG] = "URG",
+	[SIGXCPU] = "XCPU",     [SIGXFSZ] = "XFSZ",
+	[SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF",
+	[SIGWINCH] = "WINCH",   [SIGIO] = "IO\0POLL",
+	[SIGPWR] = "PWR",       [SIGSYS] = "SYS",
+#ifdef SIGSTKFLT /* MIPS has none */
+	[SIGSTKFLT] = "STKFLT",
+#endif
 };
 
 int
@@ -92,8 +102,11 @@ signal_parse(const char *text)
 	const bool is_high = strncasecmp(name, "RTMAX", 5) == 0;
 	char *end;
 
-	for (int i = 1; i < FIRST_REAL_TIME; i++) {
-		if (*name != '\0' && strcasecmp(name, names[i]) == 0)
+	for (int i = 0; i < FIRST_REAL_TIME; i++) {
+		const char *const second = names[i] + strlen(names[i]) + 1;
+
+		if (*name != '\0' && (strcasecmp(name, names[i]) == 0 ||
+		                      strcasecmp(name, second) == 0))
 			return i;
 	}
 
@@ -105,7 +118,6 @@ signal_parse(const char *text)
 	if (*end == '\0' && number >= first - base &&
 	    number <= SIGNAL_MAX - base)
 		return (int)(base + number);
-	errno = EINVAL;
 	return -1;
 }
 

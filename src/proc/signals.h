@@ -39,7 +39,7 @@ bool signal_is_ignored(int signal);
 
 /* Reads a signal's name, in any case, with or without SIG, or its number (1 to
  * 64). RTMIN+N and RTMAX-N count as in the shells' kill -l: RTMIN is 34.
- * Returns the number, or -1 with errno EINVAL. */
+ * Returns the number, 0 for EXIT, or -1. */
 int signal_parse(const char *text);
 
 /* Returns "SIGTERM", or "SIG36", until the next call. */

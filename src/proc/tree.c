@@ -19,6 +19,7 @@
 #define WALK_BOUND   SECOND
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
+#define TICK         (10 * MILLISECOND) /* of the start of a process: proc(5) */
 #define TARGET_TIME  (10 * MILLISECOND)
 #define LAST_BOUND   (5 * SECOND) /* since a process came or died */
 
@@ -137,27 +138,40 @@ tree_take_priority(void)
 static struct member listed[TREE_MAX];  /* the list */
 static struct member pending[TREE_MAX]; /* a stack: still to be visited */
 
-/* For each PID the number of the last tree_signal() or tree_kill() that saw it,
- * alive or a zombie. A process with the PID of a dead one is taken for the dead
- * one, and gets no first signal; SIGKILL goes to all each time. */
-static uint16_t marks[PID_END];
-static uint16_t round_number; /* of the present one */
+/* A bit for each PID. A process with the PID of a dead one is taken for the
+ * dead one, and gets no first signal; SIGKILL goes to all each time. */
+static uint64_t seen[PID_END / 64 + 1]; /* by this tree_signal(), tree_kill() */
+static uint64_t parents[PID_END / 64 + 1]; /* that have had a first signal */
+static uint64_t spared[PID_END / 64 + 1];  /* by tree_spare_children() */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
-	int signal;   /* 0: none */
-	size_t fresh; /* processes that had no mark */
+	int signal;    /* 0: none */
+	bool is_first; /* a signal from which a process may end in order */
+	size_t fresh;  /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
 
-/* Marks PID, if the reading has a signal. */
+static bool
+has(const uint64_t *pids, pid_t pid)
+{
+	return (pids[pid / 64] >> pid % 64 & 1) != 0;
+}
+
+static void
+add(uint64_t *pids, pid_t pid)
+{
+	pids[pid / 64] |= UINT64_C(1) << pid % 64;
+}
+
+/* Marks PID as seen, if the reading has a signal. */
 static void
 mark(pid_t pid)
 {
 	if (walk.signal == 0)
 		return;
-	walk.fresh += marks[pid] != round_number;
-	marks[pid] = round_number;
+	walk.fresh += !has(seen, pid);
+	add(seen, pid);
 }
 
 /* Whether waitid(2) and kill(2) know PROCESS, by its PID, as a child. */
@@ -165,6 +179,30 @@ static bool
 is_child(const struct tree *tree, const struct member *process)
 {
 	return tree->is_ours && process->parent == tree->self;
+}
+
+/* Returns how long before the first signal PID was started, with up to a TICK
+ * too much; 0 where that is not known. */
+static int64_t
+time_before_signal(const struct tree *tree, pid_t pid)
+{
+	struct procstat stat;
+
+	return procfs_is_in_exec(pid) || procstat_read(pid, &stat) == -1
+	           ? 0
+	           : procstat_age(&stat) -
+	                 (duration_now() - tree->signalled_at);
+}
+
+/* Whether the process PID is the supervisor of a run within this one: the first
+ * signal begins a stop of that run, in which its processes get the signal. */
+static bool
+is_inner_supervisor(pid_t pid)
+{
+	char name[sizeof(SUPERVISOR_PREFIX)];
+
+	(void)procfs_read(pid, "comm", name, sizeof(name));
+	return strcmp(name, SUPERVISOR_PREFIX) == 0;
 }
 
 /* Pushes the children of the process PID, at DIR, so that the eldest is next.
@@ -176,9 +214,22 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	static struct procfs_list list;
 
 	procfs_list_children(dir, pid, &list);
+	if (walk.is_first && list.count > 0) {
+		if (pid != tree->self && is_inner_supervisor(pid))
+			return;
+		add(parents, pid);
+	}
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
+		if (has(spared, child.pid))
+			continue;
+		/* A process that had the first signal starts its children for
+		 * an orderly end. Those from before are orphans that it, a
+		 * subreaper or the init of a PID namespace, has got since. */
+		if (walk.is_first && has(seen, pid) && !has(seen, child.pid) &&
+		    time_before_signal(tree, child.pid) < TICK)
+			continue;
 		if (walk.signal == SIGKILL && is_child(tree, &child)) {
 			(void)kill(child.pid, SIGKILL);
 			mark(child.pid);
@@ -202,6 +253,14 @@ push_own_children(struct tree *tree)
 	fds_close(dir);
 }
 
+void
+tree_spare_children(struct tree *tree)
+{
+	push_own_children(tree);
+	while (walk.pending_count > 0)
+		add(spared, pending[--walk.pending_count].pid);
+}
+
 /* Whether PID is the target or of its group, signalled before the reading. */
 static bool
 is_of_targets_group(const struct tree *tree, pid_t pid)
@@ -216,12 +275,8 @@ is_of_targets_group(const struct tree *tree, pid_t pid)
 static bool
 had_signal(const struct tree *tree, pid_t pid)
 {
-	struct procstat stat;
-
 	return is_of_targets_group(tree, pid) &&
-	       (tree->spares_group || procfs_is_in_exec(pid) ||
-	        procstat_read(pid, &stat) == -1 ||
-	        procstat_age(&stat) >= duration_now() - tree->signalled_at);
+	       (tree->spares_group || time_before_signal(tree, pid) >= 0);
 }
 
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
@@ -268,23 +323,21 @@ send(const struct tree *tree, const struct member *process, int dir, int signal)
 static void
 visit(struct tree *tree, struct member process)
 {
-	const int signal = walk.signal;
-	const bool is_final = signal == SIGKILL || signal == SIGSTOP;
+	const bool has_first = walk.is_first && has(seen, process.pid);
 	int dir;
 
-	/* A process that had the first signal is not asked for children: those
-	 * are part of its end. Its orphans come to us, and get the signal. */
-	if (signal != 0 && !is_final && marks[process.pid] == round_number)
+	/* Without children it cannot get orphans. */
+	if (has_first && !has(parents, process.pid))
 		return;
 	if (!open_living(tree, &process, &dir))
 		return;
 	listed[tree->count++] = process;
-	if (is_final)
-		send(tree, &process, dir, signal);
+	if (walk.signal != 0 && !walk.is_first)
+		send(tree, &process, dir, walk.signal);
 	if (dir != -1)
 		push_children(tree, dir, process.pid);
-	if (!is_final && signal != 0 && !had_signal(tree, process.pid)) {
-		send(tree, &process, dir, signal);
+	if (walk.is_first && !has_first && !had_signal(tree, process.pid)) {
+		send(tree, &process, dir, walk.signal);
 		send(tree, &process, dir, SIGCONT);
 	}
 	mark(process.pid);
@@ -299,6 +352,7 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 	tree->members = listed;
 	tree->count = 0;
 	walk.signal = signal;
+	walk.is_first = signal != 0 && signal != SIGKILL && signal != SIGSTOP;
 	walk.fresh = 0;
 	push_own_children(tree);
 	while (walk.pending_count > 0 && tree->count < TREE_MAX) {
@@ -332,25 +386,32 @@ tree_read(struct tree *tree, int64_t until)
 /* --- the first signal ----------------------------------------------------- */
 
 /* Signals the target's group as a whole, while the target, which is not reaped,
- * keeps the number of that group from others. */
+ * keeps the number of that group from others; and a target that has left it. */
 static void
 signal_group(const struct tree *tree, int signal)
 {
-	if (tree->target > 1 && kill(-tree->target, signal) == -1)
+	if (tree->target > 1 && (kill(-tree->target, signal) == -1 ||
+	                         getpgid(tree->target) != tree->target))
 		(void)kill(tree->target, signal);
 }
 
 void
 tree_signal_target(struct tree *tree, int signal)
 {
+	if (tree->target != 0)
+		signal_group(tree, signal);
+	else
+		tree_signal_members(tree, tree->group, signal);
+}
+
+void
+tree_signal_members(struct tree *tree, pid_t group, int signal)
+{
 	int dir;
 
-	signal_group(tree, signal);
-	if (tree->target != 0)
-		return;
 	tree_read(tree, duration_now() + WALK_BOUND);
 	for (size_t i = 0; i < tree->count && tree->is_ours; i++) {
-		if (getpgid(listed[i].pid) == tree->group &&
+		if (getpgid(listed[i].pid) == group &&
 		    open_living(tree, &listed[i], &dir)) {
 			send(tree, &listed[i], dir, signal);
 			fds_close(dir);
@@ -370,9 +431,10 @@ tree_signal_again(struct tree *tree, int64_t until)
 size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
-	round_number++;
+	memset(seen, 0, sizeof(seen));
+	walk.signal = signal;
 	if (tree->target != 0 && !wait_has_living(tree->target))
-		marks[tree->target] = round_number; /* it gets no signal */
+		mark(tree->target); /* it gets no signal */
 	if (!tree->group_has_signal) {
 		signal_group(tree, signal);
 		signal_group(tree, SIGCONT);
@@ -408,6 +470,7 @@ tree_reap(struct tree *tree)
 		return;
 	/* waitid(2) tells of the target again and again, and of no other. */
 	walk.signal = 0;
+	walk.is_first = false;
 	push_own_children(tree);
 	while (tree->is_ours && walk.pending_count > 0) {
 		const pid_t child = pending[--walk.pending_count].pid;
@@ -436,6 +499,19 @@ freeze_and_kill(struct tree *tree)
 	return count;
 }
 
+static bool
+has_dying(const struct tree *tree)
+{
+	struct procstat stat;
+
+	for (size_t i = 0; i < tree->count; i++) {
+		if (procstat_read_status(listed[i].pid, &stat) == 0 &&
+		    stat.is_dying)
+			return true;
+	}
+	return false;
+}
+
 bool
 tree_kill(struct tree *tree)
 {
@@ -444,7 +520,7 @@ tree_kill(struct tree *tree)
 	int restless = 0;
 
 	tree->killed = 0;
-	round_number++;
+	memset(seen, 0, sizeof(seen));
 	/* The target first: beside a thousand dying ones it would wait. */
 	if (tree->target > 1 && wait_has_living(tree->target)) {
 		(void)kill(tree->target, SIGKILL);
@@ -476,7 +552,8 @@ tree_kill(struct tree *tree)
 		tree_reap(tree);
 		if (fresh > 0 || tree->killed > killed || tree->is_partial)
 			last = now;
-		if (!is_alive || now - last >= LAST_BOUND || now >= bound)
+		if (!is_alive || now >= bound ||
+		    (now - last >= LAST_BOUND && !has_dying(tree)))
 			return !is_alive;
 		duration_sleep(MILLISECOND / 2 + (now - last) / 64);
 	}

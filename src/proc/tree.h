@@ -64,7 +64,7 @@ struct member {
 
 struct tree {
 	pid_t target;  /* a child, until it is reaped; 0: there is none */
-	pid_t group;   /* that the target leads, or has led */
+	pid_t group;   /* of the target, or of its end */
 	size_t killed; /* in tree_kill(): processes that died by SIGKILL */
 
 	/* The living, as last read: parents before children, by birth. */
@@ -84,6 +84,9 @@ struct tree {
  * may. A process that it forks later is scheduled as before. */
 void tree_take_priority(void);
 
+/* Leaves the present children of this process, and theirs, out of each tree. */
+void tree_spare_children(struct tree *tree);
+
 /* Reads the tree until the clock says UNTIL. Never waits for a process. */
 void tree_read(struct tree *tree, int64_t until);
 
@@ -92,10 +95,15 @@ void tree_read(struct tree *tree, int64_t until);
  * the kernel gives that number to no other group while one of them lives. */
 void tree_signal_target(struct tree *tree, int signal);
 
+/* Sends SIGNAL to each process of the tree that is in the process group GROUP,
+ * which is not another's: the caller's, or one that has a member. */
+void tree_signal_members(struct tree *tree, pid_t group, int signal);
+
 /* Sends SIGNAL, and then SIGCONT, once to each process of the tree: in one call
  * to the group of a target that lives, then to the others, until nobody is new,
  * or the clock says UNTIL, for about a second at most. Leaves out what they
- * have started since, for an orderly end. Returns how many got the signal. */
+ * have started since, for an orderly end, and the processes of a run within the
+ * tree, whose supervisor passes it on. Returns how many got the signal. */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
 /* After tree_signal(): sends the signal to those who have not had it, as
@@ -105,8 +113,9 @@ size_t tree_signal_again(struct tree *tree, int64_t until);
 #define TREE_KILL_BOUND (30 * SECOND)
 
 /* Sends SIGKILL to all processes of the tree until they are dead, or nobody has
- * come or died for 5 seconds, or for TREE_KILL_BOUND in all. Reaps the dead but
- * the target. Returns whether nobody is alive; else MEMBERS says who is. */
+ * come or died for 5 seconds, and none runs to its death, or for
+ * TREE_KILL_BOUND in all. Reaps the dead but the target. Returns whether nobody
+ * is alive; else MEMBERS says who is. */
 bool tree_kill(struct tree *tree);
 
 /* Reaps the dead children but the target. */

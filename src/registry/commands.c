@@ -139,7 +139,7 @@ stop(struct registry_walk *walk, bool is_quiet)
 	    entry->kill_after == NEVER ? GRACE : entry->kill_after);
 
 	if (walk->is_orphaned)
-		return reap_entry(walk, true, is_quiet);
+		return reap_entry(walk, is_quiet);
 	if (walk->is_elsewhere) {
 		message("--cancel: run %s is of another machine, boot or PID "
 		        "namespace",
@@ -162,7 +162,7 @@ stop(struct registry_walk *walk, bool is_quiet)
 		return 0;
 	/* A run that waited for a lock had no processes to tell of. */
 	is_quiet |= entry->supervisor.pid == 0;
-	return reap_entry(walk, true, is_quiet);
+	return reap_entry(walk, is_quiet);
 }
 
 int

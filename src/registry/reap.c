@@ -4,8 +4,8 @@
 
 #include <sys/prctl.h>
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "proc/tree.h"
 
+#define RUNS_MAX    100 /* in one search: each has its entry open */
 #define SCANS_EMPTY 10  /* in a row: nobody is left, who might fork and exit */
 #define SCANS_MAX   100 /* no time: under load, a scan may take long */
 #define PAUSE       (10 * MILLISECOND)
@@ -24,34 +25,44 @@
 #define NAMED_MAX     8 /* killed processes that a message names */
 #define COMMAND_WIDTH 60
 
-struct process {
-	struct procid id;
-	pid_t parent;
-	bool is_in_session; /* that the supervisor leads; not the supervisor */
-	bool is_proven;     /* to be of the run */
-	bool is_spared;     /* another user's, or this process's ancestor */
-};
-
-/* The search for the processes of a run, in one scan of /proc after another. */
-struct search {
-	const struct registry_walk *walk;
-	pid_t session; /* that the supervisor has led; 0: none */
+/* A run whose watchers are dead. */
+struct lost_run {
+	uint64_t since; /* clock ticks: no process of the run is older */
+	size_t killed;
+	size_t left;               /* for which the run stays on record */
+	struct strbuf line;        /* the message */
+	struct registry_walk walk; /* at its entry, which is open */
+	pid_t session;             /* that the supervisor has led; 0: none */
 	/* A proven process was in the supervisor's session: then all of it is
 	 * the run's. No other session gets its number while one lives. */
 	bool session_is_proven;
-	size_t count;              /* of those that may be of the run */
-	size_t seen;               /* of these, by end_proven() */
+	char word[RUNID_SIZE + 2]; /* "/ID/" */
+};
+
+/* A process that is of RUN, or may be. */
+struct process {
+	struct procid id;
+	struct lost_run *run;
+	bool is_proven;
+	bool is_spared; /* another user's, or this process's ancestor */
+};
+
+/* The search for the processes of COUNT runs, in one scan of /proc after
+ * another. */
+struct search {
+	struct lost_run *runs;
+	size_t run_count;
+	int empty; /* scans in a row that have found nobody new */
 	struct process *processes; /* dead or not */
-	size_t killed;
-	size_t left;        /* for which the run stays on record */
-	struct strbuf line; /* the message */
+	size_t count;
+	size_t seen; /* of these, by end_proven() */
 };
 
 /* Whether PID is this process, or an ancestor of it that /proc shows. */
 static bool
 is_ancestor(pid_t pid)
 {
-	struct procstat stat = { .parent = getpid() };
+	struct procstat stat = { .parent = procfs_self() };
 
 	do {
 		if (stat.parent == pid)
@@ -62,65 +73,36 @@ is_ancestor(pid_t pid)
 
 /* Adds "; VERB 4711 sleep 9" to the message. */
 static void
-add_process(struct search *search, const char *verb,
-            const struct process *process)
+add_process(const struct process *process, const char *verb)
 {
-	strbuf_addf(&search->line, "; %s %d ", verb, process->id.pid);
-	cmdline_add(&search->line, process->id.pid,
+	struct strbuf *const line = &process->run->line;
+
+	strbuf_addf(line, "; %s %d ", verb, process->id.pid);
+	cmdline_add(line, process->id.pid,
 	            process->is_spared ? 0 : COMMAND_WIDTH);
 }
 
-/* Whether PID has ID in its WDRUN_ID; false for a moment within execve(2). */
-static bool
-has_id(pid_t pid, const char *id)
+/* Adds the WDRUN_ID of the process at DIR to PATH, as "/OUTER/INNER/"; nothing
+ * for a moment within execve(2). */
+static void
+add_path(struct strbuf *path, int dir)
 {
-	char path[32];
+	const int fd = openat(dir, "environ", O_RDONLY | O_CLOEXEC);
+	FILE *const environment = fd == -1 ? NULL : fdopen(fd, "r");
 	char *variable = NULL;
 	size_t size = 0;
-	bool is_found = false;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-
-	FILE *const environment = fopen(path, "re");
-
-	if (environment == NULL)
-		return false;
-	while (!is_found && getdelim(&variable, &size, '\0', environment) > 0) {
-		const char *word = strtok(variable, "=");
-
-		if (word == NULL || strcmp(word, RUNID_VARIABLE) != 0)
-			continue;
-		while (!is_found && (word = strtok(NULL, "/")) != NULL)
-			is_found = strcmp(word, id) == 0;
+	if (environment == NULL) {
+		fds_close(fd);
+		return;
+	}
+	while (getdelim(&variable, &size, '\0', environment) > 0) {
+		if (strncmp(variable, RUNID_VARIABLE "=",
+		            strlen(RUNID_VARIABLE "=")) == 0)
+			strbuf_addf(path, "/%s/", strchr(variable, '=') + 1);
 	}
 	free(variable);
 	(void)fclose(environment);
-	return is_found;
-}
-
-/* Reads PID into PROCESS. Returns false where PID is dead, or older than the
- * run. Another user's memory is not read: that could hang (userfaultfd(2)). */
-static bool
-read_process(const struct search *search, pid_t pid, struct process *process)
-{
-	const struct entry *const entry = &search->walk->entry;
-	const pid_t session = search->session;
-	struct procstat stat;
-
-	if (procstat_read(pid, &stat) == -1 || stat.is_dead ||
-	    stat.start < entry->front.start ||
-	    procstat_read_status(pid, &stat) == -1)
-		return false;
-	*process = (struct process){
-		.id = { pid, stat.start },
-		.parent = stat.parent,
-		.is_in_session =
-		    session != 0 && stat.session == session && pid != session,
-		.is_spared = stat.user != geteuid(),
-	};
-	process->is_proven =
-	    !process->is_spared && has_id(pid, search->walk->id);
-	return true;
 }
 
 /* Notes PROCESS, unless that was done. */
@@ -132,39 +114,68 @@ note(struct search *search, const struct process *process)
 	for (size_t i = 0; i < search->count; i++, at++) {
 		if (at->id.pid == process->id.pid &&
 		    at->id.start == process->id.start &&
+		    at->run == process->run &&
 		    at->is_proven == process->is_proven)
 			return;
 	}
 	at = realloc(search->processes, (search->count + 1) * sizeof(*at));
 	if (at == NULL) {
-		search->left++;
+		process->run->left++;
 		return;
 	}
 	search->processes = at;
 	at += search->count++;
 	*at = *process;
 	at->is_spared |= is_ancestor(at->id.pid);
-	search->session_is_proven |= at->is_proven && at->is_in_session;
+	search->empty = 0;
 }
 
-/* A child of a proven process is proven, if its parent is alive after the child
- * was read: then it is the parent that the child has shown. Those that do not
- * fit in the list are proven by the run's ID alone. */
+/* Notes the process PID for each run of which it is, or may be: proven by the
+ * run's ID, by the session, or by PARENT, a proven process or NULL, which is
+ * alive after the child was read: then it is the parent that the child has
+ * shown. Another user's memory is not read: that could hang (userfaultfd(2)).
+ */
 static void
-note_children(struct search *search, const struct procid *parent)
+look_at(struct search *search, pid_t pid, const struct process *parent)
 {
-	static struct procfs_list children;
-	const int dir = procfs_dir(parent->pid);
-	struct process child;
+	char text[2 * RUNID_PATH_SIZE] = "";
+	struct strbuf path = { .text = text, .size = sizeof(text) };
+	const int dir = procfs_dir(pid);
+	struct procstat stat;
 
-	procfs_list_children(dir, parent->pid, &children);
+	if (dir == -1 || procstat_read(pid, &stat) == -1 || stat.is_dead ||
+	    procstat_read_status(pid, &stat) == -1) {
+		fds_close(dir);
+		return;
+	}
+	if (stat.user == geteuid())
+		add_path(&path, dir);
 	fds_close(dir);
-	for (size_t i = 0; i < children.count; i++) {
-		if (read_process(search, children.numbers[i], &child) &&
-		    child.parent == parent->pid && procid_is_alive(parent)) {
-			child.is_proven = true;
-			note(search, &child);
-		}
+
+	const bool is_child = parent != NULL && stat.parent == parent->id.pid &&
+	                      procid_is_alive(&parent->id);
+
+	for (size_t i = 0; i < search->run_count; i++) {
+		struct lost_run *const run = &search->runs[i];
+		const bool is_member = run->session != 0 &&
+		                       stat.session == run->session &&
+		                       pid != run->session;
+		bool is_proven = (is_child && parent->run == run) ||
+		                 strstr(text, run->word) != NULL;
+
+		if (stat.start < run->since || (!is_proven && !is_member))
+			continue;
+		run->session_is_proven |= is_proven && is_member;
+		is_proven |= run->session_is_proven && is_member;
+
+		const struct process process = {
+			.id = { pid, stat.start },
+			.run = run,
+			.is_proven = is_proven,
+			.is_spared = stat.user != geteuid(),
+		};
+
+		note(search, &process);
 	}
 }
 
@@ -172,84 +183,74 @@ note_children(struct search *search, const struct procid *parent)
 static void
 end_proven(struct search *search)
 {
+	static struct procfs_list children;
+
 	for (; search->seen < search->count; search->seen++) {
 		/* A copy, as what note() has moves. */
 		const struct process process = search->processes[search->seen];
+		/* From now on this is that process, or none. */
+		const int dir = procfs_dir(process.id.pid);
 
-		if (!process.is_proven || process.is_spared)
-			continue;
-		/* First: a dead parent proves nothing, and has no words. */
-		note_children(search, &process.id);
-		if (search->killed++ < NAMED_MAX)
-			add_process(search, "killed", &process);
-		procid_kill(&process.id, SIGKILL);
+		if (process.is_proven && !process.is_spared &&
+		    procid_is_alive(&process.id)) {
+			/* Stopped, it has no more children; dead, it would
+			 * prove nothing, and have no words. Children that do
+			 * not fit are proven by the run's ID alone. */
+			(void)procfs_kill(dir, SIGSTOP);
+			procfs_list_children(dir, process.id.pid, &children);
+			for (size_t i = 0; i < children.count; i++)
+				look_at(search, children.numbers[i], &process);
+			if (process.run->killed++ < NAMED_MAX)
+				add_process(&process, "killed");
+			(void)procfs_kill(dir, SIGKILL);
+		}
+		fds_close(dir);
 	}
 }
 
-/* Looks at all processes, and kills the proven at once, so that none goes on
- * forking: children have the run's ID. Returns how many were noted, or -1. */
-static int
-scan(struct search *search)
-{
-	DIR *const directory = opendir("/proc");
-	const size_t before = search->count;
-	const struct dirent *file;
-	struct process process;
-
-	if (directory == NULL)
-		return -1;
-	while ((file = readdir(directory)) != NULL) {
-		const pid_t pid = (pid_t)strtol(file->d_name, NULL, 10);
-
-		if (!read_process(search, pid, &process) ||
-		    (!process.is_proven && !process.is_in_session))
-			continue;
-		process.is_proven |= search->session_is_proven;
-		note(search, &process);
-		end_proven(search);
-	}
-	(void)closedir(directory);
-	return (int)(search->count - before);
-}
-
-/* Kills the processes of the run until nobody is left, and waits for them. */
+/* Kills the processes of the COUNT RUNS until nobody is left, and waits for
+ * them. */
 static void
-end_all(struct search *search)
+end_all(struct lost_run runs[], size_t count)
 {
-	const struct procid *const leader = &search->walk->entry.supervisor;
-	struct procstat stat;
-	int empty = 0; /* scans in a row that have found nobody new */
+	static struct procfs_list all;
+	struct search search = { .runs = runs, .run_count = count };
 
-	/* The kernel gives a PID to no other process while it is the number of
-	 * a session: if it did, the session has ended. */
-	if (procstat_read(leader->pid, &stat) == -1 ||
-	    stat.start == leader->start)
-		search->session = leader->pid;
-	for (int i = 0; i < SCANS_MAX && empty < SCANS_EMPTY; i++) {
-		empty = scan(search) == 0 ? empty + 1 : 0;
+	for (int i = 0; i < SCANS_MAX && search.empty < SCANS_EMPTY; i++) {
+		search.empty++;
+		procfs_list_names(procfs_fd(), ".", &all);
+		/* The youngest first: of a chain, in which each process forks
+		 * the next and exits, that is the only one that lives. The
+		 * proven are killed at once, so that none goes on forking. */
+		while (all.count-- > 0) {
+			look_at(&search, all.numbers[all.count], NULL);
+			end_proven(&search);
+		}
 		duration_sleep(PAUSE);
 	}
-	if (empty < SCANS_EMPTY) {
-		search->left++;
-		strbuf_addf(&search->line, "; left what goes on forking");
+	for (size_t i = 0; i < count && search.empty < SCANS_EMPTY; i++) {
+		if (runs[i].killed > 0 && ++runs[i].left > 0)
+			strbuf_addf(&runs[i].line,
+			            "; left what goes on forking");
 	}
 
 	const int64_t deadline = duration_now() + BOUND;
 
 	/* From the last one on: a process that was proven late is listed twice,
 	 * first without a proof. It is waited for at its later place. */
-	for (; search->count > 0; search->count--) {
+	while (search.count-- > 0) {
 		const struct process *const last =
-		    &search->processes[search->count - 1];
+		    &search.processes[search.count];
 
 		while (last->is_proven && !last->is_spared &&
 		       procid_is_alive(&last->id) && duration_now() < deadline)
 			duration_sleep(MILLISECOND);
 		if (procid_is_alive(&last->id)) {
-			add_process(search, "left", last);
-			search->left++;
+			add_process(last, "left");
+			last->run->left++;
 		}
 	}
+	free(search.processes);
 }
 
 /* Removes the files of ENTRY, and appends that to LINE. */
@@ -270,41 +271,68 @@ remove_files(struct strbuf *line, const struct entry *entry)
 	}
 }
 
-int
-reap_entry(const struct registry_walk *walk, bool is_requested, bool is_quiet)
+/* Makes RUN of the present entry of WALK, which it takes along. */
+static void
+begin(struct lost_run *run, struct registry_walk *walk)
 {
 	const struct entry *const entry = &walk->entry;
-	struct search search = { .walk = walk, .line.grows = true };
-	struct strbuf *const line = &search.line;
+	struct procstat stat;
+
+	*run = (struct lost_run){ .walk = *walk, .line.grows = true };
+	walk->fd = -1;
+	walk->text = NULL;
+	(void)snprintf(run->word, sizeof(run->word), "/%s/", walk->id);
+	strbuf_addf(&run->line, "reaped run %s", walk->id);
+	if (entry->name != NULL)
+		strbuf_addf(&run->line, " (%s)", entry->name);
+	/* Nobody lives who is of an earlier boot. */
+	run->since = walk->is_elsewhere ? UINT64_MAX : entry->front.start;
+	/* The kernel gives a PID to no other process while it is the number of
+	 * a session: if it did, the session has ended. */
+	if (procstat_read(entry->supervisor.pid, &stat) == -1 ||
+	    stat.start == entry->supervisor.start)
+		run->session = entry->supervisor.pid;
+}
+
+/* Takes RUN off the record if nothing is left of it, and tells what was done.
+ * Returns whether it is off. */
+static bool
+finish(struct lost_run *run, bool is_requested, bool is_quiet)
+{
+	const struct registry_walk *const walk = &run->walk;
+	struct strbuf *const line = &run->line;
 	int result = -1;
 
-	if (!registry_take(walk))
-		return 0;
-	strbuf_addf(line, "reaped run %s", walk->id);
-	if (entry->name != NULL)
-		strbuf_addf(line, " (%s)", entry->name);
-	if (!walk->is_elsewhere)
-		end_all(&search);
-	if (search.killed > NAMED_MAX)
-		strbuf_addf(line, "; killed %zu in all", search.killed);
-	if (search.left > 0) {
+	if (run->killed > NAMED_MAX)
+		strbuf_addf(line, "; killed %zu in all", run->killed);
+	if (run->left > 0) {
 		strbuf_addf(line, "; it stays on record");
 	} else {
-		remove_files(line, entry);
+		remove_files(line, &walk->entry);
 		/* Last: if SIGKILL comes before, all can be done again. */
 		result = registry_remove(walk->directory_fd, walk->id);
 		if (result == -1)
 			strbuf_addf(line, "; cannot remove '%s': %s",
 			            walk->file, strerror(errno));
 	}
-
-	const bool has_done = result == 0 || search.killed > 0;
-
-	if (has_done ? !is_quiet : is_requested)
+	if (result == 0 || run->killed > 0 ? !is_quiet : is_requested)
 		message("%s", line->text);
 	free(line->text);
-	free(search.processes);
-	return result;
+	free(walk->text);
+	fds_close(walk->fd);
+	return result == 0;
+}
+
+int
+reap_entry(struct registry_walk *walk, bool is_quiet)
+{
+	struct lost_run run;
+
+	if (!registry_take(walk))
+		return 0;
+	begin(&run, walk);
+	end_all(&run, 1);
+	return finish(&run, true, is_quiet) ? 0 : -1;
 }
 
 /* Waits until the run is not locked, unless the front sleeps or is stopped, and
@@ -325,52 +353,97 @@ becomes_orphaned(const struct registry_walk *walk)
 	return true;
 }
 
+/* Finishes the next orphaned runs of WALK in one search. Returns whether all of
+ * these are off the record. */
+static bool
+reap_some(struct registry_walk *walk, bool is_requested, bool is_quiet)
+{
+	static struct lost_run runs[RUNS_MAX];
+	bool is_done = true;
+	size_t count = 0;
+
+	while (count < RUNS_MAX && registry_next(walk)) {
+		if (walk->is_orphaned && registry_take(walk))
+			begin(&runs[count++], walk);
+		else if (is_requested && !walk->is_orphaned &&
+		         !walk->is_elsewhere && becomes_orphaned(walk))
+			walk->next--; /* to read its entry again */
+	}
+	if (count > 0)
+		end_all(runs, count);
+	for (size_t i = 0; i < count; i++)
+		is_done &= finish(&runs[i], is_requested, is_quiet);
+	return is_done;
+}
+
 int
 reap_all(const char *registry, bool is_quiet)
 {
 	struct registry_walk walk = { .count = 0 };
-	bool is_left = false;
+	bool is_done = true;
 
 	registry_begin(&walk, registry);
-	while (registry_next(&walk)) {
-		if (walk.is_orphaned)
-			is_left |= reap_entry(&walk, true, is_quiet) == -1;
-		else if (!walk.is_elsewhere && becomes_orphaned(&walk))
-			walk.next--; /* to read its entry again */
-	}
+	while (walk.next < walk.count)
+		is_done &= reap_some(&walk, true, is_quiet);
 	registry_end(&walk);
 	return !walk.is_read ? STATUS_FAILED
-	       : is_left     ? STATUS_NOT_HAD
-	                     : EXIT_SUCCESS;
+	       : is_done     ? EXIT_SUCCESS
+	                     : STATUS_NOT_HAD;
+}
+
+/* A read of a process, or a file system, may hang; the run shall not. So a
+ * helper finishes the runs of WALK, or ends OWN, for BOUND at most. What is
+ * left may be the reason why fork(2) fails: then this process does it. */
+static void
+reap_in_helper(struct registry_walk *walk, struct lost_run *own, bool is_quiet)
+{
+	const pid_t helper = plain_fork();
+	siginfo_t info;
+
+	if (helper == 0) /* it ends with this process */
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (helper <= 0 && own != NULL)
+		end_all(own, 1);
+	while (helper <= 0 && walk->next < walk->count)
+		(void)reap_some(walk, false, is_quiet);
+	if (helper == 0)
+		_exit(0);
+	wait_or_kill(helper, duration_now() + BOUND);
+	(void)wait_peek(helper, WEXITED, &info); /* reaps it */
 }
 
 int
 reap_before_run(const char *registry, bool is_quiet)
 {
 	struct registry_walk walk = { .count = 0 };
-	pid_t helper = -1;
-	siginfo_t info;
 
 	registry_begin(&walk, registry);
 
 	const int result = walk.is_read ? 0 : -1;
 
-	/* A read of a process, or a file system, may hang; the run shall not.
-	 * What is left may be the reason why fork(2) fails. */
-	while (helper <= 0 && registry_next(&walk)) {
-		if (!walk.is_orphaned)
-			continue;
-		if (helper == -1)
-			helper = plain_fork();
-		if (helper == 0) /* it ends with this process */
-			(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		if (helper <= 0) /* in the helper, or without it */
-			(void)reap_entry(&walk, false, is_quiet);
+	while (registry_next(&walk) && !walk.is_orphaned)
+		;
+	if (walk.is_orphaned) {
+		walk.next--;
+		reap_in_helper(&walk, NULL, is_quiet);
 	}
-	if (helper == 0)
-		_exit(0);
 	registry_end(&walk);
-	wait_or_kill(helper, duration_now() + BOUND);
-	(void)wait_peek(helper, WEXITED, &info); /* reaps it */
 	return result;
+}
+
+void
+reap_own_run(const char *id, pid_t supervisor)
+{
+	struct registry_walk walk = { .count = 0 }; /* over nothing */
+	struct lost_run run;
+	const pid_t self = procfs_self();
+
+	(void)snprintf(walk.id, sizeof(walk.id), "%s", id);
+	/* In the /proc of another PID namespace, that PID is another's. */
+	if (self == getpid())
+		walk.entry.supervisor.pid = supervisor;
+	(void)procid_read(self, &walk.entry.front);
+	begin(&run, &walk);
+	reap_in_helper(&walk, &run, true);
+	free(run.line.text);
 }

@@ -397,11 +397,12 @@ find_state(struct registry_walk *walk, bool is_held)
 		(void)procfs_read(supervisor, "comm", name, sizeof(name));
 	walk->is_elsewhere = strcmp(entry->host, here) != 0;
 	walk->is_orphaned = !is_held && (!walk->is_elsewhere || is_before_boot);
-	walk->state = walk->is_orphaned                         ? "orphaned"
-	              : walk->is_elsewhere                      ? "elsewhere"
-	              : supervisor == 0                         ? "waiting"
-	              : strcmp(name, SUPERVISOR_NAME "\n") == 0 ? "running"
-	                                                        : "stopping";
+	walk->state = walk->is_orphaned                            ? "orphaned"
+	              : walk->is_elsewhere                         ? "elsewhere"
+	              : supervisor == 0                            ? "waiting"
+	              : strcmp(name, SUPERVISOR_NAME "\n") == 0    ? "running"
+	              : strcmp(name, SUPERVISOR_STOPPED "\n") == 0 ? "stopped"
+	                                                           : "stopping";
 }
 
 /* Reads walk->file, if that is a file of this user. Returns whether it was. */

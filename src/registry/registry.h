@@ -73,11 +73,6 @@ const char *entry_next_word(const char *word);
 /* Removes the entry of the run ID, if any. Returns 0, or -1 with errno. */
 int registry_remove(int directory_fd, const char *id);
 
-/* The names of a supervisor in /proc/PID/comm. The front keeps the name of its
- * program, so that "pkill wdrun" finds the front alone. */
-#define SUPERVISOR_NAME     "wd-supervisor"
-#define SUPERVISOR_STOPPING "wd-stopping" /* from the first stop on */
-
 /* --- the entry of this run ------------------------------------------------ */
 
 struct record {
@@ -161,8 +156,11 @@ int reap_all(const char *registry, bool is_quiet);
  * it has done. Returns 0, or -1 after a message: the registry is refused. */
 int reap_before_run(const char *registry, bool is_quiet);
 
-/* Finishes the orphaned run at WALK, and tells what was done; if IS_REQUESTED,
- * also why it stays on record. Returns 0 when it is off the record, also by
- * another wdrun, or cannot be taken now; else -1. */
-int reap_entry(const struct registry_walk *walk, bool is_requested,
-               bool is_quiet);
+/* Finishes the orphaned run at WALK, and tells what was done, or why it stays
+ * on record. Returns 0 when it is off the record, also by another wdrun, or
+ * cannot be taken now; else -1. Takes the entry from WALK. */
+int reap_entry(struct registry_walk *walk, bool is_quiet);
+
+/* In a front whose SUPERVISOR is dead and reaped: kills in the same way, for 10
+ * seconds at most, what is proven to be of the run ID, on record or not. */
+void reap_own_run(const char *id, pid_t supervisor);

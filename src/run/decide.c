@@ -5,7 +5,6 @@
 #include "run/run.h"
 
 #define STATUS_OF_TARGET (-1)
-#define ORPHANS_GRACE    (5 * SECOND)
 
 #define IN(state) (1U << (state))
 #define ALIVE     (IN(STATE_RUNNING) | IN(STATE_LINGERING))
@@ -67,7 +66,7 @@ const struct reason_row reasons[REASON_COUNT] = {
 	[REASON_GRACE_OVER] = { STATE_KILLING, STATUS_OF_TARGET, TELL_NAMES,
 	                        NULL, "processes are still alive",
 	                        " after a grace of ", TIME(kill_after) },
-	[REASON_THIRD_SIGNAL] = { STATE_KILLING, STATUS_OF_TARGET, TELL_LINE,
+	[REASON_THIRD_SIGNAL] = { STATE_KILLING, STATUS_OF_TARGET, TELL_NAMES,
 	                          .words = "a third terminating signal came" },
 	[REASON_FRONT_LOST] = { STATE_KILLING, STATUS_OF_TARGET, TELL_LINE,
 	                        "front-killed",
@@ -135,12 +134,12 @@ decide(const struct run *run, int64_t now)
 		return REASON_LAST_BOUND;
 	if (run->watchers.front_is_lost)
 		return REASON_FRONT_LOST;
-	if (run->cancels >= CANCELS_MAX && !is_alive)
+	if (run->facts->cancels >= CANCELS_MAX && !is_alive)
 		return REASON_THIRD_SIGNAL;
 	/* Before the clocks: a command that exits in time is not late. */
 	if (run->target->has_exited && run->state == STATE_RUNNING)
 		return REASON_TARGET_EXITED;
-	if (run->cancels > 0 && is_alive)
+	if (run->facts->cancels > 0 && is_alive)
 		return REASON_CANCELLED;
 	if (run->options.die_with_parent && run->parent_fd == -1 && is_alive)
 		return REASON_PARENT_LOST;
@@ -178,10 +177,11 @@ clocks_bound_stop(struct run *run, int64_t now)
 
 	if (*kill_at == NEVER)
 		*kill_at = duration_add(now, run->options.kill_after);
+	const int64_t bound = duration_add(now, run->options.orphans_grace);
+
 	/* timeout(1) without -k waits for its command, but only for that. */
-	if (run->options.is_timeout && run->target->has_exited &&
-	    *kill_at > now + ORPHANS_GRACE)
-		*kill_at = now + ORPHANS_GRACE;
+	if (run->target->has_exited && *kill_at > bound)
+		*kill_at = bound;
 }
 
 struct outcome
@@ -190,10 +190,9 @@ run_outcome(const struct run *run)
 	const struct options *const options = &run->options;
 	const struct outcome target = run->target->outcome;
 	const int status = reasons[run->facts->reason].status;
-	/* timeout(1) dies by SIGKILL where it needed that: 137, as in POSIX. */
 	const bool keeps_status =
 	    options->preserve_status ||
-	    (options->is_timeout && target.kind == OUTCOME_SIGNAL &&
+	    (options->tells_sigkill && target.kind == OUTCOME_SIGNAL &&
 	     target.value == SIGKILL);
 
 	if ((run->target->exited_by_itself || status == STATUS_OF_TARGET ||

@@ -11,27 +11,15 @@
 /* In a drain: how many bytes of other writers than the tree are carried on. */
 #define OUTSIDERS_MAX ((uint64_t)3 * 1024 * 1024)
 #define LAST_ROUNDS   16 /* of the pump, before a stop */
+#define JOB_CONTROL   (SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT))
 
-/* Has the supervisor, which is not reaped yet, look at the facts. */
+/* Has the supervisor look at the facts, while it is not reaped. */
 static void
 wake_supervisor(const struct run *run)
 {
-	if (kill(run->watchers.supervisor, SIGCHLD) == -1)
+	if (!run->watchers.supervisor_is_dead &&
+	    kill(run->watchers.supervisor, SIGCHLD) == -1)
 		(void)kill(run->watchers.supervisor, SIGCHLD); /* once more */
-}
-
-/* Has the supervisor obey ORDER, unless it is dead, or has hung for long. */
-static void
-send_order(const struct run *run, struct order order)
-{
-	struct facts *const facts = run->facts;
-
-	if (run->watchers.supervisor_is_dead ||
-	    facts->given - facts->taken == ORDERS_MAX)
-		return;
-	facts->orders[facts->given % ORDERS_MAX] = order;
-	facts->given++; /* comes last: the order is complete then */
-	wake_supervisor(run);
 }
 
 int64_t
@@ -59,11 +47,9 @@ bool
 front_pass_on(struct run *run, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
-	/* To the whole job, with the target, unless that is not started yet. An
-	 * inherited timer's SIGALRM is SI_KERNEL, too. */
-	const bool from_terminal =
-	    info->si_code == SI_KERNEL && run->facts->output.is_started &&
-	    (SIGNAL_BIT(signal) & SIGNALS_OF_TERMINAL) != 0;
+	const uint64_t bit = SIGNAL_BIT(signal);
+	const bool is_terminating = (bit & SIGNALS_TERMINATING) != 0;
+	struct facts *const facts = run->facts;
 
 	/* While the job was stopped, SIGWINCH went to the shell only. */
 	if (signal == SIGWINCH || signal == SIGCONT)
@@ -76,62 +62,117 @@ front_pass_on(struct run *run, const siginfo_t *info)
 	    signal_is_ignored(signal) ||
 	    info->si_pid == run->watchers.supervisor)
 		return false;
-	send_order(run, (struct order){ signal, from_terminal });
-	/* What the terminal sends to a job may be for the command alone. */
-	return (SIGNAL_BIT(signal) & SIGNALS_TERMINATING) != 0 &&
-	       !(from_terminal && run->target->shares_group &&
-	         !run->target->has_exited);
+
+	const bool is_key = order_is_key(run, info);
+	const bool is_of_terminal = info->si_code == SI_KERNEL;
+	/* Else: "read your configuration". */
+	const bool cancels =
+	    is_terminating && !run->options.passes_on &&
+	    (signal != SIGHUP || is_of_terminal || run->options.hup_cancels ||
+	     run->target->has_exited || facts->cancels > 0);
+
+	if (is_key && (bit & JOB_CONTROL) == 0 &&
+	    order_has_reached_target(run, signal))
+		return false;
+	/* A signal of another run's stop comes to the supervisor, too. */
+	if ((bit & JOB_CONTROL) == 0 && order_is_copy(facts, signal) &&
+	    !is_of_terminal && (is_terminating || facts->cancels > 0))
+		return false;
+	facts->cancels += cancels;
+	order_give(facts, signal, is_key);
+	wake_supervisor(run);
+	return cancels;
+}
+
+/* Stops this process by SIGNAL, which is blocked, until it is continued.
+ * Returns for how long. */
+static int64_t
+stop_self(int signal)
+{
+	const int64_t began = duration_now();
+
+	(void)kill(getpid(), signal);
+	signal_deliver(signal);
+	return duration_now() - began;
+}
+
+static volatile sig_atomic_t is_continued;
+
+static void
+note_continue(int signal)
+{
+	is_continued = signal;
+}
+
+/* No SIGCONT is lost here, by which the caller's shell or the supervisor wants
+ * this process to go on. A stop signal discards a SIGCONT that is blocked and
+ * pending: so we have a handler note each. The supervisor first clears the
+ * fact, and then sends its SIGCONT. So what comes before our stop signal is
+ * pending is seen by us; what comes later discards the stop signal, or ends the
+ * stop: prepare_signal(), kernel/signal.c. Returns whether it was stopped. */
+static bool
+stop_unless_continued(struct run *run, unsigned stop, int signal)
+{
+	struct facts *const facts = run->facts;
+	siginfo_t info;
+
+	if (is_continued == 0 && facts->stop == stop)
+		(void)kill(getpid(), signal);
+	if (is_continued == 0 && facts->stop == stop) {
+		signal_deliver(signal);
+		return true;
+	}
+	(void)signals_take(SIGNAL_BIT(signal), &info, 0);
+	return false;
 }
 
 int64_t
-front_suspend_job(struct run *run, unsigned suspends)
+front_stop(struct run *run, unsigned stop)
 {
-	const int stop = run->facts->suspend_signal;
-	const bool is_of_terminal = (SIGNAL_BIT(stop) & SIGNALS_OF_STOP) != 0;
-	const int signal = is_of_terminal ? stop : SIGTSTP;
-	const int64_t now = duration_now();
+	const int target_stop = (int)(stop % FRONT_STOP_STEP);
+	const bool is_key = (SIGNAL_BIT(target_stop) & SIGNALS_OF_STOP) != 0;
+	const int by = is_key ? target_stop : SIGTSTP;
+	const int64_t began = duration_now();
 	siginfo_t info;
 
-	/* Before the kill(2) below: that would merge with the terminal's
-	 * signal, which pauses the clocks, and would discard a SIGCONT. */
-	while (signals_take(SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT), &info, 0) >
-	       0)
+	/* They would merge with our own stop signal, and stop the clocks. */
+	while (signals_take(SIGNALS_OF_STOP, &info, 0) > 0)
 		(void)front_pass_on(run, &info);
-
 	/* An editor that was just stopped has written to restore the screen:
 	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
-		(void)front_carry(run, now);
+		(void)front_carry(run, began);
 	terminal_give_back(&run->output.terminal, false);
-	if (run->output.terminal.is_keyboard && stop == SIGTSTP &&
-	    run->callers_group > 1)
+
+	run->facts->front_stops = true;
+	is_continued = 0;
+	(void)signal(SIGCONT, note_continue);
+	(void)signals_mask(SIG_UNBLOCK, SIGNAL_BIT(SIGCONT), NULL);
+	if (run->output.terminal.is_keyboard && target_stop == SIGTSTP &&
+	    run->callers_group > 1 && is_continued == 0)
 		(void)kill(-run->callers_group, SIGTSTP);
-	/* The stop signal, which is blocked, discards a SIGCONT that is
-	 * pending, and a later SIGCONT discards the stop signal (not in
-	 * signal(7), but in the kernel's prepare_signal()). So a SIGCONT of the
-	 * supervisor is either still to come, or its reason is seen here. */
-	(void)kill(getpid(), signal);
 
-	const bool goes_on = run->facts->suspends != suspends;
+	const bool was_stopped = stop_unless_continued(run, stop, by);
 
-	if (goes_on)
-		(void)signals_take(SIGNALS_OF_STOP, &info, 0);
-	else
-		signal_deliver(signal);
+	run->facts->front_stops = false;
+	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
+	(void)signal(SIGCONT, SIG_DFL);
 
-	const int64_t stopped = duration_now() - now;
+	const int64_t stopped = duration_now() - began;
 
 	/* In the front, --timeout only bounds the drain now. */
 	run->options.timeout = duration_add(run->options.timeout, stopped);
 	run->output.quiet_since = duration_now();
+	output_copy_size(&run->output);
 	terminal_take(&run->output.terminal);
-	/* The SIGCONT that ended the stop is pending, and will be passed on. If
-	 * there is none, the kernel has ignored the stop, as it does in an
-	 * orphaned process group: then the tree has to be continued as well. A
-	 * SIGSTOP of the target, though, is for its sender to undo. */
-	if (!goes_on && is_of_terminal &&
-	    (SIGNAL_BIT(SIGCONT) & signals_pending()) == 0)
-		send_order(run, (struct order){ SIGCONT, false });
+	/* Where no SIGCONT has come, the kernel has ignored the stop, as it
+	 * does in an orphaned process group: then the tree has to go on, too.
+	 * But a SIGSTOP of the target is for its sender to undo. */
+	if (run->facts->stop == stop &&
+	    (is_continued != 0 || (was_stopped && is_key))) {
+		order_give(run->facts, SIGCONT, false);
+		wake_supervisor(run);
+	}
 	return stopped;
 }
 
@@ -154,21 +195,21 @@ leave_behind(struct run *run)
 	_exit(0);
 }
 
-/* Takes the signals of a drain, and counts those that cancel the run. */
-static void
+/* Takes the signals of a drain. Returns for how long they have stopped it. */
+static int64_t
 take_signals(struct run *run)
 {
 	siginfo_t info;
+	int64_t stopped = 0;
 	int signal;
 
 	while ((signal = signals_take(SIGNALS_ALL, &info, 0)) > 0) {
-		run->cancels += front_pass_on(run, &info);
+		(void)front_pass_on(run, &info);
 		/* Ctrl-Z at "wdrun -i 9 seq 99999 | less" stops the job. */
-		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
-			(void)kill(getpid(), signal);
-			signal_deliver(signal);
-		}
+		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0)
+			stopped += stop_self(signal);
 	}
+	return stopped;
 }
 
 /* Until when readers may take the rest of the output: as long as --timeout
@@ -178,10 +219,10 @@ static int64_t
 end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
 	const enum reason stop = run->facts->reason;
-	const bool is_bounded = run->watchers.has_taken_over ||
-	                        run->cancels > 0 || stop == REASON_CANCELLED ||
-	                        stop == REASON_PARENT_LOST ||
-	                        stop == REASON_TIMEOUT;
+	const bool is_bounded =
+	    run->watchers.has_taken_over || run->facts->cancels > 0 ||
+	    stop == REASON_CANCELLED || stop == REASON_PARENT_LOST ||
+	    stop == REASON_TIMEOUT;
 	const int64_t timeout =
 	    duration_add(run->facts->output.started, run->options.timeout);
 	const int64_t end = duration_add(began, run->options.kill_after);
@@ -196,7 +237,7 @@ void
 front_drain(struct run *run)
 {
 	struct output *const output = &run->output;
-	const int64_t began = duration_now();
+	int64_t began = duration_now();
 	const uint64_t start = output->facts->relayed;
 	uint64_t relayed = start;
 	int64_t taken = began;
@@ -208,7 +249,7 @@ front_drain(struct run *run)
 		leave_behind(run);
 		return;
 	}
-	while (!output_is_empty(output) && run->cancels < CANCELS_MAX) {
+	while (!output_is_empty(output) && run->facts->cancels < CANCELS_MAX) {
 		const int64_t end = end_of_drain(run, began, taken);
 
 		if (duration_now() >= end)
@@ -217,7 +258,14 @@ front_drain(struct run *run)
 		if (output->facts->relayed - start > OUTSIDERS_MAX)
 			return;
 		(void)output_pump(output, run->watchers.signal_fd, end);
-		take_signals(run);
+
+		const int64_t stopped = take_signals(run);
+
+		/* Its clocks stand still in a stop. */
+		began += stopped;
+		taken += stopped;
+		run->options.timeout =
+		    duration_add(run->options.timeout, stopped);
 		if (output->facts->relayed != relayed)
 			taken = duration_now();
 		relayed = output->facts->relayed;

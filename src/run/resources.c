@@ -126,6 +126,7 @@ resources_release(struct run *run)
 	 * before execve(2), and the supervisor is COMMAND's parent. */
 	const pid_t watchers[2] = { run->watchers.front,
 		                    run->watchers.supervisor };
+	static const pid_t nobody[2];
 
 	if (run->facts->is_released)
 		return;
@@ -150,7 +151,9 @@ resources_release(struct run *run)
 	for (size_t i = 0; i < run->options.locks.count; i++) {
 		struct lock *const lock = &run->locks[i];
 
-		if (lock_release(lock, watchers) == -1)
+		/* Of a run with processes left, the file stays, too. */
+		if (lock_release(lock,
+		                 nobody_is_left(run) ? watchers : nobody) == -1)
 			message("--lock: cannot remove '%s': %s", lock->path,
 			        strerror(errno));
 	}

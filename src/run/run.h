@@ -18,7 +18,7 @@
 #include "watchdog.h"
 
 #define LOOK_BOUND      (SECOND / 2) /* the first signal waits for it */
-#define ORDERS_MAX      8192 /* that wait: a power of 2, as the counters wrap */
+#define FRONT_STOP_STEP 256          /* from one number of a stop to the next */
 #define READER_PATIENCE (2 * SECOND) /* with one that takes nothing */
 
 #define INTERPRETER_SIZE 100
@@ -49,6 +49,7 @@ struct target {
 	uint64_t early_signals; /* that were pending before the first fork */
 	struct outcome outcome; /* unknown until it has exited */
 	bool exited_by_itself;  /* before wdrun began to end the run */
+	unsigned ended_ms;      /* when, as in counted_ms; 0: it has not */
 	bool dumped_core;
 	atomic_int has_exited; /* set last, before it is reaped: the rest is
 	                        * valid then, and PID may be another's */
@@ -63,9 +64,11 @@ struct facts {
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
 	enum reason reason;                /* the first to end the tree */
-	atomic_uint suspends; /* of the job, and its resumptions; odd: the
-	                       * front is to stop, by SUSPEND_SIGNAL */
-	int suspend_signal;
+	/* Written by the supervisor: the front is to stop, by the signal in the
+	 * lowest byte, as the target has. Each stop has another number; 0: the
+	 * front is to go on. */
+	atomic_uint stop;
+	atomic_int front_stops; /* it is stopped, or about to be: front.c */
 	atomic_int has_outcome; /* of the supervisor */
 	bool tree_is_empty;     /* before the target's fork, too */
 	int64_t started_at;     /* wdrun, since the epoch */
@@ -80,19 +83,19 @@ struct facts {
 	int64_t cpu;      /* of the tree: wait_usage() */
 	long memory;
 	struct output_facts output;
-	atomic_int is_complete;   /* the text of --until was written */
-	atomic_int is_silent;     /* --idle-timeout is over: reset when seen */
-	atomic_uint given, taken; /* orders: front.c, supervisor.c */
+	atomic_int is_complete; /* the text of --until was written */
+	atomic_int is_silent;   /* --idle-timeout is over: reset when seen */
+	/* Signals that the supervisor has to obey, 1 to 32, 33 to 64: those
+	 * that the target's job has had [1], and the others [0]: orders.c. */
+	atomic_uint orders[2][2];
+	atomic_uint cancels;        /* terminating signals for the run */
+	atomic_uint counted_ms[65]; /* when a signal was counted; 0: never */
 	atomic_int is_looking;    /* the supervisor, before the first signal */
 	atomic_int has_signalled; /* the front, as that look hangs */
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
 	struct look first_look; /* that of the first stop, for the report */
-	struct order {
-		int signal;         /* that has come to the front */
-		bool from_terminal; /* which has sent it to the job */
-	} orders[ORDERS_MAX];       /* order N is in [N % ORDERS_MAX] */
 };
 
 struct watchers {
@@ -101,7 +104,7 @@ struct watchers {
 	bool front_is_lost;      /* dead: in the supervisor */
 	bool supervisor_is_dead; /* and reaped: in the front */
 	bool has_taken_over;     /* the front, from a killed supervisor */
-	bool has_older_children; /* the front, from before wdrun's exec */
+	bool had_children;       /* the front, from before wdrun's exec */
 	int signal_fd; /* to be polled beside other descriptors; else -1 */
 };
 
@@ -115,7 +118,9 @@ struct report {
 };
 
 struct run {
-	struct options options;   /* cli/options.c */
+	struct options options; /* cli/options.c */
+	char *words;            /* all of argv, as /proc/PID/cmdline shows */
+	size_t words_size;
 	enum state state;         /* watchdog.c */
 	int64_t due[CLOCK_COUNT]; /* duration_now(), or NEVER */
 	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
@@ -125,14 +130,13 @@ struct run {
 	pid_t callers_group;
 	int parent_fd;     /* with --die-with-parent: a pidfd of the
 	                    * caller; -1: the caller is dead */
-	int cancels;       /* terminating signals for the run; in the front,
-	                    * less those that may be for the command alone */
-	int cancel_signal; /* the latest of them: supervisor.c */
-	/* Job control: supervisor.c. */
-	int terminal_suspend; /* the signal by which a terminal has suspended
-	                       * the job; 0: no terminal has */
-	bool is_asked_to_suspend; /* the front has passed on such a signal */
-	bool target_is_suspended;
+	int cancel_signal; /* the last terminating signal: supervisor.c */
+	/* Job control, supervisor.c: by which signal the target is stopped, or
+	 * 0; and which stop signal has come to the front since it was last
+	 * continued, or 0: SIGTSTP, if that was one. */
+	int target_stop;
+	int stop_order;
+	unsigned stops;    /* so many numbers of facts.stop were given */
 	int64_t next_look; /* for orphans, at the earliest: supervisor.c */
 	struct tree tree;  /* proc/tree.c */
 	bool is_silent;    /* for too long: supervisor.c */
@@ -192,6 +196,35 @@ bool nobody_is_left(const struct run *run);
 /* How wdrun is to end, RUN being done. */
 struct outcome run_outcome(const struct run *run);
 
+/* --- orders.c -------------------------------------------------------------
+ *
+ * A signal that comes to a watcher is dropped there; or is an order, which the
+ * supervisor obeys. As in the kernel, equal signals merge while they wait. */
+
+/* Whether the same signal was counted, or has reached the target's job, so
+ * recently that this one is a copy of it. If not, counts this one. */
+bool order_is_copy(struct facts *facts, int signal);
+
+/* Adds SIGNAL, IS_KEY for the whole job, to the orders. Takes all of a kind. */
+void order_give(struct facts *facts, int signal, bool is_key);
+uint64_t order_take(struct facts *facts, bool is_key);
+
+/* Whether the sender is a watcher of another run. */
+bool order_is_of_watcher(const siginfo_t *info);
+
+/* In the front: whether the signal of INFO was for all of the caller's job, of
+ * which the target is a part: from the terminal, from a process of the tree, as
+ * by "kill 0", or from the front of another run of the job that passes on a key
+ * of its terminal. */
+bool order_is_key(const struct run *run, const siginfo_t *info);
+
+/* Whether SIGNAL, a key, has reached the target in the job; also where that has
+ * just ended. If so, what comes soon after it is a copy. */
+bool order_has_reached_target(const struct run *run, int signal);
+
+/* Whether the target is alive, and in the process group of the caller's job. */
+bool target_is_in_job(const struct run *run);
+
 /* --- front.c -------------------------------------------------------------- */
 
 /* Carries output and keys until UNTIL, or until a signal comes, and has the
@@ -199,14 +232,15 @@ struct outcome run_outcome(const struct run *run);
  * be waited for: where nothing is carried, until UNTIL. */
 int64_t front_carry(struct run *run, int64_t until);
 
-/* Has the supervisor know of the signal of INFO, and follows a change of the
- * terminal. Returns whether the signal cancels the run. */
+/* Gives the supervisor the order of the signal of INFO, if it is one, and
+ * follows a change of the terminal. Returns whether the signal is counted as a
+ * cancel. */
 bool front_pass_on(struct run *run, const siginfo_t *info);
 
-/* Stops this process, as the command was stopped, unless the facts no longer
- * count SUSPENDS; and with a terminal of the command's own, the rest of the job
- * too, which Ctrl-Z would have reached. Returns for how long it was stopped. */
-int64_t front_suspend_job(struct run *run, unsigned suspends);
+/* Stops this process, as the command was stopped, while STOP is what the facts
+ * say; and with a terminal of the command's own, the rest of the job too, which
+ * Ctrl-Z would have reached. Returns for how long it was stopped. */
+int64_t front_stop(struct run *run, unsigned stop);
 
 /* Delivers what dead processes have written, as far as readers take it in time.
  * Leaves a process behind for survivors that are let go. */
@@ -305,5 +339,5 @@ void tell_signal(const struct run *run, int signal);
 /* If a heartbeat is due at NOW: tells that a silent command is running. */
 void tell_heartbeat(struct run *run, int64_t now);
 
-/* For --verbose: prints how the run ended. */
+/* Prints how the run ended: for --verbose, or as timeout(1) does. */
 void tell_end(const struct run *run);

@@ -4,6 +4,8 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fds.h"
@@ -12,13 +14,16 @@
 
 #define ORPHANS_DELAY    (10 * MILLISECOND) /* for more deaths */
 #define ORPHANS_INTERVAL (250 * MILLISECOND)
-#define ORDERS_AT_ONCE   8
 
 int
 supervisor_start(struct run *run)
 {
 	run->watchers.supervisor = getpid();
 	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
+	/* Whoever looks for the command's words, as pkill -f, meets the front
+	 * alone. The last byte stays 0: get_mm_cmdline(), fs/proc/base.c. */
+	memset(run->words, 0, run->words_size);
+	(void)snprintf(run->words, run->words_size, SUPERVISOR_NAME);
 	/* The front's death wakes this process, also from a stop. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	if (!supervisor_has_front(run)) /* already: no signal comes */
@@ -49,58 +54,57 @@ supervisor_signal_front(const struct run *run, int signal)
 		(void)kill(run->watchers.front, signal);
 }
 
-/* Whether a signal of the terminal to the caller's job reaches the target: the
- * target is alive, and in the caller's process group. */
-static bool
-has_target(const struct run *run)
-{
-	return run->target->shares_group && !run->target->has_exited &&
-	       getpgid(run->target->pid) == run->callers_group;
-}
-
 /* --- job control ---------------------------------------------------------- */
 
-/* Has clocks and front stand still with the target, which SIGNAL has stopped,
- * so that the caller's shell sees its job stop; also after the target's exit.
- * At a terminal, any stop of the target stops the front: the target may have
- * given the terminal to another process group, as an interactive shell does,
- * and only the caller's shell, which waits for the front, can take it back. But
- * only a terminal's stop pauses the clocks: if the target stops itself, its
- * children may run on. */
+/* Has the front stop as the target has, IS_NEW, or go on; so that the caller's
+ * shell sees its job stop, by the same signal. In a job of a terminal any stop
+ * does so: the target may have given the terminal to another process group, as
+ * an interactive shell does, and only the caller's shell, which waits for the
+ * front, can take it back. Without a terminal one that has come to the front.
+ * Clocks stand still only where that began with SIGTSTP: a command that stops
+ * itself otherwise, or wants a terminal that it does not get, hangs. */
 static void
-suspend_with_target(struct run *run, int signal, int64_t now)
+follow_stop(struct run *run, bool is_new, int64_t now)
 {
-	if (run->terminal_suspend != 0 && run->state < STATE_STOPPING &&
-	    run->paused_at == NEVER)
-		run->paused_at = now;
-	if (run->facts->suspends % 2 != 0 || getppid() != run->watchers.front ||
-	    (!run->target->shares_group && !run->output.terminal.is_keyboard &&
-	     !run->is_asked_to_suspend))
-		return;
-	run->facts->suspend_signal =
-	    run->terminal_suspend != 0 ? run->terminal_suspend : signal;
-	run->facts->suspends++;
-	supervisor_signal_front(run, SIGCHLD);
-}
+	struct facts *const facts = run->facts;
+	const int stop =
+	    run->target->has_exited ? run->stop_order : run->target_stop;
+	const bool has_terminal =
+	    run->target->shares_group || run->output.terminal.is_keyboard;
+	const bool is_alive = run->state < STATE_STOPPING;
 
-/* The target goes on, or is dead: clocks and front go on as well. */
-static void
-resume_with_target(struct run *run, int64_t now)
-{
-	clocks_resume(run, now);
-	run->terminal_suspend = 0;
-	run->is_asked_to_suspend = false;
-	if (run->facts->suspends % 2 == 0)
+	if (stop == 0 || !is_alive ||
+	    (run->stop_order != SIGTSTP && (stop != SIGTSTP || !has_terminal)))
+		clocks_resume(run, now);
+	else if (run->paused_at == NEVER)
+		run->paused_at = now;
+
+	const bool is_stop = stop != 0 && supervisor_has_front(run) &&
+	                     (has_terminal || run->stop_order != 0);
+
+	if (is_stop == (facts->stop != 0) && !(is_stop && is_new))
 		return;
-	run->facts->suspends++;
-	supervisor_signal_front(run, SIGCONT);
+	if (is_alive)
+		(void)prctl(PR_SET_NAME,
+		            is_stop ? SUPERVISOR_STOPPED : SUPERVISOR_NAME, 0,
+		            0, 0);
+	if (is_stop) {
+		run->stops++;
+		facts->stop = run->stops * FRONT_STOP_STEP + (unsigned)stop;
+		supervisor_signal_front(run, SIGCHLD);
+	} else {
+		facts->stop = 0; /* first: see stop_unless_continued() */
+		if (facts->front_stops)
+			supervisor_signal_front(run, SIGCONT);
+	}
 }
 
 void
 supervisor_tell_outcome(struct run *run)
 {
 	run->facts->has_outcome = true;
-	resume_with_target(run, duration_now());
+	run->target_stop = run->stop_order = 0;
+	follow_stop(run, false, duration_now());
 	if (!run->facts->is_released) /* which may hang */
 		supervisor_signal_front(run, SIGCHLD);
 }
@@ -113,48 +117,56 @@ supervisor_follow_target(struct run *run, int64_t now)
 	while (!run->target->has_exited && run->state < STATE_KILLING &&
 	       wait_peek(run->target->pid, WSTOPPED | WCONTINUED, &info) ==
 	           run->target->pid) {
-		run->target_is_suspended = info.si_code != CLD_CONTINUED;
-		/* On a terminal of its own, Ctrl-Z does that. */
-		if (info.si_status == SIGTSTP &&
+		const bool is_stopped = info.si_code != CLD_CONTINUED;
+
+		/* Ctrl-Z, on a terminal of its own or not. */
+		if (is_stopped && info.si_status == SIGTSTP &&
 		    run->output.terminal.is_keyboard)
-			run->terminal_suspend = SIGTSTP;
-		if (run->target_is_suspended)
-			suspend_with_target(run, info.si_status, now);
-		else
-			resume_with_target(run, now);
+			run->stop_order = SIGTSTP;
+		if (!is_stopped && run->target_stop != 0)
+			run->stop_order = 0;
+		run->target_stop = is_stopped ? info.si_status : 0;
+		follow_stop(run, is_stopped, now);
 	}
 }
 
 static void
-suspend(struct run *run, int signal, bool from_terminal, int64_t now)
+obey_stop(struct run *run, int signal, bool is_key, int64_t now)
 {
+	const bool is_in_job = target_is_in_job(run);
+	const bool shares_group = run->target->shares_group;
+
 	if (run->state >= STATE_STOPPING)
 		return;
-	run->is_asked_to_suspend = true;
-	if (from_terminal)
-		run->terminal_suspend = signal;
+	/* A SIGCONT that was before this one is not taken for a later one. */
+	supervisor_follow_target(run, now);
+	if (run->stop_order != SIGTSTP)
+		run->stop_order = signal;
 	/* A group that the target made in the caller's session is orphaned, as
 	 * the supervisor is in another one: the kernel ignores a terminal's
 	 * stop signals for it (setpgid(2)). So it gets SIGSTOP. */
-	if (!from_terminal || !has_target(run))
+	if (!is_key || (!is_in_job && run->tree.group != run->callers_group))
 		tree_signal_target(&run->tree,
-		                   from_terminal && run->target->shares_group
-		                       ? SIGSTOP
-		                       : signal);
-	if (run->target->has_exited || run->target_is_suspended)
-		suspend_with_target(run, signal, now);
+		                   is_key && shares_group ? SIGSTOP : signal);
+	follow_stop(run, false, now);
 }
 
+/* The caller's shell has mostly continued the whole job. What it could not
+ * reach, or what a stop was passed on to, is continued here. */
 static void
-resume(struct run *run, int64_t now)
+obey_continue(struct run *run, int64_t now)
 {
-	/* The caller's shell has mostly continued the whole group; but a stop
-	 * that was passed on may not have taken effect yet. */
 	supervisor_follow_target(run, now);
-	if (run->target_is_suspended || !has_target(run) ||
-	    (run->is_asked_to_suspend && run->terminal_suspend == 0))
+	if (run->target_stop != 0 || !target_is_in_job(run) ||
+	    run->stop_order != 0) {
 		tree_signal_target(&run->tree, SIGCONT);
-	resume_with_target(run, now);
+		if (run->target->shares_group)
+			tree_signal_members(&run->tree, run->callers_group,
+			                    SIGCONT);
+	}
+	run->stop_order = 0;
+	supervisor_follow_target(run, now);
+	follow_stop(run, false, now);
 }
 
 /* --- other signals -------------------------------------------------------- */
@@ -162,39 +174,60 @@ resume(struct run *run, int64_t now)
 static void
 cancel(struct run *run, int signal)
 {
-	/* timeout(1) without -k only passes a signal on. */
-	const bool is_passed_on =
-	    run->options.is_timeout && run->options.kill_after == NEVER;
-
 	run->cancel_signal = signal;
-	if (!is_passed_on) {
-		run->cancels++;
-		/* The stop that now begins sends the signal itself. */
-		if (run->state != STATE_STOPPING)
-			return;
-	}
+	/* The stop that now begins sends the signal itself. */
+	if (run->facts->cancels > 0 && run->state != STATE_STOPPING)
+		return;
 	tell_signal(run, signal);
 	(void)tree_signal(&run->tree, signal, run->due[CLOCK_KILL]);
 }
 
 static void
-obey(struct run *run, struct order told, int64_t now)
+obey(struct run *run, int signal, bool is_key, int64_t now)
 {
+	const uint64_t bit = SIGNAL_BIT(signal);
+
 	/* As if the time were over: POSIX.1-2024, ASYNCHRONOUS EVENTS. */
-	if (told.signal == SIGALRM && run->options.is_timeout)
+	if (signal == SIGALRM && run->options.alarm_is_timeout)
 		run->due[CLOCK_TIMEOUT] = now;
-	else if ((SIGNAL_BIT(told.signal) & SIGNALS_OF_STOP) != 0)
-		suspend(run, told.signal, told.from_terminal, now);
-	else if (told.signal == SIGCONT)
-		resume(run, now);
-	/* A hang-up is told to the leader of the session, which may be the
-	 * front, and to the foreground group only when that leader dies. */
-	else if (told.from_terminal && told.signal != SIGHUP && has_target(run))
-		return; /* the terminal has signalled the target too */
-	else if ((SIGNAL_BIT(told.signal) & SIGNALS_TERMINATING) != 0)
-		cancel(run, told.signal);
+	else if ((bit & SIGNALS_OF_STOP) != 0)
+		obey_stop(run, signal, is_key, now);
+	else if (signal == SIGCONT)
+		obey_continue(run, now);
+	else if ((bit & SIGNALS_TERMINATING) != 0)
+		cancel(run, signal);
 	else
-		tree_signal_target(&run->tree, told.signal);
+		tree_signal_target(&run->tree, signal);
+}
+
+/* A signal that came to this process and not to the front: HUP, INT, QUIT and
+ * TERM count as there, from the watcher of an outer run any signal: it is the
+ * first one of a stop, and ends this run, too. */
+static void
+take_own_signal(struct run *run, const siginfo_t *info)
+{
+	const int signal = info->si_signo;
+	const uint64_t bit = SIGNAL_BIT(signal);
+	struct facts *const facts = run->facts;
+
+	if (info->si_code > 0 || info->si_pid == run->watchers.front ||
+	    info->si_pid == getpid() || signal == SIGCHLD || signal == SIGCONT)
+		return;
+
+	const bool is_outer = order_is_of_watcher(info);
+
+	if (!is_outer &&
+	    ((bit & SIGNALS_TERMINATING) == 0 || signal_is_ignored(signal)))
+		return;
+
+	const bool is_copy = order_is_copy(facts, signal);
+
+	if (is_copy && (!is_outer || run->options.passes_on ||
+	                facts->cancels > 0))
+		return;
+	run->tree.group_has_signal |= is_copy; /* the front has passed it on */
+	facts->cancels += !run->options.passes_on;
+	cancel(run, signal);
 }
 
 bool
@@ -212,10 +245,14 @@ take_orders(struct run *run, int64_t now)
 {
 	struct facts *const facts = run->facts;
 
-	/* Each may take a reading of the tree, and clocks may be due. */
-	for (int i = 0; i < ORDERS_AT_ONCE && facts->taken != facts->given;
-	     i++, facts->taken++)
-		obey(run, facts->orders[facts->taken % ORDERS_MAX], now);
+	for (int is_key = 0; is_key <= 1; is_key++) {
+		uint64_t orders = order_take(facts, is_key);
+
+		for (int signal = 1; orders != 0; signal++, orders >>= 1) {
+			if ((orders & 1) != 0)
+				obey(run, signal, is_key, now);
+		}
+	}
 	if (facts->is_complete && run->due[CLOCK_UNTIL] == NEVER)
 		run->due[CLOCK_UNTIL] =
 		    duration_add(now, run->options.until_grace);
@@ -231,17 +268,18 @@ supervisor_wait(struct run *run, int64_t until)
 	struct pollfd fds[] = { { run->watchers.signal_fd, POLLIN, 0 },
 		                { run->parent_fd, POLLIN, 0 } };
 	siginfo_t info;
-	int64_t wait =
-	    run->facts->taken != run->facts->given ? 0 : until - duration_now();
+	int64_t wait = until - duration_now();
 
 	if (run->parent_fd != -1) {
 		(void)fds_poll(fds, 2, wait, NULL);
 		wait = 0;
 	}
-	/* Signals only wake this process up. Others may send them for ever. */
+	/* Others may send signals for ever. */
 	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info, wait) > 0;
-	     i++)
+	     i++) {
+		take_own_signal(run, &info);
 		wait = 0;
+	}
 
 	const int64_t now = duration_now();
 
@@ -274,13 +312,20 @@ supervisor_reap(struct run *run, int64_t now)
 	    (struct outcome){ end.si_code == CLD_EXITED ? OUTCOME_EXIT
 		                                        : OUTCOME_SIGNAL,
 		              end.si_status };
+	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
+	run->tree.group = getpgid(run->tree.target);
 	target->has_exited = true;
+	/* A SIGHUP that was passed on has ended it: that was a cancel. */
+	if (run->cancel_signal == SIGHUP && end.si_status == SIGHUP &&
+	    end.si_code != CLD_EXITED && !run->options.passes_on)
+		run->facts->cancels++;
 	/* Others may wait until its PID is gone. Without /proc, its group is
 	 * all that can be signalled, and needs the PID. */
 	if (procfs_self() == getpid())
 		run->tree.target = 0;
 	tree_reap(&run->tree);
-	resume_with_target(run, now);
+	run->target_stop = run->stop_order = 0;
+	follow_stop(run, false, now);
 	output_note_exit(&run->output);
 	if (run->state == STATE_STOPPING)
 		clocks_bound_stop(run, now);

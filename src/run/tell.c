@@ -34,6 +34,8 @@ tell_look(struct run *run, enum reason why)
 	if (reasons[why].telling != TELL_TREE)
 		return run->tree.count;
 	look->tells_holders = run->target->exited_by_itself;
+	look->target = run->target->pid;
+	look->stop_signal = run->target_stop;
 	run->facts->is_looking = true;
 	supervisor_signal_front(run, SIGCHLD);
 	look_take(look, until);
@@ -95,9 +97,12 @@ print(const struct run *run, enum reason why, size_t count)
 		strbuf_addf(&lines, "%s%s", row->preposition,
 		            duration_format(time, text));
 	}
-	strbuf_addf(&lines, next == STATE_STOPPING  ? ", stopping "
-	                    : next == STATE_KILLING ? ", killing "
-	                                            : "could not kill ");
+	strbuf_addf(&lines,
+	            next == STATE_STOPPING  ? ", stopping "
+	            : next == STATE_KILLING ? ", killing "
+	            : run->watchers.has_taken_over && run->watchers.had_children
+	                ? "left what may be of the run: "
+	                : "could not kill ");
 	add_count(&lines, run, why, count);
 	if (next == STATE_STOPPING)
 		strbuf_addf(&lines, " with %s",
@@ -168,7 +173,7 @@ tell_heartbeat(struct run *run, int64_t now)
 	strbuf_addf(&line, "%.*s: %s elapsed", SHOWN_MAX,
 	            options->name != NULL ? options->name : options->command[0],
 	            format_seconds(now - run->facts->output.started, time));
-	if (end != NEVER)
+	if (end != NEVER && end > now)
 		strbuf_addf(&line, ", %s left",
 		            format_seconds(end - now, time));
 	tree_read(&run->tree, NEVER);
@@ -190,6 +195,8 @@ tell_end(const struct run *run)
 	char elapsed[DURATION_TEXT_SIZE];
 	char cpu[DURATION_TEXT_SIZE];
 
+	if (run->options.is_timeout && run->target->dumped_core)
+		message("the monitored command dumped core");
 	if (!run->options.verbose || run->options.is_timeout ||
 	    facts->output.started == 0 || facts->ended == 0)
 		return;

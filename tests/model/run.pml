@@ -7,22 +7,29 @@
  * and SIGCONT a pending stop signal, and SIGCONT continues although it is
  * blocked: prepare_signal(). SIGCHLD is one bit: it may stand for many.
  * Pending signals stay readable. A dead parent has sent its PDEATHSIG.
+ *
+ * It asserts: no front stays stopped beside a tree that runs, none runs for ever
+ * beside one that is stopped, no order is left, and no lock outlives its run.
  */
 #define STOPS 2 /* Ctrl-Z, and suspends and continues from elsewhere */
 
-mtype = { TSTP, CONT, TERM,                    /* struct order */
-	  RUNS, HALTED, DEAD };                /* the tree */
+mtype = { RUNS, HALTED, DEAD };    /* the tree */
 
-chan orders = [6] of { mtype }; /* front -> supervisor: in the facts */
+bool o_tstp, o_cont, o_term;    /* front -> supervisor: facts.orders */
 bool woken;                     /* SIGCHLD or SIGCONT of the front, pending in the supervisor */
 bool front_is_lost;
-byte suspends;                     /* supervisor -> front: in the facts */
+byte stop, stops;               /* supervisor -> front: facts.stop; 0: go on */
+bool front_stops;               /* front -> supervisor */
+bool handles, continued;        /* the front has a handler of SIGCONT, which has run */
 bool has_stop, has_outcome;     /* as well */
 
 bool shares;                    /* target.shares_group */
 mtype tree = RUNS;
 bool tree_news;                 /* SIGCHLD in the supervisor, about the target */
-bool was_continued;             /* CLD_CONTINUED is to be waited for */
+bool was_halted, was_continued; /* CLD_STOPPED, CLD_CONTINUED are to be waited for */
+bool ended;                     /* the target is reaped: TREE is its survivors */
+bool target_stop, stop_order;   /* in the supervisor */
+bool owed;                      /* the last that came to the front is SIGCONT */
 bool chld, cont, tstp, term;    /* pending in the front */
 bool cont_is_own;               /* CONT is the supervisor's: si_pid */
 bool halted;                    /* the front is stopped */
@@ -33,17 +40,29 @@ byte killed;
 
 #define FRONT_RUNS (!halted && !front_is_dead)
 
-inline send_cont_to_front() { atomic { tstp = false; halted = false; if :: !cont -> cont_is_own = false :: else fi; cont = !front_is_dead } }
-inline signal_cont()        { atomic { if :: !supervisor_is_dead -> tstp = false; halted = false; if :: !cont -> cont_is_own = true :: else fi; cont = !front_is_dead :: else fi } }
-inline continue_front()     { if :: suspends % 2 == 1 && !supervisor_is_dead -> suspends++; signal_cont() :: else fi }
-inline pass_cont()          { cont = false; if :: !cont_is_own -> order(CONT) :: else fi }
+inline take_cont(own)       { if :: handles -> continued = true :: else -> if :: !cont -> cont_is_own = own :: else -> cont_is_own = cont_is_own && own fi; cont = true fi }
+inline send_cont_to_front() { atomic { if :: !front_is_dead -> owed = true; tstp = false; halted = false; take_cont(false) :: else fi } }
+inline signal_cont()        { atomic { if :: !supervisor_is_dead && !front_is_dead -> tstp = false; halted = false; take_cont(true) :: else fi } }
+inline signal_chld()        { atomic { if :: !supervisor_is_dead -> chld = true :: else fi } }
 inline send_tstp_to_front() { atomic { cont = false; tstp = true } }
-inline halt_tree()          { atomic { if :: tree == RUNS -> tree = HALTED; tree_news = true :: else fi } }
-inline continue_tree()      { atomic { if :: tree == HALTED -> tree = RUNS; was_continued = true; tree_news = true :: else fi } }
+inline halt_tree()          { atomic { if :: tree == RUNS -> tree = HALTED; was_halted = !ended; was_continued = false; tree_news = true :: else fi } }
+inline continue_tree()      { atomic { if :: tree == HALTED -> tree = RUNS; was_continued = !ended; was_halted = false; tree_news = true :: else fi } }
 inline kill_tree()          { atomic { tree = DEAD; tree_news = true } }
-inline order(o) {                                      /* send_order; the front may die between */
-	if :: nfull(orders) -> orders!o :: supervisor_is_dead || front_is_dead -> skip fi;
-	atomic { if :: !front_is_dead -> woken = true :: else fi }
+/* order_give(), which merges; the front may die between that and the signal */
+inline wake()               { atomic { if :: !front_is_dead -> woken = true :: else fi } }
+inline order_tstp()         { atomic { if :: !front_is_dead -> o_tstp = true; o_cont = false :: else fi }; wake() }
+inline order_cont()         { atomic { if :: !front_is_dead -> o_cont = true; o_tstp = false :: else fi }; wake() }
+inline order_term()         { atomic { if :: !front_is_dead -> o_term = true :: else fi }; wake() }
+inline pass_cont()          { cont = false; if :: !cont_is_own -> order_cont() :: else fi }
+/* follow_stop(), with the target's stop or, after its end, that of the order */
+inline new_stop()           { if :: !supervisor_is_dead -> stops++; stop = stops; signal_chld() :: else fi }
+inline no_stop()            { if :: stop != 0 && !supervisor_is_dead -> stop = 0; if :: front_stops -> signal_cont() :: else fi :: else fi }
+inline follow_target() {
+	if
+	:: atomic { was_halted -> was_halted = false }; target_stop = true; new_stop()
+	:: atomic { was_continued -> was_continued = false }; target_stop = false; stop_order = false; no_stop()
+	:: else
+	fi
 }
 inline teardown()           { locks = false }            /* each step is idempotent */
 
@@ -55,9 +74,9 @@ proctype front() {
 	   if                                             /* watch_supervisor */
 	   :: chld -> chld = false; is_dead = supervisor_is_dead;
 	      deadline = deadline || has_stop || has_outcome /* look_at_facts */
-	   :: tstp -> tstp = false; order(TSTP)           /* front_pass_on */
+	   :: tstp -> tstp = false; order_tstp()          /* front_pass_on */
 	   :: cont -> pass_cont()
-	   :: term -> term = false; order(TERM); deadline = true
+	   :: term -> term = false; order_term(); deadline = true
 	   :: deadline && hangs && !supervisor_is_dead -> /* end_late_supervisor: SIGKILL */
 	      atomic { supervisor_is_dead = true; hangs = false; kill_tree(); chld = true }
 	   :: else                                        /* another process was faster */
@@ -67,18 +86,24 @@ proctype front() {
 	   :: is_dead && !front_is_dead -> break
 	   :: else
 	   fi;
-	   if                                             /* front_suspend_job */
-	   :: suspends != seen ->
-	      seen = suspends;
+	   if                                             /* front_stop */
+	   :: stop != seen ->
+	      seen = stop;
 	      if
-	      :: seen % 2 == 1 ->
-	         if :: tstp -> tstp = false; order(TSTP) :: cont -> pass_cont() :: else fi;
-	         atomic { cont = false; tstp = true };    /* kill(getpid(), SIGTSTP), blocked */
-	         if
-	         :: suspends != seen -> tstp = false
-	         :: else -> atomic { halted = tstp && !front_is_dead; tstp = false } /* signal_deliver */
+	      :: seen != 0 ->
+	         if :: tstp -> tstp = false; order_tstp() :: else fi;
+	         front_stops = true;
+	         atomic { handles = true; continued = cont; cont = false };
+	         if :: !continued && stop == seen -> atomic { tstp = true } /* kill(getpid(), SIGTSTP) */
+	         :: else fi;
+	         if                                       /* signal_deliver */
+	         :: !continued && stop == seen -> atomic { halted = tstp && !front_is_dead; tstp = false }
+	         :: else -> tstp = false
 	         fi;
-	         (FRONT_RUNS || front_is_dead)
+	         (FRONT_RUNS || front_is_dead);
+	         front_stops = false;
+	         handles = false;
+	         if :: stop == seen -> order_cont() :: else fi
 	      :: else
 	      fi
 	   :: else
@@ -98,47 +123,46 @@ killed_front:
 
 /* --- supervisor.c, watchdog.c -------------------------------------------- */
 proctype supervisor() {
-	bool target_is_suspended, stopping; mtype o;
+	bool stopping, is_reaped, now_tstp, now_cont, now_term;
 	do
 	:: supervisor_is_dead -> goto killed_supervisor
 	:: !supervisor_is_dead && tree_news ->            /* attend: reap, supervisor_follow_target */
 	   tree_news = false;
 	   if
 	   :: tree == DEAD -> break                       /* REASON_TREE_EMPTY */
-	   :: tree == HALTED && !target_is_suspended ->
-	      target_is_suspended = true;
-	      if                                          /* suspend_with_target: SIGCHLD */
-	      :: suspends % 2 == 0 && !supervisor_is_dead -> suspends++; atomic { if :: !supervisor_is_dead -> chld = true :: else fi }
-	      :: else
-	      fi
-	   :: tree == RUNS && was_continued ->
-	      target_is_suspended = false; was_continued = false;
-	      continue_front()                            /* resume_with_target */
-	   :: else
+	   :: tree != DEAD && ended && !is_reaped -> is_reaped = true; target_stop = false; stop_order = false; no_stop()
+	   :: else -> follow_target()
 	   fi
-	:: !supervisor_is_dead && woken ->                /* supervisor_wait */
+	:: !supervisor_is_dead && woken ->                /* supervisor_wait, take_orders */
 	   woken = false;
 	   front_is_lost = front_is_dead;                 /* supervisor_has_front */
-	   do
-	   :: supervisor_is_dead -> goto killed_supervisor
-	   :: atomic { !supervisor_is_dead && nempty(orders) -> orders?o }; /* look_at_facts, obey */
-	      if
-	      :: o == TSTP && !shares && !stopping -> halt_tree() /* else the terminal has done it */
-	      :: o == TSTP && (shares || stopping) -> skip
-	      :: o == CONT ->
-	         continue_tree();                         /* tree_signal_target; all of the job has it */
-	         continue_front()
-	      :: o == TERM ->                             /* enter(STOPPING), and --kill-after */
-	         stopping = true; has_stop = true; chld = true;
-	         kill_tree()
-	      fi
-	   :: !supervisor_is_dead && empty(orders) -> break
-	   od;
+	   atomic { now_tstp = o_tstp; now_cont = o_cont; now_term = o_term; o_tstp = false; o_cont = false; o_term = false };
+	   if                                             /* enter(STOPPING), and --kill-after */
+	   :: now_term && !supervisor_is_dead -> stopping = true; has_stop = true; chld = true; kill_tree()
+	   :: else
+	   fi;
+	   if                                             /* obey_stop */
+	   :: now_tstp && !stopping && !supervisor_is_dead ->
+	      follow_target();
+	      stop_order = true;
+	      if :: !shares -> halt_tree() :: else fi;    /* else the terminal has done it */
+	      if :: is_reaped && stop == 0 -> new_stop() :: else fi
+	   :: else
+	   fi;
+	   if                                             /* obey_continue */
+	   :: now_cont && !supervisor_is_dead ->
+	      follow_target();
+	      if :: target_stop || !shares || stop_order -> continue_tree() :: else fi;
+	      stop_order = false;
+	      follow_target();
+	      if :: is_reaped -> no_stop() :: else fi
+	   :: else
+	   fi;
 	   if :: front_is_lost -> kill_tree(); break :: else fi /* REASON_FRONT_LOST */
 	od;
 	if :: supervisor_is_dead -> goto killed_supervisor :: else fi;
 	has_outcome = true;                               /* run_outcome, supervisor_tell_outcome */
-	continue_front();
+	no_stop();
 	chld = true;                                      /* urgent, as there are locks */
 	if
 	:: hangs = true; (supervisor_is_dead || front_is_dead); hangs = false /* a file system */
@@ -160,11 +184,12 @@ active proctype world() {
 	run front(); run supervisor();
 	do
 	:: i < STOPS -> i++;                              /* Ctrl-Z: the group of the job */
-	   atomic { send_tstp_to_front(); if :: shares -> halt_tree() :: else fi }
-	:: i < STOPS -> i++; halt_tree()                  /* kill -STOP of the target */
+	   atomic { owed = false; send_tstp_to_front(); if :: shares -> halt_tree() :: else fi }
+	:: i < STOPS -> i++; atomic { owed = false; halt_tree() }              /* kill -STOP of the target */
 	:: i < STOPS -> i++; continue_tree()              /* kill -CONT of the target */
 	:: i < STOPS -> i++; send_cont_to_front()         /* kill -CONT of the front */
 	:: i < STOPS -> i++; term = true
+	:: atomic { !ended && tree == RUNS -> ended = true; was_continued = false; tree_news = true } /* survivors are left */
 	:: break
 	od
 }
@@ -182,12 +207,13 @@ active proctype killer() {
 /* The shell: fg, as often as the job is stopped. And the command ends, if it runs. */
 active proctype shell() {
 end:	do
-	:: timeout && halted && (tree == HALTED || (supervisor_is_dead && !supervisor_ended)) ->
+	:: timeout && halted && owed && !supervisor_is_dead -> assert(false) /* fg is not lost */
+	:: timeout && halted && (tree == HALTED || ended && stop != 0 || (supervisor_is_dead && !supervisor_ended)) ->
 	   atomic { send_cont_to_front(); if :: shares -> continue_tree() :: else fi }
 	:: timeout && !halted && tree == HALTED -> continue_tree() /* its stopper, kill -CONT */
 	:: timeout && tree == RUNS && !halted ->
 	   /* No order, and no death of the front, waits for the command's end. */
-	   assert(supervisor_is_dead || !front_is_dead && empty(orders));
+	   assert(supervisor_is_dead || !front_is_dead && !o_tstp && !o_cont && !o_term);
 	   kill_tree()
 	:: timeout && (front_ended || front_is_dead) && supervisor_is_dead && tree == DEAD ->
 	   /* Both were killed: the kernel kills target and frees the locks. */

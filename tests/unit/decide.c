@@ -96,8 +96,6 @@ run_with(enum state state, unsigned facts)
 		.watchers.front_is_lost = (facts & FRONT_LOST) != 0,
 		.options.die_with_parent = true,
 		.parent_fd = (facts & PARENT_LOST) != 0 ? -1 : 0,
-		.cancels = ((facts & CANCELLED) != 0) +
-		           2 * ((facts & CANCELLED_TWICE) != 0),
 		.is_silent = (facts & SILENT) != 0,
 	};
 
@@ -106,6 +104,8 @@ run_with(enum state state, unsigned facts)
 		            .exited_by_itself = (facts & BY_ITSELF) != 0 },
 		.tree_is_empty = (facts & EMPTY) != 0,
 		.is_complete = (facts & COMPLETE) != 0,
+		.cancels = ((facts & CANCELLED) != 0) +
+		           2 * ((facts & CANCELLED_TWICE) != 0),
 	};
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		run.due[i] = (facts & 1U << i) != 0 ? DUE : NEVER;
@@ -149,7 +149,8 @@ check_clocks(void)
 	run.options.kill_after = NEVER;
 	clocks_bound_stop(&run, NOW);
 	CHECK(run.due[CLOCK_KILL] == NEVER, "-k never");
-	run.options.is_timeout = run.target->has_exited = true;
+	run.options.orphans_grace = 5 * SECOND;
+	run.target->has_exited = true;
 	clocks_bound_stop(&run, NOW);
 	CHECK(run.due[CLOCK_KILL] == NOW + 5 * SECOND, "timeout(1)");
 	run.due[CLOCK_KILL] = DUE;

@@ -31,10 +31,10 @@ static const struct {
 };
 
 static const char *const refused[] = {
-	"",      ".",    "s",      "-1",    "nan",  "1 ",     "5x",
-	"1e",    "0x",   "1secs",  "1.5.5", "1,5",  "Never",  "1ss",
-	"ms",    ".s",   "1 s",    "1h30",  "1h m", "1.5.2h", "1hm",
-	"1h-1m", "1h.m", "never0", "5mi",
+	"",           ".",     "s",    "-1",     "nan",   "1 ",   "5x",
+	" -1e-10000", "1e",    "0x",   "1secs",  "1.5.5", "1,5",  "Never",
+	"1ss",        "ms",    ".s",   "1 s",    "1h30",  "1h m", "1.5.2h",
+	"1hm",        "1h-1m", "1h.m", "never0", "5mi",
 };
 
 static const struct {
@@ -54,7 +54,8 @@ static const struct {
 	{ 1234567890, "1.234s" },
 	{ 1050 * MILLISECOND, "1.05s" },
 	{ 1500000, "1.5ms" },
-	{ 1, "0ms" },
+	{ 1, "1ns" },
+	{ 1999, "0.001ms" },
 	{ 999999999, "999.999ms" },
 	{ 59999999999, "59.999s" },
 	{ 303 * SECOND, "5m03s" },

@@ -1,0 +1,143 @@
+/* Orders: what the signals that come to a watcher ask of the run. */
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proc/signals.h"
+#include "run/run.h"
+
+/* A signal to a process and to its group comes to a watcher twice, as from
+ * timeout(1), or once more from a launcher that forwards it. */
+#define COPY_TIME 250 /* milliseconds */
+
+static unsigned
+now_in_ms(void)
+{
+	return (unsigned)(duration_now() / MILLISECOND) | 1; /* 0: never */
+}
+
+static bool
+is_fresh(unsigned since, unsigned now)
+{
+	return since != 0 && now - since < COPY_TIME;
+}
+
+bool
+order_is_copy(struct facts *facts, int signal)
+{
+	atomic_uint *const counted = &facts->counted_ms[signal];
+	const unsigned now = now_in_ms();
+	unsigned before = *counted;
+
+	/* Of two watchers that do this at once, one has the copy. */
+	return is_fresh(before, now) ||
+	       !atomic_compare_exchange_strong(counted, &before, now);
+}
+
+void
+order_give(struct facts *facts, int signal, bool is_key)
+{
+	const unsigned bit = 1U << (signal - 1) % 32;
+
+	/* As the kernel does: prepare_signal(), kernel/signal.c. */
+	for (int i = 0; i < 2; i++) {
+		if (signal == SIGCONT)
+			facts->orders[i][0] &= ~(unsigned)SIGNALS_OF_STOP;
+		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0)
+			facts->orders[i][0] &= ~(unsigned)SIGNAL_BIT(SIGCONT);
+	}
+	facts->orders[is_key][(signal - 1) / 32] |= bit;
+}
+
+uint64_t
+order_take(struct facts *facts, bool is_key)
+{
+	const uint64_t low = atomic_exchange(&facts->orders[is_key][0], 0);
+
+	return low | (uint64_t)atomic_exchange(&facts->orders[is_key][1], 0)
+	                 << 32;
+}
+
+/* --- whose a signal is ---------------------------------------------------- */
+
+/* Whether PID has the program of this process: another run's watcher. */
+static bool
+has_our_program(pid_t pid)
+{
+	char path[32];
+	char own[PATH_MAX];
+	char other[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+
+	const ssize_t length = readlink("/proc/self/exe", own, sizeof(own));
+
+	return length > 0 && readlink(path, other, sizeof(other)) == length &&
+	       memcmp(own, other, (size_t)length) == 0;
+}
+
+bool
+order_is_of_watcher(const siginfo_t *info)
+{
+	char name[32] = "";
+
+	return procfs_read(info->si_pid, "comm", name, sizeof(name)) > 0 &&
+	       (strncmp(name, SUPERVISOR_PREFIX, strlen(SUPERVISOR_PREFIX)) ==
+	            0 ||
+	        has_our_program(info->si_pid));
+}
+
+/* Whether PID is a descendant of the supervisor. */
+static bool
+is_of_tree(const struct run *run, pid_t pid)
+{
+	struct procstat stat = { .parent = pid };
+
+	while (stat.parent > 1 && stat.parent != run->watchers.supervisor &&
+	       procstat_read_status(stat.parent, &stat) == 0)
+		;
+	return stat.parent == run->watchers.supervisor;
+}
+
+bool
+target_is_in_job(const struct run *run)
+{
+	return run->target->shares_group && !run->target->has_exited &&
+	       getpgid(run->target->pid) == run->callers_group;
+}
+
+bool
+order_is_key(const struct run *run, const siginfo_t *info)
+{
+	const uint64_t bit = SIGNAL_BIT(info->si_signo);
+	const uint64_t keys = SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT);
+	const pid_t sender = info->si_pid;
+
+	if (!run->target->shares_group)
+		return false;
+	/* A hang-up is told to the leader of the session, which may be the
+	 * front, and to the foreground group only when that leader dies. An
+	 * inherited timer's SIGALRM is SI_KERNEL, too. */
+	if (info->si_code == SI_KERNEL)
+		return (bit & SIGNALS_OF_TERMINAL & ~SIGNAL_BIT(SIGHUP)) != 0;
+	return (sender > 0 && sender == run->target->pid) ||
+	       is_of_tree(run, sender) ||
+	       ((bit & keys) != 0 && getpgid(sender) == run->callers_group &&
+	        has_our_program(sender));
+}
+
+bool
+order_has_reached_target(const struct run *run, int signal)
+{
+	const bool was_in_time = run->target->has_exited &&
+	                         is_fresh(run->target->ended_ms, now_in_ms());
+
+	/* Before its start, it is not in the job: see send_early_signals(). */
+	if (!run->facts->output.is_started ||
+	    (!was_in_time && !target_is_in_job(run)))
+		return false;
+	run->facts->counted_ms[signal] = now_in_ms(); /* of which copies come */
+	return true;
+}
