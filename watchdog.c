@@ -445,9 +445,7 @@ leave(struct run *run)
 	if (run->target->shares_group && !run->target->exited_by_itself)
 		terminal_restore(&run->output.terminal);
 	if (run->facts->exec_error != 0)
-		command_tell_failure(
-		    run->options.command[0], run->facts->exec_error,
-		    run->facts->interpreter, run->options.is_timeout);
+		target_tell_failure(run);
 	else
 		tell_end(run);
 	report_write(run);

@@ -8,12 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NUMBER "0123456789."
-
+#define NUMBER   "0123456789."
 #define MINUTE   (60 * SECOND)
 #define TOO_LONG 0x1p63 /* nanoseconds */
-
-#define SECONDS 3 /* the row of "s", up to which durations are written */
+#define SECONDS  3      /* the row of "s", up to which durations are written */
 
 static const struct unit {
 	const char *suffix;
@@ -23,20 +21,8 @@ static const struct unit {
 	{ "m", MINUTE },          { "s", SECOND },
 	{ "", SECOND },           { "ms", MILLISECOND },
 	{ "sec", SECOND },        { "min", MINUTE },
-	{ "w", 604800 * SECOND },
+	{ "w", 604800 * SECOND }, { NULL, 0 },
 };
-
-/* Returns the unit named by the LENGTH bytes at SUFFIX, or NULL. */
-static const struct unit *
-find_unit(const char *suffix, size_t length)
-{
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strlen(units[i].suffix) == length &&
-		    memcmp(units[i].suffix, suffix, length) == 0)
-			return &units[i];
-	}
-	return NULL;
-}
 
 int
 duration_parse(const char *text, int64_t *ns)
@@ -49,28 +35,30 @@ duration_parse(const char *text, int64_t *ns)
 		return 0;
 	}
 	do {
+		const struct unit *unit = units;
 		char *end;
 
 		errno = 0;
 
 		const double number = strtod(at, &end);
 		const size_t length = strcspn(end, NUMBER);
-		const struct unit *const unit = find_unit(end, length);
 
+		while (unit->suffix != NULL &&
+		       (strncmp(unit->suffix, end, length) != 0 ||
+		        unit->suffix[length] != '\0'))
+			unit++;
 		/* In "1h30" the unit of 30 is unclear. A NaN is not >= 0. */
-		if (end == at || !(number >= 0) || unit == NULL ||
+		if (end == at || !(number >= 0) || unit->suffix == NULL ||
 		    (signbit(number) && errno == ERANGE) ||
 		    (length == 0 && (at != text || *end != '\0')))
 			return -1;
 
-		const double part = number * (double)unit->ns + 0.5;
+		double part = number * (double)unit->ns + 0.5;
 
-		if (part >= TOO_LONG)
-			sum = NEVER;
-		else if (part < 1 && (number > 0 || errno == ERANGE))
-			sum = duration_add(sum, 1); /* 0 has another meaning */
-		else
-			sum = duration_add(sum, (int64_t)part);
+		if (part < 1 && (number > 0 || errno == ERANGE))
+			part = 1; /* 0 has another meaning */
+		sum =
+		    part >= TOO_LONG ? NEVER : duration_add(sum, (int64_t)part);
 		at = end + length;
 	} while (*at != '\0');
 	*ns = sum;
@@ -98,12 +86,10 @@ duration_format(int64_t ns, char text[DURATION_TEXT_SIZE])
 	else if (unit == &units[SECONDS])
 		(void)snprintf(text, DURATION_TEXT_SIZE, "%gs",
 		               (double)ms / 1000);
-	else if (rest == 0)
-		(void)snprintf(text, DURATION_TEXT_SIZE, "%lld%s", whole,
-		               unit->suffix);
 	else
-		(void)snprintf(text, DURATION_TEXT_SIZE, "%lld%s%02lld%s",
-		               whole, unit->suffix, rest, unit[1].suffix);
+		(void)snprintf(text, DURATION_TEXT_SIZE,
+		               rest == 0 ? "%lld%s" : "%lld%s%02lld%s", whole,
+		               unit->suffix, rest, unit[1].suffix);
 	return text;
 }
 

@@ -26,11 +26,12 @@ fds_fill_standard(int flags)
 	return 0;
 }
 
-static void
-close_all_but(const int keep[], size_t count)
+void
+fds_release(const int keep[], size_t count)
 {
 	unsigned first = FIRST_OTHER;
 
+	(void)syscall(CALL_CLOSE_RANGE, STDIN_FILENO, STDOUT_FILENO, 0);
 	for (unsigned kept = 0; kept != UINT_MAX; first = kept + 1) {
 		kept = UINT_MAX; /* the lowest from FIRST on, or none */
 		for (size_t i = 0; i < count; i++) {
@@ -40,13 +41,6 @@ close_all_but(const int keep[], size_t count)
 		if (first < kept)
 			(void)syscall(CALL_CLOSE_RANGE, first, kept - 1, 0);
 	}
-}
-
-void
-fds_release(const int keep[], size_t count)
-{
-	(void)syscall(CALL_CLOSE_RANGE, STDIN_FILENO, STDOUT_FILENO, 0);
-	close_all_but(keep, count);
 	if (chdir("/") == -1)
 		return; /* no permission to search "/": the mount stays busy */
 }
@@ -65,8 +59,7 @@ int
 fds_poll(struct pollfd *fds, size_t count, int64_t wait, const uint64_t *mask)
 {
 	const struct kernel_signals set = { .mask = mask == NULL ? 0 : *mask };
-	struct kernel_time left =
-	    duration_to_kernel(wait); /* is counted down */
+	struct kernel_time left = duration_to_kernel(wait);
 
 	/* libc's ppoll(3) takes a sigset_t: see signals.h. */
 	return (int)syscall(CALL_PPOLL, fds, count, &left,
@@ -79,16 +72,15 @@ fds_write_part(int fd, struct part *part, bool may_block)
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
 
 	while (part->written < part->size) {
+		if (may_block && poll(&room, 1, 0) == 0)
+			return EAGAIN;
+
 		const size_t left = part->size - part->written;
 		/* O_NONBLOCK would affect all who share FD's description. But
 		 * a pipe that poll(2) calls writable takes PIPE_BUF bytes at
 		 * once, unless another process fills it first: pipe(7). */
 		const size_t size =
 		    may_block && left > PIPE_BUF ? PIPE_BUF : left;
-
-		if (may_block && poll(&room, 1, 0) == 0)
-			return EAGAIN;
-
 		const ssize_t length =
 		    write(fd, part->text + part->written, size);
 

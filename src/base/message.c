@@ -22,9 +22,9 @@ message_lines(struct strbuf *lines)
 	struct winsize size;
 	const bool at_terminal = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
 
-	/* As for PROMPT_SP of zsh: as many blanks as the terminal has columns,
-	 * and "\r". From column 1 the blanks stay on the line; from any other
-	 * column, behind a prompt, they wrap to the next line. */
+	/* As zsh's PROMPT_SP: a line of blanks and "\r". From column 1 the
+	 * blanks stay on the line; from any other one, they wrap to the next.
+	 */
 	if (at_terminal)
 		strbuf_addf(&text, "%*s\r", size.ws_col, "");
 	for (size_t at = 0; at < lines->length;) {

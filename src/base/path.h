@@ -2,8 +2,7 @@
 
 /* What must mean the same place later is kept as path_resolve() returns it, and
  * opened by path_open_directory(): a symbolic link that has come into the path
- * since is refused (without openat2(2), as in some sandboxes, it is followed),
- * a directory that was removed and made anew is found. */
+ * since is refused, a directory that was made anew is found. */
 
 /* Returns PATH as an absolute path without links, "." or ".." in the part that
  * exists before its last name, in memory that is never freed; or NULL with

@@ -61,8 +61,6 @@ chunk_search(char *chunk, size_t size, size_t *carried, const char *text)
 	return is_found;
 }
 
-/* --- UTF-8 ---------------------------------------------------------------- */
-
 /* Returns the length in bytes of the first character of TEXT; or 0 if that is a
  * control character (C0, DEL, C1), or not UTF-8 (RFC 3629). */
 static size_t
@@ -95,18 +93,13 @@ printable_length(const char *text)
 void
 utf8_make_printable(char *text)
 {
-	while (*text != '\0') {
-		const size_t length = printable_length(text);
-
+	for (size_t length; *text != '\0'; text += length > 0 ? length : 1) {
+		length = printable_length(text);
 		/* Its other bytes are not UTF-8 without the first. */
 		if (length == 0)
-			*text++ = '?';
-		else
-			text += length;
+			*text = '?';
 	}
 }
-
-/* --- JSON ----------------------------------------------------------------- */
 
 void
 json_add_comma(struct strbuf *line)
@@ -125,9 +118,8 @@ json_add_string(struct strbuf *line, const char *text)
 		return;
 	}
 	strbuf_addf(line, "\"");
-	while (*text != '\0') {
-		const size_t length = printable_length(text);
-
+	for (size_t length; *text != '\0'; text += length > 0 ? length : 1) {
+		length = printable_length(text);
 		if (length > 0)
 			strbuf_addf(line,
 			            *text == '"' || *text == '\\' ? "\\%.*s"
@@ -137,7 +129,6 @@ json_add_string(struct strbuf *line, const char *text)
 			strbuf_addf(line, "\xef\xbf\xbd"); /* U+FFFD */
 		else
 			strbuf_addf(line, "\\u%04x", (unsigned)*text);
-		text += length > 0 ? length : 1;
 	}
 	strbuf_addf(line, "\"");
 }
@@ -171,5 +162,5 @@ void
 json_add_number(struct strbuf *line, const char *key, int64_t number)
 {
 	json_add_key(line, key);
-	strbuf_addf(line, "%" PRId64, number);
+	strbuf_addf(line, number == JSON_NULL ? "null" : "%" PRId64, number);
 }

@@ -5,9 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- text in a buffer ----------------------------------------------------- */
-
-/* What does not fit is cut off. */
+/* Text in a buffer. What does not fit is cut off. */
 struct strbuf {
 	char *text;    /* null-terminated, after the first strbuf_addf() */
 	size_t size;   /* of the buffer */
@@ -27,10 +25,8 @@ strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments);
  * 0), before CHUNK, so that a TEXT across two chunks is found. */
 bool chunk_search(char *chunk, size_t size, size_t *carried, const char *text);
 
-/* --- UTF-8 in text from other programs, which may be anything ------------- */
-
-/* Replaces by '?' each byte of TEXT that is not UTF-8 or of a control character
- * (C0, DEL, C1): a file name must not control the reader's terminal. */
+/* Replaces by '?' each byte of TEXT, another program's, that is not UTF-8 or of
+ * a control character (C0, DEL, C1): it must not control the terminal. */
 void utf8_make_printable(char *text);
 
 /* --- JSON (RFC 8259) ------------------------------------------------------ */
@@ -38,9 +34,11 @@ void utf8_make_printable(char *text);
 /* Appends a comma, unless LINE is empty or ends with '{', '[' or ':'. */
 void json_add_comma(struct strbuf *line);
 
-/* Appends, after a comma if need be, TEXT as a string, NULL as null, a byte
- * that is not UTF-8 or of a C1 control character as U+FFFD. */
+/* Appends, after a comma if need be, TEXT as a string, with U+FFFD for a byte
+ * that is not UTF-8 or of a C1 control character; or null for NULL. */
 void json_add_string(struct strbuf *line, const char *text);
+
+#define JSON_NULL INT64_MIN /* a NUMBER that is not known */
 
 /* Append "KEY": and a value, after a comma if need be. A NULL ends STRINGS. */
 void json_add_key(struct strbuf *line, const char *key);

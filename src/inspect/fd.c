@@ -76,8 +76,8 @@ say(struct scene *scene, const char *format, ...)
 void
 say_pid(struct scene *scene, int count, pid_t pid)
 {
-	say(scene, count == 0 ? " " : ", ");
-	say(scene, pid == scene->sight->pid ? "itself" : "%d", pid);
+	say(scene, pid == scene->sight->pid ? "%sitself" : "%s%d",
+	    count == 0 ? " " : ", ", pid);
 }
 
 static bool
@@ -96,12 +96,10 @@ read_descriptor(pid_t pid, int fd)
 	struct stat status;
 
 	(void)snprintf(end.path, sizeof(end.path), "%d/fd/%d", pid, fd);
-
-	const ssize_t length = readlink(end.path, end.link, sizeof(end.link));
-
-	if (length != -1 && lstat(end.path, &status) != -1)
+	if (readlink(end.path, end.link, sizeof(end.link)) != -1 &&
+	    lstat(end.path, &status) != -1)
 		end.mode = status.st_mode;
-	if (length == (ssize_t)sizeof(end.link))
+	if (end.link[sizeof(end.link) - 1] != '\0') /* too long */
 		end.link[0] = '\0';
 	return end;
 }
@@ -112,16 +110,17 @@ read_ends(struct scene *scene)
 {
 	scene->has_missed = scene->is_partial;
 	for (size_t i = 0; i < scene->look->count; i++) {
-		const struct sight *const sight = &scene->look->sights[i];
-		const struct procfs_list *const fds =
-		    procfs_is_in_exec(sight->pid) ||
-		            duration_now() >= scene->until
-		        ? NULL
-		        : scene_list(sight->pid, "fd");
+		const pid_t pid = scene->look->sights[i].pid;
+		const struct procfs_list *fds;
 
-		for (size_t j = 0; fds != NULL && j < fds->count; j++) {
+		if (procfs_is_in_exec(pid) || duration_now() >= scene->until ||
+		    (fds = scene_list(pid, "fd"))->count == 0) {
+			scene->has_missed = true;
+			continue;
+		}
+		for (size_t j = 0; j < fds->count; j++) {
 			const struct descriptor end =
-			    read_descriptor(sight->pid, fds->numbers[j]);
+			    read_descriptor(pid, fds->numbers[j]);
 
 			if (end.mode == 0 || scene->end_count == ENDS_MAX)
 				scene->has_missed = true;
@@ -129,7 +128,6 @@ read_ends(struct scene *scene)
 			         starts_with(end.link, SOCKET))
 				scene->ends[scene->end_count++] = end;
 		}
-		scene->has_missed |= fds == NULL || fds->count == 0;
 	}
 }
 
@@ -260,22 +258,16 @@ say_internet(struct scene *scene, const char *protocol, unsigned long inode)
  * sock_diag(7) tells the other end of another process's Unix socket. */
 struct question {
 	uint32_t length;
-	uint16_t type;
-	uint16_t flags;
+	uint16_t type, flags;
 	uint32_t numbers[2];
-	uint8_t family;
-	uint8_t protocol;
+	uint8_t family, protocol;
 	uint16_t padding;
-	uint32_t states;
-	uint32_t inode;
-	uint32_t show;
-	uint32_t cookie[2];
+	uint32_t states, inode, show, cookie[2];
 };
 
 struct answer {
 	uint32_t header[8]; /* struct nlmsghdr and struct unix_diag_msg */
-	uint16_t length;    /* of the first attribute */
-	uint16_t attribute;
+	uint16_t length, attribute; /* the first */
 	uint32_t value;
 };
 
@@ -302,23 +294,20 @@ peer_of(unsigned long inode)
 	return answer.attribute == 2 /* UNIX_DIAG_PEER */ ? answer.value : 0;
 }
 
-/* Says the path of the Unix socket INODE, or else that of its other end: ROW of
- * net/unix is "0000000000000000: 00000002 00000000 00010000 0001 01 4711
- * /run/x", and '@' begins an abstract path (proc(5)). Then says the processes
- * that have the other end; returns as say_ends(). */
+/* Says the path of the Unix socket INODE, or of its other end, by its row "000:
+ * 00000002 00000000 00010000 0001 01 4711 /run/x", where '@' begins an abstract
+ * path (proc(5)). Then says who has the other end; returns as say_ends(). */
 static int
 say_unix(struct scene *scene, unsigned long inode)
 {
 	const unsigned long peer = peer_of(inode);
+	const char *word;
 	char link[LOOK_LINK_SIZE];
 	char row[TEXT_SIZE];
 
 	say(scene, "Unix socket");
 	find_row(scene, "unix", inode, row);
-
-	const char *word =
-	    starts_with(field(row, 3), "0001") ? " listening on " : " ";
-
+	word = starts_with(field(row, 3), "0001") ? " listening on " : " ";
 	if (field(row, 7)[0] == '\0' && peer != 0) {
 		find_row(scene, "unix", peer, row);
 		word = " to ";
@@ -350,8 +339,6 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	say(scene, ")");
 	return count != -1;
 }
-
-/* --- one descriptor ------------------------------------------------------- */
 
 static bool
 say_pipe(struct scene *scene, const struct descriptor *end)
@@ -407,23 +394,19 @@ say_file(struct scene *scene, const struct descriptor *descriptor)
 bool
 fd_say(struct scene *scene, int fd)
 {
-	const struct descriptor descriptor =
-	    read_descriptor(scene->sight->pid, fd);
+	const struct descriptor end = read_descriptor(scene->sight->pid, fd);
 
 	say(scene, "fd %d", fd);
-	if (descriptor.link[0] == '\0')
+	if (end.link[0] == '\0')
 		return true;
-	if (starts_with(descriptor.link, PIPE))
-		return say_pipe(scene, &descriptor);
-	if (starts_with(descriptor.link, SOCKET))
-		return say_socket(scene, &descriptor);
-	if (starts_with(descriptor.link, ANONYMOUS))
-		return say_anonymous(scene,
-		                     descriptor.link + strlen(ANONYMOUS));
-	return say_file(scene, &descriptor);
+	if (starts_with(end.link, PIPE))
+		return say_pipe(scene, &end);
+	if (starts_with(end.link, SOCKET))
+		return say_socket(scene, &end);
+	if (starts_with(end.link, ANONYMOUS))
+		return say_anonymous(scene, end.link + strlen(ANONYMOUS));
+	return say_file(scene, &end);
 }
-
-/* --- locks ---------------------------------------------------------------- */
 
 /* Whether a descriptor of PID has a lock on FILE (" fe:00:21 "): fdinfo has a
  * row "lock:\t1: FLOCK  ADVISORY  WRITE 4711 fe:00:21 0 EOF" for it. */
@@ -446,9 +429,8 @@ holds_lock(pid_t pid, const char *file)
 }
 
 /* In /proc/locks, "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for
- * "1: FLOCK ADVISORY WRITE 4711 fe:00:21 0 EOF" further up: proc(5). Of several
- * such rows of a process, it is not known which is the thread's. As processes
- * inherit a lock of flock(2), the holder is looked for in the tree, too. */
+ * the last row without an arrow: proc(5). Of several, it is not known which is
+ * the thread's. Processes inherit an flock(2), so the tree may have it, too. */
 void
 fd_say_holder(struct scene *scene)
 {
@@ -465,12 +447,11 @@ fd_say_holder(struct scene *scene)
 			owner = (pid_t)strtol(field(row, 4), NULL, 10);
 		} else if (strtol(field(row, 5), NULL, 10) ==
 		           scene->sight->pid) {
-			const char *const name = field(row, 6);
-
 			rows++;
 			holder = owner;
 			(void)snprintf(file, sizeof(file), " %.*s ",
-			               (int)strcspn(name, " "), name);
+			               (int)strcspn(field(row, 6), " "),
+			               field(row, 6));
 		}
 	}
 	if (locks != NULL)

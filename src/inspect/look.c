@@ -111,8 +111,8 @@ look_take(struct look *look, int64_t until)
 	}
 }
 
-/* Adds "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a process that was
- * only seen at a glance, "  4711 [sleep] [S]". */
+/* Adds a null byte and "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a
+ * process that was only seen at a glance, "  4711 [sleep] [S]". */
 static void
 add_line(struct strbuf *line, const struct sight *sight)
 {
@@ -120,7 +120,7 @@ add_line(struct strbuf *line, const struct sight *sight)
 	const int64_t cpu = sight->cpu - sight->cpu % (SECOND / 10);
 	char text[DURATION_TEXT_SIZE];
 
-	strbuf_addf(line, "%*s%d %s [%c", sight->indent, "", sight->pid,
+	strbuf_addf(line, "%c%*s%d %s [%c", '\0', sight->indent, "", sight->pid,
 	            sight->command, sight->state);
 	if (sight->has_times)
 		strbuf_addf(line, " %s", duration_format(age, text));
@@ -134,36 +134,26 @@ add_line(struct strbuf *line, const struct sight *sight)
 }
 
 void
-look_add_lines(struct strbuf *lines, const struct look *look)
+look_add(struct strbuf *lines, const struct look *look, bool in_lines)
 {
-	const char *colon = ":";
+	const char *separator = in_lines ? ":" : ": ";
 
 	for (size_t i = 0; i < look->count; i++) {
 		if (look->sights[i].state == '\0')
 			continue;
-		strbuf_addf(lines, "%s%c", colon, '\0');
-		add_line(lines, &look->sights[i]);
-		colon = "";
+		strbuf_addf(lines, "%s", separator);
+		separator = in_lines ? "" : ", ";
+		if (in_lines)
+			add_line(lines, &look->sights[i]);
+		else
+			strbuf_addf(lines, "%d %s", look->sights[i].pid,
+			            look->sights[i].command);
 	}
-	if (look->total > look->count)
-		strbuf_addf(lines, "%s%c  and %zu more", colon, '\0',
-		            look->total - look->count);
-}
-
-void
-look_add_names(struct strbuf *line, const struct look *look)
-{
-	const char *comma = ": ";
-
-	for (size_t i = 0; i < look->count; i++) {
-		if (look->sights[i].state == '\0')
-			continue;
-		strbuf_addf(line, "%s%d %s", comma, look->sights[i].pid,
-		            look->sights[i].command);
-		comma = ", ";
-	}
-	if (look->total > look->count)
-		strbuf_addf(line, " and %zu more", look->total - look->count);
+	if (look->total <= look->count)
+		return;
+	if (in_lines)
+		strbuf_addf(lines, "%s%c ", separator, '\0');
+	strbuf_addf(lines, " and %zu more", look->total - look->count);
 }
 
 void
@@ -182,11 +172,9 @@ look_add_json(struct strbuf *line, const struct look *look)
 		json_add_number(line, "ppid", sight->parent);
 		json_add_text(line, "command", sight->command);
 		json_add_text(line, "state", state);
-		if (sight->has_times)
-			json_add_number(line, "cpu_ms",
-			                sight->cpu / MILLISECOND);
-		else
-			json_add_text(line, "cpu_ms", NULL);
+		json_add_number(line, "cpu_ms",
+		                sight->has_times ? sight->cpu / MILLISECOND
+		                                 : JSON_NULL);
 		json_add_text(line, "waiting_for",
 		              sight->wait[0] == '\0' ? NULL : sight->wait);
 		strbuf_addf(line, "}");

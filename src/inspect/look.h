@@ -32,8 +32,7 @@ struct sight {
 
 /* A look at a tree; at first all 0. The caller sets what says so. */
 struct look {
-	atomic_uint
-	    steps; /* counted up with each process: in a front's sight */
+	atomic_uint steps; /* counts the processes: in the front's sight */
 	/* Of look_note_outputs(): "pipe:[4711]" as in /proc/PID/fd, or "". */
 	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE];
 	bool tells_holders; /* the processes that hold OUTPUTS open are told:
@@ -56,13 +55,10 @@ void look_note_outputs(struct look *look, const int fds[LOOK_OUTPUTS]);
 void look_glance(struct look *look, const struct tree *tree, int64_t until);
 void look_take(struct look *look, int64_t until);
 
-/* Ends the last line of LINES with ':'; appends a line for each process,
- * indented by its depth and behind a null byte: "4711 sleep 10 [S 2s]:
- * sleeping"; then how many processes are not shown. */
-void look_add_lines(struct strbuf *lines, const struct look *look);
-
-/* Appends to LINE ": 4711 [sleep], 4712 [sh] and 3 more". */
-void look_add_names(struct strbuf *line, const struct look *look);
+/* Appends ": 4711 [sleep], 4712 [sh] and 3 more" to the last line of LINES; or,
+ * if IN_LINES, ":" and for each process, indented by its depth, a null byte and
+ * "4711 sleep 10 [S 2s]: sleeping". */
+void look_add(struct strbuf *lines, const struct look *look, bool in_lines);
 
 /* Appends the processes as a JSON array. */
 void look_add_json(struct strbuf *line, const struct look *look);

@@ -43,32 +43,28 @@ is_same_file(int left, int right)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Opens the caller's FD for STREAM. Returns 0, or -1 with errno. */
+/* Opens the caller's FD, which is open, for STREAM. Returns 0, or -1. */
 static int
 open_sink(struct stream *stream, int fd)
 {
-	struct stat file;
+	const int mode = fcntl(fd, F_GETFL) & O_ACCMODE; /* "1<>fifo" reads */
+	struct stat file = { .st_mode = 0 };
 	struct statfs system;
 	char path[32];
 
-	if (fstat(fd, &file) == -1)
-		return -1;
-
-	const int mode = fcntl(fd, F_GETFL) & O_ACCMODE; /* "1<>fifo" reads */
-	const bool may_wait =
-	    S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode) || isatty(fd);
-
-	/* A description of our own, since all share O_NONBLOCK who share one.
-	 * There is none of a socket, nor of another user's pipe. */
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (may_wait)
-		stream->out_fd =
-		    open(path, mode | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	stream->may_block = may_wait && stream->out_fd == -1;
+	(void)fstat(fd, &file);
 	/* A FIFO may get another reader; a pipe without a name may not. */
 	stream->is_watched = S_ISFIFO(file.st_mode) &&
 	                     fstatfs(fd, &system) == 0 &&
 	                     system.f_type == PIPEFS;
+	/* O_NONBLOCK is set for all who share a description, so we open one of
+	 * our own. A socket has no other one, nor has another user's pipe. */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode) || isatty(fd)) {
+		stream->out_fd =
+		    open(path, mode | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		stream->may_block = stream->out_fd == -1;
+	}
 	if (stream->out_fd == -1)
 		stream->out_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return stream->out_fd == -1 ? -1 : 0;
@@ -92,8 +88,8 @@ open_pty(struct stream *stream, int *slave_fd)
 	*slave_fd = ioctl(fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (*slave_fd == -1)
 		return -1;
-	/* The caller's terminal is no model where another program reads keys: a
-	 * shell, in the background; or another wdrun of the same pipeline. */
+	/* The modes are no model while another program reads keys: a shell, if
+	 * we are in the background; or another wdrun of the same pipeline. */
 	if ((tcgetpgrp(stream->model_fd) != getpgrp() ||
 	     tcgetattr(stream->model_fd, &modes) == -1 ||
 	     (modes.c_lflag & ISIG) == 0) &&
@@ -104,7 +100,7 @@ open_pty(struct stream *stream, int *slave_fd)
 	return tcsetattr(*slave_fd, TCSANOW, &modes);
 }
 
-/* Makes both ends of the next stream, from the command's FD to the caller's. */
+/* Makes the stream of FD. Returns 0, or -1 after a message. */
 static int
 open_stream(struct output *output, int fd)
 {
@@ -162,21 +158,19 @@ open_streams(struct output *output)
 	return 0;
 }
 
-/* Opens the caller's terminal for keys. Returns -1 after a message. */
+/* Opens the caller's terminal for keys. Returns 0, or -1 after a message. */
 static int
 open_terminal(struct output *output)
 {
 	struct terminal *const terminal = &output->terminal;
 
 	terminal->shows_output = isatty(STDOUT_FILENO);
-	/* A pager at the end of a pipeline reads keys from /dev/tty. The keys
-	 * of a terminal that controls another session (after su(1), setsid(1))
-	 * may be for others there: then the command reads stdin itself. */
+	/* A pager at the end of a pipeline reads keys from /dev/tty. But keys
+	 * of another session's terminal (after su(1)) may be for others. */
 	if (!terminal_is_controlling(STDIN_FILENO) &&
 	    !terminal_is_controlling(STDOUT_FILENO))
 		return 0;
-	/* A new file description, for O_NONBLOCK: another process may take the
-	 * key that poll(2) has reported, and read(2) must not wait. */
+	/* O_NONBLOCK: another process may take the key that poll(2) tells. */
 	terminal->fd = open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	terminal->is_keyboard = terminal->fd != -1;
 	return terminal->is_keyboard ? 0 : refuse("cannot open the terminal");
@@ -185,8 +179,6 @@ open_terminal(struct output *output)
 int
 output_setup(struct output *output, const struct options *options)
 {
-	const bool stays = options->foreground || options->setsid;
-
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		output->fds[fd] = fd;
 	output->options = options;
@@ -200,19 +192,22 @@ output_setup(struct output *output, const struct options *options)
 		return -1;
 	/* A pager or an editor needs a terminal, although it is read. */
 	output->has_pty =
-	    options->pty || (!stays && terminal_is_controlling(STDIN_FILENO) &&
+	    options->pty || (!options->foreground && !options->setsid &&
+	                     terminal_is_controlling(STDIN_FILENO) &&
 	                     terminal_is_controlling(STDOUT_FILENO));
-	/* With O_NONBLOCK, a FIFO without a reader is an error (fifo(7)), and a
-	 * reader that takes nothing holds up the command, but not the front. */
-	if (options->tee != NULL)
+	if (options->tee != NULL) {
+		/* With O_NONBLOCK, a FIFO without a reader is an error
+		 * (fifo(7)), and a reader that takes nothing holds up the
+		 * command, but not the front. */
 		output->tee_fd = open(options->tee,
 		                      O_WRONLY | O_APPEND | O_CREAT |
 		                          O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 		                      TEE_MODE);
-	if (options->tee != NULL && output->tee_fd == -1) {
-		message("--tee: cannot open '%s': %s", options->tee,
-		        strerror(errno));
-		return -1;
+		if (output->tee_fd == -1) {
+			message("--tee: cannot open '%s': %s", options->tee,
+			        strerror(errno));
+			return -1;
+		}
 	}
 	if (output->has_pty && !options->no_stdin &&
 	    open_terminal(output) == -1)
@@ -240,12 +235,12 @@ output_connect(const struct output *output)
 void
 output_copy_size(const struct output *output)
 {
-	for (size_t i = 0; i < output->count; i++) {
-		const struct stream *const stream = &output->streams[i];
-		struct winsize size;
+	struct winsize size;
 
-		if (ioctl(stream->model_fd, TIOCGWINSZ, &size) == 0)
-			(void)ioctl(stream->in_fd, TIOCSWINSZ, &size);
+	for (size_t i = 0; i < output->count; i++) {
+		if (ioctl(output->streams[i].model_fd, TIOCGWINSZ, &size) == 0)
+			(void)ioctl(output->streams[i].in_fd, TIOCSWINSZ,
+			            &size);
 	}
 }
 
@@ -254,8 +249,8 @@ output_note_exit(const struct output *output)
 {
 	if (!output->has_pty)
 		return;
-	/* As a shell does. When the session leader, this process, ends, the
-	 * kernel sends SIGHUP to the foreground group (disassociate_ctty()). */
+	/* When this process, the session leader, ends, the kernel sends SIGHUP
+	 * to the foreground group (disassociate_ctty()). */
 	(void)tcsetpgrp(output->fds[STDOUT_FILENO], getpgrp());
 	terminal_give_back(&output->terminal, true);
 }
@@ -263,17 +258,15 @@ output_note_exit(const struct output *output)
 void
 output_keep(const struct output *output, bool is_front, int keep[OUTPUT_FDS])
 {
-	keep[0] = output->terminal.fd;
-	if (!is_front) {
-		/* The slave: else a pseudo-terminal that nobody has open would
-		 * end by EIO, before a daemon opens it again. */
-		if (output->has_pty)
-			keep[1] = output->fds[STDOUT_FILENO];
-		return;
-	}
-	keep[1] = output->tee_fd;
-	for (size_t i = 0; i < output->count; i++) {
-		keep[2 + 2 * i] = output->streams[i].in_fd;
-		keep[3 + 2 * i] = output->streams[i].out_fd;
+	*keep++ = output->terminal.fd;
+	/* The supervisor keeps the slave: else a pseudo-terminal that nobody
+	 * has open would end by EIO, before a daemon opens it again. */
+	if (!is_front && output->has_pty)
+		*keep++ = output->fds[STDOUT_FILENO];
+	if (is_front)
+		*keep++ = output->tee_fd;
+	for (size_t i = 0; is_front && i < output->count; i++) {
+		*keep++ = output->streams[i].in_fd;
+		*keep++ = output->streams[i].out_fd;
 	}
 }

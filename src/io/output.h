@@ -11,10 +11,9 @@ struct options;
 
 #define STREAMS_MAX 2
 
-/* The command's output, where an option has to see it: then stdout and stderr
- * are pipes or pseudo-terminals, and the front carries what comes out of them.
- * One stream serves both, in order, where both are the same file. */
-
+/* Where an option has to see the output, the command's stdout and stderr are
+ * pipes or pseudo-terminals, and the front carries what comes out of them. One
+ * stream serves both, in order, where both are the same file. */
 struct stream {
 	bool is_stdout; /* or stderr alone */
 	int in_fd;      /* the end that is read; -1: end-of-file, or closed */
@@ -22,12 +21,10 @@ struct stream {
 	int model_fd;   /* the caller's terminal, if any, for modes and size */
 	bool may_block; /* OUT_FD: a socket, or another user's pipe */
 	bool is_copied; /* to the file of --tee */
-	bool has_returns; /* the pseudo-terminal writes "\r\n" */
-	bool is_watched;  /* OUT_FD is a pipe: tell when its reader is gone */
-	/* The chunk under way, all of which is written before the next is read;
-	 * and for --tee the same without returns. */
-	struct part chunk;
-	struct part copy;
+	bool has_returns;  /* the pseudo-terminal writes "\r\n" */
+	bool is_watched;   /* OUT_FD is a pipe: tell when its reader is gone */
+	struct part chunk; /* written to its end before the next is read */
+	struct part copy;  /* of it, for --tee, without returns */
 	bool keeps_return; /* a "\r" at the end of the last chunk */
 	size_t carried;    /* bytes before COPY, for chunk_search() */
 };
@@ -37,8 +34,8 @@ struct output_facts {
 	struct terminal_facts terminal;
 	int64_t started;       /* the target: the supervisor writes this, */
 	atomic_int is_started; /* and then this */
-	/* For the supervisor, while the front goes on. They wrap around: with
-	 * 32 bits, a number of 64 could be read when half of it is written. */
+	/* For the supervisor, meanwhile: 32 bits, written at once, that wrap.
+	 */
 	atomic_uint heard_ms; /* the last output, or the target's start */
 	atomic_uint writes;
 	/* For the report, when the front has ended: */
@@ -61,24 +58,22 @@ struct output {
 };
 
 /* Makes the streams that OPTIONS need, before the first fork. OUTPUT is all 0
- * but for FACTS. Returns 0, or -1 after a message, if stderr is open. */
+ * but for FACTS. Returns 0, or -1 after a message. */
 int output_setup(struct output *output, const struct options *options);
 
 /* In the supervisor, a session leader: makes the pseudo-terminal, if any, the
  * controlling terminal. Returns 0, or -1 with errno of ioctl(2). */
 int output_lead(const struct output *output);
 
-/* In the target, a process group leader: makes the command's descriptors stdin,
- * stdout and stderr, and the group the foreground group of the pseudo-terminal.
- * Returns 0, or -1 with errno of dup2(2) or tcsetpgrp(3). */
+/* In the target, a process group leader: makes the command's descriptors 0 to
+ * 2, and its group that of the foreground. Returns 0, or -1 with errno. */
 int output_connect(const struct output *output);
 
-/* Copies the size of the caller's terminal to the pseudo-terminals: the kernel
- * sends SIGWINCH to the foreground group if it has changed. */
+/* Copies the size of the caller's terminal; the kernel sends SIGWINCH. */
 void output_copy_size(const struct output *output);
 
-/* In the supervisor, when the target is dead: takes the foreground of the
- * pseudo-terminal, and gives the caller's terminal back. */
+/* In the supervisor, when the target is dead: takes the pseudo-terminal's
+ * foreground, as a shell does, and gives the caller's terminal back. */
 void output_note_exit(const struct output *output);
 
 #define OUTPUT_FDS (2 * STREAMS_MAX + 2)
@@ -93,15 +88,14 @@ void output_keep(const struct output *output, bool is_front,
 /* What output_pump() has found. */
 enum {
 	PUMP_FOUND = 1,  /* the text of --until was written */
-	PUMP_SILENT = 2, /* there was no output for IDLE */
+	PUMP_SILENT = 2, /* --idle-timeout is over */
 };
 
 /* Waits until UNTIL (duration_now(), or NEVER) for output, keys and SIGNAL_FD
  * (or -1), and carries what has come. Returns what else has happened, or 0. */
 unsigned output_pump(struct output *output, int signal_fd, int64_t until);
 
-/* Whether a pump would find nothing to do now. All of what dead processes have
- * written has then been written on, though living ones may write more. */
+/* Whether all is delivered that dead processes have written. */
 bool output_is_empty(const struct output *output);
 
 /* Whether nothing more can come: all streams are at their end, or closed. */

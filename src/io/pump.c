@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -19,12 +18,10 @@
 /* fg of a running job sends no signal: so a job in the background looks. */
 #define BACKGROUND_INTERVAL (SECOND / 2)
 
-/* Before the text there is room for what was carried from the text before; and
- * for the "\r" that was kept. In .bss: pages that are not used cost nothing. */
+/* With room for what is kept of the text before: UNTIL_MAX bytes, and a "\r".
+ * In .bss: pages that are not used cost nothing. */
 static char chunks[STREAMS_MAX][UNTIL_MAX + CHUNK_SIZE];
 static char texts[STREAMS_MAX][UNTIL_MAX + CHUNK_SIZE + 1];
-
-/* --- one chunk ------------------------------------------------------------ */
 
 static bool
 is_pending(const struct stream *stream)
@@ -69,14 +66,14 @@ read_chunk(struct output *output, struct stream *stream)
 	char *const text = chunks[at] + UNTIL_MAX;
 	const ssize_t length = read(stream->in_fd, text, CHUNK_SIZE);
 
-	if (length <= 0) {
-		/* EIO: no process has the pseudo-terminal open. */
-		if (length == 0 || (errno != EAGAIN && errno != EINTR)) {
-			(void)close(stream->in_fd);
-			stream->in_fd = -1;
-		}
-		return false;
+	/* EIO: no process has the pseudo-terminal open. */
+	if (length == 0 ||
+	    (length == -1 && errno != EAGAIN && errno != EINTR)) {
+		(void)close(stream->in_fd);
+		stream->in_fd = -1;
 	}
+	if (length <= 0)
+		return false;
 	output->quiet_since = duration_now();
 	output->facts->heard_ms = (unsigned)(output->quiet_since / MILLISECOND);
 	stream->chunk = (struct part){ text, (size_t)length, 0 };
@@ -167,14 +164,12 @@ carry(struct output *output, struct stream *stream)
 		output->is_found = true;
 		found = PUMP_FOUND;
 	}
-	/* All is written, since nothing was read before: the reader sees the
-	 * end, too; but not before a Ctrl-C that may have caused it. */
+	/* All is written, as nothing was read before. The reader sees the end,
+	 * too, but not before a Ctrl-C that may have caused it. */
 	if (stream->in_fd == -1 && !output->terminal.is_keyboard)
 		close_stream(stream);
 	return found;
 }
-
-/* --- the poll ------------------------------------------------------------- */
 
 enum {
 	AT_SIGNALS,
@@ -197,7 +192,6 @@ prepare(const struct output *output, struct pollfd polled[])
 		    stream->chunk.written < stream->chunk.size;
 
 		in[0].fd = is_pending(stream) ? -1 : stream->in_fd;
-		in[0].events = POLLIN;
 		/* Without events: tells that the reader is gone. */
 		in[1].fd = has_rest || stream->is_watched ? stream->out_fd : -1;
 		in[1].events = has_rest ? POLLOUT : 0;
@@ -218,18 +212,15 @@ static int64_t
 end_of_patience(const struct output *output)
 {
 	const struct output_facts *const facts = output->facts;
-	const int64_t since =
-	    facts->is_started && facts->started > output->quiet_since
-	        ? facts->started
-	        : output->quiet_since;
+	int64_t since = output->is_found ? NEVER : output->quiet_since;
 
+	if (facts->is_started && facts->started > since)
+		since = facts->started;
 	for (size_t i = 0; i < output->count; i++) {
 		if (is_pending(&output->streams[i]))
 			return NEVER;
 	}
-	return output->is_found
-	           ? NEVER
-	           : duration_add(since, output->options->idle_timeout);
+	return duration_add(since, output->options->idle_timeout);
 }
 
 static void
@@ -256,8 +247,9 @@ carry_keys(struct output *output, const struct pollfd polled[])
 unsigned
 output_pump(struct output *output, int signal_fd, int64_t until)
 {
+	const struct terminal *const terminal = &output->terminal;
 	struct pollfd polled[AT_COUNT];
-	const int64_t silence = end_of_patience(output);
+	int64_t wake = end_of_patience(output);
 	unsigned found = 0;
 
 	for (size_t i = 0; i < AT_COUNT; i++)
@@ -265,19 +257,14 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	polled[AT_SIGNALS].fd = signal_fd;
 	polled[AT_MASTER].events = polled[AT_TEE].events = POLLOUT;
 	if (output->streams[0].in_fd == -1) /* nobody wants keys any more */
-		terminal_give_back(&output->terminal, true);
+		terminal_give_back(terminal, true);
 	prepare(output, polled);
-	if (silence < until)
-		until = silence;
-	if (output->terminal.is_keyboard && !output->terminal.in_foreground &&
-	    !output->terminal.facts->is_over) {
-		const int64_t next = duration_now() + BACKGROUND_INTERVAL;
+	wake = (wake < until ? wake : until) - duration_now();
+	if (terminal->is_keyboard && !terminal->in_foreground &&
+	    !terminal->facts->is_over && wake > BACKGROUND_INTERVAL)
+		wake = BACKGROUND_INTERVAL;
 
-		until = next < until ? next : until;
-	}
-
-	const int ready =
-	    fds_poll(polled, AT_COUNT, until - duration_now(), NULL);
+	const int ready = fds_poll(polled, AT_COUNT, wake, NULL);
 
 	if (ready == -1)
 		return 0; /* EINTR: after a stop */
@@ -303,12 +290,11 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 bool
 output_is_empty(const struct output *output)
 {
-	struct pollfd ready = { .events = POLLIN };
-
 	for (size_t i = 0; i < output->count; i++) {
-		ready.fd = output->streams[i].in_fd;
+		struct pollfd in = { output->streams[i].in_fd, POLLIN, 0 };
+
 		if (is_pending(&output->streams[i]) ||
-		    (ready.fd != -1 && poll(&ready, 1, 0) != 0))
+		    (in.fd != -1 && poll(&in, 1, 0) != 0))
 			return false;
 	}
 	return true;

@@ -21,10 +21,10 @@ terminal_is_controlling(int fd)
 	return session != -1 && session == getsid(0);
 }
 
-/* Whether this job has the foreground of the terminal FD. Not by the group:
- * from another PID namespace it may be 0. With SIGTTIN blocked, a read of 0
- * bytes in the background fails with EIO (job_control() in the kernel); in the
- * foreground with EAGAIN, if another process waits in a read. */
+/* Whether this job has the foreground of the terminal FD. The group does not
+ * tell: from another PID namespace it may be 0. A read of 0 bytes fails in the
+ * background with EIO, as SIGTTIN is blocked (job_control() in the kernel); in
+ * the foreground with EAGAIN, if another process waits in a read. */
 static bool
 has_foreground(int fd)
 {
@@ -57,14 +57,14 @@ terminal_share(struct terminal *terminal)
 	                   ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 	                   : open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
-	if (fd != -1 && (is_stdin || is_given(fd)) &&
-	    tcgetattr(fd, &terminal->facts->modes) == 0) {
-		terminal->fd = fd;
-		terminal->was_foreground = tcgetpgrp(fd) == getpgrp();
-		return true;
+	if (fd == -1 || (!is_stdin && !is_given(fd)) ||
+	    tcgetattr(fd, &terminal->facts->modes) == -1) {
+		fds_close(fd);
+		return is_stdin;
 	}
-	fds_close(fd);
-	return is_stdin;
+	terminal->fd = fd;
+	terminal->was_foreground = tcgetpgrp(fd) == getpgrp();
+	return true;
 }
 
 void
@@ -94,6 +94,7 @@ terminal_take(struct terminal *terminal)
 	if (!terminal->in_foreground || facts->is_raw ||
 	    tcgetattr(terminal->fd, &facts->modes) == -1)
 		return;
+
 	struct termios raw = facts->modes;
 
 	cfmakeraw(&raw);
@@ -130,13 +131,14 @@ terminal_read_keys(struct terminal *terminal)
 {
 	static char text[512];
 	const ssize_t length = read(terminal->fd, text, sizeof(text));
-	const int why = errno;
 
 	if (length > 0)
 		terminal->keys = (struct part){ text, (size_t)length, 0 };
+	if (length != -1)
+		return length > 0;
+	if (errno == EAGAIN || errno == EINTR)
+		return true;
 	/* EIO: another job has the foreground, or it is hung up. */
-	if (length == -1 && why == EIO)
-		terminal->in_foreground = has_foreground(terminal->fd);
-	return length > 0 || (length == -1 && (!terminal->in_foreground ||
-	                                       why == EAGAIN || why == EINTR));
+	terminal->in_foreground = has_foreground(terminal->fd);
+	return !terminal->in_foreground;
 }

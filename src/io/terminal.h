@@ -30,10 +30,9 @@ struct terminal {
 /* Whether FD is the controlling terminal of this process. */
 bool terminal_is_controlling(int fd);
 
-/* The rule for a foreground job: whether stdin is the controlling terminal, or
- * this job is in the foreground of the controlling terminal. Notes the terminal
- * in TERMINAL, with FD above 2, close-on-exec; unless it cannot be opened.
- * SIGTTIN must be blocked, and descriptors 0 to 2 open. */
+/* Whether this counts as a foreground job: stdin is the controlling terminal,
+ * or the job has its foreground. Notes the terminal in TERMINAL, if it can be
+ * opened. SIGTTIN must be blocked, and descriptors 0 to 2 open. */
 bool terminal_share(struct terminal *terminal);
 
 /* In the front, which has ended a command that shared the terminal: gives back

@@ -17,7 +17,6 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "proc/procfs.h"
-#include "proc/signals.h"
 #include "proc/tree.h"
 
 /* --- PID files ------------------------------------------------------------ */
@@ -26,9 +25,8 @@
 #define BLANKS    " \t\n\v\f\r"
 #define PID_LAST  4194304 /* PID_MAX_LIMIT; a larger number may be a time */
 
-/* Seconds, by which a file's clock may lag: a file server's is late, and the
- * machine's jumps when it was suspended. A PID that is given again within that
- * time passes for the owner: wdrun(1), LIMITS. */
+/* Seconds by which a file's clock may lag: a file server's is late, and the
+ * machine's jumps after a suspension. wdrun(1), LIMITS. */
 #define TOLERANCE 60
 
 bool
@@ -38,9 +36,8 @@ pidfile_is_trusted(int directory_fd, const struct stat *status)
 
 	if (status->st_uid == geteuid() || status->st_uid == 0)
 		return true;
-	/* Without the sticky bit, whoever may write the directory can replace
-	 * any file there: so a group is trusted, but not everybody. With it,
-	 * nobody but the owner of a file vouches for the file. */
+	/* A group that can replace any file here is trusted, everybody is not;
+	 * and in a sticky directory each file is its owner's. */
 	return fstat(directory_fd, &above) == 0 &&
 	       (above.st_uid == geteuid() || above.st_uid == 0) &&
 	       (above.st_mode & (S_ISVTX | S_IWOTH)) == 0;
@@ -49,11 +46,9 @@ pidfile_is_trusted(int directory_fd, const struct stat *status)
 static int
 check_file(const struct pidfile *file)
 {
-	const bool is_trusted =
-	    pidfile_is_trusted(file->directory_fd, &file->status);
-
-	errno = is_trusted ? ENOTSUP : EUSERS;
-	return is_trusted && S_ISREG(file->status.st_mode) ? 0 : -1;
+	errno = pidfile_is_trusted(file->directory_fd, &file->status) ? ENOTSUP
+	                                                              : EUSERS;
+	return errno == ENOTSUP && S_ISREG(file->status.st_mode) ? 0 : -1;
 }
 
 /* Opens FILE for reading, and if possible for writing. Returns 0; or -1 with
@@ -65,8 +60,8 @@ open_file(struct pidfile *file)
 
 	fds_close(file->fd);
 	file->fd = -1;
-	/* Checks before opening: to open a FIFO wakes who waits for the other
-	 * end, fifo(7), and to open a device may do anything. */
+	/* Checks first: to open a FIFO wakes whoever waits for the other end,
+	 * fifo(7), and to open a device may do anything. */
 	if (fstatat(file->directory_fd, file->name, &file->status,
 	            AT_SYMLINK_NOFOLLOW) == -1 ||
 	    check_file(file) == -1)
@@ -97,12 +92,10 @@ pidfile_read(struct pidfile *file)
 	char text[TEXT_SIZE + 1] = "";
 	const ssize_t length = pread(file->fd, text, TEXT_SIZE, 0);
 	char *end; /* of the number; or TEXT, if it has none */
+	const long pid = strtol(text, &end, 10);
 
 	if (length == -1 || fstat(file->fd, &file->status) == -1)
 		return -1;
-
-	const long pid = strtol(text, &end, 10);
-
 	/* A null byte ends the number too early. */
 	if (length < TEXT_SIZE && end + strspn(end, BLANKS) == text + length &&
 	    (end == text || (pid > 0 && pid <= PID_LAST)))
@@ -168,10 +161,9 @@ lock_open(struct lock *lock, const char *path)
 }
 
 /* Takes LOCK, if that is possible now. Returns 0; 1 if it has to be looked at
- * again; or -1 with errno: EWOULDBLOCK if another process holds it. A file with
- * a living process's PID is that process's, and is not locked: so those who
- * only look are in nobody's way. A stale file is taken over in place, since an
- * flock(1) may wait for it. */
+ * again; or -1 with errno: EWOULDBLOCK if another process holds it. The file of
+ * a living process is not locked: to look at it is to be in nobody's way. A
+ * stale file is taken over in place, since an flock(1) may wait for it. */
 static int
 try_to_take(struct lock *lock)
 {
@@ -198,12 +190,8 @@ try_to_take(struct lock *lock)
 		return -1;
 	lock->holder =
 	    pid > 0 && pid != getpid() && has_owner(file, pid) ? pid : 0;
-	if (lock->holder > 0) {
-		errno = EWOULDBLOCK;
-		return -1;
-	}
-
-	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1)
+	errno = EWOULDBLOCK;
+	if (lock->holder > 0 || flock(file->fd, LOCK_EX | LOCK_NB) == -1)
 		return -1;
 	if (!is_named(file) || pidfile_read(file) != pid)
 		return 1;
@@ -226,14 +214,13 @@ try_to_take(struct lock *lock)
 static int
 take_lock(struct lock *lock)
 {
-	for (int i = 0; i < TRIES; i++) {
-		const int result = try_to_take(lock);
+	int result = 1;
 
-		if (result != 1)
-			return result;
-	}
-	errno = EWOULDBLOCK;
-	return -1;
+	for (int i = 0; i < TRIES && result == 1; i++)
+		result = try_to_take(lock);
+	if (result == 1)
+		errno = EWOULDBLOCK;
+	return result == 0 ? 0 : -1;
 }
 
 /* Sleeps until LOCK may be free. Returns 0, or -1 as lock_take_all(). */
@@ -256,9 +243,9 @@ await(struct lock *lock, const struct lock_wait *wait)
 
 	/* By its descriptor, as the name may mean another file by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
-	/* Nothing tells when an unknown process ends its flock(2): so it looks
-	 * again soon; and of what changed before the watch began: then it looks
-	 * again at once, after a ppoll(2) in which signals act. */
+	/* Nothing tells when an unknown process ends its flock(2): so we look
+	 * again soon. Nothing tells of a change before the watch began: so we
+	 * look again at once, after a ppoll(2) in which signals act. */
 	if (inotify_add_watch(fds[CHANGES].fd, path, EVENTS) == -1 ||
 	    fds[HOLDER].fd == -1)
 		left = left < LOOK_INTERVAL ? left : LOOK_INTERVAL;
@@ -266,9 +253,8 @@ await(struct lock *lock, const struct lock_wait *wait)
 	         !is_named(&lock->file))
 		left = 0;
 
-	const uint64_t mask = wait->callers_mask & ~SIGNALS_TERMINATING;
-	const bool is_orphan =
-	    fds_poll(fds, COUNT, left, &mask) > 0 && fds[PARENT].revents != 0;
+	const bool is_orphan = fds_poll(fds, COUNT, left, &wait->mask) > 0 &&
+	                       fds[PARENT].revents != 0;
 
 	fds_close(fds[HOLDER].fd);
 	fds_close(fds[CHANGES].fd);
@@ -320,25 +306,24 @@ lock_release(struct lock *lock, const pid_t owners[2])
 void
 lock_add_holder(const struct lock *lock, struct strbuf *line)
 {
-	if (lock->holder == 0) {
-		strbuf_addf(line, "another process, or by a descriptor that "
-		                  "wdrun has inherited");
+	strbuf_addf(line,
+	            lock->holder != 0 ? "PID %d ("
+	                              : "another process, or by a descriptor "
+	                                "that wdrun has inherited",
+	            lock->holder);
+	if (lock->holder == 0)
 		return;
-	}
-	strbuf_addf(line, "PID %d (", lock->holder);
 	cmdline_add(line, lock->holder, COMMAND_WIDTH);
 	strbuf_addf(line, ")");
 }
 
 /* --- --cleanup ------------------------------------------------------------ */
 
-/* A claim is a read lock on one byte of the file's directory. The high bits of
- * its offset are a hash of the name, the low bits the time in milliseconds when
- * the run began. So "does a run live that named this file before it was made?"
- * is one question: is a byte locked from the name's first to that of the file's
- * birth? The kernel drops a claim with the last process that has the directory
- * open: fcntl(2). Times are of the coarse clock, as a file's: current_time().
- */
+/* A claim is a read lock on one byte of the file's directory, whose offset is a
+ * hash of the name (high bits) and the time in ms when the run began. So a run
+ * that named the file before it was made has a lock on a byte from the name's
+ * first to that of the file's birth. The kernel drops a claim with the last
+ * process that has the directory open: fcntl(2). */
 #define TIME_BITS 42 /* until 2109; with NAME_BITS an off_t, which has 63 */
 #define NAME_BITS 20
 #define HAS_BIRTH 0x800U /* STATX_BTIME */
@@ -371,47 +356,39 @@ byte_of(const char *name, int64_t time)
 	return hash << TIME_BITS | (ms < last ? ms : last);
 }
 
+/* COMMAND claims the bytes of DIRECTORY_FD from FIRST to LAST, or, with
+ * F_OFD_GETLK, asks whether another run has claimed one of them. */
+static bool
+claim(int directory_fd, int command, off_t first, off_t last)
+{
+	struct flock range = {
+		.l_type = command == F_OFD_GETLK ? F_WRLCK : F_RDLCK,
+		.l_whence = SEEK_SET,
+		.l_start = first,
+		.l_len = last - first + 1,
+	};
+
+	return fcntl(directory_fd, command, &range) == 0 &&
+	       range.l_type != F_UNLCK;
+}
+
 void
 cleanup_begin(struct cleanup *cleanup, const char *path)
 {
+	/* Of the coarse clock, as a file's times: current_time(). */
+	int64_t start = duration_of_clock(CLOCK_REALTIME_COARSE);
 	const char *const name = strrchr(path, '/') + 1;
 
 	cleanup->path = path;
 	/* Without the directory, nothing is known or claimed. */
 	cleanup->claim_fd = path_open_directory(path, O_RDONLY);
 	cleanup->before = birth_of(cleanup->claim_fd, name);
-
-	int64_t start = duration_of_clock(CLOCK_REALTIME_COARSE);
-
 	/* What was there is not claimed, even if it was made just now. */
 	if (cleanup->before != CLEANUP_UNKNOWN && cleanup->before >= start)
 		start = cleanup->before + MILLISECOND;
-
-	struct flock claim = {
-		.l_type = F_RDLCK,
-		.l_whence = SEEK_SET,
-		.l_start = byte_of(name, start),
-		.l_len = 1,
-	};
-
 	/* Where a file system has no such locks, each run acts as if alone. */
-	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
-}
-
-/* Whether a living run that began before BIRTH claims the file. */
-static bool
-has_claim(const struct pidfile *place, int64_t birth)
-{
-	const off_t first = byte_of(place->name, 0);
-	struct flock claims = {
-		.l_type = F_WRLCK, /* for the question only */
-		.l_whence = SEEK_SET,
-		.l_start = first,
-		.l_len = byte_of(place->name, birth) - first + 1,
-	};
-
-	return fcntl(place->directory_fd, F_OFD_GETLK, &claims) == 0 &&
-	       claims.l_type != F_UNLCK;
+	(void)claim(cleanup->claim_fd, F_OFD_SETLK, byte_of(name, start),
+	            byte_of(name, start));
 }
 
 /* Whether the file is to be removed. Returns as cleanup_end(). */
@@ -437,16 +414,19 @@ is_stale(const struct cleanup *cleanup, struct pidfile *place,
 	if (birth == cleanup->before)
 		return 0;
 	errno = EBUSY;
-	return has_claim(place, birth) ? -1 : 1;
+	return claim(place->directory_fd, F_OFD_GETLK, byte_of(place->name, 0),
+	             byte_of(place->name, birth))
+	           ? -1
+	           : 1;
 }
 
 int
 cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 {
-	struct flock claim = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+	struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
 
 	/* First: of two runs that end at once, one must find no claim. */
-	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &claim);
+	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &all);
 
 	struct pidfile place = {
 		/* For reading: else the claims there cannot be seen. */

@@ -11,8 +11,8 @@ struct strbuf;
 
 /* --- PID files ------------------------------------------------------------ */
 
-/* Files that hold a PID, "4711\n": a shell script takes a lock by "echo $$
- * >FILE", and looks for its owner by "kill -0 $(cat FILE)". */
+/* A file that holds a PID, "4711\n". A shell script takes such a lock by "echo
+ * $$ >FILE", and looks for its owner by "kill -0 $(cat FILE)". */
 struct pidfile {
 	int directory_fd;
 	const char *name;   /* in that directory */
@@ -44,19 +44,18 @@ struct lock {
 };
 
 struct lock_wait {
-	int64_t deadline;      /* of duration_now(), or NEVER */
-	int parent_fd;         /* a pidfd; -1: it is not watched */
-	uint64_t callers_mask; /* blocked signals, as in signals.h */
+	int64_t deadline; /* of duration_now(), or NEVER */
+	int parent_fd;    /* a pidfd; -1: it is not watched */
+	uint64_t mask;    /* of the signals that stay blocked: signals.h */
 };
 
 /* Opens the directory of PATH, of path_resolve(). Returns 0, or -1. */
 int lock_open(struct lock *lock, const char *path);
 
 /* Takes all of the COUNT locks, or none. All signals have to be blocked. Waits
- * with no lock held, so that two runs cannot wait for each other, and with the
- * caller's mask. Returns 0; or -1, *REFUSED and errno: EWOULDBLOCK if it is
- * held at the deadline, ECANCELED if the parent is dead, else for lock_error().
- */
+ * with no lock held, so that two runs cannot wait for each other. Returns 0; or
+ * -1, *REFUSED and errno: EWOULDBLOCK if it is held at the deadline, ECANCELED
+ * if the parent is dead, else for lock_error(). */
 int lock_take_all(struct lock *locks, size_t count,
                   const struct lock_wait *wait, struct lock **refused);
 
@@ -72,14 +71,11 @@ const char *lock_error(int why);
 
 /* --- --cleanup ------------------------------------------------------------ */
 
-/*
- * A lock that COMMAND makes, a file or (by mkdir(1)) a directory. A lock that
- * is still there when all processes of the run are dead is removed.
- *
- * A PID in it tells which run made it; else that may be any run that names it
- * and began before. So a run that begins notes what is there, and claims what
- * is made later. One that ends spares what was there, or an older run claims.
- */
+/* A lock that COMMAND makes, a file or (by mkdir(1)) a directory. A lock that
+ * is still there when all processes of the run are dead is removed. A PID in it
+ * tells which run made it; else that may be any run that names it and began
+ * before. So a run that begins notes what is there, and claims what is made
+ * later. One that ends spares what was there, or an older run claims. */
 struct cleanup {
 	const char *path;
 	int64_t before; /* when what was there at the beginning was made, in

@@ -19,8 +19,6 @@
 #define GRACE      (5 * SECOND) /* of a run that would wait for ever */
 #define PAUSE      (10 * MILLISECOND)
 
-/* --- list ----------------------------------------------------------------- */
-
 static int64_t
 seconds_between(int64_t from, int64_t to)
 {
@@ -33,19 +31,18 @@ add_row(struct strbuf *text, const struct registry_walk *walk, int64_t now,
         size_t width)
 {
 	const struct entry *const entry = &walk->entry;
+	const int64_t age = seconds_between(walk->started_at, now);
+	const int64_t left = seconds_between(now, entry->until);
 	char line[WIDTH_MAX + 1];
 	struct strbuf row = { .text = line, .size = width + 1 };
-	char age[DURATION_TEXT_SIZE];
-	char left[DURATION_TEXT_SIZE] = "-";
+	char texts[2][DURATION_TEXT_SIZE];
 
-	(void)duration_format(seconds_between(walk->started_at, now) * SECOND,
-	                      age);
-	if (entry->until != NEVER)
-		(void)duration_format(
-		    seconds_between(now, entry->until) * SECOND, left);
 	strbuf_addf(&row, ROW, entry->name == NULL ? "-" : entry->name,
-	            (int)strcspn(walk->id, "-"), walk->id, walk->state, age,
-	            left);
+	            (int)strcspn(walk->id, "-"), walk->id, walk->state,
+	            duration_format(age * SECOND, texts[0]),
+	            entry->until == NEVER
+	                ? "-"
+	                : duration_format(left * SECOND, texts[1]));
 	for (const char *word = entry->command; word != NULL;
 	     word = entry_next_word(word))
 		strbuf_addf(&row, " %s", word);
@@ -64,11 +61,10 @@ add_object(struct strbuf *text, const struct registry_walk *walk, int64_t now)
 	json_add_text(text, "state", walk->state);
 	json_add_number(text, "pid", entry->front.pid);
 	json_add_number(text, "age", seconds_between(walk->started_at, now));
-	if (entry->until == NEVER)
-		json_add_text(text, "left", NULL);
-	else
-		json_add_number(text, "left",
-		                seconds_between(now, entry->until));
+	json_add_number(text, "left",
+	                entry->until == NEVER
+	                    ? JSON_NULL
+	                    : seconds_between(now, entry->until));
 	json_add_key(text, "command");
 	strbuf_addf(text, "[");
 	for (const char *word = entry->command; word != NULL;
@@ -86,6 +82,7 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 	struct strbuf text = { .grows = true };
 	const int64_t now = duration_of_clock(CLOCK_REALTIME);
 	size_t count = 0;
+	int status = STATUS_FAILED;
 
 	registry_begin(&walk, registry);
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 &&
@@ -93,41 +90,23 @@ list_print(const char *registry, bool as_json, bool is_quiet)
 		width = size.ws_col;
 	if (!as_json)
 		strbuf_addf(&text, "%.*s\n", (int)width, HEAD);
-	while (registry_next(&walk)) {
+	for (; registry_next(&walk); count++) {
 		if (as_json)
 			add_object(&text, &walk, now);
 		else
 			add_row(&text, &walk, now, width);
-		count++;
 	}
 	if (as_json)
 		strbuf_addf(&text, count == 0 ? "[]\n" : "\n]\n");
-
-	int status = walk.is_read ? EXIT_SUCCESS : STATUS_FAILED;
-
 	/* Nothing is printed but a complete list. */
-	if (walk.is_read && (as_json || count > 0))
-		status = message_print(&text);
-	else if (walk.is_read && !is_quiet)
+	if (walk.is_read)
+		status =
+		    as_json || count > 0 ? message_print(&text) : EXIT_SUCCESS;
+	if (walk.is_read && !as_json && count == 0 && !is_quiet)
 		message("no runs on record in %s", walk.path);
 	free(text.text);
 	registry_end(&walk);
 	return status;
-}
-
-/* --- cancel --------------------------------------------------------------- */
-
-/* Whether WHICH means the run at WALK: by its name, its ID, or the first part
- * of the ID, which --list shows: the PID of the front. */
-static bool
-is_meant(const struct registry_walk *walk, const char *which)
-{
-	const char *const name = walk->entry.name;
-	const size_t length = strlen(which);
-
-	return (name != NULL && strcmp(name, which) == 0) ||
-	       (strncmp(walk->id, which, length) == 0 &&
-	        strchr("-", walk->id[length]) != NULL); /* or the ID's end */
 }
 
 /* Waits for the run's end, or DEADLINE. Returns whether the front is dead. */
@@ -191,12 +170,18 @@ cancel_run(const char *registry, const char *which, bool is_quiet)
 {
 	struct registry_walk walk = { .count = 0 };
 	int last = 0; /* the file of the last run that is meant */
+	const size_t length = strlen(which);
 	size_t count = 0;
 	int status = STATUS_FAILED;
 
 	registry_begin(&walk, registry);
 	while (registry_next(&walk)) {
-		if (is_meant(&walk, which)) {
+		const char *const name = walk.entry.name;
+
+		/* By name, ID, or the front's PID, up to the "-" in the ID. */
+		if ((name != NULL && strcmp(name, which) == 0) ||
+		    (strncmp(walk.id, which, length) == 0 &&
+		     strchr("-", walk.id[length]) != NULL)) {
 			last = walk.next - 1;
 			count++;
 		}

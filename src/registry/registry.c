@@ -18,6 +18,7 @@
 #define SUFFIX    ".run"
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
+#define FILE_LINE "file %" PRId64 " %s%c"
 
 /* --- the text of an entry ------------------------------------------------- */
 
@@ -32,6 +33,8 @@ read_line(char *line, struct entry *entry)
 		return;
 
 	const char *const path = strchr(value, '/');
+	struct procid *const process =
+	    *line == 'f' ? &entry->front : &entry->supervisor;
 
 	if (strcmp(line, "host") == 0)
 		entry->host = value;
@@ -45,16 +48,12 @@ read_line(char *line, struct entry *entry)
 			              .claim_fd = -1 };
 	else if (strcmp(line, "arg") == 0 && entry->command == NULL)
 		entry->command = value;
-	else if (strcmp(line, "front") == 0)
-		/* NOLINTNEXTLINE(cert-err34-c) */
+	else if (strcmp(line, "front") == 0 || strcmp(line, "supervisor") == 0)
+		/* A supervisor's has no --kill-after.
+		 * NOLINTNEXTLINE(cert-err34-c) */
 		(void)sscanf(value, "%d %" SCNu64 " %" SCNd64 " %" SCNd64,
-		             &entry->front.pid, &entry->front.start,
-		             &entry->until, &entry->kill_after);
-	else if (strcmp(line, "supervisor") == 0)
-		/* NOLINTNEXTLINE(cert-err34-c) */
-		(void)sscanf(value, "%d %" SCNu64 " %" SCNd64,
-		             &entry->supervisor.pid, &entry->supervisor.start,
-		             &entry->until);
+		             &process->pid, &process->start, &entry->until,
+		             &entry->kill_after);
 }
 
 bool
@@ -83,8 +82,6 @@ entry_next_word(const char *word)
 	return strcmp(word, key) == 0 ? word + sizeof(key) : NULL;
 }
 
-/* --- the directory -------------------------------------------------------- */
-
 /* Returns GIVEN, a --registry, or $WDRUN_REGISTRY, or NULL without the two. */
 static const char *
 named(const char *given)
@@ -103,18 +100,18 @@ find(const char *given, char path[PATH_MAX])
 	struct stat home;
 
 	given = named(given);
-	if (given != NULL) {
-		(void)snprintf(path, PATH_MAX, "%s", given);
-		return 0;
-	}
 	/* XDG Base Directory Specification: a relative path is ignored. */
 	if (base == NULL || *base != '/') {
 		base = getenv("HOME");
 		end = "/.local/state/wdrun";
 	}
-	if (base == NULL || *base != '/' ||
-	    /* In a home that sudo(8) has kept, root makes nothing. */
-	    (geteuid() == 0 && stat(base, &home) == 0 && home.st_uid != 0)) {
+	if (given != NULL) {
+		base = given;
+		end = "";
+	} else if (base == NULL || *base != '/' ||
+	           /* In a home that sudo(8) has kept, root makes nothing. */
+	           (geteuid() == 0 && stat(base, &home) == 0 &&
+	            home.st_uid != 0)) {
 		message("no registry: $XDG_STATE_HOME or $HOME has to be an "
 		        "absolute path and, for root, root's: use --registry");
 		errno = 0;
@@ -125,9 +122,9 @@ find(const char *given, char path[PATH_MAX])
 }
 
 /* Opens the registry of GIVEN, a --registry or NULL, and stores its name in
- * PATH. Makes it if TO_MAKE. It has to belong to this user, and be writable by
- * no other, who could name any process and file there. Returns a descriptor; or
- * -1 with errno: ENOENT where it is missing, or 0 after a message. */
+ * PATH. Makes it if TO_MAKE. Nobody else may write there, who could name any
+ * process and file. Returns a descriptor; or -1 with errno: ENOENT where it is
+ * missing, or 0 after a message. */
 static int
 open_registry(const char *given, bool to_make, char path[PATH_MAX])
 {
@@ -201,20 +198,13 @@ read_host(char host[REGISTRY_HOST_SIZE])
 
 /* --- one entry ------------------------------------------------------------ */
 
-/* COMMAND, one of F_OFD_GETLK, F_OFD_SETLK and F_OFD_SETLKW, for the lock on
- * the entry FD. Returns whether the entry is locked then. */
+/* Whether the entry FD is locked after COMMAND, F_OFD_SETLK or its like. */
 static bool
 lock(int fd, int command)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
 	return fcntl(fd, command, &whole) == 0 && whole.l_type != F_UNLCK;
-}
-
-static void
-add_file(struct strbuf *text, int64_t before, const char *path)
-{
-	strbuf_addf(text, "file %" PRId64 " %s%c", before, path, '\0');
 }
 
 /* Appends TEXT to the entry FD, and frees it. Returns 0, or -1 with errno. */
@@ -232,23 +222,21 @@ append(int fd, struct strbuf *text)
 static int
 make_entry(int directory_fd, const char *file)
 {
-	struct stat status;
-	int fd = -1;
+	const int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
+	struct stat status = { .st_nlink = 0 };
+	int fd;
 
-	/* Another wdrun may find the file before its lock, and remove it. */
-	do {
-		fds_close(fd);
-		fd = openat(directory_fd, file,
-		            O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
-		            0600);
-		if (fd == -1)
-			return -1;
+	while ((fd = openat(directory_fd, file, flags, 0600)) != -1) {
 		if (!lock(fd, F_OFD_SETLKW) || fstat(fd, &status) == -1) {
 			(void)unlinkat(directory_fd, file, 0);
 			fds_close(fd);
 			return -1;
 		}
-	} while (status.st_nlink == 0);
+		if (status.st_nlink > 0)
+			break;
+		/* Another wdrun found it before its lock, and removed it. */
+		fds_close(fd);
+	}
 	return fd;
 }
 
@@ -278,8 +266,8 @@ record_begin(struct record *record, const struct options *options,
 		if (options->name != NULL)
 			strbuf_addf(&text, "name %s%c", options->name, '\0');
 		for (size_t i = 0; i < options->locks.count; i++)
-			add_file(&text, CLEANUP_UNKNOWN,
-			         options->locks.paths[i]);
+			strbuf_addf(&text, FILE_LINE, CLEANUP_UNKNOWN,
+			            options->locks.paths[i], '\0');
 		for (char **word = options->command; *word != NULL; word++)
 			strbuf_addf(&text, "arg %s%c", *word, '\0');
 		strbuf_addf(&text,
@@ -307,7 +295,8 @@ record_start(const struct record *record, const struct cleanup cleanups[],
 	if (procid_read(getppid(), &supervisor) == -1)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		add_file(&text, cleanups[i].before, cleanups[i].path);
+		strbuf_addf(&text, FILE_LINE, cleanups[i].before,
+		            cleanups[i].path, '\0');
 	strbuf_addf(&text, "supervisor %d %" PRIu64 " %" PRId64 "%c",
 	            supervisor.pid, supervisor.start, until, '\0');
 	return append(record->fd, &text);

@@ -77,14 +77,13 @@ int
 report_open(struct report *report, const char *path)
 {
 	const int fd = descriptor_of(path);
-	const int flags = fcntl(fd, F_GETFL);
-
 	report->path = path;
 	report->directory = getcwd(NULL, 0);
 	report->directory_fd = report->stream_fd = -1;
 	errno = EBADF;
 	/* What wdrun has opened itself is close-on-exec. */
-	if (fcntl(fd, F_GETFD) == 0 && (flags & O_ACCMODE) != O_RDONLY)
+	if (fcntl(fd, F_GETFD) == 0 &&
+	    (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
 		report->stream_fd =
 		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (report->stream_fd != -1 || (fd == -1 && open_file(report) == 0))
@@ -92,8 +91,6 @@ report_open(struct report *report, const char *path)
 	message("--report: '%s': %s", report->path, lock_error(errno));
 	return -1;
 }
-
-/* --- JSON ----------------------------------------------------------------- */
 
 /* How the run ended, and why: a code for programs, and words. */
 static void
@@ -140,12 +137,11 @@ add_target(struct strbuf *line, const struct facts *facts)
 
 	json_add_key(line, "target");
 	strbuf_addf(line, "{");
-	json_add_key(line, "pid");
-	strbuf_addf(line, facts->target.pid == 0 ? "null" : "%d",
-	            facts->target.pid);
-	json_add_key(line, "status");
-	strbuf_addf(line, outcome->kind == OUTCOME_EXIT ? "%d" : "null",
-	            outcome->value);
+	json_add_number(line, "pid",
+	                facts->target.pid == 0 ? JSON_NULL : facts->target.pid);
+	json_add_number(line, "status",
+	                outcome->kind == OUTCOME_EXIT ? outcome->value
+	                                              : JSON_NULL);
 	json_add_text(line, "signal", signal_of(outcome));
 	strbuf_addf(line, "}");
 }
@@ -155,32 +151,15 @@ add_output(struct strbuf *line, const struct output *output)
 {
 	const struct output_facts *const sums = output->facts;
 
-	json_add_key(line, "output");
 	if (output->count == 0) {
-		strbuf_addf(line, "null");
+		json_add_text(line, "output", NULL);
 		return;
 	}
+	json_add_key(line, "output");
 	strbuf_addf(line, "{");
 	json_add_number(line, "relayed", (int64_t)sums->relayed);
 	json_add_number(line, "dropped", (int64_t)sums->dropped);
 	json_add_number(line, "undelivered", (int64_t)sums->undelivered);
-	strbuf_addf(line, "}");
-}
-
-static void
-add_processes(struct strbuf *line, const struct run *run)
-{
-	const struct facts *const facts = run->facts;
-
-	json_add_key(line, "processes");
-	strbuf_addf(line, "{");
-	json_add_number(line, "stopped", (int64_t)facts->stopped);
-	json_add_number(line, "killed", (int64_t)facts->killed);
-	json_add_key(line, "left");
-	if (nobody_is_left(run))
-		strbuf_addf(line, "[]");
-	else
-		look_add_json(line, &facts->look);
 	strbuf_addf(line, "}");
 }
 
@@ -215,7 +194,16 @@ add_all(struct strbuf *line, const struct run *run)
 	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);
 	json_add_number(line, "peak_memory_kib", facts->memory);
 	add_output(line, &run->output);
-	add_processes(line, run);
+	json_add_key(line, "processes");
+	strbuf_addf(line, "{");
+	json_add_number(line, "stopped", (int64_t)facts->stopped);
+	json_add_number(line, "killed", (int64_t)facts->killed);
+	json_add_key(line, "left");
+	if (nobody_is_left(run))
+		strbuf_addf(line, "[]");
+	else
+		look_add_json(line, &facts->look);
+	strbuf_addf(line, "}");
 	json_add_key(line, "tree"); /* as it was printed */
 	if (facts->first_look.count == 0)
 		strbuf_addf(line, "null");
@@ -228,7 +216,8 @@ add_all(struct strbuf *line, const struct run *run)
 	strbuf_addf(line, "}\n");
 }
 
-static int
+/* Replaces the file. Returns whether it could, if not with errno. */
+static bool
 write_file(const struct run *run, const struct strbuf *line)
 {
 	const struct report *const report = &run->report;
@@ -242,7 +231,7 @@ write_file(const struct run *run, const struct strbuf *line)
 	                      O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, MODE);
 
 	if (fd == -1)
-		return -1;
+		return false;
 
 	/* No fsync(2): a crash also ends all that the report tells of. */
 	const bool is_written = fds_write(fd, line->text, line->length, -1);
@@ -251,13 +240,13 @@ write_file(const struct run *run, const struct strbuf *line)
 	if (close(fd) == 0 && is_written &&
 	    renameat(report->directory_fd, unfinished, report->directory_fd,
 	             report->file) == 0)
-		return 0;
+		return true;
 
 	const int why = errno;
 
 	(void)unlinkat(report->directory_fd, unfinished, 0);
 	errno = why;
-	return -1;
+	return false;
 }
 
 void
@@ -265,18 +254,15 @@ report_write(const struct run *run)
 {
 	const struct report *const report = &run->report;
 	struct strbuf line = { .grows = true };
-	bool is_written = false;
 
 	if (report->path == NULL)
 		return;
 	add_all(&line, run);
-	if (!line.is_cut && report->stream_fd != -1)
-		is_written =
-		    fds_write(report->stream_fd, line.text, line.length,
-		              READER_PATIENCE / MILLISECOND);
-	else if (!line.is_cut)
-		is_written = write_file(run, &line) == 0;
-	if (!is_written)
+	if (line.is_cut || /* then errno is ENOMEM */
+	    !(report->stream_fd == -1
+	          ? write_file(run, &line)
+	          : fds_write(report->stream_fd, line.text, line.length,
+	                      READER_PATIENCE / MILLISECOND)))
 		message("--report: cannot write '%s': %s", report->path,
 		        strerror(errno));
 	free(line.text);

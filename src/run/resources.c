@@ -4,18 +4,11 @@
 
 #include "base/message.h"
 #include "base/text.h"
+#include "proc/signals.h"
 #include "registry/registry.h"
 #include "run/run.h"
 
 #define LINE_SIZE 256
-
-/* Prints why LOCK cannot be used, by errno. Returns -1. */
-static int
-refuse(const struct lock *lock)
-{
-	message("--lock: '%s': %s", lock->path, lock_error(errno));
-	return -1;
-}
 
 int
 resources_prepare(struct run *run)
@@ -34,8 +27,11 @@ resources_prepare(struct run *run)
 	    report_open(&run->report, options->report) == -1)
 		return -1;
 	for (size_t i = 0; i < locks->count; i++) {
-		if (lock_open(&run->locks[i], locks->paths[i]) == -1)
-			return refuse(&run->locks[i]);
+		if (lock_open(&run->locks[i], locks->paths[i]) == -1) {
+			message("--lock: '%s': %s", locks->paths[i],
+			        lock_error(errno));
+			return -1;
+		}
 	}
 	run->facts->is_released =
 	    locks->count == 0 && options->cleanups.count == 0 && !is_on_record;
@@ -61,7 +57,7 @@ refuse_run(struct run *run, const struct lock *refused)
 		run->facts->reason = REASON_PARENT_LOST;
 	} else {
 		run->facts->exec_error = errno;
-		(void)refuse(refused);
+		message("--lock: '%s': %s", refused->path, lock_error(errno));
 	}
 }
 
@@ -77,7 +73,7 @@ resources_acquire(struct run *run)
 	const struct lock_wait wait = {
 		.deadline = duration_add(duration_now(), options->lock_wait),
 		.parent_fd = run->parent_fd,
-		.callers_mask = run->target->callers_mask,
+		.mask = run->target->callers_mask & ~SIGNALS_TERMINATING,
 	};
 
 	/* Before it waits for its locks: so --list shows the run, and --cancel
@@ -123,11 +119,17 @@ resources_keep(const struct run *run, int keep[])
 		*keep++ = run->cleanups[i].claim_fd;
 }
 
-/* --- the end -------------------------------------------------------------- */
-
-static void
-clean_up(const struct run *run, const pid_t watchers[2])
+void
+resources_release(struct run *run)
 {
+	/* In a file, these PIDs mean this run: the front may have been a shell
+	 * before execve(2), and the supervisor is COMMAND's parent. */
+	const pid_t watchers[2] = { run->watchers.front,
+		                    run->watchers.supervisor };
+	static const pid_t nobody[2];
+
+	if (run->facts->is_released)
+		return;
 	for (size_t i = 0; i < run->options.cleanups.count; i++) {
 		const struct cleanup *const cleanup = &run->cleanups[i];
 		/* Survivors, let go or unkillable, may still hold this lock. */
@@ -142,21 +144,6 @@ clean_up(const struct run *run, const pid_t watchers[2])
 			message("--cleanup: cannot remove '%s': %s",
 			        cleanup->path, lock_error(errno));
 	}
-}
-
-void
-resources_release(struct run *run)
-{
-	if (run->facts->is_released)
-		return;
-
-	/* In a file, these PIDs mean this run. The front may have been a shell
-	 * before execve(2); the supervisor is COMMAND's parent. */
-	const pid_t watchers[2] = { run->watchers.front,
-		                    run->watchers.supervisor };
-	static const pid_t nobody[2];
-
-	clean_up(run, watchers);
 	/* A run with processes left stays on record, for --reap. */
 	if (nobody_is_left(run))
 		record_end(&run->record, run->facts->id);

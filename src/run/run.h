@@ -9,7 +9,6 @@
 #include <sys/types.h>
 
 #include "base/duration.h"
-#include "inspect/command.h"
 #include "inspect/look.h"
 #include "io/output.h"
 #include "lock/lock.h"
@@ -21,6 +20,8 @@
 #define LOOK_BOUND      (SECOND / 2) /* the first signal waits for it */
 #define FRONT_STOP_STEP 256          /* from one number of a stop to the next */
 #define READER_PATIENCE (2 * SECOND) /* with one that takes nothing */
+
+#define INTERPRETER_SIZE 100
 
 /* The last of so many terminating signals kills, or ends the drain. */
 #define CANCELS_MAX 3
@@ -287,6 +288,9 @@ void target_prepare(struct run *run);
  * WDRUN_ID. Returns 0, or -1 with errno of fork(2). Its exit status (125, 126,
  * 127) and the facts tell of a later failure. */
 int target_start(struct run *run);
+
+/* Prints why COMMAND was not executed, also in the words of timeout(1). */
+void target_tell_failure(const struct run *run);
 
 /* --- resources.c: locks, files to clean up, registry entry ---------------- */
 

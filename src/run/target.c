@@ -3,8 +3,11 @@
 
 #include <alloca.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
-#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,30 +16,28 @@
 #include "proc/signals.h"
 #include "run/run.h"
 
+#define LINE_SIZE 256 /* as much as the kernel reads: BINPRM_BUF_SIZE */
+#define SYNTAX    " \t\n;&|<>()$`="
+
 /* As execvp(3) in POSIX, and unlike musl's: a file that is no program to the
- * kernel (ENOEXEC) is a shell script. The shell looks the file up in PATH once
- * more, and does the same on ENOEXEC in its own exec. */
+ * kernel (ENOEXEC) is a shell script, which the shell finds in PATH itself. */
 static void
 execute(char *const command[], char *const environment[])
 {
-	static char shell[] = "/bin/sh";
-	static char option[] = "-c";
-	static char words[] = "exec \"$0\" \"$@\"";
-	size_t size = sizeof(*command); /* of COMMAND */
+	static char shell[][16] = { "/bin/sh", "-c", "exec \"$0\" \"$@\"" };
+	size_t count = 1; /* of the words of COMMAND, and NULL */
 
 	(void)execvpe(command[0], command, environment);
 	if (errno != ENOEXEC)
 		return;
-	for (size_t i = 0; command[i] != NULL; i++)
-		size += sizeof(*command);
+	while (command[count - 1] != NULL)
+		count++;
 
-	char **const script = alloca(3 * sizeof(*script) + size);
+	char **const script = alloca((3 + count) * sizeof(*script));
 
-	script[0] = shell;
-	script[1] = option;
-	script[2] = words;
-	memcpy(&script[3], command, size);
-	(void)execve(shell, script, environment);
+	for (size_t i = 0; i < 3 + count; i++)
+		script[i] = i < 3 ? shell[i] : command[i - 3];
+	(void)execve(shell[0], script, environment);
 	errno = ENOEXEC;
 }
 
@@ -53,6 +54,42 @@ target_prepare(struct run *run)
 	    (terminal_share(&run->output.terminal) || run->options.foreground);
 }
 
+/* After execvp(3) of COMMAND has failed with ENOENT: if COMMAND itself is
+ * there, stores in NAME the interpreter that then is missing. */
+static void
+find_interpreter(const char *command, char name[INTERPRETER_SIZE])
+{
+	const char *path = strchr(command, '/') == NULL ? getenv("PATH") : "";
+
+	while (path != NULL) {
+		const size_t length = strcspn(path, ":");
+		char file[PATH_MAX];
+		char line[LINE_SIZE] = "";
+
+		(void)snprintf(file, sizeof(file), "%.*s%s%s", (int)length,
+		               path, length == 0 ? "" : "/", command);
+
+		const int fd =
+		    open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+		path = path[length] == '\0' ? NULL : path + length + 1;
+		/* read(2) refuses a directory of that name. */
+		if (fd == -1 || read(fd, line, sizeof(line) - 1) <= 0)
+			continue;
+
+		const bool is_script = strncmp(line, "#!", 2) == 0;
+		const char *const found =
+		    is_script ? line + 2 + strspn(line + 2, " \t")
+		              : "the dynamic loader (ld.so)";
+		const size_t size = strcspn(found, is_script ? " \t\r\n" : "");
+
+		(void)snprintf(
+		    name, INTERPRETER_SIZE, "%.*s%s", (int)size, found,
+		    found[size] == '\r' ? "\\r (CR LF ends the line)" : "");
+		return;
+	}
+}
+
 /* Ends the target before its exec, because of errno. */
 static _Noreturn void
 fail(const struct run *run, int status)
@@ -60,8 +97,8 @@ fail(const struct run *run, int status)
 	const int why = errno;
 
 	if (status == STATUS_NOT_FOUND)
-		command_find_interpreter(run->options.command[0],
-		                         run->facts->interpreter);
+		find_interpreter(run->options.command[0],
+		                 run->facts->interpreter);
 	run->facts->exec_error = why;
 	_exit(status);
 }
@@ -125,9 +162,8 @@ become_target(struct run *run)
 }
 
 /* Sends the target a stop from before its exec, and what the terminal has sent
- * to its job in the meantime: that is pending in the front, since before the
- * supervisor's fork, or in this process, as a child has no pending signals of
- * its parent (fork(2)). The front passes it on as one that was delivered. */
+ * to its job meanwhile. That is pending in the front, from before the
+ * supervisor's fork, or in this process, as a child inherits none (fork(2)). */
 static void
 send_early_signals(struct run *run)
 {
@@ -145,9 +181,8 @@ send_early_signals(struct run *run)
 int
 target_start(struct run *run)
 {
-	/* Not plain_fork(): to copy the page tables, and the pages that the
-	 * target writes to, costs a tenth of a start. Until its exec the target
-	 * has our memory, and this process waits. NOLINTBEGIN(*ork) */
+	/* Not plain_fork(): to copy page tables and pages costs a tenth of a
+	 * start. Until its exec the target has our memory. NOLINTBEGIN(*ork) */
 	const pid_t target = vfork();
 
 	if (target == -1)
@@ -157,4 +192,33 @@ target_start(struct run *run)
 	/* NOLINTEND(*ork) */
 	send_early_signals(run);
 	return 0;
+}
+
+void
+target_tell_failure(const struct run *run)
+{
+	const char *const command = run->options.command[0];
+	const char *const interpreter = run->facts->interpreter;
+	const int error = run->facts->exec_error;
+	const bool has_syntax = command[strcspn(command, SYNTAX)] != '\0';
+	/* COMMAND was perhaps not meant as the name of a file. */
+	const bool may_be_else = error == ENOENT && *command != '\0' &&
+	                         (has_syntax || strchr(command, '/') == NULL);
+	const char *const why = strerror(error);
+	int64_t ns;
+
+	if (run->options.is_timeout)
+		message("failed to run command '%s': %s", command, why);
+	else if (*interpreter != '\0')
+		message("cannot run '%s': the interpreter is missing: %s",
+		        command, interpreter);
+	else if (may_be_else && *command <= '9' &&
+	         duration_parse(command, &ns) == 0)
+		message("cannot run '%s': no such program; did you mean -t %s?",
+		        command, command);
+	else
+		message("cannot run '%s': %s", command,
+		        may_be_else ? "no such program; shell syntax and "
+		                      "built-ins need sh -c '...'"
+		                    : why);
 }

@@ -107,10 +107,8 @@ print(const struct run *run, enum reason why, size_t count)
 	if (next == STATE_STOPPING)
 		strbuf_addf(&lines, " with %s",
 		            signal_name(run->options.signal));
-	if (has_look(run, why) && next == STATE_KILLING)
-		look_add_names(&lines, &run->facts->look);
-	else if (has_look(run, why))
-		look_add_lines(&lines, &run->facts->look);
+	if (has_look(run, why))
+		look_add(&lines, &run->facts->look, next != STATE_KILLING);
 	strbuf_addf(&lines, "%c", '\0');
 	message_lines(&lines);
 	free(lines.text);
