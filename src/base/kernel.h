@@ -1,6 +1,7 @@
 #pragma once
 
-/* System calls, and what they take, as far as the C library may lack them. */
+/* What the C library, or its kernel headers, may lack: the numbers of system
+ * calls, and the kernel's form of what they take. */
 
 #include <signal.h>
 #include <stdint.h>
@@ -8,7 +9,8 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* Else 32 bits end at 2 GiB of output, and in 2038; as glibc's before 2.34. */
+/* With 32 bits, a copy of the output would end at 2 GiB, and the times of files
+ * in 2038, as they do with glibc before 2.34. */
 _Static_assert(sizeof(off_t) == 8, "needs -D_FILE_OFFSET_BITS=64");
 #if !defined __GLIBC__ || __GLIBC__ * 100 + __GLIBC_MINOR__ >= 234
 _Static_assert(sizeof(time_t) == 8, "needs -D_TIME_BITS=64");
@@ -36,25 +38,37 @@ enum {
 	CALL_SIGTIMEDWAIT = CALL_WITH_TIME(rt_sigtimedwait, 421),
 
 	/* Only where a long has 32 bits: */
+	CALL_CLOCK_NANOSLEEP64 = CALL(407),
 	CALL_PSELECT64 = CALL(413),
+	CALL_PPOLL64 = CALL(414),
 	CALL_SIGTIMEDWAIT64 = CALL(421),
 	CALL_FUTEX64 = CALL(422),
 
-/* Some architectures lack these: -1 is the number of no call. */
+/* Calls that are missing on some architectures, and one in musl with 32 bits:
+ * no call has the number that they have then. */
 #ifndef SYS_open /* arm64, riscv64 */
-	SYS_open = -1,
-	SYS_pause = -1,
-	SYS_poll = -1,
-	SYS_epoll_wait = -1,
+	SYS_open = -10,
+	SYS_pause,
+	SYS_poll,
+	SYS_epoll_wait,
 #endif
 #ifndef SYS_accept /* i386, s390x */
-	SYS_accept = -1,
+	SYS_accept = -5,
 #endif
 #ifndef SYS_fcntl64 /* where a long has 64 bits */
-	SYS_fcntl64 = -1,
+	SYS_fcntl64 = -4,
+#endif
+#ifndef SYS_clock_nanosleep
+	SYS_clock_nanosleep = -3,
+#endif
+#ifndef SYS_socketcall /* all but i386 and s390x */
+	SYS_socketcall = -2,
 #endif
 #ifndef SYS_select /* arm64, mips64el, riscv64 */
 	SYS_select = -1,
+#endif
+#ifndef SYS__newselect /* all but arm, i386, mips64el */
+	SYS__newselect = -1,
 #endif
 };
 

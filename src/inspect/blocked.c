@@ -25,11 +25,12 @@
 #define NAMED_MAX    4 /* descriptors that are named */
 #define POLLED_MAX   512
 
-/* The system calls that can block for long. */
+/* The system calls that can block for long. The first row matches no call. */
 static const struct {
 	enum wait wait;
 	int calls[CALLS_MAX];
 } kinds[] = {
+	{ WAIT_OTHER, { -1 } },
 	{ WAIT_READ, { SYS_read, SYS_readv, SYS_pread64 } },
 	{ WAIT_READ, { SYS_recvfrom, SYS_recvmsg } },
 	{ WAIT_WRITE, { SYS_write, SYS_writev, SYS_pwrite64 } },
@@ -40,13 +41,22 @@ static const struct {
 	{ WAIT_LOCK, { SYS_flock, SYS_fcntl, SYS_fcntl64 } },
 	{ WAIT_FUTEX, { SYS_futex, CALL_FUTEX64 } },
 	{ WAIT_CHILD, { SYS_wait4, SYS_waitid } },
-	{ WAIT_SLEEP, { SYS_nanosleep, CALL_CLOCK_NANOSLEEP } },
+	{ WAIT_SLEEP,
+	  { SYS_nanosleep, SYS_clock_nanosleep, CALL_CLOCK_NANOSLEEP64 } },
 	{ WAIT_SIGNAL,
 	  { SYS_pause, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
 	    CALL_SIGTIMEDWAIT64 } },
-	{ WAIT_POLL, { SYS_poll, SYS_ppoll, CALL_PPOLL } },
-	{ WAIT_SELECT, { SYS_select, SYS_pselect6, CALL_PSELECT64 } },
+	{ WAIT_POLL, { SYS_poll, SYS_ppoll, CALL_PPOLL64 } },
+	{ WAIT_SELECT,
+	  { SYS_select, SYS__newselect, SYS_pselect6, CALL_PSELECT64 } },
 	{ WAIT_EPOLL, { SYS_epoll_wait, SYS_epoll_pwait, CALL_EPOLL_PWAIT2 } },
+};
+
+/* The same of socketcall(2), by its first argument: linux/net.h. */
+static const enum wait socket_calls[] = {
+	[3] = WAIT_CONNECT, [5] = WAIT_ACCEPT, [9] = WAIT_WRITE,
+	[10] = WAIT_READ,   [11] = WAIT_WRITE, [12] = WAIT_READ,
+	[16] = WAIT_WRITE,  [17] = WAIT_READ,  [18] = WAIT_ACCEPT,
 };
 
 /* Parts of the names of kernel functions that a thread sleeps in. They tell its
@@ -94,6 +104,9 @@ thread_parse(struct thread *thread)
 				thread->wait = kinds[i].wait;
 		}
 	}
+	if (number == SYS_socketcall && thread->args[0] < COUNT(socket_calls) &&
+	    socket_calls[thread->args[0]] != WAIT_DEAD)
+		thread->wait = socket_calls[thread->args[0]];
 }
 
 /* By /proc/PID/mem, which reads up to the first page that is not mapped. */
@@ -112,6 +125,8 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 	fds_close(fd);
 	return length < 0 ? 0 : (size_t)length;
 }
+
+/* --- the words of each wait ----------------------------------------------- */
 
 static void
 say_fd(struct scene *scene)
@@ -133,10 +148,14 @@ say_path(struct scene *scene)
 	const struct thread *const thread = &scene->thread;
 	const bool is_at = thread->number == SYS_openat;
 	char path[PATH_SIZE] = "";
+
+	if (scene->threads > 1)
+		return;
+
 	const size_t length =
 	    read_memory(scene, thread->args[is_at], path, sizeof(path));
 
-	if (scene->threads == 1 && memchr(path, '\0', length) != NULL &&
+	if (memchr(path, '\0', length) != NULL &&
 	    (path[0] == '/' || !is_at || (int)thread->args[0] == AT_FDCWD))
 		say(scene, ": '%s'", path);
 }
@@ -155,9 +174,10 @@ say_fifo(struct scene *scene)
 	say_path(scene);
 }
 
-/* Says "child 4711", or "its children 4711, 4712", for which wait4(2) waits
- * with WHICH: -1 means any; others below 1 a group, which only an only child is
- * known to be in. Says WORDS where none is known: a tracer waits for others. */
+/* Says "child 4711", or "its children 4711, 4712": those for which wait4(2)
+ * waits with WHICH as its first argument: -1 means any, others below 1 a group,
+ * of which only an only child is known. Says WORDS where they are not known: in
+ * another PID namespace, or for a tracer (ptrace(2)). */
 static void
 say_children(struct scene *scene, pid_t which, const char *words)
 {
@@ -365,6 +385,8 @@ static const struct {
 	[WAIT_CPU] = { "on CPU", NULL },
 };
 
+/* --- the thread that is described ----------------------------------------- */
+
 /* A thread has a directory in /proc, too, which is not listed: proc(5). */
 static void
 read_thread(struct thread *thread)
@@ -404,6 +426,14 @@ find_thread(struct scene *scene)
 		struct thread thread = { .id = ids->numbers[i], .alike = 1 };
 
 		read_thread(&thread);
+		/* socketcall(2) has its descriptor in memory. */
+		if (thread.number == SYS_socketcall) {
+			unsigned long fd = ULONG_MAX;
+
+			(void)read_memory(scene, thread.args[1], &fd,
+			                  sizeof(fd));
+			thread.args[0] = fd;
+		}
 		if (thread.rank > best->rank)
 			*best = thread;
 		else if (thread.rank == best->rank &&

@@ -55,7 +55,9 @@ static const struct {
 	{ WAIT_EPOLL, { SYS_epoll_wait } },
 #endif
 #ifdef __i386__
+	{ WAIT_SELECT, { SYS__newselect } },
 	{ WAIT_LOCK, { SYS_fcntl64 } },
+	{ WAIT_CONNECT, { SYS_socketcall } }, /* its first argument is 3 */
 #endif
 	{ WAIT_OTHER,
 	  { SYS_getpid, SYS_read + (INT64_C(1) << 32), INT64_MAX } },
