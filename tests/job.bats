@@ -94,6 +94,9 @@ load bounds
 		last_is 3
 	done
 
+	enter 'wdrun -n own sh -c "wdrun --cancel own; exec sleep 1000"'
+	last_is 143
+
 	echo '
 import subprocess, signal
 signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -146,8 +146,13 @@ stop(struct registry_walk *walk, bool is_quiet)
 		        walk->id);
 		return -1;
 	}
-	/* Where the front is dead, the supervisor is ending the run already. */
-	procid_kill(&entry->front, SIGTERM);
+	/* From the run's own command, the front could take a signal for one to
+	 * the job. It is alone as long as it waits for a lock. */
+	const struct procid *const watcher =
+	    entry->supervisor.pid != 0 ? &entry->supervisor : &entry->front;
+
+	procid_kill(watcher, SIGTERM);
+	procid_kill(watcher, SIGCONT);
 	procid_kill(&entry->front, SIGCONT);
 	if (!await_end(walk, grace)) {
 		procid_kill(&entry->front, SIGKILL);
