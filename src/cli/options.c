@@ -19,8 +19,6 @@
 #define SHOWN_MAX       255 /* bytes of a value in a message */
 #define NAME_SIZE       32  /* of an option, with "=kill|wait|leave" */
 
-/* --- kinds of values ------------------------------------------------------ */
-
 enum kind {
 	KIND_FLAG,
 	KIND_HELP, /* --version, too */
@@ -198,8 +196,6 @@ print(bool is_timeout, bool is_help)
 	free(text.text);
 	return status;
 }
-
-/* --- values --------------------------------------------------------------- */
 
 static int
 store_status(int *status, const char *text)

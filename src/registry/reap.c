@@ -45,8 +45,7 @@ struct process {
 	struct lost_run *run;
 };
 
-/* The search for the processes of COUNT runs, in one scan of /proc after
- * another. */
+/* The search for the processes of runs, in one scan of /proc after another. */
 struct search {
 	struct lost_run *runs;
 	size_t run_count;
@@ -170,8 +169,7 @@ look_at(struct search *search, pid_t pid, const struct process *parent)
 	}
 }
 
-/* Kills the processes that were noted since the last time, and their children,
- * which look_at() notes. */
+/* Kills what was noted since the last time; look_at() notes its children. */
 static void
 kill_noted(struct search *search)
 {
@@ -182,19 +180,20 @@ kill_noted(struct search *search)
 		const struct process process =
 		    search->processes[search->killed];
 		struct lost_run *const run = process.run;
+		const pid_t pid = process.id.pid;
 		/* From now on this is that process, or none. */
-		const int dir = procfs_dir(process.id.pid);
+		const int dir = procfs_dir(pid);
 
 		if (procid_is_alive(&process.id)) {
 			/* Stopped, it has no more children; dead, it would
 			 * prove nothing, and have no words. */
 			(void)procfs_kill(dir, SIGSTOP);
-			procfs_list_children(dir, process.id.pid, &children);
+			procfs_list_children(dir, pid, &children);
 			for (size_t i = 0; i < children.count; i++)
 				look_at(search, children.numbers[i], &process);
 			if (run->killed++ < NAMED_MAX)
-				add_process(&run->line, "killed",
-				            process.id.pid, COMMAND_WIDTH);
+				add_process(&run->line, "killed", pid,
+				            COMMAND_WIDTH);
 			(void)procfs_kill(dir, SIGKILL);
 		}
 		fds_close(dir);
@@ -202,8 +201,8 @@ kill_noted(struct search *search)
 }
 
 /* Looks at all processes, the youngest first: of a chain, in which each forks
- * the next and exits, that is the only one that lives. The proven are killed at
- * once, so that none goes on forking. */
+ * the next and exits, only that lives. The proven are killed at once, so that
+ * none goes on forking. */
 static void
 scan(struct search *search)
 {
@@ -216,8 +215,7 @@ scan(struct search *search)
 	}
 }
 
-/* Kills the processes of the COUNT RUNS until nobody is left, and waits for
- * them. */
+/* Kills the processes of the COUNT RUNS, waits for them, and names the left. */
 static void
 end_all(struct lost_run runs[], size_t count)
 {
@@ -287,8 +285,7 @@ begin(struct lost_run *run, struct registry_walk *walk)
 		run->session = entry->supervisor.pid;
 }
 
-/* Takes RUN off the record if nothing is left of it, and tells what was done.
- * Returns whether it is off. */
+/* Takes RUN off the record if nobody is left. Returns whether it is off. */
 static bool
 finish(struct lost_run *run, bool is_requested, bool is_quiet)
 {
@@ -328,8 +325,8 @@ reap_entry(struct registry_walk *walk, bool is_quiet)
 	return finish(&run, true, is_quiet) ? 0 : -1;
 }
 
-/* Waits until the run is not locked, unless the front sleeps or is stopped, and
- * so is not dying. Returns whether the run is orphaned now, or over. */
+/* Waits until the run is not locked, unless the front sleeps or is stopped:
+ * then it is not dying. Returns whether the run is orphaned now, or over. */
 static bool
 becomes_orphaned(const struct registry_walk *walk)
 {
@@ -346,8 +343,7 @@ becomes_orphaned(const struct registry_walk *walk)
 	return true;
 }
 
-/* Finishes the next orphaned runs of WALK in one search. Returns whether all of
- * these are off the record. */
+/* Finishes the next orphaned runs of WALK. Returns whether they are over. */
 static bool
 reap_some(struct registry_walk *walk, bool is_requested, bool is_quiet)
 {
