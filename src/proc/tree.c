@@ -196,10 +196,11 @@ static void
 push_children(const struct tree *tree, int dir, pid_t pid)
 {
 	static struct procfs_list list;
-	char name[sizeof(SUPERVISOR_PREFIX)];
 
 	procfs_list_children(dir, pid, &list);
 	if (walk.is_first && list.count > 0) {
+		char name[sizeof(SUPERVISOR_PREFIX)];
+
 		/* The supervisor of a run within this one passes it on. */
 		(void)procfs_read(pid, "comm", name, sizeof(name));
 		if (pid != tree->self && strcmp(name, SUPERVISOR_PREFIX) == 0)
