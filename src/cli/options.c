@@ -19,8 +19,6 @@
 #define SHOWN_MAX       255 /* bytes of a value in a message */
 #define NAME_SIZE       32  /* of an option, with "=kill|wait|leave" */
 
-/* --- kinds of values ------------------------------------------------------ */
-
 enum kind {
 	KIND_FLAG,
 	KIND_HELP, /* --version, too */
@@ -76,7 +74,6 @@ struct row {
 #define FLAG(member)       OF(KIND_FLAG, member), NULL
 #define DURATION(member)   OF(KIND_DURATION, member)
 #define BOUND(member)      OF(KIND_BOUND, member)
-#define FILES(member)      OF(KIND_FILES, member), NULL
 #define TEXT(kind, member) OF(kind, member), NULL
 
 static const struct row rows[] = {
@@ -113,12 +110,13 @@ static const struct row rows[] = {
 	  "line per DUR of silence" },
 	{ "report", 0, TEXT(KIND_FILE, report),
 	  "tell how the run ended, as JSON" },
-	{ "lock", 'l', FILES(locks), "hold this lock; may repeat" },
+	{ "lock", 'l', TEXT(KIND_FILES, locks), "hold this lock; may repeat" },
 	{ "lock-wait", 'w', DURATION(lock_wait), "0",
 	  "wait DUR for a held lock" },
 	{ "lock-exit", 'E', OF(KIND_STATUS, lock_exit), "75",
 	  "status if a lock is held" },
-	{ "cleanup", 'c', FILES(cleanups), "clear COMMAND's lock; may repeat" },
+	{ "cleanup", 'c', TEXT(KIND_FILES, cleanups),
+	  "clear COMMAND's lock; may repeat" },
 	{ "name", 'n', TEXT(KIND_NAME, name), "put the run on record as NAME" },
 	{ "registry", 0, TEXT(KIND_DIRECTORY, registry),
 	  "directory of the record" },
@@ -178,9 +176,8 @@ add_row(struct strbuf *text, const struct row *row, bool has_default)
 
 /* Prints --help or --version. Returns the exit status. */
 static int
-print(const struct options *options, bool is_help)
+print(bool is_timeout, bool is_help)
 {
-	const bool is_timeout = options->is_timeout;
 	struct strbuf text = { .grows = true };
 
 	if (!is_help)
@@ -200,18 +197,14 @@ print(const struct options *options, bool is_help)
 	return status;
 }
 
-/* --- values --------------------------------------------------------------- */
-
 static int
 store_status(int *status, const char *text)
 {
-	char *end;
-	const long number = strtol(text, &end, 10);
-
-	/* strtol(3) takes blanks and a plus sign, too. */
-	if (*text < '0' || *text > '9' || *end != '\0' || number > STATUS_MAX)
+	/* strtol(3) would take blanks and a plus sign, too. */
+	if (*text == '\0' || text[strspn(text, "0123456789")] != '\0' ||
+	    strtol(text, NULL, 10) > STATUS_MAX)
 		return -1;
-	*status = (int)number;
+	*status = (int)strtol(text, NULL, 10);
 	return 0;
 }
 
@@ -248,16 +241,15 @@ store(struct options *options, const struct row *row, const char *text)
 {
 	void *const field = (char *)options + row->field;
 	struct files *const files = field;
-	int64_t *const duration = field;
 	int *const signal = field;
 
 	switch (row->kind) {
 	case KIND_DURATION:
 	case KIND_BOUND:
-		if (duration_parse(text, duration) == -1)
+		if (duration_parse(text, field) == -1)
 			return -1;
-		if (*duration == 0 && row->kind == KIND_BOUND)
-			*duration = NEVER;
+		if (*(int64_t *)field == 0 && row->kind == KIND_BOUND)
+			*(int64_t *)field = NEVER;
 		return 0;
 	case KIND_SIGNAL:
 		/* For timeout(1), 0 means no signal, as for kill(1). */
@@ -308,21 +300,19 @@ refuse_word(int found, const char *word)
 {
 	const struct row *const row = find_row(optopt);
 	const size_t length = strcspn(word, "=") - 2; /* of a long name */
-	size_t i = 0;
+	const char *wrong = "not an option";
 
-	while (optopt == 0 && i < ROW_COUNT &&
-	       strncmp(rows[i].name, word + 2, length) != 0)
-		i++;
-	if (row != NULL && found == ':')
+	for (size_t i = 0; i < ROW_COUNT && optopt == 0; i++) {
+		if (strncmp(rows[i].name, word + 2, length) == 0)
+			wrong = "short for several options";
+	}
+	if (row == NULL)
+		message("'%s' is %s (see --help)", word, wrong);
+	else if (found == ':')
 		message("--%s needs a value: %s (see --help)", row->name,
 		        kinds[row->kind].metavar);
-	else if (row != NULL)
-		message("--%s takes no value (see --help)", row->name);
 	else
-		message("'%s' is %s (see --help)", word,
-		        optopt != 0 || i == ROW_COUNT
-		            ? "not an option"
-		            : "short for several options");
+		message("--%s takes no value (see --help)", row->name);
 	return STATUS_FAILED;
 }
 
@@ -331,7 +321,7 @@ static int
 apply(struct options *options, const struct row *row)
 {
 	if (row->kind == KIND_HELP)
-		return print(options, row->letter == 'h');
+		return print(options->is_timeout, row->letter == 'h');
 	if (store(options, row, optarg) == -1) {
 		message("%s%s: '%.*s' is not %s", row == &operand ? "" : "--",
 		        row->name, SHOWN_MAX, optarg,
@@ -339,10 +329,8 @@ apply(struct options *options, const struct row *row)
 		return STATUS_FAILED;
 	}
 	/* The last of the two counts. */
-	if (row->letter == 'q')
-		options->verbose = false;
-	if (row->letter == 'v')
-		options->quiet = false;
+	options->verbose &= row->letter != 'q';
+	options->quiet &= row->letter != 'v';
 	return OPTIONS_ARE_COMPLETE;
 }
 
@@ -366,10 +354,11 @@ resolve(const char *option, struct files *files, const struct files *locks)
 		const char *const given = paths[i];
 
 		paths[i] = path_resolve(given);
-		if (paths[i] != NULL)
-			continue;
-		message("--%s: '%s': %s", option, given, strerror(errno));
-		return false;
+		if (paths[i] == NULL) {
+			message("--%s: '%s': %s", option, given,
+			        strerror(errno));
+			return false;
+		}
 	}
 	qsort(paths, files->count, sizeof(*paths), compare_paths);
 	for (size_t i = 0; i < files->count; i++) {
@@ -403,9 +392,9 @@ check(struct options *options, bool has_command)
 	return STATUS_FAILED;
 }
 
-/* Makes what getopt_long(3) takes of ROWS. "+": options end at COMMAND; ":": a
- * missing value is told from an unknown option, and nothing is printed. Returns
- * the end of NAMES that has the options of timeout(1). */
+/* Makes what getopt_long(3) takes of ROWS. "+": options end at COMMAND; ":": it
+ * prints nothing, and tells a missing value from an unknown option. Returns the
+ * end of NAMES that has the options of timeout(1). */
 static const struct option *
 make_tables(char *letters, struct option *names)
 {
@@ -446,9 +435,6 @@ read_timeout_operand(struct options *options, int count, char *duration)
 	if (options->kill_after == 0)
 		options->kill_after = NEVER;
 	options->passes_on = options->kill_after == NEVER;
-	options->hup_cancels = options->alarm_is_timeout = true;
-	options->tells_sigkill = true;
-	options->orphans_grace = ORPHANS_GRACE;
 	optarg = duration;
 	optind++;
 	return apply(options, &operand);
@@ -467,9 +453,11 @@ set_defaults(struct options *options)
 	options->orphans_grace = NEVER;
 	if (name == NULL || strcmp(name, TIMEOUT) != 0)
 		return;
-	options->is_timeout = true;
+	options->is_timeout = options->hup_cancels = true;
+	options->alarm_is_timeout = options->tells_sigkill = true;
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;
+	options->orphans_grace = ORPHANS_GRACE;
 }
 
 int

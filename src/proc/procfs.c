@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "base/fds.h"
 #include "base/kernel.h"
 #include "base/text.h"
+#include "proc/signals.h"
 
 #define PATH_SIZE 64
 #define TEXT_SIZE 4096 /* of "status", but for a user of hundreds of groups */
@@ -42,7 +42,6 @@ procfs_fd(void)
 	return root_fd;
 }
 
-/* Opens PID's FILE. Returns a descriptor, or -1. */
 static int
 open_file(pid_t pid, const char *file, int flags)
 {
@@ -78,15 +77,14 @@ procfs_list_names(int dir, const char *name, struct procfs_list *list)
 	const struct dirent *entry;
 
 	list->count = 0;
-	if (names == NULL) {
-		fds_close(fd);
-		return;
-	}
-	while ((entry = readdir(names)) != NULL) {
+	while (names != NULL && (entry = readdir(names)) != NULL) {
 		if (isdigit((unsigned char)*entry->d_name))
 			add(list, (int)strtol(entry->d_name, NULL, 10));
 	}
-	(void)closedir(names);
+	if (names == NULL)
+		fds_close(fd);
+	else
+		(void)closedir(names);
 }
 
 /* Adds the children of DIR's thread TID. False: there are no such lists. */
@@ -115,8 +113,7 @@ add_children_of_thread(int dir, pid_t tid, struct procfs_list *list)
 	return true;
 }
 
-/* Without "children" files: all processes, and their parents, as they were when
- * the children of this process were asked for last. */
+/* Without "children" files: from all of /proc, read last for this process. */
 static void
 add_children_of_machine(pid_t pid, struct procfs_list *list)
 {
@@ -126,11 +123,11 @@ add_children_of_machine(pid_t pid, struct procfs_list *list)
 
 	if (pid == procfs_self()) {
 		procfs_list_names(root_fd, ".", &machine);
-		for (size_t i = 0; i < machine.count; i++)
-			parents[i] = procstat_read_status(machine.numbers[i],
-			                                  &stat) == -1
-			                 ? 0
-			                 : stat.parent;
+		for (size_t i = 0; i < machine.count; i++) {
+			stat.parent = 0;
+			(void)procstat_read_status(machine.numbers[i], &stat);
+			parents[i] = stat.parent;
+		}
 	}
 	for (size_t i = 0; i < machine.count; i++) {
 		if (parents[i] == pid)
@@ -146,7 +143,6 @@ procfs_list_children(int dir, pid_t pid, struct procfs_list *list)
 	bool has_files = true;
 
 	threads.count = list->count = 0;
-
 	/* A directory's link count is that of its subdirectories plus 2. */
 	if (fstatat(dir, "task", &task, 0) == -1 || task.st_nlink <= 2 + 1)
 		add(&threads, pid);
@@ -197,7 +193,7 @@ procfs_value(const char *text, const char *name)
 static uint64_t
 number_of(const char *text, const char *name)
 {
-	return strtoull(procfs_value(text, name), NULL, 10);
+	return strtoul(procfs_value(text, name), NULL, 10);
 }
 
 int
@@ -237,14 +233,13 @@ procstat_parse(const char *text, struct procstat *stat)
 	long threads;
 	char blank;
 
-	/* The numbers are the kernel's, and fit. NOLINTBEGIN(cert-err34-c) */
 	if (name_end == NULL ||
+	    /* The numbers fit. NOLINTNEXTLINE(cert-err34-c) */
 	    sscanf(name_end, FIELDS, &stat->state, &stat->parent,
 	           &stat->session, &cpu[0], &cpu[1], &cpu[2], &cpu[3], &threads,
 	           &stat->start, &blank) != FIELD_COUNT ||
 	    !isalpha((unsigned char)stat->state))
 		return -1;
-	/* NOLINTEND(cert-err34-c) */
 	stat->is_dead = stat->state == 'Z' && threads <= 1;
 	stat->cpu = time_of(cpu[0] + cpu[1] + cpu[2] + cpu[3]);
 	return 0;
@@ -284,11 +279,11 @@ int
 procid_read(pid_t pid, struct procid *procid)
 {
 	struct procstat stat;
+	const int result = procstat_read(pid, &stat);
 
-	if (procstat_read(pid, &stat) == -1)
-		return -1;
-	*procid = (struct procid){ pid, stat.start };
-	return 0;
+	if (result == 0)
+		*procid = (struct procid){ pid, stat.start };
+	return result;
 }
 
 bool
@@ -306,12 +301,10 @@ procid_kill(const struct procid *procid, int signal)
 	/* First: it stands for one process, whoever has the PID later. */
 	const int dir = procfs_dir(procid->pid);
 
-	if (dir != -1 && procid_is_alive(procid))
+	if (procid_is_alive(procid))
 		(void)procfs_kill(dir, signal);
 	fds_close(dir);
 }
-
-/* --- the command line ----------------------------------------------------- */
 
 /* Whether a shell takes WORD as it stands, without quotes. */
 static bool
@@ -370,8 +363,6 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 	strbuf_addf(line, "%.*s...%s", head, words, end);
 }
 
-/* --- the ID of a run ------------------------------------------------------ */
-
 void
 runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE], pid_t front)
 {
@@ -389,10 +380,11 @@ runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE], pid_t front)
 void
 runid_copy_environment(char *copy[], char *variable)
 {
+	const size_t length = strlen(RUNID_VARIABLE "=");
+
 	*copy++ = variable;
 	for (char **from = environ; *from != NULL; from++) {
-		if (strncmp(*from, RUNID_VARIABLE "=",
-		            strlen(RUNID_VARIABLE "=")) != 0)
+		if (strncmp(*from, variable, length) != 0)
 			*copy++ = *from;
 	}
 	*copy = NULL;

@@ -15,15 +15,13 @@ struct strbuf;
  * Functions return 0, a length, or a descriptor that is close-on-exec; or -1
  * with errno: ENOENT or ESRCH where the process is gone. */
 
-/* Opens /proc. Without one returns 0, and all functions below fail. */
+/* Opens /proc, and returns its descriptor, or -1. Without a /proc, the first
+ * returns 0, and all functions below fail. */
 int procfs_start(void);
-
-/* The descriptor of procfs_start(), or -1. */
 int procfs_fd(void);
 
-/* This process's PID in that /proc: not getpid(2) where /proc is that of
- * another PID namespace, as after "unshare --pid" without "--mount-proc"; 0
- * without /proc, or where that /proc does not have this process. */
+/* This process's PID in that /proc; not getpid(2) where that is of another PID
+ * namespace, as after "unshare --pid"; 0 where this process is not in it. */
 pid_t procfs_self(void);
 
 /* Numbers in /proc; what does not fit is left out. */
@@ -38,9 +36,9 @@ struct procfs_list {
 void procfs_list_names(int dir, const char *name, struct procfs_list *list);
 
 /* Lists the children of the process PID, whose directory is DIR, the eldest of
- * a thread first. May miss some while processes come and go. Never waits for
- * the process. Without "children" files (CONFIG_PROC_CHILDREN) the call for
- * this process reads all of /proc, and calls for others answer from that. */
+ * a thread first. May miss some while processes come and go. Never waits.
+ * Without "children" files (CONFIG_PROC_CHILDREN) the call for this process
+ * reads all of /proc, and calls for others answer from that. */
 void procfs_list_children(int dir, pid_t pid, struct procfs_list *list);
 
 /* Opens PID's directory; sends SIGNAL to the process of DIR, as kill(2). */
@@ -54,8 +52,7 @@ ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
  * process can forge a line: the kernel writes no newline of its name. */
 const char *procfs_value(const char *text, const char *name);
 
-/* The names of a supervisor in /proc/PID/comm. The front keeps the name of its
- * program, so that "pkill wdrun" finds the front alone. */
+/* A supervisor in /proc/PID/comm: so "pkill wdrun" finds the front alone. */
 #define SUPERVISOR_PREFIX   "wd-s"
 #define SUPERVISOR_NAME     "wd-supervisor"
 #define SUPERVISOR_STOPPED  "wd-stopped"  /* as the target is */
@@ -78,11 +75,10 @@ struct procstat {
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
 
-/* Whether PID is in execve(2), with exec_update_lock held in the kernel. While
- * that frees the old memory (in state D), or closes files (in state S), in a
- * file system that does not answer, a read of "stat" (since 2026), "io",
- * "wchan", "syscall", "environ" or the links hangs. "status", "statm", "comm",
- * "task" and "children" can always be read. */
+/* Whether PID is in execve(2), with the kernel's exec_update_lock held. While
+ * that waits for a file system that does not answer, a read of "stat" (since
+ * 2026), "io", "wchan", "syscall", "environ" or the links hangs; not of
+ * "status", "statm", "comm", "task" or "children". */
 bool procfs_is_in_exec(pid_t pid);
 
 /* Reads TEXT, a stat file, into *STAT. Does not set errno. */
@@ -97,31 +93,28 @@ struct procid {
 	uint64_t start; /* as in struct procstat */
 };
 
+/* The last two: whether this very process is alive, as far as /proc shows it to
+ * this user; sends SIGNAL to this very process, or to no process. */
 int procid_read(pid_t pid, struct procid *procid);
-
-/* Whether this very process is alive, as far as /proc shows it to this user. */
 bool procid_is_alive(const struct procid *procid);
-
-/* Sends SIGNAL to this very process, or to no process. */
 void procid_kill(const struct procid *procid, int signal);
 
-/* Appends PID's command line to LINE, in quotes where it has blanks; "[comm]"
- * as ps(1) if PID has none, or if WIDTH is 0; "?" if PID is gone. The program's
- * absolute path loses its directory, a text longer than WIDTH bytes its middle,
- * one too long to be read its end. Unless WIDTH is 0, waits for PID's mmap_lock
- * (get_mm_cmdline() in the kernel), with which a thread may hang. */
+/* Appends PID's command line to LINE, in quotes where it has blanks, without
+ * the program's directory, and shortened to WIDTH bytes; "[comm]" as ps(1) if
+ * PID has none, or if WIDTH is 0; "?" if PID is gone. Unless WIDTH is 0, waits
+ * for PID's mmap_lock (get_mm_cmdline()), with which a thread may hang. */
 void cmdline_add(struct strbuf *line, pid_t pid, int width);
 
-/* The ID of a run: the PID of its front, "-", and the time of its start in
- * nanoseconds since the epoch, in hexadecimal. Each process of the run inherits
- * the ID in its environment, as WDRUN_ID. A run within a run has a path there,
- * OUTER/INNER, so that its processes are known as the outer run's, too. */
+/* The ID of a run: the PID of its front, "-", and its start in nanoseconds
+ * since the epoch, in hexadecimal. Each process of the run inherits it as
+ * WDRUN_ID: in a run within a run a path, OUTER/INNER, since it is the outer
+ * run's, too. */
 #define RUNID_VARIABLE  "WDRUN_ID"
 #define RUNID_SIZE      48   /* of an ID, with its null byte */
 #define RUNID_PATH_SIZE 1024 /* of the variable "WDRUN_ID=…" */
 
-/* Makes a new ID, and the VARIABLE "WDRUN_ID=OUTER/INNER": the ID behind this
- * process's own path, if it has one that is not too long. */
+/* Makes a new ID, and VARIABLE, which has it behind this process's own path, if
+ * there is one that is not too long. */
 void runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE],
                 pid_t front);
 

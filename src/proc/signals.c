@@ -98,8 +98,6 @@ signal_parse(const char *text)
 {
 	const char *const name =
 	    strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
-	const bool is_low = strncasecmp(name, "RTMIN", 5) == 0;
-	const bool is_high = strncasecmp(name, "RTMAX", 5) == 0;
 	char *end;
 
 	for (int i = 0; i < FIRST_REAL_TIME; i++) {
@@ -111,7 +109,9 @@ signal_parse(const char *text)
 	}
 
 	/* The number alone, or behind RTMIN or RTMAX and with its sign. */
-	const long base = is_low ? FIRST_REAL_TIME : is_high ? SIGNAL_MAX : 0;
+	const long base = strncasecmp(name, "RTMIN", 5) == 0   ? FIRST_REAL_TIME
+	                  : strncasecmp(name, "RTMAX", 5) == 0 ? SIGNAL_MAX
+	                                                       : 0;
 	const long first = base == 0 ? 1 : FIRST_REAL_TIME;
 	const long number = strtol(base == 0 ? text : name + 5, &end, 10);
 
@@ -145,8 +145,7 @@ void
 signal_reset(int signal)
 {
 	/* The kernel's struct sigaction, which no header declares: SIG_DFL is
-	 * all zero. The C libraries use some signals themselves: musl's
-	 * sigaction(3) refuses 32 to 34, glibc's 32 and 33. */
+	 * all zero. musl's sigaction(3) refuses 32 to 34, glibc's 32 and 33. */
 	static const uint64_t by_default[8] = { 0 };
 
 	(void)syscall(SYS_rt_sigaction, signal, by_default, NULL,
@@ -156,8 +155,8 @@ signal_reset(int signal)
 _Noreturn void
 signal_die_by(int signal)
 {
-	/* The command has dumped its core already. RLIMIT_CORE 0 would not stop
-	 * a second dump into a core_pattern that is a pipe: core(5). */
+	/* The command has dumped its core. RLIMIT_CORE 0 would not stop another
+	 * dump into a core_pattern that is a pipe: core(5). */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	signal_reset(signal);
 	(void)kill(getpid(), signal);

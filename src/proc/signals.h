@@ -16,8 +16,7 @@
 /* Signals by which a terminal stops a job. */
 #define SIGNALS_OF_STOP                                                        \
 	(SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
-/* Signals that a terminal sends to a whole process group, so that the front
- * gets them as well as a target that shares the group. */
+/* Signals that a terminal sends to a whole process group. */
 #define SIGNALS_OF_TERMINAL                                                    \
 	(SIGNAL_BIT(SIGHUP) | SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) |       \
 	 SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGWINCH) | SIGNALS_OF_STOP)
@@ -45,15 +44,14 @@ int signal_parse(const char *text);
 /* Returns "SIGTERM", or "SIG36", until the next call. */
 const char *signal_name(int signal);
 
-/* Lets SIGNAL, which is blocked and pending, act on this process. Returns when
- * it has; after a stop, when the process is continued; at once in an orphaned
- * process group, where the kernel ignores a terminal's stop: setpgid(2). */
+/* Lets SIGNAL, which is blocked and pending, act on this process. After a stop,
+ * returns when the process is continued; at once in an orphaned process group,
+ * where the kernel ignores a terminal's stop: setpgid(2). */
 void signal_deliver(int signal);
 
 /* Gives SIGNAL its default action. */
 void signal_reset(int signal);
 
 /* Ends this process by SIGNAL, without a core dump; or by exit status 128 +
- * SIGNAL where the kernel drops the signal: PID 1 of a namespace is immune to
- * signals that it does not handle, pid_namespaces(7). */
+ * SIGNAL as PID 1, to which the kernel drops the signal: pid_namespaces(7). */
 _Noreturn void signal_die_by(int signal);

@@ -2,6 +2,7 @@
 #include "proc/tree.h"
 
 #include <sys/resource.h>
+#include <sys/time.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -16,14 +17,13 @@
 
 #define TREE_MAX     PROCFS_LIST_MAX
 #define PID_END      4194305 /* pid_max of any kernel, and 1: proc(5) */
+#define ANY_GROUP    (-1)    /* 0 is a group of another PID namespace */
 #define WALK_BOUND   SECOND
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
 #define TICK         (10 * MILLISECOND) /* of the start of a process: proc(5) */
 #define TARGET_TIME  (10 * MILLISECOND)
 #define LAST_BOUND   (5 * SECOND) /* since a process came or died */
-
-/* --- the children of this process ----------------------------------------- */
 
 pid_t
 wait_peek(pid_t pid, int options, siginfo_t *info)
@@ -53,9 +53,9 @@ wait_usage(long *memory)
 
 	(void)getrusage(RUSAGE_CHILDREN, &usage);
 	*memory = usage.ru_maxrss;
-	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * SECOND +
-	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) *
-	           (MILLISECOND / 1000);
+	timeradd(&usage.ru_utime, &usage.ru_stime, &usage.ru_utime);
+	return usage.ru_utime.tv_sec * SECOND +
+	       usage.ru_utime.tv_usec * (MILLISECOND / 1000);
 }
 
 int
@@ -90,9 +90,7 @@ wait_or_kill(pid_t child, int64_t until)
 	fds_close(end.fd);
 }
 
-/* --- priority ------------------------------------------------------------- */
-
-/* Of sched_setattr(2), which musl and older versions of glibc do not have. */
+/* Of sched_setattr(2), which musl does not have. */
 struct attributes {
 	uint32_t size;
 	uint32_t policy;
@@ -121,10 +119,9 @@ tree_take_priority(void)
 	is_taken = true;
 	if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
 		return;
-	/* Since Linux 6.12 a process may choose its time slice without a
-	 * privilege. The process with the shortest slice runs first when it
-	 * wakes up (pick_eevdf()): before 2,000 busy processes, and not after
-	 * them. Its share of the processor stays the same. */
+	/* Since Linux 6.12 any process may choose its time slice: one with the
+	 * shortest runs first when it wakes up (pick_eevdf()), and has the same
+	 * share of the processor as before. */
 	attributes.policy = SCHED_OTHER;
 	attributes.priority = 0;
 	attributes.nice = getpriority(PRIO_PROCESS, 0);
@@ -138,9 +135,9 @@ tree_take_priority(void)
 static struct member listed[TREE_MAX];  /* the list */
 static struct member pending[TREE_MAX]; /* a stack: still to be visited */
 
-/* A bit for each PID. A process with the PID of a dead one is taken for the
- * dead one, and gets no first signal; SIGKILL goes to all each time. */
-static uint64_t seen[PID_END / 64 + 1]; /* by this tree_signal(), tree_kill() */
+/* A bit for each PID. A process with the PID of a dead one gets no first
+ * signal; SIGKILL goes to all each time. */
+static uint64_t seen[PID_END / 64 + 1];    /* by tree_signal(), tree_kill() */
 static uint64_t parents[PID_END / 64 + 1]; /* that have had a first signal */
 static uint64_t spared[PID_END / 64 + 1];  /* by tree_spare_children() */
 
@@ -181,8 +178,7 @@ is_child(const struct tree *tree, const struct member *process)
 	return tree->is_ours && process->parent == tree->self;
 }
 
-/* Returns how long before the first signal PID was started, with up to a TICK
- * too much; 0 where that is not known. */
+/* PID's age at the first signal, rounded up to a TICK; 0: it is not known. */
 static int64_t
 time_before_signal(const struct tree *tree, pid_t pid)
 {
@@ -194,20 +190,8 @@ time_before_signal(const struct tree *tree, pid_t pid)
 	                 (duration_now() - tree->signalled_at);
 }
 
-/* Whether the process PID is the supervisor of a run within this one: the first
- * signal begins a stop of that run, in which its processes get the signal. */
-static bool
-is_inner_supervisor(pid_t pid)
-{
-	char name[sizeof(SUPERVISOR_PREFIX)];
-
-	(void)procfs_read(pid, "comm", name, sizeof(name));
-	return strcmp(name, SUPERVISOR_PREFIX) == 0;
-}
-
-/* Pushes the children of the process PID, at DIR, so that the eldest is next.
- * SIGKILL goes to our own at once: to look at each first takes ten times as
- * long, beside 2,000 busy sessions. */
+/* Pushes the children of PID, at DIR, so that the eldest is next. SIGKILL goes
+ * to our own at once: to look at each first takes ten times as long. */
 static void
 push_children(const struct tree *tree, int dir, pid_t pid)
 {
@@ -215,7 +199,11 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 
 	procfs_list_children(dir, pid, &list);
 	if (walk.is_first && list.count > 0) {
-		if (pid != tree->self && is_inner_supervisor(pid))
+		char name[sizeof(SUPERVISOR_PREFIX)];
+
+		/* The supervisor of a run within this one passes it on. */
+		(void)procfs_read(pid, "comm", name, sizeof(name));
+		if (pid != tree->self && strcmp(name, SUPERVISOR_PREFIX) == 0)
 			return;
 		add(parents, pid);
 	}
@@ -224,9 +212,9 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 
 		if (has(spared, child.pid))
 			continue;
-		/* A process that had the first signal starts its children for
-		 * an orderly end. Those from before are orphans that it, a
-		 * subreaper or the init of a PID namespace, has got since. */
+		/* A process that had the first signal starts children for an
+		 * orderly end. Older ones are orphans that it, a subreaper or
+		 * the init of a PID namespace, has got since. */
 		if (walk.is_first && has(seen, pid) && !has(seen, child.pid) &&
 		    time_before_signal(tree, child.pid) < TICK)
 			continue;
@@ -239,13 +227,15 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	}
 }
 
-/* Begins a reading with the children of this process. */
+/* Begins a reading, with SIGNAL or 0, at the children of this process. */
 static void
-push_own_children(struct tree *tree)
+begin_walk(struct tree *tree, int signal)
 {
 	tree->self = procfs_self();
 	tree->is_ours = tree->self == getpid();
-	walk.pending_count = 0;
+	walk.signal = signal;
+	walk.is_first = signal != 0 && signal != SIGKILL && signal != SIGSTOP;
+	walk.fresh = walk.pending_count = 0;
 
 	const int dir = procfs_dir(tree->self);
 
@@ -256,9 +246,9 @@ push_own_children(struct tree *tree)
 void
 tree_spare_children(struct tree *tree)
 {
-	push_own_children(tree);
-	while (walk.pending_count > 0)
-		add(spared, pending[--walk.pending_count].pid);
+	begin_walk(tree, 0);
+	for (size_t i = 0; i < walk.pending_count; i++)
+		add(spared, pending[i].pid);
 }
 
 /* Whether PID is the target or of its group, signalled before the reading. */
@@ -270,8 +260,8 @@ is_of_targets_group(const struct tree *tree, pid_t pid)
 	       (pid == tree->target || getpgid(pid) == tree->target);
 }
 
-/* Whether PID had the signal as a member of the target's group, and not, as an
- * orphan that a handler of the signal has started, after it. */
+/* Whether PID had the signal as a member of the target's group: a handler of
+ * the signal may have started it, an orphan, later. */
 static bool
 had_signal(const struct tree *tree, pid_t pid)
 {
@@ -280,36 +270,34 @@ had_signal(const struct tree *tree, pid_t pid)
 }
 
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
- * of this process. Opens its directory as *DIR, or not (-1) where that of a
- * child of this process is hidden ("hidepid", proc(5)). A dead child is marked:
- * the group's signal has killed it before the reading. */
+ * of this process. Opens its directory as *DIR, which is -1 where that of a
+ * child of this process is hidden ("hidepid", proc(5)). */
 static bool
 open_living(const struct tree *tree, struct member *process, int *dir)
 {
 	const bool is_own = tree->is_ours && wait_has_living(process->pid);
-	const bool is_dead = !is_own && is_child(tree, process);
-	struct procstat stat;
-	siginfo_t info;
+	struct procstat stat = { .parent = tree->self };
 
-	if (is_dead && wait_peek(process->pid, WEXITED | WNOWAIT, &info) > 0 &&
-	    is_of_targets_group(tree, process->pid))
-		mark(process->pid);
-	*dir = is_dead ? -1 : procfs_dir(process->pid);
-	if (is_own)
-		process->parent = tree->self;
-	if (*dir == -1 || is_own)
-		return is_own;
-	if (procstat_read_status(process->pid, &stat) == 0 && !stat.is_dead &&
-	    (stat.parent == process->parent || stat.parent == tree->self)) {
-		process->parent = stat.parent;
-		return true;
+	if (!is_own && is_child(tree, process)) {
+		/* The group's signal has killed it before the reading. */
+		if (is_of_targets_group(tree, process->pid))
+			mark(process->pid);
+		return false;
 	}
-	fds_close(*dir);
-	return false;
+	*dir = procfs_dir(process->pid);
+	if (!is_own &&
+	    (*dir == -1 || procstat_read_status(process->pid, &stat) == -1 ||
+	     stat.is_dead ||
+	     (stat.parent != process->parent && stat.parent != tree->self))) {
+		fds_close(*dir);
+		return false;
+	}
+	process->parent = stat.parent;
+	return true;
 }
 
-/* A child of this process keeps its PID until it is reaped: kill(2) reaches it
- * also where its directory is hidden, or no descriptor is free. */
+/* A child keeps its PID until it is reaped: kill(2) reaches it also where its
+ * directory is hidden, or no descriptor is free. */
 static void
 send(const struct tree *tree, const struct member *process, int dir, int signal)
 {
@@ -317,9 +305,8 @@ send(const struct tree *tree, const struct member *process, int dir, int signal)
 		(void)procfs_kill(dir, signal);
 }
 
-/* SIGKILL and SIGSTOP go to a process before its children are read, so that it
- * can have no others. The first signal, from which a process may end in good
- * order, goes after that: what its handler forks is not to be found. */
+/* SIGKILL and SIGSTOP go before the children are read, so that there can be no
+ * others; the first signal after that: what its handler forks is spared. */
 static void
 visit(struct tree *tree, struct member process)
 {
@@ -327,9 +314,8 @@ visit(struct tree *tree, struct member process)
 	int dir;
 
 	/* Without children it cannot get orphans. */
-	if (has_first && !has(parents, process.pid))
-		return;
-	if (!open_living(tree, &process, &dir))
+	if ((has_first && !has(parents, process.pid)) ||
+	    !open_living(tree, &process, &dir))
 		return;
 	listed[tree->count++] = process;
 	if (walk.signal != 0 && !walk.is_first)
@@ -344,17 +330,13 @@ visit(struct tree *tree, struct member process)
 	fds_close(dir);
 }
 
-/* Reads the tree, with SIGNAL or 0, until the clock says UNTIL. Returns how
- * many processes the present round had not seen before; with 0, none. */
+/* Reads the tree, with SIGNAL or 0, until UNTIL. Returns how many are new. */
 static size_t
 walk_tree(struct tree *tree, int signal, int64_t until)
 {
 	tree->members = listed;
 	tree->count = 0;
-	walk.signal = signal;
-	walk.is_first = signal != 0 && signal != SIGKILL && signal != SIGSTOP;
-	walk.fresh = 0;
-	push_own_children(tree);
+	begin_walk(tree, signal);
 	while (walk.pending_count > 0 && tree->count < TREE_MAX) {
 		visit(tree, pending[--walk.pending_count]);
 		if (duration_now() >= until)
@@ -364,7 +346,7 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 	return walk.fresh;
 }
 
-/* Reads the tree so until nobody is new. Returns how many were. */
+/* Does so until nobody is new. Returns how many were. */
 static size_t
 walk_until_rest(struct tree *tree, int signal, int64_t until)
 {
@@ -377,6 +359,21 @@ walk_until_rest(struct tree *tree, int signal, int64_t until)
 	return count;
 }
 
+/* Sends SIGNAL to the members of the list that are in GROUP, children first. */
+static void
+signal_listed(const struct tree *tree, pid_t group, int signal)
+{
+	int dir;
+
+	for (size_t i = tree->count; i-- > 0;) {
+		if ((group == ANY_GROUP || getpgid(listed[i].pid) == group) &&
+		    open_living(tree, &listed[i], &dir)) {
+			send(tree, &listed[i], dir, signal);
+			fds_close(dir);
+		}
+	}
+}
+
 void
 tree_read(struct tree *tree, int64_t until)
 {
@@ -385,8 +382,8 @@ tree_read(struct tree *tree, int64_t until)
 
 /* --- the first signal ----------------------------------------------------- */
 
-/* Signals the target's group as a whole, while the target, which is not reaped,
- * keeps the number of that group from others; and a target that has left it. */
+/* Signals the target's group, which is nobody else's until the target is
+ * reaped; and a target that has left it. */
 static void
 signal_group(const struct tree *tree, int signal)
 {
@@ -407,16 +404,9 @@ tree_signal_target(struct tree *tree, int signal)
 void
 tree_signal_members(struct tree *tree, pid_t group, int signal)
 {
-	int dir;
-
 	tree_read(tree, duration_now() + WALK_BOUND);
-	for (size_t i = 0; i < tree->count && tree->is_ours; i++) {
-		if (getpgid(listed[i].pid) == group &&
-		    open_living(tree, &listed[i], &dir)) {
-			send(tree, &listed[i], dir, signal);
-			fds_close(dir);
-		}
-	}
+	if (tree->is_ours)
+		signal_listed(tree, group, signal);
 }
 
 size_t
@@ -432,9 +422,8 @@ size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
 	memset(seen, 0, sizeof(seen));
-	walk.signal = signal;
 	if (tree->target != 0 && !wait_has_living(tree->target))
-		mark(tree->target); /* it gets no signal */
+		add(seen, tree->target); /* it gets no signal */
 	if (!tree->group_has_signal) {
 		signal_group(tree, signal);
 		signal_group(tree, SIGCONT);
@@ -449,12 +438,14 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 
 /* --- the end -------------------------------------------------------------- */
 
+/* Reaps CHILD, if it is dead and not the target. */
 static void
 reap(struct tree *tree, pid_t child)
 {
 	siginfo_t end;
 
-	tree->killed += wait_peek(child, WEXITED, &end) == child &&
+	tree->killed += child != tree->target &&
+	                wait_peek(child, WEXITED, &end) == child &&
 	                end.si_code == CLD_KILLED && end.si_status == SIGKILL;
 }
 
@@ -469,33 +460,21 @@ tree_reap(struct tree *tree)
 	if (end.si_pid == 0)
 		return;
 	/* waitid(2) tells of the target again and again, and of no other. */
-	walk.signal = 0;
-	walk.is_first = false;
-	push_own_children(tree);
-	while (tree->is_ours && walk.pending_count > 0) {
-		const pid_t child = pending[--walk.pending_count].pid;
-
-		if (child != tree->target)
-			reap(tree, child);
-	}
+	begin_walk(tree, 0);
+	while (tree->is_ours && walk.pending_count > 0)
+		reap(tree, pending[--walk.pending_count].pid);
 }
 
-/* Freezes the tree by SIGSTOP, so that nobody forks, and then kills it,
- * children first: the kernel continues a stopped process whose group its
- * parent's death orphans (kill_orphaned_pgrp()). Returns how many were new. */
+/* Stops the tree, so that nobody forks, and then kills it, children first: the
+ * kernel continues a stopped process whose group its parent's death orphans
+ * (kill_orphaned_pgrp()). Returns how many were new. */
 static size_t
 freeze_and_kill(struct tree *tree)
 {
 	const size_t count =
 	    walk_until_rest(tree, SIGSTOP, duration_now() + FREEZE_BOUND);
-	int dir;
 
-	for (size_t i = tree->count; i-- > 0;) {
-		if (open_living(tree, &listed[i], &dir)) {
-			send(tree, &listed[i], dir, SIGKILL);
-			fds_close(dir);
-		}
-	}
+	signal_listed(tree, ANY_GROUP, SIGKILL);
 	return count;
 }
 
@@ -536,12 +515,10 @@ tree_kill(struct tree *tree)
 		        ? walk_tree(tree, SIGKILL, duration_now() + WALK_BOUND)
 		        : freeze_and_kill(tree);
 
-		const int64_t wake = duration_now() + WALK_BOUND;
-
 		/* So much reading can keep the target from a processor, whose
 		 * death brings its children here: then one list kills them. */
 		if (tree->is_partial)
-			wait_or_kill(tree->target, wake < bound ? wake : bound);
+			wait_or_kill(tree->target, duration_now() + WALK_BOUND);
 		restless = fresh > 0 ? restless + 1 : 0;
 		/* In a tree that forks nobody is reaped: the dead count in its
 		 * limits (RLIMIT_NPROC, pids.max), and leave no room. */
@@ -561,8 +538,6 @@ tree_kill(struct tree *tree)
 	}
 }
 
-/* --- what the tree does --------------------------------------------------- */
-
 uint64_t
 tree_activity(const struct tree *tree)
 {
@@ -573,8 +548,8 @@ tree_activity(const struct tree *tree)
 		const pid_t pid = tree->members[i].pid;
 		struct procstat stat;
 
-		/* The kernel tells CPU time in ticks: a process that wakes up
-		 * and finds nothing to do does not count. */
+		/* CPU time is told in ticks: a process that wakes up and finds
+		 * nothing to do does not count. */
 		sum += (uint64_t)pid;
 		if (procfs_is_in_exec(pid) || procstat_read(pid, &stat) == -1)
 			continue;

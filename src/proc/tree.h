@@ -9,37 +9,32 @@
 
 #include "base/duration.h"
 
-/* --- the children of this process ----------------------------------------- */
-
 #define ANY_CHILD       0
 #define CHILD_NONE_LEFT (-1) /* ECHILD */
 
-/* Looks, without waiting, for an event of the child PID, or of ANY_CHILD, that
- * OPTIONS of waitid(2) ask for: without WNOWAIT, the dead child is reaped.
- * Returns the PID of the child with the event, and fills *INFO; 0 if no such
- * child has such an event; or CHILD_NONE_LEFT if there is no such child. */
+/* As waitid(2) with WNOHANG, for the child PID or ANY_CHILD: without WNOWAIT in
+ * OPTIONS, a dead child is reaped. Returns the PID of the child with an event,
+ * and fills *INFO; 0 without an event; CHILD_NONE_LEFT without such a child. */
 pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
 
 /* Whether the child PID is alive, or ANY_CHILD is. */
 bool wait_has_living(pid_t pid);
 
-/* Returns the CPU time of all children that were reaped, in nanoseconds; and in
- * *MEMORY the most that a process of them used, in KiB: getrusage(2). */
+/* Returns the CPU time of all reaped children, in nanoseconds; and in *MEMORY
+ * the most that one of them used, in KiB: getrusage(2). */
 int64_t wait_usage(long *memory);
 
 /* As pidfd_open(2): unlike a directory in /proc, a pidfd can be polled. */
 int pidfd_open(pid_t pid);
 
-/* Forks a process of wdrun's own, as _Fork(3), which not each libc has. libc
- * does not know the child's thread ID: so the child must end by _exit(2), and
- * call neither raise(3), abort(3) nor pthread functions. */
+/* As _Fork(3), which not each libc has. libc does not know the child's thread
+ * ID: so the child must end by _exit(2), and call neither raise(3), abort(3)
+ * nor pthread functions. */
 pid_t plain_fork(void);
 
 /* Waits until CHILD (up to 1: there is none) is dead; at UNTIL, kills it. Does
  * not reap it. Each signal has to be blocked, or end this process. */
 void wait_or_kill(pid_t child, int64_t until);
-
-/* --- the tree ------------------------------------------------------------- */
 
 /*
  * The tree of a run: the descendants of this process, a subreaper.
@@ -66,12 +61,10 @@ struct tree {
 	pid_t target;  /* a child, until it is reaped; 0: there is none */
 	pid_t group;   /* of the target, or of its end */
 	size_t killed; /* in tree_kill(): processes that died by SIGKILL */
-
 	/* The living, as last read: parents before children, by birth. */
 	const struct member *members;
 	size_t count;
-	bool is_partial; /* time or room was missing */
-
+	bool is_partial;       /* time or room was missing */
 	bool group_has_signal; /* before tree_signal(): the front sent it */
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
@@ -80,8 +73,7 @@ struct tree {
 	bool is_ours;      /* /proc has the PIDs of this process's namespace */
 };
 
-/* Lets this process run before the tree that it is about to stop, as far as it
- * may. A process that it forks later is scheduled as before. */
+/* Lets this process, but none that it forks, run before the tree, if it may. */
 void tree_take_priority(void);
 
 /* Leaves the present children of this process, and theirs, out of each tree. */
@@ -106,16 +98,14 @@ void tree_signal_members(struct tree *tree, pid_t group, int signal);
  * tree, whose supervisor passes it on. Returns how many got the signal. */
 size_t tree_signal(struct tree *tree, int signal, int64_t until);
 
-/* After tree_signal(): sends the signal to those who have not had it, as
- * orphans that have come since. MEMBERS are of no use after it. */
+/* The same, for orphans that have come since. MEMBERS are of no use then. */
 size_t tree_signal_again(struct tree *tree, int64_t until);
 
 #define TREE_KILL_BOUND (30 * SECOND)
 
-/* Sends SIGKILL to all processes of the tree until they are dead, or nobody has
- * come or died for 5 seconds, and none runs to its death, or for
- * TREE_KILL_BOUND in all. Reaps the dead but the target. Returns whether nobody
- * is alive; else MEMBERS says who is. */
+/* Sends SIGKILL to the tree until all are dead, or nobody has come or died for
+ * 5 seconds, and none runs to its death, or for TREE_KILL_BOUND. Reaps the dead
+ * but the target. Returns whether nobody lives; else MEMBERS says who. */
 bool tree_kill(struct tree *tree);
 
 /* Reaps the dead children but the target. */

@@ -33,29 +33,27 @@ struct lost_run {
 	struct strbuf line;        /* the message */
 	struct registry_walk walk; /* at its entry, which is open */
 	pid_t session;             /* that the supervisor has led; 0: none */
-	/* A proven process was in the supervisor's session: then all of it is
-	 * the run's. No other session gets its number while one lives. */
+	/* A proven process was in that session: then all of it is the run's. No
+	 * other session gets its number while one of them lives. */
 	bool session_is_proven;
 	char word[RUNID_SIZE + 2]; /* "/ID/" */
 };
 
-/* A process that is of RUN, or may be. */
+/* A process that is proven to be of RUN, and is killed. */
 struct process {
 	struct procid id;
 	struct lost_run *run;
-	bool is_proven;
-	bool is_spared; /* another user's, or this process's ancestor */
 };
 
-/* The search for the processes of COUNT runs, in one scan of /proc after
- * another. */
+/* The search for the processes of runs, in one scan of /proc after another. */
 struct search {
 	struct lost_run *runs;
 	size_t run_count;
-	int empty; /* scans in a row that have found nobody new */
+	int empty;    /* scans in a row that have found nobody new to kill */
+	bool is_last; /* the scan that only tells who is left */
 	struct process *processes; /* dead or not */
 	size_t count;
-	size_t seen; /* of these, by end_proven() */
+	size_t killed; /* of these */
 };
 
 /* Whether PID is this process, or an ancestor of it that /proc shows. */
@@ -73,13 +71,10 @@ is_ancestor(pid_t pid)
 
 /* Adds "; VERB 4711 sleep 9" to the message. */
 static void
-add_process(const struct process *process, const char *verb)
+add_process(struct strbuf *line, const char *verb, pid_t pid, int width)
 {
-	struct strbuf *const line = &process->run->line;
-
-	strbuf_addf(line, "; %s %d ", verb, process->id.pid);
-	cmdline_add(line, process->id.pid,
-	            process->is_spared ? 0 : COMMAND_WIDTH);
+	strbuf_addf(line, "; %s %d ", verb, pid);
+	cmdline_add(line, pid, width);
 }
 
 /* Adds the WDRUN_ID of the process at DIR to PATH, as "/OUTER/INNER/"; nothing
@@ -105,7 +100,7 @@ add_path(struct strbuf *path, int dir)
 	(void)fclose(environment);
 }
 
-/* Notes PROCESS, unless that was done. */
+/* Notes PROCESS, which is to be killed, unless that was done. */
 static void
 note(struct search *search, const struct process *process)
 {
@@ -114,27 +109,21 @@ note(struct search *search, const struct process *process)
 	for (size_t i = 0; i < search->count; i++, at++) {
 		if (at->id.pid == process->id.pid &&
 		    at->id.start == process->id.start &&
-		    at->run == process->run &&
-		    at->is_proven == process->is_proven)
+		    at->run == process->run)
 			return;
 	}
 	at = realloc(search->processes, (search->count + 1) * sizeof(*at));
-	if (at == NULL) {
-		process->run->left++;
-		return;
-	}
+	if (at == NULL)
+		return; /* the last scan finds it */
 	search->processes = at;
-	at += search->count++;
-	*at = *process;
-	at->is_spared |= is_ancestor(at->id.pid);
+	at[search->count++] = *process;
 	search->empty = 0;
 }
 
-/* Notes the process PID for each run of which it is, or may be: proven by the
- * run's ID, by the session, or by PARENT, a proven process or NULL, which is
- * alive after the child was read: then it is the parent that the child has
- * shown. Another user's memory is not read: that could hang (userfaultfd(2)).
- */
+/* Looks for which runs the process PID is. The proof is the run's ID, a session
+ * or PARENT, a proven process or NULL, which is alive after the child was read:
+ * so it is the parent that the child has shown. Another user's memory is not
+ * read: that could hang (userfaultfd(2)). */
 static void
 look_at(struct search *search, pid_t pid, const struct process *parent)
 {
@@ -143,14 +132,14 @@ look_at(struct search *search, pid_t pid, const struct process *parent)
 	const int dir = procfs_dir(pid);
 	struct procstat stat;
 
-	if (dir == -1 || procstat_read(pid, &stat) == -1 || stat.is_dead ||
-	    procstat_read_status(pid, &stat) == -1) {
-		fds_close(dir);
-		return;
-	}
-	if (stat.user == geteuid())
+	const bool is_alive = procstat_read(pid, &stat) == 0 && !stat.is_dead &&
+	                      procstat_read_status(pid, &stat) == 0;
+
+	if (is_alive && stat.user == geteuid())
 		add_path(&path, dir);
 	fds_close(dir);
+	if (!is_alive)
+		return;
 
 	const bool is_child = parent != NULL && stat.parent == parent->id.pid &&
 	                      procid_is_alive(&parent->id);
@@ -162,70 +151,79 @@ look_at(struct search *search, pid_t pid, const struct process *parent)
 		                       pid != run->session;
 		bool is_proven = (is_child && parent->run == run) ||
 		                 strstr(text, run->word) != NULL;
+		bool is_spared = stat.user != geteuid();
 
 		if (stat.start < run->since || (!is_proven && !is_member))
 			continue;
 		run->session_is_proven |= is_proven && is_member;
 		is_proven |= run->session_is_proven && is_member;
-
-		const struct process process = {
-			.id = { pid, stat.start },
-			.run = run,
-			.is_proven = is_proven,
-			.is_spared = stat.user != geteuid(),
-		};
-
-		note(search, &process);
+		is_spared |= is_ancestor(pid);
+		if (search->is_last) {
+			run->left++;
+			add_process(&run->line, "left", pid,
+			            is_spared ? 0 : COMMAND_WIDTH);
+		} else if (is_proven && !is_spared) {
+			note(search,
+			     &(struct process){ { pid, stat.start }, run });
+		}
 	}
 }
 
-/* Kills the proven processes that were noted since the last time. */
+/* Kills what was noted since the last time; look_at() notes its children. */
 static void
-end_proven(struct search *search)
+kill_noted(struct search *search)
 {
 	static struct procfs_list children;
 
-	for (; search->seen < search->count; search->seen++) {
+	for (; search->killed < search->count; search->killed++) {
 		/* A copy, as what note() has moves. */
-		const struct process process = search->processes[search->seen];
+		const struct process process =
+		    search->processes[search->killed];
+		struct lost_run *const run = process.run;
+		const pid_t pid = process.id.pid;
 		/* From now on this is that process, or none. */
-		const int dir = procfs_dir(process.id.pid);
+		const int dir = procfs_dir(pid);
 
-		if (process.is_proven && !process.is_spared &&
-		    procid_is_alive(&process.id)) {
+		if (procid_is_alive(&process.id)) {
 			/* Stopped, it has no more children; dead, it would
-			 * prove nothing, and have no words. Children that do
-			 * not fit are proven by the run's ID alone. */
+			 * prove nothing, and have no words. */
 			(void)procfs_kill(dir, SIGSTOP);
-			procfs_list_children(dir, process.id.pid, &children);
+			procfs_list_children(dir, pid, &children);
 			for (size_t i = 0; i < children.count; i++)
 				look_at(search, children.numbers[i], &process);
-			if (process.run->killed++ < NAMED_MAX)
-				add_process(&process, "killed");
+			if (run->killed++ < NAMED_MAX)
+				add_process(&run->line, "killed", pid,
+				            COMMAND_WIDTH);
 			(void)procfs_kill(dir, SIGKILL);
 		}
 		fds_close(dir);
 	}
 }
 
-/* Kills the processes of the COUNT RUNS until nobody is left, and waits for
- * them. */
+/* Looks at all processes, the youngest first: of a chain, in which each forks
+ * the next and exits, only that lives. The proven are killed at once, so that
+ * none goes on forking. */
+static void
+scan(struct search *search)
+{
+	static struct procfs_list all;
+
+	procfs_list_names(procfs_fd(), ".", &all);
+	while (all.count-- > 0) {
+		look_at(search, all.numbers[all.count], NULL);
+		kill_noted(search);
+	}
+}
+
+/* Kills the processes of the COUNT RUNS, waits for them, and names the left. */
 static void
 end_all(struct lost_run runs[], size_t count)
 {
-	static struct procfs_list all;
 	struct search search = { .runs = runs, .run_count = count };
 
 	for (int i = 0; i < SCANS_MAX && search.empty < SCANS_EMPTY; i++) {
 		search.empty++;
-		procfs_list_names(procfs_fd(), ".", &all);
-		/* The youngest first: of a chain, in which each process forks
-		 * the next and exits, that is the only one that lives. The
-		 * proven are killed at once, so that none goes on forking. */
-		while (all.count-- > 0) {
-			look_at(&search, all.numbers[all.count], NULL);
-			end_proven(&search);
-		}
+		scan(&search);
 		duration_sleep(PAUSE);
 	}
 	for (size_t i = 0; i < count && search.empty < SCANS_EMPTY; i++) {
@@ -236,20 +234,13 @@ end_all(struct lost_run runs[], size_t count)
 
 	const int64_t deadline = duration_now() + BOUND;
 
-	/* From the last one on: a process that was proven late is listed twice,
-	 * first without a proof. It is waited for at its later place. */
-	while (search.count-- > 0) {
-		const struct process *const last =
-		    &search.processes[search.count];
-
-		while (last->is_proven && !last->is_spared &&
-		       procid_is_alive(&last->id) && duration_now() < deadline)
+	for (size_t i = 0; i < search.count; i++) {
+		while (procid_is_alive(&search.processes[i].id) &&
+		       duration_now() < deadline)
 			duration_sleep(MILLISECOND);
-		if (procid_is_alive(&last->id)) {
-			add_process(last, "left");
-			last->run->left++;
-		}
 	}
+	search.is_last = true;
+	scan(&search);
 	free(search.processes);
 }
 
@@ -294,8 +285,7 @@ begin(struct lost_run *run, struct registry_walk *walk)
 		run->session = entry->supervisor.pid;
 }
 
-/* Takes RUN off the record if nothing is left of it, and tells what was done.
- * Returns whether it is off. */
+/* Takes RUN off the record if nobody is left. Returns whether it is off. */
 static bool
 finish(struct lost_run *run, bool is_requested, bool is_quiet)
 {
@@ -335,8 +325,8 @@ reap_entry(struct registry_walk *walk, bool is_quiet)
 	return finish(&run, true, is_quiet) ? 0 : -1;
 }
 
-/* Waits until the run is not locked, unless the front sleeps or is stopped, and
- * so is not dying. Returns whether the run is orphaned now, or over. */
+/* Waits until the run is not locked, unless the front sleeps or is stopped:
+ * then it is not dying. Returns whether the run is orphaned now, or over. */
 static bool
 becomes_orphaned(const struct registry_walk *walk)
 {
@@ -353,8 +343,7 @@ becomes_orphaned(const struct registry_walk *walk)
 	return true;
 }
 
-/* Finishes the next orphaned runs of WALK in one search. Returns whether all of
- * these are off the record. */
+/* Finishes the next orphaned runs of WALK. Returns whether they are over. */
 static bool
 reap_some(struct registry_walk *walk, bool is_requested, bool is_quiet)
 {
@@ -391,9 +380,9 @@ reap_all(const char *registry, bool is_quiet)
 	                     : STATUS_NOT_HAD;
 }
 
-/* A read of a process, or a file system, may hang; the run shall not. So a
- * helper finishes the runs of WALK, or ends OWN, for BOUND at most. What is
- * left may be the reason why fork(2) fails: then this process does it. */
+/* A read of a process, or a file system, may hang: so a helper finishes the
+ * runs of WALK, or ends OWN, for BOUND at most. What is left may be the reason
+ * why fork(2) fails: then this process does it. */
 static void
 reap_in_helper(struct registry_walk *walk, struct lost_run *own, bool is_quiet)
 {
