@@ -61,8 +61,6 @@ static size_t kill_tree(struct run *run);
 #define SIGNAL_TIME     (50 * MILLISECOND) /* at least, even with -k 0 */
 #define PAGE_MAX        65536              /* bytes */
 #define SAMPLE_INTERVAL (250 * MILLISECOND)
-#define LOOK_PATIENCE   (2 * SECOND)        /* with one that takes no step, */
-#define LOOK_INTERVAL   (250 * MILLISECOND) /* asked for so often */
 
 /* Before anything is started or locked. */
 static _Noreturn void
@@ -238,16 +236,19 @@ detach(struct run *run, bool is_front)
 	fds_release(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
+/* What the front knows of the supervisor. */
 struct supervisor {
-	int64_t deadline;  /* for its next sign of life; NEVER */
-	int lateness;      /* how often that has passed */
-	int signs;         /* how many of reason and outcome were seen set */
-	unsigned stop;     /* of the facts, as last obeyed */
-	bool is_looking;   /* as last seen; and so: */
-	unsigned steps;    /* of its look */
-	int idle_waits;    /* of LOOK_INTERVAL, in which it took no step */
-	int64_t next_wait; /* when the present one is over */
+	enum { RUNS, STOPS, LOOKS, ENDS } phase;
+	unsigned steps;   /* of its look */
+	int64_t deadline; /* for its next sign of life, or NEVER */
+	int lateness;     /* how often that has passed: up to GIVEN_UP */
+	unsigned stop;    /* of the facts, as last obeyed */
 };
+
+/* A look takes a step in 8 waits of 250 ms: not in 2 s, in which both watchers
+ * may have been stopped. Elsewhere the supervisor has a single wait. */
+#define LOOK_WAIT (250 * MILLISECOND)
+enum { LATE = 8, KILLED, GIVEN_UP };
 
 static int64_t
 end_of_stop(const struct run *run)
@@ -257,68 +258,78 @@ end_of_stop(const struct run *run)
 	    TREE_KILL_BOUND);
 }
 
-/* Looks whether the supervisor has begun a stop, or come to an outcome: each is
- * a sign that it lives, late as it may be. After the outcome, it has PATIENCE
- * for the files of the run: see end_late_supervisor(). */
+/* Looks for a sign that the supervisor lives, and gives it a new deadline then.
+ * After its outcome, it has PATIENCE for the files of the run. */
 static void
 look_at_facts(const struct run *run, struct supervisor *known)
 {
-	const bool has_stop = run->facts->reason != REASON_NONE;
-	const bool has_outcome = run->facts->has_outcome;
-
-	if (has_stop + has_outcome == known->signs)
-		return;
-	known->signs = has_stop + has_outcome;
-	known->lateness = 0;
-	known->deadline = has_outcome ? duration_now() : end_of_stop(run);
-}
-
-/* The supervisor's look may hang. When it has taken no step for LOOK_PATIENCE,
- * counted in waits, as both watchers may have been stopped, the front sends the
- * first signal. At the end of --kill-after, or a second after a third signal,
- * it kills the supervisor. Returns when this is to be called again. */
-static int64_t
-watch_look(struct run *run, struct supervisor *known)
-{
-	struct facts *const facts = run->facts;
+	const struct facts *const facts = run->facts;
 	const int64_t now = duration_now();
+	const unsigned steps = facts->look.steps;
+	const int phase = facts->has_outcome             ? ENDS
+	                  : facts->is_looking            ? LOOKS
+	                  : facts->reason != REASON_NONE ? STOPS
+	                                                 : RUNS;
 
-	/* A sign of life; but an outcome has a deadline of its own. */
-	if (known->is_looking && !facts->is_looking && !facts->has_outcome) {
-		known->lateness = 0;
-		known->deadline = end_of_stop(run);
+	/* A step comes too late when the front has sent the first signal. */
+	if (phase != (int)known->phase ||
+	    (steps != known->steps && known->lateness < LATE)) {
+		known->lateness = phase == LOOKS ? 0 : LATE - 1;
+		known->deadline = phase == ENDS    ? now
+		                  : phase == LOOKS ? now + LOOK_WAIT
+		                                   : end_of_stop(run);
 	}
-	known->is_looking = facts->is_looking;
-	if (known->is_looking && run->facts->cancels >= CANCELS_MAX &&
-	    known->lateness < 2 && known->deadline > now + SECOND) {
-		known->lateness = 1;
+	known->phase = phase;
+	known->steps = steps;
+	/* A look that hangs does not take the third signal. */
+	if (phase == LOOKS && facts->cancels >= CANCELS_MAX &&
+	    (known->lateness < LATE ||
+	     (known->lateness == LATE && known->deadline > now + SECOND))) {
+		known->lateness = LATE;
 		known->deadline = now + SECOND;
 	}
-	if (!known->is_looking || facts->has_signalled)
-		return known->deadline;
-	if (facts->look.steps != known->steps)
-		known->idle_waits = 0;
-	known->steps = facts->look.steps;
-	if (now >= known->next_wait) {
-		known->idle_waits++;
-		known->next_wait = now + LOOK_INTERVAL;
-	}
-	if (known->idle_waits * LOOK_INTERVAL <= LOOK_PATIENCE)
-		return known->next_wait;
-	facts->has_signalled = true;
-	if (!run->options.quiet)
-		message("%s; the look at its processes hangs: sending %s",
-		        reasons[facts->reason].words,
-		        signal_name(run->options.signal));
-	known->lateness = 1;
-	known->deadline = duration_add(now, run->options.kill_after);
-	/* Only the supervisor reaps the target: so the PID is the target's. */
+}
+
+/* Only the supervisor reaps the target: so before it has noted an exit, the PID
+ * is the target's. */
+static void
+signal_target(struct run *run, int signal)
+{
 	run->tree.target = run->target->pid;
-	if (!run->target->has_exited)
-		tree_signal_target(&run->tree, run->options.signal);
-	if (!run->target->has_exited)
-		tree_signal_target(&run->tree, SIGCONT);
-	return known->deadline;
+	if (run->tree.target != 0 && !run->target->has_exited)
+		tree_signal_target(&run->tree, signal);
+}
+
+/* The supervisor is late. Where its look hangs, the front sends the first
+ * signal itself, and --kill-after runs. Else the supervisor hangs in a file
+ * system, or in a debugger. It has more time, as both watchers may have been
+ * stopped, by a freezer, say; then it is killed, and then given up. */
+static void
+end_late_supervisor(struct run *run, struct supervisor *known)
+{
+	const int64_t now = duration_now();
+
+	known->lateness++;
+	known->deadline = now + (known->lateness < LATE ? LOOK_WAIT : PATIENCE);
+	if (known->lateness == LATE && known->phase == LOOKS) {
+		known->deadline = duration_add(now, run->options.kill_after);
+		run->facts->has_signalled = true;
+		if (!run->options.quiet)
+			message("%s; the look at its processes hangs: "
+			        "sending %s",
+			        reasons[run->facts->reason].words,
+			        signal_name(run->options.signal));
+		signal_target(run, run->options.signal);
+		signal_target(run, SIGCONT);
+	}
+	if (known->lateness == KILLED) {
+		if (!run->options.quiet)
+			message("the supervisor (PID %d) does not answer, "
+			        "killing it",
+			        run->watchers.supervisor);
+		/* It is not reaped yet. */
+		(void)kill(run->watchers.supervisor, SIGKILL);
+	}
 }
 
 /* Reaps orphans, if this is PID 1, and children from before wdrun's exec. Not
@@ -335,47 +346,31 @@ reap_others(const struct run *run)
 		(void)wait_peek(child, WEXITED, &info);
 }
 
-/* The supervisor is late: it hangs in a file system that does not answer, say,
- * or in a debugger. Returns whether not even SIGKILL ends it. */
-static bool
-end_late_supervisor(const struct run *run, struct supervisor *known)
-{
-	/* First it has some more time: both may have been stopped together, as
-	 * by a control group's freezer. Then it is killed, then given up. */
-	known->lateness++;
-	known->deadline = duration_now() + PATIENCE;
-	if (known->lateness != 2)
-		return known->lateness > 2;
-	if (!run->options.quiet)
-		message("the supervisor (PID %d) does not answer, killing it",
-		        run->watchers.supervisor);
-	(void)kill(run->watchers.supervisor, SIGKILL); /* not reaped yet */
-	return false;
-}
-
 /* Passes signals on, carries output and keys, stops and goes on with the job,
  * until the supervisor is dead, which is killed if it is late. Returns whether
  * there is an outcome, or it is given up; if not, its orphans are now ours. */
 static bool
 watch_supervisor(struct run *run)
 {
-	struct supervisor known = { .stop = 0 };
+	const struct facts *const facts = run->facts;
 	bool *const is_dead = &run->watchers.supervisor_is_dead;
+	struct supervisor known = {
+		.deadline =
+		    duration_add(end_of_stop(run), run->options.timeout),
+		.lateness = LATE - 1,
+	};
 
-	known.deadline = duration_add(end_of_stop(run), run->options.timeout);
 	run->output.quiet_since = duration_now();
 	terminal_take(&run->output.terminal);
-	while (!*is_dead) {
+	while (!*is_dead && known.lateness < GIVEN_UP) {
 		siginfo_t info;
 
-		const int64_t wait = front_carry(run, watch_look(run, &known));
+		const int64_t wait = front_carry(run, known.deadline);
 		const int signal = signals_take(SIGNALS_ALL, &info, wait);
 
 		if (signal == SIGCHLD) {
-			/* Before the facts: a dead one has written all. */
 			*is_dead = wait_peek(run->watchers.supervisor, WEXITED,
 			                     &info) > 0;
-			look_at_facts(run, &known);
 			reap_others(run);
 		} else if (signal != -1 && front_pass_on(run, &info)) {
 			const int64_t end = end_of_stop(run);
@@ -384,28 +379,28 @@ watch_supervisor(struct run *run)
 			if (end < known.deadline)
 				known.deadline = end;
 		}
-		if (known.stop != run->facts->stop) {
-			known.stop = run->facts->stop;
-			if (known.stop != 0 && !*is_dead)
+		if (known.stop != facts->stop && !*is_dead) {
+			known.stop = facts->stop;
+			if (known.stop != 0)
 				known.deadline =
 				    duration_add(known.deadline,
 				                 front_stop(run, known.stop));
 		}
-		(void)watch_look(run, &known); /* it may have gone on */
-		if (duration_now() >= known.deadline && !*is_dead &&
-		    end_late_supervisor(run, &known))
-			break;
+		look_at_facts(run, &known);
+		if (duration_now() >= known.deadline && !*is_dead)
+			end_late_supervisor(run, &known);
 	}
+
+	const bool is_over = facts->has_outcome || !*is_dead;
+
 	/* It may hang in resources_release(), where this process would, too. */
-	if (!*is_dead || (known.lateness > 1 && run->facts->has_outcome))
+	if (known.lateness >= KILLED && is_over)
 		run->facts->is_released = true;
 	/* With SIGKILL pending, the supervisor does not reap: so a target that
-	 * lives keeps its PID. Others of the tree are out of reach. */
-	if (!*is_dead && !run->facts->has_outcome && !run->target->has_exited &&
-	    (run->tree.target = run->target->pid) != 0)
-		tree_signal_target(&run->tree, SIGKILL);
-	/* The children of a supervisor that is not dead are not ours. */
-	return run->facts->has_outcome || !*is_dead;
+	 * lives keeps its PID. The rest, its children, is out of reach. */
+	if (!*is_dead && !facts->has_outcome)
+		signal_target(run, SIGKILL);
+	return is_over;
 }
 
 /* Kills the tree in place of a killed supervisor, whose orphans come here. */

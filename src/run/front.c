@@ -13,7 +13,7 @@
 #define LAST_ROUNDS   16 /* of the pump, before a stop */
 #define JOB_CONTROL   (SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT))
 
-/* Has the supervisor look at the facts, while it is not reaped. */
+/* Makes the supervisor look at the facts, while it is not reaped. */
 static void
 wake_supervisor(const struct run *run)
 {
@@ -84,18 +84,6 @@ front_pass_on(struct run *run, const siginfo_t *info)
 	return cancels;
 }
 
-/* Stops this process by SIGNAL, which is blocked, until it is continued.
- * Returns for how long. */
-static int64_t
-stop_self(int signal)
-{
-	const int64_t began = duration_now();
-
-	(void)kill(getpid(), signal);
-	signal_deliver(signal);
-	return duration_now() - began;
-}
-
 static volatile sig_atomic_t is_continued;
 
 static void
@@ -104,31 +92,10 @@ note_continue(int signal)
 	is_continued = signal;
 }
 
-/* No SIGCONT is lost here, by which the caller's shell or the supervisor wants
- * this process to go on. A stop signal discards a SIGCONT that is blocked and
- * pending: so we have a handler note each. The supervisor first clears the
- * fact, and then sends its SIGCONT. So what comes before our stop signal is
- * pending is seen by us; what comes later discards the stop signal, or ends the
- * stop: prepare_signal(), kernel/signal.c. Returns whether it was stopped. */
-static bool
-stop_unless_continued(struct run *run, unsigned stop, int signal)
-{
-	struct facts *const facts = run->facts;
-	siginfo_t info;
-
-	if (is_continued == 0 && facts->stop == stop)
-		(void)kill(getpid(), signal);
-	if (is_continued == 0 && facts->stop == stop) {
-		signal_deliver(signal);
-		return true;
-	}
-	(void)signals_take(SIGNAL_BIT(signal), &info, 0);
-	return false;
-}
-
 int64_t
 front_stop(struct run *run, unsigned stop)
 {
+	struct facts *const facts = run->facts;
 	const int target_stop = (int)(stop % FRONT_STOP_STEP);
 	const bool is_key = (SIGNAL_BIT(target_stop) & SIGNALS_OF_STOP) != 0;
 	const int by = is_key ? target_stop : SIGTSTP;
@@ -144,17 +111,26 @@ front_stop(struct run *run, unsigned stop)
 		(void)front_carry(run, began);
 	terminal_give_back(&run->output.terminal, false);
 
-	run->facts->front_stops = true;
+	/* No SIGCONT is lost, by which the caller's shell or the supervisor
+	 * wants this process to go on. A stop signal discards one that is
+	 * blocked and pending: so a handler notes each. The supervisor clears
+	 * the fact before it sends its own. So what comes before our stop
+	 * signal is pending is seen here; what comes later discards that, or
+	 * ends the stop: prepare_signal(), kernel/signal.c. */
+	facts->front_stops = true;
 	is_continued = 0;
 	(void)signal(SIGCONT, note_continue);
 	(void)signals_mask(SIG_UNBLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	if (run->output.terminal.is_keyboard && target_stop == SIGTSTP &&
 	    run->callers_group > 1 && is_continued == 0)
 		(void)kill(-run->callers_group, SIGTSTP);
-
-	const bool was_stopped = stop_unless_continued(run, stop, by);
-
-	run->facts->front_stops = false;
+	if (is_continued == 0 && facts->stop == stop)
+		(void)kill(getpid(), by);
+	if (is_continued == 0 && facts->stop == stop)
+		signal_deliver(by);
+	else
+		(void)signals_take(SIGNAL_BIT(by), &info, 0);
+	facts->front_stops = false;
 	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	(void)signal(SIGCONT, SIG_DFL);
 
@@ -165,12 +141,11 @@ front_stop(struct run *run, unsigned stop)
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output);
 	terminal_take(&run->output.terminal);
-	/* Where no SIGCONT has come, the kernel has ignored the stop, as it
-	 * does in an orphaned process group: then the tree has to go on, too.
-	 * But a SIGSTOP of the target is for its sender to undo. */
-	if (run->facts->stop == stop &&
-	    (is_continued != 0 || (was_stopped && is_key))) {
-		order_give(run->facts, SIGCONT, false);
+	/* Without a SIGCONT, the kernel has ignored the stop, as it does in an
+	 * orphaned process group: then the tree has to go on, too. But a
+	 * SIGSTOP of the target is for its sender to undo. */
+	if (facts->stop == stop && (is_continued != 0 || is_key)) {
+		order_give(facts, SIGCONT, false);
 		wake_supervisor(run);
 	}
 	return stopped;
@@ -195,19 +170,23 @@ leave_behind(struct run *run)
 	_exit(0);
 }
 
-/* Takes the signals of a drain. Returns for how long they have stopped it. */
+/* Takes the signals of a drain. Returns for how long they have stopped it, as
+ * Ctrl-Z does at "wdrun -i 9 seq 99999 | less". */
 static int64_t
 take_signals(struct run *run)
 {
-	siginfo_t info;
+	const int64_t began = duration_now();
 	int64_t stopped = 0;
+	siginfo_t info;
 	int signal;
 
 	while ((signal = signals_take(SIGNALS_ALL, &info, 0)) > 0) {
 		(void)front_pass_on(run, &info);
-		/* Ctrl-Z at "wdrun -i 9 seq 99999 | less" stops the job. */
-		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0)
-			stopped += stop_self(signal);
+		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
+			(void)kill(getpid(), signal);
+			signal_deliver(signal);
+			stopped = duration_now() - began;
+		}
 	}
 	return stopped;
 }
@@ -221,8 +200,7 @@ end_of_drain(const struct run *run, int64_t began, int64_t taken)
 	const enum reason stop = run->facts->reason;
 	const bool is_bounded =
 	    run->watchers.has_taken_over || run->facts->cancels > 0 ||
-	    stop == REASON_CANCELLED || stop == REASON_PARENT_LOST ||
-	    stop == REASON_TIMEOUT;
+	    stop == REASON_PARENT_LOST || stop == REASON_TIMEOUT;
 	const int64_t timeout =
 	    duration_add(run->facts->output.started, run->options.timeout);
 	const int64_t end = duration_add(began, run->options.kill_after);
@@ -237,16 +215,15 @@ void
 front_drain(struct run *run)
 {
 	struct output *const output = &run->output;
-	int64_t began = duration_now();
 	const uint64_t start = output->facts->relayed;
 	uint64_t relayed = start;
+	int64_t began = duration_now();
 	int64_t taken = began;
 
 	if (output->count == 0)
 		return;
-	/* Survivors are let go. */
 	if (nobody_is_left(run) && !run->facts->tree_is_empty) {
-		leave_behind(run);
+		leave_behind(run); /* survivors are let go */
 		return;
 	}
 	while (!output_is_empty(output) && run->facts->cancels < CANCELS_MAX) {

@@ -93,7 +93,7 @@ follow_stop(struct run *run, bool is_new, int64_t now)
 		facts->stop = run->stops * FRONT_STOP_STEP + (unsigned)stop;
 		supervisor_signal_front(run, SIGCHLD);
 	} else {
-		facts->stop = 0; /* first: see stop_unless_continued() */
+		facts->stop = 0; /* first: see front_stop() */
 		if (facts->front_stops)
 			supervisor_signal_front(run, SIGCONT);
 	}
