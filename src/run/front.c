@@ -10,7 +10,9 @@
 
 /* In a drain: how many bytes of other writers than the tree are carried on. */
 #define OUTSIDERS_MAX ((uint64_t)3 * 1024 * 1024)
-#define LAST_ROUNDS   16 /* of the pump, before a stop */
+#define LAST_ROUNDS   16            /* of the pump, before a stop */
+#define PATIENCE      (10 * SECOND) /* beyond the supervisor's deadline */
+#define LOOK_WAIT     (250 * MILLISECOND)
 #define JOB_CONTROL   (SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT))
 
 /* Makes the supervisor look at the facts, while it is not reaped. */
@@ -22,8 +24,11 @@ wake_supervisor(const struct run *run)
 		(void)kill(run->watchers.supervisor, SIGCHLD); /* once more */
 }
 
-int64_t
-front_carry(struct run *run, int64_t until)
+/* Carries output and keys until UNTIL, or until a signal comes, and tells the
+ * supervisor what it has found. Returns how long to wait for a signal: 0, or
+ * where nothing is carried until UNTIL. */
+static int64_t
+carry(struct run *run, int64_t until)
 {
 	if (run->output.count == 0)
 		return until - duration_now();
@@ -43,8 +48,10 @@ front_carry(struct run *run, int64_t until)
 
 /* --- signals -------------------------------------------------------------- */
 
-bool
-front_pass_on(struct run *run, const siginfo_t *info)
+/* Gives the supervisor the order of the signal of INFO, if it is one. Follows a
+ * change of the terminal. Returns whether the signal is a cancel. */
+static bool
+pass_on(struct run *run, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
 	const uint64_t bit = SIGNAL_BIT(signal);
@@ -92,8 +99,11 @@ note_continue(int signal)
 	is_continued = signal;
 }
 
-int64_t
-front_stop(struct run *run, unsigned stop)
+/* Stops this process as the command was stopped, while the facts say STOP; with
+ * a terminal of the command's own, also the rest of the job, as Ctrl-Z would.
+ * Returns for how long it was stopped. */
+static int64_t
+stop_job(struct run *run, unsigned stop)
 {
 	struct facts *const facts = run->facts;
 	const int target_stop = (int)(stop % FRONT_STOP_STEP);
@@ -104,11 +114,11 @@ front_stop(struct run *run, unsigned stop)
 
 	/* They would merge with our own stop signal, and stop the clocks. */
 	while (signals_take(SIGNALS_OF_STOP, &info, 0) > 0)
-		(void)front_pass_on(run, &info);
+		(void)pass_on(run, &info);
 	/* An editor that was just stopped has written to restore the screen:
 	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
-		(void)front_carry(run, began);
+		(void)carry(run, began);
 	terminal_give_back(&run->output.terminal, false);
 
 	/* No SIGCONT is lost, by which the caller's shell or the supervisor
@@ -136,7 +146,7 @@ front_stop(struct run *run, unsigned stop)
 
 	const int64_t stopped = duration_now() - began;
 
-	/* In the front, --timeout only bounds the drain now. */
+	/* That bounds the drain. */
 	run->options.timeout = duration_add(run->options.timeout, stopped);
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output);
@@ -149,6 +159,166 @@ front_stop(struct run *run, unsigned stop)
 		wake_supervisor(run);
 	}
 	return stopped;
+}
+
+/* --- the supervisor ------------------------------------------------------- */
+
+/* A look has 8 waits of LOOK_WAIT for a step: not 2 s, in which both watchers
+ * may have been stopped. Else the supervisor has a single wait. */
+enum { LATE = 8, KILLED, GIVEN_UP };
+
+/* What the front knows of the supervisor. */
+struct supervisor {
+	int phase;        /* an enum phase */
+	unsigned steps;   /* of its look */
+	int64_t deadline; /* for its next sign of life, or NEVER */
+	int lateness;     /* how often that has passed: up to GIVEN_UP */
+	unsigned stop;    /* of the facts, as last obeyed */
+};
+
+static int64_t
+end_of_stop(const struct run *run)
+{
+	return duration_add(
+	    duration_add(duration_now(), run->options.kill_after),
+	    TREE_KILL_BOUND);
+}
+
+/* Looks for a sign that the supervisor lives, and gives it a new deadline then.
+ * After its outcome, it has PATIENCE for the files of the run. */
+static void
+look_at_facts(const struct run *run, struct supervisor *known)
+{
+	const struct facts *const facts = run->facts;
+	const int64_t now = duration_now();
+	const unsigned steps = facts->look.steps;
+	const int phase = facts->phase;
+
+	/* A step comes too late when the front has sent the first signal. */
+	if (phase != known->phase ||
+	    (steps != known->steps && known->lateness < LATE)) {
+		known->lateness = phase == PHASE_LOOK ? 0 : LATE - 1;
+		known->deadline = phase == PHASE_END    ? now
+		                  : phase == PHASE_LOOK ? now + LOOK_WAIT
+		                                        : end_of_stop(run);
+	}
+	known->phase = phase;
+	known->steps = steps;
+	/* A look that hangs does not take the third signal. */
+	if (phase == PHASE_LOOK && facts->cancels >= CANCELS_MAX &&
+	    (known->lateness < LATE ||
+	     (known->lateness == LATE && known->deadline > now + SECOND))) {
+		known->lateness = LATE;
+		known->deadline = now + SECOND;
+	}
+}
+
+/* Only the supervisor reaps the target, and notes its exit first. */
+static void
+signal_target(struct run *run, int signal)
+{
+	run->tree.target = run->target->pid;
+	if (run->tree.target != 0 && !run->target->has_exited)
+		tree_signal_target(&run->tree, signal);
+}
+
+/* The supervisor is late. Where its look hangs, the front sends the first
+ * signal itself, and --kill-after runs. Else the supervisor hangs in a file
+ * system, or in a debugger. It has more time, as both watchers may have been
+ * stopped, by a freezer, say; then it is killed, and then given up. */
+static void
+end_late_supervisor(struct run *run, struct supervisor *known)
+{
+	const int64_t now = duration_now();
+
+	known->lateness++;
+	known->deadline = now + (known->lateness < LATE ? LOOK_WAIT : PATIENCE);
+	if (known->lateness == LATE && known->phase == PHASE_LOOK) {
+		known->deadline = duration_add(now, run->options.kill_after);
+		run->facts->has_signalled = true;
+		if (!run->options.quiet)
+			message("%s; the look at its processes hangs: "
+			        "sending %s",
+			        reasons[run->facts->reason].words,
+			        signal_name(run->options.signal));
+		signal_target(run, run->options.signal);
+		signal_target(run, SIGCONT);
+	}
+	if (known->lateness == KILLED) {
+		if (!run->options.quiet)
+			message("the supervisor (PID %d) does not answer, "
+			        "killing it",
+			        run->watchers.supervisor);
+		/* It is not reaped yet. */
+		(void)kill(run->watchers.supervisor, SIGKILL);
+	}
+}
+
+/* Reaps orphans, if this is PID 1, and children from before wdrun's exec. Not
+ * beyond a dead supervisor or target, whose status is wanted. */
+static void
+reap_others(const struct run *run)
+{
+	siginfo_t info;
+	pid_t child;
+
+	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0 &&
+	       child != run->watchers.supervisor &&
+	       (child != run->target->pid || run->target->has_exited))
+		(void)wait_peek(child, WEXITED, &info);
+}
+
+bool
+front_watch(struct run *run)
+{
+	const struct facts *const facts = run->facts;
+	bool *const is_dead = &run->watchers.supervisor_is_dead;
+	struct supervisor known = {
+		.deadline =
+		    duration_add(end_of_stop(run), run->options.timeout),
+		.lateness = LATE - 1,
+	};
+
+	run->output.quiet_since = duration_now();
+	terminal_take(&run->output.terminal);
+	while (!*is_dead && known.lateness < GIVEN_UP) {
+		siginfo_t info;
+
+		const int64_t wait = carry(run, known.deadline);
+		const int signal = signals_take(SIGNALS_ALL, &info, wait);
+
+		if (signal == SIGCHLD) {
+			*is_dead = wait_peek(run->watchers.supervisor, WEXITED,
+			                     &info) > 0;
+			reap_others(run);
+		} else if (signal != -1 && pass_on(run, &info)) {
+			const int64_t end = end_of_stop(run);
+
+			/* NEVER for timeout(1), which may pass signals on. */
+			if (end < known.deadline)
+				known.deadline = end;
+		}
+		if (known.stop != facts->stop && !*is_dead) {
+			known.stop = facts->stop;
+			if (known.stop != 0)
+				known.deadline = duration_add(
+				    known.deadline, stop_job(run, known.stop));
+		}
+		look_at_facts(run, &known);
+		if (duration_now() >= known.deadline && !*is_dead)
+			end_late_supervisor(run, &known);
+	}
+
+	const bool has_outcome = facts->phase == PHASE_END;
+
+	/* It may hang in resources_release(), where this process would, too. */
+	if (known.lateness >= KILLED && (has_outcome || !*is_dead))
+		run->facts->is_released = true;
+	/* With SIGKILL pending, the supervisor does not reap: so a target that
+	 * lives keeps its PID. The rest, its children, is out of reach. */
+	if (!*is_dead && !has_outcome)
+		signal_target(run, SIGKILL);
+	return has_outcome || !*is_dead;
 }
 
 /* --- the drain ------------------------------------------------------------ */
@@ -181,7 +351,7 @@ take_signals(struct run *run)
 	int signal;
 
 	while ((signal = signals_take(SIGNALS_ALL, &info, 0)) > 0) {
-		(void)front_pass_on(run, &info);
+		(void)pass_on(run, &info);
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
 			(void)kill(getpid(), signal);
 			signal_deliver(signal);
@@ -191,9 +361,9 @@ take_signals(struct run *run)
 	return stopped;
 }
 
-/* Until when readers may take the rest of the output: as long as --timeout
- * says. Where the run was to end, they have no more time than a stop, and have
- * to take something every READER_PATIENCE. */
+/* Until when readers may take the rest of the output: until --timeout. Where
+ * the run was to end, as long as a stop may take, and something each
+ * READER_PATIENCE. */
 static int64_t
 end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
