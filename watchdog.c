@@ -5,19 +5,18 @@
  * it takes the caller's signals, carries output and keys, and ends as the
  * command did. The supervisor is the command's parent, and a subreaper, to
  * which orphans come: it decides, signals and reaps. They share memory, the
- * facts (run/run.h), and a signal has the other look there.
+ * facts (run/run.h), and a signal makes the other look there.
  *
- * supervise() is the life of a run: it sleeps until something happens or a
- * clock is due; decide() gives the reason for the next change of state, if
- * there is one; enter() makes the change. What that means:
+ * supervise() sleeps until something happens or a clock is due; decide() gives
+ * the reason for the next change of state, if any; enter() makes the change:
  *
  * - Ctrl-C at a prompt: the terminal signals the whole job, and so the command,
- *   whose choice it is what follows. What the front passes on is dropped.
+ *   whose choice it is what follows. The front drops its copy.
  * - SIGINT, SIGTERM and the like from elsewhere cancel the run: the tree gets
  *   the same signal, and SIGKILL after --kill-after, or at the third signal.
- * - SIGKILL of the front: PR_SET_PDEATHSIG has the supervisor kill the tree.
- * - SIGKILL of the supervisor: PR_SET_PDEATHSIG kills the command; wdrun dies
- *   as it did. The rest comes to the front, a subreaper too, which kills it.
+ * - SIGKILL of the front: by PR_SET_PDEATHSIG, the supervisor kills the tree.
+ * - SIGKILL of the supervisor: PR_SET_PDEATHSIG kills the command. The rest
+ *   comes to the front, a subreaper too, which kills it, and dies as it did.
  * - A process in state D, which SIGKILL does not end, is waited for until 5 s
  *   without a death, or 30 s in all; it is named, and the run ends without it.
  */
@@ -44,27 +43,14 @@
 static void prepare(struct run *run);
 static _Noreturn void be_supervisor(struct run *run);
 static void detach(struct run *run, bool is_front);
-static bool watch_supervisor(struct run *run);
 static void take_over(struct run *run);
-static void finish(struct run *run);
 static _Noreturn void leave(struct run *run);
-static _Noreturn void end_front(const struct run *run);
-static void supervise(struct run *run);
-static void attend(struct run *run, int64_t now);
-static void enter(struct run *run, enum reason why, int64_t now);
-static void begin_stop(struct run *run, enum reason why, int64_t now);
-static void begin_lingering(struct run *run, int64_t now);
-static size_t stop_tree(struct run *run, enum reason why);
-static size_t kill_tree(struct run *run);
 
-#define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
 #define SIGNAL_TIME     (50 * MILLISECOND) /* at least, even with -k 0 */
 #define PAGE_MAX        65536              /* bytes */
 #define SAMPLE_INTERVAL (250 * MILLISECOND)
-#define LOOK_PATIENCE   (2 * SECOND)        /* with one that takes no step, */
-#define LOOK_INTERVAL   (250 * MILLISECOND) /* asked for so often */
 
-/* Before anything is started or locked. */
+/* For the time when nothing is started or locked. */
 static _Noreturn void
 die(const char *what)
 {
@@ -72,7 +58,7 @@ die(const char *what)
 	_exit(STATUS_FAILED);
 }
 
-/* Has ARGV point to a copy in TEXT: the supervisor overwrites the words. */
+/* Makes ARGV point to a copy in TEXT: the supervisor overwrites the words. */
 static void
 copy_words(struct run *run, char *text, char *argv[])
 {
@@ -134,9 +120,25 @@ main(int argc, char *argv[])
 	detach(&run, true);
 	if (run.watchers.had_children)
 		tree_spare_children(&run.tree);
-	if (!watch_supervisor(&run))
+	if (!front_watch(&run))
 		take_over(&run);
 	leave(&run);
+}
+
+/* Ends this process as the outcome says. */
+static _Noreturn void
+end_front(const struct run *run)
+{
+	const struct outcome outcome = run->facts->outcome;
+
+	if (outcome.kind != OUTCOME_SIGNAL)
+		_exit(outcome.value);
+	/* On this terminal, a key would have reached the rest of the job. */
+	if (run->output.terminal.is_keyboard && run->callers_group > 1 &&
+	    run->target->exited_by_itself &&
+	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
+		(void)kill(-run->callers_group, outcome.value);
+	signal_die_by(outcome.value);
 }
 
 /* Makes what both watchers need, before the supervisor is forked. */
@@ -164,15 +166,14 @@ prepare(struct run *run)
 	run->facts->tree_is_empty = true;
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
-	/* Not PR_SET_PDEATHSIG, which comes when the caller's thread ends:
-	 * prctl(2). A caller in another PID namespace has no PID here. */
+	/* PR_SET_PDEATHSIG comes when the caller's thread ends: prctl(2). A
+	 * caller in another PID namespace has no PID here. */
 	if (run->options.die_with_parent) {
 		run->parent_fd = pidfd_open(getppid());
 		if (run->parent_fd == -1)
 			die("--die-with-parent: cannot watch the caller");
 	}
-	/* A dead file system can hang these calls. So signals still end this
-	 * process, until target_prepare() blocks them. */
+	/* These may hang in a file system: signals are not blocked yet. */
 	if (resources_prepare(run) == -1 ||
 	    output_setup(&run->output, &run->options) == -1)
 		_exit(STATUS_FAILED);
@@ -182,8 +183,7 @@ prepare(struct run *run)
 	if ((run->output.count != 0 || run->parent_fd != -1) &&
 	    (watchers->signal_fd = signals_open()) == -1)
 		die("cannot open a signalfd");
-	/* Whoever executes wdrun without a fork leaves it its children, as bash
-	 * does for "wdrun cmd > >(tee log)": see kill_tree(). */
+	/* As bash leaves one for "wdrun cmd > >(tee log)": see kill_tree(). */
 	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)
 		;
 	watchers->had_children = child != CHILD_NONE_LEFT;
@@ -191,36 +191,11 @@ prepare(struct run *run)
 		die("cannot become a subreaper");
 	runid_make(run->facts->id, run->facts->id_variable, watchers->front);
 
-	/* Comes last: the failures above exit without releasing a lock. */
+	/* Last: the failures above exit without releasing a lock. */
 	if (resources_acquire(run) == -1) {
 		report_write(run);
 		end_front(run);
 	}
-}
-
-static _Noreturn void
-be_supervisor(struct run *run)
-{
-	if (getppid() == 0) { /* this process is in a new PID namespace */
-		message("the command would be in another PID namespace: "
-		        "unshare --pid needs --fork");
-	} else if (supervisor_start(run) == -1) {
-		run->facts->exec_error = errno;
-	} else {
-		detach(run, false);
-		supervise(run);
-		run->facts->ended = duration_now();
-		run->facts->outcome = run_outcome(run);
-	}
-	/* From here on, a front that loses us only does the rest of this. */
-	supervisor_tell_outcome(run);
-	finish(run);
-	resources_release(run);
-	if (getppid() != 0 && !supervisor_has_front(run)) {
-		terminal_give_back(&run->output.terminal, true);
-		report_write(run);
-	}
-	_exit(0);
 }
 
 /* Gives up what this watcher has inherited, but stderr and what it needs. */
@@ -238,238 +213,143 @@ detach(struct run *run, bool is_front)
 	fds_release(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
-struct supervisor {
-	int64_t deadline;  /* for its next sign of life; NEVER */
-	int lateness;      /* how often that has passed */
-	int signs;         /* how many of reason and outcome were seen set */
-	unsigned stop;     /* of the facts, as last obeyed */
-	bool is_looking;   /* as last seen; and so: */
-	unsigned steps;    /* of its look */
-	int idle_waits;    /* of LOOK_INTERVAL, in which it took no step */
-	int64_t next_wait; /* when the present one is over */
-};
+/* --- the supervisor ------------------------------------------------------- */
 
-static int64_t
-end_of_stop(const struct run *run)
-{
-	return duration_add(
-	    duration_add(duration_now(), run->options.kill_after),
-	    TREE_KILL_BOUND);
-}
-
-/* Looks whether the supervisor has begun a stop, or come to an outcome: each is
- * a sign that it lives, late as it may be. After the outcome, it has PATIENCE
- * for the files of the run: see end_late_supervisor(). */
+/* Notes the first reason for a stop, of which the outcome is made. */
 static void
-look_at_facts(const struct run *run, struct supervisor *known)
+begin_stop(struct run *run, enum reason why, int64_t now)
 {
-	const bool has_stop = run->facts->reason != REASON_NONE;
-	const bool has_outcome = run->facts->has_outcome;
-
-	if (has_stop + has_outcome == known->signs)
+	tree_take_priority(); /* for the look, too */
+	clocks_resume(run, now);
+	run->due[CLOCK_HEARTBEAT] = NEVER;
+	if (run->facts->reason != REASON_NONE)
 		return;
-	known->signs = has_stop + has_outcome;
-	known->lateness = 0;
-	known->deadline = has_outcome ? duration_now() : end_of_stop(run);
+	run->facts->reason = why;
+	if (!run->watchers.has_taken_over)
+		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
+	supervisor_tell_phase(run, PHASE_STOP);
 }
 
-/* The supervisor's look may hang. When it has taken no step for LOOK_PATIENCE,
- * counted in waits, as both watchers may have been stopped, the front sends the
- * first signal. At the end of --kill-after, or a second after a third signal,
- * it kills the supervisor. Returns when this is to be called again. */
-static int64_t
-watch_look(struct run *run, struct supervisor *known)
+/* Sets the clocks of --survivors=kill. With wait, only --timeout bounds the
+ * survivors; with leave, the run is over. */
+static void
+begin_lingering(struct run *run, int64_t now)
 {
-	struct facts *const facts = run->facts;
+	if (run->options.survivors != SURVIVORS_KILL)
+		return;
+	run->due[CLOCK_IDLE_AFTER_EXIT] =
+	    duration_add(now, run->options.idle_after_exit);
+	run->due[CLOCK_MAX_AFTER_EXIT] =
+	    duration_add(now, run->options.max_after_exit);
+	if (run->options.idle_after_exit != NEVER)
+		run->due[CLOCK_SAMPLE] = now; /* to compare with */
+}
+
+/* Sends the first signal of a stop. Returns how many processes got it. */
+static size_t
+stop_tree(struct run *run, enum reason why)
+{
+	const bool is_cancel = why == REASON_CANCELLED;
+	const int signal = is_cancel ? run->cancel_signal : run->options.signal;
 	const int64_t now = duration_now();
 
-	/* A sign of life; but an outcome has a deadline of its own. */
-	if (known->is_looking && !facts->is_looking && !facts->has_outcome) {
-		known->lateness = 0;
-		known->deadline = end_of_stop(run);
-	}
-	known->is_looking = facts->is_looking;
-	if (known->is_looking && run->facts->cancels >= CANCELS_MAX &&
-	    known->lateness < 2 && known->deadline > now + SECOND) {
-		known->lateness = 1;
-		known->deadline = now + SECOND;
-	}
-	if (!known->is_looking || facts->has_signalled)
-		return known->deadline;
-	if (facts->look.steps != known->steps)
-		known->idle_waits = 0;
-	known->steps = facts->look.steps;
-	if (now >= known->next_wait) {
-		known->idle_waits++;
-		known->next_wait = now + LOOK_INTERVAL;
-	}
-	if (known->idle_waits * LOOK_INTERVAL <= LOOK_PATIENCE)
-		return known->next_wait;
-	facts->has_signalled = true;
-	if (!run->options.quiet)
-		message("%s; the look at its processes hangs: sending %s",
-		        reasons[facts->reason].words,
-		        signal_name(run->options.signal));
-	known->lateness = 1;
-	known->deadline = duration_add(now, run->options.kill_after);
-	/* Only the supervisor reaps the target: so the PID is the target's. */
-	run->tree.target = run->target->pid;
-	if (!run->target->has_exited)
-		tree_signal_target(&run->tree, run->options.signal);
-	if (!run->target->has_exited)
-		tree_signal_target(&run->tree, SIGCONT);
-	return known->deadline;
+	clocks_bound_stop(run, now);
+	/* Without SIGKILL to come, --timeout ends what ignores a cancel. */
+	if (!is_cancel || run->due[CLOCK_KILL] != NEVER)
+		run->due[CLOCK_TIMEOUT] = NEVER;
+	run->due[CLOCK_ORPHANS] = now + MILLISECOND;
+	run->tree.group_has_signal |= run->facts->has_signalled && !is_cancel;
+	/* Beside a tree that leaves little of the processors to this process,
+	 * SIGKILL does not wait for the rest of the first signals. */
+	const size_t count =
+	    tree_signal(&run->tree, signal,
+	                duration_add(run->due[CLOCK_KILL], SIGNAL_TIME));
+
+	tell_signal(run, signal);
+	return count;
 }
 
-/* Reaps orphans, if this is PID 1, and children from before wdrun's exec. Not
- * beyond a dead supervisor or target, whose status is wanted. */
+/* Kills the tree. Returns how many of its dead had died by SIGKILL. */
+static size_t
+kill_tree(struct run *run)
+{
+	struct tree *const tree = &run->tree;
+
+	if (run->watchers.has_taken_over && run->watchers.had_children) {
+		/* Their orphans come here, too: so only what is proven to be of
+		 * the run is killed. */
+		reap_own_run(run->facts->id, run->watchers.supervisor);
+		tree_reap(tree);
+		tree_read(tree, duration_now() + LOOK_BOUND);
+		run->facts->tree_is_empty =
+		    tree->count == 0 && !tree->is_partial;
+	} else {
+		run->facts->tree_is_empty = tree_kill(tree);
+	}
+	tell_signal(run, SIGKILL);
+	supervisor_reap(run, duration_now());
+	return tree->killed;
+}
+
+/* Changes the state because of WHY: looks, acts, counts, tells. The look comes
+ * before the first signal, while processes still are as they hung. */
 static void
-reap_others(const struct run *run)
+enter(struct run *run, enum reason why, int64_t now)
 {
-	siginfo_t info;
-	pid_t child;
+	const enum state from = run->state;
+	size_t count = why == REASON_LAST_BOUND ? run->tree.count : 0;
 
-	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0 &&
-	       child != run->watchers.supervisor &&
-	       (child != run->target->pid || run->target->has_exited))
-		(void)wait_peek(child, WEXITED, &info);
+	if (reason_is_stop(why))
+		begin_stop(run, why, now);
+
+	const size_t seen = tell_look(run, why);
+
+	run->state = reasons[why].next;
+	if (run->state == STATE_LINGERING)
+		begin_lingering(run, now);
+	if (run->state == STATE_STOPPING)
+		count = stop_tree(run, why);
+	if (run->state == STATE_KILLING)
+		count = kill_tree(run);
+	/* A dying parent may reap its child before it is counted. A stop tells
+	 * of as many as it shows. */
+	if (seen > count || (seen > 0 && run->state == STATE_STOPPING &&
+	                     !run->facts->look.is_partial))
+		count = seen;
+	if ((run->state == STATE_KILLING ||
+	     (run->state == STATE_STOPPING && run->tree.signal == SIGKILL)) &&
+	    run->facts->killed < count)
+		run->facts->killed = count;
+	/* A front that takes over finds fewer than the supervisor signalled. */
+	if (reason_is_stop(why) && run->facts->stopped == 0)
+		run->facts->stopped = count;
+	tell_change(run, from, why, count);
 }
 
-/* The supervisor is late: it hangs in a file system that does not answer, say,
- * or in a debugger. Returns whether not even SIGKILL ends it. */
-static bool
-end_late_supervisor(const struct run *run, struct supervisor *known)
+/* Looks what has happened until NOW, and attends to clocks without a reason. */
+static void
+attend(struct run *run, int64_t now)
 {
-	/* First it has some more time: both may have been stopped together, as
-	 * by a control group's freezer. Then it is killed, then given up. */
-	known->lateness++;
-	known->deadline = duration_now() + PATIENCE;
-	if (known->lateness != 2)
-		return known->lateness > 2;
-	if (!run->options.quiet)
-		message("the supervisor (PID %d) does not answer, killing it",
-		        run->watchers.supervisor);
-	(void)kill(run->watchers.supervisor, SIGKILL); /* not reaped yet */
-	return false;
-}
+	int64_t *const due = run->due;
 
-/* Passes signals on, carries output and keys, stops and goes on with the job,
- * until the supervisor is dead, which is killed if it is late. Returns whether
- * there is an outcome, or it is given up; if not, its orphans are now ours. */
-static bool
-watch_supervisor(struct run *run)
-{
-	struct supervisor known = { .stop = 0 };
-	bool *const is_dead = &run->watchers.supervisor_is_dead;
-
-	known.deadline = duration_add(end_of_stop(run), run->options.timeout);
-	run->output.quiet_since = duration_now();
-	terminal_take(&run->output.terminal);
-	while (!*is_dead) {
-		siginfo_t info;
-
-		const int64_t wait = front_carry(run, watch_look(run, &known));
-		const int signal = signals_take(SIGNALS_ALL, &info, wait);
-
-		if (signal == SIGCHLD) {
-			/* Before the facts: a dead one has written all. */
-			*is_dead = wait_peek(run->watchers.supervisor, WEXITED,
-			                     &info) > 0;
-			look_at_facts(run, &known);
-			reap_others(run);
-		} else if (signal != -1 && front_pass_on(run, &info)) {
-			const int64_t end = end_of_stop(run);
-
-			/* NEVER for timeout(1), which may pass signals on. */
-			if (end < known.deadline)
-				known.deadline = end;
-		}
-		if (known.stop != run->facts->stop) {
-			known.stop = run->facts->stop;
-			if (known.stop != 0 && !*is_dead)
-				known.deadline =
-				    duration_add(known.deadline,
-				                 front_stop(run, known.stop));
-		}
-		(void)watch_look(run, &known); /* it may have gone on */
-		if (duration_now() >= known.deadline && !*is_dead &&
-		    end_late_supervisor(run, &known))
-			break;
+	supervisor_look_at_children(run, now);
+	/* Orphans come here: so "no child" proves that the tree is empty. */
+	if (run->target->has_exited && !run->facts->tree_is_empty)
+		run->facts->tree_is_empty = !wait_has_living(ANY_CHILD);
+	if (run->facts->tree_is_empty)
+		return;
+	/* Progress puts --idle-after-exit off. */
+	if (run->state == STATE_LINGERING && run->paused_at == NEVER &&
+	    (now >= due[CLOCK_SAMPLE] || now >= due[CLOCK_IDLE_AFTER_EXIT])) {
+		if (supervisor_sees_progress(run))
+			due[CLOCK_IDLE_AFTER_EXIT] =
+			    duration_add(now, run->options.idle_after_exit);
+		due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
 	}
-	/* It may hang in resources_release(), where this process would, too. */
-	if (!*is_dead || (known.lateness > 1 && run->facts->has_outcome))
-		run->facts->is_released = true;
-	/* With SIGKILL pending, the supervisor does not reap: so a target that
-	 * lives keeps its PID. Others of the tree are out of reach. */
-	if (!*is_dead && !run->facts->has_outcome && !run->target->has_exited &&
-	    (run->tree.target = run->target->pid) != 0)
-		tree_signal_target(&run->tree, SIGKILL);
-	/* The children of a supervisor that is not dead are not ours. */
-	return run->facts->has_outcome || !*is_dead;
+	tell_heartbeat(run, now);
 }
 
-/* Kills the tree in place of a killed supervisor, whose orphans come here. */
-static void
-take_over(struct run *run)
-{
-	enum reason why;
-
-	run->watchers.has_taken_over = true;
-	/* See watch_look(). A target that has exited may be reaped. */
-	run->tree.target = run->target->has_exited ? 0 : run->target->pid;
-	enter(run, REASON_SUPERVISOR_LOST, duration_now());
-	while ((why = decide(run, duration_now())) != REASON_NONE)
-		enter(run, why, duration_now());
-	finish(run);
-	run->facts->outcome = run_outcome(run);
-}
-
-/* Reaps all children. From now on no signal is sent: PIDs may be reused. */
-static void
-finish(struct run *run)
-{
-	siginfo_t info;
-
-	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
-		;
-	run->facts->cpu = wait_usage(&run->facts->memory);
-}
-
-static _Noreturn void
-leave(struct run *run)
-{
-	resources_release(run);
-	terminal_give_back(&run->output.terminal, true);
-	front_drain(run);
-	/* A command that shared the terminal and exited chose its modes. */
-	if (run->target->shares_group && !run->target->exited_by_itself)
-		terminal_restore(&run->output.terminal);
-	if (run->facts->exec_error != 0)
-		target_tell_failure(run);
-	else
-		tell_end(run);
-	report_write(run);
-	end_front(run);
-}
-
-/* Ends this process as the outcome says. */
-static _Noreturn void
-end_front(const struct run *run)
-{
-	const struct outcome outcome = run->facts->outcome;
-
-	if (outcome.kind != OUTCOME_SIGNAL)
-		_exit(outcome.value);
-	/* On this terminal, a key would have reached the rest of the job. */
-	if (run->output.terminal.is_keyboard && run->callers_group > 1 &&
-	    run->target->exited_by_itself &&
-	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
-		(void)kill(-run->callers_group, outcome.value);
-	signal_die_by(outcome.value);
-}
-
-/* The life of a run, whose target was just started: sets the clocks; then
- * sleep, look, decide, act, until it is done. */
+/* The life of a run, whose target was just started. */
 static void
 supervise(struct run *run)
 {
@@ -496,141 +376,73 @@ supervise(struct run *run)
 	}
 }
 
-/* Looks what has happened until NOW, and attends to clocks without a reason. */
+/* Reaps all children. From now on no signal is sent: PIDs may be reused. */
 static void
-attend(struct run *run, int64_t now)
+finish(struct run *run)
 {
-	int64_t *const due = run->due;
+	siginfo_t info;
 
-	supervisor_look_at_children(run, now);
-	supervisor_follow_target(run, now);
-	/* Orphans come here: so "no child" proves that the tree is empty. */
-	if (run->target->has_exited && !run->facts->tree_is_empty)
-		run->facts->tree_is_empty = !wait_has_living(ANY_CHILD);
-	if (run->facts->tree_is_empty)
-		return;
-	/* Progress puts --idle-after-exit off. */
-	if (run->state == STATE_LINGERING && run->paused_at == NEVER &&
-	    (now >= due[CLOCK_SAMPLE] || now >= due[CLOCK_IDLE_AFTER_EXIT])) {
-		if (supervisor_sees_progress(run))
-			due[CLOCK_IDLE_AFTER_EXIT] =
-			    duration_add(now, run->options.idle_after_exit);
-		due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
-	}
-	tell_heartbeat(run, now);
+	while (wait_peek(ANY_CHILD, WEXITED, &info) > 0)
+		;
+	run->facts->cpu = wait_usage(&run->facts->memory);
 }
 
-/* Changes the state because of WHY: looks, acts, counts, tells. A stop that
- * wdrun itself decides is told with what each process waits for. The look comes
- * before the first signal, while they still are as they hung. */
-static void
-enter(struct run *run, enum reason why, int64_t now)
+static _Noreturn void
+be_supervisor(struct run *run)
 {
-	const enum state from = run->state;
-	size_t count = why == REASON_LAST_BOUND ? run->tree.count : 0;
-
-	if (reason_is_stop(why))
-		begin_stop(run, why, now);
-
-	const size_t seen = tell_look(run, why);
-
-	run->state = reasons[why].next;
-	if (run->state == STATE_LINGERING)
-		begin_lingering(run, now);
-	if (run->state == STATE_STOPPING)
-		count = stop_tree(run, why);
-	if (run->state == STATE_KILLING)
-		count = kill_tree(run);
-	/* A dying parent may reap its child before we count it; and a stop
-	 * tells of as many as it shows. */
-	if (seen > count || (seen > 0 && run->state == STATE_STOPPING &&
-	                     !run->facts->look.is_partial))
-		count = seen;
-	if ((run->state == STATE_KILLING ||
-	     (run->state == STATE_STOPPING && run->tree.signal == SIGKILL)) &&
-	    run->facts->killed < count)
-		run->facts->killed = count;
-	/* A front that takes over finds fewer than the supervisor signalled. */
-	if (reason_is_stop(why) && run->facts->stopped == 0)
-		run->facts->stopped = count;
-	tell_change(run, from, why, count);
-}
-
-/* Notes the first reason for a stop, on which the outcome depends, and has the
- * front know, which bounds the stop. */
-static void
-begin_stop(struct run *run, enum reason why, int64_t now)
-{
-	tree_take_priority(); /* for the look, too */
-	clocks_resume(run, now);
-	run->due[CLOCK_HEARTBEAT] = NEVER;
-	if (run->facts->reason != REASON_NONE)
-		return;
-	run->facts->reason = why;
-	if (!run->watchers.has_taken_over)
-		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
-	supervisor_signal_front(run, SIGCHLD);
-}
-
-/* Sets the clocks of --survivors=kill. With wait, only --timeout bounds the
- * survivors; with leave, the run is over. */
-static void
-begin_lingering(struct run *run, int64_t now)
-{
-	if (run->options.survivors != SURVIVORS_KILL)
-		return;
-	run->due[CLOCK_IDLE_AFTER_EXIT] =
-	    duration_add(now, run->options.idle_after_exit);
-	run->due[CLOCK_MAX_AFTER_EXIT] =
-	    duration_add(now, run->options.max_after_exit);
-	if (run->options.idle_after_exit != NEVER)
-		run->due[CLOCK_SAMPLE] = now; /* to compare with */
-}
-
-/* Sends the first signal of a stop, and sets when SIGKILL follows. Returns how
- * many processes got the signal. */
-static size_t
-stop_tree(struct run *run, enum reason why)
-{
-	const bool is_cancel = why == REASON_CANCELLED;
-	const int signal = is_cancel ? run->cancel_signal : run->options.signal;
-	const int64_t now = duration_now();
-
-	clocks_bound_stop(run, now); /* sets CLOCK_KILL */
-	/* The command may ignore a cancel: without SIGKILL to come, --timeout
-	 * stays due. */
-	if (!is_cancel || run->due[CLOCK_KILL] != NEVER)
-		run->due[CLOCK_TIMEOUT] = NEVER;
-	run->due[CLOCK_ORPHANS] = now + MILLISECOND;
-	run->tree.group_has_signal |= run->facts->has_signalled && !is_cancel;
-	/* Beside a tree that leaves little of the processors to this process,
-	 * SIGKILL does not wait for the rest of the first signals. */
-	const size_t count =
-	    tree_signal(&run->tree, signal,
-	                duration_add(run->due[CLOCK_KILL], SIGNAL_TIME));
-
-	tell_signal(run, signal);
-	return count;
-}
-
-/* Kills the tree. Returns how many of its dead had died by SIGKILL. */
-static size_t
-kill_tree(struct run *run)
-{
-	struct tree *const tree = &run->tree;
-
-	if (run->watchers.has_taken_over && run->watchers.had_children) {
-		/* Orphans of those children have come here, too: so only what
-		 * is proven to be of the run is killed. */
-		reap_own_run(run->facts->id, run->watchers.supervisor);
-		tree_reap(tree);
-		tree_read(tree, duration_now() + LOOK_BOUND);
-		run->facts->tree_is_empty =
-		    tree->count == 0 && !tree->is_partial;
+	if (getppid() == 0) { /* of another PID namespace */
+		message("the command would be in another PID namespace: "
+		        "unshare --pid needs --fork");
+	} else if (supervisor_start(run) == -1) {
+		run->facts->exec_error = errno;
 	} else {
-		run->facts->tree_is_empty = tree_kill(tree);
+		detach(run, false);
+		supervise(run);
+		run->facts->ended = duration_now();
+		run->facts->outcome = run_outcome(run);
 	}
-	tell_signal(run, SIGKILL);
-	supervisor_reap(run, duration_now());
-	return tree->killed;
+	/* From here on, a front that loses us only does the rest of this. */
+	supervisor_tell_outcome(run);
+	finish(run);
+	resources_release(run);
+	if (getppid() != 0 && !supervisor_has_front(run)) {
+		terminal_give_back(&run->output.terminal, true);
+		report_write(run);
+	}
+	_exit(0);
+}
+
+/* --- the front ------------------------------------------------------------ */
+
+/* Kills the tree in place of a killed supervisor, whose orphans come here. */
+static void
+take_over(struct run *run)
+{
+	enum reason why;
+
+	run->watchers.has_taken_over = true;
+	/* One that has exited may be reaped: its PID may be another's. */
+	run->tree.target = run->target->has_exited ? 0 : run->target->pid;
+	enter(run, REASON_SUPERVISOR_LOST, duration_now());
+	while ((why = decide(run, duration_now())) != REASON_NONE)
+		enter(run, why, duration_now());
+	finish(run);
+	run->facts->outcome = run_outcome(run);
+}
+
+static _Noreturn void
+leave(struct run *run)
+{
+	resources_release(run);
+	terminal_give_back(&run->output.terminal, true);
+	front_drain(run);
+	/* A command that shared the terminal and exited chose its modes. */
+	if (run->target->shares_group && !run->target->exited_by_itself)
+		terminal_restore(&run->output.terminal);
+	if (run->facts->exec_error != 0)
+		target_tell_failure(run);
+	else
+		tell_end(run);
+	report_write(run);
+	end_front(run);
 }

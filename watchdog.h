@@ -1,7 +1,6 @@
 #pragma once
 
-/* The vocabulary of all modules: the options, the states of a run, the reasons
- * for a change of state, and the outcome. */
+/* The vocabulary of all modules. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,8 +8,7 @@
 
 #include "base/status.h"
 
-#define FILES_MAX 16 /* of --lock, and of --cleanup */
-
+#define FILES_MAX 16   /* of --lock, and of --cleanup */
 #define UNTIL_MAX 1024 /* bytes of the text of --until */
 
 enum state {
@@ -90,11 +88,9 @@ struct options {
 	bool setsid; /* also set by --no-stdin without --foreground */
 	bool pty;
 	bool no_stdin;
-	bool quiet;   /* clears verbose */
-	bool verbose; /* clears quiet */
-	/* Set where wdrun was started under the name timeout: its messages are
-	 * those of timeout(1), and so is what the next ones choose. */
-	bool is_timeout;
+	bool quiet;       /* clears verbose */
+	bool verbose;     /* clears quiet */
+	bool is_timeout;  /* started under the name timeout; and as that: */
 	bool passes_on;   /* a terminating signal, which then cancels nothing */
 	bool hup_cancels; /* a SIGHUP that a process has sent */
 	bool alarm_is_timeout; /* SIGALRM: as if --timeout were over */

@@ -7,6 +7,11 @@ load helper
 load bounds
 load terminal
 
+# has_taken_all WATCHER: no signal to it is pending, or under way in it.
+has_taken_all() {
+	grep -q '^ShdPnd:.0*$' "/proc/$1/status" && is_idle "$1"
+}
+
 @test "a terminating signal reaches all; another the command's whole group" {
 	start "$WDRUN" -k never sh -c 'sigcount & setsid sigcount >escaped & exec sigcount'
 	wait_until has_lines 2 'ready .*'
@@ -83,12 +88,17 @@ load terminal
 		bash -c 'sleep 1000 & echo "ready $$"; exec sleep 1000'
 	ended_by HUP 129
 	[ -z "$stderr" ]
+	# Nor one that ignores it.
+	underway -q --idle-after-exit=never --max-after-exit=never -k 300ms \
+		bash -c 'trap "" HUP; sleep 1000 & trap - HUP; echo "ready $$"; exec sleep 1000'
+	ended_by HUP 129
 }
 
 @test "a command ends its run by a signal to its parent; what says ready does not come back" {
 	gives 143 complete "$WDRUN" sh -c 'kill -TERM "$PPID"; exec sleep 1000'
 	underway sigcount
 	kill -USR1 "$supervisor"
+	wait_until has_taken_all "$supervisor"
 	kill -TERM "$supervisor"
 	gives 7 finish
 	has_lines 1 'got .*'
@@ -157,6 +167,20 @@ pending() {
 	start_run "${as_job[@]}" "$WDRUN" sigcount
 	kill -TSTP "$front"
 	wait_until has_lines 1 'got 20'
+	kill -TERM "$front"
+	gives 7 finish
+	# A stop that the supervisor has not obeyed yet is taken back.
+	start_run "${as_job[@]}" "$WDRUN" sigcount
+	kill -STOP "$supervisor"
+	wait_until is_stopped "$supervisor"
+	for signal in TSTP CONT; do
+		kill "-$signal" "$front"
+		wait_until has_taken_all "$front"
+	done
+	kill -CONT "$supervisor"
+	kill -USR1 "$front"
+	wait_until has_lines 1 'got 10'
+	no has_lines 1 'got 20'
 	kill -TERM "$front"
 	gives 7 finish
 	# Its clocks stand still then; those of a command that stops itself go on.

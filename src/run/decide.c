@@ -105,18 +105,18 @@ counts(const struct run *run, enum clock clock)
 	       (run->paused_at == NEVER || run->state >= STATE_STOPPING);
 }
 
-/* The reason of the first due clock. After TEXT, a command is not late. */
+/* The reason of the first due clock. */
 static enum reason
 first_due(const struct run *run, int64_t now)
 {
+	/* After TEXT, a command is not late. */
+	if (run->facts->is_complete && run->state == STATE_RUNNING &&
+	    run->paused_at == NEVER && now >= run->due[CLOCK_TIMEOUT])
+		return REASON_UNTIL;
 	for (enum clock i = 0; i < CLOCK_COUNT; i++) {
-		if (clocks[i].reason == REASON_NONE || !counts(run, i) ||
-		    now < run->due[i])
-			continue;
-		return i == CLOCK_TIMEOUT && run->facts->is_complete &&
-		               run->state == STATE_RUNNING
-		           ? REASON_UNTIL
-		           : clocks[i].reason;
+		if (clocks[i].reason != REASON_NONE && counts(run, i) &&
+		    now >= run->due[i])
+			return clocks[i].reason;
 	}
 	return REASON_NONE;
 }
@@ -174,11 +174,10 @@ void
 clocks_bound_stop(struct run *run, int64_t now)
 {
 	int64_t *const kill_at = &run->due[CLOCK_KILL];
+	const int64_t bound = duration_add(now, run->options.orphans_grace);
 
 	if (*kill_at == NEVER)
 		*kill_at = duration_add(now, run->options.kill_after);
-	const int64_t bound = duration_add(now, run->options.orphans_grace);
-
 	/* timeout(1) without -k waits for its command, but only for that. */
 	if (run->target->has_exited && *kill_at > bound)
 		*kill_at = bound;
@@ -190,16 +189,17 @@ run_outcome(const struct run *run)
 	const struct options *const options = &run->options;
 	const struct outcome target = run->target->outcome;
 	const int status = reasons[run->facts->reason].status;
+	const bool by_sigkill =
+	    target.kind == OUTCOME_SIGNAL && target.value == SIGKILL;
 	const bool keeps_status =
-	    options->preserve_status ||
-	    (options->tells_sigkill && target.kind == OUTCOME_SIGNAL &&
-	     target.value == SIGKILL);
+	    options->preserve_status || (options->tells_sigkill && by_sigkill);
 
 	if ((run->target->exited_by_itself || status == STATUS_OF_TARGET ||
 	     (status == STATUS_TIMED_OUT && keeps_status)) &&
 	    target.kind != OUTCOME_UNKNOWN)
 		return target;
-	return (struct outcome){ OUTCOME_EXIT, status == STATUS_OF_TARGET
-		                                   ? STATUS_FAILED
-		                                   : status };
+	return (struct outcome){
+		OUTCOME_EXIT,
+		status == STATUS_OF_TARGET ? STATUS_FAILED : status,
+	};
 }

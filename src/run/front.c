@@ -10,10 +10,12 @@
 
 /* In a drain: how many bytes of other writers than the tree are carried on. */
 #define OUTSIDERS_MAX ((uint64_t)3 * 1024 * 1024)
-#define LAST_ROUNDS   16 /* of the pump, before a stop */
+#define LAST_ROUNDS   16            /* of the pump, before a stop */
+#define PATIENCE      (10 * SECOND) /* beyond the supervisor's deadline */
+#define LOOK_WAIT     (250 * MILLISECOND)
 #define JOB_CONTROL   (SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT))
 
-/* Has the supervisor look at the facts, while it is not reaped. */
+/* Makes the supervisor look at the facts, while it is not reaped. */
 static void
 wake_supervisor(const struct run *run)
 {
@@ -22,8 +24,11 @@ wake_supervisor(const struct run *run)
 		(void)kill(run->watchers.supervisor, SIGCHLD); /* once more */
 }
 
-int64_t
-front_carry(struct run *run, int64_t until)
+/* Carries output and keys until UNTIL, or until a signal comes, and tells the
+ * supervisor what it has found. Returns how long to wait for a signal: 0, or
+ * where nothing is carried until UNTIL. */
+static int64_t
+carry(struct run *run, int64_t until)
 {
 	if (run->output.count == 0)
 		return until - duration_now();
@@ -43,8 +48,10 @@ front_carry(struct run *run, int64_t until)
 
 /* --- signals -------------------------------------------------------------- */
 
-bool
-front_pass_on(struct run *run, const siginfo_t *info)
+/* Gives the supervisor the order of the signal of INFO, if it is one. Follows a
+ * change of the terminal. Returns whether the signal is a cancel. */
+static bool
+pass_on(struct run *run, const siginfo_t *info)
 {
 	const int signal = info->si_signo;
 	const uint64_t bit = SIGNAL_BIT(signal);
@@ -84,18 +91,6 @@ front_pass_on(struct run *run, const siginfo_t *info)
 	return cancels;
 }
 
-/* Stops this process by SIGNAL, which is blocked, until it is continued.
- * Returns for how long. */
-static int64_t
-stop_self(int signal)
-{
-	const int64_t began = duration_now();
-
-	(void)kill(getpid(), signal);
-	signal_deliver(signal);
-	return duration_now() - began;
-}
-
 static volatile sig_atomic_t is_continued;
 
 static void
@@ -104,31 +99,13 @@ note_continue(int signal)
 	is_continued = signal;
 }
 
-/* No SIGCONT is lost here, by which the caller's shell or the supervisor wants
- * this process to go on. A stop signal discards a SIGCONT that is blocked and
- * pending: so we have a handler note each. The supervisor first clears the
- * fact, and then sends its SIGCONT. So what comes before our stop signal is
- * pending is seen by us; what comes later discards the stop signal, or ends the
- * stop: prepare_signal(), kernel/signal.c. Returns whether it was stopped. */
-static bool
-stop_unless_continued(struct run *run, unsigned stop, int signal)
+/* Stops this process as the command was stopped, while the facts say STOP; with
+ * a terminal of the command's own, also the rest of the job, as Ctrl-Z would.
+ * Returns for how long it was stopped. */
+static int64_t
+stop_job(struct run *run, unsigned stop)
 {
 	struct facts *const facts = run->facts;
-	siginfo_t info;
-
-	if (is_continued == 0 && facts->stop == stop)
-		(void)kill(getpid(), signal);
-	if (is_continued == 0 && facts->stop == stop) {
-		signal_deliver(signal);
-		return true;
-	}
-	(void)signals_take(SIGNAL_BIT(signal), &info, 0);
-	return false;
-}
-
-int64_t
-front_stop(struct run *run, unsigned stop)
-{
 	const int target_stop = (int)(stop % FRONT_STOP_STEP);
 	const bool is_key = (SIGNAL_BIT(target_stop) & SIGNALS_OF_STOP) != 0;
 	const int by = is_key ? target_stop : SIGTSTP;
@@ -137,43 +114,211 @@ front_stop(struct run *run, unsigned stop)
 
 	/* They would merge with our own stop signal, and stop the clocks. */
 	while (signals_take(SIGNALS_OF_STOP, &info, 0) > 0)
-		(void)front_pass_on(run, &info);
+		(void)pass_on(run, &info);
 	/* An editor that was just stopped has written to restore the screen:
 	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
-		(void)front_carry(run, began);
+		(void)carry(run, began);
 	terminal_give_back(&run->output.terminal, false);
 
-	run->facts->front_stops = true;
+	/* No SIGCONT is lost, by which the caller's shell or the supervisor
+	 * wants this process to go on. A stop signal discards one that is
+	 * blocked and pending: so a handler notes each. The supervisor clears
+	 * the fact before it sends its own. So what comes before our stop
+	 * signal is pending is seen here; what comes later discards that, or
+	 * ends the stop: prepare_signal(), kernel/signal.c. */
+	facts->front_stops = true;
 	is_continued = 0;
 	(void)signal(SIGCONT, note_continue);
 	(void)signals_mask(SIG_UNBLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	if (run->output.terminal.is_keyboard && target_stop == SIGTSTP &&
 	    run->callers_group > 1 && is_continued == 0)
 		(void)kill(-run->callers_group, SIGTSTP);
-
-	const bool was_stopped = stop_unless_continued(run, stop, by);
-
-	run->facts->front_stops = false;
+	if (is_continued == 0 && facts->stop == stop)
+		(void)kill(getpid(), by);
+	if (is_continued == 0 && facts->stop == stop)
+		signal_deliver(by);
+	else
+		(void)signals_take(SIGNAL_BIT(by), &info, 0);
+	facts->front_stops = false;
 	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	(void)signal(SIGCONT, SIG_DFL);
 
 	const int64_t stopped = duration_now() - began;
 
-	/* In the front, --timeout only bounds the drain now. */
+	/* That bounds the drain. */
 	run->options.timeout = duration_add(run->options.timeout, stopped);
 	run->output.quiet_since = duration_now();
 	output_copy_size(&run->output);
 	terminal_take(&run->output.terminal);
-	/* Where no SIGCONT has come, the kernel has ignored the stop, as it
-	 * does in an orphaned process group: then the tree has to go on, too.
-	 * But a SIGSTOP of the target is for its sender to undo. */
-	if (run->facts->stop == stop &&
-	    (is_continued != 0 || (was_stopped && is_key))) {
-		order_give(run->facts, SIGCONT, false);
+	/* Without a SIGCONT, the kernel has ignored the stop, as it does in an
+	 * orphaned process group: then the tree has to go on, too. But a
+	 * SIGSTOP of the target is for its sender to undo. */
+	if (facts->stop == stop && (is_continued != 0 || is_key)) {
+		order_give(facts, SIGCONT, false);
 		wake_supervisor(run);
 	}
 	return stopped;
+}
+
+/* --- the supervisor ------------------------------------------------------- */
+
+/* A look has 8 waits of LOOK_WAIT for a step: not 2 s, in which both watchers
+ * may have been stopped. Else the supervisor has a single wait. */
+enum { LATE = 8, KILLED, GIVEN_UP };
+
+/* What the front knows of the supervisor. */
+struct supervisor {
+	int phase;        /* an enum phase */
+	unsigned steps;   /* of its look */
+	int64_t deadline; /* for its next sign of life, or NEVER */
+	int lateness;     /* how often that has passed: up to GIVEN_UP */
+	unsigned stop;    /* of the facts, as last obeyed */
+};
+
+static int64_t
+end_of_stop(const struct run *run)
+{
+	return duration_add(
+	    duration_add(duration_now(), run->options.kill_after),
+	    TREE_KILL_BOUND);
+}
+
+/* Looks for a sign that the supervisor lives, and gives it a new deadline then.
+ * After its outcome, it has PATIENCE for the files of the run. */
+static void
+look_at_facts(const struct run *run, struct supervisor *known)
+{
+	const struct facts *const facts = run->facts;
+	const int64_t now = duration_now();
+	const unsigned steps = facts->look.steps;
+	const int phase = facts->phase;
+
+	/* A step comes too late when the front has sent the first signal. */
+	if (phase != known->phase ||
+	    (steps != known->steps && known->lateness < LATE)) {
+		known->lateness = phase == PHASE_LOOK ? 0 : LATE - 1;
+		known->deadline = phase == PHASE_END    ? now
+		                  : phase == PHASE_LOOK ? now + LOOK_WAIT
+		                                        : end_of_stop(run);
+	}
+	known->phase = phase;
+	known->steps = steps;
+	/* A look that hangs does not take the third signal. */
+	if (phase == PHASE_LOOK && facts->cancels >= CANCELS_MAX &&
+	    (known->lateness < LATE ||
+	     (known->lateness == LATE && known->deadline > now + SECOND))) {
+		known->lateness = LATE;
+		known->deadline = now + SECOND;
+	}
+}
+
+/* Only the supervisor reaps the target, and notes its exit first. */
+static void
+signal_target(struct run *run, int signal)
+{
+	run->tree.target = run->target->pid;
+	if (run->tree.target != 0 && !run->target->has_exited)
+		tree_signal_target(&run->tree, signal);
+}
+
+/* The supervisor is late. Where its look hangs, the front sends the first
+ * signal itself, and --kill-after runs. Else the supervisor hangs in a file
+ * system, or in a debugger. It has more time, as both watchers may have been
+ * stopped, by a freezer, say; then it is killed, and then given up. */
+static void
+end_late_supervisor(struct run *run, struct supervisor *known)
+{
+	const int64_t now = duration_now();
+
+	known->lateness++;
+	known->deadline = now + (known->lateness < LATE ? LOOK_WAIT : PATIENCE);
+	if (known->lateness == LATE && known->phase == PHASE_LOOK) {
+		known->deadline = duration_add(now, run->options.kill_after);
+		run->facts->has_signalled = true;
+		if (!run->options.quiet)
+			message("%s; the look at its processes hangs: "
+			        "sending %s",
+			        reasons[run->facts->reason].words,
+			        signal_name(run->options.signal));
+		signal_target(run, run->options.signal);
+		signal_target(run, SIGCONT);
+	}
+	if (known->lateness == KILLED) {
+		if (!run->options.quiet)
+			message("the supervisor (PID %d) does not answer, "
+			        "killing it",
+			        run->watchers.supervisor);
+		/* It is not reaped yet. */
+		(void)kill(run->watchers.supervisor, SIGKILL);
+	}
+}
+
+/* Reaps orphans, if this is PID 1, and children from before wdrun's exec. Not
+ * beyond a dead supervisor or target, whose status is wanted. */
+static void
+reap_others(const struct run *run)
+{
+	siginfo_t info;
+	pid_t child;
+
+	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0 &&
+	       child != run->watchers.supervisor &&
+	       (child != run->target->pid || run->target->has_exited))
+		(void)wait_peek(child, WEXITED, &info);
+}
+
+bool
+front_watch(struct run *run)
+{
+	const struct facts *const facts = run->facts;
+	bool *const is_dead = &run->watchers.supervisor_is_dead;
+	struct supervisor known = {
+		.deadline =
+		    duration_add(end_of_stop(run), run->options.timeout),
+		.lateness = LATE - 1,
+	};
+
+	run->output.quiet_since = duration_now();
+	terminal_take(&run->output.terminal);
+	while (!*is_dead && known.lateness < GIVEN_UP) {
+		siginfo_t info;
+
+		const int64_t wait = carry(run, known.deadline);
+		const int signal = signals_take(SIGNALS_ALL, &info, wait);
+
+		if (signal == SIGCHLD) {
+			*is_dead = wait_peek(run->watchers.supervisor, WEXITED,
+			                     &info) > 0;
+			reap_others(run);
+		} else if (signal != -1 && pass_on(run, &info)) {
+			const int64_t end = end_of_stop(run);
+
+			/* NEVER for timeout(1), which may pass signals on. */
+			if (end < known.deadline)
+				known.deadline = end;
+		}
+		if (known.stop != facts->stop && !*is_dead) {
+			known.stop = facts->stop;
+			if (known.stop != 0)
+				known.deadline = duration_add(
+				    known.deadline, stop_job(run, known.stop));
+		}
+		look_at_facts(run, &known);
+		if (duration_now() >= known.deadline && !*is_dead)
+			end_late_supervisor(run, &known);
+	}
+
+	const bool has_outcome = facts->phase == PHASE_END;
+
+	/* It may hang in resources_release(), where this process would, too. */
+	if (known.lateness >= KILLED && (has_outcome || !*is_dead))
+		run->facts->is_released = true;
+	/* With SIGKILL pending, the supervisor does not reap: so a target that
+	 * lives keeps its PID. The rest, its children, is out of reach. */
+	if (!*is_dead && !has_outcome)
+		signal_target(run, SIGKILL);
+	return has_outcome || !*is_dead;
 }
 
 /* --- the drain ------------------------------------------------------------ */
@@ -195,34 +340,37 @@ leave_behind(struct run *run)
 	_exit(0);
 }
 
-/* Takes the signals of a drain. Returns for how long they have stopped it. */
+/* Takes the signals of a drain. Returns for how long they have stopped it, as
+ * Ctrl-Z does at "wdrun -i 9 seq 99999 | less". */
 static int64_t
 take_signals(struct run *run)
 {
-	siginfo_t info;
+	const int64_t began = duration_now();
 	int64_t stopped = 0;
+	siginfo_t info;
 	int signal;
 
 	while ((signal = signals_take(SIGNALS_ALL, &info, 0)) > 0) {
-		(void)front_pass_on(run, &info);
-		/* Ctrl-Z at "wdrun -i 9 seq 99999 | less" stops the job. */
-		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0)
-			stopped += stop_self(signal);
+		(void)pass_on(run, &info);
+		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
+			(void)kill(getpid(), signal);
+			signal_deliver(signal);
+			stopped = duration_now() - began;
+		}
 	}
 	return stopped;
 }
 
-/* Until when readers may take the rest of the output: as long as --timeout
- * says. Where the run was to end, they have no more time than a stop, and have
- * to take something every READER_PATIENCE. */
+/* Until when readers may take the rest of the output: until --timeout. Where
+ * the run was to end, as long as a stop may take, and something each
+ * READER_PATIENCE. */
 static int64_t
 end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
 	const enum reason stop = run->facts->reason;
 	const bool is_bounded =
 	    run->watchers.has_taken_over || run->facts->cancels > 0 ||
-	    stop == REASON_CANCELLED || stop == REASON_PARENT_LOST ||
-	    stop == REASON_TIMEOUT;
+	    stop == REASON_PARENT_LOST || stop == REASON_TIMEOUT;
 	const int64_t timeout =
 	    duration_add(run->facts->output.started, run->options.timeout);
 	const int64_t end = duration_add(began, run->options.kill_after);
@@ -237,16 +385,15 @@ void
 front_drain(struct run *run)
 {
 	struct output *const output = &run->output;
-	int64_t began = duration_now();
 	const uint64_t start = output->facts->relayed;
 	uint64_t relayed = start;
+	int64_t began = duration_now();
 	int64_t taken = began;
 
 	if (output->count == 0)
 		return;
-	/* Survivors are let go. */
 	if (nobody_is_left(run) && !run->facts->tree_is_empty) {
-		leave_behind(run);
+		leave_behind(run); /* survivors are let go */
 		return;
 	}
 	while (!output_is_empty(output) && run->facts->cancels < CANCELS_MAX) {

@@ -39,8 +39,6 @@ order_is_copy(struct facts *facts, int signal)
 void
 order_give(struct facts *facts, int signal, bool is_key)
 {
-	const unsigned bit = 1U << (signal - 1) % 32;
-
 	/* As the kernel does: prepare_signal(), kernel/signal.c. */
 	for (int i = 0; i < 2; i++) {
 		if (signal == SIGCONT)
@@ -48,16 +46,15 @@ order_give(struct facts *facts, int signal, bool is_key)
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0)
 			facts->orders[i][0] &= ~(unsigned)SIGNAL_BIT(SIGCONT);
 	}
-	facts->orders[is_key][(signal - 1) / 32] |= bit;
+	facts->orders[is_key][(signal - 1) / 32] |= 1U << (signal - 1) % 32;
 }
 
 uint64_t
 order_take(struct facts *facts, bool is_key)
 {
-	const uint64_t low = atomic_exchange(&facts->orders[is_key][0], 0);
+	const uint64_t high = atomic_exchange(&facts->orders[is_key][1], 0);
 
-	return low | (uint64_t)atomic_exchange(&facts->orders[is_key][1], 0)
-	                 << 32;
+	return high << 32 | atomic_exchange(&facts->orders[is_key][0], 0);
 }
 
 /* --- whose a signal is ---------------------------------------------------- */
@@ -81,11 +78,11 @@ has_our_program(pid_t pid)
 bool
 order_is_of_watcher(const siginfo_t *info)
 {
+	const char prefix[] = SUPERVISOR_PREFIX;
 	char name[32] = "";
 
 	return procfs_read(info->si_pid, "comm", name, sizeof(name)) > 0 &&
-	       (strncmp(name, SUPERVISOR_PREFIX, strlen(SUPERVISOR_PREFIX)) ==
-	            0 ||
+	       (memcmp(name, prefix, sizeof(prefix) - 1) == 0 ||
 	        has_our_program(info->si_pid));
 }
 
@@ -117,9 +114,8 @@ order_is_key(const struct run *run, const siginfo_t *info)
 
 	if (!run->target->shares_group)
 		return false;
-	/* A hang-up is told to the leader of the session, which may be the
-	 * front, and to the foreground group only when that leader dies. An
-	 * inherited timer's SIGALRM is SI_KERNEL, too. */
+	/* A hang-up comes to the leader of the session, which may be the front,
+	 * alone. SIGALRM of an inherited timer is SI_KERNEL, too. */
 	if (info->si_code == SI_KERNEL)
 		return (bit & SIGNALS_OF_TERMINAL & ~SIGNAL_BIT(SIGHUP)) != 0;
 	return (sender > 0 && sender == run->target->pid) ||
@@ -131,13 +127,15 @@ order_is_key(const struct run *run, const siginfo_t *info)
 bool
 order_has_reached_target(const struct run *run, int signal)
 {
-	const bool was_in_time = run->target->has_exited &&
-	                         is_fresh(run->target->ended_ms, now_in_ms());
-
+	const unsigned now = now_in_ms();
+	const struct target *const target = run->target;
 	/* Before its start, it is not in the job: see send_early_signals(). */
-	if (!run->facts->output.is_started ||
-	    (!was_in_time && !target_is_in_job(run)))
-		return false;
-	run->facts->counted_ms[signal] = now_in_ms(); /* of which copies come */
-	return true;
+	const bool has_reached =
+	    run->facts->output.is_started &&
+	    (target->has_exited ? is_fresh(target->ended_ms, now)
+	                        : target_is_in_job(run));
+
+	if (has_reached)
+		run->facts->counted_ms[signal] = now; /* copies may come */
+	return has_reached;
 }

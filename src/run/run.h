@@ -26,8 +26,8 @@
 /* The last of so many terminating signals kills, or ends the drain. */
 #define CANCELS_MAX 3
 
-/* The clocks: when a run has something to do without an event. decide.c says in
- * which states each counts. Of the due ones, the first gives the reason. */
+/* When a run has something to do without an event. decide.c says in which
+ * states each clock counts. Of those that are due, the first is the reason. */
 enum clock {
 	CLOCK_TIMEOUT,         /* --timeout */
 	CLOCK_UNTIL,           /* --until-grace, once the text was found */
@@ -38,6 +38,14 @@ enum clock {
 	CLOCK_ORPHANS,         /* looks in a stop whom the signal has missed */
 	CLOCK_HEARTBEAT,       /* --heartbeat */
 	CLOCK_COUNT,
+};
+
+/* What the supervisor does. Each change is a sign that it lives. */
+enum phase {
+	PHASE_RUN,
+	PHASE_STOP,
+	PHASE_LOOK, /* in a stop, before the first signal */
+	PHASE_END,  /* the outcome is in the facts */
 };
 
 /* COMMAND's own process. */
@@ -51,25 +59,24 @@ struct target {
 	bool exited_by_itself;  /* before wdrun began to end the run */
 	unsigned ended_ms;      /* when, as in counted_ms; 0: it has not */
 	bool dumped_core;
-	atomic_int has_exited; /* set last, before it is reaped: the rest is
-	                        * valid then, and PID may be another's */
+	/* Set last, before it is reaped: then PID may be another's. */
+	atomic_int has_exited;
 };
 
-/* What either watcher may have to act by, or tell, in memory that all of
- * wdrun's processes share. A SIGCHLD of the other has a watcher look here. The
- * supervisor's exit says "done"; killed without an outcome, it says "take
- * over", and killed after an outcome, "finish the teardown". */
+/* What the watchers tell each other, in shared memory: a SIGCHLD makes the
+ * other look here. The supervisor's exit says "done"; its death says "take
+ * over", or after an outcome "finish the teardown". */
 struct facts {
 	char id[RUNID_SIZE];
 	char id_variable[RUNID_PATH_SIZE]; /* "WDRUN_ID=…" */
 	struct target target;              /* target.c; its end: supervisor.c */
 	enum reason reason;                /* the first to end the tree */
-	/* Written by the supervisor: the front is to stop, by the signal in the
-	 * lowest byte, as the target has. Each stop has another number; 0: the
-	 * front is to go on. */
+	/* From the supervisor: the front is to stop, by the signal in the
+	 * lowest byte. Each stop has another number; 0: the front is to go on.
+	 */
 	atomic_uint stop;
 	atomic_int front_stops; /* it is stopped, or about to be: front.c */
-	atomic_int has_outcome; /* of the supervisor */
+	atomic_int phase;       /* an enum phase */
 	bool tree_is_empty;     /* before the target's fork, too */
 	int64_t started_at;     /* wdrun, since the epoch */
 	int64_t ended;          /* the run; 0: not yet, or in a take-over */
@@ -85,13 +92,12 @@ struct facts {
 	struct output_facts output;
 	atomic_int is_complete; /* the text of --until was written */
 	atomic_int is_silent;   /* --idle-timeout is over: reset when seen */
-	/* Signals that the supervisor has to obey, 1 to 32, 33 to 64: those
-	 * that the target's job has had [1], and the others [0]: orders.c. */
+	/* Signals for the supervisor to obey, 1 to 32 and 33 to 64: [1] those
+	 * that the target's job has had, [0] the others. */
 	atomic_uint orders[2][2];
 	atomic_uint cancels;        /* terminating signals for the run */
 	atomic_uint counted_ms[65]; /* when a signal was counted; 0: never */
-	atomic_int is_looking;    /* the supervisor, before the first signal */
-	atomic_int has_signalled; /* the front, as that look hangs */
+	atomic_int has_signalled;   /* the front, as PHASE_LOOK hangs */
 
 	/* Last: pages that few runs touch cost the others nothing. */
 	struct look look;       /* the last one */
@@ -124,19 +130,15 @@ struct run {
 	enum state state;         /* watchdog.c */
 	int64_t due[CLOCK_COUNT]; /* duration_now(), or NEVER */
 	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
-	struct watchers watchers; /* watchdog.c before the fork; then front.c
-	                           * and supervisor.c, in their own copies */
-	struct target *target;    /* in the facts */
+	struct watchers watchers;
+	struct target *target; /* in the facts */
 	pid_t callers_group;
-	int parent_fd;     /* with --die-with-parent: a pidfd of the
-	                    * caller; -1: the caller is dead */
+	int parent_fd;     /* of --die-with-parent: a pidfd; -1: it is dead */
 	int cancel_signal; /* the last terminating signal: supervisor.c */
-	/* Job control, supervisor.c: by which signal the target is stopped, or
-	 * 0; and which stop signal has come to the front since it was last
-	 * continued, or 0: SIGTSTP, if that was one. */
-	int target_stop;
-	int stop_order;
-	unsigned stops;    /* so many numbers of facts.stop were given */
+	/* Job control: supervisor.c. */
+	int target_stop; /* the signal that has stopped the target, or 0 */
+	int stop_order;  /* has come since the last SIGCONT, or SIGTSTP; or 0 */
+	unsigned stops;  /* so many numbers of facts.stop were given */
 	int64_t next_look; /* for orphans, at the earliest: supervisor.c */
 	struct tree tree;  /* proc/tree.c */
 	bool is_silent;    /* for too long: supervisor.c */
@@ -152,12 +154,12 @@ struct run {
 
 /* --- decide.c -------------------------------------------------------------
  *
- * The decisions of a run. No function here asks the kernel or sends anything:
- * all facts are in the arguments, so that a table can test each decision. */
+ * Decisions ask and send nothing: all facts are in the arguments, so that a
+ * table can test them (tests/unit/decide.c). */
 
-/* What follows from a reason: its row in decide.c. A new reason is a name in
- * watchdog.h, a row, and the place that gives the reason: a line of decide(),
- * or a row of the clocks. end_of_drain() names those that bound the drain. */
+/* What follows from a reason. A new one is a name in watchdog.h, a row here,
+ * and what gives it: a line of decide(), or a row of the clocks. end_of_drain()
+ * names those that bound the drain. */
 struct reason_row {
 	enum state next; /* the state that the reason leads to */
 	int status;      /* the exit status, or STATUS_OF_TARGET */
@@ -201,8 +203,8 @@ struct outcome run_outcome(const struct run *run);
  * A signal that comes to a watcher is dropped there; or is an order, which the
  * supervisor obeys. As in the kernel, equal signals merge while they wait. */
 
-/* Whether the same signal was counted, or has reached the target's job, so
- * recently that this one is a copy of it. If not, counts this one. */
+/* Whether SIGNAL was counted, or has reached the target's job, so recently that
+ * this one is a copy. If not, counts this one. */
 bool order_is_copy(struct facts *facts, int signal);
 
 /* Adds SIGNAL, IS_KEY for the whole job, to the orders. Takes all of a kind. */
@@ -212,14 +214,13 @@ uint64_t order_take(struct facts *facts, bool is_key);
 /* Whether the sender is a watcher of another run. */
 bool order_is_of_watcher(const siginfo_t *info);
 
-/* In the front: whether the signal of INFO was for all of the caller's job, of
- * which the target is a part: from the terminal, from a process of the tree, as
- * by "kill 0", or from the front of another run of the job that passes on a key
- * of its terminal. */
+/* In the front: whether the signal of INFO was for the whole job of caller and
+ * target: from the terminal, from a process of the tree ("kill 0"), or a key
+ * that the front of another run of the job has passed on. */
 bool order_is_key(const struct run *run, const siginfo_t *info);
 
-/* Whether SIGNAL, a key, has reached the target in the job; also where that has
- * just ended. If so, what comes soon after it is a copy. */
+/* Whether SIGNAL, a key, has reached the target, which may have ended of it
+ * just now. If so, what comes soon after it is a copy. */
 bool order_has_reached_target(const struct run *run, int signal);
 
 /* Whether the target is alive, and in the process group of the caller's job. */
@@ -227,35 +228,24 @@ bool target_is_in_job(const struct run *run);
 
 /* --- front.c -------------------------------------------------------------- */
 
-/* Carries output and keys until UNTIL, or until a signal comes, and has the
- * supervisor know what the output has told. Returns how long a signal may still
- * be waited for: where nothing is carried, until UNTIL. */
-int64_t front_carry(struct run *run, int64_t until);
+/* Carries output and keys, passes signals on, stops and goes on with the job,
+ * until the supervisor is dead, which is killed if it is late. Returns whether
+ * there is an outcome, or it is given up; if not, its orphans are now ours. */
+bool front_watch(struct run *run);
 
-/* Gives the supervisor the order of the signal of INFO, if it is one, and
- * follows a change of the terminal. Returns whether the signal is counted as a
- * cancel. */
-bool front_pass_on(struct run *run, const siginfo_t *info);
-
-/* Stops this process, as the command was stopped, while STOP is what the facts
- * say; and with a terminal of the command's own, the rest of the job too, which
- * Ctrl-Z would have reached. Returns for how long it was stopped. */
-int64_t front_stop(struct run *run, unsigned stop);
-
-/* Delivers what dead processes have written, as far as readers take it in time.
- * Leaves a process behind for survivors that are let go. */
+/* Delivers what dead processes have written, as far as readers take it in time;
+ * or leaves a process behind that does so for survivors. */
 void front_drain(struct run *run);
 
 /* --- supervisor.c --------------------------------------------------------- */
 
-/* Has the front look at the facts, by SIGCHLD; or continues it, by SIGCONT.
- * Does nothing in a take-over, or without a front. */
-void supervisor_signal_front(const struct run *run, int signal);
-
-/* Whether the front is alive. */
+/* Whether the front is alive; and this process is not the front. */
 bool supervisor_has_front(const struct run *run);
 
-/* Has the front know the outcome, and end as soon as this process has. */
+/* Tells the front, if there is one, what this process does. */
+void supervisor_tell_phase(const struct run *run, enum phase phase);
+
+/* Tells the front that it is to end as soon as this process has. */
 void supervisor_tell_outcome(struct run *run);
 
 /* Makes this process, just forked, the root of its tree: a subreaper, and the
@@ -265,11 +255,9 @@ int supervisor_start(struct run *run);
 /* Sleeps until UNTIL, or until something happens. Takes orders. Returns now. */
 int64_t supervisor_wait(struct run *run, int64_t until);
 
-/* At NOW, when a child may be dead: reaps; in a stop, looks for orphans. */
+/* At NOW, when something may have happened to a child: reaps, and follows a
+ * stop of the target; in a stop of the run, looks for orphans. */
 void supervisor_look_at_children(struct run *run, int64_t now);
-
-/* At NOW: follows a stop of the target, or its continuation. */
-void supervisor_follow_target(struct run *run, int64_t now);
 
 /* Reaps the dead, and notes the death of the target. */
 void supervisor_reap(struct run *run, int64_t now);
@@ -279,14 +267,12 @@ bool supervisor_sees_progress(struct run *run);
 
 /* --- target.c ------------------------------------------------------------- */
 
-/* Blocks all signals and resets SIGCHLD, so that this process can watch, and
- * notes mask and disposition for the target. Decides whether the target stays
- * in the caller's job, and if so, notes the terminal's modes. */
+/* Blocks all signals, resets SIGCHLD, and notes both for the target. Decides
+ * whether that shares the caller's job, whose terminal's modes it notes. */
 void target_prepare(struct run *run);
 
-/* Forks the target and has it execute COMMAND with all that the caller has, and
- * WDRUN_ID. Returns 0, or -1 with errno of fork(2). Its exit status (125, 126,
- * 127) and the facts tell of a later failure. */
+/* Forks the target, which executes COMMAND. Returns 0, or -1 with errno. Of a
+ * failure after that tell its status (125 to 127) and facts.exec_error. */
 int target_start(struct run *run);
 
 /* Prints why COMMAND was not executed, also in the words of timeout(1). */
@@ -294,10 +280,9 @@ void target_tell_failure(const struct run *run);
 
 /* --- resources.c: locks, files to clean up, registry entry ---------------- */
 
-/* Opens the report and the directories of locks, and finishes runs in the
- * registry whose watchers are dead. Takes no lock yet, and puts nothing on
- * record. Returns 0, or -1 after a message. Comes before signals are blocked,
- * so that a signal ends this process where a file system hangs. */
+/* Opens the report and the directories of locks, and finishes runs on record
+ * whose watchers are dead. Returns 0, or -1 after a message. Comes before
+ * signals are blocked: so one ends this process where a file system hangs. */
 int resources_prepare(struct run *run);
 
 /* Puts the run on record, takes the locks, and notes what there is at the
@@ -308,9 +293,8 @@ int resources_acquire(struct run *run);
 /* Puts what descriptors watchers need into the RESOURCE_FDS of KEEP, all 0. */
 void resources_keep(const struct run *run, int keep[]);
 
-/* Removes the files of --cleanup and the registry entry, and releases the locks
- * of --lock. A front whose supervisor was killed does it again: each step may
- * be done twice. May hang where a file system does. */
+/* Removes the files of --cleanup and the record, and releases the locks. May
+ * hang in a file system. Each step may be done twice, as in a take-over. */
 void resources_release(struct run *run);
 
 /* --- report.c ------------------------------------------------------------- */
@@ -323,20 +307,20 @@ void report_write(const struct run *run);
 
 /* --- tell.c --------------------------------------------------------------- */
 
-/* Reads the tree, and looks at its processes for LOOK_BOUND at most, where the
- * change of RUN for the reason WHY is told, or reported, with them. Returns how
- * many there are, or 0. The first look goes to the report, too. */
+/* Looks at the tree, for LOOK_BOUND at most, where the change for the reason
+ * WHY is told, or reported, with its processes. Returns how many there are, or
+ * 0. The first look goes to the report, too. */
 size_t tell_look(struct run *run, enum reason why);
 
-/* Tells that RUN has changed from FROM for the reason WHY, if that is told,
- * with the last look. COUNT is the number of processes that are signalled. */
+/* Tells, with the last look, that RUN has changed from FROM for the reason WHY,
+ * if that is told. COUNT processes are signalled. */
 void tell_change(const struct run *run, enum state from, enum reason why,
                  size_t count);
 
 /* Prints for "timeout -v" that SIGNAL is sent. */
 void tell_signal(const struct run *run, int signal);
 
-/* If a heartbeat is due at NOW: tells that a silent command is running. */
+/* Tells that a silent command is running, if that is due at NOW. */
 void tell_heartbeat(struct run *run, int64_t now);
 
 /* Prints how the run ended: for --verbose, or as timeout(1) does. */

@@ -20,8 +20,8 @@ supervisor_start(struct run *run)
 {
 	run->watchers.supervisor = getpid();
 	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
-	/* Whoever looks for the command's words, as pkill -f, meets the front
-	 * alone. The last byte stays 0: get_mm_cmdline(), fs/proc/base.c. */
+	/* pkill -f with the command's words meets the front alone. The last
+	 * byte stays 0: get_mm_cmdline(), fs/proc/base.c. */
 	memset(run->words, 0, run->words_size);
 	(void)snprintf(run->words, run->words_size, SUPERVISOR_NAME);
 	/* The front's death wakes this process, also from a stop. */
@@ -47,22 +47,27 @@ supervisor_has_front(const struct run *run)
 	return getppid() == run->watchers.front;
 }
 
-void
-supervisor_signal_front(const struct run *run, int signal)
+static void
+signal_front(const struct run *run, int signal)
 {
 	if (supervisor_has_front(run)) /* else the PID may be another's */
 		(void)kill(run->watchers.front, signal);
 }
 
+void
+supervisor_tell_phase(const struct run *run, enum phase phase)
+{
+	run->facts->phase = phase;
+	signal_front(run, SIGCHLD);
+}
+
 /* --- job control ---------------------------------------------------------- */
 
-/* Has the front stop as the target has, IS_NEW, or go on; so that the caller's
- * shell sees its job stop, by the same signal. In a job of a terminal any stop
- * does so: the target may have given the terminal to another process group, as
- * an interactive shell does, and only the caller's shell, which waits for the
- * front, can take it back. Without a terminal one that has come to the front.
- * Clocks stand still only where that began with SIGTSTP: a command that stops
- * itself otherwise, or wants a terminal that it does not get, hangs. */
+/* Makes the front stop by the signal by which the target has, IS_NEW, or go on:
+ * the caller's shell waits for the front. In a job of a terminal that is any
+ * stop, as only that shell can take the terminal back; without one, a stop that
+ * has come to the front. The clocks stand still only where it began with
+ * SIGTSTP: a command that stops otherwise, or wants a terminal, hangs. */
 static void
 follow_stop(struct run *run, bool is_new, int64_t now)
 {
@@ -89,28 +94,27 @@ follow_stop(struct run *run, bool is_new, int64_t now)
 		            is_stop ? SUPERVISOR_STOPPED : SUPERVISOR_NAME, 0,
 		            0, 0);
 	if (is_stop) {
-		run->stops++;
-		facts->stop = run->stops * FRONT_STOP_STEP + (unsigned)stop;
-		supervisor_signal_front(run, SIGCHLD);
+		facts->stop = ++run->stops * FRONT_STOP_STEP + (unsigned)stop;
+		signal_front(run, SIGCHLD);
 	} else {
-		facts->stop = 0; /* first: see stop_unless_continued() */
+		facts->stop = 0; /* first: see stop_job(), front.c */
 		if (facts->front_stops)
-			supervisor_signal_front(run, SIGCONT);
+			signal_front(run, SIGCONT);
 	}
 }
 
 void
 supervisor_tell_outcome(struct run *run)
 {
-	run->facts->has_outcome = true;
+	run->facts->phase = PHASE_END;
 	run->target_stop = run->stop_order = 0;
 	follow_stop(run, false, duration_now());
 	if (!run->facts->is_released) /* which may hang */
-		supervisor_signal_front(run, SIGCHLD);
+		signal_front(run, SIGCHLD);
 }
 
-void
-supervisor_follow_target(struct run *run, int64_t now)
+static void
+follow_target(struct run *run, int64_t now)
 {
 	siginfo_t info;
 
@@ -133,30 +137,29 @@ supervisor_follow_target(struct run *run, int64_t now)
 static void
 obey_stop(struct run *run, int signal, bool is_key, int64_t now)
 {
-	const bool is_in_job = target_is_in_job(run);
-	const bool shares_group = run->target->shares_group;
-
 	if (run->state >= STATE_STOPPING)
 		return;
 	/* A SIGCONT that was before this one is not taken for a later one. */
-	supervisor_follow_target(run, now);
+	follow_target(run, now);
 	if (run->stop_order != SIGTSTP)
 		run->stop_order = signal;
 	/* A group that the target made in the caller's session is orphaned, as
-	 * the supervisor is in another one: the kernel ignores a terminal's
-	 * stop signals for it (setpgid(2)). So it gets SIGSTOP. */
-	if (!is_key || (!is_in_job && run->tree.group != run->callers_group))
-		tree_signal_target(&run->tree,
-		                   is_key && shares_group ? SIGSTOP : signal);
+	 * its parent is in another session: so the kernel ignores a terminal's
+	 * stop signals for it (setpgid(2)), but not SIGSTOP. */
+	if (!is_key)
+		tree_signal_target(&run->tree, signal);
+	else if (run->tree.group != run->callers_group &&
+	         !target_is_in_job(run))
+		tree_signal_target(&run->tree, SIGSTOP);
 	follow_stop(run, false, now);
 }
 
-/* The caller's shell has mostly continued the whole job. What it could not
- * reach, or what a stop was passed on to, is continued here. */
+/* The caller's shell has continued the job. What that could not reach, and what
+ * a stop was passed on to, is continued here. */
 static void
 obey_continue(struct run *run, int64_t now)
 {
-	supervisor_follow_target(run, now);
+	follow_target(run, now);
 	if (run->target_stop != 0 || !target_is_in_job(run) ||
 	    run->stop_order != 0) {
 		tree_signal_target(&run->tree, SIGCONT);
@@ -165,7 +168,7 @@ obey_continue(struct run *run, int64_t now)
 			                    SIGCONT);
 	}
 	run->stop_order = 0;
-	supervisor_follow_target(run, now);
+	follow_target(run, now);
 	follow_stop(run, false, now);
 }
 
@@ -200,9 +203,8 @@ obey(struct run *run, int signal, bool is_key, int64_t now)
 		tree_signal_target(&run->tree, signal);
 }
 
-/* A signal that came to this process and not to the front: HUP, INT, QUIT and
- * TERM count as there, from the watcher of an outer run any signal: it is the
- * first one of a stop, and ends this run, too. */
+/* A signal that came to this process: HUP, INT, QUIT and TERM count as in the
+ * front. From the watcher of an outer run any does: it begins a stop there. */
 static void
 take_own_signal(struct run *run, const siginfo_t *info)
 {
@@ -276,10 +278,8 @@ supervisor_wait(struct run *run, int64_t until)
 	}
 	/* Others may send signals for ever. */
 	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info, wait) > 0;
-	     i++) {
+	     i++, wait = 0)
 		take_own_signal(run, &info);
-		wait = 0;
-	}
 
 	const int64_t now = duration_now();
 
@@ -308,18 +308,17 @@ supervisor_reap(struct run *run, int64_t now)
 	}
 	target->exited_by_itself = run->state == STATE_RUNNING;
 	target->dumped_core = end.si_code == CLD_DUMPED;
-	target->outcome =
-	    (struct outcome){ end.si_code == CLD_EXITED ? OUTCOME_EXIT
-		                                        : OUTCOME_SIGNAL,
-		              end.si_status };
+	target->outcome.kind =
+	    end.si_code == CLD_EXITED ? OUTCOME_EXIT : OUTCOME_SIGNAL;
+	target->outcome.value = end.si_status;
 	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
 	run->tree.group = getpgid(run->tree.target);
 	target->has_exited = true;
 	/* A SIGHUP that was passed on has ended it: that was a cancel. */
 	if (run->cancel_signal == SIGHUP && end.si_status == SIGHUP &&
-	    end.si_code != CLD_EXITED && !run->options.passes_on)
+	    target->outcome.kind == OUTCOME_SIGNAL && !run->options.passes_on)
 		run->facts->cancels++;
-	/* Others may wait until its PID is gone. Without /proc, its group is
+	/* Survivors may wait until its PID is gone. Without /proc, its group is
 	 * all that can be signalled, and needs the PID. */
 	if (procfs_self() == getpid())
 		run->tree.target = 0;
@@ -332,9 +331,8 @@ supervisor_reap(struct run *run, int64_t now)
 }
 
 /* A process that was forked while the first signal was sent may have missed it.
- * When its parent dies, it comes to this process; but no SIGCHLD tells of that,
- * unless the parent was a child of this process, too. So in a stop we look a
- * little after each wake-up, and at intervals that grow. */
+ * When its parent dies, it comes to this process, mostly without a SIGCHLD. So
+ * in a stop we look soon after each wake-up, and at intervals that grow. */
 void
 supervisor_look_at_children(struct run *run, int64_t now)
 {
@@ -342,6 +340,7 @@ supervisor_look_at_children(struct run *run, int64_t now)
 	const int64_t age = now - run->tree.signalled_at;
 
 	supervisor_reap(run, now);
+	follow_target(run, now);
 	if (run->state != STATE_STOPPING)
 		return;
 	/* SIGKILL does not wait for a list of 2,000 busy children. */
@@ -350,7 +349,7 @@ supervisor_look_at_children(struct run *run, int64_t now)
 
 		const int64_t end = duration_now();
 
-		/* As long as a look takes, there is none. */
+		/* Looks take half of the time at most. */
 		run->next_look = end + (end - now) + ORPHANS_DELAY;
 		*due = end + (age < ORPHANS_INTERVAL ? age : ORPHANS_INTERVAL);
 	} else if (*due > now + ORPHANS_DELAY) {

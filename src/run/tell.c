@@ -36,11 +36,9 @@ tell_look(struct run *run, enum reason why)
 	look->tells_holders = run->target->exited_by_itself;
 	look->target = run->target->pid;
 	look->stop_signal = run->target_stop;
-	run->facts->is_looking = true;
-	supervisor_signal_front(run, SIGCHLD);
+	supervisor_tell_phase(run, PHASE_LOOK);
 	look_take(look, until);
-	run->facts->is_looking = false;
-	supervisor_signal_front(run, SIGCHLD);
+	supervisor_tell_phase(run, PHASE_STOP);
 	if (run->facts->first_look.count == 0)
 		run->facts->first_look = *look;
 	return run->tree.count;
@@ -61,7 +59,7 @@ static void
 add_count(struct strbuf *line, const struct run *run, enum reason why,
           size_t count)
 {
-	const struct tree *const tree = &run->tree;
+	const bool is_partial = run->tree.is_partial;
 
 	if (procfs_self() == 0 && run->target->pid != 0)
 		strbuf_addf(line,
@@ -70,12 +68,12 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 		            run->target->pid);
 	/* After the target's exit, the rest may be too fast to be read. */
 	else if (count == 0 && (reasons[why].telling < TELL_NAMES ||
-	                        tree->is_partial || run->target->has_exited))
+	                        is_partial || run->target->has_exited))
 		strbuf_addf(line, "its processes");
 	else
-		strbuf_addf(line, "%s%zu %s",
-		            tree->is_partial ? "at least " : "", count,
-		            count == 1 ? "process" : "processes");
+		strbuf_addf(line, "%s%zu process%s",
+		            is_partial ? "at least " : "", count,
+		            count == 1 ? "" : "es");
 }
 
 /* "timed out after 30m, stopping 2 processes with SIGTERM: …" */
@@ -189,9 +187,7 @@ void
 tell_end(const struct run *run)
 {
 	const struct facts *const facts = run->facts;
-	const struct outcome outcome = facts->outcome;
-	const int base =
-	    outcome.kind == OUTCOME_SIGNAL ? STATUS_SIGNAL_BASE : 0;
+	const bool is_signal = facts->outcome.kind == OUTCOME_SIGNAL;
 	char elapsed[DURATION_TEXT_SIZE];
 	char cpu[DURATION_TEXT_SIZE];
 
@@ -202,7 +198,7 @@ tell_end(const struct run *run)
 		return;
 	message("ended with status %d after %s; %s of CPU time, at most %ld "
 	        "KiB of memory",
-	        base + outcome.value,
+	        facts->outcome.value + (is_signal ? STATUS_SIGNAL_BASE : 0),
 	        duration_format(facts->ended - facts->output.started, elapsed),
 	        duration_format(facts->cpu, cpu), facts->memory);
 }

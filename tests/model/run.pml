@@ -71,10 +71,10 @@ proctype front() {
 	bool deadline, is_dead; byte seen;
 	do
 	:: FRONT_RUNS && (chld || tstp || cont || term || (deadline && hangs)) ->
-	   if                                             /* watch_supervisor */
+	   if                                             /* front_watch */
 	   :: chld -> chld = false; is_dead = supervisor_is_dead;
 	      deadline = deadline || has_stop || has_outcome /* look_at_facts */
-	   :: tstp -> tstp = false; order_tstp()          /* front_pass_on */
+	   :: tstp -> tstp = false; order_tstp()          /* pass_on */
 	   :: cont -> pass_cont()
 	   :: term -> term = false; order_term(); deadline = true
 	   :: deadline && hangs && !supervisor_is_dead -> /* end_late_supervisor: SIGKILL */
@@ -86,7 +86,7 @@ proctype front() {
 	   :: is_dead && !front_is_dead -> break
 	   :: else
 	   fi;
-	   if                                             /* front_stop */
+	   if                                             /* stop_job */
 	   :: stop != seen ->
 	      seen = stop;
 	      if
