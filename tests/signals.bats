@@ -76,12 +76,33 @@ has_taken_all() {
 	done
 }
 
+@test "of two terminating signals in a row, the command gets each" {
+	underway -k 60 bash -c 'trap "echo int" INT; trap "echo term; exit 7" TERM
+		echo "ready $$"; while :; do read -rt 0.1 <><(:); done'
+	kill -INT "$front"
+	kill -TERM "$front"
+	gives 7 finish
+	has_lines 1 int
+	has_lines 1 term
+}
+
+# Its workers, and a run within the run, are left to it.
 @test "SIGHUP from a process means: read your configuration; it ends a command that dies of it" {
 	underway bash -c 'trap "echo reloaded" HUP; echo "ready $$"
 		while :; do sleep 0.05; done'
 	kill -HUP "$front"
 	wait_until has_lines 1 reloaded
 	[ "$(cat "/proc/$supervisor/comm")" = wd-supervisor ]
+	ended_by TERM 143
+	underway -k 100ms "$WDRUN" -k 100ms bash -c 'sigcount >worker & trap "echo reloaded" HUP
+		echo "ready $!"; until wait; do :; done'
+	await_ready worker
+	kill -HUP "$front"
+	wait_until has_lines 1 reloaded
+	pause 0.3 # before that, it is a copy
+	kill -HUP "$supervisor"
+	wait_until has_lines 2 reloaded
+	has_lines 0 'got .*' worker
 	ended_by TERM 143
 	# No survivor is waited for then.
 	underway --idle-after-exit=never --max-after-exit=never -k 60 \

@@ -435,6 +435,7 @@ read_timeout_operand(struct options *options, int count, char *duration)
 	if (options->kill_after == 0)
 		options->kill_after = NEVER;
 	options->passes_on = options->kill_after == NEVER;
+	options->hup_cancels = !options->passes_on;
 	optarg = duration;
 	optind++;
 	return apply(options, &operand);
@@ -453,7 +454,7 @@ set_defaults(struct options *options)
 	options->orphans_grace = NEVER;
 	if (name == NULL || strcmp(name, TIMEOUT) != 0)
 		return;
-	options->is_timeout = options->hup_cancels = true;
+	options->is_timeout = true;
 	options->alarm_is_timeout = options->tells_sigkill = true;
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;

@@ -53,10 +53,9 @@ ssize_t procfs_read(pid_t pid, const char *file, char *text, size_t size);
 const char *procfs_value(const char *text, const char *name);
 
 /* A supervisor in /proc/PID/comm: so "pkill wdrun" finds the front alone. */
-#define SUPERVISOR_PREFIX   "wd-s"
 #define SUPERVISOR_NAME     "wd-supervisor"
-#define SUPERVISOR_STOPPED  "wd-stopped"  /* as the target is */
-#define SUPERVISOR_STOPPING "wd-stopping" /* from the first stop on */
+#define SUPERVISOR_STOPPED  "wd-supervisor T" /* as the target is */
+#define SUPERVISOR_STOPPING "wd-supervisor E" /* it ends the run */
 
 struct procstat {
 	char state;

@@ -139,7 +139,7 @@ decide(const struct run *run, int64_t now)
 	/* Before the clocks: a command that exits in time is not late. */
 	if (run->target->has_exited && run->state == STATE_RUNNING)
 		return REASON_TARGET_EXITED;
-	if (run->facts->cancels > 0 && is_alive)
+	if (run->facts->cancels > 0 && run->cancel_signal != 0 && is_alive)
 		return REASON_CANCELLED;
 	if (run->options.die_with_parent && run->parent_fd == -1 && is_alive)
 		return REASON_PARENT_LOST;

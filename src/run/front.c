@@ -72,11 +72,8 @@ pass_on(struct run *run, const siginfo_t *info)
 
 	const bool is_key = order_is_key(run, info);
 	const bool is_of_terminal = info->si_code == SI_KERNEL;
-	/* Else: "read your configuration". */
-	const bool cancels =
-	    is_terminating && !run->options.passes_on &&
-	    (signal != SIGHUP || is_of_terminal || run->options.hup_cancels ||
-	     run->target->has_exited || facts->cancels > 0);
+	const bool cancels = is_terminating && !run->options.passes_on &&
+	                     (is_of_terminal || !order_is_reload(run, signal));
 
 	if (is_key && (bit & JOB_CONTROL) == 0 &&
 	    order_has_reached_target(run, signal))

@@ -57,6 +57,13 @@ order_take(struct facts *facts, bool is_key)
 	return high << 32 | atomic_exchange(&facts->orders[is_key][0], 0);
 }
 
+bool
+order_is_reload(const struct run *run, int signal)
+{
+	return signal == SIGHUP && !run->options.hup_cancels &&
+	       !run->target->has_exited && run->facts->cancels == 0;
+}
+
 /* --- whose a signal is ---------------------------------------------------- */
 
 /* Whether PID has the program of this process: another run's watcher. */
@@ -78,7 +85,7 @@ has_our_program(pid_t pid)
 bool
 order_is_of_watcher(const siginfo_t *info)
 {
-	const char prefix[] = SUPERVISOR_PREFIX;
+	const char prefix[] = SUPERVISOR_NAME;
 	char name[32] = "";
 
 	return procfs_read(info->si_pid, "comm", name, sizeof(name)) > 0 &&

@@ -133,7 +133,9 @@ struct run {
 	struct watchers watchers;
 	struct target *target; /* in the facts */
 	pid_t callers_group;
-	int parent_fd;     /* of --die-with-parent: a pidfd; -1: it is dead */
+	int parent_fd; /* of --die-with-parent: a pidfd; -1: it is dead */
+	bool
+	    was_reloaded; /* the target has had a SIGHUP that cancels nothing */
 	int cancel_signal; /* the last terminating signal: supervisor.c */
 	/* Job control: supervisor.c. */
 	int target_stop; /* the signal that has stopped the target, or 0 */
@@ -210,6 +212,10 @@ bool order_is_copy(struct facts *facts, int signal);
 /* Adds SIGNAL, IS_KEY for the whole job, to the orders. Takes all of a kind. */
 void order_give(struct facts *facts, int signal, bool is_key);
 uint64_t order_take(struct facts *facts, bool is_key);
+
+/* Whether SIGNAL, if a process has sent it, means "read your configuration", as
+ * for a server: a SIGHUP, unless a stop has begun, or timeout(1) has -k. */
+bool order_is_reload(const struct run *run, int signal);
 
 /* Whether the sender is a watcher of another run. */
 bool order_is_of_watcher(const siginfo_t *info);

@@ -177,12 +177,27 @@ obey_continue(struct run *run, int64_t now)
 static void
 cancel(struct run *run, int signal)
 {
-	run->cancel_signal = signal;
-	/* The stop that now begins sends the signal itself. */
-	if (run->facts->cancels > 0 && run->state != STATE_STOPPING)
-		return;
+	if (run->facts->cancels == 0 || run->state == STATE_STOPPING) {
+		tell_signal(run, signal);
+		(void)tree_signal(&run->tree, signal, run->due[CLOCK_KILL]);
+	} else if (run->cancel_signal == 0) {
+		run->cancel_signal = signal; /* which the stop sends */
+	} else {                             /* when that has begun */
+		order_give(run->facts, signal, false);
+		(void)kill(getpid(), SIGCHLD);
+	}
+}
+
+/* As the server would get it alone; or as from timeout(1), with its group. */
+static void
+reload(struct run *run, int signal)
+{
+	run->was_reloaded = true;
 	tell_signal(run, signal);
-	(void)tree_signal(&run->tree, signal, run->due[CLOCK_KILL]);
+	if (run->options.passes_on)
+		tree_signal_target(&run->tree, signal);
+	else if (run->tree.target > 1)
+		(void)kill(run->tree.target, signal);
 }
 
 static void
@@ -197,6 +212,8 @@ obey(struct run *run, int signal, bool is_key, int64_t now)
 		obey_stop(run, signal, is_key, now);
 	else if (signal == SIGCONT)
 		obey_continue(run, now);
+	else if (order_is_reload(run, signal))
+		reload(run, signal);
 	else if ((bit & SIGNALS_TERMINATING) != 0)
 		cancel(run, signal);
 	else
@@ -227,6 +244,10 @@ take_own_signal(struct run *run, const siginfo_t *info)
 	if (is_copy &&
 	    (!is_outer || run->options.passes_on || facts->cancels > 0))
 		return;
+	if (!is_outer && order_is_reload(run, signal)) {
+		order_give(facts, signal, false);
+		return;
+	}
 	run->tree.group_has_signal |= is_copy; /* the front has passed it on */
 	facts->cancels += !run->options.passes_on;
 	cancel(run, signal);
@@ -314,10 +335,6 @@ supervisor_reap(struct run *run, int64_t now)
 	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
 	run->tree.group = getpgid(run->tree.target);
 	target->has_exited = true;
-	/* A SIGHUP that was passed on has ended it: that was a cancel. */
-	if (run->cancel_signal == SIGHUP && end.si_status == SIGHUP &&
-	    target->outcome.kind == OUTCOME_SIGNAL && !run->options.passes_on)
-		run->facts->cancels++;
 	/* Survivors may wait until its PID is gone. Without /proc, its group is
 	 * all that can be signalled, and needs the PID. */
 	if (procfs_self() == getpid())
@@ -326,6 +343,12 @@ supervisor_reap(struct run *run, int64_t now)
 	run->target_stop = run->stop_order = 0;
 	follow_stop(run, false, now);
 	output_note_exit(&run->output);
+	/* A reload that has ended it was a cancel. */
+	if (run->was_reloaded && end.si_status == SIGHUP &&
+	    target->outcome.kind == OUTCOME_SIGNAL && !run->options.passes_on) {
+		run->facts->cancels++;
+		cancel(run, SIGHUP);
+	}
 	if (run->state == STATE_STOPPING)
 		clocks_bound_stop(run, now);
 }

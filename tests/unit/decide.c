@@ -97,6 +97,7 @@ run_with(enum state state, unsigned facts)
 		.options.die_with_parent = true,
 		.parent_fd = (facts & PARENT_LOST) != 0 ? -1 : 0,
 		.is_silent = (facts & SILENT) != 0,
+		.cancel_signal = 15,
 	};
 
 	shared = (struct facts){
