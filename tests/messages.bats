@@ -59,6 +59,9 @@ tells_alone() {
 	tells "the output is complete, but the command did not exit within 0s, stopping *SIGTERM*:" \
 		--until=go --until-grace=0 -k 200ms sh -c 'trap "" TERM; echo go; sleep 1000'
 	told "processes are still alive after a grace of 200ms, killing 2 processes: * \[sh\], * \[sleep\]"
+	tells "the output is complete, but the command did not exit before the timeout of 2s, *" \
+		-t 2s --until=go --until-grace=1h sh -c 'echo go; exec sleep 1000'
+	tells "sleep: [1-9]*ms elapsed*" --heartbeat=100ms sleep 0.5
 	tells "the command has exited; no progress for 1s, stopping 1 process with SIGTERM*:" \
 		--tee=copy --idle-after-exit=1s sh -c 'sleep 1000 & exit 0'
 	told "  * sleep 1000 \[S 1s]: sleeping, holding the output open, fd 1*"

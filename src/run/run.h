@@ -133,9 +133,8 @@ struct run {
 	struct watchers watchers;
 	struct target *target; /* in the facts */
 	pid_t callers_group;
-	int parent_fd; /* of --die-with-parent: a pidfd; -1: it is dead */
-	bool
-	    was_reloaded; /* the target has had a SIGHUP that cancels nothing */
+	int parent_fd;     /* of --die-with-parent: a pidfd; -1: it is dead */
+	bool was_reloaded; /* by a SIGHUP, which the target has had */
 	int cancel_signal; /* the last terminating signal: supervisor.c */
 	/* Job control: supervisor.c. */
 	int target_stop; /* the signal that has stopped the target, or 0 */

@@ -87,13 +87,18 @@ print(const struct run *run, enum reason why, size_t count)
 	if (next != STATE_DONE)
 		strbuf_addf(&lines, "%s", row->words);
 	if (row->time != 0) {
+		const bool is_early = why == REASON_UNTIL &&
+		                      duration_now() < run->due[CLOCK_UNTIL];
 		char text[DURATION_TEXT_SIZE];
 		int64_t time;
 
 		memcpy(&time, (const char *)&run->options + row->time,
 		       sizeof(time));
-		strbuf_addf(&lines, "%s%s", row->preposition,
-		            duration_format(time, text));
+		strbuf_addf(
+		    &lines, "%s%s",
+		    is_early ? " before the timeout of " : row->preposition,
+		    duration_format(is_early ? run->options.timeout : time,
+		                    text));
 	}
 	strbuf_addf(&lines,
 	            next == STATE_STOPPING  ? ", stopping "
@@ -139,11 +144,12 @@ tell_change(const struct run *run, enum state from, enum reason why,
 
 /* --- the heartbeat -------------------------------------------------------- */
 
-/* Formats NS in whole seconds. */
+/* Formats NS in whole seconds, if there are any. */
 static const char *
 format_seconds(int64_t ns, char text[DURATION_TEXT_SIZE])
 {
-	return duration_format((ns + SECOND / 2) / SECOND * SECOND, text);
+	return duration_format(
+	    ns < SECOND ? ns : (ns + SECOND / 2) / SECOND * SECOND, text);
 }
 
 void
