@@ -212,3 +212,36 @@ give_to_all() {
 	kill -KILL "$ready"
 	wait_until test ! -e run.lock
 }
+
+# It has 400 MiB in small pages, and the lowest priority, on the processor of a busy
+# process of its session. That goes on for longer than wdrun waits for a process that
+# is not dying, and then leaves it all processors.
+# bats test_tags=slow
+@test "a process that is slow to die, since it gets no processor, is waited for" {
+	need python3
+	start_run "$WDRUN" -f -k 100ms python3 -c '
+import mmap, os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+memory = mmap.mmap(-1, 400 << 20)
+memory.madvise(mmap.MADV_NOHUGEPAGE)
+for at in range(0, len(memory), mmap.PAGESIZE):
+    memory[at] = 1
+os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+print("ready", os.getpid(), flush=True)
+signal.pause()'
+	python3 -c '
+import os, sys, time
+processors = os.sched_getaffinity(0)
+os.sched_setaffinity(0, {max(processors)})
+print("busy", flush=True)
+end = time.monotonic() + 9
+while time.monotonic() < end:
+    pass
+os.sched_setaffinity(int(sys.argv[1]), processors)' "$target" >hog 2>&1 3>&- &
+	hog=$!
+	wait_until grep -q busy hog
+	ended_by TERM 137
+	is_dead "$target"
+	await "$hog"
+}
