@@ -221,6 +221,7 @@ print("back", flush=True)' >program
 		enter "$watcher sh -c 'echo \$\$ >pid; cat; echo'"
 		wait_until test -s pid
 		wait_until first_child "$(<pid)"
+		wait_until grep -qx cat "/proc/$child/comm" # see below
 		press C-z
 		wait_until is_stopped "$child"
 		usable
