@@ -53,7 +53,7 @@ beside_hung_fs() {
 seized() {
 	need python3
 	seize "$supervisor" "$@" >seized 2>&1 3>&- &
-	wait_until test -s seized
+	wait_until eval 'says_ready seized || is_dead "$!"'
 	says_ready seized || skip "$(tail -n 1 seized)"
 }
 
