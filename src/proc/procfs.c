@@ -212,6 +212,26 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 	return 0;
 }
 
+bool
+procfs_descends(pid_t pid, pid_t ancestor)
+{
+	struct procstat stat = { .parent = pid };
+
+	while (stat.parent > 0 && stat.parent != ancestor &&
+	       procstat_read_status(stat.parent, &stat) == 0)
+		;
+	return stat.parent == ancestor;
+}
+
+bool
+procfs_is_supervisor(pid_t pid)
+{
+	char name[sizeof(SUPERVISOR_NAME)];
+
+	(void)procfs_read(pid, "comm", name, sizeof(name));
+	return strcmp(name, SUPERVISOR_NAME) == 0;
+}
+
 /* The fields 3 to 22, and the blank that shows that the last one is whole. */
 #define FIELDS                                                                 \
 	") %c %d %*s %d %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64      \

@@ -57,6 +57,9 @@ const char *procfs_value(const char *text, const char *name);
 #define SUPERVISOR_STOPPED  "wd-supervisor T" /* as the target is */
 #define SUPERVISOR_STOPPING "wd-supervisor E" /* it ends the run */
 
+/* Whether PID is a supervisor, of whatever run, by the start of its name. */
+bool procfs_is_supervisor(pid_t pid);
+
 struct procstat {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */
@@ -73,6 +76,9 @@ struct procstat {
  * was. procstat_read() may hang while procfs_is_in_exec(). */
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
+
+/* Whether PID is ANCESTOR, or descends from it, as far as /proc shows. */
+bool procfs_descends(pid_t pid, pid_t ancestor);
 
 /* Whether PID is in execve(2), with the kernel's exec_update_lock held. While
  * that waits for a file system that does not answer, a read of "stat" (since

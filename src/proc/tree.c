@@ -199,11 +199,8 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 
 	procfs_list_children(dir, pid, &list);
 	if (walk.is_first && list.count > 0) {
-		char name[sizeof(SUPERVISOR_NAME)];
-
 		/* The supervisor of a run within this one passes it on. */
-		(void)procfs_read(pid, "comm", name, sizeof(name));
-		if (pid != tree->self && strcmp(name, SUPERVISOR_NAME) == 0)
+		if (pid != tree->self && procfs_is_supervisor(pid))
 			return;
 		add(parents, pid);
 	}

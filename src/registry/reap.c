@@ -56,19 +56,6 @@ struct search {
 	size_t killed; /* of these */
 };
 
-/* Whether PID is this process, or an ancestor of it that /proc shows. */
-static bool
-is_ancestor(pid_t pid)
-{
-	struct procstat stat = { .parent = procfs_self() };
-
-	do {
-		if (stat.parent == pid)
-			return true;
-	} while (stat.parent > 0 && procstat_read(stat.parent, &stat) == 0);
-	return false;
-}
-
 /* Adds "; VERB 4711 sleep 9" to the message. */
 static void
 add_process(struct strbuf *line, const char *verb, pid_t pid, int width)
@@ -157,7 +144,7 @@ look_at(struct search *search, pid_t pid, const struct process *parent)
 			continue;
 		run->session_is_proven |= is_proven && is_member;
 		is_proven |= run->session_is_proven && is_member;
-		is_spared |= is_ancestor(pid);
+		is_spared |= procfs_descends(procfs_self(), pid);
 		if (search->is_last) {
 			run->left++;
 			add_process(&run->line, "left", pid,

@@ -85,24 +85,8 @@ has_our_program(pid_t pid)
 bool
 order_is_of_watcher(const siginfo_t *info)
 {
-	const char prefix[] = SUPERVISOR_NAME;
-	char name[32] = "";
-
-	return procfs_read(info->si_pid, "comm", name, sizeof(name)) > 0 &&
-	       (memcmp(name, prefix, sizeof(prefix) - 1) == 0 ||
-	        has_our_program(info->si_pid));
-}
-
-/* Whether PID is a descendant of the supervisor. */
-static bool
-is_of_tree(const struct run *run, pid_t pid)
-{
-	struct procstat stat = { .parent = pid };
-
-	while (stat.parent > 1 && stat.parent != run->watchers.supervisor &&
-	       procstat_read_status(stat.parent, &stat) == 0)
-		;
-	return stat.parent == run->watchers.supervisor;
+	return procfs_is_supervisor(info->si_pid) ||
+	       has_our_program(info->si_pid);
 }
 
 bool
@@ -126,7 +110,7 @@ order_is_key(const struct run *run, const siginfo_t *info)
 	if (info->si_code == SI_KERNEL)
 		return (bit & SIGNALS_OF_TERMINAL & ~SIGNAL_BIT(SIGHUP)) != 0;
 	return (sender > 0 && sender == run->target->pid) ||
-	       is_of_tree(run, sender) ||
+	       procfs_descends(sender, run->watchers.supervisor) ||
 	       ((bit & keys) != 0 && getpgid(sender) == run->callers_group &&
 	        has_our_program(sender));
 }
