@@ -141,6 +141,37 @@ end_front(const struct run *run)
 	signal_die_by(outcome.value);
 }
 
+/* A shell without job control ignores SIGINT and SIGQUIT for "timeout 9 cmd &",
+ * and scripts send them by "kill -INT -$!": so timeout(1) leads a group, and
+ * the command gets these signals with the default action. */
+static void
+lead_background(void)
+{
+	if (!signal_is_ignored(SIGINT) || terminal_is_controlling(STDIN_FILENO))
+		return;
+	(void)setpgid(0, 0);
+	signal_reset(SIGINT);
+	signal_reset(SIGQUIT);
+}
+
+/* Returns a pidfd of the caller, or -1 if that has just died. PR_SET_PDEATHSIG
+ * would come when the caller's thread ends: prctl(2). */
+static int
+open_parent(void)
+{
+	const pid_t parent = getppid();
+	const int fd = pidfd_open(parent);
+
+	if (parent == 0) { /* as in "docker exec" */
+		message("--die-with-parent: the caller is in another PID "
+		        "namespace, and cannot be watched");
+		_exit(STATUS_FAILED);
+	}
+	if (fd == -1 && errno != ESRCH)
+		die("--die-with-parent: cannot watch the caller");
+	return getppid() == parent ? fd : -1; /* it may be another's PID */
+}
+
 /* Makes what both watchers need, before the supervisor is forked. */
 static void
 prepare(struct run *run)
@@ -153,7 +184,9 @@ prepare(struct run *run)
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		run->due[i] = NEVER;
 	run->paused_at = NEVER;
-	run->parent_fd = -1;
+	run->parent_fd = run->reader_fd = -1;
+	if (run->options.leads_group && !run->options.foreground)
+		lead_background();
 	run->callers_group = getpgrp();
 	watchers->front = getpid();
 	/* Behind this program's variables, where it takes fewer page tables. */
@@ -166,13 +199,11 @@ prepare(struct run *run)
 	run->facts->tree_is_empty = true;
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
-	/* PR_SET_PDEATHSIG comes when the caller's thread ends: prctl(2). A
-	 * caller in another PID namespace has no PID here. */
-	if (run->options.die_with_parent) {
-		run->parent_fd = pidfd_open(getppid());
-		if (run->parent_fd == -1)
-			die("--die-with-parent: cannot watch the caller");
-	}
+	if (run->options.die_with_parent)
+		run->parent_fd = open_parent();
+	if (run->options.die_with_reader &&
+	    (run->reader_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) == -1)
+		die("--die-with-reader");
 	/* These may hang in a file system: signals are not blocked yet. */
 	if (resources_prepare(run) == -1 ||
 	    output_setup(&run->output, &run->options) == -1)
@@ -180,7 +211,8 @@ prepare(struct run *run)
 	target_prepare(run);
 
 	watchers->signal_fd = -1;
-	if ((run->output.count != 0 || run->parent_fd != -1) &&
+	if ((run->output.count != 0 || run->parent_fd != -1 ||
+	     run->reader_fd != -1) &&
 	    (watchers->signal_fd = signals_open()) == -1)
 		die("cannot open a signalfd");
 	/* As bash leaves one for "wdrun cmd > >(tee log)": see kill_tree(). */
@@ -202,14 +234,18 @@ prepare(struct run *run)
 static void
 detach(struct run *run, bool is_front)
 {
-	int keep[OUTPUT_FDS + RESOURCE_FDS + 3] = {
-		run->watchers.signal_fd,
-		run->parent_fd,
-		procfs_fd(),
-	};
+	int keep[4 + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS];
 
-	output_keep(&run->output, is_front, &keep[3]);
-	resources_keep(run, &keep[3 + OUTPUT_FDS]);
+	memset(keep, -1, sizeof(keep));
+	keep[0] = run->watchers.signal_fd;
+	keep[1] = run->parent_fd;
+	keep[2] = procfs_fd();
+	if (!is_front)
+		keep[3] = run->reader_fd;
+	output_keep(&run->output, is_front, &keep[4]);
+	resources_keep(run, &keep[4 + OUTPUT_FDS]);
+	if (is_front)
+		front_keep_locked(&keep[4 + OUTPUT_FDS + RESOURCE_FDS]);
 	fds_release(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
@@ -346,6 +382,8 @@ attend(struct run *run, int64_t now)
 			    duration_add(now, run->options.idle_after_exit);
 		due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
 	}
+	if (now >= due[CLOCK_NICE])
+		supervisor_pass_nice_on(run);
 	tell_heartbeat(run, now);
 }
 

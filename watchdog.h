@@ -29,6 +29,7 @@ enum reason {
 	REASON_UNTIL,   /* --until was found, and --until-grace is over */
 	REASON_CANCELLED,
 	REASON_PARENT_LOST,    /* --die-with-parent */
+	REASON_READER_LOST,    /* --die-with-reader */
 	REASON_SURVIVORS_IDLE, /* --idle-after-exit */
 	REASON_SURVIVORS_BUSY, /* --max-after-exit */
 	REASON_GRACE_OVER,     /* --kill-after */
@@ -84,6 +85,7 @@ struct options {
 	bool idle_unless_busy;
 	bool preserve_status;
 	bool die_with_parent;
+	bool die_with_reader;
 	bool foreground;
 	bool setsid; /* also set by --no-stdin without --foreground */
 	bool pty;
@@ -95,5 +97,6 @@ struct options {
 	bool hup_cancels; /* a SIGHUP that a process has sent */
 	bool alarm_is_timeout; /* SIGALRM: as if --timeout were over */
 	bool tells_sigkill;    /* 137, not 124, where that ended the command */
+	bool leads_group;      /* where a shell runs it by "&" */
 	int64_t orphans_grace; /* at most, in a stop without the command */
 };

@@ -19,6 +19,7 @@ declare -gA _wdrun_options=(
 	[--max-after-exit]=duration
 	[--survivors]=survivors
 	[--die-with-parent]=''
+	[--die-with-reader]=''
 	[-f]='' [--foreground]=''
 	[--setsid]=''
 	[--pty]=''

@@ -29,11 +29,11 @@ fds_fill_standard(int flags)
 void
 fds_release(const int keep[], size_t count)
 {
-	unsigned first = FIRST_OTHER;
+	unsigned first = 0;
 
-	(void)syscall(CALL_CLOSE_RANGE, STDIN_FILENO, STDOUT_FILENO, 0);
 	for (unsigned kept = 0; kept != UINT_MAX; first = kept + 1) {
-		kept = UINT_MAX; /* the lowest from FIRST on, or none */
+		/* The lowest from FIRST on, or none. */
+		kept = first <= STDERR_FILENO ? STDERR_FILENO : UINT_MAX;
 		for (size_t i = 0; i < count; i++) {
 			if (keep[i] >= (int)first && (unsigned)keep[i] < kept)
 				kept = (unsigned)keep[i];

@@ -10,7 +10,7 @@
 int fds_fill_standard(int flags);
 
 /* Gives up what this process has inherited but stderr: closes each descriptor
- * but the COUNT in KEEP, or -1; goes to "/", so that no mount stays busy. */
+ * but the COUNT in KEEP, which may be -1; goes to "/": no mount stays busy. */
 void fds_release(const int keep[], size_t count);
 
 /* Closes FD, unless FD is -1. Keeps errno. */

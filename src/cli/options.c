@@ -100,6 +100,8 @@ static const struct row rows[] = {
 	  "what to do to them" },
 	{ "die-with-parent", 0, FLAG(die_with_parent),
 	  "stop when the parent dies" },
+	{ "die-with-reader", 0, FLAG(die_with_reader),
+	  "stop when nobody reads stdout" },
 	{ "foreground", 'f', FLAG(foreground),
 	  "stay in wdrun's process group" },
 	{ "setsid", 0, FLAG(setsid), "give COMMAND its own session" },
@@ -456,6 +458,7 @@ set_defaults(struct options *options)
 		return;
 	options->is_timeout = true;
 	options->alarm_is_timeout = options->tells_sigkill = true;
+	options->leads_group = true;
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;
 	options->orphans_grace = ORPHANS_GRACE;

@@ -78,7 +78,7 @@ void output_note_exit(const struct output *output);
 
 #define OUTPUT_FDS (2 * STREAMS_MAX + 2)
 
-/* Stores in KEEP, which is all 0, the descriptors that the front, or else the
+/* Stores in KEEP, which is all -1, the descriptors that the front, or else the
  * supervisor, needs while the command runs, or -1. */
 void output_keep(const struct output *output, bool is_front,
                  int keep[OUTPUT_FDS]);

@@ -396,16 +396,3 @@ runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE], pid_t front)
 	(void)snprintf(variable, RUNID_PATH_SIZE, RUNID_VARIABLE "=%s%s%s",
 	               outer, *outer == '\0' ? "" : "/", id);
 }
-
-void
-runid_copy_environment(char *copy[], char *variable)
-{
-	const size_t length = strlen(RUNID_VARIABLE "=");
-
-	*copy++ = variable;
-	for (char **from = environ; *from != NULL; from++) {
-		if (strncmp(*from, variable, length) != 0)
-			*copy++ = *from;
-	}
-	*copy = NULL;
-}

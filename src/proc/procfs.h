@@ -122,7 +122,3 @@ void cmdline_add(struct strbuf *line, pid_t pid, int width);
  * there is one that is not too long. */
 void runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE],
                 pid_t front);
-
-/* Copies the environment to COPY, which has room for two more, with VARIABLE as
- * the only WDRUN_ID. putenv(3) would cost a fifteenth of a start: malloc(3). */
-void runid_copy_environment(char *copy[], char *variable);

@@ -1,6 +1,11 @@
 /* The front, which the caller sees: it alone touches what the caller gave. */
+#include <sys/stat.h>
+
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fds.h"
@@ -44,6 +49,39 @@ carry(struct run *run, int64_t until)
 	if (found != 0)
 		wake_supervisor(run);
 	return 0;
+}
+
+/* --- locks of the caller -------------------------------------------------- */
+
+void
+front_keep_locked(int keep[LOCKED_FDS])
+{
+	static struct procfs_list open;
+	struct stat locked;
+	struct stat other;
+	char name[32];
+	char text[1024];
+	size_t count = 0;
+
+	procfs_list_names(procfs_fd(), "self/fd", &open);
+	for (size_t i = 0; i < open.count; i++) {
+		const int fd = open.numbers[i];
+
+		/* What is not inherited is close-on-exec. The kernel shows a
+		 * lock at the descriptor that took it: proc(5), fdinfo. */
+		(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
+		if (fd <= STDERR_FILENO || fcntl(fd, F_GETFD) != 0 ||
+		    procfs_read(procfs_self(), name, text, sizeof(text)) <= 0 ||
+		    strstr(text, ": POSIX ") == NULL ||
+		    fstat(fd, &locked) == -1)
+			continue;
+		for (size_t j = 0; j < open.count && count < LOCKED_FDS; j++) {
+			if (fstat(open.numbers[j], &other) == 0 &&
+			    other.st_dev == locked.st_dev &&
+			    other.st_ino == locked.st_ino)
+				keep[count++] = open.numbers[j];
+		}
+	}
 }
 
 /* --- signals -------------------------------------------------------------- */
@@ -324,10 +362,11 @@ front_watch(struct run *run)
 static void
 leave_behind(struct run *run)
 {
-	int keep[OUTPUT_FDS] = { 0 };
+	int keep[OUTPUT_FDS];
 
 	if (plain_fork() != 0)
 		return;
+	memset(keep, -1, sizeof(keep));
 	output_keep(&run->output, true, keep);
 	/* stderr may be another program's by then. */
 	(void)close(STDERR_FILENO);

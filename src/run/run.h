@@ -37,6 +37,7 @@ enum clock {
 	CLOCK_SAMPLE,          /* looks whether the survivors do something */
 	CLOCK_ORPHANS,         /* looks in a stop whom the signal has missed */
 	CLOCK_HEARTBEAT,       /* --heartbeat */
+	CLOCK_NICE,            /* tries again to pass the nice value on */
 	CLOCK_COUNT,
 };
 
@@ -134,6 +135,7 @@ struct run {
 	struct target *target; /* in the facts */
 	pid_t callers_group;
 	int parent_fd;     /* of --die-with-parent: a pidfd; -1: it is dead */
+	int reader_fd;     /* of --die-with-reader; -1: nobody reads */
 	bool was_reloaded; /* by a SIGHUP, which the target has had */
 	int cancel_signal; /* the last terminating signal: supervisor.c */
 	/* Job control: supervisor.c. */
@@ -233,6 +235,12 @@ bool target_is_in_job(const struct run *run);
 
 /* --- front.c -------------------------------------------------------------- */
 
+#define LOCKED_FDS 64
+/* Puts into KEEP, all -1, the inherited descriptors of files that this process,
+ * as the program that executed wdrun, has locked by fcntl(2): the kernel drops
+ * such a lock when its owner closes any descriptor of the file. */
+void front_keep_locked(int keep[LOCKED_FDS]);
+
 /* Carries output and keys, passes signals on, stops and goes on with the job,
  * until the supervisor is dead, which is killed if it is late. Returns whether
  * there is an outcome, or it is given up; if not, its orphans are now ours. */
@@ -256,6 +264,10 @@ void supervisor_tell_outcome(struct run *run);
 /* Makes this process, just forked, the root of its tree: a subreaper, and the
  * leader of a session. Starts the target. Returns 0, or -1 with errno. */
 int supervisor_start(struct run *run);
+
+/* Gives the nice value of this process to its session, as the kernel weighs
+ * sessions against each other: sched(7), autogroup. Sets CLOCK_NICE. */
+void supervisor_pass_nice_on(struct run *run);
 
 /* Sleeps until UNTIL, or until something happens. Takes orders. Returns now. */
 int64_t supervisor_wait(struct run *run, int64_t until);
@@ -295,7 +307,7 @@ int resources_prepare(struct run *run);
 int resources_acquire(struct run *run);
 
 #define RESOURCE_FDS (3 * FILES_MAX + 4)
-/* Puts what descriptors watchers need into the RESOURCE_FDS of KEEP, all 0. */
+/* Puts what descriptors watchers need into the RESOURCE_FDS of KEEP, all -1. */
 void resources_keep(const struct run *run, int keep[]);
 
 /* Removes the files of --cleanup and the record, and releases the locks. May
