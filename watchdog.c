@@ -185,6 +185,8 @@ prepare(struct run *run)
 		run->due[i] = NEVER;
 	run->paused_at = NEVER;
 	run->parent_fd = run->reader_fd = -1;
+	if (run->options.keep != NULL)
+		run->tree.keep = strchr(run->options.keep, '=') + 1;
 	if (run->options.leads_group && !run->options.foreground)
 		lead_background();
 	run->callers_group = getpgrp();
@@ -255,6 +257,7 @@ detach(struct run *run, bool is_front)
 static void
 begin_stop(struct run *run, enum reason why, int64_t now)
 {
+	supervisor_keep(run);
 	tree_take_priority(); /* for the look, too */
 	clocks_resume(run, now);
 	run->due[CLOCK_HEARTBEAT] = NEVER;
@@ -317,8 +320,7 @@ kill_tree(struct run *run)
 		reap_own_run(run->facts->id, run->watchers.supervisor);
 		tree_reap(tree);
 		tree_read(tree, duration_now() + LOOK_BOUND);
-		run->facts->tree_is_empty =
-		    tree->count == 0 && !tree->is_partial;
+		run->facts->tree_is_empty = tree_is_empty(tree);
 	} else {
 		run->facts->tree_is_empty = tree_kill(tree);
 	}
@@ -371,7 +373,7 @@ attend(struct run *run, int64_t now)
 	supervisor_look_at_children(run, now);
 	/* Orphans come here: so "no child" proves that the tree is empty. */
 	if (run->target->has_exited && !run->facts->tree_is_empty)
-		run->facts->tree_is_empty = !wait_has_living(ANY_CHILD);
+		run->facts->tree_is_empty = tree_is_empty(&run->tree);
 	if (run->facts->tree_is_empty)
 		return;
 	/* Progress puts --idle-after-exit off. */
@@ -459,6 +461,8 @@ take_over(struct run *run)
 	enum reason why;
 
 	run->watchers.has_taken_over = true;
+	if (run->tree.keep != NULL)
+		tree_keep_leaders(&run->tree);
 	/* One that has exited may be reaped: its PID may be another's. */
 	run->tree.target = run->target->has_exited ? 0 : run->target->pid;
 	enter(run, REASON_SUPERVISOR_LOST, duration_now());

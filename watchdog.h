@@ -11,6 +11,9 @@
 #define FILES_MAX 16   /* of --lock, and of --cleanup */
 #define UNTIL_MAX 1024 /* bytes of the text of --until */
 
+/* The names of --keep for runs within a run, separated by blanks. */
+#define KEEP_VARIABLE "WDRUN_KEEP"
+
 enum state {
 	STATE_RUNNING,   /* the target was started */
 	STATE_LINGERING, /* the target exited by itself, survivors are left */
@@ -71,6 +74,7 @@ struct options {
 	int lock_exit;           /* exit status if a lock stays held */
 	int signal;              /* first signal of a stop; 0: timeout -s 0 */
 	enum survivors survivors;
+	char *keep;            /* "WDRUN_KEEP=NAME NAME", or NULL */
 	const char *until;     /* text in the output, or NULL */
 	const char *tee;       /* file for a copy of the output, or NULL */
 	const char *report;    /* file, or NULL */

@@ -18,6 +18,7 @@ declare -gA _wdrun_options=(
 	[--idle-after-exit]=duration
 	[--max-after-exit]=duration
 	[--survivors]=survivors
+	[--keep]=name
 	[--die-with-parent]=''
 	[--die-with-reader]=''
 	[-f]='' [--foreground]=''

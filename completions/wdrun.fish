@@ -8,7 +8,7 @@ function __wdrun_command
     set -e tokens[1]
     argparse -s t/timeout= i/idle-timeout= idle-unless-busy u/until= \
         until-grace= k/kill-after= s/signal= p/preserve-status \
-        idle-after-exit= max-after-exit= survivors= die-with-parent die-with-reader \
+        idle-after-exit= max-after-exit= survivors= keep= die-with-parent die-with-reader \
         f/foreground setsid pty tee= no-stdin l/lock= w/lock-wait= \
         E/lock-exit= c/cleanup= n/name= registry= report= heartbeat= list json cancel= reap \
         q/quiet v/verbose h/help V/version -- $tokens 2>/dev/null
@@ -76,6 +76,7 @@ complete -c wdrun -n __wdrun_takes_options -s p -l preserve-status -d "COMMAND's
 complete -c wdrun -n __wdrun_takes_options -l idle-after-exit -x -a '(__wdrun_durations)' -d 'stop survivors idle for this time'
 complete -c wdrun -n __wdrun_takes_options -l max-after-exit -x -a '(__wdrun_durations)' -d 'stop survivors after this time'
 complete -c wdrun -n __wdrun_takes_options -l survivors -x -a 'kill wait leave' -d 'what becomes of survivors'
+complete -c wdrun -n __wdrun_takes_options -l keep -x -d 'let this daemon live'
 complete -c wdrun -n __wdrun_takes_options -l die-with-parent -d 'stop when the parent process dies'
 complete -c wdrun -n __wdrun_takes_options -l die-with-reader -d 'stop when nobody reads standard output'
 complete -c wdrun -n __wdrun_takes_options -s f -l foreground -d "keep COMMAND in wdrun's process group"

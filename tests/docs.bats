@@ -172,7 +172,7 @@ fill_directory() {
 	mkdir bin
 	ln -s "$WDRUN" bin/wdrun
 	printf '%s\n' 'all:;@echo built' 'check:;@echo checked' >Makefile
-	for name in review.sh backup convert poll.sh review-poll.sh bin/rsync bin/server; do
+	for name in review.sh backup convert poll.sh review-poll.sh start-server bin/rsync bin/server bin/tmux; do
 		stand_in "$name"
 	done
 	stand_in job 'exit "${JOB_STATUS:-0}"'

@@ -27,6 +27,7 @@ enum kind {
 	KIND_SIGNAL,
 	KIND_STATUS,
 	KIND_SURVIVORS,
+	KIND_KEEP,
 	KIND_UNTIL,
 	KIND_NAME,
 	KIND_FILE,
@@ -50,6 +51,8 @@ static const struct {
 	[KIND_SIGNAL] = { "SIG", "a signal (TERM, SIGINT, 9, RTMIN+1)", 0 },
 	[KIND_STATUS] = { "CODE", "a status (0 to 255)", 0 },
 	[KIND_SURVIVORS] = { "kill|wait|leave", "one of kill, wait, leave", 0 },
+	[KIND_KEEP] = { "NAME", "the name of a program (no blank, no slash)",
+	                NAME_LENGTH_MAX },
 	[KIND_UNTIL] = { "TEXT", "a text (1 to 1024 bytes)", UNTIL_MAX },
 	[KIND_NAME] = { "NAME", "a name (1 to 255 bytes)", NAME_LENGTH_MAX },
 	[KIND_FILE] = { "FILE", A_FILE, SIZE_MAX },
@@ -98,6 +101,8 @@ static const struct row rows[] = {
 	  "stop survivors after DUR" },
 	{ "survivors", 0, OF(KIND_SURVIVORS, survivors), "kill",
 	  "what to do to them" },
+	{ "keep", 0, TEXT(KIND_KEEP, keep),
+	  "let this daemon live; may repeat" },
 	{ "die-with-parent", 0, FLAG(die_with_parent),
 	  "stop when the parent dies" },
 	{ "die-with-reader", 0, FLAG(die_with_reader),
@@ -225,6 +230,19 @@ store_survivors(enum survivors *survivors, const char *text)
 }
 
 static int
+store_keep(char **keep, const char *name)
+{
+	struct strbuf names = { .grows = true };
+
+	if (*name == '\0' || name[strcspn(name, " \t\n/")] != '\0')
+		return -1;
+	strbuf_addf(&names, "%s%s%s", *keep == NULL ? KEEP_VARIABLE "=" : *keep,
+	            *keep == NULL ? "" : " ", name);
+	*keep = names.text; /* the old one stays, for this process's life */
+	return names.is_cut ? -1 : 0;
+}
+
+static int
 store_text(const char **field, const char *text, enum kind kind)
 {
 	/* stdout, "-", is for COMMAND alone. --cancel finds no RUN "". */
@@ -261,6 +279,8 @@ store(struct options *options, const struct row *row, const char *text)
 		return store_status(field, text);
 	case KIND_SURVIVORS:
 		return store_survivors(field, text);
+	case KIND_KEEP:
+		return store_keep(field, text);
 	case KIND_UNTIL:
 	case KIND_NAME:
 	case KIND_FILE:
@@ -448,6 +468,10 @@ set_defaults(struct options *options)
 {
 	/* "timeout", or "wdrun-timeout" beside the system's. */
 	const char *const name = strstr(program_invocation_short_name, TIMEOUT);
+	char *const keep = getenv(KEEP_VARIABLE);
+
+	if (keep != NULL && *keep != '\0') /* in the environment: getenv(3) */
+		options->keep = keep - strlen(KEEP_VARIABLE "=");
 
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		if (rows[i].initial != NULL)

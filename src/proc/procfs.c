@@ -20,6 +20,7 @@
 #include "proc/signals.h"
 
 #define PATH_SIZE 64
+#define COMM_SIZE 16   /* TASK_COMM_LEN */
 #define TEXT_SIZE 4096 /* of "status", but for a user of hundreds of groups */
 
 /* A test of the fallback builds with a name that no kernel has. */
@@ -210,6 +211,37 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 	stat->is_dead =
 	    stat->state == 'Z' && number_of(text, "\nThreads:\t") <= 1;
 	return 0;
+}
+
+bool
+procfs_bears(pid_t pid, const char *names)
+{
+	char comm[COMM_SIZE + 1]; /* and a newline */
+	char words[TEXT_SIZE] = "";
+	struct procstat stat = { .state = 'D' };
+
+	(void)procfs_read(pid, "comm", comm, sizeof(comm));
+	comm[strcspn(comm, "\n")] = '\0';
+	(void)procstat_read_status(pid, &stat);
+	if (stat.state != 'D') /* else the read may hang: cmdline_add() */
+		(void)procfs_read(pid, "cmdline", words, sizeof(words));
+
+	const char *const slash = strrchr(words, '/');
+	const char *const word = slash == NULL ? words : slash + 1;
+
+	while (*(names += strspn(names, " \t\n")) != '\0') {
+		const size_t length = strcspn(names, " \t\n");
+		const size_t known =
+		    length < COMM_SIZE ? length : COMM_SIZE - 1;
+
+		if ((strlen(comm) == known &&
+		     memcmp(comm, names, known) == 0) ||
+		    (strlen(word) == length &&
+		     memcmp(word, names, length) == 0))
+			return true;
+		names += length;
+	}
+	return false;
 }
 
 bool

@@ -77,6 +77,10 @@ struct procstat {
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
 
+/* Whether PID bears one of NAMES, separated by blanks: its name, of which the
+ * kernel knows 15 bytes, or the last part of its first word. */
+bool procfs_bears(pid_t pid, const char *names);
+
 /* Whether PID is ANCESTOR, or descends from it, as far as /proc shows. */
 bool procfs_descends(pid_t pid, pid_t ancestor);
 

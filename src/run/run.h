@@ -144,6 +144,7 @@ struct run {
 	unsigned stops;  /* so many numbers of facts.stop were given */
 	int64_t next_look; /* for orphans, at the earliest: supervisor.c */
 	struct tree tree;  /* proc/tree.c */
+	bool has_kept;     /* it is decided who is kept */
 	bool is_silent;    /* for too long: supervisor.c */
 	uint64_t activity; /* of tree and output, when last sampled */
 	struct output output;
@@ -279,6 +280,10 @@ void supervisor_look_at_children(struct run *run, int64_t now);
 /* Reaps the dead, and notes the death of the target. */
 void supervisor_reap(struct run *run, int64_t now);
 
+/* Decides, the first time, who is kept. A front that has taken over keeps the
+ * leaders of sessions. */
+void supervisor_keep(struct run *run);
+
 /* Whether tree or output were active since the last call. */
 bool supervisor_sees_progress(struct run *run);
 
@@ -333,6 +338,9 @@ size_t tell_look(struct run *run, enum reason why);
  * if that is told. COUNT processes are signalled. */
 void tell_change(const struct run *run, enum state from, enum reason why,
                  size_t count);
+
+/* Prints for --verbose who is kept: the members of the tree. */
+void tell_kept(const struct run *run);
 
 /* Prints for "timeout -v" that SIGNAL is sent. */
 void tell_signal(const struct run *run, int signal);

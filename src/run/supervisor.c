@@ -349,6 +349,17 @@ supervisor_wait(struct run *run, int64_t until)
 /* --- the tree ------------------------------------------------------------- */
 
 void
+supervisor_keep(struct run *run)
+{
+	if (run->has_kept || run->tree.keep == NULL ||
+	    run->watchers.has_taken_over)
+		return;
+	run->has_kept = true;
+	tree_keep(&run->tree);
+	tell_kept(run);
+}
+
+void
 supervisor_reap(struct run *run, int64_t now)
 {
 	struct target *const target = run->target;
@@ -367,6 +378,7 @@ supervisor_reap(struct run *run, int64_t now)
 	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
 	run->tree.group = getpgid(run->tree.target);
 	target->has_exited = true;
+	supervisor_keep(run);
 	/* Survivors may wait until its PID is gone. Without /proc, its group is
 	 * all that can be signalled, and needs the PID. */
 	if (procfs_self() == getpid())

@@ -206,11 +206,13 @@ become_target(struct run *run)
 	while (environ[count] != NULL)
 		count++;
 
-	/* And a new variable, and NULL. */
-	char **const environment = alloca((count + 2) * sizeof(*environment));
+	/* And two new variables, and NULL. */
+	char **const environment = alloca((count + 3) * sizeof(*environment));
 
 	memcpy(environment, environ, (count + 1) * sizeof(*environment));
 	set_variable(environment, run->facts->id_variable);
+	if (run->options.keep != NULL)
+		set_variable(environment, run->options.keep);
 	adopt_pids(environment, run->watchers.front, texts);
 	execute(run->options.command, environment);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
