@@ -50,12 +50,22 @@ static _Noreturn void leave(struct run *run);
 #define PAGE_MAX        65536              /* bytes */
 #define SAMPLE_INTERVAL (250 * MILLISECOND)
 
-/* For the time when nothing is started or locked. */
+/* For the time when nothing is started or locked: reports that, with the words
+ * WHY where there are no others. */
 static _Noreturn void
-die(const char *what)
+refuse(struct run *run, const char *why)
+{
+	if (run->report.path != NULL && run->facts->refusal == NULL)
+		run->facts->refusal = why;
+	report_write(run);
+	_exit(STATUS_FAILED);
+}
+
+static _Noreturn void
+die(struct run *run, const char *what)
 {
 	message("%s: %s", what, strerror(errno));
-	_exit(STATUS_FAILED);
+	refuse(run, what);
 }
 
 /* Makes ARGV point to a copy in TEXT: the supervisor overwrites the words. */
@@ -91,9 +101,9 @@ main(int argc, char *argv[])
 		return status; /* also of --help and --version */
 	if (fds_fill_standard(O_CLOEXEC) == -1 ||
 	    (run.options.no_stdin && access("/dev/null", R_OK) == -1))
-		die("cannot open /dev/null");
+		die(&run, "cannot open /dev/null");
 	if (procfs_start() == -1)
-		die("cannot open /proc");
+		die(&run, "cannot open /proc");
 	/* Without a COMMAND: acts on the runs on record. */
 	if (run.options.list)
 		return list_print(run.options.registry, run.options.as_json,
@@ -161,35 +171,42 @@ prepare(struct run *run)
 	    mmap(&end[PAGE_MAX], sizeof(*run->facts), PROT_READ | PROT_WRITE,
 	         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (run->facts == MAP_FAILED)
-		die("no memory");
+		die(run, "no memory");
 	run->facts->outcome = (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
 	run->facts->tree_is_empty = true;
+	run->facts->started_at = duration_of_clock(CLOCK_REALTIME);
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
 	/* PR_SET_PDEATHSIG comes when the caller's thread ends: prctl(2). A
 	 * caller in another PID namespace has no PID here. */
-	if (run->options.die_with_parent) {
+	if (run->options.die_with_parent)
 		run->parent_fd = pidfd_open(getppid());
-		if (run->parent_fd == -1)
-			die("--die-with-parent: cannot watch the caller");
-	}
+
+	const int why = errno;
+
+	runid_make(run->facts->id, run->facts->id_variable, watchers->front);
 	/* These may hang in a file system: signals are not blocked yet. */
+	if (run->options.report != NULL &&
+	    report_open(&run->report, run->options.report) == -1)
+		_exit(STATUS_FAILED);
+	errno = why;
+	if (run->options.die_with_parent && run->parent_fd == -1)
+		die(run, "--die-with-parent: cannot watch the caller");
 	if (resources_prepare(run) == -1 ||
 	    output_setup(&run->output, &run->options) == -1)
-		_exit(STATUS_FAILED);
+		refuse(run, "the output cannot be set up");
 	target_prepare(run);
 
 	watchers->signal_fd = -1;
 	if ((run->output.count != 0 || run->parent_fd != -1) &&
 	    (watchers->signal_fd = signals_open()) == -1)
-		die("cannot open a signalfd");
+		die(run, "cannot open a signalfd");
 	/* As bash leaves one for "wdrun cmd > >(tee log)": see kill_tree(). */
 	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)
 		;
 	watchers->had_children = child != CHILD_NONE_LEFT;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
-		die("cannot become a subreaper");
-	runid_make(run->facts->id, run->facts->id_variable, watchers->front);
+		die(run, "cannot become a subreaper");
 
 	/* Last: the failures above exit without releasing a lock. */
 	if (resources_acquire(run) == -1) {
@@ -391,8 +408,9 @@ static _Noreturn void
 be_supervisor(struct run *run)
 {
 	if (getppid() == 0) { /* of another PID namespace */
-		message("the command would be in another PID namespace: "
-		        "unshare --pid needs --fork");
+		run->facts->refusal = "the command would be in another PID "
+		                      "namespace: unshare --pid needs --fork";
+		message("%s", run->facts->refusal);
 	} else if (supervisor_start(run) == -1) {
 		run->facts->exec_error = errno;
 	} else {

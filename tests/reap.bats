@@ -211,6 +211,12 @@ reap_keeps() {
 	[ "$(echo *)" = 'before err out registry' ]
 	has_message "$PWD/pid" "$PWD/made" "$PWD/d/pid" "$PWD/lock"
 
+	# A stranger has the PID that the lock of the run names.
+	orphan --name=a --lock=lock -- sigcount
+	printf '%d\n\n' "$$" >lock
+	reap_finishes "$ready"
+	[ ! -e lock ]
+
 	# Another run has taken the lock, and no process of the run is left.
 	orphan --name=a --lock=lock --cleanup={pid,text,empty,dir} -- bash -c 'mkdir dir
 		: >empty; echo "$$" >pid; echo data >text; exec sigcount'

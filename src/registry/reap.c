@@ -239,13 +239,14 @@ remove_files(struct strbuf *line, const struct entry *entry)
 
 	for (size_t i = 0; i < entry->file_count; i++) {
 		const struct cleanup *const file = &entry->files[i];
-		const int result = cleanup_end(file, nobody, true);
+		const enum refusal why = cleanup_end(file, nobody, true);
 
-		if (result == 1)
+		if (why == REFUSAL_NONE)
 			strbuf_addf(line, "; removed '%s'", file->path);
-		else if (result == -1 && errno != ENODATA) /* of a --lock */
+		else if (why != REFUSAL_UNTOLD &&
+		         why != REFUSAL_UNKNOWN) /* of a --lock */
 			strbuf_addf(line, "; cannot remove '%s': %s",
-			            file->path, lock_error(errno));
+			            file->path, refusal_words(why));
 	}
 }
 

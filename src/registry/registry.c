@@ -18,7 +18,7 @@
 #define SUFFIX    ".run"
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
-#define FILE_LINE "file %" PRId64 " %s%c"
+#define FILE_LINE "file %" PRId64 " %" PRIu64 " %s%c"
 
 /* --- the text of an entry ------------------------------------------------- */
 
@@ -41,12 +41,14 @@ read_line(char *line, struct entry *entry)
 	else if (strcmp(line, "name") == 0)
 		entry->name = value;
 	else if (strcmp(line, "file") == 0 && path != NULL &&
-	         entry->file_count < ENTRY_FILES_MAX)
-		entry->files[entry->file_count++] =
-		    (struct cleanup){ .path = path,
-			              .before = strtoll(value, NULL, 10),
-			              .claim_fd = -1 };
-	else if (strcmp(line, "arg") == 0 && entry->command == NULL)
+	         entry->file_count < ENTRY_FILES_MAX) {
+		struct cleanup *const file = &entry->files[entry->file_count++];
+
+		*file = (struct cleanup){ .path = path, .claim_fd = -1 };
+		/* NOLINTNEXTLINE(cert-err34-c) */
+		(void)sscanf(value, "%" SCNd64 " %" SCNu64, &file->before.time,
+		             &file->before.inode);
+	} else if (strcmp(line, "arg") == 0 && entry->command == NULL)
 		entry->command = value;
 	else if (strcmp(line, "front") == 0 || strcmp(line, "supervisor") == 0)
 		/* A supervisor's has no --kill-after.
@@ -267,7 +269,7 @@ record_begin(struct record *record, const struct options *options,
 			strbuf_addf(&text, "name %s%c", options->name, '\0');
 		for (size_t i = 0; i < options->locks.count; i++)
 			strbuf_addf(&text, FILE_LINE, CLEANUP_UNKNOWN,
-			            options->locks.paths[i], '\0');
+			            UINT64_C(0), options->locks.paths[i], '\0');
 		for (char **word = options->command; *word != NULL; word++)
 			strbuf_addf(&text, "arg %s%c", *word, '\0');
 		strbuf_addf(&text,
@@ -295,8 +297,8 @@ record_start(const struct record *record, const struct cleanup cleanups[],
 	if (procid_read(getppid(), &supervisor) == -1)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		strbuf_addf(&text, FILE_LINE, cleanups[i].before,
-		            cleanups[i].path, '\0');
+		strbuf_addf(&text, FILE_LINE, cleanups[i].before.time,
+		            cleanups[i].before.inode, cleanups[i].path, '\0');
 	strbuf_addf(&text, "supervisor %d %" PRIu64 " %" PRId64 "%c",
 	            supervisor.pid, supervisor.start, until, '\0');
 	return append(record->fd, &text);
