@@ -93,13 +93,27 @@ named(const char *given)
 	return given == NULL && value != NULL && *value != '\0' ? value : given;
 }
 
+/* Whether the last directory of PATH that exists, or that of all, is root's. */
+static bool
+is_roots(const char *path)
+{
+	struct stat directory = { .st_uid = 0 };
+	char text[PATH_MAX];
+	char *end;
+
+	(void)snprintf(text, sizeof(text), "%s", path);
+	while (stat(text, &directory) == -1 &&
+	       (end = strrchr(text, '/')) != NULL)
+		*end = '\0';
+	return directory.st_uid == 0;
+}
+
 /* Writes the registry's name into PATH. Returns 0; or -1 as open_registry(). */
 static int
 find(const char *given, char path[PATH_MAX])
 {
 	const char *base = getenv("XDG_STATE_HOME");
 	const char *end = "/wdrun";
-	struct stat home;
 
 	given = named(given);
 	/* XDG Base Directory Specification: a relative path is ignored. */
@@ -112,8 +126,7 @@ find(const char *given, char path[PATH_MAX])
 		end = "";
 	} else if (base == NULL || *base != '/' ||
 	           /* In a home that sudo(8) has kept, root makes nothing. */
-	           (geteuid() == 0 && stat(base, &home) == 0 &&
-	            home.st_uid != 0)) {
+	           (geteuid() == 0 && !is_roots(base))) {
 		message("no registry: $XDG_STATE_HOME or $HOME has to be an "
 		        "absolute path and, for root, root's: use --registry");
 		errno = 0;
@@ -461,6 +474,11 @@ read_run(struct registry_walk *walk)
 	/* What a front has left that was killed before it wrote. */
 	if (walk->size == 0 && registry_take(walk))
 		(void)registry_remove(walk->directory_fd, walk->id);
+	else if (walk->tells_all && !is_held &&
+	         strncmp(walk->text, VERSION, strlen("wdrun")) == 0)
+		message("registry: '%s/%s' was not written to its end, or by "
+		        "another version of wdrun: rm it",
+		        walk->path, walk->file);
 	return false;
 }
 

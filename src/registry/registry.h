@@ -101,7 +101,8 @@ void record_end(const struct record *record, const char *id);
 
 /* A walk over the runs of a registry, the oldest first. */
 struct registry_walk {
-	bool is_read; /* all of it; else a message has told why not */
+	bool tells_all; /* also of entries that are of no use: --reap */
+	bool is_read;   /* all of it; else a message has told why not */
 	char path[PATH_MAX];
 	char host[REGISTRY_HOST_SIZE];
 	int directory_fd; /* -1: there is no such directory */
