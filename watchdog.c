@@ -50,12 +50,22 @@ static _Noreturn void leave(struct run *run);
 #define PAGE_MAX        65536              /* bytes */
 #define SAMPLE_INTERVAL (250 * MILLISECOND)
 
-/* For the time when nothing is started or locked. */
+/* For the time when nothing is started or locked: reports that, with the words
+ * WHY where there are no others. */
 static _Noreturn void
-die(const char *what)
+refuse(struct run *run, const char *why)
+{
+	if (run->report.path != NULL && run->facts->refusal == NULL)
+		run->facts->refusal = why;
+	report_write(run);
+	_exit(STATUS_FAILED);
+}
+
+static _Noreturn void
+die(struct run *run, const char *what)
 {
 	message("%s: %s", what, strerror(errno));
-	_exit(STATUS_FAILED);
+	refuse(run, what);
 }
 
 /* Makes ARGV point to a copy in TEXT: the supervisor overwrites the words. */
@@ -91,9 +101,9 @@ main(int argc, char *argv[])
 		return status; /* also of --help and --version */
 	if (fds_fill_standard(O_CLOEXEC) == -1 ||
 	    (run.options.no_stdin && access("/dev/null", R_OK) == -1))
-		die("cannot open /dev/null");
+		die(&run, "cannot open /dev/null");
 	if (procfs_start() == -1)
-		die("cannot open /proc");
+		die(&run, "cannot open /proc");
 	/* Without a COMMAND: acts on the runs on record. */
 	if (run.options.list)
 		return list_print(run.options.registry, run.options.as_json,
@@ -154,21 +164,20 @@ lead_background(void)
 	signal_reset(SIGQUIT);
 }
 
-/* Returns a pidfd of the caller, or -1 if that has just died. PR_SET_PDEATHSIG
- * would come when the caller's thread ends: prctl(2). */
+/* Returns a pidfd of the caller PARENT, or -1 if that has just died.
+ * PR_SET_PDEATHSIG would come when the caller's thread ends: prctl(2). */
 static int
-open_parent(void)
+open_parent(struct run *run, pid_t parent)
 {
-	const pid_t parent = getppid();
 	const int fd = pidfd_open(parent);
 
 	if (parent == 0) { /* as in "docker exec" */
 		message("--die-with-parent: the caller is in another PID "
 		        "namespace, and cannot be watched");
-		_exit(STATUS_FAILED);
+		refuse(run, "--die-with-parent");
 	}
 	if (fd == -1 && errno != ESRCH)
-		die("--die-with-parent: cannot watch the caller");
+		die(run, "--die-with-parent: cannot watch the caller");
 	return getppid() == parent ? fd : -1; /* it may be another's PID */
 }
 
@@ -178,6 +187,7 @@ prepare(struct run *run)
 {
 	struct watchers *const watchers = &run->watchers;
 	extern char end[]; /* end(3) */
+	const pid_t parent = getppid();
 	siginfo_t older;
 	pid_t child;
 
@@ -196,34 +206,38 @@ prepare(struct run *run)
 	    mmap(&end[PAGE_MAX], sizeof(*run->facts), PROT_READ | PROT_WRITE,
 	         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (run->facts == MAP_FAILED)
-		die("no memory");
+		die(run, "no memory");
 	run->facts->outcome = (struct outcome){ OUTCOME_EXIT, STATUS_FAILED };
 	run->facts->tree_is_empty = true;
+	run->facts->started_at = duration_of_clock(CLOCK_REALTIME);
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
+	runid_make(run->facts->id, run->facts->id_variable, watchers->front);
+	/* These may hang in a file system: signals are not blocked yet. */
+	if (run->options.report != NULL &&
+	    report_open(&run->report, run->options.report) == -1)
+		_exit(STATUS_FAILED);
 	if (run->options.die_with_parent)
-		run->parent_fd = open_parent();
+		run->parent_fd = open_parent(run, parent);
 	if (run->options.die_with_reader &&
 	    (run->reader_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) == -1)
-		die("--die-with-reader");
-	/* These may hang in a file system: signals are not blocked yet. */
+		die(run, "--die-with-reader");
 	if (resources_prepare(run) == -1 ||
 	    output_setup(&run->output, &run->options) == -1)
-		_exit(STATUS_FAILED);
+		refuse(run, "the output cannot be set up");
 	target_prepare(run);
 
 	watchers->signal_fd = -1;
 	if ((run->output.count != 0 || run->parent_fd != -1 ||
 	     run->reader_fd != -1) &&
 	    (watchers->signal_fd = signals_open()) == -1)
-		die("cannot open a signalfd");
+		die(run, "cannot open a signalfd");
 	/* As bash leaves one for "wdrun cmd > >(tee log)": see kill_tree(). */
 	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)
 		;
 	watchers->had_children = child != CHILD_NONE_LEFT;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
-		die("cannot become a subreaper");
-	runid_make(run->facts->id, run->facts->id_variable, watchers->front);
+		die(run, "cannot become a subreaper");
 
 	/* Last: the failures above exit without releasing a lock. */
 	if (resources_acquire(run) == -1) {
@@ -431,8 +445,9 @@ static _Noreturn void
 be_supervisor(struct run *run)
 {
 	if (getppid() == 0) { /* of another PID namespace */
-		message("the command would be in another PID namespace: "
-		        "unshare --pid needs --fork");
+		run->facts->refusal = "the command would be in another PID "
+		                      "namespace: unshare --pid needs --fork";
+		message("%s", run->facts->refusal);
 	} else if (supervisor_start(run) == -1) {
 		run->facts->exec_error = errno;
 	} else {

@@ -123,27 +123,80 @@ leaves() {
 	[ -s lock/pid ]
 }
 
+@test "a text that begins with a living PID, or has it as JSON, has an owner; a dead PID is none" {
+	for text in '%d host' '%d\nhost' '{"pid": %d, "host": "here"}' '{"pid":%d}'; do
+		# shellcheck disable=SC2059 # it is a format
+		printf "$text\n" "$$" >living
+		leaves cp living lock
+		cmp lock living
+		# shellcheck disable=SC2059 # it is a format
+		printf "$text\n" "$(dead_pid)" >dead
+		rm lock
+		cleans_up cp dead lock
+	done
+	cleans_up sh -c 'echo "$1-11-28 12:00" >lock' - "$$" # a date
+	cleans_up sh -c 'echo "{\"pid\": null, \"port\": $1}" >lock' - "$$"
+}
+
+@test "a file that another process has locked with fcntl(2) stays" {
+	underway --cleanup=lock sh -c ': >lock; echo ready $$; until [ -e locked ]; do sleep 0.1; done'
+	hold python3 -c 'import fcntl, os, time
+file = open("lock", "r+")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("ready", os.getpid(), flush=True)
+time.sleep(100)'
+	: >locked
+	gives 0 finish
+	[ -e lock ]
+	has_message --cleanup lock
+	release
+}
+
+# bats test_tags=slow
+@test "where a file system gives no time of birth, what was there before stays, what was made goes" {
+	need_mounts
+	mkdir mounted
+	complete unshare --mount bash -c '
+		mount -t ramfs none mounted && cd mounted && [ "$(stat -c %w .)" = - ] || exit 77
+		mkdir old; : >file
+		"$WDRUN" -c old -c file touch old file
+		ls; mkfifo ../go
+		"$WDRUN" -c lock sh -c "mkdir lock; echo >../go" &
+		read -r _ <../go
+		"$WDRUN" -c lock sh -c "echo >started; sleep 0.2" &
+		wait; ls'
+	[ "$status" -ne 77 ] || skip "there is no ramfs, or it has times of birth"
+	[ "$output" = $'file\nold\nfile\nold\nstarted' ]
+	has_line_count 1 err
+	has_message --cleanup lock
+}
+
 @test "links, what they lead to, FIFOs, devices and another user's file stay" {
 	left=(to-stale to-empty to-nothing fifo C/app/lock)
 	mkdir -p empty victim A/app C D/app
 	mkdir -m 1777 sticky
 	dead_pid | tee stale victim/lock >dead
+	before=()
 	if ((EUID == 0)); then
-		cp stale sticky/lock
-		chown 65534 sticky/lock
+		tee sticky/lock sticky/before <stale
+		chown 65534 sticky/*
+		mv sticky/lock theirs
 		left+=(device sticky/lock)
+		before=(-c sticky/before -c old-link)
 	fi
+	ln -s stale old-link
 	# The device is the test's own: if wdrun were wrong, root would remove the
 	# machine's.
-	ends 0 "${left[@]/#/--cleanup=}" -c A/app/lock -c D/app/lock bash -c '
+	ends 0 "${left[@]/#/--cleanup=}" "${before[@]}" -c A/app/lock -c D/app/lock bash -c '
 		for to in stale empty nothing; do ln -s $to to-$to; done
-		mkfifo fifo; ((EUID != 0)) || mknod device c 1 3
+		mkfifo fifo; ((EUID != 0)) || { mknod device c 1 3; mv theirs sticky/lock; }
 		rmdir A/app D/app; mkdir D/app; : >D/app/lock
 		for place in A C; do ln -s ../victim $place/app; done'
 	for name in "${left[@]}"; do
 		[ -e "$name" ] || [ -L "$name" ]
 		has_message --cleanup "$name"
 	done
+	no grep -e /before -e old-link err # what was there before is not told
 	cmp stale dead
 	cmp victim/lock dead
 	[ -d empty ]

@@ -62,11 +62,18 @@ is_waiting() {
 	no first_child "$1"
 }
 
-# The run that was started ends, and has had the lock. Nobody has it now.
+# got_it [blank]: the run that was started ends, and has had the lock. Nobody has it
+# now: its file is gone, or blank, as it was before.
 got_it() {
 	gives 0 finish
 	[ "$output" = inside ]
+	[ -z "${1-}" ] || is_blank lock
 	[ ! -e lock ]
+}
+
+# is_blank FILE: it is there, and empty. Removes it.
+is_blank() {
+	[ -f "$1" ] && [ ! -s "$1" ] && rm "$1"
 }
 
 # Prints the PID of a process that has ended. The kernel does not give the

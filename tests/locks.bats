@@ -59,7 +59,8 @@ is_busy() {
 	for arguments in 0 022 077; do
 		umask "$arguments"
 		complete "$WDRUN" --lock=lock cp -p lock "copy$arguments"
-		cmp "copy$arguments" - <<<"$started" # it has a newline
+		# As a script's, and a newline more, which a script does not see.
+		cmp "copy$arguments" - <<<"$started"$'\n'
 	done
 	[ "$(stat -c %a copy*)" = $'644\n644\n600' ]
 	complete sh -c 'cd /proc/self/fd; echo *'
@@ -68,6 +69,7 @@ is_busy() {
 	complete "$WDRUN" --lock=lock --lock=second --cleanup=file --cleanup=no/file -i1000 \
 		sh -c 'cd /proc/self/fd; echo *'
 	cmp out before
+	is_blank lock
 
 	while read -r result arguments; do
 		eval "ends $result --lock=lock $arguments"
@@ -146,7 +148,9 @@ is_taken() {
 	echo "$held_by" >lock
 	is_taken --quiet
 	: >lock # an empty file is nobody's
-	is_taken
+	ends 0 --lock=lock true
+	[ ! -s err ]
+	is_blank lock
 
 	complete sh -c 'echo $$ >lock; exec "$WDRUN" --lock=lock cat lock'
 	[ "$output$stderr" = "$started" ]
@@ -161,14 +165,75 @@ is_taken() {
 	no grep -q 'another process' err
 }
 
+# bats test_tags=smoke
+@test "the lock of a dead run is free, whoever has its PID now; a script's with that PID is not" {
+	printf '%d\n\n' "$$" >lock
+	ends 0 --lock=lock true
+	has_message --lock "$$"
+	[ ! -e lock ]
+	printf '%d\n\n' "$$" >lock
+	ends 0 --cleanup=lock true
+	[ ! -e lock ]
+	printf '%d\n' "$$" >lock
+	is_busy 75
+	ends 0 --cleanup=lock true
+	has_text lock "$$"
+
+	# While it is locked, it is held, also where the PID means nothing.
+	printf '%d\n\n' 1 >lock
+	exec 9<lock
+	flock 9
+	is_busy 75
+	ends 0 --cleanup=lock true
+	[ -e lock ]
+}
+
+# bats test_tags=slow
+@test "of two containers on one volume one has the lock; one that is killed leaves it free" {
+	container=(unshare --pid --fork --mount-proc --kill-child)
+	need_unshare "${container[@]:1}"
+	hold "${container[@]}" "$WDRUN" --lock=lock act any ready live
+	gives 75 complete "${container[@]}" "$WDRUN" --lock=lock touch ran
+	is_busy 75
+	kill -KILL "$holder"
+	await_holder
+	wait_until nobody_is_left
+	[ -s lock ]
+	ends 0 --lock=lock true
+	[ ! -e lock ]
+}
+
+# is_locked: a flock(1) waits for the file (proc_locks(5)).
+is_waited_for() {
+	grep -q -- "-> FLOCK .*:$(stat -c %i lock) " /proc/locks
+}
+
+@test "an empty file that was there stays, for a flock(1) that waits; one with a dead PID goes" {
+	: >lock
+	touch -d '1 hour ago' lock
+	hold_lock
+	has_text lock "$holder"
+	start bash -c 'exec 9<>lock; flock 9; [ lock -ef /dev/fd/9 ]'
+	wait_until is_waited_for
+	release
+	gives 0 finish
+	is_blank lock
+	dead_pid >lock
+	hold_lock
+	release
+	[ ! -e lock ]
+}
+
 # The test makes its own devices: if wdrun were wrong, root would remove the
 # machine's.
 # bats test_tags=slow
 @test "what is no lock file, or another user's where others may write, is refused and kept" {
-	locks=(to-file to-stale fifo directory directory/ . file binary
+	locks=(all/linked to-file to-stale fifo directory directory/ . file binary
 		huge file/lock /proc/lock no/such/lock)
 	echo important >file
 	dead_pid >stale
+	mkdir -m 1777 all
+	ln stale all/linked # another user may have made it
 	ln -s file to-file
 	ln -s stale to-stale
 	mkfifo fifo
@@ -246,7 +311,8 @@ sleeps_on() {
 		[ ! -s out ]
 
 		release
-		got_it
+		[ "$holds" = hold_by_flock ] || got_it
+		[ "$holds" != hold_by_flock ] || got_it blank
 		is_none a b
 		[ "$holds" = hold_by_script ] || [ ! -s err ]
 	done
@@ -273,6 +339,33 @@ waits_longer() {
 # bats test_tags=slow
 @test "the time for the lock is not the command's: --timeout begins with the command" {
 	late waits_longer LIMIT
+}
+
+# bats test_tags=slow
+@test "a change that nothing tells of is seen in a second, as on a network file system" {
+	hold_by_script
+	contend
+	# A store into a mapping of the file: inotify(7).
+	python3 -c 'import mmap
+with open("lock", "r+b") as file: mmap.mmap(file.fileno(), 0)[:1] = b"x"'
+	gives 125 finish
+	release
+}
+
+# bats test_tags=slow
+@test "a run that looks at an empty file again and again keeps others from no other lock" {
+	hold_by_flock
+	start "$WDRUN" -w 1000 -l lock -l a -l z true # in the order of their names, z first
+	wait_until is_waiting "$started"
+	refused=0
+	for _ in {1..40}; do
+		touch lock # as one that was made just now
+		"$WDRUN" -q -l z true || : $((refused += 1))
+	done
+	((refused < 8))
+	kill "$started"
+	gives 143 finish
+	release
 }
 
 @test "a run that waits is ended by a signal, also one that the caller blocks, and leaves nothing" {

@@ -173,6 +173,47 @@ reap_keeps() {
 	end "$job"
 }
 
+# bats test_tags=slow
+@test "a run of a PID namespace that is gone is named, and how it can be finished" {
+	need_unshare --pid --fork --mount-proc --kill-child
+	start unshare --pid --fork --mount-proc --kill-child "$WDRUN" --name=job act any ready live
+	await_ready
+	container=$started
+	gives 0 complete "$WDRUN" --reap # it is alive
+	[ ! -s err ]
+	kill -KILL "$container"
+	wait_until nobody_is_left
+	id=$(ids)
+	gives 0 complete "$WDRUN" --reap
+	has_line_count 1 err
+	has_message "$id" "rm '$WDRUN_REGISTRY/$id.run'"
+	is_on_record
+}
+
+# bats test_tags=slow
+@test "--reap names a process that may be the run's, and whose environment cannot be read" {
+	need_other_user
+	chmod 755 . .. ../..
+	chown 65534 "$WDRUN_REGISTRY"
+	cp "$WDRUN" wdrun
+	cp "$(command -v sleep)" agent
+	chmod 711 agent # who may not read a program may not look into its process
+	as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	orphan=("${as[@]}" ./wdrun --name=a sh -c 'setsid ./agent 1000 & exec act any ready live')
+	start "${orphan[@]}"
+	await_ready
+	front=$started
+	find_id
+	find_watchers
+	agent=$(pgrep -x agent)
+	! "${as[@]}" cat "/proc/$agent/environ" || skip "the environment can be read"
+	kill_watchers
+	gives 0 complete "${as[@]}" ./wdrun --reap
+	has_message "$id" "$agent"
+	is_off_the_record
+	spares "$agent"
+}
+
 @test "a run from before the last boot is finished without a signal, another machine's is not" {
 	[ -s /etc/machine-id ] || skip "there is no /etc/machine-id"
 	: >made
@@ -210,6 +251,12 @@ reap_keeps() {
 	reap_finishes "$ready"
 	[ "$(echo *)" = 'before err out registry' ]
 	has_message "$PWD/pid" "$PWD/made" "$PWD/d/pid" "$PWD/lock"
+
+	# A stranger has the PID that the lock of the run names.
+	orphan --name=a --lock=lock -- sigcount
+	printf '%d\n\n' "$$" >lock
+	reap_finishes "$ready"
+	[ ! -e lock ]
 
 	# Another run has taken the lock, and no process of the run is left.
 	orphan --name=a --lock=lock --cleanup={pid,text,empty,dir} -- bash -c 'mkdir dir

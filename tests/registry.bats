@@ -42,7 +42,7 @@ does_not_run() {
 	mkdir home3 # which sudo may have kept as HOME
 	if ((EUID == 0)); then
 		chown 65534 home3
-		homes+=(HOME="$PWD/home3" XDG_STATE_HOME="$PWD/home3")
+		homes+=(HOME="$PWD/home3" XDG_STATE_HOME="$PWD/home3"{,/.local/state})
 	fi
 	for home in "${homes[@]}"; do
 		complete env -u WDRUN_REGISTRY -u XDG_STATE_HOME "$home" "$WDRUN" --name=a touch ran
@@ -148,6 +148,22 @@ does_not_run() {
 		wait_until grep -q '"outcome":"not executed"' report
 		[ ! -e lock ]
 		[ -z "$(ids)" ]
+	done
+}
+
+# bats test_tags=slow
+@test "--reap names an entry that it cannot read, of another version or half written" {
+	for text in 'wdrun 3\0host a b 1\0' 'wdrun 4\0host a'; do
+		forge
+		# shellcheck disable=SC2059 # it is a format
+		printf "$text" >"$WDRUN_REGISTRY/$id.run"
+		gives 0 complete "$WDRUN" --reap
+		has_line_count 1 err
+		has_message "$WDRUN_REGISTRY/$id.run"
+		[ "$(ids)" = "$id" ]
+		gives 0 complete "$WDRUN" --reap --quiet
+		[ ! -s err ]
+		rm "$WDRUN_REGISTRY/$id.run"
 	done
 }
 

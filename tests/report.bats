@@ -116,6 +116,54 @@ reports_to() {
 		.peak_memory_kib == 0 and .processes.left == []'
 }
 
+# refused OPTION...: nothing is run, with 125, and that is the report. Sets reason.
+refused() {
+	rm -f last
+	echo old >report
+	gives 125 complete env "${as[@]}" "$WDRUN" --report=report "$@" touch ran
+	[ ! -e ran ]
+	says '.outcome == "not executed" and .reason_code == "exec" and .status == 125 and
+		(.reason | length > 15)'
+	reason=$(jq -r .reason last)
+}
+
+# bats test_tags=slow
+@test "what is refused before anything is run is reported, in the words of its message" {
+	as=()
+	echo text >text
+	ln -s nothing link
+	for lock in text link no/such/lock; do
+		refused --lock="$lock"
+		grep -qF -- "$reason" err
+	done
+	refused --registry=text --name=a
+	refused --tee=/no/such/copy
+	need_unshare --pid
+	as=(unshare --pid)
+	refused -t 9
+	grep -qF -- "$reason" err
+}
+
+# bats test_tags=slow
+@test "another user's file that rename(2) may not replace is refused before anything is run" {
+	need_other_user
+	cp "$WDRUN" wdrun
+	chmod 755 . .. ../.. wdrun
+	mkdir -m 1777 sticky
+	mkdir -m 777 open
+	echo old | tee sticky/report open/report
+	chmod 644 ./*/report
+	as=(setpriv --reuid=65534 --regid=65534 --clear-groups ./wdrun)
+	gives 125 complete "${as[@]}" --report=sticky/report touch sticky/ran
+	has_message --report sticky/report
+	[ ! -e sticky/ran ]
+	[ "$(<sticky/report)" = old ]
+	gives 0 complete "${as[@]}" --report=open/report true
+	says '.status == 0' open/report
+	gives 0 complete "$WDRUN" --report=sticky/report true # root may
+	says '.status == 0' sticky/report
+}
+
 # bats test_tags=smoke
 @test "an older report is replaced in one step, where its name led at the start" {
 	mkdir -p A/app victim place

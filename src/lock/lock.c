@@ -21,57 +21,66 @@
 
 /* --- PID files ------------------------------------------------------------ */
 
-#define TEXT_SIZE 64 /* a PID and blanks; a longer file holds no PID */
+#define TEXT_SIZE 1024 /* a longer file holds more than a PID */
 #define BLANKS    " \t\n\v\f\r"
+#define MARK      "\n\n" /* behind the PID: "$(cat FILE)" drops it */
+#define JSON_KEY  "\"pid\""
 #define PID_LAST  4194304 /* PID_MAX_LIMIT; a larger number may be a time */
 
 /* Seconds by which a file's clock may lag: a file server's is late, and the
  * machine's jumps after a suspension. wdrun(1), LIMITS. */
 #define TOLERANCE 60
 
-bool
-pidfile_is_trusted(int directory_fd, const struct stat *status)
+enum refusal
+pidfile_check(int directory_fd, const struct stat *status)
 {
+	/* A link of another user's may lead to any file of this user. */
+	const bool is_own =
+	    (status->st_uid == geteuid() || status->st_uid == 0) &&
+	    (status->st_nlink <= 1 || S_ISDIR(status->st_mode));
 	struct stat above;
 
-	if (status->st_uid == geteuid() || status->st_uid == 0)
-		return true;
 	/* A group that can replace any file here is trusted, everybody is not;
 	 * and in a sticky directory each file is its owner's. */
-	return fstat(directory_fd, &above) == 0 &&
-	       (above.st_uid == geteuid() || above.st_uid == 0) &&
-	       (above.st_mode & (S_ISVTX | S_IWOTH)) == 0;
+	if (!is_own && (fstat(directory_fd, &above) == -1 ||
+	                (above.st_uid != geteuid() && above.st_uid != 0) ||
+	                (above.st_mode & (S_ISVTX | S_IWOTH)) != 0))
+		return REFUSAL_ANOTHERS;
+	return S_ISREG(status->st_mode) ? REFUSAL_NONE : REFUSAL_NO_FILE;
 }
 
-static int
-check_file(const struct pidfile *file)
+/* In ns since the epoch; UNKNOWN where a file system has nonsense. */
+static int64_t
+ns_of(int64_t seconds, int64_t ns)
 {
-	errno = pidfile_is_trusted(file->directory_fd, &file->status) ? ENOTSUP
-	                                                              : EUSERS;
-	return errno == ENOTSUP && S_ISREG(file->status.st_mode) ? 0 : -1;
+	return seconds > 0 && seconds < CLEANUP_UNKNOWN / SECOND
+	           ? seconds * SECOND + ns
+	           : CLEANUP_UNKNOWN;
 }
 
-/* Opens FILE for reading, and if possible for writing. Returns 0; or -1 with
- * errno: of open(2), EUSERS if it is not trusted, ENOTSUP if it is no file. */
-static int
+/* Opens FILE for reading, and if possible for writing. */
+static enum refusal
 open_file(struct pidfile *file)
 {
 	const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	enum refusal why;
 
 	fds_close(file->fd);
 	file->fd = -1;
 	/* Checks first: to open a FIFO wakes whoever waits for the other end,
 	 * fifo(7), and to open a device may do anything. */
 	if (fstatat(file->directory_fd, file->name, &file->status,
-	            AT_SYMLINK_NOFOLLOW) == -1 ||
-	    check_file(file) == -1)
-		return -1;
+	            AT_SYMLINK_NOFOLLOW) == -1)
+		return REFUSAL_ERRNO;
+	why = pidfile_check(file->directory_fd, &file->status);
+	if (why != REFUSAL_NONE)
+		return why;
 	file->fd = openat(file->directory_fd, file->name, O_RDWR | flags);
 	if (file->fd == -1)
 		file->fd = openat(file->directory_fd, file->name, flags);
 	return file->fd == -1 || fstat(file->fd, &file->status) == -1
-	           ? -1
-	           : check_file(file);
+	           ? REFUSAL_ERRNO
+	           : pidfile_check(file->directory_fd, &file->status);
 }
 
 /* Whether the name of FILE still means the file that was opened. */
@@ -86,37 +95,46 @@ is_named(const struct pidfile *file)
 	       named.st_ino == file->status.st_ino;
 }
 
-pid_t
+enum refusal
 pidfile_read(struct pidfile *file)
 {
 	char text[TEXT_SIZE + 1] = "";
 	const ssize_t length = pread(file->fd, text, TEXT_SIZE, 0);
-	char *end; /* of the number; or TEXT, if it has none */
-	const long pid = strtol(text, &end, 10);
+	const char *const key = strstr(text, JSON_KEY);
+	const char *const number =
+	    key == NULL ? text : key + strcspn(key, "0123456789,}");
+	char *end; /* of the number; or TEXT, if that has none */
+	const long pid = strtol(number, &end, 10);
 
 	if (length == -1 || fstat(file->fd, &file->status) == -1)
-		return -1;
+		return REFUSAL_ERRNO;
+	file->is_marked = strncmp(end, MARK, strlen(MARK)) == 0;
+	/* At the end of the text, too, which is a part of these strings. */
+	file->pid =
+	    pid > 0 && pid <= PID_LAST && strchr(BLANKS ",}", *end) != NULL
+	        ? (pid_t)pid
+	        : 0;
 	/* A null byte ends the number too early. */
-	if (length < TEXT_SIZE && end + strspn(end, BLANKS) == text + length &&
-	    (end == text || (pid > 0 && pid <= PID_LAST)))
-		return (pid_t)pid;
-	errno = EINVAL;
-	return -1;
+	return number == text && (end == text || file->pid > 0) &&
+	               end + strspn(end, BLANKS) == text + length &&
+	               length < TEXT_SIZE
+	           ? REFUSAL_NONE
+	           : REFUSAL_NO_PID;
 }
 
-/* Whether the process that wrote PID, which was read from FILE, lives. True
- * where it cannot be known: no lock is taken from a living process. */
+/* Whether the process that wrote FILE's PID lives. True where it cannot be
+ * known: no lock is taken from a living process. */
 static bool
-has_owner(const struct pidfile *file, pid_t pid)
+has_owner(const struct pidfile *file)
 {
 	struct procstat stat;
 
-	if (kill(pid, 0) == -1 && errno == ESRCH)
+	if (file->pid == 0 || (kill(file->pid, 0) == -1 && errno == ESRCH))
 		return false;
 	/* A /proc of another PID namespace shows another process by that PID;
 	 * with hidepid, proc(5), it hides those of other users. */
-	if (procfs_self() != getpid() || procfs_is_in_exec(pid) ||
-	    procstat_read(pid, &stat) == -1)
+	if (procfs_self() != getpid() || procfs_is_in_exec(file->pid) ||
+	    procstat_read(file->pid, &stat) == -1)
 		return true;
 	/* A zombie is dead. Who began TOLERANCE after the file was written got
 	 * the PID later. In seconds: not all times fit into 64 bits of ns. */
@@ -129,10 +147,10 @@ int
 pidfile_write(const struct pidfile *file, pid_t pid)
 {
 	char text[TEXT_SIZE];
-	size_t length = (size_t)snprintf(text, sizeof(text), "%d\n", pid);
+	size_t length = (size_t)snprintf(text, sizeof(text), "%d" MARK, pid);
 
-	/* Newlines, which $(cat FILE) drops, overwrite the rest of a longer
-	 * text. After ftruncate(2), a reader could find an empty file. */
+	/* Newlines overwrite the rest of a longer text. After ftruncate(2), a
+	 * reader could find an empty file. */
 	while ((off_t)length < file->status.st_size && length < sizeof(text))
 		text[length++] = '\n';
 	return pwrite(file->fd, text, length, 0) == (ssize_t)length ? 0 : -1;
@@ -142,7 +160,8 @@ pidfile_write(const struct pidfile *file, pid_t pid)
 
 #define COMMAND_WIDTH 72   /* of the holder */
 #define MODE          0644 /* other users may not write a PID */
-#define TRIES         10   /* while others make and remove the file */
+#define LOOKS_MAX     10   /* while others make and remove the file */
+#define JUST_NOW      (250 * MILLISECOND) /* on a busy machine */
 #define LOOK_INTERVAL (100 * MILLISECOND) /* if nothing tells of a change */
 
 /* To unlink an open file is IN_ATTRIB, not IN_DELETE_SELF: inotify(7). */
@@ -160,86 +179,77 @@ lock_open(struct lock *lock, const char *path)
 	return lock->file.directory_fd == -1 ? -1 : 0;
 }
 
-/* Takes LOCK, if that is possible now. Returns 0; 1 if it has to be looked at
- * again; or -1 with errno: EWOULDBLOCK if another process holds it. The file of
- * a living process is not locked: to look at it is to be in nobody's way. A
- * stale file is taken over in place, since an flock(1) may wait for it. */
-static int
+/* Takes LOCK, if that is possible now. The file of a living process is not
+ * locked: to look at it is to be in nobody's way. A stale file is taken over in
+ * place, since an flock(1) may wait for it. */
+static enum refusal
 try_to_take(struct lock *lock)
 {
 	struct pidfile *const file = &lock->file;
-	const bool is_new = open_file(file) == -1;
+	enum refusal why = open_file(file);
+	const bool is_new = why == REFUSAL_ERRNO && errno == ENOENT;
 
-	if (is_new && errno != ENOENT)
-		return -1;
-	if (is_new)
+	if (is_new) {
 		file->fd = openat(file->directory_fd, file->name,
 		                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
-	if (file->fd == -1)
-		return errno == EEXIST ? 1 : -1;
+		if (file->fd == -1)
+			return errno == EEXIST ? REFUSAL_CHANGING
+			                       : REFUSAL_ERRNO;
+		why = REFUSAL_NONE;
+	}
+	if (why == REFUSAL_NONE)
+		why = pidfile_read(file);
+	if (why != REFUSAL_NONE)
+		return why;
 
-	pid_t pid = pidfile_read(file);
+	const struct timespec written = file->status.st_mtim;
+	const int64_t age = duration_of_clock(CLOCK_REALTIME) -
+	                    ns_of(written.tv_sec, written.tv_nsec);
+	const pid_t pid = file->pid;
 
 	/* "set -C; echo $$ >FILE" makes the file before it writes. */
-	if (pid == 0 && !is_new &&
-	    file->status.st_mtim.tv_sec >= time(NULL) - 1) {
-		duration_sleep(LOOK_INTERVAL);
-		pid = pidfile_read(file);
-	}
-	if (pid == -1)
-		return -1;
-	lock->holder =
-	    pid > 0 && pid != getpid() && has_owner(file, pid) ? pid : 0;
-	errno = EWOULDBLOCK;
-	if (lock->holder > 0 || flock(file->fd, LOCK_EX | LOCK_NB) == -1)
-		return -1;
-	if (!is_named(file) || pidfile_read(file) != pid)
-		return 1;
+	if (pid == 0 && !is_new && llabs(age) < JUST_NOW)
+		return REFUSAL_CHANGING;
+	lock->holder = pid != getpid() && has_owner(file) ? pid : 0;
+	/* What a run has written counts only while that locks the file. */
+	if (lock->holder > 0 && !file->is_marked)
+		return REFUSAL_HELD;
+	if (flock(file->fd, LOCK_EX | LOCK_NB) == -1)
+		return errno == EWOULDBLOCK ? REFUSAL_HELD : REFUSAL_ERRNO;
+	if (!is_named(file) || pidfile_read(file) != REFUSAL_NONE ||
+	    file->pid != pid)
+		return REFUSAL_CHANGING;
+	lock->was_blank = pid == 0 && !is_new;
+	lock->written = written;
 	/* The own PID is of a script that became wdrun by execve(2), and keeps
 	 * its lock. But PID 1 is the first process of every container. */
 	if (pid > 0 && (pid != getpid() || pid == 1))
 		lock->last_owner = pid;
 	if (pidfile_write(file, getpid()) == 0)
-		return 0;
+		return REFUSAL_NONE;
 	/* For a script, an empty file is a lock, too: ENOSPC leaves none. */
 	if (is_new)
 		(void)unlinkat(file->directory_fd, file->name, 0);
 	/* Another user's stale file, open for reading only, makes room. */
 	if (errno == EBADF && unlinkat(file->directory_fd, file->name, 0) == 0)
-		return 1;
-	return -1;
+		return REFUSAL_CHANGING;
+	return REFUSAL_ERRNO;
 }
 
-/* As try_to_take(), with EWOULDBLOCK for a file that changes all the time. */
-static int
-take_lock(struct lock *lock)
-{
-	int result = 1;
-
-	for (int i = 0; i < TRIES && result == 1; i++)
-		result = try_to_take(lock);
-	if (result == 1)
-		errno = EWOULDBLOCK;
-	return result == 0 ? 0 : -1;
-}
-
-/* Sleeps until LOCK may be free. Returns 0, or -1 as lock_take_all(). */
-static int
-await(struct lock *lock, const struct lock_wait *wait)
+/* Sleeps until LOCK may be free, for TIME at most. Returns whether the parent
+ * has died. */
+static bool
+await(struct lock *lock, const struct lock_wait *wait, int64_t time)
 {
 	enum { HOLDER, CHANGES, PARENT, COUNT };
-	int64_t left = wait->deadline - duration_now();
-	char path[TEXT_SIZE];
-
-	errno = EWOULDBLOCK;
-	if (left <= 0)
-		return -1;
-
 	struct pollfd fds[COUNT] = {
 		[HOLDER] = { pidfd_open(lock->holder), POLLIN, 0 },
 		[CHANGES] = { inotify_init1(IN_CLOEXEC), POLLIN, 0 },
 		[PARENT] = { wait->parent_fd, POLLIN, 0 },
 	};
+	/* Nothing tells of what another machine does to the file. */
+	int64_t interval = SECOND;
+	char path[TEXT_SIZE];
 
 	/* By its descriptor, as the name may mean another file by now. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", lock->file.fd);
@@ -248,42 +258,54 @@ await(struct lock *lock, const struct lock_wait *wait)
 	 * look again at once, after a ppoll(2) in which signals act. */
 	if (inotify_add_watch(fds[CHANGES].fd, path, EVENTS) == -1 ||
 	    fds[HOLDER].fd == -1)
-		left = left < LOOK_INTERVAL ? left : LOOK_INTERVAL;
-	else if (pidfile_read(&lock->file) != lock->holder ||
-	         !is_named(&lock->file))
-		left = 0;
+		interval = LOOK_INTERVAL;
+	else if (pidfile_read(&lock->file) != REFUSAL_NONE ||
+	         lock->file.pid != lock->holder || !is_named(&lock->file))
+		interval = 0;
 
-	const bool is_orphan = fds_poll(fds, COUNT, left, &wait->mask) > 0 &&
-	                       fds[PARENT].revents != 0;
+	const bool is_orphan =
+	    fds_poll(fds, COUNT, time < interval ? time : interval,
+	             &wait->mask) > 0 &&
+	    fds[PARENT].revents != 0;
 
 	fds_close(fds[HOLDER].fd);
 	fds_close(fds[CHANGES].fd);
-	errno = ECANCELED;
-	return is_orphan ? -1 : 0;
+	return is_orphan;
 }
 
-int
+enum refusal
 lock_take_all(struct lock *locks, size_t count, const struct lock_wait *wait,
               struct lock **refused)
 {
 	const pid_t owners[2] = { getpid() };
 
-	for (;;) {
+	for (int looks = 1;; looks++) {
+		enum refusal why = REFUSAL_NONE;
 		size_t taken = 0;
 
-		while (taken < count && take_lock(&locks[taken]) == 0)
+		while (taken < count &&
+		       (why = try_to_take(&locks[taken])) == REFUSAL_NONE)
 			taken++;
 		if (taken == count)
-			return 0;
+			return REFUSAL_NONE;
 
-		const int why = errno;
+		const int error = errno;
+		int64_t left = wait->deadline - duration_now();
 
 		*refused = &locks[taken];
 		while (taken > 0)
 			(void)lock_release(&locks[--taken], owners);
-		errno = why;
-		if (why != EWOULDBLOCK || await(*refused, wait) == -1)
-			return -1;
+		errno = error;
+		if (why == REFUSAL_CHANGING) {
+			why = REFUSAL_HELD;
+			(*refused)->holder = 0;
+			if (looks < LOOKS_MAX) /* without --lock-wait, too */
+				left = LOOK_INTERVAL;
+		}
+		if (why != REFUSAL_HELD || left <= 0)
+			return why;
+		if (await(*refused, wait, left))
+			return REFUSAL_PARENT_DIED;
 	}
 }
 
@@ -291,13 +313,23 @@ int
 lock_release(struct lock *lock, const pid_t owners[2])
 {
 	struct pidfile *const file = &lock->file;
-	const pid_t pid = pidfile_read(file);
+	/* Blank: a script has emptied the file by ">". */
+	const bool is_own = pidfile_read(file) == REFUSAL_NONE &&
+	                    (file->pid == 0 || file->pid == owners[0] ||
+	                     file->pid == owners[1]);
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+		                           lock->written };
 	int result = 0;
 
-	/* 0: a script has emptied the file by ">". */
-	if ((pid == 0 || pid == owners[0] || pid == owners[1]) &&
-	    is_named(file))
+	/* A file that was blank is one for flock(1), which may wait for it.
+	 * With its old time, nobody takes it for a script's that was made just
+	 * now. */
+	if (is_own && lock->was_blank) {
+		result = ftruncate(file->fd, 0);
+		(void)futimens(file->fd, times);
+	} else if (is_own && is_named(file)) {
 		result = unlinkat(file->directory_fd, file->name, 0);
+	}
 	/* Not by close(2): the other watcher has a copy of the descriptor. */
 	(void)flock(file->fd, LOCK_UN);
 	return result;
@@ -322,25 +354,33 @@ lock_add_holder(const struct lock *lock, struct strbuf *line)
 /* A claim is a read lock on one byte of the file's directory, whose offset is a
  * hash of the name (high bits) and the time in ms when the run began. So a run
  * that named the file before it was made has a lock on a byte from the name's
- * first to that of the file's birth. The kernel drops a claim with the last
+ * first to that of the file's origin. The kernel drops a claim with the last
  * process that has the directory open: fcntl(2). */
 #define TIME_BITS 42 /* until 2109; with NAME_BITS an off_t, which has 63 */
 #define NAME_BITS 20
 #define HAS_BIRTH 0x800U /* STATX_BTIME */
+#define LAST_BYTE (-1)   /* to be claimed: the end of all files */
 
-/* When NAME was made, as in struct cleanup. */
-static int64_t
-birth_of(int directory_fd, const char *name)
+static struct origin
+origin_of(int directory_fd, const char *name)
 {
 	struct kernel_statx birth;
+	struct stat file;
+	struct origin origin = { .time = CLEANUP_UNKNOWN };
 
-	if (syscall(SYS_statx, directory_fd, name, AT_SYMLINK_NOFOLLOW,
-	            HAS_BIRTH, &birth) == -1)
-		return errno == ENOENT ? 0 : CLEANUP_UNKNOWN;
-	if ((birth.mask & HAS_BIRTH) == 0 || birth.birth_seconds <= 0 ||
-	    birth.birth_seconds >= CLEANUP_UNKNOWN / SECOND)
-		return CLEANUP_UNKNOWN;
-	return birth.birth_seconds * SECOND + birth.birth_nanoseconds;
+	if (fstatat(directory_fd, name, &file, AT_SYMLINK_NOFOLLOW) == -1) {
+		if (errno == ENOENT)
+			origin.time = 0;
+	} else if (syscall(SYS_statx, directory_fd, name, AT_SYMLINK_NOFOLLOW,
+	                   HAS_BIRTH, &birth) == 0 &&
+	           (birth.mask & HAS_BIRTH) != 0) {
+		origin.time =
+		    ns_of(birth.birth_seconds, birth.birth_nanoseconds);
+	} else {
+		origin.time = ns_of(file.st_ctim.tv_sec, file.st_ctim.tv_nsec);
+		origin.inode = file.st_ino;
+	}
+	return origin;
 }
 
 /* Returns the byte of the file NAME for TIME. */
@@ -356,20 +396,19 @@ byte_of(const char *name, int64_t time)
 	return hash << TIME_BITS | (ms < last ? ms : last);
 }
 
-/* COMMAND claims the bytes of DIRECTORY_FD from FIRST to LAST, or, with
- * F_OFD_GETLK, asks whether another run has claimed one of them. */
+/* Sets a lock of TYPE on the bytes of FD from FIRST to LAST; or, with the
+ * COMMAND F_OFD_GETLK, asks whether another process has locked one of them. */
 static bool
-claim(int directory_fd, int command, off_t first, off_t last)
+claim(int fd, int command, short type, off_t first, off_t last)
 {
 	struct flock range = {
-		.l_type = command == F_OFD_GETLK ? F_WRLCK : F_RDLCK,
+		.l_type = type,
 		.l_whence = SEEK_SET,
 		.l_start = first,
-		.l_len = last - first + 1,
+		.l_len = last - first + 1, /* 0: no end */
 	};
 
-	return fcntl(directory_fd, command, &range) == 0 &&
-	       range.l_type != F_UNLCK;
+	return fcntl(fd, command, &range) == 0 && range.l_type != F_UNLCK;
 }
 
 void
@@ -382,51 +421,79 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	cleanup->path = path;
 	/* Without the directory, nothing is known or claimed. */
 	cleanup->claim_fd = path_open_directory(path, O_RDONLY);
-	cleanup->before = birth_of(cleanup->claim_fd, name);
+	cleanup->before = origin_of(cleanup->claim_fd, name);
 	/* What was there is not claimed, even if it was made just now. */
-	if (cleanup->before != CLEANUP_UNKNOWN && cleanup->before >= start)
-		start = cleanup->before + MILLISECOND;
+	if (cleanup->before.time != CLEANUP_UNKNOWN &&
+	    cleanup->before.time >= start)
+		start = cleanup->before.time + MILLISECOND;
 	/* Where a file system has no such locks, each run acts as if alone. */
-	(void)claim(cleanup->claim_fd, F_OFD_SETLK, byte_of(name, start),
-	            byte_of(name, start));
+	(void)claim(cleanup->claim_fd, F_OFD_SETLK, F_RDLCK,
+	            byte_of(name, start), byte_of(name, start));
 }
 
-/* Whether the file is to be removed. Returns as cleanup_end(). */
-static int
-is_stale(const struct cleanup *cleanup, struct pidfile *place,
-         const pid_t own[2], bool is_over)
+/* Reads who owns the file at PLACE: REFUSAL_NONE if that is a dead process, or
+ * one of OWN; REFUSAL_NO_PID if there is none, as of a directory. */
+static enum refusal
+find_owner(struct pidfile *place, const pid_t own[2])
 {
-	const pid_t pid = place->fd == -1 ? 0 : pidfile_read(place);
+	enum refusal why = open_file(place);
 
-	if (pid == -1 && errno != EINVAL)
-		return -1;
-	if (pid > 0)
-		return pid == own[0] || pid == own[1] || !has_owner(place, pid);
-	if (!is_over)
-		return 0;
-
-	/* Without a PID: if made in this run or an older one that is over. */
-	const int64_t birth = birth_of(place->directory_fd, place->name);
-
-	errno = ENODATA;
-	if (cleanup->before == CLEANUP_UNKNOWN)
-		return -1;
-	if (birth == cleanup->before)
-		return 0;
-	errno = EBUSY;
-	return claim(place->directory_fd, F_OFD_GETLK, byte_of(place->name, 0),
-	             byte_of(place->name, birth))
-	           ? -1
-	           : 1;
+	if (why == REFUSAL_NO_FILE && S_ISDIR(place->status.st_mode))
+		return REFUSAL_NO_PID;
+	if (why == REFUSAL_NONE)
+		why = pidfile_read(place);
+	if (why != REFUSAL_NONE && why != REFUSAL_NO_PID)
+		return why;
+	/* A text may begin with the PID of a living process. */
+	if (place->pid != own[0] && place->pid != own[1] && !place->is_marked &&
+	    has_owner(place))
+		return REFUSAL_UNTOLD;
+	return place->pid == 0 ? REFUSAL_NO_PID : why;
 }
 
-int
+/* Whether what has no owner was made in this run, or in an older one that is
+ * over: REFUSAL_NONE. */
+static enum refusal
+find_maker(const struct cleanup *cleanup, const struct pidfile *place)
+{
+	const struct origin *const before = &cleanup->before;
+	const struct origin now = origin_of(place->directory_fd, place->name);
+
+	/* A change time moves, the number stays. */
+	if (now.inode != 0 ? now.inode == before->inode
+	                   : now.time == before->time)
+		return REFUSAL_UNTOLD;
+	if (before->time == CLEANUP_UNKNOWN || now.time == CLEANUP_UNKNOWN)
+		return REFUSAL_UNKNOWN;
+	return claim(place->directory_fd, F_OFD_GETLK, F_WRLCK,
+	             byte_of(place->name, 0), byte_of(place->name, now.time))
+	           ? REFUSAL_CLAIMED
+	           : REFUSAL_NONE;
+}
+
+/* Removes the file at PLACE, unless another process has locked it. */
+static enum refusal
+remove_file(const struct pidfile *place)
+{
+	const int flags = place->fd == -1 ? AT_REMOVEDIR : 0;
+
+	/* ENOLCK: this file system has no locks, so nobody holds one. */
+	if ((place->fd != -1 && flock(place->fd, LOCK_EX | LOCK_NB) == -1 &&
+	     errno == EWOULDBLOCK) ||
+	    claim(place->fd, F_OFD_GETLK, F_WRLCK, 0, LAST_BYTE))
+		return REFUSAL_HELD;
+	if (!is_named(place))
+		return REFUSAL_UNTOLD;
+	return unlinkat(place->directory_fd, place->name, flags) == -1
+	           ? REFUSAL_ERRNO
+	           : REFUSAL_NONE;
+}
+
+enum refusal
 cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 {
-	struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
-
 	/* First: of two runs that end at once, one must find no claim. */
-	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &all);
+	(void)claim(cleanup->claim_fd, F_OFD_SETLK, F_UNLCK, 0, LAST_BYTE);
 
 	struct pidfile place = {
 		/* For reading: else the claims there cannot be seen. */
@@ -434,48 +501,45 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 		.name = strrchr(cleanup->path, '/') + 1,
 		.fd = -1,
 	};
-	int result = -1;
+	enum refusal why = REFUSAL_ERRNO;
 
-	if (place.directory_fd != -1 &&
-	    (open_file(&place) == 0 ||
-	     (errno == ENOTSUP && S_ISDIR(place.status.st_mode))))
-		result = is_stale(cleanup, &place, own, is_over);
-	/* ENOLCK: this file system has no locks, so nobody holds one. */
-	if (result == 1 && place.fd != -1 &&
-	    flock(place.fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK)
-		result = -1;
-	if (result == 1 && !is_named(&place))
-		result = 0;
-	if (result == 1 && unlinkat(place.directory_fd, place.name,
-	                            place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
-		result = -1;
-	if (result == -1 && (errno == ENOENT || errno == ENOTDIR))
-		result = 0;
+	if (place.directory_fd != -1)
+		why = find_owner(&place, own);
+	if (why == REFUSAL_NO_PID)
+		why = is_over ? find_maker(cleanup, &place) : REFUSAL_UNTOLD;
+	else if ((why == REFUSAL_NO_FILE || why == REFUSAL_ANOTHERS) &&
+	         find_maker(cleanup, &place) == REFUSAL_UNTOLD)
+		why = REFUSAL_UNTOLD; /* it was there before */
+	if (why == REFUSAL_NONE)
+		why = remove_file(&place);
+	if (why == REFUSAL_ERRNO && (errno == ENOENT || errno == ENOTDIR))
+		why = REFUSAL_UNTOLD;
 	fds_close(place.fd);
 	fds_close(place.directory_fd);
-	return result;
+	return why;
 }
 
 const char *
-lock_error(int why)
+refusal_words(enum refusal why)
 {
-	switch (why) {
-	case EINVAL:
-		return "it is not a lock file: its content is not a PID";
-	case ENOTSUP:
-		return "it is a symbolic link, or not a regular file";
-	case EUSERS:
-		return "it is another user's, and others can write there";
-	case EWOULDBLOCK:
-		return "it is locked by another process";
-	case EBUSY:
-		return "another run may have made it: its directory is locked";
-	case ENODATA:
-		return "it names no process, and may have been there before";
-	case ELOOP:
-		return "its directory is behind a symbolic link that was made "
-		       "since, or leads nowhere";
-	default:
-		return strerror(why);
-	}
+	static const char *const words[] = {
+		[REFUSAL_NO_PID] =
+		    "it is not a lock file: its content is not a PID",
+		[REFUSAL_NO_FILE] =
+		    "it is a symbolic link, or not a regular file",
+		[REFUSAL_ANOTHERS] = "it is another user's, or has a second "
+		                     "name, and others can write there",
+		[REFUSAL_HELD] = "it is locked by another process",
+		[REFUSAL_PARENT_DIED] = "the caller is dead",
+		[REFUSAL_CLAIMED] = "another run may have made it: its "
+		                    "directory is locked",
+		[REFUSAL_UNKNOWN] = "it names no process, and may have been "
+		                    "there before",
+	};
+
+	if (why != REFUSAL_ERRNO)
+		return words[why];
+	return errno == ELOOP ? "its directory is behind a symbolic link that "
+	                        "was made since, or leads nowhere"
+	                      : strerror(errno);
 }

@@ -9,25 +9,51 @@
 
 struct strbuf;
 
+/* Why a file is not locked, removed or replaced. */
+enum refusal {
+	REFUSAL_NONE,
+	REFUSAL_ERRNO,    /* a call failed: see errno */
+	REFUSAL_NO_PID,   /* the content is something else */
+	REFUSAL_NO_FILE,  /* a symbolic link, or not a regular file */
+	REFUSAL_ANOTHERS, /* it may be a trap of another user */
+	REFUSAL_HELD,
+	REFUSAL_CHANGING, /* just now; or a PID may be about to follow */
+	REFUSAL_PARENT_DIED,
+	REFUSAL_CLAIMED, /* of --cleanup: by another run */
+	REFUSAL_UNKNOWN, /* of --cleanup: whether it was there before */
+	REFUSAL_UNTOLD,  /* of --cleanup: it is not this run's, or gone */
+};
+
+/* The words for WHY, but for those that never leave this room; as strerror(3)
+ * for errno. */
+const char *refusal_words(enum refusal why);
+
 /* --- PID files ------------------------------------------------------------ */
 
 /* A file that holds a PID, "4711\n". A shell script takes such a lock by "echo
- * $$ >FILE", and looks for its owner by "kill -0 $(cat FILE)". */
+ * $$ >FILE", and looks for its owner by "kill -0 $(cat FILE)". wdrun marks its
+ * own PID by a second newline: whoever has that PID when the run is dead, on
+ * this machine or another, does not hold the lock. */
 struct pidfile {
 	int directory_fd;
 	const char *name;   /* in that directory */
 	int fd;             /* or -1 */
 	struct stat status; /* of FD, when it was last opened or read */
+	pid_t pid;          /* that was read; or 0 */
+	bool is_marked; /* written by wdrun: counts only with its flock(2) */
 };
 
-/* Whether a file of STATUS, in DIRECTORY_FD, is no trap of another user: this
- * user or root owns it, or only they, or their group, can make files there. */
-bool pidfile_is_trusted(int directory_fd, const struct stat *status);
+/* REFUSAL_ANOTHERS if a file of STATUS, in DIRECTORY_FD, may be another user's
+ * trap: where others than root or the group can make files, this user or root
+ * has to own it, and it may have no second name. REFUSAL_NO_FILE for other than
+ * a regular file. */
+enum refusal pidfile_check(int directory_fd, const struct stat *status);
 
-/* Returns the PID in FILE; 0 if it is blank; or -1: EINVAL if it is neither. */
-pid_t pidfile_read(struct pidfile *file);
+/* Reads FILE, a PID or blank; or REFUSAL_NO_PID, with the PID with which a text
+ * begins, or which JSON has as "pid". */
+enum refusal pidfile_read(struct pidfile *file);
 
-/* Overwrites the content of FILE, which was read, by PID. Returns 0 or -1. */
+/* Overwrites FILE, which was read, by PID and mark. Returns 0 or -1. */
 int pidfile_write(const struct pidfile *file, pid_t pid);
 
 /* --- --lock --------------------------------------------------------------- */
@@ -41,6 +67,8 @@ struct lock {
 	pid_t holder;     /* if held: the living process that the file names; 0:
 	                   * the file names none, but some process locks it */
 	pid_t last_owner; /* if taken over: the dead process; else 0 */
+	bool was_blank;   /* if taken: the file, before that */
+	struct timespec written; /* and when that was */
 };
 
 struct lock_wait {
@@ -53,21 +81,18 @@ struct lock_wait {
 int lock_open(struct lock *lock, const char *path);
 
 /* Takes all of the COUNT locks, or none. All signals have to be blocked. Waits
- * with no lock held, so that two runs cannot wait for each other. Returns 0; or
- * -1, *REFUSED and errno: EWOULDBLOCK if it is held at the deadline, ECANCELED
- * if the parent is dead, else for lock_error(). */
-int lock_take_all(struct lock *locks, size_t count,
-                  const struct lock_wait *wait, struct lock **refused);
+ * with no lock held, so that two runs cannot wait for each other. Returns
+ * REFUSAL_NONE; or why not *REFUSED, also if that is held at the deadline. */
+enum refusal lock_take_all(struct lock *locks, size_t count,
+                           const struct lock_wait *wait, struct lock **refused);
 
-/* Unlinks LOCK, which is taken, if its name still means this file, and the file
- * is blank or has a PID of OWNERS. Releases it in any case. Returns 0 or -1. */
+/* Unlinks LOCK, which is taken, or empties what was blank before, if the file
+ * is blank or has a PID of OWNERS, and its name still means this file. Releases
+ * it in any case. Returns 0 or -1. */
 int lock_release(struct lock *lock, const pid_t owners[2]);
 
 /* Appends who has LOCK, which another process holds: "PID 4711 (sleep 10)". */
 void lock_add_holder(const struct lock *lock, struct strbuf *line);
-
-/* Like strerror(3), for WHY, an errno of a function in this header. */
-const char *lock_error(int why);
 
 /* --- --cleanup ------------------------------------------------------------ */
 
@@ -78,20 +103,24 @@ const char *lock_error(int why);
  * later. One that ends spares what was there, or an older run claims. */
 struct cleanup {
 	const char *path;
-	int64_t before; /* when what was there at the beginning was made, in
-	                 * nanoseconds since the epoch; 0: nothing was there */
-	int claim_fd;   /* the directory, with the claim; or -1 */
+	struct origin {
+		int64_t time;   /* of birth, in ns since the epoch; 0: nothing
+		                 * was there; or CLEANUP_UNKNOWN */
+		uint64_t inode; /* where there are no times of birth, and TIME
+		                 * is that of the last change; else 0 */
+	} before;               /* what was there at the beginning */
+	int claim_fd;           /* the directory, with the claim; or -1 */
 };
 
-#define CLEANUP_UNKNOWN INT64_MAX /* BEFORE, where that is not known */
+#define CLEANUP_UNKNOWN INT64_MAX
 
 /* Notes what is at PATH, of path_resolve(), and claims what is made later. */
 void cleanup_begin(struct cleanup *cleanup, const char *path);
 
 /* Drops the claim of CLEANUP, and removes what the run has left: a file with
  * the PID of a dead process, or one of OWN (two PIDs, or 0), unless a process
- * has an flock(2) on it; with IS_OVER (all processes of the run are dead) also
- * a file without a PID, or an empty directory, by the rule above. Returns 1; 0
- * if there is nothing to remove; or -1 with an errno for lock_error(). */
-int cleanup_end(const struct cleanup *cleanup, const pid_t own[2],
-                bool is_over);
+ * has a lock on it; with IS_OVER (all processes of the run are dead) also a
+ * file without a PID, or an empty directory, by the rule above. Returns
+ * REFUSAL_NONE if it has. */
+enum refusal cleanup_end(const struct cleanup *cleanup, const pid_t own[2],
+                         bool is_over);

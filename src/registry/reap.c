@@ -30,6 +30,7 @@ struct lost_run {
 	uint64_t since; /* clock ticks: no process of the run is older */
 	size_t killed;
 	size_t left;               /* for which the run stays on record */
+	size_t unread;             /* that may be the run's */
 	struct strbuf line;        /* the message */
 	struct registry_walk walk; /* at its entry, which is open */
 	pid_t session;             /* that the supervisor has led; 0: none */
@@ -43,6 +44,7 @@ struct lost_run {
 struct process {
 	struct procid id;
 	struct lost_run *run;
+	int dir; /* in /proc, which means no other process; -1: it is dead */
 };
 
 /* The search for the processes of runs, in one scan of /proc after another. */
@@ -65,8 +67,8 @@ add_process(struct strbuf *line, const char *verb, pid_t pid, int width)
 }
 
 /* Adds the WDRUN_ID of the process at DIR to PATH, as "/OUTER/INNER/"; nothing
- * for a moment within execve(2). */
-static void
+ * for a moment within execve(2). Returns whether that may be read. */
+static bool
 add_path(struct strbuf *path, int dir)
 {
 	const int fd = openat(dir, "environ", O_RDONLY | O_CLOEXEC);
@@ -76,7 +78,7 @@ add_path(struct strbuf *path, int dir)
 
 	if (environment == NULL) {
 		fds_close(fd);
-		return;
+		return errno != EACCES;
 	}
 	while (getdelim(&variable, &size, '\0', environment) > 0) {
 		if (strncmp(variable, RUNID_VARIABLE "=",
@@ -85,6 +87,7 @@ add_path(struct strbuf *path, int dir)
 	}
 	free(variable);
 	(void)fclose(environment);
+	return true;
 }
 
 /* Notes PROCESS, which is to be killed, unless that was done. */
@@ -103,8 +106,16 @@ note(struct search *search, const struct process *process)
 	if (at == NULL)
 		return; /* the last scan finds it */
 	search->processes = at;
-	at[search->count++] = *process;
+	at[search->count] = *process;
+	at[search->count++].dir = fcntl(process->dir, F_DUPFD_CLOEXEC, 0);
 	search->empty = 0;
+}
+
+/* Whether the process at DIR of /proc is there, a zombie or not. */
+static bool
+is_there(int dir)
+{
+	return procfs_kill(dir, 0) == 0 || errno != ESRCH;
 }
 
 /* Looks for which runs the process PID is. The proof is the run's ID, a session
@@ -117,21 +128,21 @@ look_at(struct search *search, pid_t pid, const struct process *parent)
 	char text[2 * RUNID_PATH_SIZE] = "";
 	struct strbuf path = { .text = text, .size = sizeof(text) };
 	const int dir = procfs_dir(pid);
+	bool is_read = true;
 	struct procstat stat;
 
-	const bool is_alive = procstat_read(pid, &stat) == 0 && !stat.is_dead &&
-	                      procstat_read_status(pid, &stat) == 0;
+	bool is_alive = procstat_read(pid, &stat) == 0 && !stat.is_dead &&
+	                procstat_read_status(pid, &stat) == 0;
 
 	if (is_alive && stat.user == geteuid())
-		add_path(&path, dir);
-	fds_close(dir);
-	if (!is_alive)
-		return;
+		is_read = add_path(&path, dir);
+	/* Then no other process has had that PID while it was read. */
+	is_alive &= is_there(dir);
 
 	const bool is_child = parent != NULL && stat.parent == parent->id.pid &&
-	                      procid_is_alive(&parent->id);
+	                      is_there(parent->dir);
 
-	for (size_t i = 0; i < search->run_count; i++) {
+	for (size_t i = 0; is_alive && i < search->run_count; i++) {
 		struct lost_run *const run = &search->runs[i];
 		const bool is_member = run->session != 0 &&
 		                       stat.session == run->session &&
@@ -140,20 +151,26 @@ look_at(struct search *search, pid_t pid, const struct process *parent)
 		                 strstr(text, run->word) != NULL;
 		bool is_spared = stat.user != geteuid();
 
-		if (stat.start < run->since || (!is_proven && !is_member))
+		if (stat.start < run->since ||
+		    (!is_proven && !is_member && is_read))
 			continue;
 		run->session_is_proven |= is_proven && is_member;
 		is_proven |= run->session_is_proven && is_member;
 		is_spared |= procfs_descends(procfs_self(), pid);
-		if (search->is_last) {
+		if (search->is_last && !is_proven && !is_member) {
+			if (run->unread++ < NAMED_MAX)
+				add_process(&run->line, "cannot look into", pid,
+				            0);
+		} else if (search->is_last) {
 			run->left++;
 			add_process(&run->line, "left", pid,
 			            is_spared ? 0 : COMMAND_WIDTH);
 		} else if (is_proven && !is_spared) {
-			note(search,
-			     &(struct process){ { pid, stat.start }, run });
+			note(search, &(struct process){
+			                 { pid, stat.start }, run, dir });
 		}
 	}
+	fds_close(dir);
 }
 
 /* Kills what was noted since the last time; look_at() notes its children. */
@@ -168,8 +185,7 @@ kill_noted(struct search *search)
 		    search->processes[search->killed];
 		struct lost_run *const run = process.run;
 		const pid_t pid = process.id.pid;
-		/* From now on this is that process, or none. */
-		const int dir = procfs_dir(pid);
+		const int dir = process.dir;
 
 		if (procid_is_alive(&process.id)) {
 			/* Stopped, it has no more children; dead, it would
@@ -239,13 +255,14 @@ remove_files(struct strbuf *line, const struct entry *entry)
 
 	for (size_t i = 0; i < entry->file_count; i++) {
 		const struct cleanup *const file = &entry->files[i];
-		const int result = cleanup_end(file, nobody, true);
+		const enum refusal why = cleanup_end(file, nobody, true);
 
-		if (result == 1)
+		if (why == REFUSAL_NONE)
 			strbuf_addf(line, "; removed '%s'", file->path);
-		else if (result == -1 && errno != ENODATA) /* of a --lock */
+		else if (why != REFUSAL_UNTOLD &&
+		         why != REFUSAL_UNKNOWN) /* of a --lock */
 			strbuf_addf(line, "; cannot remove '%s': %s",
-			            file->path, lock_error(errno));
+			            file->path, refusal_words(why));
 	}
 }
 
@@ -344,6 +361,12 @@ reap_some(struct registry_walk *walk, bool is_requested, bool is_quiet)
 		else if (is_requested && !walk->is_orphaned &&
 		         !walk->is_elsewhere && becomes_orphaned(walk))
 			walk->next--; /* to read its entry again */
+		else if (walk->tells_all && walk->is_elsewhere &&
+		         !registry_is_held(walk))
+			message("run %s is of another machine, boot or PID "
+			        "namespace: --reap there finishes it; where "
+			        "that is gone, rm '%s/%s'",
+			        walk->id, walk->path, walk->file);
 	}
 	if (count > 0)
 		end_all(runs, count);
@@ -355,7 +378,7 @@ reap_some(struct registry_walk *walk, bool is_requested, bool is_quiet)
 int
 reap_all(const char *registry, bool is_quiet)
 {
-	struct registry_walk walk = { .count = 0 };
+	struct registry_walk walk = { .tells_all = !is_quiet };
 	bool is_done = true;
 
 	registry_begin(&walk, registry);

@@ -18,7 +18,7 @@
 #define SUFFIX    ".run"
 #define FILE_SIZE (RUNID_SIZE + sizeof(SUFFIX))
 #define WORD_SIZE 64 /* of a boot's or machine's ID */
-#define FILE_LINE "file %" PRId64 " %s%c"
+#define FILE_LINE "file %" PRId64 " %" PRIu64 " %s%c"
 
 /* --- the text of an entry ------------------------------------------------- */
 
@@ -41,12 +41,14 @@ read_line(char *line, struct entry *entry)
 	else if (strcmp(line, "name") == 0)
 		entry->name = value;
 	else if (strcmp(line, "file") == 0 && path != NULL &&
-	         entry->file_count < ENTRY_FILES_MAX)
-		entry->files[entry->file_count++] =
-		    (struct cleanup){ .path = path,
-			              .before = strtoll(value, NULL, 10),
-			              .claim_fd = -1 };
-	else if (strcmp(line, "arg") == 0 && entry->command == NULL)
+	         entry->file_count < ENTRY_FILES_MAX) {
+		struct cleanup *const file = &entry->files[entry->file_count++];
+
+		*file = (struct cleanup){ .path = path, .claim_fd = -1 };
+		/* NOLINTNEXTLINE(cert-err34-c) */
+		(void)sscanf(value, "%" SCNd64 " %" SCNu64, &file->before.time,
+		             &file->before.inode);
+	} else if (strcmp(line, "arg") == 0 && entry->command == NULL)
 		entry->command = value;
 	else if (strcmp(line, "front") == 0 || strcmp(line, "supervisor") == 0)
 		/* A supervisor's has no --kill-after.
@@ -91,13 +93,27 @@ named(const char *given)
 	return given == NULL && value != NULL && *value != '\0' ? value : given;
 }
 
+/* Whether the last directory of PATH that exists, or that of all, is root's. */
+static bool
+is_roots(const char *path)
+{
+	struct stat directory = { .st_uid = 0 };
+	char text[PATH_MAX];
+	char *end;
+
+	(void)snprintf(text, sizeof(text), "%s", path);
+	while (stat(text, &directory) == -1 &&
+	       (end = strrchr(text, '/')) != NULL)
+		*end = '\0';
+	return directory.st_uid == 0;
+}
+
 /* Writes the registry's name into PATH. Returns 0; or -1 as open_registry(). */
 static int
 find(const char *given, char path[PATH_MAX])
 {
 	const char *base = getenv("XDG_STATE_HOME");
 	const char *end = "/wdrun";
-	struct stat home;
 
 	given = named(given);
 	/* XDG Base Directory Specification: a relative path is ignored. */
@@ -110,8 +126,7 @@ find(const char *given, char path[PATH_MAX])
 		end = "";
 	} else if (base == NULL || *base != '/' ||
 	           /* In a home that sudo(8) has kept, root makes nothing. */
-	           (geteuid() == 0 && stat(base, &home) == 0 &&
-	            home.st_uid != 0)) {
+	           (geteuid() == 0 && !is_roots(base))) {
 		message("no registry: $XDG_STATE_HOME or $HOME has to be an "
 		        "absolute path and, for root, root's: use --registry");
 		errno = 0;
@@ -267,7 +282,7 @@ record_begin(struct record *record, const struct options *options,
 			strbuf_addf(&text, "name %s%c", options->name, '\0');
 		for (size_t i = 0; i < options->locks.count; i++)
 			strbuf_addf(&text, FILE_LINE, CLEANUP_UNKNOWN,
-			            options->locks.paths[i], '\0');
+			            UINT64_C(0), options->locks.paths[i], '\0');
 		for (char **word = options->command; *word != NULL; word++)
 			strbuf_addf(&text, "arg %s%c", *word, '\0');
 		strbuf_addf(&text,
@@ -295,8 +310,8 @@ record_start(const struct record *record, const struct cleanup cleanups[],
 	if (procid_read(getppid(), &supervisor) == -1)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		strbuf_addf(&text, FILE_LINE, cleanups[i].before,
-		            cleanups[i].path, '\0');
+		strbuf_addf(&text, FILE_LINE, cleanups[i].before.time,
+		            cleanups[i].before.inode, cleanups[i].path, '\0');
 	strbuf_addf(&text, "supervisor %d %" PRIu64 " %" PRId64 "%c",
 	            supervisor.pid, supervisor.start, until, '\0');
 	return append(record->fd, &text);
@@ -459,6 +474,11 @@ read_run(struct registry_walk *walk)
 	/* What a front has left that was killed before it wrote. */
 	if (walk->size == 0 && registry_take(walk))
 		(void)registry_remove(walk->directory_fd, walk->id);
+	else if (walk->tells_all && !is_held &&
+	         strncmp(walk->text, VERSION, strlen("wdrun")) == 0)
+		message("registry: '%s/%s' was not written to its end, or by "
+		        "another version of wdrun: rm it",
+		        walk->path, walk->file);
 	return false;
 }
 

@@ -33,7 +33,7 @@ struct dirent;
  * wdrun   the version of the format, 4
  * host    where the PIDs below mean something: machine, boot, PID namespace
  * name    the value of --name, if any
- * file    of a lock: before and path of a struct cleanup; a line for each
+ * file    of a lock: time, inode and path of a struct cleanup; one for each
  * arg     a word of the command; a line for each
  * front   its PID, and its start in clock ticks after boot; when the wait for
  *         the locks ends (nanoseconds since the epoch); --kill-after. The last
@@ -101,7 +101,8 @@ void record_end(const struct record *record, const char *id);
 
 /* A walk over the runs of a registry, the oldest first. */
 struct registry_walk {
-	bool is_read; /* all of it; else a message has told why not */
+	bool tells_all; /* also of entries that are of no use: --reap */
+	bool is_read;   /* all of it; else a message has told why not */
 	char path[PATH_MAX];
 	char host[REGISTRY_HOST_SIZE];
 	int directory_fd; /* -1: there is no such directory */

@@ -38,45 +38,62 @@ descriptor_of(const char *path)
 	return *end == '\0' && fd >= 0 && fd < INT_MAX ? (int)fd : INT_MAX;
 }
 
+/* Whether rename(2) may replace FILE in a directory like /tmp: sticky_bit in
+ * inode(7). Anywhere else it may, whoever owns FILE. */
+static bool
+may_replace(const struct report *report, const struct stat *file)
+{
+	struct stat above;
+
+	return geteuid() == 0 || file->st_uid == geteuid() ||
+	       fstat(report->directory_fd, &above) == -1 ||
+	       above.st_uid == geteuid() || (above.st_mode & S_ISVTX) == 0;
+}
+
 /* Looks whether the report can be written as a file, and opens it if it is a
- * FIFO. Returns 0, or -1 with errno for lock_error(). */
-static int
+ * FIFO. */
+static enum refusal
 open_file(struct report *report)
 {
 	const char *const place = path_resolve(report->path);
-	struct stat file = { .st_mode = 0 };
+	struct stat file = { .st_uid = geteuid() };
 
 	if (place == NULL)
-		return -1;
+		return REFUSAL_ERRNO;
 	report->directory_fd = path_open_directory(place, O_PATH);
 	if (report->directory_fd == -1)
-		return -1;
+		return REFUSAL_ERRNO;
 	report->path = place;
 	report->file = strrchr(place, '/') + 1;
 	(void)fstatat(report->directory_fd, report->file, &file,
 	              AT_SYMLINK_NOFOLLOW); /* there may be none */
 	if (S_ISFIFO(file.st_mode)) {
-		errno = EUSERS;
-		if (!pidfile_is_trusted(report->directory_fd, &file))
-			return -1;
+		if (pidfile_check(report->directory_fd, &file) ==
+		    REFUSAL_ANOTHERS)
+			return REFUSAL_ANOTHERS;
 		/* For reading, too: then it opens without a reader, and what is
 		 * written waits for one as long as this process has it open. */
 		report->stream_fd =
 		    openat(report->directory_fd, report->file,
 		           O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-		return report->stream_fd == -1 ? -1 : 0;
+		return report->stream_fd == -1 ? REFUSAL_ERRNO : REFUSAL_NONE;
 	}
 	/* rename(2) would also replace a device or a symbolic link. */
-	errno = ENOTSUP;
 	if (file.st_mode != 0 && !S_ISREG(file.st_mode))
-		return -1;
-	return faccessat(report->directory_fd, ".", W_OK | X_OK, 0);
+		return REFUSAL_NO_FILE;
+	if (!may_replace(report, &file))
+		return REFUSAL_ANOTHERS;
+	return faccessat(report->directory_fd, ".", W_OK | X_OK, 0) == -1
+	           ? REFUSAL_ERRNO
+	           : REFUSAL_NONE;
 }
 
 int
 report_open(struct report *report, const char *path)
 {
 	const int fd = descriptor_of(path);
+	enum refusal why = REFUSAL_ERRNO;
+
 	report->path = path;
 	report->directory = getcwd(NULL, 0);
 	report->directory_fd = report->stream_fd = -1;
@@ -86,9 +103,11 @@ report_open(struct report *report, const char *path)
 	    (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
 		report->stream_fd =
 		    fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (report->stream_fd != -1 || (fd == -1 && open_file(report) == 0))
+	if (report->stream_fd != -1 ||
+	    (fd == -1 && (why = open_file(report)) == REFUSAL_NONE))
 		return 0;
-	message("--report: '%s': %s", report->path, lock_error(errno));
+	message("--report: '%s': %s", report->path, refusal_words(why));
+	report->path = NULL;
 	return -1;
 }
 
@@ -107,10 +126,11 @@ add_end(struct strbuf *line, const struct facts *facts)
 		outcome = "locked out";
 		code = "locked";
 		words = "a lock is held by another process";
-	} else if (facts->exec_error != 0) {
+	} else if (facts->refusal != NULL || facts->exec_error != 0) {
 		outcome = "not executed";
 		code = "exec";
-		words = strerror(facts->exec_error);
+		words = facts->refusal != NULL ? facts->refusal
+		                               : strerror(facts->exec_error);
 	} else if (!facts->target.exited_by_itself &&
 	           facts->reason != REASON_NONE &&
 	           /* An exit status is older than the front's take-over. */

@@ -9,6 +9,16 @@
 #include "run/run.h"
 
 #define LINE_SIZE 256
+#define NO_RECORD "the run cannot be put on record"
+
+/* Prints, and notes for the report, WHY the file PATH is no lock. */
+static int
+refuse_lock(struct run *run, const char *path, enum refusal why)
+{
+	run->facts->refusal = refusal_words(why);
+	message("--lock: '%s': %s", path, run->facts->refusal);
+	return -1;
+}
 
 int
 resources_prepare(struct run *run)
@@ -22,42 +32,38 @@ resources_prepare(struct run *run)
 	run->locks = lock_list;
 	run->cleanups = cleanup_list;
 	run->record = (struct record){ -1, -1 };
-	run->facts->started_at = duration_of_clock(CLOCK_REALTIME);
-	if (options->report != NULL &&
-	    report_open(&run->report, options->report) == -1)
-		return -1;
 	for (size_t i = 0; i < locks->count; i++) {
 		if (lock_open(&run->locks[i], locks->paths[i]) == -1) {
-			message("--lock: '%s': %s", locks->paths[i],
-			        lock_error(errno));
-			return -1;
+			return refuse_lock(run, locks->paths[i], REFUSAL_ERRNO);
 		}
 	}
 	run->facts->is_released =
 	    locks->count == 0 && options->cleanups.count == 0 && !is_on_record;
-	return is_on_record ? reap_before_run(options->registry, options->quiet)
-	                    : 0;
+	if (!is_on_record ||
+	    reap_before_run(options->registry, options->quiet) == 0)
+		return 0;
+	run->facts->refusal = NO_RECORD;
+	return -1;
 }
 
-/* Prints why there was no lock, by errno of lock_take_all(). */
+/* Prints why there was no lock. */
 static void
-refuse_run(struct run *run, const struct lock *refused)
+refuse_run(struct run *run, const struct lock *refused, enum refusal why)
 {
 	char text[LINE_SIZE];
 	struct strbuf holder = { .text = text, .size = sizeof(text) };
 
-	if (errno == EWOULDBLOCK) {
+	if (why == REFUSAL_HELD) {
 		run->facts->is_locked_out = true;
 		run->facts->outcome.value = run->options.lock_exit;
 		if (run->options.quiet)
 			return;
 		lock_add_holder(refused, &holder);
 		message("--lock: '%s' is held by %s", refused->path, text);
-	} else if (errno == ECANCELED) {
+	} else if (why == REFUSAL_PARENT_DIED) {
 		run->facts->reason = REASON_PARENT_LOST;
 	} else {
-		run->facts->exec_error = errno;
-		message("--lock: '%s': %s", refused->path, lock_error(errno));
+		(void)refuse_lock(run, refused->path, why);
 	}
 }
 
@@ -81,12 +87,14 @@ resources_acquire(struct run *run)
 	if (record_is_wanted(options) &&
 	    record_begin(&run->record, options, run->facts->id,
 	                 run->facts->started_at) == -1) {
-		run->facts->exec_error = errno == 0 ? EPERM : errno;
+		run->facts->refusal = NO_RECORD;
 		return -1;
 	}
-	if (lock_take_all(run->locks, options->locks.count, &wait, &refused) ==
-	    -1) {
-		refuse_run(run, refused);
+	const enum refusal why =
+	    lock_take_all(run->locks, options->locks.count, &wait, &refused);
+
+	if (why != REFUSAL_NONE) {
+		refuse_run(run, refused, why);
 		record_end(&run->record, run->facts->id);
 		return -1;
 	}
@@ -133,16 +141,16 @@ resources_release(struct run *run)
 	for (size_t i = 0; i < run->options.cleanups.count; i++) {
 		const struct cleanup *const cleanup = &run->cleanups[i];
 		/* Survivors, let go or unkillable, may still hold this lock. */
-		const int result =
+		const enum refusal why =
 		    cleanup_end(cleanup, watchers, run->facts->tree_is_empty);
 
-		if (result == 1 && !run->options.quiet)
+		if (why == REFUSAL_NONE && !run->options.quiet)
 			message("--cleanup: removed '%s', which the command "
 			        "left behind",
 			        cleanup->path);
-		else if (result == -1)
+		else if (why != REFUSAL_NONE && why != REFUSAL_UNTOLD)
 			message("--cleanup: cannot remove '%s': %s",
-			        cleanup->path, lock_error(errno));
+			        cleanup->path, refusal_words(why));
 	}
 	/* A run with processes left stays on record, for --reap. */
 	if (nobody_is_left(run))

@@ -81,6 +81,7 @@ struct facts {
 	bool tree_is_empty;     /* before the target's fork, too */
 	int64_t started_at;     /* wdrun, since the epoch */
 	int64_t ended;          /* the run; 0: not yet, or in a take-over */
+	const char *refusal;    /* why nothing was started, in words; or NULL */
 	int exec_error; /* why COMMAND was not executed: errno; 0: it was */
 	char interpreter[INTERPRETER_SIZE]; /* that is missing; or "" */
 	struct outcome outcome;             /* of wdrun */
@@ -302,7 +303,7 @@ void target_tell_failure(const struct run *run);
 
 /* --- resources.c: locks, files to clean up, registry entry ---------------- */
 
-/* Opens the report and the directories of locks, and finishes runs on record
+/* Opens the directories of locks, and finishes runs on record
  * whose watchers are dead. Returns 0, or -1 after a message. Comes before
  * signals are blocked: so one ends this process where a file system hangs. */
 int resources_prepare(struct run *run);

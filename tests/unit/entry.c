@@ -91,7 +91,7 @@ check_cut_off(void)
 static void
 check_values(void)
 {
-	char text[] = "wdrun 4\0host m b 1\0name a\nb\0file 7 /c d\0arg e\0"
+	char text[] = "wdrun 4\0host m b 1\0name a\nb\0file 7 8 /c d\0arg e\0"
 	              "arg \0front 1 11 6 9\0file 0 /g\0supervisor 2 22 5\0";
 	struct entry entry;
 
@@ -99,7 +99,8 @@ check_values(void)
 	CHECK(strcmp(entry.host, "m b 1") == 0, "host");
 	CHECK(strcmp(entry.name, "a\nb") == 0, "name");
 	CHECK(entry.file_count == 2, "files");
-	CHECK(entry.files[0].before == 7, "file");
+	CHECK(entry.files[0].before.time == 7, "file");
+	CHECK(entry.files[0].before.inode == 8, "file");
 	CHECK(strcmp(entry.files[0].path, "/c d") == 0, "file");
 	CHECK(strcmp(entry.command, "e") == 0, "arg");
 	CHECK(*entry_next_word(entry.command) == '\0', "the second arg");
