@@ -117,6 +117,8 @@ is_taken() {
 	[ ! -s err ]
 	cmp 1/lock dead
 	[ -L 2 ]
+	ends 0 --lock=lock sh -c 'cat dead >lock'
+	cmp lock dead
 	cmp victim/lock dead
 }
 
@@ -232,8 +234,6 @@ is_waited_for() {
 		huge file/lock /proc/lock no/such/lock)
 	echo important >file
 	dead_pid >stale
-	mkdir -m 1777 all
-	ln stale all/linked # another user may have made it
 	ln -s file to-file
 	ln -s stale to-stale
 	mkfifo fifo
@@ -252,6 +252,8 @@ is_waited_for() {
 		chown 65534 theirs ./*/*
 		locks+=(null sticky/stale group/empty ./*/held)
 	fi
+	mkdir -m 1777 all
+	ln stale all/linked # another user may have made it
 	all=(find . ! -name out ! -name err \( -type d -printf '%p %U\n'
 		-o -printf '%p %M %U %i %s %C@ %l\n' \))
 	before=$("${all[@]}" | sort)
@@ -272,6 +274,25 @@ is_waited_for() {
 	for lock in ENOSYS EPERM; do # in a sandbox
 		strace -qq -o trace -e inject=openat2:error="$lock" "$WDRUN" -l lock true
 	done
+}
+
+# bats test_tags=slow
+@test "with any umask, other runs of this user see the lock and the record" {
+	need_other_user
+	cp "$WDRUN" wdrun
+	chmod 755 ../.. .. wdrun
+	chmod 777 .
+	as=(setpriv --reuid=65534 --regid=65534 --clear-groups ./wdrun --registry=runs)
+	umask 777
+	start "${as[@]}" --lock=lock sh -c 'umask; exec act any ready live'
+	await_ready
+	umask 022
+	[ "$(head -n 1 out)" = 0777 ]
+	gives 75 directly "${as[@]}" --lock=lock true
+	listed=$("${as[@]}" --list)
+	[[ $listed == *running* ]]
+	kill "$ready"
+	await "$started"
 }
 
 # bats test_tags=slow

@@ -108,7 +108,8 @@ pidfile_read(struct pidfile *file)
 
 	if (length == -1 || fstat(file->fd, &file->status) == -1)
 		return REFUSAL_ERRNO;
-	file->is_marked = strncmp(end, MARK, strlen(MARK)) == 0;
+	file->is_marked = strncmp(end, MARK, strlen(MARK)) == 0 &&
+	                  end[strspn(end, "\n")] == '\0';
 	/* At the end of the text, too, which is a part of these strings. */
 	file->pid =
 	    pid > 0 && pid <= PID_LAST && strchr(BLANKS ",}", *end) != NULL
@@ -189,15 +190,12 @@ try_to_take(struct lock *lock)
 	enum refusal why = open_file(file);
 	const bool is_new = why == REFUSAL_ERRNO && errno == ENOENT;
 
-	if (is_new) {
+	if (is_new)
 		file->fd = openat(file->directory_fd, file->name,
 		                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
-		if (file->fd == -1)
-			return errno == EEXIST ? REFUSAL_CHANGING
-			                       : REFUSAL_ERRNO;
-		why = REFUSAL_NONE;
-	}
-	if (why == REFUSAL_NONE)
+	if (is_new && file->fd == -1 && errno == EEXIST)
+		return REFUSAL_CHANGING;
+	if (file->fd != -1 && (is_new || why == REFUSAL_NONE))
 		why = pidfile_read(file);
 	if (why != REFUSAL_NONE)
 		return why;
@@ -338,13 +336,12 @@ lock_release(struct lock *lock, const pid_t owners[2])
 void
 lock_add_holder(const struct lock *lock, struct strbuf *line)
 {
-	strbuf_addf(line,
-	            lock->holder != 0 ? "PID %d ("
-	                              : "another process, or by a descriptor "
-	                                "that wdrun has inherited",
-	            lock->holder);
-	if (lock->holder == 0)
+	if (lock->holder == 0) {
+		strbuf_addf(line, "another process, or by a descriptor that "
+		                  "wdrun has inherited");
 		return;
+	}
+	strbuf_addf(line, "PID %d (", lock->holder);
 	cmdline_add(line, lock->holder, COMMAND_WIDTH);
 	strbuf_addf(line, ")");
 }
@@ -354,33 +351,29 @@ lock_add_holder(const struct lock *lock, struct strbuf *line)
 /* A claim is a read lock on one byte of the file's directory, whose offset is a
  * hash of the name (high bits) and the time in ms when the run began. So a run
  * that named the file before it was made has a lock on a byte from the name's
- * first to that of the file's origin. The kernel drops a claim with the last
+ * first to that when it was made. The kernel drops a claim with the last
  * process that has the directory open: fcntl(2). */
 #define TIME_BITS 42 /* until 2109; with NAME_BITS an off_t, which has 63 */
 #define NAME_BITS 20
 #define HAS_BIRTH 0x800U /* STATX_BTIME */
 #define LAST_BYTE (-1)   /* to be claimed: the end of all files */
 
-static struct origin
-origin_of(int directory_fd, const char *name)
+/* Returns when NAME was made, and sets *INODE, as in struct cleanup. */
+static int64_t
+made_at(int directory_fd, const char *name, uint64_t *inode)
 {
 	struct kernel_statx birth;
 	struct stat file;
-	struct origin origin = { .time = CLEANUP_UNKNOWN };
 
-	if (fstatat(directory_fd, name, &file, AT_SYMLINK_NOFOLLOW) == -1) {
-		if (errno == ENOENT)
-			origin.time = 0;
-	} else if (syscall(SYS_statx, directory_fd, name, AT_SYMLINK_NOFOLLOW,
-	                   HAS_BIRTH, &birth) == 0 &&
-	           (birth.mask & HAS_BIRTH) != 0) {
-		origin.time =
-		    ns_of(birth.birth_seconds, birth.birth_nanoseconds);
-	} else {
-		origin.time = ns_of(file.st_ctim.tv_sec, file.st_ctim.tv_nsec);
-		origin.inode = file.st_ino;
-	}
-	return origin;
+	*inode = 0;
+	if (fstatat(directory_fd, name, &file, AT_SYMLINK_NOFOLLOW) == -1)
+		return errno == ENOENT ? 0 : CLEANUP_UNKNOWN;
+	if (syscall(SYS_statx, directory_fd, name, AT_SYMLINK_NOFOLLOW,
+	            HAS_BIRTH, &birth) == 0 &&
+	    (birth.mask & HAS_BIRTH) != 0)
+		return ns_of(birth.birth_seconds, birth.birth_nanoseconds);
+	*inode = file.st_ino;
+	return ns_of(file.st_ctim.tv_sec, file.st_ctim.tv_nsec);
 }
 
 /* Returns the byte of the file NAME for TIME. */
@@ -421,11 +414,10 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	cleanup->path = path;
 	/* Without the directory, nothing is known or claimed. */
 	cleanup->claim_fd = path_open_directory(path, O_RDONLY);
-	cleanup->before = origin_of(cleanup->claim_fd, name);
+	cleanup->before = made_at(cleanup->claim_fd, name, &cleanup->inode);
 	/* What was there is not claimed, even if it was made just now. */
-	if (cleanup->before.time != CLEANUP_UNKNOWN &&
-	    cleanup->before.time >= start)
-		start = cleanup->before.time + MILLISECOND;
+	if (cleanup->before != CLEANUP_UNKNOWN && cleanup->before >= start)
+		start = cleanup->before + MILLISECOND;
 	/* Where a file system has no such locks, each run acts as if alone. */
 	(void)claim(cleanup->claim_fd, F_OFD_SETLK, F_RDLCK,
 	            byte_of(name, start), byte_of(name, start));
@@ -456,36 +448,17 @@ find_owner(struct pidfile *place, const pid_t own[2])
 static enum refusal
 find_maker(const struct cleanup *cleanup, const struct pidfile *place)
 {
-	const struct origin *const before = &cleanup->before;
-	const struct origin now = origin_of(place->directory_fd, place->name);
+	uint64_t inode;
+	const int64_t made = made_at(place->directory_fd, place->name, &inode);
 
 	/* A change time moves, the number stays. */
-	if (now.inode != 0 ? now.inode == before->inode
-	                   : now.time == before->time)
+	if (inode != 0 ? inode == cleanup->inode : made == cleanup->before)
 		return REFUSAL_UNTOLD;
-	if (before->time == CLEANUP_UNKNOWN || now.time == CLEANUP_UNKNOWN)
+	if (cleanup->before == CLEANUP_UNKNOWN || made == CLEANUP_UNKNOWN)
 		return REFUSAL_UNKNOWN;
 	return claim(place->directory_fd, F_OFD_GETLK, F_WRLCK,
-	             byte_of(place->name, 0), byte_of(place->name, now.time))
+	             byte_of(place->name, 0), byte_of(place->name, made))
 	           ? REFUSAL_CLAIMED
-	           : REFUSAL_NONE;
-}
-
-/* Removes the file at PLACE, unless another process has locked it. */
-static enum refusal
-remove_file(const struct pidfile *place)
-{
-	const int flags = place->fd == -1 ? AT_REMOVEDIR : 0;
-
-	/* ENOLCK: this file system has no locks, so nobody holds one. */
-	if ((place->fd != -1 && flock(place->fd, LOCK_EX | LOCK_NB) == -1 &&
-	     errno == EWOULDBLOCK) ||
-	    claim(place->fd, F_OFD_GETLK, F_WRLCK, 0, LAST_BYTE))
-		return REFUSAL_HELD;
-	if (!is_named(place))
-		return REFUSAL_UNTOLD;
-	return unlinkat(place->directory_fd, place->name, flags) == -1
-	           ? REFUSAL_ERRNO
 	           : REFUSAL_NONE;
 }
 
@@ -510,8 +483,18 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 	else if ((why == REFUSAL_NO_FILE || why == REFUSAL_ANOTHERS) &&
 	         find_maker(cleanup, &place) == REFUSAL_UNTOLD)
 		why = REFUSAL_UNTOLD; /* it was there before */
-	if (why == REFUSAL_NONE)
-		why = remove_file(&place);
+	/* ENOLCK: this file system has no locks, so nobody holds one. */
+	if (why == REFUSAL_NONE && place.fd != -1 &&
+	    ((flock(place.fd, LOCK_EX | LOCK_NB) == -1 &&
+	      errno == EWOULDBLOCK) ||
+	     claim(place.fd, F_OFD_GETLK, F_WRLCK, 0, LAST_BYTE)))
+		why = REFUSAL_HELD;
+	if (why == REFUSAL_NONE && !is_named(&place))
+		why = REFUSAL_UNTOLD;
+	if (why == REFUSAL_NONE &&
+	    unlinkat(place.directory_fd, place.name,
+	             place.fd == -1 ? AT_REMOVEDIR : 0) == -1)
+		why = REFUSAL_ERRNO;
 	if (why == REFUSAL_ERRNO && (errno == ENOENT || errno == ENOTDIR))
 		why = REFUSAL_UNTOLD;
 	fds_close(place.fd);

@@ -103,16 +103,14 @@ void lock_add_holder(const struct lock *lock, struct strbuf *line);
  * later. One that ends spares what was there, or an older run claims. */
 struct cleanup {
 	const char *path;
-	struct origin {
-		int64_t time;   /* of birth, in ns since the epoch; 0: nothing
-		                 * was there; or CLEANUP_UNKNOWN */
-		uint64_t inode; /* where there are no times of birth, and TIME
-		                 * is that of the last change; else 0 */
-	} before;               /* what was there at the beginning */
-	int claim_fd;           /* the directory, with the claim; or -1 */
+	int64_t before; /* when what was there at the beginning was made, in
+	                 * nanoseconds since the epoch; 0: nothing was there */
+	uint64_t inode; /* of that, where BEFORE is when it was changed, as
+	                 * there are no times of birth; else 0 */
+	int claim_fd;   /* the directory, with the claim; or -1 */
 };
 
-#define CLEANUP_UNKNOWN INT64_MAX
+#define CLEANUP_UNKNOWN INT64_MAX /* BEFORE, where that is not known */
 
 /* Notes what is at PATH, of path_resolve(), and claims what is made later. */
 void cleanup_begin(struct cleanup *cleanup, const char *path);

@@ -44,7 +44,7 @@ struct lost_run {
 struct process {
 	struct procid id;
 	struct lost_run *run;
-	int dir; /* in /proc, which means no other process; -1: it is dead */
+	int dir; /* in /proc: of this process, whoever has its PID later */
 };
 
 /* The search for the processes of runs, in one scan of /proc after another. */
@@ -106,9 +106,11 @@ note(struct search *search, const struct process *process)
 	if (at == NULL)
 		return; /* the last scan finds it */
 	search->processes = at;
-	at[search->count] = *process;
-	at[search->count++].dir = fcntl(process->dir, F_DUPFD_CLOEXEC, 0);
 	search->empty = 0;
+	at[search->count] = *process;
+	at[search->count].dir = fcntl(process->dir, F_DUPFD_CLOEXEC, 0);
+	if (at[search->count].dir != -1) /* else the next scan finds it */
+		search->count++;
 }
 
 /* Whether the process at DIR of /proc is there, a zombie or not. */

@@ -46,8 +46,8 @@ read_line(char *line, struct entry *entry)
 
 		*file = (struct cleanup){ .path = path, .claim_fd = -1 };
 		/* NOLINTNEXTLINE(cert-err34-c) */
-		(void)sscanf(value, "%" SCNd64 " %" SCNu64, &file->before.time,
-		             &file->before.inode);
+		(void)sscanf(value, "%" SCNd64 " %" SCNu64, &file->before,
+		             &file->inode);
 	} else if (strcmp(line, "arg") == 0 && entry->command == NULL)
 		entry->command = value;
 	else if (strcmp(line, "front") == 0 || strcmp(line, "supervisor") == 0)
@@ -310,8 +310,8 @@ record_start(const struct record *record, const struct cleanup cleanups[],
 	if (procid_read(getppid(), &supervisor) == -1)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		strbuf_addf(&text, FILE_LINE, cleanups[i].before.time,
-		            cleanups[i].before.inode, cleanups[i].path, '\0');
+		strbuf_addf(&text, FILE_LINE, cleanups[i].before,
+		            cleanups[i].inode, cleanups[i].path, '\0');
 	strbuf_addf(&text, "supervisor %d %" PRIu64 " %" PRId64 "%c",
 	            supervisor.pid, supervisor.start, until, '\0');
 	return append(record->fd, &text);

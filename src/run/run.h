@@ -51,10 +51,11 @@ enum phase {
 
 /* COMMAND's own process. */
 struct target {
-	pid_t pid;              /* 0: not forked yet */
-	bool shares_group;      /* with the caller; its session too */
-	bool ignores_sigchld;   /* inherited from the caller */
-	uint64_t callers_mask;  /* the signals blocked when the target starts */
+	pid_t pid;             /* 0: not forked yet */
+	bool shares_group;     /* with the caller; its session too */
+	bool ignores_sigchld;  /* inherited from the caller */
+	uint64_t callers_mask; /* the signals blocked when the target starts */
+	mode_t callers_umask;
 	uint64_t early_signals; /* that were pending before the first fork */
 	struct outcome outcome; /* unknown until it has exited */
 	bool exited_by_itself;  /* before wdrun began to end the run */

@@ -1,5 +1,6 @@
 /* The target: the process that becomes COMMAND, from fork to exec. */
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 #include <alloca.h>
 #include <errno.h>
@@ -47,6 +48,9 @@ target_prepare(struct run *run)
 	struct target *const target = run->target;
 
 	(void)signals_mask(SIG_SETMASK, SIGNALS_ALL, &target->callers_mask);
+	/* With umask 777, no other run could read a lock or the registry. */
+	target->callers_umask = umask(0);
+	(void)umask(target->callers_umask & ~(mode_t)S_IRWXU);
 	/* If SIGCHLD is ignored, the status of children is lost: wait(2). */
 	target->ignores_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	target->shares_group =
@@ -199,6 +203,7 @@ become_target(struct run *run)
 	if (run->target->ignores_sigchld)
 		(void)signal(SIGCHLD, SIG_IGN);
 	(void)signals_mask(SIG_SETMASK, run->target->callers_mask, NULL);
+	(void)umask(run->target->callers_umask);
 
 	char texts[PID_NAMES][VARIABLE_SIZE];
 	size_t count = 0;

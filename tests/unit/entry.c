@@ -99,8 +99,8 @@ check_values(void)
 	CHECK(strcmp(entry.host, "m b 1") == 0, "host");
 	CHECK(strcmp(entry.name, "a\nb") == 0, "name");
 	CHECK(entry.file_count == 2, "files");
-	CHECK(entry.files[0].before.time == 7, "file");
-	CHECK(entry.files[0].before.inode == 8, "file");
+	CHECK(entry.files[0].before == 7, "file");
+	CHECK(entry.files[0].inode == 8, "file");
 	CHECK(strcmp(entry.files[0].path, "/c d") == 0, "file");
 	CHECK(strcmp(entry.command, "e") == 0, "arg");
 	CHECK(*entry_next_word(entry.command) == '\0', "the second arg");
