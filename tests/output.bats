@@ -120,18 +120,50 @@ load bounds
 	[ "$(<copy)" = error ]
 }
 
-@test "output that cannot be written is told once, and does not change the status" {
+@test "output that cannot be written is told once, and makes a 0 a 125; the command runs on" {
 	head -c 500000 /dev/urandom >sent
 	# A full disk, and a file that may not grow.
-	for row in '-i 60 sh -c "echo one; sleep 0.1; echo two" >/dev/full' \
-		'-u nothing cat sent >file'; do
+	for row in '125 -i 60 sh -c "echo one; sleep 0.1; echo two" >/dev/full' \
+		'125 --pty sh -c "cat sent; : >done" >/dev/full' \
+		'125 -u two --until-grace=0 sh -c "echo one; echo two; exec escape" >/dev/full' \
+		'7 --tee=copy sh -c "cat sent; exit 7" >/dev/full' \
+		'125 -u nothing cat sent >file'; do
 		echo "$row"
-		gives 0 complete bash -c "ulimit -f 64; exec \"\$WDRUN\" $row"
+		gives "${row%% *}" complete bash -c "[[ '$row' != *'>file' ]] || ulimit -f 64
+			exec \"\$WDRUN\" -q --report=report ${row#* }"
 		has_message stdout
 		has_line_count 1 err
+		grep -q "\"status\":${row%% *}," report
 	done
+	[ -e done ]
+	cmp sent copy
 	cmp -n 65536 file sent
 	[ "$(stat -c %s file)" -eq 65536 ]
+}
+
+@test "after an error of writing nothing more is written, also where there is space again" {
+	need prlimit
+	mkfifo gate
+	exec 6<>gate
+	start sh -c 'ulimit -Sf 1; exec "$WDRUN" -i 60 sh -c "
+		seq 999; echo ready \$\$ >&2; read -r _ <gate; echo more" >file' 6>&-
+	await_ready err
+	wait_until has_message stdout
+	prlimit --pid "$started" --fsize=unlimited
+	echo >&6
+	gives 125 finish
+	[ "$(stat -c %s file)" -le 1024 ]
+	no grep -q more file
+}
+
+@test "trouble with stderr, a copy, or a reader that is gone changes no status" {
+	gives 0 complete sh -c 'exec "$WDRUN" --tee=/dev/full sh -c "
+		echo text; echo error >&2" 2>/dev/full'
+	[ "$output" = text ]
+	env --ignore-signal=PIPE "$WDRUN" -i 60 bash -c '
+		while echo text; do :; done; exit 0' 2>err | :
+	[ "${PIPESTATUS[0]}" -eq 0 ]
+	no has_message ''
 }
 
 # --- --pty -------------------------------------------------------------------

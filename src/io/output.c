@@ -111,6 +111,7 @@ open_stream(struct output *output, int fd)
 	int pipe_fds[2];
 
 	stream->is_stdout = fd == STDOUT_FILENO;
+	stream->is_terminal = is_on_terminal;
 	stream->out_fd = -1;
 	if (open_sink(stream, fd) == -1)
 		return refuse("cannot set up the output");

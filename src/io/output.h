@@ -17,10 +17,11 @@ struct options;
 struct stream {
 	bool is_stdout; /* or stderr alone */
 	int in_fd;      /* the end that is read; -1: end-of-file, or closed */
-	int out_fd;     /* to the caller; -1: the reader is gone */
+	int out_fd;     /* to the caller; -1: what comes is discarded */
 	int model_fd;   /* the caller's terminal, if any, for modes and size */
 	bool may_block; /* OUT_FD: a socket, or another user's pipe */
 	bool is_copied; /* to the file of --tee */
+	bool is_terminal;  /* OUT_FD, even if it is gone meanwhile */
 	bool has_returns;  /* the pseudo-terminal writes "\r\n" */
 	bool is_watched;   /* OUT_FD is a pipe: tell when its reader is gone */
 	struct part chunk; /* written to its end before the next is read */
@@ -40,8 +41,8 @@ struct output_facts {
 	atomic_uint writes;
 	/* For the report, when the front has ended: */
 	uint64_t relayed;     /* bytes written */
-	uint64_t dropped;     /* bytes that could not be written */
 	uint64_t undelivered; /* bytes that no reader took in time */
+	bool stdout_is_lost;  /* part of it: an error, but not of its reader */
 };
 
 struct output {

@@ -84,6 +84,8 @@ read_chunk(struct output *output, struct stream *stream)
 	}
 	if (!stream->is_copied || output->tee_fd == -1)
 		stream->copy.written = stream->copy.size;
+	if (stream->out_fd == -1)
+		stream->chunk.written = stream->chunk.size;
 	return true;
 }
 
@@ -100,6 +102,8 @@ hang_up(struct stream *stream)
 	close_stream(stream);
 }
 
+/* An error that is not the reader's ends the stream: if space came back, the
+ * output would have a hole. The command runs on, as a script does bare. */
 static void
 deliver(struct output *output, struct stream *stream)
 {
@@ -110,15 +114,15 @@ deliver(struct output *output, struct stream *stream)
 
 	output->facts->relayed += chunk->written - before;
 	output->facts->writes += chunk->written > before;
-	if (why == EPIPE) {
+	if (why == EPIPE || why == ECONNRESET ||
+	    (why == EIO && stream->is_terminal)) {
 		hang_up(stream);
 	} else if (why != 0 && why != EAGAIN) {
-		if (output->facts->dropped == 0)
-			message("cannot write to %s: %s; what cannot be "
-			        "written is lost",
-			        stream->is_stdout ? "stdout" : "stderr",
-			        strerror(why));
-		output->facts->dropped += chunk->size - chunk->written;
+		message("cannot write to %s: %s; the rest of it is lost",
+		        stream->is_stdout ? "stdout" : "stderr", strerror(why));
+		output->facts->stdout_is_lost |= stream->is_stdout;
+		fds_close(stream->out_fd);
+		stream->out_fd = -1;
 		chunk->written = chunk->size;
 	}
 }
