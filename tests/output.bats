@@ -112,6 +112,30 @@ load bounds
 }
 
 # bats test_tags=smoke
+@test "a program that does not wait for room, as Node, loses nothing up to 1 MiB" {
+	for redirection in '' '2>&1'; do
+		eval '"$WDRUN" -i 60 python3 -c "import os
+os.set_blocking(1, False)
+os.write(1, bytes(1 << 20))" >out '"$redirection"
+		[ "$(stat -c %s out)" -eq $((1 << 20)) ]
+	done
+	# That of a stream beside it stays as it is.
+	directly -i 60 python3 -c 'import fcntl
+for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
+	[ "$output" = $'1048576\n65536' ]
+}
+
+@test "lines stay whole for a reader that is slow, and others that write to the same pipe" {
+	# Its pipe holds one page: a write that was cut would show.
+	for row in '"$WDRUN" -i 60 bash lines' '"$WDRUN" -i 60 bash lines 2>&1' \
+		'"$WDRUN" --tee=/dev/fd/9 bash lines 9>&1 >/dev/null'; do
+		echo "$row"
+		echo 'for i in {1..3000}; do echo "line $i"; done' >lines
+		gives 0 complete sip -l -p 1 sh -c "$row"
+		printf 'line %d\n' {1..3000} | cmp - out
+	done
+}
+
 @test "a stdout that is closed stays closed, and stderr comes through" {
 	gives 3 complete sh -c 'exec "$@" >&-' sh "$WDRUN" --tee=copy \
 		sh -c '[ -e /proc/$$/fd/1 ] || : >closed; echo error >&2; exit 3'

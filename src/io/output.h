@@ -19,7 +19,9 @@ struct stream {
 	int in_fd;      /* the end that is read; -1: end-of-file, or closed */
 	int out_fd;     /* to the caller; -1: what comes is discarded */
 	int model_fd;   /* the caller's terminal, if any, for modes and size */
-	bool may_block; /* OUT_FD: a socket, or another user's pipe */
+	enum sink sink; /* that OUT_FD is */
+	size_t size;    /* of the largest chunk: what a pipe holds */
+	char *text;     /* the room for it, and for its copy */
 	bool is_copied; /* to the file of --tee */
 	bool is_terminal;  /* OUT_FD, even if it is gone meanwhile */
 	bool has_returns;  /* the pseudo-terminal writes "\r\n" */
@@ -49,8 +51,9 @@ struct output {
 	int fds[3]; /* the command's 0 to 2: a stream's end, or the caller's */
 	size_t count; /* of streams; 0: nothing is carried */
 	struct stream streams[STREAMS_MAX];
-	bool has_pty;        /* the first stream is the controlling terminal */
-	int tee_fd;          /* or -1 */
+	bool has_pty; /* the first stream is the controlling terminal */
+	int tee_fd;   /* or -1 */
+	enum sink tee_sink;
 	bool is_found;       /* the text of --until */
 	int64_t quiet_since; /* when silence began */
 	const struct options *options;

@@ -12,16 +12,10 @@
 #include "io/output.h"
 #include "watchdog.h"
 
-#define CHUNK_SIZE    ((size_t)64 * 1024) /* what a pipe holds: pipe(7) */
-#define CHUNKS        16                  /* of a stream, between two polls */
-#define LAST_READ_MAX ((size_t)1024 * 1024)
+#define CHUNKS        16 /* of a stream, between two polls */
+#define LAST_READ_MAX ((size_t)2 * 1024 * 1024)
 /* fg of a running job sends no signal: so a job in the background looks. */
 #define BACKGROUND_INTERVAL (SECOND / 2)
-
-/* With room for what is kept of the text before: UNTIL_MAX bytes, and a "\r".
- * In .bss: pages that are not used cost nothing. */
-static char chunks[STREAMS_MAX][UNTIL_MAX + CHUNK_SIZE];
-static char texts[STREAMS_MAX][UNTIL_MAX + CHUNK_SIZE + 1];
 
 static bool
 is_pending(const struct stream *stream)
@@ -62,9 +56,9 @@ take_out_returns(struct stream *stream)
 static bool
 read_chunk(struct output *output, struct stream *stream)
 {
-	const size_t at = (size_t)(stream - output->streams);
-	char *const text = chunks[at] + UNTIL_MAX;
-	const ssize_t length = read(stream->in_fd, text, CHUNK_SIZE);
+	/* Before each is room for the end of the last one: chunk_search(). */
+	char *const text = stream->text + UNTIL_MAX;
+	const ssize_t length = read(stream->in_fd, text, stream->size);
 
 	/* EIO: no process has the pseudo-terminal open. */
 	if (length == 0 ||
@@ -79,7 +73,7 @@ read_chunk(struct output *output, struct stream *stream)
 	stream->chunk = (struct part){ text, (size_t)length, 0 };
 	stream->copy = stream->chunk;
 	if (stream->has_returns) {
-		stream->copy.text = texts[at] + UNTIL_MAX;
+		stream->copy.text = text + stream->size + UNTIL_MAX;
 		take_out_returns(stream);
 	}
 	if (!stream->is_copied || output->tee_fd == -1)
@@ -109,8 +103,7 @@ deliver(struct output *output, struct stream *stream)
 {
 	struct part *const chunk = &stream->chunk;
 	const size_t before = chunk->written;
-	const int why =
-	    fds_write_part(stream->out_fd, chunk, stream->may_block);
+	const int why = fds_write_part(stream->out_fd, chunk, stream->sink);
 
 	output->facts->relayed += chunk->written - before;
 	output->facts->writes += chunk->written > before;
@@ -131,7 +124,8 @@ deliver(struct output *output, struct stream *stream)
 static void
 copy(struct output *output, struct stream *stream)
 {
-	const int why = fds_write_part(output->tee_fd, &stream->copy, false);
+	const int why =
+	    fds_write_part(output->tee_fd, &stream->copy, output->tee_sink);
 
 	if (why == 0 || why == EAGAIN)
 		return;
@@ -241,7 +235,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	/* A terminal that is gone is a hang-up of the command's, too. */
 	if (polled[AT_KEYS].revents != 0 && !terminal_read_keys(terminal))
 		hang_up(first);
-	why = fds_write_part(first->in_fd, &terminal->keys, false);
+	why = fds_write_part(first->in_fd, &terminal->keys, SINK_PLAIN);
 	if (why != 0 && why != EAGAIN)
 		terminal->keys.written = terminal->keys.size;
 	if (!terminal->in_foreground)
