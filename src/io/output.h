@@ -105,5 +105,6 @@ bool output_is_empty(const struct output *output);
 /* Whether nothing more can come: all streams are at their end, or closed. */
 bool output_is_over(const struct output *output);
 
-/* Counts as undelivered what is under way, and up to 1 MiB left of a stream. */
+/* Counts as undelivered what is under way, and up to 2 MiB left of a stream, and
+ * tells it, and what is missing in the copy. */
 void output_give_up(struct output *output);

@@ -1,5 +1,6 @@
 /* Carries the command's output, and keys, in one ppoll(2). */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -311,16 +312,35 @@ output_is_over(const struct output *output)
 void
 output_give_up(struct output *output)
 {
+	uint64_t uncopied = 0;
+
 	for (size_t i = 0; i < output->count; i++) {
 		struct stream *const stream = &output->streams[i];
-		uint64_t lost = stream->chunk.size - stream->chunk.written;
+		size_t taken = 0;
+		uint64_t lost = 0;
 
-		while (lost < LAST_READ_MAX && stream->in_fd != -1 &&
-		       read_chunk(output, stream)) {
-			lost += stream->chunk.size;
-			copy(output, stream);
-		}
+		do {
+			taken += stream->chunk.size;
+			/* Without gaps: nothing follows what is lost. */
+			if (uncopied == 0)
+				copy(output, stream);
+			if (lost == 0)
+				deliver(output, stream);
+			uncopied += stream->copy.size - stream->copy.written;
+			lost += stream->chunk.size - stream->chunk.written;
+		} while (taken < LAST_READ_MAX && stream->in_fd != -1 &&
+		         read_chunk(output, stream));
 		output->facts->undelivered += lost;
 		close_stream(stream);
 	}
+	if (output->options->quiet)
+		return;
+	if (output->facts->undelivered > 0)
+		message("%" PRIu64 " bytes of output are lost: the reader did "
+		        "not take them in time",
+		        output->facts->undelivered);
+	if (uncopied > 0)
+		message("--tee: %" PRIu64 " bytes of the copy in '%s' are "
+		        "lost: its reader did not take them in time",
+		        uncopied, output->options->tee);
 }
