@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,9 @@ open_pty(struct stream *stream, int *slave_fd)
 	     (modes.c_lflag & ISIG) == 0) &&
 	    tcgetattr(*slave_fd, &modes) == -1)
 		return -1;
-	if (!stream->has_returns)
+	/* The caller's may be raw, for this or another run, and then makes no
+	 * "\r\n" of "\n". */
+	if (!stream->is_terminal)
 		modes.c_oflag &= ~(tcflag_t)OPOST;
 	return tcsetattr(*slave_fd, TCSANOW, &modes);
 }
@@ -144,8 +147,6 @@ open_stream(struct output *output, int fd)
 	stream->is_copied = !is_same_file(fd, output->tee_fd);
 	/* A hang-up would end a command that writes nothing more. */
 	stream->is_watched &= !is_pty;
-	/* The raw terminal makes no "\r\n" of "\n". */
-	stream->has_returns = output->terminal.is_keyboard && is_on_terminal;
 	stream->size = PTY_SIZE;
 	if (is_pty && open_pty(stream, &output->fds[fd]) == -1)
 		return refuse("cannot open a pseudo-terminal");
@@ -177,6 +178,22 @@ open_streams(struct output *output)
 	    terminal_is_controlling(STDIN_FILENO))
 		output->fds[STDIN_FILENO] = output->fds[STDOUT_FILENO];
 	return 0;
+}
+
+/* Whether stdin says that nobody types: "wdrun &" in a script has /dev/null,
+ * and a recipe of "make -j" an empty pipe without a writer. A pager's stdin is
+ * a pipe or file, and it reads its keys from the terminal. */
+static bool
+has_no_input(void)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	struct stat file = { .st_mode = 0 };
+
+	(void)fstat(STDIN_FILENO, &file);
+	if (S_ISCHR(file.st_mode))
+		return !isatty(STDIN_FILENO);
+	return S_ISFIFO(file.st_mode) && poll(&in, 1, 0) == 1 &&
+	       (in.revents & (POLLIN | POLLHUP)) == POLLHUP;
 }
 
 /* Opens the caller's terminal for keys. Returns 0, or -1 after a message. */
@@ -234,7 +251,7 @@ output_setup(struct output *output, const struct options *options)
 			return -1;
 		}
 	}
-	if (output->has_pty && !options->no_stdin &&
+	if (output->has_pty && !options->no_stdin && !has_no_input() &&
 	    open_terminal(output) == -1)
 		return -1;
 	return open_streams(output);

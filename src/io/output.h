@@ -23,8 +23,7 @@ struct stream {
 	size_t size;    /* of the largest chunk: what a pipe holds */
 	char *text;     /* the room for it, and for its copy */
 	bool is_copied; /* to the file of --tee */
-	bool is_terminal;  /* OUT_FD, even if it is gone meanwhile */
-	bool has_returns;  /* the pseudo-terminal writes "\r\n" */
+	bool is_terminal;  /* OUT_FD: lines end with "\r\n" */
 	bool is_watched;   /* OUT_FD is a pipe: tell when its reader is gone */
 	struct part chunk; /* written to its end before the next is read */
 	struct part copy;  /* of it, for --tee, without returns */
@@ -105,6 +104,6 @@ bool output_is_empty(const struct output *output);
 /* Whether nothing more can come: all streams are at their end, or closed. */
 bool output_is_over(const struct output *output);
 
-/* Counts as undelivered what is under way, and up to 2 MiB left of a stream, and
- * tells it, and what is missing in the copy. */
+/* Counts as undelivered what is under way, and up to 2 MiB left of a stream,
+ * and tells it, and what is missing in the copy. */
 void output_give_up(struct output *output);

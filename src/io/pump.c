@@ -73,7 +73,7 @@ read_chunk(struct output *output, struct stream *stream)
 	output->facts->heard_ms = (unsigned)(output->quiet_since / MILLISECOND);
 	stream->chunk = (struct part){ text, (size_t)length, 0 };
 	stream->copy = stream->chunk;
-	if (stream->has_returns) {
+	if (stream->is_terminal) {
 		stream->copy.text = text + stream->size + UNTIL_MAX;
 		take_out_returns(stream);
 	}
@@ -234,8 +234,10 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	if (!terminal->in_foreground)
 		terminal_take(terminal);
 	/* A terminal that is gone is a hang-up of the command's, too. */
-	if (polled[AT_KEYS].revents != 0 && !terminal_read_keys(terminal))
+	if ((polled[AT_KEYS].revents & POLLHUP) != 0)
 		hang_up(first);
+	else if (polled[AT_KEYS].revents != 0)
+		terminal_read_keys(terminal);
 	why = fds_write_part(first->in_fd, &terminal->keys, SINK_PLAIN);
 	if (why != 0 && why != EAGAIN)
 		terminal->keys.written = terminal->keys.size;
