@@ -136,6 +136,22 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	done
 }
 
+@test "a message begins on a line of its own where wdrun carries a part of a line to the same place" {
+	for redirection in '>log 2>&1' '>/dev/null 2>log' '2>&1 | cat >log'; do
+		echo "$redirection"
+		eval '"$WDRUN" -t 500ms --tee=copy sh -c "printf part; printf part >&2
+			exec sleep 1000" '"$redirection" || true
+		grep -qxE '(part){1,2}' log
+		grep -q '^wdrun: timed out' log
+		[ "$(<copy)" = partpart ]
+		rm copy
+	done
+	# What goes elsewhere has no newline added, nor have whole lines.
+	gives 124 complete "$WDRUN" -t 500ms -i 60 sh -c 'printf part; echo line >&2; exec sleep 1000'
+	[ "$output" = part ]
+	[ "$(head -n 2 err | cut -c1-6)" = $'line\nwdrun:' ]
+}
+
 @test "a stdout that is closed stays closed, and stderr comes through" {
 	gives 3 complete sh -c 'exec "$@" >&-' sh "$WDRUN" --tee=copy \
 		sh -c '[ -e /proc/$$/fd/1 ] || : >closed; echo error >&2; exit 3'

@@ -143,6 +143,7 @@ open_stream(struct output *output, int fd)
 	stream->model_fd = is_on_terminal              ? stream->out_fd
 	                   : output->terminal.fd != -1 ? output->terminal.fd
 	                                               : STDERR_FILENO;
+	stream->has_messages = is_same_file(fd, STDERR_FILENO);
 	/* With "--tee=log 2>>log", no line must be there twice. */
 	stream->is_copied = !is_same_file(fd, output->tee_fd);
 	/* A hang-up would end a command that writes nothing more. */
@@ -172,6 +173,7 @@ open_streams(struct output *output)
 		else if (open_stream(output, fd) == -1)
 			return -1;
 	}
+	message_share_line(&output->facts->in_line);
 	output_copy_size(output);
 	/* Else the command reads what the caller gave. */
 	if (output->terminal.is_keyboard &&

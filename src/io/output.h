@@ -23,6 +23,7 @@ struct stream {
 	size_t size;    /* of the largest chunk: what a pipe holds */
 	char *text;     /* the room for it, and for its copy */
 	bool is_copied; /* to the file of --tee */
+	bool has_messages; /* OUT_FD is the file that is stderr, too */
 	bool is_terminal;  /* OUT_FD: lines end with "\r\n" */
 	bool is_watched;   /* OUT_FD is a pipe: tell when its reader is gone */
 	struct part chunk; /* written to its end before the next is read */
@@ -40,6 +41,7 @@ struct output_facts {
 	 */
 	atomic_uint heard_ms; /* the last output, or the target's start */
 	atomic_uint writes;
+	atomic_int in_line; /* no newline was last: message_share_line() */
 	/* For the report, when the front has ended: */
 	uint64_t relayed;     /* bytes written */
 	uint64_t undelivered; /* bytes that no reader took in time */

@@ -108,6 +108,9 @@ deliver(struct output *output, struct stream *stream)
 
 	output->facts->relayed += chunk->written - before;
 	output->facts->writes += chunk->written > before;
+	if (stream->has_messages && chunk->written > before)
+		output->facts->in_line =
+		    chunk->text[chunk->written - 1] != '\n';
 	if (why == EPIPE || why == ECONNRESET ||
 	    (why == EIO && stream->is_terminal)) {
 		hang_up(stream);
