@@ -493,6 +493,11 @@ leave(struct run *run)
 	resources_release(run);
 	terminal_give_back(&run->output.terminal, true);
 	front_drain(run);
+	/* As a write error makes a program fail: "pg_dump >file && rm old". */
+	if (run->facts->output.stdout_is_lost &&
+	    run->facts->outcome.kind == OUTCOME_EXIT &&
+	    run->facts->outcome.value == 0)
+		run->facts->outcome.value = STATUS_FAILED;
 	/* A command that shared the terminal and exited chose its modes. */
 	if (run->target->shares_group && !run->target->exited_by_itself)
 		terminal_restore(&run->output.terminal);

@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -398,15 +397,16 @@ take_signals(struct run *run)
 }
 
 /* Until when readers may take the rest of the output: until --timeout. Where
- * the run was to end, as long as a stop may take, and something each
- * READER_PATIENCE. */
+ * the run has failed, as long as a stop may take, and something each
+ * READER_PATIENCE. After --until and survivors, the status says that all is
+ * well: nobody would miss what is lost. */
 static int64_t
 end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
 	const enum reason stop = run->facts->reason;
 	const bool is_bounded =
 	    run->watchers.has_taken_over || run->facts->cancels > 0 ||
-	    stop == REASON_PARENT_LOST || stop == REASON_TIMEOUT;
+	    stop == REASON_PARENT_LOST || reasons[stop].status > 0;
 	const int64_t timeout =
 	    duration_add(run->facts->output.started, run->options.timeout);
 	const int64_t end = duration_add(began, run->options.kill_after);
@@ -454,8 +454,4 @@ front_drain(struct run *run)
 		relayed = output->facts->relayed;
 	}
 	output_give_up(output);
-	if (output->facts->undelivered > 0 && !run->options.quiet)
-		message("%" PRIu64 " bytes of output are lost: the reader did "
-		        "not take them in time",
-		        (uint64_t)output->facts->undelivered);
 }

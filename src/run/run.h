@@ -165,7 +165,7 @@ struct run {
 
 /* What follows from a reason. A new one is a name in watchdog.h, a row here,
  * and what gives it: a line of decide(), or a row of the clocks. end_of_drain()
- * names those that bound the drain. */
+ * says which bound the drain. */
 struct reason_row {
 	enum state next; /* the state that the reason leads to */
 	int status;      /* the exit status, or STATUS_OF_TARGET */
