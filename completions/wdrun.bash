@@ -33,6 +33,7 @@ declare -gA _wdrun_options=(
 	[-n]=text [--name]=text
 	[--registry]=directory
 	[--list]=''
+	[--explain]=run
 	[--json]=''
 	[--cancel]=run
 	[--reap]=''
@@ -224,7 +225,7 @@ _wdrun_walk() {
 			;;
 		esac
 		case $option in
-		--list | --reap | --cancel) mode=$option ;;
+		--list | --explain | --reap | --cancel) mode=$option ;;
 		--registry)
 			registry=${words[i + 1]}
 			[[ ! $has_value ]] || registry=${words[i]#*=}
@@ -270,7 +271,7 @@ _wdrun_option() {
 		fi
 	fi
 	case $mode in
-	--list) names=(--json --registry --quiet --verbose) ;;
+	--list | --explain) names=(--json --registry --quiet --verbose) ;;
 	?*) names=(--registry --quiet --verbose) ;;
 	esac
 	for i in "${!names[@]}"; do

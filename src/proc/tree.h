@@ -58,6 +58,7 @@ struct member {
 };
 
 struct tree {
+	pid_t root;    /* its tree is read; 0: that of this process */
 	pid_t target;  /* a child, until it is reaped; 0: there is none */
 	pid_t group;   /* of the target, or of its end */
 	size_t killed; /* in tree_kill(): processes that died by SIGKILL */
@@ -79,7 +80,8 @@ void tree_take_priority(void);
 /* Leaves the present children of this process, and theirs, out of each tree. */
 void tree_spare_children(struct tree *tree);
 
-/* Reads the tree until the clock says UNTIL. Never waits for a process. */
+/* Reads the tree until the clock says UNTIL. Never waits for a process. With a
+ * ROOT, that is the first member. */
 void tree_read(struct tree *tree, int64_t until);
 
 /* Sends SIGNAL to the process group that the target leads, else to the target
