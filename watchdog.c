@@ -29,7 +29,9 @@
 #include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,6 +82,23 @@ copy_words(struct run *run, char *text, char *argv[])
 	program_invocation_short_name = text + (name - run->words);
 }
 
+/* --explain: a number is a PID, else a run is meant. */
+static int
+explain(const struct options *options)
+{
+	char *end;
+	const long number = strtol(options->explain, &end, 10);
+	const bool is_run = *end != '\0';
+	pid_t root = number > 0 && number <= INT_MAX ? (pid_t)number : 0;
+	const int status =
+	    is_run ? explain_run(options->registry, options->explain, &root)
+	           : EXIT_SUCCESS;
+
+	return status == EXIT_SUCCESS
+	           ? look_explain(root, is_run, options->as_json)
+	           : status;
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -110,6 +129,8 @@ main(int argc, char *argv[])
 		                  run.options.quiet);
 	if (run.options.reap)
 		return reap_all(run.options.registry, run.options.quiet);
+	if (run.options.explain != NULL)
+		return explain(&run.options);
 	if (run.options.cancel != NULL)
 		return cancel_run(run.options.registry, run.options.cancel,
 		                  run.options.quiet);

@@ -80,12 +80,13 @@ struct options {
 	const char *report;    /* file, or NULL */
 	const char *name;      /* of the run on record, or NULL */
 	const char *registry;  /* directory; NULL: the default directory */
+	const char *explain;   /* the process or run to look at, or NULL */
 	const char *cancel;    /* the run to stop, or NULL */
 	struct files locks;    /* to hold */
 	struct files cleanups; /* to remove, if they are COMMAND's */
 	bool list;
 	bool reap;
-	bool as_json; /* with list */
+	bool as_json; /* with list or explain */
 	bool idle_unless_busy;
 	bool preserve_status;
 	bool die_with_parent;

@@ -32,11 +32,11 @@ options_in_help() {
 		-e 's/^\.It Fl ([a-zA-Z])( Ar [A-Z]+)? , Fl (-[a-z-]+).*/-\1, -\3/p' |
 		sort | diff of-help -
 
-	# Each option with an argument has a default; but --cancel is never without one.
+	# Each option with an argument has a default; but these are never without one.
 	section OPTIONS | awk '/^\.(It|Ss)/ {
 			if (option != "")
 				print option
-			option = /Ns = Ns/ && !/Fl -cancel / ? $0 : ""
+			option = /Ns = Ns/ && !/Fl -(cancel|explain) / ? $0 : ""
 		}
 		/^Default:/ { option = "" }' | diff /dev/null -
 	"$WDRUN" --help | sed -nE \

@@ -34,6 +34,7 @@ enum kind {
 	KIND_FILES,
 	KIND_DIRECTORY,
 	KIND_RUN,
+	KIND_PROCESS,
 };
 
 #define A_DURATION                                                             \
@@ -59,6 +60,7 @@ static const struct {
 	[KIND_FILES] = { "FILE", A_FILES, SIZE_MAX },
 	[KIND_DIRECTORY] = { "DIR", "a directory", SIZE_MAX },
 	[KIND_RUN] = { "RUN", "a run", SIZE_MAX },
+	[KIND_PROCESS] = { "PID|RUN", "a process, or a run", SIZE_MAX },
 };
 
 /* --- the options ---------------------------------------------------------- */
@@ -128,7 +130,8 @@ static const struct row rows[] = {
 	{ "registry", 0, TEXT(KIND_DIRECTORY, registry),
 	  "directory of the record" },
 	{ "list", 0, FLAG(list), "show the runs on record" },
-	{ "json", 0, FLAG(as_json), "with --list: as JSON" },
+	{ "explain", 0, TEXT(KIND_PROCESS, explain), "say what it waits for" },
+	{ "json", 0, FLAG(as_json), "--list, --explain: as JSON" },
 	{ "cancel", 0, TEXT(KIND_RUN, cancel), "stop RUN on record" },
 	{ "reap", 0, FLAG(reap), "end what killed runs have left" },
 	{ "quiet", 'q', FLAG(quiet), "say nothing" },
@@ -151,7 +154,7 @@ static const struct row operand = { "DURATION", 0, BOUND(timeout), NULL, NULL };
 
 static const char usage[] =
     "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
-    "       wdrun --list|--cancel=RUN|--reap [--registry=DIR]\n"
+    "       wdrun --list|--explain=PID|--cancel=RUN|--reap\n"
     "Run COMMAND, and leave none of its processes behind.\n";
 
 static const char notes[] =
@@ -286,6 +289,7 @@ store(struct options *options, const struct row *row, const char *text)
 	case KIND_FILE:
 	case KIND_DIRECTORY:
 	case KIND_RUN:
+	case KIND_PROCESS:
 		return store_text(field, text, row->kind);
 	case KIND_FILES:
 		if (files->count == FILES_MAX ||
@@ -398,13 +402,14 @@ static int
 check(struct options *options, bool has_command)
 {
 	const int actions = options->list + options->reap +
+	                    (options->explain != NULL) +
 	                    (options->cancel != NULL) + has_command;
 
 	if (actions == 0)
 		message("no COMMAND given (see --help)");
 	else if (actions > 1)
-		message("of --list, --cancel, --reap and a COMMAND only one "
-		        "can be given");
+		message("of --list, --explain, --cancel, --reap and a COMMAND "
+		        "only one can be given");
 	else if (options->foreground && (options->setsid || options->pty))
 		message("--foreground goes with neither --setsid nor --pty");
 	else if (!has_command ||

@@ -207,6 +207,7 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 	stat->state = *procfs_value(text, "\nState:\t");
 	stat->parent = (pid_t)number_of(text, "\nPPid:\t");
 	stat->user = (uid_t)number_of(text, "\nUid:\t");
+	stat->memory = (int64_t)number_of(text, "\nVmRSS:\t");
 	/* With threads left, only the main thread has exited. */
 	stat->is_dead =
 	    stat->state == 'Z' && number_of(text, "\nThreads:\t") <= 1;
@@ -366,6 +367,20 @@ is_plain(const char *word)
 	       strpbrk(word, " \"'\\$`;&|<>()[]{}*?!#~") == NULL;
 }
 
+/* Adds WORD to LINE, as a shell reads it: it's as 'it'\''s'. */
+static void
+add_word(struct strbuf *line, const char *word)
+{
+	const char *const quote = is_plain(word) ? "" : "'";
+
+	strbuf_addf(line, line->length == 0 ? "%s" : " %s", quote);
+	for (size_t size; word[size = strcspn(word, "'")] != '\0';) {
+		strbuf_addf(line, "%.*s'\\''", (int)size, word);
+		word += size + 1;
+	}
+	strbuf_addf(line, "%s%s", word, quote);
+}
+
 void
 cmdline_add(struct strbuf *line, pid_t pid, int width)
 {
@@ -394,8 +409,7 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 	if (text[0] == '/' && is_plain(text))
 		word = strrchr(text, '/') + 1;
 	do
-		strbuf_addf(&all, is_plain(word) ? "%s%s" : "%s'%s'",
-		            all.length == 0 ? "" : " ", word);
+		add_word(&all, word);
 	while ((word += strlen(word) + 1) < text + length);
 	if (all.length <= (size_t)width && !all.is_cut) {
 		strbuf_addf(line, "%s", words);

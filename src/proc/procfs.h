@@ -64,7 +64,8 @@ struct procstat {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */
 	pid_t parent;
-	uid_t user; /* the real user ID; only in "status" */
+	uid_t user;     /* the real user ID; only in "status", as: */
+	int64_t memory; /* KiB that are in memory */
 
 	/* Only in "stat": */
 	pid_t session;

@@ -176,6 +176,14 @@ begin_walk(struct tree *tree, int signal)
 	walk.signal = signal;
 	walk.is_first = signal != 0 && signal != SIGKILL && signal != SIGSTOP;
 	walk.fresh = walk.pending_count = 0;
+	if (tree->root != 0) {
+		struct procstat stat = { .parent = 0 };
+
+		(void)procstat_read_status(tree->root, &stat);
+		pending[walk.pending_count++] =
+		    (struct member){ tree->root, stat.parent };
+		return;
+	}
 
 	const int dir = procfs_dir(tree->self);
 

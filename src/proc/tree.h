@@ -30,6 +30,7 @@ struct member {
 };
 
 struct tree {
+	pid_t root;    /* its tree is read; 0: that of this process */
 	pid_t target;  /* a child, until it is reaped; 0: there is none */
 	pid_t group;   /* of the target, or of its end */
 	size_t killed; /* in tree_kill(): processes that died by SIGKILL */
@@ -69,7 +70,8 @@ void tree_keep_leaders(struct tree *tree);
  * have to be reaped. */
 bool tree_is_empty(const struct tree *tree);
 
-/* Reads the tree until the clock says UNTIL. Never waits for a process. */
+/* Reads the tree until the clock says UNTIL. Never waits for a process. With a
+ * ROOT, that is the first member. */
 void tree_read(struct tree *tree, int64_t until);
 
 /* Sends SIGNAL to the process group that the target leads, else to the target

@@ -62,7 +62,7 @@ supervisor_start(struct run *run)
 		return -1;
 	if (run->target->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
-	look_note_outputs(&run->facts->look, &run->output.fds[STDOUT_FILENO]);
+	look_note_streams(&run->facts->look, run->output.fds);
 	return 0;
 }
 
