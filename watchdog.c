@@ -352,7 +352,8 @@ kill_tree(struct run *run)
 	if (run->watchers.has_taken_over && run->watchers.had_children) {
 		/* Their orphans come here, too: so only what is proven to be of
 		 * the run is killed. */
-		reap_own_run(run->facts->id, run->watchers.supervisor);
+		reap_own_run(run->facts->id, run->watchers.supervisor,
+		             tree->keep);
 		tree_reap(tree);
 		tree_read(tree, duration_now() + LOOK_BOUND);
 		run->facts->tree_is_empty = tree_is_empty(tree);

@@ -133,6 +133,19 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$WDRUN" "${command[@]}"
 	wait_until nobody_is_left
 }
 
+# The run is below a leader of a session that bears the name, too: that keeps nobody.
+@test "beside children from before, a killed supervisor's front keeps what --keep names, and no more" {
+	start setsid bash -c 'exec -a kept bash -c "$@"' - '(sleep 1000 >&0 2>&0 & echo "$!" >older
+		exec "$WDRUN" --keep=kept bash -c "daemon kept; daemon other; exec escape"); exit "$?"' </dev/null
+	await_ready
+	look_at "$ready"
+	kill -KILL "$process_parent"
+	gives 137 finish
+	is_dead "$ready"
+	one_is_kept
+	kill -KILL "$(<older)"
+}
+
 # The run of $front answers after it could have noticed a death, and its command
 # is alive. Ends it.
 goes_on_without_caller() {

@@ -202,29 +202,6 @@ reaches() {
 	nobody_is_left
 }
 
-# daemon NAME [nohup]: starts a daemon with a child, in a session of its own unless with
-# nohup. NAME is the last part of its first word; NAME.pid and NAME.child have the PIDs.
-daemon() {
-	local session=setsid
-	[ "${2-}" != nohup ] || session=
-	($session bash -c 'echo $$ >$0.pid
-		sleep 1000 &
-		echo $! >$0.child
-		exec -a /opt/$0 sleep 1000' "$1" </dev/null >/dev/null 2>&1 &)
-	until [ -s "$1.child" ]; do pause 0.02; done
-}
-export -f daemon
-
-# The daemon "kept" lives, with its child, and "other" does not.
-one_is_kept() {
-	is_alive "$(<kept.pid)"
-	is_alive "$(<kept.child)"
-	is_dead "$(<other.pid)"
-	is_dead "$(<other.child)"
-	kill -KILL "$(<kept.pid)" "$(<kept.child)"
-	rm ./*.pid ./*.child
-}
-
 @test "--keep lets a daemon live, with what is below it, at an exit, a timeout and a cancel" {
 	for how in setsid nohup; do
 		both="daemon kept $how; daemon other $how"

@@ -46,6 +46,12 @@ reap_keeps() {
 	[ -z "$(ids)" ]
 }
 
+@test "--reap lets a daemon that --keep names and that leads a session live, with its child" {
+	orphan --name=nightly --keep=kept -- bash -c 'daemon kept; daemon other; exec escape stubborn'
+	reap_finishes
+	one_is_kept
+}
+
 @test "a run within an orphaned run is ended, and who has no environment, by session or parent" {
 	number=5 orphan --name=a -- sh -c 'escape fork & chain 20000 &
 		"$WDRUN" --registry="$PWD/other" escape fork setsid &

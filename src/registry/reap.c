@@ -120,6 +120,23 @@ is_there(int dir)
 	return procfs_kill(dir, 0) == 0 || errno != ESRCH;
 }
 
+/* Whether PID, or an ancestor that is no older than RUN, bears a name of --keep
+ * and leads a session. */
+static bool
+is_kept(const struct lost_run *run, pid_t pid)
+{
+	const char *const names = run->walk.entry.keep;
+	struct procstat stat;
+
+	while (names != NULL && procstat_read(pid, &stat) == 0 &&
+	       stat.start >= run->since) {
+		if (stat.session == pid && procfs_bears(pid, names))
+			return true;
+		pid = stat.parent;
+	}
+	return false;
+}
+
 /* Looks for which runs the process PID is. The proof is the run's ID, a session
  * or PARENT, a proven process or NULL, which is alive after the child was read:
  * so it is the parent that the child has shown. Another user's memory is not
@@ -154,7 +171,7 @@ look_at(struct search *search, pid_t pid, const struct process *parent)
 		bool is_spared = stat.user != geteuid();
 
 		if (stat.start < run->since ||
-		    (!is_proven && !is_member && is_read))
+		    (!is_proven && !is_member && is_read) || is_kept(run, pid))
 			continue;
 		run->session_is_proven |= is_proven && is_member;
 		is_proven |= run->session_is_proven && is_member;
@@ -433,9 +450,9 @@ reap_before_run(const char *registry, bool is_quiet)
 }
 
 void
-reap_own_run(const char *id, pid_t supervisor)
+reap_own_run(const char *id, pid_t supervisor, const char *keep)
 {
-	struct registry_walk walk = { .count = 0 }; /* over nothing */
+	struct registry_walk walk = { .entry.keep = keep }; /* over nothing */
 	struct lost_run run;
 	const pid_t self = procfs_self();
 

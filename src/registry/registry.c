@@ -40,6 +40,8 @@ read_line(char *line, struct entry *entry)
 		entry->host = value;
 	else if (strcmp(line, "name") == 0)
 		entry->name = value;
+	else if (strcmp(line, "keep") == 0)
+		entry->keep = value;
 	else if (strcmp(line, "file") == 0 && path != NULL &&
 	         entry->file_count < ENTRY_FILES_MAX) {
 		struct cleanup *const file = &entry->files[entry->file_count++];
@@ -280,6 +282,9 @@ record_begin(struct record *record, const struct options *options,
 		strbuf_addf(&text, VERSION "%chost %s%c", '\0', host, '\0');
 		if (options->name != NULL)
 			strbuf_addf(&text, "name %s%c", options->name, '\0');
+		if (options->keep != NULL)
+			strbuf_addf(&text, "keep %s%c",
+			            strchr(options->keep, '=') + 1, '\0');
 		for (size_t i = 0; i < options->locks.count; i++)
 			strbuf_addf(&text, FILE_LINE, CLEANUP_UNKNOWN,
 			            UINT64_C(0), options->locks.paths[i], '\0');

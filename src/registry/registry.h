@@ -33,6 +33,7 @@ struct dirent;
  * wdrun   the version of the format, 4
  * host    where the PIDs below mean something: machine, boot, PID namespace
  * name    the value of --name, if any
+ * keep    the names of --keep, if any
  * file    of a lock: time, inode and path of a struct cleanup; one for each
  * arg     a word of the command; a line for each
  * front   its PID, and its start in clock ticks after boot; when the wait for
@@ -52,6 +53,7 @@ struct dirent;
 struct entry {
 	const char *host;
 	const char *name; /* or NULL */
+	const char *keep; /* as in struct tree; or NULL */
 	size_t file_count;
 	struct cleanup files[ENTRY_FILES_MAX]; /* locks: CLEANUP_UNKNOWN */
 	const char *command;                   /* its first word */
@@ -167,5 +169,6 @@ int reap_before_run(const char *registry, bool is_quiet);
 int reap_entry(struct registry_walk *walk, bool is_quiet);
 
 /* In a front whose SUPERVISOR is dead and reaped: kills in the same way, for 10
- * seconds at most, what is proven to be of the run ID, on record or not. */
-void reap_own_run(const char *id, pid_t supervisor);
+ * seconds at most, what is proven to be of the run ID, on record or not, but
+ * not what KEEP, the names of --keep or NULL, lets live. */
+void reap_own_run(const char *id, pid_t supervisor, const char *keep);
