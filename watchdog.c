@@ -29,7 +29,9 @@
 #include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,6 +82,23 @@ copy_words(struct run *run, char *text, char *argv[])
 	program_invocation_short_name = text + (name - run->words);
 }
 
+/* --explain: a number is a PID, else a run is meant. */
+static int
+explain(const struct options *options)
+{
+	char *end;
+	const long number = strtol(options->explain, &end, 10);
+	const bool is_run = *end != '\0';
+	pid_t root = number > 0 && number <= INT_MAX ? (pid_t)number : 0;
+	const int status =
+	    is_run ? explain_run(options->registry, options->explain, &root)
+	           : EXIT_SUCCESS;
+
+	return status == EXIT_SUCCESS
+	           ? look_explain(root, is_run, options->as_json)
+	           : status;
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -110,6 +129,8 @@ main(int argc, char *argv[])
 		                  run.options.quiet);
 	if (run.options.reap)
 		return reap_all(run.options.registry, run.options.quiet);
+	if (run.options.explain != NULL)
+		return explain(&run.options);
 	if (run.options.cancel != NULL)
 		return cancel_run(run.options.registry, run.options.cancel,
 		                  run.options.quiet);
@@ -151,19 +172,54 @@ end_front(const struct run *run)
 	signal_die_by(outcome.value);
 }
 
+/* A shell without job control ignores SIGINT and SIGQUIT for "timeout 9 cmd &",
+ * and scripts send them by "kill -INT -$!": so timeout(1) leads a group, and
+ * the command gets these signals with the default action. */
+static void
+lead_background(void)
+{
+	if (!signal_is_ignored(SIGINT) || terminal_is_controlling(STDIN_FILENO))
+		return;
+	(void)setpgid(0, 0);
+	signal_reset(SIGINT);
+	signal_reset(SIGQUIT);
+}
+
+/* Returns a pidfd of the caller PARENT, or -1 if that has just died.
+ * PR_SET_PDEATHSIG would come when the caller's thread ends: prctl(2). */
+static int
+open_parent(struct run *run, pid_t parent)
+{
+	const int fd = pidfd_open(parent);
+
+	if (parent == 0) { /* as in "docker exec" */
+		message("--die-with-parent: the caller is in another PID "
+		        "namespace, and cannot be watched");
+		refuse(run, "--die-with-parent");
+	}
+	if (fd == -1 && errno != ESRCH)
+		die(run, "--die-with-parent: cannot watch the caller");
+	return getppid() == parent ? fd : -1; /* it may be another's PID */
+}
+
 /* Makes what both watchers need, before the supervisor is forked. */
 static void
 prepare(struct run *run)
 {
 	struct watchers *const watchers = &run->watchers;
 	extern char end[]; /* end(3) */
+	const pid_t parent = getppid();
 	siginfo_t older;
 	pid_t child;
 
 	for (enum clock i = 0; i < CLOCK_COUNT; i++)
 		run->due[i] = NEVER;
 	run->paused_at = NEVER;
-	run->parent_fd = -1;
+	run->parent_fd = run->reader_fd = -1;
+	if (run->options.keep != NULL)
+		run->tree.keep = strchr(run->options.keep, '=') + 1;
+	if (run->options.leads_group && !run->options.foreground)
+		lead_background();
 	run->callers_group = getpgrp();
 	watchers->front = getpid();
 	/* Behind this program's variables, where it takes fewer page tables. */
@@ -177,28 +233,24 @@ prepare(struct run *run)
 	run->facts->started_at = duration_of_clock(CLOCK_REALTIME);
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
-	/* PR_SET_PDEATHSIG comes when the caller's thread ends: prctl(2). A
-	 * caller in another PID namespace has no PID here. */
-	if (run->options.die_with_parent)
-		run->parent_fd = pidfd_open(getppid());
-
-	const int why = errno;
-
 	runid_make(run->facts->id, run->facts->id_variable, watchers->front);
 	/* These may hang in a file system: signals are not blocked yet. */
 	if (run->options.report != NULL &&
 	    report_open(&run->report, run->options.report) == -1)
 		_exit(STATUS_FAILED);
-	errno = why;
-	if (run->options.die_with_parent && run->parent_fd == -1)
-		die(run, "--die-with-parent: cannot watch the caller");
+	if (run->options.die_with_parent)
+		run->parent_fd = open_parent(run, parent);
+	if (run->options.die_with_reader &&
+	    (run->reader_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) == -1)
+		die(run, "--die-with-reader");
 	if (resources_prepare(run) == -1 ||
 	    output_setup(&run->output, &run->options) == -1)
 		refuse(run, "the output cannot be set up");
 	target_prepare(run);
 
 	watchers->signal_fd = -1;
-	if ((run->output.count != 0 || run->parent_fd != -1) &&
+	if ((run->output.count != 0 || run->parent_fd != -1 ||
+	     run->reader_fd != -1) &&
 	    (watchers->signal_fd = signals_open()) == -1)
 		die(run, "cannot open a signalfd");
 	/* As bash leaves one for "wdrun cmd > >(tee log)": see kill_tree(). */
@@ -219,14 +271,18 @@ prepare(struct run *run)
 static void
 detach(struct run *run, bool is_front)
 {
-	int keep[OUTPUT_FDS + RESOURCE_FDS + 3] = {
-		run->watchers.signal_fd,
-		run->parent_fd,
-		procfs_fd(),
-	};
+	int keep[4 + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS];
 
-	output_keep(&run->output, is_front, &keep[3]);
-	resources_keep(run, &keep[3 + OUTPUT_FDS]);
+	memset(keep, -1, sizeof(keep));
+	keep[0] = run->watchers.signal_fd;
+	keep[1] = run->parent_fd;
+	keep[2] = procfs_fd();
+	if (!is_front)
+		keep[3] = run->reader_fd;
+	output_keep(&run->output, is_front, &keep[4]);
+	resources_keep(run, &keep[4 + OUTPUT_FDS]);
+	if (is_front)
+		front_keep_locked(&keep[4 + OUTPUT_FDS + RESOURCE_FDS]);
 	fds_release(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
@@ -236,6 +292,7 @@ detach(struct run *run, bool is_front)
 static void
 begin_stop(struct run *run, enum reason why, int64_t now)
 {
+	supervisor_keep(run);
 	tree_take_priority(); /* for the look, too */
 	clocks_resume(run, now);
 	run->due[CLOCK_HEARTBEAT] = NEVER;
@@ -298,8 +355,7 @@ kill_tree(struct run *run)
 		reap_own_run(run->facts->id, run->watchers.supervisor);
 		tree_reap(tree);
 		tree_read(tree, duration_now() + LOOK_BOUND);
-		run->facts->tree_is_empty =
-		    tree->count == 0 && !tree->is_partial;
+		run->facts->tree_is_empty = tree_is_empty(tree);
 	} else {
 		run->facts->tree_is_empty = tree_kill(tree);
 	}
@@ -352,7 +408,7 @@ attend(struct run *run, int64_t now)
 	supervisor_look_at_children(run, now);
 	/* Orphans come here: so "no child" proves that the tree is empty. */
 	if (run->target->has_exited && !run->facts->tree_is_empty)
-		run->facts->tree_is_empty = !wait_has_living(ANY_CHILD);
+		run->facts->tree_is_empty = tree_is_empty(&run->tree);
 	if (run->facts->tree_is_empty)
 		return;
 	/* Progress puts --idle-after-exit off. */
@@ -363,6 +419,8 @@ attend(struct run *run, int64_t now)
 			    duration_add(now, run->options.idle_after_exit);
 		due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
 	}
+	if (now >= due[CLOCK_NICE])
+		supervisor_pass_nice_on(run);
 	tell_heartbeat(run, now);
 }
 
@@ -439,6 +497,8 @@ take_over(struct run *run)
 	enum reason why;
 
 	run->watchers.has_taken_over = true;
+	if (run->tree.keep != NULL)
+		tree_keep_leaders(&run->tree);
 	/* One that has exited may be reaped: its PID may be another's. */
 	run->tree.target = run->target->has_exited ? 0 : run->target->pid;
 	enter(run, REASON_SUPERVISOR_LOST, duration_now());
@@ -454,6 +514,11 @@ leave(struct run *run)
 	resources_release(run);
 	terminal_give_back(&run->output.terminal, true);
 	front_drain(run);
+	/* As a write error makes a program fail: "pg_dump >file && rm old". */
+	if (run->facts->output.stdout_is_lost &&
+	    run->facts->outcome.kind == OUTCOME_EXIT &&
+	    run->facts->outcome.value == 0)
+		run->facts->outcome.value = STATUS_FAILED;
 	/* A command that shared the terminal and exited chose its modes. */
 	if (run->target->shares_group && !run->target->exited_by_itself)
 		terminal_restore(&run->output.terminal);

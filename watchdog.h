@@ -11,6 +11,9 @@
 #define FILES_MAX 16   /* of --lock, and of --cleanup */
 #define UNTIL_MAX 1024 /* bytes of the text of --until */
 
+/* The names of --keep for runs within a run, separated by blanks. */
+#define KEEP_VARIABLE "WDRUN_KEEP"
+
 enum state {
 	STATE_RUNNING,   /* the target was started */
 	STATE_LINGERING, /* the target exited by itself, survivors are left */
@@ -29,6 +32,7 @@ enum reason {
 	REASON_UNTIL,   /* --until was found, and --until-grace is over */
 	REASON_CANCELLED,
 	REASON_PARENT_LOST,    /* --die-with-parent */
+	REASON_READER_LOST,    /* --die-with-reader */
 	REASON_SURVIVORS_IDLE, /* --idle-after-exit */
 	REASON_SURVIVORS_BUSY, /* --max-after-exit */
 	REASON_GRACE_OVER,     /* --kill-after */
@@ -70,20 +74,23 @@ struct options {
 	int lock_exit;           /* exit status if a lock stays held */
 	int signal;              /* first signal of a stop; 0: timeout -s 0 */
 	enum survivors survivors;
+	char *keep;            /* "WDRUN_KEEP=NAME NAME", or NULL */
 	const char *until;     /* text in the output, or NULL */
 	const char *tee;       /* file for a copy of the output, or NULL */
 	const char *report;    /* file, or NULL */
 	const char *name;      /* of the run on record, or NULL */
 	const char *registry;  /* directory; NULL: the default directory */
+	const char *explain;   /* the process or run to look at, or NULL */
 	const char *cancel;    /* the run to stop, or NULL */
 	struct files locks;    /* to hold */
 	struct files cleanups; /* to remove, if they are COMMAND's */
 	bool list;
 	bool reap;
-	bool as_json; /* with list */
+	bool as_json; /* with list or explain */
 	bool idle_unless_busy;
 	bool preserve_status;
 	bool die_with_parent;
+	bool die_with_reader;
 	bool foreground;
 	bool setsid; /* also set by --no-stdin without --foreground */
 	bool pty;
@@ -95,5 +102,6 @@ struct options {
 	bool hup_cancels; /* a SIGHUP that a process has sent */
 	bool alarm_is_timeout; /* SIGALRM: as if --timeout were over */
 	bool tells_sigkill;    /* 137, not 124, where that ended the command */
+	bool leads_group;      /* where a shell runs it by "&" */
 	int64_t orphans_grace; /* at most, in a stop without the command */
 };

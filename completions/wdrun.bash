@@ -18,7 +18,9 @@ declare -gA _wdrun_options=(
 	[--idle-after-exit]=duration
 	[--max-after-exit]=duration
 	[--survivors]=survivors
+	[--keep]=name
 	[--die-with-parent]=''
+	[--die-with-reader]=''
 	[-f]='' [--foreground]=''
 	[--setsid]=''
 	[--pty]=''
@@ -33,6 +35,7 @@ declare -gA _wdrun_options=(
 	[-n]=text [--name]=text
 	[--registry]=directory
 	[--list]=''
+	[--explain]=run
 	[--json]=''
 	[--cancel]=run
 	[--reap]=''
@@ -224,7 +227,7 @@ _wdrun_walk() {
 			;;
 		esac
 		case $option in
-		--list | --reap | --cancel) mode=$option ;;
+		--list | --explain | --reap | --cancel) mode=$option ;;
 		--registry)
 			registry=${words[i + 1]}
 			[[ ! $has_value ]] || registry=${words[i]#*=}
@@ -270,7 +273,7 @@ _wdrun_option() {
 		fi
 	fi
 	case $mode in
-	--list) names=(--json --registry --quiet --verbose) ;;
+	--list | --explain) names=(--json --registry --quiet --verbose) ;;
 	?*) names=(--registry --quiet --verbose) ;;
 	esac
 	for i in "${!names[@]}"; do

@@ -8,13 +8,14 @@ function __wdrun_command
     set -e tokens[1]
     argparse -s t/timeout= i/idle-timeout= idle-unless-busy u/until= \
         until-grace= k/kill-after= s/signal= p/preserve-status \
-        idle-after-exit= max-after-exit= survivors= die-with-parent \
+        idle-after-exit= max-after-exit= survivors= keep= die-with-parent die-with-reader \
         f/foreground setsid pty tee= no-stdin l/lock= w/lock-wait= \
-        E/lock-exit= c/cleanup= n/name= registry= report= heartbeat= list json cancel= reap \
+        E/lock-exit= c/cleanup= n/name= registry= report= heartbeat= list explain= json \
+        cancel= reap \
         q/quiet v/verbose h/help V/version -- $tokens 2>/dev/null
     or return 1
     set -q argv[1]
-    and test -z "$_flag_list$_flag_cancel$_flag_reap"
+    and test -z "$_flag_list$_flag_explain$_flag_cancel$_flag_reap"
     and string join0 -- $argv
 end
 
@@ -76,7 +77,9 @@ complete -c wdrun -n __wdrun_takes_options -s p -l preserve-status -d "COMMAND's
 complete -c wdrun -n __wdrun_takes_options -l idle-after-exit -x -a '(__wdrun_durations)' -d 'stop survivors idle for this time'
 complete -c wdrun -n __wdrun_takes_options -l max-after-exit -x -a '(__wdrun_durations)' -d 'stop survivors after this time'
 complete -c wdrun -n __wdrun_takes_options -l survivors -x -a 'kill wait leave' -d 'what becomes of survivors'
+complete -c wdrun -n __wdrun_takes_options -l keep -x -d 'let this daemon live'
 complete -c wdrun -n __wdrun_takes_options -l die-with-parent -d 'stop when the parent process dies'
+complete -c wdrun -n __wdrun_takes_options -l die-with-reader -d 'stop when nobody reads standard output'
 complete -c wdrun -n __wdrun_takes_options -s f -l foreground -d "keep COMMAND in wdrun's process group"
 complete -c wdrun -n __wdrun_takes_options -l setsid -d 'give COMMAND a session of its own'
 complete -c wdrun -n __wdrun_takes_options -l pty -d 'give COMMAND a terminal of its own'
@@ -91,7 +94,8 @@ complete -c wdrun -n __wdrun_takes_options -s c -l cleanup -r -F -d "remove COMM
 complete -c wdrun -n __wdrun_takes_options -s n -l name -x -d 'put the run on record, by a name'
 complete -c wdrun -n __wdrun_takes_options -l registry -x -a '(__fish_complete_directories)' -d "directory of the record"
 complete -c wdrun -n __wdrun_takes_options -l list -d 'show the runs on record and exit'
-complete -c wdrun -n __wdrun_takes_options -l json -d 'show the runs as JSON'
+complete -c wdrun -n __wdrun_takes_options -l explain -x -a '(__wdrun_runs)' -d 'say what a PID or RUN waits for'
+complete -c wdrun -n __wdrun_takes_options -l json -d 'show them as JSON'
 complete -c wdrun -n __wdrun_takes_options -l cancel -x -a '(__wdrun_runs)' -d 'stop RUN and exit'
 complete -c wdrun -n __wdrun_takes_options -l reap -d 'end what killed runs have left and exit'
 complete -c wdrun -n __wdrun_takes_options -s q -l quiet -d 'say nothing'

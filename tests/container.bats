@@ -64,6 +64,13 @@ escape=(escape fork setsid stubborn)
 	[ -s report ]
 }
 
+@test "a caller in another PID namespace cannot be watched: nothing is run, and why is told" {
+	need_unshare --pid --fork
+	gives 125 complete unshare --pid --fork "$WDRUN" --die-with-parent touch ran
+	has_message --die-with-parent 'another PID namespace'
+	[ ! -e ran ]
+}
+
 @test "after the death of the command, survivors that die leave no zombies" {
 	underway --survivors=wait bash -c '
 		for _ in {1..10}; do escape --live & done
@@ -244,4 +251,15 @@ os.sched_setaffinity(int(sys.argv[1]), processors)' "$target" >hog 2>&1 3>&- &
 	ended_by TERM 137
 	is_dead "$target"
 	await "$hog"
+}
+
+# Without privilege, the kernel takes one such write in 100 ms.
+# bats test_tags=slow
+@test "where the kernel puts the nice value of a session off, it is tried again" {
+	need_other_user
+	echo 0 2>/dev/null >/proc/self/autogroup || skip "this kernel has no autogroup"
+	give_to_all sigcount
+	start_run setpriv --reuid 65534 --regid 65534 --clear-groups nice -n 7 sh -c 'echo 0 >/proc/self/autogroup; exec "$0" ./sigcount' "$WDRUN"
+	wait_until grep -q " nice 7$" "/proc/$target/autogroup"
+	ended_by TERM 7
 }

@@ -105,10 +105,11 @@ say() {
 		PID *waiting for a signal | exec block signal
 		PID *: waiting for a signal | exec python3 sigwait
 		PID *waiting for a signal*threads | exec block leaderless
-		PID *: waiting for * (futex) | exec block futex
+		PID *: waiting for a lock that no other thread can release (futex) | exec block futex
+		PID *: waiting for a lock, or another process (futex) | exec block shared
 		PID *\[R *, cpu *]: on CPU | for _ in {1..300000}; do :; done; say; while :; do :; done
 		PID *\[T *]: stopped | say; kill -STOP $BASHPID
-		PID *\[D *]: uninterruptible (*) | exec block vfork
+		PID *python3 *\[D *]: waiting for its child to execute or exit | exec block vfork
 		PID *another thread (futex) | exec block threads
 		PID *on CPU*1 of its 2 threads | exec block busy
 		PID *waiting for fd 3 (pipe from *) | exec block poll
@@ -121,6 +122,125 @@ say() {
 		PID *reading fd 0 (UDP 127.0.0.1:* 127.0.0.1:53) | say; exec cat </dev/udp/127.0.0.1/53
 	END
 	exec 8<&-
+}
+
+# bats test_tags=slow
+@test "of several threads the one is told that waits for somebody else, and the same wait is counted" {
+	need python3
+	shown <<-'END'
+		PID *: waiting for fd * (UDP 127.0.0.1:* -> 127.0.0.1:53), in 1 of its 2 threads | exec block query
+		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with itself), in 1 of its 3 threads | exec block watch
+		PID *: waiting for child *, in 1 of its 3 threads | exec block two
+		PID *: reading fd 50 (pipe*), in 1 of its 2 threads | exec block unshared
+	END
+}
+
+# bats test_tags=slow
+@test "a peer, a message queue, splice, a pidfd, a full socket, a spent epoll, a stop: in words" {
+	need python3
+	shown <<-'END'
+		PID *: reading fd * (TCP 127.0.0.1:*, established, with [1-9]*) | exec block peer
+		PID *: reading fd * (FIFO HERE/answers from [1-9]*) | exec block fifo
+		PID *: copying from fd 3 (pipe*) to fd * (pipe*) | exec block splice
+		PID *: waiting for the message queue fd * (/wdrun-*) | exec block queue
+		PID *: waiting for fd 5 (pidfd [1-9]*) | exec block pidfd
+		PID *: waiting to write fd [0-9]* (TCP [^,]*, established, with itself) | exec block full
+		PID *: waiting for fd 60 (TCP [^,]*, established, with itself) | exec block disarmed
+		PID *: waiting for child * | exec block stopped
+		PID *: waiting for a lock on fd * (HERE/bytes), held by [1-9]* | exec block bytes
+		*: waiting for fd * (TCP 127.0.0.1:* | exec block stopped
+	END
+	# By whom the lock is held: the process in the next line, its child.
+	end=$'\n'
+	[[ $(<err) =~ held\ by\ ([0-9]+)\ python3\ [^$end]*bytes${end}wdrun:\ +([0-9]+) ]]
+	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+}
+
+# bats test_tags=slow
+@test "a command that reads the caller's standard input is told so, and what helps" {
+	words="(standard input, from the caller (--no-stdin gives none))"
+	exec 7< <(exec sleep 1000)
+	other=$!
+	complete "$WDRUN" -t 300ms cat <&7
+	has_message ": reading fd 0 $words"
+	kill "$other"
+	exec 7<&-
+	need python3
+	python3 -c 'import os, socket, subprocess
+ours, theirs = socket.socketpair()
+subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
+	grep -F ": reading fd 0 $words" err
+}
+
+# bats test_tags=slow
+@test "a file system that hangs: the path is told" {
+	need_mounts
+	complete unshare "${as_root[@]}" --mount bash -c '
+		mkdir mnt
+		hung_fs "$PWD/mnt" >server & server=$!
+		until grep -qs ready server; do pause 0.02; done
+		kill -USR1 "$server"
+		until grep -q hung server; do pause 0.02; done
+		"$WDRUN" -t 1 -k 300ms stat mnt/one
+		kill -KILL "$server"'
+	has_message ": looking at a file: 'mnt/one'"
+}
+
+# bats test_tags=slow
+@test "who holds a lock is told of another user's process, too" {
+	need_other_user flock
+	chmod 777 .
+	chmod 755 .. ../..
+	cp "$WDRUN" .
+	: >lock
+	flock lock sleep 1000 3>&- &
+	holder=$!
+	wait_until no flock -n lock true
+	complete setpriv --reuid=65534 --regid=65534 --clear-groups \
+		./wdrun -t 300ms flock lock true
+	has_message 'waiting for a lock on fd ' "/lock), held by $holder flock lock sleep 1000"
+	first_child "$holder"
+	kill "$child"
+	wait "$holder" || true
+}
+
+# bats test_tags=slow
+@test "memory of 100 MiB or more is told, and in the report that of each process" {
+	need python3
+	complete_late "$WDRUN" --report=report -i LIMIT "${stop[@]}" block large
+	[ "$(grep -cE '\[S [^,]*(, cpu [^,]*)?, 1[5-9][0-9] MiB\]: waiting for a signal' err)" -eq 1 ]
+	[ "$(grep -oE '"rss_kb":1[5-9][0-9]{4},' report | wc -l)" -eq 1 ]
+	[ "$(grep -o '"rss_kb":[1-9][0-9]*,' report | wc -l)" -eq 2 ]
+}
+
+# bats test_tags=slow
+@test "one process of 20,000 descriptors does not take the time of the others" {
+	need python3
+	complete_late "$WDRUN" -i LIMIT "${stop[@]}" block descriptors
+	[ "$(grep -cE 'block descriptors \[S [0-9]+s' err)" -eq 2 ]
+	grep -E 'block descriptors \[S .*: reading fd ' err
+}
+
+# bats test_tags=slow
+@test "of a tree that is too large, the oldest leaves are shown, with their ancestors" {
+	mkfifo answers never
+	complete_late "$WDRUN" -i LIMIT "${stop[@]}" bash -c '
+		: >young
+		for i in {1..40}; do
+			if ((i == 38)); then
+				sh -c "sh -c \"echo >old; exec cat answers\"; :" &
+			else
+				sh -c "until [ -s old ]; do sleep 0.05; done
+					sleep 0.05; echo >>young; sleep 1000; :" &
+			fi
+		done
+		until (($(wc -l <young) == 39)); do echo .; read -rt 0.05 <>never; done
+		echo "ready $$"
+		wait'
+	end=$'\n'
+	[[ $(<err) =~ ${end}wdrun:\ {4,}[0-9]+\ sh\ -c\ [^$end]*answers[^$end]*${end}wdrun:\ {6,}[0-9]+\ cat\ answers ]]
+	grep "cat answers \[S .*: opening a FIFO that nobody opens for writing: 'answers'$" err
+	[ "$(grep -cE '^wdrun:  +[0-9]+ .*\[' err)" -eq 32 ]
 }
 
 # bats test_tags=slow
@@ -146,7 +266,7 @@ say() {
 	mkdir -p "$path"
 	echo 'echo "ready $$"; sleep 1000; true' >"${path}vite"
 	shown <<-END
-		PID 'a b e \[31m???'xx*xx... \[S *]: sleeping | say; exec -a $'a\nb\te\e[31m\x9b\xc2\x9b\''"\$long" sleep 1000
+		PID 'a b e \[31m???'\\\\''xx*xx... \[S *]: sleeping | say; exec -a $'a\nb\te\e[31m\x9b\xc2\x9b\''"\$long" sleep 1000
 		PID éé*é...é*é 1000 \[S *]: sleeping | say; exec -a "\$wide" sleep 1000
 		PID xé*é...é*é 1000 \[S *]: sleeping | say; exec -a "x\$wide" sleep 1000
 		PID node directory/*...*/vite build 'a b' \[S * | exec -a /opt/bin/node bash ${path}vite build 'a b'
@@ -264,4 +384,67 @@ while True:
 		curl *]: waiting for fd * (Unix socket to HERE/docker.sock) | curl -s --unix-socket docker.sock http://localhost/ & are_connected; wait
 	END
 	end_leftovers
+}
+
+explain() {
+	directly "$WDRUN" --explain="$1" "${@:2}"
+	mapfile -t lines <out
+	show_output
+}
+
+@test "--explain shows the tree of a process that runs without wdrun, and touches nothing" {
+	mkfifo requests
+	sh -c 'cat requests; :' 3>&- &
+	process=$!
+	wait_until first_child "$process"
+	wait_until grep -qs wait_for_partner "/proc/$child/wchan"
+	explain "$process"
+	[ "$status" -eq 0 ]
+	[[ ${lines[0]} =~ ^\ \ "$process sh -c 'cat requests; :' [S "[0-9]+s"]: waiting for child $child"$ ]]
+	[[ ${lines[1]} =~ ^\ {4}"$child cat requests [S "[0-9]+s"]: opening a FIFO that nobody opens for writing: 'requests'"$ ]]
+	[ "${#lines[@]}" -eq 2 ]
+	[ ! -s err ]
+	explain "$process" --json
+	[ "$status" -eq 0 ]
+	[[ $output =~ ^\[\{\"pid\":"$process",\"ppid\":$$,.*,\{\"pid\":"$child",.*\"waiting_for\":\"opening\ a\ FIFO.*\}\]$ ]]
+	kill -0 "$process" "$child"
+	kill "$process" "$child"
+	wait "$process" || true
+	explain "$process"
+	[ "$status" -eq 1 ]
+	has_message 'no such process'
+	explain 0
+	[ "$status" -eq 1 ]
+}
+
+@test "--explain shows the command of a run on record, by its name or ID" {
+	underway -n nightly sh -c 'echo "id $WDRUN_ID"; echo "ready $$"; sleep 1000; :'
+	id=$(sed -n 's/^id //p' out)
+	cp out said
+	for run in nightly "$id"; do
+		explain "$run"
+		[ "$status" -eq 0 ]
+		[[ ${lines[0]} =~ ^\ \ "$ready sh -c "[^$'\n']*"waiting for child" ]]
+		[[ ${lines[1]} =~ ^\ {4}[0-9]+" sleep 1000 [S "[0-9]+s"]: sleeping"$ ]]
+	done
+	explain weekly
+	[ "$status" -eq 1 ]
+	has_message "no run 'weekly'"
+	ended_by TERM 143
+}
+
+# bats test_tags=slow
+@test "--explain of another user's process shows what can be read, and that root sees more" {
+	need_other_user
+	chmod 755 .. ../..
+	cp "$WDRUN" .
+	sleep 1000 3>&- &
+	process=$!
+	wait_until grep -qs nanosleep "/proc/$process/wchan"
+	directly setpriv --reuid=65534 --regid=65534 --clear-groups ./wdrun --explain="$process"
+	[ "$status" -eq 0 ]
+	[[ $output =~ ^\ \ "$process sleep 1000 [S "[0-9]+"s]"$ ]]
+	has_message 'root sees more'
+	kill "$process"
+	wait "$process" || true
 }

@@ -32,11 +32,11 @@ options_in_help() {
 		-e 's/^\.It Fl ([a-zA-Z])( Ar [A-Z]+)? , Fl (-[a-z-]+).*/-\1, -\3/p' |
 		sort | diff of-help -
 
-	# Each option with an argument has a default; but --cancel is never without one.
+	# Each option with an argument has a default; but these are never without one.
 	section OPTIONS | awk '/^\.(It|Ss)/ {
 			if (option != "")
 				print option
-			option = /Ns = Ns/ && !/Fl -cancel / ? $0 : ""
+			option = /Ns = Ns/ && !/Fl -(cancel|explain) / ? $0 : ""
 		}
 		/^Default:/ { option = "" }' | diff /dev/null -
 	"$WDRUN" --help | sed -nE \
@@ -172,7 +172,7 @@ fill_directory() {
 	mkdir bin
 	ln -s "$WDRUN" bin/wdrun
 	printf '%s\n' 'all:;@echo built' 'check:;@echo checked' >Makefile
-	for name in review.sh backup convert poll.sh review-poll.sh bin/rsync bin/server; do
+	for name in review.sh backup convert poll.sh review-poll.sh start-server bin/rsync bin/server bin/tmux; do
 		stand_in "$name"
 	done
 	stand_in job 'exit "${JOB_STATUS:-0}"'

@@ -103,6 +103,47 @@ tells_lost() {
 	done
 }
 
+# bats test_tags=slow
+@test "after -i a reader that takes nothing holds nothing back; after --until it has all the time" {
+	writing 6000
+	last_words='trap "cat sent; exit" TERM; echo "ready $$" >&9; sleep 1000 & wait'
+	gives 124 complete_late "${reader[@]}" -n "$WDRUN" -i LIMIT -k 300ms sh -c "$last_words"
+	tells_lost
+
+	start_read -w go "$WDRUN" -u DONE --until-grace=500ms -k 300ms sh -c "echo DONE; $last_words"
+	wait_until is_dead "$target"
+	pause 2.5 # longer than a reader has after a failure
+	is_alive "$front"
+	touch go
+	gives 0 finish
+	tail -c 6000 seen | cmp - sent
+}
+
+@test "a full socket, and what is missing in the copy for a stuck reader, hold no end, and are told" {
+	cat >socket <<-'END'
+		import socket, subprocess, sys
+		server = socket.create_server(("127.0.0.1", 0))
+		server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+		ours = socket.create_connection(server.getsockname())
+		ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+		theirs = server.accept() # takes nothing
+		sys.exit(subprocess.call(sys.argv[1:], stdout=ours))
+	END
+	gives 124 complete python3 socket "$WDRUN" -t 1 -k 300ms -i 60 \
+		sh -c "head -c 4000000 /dev/zero; exec sleep 1000"
+	has_message lost
+
+	mkfifo fifo
+	exec 7<>fifo
+	seq 30000 >sent # more than a pipe holds
+	gives 124 complete "$WDRUN" -t 1 -k 300ms --tee=fifo sh -c 'cat sent; exec sleep 1000'
+	exec 7>&-
+	lost=$(sed -n "s/^wdrun: --tee: \([0-9]*\) bytes .*'fifo'.*/\1/p" err)
+	copied=$(($(stat -c %s sent) - lost)) # whole lines
+	((copied > 65000 && copied <= 65536))
+	cmp sent out
+}
+
 # --- survivors and strangers -------------------------------------------------
 
 # bats test_tags=smoke,tree

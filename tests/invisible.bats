@@ -39,6 +39,56 @@ same_state() {
 	gives 3 complete bash -c 'ulimit -d 5000; exec "$WDRUN" sh -c "exit 3"'
 }
 
+@test "systemd's variables have the command's PID where they had wdrun's, and else stay" {
+	complete bash -c 'export LISTEN_FDS=1 LISTEN_PIDFDID=5
+		LISTEN_PID=$$ WATCHDOG_PID=$$ SYSTEMD_EXEC_PID=$$ exec "$WDRUN" bash -c "
+			echo \$((LISTEN_PID == \$\$)) \$((WATCHDOG_PID == \$\$)) \
+				\$((SYSTEMD_EXEC_PID == \$\$)) \$LISTEN_FDS \$LISTEN_PIDFDID"'
+	[ "$output" = "1 1 1 1" ]
+	complete env LISTEN_PID=1 LISTEN_PIDFDID=5 "$WDRUN" printenv LISTEN_PID LISTEN_PIDFDID
+	[ "$output" = $'1\n5' ]
+}
+
+# locked_by FD WDRUN...: a program locks a file by a descriptor from FD on, and executes
+# wdrun, which has the file as stdin, too.
+locked_by() {
+	start_run python3 -c 'import fcntl, os, sys
+opened = os.open("locked", os.O_RDWR | os.O_CREAT)
+fd = fcntl.fcntl(opened, fcntl.F_DUPFD, int(sys.argv[1]))
+os.dup2(fd, 0)
+os.close(opened) # from now on each close(2) drops the lock
+fcntl.lockf(fd, fcntl.LOCK_EX)
+os.execv(sys.argv[2], sys.argv[2:])' "$@"
+}
+
+@test "an fcntl(2) lock of the program that executes wdrun is held until the end of the run" {
+	need python3
+	is_free() { python3 -c 'import fcntl; fcntl.lockf(open("locked", "a"), fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null; }
+	for fd in 3 300; do
+		for option in -q --idle-timeout=never; do
+			locked_by "$fd" "$WDRUN" "$option" sigcount
+			no is_free
+			ended_by TERM 7
+			is_free
+		done
+	done
+}
+
+# The session of the target.
+has_nice() {
+	[[ $(<"/proc/$target/autogroup") == *" nice $1" ]]
+}
+
+@test "the session of the command has the caller's nice value for the kernel's autogroup" {
+	[ -e /proc/self/autogroup ] || skip "this kernel has no autogroup (CONFIG_SCHED_AUTOGROUP)"
+	underway sigcount
+	has_nice 0
+	ended_by TERM 7
+	start_run nice -n 7 "$WDRUN" sigcount
+	wait_until has_nice 7
+	ended_by TERM 7
+}
+
 # descriptors PID: prints number and target of each.
 descriptors() {
 	find "/proc/$1/fd" -type l -printf '%f %l\n'

@@ -96,7 +96,7 @@ run_script() {
 	# a command that reads Ctrl-C as a character
 	printf '%s\n' 'stty raw -echo </dev/tty; echo raw' \
 		'exec dd bs=1 count=2 of=typed status=none </dev/tty' >raw
-	noted ready 'sh -c "echo ready \$\$; exec sleep 1000" >ready | wdrun --pty sh raw'
+	noted ready 'sh -c "echo ready \$\$ >ready; exec sleep 1000" | wdrun --pty sh raw'
 	wait_until shows '^raw$'
 	wait_until has_keys
 	press C-c C-z
@@ -104,4 +104,45 @@ run_script() {
 	kill -KILL "$ready"
 	usable
 	has_text typed $'\003\032'
+}
+
+@test "Ctrl-D is passed on, in mid-line too, where another program has made the terminal canonical" {
+	at_prompt
+	noted ready "wdrun --pty sh -c 'echo ready \$\$ >ready; cat >typed; echo'"
+	wait_until has_keys
+	stty sane -F "$tty"
+	answer line
+	wait_until grep -qsx line typed
+	press part C-d
+	wait_until grep -qsx part typed
+	reads_no_more
+}
+
+# bats test_tags=slow
+@test "a run in the background of a script, without an input, leaves the keys to the script" {
+	at_prompt
+	mkfifo fifo
+	cat >script <<-'END'
+		exec 7<>fifo 8<fifo 7>&-
+		wdrun --pty sh -c 'echo >one; exec sleep 1000' </dev/null &
+		wdrun --pty sh -c 'echo >two; exec sleep 1000' <&8 &
+		until [ -s one ] && [ -s two ]; do sleep 0.05; done
+		sleep 0.3 # time to take the keys
+		echo question; read -r line; echo "got $line"; kill %1 %2
+	END
+	enter 'bash script'
+	wait_until shows '^question$'
+	no has_keys
+	answer words
+	wait_until shows '^got words$'
+	usable
+}
+
+@test "lines end with a return on a terminal that another run, or the caller, has made raw" {
+	at_prompt
+	run_script 'stty raw -echo' 'wdrun --tee=copy sh -c "echo one; echo two" </dev/null' 'stty sane'
+	wait_until prompted
+	grep -qx $'one\r' log
+	grep -qx $'two\r' log
+	has_text copy $'one\ntwo'
 }

@@ -164,3 +164,11 @@ os.wait()' "$WDRUN" --die-with-parent sigcount
 	goes_on_without_caller
 	finish
 }
+
+@test "with --die-with-parent a caller that dies as wdrun starts ends the run" {
+	need strace
+	strace -qq -e trace=none true || skip "strace may not trace"
+	gives 143 directly strace -qq -o trace -e inject=pidfd_open:error=ESRCH:when=1 \
+		"$WDRUN" --die-with-parent sleep 1000
+	has_message 'the caller is dead'
+}

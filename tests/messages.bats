@@ -49,7 +49,7 @@ tells_alone() {
 	tells_alone "--tee: cannot write to '/dev/full': No space left *; the copy ends here" \
 		--tee=/dev/full echo text
 	./wdrun --until=x echo text 2>err >/dev/full
-	told "cannot write to stdout: No space left on device; what cannot be written is lost"
+	told "cannot write to stdout: No space left on device; the rest of it is lost"
 }
 
 @test "the sentences about a stop, and what a run did" {

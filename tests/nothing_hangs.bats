@@ -162,6 +162,32 @@ stops_survivors() {
 }
 
 # bats test_tags=tree
+@test "with --die-with-reader a command that is silent ends with its reader" {
+	command=("$WDRUN" --die-with-reader -k 100ms --report=report escape fork setsid stubborn)
+	for option in -v --tee=copy; do
+		gives 143 directly bash -c '"${@:2}" "$1" sh -c "echo ready; exec sleep 1000" |
+			head -n 1; exit "${PIPESTATUS[0]}"' - "$option" "$WDRUN" --die-with-reader --report=report
+		[[ $output == ready* ]]
+		grep -q '"reason_code":"reader-gone"' report
+	done
+	gives 3 directly bash -c '"$WDRUN" --die-with-reader -- sh -c "exit 3" >file'
+
+	need python3
+	# A socket, and a terminal that is not the controlling one.
+	for pair in socket.socketpair os.openpty; do
+		complete python3 -c 'import os, socket, subprocess, sys
+ours, its = eval(sys.argv[1])()
+run = subprocess.Popen(sys.argv[2:], stdout=its)
+getattr(its, "close", lambda: os.close(its))()
+ours.recv(100) if hasattr(ours, "recv") else os.read(ours, 100)
+assert run.poll() is None
+getattr(ours, "close", lambda: os.close(ours))()
+print(run.wait())' "$pair" "${command[@]}"
+		[ "$output" = -15 ]
+		nobody_is_left
+	done
+}
+
 @test "a survivor that does nothing is stopped at --idle-after-exit, and the status stands" {
 	stops_survivors 5 escape -x 5 fork setsid stubborn closed
 	stops_survivors 139 sh -c 'sleep 1000 & kill -SEGV $$'

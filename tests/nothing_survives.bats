@@ -202,6 +202,90 @@ reaches() {
 	nobody_is_left
 }
 
+# daemon NAME [nohup]: starts a daemon with a child, in a session of its own unless with
+# nohup. NAME is the last part of its first word; NAME.pid and NAME.child have the PIDs.
+daemon() {
+	local session=setsid
+	[ "${2-}" != nohup ] || session=
+	($session bash -c 'echo $$ >$0.pid
+		sleep 1000 &
+		echo $! >$0.child
+		exec -a /opt/$0 sleep 1000' "$1" </dev/null >/dev/null 2>&1 &)
+	until [ -s "$1.child" ]; do pause 0.02; done
+}
+export -f daemon
+
+# The daemon "kept" lives, with its child, and "other" does not.
+one_is_kept() {
+	is_alive "$(<kept.pid)"
+	is_alive "$(<kept.child)"
+	is_dead "$(<other.pid)"
+	is_dead "$(<other.child)"
+	kill -KILL "$(<kept.pid)" "$(<kept.child)"
+	rm ./*.pid ./*.child
+}
+
+@test "--keep lets a daemon live, with what is below it, at an exit, a timeout and a cancel" {
+	for how in setsid nohup; do
+		both="daemon kept $how; daemon other $how"
+		gives 3 complete "$WDRUN" --keep=kept --idle-after-exit=100ms bash -c "$both; exit 3"
+		one_is_kept
+		has_message '(--keep=NAME or --survivors=leave lets them live)'
+
+		gives 124 late complete "$WDRUN" -t LIMIT -k 100ms --keep=kept bash -c "$both
+			echo ready 1; exec escape stubborn"
+		one_is_kept
+
+		start_run "$WDRUN" --keep=kept -k 100ms bash -c "$both; exec escape stubborn"
+		ended_by TERM 143
+		one_is_kept
+
+		start_run "$WDRUN" --keep=kept bash -c "$both; exec escape stubborn"
+		kill -KILL "$front"
+		finish
+		wait_until is_dead "$supervisor"
+		one_is_kept
+	done
+
+	# Only a daemon in a session of its own: the front does not know who was an orphan.
+	start_run "$WDRUN" --keep=kept bash -c "daemon kept; daemon other; exec escape stubborn"
+	kill -KILL "$supervisor"
+	gives 137 finish
+	one_is_kept
+}
+
+@test "who is kept is not waited for, by any name, and in runs within the run, too" {
+	cp "$(command -v sleep)" a-very-long-name
+	both() {
+		daemon kept
+		(setsid ./a-very-long-name 1000 </dev/null >&0 2>&0 & echo $! >long)
+		until grep -qs a-very "/proc/$(<long)/comm"; do pause 0.02; done
+	}
+	export -f both
+	complete bash -c 'x=$("$WDRUN" -i never --idle-after-exit=never --keep=a-very-long-name --keep=kept -v \
+		bash -c both); echo "$?$x"'
+	[ "$output" = 0 ]
+	has_message '--keep' "$(<kept.pid)" "$(<long)"
+	is_alive "$(<kept.pid)"
+	is_alive "$(<long)"
+	kill -KILL "$(<kept.pid)" "$(<kept.child)" "$(<long)"
+
+	for more in kept "none kept"; do
+		rm ./*.pid ./*.child long
+		gives 0 complete env WDRUN_KEEP="$more" "$WDRUN" --keep=a-very-long-name bash -c '
+			exec "$WDRUN" --idle-after-exit=never bash -c both'
+		[ -z "$stderr" ]
+		is_alive "$(<kept.pid)"
+		is_alive "$(<long)"
+		kill -KILL "$(<kept.pid)" "$(<kept.child)" "$(<long)"
+	done
+	for name in '' 'a b' a/b; do
+		gives 125 complete "$WDRUN" --keep="$name" touch ran
+		has_message "--keep: '$name' is not"
+		[ ! -e ran ]
+	done
+}
+
 @test "a command that unmounts /proc is ended as a whole, escapees too" {
 	need_mounts
 	start unshare --mount bash -c 'mount --make-rprivate /

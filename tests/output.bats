@@ -112,6 +112,46 @@ load bounds
 }
 
 # bats test_tags=smoke
+@test "a program that does not wait for room, as Node, loses nothing up to 1 MiB" {
+	for redirection in '' '2>&1'; do
+		eval '"$WDRUN" -i 60 python3 -c "import os
+os.set_blocking(1, False)
+os.write(1, bytes(1 << 20))" >out '"$redirection"
+		[ "$(stat -c %s out)" -eq $((1 << 20)) ]
+	done
+	# That of a stream beside it stays as it is.
+	directly -i 60 python3 -c 'import fcntl
+for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
+	[ "$output" = $'1048576\n65536' ]
+}
+
+@test "lines stay whole for a reader that is slow, and others that write to the same pipe" {
+	# Its pipe holds one page: a write that was cut would show.
+	for row in '"$WDRUN" -i 60 bash lines' '"$WDRUN" -i 60 bash lines 2>&1' \
+		'"$WDRUN" --tee=/dev/fd/9 bash lines 9>&1 >/dev/null'; do
+		echo "$row"
+		echo 'for i in {1..3000}; do echo "line $i"; done' >lines
+		gives 0 complete sip -l -p 1 sh -c "$row"
+		printf 'line %d\n' {1..3000} | cmp - out
+	done
+}
+
+@test "a message begins on a line of its own where wdrun carries a part of a line to the same place" {
+	for redirection in '>log 2>&1' '>/dev/null 2>log' '2>&1 | cat >log'; do
+		echo "$redirection"
+		eval '"$WDRUN" -t 500ms --tee=copy sh -c "printf part; printf part >&2
+			exec sleep 1000" '"$redirection" || true
+		grep -qxE '(part){1,2}' log
+		grep -q '^wdrun: timed out' log
+		[ "$(<copy)" = partpart ]
+		rm copy
+	done
+	# What goes elsewhere has no newline added, nor have whole lines.
+	gives 124 complete "$WDRUN" -t 500ms -i 60 sh -c 'printf part; echo line >&2; exec sleep 1000'
+	[ "$output" = part ]
+	[ "$(head -n 2 err | cut -c1-6)" = $'line\nwdrun:' ]
+}
+
 @test "a stdout that is closed stays closed, and stderr comes through" {
 	gives 3 complete sh -c 'exec "$@" >&-' sh "$WDRUN" --tee=copy \
 		sh -c '[ -e /proc/$$/fd/1 ] || : >closed; echo error >&2; exit 3'
@@ -120,18 +160,50 @@ load bounds
 	[ "$(<copy)" = error ]
 }
 
-@test "output that cannot be written is told once, and does not change the status" {
+@test "output that cannot be written is told once, and makes a 0 a 125; the command runs on" {
 	head -c 500000 /dev/urandom >sent
 	# A full disk, and a file that may not grow.
-	for row in '-i 60 sh -c "echo one; sleep 0.1; echo two" >/dev/full' \
-		'-u nothing cat sent >file'; do
+	for row in '125 -i 60 sh -c "echo one; sleep 0.1; echo two" >/dev/full' \
+		'125 --pty sh -c "cat sent; : >done" >/dev/full' \
+		'125 -u two --until-grace=0 sh -c "echo one; echo two; exec escape" >/dev/full' \
+		'7 --tee=copy sh -c "cat sent; exit 7" >/dev/full' \
+		'125 -u nothing cat sent >file'; do
 		echo "$row"
-		gives 0 complete bash -c "ulimit -f 64; exec \"\$WDRUN\" $row"
+		gives "${row%% *}" complete bash -c "[[ '$row' != *'>file' ]] || ulimit -f 64
+			exec \"\$WDRUN\" -q --report=report ${row#* }"
 		has_message stdout
 		has_line_count 1 err
+		grep -q "\"status\":${row%% *}," report
 	done
+	[ -e done ]
+	cmp sent copy
 	cmp -n 65536 file sent
 	[ "$(stat -c %s file)" -eq 65536 ]
+}
+
+@test "after an error of writing nothing more is written, also where there is space again" {
+	need prlimit
+	mkfifo gate
+	exec 6<>gate
+	start sh -c 'ulimit -Sf 1; exec "$WDRUN" -i 60 sh -c "
+		seq 999; echo ready \$\$ >&2; read -r _ <gate; echo more" >file' 6>&-
+	await_ready err
+	wait_until has_message stdout
+	prlimit --pid "$started" --fsize=unlimited
+	echo >&6
+	gives 125 finish
+	[ "$(stat -c %s file)" -le 1024 ]
+	no grep -q more file
+}
+
+@test "trouble with stderr, a copy, or a reader that is gone changes no status" {
+	gives 0 complete sh -c 'exec "$WDRUN" --tee=/dev/full sh -c "
+		echo text; echo error >&2" 2>/dev/full'
+	[ "$output" = text ]
+	env --ignore-signal=PIPE "$WDRUN" -i 60 bash -c '
+		while echo text; do :; done; exit 0' 2>err | :
+	[ "${PIPESTATUS[0]}" -eq 0 ]
+	no has_message ''
 }
 
 # --- --pty -------------------------------------------------------------------

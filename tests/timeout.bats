@@ -219,11 +219,22 @@ sent() {
 	# So POSIX.1-2024 ("ASYNCHRONOUS EVENTS" and XCU 1.4), GNU's since 9.10
 	# and busybox. GNU's before that sends HUP, INT, QUIT and TERM to the
 	# command, which dies of it, also under nohup.
-	start env --ignore-signal=1,2,3,12,15 timeout -s ALRM 100 sigcount 1
+	start env --ignore-signal=1,12,15 timeout -s ALRM 100 sigcount 1
 	await_ready
-	for signal in 1 2 3 12 15 RTMIN; do kill "-$signal" "$started"; done
+	for signal in 1 12 15 RTMIN; do kill "-$signal" "$started"; done
 	gives 7 finish
 	[ "$output" = "ready $ready"$'\ngot 34' ]
+}
+
+# bats test_tags=slow
+@test "timeout: in the background of a script it leads a group, and heeds SIGINT" {
+	for signal in INT QUIT TERM; do
+		ours 900 sh -c "timeout 900 sh -c 'echo ready; exec sleep 1000' >ready & "'
+			until [ -s ready ]; do pause 0.02; done
+			rm ready
+			kill -s "$1" -- "-$!" && wait "$!"' - "$signal"
+		[ "$output" = "exit $((128 + $(kill -l "$signal")))" ]
+	done
 }
 
 @test "timeout: each name that ends with timeout works, with its own --help, and begins its messages" {

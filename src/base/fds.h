@@ -10,7 +10,7 @@
 int fds_fill_standard(int flags);
 
 /* Gives up what this process has inherited but stderr: closes each descriptor
- * but the COUNT in KEEP, or -1; goes to "/", so that no mount stays busy. */
+ * but the COUNT in KEEP, which may be -1; goes to "/": no mount stays busy. */
 void fds_release(const int keep[], size_t count);
 
 /* Closes FD, unless FD is -1. Keeps errno. */
@@ -30,9 +30,20 @@ struct part {
 	size_t written;
 };
 
-/* Writes what is left of PART, as far as FD takes it now. If FD MAY_BLOCK, asks
- * poll(2) first. Returns 0; or errno: EAGAIN if FD is full. */
-int fds_write_part(int fd, struct part *part, bool may_block);
+/* How a descriptor takes bytes without a wait. */
+enum sink {
+	SINK_PLAIN,  /* by write(2): a file, or O_NONBLOCK is set */
+	SINK_LINES,  /* the same, for a pipe: lines that nobody tears */
+	SINK_POLLED, /* a pipe or terminal: after poll(2), PIPE_BUF bytes */
+	SINK_SOCKET, /* by send(2) */
+};
+
+/* The sink that FD is, where O_NONBLOCK is not set. */
+enum sink fds_sink(int fd);
+
+/* Writes what is left of PART, as far as FD, a SINK, takes it now. Returns 0;
+ * or errno: EAGAIN if FD is full. */
+int fds_write_part(int fd, struct part *part, enum sink sink);
 
 /* Writes the SIZE bytes at DATA to FD, until a pipe, socket or terminal takes
  * nothing for PATIENCE_MS milliseconds (-1: without a bound). Returns whether

@@ -31,6 +31,7 @@ enum {
 	CALL_PIDFD_OPEN = CALL(434),
 	CALL_CLOSE_RANGE = CALL(436),
 	CALL_OPENAT2 = CALL(437),
+	CALL_FACCESSAT2 = CALL(439),
 	CALL_EPOLL_PWAIT2 = CALL(441),
 	CALL_CLOCK_GETTIME = CALL_WITH_TIME(clock_gettime, 403),
 	CALL_CLOCK_NANOSLEEP = CALL_WITH_TIME(clock_nanosleep, 407),
@@ -42,15 +43,36 @@ enum {
 	CALL_PSELECT64 = CALL(413),
 	CALL_PPOLL64 = CALL(414),
 	CALL_SIGTIMEDWAIT64 = CALL(421),
+	CALL_MQ_SEND64 = CALL(418),
+	CALL_MQ_RECEIVE64 = CALL(419),
 	CALL_FUTEX64 = CALL(422),
 
 /* Calls that are missing on some architectures, and one in musl with 32 bits:
  * no call has the number that they have then. */
 #ifndef SYS_open /* arm64, riscv64 */
-	SYS_open = -10,
+	SYS_open = -30,
 	SYS_pause,
 	SYS_poll,
 	SYS_epoll_wait,
+	SYS_stat,
+	SYS_lstat,
+	SYS_access,
+	SYS_readlink,
+	SYS_mkdir,
+	SYS_unlink,
+	SYS_rmdir,
+	SYS_rename,
+#endif
+#ifndef SYS_renameat /* riscv64 */
+	SYS_renameat = -9,
+#endif
+#ifdef SYS_newfstatat /* where a long has 64 bits */
+	SYS_stat64 = -8,
+	SYS_lstat64,
+	SYS_fstat64,
+	SYS_fstatat64 = SYS_fstat64,
+#else
+	SYS_newfstatat = -8,
 #endif
 #ifndef SYS_accept /* i386, s390x */
 	SYS_accept = -5,
@@ -60,9 +82,6 @@ enum {
 #endif
 #ifndef SYS_clock_nanosleep
 	SYS_clock_nanosleep = -3,
-#endif
-#ifndef SYS_socketcall /* all but i386 and s390x */
-	SYS_socketcall = -2,
 #endif
 #ifndef SYS_select /* arm64, mips64el, riscv64 */
 	SYS_select = -1,

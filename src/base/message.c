@@ -15,6 +15,15 @@
 #define LINE_SIZE   4000 /* less than PIPE_BUF: one atomic write(2), pipe(7) */
 #define PATIENCE_MS 200  /* for a slow reader of stderr */
 
+/* Whether the line on stderr is the command's, and has no newline yet. */
+static atomic_int *in_line;
+
+void
+message_share_line(atomic_int *shared)
+{
+	in_line = shared;
+}
+
 void
 message_lines(struct strbuf *lines)
 {
@@ -27,6 +36,8 @@ message_lines(struct strbuf *lines)
 	 */
 	if (at_terminal)
 		strbuf_addf(&text, "%*s\r", size.ws_col, "");
+	else if (in_line != NULL && atomic_exchange(in_line, false))
+		strbuf_addf(&text, "\n");
 	for (size_t at = 0; at < lines->length;) {
 		char *const line = lines->text + at;
 

@@ -27,12 +27,14 @@ enum kind {
 	KIND_SIGNAL,
 	KIND_STATUS,
 	KIND_SURVIVORS,
+	KIND_KEEP,
 	KIND_UNTIL,
 	KIND_NAME,
 	KIND_FILE,
 	KIND_FILES,
 	KIND_DIRECTORY,
 	KIND_RUN,
+	KIND_PROCESS,
 };
 
 #define A_DURATION                                                             \
@@ -50,12 +52,15 @@ static const struct {
 	[KIND_SIGNAL] = { "SIG", "a signal (TERM, SIGINT, 9, RTMIN+1)", 0 },
 	[KIND_STATUS] = { "CODE", "a status (0 to 255)", 0 },
 	[KIND_SURVIVORS] = { "kill|wait|leave", "one of kill, wait, leave", 0 },
+	[KIND_KEEP] = { "NAME", "the name of a program (no blank, no slash)",
+	                NAME_LENGTH_MAX },
 	[KIND_UNTIL] = { "TEXT", "a text (1 to 1024 bytes)", UNTIL_MAX },
 	[KIND_NAME] = { "NAME", "a name (1 to 255 bytes)", NAME_LENGTH_MAX },
 	[KIND_FILE] = { "FILE", A_FILE, SIZE_MAX },
 	[KIND_FILES] = { "FILE", A_FILES, SIZE_MAX },
 	[KIND_DIRECTORY] = { "DIR", "a directory", SIZE_MAX },
 	[KIND_RUN] = { "RUN", "a run", SIZE_MAX },
+	[KIND_PROCESS] = { "PID|RUN", "a process, or a run", SIZE_MAX },
 };
 
 /* --- the options ---------------------------------------------------------- */
@@ -98,8 +103,12 @@ static const struct row rows[] = {
 	  "stop survivors after DUR" },
 	{ "survivors", 0, OF(KIND_SURVIVORS, survivors), "kill",
 	  "what to do to them" },
+	{ "keep", 0, TEXT(KIND_KEEP, keep),
+	  "let this daemon live; may repeat" },
 	{ "die-with-parent", 0, FLAG(die_with_parent),
 	  "stop when the parent dies" },
+	{ "die-with-reader", 0, FLAG(die_with_reader),
+	  "stop when nobody reads stdout" },
 	{ "foreground", 'f', FLAG(foreground),
 	  "stay in wdrun's process group" },
 	{ "setsid", 0, FLAG(setsid), "give COMMAND its own session" },
@@ -121,7 +130,8 @@ static const struct row rows[] = {
 	{ "registry", 0, TEXT(KIND_DIRECTORY, registry),
 	  "directory of the record" },
 	{ "list", 0, FLAG(list), "show the runs on record" },
-	{ "json", 0, FLAG(as_json), "with --list: as JSON" },
+	{ "explain", 0, TEXT(KIND_PROCESS, explain), "say what it waits for" },
+	{ "json", 0, FLAG(as_json), "--list, --explain: as JSON" },
 	{ "cancel", 0, TEXT(KIND_RUN, cancel), "stop RUN on record" },
 	{ "reap", 0, FLAG(reap), "end what killed runs have left" },
 	{ "quiet", 'q', FLAG(quiet), "say nothing" },
@@ -144,7 +154,7 @@ static const struct row operand = { "DURATION", 0, BOUND(timeout), NULL, NULL };
 
 static const char usage[] =
     "Usage: wdrun [OPTION]... [--] COMMAND [ARG]...\n"
-    "       wdrun --list|--cancel=RUN|--reap [--registry=DIR]\n"
+    "       wdrun --list|--explain=PID|--cancel=RUN|--reap\n"
     "Run COMMAND, and leave none of its processes behind.\n";
 
 static const char notes[] =
@@ -223,6 +233,19 @@ store_survivors(enum survivors *survivors, const char *text)
 }
 
 static int
+store_keep(char **keep, const char *name)
+{
+	struct strbuf names = { .grows = true };
+
+	if (*name == '\0' || name[strcspn(name, " \t\n/")] != '\0')
+		return -1;
+	strbuf_addf(&names, "%s%s%s", *keep == NULL ? KEEP_VARIABLE "=" : *keep,
+	            *keep == NULL ? "" : " ", name);
+	*keep = names.text; /* the old one stays, for this process's life */
+	return names.is_cut ? -1 : 0;
+}
+
+static int
 store_text(const char **field, const char *text, enum kind kind)
 {
 	/* stdout, "-", is for COMMAND alone. --cancel finds no RUN "". */
@@ -259,11 +282,14 @@ store(struct options *options, const struct row *row, const char *text)
 		return store_status(field, text);
 	case KIND_SURVIVORS:
 		return store_survivors(field, text);
+	case KIND_KEEP:
+		return store_keep(field, text);
 	case KIND_UNTIL:
 	case KIND_NAME:
 	case KIND_FILE:
 	case KIND_DIRECTORY:
 	case KIND_RUN:
+	case KIND_PROCESS:
 		return store_text(field, text, row->kind);
 	case KIND_FILES:
 		if (files->count == FILES_MAX ||
@@ -376,13 +402,14 @@ static int
 check(struct options *options, bool has_command)
 {
 	const int actions = options->list + options->reap +
+	                    (options->explain != NULL) +
 	                    (options->cancel != NULL) + has_command;
 
 	if (actions == 0)
 		message("no COMMAND given (see --help)");
 	else if (actions > 1)
-		message("of --list, --cancel, --reap and a COMMAND only one "
-		        "can be given");
+		message("of --list, --explain, --cancel, --reap and a COMMAND "
+		        "only one can be given");
 	else if (options->foreground && (options->setsid || options->pty))
 		message("--foreground goes with neither --setsid nor --pty");
 	else if (!has_command ||
@@ -446,6 +473,10 @@ set_defaults(struct options *options)
 {
 	/* "timeout", or "wdrun-timeout" beside the system's. */
 	const char *const name = strstr(program_invocation_short_name, TIMEOUT);
+	char *const keep = getenv(KEEP_VARIABLE);
+
+	if (keep != NULL && *keep != '\0') /* in the environment: getenv(3) */
+		options->keep = keep - strlen(KEEP_VARIABLE "=");
 
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		if (rows[i].initial != NULL)
@@ -456,6 +487,7 @@ set_defaults(struct options *options)
 		return;
 	options->is_timeout = true;
 	options->alarm_is_timeout = options->tells_sigkill = true;
+	options->leads_group = true;
 	options->survivors = SURVIVORS_LEAVE;
 	options->kill_after = NEVER;
 	options->orphans_grace = ORPHANS_GRACE;

@@ -1,14 +1,14 @@
 /* What a process is blocked in: the system call of the most telling thread. */
-#include <sys/select.h>
 #include <sys/wait.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -21,92 +21,62 @@
 #define NAME_SIZE    64   /* of a file in /proc */
 #define PATH_SIZE    256  /* that is shown */
 #define FILE_SIZE    8192 /* of an epoll, less than 100 bytes a descriptor */
-#define CALLS_MAX    4
-#define NAMED_MAX    4 /* descriptors that are named */
-#define POLLED_MAX   512
+#define WORDS_SIZE   sizeof(((struct sight *)0)->wait)
+#define CALLS_MAX    5
+#define NAMED_MAX    4   /* descriptors that are named */
+#define FUTEX_OWN    128 /* FUTEX_PRIVATE_FLAG: of this process alone */
 
-/* The system calls that can block for long. The first row matches no call. */
-static const struct {
-	enum wait wait;
+/* Of what waits for a file system: the calls, and which argument has the path,
+ * 1 as in openat(2); NO_PATH: the first is a descriptor. As everywhere here, 0
+ * ends the calls, but as the first it is the number of read(2). */
+#define NO_PATH (-1)
+static const struct file_wait {
+	const char *words;
+	int path;
 	int calls[CALLS_MAX];
-} kinds[] = {
-	{ WAIT_OTHER, { -1 } },
-	{ WAIT_READ, { SYS_read, SYS_readv, SYS_pread64 } },
-	{ WAIT_READ, { SYS_recvfrom, SYS_recvmsg } },
-	{ WAIT_WRITE, { SYS_write, SYS_writev, SYS_pwrite64 } },
-	{ WAIT_WRITE, { SYS_sendto, SYS_sendmsg } },
-	{ WAIT_CONNECT, { SYS_connect } },
-	{ WAIT_ACCEPT, { SYS_accept, SYS_accept4 } },
-	{ WAIT_OPEN, { SYS_open, SYS_openat } },
-	{ WAIT_LOCK, { SYS_flock, SYS_fcntl, SYS_fcntl64 } },
-	{ WAIT_FUTEX, { SYS_futex, CALL_FUTEX64 } },
-	{ WAIT_CHILD, { SYS_wait4, SYS_waitid } },
-	{ WAIT_SLEEP,
-	  { SYS_nanosleep, SYS_clock_nanosleep, CALL_CLOCK_NANOSLEEP64 } },
-	{ WAIT_SIGNAL,
-	  { SYS_pause, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
-	    CALL_SIGTIMEDWAIT64 } },
-	{ WAIT_POLL, { SYS_poll, SYS_ppoll, CALL_PPOLL64 } },
-	{ WAIT_SELECT,
-	  { SYS_select, SYS__newselect, SYS_pselect6, CALL_PSELECT64 } },
-	{ WAIT_EPOLL, { SYS_epoll_wait, SYS_epoll_pwait, CALL_EPOLL_PWAIT2 } },
+} file_waits[] = {
+	{ "looking at a file: ", NO_PATH, { SYS_fstat, SYS_fstat64 } },
+	{ "writing to the disk: ", NO_PATH, { SYS_fsync, SYS_fdatasync } },
+	{ "reading a directory: ", NO_PATH, { SYS_getdents64 } },
+	{ "executing a file", 0, { SYS_execve } },
+	{ "entering a directory", 0, { SYS_chdir } },
+	{ "opening a file", 0, { SYS_open } },
+	{ "opening a file", 1, { SYS_openat, CALL_OPENAT2 } },
+	{ "looking at a file",
+	  0,
+	  { SYS_stat, SYS_lstat, SYS_stat64, SYS_lstat64, SYS_access } },
+	{ "looking at a file",
+	  1,
+	  { SYS_statx, SYS_newfstatat, SYS_fstatat64, SYS_faccessat,
+	    CALL_FACCESSAT2 } },
+	{ "reading a link", 0, { SYS_readlink } },
+	{ "reading a link", 1, { SYS_readlinkat } },
+	{ "making a directory", 0, { SYS_mkdir } },
+	{ "making a directory", 1, { SYS_mkdirat } },
+	{ "removing a file", 0, { SYS_unlink, SYS_rmdir } },
+	{ "removing a file", 1, { SYS_unlinkat } },
+	{ "renaming a file", 0, { SYS_rename } },
+	{ "renaming a file", 1, { SYS_renameat, SYS_renameat2 } },
 };
 
-/* The same of socketcall(2), by its first argument: linux/net.h. */
-static const enum wait socket_calls[] = {
-	[3] = WAIT_CONNECT, [5] = WAIT_ACCEPT, [9] = WAIT_WRITE,
-	[10] = WAIT_READ,   [11] = WAIT_WRITE, [12] = WAIT_READ,
-	[16] = WAIT_WRITE,  [17] = WAIT_READ,  [18] = WAIT_ACCEPT,
-};
-
-/* Parts of the names of kernel functions that a thread sleeps in. They tell its
- * wait where its call may not be read (another user's), and that a file is a
- * FIFO. The last that matches counts: "futex_do_wait" has "do_wait" in it. */
-static const struct {
-	char part[20];
-	enum wait wait;
-} functions[] = {
-	{ "do_wait", WAIT_CHILD },         { "nanosleep", WAIT_SLEEP },
-	{ "sigsuspend", WAIT_SIGNAL },     { "sys_pause", WAIT_SIGNAL },
-	{ "wait_for_partner", WAIT_FIFO }, { "fifo_open", WAIT_FIFO },
-	{ "futex", WAIT_FUTEX },
-};
-
-void
-thread_parse(struct thread *thread)
+static bool
+has_call(const int calls[CALLS_MAX], long number)
 {
-	char *at = thread->call;
-
-	thread->wait = WAIT_OTHER;
-	thread->number = -1;
-	for (size_t i = 0; i < COUNT(functions); i++) {
-		if (strstr(thread->function, functions[i].part) != NULL)
-			thread->wait = functions[i].wait;
+	for (size_t i = 0; i < CALLS_MAX; i++) {
+		if (calls[i] == number && (number != 0 || i == 0))
+			return true;
 	}
-	if (*at < '0' || *at > '9') /* "running"; "-1 …": in no call */
-		return;
+	return false;
+}
 
-	const long number = strtol(at, &at, 10);
-
-	for (size_t i = 0; i < ARGS; i++)
-		thread->args[i] = strtoull(at, &at, 16);
-
-	/* Other numbers in a process of another width, as its stack tells. */
-	if ((strtoull(at, NULL, 16) > UINT32_MAX) != (ULONG_MAX > UINT32_MAX))
-		return;
-	thread->number = number;
-	for (size_t i = 0; i < COUNT(kinds); i++) {
-		for (size_t j = 0; j < CALLS_MAX; j++) {
-			/* 0 ends the list, but may be the number of read(2). */
-			if (kinds[i].calls[j] == number &&
-			    (number != 0 || j == 0) &&
-			    thread->wait != WAIT_FIFO)
-				thread->wait = kinds[i].wait;
-		}
+static const struct file_wait *
+find_file_wait(long number)
+{
+	for (size_t i = 0; i < COUNT(file_waits); i++) {
+		if (has_call(file_waits[i].calls, number))
+			return &file_waits[i];
 	}
-	if (number == SYS_socketcall && thread->args[0] < COUNT(socket_calls) &&
-	    socket_calls[thread->args[0]] != WAIT_DEAD)
-		thread->wait = socket_calls[thread->args[0]];
+	return NULL;
 }
 
 /* By /proc/PID/mem, which reads up to the first page that is not mapped. */
@@ -118,8 +88,9 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 
 	(void)snprintf(path, sizeof(path), "%d/mem", scene->sight->pid);
 
-	const int fd =
-	    scene->sight->is_stuck ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	const bool is_left_out =
+	    scene->sight->is_stuck || scene->look->is_refused;
+	const int fd = is_left_out ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	const ssize_t length = pread(fd, data, size, (off_t)address);
 
 	fds_close(fd);
@@ -131,9 +102,10 @@ read_memory(const struct scene *scene, uint64_t address, void *data,
 static void
 say_fd(struct scene *scene)
 {
-	const struct thread *const thread = &scene->thread;
+	struct thread *const thread = &scene->thread;
 
-	(void)fd_say(scene, (int)thread->args[0]);
+	if (fd_say(scene, (int)thread->args[0]) != SOURCE_OTHERS)
+		thread->rank = WAIT_LOOP;
 	if (thread->wait == WAIT_WRITE && thread->state == 'S' &&
 	    strstr(thread->function, "pipe_") != NULL)
 		say(scene, ": the pipe is full");
@@ -141,23 +113,49 @@ say_fd(struct scene *scene)
 		fd_say_holder(scene);
 }
 
-/* Not where another thread may have changed it, or it starts elsewhere. */
+/* Of splice(2) and sendfile(2). */
 static void
-say_path(struct scene *scene)
+say_copy(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
-	const bool is_at = thread->number == SYS_openat;
+	const bool is_splice = thread->number == SYS_splice;
+
+	(void)fd_say(scene, (int)thread->args[is_splice ? 0 : 1]);
+	say(scene, " to ");
+	(void)fd_say(scene, (int)thread->args[is_splice ? 2 : 0]);
+}
+
+/* Says the path of CALL, if it is known: not where another thread may have
+ * changed it, or it starts elsewhere. */
+static void
+say_path(struct scene *scene, const struct file_wait *call)
+{
+	const struct thread *const thread = &scene->thread;
 	char path[PATH_SIZE] = "";
 
-	if (scene->threads > 1)
+	if (call == NULL || scene->threads > 1)
 		return;
 
 	const size_t length =
-	    read_memory(scene, thread->args[is_at], path, sizeof(path));
+	    read_memory(scene, thread->args[call->path], path, sizeof(path));
 
-	if (memchr(path, '\0', length) != NULL &&
-	    (path[0] == '/' || !is_at || (int)thread->args[0] == AT_FDCWD))
+	if (memchr(path, '\0', length) != NULL && path[0] != '\0' &&
+	    (path[0] == '/' || call->path == 0 ||
+	     (int)thread->args[0] == AT_FDCWD))
 		say(scene, ": '%s'", path);
+}
+
+static void
+say_file(struct scene *scene)
+{
+	const struct file_wait *const call =
+	    find_file_wait(scene->thread.number);
+
+	say(scene, "%s", call->words);
+	if (call->path == NO_PATH)
+		(void)fd_say(scene, (int)scene->thread.args[0]);
+	else
+		say_path(scene, call);
 }
 
 /* open(2) of a FIFO for reading waits for a writer, and vice versa: fifo(7). */
@@ -171,9 +169,13 @@ say_fifo(struct scene *scene)
 	say(scene, thread->number == -1      ? "whose other end nobody opens"
 	           : (flags & O_WRONLY) != 0 ? "that nobody opens for reading"
 	                                     : "that nobody opens for writing");
-	say_path(scene);
+	say_path(scene, find_file_wait(thread->number));
 }
 
+/* Says "child 4711", or "its children 4711, 4712": those for which wait4(2)
+ * waits with WHICH as its first argument: -1 means any, others below 1 a group,
+ * of which only an only child is known. Says WORDS where they are not known: in
+ * another PID namespace, or for a tracer (ptrace(2)). */
 /* Says "child 4711", or "its children 4711, 4712": those for which wait4(2)
  * waits with WHICH as its first argument: -1 means any, others below 1 a group,
  * of which only an only child is known. Says WORDS where they are not known: in
@@ -204,14 +206,7 @@ say_children(struct scene *scene, pid_t which, const char *words)
 static void
 say_child(struct scene *scene)
 {
-	const struct thread *const thread = &scene->thread;
-	pid_t which = (pid_t)thread->args[0];
-
-	if (thread->number == SYS_waitid)
-		which = which == P_ALL   ? -1
-		        : which == P_PID ? (pid_t)thread->args[1]
-		                         : 0;
-	say_children(scene, which, "a child");
+	say_children(scene, (pid_t)scene->thread.args[0], "a child");
 }
 
 /* Says for whose SIGCHLD the thread waits, if it has a handler. In the call it
@@ -219,7 +214,8 @@ say_child(struct scene *scene)
 static void
 say_signals(struct scene *scene)
 {
-	const char *const words = scene->polled == 0 ? "a signal" : "events";
+	const char *const words =
+	    scene->polled_count == 0 ? "a signal" : "events";
 	char text[FILE_SIZE];
 
 	(void)procfs_read(scene->thread.id, "status", text, sizeof(text));
@@ -238,26 +234,77 @@ say_signals(struct scene *scene)
 		say(scene, "%s", words);
 }
 
-/* Says what the thread polls but for what is named; its own plumbing is
- * "events". LIMIT is a time limit: if IN_MS, a number of milliseconds
- * (negative: none), else the address of a timespec (NULL: none). */
+/* --- event loops ---------------------------------------------------------- */
+
+/* Adds a descriptor that is polled for EVENTS of poll(2), or epoll(7). */
+static void
+add_polled(struct scene *scene, int fd, int events)
+{
+	struct pollfd *at = scene->polled;
+
+	while (at < &scene->polled[scene->polled_count] && at->fd != fd)
+		at++;
+	if (at == &scene->polled[POLLED_MAX]) {
+		scene->has_more = true;
+		return;
+	}
+	if (at == &scene->polled[scene->polled_count])
+		scene->polled[scene->polled_count++] =
+		    (struct pollfd){ .fd = fd };
+	at->events = (short)(at->events | events);
+}
+
+/* Says the first NAMED_MAX that are worth it. Returns how many are. */
+static int
+say_descriptors(struct scene *scene)
+{
+	struct strbuf *const line = &scene->line;
+	enum source source = SOURCE_OWN;
+	int named = 0;
+
+	for (size_t i = 0; i < scene->polled_count && named <= NAMED_MAX; i++) {
+		const struct pollfd *const polled = &scene->polled[i];
+		const bool writes = (polled->events & POLLIN) == 0 &&
+		                    (polled->events & POLLOUT) != 0;
+		const size_t before = line->length;
+
+		say(scene, "%s%s", named > 0 ? ", " : "",
+		    writes ? "to write " : "for ");
+
+		const enum source found = fd_say(scene, polled->fd);
+
+		source = found > source ? found : source;
+		if (found > SOURCE_OWN && ++named <= NAMED_MAX)
+			continue;
+		line->length = before;
+		line->text[before] = '\0';
+	}
+	if (source != SOURCE_OTHERS)
+		scene->thread.rank = WAIT_LOOP;
+	return named;
+}
+
+/* Says what the thread polls; its own plumbing is "events". LIMIT is a time
+ * limit: if IN_MS, a number of milliseconds (negative: none), else the address
+ * of a timespec (NULL: none). */
 static void
 say_polled(struct scene *scene, uint64_t limit, bool in_ms)
 {
 	const bool has_limit = in_ms ? (int)limit >= 0 : limit != 0;
+	const int named = say_descriptors(scene);
 
-	scene->has_more |= scene->named > NAMED_MAX;
-	if (scene->has_more)
-		say(scene, scene->named > 0 ? " and other descriptors"
-		                            : "input or output");
-	if (scene->has_more || scene->named > 0)
+	if (scene->has_more || named > NAMED_MAX)
+		say(scene, named > 0 ? " and other descriptors"
+		                     : "for input or output");
+	if (scene->has_more || named > 0)
 		return;
-	if (scene->polled == 0 && has_limit) {
-		scene->line.length -= strlen("waiting for ");
+	if (scene->polled_count == 0 && has_limit) {
+		scene->line.length -= strlen("waiting ");
 		say(scene, "sleeping");
 		return;
 	}
 	/* Without any descriptor, it waits as in pause(2). */
+	say(scene, "for ");
 	say_signals(scene);
 	if (has_limit)
 		say(scene, ", or a timer");
@@ -270,35 +317,22 @@ say_polled(struct scene *scene, uint64_t limit, bool in_ms)
 }
 
 static void
-say_one(struct scene *scene, int fd)
-{
-	struct strbuf *const line = &scene->line;
-	const size_t before = line->length;
-
-	if (fd < 0) /* poll(2) ignores it */
-		return;
-	scene->polled++;
-	if (scene->named > NAMED_MAX)
-		return;
-	say(scene, scene->named > 0 ? ", " : "");
-	if (fd_say(scene, fd) && ++scene->named <= NAMED_MAX)
-		return;
-	line->length = before;
-	line->text[before] = '\0';
-}
-
-static void
 say_poll(struct scene *scene)
 {
-	const uint64_t *const args = scene->thread.args;
+	const struct thread *const thread = &scene->thread;
 	struct pollfd polled[POLLED_MAX];
-	const size_t got = read_memory(scene, args[0], polled, sizeof(polled)) /
-	                   sizeof(polled[0]);
+	const size_t got =
+	    read_memory(scene, thread->args[0], polled, sizeof(polled)) /
+	    sizeof(polled[0]);
 
-	for (size_t i = 0; i < got && i < args[1]; i++)
-		say_one(scene, polled[i].fd);
-	scene->has_more = got < args[1];
-	say_polled(scene, args[2], scene->thread.number == SYS_poll);
+	for (size_t i = 0; i < got && i < thread->args[1]; i++) {
+		if (polled[i].fd >= 0) /* poll(2) ignores others */
+			add_polled(scene, polled[i].fd, polled[i].events);
+	}
+	scene->has_more |= got < thread->args[1] || thread->number == -1;
+	say_polled(scene, thread->args[2],
+	           thread->number == SYS_poll ||
+	               thread->number == SYS_restart_syscall);
 }
 
 /* Three sets, each of which may be NULL. The number in the call may be above
@@ -306,49 +340,70 @@ say_poll(struct scene *scene)
 static void
 say_select(struct scene *scene)
 {
+	static const short events[] = { POLLIN, POLLOUT, POLLPRI };
 	const uint64_t *const args = scene->thread.args;
 	const unsigned all = (unsigned)args[0];
-	fd_set sets[3] = { 0 };
 
-	for (int i = 0; i < 3; i++)
-		scene->has_more |= args[i + 1] != 0 &&
-		                   read_memory(scene, args[i + 1], &sets[i],
-		                               sizeof(sets[i])) == 0;
-	for (unsigned fd = 0; fd < all && fd < FD_SETSIZE; fd++) {
-		if (FD_ISSET(fd, &sets[0]) || FD_ISSET(fd, &sets[1]) ||
-		    FD_ISSET(fd, &sets[2]))
-			say_one(scene, (int)fd);
+	for (int i = 0; i < 3; i++) {
+		fd_set set = { 0 };
+
+		scene->has_more |=
+		    args[i + 1] != 0 &&
+		    read_memory(scene, args[i + 1], &set, sizeof(set)) == 0;
+		for (unsigned fd = 0; fd < all && fd < FD_SETSIZE; fd++) {
+			if (FD_ISSET(fd, &set))
+				add_polled(scene, (int)fd, events[i]);
+		}
 	}
-	scene->has_more |= all > FD_SETSIZE && scene->polled == 0;
+	scene->has_more |= all > FD_SETSIZE && scene->polled_count == 0;
 	say_polled(scene, args[4], false);
 }
 
-/* fdinfo of an epoll(7) has a line "tfd: 8 events: …" for each file. */
+/* fdinfo of an epoll(7) has "tfd: 8 events: 19 …" for each file; without the
+ * lowest 16 bits, EPOLLONESHOT has disarmed it: ep_send_events(). */
 static void
 say_epoll(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
 	char path[NAME_SIZE];
-	char text[FILE_SIZE];
+	char text[FILE_SIZE] = "";
+	ssize_t length = -1;
 
 	(void)snprintf(path, sizeof(path), "fdinfo/%d", (int)thread->args[0]);
-
-	const ssize_t length =
-	    procfs_read(scene->sight->pid, path, text, sizeof(text));
-
+	if (thread->number != -1)
+		length = procfs_read(thread->id, path, text, sizeof(text));
 	scene->has_more = length <= 0 || length == sizeof(text) - 1;
-	for (char *at = text; (at = strstr(at, "tfd:")) != NULL;)
-		say_one(scene, (int)strtol(at + strlen("tfd:"), &at, 10));
+	for (char *at = text; (at = strstr(at, "tfd:")) != NULL;) {
+		const int fd = (int)strtol(at + strlen("tfd:"), &at, 10);
+		const unsigned long events =
+		    strtoul(procfs_value(at, "events:"), NULL, 16);
+
+		if ((events & UINT16_MAX) != 0)
+			add_polled(scene, fd, (int)(events & SHRT_MAX));
+	}
 	say_polled(scene, thread->args[3], thread->number != CALL_EPOLL_PWAIT2);
 }
 
+/* --- other waits ---------------------------------------------------------- */
+
+/* Whether a futex is shared by processes only its call tells. */
 static void
 say_futex(struct scene *scene)
 {
-	say(scene,
-	    scene->thread.args[3] != 0 ? "%s or a timeout (futex)"
-	                               : "or %s (futex)",
-	    scene->threads > 1 ? "another thread" : "another process");
+	const struct thread *const thread = &scene->thread;
+	const bool is_own = (thread->args[1] & FUTEX_OWN) != 0;
+	const bool has_limit = thread->args[3] != 0;
+
+	if (thread->number == -1)
+		say(scene, " (futex)");
+	else if (is_own && scene->threads <= 1 && !has_limit)
+		say(scene, " that no other thread can release (futex)");
+	else
+		say(scene,
+		    has_limit ? ", %s or a timeout (futex)" : ", or %s (futex)",
+		    is_own               ? "another thread"
+		    : scene->threads > 1 ? "another thread or process"
+		                         : "another process");
 }
 
 /* The kernel stops all of a background job that wants its terminal. */
@@ -368,95 +423,211 @@ static const struct {
 	void (*say)(struct scene *scene); /* then says the rest; or NULL */
 } waits[WAIT_COUNT] = {
 	[WAIT_SIGNAL] = { "waiting for ", say_signals },
-	[WAIT_FUTEX] = { "waiting for a lock, ", say_futex },
+	[WAIT_FUTEX] = { "waiting for a lock", say_futex },
 	[WAIT_SLEEP] = { "sleeping", NULL },
 	[WAIT_ACCEPT] = { "waiting for a connection on ", say_fd },
-	[WAIT_EPOLL] = { "waiting for ", say_epoll },
-	[WAIT_SELECT] = { "waiting for ", say_select },
-	[WAIT_POLL] = { "waiting for ", say_poll },
+	[WAIT_EPOLL] = { "waiting ", say_epoll },
+	[WAIT_SELECT] = { "waiting ", say_select },
+	[WAIT_POLL] = { "waiting ", say_poll },
 	[WAIT_CHILD] = { "waiting for ", say_child },
 	[WAIT_READ] = { "reading ", say_fd },
 	[WAIT_WRITE] = { "writing ", say_fd },
+	[WAIT_COPY] = { "copying from ", say_copy },
+	[WAIT_QUEUE] = { "waiting for the message queue ", say_fd },
 	[WAIT_CONNECT] = { "connecting ", say_fd },
-	[WAIT_OPEN] = { "opening a file", say_path },
+	[WAIT_PATH] = { NULL, say_file },
 	[WAIT_FIFO] = { "opening a FIFO ", say_fifo },
 	[WAIT_LOCK] = { "waiting for a lock on ", say_fd },
+	[WAIT_VFORK] = { "waiting for its child to execute or exit", NULL },
 	[WAIT_STOPPED] = { "stopped", say_stop },
+	[WAIT_FROZEN] = { "frozen", NULL },
 	[WAIT_CPU] = { "on CPU", NULL },
+};
+
+/* The other system calls that can block for long. */
+static const struct {
+	enum wait wait;
+	int calls[CALLS_MAX];
+} kinds[] = {
+	{ WAIT_READ,
+	  { SYS_read, SYS_readv, SYS_pread64, SYS_recvfrom, SYS_recvmsg } },
+	{ WAIT_WRITE,
+	  { SYS_write, SYS_writev, SYS_pwrite64, SYS_sendto, SYS_sendmsg } },
+	{ WAIT_COPY, { SYS_splice, SYS_sendfile } },
+	{ WAIT_QUEUE,
+	  { SYS_mq_timedsend, SYS_mq_timedreceive, CALL_MQ_SEND64,
+	    CALL_MQ_RECEIVE64 } },
+	{ WAIT_CONNECT, { SYS_connect } },
+	{ WAIT_ACCEPT, { SYS_accept, SYS_accept4 } },
+	{ WAIT_LOCK, { SYS_flock, SYS_fcntl, SYS_fcntl64 } },
+	{ WAIT_FUTEX, { SYS_futex, CALL_FUTEX64 } },
+	{ WAIT_CHILD, { SYS_wait4, SYS_waitid } },
+	/* What a stop has interrupted, unless "functions" tells more. */
+	{ WAIT_SLEEP,
+	  { SYS_nanosleep, SYS_clock_nanosleep, CALL_CLOCK_NANOSLEEP64,
+	    SYS_restart_syscall } },
+	{ WAIT_SIGNAL,
+	  { SYS_pause, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
+	    CALL_SIGTIMEDWAIT64 } },
+	{ WAIT_POLL, { SYS_poll, SYS_ppoll, CALL_PPOLL64 } },
+	{ WAIT_SELECT,
+	  { SYS_select, SYS__newselect, SYS_pselect6, CALL_PSELECT64 } },
+	{ WAIT_EPOLL, { SYS_epoll_wait, SYS_epoll_pwait, CALL_EPOLL_PWAIT2 } },
+};
+
+/* Parts of the names of kernel functions that a thread sleeps in. Some tell
+ * more than its call does; the others its wait where the call may not be read,
+ * or was restarted. The last that matches counts: "futex_do_wait" has "do_wait"
+ * in it. */
+static const struct {
+	char part[20];
+	enum wait wait;
+	bool tells_more;
+} functions[] = {
+	{ "do_wait", WAIT_CHILD, false },
+	{ "nanosleep", WAIT_SLEEP, false },
+	{ "sigsuspend", WAIT_SIGNAL, false },
+	{ "sys_pause", WAIT_SIGNAL, false },
+	{ "poll_schedule", WAIT_POLL, false },
+	{ "do_poll", WAIT_POLL, false },
+	{ "ep_poll", WAIT_EPOLL, false },
+	{ "futex", WAIT_FUTEX, false },
+	{ "wait_for_partner", WAIT_FIFO, true },
+	{ "fifo_open", WAIT_FIFO, true },
+	{ "kernel_clone", WAIT_VFORK, true },
+	{ "vfork_done", WAIT_VFORK, true },
+	{ "refrigerator", WAIT_FROZEN, true },
+	{ "freezer_trap", WAIT_FROZEN, true },
 };
 
 /* --- the thread that is described ----------------------------------------- */
 
+static enum wait
+wait_of_call(const struct thread *thread)
+{
+	if (thread->number == -1)
+		return WAIT_OTHER;
+	if (find_file_wait(thread->number) != NULL)
+		return WAIT_PATH;
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		if (has_call(kinds[i].calls, thread->number))
+			return kinds[i].wait;
+	}
+	return WAIT_OTHER;
+}
+
+void
+thread_parse(struct thread *thread)
+{
+	uint64_t *const args = thread->args;
+	char *at = thread->call;
+
+	thread->number = -1;
+	if (*at >= '0' && *at <= '9') { /* "running"; "-1 …": in no call */
+		const long number = strtol(at, &at, 10);
+
+		for (size_t i = 0; i < ARGS; i++)
+			args[i] = strtoull(at, &at, 16);
+		/* Other numbers in a process of another width, as its stack
+		 * tells. */
+		if ((strtoull(at, NULL, 16) > UINT32_MAX) ==
+		    (ULONG_MAX > UINT32_MAX))
+			thread->number = number;
+	}
+	thread->wait = wait_of_call(thread);
+	if (thread->number == SYS_waitid && args[0] != P_PIDFD)
+		args[0] = args[0] == P_ALL   ? (uint64_t)-1
+		          : args[0] == P_PID ? args[1]
+		                             : 0;
+	for (size_t i = 0; i < COUNT(functions); i++) {
+		if (strstr(thread->function, functions[i].part) != NULL &&
+		    (functions[i].tells_more || thread->number == -1 ||
+		     thread->number == SYS_restart_syscall))
+			thread->wait = functions[i].wait;
+	}
+}
+
+/* Whether a read of LENGTH was refused as of a process that this one does not
+ * descend from (Yama), although it is of this user: its FUNCTION is known. */
+static bool
+is_refused(ssize_t length, const char *function)
+{
+	return length == -1 && (errno == EPERM || errno == EACCES) &&
+	       function[0] != '\0';
+}
+
 /* A thread has a directory in /proc, too, which is not listed: proc(5). */
 static void
-read_thread(struct thread *thread)
+read_thread(struct look *look, struct thread *thread)
 {
 	struct procstat stat;
 
 	if (procstat_read(thread->id, &stat) == -1 || stat.state == 'Z')
 		return;
 	thread->state = stat.state;
-	(void)procfs_read(thread->id, "syscall", thread->call,
-	                  sizeof(thread->call));
 	(void)procfs_read(thread->id, "wchan", thread->function,
 	                  sizeof(thread->function));
 	/* If the thread is not blocked, or may not be inspected. */
 	if (strcmp(thread->function, "0") == 0)
 		thread->function[0] = '\0';
+	if (!look->is_refused)
+		look->is_refused =
+		    is_refused(procfs_read(thread->id, "syscall", thread->call,
+		                           sizeof(thread->call)),
+		               thread->function);
 	thread_parse(thread);
 	if (thread->state == 'R')
 		thread->wait = WAIT_CPU;
 	if (thread->state == 'T' || thread->state == 't')
 		thread->wait = WAIT_STOPPED;
-	thread->rank = thread->state == 'D' ? WAIT_DISK : thread->wait;
+	thread->rank = thread->state == 'D' && thread->wait != WAIT_VFORK &&
+	                       thread->wait != WAIT_FROZEN
+	                   ? WAIT_DISK
+	                   : thread->wait;
 }
 
-/* Finds the most telling wait, and how many (if not idle) wait so for it. */
-static void
-find_thread(struct scene *scene)
+bool
+process_is_stuck(pid_t pid)
 {
-	struct thread *const best = &scene->thread;
-	const pid_t pid = scene->sight->pid;
-	const struct procfs_list *const ids = scene_list(pid, "task");
+	static struct procfs_list ids;
+	struct procstat stat;
 
-	*best = (struct thread){ .id = pid };
-	scene->threads = ids->count;
-	for (size_t i = 0; i < ids->count && duration_now() < scene->until;
-	     i++) {
-		struct thread thread = { .id = ids->numbers[i], .alike = 1 };
+	scene_list(pid, "task", &ids);
+	for (size_t i = 0; i < ids.count; i++) {
+		struct thread thread = { .id = ids.numbers[i] };
 
-		read_thread(&thread);
-		/* socketcall(2) has its descriptor in memory. */
-		if (thread.number == SYS_socketcall) {
-			unsigned long fd = ULONG_MAX;
-
-			(void)read_memory(scene, thread.args[1], &fd,
-			                  sizeof(fd));
-			thread.args[0] = fd;
-		}
-		if (thread.rank > best->rank)
-			*best = thread;
-		else if (thread.rank == best->rank &&
-		         thread.wait == best->wait &&
-		         (thread.wait <= WAIT_SLEEP ||
-		          thread.args[0] == best->args[0]))
-			best->alike++;
+		if (procstat_read_status(thread.id, &stat) == -1 ||
+		    stat.state != 'D')
+			continue;
+		(void)procfs_read(thread.id, "wchan", thread.function,
+		                  sizeof(thread.function));
+		thread_parse(&thread);
+		if (thread.wait != WAIT_VFORK && thread.wait != WAIT_FROZEN)
+			return true;
 	}
+	return false;
 }
 
-void
-blocked_describe(struct scene *scene)
+/* The idle are alike whatever they wait for. */
+static bool
+is_same_wait(const struct thread *a, const struct thread *b)
 {
-	const struct thread *const thread = &scene->thread;
-	struct sight *const sight = scene->sight;
-	char call[sizeof(thread->call)];
+	return a->wait == b->wait && strcmp(a->function, b->function) == 0 &&
+	       (a->wait <= WAIT_SLEEP || a->args[0] == b->args[0]);
+}
 
-	scene->line =
-	    (struct strbuf){ .text = sight->wait, .size = sizeof(sight->wait) };
-	scene->polled = scene->named = 0;
+/* Says what the thread is blocked in, and may lower its rank. */
+static void
+describe_thread(struct scene *scene)
+{
+	struct thread *const thread = &scene->thread;
+
+	scene->polled_count = 0;
 	scene->has_more = false;
-	find_thread(scene);
-	if (thread->state == 'D')
+	if (thread->number == SYS_waitid && thread->args[0] == P_PIDFD)
+		thread->args[0] =
+		    (uint64_t)fd_value(scene, (int)thread->args[1], "Pid:\t");
+	if (thread->rank == WAIT_DISK)
 		say(scene, "uninterruptible");
 	else if (thread->wait == WAIT_OTHER && thread->function[0] != '\0')
 		say(scene, "waiting in the kernel");
@@ -468,18 +639,55 @@ blocked_describe(struct scene *scene)
 		say(scene, "%s", waits[thread->wait].words);
 	if (waits[thread->wait].say != NULL)
 		waits[thread->wait].say(scene);
+}
+
+/* Describes the thread with the most telling wait. */
+void
+blocked_describe(struct scene *scene)
+{
+	static struct procfs_list ids; /* the words need lists of their own */
+	struct sight *const sight = scene->sight;
+	struct thread best = { .id = sight->pid };
+	char call[sizeof(best.call)] = "";
+	char words[WORDS_SIZE];
+
+	scene_list(sight->pid, "task", &ids);
+	scene->threads = ids.count;
+	for (size_t i = 0; i < ids.count && duration_now() < scene->until;
+	     i++) {
+		struct thread thread = { .id = ids.numbers[i], .alike = 1 };
+
+		read_thread(scene->look, &thread);
+		if (is_same_wait(&thread, &best))
+			best.alike++;
+		if (thread.rank <= best.rank || is_same_wait(&thread, &best))
+			continue;
+		scene->thread = thread;
+		scene->line =
+		    (struct strbuf){ .text = words, .size = sizeof(words) };
+		words[0] = '\0';
+		describe_thread(scene);
+		if (scene->thread.rank <= best.rank)
+			continue;
+		best = scene->thread;
+		memcpy(sight->wait, words, sizeof(words));
+	}
+	scene->line = (struct strbuf){ .text = sight->wait,
+		                       .size = sizeof(sight->wait),
+		                       .length = strlen(sight->wait) };
 	/* Unless only the main thread waits in this way. */
-	if (scene->line.length > 0 &&
-	    (thread->alike > 1 || thread->id != sight->pid))
-		say(scene, ", in %d of its %zu threads", thread->alike,
+	if (scene->line.length > 0 && (best.alike > 1 || best.id != sight->pid))
+		say(scene, ", in %d of its %zu threads", best.alike,
 		    scene->threads);
 	/* If the thread is still in the same call, then all that was read in
 	 * between belongs to that call. Else it does not wait for long. */
-	(void)procfs_read(thread->id, "syscall", call, sizeof(call));
-	if (thread->wait != WAIT_CPU && strcmp(call, thread->call) != 0) {
+	if (!scene->look->is_refused)
+		(void)procfs_read(best.id, "syscall", call, sizeof(call));
+	if (best.wait != WAIT_CPU && strcmp(call, best.call) != 0) {
 		scene->line.length = 0;
 		sight->wait[0] = '\0';
 	}
+	scene->thread.id = sight->pid;
 	if (scene->look->tells_holders)
 		fd_say_output(scene);
 }

@@ -38,29 +38,13 @@ field(const char *line, int number)
 	return line + strspn(line, " ");
 }
 
-const struct procfs_list *
-scene_list(pid_t pid, const char *name)
+void
+scene_list(pid_t pid, const char *name, struct procfs_list *list)
 {
-	static struct procfs_list list;
 	char path[PATH_SIZE];
 
 	(void)snprintf(path, sizeof(path), "%d/%s", pid, name);
-	procfs_list_names(procfs_fd(), path, &list);
-	return &list;
-}
-
-bool
-scene_is_stuck(pid_t pid)
-{
-	const struct procfs_list *const ids = scene_list(pid, "task");
-	struct procstat stat;
-
-	for (size_t i = 0; i < ids->count; i++) {
-		if (procstat_read_status(ids->numbers[i], &stat) == 0 &&
-		    stat.state == 'D')
-			return true;
-	}
-	return false;
+	procfs_list_names(procfs_fd(), path, list);
 }
 
 void
@@ -104,28 +88,46 @@ read_descriptor(pid_t pid, int fd)
 	return end;
 }
 
+/* The file system may hang: it is not asked. */
+static mode_t
+type_of(const struct descriptor *descriptor)
+{
+	struct kernel_statx file = { .mode = 0 };
+
+	(void)syscall(SYS_statx, AT_FDCWD, descriptor->path, AT_NOT_ASKED,
+	              STATX_TYPE_ONLY, &file);
+	return file.mode;
+}
+
+static bool
+has_ends(const struct descriptor *descriptor)
+{
+	return starts_with(descriptor->link, PIPE) ||
+	       starts_with(descriptor->link, SOCKET) ||
+	       (descriptor->link[0] == '/' && S_ISFIFO(type_of(descriptor)));
+}
+
 /* Links may hang in execve(2). A dead leader has none, but its threads may. */
 static void
 read_ends(struct scene *scene)
 {
+	static struct procfs_list fds;
+
 	scene->has_missed = scene->is_partial;
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const pid_t pid = scene->look->sights[i].pid;
-		const struct procfs_list *fds;
 
-		if (procfs_is_in_exec(pid) || duration_now() >= scene->until ||
-		    (fds = scene_list(pid, "fd"))->count == 0) {
-			scene->has_missed = true;
-			continue;
-		}
-		for (size_t j = 0; j < fds->count; j++) {
+		fds.count = 0;
+		if (!procfs_is_in_exec(pid) && duration_now() < scene->until)
+			scene_list(pid, "fd", &fds);
+		scene->has_missed |= fds.count == 0;
+		for (size_t j = 0; j < fds.count; j++) {
 			const struct descriptor end =
-			    read_descriptor(pid, fds->numbers[j]);
+			    read_descriptor(pid, fds.numbers[j]);
 
 			if (end.mode == 0 || scene->end_count == ENDS_MAX)
 				scene->has_missed = true;
-			else if (starts_with(end.link, PIPE) ||
-			         starts_with(end.link, SOCKET))
+			else if (has_ends(&end))
 				scene->ends[scene->end_count++] = end;
 		}
 	}
@@ -158,8 +160,8 @@ static bool
 is_output(const struct scene *scene, const struct descriptor *end)
 {
 	return (end->mode & S_IWUSR) != 0 && end->link[0] != '\0' &&
-	       (strcmp(end->link, scene->look->outputs[0]) == 0 ||
-	        strcmp(end->link, scene->look->outputs[1]) == 0);
+	       (strcmp(end->link, scene->look->streams[1]) == 0 ||
+	        strcmp(end->link, scene->look->streams[2]) == 0);
 }
 
 /* Says ", holding the output open, fd 1,2". */
@@ -167,11 +169,12 @@ void
 fd_say_output(struct scene *scene)
 {
 	const pid_t pid = scene->sight->pid;
-	const struct procfs_list *const fds = scene_list(pid, "fd");
+	static struct procfs_list fds;
 	int count = 0;
 
-	for (size_t i = 0; i < fds->count; i++) {
-		const int fd = fds->numbers[i];
+	scene_list(pid, "fd", &fds);
+	for (size_t i = 0; i < fds.count; i++) {
+		const int fd = fds.numbers[i];
 		const struct descriptor end = read_descriptor(pid, fd);
 
 		if (!is_output(scene, &end))
@@ -185,23 +188,48 @@ fd_say_output(struct scene *scene)
 
 /* --- sockets -------------------------------------------------------------- */
 
-/* Copies the row of the socket INODE in TABLE, of the process's own network
- * namespace, or "". The inode is field 6 of net/unix, 9 of the others. */
+/* Whether addresses like "0100007F:0050" are the same, also where one of them,
+ * of IPv4, is written as of IPv6: by the part that both have. */
+static bool
+is_same_address(const char *a, const char *b)
+{
+	const size_t ends[] = { strcspn(a, " "), strcspn(b, " ") };
+	const size_t size = ends[0] < ends[1] ? ends[0] : ends[1];
+
+	return memcmp(a + ends[0] - size, b + ends[1] - size, size) == 0;
+}
+
+/* Of a socket: its inode, or, if it is the other end of a connection, the row
+ * of that. */
+struct wanted {
+	unsigned long inode;
+	const char *peer_row;
+};
+
+/* Copies the row of the socket WANTED in TABLE, of the thread's own network
+ * namespace, or "". */
 static void
-find_row(struct scene *scene, const char *table, unsigned long inode,
+find_row(struct scene *scene, const char *table, struct wanted wanted,
          char row[TEXT_SIZE])
 {
+	/* The inode is field 6 of net/unix, 9 of the others. */
 	const int number = strcmp(table, "unix") == 0 ? 6 : 9;
 	char path[PATH_SIZE];
 	bool is_found = false;
 
-	(void)snprintf(path, sizeof(path), "%d/net/%s", scene->sight->pid,
+	(void)snprintf(path, sizeof(path), "%d/net/%s", scene->thread.id,
 	               table);
 
 	FILE *const file = fopen(path, "re");
 
 	while (!is_found && file != NULL && fgets(row, TEXT_SIZE, file) != NULL)
-		is_found = strtoul(field(row, number), NULL, 10) == inode;
+		is_found =
+		    wanted.peer_row == NULL
+		        ? strtoul(field(row, number), NULL, 10) == wanted.inode
+		        : is_same_address(field(row, 1),
+		                          field(wanted.peer_row, 2)) &&
+		              is_same_address(field(row, 2),
+		                              field(wanted.peer_row, 1));
 	if (file != NULL)
 		(void)fclose(file);
 	row[is_found ? strcspn(row, "\n") : 0] = '\0';
@@ -232,18 +260,31 @@ say_address(struct scene *scene, const char *word, const char *text)
 		say(scene, is_ip6 ? "%s[%s]:%u" : "%s%s:%u", word, name, port);
 }
 
+/* Says who has the socket INODE, as the other end; returns as say_ends(). */
+static int
+say_peer(struct scene *scene, unsigned long inode, const char *word)
+{
+	char link[LOOK_LINK_SIZE];
+
+	(void)snprintf(link, sizeof(link), SOCKET "%lu]", inode);
+	return inode == 0 ? 0 : say_ends(scene, link, 0, word);
+}
+
 /* Says "TCP 127.0.0.1:41000 -> 127.0.0.1:5432, established", from the row " 0:
- * 0100007F:A028 0100007F:1538 01 …", for the protocol "TCP", "TCPv6", … */
+ * 0100007F:A028 0100007F:1538 01 …", for the protocol "TCP", "TCPv6", …; and
+ * who has the other end. */
 static void
 say_internet(struct scene *scene, const char *protocol, unsigned long inode)
 {
 	const bool is_tcp = protocol[0] == 'T';
-	char row[TEXT_SIZE];
+	const char *const tables[] = { is_tcp ? "tcp" : "udp",
+		                       is_tcp ? "tcp6" : "udp6" };
+	char row[TEXT_SIZE] = "";
+	char peer[TEXT_SIZE] = "";
 
 	say(scene, "%.3s", protocol);
-	find_row(scene, is_tcp ? "tcp" : "udp", inode, row);
-	if (row[0] == '\0')
-		find_row(scene, is_tcp ? "tcp6" : "udp6", inode, row);
+	for (int i = 0; i < 2 && row[0] == '\0'; i++)
+		find_row(scene, tables[i], (struct wanted){ inode, NULL }, row);
 
 	const size_t state = strtoul(field(row, 3), NULL, 16);
 
@@ -252,6 +293,10 @@ say_internet(struct scene *scene, const char *protocol, unsigned long inode)
 	say_address(scene, " -> ", field(row, 2));
 	if (is_tcp && state < TCP_LISTEN && tcp_states[state] != NULL)
 		say(scene, "%s", tcp_states[state]);
+	for (int i = 0; i < 2 && state == TCP_ESTABLISHED && peer[0] == '\0';
+	     i++)
+		find_row(scene, tables[i], (struct wanted){ 0, row }, peer);
+	(void)say_peer(scene, strtoul(field(peer, 9), NULL, 10), ", with");
 }
 
 /* struct nlmsghdr and struct unix_diag_req, which musl does not declare: only
@@ -302,23 +347,21 @@ say_unix(struct scene *scene, unsigned long inode)
 {
 	const unsigned long peer = peer_of(inode);
 	const char *word;
-	char link[LOOK_LINK_SIZE];
 	char row[TEXT_SIZE];
 
 	say(scene, "Unix socket");
-	find_row(scene, "unix", inode, row);
+	find_row(scene, "unix", (struct wanted){ inode, NULL }, row);
 	word = starts_with(field(row, 3), "0001") ? " listening on " : " ";
 	if (field(row, 7)[0] == '\0' && peer != 0) {
-		find_row(scene, "unix", peer, row);
+		find_row(scene, "unix", (struct wanted){ peer, NULL }, row);
 		word = " to ";
 	}
 	if (field(row, 7)[0] != '\0')
 		say(scene, "%s%s", word, field(row, 7));
-	(void)snprintf(link, sizeof(link), SOCKET "%lu]", peer);
-	return say_ends(scene, link, 0, " with");
+	return say_peer(scene, peer, " with");
 }
 
-static bool
+static enum source
 say_socket(struct scene *scene, const struct descriptor *end)
 {
 	const unsigned long inode =
@@ -337,17 +380,19 @@ say_socket(struct scene *scene, const struct descriptor *end)
 	else
 		say(scene, "%s socket", name);
 	say(scene, ")");
-	return count != -1;
+	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 
-static bool
-say_pipe(struct scene *scene, const struct descriptor *end)
+/* Says "pipe from 4711", where WORD is "pipe", or of a FIFO. */
+static enum source
+say_pipe(struct scene *scene, const struct descriptor *end, const char *word,
+         const char *name)
 {
 	const bool reads = (end->mode & S_IRUSR) != 0;
 	const bool writes = (end->mode & S_IWUSR) != 0;
 	int count = 1;
 
-	say(scene, " (pipe");
+	say(scene, " (%s%s", word, name);
 	if (reads != writes)
 		count = say_ends(scene, end->link, reads ? S_IWUSR : S_IRUSR,
 		                 reads ? " from" : " to");
@@ -357,75 +402,110 @@ say_pipe(struct scene *scene, const struct descriptor *end)
 		say(scene, " that nobody in the tree %s",
 		    reads ? "writes" : "reads");
 	say(scene, ")");
-	return count != -1;
+	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
 
-/* Says what NAME is, "[timerfd]" or "inotify". What a process makes ready
- * itself, or a timer, is plumbing of an event loop. */
-static bool
-say_anonymous(struct scene *scene, const char *name)
+int
+fd_value(const struct scene *scene, int fd, const char *key)
+{
+	char path[PATH_SIZE];
+	char info[TEXT_SIZE];
+
+	(void)snprintf(path, sizeof(path), "fdinfo/%d", fd);
+	(void)procfs_read(scene->thread.id, path, info, sizeof(info));
+
+	const char *const value = procfs_value(info, key);
+
+	return value[0] == '\0' ? -1 : (int)strtol(value, NULL, 10);
+}
+
+static const struct {
+	const char *name; /* begins what "anon_inode:" is */
+	enum source source;
+} anonymous[] = {
+	{ "[eventfd", SOURCE_OWN },   { "[timerfd", SOURCE_OWN },
+	{ "[io_uring", SOURCE_OWN },  { "[signalfd", SOURCE_EVENTS },
+	{ "inotify", SOURCE_EVENTS }, { "[fanotify", SOURCE_EVENTS },
+};
+
+/* Says what NAME is, "[pidfd]" or "inotify". */
+static enum source
+say_anonymous(struct scene *scene, const char *name, int fd)
 {
 	const char *const word = name + strspn(name, "[");
+	const int pid = fd_value(scene, fd, "Pid:\t");
 
-	say(scene, " (%.*s)", (int)strcspn(word, "]"), word);
-	return !starts_with(word, "eventfd") && !starts_with(word, "timerfd") &&
-	       !starts_with(word, "io_uring");
+	say(scene, " (%.*s", (int)strcspn(word, "]"), word);
+	if (pid > 0)
+		say_pid(scene, 0, pid);
+	say(scene, ")");
+	for (size_t i = 0; i < sizeof(anonymous) / sizeof(anonymous[0]); i++) {
+		if (starts_with(name, anonymous[i].name))
+			return anonymous[i].source;
+	}
+	return SOURCE_OTHERS;
 }
 
-/* The file system may hang: not asked. A file is always ready: poll(2). */
-static bool
+/* A file is always ready: poll(2). */
+static enum source
 say_file(struct scene *scene, const struct descriptor *descriptor)
 {
 	const char *const name = descriptor->link;
-	struct kernel_statx file = { .mode = 0 };
+	const mode_t type = type_of(descriptor);
 
-	(void)syscall(SYS_statx, AT_FDCWD, descriptor->path, AT_NOT_ASKED,
-	              STATX_TYPE_ONLY, &file);
-	if (S_ISFIFO(file.mode))
-		say(scene, " (FIFO %s)", name);
-	else if (starts_with(name, "/dev/pts/") ||
-	         starts_with(name, "/dev/tty"))
-		say(scene, " (terminal %s)", name);
-	else
-		say(scene, " (%s)", name);
-	return !S_ISREG(file.mode) && strcmp(name, "/dev/null") != 0;
+	if (S_ISFIFO(type))
+		return say_pipe(scene, descriptor, "FIFO ", name);
+	say(scene,
+	    starts_with(name, "/dev/pts/") || starts_with(name, "/dev/tty")
+	        ? " (terminal %s)"
+	        : " (%s)",
+	    name);
+	return S_ISREG(type) || strcmp(name, "/dev/null") == 0 ? SOURCE_OWN
+	                                                       : SOURCE_OTHERS;
 }
 
-bool
+enum source
 fd_say(struct scene *scene, int fd)
 {
-	const struct descriptor end = read_descriptor(scene->sight->pid, fd);
+	const struct descriptor end = read_descriptor(scene->thread.id, fd);
 
 	say(scene, "fd %d", fd);
 	if (end.link[0] == '\0')
-		return true;
+		return SOURCE_OTHERS;
+	if (strcmp(end.link, scene->look->streams[0]) == 0 &&
+	    scene->thread.wait != WAIT_WRITE) {
+		say(scene, " (standard input, from the caller (--no-stdin "
+		           "gives none))");
+		return SOURCE_OTHERS;
+	}
 	if (starts_with(end.link, PIPE))
-		return say_pipe(scene, &end);
+		return say_pipe(scene, &end, "pipe", "");
 	if (starts_with(end.link, SOCKET))
 		return say_socket(scene, &end);
 	if (starts_with(end.link, ANONYMOUS))
-		return say_anonymous(scene, end.link + strlen(ANONYMOUS));
+		return say_anonymous(scene, end.link + strlen(ANONYMOUS), fd);
 	return say_file(scene, &end);
 }
 
-/* Whether a descriptor of PID has a lock on FILE (" fe:00:21 "): fdinfo has a
- * row "lock:\t1: FLOCK  ADVISORY  WRITE 4711 fe:00:21 0 EOF" for it. */
+/* Whether a descriptor of PID has LOCK, a row of /proc/locks without its
+ * number: so does its fdinfo. Another user's may not be read: then a lock that
+ * PID has taken, as that row says, is its own. */
 static bool
-holds_lock(pid_t pid, const char *file)
+holds_lock(pid_t pid, const char *lock)
 {
-	const struct procfs_list *const fds = scene_list(pid, "fdinfo");
+	static struct procfs_list fds;
 
-	for (size_t i = 0; i < fds->count; i++) {
+	scene_list(pid, "fdinfo", &fds);
+	for (size_t i = 0; i < fds.count; i++) {
 		char path[PATH_SIZE];
 		char info[TEXT_SIZE];
 
-		(void)snprintf(path, sizeof(path), "fdinfo/%d",
-		               fds->numbers[i]);
+		(void)snprintf(path, sizeof(path), "fdinfo/%d", fds.numbers[i]);
 		(void)procfs_read(pid, path, info, sizeof(info));
-		if (strstr(info, file) != NULL)
+		if (strstr(info, lock) != NULL)
 			return true;
 	}
-	return false;
+	return fds.count == 0 && strtol(field(lock, 3), NULL, 10) == pid;
 }
 
 /* In /proc/locks, "1: -> FLOCK ADVISORY WRITE 4712 fe:00:21 0 EOF" waits for
@@ -435,35 +515,39 @@ void
 fd_say_holder(struct scene *scene)
 {
 	const struct look *const look = scene->look;
+	const pid_t self = scene->sight->pid;
 	FILE *const locks = fopen("locks", "re");
 	char row[TEXT_SIZE];
-	char file[64] = "";
-	pid_t owner = 0; /* of the last row without an arrow */
-	pid_t holder = 0;
+	char last[TEXT_SIZE] = ""; /* without an arrow */
+	char lock[TEXT_SIZE] = "";
+	struct procstat stat;
 	int rows = 0;
 
 	while (locks != NULL && fgets(row, sizeof(row), locks) != NULL) {
 		if (field(row, 1)[0] != '-') {
-			owner = (pid_t)strtol(field(row, 4), NULL, 10);
-		} else if (strtol(field(row, 5), NULL, 10) ==
-		           scene->sight->pid) {
+			memcpy(last, row, sizeof(row));
+		} else if (strtol(field(row, 5), NULL, 10) == self) {
 			rows++;
-			holder = owner;
-			(void)snprintf(file, sizeof(file), " %.*s ",
-			               (int)strcspn(field(row, 6), " "),
-			               field(row, 6));
+			memcpy(lock, last, sizeof(last));
 		}
 	}
 	if (locks != NULL)
 		(void)fclose(locks);
-	for (size_t i = 0; i <= look->count && rows == 1; i++) {
-		const pid_t pid = i == 0 ? holder : look->sights[i - 1].pid;
 
-		if (pid <= 0 || !holds_lock(pid, file))
+	const char *const taken = field(lock, 1);
+
+	for (size_t i = 0; i <= look->count && rows == 1; i++) {
+		const pid_t pid = i == 0
+		                      ? (pid_t)strtol(field(taken, 3), NULL, 10)
+		                      : look->sights[i - 1].pid;
+
+		if (pid <= 0 || pid == self ||
+		    procstat_read_status(pid, &stat) == -1 || stat.is_dead ||
+		    !holds_lock(pid, taken))
 			continue;
 		say(scene, ", held by %d ", pid);
 		cmdline_add(&scene->line, pid,
-		            procfs_is_in_exec(pid) || scene_is_stuck(pid)
+		            procfs_is_in_exec(pid) || process_is_stuck(pid)
 		                ? 0
 		                : COMMAND_WIDTH);
 		return;

@@ -4,14 +4,20 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/duration.h"
+#include "base/message.h"
+#include "base/status.h"
 #include "inspect/scene.h"
 #include "proc/tree.h"
 
-#define INDENT 2
+#define INDENT        2
+#define EXPLAIN_BOUND (5 * SECOND)
+#define MEMORY_SHOWN  (INT64_C(100) * 1024) /* KiB, and more */
 
 static void
 add_command(struct sight *sight, int width)
@@ -28,64 +34,115 @@ read_line(struct sight *sight)
 {
 	struct procstat stat;
 
-	if (sight->state == '\0' || procfs_is_in_exec(sight->pid))
+	if (sight->state == '\0' || procfs_is_in_exec(sight->pid) ||
+	    procstat_read(sight->pid, &stat) == -1)
 		return;
-	if (procstat_read(sight->pid, &stat) == -1 || stat.is_dead) {
-		sight->state = '\0';
-		return;
-	}
 	sight->state = stat.state;
+	if (stat.is_dead)
+		sight->state = '\0';
 	sight->age = procstat_age(&stat);
 	sight->cpu = stat.cpu;
-	sight->has_times = true;
-	sight->is_stuck = scene_is_stuck(sight->pid);
+	sight->has_times = !stat.is_dead;
+	sight->is_stuck = process_is_stuck(sight->pid);
 	if (!sight->is_stuck)
 		add_command(sight, LOOK_COMMAND);
 }
 
 void
-look_note_outputs(struct look *look, const int fds[LOOK_OUTPUTS])
+look_note_streams(struct look *look, const int fds[LOOK_STREAMS])
 {
-	for (int i = 0; i < LOOK_OUTPUTS; i++) {
-		struct stat file;
+	for (int i = 0; i < LOOK_STREAMS; i++) {
+		struct stat file = { .st_mode = 0 };
 
-		if (fstat(fds[i], &file) == 0 && S_ISFIFO(file.st_mode))
-			(void)snprintf(look->outputs[i], LOOK_LINK_SIZE,
-			               "pipe:[%ju]", (uintmax_t)file.st_ino);
+		(void)fstat(fds[i], &file);
+		if (S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode))
+			(void)snprintf(
+			    look->streams[i], LOOK_LINK_SIZE, "%s:[%ju]",
+			    S_ISFIFO(file.st_mode) ? "pipe" : "socket",
+			    (uintmax_t)file.st_ino);
+	}
+}
+
+/* Chooses those of TREE that are shown: where they are too many, the oldest
+ * leaves, each with its ancestors. Members are in depth first order. */
+static void
+choose(const struct tree *tree, bool chosen[], int64_t until)
+{
+	static uint64_t starts[PROCFS_LIST_MAX]; /* of leaves */
+	const struct member *const all = tree->members;
+	size_t count = 0;
+
+	for (size_t i = 0; i < tree->count; i++) {
+		const bool is_leaf =
+		    i + 1 == tree->count || all[i + 1].parent != all[i].pid;
+		struct procid id = { .start = UINT64_MAX - 1 };
+
+		chosen[i] = tree->count <= LOOK_MAX;
+		count += chosen[i];
+		if (is_leaf && duration_now() < until &&
+		    !procfs_is_in_exec(all[i].pid))
+			(void)procid_read(all[i].pid, &id);
+		starts[i] = is_leaf ? id.start : UINT64_MAX;
+	}
+	while (count < LOOK_MAX && count < tree->count) {
+		size_t oldest = 0;
+
+		for (size_t i = 0; i < tree->count; i++)
+			oldest = starts[i] < starts[oldest] ? i : oldest;
+		starts[oldest] = UINT64_MAX;
+
+		pid_t next = all[oldest].pid;
+
+		for (size_t i = oldest + 1; i-- > 0 && count < LOOK_MAX;) {
+			if (all[i].pid != next)
+				continue;
+			next = all[i].parent;
+			count += !chosen[i];
+			chosen[i] = true;
+		}
 	}
 }
 
 void
 look_glance(struct look *look, const struct tree *tree, int64_t until)
 {
+	static bool chosen[PROCFS_LIST_MAX];
+
+	choose(tree, chosen, until);
 	look->total = tree->count;
 	look->is_partial = tree->is_partial;
 	look->count = 0;
-	for (size_t i = 0;
-	     i < look->total && i < LOOK_MAX && duration_now() < until; i++) {
+	for (size_t i = 0; i < look->total && duration_now() < until; i++) {
 		const struct member *const process = &tree->members[i];
-		struct sight *const sight = &look->sights[look->count++];
+		struct sight *const sight = &look->sights[look->count];
 		struct procstat stat;
 
+		if (!chosen[i])
+			continue;
 		*sight = (struct sight){
 			.pid = process->pid,
 			.parent = process->parent,
 			.indent = INDENT,
-			.is_refused =
-			    kill(process->pid, 0) == -1 && errno == EPERM,
+			.is_refused = tree->root == 0 &&
+			              kill(process->pid, 0) == -1 &&
+			              errno == EPERM,
 		};
 		add_command(sight, 0);
 		if (procstat_read_status(sight->pid, &stat) == 0 &&
-		    !stat.is_dead)
+		    !stat.is_dead) {
 			sight->state = stat.state;
-		for (size_t j = 0; j < i; j++) {
+			sight->memory = stat.memory;
+		}
+		for (size_t j = 0; j < look->count; j++) {
 			if (look->sights[j].pid == sight->parent)
 				sight->indent = look->sights[j].indent + INDENT;
 		}
+		look->count++;
 	}
 }
 
-/* First the lines of all, as thousands of threads can take all of the time. */
+/* First the lines of all, as thousands of threads can take all of the time;
+ * then what each waits for, for half of the time that is left. */
 void
 look_take(struct look *look, int64_t until)
 {
@@ -95,13 +152,15 @@ look_take(struct look *look, int64_t until)
 	if (fchdir(procfs_fd()) == -1)
 		return;
 	scene.look = look;
-	scene.until = until;
 	scene.is_partial = look->is_partial || look->total > look->count;
 	for (int in_depth = 0; in_depth <= 1; in_depth++) {
 		for (size_t i = 0; i < look->count; i++) {
+			const int64_t now = duration_now();
+
 			scene.sight = &look->sights[i];
+			scene.until = now + (until - now) / 2;
 			look->steps++;
-			if (duration_now() >= until)
+			if (now >= until)
 				return;
 			if (!in_depth)
 				read_line(scene.sight);
@@ -126,6 +185,8 @@ add_line(struct strbuf *line, const struct sight *sight)
 		strbuf_addf(line, " %s", duration_format(age, text));
 	if (cpu > 0)
 		strbuf_addf(line, ", cpu %s", duration_format(cpu, text));
+	if (sight->memory >= MEMORY_SHOWN)
+		strbuf_addf(line, ", %" PRId64 " MiB", sight->memory / 1024);
 	strbuf_addf(line, "]");
 	if (sight->wait[0] != '\0')
 		strbuf_addf(line, ": %s", sight->wait);
@@ -175,9 +236,55 @@ look_add_json(struct strbuf *line, const struct look *look)
 		json_add_number(line, "cpu_ms",
 		                sight->has_times ? sight->cpu / MILLISECOND
 		                                 : JSON_NULL);
+		json_add_number(line, "rss_kb", sight->memory);
 		json_add_text(line, "waiting_for",
 		              sight->wait[0] == '\0' ? NULL : sight->wait);
 		strbuf_addf(line, "}");
 	}
 	strbuf_addf(line, "]");
+}
+
+int
+look_explain(pid_t root, bool is_run, bool as_json)
+{
+	static struct look look;
+	const int64_t until = duration_now() + EXPLAIN_BOUND;
+	struct tree tree = { .root = root };
+	struct strbuf text = { .grows = true };
+	bool is_told = true;
+
+	if (root > 0)
+		tree_read(&tree, until);
+	if (tree.count == 0) {
+		message("--explain: there is no such process");
+		return STATUS_NOT_HAD;
+	}
+	tree.members += is_run;
+	tree.count -= is_run;
+	look_glance(&look, &tree, until);
+	look_take(&look, until);
+	strbuf_addf(&text, "%s", "");
+	if (as_json)
+		look_add_json(&text, &look);
+	else
+		look_add(&text, &look, true);
+	/* Each line begins with a null byte, the first with ":" before that. */
+	const size_t start = as_json || text.length == 0 ? 0 : 2;
+
+	for (char *at = text.text + start;
+	     !text.is_cut && at <= text.text + text.length;) {
+		if (!as_json)
+			utf8_make_printable(at);
+		at += strlen(at);
+		*at++ = '\n';
+	}
+	for (size_t i = 0; i < look.count; i++)
+		is_told &= look.sights[i].wait[0] != '\0' ||
+		           (look.sights[i].state != 'S' &&
+		            look.sights[i].state != 'D');
+	if (!is_told && geteuid() != 0)
+		message("what some wait for may not be read: root sees more");
+	text.text += start;
+	text.length += 1 - start;
+	return message_print(&text);
 }

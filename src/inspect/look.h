@@ -11,7 +11,7 @@ struct strbuf;
 
 #define LOOK_MAX       32  /* processes that are shown */
 #define LOOK_COMMAND   200 /* bytes of a command line */
-#define LOOK_OUTPUTS   2
+#define LOOK_STREAMS   3
 #define LOOK_LINK_SIZE 32 /* holds "socket:[4294967295]" */
 
 /* A process, as it was seen. */
@@ -26,6 +26,7 @@ struct sight {
 	bool has_times; /* AGE and CPU are known */
 	int64_t age;    /* nanoseconds */
 	int64_t cpu;    /* nanoseconds, of reaped children too */
+	int64_t memory; /* KiB that it has in memory */
 	char wait[512]; /* "sleeping", or "" */
 	char command[LOOK_COMMAND + 1]; /* quoted and shortened; "[sleep]" */
 };
@@ -33,22 +34,23 @@ struct sight {
 /* A look at a tree; at first all 0. The caller sets what says so. */
 struct look {
 	atomic_uint steps; /* counts the processes: in the front's sight */
-	/* Of look_note_outputs(): "pipe:[4711]" as in /proc/PID/fd, or "". */
-	char outputs[LOOK_OUTPUTS][LOOK_LINK_SIZE];
-	bool tells_holders; /* the processes that hold OUTPUTS open are told:
-	                     * set by the caller, as these: */
+	/* Of look_note_streams(): "pipe:[4711]" as in /proc/PID/fd, or "". */
+	char streams[LOOK_STREAMS][LOOK_LINK_SIZE];
+	bool tells_holders; /* the processes that hold the output open are
+	                     * told: set by the caller, as these: */
 	pid_t target;
 	int stop_signal; /* by which it is stopped; or 0 */
 	bool is_partial; /* the tree was not read to its end */
+	bool is_refused; /* calls may not be read: then none is tried again */
 
 	size_t total; /* processes in the tree */
 	size_t count; /* of them in SIGHTS, each before its children */
 	struct sight sights[LOOK_MAX];
 };
 
-/* Notes which of the two FDS are pipes, to which the command writes its output:
- * a process that holds one open keeps its reader waiting. */
-void look_note_outputs(struct look *look, const int fds[LOOK_OUTPUTS]);
+/* Notes which of the command's FDS, 0 to 2, are pipes or sockets: a process
+ * that holds its output open keeps the reader waiting. */
+void look_note_streams(struct look *look, const int fds[LOOK_STREAMS]);
 
 /* Until the clock says UNTIL: notes the processes of TREE, as last read, by
  * reads that cannot hang; then looks at them in depth, going to /proc. */
@@ -62,3 +64,7 @@ void look_add(struct strbuf *lines, const struct look *look, bool in_lines);
 
 /* Appends the processes as a JSON array. */
 void look_add_json(struct strbuf *line, const struct look *look);
+
+/* Prints the tree of ROOT to stdout, without ROOT itself if IS_RUN. Returns the
+ * exit status, after a message where there is none. */
+int look_explain(pid_t root, bool is_run, bool as_json);

@@ -4,6 +4,7 @@
  * directory /proc. No file system outside of /proc is asked, and no memory is
  * read of a process that is stuck: a look may not hang. */
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,13 +13,14 @@
 #include "base/text.h"
 #include "proc/procfs.h"
 
-#define ENDS_MAX 4096
-#define ARGS     6
+#define ENDS_MAX   4096
+#define ARGS       6
+#define POLLED_MAX 512
 
 struct look;
 struct sight;
 
-/* What a thread waits for, in rising order of what that tells: up to WAIT_SLEEP
+/* What a thread waits for, in rising order of what that tells: up to WAIT_LOOP
  * it may just be idle; then come waits that another thread may end; then those
  * for something outside. The greatest of a process is described. */
 enum wait {
@@ -27,6 +29,7 @@ enum wait {
 	WAIT_SIGNAL,
 	WAIT_FUTEX,
 	WAIT_SLEEP,
+	WAIT_LOOP, /* only as a rank: for timers, events, its own pipes */
 	WAIT_ACCEPT,
 	WAIT_EPOLL,
 	WAIT_SELECT,
@@ -34,11 +37,15 @@ enum wait {
 	WAIT_CHILD,
 	WAIT_READ,
 	WAIT_WRITE,
+	WAIT_COPY,
+	WAIT_QUEUE,
 	WAIT_CONNECT,
-	WAIT_OPEN,
+	WAIT_PATH,
 	WAIT_FIFO, /* to open it */
 	WAIT_LOCK, /* on a file */
+	WAIT_VFORK,
 	WAIT_STOPPED,
+	WAIT_FROZEN,
 	WAIT_DISK, /* only as a rank: state D, whatever WAIT is */
 	WAIT_CPU,
 	WAIT_COUNT,
@@ -54,8 +61,9 @@ struct thread {
 
 	/* What thread_parse() finds. */
 	enum wait wait;
-	long number;         /* of the call; -1: in none, or not known */
-	uint64_t args[ARGS]; /* the first is mostly a descriptor */
+	long number; /* of the call; -1: in none, or not known */
+	/* The first is mostly a descriptor; of waitid(2), as of wait4(2). */
+	uint64_t args[ARGS];
 };
 
 struct descriptor {
@@ -67,7 +75,7 @@ struct descriptor {
 
 struct scene {
 	struct look *look;
-	int64_t until;   /* when the look has to end */
+	int64_t until;   /* when the look at the process has to end */
 	bool is_partial; /* LOOK does not have the whole tree */
 
 	/* Of the process that is being described. */
@@ -75,9 +83,11 @@ struct scene {
 	struct thread thread; /* the one that is described */
 	size_t threads;
 	struct strbuf line; /* the words so far */
-	int polled;         /* descriptors that the thread polls */
-	int named;          /* those worth a name; LINE has the first 4 */
-	bool has_more;      /* it polls more, which are not known or named */
+
+	/* What the thread polls, each descriptor once. */
+	size_t polled_count;
+	struct pollfd polled[POLLED_MAX];
+	bool has_more; /* and more, which are not known */
 
 	/* The ends of pipes and sockets in the tree, process by process. */
 	bool has_missed; /* some are not known */
@@ -85,12 +95,8 @@ struct scene {
 	struct descriptor ends[ENDS_MAX];
 };
 
-/* fd.c: the numbers in the directory PID/NAME, until the next call. */
-const struct procfs_list *scene_list(pid_t pid, const char *name);
-
-/* fd.c: whether a thread of PID is in state D. It may be in a page fault, with
- * mmap_lock in the kernel held: then a read of the process's memory waits. */
-bool scene_is_stuck(pid_t pid);
+/* fd.c: lists the numbers in the directory PID/NAME. */
+void scene_list(pid_t pid, const char *name, struct procfs_list *list);
 
 /* Add to LINE: words; and PID, as item COUNT of a list, from 0 on. */
 __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
@@ -102,9 +108,23 @@ void say_pid(struct scene *scene, int count, pid_t pid);
 void thread_parse(struct thread *thread);
 void blocked_describe(struct scene *scene);
 
-/* fd.c: fd_say() says "fd 0 (pipe from 4711)", and returns whether something
- * outside of the process makes it ready; fd_say_output(), that the process
- * holds the command's output; fd_say_holder(), who holds the lock. */
-bool fd_say(struct scene *scene, int fd);
+/* blocked.c: whether a thread of PID is in state D. It may be in a page fault,
+ * with mmap_lock in the kernel held: then a read of the process's memory waits.
+ * Not in vfork(2), nor where it is frozen. */
+bool process_is_stuck(pid_t pid);
+
+/* What makes a descriptor ready, in rising order of what that tells. */
+enum source {
+	SOURCE_OWN,    /* the process itself, or a timer */
+	SOURCE_EVENTS, /* signals, or changes of files */
+	SOURCE_OTHERS,
+};
+
+/* fd.c: fd_say() says "fd 0 (pipe from 4711)", of the thread's descriptor FD;
+ * fd_value() reads KEY, "Pid:\t", of its fdinfo, -1: there is none;
+ * fd_say_output() says that the process holds the command's output;
+ * fd_say_holder(), who holds the lock. */
+enum source fd_say(struct scene *scene, int fd);
+int fd_value(const struct scene *scene, int fd, const char *key);
 void fd_say_output(struct scene *scene);
 void fd_say_holder(struct scene *scene);

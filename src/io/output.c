@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,8 +17,10 @@
 #include "base/message.h"
 #include "watchdog.h"
 
-#define TEE_MODE 0666
-#define PIPEFS   0x50495045 /* PIPEFS_MAGIC, statfs(2) */
+#define TEE_MODE  0666
+#define PIPEFS    0x50495045 /* PIPEFS_MAGIC, statfs(2) */
+#define PIPE_SIZE (1024 * 1024)
+#define PTY_SIZE  ((size_t)64 * 1024)
 
 static int
 refuse(const char *what)
@@ -58,13 +62,13 @@ open_sink(struct stream *stream, int fd)
 	                     fstatfs(fd, &system) == 0 &&
 	                     system.f_type == PIPEFS;
 	/* O_NONBLOCK is set for all who share a description, so we open one of
-	 * our own. A socket has no other one, nor has another user's pipe. */
+	 * our own, unless it is another user's. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode) || isatty(fd)) {
-		stream->out_fd =
-		    open(path, mode | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-		stream->may_block = stream->out_fd == -1;
-	}
+	stream->sink = fds_sink(fd);
+	if (stream->sink == SINK_POLLED &&
+	    (stream->out_fd =
+	         open(path, mode | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) != -1)
+		stream->sink = S_ISFIFO(file.st_mode) ? SINK_LINES : SINK_PLAIN;
 	if (stream->out_fd == -1)
 		stream->out_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return stream->out_fd == -1 ? -1 : 0;
@@ -95,9 +99,31 @@ open_pty(struct stream *stream, int *slave_fd)
 	     (modes.c_lflag & ISIG) == 0) &&
 	    tcgetattr(*slave_fd, &modes) == -1)
 		return -1;
-	if (!stream->has_returns)
+	/* The caller's may be raw, for this or another run, and then makes no
+	 * "\r\n" of "\n". */
+	if (!stream->is_terminal)
 		modes.c_oflag &= ~(tcflag_t)OPOST;
 	return tcsetattr(*slave_fd, TCSANOW, &modes);
+}
+
+/* Opens both ends of STREAM's pipe, the command's as WRITE_FD. */
+static int
+open_pipe(struct stream *stream, int *write_fd)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) == -1 ||
+	    fcntl(fds[0], F_SETFL, O_NONBLOCK) == -1)
+		return -1;
+	/* A Node program that ends by process.exit() loses what does not fit.
+	 * Refused to a user with many such pipes: pipe(7). */
+	if (stream->is_stdout)
+		(void)fcntl(fds[0], F_SETPIPE_SZ, PIPE_SIZE);
+	stream->in_fd = fds[0];
+	*write_fd = fds[1];
+	/* A read of all that there is ends where a write has ended. */
+	stream->size = (size_t)fcntl(fds[0], F_GETPIPE_SZ);
+	return 0;
 }
 
 /* Makes the stream of FD. Returns 0, or -1 after a message. */
@@ -108,31 +134,28 @@ open_stream(struct output *output, int fd)
 	const bool is_on_terminal = isatty(fd);
 	const bool is_pty =
 	    is_on_terminal || (output->has_pty && stream == output->streams);
-	int pipe_fds[2];
 
 	stream->is_stdout = fd == STDOUT_FILENO;
+	stream->is_terminal = is_on_terminal;
 	stream->out_fd = -1;
 	if (open_sink(stream, fd) == -1)
 		return refuse("cannot set up the output");
 	stream->model_fd = is_on_terminal              ? stream->out_fd
 	                   : output->terminal.fd != -1 ? output->terminal.fd
 	                                               : STDERR_FILENO;
+	stream->has_messages = is_same_file(fd, STDERR_FILENO);
 	/* With "--tee=log 2>>log", no line must be there twice. */
 	stream->is_copied = !is_same_file(fd, output->tee_fd);
 	/* A hang-up would end a command that writes nothing more. */
 	stream->is_watched &= !is_pty;
-	if (!is_pty) {
-		if (pipe2(pipe_fds, O_CLOEXEC) == -1 ||
-		    fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK) == -1)
-			return refuse("cannot make a pipe");
-		stream->in_fd = pipe_fds[0];
-		output->fds[fd] = pipe_fds[1];
-		return 0;
-	}
-	/* The raw terminal makes no "\r\n" of "\n". */
-	stream->has_returns = output->terminal.is_keyboard && is_on_terminal;
-	if (open_pty(stream, &output->fds[fd]) == -1)
+	stream->size = PTY_SIZE;
+	if (is_pty && open_pty(stream, &output->fds[fd]) == -1)
 		return refuse("cannot open a pseudo-terminal");
+	if (!is_pty && open_pipe(stream, &output->fds[fd]) == -1)
+		return refuse("cannot make a pipe");
+	stream->text = malloc(2 * (UNTIL_MAX + stream->size) + 1);
+	if (stream->text == NULL)
+		return refuse("cannot set up the output");
 	return 0;
 }
 
@@ -150,12 +173,29 @@ open_streams(struct output *output)
 		else if (open_stream(output, fd) == -1)
 			return -1;
 	}
+	message_share_line(&output->facts->in_line);
 	output_copy_size(output);
 	/* Else the command reads what the caller gave. */
 	if (output->terminal.is_keyboard &&
 	    terminal_is_controlling(STDIN_FILENO))
 		output->fds[STDIN_FILENO] = output->fds[STDOUT_FILENO];
 	return 0;
+}
+
+/* Whether stdin says that nobody types: "wdrun &" in a script has /dev/null,
+ * and a recipe of "make -j" an empty pipe without a writer. A pager's stdin is
+ * a pipe or file, and it reads its keys from the terminal. */
+static bool
+has_no_input(void)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	struct stat file = { .st_mode = 0 };
+
+	(void)fstat(STDIN_FILENO, &file);
+	if (S_ISCHR(file.st_mode))
+		return !isatty(STDIN_FILENO);
+	return S_ISFIFO(file.st_mode) && poll(&in, 1, 0) == 1 &&
+	       (in.revents & (POLLIN | POLLHUP)) == POLLHUP;
 }
 
 /* Opens the caller's terminal for keys. Returns 0, or -1 after a message. */
@@ -203,13 +243,17 @@ output_setup(struct output *output, const struct options *options)
 		                      O_WRONLY | O_APPEND | O_CREAT |
 		                          O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 		                      TEE_MODE);
+		output->tee_sink = fds_sink(output->tee_fd) == SINK_POLLED &&
+		                           !isatty(output->tee_fd)
+		                       ? SINK_LINES
+		                       : SINK_PLAIN;
 		if (output->tee_fd == -1) {
 			message("--tee: cannot open '%s': %s", options->tee,
 			        strerror(errno));
 			return -1;
 		}
 	}
-	if (output->has_pty && !options->no_stdin &&
+	if (output->has_pty && !options->no_stdin && !has_no_input() &&
 	    open_terminal(output) == -1)
 		return -1;
 	return open_streams(output);

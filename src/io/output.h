@@ -17,11 +17,14 @@ struct options;
 struct stream {
 	bool is_stdout; /* or stderr alone */
 	int in_fd;      /* the end that is read; -1: end-of-file, or closed */
-	int out_fd;     /* to the caller; -1: the reader is gone */
+	int out_fd;     /* to the caller; -1: what comes is discarded */
 	int model_fd;   /* the caller's terminal, if any, for modes and size */
-	bool may_block; /* OUT_FD: a socket, or another user's pipe */
+	enum sink sink; /* that OUT_FD is */
+	size_t size;    /* of the largest chunk: what a pipe holds */
+	char *text;     /* the room for it, and for its copy */
 	bool is_copied; /* to the file of --tee */
-	bool has_returns;  /* the pseudo-terminal writes "\r\n" */
+	bool has_messages; /* OUT_FD is the file that is stderr, too */
+	bool is_terminal;  /* OUT_FD: lines end with "\r\n" */
 	bool is_watched;   /* OUT_FD is a pipe: tell when its reader is gone */
 	struct part chunk; /* written to its end before the next is read */
 	struct part copy;  /* of it, for --tee, without returns */
@@ -38,18 +41,20 @@ struct output_facts {
 	 */
 	atomic_uint heard_ms; /* the last output, or the target's start */
 	atomic_uint writes;
+	atomic_int in_line; /* no newline was last: message_share_line() */
 	/* For the report, when the front has ended: */
 	uint64_t relayed;     /* bytes written */
-	uint64_t dropped;     /* bytes that could not be written */
 	uint64_t undelivered; /* bytes that no reader took in time */
+	bool stdout_is_lost;  /* part of it: an error, but not of its reader */
 };
 
 struct output {
 	int fds[3]; /* the command's 0 to 2: a stream's end, or the caller's */
 	size_t count; /* of streams; 0: nothing is carried */
 	struct stream streams[STREAMS_MAX];
-	bool has_pty;        /* the first stream is the controlling terminal */
-	int tee_fd;          /* or -1 */
+	bool has_pty; /* the first stream is the controlling terminal */
+	int tee_fd;   /* or -1 */
+	enum sink tee_sink;
 	bool is_found;       /* the text of --until */
 	int64_t quiet_since; /* when silence began */
 	const struct options *options;
@@ -78,7 +83,7 @@ void output_note_exit(const struct output *output);
 
 #define OUTPUT_FDS (2 * STREAMS_MAX + 2)
 
-/* Stores in KEEP, which is all 0, the descriptors that the front, or else the
+/* Stores in KEEP, which is all -1, the descriptors that the front, or else the
  * supervisor, needs while the command runs, or -1. */
 void output_keep(const struct output *output, bool is_front,
                  int keep[OUTPUT_FDS]);
@@ -101,5 +106,6 @@ bool output_is_empty(const struct output *output);
 /* Whether nothing more can come: all streams are at their end, or closed. */
 bool output_is_over(const struct output *output);
 
-/* Counts as undelivered what is under way, and up to 1 MiB left of a stream. */
+/* Counts as undelivered what is under way, and up to 2 MiB left of a stream,
+ * and tells it, and what is missing in the copy. */
 void output_give_up(struct output *output);

@@ -1,5 +1,6 @@
 /* Carries the command's output, and keys, in one ppoll(2). */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -12,16 +13,10 @@
 #include "io/output.h"
 #include "watchdog.h"
 
-#define CHUNK_SIZE    ((size_t)64 * 1024) /* what a pipe holds: pipe(7) */
-#define CHUNKS        16                  /* of a stream, between two polls */
-#define LAST_READ_MAX ((size_t)1024 * 1024)
+#define CHUNKS        16 /* of a stream, between two polls */
+#define LAST_READ_MAX ((size_t)2 * 1024 * 1024)
 /* fg of a running job sends no signal: so a job in the background looks. */
 #define BACKGROUND_INTERVAL (SECOND / 2)
-
-/* With room for what is kept of the text before: UNTIL_MAX bytes, and a "\r".
- * In .bss: pages that are not used cost nothing. */
-static char chunks[STREAMS_MAX][UNTIL_MAX + CHUNK_SIZE];
-static char texts[STREAMS_MAX][UNTIL_MAX + CHUNK_SIZE + 1];
 
 static bool
 is_pending(const struct stream *stream)
@@ -62,9 +57,9 @@ take_out_returns(struct stream *stream)
 static bool
 read_chunk(struct output *output, struct stream *stream)
 {
-	const size_t at = (size_t)(stream - output->streams);
-	char *const text = chunks[at] + UNTIL_MAX;
-	const ssize_t length = read(stream->in_fd, text, CHUNK_SIZE);
+	/* Before each is room for the end of the last one: chunk_search(). */
+	char *const text = stream->text + UNTIL_MAX;
+	const ssize_t length = read(stream->in_fd, text, stream->size);
 
 	/* EIO: no process has the pseudo-terminal open. */
 	if (length == 0 ||
@@ -78,12 +73,14 @@ read_chunk(struct output *output, struct stream *stream)
 	output->facts->heard_ms = (unsigned)(output->quiet_since / MILLISECOND);
 	stream->chunk = (struct part){ text, (size_t)length, 0 };
 	stream->copy = stream->chunk;
-	if (stream->has_returns) {
-		stream->copy.text = texts[at] + UNTIL_MAX;
+	if (stream->is_terminal) {
+		stream->copy.text = text + stream->size + UNTIL_MAX;
 		take_out_returns(stream);
 	}
 	if (!stream->is_copied || output->tee_fd == -1)
 		stream->copy.written = stream->copy.size;
+	if (stream->out_fd == -1)
+		stream->chunk.written = stream->chunk.size;
 	return true;
 }
 
@@ -100,25 +97,29 @@ hang_up(struct stream *stream)
 	close_stream(stream);
 }
 
+/* An error that is not the reader's ends the stream: if space came back, the
+ * output would have a hole. The command runs on, as a script does bare. */
 static void
 deliver(struct output *output, struct stream *stream)
 {
 	struct part *const chunk = &stream->chunk;
 	const size_t before = chunk->written;
-	const int why =
-	    fds_write_part(stream->out_fd, chunk, stream->may_block);
+	const int why = fds_write_part(stream->out_fd, chunk, stream->sink);
 
 	output->facts->relayed += chunk->written - before;
 	output->facts->writes += chunk->written > before;
-	if (why == EPIPE) {
+	if (stream->has_messages && chunk->written > before)
+		output->facts->in_line =
+		    chunk->text[chunk->written - 1] != '\n';
+	if (why == EPIPE || why == ECONNRESET ||
+	    (why == EIO && stream->is_terminal)) {
 		hang_up(stream);
 	} else if (why != 0 && why != EAGAIN) {
-		if (output->facts->dropped == 0)
-			message("cannot write to %s: %s; what cannot be "
-			        "written is lost",
-			        stream->is_stdout ? "stdout" : "stderr",
-			        strerror(why));
-		output->facts->dropped += chunk->size - chunk->written;
+		message("cannot write to %s: %s; the rest of it is lost",
+		        stream->is_stdout ? "stdout" : "stderr", strerror(why));
+		output->facts->stdout_is_lost |= stream->is_stdout;
+		fds_close(stream->out_fd);
+		stream->out_fd = -1;
 		chunk->written = chunk->size;
 	}
 }
@@ -127,7 +128,8 @@ deliver(struct output *output, struct stream *stream)
 static void
 copy(struct output *output, struct stream *stream)
 {
-	const int why = fds_write_part(output->tee_fd, &stream->copy, false);
+	const int why =
+	    fds_write_part(output->tee_fd, &stream->copy, output->tee_sink);
 
 	if (why == 0 || why == EAGAIN)
 		return;
@@ -235,9 +237,11 @@ carry_keys(struct output *output, const struct pollfd polled[])
 	if (!terminal->in_foreground)
 		terminal_take(terminal);
 	/* A terminal that is gone is a hang-up of the command's, too. */
-	if (polled[AT_KEYS].revents != 0 && !terminal_read_keys(terminal))
+	if ((polled[AT_KEYS].revents & POLLHUP) != 0)
 		hang_up(first);
-	why = fds_write_part(first->in_fd, &terminal->keys, false);
+	else if (polled[AT_KEYS].revents != 0)
+		terminal_read_keys(terminal);
+	why = fds_write_part(first->in_fd, &terminal->keys, SINK_PLAIN);
 	if (why != 0 && why != EAGAIN)
 		terminal->keys.written = terminal->keys.size;
 	if (!terminal->in_foreground)
@@ -313,16 +317,35 @@ output_is_over(const struct output *output)
 void
 output_give_up(struct output *output)
 {
+	uint64_t uncopied = 0;
+
 	for (size_t i = 0; i < output->count; i++) {
 		struct stream *const stream = &output->streams[i];
-		uint64_t lost = stream->chunk.size - stream->chunk.written;
+		size_t taken = 0;
+		uint64_t lost = 0;
 
-		while (lost < LAST_READ_MAX && stream->in_fd != -1 &&
-		       read_chunk(output, stream)) {
-			lost += stream->chunk.size;
-			copy(output, stream);
-		}
+		do {
+			taken += stream->chunk.size;
+			/* Without gaps: nothing follows what is lost. */
+			if (uncopied == 0)
+				copy(output, stream);
+			if (lost == 0)
+				deliver(output, stream);
+			uncopied += stream->copy.size - stream->copy.written;
+			lost += stream->chunk.size - stream->chunk.written;
+		} while (taken < LAST_READ_MAX && stream->in_fd != -1 &&
+		         read_chunk(output, stream));
 		output->facts->undelivered += lost;
 		close_stream(stream);
 	}
+	if (output->options->quiet)
+		return;
+	if (output->facts->undelivered > 0)
+		message("%" PRIu64 " bytes of output are lost: the reader did "
+		        "not take them in time",
+		        output->facts->undelivered);
+	if (uncopied > 0)
+		message("--tee: %" PRIu64 " bytes of the copy in '%s' are "
+		        "lost: its reader did not take them in time",
+		        uncopied, output->options->tee);
 }

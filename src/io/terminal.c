@@ -87,16 +87,16 @@ void
 terminal_take(struct terminal *terminal)
 {
 	struct terminal_facts *const facts = terminal->facts;
+	struct termios raw;
 
 	if (!terminal->is_keyboard || facts->is_over)
 		return;
 	terminal->in_foreground = has_foreground(terminal->fd);
-	if (!terminal->in_foreground || facts->is_raw ||
-	    tcgetattr(terminal->fd, &facts->modes) == -1)
+	/* Another process may have changed the modes since. */
+	if (!terminal->in_foreground || tcgetattr(terminal->fd, &raw) == -1 ||
+	    (facts->is_raw && (raw.c_lflag & ISIG) == 0))
 		return;
-
-	struct termios raw = facts->modes;
-
+	facts->modes = raw;
 	cfmakeraw(&raw);
 	/* Other programs that write to this terminal need the output modes. */
 	if (!terminal->shows_output)
@@ -126,19 +126,22 @@ terminal_give_back(const struct terminal *terminal, bool for_good)
 	facts->is_raw = false;
 }
 
-bool
+void
 terminal_read_keys(struct terminal *terminal)
 {
 	static char text[512];
-	const ssize_t length = read(terminal->fd, text, sizeof(text));
+	const size_t size = sizeof(text) - 1;
+	ssize_t length = read(terminal->fd, text, size);
+	struct termios now;
 
+	/* Another process has made the terminal canonical again ("stty sane"):
+	 * then a read that ends before a newline has ended at a Ctrl-D. */
+	if (length >= 0 && (size_t)length < size &&
+	    (length == 0 || text[length - 1] != '\n') &&
+	    tcgetattr(terminal->fd, &now) == 0 && (now.c_lflag & ICANON) != 0)
+		text[length++] = (char)now.c_cc[VEOF];
 	if (length > 0)
 		terminal->keys = (struct part){ text, (size_t)length, 0 };
-	if (length != -1)
-		return length > 0;
-	if (errno == EAGAIN || errno == EINTR)
-		return true;
-	/* EIO: another job has the foreground, or it is hung up. */
-	terminal->in_foreground = has_foreground(terminal->fd);
-	return !terminal->in_foreground;
+	else if (length == -1 && errno == EIO) /* another job has it */
+		terminal->in_foreground = has_foreground(terminal->fd);
 }

@@ -47,5 +47,5 @@ void terminal_take(struct terminal *terminal);
  * since; FOR_GOOD: of the keys, too. In front or supervisor, in any session. */
 void terminal_give_back(const struct terminal *terminal, bool for_good);
 
-/* Reads keys. Returns false if the terminal is gone: it was hung up. */
-bool terminal_read_keys(struct terminal *terminal);
+/* Reads keys, if there are any. */
+void terminal_read_keys(struct terminal *terminal);

@@ -20,6 +20,7 @@
 #include "proc/signals.h"
 
 #define PATH_SIZE 64
+#define COMM_SIZE 16   /* TASK_COMM_LEN */
 #define TEXT_SIZE 4096 /* of "status", but for a user of hundreds of groups */
 
 /* A test of the fallback builds with a name that no kernel has. */
@@ -206,10 +207,42 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 	stat->state = *procfs_value(text, "\nState:\t");
 	stat->parent = (pid_t)number_of(text, "\nPPid:\t");
 	stat->user = (uid_t)number_of(text, "\nUid:\t");
+	stat->memory = (int64_t)number_of(text, "\nVmRSS:\t");
 	/* With threads left, only the main thread has exited. */
 	stat->is_dead =
 	    stat->state == 'Z' && number_of(text, "\nThreads:\t") <= 1;
 	return 0;
+}
+
+bool
+procfs_bears(pid_t pid, const char *names)
+{
+	char comm[COMM_SIZE + 1]; /* and a newline */
+	char words[TEXT_SIZE] = "";
+	struct procstat stat = { .state = 'D' };
+
+	(void)procfs_read(pid, "comm", comm, sizeof(comm));
+	comm[strcspn(comm, "\n")] = '\0';
+	(void)procstat_read_status(pid, &stat);
+	if (stat.state != 'D') /* else the read may hang: cmdline_add() */
+		(void)procfs_read(pid, "cmdline", words, sizeof(words));
+
+	const char *const slash = strrchr(words, '/');
+	const char *const word = slash == NULL ? words : slash + 1;
+
+	while (*(names += strspn(names, " \t\n")) != '\0') {
+		const size_t length = strcspn(names, " \t\n");
+		const size_t known =
+		    length < COMM_SIZE ? length : COMM_SIZE - 1;
+
+		if ((strlen(comm) == known &&
+		     memcmp(comm, names, known) == 0) ||
+		    (strlen(word) == length &&
+		     memcmp(word, names, length) == 0))
+			return true;
+		names += length;
+	}
+	return false;
 }
 
 bool
@@ -334,6 +367,20 @@ is_plain(const char *word)
 	       strpbrk(word, " \"'\\$`;&|<>()[]{}*?!#~") == NULL;
 }
 
+/* Adds WORD to LINE, as a shell reads it: it's as 'it'\''s'. */
+static void
+add_word(struct strbuf *line, const char *word)
+{
+	const char *const quote = is_plain(word) ? "" : "'";
+
+	strbuf_addf(line, line->length == 0 ? "%s" : " %s", quote);
+	for (size_t size; word[size = strcspn(word, "'")] != '\0';) {
+		strbuf_addf(line, "%.*s'\\''", (int)size, word);
+		word += size + 1;
+	}
+	strbuf_addf(line, "%s%s", word, quote);
+}
+
 void
 cmdline_add(struct strbuf *line, pid_t pid, int width)
 {
@@ -362,8 +409,7 @@ cmdline_add(struct strbuf *line, pid_t pid, int width)
 	if (text[0] == '/' && is_plain(text))
 		word = strrchr(text, '/') + 1;
 	do
-		strbuf_addf(&all, is_plain(word) ? "%s%s" : "%s'%s'",
-		            all.length == 0 ? "" : " ", word);
+		add_word(&all, word);
 	while ((word += strlen(word) + 1) < text + length);
 	if (all.length <= (size_t)width && !all.is_cut) {
 		strbuf_addf(line, "%s", words);
@@ -395,17 +441,4 @@ runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE], pid_t front)
 	               (unsigned long long)duration_of_clock(CLOCK_REALTIME));
 	(void)snprintf(variable, RUNID_PATH_SIZE, RUNID_VARIABLE "=%s%s%s",
 	               outer, *outer == '\0' ? "" : "/", id);
-}
-
-void
-runid_copy_environment(char *copy[], char *variable)
-{
-	const size_t length = strlen(RUNID_VARIABLE "=");
-
-	*copy++ = variable;
-	for (char **from = environ; *from != NULL; from++) {
-		if (strncmp(*from, variable, length) != 0)
-			*copy++ = *from;
-	}
-	*copy = NULL;
 }

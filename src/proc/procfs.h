@@ -64,7 +64,8 @@ struct procstat {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */
 	pid_t parent;
-	uid_t user; /* the real user ID; only in "status" */
+	uid_t user;     /* the real user ID; only in "status", as: */
+	int64_t memory; /* KiB that are in memory */
 
 	/* Only in "stat": */
 	pid_t session;
@@ -76,6 +77,10 @@ struct procstat {
  * was. procstat_read() may hang while procfs_is_in_exec(). */
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
+
+/* Whether PID bears one of NAMES, separated by blanks: its name, of which the
+ * kernel knows 15 bytes, or the last part of its first word. */
+bool procfs_bears(pid_t pid, const char *names);
 
 /* Whether PID is ANCESTOR, or descends from it, as far as /proc shows. */
 bool procfs_descends(pid_t pid, pid_t ancestor);
@@ -122,7 +127,3 @@ void cmdline_add(struct strbuf *line, pid_t pid, int width);
  * there is one that is not too long. */
 void runid_make(char id[RUNID_SIZE], char variable[RUNID_PATH_SIZE],
                 pid_t front);
-
-/* Copies the environment to COPY, which has room for two more, with VARIABLE as
- * the only WDRUN_ID. putenv(3) would cost a fifteenth of a start: malloc(3). */
-void runid_copy_environment(char *copy[], char *variable);

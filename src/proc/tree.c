@@ -1,18 +1,14 @@
-/* The children of a watcher, and the tree of a run: from /proc to its end. */
+/* The tree of a run: from /proc to its end. */
 #include "proc/tree.h"
 
 #include <sys/resource.h>
-#include <sys/time.h>
 
-#include <errno.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fds.h"
-#include "base/kernel.h"
 #include "proc/procfs.h"
 
 #define TREE_MAX     PROCFS_LIST_MAX
@@ -24,71 +20,6 @@
 #define TICK         (10 * MILLISECOND) /* of the start of a process: proc(5) */
 #define TARGET_TIME  (10 * MILLISECOND)
 #define LAST_BOUND   (5 * SECOND) /* since a process came or died */
-
-pid_t
-wait_peek(pid_t pid, int options, siginfo_t *info)
-{
-	info->si_pid = 0;
-	/* With WNOHANG, ECHILD is the only failure. */
-	return waitid(pid == ANY_CHILD ? P_ALL : P_PID, (id_t)pid, info,
-	              options | WNOHANG) == -1
-	           ? CHILD_NONE_LEFT
-	           : info->si_pid;
-}
-
-/* Without WEXITED, waitid(2) passes over zombies, so that ECHILD means that no
- * such child is alive (wait_consider_task(), wait_task_zombie()). */
-bool
-wait_has_living(pid_t pid)
-{
-	siginfo_t info;
-
-	return wait_peek(pid, WSTOPPED | WNOWAIT, &info) != CHILD_NONE_LEFT;
-}
-
-int64_t
-wait_usage(long *memory)
-{
-	struct rusage usage;
-
-	(void)getrusage(RUSAGE_CHILDREN, &usage);
-	*memory = usage.ru_maxrss;
-	timeradd(&usage.ru_utime, &usage.ru_stime, &usage.ru_utime);
-	return usage.ru_utime.tv_sec * SECOND +
-	       usage.ru_utime.tv_usec * (MILLISECOND / 1000);
-}
-
-int
-pidfd_open(pid_t pid)
-{
-	return (int)syscall(CALL_PIDFD_OPEN, pid, 0);
-}
-
-pid_t
-plain_fork(void)
-{
-	/* The library's clone(2) wants a stack and a function. */
-#ifdef __s390__ /* there, the stack is the first argument: clone(2) */
-	return (pid_t)syscall(SYS_clone, 0, SIGCHLD, 0, 0, 0);
-#else
-	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-#endif
-}
-
-void
-wait_or_kill(pid_t child, int64_t until)
-{
-	const int64_t left = (until - duration_now()) / MILLISECOND;
-	/* Without a descriptor, poll(2) sleeps until UNTIL. */
-	struct pollfd end = { .fd = pidfd_open(child), .events = POLLIN };
-
-	/* No such process: the kernel has reaped it (SIGCHLD is ignored). */
-	if (end.fd == -1 && errno == ESRCH)
-		return;
-	if (child > 1 && poll(&end, 1, left > 0 ? (int)left : 0) != 1)
-		(void)kill(child, SIGKILL);
-	fds_close(end.fd);
-}
 
 /* Of sched_setattr(2), which musl does not have. */
 struct attributes {
@@ -139,7 +70,7 @@ static struct member pending[TREE_MAX]; /* a stack: still to be visited */
  * signal; SIGKILL goes to all each time. */
 static uint64_t seen[PID_END / 64 + 1];    /* by tree_signal(), tree_kill() */
 static uint64_t parents[PID_END / 64 + 1]; /* that have had a first signal */
-static uint64_t spared[PID_END / 64 + 1];  /* by tree_spare_children() */
+static uint64_t spared[PID_END / 64 + 1];  /* not of the tree */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
@@ -190,6 +121,18 @@ time_before_signal(const struct tree *tree, pid_t pid)
 	                 (duration_now() - tree->signalled_at);
 }
 
+/* Whether CHILD, and what is below it, is left out of the tree. */
+static bool
+is_spared(const struct tree *tree, pid_t child)
+{
+	struct procstat stat = { .session = 0 };
+
+	return has(spared, child) ||
+	       (tree->keeps_leaders && !procfs_is_in_exec(child) &&
+	        procstat_read(child, &stat) == 0 && stat.session == child &&
+	        procfs_bears(child, tree->keep));
+}
+
 /* Pushes the children of PID, at DIR, so that the eldest is next. SIGKILL goes
  * to our own at once: to look at each first takes ten times as long. */
 static void
@@ -207,7 +150,7 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
-		if (has(spared, child.pid))
+		if (tree->spares && is_spared(tree, child.pid))
 			continue;
 		/* A process that had the first signal starts children for an
 		 * orderly end. Older ones are orphans that it, a subreaper or
@@ -233,6 +176,14 @@ begin_walk(struct tree *tree, int signal)
 	walk.signal = signal;
 	walk.is_first = signal != 0 && signal != SIGKILL && signal != SIGSTOP;
 	walk.fresh = walk.pending_count = 0;
+	if (tree->root != 0) {
+		struct procstat stat = { .parent = 0 };
+
+		(void)procstat_read_status(tree->root, &stat);
+		pending[walk.pending_count++] =
+		    (struct member){ tree->root, stat.parent };
+		return;
+	}
 
 	const int dir = procfs_dir(tree->self);
 
@@ -246,6 +197,58 @@ tree_spare_children(struct tree *tree)
 	begin_walk(tree, 0);
 	for (size_t i = 0; i < walk.pending_count; i++)
 		add(spared, pending[i].pid);
+	tree->spares = true;
+}
+
+void
+tree_keep(struct tree *tree)
+{
+	begin_walk(tree, 0);
+	tree->members = listed;
+	tree->count = 0;
+	/* In the /proc of another PID namespace, no child is known. */
+	while (tree->is_ours && walk.pending_count > 0) {
+		const struct member child = pending[--walk.pending_count];
+
+		if (child.pid == tree->target ||
+		    !procfs_bears(child.pid, tree->keep))
+			continue;
+		add(spared, child.pid);
+		listed[tree->count++] = child;
+		tree->spares = true;
+	}
+}
+
+void
+tree_keep_leaders(struct tree *tree)
+{
+	tree->spares = tree->keeps_leaders = true;
+}
+
+/* A dead child that is not reaped may have had children when the list was made,
+ * which are not in it: so it counts as one that lives. */
+bool
+tree_is_empty(const struct tree *tree)
+{
+	static struct procfs_list children;
+	const bool target_is_dead = !wait_has_living(tree->target);
+	bool is_empty = !wait_has_living(ANY_CHILD);
+
+	if (is_empty || !tree->spares)
+		return is_empty;
+
+	const int dir = procfs_dir(procfs_self());
+
+	procfs_list_children(dir, procfs_self(), &children);
+	is_empty = dir != -1;
+	for (size_t i = 0; i < children.count; i++) {
+		const pid_t child = children.numbers[i];
+
+		is_empty &= is_spared(tree, child) ||
+		            (child == tree->target && target_is_dead);
+	}
+	fds_close(dir);
+	return is_empty;
 }
 
 /* Whether PID is the target or of its group, signalled before the reading. */
@@ -254,7 +257,8 @@ is_of_targets_group(const struct tree *tree, pid_t pid)
 {
 	/* Of a group of another PID namespace the number is 0. */
 	return tree->is_ours && tree->target != 0 &&
-	       (pid == tree->target || getpgid(pid) == tree->target);
+	       (pid == tree->target ||
+	        (tree->keep == NULL && getpgid(pid) == tree->target));
 }
 
 /* Whether PID had the signal as a member of the target's group: a handler of
@@ -380,22 +384,23 @@ tree_read(struct tree *tree, int64_t until)
 /* --- the first signal ----------------------------------------------------- */
 
 /* Signals the target's group, which is nobody else's until the target is
- * reaped; and a target that has left it. */
+ * reaped; and a target that has left it, or whose group may have kept ones. */
 static void
 signal_group(const struct tree *tree, int signal)
 {
-	if (tree->target > 1 && (kill(-tree->target, signal) == -1 ||
-	                         getpgid(tree->target) != tree->target))
+	if (tree->target > 1 &&
+	    (tree->keep != NULL || kill(-tree->target, signal) == -1 ||
+	     getpgid(tree->target) != tree->target))
 		(void)kill(tree->target, signal);
 }
 
 void
 tree_signal_target(struct tree *tree, int signal)
 {
-	if (tree->target != 0)
-		signal_group(tree, signal);
-	else
+	if (tree->target == 0 || tree->keep != NULL)
 		tree_signal_members(tree, tree->group, signal);
+	if (tree->keep == NULL || getpgid(tree->target) != tree->group)
+		signal_group(tree, signal);
 }
 
 void
@@ -441,9 +446,10 @@ reap(struct tree *tree, pid_t child)
 {
 	siginfo_t end;
 
-	tree->killed += child != tree->target &&
-	                wait_peek(child, WEXITED, &end) == child &&
-	                end.si_code == CLD_KILLED && end.si_status == SIGKILL;
+	if (child == tree->target || wait_peek(child, WEXITED, &end) != child)
+		return;
+	spared[child / 64] &= ~(UINT64_C(1) << child % 64);
+	tree->killed += end.si_code == CLD_KILLED && end.si_status == SIGKILL;
 }
 
 void
@@ -522,7 +528,7 @@ tree_kill(struct tree *tree)
 		if (fresh > 0 && restless <= RESTLESS_MAX)
 			continue;
 
-		const bool is_alive = wait_has_living(ANY_CHILD);
+		const bool is_alive = !tree_is_empty(tree);
 		const int64_t now = duration_now();
 
 		tree_reap(tree);

@@ -1,40 +1,12 @@
 #pragma once
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/wait.h>
 
 #include "base/duration.h"
-
-#define ANY_CHILD       0
-#define CHILD_NONE_LEFT (-1) /* ECHILD */
-
-/* As waitid(2) with WNOHANG, for the child PID or ANY_CHILD: without WNOWAIT in
- * OPTIONS, a dead child is reaped. Returns the PID of the child with an event,
- * and fills *INFO; 0 without an event; CHILD_NONE_LEFT without such a child. */
-pid_t wait_peek(pid_t pid, int options, siginfo_t *info);
-
-/* Whether the child PID is alive, or ANY_CHILD is. */
-bool wait_has_living(pid_t pid);
-
-/* Returns the CPU time of all reaped children, in nanoseconds; and in *MEMORY
- * the most that one of them used, in KiB: getrusage(2). */
-int64_t wait_usage(long *memory);
-
-/* As pidfd_open(2): unlike a directory in /proc, a pidfd can be polled. */
-int pidfd_open(pid_t pid);
-
-/* As _Fork(3), which not each libc has. libc does not know the child's thread
- * ID: so the child must end by _exit(2), and call neither raise(3), abort(3)
- * nor pthread functions. */
-pid_t plain_fork(void);
-
-/* Waits until CHILD (up to 1: there is none) is dead; at UNTIL, kills it. Does
- * not reap it. Each signal has to be blocked, or end this process. */
-void wait_or_kill(pid_t child, int64_t until);
+#include "proc/child.h"
 
 /*
  * The tree of a run: the descendants of this process, a subreaper.
@@ -58,6 +30,7 @@ struct member {
 };
 
 struct tree {
+	pid_t root;    /* its tree is read; 0: that of this process */
 	pid_t target;  /* a child, until it is reaped; 0: there is none */
 	pid_t group;   /* of the target, or of its end */
 	size_t killed; /* in tree_kill(): processes that died by SIGKILL */
@@ -69,8 +42,11 @@ struct tree {
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
 	bool spares_group; /* in the first reading: the group has had SIGNAL */
-	pid_t self;        /* procfs_self(), as last read */
-	bool is_ours;      /* /proc has the PIDs of this process's namespace */
+	const char *keep;  /* of procfs_bears(), for tree_keep(); or NULL */
+	bool spares;       /* children that are not of the tree */
+	bool keeps_leaders;
+	pid_t self;   /* procfs_self(), as last read */
+	bool is_ours; /* /proc has the PIDs of this process's namespace */
 };
 
 /* Lets this process, but none that it forks, run before the tree, if it may. */
@@ -79,7 +55,23 @@ void tree_take_priority(void);
 /* Leaves the present children of this process, and theirs, out of each tree. */
 void tree_spare_children(struct tree *tree);
 
-/* Reads the tree until the clock says UNTIL. Never waits for a process. */
+/* Decides who is kept, with all that is below it: leaves the children of this
+ * process but the target that bear a name of KEEP out of each tree from now on.
+ * They are then the MEMBERS. Without a signal of a stop before: a stop makes
+ * orphans of its own. Where KEEP is not NULL, no group is signalled as a whole.
+ */
+void tree_keep(struct tree *tree);
+
+/* The same for a process that cannot know who was an orphan: keeps who bears a
+ * name of KEEP and leads a session, whenever it comes. */
+void tree_keep_leaders(struct tree *tree);
+
+/* Whether nobody of the tree is alive; where children are left out, the dead
+ * have to be reaped. */
+bool tree_is_empty(const struct tree *tree);
+
+/* Reads the tree until the clock says UNTIL. Never waits for a process. With a
+ * ROOT, that is the first member. */
 void tree_read(struct tree *tree, int64_t until);
 
 /* Sends SIGNAL to the process group that the target leads, else to the target

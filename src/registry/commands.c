@@ -170,41 +170,70 @@ stop(struct registry_walk *walk, bool is_quiet)
 	return reap_entry(walk, is_quiet);
 }
 
-int
-cancel_run(const char *registry, const char *which, bool is_quiet)
+/* Goes to the run that WHICH means, for --OPTION. Returns the exit status. */
+static int
+find(struct registry_walk *walk, const char *option, const char *which,
+     bool is_quiet)
 {
-	struct registry_walk walk = { .count = 0 };
 	int last = 0; /* the file of the last run that is meant */
 	const size_t length = strlen(which);
 	size_t count = 0;
-	int status = STATUS_FAILED;
 
-	registry_begin(&walk, registry);
-	while (registry_next(&walk)) {
-		const char *const name = walk.entry.name;
+	while (registry_next(walk)) {
+		const char *const name = walk->entry.name;
 
 		/* By name, ID, or the front's PID, up to the "-" in the ID. */
 		if ((name != NULL && strcmp(name, which) == 0) ||
-		    (strncmp(walk.id, which, length) == 0 &&
-		     strchr("-", walk.id[length]) != NULL)) {
-			last = walk.next - 1;
+		    (strncmp(walk->id, which, length) == 0 &&
+		     strchr("-", walk->id[length]) != NULL)) {
+			last = walk->next - 1;
 			count++;
 		}
 	}
 	if (count > 1) {
-		message("--cancel: '%s' means %zu runs: name one by its ID, "
-		        "which --list shows",
-		        which, count);
-	} else if (count == 1 &&
-	           (!go_to(&walk, last) || stop(&walk, is_quiet) == 0)) {
-		status = EXIT_SUCCESS;
-	} else if (count == 0 && walk.is_read) {
-		status = STATUS_NOT_HAD;
-		if (!is_quiet)
-			message("--cancel: nothing in flight: no run '%s' in "
-			        "%s",
-			        which, walk.path);
+		message("--%s: '%s' means %zu runs: name one by its ID, which "
+		        "--list shows",
+		        option, which, count);
+		return STATUS_FAILED;
 	}
+	if (!walk->is_read)
+		return STATUS_FAILED;
+	if (count == 1 && go_to(walk, last))
+		return EXIT_SUCCESS;
+	if (!is_quiet)
+		message("--%s: nothing in flight: no run '%s' in %s", option,
+		        which, walk->path);
+	return STATUS_NOT_HAD;
+}
+
+int
+cancel_run(const char *registry, const char *which, bool is_quiet)
+{
+	struct registry_walk walk = { .count = 0 };
+
+	registry_begin(&walk, registry);
+
+	int status = find(&walk, "cancel", which, is_quiet);
+
+	if (status == EXIT_SUCCESS && stop(&walk, is_quiet) == -1)
+		status = STATUS_FAILED;
+	registry_end(&walk);
+	return status;
+}
+
+int
+explain_run(const char *registry, const char *which, pid_t *root)
+{
+	struct registry_walk walk = { .count = 0 };
+
+	registry_begin(&walk, registry);
+
+	const int status = find(&walk, "explain", which, false);
+
+	if (status == EXIT_SUCCESS && !walk.is_elsewhere)
+		*root = walk.entry.supervisor.pid != 0
+		            ? walk.entry.supervisor.pid
+		            : walk.entry.front.pid;
 	registry_end(&walk);
 	return status;
 }

@@ -150,6 +150,10 @@ int list_print(const char *registry, bool as_json, bool is_quiet);
 /* --cancel=WHICH, an ID, name or PID: stops that run, and waits for its end. */
 int cancel_run(const char *registry, const char *which, bool is_quiet);
 
+/* --explain: stores as *ROOT the supervisor of the run that WHICH means; or its
+ * front, as long as that waits for a lock. Returns the exit status. */
+int explain_run(const char *registry, const char *which, pid_t *root);
+
 /* --reap: finishes the runs whose watchers are dead. */
 int reap_all(const char *registry, bool is_quiet);
 

@@ -24,6 +24,7 @@ static const struct {
 	[CLOCK_SAMPLE] = { IN(STATE_LINGERING), REASON_NONE },
 	[CLOCK_ORPHANS] = { IN(STATE_STOPPING), REASON_NONE },
 	[CLOCK_HEARTBEAT] = { ALIVE, REASON_NONE },
+	[CLOCK_NICE] = { ALIVE, REASON_NONE },
 };
 
 /* --- the reasons ---------------------------------------------------------- */
@@ -53,6 +54,9 @@ const struct reason_row reasons[REASON_COUNT] = {
 	                       "cancelled", .words = "cancelled" },
 	[REASON_PARENT_LOST] = { STATE_STOPPING, STATUS_OF_TARGET, TELL_TREE,
 	                         "caller-died", .words = "the caller is dead" },
+	[REASON_READER_LOST] = { STATE_STOPPING, STATUS_OF_TARGET, TELL_NOTHING,
+	                         "reader-gone",
+	                         .words = "nobody reads standard output" },
 	[REASON_SURVIVORS_IDLE] = { STATE_STOPPING, STATUS_OF_TARGET, TELL_TREE,
 	                            "survivors-idle",
 	                            "the command has exited; no progress",
@@ -143,6 +147,8 @@ decide(const struct run *run, int64_t now)
 		return REASON_CANCELLED;
 	if (run->options.die_with_parent && run->parent_fd == -1 && is_alive)
 		return REASON_PARENT_LOST;
+	if (run->options.die_with_reader && run->reader_fd == -1 && is_alive)
+		return REASON_READER_LOST;
 	if (run->is_silent && run->state == STATE_RUNNING)
 		return REASON_SILENCE;
 	return first_due(run, now);

@@ -1,6 +1,10 @@
 /* The front, which the caller sees: it alone touches what the caller gave. */
-#include <inttypes.h>
+#include <sys/stat.h>
+
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fds.h"
@@ -44,6 +48,39 @@ carry(struct run *run, int64_t until)
 	if (found != 0)
 		wake_supervisor(run);
 	return 0;
+}
+
+/* --- locks of the caller -------------------------------------------------- */
+
+void
+front_keep_locked(int keep[LOCKED_FDS])
+{
+	static struct procfs_list open;
+	struct stat locked;
+	struct stat other;
+	char name[32];
+	char text[1024];
+	size_t count = 0;
+
+	procfs_list_names(procfs_fd(), "self/fd", &open);
+	for (size_t i = 0; i < open.count; i++) {
+		const int fd = open.numbers[i];
+
+		/* What is not inherited is close-on-exec. The kernel shows a
+		 * lock at the descriptor that took it: proc(5), fdinfo. */
+		(void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
+		if (fd <= STDERR_FILENO || fcntl(fd, F_GETFD) != 0 ||
+		    procfs_read(procfs_self(), name, text, sizeof(text)) <= 0 ||
+		    strstr(text, ": POSIX ") == NULL ||
+		    fstat(fd, &locked) == -1)
+			continue;
+		for (size_t j = 0; j < open.count && count < LOCKED_FDS; j++) {
+			if (fstat(open.numbers[j], &other) == 0 &&
+			    other.st_dev == locked.st_dev &&
+			    other.st_ino == locked.st_ino)
+				keep[count++] = open.numbers[j];
+		}
+	}
 }
 
 /* --- signals -------------------------------------------------------------- */
@@ -324,10 +361,11 @@ front_watch(struct run *run)
 static void
 leave_behind(struct run *run)
 {
-	int keep[OUTPUT_FDS] = { 0 };
+	int keep[OUTPUT_FDS];
 
 	if (plain_fork() != 0)
 		return;
+	memset(keep, -1, sizeof(keep));
 	output_keep(&run->output, true, keep);
 	/* stderr may be another program's by then. */
 	(void)close(STDERR_FILENO);
@@ -359,15 +397,16 @@ take_signals(struct run *run)
 }
 
 /* Until when readers may take the rest of the output: until --timeout. Where
- * the run was to end, as long as a stop may take, and something each
- * READER_PATIENCE. */
+ * the run has failed, as long as a stop may take, and something each
+ * READER_PATIENCE. After --until and survivors, the status says that all is
+ * well: nobody would miss what is lost. */
 static int64_t
 end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
 	const enum reason stop = run->facts->reason;
 	const bool is_bounded =
 	    run->watchers.has_taken_over || run->facts->cancels > 0 ||
-	    stop == REASON_PARENT_LOST || stop == REASON_TIMEOUT;
+	    stop == REASON_PARENT_LOST || reasons[stop].status > 0;
 	const int64_t timeout =
 	    duration_add(run->facts->output.started, run->options.timeout);
 	const int64_t end = duration_add(began, run->options.kill_after);
@@ -415,8 +454,4 @@ front_drain(struct run *run)
 		relayed = output->facts->relayed;
 	}
 	output_give_up(output);
-	if (output->facts->undelivered > 0 && !run->options.quiet)
-		message("%" PRIu64 " bytes of output are lost: the reader did "
-		        "not take them in time",
-		        (uint64_t)output->facts->undelivered);
 }

@@ -178,7 +178,6 @@ add_output(struct strbuf *line, const struct output *output)
 	json_add_key(line, "output");
 	strbuf_addf(line, "{");
 	json_add_number(line, "relayed", (int64_t)sums->relayed);
-	json_add_number(line, "dropped", (int64_t)sums->dropped);
 	json_add_number(line, "undelivered", (int64_t)sums->undelivered);
 	strbuf_addf(line, "}");
 }

@@ -37,6 +37,7 @@ enum clock {
 	CLOCK_SAMPLE,          /* looks whether the survivors do something */
 	CLOCK_ORPHANS,         /* looks in a stop whom the signal has missed */
 	CLOCK_HEARTBEAT,       /* --heartbeat */
+	CLOCK_NICE,            /* tries again to pass the nice value on */
 	CLOCK_COUNT,
 };
 
@@ -136,6 +137,7 @@ struct run {
 	struct target *target; /* in the facts */
 	pid_t callers_group;
 	int parent_fd;     /* of --die-with-parent: a pidfd; -1: it is dead */
+	int reader_fd;     /* of --die-with-reader; -1: nobody reads */
 	bool was_reloaded; /* by a SIGHUP, which the target has had */
 	int cancel_signal; /* the last terminating signal: supervisor.c */
 	/* Job control: supervisor.c. */
@@ -144,6 +146,7 @@ struct run {
 	unsigned stops;  /* so many numbers of facts.stop were given */
 	int64_t next_look; /* for orphans, at the earliest: supervisor.c */
 	struct tree tree;  /* proc/tree.c */
+	bool has_kept;     /* it is decided who is kept */
 	bool is_silent;    /* for too long: supervisor.c */
 	uint64_t activity; /* of tree and output, when last sampled */
 	struct output output;
@@ -162,7 +165,7 @@ struct run {
 
 /* What follows from a reason. A new one is a name in watchdog.h, a row here,
  * and what gives it: a line of decide(), or a row of the clocks. end_of_drain()
- * names those that bound the drain. */
+ * says which bound the drain. */
 struct reason_row {
 	enum state next; /* the state that the reason leads to */
 	int status;      /* the exit status, or STATUS_OF_TARGET */
@@ -235,6 +238,12 @@ bool target_is_in_job(const struct run *run);
 
 /* --- front.c -------------------------------------------------------------- */
 
+#define LOCKED_FDS 64
+/* Puts into KEEP, all -1, the inherited descriptors of files that this process,
+ * as the program that executed wdrun, has locked by fcntl(2): the kernel drops
+ * such a lock when its owner closes any descriptor of the file. */
+void front_keep_locked(int keep[LOCKED_FDS]);
+
 /* Carries output and keys, passes signals on, stops and goes on with the job,
  * until the supervisor is dead, which is killed if it is late. Returns whether
  * there is an outcome, or it is given up; if not, its orphans are now ours. */
@@ -259,6 +268,10 @@ void supervisor_tell_outcome(struct run *run);
  * leader of a session. Starts the target. Returns 0, or -1 with errno. */
 int supervisor_start(struct run *run);
 
+/* Gives the nice value of this process to its session, as the kernel weighs
+ * sessions against each other: sched(7), autogroup. Sets CLOCK_NICE. */
+void supervisor_pass_nice_on(struct run *run);
+
 /* Sleeps until UNTIL, or until something happens. Takes orders. Returns now. */
 int64_t supervisor_wait(struct run *run, int64_t until);
 
@@ -268,6 +281,10 @@ void supervisor_look_at_children(struct run *run, int64_t now);
 
 /* Reaps the dead, and notes the death of the target. */
 void supervisor_reap(struct run *run, int64_t now);
+
+/* Decides, the first time, who is kept. A front that has taken over keeps the
+ * leaders of sessions. */
+void supervisor_keep(struct run *run);
 
 /* Whether tree or output were active since the last call. */
 bool supervisor_sees_progress(struct run *run);
@@ -297,7 +314,7 @@ int resources_prepare(struct run *run);
 int resources_acquire(struct run *run);
 
 #define RESOURCE_FDS (3 * FILES_MAX + 4)
-/* Puts what descriptors watchers need into the RESOURCE_FDS of KEEP, all 0. */
+/* Puts what descriptors watchers need into the RESOURCE_FDS of KEEP, all -1. */
 void resources_keep(const struct run *run, int keep[]);
 
 /* Removes the files of --cleanup and the record, and releases the locks. May
@@ -323,6 +340,9 @@ size_t tell_look(struct run *run, enum reason why);
  * if that is told. COUNT processes are signalled. */
 void tell_change(const struct run *run, enum state from, enum reason why,
                  size_t count);
+
+/* Prints for --verbose who is kept: the members of the tree. */
+void tell_kept(const struct run *run);
 
 /* Prints for "timeout -v" that SIGNAL is sent. */
 void tell_signal(const struct run *run, int signal);

@@ -1,7 +1,10 @@
 /* What the supervisor does between two decisions: it sleeps, obeys orders,
  * follows the target's stops, reaps and looks. */
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +18,26 @@
 #define ORPHANS_DELAY    (10 * MILLISECOND) /* for more deaths */
 #define ORPHANS_INTERVAL (250 * MILLISECOND)
 
+void
+supervisor_pass_nice_on(struct run *run)
+{
+	const int nice = getpriority(PRIO_PROCESS, 0);
+	int fd;
+
+	run->due[CLOCK_NICE] = NEVER;
+	if (nice == 0) /* that of a new session */
+		return;
+	fd = openat(procfs_fd(), "self/autogroup", O_WRONLY | O_CLOEXEC);
+	if (fd == -1)
+		return; /* this kernel does not weigh sessions */
+	/* Without privilege, one process of the machine may do that in 100 ms:
+	 * proc_sched_autogroup_set_nice(), kernel/sched/autogroup.c. */
+	if (dprintf(fd, "%d", nice) == -1 && errno == EAGAIN)
+		run->due[CLOCK_NICE] =
+		    duration_now() + (100 + getpid() % 200) * MILLISECOND;
+	(void)close(fd);
+}
+
 int
 supervisor_start(struct run *run)
 {
@@ -26,16 +49,20 @@ supervisor_start(struct run *run)
 	(void)snprintf(run->words, run->words_size, SUPERVISOR_NAME);
 	/* The front's death wakes this process, also from a stop. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
-	if (!supervisor_has_front(run)) /* already: no signal comes */
+	/* Of a death before this line no signal comes. */
+	if (!supervisor_has_front(run) ||
+	    (run->options.die_with_parent && run->parent_fd == -1))
 		(void)kill(getpid(), SIGCONT);
-	if (!run->target->shares_group)
+	if (!run->target->shares_group) {
 		(void)setsid(); /* a new process leads no group: never fails */
+		supervisor_pass_nice_on(run);
+	}
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
 	    output_lead(&run->output) == -1 || target_start(run) == -1)
 		return -1;
 	if (run->target->shares_group)
 		(void)setsid(); /* the target stays in the caller's session */
-	look_note_outputs(&run->facts->look, &run->output.fds[STDOUT_FILENO]);
+	look_note_streams(&run->facts->look, run->output.fds);
 	return 0;
 }
 
@@ -289,12 +316,13 @@ int64_t
 supervisor_wait(struct run *run, int64_t until)
 {
 	struct pollfd fds[] = { { run->watchers.signal_fd, POLLIN, 0 },
-		                { run->parent_fd, POLLIN, 0 } };
+		                { run->parent_fd, POLLIN, 0 },
+		                { run->reader_fd, 0, 0 } };
 	siginfo_t info;
 	int64_t wait = until - duration_now();
 
-	if (run->parent_fd != -1) {
-		(void)fds_poll(fds, 2, wait, NULL);
+	if (run->parent_fd != -1 || run->reader_fd != -1) {
+		(void)fds_poll(fds, 3, wait, NULL);
 		wait = 0;
 	}
 	/* Others may send signals for ever. */
@@ -311,10 +339,25 @@ supervisor_wait(struct run *run, int64_t until)
 		(void)close(run->parent_fd);
 		run->parent_fd = -1;
 	}
+	if (fds[2].revents != 0) { /* POLLERR or POLLHUP */
+		(void)close(run->reader_fd);
+		run->reader_fd = -1;
+	}
 	return now;
 }
 
 /* --- the tree ------------------------------------------------------------- */
+
+void
+supervisor_keep(struct run *run)
+{
+	if (run->has_kept || run->tree.keep == NULL ||
+	    run->watchers.has_taken_over)
+		return;
+	run->has_kept = true;
+	tree_keep(&run->tree);
+	tell_kept(run);
+}
 
 void
 supervisor_reap(struct run *run, int64_t now)
@@ -335,6 +378,7 @@ supervisor_reap(struct run *run, int64_t now)
 	target->ended_ms = (unsigned)(now / MILLISECOND) | 1;
 	run->tree.group = getpgid(run->tree.target);
 	target->has_exited = true;
+	supervisor_keep(run);
 	/* Survivors may wait until its PID is gone. Without /proc, its group is
 	 * all that can be signalled, and needs the PID. */
 	if (procfs_self() == getpid())

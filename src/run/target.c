@@ -107,6 +107,57 @@ fail(const struct run *run, int status)
 	_exit(status);
 }
 
+/* The place of the variable NAME ("PATH=") in ENVIRONMENT, or of its NULL. */
+static char **
+find_variable(char *environment[], const char *name)
+{
+	while (*environment != NULL &&
+	       strncmp(*environment, name, strcspn(name, "=") + 1) != 0)
+		environment++;
+	return environment;
+}
+
+/* Not by setenv(3): malloc(3) would cost a fifteenth of a start. */
+static void
+set_variable(char *environment[], char *variable)
+{
+	char **const place = find_variable(environment, variable);
+
+	if (*place == NULL)
+		place[1] = NULL;
+	*place = variable;
+}
+
+/* The variables by which systemd(1) tells a process, by its PID, that sockets
+ * or a watchdog are meant for it: sd_listen_fds(3), sd_watchdog_enabled(3). */
+static const char *const pid_names[] = { "LISTEN_PID=", "WATCHDOG_PID=",
+	                                 "SYSTEMD_EXEC_PID=" };
+
+#define PID_NAMES     (sizeof(pid_names) / sizeof(pid_names[0]))
+#define VARIABLE_SIZE 32
+
+/* Where such a variable has the PID of FRONT, it means COMMAND: puts the PID of
+ * this process into ENVIRONMENT, by way of TEXTS. */
+static void
+adopt_pids(char *environment[], pid_t front, char texts[][VARIABLE_SIZE])
+{
+	for (size_t i = 0; i < PID_NAMES; i++) {
+		const char *const old =
+		    *find_variable(environment, pid_names[i]);
+
+		if (old == NULL ||
+		    strtol(strchr(old, '=') + 1, NULL, 10) != front)
+			continue;
+		(void)snprintf(texts[i], VARIABLE_SIZE, "%s%d", pid_names[i],
+		               getpid());
+		set_variable(environment, texts[i]);
+		/* LISTEN_PID as an ID that is never reused. */
+		for (char **id = find_variable(environment, "LISTEN_PIDFDID=");
+		     i == 0 && *id != NULL; id++)
+			id[0] = id[1];
+	}
+}
+
 /* Where the run is, too: each other page costs a fault, and a page table. */
 static volatile sig_atomic_t early_stop __attribute__((section(".data")));
 
@@ -154,14 +205,20 @@ become_target(struct run *run)
 	(void)signals_mask(SIG_SETMASK, run->target->callers_mask, NULL);
 	(void)umask(run->target->callers_umask);
 
-	size_t count = 2; /* the variable, and NULL */
+	char texts[PID_NAMES][VARIABLE_SIZE];
+	size_t count = 0;
 
-	for (char **variable = environ; *variable != NULL; variable++)
+	while (environ[count] != NULL)
 		count++;
 
-	char **const environment = alloca(count * sizeof(*environment));
+	/* And two new variables, and NULL. */
+	char **const environment = alloca((count + 3) * sizeof(*environment));
 
-	runid_copy_environment(environment, run->facts->id_variable);
+	memcpy(environment, environ, (count + 1) * sizeof(*environment));
+	set_variable(environment, run->facts->id_variable);
+	if (run->options.keep != NULL)
+		set_variable(environment, run->options.keep);
+	adopt_pids(environment, run->watchers.front, texts);
 	execute(run->options.command, environment);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }

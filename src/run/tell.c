@@ -110,6 +110,9 @@ print(const struct run *run, enum reason why, size_t count)
 	if (next == STATE_STOPPING)
 		strbuf_addf(&lines, " with %s",
 		            signal_name(run->options.signal));
+	if (why == REASON_SURVIVORS_IDLE || why == REASON_SURVIVORS_BUSY)
+		strbuf_addf(&lines, " (--keep=NAME or --survivors=leave lets "
+		                    "them live)");
 	if (has_look(run, why))
 		look_add(&lines, &run->facts->look, next != STATE_KILLING);
 	strbuf_addf(&lines, "%c", '\0');
@@ -140,6 +143,21 @@ tell_change(const struct run *run, enum state from, enum reason why,
 	}
 	if (!run->options.quiet && reasons[why].telling != TELL_NOTHING)
 		print(run, why, count);
+}
+
+void
+tell_kept(const struct run *run)
+{
+	struct strbuf line = { .grows = true };
+
+	for (size_t i = 0; i < run->tree.count; i++) {
+		strbuf_addf(&line, "%s %d ", i == 0 ? "" : ",",
+		            run->tree.members[i].pid);
+		cmdline_add(&line, run->tree.members[i].pid, 0);
+	}
+	if (line.length > 0 && run->options.verbose && !run->options.is_timeout)
+		message("--keep: kept%s", line.text);
+	free(line.text);
 }
 
 /* --- the heartbeat -------------------------------------------------------- */

@@ -2,9 +2,12 @@
 """block KIND: prints `ready PID` and blocks until it is killed, in the way of KIND."""
 import ctypes
 import fcntl
+import multiprocessing
 import os
+import resource
 import select
 import signal
+import socket
 import struct
 import sys
 import threading
@@ -27,10 +30,35 @@ def compute():
         pass
 
 
-def start_thread(function=idle):
-    thread = threading.Thread(target=function)
+def start_thread(function=idle, *arguments):
+    thread = threading.Thread(target=function, args=arguments)
     thread.start()
     return thread
+
+
+def fork_idle():
+    child = os.fork()
+    if child == 0:
+        idle()
+    return child
+
+
+def poll(fd, timeout=-1, events=select.POLLIN):
+    libc.poll(struct.pack('ihhihh', fd, events, 0, fd, events, 0), 2, timeout)
+
+
+def connection():
+    listener = socket.create_server(('127.0.0.1', 0))
+    client = socket.create_connection(listener.getsockname())
+    return client, listener.accept()[0]
+
+
+def stop_once(pid):
+    """Stops a process that sleeps, and lets it go on when it is stopped."""
+    for state, signal_number in ('S', signal.SIGSTOP), ('T', signal.SIGCONT):
+        while open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[0] != state:
+            time.sleep(0.01)
+        os.kill(pid, signal_number)
 
 
 signal.alarm(900)  # LIFE_SECONDS of bounded.h
@@ -79,6 +107,101 @@ elif kind == 'futex':
 elif kind == 'threads':
     threads = [start_thread() for _ in range(4)]
     threads[0].join()
+elif kind == 'query':  # as curl(1), whose resolver has a thread
+    query = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    query.connect(('127.0.0.1', 53))
+    start_thread(poll, query.fileno())
+    while True:
+        poll(reader, 1000)
+elif kind == 'watch':  # as an agent, which also watches files
+    client, _ = connection()
+    start_thread(os.read, libc.inotify_init(), 4096)
+    start_thread(poll, client.fileno())
+    poll(reader)
+elif kind == 'two':  # two threads wait for two children
+    for child in fork_idle(), fork_idle():
+        start_thread(os.waitid, os.P_PID, child, os.WEXITED)
+elif kind == 'shared':  # processes may share it
+    lock = multiprocessing.Lock()
+    lock.acquire()
+    lock.acquire()
+elif kind == 'splice':
+    libc.splice(reader, None, os.pipe()[1], None, 1, 0)
+elif kind == 'queue':
+    # PID namespaces have /dev/mqueue in common.
+    name = f'/wdrun-{os.getpid()}-{time.monotonic_ns()}'.encode()
+    queue = libc.mq_open(name, os.O_RDWR | os.O_CREAT, 0o600, None)
+    libc.mq_unlink(name)
+    libc.mq_receive(queue, ctypes.create_string_buffer(65536), 65536, None)
+elif kind == 'pidfd':
+    poll(os.pidfd_open(fork_idle()))
+elif kind == 'full':  # the peer takes nothing
+    client, peer = connection()
+    client.setblocking(False)
+    try:
+        while client.send(bytes(65536)):
+            pass
+    except BlockingIOError:
+        poll(client.fileno(), events=select.POLLOUT)
+elif kind == 'disarmed':  # of two connections, one is spent
+    (one, peer), (two, _) = connections = connection(), connection()
+    os.dup2(one.fileno(), 50)
+    os.dup2(two.fileno(), 60)
+    peer.send(b'x')
+    loop = select.epoll()
+    loop.register(50, select.EPOLLIN | select.EPOLLONESHOT)
+    loop.poll()
+    loop.register(60, select.EPOLLIN)
+    loop.poll()
+elif kind == 'peer':  # who has the other end of a connection
+    client, peer = connection()
+    fork_idle()
+    peer.close()
+    client.recv(1)
+elif kind == 'fifo':
+    os.mkfifo('answers')
+    if os.fork() == 0:
+        os.open('answers', os.O_WRONLY)
+        idle()
+    os.read(os.open('answers', os.O_RDONLY), 1)
+elif kind == 'unshared':  # a thread with a table of descriptors of its own
+    def read_own():
+        libc.unshare(0x400)  # CLONE_FILES
+        os.dup2(reader, 50)
+        os.read(50, 1)
+    os.dup2(os.open('/dev/null', os.O_RDONLY), 50)
+    start_thread(read_own)
+elif kind == 'stopped':  # it was stopped in poll(2), and goes on
+    client, _ = connection()
+    child = os.fork()
+    if child == 0:
+        poll(client.fileno(), 900000)
+    stop_once(child)
+    os.wait()
+elif kind == 'bytes':  # the first byte is its own, the second another process's
+    record = open('bytes', 'w')
+    child = os.fork()
+    fcntl.lockf(record, fcntl.LOCK_EX, 1, 0 if child else 1)
+    if child == 0:
+        open('locked', 'w').close()
+        idle()
+    while not os.path.exists('locked'):
+        time.sleep(0.01)
+    fcntl.lockf(record, fcntl.LOCK_EX, 1, 1)
+elif kind == 'large':  # its child has 150 MiB
+    if os.fork() == 0:
+        block = b'x' * (150 << 20)
+        open('filled', 'w').close()
+        idle()
+    while not os.path.exists('filled'):
+        time.sleep(0.01)
+elif kind == 'descriptors':  # and a child that reads
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    kept = [os.open('/dev/null', os.O_RDONLY) for _ in range(min(hard, 20000) - 100)]
+    ends = os.pipe()
+    if os.fork() == 0:
+        os.read(ends[0], 1)
 elif kind == 'busy':  # one of two threads computes
     start_thread(compute)
     time.sleep(1000)

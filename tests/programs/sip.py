@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sip [-c BYTES] [-p MS] [-w FILE] [-n] [-e] COMMAND [ARG]...: reads what COMMAND
+"""sip [-c BYTES] [-p MS] [-w FILE] [-n] [-e] [-l] COMMAND [ARG]...: reads what COMMAND
 writes to stdout, through a pipe that holds one page, slowly. What it gets it writes to
 its own stdout, and it ends with COMMAND's code, or 128 plus the signal that COMMAND died
 by.
@@ -9,6 +9,7 @@ by.
     -w FILE   takes nothing until there is FILE
     -n        takes nothing until COMMAND is dead, and then what is there
     -e        takes something once, and closes its end
+    -l        fails if what it takes at once does not end with a newline
 """
 import contextlib
 import fcntl
@@ -23,7 +24,7 @@ PAGE_SIZE = 4096
 F_SETPIPE_SZ = 1031
 
 signal.alarm(900)  # LIFE_SECONDS of bounded.h
-options, command = getopt.getopt(sys.argv[1:], 'c:p:w:ne')
+options, command = getopt.getopt(sys.argv[1:], 'c:p:w:nel')
 options = dict(options)
 reader, writer = os.pipe()
 if fcntl.fcntl(writer, F_SETPIPE_SZ, PAGE_SIZE) != PAGE_SIZE:
@@ -40,6 +41,8 @@ with contextlib.suppress(BlockingIOError), open(reader, 'rb', buffering=0) as pi
         time.sleep(int(options.get('-p', 0)) / 1000)
         taken = os.read(reader, int(options.get('-c', PAGE_SIZE)))
         os.write(1, taken)
+        if '-l' in options and taken and not taken.endswith(b'\n'):
+            sys.exit(f'torn: {taken[-20:]}')
         if not taken or '-e' in options:
             break
 status = process.wait()

@@ -37,7 +37,8 @@ static const struct {
 	  { SYS_write, SYS_writev, SYS_pwrite64, SYS_sendto, SYS_sendmsg } },
 	{ WAIT_CONNECT, { SYS_connect } },
 	{ WAIT_ACCEPT, { SYS_accept4 } },
-	{ WAIT_OPEN, { SYS_openat } },
+	{ WAIT_PATH, { SYS_openat, SYS_fsync, SYS_statx, SYS_mkdirat } },
+	{ WAIT_COPY, { SYS_splice } },
 	{ WAIT_LOCK, { SYS_flock, SYS_fcntl } },
 	{ WAIT_FUTEX, { SYS_futex } },
 	{ WAIT_CHILD, { SYS_wait4, SYS_waitid } },
@@ -48,7 +49,7 @@ static const struct {
 	{ WAIT_EPOLL, { SYS_epoll_pwait, CALL_EPOLL_PWAIT2 } },
 #ifdef __x86_64__ /* not each architecture has these */
 	{ WAIT_ACCEPT, { SYS_accept } },
-	{ WAIT_OPEN, { SYS_open } },
+	{ WAIT_PATH, { SYS_open, SYS_stat, SYS_mkdir, SYS_rename } },
 	{ WAIT_SIGNAL, { SYS_pause } },
 	{ WAIT_POLL, { SYS_poll } },
 	{ WAIT_SELECT, { SYS_select } },
@@ -57,7 +58,6 @@ static const struct {
 #ifdef __i386__
 	{ WAIT_SELECT, { SYS__newselect } },
 	{ WAIT_LOCK, { SYS_fcntl64 } },
-	{ WAIT_CONNECT, { SYS_socketcall } }, /* its first argument is 3 */
 #endif
 	{ WAIT_OTHER,
 	  { SYS_getpid, SYS_read + (INT64_C(1) << 32), INT64_MAX } },
@@ -86,6 +86,16 @@ parsed(int64_t number)
 	return parsed_text(text, "");
 }
 
+static struct thread
+again(const char *function)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "%d" ARGUMENTS PLACE,
+	               SYS_restart_syscall);
+	return parsed_text(text, function);
+}
+
 int
 main(void)
 {
@@ -110,5 +120,12 @@ main(void)
 	CHECK(parsed_text("", "do_wait").wait == WAIT_CHILD, "child");
 	CHECK(parsed_text("", "pipe_read").wait == WAIT_OTHER, "read");
 	CHECK(parsed(SYS_read).wait == WAIT_READ, "read");
+	/* After a stop, the call is restart_syscall(2). */
+	CHECK(parsed(SYS_restart_syscall).wait == WAIT_SLEEP, "sleep again");
+	CHECK(again("poll_schedule_timeout").wait == WAIT_POLL, "poll again");
+	CHECK(again("futex_do_wait").wait == WAIT_FUTEX, "futex again");
+	/* And some tell more than the call. */
+	CHECK(parsed_text("", "kernel_clone").wait == WAIT_VFORK, "vfork");
+	CHECK(parsed_text("", "do_freezer_trap").wait == WAIT_FROZEN, "frozen");
 	return failures != 0;
 }
