@@ -496,9 +496,9 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 		why = REFUSAL_UNTOLD; /* it was there before */
 	/* ENOLCK: this file system has no locks, so nobody holds one. */
 	if (why == REFUSAL_NONE && place.fd != -1 &&
-	    ((flock(place.fd, LOCK_EX | LOCK_NB) == -1 &&
-	      errno == EWOULDBLOCK) ||
-	     claim(place.fd, F_OFD_GETLK, 0, LAST_BYTE)))
+	    (claim(place.fd, F_OFD_GETLK, 0, LAST_BYTE) ||
+	     (flock(place.fd, LOCK_EX | LOCK_NB) == -1 &&
+	      errno == EWOULDBLOCK)))
 		why = REFUSAL_HELD;
 	if (why == REFUSAL_NONE && !is_named(&place))
 		why = REFUSAL_UNTOLD;
