@@ -76,7 +76,7 @@ accepted() {
 		eval "refused \"\${row%% | *}\" ${row#* | } touch ran"
 	done 9<<-'EOF'
 		--timeout 5x | --tee=copy --report=report --lock=lock --name=job --timeout=5x
-		--tee no/such/file | -l lock --report=report --tee=no/such/file
+		--tee no/such/file | -l lock --tee=no/such/file
 		--survivors maybe kill wait leave | --survivors=maybe
 		--tee directory Is a directory | --tee=directory
 		--tee fifo | --tee=fifo

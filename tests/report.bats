@@ -114,6 +114,7 @@ reports_to() {
 	says '.outcome == "locked out" and .reason_code == "locked" and .status == 75 and
 		(.locks[0] | endswith("/lock")) and .target.pid == null and .cpu_ms == 0 and
 		.peak_memory_kib == 0 and .processes.left == []'
+	grep -qxF "wdrun: --lock: $(jq -r .reason last)" err
 }
 
 # refused OPTION...: nothing is run, with 125, and that is the report. Sets reason.

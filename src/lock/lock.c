@@ -180,6 +180,22 @@ lock_open(struct lock *lock, const char *path)
 	return lock->file.directory_fd == -1 ? -1 : 0;
 }
 
+/* Opens FILE, or makes it: then it IS_NEW. Reads it. */
+static enum refusal
+open_or_make(struct pidfile *file, bool *is_new)
+{
+	const enum refusal why = open_file(file);
+
+	*is_new = why == REFUSAL_ERRNO && errno == ENOENT;
+	if (!*is_new)
+		return why == REFUSAL_NONE ? pidfile_read(file) : why;
+	file->fd = openat(file->directory_fd, file->name,
+	                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
+	if (file->fd != -1)
+		return pidfile_read(file);
+	return errno == EEXIST ? REFUSAL_CHANGING : REFUSAL_ERRNO;
+}
+
 /* Takes LOCK, if that is possible now. The file of a living process is not
  * locked: to look at it is to be in nobody's way. A stale file is taken over in
  * place, since an flock(1) may wait for it. */
@@ -187,16 +203,9 @@ static enum refusal
 try_to_take(struct lock *lock)
 {
 	struct pidfile *const file = &lock->file;
-	enum refusal why = open_file(file);
-	const bool is_new = why == REFUSAL_ERRNO && errno == ENOENT;
+	bool is_new;
+	const enum refusal why = open_or_make(file, &is_new);
 
-	if (is_new)
-		file->fd = openat(file->directory_fd, file->name,
-		                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
-	if (is_new && file->fd == -1 && errno == EEXIST)
-		return REFUSAL_CHANGING;
-	if (file->fd != -1 && (is_new || why == REFUSAL_NONE))
-		why = pidfile_read(file);
 	if (why != REFUSAL_NONE)
 		return why;
 
@@ -356,7 +365,7 @@ lock_add_holder(const struct lock *lock, struct strbuf *line)
 #define TIME_BITS 42 /* until 2109; with NAME_BITS an off_t, which has 63 */
 #define NAME_BITS 20
 #define HAS_BIRTH 0x800U /* STATX_BTIME */
-#define LAST_BYTE (-1)   /* to be claimed: the end of all files */
+#define LAST_BYTE (-1)   /* of any file */
 
 /* Returns when NAME was made, and sets *INODE, as in struct cleanup. */
 static int64_t
@@ -389,13 +398,13 @@ byte_of(const char *name, int64_t time)
 	return hash << TIME_BITS | (ms < last ? ms : last);
 }
 
-/* Sets a lock of TYPE on the bytes of FD from FIRST to LAST; or, with the
- * COMMAND F_OFD_GETLK, asks whether another process has locked one of them. */
+/* COMMAND claims the bytes of FD from FIRST to LAST; or, with F_OFD_GETLK, asks
+ * whether another process has locked one of them. */
 static bool
-claim(int fd, int command, short type, off_t first, off_t last)
+claim(int fd, int command, off_t first, off_t last)
 {
 	struct flock range = {
-		.l_type = type,
+		.l_type = command == F_OFD_GETLK ? F_WRLCK : F_RDLCK,
 		.l_whence = SEEK_SET,
 		.l_start = first,
 		.l_len = last - first + 1, /* 0: no end */
@@ -419,8 +428,8 @@ cleanup_begin(struct cleanup *cleanup, const char *path)
 	if (cleanup->before != CLEANUP_UNKNOWN && cleanup->before >= start)
 		start = cleanup->before + MILLISECOND;
 	/* Where a file system has no such locks, each run acts as if alone. */
-	(void)claim(cleanup->claim_fd, F_OFD_SETLK, F_RDLCK,
-	            byte_of(name, start), byte_of(name, start));
+	(void)claim(cleanup->claim_fd, F_OFD_SETLK, byte_of(name, start),
+	            byte_of(name, start));
 }
 
 /* Reads who owns the file at PLACE: REFUSAL_NONE if that is a dead process, or
@@ -456,8 +465,8 @@ find_maker(const struct cleanup *cleanup, const struct pidfile *place)
 		return REFUSAL_UNTOLD;
 	if (cleanup->before == CLEANUP_UNKNOWN || made == CLEANUP_UNKNOWN)
 		return REFUSAL_UNKNOWN;
-	return claim(place->directory_fd, F_OFD_GETLK, F_WRLCK,
-	             byte_of(place->name, 0), byte_of(place->name, made))
+	return claim(place->directory_fd, F_OFD_GETLK, byte_of(place->name, 0),
+	             byte_of(place->name, made))
 	           ? REFUSAL_CLAIMED
 	           : REFUSAL_NONE;
 }
@@ -465,8 +474,10 @@ find_maker(const struct cleanup *cleanup, const struct pidfile *place)
 enum refusal
 cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 {
+	struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+
 	/* First: of two runs that end at once, one must find no claim. */
-	(void)claim(cleanup->claim_fd, F_OFD_SETLK, F_UNLCK, 0, LAST_BYTE);
+	(void)fcntl(cleanup->claim_fd, F_OFD_SETLK, &all);
 
 	struct pidfile place = {
 		/* For reading: else the claims there cannot be seen. */
@@ -485,9 +496,9 @@ cleanup_end(const struct cleanup *cleanup, const pid_t own[2], bool is_over)
 		why = REFUSAL_UNTOLD; /* it was there before */
 	/* ENOLCK: this file system has no locks, so nobody holds one. */
 	if (why == REFUSAL_NONE && place.fd != -1 &&
-	    ((flock(place.fd, LOCK_EX | LOCK_NB) == -1 &&
-	      errno == EWOULDBLOCK) ||
-	     claim(place.fd, F_OFD_GETLK, F_WRLCK, 0, LAST_BYTE)))
+	    (claim(place.fd, F_OFD_GETLK, 0, LAST_BYTE) ||
+	     (flock(place.fd, LOCK_EX | LOCK_NB) == -1 &&
+	      errno == EWOULDBLOCK)))
 		why = REFUSAL_HELD;
 	if (why == REFUSAL_NONE && !is_named(&place))
 		why = REFUSAL_UNTOLD;

@@ -30,7 +30,6 @@ struct lost_run {
 	uint64_t since; /* clock ticks: no process of the run is older */
 	size_t killed;
 	size_t left;               /* for which the run stays on record */
-	size_t unread;             /* that may be the run's */
 	struct strbuf line;        /* the message */
 	struct registry_walk walk; /* at its entry, which is open */
 	pid_t session;             /* that the supervisor has led; 0: none */
@@ -137,6 +136,15 @@ is_kept(const struct lost_run *run, pid_t pid)
 	return false;
 }
 
+/* Reads the process PID at DIR, which no other had as its PID meanwhile.
+ * Returns whether it is alive. */
+static bool
+read_stat(pid_t pid, int dir, struct procstat *stat)
+{
+	return procstat_read(pid, stat) == 0 && !stat->is_dead &&
+	       procstat_read_status(pid, stat) == 0 && is_there(dir);
+}
+
 /* Looks for which runs the process PID is. The proof is the run's ID, a session
  * or PARENT, a proven process or NULL, which is alive after the child was read:
  * so it is the parent that the child has shown. Another user's memory is not
@@ -147,18 +155,12 @@ look_at(struct search *search, pid_t pid, const struct process *parent)
 	char text[2 * RUNID_PATH_SIZE] = "";
 	struct strbuf path = { .text = text, .size = sizeof(text) };
 	const int dir = procfs_dir(pid);
-	bool is_read = true;
 	struct procstat stat;
-
-	bool is_alive = procstat_read(pid, &stat) == 0 && !stat.is_dead &&
-	                procstat_read_status(pid, &stat) == 0;
-
-	if (is_alive && stat.user == geteuid())
-		is_read = add_path(&path, dir);
-	/* Then no other process has had that PID while it was read. */
-	is_alive &= is_there(dir);
-
-	const bool is_child = parent != NULL && stat.parent == parent->id.pid &&
+	const bool is_alive = read_stat(pid, dir, &stat);
+	const bool is_read =
+	    !is_alive || stat.user != geteuid() || add_path(&path, dir);
+	const bool is_child = is_alive && parent != NULL &&
+	                      stat.parent == parent->id.pid &&
 	                      is_there(parent->dir);
 
 	for (size_t i = 0; is_alive && i < search->run_count; i++) {
@@ -168,22 +170,20 @@ look_at(struct search *search, pid_t pid, const struct process *parent)
 		                       pid != run->session;
 		bool is_proven = (is_child && parent->run == run) ||
 		                 strstr(text, run->word) != NULL;
+		const bool is_known = is_proven || is_member;
 		bool is_spared = stat.user != geteuid();
 
-		if (stat.start < run->since ||
-		    (!is_proven && !is_member && is_read) || is_kept(run, pid))
+		if (stat.start < run->since || (!is_known && is_read) ||
+		    is_kept(run, pid))
 			continue;
 		run->session_is_proven |= is_proven && is_member;
 		is_proven |= run->session_is_proven && is_member;
 		is_spared |= procfs_descends(procfs_self(), pid);
-		if (search->is_last && !is_proven && !is_member) {
-			if (run->unread++ < NAMED_MAX)
-				add_process(&run->line, "cannot look into", pid,
-				            0);
-		} else if (search->is_last) {
-			run->left++;
-			add_process(&run->line, "left", pid,
-			            is_spared ? 0 : COMMAND_WIDTH);
+		if (search->is_last) {
+			run->left += is_known;
+			add_process(&run->line,
+			            is_known ? "left" : "cannot look into", pid,
+			            is_spared || !is_read ? 0 : COMMAND_WIDTH);
 		} else if (is_proven && !is_spared) {
 			note(search, &(struct process){
 			                 { pid, stat.start }, run, dir });

@@ -125,7 +125,7 @@ add_end(struct strbuf *line, const struct facts *facts)
 	if (facts->is_locked_out) {
 		outcome = "locked out";
 		code = "locked";
-		words = "a lock is held by another process";
+		words = facts->refusal;
 	} else if (facts->refusal != NULL || facts->exec_error != 0) {
 		outcome = "not executed";
 		code = "exec";

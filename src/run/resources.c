@@ -8,7 +8,6 @@
 #include "registry/registry.h"
 #include "run/run.h"
 
-#define LINE_SIZE 256
 #define NO_RECORD "the run cannot be put on record"
 
 /* Prints, and notes for the report, WHY the file PATH is no lock. */
@@ -50,16 +49,16 @@ resources_prepare(struct run *run)
 static void
 refuse_run(struct run *run, const struct lock *refused, enum refusal why)
 {
-	char text[LINE_SIZE];
-	struct strbuf holder = { .text = text, .size = sizeof(text) };
+	struct strbuf text = { .grows = true };
 
 	if (why == REFUSAL_HELD) {
 		run->facts->is_locked_out = true;
 		run->facts->outcome.value = run->options.lock_exit;
-		if (run->options.quiet)
-			return;
-		lock_add_holder(refused, &holder);
-		message("--lock: '%s' is held by %s", refused->path, text);
+		strbuf_addf(&text, "'%s' is held by ", refused->path);
+		lock_add_holder(refused, &text);
+		run->facts->refusal = text.text;
+		if (!run->options.quiet)
+			message("--lock: %s", text.text);
 	} else if (why == REFUSAL_PARENT_DIED) {
 		run->facts->reason = REASON_PARENT_LOST;
 	} else {

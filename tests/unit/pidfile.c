@@ -45,12 +45,9 @@ static const struct {
 
 /* Not a PID alone, but it begins with one, or JSON has it. */
 static const char *const beginnings[] = {
-	"4711 4712",
-	"4711 host",
-	"4711\nhost\n",
-	"4711\n\nhost\n",
-	"{\"pid\":4711}",
-	"{\"host\": 1, \"pid\" : 4711, \"x\": 2}",
+	"4711 4712",      "4711 host",
+	"4711\nhost\n",   "4711\n\nhost\n",
+	"{\"pid\":4711}", "{\"host\": 1, \"pid\" : 4711, \"x\": 2}",
 };
 
 /* Checks what is read from a file of these LENGTH bytes. */
