@@ -145,10 +145,10 @@ say() {
 		PID *: waiting for the message queue fd * (/wdrun-*) | exec block queue
 		PID *: waiting for fd 5 (pidfd [1-9]*) | exec block pidfd
 		PID *: waiting to write fd [0-9]* (TCP [^,]*, established, with itself) | exec block full
-		PID *: waiting for fd 60 (TCP [^,]*, established, with itself) | exec block disarmed
+		PID *: waiting for fd 60 (TCP [^,]*, established, with itself)$ | exec block disarmed
 		PID *: waiting for child * | exec block stopped
 		PID *: waiting for a lock on fd * (HERE/bytes), held by [1-9]* | exec block bytes
-		*: waiting for fd * (TCP 127.0.0.1:* | exec block stopped
+		block stopped \[S *: waiting for fd * (TCP 127.0.0.1:* | exec block stopped
 	END
 	# By whom the lock is held: the process in the next line, its child.
 	end=$'\n'

@@ -446,7 +446,6 @@ say_anonymous(struct scene *scene, const char *name, int fd)
 	return SOURCE_OTHERS;
 }
 
-/* A file is always ready: poll(2). */
 static enum source
 say_file(struct scene *scene, const struct descriptor *descriptor)
 {
@@ -460,7 +459,7 @@ say_file(struct scene *scene, const struct descriptor *descriptor)
 	        ? " (terminal %s)"
 	        : " (%s)",
 	    name);
-	return S_ISREG(type) || strcmp(name, "/dev/null") == 0 ? SOURCE_OWN
+	return S_ISREG(type) || strcmp(name, "/dev/null") == 0 ? SOURCE_FILE
 	                                                       : SOURCE_OTHERS;
 }
 

@@ -179,10 +179,11 @@ elif kind == 'stopped':  # it was stopped in poll(2), and goes on
     stop_once(child)
     os.wait()
 elif kind == 'bytes':  # the first byte is its own, the second another process's
-    record = open('bytes', 'w')
-    child = os.fork()
-    fcntl.lockf(record, fcntl.LOCK_EX, 1, 0 if child else 1)
-    if child == 0:
+    record, other = open('bytes', 'w'), open('bytes', 'w')
+    fcntl.lockf(record, fcntl.LOCK_EX, 1, 0)
+    if os.fork() == 0:  # an open file description lock: both have its file open
+        lock = struct.pack('hhqqi4x', fcntl.F_WRLCK, os.SEEK_SET, 1, 1, 0)
+        fcntl.fcntl(other, 37, lock)  # F_OFD_SETLK
         open('locked', 'w').close()
         idle()
     while not os.path.exists('locked'):
