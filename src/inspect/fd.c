@@ -398,7 +398,7 @@ say_pipe(struct scene *scene, const struct descriptor *end, const char *word,
 		                 reads ? " from" : " to");
 	if (count == 0 && is_output(scene, end))
 		say(scene, " to the reader of wdrun's output");
-	else if (count == 0 && !scene->has_missed)
+	else if (count == 0 && !scene->has_missed && !scene->is_apart)
 		say(scene, " that nobody in the tree %s",
 		    reads ? "writes" : "reads");
 	say(scene, ")");
@@ -467,7 +467,10 @@ enum source
 fd_say(struct scene *scene, int fd)
 {
 	const struct descriptor end = read_descriptor(scene->thread.id, fd);
+	const struct descriptor process =
+	    read_descriptor(scene->sight->pid, fd);
 
+	scene->is_apart = strcmp(end.link, process.link) != 0;
 	say(scene, "fd %d", fd);
 	if (end.link[0] == '\0')
 		return SOURCE_OTHERS;

@@ -167,7 +167,7 @@ elif kind == 'fifo':
 elif kind == 'unshared':  # a thread with a table of descriptors of its own
     def read_own():
         libc.unshare(0x400)  # CLONE_FILES
-        os.dup2(reader, 50)
+        os.dup2(os.pipe()[0], 50)
         os.read(50, 1)
     os.dup2(os.open('/dev/null', os.O_RDONLY), 50)
     start_thread(read_own)
