@@ -385,10 +385,8 @@ enter(struct run *run, enum reason why, int64_t now)
 		count = stop_tree(run, why);
 	if (run->state == STATE_KILLING)
 		count = kill_tree(run);
-	/* A dying parent may reap its child before it is counted. A stop tells
-	 * of as many as it shows. */
-	if (seen > count || (seen > 0 && run->state == STATE_STOPPING &&
-	                     !run->facts->look.is_partial))
+	/* It tells of as many as it shows: parents may have reaped some. */
+	if (seen > 0 && !run->facts->look.is_partial)
 		count = seen;
 	if ((run->state == STATE_KILLING ||
 	     (run->state == STATE_STOPPING && run->tree.signal == SIGKILL)) &&

@@ -131,7 +131,7 @@ say() {
 		PID *: waiting for fd * (UDP 127.0.0.1:* -> 127.0.0.1:53), in 1 of its 2 threads | exec block query
 		PID *: waiting for fd * (TCP 127.0.0.1:*, established, with itself), in 1 of its 3 threads | exec block watch
 		PID *: waiting for child *, in 1 of its 3 threads | exec block two
-		PID *: reading fd 50 (pipe*), in 1 of its 2 threads | exec block unshared
+		PID *: reading fd 50 (pipe), in 1 of its 2 threads | exec block unshared
 	END
 }
 
@@ -145,10 +145,10 @@ say() {
 		PID *: waiting for the message queue fd * (/wdrun-*) | exec block queue
 		PID *: waiting for fd 5 (pidfd [1-9]*) | exec block pidfd
 		PID *: waiting to write fd [0-9]* (TCP [^,]*, established, with itself) | exec block full
-		PID *: waiting for fd 60 (TCP [^,]*, established, with itself) | exec block disarmed
+		PID *: waiting for fd 60 (TCP [^,]*, established, with itself)$ | exec block disarmed
 		PID *: waiting for child * | exec block stopped
 		PID *: waiting for a lock on fd * (HERE/bytes), held by [1-9]* | exec block bytes
-		*: waiting for fd * (TCP 127.0.0.1:* | exec block stopped
+		block stopped \[S *: waiting for fd * (TCP 127.0.0.1:* | exec block stopped
 	END
 	# By whom the lock is held: the process in the next line, its child.
 	end=$'\n'

@@ -398,7 +398,7 @@ say_pipe(struct scene *scene, const struct descriptor *end, const char *word,
 		                 reads ? " from" : " to");
 	if (count == 0 && is_output(scene, end))
 		say(scene, " to the reader of wdrun's output");
-	else if (count == 0 && !scene->has_missed)
+	else if (count == 0 && !scene->has_missed && !scene->is_apart)
 		say(scene, " that nobody in the tree %s",
 		    reads ? "writes" : "reads");
 	say(scene, ")");
@@ -446,7 +446,6 @@ say_anonymous(struct scene *scene, const char *name, int fd)
 	return SOURCE_OTHERS;
 }
 
-/* A file is always ready: poll(2). */
 static enum source
 say_file(struct scene *scene, const struct descriptor *descriptor)
 {
@@ -460,7 +459,7 @@ say_file(struct scene *scene, const struct descriptor *descriptor)
 	        ? " (terminal %s)"
 	        : " (%s)",
 	    name);
-	return S_ISREG(type) || strcmp(name, "/dev/null") == 0 ? SOURCE_OWN
+	return S_ISREG(type) || strcmp(name, "/dev/null") == 0 ? SOURCE_FILE
 	                                                       : SOURCE_OTHERS;
 }
 
@@ -468,7 +467,10 @@ enum source
 fd_say(struct scene *scene, int fd)
 {
 	const struct descriptor end = read_descriptor(scene->thread.id, fd);
+	const struct descriptor process =
+	    read_descriptor(scene->sight->pid, fd);
 
+	scene->is_apart = strcmp(end.link, process.link) != 0;
 	say(scene, "fd %d", fd);
 	if (end.link[0] == '\0')
 		return SOURCE_OTHERS;

@@ -79,7 +79,7 @@ choose(const struct tree *tree, bool chosen[], int64_t until)
 
 		chosen[i] = tree->count <= LOOK_MAX;
 		count += chosen[i];
-		if (is_leaf && duration_now() < until &&
+		if (is_leaf && !chosen[i] && duration_now() < until &&
 		    !procfs_is_in_exec(all[i].pid))
 			(void)procid_read(all[i].pid, &id);
 		starts[i] = is_leaf ? id.start : UINT64_MAX;

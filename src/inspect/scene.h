@@ -82,6 +82,7 @@ struct scene {
 	struct sight *sight;
 	struct thread thread; /* the one that is described */
 	size_t threads;
+	bool is_apart;      /* it has descriptors of its own: unshare(2) */
 	struct strbuf line; /* the words so far */
 
 	/* What the thread polls, each descriptor once. */
@@ -103,6 +104,23 @@ __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
                                                const char *format, ...);
 void say_pid(struct scene *scene, int count, pid_t pid);
 
+/* loops.c: reads from the process's memory, up to the first page that is not
+ * mapped (/proc/PID/mem). Returns how many bytes were read. */
+size_t read_memory(const struct scene *scene, uint64_t address, void *data,
+                   size_t size);
+
+/* loops.c: says "child 4711", or "its children 4711, 4712": those for which
+ * wait4(2) waits with WHICH as its first argument: -1 means any, others below 1
+ * a group, of which only an only child is known. Says WORDS where they are not
+ * known: in another PID namespace, or for a tracer (ptrace(2)). */
+void say_children(struct scene *scene, pid_t which, const char *words);
+
+/* loops.c: say what the thread waits for in its call. */
+void say_signals(struct scene *scene);
+void say_poll(struct scene *scene);
+void say_select(struct scene *scene);
+void say_epoll(struct scene *scene);
+
 /* blocked.c: thread_parse() fills the second part of THREAD from CALL, or from
  * FUNCTION where there is no CALL; blocked_describe() writes sight->wait. */
 void thread_parse(struct thread *thread);
@@ -115,6 +133,7 @@ bool process_is_stuck(pid_t pid);
 
 /* What makes a descriptor ready, in rising order of what that tells. */
 enum source {
+	SOURCE_FILE,   /* nothing: a file is always ready, for poll(2) */
 	SOURCE_OWN,    /* the process itself, or a timer */
 	SOURCE_EVENTS, /* signals, or changes of files */
 	SOURCE_OTHERS,

@@ -167,7 +167,7 @@ elif kind == 'fifo':
 elif kind == 'unshared':  # a thread with a table of descriptors of its own
     def read_own():
         libc.unshare(0x400)  # CLONE_FILES
-        os.dup2(reader, 50)
+        os.dup2(os.pipe()[0], 50)
         os.read(50, 1)
     os.dup2(os.open('/dev/null', os.O_RDONLY), 50)
     start_thread(read_own)
@@ -179,10 +179,11 @@ elif kind == 'stopped':  # it was stopped in poll(2), and goes on
     stop_once(child)
     os.wait()
 elif kind == 'bytes':  # the first byte is its own, the second another process's
-    record = open('bytes', 'w')
-    child = os.fork()
-    fcntl.lockf(record, fcntl.LOCK_EX, 1, 0 if child else 1)
-    if child == 0:
+    record, other = open('bytes', 'w'), open('bytes', 'w')
+    fcntl.lockf(record, fcntl.LOCK_EX, 1, 0)
+    if os.fork() == 0:  # an open file description lock: both have its file open
+        lock = struct.pack('hhqqi4x', fcntl.F_WRLCK, os.SEEK_SET, 1, 1, 0)
+        fcntl.fcntl(other, 37, lock)  # F_OFD_SETLK
         open('locked', 'w').close()
         idle()
     while not os.path.exists('locked'):
