@@ -225,7 +225,8 @@ output_setup(struct output *output, const struct options *options)
 	output->terminal.facts = &output->facts->terminal;
 	output->terminal.fd = output->tee_fd = -1;
 	if (options->idle_timeout == NEVER && options->until == NULL &&
-	    options->tee == NULL && !options->pty)
+	    options->until_failure == NULL && options->tee == NULL &&
+	    !options->pty)
 		return 0;
 	/* Output that goes nowhere cannot be read; nor could a message. */
 	if (!options->pty && !is_open(STDOUT_FILENO) && !is_open(STDERR_FILENO))

@@ -23,24 +23,15 @@ wake_supervisor(const struct run *run)
 		(void)kill(run->watchers.supervisor, SIGCHLD); /* once more */
 }
 
-/* Carries output and keys until UNTIL, or until a signal comes, and tells the
- * supervisor what it has found. Returns how long to wait for a signal: 0, or
- * where nothing is carried until UNTIL. */
+/* Carries output and keys until UNTIL, or until a signal comes. Returns how
+ * long to wait for a signal: 0, or where nothing is carried until UNTIL. */
 static int64_t
 carry(struct run *run, int64_t until)
 {
 	if (run->output.count == 0)
 		return until - duration_now();
 
-	const unsigned found =
-	    output_pump(&run->output, run->watchers.signal_fd, until);
-
-	if ((found & PUMP_FOUND) != 0)
-		run->facts->is_complete = true;
-	/* Before the target's start, the silence is not its own. */
-	if ((found & PUMP_SILENT) != 0 && run->facts->output.is_started)
-		run->facts->is_silent = true;
-	if (found != 0)
+	if (output_pump(&run->output, run->watchers.signal_fd, until))
 		wake_supervisor(run);
 	return 0;
 }
