@@ -409,6 +409,7 @@ be_supervisor(struct run *run)
 		terminal_give_back(&run->output.terminal, true);
 		report_write(run);
 	}
+	output_take_foreground(&run->output);
 	_exit(0);
 }
 

@@ -290,14 +290,10 @@ output_copy_size(const struct output *output)
 }
 
 void
-output_note_exit(const struct output *output)
+output_take_foreground(const struct output *output)
 {
-	if (!output->has_pty)
-		return;
-	/* When this process, the session leader, ends, the kernel sends SIGHUP
-	 * to the foreground group (disassociate_ctty()). */
-	(void)tcsetpgrp(output->fds[STDOUT_FILENO], getpgrp());
-	terminal_give_back(&output->terminal, true);
+	if (output->has_pty)
+		(void)tcsetpgrp(output->fds[STDOUT_FILENO], getpgrp());
 }
 
 void

@@ -85,9 +85,10 @@ int output_connect(const struct output *output);
 /* Copies the size of the caller's terminal; the kernel sends SIGWINCH. */
 void output_copy_size(const struct output *output);
 
-/* In the supervisor, when the target is dead: takes the pseudo-terminal's
- * foreground, as a shell does, and gives the caller's terminal back. */
-void output_note_exit(const struct output *output);
+/* In the supervisor, just before its end: takes the pseudo-terminal's
+ * foreground, to which the kernel sends SIGHUP when the session leader ends
+ * (disassociate_ctty()). Survivors would stop by SIGTTOU without it. */
+void output_take_foreground(const struct output *output);
 
 #define OUTPUT_FDS (2 * STREAMS_MAX + 2)
 

@@ -361,7 +361,7 @@ supervisor_reap(struct run *run, int64_t now)
 	tree_reap(&run->tree);
 	run->target_stop = run->stop_order = 0;
 	follow_stop(run, false, now);
-	output_note_exit(&run->output);
+	terminal_give_back(&run->output.terminal, true);
 	/* A reload that has ended it was a cancel. */
 	if (run->was_reloaded && end.si_status == SIGHUP &&
 	    target->outcome.kind == OUTCOME_SIGNAL && !run->options.passes_on) {
