@@ -84,15 +84,29 @@ read_chunk(struct output *output, struct stream *stream)
 	return true;
 }
 
-/* The reader of the caller's pipe is gone. The command's next write then fails
- * as it would without wdrun: SIGPIPE; on a pseudo-terminal, a hang-up. */
 static void
-hang_up(struct stream *stream)
+discard(struct stream *stream)
+{
+	fds_close(stream->out_fd);
+	stream->out_fd = -1;
+	stream->chunk.written = stream->chunk.size;
+}
+
+/* The reader of the caller's pipe is gone. The command's next write then fails
+ * as it would without wdrun: SIGPIPE; on a pseudo-terminal, a hang-up. Where
+ * the caller's terminal is gone, its SIGHUP comes to the front by itself, and a
+ * copy goes on. */
+static void
+hang_up(const struct output *output, struct stream *stream)
 {
 	/* The kernel tells the session's leader alone; others get EIO. */
 	const pid_t group = tcgetpgrp(stream->in_fd); /* of a pipe: -1 */
 
-	if (group > 1)
+	if (stream->is_terminal && stream->is_copied && output->tee_fd != -1) {
+		discard(stream);
+		return;
+	}
+	if (group > 1 && !stream->is_terminal)
 		(void)kill(-group, SIGHUP);
 	close_stream(stream);
 }
@@ -113,14 +127,12 @@ deliver(struct output *output, struct stream *stream)
 		    chunk->text[chunk->written - 1] != '\n';
 	if (why == EPIPE || why == ECONNRESET ||
 	    (why == EIO && stream->is_terminal)) {
-		hang_up(stream);
+		hang_up(output, stream);
 	} else if (why != 0 && why != EAGAIN) {
 		message("cannot write to %s: %s; the rest of it is lost",
 		        stream->is_stdout ? "stdout" : "stderr", strerror(why));
 		output->facts->stdout_is_lost |= stream->is_stdout;
-		fds_close(stream->out_fd);
-		stream->out_fd = -1;
-		chunk->written = chunk->size;
+		discard(stream);
 	}
 }
 
@@ -243,9 +255,11 @@ prepare(const struct output *output, struct pollfd polled[])
 	/* Before more keys are read, those that were have to be written. */
 	if (terminal->keys.written < terminal->keys.size)
 		polled[AT_MASTER].fd = output->streams[0].in_fd;
-	else if (terminal->is_keyboard && terminal->in_foreground &&
-	         !terminal->facts->is_over)
+	else if (terminal->is_keyboard && !terminal->facts->is_over) {
+		/* In the background: tells only of a hang-up. */
 		polled[AT_KEYS].fd = terminal->fd;
+		polled[AT_KEYS].events = terminal->in_foreground ? POLLIN : 0;
+	}
 }
 
 /* When the command has been silent for too long; NEVER while a reader blocks
@@ -276,10 +290,15 @@ carry_keys(struct output *output, const struct pollfd polled[])
 		return;
 	if (!terminal->in_foreground)
 		terminal_take(terminal);
-	/* A terminal that is gone is a hang-up of the command's, too. */
-	if ((polled[AT_KEYS].revents & POLLHUP) != 0)
-		hang_up(first);
-	else if (polled[AT_KEYS].revents != 0)
+	/* A terminal that is gone is a hang-up of the command's, too, unless
+	 * its output goes elsewhere. */
+	if ((polled[AT_KEYS].revents & POLLHUP) != 0) {
+		terminal->is_keyboard = false;
+		if (first->is_terminal)
+			hang_up(output, first);
+		return;
+	}
+	if (polled[AT_KEYS].revents != 0)
 		terminal_read_keys(terminal);
 	why = fds_write_part(first->in_fd, &terminal->keys, SINK_PLAIN);
 	if (why != 0 && why != EAGAIN)
@@ -318,7 +337,7 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 		const struct pollfd *const in = &polled[AT_STREAMS + 2 * i];
 
 		if ((in[1].revents & POLLERR) != 0 && stream->is_watched)
-			hang_up(stream);
+			hang_up(output, stream);
 		else if (((in[0].revents | in[1].revents) != 0) ||
 		         polled[AT_TEE].revents != 0)
 			has_news |= carry(output, stream);
