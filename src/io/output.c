@@ -274,6 +274,7 @@ output_connect(const struct output *output)
 		if (output->fds[fd] != fd && dup2(output->fds[fd], fd) == -1)
 			return -1;
 	}
+	output->facts->terminal.group = getpid();
 	return output->has_pty ? tcsetpgrp(STDOUT_FILENO, getpid()) : 0;
 }
 

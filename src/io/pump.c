@@ -299,7 +299,7 @@ carry_keys(struct output *output, const struct pollfd polled[])
 		return;
 	}
 	if (polled[AT_KEYS].revents != 0)
-		terminal_read_keys(terminal);
+		terminal_read_keys(terminal, first->in_fd);
 	why = fds_write_part(first->in_fd, &terminal->keys, SINK_PLAIN);
 	if (why != 0 && why != EAGAIN)
 		terminal->keys.written = terminal->keys.size;

@@ -53,10 +53,9 @@ pass_on(struct run *run, const siginfo_t *info)
 		output_copy_size(&run->output);
 	if (signal == SIGCONT)
 		terminal_take(&run->output.terminal);
-	/* From a write(2) of this process: a message could not be written. */
-	if (((signal == SIGPIPE || signal == SIGXFSZ) &&
-	     info->si_pid == getpid()) ||
-	    signal_is_ignored(signal) ||
+	/* From this process itself: a message could not be written, or a key
+	 * is for the rest of the job. */
+	if (info->si_pid == getpid() || signal_is_ignored(signal) ||
 	    info->si_pid == run->watchers.supervisor)
 		return false;
 
