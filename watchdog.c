@@ -164,11 +164,6 @@ end_front(const struct run *run)
 
 	if (outcome.kind != OUTCOME_SIGNAL)
 		_exit(outcome.value);
-	/* On this terminal, a key would have reached the rest of the job. */
-	if (run->output.terminal.is_keyboard && run->callers_group > 1 &&
-	    run->target->exited_by_itself &&
-	    (outcome.value == SIGINT || outcome.value == SIGQUIT))
-		(void)kill(-run->callers_group, outcome.value);
 	signal_die_by(outcome.value);
 }
 
@@ -484,6 +479,7 @@ be_supervisor(struct run *run)
 		terminal_give_back(&run->output.terminal, true);
 		report_write(run);
 	}
+	output_take_foreground(&run->output);
 	_exit(0);
 }
 

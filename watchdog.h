@@ -30,6 +30,7 @@ enum reason {
 	REASON_TIMEOUT,
 	REASON_SILENCE, /* --idle-timeout */
 	REASON_UNTIL,   /* --until was found, and --until-grace is over */
+	REASON_UNTIL_FAILURE,
 	REASON_CANCELLED,
 	REASON_PARENT_LOST,    /* --die-with-parent */
 	REASON_READER_LOST,    /* --die-with-reader */
@@ -74,8 +75,9 @@ struct options {
 	int lock_exit;           /* exit status if a lock stays held */
 	int signal;              /* first signal of a stop; 0: timeout -s 0 */
 	enum survivors survivors;
-	char *keep;            /* "WDRUN_KEEP=NAME NAME", or NULL */
-	const char *until;     /* text in the output, or NULL */
+	char *keep;        /* "WDRUN_KEEP=NAME NAME", or NULL */
+	const char *until; /* text in the output, or NULL */
+	const char *until_failure;
 	const char *tee;       /* file for a copy of the output, or NULL */
 	const char *report;    /* file, or NULL */
 	const char *name;      /* of the run on record, or NULL */

@@ -11,6 +11,7 @@ declare -gA _wdrun_options=(
 	[-i]=duration [--idle-timeout]=duration
 	[--idle-unless-busy]=''
 	[-u]=text [--until]=text
+	[--until-failure]=text
 	[--until-grace]=duration
 	[-k]=duration [--kill-after]=duration
 	[-s]=signal [--signal]=signal

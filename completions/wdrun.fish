@@ -7,7 +7,7 @@ function __wdrun_command
     set -l tokens (commandline -opc) (commandline -ct)
     set -e tokens[1]
     argparse -s t/timeout= i/idle-timeout= idle-unless-busy u/until= \
-        until-grace= k/kill-after= s/signal= p/preserve-status \
+        until-failure= until-grace= k/kill-after= s/signal= p/preserve-status \
         idle-after-exit= max-after-exit= survivors= keep= die-with-parent die-with-reader \
         f/foreground setsid pty tee= no-stdin l/lock= w/lock-wait= \
         E/lock-exit= c/cleanup= n/name= registry= report= heartbeat= list explain= json \
@@ -70,6 +70,7 @@ complete -c wdrun -n __wdrun_takes_options -s t -l timeout -x -a '(__wdrun_durat
 complete -c wdrun -n __wdrun_takes_options -s i -l idle-timeout -x -a '(__wdrun_durations)' -d 'stop COMMAND when silent for this time'
 complete -c wdrun -n __wdrun_takes_options -l idle-unless-busy -d 'no such stop while COMMAND uses CPU or I/O'
 complete -c wdrun -n __wdrun_takes_options -s u -l until -x -d 'this in the output says that the work is done'
+complete -c wdrun -n __wdrun_takes_options -l until-failure -x -d 'the same, with status 1'
 complete -c wdrun -n __wdrun_takes_options -l until-grace -x -a '(__wdrun_durations)' -d 'stop COMMAND this time after TEXT, status 0'
 complete -c wdrun -n __wdrun_takes_options -s k -l kill-after -x -a '(__wdrun_durations)' -d 'SIGKILL, this time after a stop'
 complete -c wdrun -n __wdrun_takes_options -s s -l signal -x -a 'HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS RTMIN RTMAX' -d 'first signal of a stop'

@@ -146,3 +146,36 @@ run_script() {
 	grep -qx $'two\r' log
 	has_text copy $'one\ntwo'
 }
+
+@test "Ctrl-C and Ctrl-\ are for the script around a command, too, which handles them; others are not" {
+	at_prompt
+	for key in INT:C-c QUIT:$'\034'; do
+		cat >script <<-END
+			trap 'echo >caught' ${key%:*}
+			wdrun -i 60 sh -c 'trap "exit 2" ${key%:*}; echo "ready \$\$"
+				while :; do sleep 0.05; done'
+			echo "status \$?"
+		END
+		rm -f caught
+		enter 'bash script'
+		see_ready
+		wait_until has_keys
+		press "${key#*:}"
+		wait_until shows 'status 2$'
+		wait_until test -e caught
+	done
+
+	# what the command reads as a character, and a signal that is no key
+	cat >script <<-'END'
+		trap 'echo >caught' INT
+		wdrun -i 60 sh -c 'stty -isig; echo "ready $$"; head -n 1; kill -INT $$'
+		echo over
+	END
+	rm caught
+	enter 'bash script'
+	see_ready
+	wait_until has_keys
+	press C-c Enter
+	wait_until shows '^over$'
+	[ ! -e caught ]
+}

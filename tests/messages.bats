@@ -48,7 +48,7 @@ tells_alone() {
 	tells_alone "--report: 'no/file': No such file or directory" --report=no/file true
 	tells_alone "--tee: cannot write to '/dev/full': No space left *; the copy ends here" \
 		--tee=/dev/full echo text
-	./wdrun --until=x echo text 2>err >/dev/full
+	run -125 sh -c './wdrun --until=x echo text 2>err >/dev/full'
 	told "cannot write to stdout: No space left on device; the rest of it is lost"
 }
 
@@ -56,11 +56,13 @@ tells_alone() {
 	tells "timed out after 300ms, stopping 1 process with SIGTERM*:" -t 300ms sleep 1000
 	tells "timed out after 1ns, stopping *" -t 1e-9 sleep 1000
 	tells "no output for 300ms, stopping 1 process with SIGTERM*:" -i 300ms sleep 1000
-	tells "the output is complete, but the command did not exit within 0s, stopping *SIGTERM*:" \
-		--until=go --until-grace=0 -k 200ms sh -c 'trap "" TERM; echo go; sleep 1000'
+	tells "the output is complete, but the command did not exit within 100ms, stopping *SIGTERM*:" \
+		--until=go --until-grace=100ms -k 200ms sh -c 'trap "" TERM; echo go; sleep 1000'
 	told "processes are still alive after a grace of 200ms, killing 2 processes: * \[sh\], * \[sleep\]"
 	tells "the output is complete, but the command did not exit before the timeout of 2s, *" \
 		-t 2s --until=go --until-grace=1h sh -c 'echo go; exec sleep 1000'
+	tells "the output tells of a failure, but the command did not exit within 100ms, *" \
+		--until-failure=go --until-grace=100ms sh -c 'echo go; exec sleep 1000'
 	tells "sleep: [1-9]*ms elapsed*" --heartbeat=100ms sleep 0.5
 	tells "the command has exited; no progress for 1s, stopping 1 process with SIGTERM*:" \
 		--tee=copy --idle-after-exit=1s sh -c 'sleep 1000 & exit 0'

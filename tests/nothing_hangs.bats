@@ -75,16 +75,47 @@ deaf_daemon=(escape fork setsid stubborn)
 
 # --- --until and --heartbeat -------------------------------------------------
 
-@test "a command that is complete and hangs is stopped, a grace after the first match, with 0" {
+# bats test_tags=slow
+@test "a command that is complete and silent is stopped after a grace, with 0; one that writes, after ten" {
 	gives 0 directly -p -u ready --until-grace=100ms -k 100ms "${deaf_daemon[@]}"
 	has_message escape stubborn
 	goes_on -u ready --until-grace=never
 
-	# If each line started the grace again, this would never end.
-	gives 0 directly -u DONE --until-grace=300ms bash -c '
+	# An agent that echoes its prompt works on.
+	gives 7 directly -u DONE --until-grace=1s bash -c '
+		echo "say DONE"; for i in {1..15}; do pause 0.1; echo step; done; exit 7'
+	gives 0 directly -u DONE --until-grace=200ms bash -c '
 		trap "echo last words; exit 9" TERM
-		while :; do echo DONE; pause 0.05; done'
+		note; echo DONE; while :; do pause 0.05; echo DONE; done'
 	[[ $output == *$'\nlast words' ]]
+	has_passed 2
+	has_message 'within 2s'
+}
+
+# bats test_tags=slow
+@test "a timeout after the text is one only where output went on, but not in its line or before a silence" {
+	for row in '124 echo DONE; while :; do echo more; pause 0.05; done' \
+		'124 while :; do pause 0.05; echo DONE; done' \
+		'0 echo DONE; echo more; exec sleep 1000' \
+		'0 printf DONE; while :; do printf .; pause 0.05; done'; do
+		echo "$row"
+		gives "${row%% *}" directly -t 2 -u DONE bash -c "${row#* }"
+		[[ $row != 124* ]] || has_message 'timed out after 2s (TEXT came after' 'went on'
+	done
+}
+
+@test "--until-failure gives 1, also beside --until, and wherever it stands; an exit keeps its status" {
+	for row in '1 echo failed' '1 echo passed, failed' '1 echo failed, passed' \
+		'1 echo failed; sleep 0.1; echo passed' '1 echo passed; sleep 0.1; echo failed' \
+		'0 echo passed' '1 printf fai >&2; echo passed; sleep 0.1; printf led >&2'; do
+		echo "$row"
+		gives "${row%% *}" directly -u passed --until-failure=failed \
+			--until-grace=300ms --report=report sh -c "${row#* }; exec sleep 1000"
+		[[ $row == 0* ]] || reported '"reason_code":"until-failure"'
+	done
+	gives 4 directly --until-failure=failed sh -c 'echo failed; exit 4'
+	gives 1 directly -p --until-failure=failed --until-grace=0 -t 100 sh -c 'echo failed; exec sleep 1000'
+	[ -z "$stderr" ]
 }
 
 # ends STATUS OPTION... SCRIPT: with -u DONE and OPTION, SCRIPT ends so.

@@ -241,6 +241,14 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	[ "$(<how)" = here ]
 }
 
+@test "a survivor may set the modes of its terminal, when it is stopped, too" {
+	gives 3 directly --pty --idle-after-exit=100ms -k 100 sh -c '
+		(trap "stty -echo </dev/tty && : >set; exit" TERM
+		: >ready; while :; do sleep 0.05; done) &
+		until [ -e ready ]; do sleep 0.02; done; exit 3'
+	[ -e set ]
+}
+
 @test "no message is lost where other processes write to the terminal" {
 	# The kernel lets one process at a time write to a terminal; a write
 	# without waiting then fails.

@@ -193,3 +193,25 @@ family='escape -x 0 fork setsid stubborn >child; exec escape >ready'
 		usable
 	done
 }
+
+# bats test_tags=slow
+@test "a terminal that goes away ends a background run that reads or writes it, and no other" {
+	at_prompt
+	noted ready "wdrun -i 60 sh -c 'echo ready \$\$ >ready; cat; while echo x; do sleep 0.1; done' & disown"
+	close_terminal
+
+	# its output goes elsewhere, as does a copy; or it heeds no error
+	for line in '--pty sh loop >log' '--tee=copy sh loop' '-i 60 sh loop'; do
+		echo 'echo "ready $$" >ready; while :; do echo x; echo >beat; sleep 0.1; done 2>/dev/null' >loop
+		at_prompt
+		noted ready "wdrun $line & disown"
+		kill -KILL "$terminal"
+		wait_until has_no_terminal "$front"
+		pause 0.3 # time to see it
+		rm -f beat copy
+		wait_until test -s beat
+		[[ $line != *copy* ]] || wait_until is_alive "$ready"
+		kill -TERM "$front"
+		wait_until nobody_is_left
+	done
+}

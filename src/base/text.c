@@ -47,18 +47,24 @@ strbuf_addf(struct strbuf *line, const char *format, ...)
 	va_end(arguments);
 }
 
-bool
-chunk_search(char *chunk, size_t size, size_t *carried, const char *text)
+const char *
+chunk_search(const char *chunk, size_t size, size_t carried, const char *text)
 {
 	const size_t length = strlen(text);
+	const char *const found =
+	    memmem(chunk - carried, carried + size, text, length);
+
+	return found == NULL ? NULL : found + length;
+}
+
+void
+chunk_carry(char *chunk, size_t size, size_t *carried, size_t most)
+{
 	char *const start = chunk - *carried;
 	const size_t all = *carried + size;
-	const bool is_found = memmem(start, all, text, length) != NULL;
 
-	/* A byte less than TEXT has: so it is not found twice. */
-	*carried = all < length ? all : length - 1;
+	*carried = all < most ? all : most;
 	memmove(chunk - *carried, start + all - *carried, *carried);
-	return is_found;
 }
 
 /* Returns the length in bytes of the first character of TEXT; or 0 if that is a

@@ -20,10 +20,15 @@ __attribute__((format(printf, 2, 3))) void strbuf_addf(struct strbuf *line,
 __attribute__((format(printf, 2, 0))) void
 strbuf_vaddf(struct strbuf *line, const char *format, va_list arguments);
 
-/* Whether TEXT, which is not empty, ends in the SIZE bytes at CHUNK, the place
- * of all chunks of a stream. Keeps the end of them, *CARRIED bytes (at first
- * 0), before CHUNK, so that a TEXT across two chunks is found. */
-bool chunk_search(char *chunk, size_t size, size_t *carried, const char *text);
+/* The end of the first TEXT, which is not empty, in the SIZE bytes at CHUNK,
+ * the place of all chunks of a stream, and the CARRIED bytes before; or NULL.
+ */
+const char *chunk_search(const char *chunk, size_t size, size_t carried,
+                         const char *text);
+
+/* Keeps the end of both, *CARRIED bytes (at first 0; MOST: one less than a text
+ * has) before CHUNK, so that a text across two chunks is found. */
+void chunk_carry(char *chunk, size_t size, size_t *carried, size_t most);
 
 /* Replaces by '?' each byte of TEXT, another program's, that is not UTF-8 or of
  * a control character (C0, DEL, C1): it must not control the terminal. */

@@ -89,6 +89,8 @@ static const struct row rows[] = {
 	  "no -i stop during CPU use or I/O" },
 	{ "until", 'u', TEXT(KIND_UNTIL, until),
 	  "TEXT in output says work is done" },
+	{ "until-failure", 0, TEXT(KIND_UNTIL, until_failure),
+	  "the same, with status 1" },
 	{ "until-grace", 0, DURATION(until_grace), "30s",
 	  "time to exit after TEXT" },
 	{ "kill-after", 'k', DURATION(kill_after), "5s",

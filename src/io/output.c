@@ -225,7 +225,8 @@ output_setup(struct output *output, const struct options *options)
 	output->terminal.facts = &output->facts->terminal;
 	output->terminal.fd = output->tee_fd = -1;
 	if (options->idle_timeout == NEVER && options->until == NULL &&
-	    options->tee == NULL && !options->pty)
+	    options->until_failure == NULL && options->tee == NULL &&
+	    !options->pty)
 		return 0;
 	/* Output that goes nowhere cannot be read; nor could a message. */
 	if (!options->pty && !is_open(STDOUT_FILENO) && !is_open(STDERR_FILENO))
@@ -273,6 +274,7 @@ output_connect(const struct output *output)
 		if (output->fds[fd] != fd && dup2(output->fds[fd], fd) == -1)
 			return -1;
 	}
+	output->facts->terminal.group = getpid();
 	return output->has_pty ? tcsetpgrp(STDOUT_FILENO, getpid()) : 0;
 }
 
@@ -289,14 +291,10 @@ output_copy_size(const struct output *output)
 }
 
 void
-output_note_exit(const struct output *output)
+output_take_foreground(const struct output *output)
 {
-	if (!output->has_pty)
-		return;
-	/* When this process, the session leader, ends, the kernel sends SIGHUP
-	 * to the foreground group (disassociate_ctty()). */
-	(void)tcsetpgrp(output->fds[STDOUT_FILENO], getpgrp());
-	terminal_give_back(&output->terminal, true);
+	if (output->has_pty)
+		(void)tcsetpgrp(output->fds[STDOUT_FILENO], getpgrp());
 }
 
 void

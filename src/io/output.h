@@ -23,14 +23,17 @@ struct stream {
 	size_t size;    /* of the largest chunk: what a pipe holds */
 	char *text;     /* the room for it, and for its copy */
 	bool is_copied; /* to the file of --tee */
-	bool has_messages; /* OUT_FD is the file that is stderr, too */
-	bool is_terminal;  /* OUT_FD: lines end with "\r\n" */
-	bool is_watched;   /* OUT_FD is a pipe: tell when its reader is gone */
-	struct part chunk; /* written to its end before the next is read */
-	struct part copy;  /* of it, for --tee, without returns */
-	bool keeps_return; /* a "\r" at the end of the last chunk */
-	size_t carried;    /* bytes before COPY, for chunk_search() */
+	bool has_messages;  /* OUT_FD is the file that is stderr, too */
+	bool is_terminal;   /* OUT_FD: lines end with "\r\n" */
+	bool is_watched;    /* OUT_FD is a pipe: tell when its reader is gone */
+	struct part chunk;  /* written to its end before the next is read */
+	struct part copy;   /* of it, for --tee, without returns */
+	bool keeps_return;  /* a "\r" at the end of the last chunk */
+	size_t carried;     /* bytes before COPY, for chunk_search() */
+	bool in_found_line; /* the line with a text of --until has not ended */
 };
+
+enum { FOUND_SUCCESS = 1, FOUND_FAILURE = 2 };
 
 /* What the front has carried, in memory that both watchers share. */
 struct output_facts {
@@ -41,6 +44,12 @@ struct output_facts {
 	 */
 	atomic_uint heard_ms; /* the last output, or the target's start */
 	atomic_uint writes;
+	atomic_int is_silent; /* --idle-timeout is over: reset when seen */
+	/* Which of the texts of --until have come, and whether output has come
+	 * since the end of that line. */
+	atomic_uint found;
+	atomic_int went_on;
+	int64_t found_at;   /* the first, written before FOUND */
 	atomic_int in_line; /* no newline was last: message_share_line() */
 	/* For the report, when the front has ended: */
 	uint64_t relayed;     /* bytes written */
@@ -55,7 +64,6 @@ struct output {
 	bool has_pty; /* the first stream is the controlling terminal */
 	int tee_fd;   /* or -1 */
 	enum sink tee_sink;
-	bool is_found;       /* the text of --until */
 	int64_t quiet_since; /* when silence began */
 	const struct options *options;
 	struct terminal terminal;
@@ -77,9 +85,10 @@ int output_connect(const struct output *output);
 /* Copies the size of the caller's terminal; the kernel sends SIGWINCH. */
 void output_copy_size(const struct output *output);
 
-/* In the supervisor, when the target is dead: takes the pseudo-terminal's
- * foreground, as a shell does, and gives the caller's terminal back. */
-void output_note_exit(const struct output *output);
+/* In the supervisor, just before its end: takes the pseudo-terminal's
+ * foreground, to which the kernel sends SIGHUP when the session leader ends
+ * (disassociate_ctty()). Survivors would stop by SIGTTOU without it. */
+void output_take_foreground(const struct output *output);
 
 #define OUTPUT_FDS (2 * STREAMS_MAX + 2)
 
@@ -90,15 +99,13 @@ void output_keep(const struct output *output, bool is_front,
 
 /* --- pump.c: in the front ------------------------------------------------- */
 
-/* What output_pump() has found. */
-enum {
-	PUMP_FOUND = 1,  /* the text of --until was written */
-	PUMP_SILENT = 2, /* --idle-timeout is over */
-};
-
 /* Waits until UNTIL (duration_now(), or NEVER) for output, keys and SIGNAL_FD
- * (or -1), and carries what has come. Returns what else has happened, or 0. */
-unsigned output_pump(struct output *output, int signal_fd, int64_t until);
+ * (or -1), and carries what has come. Returns whether the command is silent, or
+ * has written a text of --until: the facts have news for the supervisor. */
+bool output_pump(struct output *output, int signal_fd, int64_t until);
+
+/* In the supervisor: when the command has last written something. */
+int64_t output_last_heard(const struct output_facts *facts);
 
 /* Whether all is delivered that dead processes have written. */
 bool output_is_empty(const struct output *output);

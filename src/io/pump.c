@@ -84,15 +84,29 @@ read_chunk(struct output *output, struct stream *stream)
 	return true;
 }
 
-/* The reader of the caller's pipe is gone. The command's next write then fails
- * as it would without wdrun: SIGPIPE; on a pseudo-terminal, a hang-up. */
 static void
-hang_up(struct stream *stream)
+discard(struct stream *stream)
+{
+	fds_close(stream->out_fd);
+	stream->out_fd = -1;
+	stream->chunk.written = stream->chunk.size;
+}
+
+/* The reader of the caller's pipe is gone. The command's next write then fails
+ * as it would without wdrun: SIGPIPE; on a pseudo-terminal, a hang-up. Where
+ * the caller's terminal is gone, its SIGHUP comes to the front by itself, and a
+ * copy goes on. */
+static void
+hang_up(const struct output *output, struct stream *stream)
 {
 	/* The kernel tells the session's leader alone; others get EIO. */
 	const pid_t group = tcgetpgrp(stream->in_fd); /* of a pipe: -1 */
 
-	if (group > 1)
+	if (stream->is_terminal && stream->is_copied && output->tee_fd != -1) {
+		discard(stream);
+		return;
+	}
+	if (group > 1 && !stream->is_terminal)
 		(void)kill(-group, SIGHUP);
 	close_stream(stream);
 }
@@ -113,14 +127,12 @@ deliver(struct output *output, struct stream *stream)
 		    chunk->text[chunk->written - 1] != '\n';
 	if (why == EPIPE || why == ECONNRESET ||
 	    (why == EIO && stream->is_terminal)) {
-		hang_up(stream);
+		hang_up(output, stream);
 	} else if (why != 0 && why != EAGAIN) {
 		message("cannot write to %s: %s; the rest of it is lost",
 		        stream->is_stdout ? "stdout" : "stderr", strerror(why));
 		output->facts->stdout_is_lost |= stream->is_stdout;
-		fds_close(stream->out_fd);
-		stream->out_fd = -1;
-		chunk->written = chunk->size;
+		discard(stream);
 	}
 }
 
@@ -141,12 +153,55 @@ copy(struct output *output, struct stream *stream)
 		output->streams[i].copy.written = output->streams[i].copy.size;
 }
 
-/* Carries chunks until there is none, or its readers take no more. */
-static unsigned
+/* Looks in a chunk for the texts of --until. Returns whether one is found. */
+static bool
+find_texts(struct output *output, struct stream *stream)
+{
+	const struct options *const options = output->options;
+	const char *const texts[] = { options->until, options->until_failure };
+	struct output_facts *const facts = output->facts;
+	char *const chunk = stream->copy.text;
+	const char *const end = chunk + stream->copy.size;
+	const char *rest = chunk; /* what is not of the text's line */
+	unsigned found = facts->found;
+	size_t longest = 1;
+
+	for (unsigned i = 0; i < 2; i++) {
+		const char *const after =
+		    texts[i] == NULL || (found & 1U << i) != 0
+		        ? NULL
+		        : chunk_search(chunk, stream->copy.size,
+		                       stream->carried, texts[i]);
+
+		if (texts[i] != NULL && strlen(texts[i]) > longest)
+			longest = strlen(texts[i]);
+		if (after == NULL)
+			continue;
+		found |= 1U << i;
+		stream->in_found_line = true;
+		rest = after > rest ? after : rest;
+	}
+	chunk_carry(chunk, stream->copy.size, &stream->carried, longest - 1);
+	if (stream->in_found_line && rest < end) {
+		rest = memchr(rest, '\n', (size_t)(end - rest));
+		stream->in_found_line = rest == NULL;
+		rest = rest == NULL ? end : rest + 1;
+	}
+	if (found != facts->found)
+		facts->went_on = rest < end;
+	else if (found != 0 && rest < end)
+		facts->went_on = true;
+	if (facts->found == 0)
+		facts->found_at = output->quiet_since;
+	return atomic_exchange(&facts->found, found) != found;
+}
+
+/* Carries chunks until there is none, or its readers take no more. Returns
+ * whether a text of --until is found. */
+static bool
 carry(struct output *output, struct stream *stream)
 {
-	const char *const until = output->options->until;
-	unsigned found = 0;
+	bool is_found = false;
 
 	for (int i = 0;; i++) {
 		const bool was_pending = is_pending(stream);
@@ -159,18 +214,15 @@ carry(struct output *output, struct stream *stream)
 		if (i == CHUNKS || is_pending(stream) || stream->in_fd == -1 ||
 		    !read_chunk(output, stream))
 			break;
-		if (until == NULL || output->is_found ||
-		    !chunk_search(stream->copy.text, stream->copy.size,
-		                  &stream->carried, until))
-			continue;
-		output->is_found = true;
-		found = PUMP_FOUND;
+		if (output->options->until != NULL ||
+		    output->options->until_failure != NULL)
+			is_found |= find_texts(output, stream);
 	}
 	/* All is written, as nothing was read before. The reader sees the end,
 	 * too, but not before a Ctrl-C that may have caused it. */
 	if (stream->in_fd == -1 && !output->terminal.is_keyboard)
 		close_stream(stream);
-	return found;
+	return is_found;
 }
 
 enum {
@@ -203,9 +255,11 @@ prepare(const struct output *output, struct pollfd polled[])
 	/* Before more keys are read, those that were have to be written. */
 	if (terminal->keys.written < terminal->keys.size)
 		polled[AT_MASTER].fd = output->streams[0].in_fd;
-	else if (terminal->is_keyboard && terminal->in_foreground &&
-	         !terminal->facts->is_over)
+	else if (terminal->is_keyboard && !terminal->facts->is_over) {
+		/* In the background: tells only of a hang-up. */
 		polled[AT_KEYS].fd = terminal->fd;
+		polled[AT_KEYS].events = terminal->in_foreground ? POLLIN : 0;
+	}
 }
 
 /* When the command has been silent for too long; NEVER while a reader blocks
@@ -214,7 +268,7 @@ static int64_t
 end_of_patience(const struct output *output)
 {
 	const struct output_facts *const facts = output->facts;
-	int64_t since = output->is_found ? NEVER : output->quiet_since;
+	int64_t since = facts->found != 0 ? NEVER : output->quiet_since;
 
 	if (facts->is_started && facts->started > since)
 		since = facts->started;
@@ -236,11 +290,16 @@ carry_keys(struct output *output, const struct pollfd polled[])
 		return;
 	if (!terminal->in_foreground)
 		terminal_take(terminal);
-	/* A terminal that is gone is a hang-up of the command's, too. */
-	if ((polled[AT_KEYS].revents & POLLHUP) != 0)
-		hang_up(first);
-	else if (polled[AT_KEYS].revents != 0)
-		terminal_read_keys(terminal);
+	/* A terminal that is gone is a hang-up of the command's, too, unless
+	 * its output goes elsewhere. */
+	if ((polled[AT_KEYS].revents & POLLHUP) != 0) {
+		terminal->is_keyboard = false;
+		if (first->is_terminal)
+			hang_up(output, first);
+		return;
+	}
+	if (polled[AT_KEYS].revents != 0)
+		terminal_read_keys(terminal, first->in_fd);
 	why = fds_write_part(first->in_fd, &terminal->keys, SINK_PLAIN);
 	if (why != 0 && why != EAGAIN)
 		terminal->keys.written = terminal->keys.size;
@@ -248,13 +307,13 @@ carry_keys(struct output *output, const struct pollfd polled[])
 		terminal_give_back(terminal, false);
 }
 
-unsigned
+bool
 output_pump(struct output *output, int signal_fd, int64_t until)
 {
 	const struct terminal *const terminal = &output->terminal;
 	struct pollfd polled[AT_COUNT];
 	int64_t wake = end_of_patience(output);
-	unsigned found = 0;
+	bool has_news = false;
 
 	for (size_t i = 0; i < AT_COUNT; i++)
 		polled[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
@@ -271,24 +330,36 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	const int ready = fds_poll(polled, AT_COUNT, wake, NULL);
 
 	if (ready == -1)
-		return 0; /* EINTR: after a stop */
+		return false; /* EINTR: after a stop */
 	carry_keys(output, polled);
 	for (size_t i = 0; i < output->count; i++) {
 		struct stream *const stream = &output->streams[i];
 		const struct pollfd *const in = &polled[AT_STREAMS + 2 * i];
 
 		if ((in[1].revents & POLLERR) != 0 && stream->is_watched)
-			hang_up(stream);
+			hang_up(output, stream);
 		else if (((in[0].revents | in[1].revents) != 0) ||
 		         polled[AT_TEE].revents != 0)
-			found |= carry(output, stream);
+			has_news |= carry(output, stream);
 	}
 	/* Where other things have come meanwhile, silence is told later. */
 	if (ready == 0 && duration_now() >= end_of_patience(output)) {
 		output->quiet_since = duration_now();
-		found |= PUMP_SILENT;
+		/* Before the target's start, the silence is not its own. */
+		has_news = output->facts->is_silent = output->facts->is_started;
 	}
-	return found;
+	return has_news;
+}
+
+int64_t
+output_last_heard(const struct output_facts *facts)
+{
+	const unsigned heard_ms = facts->heard_ms;
+	/* Taken after that, which the front may just have written. */
+	const int64_t now = duration_now();
+	const unsigned now_ms = (unsigned)(now / MILLISECOND);
+
+	return now - (now_ms - heard_ms) * MILLISECOND;
 }
 
 bool

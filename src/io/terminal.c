@@ -126,8 +126,31 @@ terminal_give_back(const struct terminal *terminal, bool for_good)
 	facts->is_raw = false;
 }
 
+static void
+signal_job(struct terminal *terminal, int master)
+{
+	struct termios modes;
+
+	if (tcgetattr(master, &modes) == -1 || (modes.c_lflag & ISIG) == 0 ||
+	    tcgetpgrp(master) != terminal->facts->group)
+		return;
+	for (size_t i = 0; i < terminal->keys.size; i++) {
+		const cc_t key = (cc_t)terminal->keys.text[i];
+
+		if (key == _POSIX_VDISABLE || terminal->is_literal)
+			terminal->is_literal = false;
+		else if (key == modes.c_cc[VINTR] || key == modes.c_cc[VQUIT])
+			(void)kill(0,
+			           key == modes.c_cc[VINTR] ? SIGINT : SIGQUIT);
+		else
+			terminal->is_literal = key == modes.c_cc[VLNEXT] &&
+			                       (modes.c_lflag & ICANON) != 0 &&
+			                       (modes.c_lflag & IEXTEN) != 0;
+	}
+}
+
 void
-terminal_read_keys(struct terminal *terminal)
+terminal_read_keys(struct terminal *terminal, int master)
 {
 	static char text[512];
 	const size_t size = sizeof(text) - 1;
@@ -140,8 +163,10 @@ terminal_read_keys(struct terminal *terminal)
 	    (length == 0 || text[length - 1] != '\n') &&
 	    tcgetattr(terminal->fd, &now) == 0 && (now.c_lflag & ICANON) != 0)
 		text[length++] = (char)now.c_cc[VEOF];
-	if (length > 0)
+	if (length > 0) {
 		terminal->keys = (struct part){ text, (size_t)length, 0 };
-	else if (length == -1 && errno == EIO) /* another job has it */
+		signal_job(terminal, master);
+	}
+	if (length == -1 && errno == EIO) /* another job has it */
 		terminal->in_foreground = has_foreground(terminal->fd);
 }

@@ -11,6 +11,7 @@ struct terminal_facts {
 	atomic_int is_raw;    /* instead of MODES */
 	atomic_int is_over;   /* no more keys: exited, or hung up */
 	struct termios modes; /* before it was raw, or shared */
+	pid_t group;          /* the command's own, on a terminal of its own */
 };
 
 /* The caller's terminal. The command either shares it, as a part of the
@@ -24,6 +25,7 @@ struct terminal {
 	bool shows_output;  /* what the command writes comes to FD */
 	bool in_foreground; /* the job, when last looked at */
 	struct part keys;   /* that were read, for the pseudo-terminal */
+	bool is_literal;    /* the next key, after Ctrl-V */
 	struct terminal_facts *facts;
 };
 
@@ -47,5 +49,7 @@ void terminal_take(struct terminal *terminal);
  * since; FOR_GOOD: of the keys, too. In front or supervisor, in any session. */
 void terminal_give_back(const struct terminal *terminal, bool for_good);
 
-/* Reads keys, if there are any. */
-void terminal_read_keys(struct terminal *terminal);
+/* Reads keys, if there are any, for the pseudo-terminal MASTER. The signals
+ * that it makes of them for the command go to the rest of the caller's job,
+ * too. */
+void terminal_read_keys(struct terminal *terminal, int master);

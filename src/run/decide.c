@@ -17,6 +17,7 @@ static const struct {
 	/* In a stop, too: the command may ignore a cancel. */
 	[CLOCK_TIMEOUT] = { ALL, REASON_TIMEOUT },
 	[CLOCK_UNTIL] = { IN(STATE_RUNNING), REASON_UNTIL },
+	[CLOCK_UNTIL_MAX] = { IN(STATE_RUNNING), REASON_UNTIL },
 	[CLOCK_MAX_AFTER_EXIT] = { IN(STATE_LINGERING), REASON_SURVIVORS_BUSY },
 	[CLOCK_IDLE_AFTER_EXIT] = { IN(STATE_LINGERING),
 	                            REASON_SURVIVORS_IDLE },
@@ -49,6 +50,11 @@ const struct reason_row reasons[REASON_COUNT] = {
 	[REASON_UNTIL] = { STATE_STOPPING, 0, TELL_TREE, "until",
 	                   "the output is complete, but the command did not exit",
 	                   " within ", TIME(until_grace) },
+	[REASON_UNTIL_FAILURE] = { STATE_STOPPING, 1, TELL_TREE,
+	                           "until-failure",
+	                           "the output tells of a failure, but the "
+	                           "command did not exit",
+	                           " within ", TIME(until_grace) },
 	/* A sender of a cancel needs no message. */
 	[REASON_CANCELLED] = { STATE_STOPPING, STATUS_OF_TARGET, TELL_NOTHING,
 	                       "cancelled", .words = "cancelled" },
@@ -109,20 +115,37 @@ counts(const struct run *run, enum clock clock)
 	       (run->paused_at == NEVER || run->state >= STATE_STOPPING);
 }
 
+/* Whether a command that is still running has written the text of --until, and
+ * nothing more: it is not late then. An agent that echoes its prompt, with the
+ * text in it, goes on to write. */
+static bool
+is_complete(const struct run *run, int64_t now)
+{
+	const struct output_facts *const output = &run->facts->output;
+	const int64_t tenth = run->options.until_grace / UNTIL_GRACES;
+	const int64_t silence = tenth < SECOND ? tenth : SECOND;
+
+	return output->found != 0 &&
+	       (!output->went_on || now - run->heard >= silence);
+}
+
 /* The reason of the first due clock. */
 static enum reason
 first_due(const struct run *run, int64_t now)
 {
-	/* After TEXT, a command is not late. */
-	if (run->facts->is_complete && run->state == STATE_RUNNING &&
-	    run->paused_at == NEVER && now >= run->due[CLOCK_TIMEOUT])
-		return REASON_UNTIL;
-	for (enum clock i = 0; i < CLOCK_COUNT; i++) {
-		if (clocks[i].reason != REASON_NONE && counts(run, i) &&
-		    now >= run->due[i])
-			return clocks[i].reason;
+	enum reason why = REASON_NONE;
+
+	for (enum clock i = 0; i < CLOCK_COUNT && why == REASON_NONE; i++) {
+		if (counts(run, i) && now >= run->due[i])
+			why = clocks[i].reason;
 	}
-	return REASON_NONE;
+	if (why == REASON_TIMEOUT && run->state == STATE_RUNNING &&
+	    is_complete(run, now))
+		why = REASON_UNTIL;
+	if (why == REASON_UNTIL &&
+	    (run->facts->output.found & FOUND_FAILURE) != 0)
+		why = REASON_UNTIL_FAILURE;
+	return why;
 }
 
 enum reason

@@ -28,24 +28,15 @@ wake_supervisor(const struct run *run)
 		(void)kill(run->watchers.supervisor, SIGCHLD); /* once more */
 }
 
-/* Carries output and keys until UNTIL, or until a signal comes, and tells the
- * supervisor what it has found. Returns how long to wait for a signal: 0, or
- * where nothing is carried until UNTIL. */
+/* Carries output and keys until UNTIL, or until a signal comes. Returns how
+ * long to wait for a signal: 0, or where nothing is carried until UNTIL. */
 static int64_t
 carry(struct run *run, int64_t until)
 {
 	if (run->output.count == 0)
 		return until - duration_now();
 
-	const unsigned found =
-	    output_pump(&run->output, run->watchers.signal_fd, until);
-
-	if ((found & PUMP_FOUND) != 0)
-		run->facts->is_complete = true;
-	/* Before the target's start, the silence is not its own. */
-	if ((found & PUMP_SILENT) != 0 && run->facts->output.is_started)
-		run->facts->is_silent = true;
-	if (found != 0)
+	if (output_pump(&run->output, run->watchers.signal_fd, until))
 		wake_supervisor(run);
 	return 0;
 }
@@ -100,10 +91,9 @@ pass_on(struct run *run, const siginfo_t *info)
 		output_copy_size(&run->output);
 	if (signal == SIGCONT)
 		terminal_take(&run->output.terminal);
-	/* From a write(2) of this process: a message could not be written. */
-	if (((signal == SIGPIPE || signal == SIGXFSZ) &&
-	     info->si_pid == getpid()) ||
-	    signal_is_ignored(signal) ||
+	/* From this process itself: a message could not be written, or a key
+	 * is for the rest of the job. */
+	if (info->si_pid == getpid() || signal_is_ignored(signal) ||
 	    info->si_pid == run->watchers.supervisor)
 		return false;
 

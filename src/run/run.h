@@ -22,6 +22,7 @@
 #define READER_PATIENCE (2 * SECOND) /* with one that takes nothing */
 
 #define INTERPRETER_SIZE 100
+#define UNTIL_GRACES     10
 
 /* The last of so many terminating signals kills, or ends the drain. */
 #define CANCELS_MAX 3
@@ -29,8 +30,9 @@
 /* When a run has something to do without an event. decide.c says in which
  * states each clock counts. Of those that are due, the first is the reason. */
 enum clock {
-	CLOCK_TIMEOUT,         /* --timeout */
-	CLOCK_UNTIL,           /* --until-grace, once the text was found */
+	CLOCK_TIMEOUT,   /* --timeout */
+	CLOCK_UNTIL,     /* --until-grace, since TEXT and the last output */
+	CLOCK_UNTIL_MAX, /* UNTIL_GRACES of them since TEXT */
 	CLOCK_MAX_AFTER_EXIT,  /* --max-after-exit */
 	CLOCK_IDLE_AFTER_EXIT, /* --idle-after-exit */
 	CLOCK_KILL,            /* --kill-after: SIGKILL follows */
@@ -93,8 +95,6 @@ struct facts {
 	int64_t cpu;      /* of the tree: wait_usage() */
 	long memory;
 	struct output_facts output;
-	atomic_int is_complete; /* the text of --until was written */
-	atomic_int is_silent;   /* --idle-timeout is over: reset when seen */
 	/* Signals for the supervisor to obey, 1 to 32 and 33 to 64: [1] those
 	 * that the target's job has had, [0] the others. */
 	atomic_uint orders[2][2];
@@ -148,6 +148,7 @@ struct run {
 	struct tree tree;  /* proc/tree.c */
 	bool has_kept;     /* it is decided who is kept */
 	bool is_silent;    /* for too long: supervisor.c */
+	int64_t heard;     /* the command, at the last look */
 	uint64_t activity; /* of tree and output, when last sampled */
 	struct output output;
 	/* What it holds besides processes: resources.c. */

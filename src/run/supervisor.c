@@ -290,6 +290,25 @@ supervisor_sees_progress(struct run *run)
 	return run->activity != before;
 }
 
+/* A text of --until has come. Output puts off the end of its grace. */
+static void
+follow_output(struct run *run, int64_t now)
+{
+	const int64_t grace = run->options.until_grace;
+	const int64_t end = duration_add(run->heard, grace);
+	int64_t *const due = run->due;
+
+	if (due[CLOCK_UNTIL] == NEVER) {
+		due[CLOCK_UNTIL] = duration_add(now, grace);
+		due[CLOCK_UNTIL_MAX] =
+		    grace > NEVER / UNTIL_GRACES
+		        ? NEVER
+		        : duration_add(now, grace * UNTIL_GRACES);
+	} else if (due[CLOCK_UNTIL] <= now && due[CLOCK_UNTIL] < end) {
+		due[CLOCK_UNTIL] = end;
+	}
+}
+
 static void
 take_orders(struct run *run, int64_t now)
 {
@@ -303,11 +322,11 @@ take_orders(struct run *run, int64_t now)
 				obey(run, signal, is_key, now);
 		}
 	}
-	if (facts->is_complete && run->due[CLOCK_UNTIL] == NEVER)
-		run->due[CLOCK_UNTIL] =
-		    duration_add(now, run->options.until_grace);
+	run->heard = output_last_heard(&facts->output);
+	if (facts->output.found != 0)
+		follow_output(run, now);
 	/* It comes again, if this one comes in a pause. */
-	if (atomic_exchange(&facts->is_silent, false) &&
+	if (atomic_exchange(&facts->output.is_silent, false) &&
 	    (!run->options.idle_unless_busy || !supervisor_sees_progress(run)))
 		run->is_silent |= run->paused_at == NEVER;
 }
@@ -386,7 +405,7 @@ supervisor_reap(struct run *run, int64_t now)
 	tree_reap(&run->tree);
 	run->target_stop = run->stop_order = 0;
 	follow_stop(run, false, now);
-	output_note_exit(&run->output);
+	terminal_give_back(&run->output.terminal, true);
 	/* A reload that has ended it was a cancel. */
 	if (run->was_reloaded && end.si_status == SIGHUP &&
 	    target->outcome.kind == OUTCOME_SIGNAL && !run->options.passes_on) {

@@ -11,12 +11,21 @@
 #define LINE_SIZE 512
 #define SHOWN_MAX 64 /* bytes of a name that are shown */
 
+/* Waiting for a line of a log, --until-grace=0, looks like that. */
+static bool
+is_wanted(const struct run *run, enum reason why)
+{
+	return run->options.until_grace == 0 &&
+	       (why == REASON_UNTIL || why == REASON_UNTIL_FAILURE);
+}
+
 /* --- the look ------------------------------------------------------------- */
 
 static bool
 has_look(const struct run *run, enum reason why)
 {
-	return reasons[why].telling >= TELL_NAMES && !run->options.is_timeout &&
+	return reasons[why].telling >= TELL_NAMES && !is_wanted(run, why) &&
+	       !run->options.is_timeout &&
 	       (!run->options.quiet || run->options.report != NULL);
 }
 
@@ -82,24 +91,39 @@ print(const struct run *run, enum reason why, size_t count)
 {
 	const struct reason_row *const row = &reasons[why];
 	const enum state next = row->next;
+	const struct output_facts *const output = &run->facts->output;
 	struct strbuf lines = { .grows = true };
+	char after[DURATION_TEXT_SIZE];
 
 	if (next != STATE_DONE)
 		strbuf_addf(&lines, "%s", row->words);
 	if (row->time != 0) {
-		const bool is_early = why == REASON_UNTIL &&
+		const bool is_until =
+		    why == REASON_UNTIL || why == REASON_UNTIL_FAILURE;
+		const bool is_last =
+		    is_until && duration_now() >= run->due[CLOCK_UNTIL_MAX];
+		const bool is_early = is_until && !is_last &&
 		                      duration_now() < run->due[CLOCK_UNTIL];
 		char text[DURATION_TEXT_SIZE];
 		int64_t time;
 
 		memcpy(&time, (const char *)&run->options + row->time,
 		       sizeof(time));
+		if (is_last)
+			time *= UNTIL_GRACES;
 		strbuf_addf(
 		    &lines, "%s%s",
 		    is_early ? " before the timeout of " : row->preposition,
 		    duration_format(is_early ? run->options.timeout : time,
 		                    text));
 	}
+	if (why == REASON_TIMEOUT && output->found != 0 &&
+	    !run->target->exited_by_itself)
+		strbuf_addf(
+		    &lines,
+		    " (TEXT came after %s, and output went on; "
+		    "--until-grace=0 stops at once)",
+		    duration_format(output->found_at - output->started, after));
 	strbuf_addf(&lines,
 	            next == STATE_STOPPING  ? ", stopping "
 	            : next == STATE_KILLING ? ", killing "
@@ -141,7 +165,8 @@ tell_change(const struct run *run, enum state from, enum reason why,
 		        reasons[why].words, by_signal ? " by " : "",
 		        by_signal ? signal_name(run->cancel_signal) : "");
 	}
-	if (!run->options.quiet && reasons[why].telling != TELL_NOTHING)
+	if (!run->options.quiet && reasons[why].telling != TELL_NOTHING &&
+	    !is_wanted(run, why))
 		print(run, why, count);
 }
 
@@ -183,12 +208,7 @@ tell_heartbeat(struct run *run, int64_t now)
 	if (now < *due || run->paused_at != NEVER)
 		return;
 
-	const unsigned heard_ms = run->facts->output.heard_ms;
-	/* Taken after that, which the front may just have written. */
-	const unsigned now_ms = (unsigned)(duration_now() / MILLISECOND);
-
-	*due = duration_add(now - (now_ms - heard_ms) * MILLISECOND,
-	                    options->heartbeat);
+	*due = duration_add(run->heard, options->heartbeat);
 	if (*due > now)
 		return;
 	*due = duration_add(now, options->heartbeat);

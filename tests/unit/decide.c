@@ -21,6 +21,7 @@ enum fact {
 	COMPLETE = CLOCK << 8,
 	PAUSED = CLOCK << 9,
 	LEAVES = CLOCK << 10,
+	WENT_ON = CLOCK << 11,
 	ALL_DUE = CLOCK - 1,
 };
 
@@ -34,7 +35,9 @@ static const struct {
 	{ STATE_RUNNING, NOTHING, REASON_NONE },
 	{ STATE_RUNNING, AT(TIMEOUT), REASON_TIMEOUT },
 	{ STATE_RUNNING, AT(UNTIL), REASON_UNTIL },
+	{ STATE_RUNNING, AT(UNTIL_MAX) | COMPLETE | WENT_ON, REASON_UNTIL },
 	{ STATE_RUNNING, AT(TIMEOUT) | COMPLETE, REASON_UNTIL },
+	{ STATE_RUNNING, AT(TIMEOUT) | COMPLETE | WENT_ON, REASON_TIMEOUT },
 	{ STATE_RUNNING, AT(MAX_AFTER_EXIT) | AT(IDLE_AFTER_EXIT),
 	  REASON_NONE },
 	{ STATE_RUNNING, AT(ORPHANS) | AT(SAMPLE) | AT(HEARTBEAT),
@@ -97,6 +100,8 @@ run_with(enum state state, unsigned facts)
 		.options.die_with_parent = true,
 		.parent_fd = (facts & PARENT_LOST) != 0 ? -1 : 0,
 		.is_silent = (facts & SILENT) != 0,
+		.options.until_grace = 30 * SECOND,
+		.heard = NOW - SECOND / 2,
 		.cancel_signal = 15,
 	};
 
@@ -104,7 +109,8 @@ run_with(enum state state, unsigned facts)
 		.target = { .has_exited = (facts & EXITED) != 0,
 		            .exited_by_itself = (facts & BY_ITSELF) != 0 },
 		.tree_is_empty = (facts & EMPTY) != 0,
-		.is_complete = (facts & COMPLETE) != 0,
+		.output = { .found = (facts & COMPLETE) != 0,
+		            .went_on = (facts & WENT_ON) != 0 },
 		.cancels = ((facts & CANCELLED) != 0) +
 		           2 * ((facts & CANCELLED_TWICE) != 0),
 	};
