@@ -164,7 +164,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 	head -c 500000 /dev/urandom >sent
 	# A full disk, and a file that may not grow.
 	for row in '125 -i 60 sh -c "echo one; sleep 0.1; echo two" >/dev/full' \
-		'125 --pty sh -c "cat sent; : >done" >/dev/full' \
+		'125 --pty sh -c "cat sent; : >ended" >/dev/full' \
 		'125 -u two --until-grace=0 sh -c "echo one; echo two; exec escape" >/dev/full' \
 		'7 --tee=copy sh -c "cat sent; exit 7" >/dev/full' \
 		'125 -u nothing cat sent >file'; do
@@ -175,7 +175,7 @@ for fd in 1, 2: print(fcntl.fcntl(fd, 1032)) # F_GETPIPE_SZ'
 		has_line_count 1 err
 		grep -q "\"status\":${row%% *}," report
 	done
-	[ -e done ]
+	[ -e ended ]
 	cmp sent copy
 	cmp -n 65536 file sent
 	[ "$(stat -c %s file)" -eq 65536 ]

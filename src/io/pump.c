@@ -346,7 +346,8 @@ output_pump(struct output *output, int signal_fd, int64_t until)
 	if (ready == 0 && duration_now() >= end_of_patience(output)) {
 		output->quiet_since = duration_now();
 		/* Before the target's start, the silence is not its own. */
-		has_news = output->facts->is_silent = output->facts->is_started;
+		output->facts->is_silent |= output->facts->is_started;
+		has_news = true;
 	}
 	return has_news;
 }

@@ -93,7 +93,6 @@ print(const struct run *run, enum reason why, size_t count)
 	const enum state next = row->next;
 	const struct output_facts *const output = &run->facts->output;
 	struct strbuf lines = { .grows = true };
-	char after[DURATION_TEXT_SIZE];
 
 	if (next != STATE_DONE)
 		strbuf_addf(&lines, "%s", row->words);
@@ -118,12 +117,15 @@ print(const struct run *run, enum reason why, size_t count)
 		                    text));
 	}
 	if (why == REASON_TIMEOUT && output->found != 0 &&
-	    !run->target->exited_by_itself)
+	    !run->target->exited_by_itself) {
+		char after[DURATION_TEXT_SIZE];
+
 		strbuf_addf(
 		    &lines,
 		    " (TEXT came after %s, and output went on; "
 		    "--until-grace=0 stops at once)",
 		    duration_format(output->found_at - output->started, after));
+	}
 	strbuf_addf(&lines,
 	            next == STATE_STOPPING  ? ", stopping "
 	            : next == STATE_KILLING ? ", killing "
