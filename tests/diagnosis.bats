@@ -207,7 +207,7 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 # bats test_tags=slow
 @test "memory of 100 MiB or more is told, and in the report that of each process" {
 	need python3
-	complete_late "$WDRUN" --report=report -i LIMIT "${stop[@]}" block large
+	gives 0 complete "$WDRUN" --report=report -u ready --until-grace=1s "${stop[@]}" block large
 	[ "$(grep -cE '\[S [^,]*(, cpu [^,]*)?, 1[5-9][0-9] MiB\]: waiting for a signal' err)" -eq 1 ]
 	[ "$(grep -oE '"rss_kb":1[5-9][0-9]{4},' report | wc -l)" -eq 1 ]
 	[ "$(grep -o '"rss_kb":[1-9][0-9]*,' report | wc -l)" -eq 2 ]

@@ -125,6 +125,47 @@ has_taken_all() {
 	has_lines 1 'got .*'
 }
 
+# sent_by_another OPTION...: a process that lives on, sender, cancels a run.
+sent_by_another() {
+	underway --report=report "$@" sigcount
+	bash -c 'kill -TERM "$1"; exec sleep 1000' - "$front" 3>&- &
+	sender=$!
+	gives 7 finish
+	kill -KILL "$sender"
+	grep -q '"cancelled_by":{"signal":"SIGTERM","pid":'"$sender"',"command":"' report
+}
+
+@test "a cancel is told with its sender, but not to a caller who has sent it, and not with -q" {
+	sent_by_another
+	has_message "cancelled by SIGTERM from $sender (" '), stopping 1 process'
+	sent_by_another -q
+	[ -z "$stderr" ]
+	underway --report=report sigcount
+	ended_by TERM 7
+	[ -z "$stderr" ]
+	grep -q '"cancelled_by":{"signal":"SIGTERM","pid":'$$ report
+
+	for receiver in '${WDRUN_ID%%-*}' '$PPID'; do
+		gives 143 complete "$WDRUN" sh -c "kill -TERM $receiver; exec sleep 1000"
+		has_message 'cancelled by SIGTERM from ' ', a process of the run), stopping'
+	done
+
+	# One that has ended since, and what is no cancel.
+	gives 143 complete "$WDRUN" sh -c '(kill -TERM "$PPID") & exec sleep 1000'
+	has_message 'cancelled by SIGTERM from '
+	underway --report=report sigcount 1
+	kill -HUP "$front"
+	finish
+	grep -q '"cancelled_by":null' report
+	need_unshare --pid --fork
+	start unshare --pid --fork "$WDRUN" sigcount
+	await_ready
+	first_child "$started"
+	kill -TERM "$child"
+	gives 7 finish
+	has_message 'cancelled by SIGTERM from outside this PID namespace, stopping'
+}
+
 @test "what was ignored when wdrun started stays ignored, as by nohup, and is not counted" {
 	start env --ignore-signal=HUP,INT,QUIT "$WDRUN" -k never sigcount
 	await_ready

@@ -107,12 +107,13 @@ has_ends(const struct descriptor *descriptor)
 	       (descriptor->link[0] == '/' && S_ISFIFO(type_of(descriptor)));
 }
 
+/* The descriptors that one of the functions below reads: 128 KiB. */
+static struct procfs_list fds;
+
 /* Links may hang in execve(2). A dead leader has none, but its threads may. */
 static void
 read_ends(struct scene *scene)
 {
-	static struct procfs_list fds;
-
 	scene->has_missed = scene->is_partial;
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const pid_t pid = scene->look->sights[i].pid;
@@ -169,7 +170,6 @@ void
 fd_say_output(struct scene *scene)
 {
 	const pid_t pid = scene->sight->pid;
-	static struct procfs_list fds;
 	int count = 0;
 
 	scene_list(pid, "fd", &fds);
@@ -495,8 +495,6 @@ fd_say(struct scene *scene, int fd)
 static bool
 holds_lock(pid_t pid, const char *lock)
 {
-	static struct procfs_list fds;
-
 	scene_list(pid, "fdinfo", &fds);
 	for (size_t i = 0; i < fds.count; i++) {
 		char path[PATH_SIZE];

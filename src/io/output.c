@@ -244,15 +244,15 @@ output_setup(struct output *output, const struct options *options)
 		                      O_WRONLY | O_APPEND | O_CREAT |
 		                          O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 		                      TEE_MODE);
-		output->tee_sink = fds_sink(output->tee_fd) == SINK_POLLED &&
-		                           !isatty(output->tee_fd)
-		                       ? SINK_LINES
-		                       : SINK_PLAIN;
 		if (output->tee_fd == -1) {
 			message("--tee: cannot open '%s': %s", options->tee,
 			        strerror(errno));
 			return -1;
 		}
+		output->tee_sink = fds_sink(output->tee_fd) == SINK_POLLED &&
+		                           !isatty(output->tee_fd)
+		                       ? SINK_LINES
+		                       : SINK_PLAIN;
 	}
 	if (output->has_pty && !options->no_stdin && !has_no_input() &&
 	    open_terminal(output) == -1)

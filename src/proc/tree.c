@@ -13,7 +13,8 @@
 
 #define TREE_MAX     PROCFS_LIST_MAX
 #define PID_END      4194305 /* pid_max of any kernel, and 1: proc(5) */
-#define ANY_GROUP    (-1)    /* 0 is a group of another PID namespace */
+#define SPARED_MAX   4096
+#define ANY_GROUP    (-1) /* 0 is a group of another PID namespace */
 #define WALK_BOUND   SECOND
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
@@ -66,11 +67,19 @@ tree_take_priority(void)
 static struct member listed[TREE_MAX];  /* the list */
 static struct member pending[TREE_MAX]; /* a stack: still to be visited */
 
+/* The children of one process, for the next loop. */
+static struct procfs_list list;
+
 /* A bit for each PID. A process with the PID of a dead one gets no first
  * signal; SIGKILL goes to all each time. */
 static uint64_t seen[PID_END / 64 + 1];    /* by tree_signal(), tree_kill() */
 static uint64_t parents[PID_END / 64 + 1]; /* that have had a first signal */
-static uint64_t spared[PID_END / 64 + 1];  /* not of the tree */
+
+/* Children that are not of the tree. */
+static struct {
+	size_t count;
+	pid_t pids[SPARED_MAX];
+} spared;
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
@@ -90,6 +99,25 @@ static void
 add(uint64_t *pids, pid_t pid)
 {
 	pids[pid / 64] |= UINT64_C(1) << pid % 64;
+}
+
+/* The place of PID in the list, or its end. */
+static size_t
+find_spared(pid_t pid)
+{
+	size_t i = 0;
+
+	while (i < spared.count && spared.pids[i] != pid)
+		i++;
+	return i;
+}
+
+static void
+spare(struct tree *tree, pid_t pid)
+{
+	tree->spares = true;
+	if (spared.count < SPARED_MAX)
+		spared.pids[spared.count++] = pid;
 }
 
 /* Marks PID as seen, if the reading has a signal. */
@@ -127,7 +155,7 @@ is_spared(const struct tree *tree, pid_t child)
 {
 	struct procstat stat = { .session = 0 };
 
-	return has(spared, child) ||
+	return find_spared(child) < spared.count ||
 	       (tree->keeps_leaders && !procfs_is_in_exec(child) &&
 	        procstat_read(child, &stat) == 0 && stat.session == child &&
 	        procfs_bears(child, tree->keep));
@@ -138,8 +166,6 @@ is_spared(const struct tree *tree, pid_t child)
 static void
 push_children(const struct tree *tree, int dir, pid_t pid)
 {
-	static struct procfs_list list;
-
 	procfs_list_children(dir, pid, &list);
 	if (walk.is_first && list.count > 0) {
 		/* The supervisor of a run within this one passes it on. */
@@ -196,8 +222,7 @@ tree_spare_children(struct tree *tree)
 {
 	begin_walk(tree, 0);
 	for (size_t i = 0; i < walk.pending_count; i++)
-		add(spared, pending[i].pid);
-	tree->spares = true;
+		spare(tree, pending[i].pid);
 }
 
 void
@@ -213,9 +238,8 @@ tree_keep(struct tree *tree)
 		if (child.pid == tree->target ||
 		    !procfs_bears(child.pid, tree->keep))
 			continue;
-		add(spared, child.pid);
+		spare(tree, child.pid);
 		listed[tree->count++] = child;
-		tree->spares = true;
 	}
 }
 
@@ -230,7 +254,6 @@ tree_keep_leaders(struct tree *tree)
 bool
 tree_is_empty(const struct tree *tree)
 {
-	static struct procfs_list children;
 	const bool target_is_dead = !wait_has_living(tree->target);
 	bool is_empty = !wait_has_living(ANY_CHILD);
 
@@ -239,10 +262,10 @@ tree_is_empty(const struct tree *tree)
 
 	const int dir = procfs_dir(procfs_self());
 
-	procfs_list_children(dir, procfs_self(), &children);
+	procfs_list_children(dir, procfs_self(), &list);
 	is_empty = dir != -1;
-	for (size_t i = 0; i < children.count; i++) {
-		const pid_t child = children.numbers[i];
+	for (size_t i = 0; i < list.count; i++) {
+		const pid_t child = list.numbers[i];
 
 		is_empty &= is_spared(tree, child) ||
 		            (child == tree->target && target_is_dead);
@@ -448,7 +471,8 @@ reap(struct tree *tree, pid_t child)
 
 	if (child == tree->target || wait_peek(child, WEXITED, &end) != child)
 		return;
-	spared[child / 64] &= ~(UINT64_C(1) << child % 64);
+	if (find_spared(child) < spared.count)
+		spared.pids[find_spared(child)] = 0; /* now another's */
 	tree->killed += end.si_code == CLD_KILLED && end.si_status == SIGKILL;
 }
 

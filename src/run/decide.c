@@ -55,8 +55,7 @@ const struct reason_row reasons[REASON_COUNT] = {
 	                           "the output tells of a failure, but the "
 	                           "command did not exit",
 	                           " within ", TIME(until_grace) },
-	/* A sender of a cancel needs no message. */
-	[REASON_CANCELLED] = { STATE_STOPPING, STATUS_OF_TARGET, TELL_NOTHING,
+	[REASON_CANCELLED] = { STATE_STOPPING, STATUS_OF_TARGET, TELL_LINE,
 	                       "cancelled", .words = "cancelled" },
 	[REASON_PARENT_LOST] = { STATE_STOPPING, STATUS_OF_TARGET, TELL_TREE,
 	                         "caller-died", .words = "the caller is dead" },

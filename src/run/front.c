@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,16 +47,18 @@ carry(struct run *run, int64_t until)
 void
 front_keep_locked(int keep[LOCKED_FDS])
 {
-	static struct procfs_list open;
+	struct procfs_list *const open = malloc(sizeof(*open));
 	struct stat locked;
 	struct stat other;
 	char name[32];
 	char text[1024];
 	size_t count = 0;
 
-	procfs_list_names(procfs_fd(), "self/fd", &open);
-	for (size_t i = 0; i < open.count; i++) {
-		const int fd = open.numbers[i];
+	if (open == NULL)
+		return;
+	procfs_list_names(procfs_fd(), "self/fd", open);
+	for (size_t i = 0; i < open->count; i++) {
+		const int fd = open->numbers[i];
 
 		/* What is not inherited is close-on-exec. The kernel shows a
 		 * lock at the descriptor that took it: proc(5), fdinfo. */
@@ -65,13 +68,14 @@ front_keep_locked(int keep[LOCKED_FDS])
 		    strstr(text, ": POSIX ") == NULL ||
 		    fstat(fd, &locked) == -1)
 			continue;
-		for (size_t j = 0; j < open.count && count < LOCKED_FDS; j++) {
-			if (fstat(open.numbers[j], &other) == 0 &&
+		for (size_t j = 0; j < open->count && count < LOCKED_FDS; j++) {
+			if (fstat(open->numbers[j], &other) == 0 &&
 			    other.st_dev == locked.st_dev &&
 			    other.st_ino == locked.st_ino)
-				keep[count++] = open.numbers[j];
+				keep[count++] = open->numbers[j];
 		}
 	}
+	free(open);
 }
 
 /* --- signals -------------------------------------------------------------- */
@@ -109,6 +113,8 @@ pass_on(struct run *run, const siginfo_t *info)
 	if ((bit & JOB_CONTROL) == 0 && order_is_copy(facts, signal) &&
 	    !is_of_terminal && (is_terminating || facts->cancels > 0))
 		return false;
+	if (is_terminating)
+		order_note_sender(run, info);
 	facts->cancels += cancels;
 	order_give(facts, signal, is_key);
 	wake_supervisor(run);

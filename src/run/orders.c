@@ -89,6 +89,31 @@ order_is_of_watcher(const siginfo_t *info)
 	       has_our_program(info->si_pid);
 }
 
+static bool
+is_of_run(const struct run *run, pid_t pid)
+{
+	return pid > 0 && (pid == run->target->pid ||
+	                   procfs_descends(pid, run->watchers.supervisor));
+}
+
+void
+order_note_sender(struct run *run, const siginfo_t *info)
+{
+	struct sender *const sender = &run->facts->cancelled_by;
+	struct strbuf line = { sender->command, sizeof(sender->command), 0,
+		               false, false };
+	const pid_t pid = info->si_code == SI_KERNEL ? 0 : info->si_pid;
+
+	if (run->facts->cancels > 0)
+		return;
+	sender->signal = info->si_signo;
+	sender->pid = pid;
+	sender->is_told =
+	    info->si_code != SI_KERNEL && (pid == 0 || pid != getppid());
+	sender->is_of_run = is_of_run(run, pid);
+	cmdline_add(&line, pid, SENDER_WIDTH);
+}
+
 bool
 target_is_in_job(const struct run *run)
 {
@@ -109,8 +134,7 @@ order_is_key(const struct run *run, const siginfo_t *info)
 	 * alone. SIGALRM of an inherited timer is SI_KERNEL, too. */
 	if (info->si_code == SI_KERNEL)
 		return (bit & SIGNALS_OF_TERMINAL & ~SIGNAL_BIT(SIGHUP)) != 0;
-	return (sender > 0 && sender == run->target->pid) ||
-	       procfs_descends(sender, run->watchers.supervisor) ||
+	return is_of_run(run, sender) ||
 	       ((bit & keys) != 0 && getpgid(sender) == run->callers_group &&
 	        has_our_program(sender));
 }

@@ -167,6 +167,25 @@ add_target(struct strbuf *line, const struct facts *facts)
 }
 
 static void
+add_sender(struct strbuf *line, const struct facts *facts)
+{
+	const struct sender *const by = &facts->cancelled_by;
+
+	if (facts->cancels == 0 || by->signal == 0) {
+		json_add_text(line, "cancelled_by", NULL);
+		return;
+	}
+	json_add_key(line, "cancelled_by");
+	strbuf_addf(line, "{");
+	json_add_text(line, "signal", signal_name(by->signal));
+	json_add_number(line, "pid", by->pid == 0 ? JSON_NULL : by->pid);
+	json_add_text(line, "command",
+	              strcmp(by->command, "?") == 0 ? NULL : by->command);
+	strbuf_addf(line, ",\"is_of_run\":%s}",
+	            by->is_of_run ? "true" : "false");
+}
+
+static void
 add_output(struct strbuf *line, const struct output *output)
 {
 	const struct output_facts *const sums = output->facts;
@@ -210,6 +229,7 @@ add_all(struct strbuf *line, const struct run *run)
 	                    : outcome.value);
 	json_add_text(line, "signal", signal_of(&outcome));
 	add_target(line, facts);
+	add_sender(line, facts);
 	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);
 	json_add_number(line, "peak_memory_kib", facts->memory);
 	add_output(line, &run->output);

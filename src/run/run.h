@@ -67,6 +67,17 @@ struct target {
 	atomic_int has_exited;
 };
 
+#define SENDER_WIDTH 60
+
+/* Who has sent the first terminating signal. */
+struct sender {
+	int signal;   /* 0: none came */
+	pid_t pid;    /* 0: of another PID namespace, or the kernel */
+	bool is_told; /* neither a key, nor from the caller, who knows */
+	bool is_of_run;
+	char command[4 * SENDER_WIDTH]; /* "?": it is gone */
+};
+
 /* What the watchers tell each other, in shared memory: a SIGCHLD makes the
  * other look here. The supervisor's exit says "done"; its death says "take
  * over", or after an outcome "finish the teardown". */
@@ -99,6 +110,7 @@ struct facts {
 	 * that the target's job has had, [0] the others. */
 	atomic_uint orders[2][2];
 	atomic_uint cancels;        /* terminating signals for the run */
+	struct sender cancelled_by; /* orders.c */
 	atomic_uint counted_ms[65]; /* when a signal was counted; 0: never */
 	atomic_int has_signalled;   /* the front, as PHASE_LOOK hangs */
 
@@ -221,6 +233,10 @@ uint64_t order_take(struct facts *facts, bool is_key);
 /* Whether SIGNAL, if a process has sent it, means "read your configuration", as
  * for a server: a SIGHUP, unless a stop has begun, or timeout(1) has -k. */
 bool order_is_reload(const struct run *run, int signal);
+
+/* Notes who has sent the signal of INFO, unless a cancel came before: soon such
+ * a process is gone. */
+void order_note_sender(struct run *run, const siginfo_t *info);
 
 /* Whether the sender is a watcher of another run. */
 bool order_is_of_watcher(const siginfo_t *info);

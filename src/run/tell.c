@@ -11,10 +11,14 @@
 #define LINE_SIZE 512
 #define SHOWN_MAX 64 /* bytes of a name that are shown */
 
-/* Waiting for a line of a log, --until-grace=0, looks like that. */
+/* Whether the caller knows of WHY: waiting for a line of a log looks like
+ * --until-grace=0; and for timeout(1), a signal is nothing to tell. */
 static bool
-is_wanted(const struct run *run, enum reason why)
+is_known(const struct run *run, enum reason why)
 {
+	if (why == REASON_CANCELLED)
+		return !run->facts->cancelled_by.is_told ||
+		       run->options.is_timeout;
 	return run->options.until_grace == 0 &&
 	       (why == REASON_UNTIL || why == REASON_UNTIL_FAILURE);
 }
@@ -24,7 +28,7 @@ is_wanted(const struct run *run, enum reason why)
 static bool
 has_look(const struct run *run, enum reason why)
 {
-	return reasons[why].telling >= TELL_NAMES && !is_wanted(run, why) &&
+	return reasons[why].telling >= TELL_NAMES && !is_known(run, why) &&
 	       !run->options.is_timeout &&
 	       (!run->options.quiet || run->options.report != NULL);
 }
@@ -85,6 +89,46 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 		            count == 1 ? "" : "es");
 }
 
+/* " by SIGTERM from 4711 (pkill -f server)" */
+static void
+add_sender(struct strbuf *line, const struct sender *by)
+{
+	const bool is_gone = strcmp(by->command, "?") == 0;
+
+	strbuf_addf(line, " by %s", signal_name(by->signal));
+	if (by->pid == 0)
+		strbuf_addf(line, " from outside this PID namespace");
+	else
+		strbuf_addf(line, " from %d%s%s%s%s", by->pid,
+		            is_gone ? "" : " (", is_gone ? "" : by->command,
+		            by->is_of_run ? ", a process of the run" : "",
+		            is_gone ? "" : ")");
+}
+
+/* " after 30m" */
+static void
+add_time(struct strbuf *line, const struct run *run, enum reason why)
+{
+	const struct reason_row *const row = &reasons[why];
+	const bool is_until =
+	    why == REASON_UNTIL || why == REASON_UNTIL_FAILURE;
+	const bool is_last =
+	    is_until && duration_now() >= run->due[CLOCK_UNTIL_MAX];
+	const bool is_early =
+	    is_until && !is_last && duration_now() < run->due[CLOCK_UNTIL];
+	char text[DURATION_TEXT_SIZE];
+	int64_t time;
+
+	memcpy(&time, (const char *)&run->options + row->time, sizeof(time));
+	if (is_last)
+		time *= UNTIL_GRACES;
+	if (is_early)
+		time = run->options.timeout;
+	strbuf_addf(line, "%s%s",
+	            is_early ? " before the timeout of " : row->preposition,
+	            duration_format(time, text));
+}
+
 /* "timed out after 30m, stopping 2 processes with SIGTERM: …" */
 static void
 print(const struct run *run, enum reason why, size_t count)
@@ -96,26 +140,8 @@ print(const struct run *run, enum reason why, size_t count)
 
 	if (next != STATE_DONE)
 		strbuf_addf(&lines, "%s", row->words);
-	if (row->time != 0) {
-		const bool is_until =
-		    why == REASON_UNTIL || why == REASON_UNTIL_FAILURE;
-		const bool is_last =
-		    is_until && duration_now() >= run->due[CLOCK_UNTIL_MAX];
-		const bool is_early = is_until && !is_last &&
-		                      duration_now() < run->due[CLOCK_UNTIL];
-		char text[DURATION_TEXT_SIZE];
-		int64_t time;
-
-		memcpy(&time, (const char *)&run->options + row->time,
-		       sizeof(time));
-		if (is_last)
-			time *= UNTIL_GRACES;
-		strbuf_addf(
-		    &lines, "%s%s",
-		    is_early ? " before the timeout of " : row->preposition,
-		    duration_format(is_early ? run->options.timeout : time,
-		                    text));
-	}
+	if (row->time != 0)
+		add_time(&lines, run, why);
 	if (why == REASON_TIMEOUT && output->found != 0 &&
 	    !run->target->exited_by_itself) {
 		char after[DURATION_TEXT_SIZE];
@@ -126,6 +152,8 @@ print(const struct run *run, enum reason why, size_t count)
 		    "--until-grace=0 stops at once)",
 		    duration_format(output->found_at - output->started, after));
 	}
+	if (why == REASON_CANCELLED)
+		add_sender(&lines, &run->facts->cancelled_by);
 	strbuf_addf(&lines,
 	            next == STATE_STOPPING  ? ", stopping "
 	            : next == STATE_KILLING ? ", killing "
@@ -133,7 +161,7 @@ print(const struct run *run, enum reason why, size_t count)
 	                ? "left what may be of the run: "
 	                : "could not kill ");
 	add_count(&lines, run, why, count);
-	if (next == STATE_STOPPING)
+	if (next == STATE_STOPPING && why != REASON_CANCELLED)
 		strbuf_addf(&lines, " with %s",
 		            signal_name(run->options.signal));
 	if (why == REASON_SURVIVORS_IDLE || why == REASON_SURVIVORS_BUSY)
@@ -168,7 +196,7 @@ tell_change(const struct run *run, enum state from, enum reason why,
 		        by_signal ? signal_name(run->cancel_signal) : "");
 	}
 	if (!run->options.quiet && reasons[why].telling != TELL_NOTHING &&
-	    !is_wanted(run, why))
+	    !is_known(run, why))
 		print(run, why, count);
 }
 

@@ -59,7 +59,7 @@ CALLS = {call: (is_seen, errors.split()) for is_seen, errors, calls in (
     (True, 'EIO ENOMEM', 'chdir unlinkat'),
     (True, 'EIO ENOTTY', 'ioctl'),
     (False, 'EIO ENOSPC', 'fdatasync fsync'),
-    (True, 'EIO EPERM', 'fchmod'),
+    (True, 'EIO EPERM', 'fchmod utimensat'),
     (False, 'EMFILE ENFILE', 'dup pipe2'),
     (True, 'EMFILE EINTR', 'dup2 dup3'),
     (False, 'EMFILE EINTR ENOLCK', 'fcntl'),
@@ -266,14 +266,14 @@ class Attempt(Trace):
         a call failed: then a file that could not be judged stays (LIMITS), and
         nobody holds it. A lock may be left where nobody was left to remove it,
         and so may the file in which the report was written: a later run takes
-        the one. The holder before the run leaves its lock, too."""
+        the one."""
         has_failed = self.is_met and self.case.fails
         if name in ('C.file', 'D.dir'):
             return has_failed or '--cleanup' not in self.words
         if name == 'L.lock':
+            # An empty file that was there before the run stays.
             return has_failed or self.no_watcher_was_left() or (
-                self.lock is not None and not self.has_executed and
-                self.status != self.case.scenario.status)
+                self.lock is not None and os.path.getsize(name) == 0)
         return name in ('out', 'err', 'T.file', 'J.file', 'R.dir') or (
             self.no_watcher_was_left() and name.startswith('.') and
             name.endswith('.new'))

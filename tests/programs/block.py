@@ -43,6 +43,18 @@ def fork_idle():
     return child
 
 
+def fork_large():
+    """Forks a child that has 150 MiB, and waits until it has them."""
+    ends = os.pipe()
+    if os.fork() == 0:
+        block = b'x' * (150 << 20)
+        os.close(ends[1])
+        idle()
+        del block
+    os.close(ends[1])
+    os.read(ends[0], 1)
+
+
 def poll(fd, timeout=-1, events=select.POLLIN):
     libc.poll(struct.pack('ihhihh', fd, events, 0, fd, events, 0), 2, timeout)
 
@@ -62,6 +74,8 @@ def stop_once(pid):
 
 
 signal.alarm(900)  # LIFE_SECONDS of bounded.h
+if kind == 'large':
+    fork_large()
 print('ready', os.getpid(), flush=True)
 if kind in ('poll', 'select', 'epoll'):  # another process keeps the other end
     if os.fork() == 0:
@@ -189,13 +203,6 @@ elif kind == 'bytes':  # the first byte is its own, the second another process's
     while not os.path.exists('locked'):
         time.sleep(0.01)
     fcntl.lockf(record, fcntl.LOCK_EX, 1, 1)
-elif kind == 'large':  # its child has 150 MiB
-    if os.fork() == 0:
-        block = b'x' * (150 << 20)
-        open('filled', 'w').close()
-        idle()
-    while not os.path.exists('filled'):
-        time.sleep(0.01)
 elif kind == 'descriptors':  # and a child that reads
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
