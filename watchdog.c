@@ -48,9 +48,8 @@ static void detach(struct run *run, bool is_front);
 static void take_over(struct run *run);
 static _Noreturn void leave(struct run *run);
 
-#define SIGNAL_TIME     (50 * MILLISECOND) /* at least, even with -k 0 */
-#define PAGE_MAX        65536              /* bytes */
-#define SAMPLE_INTERVAL (250 * MILLISECOND)
+#define SIGNAL_TIME (50 * MILLISECOND) /* at least, even with -k 0 */
+#define PAGE_MAX    65536              /* bytes */
 
 /* For the time when nothing is started or locked: reports that, with the words
  * WHY where there are no others. */
@@ -310,8 +309,9 @@ begin_lingering(struct run *run, int64_t now)
 	    duration_add(now, run->options.idle_after_exit);
 	run->due[CLOCK_MAX_AFTER_EXIT] =
 	    duration_add(now, run->options.max_after_exit);
-	if (run->options.idle_after_exit != NEVER)
-		run->due[CLOCK_SAMPLE] = now; /* to compare with */
+	run->activity.since = 0;
+	run->due[CLOCK_SAMPLE] =
+	    run->options.idle_after_exit == NEVER ? NEVER : now;
 }
 
 /* Sends the first signal of a stop. Returns how many processes got it. */
@@ -397,23 +397,14 @@ enter(struct run *run, enum reason why, int64_t now)
 static void
 attend(struct run *run, int64_t now)
 {
-	int64_t *const due = run->due;
-
 	supervisor_look_at_children(run, now);
 	/* Orphans come here: so "no child" proves that the tree is empty. */
 	if (run->target->has_exited && !run->facts->tree_is_empty)
 		run->facts->tree_is_empty = tree_is_empty(&run->tree);
 	if (run->facts->tree_is_empty)
 		return;
-	/* Progress puts --idle-after-exit off. */
-	if (run->state == STATE_LINGERING && run->paused_at == NEVER &&
-	    (now >= due[CLOCK_SAMPLE] || now >= due[CLOCK_IDLE_AFTER_EXIT])) {
-		if (supervisor_sees_progress(run))
-			due[CLOCK_IDLE_AFTER_EXIT] =
-			    duration_add(now, run->options.idle_after_exit);
-		due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
-	}
-	if (now >= due[CLOCK_NICE])
+	supervisor_look_for_progress(run, now);
+	if (now >= run->due[CLOCK_NICE])
 		supervisor_pass_nice_on(run);
 	tell_heartbeat(run, now);
 }
@@ -431,8 +422,6 @@ supervise(struct run *run)
 	if (!run->options.quiet)
 		run->due[CLOCK_HEARTBEAT] =
 		    duration_add(started, run->options.heartbeat);
-	if (run->options.idle_unless_busy)
-		(void)supervisor_sees_progress(run);
 
 	while (run->state != STATE_DONE) {
 		const int64_t now = supervisor_wait(run, next_due(run));

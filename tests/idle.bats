@@ -77,13 +77,24 @@ works_on() {
 }
 
 # bats test_tags=slow
-@test "--idle-unless-busy: a command that computes, or whose child writes a file, goes on" {
+@test "--idle-unless-busy: a command that computes, or writes 1 KiB a second, goes on" {
 	beside computes works_on 'for i in {1..20000}; do :; done'
-	beside writes works_on '(pause 0.1; echo more >>file)'
+	beside writes works_on 'pause 0.1; printf %0900d 0 >>file'
 	together
 
 	gives 124 directly -i 300ms --idle-unless-busy sleep 1000
 	gives 124 directly -i 300ms escape busy
+}
+
+# As an agent whose server does not answer; and "until curl ...; do sleep 1; done".
+# bats test_tags=slow
+@test "--idle-unless-busy: a command that only ticks, or waits in a loop, is stopped" {
+	mkfifo never
+	for command in 'until read -rt 0.05 <>never; do :; done' 'while sleep 0.3; do :; done' \
+		'until ((SECONDS > 1)); do :; done; exec sleep 1000'; do
+		gives 124 directly -t 60 -i 300ms --idle-unless-busy bash -c "$command"
+		has_message 'no output for 300ms'
+	done
 }
 
 # bats test_tags=slow

@@ -233,7 +233,7 @@ print(run.wait())' "$pair" "${command[@]}"
 	moves='(read -rt "$half" <>../never; note; eval "$0"; read -r <>../never) & exit 3'
 	set -- LIMIT 3 --idle-after-exit=LIMIT --max-after-exit=never
 	beside output late ends_after "$@" -i 1000 bash -c "$moves" 'echo tick'
-	beside file late ends_after "$@" bash -c "$moves" 'echo tick >file'
+	beside file late ends_after "$@" bash -c "$moves" 'printf %09000d 0 >file'
 	# It computes for longer than the limit, without a system call.
 	beside computes gives 3 late directly --idle-after-exit=LIMIT --max-after-exit=never \
 		bash -c '(end=$((${EPOCHREALTIME//[!0-9]/} + $0 * 1500000))

@@ -564,26 +564,3 @@ tree_kill(struct tree *tree)
 		duration_sleep(MILLISECOND / 2 + (now - last) / 64);
 	}
 }
-
-uint64_t
-tree_activity(const struct tree *tree)
-{
-	uint64_t sum = tree->count;
-	char io[512];
-
-	for (size_t i = 0; i < tree->count; i++) {
-		const pid_t pid = tree->members[i].pid;
-		struct procstat stat;
-
-		/* CPU time is told in ticks: a process that wakes up and finds
-		 * nothing to do does not count. */
-		sum += (uint64_t)pid;
-		if (procfs_is_in_exec(pid) || procstat_read(pid, &stat) == -1)
-			continue;
-		sum += (uint64_t)stat.cpu;
-		(void)procfs_read(pid, "io", io, sizeof(io)); /* if it may */
-		for (const char *at = io; (at = strchr(at, ' ')) != NULL;)
-			sum += strtoull(++at, NULL, 10);
-	}
-	return sum;
-}

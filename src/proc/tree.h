@@ -102,6 +102,3 @@ bool tree_kill(struct tree *tree);
 
 /* Reaps the dead children but the target. */
 void tree_reap(struct tree *tree);
-
-/* A number that changes when a process comes, goes, computes, reads, writes. */
-uint64_t tree_activity(const struct tree *tree);

@@ -12,6 +12,7 @@
 #include "inspect/look.h"
 #include "io/output.h"
 #include "lock/lock.h"
+#include "proc/activity.h"
 #include "proc/procfs.h"
 #include "proc/tree.h"
 #include "registry/registry.h"
@@ -36,7 +37,8 @@ enum clock {
 	CLOCK_MAX_AFTER_EXIT,  /* --max-after-exit */
 	CLOCK_IDLE_AFTER_EXIT, /* --idle-after-exit */
 	CLOCK_KILL,            /* --kill-after: SIGKILL follows */
-	CLOCK_SAMPLE,          /* looks whether the survivors do something */
+	CLOCK_SAMPLE,          /* looks whether the tree does something */
+	CLOCK_SILENCE,         /* the end of such looks, in a silence */
 	CLOCK_ORPHANS,         /* looks in a stop whom the signal has missed */
 	CLOCK_HEARTBEAT,       /* --heartbeat */
 	CLOCK_NICE,            /* tries again to pass the nice value on */
@@ -161,7 +163,8 @@ struct run {
 	bool has_kept;     /* it is decided who is kept */
 	bool is_silent;    /* for too long: supervisor.c */
 	int64_t heard;     /* the command, at the last look */
-	uint64_t activity; /* of tree and output, when last sampled */
+	struct activity activity; /* since the last progress: supervisor.c */
+	uint64_t writes;          /* of output, when last looked at */
 	struct output output;
 	/* What it holds besides processes: resources.c. */
 	struct lock *locks;       /* of options.locks */
@@ -303,8 +306,10 @@ void supervisor_reap(struct run *run, int64_t now);
  * leaders of sessions. */
 void supervisor_keep(struct run *run);
 
-/* Whether tree or output were active since the last call. */
-bool supervisor_sees_progress(struct run *run);
+/* Looks at NOW whether survivors make progress, which puts
+ * CLOCK_IDLE_AFTER_EXIT off; or whether a command does, whose silence
+ * --idle-timeout bounds. */
+void supervisor_look_for_progress(struct run *run, int64_t now);
 
 /* --- target.c ------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@
 
 #define ORPHANS_DELAY    (10 * MILLISECOND) /* for more deaths */
 #define ORPHANS_INTERVAL (250 * MILLISECOND)
+#define SAMPLE_INTERVAL  (250 * MILLISECOND)
 
 void
 supervisor_pass_nice_on(struct run *run)
@@ -281,14 +282,68 @@ take_own_signal(struct run *run, const siginfo_t *info)
 	cancel(run, signal);
 }
 
-bool
-supervisor_sees_progress(struct run *run)
+/* Whether tree or output have made progress since the last time that they had.
+ * A tick of the CPU time is 4 % of a sample: so not before IS_DUE or a second.
+ */
+static bool
+sees_progress(struct run *run, bool is_due, int64_t now)
 {
-	const uint64_t before = run->activity;
+	struct activity *const activity = &run->activity;
+	const uint64_t writes = run->facts->output.writes;
 
 	tree_read(&run->tree, NEVER);
-	run->activity = tree_activity(&run->tree) + run->facts->output.writes;
-	return run->activity != before;
+	activity_sample(activity, &run->tree, now);
+
+	const bool is_progress = writes != run->writes ||
+	                         ((is_due || now - activity->since >= SECOND) &&
+	                          activity_is_progress(activity));
+
+	run->writes = writes;
+	if (is_progress)
+		activity->since = 0;
+	return is_progress;
+}
+
+void
+supervisor_look_for_progress(struct run *run, int64_t now)
+{
+	int64_t *const due = run->due;
+	const bool is_running = run->state == STATE_RUNNING;
+	int64_t *const end =
+	    &due[is_running ? CLOCK_SILENCE : CLOCK_IDLE_AFTER_EXIT];
+
+	if (run->state >= STATE_STOPPING || run->paused_at != NEVER ||
+	    (now < due[CLOCK_SAMPLE] && now < *end))
+		return;
+
+	const bool is_progress = sees_progress(run, now >= *end, now);
+
+	due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
+	if (!is_running && is_progress) {
+		*end = duration_add(now, run->options.idle_after_exit);
+	} else if (is_running && (is_progress || now >= *end)) {
+		due[CLOCK_SAMPLE] = *end = NEVER;
+		run->is_silent |= !is_progress;
+	}
+}
+
+/* The command has been silent for --idle-timeout. The front tells that again
+ * after as much time, if this one comes in a pause. */
+static void
+judge_silence(struct run *run, int64_t now)
+{
+	const int64_t tenth = run->options.idle_timeout / 10;
+
+	if (!run->options.idle_unless_busy) {
+		run->is_silent |= run->paused_at == NEVER;
+	} else if (run->state == STATE_RUNNING &&
+	           run->due[CLOCK_SILENCE] == NEVER) {
+		run->activity.since = 0;
+		run->writes = run->facts->output.writes;
+		run->due[CLOCK_SAMPLE] = now;
+		run->due[CLOCK_SILENCE] =
+		    duration_add(now, tenth > SECOND ? tenth : SECOND);
+	}
 }
 
 /* A text of --until has come. Output puts off the end of its grace. */
@@ -326,10 +381,8 @@ take_orders(struct run *run, int64_t now)
 	run->heard = output_last_heard(&facts->output);
 	if (facts->output.found != 0)
 		follow_output(run, now);
-	/* It comes again, if this one comes in a pause. */
-	if (atomic_exchange(&facts->output.is_silent, false) &&
-	    (!run->options.idle_unless_busy || !supervisor_sees_progress(run)))
-		run->is_silent |= run->paused_at == NEVER;
+	if (atomic_exchange(&facts->output.is_silent, false))
+		judge_silence(run, now);
 }
 
 int64_t

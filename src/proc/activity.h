@@ -1,0 +1,28 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tree;
+
+/*
+ * How much the processes of a tree do. Programs that wait for an answer that
+ * does not come still tick: so it is progress only at a rate of 2 % of a
+ * processor, used or waited for, or 1 KiB read or written a second.
+ */
+struct activity {
+	int64_t since;  /* the first sample; 0: there is none */
+	int64_t last;   /* the last one */
+	int64_t before; /* CPU time of the tree, as in the first sample */
+	int64_t used;   /* of it, since the first sample */
+	int64_t waited; /* for a processor, since then: by the threads that */
+	uint64_t bytes; /* were alive at two samples in a row; and their I/O */
+};
+
+/* Takes a sample of the present members of TREE at NOW, the first or another.
+ * recv(2) and send(2) are not counted by the kernel. */
+void activity_sample(struct activity *activity, const struct tree *tree,
+                     int64_t now);
+
+/* Whether there was progress, on the whole, from the first to the last. */
+bool activity_is_progress(const struct activity *activity);
