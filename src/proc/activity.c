@@ -1,7 +1,6 @@
 /* Whether the processes of a tree do something. */
 #include "proc/activity.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,10 +51,10 @@ read_thread(pid_t pid, struct thread *thread)
 	thread->bytes = strtoull(procfs_value(text, "rchar: "), NULL, 10) +
 	                strtoull(procfs_value(text, "\nwchar: "), NULL, 10);
 	(void)snprintf(path, sizeof(path), "task/%d/schedstat", thread->id);
-	/* NOLINTNEXTLINE(cert-err34-c) */
-	if (procfs_read(pid, path, text, sizeof(text)) > 0 &&
-	    sscanf(text, "%*s %" SCNd64, &thread->waited) == 1)
+	if (procfs_read(pid, path, text, sizeof(text)) > 0) {
+		thread->waited = strtoll(procfs_value(text, " "), NULL, 10);
 		return;
+	}
 	/* Without CONFIG_SCHED_INFO. */
 	(void)procstat_read_status(thread->id, &stat);
 	thread->runs = stat.state == 'R';
