@@ -23,13 +23,14 @@
 
 # claude_run_with_watchdog COMMAND [ARG]...
 #
-# The agent insists on a terminal, so it gets one (--pty), without a keyboard
-# (--no-stdin). If it prints its result and does not exit, it is stopped, and has
-# succeeded. All that it has started is dead when this function returns, also in
+# The agent gets no terminal, to which it would write escape sequences between the
+# lines of JSON, and no input (--no-stdin), for which it would wait. An agent that
+# is silent is stopped, unless it computes, reads or writes (--idle-unless-busy). If
+# it prints its result and does not exit, it is stopped, and has succeeded. All that it has started is dead when this function returns, also in
 # the background, in a session of its own, or with the terminal open. When the
 # shell that called this function is killed, the agent is stopped as well.
 claude_run_with_watchdog() {
-	"${WDRUN:-wdrun}" --pty --no-stdin --die-with-parent \
+	"${WDRUN:-wdrun}" --no-stdin --die-with-parent \
 		--tee="${AGENT_LOG:-agent.log}" \
 		--report="${AGENT_REPORT:-agent.json}" \
 		--timeout="${AGENT_TIMEOUT:-30m}" --kill-after=10s \

@@ -4,7 +4,7 @@
 # why it did.
 #
 #     - name: Integration tests
-#       run: examples/ci-step.sh make check
+#       run: exec examples/ci-step.sh make check
 #     - uses: actions/upload-artifact@v4
 #       if: always()
 #       with: { name: step-log, path: step.log }
@@ -12,7 +12,11 @@
 # A test that leaves a server in the background holds the step's output open: the
 # runner waits for hours, until the job's own bound, and then says "cancelled".
 # With wdrun the step ends with its command, or in time, and a message names what
-# hung. When the runner ends this script alone, the step ends as well.
+# hung.
+#
+# On a cancel, the runner signals the step's shell alone. So the step says exec,
+# as this script does: wdrun takes the shell's place and PID, gets the signal, and
+# passes it on to the command, which can clean up.
 #
 # stdout is what the command printed; stderr has the messages. The status is the
 # command's own; 124 if it took too long, or was silent while none of its
@@ -25,7 +29,7 @@
 #     STEP_LOG      a copy of the output is appended to this file (step.log)
 #     STEP_REPORT   how it ended, as JSON, is in this file (step.json)
 #     WDRUN         the watchdog (wdrun)
-set -uo pipefail
+set -u
 
 if (($# == 0)); then
 	echo "usage: ${0##*/} COMMAND [ARG]..." >&2
@@ -34,18 +38,8 @@ fi
 
 report=${STEP_REPORT:-step.json}
 rm -f "$report"
-status=0
-"${WDRUN:-wdrun}" --die-with-parent --no-stdin \
+exec "${WDRUN:-wdrun}" --no-stdin \
 	--tee="${STEP_LOG:-step.log}" --report="$report" \
 	--timeout="${STEP_TIMEOUT:-20m}" --kill-after=10s \
 	--idle-timeout="${STEP_SILENCE:-5m}" --idle-unless-busy \
-	-- "$@" || status=$?
-
-# A command may end with 124 itself, so the report decides. In JSON, a quote
-# within a text is escaped, so no text can look like this.
-if [ "$status" -eq 124 ] && grep -qs '"outcome":"stopped"' "$report"; then
-	echo "::error::$1 was stopped; what it hung in is named above" >&2
-elif [ "$status" -ne 0 ]; then
-	echo "::error::$1 failed with status $status" >&2
-fi
-exit "$status"
+	-- "$@"

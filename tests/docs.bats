@@ -118,8 +118,9 @@ tell() {
 	done <<'END'
 wdrun -l db.lock @ wdrun -l db.lock sleep 0.4 3>&- & wait_until test -s db.lock @ :
 wdrun --pty --no-stdin ls @ mkdir directory @ grep -q $'\e\[.*directory' out
-wdrun --pty --no-stdin -t 30m @ : @ cmp agent.log out && grep -q result out
-wdrun -t 1h --report=job.json @ : @ grep -q '"status":0' job.json
+wdrun --no-stdin -t 30m @ : @ [[ $text != *--tee* ]] || cmp agent.log out && grep -q result out
+exec wdrun -t 20m @ : @ grep -qx checked out
+wdrun -t 1h -s QUIT @ : @ grep -q '"status":0' job.json
 wdrun -i 5m --idle-unless-busy @ : @ grep -qx built build.log
 wdrun -t 60 ./job @ : @ grep -qx done out && fails_with 3 failed && fails_with 124 'took too long'
 make -j8 SHELL=wdrun @ : @ grep -qx built out
@@ -172,7 +173,7 @@ fill_directory() {
 	mkdir bin
 	ln -s "$WDRUN" bin/wdrun
 	printf '%s\n' 'all:;@echo built' 'check:;@echo checked' >Makefile
-	for name in review.sh backup convert poll.sh review-poll.sh start-server bin/rsync bin/server bin/tmux; do
+	for name in review.sh backup convert poll.sh review-poll.sh start-server server-test bin/rsync bin/server bin/tmux; do
 		stand_in "$name"
 	done
 	stand_in job 'exit "${JOB_STATUS:-0}"'
@@ -182,7 +183,7 @@ fill_directory() {
 	stand_in bin/until_listed 'until wdrun --list | grep nightly.*running' \
 		'do sleep 0.05; done'
 	stand_in bin/ssh '/bin/cat >/dev/null' # ssh reads stdin, too
-	stand_in bin/claude '[ -t 1 ] || exit 3' \
+	stand_in bin/claude '[ ! -t 1 ] || exit 3' '! read -r _ || exit 4' \
 		'echo '\''{"type":"result","subtype":"success"}'\'
 }
 

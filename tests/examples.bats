@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 #
 # The scripts in examples/ do what their first lines say. The agents here are
-# shell scripts: like a real agent they print nothing unless their stdout is a
-# terminal, and like a real agent they may hang.
+# shell scripts: like a real agent they write escape sequences to a terminal, wait
+# for the end of their input, and may hang.
 # bats file_tags=words
 
 load helper
@@ -45,7 +45,7 @@ ends_when_killed() {
 
 # agent LINE...: writes an agent that notes its arguments, then runs LINEs.
 agent() {
-	executable agent '[ -t 1 ] || exec >/dev/null' 'printf "%s\n" "$@" >arguments' \
+	executable agent '[ ! -t 1 ] || printf "\033[?25h"' 'cat' 'printf "%s\n" "$@" >arguments' \
 		'say() { printf "%s\n" "$1" | tee -a said; }' 'say "ready $$"' "$@"
 }
 
@@ -112,15 +112,28 @@ poll() {
 	[ -z "$(ls queue)" ]
 }
 
-@test "ci-step.sh: a CI step has the output, a copy in the log, and a line that says how it ended" {
-	complete "$examples/ci-step.sh" sh -c 'echo one; echo two >&2; exit 124'
+@test "ci-step.sh: a CI step has the output, a copy, its reason, and ends when its shell is cancelled" {
+	gives 124 complete "$examples/ci-step.sh" sh -c 'echo one; echo two >&2; exit 124'
 	[ "$output" = one ]
-	[ "$stderr" = $'two\n::error::sh failed with status 124' ]
+	[ "$stderr" = two ]
 	diff <(sort step.log) <(printf '%s\n' one two)
 
 	gives 124 complete env STEP_SILENCE=300ms "$examples/ci-step.sh" sleep 1000
-	[ "$(tail -n 1 err)" = \
-		"::error::sleep was stopped; what it hung in is named above" ]
+	has_message 'sleep 1000'
+	grep -q '"reason_code":"idle"' step.json
+
+	# As the runner does: the line of the header is a script of its own.
+	line=$(sed -n 's/^# *run: \(.*\) make check$/\1/p' "$examples/ci-step.sh")
+	ln -s "$examples" examples
+	executable command 'trap "touch cleaned; exit 3" INT' 'touch there' \
+		'while :; do sleep 0.05; done'
+	echo "$line ./command" >step
+	start bash -e step
+	wait_until test -e there
+	kill -INT "$started"
+	wait_until nobody_is_left
+	await "$started"
+	[ -e cleaned ]
 }
 
 # by_make MAKEFILE ARGUMENT...: runs make, apart from the make that may run these tests.
