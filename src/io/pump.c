@@ -288,8 +288,11 @@ carry_keys(struct output *output, const struct pollfd polled[])
 
 	if (!terminal->is_keyboard)
 		return;
-	if (!terminal->in_foreground)
+	/* SIGWINCH went to the job in the foreground. */
+	if (!terminal->in_foreground) {
+		output_copy_size(output);
 		terminal_take(terminal);
+	}
 	/* A terminal that is gone is a hang-up of the command's, too, unless
 	 * its output goes elsewhere. */
 	if ((polled[AT_KEYS].revents & POLLHUP) != 0) {
