@@ -65,6 +65,9 @@ run_script() {
 	# A copy has the program's bytes.
 	end 'wdrun --tee=copy sh -c "echo one; echo two; printf \"three\\r\\n\" >&2"' '^three$'
 	has_text copy $'one\ntwo\nthree\r'
+	rm copy
+	end 'wdrun --tee=copy sh -c "stty -onlcr; printf \"four\\r\\nfive\\n\""' '^four$'
+	has_text copy $'four\r\nfive'
 	end 'wdrun --tee=copy sh -c "echo words; echo error >&2; [ -t 2 ] || echo no >&2" 2>err' '^words$'
 	no shows '^error'
 	has_text err $'error\nno'

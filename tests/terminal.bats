@@ -97,10 +97,8 @@ flags() {
 	done
 }
 
-# bats test_tags=slow
-@test "the window's size is that of the terminal, and a change is noticed, also while stopped" {
-	rows=40
-	at_prompt
+# A program that notes the size of its terminal, and each change.
+write_note_sizes() {
 	cat >note_sizes <<-'END'
 		trap 'stty size </dev/tty >size' WINCH
 		stty size </dev/tty >size
@@ -108,6 +106,13 @@ flags() {
 		sleep 1000 &
 		while :; do wait; done
 	END
+}
+
+# bats test_tags=slow
+@test "the window's size is that of the terminal, and a change is noticed, also while stopped" {
+	rows=40
+	at_prompt
+	write_note_sizes
 	for line in 'wdrun bash note_sizes' 'wdrun -i 60 bash note_sizes' \
 		'wdrun --pty bash note_sizes </dev/null | cat'; do
 		noted noting "$line"
@@ -124,6 +129,37 @@ flags() {
 		}
 		kill -TERM "$front"
 	done
+	usable
+}
+
+is_listed() {
+	WDRUN_REGISTRY=$PWD/registry "$WDRUN" --list | grep -q "$1"
+}
+
+# bats test_tags=slow
+@test "the size follows a change while a run is in the background, or waits for a lock" {
+	at_prompt
+	write_note_sizes
+	noted noting 'wdrun -i 60 bash note_sizes &'
+	grep -qx '40 100' size
+	stty rows 39 -F "$tty"
+	wait_until grep -qsx '39 100' size
+	enter fg
+	has_own=1
+	wait_until has_keys
+	press C-c
+	wait_until prompted
+
+	rm noting size
+	exec 9>held
+	flock 9
+	enter 'wdrun -n late --registry=registry -w 1m -l held -i 60 bash note_sizes'
+	wait_until is_listed waiting
+	stty rows 38 -F "$tty"
+	exec 9>&-
+	wait_until grep -qsx '38 100' size
+	press C-c
+	wait_until prompted
 	usable
 }
 

@@ -35,17 +35,22 @@ close_stream(struct stream *stream)
 }
 
 /* Makes the copy of the chunk: takes out each "\r" before "\n", which the
- * pseudo-terminal has added. A "\r" at the end waits for the next chunk. */
+ * pseudo-terminal has added, unless its modes say that the program's own bytes
+ * come out. A "\r" at the end waits for the next chunk. */
 static void
 take_out_returns(struct stream *stream)
 {
+	const tcflag_t adding = OPOST | ONLCR;
 	struct part *const text = &stream->copy;
+	struct termios modes;
+	const bool is_added = tcgetattr(stream->in_fd, &modes) == -1 ||
+	                      (modes.c_oflag & adding) == adding;
 
 	text->size = 0;
 	for (size_t i = 0; i < stream->chunk.size; i++) {
 		const char byte = stream->chunk.text[i];
 
-		if (stream->keeps_return && byte != '\n')
+		if (stream->keeps_return && (byte != '\n' || !is_added))
 			text->text[text->size++] = '\r';
 		stream->keeps_return = byte == '\r';
 		if (!stream->keeps_return)
@@ -288,8 +293,11 @@ carry_keys(struct output *output, const struct pollfd polled[])
 
 	if (!terminal->is_keyboard)
 		return;
-	if (!terminal->in_foreground)
+	/* SIGWINCH went to the job in the foreground. */
+	if (!terminal->in_foreground) {
+		output_copy_size(output);
 		terminal_take(terminal);
+	}
 	/* A terminal that is gone is a hang-up of the command's, too, unless
 	 * its output goes elsewhere. */
 	if ((polled[AT_KEYS].revents & POLLHUP) != 0) {

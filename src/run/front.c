@@ -310,6 +310,7 @@ front_watch(struct run *run)
 	};
 
 	run->output.quiet_since = duration_now();
+	output_copy_size(&run->output); /* it may have waited for a lock */
 	terminal_take(&run->output.terminal);
 	while (!*is_dead && known.lateness < GIVEN_UP) {
 		siginfo_t info;
