@@ -66,7 +66,7 @@ tells_alone() {
 	tells "sleep: [1-9]*ms elapsed*" --heartbeat=100ms sleep 0.5
 	tells "the command has exited; no progress for 1s, stopping 1 process with SIGTERM*:" \
 		--tee=copy --idle-after-exit=1s sh -c 'sleep 1000 & exit 0'
-	told "  * sleep 1000 \[S 1s]: sleeping, holding the output open, fd 1*"
+	told "  * sleep 1000 \[S [12]s]: sleeping, holding the output open, fd 1*"
 	tells "the command has exited; survivors are left after 1s, stopping 1 process with SIGTERM*:" \
 		--max-after-exit=1s --idle-after-exit=never sh -c 'sleep 1000 & exit 0'
 	for killed in front supervisor; do
