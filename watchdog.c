@@ -202,7 +202,6 @@ prepare(struct run *run)
 {
 	struct watchers *const watchers = &run->watchers;
 	extern char end[]; /* end(3) */
-	const pid_t parent = getppid();
 	siginfo_t older;
 	pid_t child;
 
@@ -216,6 +215,7 @@ prepare(struct run *run)
 		lead_background();
 	run->callers_group = getpgrp();
 	watchers->front = getpid();
+	watchers->caller = getppid();
 	/* Behind this program's variables, where it takes fewer page tables. */
 	run->facts =
 	    mmap(&end[PAGE_MAX], sizeof(*run->facts), PROT_READ | PROT_WRITE,
@@ -233,7 +233,7 @@ prepare(struct run *run)
 	    report_open(&run->report, run->options.report) == -1)
 		_exit(STATUS_FAILED);
 	if (run->options.die_with_parent)
-		run->parent_fd = open_parent(run, parent);
+		run->parent_fd = open_parent(run, watchers->caller);
 	if (run->options.die_with_reader &&
 	    (run->reader_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) == -1)
 		die(run, "--die-with-reader");

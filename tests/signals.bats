@@ -67,8 +67,8 @@ has_taken_all() {
 		read -ra words <<<"${nest//WDRUN/$WDRUN}"
 		start setsid sh -c 'echo "$$" >group; exec "$@"' - "${words[@]}" sigcount
 		await_ready
-		kill -INT -- "-$(<group)"
-		kill -INT "$(<group)"
+		read -r group <group
+		kill -INT -- "-$group" "$group" # at once
 		wait_until has_lines 1 'got 2'
 		gives 7 ended_by TERM 7
 		has_lines 1 'got 2'

@@ -114,7 +114,7 @@ pass_on(struct run *run, const siginfo_t *info)
 	    !is_of_terminal && (is_terminating || facts->cancels > 0))
 		return false;
 	if (is_terminating)
-		order_note_sender(run, info);
+		order_note_sender(run, info, false);
 	facts->cancels += cancels;
 	order_give(facts, signal, is_key);
 	wake_supervisor(run);

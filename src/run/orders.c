@@ -97,7 +97,7 @@ is_of_run(const struct run *run, pid_t pid)
 }
 
 void
-order_note_sender(struct run *run, const siginfo_t *info)
+order_note_sender(struct run *run, const siginfo_t *info, bool is_outer)
 {
 	struct sender *const sender = &run->facts->cancelled_by;
 	struct strbuf line = { sender->command, sizeof(sender->command), 0,
@@ -108,10 +108,10 @@ order_note_sender(struct run *run, const siginfo_t *info)
 		return;
 	sender->signal = info->si_signo;
 	sender->pid = pid;
-	sender->is_told =
-	    info->si_code != SI_KERNEL && (pid == 0 || pid != getppid());
-	sender->is_of_run = is_of_run(run, pid);
-	cmdline_add(&line, pid, SENDER_WIDTH);
+	sender->is_told = info->si_code != SI_KERNEL &&
+	                  (pid == 0 || pid != run->watchers.caller);
+	sender->is_of_run = !is_outer && is_of_run(run, pid);
+	cmdline_add(&line, pid, is_outer ? 0 : SENDER_WIDTH);
 }
 
 bool

@@ -123,6 +123,7 @@ struct facts {
 
 struct watchers {
 	pid_t front;
+	pid_t caller; /* the front's parent at the start; 0: elsewhere */
 	pid_t supervisor;
 	bool front_is_lost;      /* dead: in the supervisor */
 	bool supervisor_is_dead; /* and reaped: in the front */
@@ -238,8 +239,9 @@ uint64_t order_take(struct facts *facts, bool is_key);
 bool order_is_reload(const struct run *run, int signal);
 
 /* Notes who has sent the signal of INFO, unless a cancel came before: soon such
- * a process is gone. */
-void order_note_sender(struct run *run, const siginfo_t *info);
+ * a process is gone. Of an outer run's watcher, IS_OUTER, only the name: the
+ * signal has to reach the command while its copies are known as such. */
+void order_note_sender(struct run *run, const siginfo_t *info, bool is_outer);
 
 /* Whether the sender is a watcher of another run. */
 bool order_is_of_watcher(const siginfo_t *info);

@@ -272,7 +272,7 @@ take_own_signal(struct run *run, const siginfo_t *info)
 	if (is_copy &&
 	    (!is_outer || run->options.passes_on || facts->cancels > 0))
 		return;
-	order_note_sender(run, info);
+	order_note_sender(run, info, is_outer);
 	if (!is_outer && order_is_reload(run, signal)) {
 		order_give(facts, signal, false);
 		return;
