@@ -65,9 +65,9 @@ has_taken_all() {
 	for nest in 'timeout 900 WDRUN' 'WDRUN -k 60' 'WDRUN timeout 900 WDRUN' \
 		'WDRUN WDRUN WDRUN WDRUN'; do
 		read -ra words <<<"${nest//WDRUN/$WDRUN}"
-		start setsid sh -c 'echo "$$" >group; exec "$@"' - "${words[@]}" sigcount
+		start setsid sh -c 'echo "$$" >leader; exec "$@"' - "${words[@]}" sigcount
 		await_ready
-		read -r group <group
+		group=$(<leader)
 		kill -INT -- "-$group" "$group" # at once
 		wait_until has_lines 1 'got 2'
 		gives 7 ended_by TERM 7
