@@ -471,8 +471,11 @@ reap(struct tree *tree, pid_t child)
 
 	if (child == tree->target || wait_peek(child, WEXITED, &end) != child)
 		return;
-	if (find_spared(child) < spared.count)
-		spared.pids[find_spared(child)] = 0; /* now another's */
+
+	const size_t place = find_spared(child);
+
+	if (place < spared.count)
+		spared.pids[place] = 0; /* now another's */
 	tree->killed += end.si_code == CLD_KILLED && end.si_status == SIGKILL;
 }
 

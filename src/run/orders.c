@@ -100,8 +100,8 @@ void
 order_note_sender(struct run *run, const siginfo_t *info, bool is_outer)
 {
 	struct sender *const sender = &run->facts->cancelled_by;
-	struct strbuf line = { sender->command, sizeof(sender->command), 0,
-		               false, false };
+	struct strbuf line = { .text = sender->command,
+		               .size = sizeof(sender->command) };
 	const pid_t pid = info->si_code == SI_KERNEL ? 0 : info->si_pid;
 
 	if (run->facts->cancels > 0)
@@ -112,6 +112,8 @@ order_note_sender(struct run *run, const siginfo_t *info, bool is_outer)
 	                  (pid == 0 || pid != run->watchers.caller);
 	sender->is_of_run = !is_outer && is_of_run(run, pid);
 	cmdline_add(&line, pid, is_outer ? 0 : SENDER_WIDTH);
+	if (strcmp(sender->command, "?") == 0)
+		*sender->command = '\0';
 }
 
 bool

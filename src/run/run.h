@@ -77,7 +77,7 @@ struct sender {
 	pid_t pid;    /* 0: of another PID namespace, or the kernel */
 	bool is_told; /* neither a key, nor from the caller, who knows */
 	bool is_of_run;
-	char command[4 * SENDER_WIDTH]; /* "?": it is gone */
+	char command[4 * SENDER_WIDTH]; /* "": it is gone */
 };
 
 /* What the watchers tell each other, in shared memory: a SIGCHLD makes the

@@ -11,6 +11,12 @@
 #define LINE_SIZE 512
 #define SHOWN_MAX 64 /* bytes of a name that are shown */
 
+static bool
+is_until(enum reason why)
+{
+	return why == REASON_UNTIL || why == REASON_UNTIL_FAILURE;
+}
+
 /* Whether the caller knows of WHY: waiting for a line of a log looks like
  * --until-grace=0; and for timeout(1), a signal is nothing to tell. */
 static bool
@@ -19,8 +25,7 @@ is_known(const struct run *run, enum reason why)
 	if (why == REASON_CANCELLED)
 		return !run->facts->cancelled_by.is_told ||
 		       run->options.is_timeout;
-	return run->options.until_grace == 0 &&
-	       (why == REASON_UNTIL || why == REASON_UNTIL_FAILURE);
+	return run->options.until_grace == 0 && is_until(why);
 }
 
 /* --- the look ------------------------------------------------------------- */
@@ -93,7 +98,7 @@ add_count(struct strbuf *line, const struct run *run, enum reason why,
 static void
 add_sender(struct strbuf *line, const struct sender *by)
 {
-	const bool is_gone = strcmp(by->command, "?") == 0;
+	const bool is_gone = *by->command == '\0';
 
 	strbuf_addf(line, " by %s", signal_name(by->signal));
 	if (by->pid == 0)
@@ -110,12 +115,10 @@ static void
 add_time(struct strbuf *line, const struct run *run, enum reason why)
 {
 	const struct reason_row *const row = &reasons[why];
-	const bool is_until =
-	    why == REASON_UNTIL || why == REASON_UNTIL_FAILURE;
-	const bool is_last =
-	    is_until && duration_now() >= run->due[CLOCK_UNTIL_MAX];
+	const int64_t now = duration_now();
+	const bool is_last = is_until(why) && now >= run->due[CLOCK_UNTIL_MAX];
 	const bool is_early =
-	    is_until && !is_last && duration_now() < run->due[CLOCK_UNTIL];
+	    is_until(why) && !is_last && now < run->due[CLOCK_UNTIL];
 	char text[DURATION_TEXT_SIZE];
 	int64_t time;
 
@@ -205,13 +208,15 @@ tell_kept(const struct run *run)
 {
 	struct strbuf line = { .grows = true };
 
+	if (!run->options.verbose || run->options.is_timeout ||
+	    run->tree.count == 0)
+		return;
 	for (size_t i = 0; i < run->tree.count; i++) {
 		strbuf_addf(&line, "%s %d ", i == 0 ? "" : ",",
 		            run->tree.members[i].pid);
 		cmdline_add(&line, run->tree.members[i].pid, 0);
 	}
-	if (line.length > 0 && run->options.verbose && !run->options.is_timeout)
-		message("--keep: kept%s", line.text);
+	message("--keep: kept%s", line.text);
 	free(line.text);
 }
 

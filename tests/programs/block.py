@@ -50,7 +50,6 @@ def fork_large():
         block = b'x' * (150 << 20)
         os.close(ends[1])
         idle()
-        del block
     os.close(ends[1])
     os.read(ends[0], 1)
 
