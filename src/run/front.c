@@ -112,6 +112,11 @@ pass_on(struct run *run, const siginfo_t *info)
 	    info->si_pid == run->watchers.supervisor)
 		return false;
 
+	/* The supervisor of an outer run signals that of this run, too. */
+	if (is_terminating && !order_is_reload(run, signal) &&
+	    facts->phase != PHASE_END && procfs_is_supervisor(info->si_pid))
+		return false;
+
 	const bool is_key = order_is_key(run, info);
 	const bool is_of_terminal = info->si_code == SI_KERNEL;
 	const bool cancels = is_terminating && !run->options.passes_on &&

@@ -12,6 +12,11 @@
  * timeout(1), or once more from a launcher that forwards it. */
 #define COPY_TIME 250 /* milliseconds */
 
+/* A signal to a group with a run within a run comes to the inner run twice: at
+ * once, and when the outer run has passed it on. Beside busy processes that
+ * takes more than COPY_TIME. */
+#define OUTER_COPY_TIME 2000 /* milliseconds */
+
 static unsigned
 now_in_ms(void)
 {
@@ -19,9 +24,9 @@ now_in_ms(void)
 }
 
 static bool
-is_fresh(unsigned since, unsigned now)
+is_fresh(unsigned since, unsigned now, unsigned time)
 {
-	return since != 0 && now - since < COPY_TIME;
+	return since != 0 && now - since < time;
 }
 
 bool
@@ -32,8 +37,22 @@ order_is_copy(struct facts *facts, int signal)
 	unsigned before = *counted;
 
 	/* Of two watchers that do this at once, one has the copy. */
-	return is_fresh(before, now) ||
+	return is_fresh(before, now, COPY_TIME) ||
 	       !atomic_compare_exchange_strong(counted, &before, now);
+}
+
+bool
+order_is_outer_copy(struct run *run, int signal)
+{
+	const atomic_uint *const counted = &run->facts->counted_ms[signal];
+	unsigned *const last_of_outer = &run->last_of_outer_ms[signal];
+	/* Each signal that was counted here has one such copy. */
+	const bool is_late = *counted != *last_of_outer &&
+	                     is_fresh(*counted, now_in_ms(), OUTER_COPY_TIME);
+	const bool is_copy = is_late || order_is_copy(run->facts, signal);
+
+	*last_of_outer = *counted;
+	return is_copy;
 }
 
 void
@@ -149,7 +168,7 @@ order_has_reached_target(const struct run *run, int signal)
 	/* Before its start, it is not in the job: see send_early_signals(). */
 	const bool has_reached =
 	    run->facts->output.is_started &&
-	    (target->has_exited ? is_fresh(target->ended_ms, now)
+	    (target->has_exited ? is_fresh(target->ended_ms, now, COPY_TIME)
 	                        : target_is_in_job(run));
 
 	if (has_reached)

@@ -159,6 +159,7 @@ struct run {
 	int target_stop; /* the signal that has stopped the target, or 0 */
 	int stop_order;  /* has come since the last SIGCONT, or SIGTSTP; or 0 */
 	unsigned stops;  /* so many numbers of facts.stop were given */
+	unsigned last_of_outer_ms[65]; /* the counted_ms then: orders.c */
 	int64_t next_look; /* for orphans, at the earliest: supervisor.c */
 	struct tree tree;  /* proc/tree.c */
 	bool has_kept;     /* it is decided who is kept */
@@ -229,6 +230,9 @@ struct outcome run_outcome(const struct run *run);
 /* Whether SIGNAL was counted, or has reached the target's job, so recently that
  * this one is a copy. If not, counts this one. */
 bool order_is_copy(struct facts *facts, int signal);
+
+/* The same for a SIGNAL from the supervisor of an outer run. */
+bool order_is_outer_copy(struct run *run, int signal);
 
 /* Adds SIGNAL, IS_KEY for the whole job, to the orders. Takes all of a kind. */
 void order_give(struct facts *facts, int signal, bool is_key);

@@ -267,7 +267,8 @@ take_own_signal(struct run *run, const siginfo_t *info)
 	    ((bit & SIGNALS_TERMINATING) == 0 || signal_is_ignored(signal)))
 		return;
 
-	const bool is_copy = order_is_copy(facts, signal);
+	const bool is_copy = is_outer ? order_is_outer_copy(run, signal)
+	                              : order_is_copy(facts, signal);
 
 	if (is_copy &&
 	    (!is_outer || run->options.passes_on || facts->cancels > 0))
