@@ -435,13 +435,6 @@ blocked_describe(struct scene *scene)
 		struct thread thread = { .id = ids.numbers[i], .alike = 1 };
 
 		read_thread(scene->look, &thread);
-		/* A process that slept just now has woken up for a moment. */
-		for (int tries = 0; tries < 3 && sight->state == 'S' &&
-		                    thread.wait == WAIT_CPU;
-		     tries++) {
-			duration_sleep(MILLISECOND);
-			read_thread(scene->look, &thread);
-		}
 		if (is_same_wait(&thread, &best))
 			best.alike++;
 		if (thread.rank <= best.rank || is_same_wait(&thread, &best))
