@@ -382,15 +382,12 @@ process_is_stuck(pid_t pid)
 }
 
 /* Whether A and B have the same words: those of the idle do not say for what
- * they wait, those of a futex tell whether other processes share it. */
+ * they wait. */
 static bool
 is_same_wait(const struct thread *a, const struct thread *b)
 {
-	if (a->wait != b->wait || strcmp(a->function, b->function) != 0)
-		return false;
-	return a->wait == WAIT_FUTEX
-	           ? ((a->args[1] ^ b->args[1]) & FUTEX_OWN) == 0
-	           : a->wait <= WAIT_SLEEP || a->args[0] == b->args[0];
+	return a->wait == b->wait && strcmp(a->function, b->function) == 0 &&
+	       (a->wait <= WAIT_SLEEP || a->args[0] == b->args[0]);
 }
 
 /* Says what the thread is blocked in, and may lower its rank. */
