@@ -450,17 +450,15 @@ static enum source
 say_file(struct scene *scene, const struct descriptor *descriptor)
 {
 	const char *const name = descriptor->link;
-	const mode_t type = type_of(descriptor);
 
-	if (S_ISFIFO(type))
+	if (S_ISFIFO(type_of(descriptor)))
 		return say_pipe(scene, descriptor, "FIFO ", name);
 	say(scene,
 	    starts_with(name, "/dev/pts/") || starts_with(name, "/dev/tty")
 	        ? " (terminal %s)"
 	        : " (%s)",
 	    name);
-	return S_ISREG(type) || strcmp(name, "/dev/null") == 0 ? SOURCE_FILE
-	                                                       : SOURCE_OTHERS;
+	return SOURCE_OTHERS;
 }
 
 enum source
