@@ -236,7 +236,6 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 			fi
 		done
 		until [ -s old ]; do echo .; pause 0.02; done
-		pause 0.05 # ages are in ticks of the clock
 		printf '\n%.0s' {1..19} >&7
 		until has_line_count 19 young; do echo .; pause 0.02; done
 		echo "ready $$"
