@@ -223,23 +223,28 @@ subprocess.run([os.environ["WDRUN"], "-t", "300ms", "cat"], stdin=theirs)' 2>err
 
 # bats test_tags=slow
 @test "of a tree that is too large, the oldest leaves are shown, with their ancestors" {
-	mkfifo answers never
-	complete_late "$WDRUN" -i LIMIT "${stop[@]}" bash -c '
-		: >young
-		for i in {1..40}; do
-			if ((i == 38)); then
-				sh -c "sh -c \"echo >old; exec cat answers\"; :" &
+	mkfifo answers never go
+	cat >jobs <<-'END'
+		exec 7<>go
+		: >old >young
+		for i in {1..20}; do
+			echo .
+			if ((i == 18)); then
+				( (echo >>old; read -r <answers); :) &
 			else
-				sh -c "until [ -s old ]; do sleep 0.05; done
-					sleep 0.05; echo >>young; sleep 1000; :" &
+				(read -r <&7; (echo >>young; read -r <never); :) &
 			fi
 		done
-		until (($(wc -l <young) == 39)); do echo .; read -rt 0.05 <>never; done
+		until [ -s old ]; do echo .; pause 0.02; done
+		printf '\n%.0s' {1..19} >&7
+		until has_line_count 19 young; do echo .; pause 0.02; done
 		echo "ready $$"
-		wait'
+		wait
+	END
+	export -f has_line_count pause
+	complete_late "$WDRUN" -i LIMIT "${stop[@]}" bash jobs
 	end=$'\n'
-	[[ $(<err) =~ ${end}wdrun:\ {4,}[0-9]+\ sh\ -c\ [^$end]*answers[^$end]*${end}wdrun:\ {6,}[0-9]+\ cat\ answers ]]
-	grep "cat answers \[S .*: opening a FIFO that nobody opens for writing: 'answers'$" err
+	[[ $(<err) =~ ${end}wdrun:\ {5}[0-9]+\ bash\ jobs\ [^$end]*${end}wdrun:\ {7}[0-9]+\ bash\ jobs\ [^$end]*\'answers\' ]]
 	[ "$(grep -cE '^wdrun:  +[0-9]+ .*\[' err)" -eq 32 ]
 }
 

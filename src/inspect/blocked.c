@@ -1,10 +1,12 @@
 /* What a process is blocked in: the system call of the most telling thread. */
+#include <sys/select.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,125 +18,67 @@
 #include "inspect/scene.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define PATH_SIZE    256 /* that is shown */
+#define PATH_SIZE    256  /* that is shown */
+#define NAME_SIZE    64   /* of a file in /proc */
+#define FILE_SIZE    8192 /* of an epoll, less than 100 bytes a descriptor */
+#define NAMED_MAX    4    /* descriptors that are named */
 #define WORDS_SIZE   sizeof(((struct sight *)0)->wait)
 #define CALLS_MAX    5
+#define NO_CALL      (-1)
 #define FUTEX_OWN    128 /* FUTEX_PRIVATE_FLAG: of this process alone */
 
-/* Of what waits for a file system: the calls, and which argument has the path,
- * 1 as in openat(2); NO_PATH: the first is a descriptor. As everywhere here, 0
- * ends the calls, but as the first it is the number of read(2). */
-#define NO_PATH (-1)
-static const struct file_wait {
-	const char *words;
-	int path;
-	int calls[CALLS_MAX];
-} file_waits[] = {
-	{ "looking at a file: ", NO_PATH, { SYS_fstat, SYS_fstat64 } },
-	{ "writing to the disk: ", NO_PATH, { SYS_fsync, SYS_fdatasync } },
-	{ "reading a directory: ", NO_PATH, { SYS_getdents64 } },
-	{ "executing a file", 0, { SYS_execve } },
-	{ "entering a directory", 0, { SYS_chdir } },
-	{ "opening a file", 0, { SYS_open } },
-	{ "opening a file", 1, { SYS_openat, CALL_OPENAT2 } },
-	{ "looking at a file",
-	  0,
-	  { SYS_stat, SYS_lstat, SYS_stat64, SYS_lstat64, SYS_access } },
-	{ "looking at a file",
-	  1,
-	  { SYS_statx, SYS_newfstatat, SYS_fstatat64, SYS_faccessat,
-	    CALL_FACCESSAT2 } },
-	{ "reading a link", 0, { SYS_readlink } },
-	{ "reading a link", 1, { SYS_readlinkat } },
-	{ "making a directory", 0, { SYS_mkdir } },
-	{ "making a directory", 1, { SYS_mkdirat } },
-	{ "removing a file", 0, { SYS_unlink, SYS_rmdir } },
-	{ "removing a file", 1, { SYS_unlinkat } },
-	{ "renaming a file", 0, { SYS_rename } },
-	{ "renaming a file", 1, { SYS_renameat, SYS_renameat2 } },
-};
-
-static bool
-has_call(const int calls[CALLS_MAX], long number)
+/* Reads from the process's memory, up to the first page that is not mapped.
+ * Returns how many bytes were read. */
+static size_t
+read_memory(const struct scene *scene, uint64_t address, void *data,
+            size_t size)
 {
-	for (size_t i = 0; i < CALLS_MAX; i++) {
-		if (calls[i] == number && (number != 0 || i == 0))
-			return true;
-	}
-	return false;
-}
+	char path[NAME_SIZE];
 
-static const struct file_wait *
-find_file_wait(long number)
-{
-	for (size_t i = 0; i < COUNT(file_waits); i++) {
-		if (has_call(file_waits[i].calls, number))
-			return &file_waits[i];
-	}
-	return NULL;
+	(void)snprintf(path, sizeof(path), "%d/mem", scene->sight->pid);
+
+	const bool is_left_out =
+	    scene->sight->is_stuck || scene->look->is_refused;
+	const int fd = is_left_out ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t length = pread(fd, data, size, (off_t)address);
+
+	fds_close(fd);
+	return length < 0 ? 0 : (size_t)length;
 }
 
 /* --- the words of each wait ----------------------------------------------- */
 
 static void
-say_fd(struct scene *scene)
+say_fd(struct scene *scene, int fd)
 {
 	struct thread *const thread = &scene->thread;
 
-	const enum source source = fd_say(scene, (int)thread->args[0]);
-
-	if (source == SOURCE_OWN || source == SOURCE_EVENTS)
+	if (fd_say(scene, fd) != SOURCE_OTHERS)
 		thread->rank = WAIT_LOOP;
-	if (thread->wait == WAIT_WRITE && thread->state == 'S' &&
+	if (thread->wait == WAIT_WRITE &&
 	    strstr(thread->function, "pipe_") != NULL)
 		say(scene, ": the pipe is full");
 	if (thread->wait == WAIT_LOCK)
 		fd_say_holder(scene);
 }
 
-/* Of splice(2) and sendfile(2). */
-static void
-say_copy(struct scene *scene)
-{
-	const struct thread *const thread = &scene->thread;
-	const bool is_splice = thread->number == SYS_splice;
-
-	(void)fd_say(scene, (int)thread->args[is_splice ? 0 : 1]);
-	say(scene, " to ");
-	(void)fd_say(scene, (int)thread->args[is_splice ? 2 : 0]);
-}
-
-/* Says the path of CALL, if it is known: not where another thread may have
+/* Says the path in ARGUMENT, if it is known: not where another thread may have
  * changed it, or it starts elsewhere. */
 static void
-say_path(struct scene *scene, const struct file_wait *call)
+say_path(struct scene *scene, int argument)
 {
-	const struct thread *const thread = &scene->thread;
+	const uint64_t *const args = scene->thread.args;
 	char path[PATH_SIZE] = "";
 
-	if (call == NULL || scene->threads > 1)
+	if (scene->threads > 1)
 		return;
 
 	const size_t length =
-	    read_memory(scene, thread->args[call->path], path, sizeof(path));
+	    read_memory(scene, args[argument], path, sizeof(path));
 
 	if (memchr(path, '\0', length) != NULL && path[0] != '\0' &&
-	    (path[0] == '/' || call->path == 0 ||
-	     (int)thread->args[0] == AT_FDCWD))
+	    (path[0] == '/' || argument == 0 || (int)args[0] == AT_FDCWD))
 		say(scene, ": '%s'", path);
-}
-
-static void
-say_file(struct scene *scene)
-{
-	const struct file_wait *const call =
-	    find_file_wait(scene->thread.number);
-
-	say(scene, "%s", call->words);
-	if (call->path == NO_PATH)
-		(void)fd_say(scene, (int)scene->thread.args[0]);
-	else
-		say_path(scene, call);
 }
 
 /* open(2) of a FIFO for reading waits for a writer, and vice versa: fifo(7). */
@@ -142,22 +86,59 @@ static void
 say_fifo(struct scene *scene)
 {
 	const struct thread *const thread = &scene->thread;
-	const bool is_at = thread->number == SYS_openat;
-	const int flags = (int)thread->args[is_at ? 2 : 1];
+	const int path = thread->number == SYS_open ? 0 : 1;
 
-	say(scene, thread->number == -1      ? "whose other end nobody opens"
-	           : (flags & O_WRONLY) != 0 ? "that nobody opens for reading"
-	                                     : "that nobody opens for writing");
-	say_path(scene, find_file_wait(thread->number));
+	if (thread->number == -1) {
+		say(scene, "whose other end nobody opens");
+		return;
+	}
+	say(scene, "that nobody opens for %s",
+	    (thread->args[path + 1] & O_WRONLY) != 0 ? "reading" : "writing");
+	say_path(scene, path);
+}
+
+/* Says "child 4711", or "its children 4711, 4712": those for which wait4(2)
+ * waits with WHICH as its first argument: -1 means any, others below 1 a group,
+ * of which only an only child is known. Says WORDS where they are not known: in
+ * another PID namespace, or for a tracer (ptrace(2)). */
+static void
+say_children(struct scene *scene, pid_t which, const char *words)
+{
+	pid_t children[LOOK_MAX];
+	int count = 0;
+
+	for (size_t i = 0; i < scene->look->count; i++) {
+		const struct sight *const child = &scene->look->sights[i];
+
+		if (child->parent == scene->sight->pid &&
+		    (which <= 0 || child->pid == which))
+			children[count++] = child->pid;
+	}
+	if ((which <= 0 && scene->is_partial) || (which != -1 && count > 1))
+		count = 0;
+	say(scene, "%s",
+	    count == 0   ? words
+	    : count == 1 ? "child"
+	                 : "its children");
+	for (int i = 0; i < count; i++)
+		say_pid(scene, i, children[i]);
 }
 
 static void
 say_child(struct scene *scene)
 {
-	say_children(scene, (pid_t)scene->thread.args[0], "a child");
-}
+	const uint64_t *const args = scene->thread.args;
+	pid_t which = (pid_t)args[0];
 
-/* --- other waits ---------------------------------------------------------- */
+	if (scene->thread.number == SYS_waitid) {
+		which = args[0] == P_ALL ? -1 : 0;
+		if (args[0] == P_PID)
+			which = (pid_t)args[1];
+		if (args[0] == P_PIDFD)
+			which = fd_value(scene, (int)args[1], "Pid:\t");
+	}
+	say_children(scene, which, "a child");
+}
 
 /* Whether a futex is shared by processes only its call tells. */
 static void
@@ -185,108 +166,305 @@ say_stop(struct scene *scene)
 {
 	const int signal = scene->look->stop_signal;
 
-	if (scene->sight->pid == scene->look->target && signal == SIGTTIN)
-		say(scene, ": wants to read the terminal, in the background");
-	if (scene->sight->pid == scene->look->target && signal == SIGTTOU)
-		say(scene, ": wants to use the terminal, in the background");
+	if (scene->sight->pid == scene->look->target &&
+	    (signal == SIGTTIN || signal == SIGTTOU))
+		say(scene, ": wants to %s the terminal, in the background",
+		    signal == SIGTTIN ? "read" : "use");
 }
 
-static const struct {
-	const char *words;                /* or NULL */
-	void (*say)(struct scene *scene); /* then says the rest; or NULL */
-} waits[WAIT_COUNT] = {
-	[WAIT_SIGNAL] = { "waiting for ", say_signals },
-	[WAIT_FUTEX] = { "waiting for a lock", say_futex },
-	[WAIT_SLEEP] = { "sleeping", NULL },
-	[WAIT_ACCEPT] = { "waiting for a connection on ", say_fd },
-	[WAIT_EPOLL] = { "waiting ", say_epoll },
-	[WAIT_SELECT] = { "waiting ", say_select },
-	[WAIT_POLL] = { "waiting ", say_poll },
-	[WAIT_CHILD] = { "waiting for ", say_child },
-	[WAIT_READ] = { "reading ", say_fd },
-	[WAIT_WRITE] = { "writing ", say_fd },
-	[WAIT_COPY] = { "copying from ", say_copy },
-	[WAIT_QUEUE] = { "waiting for the message queue ", say_fd },
-	[WAIT_CONNECT] = { "connecting ", say_fd },
-	[WAIT_PATH] = { NULL, say_file },
-	[WAIT_FIFO] = { "opening a FIFO ", say_fifo },
-	[WAIT_LOCK] = { "waiting for a lock on ", say_fd },
-	[WAIT_VFORK] = { "waiting for its child to execute or exit", NULL },
-	[WAIT_STOPPED] = { "stopped", say_stop },
-	[WAIT_FROZEN] = { "frozen", NULL },
-	[WAIT_CPU] = { "on CPU", NULL },
-};
+/* --- event loops ---------------------------------------------------------- */
 
-/* The other system calls that can block for long. */
+/* Says for whose SIGCHLD the thread waits, if it has a handler. In the call it
+ * blocks the signals that the call was given (set_user_sigmask()). */
+static void
+say_signals(struct scene *scene)
+{
+	const char *const words =
+	    scene->polled_count == 0 ? "a signal" : "events";
+	char text[FILE_SIZE];
+
+	(void)procfs_read(scene->thread.id, "status", text, sizeof(text));
+
+	const uint64_t caught =
+	    strtoull(procfs_value(text, "\nSigCgt:\t"), NULL, 16);
+	const uint64_t blocked =
+	    strtoull(procfs_value(text, "\nSigBlk:\t"), NULL, 16);
+
+	/* sigwait(3) waits for the signals of its set, handler or not. */
+	if (scene->thread.number != SYS_rt_sigtimedwait &&
+	    scene->thread.number != CALL_SIGTIMEDWAIT64 &&
+	    ((caught & ~blocked) >> (SIGCHLD - 1) & 1) != 0)
+		say_children(scene, -1, words);
+	else
+		say(scene, "%s", words);
+}
+
+/* Adds a descriptor that is polled for EVENTS of poll(2), or epoll(7). */
+static void
+add_polled(struct scene *scene, int fd, int events)
+{
+	struct pollfd *at = scene->polled;
+
+	while (at < &scene->polled[scene->polled_count] && at->fd != fd)
+		at++;
+	if (at == &scene->polled[POLLED_MAX]) {
+		scene->has_more = true;
+		return;
+	}
+	if (at == &scene->polled[scene->polled_count])
+		scene->polled[scene->polled_count++] =
+		    (struct pollfd){ .fd = fd };
+	at->events = (short)(at->events | events);
+}
+
+/* Says what the thread polls; its own plumbing is "events". LIMIT is a time
+ * limit: if IN_MS, a number of milliseconds (negative: none), else the address
+ * of a timespec (NULL: none). */
+static void
+say_polled(struct scene *scene, uint64_t limit, bool in_ms)
+{
+	const bool has_limit = in_ms ? (int)limit >= 0 : limit != 0;
+	struct strbuf *const line = &scene->line;
+	int named = 0;
+
+	scene->thread.rank = WAIT_LOOP;
+	if (scene->polled_count == 0 && !scene->has_more && has_limit) {
+		say(scene, "sleeping");
+		return;
+	}
+	say(scene, "waiting ");
+	for (size_t i = 0; i < scene->polled_count && named <= NAMED_MAX; i++) {
+		const struct pollfd *const polled = &scene->polled[i];
+		const bool writes = (polled->events & POLLIN) == 0 &&
+		                    (polled->events & POLLOUT) != 0;
+		const size_t before = line->length;
+
+		say(scene, "%s%s", named > 0 ? ", " : "",
+		    writes ? "to write " : "for ");
+
+		const enum source source = fd_say(scene, polled->fd);
+
+		if (source == SOURCE_OTHERS)
+			scene->thread.rank = scene->thread.wait;
+		if (source > SOURCE_OWN && ++named <= NAMED_MAX)
+			continue;
+		line->length = before;
+		line->text[before] = '\0';
+	}
+	if (scene->has_more || named > NAMED_MAX)
+		say(scene, named > 0 ? " and other descriptors"
+		                     : "for input or output");
+	if (scene->has_more || named > 0)
+		return;
+	/* Without any descriptor, it waits as in pause(2). */
+	say(scene, "for ");
+	say_signals(scene);
+	if (has_limit)
+		say(scene, ", or a timer");
+	if (has_limit && in_ms) {
+		char time[DURATION_TEXT_SIZE];
+
+		say(scene, " within %s",
+		    duration_format((int)limit * MILLISECOND, time));
+	}
+}
+
+static void
+say_poll(struct scene *scene)
+{
+	const struct thread *const thread = &scene->thread;
+	struct pollfd polled[POLLED_MAX];
+	const size_t got =
+	    read_memory(scene, thread->args[0], polled, sizeof(polled)) /
+	    sizeof(polled[0]);
+
+	for (size_t i = 0; i < got && i < thread->args[1]; i++) {
+		if (polled[i].fd >= 0) /* poll(2) ignores others */
+			add_polled(scene, polled[i].fd, polled[i].events);
+	}
+	scene->has_more |= got < thread->args[1] || thread->number == -1;
+	say_polled(scene, thread->args[2],
+	           thread->number == SYS_poll ||
+	               thread->number == SYS_restart_syscall);
+}
+
+/* Three sets, each of which may be NULL. The number in the call may be above
+ * that of all descriptors (core_sys_select()). */
+static void
+say_select(struct scene *scene)
+{
+	static const short events[] = { POLLIN, POLLOUT, POLLPRI };
+	const uint64_t *const args = scene->thread.args;
+	const unsigned all = (unsigned)args[0];
+
+	for (int i = 0; i < 3; i++) {
+		fd_set set = { 0 };
+
+		scene->has_more |=
+		    args[i + 1] != 0 &&
+		    read_memory(scene, args[i + 1], &set, sizeof(set)) == 0;
+		for (unsigned fd = 0; fd < all && fd < FD_SETSIZE; fd++) {
+			if (FD_ISSET(fd, &set))
+				add_polled(scene, (int)fd, events[i]);
+		}
+	}
+	scene->has_more |= all > FD_SETSIZE && scene->polled_count == 0;
+	say_polled(scene, args[4], false);
+}
+
+/* fdinfo of an epoll(7) has "tfd: 8 events: 19 …" for each file; without the
+ * lowest 16 bits, EPOLLONESHOT has disarmed it: ep_send_events(). */
+static void
+say_epoll(struct scene *scene)
+{
+	const struct thread *const thread = &scene->thread;
+	char path[NAME_SIZE];
+	char text[FILE_SIZE] = "";
+	ssize_t length = -1;
+
+	(void)snprintf(path, sizeof(path), "fdinfo/%d", (int)thread->args[0]);
+	if (thread->number != -1)
+		length = procfs_read(thread->id, path, text, sizeof(text));
+	scene->has_more = length <= 0 || length == sizeof(text) - 1;
+	for (char *at = text; (at = strstr(at, "tfd:")) != NULL;) {
+		const int fd = (int)strtol(at + strlen("tfd:"), &at, 10);
+		const unsigned long events =
+		    strtoul(procfs_value(at, "events:"), NULL, 16);
+
+		if ((events & UINT16_MAX) != 0)
+			add_polled(scene, fd, (int)(events & SHRT_MAX));
+	}
+	say_polled(scene, thread->args[3], thread->number != CALL_EPOLL_PWAIT2);
+}
+
+/* --- all waits ------------------------------------------------------------ */
+
+/* The waits, with the system calls that can block for long. In WORDS, "%0" is
+ * the descriptor in the first argument, "@0" the path. As everywhere here, 0
+ * ends the calls, but as the first it is the number of read(2). */
 static const struct {
 	enum wait wait;
+	const char *words;
 	int calls[CALLS_MAX];
-} kinds[] = {
-	{ WAIT_READ,
-	  { SYS_read, SYS_readv, SYS_pread64, SYS_recvfrom, SYS_recvmsg } },
-	{ WAIT_WRITE,
-	  { SYS_write, SYS_writev, SYS_pwrite64, SYS_sendto, SYS_sendmsg } },
-	{ WAIT_COPY, { SYS_splice, SYS_sendfile } },
-	{ WAIT_QUEUE,
-	  { SYS_mq_timedsend, SYS_mq_timedreceive, CALL_MQ_SEND64,
-	    CALL_MQ_RECEIVE64 } },
-	{ WAIT_CONNECT, { SYS_connect } },
-	{ WAIT_ACCEPT, { SYS_accept, SYS_accept4 } },
-	{ WAIT_LOCK, { SYS_flock, SYS_fcntl, SYS_fcntl64 } },
-	{ WAIT_FUTEX, { SYS_futex, CALL_FUTEX64 } },
-	{ WAIT_CHILD, { SYS_wait4, SYS_waitid } },
-	/* What a stop has interrupted, unless "functions" tells more. */
-	{ WAIT_SLEEP,
-	  { SYS_nanosleep, SYS_clock_nanosleep, CALL_CLOCK_NANOSLEEP64,
-	    SYS_restart_syscall } },
+} rows[] = {
 	{ WAIT_SIGNAL,
+	  "waiting for ",
 	  { SYS_pause, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
 	    CALL_SIGTIMEDWAIT64 } },
-	{ WAIT_POLL, { SYS_poll, SYS_ppoll, CALL_PPOLL64 } },
+	{ WAIT_FUTEX, "waiting for a lock", { SYS_futex, CALL_FUTEX64 } },
+	/* What a stop has interrupted, unless "functions" tells more. */
+	{ WAIT_SLEEP,
+	  "sleeping",
+	  { SYS_nanosleep, SYS_clock_nanosleep, CALL_CLOCK_NANOSLEEP64,
+	    SYS_restart_syscall } },
+	{ WAIT_ACCEPT,
+	  "waiting for a connection on %0",
+	  { SYS_accept, SYS_accept4 } },
+	{ WAIT_EPOLL,
+	  "",
+	  { SYS_epoll_wait, SYS_epoll_pwait, CALL_EPOLL_PWAIT2 } },
 	{ WAIT_SELECT,
+	  "",
 	  { SYS_select, SYS__newselect, SYS_pselect6, CALL_PSELECT64 } },
-	{ WAIT_EPOLL, { SYS_epoll_wait, SYS_epoll_pwait, CALL_EPOLL_PWAIT2 } },
+	{ WAIT_POLL, "", { SYS_poll, SYS_ppoll, CALL_PPOLL64 } },
+	{ WAIT_CHILD, "waiting for ", { SYS_wait4, SYS_waitid } },
+	{ WAIT_READ,
+	  "reading %0",
+	  { SYS_read, SYS_readv, SYS_pread64, SYS_recvfrom, SYS_recvmsg } },
+	{ WAIT_WRITE,
+	  "writing %0",
+	  { SYS_write, SYS_writev, SYS_pwrite64, SYS_sendto, SYS_sendmsg } },
+	{ WAIT_COPY, "copying from %0 to %2", { SYS_splice } },
+	{ WAIT_COPY, "copying from %1 to %0", { SYS_sendfile } },
+	{ WAIT_QUEUE,
+	  "waiting for the message queue %0",
+	  { SYS_mq_timedsend, SYS_mq_timedreceive, CALL_MQ_SEND64,
+	    CALL_MQ_RECEIVE64 } },
+	{ WAIT_CONNECT, "connecting %0", { SYS_connect } },
+	{ WAIT_PATH, "looking at a file: %0", { SYS_fstat, SYS_fstat64 } },
+	{ WAIT_PATH, "writing to the disk: %0", { SYS_fsync, SYS_fdatasync } },
+	{ WAIT_PATH, "reading a directory: %0", { SYS_getdents64 } },
+	{ WAIT_PATH, "executing a file@0", { SYS_execve } },
+	{ WAIT_PATH, "entering a directory@0", { SYS_chdir } },
+	{ WAIT_PATH, "opening a file@0", { SYS_open } },
+	{ WAIT_PATH, "opening a file@1", { SYS_openat, CALL_OPENAT2 } },
+	{ WAIT_PATH,
+	  "looking at a file@0",
+	  { SYS_stat, SYS_lstat, SYS_stat64, SYS_lstat64, SYS_access } },
+	{ WAIT_PATH,
+	  "looking at a file@1",
+	  { SYS_statx, SYS_newfstatat, SYS_fstatat64, SYS_faccessat,
+	    CALL_FACCESSAT2 } },
+	{ WAIT_PATH, "reading a link@0", { SYS_readlink } },
+	{ WAIT_PATH, "reading a link@1", { SYS_readlinkat } },
+	{ WAIT_PATH, "making a directory@0", { SYS_mkdir } },
+	{ WAIT_PATH, "making a directory@1", { SYS_mkdirat } },
+	{ WAIT_PATH, "removing a file@0", { SYS_unlink, SYS_rmdir } },
+	{ WAIT_PATH, "removing a file@1", { SYS_unlinkat } },
+	{ WAIT_PATH, "renaming a file@0", { SYS_rename } },
+	{ WAIT_PATH, "renaming a file@1", { SYS_renameat, SYS_renameat2 } },
+	{ WAIT_LOCK,
+	  "waiting for a lock on %0",
+	  { SYS_flock, SYS_fcntl, SYS_fcntl64 } },
+	{ WAIT_FIFO, "opening a FIFO ", { NO_CALL } },
+	{ WAIT_VFORK, "waiting for its child to execute or exit", { NO_CALL } },
+	{ WAIT_FROZEN, "frozen", { NO_CALL } },
+	{ WAIT_STOPPED, "stopped", { NO_CALL } },
+	{ WAIT_CPU, "on CPU", { NO_CALL } },
 };
 
-/* Parts of the names of kernel functions that a thread sleeps in. Some tell
- * more than its call does; the others its wait where the call may not be read,
- * or was restarted. The last that matches counts: "futex_do_wait" has "do_wait"
- * in it. */
+/* Say what WORDS do not. */
+static void (*const rests[WAIT_COUNT])(struct scene *scene) = {
+	[WAIT_SIGNAL] = say_signals, [WAIT_FUTEX] = say_futex,
+	[WAIT_EPOLL] = say_epoll,    [WAIT_SELECT] = say_select,
+	[WAIT_POLL] = say_poll,      [WAIT_CHILD] = say_child,
+	[WAIT_FIFO] = say_fifo,      [WAIT_STOPPED] = say_stop,
+};
+
+/* Parts of the names of kernel functions that a thread sleeps in. From
+ * WAIT_FIFO on they tell more than its call does; the others its wait where the
+ * call may not be read, or was restarted. The last that matches counts:
+ * "futex_do_wait" has "do_wait" in it. */
 static const struct {
-	char part[20];
+	const char *part;
 	enum wait wait;
-	bool tells_more;
 } functions[] = {
-	{ "do_wait", WAIT_CHILD, false },
-	{ "nanosleep", WAIT_SLEEP, false },
-	{ "sigsuspend", WAIT_SIGNAL, false },
-	{ "sys_pause", WAIT_SIGNAL, false },
-	{ "poll_schedule", WAIT_POLL, false },
-	{ "do_poll", WAIT_POLL, false },
-	{ "ep_poll", WAIT_EPOLL, false },
-	{ "futex", WAIT_FUTEX, false },
-	{ "wait_for_partner", WAIT_FIFO, true },
-	{ "fifo_open", WAIT_FIFO, true },
-	{ "kernel_clone", WAIT_VFORK, true },
-	{ "vfork_done", WAIT_VFORK, true },
-	{ "refrigerator", WAIT_FROZEN, true },
-	{ "freezer_trap", WAIT_FROZEN, true },
+	{ "do_wait", WAIT_CHILD },         { "nanosleep", WAIT_SLEEP },
+	{ "sigsuspend", WAIT_SIGNAL },     { "sys_pause", WAIT_SIGNAL },
+	{ "poll_schedule", WAIT_POLL },    { "do_poll", WAIT_POLL },
+	{ "ep_poll", WAIT_EPOLL },         { "futex", WAIT_FUTEX },
+	{ "wait_for_partner", WAIT_FIFO }, { "fifo_open", WAIT_FIFO },
+	{ "kernel_clone", WAIT_VFORK },    { "vfork_done", WAIT_VFORK },
+	{ "refrigerator", WAIT_FROZEN },   { "freezer_trap", WAIT_FROZEN },
 };
 
 /* --- the thread that is described ----------------------------------------- */
 
-static enum wait
-wait_of_call(const struct thread *thread)
+static void
+set_wait(struct thread *thread, enum wait wait)
 {
-	if (thread->number == -1)
-		return WAIT_OTHER;
-	if (find_file_wait(thread->number) != NULL)
-		return WAIT_PATH;
-	for (size_t i = 0; i < COUNT(kinds); i++) {
-		if (has_call(kinds[i].calls, thread->number))
-			return kinds[i].wait;
+	thread->wait = wait;
+	thread->words = "";
+	for (size_t i = 0; i < COUNT(rows) && *thread->words == '\0'; i++) {
+		if (rows[i].wait == wait)
+			thread->words = rows[i].words;
 	}
-	return WAIT_OTHER;
+}
+
+static void
+set_wait_of_call(struct thread *thread)
+{
+	set_wait(thread, WAIT_OTHER);
+	for (size_t i = 0; i < COUNT(rows) * CALLS_MAX; i++) {
+		const int call = rows[i / CALLS_MAX].calls[i % CALLS_MAX];
+
+		if (thread->number != call || thread->number == NO_CALL ||
+		    (call == 0 && i % CALLS_MAX != 0))
+			continue;
+		thread->wait = rows[i / CALLS_MAX].wait;
+		thread->words = rows[i / CALLS_MAX].words;
+		return;
+	}
 }
 
 void
@@ -295,7 +473,7 @@ thread_parse(struct thread *thread)
 	uint64_t *const args = thread->args;
 	char *at = thread->call;
 
-	thread->number = -1;
+	thread->number = NO_CALL;
 	if (*at >= '0' && *at <= '9') { /* "running"; "-1 …": in no call */
 		const long number = strtol(at, &at, 10);
 
@@ -307,26 +485,21 @@ thread_parse(struct thread *thread)
 		    (ULONG_MAX > UINT32_MAX))
 			thread->number = number;
 	}
-	thread->wait = wait_of_call(thread);
-	if (thread->number == SYS_waitid && args[0] != P_PIDFD)
-		args[0] = args[0] == P_ALL   ? (uint64_t)-1
-		          : args[0] == P_PID ? args[1]
-		                             : 0;
+	set_wait_of_call(thread);
 	for (size_t i = 0; i < COUNT(functions); i++) {
 		if (strstr(thread->function, functions[i].part) != NULL &&
-		    (functions[i].tells_more || thread->number == -1 ||
+		    (functions[i].wait >= WAIT_FIFO || thread->number == -1 ||
 		     thread->number == SYS_restart_syscall))
-			thread->wait = functions[i].wait;
+			set_wait(thread, functions[i].wait);
 	}
-}
-
-/* Whether a read of LENGTH was refused as of a process that this one does not
- * descend from (Yama), although it is of this user: its FUNCTION is known. */
-static bool
-is_refused(ssize_t length, const char *function)
-{
-	return length == -1 && (errno == EPERM || errno == EACCES) &&
-	       function[0] != '\0';
+	if (thread->state == 'R')
+		set_wait(thread, WAIT_CPU);
+	if (thread->state == 'T' || thread->state == 't')
+		set_wait(thread, WAIT_STOPPED);
+	thread->rank = thread->wait;
+	if (thread->state == 'D' && thread->wait != WAIT_VFORK &&
+	    thread->wait != WAIT_FROZEN)
+		thread->rank = WAIT_DISK;
 }
 
 /* A thread has a directory in /proc, too, which is not listed: proc(5). */
@@ -343,20 +516,14 @@ read_thread(struct look *look, struct thread *thread)
 	/* If the thread is not blocked, or may not be inspected. */
 	if (strcmp(thread->function, "0") == 0)
 		thread->function[0] = '\0';
-	if (!look->is_refused)
-		look->is_refused =
-		    is_refused(procfs_read(thread->id, "syscall", thread->call,
-		                           sizeof(thread->call)),
-		               thread->function);
+	/* Yama refuses the call of a process that this one does not descend
+	 * from, although it is of this user: its function is known. */
+	if (!look->is_refused &&
+	    procfs_read(thread->id, "syscall", thread->call,
+	                sizeof(thread->call)) == -1)
+		look->is_refused = (errno == EPERM || errno == EACCES) &&
+		                   thread->function[0] != '\0';
 	thread_parse(thread);
-	if (thread->state == 'R')
-		thread->wait = WAIT_CPU;
-	if (thread->state == 'T' || thread->state == 't')
-		thread->wait = WAIT_STOPPED;
-	thread->rank = thread->state == 'D' && thread->wait != WAIT_VFORK &&
-	                       thread->wait != WAIT_FROZEN
-	                   ? WAIT_DISK
-	                   : thread->wait;
 }
 
 bool
@@ -367,7 +534,7 @@ process_is_stuck(pid_t pid)
 
 	scene_list(pid, "task", &ids);
 	for (size_t i = 0; i < ids.count; i++) {
-		struct thread thread = { .id = ids.numbers[i] };
+		struct thread thread = { .id = ids.numbers[i], .state = 'D' };
 
 		if (procstat_read_status(thread.id, &stat) == -1 ||
 		    stat.state != 'D')
@@ -375,22 +542,22 @@ process_is_stuck(pid_t pid)
 		(void)procfs_read(thread.id, "wchan", thread.function,
 		                  sizeof(thread.function));
 		thread_parse(&thread);
-		if (thread.wait != WAIT_VFORK && thread.wait != WAIT_FROZEN)
+		if (thread.rank == WAIT_DISK)
 			return true;
 	}
 	return false;
 }
 
-/* Whether A and B have the same words: those of the idle do not say for what
- * they wait, those of a futex tell whether other processes share it. */
+/* Whether A and B wait for the same: waitid(2) has that in its second argument,
+ * and the words of the idle do not say it. */
 static bool
 is_same_wait(const struct thread *a, const struct thread *b)
 {
-	if (a->wait != b->wait || strcmp(a->function, b->function) != 0)
-		return false;
-	return a->wait == WAIT_FUTEX
-	           ? ((a->args[1] ^ b->args[1]) & FUTEX_OWN) == 0
-	           : a->wait <= WAIT_SLEEP || a->args[0] == b->args[0];
+	const int argument = a->number == SYS_waitid ? 1 : 0;
+
+	return a->wait == b->wait && strcmp(a->function, b->function) == 0 &&
+	       (a->wait <= WAIT_SLEEP ||
+	        a->args[argument] == b->args[argument]);
 }
 
 /* Says what the thread is blocked in, and may lower its rank. */
@@ -401,21 +568,22 @@ describe_thread(struct scene *scene)
 
 	scene->polled_count = 0;
 	scene->has_more = false;
-	if (thread->number == SYS_waitid && thread->args[0] == P_PIDFD)
-		thread->args[0] =
-		    (uint64_t)fd_value(scene, (int)thread->args[1], "Pid:\t");
-	if (thread->rank == WAIT_DISK)
-		say(scene, "uninterruptible");
-	else if (thread->wait == WAIT_OTHER && thread->function[0] != '\0')
-		say(scene, "waiting in the kernel");
-	if (scene->line.length > 0 && thread->function[0] != '\0')
-		say(scene, " (%s)", thread->function);
-	if (scene->line.length > 0 && thread->wait != WAIT_OTHER)
-		say(scene, ", ");
-	if (waits[thread->wait].words != NULL)
-		say(scene, "%s", waits[thread->wait].words);
-	if (waits[thread->wait].say != NULL)
-		waits[thread->wait].say(scene);
+	if (thread->function[0] != '\0' &&
+	    (thread->rank == WAIT_DISK || thread->wait == WAIT_OTHER))
+		say(scene, "%s (%s)%s",
+		    thread->rank == WAIT_DISK ? "uninterruptible"
+		                              : "waiting in the kernel",
+		    thread->function, thread->wait == WAIT_OTHER ? "" : ", ");
+	for (const char *at = thread->words; *at != '\0'; at++) {
+		if (*at == '%')
+			say_fd(scene, (int)thread->args[*++at - '0']);
+		else if (*at == '@')
+			say_path(scene, *++at - '0');
+		else
+			say(scene, "%c", *at);
+	}
+	if (rests[thread->wait] != NULL)
+		rests[thread->wait](scene);
 }
 
 /* Describes the thread with the most telling wait. */
@@ -435,26 +603,21 @@ blocked_describe(struct scene *scene)
 		struct thread thread = { .id = ids.numbers[i], .alike = 1 };
 
 		read_thread(scene->look, &thread);
-		/* A process that slept just now has woken up for a moment. */
-		for (int tries = 0; tries < 3 && sight->state == 'S' &&
-		                    thread.wait == WAIT_CPU;
-		     tries++) {
-			duration_sleep(MILLISECOND);
-			read_thread(scene->look, &thread);
-		}
-		if (is_same_wait(&thread, &best))
+		if (is_same_wait(&thread, &best)) {
 			best.alike++;
-		if (thread.rank <= best.rank || is_same_wait(&thread, &best))
+			continue;
+		}
+		if (thread.rank <= best.rank)
 			continue;
 		scene->thread = thread;
 		scene->line =
 		    (struct strbuf){ .text = words, .size = sizeof(words) };
 		words[0] = '\0';
 		describe_thread(scene);
-		if (scene->thread.rank <= best.rank)
-			continue;
-		best = scene->thread;
-		memcpy(sight->wait, words, sizeof(words));
+		if (scene->thread.rank > best.rank) {
+			best = scene->thread;
+			memcpy(sight->wait, words, sizeof(words));
+		}
 	}
 	scene->line = (struct strbuf){ .text = sight->wait,
 		                       .size = sizeof(sight->wait),

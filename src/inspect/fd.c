@@ -1,7 +1,6 @@
 /* What the descriptors of a process are, and who has their other ends. */
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -99,14 +98,6 @@ type_of(const struct descriptor *descriptor)
 	return file.mode;
 }
 
-static bool
-has_ends(const struct descriptor *descriptor)
-{
-	return starts_with(descriptor->link, PIPE) ||
-	       starts_with(descriptor->link, SOCKET) ||
-	       (descriptor->link[0] == '/' && S_ISFIFO(type_of(descriptor)));
-}
-
 /* The descriptors that one of the functions below reads: 128 KiB. */
 static struct procfs_list fds;
 
@@ -114,6 +105,8 @@ static struct procfs_list fds;
 static void
 read_ends(struct scene *scene)
 {
+	if (scene->end_count > 0)
+		return;
 	scene->has_missed = scene->is_partial;
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const pid_t pid = scene->look->sights[i].pid;
@@ -128,7 +121,7 @@ read_ends(struct scene *scene)
 
 			if (end.mode == 0 || scene->end_count == ENDS_MAX)
 				scene->has_missed = true;
-			else if (has_ends(&end))
+			else
 				scene->ends[scene->end_count++] = end;
 		}
 	}
@@ -142,8 +135,7 @@ say_ends(struct scene *scene, const char *link, mode_t mode, const char *word)
 	pid_t last = 0;
 	int count = 0;
 
-	if (scene->end_count == 0)
-		read_ends(scene);
+	read_ends(scene);
 	for (size_t i = 0; i < scene->end_count; i++) {
 		const struct descriptor *const end = &scene->ends[i];
 
@@ -169,20 +161,18 @@ is_output(const struct scene *scene, const struct descriptor *end)
 void
 fd_say_output(struct scene *scene)
 {
-	const pid_t pid = scene->sight->pid;
-	int count = 0;
+	const char *word = ", holding the output open, fd ";
 
-	scene_list(pid, "fd", &fds);
-	for (size_t i = 0; i < fds.count; i++) {
-		const int fd = fds.numbers[i];
-		const struct descriptor end = read_descriptor(pid, fd);
+	if (scene->line.length == 0)
+		word += strlen(", ");
+	read_ends(scene);
+	for (size_t i = 0; i < scene->end_count; i++) {
+		const struct descriptor *const end = &scene->ends[i];
 
-		if (!is_output(scene, &end))
+		if (end->pid != scene->sight->pid || !is_output(scene, end))
 			continue;
-		if (count == 0)
-			say(scene, "%sholding the output open, fd ",
-			    scene->line.length == 0 ? "" : ", ");
-		say(scene, count++ == 0 ? "%d" : ",%d", fd);
+		say(scene, "%s%s", word, strrchr(end->path, '/') + 1);
+		word = ",";
 	}
 }
 
@@ -199,40 +189,51 @@ is_same_address(const char *a, const char *b)
 	return memcmp(a + ends[0] - size, b + ends[1] - size, size) == 0;
 }
 
-/* Of a socket: its inode, or, if it is the other end of a connection, the row
- * of that. */
-struct wanted {
-	unsigned long inode;
-	const char *peer_row;
+/* The tables of sockets, in PID/net/. Only TCP has states. */
+static const struct table {
+	const char *name, *words;
+	int inode; /* the field */
+} tables[] = {
+	{ "unix", "Unix socket", 6 }, { "tcp", "TCP", 9 },
+	{ "tcp6", "TCP", 9 },         { "udp", "UDP", 9 },
+	{ "udp6", "UDP", 9 },
 };
 
-/* Copies the row of the socket WANTED in TABLE, of the thread's own network
- * namespace, or "". */
-static void
-find_row(struct scene *scene, const char *table, struct wanted wanted,
+/* Copies the row of the socket INODE; or, if PEER is not NULL, of the other end
+ * of the connection of that row; in the thread's own network namespace. Returns
+ * its table; or NULL, and ROW is "". */
+static const struct table *
+find_row(const struct scene *scene, unsigned long inode, const char *peer,
          char row[TEXT_SIZE])
 {
-	/* The inode is field 6 of net/unix, 9 of the others. */
-	const int number = strcmp(table, "unix") == 0 ? 6 : 9;
-	char path[PATH_SIZE];
-	bool is_found = false;
+	const struct table *found = NULL;
 
-	(void)snprintf(path, sizeof(path), "%d/net/%s", scene->thread.id,
-	               table);
+	row[0] = '\0';
+	for (size_t i = 0; i < 5 && found == NULL; i++) {
+		char path[PATH_SIZE];
 
-	FILE *const file = fopen(path, "re");
+		(void)snprintf(path, sizeof(path), "%d/net/%s",
+		               scene->thread.id, tables[i].name);
 
-	while (!is_found && file != NULL && fgets(row, TEXT_SIZE, file) != NULL)
-		is_found =
-		    wanted.peer_row == NULL
-		        ? strtoul(field(row, number), NULL, 10) == wanted.inode
-		        : is_same_address(field(row, 1),
-		                          field(wanted.peer_row, 2)) &&
-		              is_same_address(field(row, 2),
-		                              field(wanted.peer_row, 1));
-	if (file != NULL)
-		(void)fclose(file);
-	row[is_found ? strcspn(row, "\n") : 0] = '\0';
+		FILE *const file = fopen(path, "re");
+
+		while (found == NULL && file != NULL &&
+		       fgets(row, TEXT_SIZE, file) != NULL) {
+			row[strcspn(row, "\n")] = '\0';
+			if (peer == NULL ? strtoul(field(row, tables[i].inode),
+			                           NULL, 10) == inode
+			                 : is_same_address(field(row, 1),
+			                                   field(peer, 2)) &&
+			                       is_same_address(field(row, 2),
+			                                       field(peer, 1)))
+				found = &tables[i];
+		}
+		if (file != NULL)
+			(void)fclose(file);
+	}
+	if (found == NULL)
+		row[0] = '\0';
+	return found;
 }
 
 static const char *const tcp_states[TCP_LISTEN] = {
@@ -270,33 +271,22 @@ say_peer(struct scene *scene, unsigned long inode, const char *word)
 	return inode == 0 ? 0 : say_ends(scene, link, 0, word);
 }
 
-/* Says "TCP 127.0.0.1:41000 -> 127.0.0.1:5432, established", from the row " 0:
- * 0100007F:A028 0100007F:1538 01 …", for the protocol "TCP", "TCPv6", …; and
- * who has the other end. */
+/* Says " 127.0.0.1:41000 -> 127.0.0.1:5432, established", from the ROW " 0:
+ * 0100007F:A028 0100007F:1538 01 …"; and who has the other end. */
 static void
-say_internet(struct scene *scene, const char *protocol, unsigned long inode)
+say_internet(struct scene *scene, const char *row, bool is_tcp)
 {
-	const bool is_tcp = protocol[0] == 'T';
-	const char *const tables[] = { is_tcp ? "tcp" : "udp",
-		                       is_tcp ? "tcp6" : "udp6" };
-	char row[TEXT_SIZE] = "";
-	char peer[TEXT_SIZE] = "";
-
-	say(scene, "%.3s", protocol);
-	for (int i = 0; i < 2 && row[0] == '\0'; i++)
-		find_row(scene, tables[i], (struct wanted){ inode, NULL }, row);
-
 	const size_t state = strtoul(field(row, 3), NULL, 16);
+	char peer[TEXT_SIZE];
 
 	say_address(scene, state == TCP_LISTEN ? " listening on " : " ",
 	            field(row, 1));
 	say_address(scene, " -> ", field(row, 2));
 	if (is_tcp && state < TCP_LISTEN && tcp_states[state] != NULL)
 		say(scene, "%s", tcp_states[state]);
-	for (int i = 0; i < 2 && state == TCP_ESTABLISHED && peer[0] == '\0';
-	     i++)
-		find_row(scene, tables[i], (struct wanted){ 0, row }, peer);
-	(void)say_peer(scene, strtoul(field(peer, 9), NULL, 10), ", with");
+	if (state == TCP_ESTABLISHED && find_row(scene, 0, row, peer) != NULL)
+		(void)say_peer(scene, strtoul(field(peer, 9), NULL, 10),
+		               ", with");
 }
 
 /* struct nlmsghdr and struct unix_diag_req, which musl does not declare: only
@@ -339,21 +329,18 @@ peer_of(unsigned long inode)
 	return answer.attribute == 2 /* UNIX_DIAG_PEER */ ? answer.value : 0;
 }
 
-/* Says the path of the Unix socket INODE, or of its other end, by its row "000:
+/* Says the path of the Unix socket INODE, or of its other end, by its ROW "000:
  * 00000002 00000000 00010000 0001 01 4711 /run/x", where '@' begins an abstract
  * path (proc(5)). Then says who has the other end; returns as say_ends(). */
 static int
-say_unix(struct scene *scene, unsigned long inode)
+say_unix(struct scene *scene, unsigned long inode, char row[TEXT_SIZE])
 {
 	const unsigned long peer = peer_of(inode);
-	const char *word;
-	char row[TEXT_SIZE];
+	const char *word =
+	    starts_with(field(row, 3), "0001") ? " listening on " : " ";
 
-	say(scene, "Unix socket");
-	find_row(scene, "unix", (struct wanted){ inode, NULL }, row);
-	word = starts_with(field(row, 3), "0001") ? " listening on " : " ";
 	if (field(row, 7)[0] == '\0' && peer != 0) {
-		find_row(scene, "unix", (struct wanted){ peer, NULL }, row);
+		(void)find_row(scene, peer, NULL, row);
 		word = " to ";
 	}
 	if (field(row, 7)[0] != '\0')
@@ -366,19 +353,15 @@ say_socket(struct scene *scene, const struct descriptor *end)
 {
 	const unsigned long inode =
 	    strtoul(end->link + strlen(SOCKET), NULL, 10);
-	char name[64] = "unknown";
+	char row[TEXT_SIZE];
+	const struct table *const table = find_row(scene, inode, NULL, row);
 	int count = 0;
 
-	/* The protocol's name in the kernel: sockfs_xattr_get(). */
-	(void)getxattr(end->path, "system.sockprotoname", name,
-	               sizeof(name) - 1);
-	say(scene, " (");
-	if (starts_with(name, "TCP") || starts_with(name, "UDP"))
-		say_internet(scene, name, inode);
-	else if (starts_with(name, "UNIX"))
-		count = say_unix(scene, inode);
-	else
-		say(scene, "%s socket", name);
+	say(scene, " (%s", table == NULL ? "socket" : table->words);
+	if (table == tables)
+		count = say_unix(scene, inode, row);
+	else if (table != NULL)
+		say_internet(scene, row, table->words[0] == 'T');
 	say(scene, ")");
 	return count == -1 ? SOURCE_OWN : SOURCE_OTHERS;
 }
@@ -450,17 +433,15 @@ static enum source
 say_file(struct scene *scene, const struct descriptor *descriptor)
 {
 	const char *const name = descriptor->link;
-	const mode_t type = type_of(descriptor);
 
-	if (S_ISFIFO(type))
+	if (S_ISFIFO(type_of(descriptor)))
 		return say_pipe(scene, descriptor, "FIFO ", name);
 	say(scene,
 	    starts_with(name, "/dev/pts/") || starts_with(name, "/dev/tty")
 	        ? " (terminal %s)"
 	        : " (%s)",
 	    name);
-	return S_ISREG(type) || strcmp(name, "/dev/null") == 0 ? SOURCE_FILE
-	                                                       : SOURCE_OTHERS;
+	return SOURCE_OTHERS;
 }
 
 enum source

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,9 +38,7 @@ read_line(struct sight *sight)
 	if (sight->state == '\0' || procfs_is_in_exec(sight->pid) ||
 	    procstat_read(sight->pid, &stat) == -1)
 		return;
-	sight->state = stat.state;
-	if (stat.is_dead)
-		sight->state = '\0';
+	sight->state = stat.is_dead ? '\0' : stat.state;
 	sight->age = procstat_age(&stat);
 	sight->cpu = stat.cpu;
 	sight->has_times = !stat.is_dead;
@@ -64,36 +63,26 @@ look_note_streams(struct look *look, const int fds[LOOK_STREAMS])
 }
 
 /* Chooses those of TREE that are shown: where they are too many, the oldest
- * leaves, each with its ancestors. Members are in depth first order. */
+ * leaves, by PID, each with its ancestors. Members are in depth first order. */
 static void
-choose(const struct tree *tree, bool chosen[], int64_t until)
+choose(const struct tree *tree, bool chosen[])
 {
-	static uint64_t starts[PROCFS_LIST_MAX]; /* of leaves */
 	const struct member *const all = tree->members;
+	const bool has_room = tree->count <= LOOK_MAX;
+	const size_t last = tree->count - 1;
 	size_t count = 0;
 
-	for (size_t i = 0; i < tree->count; i++) {
-		const bool is_leaf =
-		    i + 1 == tree->count || all[i + 1].parent != all[i].pid;
-		struct procid id = { .start = UINT64_MAX - 1 };
+	for (size_t i = 0; i < tree->count; i++)
+		chosen[i] = has_room;
+	for (int leaf = 0; leaf < LOOK_MAX && !has_room; leaf++) {
+		pid_t next = INT_MAX;
 
-		chosen[i] = tree->count <= LOOK_MAX;
-		count += chosen[i];
-		if (is_leaf && !chosen[i] && duration_now() < until &&
-		    !procfs_is_in_exec(all[i].pid))
-			(void)procid_read(all[i].pid, &id);
-		starts[i] = is_leaf ? id.start : UINT64_MAX;
-	}
-	while (count < LOOK_MAX && count < tree->count) {
-		size_t oldest = 0;
-
-		for (size_t i = 0; i < tree->count; i++)
-			oldest = starts[i] < starts[oldest] ? i : oldest;
-		starts[oldest] = UINT64_MAX;
-
-		pid_t next = all[oldest].pid;
-
-		for (size_t i = oldest + 1; i-- > 0 && count < LOOK_MAX;) {
+		for (size_t i = 0; i <= last; i++) {
+			if (!chosen[i] && all[i].pid < next &&
+			    (i == last || all[i + 1].parent != all[i].pid))
+				next = all[i].pid;
+		}
+		for (size_t i = last + 1; i-- > 0 && count < LOOK_MAX;) {
 			if (all[i].pid != next)
 				continue;
 			next = all[i].parent;
@@ -108,7 +97,7 @@ look_glance(struct look *look, const struct tree *tree, int64_t until)
 {
 	static bool chosen[PROCFS_LIST_MAX];
 
-	choose(tree, chosen, until);
+	choose(tree, chosen);
 	look->total = tree->count;
 	look->is_partial = tree->is_partial;
 	look->count = 0;
@@ -153,6 +142,7 @@ look_take(struct look *look, int64_t until)
 		return;
 	scene.look = look;
 	scene.is_partial = look->is_partial || look->total > look->count;
+	scene.end_count = 0;
 	for (int in_depth = 0; in_depth <= 1; in_depth++) {
 		for (size_t i = 0; i < look->count; i++) {
 			const int64_t now = duration_now();
@@ -171,12 +161,13 @@ look_take(struct look *look, int64_t until)
 }
 
 /* Adds a null byte and "  4711 sleep 10 [S 12s, cpu 1.9s]: sleeping", or of a
- * process that was only seen at a glance, "  4711 [sleep] [S]". */
+ * process that was only seen at a glance, "  4711 [sleep] [S]"; printable. */
 static void
 add_line(struct strbuf *line, const struct sight *sight)
 {
 	const int64_t age = sight->age - sight->age % SECOND;
 	const int64_t cpu = sight->cpu - sight->cpu % (SECOND / 10);
+	const size_t start = line->length + 1;
 	char text[DURATION_TEXT_SIZE];
 
 	strbuf_addf(line, "%c%*s%d %s [%c", '\0', sight->indent, "", sight->pid,
@@ -192,6 +183,8 @@ add_line(struct strbuf *line, const struct sight *sight)
 		strbuf_addf(line, ": %s", sight->wait);
 	if (sight->is_refused)
 		strbuf_addf(line, " (%s)", strerror(EPERM));
+	if (!line->is_cut)
+		utf8_make_printable(line->text + start);
 }
 
 void
@@ -268,16 +261,15 @@ look_explain(pid_t root, bool is_run, bool as_json)
 		look_add_json(&text, &look);
 	else
 		look_add(&text, &look, true);
+
 	/* Each line begins with a null byte, the first with ":" before that. */
 	const size_t start = as_json || text.length == 0 ? 0 : 2;
 
-	for (char *at = text.text + start;
-	     !text.is_cut && at <= text.text + text.length;) {
-		if (!as_json)
-			utf8_make_printable(at);
-		at += strlen(at);
-		*at++ = '\n';
+	for (size_t i = start; !as_json && i < text.length; i++) {
+		if (text.text[i] == '\0')
+			text.text[i] = '\n';
 	}
+	strbuf_addf(&text, "\n");
 	for (size_t i = 0; i < look.count; i++)
 		is_told &= look.sights[i].wait[0] != '\0' ||
 		           (look.sights[i].state != 'S' &&
@@ -285,6 +277,6 @@ look_explain(pid_t root, bool is_run, bool as_json)
 	if (!is_told && geteuid() != 0)
 		message("what some wait for may not be read: root sees more");
 	text.text += start;
-	text.length += 1 - start;
+	text.length -= start;
 	return message_print(&text);
 }

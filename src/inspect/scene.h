@@ -41,11 +41,11 @@ enum wait {
 	WAIT_QUEUE,
 	WAIT_CONNECT,
 	WAIT_PATH,
-	WAIT_FIFO, /* to open it */
 	WAIT_LOCK, /* on a file */
+	WAIT_FIFO, /* to open it */
 	WAIT_VFORK,
-	WAIT_STOPPED,
 	WAIT_FROZEN,
+	WAIT_STOPPED,
 	WAIT_DISK, /* only as a rank: state D, whatever WAIT is */
 	WAIT_CPU,
 	WAIT_COUNT,
@@ -61,8 +61,8 @@ struct thread {
 
 	/* What thread_parse() finds. */
 	enum wait wait;
-	long number; /* of the call; -1: in none, or not known */
-	/* The first is mostly a descriptor; of waitid(2), as of wait4(2). */
+	const char *words; /* of WAIT; "" if it has none */
+	long number;       /* of the call; -1: in none, or not known */
 	uint64_t args[ARGS];
 };
 
@@ -104,23 +104,6 @@ __attribute__((format(printf, 2, 3))) void say(struct scene *scene,
                                                const char *format, ...);
 void say_pid(struct scene *scene, int count, pid_t pid);
 
-/* loops.c: reads from the process's memory, up to the first page that is not
- * mapped (/proc/PID/mem). Returns how many bytes were read. */
-size_t read_memory(const struct scene *scene, uint64_t address, void *data,
-                   size_t size);
-
-/* loops.c: says "child 4711", or "its children 4711, 4712": those for which
- * wait4(2) waits with WHICH as its first argument: -1 means any, others below 1
- * a group, of which only an only child is known. Says WORDS where they are not
- * known: in another PID namespace, or for a tracer (ptrace(2)). */
-void say_children(struct scene *scene, pid_t which, const char *words);
-
-/* loops.c: say what the thread waits for in its call. */
-void say_signals(struct scene *scene);
-void say_poll(struct scene *scene);
-void say_select(struct scene *scene);
-void say_epoll(struct scene *scene);
-
 /* blocked.c: thread_parse() fills the second part of THREAD from CALL, or from
  * FUNCTION where there is no CALL; blocked_describe() writes sight->wait. */
 void thread_parse(struct thread *thread);
@@ -133,7 +116,6 @@ bool process_is_stuck(pid_t pid);
 
 /* What makes a descriptor ready, in rising order of what that tells. */
 enum source {
-	SOURCE_FILE,   /* nothing: a file is always ready, for poll(2) */
 	SOURCE_OWN,    /* the process itself, or a timer */
 	SOURCE_EVENTS, /* signals, or changes of files */
 	SOURCE_OTHERS,
