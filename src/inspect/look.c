@@ -34,8 +34,7 @@ read_line(struct sight *sight)
 {
 	struct procstat stat;
 
-	if (sight->state == '\0' || procfs_is_in_exec(sight->pid) ||
-	    procstat_read(sight->pid, &stat) == -1)
+	if (sight->state == '\0' || procstat_read(sight->pid, &stat) == -1)
 		return;
 	sight->state = stat.state;
 	if (stat.is_dead)
@@ -75,14 +74,14 @@ choose(const struct tree *tree, bool chosen[], int64_t until)
 	for (size_t i = 0; i < tree->count; i++) {
 		const bool is_leaf =
 		    i + 1 == tree->count || all[i + 1].parent != all[i].pid;
-		struct procid id = { .start = UINT64_MAX - 1 };
+		struct procstat stat;
 
 		chosen[i] = tree->count <= LOOK_MAX;
 		count += chosen[i];
+		starts[i] = is_leaf ? UINT64_MAX - 1 : UINT64_MAX;
 		if (is_leaf && !chosen[i] && duration_now() < until &&
-		    !procfs_is_in_exec(all[i].pid))
-			(void)procid_read(all[i].pid, &id);
-		starts[i] = is_leaf ? id.start : UINT64_MAX;
+		    procstat_read(all[i].pid, &stat) == 0)
+			starts[i] = stat.start;
 	}
 	while (count < LOOK_MAX && count < tree->count) {
 		size_t oldest = 0;

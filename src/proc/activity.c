@@ -44,7 +44,7 @@ read_thread(pid_t pid, struct thread *thread)
 {
 	char path[PATH_SIZE];
 	char text[512];
-	struct procstat stat = { .state = '\0' };
+	struct procstat stat;
 
 	(void)snprintf(path, sizeof(path), "task/%d/io", thread->id);
 	(void)procfs_read(pid, path, text, sizeof(text)); /* if it may */
@@ -73,7 +73,7 @@ read_threads(const struct tree *tree, int sample)
 		const pid_t pid = tree->members[i].pid;
 		struct procstat stat;
 
-		if (procfs_is_in_exec(pid) || procstat_read(pid, &stat) == -1)
+		if (procstat_read(pid, &stat) == -1)
 			continue;
 		cpu += stat.cpu;
 

@@ -143,7 +143,7 @@ time_before_signal(const struct tree *tree, pid_t pid)
 {
 	struct procstat stat;
 
-	return procfs_is_in_exec(pid) || procstat_read(pid, &stat) == -1
+	return procstat_read(pid, &stat) == -1
 	           ? 0
 	           : procstat_age(&stat) -
 	                 (duration_now() - tree->signalled_at);
@@ -153,12 +153,11 @@ time_before_signal(const struct tree *tree, pid_t pid)
 static bool
 is_spared(const struct tree *tree, pid_t child)
 {
-	struct procstat stat = { .session = 0 };
+	struct procstat stat;
 
 	return find_spared(child) < spared.count ||
-	       (tree->keeps_leaders && !procfs_is_in_exec(child) &&
-	        procstat_read(child, &stat) == 0 && stat.session == child &&
-	        procfs_bears(child, tree->keep));
+	       (tree->keeps_leaders && procstat_read(child, &stat) == 0 &&
+	        stat.session == child && procfs_bears(child, tree->keep));
 }
 
 /* Pushes the children of PID, at DIR, so that the eldest is next. SIGKILL goes
@@ -203,7 +202,7 @@ begin_walk(struct tree *tree, int signal)
 	walk.is_first = signal != 0 && signal != SIGKILL && signal != SIGSTOP;
 	walk.fresh = walk.pending_count = 0;
 	if (tree->root != 0) {
-		struct procstat stat = { .parent = 0 };
+		struct procstat stat;
 
 		(void)procstat_read_status(tree->root, &stat);
 		pending[walk.pending_count++] =
