@@ -13,8 +13,7 @@
 
 #define TREE_MAX     PROCFS_LIST_MAX
 #define PID_END      4194305 /* pid_max of any kernel, and 1: proc(5) */
-#define SPARED_MAX   4096
-#define ANY_GROUP    (-1) /* 0 is a group of another PID namespace */
+#define ANY_GROUP    (-1)    /* 0 is a group of another PID namespace */
 #define WALK_BOUND   SECOND
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
@@ -74,12 +73,7 @@ static struct procfs_list list;
  * signal; SIGKILL goes to all each time. */
 static uint64_t seen[PID_END / 64 + 1];    /* by tree_signal(), tree_kill() */
 static uint64_t parents[PID_END / 64 + 1]; /* that have had a first signal */
-
-/* Children that are not of the tree. */
-static struct {
-	size_t count;
-	pid_t pids[SPARED_MAX];
-} spared;
+static uint64_t spared[PID_END / 64 + 1];  /* children, not of the tree */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
@@ -99,25 +93,6 @@ static void
 add(uint64_t *pids, pid_t pid)
 {
 	pids[pid / 64] |= UINT64_C(1) << pid % 64;
-}
-
-/* The place of PID in the list, or its end. */
-static size_t
-find_spared(pid_t pid)
-{
-	size_t i = 0;
-
-	while (i < spared.count && spared.pids[i] != pid)
-		i++;
-	return i;
-}
-
-static void
-spare(struct tree *tree, pid_t pid)
-{
-	tree->spares = true;
-	if (spared.count < SPARED_MAX)
-		spared.pids[spared.count++] = pid;
 }
 
 /* Marks PID as seen, if the reading has a signal. */
@@ -155,7 +130,7 @@ is_spared(const struct tree *tree, pid_t child)
 {
 	struct procstat stat;
 
-	return find_spared(child) < spared.count ||
+	return has(spared, child) ||
 	       (tree->keeps_leaders && procstat_read(child, &stat) == 0 &&
 	        stat.session == child && procfs_bears(child, tree->keep));
 }
@@ -221,7 +196,8 @@ tree_spare_children(struct tree *tree)
 {
 	begin_walk(tree, 0);
 	for (size_t i = 0; i < walk.pending_count; i++)
-		spare(tree, pending[i].pid);
+		add(spared, pending[i].pid);
+	tree->spares = true;
 }
 
 void
@@ -237,7 +213,8 @@ tree_keep(struct tree *tree)
 		if (child.pid == tree->target ||
 		    !procfs_bears(child.pid, tree->keep))
 			continue;
-		spare(tree, child.pid);
+		add(spared, child.pid);
+		tree->spares = true;
 		listed[tree->count++] = child;
 	}
 }
@@ -471,10 +448,7 @@ reap(struct tree *tree, pid_t child)
 	if (child == tree->target || wait_peek(child, WEXITED, &end) != child)
 		return;
 
-	const size_t place = find_spared(child);
-
-	if (place < spared.count)
-		spared.pids[place] = 0; /* now another's */
+	spared[child / 64] &= ~(UINT64_C(1) << child % 64);
 	tree->killed += end.si_code == CLD_KILLED && end.si_status == SIGKILL;
 }
 
