@@ -71,9 +71,8 @@ static struct procfs_list list;
 
 /* A bit for each PID. A process with the PID of a dead one gets no first
  * signal; SIGKILL goes to all each time. */
-static uint64_t seen[PID_END / 64 + 1];    /* by tree_signal(), tree_kill() */
-static uint64_t parents[PID_END / 64 + 1]; /* that have had a first signal */
-static uint64_t spared[PID_END / 64 + 1];  /* children, not of the tree */
+static uint64_t seen[PID_END / 64 + 1];   /* by tree_signal(), tree_kill() */
+static uint64_t spared[PID_END / 64 + 1]; /* children, not of the tree */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
@@ -141,12 +140,10 @@ static void
 push_children(const struct tree *tree, int dir, pid_t pid)
 {
 	procfs_list_children(dir, pid, &list);
-	if (walk.is_first && list.count > 0) {
-		/* The supervisor of a run within this one passes it on. */
-		if (pid != tree->self && procfs_is_supervisor(pid))
-			return;
-		add(parents, pid);
-	}
+	/* The supervisor of a run within this one passes the signal on. */
+	if (walk.is_first && list.count > 0 && pid != tree->self &&
+	    procfs_is_supervisor(pid))
+		return;
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
@@ -313,9 +310,7 @@ visit(struct tree *tree, struct member process)
 	const bool has_first = walk.is_first && has(seen, process.pid);
 	int dir;
 
-	/* Without children it cannot get orphans. */
-	if ((has_first && !has(parents, process.pid)) ||
-	    !open_living(tree, &process, &dir))
+	if (!open_living(tree, &process, &dir))
 		return;
 	listed[tree->count++] = process;
 	if (walk.signal != 0 && !walk.is_first)
