@@ -482,7 +482,7 @@ take_over(struct run *run)
 
 	run->watchers.has_taken_over = true;
 	if (run->tree.keep != NULL)
-		tree_keep_leaders(&run->tree);
+		run->tree.spares = run->tree.keeps_leaders = true;
 	/* One that has exited may be reaped: its PID may be another's. */
 	run->tree.target = run->target->has_exited ? 0 : run->target->pid;
 	enter(run, REASON_SUPERVISOR_LOST, duration_now());

@@ -147,7 +147,7 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
-		if (tree->spares && is_spared(tree, child.pid))
+		if (is_spared(tree, child.pid))
 			continue;
 		/* A process that had the first signal starts children for an
 		 * orderly end. Older ones are orphans that it, a subreaper or
@@ -164,8 +164,9 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	}
 }
 
-/* Begins a reading, with SIGNAL or 0, at the children of this process. */
-static void
+/* Begins a reading, with SIGNAL or 0: those to be visited are the children of
+ * this process, but the spared, or the root. Returns whether /proc has them. */
+static bool
 begin_walk(struct tree *tree, int signal)
 {
 	tree->self = procfs_self();
@@ -179,19 +180,20 @@ begin_walk(struct tree *tree, int signal)
 		(void)procstat_read_status(tree->root, &stat);
 		pending[walk.pending_count++] =
 		    (struct member){ tree->root, stat.parent };
-		return;
+		return true;
 	}
 
 	const int dir = procfs_dir(tree->self);
 
 	push_children(tree, dir, tree->self);
 	fds_close(dir);
+	return dir != -1;
 }
 
 void
 tree_spare_children(struct tree *tree)
 {
-	begin_walk(tree, 0);
+	(void)begin_walk(tree, 0);
 	for (size_t i = 0; i < walk.pending_count; i++)
 		add(spared, pending[i].pid);
 	tree->spares = true;
@@ -200,7 +202,7 @@ tree_spare_children(struct tree *tree)
 void
 tree_keep(struct tree *tree)
 {
-	begin_walk(tree, 0);
+	(void)begin_walk(tree, 0);
 	tree->members = listed;
 	tree->count = 0;
 	/* In the /proc of another PID namespace, no child is known. */
@@ -216,35 +218,20 @@ tree_keep(struct tree *tree)
 	}
 }
 
-void
-tree_keep_leaders(struct tree *tree)
-{
-	tree->spares = tree->keeps_leaders = true;
-}
-
 /* A dead child that is not reaped may have had children when the list was made,
  * which are not in it: so it counts as one that lives. */
 bool
-tree_is_empty(const struct tree *tree)
+tree_is_empty(struct tree *tree)
 {
 	const bool target_is_dead = !wait_has_living(tree->target);
-	bool is_empty = !wait_has_living(ANY_CHILD);
 
-	if (is_empty || !tree->spares)
-		return is_empty;
-
-	const int dir = procfs_dir(procfs_self());
-
-	procfs_list_children(dir, procfs_self(), &list);
-	is_empty = dir != -1;
-	for (size_t i = 0; i < list.count; i++) {
-		const pid_t child = list.numbers[i];
-
-		is_empty &= is_spared(tree, child) ||
-		            (child == tree->target && target_is_dead);
-	}
-	fds_close(dir);
-	return is_empty;
+	if (!wait_has_living(ANY_CHILD))
+		return true;
+	if (!tree->spares || !begin_walk(tree, 0))
+		return false;
+	return walk.pending_count == 0 ||
+	       (walk.pending_count == 1 && target_is_dead &&
+	        pending[0].pid == tree->target);
 }
 
 /* Whether PID is the target or of its group, signalled before the reading. */
@@ -331,7 +318,7 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 {
 	tree->members = listed;
 	tree->count = 0;
-	begin_walk(tree, signal);
+	(void)begin_walk(tree, signal);
 	while (walk.pending_count > 0 && tree->count < TREE_MAX) {
 		visit(tree, pending[--walk.pending_count]);
 		if (duration_now() >= until)
@@ -458,7 +445,7 @@ tree_reap(struct tree *tree)
 	if (end.si_pid == 0)
 		return;
 	/* waitid(2) tells of the target again and again, and of no other. */
-	begin_walk(tree, 0);
+	(void)begin_walk(tree, 0);
 	while (tree->is_ours && walk.pending_count > 0)
 		reap(tree, pending[--walk.pending_count].pid);
 }
