@@ -76,9 +76,10 @@ static uint64_t spared[PID_END / 64 + 1]; /* children, not of the tree */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
-	int signal;    /* 0: none */
-	bool is_first; /* a signal from which a process may end in order */
-	size_t fresh;  /* that were not seen before, zombies too */
+	int signal;      /* 0: none */
+	bool is_first;   /* a signal from which a process may end in order */
+	bool is_initial; /* the first reading for that signal */
+	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
 
@@ -234,23 +235,16 @@ tree_is_empty(struct tree *tree)
 	        pending[0].pid == tree->target);
 }
 
-/* Whether PID is the target or of its group, signalled before the reading. */
+/* Whether PID had the signal as the target, or in its group. A later reading
+ * may find an orphan there that a handler of the signal has started. */
 static bool
-is_of_targets_group(const struct tree *tree, pid_t pid)
+had_signal(const struct tree *tree, pid_t pid)
 {
 	/* Of a group of another PID namespace the number is 0. */
 	return tree->is_ours && tree->target != 0 &&
 	       (pid == tree->target ||
-	        (tree->keep == NULL && getpgid(pid) == tree->target));
-}
-
-/* Whether PID had the signal as a member of the target's group: a handler of
- * the signal may have started it, an orphan, later. */
-static bool
-had_signal(const struct tree *tree, pid_t pid)
-{
-	return is_of_targets_group(tree, pid) &&
-	       (tree->spares_group || time_before_signal(tree, pid) >= 0);
+	        (tree->keep == NULL && getpgid(pid) == tree->target)) &&
+	       (walk.is_initial || time_before_signal(tree, pid) >= 0);
 }
 
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
@@ -259,19 +253,16 @@ had_signal(const struct tree *tree, pid_t pid)
 static bool
 open_living(const struct tree *tree, struct member *process, int *dir)
 {
-	const bool is_own = tree->is_ours && wait_has_living(process->pid);
+	const bool is_own = is_child(tree, process);
 	struct procstat stat = { .parent = tree->self };
 
-	if (!is_own && is_child(tree, process)) {
-		/* The group's signal has killed it before the reading. */
-		if (is_of_targets_group(tree, process->pid))
-			mark(process->pid);
+	if (is_own && !wait_has_living(process->pid)) {
+		mark(process->pid); /* the signal may just have killed it */
 		return false;
 	}
 	*dir = procfs_dir(process->pid);
 	if (!is_own &&
-	    (*dir == -1 || procstat_read_status(process->pid, &stat) == -1 ||
-	     stat.is_dead ||
+	    (procstat_read_status(process->pid, &stat) == -1 || stat.is_dead ||
 	     (stat.parent != process->parent && stat.parent != tree->self))) {
 		fds_close(*dir);
 		return false;
@@ -336,19 +327,23 @@ walk_until_rest(struct tree *tree, int signal, int64_t until)
 
 	do {
 		count += walk_tree(tree, signal, until);
-		tree->spares_group = false;
+		walk.is_initial = false;
 	} while (walk.fresh > 0 && duration_now() < until);
 	return count;
 }
 
-/* Sends SIGNAL to the members of the list that are in GROUP, children first. */
+/* Sends SIGNAL to the members of the list that are in GROUP, children first,
+ * less the target, which has had it. */
 static void
 signal_listed(const struct tree *tree, pid_t group, int signal)
 {
 	int dir;
 
 	for (size_t i = tree->count; i-- > 0;) {
-		if ((group == ANY_GROUP || getpgid(listed[i].pid) == group) &&
+		const pid_t pid = listed[i].pid;
+
+		if (pid != tree->target &&
+		    (group == ANY_GROUP || getpgid(pid) == group) &&
 		    open_living(tree, &listed[i], &dir)) {
 			send(tree, &listed[i], dir, signal);
 			fds_close(dir);
@@ -378,10 +373,9 @@ signal_group(const struct tree *tree, int signal)
 void
 tree_signal_target(struct tree *tree, int signal)
 {
+	signal_group(tree, signal);
 	if (tree->target == 0 || tree->keep != NULL)
 		tree_signal_members(tree, tree->group, signal);
-	if (tree->keep == NULL || getpgid(tree->target) != tree->group)
-		signal_group(tree, signal);
 }
 
 void
@@ -405,8 +399,6 @@ size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
 	memset(seen, 0, sizeof(seen));
-	if (tree->target != 0 && !wait_has_living(tree->target))
-		add(seen, tree->target); /* it gets no signal */
 	if (!tree->group_has_signal) {
 		signal_group(tree, signal);
 		signal_group(tree, SIGCONT);
@@ -415,7 +407,7 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	(void)sched_yield(); /* to the target: autogroup in sched(7) */
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
-	tree->spares_group = tree->target != 0;
+	walk.is_initial = true;
 	return tree_signal_again(tree, until);
 }
 

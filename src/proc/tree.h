@@ -41,9 +41,8 @@ struct tree {
 	bool group_has_signal; /* before tree_signal(): the front sent it */
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
-	bool spares_group; /* in the first reading: the group has had SIGNAL */
-	const char *keep;  /* of procfs_bears(), for tree_keep(); or NULL */
-	bool spares;       /* children that are not of the tree */
+	const char *keep;      /* of procfs_bears(), for tree_keep(); or NULL */
+	bool spares;           /* children that are not of the tree */
 	/* In a process that cannot know who was an orphan, with SPARES: keeps
 	 * who bears a name of KEEP and leads a session, whenever it comes. */
 	bool keeps_leaders;
