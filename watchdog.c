@@ -287,11 +287,11 @@ static void
 begin_stop(struct run *run, enum reason why, int64_t now)
 {
 	supervisor_keep(run);
-	tree_take_priority(); /* for the look, too */
 	clocks_resume(run, now);
 	run->due[CLOCK_HEARTBEAT] = NEVER;
 	if (run->facts->reason != REASON_NONE)
 		return;
+	tree_take_priority(); /* for the look, too */
 	run->facts->reason = why;
 	if (!run->watchers.has_taken_over)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);

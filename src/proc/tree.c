@@ -35,7 +35,6 @@ struct attributes {
 void
 tree_take_priority(void)
 {
-	static bool is_taken;
 	/* The highest: the tree may have real-time processes, too. */
 	struct attributes attributes = {
 		.size = sizeof(attributes),
@@ -44,10 +43,6 @@ tree_take_priority(void)
 		.priority = 99,
 	};
 
-	/* Each change costs the rest of the time slice. */
-	if (is_taken)
-		return;
-	is_taken = true;
 	if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
 		return;
 	/* Since Linux 6.12 any process may choose its time slice: one with the

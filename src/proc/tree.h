@@ -50,7 +50,8 @@ struct tree {
 	bool is_ours; /* /proc has the PIDs of this process's namespace */
 };
 
-/* Lets this process, but none that it forks, run before the tree, if it may. */
+/* Lets this process, but none that it forks, run before the tree, if it may.
+ * Once: each change costs the rest of the time slice. */
 void tree_take_priority(void);
 
 /* Leaves the present children of this process, and theirs, out of each tree. */
