@@ -287,11 +287,11 @@ static void
 begin_stop(struct run *run, enum reason why, int64_t now)
 {
 	supervisor_keep(run);
-	tree_take_priority(); /* for the look, too */
 	clocks_resume(run, now);
 	run->due[CLOCK_HEARTBEAT] = NEVER;
 	if (run->facts->reason != REASON_NONE)
 		return;
+	tree_take_priority(); /* for the look, too */
 	run->facts->reason = why;
 	if (!run->watchers.has_taken_over)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
@@ -482,7 +482,7 @@ take_over(struct run *run)
 
 	run->watchers.has_taken_over = true;
 	if (run->tree.keep != NULL)
-		tree_keep_leaders(&run->tree);
+		run->tree.spares = run->tree.keeps_leaders = true;
 	/* One that has exited may be reaped: its PID may be another's. */
 	run->tree.target = run->target->has_exited ? 0 : run->target->pid;
 	enter(run, REASON_SUPERVISOR_LOST, duration_now());

@@ -508,7 +508,7 @@ read_thread(struct look *look, struct thread *thread)
 {
 	struct procstat stat;
 
-	if (procstat_read(thread->id, &stat) == -1 || stat.state == 'Z')
+	if (procstat_read_status(thread->id, &stat) == -1 || stat.state == 'Z')
 		return;
 	thread->state = stat.state;
 	(void)procfs_read(thread->id, "wchan", thread->function,

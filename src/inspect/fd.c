@@ -110,9 +110,11 @@ read_ends(struct scene *scene)
 	scene->has_missed = scene->is_partial;
 	for (size_t i = 0; i < scene->look->count; i++) {
 		const pid_t pid = scene->look->sights[i].pid;
+		struct procstat stat;
 
 		fds.count = 0;
-		if (!procfs_is_in_exec(pid) && duration_now() < scene->until)
+		if (procstat_read_status(pid, &stat) == 0 && !stat.is_in_exec &&
+		    duration_now() < scene->until)
 			scene_list(pid, "fd", &fds);
 		scene->has_missed |= fds.count == 0;
 		for (size_t j = 0; j < fds.count; j++) {
@@ -528,7 +530,7 @@ fd_say_holder(struct scene *scene)
 			continue;
 		say(scene, ", held by %d ", pid);
 		cmdline_add(&scene->line, pid,
-		            procfs_is_in_exec(pid) || process_is_stuck(pid)
+		            stat.is_in_exec || process_is_stuck(pid)
 		                ? 0
 		                : COMMAND_WIDTH);
 		return;

@@ -35,8 +35,7 @@ read_line(struct sight *sight)
 {
 	struct procstat stat;
 
-	if (sight->state == '\0' || procfs_is_in_exec(sight->pid) ||
-	    procstat_read(sight->pid, &stat) == -1)
+	if (sight->state == '\0' || procstat_read(sight->pid, &stat) == -1)
 		return;
 	sight->state = stat.is_dead ? '\0' : stat.state;
 	sight->age = procstat_age(&stat);

@@ -134,8 +134,7 @@ has_owner(const struct pidfile *file)
 		return false;
 	/* A /proc of another PID namespace shows another process by that PID;
 	 * with hidepid, proc(5), it hides those of other users. */
-	if (procfs_self() != getpid() || procfs_is_in_exec(file->pid) ||
-	    procstat_read(file->pid, &stat) == -1)
+	if (procfs_self() != getpid() || procstat_read(file->pid, &stat) == -1)
 		return true;
 	/* A zombie is dead. Who began TOLERANCE after the file was written got
 	 * the PID later. In seconds: not all times fit into 64 bits of ns. */

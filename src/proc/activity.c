@@ -3,11 +3,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/duration.h"
-#include "base/fds.h"
 #include "proc/procfs.h"
 #include "proc/tree.h"
 
@@ -23,105 +20,97 @@ struct thread {
 	bool runs; /* or could, if it had a processor */
 };
 
-/* The last two samples, each in the order of the IDs. */
-static struct thread threads[2][THREADS_MAX];
-static size_t counts[2];
+/* A list of threads, in the order of the tree. */
+struct sample {
+	size_t count;
+	struct thread threads[THREADS_MAX];
+};
 
-static int
-compare_ids(const void *left, const void *right)
-{
-	const pid_t one = ((const struct thread *)left)->id;
-	const pid_t other = ((const struct thread *)right)->id;
-
-	return (one > other) - (one < other);
-}
-
-/* Reads the THREAD of PID. By the thread: what the kernel tells of a process
+/* Reads the thread ID of PID. By the thread: what the kernel tells of a process
  * has its reaped children in it, so that a loop of short commands would work.
  */
-static void
-read_thread(pid_t pid, struct thread *thread)
+static struct thread
+read_thread(pid_t pid, pid_t id)
 {
+	struct thread thread = { .id = id };
 	char path[PATH_SIZE];
 	char text[512];
-	struct procstat stat = { .state = '\0' };
+	struct procstat stat;
 
-	(void)snprintf(path, sizeof(path), "task/%d/io", thread->id);
+	(void)snprintf(path, sizeof(path), "task/%d/io", id);
 	(void)procfs_read(pid, path, text, sizeof(text)); /* if it may */
-	thread->bytes = strtoull(procfs_value(text, "rchar: "), NULL, 10) +
-	                strtoull(procfs_value(text, "\nwchar: "), NULL, 10);
-	(void)snprintf(path, sizeof(path), "task/%d/schedstat", thread->id);
-	if (procfs_read(pid, path, text, sizeof(text)) > 0) {
-		thread->waited = strtoll(procfs_value(text, " "), NULL, 10);
-		return;
-	}
-	/* Without CONFIG_SCHED_INFO. */
-	(void)procstat_read_status(thread->id, &stat);
-	thread->runs = stat.state == 'R';
+	thread.bytes = strtoull(procfs_value(text, "rchar: "), NULL, 10) +
+	               strtoull(procfs_value(text, "\nwchar: "), NULL, 10);
+	(void)snprintf(path, sizeof(path), "task/%d/schedstat", id);
+	if (procfs_read(pid, path, text, sizeof(text)) > 0)
+		thread.waited = strtoll(procfs_value(text, " "), NULL, 10);
+	else /* without CONFIG_SCHED_INFO */
+		thread.runs =
+		    procstat_read_status(id, &stat) == 0 && stat.state == 'R';
+	return thread;
 }
 
-/* Reads the threads of TREE to SAMPLE. Returns the CPU time of the tree. */
-static int64_t
-read_threads(const struct tree *tree, int sample)
+/* Adds what THREAD has done since the sample OLD, if it is there. */
+static void
+compare(struct activity *activity, const struct sample *old,
+        const struct thread *thread, int64_t now)
 {
-	static struct procfs_list ids;
-	long memory;
-	int64_t cpu = wait_usage(&memory);
+	size_t i = 0;
 
-	counts[sample] = 0;
-	for (size_t i = 0; i < tree->count; i++) {
-		const pid_t pid = tree->members[i].pid;
-		struct procstat stat;
+	while (i < old->count && old->threads[i].id != thread->id)
+		i++;
 
-		if (procfs_is_in_exec(pid) || procstat_read(pid, &stat) == -1)
-			continue;
-		cpu += stat.cpu;
+	const struct thread *const before = &old->threads[i];
 
-		const int dir = procfs_dir(pid);
-
-		procfs_list_names(dir, "task", &ids);
-		fds_close(dir);
-		for (size_t j = 0;
-		     j < ids.count && counts[sample] < THREADS_MAX; j++) {
-			struct thread thread = { .id = ids.numbers[j] };
-
-			read_thread(pid, &thread);
-			threads[sample][counts[sample]++] = thread;
-		}
-	}
-	qsort(threads[sample], counts[sample], sizeof(struct thread),
-	      compare_ids);
-	return cpu;
+	/* Less than before: the ID has got another thread. */
+	if (i == old->count || thread->bytes < before->bytes ||
+	    thread->waited < before->waited)
+		return;
+	activity->bytes += thread->bytes - before->bytes;
+	activity->work += thread->waited - before->waited;
+	if (thread->runs && before->runs)
+		activity->work += now - activity->last;
 }
 
 void
 activity_sample(struct activity *activity, const struct tree *tree, int64_t now)
 {
-	static int sample;
+	static struct sample samples[2];
+	static struct procfs_list ids;
+	static int turn;
+	struct sample *const old = &samples[turn];
+	struct sample *const new = &samples[!turn];
 	const bool is_first = activity->since == 0;
-	const int before = sample;
-	int64_t cpu;
+	long memory;
+	int64_t cpu = wait_usage(&memory);
 
-	sample = !sample;
-	cpu = read_threads(tree, sample);
+	turn = !turn;
+	new->count = 0;
 	if (is_first)
-		*activity = (struct activity){ .since = now, .before = cpu };
-	activity->used = cpu - activity->before;
-	for (size_t i = 0; i < counts[sample] && !is_first; i++) {
-		const struct thread *const thread = &threads[sample][i];
-		const struct thread *const old =
-		    bsearch(thread, threads[before], counts[before],
-		            sizeof(*old), compare_ids);
+		old->count = 0;
+	for (size_t i = 0; i < tree->count; i++) {
+		const pid_t pid = tree->members[i].pid;
+		struct procstat stat;
+		char path[PATH_SIZE];
 
-		/* Less than before: the ID has got another thread. */
-		if (old == NULL || thread->bytes < old->bytes ||
-		    thread->waited < old->waited)
+		if (procstat_read(pid, &stat) == -1)
 			continue;
-		activity->bytes += thread->bytes - old->bytes;
-		activity->waited += thread->waited - old->waited;
-		if (thread->runs && old->runs)
-			activity->waited += now - activity->last;
+		cpu += stat.cpu;
+		(void)snprintf(path, sizeof(path), "%d/task", pid);
+		procfs_list_names(procfs_fd(), path, &ids);
+		for (size_t j = 0; j < ids.count && new->count < THREADS_MAX;
+		     j++) {
+			struct thread *const thread =
+			    &new->threads[new->count++];
+
+			*thread = read_thread(pid, ids.numbers[j]);
+			compare(activity, old, thread, now);
+		}
 	}
+	if (is_first)
+		*activity = (struct activity){ .since = now, .cpu = cpu };
+	activity->work += cpu - activity->cpu;
+	activity->cpu = cpu;
 	activity->last = now;
 }
 
@@ -130,8 +119,7 @@ activity_is_progress(const struct activity *activity)
 {
 	const int64_t span = activity->last - activity->since;
 
-	return span > 0 &&
-	       ((activity->used + activity->waited) * CPU_SHARE >= span ||
-	        activity->bytes >=
-	            (uint64_t)(span / MILLISECOND) * BYTES / 1000);
+	return span > 0 && (activity->work * CPU_SHARE >= span ||
+	                    activity->bytes >=
+	                        (uint64_t)(span / MILLISECOND) * BYTES / 1000);
 }

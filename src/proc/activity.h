@@ -11,12 +11,13 @@ struct tree;
  * processor, used or waited for, or 1 KiB read or written a second.
  */
 struct activity {
-	int64_t since;  /* the first sample; 0: there is none */
-	int64_t last;   /* the last one */
-	int64_t before; /* CPU time of the tree, as in the first sample */
-	int64_t used;   /* of it, since the first sample */
-	int64_t waited; /* for a processor, since then: by the threads that */
-	uint64_t bytes; /* were alive at two samples in a row; and their I/O */
+	int64_t since; /* the first sample; 0: there is none */
+	int64_t last;  /* the last one */
+	int64_t cpu;   /* CPU time of the tree in that */
+	/* Since the first: CPU time; and of the threads that were alive at two
+	 * samples in a row the waits for a processor, and the I/O. */
+	int64_t work;
+	uint64_t bytes;
 };
 
 /* Takes a sample of the present members of TREE at NOW, the first or another.

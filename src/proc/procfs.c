@@ -23,6 +23,8 @@
 #define COMM_SIZE 16   /* TASK_COMM_LEN */
 #define TEXT_SIZE 4096 /* of "status", but for a user of hundreds of groups */
 
+#define EXEC_TRIES 10 /* one in a millisecond */
+
 /* A test of the fallback builds with a name that no kernel has. */
 #ifndef CHILDREN_FILE
 #define CHILDREN_FILE "children"
@@ -125,7 +127,6 @@ add_children_of_machine(pid_t pid, struct procfs_list *list)
 	if (pid == procfs_self()) {
 		procfs_list_names(root_fd, ".", &machine);
 		for (size_t i = 0; i < machine.count; i++) {
-			stat.parent = 0;
 			(void)procstat_read_status(machine.numbers[i], &stat);
 			parents[i] = stat.parent;
 		}
@@ -202,6 +203,7 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 {
 	char text[TEXT_SIZE];
 
+	*stat = (struct procstat){ .state = '\0' };
 	if (procfs_read(pid, "status", text, sizeof(text)) == -1)
 		return -1;
 	stat->state = *procfs_value(text, "\nState:\t");
@@ -211,6 +213,9 @@ procstat_read_status(pid_t pid, struct procstat *stat)
 	/* With threads left, only the main thread has exited. */
 	stat->is_dead =
 	    stat->state == 'Z' && number_of(text, "\nThreads:\t") <= 1;
+	/* It has memory, but no page of the program yet. */
+	stat->is_in_exec = *procfs_value(text, "\nVmExe:\t") != '\0' &&
+	                   number_of(text, "\nVmExe:\t") == 0;
 	return 0;
 }
 
@@ -219,12 +224,12 @@ procfs_bears(pid_t pid, const char *names)
 {
 	char comm[COMM_SIZE + 1]; /* and a newline */
 	char words[TEXT_SIZE] = "";
-	struct procstat stat = { .state = 'D' };
+	struct procstat stat;
 
 	(void)procfs_read(pid, "comm", comm, sizeof(comm));
 	comm[strcspn(comm, "\n")] = '\0';
-	(void)procstat_read_status(pid, &stat);
-	if (stat.state != 'D') /* else the read may hang: cmdline_add() */
+	if (procstat_read_status(pid, &stat) == 0 &&
+	    stat.state != 'D') /* else the read may hang: cmdline_add() */
 		(void)procfs_read(pid, "cmdline", words, sizeof(words));
 
 	const char *const slash = strrchr(words, '/');
@@ -268,8 +273,8 @@ procfs_is_supervisor(pid_t pid)
 /* The fields 3 to 22, and the blank that shows that the last one is whole. */
 #define FIELDS                                                                 \
 	") %c %d %*s %d %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64      \
-	" %" SCNu64 " %" SCNu64 " %*s %*s %ld %*s %" SCNu64 "%c"
-#define FIELD_COUNT 10 /* without those that are skipped */
+	" %" SCNu64 " %" SCNu64 " %*s %*s %*s %*s %" SCNu64 "%c"
+#define FIELD_COUNT 9 /* without those that are skipped */
 
 static int64_t
 time_of(uint64_t ticks)
@@ -283,17 +288,15 @@ procstat_parse(const char *text, struct procstat *stat)
 	/* The name may hold blanks and parentheses. */
 	const char *const name_end = strrchr(text, ')');
 	uint64_t cpu[4]; /* user and system, then those of the children */
-	long threads;
 	char blank;
 
 	if (name_end == NULL ||
 	    /* The numbers fit. NOLINTNEXTLINE(cert-err34-c) */
 	    sscanf(name_end, FIELDS, &stat->state, &stat->parent,
-	           &stat->session, &cpu[0], &cpu[1], &cpu[2], &cpu[3], &threads,
+	           &stat->session, &cpu[0], &cpu[1], &cpu[2], &cpu[3],
 	           &stat->start, &blank) != FIELD_COUNT ||
 	    !isalpha((unsigned char)stat->state))
 		return -1;
-	stat->is_dead = stat->state == 'Z' && threads <= 1;
 	stat->cpu = time_of(cpu[0] + cpu[1] + cpu[2] + cpu[3]);
 	return 0;
 }
@@ -303,22 +306,16 @@ procstat_read(pid_t pid, struct procstat *stat)
 {
 	char text[TEXT_SIZE];
 
-	(void)procfs_read(pid, "stat", text, sizeof(text)); /* or "" */
-	return procstat_parse(text, stat);
-}
-
-bool
-procfs_is_in_exec(pid_t pid)
-{
-	char text[TEXT_SIZE];
-	unsigned long code = 0; /* pages of the program: there are none yet */
-	struct procstat stat;
-
-	(void)procfs_read(pid, "statm", text, sizeof(text));
-	/* The fourth field: proc(5). NOLINTNEXTLINE(cert-err34-c) */
-	(void)sscanf(text, "%*s %*s %*s %lu", &code);
-	return code == 0 && procstat_read_status(pid, &stat) == 0 &&
-	       stat.state != 'Z';
+	for (int tries = 0; tries < EXEC_TRIES; tries++) {
+		if (procstat_read_status(pid, stat) == -1)
+			return -1;
+		if (!stat->is_in_exec) {
+			(void)procfs_read(pid, "stat", text, sizeof(text));
+			return procstat_parse(text, stat);
+		}
+		duration_sleep(MILLISECOND);
+	}
+	return -1;
 }
 
 int64_t

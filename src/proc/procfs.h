@@ -60,21 +60,27 @@ const char *procfs_value(const char *text, const char *name);
 /* Whether PID is a supervisor, of whatever run, by the start of its name. */
 bool procfs_is_supervisor(pid_t pid);
 
+/* What is not known is 0. */
 struct procstat {
 	char state;
 	bool is_dead; /* a zombie, with all its threads */
+	/* It is in execve(2), with the kernel's exec_update_lock held. While
+	 * that waits for a file system that does not answer, a read of "stat"
+	 * (since 2026), "io", "wchan", "syscall", "environ" or the links hangs;
+	 * not of "status", "comm", "task" or "children". */
+	bool is_in_exec;
 	pid_t parent;
-	uid_t user;     /* the real user ID; only in "status", as: */
+	uid_t user;     /* the real user ID */
 	int64_t memory; /* KiB that are in memory */
 
-	/* Only in "stat": */
+	/* Only from procstat_read(): */
 	pid_t session;
 	int64_t cpu;    /* in nanoseconds, of reaped children too */
 	uint64_t start; /* clock ticks after boot */
 };
 
-/* Read the "status" or the "stat" of PID, and leave the rest of *STAT as it
- * was. procstat_read() may hang while procfs_is_in_exec(). */
+/* Fill *STAT for the process or thread PID. The first never waits; the second
+ * waits a moment while PID is in execve(2), and fails if it still is. */
 int procstat_read_status(pid_t pid, struct procstat *stat);
 int procstat_read(pid_t pid, struct procstat *stat);
 
@@ -84,12 +90,6 @@ bool procfs_bears(pid_t pid, const char *names);
 
 /* Whether PID is ANCESTOR, or descends from it, as far as /proc shows. */
 bool procfs_descends(pid_t pid, pid_t ancestor);
-
-/* Whether PID is in execve(2), with the kernel's exec_update_lock held. While
- * that waits for a file system that does not answer, a read of "stat" (since
- * 2026), "io", "wchan", "syscall", "environ" or the links hangs; not of
- * "status", "statm", "comm", "task" or "children". */
-bool procfs_is_in_exec(pid_t pid);
 
 /* Reads TEXT, a stat file, into *STAT. Does not set errno. */
 int procstat_parse(const char *text, struct procstat *stat);

@@ -13,8 +13,7 @@
 
 #define TREE_MAX     PROCFS_LIST_MAX
 #define PID_END      4194305 /* pid_max of any kernel, and 1: proc(5) */
-#define SPARED_MAX   4096
-#define ANY_GROUP    (-1) /* 0 is a group of another PID namespace */
+#define ANY_GROUP    (-1)    /* 0 is a group of another PID namespace */
 #define WALK_BOUND   SECOND
 #define FREEZE_BOUND (5 * SECOND)
 #define RESTLESS_MAX 3 /* readings in a row with newcomers: then a storm */
@@ -36,7 +35,6 @@ struct attributes {
 void
 tree_take_priority(void)
 {
-	static bool is_taken;
 	/* The highest: the tree may have real-time processes, too. */
 	struct attributes attributes = {
 		.size = sizeof(attributes),
@@ -45,10 +43,6 @@ tree_take_priority(void)
 		.priority = 99,
 	};
 
-	/* Each change costs the rest of the time slice. */
-	if (is_taken)
-		return;
-	is_taken = true;
 	if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
 		return;
 	/* Since Linux 6.12 any process may choose its time slice: one with the
@@ -72,20 +66,15 @@ static struct procfs_list list;
 
 /* A bit for each PID. A process with the PID of a dead one gets no first
  * signal; SIGKILL goes to all each time. */
-static uint64_t seen[PID_END / 64 + 1];    /* by tree_signal(), tree_kill() */
-static uint64_t parents[PID_END / 64 + 1]; /* that have had a first signal */
-
-/* Children that are not of the tree. */
-static struct {
-	size_t count;
-	pid_t pids[SPARED_MAX];
-} spared;
+static uint64_t seen[PID_END / 64 + 1];   /* by tree_signal(), tree_kill() */
+static uint64_t spared[PID_END / 64 + 1]; /* children, not of the tree */
 
 /* The present reading of the tree, depth first, with a signal on the way. */
 static struct {
-	int signal;    /* 0: none */
-	bool is_first; /* a signal from which a process may end in order */
-	size_t fresh;  /* that were not seen before, zombies too */
+	int signal;      /* 0: none */
+	bool is_first;   /* a signal from which a process may end in order */
+	bool is_initial; /* the first reading for that signal */
+	size_t fresh;    /* that were not seen before, zombies too */
 	size_t pending_count;
 } walk;
 
@@ -99,25 +88,6 @@ static void
 add(uint64_t *pids, pid_t pid)
 {
 	pids[pid / 64] |= UINT64_C(1) << pid % 64;
-}
-
-/* The place of PID in the list, or its end. */
-static size_t
-find_spared(pid_t pid)
-{
-	size_t i = 0;
-
-	while (i < spared.count && spared.pids[i] != pid)
-		i++;
-	return i;
-}
-
-static void
-spare(struct tree *tree, pid_t pid)
-{
-	tree->spares = true;
-	if (spared.count < SPARED_MAX)
-		spared.pids[spared.count++] = pid;
 }
 
 /* Marks PID as seen, if the reading has a signal. */
@@ -143,7 +113,7 @@ time_before_signal(const struct tree *tree, pid_t pid)
 {
 	struct procstat stat;
 
-	return procfs_is_in_exec(pid) || procstat_read(pid, &stat) == -1
+	return procstat_read(pid, &stat) == -1
 	           ? 0
 	           : procstat_age(&stat) -
 	                 (duration_now() - tree->signalled_at);
@@ -153,12 +123,11 @@ time_before_signal(const struct tree *tree, pid_t pid)
 static bool
 is_spared(const struct tree *tree, pid_t child)
 {
-	struct procstat stat = { .session = 0 };
+	struct procstat stat;
 
-	return find_spared(child) < spared.count ||
-	       (tree->keeps_leaders && !procfs_is_in_exec(child) &&
-	        procstat_read(child, &stat) == 0 && stat.session == child &&
-	        procfs_bears(child, tree->keep));
+	return has(spared, child) ||
+	       (tree->keeps_leaders && procstat_read(child, &stat) == 0 &&
+	        stat.session == child && procfs_bears(child, tree->keep));
 }
 
 /* Pushes the children of PID, at DIR, so that the eldest is next. SIGKILL goes
@@ -167,16 +136,14 @@ static void
 push_children(const struct tree *tree, int dir, pid_t pid)
 {
 	procfs_list_children(dir, pid, &list);
-	if (walk.is_first && list.count > 0) {
-		/* The supervisor of a run within this one passes it on. */
-		if (pid != tree->self && procfs_is_supervisor(pid))
-			return;
-		add(parents, pid);
-	}
+	/* The supervisor of a run within this one passes the signal on. */
+	if (walk.is_first && list.count > 0 && pid != tree->self &&
+	    procfs_is_supervisor(pid))
+		return;
 	while (list.count-- > 0) {
 		const struct member child = { list.numbers[list.count], pid };
 
-		if (tree->spares && is_spared(tree, child.pid))
+		if (is_spared(tree, child.pid))
 			continue;
 		/* A process that had the first signal starts children for an
 		 * orderly end. Older ones are orphans that it, a subreaper or
@@ -193,8 +160,9 @@ push_children(const struct tree *tree, int dir, pid_t pid)
 	}
 }
 
-/* Begins a reading, with SIGNAL or 0, at the children of this process. */
-static void
+/* Begins a reading, with SIGNAL or 0: those to be visited are the children of
+ * this process, but the spared, or the root. Returns whether /proc has them. */
+static bool
 begin_walk(struct tree *tree, int signal)
 {
 	tree->self = procfs_self();
@@ -203,32 +171,34 @@ begin_walk(struct tree *tree, int signal)
 	walk.is_first = signal != 0 && signal != SIGKILL && signal != SIGSTOP;
 	walk.fresh = walk.pending_count = 0;
 	if (tree->root != 0) {
-		struct procstat stat = { .parent = 0 };
+		struct procstat stat;
 
 		(void)procstat_read_status(tree->root, &stat);
 		pending[walk.pending_count++] =
 		    (struct member){ tree->root, stat.parent };
-		return;
+		return true;
 	}
 
 	const int dir = procfs_dir(tree->self);
 
 	push_children(tree, dir, tree->self);
 	fds_close(dir);
+	return dir != -1;
 }
 
 void
 tree_spare_children(struct tree *tree)
 {
-	begin_walk(tree, 0);
+	(void)begin_walk(tree, 0);
 	for (size_t i = 0; i < walk.pending_count; i++)
-		spare(tree, pending[i].pid);
+		add(spared, pending[i].pid);
+	tree->spares = true;
 }
 
 void
 tree_keep(struct tree *tree)
 {
-	begin_walk(tree, 0);
+	(void)begin_walk(tree, 0);
 	tree->members = listed;
 	tree->count = 0;
 	/* In the /proc of another PID namespace, no child is known. */
@@ -238,59 +208,38 @@ tree_keep(struct tree *tree)
 		if (child.pid == tree->target ||
 		    !procfs_bears(child.pid, tree->keep))
 			continue;
-		spare(tree, child.pid);
+		add(spared, child.pid);
+		tree->spares = true;
 		listed[tree->count++] = child;
 	}
-}
-
-void
-tree_keep_leaders(struct tree *tree)
-{
-	tree->spares = tree->keeps_leaders = true;
 }
 
 /* A dead child that is not reaped may have had children when the list was made,
  * which are not in it: so it counts as one that lives. */
 bool
-tree_is_empty(const struct tree *tree)
+tree_is_empty(struct tree *tree)
 {
 	const bool target_is_dead = !wait_has_living(tree->target);
-	bool is_empty = !wait_has_living(ANY_CHILD);
 
-	if (is_empty || !tree->spares)
-		return is_empty;
-
-	const int dir = procfs_dir(procfs_self());
-
-	procfs_list_children(dir, procfs_self(), &list);
-	is_empty = dir != -1;
-	for (size_t i = 0; i < list.count; i++) {
-		const pid_t child = list.numbers[i];
-
-		is_empty &= is_spared(tree, child) ||
-		            (child == tree->target && target_is_dead);
-	}
-	fds_close(dir);
-	return is_empty;
+	if (!wait_has_living(ANY_CHILD))
+		return true;
+	if (!tree->spares || !begin_walk(tree, 0))
+		return false;
+	return walk.pending_count == 0 ||
+	       (walk.pending_count == 1 && target_is_dead &&
+	        pending[0].pid == tree->target);
 }
 
-/* Whether PID is the target or of its group, signalled before the reading. */
+/* Whether PID had the signal as the target, or in its group. A later reading
+ * may find an orphan there that a handler of the signal has started. */
 static bool
-is_of_targets_group(const struct tree *tree, pid_t pid)
+had_signal(const struct tree *tree, pid_t pid)
 {
 	/* Of a group of another PID namespace the number is 0. */
 	return tree->is_ours && tree->target != 0 &&
 	       (pid == tree->target ||
-	        (tree->keep == NULL && getpgid(pid) == tree->target));
-}
-
-/* Whether PID had the signal as a member of the target's group: a handler of
- * the signal may have started it, an orphan, later. */
-static bool
-had_signal(const struct tree *tree, pid_t pid)
-{
-	return is_of_targets_group(tree, pid) &&
-	       (tree->spares_group || time_before_signal(tree, pid) >= 0);
+	        (tree->keep == NULL && getpgid(pid) == tree->target)) &&
+	       (walk.is_initial || time_before_signal(tree, pid) >= 0);
 }
 
 /* Whether *PROCESS is alive and a child of the tree; an orphan is now a child
@@ -299,19 +248,16 @@ had_signal(const struct tree *tree, pid_t pid)
 static bool
 open_living(const struct tree *tree, struct member *process, int *dir)
 {
-	const bool is_own = tree->is_ours && wait_has_living(process->pid);
+	const bool is_own = is_child(tree, process);
 	struct procstat stat = { .parent = tree->self };
 
-	if (!is_own && is_child(tree, process)) {
-		/* The group's signal has killed it before the reading. */
-		if (is_of_targets_group(tree, process->pid))
-			mark(process->pid);
+	if (is_own && !wait_has_living(process->pid)) {
+		mark(process->pid); /* the signal may just have killed it */
 		return false;
 	}
 	*dir = procfs_dir(process->pid);
 	if (!is_own &&
-	    (*dir == -1 || procstat_read_status(process->pid, &stat) == -1 ||
-	     stat.is_dead ||
+	    (procstat_read_status(process->pid, &stat) == -1 || stat.is_dead ||
 	     (stat.parent != process->parent && stat.parent != tree->self))) {
 		fds_close(*dir);
 		return false;
@@ -337,9 +283,7 @@ visit(struct tree *tree, struct member process)
 	const bool has_first = walk.is_first && has(seen, process.pid);
 	int dir;
 
-	/* Without children it cannot get orphans. */
-	if ((has_first && !has(parents, process.pid)) ||
-	    !open_living(tree, &process, &dir))
+	if (!open_living(tree, &process, &dir))
 		return;
 	listed[tree->count++] = process;
 	if (walk.signal != 0 && !walk.is_first)
@@ -360,7 +304,7 @@ walk_tree(struct tree *tree, int signal, int64_t until)
 {
 	tree->members = listed;
 	tree->count = 0;
-	begin_walk(tree, signal);
+	(void)begin_walk(tree, signal);
 	while (walk.pending_count > 0 && tree->count < TREE_MAX) {
 		visit(tree, pending[--walk.pending_count]);
 		if (duration_now() >= until)
@@ -378,19 +322,23 @@ walk_until_rest(struct tree *tree, int signal, int64_t until)
 
 	do {
 		count += walk_tree(tree, signal, until);
-		tree->spares_group = false;
+		walk.is_initial = false;
 	} while (walk.fresh > 0 && duration_now() < until);
 	return count;
 }
 
-/* Sends SIGNAL to the members of the list that are in GROUP, children first. */
+/* Sends SIGNAL to the members of the list that are in GROUP, children first,
+ * less the target, which has had it. */
 static void
 signal_listed(const struct tree *tree, pid_t group, int signal)
 {
 	int dir;
 
 	for (size_t i = tree->count; i-- > 0;) {
-		if ((group == ANY_GROUP || getpgid(listed[i].pid) == group) &&
+		const pid_t pid = listed[i].pid;
+
+		if (pid != tree->target &&
+		    (group == ANY_GROUP || getpgid(pid) == group) &&
 		    open_living(tree, &listed[i], &dir)) {
 			send(tree, &listed[i], dir, signal);
 			fds_close(dir);
@@ -420,10 +368,9 @@ signal_group(const struct tree *tree, int signal)
 void
 tree_signal_target(struct tree *tree, int signal)
 {
+	signal_group(tree, signal);
 	if (tree->target == 0 || tree->keep != NULL)
 		tree_signal_members(tree, tree->group, signal);
-	if (tree->keep == NULL || getpgid(tree->target) != tree->group)
-		signal_group(tree, signal);
 }
 
 void
@@ -447,8 +394,6 @@ size_t
 tree_signal(struct tree *tree, int signal, int64_t until)
 {
 	memset(seen, 0, sizeof(seen));
-	if (tree->target != 0 && !wait_has_living(tree->target))
-		add(seen, tree->target); /* it gets no signal */
 	if (!tree->group_has_signal) {
 		signal_group(tree, signal);
 		signal_group(tree, SIGCONT);
@@ -457,7 +402,7 @@ tree_signal(struct tree *tree, int signal, int64_t until)
 	(void)sched_yield(); /* to the target: autogroup in sched(7) */
 	tree->signal = signal;
 	tree->signalled_at = duration_now();
-	tree->spares_group = tree->target != 0;
+	walk.is_initial = true;
 	return tree_signal_again(tree, until);
 }
 
@@ -472,10 +417,7 @@ reap(struct tree *tree, pid_t child)
 	if (child == tree->target || wait_peek(child, WEXITED, &end) != child)
 		return;
 
-	const size_t place = find_spared(child);
-
-	if (place < spared.count)
-		spared.pids[place] = 0; /* now another's */
+	spared[child / 64] &= ~(UINT64_C(1) << child % 64);
 	tree->killed += end.si_code == CLD_KILLED && end.si_status == SIGKILL;
 }
 
@@ -490,7 +432,7 @@ tree_reap(struct tree *tree)
 	if (end.si_pid == 0)
 		return;
 	/* waitid(2) tells of the target again and again, and of no other. */
-	begin_walk(tree, 0);
+	(void)begin_walk(tree, 0);
 	while (tree->is_ours && walk.pending_count > 0)
 		reap(tree, pending[--walk.pending_count].pid);
 }

@@ -41,15 +41,17 @@ struct tree {
 	bool group_has_signal; /* before tree_signal(): the front sent it */
 	int signal;            /* of the last tree_signal() */
 	int64_t signalled_at;  /* the time of that */
-	bool spares_group; /* in the first reading: the group has had SIGNAL */
-	const char *keep;  /* of procfs_bears(), for tree_keep(); or NULL */
-	bool spares;       /* children that are not of the tree */
+	const char *keep;      /* of procfs_bears(), for tree_keep(); or NULL */
+	bool spares;           /* children that are not of the tree */
+	/* In a process that cannot know who was an orphan, with SPARES: keeps
+	 * who bears a name of KEEP and leads a session, whenever it comes. */
 	bool keeps_leaders;
 	pid_t self;   /* procfs_self(), as last read */
 	bool is_ours; /* /proc has the PIDs of this process's namespace */
 };
 
-/* Lets this process, but none that it forks, run before the tree, if it may. */
+/* Lets this process, but none that it forks, run before the tree, if it may.
+ * Once: each change costs the rest of the time slice. */
 void tree_take_priority(void);
 
 /* Leaves the present children of this process, and theirs, out of each tree. */
@@ -62,13 +64,9 @@ void tree_spare_children(struct tree *tree);
  */
 void tree_keep(struct tree *tree);
 
-/* The same for a process that cannot know who was an orphan: keeps who bears a
- * name of KEEP and leads a session, whenever it comes. */
-void tree_keep_leaders(struct tree *tree);
-
 /* Whether nobody of the tree is alive; where children are left out, the dead
  * have to be reaped. */
-bool tree_is_empty(const struct tree *tree);
+bool tree_is_empty(struct tree *tree);
 
 /* Reads the tree until the clock says UNTIL. Never waits for a process. With a
  * ROOT, that is the first member. */

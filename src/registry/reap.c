@@ -141,8 +141,7 @@ is_kept(const struct lost_run *run, pid_t pid)
 static bool
 read_stat(pid_t pid, int dir, struct procstat *stat)
 {
-	return procstat_read(pid, stat) == 0 && !stat->is_dead &&
-	       procstat_read_status(pid, stat) == 0 && is_there(dir);
+	return procstat_read(pid, stat) == 0 && !stat->is_dead && is_there(dir);
 }
 
 /* Looks for which runs the process PID is. The proof is the run's ID, a session
@@ -358,7 +357,7 @@ becomes_orphaned(const struct registry_walk *walk)
 
 	while (registry_is_held(walk)) {
 		if (duration_now() >= deadline ||
-		    (procstat_read(walk->entry.front.pid, &stat) == 0 &&
+		    (procstat_read_status(walk->entry.front.pid, &stat) == 0 &&
 		     strchr("STt", stat.state) != NULL))
 			return false;
 		duration_sleep(PAUSE);
