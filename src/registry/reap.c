@@ -117,6 +117,15 @@ note(struct search *search, const struct procid *id, struct lost_run *run)
 	procid_kill(id, SIGSTOP);
 }
 
+/* Tells of the process PID, which is, or may be, of RUN. */
+static void
+tell_left(struct lost_run *run, pid_t pid, bool is_known, bool has_words)
+{
+	run->left += is_known;
+	add_process(&run->line, is_known ? "left" : "cannot look into", pid,
+	            has_words ? COMMAND_WIDTH : 0);
+}
+
 /* Whether PID, or an ancestor that is no older than RUN, bears a name of --keep
  * and leads a session. */
 static bool
@@ -160,11 +169,10 @@ look_at(struct search *search, pid_t pid)
 		return;
 	for (size_t i = 0; i < search->run_count; i++) {
 		struct lost_run *const run = &search->runs[i];
-		const bool is_member = run->session != 0 &&
-		                       stat.session == run->session &&
-		                       pid != run->session;
-		bool is_proven = (parent != NULL && parent->run == run) ||
-		                 strstr(text, run->word) != NULL;
+		const bool is_member =
+		    run->session != 0 && stat.session == run->session;
+		const bool is_child = parent != NULL && parent->run == run;
+		bool is_proven = is_child || strstr(text, run->word) != NULL;
 		const bool is_known = is_proven || is_member;
 
 		if (stat.start < run->since || (!is_known && is_read) ||
@@ -172,20 +180,12 @@ look_at(struct search *search, pid_t pid)
 			continue;
 		run->session_is_proven |= is_proven && is_member;
 		is_proven |= run->session_is_proven && is_member;
-
-		const bool is_spared =
-		    !is_own || procfs_descends(procfs_self(), pid);
-
-		if (search->is_last) {
-			run->left += is_known;
-			add_process(&run->line,
-			            is_known ? "left" : "cannot look into", pid,
-			            is_spared || !is_read ? 0 : COMMAND_WIDTH);
-		} else if (is_proven && !is_spared) {
+		if (search->is_last)
+			tell_left(run, pid, is_known, is_own && is_read);
+		else if (is_proven && is_own)
 			owner = run;
-		}
 	}
-	if (owner != NULL)
+	if (owner != NULL && !procfs_descends(procfs_self(), pid))
 		note(search, &id, owner);
 }
 
@@ -238,11 +238,6 @@ end_all(struct lost_run runs[], size_t count)
 		duration_sleep(PAUSE);
 	}
 	kill_noted(&search);
-	for (size_t i = 0; i < count && empty < SCANS_EMPTY; i++) {
-		if (runs[i].killed > 0 && ++runs[i].left > 0)
-			strbuf_addf(&runs[i].line,
-			            "; left what goes on forking");
-	}
 
 	const int64_t deadline = duration_now() + BOUND;
 
