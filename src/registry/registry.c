@@ -22,69 +22,48 @@
 
 /* --- the text of an entry ------------------------------------------------- */
 
-/* Numbers are not checked: only this user can have written them. */
-static void
-read_line(char *line, struct entry *entry)
-{
-	char *value = line;
-
-	(void)strsep(&value, " ");
-	if (value == NULL)
-		return;
-
-	const char *const path = strchr(value, '/');
-	struct procid *const process =
-	    *line == 'f' ? &entry->front : &entry->supervisor;
-
-	if (strcmp(line, "host") == 0)
-		entry->host = value;
-	else if (strcmp(line, "name") == 0)
-		entry->name = value;
-	else if (strcmp(line, "keep") == 0)
-		entry->keep = value;
-	else if (strcmp(line, "file") == 0 && path != NULL &&
-	         entry->file_count < ENTRY_FILES_MAX) {
-		struct cleanup *const file = &entry->files[entry->file_count++];
-
-		*file = (struct cleanup){ .path = path, .claim_fd = -1 };
-		/* NOLINTNEXTLINE(cert-err34-c) */
-		(void)sscanf(value, "%" SCNd64 " %" SCNu64, &file->before,
-		             &file->inode);
-	} else if (strcmp(line, "arg") == 0 && entry->command == NULL)
-		entry->command = value;
-	else if (strcmp(line, "front") == 0 || strcmp(line, "supervisor") == 0)
-		/* A supervisor's has no --kill-after.
-		 * NOLINTNEXTLINE(cert-err34-c) */
-		(void)sscanf(value, "%d %" SCNu64 " %" SCNd64 " %" SCNd64,
-		             &process->pid, &process->start, &entry->until,
-		             &entry->kill_after);
-}
-
-bool
-entry_parse(char *text, size_t size, struct entry *entry)
-{
-	const char *const end = text + size;
-	char *next;
-
-	*entry = (struct entry){ .name = NULL };
-	if (strcmp(text, VERSION) != 0)
-		return false;
-	/* The writer's death, or a full disk, may cut off the last line. */
-	for (char *line = text; (next = line + strlen(line) + 1) <= end;
-	     line = next)
-		read_line(line, entry);
-	return entry->front.pid > 0 && entry->host != NULL &&
-	       entry->command != NULL;
-}
-
 const char *
-entry_next_word(const char *word)
+entry_value(const struct entry *entry, const char *key, const char *value)
 {
-	static const char key[] = "arg"; /* a null byte is behind it now */
+	const char *const end = entry->text + entry->size;
+	const size_t length = strlen(key);
+	const char *line =
+	    value == NULL ? entry->text : value + strlen(value) + 1;
+	const char *next;
 
-	word += strlen(word) + 1;
-	return strcmp(word, key) == 0 ? word + sizeof(key) : NULL;
+	/* The writer's death, or a full disk, may cut off the last line. */
+	for (; (next = line + strlen(line) + 1) <= end; line = next) {
+		if (strncmp(line, key, length) == 0 && line[length] == ' ')
+			return line + length + 1;
+	}
+	return NULL;
 }
+
+/* Numbers are not checked: only this user can have written them. */
+bool
+entry_parse(struct entry *entry)
+{
+	const char *const front = entry_value(entry, "front", NULL);
+	const char *const supervisor = entry_value(entry, "supervisor", NULL);
+
+	if (strcmp(entry->text, VERSION) != 0 || front == NULL ||
+	    entry_value(entry, "host", NULL) == NULL ||
+	    entry_value(entry, "arg", NULL) == NULL)
+		return false;
+	/* NOLINTBEGIN(cert-err34-c) */
+	(void)sscanf(front, "%d %" SCNu64 " %" SCNd64 " %" SCNd64,
+	             &entry->front.pid, &entry->front.start, &entry->until,
+	             &entry->kill_after);
+	if (supervisor != NULL)
+		(void)sscanf(supervisor, "%d %" SCNu64 " %" SCNd64,
+		             &entry->supervisor.pid, &entry->supervisor.start,
+		             &entry->until);
+	/* NOLINTEND(cert-err34-c) */
+	entry->keep = entry_value(entry, "keep", NULL);
+	return entry->front.pid > 0;
+}
+
+/* --- the directory -------------------------------------------------------- */
 
 /* Returns GIVEN, a --registry, or $WDRUN_REGISTRY, or NULL without the two. */
 static const char *
@@ -110,8 +89,8 @@ is_roots(const char *path)
 	return directory.st_uid == 0;
 }
 
-/* Writes the registry's name into PATH. Returns 0; or -1 as open_registry(). */
-static int
+/* Writes the registry's name into PATH. Returns false after a message. */
+static bool
 find(const char *given, char path[PATH_MAX])
 {
 	const char *base = getenv("XDG_STATE_HOME");
@@ -131,51 +110,11 @@ find(const char *given, char path[PATH_MAX])
 	           (geteuid() == 0 && !is_roots(base))) {
 		message("no registry: $XDG_STATE_HOME or $HOME has to be an "
 		        "absolute path and, for root, root's: use --registry");
-		errno = 0;
-		return -1;
+		return false;
 	}
 	(void)snprintf(path, PATH_MAX, "%s%s", base, end);
-	return 0;
+	return true;
 }
-
-/* Opens the registry of GIVEN, a --registry or NULL, and stores its name in
- * PATH. Makes it if TO_MAKE. Nobody else may write there, who could name any
- * process and file. Returns a descriptor; or -1 with errno: ENOENT where it is
- * missing, or 0 after a message. */
-static int
-open_registry(const char *given, bool to_make, char path[PATH_MAX])
-{
-	char slashed[PATH_MAX + 2]; /* so that nothing is cut off */
-	struct stat directory;
-
-	if (find(given, path) == -1)
-		return -1;
-	(void)snprintf(slashed, sizeof(slashed), "%s/", path);
-	for (char *at = slashed; to_make && (at = strchr(at + 1, '/')) != NULL;
-	     *at = '/') {
-		*at = '\0';
-		(void)mkdir(slashed, S_IRWXU); /* else open(2) fails */
-	}
-
-	const int fd = open(slashed, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	/* By the dot: it fails where the directory may not be searched. */
-	const bool is_there = fd != -1 && fstatat(fd, ".", &directory, 0) == 0;
-
-	if (fd == -1 && errno == ENOENT && !to_make)
-		return -1;
-	if (is_there && directory.st_uid == geteuid() &&
-	    (directory.st_mode & (S_IWGRP | S_IWOTH)) == 0)
-		return fd;
-	message("registry '%s': %s", path,
-	        is_there ? "it has to belong to this user, and be writable by "
-	                   "no other (chmod go-w)"
-	                 : strerror(errno));
-	fds_close(fd);
-	errno = 0;
-	return -1;
-}
-
-/* --- where the PIDs mean something ---------------------------------------- */
 
 /* Reads the first word of the file PATH; "-" if that fails. */
 static void
@@ -189,9 +128,9 @@ read_word(const char *path, char word[WORD_SIZE])
 		(void)fclose(file);
 }
 
-/* Writes into HOST what tells this machine, boot and PID namespace from others.
- * Returns 0; or -1 after a message, with errno 0, where /proc is another's. */
-static int
+/* Writes into HOST what tells this machine, boot and PID namespace from others,
+ * and so where PIDs mean something. Returns false after a message. */
+static bool
 read_host(char host[REGISTRY_HOST_SIZE])
 {
 	char machine[WORD_SIZE];
@@ -203,14 +142,49 @@ read_host(char host[REGISTRY_HOST_SIZE])
 	    stat("/proc/self/ns/pid", &namespace) == -1) {
 		message("registry: no process can be told: no /proc of this "
 		        "PID namespace is mounted");
-		errno = 0;
-		return -1;
+		return false;
 	}
 	read_word("/etc/machine-id", machine);
 	read_word("/proc/sys/kernel/random/boot_id", boot);
 	(void)snprintf(host, REGISTRY_HOST_SIZE, "%s %s %" PRIu64, machine,
 	               boot, (uint64_t) namespace.st_ino);
-	return 0;
+	return true;
+}
+
+/* Opens the registry of GIVEN, a --registry or NULL, and makes it if TO_MAKE.
+ * Nobody else may write there, who could name any process and file. Returns
+ * false after a message; without TO_MAKE, no registry is none to open. */
+static bool
+open_registry(struct registry *registry, const char *given, bool to_make)
+{
+	char slashed[PATH_MAX + 2]; /* so that nothing is cut off */
+	struct stat directory;
+
+	registry->directory_fd = -1;
+	if (!find(given, registry->path))
+		return false;
+	(void)snprintf(slashed, sizeof(slashed), "%s/", registry->path);
+	for (char *at = slashed; to_make && (at = strchr(at + 1, '/')) != NULL;
+	     *at = '/') {
+		*at = '\0';
+		(void)mkdir(slashed, S_IRWXU); /* else open(2) fails */
+	}
+
+	const int fd = open(slashed, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* By the dot: it fails where the directory may not be searched. */
+	const bool is_there = fd != -1 && fstatat(fd, ".", &directory, 0) == 0;
+
+	registry->directory_fd = fd;
+	if (fd == -1 && errno == ENOENT && !to_make)
+		return true;
+	if (is_there && directory.st_uid == geteuid() &&
+	    (directory.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+		return read_host(registry->host);
+	message("registry '%s': %s", registry->path,
+	        is_there ? "it has to belong to this user, and be writable by "
+	                   "no other (chmod go-w)"
+	                 : strerror(errno));
+	return false;
 }
 
 /* --- one entry ------------------------------------------------------------ */
@@ -235,26 +209,14 @@ append(int fd, struct strbuf *text)
 	return is_written ? 0 : -1;
 }
 
-/* Makes the entry FILE, locked. Returns its descriptor, or -1 with errno. */
+/* As openat(2) with FLAGS, for the entry of the run ID. */
 static int
-make_entry(int directory_fd, const char *file)
+open_entry(int directory_fd, const char *id, int flags)
 {
-	const int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
-	struct stat status = { .st_nlink = 0 };
-	int fd;
+	char file[FILE_SIZE];
 
-	while ((fd = openat(directory_fd, file, flags, 0600)) != -1) {
-		if (!lock(fd, F_OFD_SETLKW) || fstat(fd, &status) == -1) {
-			(void)unlinkat(directory_fd, file, 0);
-			fds_close(fd);
-			return -1;
-		}
-		if (status.st_nlink > 0)
-			break;
-		/* Another wdrun found it before its lock, and removed it. */
-		fds_close(fd);
-	}
-	return fd;
+	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
+	return openat(directory_fd, file, O_RDWR | O_CLOEXEC | flags, 0600);
 }
 
 bool
@@ -267,19 +229,19 @@ int
 record_begin(struct record *record, const struct options *options,
              const char *id, int64_t now)
 {
-	char path[PATH_MAX];
-	char file[FILE_SIZE];
-	char host[REGISTRY_HOST_SIZE];
+	struct registry registry;
 	struct strbuf text = { .grows = true };
 	struct procid front;
 
-	record->directory_fd = open_registry(options->registry, true, path);
-	if (record->directory_fd == -1 || read_host(host) == -1)
+	if (!open_registry(&registry, options->registry, true))
 		return -1;
-	(void)snprintf(file, sizeof(file), "%s" SUFFIX, id);
-	record->fd = make_entry(record->directory_fd, file);
-	if (record->fd != -1 && procid_read(getpid(), &front) == 0) {
-		strbuf_addf(&text, VERSION "%chost %s%c", '\0', host, '\0');
+	record->directory_fd = registry.directory_fd;
+	record->fd =
+	    open_entry(record->directory_fd, id, O_CREAT | O_EXCL | O_APPEND);
+	if (record->fd != -1 && lock(record->fd, F_OFD_SETLKW) &&
+	    procid_read(getpid(), &front) == 0) {
+		strbuf_addf(&text, VERSION "%chost %s%c", '\0', registry.host,
+		            '\0');
 		if (options->name != NULL)
 			strbuf_addf(&text, "name %s%c", options->name, '\0');
 		if (options->keep != NULL)
@@ -349,152 +311,152 @@ by_start(const struct dirent **left, const struct dirent **right)
 	              strchrnul((*right)->d_name, '-'));
 }
 
-void
-registry_begin(struct registry_walk *walk, const char *given)
-{
-	walk->fd = -1;
-	walk->directory_fd = open_registry(given, false, walk->path);
-	walk->is_read = walk->directory_fd == -1 && errno == ENOENT;
-	if (walk->directory_fd == -1 || read_host(walk->host) == -1)
-		return;
-	walk->count = scandir(walk->path, &walk->files, NULL, by_start);
-	walk->is_read = walk->count >= 0;
-	if (!walk->is_read)
-		message("registry '%s': %s", walk->path, strerror(errno));
-}
-
-static void
-close_entry(struct registry_walk *walk)
-{
-	free(walk->text);
-	walk->text = NULL;
-	fds_close(walk->fd);
-	walk->fd = -1;
-}
-
-void
-registry_end(struct registry_walk *walk)
-{
-	close_entry(walk);
-	for (int i = 0; i < walk->count; i++)
-		free(walk->files[i]);
-	free(walk->files);
-	fds_close(walk->directory_fd);
-}
-
 bool
-registry_is_held(const struct registry_walk *walk)
+registry_is_held(const struct registry *registry, const struct entry *entry)
 {
-	return lock(walk->fd, F_OFD_GETLK);
-}
+	const int fd = open_entry(registry->directory_fd, entry->id, 0);
+	const bool is_held = lock(fd, F_OFD_GETLK);
 
-bool
-registry_take(const struct registry_walk *walk)
-{
-	struct stat status;
-
-	return lock(walk->fd, F_OFD_SETLK) && fstat(walk->fd, &status) == 0 &&
-	       status.st_nlink > 0 && (size_t)status.st_size == walk->size;
+	fds_close(fd);
+	return is_held;
 }
 
 /* Fills in the state of the run, whose entry IS_HELD or not since it was read.
  * The supervisor's name tells whether a stop has begun. */
 static void
-find_state(struct registry_walk *walk, bool is_held)
+find_state(struct entry *entry, const char *here, bool is_held)
 {
-	const struct entry *const entry = &walk->entry;
-	const char *const here = walk->host;
+	const char *const host = entry_value(entry, "host", NULL);
 	const size_t machine = strcspn(here, " ") + 1;
 	const size_t boot = machine + strcspn(here + machine, " ") + 1;
 	const bool is_before_boot = *here != '-' &&
-	                            strncmp(entry->host, here, machine) == 0 &&
-	                            strncmp(entry->host, here, boot) != 0;
+	                            strncmp(host, here, machine) == 0 &&
+	                            strncmp(host, here, boot) != 0;
 	const pid_t supervisor = entry->supervisor.pid;
 	struct procstat stat;
 	char name[WORD_SIZE] = ""; /* of the supervisor, if alive */
 
 	if (procstat_read_status(supervisor, &stat) == 0 && !stat.is_dead)
 		(void)procfs_read(supervisor, "comm", name, sizeof(name));
-	walk->is_elsewhere = strcmp(entry->host, here) != 0;
-	walk->is_orphaned = !is_held && (!walk->is_elsewhere || is_before_boot);
-	walk->state = walk->is_orphaned                            ? "orphaned"
-	              : walk->is_elsewhere                         ? "elsewhere"
-	              : supervisor == 0                            ? "waiting"
-	              : strcmp(name, SUPERVISOR_NAME "\n") == 0    ? "running"
-	              : strcmp(name, SUPERVISOR_STOPPED "\n") == 0 ? "stopped"
-	                                                           : "stopping";
+	entry->is_elsewhere = strcmp(host, here) != 0;
+	entry->is_orphaned =
+	    !is_held && (!entry->is_elsewhere || is_before_boot);
+	entry->state = entry->is_orphaned                        ? "orphaned"
+	               : entry->is_elsewhere                     ? "elsewhere"
+	               : supervisor == 0                         ? "waiting"
+	               : strcmp(name, SUPERVISOR_NAME "\n") == 0 ? "running"
+	               : strcmp(name, SUPERVISOR_STOPPED "\n") == 0
+	                   ? "stopped"
+	                   : "stopping";
 }
 
-/* Reads walk->file, if that is a file of this user. Returns whether it was. */
+/* Reads ENTRY, which has its ID. Returns whether there is such a run. */
 static bool
-read_entry(struct registry_walk *walk)
+read_entry(struct registry *registry, struct entry *entry)
+{
+	const int fd =
+	    open_entry(registry->directory_fd, entry->id, O_NOFOLLOW);
+	struct stat status = { .st_nlink = 0 };
+	bool is_read = false;
+
+	/* The target may append meanwhile: not more than is there now. */
+	if (fd != -1 && fstat(fd, &status) == 0 &&
+	    (entry->text = calloc(1, (size_t)status.st_size + 1)) != NULL) {
+		entry->size = (size_t)status.st_size;
+		is_read = read(fd, entry->text, entry->size) == status.st_size;
+	}
+	if (!is_read && errno != ENOENT) {
+		registry->is_read = false;
+		message("registry: cannot read '%s/%s" SUFFIX "': %s",
+		        registry->path, entry->id, strerror(errno));
+	}
+
+	/* Tested after the entry was read. Before: a run that begins in between
+	 * would be read whole, but seem unlocked, that is orphaned. */
+	const bool is_held = lock(fd, F_OFD_GETLK);
+
+	(void)fstat(fd, &status);
+	fds_close(fd);
+	if (!is_read || status.st_nlink == 0)
+		return false;
+	if (entry_parse(entry)) {
+		find_state(entry, registry->host, is_held);
+		return true;
+	}
+	if (registry->is_requested && !registry->is_quiet && !is_held &&
+	    (entry->size == 0 ||
+	     strncmp(entry->text, VERSION, strlen("wdrun")) == 0))
+		message("registry: '%s/%s" SUFFIX "' was not written to its "
+		        "end, or by another version of wdrun: rm it",
+		        registry->path, entry->id);
+	return false;
+}
+
+/* Whether the file NAME is an entry of this user; if so, with the ID of ENTRY.
+ */
+static bool
+is_entry(int directory_fd, const char *name, struct entry *entry)
 {
 	struct stat status;
 	int length = 0;
 
-	(void)sscanf(walk->file, "%*[0-9]-%*[0-9a-f]%n", &length);
-	if (length == 0 || length >= RUNID_SIZE ||
-	    strcmp(walk->file + length, SUFFIX) != 0 ||
-	    fstatat(walk->directory_fd, walk->file, &status,
-	            AT_SYMLINK_NOFOLLOW) == -1 ||
-	    !S_ISREG(status.st_mode) || status.st_uid != geteuid())
-		return false;
-	(void)snprintf(walk->id, sizeof(walk->id), "%.*s", length, walk->file);
-	walk->started_at = strtoll(strchr(walk->id, '-') + 1, NULL, 16);
-	/* The target may append meanwhile: not more than is there now. */
-	walk->size = (size_t)status.st_size;
-	walk->text = calloc(1, walk->size + 1);
-	walk->fd = openat(walk->directory_fd, walk->file,
-	                  O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (walk->text != NULL && walk->fd != -1 &&
-	    read(walk->fd, walk->text, walk->size) == (ssize_t)walk->size)
-		return true;
-	if (errno != ENOENT) {
-		walk->is_read = false;
-		message("registry: cannot read '%s': %s", walk->file,
-		        strerror(errno));
-	}
-	return false;
+	*entry = (struct entry){ .fd = -1 };
+	(void)sscanf(name, "%*[0-9]-%*[0-9a-f]%n", &length);
+	(void)snprintf(entry->id, sizeof(entry->id), "%.*s", length, name);
+	return length > 0 && length < RUNID_SIZE &&
+	       strcmp(name + length, SUFFIX) == 0 &&
+	       fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(status.st_mode) && status.st_uid == geteuid();
 }
 
-/* Reads the run of walk->file. Returns whether there is a run. */
-static bool
-read_run(struct registry_walk *walk)
+void
+registry_begin(struct registry *registry, const char *given)
 {
-	struct stat status;
+	struct dirent **files = NULL;
+	int count = 0;
 
-	if (!read_entry(walk))
-		return false;
-
-	/* Tested after the entry was read. Before: a run that begins in between
-	 * would be read whole, but seem unlocked, that is orphaned. */
-	const bool is_held = registry_is_held(walk);
-
-	if (fstat(walk->fd, &status) == -1 || status.st_nlink == 0)
-		return false;
-	if (entry_parse(walk->text, walk->size, &walk->entry)) {
-		find_state(walk, is_held);
-		return true;
+	registry->is_read = open_registry(registry, given, false);
+	if (!registry->is_read || registry->directory_fd == -1)
+		return;
+	count = scandir(registry->path, &files, NULL, by_start);
+	if (count == -1 ||
+	    (registry->entries =
+	         calloc((size_t)count + 1, sizeof(struct entry))) == NULL) {
+		registry->is_read = false;
+		message("registry '%s': %s", registry->path, strerror(errno));
+		return;
 	}
-	/* What a front has left that was killed before it wrote. */
-	if (walk->size == 0 && registry_take(walk))
-		(void)registry_remove(walk->directory_fd, walk->id);
-	else if (walk->tells_all && !is_held &&
-	         strncmp(walk->text, VERSION, strlen("wdrun")) == 0)
-		message("registry: '%s/%s' was not written to its end, or by "
-		        "another version of wdrun: rm it",
-		        walk->path, walk->file);
-	return false;
+	for (int i = 0; i < count; i++) {
+		struct entry *const entry = &registry->entries[registry->count];
+
+		if (is_entry(registry->directory_fd, files[i]->d_name, entry) &&
+		    read_entry(registry, entry))
+			registry->count++;
+		else
+			free(entry->text);
+		free(files[i]);
+	}
+	free(files);
 }
 
 bool
-registry_next(struct registry_walk *walk)
+registry_take(struct registry *registry, struct entry *entry)
 {
-	while (walk->next < walk->count) {
-		close_entry(walk);
-		walk->file = walk->files[walk->next++]->d_name;
-		if (read_run(walk))
-			return true;
+	entry->fd = open_entry(registry->directory_fd, entry->id, O_NOFOLLOW);
+	free(entry->text);
+	entry->text = NULL;
+	entry->is_taken =
+	    lock(entry->fd, F_OFD_SETLK) && read_entry(registry, entry);
+	return entry->is_taken;
+}
+
+void
+registry_end(struct registry *registry)
+{
+	for (size_t i = 0; i < registry->count; i++) {
+		free(registry->entries[i].text);
+		fds_close(registry->entries[i].fd);
 	}
-	return false;
+	free(registry->entries);
+	fds_close(registry->directory_fd);
 }

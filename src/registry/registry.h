@@ -22,8 +22,6 @@
 
 #define REGISTRY_HOST_SIZE 160
 
-struct dirent;
-
 /*
  * The text of an entry, by which any later process recognises the processes and
  * files of a run. It is made of lines "KEY VALUE" that end with a null byte, as
@@ -48,32 +46,30 @@ struct dirent;
  *
  * Readers pass over unknown keys. Another meaning is another version.
  */
-#define ENTRY_FILES_MAX ((size_t)2 * FILES_MAX)
-
 struct entry {
-	const char *host;
-	const char *name; /* or NULL */
-	const char *keep; /* as in struct tree; or NULL */
-	size_t file_count;
-	struct cleanup files[ENTRY_FILES_MAX]; /* locks: CLEANUP_UNKNOWN */
-	const char *command;                   /* its first word */
+	char id[RUNID_SIZE];
+	char *text; /* SIZE bytes, and a null byte */
+	size_t size;
+	const char *keep; /* in the text, as in struct tree; or NULL */
 	struct procid front;
-	int64_t kill_after;       /* or NEVER */
 	struct procid supervisor; /* PID 0: the target is not started yet */
 	int64_t until;            /* since the epoch, or NEVER */
+	int64_t kill_after;       /* or NEVER */
+	const char *state;        /* as --list shows it */
+	bool is_orphaned;         /* both watchers are dead */
+	bool is_elsewhere; /* of another machine, boot or PID namespace */
+	bool is_taken;     /* by registry_take() */
+	int fd;            /* of that; or -1 */
 };
 
-/* Reads the SIZE bytes at TEXT, and a null byte, into ENTRY, which points into
- * TEXT, and changes it. Returns whether the front's part is complete. */
-bool entry_parse(char *text, size_t size, struct entry *entry);
+/* Returns the value of the first line KEY in the text of ENTRY, or of the first
+ * one behind VALUE, which is that of another line; or NULL. */
+const char *entry_value(const struct entry *entry, const char *key,
+                        const char *value);
 
-/* Returns the word behind WORD in the command of an entry, or NULL. */
-const char *entry_next_word(const char *word);
-
-/* --- the directory -------------------------------------------------------- */
-
-/* Removes the entry of the run ID, if any. Returns 0, or -1 with errno. */
-int registry_remove(int directory_fd, const char *id);
+/* Reads the front, the supervisor and the times from the text of ENTRY. Returns
+ * whether the front's part is complete. */
+bool entry_parse(struct entry *entry);
 
 /* --- the entry of this run ------------------------------------------------ */
 
@@ -86,8 +82,7 @@ struct record {
 bool record_is_wanted(const struct options *options);
 
 /* In the front: puts the run ID of OPTIONS on record, from NOW on, in ns since
- * the epoch. May make the registry. Returns 0; or -1 after a message, with
- * errno, 0 where registry or /proc (of another PID namespace) are refused. */
+ * the epoch. May make the registry. Returns 0, or -1 after a message. */
 int record_begin(struct record *record, const struct options *options,
                  const char *id, int64_t now);
 
@@ -101,72 +96,60 @@ void record_end(const struct record *record, const char *id);
 
 /* --- all runs ------------------------------------------------------------- */
 
-/* A walk over the runs of a registry, the oldest first. */
-struct registry_walk {
-	bool tells_all; /* also of entries that are of no use: --reap */
-	bool is_read;   /* all of it; else a message has told why not */
+/* The runs of a registry. */
+struct registry {
+	bool is_quiet;
+	bool is_requested; /* --reap, which also tells of what stays */
+	bool is_read;      /* all of it; else a message has told why not */
 	char path[PATH_MAX];
 	char host[REGISTRY_HOST_SIZE];
-	int directory_fd; /* -1: there is no such directory */
-	struct dirent **files;
-	int count;
-	int next;
-
-	/* The present run: */
-	const char *file;
-	char id[RUNID_SIZE];
-	int64_t started_at; /* since the epoch */
-	const char *state;  /* as --list shows it */
-	bool is_orphaned;   /* both watchers are dead */
-	bool is_elsewhere;  /* of another machine, boot or PID namespace */
-	int fd;             /* or -1 */
-	size_t size;
-	char *text;
-	struct entry entry;
+	int directory_fd;      /* -1: there is no such directory */
+	struct entry *entries; /* the oldest first */
+	size_t count;
 };
 
-/* Begins a walk over the registry GIVEN, a --registry, or the default one; over
- * nothing where that is missing. WALK is empty. End it anyway. */
-void registry_begin(struct registry_walk *walk, const char *given);
+/* Reads the registry GIVEN, a --registry, or the default one into REGISTRY; no
+ * entries where that is missing. End it anyway. */
+void registry_begin(struct registry *registry, const char *given);
+void registry_end(struct registry *registry);
 
-/* Goes on to the next run. Returns false behind the last. */
-bool registry_next(struct registry_walk *walk);
+/* Whether ENTRY is locked now, so that its run is not orphaned. */
+bool registry_is_held(const struct registry *registry,
+                      const struct entry *entry);
 
-void registry_end(struct registry_walk *walk);
+/* Locks ENTRY until registry_end(), to finish its run, and reads it again.
+ * Returns false where it is gone, or another wdrun has it. */
+bool registry_take(struct registry *registry, struct entry *entry);
 
-/* Whether the present entry is locked, so that its run is not orphaned. */
-bool registry_is_held(const struct registry_walk *walk);
-
-/* Locks the present entry, to finish its run, until the walk goes on. Returns
- * false where the entry has changed or gone, or another wdrun has it. */
-bool registry_take(const struct registry_walk *walk);
+/* Removes the entry of the run ID, if any. Returns 0, or -1 with errno. */
+int registry_remove(int directory_fd, const char *id);
 
 /* --- commands ------------------------------------------------------------- */
 
-/* What wdrun does instead of running a command. REGISTRY is the value of
+/* What wdrun does instead of running a command. GIVEN is the value of
  * --registry, or NULL. Each returns the exit status. */
 
 /* --list, with AS_JSON --json: prints the runs on record. */
-int list_print(const char *registry, bool as_json, bool is_quiet);
+int list_print(const char *given, bool as_json, bool is_quiet);
 
 /* --cancel=WHICH, an ID, name or PID: stops that run, and waits for its end. */
-int cancel_run(const char *registry, const char *which, bool is_quiet);
+int cancel_run(const char *given, const char *which, bool is_quiet);
 
 /* --explain: stores as *ROOT the supervisor of the run that WHICH means; or its
  * front, as long as that waits for a lock. Returns the exit status. */
-int explain_run(const char *registry, const char *which, pid_t *root);
+int explain_run(const char *given, const char *which, pid_t *root);
 
 /* --reap: finishes the runs whose watchers are dead. */
-int reap_all(const char *registry, bool is_quiet);
+int reap_all(const char *given, bool is_quiet);
 
 /* The same before a run is started: for 10 seconds at most, and tells only what
  * it has done. Returns 0, or -1 after a message: the registry is refused. */
-int reap_before_run(const char *registry, bool is_quiet);
+int reap_before_run(const char *given, bool is_quiet);
 
-/* Finishes the orphaned run at WALK, and tells what was done, or why it stays
+/* Finishes the orphaned run of ENTRY, and tells what was done, or why it stays
  * on record. Returns 0 when it is off the record, also by another wdrun, or
- * cannot be taken now; else -1. Takes the entry from WALK. */
-int reap_entry(struct registry_walk *walk, bool is_quiet);
+ * cannot be taken now; else -1. */
+int reap_entry(struct registry *registry, struct entry *entry);
 
 /* In a front whose SUPERVISOR is dead and reaped: kills in the same way, for 10
  * seconds at most, what is proven to be of the run ID, on record or not, but

@@ -7,21 +7,17 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* With exactly this size, so that a read beyond it is seen. */
-	char *const text = calloc(1, size + 1);
-	struct entry entry;
+	struct entry entry = { .text = calloc(1, size + 1), .size = size };
+	const char *word = NULL;
 
-	assert(text != NULL);
+	assert(entry.text != NULL);
 	if (size > 0)
-		memcpy(text, data, size);
-	if (entry_parse(text, size, &entry)) {
-		const char *word = entry.command;
-
-		while (word != NULL)
-			word = entry_next_word(word);
-		for (size_t i = 0; i < entry.file_count; i++)
-			assert(entry.files[i].path[0] == '/');
+		memcpy(entry.text, data, size);
+	if (entry_parse(&entry)) {
+		while ((word = entry_value(&entry, "arg", word)) != NULL)
+			assert(word + strlen(word) < entry.text + size);
 	}
-	free(text);
+	free(entry.text);
 	return 0;
 }
 
@@ -66,13 +62,13 @@ static void
 check_text(const char *text, bool is_entry)
 {
 	char copy[2048];
-	struct entry entry;
+	struct entry entry = { .text = copy, .size = strlen(text) };
 
 	(void)snprintf(copy, sizeof(copy), "%s", text);
 	for (size_t i = 0; i < strlen(text); i++)
 		if (copy[i] == '\n')
 			copy[i] = '\0';
-	CHECK(entry_parse(copy, strlen(text), &entry) == is_entry, text);
+	CHECK(entry_parse(&entry) == is_entry, text);
 }
 
 /* No entry is read that is cut off anywhere; but the target's part may be
@@ -93,17 +89,21 @@ check_values(void)
 {
 	char text[] = "wdrun 4\0host m b 1\0name a\nb\0file 7 8 /c d\0arg e\0"
 	              "arg \0front 1 11 6 9\0file 0 /g\0supervisor 2 22 5\0";
-	struct entry entry;
+	struct entry entry = { .text = text, .size = sizeof(text) - 1 };
+	const char *value;
 
-	CHECK(entry_parse(text, sizeof(text) - 1, &entry), "values");
-	CHECK(strcmp(entry.host, "m b 1") == 0, "host");
-	CHECK(strcmp(entry.name, "a\nb") == 0, "name");
-	CHECK(entry.file_count == 2, "files");
-	CHECK(entry.files[0].before == 7, "file");
-	CHECK(entry.files[0].inode == 8, "file");
-	CHECK(strcmp(entry.files[0].path, "/c d") == 0, "file");
-	CHECK(strcmp(entry.command, "e") == 0, "arg");
-	CHECK(*entry_next_word(entry.command) == '\0', "the second arg");
+	CHECK(entry_parse(&entry), "values");
+	CHECK(strcmp(entry_value(&entry, "host", NULL), "m b 1") == 0, "host");
+	CHECK(strcmp(entry_value(&entry, "name", NULL), "a\nb") == 0, "name");
+	value = entry_value(&entry, "file", NULL);
+	CHECK(strcmp(value, "7 8 /c d") == 0, "file");
+	value = entry_value(&entry, "file", value);
+	CHECK(strcmp(value, "0 /g") == 0, "the second file");
+	CHECK(entry_value(&entry, "file", value) == NULL, "no third file");
+	value = entry_value(&entry, "arg", NULL);
+	CHECK(strcmp(value, "e") == 0, "arg");
+	CHECK(*entry_value(&entry, "arg", value) == '\0', "the second arg");
+	CHECK(entry.keep == NULL, "keep");
 	CHECK(entry.front.pid == 1 && entry.front.start == 11, "front");
 	CHECK(entry.kill_after == 9, "front");
 	CHECK(entry.supervisor.start == 22 && entry.until == 5, "supervisor");
