@@ -135,7 +135,6 @@ main(int argc, char *argv[])
 		                  run.options.quiet);
 
 	prepare(&run);
-	run.target->early_signals = signals_pending(); /* see target.c */
 	run.watchers.supervisor = plain_fork();
 	if (run.watchers.supervisor == -1) {
 		run.facts->exec_error = errno;

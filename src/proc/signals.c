@@ -75,15 +75,6 @@ signals_take(uint64_t mask, siginfo_t *info, int64_t wait)
 	                    KERNEL_SIGNALS_SIZE);
 }
 
-uint64_t
-signals_pending(void)
-{
-	struct kernel_signals pending = { .mask = 0 };
-
-	(void)syscall(SYS_rt_sigpending, &pending, KERNEL_SIGNALS_SIZE);
-	return pending.mask;
-}
-
 bool
 signal_is_ignored(int signal)
 {

@@ -30,9 +30,6 @@ int signals_open(void);
 /* As sigtimedwait(2), for at most WAIT nanoseconds; also -1 after a stop. */
 int signals_take(uint64_t mask, siginfo_t *info, int64_t wait);
 
-/* The mask of the signals that are pending. */
-uint64_t signals_pending(void);
-
 /* Whether this process ignores SIGNAL, as under nohup(1). */
 bool signal_is_ignored(int signal);
 

@@ -146,7 +146,7 @@ order_has_reached_target(const struct run *run, int signal)
 {
 	const unsigned now = now_in_ms();
 	const struct target *const target = run->target;
-	/* Before its start, it is not in the job: see send_early_signals(). */
+	/* A key that comes before its start cancels the run. */
 	const bool has_reached =
 	    run->facts->output.is_started &&
 	    (target->has_exited ? is_fresh(target->ended_ms, now)

@@ -60,7 +60,6 @@ struct target {
 	bool ignores_sigchld;  /* inherited from the caller */
 	uint64_t callers_mask; /* the signals blocked when the target starts */
 	mode_t callers_umask;
-	uint64_t early_signals; /* that were pending before the first fork */
 	struct outcome outcome; /* unknown until it has exited */
 	bool exited_by_itself;  /* before wdrun began to end the run */
 	unsigned ended_ms;      /* when, as in counted_ms; 0: it has not */

@@ -158,15 +158,12 @@ adopt_pids(char *environment[], pid_t front, char texts[][VARIABLE_SIZE])
 	}
 }
 
-/* Where the run is, too: each other page costs a fault, and a page table. */
-static volatile sig_atomic_t early_stop __attribute__((section(".data")));
-
 /* Ctrl-Z before the exec would stop the target, and with it the supervisor,
- * which waits in vfork(2). So this handler takes the signal, until the exec. */
+ * which waits in vfork(2). This handler lasts until the exec. */
 static void
-note_early_stop(int signal)
+drop_early_stop(int signal)
 {
-	early_stop = signal;
+	(void)signal;
 }
 
 /* malloc(3) and the like are safe here: the supervisor has one thread. */
@@ -198,7 +195,7 @@ become_target(struct run *run)
 	    output_connect(&run->output) == -1)
 		fail(run, STATUS_FAILED);
 	if (!signal_is_ignored(SIGTSTP))
-		(void)signal(SIGTSTP, note_early_stop);
+		(void)signal(SIGTSTP, drop_early_stop);
 	/* As they were before target_prepare(). */
 	if (run->target->ignores_sigchld)
 		(void)signal(SIGCHLD, SIG_IGN);
@@ -223,23 +220,6 @@ become_target(struct run *run)
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
 
-/* Sends the target a stop from before its exec, and what the terminal has sent
- * to its job meanwhile. That is pending in the front, from before the
- * supervisor's fork, or in this process, as a child inherits none (fork(2)). */
-static void
-send_early_signals(struct run *run)
-{
-	static const int keys[] = { SIGINT, SIGQUIT, SIGTSTP };
-	uint64_t early = early_stop != 0 ? SIGNAL_BIT(SIGTSTP) : 0;
-
-	if (run->target->shares_group)
-		early |= run->target->early_signals | signals_pending();
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		if ((early & SIGNAL_BIT(keys[i])) != 0)
-			tree_signal_target(&run->tree, keys[i]);
-	}
-}
-
 int
 target_start(struct run *run)
 {
@@ -252,7 +232,6 @@ target_start(struct run *run)
 	if (target == 0)
 		become_target(run);
 	/* NOLINTEND(*ork) */
-	send_early_signals(run);
 	return 0;
 }
 
