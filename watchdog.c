@@ -392,22 +392,6 @@ enter(struct run *run, enum reason why, int64_t now)
 	tell_change(run, from, why, count);
 }
 
-/* Looks what has happened until NOW, and attends to clocks without a reason. */
-static void
-attend(struct run *run, int64_t now)
-{
-	supervisor_look_at_children(run, now);
-	/* Orphans come here: so "no child" proves that the tree is empty. */
-	if (run->target->has_exited && !run->facts->tree_is_empty)
-		run->facts->tree_is_empty = tree_is_empty(&run->tree);
-	if (run->facts->tree_is_empty)
-		return;
-	supervisor_look_for_progress(run, now);
-	if (now >= run->due[CLOCK_NICE])
-		supervisor_pass_nice_on(run);
-	tell_heartbeat(run, now);
-}
-
 /* The life of a run, whose target was just started. */
 static void
 supervise(struct run *run)
@@ -426,7 +410,6 @@ supervise(struct run *run)
 		const int64_t now = supervisor_wait(run, next_due(run));
 		enum reason why;
 
-		attend(run, now);
 		/* An event may give reasons for several changes. */
 		while ((why = decide(run, now)) != REASON_NONE)
 			enter(run, why, now);

@@ -289,16 +289,9 @@ void supervisor_tell_outcome(struct run *run);
  * leader of a session. Starts the target. Returns 0, or -1 with errno. */
 int supervisor_start(struct run *run);
 
-/* Gives the nice value of this process to its session, as the kernel weighs
- * sessions against each other: sched(7), autogroup. Sets CLOCK_NICE. */
-void supervisor_pass_nice_on(struct run *run);
-
-/* Sleeps until UNTIL, or until something happens. Takes orders. Returns now. */
+/* Sleeps until UNTIL, or until something happens. Takes orders, reaps, follows
+ * the target, and looks what the tree does. Returns the time. */
 int64_t supervisor_wait(struct run *run, int64_t until);
-
-/* At NOW, when something may have happened to a child: reaps, and follows a
- * stop of the target; in a stop of the run, looks for orphans. */
-void supervisor_look_at_children(struct run *run, int64_t now);
 
 /* Reaps the dead, and notes the death of the target. */
 void supervisor_reap(struct run *run, int64_t now);
@@ -306,11 +299,6 @@ void supervisor_reap(struct run *run, int64_t now);
 /* Decides, the first time, who is kept. A front that has taken over keeps the
  * leaders of sessions. */
 void supervisor_keep(struct run *run);
-
-/* Looks at NOW whether survivors make progress, which puts
- * CLOCK_IDLE_AFTER_EXIT off; or whether a command does, whose silence
- * --idle-timeout bounds. */
-void supervisor_look_for_progress(struct run *run, int64_t now);
 
 /* --- target.c ------------------------------------------------------------- */
 
