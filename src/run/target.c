@@ -107,54 +107,27 @@ fail(const struct run *run, int status)
 	_exit(status);
 }
 
-/* The place of the variable NAME ("PATH=") in ENVIRONMENT, or of its NULL. */
-static char **
-find_variable(char *environment[], const char *name)
-{
-	while (*environment != NULL &&
-	       strncmp(*environment, name, strcspn(name, "=") + 1) != 0)
-		environment++;
-	return environment;
-}
-
-/* Not by setenv(3): malloc(3) would cost a fifteenth of a start. */
-static void
-set_variable(char *environment[], char *variable)
-{
-	char **const place = find_variable(environment, variable);
-
-	if (*place == NULL)
-		place[1] = NULL;
-	*place = variable;
-}
-
 /* The variables by which systemd(1) tells a process, by its PID, that sockets
- * or a watchdog are meant for it: sd_listen_fds(3), sd_watchdog_enabled(3). */
-static const char *const pid_names[] = { "LISTEN_PID=", "WATCHDOG_PID=",
-	                                 "SYSTEMD_EXEC_PID=" };
-
-#define PID_NAMES     (sizeof(pid_names) / sizeof(pid_names[0]))
-#define VARIABLE_SIZE 32
-
-/* Where such a variable has the PID of FRONT, it means COMMAND: puts the PID of
- * this process into ENVIRONMENT, by way of TEXTS. */
+ * or a watchdog are meant for it: sd_listen_fds(3), sd_watchdog_enabled(3).
+ * Where such a variable has the PID of FRONT, COMMAND gets its own there. */
 static void
-adopt_pids(char *environment[], pid_t front, char texts[][VARIABLE_SIZE])
+adopt_pids(pid_t front)
 {
-	for (size_t i = 0; i < PID_NAMES; i++) {
-		const char *const old =
-		    *find_variable(environment, pid_names[i]);
+	static const char *const names[] = { "LISTEN_PID", "WATCHDOG_PID",
+		                             "SYSTEMD_EXEC_PID" };
+	static char variables[sizeof(names) / sizeof(names[0])][32];
 
-		if (old == NULL ||
-		    strtol(strchr(old, '=') + 1, NULL, 10) != front)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *const pid = getenv(names[i]);
+
+		if (pid == NULL || strtol(pid, NULL, 10) != front)
 			continue;
-		(void)snprintf(texts[i], VARIABLE_SIZE, "%s%d", pid_names[i],
-		               getpid());
-		set_variable(environment, texts[i]);
+		(void)snprintf(variables[i], sizeof(variables[i]), "%s=%d",
+		               names[i], getpid());
+		(void)putenv(variables[i]);
 		/* LISTEN_PID as an ID that is never reused. */
-		for (char **id = find_variable(environment, "LISTEN_PIDFDID=");
-		     i == 0 && *id != NULL; id++)
-			id[0] = id[1];
+		if (i == 0)
+			(void)unsetenv("LISTEN_PIDFDID");
 	}
 }
 
@@ -202,20 +175,22 @@ become_target(struct run *run)
 	(void)signals_mask(SIG_SETMASK, run->target->callers_mask, NULL);
 	(void)umask(run->target->callers_umask);
 
-	char texts[PID_NAMES][VARIABLE_SIZE];
 	size_t count = 0;
 
+	adopt_pids(run->watchers.front);
+	(void)unsetenv(RUNID_VARIABLE);
+	if (run->options.keep != NULL)
+		(void)unsetenv(KEEP_VARIABLE);
 	while (environ[count] != NULL)
 		count++;
 
-	/* And two new variables, and NULL. */
+	/* Not by setenv(3): malloc(3) would cost a fifteenth of a start. */
 	char **const environment = alloca((count + 3) * sizeof(*environment));
 
-	memcpy(environment, environ, (count + 1) * sizeof(*environment));
-	set_variable(environment, run->facts->id_variable);
-	if (run->options.keep != NULL)
-		set_variable(environment, run->options.keep);
-	adopt_pids(environment, run->watchers.front, texts);
+	memcpy(environment, environ, count * sizeof(*environment));
+	environment[count] = run->facts->id_variable;
+	environment[count + 1] = run->options.keep; /* or NULL */
+	environment[count + 2] = NULL;
 	execute(run->options.command, environment);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
