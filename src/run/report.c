@@ -177,13 +177,13 @@ add_sender(struct strbuf *line, const struct facts *facts)
 		json_add_text(line, "cancelled_by", NULL);
 		return;
 	}
-	strbuf_addf(line, ",\"cancelled_by\":{\"is_of_run\":%s",
-	            by->is_of_run ? "true" : "false");
+	strbuf_addf(line, ",\"cancelled_by\":{");
 	json_add_text(line, "signal", signal_name(by->signal));
 	json_add_number(line, "pid", by->pid == 0 ? JSON_NULL : by->pid);
 	json_add_text(line, "command",
 	              *by->command == '\0' ? NULL : by->command);
-	strbuf_addf(line, "}");
+	strbuf_addf(line, ",\"is_of_run\":%s}",
+	            by->is_of_run ? "true" : "false");
 }
 
 static void
