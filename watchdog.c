@@ -241,10 +241,8 @@ prepare(struct run *run)
 		refuse(run, "the output cannot be set up");
 	target_prepare(run);
 
-	watchers->signal_fd = -1;
-	if ((run->output.count != 0 || run->parent_fd != -1 ||
-	     run->reader_fd != -1) &&
-	    (watchers->signal_fd = signals_open()) == -1)
+	watchers->signal_fd = signals_open();
+	if (watchers->signal_fd == -1)
 		die(run, "cannot open a signalfd");
 	/* As bash leaves one for "wdrun cmd > >(tee log)": see kill_tree(). */
 	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)

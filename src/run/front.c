@@ -31,17 +31,12 @@ wake_supervisor(const struct run *run)
 		(void)kill(run->watchers.supervisor, SIGCHLD); /* once more */
 }
 
-/* Carries output and keys until UNTIL, or until a signal comes. Returns how
- * long to wait for a signal: 0, or where nothing is carried until UNTIL. */
-static int64_t
+/* Carries output and keys until UNTIL, or until a signal comes. */
+static void
 carry(struct run *run, int64_t until)
 {
-	if (run->output.count == 0)
-		return until - duration_now();
-
 	if (output_pump(&run->output, run->watchers.signal_fd, until))
 		wake_supervisor(run);
-	return 0;
 }
 
 /* --- locks of the caller -------------------------------------------------- */
@@ -154,12 +149,12 @@ stop_job(struct run *run, unsigned stop)
 	siginfo_t info;
 
 	/* They would merge with our own stop signal, and stop the clocks. */
-	while (signals_take(SIGNALS_OF_STOP, &info, 0) > 0)
+	while (signals_take(SIGNALS_OF_STOP, &info) > 0)
 		(void)pass_on(run, &info);
 	/* An editor that was just stopped has written to restore the screen:
 	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
-		(void)carry(run, began);
+		carry(run, began);
 	terminal_give_back(&run->output.terminal, false);
 
 	/* No SIGCONT is lost, by which the caller's shell or the supervisor
@@ -180,7 +175,7 @@ stop_job(struct run *run, unsigned stop)
 	if (is_continued == 0 && facts->stop == stop)
 		signal_deliver(by);
 	else
-		(void)signals_take(SIGNAL_BIT(by), &info, 0);
+		(void)signals_take(SIGNAL_BIT(by), &info);
 	facts->front_stops = false;
 	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	(void)signal(SIGCONT, SIG_DFL);
@@ -326,8 +321,9 @@ front_watch(struct run *run)
 	while (!*is_dead && known.lateness < GIVEN_UP) {
 		siginfo_t info;
 
-		const int64_t wait = carry(run, known.deadline);
-		const int signal = signals_take(SIGNALS_ALL, &info, wait);
+		carry(run, known.deadline);
+
+		const int signal = signals_take(SIGNALS_ALL, &info);
 
 		if (signal == SIGCHLD) {
 			*is_dead = wait_peek(run->watchers.supervisor, WEXITED,
@@ -393,7 +389,7 @@ take_signals(struct run *run)
 	siginfo_t info;
 	int signal;
 
-	while ((signal = signals_take(SIGNALS_ALL, &info, 0)) > 0) {
+	while ((signal = signals_take(SIGNALS_ALL, &info)) > 0) {
 		(void)pass_on(run, &info);
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
 			(void)kill(getpid(), signal);

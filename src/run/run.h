@@ -128,7 +128,7 @@ struct watchers {
 	bool supervisor_is_dead; /* and reaped: in the front */
 	bool has_taken_over;     /* the front, from a killed supervisor */
 	bool had_children;       /* the front, from before wdrun's exec */
-	int signal_fd; /* to be polled beside other descriptors; else -1 */
+	int signal_fd;           /* to be polled beside other descriptors */
 };
 
 /* Where --report goes. */

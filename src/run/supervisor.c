@@ -479,15 +479,10 @@ supervisor_wait(struct run *run, int64_t until)
 		                { run->parent_fd, POLLIN, 0 },
 		                { run->reader_fd, 0, 0 } };
 	siginfo_t info;
-	int64_t wait = until - duration_now();
 
-	if (run->parent_fd != -1 || run->reader_fd != -1) {
-		(void)fds_poll(fds, 3, wait, NULL);
-		wait = 0;
-	}
+	(void)fds_poll(fds, 3, until - duration_now(), NULL);
 	/* Others may send signals for ever. */
-	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info, wait) > 0;
-	     i++, wait = 0)
+	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info) > 0; i++)
 		take_own_signal(run, &info);
 
 	const int64_t now = duration_now();
