@@ -441,7 +441,7 @@ be_supervisor(struct run *run)
 		run->facts->outcome = run_outcome(run);
 	}
 	/* From here on, a front that loses us only does the rest of this. */
-	supervisor_tell_outcome(run);
+	supervisor_tell_phase(run, PHASE_END);
 	finish(run);
 	resources_release(run);
 	if (getppid() != 0 && !supervisor_has_front(run)) {

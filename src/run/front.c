@@ -20,23 +20,13 @@
 #define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
 #define LOOK_WAIT       (250 * MILLISECOND)
 #define DESCRIPTORS_MAX 1024 /* that may have a lock of the caller */
-#define JOB_CONTROL     (SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT))
-
-/* Makes the supervisor look at the facts, while it is not reaped. */
-static void
-wake_supervisor(const struct run *run)
-{
-	if (!run->watchers.supervisor_is_dead &&
-	    kill(run->watchers.supervisor, SIGCHLD) == -1)
-		(void)kill(run->watchers.supervisor, SIGCHLD); /* once more */
-}
 
 /* Carries output and keys until UNTIL, or until a signal comes. */
 static void
 carry(struct run *run, int64_t until)
 {
 	if (output_pump(&run->output, run->watchers.signal_fd, until))
-		wake_supervisor(run);
+		order_wake_supervisor(run);
 }
 
 /* --- locks of the caller -------------------------------------------------- */
@@ -86,45 +76,16 @@ front_keep_locked(int keep[LOCKED_FDS])
 
 /* --- signals -------------------------------------------------------------- */
 
-/* Gives the supervisor the order of the signal of INFO, if it is one. Follows a
- * change of the terminal. Returns whether the signal is a cancel. */
-static bool
+/* Passes the signal of INFO on. Follows a change of the terminal: while the job
+ * was stopped, SIGWINCH went to the shell only. */
+static void
 pass_on(struct run *run, const siginfo_t *info)
 {
-	const int signal = info->si_signo;
-	const uint64_t bit = SIGNAL_BIT(signal);
-	const bool is_terminating = (bit & SIGNALS_TERMINATING) != 0;
-	struct facts *const facts = run->facts;
-
-	/* While the job was stopped, SIGWINCH went to the shell only. */
-	if (signal == SIGWINCH || signal == SIGCONT)
+	if (info->si_signo == SIGWINCH || info->si_signo == SIGCONT)
 		output_copy_size(&run->output);
-	if (signal == SIGCONT)
+	if (info->si_signo == SIGCONT)
 		terminal_take(&run->output.terminal);
-	/* From this process itself: a message could not be written, or a key
-	 * is for the rest of the job. */
-	if (info->si_pid == getpid() || signal_is_ignored(signal) ||
-	    info->si_pid == run->watchers.supervisor)
-		return false;
-
-	const bool is_key = order_is_key(run, info);
-	const bool is_of_terminal = info->si_code == SI_KERNEL;
-	const bool cancels = is_terminating && !run->options.passes_on &&
-	                     (is_of_terminal || !order_is_reload(run, signal));
-
-	if (is_key && (bit & JOB_CONTROL) == 0 &&
-	    order_has_reached_target(run, signal))
-		return false;
-	/* A signal of another run's stop comes to the supervisor, too. */
-	if ((bit & JOB_CONTROL) == 0 && order_is_copy(facts, signal) &&
-	    !is_of_terminal && (is_terminating || facts->cancels > 0))
-		return false;
-	if (is_terminating)
-		order_note_sender(run, info, false);
-	facts->cancels += cancels;
-	order_give(facts, signal, is_key);
-	wake_supervisor(run);
-	return cancels;
+	order_pass_on(run, info);
 }
 
 static volatile sig_atomic_t is_continued;
@@ -150,7 +111,7 @@ stop_job(struct run *run, unsigned stop)
 
 	/* They would merge with our own stop signal, and stop the clocks. */
 	while (signals_take(SIGNALS_OF_STOP, &info) > 0)
-		(void)pass_on(run, &info);
+		pass_on(run, &info);
 	/* An editor that was just stopped has written to restore the screen:
 	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
@@ -190,10 +151,8 @@ stop_job(struct run *run, unsigned stop)
 	/* Without a SIGCONT, the kernel has ignored the stop, as it does in an
 	 * orphaned process group: then the tree has to go on, too. But a
 	 * SIGSTOP of the target is for its sender to undo. */
-	if (facts->stop == stop && (is_continued != 0 || is_key)) {
-		order_give(facts, SIGCONT, false);
-		wake_supervisor(run);
-	}
+	if (facts->stop == stop && (is_continued != 0 || is_key))
+		order_give(run, SIGCONT, false);
 	return stopped;
 }
 
@@ -210,6 +169,7 @@ struct supervisor {
 	int64_t deadline; /* for its next sign of life, or NEVER */
 	int lateness;     /* how often that has passed: up to GIVEN_UP */
 	unsigned stop;    /* of the facts, as last obeyed */
+	unsigned cancels; /* of the facts */
 };
 
 static int64_t
@@ -230,6 +190,10 @@ look_at_facts(const struct run *run, struct supervisor *known)
 	const unsigned steps = facts->look.steps;
 	const int phase = facts->phase;
 
+	if (facts->cancels != known->cancels &&
+	    end_of_stop(run) < known->deadline)
+		known->deadline = end_of_stop(run);
+	known->cancels = facts->cancels;
 	/* A step comes too late when the front has sent the first signal. */
 	if (phase != known->phase ||
 	    (steps != known->steps && known->lateness < LATE)) {
@@ -329,12 +293,8 @@ front_watch(struct run *run)
 			*is_dead = wait_peek(run->watchers.supervisor, WEXITED,
 			                     &info) > 0;
 			reap_others(run);
-		} else if (signal != -1 && pass_on(run, &info)) {
-			const int64_t end = end_of_stop(run);
-
-			/* NEVER for timeout(1), which may pass signals on. */
-			if (end < known.deadline)
-				known.deadline = end;
+		} else if (signal != -1) {
+			pass_on(run, &info);
 		}
 		if (known.stop != facts->stop && !*is_dead) {
 			known.stop = facts->stop;
@@ -390,7 +350,7 @@ take_signals(struct run *run)
 	int signal;
 
 	while ((signal = signals_take(SIGNALS_ALL, &info)) > 0) {
-		(void)pass_on(run, &info);
+		pass_on(run, &info);
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
 			(void)kill(getpid(), signal);
 			signal_deliver(signal);

@@ -225,37 +225,27 @@ struct outcome run_outcome(const struct run *run);
  * A signal that comes to a watcher is dropped there; or is an order, which the
  * supervisor obeys. As in the kernel, equal signals merge while they wait. */
 
-/* Whether SIGNAL was counted, or has reached the target's job, so recently that
- * this one is a copy. If not, counts this one. */
-bool order_is_copy(struct facts *facts, int signal);
+/* Makes the supervisor look at the facts, while it is not reaped. */
+void order_wake_supervisor(const struct run *run);
 
 /* Adds SIGNAL, IS_KEY for the whole job, to the orders. Takes all of a kind. */
-void order_give(struct facts *facts, int signal, bool is_key);
+void order_give(struct run *run, int signal, bool is_key);
 uint64_t order_take(struct facts *facts, bool is_key);
 
 /* Whether SIGNAL, if a process has sent it, means "read your configuration", as
  * for a server: a SIGHUP, unless a stop has begun, or timeout(1) has -k. */
 bool order_is_reload(const struct run *run, int signal);
 
-/* Notes who has sent the signal of INFO, unless a cancel came before: soon such
- * a process is gone. Of an outer run's watcher, IS_OUTER, only the name: the
- * signal has to reach the command while its copies are known as such. */
-void order_note_sender(struct run *run, const siginfo_t *info, bool is_outer);
-
-/* Whether the sender is a watcher of another run. */
-bool order_is_of_watcher(const siginfo_t *info);
-
-/* In the front: whether the signal of INFO was for the whole job of caller and
- * target: from the terminal, from a process of the tree ("kill 0"), or a key
- * that the front of another run of the job has passed on. */
-bool order_is_key(const struct run *run, const siginfo_t *info);
-
-/* Whether SIGNAL, a key, has reached the target, which may have ended of it
- * just now. If so, what comes soon after it is a copy. */
-bool order_has_reached_target(const struct run *run, int signal);
-
 /* Whether the target is alive, and in the process group of the caller's job. */
 bool target_is_in_job(const struct run *run);
+
+/* In the front: gives the order of the signal of INFO, if it is one. */
+void order_pass_on(struct run *run, const siginfo_t *info);
+
+/* In the supervisor: whether the signal of INFO, to this process, cancels the
+ * run, and counts it. HUP, INT, QUIT and TERM count as in the front. From the
+ * watcher of an outer run any does: it begins a stop there. */
+bool order_is_own_cancel(struct run *run, const siginfo_t *info);
 
 /* --- front.c -------------------------------------------------------------- */
 
@@ -280,10 +270,7 @@ void front_drain(struct run *run);
 bool supervisor_has_front(const struct run *run);
 
 /* Tells the front, if there is one, what this process does. */
-void supervisor_tell_phase(const struct run *run, enum phase phase);
-
-/* Tells the front that it is to end as soon as this process has. */
-void supervisor_tell_outcome(struct run *run);
+void supervisor_tell_phase(struct run *run, enum phase phase);
 
 /* Makes this process, just forked, the root of its tree: a subreaper, and the
  * leader of a session. Starts the target. Returns 0, or -1 with errno. */

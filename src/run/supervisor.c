@@ -84,13 +84,6 @@ signal_front(const struct run *run, int signal)
 		(void)kill(run->watchers.front, signal);
 }
 
-void
-supervisor_tell_phase(const struct run *run, enum phase phase)
-{
-	run->facts->phase = phase;
-	signal_front(run, SIGCHLD);
-}
-
 /* --- job control ---------------------------------------------------------- */
 
 /* Makes the front stop by the signal by which the target has, IS_NEW, or go on:
@@ -134,12 +127,15 @@ follow_stop(struct run *run, bool is_new, int64_t now)
 }
 
 void
-supervisor_tell_outcome(struct run *run)
+supervisor_tell_phase(struct run *run, enum phase phase)
 {
-	run->facts->phase = PHASE_END;
-	run->target_stop = run->stop_order = 0;
-	follow_stop(run, false, duration_now());
-	if (!run->facts->is_released) /* which may hang */
+	run->facts->phase = phase;
+	if (phase == PHASE_END) {
+		run->target_stop = run->stop_order = 0;
+		follow_stop(run, false, duration_now());
+	}
+	/* The end of a run that has nothing to release follows at once. */
+	if (phase != PHASE_END || !run->facts->is_released)
 		signal_front(run, SIGCHLD);
 }
 
@@ -213,8 +209,7 @@ cancel(struct run *run, int signal)
 	} else if (run->cancel_signal == 0) {
 		run->cancel_signal = signal; /* which the stop sends */
 	} else {                             /* when that has begun */
-		order_give(run->facts, signal, false);
-		(void)kill(getpid(), SIGCHLD);
+		order_give(run, signal, false);
 	}
 }
 
@@ -248,40 +243,6 @@ obey(struct run *run, int signal, bool is_key, int64_t now)
 		cancel(run, signal);
 	else
 		tree_signal_target(&run->tree, signal);
-}
-
-/* A signal that came to this process: HUP, INT, QUIT and TERM count as in the
- * front. From the watcher of an outer run any does: it begins a stop there. */
-static void
-take_own_signal(struct run *run, const siginfo_t *info)
-{
-	const int signal = info->si_signo;
-	const uint64_t bit = SIGNAL_BIT(signal);
-	struct facts *const facts = run->facts;
-
-	if (info->si_code > 0 || info->si_pid == run->watchers.front ||
-	    info->si_pid == getpid() || signal == SIGCHLD || signal == SIGCONT)
-		return;
-
-	const bool is_outer = order_is_of_watcher(info);
-
-	if (!is_outer &&
-	    ((bit & SIGNALS_TERMINATING) == 0 || signal_is_ignored(signal)))
-		return;
-
-	const bool is_copy = order_is_copy(facts, signal);
-
-	if (is_copy &&
-	    (!is_outer || run->options.passes_on || facts->cancels > 0))
-		return;
-	order_note_sender(run, info, is_outer);
-	if (!is_outer && order_is_reload(run, signal)) {
-		order_give(facts, signal, false);
-		return;
-	}
-	run->tree.group_has_signal |= is_copy; /* the front has passed it on */
-	facts->cancels += !run->options.passes_on;
-	cancel(run, signal);
 }
 
 /* The command has been silent for --idle-timeout. The front tells that again
@@ -482,8 +443,10 @@ supervisor_wait(struct run *run, int64_t until)
 
 	(void)fds_poll(fds, 3, until - duration_now(), NULL);
 	/* Others may send signals for ever. */
-	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info) > 0; i++)
-		take_own_signal(run, &info);
+	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info) > 0; i++) {
+		if (order_is_own_cancel(run, &info))
+			cancel(run, info.si_signo);
+	}
 
 	const int64_t now = duration_now();
 
