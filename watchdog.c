@@ -135,19 +135,19 @@ main(int argc, char *argv[])
 		                  run.options.quiet);
 
 	prepare(&run);
-	run.watchers.supervisor = plain_fork();
-	if (run.watchers.supervisor == -1) {
+	run.supervisor = plain_fork();
+	if (run.supervisor == -1) {
 		run.facts->exec_error = errno;
-		run.watchers.supervisor = 0; /* no PID of a lock */
-		run.watchers.supervisor_is_dead = true;
+		run.supervisor = 0; /* no PID of a lock */
+		run.supervisor_is_dead = true;
 		leave(&run);
 	}
-	if (run.watchers.supervisor == 0)
+	if (run.supervisor == 0)
 		be_supervisor(&run); /* does not return */
 
 	/* From here on, we are the front. */
 	detach(&run, true);
-	if (run.watchers.had_children)
+	if (run.had_children)
 		tree_spare_children(&run.tree);
 	if (!front_watch(&run))
 		take_over(&run);
@@ -199,7 +199,6 @@ open_parent(struct run *run, pid_t parent)
 static void
 prepare(struct run *run)
 {
-	struct watchers *const watchers = &run->watchers;
 	extern char end[]; /* end(3) */
 	siginfo_t older;
 	pid_t child;
@@ -213,8 +212,8 @@ prepare(struct run *run)
 	if (run->options.is_timeout && !run->options.foreground)
 		lead_background();
 	run->callers_group = getpgrp();
-	watchers->front = getpid();
-	watchers->caller = getppid();
+	run->front = getpid();
+	run->caller = getppid();
 	/* Behind this program's variables, where it takes fewer page tables. */
 	run->facts =
 	    mmap(&end[PAGE_MAX], sizeof(*run->facts), PROT_READ | PROT_WRITE,
@@ -226,13 +225,13 @@ prepare(struct run *run)
 	run->facts->started_at = duration_of_clock(CLOCK_REALTIME);
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
-	runid_make(run->facts->id, run->facts->id_variable, watchers->front);
+	runid_make(run->facts->id, run->facts->id_variable, run->front);
 	/* These may hang in a file system: signals are not blocked yet. */
 	if (run->options.report != NULL &&
 	    report_open(&run->report, run->options.report) == -1)
 		_exit(STATUS_FAILED);
 	if (run->options.die_with_parent)
-		run->parent_fd = open_parent(run, watchers->caller);
+		run->parent_fd = open_parent(run, run->caller);
 	if (run->options.die_with_reader &&
 	    (run->reader_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) == -1)
 		die(run, "--die-with-reader");
@@ -241,13 +240,13 @@ prepare(struct run *run)
 		refuse(run, "the output cannot be set up");
 	target_prepare(run);
 
-	watchers->signal_fd = signals_open();
-	if (watchers->signal_fd == -1)
+	run->signal_fd = signals_open();
+	if (run->signal_fd == -1)
 		die(run, "cannot open a signalfd");
 	/* As bash leaves one for "wdrun cmd > >(tee log)": see kill_tree(). */
 	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)
 		;
-	watchers->had_children = child != CHILD_NONE_LEFT;
+	run->had_children = child != CHILD_NONE_LEFT;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die(run, "cannot become a subreaper");
 
@@ -265,7 +264,7 @@ detach(struct run *run, bool is_front)
 	int keep[4 + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS];
 
 	memset(keep, -1, sizeof(keep));
-	keep[0] = run->watchers.signal_fd;
+	keep[0] = run->signal_fd;
 	keep[1] = run->parent_fd;
 	keep[2] = procfs_fd();
 	if (!is_front)
@@ -290,7 +289,7 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 	if (run->facts->reason != REASON_NONE)
 		return;
 	run->facts->reason = why;
-	if (!run->watchers.has_taken_over)
+	if (!run->has_taken_over)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	supervisor_tell_phase(run, PHASE_STOP);
 }
@@ -341,11 +340,10 @@ kill_tree(struct run *run)
 {
 	struct tree *const tree = &run->tree;
 
-	if (run->watchers.has_taken_over && run->watchers.had_children) {
+	if (run->has_taken_over && run->had_children) {
 		/* Their orphans come here, too: so only what is proven to be of
 		 * the run is killed. */
-		reap_own_run(run->facts->id, run->watchers.supervisor,
-		             tree->keep);
+		reap_own_run(run->facts->id, run->supervisor, tree->keep);
 		tree_reap(tree);
 		tree_read(tree, duration_now() + LOOK_BOUND);
 		run->facts->tree_is_empty = tree_is_empty(tree);
@@ -460,7 +458,7 @@ take_over(struct run *run)
 {
 	enum reason why;
 
-	run->watchers.has_taken_over = true;
+	run->has_taken_over = true;
 	if (run->tree.keep != NULL)
 		tree_keep_leaders(&run->tree);
 	/* One that has exited may be reaped: its PID may be another's. */

@@ -160,7 +160,7 @@ decide(const struct run *run, int64_t now)
 		return REASON_TREE_EMPTY;
 	if (run->state == STATE_KILLING) /* tree_kill() has done what it can */
 		return REASON_LAST_BOUND;
-	if (run->watchers.front_is_lost)
+	if (run->front_is_lost)
 		return REASON_FRONT_LOST;
 	if (run->facts->cancels >= CANCELS_MAX && !is_alive)
 		return REASON_THIRD_SIGNAL;

@@ -25,7 +25,7 @@
 static void
 carry(struct run *run, int64_t until)
 {
-	if (output_pump(&run->output, run->watchers.signal_fd, until))
+	if (output_pump(&run->output, run->signal_fd, until))
 		order_wake_supervisor(run);
 }
 
@@ -248,9 +248,9 @@ end_late_supervisor(struct run *run, struct supervisor *known)
 		if (!run->options.quiet)
 			message("the supervisor (PID %d) does not answer, "
 			        "killing it",
-			        run->watchers.supervisor);
+			        run->supervisor);
 		/* It is not reaped yet. */
-		(void)kill(run->watchers.supervisor, SIGKILL);
+		(void)kill(run->supervisor, SIGKILL);
 	}
 }
 
@@ -263,7 +263,7 @@ reap_others(const struct run *run)
 	pid_t child;
 
 	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0 &&
-	       child != run->watchers.supervisor &&
+	       child != run->supervisor &&
 	       (child != run->target->pid || run->target->has_exited))
 		(void)wait_peek(child, WEXITED, &info);
 }
@@ -272,7 +272,7 @@ bool
 front_watch(struct run *run)
 {
 	const struct facts *const facts = run->facts;
-	bool *const is_dead = &run->watchers.supervisor_is_dead;
+	bool *const is_dead = &run->supervisor_is_dead;
 	struct supervisor known = {
 		.deadline =
 		    duration_add(end_of_stop(run), run->options.timeout),
@@ -290,8 +290,8 @@ front_watch(struct run *run)
 		const int signal = signals_take(SIGNALS_ALL, &info);
 
 		if (signal == SIGCHLD) {
-			*is_dead = wait_peek(run->watchers.supervisor, WEXITED,
-			                     &info) > 0;
+			*is_dead =
+			    wait_peek(run->supervisor, WEXITED, &info) > 0;
 			reap_others(run);
 		} else if (signal != -1) {
 			pass_on(run, &info);
@@ -369,7 +369,7 @@ end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
 	const enum reason stop = run->facts->reason;
 	const bool is_bounded =
-	    run->watchers.has_taken_over || run->facts->cancels > 0 ||
+	    run->has_taken_over || run->facts->cancels > 0 ||
 	    stop == REASON_PARENT_LOST || reasons[stop].status > 0;
 	const int64_t timeout =
 	    duration_add(run->facts->output.started, run->options.timeout);
@@ -404,7 +404,7 @@ front_drain(struct run *run)
 		/* Others write on: what the tree has left fits in its pipes. */
 		if (output->facts->relayed - start > OUTSIDERS_MAX)
 			return;
-		(void)output_pump(output, run->watchers.signal_fd, end);
+		(void)output_pump(output, run->signal_fd, end);
 
 		const int64_t stopped = take_signals(run);
 

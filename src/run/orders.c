@@ -41,9 +41,8 @@ is_copy(struct facts *facts, int signal)
 void
 order_wake_supervisor(const struct run *run)
 {
-	if (!run->watchers.supervisor_is_dead &&
-	    kill(run->watchers.supervisor, SIGCHLD) == -1)
-		(void)kill(run->watchers.supervisor, SIGCHLD); /* once more */
+	if (!run->supervisor_is_dead && kill(run->supervisor, SIGCHLD) == -1)
+		(void)kill(run->supervisor, SIGCHLD); /* once more */
 }
 
 void
@@ -100,7 +99,7 @@ static bool
 is_of_run(const struct run *run, pid_t pid)
 {
 	return pid > 0 && (pid == run->target->pid ||
-	                   procfs_descends(pid, run->watchers.supervisor));
+	                   procfs_descends(pid, run->supervisor));
 }
 
 /* Notes who has sent the signal of INFO, unless a cancel came before: soon such
@@ -118,8 +117,8 @@ note_sender(struct run *run, const siginfo_t *info, bool is_outer)
 		return;
 	sender->signal = info->si_signo;
 	sender->pid = pid;
-	sender->is_told = info->si_code != SI_KERNEL &&
-	                  (pid == 0 || pid != run->watchers.caller);
+	sender->is_told =
+	    info->si_code != SI_KERNEL && (pid == 0 || pid != run->caller);
 	sender->is_of_run = !is_outer && is_of_run(run, pid);
 	cmdline_add(&line, pid, is_outer ? 0 : SENDER_WIDTH);
 	if (strcmp(sender->command, "?") == 0)
@@ -186,7 +185,7 @@ order_pass_on(struct run *run, const siginfo_t *info)
 	/* From this process itself: a message could not be written, or a key
 	 * is for the rest of the job. */
 	if (info->si_pid == getpid() || signal_is_ignored(signal) ||
-	    info->si_pid == run->watchers.supervisor)
+	    info->si_pid == run->supervisor)
 		return;
 
 	const bool is_for_job = is_key(run, info);
@@ -212,7 +211,7 @@ order_is_own_cancel(struct run *run, const siginfo_t *info)
 	const uint64_t bit = SIGNAL_BIT(signal);
 	struct facts *const facts = run->facts;
 
-	if (info->si_code > 0 || info->si_pid == run->watchers.front ||
+	if (info->si_code > 0 || info->si_pid == run->front ||
 	    info->si_pid == getpid() || signal == SIGCHLD || signal == SIGCONT)
 		return false;
 

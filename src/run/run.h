@@ -120,17 +120,6 @@ struct facts {
 	struct look first_look; /* that of the first stop, for the report */
 };
 
-struct watchers {
-	pid_t front;
-	pid_t caller; /* the front's parent at the start; 0: elsewhere */
-	pid_t supervisor;
-	bool front_is_lost;      /* dead: in the supervisor */
-	bool supervisor_is_dead; /* and reaped: in the front */
-	bool has_taken_over;     /* the front, from a killed supervisor */
-	bool had_children;       /* the front, from before wdrun's exec */
-	int signal_fd;           /* to be polled beside other descriptors */
-};
-
 /* Where --report goes. */
 struct report {
 	const char *path;      /* for messages */
@@ -144,34 +133,41 @@ struct run {
 	struct options options; /* cli/options.c */
 	char *words;            /* all of argv, as /proc/PID/cmdline shows */
 	size_t words_size;
-	enum state state;         /* watchdog.c */
+	pid_t front;
+	pid_t caller; /* the front's parent at the start; 0: elsewhere */
+	pid_t callers_group;
+	pid_t supervisor;
+	bool front_is_lost;      /* dead: in the supervisor */
+	bool supervisor_is_dead; /* and reaped: in the front */
+	bool has_taken_over;     /* the front, from a killed supervisor */
+	bool had_children;       /* the front, from before wdrun's exec */
+	int signal_fd;           /* to be polled beside other descriptors */
+	int parent_fd;    /* of --die-with-parent: a pidfd; -1: it is dead */
+	int reader_fd;    /* of --die-with-reader; -1: nobody reads */
+	enum state state; /* watchdog.c */
 	int64_t due[CLOCK_COUNT]; /* duration_now(), or NEVER */
 	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
-	struct watchers watchers;
-	struct target *target; /* in the facts */
-	pid_t callers_group;
-	int parent_fd;     /* of --die-with-parent: a pidfd; -1: it is dead */
-	int reader_fd;     /* of --die-with-reader; -1: nobody reads */
+
+	/* supervisor.c: */
 	bool was_reloaded; /* by a SIGHUP, which the target has had */
-	int cancel_signal; /* the last terminating signal: supervisor.c */
-	/* Job control: supervisor.c. */
-	int target_stop; /* the signal that has stopped the target, or 0 */
-	int stop_order;  /* has come since the last SIGCONT, or SIGTSTP; or 0 */
-	unsigned stops;  /* so many numbers of facts.stop were given */
-	int64_t next_look; /* for orphans, at the earliest: supervisor.c */
-	struct tree tree;  /* proc/tree.c */
-	bool has_kept;     /* it is decided who is kept */
-	bool is_silent;    /* for too long: supervisor.c */
-	int64_t heard;     /* the command, at the last look */
-	struct activity activity; /* since the last progress: supervisor.c */
+	int cancel_signal; /* the last terminating signal */
+	int target_stop;   /* the signal that has stopped the target, or 0 */
+	int stop_order; /* has come since the last SIGCONT, or SIGTSTP; or 0 */
+	unsigned stops; /* so many numbers of facts.stop were given */
+	int64_t next_look;        /* for orphans, at the earliest */
+	bool is_silent;           /* for too long */
+	int64_t heard;            /* the command, at the last look */
+	struct activity activity; /* since the last progress */
 	uint64_t writes;          /* of output, when last looked at */
+
+	struct tree tree;
 	struct output output;
-	/* What it holds besides processes: resources.c. */
 	struct lock *locks;       /* of options.locks */
 	struct cleanup *cleanups; /* of options.cleanups */
 	struct record record;
 	struct report report;
-	struct facts *facts; /* shared memory */
+	struct facts *facts;   /* shared memory */
+	struct target *target; /* in the facts */
 };
 
 /* --- decide.c -------------------------------------------------------------

@@ -44,7 +44,7 @@ pass_nice_on(struct run *run)
 int
 supervisor_start(struct run *run)
 {
-	run->watchers.supervisor = getpid();
+	run->supervisor = getpid();
 	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
 	/* pkill -f with the command's words meets the front alone. The last
 	 * byte stays 0: get_mm_cmdline(), fs/proc/base.c. */
@@ -74,14 +74,14 @@ supervisor_start(struct run *run)
 bool
 supervisor_has_front(const struct run *run)
 {
-	return getppid() == run->watchers.front;
+	return getppid() == run->front;
 }
 
 static void
 signal_front(const struct run *run, int signal)
 {
 	if (supervisor_has_front(run)) /* else the PID may be another's */
-		(void)kill(run->watchers.front, signal);
+		(void)kill(run->front, signal);
 }
 
 /* --- job control ---------------------------------------------------------- */
@@ -308,10 +308,9 @@ take_orders(struct run *run, int64_t now)
 void
 supervisor_keep(struct run *run)
 {
-	if (run->has_kept || run->tree.keep == NULL ||
-	    run->watchers.has_taken_over)
+	if (run->state != STATE_RUNNING || run->tree.keep == NULL ||
+	    run->has_taken_over)
 		return;
-	run->has_kept = true;
 	tree_keep(&run->tree);
 	tell_kept(run);
 }
@@ -436,7 +435,7 @@ attend(struct run *run, int64_t now)
 int64_t
 supervisor_wait(struct run *run, int64_t until)
 {
-	struct pollfd fds[] = { { run->watchers.signal_fd, POLLIN, 0 },
+	struct pollfd fds[] = { { run->signal_fd, POLLIN, 0 },
 		                { run->parent_fd, POLLIN, 0 },
 		                { run->reader_fd, 0, 0 } };
 	siginfo_t info;
@@ -450,7 +449,7 @@ supervisor_wait(struct run *run, int64_t until)
 
 	const int64_t now = duration_now();
 
-	run->watchers.front_is_lost = !supervisor_has_front(run);
+	run->front_is_lost = !supervisor_has_front(run);
 	/* Before the deaths: a key that ended the target cancels nothing. */
 	take_orders(run, now);
 	if (fds[1].revents != 0)

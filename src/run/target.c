@@ -149,7 +149,7 @@ become_target(struct run *run)
 	/* Armed first, since a supervisor that is dead sends no signal. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		fail(run, STATUS_FAILED);
-	if (getppid() != run->watchers.supervisor)
+	if (getppid() != run->supervisor)
 		(void)kill(getpid(), SIGKILL); /* as that signal would have */
 
 	if (!run->target->shares_group)
@@ -177,7 +177,7 @@ become_target(struct run *run)
 
 	size_t count = 0;
 
-	adopt_pids(run->watchers.front);
+	adopt_pids(run->front);
 	(void)unsetenv(RUNID_VARIABLE);
 	if (run->options.keep != NULL)
 		(void)unsetenv(KEEP_VARIABLE);

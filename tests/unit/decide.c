@@ -96,7 +96,7 @@ run_with(enum state state, unsigned facts)
 		.paused_at = (facts & PAUSED) != 0 ? DUE : NEVER,
 		.options.survivors =
 		    (facts & LEAVES) != 0 ? SURVIVORS_LEAVE : SURVIVORS_KILL,
-		.watchers.front_is_lost = (facts & FRONT_LOST) != 0,
+		.front_is_lost = (facts & FRONT_LOST) != 0,
 		.options.die_with_parent = true,
 		.parent_fd = (facts & PARENT_LOST) != 0 ? -1 : 0,
 		.is_silent = (facts & SILENT) != 0,
