@@ -135,20 +135,19 @@ main(int argc, char *argv[])
 		                  run.options.quiet);
 
 	prepare(&run);
-	run.target->early_signals = signals_pending(); /* see target.c */
-	run.watchers.supervisor = plain_fork();
-	if (run.watchers.supervisor == -1) {
+	run.supervisor = plain_fork();
+	if (run.supervisor == -1) {
 		run.facts->exec_error = errno;
-		run.watchers.supervisor = 0; /* no PID of a lock */
-		run.watchers.supervisor_is_dead = true;
+		run.supervisor = 0; /* no PID of a lock */
+		run.supervisor_is_dead = true;
 		leave(&run);
 	}
-	if (run.watchers.supervisor == 0)
+	if (run.supervisor == 0)
 		be_supervisor(&run); /* does not return */
 
 	/* From here on, we are the front. */
 	detach(&run, true);
-	if (run.watchers.had_children)
+	if (run.had_children)
 		tree_spare_children(&run.tree);
 	if (!front_watch(&run))
 		take_over(&run);
@@ -200,7 +199,6 @@ open_parent(struct run *run, pid_t parent)
 static void
 prepare(struct run *run)
 {
-	struct watchers *const watchers = &run->watchers;
 	extern char end[]; /* end(3) */
 	siginfo_t older;
 	pid_t child;
@@ -211,11 +209,11 @@ prepare(struct run *run)
 	run->parent_fd = run->reader_fd = -1;
 	if (run->options.keep != NULL)
 		run->tree.keep = strchr(run->options.keep, '=') + 1;
-	if (run->options.leads_group && !run->options.foreground)
+	if (run->options.is_timeout && !run->options.foreground)
 		lead_background();
 	run->callers_group = getpgrp();
-	watchers->front = getpid();
-	watchers->caller = getppid();
+	run->front = getpid();
+	run->caller = getppid();
 	/* Behind this program's variables, where it takes fewer page tables. */
 	run->facts =
 	    mmap(&end[PAGE_MAX], sizeof(*run->facts), PROT_READ | PROT_WRITE,
@@ -227,13 +225,13 @@ prepare(struct run *run)
 	run->facts->started_at = duration_of_clock(CLOCK_REALTIME);
 	run->target = &run->facts->target;
 	run->output.facts = &run->facts->output;
-	runid_make(run->facts->id, run->facts->id_variable, watchers->front);
+	runid_make(run->facts->id, run->facts->id_variable, run->front);
 	/* These may hang in a file system: signals are not blocked yet. */
 	if (run->options.report != NULL &&
 	    report_open(&run->report, run->options.report) == -1)
 		_exit(STATUS_FAILED);
 	if (run->options.die_with_parent)
-		run->parent_fd = open_parent(run, watchers->caller);
+		run->parent_fd = open_parent(run, run->caller);
 	if (run->options.die_with_reader &&
 	    (run->reader_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) == -1)
 		die(run, "--die-with-reader");
@@ -242,15 +240,13 @@ prepare(struct run *run)
 		refuse(run, "the output cannot be set up");
 	target_prepare(run);
 
-	watchers->signal_fd = -1;
-	if ((run->output.count != 0 || run->parent_fd != -1 ||
-	     run->reader_fd != -1) &&
-	    (watchers->signal_fd = signals_open()) == -1)
+	run->signal_fd = signals_open();
+	if (run->signal_fd == -1)
 		die(run, "cannot open a signalfd");
 	/* As bash leaves one for "wdrun cmd > >(tee log)": see kill_tree(). */
 	while ((child = wait_peek(ANY_CHILD, WEXITED, &older)) > 0)
 		;
-	watchers->had_children = child != CHILD_NONE_LEFT;
+	run->had_children = child != CHILD_NONE_LEFT;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		die(run, "cannot become a subreaper");
 
@@ -268,7 +264,7 @@ detach(struct run *run, bool is_front)
 	int keep[4 + OUTPUT_FDS + RESOURCE_FDS + LOCKED_FDS];
 
 	memset(keep, -1, sizeof(keep));
-	keep[0] = run->watchers.signal_fd;
+	keep[0] = run->signal_fd;
 	keep[1] = run->parent_fd;
 	keep[2] = procfs_fd();
 	if (!is_front)
@@ -293,7 +289,7 @@ begin_stop(struct run *run, enum reason why, int64_t now)
 		return;
 	tree_take_priority(); /* for the look, too */
 	run->facts->reason = why;
-	if (!run->watchers.has_taken_over)
+	if (!run->has_taken_over)
 		(void)prctl(PR_SET_NAME, SUPERVISOR_STOPPING, 0, 0, 0);
 	supervisor_tell_phase(run, PHASE_STOP);
 }
@@ -344,11 +340,10 @@ kill_tree(struct run *run)
 {
 	struct tree *const tree = &run->tree;
 
-	if (run->watchers.has_taken_over && run->watchers.had_children) {
+	if (run->has_taken_over && run->had_children) {
 		/* Their orphans come here, too: so only what is proven to be of
 		 * the run is killed. */
-		reap_own_run(run->facts->id, run->watchers.supervisor,
-		             tree->keep);
+		reap_own_run(run->facts->id, run->supervisor, tree->keep);
 		tree_reap(tree);
 		tree_read(tree, duration_now() + LOOK_BOUND);
 		run->facts->tree_is_empty = tree_is_empty(tree);
@@ -393,22 +388,6 @@ enter(struct run *run, enum reason why, int64_t now)
 	tell_change(run, from, why, count);
 }
 
-/* Looks what has happened until NOW, and attends to clocks without a reason. */
-static void
-attend(struct run *run, int64_t now)
-{
-	supervisor_look_at_children(run, now);
-	/* Orphans come here: so "no child" proves that the tree is empty. */
-	if (run->target->has_exited && !run->facts->tree_is_empty)
-		run->facts->tree_is_empty = tree_is_empty(&run->tree);
-	if (run->facts->tree_is_empty)
-		return;
-	supervisor_look_for_progress(run, now);
-	if (now >= run->due[CLOCK_NICE])
-		supervisor_pass_nice_on(run);
-	tell_heartbeat(run, now);
-}
-
 /* The life of a run, whose target was just started. */
 static void
 supervise(struct run *run)
@@ -427,7 +406,6 @@ supervise(struct run *run)
 		const int64_t now = supervisor_wait(run, next_due(run));
 		enum reason why;
 
-		attend(run, now);
 		/* An event may give reasons for several changes. */
 		while ((why = decide(run, now)) != REASON_NONE)
 			enter(run, why, now);
@@ -461,7 +439,7 @@ be_supervisor(struct run *run)
 		run->facts->outcome = run_outcome(run);
 	}
 	/* From here on, a front that loses us only does the rest of this. */
-	supervisor_tell_outcome(run);
+	supervisor_tell_phase(run, PHASE_END);
 	finish(run);
 	resources_release(run);
 	if (getppid() != 0 && !supervisor_has_front(run)) {
@@ -480,7 +458,7 @@ take_over(struct run *run)
 {
 	enum reason why;
 
-	run->watchers.has_taken_over = true;
+	run->has_taken_over = true;
 	if (run->tree.keep != NULL)
 		run->tree.spares = run->tree.keeps_leaders = true;
 	/* One that has exited may be reaped: its PID may be another's. */

@@ -11,7 +11,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/kernel.h"
 #include "base/status.h"
 
@@ -66,22 +65,13 @@ signals_open(void)
 }
 
 int
-signals_take(uint64_t mask, siginfo_t *info, int64_t wait)
+signals_take(uint64_t mask, siginfo_t *info)
 {
 	const struct kernel_signals set = { .mask = mask };
-	const struct kernel_time time = duration_to_kernel(wait);
+	const struct kernel_time at_once = { 0 };
 
-	return (int)syscall(CALL_SIGTIMEDWAIT, &set, info, &time,
+	return (int)syscall(CALL_SIGTIMEDWAIT, &set, info, &at_once,
 	                    KERNEL_SIGNALS_SIZE);
-}
-
-uint64_t
-signals_pending(void)
-{
-	struct kernel_signals pending = { .mask = 0 };
-
-	(void)syscall(SYS_rt_sigpending, &pending, KERNEL_SIGNALS_SIZE);
-	return pending.mask;
 }
 
 bool

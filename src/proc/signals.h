@@ -27,11 +27,8 @@ int signals_mask(int how, uint64_t mask, uint64_t *old);
 /* Opens a signalfd(2) for every signal, close-on-exec, not blocking. */
 int signals_open(void);
 
-/* As sigtimedwait(2), for at most WAIT nanoseconds; also -1 after a stop. */
-int signals_take(uint64_t mask, siginfo_t *info, int64_t wait);
-
-/* The mask of the signals that are pending. */
-uint64_t signals_pending(void);
+/* As sigtimedwait(2), but without a wait. */
+int signals_take(uint64_t mask, siginfo_t *info);
 
 /* Whether this process ignores SIGNAL, as under nohup(1). */
 bool signal_is_ignored(int signal);

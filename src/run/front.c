@@ -20,28 +20,13 @@
 #define PATIENCE        (10 * SECOND) /* beyond the supervisor's deadline */
 #define LOOK_WAIT       (250 * MILLISECOND)
 #define DESCRIPTORS_MAX 1024 /* that may have a lock of the caller */
-#define JOB_CONTROL     (SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT))
 
-/* Makes the supervisor look at the facts, while it is not reaped. */
+/* Carries output and keys until UNTIL, or until a signal comes. */
 static void
-wake_supervisor(const struct run *run)
-{
-	if (!run->watchers.supervisor_is_dead &&
-	    kill(run->watchers.supervisor, SIGCHLD) == -1)
-		(void)kill(run->watchers.supervisor, SIGCHLD); /* once more */
-}
-
-/* Carries output and keys until UNTIL, or until a signal comes. Returns how
- * long to wait for a signal: 0, or where nothing is carried until UNTIL. */
-static int64_t
 carry(struct run *run, int64_t until)
 {
-	if (run->output.count == 0)
-		return until - duration_now();
-
-	if (output_pump(&run->output, run->watchers.signal_fd, until))
-		wake_supervisor(run);
-	return 0;
+	if (output_pump(&run->output, run->signal_fd, until))
+		order_wake_supervisor(run);
 }
 
 /* --- locks of the caller -------------------------------------------------- */
@@ -91,50 +76,16 @@ front_keep_locked(int keep[LOCKED_FDS])
 
 /* --- signals -------------------------------------------------------------- */
 
-/* Gives the supervisor the order of the signal of INFO, if it is one. Follows a
- * change of the terminal. Returns whether the signal is a cancel. */
-static bool
+/* Passes the signal of INFO on. Follows a change of the terminal: while the job
+ * was stopped, SIGWINCH went to the shell only. */
+static void
 pass_on(struct run *run, const siginfo_t *info)
 {
-	const int signal = info->si_signo;
-	const uint64_t bit = SIGNAL_BIT(signal);
-	const bool is_terminating = (bit & SIGNALS_TERMINATING) != 0;
-	struct facts *const facts = run->facts;
-
-	/* While the job was stopped, SIGWINCH went to the shell only. */
-	if (signal == SIGWINCH || signal == SIGCONT)
+	if (info->si_signo == SIGWINCH || info->si_signo == SIGCONT)
 		output_copy_size(&run->output);
-	if (signal == SIGCONT)
+	if (info->si_signo == SIGCONT)
 		terminal_take(&run->output.terminal);
-	/* From this process itself: a message could not be written, or a key
-	 * is for the rest of the job. */
-	if (info->si_pid == getpid() || signal_is_ignored(signal) ||
-	    info->si_pid == run->watchers.supervisor)
-		return false;
-
-	/* The supervisor of an outer run signals that of this run, too. */
-	if (is_terminating && !order_is_reload(run, signal) &&
-	    facts->phase != PHASE_END && procfs_is_supervisor(info->si_pid))
-		return false;
-
-	const bool is_key = order_is_key(run, info);
-	const bool is_of_terminal = info->si_code == SI_KERNEL;
-	const bool cancels = is_terminating && !run->options.passes_on &&
-	                     (is_of_terminal || !order_is_reload(run, signal));
-
-	if (is_key && (bit & JOB_CONTROL) == 0 &&
-	    order_has_reached_target(run, signal))
-		return false;
-	/* A signal of another run's stop comes to the supervisor, too. */
-	if ((bit & JOB_CONTROL) == 0 && order_is_copy(facts, signal) &&
-	    !is_of_terminal && (is_terminating || facts->cancels > 0))
-		return false;
-	if (is_terminating)
-		order_note_sender(run, info, false);
-	facts->cancels += cancels;
-	order_give(facts, signal, is_key);
-	wake_supervisor(run);
-	return cancels;
+	order_pass_on(run, info);
 }
 
 static volatile sig_atomic_t is_continued;
@@ -159,12 +110,12 @@ stop_job(struct run *run, unsigned stop)
 	siginfo_t info;
 
 	/* They would merge with our own stop signal, and stop the clocks. */
-	while (signals_take(SIGNALS_OF_STOP, &info, 0) > 0)
-		(void)pass_on(run, &info);
+	while (signals_take(SIGNALS_OF_STOP, &info) > 0)
+		pass_on(run, &info);
 	/* An editor that was just stopped has written to restore the screen:
 	 * that has to be out before the shell's prompt. */
 	for (int i = 0; i < LAST_ROUNDS && !output_is_empty(&run->output); i++)
-		(void)carry(run, began);
+		carry(run, began);
 	terminal_give_back(&run->output.terminal, false);
 
 	/* No SIGCONT is lost, by which the caller's shell or the supervisor
@@ -185,7 +136,7 @@ stop_job(struct run *run, unsigned stop)
 	if (is_continued == 0 && facts->stop == stop)
 		signal_deliver(by);
 	else
-		(void)signals_take(SIGNAL_BIT(by), &info, 0);
+		(void)signals_take(SIGNAL_BIT(by), &info);
 	facts->front_stops = false;
 	(void)signals_mask(SIG_BLOCK, SIGNAL_BIT(SIGCONT), NULL);
 	(void)signal(SIGCONT, SIG_DFL);
@@ -200,10 +151,8 @@ stop_job(struct run *run, unsigned stop)
 	/* Without a SIGCONT, the kernel has ignored the stop, as it does in an
 	 * orphaned process group: then the tree has to go on, too. But a
 	 * SIGSTOP of the target is for its sender to undo. */
-	if (facts->stop == stop && (is_continued != 0 || is_key)) {
-		order_give(facts, SIGCONT, false);
-		wake_supervisor(run);
-	}
+	if (facts->stop == stop && (is_continued != 0 || is_key))
+		order_give(run, SIGCONT, false);
 	return stopped;
 }
 
@@ -220,6 +169,7 @@ struct supervisor {
 	int64_t deadline; /* for its next sign of life, or NEVER */
 	int lateness;     /* how often that has passed: up to GIVEN_UP */
 	unsigned stop;    /* of the facts, as last obeyed */
+	unsigned cancels; /* of the facts */
 };
 
 static int64_t
@@ -240,6 +190,10 @@ look_at_facts(const struct run *run, struct supervisor *known)
 	const unsigned steps = facts->look.steps;
 	const int phase = facts->phase;
 
+	if (facts->cancels != known->cancels &&
+	    end_of_stop(run) < known->deadline)
+		known->deadline = end_of_stop(run);
+	known->cancels = facts->cancels;
 	/* A step comes too late when the front has sent the first signal. */
 	if (phase != known->phase ||
 	    (steps != known->steps && known->lateness < LATE)) {
@@ -294,9 +248,9 @@ end_late_supervisor(struct run *run, struct supervisor *known)
 		if (!run->options.quiet)
 			message("the supervisor (PID %d) does not answer, "
 			        "killing it",
-			        run->watchers.supervisor);
+			        run->supervisor);
 		/* It is not reaped yet. */
-		(void)kill(run->watchers.supervisor, SIGKILL);
+		(void)kill(run->supervisor, SIGKILL);
 	}
 }
 
@@ -309,7 +263,7 @@ reap_others(const struct run *run)
 	pid_t child;
 
 	while ((child = wait_peek(ANY_CHILD, WEXITED | WNOWAIT, &info)) > 0 &&
-	       child != run->watchers.supervisor &&
+	       child != run->supervisor &&
 	       (child != run->target->pid || run->target->has_exited))
 		(void)wait_peek(child, WEXITED, &info);
 }
@@ -318,7 +272,7 @@ bool
 front_watch(struct run *run)
 {
 	const struct facts *const facts = run->facts;
-	bool *const is_dead = &run->watchers.supervisor_is_dead;
+	bool *const is_dead = &run->supervisor_is_dead;
 	struct supervisor known = {
 		.deadline =
 		    duration_add(end_of_stop(run), run->options.timeout),
@@ -331,19 +285,16 @@ front_watch(struct run *run)
 	while (!*is_dead && known.lateness < GIVEN_UP) {
 		siginfo_t info;
 
-		const int64_t wait = carry(run, known.deadline);
-		const int signal = signals_take(SIGNALS_ALL, &info, wait);
+		carry(run, known.deadline);
+
+		const int signal = signals_take(SIGNALS_ALL, &info);
 
 		if (signal == SIGCHLD) {
-			*is_dead = wait_peek(run->watchers.supervisor, WEXITED,
-			                     &info) > 0;
+			*is_dead =
+			    wait_peek(run->supervisor, WEXITED, &info) > 0;
 			reap_others(run);
-		} else if (signal != -1 && pass_on(run, &info)) {
-			const int64_t end = end_of_stop(run);
-
-			/* NEVER for timeout(1), which may pass signals on. */
-			if (end < known.deadline)
-				known.deadline = end;
+		} else if (signal != -1) {
+			pass_on(run, &info);
 		}
 		if (known.stop != facts->stop && !*is_dead) {
 			known.stop = facts->stop;
@@ -398,8 +349,8 @@ take_signals(struct run *run)
 	siginfo_t info;
 	int signal;
 
-	while ((signal = signals_take(SIGNALS_ALL, &info, 0)) > 0) {
-		(void)pass_on(run, &info);
+	while ((signal = signals_take(SIGNALS_ALL, &info)) > 0) {
+		pass_on(run, &info);
 		if ((SIGNAL_BIT(signal) & SIGNALS_OF_STOP) != 0) {
 			(void)kill(getpid(), signal);
 			signal_deliver(signal);
@@ -418,7 +369,7 @@ end_of_drain(const struct run *run, int64_t began, int64_t taken)
 {
 	const enum reason stop = run->facts->reason;
 	const bool is_bounded =
-	    run->watchers.has_taken_over || run->facts->cancels > 0 ||
+	    run->has_taken_over || run->facts->cancels > 0 ||
 	    stop == REASON_PARENT_LOST || reasons[stop].status > 0;
 	const int64_t timeout =
 	    duration_add(run->facts->output.started, run->options.timeout);
@@ -453,7 +404,7 @@ front_drain(struct run *run)
 		/* Others write on: what the tree has left fits in its pipes. */
 		if (output->facts->relayed - start > OUTSIDERS_MAX)
 			return;
-		(void)output_pump(output, run->watchers.signal_fd, end);
+		(void)output_pump(output, run->signal_fd, end);
 
 		const int64_t stopped = take_signals(run);
 

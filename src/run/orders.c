@@ -29,8 +29,10 @@ is_fresh(unsigned since, unsigned now, unsigned time)
 	return since != 0 && now - since < time;
 }
 
-bool
-order_is_copy(struct facts *facts, int signal)
+/* Whether SIGNAL was counted, or has reached the target's job, so recently that
+ * this one is a copy. If not, counts this one. */
+static bool
+is_copy(struct facts *facts, int signal)
 {
 	atomic_uint *const counted = &facts->counted_ms[signal];
 	const unsigned now = now_in_ms();
@@ -41,23 +43,33 @@ order_is_copy(struct facts *facts, int signal)
 	       !atomic_compare_exchange_strong(counted, &before, now);
 }
 
-bool
-order_is_outer_copy(struct run *run, int signal)
+/* The same for a SIGNAL from the supervisor of an outer run. */
+static bool
+is_outer_copy(struct run *run, int signal)
 {
 	const atomic_uint *const counted = &run->facts->counted_ms[signal];
 	unsigned *const last_of_outer = &run->last_of_outer_ms[signal];
 	/* Each signal that was counted here has one such copy. */
 	const bool is_late = *counted != *last_of_outer &&
 	                     is_fresh(*counted, now_in_ms(), OUTER_COPY_TIME);
-	const bool is_copy = is_late || order_is_copy(run->facts, signal);
+	const bool is_of_outer = is_late || is_copy(run->facts, signal);
 
 	*last_of_outer = *counted;
-	return is_copy;
+	return is_of_outer;
 }
 
 void
-order_give(struct facts *facts, int signal, bool is_key)
+order_wake_supervisor(const struct run *run)
 {
+	if (!run->supervisor_is_dead && kill(run->supervisor, SIGCHLD) == -1)
+		(void)kill(run->supervisor, SIGCHLD); /* once more */
+}
+
+void
+order_give(struct run *run, int signal, bool is_key)
+{
+	struct facts *const facts = run->facts;
+
 	/* As the kernel does: prepare_signal(), kernel/signal.c. */
 	for (int i = 0; i < 2; i++) {
 		if (signal == SIGCONT)
@@ -66,6 +78,7 @@ order_give(struct facts *facts, int signal, bool is_key)
 			facts->orders[i][0] &= ~(unsigned)SIGNAL_BIT(SIGCONT);
 	}
 	facts->orders[is_key][(signal - 1) / 32] |= 1U << (signal - 1) % 32;
+	order_wake_supervisor(run);
 }
 
 uint64_t
@@ -79,7 +92,8 @@ order_take(struct facts *facts, bool is_key)
 bool
 order_is_reload(const struct run *run, int signal)
 {
-	return signal == SIGHUP && !run->options.hup_cancels &&
+	return signal == SIGHUP &&
+	       (!run->options.is_timeout || run->options.passes_on) &&
 	       !run->target->has_exited && run->facts->cancels == 0;
 }
 
@@ -101,22 +115,18 @@ has_our_program(pid_t pid)
 	       memcmp(own, other, (size_t)length) == 0;
 }
 
-bool
-order_is_of_watcher(const siginfo_t *info)
-{
-	return procfs_is_supervisor(info->si_pid) ||
-	       has_our_program(info->si_pid);
-}
-
 static bool
 is_of_run(const struct run *run, pid_t pid)
 {
 	return pid > 0 && (pid == run->target->pid ||
-	                   procfs_descends(pid, run->watchers.supervisor));
+	                   procfs_descends(pid, run->supervisor));
 }
 
-void
-order_note_sender(struct run *run, const siginfo_t *info, bool is_outer)
+/* Notes who has sent the signal of INFO, unless a cancel came before: soon such
+ * a process is gone. Of an outer run's watcher, IS_OUTER, only the name: the
+ * signal has to reach the command while its copies are known as such. */
+static void
+note_sender(struct run *run, const siginfo_t *info, bool is_outer)
 {
 	struct sender *const sender = &run->facts->cancelled_by;
 	struct strbuf line = { .text = sender->command,
@@ -127,8 +137,8 @@ order_note_sender(struct run *run, const siginfo_t *info, bool is_outer)
 		return;
 	sender->signal = info->si_signo;
 	sender->pid = pid;
-	sender->is_told = info->si_code != SI_KERNEL &&
-	                  (pid == 0 || pid != run->watchers.caller);
+	sender->is_told =
+	    info->si_code != SI_KERNEL && (pid == 0 || pid != run->caller);
 	sender->is_of_run = !is_outer && is_of_run(run, pid);
 	cmdline_add(&line, pid, is_outer ? 0 : SENDER_WIDTH);
 	if (strcmp(sender->command, "?") == 0)
@@ -142,8 +152,11 @@ target_is_in_job(const struct run *run)
 	       getpgid(run->target->pid) == run->callers_group;
 }
 
-bool
-order_is_key(const struct run *run, const siginfo_t *info)
+/* Whether the signal of INFO was for the whole job of caller and target: from
+ * the terminal, from a process of the tree ("kill 0"), or a key that the front
+ * of another run of the job has passed on. */
+static bool
+is_key(const struct run *run, const siginfo_t *info)
 {
 	const uint64_t bit = SIGNAL_BIT(info->si_signo);
 	const uint64_t keys = SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT);
@@ -160,12 +173,14 @@ order_is_key(const struct run *run, const siginfo_t *info)
 	        has_our_program(sender));
 }
 
-bool
-order_has_reached_target(const struct run *run, int signal)
+/* Whether SIGNAL, a key, has reached the target, which may have ended of it
+ * just now. If so, what comes soon after it is a copy. */
+static bool
+has_reached_target(const struct run *run, int signal)
 {
 	const unsigned now = now_in_ms();
 	const struct target *const target = run->target;
-	/* Before its start, it is not in the job: see send_early_signals(). */
+	/* A key that comes before its start cancels the run. */
 	const bool has_reached =
 	    run->facts->output.is_started &&
 	    (target->has_exited ? is_fresh(target->ended_ms, now, COPY_TIME)
@@ -174,4 +189,76 @@ order_has_reached_target(const struct run *run, int signal)
 	if (has_reached)
 		run->facts->counted_ms[signal] = now; /* copies may come */
 	return has_reached;
+}
+
+void
+order_pass_on(struct run *run, const siginfo_t *info)
+{
+	const int signal = info->si_signo;
+	const uint64_t bit = SIGNAL_BIT(signal);
+	const bool is_terminating = (bit & SIGNALS_TERMINATING) != 0;
+	const bool is_job_control =
+	    (bit & (SIGNALS_OF_STOP | SIGNAL_BIT(SIGCONT))) != 0;
+	const bool is_of_terminal = info->si_code == SI_KERNEL;
+	struct facts *const facts = run->facts;
+
+	/* From this process itself: a message could not be written, or a key
+	 * is for the rest of the job. */
+	if (info->si_pid == getpid() || signal_is_ignored(signal) ||
+	    info->si_pid == run->supervisor)
+		return;
+
+	/* The supervisor of an outer run signals that of this run, too. */
+	if (is_terminating && !order_is_reload(run, signal) &&
+	    facts->phase != PHASE_END && procfs_is_supervisor(info->si_pid))
+		return;
+
+	const bool is_for_job = is_key(run, info);
+	const bool cancels = is_terminating && !run->options.passes_on &&
+	                     (is_of_terminal || !order_is_reload(run, signal));
+
+	if (is_for_job && !is_job_control && has_reached_target(run, signal))
+		return;
+	/* A signal of another run's stop comes to the supervisor, too. */
+	if (!is_job_control && is_copy(facts, signal) && !is_of_terminal &&
+	    (is_terminating || facts->cancels > 0))
+		return;
+	if (is_terminating)
+		note_sender(run, info, false);
+	facts->cancels += cancels;
+	order_give(run, signal, is_for_job);
+}
+
+bool
+order_is_own_cancel(struct run *run, const siginfo_t *info)
+{
+	const int signal = info->si_signo;
+	const uint64_t bit = SIGNAL_BIT(signal);
+	struct facts *const facts = run->facts;
+
+	if (info->si_code > 0 || info->si_pid == run->front ||
+	    info->si_pid == getpid() || signal == SIGCHLD || signal == SIGCONT)
+		return false;
+
+	const bool is_outer =
+	    procfs_is_supervisor(info->si_pid) || has_our_program(info->si_pid);
+
+	if (!is_outer &&
+	    ((bit & SIGNALS_TERMINATING) == 0 || signal_is_ignored(signal)))
+		return false;
+
+	const bool was_passed_on =
+	    is_outer ? is_outer_copy(run, signal) : is_copy(facts, signal);
+
+	if (was_passed_on &&
+	    (!is_outer || run->options.passes_on || facts->cancels > 0))
+		return false;
+	note_sender(run, info, is_outer);
+	if (!is_outer && order_is_reload(run, signal)) {
+		order_give(run, signal, false);
+		return false;
+	}
+	run->tree.group_has_signal |= was_passed_on;
+	facts->cancels += !run->options.passes_on;
+	return true;
 }

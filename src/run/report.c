@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,23 +20,17 @@
 #define MODE    0666
 #define VERSION 1
 
-/* Returns the number of the descriptor that PATH names, one that is not open if
- * it names none that there can be, or -1 for a file. */
+/* Returns the number of the descriptor that PATH names, or -1 for a file. */
 static int
 descriptor_of(const char *path)
 {
-	char *end;
-
 	if (strcmp(path, "/dev/stdout") == 0)
 		return STDOUT_FILENO;
 	if (strcmp(path, "/dev/stderr") == 0)
 		return STDERR_FILENO;
 	if (strncmp(path, "/dev/fd/", strlen("/dev/fd/")) != 0)
 		return -1;
-
-	const long fd = strtol(path + strlen("/dev/fd/"), &end, 10);
-
-	return *end == '\0' && fd >= 0 && fd < INT_MAX ? (int)fd : INT_MAX;
+	return (int)strtoul(path + strlen("/dev/fd/"), NULL, 10) & INT_MAX;
 }
 
 /* Whether rename(2) may replace FILE in a directory like /tmp: sticky_bit in
@@ -111,38 +106,6 @@ report_open(struct report *report, const char *path)
 	return -1;
 }
 
-/* How the run ended, and why: a code for programs, and words. */
-static void
-add_end(struct strbuf *line, const struct facts *facts)
-{
-	const struct outcome *const target = &facts->target.outcome;
-	const char *outcome = target->kind == OUTCOME_EXIT     ? "exited"
-	                      : target->kind == OUTCOME_SIGNAL ? "killed"
-	                                                       : "unknown";
-	const char *code = reasons[facts->reason].code;
-	const char *words = reasons[facts->reason].words;
-
-	if (facts->is_locked_out) {
-		outcome = "locked out";
-		code = "locked";
-		words = facts->refusal;
-	} else if (facts->refusal != NULL || facts->exec_error != 0) {
-		outcome = "not executed";
-		code = "exec";
-		words = facts->refusal != NULL ? facts->refusal
-		                               : strerror(facts->exec_error);
-	} else if (!facts->target.exited_by_itself &&
-	           facts->reason != REASON_NONE &&
-	           /* An exit status is older than the front's take-over. */
-	           (facts->reason != REASON_SUPERVISOR_LOST ||
-	            target->kind != OUTCOME_EXIT)) {
-		outcome = "stopped";
-	}
-	json_add_text(line, "outcome", outcome);
-	json_add_text(line, "reason", words);
-	json_add_text(line, "reason_code", code);
-}
-
 static const char *
 signal_of(const struct outcome *outcome)
 {
@@ -150,19 +113,58 @@ signal_of(const struct outcome *outcome)
 	                                       : NULL;
 }
 
-static void
-add_target(struct strbuf *line, const struct facts *facts)
+/* In one word, or two. */
+static const char *
+words_for_end(const struct facts *facts, bool is_refused)
 {
-	const struct outcome *const outcome = &facts->target.outcome;
+	const struct outcome *const target = &facts->target.outcome;
 
-	json_add_key(line, "target");
-	strbuf_addf(line, "{");
+	if (facts->is_locked_out)
+		return "locked out";
+	if (is_refused)
+		return "not executed";
+	if (!facts->target.exited_by_itself && facts->reason != REASON_NONE &&
+	    /* An exit status is older than the front's take-over. */
+	    (facts->reason != REASON_SUPERVISOR_LOST ||
+	     target->kind != OUTCOME_EXIT))
+		return "stopped";
+	return target->kind == OUTCOME_EXIT     ? "exited"
+	       : target->kind == OUTCOME_SIGNAL ? "killed"
+	                                        : "unknown";
+}
+
+/* How the run ended, and why: words, and a code for programs; the status as $?
+ * in a shell. */
+static void
+add_end(struct strbuf *line, const struct facts *facts)
+{
+	const struct reason_row *const reason = &reasons[facts->reason];
+	const struct outcome *const target = &facts->target.outcome;
+	const struct outcome *const own = &facts->outcome;
+	const char *const refusal =
+	    facts->refusal != NULL || facts->exec_error == 0
+	        ? facts->refusal
+	        : strerror(facts->exec_error);
+	const bool is_refused = refusal != NULL;
+
+	json_add_text(line, "outcome", words_for_end(facts, is_refused));
+	json_add_text(line, "reason", is_refused ? refusal : reason->words);
+	json_add_text(line, "reason_code",
+	              facts->is_locked_out ? "locked"
+	              : is_refused         ? "exec"
+	                                   : reason->code);
+	json_add_number(line, "status",
+	                own->kind == OUTCOME_SIGNAL
+	                    ? STATUS_SIGNAL_BASE + own->value
+	                    : own->value);
+	json_add_text(line, "signal", signal_of(own));
+	strbuf_addf(line, ",\"target\":{");
 	json_add_number(line, "pid",
 	                facts->target.pid == 0 ? JSON_NULL : facts->target.pid);
 	json_add_number(line, "status",
-	                outcome->kind == OUTCOME_EXIT ? outcome->value
-	                                              : JSON_NULL);
-	json_add_text(line, "signal", signal_of(outcome));
+	                target->kind == OUTCOME_EXIT ? target->value
+	                                             : JSON_NULL);
+	json_add_text(line, "signal", signal_of(target));
 	strbuf_addf(line, "}");
 }
 
@@ -175,8 +177,7 @@ add_sender(struct strbuf *line, const struct facts *facts)
 		json_add_text(line, "cancelled_by", NULL);
 		return;
 	}
-	json_add_key(line, "cancelled_by");
-	strbuf_addf(line, "{");
+	strbuf_addf(line, ",\"cancelled_by\":{");
 	json_add_text(line, "signal", signal_name(by->signal));
 	json_add_number(line, "pid", by->pid == 0 ? JSON_NULL : by->pid);
 	json_add_text(line, "command",
@@ -186,64 +187,43 @@ add_sender(struct strbuf *line, const struct facts *facts)
 }
 
 static void
-add_output(struct strbuf *line, const struct output *output)
-{
-	const struct output_facts *const sums = output->facts;
-
-	if (output->count == 0) {
-		json_add_text(line, "output", NULL);
-		return;
-	}
-	json_add_key(line, "output");
-	strbuf_addf(line, "{");
-	json_add_number(line, "relayed", (int64_t)sums->relayed);
-	json_add_number(line, "undelivered", (int64_t)sums->undelivered);
-	strbuf_addf(line, "}");
-}
-
-static void
 add_all(struct strbuf *line, const struct run *run)
 {
 	const struct facts *const facts = run->facts;
-	const struct outcome outcome = facts->outcome;
+	const struct output_facts *const output = &facts->output;
 	const struct options *const options = &run->options;
 	const int64_t end = facts->ended != 0 ? facts->ended : duration_now();
+	const int64_t elapsed =
+	    output->started == 0 ? 0 : (end - output->started) / MILLISECOND;
 
-	strbuf_addf(line, "{");
-	json_add_number(line, "version", VERSION);
-	json_add_text(line, "id", run->facts->id);
+	strbuf_addf(line, "{\"version\":%d", VERSION);
+	json_add_text(line, "id", facts->id);
 	json_add_text(line, "name", options->name);
 	json_add_strings(line, "command", SIZE_MAX,
 	                 (const char *const *)options->command);
 	json_add_text(line, "directory", run->report.directory);
 	json_add_number(line, "started", facts->started_at / SECOND);
-	json_add_number(line, "elapsed_ms",
-	                facts->output.started == 0
-	                    ? 0
-	                    : (end - facts->output.started) / MILLISECOND);
+	json_add_number(line, "elapsed_ms", elapsed);
 	add_end(line, facts);
-	/* As $? in a shell. */
-	json_add_number(line, "status",
-	                outcome.kind == OUTCOME_SIGNAL
-	                    ? STATUS_SIGNAL_BASE + outcome.value
-	                    : outcome.value);
-	json_add_text(line, "signal", signal_of(&outcome));
-	add_target(line, facts);
 	add_sender(line, facts);
 	json_add_number(line, "cpu_ms", facts->cpu / MILLISECOND);
 	json_add_number(line, "peak_memory_kib", facts->memory);
-	add_output(line, &run->output);
-	json_add_key(line, "processes");
-	strbuf_addf(line, "{");
-	json_add_number(line, "stopped", (int64_t)facts->stopped);
-	json_add_number(line, "killed", (int64_t)facts->killed);
-	json_add_key(line, "left");
+	if (run->output.count == 0)
+		json_add_text(line, "output", NULL);
+	else
+		strbuf_addf(line,
+		            ",\"output\":{\"relayed\":%" PRIu64
+		            ",\"undelivered\":%" PRIu64 "}",
+		            output->relayed, output->undelivered);
+	strbuf_addf(line,
+	            ",\"processes\":{\"stopped\":%" PRIu64
+	            ",\"killed\":%" PRIu64 ",\"left\":",
+	            facts->stopped, facts->killed);
 	if (nobody_is_left(run))
 		strbuf_addf(line, "[]");
 	else
 		look_add_json(line, &facts->look);
-	strbuf_addf(line, "}");
-	json_add_key(line, "tree"); /* as it was printed */
+	strbuf_addf(line, "},\"tree\":"); /* as it was printed */
 	if (facts->first_look.count == 0)
 		strbuf_addf(line, "null");
 	else

@@ -131,8 +131,7 @@ resources_release(struct run *run)
 {
 	/* In a file, these PIDs mean this run: the front may have been a shell
 	 * before execve(2), and the supervisor is COMMAND's parent. */
-	const pid_t watchers[2] = { run->watchers.front,
-		                    run->watchers.supervisor };
+	const pid_t watchers[2] = { run->front, run->supervisor };
 	static const pid_t nobody[2];
 
 	if (run->facts->is_released)

@@ -60,7 +60,6 @@ struct target {
 	bool ignores_sigchld;  /* inherited from the caller */
 	uint64_t callers_mask; /* the signals blocked when the target starts */
 	mode_t callers_umask;
-	uint64_t early_signals; /* that were pending before the first fork */
 	struct outcome outcome; /* unknown until it has exited */
 	bool exited_by_itself;  /* before wdrun began to end the run */
 	unsigned ended_ms;      /* when, as in counted_ms; 0: it has not */
@@ -121,17 +120,6 @@ struct facts {
 	struct look first_look; /* that of the first stop, for the report */
 };
 
-struct watchers {
-	pid_t front;
-	pid_t caller; /* the front's parent at the start; 0: elsewhere */
-	pid_t supervisor;
-	bool front_is_lost;      /* dead: in the supervisor */
-	bool supervisor_is_dead; /* and reaped: in the front */
-	bool has_taken_over;     /* the front, from a killed supervisor */
-	bool had_children;       /* the front, from before wdrun's exec */
-	int signal_fd; /* to be polled beside other descriptors; else -1 */
-};
-
 /* Where --report goes. */
 struct report {
 	const char *path;      /* for messages */
@@ -145,35 +133,42 @@ struct run {
 	struct options options; /* cli/options.c */
 	char *words;            /* all of argv, as /proc/PID/cmdline shows */
 	size_t words_size;
-	enum state state;         /* watchdog.c */
+	pid_t front;
+	pid_t caller; /* the front's parent at the start; 0: elsewhere */
+	pid_t callers_group;
+	pid_t supervisor;
+	bool front_is_lost;      /* dead: in the supervisor */
+	bool supervisor_is_dead; /* and reaped: in the front */
+	bool has_taken_over;     /* the front, from a killed supervisor */
+	bool had_children;       /* the front, from before wdrun's exec */
+	int signal_fd;           /* to be polled beside other descriptors */
+	int parent_fd;    /* of --die-with-parent: a pidfd; -1: it is dead */
+	int reader_fd;    /* of --die-with-reader; -1: nobody reads */
+	enum state state; /* watchdog.c */
 	int64_t due[CLOCK_COUNT]; /* duration_now(), or NEVER */
 	int64_t paused_at; /* when a terminal stopped the run, else NEVER */
-	struct watchers watchers;
-	struct target *target; /* in the facts */
-	pid_t callers_group;
-	int parent_fd;     /* of --die-with-parent: a pidfd; -1: it is dead */
-	int reader_fd;     /* of --die-with-reader; -1: nobody reads */
+
+	/* supervisor.c: */
 	bool was_reloaded; /* by a SIGHUP, which the target has had */
-	int cancel_signal; /* the last terminating signal: supervisor.c */
-	/* Job control: supervisor.c. */
-	int target_stop; /* the signal that has stopped the target, or 0 */
-	int stop_order;  /* has come since the last SIGCONT, or SIGTSTP; or 0 */
-	unsigned stops;  /* so many numbers of facts.stop were given */
+	int cancel_signal; /* the last terminating signal */
+	int target_stop;   /* the signal that has stopped the target, or 0 */
+	int stop_order; /* has come since the last SIGCONT, or SIGTSTP; or 0 */
+	unsigned stops; /* so many numbers of facts.stop were given */
 	unsigned last_of_outer_ms[65]; /* the counted_ms then: orders.c */
-	int64_t next_look; /* for orphans, at the earliest: supervisor.c */
-	struct tree tree;  /* proc/tree.c */
-	bool has_kept;     /* it is decided who is kept */
-	bool is_silent;    /* for too long: supervisor.c */
-	int64_t heard;     /* the command, at the last look */
-	struct activity activity; /* since the last progress: supervisor.c */
-	uint64_t writes;          /* of output, when last looked at */
+	int64_t next_look;             /* for orphans, at the earliest */
+	bool is_silent;                /* for too long */
+	int64_t heard;                 /* the command, at the last look */
+	struct activity activity;      /* since the last progress */
+	uint64_t writes;               /* of output, when last looked at */
+
+	struct tree tree;
 	struct output output;
-	/* What it holds besides processes: resources.c. */
 	struct lock *locks;       /* of options.locks */
 	struct cleanup *cleanups; /* of options.cleanups */
 	struct record record;
 	struct report report;
-	struct facts *facts; /* shared memory */
+	struct facts *facts;   /* shared memory */
+	struct target *target; /* in the facts */
 };
 
 /* --- decide.c -------------------------------------------------------------
@@ -227,40 +222,27 @@ struct outcome run_outcome(const struct run *run);
  * A signal that comes to a watcher is dropped there; or is an order, which the
  * supervisor obeys. As in the kernel, equal signals merge while they wait. */
 
-/* Whether SIGNAL was counted, or has reached the target's job, so recently that
- * this one is a copy. If not, counts this one. */
-bool order_is_copy(struct facts *facts, int signal);
-
-/* The same for a SIGNAL from the supervisor of an outer run. */
-bool order_is_outer_copy(struct run *run, int signal);
+/* Makes the supervisor look at the facts, while it is not reaped. */
+void order_wake_supervisor(const struct run *run);
 
 /* Adds SIGNAL, IS_KEY for the whole job, to the orders. Takes all of a kind. */
-void order_give(struct facts *facts, int signal, bool is_key);
+void order_give(struct run *run, int signal, bool is_key);
 uint64_t order_take(struct facts *facts, bool is_key);
 
 /* Whether SIGNAL, if a process has sent it, means "read your configuration", as
  * for a server: a SIGHUP, unless a stop has begun, or timeout(1) has -k. */
 bool order_is_reload(const struct run *run, int signal);
 
-/* Notes who has sent the signal of INFO, unless a cancel came before: soon such
- * a process is gone. Of an outer run's watcher, IS_OUTER, only the name: the
- * signal has to reach the command while its copies are known as such. */
-void order_note_sender(struct run *run, const siginfo_t *info, bool is_outer);
-
-/* Whether the sender is a watcher of another run. */
-bool order_is_of_watcher(const siginfo_t *info);
-
-/* In the front: whether the signal of INFO was for the whole job of caller and
- * target: from the terminal, from a process of the tree ("kill 0"), or a key
- * that the front of another run of the job has passed on. */
-bool order_is_key(const struct run *run, const siginfo_t *info);
-
-/* Whether SIGNAL, a key, has reached the target, which may have ended of it
- * just now. If so, what comes soon after it is a copy. */
-bool order_has_reached_target(const struct run *run, int signal);
-
 /* Whether the target is alive, and in the process group of the caller's job. */
 bool target_is_in_job(const struct run *run);
+
+/* In the front: gives the order of the signal of INFO, if it is one. */
+void order_pass_on(struct run *run, const siginfo_t *info);
+
+/* In the supervisor: whether the signal of INFO, to this process, cancels the
+ * run, and counts it. HUP, INT, QUIT and TERM count as in the front. From the
+ * watcher of an outer run any does: it begins a stop there. */
+bool order_is_own_cancel(struct run *run, const siginfo_t *info);
 
 /* --- front.c -------------------------------------------------------------- */
 
@@ -285,25 +267,15 @@ void front_drain(struct run *run);
 bool supervisor_has_front(const struct run *run);
 
 /* Tells the front, if there is one, what this process does. */
-void supervisor_tell_phase(const struct run *run, enum phase phase);
-
-/* Tells the front that it is to end as soon as this process has. */
-void supervisor_tell_outcome(struct run *run);
+void supervisor_tell_phase(struct run *run, enum phase phase);
 
 /* Makes this process, just forked, the root of its tree: a subreaper, and the
  * leader of a session. Starts the target. Returns 0, or -1 with errno. */
 int supervisor_start(struct run *run);
 
-/* Gives the nice value of this process to its session, as the kernel weighs
- * sessions against each other: sched(7), autogroup. Sets CLOCK_NICE. */
-void supervisor_pass_nice_on(struct run *run);
-
-/* Sleeps until UNTIL, or until something happens. Takes orders. Returns now. */
+/* Sleeps until UNTIL, or until something happens. Takes orders, reaps, follows
+ * the target, and looks what the tree does. Returns the time. */
 int64_t supervisor_wait(struct run *run, int64_t until);
-
-/* At NOW, when something may have happened to a child: reaps, and follows a
- * stop of the target; in a stop of the run, looks for orphans. */
-void supervisor_look_at_children(struct run *run, int64_t now);
 
 /* Reaps the dead, and notes the death of the target. */
 void supervisor_reap(struct run *run, int64_t now);
@@ -311,11 +283,6 @@ void supervisor_reap(struct run *run, int64_t now);
 /* Decides, the first time, who is kept. A front that has taken over keeps the
  * leaders of sessions. */
 void supervisor_keep(struct run *run);
-
-/* Looks at NOW whether survivors make progress, which puts
- * CLOCK_IDLE_AFTER_EXIT off; or whether a command does, whose silence
- * --idle-timeout bounds. */
-void supervisor_look_for_progress(struct run *run, int64_t now);
 
 /* --- target.c ------------------------------------------------------------- */
 

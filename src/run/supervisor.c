@@ -19,8 +19,10 @@
 #define ORPHANS_INTERVAL (250 * MILLISECOND)
 #define SAMPLE_INTERVAL  (250 * MILLISECOND)
 
-void
-supervisor_pass_nice_on(struct run *run)
+/* Gives the nice value of this process to its session, as the kernel weighs
+ * sessions against each other: sched(7), autogroup. */
+static void
+pass_nice_on(struct run *run)
 {
 	const int nice = getpriority(PRIO_PROCESS, 0);
 	int fd;
@@ -42,7 +44,7 @@ supervisor_pass_nice_on(struct run *run)
 int
 supervisor_start(struct run *run)
 {
-	run->watchers.supervisor = getpid();
+	run->supervisor = getpid();
 	(void)prctl(PR_SET_NAME, SUPERVISOR_NAME, 0, 0, 0);
 	/* pkill -f with the command's words meets the front alone. The last
 	 * byte stays 0: get_mm_cmdline(), fs/proc/base.c. */
@@ -56,7 +58,7 @@ supervisor_start(struct run *run)
 		(void)kill(getpid(), SIGCONT);
 	if (!run->target->shares_group) {
 		(void)setsid(); /* a new process leads no group: never fails */
-		supervisor_pass_nice_on(run);
+		pass_nice_on(run);
 	}
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1 ||
 	    output_lead(&run->output) == -1 || target_start(run) == -1)
@@ -72,21 +74,14 @@ supervisor_start(struct run *run)
 bool
 supervisor_has_front(const struct run *run)
 {
-	return getppid() == run->watchers.front;
+	return getppid() == run->front;
 }
 
 static void
 signal_front(const struct run *run, int signal)
 {
 	if (supervisor_has_front(run)) /* else the PID may be another's */
-		(void)kill(run->watchers.front, signal);
-}
-
-void
-supervisor_tell_phase(const struct run *run, enum phase phase)
-{
-	run->facts->phase = phase;
-	signal_front(run, SIGCHLD);
+		(void)kill(run->front, signal);
 }
 
 /* --- job control ---------------------------------------------------------- */
@@ -132,12 +127,15 @@ follow_stop(struct run *run, bool is_new, int64_t now)
 }
 
 void
-supervisor_tell_outcome(struct run *run)
+supervisor_tell_phase(struct run *run, enum phase phase)
 {
-	run->facts->phase = PHASE_END;
-	run->target_stop = run->stop_order = 0;
-	follow_stop(run, false, duration_now());
-	if (!run->facts->is_released) /* which may hang */
+	run->facts->phase = phase;
+	if (phase == PHASE_END) {
+		run->target_stop = run->stop_order = 0;
+		follow_stop(run, false, duration_now());
+	}
+	/* The end of a run that has nothing to release follows at once. */
+	if (phase != PHASE_END || !run->facts->is_released)
 		signal_front(run, SIGCHLD);
 }
 
@@ -211,8 +209,7 @@ cancel(struct run *run, int signal)
 	} else if (run->cancel_signal == 0) {
 		run->cancel_signal = signal; /* which the stop sends */
 	} else {                             /* when that has begun */
-		order_give(run->facts, signal, false);
-		(void)kill(getpid(), SIGCHLD);
+		order_give(run, signal, false);
 	}
 }
 
@@ -234,7 +231,7 @@ obey(struct run *run, int signal, bool is_key, int64_t now)
 	const uint64_t bit = SIGNAL_BIT(signal);
 
 	/* As if the time were over: POSIX.1-2024, ASYNCHRONOUS EVENTS. */
-	if (signal == SIGALRM && run->options.alarm_is_timeout)
+	if (signal == SIGALRM && run->options.is_timeout)
 		run->due[CLOCK_TIMEOUT] = now;
 	else if ((bit & SIGNALS_OF_STOP) != 0)
 		obey_stop(run, signal, is_key, now);
@@ -246,86 +243,6 @@ obey(struct run *run, int signal, bool is_key, int64_t now)
 		cancel(run, signal);
 	else
 		tree_signal_target(&run->tree, signal);
-}
-
-/* A signal that came to this process: HUP, INT, QUIT and TERM count as in the
- * front. From the watcher of an outer run any does: it begins a stop there. */
-static void
-take_own_signal(struct run *run, const siginfo_t *info)
-{
-	const int signal = info->si_signo;
-	const uint64_t bit = SIGNAL_BIT(signal);
-	struct facts *const facts = run->facts;
-
-	if (info->si_code > 0 || info->si_pid == run->watchers.front ||
-	    info->si_pid == getpid() || signal == SIGCHLD || signal == SIGCONT)
-		return;
-
-	const bool is_outer = order_is_of_watcher(info);
-
-	if (!is_outer &&
-	    ((bit & SIGNALS_TERMINATING) == 0 || signal_is_ignored(signal)))
-		return;
-
-	const bool is_copy = is_outer ? order_is_outer_copy(run, signal)
-	                              : order_is_copy(facts, signal);
-
-	if (is_copy &&
-	    (!is_outer || run->options.passes_on || facts->cancels > 0))
-		return;
-	order_note_sender(run, info, is_outer);
-	if (!is_outer && order_is_reload(run, signal)) {
-		order_give(facts, signal, false);
-		return;
-	}
-	run->tree.group_has_signal |= is_copy; /* the front has passed it on */
-	facts->cancels += !run->options.passes_on;
-	cancel(run, signal);
-}
-
-/* Whether tree or output have made progress since the last time that they had.
- * A tick of the CPU time is 4 % of a sample: so not before IS_DUE or a second.
- */
-static bool
-sees_progress(struct run *run, bool is_due, int64_t now)
-{
-	struct activity *const activity = &run->activity;
-	const uint64_t writes = run->facts->output.writes;
-
-	tree_read(&run->tree, NEVER);
-	activity_sample(activity, &run->tree, now);
-
-	const bool is_progress = writes != run->writes ||
-	                         ((is_due || now - activity->since >= SECOND) &&
-	                          activity_is_progress(activity));
-
-	run->writes = writes;
-	if (is_progress)
-		activity->since = 0;
-	return is_progress;
-}
-
-void
-supervisor_look_for_progress(struct run *run, int64_t now)
-{
-	int64_t *const due = run->due;
-	const bool is_running = run->state == STATE_RUNNING;
-	int64_t *const end =
-	    &due[is_running ? CLOCK_SILENCE : CLOCK_IDLE_AFTER_EXIT];
-
-	if (run->state >= STATE_STOPPING || run->paused_at != NEVER ||
-	    (now < due[CLOCK_SAMPLE] && now < *end))
-		return;
-
-	const bool is_progress = sees_progress(run, now >= *end, now);
-
-	due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
-	if (!is_running && is_progress) {
-		*end = duration_add(now, run->options.idle_after_exit);
-	} else if (is_running && (is_progress || now >= *end)) {
-		due[CLOCK_SAMPLE] = *end = NEVER;
-		run->is_silent |= !is_progress;
-	}
 }
 
 /* The command has been silent for --idle-timeout. The front tells that again
@@ -386,49 +303,14 @@ take_orders(struct run *run, int64_t now)
 		judge_silence(run, now);
 }
 
-int64_t
-supervisor_wait(struct run *run, int64_t until)
-{
-	struct pollfd fds[] = { { run->watchers.signal_fd, POLLIN, 0 },
-		                { run->parent_fd, POLLIN, 0 },
-		                { run->reader_fd, 0, 0 } };
-	siginfo_t info;
-	int64_t wait = until - duration_now();
-
-	if (run->parent_fd != -1 || run->reader_fd != -1) {
-		(void)fds_poll(fds, 3, wait, NULL);
-		wait = 0;
-	}
-	/* Others may send signals for ever. */
-	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info, wait) > 0;
-	     i++, wait = 0)
-		take_own_signal(run, &info);
-
-	const int64_t now = duration_now();
-
-	run->watchers.front_is_lost = !supervisor_has_front(run);
-	/* Before the deaths: a key that ended the target cancels nothing. */
-	take_orders(run, now);
-	if (fds[1].revents != 0) {
-		(void)close(run->parent_fd);
-		run->parent_fd = -1;
-	}
-	if (fds[2].revents != 0) { /* POLLERR or POLLHUP */
-		(void)close(run->reader_fd);
-		run->reader_fd = -1;
-	}
-	return now;
-}
-
 /* --- the tree ------------------------------------------------------------- */
 
 void
 supervisor_keep(struct run *run)
 {
-	if (run->has_kept || run->tree.keep == NULL ||
-	    run->watchers.has_taken_over)
+	if (run->state != STATE_RUNNING || run->tree.keep == NULL ||
+	    run->has_taken_over)
 		return;
-	run->has_kept = true;
 	tree_keep(&run->tree);
 	tell_kept(run);
 }
@@ -474,16 +356,12 @@ supervisor_reap(struct run *run, int64_t now)
 /* A process that was forked while the first signal was sent may have missed it.
  * When its parent dies, it comes to this process, mostly without a SIGCHLD. So
  * in a stop we look soon after each wake-up, and at intervals that grow. */
-void
-supervisor_look_at_children(struct run *run, int64_t now)
+static void
+look_for_orphans(struct run *run, int64_t now)
 {
 	int64_t *const due = &run->due[CLOCK_ORPHANS];
 	const int64_t age = now - run->tree.signalled_at;
 
-	supervisor_reap(run, now);
-	follow_target(run, now);
-	if (run->state != STATE_STOPPING)
-		return;
 	/* SIGKILL does not wait for a list of 2,000 busy children. */
 	if (now >= *due && now < run->due[CLOCK_KILL]) {
 		(void)tree_signal_again(&run->tree, run->due[CLOCK_KILL]);
@@ -498,4 +376,86 @@ supervisor_look_at_children(struct run *run, int64_t now)
 	}
 	if (*due < run->next_look)
 		*due = run->next_look;
+}
+
+/* Looks whether survivors make progress, which puts CLOCK_IDLE_AFTER_EXIT off;
+ * or whether a silent command does, until CLOCK_SILENCE. */
+static void
+look_for_progress(struct run *run, int64_t now)
+{
+	struct activity *const activity = &run->activity;
+	const uint64_t writes = run->facts->output.writes;
+	const bool is_running = run->state == STATE_RUNNING;
+	int64_t *const due = run->due;
+	int64_t *const end =
+	    &due[is_running ? CLOCK_SILENCE : CLOCK_IDLE_AFTER_EXIT];
+
+	if (run->state >= STATE_STOPPING || run->paused_at != NEVER ||
+	    (now < due[CLOCK_SAMPLE] && now < *end))
+		return;
+	tree_read(&run->tree, NEVER);
+	activity_sample(activity, &run->tree, now);
+
+	/* A tick of the CPU time is 4 % of a sample. */
+	const bool is_long = now >= *end || now - activity->since >= SECOND;
+	const bool is_progress = writes != run->writes ||
+	                         (is_long && activity_is_progress(activity));
+
+	run->writes = writes;
+	due[CLOCK_SAMPLE] = duration_add(now, SAMPLE_INTERVAL);
+	if (is_progress)
+		activity->since = 0;
+	if (is_progress && !is_running) {
+		*end = duration_add(now, run->options.idle_after_exit);
+	} else if (is_running && (is_progress || now >= *end)) {
+		due[CLOCK_SAMPLE] = *end = NEVER;
+		run->is_silent |= !is_progress;
+	}
+}
+
+/* Looks what has happened until NOW, and attends to clocks without a reason. */
+static void
+attend(struct run *run, int64_t now)
+{
+	supervisor_reap(run, now);
+	follow_target(run, now);
+	if (run->state == STATE_STOPPING)
+		look_for_orphans(run, now);
+	/* Orphans come here: so "no child" proves that the tree is empty. */
+	if (run->target->has_exited && !run->facts->tree_is_empty)
+		run->facts->tree_is_empty = tree_is_empty(&run->tree);
+	if (run->facts->tree_is_empty)
+		return;
+	look_for_progress(run, now);
+	if (now >= run->due[CLOCK_NICE])
+		pass_nice_on(run);
+	tell_heartbeat(run, now);
+}
+
+int64_t
+supervisor_wait(struct run *run, int64_t until)
+{
+	struct pollfd fds[] = { { run->signal_fd, POLLIN, 0 },
+		                { run->parent_fd, POLLIN, 0 },
+		                { run->reader_fd, 0, 0 } };
+	siginfo_t info;
+
+	(void)fds_poll(fds, 3, until - duration_now(), NULL);
+	/* Others may send signals for ever. */
+	for (int i = 0; i < 64 && signals_take(SIGNALS_ALL, &info) > 0; i++) {
+		if (order_is_own_cancel(run, &info))
+			cancel(run, info.si_signo);
+	}
+
+	const int64_t now = duration_now();
+
+	run->front_is_lost = !supervisor_has_front(run);
+	/* Before the deaths: a key that ended the target cancels nothing. */
+	take_orders(run, now);
+	if (fds[1].revents != 0)
+		run->parent_fd = -1;
+	if (fds[2].revents != 0) /* POLLERR or POLLHUP */
+		run->reader_fd = -1;
+	attend(run, now);
+	return now;
 }

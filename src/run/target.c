@@ -107,66 +107,36 @@ fail(const struct run *run, int status)
 	_exit(status);
 }
 
-/* The place of the variable NAME ("PATH=") in ENVIRONMENT, or of its NULL. */
-static char **
-find_variable(char *environment[], const char *name)
-{
-	while (*environment != NULL &&
-	       strncmp(*environment, name, strcspn(name, "=") + 1) != 0)
-		environment++;
-	return environment;
-}
-
-/* Not by setenv(3): malloc(3) would cost a fifteenth of a start. */
-static void
-set_variable(char *environment[], char *variable)
-{
-	char **const place = find_variable(environment, variable);
-
-	if (*place == NULL)
-		place[1] = NULL;
-	*place = variable;
-}
-
 /* The variables by which systemd(1) tells a process, by its PID, that sockets
- * or a watchdog are meant for it: sd_listen_fds(3), sd_watchdog_enabled(3). */
-static const char *const pid_names[] = { "LISTEN_PID=", "WATCHDOG_PID=",
-	                                 "SYSTEMD_EXEC_PID=" };
-
-#define PID_NAMES     (sizeof(pid_names) / sizeof(pid_names[0]))
-#define VARIABLE_SIZE 32
-
-/* Where such a variable has the PID of FRONT, it means COMMAND: puts the PID of
- * this process into ENVIRONMENT, by way of TEXTS. */
+ * or a watchdog are meant for it: sd_listen_fds(3), sd_watchdog_enabled(3).
+ * Where such a variable has the PID of FRONT, COMMAND gets its own there. */
 static void
-adopt_pids(char *environment[], pid_t front, char texts[][VARIABLE_SIZE])
+adopt_pids(pid_t front)
 {
-	for (size_t i = 0; i < PID_NAMES; i++) {
-		const char *const old =
-		    *find_variable(environment, pid_names[i]);
+	static const char *const names[] = { "LISTEN_PID", "WATCHDOG_PID",
+		                             "SYSTEMD_EXEC_PID" };
+	static char variables[sizeof(names) / sizeof(names[0])][32];
 
-		if (old == NULL ||
-		    strtol(strchr(old, '=') + 1, NULL, 10) != front)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *const pid = getenv(names[i]);
+
+		if (pid == NULL || strtol(pid, NULL, 10) != front)
 			continue;
-		(void)snprintf(texts[i], VARIABLE_SIZE, "%s%d", pid_names[i],
-		               getpid());
-		set_variable(environment, texts[i]);
+		(void)snprintf(variables[i], sizeof(variables[i]), "%s=%d",
+		               names[i], getpid());
+		(void)putenv(variables[i]);
 		/* LISTEN_PID as an ID that is never reused. */
-		for (char **id = find_variable(environment, "LISTEN_PIDFDID=");
-		     i == 0 && *id != NULL; id++)
-			id[0] = id[1];
+		if (i == 0)
+			(void)unsetenv("LISTEN_PIDFDID");
 	}
 }
 
-/* Where the run is, too: each other page costs a fault, and a page table. */
-static volatile sig_atomic_t early_stop __attribute__((section(".data")));
-
 /* Ctrl-Z before the exec would stop the target, and with it the supervisor,
- * which waits in vfork(2). So this handler takes the signal, until the exec. */
+ * which waits in vfork(2). This handler lasts until the exec. */
 static void
-note_early_stop(int signal)
+drop_early_stop(int signal)
 {
-	early_stop = signal;
+	(void)signal;
 }
 
 /* malloc(3) and the like are safe here: the supervisor has one thread. */
@@ -179,7 +149,7 @@ become_target(struct run *run)
 	/* Armed first, since a supervisor that is dead sends no signal. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		fail(run, STATUS_FAILED);
-	if (getppid() != run->watchers.supervisor)
+	if (getppid() != run->supervisor)
 		(void)kill(getpid(), SIGKILL); /* as that signal would have */
 
 	if (!run->target->shares_group)
@@ -198,46 +168,31 @@ become_target(struct run *run)
 	    output_connect(&run->output) == -1)
 		fail(run, STATUS_FAILED);
 	if (!signal_is_ignored(SIGTSTP))
-		(void)signal(SIGTSTP, note_early_stop);
+		(void)signal(SIGTSTP, drop_early_stop);
 	/* As they were before target_prepare(). */
 	if (run->target->ignores_sigchld)
 		(void)signal(SIGCHLD, SIG_IGN);
 	(void)signals_mask(SIG_SETMASK, run->target->callers_mask, NULL);
 	(void)umask(run->target->callers_umask);
 
-	char texts[PID_NAMES][VARIABLE_SIZE];
 	size_t count = 0;
 
+	adopt_pids(run->front);
+	(void)unsetenv(RUNID_VARIABLE);
+	if (run->options.keep != NULL)
+		(void)unsetenv(KEEP_VARIABLE);
 	while (environ[count] != NULL)
 		count++;
 
-	/* And two new variables, and NULL. */
+	/* Not by setenv(3): malloc(3) would cost a fifteenth of a start. */
 	char **const environment = alloca((count + 3) * sizeof(*environment));
 
-	memcpy(environment, environ, (count + 1) * sizeof(*environment));
-	set_variable(environment, run->facts->id_variable);
-	if (run->options.keep != NULL)
-		set_variable(environment, run->options.keep);
-	adopt_pids(environment, run->watchers.front, texts);
+	memcpy(environment, environ, count * sizeof(*environment));
+	environment[count] = run->facts->id_variable;
+	environment[count + 1] = run->options.keep; /* or NULL */
+	environment[count + 2] = NULL;
 	execute(run->options.command, environment);
 	fail(run, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
-}
-
-/* Sends the target a stop from before its exec, and what the terminal has sent
- * to its job meanwhile. That is pending in the front, from before the
- * supervisor's fork, or in this process, as a child inherits none (fork(2)). */
-static void
-send_early_signals(struct run *run)
-{
-	static const int keys[] = { SIGINT, SIGQUIT, SIGTSTP };
-	uint64_t early = early_stop != 0 ? SIGNAL_BIT(SIGTSTP) : 0;
-
-	if (run->target->shares_group)
-		early |= run->target->early_signals | signals_pending();
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		if ((early & SIGNAL_BIT(keys[i])) != 0)
-			tree_signal_target(&run->tree, keys[i]);
-	}
 }
 
 int
@@ -252,7 +207,6 @@ target_start(struct run *run)
 	if (target == 0)
 		become_target(run);
 	/* NOLINTEND(*ork) */
-	send_early_signals(run);
 	return 0;
 }
 

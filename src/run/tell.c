@@ -157,12 +157,11 @@ print(const struct run *run, enum reason why, size_t count)
 	}
 	if (why == REASON_CANCELLED)
 		add_sender(&lines, &run->facts->cancelled_by);
-	strbuf_addf(&lines,
-	            next == STATE_STOPPING  ? ", stopping "
-	            : next == STATE_KILLING ? ", killing "
-	            : run->watchers.has_taken_over && run->watchers.had_children
-	                ? "left what may be of the run: "
-	                : "could not kill ");
+	strbuf_addf(&lines, next == STATE_STOPPING  ? ", stopping "
+	                    : next == STATE_KILLING ? ", killing "
+	                    : run->has_taken_over && run->had_children
+	                        ? "left what may be of the run: "
+	                        : "could not kill ");
 	add_count(&lines, run, why, count);
 	if (next == STATE_STOPPING && why != REASON_CANCELLED)
 		strbuf_addf(&lines, " with %s",

@@ -96,7 +96,7 @@ run_with(enum state state, unsigned facts)
 		.paused_at = (facts & PAUSED) != 0 ? DUE : NEVER,
 		.options.survivors =
 		    (facts & LEAVES) != 0 ? SURVIVORS_LEAVE : SURVIVORS_KILL,
-		.watchers.front_is_lost = (facts & FRONT_LOST) != 0,
+		.front_is_lost = (facts & FRONT_LOST) != 0,
 		.options.die_with_parent = true,
 		.parent_fd = (facts & PARENT_LOST) != 0 ? -1 : 0,
 		.is_silent = (facts & SILENT) != 0,
@@ -156,7 +156,7 @@ check_clocks(void)
 	run.options.kill_after = NEVER;
 	clocks_bound_stop(&run, NOW);
 	CHECK(run.due[CLOCK_KILL] == NEVER, "-k never");
-	run.options.orphans_grace = 5 * SECOND;
+	run.options.is_timeout = true;
 	run.target->has_exited = true;
 	clocks_bound_stop(&run, NOW);
 	CHECK(run.due[CLOCK_KILL] == NOW + 5 * SECOND, "timeout(1)");
