@@ -5,7 +5,6 @@
 #include "run/run.h"
 
 #define STATUS_OF_TARGET (-1)
-#define ORPHANS_GRACE    (5 * SECOND) /* as timeout(1) */
 
 #define IN(state) (1U << (state))
 #define ALIVE     (IN(STATE_RUNNING) | IN(STATE_LINGERING))
@@ -204,13 +203,13 @@ void
 clocks_bound_stop(struct run *run, int64_t now)
 {
 	int64_t *const kill_at = &run->due[CLOCK_KILL];
+	const int64_t bound = duration_add(now, run->options.orphans_grace);
 
 	if (*kill_at == NEVER)
 		*kill_at = duration_add(now, run->options.kill_after);
 	/* timeout(1) without -k waits for its command, but only for that. */
-	if (run->options.is_timeout && run->target->has_exited &&
-	    *kill_at > now + ORPHANS_GRACE)
-		*kill_at = now + ORPHANS_GRACE;
+	if (run->target->has_exited && *kill_at > bound)
+		*kill_at = bound;
 }
 
 struct outcome
@@ -222,7 +221,7 @@ run_outcome(const struct run *run)
 	const bool by_sigkill =
 	    target.kind == OUTCOME_SIGNAL && target.value == SIGKILL;
 	const bool keeps_status =
-	    options->preserve_status || (options->is_timeout && by_sigkill);
+	    options->preserve_status || (options->tells_sigkill && by_sigkill);
 
 	if ((run->target->exited_by_itself || status == STATUS_OF_TARGET ||
 	     (status == STATUS_TIMED_OUT && keeps_status)) &&

@@ -92,8 +92,7 @@ order_take(struct facts *facts, bool is_key)
 bool
 order_is_reload(const struct run *run, int signal)
 {
-	return signal == SIGHUP &&
-	       (!run->options.is_timeout || run->options.passes_on) &&
+	return signal == SIGHUP && !run->options.hup_cancels &&
 	       !run->target->has_exited && run->facts->cancels == 0;
 }
 

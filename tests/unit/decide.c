@@ -156,7 +156,7 @@ check_clocks(void)
 	run.options.kill_after = NEVER;
 	clocks_bound_stop(&run, NOW);
 	CHECK(run.due[CLOCK_KILL] == NEVER, "-k never");
-	run.options.is_timeout = true;
+	run.options.orphans_grace = 5 * SECOND;
 	run.target->has_exited = true;
 	clocks_bound_stop(&run, NOW);
 	CHECK(run.due[CLOCK_KILL] == NOW + 5 * SECOND, "timeout(1)");
