@@ -86,11 +86,12 @@ works_on() {
 	gives 124 directly -i 300ms escape busy
 }
 
-# As an agent whose server does not answer; and "until curl ...; do sleep 1; done".
+# As an agent whose server does not answer; and "until curl ...; do sleep 2; done". A new
+# process takes up to 20 ms of a busy machine, which is 2 % of a second.
 # bats test_tags=slow
 @test "--idle-unless-busy: a command that only ticks, or waits in a loop, is stopped" {
 	mkfifo never
-	for command in 'until read -rt 0.05 <>never; do :; done' 'while sleep 0.3; do :; done' \
+	for command in 'until read -rt 0.05 <>never; do :; done' 'while sleep 2; do :; done' \
 		'until ((SECONDS > 1)); do :; done; exec sleep 1000'; do
 		gives 124 directly -t 60 -i 300ms --idle-unless-busy bash -c "$command"
 		has_message 'no output for 300ms'
